@@ -17,13 +17,13 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/format/format.h"
-#include "core/format/hf/hf.h"
+#include "core/checkpoint/open.h"
+#include "core/checkpoint/tokenizer/hf_tokenizer.h"
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"
 #include "core/text/tokenizer.h"
 
-static struct lmi_registry *registry;
+static struct lmi_plugin_registry *registry;
 static struct lmd_host *host;
 static struct lmd_error err;
 
@@ -67,7 +67,7 @@ struct vocabulary {
 
 static void open_vocabulary(struct vocabulary *v, const char *path)
 {
-	const struct lmd_tokspec *spec;
+	const struct lmd_tok_spec *spec;
 
 	memset(v, 0, sizeof(*v));
 	if (lmi_hf_is_tokenizer_path(path)) {
@@ -115,7 +115,7 @@ static void time_text(const struct lmi_tokenizer *t, const char *path, int round
 {
 	size_t n;
 	char *text = read_text(path, &n);
-	struct lmi_tokens ids = {0};
+	struct lmi_text_token_buf ids = {0};
 	double best = 1e9;
 	uint64_t before, peak;
 
@@ -133,13 +133,13 @@ static void time_text(const struct lmi_tokenizer *t, const char *path, int round
 	printf("{\"text\": \"%s\", \"bytes\": %zu, \"tokens\": %zu, \"mbs\": %.2f, "
 	       "\"heap_per_byte\": %.2f}\n",
 	       path, n, ids.n, (double)n / best * 1e-6, (double)(peak - before) / (double)n);
-	lmi_tokens_fini(&ids);
+	lmi_text_token_buf_fini(&ids);
 	free(text);
 }
 
 int main(int argc, char **argv)
 {
-	struct lmi_registry_opts opts = {0};
+	struct lmi_plugin_registry_opts opts = {0};
 	struct vocabulary v;
 	double best = 1e9;
 	uint64_t before;
@@ -165,7 +165,7 @@ int main(int argc, char **argv)
 	must(lmi_host_create(&host, UINT64_MAX));
 	lmi_host_set_log_level(host, LMD_LOG_ERROR);
 	opts.host = host;
-	must(lmi_registry_create(&registry, &opts, &err));
+	must(lmi_plugin_registry_create(&registry, &opts, &err));
 	before = live_bytes();
 	for (int r = 0; r < rounds; r++) {
 		double t0 = now(), took;
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 	for (int i = optind + 1; i < argc; i++)
 		time_text(v.tok, argv[i], rounds);
 	close_vocabulary(&v);
-	lmi_registry_destroy(registry);
+	lmi_plugin_registry_destroy(registry);
 	lmi_host_destroy(host);
 	return 0;
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Generates core/quant/iq_grids.gen.c from the packed codes of the IQ tensor types.
+"""Generates core/quant_search/iq_grids.gen.c from the packed codes of the IQ tensor types.
 
-    build-aux/iq-grids.py CODES.bin > core/quant/iq_grids.gen.c
+    build-aux/iq-grids.py CODES.bin > core/quant_search/iq_grids.gen.c
 
-CODES.bin: 4608 little-endian u16, the six tables of core/quant/iq_grids.h in order."""
+CODES.bin: 4608 little-endian u16, the six tables of core/quant_search/iq_grids.h in order."""
 import struct
 import sys
 
@@ -19,9 +19,9 @@ codes = struct.unpack("<%dH" % total, data)
 print("""/* SPDX-License-Identifier: MIT
  *
  * Made by build-aux/iq-grids.py.  The points of the grids are data, not a rule. */
-#include "core/quant/iq_grids.h"
+#include "core/quant_search/iq_grids.h"
 
-const uint16_t lmi_iq_codes[LMI_IQ_N_CODES] = {""")
+const uint16_t lmi_search_iq_codes[LMI_SEARCH_IQ_N_CODES] = {""")
 at = 0
 for name, n in TABLES:
     table = codes[at:at + n]

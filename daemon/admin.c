@@ -13,7 +13,7 @@ static void rescan_run(void *arg)
 	struct lmi_daemon *d = arg;
 
 	d->rescan_err = (struct lmd_error){0};
-	if (lmi_registry_rescan(d->plugins, &d->rescan_err) == LMD_OK)
+	if (lmi_plugin_registry_rescan(d->plugins, &d->rescan_err) == LMD_OK)
 		d->rescan_err.text[0] = 0;
 }
 
@@ -33,7 +33,7 @@ void lmi_daemon_rescan(struct lmi_daemon *d)
 	struct lmd_error err = {0};
 
 	d->rescan_again = d->rescan_runs;
-	if (d->rescan_runs || d->phase != LMI_PHASE_RUNNING)
+	if (d->rescan_runs || d->phase != LMI_DAEMON_PHASE_RUNNING)
 		return;
 	d->rescan = (struct lmi_job){.run = rescan_run, .done = rescan_done, .arg = d};
 	d->rescan_runs = lmi_jobs_submit(d->io, &d->rescan, &err) == LMD_OK;
@@ -71,8 +71,8 @@ enum lmd_status lmi_daemon_reload(struct lmi_daemon *d, char (*changed)[LMI_CONF
 	struct lmi_config *c = NULL;
 	enum lmd_status st;
 
-	lmi_notify_send(&d->notify, "RELOADING=1\nMONOTONIC_USEC=%llu",
-			(unsigned long long)(lmi_loop_now() / 1000));
+	lmi_daemon_notify_send(&d->notify, "RELOADING=1\nMONOTONIC_USEC=%llu",
+			       (unsigned long long)(lmi_loop_now() / 1000));
 	st = lmi_config_read(&c, file, d->args, d->env, err);
 	if (st == LMD_OK)
 		st = lmi_config_may_replace(d->config, c, err);
@@ -92,7 +92,7 @@ enum lmd_status lmi_daemon_reload(struct lmi_daemon *d, char (*changed)[LMI_CONF
 			       "configuration not reloaded, keeping the current one: %s",
 			       err->text);
 	}
-	lmi_notify_send(&d->notify, "READY=1");
+	lmi_daemon_notify_send(&d->notify, "READY=1");
 	return st;
 }
 
@@ -102,7 +102,7 @@ void lmi_daemon_drain(struct lmi_daemon *d, int64_t drain_ms)
 {
 	struct lmi_service_stats s;
 
-	if (d->phase != LMI_PHASE_RUNNING) {
+	if (d->phase != LMI_DAEMON_PHASE_RUNNING) {
 		d->hurry = true;
 		return;
 	}
@@ -111,10 +111,10 @@ void lmi_daemon_drain(struct lmi_daemon *d, int64_t drain_ms)
 		       "stopping: running generations may continue for %lld ms; running=%u "
 		       "waiting=%u",
 		       (long long)drain_ms, s.n_running, s.n_waiting);
-	lmi_notify_send(&d->notify, "STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=%lld",
-			(long long)(drain_ms + 10000) * 1000);
-	d->phase = LMI_PHASE_DRAINING;
-	d->until = lmi_loop_now() + (uint64_t)drain_ms * LMI_MS_NS;
+	lmi_daemon_notify_send(&d->notify, "STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=%lld",
+			       (long long)(drain_ms + 10000) * 1000);
+	d->phase = LMI_DAEMON_PHASE_DRAINING;
+	d->until = lmi_loop_now() + (uint64_t)drain_ms * LMI_DAEMON_NS_PER_MS;
 	lmi_service_close(d->service);
 }
 
@@ -136,7 +136,7 @@ static void on_shutdown(void *arg, int64_t drain_ms)
 	lmi_daemon_drain(d, drain_ms < 0 ? d->config->drain_ms : drain_ms);
 }
 
-static enum lmd_status on_config_reload(void *arg, struct lmi_config_change *out,
+static enum lmd_status on_config_reload(void *arg, struct lmi_svc_config_change *out,
 					struct lmd_error *err)
 {
 	struct lmi_daemon *d = arg;
@@ -148,7 +148,7 @@ static enum lmd_status on_config_reload(void *arg, struct lmi_config_change *out
 	for (uint32_t i = 0; i < n; i++)
 		d->changed[i] = (struct lmd_str){.ptr = d->changed_keys[i],
 						 .len = strlen(d->changed_keys[i])};
-	*out = (struct lmi_config_change){.changed = d->changed, .n_changed = n};
+	*out = (struct lmi_svc_config_change){.changed = d->changed, .n_changed = n};
 	return LMD_OK;
 }
 

@@ -15,7 +15,7 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/file.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/cli/suggest.h"
 #include "core/quant/quant.h"
 #include "daemon/listen_url.h"
@@ -46,7 +46,7 @@ static enum lmd_status at_line(const struct reader *r, enum lmd_status st)
 {
 	char where[120], path[90];
 
-	snprintf(where, sizeof(where), "%s:%u", lmi_show_path(path, sizeof(path), r->file),
+	snprintf(where, sizeof(where), "%s:%u", lmi_printable_path(path, sizeof(path), r->file),
 		 r->line);
 	lmd_error_prefix(r->err, where);
 	return st;
@@ -62,20 +62,20 @@ static bool known_section(const struct reader *r, const char *name)
 
 static enum lmd_status take_section(struct reader *r, char *text, size_t n)
 {
-	struct lmi_suggest s;
+	struct lmi_cli_suggest s;
 	char shown[64];
 
 	if (text[n - 1] != ']')
 		return lmd_fail(r->err, LMD_INVALID, "'%s' does not end in ']'",
-				lmi_show(shown, sizeof(shown), text, n));
+				lmi_printable(shown, sizeof(shown), text, n));
 	text[n - 1] = 0;
 	r->section = text + 1;
 	if (known_section(r, r->section))
 		return LMD_OK;
-	lmi_suggest_init(&s, r->section);
+	lmi_cli_suggest_init(&s, r->section);
 	for (uint32_t i = 0; i < r->table.n; i++)
-		lmi_suggest_offer(&s, r->table.row[i].section);
-	lmi_show(shown, sizeof(shown), r->section, strlen(r->section));
+		lmi_cli_suggest_consider(&s, r->table.row[i].section);
+	lmi_printable(shown, sizeof(shown), r->section, strlen(r->section));
 	if (s.best)
 		return lmd_fail(r->err, LMD_INVALID,
 				"there is no section [%s] (did you mean [%s]?)", shown, s.best);
@@ -86,9 +86,9 @@ static enum lmd_status unknown_key(struct reader *r, const char *key)
 {
 	char name[LMI_CONFIG_KEY_BYTES], best[LMI_CONFIG_KEY_BYTES] = "", shown[64];
 	const char *elsewhere = NULL;
-	struct lmi_suggest s;
+	struct lmi_cli_suggest s;
 
-	lmi_suggest_init(&s, key);
+	lmi_cli_suggest_init(&s, key);
 	for (uint32_t i = 0; i < r->table.n; i++) {
 		lmi_config_key(&r->table.row[i], name, sizeof(name));
 		if (!strcmp(name, key))
@@ -96,11 +96,11 @@ static enum lmd_status unknown_key(struct reader *r, const char *key)
 		if (strcmp(r->table.row[i].section, r->section))
 			continue;
 		s.best = NULL; /* `name` is reused, so the best match is copied to `best` */
-		lmi_suggest_offer(&s, name);
+		lmi_cli_suggest_consider(&s, name);
 		if (s.best)
 			snprintf(best, sizeof(best), "%s", name);
 	}
-	lmi_show(shown, sizeof(shown), key, strlen(key));
+	lmi_printable(shown, sizeof(shown), key, strlen(key));
 	if (elsewhere)
 		return lmd_fail(r->err, LMD_INVALID, "the key '%s' belongs to [%s], not to [%s]",
 				shown, elsewhere, r->section);
@@ -135,10 +135,10 @@ static enum lmd_status take_value(struct reader *r, uint32_t row, const char *ke
 static enum lmd_status warn_old_key(struct reader *r, const struct lmi_config_row *row)
 {
 	char key[LMI_CONFIG_KEY_BYTES], path[90];
-	const char *text = lmi_arena_printf(
-		r->c->arena, "%s:%u: the key '%s' in [%s] is deprecated: use '%s'",
-		lmi_show_path(path, sizeof(path), r->file), r->line, row->old_key, row->section,
-		lmi_config_key(row, key, sizeof(key)));
+	const char *text =
+		lmi_arena_printf(r->c->arena, "%s:%u: the key '%s' in [%s] is deprecated: use '%s'",
+				 lmi_printable_path(path, sizeof(path), r->file), r->line,
+				 row->old_key, row->section, lmi_config_key(row, key, sizeof(key)));
 
 	if (!text)
 		return no_memory(r->err);
@@ -153,14 +153,14 @@ static enum lmd_status take_pair(struct reader *r, char *text)
 	if (!eq)
 		return lmd_fail(r->err, LMD_INVALID,
 				"'%s' is neither a comment, a [section] nor key = value",
-				lmi_show(shown, sizeof(shown), text, strlen(text)));
+				lmi_printable(shown, sizeof(shown), text, strlen(text)));
 	while (end > text && strchr(" \t", end[-1]))
 		end--;
 	*end = 0;
 	value = eq + 1 + strspn(eq + 1, " \t");
 	if (!r->section)
 		return lmd_fail(r->err, LMD_INVALID, "the key '%s' is outside any [section]",
-				lmi_show(shown, sizeof(shown), text, strlen(text)));
+				lmi_printable(shown, sizeof(shown), text, strlen(text)));
 	for (uint32_t i = 0; i < r->table.n; i++) {
 		const struct lmi_config_row *row = &r->table.row[i];
 		char key[LMI_CONFIG_KEY_BYTES];
@@ -214,7 +214,7 @@ static enum lmd_status read_file(struct reader *r, const char *path)
 	if (f.bytes > LMI_CONFIG_BYTES) {
 		lmi_file_close(&f);
 		return lmd_fail(r->err, LMD_INVALID, "%s has %llu bytes, the maximum is %u",
-				lmi_show_path(shown, sizeof(shown), path),
+				lmi_printable_path(shown, sizeof(shown), path),
 				(unsigned long long)f.bytes, LMI_CONFIG_BYTES);
 	}
 	text = lmi_arena_array(r->c->arena, (size_t)f.bytes + 1, 1);
@@ -388,29 +388,32 @@ static enum lmd_status check(const struct lmi_config *c, struct lmd_error *err)
 
 	if (strncmp(c->socket, "ipc:///", strlen("ipc:///")))
 		return lmd_fail(err, LMD_INVALID, "socket: '%s' is not ipc:// and an absolute path",
-				lmi_show(shown, sizeof(shown), c->socket, strlen(c->socket)));
+				lmi_printable(shown, sizeof(shown), c->socket, strlen(c->socket)));
 	if (strlen(path) > sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
 		return lmd_fail(err, LMD_INVALID,
 				"socket: the path '%s' has %zu bytes, the maximum is %zu",
-				lmi_show_path(shown, sizeof(shown), path), strlen(path),
+				lmi_printable_path(shown, sizeof(shown), path), strlen(path),
 				sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
 	if (*c->state_dir != '/')
 		return lmd_fail(err, LMD_INVALID, "state_dir: '%s' is not an absolute path",
-				lmi_show_path(shown, sizeof(shown), c->state_dir));
+				lmi_printable_path(shown, sizeof(shown), c->state_dir));
 	for (uint32_t i = 0; i < c->plugin_dirs.n; i++)
 		if (*c->plugin_dirs.item[i] != '/')
 			return lmd_fail(
 				err, LMD_INVALID, "plugin_dir: '%s' is not an absolute path",
-				lmi_show_path(shown, sizeof(shown), c->plugin_dirs.item[i]));
+				lmi_printable_path(shown, sizeof(shown), c->plugin_dirs.item[i]));
 	for (uint32_t i = 0; i < c->model_dirs.n; i++)
 		if (*c->model_dirs.item[i] != '/')
-			return lmd_fail(err, LMD_INVALID, "model_dir: '%s' is not an absolute path",
-					lmi_show_path(shown, sizeof(shown), c->model_dirs.item[i]));
+			return lmd_fail(
+				err, LMD_INVALID, "model_dir: '%s' is not an absolute path",
+				lmi_printable_path(shown, sizeof(shown), c->model_dirs.item[i]));
 	if (c->kv_type && !keeps_values(lmi_dtype_by_name(c->kv_type)))
-		return lmd_fail(err, LMD_INVALID, "kv_type: '%s' is not a data type for a KV cache",
-				lmi_show(shown, sizeof(shown), c->kv_type, strlen(c->kv_type)));
-	return lmi_listen_check(c, err) == LMD_OK ? lmi_service_limits_check(&c->service, err)
-						  : LMD_INVALID;
+		return lmd_fail(
+			err, LMD_INVALID, "kv_type: '%s' is not a data type for a KV cache",
+			lmi_printable(shown, sizeof(shown), c->kv_type, strlen(c->kv_type)));
+	return lmi_daemon_listen_check(c, err) == LMD_OK
+		       ? lmi_service_limits_check(&c->service, err)
+		       : LMD_INVALID;
 }
 
 static enum lmd_status keep_warnings(struct reader *r)

@@ -55,7 +55,7 @@ struct lmi_config {
 	/* [plugins] */
 	struct lmi_config_list plugin_dirs;
 	int64_t default_plugins; /* 0, 1 */
-	int64_t plugin_trust;    /* enum lmi_trust */
+	int64_t plugin_trust;    /* enum lmi_plugin_trust */
 
 	/* [models] */
 	struct lmi_config_list model_dirs;
@@ -140,12 +140,12 @@ struct lmi_config_table {
 void lmi_config_table_init(struct lmi_config_table *t);
 
 /* The options of llamad, for lmi_args_parse. */
-#define LMI_OPTIONS_MAX 32
-struct lmi_options {
-	struct lmi_opt opt[LMI_OPTIONS_MAX];
-	struct lmi_program prog;
+#define LMI_DAEMON_OPTIONS_MAX 32
+struct lmi_daemon_options {
+	struct lmi_opt opt[LMI_DAEMON_OPTIONS_MAX];
+	struct lmi_cli_program prog;
 };
-void lmi_options_init(struct lmi_options *o);
+void lmi_daemon_options_init(struct lmi_daemon_options *o);
 
 /* Writes the key of a row to buf and returns buf. */
 const char *lmi_config_key(const struct lmi_config_row *row, char *buf, size_t n);

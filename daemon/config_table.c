@@ -303,7 +303,7 @@ static const struct lmi_opt own[] = {
 };
 
 /* Adds a limit of the service as a row: "lease_ms", 10000 becomes lease = 10s. */
-static void add_limit(struct lmi_config_table *t, const struct lmi_limit *l)
+static void add_limit(struct lmi_config_table *t, const struct lmi_svc_limit *l)
 {
 	bool ms = !strcmp(l->unit, "ms"), bytes = !strcmp(l->unit, "bytes");
 	char *name = t->name[t->n], *def = t->def[t->n];
@@ -339,21 +339,21 @@ static void add_limit(struct lmi_config_table *t, const struct lmi_limit *l)
 void lmi_config_table_init(struct lmi_config_table *t)
 {
 	t->n = 0;
-	assert(LMD_LEN(before) + LMD_LEN(limits) + lmi_n_limits <= LMI_CONFIG_ROWS_MAX);
+	assert(LMD_LEN(before) + LMD_LEN(limits) + lmi_svc_n_limits <= LMI_CONFIG_ROWS_MAX);
 	for (uint32_t i = 0; i < LMD_LEN(before); i++)
 		t->row[t->n++] = before[i];
 	for (uint32_t i = 0; i < LMD_LEN(limits); i++)
 		t->row[t->n++] = limits[i];
-	for (uint32_t i = 0; i < lmi_n_limits; i++)
-		add_limit(t, &lmi_limits[i]);
+	for (uint32_t i = 0; i < lmi_svc_n_limits; i++)
+		add_limit(t, &lmi_svc_limits[i]);
 }
 
-void lmi_options_init(struct lmi_options *o)
+void lmi_daemon_options_init(struct lmi_daemon_options *o)
 {
 	uint32_t n = 0;
 
-	assert(LMD_LEN(before) + LMD_LEN(own) <= LMI_OPTIONS_MAX);
-	*o = (struct lmi_options){.prog = {.name = "llamad", .opts = o->opt}};
+	assert(LMD_LEN(before) + LMD_LEN(own) <= LMI_DAEMON_OPTIONS_MAX);
+	*o = (struct lmi_daemon_options){.prog = {.name = "llamad", .opts = o->opt}};
 	for (uint32_t i = 0; i < 2; i++)
 		o->opt[n++] = own[i];
 	for (uint32_t i = 0; i < LMD_LEN(before); i++)

@@ -75,7 +75,7 @@ static struct lmi_config *good(const char *text)
 START_TEST(rows_are_valid)
 {
 	struct lmi_config_table t;
-	struct lmi_options o;
+	struct lmi_daemon_options o;
 
 	lmi_config_table_init(&t);
 	for (uint32_t i = 0; i < t.n; i++) {
@@ -95,7 +95,7 @@ START_TEST(rows_are_valid)
 				ck_assert_str_eq(a->section, t.row[i - 1].section);
 		}
 	}
-	lmi_options_init(&o);
+	lmi_daemon_options_init(&o);
 	ck_assert_uint_gt(o.prog.n_opts, 7);
 }
 END_TEST
@@ -360,12 +360,12 @@ START_TEST(options_take_precedence)
 	char *argv[] = {(char *)"llamad",       (char *)"--socket=ipc:///o",
 			(char *)"--plugin-dir", (char *)"/p",
 			(char *)"--log",        (char *)"error"};
-	struct lmi_options o;
+	struct lmi_daemon_options o;
 	struct lmi_args args;
 	struct lmi_config *c = NULL;
 	struct lmd_error err = {0};
 
-	lmi_options_init(&o);
+	lmi_daemon_options_init(&o);
 	ck_assert_int_eq(lmi_args_parse(&args, &o.prog, (int)LMD_LEN(argv), argv, &err), LMD_OK);
 	ck_assert_int_eq(read_text(&c,
 				   "[daemon]\nsocket = ipc:///f\nstate_dir = /f\nlog = debug\n"
@@ -389,14 +389,14 @@ START_TEST(relative_options)
 			(char *)"--state-dir",  (char *)"a/b",
 			(char *)"--plugin-dir", (char *)"p",
 			(char *)"--plugin-dir", (char *)"/q"};
-	struct lmi_options o;
+	struct lmi_daemon_options o;
 	struct lmi_args args;
 	struct lmi_config *c = NULL;
 	struct lmd_error err = {0};
 	char want[128];
 
 	ck_assert_int_eq(chdir(folder), 0);
-	lmi_options_init(&o);
+	lmi_daemon_options_init(&o);
 	ck_assert_int_eq(lmi_args_parse(&args, &o.prog, (int)LMD_LEN(argv), argv, &err), LMD_OK);
 	ck_assert_msg(read_text(&c, "", &args, &err) == LMD_OK, "%s", err.text);
 	lmi_args_fini(&args);

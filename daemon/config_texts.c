@@ -135,51 +135,53 @@ static void put_key(FILE *f, const struct lmi_config_row *row)
 	char key[LMI_CONFIG_KEY_BYTES], bounds[192];
 
 	fprintf(f, ".TP\n\\fB%s\\fR = \\fI", lmi_config_key(row, key, sizeof(key)));
-	lmi_roff_text(f, row->opt.value);
+	lmi_cli_roff_text(f, row->opt.value);
 	fputs("\\fR\n", f);
-	lmi_roff_text(f, row->opt.doc);
+	lmi_cli_roff_text(f, row->opt.doc);
 	lmi_opt_bounds(&row->opt, bounds, sizeof(bounds));
 	if (*bounds) {
 		putc(' ', f);
-		lmi_roff_text(f, bounds);
+		lmi_cli_roff_text(f, bounds);
 	}
 	putc('\n', f);
 	if (row->unset) {
 		fputs(".br\nDefault: ", f);
-		lmi_roff_text(f, row->unset);
+		lmi_cli_roff_text(f, row->unset);
 		fputs(".\n", f);
 	}
 	if (row->opt.type == LMI_OPT_LIST)
 		fputs("This key may be repeated.\n", f);
 	if (row->old_key) {
 		fputs("The old name \\fB", f);
-		lmi_roff_text(f, row->old_key);
+		lmi_cli_roff_text(f, row->old_key);
 		fputs("\\fR is deprecated.\n", f);
 	}
 	if (row->live)
 		fputs("Can be changed by a reload.\n", f);
 	if (row->option) {
 		fputs(".br\nOption: \\fB\\-\\-", f);
-		lmi_roff_text(f, row->opt.name);
+		lmi_cli_roff_text(f, row->opt.name);
 		fputs("\\fR.\n", f);
 	}
 }
 
-static const struct lmi_roff_item config_examples[] = {
+static const struct lmi_cli_roff_item config_examples[] = {
 	{"[daemon]\ndrain = 60s\n\n[limits]\nconnections = 64\nmessage_bytes = 4M",
 	 "Let running generations continue for up to a minute on shutdown; allow fewer "
 	 "connections and smaller messages:"},
 	{"[daemon]\nlisten = tls+tcp://0.0.0.0:7443\ntls_cert = /etc/llamad/cert.pem\n"
 	 "tls_key = /etc/llamad/key.pem",
 	 "Accept clients on other machines, with a key (`llamactl key add`) and TLS:"},
-	{"[models]\nmodel_dir = /srv/models", "Let administrators add models from below one folder only:"},
+	{"[models]\nmodel_dir = /srv/models",
+	 "Let administrators add models from below one folder only:"},
 	{"llamad --config new.conf --check-config && systemctl reload llamad",
 	 "Check a file before the running daemon reads it:"},
 };
 
-static const struct lmi_roff_item config_files[] = {
+static const struct lmi_cli_roff_item config_files[] = {
 	{LMI_CONFIG_FILE, "The configuration file unless --config names another one."},
-	{"PREFIX/share/doc/llamad/llamad.conf", "All keys with their default values, as printed by `llamad --emit-config`."},
+	{"PREFIX/share/doc/llamad/llamad.conf",
+	 "All keys with their default values, as printed by `llamad --emit-config`."},
 };
 
 void lmi_config_man(FILE *f)
@@ -217,12 +219,12 @@ void lmi_config_man(FILE *f)
 			fprintf(f, ".SH \"[%s]\"\n", t.row[i].section);
 		put_key(f, &t.row[i]);
 	}
-	lmi_roff_examples(f, config_examples, LMD_LEN(config_examples));
-	lmi_roff_list(f, "FILES", config_files, LMD_LEN(config_files));
+	lmi_cli_roff_examples(f, config_examples, LMD_LEN(config_examples));
+	lmi_cli_roff_list(f, "FILES", config_files, LMD_LEN(config_files));
 	fputs(".SH \"SEE ALSO\"\n\\fBllamad\\fR(8), \\fBllamactl\\fR(1)\n", f);
 }
 
-static const struct lmi_roff_item daemon_examples[] = {
+static const struct lmi_cli_roff_item daemon_examples[] = {
 	{"llamad\nllamactl list",
 	 "Start your own daemon and, in another terminal, list its models:"},
 	{"llamad --socket ipc:///tmp/me.sock --state-dir /tmp/me\n"
@@ -233,30 +235,32 @@ static const struct lmi_roff_item daemon_examples[] = {
 	{"llamad --check-config", "Print the effective settings without starting the daemon:"},
 };
 
-static const struct lmi_roff_item daemon_files[] = {
+static const struct lmi_cli_roff_item daemon_files[] = {
 	{LMI_CONFIG_FILE, "The configuration file; see llamad.conf(5)."},
 	{"/run/llamad/llamad.sock", "The socket of the system's daemon."},
 	{"$XDG_RUNTIME_DIR/llamad/llamad.sock", "The socket of a user's own daemon."},
 	{"/var/lib/llamad",
 	 "The state folder of the system's daemon: the registry of models and the imported files."},
-	{"$XDG_STATE_HOME/llamad, ~/.local/state/llamad", "The state folder of a user's own daemon."},
+	{"$XDG_STATE_HOME/llamad, ~/.local/state/llamad",
+	 "The state folder of a user's own daemon."},
 	{"PREFIX/lib/llamad/plugins", "The plugins; PREFIX is found from the path of the program."},
 };
 
-static const struct lmi_roff_item daemon_environment[] = {
+static const struct lmi_cli_roff_item daemon_environment[] = {
 	{"RUNTIME_DIRECTORY, STATE_DIRECTORY",
 	 "The folders of the socket and of the state, set by systemd."},
 	{"XDG_RUNTIME_DIR, XDG_STATE_HOME, HOME", "The same folders for a user's own daemon."},
 	{"NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID",
 	 "Set by systemd for notifications of readiness and for the watchdog."},
-	{"JOURNAL_STREAM", "If standard error is the journal, messages are written with priorities."},
+	{"JOURNAL_STREAM",
+	 "If standard error is the journal, messages are written with priorities."},
 };
 
 void lmi_daemon_man(FILE *f)
 {
-	struct lmi_options o;
+	struct lmi_daemon_options o;
 
-	lmi_options_init(&o);
+	lmi_daemon_options_init(&o);
 	put_head(f, "LLAMAD", "8", "emit\\-man");
 	fputs(".SH NAME\nllamad \\- daemon for LLM inference\n"
 	      ".SH SYNOPSIS\n\\fBllamad\\fR [\\fIOPTION\\fR]...\n"
@@ -276,7 +280,7 @@ void lmi_daemon_man(FILE *f)
 	      ".SH OPTIONS\n",
 	      f);
 	for (uint32_t i = 0; i < o.prog.n_opts; i++)
-		lmi_roff_option(f, &o.opt[i]);
+		lmi_cli_roff_option(f, &o.opt[i]);
 	fputs(".SH SIGNALS\n"
 	      ".TP\nSIGTERM, SIGINT\n"
 	      "Stop accepting work, let running generations continue for the time set by the key "
@@ -289,9 +293,9 @@ void lmi_daemon_man(FILE *f)
 	      ".TP\n1\nAn error occurred; the last line on standard error describes it.\n"
 	      ".TP\n2\nThe command line is invalid.\n",
 	      f);
-	lmi_roff_examples(f, daemon_examples, LMD_LEN(daemon_examples));
-	lmi_roff_list(f, "FILES", daemon_files, LMD_LEN(daemon_files));
-	lmi_roff_list(f, "ENVIRONMENT", daemon_environment, LMD_LEN(daemon_environment));
+	lmi_cli_roff_examples(f, daemon_examples, LMD_LEN(daemon_examples));
+	lmi_cli_roff_list(f, "FILES", daemon_files, LMD_LEN(daemon_files));
+	lmi_cli_roff_list(f, "ENVIRONMENT", daemon_environment, LMD_LEN(daemon_environment));
 	fputs(".SH \"SEE ALSO\"\n\\fBllamad.conf\\fR(5), \\fBllamactl\\fR(1)\n",
 	      f);
 }

@@ -55,16 +55,16 @@ static bool is_quiet(struct lmi_daemon *d)
 /* Advances the shutdown; returns the time of the next call. */
 static uint64_t stopping(struct lmi_daemon *d, uint64_t now)
 {
-	if (d->phase == LMI_PHASE_DRAINING) {
+	if (d->phase == LMI_DAEMON_PHASE_DRAINING) {
 		if (!d->hurry && now < d->until && !lmi_service_is_idle(d->service))
 			return d->until;
 		lmi_service_stop(d->service, now);
-		d->phase = LMI_PHASE_ENDING;
-		d->until = now + FINAL_READ_MS * LMI_MS_NS;
+		d->phase = LMI_DAEMON_PHASE_ENDING;
+		d->until = now + FINAL_READ_MS * LMI_DAEMON_NS_PER_MS;
 	}
-	if (d->hurry && d->until > now + FINAL_READ_HURRY_MS * LMI_MS_NS)
-		d->until = now + FINAL_READ_HURRY_MS * LMI_MS_NS;
-	lmi_service_turn(d->service, now);
+	if (d->hurry && d->until > now + FINAL_READ_HURRY_MS * LMI_DAEMON_NS_PER_MS)
+		d->until = now + FINAL_READ_HURRY_MS * LMI_DAEMON_NS_PER_MS;
+	lmi_service_tick(d->service, now);
 	if (now >= d->until || is_quiet(d))
 		lmi_loop_stop(d->loop);
 	return d->until;
@@ -75,19 +75,19 @@ static uint64_t tick(void *arg, uint64_t now)
 	struct lmi_daemon *d = arg;
 	uint64_t until;
 
-	lmi_front_turn(d->front, now);
-	lmi_service_turn(d->service, now);
+	lmi_front_tick(d->front, now);
+	lmi_service_tick(d->service, now);
 	until = lmi_service_deadline(d->service);
 	if (lmi_front_deadline(d->front) < until)
 		until = lmi_front_deadline(d->front);
-	if (d->phase != LMI_PHASE_RUNNING) {
+	if (d->phase != LMI_DAEMON_PHASE_RUNNING) {
 		uint64_t end = stopping(d, now);
 
 		until = end < until ? end : until;
 	}
 	if (d->notify.watchdog_ns) {
 		if (now >= d->watchdog_at) {
-			lmi_notify_send(&d->notify, "WATCHDOG=1");
+			lmi_daemon_notify_send(&d->notify, "WATCHDOG=1");
 			d->watchdog_at = now + d->notify.watchdog_ns / 3;
 		}
 		until = d->watchdog_at < until ? d->watchdog_at : until;
@@ -146,7 +146,7 @@ enum lmd_status lmi_daemon_run(const struct lmi_args *args, const struct lmi_con
 	if (st == LMD_OK) {
 		LMI_DAEMON_LOG(&d, LMD_LOG_INFO, "llamad %s ready on %s; state=%s", LMD_VERSION,
 			       d.config->socket, d.config->state_dir);
-		lmi_notify_send(&d.notify, "READY=1\nSTATUS=ready on %s", d.config->socket);
+		lmi_daemon_notify_send(&d.notify, "READY=1\nSTATUS=ready on %s", d.config->socket);
 		print_next(&d);
 		lmi_loop_run(d.loop, tick, &d);
 	}

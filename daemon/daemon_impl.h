@@ -4,20 +4,20 @@
 #ifndef LLAMAD_DAEMON_DAEMON_IMPL_H
 #define LLAMAD_DAEMON_DAEMON_IMPL_H
 
-#include "core/engine/lane.h"
+#include "core/engine/device_arbiter.h"
 #include "core/plugin/registry.h"
 #include "daemon/config.h"
 #include "daemon/front/front.h"
-#include "daemon/loop.h"
+#include "daemon/loop/loop.h"
 #include "daemon/notify.h"
 #include "proto/proto.h"
 #include "service/service.h"
 #include "store/store.h"
 
-enum lmi_phase {
-	LMI_PHASE_RUNNING,
-	LMI_PHASE_DRAINING, /* accepts no work; generations may run until `until` */
-	LMI_PHASE_ENDING    /* all streams have ended; clients may read them until `until` */
+enum lmi_daemon_phase {
+	LMI_DAEMON_PHASE_RUNNING,
+	LMI_DAEMON_PHASE_DRAINING, /* accepts no work; generations may run until `until` */
+	LMI_DAEMON_PHASE_ENDING    /* all streams have ended; clients may read them until `until` */
 };
 
 struct lmi_daemon {
@@ -26,20 +26,20 @@ struct lmi_daemon {
 	struct lmi_config *config;
 	struct lmi_config *first; /* the configuration at startup; the service uses its strings */
 	struct lmd_host *host;
-	struct lmi_notify notify;
+	struct lmi_daemon_notify notify;
 	uint64_t watchdog_at; /* time of the next watchdog message to the service manager */
 	int lock;
-	struct lmi_registry *plugins;
+	struct lmi_plugin_registry *plugins;
 	struct lmi_store *store;
 	struct lmi_mailbox mailbox;
 	bool mailbox_open;
 	struct lmi_jobs *registry, *io, *work;
-	struct lmi_lane *lane;
+	struct lmi_device_arbiter *arbiter;
 	struct lmi_loop *loop;
 	struct lmi_service *service;
 	struct lmi_front *front;
 
-	enum lmi_phase phase;
+	enum lmi_daemon_phase phase;
 	uint64_t until;
 	bool hurry; /* a second request to stop has arrived */
 
@@ -52,7 +52,7 @@ struct lmi_daemon {
 	struct lmd_error rescan_err;
 };
 
-#define LMI_MS_NS 1000000ull
+#define LMI_DAEMON_NS_PER_MS 1000000ull
 
 /* ---- daemon.c ---- */
 
@@ -87,7 +87,8 @@ void lmi_daemon_drain(struct lmi_daemon *d, int64_t drain_ms);
 /* ---- login.c ---- */
 
 /* Implements login of lmi_front_ops. */
-void lmi_daemon_login(void *arg, const struct lmd_str *secret, lmi_login_fn done, void *done_arg);
+void lmi_daemon_login(void *arg, const struct lmd_str *secret, lmi_front_login_fn done,
+		      void *done_arg);
 
 #define LMI_DAEMON_LOG(d, level, ...)                                                              \
 	((d)->host->log((d)->host->ctx, "daemon", (level), __VA_ARGS__))

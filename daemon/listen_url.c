@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "daemon/config.h"
 #include "llamad/attr.h"
 
@@ -31,7 +31,7 @@ static int port_of(const char *text)
 	return port;
 }
 
-static bool parse_addr(struct lmi_listen_url *out, const char *text, size_t n)
+static bool parse_addr(struct lmi_daemon_listen_url *out, const char *text, size_t n)
 {
 	char addr[INET6_ADDRSTRLEN + 1];
 	struct in6_addr v6;
@@ -56,14 +56,14 @@ static bool parse_addr(struct lmi_listen_url *out, const char *text, size_t n)
 	return true;
 }
 
-enum lmd_status lmi_listen_url_parse(struct lmi_listen_url *out, const char *url,
-				     struct lmd_error *err)
+enum lmd_status lmi_daemon_listen_url_parse(struct lmi_daemon_listen_url *out, const char *url,
+					    struct lmd_error *err)
 {
 	static const char *const schemes[] = {"tcp://", "tls+tcp://"};
 	const char *colon = strrchr(url, ':');
 	char shown[120];
 
-	*out = (struct lmi_listen_url){0};
+	*out = (struct lmi_daemon_listen_url){0};
 	for (size_t i = 0; i < LMD_LEN(schemes); i++) {
 		size_t n = strlen(schemes[i]);
 
@@ -74,30 +74,29 @@ enum lmd_status lmi_listen_url_parse(struct lmi_listen_url *out, const char *url
 		    port_of(colon + 1) >= 0)
 			return LMD_OK;
 	}
-	return lmd_fail(
-		err, LMD_INVALID,
-		"listen: '%s' is not tls+tcp://ADDR:PORT or tcp://ADDR:PORT with a numeric "
-		"address and a port of at most 65535",
-		lmi_show(shown, sizeof(shown), url, strlen(url)));
+	return lmd_fail(err, LMD_INVALID,
+			"listen: '%s' is not tls+tcp://ADDR:PORT or tcp://ADDR:PORT with a numeric "
+			"address and a port of at most 65535",
+			lmi_printable(shown, sizeof(shown), url, strlen(url)));
 }
 
-enum lmd_status lmi_listen_check(const struct lmi_config *c, struct lmd_error *err)
+enum lmd_status lmi_daemon_listen_check(const struct lmi_config *c, struct lmd_error *err)
 {
 	const char *const files[] = {c->tls_cert, c->tls_key};
-	struct lmi_listen_url u;
+	struct lmi_daemon_listen_url u;
 	char shown[120];
 
 	for (size_t i = 0; i < LMD_LEN(files); i++)
 		if (files[i] && *files[i] != '/')
 			return lmd_fail(err, LMD_INVALID, "%s: '%s' is not an absolute path",
 					i ? "tls_key" : "tls_cert",
-					lmi_show_path(shown, sizeof(shown), files[i]));
+					lmi_printable_path(shown, sizeof(shown), files[i]));
 	if (c->listen.n > LISTEN_MAX)
 		return lmd_fail(err, LMD_INVALID, "listen: %u addresses, the maximum is %u",
 				c->listen.n, LISTEN_MAX);
 	for (uint32_t i = 0; i < c->listen.n; i++) {
 		const char *url = c->listen.item[i];
-		enum lmd_status st = lmi_listen_url_parse(&u, url, err);
+		enum lmd_status st = lmi_daemon_listen_url_parse(&u, url, err);
 
 		if (st != LMD_OK)
 			return st;

@@ -10,7 +10,7 @@
 
 struct lmi_config;
 
-struct lmi_listen_url {
+struct lmi_daemon_listen_url {
 	bool tls;
 	bool loopback; /* reachable from this machine only */
 };
@@ -18,10 +18,10 @@ struct lmi_listen_url {
 /* Parses tcp://ADDR:PORT or tls+tcp://ADDR:PORT.  ADDR is a numeric address, 192.0.2.7 or
  * [2001:db8::7]; PORT is 0 to 65535, where 0 means any free port.  Returns LMD_INVALID if it is
  * something else. */
-enum lmd_status lmi_listen_url_parse(struct lmi_listen_url *out, const char *url,
-				     struct lmd_error *err);
+enum lmd_status lmi_daemon_listen_url_parse(struct lmi_daemon_listen_url *out, const char *url,
+					    struct lmd_error *err);
 
 /* Checks the key `listen` and the keys that it requires. */
-enum lmd_status lmi_listen_check(const struct lmi_config *c, struct lmd_error *err);
+enum lmd_status lmi_daemon_listen_check(const struct lmi_config *c, struct lmd_error *err);
 
 #endif /* LLAMAD_DAEMON_LISTEN_URL_H */

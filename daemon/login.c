@@ -12,9 +12,9 @@ struct login {
 	struct lmi_job job;
 	struct lmi_daemon *d;
 	char digest[LMI_SHA256_HEX];
-	struct lmi_login found;
+	struct lmi_front_login found;
 	struct lmd_error err; /* err.status is LMD_OK if the key was found */
-	lmi_login_fn done;
+	lmi_front_login_fn done;
 	void *done_arg;
 };
 
@@ -29,7 +29,7 @@ static void run(void *arg)
 		l->err.status = lmd_fail(&l->err, LMD_DENIED, "hello: the key is unknown");
 	if (st != LMD_OK)
 		return;
-	l->found.role = keys.v[0].role == LMI_STORE_ADMIN ? LMI_ROLE_ADMIN : LMI_ROLE_USER;
+	l->found.role = keys.v[0].role == LMI_STORE_ADMIN ? LMI_SVC_ROLE_ADMIN : LMI_SVC_ROLE_USER;
 	l->found.expires_ns = keys.v[0].expires_at;
 	(void)snprintf(l->found.label, sizeof(l->found.label), "%s", keys.v[0].label);
 	if (keys.v[0].expires_at && keys.v[0].expires_at <= lmi_daemon_wall_ns(l->d))
@@ -60,7 +60,7 @@ static bool digest(char out[LMI_SHA256_HEX], const struct lmd_str *secret)
 	return true;
 }
 
-void lmi_daemon_login(void *arg, const struct lmd_str *secret, lmi_login_fn fn, void *fn_arg)
+void lmi_daemon_login(void *arg, const struct lmd_str *secret, lmi_front_login_fn fn, void *fn_arg)
 {
 	struct lmi_daemon *d = arg;
 	struct login *l = lmi_alloc(1, sizeof(*l));

@@ -14,17 +14,17 @@
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-static void help(FILE *f, const struct lmi_program *prog)
+static void help(FILE *f, const struct lmi_cli_program *prog)
 {
 	fputs("Usage: llamad [OPTION]...\n\nRun the llamad daemon, a server for LLM inference.\n", f);
-	lmi_help_options(f, "Options", prog->opts, prog->n_opts);
+	lmi_cli_help_options(f, "Options", prog->opts, prog->n_opts);
 	fputs("\nConfiguration file: " LMI_CONFIG_FILE ".  See llamad(8) and llamad.conf(5).\n"
 	      "Exit status: 0 after a normal stop, 1 on errors, 2 on wrong usage.\n",
 	      f);
 }
 
-static const char *value_kind(const struct lmi_cmd *cmd, const struct lmi_opt *opt, const char *word,
-			      uint32_t arg)
+static const char *value_kind(const struct lmi_cli_cmd *cmd, const struct lmi_opt *opt,
+			      const char *word, uint32_t arg)
 {
 	(void)cmd;
 	(void)opt;
@@ -35,16 +35,16 @@ static const char *value_kind(const struct lmi_cmd *cmd, const struct lmi_opt *o
 				      : "none";
 }
 
-static void completion(FILE *f, const struct lmi_program *prog, const char *shell)
+static void completion(FILE *f, const struct lmi_cli_program *prog, const char *shell)
 {
-	const struct lmi_completion c = {.prog = prog, .kind = value_kind};
+	const struct lmi_cli_completion c = {.prog = prog, .kind = value_kind};
 
 	if (!strcmp(shell, "zsh"))
-		lmi_completion_zsh(f, &c);
+		lmi_cli_completion_zsh(f, &c);
 	else if (!strcmp(shell, "fish"))
-		lmi_completion_fish(f, &c);
+		lmi_cli_completion_fish(f, &c);
 	else
-		lmi_completion_bash(f, &c);
+		lmi_cli_completion_bash(f, &c);
 }
 
 static enum lmd_status check_config(const struct lmi_args *args, const struct lmi_config_env *env,
@@ -103,14 +103,14 @@ static enum lmd_status close_stdout(enum lmd_status st, struct lmd_error *err)
 
 int main(int argc, char **argv)
 {
-	struct lmi_options options;
+	struct lmi_daemon_options options;
 	struct lmd_error err = {0};
 	struct lmi_args args;
 	enum lmd_status st;
 	bool usage;
 
 	umask(077);
-	lmi_options_init(&options);
+	lmi_daemon_options_init(&options);
 	st = lmi_args_parse(&args, &options.prog, argc, argv, &err);
 	usage = st == LMD_INVALID;
 	if (st == LMD_OK)

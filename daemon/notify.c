@@ -25,13 +25,13 @@ static uint64_t number(const char *text)
 	return errno || *end ? 0 : v;
 }
 
-void lmi_notify_init(struct lmi_notify *n, const char *socket_path, const char *watchdog_usec,
-		     const char *watchdog_pid, long pid)
+void lmi_daemon_notify_init(struct lmi_daemon_notify *n, const char *socket_path,
+			    const char *watchdog_usec, const char *watchdog_pid, long pid)
 {
 	size_t len = socket_path ? strlen(socket_path) : 0;
 	uint64_t usec = number(watchdog_usec);
 
-	*n = (struct lmi_notify){.fd = -1, .addr.sun_family = AF_UNIX};
+	*n = (struct lmi_daemon_notify){.fd = -1, .addr.sun_family = AF_UNIX};
 	if (!len || len >= sizeof(n->addr.sun_path) || (*socket_path != '/' && *socket_path != '@'))
 		return;
 	memcpy(n->addr.sun_path, socket_path, len);
@@ -44,14 +44,14 @@ void lmi_notify_init(struct lmi_notify *n, const char *socket_path, const char *
 		n->watchdog_ns = usec * 1000;
 }
 
-void lmi_notify_fini(struct lmi_notify *n)
+void lmi_daemon_notify_fini(struct lmi_daemon_notify *n)
 {
 	if (n->fd >= 0)
 		close(n->fd);
 	n->fd = -1;
 }
 
-void lmi_notify_send(const struct lmi_notify *n, const char *fmt, ...)
+void lmi_daemon_notify_send(const struct lmi_daemon_notify *n, const char *fmt, ...)
 {
 	char text[501];
 	va_list ap;

@@ -12,7 +12,7 @@
 
 #include "llamad/attr.h"
 
-struct lmi_notify {
+struct lmi_daemon_notify {
 	int fd; /* -1: there is no service manager */
 	struct sockaddr_un addr;
 	socklen_t addr_bytes;
@@ -21,12 +21,13 @@ struct lmi_notify {
 
 /* Takes the values of $NOTIFY_SOCKET, $WATCHDOG_USEC and $WATCHDOG_PID (NULL: not set) and the pid
  * of this process.  Invalid values count as not set. */
-void lmi_notify_init(struct lmi_notify *n, const char *socket_path, const char *watchdog_usec,
-		     const char *watchdog_pid, long pid);
-void lmi_notify_fini(struct lmi_notify *n);
+void lmi_daemon_notify_init(struct lmi_daemon_notify *n, const char *socket_path,
+			    const char *watchdog_usec, const char *watchdog_pid, long pid);
+void lmi_daemon_notify_fini(struct lmi_daemon_notify *n);
 
 /* Sends one datagram of at most 500 bytes.  It is lost if the manager does not receive it.  Never
  * blocks. */
-void lmi_notify_send(const struct lmi_notify *n, const char *fmt, ...) LMD_PRINTF(2, 3);
+void lmi_daemon_notify_send(const struct lmi_daemon_notify *n, const char *fmt, ...)
+	LMD_PRINTF(2, 3);
 
 #endif /* LLAMAD_DAEMON_NOTIFY_H */

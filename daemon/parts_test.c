@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/mailbox.h"
-#include "daemon/loop.h"
+#include "daemon/loop/loop.h"
 #include "daemon/notify.h"
 #include "daemon/state_dir.h"
 #include "tests/lmd_check.h"
@@ -125,22 +125,22 @@ START_TEST(notify)
 {
 	const char *path = below("notify");
 	int fd = manager(path);
-	struct lmi_notify n;
+	struct lmi_daemon_notify n;
 	char text[512] = "";
 
-	lmi_notify_init(&n, path, "30000000", NULL, 7);
+	lmi_daemon_notify_init(&n, path, "30000000", NULL, 7);
 	ck_assert_int_ge(n.fd, 0);
 	ck_assert_uint_eq(n.watchdog_ns, 30000000000u);
-	lmi_notify_send(&n, "READY=1\nSTATUS=%s", "fine");
+	lmi_daemon_notify_send(&n, "READY=1\nSTATUS=%s", "fine");
 	ck_assert_int_eq(recv(fd, text, sizeof(text), 0), 19);
 	ck_assert_str_eq(text, "READY=1\nSTATUS=fine");
 	/* a manager that has gone or does not read causes no error */
 	for (int i = 0; i < 5000; i++)
-		lmi_notify_send(&n, "WATCHDOG=1");
+		lmi_daemon_notify_send(&n, "WATCHDOG=1");
 	close(fd);
-	lmi_notify_send(&n, "STOPPING=1");
-	lmi_notify_fini(&n);
-	lmi_notify_fini(&n);
+	lmi_daemon_notify_send(&n, "STOPPING=1");
+	lmi_daemon_notify_fini(&n);
+	lmi_daemon_notify_fini(&n);
 }
 END_TEST
 
@@ -163,18 +163,18 @@ START_TEST(notify_environment)
 		{"/x", "99999999999999999999", NULL, true, 0},
 	};
 	char deep[200];
-	struct lmi_notify n;
+	struct lmi_daemon_notify n;
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
-		lmi_notify_init(&n, cases[i].path, cases[i].usec, cases[i].pid, 7);
+		lmi_daemon_notify_init(&n, cases[i].path, cases[i].usec, cases[i].pid, 7);
 		ck_assert_msg((n.fd >= 0) == cases[i].on, "case %zu", i);
 		ck_assert_msg(n.watchdog_ns == cases[i].watchdog_ns, "case %zu", i);
-		lmi_notify_send(&n, "READY=1");
-		lmi_notify_fini(&n);
+		lmi_daemon_notify_send(&n, "READY=1");
+		lmi_daemon_notify_fini(&n);
 	}
 	memset(deep, '/', sizeof(deep) - 1);
 	deep[sizeof(deep) - 1] = 0;
-	lmi_notify_init(&n, deep, NULL, NULL, 7);
+	lmi_daemon_notify_init(&n, deep, NULL, NULL, 7);
 	ck_assert_int_eq(n.fd, -1);
 }
 END_TEST
@@ -190,10 +190,10 @@ START_TEST(lock)
 	int fd = -1, again = -1, status;
 	pid_t child;
 
-	ck_assert_int_eq(lmi_state_lock(&fd, dir, &err), LMD_OK);
+	ck_assert_int_eq(lmi_daemon_state_lock(&fd, dir, &err), LMD_OK);
 	ck_assert_int_eq(stat(dir, &sb), 0);
 	ck_assert_uint_eq(sb.st_mode & 07777, 0700);
-	ck_assert_int_eq(lmi_state_lock(&again, dir, &err), LMD_BUSY);
+	ck_assert_int_eq(lmi_daemon_state_lock(&again, dir, &err), LMD_BUSY);
 	snprintf(want, sizeof(want), "another llamad (pid %ld) is using the state folder",
 		 (long)getpid());
 	ck_assert_msg(strstr(err.text, want) != NULL, "%s", err.text);
@@ -201,10 +201,10 @@ START_TEST(lock)
 	/* the lock is released when its process ends */
 	child = fork();
 	if (!child)
-		_exit(lmi_state_lock(&again, dir, NULL) == LMD_OK ? 0 : 1);
+		_exit(lmi_daemon_state_lock(&again, dir, NULL) == LMD_OK ? 0 : 1);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert(WIFEXITED(status) && !WEXITSTATUS(status));
-	ck_assert_int_eq(lmi_state_lock(&fd, dir, &err), LMD_OK);
+	ck_assert_int_eq(lmi_daemon_state_lock(&fd, dir, &err), LMD_OK);
 	close(fd);
 }
 END_TEST
@@ -218,20 +218,20 @@ START_TEST(state_folder_refusals)
 	file = open(below("file"), O_CREAT | O_WRONLY, 0600);
 	ck_assert_int_ge(file, 0);
 	close(file);
-	ck_assert_int_eq(lmi_state_lock(&fd, below("file"), &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_daemon_state_lock(&fd, below("file"), &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "/file: is not a folder"));
-	ck_assert_int_eq(lmi_state_lock(&fd, below("file/below"), &err), LMD_IO);
+	ck_assert_int_eq(lmi_daemon_state_lock(&fd, below("file/below"), &err), LMD_IO);
 	ck_assert_ptr_nonnull(strstr(err.text, "cannot create the folder: Not a directory"));
-	ck_assert_int_eq(lmi_state_lock(&fd, "/proc/llamad", &err), LMD_IO);
+	ck_assert_int_eq(lmi_daemon_state_lock(&fd, "/proc/llamad", &err), LMD_IO);
 	ck_assert_ptr_nonnull(strstr(err.text, "/proc/llamad"));
 	memset(deep, 'x', sizeof(deep) - 1);
 	deep[0] = '/';
 	deep[sizeof(deep) - 1] = 0;
-	ck_assert_int_eq(lmi_state_lock(&fd, deep, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_daemon_state_lock(&fd, deep, &err), LMD_INVALID);
 	/* a lock file that is a link cannot be used to write elsewhere */
 	ck_assert_int_eq(mkdir(below("state"), 0700), 0);
 	ck_assert_int_eq(symlink("/etc/passwd", below("state/llamad.lock")), 0);
-	ck_assert_int_eq(lmi_state_lock(&fd, below("state"), &err), LMD_IO);
+	ck_assert_int_eq(lmi_daemon_state_lock(&fd, below("state"), &err), LMD_IO);
 	ck_assert_int_eq(fd, -1);
 }
 END_TEST
@@ -256,22 +256,22 @@ START_TEST(private_folder)
 	struct stat sb;
 
 	umask(0);
-	ck_assert_int_eq(lmi_make_private_folder(path, &err), LMD_OK);
+	ck_assert_int_eq(lmi_daemon_make_private_folder(path, &err), LMD_OK);
 	ck_assert_int_eq(stat(path, &sb), 0);
 	ck_assert_uint_eq(sb.st_mode & 07777, 0700);
-	ck_assert_int_eq(lmi_make_private_folder(path, &err), LMD_OK); /* again */
+	ck_assert_int_eq(lmi_daemon_make_private_folder(path, &err), LMD_OK); /* again */
 	/* a folder that others may enter */
 	ck_assert_int_eq(chmod(path, 0750), 0);
-	ck_assert_int_eq(lmi_make_private_folder(path, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_daemon_make_private_folder(path, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "with mode 0700"));
 	/* a symbolic link to a valid folder */
 	ck_assert_int_eq(chmod(path, 0700), 0);
 	ck_assert_int_eq(symlink(path, below("link")), 0);
-	ck_assert_int_eq(lmi_make_private_folder(below("link"), &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_daemon_make_private_folder(below("link"), &err), LMD_INVALID);
 	/* another user's folder; only root can create one */
 	if (!geteuid()) {
 		ck_assert_int_eq(chown(path, 7, 7), 0);
-		ck_assert_int_eq(lmi_make_private_folder(path, &err), LMD_INVALID);
+		ck_assert_int_eq(lmi_daemon_make_private_folder(path, &err), LMD_INVALID);
 	} else {
 		LMD_SKIP("private_folder", "another user's folder needs root");
 	}
@@ -286,21 +286,21 @@ START_TEST(socket_place)
 	int fd;
 
 	umask(077);
-	ck_assert_int_eq(lmi_socket_claim(path, &err), LMD_OK);
+	ck_assert_int_eq(lmi_daemon_socket_claim(path, &err), LMD_OK);
 	ck_assert_int_eq(stat(below("run"), &sb), 0);
 	ck_assert_uint_eq(sb.st_mode & 07777, 0750);
 	fd = listener(path);
 	for (int i = 0; i < 4; i++) { /* the last ones find the queue full */
-		ck_assert_int_eq(lmi_socket_claim(path, &err), LMD_BUSY);
+		ck_assert_int_eq(lmi_daemon_socket_claim(path, &err), LMD_BUSY);
 		ck_assert_ptr_nonnull(strstr(err.text, "another llamad is listening on ipc://"));
 	}
 	close(fd);
 	/* a stale socket is removed */
-	ck_assert_int_eq(lmi_socket_claim(path, &err), LMD_OK);
+	ck_assert_int_eq(lmi_daemon_socket_claim(path, &err), LMD_OK);
 	ck_assert_int_ne(lstat(path, &sb), 0);
 	/* a file that is not a socket is kept */
 	ck_assert_int_eq(symlink("/etc/passwd", path), 0);
-	ck_assert_int_eq(lmi_socket_claim(path, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_daemon_socket_claim(path, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "exists and is not a socket"));
 	ck_assert_int_eq(lstat(path, &sb), 0);
 }

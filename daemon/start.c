@@ -42,23 +42,23 @@ static enum lmd_status start_host(struct lmi_daemon *d, struct lmd_error *err)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the host");
 	lmi_host_set_log_level(d->host, (int)d->config->log);
 	lmi_host_set_log_journal(d->host, stderr_is_journal(d->env));
-	lmi_notify_init(&d->notify, d->env->get(d->env->arg, "NOTIFY_SOCKET"),
-			d->env->get(d->env->arg, "WATCHDOG_USEC"),
-			d->env->get(d->env->arg, "WATCHDOG_PID"), (long)getpid());
+	lmi_daemon_notify_init(&d->notify, d->env->get(d->env->arg, "NOTIFY_SOCKET"),
+			       d->env->get(d->env->arg, "WATCHDOG_USEC"),
+			       d->env->get(d->env->arg, "WATCHDOG_PID"), (long)getpid());
 	return LMD_OK;
 }
 
 static enum lmd_status start_plugins(struct lmi_daemon *d, struct lmd_error *err)
 {
-	const struct lmi_registry_opts opts = {
+	const struct lmi_plugin_registry_opts opts = {
 		.dirs = d->config->plugin_dirs.item,
 		.n_dirs = d->config->plugin_dirs.n,
-		.trust = d->config->plugin_trust ? LMI_TRUST_SYSTEM : LMI_TRUST_OWNER,
+		.trust = d->config->plugin_trust ? LMI_PLUGIN_TRUST_SYSTEM : LMI_PLUGIN_TRUST_OWNER,
 		.no_default_dirs = !d->config->default_plugins,
 		.host = d->host,
 	};
 
-	return lmi_registry_create(&d->plugins, &opts, err);
+	return lmi_plugin_registry_create(&d->plugins, &opts, err);
 }
 
 /* Without a key no client could log in over TCP; fail now rather than for every client. */
@@ -184,14 +184,14 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 		.version = LMD_VERSION,
 		.hooks = &hooks,
 	};
-	enum lmd_status st = lmi_lane_create(&d->lane, d->host, err);
+	enum lmd_status st = lmi_device_arbiter_create(&d->arbiter, d->host, err);
 
-	opts.inst.lane = d->lane;
+	opts.inst.arbiter = d->arbiter;
 	return st == LMD_OK ? lmi_service_create(&d->service, &opts, err) : st;
 }
 
-static void call(void *arg, const struct lmi_principal *who, const struct lmi_request *req,
-		 lmi_reply_fn reply, void *reply_arg)
+static void call(void *arg, const struct lmi_svc_principal *who, const struct lmi_wire_request *req,
+		 lmi_svc_reply_fn reply, void *reply_arg)
 {
 	const struct lmd_error err = {.status = LMD_CANCELLED, .text = "shutting down"};
 	struct lmi_daemon *d = arg;
@@ -214,15 +214,15 @@ static bool busy(void *arg, uint64_t conn)
 {
 	struct lmi_daemon *d = arg;
 
-	return d->service && lmi_service_works_for(d->service, conn);
+	return d->service && lmi_svc_tasks_of(d->service, conn);
 }
 
 struct lmi_front_limits lmi_daemon_front_limits(const struct lmi_config *c)
 {
 	return (struct lmi_front_limits){
-		.door = {.connections = (uint32_t)c->connections,
-			 .connections_per_user = (uint32_t)c->connections_per_user,
-			 .connections_kept = CONNECTIONS_KEPT},
+		.limiter = {.connections = (uint32_t)c->connections,
+			    .connections_per_user = (uint32_t)c->connections_per_user,
+			    .connections_kept = CONNECTIONS_KEPT},
 		.idle_ms = (uint64_t)c->idle_ms,
 		.message_ms = (uint64_t)c->message_ms,
 	};
@@ -261,7 +261,7 @@ static enum lmd_status make_socket_folder(const char *socket, struct lmd_error *
 	char dir[64];
 
 	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(socket, '/') - socket), socket);
-	return lmi_make_private_folder(dir, err);
+	return lmi_daemon_make_private_folder(dir, err);
 }
 
 enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
@@ -277,11 +277,11 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 	if (st == LMD_OK)
 		lmi_daemon_log_warnings(d, d->config);
 	if (st == LMD_OK)
-		st = lmi_state_lock(&d->lock, d->config->state_dir, err);
+		st = lmi_daemon_state_lock(&d->lock, d->config->state_dir, err);
 	if (st == LMD_OK && d->config->socket_in_tmp)
 		st = make_socket_folder(d->config->socket + strlen("ipc://"), err);
 	if (st == LMD_OK)
-		st = lmi_socket_claim(d->config->socket + strlen("ipc://"), err);
+		st = lmi_daemon_socket_claim(d->config->socket + strlen("ipc://"), err);
 	if (st == LMD_OK)
 		st = start_plugins(d, err);
 	if (st == LMD_OK)
@@ -334,11 +334,11 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 	lmi_loop_destroy(d->loop);
 	if (d->mailbox_open)
 		lmi_mailbox_fini(&d->mailbox);
-	lmi_lane_destroy(d->lane);
-	lmi_registry_destroy(d->plugins);
+	lmi_device_arbiter_destroy(d->arbiter);
+	lmi_plugin_registry_destroy(d->plugins);
 	if (d->lock >= 0)
 		close(d->lock);
-	lmi_notify_fini(&d->notify);
+	lmi_daemon_notify_fini(&d->notify);
 	lmi_host_destroy(d->host);
 	if (d->config != d->first)
 		lmi_config_destroy(d->config);

@@ -14,11 +14,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/base/show.h"
+#include "core/base/printable.h"
 
 #define SHOWN 160
 
-enum lmd_status lmi_make_folder(const char *path, unsigned mode, struct lmd_error *err)
+enum lmd_status lmi_daemon_make_folder(const char *path, unsigned mode, struct lmd_error *err)
 {
 	char part[PATH_MAX], shown[SHOWN];
 	size_t n = strlen(path);
@@ -26,7 +26,7 @@ enum lmd_status lmi_make_folder(const char *path, unsigned mode, struct lmd_erro
 
 	if (n >= sizeof(part))
 		return lmd_fail(err, LMD_INVALID, "%s: the path has %zu bytes, the maximum is %d",
-				lmi_show_path(shown, sizeof(shown), path), n, PATH_MAX - 1);
+				lmi_printable_path(shown, sizeof(shown), path), n, PATH_MAX - 1);
 	for (size_t i = 1; i <= n; i++) {
 		if (i < n && path[i] != '/')
 			continue;
@@ -40,23 +40,24 @@ enum lmd_status lmi_make_folder(const char *path, unsigned mode, struct lmd_erro
 			continue;
 		if (errno != EEXIST)
 			return lmd_fail(err, LMD_IO, "%s: cannot create the folder: %s",
-					lmi_show_path(shown, sizeof(shown), part), strerror(errno));
+					lmi_printable_path(shown, sizeof(shown), part),
+					strerror(errno));
 	}
 	if (stat(path, &sb))
-		return lmd_fail(err, LMD_IO, "%s: %s", lmi_show_path(shown, sizeof(shown), path),
-				strerror(errno));
+		return lmd_fail(err, LMD_IO, "%s: %s",
+				lmi_printable_path(shown, sizeof(shown), path), strerror(errno));
 	if (!S_ISDIR(sb.st_mode))
 		return lmd_fail(err, LMD_INVALID, "%s: is not a folder",
-				lmi_show_path(shown, sizeof(shown), path));
+				lmi_printable_path(shown, sizeof(shown), path));
 	return LMD_OK;
 }
 
-enum lmd_status lmi_make_private_folder(const char *path, struct lmd_error *err)
+enum lmd_status lmi_daemon_make_private_folder(const char *path, struct lmd_error *err)
 {
 	char shown[SHOWN];
 	struct stat sb;
 
-	lmi_show_path(shown, sizeof(shown), path);
+	lmi_printable_path(shown, sizeof(shown), path);
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return lmd_fail(err, LMD_IO, "%s: cannot create the folder: %s", shown, strerror(errno));
 	if (lstat(path, &sb))
@@ -83,9 +84,9 @@ static const char *holder(int fd, char *buf, size_t n)
 	return buf;
 }
 
-enum lmd_status lmi_state_lock(int *fd, const char *dir, struct lmd_error *err)
+enum lmd_status lmi_daemon_state_lock(int *fd, const char *dir, struct lmd_error *err)
 {
-	enum lmd_status st = lmi_make_folder(dir, 0700, err);
+	enum lmd_status st = lmi_daemon_make_folder(dir, 0700, err);
 	char path[PATH_MAX], pid[24], shown[SHOWN];
 	int lock, n;
 
@@ -93,19 +94,20 @@ enum lmd_status lmi_state_lock(int *fd, const char *dir, struct lmd_error *err)
 		return st;
 	if (snprintf(path, sizeof(path), "%s/llamad.lock", dir) >= (int)sizeof(path))
 		return lmd_fail(err, LMD_INVALID, "%s: the path is too long",
-				lmi_show_path(shown, sizeof(shown), dir));
+				lmi_printable_path(shown, sizeof(shown), dir));
 	lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (lock < 0)
-		return lmd_fail(err, LMD_IO, "%s: %s", lmi_show_path(shown, sizeof(shown), path),
-				strerror(errno));
+		return lmd_fail(err, LMD_IO, "%s: %s",
+				lmi_printable_path(shown, sizeof(shown), path), strerror(errno));
 	if (flock(lock, LOCK_EX | LOCK_NB)) {
 		st = errno == EWOULDBLOCK
 			     ? lmd_fail(err, LMD_BUSY,
 					"another llamad (pid %s) is using the state folder %s",
 					holder(lock, pid, sizeof(pid)),
-					lmi_show_path(shown, sizeof(shown), dir))
+					lmi_printable_path(shown, sizeof(shown), dir))
 			     : lmd_fail(err, LMD_IO, "%s: cannot lock: %s",
-					lmi_show_path(shown, sizeof(shown), path), strerror(errno));
+					lmi_printable_path(shown, sizeof(shown), path),
+					strerror(errno));
 		close(lock);
 		return st;
 	}
@@ -133,20 +135,20 @@ static bool is_live(const char *path)
 	return live;
 }
 
-enum lmd_status lmi_socket_claim(const char *path, struct lmd_error *err)
+enum lmd_status lmi_daemon_socket_claim(const char *path, struct lmd_error *err)
 {
 	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)], shown[SHOWN];
 	const char *slash = strrchr(path, '/');
 	enum lmd_status st = LMD_OK;
 	struct stat sb;
 
-	lmi_show_path(shown, sizeof(shown), path);
+	lmi_printable_path(shown, sizeof(shown), path);
 	if (!slash || strlen(path) >= sizeof(dir))
 		return lmd_fail(err, LMD_INVALID, "%s: is not a valid path of a socket", shown);
 	if (slash > path) {
 		memcpy(dir, path, (size_t)(slash - path));
 		dir[slash - path] = 0;
-		st = lmi_make_folder(dir, 0750, err);
+		st = lmi_daemon_make_folder(dir, 0750, err);
 	}
 	if (st != LMD_OK || (lstat(path, &sb) && errno == ENOENT))
 		return st;

@@ -11,31 +11,32 @@
 #include "core/engine/sample.h"
 #include "core/format/gguf/write.h"
 #include "core/plan/plan.h"
-#include "core/plan/wref.h"
+#include "core/plan/weight_ref.h"
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"
 #include "tests/lmd_check.h"
 
 static const char *folder;
 static struct lmd_host *host;
-static struct lmi_registry *registry;
+static struct lmi_plugin_registry *registry;
 
 static void make_weights(void);
 
 static void setup(void)
 {
 	make_weights();
-	struct lmi_registry_opts opts = {.dirs = &folder, .n_dirs = 1, .no_default_dirs = true};
+	struct lmi_plugin_registry_opts opts = {
+		.dirs = &folder, .n_dirs = 1, .no_default_dirs = true};
 	struct lmd_error err = {0};
 
 	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
 	opts.host = host;
-	ck_assert_msg(lmi_registry_create(&registry, &opts, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_plugin_registry_create(&registry, &opts, &err) == LMD_OK, "%s", err.text);
 }
 
 static void teardown(void)
 {
-	lmi_registry_destroy(registry);
+	lmi_plugin_registry_destroy(registry);
 	lmi_host_destroy(host);
 }
 
@@ -53,7 +54,7 @@ START_TEST(tokenizer)
 	const struct lmi_factory *f = take(LMD_KIND_TOKENIZER, "bytes");
 	const struct lmd_tokenizer_ops *ops = f->ops.tokenizer;
 	struct lmd_tok_info info = {.struct_size = sizeof(info)};
-	struct lmd_tokspec spec = {.struct_size = sizeof(spec), .kind = "bytes", .add_bos = -1};
+	struct lmd_tok_spec spec = {.struct_size = sizeof(spec), .kind = "bytes", .add_bos = -1};
 	static const char text[] = "a</s>";
 	uint64_t seed = lmd_seed("tokenizer example", 3);
 	void *state = lmi_alloc(1, f->f->state_bytes);
@@ -95,20 +96,24 @@ START_TEST(sampler)
 {
 	struct lmi_sampler_arg arg = {.name = "margin", .type = LMD_PARAM_FLOAT, .v.f = 2};
 	struct lmi_sampler_spec spec = {.name = "margin", .args = &arg, .n_args = 1};
-	struct lmi_chain_opts opts = {.registry = registry, .host = host, .specs = &spec,
-				      .n_specs = 1, .n_vocab = 5, .partial = true};
+	struct lmi_sampler_chain_opts opts = {.registry = registry,
+					      .host = host,
+					      .specs = &spec,
+					      .n_specs = 1,
+					      .n_vocab = 5,
+					      .partial = true};
 	struct lmd_cand v[5] = {{0, 1, 0}, {1, 3.5f, 0}, {2, 2.5f, 0}, {3, NAN, 0}, {4, 1.5f, 0}};
 	struct lmd_cands c = {.v = v, .n = 5, .selected = -1};
-	struct lmi_chain *chain = NULL;
+	struct lmi_sampler_chain *chain = NULL;
 	struct lmd_error err = {0};
 
-	ck_assert_msg(lmi_chain_create(&chain, &opts, &err) == LMD_OK, "%s", err.text);
-	ck_assert_int_eq(lmi_chain_apply(chain, &c), LMD_OK);
+	ck_assert_msg(lmi_sampler_chain_create(&chain, &opts, &err) == LMD_OK, "%s", err.text);
+	ck_assert_int_eq(lmi_sampler_chain_apply(chain, &c), LMD_OK);
 	ck_assert_uint_eq(c.n, 3);
 	ck_assert(v[0].id == 1 && v[1].id == 2 && v[2].id == 4);
-	lmi_chain_destroy(chain);
+	lmi_sampler_chain_destroy(chain);
 	arg.v.f = -1;
-	ck_assert_int_eq(lmi_chain_create(&chain, &opts, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_sampler_chain_create(&chain, &opts, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "margin"));
 }
 END_TEST
@@ -141,7 +146,7 @@ static const struct lmd_tensor *find_tensor(const struct lmd_model *m, const cha
 	return NULL;
 }
 
-static const struct lmd_tokspec no_tokenizer = {.struct_size = sizeof(no_tokenizer)};
+static const struct lmd_tok_spec no_tokenizer = {.struct_size = sizeof(no_tokenizer)};
 static const struct lmd_model model = {
 	.struct_size = sizeof(model), .n_meta = 1, .n_tensors = 2, .n_files = 1, .arch = "bigram",
 	.name = "made here", .format = "none", .meta = &width, .tensors = tensors,
@@ -204,24 +209,25 @@ static struct lmi_plan *make_plan(const struct lmd_arch_ops *arch, const struct 
 	return plan;
 }
 
-static struct lmd_weight *load(const struct device *d, const struct lmd_wref *ref)
+static struct lmd_weight *load(const struct device *d, const struct lmd_weight_ref *ref)
 {
-	struct lmd_wpiece piece;
-	struct lmd_wdesc desc = {.struct_size = sizeof(desc), .ref = ref, .n_piece = 1,
-				 .pieces = &piece};
-	struct lmd_wplan wplan = {.struct_size = sizeof(wplan)};
+	struct lmd_weight_piece piece;
+	struct lmd_weight_desc desc = {
+		.struct_size = sizeof(desc), .ref = ref, .n_piece = 1, .pieces = &piece};
+	struct lmd_weight_plan weight_plan = {.struct_size = sizeof(weight_plan)};
 	struct lmd_weight *w = NULL;
 	struct lmd_error err = {0};
 
 	ck_assert_uint_eq(ref->n_part, 1);
-	ck_assert_int_eq(lmi_wref_pieces(ref, &model, NULL, &piece, &desc.dtype, &err), LMD_OK);
-	ck_assert_int_eq(d->ops->weight_query(d->state, &desc, &wplan, &err), LMD_OK);
+	ck_assert_int_eq(lmi_plan_weight_ref_pieces(ref, &model, NULL, &piece, &desc.dtype, &err),
+			 LMD_OK);
+	ck_assert_int_eq(d->ops->weight_query(d->state, &desc, &weight_plan, &err), LMD_OK);
 	ck_assert_int_eq(d->ops->weight_load(d->state, &desc, &w, &err), LMD_OK);
 	return w;
 }
 
 /* n rows of one sequence; all except the first are output. */
-static void fill_step(struct lmi_step *s, uint32_t n)
+static void fill_step(struct lmi_plan_step *s, uint32_t n)
 {
 	for (uint32_t t = 0; t < n; t++) {
 		s->token[t] = (int32_t)(t * 3 % N_VOCAB);
@@ -252,8 +258,8 @@ START_TEST(architecture_on_backend)
 				  .ptr = logits};
 	struct lmd_weight *weights[4] = {0};
 	struct lmd_error err = {0};
-	struct lmd_cplan *cplan = NULL;
-	struct lmi_step *step = NULL;
+	struct lmd_compiled_plan *compiled_plan = NULL;
+	struct lmi_plan_step *step = NULL;
 	const struct lmd_plan *view;
 	struct lmi_plan *plan;
 
@@ -264,24 +270,26 @@ START_TEST(architecture_on_backend)
 	ck_assert_int_eq(fa->ops.arch->dim(desc.state, 1, -1), N_EMBD);
 	plan = make_plan(fa->ops.arch, &desc, &d);
 	view = lmi_plan_view(plan);
-	ck_assert_uint_le(view->n_wref, 4);
-	for (uint32_t i = 0; i < view->n_wref; i++)
-		weights[i] = load(&d, &view->wrefs[i]);
-	ck_assert_msg(d.ops->plan_compile(d.state,
-					  &(struct lmd_compile){.struct_size = sizeof(
-									struct lmd_compile),
-								.plan = view, .weights = weights},
-					  &cplan, &err) == LMD_OK,
-		      "%s", err.text);
-	ck_assert_int_eq(lmi_step_create(&step, view, 0, &err), LMD_OK);
+	ck_assert_uint_le(view->n_weight_ref, 4);
+	for (uint32_t i = 0; i < view->n_weight_ref; i++)
+		weights[i] = load(&d, &view->weight_refs[i]);
+	ck_assert_msg(
+		d.ops->plan_compile(d.state,
+				    &(struct lmd_compile){.struct_size = sizeof(struct lmd_compile),
+							  .plan = view,
+							  .weights = weights},
+				    &compiled_plan, &err) == LMD_OK,
+		"%s", err.text);
+	ck_assert_int_eq(lmi_plan_step_create(&step, view, 0, &err), LMD_OK);
 	fill_step(step, 5);
-	ck_assert_int_eq(d.ops->plan_run(d.state, NULL, cplan, &step->view, NULL, 0, &out, 1, NULL),
-			 LMD_OK);
+	ck_assert_int_eq(
+		d.ops->plan_run(d.state, NULL, compiled_plan, &step->view, NULL, 0, &out, 1, NULL),
+		LMD_OK);
 	for (int o = 0; o < 4; o++)
 		check_row(logits[o], (o + 1) * 3 % N_VOCAB);
-	lmi_step_destroy(step);
-	d.ops->plan_destroy(d.state, cplan);
-	for (uint32_t i = 0; i < view->n_wref; i++)
+	lmi_plan_step_destroy(step);
+	d.ops->plan_destroy(d.state, compiled_plan);
+	for (uint32_t i = 0; i < view->n_weight_ref; i++)
 		d.ops->weight_destroy(d.state, weights[i]);
 	lmi_plan_destroy(plan);
 	d.ops->close(d.state);

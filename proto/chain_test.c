@@ -22,7 +22,7 @@ static void teardown(void)
 
 START_TEST(samplers)
 {
-	struct lmi_request r;
+	struct lmi_wire_request r;
 	struct lmd_error err = {0};
 	const struct lmi_wire_sampler *s;
 	struct raw m;
@@ -51,7 +51,8 @@ START_TEST(samplers)
 	msgpack_pack_false(&m.pk);
 	raw_str(&m, "2147483647");
 	raw_str(&m, "inf");
-	ck_assert_msg(lmi_request_decode(&r, m.b.p, m.b.n, arena, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_wire_request_decode(&r, m.b.p, m.b.n, arena, &err) == LMD_OK, "%s",
+		      err.text);
 	s = r.u.generate.chain;
 	ck_assert_uint_eq(r.u.generate.n_chain, 3);
 	ck_assert_str_eq(s[0].name, "top_k");
@@ -132,13 +133,13 @@ static const struct {
 START_TEST(refusals)
 {
 	struct lmd_error err = {0};
-	struct lmi_request r;
+	struct lmi_wire_request r;
 	struct raw m;
 
 	raw_request(&m, LMI_WIRE_OP_GENERATE, NULL, 1);
 	raw_str(&m, refused[_i].field);
 	ck_assert(lmi_wire_buf_add(&m.b, refused[_i].bytes, refused[_i].n));
-	ck_assert_int_eq(lmi_request_decode(&r, m.b.p, m.b.n, arena, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_wire_request_decode(&r, m.b.p, m.b.n, arena, &err), LMD_INVALID);
 	ck_assert_msg(!strncmp(err.text, refused[_i].sentence, strlen(refused[_i].sentence)),
 		      "\"%s\", expected \"%s\"", err.text, refused[_i].sentence);
 	lmi_wire_buf_fini(&m.b);
@@ -152,13 +153,14 @@ START_TEST(biases)
 				    "\x92\xCE\x7F\xFF\xFF\xFF\xCA\x40\x20\0\0";
 	const float want[] = {1, -INFINITY, INFINITY, -INFINITY, 2.5f};
 	struct lmd_error err = {0};
-	struct lmi_request r;
+	struct lmi_wire_request r;
 	struct raw m;
 
 	raw_request(&m, LMI_WIRE_OP_GENERATE, NULL, 1);
 	raw_str(&m, "logit_bias");
 	ck_assert(lmi_wire_buf_add(&m.b, bytes, sizeof(bytes) - 1));
-	ck_assert_msg(lmi_request_decode(&r, m.b.p, m.b.n, arena, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_wire_request_decode(&r, m.b.p, m.b.n, arena, &err) == LMD_OK, "%s",
+		      err.text);
 	ck_assert_uint_eq(r.u.generate.n_logit_bias, LMD_LEN(want));
 	for (uint32_t i = 0; i < LMD_LEN(want); i++) {
 		ck_assert_int_eq(r.u.generate.logit_bias[i].id, i < 4 ? (int)i : INT32_MAX);
@@ -173,9 +175,9 @@ static void encode_refused(const struct lmi_wire_sampler *chain, const struct lm
 {
 	struct lmi_wire_buf b = {0};
 	struct lmd_error err = {0};
-	struct lmi_request r;
+	struct lmi_wire_request r;
 
-	lmi_request_init(&r, LMI_WIRE_OP_GENERATE);
+	lmi_wire_request_init(&r, LMI_WIRE_OP_GENERATE);
 	r.rid = r.u.generate.model = r.u.generate.prompt = (struct lmd_str){"x", 1};
 	r.u.generate.has_prompt = true;
 	r.u.generate.has_chain = chain != NULL;
@@ -183,7 +185,7 @@ static void encode_refused(const struct lmi_wire_sampler *chain, const struct lm
 	r.u.generate.n_chain = chain ? 1 : 0;
 	r.u.generate.logit_bias = bias;
 	r.u.generate.n_logit_bias = bias ? 1 : 0;
-	ck_assert_int_eq(lmi_request_encode(&b, &r, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_wire_request_encode(&b, &r, &err), LMD_INVALID);
 	ck_assert_str_eq(err.text, sentence);
 	ck_assert_uint_eq(b.n, 0);
 	lmi_wire_buf_fini(&b);
@@ -192,7 +194,8 @@ static void encode_refused(const struct lmi_wire_sampler *chain, const struct lm
 START_TEST(refused_to_write)
 {
 	const struct lmd_bias nan_bias = {5, NAN}, no_token = {-1, 0};
-	struct lmi_wire_arg args[LMI_LIMIT_MAP_KEYS] = {{.name = "p", .type = LMD_PARAM_FLOAT}};
+	struct lmi_wire_arg args[LMI_WIRE_LIMIT_MAP_KEYS] = {
+		{.name = "p", .type = LMD_PARAM_FLOAT}};
 	struct lmi_wire_sampler s = {.name = "s", .args = args, .n_args = 1};
 
 	encode_refused(NULL, &nan_bias, "generate: logit_bias[0]: nan is not allowed");
@@ -200,10 +203,10 @@ START_TEST(refused_to_write)
 	args[0].v.f = NAN;
 	encode_refused(&s, NULL, "generate: chain[0].p: nan is not allowed");
 	args[0].type = LMD_PARAM_BIAS;
-	args[0].v = (struct lmd_value_param){.n = 1, .bias = &no_token};
+	args[0].v = (struct lmd_param_value){.n = 1, .bias = &no_token};
 	encode_refused(&s, NULL, "generate: chain[0].p: -1 is not a token");
 	args[0].type = LMD_PARAM_STRS;
-	args[0].v = (struct lmd_value_param){.n = LMI_WIRE_ARG_LIST_MAX + 1};
+	args[0].v = (struct lmd_param_value){.n = LMI_WIRE_ARG_LIST_MAX + 1};
 	encode_refused(&s, NULL,
 		       "generate: chain[0].p: 1048577 entries, the maximum is 1048576");
 	args[0] = (struct lmi_wire_arg){.name = "sampler", .type = LMD_PARAM_INT};
@@ -214,7 +217,7 @@ START_TEST(refused_to_write)
 	args[1] = args[0];
 	s.n_args = 2;
 	encode_refused(&s, NULL, "generate: chain[0].p: duplicate name");
-	s.n_args = LMI_LIMIT_MAP_KEYS;
+	s.n_args = LMI_WIRE_LIMIT_MAP_KEYS;
 	encode_refused(&s, NULL, "generate: chain[0]: 128 parameters, the maximum is 127");
 	s.name = "";
 	encode_refused(&s, NULL, "generate: chain[0]: a name of 0 bytes, allowed are 1 to 48");

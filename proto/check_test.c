@@ -108,7 +108,7 @@ START_TEST(depth)
 	const char *why;
 	struct raw m;
 
-	for (int n = LMI_LIMIT_DEPTH; n <= LMI_LIMIT_DEPTH + 1; n++)
+	for (int n = LMI_WIRE_LIMIT_DEPTH; n <= LMI_WIRE_LIMIT_DEPTH + 1; n++)
 		for (int maps = 0; maps < 2; maps++) {
 			raw_init(&m);
 			for (int i = 0; i < n; i++) {
@@ -121,8 +121,8 @@ START_TEST(depth)
 			}
 			msgpack_pack_nil(&m.pk);
 			ck_assert_int_eq(check_raw(&m, &why),
-					 n == LMI_LIMIT_DEPTH ? LMD_OK : LMD_INVALID);
-			if (n > LMI_LIMIT_DEPTH)
+					 n == LMI_WIRE_LIMIT_DEPTH ? LMD_OK : LMD_INVALID);
+			if (n > LMI_WIRE_LIMIT_DEPTH)
 				ck_assert_ptr_nonnull(strstr(why, "nested too deeply"));
 		}
 }
@@ -136,8 +136,8 @@ START_TEST(counts)
 
 	for (int over = 0; over < 2; over++) {
 		raw_init(&m);
-		msgpack_pack_map(&m.pk, LMI_LIMIT_MAP_KEYS + (unsigned)over);
-		for (int i = 0; i < LMI_LIMIT_MAP_KEYS + over; i++) {
+		msgpack_pack_map(&m.pk, LMI_WIRE_LIMIT_MAP_KEYS + (unsigned)over);
+		for (int i = 0; i < LMI_WIRE_LIMIT_MAP_KEYS + over; i++) {
 			(void)snprintf(key, sizeof(key), "k%d", i);
 			raw_str(&m, key);
 			msgpack_pack_nil(&m.pk);
@@ -149,30 +149,30 @@ START_TEST(counts)
 		/* length of a key */
 		raw_init(&m);
 		msgpack_pack_map(&m.pk, 1);
-		raw_span(&m, 'k', LMI_LIMIT_KEY_BYTES + (unsigned)over, false);
+		raw_span(&m, 'k', LMI_WIRE_LIMIT_KEY_BYTES + (unsigned)over, false);
 		msgpack_pack_nil(&m.pk);
 		ck_assert_int_eq(check_raw(&m, &why), over ? LMD_INVALID : LMD_OK);
 		/* keys of all maps */
 		raw_init(&m);
-		msgpack_pack_array(&m.pk, LMI_LIMIT_MESSAGE_KEYS + (unsigned)over);
-		for (int i = 0; i < LMI_LIMIT_MESSAGE_KEYS + over; i++)
+		msgpack_pack_array(&m.pk, LMI_WIRE_LIMIT_MESSAGE_KEYS + (unsigned)over);
+		for (int i = 0; i < LMI_WIRE_LIMIT_MESSAGE_KEYS + over; i++)
 			(void)lmi_wire_buf_add(&m.b, "\x81\xA1k\xC0", 4);
 		ck_assert_int_eq(check_raw(&m, &why), over ? LMD_INVALID : LMD_OK);
 		ck_assert_str_eq(why, over ? "message: too many keys, the maximum is 262144" : "");
 		/* values: the outer array is one of them */
 		raw_init(&m);
-		msgpack_pack_array(&m.pk, LMI_LIMIT_MESSAGE_VALUES - 1 + (unsigned)over);
-		for (int i = 0; i < LMI_LIMIT_MESSAGE_VALUES - 1 + over; i++)
+		msgpack_pack_array(&m.pk, LMI_WIRE_LIMIT_MESSAGE_VALUES - 1 + (unsigned)over);
+		for (int i = 0; i < LMI_WIRE_LIMIT_MESSAGE_VALUES - 1 + over; i++)
 			(void)lmi_wire_buf_add(&m.b, "\xC0", 1);
 		ck_assert_int_eq(check_raw(&m, &why), over ? LMD_INVALID : LMD_OK);
 		ck_assert_str_eq(why, over ? "message: too many values, the maximum is 4194304" : "");
 		/* bytes */
 		raw_init(&m);
-		msgpack_pack_bin(&m.pk, LMI_LIMIT_MESSAGE_BYTES - 5 + (unsigned)over);
+		msgpack_pack_bin(&m.pk, LMI_WIRE_LIMIT_MESSAGE_BYTES - 5 + (unsigned)over);
 		ck_assert_uint_eq(m.b.n, 5);
-		for (int i = 0; i < LMI_LIMIT_MESSAGE_BYTES - 5 + over; i += 4096) {
+		for (int i = 0; i < LMI_WIRE_LIMIT_MESSAGE_BYTES - 5 + over; i += 4096) {
 			static const char zeros[4096];
-			int rest = LMI_LIMIT_MESSAGE_BYTES - 5 + over - i;
+			int rest = LMI_WIRE_LIMIT_MESSAGE_BYTES - 5 + over - i;
 
 			(void)lmi_wire_buf_add(&m.b, zeros, rest < 4096 ? (size_t)rest : 4096);
 		}
@@ -190,10 +190,10 @@ START_TEST(many_keys)
 	struct raw m;
 
 	raw_init(&m);
-	msgpack_pack_array(&m.pk, LMI_LIMIT_MESSAGE_KEYS / LMI_LIMIT_MAP_KEYS);
-	for (int k = 0; k < LMI_LIMIT_MESSAGE_KEYS / LMI_LIMIT_MAP_KEYS; k++) {
-		msgpack_pack_map(&m.pk, LMI_LIMIT_MAP_KEYS);
-		for (int i = 0; i < LMI_LIMIT_MAP_KEYS; i++) {
+	msgpack_pack_array(&m.pk, LMI_WIRE_LIMIT_MESSAGE_KEYS / LMI_WIRE_LIMIT_MAP_KEYS);
+	for (int k = 0; k < LMI_WIRE_LIMIT_MESSAGE_KEYS / LMI_WIRE_LIMIT_MAP_KEYS; k++) {
+		msgpack_pack_map(&m.pk, LMI_WIRE_LIMIT_MAP_KEYS);
+		for (int i = 0; i < LMI_WIRE_LIMIT_MAP_KEYS; i++) {
 			char key[] = "the same for long, and then ...";
 
 			key[sizeof(key) - 2] = (char)('0' + i / 16);
@@ -213,24 +213,24 @@ START_TEST(truncated)
 	struct fill f = {.seed = lmd_seed("truncated", 77 + (uint64_t)_i), .full = true};
 	struct lmd_arena *a = lmi_arena_create(0);
 	struct lmi_wire_buf b = {0};
-	struct lmi_request r;
-	struct lmi_reply rep;
+	struct lmi_wire_request r;
+	struct lmi_wire_reply rep;
 
 	f.arena = lmi_arena_create(0);
 	fill_request(&f, op, &r);
-	ck_assert(lmi_request_encode(&b, &r, NULL) == LMD_OK);
+	ck_assert(lmi_wire_request_encode(&b, &r, NULL) == LMD_OK);
 	for (size_t n = 0; n < b.n; n++) {
 		uint8_t *exact = lmi_alloc(n ? n : 1, 1); /* exact size, so that sanitizers detect reads past the end */
 
 		memcpy(exact, b.p, n);
-		ck_assert_int_eq(lmi_request_decode(&r, exact, n, a, NULL), LMD_INVALID);
+		ck_assert_int_eq(lmi_wire_request_decode(&r, exact, n, a, NULL), LMD_INVALID);
 		lmi_free(exact);
 	}
 	b.n = 0;
 	fill_reply(&f, op, &rep);
-	ck_assert(lmi_reply_encode(&b, &rep, NULL) == LMD_OK);
+	ck_assert(lmi_wire_reply_encode(&b, &rep, NULL) == LMD_OK);
 	for (size_t n = 0; n < b.n; n++)
-		ck_assert_int_eq(lmi_reply_decode(&rep, op, b.p, n, a, NULL), LMD_CORRUPT);
+		ck_assert_int_eq(lmi_wire_reply_decode(&rep, op, b.p, n, a, NULL), LMD_CORRUPT);
 	ck_assert_uint_eq(lmi_arena_used(a), 0);
 	lmi_wire_buf_fini(&b);
 	lmi_arena_destroy(f.arena);
@@ -245,12 +245,12 @@ START_TEST(mutated)
 	struct fill f = {.seed = lmd_seed("mutated", 177 + (uint64_t)_i), .full = true};
 	uint64_t rng = f.seed;
 	struct lmi_wire_buf b = {0}, out = {0};
-	struct lmi_request r;
+	struct lmi_wire_request r;
 	uint32_t n_ok = 0;
 
 	f.arena = lmi_arena_create(0);
 	fill_request(&f, op, &r);
-	ck_assert(lmi_request_encode(&b, &r, NULL) == LMD_OK);
+	ck_assert(lmi_wire_request_encode(&b, &r, NULL) == LMD_OK);
 	for (int k = 0; k < 3000; k++) {
 		struct lmd_arena *a = lmi_arena_create(1 << 20);
 		uint8_t *p = lmi_alloc(b.n, 1);
@@ -259,9 +259,10 @@ START_TEST(mutated)
 		memcpy(p, b.p, b.n);
 		for (uint64_t i = lmd_rand(&rng) % 4 + 1; i; i--)
 			p[lmd_rand(&rng) % b.n] = (uint8_t)lmd_rand(&rng);
-		if (lmi_request_decode(&r, p, b.n, a, &err) == LMD_OK) {
+		if (lmi_wire_request_decode(&r, p, b.n, a, &err) == LMD_OK) {
 			out.n = 0;
-			ck_assert_msg(lmi_request_encode(&out, &r, &err) == LMD_OK, "%s", err.text);
+			ck_assert_msg(lmi_wire_request_encode(&out, &r, &err) == LMD_OK, "%s",
+				      err.text);
 			n_ok++;
 		} else {
 			ck_assert_uint_gt(strlen(err.text), 0);
@@ -289,8 +290,8 @@ START_TEST(utf8)
 			s[i] = (char)(0x80 | (c >> 6 * (n - 1 - i) & 63));
 		if (n > 1)
 			s[0] = (char)(0xF00 >> n | c >> 6 * (n - 1));
-		ck_assert_uint_eq(lmi_utf8_good(s, n), c >= 0xD800 && c < 0xE000 ? 0 : n);
-		ck_assert_uint_eq(lmi_utf8_good(s, n - 1), 0);
+		ck_assert_uint_eq(lmi_utf8_valid_prefix(s, n), c >= 0xD800 && c < 0xE000 ? 0 : n);
+		ck_assert_uint_eq(lmi_utf8_valid_prefix(s, n - 1), 0);
 	}
 	for (uint32_t c = 0; c < 0x10000; c++) {
 		const char s[2] = {(char)(c >> 8), (char)c};
@@ -298,7 +299,7 @@ START_TEST(utf8)
 			      : c >> 8 >= 0xC2 && c >> 8 < 0xE0 && (c & 0xC0) == 0x80 ? 2
 										      : 0;
 
-		ck_assert_uint_eq(lmi_utf8_good(s, 2), want);
+		ck_assert_uint_eq(lmi_utf8_valid_prefix(s, 2), want);
 	}
 }
 END_TEST
@@ -310,24 +311,24 @@ START_TEST(first_bytes)
 
 	for (int first = 0; first < 256; first++) {
 		uint8_t p[16];
-		struct lmi_mp v;
+		struct lmi_wire_mp v;
 		size_t n;
 
 		memcpy(p, zeros, sizeof(p));
 		p[0] = (uint8_t)first;
-		n = lmi_mp_read(p, p + sizeof(p), &v);
+		n = lmi_wire_mp_read(p, p + sizeof(p), &v);
 		if (first == 0xC1 || (first >= 0xC7 && first <= 0xC9) ||
 		    (first >= 0xD4 && first <= 0xD8)) {
-			ck_assert(!n && v.kind == LMI_MP_BAD);
+			ck_assert(!n && v.kind == LMI_WIRE_MP_BAD);
 			continue;
 		}
 		if (first > 0xAF && first < 0xC0) { /* longer than the input */
-			ck_assert(!n && v.kind == LMI_MP_CUT);
+			ck_assert(!n && v.kind == LMI_WIRE_MP_CUT);
 			continue;
 		}
 		ck_assert_msg(n > 0, "%02x", (unsigned)first);
-		ck_assert(v.kind != LMI_MP_BAD && v.kind != LMI_MP_CUT);
-		ck_assert_ptr_eq(lmi_mp_read(p, p + n - 1, &v) ? p : NULL, NULL);
+		ck_assert(v.kind != LMI_WIRE_MP_BAD && v.kind != LMI_WIRE_MP_CUT);
+		ck_assert_ptr_eq(lmi_wire_mp_read(p, p + n - 1, &v) ? p : NULL, NULL);
 	}
 }
 END_TEST

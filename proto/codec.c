@@ -9,11 +9,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "core/base/show.h"
+#include "core/base/printable.h"
 
 /* ---- error messages ---- */
 
-static size_t print_where(char *buf, size_t cap, const struct lmi_where *w)
+static size_t print_where(char *buf, size_t cap, const struct lmi_wire_where *w)
 {
 	size_t n = w->up ? print_where(buf, cap, w->up) : 0;
 	char show[80];
@@ -24,12 +24,12 @@ static size_t print_where(char *buf, size_t cap, const struct lmi_where *w)
 		n += (size_t)snprintf(buf + n, cap - n, "[%u]", w->index);
 	else
 		n += (size_t)snprintf(buf + n, cap - n, "%s%s", n ? "." : "",
-				      lmi_show(show, sizeof(show), w->name.ptr, w->name.len));
+				      lmi_printable(show, sizeof(show), w->name.ptr, w->name.len));
 	return n;
 }
 
-enum lmd_status lmi_codec_fail(const struct lmi_codec *c, enum lmd_status st,
-			       const struct lmi_where *at, const char *fmt, ...)
+enum lmd_status lmi_wire_codec_fail(const struct lmi_wire_codec *c, enum lmd_status st,
+				    const struct lmi_wire_where *at, const char *fmt, ...)
 {
 	char place[160] = "", text[300];
 	va_list ap;
@@ -44,45 +44,46 @@ enum lmd_status lmi_codec_fail(const struct lmi_codec *c, enum lmd_status st,
 	return lmd_fail(c->err, st, "%s: %s%s%s", c->what, place, at ? ": " : "", text);
 }
 
-enum lmd_status lmi_codec_nomem(const struct lmi_codec *c, const struct lmi_where *at)
+enum lmd_status lmi_wire_codec_nomem(const struct lmi_wire_codec *c,
+				     const struct lmi_wire_where *at)
 {
-	return lmi_codec_fail(c, LMD_NOMEM, at, "out of memory");
+	return lmi_wire_codec_fail(c, LMD_NOMEM, at, "out of memory");
 }
 
 /* ---- bounds ---- */
 
-enum lmd_status lmi_fit_int(const struct lmi_codec *c, const struct lmi_where *at,
-			    const struct lmi_wire_field *f, int64_t v)
+enum lmd_status lmi_wire_fit_int(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+				 const struct lmi_wire_field *f, int64_t v)
 {
 	if (c->lenient)
 		return LMD_OK;
 	if (v < f->u.i.min)
-		return lmi_codec_fail(c, c->bad, at, "%" PRId64 " is below %" PRId64, v,
-				      f->u.i.min);
+		return lmi_wire_codec_fail(c, c->bad, at, "%" PRId64 " is below %" PRId64, v,
+					   f->u.i.min);
 	if (v > f->u.i.max)
-		return lmi_codec_fail(c, c->bad, at, "%" PRId64 " is above %" PRId64, v,
-				      f->u.i.max);
+		return lmi_wire_codec_fail(c, c->bad, at, "%" PRId64 " is above %" PRId64, v,
+					   f->u.i.max);
 	return LMD_OK;
 }
 
-enum lmd_status lmi_fit_float(const struct lmi_codec *c, const struct lmi_where *at,
-			      const struct lmi_wire_field *f, double v)
+enum lmd_status lmi_wire_fit_float(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+				   const struct lmi_wire_field *f, double v)
 {
 	if (c->lenient)
 		return LMD_OK;
 	if (!isfinite(v))
-		return lmi_codec_fail(c, c->bad, at, "%s is not a finite number",
-				      isnan(v) ? "nan"
-				      : v > 0  ? "inf"
-					       : "-inf");
+		return lmi_wire_codec_fail(c, c->bad, at, "%s is not a finite number",
+					   isnan(v) ? "nan"
+					   : v > 0  ? "inf"
+						    : "-inf");
 	if (v < f->u.f.min)
-		return lmi_codec_fail(c, c->bad, at, "%g is below %g", v, f->u.f.min);
+		return lmi_wire_codec_fail(c, c->bad, at, "%g is below %g", v, f->u.f.min);
 	if (v > f->u.f.max)
-		return lmi_codec_fail(c, c->bad, at, "%g is above %g", v, f->u.f.max);
+		return lmi_wire_codec_fail(c, c->bad, at, "%g is above %g", v, f->u.f.max);
 	return LMD_OK;
 }
 
-bool lmi_is_line(const char *s, size_t n)
+bool lmi_wire_is_line(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)s[i] < 0x20 || s[i] == 0x7F)
@@ -90,32 +91,32 @@ bool lmi_is_line(const char *s, size_t n)
 	return true;
 }
 
-enum lmd_status lmi_fit_span(const struct lmi_codec *c, const struct lmi_where *at,
-			     const struct lmi_wire_field *f, const struct lmd_str *s)
+enum lmd_status lmi_wire_fit_span(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+				  const struct lmi_wire_field *f, const struct lmd_str *s)
 {
 	if (c->lenient)
 		return LMD_OK;
 	if (s->len < f->u.s.min)
-		return lmi_codec_fail(c, c->bad, at, "%zu bytes, the minimum is %u", s->len,
-				      f->u.s.min);
+		return lmi_wire_codec_fail(c, c->bad, at, "%zu bytes, the minimum is %u", s->len,
+					   f->u.s.min);
 	if (s->len > f->u.s.max)
-		return lmi_codec_fail(c, c->bad, at, "%zu bytes, the maximum is %u", s->len,
-				      f->u.s.max);
+		return lmi_wire_codec_fail(c, c->bad, at, "%zu bytes, the maximum is %u", s->len,
+					   f->u.s.max);
 	return LMD_OK;
 }
 
-enum lmd_status lmi_fit_items(const struct lmi_codec *c, const struct lmi_where *at, uint32_t n,
-			      uint32_t max)
+enum lmd_status lmi_wire_fit_items(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+				   uint32_t n, uint32_t max)
 {
 	if (c->lenient)
 		return LMD_OK;
 	if (n > max)
-		return lmi_codec_fail(c, c->bad, at, "%u entries, the maximum is %u", n, max);
+		return lmi_wire_codec_fail(c, c->bad, at, "%u entries, the maximum is %u", n, max);
 	return LMD_OK;
 }
 
-enum lmd_status lmi_fit_one_of(const struct lmi_codec *c, const struct lmi_where *at,
-			       const struct lmi_wire_struct *s, uint32_t seen)
+enum lmd_status lmi_wire_fit_one_of(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+				    const struct lmi_wire_struct *s, uint32_t seen)
 {
 	char names[120] = "";
 	size_t n = 0;
@@ -125,36 +126,37 @@ enum lmd_status lmi_fit_one_of(const struct lmi_codec *c, const struct lmi_where
 	for (uint32_t i = 0; i < s->n_one_of && n < sizeof(names); i++)
 		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "",
 				      s->fields[s->one_of[i]].name);
-	return lmi_codec_fail(c, c->bad, at,
-			      seen ? "only one of %s is allowed" : "one of %s is required",
-			      names);
+	return lmi_wire_codec_fail(
+		c, c->bad, at, seen ? "only one of %s is allowed" : "one of %s is required", names);
 }
 
 /* Maximum length of the name of a sampler or parameter. */
 #define NAME_MAX_BYTES 48
 
-enum lmd_status lmi_fit_name(const struct lmi_codec *c, const struct lmi_where *at,
-			     const struct lmd_str *s)
+enum lmd_status lmi_wire_fit_name(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+				  const struct lmd_str *s)
 {
 	char show[80];
 
 	if (!s->len || s->len > NAME_MAX_BYTES)
-		return lmi_codec_fail(c, c->bad, at, "a name of %zu bytes, allowed are 1 to %d",
-				      s->len, NAME_MAX_BYTES);
+		return lmi_wire_codec_fail(c, c->bad, at,
+					   "a name of %zu bytes, allowed are 1 to %d", s->len,
+					   NAME_MAX_BYTES);
 	for (size_t i = 0; i < s->len; i++)
 		if (s->ptr[i] <= 0x20 || s->ptr[i] > 0x7E)
-			return lmi_codec_fail(c, c->bad, at, "\"%s\" is not a name",
-					      lmi_show(show, sizeof(show), s->ptr, s->len));
+			return lmi_wire_codec_fail(
+				c, c->bad, at, "\"%s\" is not a name",
+				lmi_printable(show, sizeof(show), s->ptr, s->len));
 	return LMD_OK;
 }
 
-enum lmd_status lmi_fit_bias(const struct lmi_codec *c, const struct lmi_where *at,
-			     const struct lmd_bias *b)
+enum lmd_status lmi_wire_fit_bias(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+				  const struct lmd_bias *b)
 {
 	if (b->id < 0)
-		return lmi_codec_fail(c, c->bad, at, "%d is not a token", b->id);
+		return lmi_wire_codec_fail(c, c->bad, at, "%d is not a token", b->id);
 	if (isnan(b->bias))
-		return lmi_codec_fail(c, c->bad, at, "nan is not allowed");
+		return lmi_wire_codec_fail(c, c->bad, at, "nan is not allowed");
 	return LMD_OK;
 }
 
@@ -256,7 +258,7 @@ bool lmi_wire_item_final(enum lmi_wire_item_kind kind)
 
 /* ---- messages ---- */
 
-void lmi_request_init(struct lmi_request *r, enum lmi_wire_op op)
+void lmi_wire_request_init(struct lmi_wire_request *r, enum lmi_wire_op op)
 {
 	memset(r, 0, sizeof(*r));
 	r->v = LMI_WIRE_V;
@@ -265,7 +267,7 @@ void lmi_request_init(struct lmi_request *r, enum lmi_wire_op op)
 		lmi_wire_defaults(lmi_wire_ops[op].request, &r->u);
 }
 
-void lmi_reply_init(struct lmi_reply *r, const struct lmi_request *to)
+void lmi_wire_reply_init(struct lmi_wire_reply *r, const struct lmi_wire_request *to)
 {
 	memset(r, 0, sizeof(*r));
 	r->v = to->v >= LMI_WIRE_V_MIN && to->v <= LMI_WIRE_V ? to->v : LMI_WIRE_V;
@@ -275,8 +277,8 @@ void lmi_reply_init(struct lmi_reply *r, const struct lmi_request *to)
 		lmi_wire_defaults(lmi_wire_ops[r->op].reply, &r->u);
 }
 
-void lmi_reply_fail(struct lmi_reply *r, enum lmd_status code, const char *text, int64_t retry_ms,
-		    struct lmd_error *keep)
+void lmi_wire_reply_fail(struct lmi_wire_reply *r, enum lmd_status code, const char *text,
+			 int64_t retry_ms, struct lmd_error *keep)
 {
 	(void)lmd_fail(keep, code, "%s", text);
 	r->failed = true;

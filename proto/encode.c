@@ -20,7 +20,7 @@ static int sink_write(void *data, const char *p, size_t n)
 {
 	struct sink *s = data;
 
-	if (n > LMI_LIMIT_MESSAGE_BYTES - (s->b->n - s->start)) {
+	if (n > LMI_WIRE_LIMIT_MESSAGE_BYTES - (s->b->n - s->start)) {
 		s->too_long = true;
 		return -1;
 	}
@@ -29,9 +29,9 @@ static int sink_write(void *data, const char *p, size_t n)
 
 /* ---- values ---- */
 
-static enum lmd_status put_struct(struct lmi_codec *c, const struct lmi_where *at,
+static enum lmd_status put_struct(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
 				  const struct lmi_wire_struct *s, const char *in);
-static enum lmd_status put_item(struct lmi_codec *c, const struct lmi_where *at,
+static enum lmd_status put_item(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
 				const struct lmi_wire_item *item);
 
 /* Converts a result of the packer; the error message is written by the caller at the end. */
@@ -40,67 +40,69 @@ static enum lmd_status packed(int failed)
 	return failed ? LMD_NOMEM : LMD_OK;
 }
 
-static enum lmd_status put_span(struct lmi_codec *c, const struct lmi_where *at,
+static enum lmd_status put_span(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
 				const struct lmi_wire_field *f, const struct lmd_str *s)
 {
 	enum lmd_status st;
 
 	if (f->type == LMI_WIRE_T_STRING && c->tidy)
-		return packed(lmi_pack_tidy(c, s, f->u.s.max));
-	st = lmi_fit_span(c, at, f, s);
+		return packed(lmi_wire_pack_tidy(c, s, f->u.s.max));
+	st = lmi_wire_fit_span(c, at, f, s);
 	if (st != LMD_OK)
 		return st;
 	if (f->type == LMI_WIRE_T_BYTES)
-		return packed(lmi_pack_bin(c, s->ptr, s->len));
+		return packed(lmi_wire_pack_bin(c, s->ptr, s->len));
 	if (f->type == LMI_WIRE_T_TEXT)
-		return packed(lmi_pack_text(c, s));
-	if (!lmi_is_line(s->ptr, s->len) || lmi_utf8_good(s->ptr, s->len) != s->len)
-		return lmi_codec_fail(c, c->bad, at,
-				      "is not one line of UTF-8 without control characters");
-	return packed(lmi_pack_str(c, s->ptr, s->len));
+		return packed(lmi_wire_pack_text(c, s));
+	if (!lmi_wire_is_line(s->ptr, s->len) || lmi_utf8_valid_prefix(s->ptr, s->len) != s->len)
+		return lmi_wire_codec_fail(c, c->bad, at,
+					   "is not one line of UTF-8 without control characters");
+	return packed(lmi_wire_pack_str(c, s->ptr, s->len));
 }
 
-static enum lmd_status put_word(struct lmi_codec *c, const struct lmi_where *at,
+static enum lmd_status put_word(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
 				const struct lmi_wire_words *w, int value)
 {
 	const char *word = lmi_wire_word(w, value);
 
 	if (value < 1 || (uint32_t)value > w->n)
-		return lmi_codec_fail(c, c->bad, at, "%d is no %s", value, w->name);
-	return packed(lmi_pack_str(c, word, strlen(word)));
+		return lmi_wire_codec_fail(c, c->bad, at, "%d is no %s", value, w->name);
+	return packed(lmi_wire_pack_str(c, word, strlen(word)));
 }
 
-static enum lmd_status put_status(struct lmi_codec *c, const struct lmi_where *at, int code)
+static enum lmd_status put_status(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+				  int code)
 {
 	if (code <= LMD_OK || code >= LMD_N_STATUS)
-		return lmi_codec_fail(c, c->bad, at, "%d is not an error code", code);
-	return packed(lmi_pack_str(c, lmi_wire_codes[code], strlen(lmi_wire_codes[code])));
+		return lmi_wire_codec_fail(c, c->bad, at, "%d is not an error code", code);
+	return packed(lmi_wire_pack_str(c, lmi_wire_codes[code], strlen(lmi_wire_codes[code])));
 }
 
-static enum lmd_status put_int(struct lmi_codec *c, const struct lmi_where *at,
+static enum lmd_status put_int(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
 			       const struct lmi_wire_field *f, int64_t v)
 {
-	enum lmd_status st = lmi_fit_int(c, at, f, v);
+	enum lmd_status st = lmi_wire_fit_int(c, at, f, v);
 
 	return st == LMD_OK ? packed(msgpack_pack_int64(&c->pk, v)) : st;
 }
 
-static enum lmd_status put_float(struct lmi_codec *c, const struct lmi_where *at,
+static enum lmd_status put_float(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
 				 const struct lmi_wire_field *f, double v)
 {
-	enum lmd_status st = lmi_fit_float(c, at, f, v);
+	enum lmd_status st = lmi_wire_fit_float(c, at, f, v);
 
 	return st == LMD_OK ? packed(msgpack_pack_double(&c->pk, v)) : st;
 }
 
-static enum lmd_status put_token(struct lmi_codec *c, const struct lmi_where *at, lmd_token v)
+static enum lmd_status put_token(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+				 lmd_token v)
 {
 	if (v < 0)
-		return lmi_codec_fail(c, c->bad, at, "%d is not a token", v);
+		return lmi_wire_codec_fail(c, c->bad, at, "%d is not a token", v);
 	return packed(msgpack_pack_int32(&c->pk, v));
 }
 
-static enum lmd_status put_value(struct lmi_codec *c, const struct lmi_where *at,
+static enum lmd_status put_value(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
 				 const struct lmi_wire_field *f, const void *in)
 {
 	int failed = 0;
@@ -119,7 +121,7 @@ static enum lmd_status put_value(struct lmi_codec *c, const struct lmi_where *at
 	case LMI_WIRE_T_BYTES:
 		return put_span(c, at, f, in);
 	case LMI_WIRE_T_ID:
-		return packed(lmi_pack_bin(c, in, sizeof(struct lmi_wire_id)));
+		return packed(lmi_wire_pack_bin(c, in, sizeof(struct lmi_wire_id)));
 	case LMI_WIRE_T_TOKEN:
 		return put_token(c, at, *(const lmd_token *)in);
 	case LMI_WIRE_T_STATUS:
@@ -131,25 +133,25 @@ static enum lmd_status put_value(struct lmi_codec *c, const struct lmi_where *at
 	case LMI_WIRE_T_ITEM:
 		return put_item(c, at, in);
 	case LMI_WIRE_T_CHAIN:
-		st = lmi_pack_sampler(c, at, in, &failed);
+		st = lmi_wire_pack_sampler(c, at, in, &failed);
 		return st == LMD_OK ? packed(failed) : st;
 	case LMI_WIRE_T_BIAS:
-		st = lmi_fit_bias(c, at, in);
-		return st == LMD_OK ? packed(lmi_pack_bias(c, in)) : st;
+		st = lmi_wire_fit_bias(c, at, in);
+		return st == LMD_OK ? packed(lmi_wire_pack_bias(c, in)) : st;
 	}
 	return LMD_INTERNAL;
 }
 
-static enum lmd_status put_list(struct lmi_codec *c, const struct lmi_where *at,
+static enum lmd_status put_list(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
 				const struct lmi_wire_field *f, const char *items, uint32_t n)
 {
 	size_t bytes = lmi_wire_elem_bytes(f);
-	enum lmd_status st = lmi_fit_items(c, at, n, f->max_items);
+	enum lmd_status st = lmi_wire_fit_items(c, at, n, f->max_items);
 
 	if (st == LMD_OK)
 		st = packed(msgpack_pack_array(&c->pk, n));
 	for (uint32_t i = 0; i < n && st == LMD_OK; i++) {
-		const struct lmi_where here = {.up = at, .index = i};
+		const struct lmi_wire_where here = {.up = at, .index = i};
 
 		st = put_value(c, &here, f, items + i * bytes);
 	}
@@ -207,7 +209,7 @@ static uint32_t count_there(const struct lmi_wire_struct *s, const char *in)
 }
 
 /* Encodes the fields that are present.  The head of the map has been written. */
-static enum lmd_status put_fields(struct lmi_codec *c, const struct lmi_where *at,
+static enum lmd_status put_fields(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
 				  const struct lmi_wire_struct *s, const char *in)
 {
 	uint32_t n_one = 0;
@@ -216,13 +218,13 @@ static enum lmd_status put_fields(struct lmi_codec *c, const struct lmi_where *a
 		n_one += is_there(&s->fields[s->one_of[i]], in);
 	for (uint32_t i = 0; i < s->n_fields; i++) {
 		const struct lmi_wire_field *f = &s->fields[i];
-		const struct lmi_where here = {.up = at,
-					       .name = {.ptr = f->name, .len = strlen(f->name)}};
+		const struct lmi_wire_where here = {
+			.up = at, .name = {.ptr = f->name, .len = strlen(f->name)}};
 		enum lmd_status st;
 
 		if (!is_there(f, in))
 			continue;
-		st = packed(lmi_pack_str(c, f->name, here.name.len));
+		st = packed(lmi_wire_pack_str(c, f->name, here.name.len));
 		if (st == LMD_OK)
 			st = f->list ? put_list(c, &here, f, *(const char *const *)(in + f->at),
 						*(const uint32_t *)(in + f->n_at))
@@ -230,10 +232,10 @@ static enum lmd_status put_fields(struct lmi_codec *c, const struct lmi_where *a
 		if (st != LMD_OK)
 			return st;
 	}
-	return lmi_fit_one_of(c, at, s, n_one);
+	return lmi_wire_fit_one_of(c, at, s, n_one);
 }
 
-static enum lmd_status put_struct(struct lmi_codec *c, const struct lmi_where *at,
+static enum lmd_status put_struct(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
 				  const struct lmi_wire_struct *s, const char *in)
 {
 	if (msgpack_pack_map(&c->pk, count_there(s, in)))
@@ -241,7 +243,7 @@ static enum lmd_status put_struct(struct lmi_codec *c, const struct lmi_where *a
 	return put_fields(c, at, s, in);
 }
 
-static enum lmd_status put_item(struct lmi_codec *c, const struct lmi_where *at,
+static enum lmd_status put_item(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
 				const struct lmi_wire_item *item)
 {
 	const struct lmi_wire_variants *v = &lmi_wire_items;
@@ -250,11 +252,12 @@ static enum lmd_status put_item(struct lmi_codec *c, const struct lmi_where *at,
 	enum lmd_status st;
 
 	if (item->kind <= LMI_WIRE_ITEM_UNKNOWN || item->kind >= LMI_WIRE_N_ITEM)
-		return lmi_codec_fail(c, c->bad, at, "%d is not a kind of item", (int)item->kind);
+		return lmi_wire_codec_fail(c, c->bad, at, "%d is not a kind of item",
+					   (int)item->kind);
 	s = v->of[item->kind];
 	st = packed(msgpack_pack_map(&c->pk, 1 + count_there(v->common, in) + count_there(s, in)) ||
-		    lmi_pack_str(c, v->tag, strlen(v->tag)) ||
-		    lmi_pack_str(c, s->name, strlen(s->name)));
+		    lmi_wire_pack_str(c, v->tag, strlen(v->tag)) ||
+		    lmi_wire_pack_str(c, s->name, strlen(s->name)));
 	if (st == LMD_OK)
 		st = put_fields(c, at, v->common, in);
 	return st == LMD_OK ? put_fields(c, at, s, in) : st;
@@ -263,46 +266,48 @@ static enum lmd_status put_item(struct lmi_codec *c, const struct lmi_where *at,
 /* ---- messages ---- */
 
 /* Encodes the head of a map with n_more further keys, and v, op and rid. */
-static enum lmd_status put_head(struct lmi_codec *c, uint32_t v, enum lmi_wire_op op,
+static enum lmd_status put_head(struct lmi_wire_codec *c, uint32_t v, enum lmi_wire_op op,
 				const struct lmd_str *rid, uint32_t n_more)
 {
 	const char *name = lmi_wire_ops[op].name;
 	bool named = op != LMI_WIRE_OP_NONE;
 
-	if (rid->len > LMI_LIMIT_RID_BYTES || !lmi_is_line(rid->ptr, rid->len) ||
-	    lmi_utf8_good(rid->ptr, rid->len) != rid->len)
-		return lmi_codec_fail(c, c->bad, NULL,
-				      "rid: is not one line of at most %d bytes of UTF-8",
-				      LMI_LIMIT_RID_BYTES);
-	return packed(
-		msgpack_pack_map(&c->pk, 1u + named + !!rid->len + n_more) ||
-		lmi_pack_str(c, "v", 1) || msgpack_pack_uint32(&c->pk, v) ||
-		(named && (lmi_pack_str(c, "op", 2) || lmi_pack_str(c, name, strlen(name)))) ||
-		(rid->len && (lmi_pack_str(c, "rid", 3) || lmi_pack_str(c, rid->ptr, rid->len))));
+	if (rid->len > LMI_WIRE_LIMIT_RID_BYTES || !lmi_wire_is_line(rid->ptr, rid->len) ||
+	    lmi_utf8_valid_prefix(rid->ptr, rid->len) != rid->len)
+		return lmi_wire_codec_fail(c, c->bad, NULL,
+					   "rid: is not one line of at most %d bytes of UTF-8",
+					   LMI_WIRE_LIMIT_RID_BYTES);
+	return packed(msgpack_pack_map(&c->pk, 1u + named + !!rid->len + n_more) ||
+		      lmi_wire_pack_str(c, "v", 1) || msgpack_pack_uint32(&c->pk, v) ||
+		      (named && (lmi_wire_pack_str(c, "op", 2) ||
+				 lmi_wire_pack_str(c, name, strlen(name)))) ||
+		      (rid->len && (lmi_wire_pack_str(c, "rid", 3) ||
+				    lmi_wire_pack_str(c, rid->ptr, rid->len))));
 }
 
-static void start(struct lmi_codec *c, struct sink *s, struct lmi_wire_buf *b)
+static void start(struct lmi_wire_codec *c, struct sink *s, struct lmi_wire_buf *b)
 {
 	*s = (struct sink){.b = b, .start = b->n};
 	msgpack_packer_init(&c->pk, s, sink_write);
 }
 
-static enum lmd_status finish(const struct lmi_codec *c, const struct sink *s, enum lmd_status st)
+static enum lmd_status finish(const struct lmi_wire_codec *c, const struct sink *s,
+			      enum lmd_status st)
 {
 	if (st == LMD_OK)
 		return st;
 	s->b->n = s->start;
 	if (s->too_long)
-		return lmi_codec_fail(c, c->bad, NULL, "the message is longer than %d bytes",
-				      LMI_LIMIT_MESSAGE_BYTES);
-	return st == LMD_NOMEM ? lmi_codec_nomem(c, NULL) : st;
+		return lmi_wire_codec_fail(c, c->bad, NULL, "the message is longer than %d bytes",
+					   LMI_WIRE_LIMIT_MESSAGE_BYTES);
+	return st == LMD_NOMEM ? lmi_wire_codec_nomem(c, NULL) : st;
 }
 
-enum lmd_status lmi_request_encode(struct lmi_wire_buf *b, const struct lmi_request *r,
-				   struct lmd_error *err)
+enum lmd_status lmi_wire_request_encode(struct lmi_wire_buf *b, const struct lmi_wire_request *r,
+					struct lmd_error *err)
 {
 	const struct lmi_wire_opinfo *op = &lmi_wire_ops[r->op];
-	struct lmi_codec c = {.what = op->name, .bad = LMD_INVALID, .err = err};
+	struct lmi_wire_codec c = {.what = op->name, .bad = LMD_INVALID, .err = err};
 	const char *in = (const char *)&r->u;
 	struct sink s;
 	enum lmd_status st;
@@ -310,7 +315,7 @@ enum lmd_status lmi_request_encode(struct lmi_wire_buf *b, const struct lmi_requ
 	if (r->op == LMI_WIRE_OP_NONE)
 		return lmd_fail(err, LMD_INVALID, "request: op is missing");
 	if (op->changes == LMI_WIRE_CHANGES_ONCE && !r->rid.len)
-		return lmi_codec_fail(&c, LMD_INVALID, NULL, "rid is missing");
+		return lmi_wire_codec_fail(&c, LMD_INVALID, NULL, "rid is missing");
 	start(&c, &s, b);
 	st = put_head(&c, r->v, r->op, &r->rid, count_there(op->request, in));
 	if (st == LMD_OK)
@@ -318,28 +323,28 @@ enum lmd_status lmi_request_encode(struct lmi_wire_buf *b, const struct lmi_requ
 	return finish(&c, &s, st);
 }
 
-enum lmd_status lmi_reply_encode(struct lmi_wire_buf *b, const struct lmi_reply *r,
-				 struct lmd_error *err)
+enum lmd_status lmi_wire_reply_encode(struct lmi_wire_buf *b, const struct lmi_wire_reply *r,
+				      struct lmd_error *err)
 {
-	const struct lmi_where error_at = {.name = {.ptr = "error", .len = 5}};
+	const struct lmi_wire_where error_at = {.name = {.ptr = "error", .len = 5}};
 	const struct lmi_wire_struct *of = r->failed ? NULL : lmi_wire_ops[r->op].reply;
 	const char *in = (const char *)&r->u;
 	char what[64];
-	struct lmi_codec c = {.what = what, .tidy = true, .bad = LMD_INVALID, .err = err};
+	struct lmi_wire_codec c = {.what = what, .tidy = true, .bad = LMD_INVALID, .err = err};
 	struct sink s;
 	enum lmd_status st;
 
 	(void)snprintf(what, sizeof(what), "reply to %s",
 		       r->op == LMI_WIRE_OP_NONE ? "a request" : lmi_wire_ops[r->op].name);
 	if (r->op == LMI_WIRE_OP_NONE && !r->failed)
-		return lmi_codec_fail(&c, LMD_INVALID, NULL, "op is missing");
+		return lmi_wire_codec_fail(&c, LMD_INVALID, NULL, "op is missing");
 	start(&c, &s, b);
 	st = put_head(&c, r->v, r->op, &r->rid, of ? count_there(of, in) : 1);
 	if (st != LMD_OK)
 		return finish(&c, &s, st);
 	if (of)
 		return finish(&c, &s, put_fields(&c, NULL, of, in));
-	st = packed(lmi_pack_str(&c, "error", 5));
+	st = packed(lmi_wire_pack_str(&c, "error", 5));
 	if (st == LMD_OK)
 		st = put_struct(&c, &error_at, lmi_wire_error_struct, (const char *)&r->error);
 	return finish(&c, &s, st);

@@ -72,12 +72,12 @@ static void add_hex(struct out *o, const char *p, size_t n)
 
 static void add_bin(struct out *o, const struct lmd_str *key, const struct lmd_str *s)
 {
-	bool is_id =
-		key && s->len == ID_BYTES && (lmi_mp_is(key, "id", 2) || lmi_mp_is(key, "boot", 4));
+	bool is_id = key && s->len == ID_BYTES &&
+		     (lmi_wire_mp_is(key, "id", 2) || lmi_wire_mp_is(key, "boot", 4));
 
 	if (is_id) {
 		add_hex(o, s->ptr, s->len);
-	} else if (lmi_utf8_good(s->ptr, s->len) == s->len) {
+	} else if (lmi_utf8_valid_prefix(s->ptr, s->len) == s->len) {
 		add_string(o, s->ptr, s->len);
 	} else {
 		add_text(o, "{\"hex\": ");
@@ -121,9 +121,9 @@ static const uint8_t *add_map(struct out *o, uint32_t n, const uint8_t *p, const
 {
 	add(o, "{", 1);
 	for (uint32_t i = 0; i < n; i++) {
-		struct lmi_mp key;
+		struct lmi_wire_mp key;
 
-		p += lmi_mp_read(p, end, &key);
+		p += lmi_wire_mp_read(p, end, &key);
 		add(o, ", ", i ? 2 : 0);
 		add_string(o, key.u.s.ptr, key.u.s.len);
 		add(o, ": ", 2);
@@ -133,36 +133,36 @@ static const uint8_t *add_map(struct out *o, uint32_t n, const uint8_t *p, const
 	return p;
 }
 
-static void add_scalar(struct out *o, const struct lmd_str *key, const struct lmi_mp *v)
+static void add_scalar(struct out *o, const struct lmd_str *key, const struct lmi_wire_mp *v)
 {
 	char text[24];
 
 	switch (v->kind) {
-	case LMI_MP_BOOL:
+	case LMI_WIRE_MP_BOOL:
 		add_text(o, v->u.b ? "true" : "false");
 		return;
-	case LMI_MP_INT:
+	case LMI_WIRE_MP_INT:
 		(void)snprintf(text, sizeof(text), "%" PRId64, v->u.i);
 		add_text(o, text);
 		return;
-	case LMI_MP_UINT:
+	case LMI_WIRE_MP_UINT:
 		(void)snprintf(text, sizeof(text), "%" PRIu64, v->u.u);
 		add_text(o, text);
 		return;
-	case LMI_MP_FLOAT:
+	case LMI_WIRE_MP_FLOAT:
 		add_float(o, v->u.f);
 		return;
-	case LMI_MP_STR:
+	case LMI_WIRE_MP_STR:
 		add_string(o, v->u.s.ptr, v->u.s.len);
 		return;
-	case LMI_MP_BIN:
+	case LMI_WIRE_MP_BIN:
 		add_bin(o, key, &v->u.s);
 		return;
-	case LMI_MP_NIL:
-	case LMI_MP_ARRAY:
-	case LMI_MP_MAP:
-	case LMI_MP_CUT:
-	case LMI_MP_BAD:
+	case LMI_WIRE_MP_NIL:
+	case LMI_WIRE_MP_ARRAY:
+	case LMI_WIRE_MP_MAP:
+	case LMI_WIRE_MP_CUT:
+	case LMI_WIRE_MP_BAD:
 		break;
 	}
 	add_text(o, "null");
@@ -172,12 +172,12 @@ static void add_scalar(struct out *o, const struct lmd_str *key, const struct lm
 static const uint8_t *add_value(struct out *o, const struct lmd_str *key, const uint8_t *p,
 				const uint8_t *end)
 {
-	struct lmi_mp v;
+	struct lmi_wire_mp v;
 
-	p += lmi_mp_read(p, end, &v);
-	if (v.kind == LMI_MP_ARRAY)
+	p += lmi_wire_mp_read(p, end, &v);
+	if (v.kind == LMI_WIRE_MP_ARRAY)
 		return add_array(o, v.u.n, p, end);
-	if (v.kind == LMI_MP_MAP)
+	if (v.kind == LMI_WIRE_MP_MAP)
 		return add_map(o, v.u.n, p, end);
 	add_scalar(o, key, &v);
 	return p;

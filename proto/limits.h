@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * limits.h - the bounds of the protocol (LMI_LIMIT_*, generated from proto/schema/bounds.json),
+ * limits.h - the bounds of the protocol (LMI_WIRE_LIMIT_*, generated from proto/schema/bounds.json),
  * also as a table for the op `limits`. */
 #ifndef LLAMAD_PROTO_LIMITS_H
 #define LLAMAD_PROTO_LIMITS_H
@@ -17,6 +17,6 @@ struct lmi_wire_limit_row {
 	bool config; /* a server can be configured to a lower value */
 };
 
-extern const struct lmi_wire_limit_row lmi_wire_limit_rows[LMI_N_LIMIT];
+extern const struct lmi_wire_limit_row lmi_wire_limit_rows[LMI_WIRE_N_LIMIT];
 
 #endif /* LLAMAD_PROTO_LIMITS_H */

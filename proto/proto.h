@@ -37,30 +37,30 @@
 
 /* ---- messages ---- */
 
-struct lmi_request {
+struct lmi_wire_request {
 	uint32_t v; /* version of the protocol */
 	enum lmi_wire_op op;
 	struct lmd_str rid; /* request id chosen by the client; empty: none */
-	union lmi_reqs u;   /* by op */
+	union lmi_wire_reqs u; /* by op */
 };
 
-struct lmi_reply {
+struct lmi_wire_reply {
 	uint32_t v;
 	enum lmi_wire_op op; /* LMI_WIRE_OP_NONE: an error about a request without a valid op */
 	struct lmd_str rid;  /* request id of the request */
 	bool failed;         /* error is valid and u is not */
 	struct lmi_wire_error error;
-	union lmi_reps u; /* by op */
+	union lmi_wire_reps u; /* by op */
 };
 
 /* Zeroes *r, then sets op, v and all defaults.  The caller sets the required fields and rid. */
-void lmi_request_init(struct lmi_request *r, enum lmi_wire_op op);
+void lmi_wire_request_init(struct lmi_wire_request *r, enum lmi_wire_op op);
 /* Zeroes *r, then sets v, op and rid from the request, and all defaults. */
-void lmi_reply_init(struct lmi_reply *r, const struct lmi_request *to);
+void lmi_wire_reply_init(struct lmi_wire_reply *r, const struct lmi_wire_request *to);
 /* Turns *r into an error reply.  text is copied into *keep, which must outlive *r.
  * retry_ms < 0: none. */
-void lmi_reply_fail(struct lmi_reply *r, enum lmd_status code, const char *text, int64_t retry_ms,
-		    struct lmd_error *keep);
+void lmi_wire_reply_fail(struct lmi_wire_reply *r, enum lmd_status code, const char *text,
+			 int64_t retry_ms, struct lmd_error *keep);
 /* Sets the defaults of a struct, for rows and items that are not made by decoding. */
 void lmi_wire_defaults(const struct lmi_wire_struct *s, void *p);
 
@@ -73,14 +73,15 @@ void lmi_wire_defaults(const struct lmi_wire_struct *s, void *p);
  * be answered; the rest of *out is undefined.
  * LMD_INVALID: the request is invalid; LMD_UNSUPPORTED: unknown op or v; LMD_NOMEM: the arena is
  * full. */
-enum lmd_status lmi_request_decode(struct lmi_request *out, const void *bytes, size_t n,
-				   struct lmd_arena *arena, struct lmd_error *err);
+enum lmd_status lmi_wire_request_decode(struct lmi_wire_request *out, const void *bytes, size_t n,
+					struct lmd_arena *arena, struct lmd_error *err);
 
 /* Decodes the reply to a request of op.  Unknown fields, words and items are ignored.
  * A reply with an error returns LMD_OK and sets out->failed.
  * LMD_CORRUPT: not a valid reply to that op. */
-enum lmd_status lmi_reply_decode(struct lmi_reply *out, enum lmi_wire_op op, const void *bytes,
-				 size_t n, struct lmd_arena *arena, struct lmd_error *err);
+enum lmd_status lmi_wire_reply_decode(struct lmi_wire_reply *out, enum lmi_wire_op op,
+				      const void *bytes, size_t n, struct lmd_arena *arena,
+				      struct lmd_error *err);
 
 /* ---- encoding ---- */
 
@@ -94,10 +95,10 @@ void lmi_wire_buf_fini(struct lmi_wire_buf *b);
 
 /* Appends the encoded message.  On failure b->n does not change.
  * LMD_INVALID: a value that the peer would reject; LMD_NOMEM. */
-enum lmd_status lmi_request_encode(struct lmi_wire_buf *b, const struct lmi_request *r,
-				   struct lmd_error *err);
-enum lmd_status lmi_reply_encode(struct lmi_wire_buf *b, const struct lmi_reply *r,
-				 struct lmd_error *err);
+enum lmd_status lmi_wire_request_encode(struct lmi_wire_buf *b, const struct lmi_wire_request *r,
+					struct lmd_error *err);
+enum lmd_status lmi_wire_reply_encode(struct lmi_wire_buf *b, const struct lmi_wire_reply *r,
+				      struct lmd_error *err);
 
 /* ---- JSON ---- */
 

@@ -223,24 +223,24 @@ void fill_struct(struct fill *f, const struct lmi_wire_struct *s, void *out)
 static struct lmd_str any_rid(struct fill *f)
 {
 	const struct lmi_wire_field w = {.type = LMI_WIRE_T_STRING,
-					 .u.s = {1, LMI_LIMIT_RID_BYTES, ""}};
+					 .u.s = {1, LMI_WIRE_LIMIT_RID_BYTES, ""}};
 
 	return any_span(f, &w);
 }
 
-void fill_request(struct fill *f, enum lmi_wire_op op, struct lmi_request *out)
+void fill_request(struct fill *f, enum lmi_wire_op op, struct lmi_wire_request *out)
 {
-	lmi_request_init(out, op);
+	lmi_wire_request_init(out, op);
 	out->rid = any_rid(f);
 	fill_struct(f, lmi_wire_ops[op].request, &out->u);
 }
 
-void fill_reply(struct fill *f, enum lmi_wire_op op, struct lmi_reply *out)
+void fill_reply(struct fill *f, enum lmi_wire_op op, struct lmi_wire_reply *out)
 {
-	struct lmi_request to;
+	struct lmi_wire_request to;
 
-	lmi_request_init(&to, op);
-	lmi_reply_init(out, &to);
+	lmi_wire_request_init(&to, op);
+	lmi_wire_reply_init(out, &to);
 	if (below(f, 2))
 		out->rid = any_rid(f);
 	fill_struct(f, lmi_wire_ops[op].reply, &out->u);

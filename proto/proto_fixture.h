@@ -18,8 +18,8 @@ struct fill {
 
 /* Fills all fields of a zeroed struct. */
 void fill_struct(struct fill *f, const struct lmi_wire_struct *s, void *out);
-void fill_request(struct fill *f, enum lmi_wire_op op, struct lmi_request *out);
-void fill_reply(struct fill *f, enum lmi_wire_op op, struct lmi_reply *out);
+void fill_request(struct fill *f, enum lmi_wire_op op, struct lmi_wire_request *out);
+void fill_reply(struct fill *f, enum lmi_wire_op op, struct lmi_wire_reply *out);
 
 /* Returns NULL if equal, otherwise the name of a field that differs. */
 const char *differs(const struct lmi_wire_struct *s, const void *a, const void *b);

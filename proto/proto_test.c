@@ -32,19 +32,20 @@ static void teardown(void)
 static void round_trip_request(struct fill *f, enum lmi_wire_op op)
 {
 	struct lmi_wire_buf b = {0}, again = {0};
-	struct lmi_request in, out;
+	struct lmi_wire_request in, out;
 	struct lmd_error err = {0};
 	const char *field;
 
 	fill_request(f, op, &in);
-	ck_assert_msg(lmi_request_encode(&b, &in, &err) == LMD_OK, "%s", err.text);
-	ck_assert_msg(lmi_request_decode(&out, b.p, b.n, f->arena, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_wire_request_encode(&b, &in, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_wire_request_decode(&out, b.p, b.n, f->arena, &err) == LMD_OK, "%s",
+		      err.text);
 	field = differs(lmi_wire_ops[op].request, &in.u, &out.u);
 	ck_assert_msg(!field, "%s: %s differs", lmi_wire_ops[op].name, field);
 	ck_assert_int_eq(out.op, op);
 	ck_assert_uint_eq(out.v, in.v);
 	ck_assert(out.rid.len == in.rid.len && !memcmp(out.rid.ptr, in.rid.ptr, in.rid.len));
-	ck_assert(lmi_request_encode(&again, &out, NULL) == LMD_OK);
+	ck_assert(lmi_wire_request_encode(&again, &out, NULL) == LMD_OK);
 	ck_assert(again.n == b.n && !memcmp(again.p, b.p, b.n));
 	lmi_wire_buf_fini(&b);
 	lmi_wire_buf_fini(&again);
@@ -53,13 +54,13 @@ static void round_trip_request(struct fill *f, enum lmi_wire_op op)
 static void round_trip_reply(struct fill *f, enum lmi_wire_op op)
 {
 	struct lmi_wire_buf b = {0};
-	struct lmi_reply in, out;
+	struct lmi_wire_reply in, out;
 	struct lmd_error err = {0};
 	const char *field;
 
 	fill_reply(f, op, &in);
-	ck_assert_msg(lmi_reply_encode(&b, &in, &err) == LMD_OK, "%s", err.text);
-	ck_assert_msg(lmi_reply_decode(&out, op, b.p, b.n, f->arena, &err) == LMD_OK, "%s",
+	ck_assert_msg(lmi_wire_reply_encode(&b, &in, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_wire_reply_decode(&out, op, b.p, b.n, f->arena, &err) == LMD_OK, "%s",
 		      err.text);
 	ck_assert(!out.failed);
 	field = differs(lmi_wire_ops[op].reply, &in.u, &out.u);
@@ -87,12 +88,12 @@ START_TEST(members)
 	static const char *const words[] = {"\n\n", "###"};
 	const struct lmd_str stop[2] = {{words[0], 2}, {words[1], 3}};
 	struct lmi_wire_buf b = {0}, json = {0};
-	struct lmi_request in, out;
+	struct lmi_wire_request in, out;
 	const char *want = "{\"v\": 1, \"op\": \"generate\", \"rid\": \"r-1\", "
 			   "\"model\": \"tiny\", \"prompt\": \"Once\", \"n\": 16, "
 			   "\"stop\": [\"\\n\\n\", \"###\"], \"temp\": 0, \"class\": \"batch\"}";
 
-	lmi_request_init(&in, LMI_WIRE_OP_GENERATE);
+	lmi_wire_request_init(&in, LMI_WIRE_OP_GENERATE);
 	ck_assert(in.u.generate.temp == 0.8 && in.u.generate.top_k == 40);
 	ck_assert(in.u.generate.add_special && !in.u.generate.has_n);
 	ck_assert_int_eq(in.u.generate.class, LMI_WIRE_CLASS_NORMAL);
@@ -106,11 +107,11 @@ START_TEST(members)
 	in.u.generate.stop = stop;
 	in.u.generate.n_stop = 2;
 	in.u.generate.class = LMI_WIRE_CLASS_BATCH;
-	ck_assert(lmi_request_encode(&b, &in, NULL) == LMD_OK);
+	ck_assert(lmi_wire_request_encode(&b, &in, NULL) == LMD_OK);
 	ck_assert(lmi_wire_json(&json, b.p, b.n, NULL) == LMD_OK);
 	ck_assert(lmi_wire_buf_add(&json, "", 1));
 	ck_assert_str_eq((char *)json.p, want);
-	ck_assert(lmi_request_decode(&out, b.p, b.n, arena, NULL) == LMD_OK);
+	ck_assert(lmi_wire_request_decode(&out, b.p, b.n, arena, NULL) == LMD_OK);
 	ck_assert_int_eq(out.op, LMI_WIRE_OP_GENERATE);
 	ck_assert(out.u.generate.n == 16 && out.u.generate.temp == 0);
 	ck_assert(out.u.generate.top_p == 0.95 && out.u.generate.n_stop == 2);
@@ -129,22 +130,22 @@ START_TEST(bytes_on_the_wire)
 				       "code\xA4"
 				       "busy\xA4text\xA8try late\xA8retry_ms\x32";
 	struct lmi_wire_buf b = {0};
-	struct lmi_request r;
-	struct lmi_reply rep;
+	struct lmi_wire_request r;
+	struct lmi_wire_reply rep;
 	struct lmd_error keep;
 
-	lmi_request_init(&r, LMI_WIRE_OP_PING);
-	ck_assert(lmi_request_encode(&b, &r, NULL) == LMD_OK);
+	lmi_wire_request_init(&r, LMI_WIRE_OP_PING);
+	ck_assert(lmi_wire_request_encode(&b, &r, NULL) == LMD_OK);
 	ck_assert_uint_eq(b.n, sizeof(want) - 1);
 	ck_assert_mem_eq(b.p, want, b.n);
 	b.n = 0;
-	lmi_request_init(&r, LMI_WIRE_OP_NEXT);
-	lmi_reply_init(&rep, &r);
-	lmi_reply_fail(&rep, LMD_BUSY, "try late", 50, &keep);
-	ck_assert(lmi_reply_encode(&b, &rep, NULL) == LMD_OK);
+	lmi_wire_request_init(&r, LMI_WIRE_OP_NEXT);
+	lmi_wire_reply_init(&rep, &r);
+	lmi_wire_reply_fail(&rep, LMD_BUSY, "try late", 50, &keep);
+	ck_assert(lmi_wire_reply_encode(&b, &rep, NULL) == LMD_OK);
 	ck_assert_uint_eq(b.n, sizeof(error) - 1);
 	ck_assert_mem_eq(b.p, error, b.n);
-	ck_assert(lmi_reply_decode(&rep, LMI_WIRE_OP_NEXT, b.p, b.n, arena, NULL) == LMD_OK);
+	ck_assert(lmi_wire_reply_decode(&rep, LMI_WIRE_OP_NEXT, b.p, b.n, arena, NULL) == LMD_OK);
 	ck_assert(rep.failed && rep.error.code == LMD_BUSY && rep.error.retry_ms == 50);
 	lmi_wire_buf_fini(&b);
 }
@@ -155,9 +156,9 @@ END_TEST
 static void refused(struct raw *m, enum lmd_status want, const char *sentence)
 {
 	struct lmd_error err = {0};
-	struct lmi_request r;
+	struct lmi_wire_request r;
 
-	ck_assert_msg(lmi_request_decode(&r, m->b.p, m->b.n, arena, &err) == want, "%s: %s",
+	ck_assert_msg(lmi_wire_request_decode(&r, m->b.p, m->b.n, arena, &err) == want, "%s: %s",
 		      sentence, err.text);
 	ck_assert_msg(!strncmp(err.text, sentence, strlen(sentence)), "\"%s\", expected \"%s\"",
 		      err.text, sentence);
@@ -167,9 +168,9 @@ static void refused(struct raw *m, enum lmd_status want, const char *sentence)
 static void accepted(struct raw *m)
 {
 	struct lmd_error err = {0};
-	struct lmi_request r;
+	struct lmi_wire_request r;
 
-	ck_assert_msg(lmi_request_decode(&r, m->b.p, m->b.n, arena, &err) == LMD_OK, "%s",
+	ck_assert_msg(lmi_wire_request_decode(&r, m->b.p, m->b.n, arena, &err) == LMD_OK, "%s",
 		      err.text);
 	lmi_wire_buf_fini(&m->b);
 }
@@ -418,7 +419,7 @@ START_TEST(bounds_of_encoding)
 	for (uint32_t i = 0; i < s->n_fields; i++) {
 		const struct lmi_wire_field *f = &s->fields[i];
 		struct lmi_wire_buf b = {0};
-		struct lmi_request r;
+		struct lmi_wire_request r;
 		char *p = (char *)&r.u, at[100];
 		struct lmd_error err = {0};
 
@@ -442,8 +443,8 @@ START_TEST(bounds_of_encoding)
 		else
 			continue;
 		ck_assert(lmi_wire_buf_add(&b, "keep", 4));
-		ck_assert_msg(lmi_request_encode(&b, &r, &err) == LMD_INVALID, "%s: %s", s->name,
-			      f->name);
+		ck_assert_msg(lmi_wire_request_encode(&b, &r, &err) == LMD_INVALID, "%s: %s",
+			      s->name, f->name);
 		(void)snprintf(at, sizeof(at), "%s: %s: ", s->name, f->name);
 		ck_assert_msg(!strncmp(err.text, at, strlen(at)), "%s", err.text);
 		ck_assert_uint_eq(b.n, 4);
@@ -501,7 +502,7 @@ END_TEST
 START_TEST(heads)
 {
 	struct lmd_error err = {0};
-	struct lmi_request r;
+	struct lmi_wire_request r;
 	struct raw m;
 
 	raw_init(&m);
@@ -512,7 +513,7 @@ START_TEST(heads)
 	raw_str(&m, "x-1");
 	raw_str(&m, "op");
 	raw_str(&m, "ping");
-	ck_assert(lmi_request_decode(&r, m.b.p, m.b.n, arena, &err) == LMD_UNSUPPORTED);
+	ck_assert(lmi_wire_request_decode(&r, m.b.p, m.b.n, arena, &err) == LMD_UNSUPPORTED);
 	ck_assert_str_eq(err.text, "ping: v: version 7 is not supported, only 1 to 1");
 	ck_assert(r.op == LMI_WIRE_OP_PING && r.v == 7 && r.rid.len == 3);
 	lmi_wire_buf_fini(&m.b);
@@ -543,7 +544,7 @@ START_TEST(heads)
 	raw_str(&m, "fly");
 	refused(&m, LMD_UNSUPPORTED, "request: op \"fly\" is unknown");
 
-	for (size_t n = LMI_LIMIT_RID_BYTES; n <= LMI_LIMIT_RID_BYTES + 1; n++) {
+	for (size_t n = LMI_WIRE_LIMIT_RID_BYTES; n <= LMI_WIRE_LIMIT_RID_BYTES + 1; n++) {
 		raw_init(&m);
 		msgpack_pack_map(&m.pk, 3);
 		raw_str(&m, "v");
@@ -552,7 +553,7 @@ START_TEST(heads)
 		raw_str(&m, "ping");
 		raw_str(&m, "rid");
 		raw_span(&m, 'r', n, false);
-		if (n == LMI_LIMIT_RID_BYTES)
+		if (n == LMI_WIRE_LIMIT_RID_BYTES)
 			accepted(&m);
 		else
 			refused(&m, LMD_INVALID, "ping: rid: 65 bytes, the maximum is 64");
@@ -572,21 +573,21 @@ END_TEST
 START_TEST(too_long)
 {
 	struct lmi_wire_buf b = {0};
-	struct lmi_request r;
+	struct lmi_wire_request r;
 	struct lmd_error err = {0};
-	size_t n = LMI_LIMIT_MESSAGE_BYTES;
+	size_t n = LMI_WIRE_LIMIT_MESSAGE_BYTES;
 	char *p = lmi_alloc(n, 1);
 
 	memset(p, 'a', n);
-	lmi_request_init(&r, LMI_WIRE_OP_TOKENIZE);
+	lmi_wire_request_init(&r, LMI_WIRE_OP_TOKENIZE);
 	r.u.tokenize.model = (struct lmd_str){"m", 1};
 	r.u.tokenize.text = (struct lmd_str){p, n};
-	ck_assert(lmi_request_encode(&b, &r, &err) == LMD_INVALID);
+	ck_assert(lmi_wire_request_encode(&b, &r, &err) == LMD_INVALID);
 	ck_assert_str_eq(err.text, "tokenize: the message is longer than 16777216 bytes");
 	ck_assert_uint_eq(b.n, 0);
 	r.u.tokenize.text.len = n - 64;
-	ck_assert(lmi_request_encode(&b, &r, &err) == LMD_OK);
-	ck_assert(lmi_request_decode(&r, b.p, b.n, arena, &err) == LMD_OK);
+	ck_assert(lmi_wire_request_encode(&b, &r, &err) == LMD_OK);
+	ck_assert(lmi_wire_request_decode(&r, b.p, b.n, arena, &err) == LMD_OK);
 	ck_assert_uint_eq(r.u.tokenize.text.len, n - 64);
 	ck_assert_uint_eq(lmi_arena_used(arena), 0); /* texts are borrowed */
 	lmi_free(p);
@@ -602,23 +603,23 @@ START_TEST(no_memory)
 		.seed = lmd_seed("no_memory", 9 + (uint64_t)_i), .arena = arena, .full = true};
 	enum lmi_wire_op op = (enum lmi_wire_op)(_i + 1);
 	struct lmi_wire_buf good = {0};
-	struct lmi_request in;
+	struct lmi_wire_request in;
 	bool failed = true;
 
 	fill_request(&f, op, &in);
-	ck_assert(lmi_request_encode(&good, &in, NULL) == LMD_OK);
+	ck_assert(lmi_wire_request_encode(&good, &in, NULL) == LMD_OK);
 	for (uint64_t nth = 1; failed; nth++) {
 		struct lmi_wire_buf b = {0}, json = {0};
 		struct lmd_arena *a;
-		struct lmi_request out;
+		struct lmi_wire_request out;
 		enum lmd_status st = LMD_NOMEM;
 
 		lmi_alloc_fail_nth(nth, false);
 		a = lmi_arena_create(0);
 		if (a)
-			st = lmi_request_encode(&b, &in, NULL);
+			st = lmi_wire_request_encode(&b, &in, NULL);
 		if (st == LMD_OK)
-			st = lmi_request_decode(&out, good.p, good.n, a, NULL);
+			st = lmi_wire_request_decode(&out, good.p, good.n, a, NULL);
 		if (st == LMD_OK)
 			st = lmi_wire_json(&json, good.p, good.n, NULL);
 		failed = lmi_alloc_did_fail();
@@ -635,7 +636,7 @@ END_TEST
 START_TEST(small_arena)
 {
 	struct lmd_arena *a = lmi_arena_create(4096);
-	struct lmi_request r;
+	struct lmi_wire_request r;
 	struct raw m;
 
 	raw_request(&m, LMI_WIRE_OP_DETOKENIZE, "tokens", 1);
@@ -643,7 +644,7 @@ START_TEST(small_arena)
 	msgpack_pack_array(&m.pk, 2000);
 	for (int i = 0; i < 2000; i++)
 		msgpack_pack_int(&m.pk, i);
-	ck_assert(lmi_request_decode(&r, m.b.p, m.b.n, a, NULL) == LMD_NOMEM);
+	ck_assert(lmi_wire_request_decode(&r, m.b.p, m.b.n, a, NULL) == LMD_NOMEM);
 	lmi_wire_buf_fini(&m.b);
 	lmi_arena_destroy(a);
 }
@@ -661,7 +662,7 @@ START_TEST(names)
 	}
 	for (int i = 1; i < LMD_N_STATUS; i++)
 		ck_assert_str_eq(lmi_wire_codes[i], lmd_status_text(i));
-	for (int i = 0; i < LMI_N_LIMIT; i++)
+	for (int i = 0; i < LMI_WIRE_N_LIMIT; i++)
 		ck_assert_int_gt(lmi_wire_limit_rows[i].value, 0);
 }
 END_TEST

@@ -6,15 +6,15 @@
 
 #include "core/base/bytes.h"
 
-static size_t cut(struct lmi_mp *out)
+static size_t cut(struct lmi_wire_mp *out)
 {
-	out->kind = LMI_MP_CUT;
+	out->kind = LMI_WIRE_MP_CUT;
 	return 0;
 }
 
 /* Reads n bytes of str or bin after a head of `head` bytes. */
 static size_t take_span(const uint8_t *p, const uint8_t *end, size_t head, uint32_t n,
-			enum lmi_mp_kind kind, struct lmi_mp *out)
+			enum lmi_wire_mp_kind kind, struct lmi_wire_mp *out)
 {
 	if ((size_t)(end - p) < head || (size_t)(end - p) - head < n)
 		return cut(out);
@@ -23,32 +23,33 @@ static size_t take_span(const uint8_t *p, const uint8_t *end, size_t head, uint3
 	return head + n;
 }
 
-static size_t take_count(size_t head, uint32_t n, enum lmi_mp_kind kind, struct lmi_mp *out)
+static size_t take_count(size_t head, uint32_t n, enum lmi_wire_mp_kind kind,
+			 struct lmi_wire_mp *out)
 {
 	out->kind = kind;
 	out->u.n = n;
 	return head;
 }
 
-static size_t take_int(size_t bytes, int64_t v, struct lmi_mp *out)
+static size_t take_int(size_t bytes, int64_t v, struct lmi_wire_mp *out)
 {
-	out->kind = LMI_MP_INT;
+	out->kind = LMI_WIRE_MP_INT;
 	out->u.i = v;
 	return bytes;
 }
 
-static size_t take_u64(uint64_t v, struct lmi_mp *out)
+static size_t take_u64(uint64_t v, struct lmi_wire_mp *out)
 {
 	if (v <= INT64_MAX)
 		return take_int(9, (int64_t)v, out);
-	out->kind = LMI_MP_UINT;
+	out->kind = LMI_WIRE_MP_UINT;
 	out->u.u = v;
 	return 9;
 }
 
-static size_t take_float(size_t bytes, double v, struct lmi_mp *out)
+static size_t take_float(size_t bytes, double v, struct lmi_wire_mp *out)
 {
-	out->kind = LMI_MP_FLOAT;
+	out->kind = LMI_WIRE_MP_FLOAT;
 	out->u.f = v;
 	return bytes;
 }
@@ -83,7 +84,7 @@ static uint64_t number(const uint8_t *p, uint8_t bytes)
 }
 
 /* Reads a value with a first byte of C0 to DF. */
-static size_t read_long(const uint8_t *p, const uint8_t *end, struct lmi_mp *out)
+static size_t read_long(const uint8_t *p, const uint8_t *end, struct lmi_wire_mp *out)
 {
 	uint8_t w = width[p[0] - 0xC0];
 	uint64_t v;
@@ -93,17 +94,17 @@ static size_t read_long(const uint8_t *p, const uint8_t *end, struct lmi_mp *out
 	v = number(p + 1, w);
 	switch (p[0]) {
 	case 0xC0:
-		out->kind = LMI_MP_NIL;
+		out->kind = LMI_WIRE_MP_NIL;
 		return 1;
 	case 0xC2:
 	case 0xC3:
-		out->kind = LMI_MP_BOOL;
+		out->kind = LMI_WIRE_MP_BOOL;
 		out->u.b = p[0] == 0xC3;
 		return 1;
 	case 0xC4:
 	case 0xC5:
 	case 0xC6:
-		return take_span(p, end, 1u + w, (uint32_t)v, LMI_MP_BIN, out);
+		return take_span(p, end, 1u + w, (uint32_t)v, LMI_WIRE_MP_BIN, out);
 	case 0xCA:
 		return take_float(5, (double)lmi_bits_f32((uint32_t)v), out);
 	case 0xCB:
@@ -125,20 +126,20 @@ static size_t read_long(const uint8_t *p, const uint8_t *end, struct lmi_mp *out
 	case 0xD9:
 	case 0xDA:
 	case 0xDB:
-		return take_span(p, end, 1u + w, (uint32_t)v, LMI_MP_STR, out);
+		return take_span(p, end, 1u + w, (uint32_t)v, LMI_WIRE_MP_STR, out);
 	case 0xDC:
 	case 0xDD:
-		return take_count(1u + w, (uint32_t)v, LMI_MP_ARRAY, out);
+		return take_count(1u + w, (uint32_t)v, LMI_WIRE_MP_ARRAY, out);
 	case 0xDE:
 	case 0xDF:
-		return take_count(1u + w, (uint32_t)v, LMI_MP_MAP, out);
+		return take_count(1u + w, (uint32_t)v, LMI_WIRE_MP_MAP, out);
 	default:
-		out->kind = LMI_MP_BAD;
+		out->kind = LMI_WIRE_MP_BAD;
 		return 0;
 	}
 }
 
-size_t lmi_mp_read(const uint8_t *p, const uint8_t *end, struct lmi_mp *out)
+size_t lmi_wire_mp_read(const uint8_t *p, const uint8_t *end, struct lmi_wire_mp *out)
 {
 	if (p == end)
 		return cut(out);
@@ -149,62 +150,62 @@ size_t lmi_mp_read(const uint8_t *p, const uint8_t *end, struct lmi_mp *out)
 	if (p[0] >= 0xC0)
 		return read_long(p, end, out);
 	if (p[0] >= 0xA0)
-		return take_span(p, end, 1, p[0] & 31u, LMI_MP_STR, out);
-	return take_count(1, p[0] & 15u, p[0] >= 0x90 ? LMI_MP_ARRAY : LMI_MP_MAP, out);
+		return take_span(p, end, 1, p[0] & 31u, LMI_WIRE_MP_STR, out);
+	return take_count(1, p[0] & 15u, p[0] >= 0x90 ? LMI_WIRE_MP_ARRAY : LMI_WIRE_MP_MAP, out);
 }
 
-const uint8_t *lmi_mp_skip(const uint8_t *p, const uint8_t *end)
+const uint8_t *lmi_wire_mp_skip(const uint8_t *p, const uint8_t *end)
 {
-	struct lmi_mp v;
+	struct lmi_wire_mp v;
 
 	for (uint64_t todo = 1; todo; todo--) {
-		size_t n = lmi_mp_read(p, end, &v);
+		size_t n = lmi_wire_mp_read(p, end, &v);
 
 		if (!n)
 			return end;
 		p += n;
-		if (v.kind == LMI_MP_ARRAY)
+		if (v.kind == LMI_WIRE_MP_ARRAY)
 			todo += v.u.n;
-		else if (v.kind == LMI_MP_MAP)
+		else if (v.kind == LMI_WIRE_MP_MAP)
 			todo += 2 * (uint64_t)v.u.n;
 	}
 	return p;
 }
 
-const uint8_t *lmi_mp_pair(const uint8_t *p, const uint8_t *end, struct lmd_str *key,
-			   struct lmi_mp *value, const uint8_t **value_at)
+const uint8_t *lmi_wire_mp_pair(const uint8_t *p, const uint8_t *end, struct lmd_str *key,
+				struct lmi_wire_mp *value, const uint8_t **value_at)
 {
-	struct lmi_mp k;
+	struct lmi_wire_mp k;
 
-	p += lmi_mp_read(p, end, &k);
+	p += lmi_wire_mp_read(p, end, &k);
 	*key = k.u.s;
 	*value_at = p;
-	(void)lmi_mp_read(p, end, value);
-	return lmi_mp_skip(p, end);
+	(void)lmi_wire_mp_read(p, end, value);
+	return lmi_wire_mp_skip(p, end);
 }
 
-const char *lmi_mp_kind_text(enum lmi_mp_kind kind)
+const char *lmi_wire_mp_kind_text(enum lmi_wire_mp_kind kind)
 {
 	switch (kind) {
-	case LMI_MP_NIL:
+	case LMI_WIRE_MP_NIL:
 		return "null";
-	case LMI_MP_BOOL:
+	case LMI_WIRE_MP_BOOL:
 		return "a bool";
-	case LMI_MP_INT:
-	case LMI_MP_UINT:
+	case LMI_WIRE_MP_INT:
+	case LMI_WIRE_MP_UINT:
 		return "a whole number";
-	case LMI_MP_FLOAT:
+	case LMI_WIRE_MP_FLOAT:
 		return "a float";
-	case LMI_MP_STR:
+	case LMI_WIRE_MP_STR:
 		return "a string";
-	case LMI_MP_BIN:
+	case LMI_WIRE_MP_BIN:
 		return "bytes";
-	case LMI_MP_ARRAY:
+	case LMI_WIRE_MP_ARRAY:
 		return "a list";
-	case LMI_MP_MAP:
+	case LMI_WIRE_MP_MAP:
 		return "a map";
-	case LMI_MP_CUT:
-	case LMI_MP_BAD:
+	case LMI_WIRE_MP_CUT:
+	case LMI_WIRE_MP_BAD:
 		break;
 	}
 	return "nothing";

@@ -10,22 +10,22 @@
 
 #include "llamad/types.h"
 
-enum lmi_mp_kind {
-	LMI_MP_CUT = 0, /* the bytes end within the value */
-	LMI_MP_BAD,     /* an extension type, or c1 */
-	LMI_MP_NIL,
-	LMI_MP_BOOL,  /* u.b */
-	LMI_MP_INT,   /* u.i */
-	LMI_MP_UINT,  /* u.u, above INT64_MAX */
-	LMI_MP_FLOAT, /* u.f */
-	LMI_MP_STR,   /* u.s, in the message */
-	LMI_MP_BIN,   /* u.s */
-	LMI_MP_ARRAY, /* u.n values follow */
-	LMI_MP_MAP    /* u.n pairs follow */
+enum lmi_wire_mp_kind {
+	LMI_WIRE_MP_CUT = 0, /* the bytes end within the value */
+	LMI_WIRE_MP_BAD,     /* an extension type, or c1 */
+	LMI_WIRE_MP_NIL,
+	LMI_WIRE_MP_BOOL,  /* u.b */
+	LMI_WIRE_MP_INT,   /* u.i */
+	LMI_WIRE_MP_UINT,  /* u.u, above INT64_MAX */
+	LMI_WIRE_MP_FLOAT, /* u.f */
+	LMI_WIRE_MP_STR,   /* u.s, in the message */
+	LMI_WIRE_MP_BIN,   /* u.s */
+	LMI_WIRE_MP_ARRAY, /* u.n values follow */
+	LMI_WIRE_MP_MAP    /* u.n pairs follow */
 };
 
-struct lmi_mp {
-	enum lmi_mp_kind kind;
+struct lmi_wire_mp {
+	enum lmi_wire_mp_kind kind;
 	union {
 		bool b;
 		int64_t i;
@@ -37,23 +37,23 @@ struct lmi_mp {
 };
 
 /* Reads the value at p, or only the head of an array or map; returns its length in bytes.  Returns
- * 0 with LMI_MP_CUT or LMI_MP_BAD if there is no valid value. */
-size_t lmi_mp_read(const uint8_t *p, const uint8_t *end, struct lmi_mp *out);
+ * 0 with LMI_WIRE_MP_CUT or LMI_WIRE_MP_BAD if there is no valid value. */
+size_t lmi_wire_mp_read(const uint8_t *p, const uint8_t *end, struct lmi_wire_mp *out);
 
 /* Returns the position after the value at p and its contents.  The bytes must have passed
  * lmi_wire_check. */
-const uint8_t *lmi_mp_skip(const uint8_t *p, const uint8_t *end);
+const uint8_t *lmi_wire_mp_skip(const uint8_t *p, const uint8_t *end);
 
 /* Reads one pair of a map whose head was read before: the key, and the value (or its head), which
  * begins at *value_at.  Returns the position after the pair.  The bytes must have passed
  * lmi_wire_check. */
-const uint8_t *lmi_mp_pair(const uint8_t *p, const uint8_t *end, struct lmd_str *key,
-			   struct lmi_mp *value, const uint8_t **value_at);
+const uint8_t *lmi_wire_mp_pair(const uint8_t *p, const uint8_t *end, struct lmd_str *key,
+				struct lmi_wire_mp *value, const uint8_t **value_at);
 
 /* Returns "a string", "a map" ... for error messages. */
-const char *lmi_mp_kind_text(enum lmi_mp_kind kind);
+const char *lmi_wire_mp_kind_text(enum lmi_wire_mp_kind kind);
 
-static inline bool lmi_mp_is(const struct lmd_str *s, const char *word, size_t n)
+static inline bool lmi_wire_mp_is(const struct lmd_str *s, const char *word, size_t n)
 {
 	return s->len == n && !__builtin_memcmp(s->ptr, word, n);
 }

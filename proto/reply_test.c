@@ -19,7 +19,7 @@ static void teardown(void)
 
 START_TEST(newer_server)
 {
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 	struct lmd_error err = {0};
 	struct raw m;
 
@@ -53,7 +53,8 @@ START_TEST(newer_server)
 	msgpack_pack_int(&m.pk, 2);
 	raw_str(&m, "kind");
 	raw_str(&m, "done");
-	ck_assert_msg(lmi_reply_decode(&r, LMI_WIRE_OP_NEXT, m.b.p, m.b.n, arena, &err) == LMD_OK,
+	ck_assert_msg(lmi_wire_reply_decode(&r, LMI_WIRE_OP_NEXT, m.b.p, m.b.n, arena, &err) ==
+			      LMD_OK,
 		      "%s", err.text);
 	ck_assert(r.u.next.n_items == 2 && r.u.next.end);
 	ck_assert_int_eq(r.u.next.items[0].kind, LMI_WIRE_ITEM_UNKNOWN);
@@ -70,22 +71,23 @@ END_TEST
 START_TEST(odd_replies)
 {
 	struct lmi_wire_buf b = {0};
-	struct lmi_request to;
-	struct lmi_reply r;
+	struct lmi_wire_request to;
+	struct lmi_wire_reply r;
 	struct lmd_error err = {0}, keep;
 	char text[5000];
 
-	lmi_request_init(&to, LMI_WIRE_OP_PING);
-	lmi_reply_init(&r, &to);
+	lmi_wire_request_init(&to, LMI_WIRE_OP_PING);
+	lmi_wire_reply_init(&r, &to);
 	r.u.ping.state = LMI_WIRE_SERVER_STATE_READY;
-	ck_assert(lmi_reply_encode(&b, &r, NULL) == LMD_OK);
-	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PS, b.p, b.n, arena, &err) == LMD_CORRUPT);
+	ck_assert(lmi_wire_reply_encode(&b, &r, NULL) == LMD_OK);
+	ck_assert(lmi_wire_reply_decode(&r, LMI_WIRE_OP_PS, b.p, b.n, arena, &err) == LMD_CORRUPT);
 	ck_assert_str_eq(err.text, "reply to ps: op is \"ping\"");
-	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PING, b.p, b.n - 1, arena, &err) == LMD_CORRUPT);
-	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PING, b.p, 1, arena, &err) == LMD_CORRUPT);
+	ck_assert(lmi_wire_reply_decode(&r, LMI_WIRE_OP_PING, b.p, b.n - 1, arena, &err) ==
+		  LMD_CORRUPT);
+	ck_assert(lmi_wire_reply_decode(&r, LMI_WIRE_OP_PING, b.p, 1, arena, &err) == LMD_CORRUPT);
 	/* names that a reply cannot contain are modified */
-	lmi_request_init(&to, LMI_WIRE_OP_HELLO);
-	lmi_reply_init(&r, &to);
+	lmi_wire_request_init(&to, LMI_WIRE_OP_HELLO);
+	lmi_wire_reply_init(&r, &to);
 	memset(text, 'a', sizeof(text));
 	memcpy(text, "x\ny\xFFz\xC3\xA4\x7F", 8);
 	memcpy(text + 63, "\xE2\x82\xAC", 3); /* 64 is the bound */
@@ -94,18 +96,18 @@ START_TEST(odd_replies)
 	r.u.hello.v_min = r.u.hello.v_max = r.u.hello.revision = 1;
 	r.u.hello.role = LMI_WIRE_ROLE_ADMIN;
 	b.n = 0;
-	ck_assert_msg(lmi_reply_encode(&b, &r, &err) == LMD_OK, "%s", err.text);
-	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_HELLO, b.p, b.n, arena, &err) == LMD_OK);
+	ck_assert_msg(lmi_wire_reply_encode(&b, &r, &err) == LMD_OK, "%s", err.text);
+	ck_assert(lmi_wire_reply_decode(&r, LMI_WIRE_OP_HELLO, b.p, b.n, arena, &err) == LMD_OK);
 	ck_assert_uint_eq(r.u.hello.server.len, 63);
 	ck_assert_uint_eq(r.u.hello.version.len, 8);
 	ck_assert_mem_eq(r.u.hello.version.ptr, "x y?z\xC3\xA4 ", 8);
 	/* a request without op */
 	to.op = LMI_WIRE_OP_NONE;
-	lmi_reply_init(&r, &to);
-	lmi_reply_fail(&r, LMD_INVALID, "request: op is missing", -1, &keep);
+	lmi_wire_reply_init(&r, &to);
+	lmi_wire_reply_fail(&r, LMD_INVALID, "request: op is missing", -1, &keep);
 	b.n = 0;
-	ck_assert(lmi_reply_encode(&b, &r, &err) == LMD_OK);
-	ck_assert(lmi_reply_decode(&r, LMI_WIRE_OP_PS, b.p, b.n, arena, &err) == LMD_OK);
+	ck_assert(lmi_wire_reply_encode(&b, &r, &err) == LMD_OK);
+	ck_assert(lmi_wire_reply_decode(&r, LMI_WIRE_OP_PS, b.p, b.n, arena, &err) == LMD_OK);
 	ck_assert(r.failed && r.error.code == LMD_INVALID && !r.error.has_retry_ms);
 	lmi_wire_buf_fini(&b);
 }
@@ -168,11 +170,11 @@ static const struct {
 START_TEST(refusals)
 {
 	struct lmd_error err = {0};
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
-	ck_assert_int_eq(
-		lmi_reply_decode(&r, refused[_i].op, refused[_i].bytes, refused[_i].n, arena, &err),
-		LMD_CORRUPT);
+	ck_assert_int_eq(lmi_wire_reply_decode(&r, refused[_i].op, refused[_i].bytes, refused[_i].n,
+					       arena, &err),
+			 LMD_CORRUPT);
 	ck_assert_msg(!strncmp(err.text, refused[_i].sentence, strlen(refused[_i].sentence)),
 		      "\"%s\", expected \"%s\"", err.text, refused[_i].sentence);
 }
@@ -188,15 +190,15 @@ START_TEST(lenient)
 				    "code\xA3hot\xA4text\xA2"
 				    "\n\n";
 	struct lmd_error err = {0};
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
-	ck_assert_msg(lmi_reply_decode(&r, LMI_WIRE_OP_STATS, stats, sizeof(stats) - 1, arena,
-				       &err) == LMD_OK,
+	ck_assert_msg(lmi_wire_reply_decode(&r, LMI_WIRE_OP_STATS, stats, sizeof(stats) - 1, arena,
+					    &err) == LMD_OK,
 		      "%s", err.text);
 	ck_assert(r.u.stats.metrics[0].value == 0x1p63);
 	ck_assert_int_eq(r.u.stats.metrics[0].kind, LMI_WIRE_METRIC_KIND_UNKNOWN);
-	ck_assert_msg(lmi_reply_decode(&r, LMI_WIRE_OP_STATS, error, sizeof(error) - 1, arena,
-				       &err) == LMD_OK,
+	ck_assert_msg(lmi_wire_reply_decode(&r, LMI_WIRE_OP_STATS, error, sizeof(error) - 1, arena,
+					    &err) == LMD_OK,
 		      "%s", err.text);
 	ck_assert(r.failed && r.error.code == LMD_INTERNAL && r.error.text.len == 2);
 }
@@ -204,12 +206,12 @@ END_TEST
 
 /* ---- writing ---- */
 
-static void encode_refused(const struct lmi_reply *r, const char *sentence)
+static void encode_refused(const struct lmi_wire_reply *r, const char *sentence)
 {
 	struct lmi_wire_buf b = {0};
 	struct lmd_error err = {0};
 
-	ck_assert_int_eq(lmi_reply_encode(&b, r, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_wire_reply_encode(&b, r, &err), LMD_INVALID);
 	ck_assert_str_eq(err.text, sentence);
 	ck_assert_uint_eq(b.n, 0);
 	lmi_wire_buf_fini(&b);
@@ -218,14 +220,14 @@ static void encode_refused(const struct lmi_reply *r, const char *sentence)
 START_TEST(refused_to_write)
 {
 	struct lmi_wire_item item = {.kind = LMI_WIRE_ITEM_UNKNOWN, .n = 1};
-	struct lmi_request to = {.v = 1};
-	struct lmi_reply r;
+	struct lmi_wire_request to = {.v = 1};
+	struct lmi_wire_reply r;
 	struct lmd_error keep;
 
-	lmi_reply_init(&r, &to);
+	lmi_wire_reply_init(&r, &to);
 	encode_refused(&r, "reply to a request: op is missing");
 	to.op = LMI_WIRE_OP_NEXT;
-	lmi_reply_init(&r, &to);
+	lmi_wire_reply_init(&r, &to);
 	r.u.next.items = &item;
 	r.u.next.n_items = 1;
 	encode_refused(&r, "reply to next: items[0]: 0 is not a kind of item");
@@ -238,8 +240,8 @@ START_TEST(refused_to_write)
 	encode_refused(&r, "reply to next: items[0].n: 0 is below 1");
 	r.rid = (struct lmd_str){"a\nb", 3};
 	encode_refused(&r, "reply to next: rid: is not one line of at most 64 bytes of UTF-8");
-	lmi_reply_init(&r, &to);
-	lmi_reply_fail(&r, LMD_OK, "fine", 0, &keep);
+	lmi_wire_reply_init(&r, &to);
+	lmi_wire_reply_fail(&r, LMD_OK, "fine", 0, &keep);
 	encode_refused(&r, "reply to next: error.code: 0 is not an error code");
 }
 END_TEST
@@ -249,17 +251,17 @@ START_TEST(requests_refused_to_write)
 {
 	struct lmi_wire_buf b = {0};
 	struct lmd_error err = {0};
-	struct lmi_request r;
+	struct lmi_wire_request r;
 
-	lmi_request_init(&r, LMI_WIRE_OP_NONE);
-	ck_assert_int_eq(lmi_request_encode(&b, &r, &err), LMD_INVALID);
+	lmi_wire_request_init(&r, LMI_WIRE_OP_NONE);
+	ck_assert_int_eq(lmi_wire_request_encode(&b, &r, &err), LMD_INVALID);
 	ck_assert_str_eq(err.text, "request: op is missing");
-	lmi_request_init(&r, LMI_WIRE_OP_RM);
+	lmi_wire_request_init(&r, LMI_WIRE_OP_RM);
 	r.u.rm.name = (struct lmd_str){"x", 1};
-	ck_assert_int_eq(lmi_request_encode(&b, &r, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_wire_request_encode(&b, &r, &err), LMD_INVALID);
 	ck_assert_str_eq(err.text, "rm: rid is missing");
 	r.rid = (struct lmd_str){"r", 1};
-	ck_assert_int_eq(lmi_request_encode(&b, &r, &err), LMD_OK);
+	ck_assert_int_eq(lmi_wire_request_encode(&b, &r, &err), LMD_OK);
 	lmi_wire_buf_fini(&b);
 }
 END_TEST

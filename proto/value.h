@@ -26,7 +26,7 @@ static inline bool lmi_wire_id_equal(const struct lmi_wire_id *a, const struct l
 struct lmi_wire_arg {
 	const char *name; /* with a terminating zero */
 	enum lmd_param_type type;
-	struct lmd_value_param v;
+	struct lmd_param_value v;
 };
 
 /* A member of a chain: a map with the key "sampler", or only a name. */

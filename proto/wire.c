@@ -62,23 +62,23 @@ static void show(const char *who, const struct lmi_wire_buf *m)
 	dump(m);
 }
 
-static void show_request(const struct lmi_request *r)
+static void show_request(const struct lmi_wire_request *r)
 {
 	struct lmi_wire_buf b = {0};
 	struct lmd_error err;
 
-	if (lmi_request_encode(&b, r, &err) != LMD_OK)
+	if (lmi_wire_request_encode(&b, r, &err) != LMD_OK)
 		die("session", &err);
 	show("Client", &b);
 	lmi_wire_buf_fini(&b);
 }
 
-static void show_reply(const struct lmi_reply *r)
+static void show_reply(const struct lmi_wire_reply *r)
 {
 	struct lmi_wire_buf b = {0};
 	struct lmd_error err;
 
-	if (lmi_reply_encode(&b, r, &err) != LMD_OK)
+	if (lmi_wire_reply_encode(&b, r, &err) != LMD_OK)
 		die("session", &err);
 	show("Server", &b);
 	lmi_wire_buf_fini(&b);
@@ -92,13 +92,13 @@ static const struct lmi_wire_id stream = {{0x5e, 0x1c, 0x93, 0x07, 0xd2, 0x4a, 0
 static void session_hello(void)
 {
 	static const struct lmd_str features[] = {STR("generate"), STR("next"), STR("cancel")};
-	struct lmi_request r;
-	struct lmi_reply a;
+	struct lmi_wire_request r;
+	struct lmi_wire_reply a;
 
-	lmi_request_init(&r, LMI_WIRE_OP_HELLO);
+	lmi_wire_request_init(&r, LMI_WIRE_OP_HELLO);
 	r.u.hello.client = STR("example");
 	show_request(&r);
-	lmi_reply_init(&a, &r);
+	lmi_wire_reply_init(&a, &r);
 	a.u.hello.server = STR("llamad");
 	a.u.hello.version = STR("0.1.0");
 	a.u.hello.v_min = LMI_WIRE_V_MIN;
@@ -114,10 +114,10 @@ static void session_hello(void)
 
 static void session_generate(void)
 {
-	struct lmi_request r;
-	struct lmi_reply a;
+	struct lmi_wire_request r;
+	struct lmi_wire_reply a;
 
-	lmi_request_init(&r, LMI_WIRE_OP_GENERATE);
+	lmi_wire_request_init(&r, LMI_WIRE_OP_GENERATE);
 	r.rid = STR("job-17");
 	r.u.generate.model = STR("smollm2");
 	r.u.generate.has_prompt = true;
@@ -126,7 +126,7 @@ static void session_generate(void)
 	r.u.generate.n = 2;
 	r.u.generate.temp = 0;
 	show_request(&r);
-	lmi_reply_init(&a, &r);
+	lmi_wire_reply_init(&a, &r);
 	a.u.generate.id = stream;
 	a.u.generate.seed = 1;
 	show_reply(&a);
@@ -140,13 +140,13 @@ static void session_next(void)
 		{.kind = LMI_WIRE_ITEM_DONE,
 		 .n = 3,
 		 .u.done = {LMI_WIRE_FINISH_LENGTH, 3, 2, 21000000, 9500000}}};
-	struct lmi_request r;
-	struct lmi_reply a;
+	struct lmi_wire_request r;
+	struct lmi_wire_reply a;
 
-	lmi_request_init(&r, LMI_WIRE_OP_NEXT);
+	lmi_wire_request_init(&r, LMI_WIRE_OP_NEXT);
 	r.u.next.id = stream;
 	show_request(&r);
-	lmi_reply_init(&a, &r);
+	lmi_wire_reply_init(&a, &r);
 	a.u.next.id = stream;
 	a.u.next.items = items;
 	a.u.next.n_items = 1;
@@ -163,17 +163,17 @@ static void session_next(void)
 
 static void session_refused(void)
 {
-	struct lmi_request r;
-	struct lmi_reply a;
+	struct lmi_wire_request r;
+	struct lmi_wire_reply a;
 	struct lmd_error keep;
 
-	lmi_request_init(&r, LMI_WIRE_OP_UNLOAD);
+	lmi_wire_request_init(&r, LMI_WIRE_OP_UNLOAD);
 	r.rid = STR("job-18");
 	r.u.unload.model = STR("smollm2");
 	show_request(&r);
-	lmi_reply_init(&a, &r);
-	lmi_reply_fail(&a, LMD_DENIED, "op unload requires the role admin: yours is user", -1,
-		       &keep);
+	lmi_wire_reply_init(&a, &r);
+	lmi_wire_reply_fail(&a, LMD_DENIED, "op unload requires the role admin: yours is user", -1,
+			    &keep);
 	show_reply(&a);
 }
 
@@ -200,17 +200,17 @@ static void emit_line(const char *op, const char *kind, const struct lmi_wire_bu
 static void emit_op(struct fill *f, enum lmi_wire_op op)
 {
 	struct lmi_wire_buf b = {0};
-	struct lmi_request r;
-	struct lmi_reply a;
+	struct lmi_wire_request r;
+	struct lmi_wire_reply a;
 	struct lmd_error err;
 
 	fill_request(f, op, &r);
-	if (lmi_request_encode(&b, &r, &err) != LMD_OK)
+	if (lmi_wire_request_encode(&b, &r, &err) != LMD_OK)
 		die("emit", &err);
 	emit_line(lmi_wire_ops[op].name, "request", &b);
 	b.n = 0;
 	fill_reply(f, op, &a);
-	if (lmi_reply_encode(&b, &a, &err) != LMD_OK)
+	if (lmi_wire_reply_encode(&b, &a, &err) != LMD_OK)
 		die("emit", &err);
 	emit_line(lmi_wire_ops[op].name, "reply", &b);
 	lmi_wire_buf_fini(&b);
@@ -252,17 +252,17 @@ static void read_one(const char *op_name, const char *kind, const void *p, size_
 	struct lmi_wire_buf b = {0};
 	struct lmd_error err = {0};
 	enum lmd_status st = LMD_NOMEM;
-	struct lmi_request r;
-	struct lmi_reply a;
+	struct lmi_wire_request r;
+	struct lmi_wire_reply a;
 
 	if (arena && !strcmp(kind, "request")) {
-		st = lmi_request_decode(&r, p, n, arena, &err);
+		st = lmi_wire_request_decode(&r, p, n, arena, &err);
 		if (st == LMD_OK)
-			st = lmi_request_encode(&b, &r, &err);
+			st = lmi_wire_request_encode(&b, &r, &err);
 	} else if (arena && op != LMI_WIRE_OP_NONE) {
-		st = lmi_reply_decode(&a, op, p, n, arena, &err);
+		st = lmi_wire_reply_decode(&a, op, p, n, arena, &err);
 		if (st == LMD_OK)
-			st = lmi_reply_encode(&b, &a, &err);
+			st = lmi_wire_reply_encode(&b, &a, &err);
 	}
 	if (st == LMD_OK)
 		print_hex(b.p, b.n);

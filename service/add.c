@@ -13,23 +13,23 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/show.h"
-#include "core/format/format.h"
+#include "core/base/printable.h"
+#include "core/checkpoint/open.h"
 #include "service/service_impl.h"
 #include "store/import.h"
 
 struct add_work {
-	struct lmi_work work;
+	struct lmi_svc_task work;
 	struct lmi_service *svc;
-	struct lmi_once once;
-	struct lmi_copy copy;
+	struct lmi_svc_once once;
+	struct lmi_svc_copy copy;
 	struct lmd_arena *arena;
 	struct lmi_job job;
 	struct lmd_error err;
 	bool ended, job_runs;
 	_Atomic bool cancelled;
 	/* progress: written by the job, read when the message is delivered */
-	struct lmi_message message;
+	struct lmi_mailbox_message message;
 	_Atomic bool posted;
 	_Atomic uint32_t phase;
 	_Atomic uint64_t done, total;
@@ -40,7 +40,7 @@ struct add_work {
 	struct lmi_store_file *files;
 };
 
-static const struct lmi_req_add *request(const struct add_work *w)
+static const struct lmi_wire_req_add *request(const struct add_work *w)
 {
 	return &w->copy.req.u.add;
 }
@@ -51,29 +51,29 @@ static void release(struct add_work *w)
 {
 	if (!w->ended || w->job_runs)
 		return;
-	lmi_copy_fini(&w->copy);
+	lmi_svc_copy_fini(&w->copy);
 	lmi_arena_destroy(w->arena);
 	free((char *)w->row.facts); /* allocated by jansson */
 	lmi_free(w);
 }
 
-static void finish(struct add_work *w, uint64_t now, const struct lmi_end *end)
+static void finish(struct add_work *w, uint64_t now, const struct lmi_svc_end *end)
 {
 	w->ended = true;
-	lmi_work_end(w->svc, &w->work, now, end);
+	lmi_svc_task_end(w->svc, &w->work, now, end);
 	release(w);
 }
 
-static void cancel(struct lmi_work *work, uint64_t now, uint32_t reason)
+static void cancel(struct lmi_svc_task *work, uint64_t now, uint32_t reason)
 {
 	struct add_work *w = (struct add_work *)work;
-	const struct lmi_end end = lmi_end_of(reason);
+	const struct lmi_svc_end end = lmi_svc_end_of(reason);
 
 	atomic_store(&w->cancelled, true);
 	finish(w, now, &end);
 }
 
-static bool runs(const struct lmi_work *work)
+static bool runs(const struct lmi_svc_task *work)
 {
 	(void)work;
 	return true;
@@ -81,17 +81,17 @@ static bool runs(const struct lmi_work *work)
 
 /* ---- progress ---- */
 
-static void on_progress(struct lmi_message *m)
+static void on_progress(struct lmi_mailbox_message *m)
 {
 	struct add_work *w = (struct add_work *)((char *)m - offsetof(struct add_work, message));
-	struct lmi_stream *s = w->work.stream;
+	struct lmi_svc_stream *s = w->work.stream;
 
 	atomic_store(&w->posted, false);
 	if (!s || s->out.ended)
 		return;
-	(void)lmi_output_progress(&s->out, w->svc->now, atomic_load(&w->phase),
-				  atomic_load(&w->done), atomic_load(&w->total));
-	lmi_stream_pump(w->svc, s, w->svc->now);
+	(void)lmi_svc_output_progress(&s->out, w->svc->now, atomic_load(&w->phase),
+				      atomic_load(&w->done), atomic_load(&w->total));
+	lmi_svc_stream_pump(w->svc, s, w->svc->now);
 }
 
 static void post_progress(struct add_work *w, enum lmi_wire_phase phase, uint64_t done,
@@ -139,7 +139,7 @@ static enum lmd_status resolve(struct add_work *w, char real[PATH_MAX])
 	char path[LMI_STORE_PATH_MAX + 1], shown[160];
 
 	(void)snprintf(path, sizeof(path), "%.*s", (int)q->len, q->ptr);
-	(void)lmi_show_path(shown, sizeof(shown), path);
+	(void)lmi_printable_path(shown, sizeof(shown), path);
 	if (path[0] != '/' || memchr(q->ptr, 0, q->len))
 		return lmd_fail(&w->err, LMD_INVALID, "path: '%s' is not absolute", shown);
 	if (!svc->o.n_model_dirs)
@@ -301,10 +301,10 @@ static void run_row(void *arg)
 
 static void end_with(struct add_work *w)
 {
-	struct lmi_end end = {.kind = LMI_END_DONE, .why = LMI_WIRE_FINISH_DONE};
+	struct lmi_svc_end end = {.kind = LMI_SVC_END_DONE, .why = LMI_WIRE_FINISH_DONE};
 
 	if (w->err.status != LMD_OK) {
-		end.kind = LMI_END_ERROR;
+		end.kind = LMI_SVC_END_ERROR;
 		end.error = w->err;
 	}
 	finish(w, w->svc->now, &end);
@@ -316,7 +316,7 @@ static void row_done(void *arg)
 
 	w->svc->n_job--;
 	w->job_runs = false;
-	lmi_names_forget(w->svc);
+	lmi_svc_names_forget(w->svc);
 	if (w->ended)
 		release(w);
 	else
@@ -350,11 +350,12 @@ static void read_done(void *arg)
 	end_with(w);
 }
 
-enum lmd_status lmi_do_add(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_add(const struct lmi_svc_request *a, uint32_t *retry_ms,
+			       struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
 	struct add_work *w;
-	enum lmd_status st = lmi_stream_admit(svc, a->who, err);
+	enum lmd_status st = lmi_svc_stream_admit(svc, a->who, err);
 
 	(void)retry_ms;
 	if (st == LMD_OK && !svc->o.store)
@@ -372,23 +373,23 @@ enum lmd_status lmi_do_add(const struct lmi_ask *a, uint32_t *retry_ms, struct l
 		return lmd_fail(err, LMD_NOMEM, "no memory for a job");
 	}
 	w->svc = svc;
-	w->work = (struct lmi_work){.cancel = cancel, .runs = runs};
-	st = lmi_work_begin(a, &w->work, LMI_WIRE_STREAM_KIND_ADD, &a->req->u.add.name,
-			    svc->limits.lease_default, err);
+	w->work = (struct lmi_svc_task){.cancel = cancel, .runs = runs};
+	st = lmi_svc_task_begin(a, &w->work, LMI_WIRE_STREAM_KIND_ADD, &a->req->u.add.name,
+				svc->limits.lease_default, err);
 	if (st != LMD_OK)
 		goto undo;
 	w->job = (struct lmi_job){.run = run_read, .done = read_done, .arg = w};
 	w->copy = *a->copy;
 	st = lmi_jobs_submit(svc->o.io, &w->job, err);
 	if (st != LMD_OK) {
-		lmi_stream_destroy(&svc->streams, w->work.stream);
+		lmi_svc_stream_destroy(&svc->streams, w->work.stream);
 		goto undo;
 	}
-	*a->copy = (struct lmi_copy){0};
+	*a->copy = (struct lmi_svc_copy){0};
 	svc->n_job++;
 	w->job_runs = true;
-	lmi_once_init(&w->once, a);
-	lmi_once_answer(&w->once, w->work.stream, 0);
+	lmi_svc_once_init(&w->once, a);
+	lmi_svc_once_answer(&w->once, w->work.stream, 0);
 	return LMD_OK;
 undo:
 	lmi_arena_destroy(w->arena);

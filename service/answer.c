@@ -5,29 +5,29 @@
 
 #include "core/base/alloc.h"
 
-struct lmi_answer {
-	struct lmi_parse *parse;
+struct lmi_svc_answer {
+	struct lmi_answer_parser *parse;
 	uint8_t seed[4];
 	uint32_t n_call;
 	/* used while a piece is fed */
-	struct lmi_output *o;
+	struct lmi_svc_output *o;
 	uint64_t now;
 	lmd_token token; /* the token whose item has not been added yet; < 0: none */
 	enum lmd_status st;
 };
 
-static void add(struct lmi_answer *a, struct lmi_item *item, const char *text)
+static void add(struct lmi_svc_answer *a, struct lmi_svc_item *item, const char *text)
 {
 	item->at_ns = a->now;
 	if (a->st == LMD_OK)
-		a->st = lmi_output_add(a->o, item, text);
+		a->st = lmi_svc_output_add(a->o, item, text);
 }
 
 /* Adds the token's item, with text or without. */
-static void add_token(struct lmi_answer *a, struct lmd_str text)
+static void add_token(struct lmi_svc_answer *a, struct lmd_str text)
 {
-	struct lmi_item item = {
-		.kind = LMI_ITEM_TOKEN, .token = a->token, .n_text = (uint32_t)text.len};
+	struct lmi_svc_item item = {
+		.kind = LMI_SVC_ITEM_TOKEN, .token = a->token, .n_text = (uint32_t)text.len};
 
 	if (a->token < 0)
 		return;
@@ -35,22 +35,22 @@ static void add_token(struct lmi_answer *a, struct lmd_str text)
 	add(a, &item, text.ptr);
 }
 
-static void add_text(struct lmi_answer *a, enum lmi_item_kind kind, struct lmd_str text)
+static void add_text(struct lmi_svc_answer *a, enum lmi_svc_item_kind kind, struct lmd_str text)
 {
-	struct lmi_item item = {.kind = kind,
-				.token = -1,
-				.n_text = (uint32_t)text.len,
-				.call = a->n_call - (kind == LMI_ITEM_ARGUMENTS)};
+	struct lmi_svc_item item = {.kind = kind,
+				    .token = -1,
+				    .n_text = (uint32_t)text.len,
+				    .call = a->n_call - (kind == LMI_SVC_ITEM_ARGUMENTS)};
 
 	if (text.len)
 		add(a, &item, text.ptr);
 }
 
 /* Adds a tool call; name and id are stored as one text. */
-static void add_call(struct lmi_answer *a, struct lmd_str name, struct lmd_str id)
+static void add_call(struct lmi_svc_answer *a, struct lmd_str name, struct lmd_str id)
 {
-	struct lmi_item item = {.kind = LMI_ITEM_CALL, .token = -1, .call = a->n_call++};
-	char own[16], both[2 * LMI_ANSWER_NAME_MAX];
+	struct lmi_svc_item item = {.kind = LMI_SVC_ITEM_CALL, .token = -1, .call = a->n_call++};
+	char own[16], both[2 * LMI_SVC_ANSWER_NAME_MAX];
 
 	if (!id.len) { /* Mistral's templates accept only ids of nine letters and digits */
 		id.len =
@@ -58,60 +58,62 @@ static void add_call(struct lmi_answer *a, struct lmd_str name, struct lmd_str i
 					 a->seed[1], a->seed[2], (a->seed[3] + item.call) & 0xfffu);
 		id.ptr = own;
 	}
-	item.n_name = (uint32_t)(name.len < LMI_ANSWER_NAME_MAX ? name.len : LMI_ANSWER_NAME_MAX);
-	if (id.len > LMI_ANSWER_NAME_MAX)
-		id.len = LMI_ANSWER_NAME_MAX;
+	item.n_name =
+		(uint32_t)(name.len < LMI_SVC_ANSWER_NAME_MAX ? name.len : LMI_SVC_ANSWER_NAME_MAX);
+	if (id.len > LMI_SVC_ANSWER_NAME_MAX)
+		id.len = LMI_SVC_ANSWER_NAME_MAX;
 	memcpy(both, name.ptr, item.n_name);
 	memcpy(both + item.n_name, id.ptr, id.len);
 	item.n_text = item.n_name + (uint32_t)id.len;
 	add(a, &item, both);
 }
 
-static void take(void *arg, const struct lmi_out *out)
+static void take(void *arg, const struct lmi_answer_event *out)
 {
-	struct lmi_answer *a = arg;
-	struct lmi_item end = {.kind = LMI_ITEM_CALL_END,
-			       .token = -1,
-			       .call = a->n_call - 1,
-			       .complete = out->complete};
+	struct lmi_svc_answer *a = arg;
+	struct lmi_svc_item end = {.kind = LMI_SVC_ITEM_CALL_END,
+				   .token = -1,
+				   .call = a->n_call - 1,
+				   .complete = out->complete};
 
-	if (out->kind == LMI_OUT_MARKUP)
+	if (out->kind == LMI_ANSWER_MARKUP)
 		return;
-	if (out->kind == LMI_OUT_CONTENT && a->token >= 0) {
+	if (out->kind == LMI_ANSWER_CONTENT && a->token >= 0) {
 		add_token(a, out->text);
 		return;
 	}
 	add_token(a, (struct lmd_str){0});
 	switch (out->kind) {
-	case LMI_OUT_CONTENT:
-		add_text(a, LMI_ITEM_TEXT, out->text);
+	case LMI_ANSWER_CONTENT:
+		add_text(a, LMI_SVC_ITEM_TEXT, out->text);
 		return;
-	case LMI_OUT_REASONING:
-		add_text(a, LMI_ITEM_REASONING, out->text);
+	case LMI_ANSWER_REASONING:
+		add_text(a, LMI_SVC_ITEM_REASONING, out->text);
 		return;
-	case LMI_OUT_CALL:
+	case LMI_ANSWER_CALL:
 		add_call(a, out->text, out->id);
 		return;
-	case LMI_OUT_ARGS:
-		add_text(a, LMI_ITEM_ARGUMENTS, out->text);
+	case LMI_ANSWER_ARGS:
+		add_text(a, LMI_SVC_ITEM_ARGUMENTS, out->text);
 		return;
-	case LMI_OUT_CALL_END:
+	case LMI_ANSWER_CALL_END:
 		add(a, &end, NULL);
 		return;
-	case LMI_OUT_MARKUP:
+	case LMI_ANSWER_MARKUP:
 		return;
 	}
 }
 
-enum lmd_status lmi_answer_create(struct lmi_answer **out, const struct lmi_chat_answer *how,
-				  const uint8_t seed[4], struct lmd_error *err)
+enum lmd_status lmi_svc_answer_create(struct lmi_svc_answer **out,
+				      const struct lmi_chat_answer_format *how,
+				      const uint8_t seed[4], struct lmd_error *err)
 {
-	struct lmi_answer *a = lmi_alloc(1, sizeof(*a));
+	struct lmi_svc_answer *a = lmi_alloc(1, sizeof(*a));
 	enum lmd_status st;
 
 	if (!a)
 		return lmd_fail(err, LMD_NOMEM, "no memory for an answer");
-	st = lmi_chat_answer_parse(how, &a->parse, take, a, err);
+	st = lmi_chat_answer_parser_create(how, &a->parse, take, a, err);
 	if (st != LMD_OK) {
 		lmi_free(a);
 		return st;
@@ -122,43 +124,43 @@ enum lmd_status lmi_answer_create(struct lmi_answer **out, const struct lmi_chat
 	return LMD_OK;
 }
 
-void lmi_answer_destroy(struct lmi_answer *a)
+void lmi_svc_answer_destroy(struct lmi_svc_answer *a)
 {
 	if (!a)
 		return;
-	lmi_parse_destroy(a->parse);
+	lmi_answer_parser_destroy(a->parse);
 	lmi_free(a);
 }
 
-static enum lmd_status feed(struct lmi_answer *a, struct lmi_output *o, uint64_t now,
+static enum lmd_status feed(struct lmi_svc_answer *a, struct lmi_svc_output *o, uint64_t now,
 			    const char *text, uint32_t n)
 {
 	enum lmd_status st;
 
 	a->o = o;
 	a->now = now;
-	st = lmi_parse_feed(a->parse, text, n, NULL);
+	st = lmi_answer_parser_feed(a->parse, text, n, NULL);
 	add_token(a, (struct lmd_str){0});
 	return st == LMD_OK ? a->st : st;
 }
 
-enum lmd_status lmi_answer_token(struct lmi_answer *a, struct lmi_output *o, uint64_t now,
-				 lmd_token token, const char *text, uint32_t n)
+enum lmd_status lmi_svc_answer_token(struct lmi_svc_answer *a, struct lmi_svc_output *o,
+				     uint64_t now, lmd_token token, const char *text, uint32_t n)
 {
 	a->token = token;
 	return feed(a, o, now, text, n);
 }
 
-enum lmd_status lmi_answer_text(struct lmi_answer *a, struct lmi_output *o, uint64_t now,
-				const char *text, uint32_t n)
+enum lmd_status lmi_svc_answer_text(struct lmi_svc_answer *a, struct lmi_svc_output *o,
+				    uint64_t now, const char *text, uint32_t n)
 {
 	return feed(a, o, now, text, n);
 }
 
-enum lmd_status lmi_answer_end(struct lmi_answer *a, struct lmi_output *o, uint64_t now)
+enum lmd_status lmi_svc_answer_end(struct lmi_svc_answer *a, struct lmi_svc_output *o, uint64_t now)
 {
 	a->o = o;
 	a->now = now;
-	lmi_parse_finish(a->parse);
+	lmi_answer_parser_finish(a->parse);
 	return a->st;
 }

@@ -11,27 +11,29 @@
 #ifndef LLAMAD_SERVICE_ANSWER_H
 #define LLAMAD_SERVICE_ANSWER_H
 
-#include "core/text/chat/answer.h"
+#include "core/text/chat/answer_format.h"
 #include "service/output.h"
 
 /* Longer names and ids of tool calls are cut; this is the bound of the protocol. */
-#define LMI_ANSWER_NAME_MAX 128
+#define LMI_SVC_ANSWER_NAME_MAX 128
 
-struct lmi_answer;
+struct lmi_svc_answer;
 
 /* seed: random bytes for the ids of tool calls to which the model gave none.  LMD_NOMEM. */
-enum lmd_status lmi_answer_create(struct lmi_answer **out, const struct lmi_chat_answer *how,
-				  const uint8_t seed[4], struct lmd_error *err);
+enum lmd_status lmi_svc_answer_create(struct lmi_svc_answer **out,
+				      const struct lmi_chat_answer_format *how,
+				      const uint8_t seed[4], struct lmd_error *err);
 /* NULL allowed. */
-void lmi_answer_destroy(struct lmi_answer *a);
+void lmi_svc_answer_destroy(struct lmi_svc_answer *a);
 
 /* Parse a token or text and add the resulting items.  After LMD_BUSY or LMD_NOMEM some of them may
  * have been added, and nothing more can be added. */
-enum lmd_status lmi_answer_token(struct lmi_answer *a, struct lmi_output *o, uint64_t now,
-				 lmd_token token, const char *text, uint32_t n);
-enum lmd_status lmi_answer_text(struct lmi_answer *a, struct lmi_output *o, uint64_t now,
-				const char *text, uint32_t n);
+enum lmd_status lmi_svc_answer_token(struct lmi_svc_answer *a, struct lmi_svc_output *o,
+				     uint64_t now, lmd_token token, const char *text, uint32_t n);
+enum lmd_status lmi_svc_answer_text(struct lmi_svc_answer *a, struct lmi_svc_output *o,
+				    uint64_t now, const char *text, uint32_t n);
 /* Ends the answer: adds the text that was held back. */
-enum lmd_status lmi_answer_end(struct lmi_answer *a, struct lmi_output *o, uint64_t now);
+enum lmd_status lmi_svc_answer_end(struct lmi_svc_answer *a, struct lmi_svc_output *o,
+				   uint64_t now);
 
 #endif /* LLAMAD_SERVICE_ANSWER_H */

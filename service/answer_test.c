@@ -28,10 +28,10 @@ static struct lmd_str str(const char *s)
 }
 
 /* A generation whose answer is `text`. */
-static struct lmi_request say(const char *text)
+static struct lmi_wire_request say(const char *text)
 {
 	static char grammar[1024];
-	struct lmi_request q = fx_generate(&fx, "tiny", "hello", 250);
+	struct lmi_wire_request q = fx_generate(&fx, "tiny", "hello", 250);
 	size_t at = (size_t)snprintf(grammar, sizeof(grammar), "root ::= \"");
 
 	for (; *text; text++) {
@@ -110,7 +110,7 @@ static void take(struct told *t, const struct lmi_wire_item *it)
 	}
 }
 
-static struct lmi_wire_id begin(const struct lmi_request *q)
+static struct lmi_wire_id begin(const struct lmi_wire_request *q)
 {
 	ck_assert_msg(fx_call(&fx, &fx_user, q), "%s", fx.a.err.text);
 	return fx.a.r.u.generate.id;
@@ -123,7 +123,7 @@ static struct lmi_wire_item read_all(struct told *t, const struct lmi_wire_id *i
 	struct lmi_wire_item last = {0};
 
 	for (bool end = false; !end;) {
-		struct lmi_request q = fx_next(id, after);
+		struct lmi_wire_request q = fx_next(id, after);
 
 		q.u.next.max = max;
 		ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
@@ -152,7 +152,7 @@ static void check_told(const struct told *t)
 
 START_TEST(thoughts_and_calls)
 {
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	struct lmi_wire_item last;
 	struct lmi_wire_id id;
 	struct told t = {0};
@@ -172,7 +172,7 @@ END_TEST
 /* A reader that returns on another connection continues after the items it has. */
 START_TEST(resumed)
 {
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	struct lmi_wire_id id;
 	struct told t = {0};
 	uint64_t after;
@@ -211,7 +211,7 @@ START_TEST(cancelled)
 	fx_start(&fx);
 	fx_load(&fx);
 	for (int at = 1; at < 100; at += 7) {
-		struct lmi_request q = say("");
+		struct lmi_wire_request q = say("");
 		struct lmi_wire_id id;
 		struct told t = {0};
 		struct lmi_wire_item last;
@@ -222,7 +222,7 @@ START_TEST(cancelled)
 		while (fx_job(&fx))
 			;
 		fx_step(&fx, at);
-		lmi_request_init(&q, LMI_WIRE_OP_CANCEL);
+		lmi_wire_request_init(&q, LMI_WIRE_OP_CANCEL);
 		q.u.cancel.id = id;
 		ck_assert(fx_call(&fx, &fx_user, &q));
 		last = read_all(&t, &id, 0, 4096);
@@ -240,7 +240,7 @@ END_TEST
 /* Without parse, and with a format without markers, the answer is the text of the model. */
 START_TEST(as_it_is_written)
 {
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	struct lmi_wire_id id;
 	char text[512];
 
@@ -279,7 +279,7 @@ START_TEST(by_template)
 	fx_start(&fx);
 	fx_load(&fx);
 	for (size_t i = 0; i < LMD_LEN(t); i++) {
-		struct lmi_request q = say(t[i].script);
+		struct lmi_wire_request q = say(t[i].script);
 		struct lmi_wire_id id;
 		struct told told = {0};
 		char *hash;
@@ -301,7 +301,7 @@ END_TEST
 
 START_TEST(refused)
 {
-	struct lmi_request q;
+	struct lmi_wire_request q;
 
 	fx_start(&fx);
 	q = say("x");

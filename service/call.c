@@ -9,38 +9,38 @@
 /* ---- copies ---- */
 
 /* Encodes the request and decodes it again, so that the copy owns all its memory. */
-enum lmd_status lmi_copy_init(struct lmi_copy *c, const struct lmi_request *req,
-			      struct lmd_error *err)
+enum lmd_status lmi_svc_copy_init(struct lmi_svc_copy *c, const struct lmi_wire_request *req,
+				  struct lmd_error *err)
 {
 	enum lmd_status st;
 
-	*c = (struct lmi_copy){0};
+	*c = (struct lmi_svc_copy){0};
 	c->arena = lmi_arena_create(0);
 	if (!c->arena)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a request");
-	st = lmi_request_encode(&c->bytes, req, err);
+	st = lmi_wire_request_encode(&c->bytes, req, err);
 	if (st == LMD_OK)
-		st = lmi_request_decode(&c->req, c->bytes.p, c->bytes.n, c->arena, err);
+		st = lmi_wire_request_decode(&c->req, c->bytes.p, c->bytes.n, c->arena, err);
 	if (st != LMD_OK)
-		lmi_copy_fini(c);
+		lmi_svc_copy_fini(c);
 	return st;
 }
 
-void lmi_copy_fini(struct lmi_copy *c)
+void lmi_svc_copy_fini(struct lmi_svc_copy *c)
 {
 	lmi_wire_buf_fini(&c->bytes);
 	if (c->arena)
 		lmi_arena_destroy(c->arena);
-	*c = (struct lmi_copy){0};
+	*c = (struct lmi_svc_copy){0};
 }
 
 /* ---- calls ---- */
 
-enum lmd_status lmi_call_create(struct lmi_call **out, const struct lmi_ask *a,
-				struct lmd_error *err)
+enum lmd_status lmi_svc_call_create(struct lmi_svc_call **out, const struct lmi_svc_request *a,
+				    struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
-	struct lmi_call *c;
+	struct lmi_svc_call *c;
 	enum lmd_status st;
 
 	if (svc->n_call + svc->streams.n_parked >= svc->limits.calls)
@@ -50,14 +50,14 @@ enum lmd_status lmi_call_create(struct lmi_call **out, const struct lmi_ask *a,
 	c = lmi_alloc(1, sizeof(*c));
 	if (!c)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
-	st = lmi_copy_init(&c->copy, a->req, err);
+	st = lmi_svc_copy_init(&c->copy, a->req, err);
 	if (st == LMD_OK) {
 		c->arena = lmi_arena_create(0);
 		if (!c->arena)
 			st = lmd_fail(err, LMD_NOMEM, "no memory for a call");
 	}
 	if (st != LMD_OK) {
-		lmi_copy_fini(&c->copy);
+		lmi_svc_copy_fini(&c->copy);
 		lmi_free(c);
 		return st;
 	}
@@ -74,9 +74,9 @@ enum lmd_status lmi_call_create(struct lmi_call **out, const struct lmi_ask *a,
 	return LMD_OK;
 }
 
-static void unlink_wait(struct lmi_call *c)
+static void unlink_wait(struct lmi_svc_call *c)
 {
-	struct lmi_call **p;
+	struct lmi_svc_call **p;
 
 	if (!c->rid)
 		return;
@@ -86,7 +86,7 @@ static void unlink_wait(struct lmi_call *c)
 	c->rid = NULL;
 }
 
-void lmi_call_destroy(struct lmi_call *c)
+void lmi_svc_call_destroy(struct lmi_svc_call *c)
 {
 	struct lmi_service *svc = c->svc;
 
@@ -96,22 +96,22 @@ void lmi_call_destroy(struct lmi_call *c)
 		c->next->prev = c->prev;
 	svc->n_call--;
 	if (c->res)
-		lmi_resident_give(c->res, svc->now);
-	lmi_copy_fini(&c->copy);
+		lmi_svc_resident_give(c->res, svc->now);
+	lmi_svc_copy_fini(&c->copy);
 	lmi_arena_destroy(c->arena);
 	lmi_free(c);
 }
 
 static void job_done(void *arg)
 {
-	struct lmi_call *c = arg;
+	struct lmi_svc_call *c = arg;
 
 	c->svc->n_job--;
 	c->done(c);
 }
 
-enum lmd_status lmi_call_submit(struct lmi_call *c, struct lmi_jobs *jobs, void (*run)(void *arg),
-				struct lmd_error *err)
+enum lmd_status lmi_svc_call_submit(struct lmi_svc_call *c, struct lmi_jobs *jobs,
+				    void (*run)(void *arg), struct lmd_error *err)
 {
 	enum lmd_status st;
 
@@ -122,18 +122,18 @@ enum lmd_status lmi_call_submit(struct lmi_call *c, struct lmi_jobs *jobs, void 
 	return st;
 }
 
-void lmi_call_reply(struct lmi_call *c, const struct lmi_reply *reply)
+void lmi_svc_call_reply(struct lmi_svc_call *c, const struct lmi_wire_reply *reply)
 {
-	lmi_reply_fn fn = c->reply;
+	lmi_svc_reply_fn fn = c->reply;
 
 	c->reply = NULL;
 	if (fn)
 		fn(c->arg, reply, NULL, 0);
 }
 
-void lmi_call_fail(struct lmi_call *c, const struct lmd_error *err, uint32_t retry_ms)
+void lmi_svc_call_fail(struct lmi_svc_call *c, const struct lmd_error *err, uint32_t retry_ms)
 {
-	lmi_reply_fn fn = c->reply;
+	lmi_svc_reply_fn fn = c->reply;
 
 	c->reply = NULL;
 	if (!fn)
@@ -142,23 +142,23 @@ void lmi_call_fail(struct lmi_call *c, const struct lmd_error *err, uint32_t ret
 	fn(c->arg, NULL, err, retry_ms);
 }
 
-void lmi_call_drop(struct lmi_call *c)
+void lmi_svc_call_drop(struct lmi_svc_call *c)
 {
 	struct lmd_error err;
 
 	(void)lmd_fail(&err, LMD_CANCELLED, "the connection was closed");
-	lmi_call_fail(c, &err, 0);
+	lmi_svc_call_fail(c, &err, 0);
 	if (c->rid) /* a repetition has no job */
-		lmi_call_destroy(c);
+		lmi_svc_call_destroy(c);
 }
 
 /* ---- replies to requests with a request id ---- */
 
-void lmi_once_init(struct lmi_once *o, const struct lmi_ask *a)
+void lmi_svc_once_init(struct lmi_svc_once *o, const struct lmi_svc_request *a)
 {
 	size_t n = a->req->rid.len < sizeof(o->rid_text) ? a->req->rid.len : sizeof(o->rid_text);
 
-	*o = (struct lmi_once){.reply = a->reply, .arg = a->arg, .rid = a->rid};
+	*o = (struct lmi_svc_once){.reply = a->reply, .arg = a->arg, .rid = a->rid};
 	o->head.v = a->req->v;
 	o->head.op = a->req->op;
 	if (n)
@@ -166,13 +166,13 @@ void lmi_once_init(struct lmi_once *o, const struct lmi_ask *a)
 	o->head.rid = (struct lmd_str){.ptr = o->rid_text, .len = n};
 }
 
-static void fill(struct lmi_reply *r, const struct lmi_request *to,
-		 const struct lmi_once_said *said)
+static void fill(struct lmi_wire_reply *r, const struct lmi_wire_request *to,
+		 const struct lmi_svc_cached_reply *said)
 {
 	struct lmi_wire_id id;
 
 	memcpy(id.b, said->id, sizeof(id.b));
-	lmi_reply_init(r, to);
+	lmi_wire_reply_init(r, to);
 	switch (to->op) {
 	case LMI_WIRE_OP_GENERATE:
 		r->u.generate.id = id;
@@ -199,49 +199,52 @@ static void fill(struct lmi_reply *r, const struct lmi_request *to,
 	}
 }
 
-void lmi_rid_answer(const struct lmi_rid *rid, const struct lmi_request *to, lmi_reply_fn fn,
-		    void *arg)
+void lmi_svc_idempotency_key_answer(const struct lmi_svc_idempotency_key *rid,
+				    const struct lmi_wire_request *to, lmi_svc_reply_fn fn,
+				    void *arg)
 {
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
 	fill(&r, to, &rid->said);
 	fn(arg, &r, NULL, 0);
 }
 
-void lmi_rid_read_by(struct lmi_service *svc, const struct lmi_rid *rid,
-		     const struct lmi_principal *who, uint64_t now)
+void lmi_svc_idempotency_key_read_by(struct lmi_service *svc,
+				     const struct lmi_svc_idempotency_key *rid,
+				     const struct lmi_svc_principal *who, uint64_t now)
 {
-	struct lmi_stream *s;
+	struct lmi_svc_stream *s;
 
-	if (lmi_stream_find(&s, &svc->streams, who, rid->said.id, NULL) != LMD_OK)
+	if (lmi_svc_stream_find(&s, &svc->streams, who, rid->said.id, NULL) != LMD_OK)
 		return;
 	s->conn = who->conn;
 	s->touched_ns = now;
 }
 
-bool lmi_rid_moves(struct lmi_service *svc, struct lmi_stream *s)
+bool lmi_svc_idempotency_key_moves(struct lmi_service *svc, struct lmi_svc_stream *s)
 {
-	const struct lmd_str text = lmi_str(s->rid);
-	struct lmi_rid *rid = text.len ? lmi_rid_find(&svc->rids, &s->owner, &text) : NULL;
+	const struct lmd_str text = lmi_svc_str(s->rid);
+	struct lmi_svc_idempotency_key *rid =
+		text.len ? lmi_svc_idempotency_key_find(&svc->rids, &s->owner, &text) : NULL;
 
 	if (!rid)
 		return false;
-	for (const struct lmi_call *c = rid->waits; c; c = c->next_wait) {
+	for (const struct lmi_svc_call *c = rid->waits; c; c = c->next_wait) {
 		if (c->who.conn == s->conn)
 			continue;
 		s->conn = c->who.conn;
 		return true;
 	}
 	if (rid->answered && !memcmp(rid->said.id, s->id, sizeof(s->id)))
-		lmi_rid_forget(&svc->rids, rid);
+		lmi_svc_idempotency_key_forget(&svc->rids, rid);
 	return false;
 }
 
-void lmi_once_say(struct lmi_once *o, const struct lmi_once_said *said)
+void lmi_svc_once_say(struct lmi_svc_once *o, const struct lmi_svc_cached_reply *said)
 {
-	struct lmi_rid *rid = o->rid;
-	lmi_reply_fn fn = o->reply;
-	struct lmi_reply r;
+	struct lmi_svc_idempotency_key *rid = o->rid;
+	lmi_svc_reply_fn fn = o->reply;
+	struct lmi_wire_reply r;
 
 	if (!fn)
 		return;
@@ -254,27 +257,27 @@ void lmi_once_say(struct lmi_once *o, const struct lmi_once_said *said)
 	fill(&r, &o->head, said);
 	fn(o->arg, &r, NULL, 0);
 	while (rid && rid->waits) {
-		struct lmi_call *c = rid->waits;
+		struct lmi_svc_call *c = rid->waits;
 
 		fill(&r, &c->copy.req, said);
-		lmi_call_reply(c, &r);
-		lmi_call_destroy(c);
+		lmi_svc_call_reply(c, &r);
+		lmi_svc_call_destroy(c);
 	}
 }
 
-void lmi_once_answer(struct lmi_once *o, const struct lmi_stream *s, int64_t seed)
+void lmi_svc_once_answer(struct lmi_svc_once *o, const struct lmi_svc_stream *s, int64_t seed)
 {
-	struct lmi_once_said said = {.number = seed};
+	struct lmi_svc_cached_reply said = {.number = seed};
 
 	memcpy(said.id, s->id, sizeof(said.id));
-	lmi_once_say(o, &said);
+	lmi_svc_once_say(o, &said);
 }
 
-void lmi_once_fail(struct lmi_service *svc, struct lmi_once *o, const struct lmd_error *err,
-		   uint32_t retry_ms)
+void lmi_svc_once_fail(struct lmi_service *svc, struct lmi_svc_once *o, const struct lmd_error *err,
+		       uint32_t retry_ms)
 {
-	struct lmi_rid *rid = o->rid;
-	lmi_reply_fn fn = o->reply;
+	struct lmi_svc_idempotency_key *rid = o->rid;
+	lmi_svc_reply_fn fn = o->reply;
 
 	if (!fn)
 		return;
@@ -283,11 +286,11 @@ void lmi_once_fail(struct lmi_service *svc, struct lmi_once *o, const struct lmd
 	svc->count.n_refused++;
 	fn(o->arg, NULL, err, retry_ms);
 	while (rid && rid->waits) {
-		struct lmi_call *c = rid->waits;
+		struct lmi_svc_call *c = rid->waits;
 
-		lmi_call_fail(c, err, retry_ms);
-		lmi_call_destroy(c);
+		lmi_svc_call_fail(c, err, retry_ms);
+		lmi_svc_call_destroy(c);
 	}
 	if (rid)
-		lmi_rid_forget(&svc->rids, rid);
+		lmi_svc_idempotency_key_forget(&svc->rids, rid);
 }

@@ -101,8 +101,8 @@ static enum lmd_status fill_meta(struct lmd_arena *arena, struct lmi_wire_meta *
 		at += show_element(buf + at, sizeof(buf) - at, v, i);
 	}
 	text = lmi_arena_strndup(arena, buf, at);
-	out->key = lmi_str(lmi_arena_printf(arena, "%s", v->key));
-	out->type = lmi_str(type_word(v->type));
+	out->key = lmi_svc_str(lmi_arena_printf(arena, "%s", v->key));
+	out->type = lmi_svc_str(type_word(v->type));
 	out->value = (struct lmd_str){.ptr = text, .len = at};
 	return text && out->key.len ? LMD_OK : LMD_NOMEM;
 }
@@ -116,7 +116,7 @@ static uint64_t elements(const struct lmd_tensor *t)
 	return n;
 }
 
-static enum lmd_status fill_types(struct lmd_arena *arena, struct lmi_rep_info *out,
+static enum lmd_status fill_types(struct lmd_arena *arena, struct lmi_wire_rep_info *out,
 				  const struct lmd_model *m)
 {
 	struct lmi_wire_tensor_type *v = lmi_arena_array(arena, LMD_DTYPE_END, sizeof(*v));
@@ -127,7 +127,7 @@ static enum lmd_status fill_types(struct lmd_arena *arena, struct lmi_rep_info *
 	for (uint32_t i = 0; i < m->n_tensors; i++) {
 		const struct lmd_tensor *t = &m->tensors[i];
 		const struct lmi_dtype *d = lmi_dtype(t->dtype);
-		struct lmd_str name = lmi_str(d ? d->name : "unknown");
+		struct lmd_str name = lmi_svc_str(d ? d->name : "unknown");
 		uint32_t k = 0;
 
 		while (k < n && v[k].type.ptr != name.ptr)
@@ -145,8 +145,8 @@ static enum lmd_status fill_types(struct lmd_arena *arena, struct lmi_rep_info *
 	return LMD_OK;
 }
 
-enum lmd_status lmi_describe(struct lmd_arena *arena, const struct lmd_model *m, bool keys,
-			     struct lmi_rep_info *out)
+enum lmd_status lmi_svc_describe(struct lmd_arena *arena, const struct lmd_model *m, bool keys,
+				 struct lmi_wire_rep_info *out)
 {
 	struct lmi_wire_meta *v;
 	enum lmd_status st = fill_types(arena, out, m);

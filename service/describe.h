@@ -11,7 +11,7 @@
 /* Fills in sizes, tensor types and the chat template; with `keys` also the metadata, with long
  * values cut.  Everything is copied into the arena, so the file may be closed afterwards.  The only
  * error is LMD_NOMEM.  Any thread. */
-enum lmd_status lmi_describe(struct lmd_arena *arena, const struct lmd_model *m, bool keys,
-			     struct lmi_rep_info *out);
+enum lmd_status lmi_svc_describe(struct lmd_arena *arena, const struct lmd_model *m, bool keys,
+				 struct lmi_wire_rep_info *out);
 
 #endif /* LLAMAD_SERVICE_DESCRIBE_H */

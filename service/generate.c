@@ -10,14 +10,14 @@
 
 #define LOOKS 4u
 
-static bool has_engine(const struct lmi_resident *r)
+static bool has_engine(const struct lmi_svc_resident *r)
 {
-	return r->state == LMI_RES_READY || r->state == LMI_RES_DRAINING;
+	return r->state == LMI_SVC_RESIDENT_READY || r->state == LMI_SVC_RESIDENT_DRAINING;
 }
 
 static void watch_progress(struct lmi_service *svc, uint64_t now)
 {
-	for (struct lmi_resident *r = svc->residents; r; r = r->next) {
+	for (struct lmi_svc_resident *r = svc->residents; r; r = r->next) {
 		uint32_t n = has_engine(r) ? lmi_engine_progress(r->engine) : 0;
 
 		if (n != r->n_progress)
@@ -29,26 +29,26 @@ static void watch_progress(struct lmi_service *svc, uint64_t now)
 
 /* Returns when the generation last made progress.  A running one depends on all engines of its
  * device, which share it; a queued one depends on any engine that runs a generation before it. */
-static uint64_t last_progress(const struct lmi_gen_work *g)
+static uint64_t last_progress(const struct lmi_svc_generation *g)
 {
-	const struct lmi_lane *lane =
-		g->state == LMI_GEN_RUN ? lmi_engine_inst(g->res->engine)->lane : NULL;
+	const struct lmi_device_arbiter *arbiter =
+		g->state == LMI_SVC_GEN_RUN ? lmi_engine_inst(g->res->engine)->arbiter : NULL;
 	uint64_t last = g->ready_ns;
 
-	for (const struct lmi_resident *r = g->svc->residents; r; r = r->next)
-		if (has_engine(r) && (!lane || lmi_engine_inst(r->engine)->lane == lane) &&
+	for (const struct lmi_svc_resident *r = g->svc->residents; r; r = r->next)
+		if (has_engine(r) && (!arbiter || lmi_engine_inst(r->engine)->arbiter == arbiter) &&
 		    r->progress_ns > last)
 			last = r->progress_ns;
 	return last;
 }
 
 /* Returns whether its model is loaded and it has no token yet. */
-static bool awaits_first_token(const struct lmi_gen_work *g)
+static bool awaits_first_token(const struct lmi_svc_generation *g)
 {
 	return !g->stopping && !g->n_out && g->ready_ns != UINT64_MAX;
 }
 
-static uint64_t deadline_of(const struct lmi_gen_work *g)
+static uint64_t deadline_of(const struct lmi_svc_generation *g)
 {
 	uint64_t when = g->deadline_ns, first;
 
@@ -56,7 +56,7 @@ static uint64_t deadline_of(const struct lmi_gen_work *g)
 		return UINT64_MAX;
 	if (!awaits_first_token(g))
 		return when;
-	first = last_progress(g) + g->svc->limits.first_token_ms * LMI_MS;
+	first = last_progress(g) + g->svc->limits.first_token_ms * LMI_SVC_NS_PER_MS;
 	return first < when ? first : when;
 }
 
@@ -69,27 +69,27 @@ static void say_stuck(struct lmd_error *err, uint64_t ms)
 		       (unsigned long long)(ms % 1000 ? ms : ms / 1000), ms % 1000 ? "ms" : "s");
 }
 
-static void expire(struct lmi_gen_work *g, uint64_t now)
+static void expire(struct lmi_svc_generation *g, uint64_t now)
 {
-	struct lmi_end end = {.kind = LMI_END_DONE, .why = LMI_WIRE_FINISH_DEADLINE};
-	bool stuck = g->deadline_ns > now, runs = g->state == LMI_GEN_RUN;
+	struct lmi_svc_end end = {.kind = LMI_SVC_END_DONE, .why = LMI_WIRE_FINISH_DEADLINE};
+	bool stuck = g->deadline_ns > now, runs = g->state == LMI_SVC_GEN_RUN;
 
 	if (stuck) {
-		end.kind = LMI_END_ERROR;
+		end.kind = LMI_SVC_END_ERROR;
 		say_stuck(&end.error, g->svc->limits.first_token_ms);
 	}
-	lmi_gen_stop(g, now, &end);
+	lmi_svc_gen_stop(g, now, &end);
 	/* tell the client now, since a step that hangs may never end */
 	if (stuck && runs)
-		lmi_work_end(g->svc, &g->work, now, &end);
+		lmi_svc_task_end(g->svc, &g->work, now, &end);
 }
 
-void lmi_generate_turn(struct lmi_service *svc, uint64_t now)
+void lmi_svc_generate_tick(struct lmi_service *svc, uint64_t now)
 {
-	struct lmi_gen_work *next;
+	struct lmi_svc_generation *next;
 
 	watch_progress(svc, now);
-	for (struct lmi_gen_work *g = svc->works; g; g = next) {
+	for (struct lmi_svc_generation *g = svc->works; g; g = next) {
 		next = g->next;
 		if (g->cancel_waits)
 			g->cancel_waits = lmi_engine_cancel(g->res->engine, g->cmd) != LMD_OK;
@@ -98,87 +98,89 @@ void lmi_generate_turn(struct lmi_service *svc, uint64_t now)
 	}
 }
 
-uint64_t lmi_generate_deadline(const struct lmi_service *svc)
+uint64_t lmi_svc_generate_deadline(const struct lmi_service *svc)
 {
-	uint64_t look = svc->watched_ns + svc->limits.first_token_ms * LMI_MS / LOOKS;
+	uint64_t look = svc->watched_ns + svc->limits.first_token_ms * LMI_SVC_NS_PER_MS / LOOKS;
 	uint64_t when = UINT64_MAX;
 
-	for (const struct lmi_gen_work *g = svc->works; g; g = g->next) {
-		uint64_t end = g->cancel_waits ? svc->now + LMI_MS : deadline_of(g);
+	for (const struct lmi_svc_generation *g = svc->works; g; g = g->next) {
+		uint64_t end = g->cancel_waits ? svc->now + LMI_SVC_NS_PER_MS : deadline_of(g);
 
 		when = end < when ? end : when;
 		if (awaits_first_token(g) && look < when)
 			when = look;
 	}
-	for (const struct lmi_resident *r = svc->residents; r; r = r->next)
+	for (const struct lmi_svc_resident *r = svc->residents; r; r = r->next)
 		when = r->doze_ns && r->doze_ns < when ? r->doze_ns : when;
 	return when;
 }
 
 /* Returns until when no reader needs its next token. */
-static uint64_t settled_until(const struct lmi_gen_work *g)
+static uint64_t settled_until(const struct lmi_svc_generation *g)
 {
-	const struct lmi_stream *s = g->work.stream;
+	const struct lmi_svc_stream *s = g->work.stream;
 
 	if (!s || s->given_up || g->stopping)
 		return UINT64_MAX;
-	return g->n_out ? lmi_stream_settled_until(s) : 0; /* the first token ends the limit first_token */
+	return g->n_out ? lmi_svc_stream_settled_until(s)
+			: 0; /* the first token ends the limit first_token */
 }
 
-void lmi_generate_doze(struct lmi_service *svc, uint64_t now)
+void lmi_svc_generate_defer_wakeups(struct lmi_service *svc, uint64_t now)
 {
-	uint64_t longest = now + svc->limits.hold_default * LMI_MS;
+	uint64_t longest = now + svc->limits.hold_default * LMI_SVC_NS_PER_MS;
 
-	for (struct lmi_resident *r = svc->residents; r; r = r->next)
+	for (struct lmi_svc_resident *r = svc->residents; r; r = r->next)
 		r->doze_ns = r->n_running ? UINT64_MAX : 0;
-	for (const struct lmi_gen_work *g = svc->works; g; g = g->next) {
+	for (const struct lmi_svc_generation *g = svc->works; g; g = g->next) {
 		uint64_t until;
 
-		if (g->state != LMI_GEN_RUN)
+		if (g->state != LMI_SVC_GEN_RUN)
 			continue;
 		until = settled_until(g);
 		/* without a reader nothing is due; events are still fetched from time to time */
 		until = until == UINT64_MAX ? longest : until;
 		g->res->doze_ns = until < g->res->doze_ns ? until : g->res->doze_ns;
 	}
-	for (struct lmi_resident *r = svc->residents; r; r = r->next) {
+	for (struct lmi_svc_resident *r = svc->residents; r; r = r->next) {
 		if (r->doze_ns <= now)
 			r->doze_ns = 0;
-		if (r->state == LMI_RES_READY || r->state == LMI_RES_DRAINING)
-			lmi_engine_doze(r->engine, r->doze_ns);
+		if (r->state == LMI_SVC_RESIDENT_READY || r->state == LMI_SVC_RESIDENT_DRAINING)
+			lmi_engine_defer_wakeups(r->engine, r->doze_ns);
 	}
 }
 
-void lmi_generate_cancel_all(struct lmi_service *svc, uint64_t now, const struct lmi_resident *r,
-			     enum lmi_wire_cancel_reason reason)
+void lmi_svc_generate_cancel_all(struct lmi_service *svc, uint64_t now,
+				 const struct lmi_svc_resident *r,
+				 enum lmi_wire_cancel_reason reason)
 {
-	struct lmi_gen_work *next;
+	struct lmi_svc_generation *next;
 
-	for (struct lmi_gen_work *g = svc->works; g; g = next) {
+	for (struct lmi_svc_generation *g = svc->works; g; g = next) {
 		next = g->next;
 		if (!r || g->res == r)
-			lmi_gen_cancel(&g->work, now, reason);
+			lmi_svc_gen_cancel(&g->work, now, reason);
 	}
 }
 
-void lmi_generate_refuse_waiting(struct lmi_service *svc, uint64_t now)
+void lmi_svc_generate_refuse_waiting(struct lmi_service *svc, uint64_t now)
 {
-	struct lmi_gen_work *next;
+	struct lmi_svc_generation *next;
 	struct lmd_error err;
 
 	(void)lmd_fail(&err, LMD_CANCELLED, "shutting down");
-	for (struct lmi_gen_work *g = svc->works; g; g = next) {
+	for (struct lmi_svc_generation *g = svc->works; g; g = next) {
 		next = g->next;
-		if (g->state != LMI_GEN_RUN)
-			lmi_gen_fail(g, now, &err, 0);
+		if (g->state != LMI_SVC_GEN_RUN)
+			lmi_svc_gen_fail(g, now, &err, 0);
 	}
 }
 
-uint32_t lmi_generate_n_waiting(const struct lmi_service *svc, const struct lmi_resident *r)
+uint32_t lmi_svc_generate_n_waiting(const struct lmi_service *svc, const struct lmi_svc_resident *r)
 {
 	uint32_t n = 0;
 
-	for (const struct lmi_gen_work *g = svc->works; g; g = g->next)
-		n += g->res == r && g->state != LMI_GEN_RUN;
+	for (const struct lmi_svc_generation *g = svc->works; g; g = g->next)
+		n += g->res == r && g->state != LMI_SVC_GEN_RUN;
 	return n;
 }

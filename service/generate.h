@@ -13,26 +13,29 @@
 #include "service/service_impl.h"
 
 /* Checks a request against the limits; returns LMD_INVALID with value and limit. */
-enum lmd_status lmi_generate_check(const struct lmi_service_limits *l,
-				   const struct lmi_req_generate *q, struct lmd_error *err);
+enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
+				       const struct lmi_wire_req_generate *q,
+				       struct lmd_error *err);
 
 /* Handles the events of a loaded model's engine. */
-void lmi_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_resident *r);
+void lmi_svc_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_svc_resident *r);
 /* Handles deadlines, and cancellations that did not fit into the command queue. */
-void lmi_generate_turn(struct lmi_service *svc, uint64_t now);
+void lmi_svc_generate_tick(struct lmi_service *svc, uint64_t now);
 /* Starts queued generations as far as possible. */
-void lmi_generate_pump(struct lmi_service *svc, uint64_t now);
-uint64_t lmi_generate_deadline(const struct lmi_service *svc);
+void lmi_svc_generate_pump(struct lmi_service *svc, uint64_t now);
+uint64_t lmi_svc_generate_deadline(const struct lmi_service *svc);
 /* Wakeup coalescing, at the end of a tick: an engine whose tokens no reader needs before some time
  * does not wake the loop until then. */
-void lmi_generate_doze(struct lmi_service *svc, uint64_t now);
+void lmi_svc_generate_defer_wakeups(struct lmi_service *svc, uint64_t now);
 
 /* Cancels all generations of an engine, or of all engines if r is NULL. */
-void lmi_generate_cancel_all(struct lmi_service *svc, uint64_t now, const struct lmi_resident *r,
-			     enum lmi_wire_cancel_reason reason);
+void lmi_svc_generate_cancel_all(struct lmi_service *svc, uint64_t now,
+				 const struct lmi_svc_resident *r,
+				 enum lmi_wire_cancel_reason reason);
 /* Fails all generations that are not running yet, because the daemon is draining. */
-void lmi_generate_refuse_waiting(struct lmi_service *svc, uint64_t now);
+void lmi_svc_generate_refuse_waiting(struct lmi_service *svc, uint64_t now);
 /* Returns the number of generations that hold the engine but are not running yet. */
-uint32_t lmi_generate_n_waiting(const struct lmi_service *svc, const struct lmi_resident *r);
+uint32_t lmi_svc_generate_n_waiting(const struct lmi_service *svc,
+				    const struct lmi_svc_resident *r);
 
 #endif /* LLAMAD_SERVICE_GENERATE_H */

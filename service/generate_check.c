@@ -4,10 +4,10 @@
  * checked when the message was decoded. */
 #include "service/generate.h"
 
-#include "core/text/parse/parse.h"
+#include "core/text/answer/parser.h"
 
 /* Returns the length of a conversation in bytes. */
-static uint64_t text_of(const struct lmi_req_generate *q)
+static uint64_t text_of(const struct lmi_wire_req_generate *q)
 {
 	uint64_t n = 0;
 
@@ -17,8 +17,8 @@ static uint64_t text_of(const struct lmi_req_generate *q)
 	return n;
 }
 
-enum lmd_status lmi_generate_check(const struct lmi_service_limits *l,
-				   const struct lmi_req_generate *q, struct lmd_error *err)
+enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
+				       const struct lmi_wire_req_generate *q, struct lmd_error *err)
 {
 	if (q->has_prompt && q->prompt.len > l->text_bytes)
 		return lmd_fail(err, LMD_INVALID, "prompt: %zu bytes, the maximum is %llu",
@@ -44,7 +44,7 @@ enum lmd_status lmi_generate_check(const struct lmi_service_limits *l,
 				(unsigned long long)l->grammar_bytes);
 	if (q->has_parse_format && !q->parse)
 		return lmd_fail(err, LMD_INVALID, "parse_format: requires parse");
-	if (q->has_parse_format && !lmi_parse_format(q->parse_format))
+	if (q->has_parse_format && !lmi_answer_format_find(q->parse_format))
 		return lmd_fail(
 			err, LMD_INVALID,
 			"parse_format: '%.*s' is unknown: `llamactl debug parse --list` lists the "

@@ -6,20 +6,20 @@
 #include "core/base/alloc.h"
 #include "service/generate_work.h"
 
-void lmi_gen_release(struct lmi_gen_work *g)
+void lmi_svc_gen_release(struct lmi_svc_generation *g)
 {
 	if (!g->ended || g->job_runs || g->n_hold)
 		return;
-	lmi_tokens_fini(&g->tokens);
-	lmi_chat_answer_fini(&g->how);
-	lmi_answer_destroy(g->answer);
-	lmi_copy_fini(&g->copy);
+	lmi_text_token_buf_fini(&g->tokens);
+	lmi_chat_answer_format_fini(&g->how);
+	lmi_svc_answer_destroy(g->answer);
+	lmi_svc_copy_fini(&g->copy);
 	lmi_free(g);
 }
 
-void lmi_gen_leave_queue(struct lmi_service *svc, struct lmi_gen_work *g)
+void lmi_svc_gen_leave_queue(struct lmi_service *svc, struct lmi_svc_generation *g)
 {
-	for (struct lmi_gen_work **p = &svc->queue; *p; p = &(*p)->behind) {
+	for (struct lmi_svc_generation **p = &svc->queue; *p; p = &(*p)->behind) {
 		if (*p != g)
 			continue;
 		*p = g->behind;
@@ -28,9 +28,9 @@ void lmi_gen_leave_queue(struct lmi_service *svc, struct lmi_gen_work *g)
 	}
 }
 
-void lmi_gen_drop_constraint(struct lmi_gen_work *g)
+void lmi_svc_gen_drop_constraint(struct lmi_svc_generation *g)
 {
-	lmi_constraint_destroy(g->constraint);
+	lmi_engine_constraint_destroy(g->constraint);
 	g->constraint = NULL;
 }
 
@@ -63,27 +63,27 @@ static void count_error(struct lmi_service_stats *c, enum lmd_status st)
 	c->n_failed++;
 }
 
-static void count_end(struct lmi_service *svc, const struct lmi_end *end)
+static void count_end(struct lmi_service *svc, const struct lmi_svc_end *end)
 {
-	svc->count.n_done += end->kind == LMI_END_DONE;
-	svc->count.n_cancelled += end->kind == LMI_END_CANCELLED;
-	if (end->kind == LMI_END_ERROR)
+	svc->count.n_done += end->kind == LMI_SVC_END_DONE;
+	svc->count.n_cancelled += end->kind == LMI_SVC_END_CANCELLED;
+	if (end->kind == LMI_SVC_END_ERROR)
 		count_error(&svc->count, end->error.status);
 	svc->count.n_prompt_tokens += end->n_prompt;
 	svc->count.n_out_tokens += end->n_out;
 }
 
-void lmi_gen_finish(struct lmi_gen_work *g, uint64_t now, const struct lmi_end *end)
+void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct lmi_svc_end *end)
 {
 	struct lmi_service *svc = g->svc;
 	struct lmd_error err;
 
 	assert(!g->ended);
 	g->ended = true;
-	if (g->state == LMI_GEN_LOAD && g->want.waits)
-		lmi_model_unwant(g->model, &g->want);
-	lmi_gen_leave_queue(svc, g);
-	if (g->state == LMI_GEN_RUN) {
+	if (g->state == LMI_SVC_GEN_LOAD && g->want.waits)
+		lmi_svc_model_remove_waiter(g->model, &g->want);
+	lmi_svc_gen_leave_queue(svc, g);
+	if (g->state == LMI_SVC_GEN_RUN) {
 		svc->run[g->slot] = NULL;
 		svc->n_running--;
 		g->res->n_running--;
@@ -95,41 +95,41 @@ void lmi_gen_finish(struct lmi_gen_work *g, uint64_t now, const struct lmi_end *
 	if (g->next)
 		g->next->prev = g->prev;
 	if (!g->job_runs)
-		lmi_gen_drop_constraint(g);
+		lmi_svc_gen_drop_constraint(g);
 	if (g->res)
-		lmi_resident_give(g->res, now);
+		lmi_svc_resident_give(g->res, now);
 	g->res = NULL;
 	count_end(svc, end);
 	if (g->once.reply) {
-		if (end->kind == LMI_END_ERROR)
+		if (end->kind == LMI_SVC_END_ERROR)
 			err = end->error;
-		else if (end->kind == LMI_END_DONE && end->why == LMI_WIRE_FINISH_DEADLINE)
+		else if (end->kind == LMI_SVC_END_DONE && end->why == LMI_WIRE_FINISH_DEADLINE)
 			(void)lmd_fail(&err, LMD_TIMEOUT, "timed out: the deadline timeout_ms has passed");
 		else
 			(void)lmd_fail(&err, LMD_CANCELLED, "cancelled");
 		if (g->work.stream)
 			g->work.stream->given_up = true;
-		lmi_once_fail(svc, &g->once, &err, g->retry_ms);
+		lmi_svc_once_fail(svc, &g->once, &err, g->retry_ms);
 	}
-	lmi_work_end(svc, &g->work, now, end);
-	lmi_gen_release(g);
+	lmi_svc_task_end(svc, &g->work, now, end);
+	lmi_svc_gen_release(g);
 }
 
-void lmi_gen_fail(struct lmi_gen_work *g, uint64_t now, const struct lmd_error *err,
-		 uint32_t retry_ms)
+void lmi_svc_gen_fail(struct lmi_svc_generation *g, uint64_t now, const struct lmd_error *err,
+		      uint32_t retry_ms)
 {
-	const struct lmi_end end = {.kind = LMI_END_ERROR, .error = *err};
+	const struct lmi_svc_end end = {.kind = LMI_SVC_END_ERROR, .error = *err};
 
 	g->retry_ms = retry_ms;
-	lmi_gen_finish(g, now, &end);
+	lmi_svc_gen_finish(g, now, &end);
 }
 
-void lmi_gen_stop(struct lmi_gen_work *g, uint64_t now, const struct lmi_end *end)
+void lmi_svc_gen_stop(struct lmi_svc_generation *g, uint64_t now, const struct lmi_svc_end *end)
 {
 	if (g->stopping || g->ended)
 		return;
-	if (g->state != LMI_GEN_RUN) {
-		lmi_gen_finish(g, now, end);
+	if (g->state != LMI_SVC_GEN_RUN) {
+		lmi_svc_gen_finish(g, now, end);
 		return;
 	}
 	g->stopping = true;
@@ -137,14 +137,14 @@ void lmi_gen_stop(struct lmi_gen_work *g, uint64_t now, const struct lmi_end *en
 	g->cancel_waits = lmi_engine_cancel(g->res->engine, g->cmd) != LMD_OK;
 }
 
-void lmi_gen_cancel(struct lmi_work *w, uint64_t now, uint32_t reason)
+void lmi_svc_gen_cancel(struct lmi_svc_task *w, uint64_t now, uint32_t reason)
 {
-	const struct lmi_end end = lmi_end_of(reason);
+	const struct lmi_svc_end end = lmi_svc_end_of(reason);
 
-	lmi_gen_stop((struct lmi_gen_work *)w, now, &end);
+	lmi_svc_gen_stop((struct lmi_svc_generation *)w, now, &end);
 }
 
-bool lmi_gen_runs(const struct lmi_work *w)
+bool lmi_svc_gen_runs(const struct lmi_svc_task *w)
 {
-	return ((const struct lmi_gen_work *)w)->state == LMI_GEN_RUN;
+	return ((const struct lmi_svc_generation *)w)->state == LMI_SVC_GEN_RUN;
 }

@@ -16,49 +16,50 @@
 #include "service/generate.h"
 #include "service/prompt.h"
 
-enum lmi_gen_state {
-	LMI_GEN_LOOK_UP, /* the name is looked up in the registry */
-	LMI_GEN_LOAD,    /* the model is being loaded */
-	LMI_GEN_ENCODE,  /* the prompt is being tokenised */
-	LMI_GEN_QUEUE,   /* queued */
-	LMI_GEN_RUN
+enum lmi_svc_gen_state {
+	LMI_SVC_GEN_LOOK_UP, /* the name is looked up in the registry */
+	LMI_SVC_GEN_LOAD,    /* the model is being loaded */
+	LMI_SVC_GEN_ENCODE,  /* the prompt is being tokenised */
+	LMI_SVC_GEN_QUEUE,   /* queued */
+	LMI_SVC_GEN_RUN
 };
 
-struct lmi_gen_work {
-	struct lmi_work work;
+struct lmi_svc_generation {
+	struct lmi_svc_task work;
 	struct lmi_service *svc;
-	struct lmi_gen_work *prev, *next; /* list of all generations */
-	struct lmi_gen_work *behind;      /* next one in the queue */
-	struct lmi_once once;
-	struct lmi_copy copy;
+	struct lmi_svc_generation *prev, *next; /* list of all generations */
+	struct lmi_svc_generation *behind;      /* next one in the queue */
+	struct lmi_svc_once once;
+	struct lmi_svc_copy copy;
 	uint64_t serial, deadline_ns, begun_ns;
 	uint64_t ready_ns; /* when its model was loaded; UINT64_MAX: not yet */
 	uint64_t seed;
-	enum lmi_gen_state state;
-	struct lmi_lookup lookup;
-	struct lmi_model *model; /* in LMI_GEN_LOAD */
-	struct lmi_waiter want;
-	struct lmi_resident *res;
-	struct lmi_resident *encoder; /* used by the job */
+	enum lmi_svc_gen_state state;
+	struct lmi_svc_lookup lookup;
+	struct lmi_svc_model *model; /* in LMI_SVC_GEN_LOAD */
+	struct lmi_svc_waiter want;
+	struct lmi_svc_resident *res;
+	struct lmi_svc_resident *encoder; /* used by the job */
 	struct lmi_job job;
 	struct lmd_error job_err;
-	struct lmi_tokens tokens; /* the prompt */
-	struct lmi_chat_answer how;
-	struct lmi_answer *answer;         /* the answer parser; NULL: do not parse */
-	struct lmi_constraint *constraint; /* until it is passed to the engine; or NULL */
+	struct lmi_text_token_buf tokens; /* the prompt */
+	struct lmi_chat_answer_format how;
+	struct lmi_svc_answer *answer;            /* the answer parser; NULL: do not parse */
+	struct lmi_engine_constraint *constraint; /* until it is passed to the engine; or NULL */
 	uint32_t slot;
 	uint64_t cmd; /* id of the engine's command */
 	uint32_t n_out;
 	/* how it will end once the engine has stopped it */
 	bool stopping, cancel_waits;
 	uint32_t retry_ms;
-	struct lmi_end stop_end;
+	struct lmi_svc_end stop_end;
 	/* lifetime */
 	bool ended, job_runs;
 	uint32_t n_hold;
 };
 
-static inline const struct lmi_req_generate *lmi_gen_request(const struct lmi_gen_work *g)
+static inline const struct lmi_wire_req_generate *
+lmi_svc_gen_request(const struct lmi_svc_generation *g)
 {
 	return &g->copy.req.u.generate;
 }
@@ -66,26 +67,26 @@ static inline const struct lmi_req_generate *lmi_gen_request(const struct lmi_ge
 /* ---- generate_run.c ---- */
 
 /* Queues a generation whose prompt has been tokenised, or starts it at once. */
-void lmi_gen_enqueue(struct lmi_gen_work *g, uint64_t now);
+void lmi_svc_gen_enqueue(struct lmi_svc_generation *g, uint64_t now);
 
 /* ---- generate_end.c ---- */
 
 /* Ends the generation now, with `end` as its final item.  Frees g unless it is held. */
-void lmi_gen_finish(struct lmi_gen_work *g, uint64_t now, const struct lmi_end *end);
+void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct lmi_svc_end *end);
 /* Ends the generation with an error.  retry_ms: time until a retry makes sense; 0: unknown. */
-void lmi_gen_fail(struct lmi_gen_work *g, uint64_t now, const struct lmd_error *err,
-		  uint32_t retry_ms);
+void lmi_svc_gen_fail(struct lmi_svc_generation *g, uint64_t now, const struct lmd_error *err,
+		      uint32_t retry_ms);
 /* Ends the generation with `end`, at once or when the engine has stopped it. */
-void lmi_gen_stop(struct lmi_gen_work *g, uint64_t now, const struct lmi_end *end);
-/* Functions of struct lmi_work. */
-void lmi_gen_cancel(struct lmi_work *w, uint64_t now, uint32_t reason);
-bool lmi_gen_runs(const struct lmi_work *w);
+void lmi_svc_gen_stop(struct lmi_svc_generation *g, uint64_t now, const struct lmi_svc_end *end);
+/* Functions of struct lmi_svc_task. */
+void lmi_svc_gen_cancel(struct lmi_svc_task *w, uint64_t now, uint32_t reason);
+bool lmi_svc_gen_runs(const struct lmi_svc_task *w);
 
 /* Removes the generation from the queue, if it is queued. */
-void lmi_gen_leave_queue(struct lmi_service *svc, struct lmi_gen_work *g);
+void lmi_svc_gen_leave_queue(struct lmi_service *svc, struct lmi_svc_generation *g);
 /* Frees the constraint.  The engine it was made for must still be held. */
-void lmi_gen_drop_constraint(struct lmi_gen_work *g);
+void lmi_svc_gen_drop_constraint(struct lmi_svc_generation *g);
 /* Frees the generation if it has ended and is not held. */
-void lmi_gen_release(struct lmi_gen_work *g);
+void lmi_svc_gen_release(struct lmi_svc_generation *g);
 
 #endif /* LLAMAD_SERVICE_GENERATE_WORK_H */

@@ -8,7 +8,7 @@
 #include "service/service_impl.h"
 
 struct key_call {
-	char label[LMI_LIMIT_LABEL_BYTES + 1];
+	char label[LMI_WIRE_LIMIT_LABEL_BYTES + 1];
 	struct lmi_store_key key; /* key_add */
 	struct lmi_store_keys keys;
 	int64_t now_ns;
@@ -19,16 +19,16 @@ static int64_t wall_ns(const struct lmi_service *svc)
 	return svc->hooks.wall_ns ? svc->hooks.wall_ns(svc->hooks.arg) : 0;
 }
 
-static void end(struct lmi_call *c)
+static void end(struct lmi_svc_call *c)
 {
 	struct key_call *k = c->data;
 
 	lmi_store_keys_fini(&k->keys);
-	lmi_call_destroy(c);
+	lmi_svc_call_destroy(c);
 }
 
 /* Creates a call with a label; label may be NULL. */
-static enum lmd_status begin(struct lmi_call **out, const struct lmi_ask *a,
+static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_request *a,
 			     const struct lmd_str *label, struct lmd_error *err)
 {
 	struct key_call *k;
@@ -41,12 +41,12 @@ static enum lmd_status begin(struct lmi_call **out, const struct lmi_ask *a,
 		return lmd_fail(err, LMD_UNSUPPORTED, "this server has no registry");
 	if (label && memchr(label->ptr, 0, label->len))
 		return lmd_fail(err, LMD_INVALID, "label: contains a zero byte");
-	st = lmi_call_create(out, a, err);
+	st = lmi_svc_call_create(out, a, err);
 	if (st != LMD_OK)
 		return st;
 	k = (*out)->data = lmi_arena_alloc((*out)->arena, sizeof(*k), _Alignof(struct key_call));
 	if (!k) {
-		lmi_call_destroy(*out);
+		lmi_svc_call_destroy(*out);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
 	}
 	k->now_ns = wall_ns(a->svc);
@@ -55,13 +55,13 @@ static enum lmd_status begin(struct lmi_call **out, const struct lmi_ask *a,
 	return LMD_OK;
 }
 
-static enum lmd_status submit(struct lmi_call *c, void (*run)(void *arg),
-			      void (*done)(struct lmi_call *c), struct lmd_error *err)
+static enum lmd_status submit(struct lmi_svc_call *c, void (*run)(void *arg),
+			      void (*done)(struct lmi_svc_call *c), struct lmd_error *err)
 {
 	enum lmd_status st;
 
 	c->done = done;
-	st = lmi_call_submit(c, c->svc->o.registry, run, err);
+	st = lmi_svc_call_submit(c, c->svc->o.registry, run, err);
 	if (st != LMD_OK)
 		end(c);
 	return st;
@@ -71,28 +71,29 @@ static enum lmd_status submit(struct lmi_call *c, void (*run)(void *arg),
 
 static void add_run(void *arg)
 {
-	struct lmi_call *c = arg;
+	struct lmi_svc_call *c = arg;
 	struct key_call *k = c->data;
 
 	c->err.status = lmi_store_key_add(c->svc->o.store, &k->key, &c->err);
 }
 
-static void add_done(struct lmi_call *c)
+static void add_done(struct lmi_svc_call *c)
 {
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
-	lmi_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, &c->copy.req);
 	if (c->err.status == LMD_OK)
-		lmi_call_reply(c, &r);
+		lmi_svc_call_reply(c, &r);
 	else
-		lmi_call_fail(c, &c->err, 0);
+		lmi_svc_call_fail(c, &c->err, 0);
 	end(c);
 }
 
-enum lmd_status lmi_do_key_add(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_key_add(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				   struct lmd_error *err)
 {
-	const struct lmi_req_key_add *q = &a->req->u.key_add;
-	struct lmi_call *c;
+	const struct lmi_wire_req_key_add *q = &a->req->u.key_add;
+	struct lmi_svc_call *c;
 	struct key_call *k;
 	enum lmd_status st = begin(&c, a, &q->label, err);
 
@@ -104,7 +105,7 @@ enum lmd_status lmi_do_key_add(const struct lmi_ask *a, uint32_t *retry_ms, stru
 		.label = k->label,
 		.role = q->role == LMI_WIRE_ROLE_ADMIN ? LMI_STORE_ADMIN : LMI_STORE_USER,
 		.created_at = k->now_ns,
-		.expires_at = q->expires_ms * (int64_t)LMI_MS,
+		.expires_at = q->expires_ms * (int64_t)LMI_SVC_NS_PER_MS,
 	};
 	(void)snprintf(k->key.hash, sizeof(k->key.hash), "%.*s", (int)q->digest.len, q->digest.ptr);
 	if (q->expires_ms && k->key.expires_at <= k->now_ns) {
@@ -119,32 +120,33 @@ enum lmd_status lmi_do_key_add(const struct lmi_ask *a, uint32_t *retry_ms, stru
 
 static void rm_run(void *arg)
 {
-	struct lmi_call *c = arg;
+	struct lmi_svc_call *c = arg;
 	struct key_call *k = c->data;
 
 	c->err.status = lmi_store_key_remove(c->svc->o.store, k->label, &c->err);
 }
 
-static void rm_done(struct lmi_call *c)
+static void rm_done(struct lmi_svc_call *c)
 {
 	const struct lmi_service_hooks *h = &c->svc->hooks;
 	const struct key_call *k = c->data;
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
-	lmi_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, &c->copy.req);
 	r.u.key_rm.found = c->err.status == LMD_OK;
 	if (r.u.key_rm.found && h->key_removed)
 		h->key_removed(h->arg, k->label);
 	if (r.u.key_rm.found || c->err.status == LMD_NOTFOUND)
-		lmi_call_reply(c, &r);
+		lmi_svc_call_reply(c, &r);
 	else
-		lmi_call_fail(c, &c->err, 0);
+		lmi_svc_call_fail(c, &c->err, 0);
 	end(c);
 }
 
-enum lmd_status lmi_do_key_rm(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_key_rm(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				  struct lmd_error *err)
 {
-	struct lmi_call *c;
+	struct lmi_svc_call *c;
 	enum lmd_status st = begin(&c, a, &a->req->u.key_rm.label, err);
 
 	(void)retry_ms;
@@ -155,16 +157,16 @@ enum lmd_status lmi_do_key_rm(const struct lmi_ask *a, uint32_t *retry_ms, struc
 
 static void list_run(void *arg)
 {
-	struct lmi_call *c = arg;
+	struct lmi_svc_call *c = arg;
 	struct key_call *k = c->data;
 
 	c->err.status = lmi_store_key_list(c->svc->o.store, &k->keys, &c->err);
 }
 
-static enum lmd_status fill(struct lmi_call *c, struct lmi_reply *r)
+static enum lmd_status fill(struct lmi_svc_call *c, struct lmi_wire_reply *r)
 {
 	const struct key_call *k = c->data;
-	uint32_t n = k->keys.n < LMI_LIMIT_ROWS ? k->keys.n : LMI_LIMIT_ROWS;
+	uint32_t n = k->keys.n < LMI_WIRE_LIMIT_ROWS ? k->keys.n : LMI_WIRE_LIMIT_ROWS;
 	struct lmi_wire_key *rows = lmi_arena_array(c->arena, n + 1u, sizeof(*rows));
 
 	if (!rows)
@@ -173,11 +175,11 @@ static enum lmd_status fill(struct lmi_call *c, struct lmi_reply *r)
 		const struct lmi_store_key *key = &k->keys.v[i];
 
 		rows[i] = (struct lmi_wire_key){
-			.label = lmi_str(key->label),
+			.label = lmi_svc_str(key->label),
 			.role = key->role == LMI_STORE_ADMIN ? LMI_WIRE_ROLE_ADMIN
 							     : LMI_WIRE_ROLE_USER,
-			.created_ms = key->created_at / (int64_t)LMI_MS,
-			.expires_ms = key->expires_at / (int64_t)LMI_MS,
+			.created_ms = key->created_at / (int64_t)LMI_SVC_NS_PER_MS,
+			.expires_ms = key->expires_at / (int64_t)LMI_SVC_NS_PER_MS,
 			.expired = key->expires_at && key->expires_at <= k->now_ns,
 		};
 	}
@@ -186,23 +188,24 @@ static enum lmd_status fill(struct lmi_call *c, struct lmi_reply *r)
 	return LMD_OK;
 }
 
-static void list_done(struct lmi_call *c)
+static void list_done(struct lmi_svc_call *c)
 {
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
-	lmi_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, &c->copy.req);
 	if (c->err.status == LMD_OK)
 		c->err.status = fill(c, &r);
 	if (c->err.status == LMD_OK)
-		lmi_call_reply(c, &r);
+		lmi_svc_call_reply(c, &r);
 	else
-		lmi_call_fail(c, &c->err, 0);
+		lmi_svc_call_fail(c, &c->err, 0);
 	end(c);
 }
 
-enum lmd_status lmi_do_keys(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_keys(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				struct lmd_error *err)
 {
-	struct lmi_call *c;
+	struct lmi_svc_call *c;
 	enum lmd_status st = begin(&c, a, NULL, err);
 
 	(void)retry_ms;

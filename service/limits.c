@@ -17,15 +17,16 @@
 #define HOUR   (60u * MINUTE)
 #define DAY    (24u * HOUR)
 
-const struct lmi_limit lmi_limits[] = {
-	ROW(max_running, "", 1, LMI_RUNNING_MAX, 32,
+const struct lmi_svc_limit lmi_svc_limits[] = {
+	ROW(max_running, "", 1, LMI_SVC_RUNNING_MAX, 32,
 	    "Maximum number of generations that run concurrently, for all models together "
 	    "(continuous batching). Further ones are queued.",
 	    .old_name = "sessions"),
 	ROW(queue, "", 0, 65536, 128,
 	    "Maximum number of queued generations. If the queue is full, requests fail as busy."),
 	ROW(streams, "", 1, 65536, 256,
-	    "Maximum number of streams of one principal, including ended ones that are still kept."),
+	    "Maximum number of streams of one principal, including ended ones that are still "
+	    "kept."),
 	ROW(models, "", 1, 256, 16, "Maximum number of models in memory."),
 	ROW(text_bytes, "bytes", 1, 16u << 20, 16u << 20,
 	    "Maximum length of a prompt or of any other text for a model."),
@@ -67,19 +68,18 @@ const struct lmi_limit lmi_limits[] = {
 	ROW(keep_alive_ms, "ms", 0, 7 * DAY, 5 * MINUTE,
 	    "Idle time after which a model is unloaded, unless it was loaded with op load, which "
 	    "has a value of its own; 0 = never."),
-	ROW(fail_ms, "ms", 0, HOUR, 1000,
-	    "Pause after a failed load; doubles with each failure."),
+	ROW(fail_ms, "ms", 0, HOUR, 1000, "Pause after a failed load; doubles with each failure."),
 	ROW(fail_max_ms, "ms", 0, DAY, MINUTE, "Longest pause after failed loads."),
 	ROW(inline_bytes, "bytes", 0, 1u << 20, 4096,
 	    "Texts up to this length are tokenised in the main thread, longer ones in another "
 	    "thread."),
 };
-const uint32_t lmi_n_limits = LMD_LEN(lmi_limits);
+const uint32_t lmi_svc_n_limits = LMD_LEN(lmi_svc_limits);
 
-_Static_assert(LMD_LEN(lmi_limits) * sizeof(uint64_t) == sizeof(struct lmi_service_limits),
+_Static_assert(LMD_LEN(lmi_svc_limits) * sizeof(uint64_t) == sizeof(struct lmi_service_limits),
 	       "every limit has a row");
 
-uint64_t lmi_limit_get(const struct lmi_service_limits *l, const struct lmi_limit *row)
+uint64_t lmi_svc_limit_get(const struct lmi_service_limits *l, const struct lmi_svc_limit *row)
 {
 	uint64_t v;
 
@@ -87,22 +87,23 @@ uint64_t lmi_limit_get(const struct lmi_service_limits *l, const struct lmi_limi
 	return v;
 }
 
-void lmi_limit_set(struct lmi_service_limits *l, const struct lmi_limit *row, uint64_t value)
+void lmi_svc_limit_set(struct lmi_service_limits *l, const struct lmi_svc_limit *row,
+		       uint64_t value)
 {
 	memcpy((char *)l + row->offset, &value, sizeof(value));
 }
 
 void lmi_service_limits_default(struct lmi_service_limits *l)
 {
-	for (uint32_t i = 0; i < lmi_n_limits; i++)
-		lmi_limit_set(l, &lmi_limits[i], lmi_limits[i].def);
+	for (uint32_t i = 0; i < lmi_svc_n_limits; i++)
+		lmi_svc_limit_set(l, &lmi_svc_limits[i], lmi_svc_limits[i].def);
 }
 
 enum lmd_status lmi_service_limits_check(const struct lmi_service_limits *l, struct lmd_error *err)
 {
-	for (uint32_t i = 0; i < lmi_n_limits; i++) {
-		const struct lmi_limit *row = &lmi_limits[i];
-		uint64_t v = lmi_limit_get(l, row);
+	for (uint32_t i = 0; i < lmi_svc_n_limits; i++) {
+		const struct lmi_svc_limit *row = &lmi_svc_limits[i];
+		uint64_t v = lmi_svc_limit_get(l, row);
 
 		if (v < row->min || v > row->max)
 			return lmd_fail(err, LMD_INVALID, "%s: %llu is outside %llu..%llu",

@@ -2,7 +2,7 @@
  *
  * limits.h - the limits of a request, a stream and the whole service.
  *
- * The table lmi_limits names every limit with its unit, range, default and meaning.  Requests are
+ * The table lmi_svc_limits names every limit with its unit, range, default and meaning.  Requests are
  * checked against the values; the configuration and the op `limits` use the table.  A limit that
  * the protocol has as well has the same name there and can only be stricter. */
 #ifndef LLAMAD_SERVICE_LIMITS_H
@@ -13,7 +13,7 @@
 
 #include "llamad/status.h"
 
-#define LMI_RUNNING_MAX 1024
+#define LMI_SVC_RUNNING_MAX 1024
 
 struct lmi_service_limits {
 	uint64_t max_running;
@@ -48,7 +48,7 @@ struct lmi_service_limits {
 	uint64_t inline_bytes;
 };
 
-struct lmi_limit {
+struct lmi_svc_limit {
 	const char *name;     /* name of the member */
 	const char *old_name; /* deprecated name; NULL = none */
 	size_t offset;        /* of the member, a uint64_t */
@@ -57,13 +57,14 @@ struct lmi_limit {
 	const char *doc;
 };
 
-extern const struct lmi_limit lmi_limits[];
-extern const uint32_t lmi_n_limits;
+extern const struct lmi_svc_limit lmi_svc_limits[];
+extern const uint32_t lmi_svc_n_limits;
 
 void lmi_service_limits_default(struct lmi_service_limits *l);
 /* Returns LMD_INVALID if a value is outside its range, and names the first such limit. */
 enum lmd_status lmi_service_limits_check(const struct lmi_service_limits *l, struct lmd_error *err);
-uint64_t lmi_limit_get(const struct lmi_service_limits *l, const struct lmi_limit *row);
-void lmi_limit_set(struct lmi_service_limits *l, const struct lmi_limit *row, uint64_t value);
+uint64_t lmi_svc_limit_get(const struct lmi_service_limits *l, const struct lmi_svc_limit *row);
+void lmi_svc_limit_set(struct lmi_service_limits *l, const struct lmi_svc_limit *row,
+		       uint64_t value);
 
 #endif /* LLAMAD_SERVICE_LIMITS_H */

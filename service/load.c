@@ -10,14 +10,14 @@
 #include "service/service_impl.h"
 
 struct load_work {
-	struct lmi_work work;
+	struct lmi_svc_task work;
 	struct lmi_service *svc;
-	struct lmi_once once;
-	struct lmi_copy copy;
-	struct lmi_lookup lookup;
-	struct lmi_waiter want;
-	struct lmi_gone gone;
-	struct lmi_load load;
+	struct lmi_svc_once once;
+	struct lmi_svc_copy copy;
+	struct lmi_svc_lookup lookup;
+	struct lmi_svc_waiter want;
+	struct lmi_svc_unload_waiter gone;
+	struct lmi_svc_load load;
 	bool ended, waits; /* waits: a callback of the lookup, the load or the unload is pending */
 	uint32_t retry_ms;
 };
@@ -28,50 +28,50 @@ static void release(struct load_work *w)
 {
 	if (!w->ended || w->waits)
 		return;
-	lmi_copy_fini(&w->copy);
+	lmi_svc_copy_fini(&w->copy);
 	lmi_free(w);
 }
 
 /* Ends the job.  Frees w unless a callback is pending. */
-static void finish(struct load_work *w, uint64_t now, const struct lmi_end *end)
+static void finish(struct load_work *w, uint64_t now, const struct lmi_svc_end *end)
 {
 	struct lmi_service *svc = w->svc;
 	struct lmd_error err;
 
 	if (!w->ended && w->once.reply) {
 		err = end->error;
-		if (end->kind != LMI_END_ERROR)
+		if (end->kind != LMI_SVC_END_ERROR)
 			(void)lmd_fail(&err, LMD_CANCELLED, "cancelled");
 		w->work.stream->given_up = true;
-		lmi_once_fail(svc, &w->once, &err, w->retry_ms);
+		lmi_svc_once_fail(svc, &w->once, &err, w->retry_ms);
 	}
 	w->ended = true;
-	lmi_work_end(svc, &w->work, now, end);
+	lmi_svc_task_end(svc, &w->work, now, end);
 	release(w);
 }
 
 static void done(struct load_work *w, uint64_t now)
 {
-	const struct lmi_end end = {.kind = LMI_END_DONE, .why = LMI_WIRE_FINISH_DONE};
+	const struct lmi_svc_end end = {.kind = LMI_SVC_END_DONE, .why = LMI_WIRE_FINISH_DONE};
 
 	finish(w, now, &end);
 }
 
 static void fail(struct load_work *w, uint64_t now, const struct lmd_error *err)
 {
-	const struct lmi_end end = {.kind = LMI_END_ERROR, .error = *err};
+	const struct lmi_svc_end end = {.kind = LMI_SVC_END_ERROR, .error = *err};
 
 	finish(w, now, &end);
 }
 
-static void cancel(struct lmi_work *work, uint64_t now, uint32_t reason)
+static void cancel(struct lmi_svc_task *work, uint64_t now, uint32_t reason)
 {
-	const struct lmi_end end = lmi_end_of(reason);
+	const struct lmi_svc_end end = lmi_svc_end_of(reason);
 
 	finish(OF(work, work), now, &end);
 }
 
-static bool runs(const struct lmi_work *work)
+static bool runs(const struct lmi_svc_task *work)
 {
 	const struct load_work *w = (const struct load_work *)work;
 
@@ -84,13 +84,13 @@ static void progress(struct load_work *w, uint64_t now, enum lmi_wire_phase phas
 	if (!w->work.stream)
 		return;
 	/* without memory the client hears less */
-	(void)lmi_output_progress(&w->work.stream->out, now, phase, n, total);
-	lmi_stream_pump(w->svc, w->work.stream, now);
+	(void)lmi_svc_output_progress(&w->work.stream->out, now, phase, n, total);
+	lmi_svc_stream_pump(w->svc, w->work.stream, now);
 }
 
 /* ---- load and reload ---- */
 
-static void ready(struct lmi_waiter *want, uint64_t now, struct lmi_resident *r,
+static void ready(struct lmi_svc_waiter *want, uint64_t now, struct lmi_svc_resident *r,
 		  const struct lmd_error *err, uint32_t retry_ms)
 {
 	struct load_work *w = OF(want, want);
@@ -98,7 +98,7 @@ static void ready(struct lmi_waiter *want, uint64_t now, struct lmi_resident *r,
 	w->waits = false;
 	w->retry_ms = retry_ms;
 	if (r)
-		lmi_resident_give(r, now);
+		lmi_svc_resident_give(r, now);
 	if (w->ended)
 		release(w);
 	else if (r)
@@ -107,7 +107,7 @@ static void ready(struct lmi_waiter *want, uint64_t now, struct lmi_resident *r,
 		fail(w, now, err);
 }
 
-static void comes(struct lmi_waiter *want, uint64_t now, uint64_t n, uint64_t total)
+static void comes(struct lmi_svc_waiter *want, uint64_t now, uint64_t n, uint64_t total)
 {
 	struct load_work *w = OF(want, want);
 
@@ -115,7 +115,7 @@ static void comes(struct lmi_waiter *want, uint64_t now, uint64_t n, uint64_t to
 		progress(w, now, LMI_WIRE_PHASE_LOAD, n, total);
 }
 
-static bool same_but_keep(const struct lmi_load *a, const struct lmi_load *b)
+static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_load *b)
 {
 	return a->n_ctx == b->n_ctx && a->n_seq == b->n_seq && a->n_batch == b->n_batch &&
 	       a->n_thread == b->n_thread && a->device == b->device &&
@@ -124,7 +124,7 @@ static bool same_but_keep(const struct lmi_load *a, const struct lmi_load *b)
 }
 
 /* May free w. */
-static void bring(struct load_work *w, uint64_t now, struct lmi_model *m)
+static void bring(struct load_work *w, uint64_t now, struct lmi_svc_model *m)
 {
 	struct lmi_service *svc = w->svc;
 	bool reload = w->once.head.op == LMI_WIRE_OP_RELOAD;
@@ -135,11 +135,11 @@ static void bring(struct load_work *w, uint64_t now, struct lmi_model *m)
 	w->waits = true;
 	if (!reload && !m->current && !m->coming)
 		m->load = w->load;
-	lmi_model_forgive(m);
+	lmi_svc_model_forgive(m);
 	if (!reload && m->current && same_but_keep(&m->load, &w->load))
 		m->current->load.keep_ms = m->load.keep_ms = w->load.keep_ms;
 	if (m->current && (reload || !same_but_keep(&m->load, &w->load))) {
-		if (lmi_model_reload(svc, now, m, reload ? NULL : &w->load, &w->want, &err) ==
+		if (lmi_svc_model_reload(svc, now, m, reload ? NULL : &w->load, &w->want, &err) ==
 		    LMD_OK)
 			return;
 		w->waits = false;
@@ -147,12 +147,12 @@ static void bring(struct load_work *w, uint64_t now, struct lmi_model *m)
 		fail(w, now, &err);
 		return;
 	}
-	lmi_model_want(svc, now, m, &w->want);
+	lmi_svc_model_add_waiter(svc, now, m, &w->want);
 }
 
 /* ---- unload ---- */
 
-static void gone(struct lmi_gone *g, uint64_t now)
+static void gone(struct lmi_svc_unload_waiter *g, uint64_t now)
 {
 	struct load_work *w = OF(gone, g);
 
@@ -163,18 +163,18 @@ static void gone(struct lmi_gone *g, uint64_t now)
 		done(w, now);
 }
 
-static void unload(struct load_work *w, uint64_t now, struct lmi_model *m)
+static void unload(struct load_work *w, uint64_t now, struct lmi_svc_model *m)
 {
-	struct lmi_resident *r = m->current;
+	struct lmi_svc_resident *r = m->current;
 	struct lmd_error err;
 
 	if (!r) {
 		if (m->coming)
 			(void)lmd_fail(&err, LMD_BUSY, "model %s is being loaded",
-				       lmi_model_name(m));
+				       lmi_svc_model_name(m));
 		else
 			(void)lmd_fail(&err, LMD_NOTFOUND, "model %s is not in memory",
-				       lmi_model_name(m));
+				       lmi_svc_model_name(m));
 		w->retry_ms = m->coming ? 1000 : 0;
 		fail(w, now, &err);
 		return;
@@ -184,16 +184,16 @@ static void unload(struct load_work *w, uint64_t now, struct lmi_model *m)
 	w->gone.next = r->gone;
 	r->gone = &w->gone;
 	progress(w, now, LMI_WIRE_PHASE_DRAIN, 0, r->n_user);
-	lmi_resident_take(r); /* keeps r alive until the cancellations below are done */
-	lmi_resident_retire(w->svc, now, r);
+	lmi_svc_resident_take(r); /* keeps r alive until the cancellations below are done */
+	lmi_svc_resident_retire(w->svc, now, r);
 	if (w->copy.req.u.unload.force)
-		lmi_generate_cancel_all(w->svc, now, r, LMI_WIRE_CANCEL_REASON_UNLOAD);
-	lmi_resident_give(r, now);
+		lmi_svc_generate_cancel_all(w->svc, now, r, LMI_WIRE_CANCEL_REASON_UNLOAD);
+	lmi_svc_resident_give(r, now);
 }
 
 /* ---- all of them ---- */
 
-static void found(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
+static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *m,
 		  const struct lmd_error *err)
 {
 	struct load_work *w = OF(lookup, l);
@@ -211,7 +211,7 @@ static void found(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
 		unload(w, now, m); /* fails */
 		return;
 	}
-	lmi_once_answer(&w->once, w->work.stream, 0);
+	lmi_svc_once_answer(&w->once, w->work.stream, 0);
 	if (w->once.head.op == LMI_WIRE_OP_UNLOAD) {
 		unload(w, now, m);
 		return;
@@ -220,12 +220,13 @@ static void found(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
 	bring(w, now, m);
 }
 
-static enum lmd_status begin(const struct lmi_ask *a, uint32_t kind, const struct lmd_str *model,
-			     const struct lmi_load *load, struct lmd_error *err)
+static enum lmd_status begin(const struct lmi_svc_request *a, uint32_t kind,
+			     const struct lmd_str *model, const struct lmi_svc_load *load,
+			     struct lmd_error *err)
 {
 	struct load_work *w;
 	struct lmd_str name = *model;
-	enum lmd_status st = lmi_stream_admit(a->svc, a->who, err);
+	enum lmd_status st = lmi_svc_stream_admit(a->svc, a->who, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -234,18 +235,18 @@ static enum lmd_status begin(const struct lmi_ask *a, uint32_t kind, const struc
 		return lmd_fail(err, LMD_NOMEM, "no memory for a job");
 	w->svc = a->svc;
 	w->load = *load;
-	w->work = (struct lmi_work){.cancel = cancel, .runs = runs};
-	st = lmi_work_begin(a, &w->work, kind, &name, a->svc->limits.lease_default, err);
+	w->work = (struct lmi_svc_task){.cancel = cancel, .runs = runs};
+	st = lmi_svc_task_begin(a, &w->work, kind, &name, a->svc->limits.lease_default, err);
 	if (st != LMD_OK) {
 		lmi_free(w);
 		return st;
 	}
 	w->copy = *a->copy;
-	*a->copy = (struct lmi_copy){0};
-	lmi_once_init(&w->once, a);
+	*a->copy = (struct lmi_svc_copy){0};
+	lmi_svc_once_init(&w->once, a);
 	w->lookup.found = found;
 	w->waits = true;
-	lmi_lookup_start(a->svc, a->now, &w->lookup, &name);
+	lmi_svc_lookup_start(a->svc, a->now, &w->lookup, &name);
 	return LMD_OK;
 }
 
@@ -267,17 +268,18 @@ static enum lmd_status kv_type(const struct lmd_str *word, int32_t *out, struct 
 	return LMD_OK;
 }
 
-enum lmd_status lmi_do_load(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_load(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				struct lmd_error *err)
 {
-	const struct lmi_req_load *q = &a->req->u.load;
-	struct lmi_load l = {.n_ctx = (uint32_t)q->n_ctx,
-			     .n_seq = (uint32_t)q->n_seq,
-			     .n_batch = (uint32_t)q->n_batch,
-			     .n_thread = (uint32_t)q->threads,
-			     .device = (uint32_t)q->device,
-			     .memory_limit = (uint64_t)q->memory_limit,
-			     .keep_ms = q->keep_alive_ms,
-			     .activations = UINT32_MAX};
+	const struct lmi_wire_req_load *q = &a->req->u.load;
+	struct lmi_svc_load l = {.n_ctx = (uint32_t)q->n_ctx,
+				 .n_seq = (uint32_t)q->n_seq,
+				 .n_batch = (uint32_t)q->n_batch,
+				 .n_thread = (uint32_t)q->threads,
+				 .device = (uint32_t)q->device,
+				 .memory_limit = (uint64_t)q->memory_limit,
+				 .keep_ms = q->keep_alive_ms,
+				 .activations = UINT32_MAX};
 	enum lmd_status st = kv_type(&q->kv_type, &l.kv_dtype, err);
 
 	(void)retry_ms;
@@ -293,17 +295,19 @@ enum lmd_status lmi_do_load(const struct lmi_ask *a, uint32_t *retry_ms, struct 
 	return begin(a, LMI_WIRE_STREAM_KIND_LOAD, &q->model, &l, err);
 }
 
-enum lmd_status lmi_do_reload(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_reload(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				  struct lmd_error *err)
 {
-	const struct lmi_load none = {0};
+	const struct lmi_svc_load none = {0};
 
 	(void)retry_ms;
 	return begin(a, LMI_WIRE_STREAM_KIND_RELOAD, &a->req->u.reload.model, &none, err);
 }
 
-enum lmd_status lmi_do_unload(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_unload(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				  struct lmd_error *err)
 {
-	const struct lmi_load none = {0};
+	const struct lmi_svc_load none = {0};
 
 	(void)retry_ms;
 	return begin(a, LMI_WIRE_STREAM_KIND_UNLOAD, &a->req->u.unload.model, &none, err);

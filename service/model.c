@@ -11,7 +11,7 @@
 #include "core/engine/engine.h"
 #include "service/service_impl.h"
 
-void lmi_row_give(struct lmi_row *row)
+void lmi_svc_model_record_give(struct lmi_svc_model_record *row)
 {
 	if (!row || --row->n_user)
 		return;
@@ -19,40 +19,40 @@ void lmi_row_give(struct lmi_row *row)
 	lmi_free(row);
 }
 
-static struct lmi_row *row_take(struct lmi_row *row)
+static struct lmi_svc_model_record *row_take(struct lmi_svc_model_record *row)
 {
 	row->n_user++;
 	return row;
 }
 
-const char *lmi_model_name(const struct lmi_model *m)
+const char *lmi_svc_model_name(const struct lmi_svc_model *m)
 {
 	return m->row->m.v[0].name;
 }
 
-struct lmi_model *lmi_model_find(struct lmi_service *svc, const char *name)
+struct lmi_svc_model *lmi_svc_model_find(struct lmi_service *svc, const char *name)
 {
-	for (struct lmi_model *m = svc->models; m; m = m->next)
-		if (!strcmp(lmi_model_name(m), name))
+	for (struct lmi_svc_model *m = svc->models; m; m = m->next)
+		if (!strcmp(lmi_svc_model_name(m), name))
 			return m;
 	return NULL;
 }
 
 /* ---- loads ---- */
 
-static void tell_wants(struct lmi_model *m, uint64_t now, struct lmi_resident *r,
+static void tell_wants(struct lmi_svc_model *m, uint64_t now, struct lmi_svc_resident *r,
 		       const struct lmd_error *err, uint32_t retry_ms)
 {
-	struct lmi_waiter *w = m->wants;
+	struct lmi_svc_waiter *w = m->wants;
 
 	m->wants = NULL;
 	while (w) {
-		struct lmi_waiter *next = w->next;
+		struct lmi_svc_waiter *next = w->next;
 
 		w->waits = false;
 		w->next = NULL;
 		if (r)
-			lmi_resident_take(r);
+			lmi_svc_resident_take(r);
 		w->ready(w, now, r, err, retry_ms);
 		w = next;
 	}
@@ -68,27 +68,27 @@ static uint32_t pause_of(const struct lmi_service *svc, uint32_t n_fail)
 }
 
 /* Records a failure; returns the pause before the next attempt in ms. */
-static uint32_t note_failure(const struct lmi_service *svc, struct lmi_model *m,
+static uint32_t note_failure(const struct lmi_service *svc, struct lmi_svc_model *m,
 			     const struct lmd_error *err)
 {
 	uint32_t pause;
 
 	m->n_fail++;
 	pause = pause_of(svc, m->n_fail);
-	m->fail_until = svc->now + pause * LMI_MS;
+	m->fail_until = svc->now + pause * LMI_SVC_NS_PER_MS;
 	m->fail = *err;
 	return pause;
 }
 
-void lmi_model_forgive(struct lmi_model *m)
+void lmi_svc_model_forgive(struct lmi_svc_model *m)
 {
 	m->fail_until = 0;
 }
 
-void lmi_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_resident *r,
-		       const struct lmd_error *err)
+void lmi_svc_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_svc_resident *r,
+			   const struct lmd_error *err)
 {
-	struct lmi_model *m = r->model;
+	struct lmi_svc_model *m = r->model;
 
 	if (r->lost)
 		return;
@@ -96,38 +96,38 @@ void lmi_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_residen
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_ERROR,
 			 "model lost, it will be loaded again for the next request; model=%s "
 			 "engine=%llu: %s",
-			 lmi_model_name(m), (unsigned long long)r->number, err->text);
+			 lmi_svc_model_name(m), (unsigned long long)r->number, err->text);
 	if (m->current == r)
 		(void)note_failure(svc, m, err);
-	lmi_resident_retire(svc, now, r);
+	lmi_svc_resident_retire(svc, now, r);
 }
 
-static void load_failed(struct lmi_service *svc, struct lmi_resident *r)
+static void load_failed(struct lmi_service *svc, struct lmi_svc_resident *r)
 {
-	struct lmi_model *m = r->model;
+	struct lmi_svc_model *m = r->model;
 	struct lmd_error err = r->err;
 	uint32_t pause;
 
 	m->coming = NULL;
 	pause = note_failure(svc, m, &err);
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_WARN,
-			 "model failed to load; model=%s failures=%u: %s", lmi_model_name(m),
+			 "model failed to load; model=%s failures=%u: %s", lmi_svc_model_name(m),
 			 m->n_fail, err.text);
-	lmi_resident_unlink(svc, r);
+	lmi_svc_resident_unlink(svc, r);
 	tell_wants(m, svc->now, NULL, &err, pause);
 }
 
-void lmi_model_opened(void *arg)
+void lmi_svc_model_opened(void *arg)
 {
-	struct lmi_resident *r = arg, *old, *victim;
+	struct lmi_svc_resident *r = arg, *old, *victim;
 	struct lmi_service *svc = r->svc;
-	struct lmi_model *m = r->model;
+	struct lmi_svc_model *m = r->model;
 
 	svc->n_job--;
-	if (r->err.status == LMD_NOMEM && !r->again && (victim = lmi_resident_victim(svc))) {
+	if (r->err.status == LMD_NOMEM && !r->again && (victim = lmi_svc_resident_victim(svc))) {
 		r->again = true;
 		victim->after = r;
-		lmi_resident_retire(svc, svc->now, victim);
+		lmi_svc_resident_retire(svc, svc->now, victim);
 		return;
 	}
 	if (r->err.status != LMD_OK) {
@@ -138,31 +138,32 @@ void lmi_model_opened(void *arg)
 	m->coming = NULL;
 	m->current = r;
 	m->n_fail = 0;
-	r->state = LMI_RES_READY;
+	r->state = LMI_SVC_RESIDENT_READY;
 	r->ready_ns = r->idle_ns = svc->now;
 	if (svc->o.watch)
 		svc->o.watch(svc->o.watch_arg, lmi_engine_fd(r->engine), true);
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
-			 "model ready; model=%s engine=%llu ms=%llu", lmi_model_name(m),
-			 (unsigned long long)r->number, (unsigned long long)(r->load_ns / LMI_MS));
-	lmi_resident_take(r); /* keeps r alive during the callbacks */
+			 "model ready; model=%s engine=%llu ms=%llu", lmi_svc_model_name(m),
+			 (unsigned long long)r->number,
+			 (unsigned long long)(r->load_ns / LMI_SVC_NS_PER_MS));
+	lmi_svc_resident_take(r); /* keeps r alive during the callbacks */
 	tell_wants(m, svc->now, r, NULL, 0);
-	lmi_resident_give(r, svc->now);
+	lmi_svc_resident_give(r, svc->now);
 	if (old)
-		lmi_resident_retire(svc, svc->now, old);
+		lmi_svc_resident_retire(svc, svc->now, old);
 }
 
 /* Starts to load the model, closing an idle one if there are too many.  Returns LMD_BUSY if all are
  * in use. */
-static enum lmd_status start_load(struct lmi_service *svc, struct lmi_model *m,
+static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model *m,
 				  struct lmd_error *err)
 {
-	struct lmi_resident *r, *victim = NULL;
+	struct lmi_svc_resident *r, *victim = NULL;
 	uint32_t n = 0;
 
 	for (r = svc->residents; r; r = r->next)
-		n += r->state != LMI_RES_UNLOADING;
-	if (n >= svc->limits.models && !(victim = lmi_resident_victim(svc)))
+		n += r->state != LMI_SVC_RESIDENT_UNLOADING;
+	if (n >= svc->limits.models && !(victim = lmi_svc_resident_victim(svc)))
 		return lmd_fail(err, LMD_BUSY,
 				"all %u models in memory are in use, the maximum is %llu", n,
 				(unsigned long long)svc->limits.models);
@@ -182,16 +183,16 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_model *m,
 	m->coming = r;
 	if (victim) {
 		victim->after = r;
-		lmi_resident_retire(svc, svc->now, victim);
+		lmi_svc_resident_retire(svc, svc->now, victim);
 	} else {
-		lmi_resident_submit(svc, r);
+		lmi_svc_resident_submit(svc, r);
 	}
 	return LMD_OK;
 }
 
-static void add_want(struct lmi_model *m, struct lmi_waiter *w)
+static void add_want(struct lmi_svc_model *m, struct lmi_svc_waiter *w)
 {
-	struct lmi_waiter **end = &m->wants;
+	struct lmi_svc_waiter **end = &m->wants;
 
 	while (*end)
 		end = &(*end)->next;
@@ -200,9 +201,9 @@ static void add_want(struct lmi_model *m, struct lmi_waiter *w)
 	*end = w;
 }
 
-void lmi_model_unwant(struct lmi_model *m, struct lmi_waiter *w)
+void lmi_svc_model_remove_waiter(struct lmi_svc_model *m, struct lmi_svc_waiter *w)
 {
-	for (struct lmi_waiter **p = &m->wants; *p && w->waits; p = &(*p)->next) {
+	for (struct lmi_svc_waiter **p = &m->wants; *p && w->waits; p = &(*p)->next) {
 		if (*p != w)
 			continue;
 		*p = w->next;
@@ -212,20 +213,21 @@ void lmi_model_unwant(struct lmi_model *m, struct lmi_waiter *w)
 	}
 }
 
-void lmi_model_want(struct lmi_service *svc, uint64_t now, struct lmi_model *m,
-		    struct lmi_waiter *w)
+void lmi_svc_model_add_waiter(struct lmi_service *svc, uint64_t now, struct lmi_svc_model *m,
+			      struct lmi_svc_waiter *w)
 {
 	struct lmd_error err;
 
 	w->waits = false;
 	if (m->current) {
-		lmi_resident_take(m->current);
+		lmi_svc_resident_take(m->current);
 		w->ready(w, now, m->current, NULL, 0);
 		return;
 	}
 	if (!m->coming && m->n_fail && now < m->fail_until) {
 		w->ready(w, now, NULL, &m->fail,
-			 (uint32_t)((m->fail_until - now + LMI_MS - 1) / LMI_MS));
+			 (uint32_t)((m->fail_until - now + LMI_SVC_NS_PER_MS - 1) /
+				    LMI_SVC_NS_PER_MS));
 		return;
 	}
 	add_want(m, w);
@@ -233,58 +235,59 @@ void lmi_model_want(struct lmi_service *svc, uint64_t now, struct lmi_model *m,
 		return;
 	/* w may be answered before start_load returns */
 	if (start_load(svc, m, &err) != LMD_OK) {
-		lmi_model_unwant(m, w);
+		lmi_svc_model_remove_waiter(m, w);
 		w->ready(w, now, NULL, &err, err.status == LMD_BUSY ? 1000 : 0);
 	}
 }
 
-enum lmd_status lmi_model_reload(struct lmi_service *svc, uint64_t now, struct lmi_model *m,
-				 const struct lmi_load *load, struct lmi_waiter *w,
-				 struct lmd_error *err)
+enum lmd_status lmi_svc_model_reload(struct lmi_service *svc, uint64_t now, struct lmi_svc_model *m,
+				     const struct lmi_svc_load *load, struct lmi_svc_waiter *w,
+				     struct lmd_error *err)
 {
 	enum lmd_status st;
 
 	(void)now;
 	if (m->coming)
-		return lmd_fail(err, LMD_BUSY, "%s is being loaded", lmi_model_name(m));
+		return lmd_fail(err, LMD_BUSY, "%s is being loaded", lmi_svc_model_name(m));
 	if (load)
 		m->load = *load;
 	add_want(m, w);
 	st = start_load(svc, m, err);
 	if (st != LMD_OK)
-		lmi_model_unwant(m, w);
+		lmi_svc_model_remove_waiter(m, w);
 	return st;
 }
 
 /* ---- the table ---- */
 
-enum lmd_status lmi_model_of(struct lmi_service *svc, uint64_t now, struct lmi_row *own_row,
-			     struct lmi_model **out, struct lmd_error *err)
+enum lmd_status lmi_svc_model_of(struct lmi_service *svc, uint64_t now,
+				 struct lmi_svc_model_record *own_row, struct lmi_svc_model **out,
+				 struct lmd_error *err)
 {
-	struct lmi_model *m = lmi_model_find(svc, own_row->m.v[0].name);
+	struct lmi_svc_model *m = lmi_svc_model_find(svc, own_row->m.v[0].name);
 
 	if (m) {
 		bool same = !strcmp(m->row->m.v[0].digest, own_row->m.v[0].digest);
 
-		lmi_row_give(m->row);
+		lmi_svc_model_record_give(m->row);
 		m->row = own_row;
 		if (!same) {
 			m->n_fail = 0;
 			if (m->current)
-				lmi_resident_retire(svc, now, m->current);
+				lmi_svc_resident_retire(svc, now, m->current);
 		}
 		*out = m;
 		return LMD_OK;
 	}
 	m = lmi_alloc(1, sizeof(*m));
 	if (!m) {
-		lmi_row_give(own_row);
+		lmi_svc_model_record_give(own_row);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
 	}
 	m->row = own_row;
-	m->load = (struct lmi_load){.activations = UINT32_MAX,
-				    .kv_dtype = -1,
-				    .keep_ms = (int64_t)svc->limits.keep_alive_ms};
+	m->load = (struct lmi_svc_load){.activations = UINT32_MAX,
+					.kv_dtype = -1,
+					.keep_ms = (int64_t)svc->limits.keep_alive_ms};
 	if (!m->load.keep_ms)
 		m->load.keep_ms = -1;
 	m->next = svc->models;
@@ -293,77 +296,77 @@ enum lmd_status lmi_model_of(struct lmi_service *svc, uint64_t now, struct lmi_r
 	return LMD_OK;
 }
 
-static bool in_use(const struct lmi_service *svc, const struct lmi_model *m)
+static bool in_use(const struct lmi_service *svc, const struct lmi_svc_model *m)
 {
 	if (m->current || m->coming || m->wants ||
 	    (m->n_fail && svc->now < m->fail_until && !svc->stopping))
 		return true;
-	for (const struct lmi_resident *r = svc->residents; r; r = r->next)
+	for (const struct lmi_svc_resident *r = svc->residents; r; r = r->next)
 		if (r->model == m)
 			return true;
 	return false;
 }
 
-void lmi_models_tidy(struct lmi_service *svc)
+void lmi_svc_models_tidy(struct lmi_service *svc)
 {
-	struct lmi_model **p = &svc->models;
+	struct lmi_svc_model **p = &svc->models;
 
 	while (*p) {
-		struct lmi_model *m = *p;
+		struct lmi_svc_model *m = *p;
 
 		if (in_use(svc, m)) {
 			p = &m->next;
 			continue;
 		}
 		*p = m->next;
-		lmi_row_give(m->row);
+		lmi_svc_model_record_give(m->row);
 		lmi_free(m);
 	}
 }
 
 /* ---- time ---- */
 
-static uint64_t keep_end(const struct lmi_resident *r)
+static uint64_t keep_end(const struct lmi_svc_resident *r)
 {
 	int64_t keep = r->load.keep_ms;
 
-	if (r->state != LMI_RES_READY || r->n_user || keep < 0)
+	if (r->state != LMI_SVC_RESIDENT_READY || r->n_user || keep < 0)
 		return UINT64_MAX;
-	return r->idle_ns + (uint64_t)keep * LMI_MS;
+	return r->idle_ns + (uint64_t)keep * LMI_SVC_NS_PER_MS;
 }
 
-void lmi_models_turn(struct lmi_service *svc, uint64_t now)
+void lmi_svc_models_tick(struct lmi_service *svc, uint64_t now)
 {
-	struct lmi_resident *next;
+	struct lmi_svc_resident *next;
 
-	for (struct lmi_resident *r = svc->residents; r; r = next) {
+	for (struct lmi_svc_resident *r = svc->residents; r; r = next) {
 		next = r->next;
 		if (r->job_waits)
-			lmi_resident_submit(svc, r);
+			lmi_svc_resident_submit(svc, r);
 		else if (keep_end(r) <= now)
-			lmi_resident_retire(svc, now, r);
+			lmi_svc_resident_retire(svc, now, r);
 	}
 }
 
-uint64_t lmi_models_deadline(const struct lmi_service *svc)
+uint64_t lmi_svc_models_deadline(const struct lmi_service *svc)
 {
 	uint64_t when = UINT64_MAX;
 
-	for (const struct lmi_resident *r = svc->residents; r; r = r->next) {
-		uint64_t end = r->job_waits ? svc->now + 10 * LMI_MS : keep_end(r);
+	for (const struct lmi_svc_resident *r = svc->residents; r; r = r->next) {
+		uint64_t end = r->job_waits ? svc->now + 10 * LMI_SVC_NS_PER_MS : keep_end(r);
 
 		when = end < when ? end : when;
 	}
 	return when;
 }
 
-void lmi_models_fini(struct lmi_service *svc)
+void lmi_svc_models_fini(struct lmi_service *svc)
 {
-	struct lmi_resident *next;
+	struct lmi_svc_resident *next;
 
-	for (struct lmi_resident *r = svc->residents; r; r = next) {
+	for (struct lmi_svc_resident *r = svc->residents; r; r = next) {
 		next = r->next;
-		if (r->state == LMI_RES_READY)
-			lmi_resident_retire(svc, svc->now, r);
+		if (r->state == LMI_SVC_RESIDENT_READY)
+			lmi_svc_resident_retire(svc, svc->now, r);
 	}
 }

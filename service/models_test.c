@@ -19,7 +19,7 @@ static void teardown(void)
 
 START_TEST(many_wait_for_one_load)
 {
-	struct lmi_request q[5];
+	struct lmi_wire_request q[5];
 	struct fx_answer a[5];
 	char text[64];
 
@@ -44,7 +44,7 @@ END_TEST
 START_TEST(a_load_that_fails)
 {
 	struct lmi_wire_item item;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	struct lmi_wire_id id;
 	char text[64];
 	FILE *f;
@@ -78,8 +78,8 @@ END_TEST
 /* Returns the state of "tiny" and its reason. */
 static enum lmi_wire_model_state listed_state(char *reason, size_t n)
 {
-	struct lmi_request q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
-	const struct lmi_rep_models *r = &fx.a.r.u.models;
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
+	const struct lmi_wire_rep_models *r = &fx.a.r.u.models;
 
 	ck_assert(fx_call(&fx, &fx_user, &q));
 	for (uint32_t i = 0; i < r->n_models; i++) {
@@ -96,7 +96,7 @@ static enum lmi_wire_model_state listed_state(char *reason, size_t n)
 /* Op load does not return an old error: it retries at once. */
 START_TEST(a_load_overrides_the_pause)
 {
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	char reason[256];
 
 	setenv("LLAMAD_NULL_STEP_US", "not a number", 1); /* the device does not open */
@@ -122,7 +122,7 @@ START_TEST(a_device_that_is_lost)
 {
 	struct lmi_wire_item item;
 	struct lmi_wire_id id[2];
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	char text[256];
 
 	setenv("LLAMAD_NULL_FAIL_STEP", "4", 1);
@@ -178,7 +178,7 @@ END_TEST
 START_TEST(unload_waits_for_its_streams)
 {
 	struct lmi_wire_id gen, job;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	char text[512];
 
 	fx_start(&fx);
@@ -219,7 +219,7 @@ END_TEST
 START_TEST(reload_has_two_generations)
 {
 	struct lmi_wire_id old, new;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	char text[512];
 
 	fx_start(&fx);
@@ -245,7 +245,7 @@ END_TEST
 START_TEST(models_come_and_go)
 {
 	struct lmi_wire_id id;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	char text[64];
 
 	fx.o.limits.models = 1;

@@ -8,21 +8,21 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "service/service_impl.h"
 
 #define NAMES_MAX 1024u
 
-struct lmi_name {
-	struct lmi_name *next;
-	struct lmi_model *model;
+struct lmi_svc_name {
+	struct lmi_svc_name *next;
+	struct lmi_svc_model *model;
 	char name[LMI_STORE_NAME_MAX + 1];
 };
 
 static void drop(struct lmi_service *svc)
 {
 	while (svc->names) {
-		struct lmi_name *n = svc->names;
+		struct lmi_svc_name *n = svc->names;
 
 		svc->names = n->next;
 		lmi_free(n);
@@ -30,25 +30,25 @@ static void drop(struct lmi_service *svc)
 	svc->n_name = 0;
 }
 
-void lmi_names_forget(struct lmi_service *svc)
+void lmi_svc_names_forget(struct lmi_service *svc)
 {
 	drop(svc);
 	svc->names_epoch++;
-	lmi_models_tidy(svc);
+	lmi_svc_models_tidy(svc);
 }
 
-static struct lmi_model *find(const struct lmi_service *svc, const char *name)
+static struct lmi_svc_model *find(const struct lmi_service *svc, const char *name)
 {
-	for (struct lmi_name *n = svc->names; n; n = n->next)
+	for (struct lmi_svc_name *n = svc->names; n; n = n->next)
 		if (!strcmp(n->name, name))
 			return n->model;
 	return NULL;
 }
 
 /* Caches a result.  If out of memory, the name is looked up again next time. */
-static void remember(struct lmi_service *svc, const char *name, struct lmi_model *m)
+static void remember(struct lmi_service *svc, const char *name, struct lmi_svc_model *m)
 {
-	struct lmi_name *n;
+	struct lmi_svc_name *n;
 
 	if (svc->n_name >= NAMES_MAX)
 		drop(svc);
@@ -64,30 +64,30 @@ static void remember(struct lmi_service *svc, const char *name, struct lmi_model
 
 static void run(void *arg)
 {
-	struct lmi_lookup *l = arg;
+	struct lmi_svc_lookup *l = arg;
 
 	l->err.status = lmi_store_model_find(l->svc->o.store, l->name, &l->row->m, &l->err);
 }
 
 static void done(void *arg)
 {
-	struct lmi_lookup *l = arg;
+	struct lmi_svc_lookup *l = arg;
 	struct lmi_service *svc = l->svc;
-	struct lmi_row *row = l->row;
-	struct lmi_model *m = NULL;
+	struct lmi_svc_model_record *row = l->row;
+	struct lmi_svc_model *m = NULL;
 
 	svc->n_job--;
 	l->row = NULL;
 	if (l->err.status != LMD_OK)
-		lmi_row_give(row);
+		lmi_svc_model_record_give(row);
 	else
-		l->err.status = lmi_model_of(svc, svc->now, row, &m, &l->err);
+		l->err.status = lmi_svc_model_of(svc, svc->now, row, &m, &l->err);
 	if (l->err.status == LMD_OK && l->epoch == svc->names_epoch && !find(svc, l->name))
 		remember(svc, l->name, m);
 	l->found(l, svc->now, l->err.status == LMD_OK ? m : NULL, &l->err);
 }
 
-static enum lmd_status ask(struct lmi_service *svc, struct lmi_lookup *l)
+static enum lmd_status ask(struct lmi_service *svc, struct lmi_svc_lookup *l)
 {
 	enum lmd_status st;
 
@@ -100,23 +100,22 @@ static enum lmd_status ask(struct lmi_service *svc, struct lmi_lookup *l)
 	l->job = (struct lmi_job){.run = run, .done = done, .arg = l};
 	st = lmi_jobs_submit(svc->o.registry, &l->job, &l->err);
 	if (st != LMD_OK)
-		lmi_row_give(l->row);
+		lmi_svc_model_record_give(l->row);
 	return st;
 }
 
-void lmi_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_lookup *l,
-		      const struct lmd_str *name)
+void lmi_svc_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_svc_lookup *l,
+			  const struct lmd_str *name)
 {
-	struct lmi_model *m;
+	struct lmi_svc_model *m;
 	char shown[80];
 
 	l->svc = svc;
 	l->err = (struct lmd_error){0};
 	l->epoch = svc->names_epoch;
 	if (!name->len || name->len > LMI_STORE_NAME_MAX || memchr(name->ptr, 0, name->len)) {
-		l->err.status =
-			lmd_fail(&l->err, LMD_NOTFOUND, "model: no model has the name '%s'",
-				 lmi_show(shown, sizeof(shown), name->ptr, name->len));
+		l->err.status = lmd_fail(&l->err, LMD_NOTFOUND, "model: no model has the name '%s'",
+					 lmi_printable(shown, sizeof(shown), name->ptr, name->len));
 		l->found(l, now, NULL, &l->err);
 		return;
 	}

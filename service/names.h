@@ -7,23 +7,23 @@
 #include "service/model.h"
 
 /* A lookup; a member of a larger object, which must live until `found` has been called. */
-struct lmi_lookup {
+struct lmi_svc_lookup {
 	/* If m is NULL, err gives the reason.  The model is valid during the call. */
-	void (*found)(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
+	void (*found)(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *m,
 		      const struct lmd_error *err);
 	/* private */
 	struct lmi_service *svc;
 	struct lmi_job job;
 	char name[LMI_STORE_NAME_MAX + 1];
-	struct lmi_row *row;
+	struct lmi_svc_model_record *row;
 	struct lmd_error err;
 	uint64_t epoch;
 };
 
 /* Calls l->found, during the call or later. */
-void lmi_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_lookup *l,
-		      const struct lmd_str *name);
+void lmi_svc_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_svc_lookup *l,
+			  const struct lmd_str *name);
 /* Clears the cache, after the registry has changed. */
-void lmi_names_forget(struct lmi_service *svc);
+void lmi_svc_names_forget(struct lmi_service *svc);
 
 #endif /* LLAMAD_SERVICE_NAMES_H */

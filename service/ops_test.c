@@ -38,16 +38,16 @@ static bool is(const struct lmd_str *s, const char *want)
 
 /* ---- add ---- */
 
-static struct lmi_request add(const char *name, const char *path)
+static struct lmi_wire_request add(const char *name, const char *path)
 {
-	struct lmi_request q = fx_on(&fx, LMI_WIRE_OP_ADD, NULL);
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_ADD, NULL);
 
 	q.u.add.name = str(name);
 	q.u.add.path = str(path);
 	return q;
 }
 
-static struct lmi_wire_item run_add(const struct lmi_request *q)
+static struct lmi_wire_item run_add(const struct lmi_wire_request *q)
 {
 	struct lmi_wire_id id;
 
@@ -70,7 +70,7 @@ START_TEST(adding)
 	const char *dirs[] = {"/nonexistent", fx.dir};
 	char link[330], bad[330];
 	struct lmi_wire_item item;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	FILE *f;
 
 	fx.o.model_dirs = dirs;
@@ -150,7 +150,7 @@ END_TEST
 START_TEST(aliases_and_removal)
 {
 	char text[64];
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	struct lmi_wire_id id;
 
 	fx_start(&fx);
@@ -199,7 +199,7 @@ END_TEST
 /* The stream reports progress, up to all of the weights. */
 START_TEST(a_load_is_told)
 {
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	struct lmi_wire_id id;
 	int64_t done = -1, total = -1;
 	uint64_t after = 0;
@@ -210,7 +210,7 @@ START_TEST(a_load_is_told)
 	ck_assert(fx_call(&fx, &fx_admin, &q));
 	id = fx.a.r.u.load.id;
 	while (!end) {
-		const struct lmi_rep_next *r = &fx.a.r.u.next;
+		const struct lmi_wire_rep_next *r = &fx.a.r.u.next;
 
 		q = fx_next(&id, after);
 		ck_assert_msg(fx_call(&fx, &fx_admin, &q), "%s", fx.a.err.text);
@@ -231,8 +231,8 @@ END_TEST
 
 START_TEST(info)
 {
-	struct lmi_request q;
-	const struct lmi_rep_info *r = &fx.a.r.u.info;
+	struct lmi_wire_request q;
+	const struct lmi_wire_rep_info *r = &fx.a.r.u.info;
 
 	fx_start(&fx);
 	q = fx_on(&fx, LMI_WIRE_OP_INFO, "tiny");
@@ -263,9 +263,9 @@ END_TEST
 
 START_TEST(loading_with_options)
 {
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	struct lmi_wire_id id;
-	const struct lmi_rep_ps *r = &fx.a.r.u.ps;
+	const struct lmi_wire_rep_ps *r = &fx.a.r.u.ps;
 
 	fx_start(&fx);
 	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
@@ -319,7 +319,7 @@ END_TEST
 START_TEST(tokens_and_back)
 {
 	static char longer[6000];
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	lmd_token ids[3] = {40, 69, 5000};
 
 	memset(longer, 'q', sizeof(longer) - 1);
@@ -387,8 +387,8 @@ static void copy_plugin(const char *name, const char *dir, const char *more)
 
 static const struct lmi_wire_plugin *find_plugin(const char *name, int64_t generation)
 {
-	struct lmi_request q = fx_on(&fx, LMI_WIRE_OP_PLUGINS, NULL);
-	const struct lmi_rep_plugins *r = &fx.a.r.u.plugins;
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_PLUGINS, NULL);
+	const struct lmi_wire_rep_plugins *r = &fx.a.r.u.plugins;
 
 	q.u.plugins.factories = true;
 	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
@@ -406,10 +406,10 @@ START_TEST(plugins_are_swapped)
 					    "backend-null"};
 	const char *dirs[1], *name = names[_i];
 	char dir[300], text[300], want[300];
-	struct lmi_registry_opts ro = {.no_default_dirs = true, .host = fx.env.host};
-	struct lmi_registry *plugins;
+	struct lmi_plugin_registry_opts ro = {.no_default_dirs = true, .host = fx.env.host};
+	struct lmi_plugin_registry *plugins;
 	struct lmi_wire_id old, new;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	bool renews = strcmp(name, "sampler-basic") != 0;
 	struct stat sb;
 
@@ -426,7 +426,7 @@ START_TEST(plugins_are_swapped)
 	dirs[0] = dir;
 	ro.dirs = dirs;
 	ro.n_dirs = 1;
-	ck_assert_int_eq(lmi_registry_create(&plugins, &ro, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_registry_create(&plugins, &ro, NULL), LMD_OK);
 	fx.o.plugins = plugins;
 	fx_start(&fx);
 	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_LOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
@@ -462,7 +462,7 @@ START_TEST(plugins_are_swapped)
 	ck_assert(!find_plugin(name, 1) || !find_plugin(name, 1)->users);
 	lmi_service_destroy(fx.svc);
 	fx.svc = NULL;
-	lmi_registry_destroy(plugins);
+	lmi_plugin_registry_destroy(plugins);
 }
 END_TEST
 
@@ -471,11 +471,11 @@ START_TEST(a_look_up_that_misses)
 {
 	const char *dirs[1];
 	char dir[300], text[64];
-	struct lmi_registry_opts ro = {.no_default_dirs = true, .host = fx.env.host};
-	struct lmi_registry *plugins;
+	struct lmi_plugin_registry_opts ro = {.no_default_dirs = true, .host = fx.env.host};
+	struct lmi_plugin_registry *plugins;
 	struct lmi_wire_item item;
 	struct lmi_wire_id id;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	struct stat sb;
 
 	snprintf(dir, sizeof(dir), "%s/plugins/.libs/backend-null.so", lmd_build_dir());
@@ -488,7 +488,7 @@ START_TEST(a_look_up_that_misses)
 	dirs[0] = dir;
 	ro.dirs = dirs;
 	ro.n_dirs = 1;
-	ck_assert_int_eq(lmi_registry_create(&plugins, &ro, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_registry_create(&plugins, &ro, NULL), LMD_OK);
 	fx.o.plugins = plugins;
 	fx.o.limits.fail_ms = 0;
 	fx_start(&fx);
@@ -508,7 +508,7 @@ START_TEST(a_look_up_that_misses)
 	ck_assert_int_eq(fx_read(&fx, &fx_user, &id, text, sizeof(text)).u.done.n_out, 3);
 	lmi_service_destroy(fx.svc);
 	fx.svc = NULL;
-	lmi_registry_destroy(plugins);
+	lmi_plugin_registry_destroy(plugins);
 }
 END_TEST
 
@@ -516,7 +516,7 @@ END_TEST
 
 START_TEST(what_the_server_says)
 {
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	uint32_t n_seen = 0;
 
 	fx.o.limits.max_running = 5;
@@ -581,22 +581,22 @@ START_TEST(limits_have_ranges)
 	struct lmd_error err = {0};
 
 	fx_start(&fx);
-	for (uint32_t i = 0; i < lmi_n_limits; i++) {
-		const struct lmi_limit *row = &lmi_limits[i];
+	for (uint32_t i = 0; i < lmi_svc_n_limits; i++) {
+		const struct lmi_svc_limit *row = &lmi_svc_limits[i];
 		struct lmi_service_limits l;
 
 		lmi_service_limits_default(&l);
-		ck_assert_uint_eq(lmi_limit_get(&l, row), row->def);
-		lmi_limit_set(&l, row, row->max);
+		ck_assert_uint_eq(lmi_svc_limit_get(&l, row), row->def);
+		lmi_svc_limit_set(&l, row, row->max);
 		ck_assert_int_eq(lmi_service_limits_check(&l, &err), LMD_OK);
-		lmi_limit_set(&l, row, row->max + 1);
+		lmi_svc_limit_set(&l, row, row->max + 1);
 		ck_assert_int_eq(lmi_service_set_limits(fx.svc, &l, &err), LMD_INVALID);
 		ck_assert_ptr_eq(strstr(err.text, row->name), err.text);
-		lmi_limit_set(&l, row, row->min);
+		lmi_svc_limit_set(&l, row, row->min);
 		ck_assert_int_eq(lmi_service_limits_check(&l, &err), LMD_OK);
 		if (!row->min)
 			continue;
-		lmi_limit_set(&l, row, row->min - 1);
+		lmi_svc_limit_set(&l, row, row->min - 1);
 		ck_assert_int_eq(lmi_service_limits_check(&l, &err), LMD_INVALID);
 	}
 }

@@ -8,31 +8,31 @@
 
 #include "core/base/alloc.h"
 
-static const struct lmi_item final_item = {.kind = LMI_ITEM_END};
+static const struct lmi_svc_item final_item = {.kind = LMI_SVC_ITEM_END};
 
-void lmi_output_init(struct lmi_output *o, uint64_t max_bytes)
+void lmi_svc_output_init(struct lmi_svc_output *o, uint64_t max_bytes)
 {
-	*o = (struct lmi_output){.first = 1, .max_bytes = max_bytes};
+	*o = (struct lmi_svc_output){.first = 1, .max_bytes = max_bytes};
 }
 
-void lmi_output_fini(struct lmi_output *o)
+void lmi_svc_output_fini(struct lmi_svc_output *o)
 {
 	lmi_free(o->items);
 	lmi_free(o->text);
-	*o = (struct lmi_output){.first = 1};
+	*o = (struct lmi_svc_output){.first = 1};
 }
 
-static uint64_t n_kept(const struct lmi_output *o)
+static uint64_t n_kept(const struct lmi_svc_output *o)
 {
 	return o->last + 1 - o->first;
 }
 
 /* ---- adding ---- */
 
-static bool grow_items(struct lmi_output *o)
+static bool grow_items(struct lmi_svc_output *o)
 {
 	uint32_t cap = o->cap ? 2 * o->cap : 32;
-	struct lmi_item *v;
+	struct lmi_svc_item *v;
 
 	if (n_kept(o) < o->cap)
 		return true;
@@ -47,7 +47,7 @@ static bool grow_items(struct lmi_output *o)
 	return true;
 }
 
-static bool grow_text(struct lmi_output *o, uint32_t n)
+static bool grow_text(struct lmi_svc_output *o, uint32_t n)
 {
 	size_t cap = o->text_cap ? o->text_cap : 256;
 	char *p;
@@ -64,7 +64,8 @@ static bool grow_text(struct lmi_output *o, uint32_t n)
 	return true;
 }
 
-enum lmd_status lmi_output_add(struct lmi_output *o, const struct lmi_item *item, const char *text)
+enum lmd_status lmi_svc_output_add(struct lmi_svc_output *o, const struct lmi_svc_item *item,
+				   const char *text)
 {
 	assert(!o->ended);
 	if ((n_kept(o) + 1) * sizeof(*item) + o->n_text + item->n_text > o->max_bytes)
@@ -80,44 +81,45 @@ enum lmd_status lmi_output_add(struct lmi_output *o, const struct lmi_item *item
 	return LMD_OK;
 }
 
-enum lmd_status lmi_output_token(struct lmi_output *o, uint64_t now, lmd_token token,
-				 const char *text, uint32_t n)
+enum lmd_status lmi_svc_output_token(struct lmi_svc_output *o, uint64_t now, lmd_token token,
+				     const char *text, uint32_t n)
 {
-	const struct lmi_item item = {
-		.kind = LMI_ITEM_TOKEN, .token = token, .n_text = n, .at_ns = now};
+	const struct lmi_svc_item item = {
+		.kind = LMI_SVC_ITEM_TOKEN, .token = token, .n_text = n, .at_ns = now};
 
-	return lmi_output_add(o, &item, text);
+	return lmi_svc_output_add(o, &item, text);
 }
 
-enum lmd_status lmi_output_text(struct lmi_output *o, uint64_t now, const char *text, uint32_t n)
+enum lmd_status lmi_svc_output_text(struct lmi_svc_output *o, uint64_t now, const char *text,
+				    uint32_t n)
 {
-	const struct lmi_item item = {
-		.kind = LMI_ITEM_TEXT, .token = -1, .n_text = n, .at_ns = now};
+	const struct lmi_svc_item item = {
+		.kind = LMI_SVC_ITEM_TEXT, .token = -1, .n_text = n, .at_ns = now};
 
-	return lmi_output_add(o, &item, text);
+	return lmi_svc_output_add(o, &item, text);
 }
 
-enum lmd_status lmi_output_progress(struct lmi_output *o, uint64_t now, uint32_t phase,
-				    uint64_t done, uint64_t total)
+enum lmd_status lmi_svc_output_progress(struct lmi_svc_output *o, uint64_t now, uint32_t phase,
+					uint64_t done, uint64_t total)
 {
-	const struct lmi_item item = {.kind = LMI_ITEM_PROGRESS,
-				      .token = -1,
-				      .phase = phase,
-				      .done = done,
-				      .total = total,
-				      .at_ns = now};
-	struct lmi_item *old = n_kept(o) ? &o->items[o->last % o->cap] : NULL;
+	const struct lmi_svc_item item = {.kind = LMI_SVC_ITEM_PROGRESS,
+					  .token = -1,
+					  .phase = phase,
+					  .done = done,
+					  .total = total,
+					  .at_ns = now};
+	struct lmi_svc_item *old = n_kept(o) ? &o->items[o->last % o->cap] : NULL;
 
 	assert(!o->ended);
-	if (!old || old->kind != LMI_ITEM_PROGRESS || o->given >= o->last)
-		return lmi_output_add(o, &item, NULL);
+	if (!old || old->kind != LMI_SVC_ITEM_PROGRESS || o->given >= o->last)
+		return lmi_svc_output_add(o, &item, NULL);
 	old->phase = phase;
 	old->done = done;
 	old->total = total;
 	return LMD_OK;
 }
 
-void lmi_output_end(struct lmi_output *o, uint64_t now, const struct lmi_end *end)
+void lmi_svc_output_end(struct lmi_svc_output *o, uint64_t now, const struct lmi_svc_end *end)
 {
 	if (o->ended)
 		return;
@@ -128,16 +130,18 @@ void lmi_output_end(struct lmi_output *o, uint64_t now, const struct lmi_end *en
 
 /* ---- reading ---- */
 
-uint64_t lmi_output_last(const struct lmi_output *o)
+uint64_t lmi_svc_output_last(const struct lmi_svc_output *o)
 {
 	return o->last + o->ended;
 }
 
-enum lmd_status lmi_output_check(const struct lmi_output *o, uint64_t after, struct lmd_error *err)
+enum lmd_status lmi_svc_output_check(const struct lmi_svc_output *o, uint64_t after,
+				     struct lmd_error *err)
 {
-	if (after > lmi_output_last(o))
+	if (after > lmi_svc_output_last(o))
 		return lmd_fail(err, LMD_INVALID, "after: %llu, but the stream has only %llu items",
-				(unsigned long long)after, (unsigned long long)lmi_output_last(o));
+				(unsigned long long)after,
+				(unsigned long long)lmi_svc_output_last(o));
 	if (after + 1 < o->first)
 		return lmd_fail(err, LMD_INVALID,
 				"after: %llu, but items up to %llu were acknowledged and dropped",
@@ -145,7 +149,7 @@ enum lmd_status lmi_output_check(const struct lmi_output *o, uint64_t after, str
 	return LMD_OK;
 }
 
-void lmi_output_forget(struct lmi_output *o, uint64_t after)
+void lmi_svc_output_forget(struct lmi_svc_output *o, uint64_t after)
 {
 	uint64_t gone;
 
@@ -162,9 +166,10 @@ void lmi_output_forget(struct lmi_output *o, uint64_t after)
 		memmove(o->text, o->text + gone, o->n_text);
 }
 
-uint64_t lmi_output_due(const struct lmi_output *o, uint64_t after, uint64_t hold_ns, uint32_t max)
+uint64_t lmi_svc_output_due(const struct lmi_svc_output *o, uint64_t after, uint64_t hold_ns,
+			    uint32_t max)
 {
-	uint64_t n = lmi_output_last(o) - after, at;
+	uint64_t n = lmi_svc_output_last(o) - after, at;
 
 	if (o->ended)
 		return 0;
@@ -176,17 +181,17 @@ uint64_t lmi_output_due(const struct lmi_output *o, uint64_t after, uint64_t hol
 	return at < UINT64_MAX - hold_ns ? at + hold_ns : UINT64_MAX;
 }
 
-uint32_t lmi_output_count(const struct lmi_output *o, uint64_t after, uint32_t max)
+uint32_t lmi_svc_output_count(const struct lmi_svc_output *o, uint64_t after, uint32_t max)
 {
-	uint64_t n = lmi_output_last(o) - after;
+	uint64_t n = lmi_svc_output_last(o) - after;
 
 	return n < max ? (uint32_t)n : max;
 }
 
-const struct lmi_item *lmi_output_item(const struct lmi_output *o, uint64_t number,
-				       const char **text)
+const struct lmi_svc_item *lmi_svc_output_item(const struct lmi_svc_output *o, uint64_t number,
+					       const char **text)
 {
-	const struct lmi_item *item;
+	const struct lmi_svc_item *item;
 
 	*text = NULL;
 	if (number > o->last)
@@ -197,7 +202,7 @@ const struct lmi_item *lmi_output_item(const struct lmi_output *o, uint64_t numb
 	return item;
 }
 
-void lmi_output_gave(struct lmi_output *o, uint64_t number)
+void lmi_svc_output_gave(struct lmi_svc_output *o, uint64_t number)
 {
 	if (number > o->given)
 		o->given = number;

@@ -9,7 +9,7 @@
 #include "core/engine/engine.h"
 #include "service/service_impl.h"
 
-#define ROWS_MAX LMI_LIMIT_ROWS
+#define ROWS_MAX LMI_WIRE_LIMIT_ROWS
 
 /* A copy of the list of plugins. */
 struct list {
@@ -48,7 +48,7 @@ static void kinds(struct list *l, struct lmi_wire_plugin *p, uint32_t bits)
 	l->no_memory |= !v;
 	for (uint32_t k = 0; v && k < LMD_LEN(kind_words); k++)
 		if (kind_words[k] && (bits & LMD_KIND_BIT(k)))
-			v[p->n_kinds++] = lmi_str(kind_words[k]);
+			v[p->n_kinds++] = lmi_svc_str(kind_words[k]);
 	p->kinds = v;
 }
 
@@ -78,7 +78,7 @@ static void add_plugin(void *arg, const struct lmi_plugin_info *info)
 				      .reason = copy(l, info->reason),
 				      .generation = (int64_t)info->generation,
 				      .users = info->n_users};
-	p->abi = lmi_str(lmi_arena_printf(l->arena, "%u.%u", info->abi_major, info->abi_minor));
+	p->abi = lmi_svc_str(lmi_arena_printf(l->arena, "%u.%u", info->abi_major, info->abi_minor));
 	kinds(l, p, info->kinds);
 	if (!l->with_factories || !info->n_factories)
 		return;
@@ -97,31 +97,33 @@ static void add_factory(void *arg, const struct lmi_factory_info *info)
 		return;
 	f = (struct lmi_wire_factory *)p->factories + p->n_factories++;
 	*f = (struct lmi_wire_factory){
-		.kind = lmi_str(info->kind < LMD_LEN(kind_words) ? kind_words[info->kind] : ""),
+		.kind = lmi_svc_str(info->kind < LMD_LEN(kind_words) ? kind_words[info->kind] : ""),
 		.name = copy(l, info->name),
 		.score = info->score,
 		.reason = copy(l, info->reason)};
 }
 
-static enum lmd_status take_list(struct lmi_call *c, struct list *l, bool with_factories)
+static enum lmd_status take_list(struct lmi_svc_call *c, struct list *l, bool with_factories)
 {
 	l->arena = c->arena;
 	l->with_factories = with_factories;
-	lmi_registry_list(c->svc->o.plugins, add_plugin, with_factories ? add_factory : NULL, l);
+	lmi_plugin_registry_list(c->svc->o.plugins, add_plugin, with_factories ? add_factory : NULL,
+				 l);
 	return l->no_memory ? lmd_fail(&c->err, LMD_NOMEM, "no memory for a list of plugins")
 			    : LMD_OK;
 }
 
-static enum lmd_status begin(struct lmi_call **out, const struct lmi_ask *a, struct lmd_error *err)
+static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_request *a,
+			     struct lmd_error *err)
 {
-	enum lmd_status st = lmi_call_create(out, a, err);
+	enum lmd_status st = lmi_svc_call_create(out, a, err);
 
 	if (st != LMD_OK)
 		return st;
 	(*out)->data = lmi_arena_alloc((*out)->arena, sizeof(struct found), _Alignof(struct found));
 	if ((*out)->data)
 		return LMD_OK;
-	lmi_call_destroy(*out);
+	lmi_svc_call_destroy(*out);
 	return lmd_fail(err, LMD_NOMEM, "no memory for a call");
 }
 
@@ -129,40 +131,41 @@ static enum lmd_status begin(struct lmi_call **out, const struct lmi_ask *a, str
 
 static void run_list(void *arg)
 {
-	struct lmi_call *c = arg;
+	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
 
 	c->err.status = take_list(c, &f->after, c->copy.req.u.plugins.factories);
 }
 
-static void answer_list(struct lmi_call *c)
+static void answer_list(struct lmi_svc_call *c)
 {
 	const struct found *f = c->data;
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
 	if (c->err.status == LMD_OK) {
-		lmi_reply_init(&r, &c->copy.req);
+		lmi_wire_reply_init(&r, &c->copy.req);
 		r.u.plugins.plugins = f->after.v;
 		r.u.plugins.n_plugins = f->after.n;
-		lmi_call_reply(c, &r);
+		lmi_svc_call_reply(c, &r);
 	} else {
-		lmi_call_fail(c, &c->err, 0);
+		lmi_svc_call_fail(c, &c->err, 0);
 	}
-	lmi_call_destroy(c);
+	lmi_svc_call_destroy(c);
 }
 
-enum lmd_status lmi_do_plugins(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_plugins(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				   struct lmd_error *err)
 {
-	struct lmi_call *c;
+	struct lmi_svc_call *c;
 	enum lmd_status st = begin(&c, a, err);
 
 	(void)retry_ms;
 	if (st != LMD_OK)
 		return st;
 	c->done = answer_list;
-	st = lmi_call_submit(c, a->svc->o.io, run_list, err);
+	st = lmi_svc_call_submit(c, a->svc->o.io, run_list, err);
 	if (st != LMD_OK)
-		lmi_call_destroy(c);
+		lmi_svc_call_destroy(c);
 	return st;
 }
 
@@ -170,18 +173,18 @@ enum lmd_status lmi_do_plugins(const struct lmi_ask *a, uint32_t *retry_ms, stru
 
 /* A model that is loaded again because its plugins were replaced. */
 struct renewal {
-	struct lmi_waiter want;
-	struct lmi_call *call;
+	struct lmi_svc_waiter want;
+	struct lmi_svc_call *call;
 };
 
 static void run_reload(void *arg)
 {
-	struct lmi_call *c = arg;
+	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
 
 	f->before.arena = c->arena;
-	lmi_registry_known(c->svc->o.plugins, add_plugin, &f->before);
-	c->err.status = lmi_registry_rescan(c->svc->o.plugins, &c->err);
+	lmi_plugin_registry_known(c->svc->o.plugins, add_plugin, &f->before);
+	c->err.status = lmi_plugin_registry_rescan(c->svc->o.plugins, &c->err);
 	if (c->err.status == LMD_OK)
 		c->err.status = take_list(c, &f->after, false);
 }
@@ -215,22 +218,22 @@ static uint32_t differ(const struct list *of, const struct list *other, struct l
 	return n;
 }
 
-static void answer_reload(struct lmi_call *c)
+static void answer_reload(struct lmi_svc_call *c)
 {
 	struct found *f = c->data;
 	uint32_t n_max = f->before.n + f->after.n + 1;
 	struct lmd_str *added = lmi_arena_array(c->arena, n_max, sizeof(*added));
 	struct lmd_str *removed = lmi_arena_array(c->arena, n_max, sizeof(*removed));
 	struct lmi_wire_plugin *refused = lmi_arena_array(c->arena, n_max, sizeof(*refused));
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
 	if (!added || !removed || !refused) {
 		(void)lmd_fail(&c->err, LMD_NOMEM, "no memory for a list of plugins");
-		lmi_call_fail(c, &c->err, 0);
-		lmi_call_destroy(c);
+		lmi_svc_call_fail(c, &c->err, 0);
+		lmi_svc_call_destroy(c);
 		return;
 	}
-	lmi_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, &c->copy.req);
 	r.u.plugins_reload.added = added;
 	r.u.plugins_reload.n_added = differ(&f->after, &f->before, added);
 	r.u.plugins_reload.removed = removed;
@@ -239,38 +242,38 @@ static void answer_reload(struct lmi_call *c)
 		if (is_state(&f->after.v[i], "refused"))
 			refused[r.u.plugins_reload.n_refused++] = f->after.v[i];
 	r.u.plugins_reload.refused = refused;
-	lmi_call_reply(c, &r);
-	lmi_call_destroy(c);
+	lmi_svc_call_reply(c, &r);
+	lmi_svc_call_destroy(c);
 }
 
-static void renewed(struct lmi_waiter *w, uint64_t now, struct lmi_resident *r,
+static void renewed(struct lmi_svc_waiter *w, uint64_t now, struct lmi_svc_resident *r,
 		    const struct lmd_error *err, uint32_t retry_ms)
 {
 	struct renewal *n = (struct renewal *)((char *)w - offsetof(struct renewal, want));
-	struct lmi_call *c = n->call;
+	struct lmi_svc_call *c = n->call;
 	struct found *f = c->data;
 
 	(void)err; /* the old engine stays; the error is in the log and stored with the model */
 	(void)retry_ms;
 	if (r)
-		lmi_resident_give(r, now);
+		lmi_svc_resident_give(r, now);
 	if (!--f->n_reload)
 		answer_reload(c);
 }
 
-static void renew(struct lmi_call *c)
+static void renew(struct lmi_svc_call *c)
 {
 	struct lmi_service *svc = c->svc;
 	struct found *f = c->data;
 	struct lmd_error err;
 
 	if (c->err.status != LMD_OK) {
-		lmi_call_fail(c, &c->err, 0);
-		lmi_call_destroy(c);
+		lmi_svc_call_fail(c, &c->err, 0);
+		lmi_svc_call_destroy(c);
 		return;
 	}
 	f->n_reload = 1; /* held by this function */
-	for (struct lmi_model *m = svc->models; m; m = m->next) {
+	for (struct lmi_svc_model *m = svc->models; m; m = m->next) {
 		struct renewal *n;
 
 		if (!m->current || m->coming || !lmi_engine_is_stale(m->current->engine))
@@ -281,25 +284,25 @@ static void renew(struct lmi_call *c)
 		n->call = c;
 		n->want.ready = renewed;
 		f->n_reload++;
-		if (lmi_model_reload(svc, svc->now, m, NULL, &n->want, &err) != LMD_OK)
+		if (lmi_svc_model_reload(svc, svc->now, m, NULL, &n->want, &err) != LMD_OK)
 			f->n_reload--;
 	}
 	if (!--f->n_reload)
 		answer_reload(c);
 }
 
-enum lmd_status lmi_do_plugins_reload(const struct lmi_ask *a, uint32_t *retry_ms,
-				      struct lmd_error *err)
+enum lmd_status lmi_svc_do_plugins_reload(const struct lmi_svc_request *a, uint32_t *retry_ms,
+					  struct lmd_error *err)
 {
-	struct lmi_call *c;
+	struct lmi_svc_call *c;
 	enum lmd_status st = begin(&c, a, err);
 
 	(void)retry_ms;
 	if (st != LMD_OK)
 		return st;
 	c->done = renew;
-	st = lmi_call_submit(c, a->svc->o.io, run_reload, err);
+	st = lmi_svc_call_submit(c, a->svc->o.io, run_reload, err);
 	if (st != LMD_OK)
-		lmi_call_destroy(c);
+		lmi_svc_call_destroy(c);
 	return st;
 }

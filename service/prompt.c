@@ -12,7 +12,7 @@
 
 /* ---- the prompt ---- */
 
-bool lmi_prompt_is_chat(const struct lmi_engine *e, const struct lmi_req_generate *q)
+bool lmi_svc_prompt_is_chat(const struct lmi_engine *e, const struct lmi_wire_req_generate *q)
 {
 	if (q->has_messages)
 		return true;
@@ -27,21 +27,21 @@ static struct lmd_str optional(bool has, struct lmd_str s)
 	return s.ptr ? s : (struct lmd_str){.ptr = ""};
 }
 
-static enum lmd_status messages(const struct lmi_req_generate *q, struct lmi_message **out,
-				uint32_t *n, struct lmd_error *err)
+static enum lmd_status messages(const struct lmi_wire_req_generate *q,
+				struct lmi_chat_message **out, uint32_t *n, struct lmd_error *err)
 {
 	static const struct lmd_str user = {.ptr = "user", .len = 4};
 	uint32_t count = q->has_messages ? q->n_messages : 1;
-	struct lmi_message *m = lmi_alloc(count + 1, sizeof(*m));
+	struct lmi_chat_message *m = lmi_alloc(count + 1, sizeof(*m));
 
 	if (!m)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u messages", count);
 	if (!q->has_messages)
-		m[0] = (struct lmi_message){.role = user, .content = q->prompt};
+		m[0] = (struct lmi_chat_message){.role = user, .content = q->prompt};
 	for (uint32_t i = 0; q->has_messages && i < count; i++) {
 		const struct lmi_wire_chat_message *w = &q->messages[i];
 
-		m[i] = (struct lmi_message){
+		m[i] = (struct lmi_chat_message){
 			.role = w->role,
 			.content = w->content,
 			.reasoning = optional(w->has_reasoning, w->reasoning),
@@ -55,16 +55,17 @@ static enum lmd_status messages(const struct lmi_req_generate *q, struct lmi_mes
 	return LMD_OK;
 }
 
-static enum lmd_status encode_chat(const struct lmi_engine *e, const struct lmi_req_generate *q,
-				   struct lmi_tokens *out, struct lmi_chat_answer *answer,
-				   struct lmd_error *err)
+static enum lmd_status encode_chat(const struct lmi_engine *e,
+				   const struct lmi_wire_req_generate *q,
+				   struct lmi_text_token_buf *out,
+				   struct lmi_chat_answer_format *answer, struct lmd_error *err)
 {
 	struct lmi_chat_input in = {
 		.template = optional(q->has_template, q->template),
 		.args = optional(q->has_template_args, q->template_args),
 		.tools = optional(q->has_tools, q->tools),
 	};
-	struct lmi_message *m = NULL;
+	struct lmi_chat_message *m = NULL;
 	time_t now = time(NULL);
 	enum lmd_status st = messages(q, &m, &in.n_messages, err);
 
@@ -77,8 +78,9 @@ static enum lmd_status encode_chat(const struct lmi_engine *e, const struct lmi_
 	return st;
 }
 
-static enum lmd_status encode_plain(const struct lmi_engine *e, const struct lmi_req_generate *q,
-				    struct lmi_tokens *out, struct lmd_error *err)
+static enum lmd_status encode_plain(const struct lmi_engine *e,
+				    const struct lmi_wire_req_generate *q,
+				    struct lmi_text_token_buf *out, struct lmd_error *err)
 {
 	if (q->has_prompt)
 		return lmi_tokenizer_encode(
@@ -97,25 +99,26 @@ static enum lmd_status encode_plain(const struct lmi_engine *e, const struct lmi
 	return LMD_OK;
 }
 
-enum lmd_status lmi_prompt_encode(const struct lmi_engine *e, const struct lmi_req_generate *q,
-				  struct lmi_tokens *out, struct lmi_chat_answer *answer,
-				  struct lmd_error *err)
+enum lmd_status lmi_svc_prompt_encode(const struct lmi_engine *e,
+				      const struct lmi_wire_req_generate *q,
+				      struct lmi_text_token_buf *out,
+				      struct lmi_chat_answer_format *answer, struct lmd_error *err)
 {
 	enum lmd_status st;
 
 	if (q->has_parse_format)
-		answer->format = lmi_parse_format(q->parse_format);
+		answer->format = lmi_answer_format_find(q->parse_format);
 	answer->tools = q->has_tools;
-	if (lmi_prompt_is_chat(e, q))
+	if (lmi_svc_prompt_is_chat(e, q))
 		return encode_chat(e, q, out, q->parse ? answer : NULL, err);
 	st = encode_plain(e, q, out, err);
 	if (st == LMD_OK && q->parse)
-		st = lmi_chat_answer(lmi_engine_chat(e), q->prompt, answer, err);
+		st = lmi_chat_find_answer_format(lmi_engine_chat(e), q->prompt, answer, err);
 	return st;
 }
 
-enum lmd_status lmi_prompt_check(const struct lmi_engine *e, const struct lmi_tokens *t,
-				 struct lmd_error *err)
+enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lmi_text_token_buf *t,
+				     struct lmd_error *err)
 {
 	const struct lmi_inst *inst = lmi_engine_inst(e);
 	uint32_t max = inst->desc.driver == LMD_DRIVER_ENCDEC ? inst->n_batch : inst->n_ctx;
@@ -130,30 +133,31 @@ enum lmd_status lmi_prompt_check(const struct lmi_engine *e, const struct lmi_to
 
 /* ---- the grammar ---- */
 
-bool lmi_prompt_is_constrained(const struct lmi_req_generate *q)
+bool lmi_svc_prompt_is_constrained(const struct lmi_wire_req_generate *q)
 {
 	return q->has_grammar || q->has_json_schema || q->heal;
 }
 
-static enum lmi_jump jump_of(const struct lmi_req_generate *q)
+static enum lmi_engine_jump jump_of(const struct lmi_wire_req_generate *q)
 {
 	switch (q->jump) {
 	case LMI_WIRE_JUMP_TEXT:
-		return LMI_JUMP_TEXT;
+		return LMI_ENGINE_JUMP_TEXT;
 	case LMI_WIRE_JUMP_OFF:
-		return LMI_JUMP_OFF;
+		return LMI_ENGINE_JUMP_OFF;
 	case LMI_WIRE_JUMP_UNKNOWN:
 	case LMI_WIRE_JUMP_TOKEN:
 		break;
 	}
-	return LMI_JUMP_TOKEN;
+	return LMI_ENGINE_JUMP_TOKEN;
 }
 
-enum lmd_status lmi_prompt_constrain(struct lmi_engine *e, const struct lmi_req_generate *q,
-				     struct lmi_tokens *prompt, struct lmi_constraint **out,
-				     struct lmd_error *err)
+enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
+					 const struct lmi_wire_req_generate *q,
+					 struct lmi_text_token_buf *prompt,
+					 struct lmi_engine_constraint **out, struct lmd_error *err)
 {
-	const struct lmi_constrain_opts o = {
+	const struct lmi_engine_constrain_opts o = {
 		.grammar = {.gbnf = optional(q->has_grammar, q->grammar),
 			    .schema = optional(q->has_json_schema, q->json_schema),
 			    .triggers = q->grammar_triggers,
@@ -165,16 +169,16 @@ enum lmd_status lmi_prompt_constrain(struct lmi_engine *e, const struct lmi_req_
 	};
 
 	*out = NULL;
-	return lmi_prompt_is_constrained(q) ? lmi_engine_constrain(e, &o, out, &prompt->n, err)
-					    : LMD_OK;
+	return lmi_svc_prompt_is_constrained(q) ? lmi_engine_constrain(e, &o, out, &prompt->n, err)
+						: LMD_OK;
 }
 
 /* ---- samplers ---- */
 
-static void params(const struct lmi_req_generate *q, const struct lmi_inst *inst,
-		   struct lmi_sample_params *p)
+static void params(const struct lmi_wire_req_generate *q, const struct lmi_inst *inst,
+		   struct lmi_sampler_params *p)
 {
-	lmi_sample_params_default(p);
+	lmi_sampler_params_default(p);
 	p->temp = q->temp;
 	p->dynatemp_range = q->dynatemp_range;
 	p->dynatemp_exponent = q->dynatemp_exponent;
@@ -207,7 +211,7 @@ static void params(const struct lmi_req_generate *q, const struct lmi_inst *inst
 }
 
 /* Converts the sampler chain of the request with its parameters to one block of memory. */
-static enum lmd_status chain(const struct lmi_req_generate *q, struct lmi_sampler_spec **out,
+static enum lmd_status chain(const struct lmi_wire_req_generate *q, struct lmi_sampler_spec **out,
 			     struct lmd_error *err)
 {
 	struct lmi_sampler_spec *spec;
@@ -236,21 +240,21 @@ static enum lmd_status chain(const struct lmi_req_generate *q, struct lmi_sample
 
 /* ---- the command ---- */
 
-static enum lmi_class class_of(const struct lmi_req_generate *q)
+static enum lmi_engine_class class_of(const struct lmi_wire_req_generate *q)
 {
 	switch (q->class) {
 	case LMI_WIRE_CLASS_INTERACTIVE:
-		return LMI_CLASS_INTERACTIVE;
+		return LMI_ENGINE_CLASS_INTERACTIVE;
 	case LMI_WIRE_CLASS_BATCH:
-		return LMI_CLASS_BATCH;
+		return LMI_ENGINE_CLASS_BATCH;
 	case LMI_WIRE_CLASS_UNKNOWN:
 	case LMI_WIRE_CLASS_NORMAL:
 		break;
 	}
-	return LMI_CLASS_NORMAL;
+	return LMI_ENGINE_CLASS_NORMAL;
 }
 
-static int64_t n_predict(const struct lmi_req_generate *q, const struct lmi_prompt *p,
+static int64_t n_predict(const struct lmi_wire_req_generate *q, const struct lmi_svc_prompt *p,
 			 const struct lmi_inst *inst)
 {
 	uint64_t n = q->has_n ? (uint64_t)q->n : p->n_default;
@@ -260,28 +264,29 @@ static int64_t n_predict(const struct lmi_req_generate *q, const struct lmi_prom
 	return (int64_t)(n < p->n_max ? n : p->n_max);
 }
 
-enum lmd_status lmi_prompt_run(struct lmi_engine *e, uint64_t cmd, const struct lmi_req_generate *q,
-			       const struct lmi_prompt *p, struct lmd_error *err)
+enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
+				   const struct lmi_wire_req_generate *q,
+				   const struct lmi_svc_prompt *p, struct lmd_error *err)
 {
 	const struct lmi_inst *inst = lmi_engine_inst(e);
-	char names[LMI_ORDER_MAX];
-	struct lmi_generate g = {.id = cmd,
-				 .seq = {.tokens = p->tokens,
-					 .n_tokens = (uint32_t)p->n_tokens,
-					 .fork_of = LMI_NO_FORK},
-				 .n_predict = n_predict(q, p, inst),
-				 .seed = p->seed,
-				 .shown = p->shown->id,
-				 .n_shown = (uint32_t)p->shown->n,
-				 .stops = q->stop,
-				 .n_stops = q->n_stop,
-				 .flags = (q->ignore_eog ? LMI_GEN_IGNORE_EOG : 0) |
-					  (q->special ? LMI_GEN_SPECIAL : 0),
-				 .class = class_of(q),
-				 .constraint = p->constraint};
+	char names[LMI_ENGINE_COMMAND_MAX];
+	struct lmi_engine_generate g = {.id = cmd,
+					.seq = {.tokens = p->tokens,
+						.n_tokens = (uint32_t)p->n_tokens,
+						.fork_of = LMI_ENGINE_NO_FORK},
+					.n_predict = n_predict(q, p, inst),
+					.seed = p->seed,
+					.shown = p->shown->id,
+					.n_shown = (uint32_t)p->shown->n,
+					.stops = q->stop,
+					.n_stops = q->n_stop,
+					.flags = (q->ignore_eog ? LMI_ENGINE_GEN_IGNORE_EOG : 0) |
+						 (q->special ? LMI_ENGINE_GEN_SPECIAL : 0),
+					.class = class_of(q),
+					.constraint = p->constraint};
 	struct lmi_sampler_spec *own = NULL;
-	struct lmi_spec_list *list = NULL;
-	struct lmi_sample_params sp;
+	struct lmi_sampler_spec_list *list = NULL;
+	struct lmi_sampler_params sp;
 	enum lmd_status st = LMD_OK;
 
 	if (q->has_chain) {
@@ -293,8 +298,8 @@ enum lmd_status lmi_prompt_run(struct lmi_engine *e, uint64_t cmd, const struct 
 		list = lmi_alloc(1, sizeof(*list));
 		if (!list)
 			return lmd_fail(err, LMD_NOMEM, "no memory for samplers");
-		st = lmi_sample_specs_order(list, &sp, optional(q->has_order, q->order), names,
-					    err);
+		st = lmi_sampler_specs_order(list, &sp, optional(q->has_order, q->order), names,
+					     err);
 		g.specs = list->spec;
 		g.n_specs = list->n;
 	}

@@ -6,40 +6,44 @@
 
 #include "core/engine/constrain.h"
 #include "core/engine/engine.h"
-#include "core/text/chat/answer.h"
+#include "core/text/chat/answer_format.h"
 #include "core/text/tokenizer.h"
 #include "proto/proto.h"
 
 /* Returns whether the request needs a chat template and so must be encoded in another thread than
  * the loop's. */
-bool lmi_prompt_is_chat(const struct lmi_engine *e, const struct lmi_req_generate *q);
+bool lmi_svc_prompt_is_chat(const struct lmi_engine *e, const struct lmi_wire_req_generate *q);
 /* Tokenises the request's prompt and, if the request has parse, finds the format of the answer.
  * Any thread. */
-enum lmd_status lmi_prompt_encode(const struct lmi_engine *e, const struct lmi_req_generate *q,
-				  struct lmi_tokens *out, struct lmi_chat_answer *answer,
-				  struct lmd_error *err);
+enum lmd_status lmi_svc_prompt_encode(const struct lmi_engine *e,
+				      const struct lmi_wire_req_generate *q,
+				      struct lmi_text_token_buf *out,
+				      struct lmi_chat_answer_format *answer, struct lmd_error *err);
 /* Checks that the prompt fits into the context; called before the generation is queued. */
-enum lmd_status lmi_prompt_check(const struct lmi_engine *e, const struct lmi_tokens *t,
-				 struct lmd_error *err);
-
-/* Prepares the grammar and token healing; tokens to be healed are removed from the end of *prompt.
- * *out is NULL if the request has neither.  If lmi_prompt_is_constrained(), call it in another
- * thread than the loop's. */
-bool lmi_prompt_is_constrained(const struct lmi_req_generate *q);
-enum lmd_status lmi_prompt_constrain(struct lmi_engine *e, const struct lmi_req_generate *q,
-				     struct lmi_tokens *prompt, struct lmi_constraint **out,
+enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lmi_text_token_buf *t,
 				     struct lmd_error *err);
 
-struct lmi_prompt {
+/* Prepares the grammar and token healing; tokens to be healed are removed from the end of *prompt.
+ * *out is NULL if the request has neither.  If lmi_svc_prompt_is_constrained(), call it in another
+ * thread than the loop's. */
+bool lmi_svc_prompt_is_constrained(const struct lmi_wire_req_generate *q);
+enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
+					 const struct lmi_wire_req_generate *q,
+					 struct lmi_text_token_buf *prompt,
+					 struct lmi_engine_constraint **out, struct lmd_error *err);
+
+struct lmi_svc_prompt {
 	uint64_t seed;
 	const lmd_token *tokens;
 	size_t n_tokens;
 	uint64_t n_max, n_default; /* maximum and default length of the answer */
-	struct lmi_constraint *constraint;
-	const struct lmi_tokens *shown; /* control tokens whose text is part of the answer */
+	struct lmi_engine_constraint *constraint;
+	const struct lmi_text_token_buf
+		*shown; /* control tokens whose text is part of the answer */
 };
 /* Submits the command `cmd` to the engine.  On success the engine takes the constraint. */
-enum lmd_status lmi_prompt_run(struct lmi_engine *e, uint64_t cmd, const struct lmi_req_generate *q,
-			       const struct lmi_prompt *p, struct lmd_error *err);
+enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
+				   const struct lmi_wire_req_generate *q,
+				   const struct lmi_svc_prompt *p, struct lmd_error *err);
 
 #endif /* LLAMAD_SERVICE_PROMPT_H */

@@ -8,10 +8,10 @@
 
 /* ---- replies to next ---- */
 
-static void fill_end(struct lmi_wire_item *out, const struct lmi_end *end)
+static void fill_end(struct lmi_wire_item *out, const struct lmi_svc_end *end)
 {
 	switch (end->kind) {
-	case LMI_END_DONE:
+	case LMI_SVC_END_DONE:
 		out->kind = LMI_WIRE_ITEM_DONE;
 		out->u.done.finish = (enum lmi_wire_finish)end->why;
 		out->u.done.n_prompt = end->n_prompt;
@@ -20,92 +20,92 @@ static void fill_end(struct lmi_wire_item *out, const struct lmi_end *end)
 		out->u.done.prompt_ns = (int64_t)end->prompt_ns;
 		out->u.done.out_ns = (int64_t)end->out_ns;
 		return;
-	case LMI_END_ERROR:
+	case LMI_SVC_END_ERROR:
 		out->kind = LMI_WIRE_ITEM_ERROR;
 		out->u.error.code = end->error.status;
-		out->u.error.text = lmi_str(end->error.text);
+		out->u.error.text = lmi_svc_str(end->error.text);
 		return;
-	case LMI_END_CANCELLED:
+	case LMI_SVC_END_CANCELLED:
 		out->kind = LMI_WIRE_ITEM_CANCELLED;
 		out->u.cancelled.reason = (enum lmi_wire_cancel_reason)end->why;
 		return;
 	}
 }
 
-static void fill_item(struct lmi_wire_item *out, const struct lmi_output *o, uint64_t number)
+static void fill_item(struct lmi_wire_item *out, const struct lmi_svc_output *o, uint64_t number)
 {
 	const char *text;
-	const struct lmi_item *item = lmi_output_item(o, number, &text);
+	const struct lmi_svc_item *item = lmi_svc_output_item(o, number, &text);
 
 	*out = (struct lmi_wire_item){.n = (int64_t)number};
 	switch (item->kind) {
-	case LMI_ITEM_TOKEN:
+	case LMI_SVC_ITEM_TOKEN:
 		out->kind = LMI_WIRE_ITEM_TOKEN;
 		out->u.token.token = item->token;
 		out->u.token.text = (struct lmd_str){.ptr = text ? text : "", .len = item->n_text};
 		return;
-	case LMI_ITEM_TEXT:
+	case LMI_SVC_ITEM_TEXT:
 		out->kind = LMI_WIRE_ITEM_TEXT;
 		out->u.text.text = (struct lmd_str){.ptr = text ? text : "", .len = item->n_text};
 		return;
-	case LMI_ITEM_REASONING:
+	case LMI_SVC_ITEM_REASONING:
 		out->kind = LMI_WIRE_ITEM_REASONING;
 		out->u.reasoning.text = (struct lmd_str){.ptr = text, .len = item->n_text};
 		return;
-	case LMI_ITEM_CALL:
+	case LMI_SVC_ITEM_CALL:
 		out->kind = LMI_WIRE_ITEM_CALL;
 		out->u.call.call = item->call;
 		out->u.call.name = (struct lmd_str){.ptr = text, .len = item->n_name};
 		out->u.call.id = (struct lmd_str){.ptr = text + item->n_name,
 						  .len = item->n_text - item->n_name};
 		return;
-	case LMI_ITEM_ARGUMENTS:
+	case LMI_SVC_ITEM_ARGUMENTS:
 		out->kind = LMI_WIRE_ITEM_ARGUMENTS;
 		out->u.arguments.call = item->call;
 		out->u.arguments.text = (struct lmd_str){.ptr = text, .len = item->n_text};
 		return;
-	case LMI_ITEM_CALL_END:
+	case LMI_SVC_ITEM_CALL_END:
 		out->kind = LMI_WIRE_ITEM_CALL_END;
 		out->u.call_end.call = item->call;
 		out->u.call_end.complete = item->complete;
 		return;
-	case LMI_ITEM_PROGRESS:
+	case LMI_SVC_ITEM_PROGRESS:
 		out->kind = LMI_WIRE_ITEM_PROGRESS;
 		out->u.progress.phase = (enum lmi_wire_phase)item->phase;
 		out->u.progress.done = (int64_t)item->done;
 		out->u.progress.total = (int64_t)item->total;
 		return;
-	case LMI_ITEM_END:
+	case LMI_SVC_ITEM_END:
 		fill_end(out, &o->end);
 		return;
 	}
 }
 
 /* Returns how many items fit into one reply, at least one. */
-static uint32_t count(const struct lmi_output *o, uint64_t after, uint32_t max)
+static uint32_t count(const struct lmi_svc_output *o, uint64_t after, uint32_t max)
 {
-	uint32_t n = lmi_output_count(o, after, max);
+	uint32_t n = lmi_svc_output_count(o, after, max);
 	uint64_t bytes = 0;
 	const char *text;
 
 	for (uint32_t i = 0; i < n; i++) {
-		bytes += lmi_output_item(o, after + 1 + i, &text)->n_text;
-		if (i && bytes > LMI_LIMIT_REPLY_TEXT_BYTES)
+		bytes += lmi_svc_output_item(o, after + 1 + i, &text)->n_text;
+		if (i && bytes > LMI_WIRE_LIMIT_REPLY_TEXT_BYTES)
 			return i;
 	}
 	return n;
 }
 
 /* Sends the reply to a reader and frees it. */
-static void answer(struct lmi_service *svc, struct lmi_stream *s, struct lmi_park *own_p,
-		   uint64_t now)
+static void answer(struct lmi_service *svc, struct lmi_svc_stream *s,
+		   struct lmi_svc_waiting_reader *own_p, uint64_t now)
 {
-	struct lmi_park *p = own_p;
+	struct lmi_svc_waiting_reader *p = own_p;
 	uint32_t n = count(&s->out, p->after, p->max);
 	struct lmi_wire_item *items = n ? lmi_alloc(n, sizeof(*items)) : NULL;
 	uint64_t last = p->after + n;
-	struct lmi_request head = {.v = p->v, .op = LMI_WIRE_OP_NEXT};
-	struct lmi_reply r;
+	struct lmi_wire_request head = {.v = p->v, .op = LMI_WIRE_OP_NEXT};
+	struct lmi_wire_reply r;
 	struct lmd_error err;
 
 	(void)svc;
@@ -117,37 +117,37 @@ static void answer(struct lmi_service *svc, struct lmi_stream *s, struct lmi_par
 		return;
 	}
 	head.rid = (struct lmd_str){.ptr = p->rid, .len = p->n_rid};
-	lmi_reply_init(&r, &head);
+	lmi_wire_reply_init(&r, &head);
 	memcpy(r.u.next.id.b, s->id, sizeof(r.u.next.id.b));
 	for (uint32_t i = 0; i < n; i++)
 		fill_item(&items[i], &s->out, p->after + 1 + i);
 	r.u.next.items = items;
 	r.u.next.n_items = n;
 	r.u.next.last = (int64_t)last;
-	r.u.next.end = s->out.ended && last == lmi_output_last(&s->out);
-	lmi_output_gave(&s->out, last);
+	r.u.next.end = s->out.ended && last == lmi_svc_output_last(&s->out);
+	lmi_svc_output_gave(&s->out, last);
 	s->read_out |= r.u.next.end;
 	p->reply(p->arg, &r, NULL, 0);
 	lmi_free(items);
 	lmi_free(p);
 }
 
-void lmi_stream_pump(struct lmi_service *svc, struct lmi_stream *s, uint64_t now)
+void lmi_svc_stream_pump(struct lmi_service *svc, struct lmi_svc_stream *s, uint64_t now)
 {
-	struct lmi_park *p;
+	struct lmi_svc_waiting_reader *p;
 
-	while ((p = lmi_stream_due(&svc->streams, s, now)))
+	while ((p = lmi_svc_stream_due(&svc->streams, s, now)))
 		answer(svc, s, p, now);
 }
 
 /* Fails waiting readers with an older cursor than `after`, since the items they need will be
  * dropped.  Such a reader is an older request of the same client. */
-static void fail_older(struct lmi_service *svc, struct lmi_stream *s, uint64_t after)
+static void fail_older(struct lmi_service *svc, struct lmi_svc_stream *s, uint64_t after)
 {
-	struct lmi_park **at = &s->parked;
+	struct lmi_svc_waiting_reader **at = &s->parked;
 
 	while (*at) {
-		struct lmi_park *p = *at;
+		struct lmi_svc_waiting_reader *p = *at;
 		struct lmd_error err;
 
 		if (p->after >= after) {
@@ -163,24 +163,25 @@ static void fail_older(struct lmi_service *svc, struct lmi_stream *s, uint64_t a
 	}
 }
 
-enum lmd_status lmi_do_next(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_next(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				struct lmd_error *err)
 {
-	const struct lmi_req_next *q = &a->req->u.next;
+	const struct lmi_wire_req_next *q = &a->req->u.next;
 	struct lmi_service *svc = a->svc;
 	const struct lmi_service_limits *l = &svc->limits;
 	uint64_t wait = q->has_wait_ms ? (uint64_t)q->wait_ms : l->wait_default;
 	uint64_t hold = q->has_hold_ms ? (uint64_t)q->hold_ms : l->hold_default;
 	uint64_t after = (uint64_t)q->after;
-	struct lmi_stream *s;
-	struct lmi_park *p;
-	enum lmd_status st = lmi_stream_find(&s, &svc->streams, a->who, q->id.b, err);
+	struct lmi_svc_stream *s;
+	struct lmi_svc_waiting_reader *p;
+	enum lmd_status st = lmi_svc_stream_find(&s, &svc->streams, a->who, q->id.b, err);
 
 	if (st == LMD_OK)
-		st = lmi_output_check(&s->out, after, err);
+		st = lmi_svc_output_check(&s->out, after, err);
 	if (st != LMD_OK)
 		return st;
 	if (svc->n_call + svc->streams.n_parked >= l->calls) {
-		*retry_ms = lmi_retry_ms(svc);
+		*retry_ms = lmi_svc_retry_ms(svc);
 		return lmd_fail(err, LMD_BUSY, "too many requests: %u are pending, the maximum is %llu",
 				svc->n_call + svc->streams.n_parked, (unsigned long long)l->calls);
 	}
@@ -189,12 +190,12 @@ enum lmd_status lmi_do_next(const struct lmi_ask *a, uint32_t *retry_ms, struct 
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
 	wait = wait < l->wait_max ? wait : l->wait_max;
 	hold = hold < l->hold_max ? hold : l->hold_max;
-	*p = (struct lmi_park){
+	*p = (struct lmi_svc_waiting_reader){
 		.v = a->req->v,
 		.conn = a->who->conn,
 		.after = after,
-		.hold_ns = hold * LMI_MS,
-		.until_ns = a->now + wait * LMI_MS,
+		.hold_ns = hold * LMI_SVC_NS_PER_MS,
+		.until_ns = a->now + wait * LMI_SVC_NS_PER_MS,
 		.max = (uint32_t)((uint64_t)q->max < l->items ? (uint64_t)q->max : l->items),
 		.reply = a->reply,
 		.arg = a->arg,
@@ -205,30 +206,31 @@ enum lmd_status lmi_do_next(const struct lmi_ask *a, uint32_t *retry_ms, struct 
 	s->conn = a->who->conn;
 	s->touched_ns = a->now;
 	fail_older(svc, s, after);
-	lmi_output_forget(&s->out, after);
-	lmi_stream_park(&svc->streams, s, p);
-	lmi_stream_pump(svc, s, a->now);
+	lmi_svc_output_forget(&s->out, after);
+	lmi_svc_stream_wait(&svc->streams, s, p);
+	lmi_svc_stream_pump(svc, s, a->now);
 	return LMD_OK;
 }
 
 /* ---- the life of a stream ---- */
 
-struct lmi_end lmi_end_of(uint32_t reason)
+struct lmi_svc_end lmi_svc_end_of(uint32_t reason)
 {
-	if (reason == LMI_CANCEL_SHUTDOWN)
-		return (struct lmi_end){.kind = LMI_END_DONE, .why = LMI_WIRE_FINISH_SHUTDOWN};
-	return (struct lmi_end){.kind = LMI_END_CANCELLED, .why = reason};
+	if (reason == LMI_SVC_CANCEL_SHUTDOWN)
+		return (struct lmi_svc_end){.kind = LMI_SVC_END_DONE,
+					    .why = LMI_WIRE_FINISH_SHUTDOWN};
+	return (struct lmi_svc_end){.kind = LMI_SVC_END_CANCELLED, .why = reason};
 }
 
-enum lmd_status lmi_stream_admit(struct lmi_service *svc, const struct lmi_principal *who,
-				 struct lmd_error *err)
+enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc, const struct lmi_svc_principal *who,
+				     struct lmd_error *err)
 {
-	const struct lmi_owner owner = lmi_owner_of(who);
-	struct lmi_stream *done = NULL;
+	const struct lmi_svc_owner owner = lmi_svc_owner_of(who);
+	struct lmi_svc_stream *done = NULL;
 	uint64_t n = 0;
 
-	for (struct lmi_stream *s = svc->streams.first; s; s = s->next) {
-		if (!lmi_owner_same(&s->owner, &owner))
+	for (struct lmi_svc_stream *s = svc->streams.first; s; s = s->next) {
+		if (!lmi_svc_owner_same(&s->owner, &owner))
 			continue;
 		n++;
 		if (!done && s->read_out && !s->parked)
@@ -237,7 +239,7 @@ enum lmd_status lmi_stream_admit(struct lmi_service *svc, const struct lmi_princ
 	if (n < svc->limits.streams)
 		return LMD_OK;
 	if (done) {
-		lmi_stream_destroy(&svc->streams, done);
+		lmi_svc_stream_destroy(&svc->streams, done);
 		return LMD_OK;
 	}
 	return lmd_fail(err, LMD_BUSY,
@@ -246,14 +248,15 @@ enum lmd_status lmi_stream_admit(struct lmi_service *svc, const struct lmi_princ
 			(unsigned long long)n, (unsigned long long)svc->limits.streams);
 }
 
-enum lmd_status lmi_work_begin(const struct lmi_ask *a, struct lmi_work *w, uint32_t kind,
-			       const struct lmd_str *model, uint64_t lease_ms,
-			       struct lmd_error *err)
+enum lmd_status lmi_svc_task_begin(const struct lmi_svc_request *a, struct lmi_svc_task *w,
+				   uint32_t kind, const struct lmd_str *model, uint64_t lease_ms,
+				   struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
-	struct lmi_stream *s;
-	enum lmd_status st = lmi_stream_create(&s, &svc->streams, a->who, kind, a->now,
-					       lease_ms * LMI_MS, svc->limits.stream_bytes, err);
+	struct lmi_svc_stream *s;
+	enum lmd_status st =
+		lmi_svc_stream_create(&s, &svc->streams, a->who, kind, a->now,
+				      lease_ms * LMI_SVC_NS_PER_MS, svc->limits.stream_bytes, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -264,92 +267,95 @@ enum lmd_status lmi_work_begin(const struct lmi_ask *a, struct lmi_work *w, uint
 	return LMD_OK;
 }
 
-void lmi_work_end(struct lmi_service *svc, struct lmi_work *w, uint64_t now,
-		  const struct lmi_end *end)
+void lmi_svc_task_end(struct lmi_service *svc, struct lmi_svc_task *w, uint64_t now,
+		      const struct lmi_svc_end *end)
 {
-	struct lmi_stream *s = w->stream;
+	struct lmi_svc_stream *s = w->stream;
 
 	if (!s)
 		return;
 	w->stream = NULL;
 	s->work = NULL;
-	lmi_output_end(&s->out, now, end);
+	lmi_svc_output_end(&s->out, now, end);
 	/* restart the lease, so that a reader has time to fetch the end */
 	s->touched_ns = now;
 	if (s->given_up)
-		lmi_stream_destroy(&svc->streams, s);
+		lmi_svc_stream_destroy(&svc->streams, s);
 	else
-		lmi_stream_pump(svc, s, now);
+		lmi_svc_stream_pump(svc, s, now);
 }
 
-void lmi_stream_give_up(struct lmi_service *svc, struct lmi_stream *s, uint64_t now,
-			uint32_t reason)
+void lmi_svc_stream_give_up(struct lmi_service *svc, struct lmi_svc_stream *s, uint64_t now,
+			    uint32_t reason)
 {
-	struct lmi_park *p;
+	struct lmi_svc_waiting_reader *p;
 
 	s->given_up = true;
-	while ((p = lmi_stream_unpark(&svc->streams, s, 0)))
-		lmi_park_drop(p);
+	while ((p = lmi_svc_stream_stop_waiting(&svc->streams, s, 0)))
+		lmi_svc_waiting_reader_drop(p);
 	if (s->work)
 		s->work->cancel(s->work, now, reason);
 	else
-		lmi_stream_destroy(&svc->streams, s);
+		lmi_svc_stream_destroy(&svc->streams, s);
 }
 
-enum lmd_status lmi_do_cancel(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_cancel(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				  struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
-	struct lmi_stream *s;
-	struct lmi_reply r;
-	enum lmd_status st = lmi_stream_find(&s, &svc->streams, a->who, a->req->u.cancel.id.b, err);
+	struct lmi_svc_stream *s;
+	struct lmi_wire_reply r;
+	enum lmd_status st =
+		lmi_svc_stream_find(&s, &svc->streams, a->who, a->req->u.cancel.id.b, err);
 
 	(void)retry_ms;
 	if (st != LMD_OK)
 		return st;
-	lmi_reply_init(&r, a->req);
+	lmi_wire_reply_init(&r, a->req);
 	r.u.cancel.ended = s->out.ended;
 	if (s->work)
 		s->work->cancel(s->work, a->now, LMI_WIRE_CANCEL_REASON_ASKED);
 	else
-		lmi_stream_give_up(svc, s, a->now, LMI_WIRE_CANCEL_REASON_ASKED);
-	return lmi_answer(a, &r);
+		lmi_svc_stream_give_up(svc, s, a->now, LMI_WIRE_CANCEL_REASON_ASKED);
+	return lmi_svc_answer(a, &r);
 }
 
 /* ---- streams ---- */
 
-static void fill_stream(struct lmi_wire_stream *out, const struct lmi_stream *s, uint64_t now)
+static void fill_stream(struct lmi_wire_stream *out, const struct lmi_svc_stream *s, uint64_t now)
 {
 	*out = (struct lmi_wire_stream){.kind = (enum lmi_wire_stream_kind)s->kind,
-					.model = lmi_str(s->model),
+					.model = lmi_svc_str(s->model),
 					.state = s->out.ended ? LMI_WIRE_STREAM_STATE_ENDED
 						 : s->work && s->work->runs(s->work)
 							 ? LMI_WIRE_STREAM_STATE_RUNNING
 							 : LMI_WIRE_STREAM_STATE_WAITING,
-					.rid = lmi_str(s->rid),
-					.last = (int64_t)lmi_output_last(&s->out),
-					.age_ms = (int64_t)((now - s->made_ns) / LMI_MS),
-					.lease_ms = (int64_t)(s->lease_ns / LMI_MS)};
+					.rid = lmi_svc_str(s->rid),
+					.last = (int64_t)lmi_svc_output_last(&s->out),
+					.age_ms = (int64_t)((now - s->made_ns) / LMI_SVC_NS_PER_MS),
+					.lease_ms = (int64_t)(s->lease_ns / LMI_SVC_NS_PER_MS)};
 	memcpy(out->id.b, s->id, sizeof(out->id.b));
 }
 
-enum lmd_status lmi_do_streams(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_streams(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				   struct lmd_error *err)
 {
-	const struct lmi_owner owner = lmi_owner_of(a->who);
-	const struct lmi_streams *t = &a->svc->streams;
+	const struct lmi_svc_owner owner = lmi_svc_owner_of(a->who);
+	const struct lmi_svc_streams *t = &a->svc->streams;
 	struct lmi_wire_stream *v = lmi_alloc(t->n + 1, sizeof(*v));
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 	uint32_t n = 0;
 
 	(void)retry_ms;
 	if (!v)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u streams", t->n);
-	for (const struct lmi_stream *s = t->first; s && n < LMI_LIMIT_ROWS; s = s->next)
-		if (!s->given_up && lmi_owner_same(&s->owner, &owner))
+	for (const struct lmi_svc_stream *s = t->first; s && n < LMI_WIRE_LIMIT_ROWS; s = s->next)
+		if (!s->given_up && lmi_svc_owner_same(&s->owner, &owner))
 			fill_stream(&v[n++], s, a->now);
-	lmi_reply_init(&r, a->req);
+	lmi_wire_reply_init(&r, a->req);
 	r.u.streams.streams = v;
 	r.u.streams.n_streams = n;
-	(void)lmi_answer(a, &r);
+	(void)lmi_svc_answer(a, &r);
 	lmi_free(v);
 	return LMD_OK;
 }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/format/format.h"
+#include "core/checkpoint/open.h"
 #include "service/describe.h"
 #include "service/service_impl.h"
 
@@ -18,31 +18,31 @@ struct found {
 	char *before; /* alias: the model it named before */
 	bool alias;
 	int64_t bytes;
-	struct lmi_once once; /* rm */
-	struct lmi_rep_info info;
+	struct lmi_svc_once once; /* rm */
+	struct lmi_wire_rep_info info;
 };
 
-static void end(struct lmi_call *c)
+static void end(struct lmi_svc_call *c)
 {
 	struct found *f = c->data;
 
 	lmi_store_models_fini(&f->models);
 	lmi_store_aliases_fini(&f->aliases);
-	lmi_call_destroy(c);
+	lmi_svc_call_destroy(c);
 }
 
 /* If the job failed, ends the call and returns true. */
-static bool failed(struct lmi_call *c)
+static bool failed(struct lmi_svc_call *c)
 {
 	if (c->err.status == LMD_OK)
 		return false;
-	lmi_call_fail(c, &c->err, 0);
+	lmi_svc_call_fail(c, &c->err, 0);
 	end(c);
 	return true;
 }
 
 /* Creates a call with space for the results; copies the names with a terminating zero. */
-static enum lmd_status begin(struct lmi_call **out, const struct lmi_ask *a,
+static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_request *a,
 			     const struct lmd_str *name, const struct lmd_str *other,
 			     struct lmd_error *err)
 {
@@ -51,12 +51,12 @@ static enum lmd_status begin(struct lmi_call **out, const struct lmi_ask *a,
 
 	if (!a->svc->o.store)
 		return lmd_fail(err, LMD_UNSUPPORTED, "this server has no registry");
-	st = lmi_call_create(out, a, err);
+	st = lmi_svc_call_create(out, a, err);
 	if (st != LMD_OK)
 		return st;
 	f = (*out)->data = lmi_arena_alloc((*out)->arena, sizeof(*f), _Alignof(struct found));
 	if (!f) {
-		lmi_call_destroy(*out);
+		lmi_svc_call_destroy(*out);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
 	}
 	(void)snprintf(f->name, sizeof(f->name), "%.*s", (int)name->len, name->ptr);
@@ -64,13 +64,13 @@ static enum lmd_status begin(struct lmi_call **out, const struct lmi_ask *a,
 	return LMD_OK;
 }
 
-static enum lmd_status submit(struct lmi_call *c, struct lmi_jobs *jobs, void (*run)(void *arg),
-			      void (*done)(struct lmi_call *c), struct lmd_error *err)
+static enum lmd_status submit(struct lmi_svc_call *c, struct lmi_jobs *jobs, void (*run)(void *arg),
+			      void (*done)(struct lmi_svc_call *c), struct lmd_error *err)
 {
 	enum lmd_status st;
 
 	c->done = done;
-	st = lmi_call_submit(c, jobs, run, err);
+	st = lmi_svc_call_submit(c, jobs, run, err);
 	if (st != LMD_OK)
 		end(c);
 	return st;
@@ -83,21 +83,21 @@ static const struct lmd_str none = {.ptr = ""};
 static enum lmi_wire_model_state state_of(const struct lmi_service *svc,
 					  const struct lmi_store_model *m, struct lmd_str *reason)
 {
-	const struct lmi_model *in = NULL;
+	const struct lmi_svc_model *in = NULL;
 
-	for (const struct lmi_model *k = svc->models; k && !in; k = k->next)
-		if (!strcmp(lmi_model_name(k), m->name))
+	for (const struct lmi_svc_model *k = svc->models; k && !in; k = k->next)
+		if (!strcmp(lmi_svc_model_name(k), m->name))
 			in = k;
 	if (m->state == LMI_STORE_QUARANTINED)
 		return LMI_WIRE_MODEL_STATE_QUARANTINED;
 	if (!in)
 		return LMI_WIRE_MODEL_STATE_ABSENT;
-	if (lmi_model_state(svc, in) == LMI_WIRE_MODEL_STATE_FAILED)
-		*reason = lmi_str(in->fail.text);
-	return lmi_model_state(svc, in);
+	if (lmi_svc_model_state(svc, in) == LMI_WIRE_MODEL_STATE_FAILED)
+		*reason = lmi_svc_str(in->fail.text);
+	return lmi_svc_model_state(svc, in);
 }
 
-static enum lmd_status fill_row(struct lmi_call *c, struct lmi_wire_model *out,
+static enum lmd_status fill_row(struct lmi_svc_call *c, struct lmi_wire_model *out,
 				const struct lmi_store_model *m)
 {
 	const struct found *f = c->data;
@@ -107,10 +107,10 @@ static enum lmd_status fill_row(struct lmi_call *c, struct lmi_wire_model *out,
 	for (uint32_t i = 0; i < f->aliases.n; i++)
 		n += !strcmp(f->aliases.v[i].name, m->name);
 	aliases = lmi_arena_array(c->arena, n + 1u, sizeof(*aliases));
-	*out = (struct lmi_wire_model){.name = lmi_str(m->name),
+	*out = (struct lmi_wire_model){.name = lmi_svc_str(m->name),
 				       .size = (int64_t)m->size,
-				       .arch = lmi_str(m->arch),
-				       .format = lmi_str(m->format),
+				       .arch = lmi_svc_str(m->arch),
+				       .format = lmi_svc_str(m->format),
 				       .reason = none,
 				       .digest = none};
 	if (!aliases)
@@ -118,7 +118,7 @@ static enum lmd_status fill_row(struct lmi_call *c, struct lmi_wire_model *out,
 	n = 0;
 	for (uint32_t i = 0; i < f->aliases.n && n < 64; i++)
 		if (!strcmp(f->aliases.v[i].name, m->name))
-			aliases[n++] = lmi_str(f->aliases.v[i].alias);
+			aliases[n++] = lmi_svc_str(f->aliases.v[i].alias);
 	out->aliases = aliases;
 	out->n_aliases = n;
 	out->state = state_of(c->svc, m, &out->reason);
@@ -127,11 +127,11 @@ static enum lmd_status fill_row(struct lmi_call *c, struct lmi_wire_model *out,
 
 		if (!digest)
 			return LMD_NOMEM;
-		out->digest = lmi_str(digest);
+		out->digest = lmi_svc_str(digest);
 	}
-	if (c->who.role == LMI_ROLE_ADMIN && m->n_files) {
+	if (c->who.role == LMI_SVC_ROLE_ADMIN && m->n_files) {
 		out->has_path = true;
-		out->path = lmi_str(m->files[0].path);
+		out->path = lmi_svc_str(m->files[0].path);
 	}
 	return LMD_OK;
 }
@@ -140,7 +140,7 @@ static enum lmd_status fill_row(struct lmi_call *c, struct lmi_wire_model *out,
 
 static void run_models(void *arg)
 {
-	struct lmi_call *c = arg;
+	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
 	struct lmi_store *store = c->svc->o.store;
 
@@ -152,17 +152,17 @@ static void run_models(void *arg)
 		c->err.status = lmi_store_alias_list(store, &f->aliases, &c->err);
 }
 
-static void answer_models(struct lmi_call *c)
+static void answer_models(struct lmi_svc_call *c)
 {
-	const struct lmi_req_models *q = &c->copy.req.u.models;
+	const struct lmi_wire_req_models *q = &c->copy.req.u.models;
 	struct found *f = c->data;
 	struct lmi_wire_model *v;
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 	uint32_t n = 0;
 
 	if (failed(c))
 		return;
-	lmi_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, &c->copy.req);
 	v = lmi_arena_array(c->arena, f->models.n + 1u, sizeof(*v));
 	for (uint32_t i = 0; v && i < f->models.n; i++) {
 		if (f->other[0] && strcmp(f->models.v[i].name, f->other) <= 0)
@@ -182,14 +182,15 @@ static void answer_models(struct lmi_call *c)
 	}
 	r.u.models.models = v;
 	r.u.models.n_models = n;
-	lmi_call_reply(c, &r);
+	lmi_svc_call_reply(c, &r);
 	end(c);
 }
 
-enum lmd_status lmi_do_models(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_models(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				  struct lmd_error *err)
 {
-	const struct lmi_req_models *q = &a->req->u.models;
-	struct lmi_call *c;
+	const struct lmi_wire_req_models *q = &a->req->u.models;
+	struct lmi_svc_call *c;
 	enum lmd_status st = begin(&c, a, q->has_model ? &q->model : &none, &q->after, err);
 
 	(void)retry_ms;
@@ -208,7 +209,7 @@ static bool is_alias(const struct lmi_store_aliases *list, const char *name)
 
 static void run_rm(void *arg)
 {
-	struct lmi_call *c = arg;
+	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
 	struct lmi_store *store = c->svc->o.store;
 	const struct lmi_store_model *m;
@@ -232,22 +233,23 @@ static void run_rm(void *arg)
 			f->bytes += (int64_t)m->files[i].size;
 }
 
-static void answer_rm(struct lmi_call *c)
+static void answer_rm(struct lmi_svc_call *c)
 {
 	struct found *f = c->data;
-	const struct lmi_once_said said = {.flag = f->alias, .number = f->bytes};
+	const struct lmi_svc_cached_reply said = {.flag = f->alias, .number = f->bytes};
 
-	lmi_names_forget(c->svc);
+	lmi_svc_names_forget(c->svc);
 	if (c->err.status == LMD_OK)
-		lmi_once_say(&f->once, &said);
+		lmi_svc_once_say(&f->once, &said);
 	else
-		lmi_once_fail(c->svc, &f->once, &c->err, 0);
+		lmi_svc_once_fail(c->svc, &f->once, &c->err, 0);
 	end(c);
 }
 
-enum lmd_status lmi_do_rm(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_rm(const struct lmi_svc_request *a, uint32_t *retry_ms,
+			      struct lmd_error *err)
 {
-	struct lmi_call *c;
+	struct lmi_svc_call *c;
 	struct found *f;
 	enum lmd_status st = begin(&c, a, &a->req->u.rm.name, &none, err);
 
@@ -255,14 +257,14 @@ enum lmd_status lmi_do_rm(const struct lmi_ask *a, uint32_t *retry_ms, struct lm
 	if (st != LMD_OK)
 		return st;
 	f = c->data;
-	for (const struct lmi_resident *r = a->svc->residents; r; r = r->next) {
-		if (strcmp(lmi_model_name(r->model), f->name))
+	for (const struct lmi_svc_resident *r = a->svc->residents; r; r = r->next) {
+		if (strcmp(lmi_svc_model_name(r->model), f->name))
 			continue;
 		st = lmd_fail(err, LMD_BUSY, "model %s is in memory: unload it first", f->name);
 		end(c);
 		return st;
 	}
-	lmi_once_init(&f->once, a); /* replies in place of the call */
+	lmi_svc_once_init(&f->once, a); /* replies in place of the call */
 	c->reply = NULL;
 	return submit(c, a->svc->o.registry, run_rm, answer_rm, err);
 }
@@ -271,7 +273,7 @@ enum lmd_status lmi_do_rm(const struct lmi_ask *a, uint32_t *retry_ms, struct lm
 
 static void run_alias(void *arg)
 {
-	struct lmi_call *c = arg;
+	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
 	struct lmi_store *store = c->svc->o.store;
 
@@ -283,25 +285,26 @@ static void run_alias(void *arg)
 		c->err.status = lmi_store_alias_set(store, f->name, f->other, &c->err);
 }
 
-static void answer_alias(struct lmi_call *c)
+static void answer_alias(struct lmi_svc_call *c)
 {
 	const struct found *f = c->data;
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
-	lmi_names_forget(c->svc);
+	lmi_svc_names_forget(c->svc);
 	if (failed(c))
 		return;
-	lmi_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, &c->copy.req);
 	r.u.alias.has_before = f->before != NULL;
-	r.u.alias.before = lmi_str(f->before);
-	lmi_call_reply(c, &r);
+	r.u.alias.before = lmi_svc_str(f->before);
+	lmi_svc_call_reply(c, &r);
 	end(c);
 }
 
-enum lmd_status lmi_do_alias(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_alias(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				 struct lmd_error *err)
 {
-	const struct lmi_req_alias *q = &a->req->u.alias;
-	struct lmi_call *c;
+	const struct lmi_wire_req_alias *q = &a->req->u.alias;
+	struct lmi_svc_call *c;
 	enum lmd_status st = begin(&c, a, &q->alias, &q->model, err);
 
 	(void)retry_ms;
@@ -312,48 +315,48 @@ enum lmd_status lmi_do_alias(const struct lmi_ask *a, uint32_t *retry_ms, struct
 
 static void run_info(void *arg)
 {
-	struct lmi_call *c = arg;
+	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
-	struct lmi_model *file;
+	struct lmi_svc_model *file;
 
 	c->err.status =
 		lmi_model_open(&file, f->models.v[0].files[0].path, LMI_OPEN_HEADER_ONLY, &c->err);
 	if (c->err.status != LMD_OK)
 		return;
-	if (lmi_describe(c->arena, lmi_model_view(file), c->copy.req.u.info.keys, &f->info) !=
+	if (lmi_svc_describe(c->arena, lmi_model_view(file), c->copy.req.u.info.keys, &f->info) !=
 	    LMD_OK)
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for the description of a model");
 	lmi_model_close(file);
 }
 
-static void answer_info(struct lmi_call *c)
+static void answer_info(struct lmi_svc_call *c)
 {
 	struct found *f = c->data;
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
 	if (failed(c))
 		return;
-	lmi_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, &c->copy.req);
 	r.u.info = f->info;
 	if (fill_row(c, &r.u.info.model, &f->models.v[0]) != LMD_OK) {
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for a model");
 		(void)failed(c);
 		return;
 	}
-	for (const struct lmi_resident *res = c->svc->residents; res; res = res->next) {
-		if (strcmp(lmi_model_name(res->model), f->models.v[0].name))
+	for (const struct lmi_svc_resident *res = c->svc->residents; res; res = res->next) {
+		if (strcmp(lmi_svc_model_name(res->model), f->models.v[0].name))
 			continue;
-		lmi_fill_resident(c->svc, res, &r.u.info.resident);
+		lmi_svc_fill_resident(c->svc, res, &r.u.info.resident);
 		r.u.info.has_resident = true;
 		break;
 	}
-	lmi_call_reply(c, &r);
+	lmi_svc_call_reply(c, &r);
 	end(c);
 }
 
 static void run_find(void *arg)
 {
-	struct lmi_call *c = arg;
+	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
 
 	c->err.status = lmi_store_model_find(c->svc->o.store, f->name, &f->models, &c->err);
@@ -361,22 +364,23 @@ static void run_find(void *arg)
 		c->err.status = lmi_store_alias_list(c->svc->o.store, &f->aliases, &c->err);
 }
 
-static void found_info(struct lmi_call *c)
+static void found_info(struct lmi_svc_call *c)
 {
 	struct lmd_error err;
 
 	if (failed(c))
 		return;
 	c->done = answer_info;
-	if (lmi_call_submit(c, c->svc->o.io, run_info, &err) == LMD_OK)
+	if (lmi_svc_call_submit(c, c->svc->o.io, run_info, &err) == LMD_OK)
 		return;
-	lmi_call_fail(c, &err, lmi_retry_ms(c->svc));
+	lmi_svc_call_fail(c, &err, lmi_svc_retry_ms(c->svc));
 	end(c);
 }
 
-enum lmd_status lmi_do_info(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_info(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				struct lmd_error *err)
 {
-	struct lmi_call *c;
+	struct lmi_svc_call *c;
 	enum lmd_status st = begin(&c, a, &a->req->u.info.model, &none, err);
 
 	(void)retry_ms;

@@ -12,41 +12,41 @@
 
 /* ---- users ---- */
 
-static void start_close(struct lmi_service *svc, struct lmi_resident *r);
+static void start_close(struct lmi_service *svc, struct lmi_svc_resident *r);
 
-void lmi_resident_take(struct lmi_resident *r)
+void lmi_svc_resident_take(struct lmi_svc_resident *r)
 {
 	r->n_user++;
 }
 
-void lmi_resident_give(struct lmi_resident *r, uint64_t now)
+void lmi_svc_resident_give(struct lmi_svc_resident *r, uint64_t now)
 {
 	assert(r->n_user);
 	if (--r->n_user)
 		return;
 	r->idle_ns = now;
-	if (r->state == LMI_RES_DRAINING)
+	if (r->state == LMI_SVC_RESIDENT_DRAINING)
 		start_close(r->svc, r);
 }
 
-void lmi_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_resident *r)
+void lmi_svc_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_svc_resident *r)
 {
 	(void)now;
 	if (r->model->current == r)
 		r->model->current = NULL;
-	if (r->state != LMI_RES_READY)
+	if (r->state != LMI_SVC_RESIDENT_READY)
 		return;
-	r->state = LMI_RES_DRAINING;
+	r->state = LMI_SVC_RESIDENT_DRAINING;
 	if (!r->n_user)
 		start_close(svc, r);
 }
 
-struct lmi_resident *lmi_resident_victim(const struct lmi_service *svc)
+struct lmi_svc_resident *lmi_svc_resident_victim(const struct lmi_service *svc)
 {
-	struct lmi_resident *best = NULL;
+	struct lmi_svc_resident *best = NULL;
 
-	for (struct lmi_resident *r = svc->residents; r; r = r->next)
-		if (r->state == LMI_RES_READY && !r->n_user &&
+	for (struct lmi_svc_resident *r = svc->residents; r; r = r->next)
+		if (r->state == LMI_SVC_RESIDENT_READY && !r->n_user &&
 		    (!best || r->idle_ns < best->idle_ns))
 			best = r;
 	return best;
@@ -54,7 +54,7 @@ struct lmi_resident *lmi_resident_victim(const struct lmi_service *svc)
 
 /* ---- jobs ---- */
 
-static enum lmd_status check_file(const struct lmi_resident *r, struct lmd_error *err)
+static enum lmd_status check_file(const struct lmi_svc_resident *r, struct lmd_error *err)
 {
 	const struct lmi_store_model *m = &r->row->m.v[0];
 
@@ -63,10 +63,10 @@ static enum lmd_status check_file(const struct lmi_resident *r, struct lmd_error
 	return lmi_store_model_changed(m, err);
 }
 
-static void fill_opts(const struct lmi_resident *r, struct lmi_engine_opts *o)
+static void fill_opts(const struct lmi_svc_resident *r, struct lmi_engine_opts *o)
 {
 	const struct lmi_service *svc = r->svc;
-	const struct lmi_load *l = &r->load;
+	const struct lmi_svc_load *l = &r->load;
 
 	*o = (struct lmi_engine_opts){.inst = svc->o.inst, .in_line = svc->o.in_line};
 	o->inst.registry = svc->o.plugins;
@@ -88,19 +88,19 @@ static void fill_opts(const struct lmi_resident *r, struct lmi_engine_opts *o)
 		o->inst.kv_dtype = l->kv_dtype;
 	if (l->memory_limit)
 		o->inst.memory_limit = l->memory_limit;
-	o->n_request = LMI_RUNNING_MAX;
+	o->n_request = LMI_SVC_RUNNING_MAX;
 }
 
 /* Reports progress to the waiters.  It is delivered before the end of the job, which is posted
  * later. */
-static void on_progress(struct lmi_message *m)
+static void on_progress(struct lmi_mailbox_message *m)
 {
-	struct lmi_resident *r =
-		(struct lmi_resident *)((char *)m - offsetof(struct lmi_resident, message));
+	struct lmi_svc_resident *r =
+		(struct lmi_svc_resident *)((char *)m - offsetof(struct lmi_svc_resident, message));
 	uint64_t total = atomic_load(&r->load_total);
 
 	atomic_store(&r->posted, false);
-	for (struct lmi_waiter *w = r->model->wants, *next; w; w = next) {
+	for (struct lmi_svc_waiter *w = r->model->wants, *next; w; w = next) {
 		next = w->next;
 		if (w->progress)
 			w->progress(w, r->svc->now, atomic_load(&r->load_done), total);
@@ -108,9 +108,9 @@ static void on_progress(struct lmi_message *m)
 }
 
 /* Runs on the job's thread. */
-static bool on_load(void *arg, enum lmi_load_phase phase, uint64_t done, uint64_t total)
+static bool on_load(void *arg, enum lmi_engine_load_phase phase, uint64_t done, uint64_t total)
 {
-	struct lmi_resident *r = arg;
+	struct lmi_svc_resident *r = arg;
 
 	(void)phase;
 	atomic_store(&r->load_done, done);
@@ -124,7 +124,7 @@ static bool on_load(void *arg, enum lmi_load_phase phase, uint64_t done, uint64_
 
 static void run_open(void *arg)
 {
-	struct lmi_resident *r = arg;
+	struct lmi_svc_resident *r = arg;
 	const struct lmd_host *host = r->svc->o.host;
 	uint64_t begin = host->now_ns(host->ctx);
 	struct lmi_engine_opts o;
@@ -140,7 +140,7 @@ static void run_open(void *arg)
 
 static void run_close(void *arg)
 {
-	struct lmi_resident *r = arg;
+	struct lmi_svc_resident *r = arg;
 
 	lmi_engine_fini(r->engine);
 	r->engine = NULL;
@@ -148,14 +148,14 @@ static void run_close(void *arg)
 
 static void closed(void *arg);
 
-void lmi_resident_submit(struct lmi_service *svc, struct lmi_resident *r)
+void lmi_svc_resident_submit(struct lmi_service *svc, struct lmi_svc_resident *r)
 {
-	bool close = r->state == LMI_RES_UNLOADING;
+	bool close = r->state == LMI_SVC_RESIDENT_UNLOADING;
 	struct lmd_error err;
 	enum lmd_status st;
 
 	r->job = (struct lmi_job){.run = close ? run_close : run_open,
-				  .done = close ? closed : lmi_model_opened,
+				  .done = close ? closed : lmi_svc_model_opened,
 				  .arg = r};
 	st = lmi_jobs_submit(svc->o.io, &r->job, &err);
 	r->job_waits = st == LMD_BUSY;
@@ -172,42 +172,42 @@ void lmi_resident_submit(struct lmi_service *svc, struct lmi_resident *r)
 	r->job.done(r);
 }
 
-static void start_close(struct lmi_service *svc, struct lmi_resident *r)
+static void start_close(struct lmi_service *svc, struct lmi_svc_resident *r)
 {
 	assert(!r->n_user);
-	r->state = LMI_RES_UNLOADING;
+	r->state = LMI_SVC_RESIDENT_UNLOADING;
 	if (svc->o.watch)
 		svc->o.watch(svc->o.watch_arg, lmi_engine_fd(r->engine), false);
-	lmi_resident_submit(svc, r);
+	lmi_svc_resident_submit(svc, r);
 }
 
-void lmi_resident_unlink(struct lmi_service *svc, struct lmi_resident *r)
+void lmi_svc_resident_unlink(struct lmi_service *svc, struct lmi_svc_resident *r)
 {
 	*(r->prev ? &r->prev->next : &svc->residents) = r->next;
 	if (r->next)
 		r->next->prev = r->prev;
 	svc->n_resident--;
-	lmi_row_give(r->row);
+	lmi_svc_model_record_give(r->row);
 	lmi_free(r);
 }
 
 static void closed(void *arg)
 {
-	struct lmi_resident *r = arg, *after = r->after;
+	struct lmi_svc_resident *r = arg, *after = r->after;
 	struct lmi_service *svc = r->svc;
-	struct lmi_gone *g = r->gone;
+	struct lmi_svc_unload_waiter *g = r->gone;
 
 	svc->n_job--;
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
-			 "model unloaded; model=%s engine=%llu", lmi_model_name(r->model),
+			 "model unloaded; model=%s engine=%llu", lmi_svc_model_name(r->model),
 			 (unsigned long long)r->number);
-	lmi_resident_unlink(svc, r);
+	lmi_svc_resident_unlink(svc, r);
 	while (g) {
-		struct lmi_gone *next = g->next;
+		struct lmi_svc_unload_waiter *next = g->next;
 
 		g->gone(g, svc->now);
 		g = next;
 	}
 	if (after)
-		lmi_resident_submit(svc, after);
+		lmi_svc_resident_submit(svc, after);
 }

@@ -23,54 +23,55 @@ enum {
 };
 
 static const struct {
-	lmi_do_fn fn;
+	lmi_svc_do_fn fn;
 	uint32_t flags;
 } ops[LMI_WIRE_N_OP] = {
-	[LMI_WIRE_OP_ADD] = {lmi_do_add, 0},
-	[LMI_WIRE_OP_ALIAS] = {lmi_do_alias, 0},
-	[LMI_WIRE_OP_CANCEL] = {lmi_do_cancel, CLOSED_OK},
-	[LMI_WIRE_OP_CONFIG_RELOAD] = {lmi_do_config_reload, 0},
-	[LMI_WIRE_OP_DETOKENIZE] = {lmi_do_detokenize, 0},
-	[LMI_WIRE_OP_DRAIN] = {lmi_do_drain, CLOSED_OK},
-	[LMI_WIRE_OP_GENERATE] = {lmi_do_generate, 0},
-	[LMI_WIRE_OP_HELLO] = {lmi_do_hello, CLOSED_OK | ANYBODY},
-	[LMI_WIRE_OP_INFO] = {lmi_do_info, CLOSED_OK},
-	[LMI_WIRE_OP_KEY_ADD] = {lmi_do_key_add, 0},
-	[LMI_WIRE_OP_KEY_RM] = {lmi_do_key_rm, CLOSED_OK},
-	[LMI_WIRE_OP_KEYS] = {lmi_do_keys, CLOSED_OK},
-	[LMI_WIRE_OP_LIMITS] = {lmi_do_limits, CLOSED_OK},
-	[LMI_WIRE_OP_LOAD] = {lmi_do_load, 0},
-	[LMI_WIRE_OP_MODELS] = {lmi_do_models, CLOSED_OK},
-	[LMI_WIRE_OP_NEXT] = {lmi_do_next, CLOSED_OK},
-	[LMI_WIRE_OP_PING] = {lmi_do_ping, CLOSED_OK | ANYBODY},
-	[LMI_WIRE_OP_PLUGINS] = {lmi_do_plugins, CLOSED_OK},
-	[LMI_WIRE_OP_PLUGINS_RELOAD] = {lmi_do_plugins_reload, 0},
-	[LMI_WIRE_OP_PS] = {lmi_do_ps, CLOSED_OK},
-	[LMI_WIRE_OP_RELOAD] = {lmi_do_reload, 0},
-	[LMI_WIRE_OP_RM] = {lmi_do_rm, 0},
-	[LMI_WIRE_OP_SHUTDOWN] = {lmi_do_shutdown, CLOSED_OK},
-	[LMI_WIRE_OP_STATS] = {lmi_do_stats, CLOSED_OK},
-	[LMI_WIRE_OP_STATUS] = {lmi_do_status, CLOSED_OK},
-	[LMI_WIRE_OP_STREAMS] = {lmi_do_streams, CLOSED_OK},
-	[LMI_WIRE_OP_TOKENIZE] = {lmi_do_tokenize, 0},
-	[LMI_WIRE_OP_UNLOAD] = {lmi_do_unload, 0},
+	[LMI_WIRE_OP_ADD] = {lmi_svc_do_add, 0},
+	[LMI_WIRE_OP_ALIAS] = {lmi_svc_do_alias, 0},
+	[LMI_WIRE_OP_CANCEL] = {lmi_svc_do_cancel, CLOSED_OK},
+	[LMI_WIRE_OP_CONFIG_RELOAD] = {lmi_svc_do_config_reload, 0},
+	[LMI_WIRE_OP_DETOKENIZE] = {lmi_svc_do_detokenize, 0},
+	[LMI_WIRE_OP_DRAIN] = {lmi_svc_do_drain, CLOSED_OK},
+	[LMI_WIRE_OP_GENERATE] = {lmi_svc_do_generate, 0},
+	[LMI_WIRE_OP_HELLO] = {lmi_svc_do_hello, CLOSED_OK | ANYBODY},
+	[LMI_WIRE_OP_INFO] = {lmi_svc_do_info, CLOSED_OK},
+	[LMI_WIRE_OP_KEY_ADD] = {lmi_svc_do_key_add, 0},
+	[LMI_WIRE_OP_KEY_RM] = {lmi_svc_do_key_rm, CLOSED_OK},
+	[LMI_WIRE_OP_KEYS] = {lmi_svc_do_keys, CLOSED_OK},
+	[LMI_WIRE_OP_LIMITS] = {lmi_svc_do_limits, CLOSED_OK},
+	[LMI_WIRE_OP_LOAD] = {lmi_svc_do_load, 0},
+	[LMI_WIRE_OP_MODELS] = {lmi_svc_do_models, CLOSED_OK},
+	[LMI_WIRE_OP_NEXT] = {lmi_svc_do_next, CLOSED_OK},
+	[LMI_WIRE_OP_PING] = {lmi_svc_do_ping, CLOSED_OK | ANYBODY},
+	[LMI_WIRE_OP_PLUGINS] = {lmi_svc_do_plugins, CLOSED_OK},
+	[LMI_WIRE_OP_PLUGINS_RELOAD] = {lmi_svc_do_plugins_reload, 0},
+	[LMI_WIRE_OP_PS] = {lmi_svc_do_ps, CLOSED_OK},
+	[LMI_WIRE_OP_RELOAD] = {lmi_svc_do_reload, 0},
+	[LMI_WIRE_OP_RM] = {lmi_svc_do_rm, 0},
+	[LMI_WIRE_OP_SHUTDOWN] = {lmi_svc_do_shutdown, CLOSED_OK},
+	[LMI_WIRE_OP_STATS] = {lmi_svc_do_stats, CLOSED_OK},
+	[LMI_WIRE_OP_STATUS] = {lmi_svc_do_status, CLOSED_OK},
+	[LMI_WIRE_OP_STREAMS] = {lmi_svc_do_streams, CLOSED_OK},
+	[LMI_WIRE_OP_TOKENIZE] = {lmi_svc_do_tokenize, 0},
+	[LMI_WIRE_OP_UNLOAD] = {lmi_svc_do_unload, 0},
 };
 
-static const char *role_word(enum lmi_role role)
+static const char *role_word(enum lmi_svc_role role)
 {
-	return role == LMI_ROLE_ADMIN ? "admin" : role == LMI_ROLE_USER ? "user" : "none";
+	return role == LMI_SVC_ROLE_ADMIN ? "admin" : role == LMI_SVC_ROLE_USER ? "user" : "none";
 }
 
-static enum lmd_status check_op(const struct lmi_ask *a, struct lmd_error *err)
+static enum lmd_status check_op(const struct lmi_svc_request *a, struct lmd_error *err)
 {
 	enum lmi_wire_op op = a->req->op;
-	enum lmi_role least;
+	enum lmi_svc_role least;
 
 	if (op <= LMI_WIRE_OP_NONE || op >= LMI_WIRE_N_OP || !ops[op].fn)
 		return lmd_fail(err, LMD_UNSUPPORTED, "op %d is unknown", (int)op);
-	least = lmi_wire_ops[op].role == LMI_WIRE_ROLE_ADMIN ? LMI_ROLE_ADMIN : LMI_ROLE_USER;
+	least = lmi_wire_ops[op].role == LMI_WIRE_ROLE_ADMIN ? LMI_SVC_ROLE_ADMIN
+							     : LMI_SVC_ROLE_USER;
 	if (ops[op].flags & ANYBODY)
-		least = LMI_ROLE_NONE;
+		least = LMI_SVC_ROLE_NONE;
 	if (a->who->role < least)
 		return lmd_fail(err, LMD_DENIED, "op %s requires the role %s: yours is %s",
 				lmi_wire_ops[op].name, role_word(least), role_word(a->who->role));
@@ -80,17 +81,18 @@ static enum lmd_status check_op(const struct lmi_ask *a, struct lmd_error *err)
 }
 
 /* Answers a repetition like the first request, or waits until that has been answered. */
-static enum lmd_status repeat(const struct lmi_ask *a, struct lmi_rid *rid, struct lmd_error *err)
+static enum lmd_status repeat(const struct lmi_svc_request *a, struct lmi_svc_idempotency_key *rid,
+			      struct lmd_error *err)
 {
-	struct lmi_call *c;
+	struct lmi_svc_call *c;
 	enum lmd_status st;
 
 	if (rid->answered) {
-		lmi_rid_read_by(a->svc, rid, a->who, a->now);
-		lmi_rid_answer(rid, a->req, a->reply, a->arg);
+		lmi_svc_idempotency_key_read_by(a->svc, rid, a->who, a->now);
+		lmi_svc_idempotency_key_answer(rid, a->req, a->reply, a->arg);
 		return LMD_OK;
 	}
-	st = lmi_call_create(&c, a, err);
+	st = lmi_svc_call_create(&c, a, err);
 	if (st != LMD_OK)
 		return st;
 	c->rid = rid;
@@ -99,33 +101,35 @@ static enum lmd_status repeat(const struct lmi_ask *a, struct lmi_rid *rid, stru
 	return LMD_OK;
 }
 
-static enum lmd_status run_once(struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+static enum lmd_status run_once(struct lmi_svc_request *a, uint32_t *retry_ms,
+				struct lmd_error *err)
 {
-	const struct lmi_owner owner = lmi_owner_of(a->who);
-	struct lmi_copy copy;
-	struct lmi_rid *rid = NULL;
+	const struct lmi_svc_owner owner = lmi_svc_owner_of(a->who);
+	struct lmi_svc_copy copy;
+	struct lmi_svc_idempotency_key *rid = NULL;
 	bool is_new = true;
-	enum lmd_status st = lmi_copy_init(&copy, a->req, err);
+	enum lmd_status st = lmi_svc_copy_init(&copy, a->req, err);
 
 	if (st != LMD_OK)
 		return st;
 	if (a->req->rid.len)
-		st = lmi_rid_take(&a->svc->rids, &rid, &is_new, &owner, a->req->op, &a->req->rid,
-				  lmi_rid_digest(copy.bytes.p, copy.bytes.n), a->now, err);
+		st = lmi_svc_idempotency_key_take(
+			&a->svc->rids, &rid, &is_new, &owner, a->req->op, &a->req->rid,
+			lmi_svc_idempotency_key_digest(copy.bytes.p, copy.bytes.n), a->now, err);
 	a->copy = &copy;
 	a->rid = rid;
 	if (st == LMD_OK)
 		st = is_new ? ops[a->req->op].fn(a, retry_ms, err) : repeat(a, rid, err);
 	if (st != LMD_OK && rid && is_new)
-		lmi_rid_forget(&a->svc->rids, rid);
-	lmi_copy_fini(&copy);
+		lmi_svc_idempotency_key_forget(&a->svc->rids, rid);
+	lmi_svc_copy_fini(&copy);
 	return st;
 }
 
-void lmi_service_call(struct lmi_service *svc, uint64_t now, const struct lmi_principal *who,
-		      const struct lmi_request *req, lmi_reply_fn reply, void *arg)
+void lmi_service_call(struct lmi_service *svc, uint64_t now, const struct lmi_svc_principal *who,
+		      const struct lmi_wire_request *req, lmi_svc_reply_fn reply, void *arg)
 {
-	struct lmi_ask a = {
+	struct lmi_svc_request a = {
 		.svc = svc, .now = now, .who = who, .req = req, .reply = reply, .arg = arg};
 	struct lmd_error err = {0};
 	uint32_t retry_ms = 0;
@@ -147,30 +151,31 @@ void lmi_service_call(struct lmi_service *svc, uint64_t now, const struct lmi_pr
 
 void lmi_service_gone(struct lmi_service *svc, uint64_t now, uint64_t conn)
 {
-	struct lmi_call *next_call;
-	struct lmi_stream *next;
+	struct lmi_svc_call *next_call;
+	struct lmi_svc_stream *next;
 
 	svc->now = now;
-	for (struct lmi_call *c = svc->calls; c; c = next_call) {
+	for (struct lmi_svc_call *c = svc->calls; c; c = next_call) {
 		next_call = c->next;
 		if (c->who.conn == conn)
-			lmi_call_drop(c);
+			lmi_svc_call_drop(c);
 	}
-	for (struct lmi_stream *s = svc->streams.first; s; s = next) {
-		struct lmi_park *p;
+	for (struct lmi_svc_stream *s = svc->streams.first; s; s = next) {
+		struct lmi_svc_waiting_reader *p;
 
 		next = s->next;
-		while ((p = lmi_stream_unpark(&svc->streams, s, conn)))
-			lmi_park_drop(p);
-		if (s->conn == conn && !s->own_lease && !s->given_up && !lmi_rid_moves(svc, s))
-			lmi_stream_give_up(svc, s, now, LMI_WIRE_CANCEL_REASON_GONE);
+		while ((p = lmi_svc_stream_stop_waiting(&svc->streams, s, conn)))
+			lmi_svc_waiting_reader_drop(p);
+		if (s->conn == conn && !s->own_lease && !s->given_up &&
+		    !lmi_svc_idempotency_key_moves(svc, s))
+			lmi_svc_stream_give_up(svc, s, now, LMI_WIRE_CANCEL_REASON_GONE);
 	}
-	lmi_generate_pump(svc, now);
+	lmi_svc_generate_pump(svc, now);
 }
 
-bool lmi_service_works_for(const struct lmi_service *svc, uint64_t conn)
+bool lmi_svc_tasks_of(const struct lmi_service *svc, uint64_t conn)
 {
-	for (const struct lmi_stream *s = svc->streams.first; s; s = s->next)
+	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next)
 		if (s->conn == conn && s->work)
 			return true;
 	return false;
@@ -180,33 +185,33 @@ bool lmi_service_works_for(const struct lmi_service *svc, uint64_t conn)
 
 static void engines(struct lmi_service *svc, uint64_t now)
 {
-	struct lmi_resident *next;
+	struct lmi_svc_resident *next;
 	struct lmd_error lost;
 	bool used;
 
-	for (struct lmi_resident *r = svc->residents; r; r = next) {
+	for (struct lmi_svc_resident *r = svc->residents; r; r = next) {
 		next = r->next;
-		if (r->state != LMI_RES_READY && r->state != LMI_RES_DRAINING)
+		if (r->state != LMI_SVC_RESIDENT_READY && r->state != LMI_SVC_RESIDENT_DRAINING)
 			continue;
 		if (svc->o.in_line)
-			(void)lmi_engine_turn(r->engine);
+			(void)lmi_engine_step(r->engine);
 		used = r->n_user > 0;
-		lmi_resident_take(r); /* keeps r alive if its last user leaves */
-		lmi_generate_events(svc, now, r);
+		lmi_svc_resident_take(r); /* keeps r alive if its last user leaves */
+		lmi_svc_generate_events(svc, now, r);
 		if (lmi_engine_is_broken(r->engine, &lost))
-			lmi_resident_lost(svc, now, r, &lost);
-		lmi_resident_give(r, used ? now : r->idle_ns);
+			lmi_svc_resident_lost(svc, now, r, &lost);
+		lmi_svc_resident_give(r, used ? now : r->idle_ns);
 	}
 }
 
 static void streams(struct lmi_service *svc, uint64_t now)
 {
-	struct lmi_stream *next;
+	struct lmi_svc_stream *next;
 
-	for (struct lmi_stream *s = svc->streams.first; s; s = next) {
+	for (struct lmi_svc_stream *s = svc->streams.first; s; s = next) {
 		next = s->next;
-		lmi_stream_pump(svc, s, now);
-		if (!lmi_stream_is_stale(s, now))
+		lmi_svc_stream_pump(svc, s, now);
+		if (!lmi_svc_stream_is_stale(s, now))
 			continue;
 		if (s->work) {
 			/* the stream stays for another lease, so that a late reader gets the
@@ -214,31 +219,31 @@ static void streams(struct lmi_service *svc, uint64_t now)
 			s->touched_ns = now;
 			s->work->cancel(s->work, now, LMI_WIRE_CANCEL_REASON_LEASE);
 		} else {
-			lmi_stream_give_up(svc, s, now, LMI_WIRE_CANCEL_REASON_LEASE);
+			lmi_svc_stream_give_up(svc, s, now, LMI_WIRE_CANCEL_REASON_LEASE);
 		}
 	}
 }
 
-void lmi_service_turn(struct lmi_service *svc, uint64_t now)
+void lmi_service_tick(struct lmi_service *svc, uint64_t now)
 {
 	svc->now = now;
 	(void)lmi_mailbox_drain(svc->o.mailbox);
 	engines(svc, now);
-	lmi_generate_turn(svc, now);
-	lmi_generate_pump(svc, now);
-	lmi_models_turn(svc, now);
+	lmi_svc_generate_tick(svc, now);
+	lmi_svc_generate_pump(svc, now);
+	lmi_svc_models_tick(svc, now);
 	streams(svc, now);
-	lmi_generate_doze(svc, now);
-	lmi_rids_expire(&svc->rids, now);
+	lmi_svc_generate_defer_wakeups(svc, now);
+	lmi_svc_idempotency_keys_expire(&svc->rids, now);
 }
 
 uint64_t lmi_service_deadline(const struct lmi_service *svc)
 {
-	uint64_t when = lmi_generate_deadline(svc), end = lmi_models_deadline(svc);
+	uint64_t when = lmi_svc_generate_deadline(svc), end = lmi_svc_models_deadline(svc);
 
 	when = end < when ? end : when;
-	for (const struct lmi_stream *s = svc->streams.first; s; s = s->next) {
-		end = lmi_stream_deadline(s);
+	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next) {
+		end = lmi_svc_stream_deadline(s);
 		when = end < when ? end : when;
 	}
 	return when;
@@ -262,15 +267,15 @@ enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_se
 	if (opts->hooks)
 		svc->hooks = *opts->hooks;
 	svc->start_ns = svc->now = opts->host->now_ns(opts->host->ctx);
-	svc->mean_ns = 1000 * LMI_MS;
-	st = lmi_random(svc->boot.b, sizeof(svc->boot.b), err);
+	svc->mean_ns = 1000 * LMI_SVC_NS_PER_MS;
+	st = lmi_svc_random(svc->boot.b, sizeof(svc->boot.b), err);
 	if (st == LMD_OK)
-		st = lmi_streams_init(&svc->streams, err);
+		st = lmi_svc_streams_init(&svc->streams, err);
 	if (st == LMD_OK)
-		st = lmi_rids_init(&svc->rids, (uint32_t)svc->limits.rids,
-				   svc->limits.rid_ms * LMI_MS, err);
+		st = lmi_svc_idempotency_keys_init(&svc->rids, (uint32_t)svc->limits.rids,
+						   svc->limits.rid_ms * LMI_SVC_NS_PER_MS, err);
 	if (st != LMD_OK) {
-		lmi_streams_fini(&svc->streams);
+		lmi_svc_streams_fini(&svc->streams);
 		lmi_free(svc);
 		return st;
 	}
@@ -288,7 +293,7 @@ enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 		return st;
 	svc->limits = *limits;
 	svc->rids.n_max = (uint32_t)limits->rids;
-	svc->rids.age_ns = limits->rid_ms * LMI_MS;
+	svc->rids.age_ns = limits->rid_ms * LMI_SVC_NS_PER_MS;
 	return LMD_OK;
 }
 
@@ -305,7 +310,7 @@ void lmi_service_open(struct lmi_service *svc)
 
 bool lmi_service_is_idle(const struct lmi_service *svc)
 {
-	for (const struct lmi_stream *s = svc->streams.first; s; s = s->next)
+	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next)
 		if (s->work || !s->read_out)
 			return false;
 	return !svc->works && !svc->n_call;
@@ -313,14 +318,14 @@ bool lmi_service_is_idle(const struct lmi_service *svc)
 
 void lmi_service_stop(struct lmi_service *svc, uint64_t now)
 {
-	struct lmi_stream *next;
+	struct lmi_svc_stream *next;
 
 	svc->now = now;
 	svc->closed = svc->stopping = true;
-	for (struct lmi_stream *s = svc->streams.first; s; s = next) {
+	for (struct lmi_svc_stream *s = svc->streams.first; s; s = next) {
 		next = s->next;
 		if (s->work)
-			s->work->cancel(s->work, now, LMI_CANCEL_SHUTDOWN);
+			s->work->cancel(s->work, now, LMI_SVC_CANCEL_SHUTDOWN);
 	}
 }
 
@@ -330,35 +335,35 @@ static void drain(struct lmi_service *svc)
 	while (svc->n_job || svc->works || svc->residents || svc->calls) {
 		struct pollfd p = {.fd = lmi_mailbox_fd(svc->o.mailbox), .events = POLLIN};
 
-		lmi_service_turn(svc, svc->now);
-		if (lmi_jobs_turn(svc->o.registry) || lmi_jobs_turn(svc->o.io) ||
-		    lmi_jobs_turn(svc->o.work))
+		lmi_service_tick(svc, svc->now);
+		if (lmi_jobs_run_one(svc->o.registry) || lmi_jobs_run_one(svc->o.io) ||
+		    lmi_jobs_run_one(svc->o.work))
 			continue;
-		lmi_models_fini(svc);
+		lmi_svc_models_fini(svc);
 		(void)poll(&p, 1, 1);
 	}
 }
 
 void lmi_service_destroy(struct lmi_service *svc)
 {
-	struct lmi_call *next_call;
-	struct lmi_stream *next;
+	struct lmi_svc_call *next_call;
+	struct lmi_svc_stream *next;
 
 	if (!svc)
 		return;
 	lmi_service_stop(svc, svc->now);
-	for (struct lmi_call *c = svc->calls; c; c = next_call) {
+	for (struct lmi_svc_call *c = svc->calls; c; c = next_call) {
 		next_call = c->next;
-		lmi_call_drop(c);
+		lmi_svc_call_drop(c);
 	}
-	for (struct lmi_stream *s = svc->streams.first; s; s = next) {
+	for (struct lmi_svc_stream *s = svc->streams.first; s; s = next) {
 		next = s->next;
-		lmi_stream_give_up(svc, s, svc->now, LMI_CANCEL_SHUTDOWN);
+		lmi_svc_stream_give_up(svc, s, svc->now, LMI_SVC_CANCEL_SHUTDOWN);
 	}
 	drain(svc);
-	lmi_streams_fini(&svc->streams);
-	lmi_rids_fini(&svc->rids);
-	lmi_names_forget(svc);
+	lmi_svc_streams_fini(&svc->streams);
+	lmi_svc_idempotency_keys_fini(&svc->rids);
+	lmi_svc_names_forget(svc);
 	lmi_free(svc);
 }
 
@@ -369,9 +374,10 @@ enum lmi_wire_server_state lmi_service_state(const struct lmi_service *svc)
 	return svc->closed ? LMI_WIRE_SERVER_STATE_DRAINING : LMI_WIRE_SERVER_STATE_READY;
 }
 
-uint32_t lmi_retry_ms(const struct lmi_service *svc)
+uint32_t lmi_svc_retry_ms(const struct lmi_service *svc)
 {
-	uint64_t ms = svc->mean_ns / LMI_MS * (svc->n_waiting + 1) / svc->limits.max_running;
+	uint64_t ms =
+		svc->mean_ns / LMI_SVC_NS_PER_MS * (svc->n_waiting + 1) / svc->limits.max_running;
 
 	return (uint32_t)(ms < 100 ? 100 : ms > 60000 ? 60000 : ms);
 }
@@ -383,11 +389,11 @@ void lmi_service_stats(const struct lmi_service *svc, struct lmi_service_stats *
 	out->n_waiting = svc->n_waiting;
 	out->n_stream = svc->streams.n;
 	out->n_parked = svc->streams.n_parked + svc->n_call;
-	for (const struct lmi_resident *r = svc->residents; r; r = r->next) {
+	for (const struct lmi_svc_resident *r = svc->residents; r; r = r->next) {
 		struct lmi_engine_stats st;
 
 		out->n_model++;
-		if (r->state != LMI_RES_READY && r->state != LMI_RES_DRAINING)
+		if (r->state != LMI_SVC_RESIDENT_READY && r->state != LMI_SVC_RESIDENT_DRAINING)
 			continue;
 		lmi_engine_stats(r->engine, &st);
 		out->n_step += st.n_step;

@@ -10,7 +10,7 @@
  * options; engines run in threads of their own.  The service reads no clock: `now` is the monotonic
  * time in nanoseconds, from the same clock as the host's now_ns.  The loop must
  *     - watch the mailbox and the descriptors reported by lmi_service_watch_fn,
- *     - call lmi_service_turn when one is readable, and at lmi_service_deadline at the latest. */
+ *     - call lmi_service_tick when one is readable, and at lmi_service_deadline at the latest. */
 #ifndef LLAMAD_SERVICE_SERVICE_H
 #define LLAMAD_SERVICE_SERVICE_H
 
@@ -25,26 +25,27 @@
 
 struct lmi_service;
 struct lmi_store;
-struct lmi_request; /* proto */
-struct lmi_reply;   /* proto */
+struct lmi_wire_request; /* proto */
+struct lmi_wire_reply;   /* proto */
 
 /* ---- principals ---- */
 
-enum lmi_role {
-	LMI_ROLE_NONE = 0,  /* may only use hello and ping */
-	LMI_ROLE_USER = 1,  /* may use models by name */
-	LMI_ROLE_ADMIN = 2, /* may also give paths, manage models and plugins, stop the daemon */
+enum lmi_svc_role {
+	LMI_SVC_ROLE_NONE = 0, /* may only use hello and ping */
+	LMI_SVC_ROLE_USER = 1, /* may use models by name */
+	LMI_SVC_ROLE_ADMIN =
+		2, /* may also give paths, manage models and plugins, stop the daemon */
 };
 
-#define LMI_KEY_LABEL_MAX 64
+#define LMI_SVC_KEY_LABEL_MAX 64
 
 /* Streams and request ids belong to a uid and a key label; for all others they do not exist. */
-struct lmi_principal {
+struct lmi_svc_principal {
 	uint32_t uid, gid;
 	int32_t pid;
-	enum lmi_role role;
+	enum lmi_svc_role role;
 	bool remote;                       /* connected over TCP and identified by a key */
-	char key_label[LMI_KEY_LABEL_MAX]; /* "": identified by uid */
+	char key_label[LMI_SVC_KEY_LABEL_MAX]; /* "": identified by uid */
 	uint64_t conn;                     /* number of the connection, never reused */
 };
 
@@ -54,7 +55,7 @@ struct lmi_principal {
 typedef void (*lmi_service_watch_fn)(void *arg, int fd, bool on);
 
 /* Changed configuration keys: those in effect, and those that require a restart. */
-struct lmi_config_change {
+struct lmi_svc_config_change {
 	const struct lmd_str *changed, *restart;
 	uint32_t n_changed, n_restart;
 };
@@ -69,7 +70,7 @@ struct lmi_service_hooks {
 	 * drain_ms < 0: use the configured time. */
 	void (*shutdown)(void *arg, int64_t drain_ms);
 	/* Op config_reload.  The lists are valid until the next call of any hook. */
-	enum lmd_status (*config_reload)(void *arg, struct lmi_config_change *out,
+	enum lmd_status (*config_reload)(void *arg, struct lmi_svc_config_change *out,
 					 struct lmd_error *err);
 	/* Called after op key_rm has removed a key. */
 	void (*key_removed)(void *arg, const char *label);
@@ -79,12 +80,12 @@ struct lmi_service_hooks {
 
 struct lmi_service_opts {
 	const struct lmd_host *host; /* all pointers must outlive the service */
-	struct lmi_registry *plugins;
+	struct lmi_plugin_registry *plugins;
 	struct lmi_store *store;       /* only used by jobs of `registry`; NULL: no names */
 	struct lmi_jobs *registry;     /* one thread */
 	struct lmi_jobs *io;           /* opens and closes engines, reads and hashes files */
 	struct lmi_jobs *work;         /* tokenises long texts */
-	struct lmi_mailbox *mailbox;   /* of all three queues; drained in lmi_service_turn */
+	struct lmi_mailbox *mailbox;   /* of all three queues; drained in lmi_service_tick */
 	struct lmi_inst_opts inst;     /* backend, threads, context ... of every model; registry,
 					 * host, path and n_seq are filled in by the service */
 	const char *const *model_dirs; /* [n_model_dirs] admins may give paths below these
@@ -92,7 +93,7 @@ struct lmi_service_opts {
 	uint32_t n_model_dirs;
 	bool local_paths;                 /* only clients on the unix socket may give paths */
 	struct lmi_service_limits limits; /* all must be set, see lmi_service_limits_default */
-	lmi_service_watch_fn watch;       /* NULL: the caller polls with lmi_service_turn */
+	lmi_service_watch_fn watch;       /* NULL: the caller polls with lmi_service_tick */
 	void *watch_arg;
 	const struct lmi_service_hooks *hooks; /* copied; NULL: none */
 	const char *version;                   /* version of the daemon, for hello and status */
@@ -103,7 +104,7 @@ struct lmi_service_opts {
 enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_service_opts *opts,
 				   struct lmd_error *err);
 /* Ends all work and frees everything; pending requests are answered with LMD_CANCELLED.  Waits for
- * engines and for jobs, which it runs with lmi_jobs_turn if their queues have no threads.  NULL
+ * engines and for jobs, which it runs with lmi_jobs_run_one if their queues have no threads.  NULL
  * allowed. */
 void lmi_service_destroy(struct lmi_service *svc);
 
@@ -129,24 +130,24 @@ void lmi_service_stop(struct lmi_service *svc, uint64_t now);
 /* Called exactly once for each request, during the call or later, on the loop's thread.  reply is
  * valid during the call.  If it is NULL, err is the error, and retry_ms the time until a retry
  * makes sense (0: unknown).  The function must not call the service. */
-typedef void (*lmi_reply_fn)(void *arg, const struct lmi_reply *reply, const struct lmd_error *err,
-			     uint32_t retry_ms);
+typedef void (*lmi_svc_reply_fn)(void *arg, const struct lmi_wire_reply *reply,
+				 const struct lmd_error *err, uint32_t retry_ms);
 
 /* Handles a request.  req and who are borrowed for the call. */
-void lmi_service_call(struct lmi_service *svc, uint64_t now, const struct lmi_principal *who,
-		      const struct lmi_request *req, lmi_reply_fn reply, void *arg);
+void lmi_service_call(struct lmi_service *svc, uint64_t now, const struct lmi_svc_principal *who,
+		      const struct lmi_wire_request *req, lmi_svc_reply_fn reply, void *arg);
 
 /* Reports the end of a connection: its pending requests are answered with LMD_CANCELLED, and the
  * streams it read end unless they were requested with a lease of their own. */
 void lmi_service_gone(struct lmi_service *svc, uint64_t now, uint64_t conn);
 
 /* Returns whether a stream of the connection is running. */
-bool lmi_service_works_for(const struct lmi_service *svc, uint64_t conn);
+bool lmi_svc_tasks_of(const struct lmi_service *svc, uint64_t conn);
 
 /* One tick: handles messages and the events of all engines, starts generations, answers readers and
  * ends what has expired. */
-void lmi_service_turn(struct lmi_service *svc, uint64_t now);
-/* Returns the time by which lmi_service_turn must be called; UINT64_MAX: only when a descriptor is
+void lmi_service_tick(struct lmi_service *svc, uint64_t now);
+/* Returns the time by which lmi_service_tick must be called; UINT64_MAX: only when a descriptor is
  * readable. */
 uint64_t lmi_service_deadline(const struct lmi_service *svc);
 

@@ -50,7 +50,7 @@ static struct lmd_str word(const char *s)
 /* Returns a metric of the model in memory; 0 if there is none. */
 static double counter(const char *name)
 {
-	struct lmi_request q = fx_on(&fx, LMI_WIRE_OP_STATS, NULL);
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_STATS, NULL);
 	double v = 0;
 
 	q.u.stats.has_model = true;
@@ -68,7 +68,7 @@ static double counter(const char *name)
 static struct lmi_wire_item in_form(const char *gbnf, enum lmi_wire_jump jump, char *text,
 				    size_t cap)
 {
-	struct lmi_request q = fx_generate(&fx, "tiny", "hello", 40);
+	struct lmi_wire_request q = fx_generate(&fx, "tiny", "hello", 40);
 
 	q.u.generate.has_grammar = true;
 	q.u.generate.grammar = word(gbnf);
@@ -80,7 +80,7 @@ static struct lmi_wire_item in_form(const char *gbnf, enum lmi_wire_jump jump, c
 START_TEST(an_answer_in_a_form)
 {
 	static const char form[] = "root ::= \"key: \" [a-z]{2} \"; done\"";
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	struct lmi_wire_item off, on;
 	char a[256], b[256];
 
@@ -118,7 +118,7 @@ END_TEST
 
 START_TEST(what_is_wrong_is_said_at_once)
 {
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	lmd_token bad[] = {1, 5000};
 	struct lmi_wire_sampler chain = {.name = "nonsense"};
 
@@ -170,7 +170,7 @@ START_TEST(limits_of_a_request)
 	static char text[64], stop[16];
 	struct lmd_str stops[3];
 	struct lmd_bias bias[3] = {{.id = 1}, {.id = 2}, {.id = 3}};
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	char out[256];
 
 	memset(text, 'a', sizeof(text));
@@ -203,7 +203,7 @@ START_TEST(limits_of_a_request)
 		ck_assert_int_eq(fx.a.err.status, LMD_INVALID);                                    \
 		ck_assert_msg(strstr(fx.a.err.text, word) != NULL, "%s", fx.a.err.text);           \
 	} while (0)
-	struct lmi_req_generate *g = &q.u.generate;
+	struct lmi_wire_req_generate *g = &q.u.generate;
 	BOTH("prompt", (g->prompt = (struct lmd_str){text, 40}),
 	     (g->prompt = (struct lmd_str){text, 41}));
 	BOTH("stop", (g->stop = stops, g->n_stop = 2), (g->stop = stops, g->n_stop = 3));
@@ -278,7 +278,7 @@ END_TEST
 START_TEST(sessions_and_queue)
 {
 	struct lmi_wire_id id[160];
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	char text[64];
 
 	fx.o.limits.streams = 1000;
@@ -307,7 +307,7 @@ END_TEST
 START_TEST(errors_of_users_are_counted_apart)
 {
 	struct lmi_service_stats s;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	char prompt[301] = "";
 
 	memset(prompt, 'a', sizeof(prompt) - 1);
@@ -331,8 +331,8 @@ END_TEST
 
 START_TEST(a_request_that_is_sent_again)
 {
-	struct lmi_request q, other;
-	struct lmi_principal again = fx_user;
+	struct lmi_wire_request q, other;
+	struct lmi_svc_principal again = fx_user;
 	struct fx_answer a[3];
 	struct lmi_wire_id id;
 	char text[64];
@@ -392,12 +392,12 @@ START_TEST(roles)
 						 LMI_WIRE_OP_RELOAD,   LMI_WIRE_OP_RM,
 						 LMI_WIRE_OP_DRAIN,    LMI_WIRE_OP_PLUGINS_RELOAD,
 						 LMI_WIRE_OP_SHUTDOWN, LMI_WIRE_OP_CONFIG_RELOAD};
-	struct lmi_principal nobody = fx_user, key = fx_user;
-	struct lmi_request q;
+	struct lmi_svc_principal nobody = fx_user, key = fx_user;
+	struct lmi_wire_request q;
 	struct lmi_wire_id id;
 	char text[64];
 
-	nobody.role = LMI_ROLE_NONE;
+	nobody.role = LMI_SVC_ROLE_NONE;
 	snprintf(key.key_label, sizeof(key.key_label), "a key");
 	fx_start(&fx);
 	for (size_t i = 0; i < LMD_LEN(admin); i++) {
@@ -418,7 +418,7 @@ START_TEST(roles)
 	ck_assert(!fx_call(&fx, &key, &q));
 	ck_assert_int_eq(fx.a.err.status, LMD_NOTFOUND);
 	ck_assert(!fx_call(&fx, &fx_admin, &q));
-	lmi_request_init(&q, LMI_WIRE_OP_CANCEL);
+	lmi_wire_request_init(&q, LMI_WIRE_OP_CANCEL);
 	q.u.cancel.id = id;
 	ck_assert(!fx_call(&fx, &fx_other, &q));
 	q = fx_on(&fx, LMI_WIRE_OP_STREAMS, NULL);

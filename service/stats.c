@@ -40,7 +40,7 @@ static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metr
 
 	for (size_t i = 0; out && i < LMD_LEN(m); i++)
 		out[i] =
-			(struct lmi_wire_metric){.name = lmi_str(m[i].name),
+			(struct lmi_wire_metric){.name = lmi_svc_str(m[i].name),
 						 .kind = m[i].counter ? LMI_WIRE_METRIC_KIND_COUNTER
 								      : LMI_WIRE_METRIC_KIND_GAUGE,
 						 .value = m[i].value};
@@ -48,7 +48,7 @@ static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metr
 }
 
 /* Lists the metrics of one engine. */
-static uint32_t list_engine(const struct lmi_resident *res, const struct lmi_wire_label *label,
+static uint32_t list_engine(const struct lmi_svc_resident *res, const struct lmi_wire_label *label,
 			    struct lmi_wire_metric *out)
 {
 	struct lmi_engine_stats s;
@@ -73,7 +73,7 @@ static uint32_t list_engine(const struct lmi_resident *res, const struct lmi_wir
 
 	for (size_t i = 0; out && i < LMD_LEN(m); i++)
 		out[i] =
-			(struct lmi_wire_metric){.name = lmi_str(m[i].name),
+			(struct lmi_wire_metric){.name = lmi_svc_str(m[i].name),
 						 .kind = m[i].counter ? LMI_WIRE_METRIC_KIND_COUNTER
 								      : LMI_WIRE_METRIC_KIND_GAUGE,
 						 .value = m[i].value,
@@ -85,14 +85,15 @@ static uint32_t list_engine(const struct lmi_resident *res, const struct lmi_wir
 #define ENGINE_METRICS 14u
 #define ALL_METRICS    32u
 
-enum lmd_status lmi_do_stats(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_stats(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				 struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
-	const struct lmi_req_stats *q = &a->req->u.stats;
+	const struct lmi_wire_req_stats *q = &a->req->u.stats;
 	size_t room = ALL_METRICS + (size_t)svc->n_resident * ENGINE_METRICS;
 	struct lmi_wire_metric *v = lmi_alloc(room, sizeof(*v));
 	struct lmi_wire_label *labels = lmi_alloc(svc->n_resident + 1, sizeof(*labels));
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 	uint32_t n = 0, k = 0;
 
 	(void)retry_ms;
@@ -103,21 +104,21 @@ enum lmd_status lmi_do_stats(const struct lmi_ask *a, uint32_t *retry_ms, struct
 	}
 	if (!q->has_model)
 		n = list_metrics(svc, v);
-	for (const struct lmi_resident *res = svc->residents; res; res = res->next) {
-		const char *name = lmi_model_name(res->model);
+	for (const struct lmi_svc_resident *res = svc->residents; res; res = res->next) {
+		const char *name = lmi_svc_model_name(res->model);
 
-		if (res->state != LMI_RES_READY && res->state != LMI_RES_DRAINING)
+		if (res->state != LMI_SVC_RESIDENT_READY && res->state != LMI_SVC_RESIDENT_DRAINING)
 			continue;
 		if (q->has_model &&
 		    (strlen(name) != q->model.len || memcmp(name, q->model.ptr, q->model.len)))
 			continue;
-		labels[k] = (struct lmi_wire_label){lmi_str("model"), lmi_str(name)};
+		labels[k] = (struct lmi_wire_label){lmi_svc_str("model"), lmi_svc_str(name)};
 		n += list_engine(res, &labels[k++], v + n);
 	}
-	lmi_reply_init(&r, a->req);
+	lmi_wire_reply_init(&r, a->req);
 	r.u.stats.metrics = v;
 	r.u.stats.n_metrics = n;
-	(void)lmi_answer(a, &r);
+	(void)lmi_svc_answer(a, &r);
 	lmi_free(v);
 	lmi_free(labels);
 	return LMD_OK;

@@ -12,17 +12,17 @@
 
 /* ---- limits ---- */
 
-static const struct lmi_limit *own_limit(const char *name)
+static const struct lmi_svc_limit *own_limit(const char *name)
 {
-	for (uint32_t i = 0; i < lmi_n_limits; i++)
-		if (!strcmp(lmi_limits[i].name, name))
-			return &lmi_limits[i];
+	for (uint32_t i = 0; i < lmi_svc_n_limits; i++)
+		if (!strcmp(lmi_svc_limits[i].name, name))
+			return &lmi_svc_limits[i];
 	return NULL;
 }
 
 static bool is_wire_limit(const char *name)
 {
-	for (uint32_t i = 0; i < LMI_N_LIMIT; i++)
+	for (uint32_t i = 0; i < LMI_WIRE_N_LIMIT; i++)
 		if (!strcmp(lmi_wire_limit_rows[i].name, name))
 			return true;
 	return false;
@@ -33,78 +33,81 @@ static bool is_wire_limit(const char *name)
 static enum lmd_status list_limits(const struct lmi_service *svc, struct lmi_wire_limit **out,
 				   uint32_t *n, struct lmd_error *err)
 {
-	struct lmi_wire_limit *v = lmi_alloc(LMI_N_LIMIT + 2 * lmi_n_limits, sizeof(*v));
+	struct lmi_wire_limit *v = lmi_alloc(LMI_WIRE_N_LIMIT + 2 * lmi_svc_n_limits, sizeof(*v));
 	uint32_t k = 0;
 
 	if (!v)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a list of limits");
-	for (uint32_t i = 0; i < LMI_N_LIMIT; i++) {
+	for (uint32_t i = 0; i < LMI_WIRE_N_LIMIT; i++) {
 		const struct lmi_wire_limit_row *row = &lmi_wire_limit_rows[i];
-		const struct lmi_limit *own = own_limit(row->name);
+		const struct lmi_svc_limit *own = own_limit(row->name);
 
 		v[k++] = (struct lmi_wire_limit){
-			.name = lmi_str(row->name),
-			.unit = lmi_str(row->unit),
-			.value = own ? (int64_t)lmi_limit_get(&svc->limits, own) : row->value};
+			.name = lmi_svc_str(row->name),
+			.unit = lmi_svc_str(row->unit),
+			.value = own ? (int64_t)lmi_svc_limit_get(&svc->limits, own) : row->value};
 	}
-	for (uint32_t i = 0; i < lmi_n_limits; i++) {
-		const struct lmi_limit *own = &lmi_limits[i];
+	for (uint32_t i = 0; i < lmi_svc_n_limits; i++) {
+		const struct lmi_svc_limit *own = &lmi_svc_limits[i];
 		const char *const names[] = {own->name, own->old_name};
 
 		for (uint32_t j = 0; j < LMD_LEN(names) && names[j]; j++)
 			if (!is_wire_limit(names[j]))
 				v[k++] = (struct lmi_wire_limit){
-					.name = lmi_str(names[j]),
-					.unit = lmi_str(own->unit),
-					.value = (int64_t)lmi_limit_get(&svc->limits, own)};
+					.name = lmi_svc_str(names[j]),
+					.unit = lmi_svc_str(own->unit),
+					.value = (int64_t)lmi_svc_limit_get(&svc->limits, own)};
 	}
 	*out = v;
 	*n = k;
 	return LMD_OK;
 }
 
-enum lmd_status lmi_do_limits(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_limits(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				  struct lmd_error *err)
 {
 	struct lmi_wire_limit *v;
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 	uint32_t n;
 	enum lmd_status st = list_limits(a->svc, &v, &n, err);
 
 	(void)retry_ms;
 	if (st != LMD_OK)
 		return st;
-	lmi_reply_init(&r, a->req);
+	lmi_wire_reply_init(&r, a->req);
 	r.u.limits.limits = v;
 	r.u.limits.n_limits = n;
-	(void)lmi_answer(a, &r);
+	(void)lmi_svc_answer(a, &r);
 	lmi_free(v);
 	return LMD_OK;
 }
 
 /* ---- hello, ping, status ---- */
 
-static enum lmi_wire_role role_of(const struct lmi_principal *who)
+static enum lmi_wire_role role_of(const struct lmi_svc_principal *who)
 {
-	return who->role == LMI_ROLE_ADMIN ? LMI_WIRE_ROLE_ADMIN : LMI_WIRE_ROLE_USER;
+	return who->role == LMI_SVC_ROLE_ADMIN ? LMI_WIRE_ROLE_ADMIN : LMI_WIRE_ROLE_USER;
 }
 
-enum lmd_status lmi_do_hello(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_hello(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				 struct lmd_error *err)
 {
 	struct lmd_str features[LMI_WIRE_N_OP];
 	struct lmi_wire_limit *v;
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 	uint32_t n, n_feature = 0;
 	enum lmd_status st = list_limits(a->svc, &v, &n, err);
 
 	(void)retry_ms;
 	if (st != LMD_OK)
 		return st;
-	lmi_reply_init(&r, a->req);
+	lmi_wire_reply_init(&r, a->req);
 	for (int op = LMI_WIRE_OP_NONE + 1; op < LMI_WIRE_N_OP; op++)
-		if (lmi_wire_ops[op].role != LMI_WIRE_ROLE_ADMIN || a->who->role == LMI_ROLE_ADMIN)
-			features[n_feature++] = lmi_str(lmi_wire_ops[op].name);
-	r.u.hello.server = lmi_str("llamad");
-	r.u.hello.version = lmi_str(a->svc->o.version);
+		if (lmi_wire_ops[op].role != LMI_WIRE_ROLE_ADMIN ||
+		    a->who->role == LMI_SVC_ROLE_ADMIN)
+			features[n_feature++] = lmi_svc_str(lmi_wire_ops[op].name);
+	r.u.hello.server = lmi_svc_str("llamad");
+	r.u.hello.version = lmi_svc_str(a->svc->o.version);
 	r.u.hello.v_min = LMI_WIRE_V_MIN;
 	r.u.hello.v_max = LMI_WIRE_V;
 	r.u.hello.revision = LMI_WIRE_REVISION;
@@ -114,43 +117,45 @@ enum lmd_status lmi_do_hello(const struct lmi_ask *a, uint32_t *retry_ms, struct
 	r.u.hello.n_features = n_feature;
 	r.u.hello.limits = v;
 	r.u.hello.n_limits = n;
-	(void)lmi_answer(a, &r);
+	(void)lmi_svc_answer(a, &r);
 	lmi_free(v);
 	return LMD_OK;
 }
 
-enum lmd_status lmi_do_ping(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_ping(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				struct lmd_error *err)
 {
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
 	(void)retry_ms;
 	(void)err;
-	lmi_reply_init(&r, a->req);
+	lmi_wire_reply_init(&r, a->req);
 	r.u.ping.state = lmi_service_state(a->svc);
-	r.u.ping.uptime_ms = (int64_t)((a->now - a->svc->start_ns) / LMI_MS);
-	return lmi_answer(a, &r);
+	r.u.ping.uptime_ms = (int64_t)((a->now - a->svc->start_ns) / LMI_SVC_NS_PER_MS);
+	return lmi_svc_answer(a, &r);
 }
 
 /* ---- models in memory ---- */
 
-static enum lmi_wire_model_state resident_state(const struct lmi_resident *r)
+static enum lmi_wire_model_state resident_state(const struct lmi_svc_resident *r)
 {
 	if (r->lost)
 		return LMI_WIRE_MODEL_STATE_FAILED;
 	switch (r->state) {
-	case LMI_RES_LOADING:
+	case LMI_SVC_RESIDENT_LOADING:
 		return LMI_WIRE_MODEL_STATE_LOADING;
-	case LMI_RES_READY:
+	case LMI_SVC_RESIDENT_READY:
 		return LMI_WIRE_MODEL_STATE_READY;
-	case LMI_RES_DRAINING:
+	case LMI_SVC_RESIDENT_DRAINING:
 		return LMI_WIRE_MODEL_STATE_DRAINING;
-	case LMI_RES_UNLOADING:
+	case LMI_SVC_RESIDENT_UNLOADING:
 		break;
 	}
 	return LMI_WIRE_MODEL_STATE_UNLOADING;
 }
 
-enum lmi_wire_model_state lmi_model_state(const struct lmi_service *svc, const struct lmi_model *m)
+enum lmi_wire_model_state lmi_svc_model_state(const struct lmi_service *svc,
+					      const struct lmi_svc_model *m)
 {
 	if (m->current)
 		return LMI_WIRE_MODEL_STATE_READY;
@@ -158,53 +163,54 @@ enum lmi_wire_model_state lmi_model_state(const struct lmi_service *svc, const s
 		return LMI_WIRE_MODEL_STATE_LOADING;
 	if (m->n_fail)
 		return LMI_WIRE_MODEL_STATE_FAILED;
-	for (const struct lmi_resident *r = svc->residents; r; r = r->next)
+	for (const struct lmi_svc_resident *r = svc->residents; r; r = r->next)
 		if (r->model == m)
 			return resident_state(r);
 	return LMI_WIRE_MODEL_STATE_ABSENT;
 }
 
-void lmi_fill_resident(const struct lmi_service *svc, const struct lmi_resident *r,
-		       struct lmi_wire_resident *out)
+void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_resident *r,
+			   struct lmi_wire_resident *out)
 {
 	const struct lmi_inst *inst;
 
-	*out = (struct lmi_wire_resident){.model = lmi_str(lmi_model_name(r->model)),
+	*out = (struct lmi_wire_resident){.model = lmi_svc_str(lmi_svc_model_name(r->model)),
 					  .state = resident_state(r),
-					  .backend = lmi_str(""),
+					  .backend = lmi_svc_str(""),
 					  .active = r->n_running,
-					  .waiting = lmi_generate_n_waiting(svc, r),
+					  .waiting = lmi_svc_generate_n_waiting(svc, r),
 					  .keep_alive_ms = r->load.keep_ms};
-	if (r->state != LMI_RES_READY && r->state != LMI_RES_DRAINING)
+	if (r->state != LMI_SVC_RESIDENT_READY && r->state != LMI_SVC_RESIDENT_DRAINING)
 		return;
 	inst = lmi_engine_inst(r->engine);
-	out->backend = lmi_str(inst->backend->f->name);
+	out->backend = lmi_svc_str(inst->backend->f->name);
 	out->device = r->load.backend[0] ? r->load.device : svc->o.inst.device;
 	out->n_ctx = inst->n_ctx;
 	out->n_seq = inst->n_seq;
 	out->weight_bytes = (int64_t)(inst->file_bytes + inst->weight_bytes);
 	out->kv_bytes = (int64_t)inst->kv_bytes;
 	out->scratch_bytes = (int64_t)inst->scratch_bytes;
-	out->loaded_ms = (int64_t)((svc->now - r->ready_ns) / LMI_MS);
-	out->idle_ms = r->n_user ? 0 : (int64_t)((svc->now - r->idle_ns) / LMI_MS);
+	out->loaded_ms = (int64_t)((svc->now - r->ready_ns) / LMI_SVC_NS_PER_MS);
+	out->idle_ms = r->n_user ? 0 : (int64_t)((svc->now - r->idle_ns) / LMI_SVC_NS_PER_MS);
 }
 
-enum lmd_status lmi_do_ps(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_ps(const struct lmi_svc_request *a, uint32_t *retry_ms,
+			      struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
 	struct lmi_wire_resident *v = lmi_alloc(svc->n_resident + 1, sizeof(*v));
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 	uint32_t n = 0;
 
 	(void)retry_ms;
 	if (!v)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u models", svc->n_resident);
-	for (const struct lmi_resident *res = svc->residents; res; res = res->next)
-		lmi_fill_resident(svc, res, &v[n++]);
-	lmi_reply_init(&r, a->req);
+	for (const struct lmi_svc_resident *res = svc->residents; res; res = res->next)
+		lmi_svc_fill_resident(svc, res, &v[n++]);
+	lmi_wire_reply_init(&r, a->req);
 	r.u.ps.models = v;
 	r.u.ps.n_models = n;
-	(void)lmi_answer(a, &r);
+	(void)lmi_svc_answer(a, &r);
 	lmi_free(v);
 	return LMD_OK;
 }
@@ -213,7 +219,7 @@ enum lmd_status lmi_do_ps(const struct lmi_ask *a, uint32_t *retry_ms, struct lm
 
 static void count_models(void *arg)
 {
-	struct lmi_call *c = arg;
+	struct lmi_svc_call *c = arg;
 	struct lmi_store_models m = {0};
 
 	c->err.status = lmi_store_model_list(c->svc->o.store, &m, &c->err);
@@ -222,44 +228,45 @@ static void count_models(void *arg)
 	lmi_store_models_fini(&m);
 }
 
-static void answer_status(struct lmi_call *c)
+static void answer_status(struct lmi_svc_call *c)
 {
 	struct lmi_service *svc = c->svc;
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
 	if (c->err.status != LMD_OK) {
-		lmi_call_fail(c, &c->err, 0);
-		lmi_call_destroy(c);
+		lmi_svc_call_fail(c, &c->err, 0);
+		lmi_svc_call_destroy(c);
 		return;
 	}
-	lmi_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, &c->copy.req);
 	r.u.status.state = lmi_service_state(svc);
-	r.u.status.version = lmi_str(svc->o.version);
+	r.u.status.version = lmi_svc_str(svc->o.version);
 	r.u.status.pid = getpid();
-	r.u.status.uptime_ms = (int64_t)((svc->now - svc->start_ns) / LMI_MS);
+	r.u.status.uptime_ms = (int64_t)((svc->now - svc->start_ns) / LMI_SVC_NS_PER_MS);
 	r.u.status.models = (int64_t)(uintptr_t)c->data;
 	r.u.status.running = svc->n_running;
 	r.u.status.waiting = svc->n_waiting;
 	r.u.status.streams = svc->streams.n;
 	r.u.status.connections =
 		svc->hooks.n_connection ? svc->hooks.n_connection(svc->hooks.arg) : 0;
-	for (const struct lmi_resident *res = svc->residents; res; res = res->next) {
+	for (const struct lmi_svc_resident *res = svc->residents; res; res = res->next) {
 		struct lmi_wire_resident row;
 
-		lmi_fill_resident(svc, res, &row);
-		r.u.status.resident +=
-			res->state == LMI_RES_READY || res->state == LMI_RES_DRAINING;
+		lmi_svc_fill_resident(svc, res, &row);
+		r.u.status.resident += res->state == LMI_SVC_RESIDENT_READY ||
+				       res->state == LMI_SVC_RESIDENT_DRAINING;
 		r.u.status.memory_bytes += row.weight_bytes + row.kv_bytes + row.scratch_bytes;
 	}
 	r.u.status.memory_limit = (int64_t)svc->o.inst.memory_limit;
-	lmi_call_reply(c, &r);
-	lmi_call_destroy(c);
+	lmi_svc_call_reply(c, &r);
+	lmi_svc_call_destroy(c);
 }
 
-enum lmd_status lmi_do_status(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_status(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				  struct lmd_error *err)
 {
-	struct lmi_call *c;
-	enum lmd_status st = lmi_call_create(&c, a, err);
+	struct lmi_svc_call *c;
+	enum lmd_status st = lmi_svc_call_create(&c, a, err);
 
 	(void)retry_ms;
 	if (st != LMD_OK)
@@ -269,57 +276,59 @@ enum lmd_status lmi_do_status(const struct lmi_ask *a, uint32_t *retry_ms, struc
 		answer_status(c);
 		return LMD_OK;
 	}
-	st = lmi_call_submit(c, a->svc->o.registry, count_models, err);
+	st = lmi_svc_call_submit(c, a->svc->o.registry, count_models, err);
 	if (st != LMD_OK)
-		lmi_call_destroy(c);
+		lmi_svc_call_destroy(c);
 	return st;
 }
 
 /* ---- the process ---- */
 
-enum lmd_status lmi_do_drain(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_drain(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				 struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
 	(void)retry_ms;
 	if (!a->req->u.drain.on && svc->stopping)
 		return lmd_fail(err, LMD_CANCELLED, "shutting down");
-	lmi_reply_init(&r, a->req);
+	lmi_wire_reply_init(&r, a->req);
 	r.u.drain.running = svc->n_running;
 	r.u.drain.waiting = svc->n_waiting;
 	if (a->req->u.drain.on) {
 		lmi_service_close(svc);
-		lmi_generate_refuse_waiting(svc, a->now);
+		lmi_svc_generate_refuse_waiting(svc, a->now);
 	} else {
 		lmi_service_open(svc);
 	}
-	return lmi_answer(a, &r);
+	return lmi_svc_answer(a, &r);
 }
 
-enum lmd_status lmi_do_shutdown(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_shutdown(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				    struct lmd_error *err)
 {
-	const struct lmi_req_shutdown *q = &a->req->u.shutdown;
+	const struct lmi_wire_req_shutdown *q = &a->req->u.shutdown;
 	struct lmi_service *svc = a->svc;
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
 	(void)retry_ms;
 	if (!svc->hooks.shutdown)
 		return lmd_fail(err, LMD_UNSUPPORTED, "this program does not support op shutdown");
 	lmi_service_close(svc);
-	lmi_reply_init(&r, a->req);
+	lmi_wire_reply_init(&r, a->req);
 	r.u.shutdown.running = svc->n_running;
-	(void)lmi_answer(a, &r);
+	(void)lmi_svc_answer(a, &r);
 	svc->hooks.shutdown(svc->hooks.arg, q->has_drain_ms ? q->drain_ms : -1);
 	return LMD_OK;
 }
 
-enum lmd_status lmi_do_config_reload(const struct lmi_ask *a, uint32_t *retry_ms,
-				     struct lmd_error *err)
+enum lmd_status lmi_svc_do_config_reload(const struct lmi_svc_request *a, uint32_t *retry_ms,
+					 struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
-	struct lmi_config_change c = {0};
-	struct lmi_reply r;
+	struct lmi_svc_config_change c = {0};
+	struct lmi_wire_reply r;
 	enum lmd_status st;
 
 	(void)retry_ms;
@@ -328,10 +337,10 @@ enum lmd_status lmi_do_config_reload(const struct lmi_ask *a, uint32_t *retry_ms
 	st = svc->hooks.config_reload(svc->hooks.arg, &c, err);
 	if (st != LMD_OK)
 		return st;
-	lmi_reply_init(&r, a->req);
+	lmi_wire_reply_init(&r, a->req);
 	r.u.config_reload.changed = c.changed;
 	r.u.config_reload.n_changed = c.n_changed;
 	r.u.config_reload.restart = c.restart;
 	r.u.config_reload.n_restart = c.n_restart;
-	return lmi_answer(a, &r);
+	return lmi_svc_answer(a, &r);
 }

@@ -14,38 +14,38 @@
 
 /* ---- owners ---- */
 
-struct lmi_owner lmi_owner_of(const struct lmi_principal *who)
+struct lmi_svc_owner lmi_svc_owner_of(const struct lmi_svc_principal *who)
 {
-	struct lmi_owner o = {.uid = who->uid};
+	struct lmi_svc_owner o = {.uid = who->uid};
 
 	memcpy(o.key_label, who->key_label, sizeof(o.key_label));
 	o.key_label[sizeof(o.key_label) - 1] = 0;
 	return o;
 }
 
-bool lmi_owner_same(const struct lmi_owner *a, const struct lmi_owner *b)
+bool lmi_svc_owner_same(const struct lmi_svc_owner *a, const struct lmi_svc_owner *b)
 {
 	return a->uid == b->uid && !strcmp(a->key_label, b->key_label);
 }
 
 /* ---- the table ---- */
 
-enum lmd_status lmi_streams_init(struct lmi_streams *t, struct lmd_error *err)
+enum lmd_status lmi_svc_streams_init(struct lmi_svc_streams *t, struct lmd_error *err)
 {
-	*t = (struct lmi_streams){.n_bucket = N_BUCKET};
-	t->buckets = lmi_alloc(N_BUCKET, sizeof(struct lmi_stream *));
+	*t = (struct lmi_svc_streams){.n_bucket = N_BUCKET};
+	t->buckets = lmi_alloc(N_BUCKET, sizeof(struct lmi_svc_stream *));
 	return t->buckets ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for a table of streams");
 }
 
-void lmi_streams_fini(struct lmi_streams *t)
+void lmi_svc_streams_fini(struct lmi_svc_streams *t)
 {
 	while (t->first)
-		lmi_stream_destroy(t, t->first);
+		lmi_svc_stream_destroy(t, t->first);
 	lmi_free(t->buckets);
-	*t = (struct lmi_streams){0};
+	*t = (struct lmi_svc_streams){0};
 }
 
-static struct lmi_stream **bucket(const struct lmi_streams *t, const uint8_t *id)
+static struct lmi_svc_stream **bucket(const struct lmi_svc_streams *t, const uint8_t *id)
 {
 	uint32_t h;
 
@@ -53,7 +53,7 @@ static struct lmi_stream **bucket(const struct lmi_streams *t, const uint8_t *id
 	return &t->buckets[h & (t->n_bucket - 1)];
 }
 
-enum lmd_status lmi_random(void *out, size_t n, struct lmd_error *err)
+enum lmd_status lmi_svc_random(void *out, size_t n, struct lmd_error *err)
 {
 	ssize_t got;
 
@@ -64,26 +64,27 @@ enum lmd_status lmi_random(void *out, size_t n, struct lmd_error *err)
 				 : lmd_fail(err, LMD_IO, "random numbers: %s", strerror(errno));
 }
 
-enum lmd_status lmi_stream_create(struct lmi_stream **out, struct lmi_streams *t,
-				  const struct lmi_principal *who, uint32_t kind, uint64_t now,
-				  uint64_t lease_ns, uint64_t max_bytes, struct lmd_error *err)
+enum lmd_status lmi_svc_stream_create(struct lmi_svc_stream **out, struct lmi_svc_streams *t,
+				      const struct lmi_svc_principal *who, uint32_t kind,
+				      uint64_t now, uint64_t lease_ns, uint64_t max_bytes,
+				      struct lmd_error *err)
 {
-	struct lmi_stream *s = lmi_alloc(1, sizeof(*s)), **b;
+	struct lmi_svc_stream *s = lmi_alloc(1, sizeof(*s)), **b;
 	enum lmd_status st;
 
 	if (!s)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a stream");
-	st = lmi_random(s->id, sizeof(s->id), err);
+	st = lmi_svc_random(s->id, sizeof(s->id), err);
 	if (st != LMD_OK) {
 		lmi_free(s);
 		return st;
 	}
-	s->owner = lmi_owner_of(who);
+	s->owner = lmi_svc_owner_of(who);
 	s->kind = kind;
 	s->conn = who->conn;
 	s->made_ns = s->touched_ns = now;
 	s->lease_ns = lease_ns;
-	lmi_output_init(&s->out, max_bytes);
+	lmi_svc_output_init(&s->out, max_bytes);
 	b = bucket(t, s->id);
 	s->in_bucket = *b;
 	*b = s;
@@ -95,12 +96,12 @@ enum lmd_status lmi_stream_create(struct lmi_stream **out, struct lmi_streams *t
 	return LMD_OK;
 }
 
-void lmi_stream_destroy(struct lmi_streams *t, struct lmi_stream *s)
+void lmi_svc_stream_destroy(struct lmi_svc_streams *t, struct lmi_svc_stream *s)
 {
-	struct lmi_stream **b = bucket(t, s->id);
-	struct lmi_park *p;
+	struct lmi_svc_stream **b = bucket(t, s->id);
+	struct lmi_svc_waiting_reader *p;
 
-	while ((p = lmi_stream_unpark(t, s, 0)))
+	while ((p = lmi_svc_stream_stop_waiting(t, s, 0)))
 		lmi_free(p);
 	while (*b != s)
 		b = &(*b)->in_bucket;
@@ -108,51 +109,52 @@ void lmi_stream_destroy(struct lmi_streams *t, struct lmi_stream *s)
 	*(s->prev ? &s->prev->next : &t->first) = s->next;
 	*(s->next ? &s->next->prev : &t->last) = s->prev;
 	t->n--;
-	lmi_output_fini(&s->out);
+	lmi_svc_output_fini(&s->out);
 	lmi_free(s);
 }
 
-enum lmd_status lmi_stream_find(struct lmi_stream **out, struct lmi_streams *t,
-				const struct lmi_principal *who, const uint8_t id[LMI_ID_BYTES],
-				struct lmd_error *err)
+enum lmd_status lmi_svc_stream_find(struct lmi_svc_stream **out, struct lmi_svc_streams *t,
+				    const struct lmi_svc_principal *who,
+				    const uint8_t id[LMI_SVC_ID_BYTES], struct lmd_error *err)
 {
-	const struct lmi_owner owner = lmi_owner_of(who);
-	char hex[2 * LMI_ID_BYTES + 1];
+	const struct lmi_svc_owner owner = lmi_svc_owner_of(who);
+	char hex[2 * LMI_SVC_ID_BYTES + 1];
 
-	for (struct lmi_stream *s = *bucket(t, id); s; s = s->in_bucket) {
-		if (memcmp(s->id, id, LMI_ID_BYTES) || s->given_up ||
-		    !lmi_owner_same(&s->owner, &owner))
+	for (struct lmi_svc_stream *s = *bucket(t, id); s; s = s->in_bucket) {
+		if (memcmp(s->id, id, LMI_SVC_ID_BYTES) || s->given_up ||
+		    !lmi_svc_owner_same(&s->owner, &owner))
 			continue;
 		*out = s;
 		return LMD_OK;
 	}
-	for (size_t i = 0; i < LMI_ID_BYTES; i++)
+	for (size_t i = 0; i < LMI_SVC_ID_BYTES; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", id[i]);
 	return lmd_fail(err, LMD_NOTFOUND, "id: no stream has the id %s", hex);
 }
 
 /* ---- readers ---- */
 
-void lmi_stream_park(struct lmi_streams *t, struct lmi_stream *s, struct lmi_park *own_p)
+void lmi_svc_stream_wait(struct lmi_svc_streams *t, struct lmi_svc_stream *s,
+			 struct lmi_svc_waiting_reader *own_p)
 {
 	own_p->next = s->parked;
 	s->parked = own_p;
 	t->n_parked++;
 }
 
-static uint64_t park_due(const struct lmi_stream *s, const struct lmi_park *p)
+static uint64_t wait_due(const struct lmi_svc_stream *s, const struct lmi_svc_waiting_reader *p)
 {
-	uint64_t due = lmi_output_due(&s->out, p->after, p->hold_ns, p->max);
+	uint64_t due = lmi_svc_output_due(&s->out, p->after, p->hold_ns, p->max);
 
 	return due < p->until_ns ? due : p->until_ns;
 }
 
-uint64_t lmi_stream_settled_until(const struct lmi_stream *s)
+uint64_t lmi_svc_stream_settled_until(const struct lmi_svc_stream *s)
 {
 	uint64_t when = UINT64_MAX;
 
-	for (const struct lmi_park *p = s->parked; p; p = p->next) {
-		uint64_t n = lmi_output_last(&s->out) - p->after, due = park_due(s, p);
+	for (const struct lmi_svc_waiting_reader *p = s->parked; p; p = p->next) {
+		uint64_t n = lmi_svc_output_last(&s->out) - p->after, due = wait_due(s, p);
 
 		if (!n || n + NEARLY_FULL >= p->max)
 			return 0;
@@ -161,9 +163,10 @@ uint64_t lmi_stream_settled_until(const struct lmi_stream *s)
 	return when;
 }
 
-static struct lmi_park *take(struct lmi_streams *t, struct lmi_park **at)
+static struct lmi_svc_waiting_reader *take(struct lmi_svc_streams *t,
+					   struct lmi_svc_waiting_reader **at)
 {
-	struct lmi_park *p = *at;
+	struct lmi_svc_waiting_reader *p = *at;
 
 	*at = p->next;
 	p->next = NULL;
@@ -171,23 +174,25 @@ static struct lmi_park *take(struct lmi_streams *t, struct lmi_park **at)
 	return p;
 }
 
-struct lmi_park *lmi_stream_due(struct lmi_streams *t, struct lmi_stream *s, uint64_t now)
+struct lmi_svc_waiting_reader *lmi_svc_stream_due(struct lmi_svc_streams *t,
+						  struct lmi_svc_stream *s, uint64_t now)
 {
-	for (struct lmi_park **p = &s->parked; *p; p = &(*p)->next)
-		if (park_due(s, *p) <= now)
+	for (struct lmi_svc_waiting_reader **p = &s->parked; *p; p = &(*p)->next)
+		if (wait_due(s, *p) <= now)
 			return take(t, p);
 	return NULL;
 }
 
-struct lmi_park *lmi_stream_unpark(struct lmi_streams *t, struct lmi_stream *s, uint64_t conn)
+struct lmi_svc_waiting_reader *lmi_svc_stream_stop_waiting(struct lmi_svc_streams *t,
+							   struct lmi_svc_stream *s, uint64_t conn)
 {
-	for (struct lmi_park **p = &s->parked; *p; p = &(*p)->next)
+	for (struct lmi_svc_waiting_reader **p = &s->parked; *p; p = &(*p)->next)
 		if (!conn || (*p)->conn == conn)
 			return take(t, p);
 	return NULL;
 }
 
-void lmi_park_drop(struct lmi_park *own_p)
+void lmi_svc_waiting_reader_drop(struct lmi_svc_waiting_reader *own_p)
 {
 	struct lmd_error err;
 
@@ -196,26 +201,26 @@ void lmi_park_drop(struct lmi_park *own_p)
 	lmi_free(own_p);
 }
 
-static uint64_t lease_end(const struct lmi_stream *s)
+static uint64_t lease_end(const struct lmi_svc_stream *s)
 {
 	if (s->parked || s->given_up)
 		return UINT64_MAX;
 	return s->touched_ns < UINT64_MAX - s->lease_ns ? s->touched_ns + s->lease_ns : UINT64_MAX;
 }
 
-uint64_t lmi_stream_deadline(const struct lmi_stream *s)
+uint64_t lmi_svc_stream_deadline(const struct lmi_svc_stream *s)
 {
 	uint64_t when = lease_end(s);
 
-	for (const struct lmi_park *p = s->parked; p; p = p->next) {
-		uint64_t due = park_due(s, p);
+	for (const struct lmi_svc_waiting_reader *p = s->parked; p; p = p->next) {
+		uint64_t due = wait_due(s, p);
 
 		when = due < when ? due : when;
 	}
 	return when;
 }
 
-bool lmi_stream_is_stale(const struct lmi_stream *s, uint64_t now)
+bool lmi_svc_stream_is_stale(const struct lmi_svc_stream *s, uint64_t now)
 {
 	return lease_end(s) <= now;
 }

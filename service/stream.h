@@ -13,89 +13,94 @@
 #include "service/output.h"
 #include "service/service.h"
 
-#define LMI_ID_BYTES   16
-#define LMI_RID_BYTES  64
-#define LMI_NAME_BYTES 128
+#define LMI_SVC_ID_BYTES              16
+#define LMI_SVC_IDEMPOTENCY_KEY_BYTES 64
+#define LMI_SVC_NAME_BYTES            128
 
 /* The owner of streams and request ids. */
-struct lmi_owner {
+struct lmi_svc_owner {
 	uint32_t uid;
-	char key_label[LMI_KEY_LABEL_MAX];
+	char key_label[LMI_SVC_KEY_LABEL_MAX];
 };
-struct lmi_owner lmi_owner_of(const struct lmi_principal *who);
-bool lmi_owner_same(const struct lmi_owner *a, const struct lmi_owner *b);
+struct lmi_svc_owner lmi_svc_owner_of(const struct lmi_svc_principal *who);
+bool lmi_svc_owner_same(const struct lmi_svc_owner *a, const struct lmi_svc_owner *b);
 
-struct lmi_work;
+struct lmi_svc_task;
 
 /* A waiting reader (long poll). */
-struct lmi_park {
-	struct lmi_park *next;
+struct lmi_svc_waiting_reader {
+	struct lmi_svc_waiting_reader *next;
 	uint64_t conn, after, hold_ns, until_ns;
 	uint32_t max;
-	lmi_reply_fn reply;
+	lmi_svc_reply_fn reply;
 	void *arg;
 	/* copied from the request for the reply */
 	uint32_t v, n_rid;
-	char rid[LMI_RID_BYTES];
+	char rid[LMI_SVC_IDEMPOTENCY_KEY_BYTES];
 };
 
-struct lmi_stream {
-	struct lmi_stream *in_bucket, *prev, *next; /* links of the table */
-	uint8_t id[LMI_ID_BYTES];
-	struct lmi_owner owner;
+struct lmi_svc_stream {
+	struct lmi_svc_stream *in_bucket, *prev, *next; /* links of the table */
+	uint8_t id[LMI_SVC_ID_BYTES];
+	struct lmi_svc_owner owner;
 	uint32_t kind;                                          /* enum of the caller */
-	char model[LMI_NAME_BYTES + 1], rid[LMI_RID_BYTES + 1]; /* for op streams */
+	char model[LMI_SVC_NAME_BYTES + 1],
+		rid[LMI_SVC_IDEMPOTENCY_KEY_BYTES + 1]; /* for op streams */
 	uint64_t conn; /* the connection that read it last or created it */
 	uint64_t made_ns, touched_ns, lease_ns;
-	struct lmi_output out;
-	struct lmi_park *parked;
+	struct lmi_svc_output out;
+	struct lmi_svc_waiting_reader *parked;
 	bool own_lease;        /* the client requested a lease, so it outlives its connection */
 	bool read_out;         /* a reader was sent the final item */
 	bool given_up;         /* cannot be found any more; freed when its work has ended */
-	struct lmi_work *work; /* what writes to it; NULL: it has ended */
+	struct lmi_svc_task *work; /* what writes to it; NULL: it has ended */
 };
 
-struct lmi_streams {
-	struct lmi_stream **buckets; /* [n_bucket], a power of two */
+struct lmi_svc_streams {
+	struct lmi_svc_stream **buckets; /* [n_bucket], a power of two */
 	uint32_t n_bucket;
-	struct lmi_stream *first, *last; /* by age */
+	struct lmi_svc_stream *first, *last; /* by age */
 	uint32_t n, n_parked;
 };
 
 /* Fills out with cryptographically secure random bytes.  LMD_IO. */
-enum lmd_status lmi_random(void *out, size_t n, struct lmd_error *err);
+enum lmd_status lmi_svc_random(void *out, size_t n, struct lmd_error *err);
 
-enum lmd_status lmi_streams_init(struct lmi_streams *t, struct lmd_error *err);
+enum lmd_status lmi_svc_streams_init(struct lmi_svc_streams *t, struct lmd_error *err);
 /* Destroys the remaining streams, which must have no waiting readers. */
-void lmi_streams_fini(struct lmi_streams *t);
+void lmi_svc_streams_fini(struct lmi_svc_streams *t);
 
 /* Creates a stream with a new id for the connection who->conn.  LMD_NOMEM; LMD_IO: no random
  * numbers. */
-enum lmd_status lmi_stream_create(struct lmi_stream **out, struct lmi_streams *t,
-				  const struct lmi_principal *who, uint32_t kind, uint64_t now,
-				  uint64_t lease_ns, uint64_t max_bytes, struct lmd_error *err);
+enum lmd_status lmi_svc_stream_create(struct lmi_svc_stream **out, struct lmi_svc_streams *t,
+				      const struct lmi_svc_principal *who, uint32_t kind,
+				      uint64_t now, uint64_t lease_ns, uint64_t max_bytes,
+				      struct lmd_error *err);
 /* Destroys a stream without waiting readers. */
-void lmi_stream_destroy(struct lmi_streams *t, struct lmi_stream *s);
+void lmi_svc_stream_destroy(struct lmi_svc_streams *t, struct lmi_svc_stream *s);
 /* Returns LMD_NOTFOUND if no stream with that id belongs to `who`. */
-enum lmd_status lmi_stream_find(struct lmi_stream **out, struct lmi_streams *t,
-				const struct lmi_principal *who, const uint8_t id[LMI_ID_BYTES],
-				struct lmd_error *err);
+enum lmd_status lmi_svc_stream_find(struct lmi_svc_stream **out, struct lmi_svc_streams *t,
+				    const struct lmi_svc_principal *who,
+				    const uint8_t id[LMI_SVC_ID_BYTES], struct lmd_error *err);
 
 /* Adds a waiting reader; the stream owns it until it is removed. */
-void lmi_stream_park(struct lmi_streams *t, struct lmi_stream *s, struct lmi_park *own_p);
+void lmi_svc_stream_wait(struct lmi_svc_streams *t, struct lmi_svc_stream *s,
+			 struct lmi_svc_waiting_reader *own_p);
 /* Removes and returns a reader that must be answered now, or NULL. */
-struct lmi_park *lmi_stream_due(struct lmi_streams *t, struct lmi_stream *s, uint64_t now);
+struct lmi_svc_waiting_reader *lmi_svc_stream_due(struct lmi_svc_streams *t,
+						  struct lmi_svc_stream *s, uint64_t now);
 /* Removes and returns a reader of that connection (conn 0: any reader), or NULL. */
-struct lmi_park *lmi_stream_unpark(struct lmi_streams *t, struct lmi_stream *s, uint64_t conn);
+struct lmi_svc_waiting_reader *lmi_svc_stream_stop_waiting(struct lmi_svc_streams *t,
+							   struct lmi_svc_stream *s, uint64_t conn);
 /* Answers a removed reader with an error because its connection has ended, and frees it. */
-void lmi_park_drop(struct lmi_park *own_p);
+void lmi_svc_waiting_reader_drop(struct lmi_svc_waiting_reader *own_p);
 /* For wakeup coalescing: returns until when a new item makes no difference to the readers.  This is
  * 0 if a reader has no unread item or its reply is nearly full, otherwise the time at which the
  * next reader is due, or UINT64_MAX if there is no reader. */
-uint64_t lmi_stream_settled_until(const struct lmi_stream *s);
+uint64_t lmi_svc_stream_settled_until(const struct lmi_svc_stream *s);
 /* Returns when the next reader is due or the lease ends; UINT64_MAX: neither depends on time. */
-uint64_t lmi_stream_deadline(const struct lmi_stream *s);
+uint64_t lmi_svc_stream_deadline(const struct lmi_svc_stream *s);
 /* Returns whether the lease has expired. */
-bool lmi_stream_is_stale(const struct lmi_stream *s, uint64_t now);
+bool lmi_svc_stream_is_stale(const struct lmi_svc_stream *s, uint64_t now);
 
 #endif /* LLAMAD_SERVICE_STREAM_H */

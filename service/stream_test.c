@@ -29,7 +29,7 @@ START_TEST(next_is_idempotent)
 {
 	struct fx_answer a, b;
 	struct lmi_wire_id id;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 
 	fx_start(&fx);
 	id = begin_slow();
@@ -63,7 +63,7 @@ END_TEST
 START_TEST(hold_rule)
 {
 	struct lmi_wire_id id;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	struct fx_answer a;
 	uint64_t hold = _i ? 25 : 0;
 
@@ -127,7 +127,7 @@ END_TEST
 START_TEST(tokens_that_wait_wake_nobody)
 {
 	struct lmi_wire_id id;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	struct fx_answer a;
 	const uint64_t *doze;
 
@@ -135,7 +135,7 @@ START_TEST(tokens_that_wait_wake_nobody)
 	id = begin_slow();
 	doze = &fx.svc->residents->doze_ns;
 	fx_step(&fx, 5);
-	ck_assert_uint_eq(*doze, fx.svc->now + fx.svc->limits.hold_default * LMI_MS);
+	ck_assert_uint_eq(*doze, fx.svc->now + fx.svc->limits.hold_default * LMI_SVC_NS_PER_MS);
 	ck_assert_uint_le(lmi_service_deadline(fx.svc), *doze);
 	q = fx_next(&id, 0);
 	fx_ask(&fx, &fx_user, &q, &a);
@@ -147,12 +147,12 @@ START_TEST(tokens_that_wait_wake_nobody)
 	/* a reader without unread items waits for the next one */
 	fx_ask(&fx, &fx_user, &q, &a);
 	ck_assert(!a.n);
-	ck_assert_uint_eq(lmi_stream_settled_until(fx.svc->streams.last), 0);
+	ck_assert_uint_eq(lmi_svc_stream_settled_until(fx.svc->streams.last), 0);
 	/* then until its reply is due */
 	fx_step(&fx, 2);
 	ck_assert(!a.n);
 	ck_assert_uint_gt(*doze, fx.svc->now);
-	ck_assert_uint_le(*doze, fx.svc->now + 40 * LMI_MS);
+	ck_assert_uint_le(*doze, fx.svc->now + 40 * LMI_SVC_NS_PER_MS);
 	fx_step(&fx, 50);
 	ck_assert(a.n);
 	fx_answer_fini(&a);
@@ -165,7 +165,7 @@ END_TEST
 START_TEST(a_reply_that_is_nearly_full_is_waited_for)
 {
 	struct lmi_wire_id id;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	struct fx_answer a;
 
 	fx_start(&fx);
@@ -192,7 +192,7 @@ END_TEST
 START_TEST(waiting_ends)
 {
 	struct lmi_wire_id id;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	struct fx_answer a;
 
 	fx.o.limits.max_running = 1;
@@ -225,7 +225,7 @@ START_TEST(a_slow_reader_costs_only_itself)
 	char text[8192];
 	struct lmi_wire_id slow, quick;
 	struct lmi_wire_item end;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	uint64_t n = 0;
 
 	fx.o.limits.stream_bytes = 4096;
@@ -266,13 +266,13 @@ START_TEST(cancel_within_one_step)
 		struct lmi_wire_id a = fx_begin(&fx, &fx_user, "hello", 200);
 		struct lmi_wire_id b = fx_begin(&fx, &fx_user, "hello", 200);
 		struct lmi_wire_id c = fx_begin(&fx, &fx_user, "waits", 2);
-		struct lmi_request q;
+		struct lmi_wire_request q;
 		struct lmi_wire_item end;
 		uint64_t n_step;
 
 		fx_step(&fx, at);
 		n_step = fx_stats(&fx).n_step;
-		lmi_request_init(&q, LMI_WIRE_OP_CANCEL);
+		lmi_wire_request_init(&q, LMI_WIRE_OP_CANCEL);
 		q.u.cancel.id = at % 3 ? a : c;
 		ck_assert(fx_call(&fx, &fx_user, &q));
 		ck_assert(!fx.a.r.u.cancel.ended);
@@ -299,8 +299,8 @@ END_TEST
 
 START_TEST(a_connection_is_gone)
 {
-	struct lmi_principal later = fx_user;
-	struct lmi_request q;
+	struct lmi_svc_principal later = fx_user;
+	struct lmi_wire_request q;
 	struct fx_answer a, b, c;
 	struct lmi_wire_id mine, moved, leased;
 
@@ -377,7 +377,7 @@ START_TEST(deadlines)
 {
 	struct lmi_wire_id run, wait;
 	struct lmi_wire_item end;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	char text[512];
 
 	fx.o.limits.max_running = 1;
@@ -431,7 +431,7 @@ END_TEST
 START_TEST(the_daemon_stops)
 {
 	struct lmi_wire_id id[3];
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	char text[512];
 
 	fx.o.limits.max_running = 2;

@@ -11,32 +11,32 @@
 
 /* The results of a job, in the call's arena; its two buffers are freed by end(). */
 struct found {
-	struct lmi_tokens tokens;
-	struct lmi_text text;
+	struct lmi_text_token_buf tokens;
+	struct lmi_text_byte_buf text;
 	struct lmd_str *pieces;
 };
 
-static void end(struct lmi_call *c)
+static void end(struct lmi_svc_call *c)
 {
 	struct found *f = c->data;
 
-	lmi_tokens_fini(&f->tokens);
-	lmi_text_fini(&f->text);
-	lmi_call_destroy(c);
+	lmi_text_token_buf_fini(&f->tokens);
+	lmi_text_byte_buf_fini(&f->text);
+	lmi_svc_call_destroy(c);
 }
 
-static void fail(struct lmi_call *c, const struct lmd_error *err, uint32_t retry_ms)
+static void fail(struct lmi_svc_call *c, const struct lmd_error *err, uint32_t retry_ms)
 {
-	lmi_call_fail(c, err, retry_ms);
+	lmi_svc_call_fail(c, err, retry_ms);
 	end(c);
 }
 
-static const struct lmi_tokenizer *tokenizer(const struct lmi_call *c)
+static const struct lmi_tokenizer *tokenizer(const struct lmi_svc_call *c)
 {
 	return lmi_engine_tokenizer(c->res->engine);
 }
 
-static enum lmd_status pieces(struct lmi_call *c, struct found *f, struct lmd_error *err)
+static enum lmd_status pieces(struct lmi_svc_call *c, struct found *f, struct lmd_error *err)
 {
 	const struct lmi_tokenizer *t = tokenizer(c);
 
@@ -58,8 +58,8 @@ static enum lmd_status pieces(struct lmi_call *c, struct found *f, struct lmd_er
 
 static void run_tokenize(void *arg)
 {
-	struct lmi_call *c = arg;
-	const struct lmi_req_tokenize *q = &c->copy.req.u.tokenize;
+	struct lmi_svc_call *c = arg;
+	const struct lmi_wire_req_tokenize *q = &c->copy.req.u.tokenize;
 	struct found *f = c->data;
 	uint32_t flags = (q->add_special ? LMD_ENCODE_ADD_SPECIAL : 0) |
 			 (q->parse_special ? LMD_ENCODE_PARSE_SPECIAL : 0);
@@ -72,8 +72,8 @@ static void run_tokenize(void *arg)
 
 static void run_detokenize(void *arg)
 {
-	struct lmi_call *c = arg;
-	const struct lmi_req_detokenize *q = &c->copy.req.u.detokenize;
+	struct lmi_svc_call *c = arg;
+	const struct lmi_wire_req_detokenize *q = &c->copy.req.u.detokenize;
 	struct found *f = c->data;
 	uint32_t n_vocab = lmi_tokenizer_info(tokenizer(c))->n_tokens;
 
@@ -90,16 +90,16 @@ static void run_detokenize(void *arg)
 					     &c->err);
 }
 
-static void answer(struct lmi_call *c)
+static void answer(struct lmi_svc_call *c)
 {
 	const struct found *f = c->data;
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
 	if (c->err.status != LMD_OK) {
 		fail(c, &c->err, 0);
 		return;
 	}
-	lmi_reply_init(&r, &c->copy.req);
+	lmi_wire_reply_init(&r, &c->copy.req);
 	if (c->copy.req.op == LMI_WIRE_OP_TOKENIZE) {
 		r.u.tokenize.tokens = f->tokens.id;
 		r.u.tokenize.n_tokens = (uint32_t)f->tokens.n;
@@ -109,14 +109,15 @@ static void answer(struct lmi_call *c)
 		r.u.detokenize.text =
 			(struct lmd_str){.ptr = f->text.p ? f->text.p : "", .len = f->text.n};
 	}
-	lmi_call_reply(c, &r);
+	lmi_svc_call_reply(c, &r);
 	end(c);
 }
 
-static void ready(struct lmi_waiter *w, uint64_t now, struct lmi_resident *r,
+static void ready(struct lmi_svc_waiter *w, uint64_t now, struct lmi_svc_resident *r,
 		  const struct lmd_error *err, uint32_t retry_ms)
 {
-	struct lmi_call *c = (struct lmi_call *)((char *)w - offsetof(struct lmi_call, want));
+	struct lmi_svc_call *c =
+		(struct lmi_svc_call *)((char *)w - offsetof(struct lmi_svc_call, want));
 	bool tokenize = c->copy.req.op == LMI_WIRE_OP_TOKENIZE;
 	struct lmd_error refused;
 
@@ -136,45 +137,47 @@ static void ready(struct lmi_waiter *w, uint64_t now, struct lmi_resident *r,
 		return;
 	}
 	c->done = answer;
-	if (lmi_call_submit(c, c->svc->o.work, tokenize ? run_tokenize : run_detokenize,
-			    &refused) != LMD_OK)
-		fail(c, &refused, lmi_retry_ms(c->svc));
+	if (lmi_svc_call_submit(c, c->svc->o.work, tokenize ? run_tokenize : run_detokenize,
+				&refused) != LMD_OK)
+		fail(c, &refused, lmi_svc_retry_ms(c->svc));
 }
 
-static void found(struct lmi_lookup *l, uint64_t now, struct lmi_model *m,
+static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *m,
 		  const struct lmd_error *err)
 {
-	struct lmi_call *c = (struct lmi_call *)((char *)l - offsetof(struct lmi_call, lookup));
+	struct lmi_svc_call *c =
+		(struct lmi_svc_call *)((char *)l - offsetof(struct lmi_svc_call, lookup));
 
 	if (!m || !c->reply) { /* unknown, or the connection has ended */
 		fail(c, err, 0);
 		return;
 	}
 	c->want.ready = ready;
-	lmi_model_want(c->svc, now, m, &c->want);
+	lmi_svc_model_add_waiter(c->svc, now, m, &c->want);
 }
 
-static enum lmd_status begin(const struct lmi_ask *a, const struct lmd_str *model,
+static enum lmd_status begin(const struct lmi_svc_request *a, const struct lmd_str *model,
 			     struct lmd_error *err)
 {
-	struct lmi_call *c;
-	enum lmd_status st = lmi_call_create(&c, a, err);
+	struct lmi_svc_call *c;
+	enum lmd_status st = lmi_svc_call_create(&c, a, err);
 
 	if (st != LMD_OK)
 		return st;
 	c->data = lmi_arena_alloc(c->arena, sizeof(struct found), _Alignof(struct found));
 	if (!c->data) {
-		lmi_call_destroy(c);
+		lmi_svc_call_destroy(c);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
 	}
 	c->lookup.found = found;
-	lmi_lookup_start(a->svc, a->now, &c->lookup, model);
+	lmi_svc_lookup_start(a->svc, a->now, &c->lookup, model);
 	return LMD_OK;
 }
 
-enum lmd_status lmi_do_tokenize(const struct lmi_ask *a, uint32_t *retry_ms, struct lmd_error *err)
+enum lmd_status lmi_svc_do_tokenize(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				    struct lmd_error *err)
 {
-	const struct lmi_req_tokenize *q = &a->req->u.tokenize;
+	const struct lmi_wire_req_tokenize *q = &a->req->u.tokenize;
 
 	(void)retry_ms;
 	if (q->text.len > a->svc->limits.text_bytes)
@@ -183,8 +186,8 @@ enum lmd_status lmi_do_tokenize(const struct lmi_ask *a, uint32_t *retry_ms, str
 	return begin(a, &q->model, err);
 }
 
-enum lmd_status lmi_do_detokenize(const struct lmi_ask *a, uint32_t *retry_ms,
-				  struct lmd_error *err)
+enum lmd_status lmi_svc_do_detokenize(const struct lmi_svc_request *a, uint32_t *retry_ms,
+				      struct lmd_error *err)
 {
 	(void)retry_ms;
 	return begin(a, &a->req->u.detokenize.model, err);

@@ -35,9 +35,9 @@ static uint32_t n_descriptors(void)
 START_TEST(many_clients)
 {
 	enum { N = 40 };
-	struct lmi_principal who[N];
+	struct lmi_svc_principal who[N];
 	struct fx_answer a[N];
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	char text[256], want[256];
 
 	fx_start(&fx);
@@ -71,14 +71,14 @@ END_TEST
 /* A thousand connections, half of which end during a stream. */
 START_TEST(connections_come_and_go)
 {
-	struct lmi_principal who = fx_user;
+	struct lmi_svc_principal who = fx_user;
 	struct lmi_service_stats s;
 	uint32_t n_fd = 0;
 	char text[256];
 
 	fx_start(&fx);
 	for (uint64_t i = 0; i < 1000; i++) {
-		struct lmi_request q = fx_generate(&fx, "tiny", "hello", i % 2 ? 20 : 200);
+		struct lmi_wire_request q = fx_generate(&fx, "tiny", "hello", i % 2 ? 20 : 200);
 		struct lmi_wire_id id;
 
 		who.conn = 1000 + i;
@@ -106,7 +106,7 @@ END_TEST
 /* Without work no watched descriptor is readable, so a loop sleeps. */
 START_TEST(a_loop_that_sleeps)
 {
-	struct lmi_request q = fx_generate(&fx, "tiny", "hello", 50);
+	struct lmi_wire_request q = fx_generate(&fx, "tiny", "hello", 50);
 	struct lmi_wire_id id;
 	char text[256];
 
@@ -115,7 +115,7 @@ START_TEST(a_loop_that_sleeps)
 	id = fx.a.r.u.generate.id;
 	(void)fx_read(&fx, &fx_user, &id, text, sizeof(text));
 	fx_settle(&fx);
-	lmi_service_turn(fx.svc, fx.now);
+	lmi_service_tick(fx.svc, fx.now);
 	ck_assert_uint_eq(fx.n_fd, 1);
 	for (uint32_t i = 0; i <= fx.n_fd; i++) {
 		struct pollfd p = {.fd = i ? fx.fds[i - 1] : lmi_mailbox_fd(&fx.mailbox),
@@ -130,7 +130,7 @@ END_TEST
 START_TEST(destroyed_while_it_works)
 {
 	struct fx_answer a[8];
-	struct lmi_request q;
+	struct lmi_wire_request q;
 
 	fx_start(&fx);
 	for (int i = 0; i < 8; i++) {
@@ -154,7 +154,7 @@ START_TEST(a_step_that_hangs)
 {
 	struct lmi_wire_id id[2];
 	struct lmi_wire_item end;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	char text[64];
 
 	setenv("LLAMAD_NULL_STEP_US", "60000000", 1);
@@ -185,7 +185,7 @@ END_TEST
 START_TEST(steps_that_take_time)
 {
 	struct lmi_wire_id id;
-	struct lmi_request q;
+	struct lmi_wire_request q;
 	char text[64];
 
 	setenv("LLAMAD_NULL_STEP_US", "50000", 1);

@@ -27,7 +27,7 @@ static void teardown(void)
 struct known {
 	bool used;
 	struct lmi_wire_id id;
-	struct lmi_principal who;
+	struct lmi_svc_principal who;
 	uint64_t after;
 	uint32_t n_end; /* final items read at a new cursor */
 };
@@ -39,7 +39,7 @@ struct waiting {
 	enum lmi_wire_op op;
 	uint32_t of;
 	uint64_t after;
-	struct lmi_principal who;
+	struct lmi_svc_principal who;
 };
 
 static struct known known[N_STREAM];
@@ -52,7 +52,7 @@ static uint64_t rnd(uint64_t n)
 	return lmd_rand(&seed) % n;
 }
 
-static void remember(const struct lmi_wire_id *id, const struct lmi_principal *who)
+static void remember(const struct lmi_wire_id *id, const struct lmi_svc_principal *who)
 {
 	struct known *k = &known[rnd(N_STREAM)];
 
@@ -61,7 +61,7 @@ static void remember(const struct lmi_wire_id *id, const struct lmi_principal *w
 
 static void take_next(struct known *k, const struct waiting *w)
 {
-	const struct lmi_rep_next *r = &w->a.r.u.next;
+	const struct lmi_wire_rep_next *r = &w->a.r.u.next;
 	uint64_t number = w->after;
 
 	for (uint32_t i = 0; i < r->n_items; i++) {
@@ -103,7 +103,7 @@ static void collect(void)
 	}
 }
 
-static void ask(const struct lmi_principal *who, const struct lmi_request *q, uint32_t of,
+static void ask(const struct lmi_svc_principal *who, const struct lmi_wire_request *q, uint32_t of,
 		uint64_t after)
 {
 	for (uint32_t i = 0; i < N_WAIT; i++) {
@@ -116,9 +116,9 @@ static void ask(const struct lmi_principal *who, const struct lmi_request *q, ui
 	}
 }
 
-static struct lmi_principal somebody(void)
+static struct lmi_svc_principal somebody(void)
 {
-	struct lmi_principal p = {.uid = 1000 + (uint32_t)rnd(3), .role = LMI_ROLE_USER};
+	struct lmi_svc_principal p = {.uid = 1000 + (uint32_t)rnd(3), .role = LMI_SVC_ROLE_USER};
 
 	p.conn = 1 + rnd(12);
 	return p;
@@ -127,8 +127,9 @@ static struct lmi_principal somebody(void)
 static void generate(void)
 {
 	static const char *const models[] = {"tiny", "tiny", "tiny", "other", "nobody"};
-	struct lmi_principal who = somebody();
-	struct lmi_request q = fx_generate(&fx, models[rnd(5)], "some words", (int64_t)rnd(60) - 1);
+	struct lmi_svc_principal who = somebody();
+	struct lmi_wire_request q =
+		fx_generate(&fx, models[rnd(5)], "some words", (int64_t)rnd(60) - 1);
 	char rid[8];
 
 	if (!rnd(4)) { /* sometimes repeated */
@@ -154,8 +155,8 @@ static void next(void)
 {
 	uint32_t i = (uint32_t)rnd(N_STREAM);
 	struct known *k = &known[i];
-	struct lmi_principal who = k->who;
-	struct lmi_request q;
+	struct lmi_svc_principal who = k->who;
+	struct lmi_wire_request q;
 
 	if (!k->used)
 		return;
@@ -172,11 +173,11 @@ static void next(void)
 static void cancel(void)
 {
 	struct known *k = &known[rnd(N_STREAM)];
-	struct lmi_request q;
+	struct lmi_wire_request q;
 
 	if (!k->used)
 		return;
-	lmi_request_init(&q, LMI_WIRE_OP_CANCEL);
+	lmi_wire_request_init(&q, LMI_WIRE_OP_CANCEL);
 	q.u.cancel.id = k->id;
 	ask(&k->who, &q, N_STREAM, 0);
 }
@@ -187,7 +188,7 @@ static void admin(void)
 		LMI_WIRE_OP_LOAD,  LMI_WIRE_OP_UNLOAD, LMI_WIRE_OP_RELOAD,  LMI_WIRE_OP_PS,
 		LMI_WIRE_OP_STATS, LMI_WIRE_OP_MODELS, LMI_WIRE_OP_STREAMS, LMI_WIRE_OP_STATUS,
 		LMI_WIRE_OP_PING,  LMI_WIRE_OP_HELLO,  LMI_WIRE_OP_LIMITS,  LMI_WIRE_OP_INFO};
-	struct lmi_request q = fx_on(&fx, ops[rnd(LMD_LEN(ops))], rnd(2) ? "tiny" : "other");
+	struct lmi_wire_request q = fx_on(&fx, ops[rnd(LMD_LEN(ops))], rnd(2) ? "tiny" : "other");
 
 	if (q.op == LMI_WIRE_OP_UNLOAD)
 		q.u.unload.force = rnd(2);
@@ -317,7 +318,7 @@ struct plain {
 	uint64_t last;
 };
 
-static void on_reply(void *arg, const struct lmi_reply *r, const struct lmd_error *err,
+static void on_reply(void *arg, const struct lmi_wire_reply *r, const struct lmd_error *err,
 		     uint32_t retry_ms)
 {
 	struct plain *p = arg;
@@ -348,7 +349,7 @@ static void on_reply(void *arg, const struct lmi_reply *r, const struct lmd_erro
  * nothing is left in either case.  Returns whether it succeeded. */
 static bool try_one(void)
 {
-	struct lmi_request q = fx_generate(&fx, "tiny", "hello", 5);
+	struct lmi_wire_request q = fx_generate(&fx, "tiny", "hello", 5);
 	struct plain a = {0}, b = {0};
 	uint64_t after = 0;
 
@@ -418,7 +419,7 @@ START_TEST(many_requests_take_no_memory)
 
 	fx_start(&fx);
 	for (int i = 0; i < 10000; i++) {
-		struct lmi_request q = fx_generate(&fx, "tiny", "hello", 1);
+		struct lmi_wire_request q = fx_generate(&fx, "tiny", "hello", 1);
 		struct lmi_wire_id id;
 
 		ck_assert(fx_call(&fx, &fx_user, &q));

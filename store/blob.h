@@ -32,17 +32,17 @@ LMD_NODISCARD enum lmd_status lmi_store_digest_fd(char out[LMI_STORE_DIGEST_HEX]
 						  const struct lmi_store_work *work,
 						  struct lmd_error *err);
 
-#define LMI_BLOB_FOLDER "models"
-#define LMI_BLOB_NAME   (7 + LMI_STORE_DIGEST_HEX) /* "sha256-", digits, zero */
-void lmi_blob_name(char out[LMI_BLOB_NAME], const char *digest);
+#define LMI_STORE_BLOB_FOLDER "models"
+#define LMI_STORE_BLOB_NAME   (7 + LMI_STORE_DIGEST_HEX) /* "sha256-", digits, zero */
+void lmi_store_blob_name(char out[LMI_STORE_BLOB_NAME], const char *digest);
 
 /* Opens models/ in the state folder, and creates it if missing. */
-LMD_NODISCARD enum lmd_status lmi_blob_folder(int *fd, int dir_fd, struct lmd_error *err);
+LMD_NODISCARD enum lmd_status lmi_store_blob_folder(int *fd, int dir_fd, struct lmd_error *err);
 
 /* Removes unfinished imports of a crashed process; returns their number. */
-uint32_t lmi_blob_sweep(int dir_fd);
+uint32_t lmi_store_blob_sweep(int dir_fd);
 
 /* Removes models/sha256-HEX.  A failure is ignored and leaves an orphan. */
-void lmi_blob_remove(int dir_fd, const char *digest);
+void lmi_store_blob_remove(int dir_fd, const char *digest);
 
 #endif /* LLAMAD_STORE_BLOB_H */

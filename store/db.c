@@ -40,7 +40,7 @@ static enum lmd_status status_of(int rc)
 	}
 }
 
-enum lmd_status lmi_db_fail(struct lmi_store *s, int rc, struct lmd_error *err)
+enum lmd_status lmi_store_db_fail(struct lmi_store *s, int rc, struct lmd_error *err)
 {
 	enum lmd_status st = status_of(rc);
 	int sys = s->db ? sqlite3_system_errno(s->db) : 0;
@@ -93,7 +93,7 @@ static enum lmd_status query(struct lmi_store *s, sqlite3_stmt **out, struct lmd
 	if (rc == SQLITE_OK)
 		rc = bind(q, fmt, ap);
 	if (rc != SQLITE_OK) {
-		enum lmd_status st = lmi_db_fail(s, rc, err);
+		enum lmd_status st = lmi_store_db_fail(s, rc, err);
 
 		sqlite3_finalize(q);
 		return st;
@@ -102,8 +102,8 @@ static enum lmd_status query(struct lmi_store *s, sqlite3_stmt **out, struct lmd
 	return LMD_OK;
 }
 
-enum lmd_status lmi_db_query(struct lmi_store *s, sqlite3_stmt **out, struct lmd_error *err,
-			     const char *sql, const char *fmt, ...)
+enum lmd_status lmi_store_db_query(struct lmi_store *s, sqlite3_stmt **out, struct lmd_error *err,
+				   const char *sql, const char *fmt, ...)
 {
 	enum lmd_status st;
 	va_list ap;
@@ -114,18 +114,19 @@ enum lmd_status lmi_db_query(struct lmi_store *s, sqlite3_stmt **out, struct lmd
 	return st;
 }
 
-enum lmd_status lmi_db_step(struct lmi_store *s, sqlite3_stmt *q, bool *row, struct lmd_error *err)
+enum lmd_status lmi_store_db_step(struct lmi_store *s, sqlite3_stmt *q, bool *row,
+				  struct lmd_error *err)
 {
 	int rc = sqlite3_step(q);
 
 	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-		return lmi_db_fail(s, rc, err);
+		return lmi_store_db_fail(s, rc, err);
 	*row = rc == SQLITE_ROW;
 	return LMD_OK;
 }
 
-enum lmd_status lmi_db_run(struct lmi_store *s, struct lmd_error *err, const char *sql,
-			   const char *fmt, ...)
+enum lmd_status lmi_store_db_run(struct lmi_store *s, struct lmd_error *err, const char *sql,
+				 const char *fmt, ...)
 {
 	bool row = true;
 	enum lmd_status st;
@@ -138,13 +139,13 @@ enum lmd_status lmi_db_run(struct lmi_store *s, struct lmd_error *err, const cha
 	if (st != LMD_OK)
 		return st;
 	while (st == LMD_OK && row)
-		st = lmi_db_step(s, q, &row, err);
+		st = lmi_store_db_step(s, q, &row, err);
 	sqlite3_finalize(q);
 	return st;
 }
 
-enum lmd_status lmi_db_number(struct lmi_store *s, struct lmd_error *err, int64_t *out, bool *found,
-			      const char *sql, const char *fmt, ...)
+enum lmd_status lmi_store_db_number(struct lmi_store *s, struct lmd_error *err, int64_t *out,
+				    bool *found, const char *sql, const char *fmt, ...)
 {
 	enum lmd_status st;
 	sqlite3_stmt *q;
@@ -155,29 +156,29 @@ enum lmd_status lmi_db_number(struct lmi_store *s, struct lmd_error *err, int64_
 	va_end(ap);
 	if (st != LMD_OK)
 		return st;
-	st = lmi_db_step(s, q, found, err);
+	st = lmi_store_db_step(s, q, found, err);
 	if (st == LMD_OK && *found)
 		*out = sqlite3_column_int64(q, 0);
 	sqlite3_finalize(q);
 	return st;
 }
 
-enum lmd_status lmi_db_begin(struct lmi_store *s, struct lmd_error *err)
+enum lmd_status lmi_store_db_begin(struct lmi_store *s, struct lmd_error *err)
 {
-	return lmi_db_run(s, err, "BEGIN IMMEDIATE", "");
+	return lmi_store_db_run(s, err, "BEGIN IMMEDIATE", "");
 }
 
-enum lmd_status lmi_db_end(struct lmi_store *s, enum lmd_status st, struct lmd_error *err)
+enum lmd_status lmi_store_db_end(struct lmi_store *s, enum lmd_status st, struct lmd_error *err)
 {
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err, "COMMIT", "");
+		st = lmi_store_db_run(s, err, "COMMIT", "");
 	/* Some errors end the transaction, others leave it open. */
 	if (st != LMD_OK && !sqlite3_get_autocommit(s->db))
 		(void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	return st;
 }
 
-const char *lmi_db_text(struct lmd_arena *a, sqlite3_stmt *q, int column)
+const char *lmi_store_db_text(struct lmd_arena *a, sqlite3_stmt *q, int column)
 {
 	const char *p = (const char *)sqlite3_column_text(q, column);
 
@@ -186,13 +187,13 @@ const char *lmi_db_text(struct lmd_arena *a, sqlite3_stmt *q, int column)
 	return lmi_arena_strndup(a, p, (size_t)sqlite3_column_bytes(q, column));
 }
 
-enum lmd_status lmi_rows_nomem(struct lmd_error *err)
+enum lmd_status lmi_store_rows_nomem(struct lmd_error *err)
 {
 	return lmd_fail(err, LMD_NOMEM, "registry: no memory for the rows of a result");
 }
 
-enum lmd_status lmi_rows_begin(struct lmi_rows *r, struct lmi_store *s, const char *table,
-			       size_t item_bytes, struct lmd_error *err)
+enum lmd_status lmi_store_rows_begin(struct lmi_store_rows *r, struct lmi_store *s,
+				     const char *table, size_t item_bytes, struct lmd_error *err)
 {
 	int64_t n = 0;
 	enum lmd_status st;
@@ -200,17 +201,17 @@ enum lmd_status lmi_rows_begin(struct lmi_rows *r, struct lmi_store *s, const ch
 	bool found;
 
 	(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", table);
-	st = lmi_db_number(s, err, &n, &found, sql, "");
+	st = lmi_store_db_number(s, err, &n, &found, sql, "");
 	if (st != LMD_OK)
 		return st;
-	*r = (struct lmi_rows){.n_max = (uint32_t)n};
+	*r = (struct lmi_store_rows){.n_max = (uint32_t)n};
 	r->arena = n <= UINT32_MAX ? lmi_arena_create(0) : NULL;
 	if (r->arena && n)
 		r->v = lmi_arena_array(r->arena, (size_t)n, item_bytes);
 	if (r->arena && (r->v || !n))
 		return LMD_OK;
 	lmi_arena_destroy(r->arena);
-	return lmi_rows_nomem(err);
+	return lmi_store_rows_nomem(err);
 }
 
 enum lmd_status lmi_store_text_check(const char *what, const char *text, size_t min, size_t max,

@@ -20,10 +20,10 @@ struct lmi_store {
 };
 
 /* The migrations, generated from store/sql: element i changes schema i to i + 1. */
-struct lmi_text {
+struct lmi_store_text {
 	const char *name, *text;
 };
-extern const struct lmi_text lmi_store_sql[];
+extern const struct lmi_store_text lmi_store_sql[];
 extern const unsigned lmi_store_sql_n;
 
 /* Applies all migrations up to schema `upto` (at most lmi_store_sql_n), or none. */
@@ -31,49 +31,49 @@ LMD_NODISCARD enum lmd_status lmi_store_migrate(struct lmi_store *s, uint32_t up
 						struct lmd_error *err);
 
 /* Converts the last error of sqlite. */
-enum lmd_status lmi_db_fail(struct lmi_store *s, int rc, struct lmd_error *err);
+enum lmd_status lmi_store_db_fail(struct lmi_store *s, int rc, struct lmd_error *err);
 
 /* Prepares a statement with bound values, one letter each in fmt:
  *     t  const char *      i  int64_t      d  double
  *     b  const void *, size_t
  * Texts and bytes are borrowed until the statement is finalized. */
-LMD_NODISCARD enum lmd_status lmi_db_query(struct lmi_store *s, sqlite3_stmt **out,
-					   struct lmd_error *err, const char *sql, const char *fmt,
-					   ...);
+LMD_NODISCARD enum lmd_status lmi_store_db_query(struct lmi_store *s, sqlite3_stmt **out,
+						 struct lmd_error *err, const char *sql,
+						 const char *fmt, ...);
 
 /* Steps to the next row; sets *row to false if there is none. */
-LMD_NODISCARD enum lmd_status lmi_db_step(struct lmi_store *s, sqlite3_stmt *q, bool *row,
-					  struct lmd_error *err);
+LMD_NODISCARD enum lmd_status lmi_store_db_step(struct lmi_store *s, sqlite3_stmt *q, bool *row,
+						struct lmd_error *err);
 
 /* Runs a statement that returns no rows. */
-LMD_NODISCARD enum lmd_status lmi_db_run(struct lmi_store *s, struct lmd_error *err,
-					 const char *sql, const char *fmt, ...);
+LMD_NODISCARD enum lmd_status lmi_store_db_run(struct lmi_store *s, struct lmd_error *err,
+					       const char *sql, const char *fmt, ...);
 
 /* Reads a number from the first row; sets *found to false if there is no row. */
-LMD_NODISCARD enum lmd_status lmi_db_number(struct lmi_store *s, struct lmd_error *err,
-					    int64_t *out, bool *found, const char *sql,
-					    const char *fmt, ...);
+LMD_NODISCARD enum lmd_status lmi_store_db_number(struct lmi_store *s, struct lmd_error *err,
+						  int64_t *out, bool *found, const char *sql,
+						  const char *fmt, ...);
 
-/* Begin and end a writing transaction.  lmi_db_end commits if st is LMD_OK, otherwise it rolls
+/* Begin and end a writing transaction.  lmi_store_db_end commits if st is LMD_OK, otherwise it rolls
  * back; it returns st or the error of the commit. */
-LMD_NODISCARD enum lmd_status lmi_db_begin(struct lmi_store *s, struct lmd_error *err);
-LMD_NODISCARD enum lmd_status lmi_db_end(struct lmi_store *s, enum lmd_status st,
-					 struct lmd_error *err);
+LMD_NODISCARD enum lmd_status lmi_store_db_begin(struct lmi_store *s, struct lmd_error *err);
+LMD_NODISCARD enum lmd_status lmi_store_db_end(struct lmi_store *s, enum lmd_status st,
+					       struct lmd_error *err);
 
 /* Copies a text of the current row ("" for NULL); returns NULL if out of memory. */
-const char *lmi_db_text(struct lmd_arena *a, sqlite3_stmt *q, int column);
+const char *lmi_store_db_text(struct lmd_arena *a, sqlite3_stmt *q, int column);
 
 /* An array for all rows of a table, and an arena for their texts. */
-struct lmi_rows {
+struct lmi_store_rows {
 	struct lmd_arena *arena;
 	uint32_t n_max;
 	void *v; /* n_max zeroed items; NULL if the table is empty */
 };
 
-LMD_NODISCARD enum lmd_status lmi_rows_begin(struct lmi_rows *r, struct lmi_store *s,
-					     const char *table, size_t item_bytes,
-					     struct lmd_error *err);
-enum lmd_status lmi_rows_nomem(struct lmd_error *err);
+LMD_NODISCARD enum lmd_status lmi_store_rows_begin(struct lmi_store_rows *r, struct lmi_store *s,
+						   const char *table, size_t item_bytes,
+						   struct lmd_error *err);
+enum lmd_status lmi_store_rows_nomem(struct lmd_error *err);
 
 /* Checks a text argument: not NULL, min..max bytes.  `what` names it in the error message. */
 LMD_NODISCARD enum lmd_status lmi_store_text_check(const char *what, const char *text, size_t min,

@@ -13,7 +13,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/sha256.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "store/blob.h"
 
 #define PIECE (1u << 20)
@@ -45,7 +45,7 @@ enum lmd_status lmi_store_file_open(int *out, int at_fd, const char *path,
 	char show[SHOW];
 	struct stat sb;
 
-	(void)lmi_show_path(show, sizeof(show), path);
+	(void)lmi_printable_path(show, sizeof(show), path);
 	if (fd < 0) {
 		int e = errno;
 
@@ -75,7 +75,7 @@ enum lmd_status lmi_store_file_same(const struct lmi_store_file *f, int fd, stru
 
 	if (st != LMD_OK)
 		return st;
-	(void)lmi_show_path(show, sizeof(show), f->path ? f->path : "");
+	(void)lmi_printable_path(show, sizeof(show), f->path ? f->path : "");
 	if (now.size != f->size)
 		return lmd_fail(err, LMD_CORRUPT, "%s: has %llu bytes, but had %llu when it was added",
 				show, (unsigned long long)now.size, (unsigned long long)f->size);
@@ -209,7 +209,7 @@ enum lmd_status lmi_store_digest_file(struct lmi_store_file *out, const char *pa
 	if (st == LMD_OK)
 		*out = f;
 	else
-		lmd_error_prefix(err, lmi_show_path(show, sizeof(show), path));
+		lmd_error_prefix(err, lmi_printable_path(show, sizeof(show), path));
 	return st;
 }
 

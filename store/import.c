@@ -16,26 +16,27 @@
 
 #include "core/base/alloc.h"
 #include "core/base/sha256.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "store/blob.h"
 
 #define PIECE (1u << 20)
 #define SHOW  128
 #define PART  48
 
-void lmi_blob_name(char out[LMI_BLOB_NAME], const char *digest)
+void lmi_store_blob_name(char out[LMI_STORE_BLOB_NAME], const char *digest)
 {
-	(void)snprintf(out, LMI_BLOB_NAME, "sha256-%.64s", digest);
+	(void)snprintf(out, LMI_STORE_BLOB_NAME, "sha256-%.64s", digest);
 }
 
-enum lmd_status lmi_blob_folder(int *fd, int dir_fd, struct lmd_error *err)
+enum lmd_status lmi_store_blob_folder(int *fd, int dir_fd, struct lmd_error *err)
 {
-	if (mkdirat(dir_fd, LMI_BLOB_FOLDER, 0700) < 0 && errno != EEXIST)
-		return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": cannot create the folder: %s",
+	if (mkdirat(dir_fd, LMI_STORE_BLOB_FOLDER, 0700) < 0 && errno != EEXIST)
+		return lmd_fail(err, LMD_IO, LMI_STORE_BLOB_FOLDER ": cannot create the folder: %s",
 				strerror(errno));
-	*fd = openat(dir_fd, LMI_BLOB_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	*fd = openat(dir_fd, LMI_STORE_BLOB_FOLDER,
+		     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (*fd < 0)
-		return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": cannot open the folder: %s",
+		return lmd_fail(err, LMD_IO, LMI_STORE_BLOB_FOLDER ": cannot open the folder: %s",
 				strerror(errno));
 	return LMD_OK;
 }
@@ -47,9 +48,10 @@ static bool is_part(const char *name)
 	return n > 12 && strncmp(name, "import-", 7) == 0 && strcmp(name + n - 5, ".part") == 0;
 }
 
-uint32_t lmi_blob_sweep(int dir_fd)
+uint32_t lmi_store_blob_sweep(int dir_fd)
 {
-	int fd = openat(dir_fd, LMI_BLOB_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = openat(dir_fd, LMI_STORE_BLOB_FOLDER,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *e;
 	uint32_t n = 0;
@@ -66,15 +68,15 @@ uint32_t lmi_blob_sweep(int dir_fd)
 	return n;
 }
 
-void lmi_blob_remove(int dir_fd, const char *digest)
+void lmi_store_blob_remove(int dir_fd, const char *digest)
 {
-	char name[LMI_BLOB_NAME];
+	char name[LMI_STORE_BLOB_NAME];
 	struct lmd_error err;
 	int fd;
 
-	if (lmi_blob_folder(&fd, dir_fd, &err) != LMD_OK)
+	if (lmi_store_blob_folder(&fd, dir_fd, &err) != LMD_OK)
 		return;
-	lmi_blob_name(name, digest);
+	lmi_store_blob_name(name, digest);
 	(void)unlinkat(fd, name, 0);
 	(void)fsync(fd);
 	close(fd);
@@ -101,7 +103,8 @@ static enum lmd_status open_part(struct copy *c, struct lmd_error *err)
 			break;
 	}
 	c->part_name[0] = 0;
-	return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": cannot create a file: %s", strerror(errno));
+	return lmd_fail(err, LMD_IO, LMI_STORE_BLOB_FOLDER ": cannot create a file: %s",
+			strerror(errno));
 }
 
 static enum lmd_status write_all(int fd, const char *p, size_t n, struct lmd_error *err)
@@ -112,7 +115,7 @@ static enum lmd_status write_all(int fd, const char *p, size_t n, struct lmd_err
 		if (k < 0 && errno == EINTR)
 			continue;
 		if (k < 0)
-			return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": write: %s",
+			return lmd_fail(err, LMD_IO, LMI_STORE_BLOB_FOLDER ": write: %s",
 					strerror(errno));
 		p += k;
 		n -= (size_t)k;
@@ -168,7 +171,7 @@ static enum lmd_status copy_to_part(struct copy *c, struct lmd_error *err)
 	if (st == LMD_OK)
 		lmi_sha256_hex(c->digest, raw);
 	if (st == LMD_OK && fsync(c->part) < 0)
-		st = lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER ": fsync: %s", strerror(errno));
+		st = lmd_fail(err, LMD_IO, LMI_STORE_BLOB_FOLDER ": fsync: %s", strerror(errno));
 	lmi_sha256_fini(&h);
 	lmi_free(buf);
 	return st;
@@ -185,7 +188,9 @@ static enum lmd_status read_back(struct copy *c, int fd, struct lmd_error *err)
 				 err);
 	if (st == LMD_BUSY || (st == LMD_OK && strcmp(digest, c->digest) != 0))
 		st = lmd_fail(err, LMD_CORRUPT,
-			      LMI_BLOB_FOLDER "/sha256-%s: the data read back differs from the data written", c->digest);
+			      LMI_STORE_BLOB_FOLDER
+			      "/sha256-%s: the data read back differs from the data written",
+			      c->digest);
 	return st;
 }
 
@@ -199,7 +204,8 @@ static enum lmd_status reuse(struct copy *c, const char *name, struct lmd_error 
 
 	st = lmi_store_file_open(&fd, c->folder, name, &id, err);
 	if (st == LMD_INVALID)
-		return lmd_fail(err, LMD_IO, LMI_BLOB_FOLDER "/%s: is not a regular file", name);
+		return lmd_fail(err, LMD_IO, LMI_STORE_BLOB_FOLDER "/%s: is not a regular file",
+				name);
 	if (st != LMD_OK)
 		return st;
 	st = id.size == c->src.size ? read_back(c, fd, err) : LMD_CORRUPT;
@@ -218,7 +224,7 @@ static enum lmd_status give_name(struct copy *c, const char *name, bool replace,
 		rc = renameat(c->folder, c->part_name, c->folder, name);
 	if (rc < 0)
 		return lmd_fail(err, errno == EEXIST ? LMD_BUSY : LMD_IO,
-				LMI_BLOB_FOLDER "/%s: rename: %s", name, strerror(errno));
+				LMI_STORE_BLOB_FOLDER "/%s: rename: %s", name, strerror(errno));
 	c->part_name[0] = 0;
 	(void)fsync(c->folder); /* not supported by all file systems */
 	return LMD_OK;
@@ -236,7 +242,7 @@ static enum lmd_status place(struct copy *c, const char *name, struct lmd_error 
 static enum lmd_status import(struct copy *c, struct lmi_store_file *out, struct lmd_error *err)
 {
 	struct lmi_store_file f = {0};
-	char name[LMI_BLOB_NAME];
+	char name[LMI_STORE_BLOB_NAME];
 	enum lmd_status st = open_part(c, err);
 	int fd;
 
@@ -244,7 +250,7 @@ static enum lmd_status import(struct copy *c, struct lmi_store_file *out, struct
 		st = copy_to_part(c, err);
 	if (st != LMD_OK)
 		return st;
-	lmi_blob_name(name, c->digest);
+	lmi_store_blob_name(name, c->digest);
 	st = read_back(c, c->part, err);
 	if (st == LMD_OK)
 		st = place(c, name, err);
@@ -271,15 +277,15 @@ enum lmd_status lmi_store_import(struct lmi_store_file *out, const char *dir, co
 
 	if (dir_fd < 0)
 		return lmd_fail(err, LMD_IO, "%s: cannot open the folder: %s",
-				lmi_show_path(show, sizeof(show), dir), strerror(errno));
+				lmi_printable_path(show, sizeof(show), dir), strerror(errno));
 	st = lmi_store_file_open(&c.from, AT_FDCWD, path, &c.src, err);
 	if (st == LMD_OK) {
 		lmi_store_file_settle(&c.src);
-		st = lmi_blob_folder(&c.folder, dir_fd, err);
+		st = lmi_store_blob_folder(&c.folder, dir_fd, err);
 		if (st == LMD_OK)
 			st = import(&c, out, err);
 		if (st != LMD_OK)
-			lmd_error_prefix(err, lmi_show_path(show, sizeof(show), path));
+			lmd_error_prefix(err, lmi_printable_path(show, sizeof(show), path));
 	}
 	if (c.part >= 0)
 		close(c.part);

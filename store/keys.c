@@ -26,26 +26,26 @@ static enum lmd_status add(struct lmi_store *s, const struct lmi_store_key *k,
 	bool found = false, other = false;
 	int64_t one, same = 0;
 	enum lmd_status st =
-		lmi_db_number(s, err, &same, &found,
-			      "SELECT label = ?2 AND role = ?3 AND expires_at = ?4 "
-			      "FROM keys WHERE hash = ?1",
-			      "ttii", k->hash, k->label, (int64_t)k->role, k->expires_at);
+		lmi_store_db_number(s, err, &same, &found,
+				    "SELECT label = ?2 AND role = ?3 AND expires_at = ?4 "
+				    "FROM keys WHERE hash = ?1",
+				    "ttii", k->hash, k->label, (int64_t)k->role, k->expires_at);
 
 	if (st == LMD_OK && found && same)
 		return LMD_OK;
 	if (st == LMD_OK && found)
 		st = lmd_fail(err, LMD_INVALID, "key %.8s...: already exists", k->hash);
 	if (st == LMD_OK)
-		st = lmi_db_number(s, err, &one, &other, "SELECT 1 FROM keys WHERE label = ?1", "t",
-				   k->label);
+		st = lmi_store_db_number(s, err, &one, &other,
+					 "SELECT 1 FROM keys WHERE label = ?1", "t", k->label);
 	if (st == LMD_OK && other)
 		st = lmd_fail(err, LMD_INVALID, "label '%.64s': already used by another key", k->label);
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err,
-				"INSERT INTO keys (hash, label, role, created_at, expires_at) "
-				"VALUES (?1, ?2, ?3, ?4, ?5)",
-				"ttiii", k->hash, k->label, (int64_t)k->role, k->created_at,
-				k->expires_at);
+		st = lmi_store_db_run(
+			s, err,
+			"INSERT INTO keys (hash, label, role, created_at, expires_at) "
+			"VALUES (?1, ?2, ?3, ?4, ?5)",
+			"ttiii", k->hash, k->label, (int64_t)k->role, k->created_at, k->expires_at);
 	return st;
 }
 
@@ -60,22 +60,22 @@ enum lmd_status lmi_store_key_add(struct lmi_store *s, const struct lmi_store_ke
 		st = lmd_fail(err, LMD_INVALID,
 			      "role of a key: %d, allowed are 0 (user) and 1 (admin)", (int)k->role);
 	if (st == LMD_OK)
-		st = lmi_db_begin(s, err);
+		st = lmi_store_db_begin(s, err);
 	if (st != LMD_OK)
 		return st;
-	return lmi_db_end(s, add(s, k, err), err);
+	return lmi_store_db_end(s, add(s, k, err), err);
 }
 
 enum lmd_status lmi_store_key_remove(struct lmi_store *s, const char *label, struct lmd_error *err)
 {
-	enum lmd_status st = lmi_db_begin(s, err);
+	enum lmd_status st = lmi_store_db_begin(s, err);
 
 	if (st != LMD_OK)
 		return st;
-	st = lmi_db_run(s, err, "DELETE FROM keys WHERE label = ?1", "t", label);
+	st = lmi_store_db_run(s, err, "DELETE FROM keys WHERE label = ?1", "t", label);
 	if (st == LMD_OK && !sqlite3_changes(s->db))
 		st = lmd_fail(err, LMD_NOTFOUND, "key '%.64s': does not exist", label);
-	return lmi_db_end(s, st, err);
+	return lmi_store_db_end(s, st, err);
 }
 
 static enum lmd_status get(struct lmd_arena *a, sqlite3_stmt *q, struct lmi_store_key *k,
@@ -83,9 +83,9 @@ static enum lmd_status get(struct lmd_arena *a, sqlite3_stmt *q, struct lmi_stor
 {
 	const char *hash = (const char *)sqlite3_column_text(q, 0);
 
-	k->label = lmi_db_text(a, q, 1);
+	k->label = lmi_store_db_text(a, q, 1);
 	if (!hash || !k->label)
-		return lmi_rows_nomem(err);
+		return lmi_store_rows_nomem(err);
 	(void)snprintf(k->hash, sizeof(k->hash), "%s", hash);
 	k->role = (enum lmi_store_role)sqlite3_column_int(q, 2);
 	k->created_at = sqlite3_column_int64(q, 3);
@@ -98,21 +98,21 @@ static enum lmd_status select_keys(struct lmi_store *s, const char *hash,
 				   struct lmi_store_keys *out, struct lmd_error *err)
 {
 	struct lmi_store_keys k = {0};
-	struct lmi_rows rows;
+	struct lmi_store_rows rows;
 	sqlite3_stmt *q = NULL;
 	enum lmd_status st;
 	bool row;
 
-	st = lmi_rows_begin(&rows, s, "keys", sizeof(*k.v), err);
+	st = lmi_store_rows_begin(&rows, s, "keys", sizeof(*k.v), err);
 	if (st != LMD_OK)
 		return st;
 	k = (struct lmi_store_keys){.v = rows.v, .arena = rows.arena};
-	st = lmi_db_query(s, &q, err,
-			  "SELECT hash, label, role, created_at, expires_at FROM keys "
-			  "WHERE ?1 = '' OR hash = ?1 ORDER BY created_at, hash",
-			  "t", hash);
+	st = lmi_store_db_query(s, &q, err,
+				"SELECT hash, label, role, created_at, expires_at FROM keys "
+				"WHERE ?1 = '' OR hash = ?1 ORDER BY created_at, hash",
+				"t", hash);
 	while (st == LMD_OK) {
-		st = lmi_db_step(s, q, &row, err);
+		st = lmi_store_db_step(s, q, &row, err);
 		if (st != LMD_OK || !row || k.n == rows.n_max)
 			break;
 		st = get(k.arena, q, &k.v[k.n++], err);

@@ -24,12 +24,12 @@ static int64_t bits(uint64_t u)
 static enum lmd_status check_facts(const char *facts, struct lmd_error *err)
 {
 	enum lmd_status st = lmi_store_text_check("facts", facts, 2, LMI_STORE_VALUE_MAX, err);
-	struct lmi_jtree t;
+	struct lmi_json_tree t;
 	bool object;
 
 	if (st != LMD_OK)
 		return st;
-	st = lmi_jtree_parse(&t, facts, strlen(facts), NULL, err);
+	st = lmi_json_tree_parse(&t, facts, strlen(facts), NULL, err);
 	if (st == LMD_NOMEM)
 		return st;
 	if (st != LMD_OK) {
@@ -38,8 +38,8 @@ static enum lmd_status check_facts(const char *facts, struct lmd_error *err)
 			err->status = LMD_INVALID;
 		return LMD_INVALID;
 	}
-	object = lmi_jnode_is(t.root, LMI_JOBJECT);
-	lmi_jtree_fini(&t);
+	object = lmi_json_node_is(t.root, LMI_JSON_OBJECT);
+	lmi_json_tree_fini(&t);
 	return object ? LMD_OK : lmd_fail(err, LMD_INVALID, "facts: not a JSON object");
 }
 
@@ -75,25 +75,25 @@ static enum lmd_status check_files(const struct lmi_store_file *f, uint32_t n, b
 static enum lmd_status check_blobs(struct lmi_store *s, const struct lmi_store_model *m,
 				   struct lmd_error *err)
 {
-	char name[LMI_BLOB_NAME];
+	char name[LMI_STORE_BLOB_NAME];
 	enum lmd_status st;
 	int folder, fd;
 
-	st = lmi_blob_folder(&folder, s->dir_fd, err);
+	st = lmi_store_blob_folder(&folder, s->dir_fd, err);
 	if (st != LMD_OK)
 		return st;
 	for (uint32_t i = 0; st == LMD_OK && i < m->n_files; i++) {
 		struct lmi_store_file now;
 
-		lmi_blob_name(name, m->files[i].digest);
+		lmi_store_blob_name(name, m->files[i].digest);
 		st = lmi_store_file_open(&fd, folder, name, &now, err);
 		if (st != LMD_OK)
 			break;
 		close(fd);
 		if (!lmi_store_same_identity(&now, &m->files[i]))
 			st = lmd_fail(err, LMD_NOTFOUND,
-				      LMI_BLOB_FOLDER "/%s: is not the file "
-						      "that was imported",
+				      LMI_STORE_BLOB_FOLDER "/%s: is not the file "
+							    "that was imported",
 				      name);
 	}
 	close(folder);
@@ -106,7 +106,7 @@ static enum lmd_status put_files(struct lmi_store *s, int64_t id, const struct l
 	enum lmd_status st = LMD_OK;
 
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++)
-		st = lmi_db_run(
+		st = lmi_store_db_run(
 			s, err,
 			"INSERT INTO model_files (model_id, part, path, digest, size, dev, "
 			"ino, mtime_ns, ctime_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -124,7 +124,7 @@ static enum lmd_status insert(struct lmi_store *s, const struct lmi_store_model 
 	if (st == LMD_OK && m->imported)
 		st = check_blobs(s, m, err);
 	if (st == LMD_OK)
-		st = lmi_db_run(
+		st = lmi_store_db_run(
 			s, err,
 			"INSERT INTO models (name, digest, size, format, arch, facts, state, "
 			"added_at, imported) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8)",
@@ -160,10 +160,10 @@ enum lmd_status lmi_store_model_add(struct lmi_store *s, const struct lmi_store_
 	enum lmd_status st = check_model(m, digest, &size, err);
 
 	if (st == LMD_OK)
-		st = lmi_db_begin(s, err);
+		st = lmi_store_db_begin(s, err);
 	if (st != LMD_OK)
 		return st;
-	return lmi_db_end(s, insert(s, m, digest, size, err), err);
+	return lmi_store_db_end(s, insert(s, m, digest, size, err), err);
 }
 
 /* Finds the digests of imported files that only this model has. */
@@ -183,22 +183,23 @@ static enum lmd_status find_doomed(struct lmi_store *s, int64_t id, struct doome
 	d->n_max = LMI_STORE_FILES_MAX;
 	d->digest = lmi_arena_array(d->arena, d->n_max, sizeof(*d->digest));
 	if (!d->digest)
-		return lmi_rows_nomem(err);
-	st = lmi_db_query(s, &q, err,
-			  "SELECT DISTINCT f.digest FROM model_files f JOIN models m "
-			  "ON m.id = f.model_id WHERE m.id = ?1 AND m.imported AND NOT EXISTS "
-			  "(SELECT 1 FROM model_files o JOIN models n ON n.id = o.model_id "
-			  "WHERE o.digest = f.digest AND n.imported AND n.id <> ?1)",
-			  "i", id);
+		return lmi_store_rows_nomem(err);
+	st = lmi_store_db_query(
+		s, &q, err,
+		"SELECT DISTINCT f.digest FROM model_files f JOIN models m "
+		"ON m.id = f.model_id WHERE m.id = ?1 AND m.imported AND NOT EXISTS "
+		"(SELECT 1 FROM model_files o JOIN models n ON n.id = o.model_id "
+		"WHERE o.digest = f.digest AND n.imported AND n.id <> ?1)",
+		"i", id);
 	if (st != LMD_OK)
 		return st;
 	while (st == LMD_OK) {
-		st = lmi_db_step(s, q, &row, err);
+		st = lmi_store_db_step(s, q, &row, err);
 		if (st != LMD_OK || !row || d->n == d->n_max)
 			break;
-		d->digest[d->n] = lmi_db_text(d->arena, q, 0);
+		d->digest[d->n] = lmi_store_db_text(d->arena, q, 0);
 		if (!d->digest[d->n++])
-			st = lmi_rows_nomem(err);
+			st = lmi_store_rows_nomem(err);
 	}
 	sqlite3_finalize(q);
 	return st;
@@ -213,7 +214,7 @@ static enum lmd_status delete_row(struct lmi_store *s, const char *name, struct 
 	if (st == LMD_OK)
 		st = find_doomed(s, id, d, err);
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err, "DELETE FROM models WHERE id = ?1", "i", id);
+		st = lmi_store_db_run(s, err, "DELETE FROM models WHERE id = ?1", "i", id);
 	return st;
 }
 
@@ -221,7 +222,7 @@ static enum lmd_status delete_row(struct lmi_store *s, const char *name, struct 
 static enum lmd_status remove_doomed(struct lmi_store *s, struct doomed *d, enum lmd_status st)
 {
 	for (uint32_t i = 0; st == LMD_OK && i < d->n; i++)
-		lmi_blob_remove(s->dir_fd, d->digest[i]);
+		lmi_store_blob_remove(s->dir_fd, d->digest[i]);
 	lmi_arena_destroy(d->arena);
 	return st;
 }
@@ -232,10 +233,10 @@ enum lmd_status lmi_store_model_remove(struct lmi_store *s, const char *name, st
 	enum lmd_status st;
 
 	if (!d.arena)
-		return lmi_rows_nomem(err);
-	st = lmi_db_begin(s, err);
+		return lmi_store_rows_nomem(err);
+	st = lmi_store_db_begin(s, err);
 	if (st == LMD_OK)
-		st = lmi_db_end(s, delete_row(s, name, &d, err), err);
+		st = lmi_store_db_end(s, delete_row(s, name, &d, err), err);
 	return remove_doomed(s, &d, st);
 }
 
@@ -245,20 +246,20 @@ static enum lmd_status exchange(struct lmi_store *s, int64_t old, const struct l
 				const char *digest, uint64_t size, struct doomed *d,
 				struct lmd_error *err)
 {
-	enum lmd_status st = lmi_db_run(s, err, "UPDATE models SET name = '#' || id WHERE id = ?1",
-					"i", old);
+	enum lmd_status st = lmi_store_db_run(
+		s, err, "UPDATE models SET name = '#' || id WHERE id = ?1", "i", old);
 
 	if (st == LMD_OK)
 		st = insert(s, m, digest, size, err);
 	if (st == LMD_OK)
 		st = find_doomed(s, old, d, err);
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err,
-				"UPDATE aliases SET model_id = (SELECT id FROM models WHERE "
-				"name = ?2) WHERE model_id = ?1",
-				"it", old, m->name);
+		st = lmi_store_db_run(s, err,
+				      "UPDATE aliases SET model_id = (SELECT id FROM models WHERE "
+				      "name = ?2) WHERE model_id = ?1",
+				      "it", old, m->name);
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err, "DELETE FROM models WHERE id = ?1", "i", old);
+		st = lmi_store_db_run(s, err, "DELETE FROM models WHERE id = ?1", "i", old);
 	return st;
 }
 
@@ -280,12 +281,13 @@ enum lmd_status lmi_store_model_replace(struct lmi_store *s, const struct lmi_st
 	struct doomed d = {.arena = lmi_arena_create(0)};
 	char digest[LMI_STORE_DIGEST_HEX];
 	uint64_t size;
-	enum lmd_status st = d.arena ? check_model(m, digest, &size, err) : lmi_rows_nomem(err);
+	enum lmd_status st =
+		d.arena ? check_model(m, digest, &size, err) : lmi_store_rows_nomem(err);
 
 	if (st == LMD_OK)
-		st = lmi_db_begin(s, err);
+		st = lmi_store_db_begin(s, err);
 	if (st == LMD_OK)
-		st = lmi_db_end(s, replace_row(s, m, digest, size, &d, err), err);
+		st = lmi_store_db_end(s, replace_row(s, m, digest, size, &d, err), err);
 	return remove_doomed(s, &d, st);
 }
 
@@ -298,33 +300,34 @@ static enum lmd_status rename_row(struct lmi_store *s, const char *from, const c
 	if (st == LMD_OK)
 		st = lmi_store_name_free(s, to, err);
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err, "UPDATE models SET name = ?2 WHERE id = ?1", "it", id, to);
+		st = lmi_store_db_run(s, err, "UPDATE models SET name = ?2 WHERE id = ?1", "it", id,
+				      to);
 	return st;
 }
 
 enum lmd_status lmi_store_model_rename(struct lmi_store *s, const char *from, const char *to,
 				       struct lmd_error *err)
 {
-	enum lmd_status st = lmi_db_begin(s, err);
+	enum lmd_status st = lmi_store_db_begin(s, err);
 
 	if (st != LMD_OK)
 		return st;
-	return lmi_db_end(s, rename_row(s, from, to, err), err);
+	return lmi_store_db_end(s, rename_row(s, from, to, err), err);
 }
 
 enum lmd_status lmi_store_model_used(struct lmi_store *s, const char *name, int64_t at_ns,
 				     struct lmd_error *err)
 {
-	enum lmd_status st = lmi_db_begin(s, err);
+	enum lmd_status st = lmi_store_db_begin(s, err);
 	int64_t id;
 
 	if (st != LMD_OK)
 		return st;
 	st = lmi_store_model_id(s, name, true, &id, err);
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err, "UPDATE models SET used_at = ?2 WHERE id = ?1", "ii", id,
-				at_ns);
-	return lmi_db_end(s, st, err);
+		st = lmi_store_db_run(s, err, "UPDATE models SET used_at = ?2 WHERE id = ?1", "ii",
+				      id, at_ns);
+	return lmi_store_db_end(s, st, err);
 }
 
 enum lmd_status lmi_store_model_measured(struct lmi_store *s, const char *name,
@@ -341,18 +344,18 @@ enum lmd_status lmi_store_model_measured(struct lmi_store *s, const char *name,
 	    m->decode_tps < 0)
 		return lmd_fail(err, LMD_INVALID, "measured: %g and %g tokens/s: the minimum is 0",
 				m->prefill_tps, m->decode_tps);
-	st = lmi_db_begin(s, err);
+	st = lmi_store_db_begin(s, err);
 	if (st != LMD_OK)
 		return st;
 	st = lmi_store_model_id(s, name, true, &id, err);
 	if (st == LMD_OK)
-		st = lmi_db_run(
+		st = lmi_store_db_run(
 			s, err,
 			"UPDATE models SET memory_bytes = ?2, load_ns = ?3, prefill_tps = ?4, "
 			"decode_tps = ?5, measured_at = ?6 WHERE id = ?1",
 			"iiiddi", id, (int64_t)m->memory_bytes, (int64_t)m->load_ns, m->prefill_tps,
 			m->decode_tps, m->at_ns);
-	return lmi_db_end(s, st, err);
+	return lmi_store_db_end(s, st, err);
 }
 
 enum lmd_status lmi_store_model_set_state(struct lmi_store *s, const char *name,
@@ -364,14 +367,14 @@ enum lmd_status lmi_store_model_set_state(struct lmi_store *s, const char *name,
 	if ((unsigned)state >= LMI_STORE_N_STATE)
 		return lmd_fail(err, LMD_INVALID, "state of a model: %d, allowed are 0 to %d",
 				(int)state, LMI_STORE_N_STATE - 1);
-	st = lmi_db_begin(s, err);
+	st = lmi_store_db_begin(s, err);
 	if (st != LMD_OK)
 		return st;
 	st = lmi_store_model_id(s, name, true, &id, err);
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err, "UPDATE models SET state = ?2 WHERE id = ?1", "ii", id,
-				(int64_t)state);
-	return lmi_db_end(s, st, err);
+		st = lmi_store_db_run(s, err, "UPDATE models SET state = ?2 WHERE id = ?1", "ii",
+				      id, (int64_t)state);
+	return lmi_store_db_end(s, st, err);
 }
 
 /* Checks that the row has files with these digests. */
@@ -382,12 +385,12 @@ static enum lmd_status same_content(struct lmi_store *s, int64_t id, const struc
 	int64_t n_same = 0, n_row = 0;
 	bool found;
 
-	st = lmi_db_number(s, err, &n_row, &found,
-			   "SELECT count(*) FROM model_files WHERE model_id = ?1", "i", id);
+	st = lmi_store_db_number(s, err, &n_row, &found,
+				 "SELECT count(*) FROM model_files WHERE model_id = ?1", "i", id);
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
 		int64_t one = 0;
 
-		st = lmi_db_number(
+		st = lmi_store_db_number(
 			s, err, &one, &found,
 			"SELECT 1 FROM model_files WHERE model_id = ?1 AND part = ?2 AND "
 			"digest = ?3 AND size = ?4",
@@ -411,18 +414,19 @@ static enum lmd_status identify(struct lmi_store *s, const char *name,
 	enum lmd_status st = lmi_store_model_id(s, name, true, &id, err);
 
 	if (st == LMD_OK)
-		st = lmi_db_number(s, err, &imported, &found,
-				   "SELECT imported FROM models WHERE id = ?1", "i", id);
+		st = lmi_store_db_number(s, err, &imported, &found,
+					 "SELECT imported FROM models WHERE id = ?1", "i", id);
 	if (st == LMD_OK)
 		st = check_files(f, n, imported, &size, err);
 	if (st == LMD_OK)
 		st = same_content(s, id, f, n, err);
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err, "DELETE FROM model_files WHERE model_id = ?1", "i", id);
+		st = lmi_store_db_run(s, err, "DELETE FROM model_files WHERE model_id = ?1", "i",
+				      id);
 	if (st == LMD_OK)
 		st = put_files(s, id, f, n, imported, err);
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err, "UPDATE models SET state = 0 WHERE id = ?1", "i", id);
+		st = lmi_store_db_run(s, err, "UPDATE models SET state = 0 WHERE id = ?1", "i", id);
 	return st;
 }
 
@@ -430,9 +434,9 @@ enum lmd_status lmi_store_model_identify(struct lmi_store *s, const char *name,
 					 const struct lmi_store_file *files, uint32_t n,
 					 struct lmd_error *err)
 {
-	enum lmd_status st = lmi_db_begin(s, err);
+	enum lmd_status st = lmi_store_db_begin(s, err);
 
 	if (st != LMD_OK)
 		return st;
-	return lmi_db_end(s, identify(s, name, files, n, err), err);
+	return lmi_store_db_end(s, identify(s, name, files, n, err), err);
 }

@@ -38,7 +38,7 @@ static enum lmd_status get_digest(char out[LMI_STORE_DIGEST_HEX], sqlite3_stmt *
 	const char *p = (const char *)sqlite3_column_text(q, column);
 
 	if (!p)
-		return lmi_rows_nomem(err);
+		return lmi_store_rows_nomem(err);
 	(void)snprintf(out, LMI_STORE_DIGEST_HEX, "%s", p);
 	return LMD_OK;
 }
@@ -50,11 +50,11 @@ static enum lmd_status get_file(struct lmi_store *s, struct lmd_arena *a, sqlite
 
 	if (st != LMD_OK)
 		return st;
-	f->path = imported ? lmi_arena_printf(a, "%s/" LMI_BLOB_FOLDER "/sha256-%s", s->dir,
+	f->path = imported ? lmi_arena_printf(a, "%s/" LMI_STORE_BLOB_FOLDER "/sha256-%s", s->dir,
 					      f->digest)
-			   : lmi_db_text(a, q, 0);
+			   : lmi_store_db_text(a, q, 0);
 	if (!f->path)
-		return lmi_rows_nomem(err);
+		return lmi_store_rows_nomem(err);
 	f->size = (uint64_t)sqlite3_column_int64(q, 2);
 	f->dev = (uint64_t)sqlite3_column_int64(q, 3);
 	f->ino = (uint64_t)sqlite3_column_int64(q, 4);
@@ -72,9 +72,9 @@ static enum lmd_status get_files(struct lmi_store *s, struct lmd_arena *a, int64
 	bool row;
 
 	if (!f)
-		return m->n_files ? lmi_rows_nomem(err)
+		return m->n_files ? lmi_store_rows_nomem(err)
 				  : lmd_fail(err, LMD_CORRUPT, "model '%s' has no files", m->name);
-	st = lmi_db_query(
+	st = lmi_store_db_query(
 		s, &q, err,
 		"SELECT path, digest, size, dev, ino, mtime_ns, ctime_ns FROM model_files "
 		"WHERE model_id = ?1 ORDER BY part",
@@ -82,7 +82,7 @@ static enum lmd_status get_files(struct lmi_store *s, struct lmd_arena *a, int64
 	if (st != LMD_OK)
 		return st;
 	for (uint32_t i = 0; st == LMD_OK && i < m->n_files; i++) {
-		st = lmi_db_step(s, q, &row, err);
+		st = lmi_store_db_step(s, q, &row, err);
 		if (st == LMD_OK && row)
 			st = get_file(s, a, q, m->imported, &f[i], err);
 	}
@@ -98,11 +98,11 @@ static enum lmd_status get_model(struct lmi_store *s, struct lmd_arena *a, sqlit
 
 	if (st != LMD_OK)
 		return st;
-	m->name = lmi_db_text(a, q, 0);
+	m->name = lmi_store_db_text(a, q, 0);
 	m->size = (uint64_t)sqlite3_column_int64(q, 2);
-	m->format = lmi_db_text(a, q, 3);
-	m->arch = lmi_db_text(a, q, 4);
-	m->facts = lmi_db_text(a, q, 5);
+	m->format = lmi_store_db_text(a, q, 3);
+	m->arch = lmi_store_db_text(a, q, 4);
+	m->facts = lmi_store_db_text(a, q, 5);
 	m->state = (enum lmi_store_state)sqlite3_column_int(q, 6);
 	m->added_at = sqlite3_column_int64(q, 7);
 	m->used_at = sqlite3_column_int64(q, 8);
@@ -116,7 +116,7 @@ static enum lmd_status get_model(struct lmi_store *s, struct lmd_arena *a, sqlit
 	};
 	m->n_files = (uint32_t)sqlite3_column_int(q, 16);
 	if (!m->name || !m->format || !m->arch || !m->facts)
-		return lmi_rows_nomem(err);
+		return lmi_store_rows_nomem(err);
 	return get_files(s, a, sqlite3_column_int64(q, 15), m, err);
 }
 
@@ -124,18 +124,18 @@ enum lmd_status lmi_store_model_list(struct lmi_store *s, struct lmi_store_model
 				     struct lmd_error *err)
 {
 	struct lmi_store_models m = {0};
-	struct lmi_rows rows;
+	struct lmi_store_rows rows;
 	sqlite3_stmt *q = NULL;
 	enum lmd_status st;
 	bool row;
 
-	st = lmi_rows_begin(&rows, s, "models", sizeof(*m.v), err);
+	st = lmi_store_rows_begin(&rows, s, "models", sizeof(*m.v), err);
 	if (st != LMD_OK)
 		return st;
 	m = (struct lmi_store_models){.v = rows.v, .arena = rows.arena};
-	st = lmi_db_query(s, &q, err, "SELECT " COLUMNS " FROM models m ORDER BY m.name", "");
+	st = lmi_store_db_query(s, &q, err, "SELECT " COLUMNS " FROM models m ORDER BY m.name", "");
 	while (st == LMD_OK) {
-		st = lmi_db_step(s, q, &row, err);
+		st = lmi_store_db_step(s, q, &row, err);
 		if (st != LMD_OK || !row || m.n == rows.n_max)
 			break;
 		st = get_model(s, m.arena, q, &m.v[m.n++], err);
@@ -162,11 +162,11 @@ enum lmd_status lmi_store_model_find(struct lmi_store *s, const char *name,
 		return st;
 	m.arena = lmi_arena_create(0);
 	m.v = m.arena ? lmi_arena_array(m.arena, 1, sizeof(*m.v)) : NULL;
-	st = m.v ? lmi_db_query(s, &q, err, "SELECT " COLUMNS " FROM models m WHERE m.id = ?1", "i",
-				id)
-		 : lmi_rows_nomem(err);
+	st = m.v ? lmi_store_db_query(s, &q, err,
+				      "SELECT " COLUMNS " FROM models m WHERE m.id = ?1", "i", id)
+		 : lmi_store_rows_nomem(err);
 	if (st == LMD_OK)
-		st = lmi_db_step(s, q, &row, err);
+		st = lmi_store_db_step(s, q, &row, err);
 	if (st == LMD_OK)
 		st = row ? get_model(s, m.arena, q, m.v, err)
 			 : lmd_fail(err, LMD_NOTFOUND, "model '%s' does not exist", name);
@@ -188,10 +188,10 @@ static enum lmd_status orphan(struct lmi_store *s, const char *name, bool *is,
 	*is = false;
 	if (strncmp(name, "sha256-", 7) != 0 || !lmi_store_digest_ok(name + 7))
 		return LMD_OK;
-	st = lmi_db_number(s, err, &one, &found,
-			   "SELECT 1 FROM model_files JOIN models ON id = model_id "
-			   "WHERE imported AND model_files.digest = ?1",
-			   "t", name + 7);
+	st = lmi_store_db_number(s, err, &one, &found,
+				 "SELECT 1 FROM model_files JOIN models ON id = model_id "
+				 "WHERE imported AND model_files.digest = ?1",
+				 "t", name + 7);
 	*is = st == LMD_OK && !found;
 	return st;
 }
@@ -207,13 +207,13 @@ enum lmd_status lmi_store_orphans(struct lmi_store *s, bool remove, uint32_t *n_
 	int fd;
 	DIR *d;
 
-	st = lmi_blob_folder(&fd, s->dir_fd, err);
+	st = lmi_store_blob_folder(&fd, s->dir_fd, err);
 	if (st != LMD_OK)
 		return st;
 	d = fdopendir(fd);
 	if (!d) {
 		close(fd);
-		return lmi_rows_nomem(err);
+		return lmi_store_rows_nomem(err);
 	}
 	while (st == LMD_OK && (e = readdir(d))) {
 		struct stat sb;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/arena.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "store/db.h"
 
 #define SHOW 160
@@ -25,7 +25,7 @@ enum lmd_status lmi_store_name_check(const char *name, struct lmd_error *err)
 	if (st != LMD_OK)
 		return st;
 	n = strlen(name);
-	(void)lmi_show(show, sizeof(show), name, n);
+	(void)lmi_printable(show, sizeof(show), name, n);
 	for (size_t i = 0; i < n; i++)
 		if (!name_byte((unsigned char)name[i]))
 			return lmd_fail(
@@ -47,12 +47,12 @@ enum lmd_status lmi_store_model_id(struct lmi_store *s, const char *name, bool o
 	bool found = false;
 
 	if (st == LMD_OK)
-		st = lmi_db_number(s, err, id, &found, "SELECT id FROM models WHERE name = ?1", "t",
-				   name);
+		st = lmi_store_db_number(s, err, id, &found,
+					 "SELECT id FROM models WHERE name = ?1", "t", name);
 	if (st != LMD_OK || found)
 		return st;
-	st = lmi_db_number(s, err, &alias_of, &found,
-			   "SELECT model_id FROM aliases WHERE alias = ?1", "t", name);
+	st = lmi_store_db_number(s, err, &alias_of, &found,
+				 "SELECT model_id FROM aliases WHERE alias = ?1", "t", name);
 	if (st != LMD_OK)
 		return st;
 	if (!found)
@@ -73,7 +73,7 @@ enum lmd_status lmi_store_name_free(struct lmi_store *s, const char *name, struc
 	int64_t one;
 
 	for (int i = 0; st == LMD_OK && i < 2; i++) {
-		st = lmi_db_number(s, err, &one, &found, sql[i], "t", name);
+		st = lmi_store_db_number(s, err, &one, &found, sql[i], "t", name);
 		if (st == LMD_OK && found)
 			st = lmd_fail(err, LMD_INVALID, "'%s' is already the name of %s", name,
 				      i ? "an alias" : "a model");
@@ -91,26 +91,26 @@ static enum lmd_status alias_set(struct lmi_store *s, const char *alias, const c
 	if (st == LMD_OK)
 		st = lmi_store_model_id(s, name, true, &id, err);
 	if (st == LMD_OK)
-		st = lmi_db_number(s, err, &one, &found, "SELECT 1 FROM models WHERE name = ?1",
-				   "t", alias);
+		st = lmi_store_db_number(s, err, &one, &found,
+					 "SELECT 1 FROM models WHERE name = ?1", "t", alias);
 	if (st == LMD_OK && found)
 		st = lmd_fail(err, LMD_INVALID, "'%s' is already the name of a model", alias);
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err,
-				"INSERT INTO aliases (alias, model_id) VALUES (?1, ?2) "
-				"ON CONFLICT (alias) DO UPDATE SET model_id = ?2",
-				"ti", alias, id);
+		st = lmi_store_db_run(s, err,
+				      "INSERT INTO aliases (alias, model_id) VALUES (?1, ?2) "
+				      "ON CONFLICT (alias) DO UPDATE SET model_id = ?2",
+				      "ti", alias, id);
 	return st;
 }
 
 enum lmd_status lmi_store_alias_set(struct lmi_store *s, const char *alias, const char *name,
 				    struct lmd_error *err)
 {
-	enum lmd_status st = lmi_db_begin(s, err);
+	enum lmd_status st = lmi_store_db_begin(s, err);
 
 	if (st != LMD_OK)
 		return st;
-	return lmi_db_end(s, alias_set(s, alias, name, err), err);
+	return lmi_store_db_end(s, alias_set(s, alias, name, err), err);
 }
 
 static enum lmd_status alias_remove(struct lmi_store *s, const char *alias, struct lmd_error *err)
@@ -118,7 +118,7 @@ static enum lmd_status alias_remove(struct lmi_store *s, const char *alias, stru
 	enum lmd_status st = lmi_store_name_check(alias, err);
 
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err, "DELETE FROM aliases WHERE alias = ?1", "t", alias);
+		st = lmi_store_db_run(s, err, "DELETE FROM aliases WHERE alias = ?1", "t", alias);
 	if (st == LMD_OK && !sqlite3_changes(s->db))
 		st = lmd_fail(err, LMD_NOTFOUND, "alias '%s' does not exist", alias);
 	return st;
@@ -127,11 +127,11 @@ static enum lmd_status alias_remove(struct lmi_store *s, const char *alias, stru
 enum lmd_status lmi_store_alias_remove(struct lmi_store *s, const char *alias,
 				       struct lmd_error *err)
 {
-	enum lmd_status st = lmi_db_begin(s, err);
+	enum lmd_status st = lmi_store_db_begin(s, err);
 
 	if (st != LMD_OK)
 		return st;
-	return lmi_db_end(s, alias_remove(s, alias, err), err);
+	return lmi_store_db_end(s, alias_remove(s, alias, err), err);
 }
 
 void lmi_store_aliases_fini(struct lmi_store_aliases *a)
@@ -147,24 +147,24 @@ enum lmd_status lmi_store_alias_list(struct lmi_store *s, struct lmi_store_alias
 	sqlite3_stmt *q = NULL;
 	enum lmd_status st;
 	bool row = true;
-	struct lmi_rows rows;
+	struct lmi_store_rows rows;
 
-	st = lmi_rows_begin(&rows, s, "aliases", sizeof(*a.v), err);
+	st = lmi_store_rows_begin(&rows, s, "aliases", sizeof(*a.v), err);
 	if (st != LMD_OK)
 		return st;
 	a.v = rows.v;
-	st = lmi_db_query(s, &q, err,
-			  "SELECT alias, name FROM aliases JOIN models ON id = model_id "
-			  "ORDER BY alias",
-			  "");
+	st = lmi_store_db_query(s, &q, err,
+				"SELECT alias, name FROM aliases JOIN models ON id = model_id "
+				"ORDER BY alias",
+				"");
 	while (st == LMD_OK) {
-		st = lmi_db_step(s, q, &row, err);
+		st = lmi_store_db_step(s, q, &row, err);
 		if (st != LMD_OK || !row || a.n == rows.n_max)
 			break;
-		a.v[a.n].alias = lmi_db_text(rows.arena, q, 0);
-		a.v[a.n].name = lmi_db_text(rows.arena, q, 1);
+		a.v[a.n].alias = lmi_store_db_text(rows.arena, q, 0);
+		a.v[a.n].name = lmi_store_db_text(rows.arena, q, 1);
 		if (!a.v[a.n].alias || !a.v[a.n].name)
-			st = lmi_rows_nomem(err);
+			st = lmi_store_rows_nomem(err);
 		a.n++;
 	}
 	sqlite3_finalize(q);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "store/blob.h"
 #include "store/db.h"
 
@@ -31,8 +31,8 @@ static enum lmd_status fail_at(const struct lmi_store *s, const char *name, cons
 	char show[SHOW];
 
 	return lmd_fail(err, e == ENOMEM ? LMD_NOMEM : LMD_IO, "%s%s%s: %s: %s",
-			lmi_show_path(show, sizeof(show), s->dir), *name ? "/" : "", name, what,
-			strerror(e));
+			lmi_printable_path(show, sizeof(show), s->dir), *name ? "/" : "", name,
+			what, strerror(e));
 }
 
 static enum lmd_status open_dir(struct lmi_store *s, struct lmd_error *err)
@@ -56,7 +56,7 @@ static enum lmd_status lock(struct lmi_store *s, bool *unclean, struct lmd_error
 		return errno == EWOULDBLOCK
 			       ? lmd_fail(err, LMD_BUSY,
 					  "%s: the registry is open in another process",
-					  lmi_show_path(show, sizeof(show), s->dir))
+					  lmi_printable_path(show, sizeof(show), s->dir))
 			       : fail_at(s, LOCK_NAME, "cannot lock", err);
 	if (fstat(s->lock_fd, &sb) < 0)
 		return fail_at(s, LOCK_NAME, "fstat", err);
@@ -114,7 +114,7 @@ static enum lmd_status configure(struct lmi_store *s, uint32_t busy_ms, struct l
 		rc = sqlite3_db_config(s->db, on[i], 1, NULL);
 	for (size_t i = 0; i < LMD_LEN(off) && rc == SQLITE_OK; i++)
 		rc = sqlite3_db_config(s->db, off[i], 0, NULL);
-	return rc == SQLITE_OK ? LMD_OK : lmi_db_fail(s, rc, err);
+	return rc == SQLITE_OK ? LMD_OK : lmi_store_db_fail(s, rc, err);
 }
 
 /* Reads the application id and the schema number; writes nothing. */
@@ -125,12 +125,12 @@ static enum lmd_status identify(struct lmi_store *s, struct lmi_store_report *r,
 	bool found;
 	enum lmd_status st;
 
-	st = lmi_db_number(s, err, &app, &found, "PRAGMA application_id", "");
+	st = lmi_store_db_number(s, err, &app, &found, "PRAGMA application_id", "");
 	if (st == LMD_OK)
-		st = lmi_db_number(s, err, &version, &found, "PRAGMA user_version", "");
+		st = lmi_store_db_number(s, err, &version, &found, "PRAGMA user_version", "");
 	if (st == LMD_OK)
-		st = lmi_db_number(s, err, &n_tables, &found, "SELECT count(*) FROM sqlite_schema",
-				   "");
+		st = lmi_store_db_number(s, err, &n_tables, &found,
+					 "SELECT count(*) FROM sqlite_schema", "");
 	if (st != LMD_OK)
 		return st;
 	if (app == 0 && version == 0 && n_tables == 0) {
@@ -169,7 +169,7 @@ static enum lmd_status check_line(const char *text, struct lmd_error *err)
 	if (strcmp(text, "ok") == 0)
 		return LMD_OK;
 	return lmd_fail(err, LMD_CORRUPT, "registry: %s",
-			lmi_show(show, sizeof(show), text, strlen(text)));
+			lmi_printable(show, sizeof(show), text, strlen(text)));
 }
 
 static enum lmd_status check(struct lmi_store *s, struct lmd_error *err)
@@ -179,11 +179,11 @@ static enum lmd_status check(struct lmi_store *s, struct lmd_error *err)
 	sqlite3_stmt *q;
 	bool row = true;
 
-	st = lmi_db_query(s, &q, err, "PRAGMA quick_check(100)", "");
+	st = lmi_store_db_query(s, &q, err, "PRAGMA quick_check(100)", "");
 	if (st != LMD_OK)
 		return st;
 	while (st == LMD_OK && row) {
-		st = lmi_db_step(s, q, &row, err);
+		st = lmi_store_db_step(s, q, &row, err);
 		if (st != LMD_OK || !row)
 			break;
 		st = check_line((const char *)sqlite3_column_text(q, 0), &why);
@@ -209,10 +209,10 @@ static enum lmd_status set_journal(struct lmi_store *s, struct lmd_error *err)
 	sqlite3_stmt *q;
 	bool row;
 
-	st = lmi_db_query(s, &q, err, "PRAGMA journal_mode = WAL", "");
+	st = lmi_store_db_query(s, &q, err, "PRAGMA journal_mode = WAL", "");
 	if (st != LMD_OK)
 		return st;
-	st = lmi_db_step(s, q, &row, err);
+	st = lmi_store_db_step(s, q, &row, err);
 	if (st == LMD_OK) {
 		const char *mode = row ? (const char *)sqlite3_column_text(q, 0) : NULL;
 
@@ -221,9 +221,9 @@ static enum lmd_status set_journal(struct lmi_store *s, struct lmd_error *err)
 	}
 	sqlite3_finalize(q);
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err, "PRAGMA synchronous = FULL", "");
+		st = lmi_store_db_run(s, err, "PRAGMA synchronous = FULL", "");
 	if (st == LMD_OK)
-		st = lmi_db_run(s, err, "PRAGMA cell_size_check = ON", "");
+		st = lmi_store_db_run(s, err, "PRAGMA cell_size_check = ON", "");
 	return st;
 }
 
@@ -240,7 +240,7 @@ static enum lmd_status open_db(struct lmi_store *s, const struct lmi_store_opts 
 	rc = sqlite3_open_v2(path, &s->db,
 			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
 			     opts->vfs);
-	st = rc == SQLITE_OK ? configure(s, opts->busy_ms, err) : lmi_db_fail(s, rc, err);
+	st = rc == SQLITE_OK ? configure(s, opts->busy_ms, err) : lmi_store_db_fail(s, rc, err);
 	if (st == LMD_OK)
 		st = identify(s, r, err);
 	if (st == LMD_OK && r->unclean && !r->fresh)
@@ -374,7 +374,7 @@ enum lmd_status lmi_store_open(struct lmi_store **out, const char *dir,
 	if (st == LMD_OK)
 		st = lock(s, &r.unclean, err);
 	if (st == LMD_OK) {
-		r.n_parts_removed = lmi_blob_sweep(s->dir_fd);
+		r.n_parts_removed = lmi_store_blob_sweep(s->dir_fd);
 		st = open_or_begin(s, opts, &r, err);
 		if (st != LMD_OK) { /* restore the state of the lock file */
 			destroy(s, !r.unclean && st != LMD_CORRUPT);

@@ -87,7 +87,7 @@ START_TEST(settings_of_sqlite)
 		int64_t v = -1;
 		bool found;
 
-		OK(lmi_db_number(store, &err, &v, &found, t[i].pragma, ""));
+		OK(lmi_store_db_number(store, &err, &v, &found, t[i].pragma, ""));
 		ck_assert_msg(v == t[i].want, "%s: %lld", t[i].pragma, (long long)v);
 	}
 }

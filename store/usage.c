@@ -12,28 +12,29 @@ static enum lmd_status add(struct lmi_store *s, const struct lmi_store_usage *u,
 	bool found;
 
 	if (st == LMD_OK)
-		st = lmi_db_number(s, err, &sum, &found,
-				   "SELECT tokens FROM usage WHERE principal = ?1 AND day = ?2",
-				   "ti", u->principal, (int64_t)u->day);
+		st = lmi_store_db_number(
+			s, err, &sum, &found,
+			"SELECT tokens FROM usage WHERE principal = ?1 AND day = ?2", "ti",
+			u->principal, (int64_t)u->day);
 	if (st != LMD_OK)
 		return st;
 	tokens = u->tokens > (uint64_t)(INT64_MAX - sum) ? INT64_MAX : sum + (int64_t)u->tokens;
-	return lmi_db_run(s, err,
-			  "INSERT INTO usage (principal, day, tokens) VALUES (?1, ?2, ?3) "
-			  "ON CONFLICT (principal, day) DO UPDATE SET tokens = ?3",
-			  "tii", u->principal, (int64_t)u->day, tokens);
+	return lmi_store_db_run(s, err,
+				"INSERT INTO usage (principal, day, tokens) VALUES (?1, ?2, ?3) "
+				"ON CONFLICT (principal, day) DO UPDATE SET tokens = ?3",
+				"tii", u->principal, (int64_t)u->day, tokens);
 }
 
 enum lmd_status lmi_store_usage_add(struct lmi_store *s, const struct lmi_store_usage *u,
 				    uint32_t n, struct lmd_error *err)
 {
-	enum lmd_status st = lmi_db_begin(s, err);
+	enum lmd_status st = lmi_store_db_begin(s, err);
 
 	if (st != LMD_OK)
 		return st;
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++)
 		st = add(s, &u[i], err);
-	return lmi_db_end(s, st, err);
+	return lmi_store_db_end(s, st, err);
 }
 
 enum lmd_status lmi_store_usage_sum(struct lmi_store *s, const char *principal, int32_t first,
@@ -46,7 +47,7 @@ enum lmd_status lmi_store_usage_sum(struct lmi_store *s, const char *principal, 
 	bool row;
 
 	if (st == LMD_OK)
-		st = lmi_db_query(
+		st = lmi_store_db_query(
 			s, &q, err,
 			"SELECT tokens FROM usage WHERE principal = ?1 AND day BETWEEN ?2 "
 			"AND ?3",
@@ -56,7 +57,7 @@ enum lmd_status lmi_store_usage_sum(struct lmi_store *s, const char *principal, 
 	while (st == LMD_OK) {
 		uint64_t day;
 
-		st = lmi_db_step(s, q, &row, err);
+		st = lmi_store_db_step(s, q, &row, err);
 		if (st != LMD_OK || !row)
 			break;
 		day = (uint64_t)sqlite3_column_int64(q, 0);
@@ -70,10 +71,10 @@ enum lmd_status lmi_store_usage_sum(struct lmi_store *s, const char *principal, 
 
 enum lmd_status lmi_store_usage_forget(struct lmi_store *s, int32_t day, struct lmd_error *err)
 {
-	enum lmd_status st = lmi_db_begin(s, err);
+	enum lmd_status st = lmi_store_db_begin(s, err);
 
 	if (st != LMD_OK)
 		return st;
-	st = lmi_db_run(s, err, "DELETE FROM usage WHERE day < ?1", "i", (int64_t)day);
-	return lmi_db_end(s, st, err);
+	st = lmi_store_db_run(s, err, "DELETE FROM usage WHERE day < ?1", "i", (int64_t)day);
+	return lmi_store_db_end(s, st, err);
 }

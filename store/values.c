@@ -32,7 +32,7 @@ static enum lmd_status get(struct lmi_store *s, sqlite3_stmt *q, const char *key
 	enum lmd_status st;
 	bool row = false;
 
-	st = lmi_db_step(s, q, &row, err);
+	st = lmi_store_db_step(s, q, &row, err);
 	if (st == LMD_OK && !row)
 		st = lmd_fail(err, LMD_NOTFOUND, "'%s' is not set", key);
 	if (st == LMD_OK) {
@@ -41,7 +41,7 @@ static enum lmd_status get(struct lmi_store *s, sqlite3_stmt *q, const char *key
 		v.n = (size_t)sqlite3_column_bytes(q, 0);
 		v.bytes = p || !v.n ? lmi_alloc(v.n + 1, 1) : NULL;
 		if (!v.bytes)
-			st = lmi_rows_nomem(err);
+			st = lmi_store_rows_nomem(err);
 		else if (v.n)
 			memcpy(v.bytes, p, v.n);
 	}
@@ -57,7 +57,7 @@ static enum lmd_status removed(struct lmi_store *s, enum lmd_status st, const ch
 {
 	if (st == LMD_OK && !sqlite3_changes(s->db))
 		st = lmd_fail(err, LMD_NOTFOUND, "'%s' is not set", key);
-	return lmi_db_end(s, st, err);
+	return lmi_store_db_end(s, st, err);
 }
 
 enum lmd_status lmi_store_setting_set(struct lmi_store *s, const char *key, const char *value,
@@ -68,14 +68,14 @@ enum lmd_status lmi_store_setting_set(struct lmi_store *s, const char *key, cons
 	if (st == LMD_OK)
 		st = lmi_store_text_check("setting", value, 0, LMI_STORE_VALUE_MAX, err);
 	if (st == LMD_OK)
-		st = lmi_db_begin(s, err);
+		st = lmi_store_db_begin(s, err);
 	if (st != LMD_OK)
 		return st;
-	st = lmi_db_run(s, err,
-			"INSERT INTO settings (key, value) VALUES (?1, ?2) "
-			"ON CONFLICT (key) DO UPDATE SET value = ?2",
-			"tt", key, value);
-	return lmi_db_end(s, st, err);
+	st = lmi_store_db_run(s, err,
+			      "INSERT INTO settings (key, value) VALUES (?1, ?2) "
+			      "ON CONFLICT (key) DO UPDATE SET value = ?2",
+			      "tt", key, value);
+	return lmi_store_db_end(s, st, err);
 }
 
 enum lmd_status lmi_store_setting_get(struct lmi_store *s, const char *key,
@@ -85,8 +85,8 @@ enum lmd_status lmi_store_setting_get(struct lmi_store *s, const char *key,
 	sqlite3_stmt *q;
 
 	if (st == LMD_OK)
-		st = lmi_db_query(s, &q, err, "SELECT value FROM settings WHERE key = ?1", "t",
-				  key);
+		st = lmi_store_db_query(s, &q, err, "SELECT value FROM settings WHERE key = ?1",
+					"t", key);
 	return st == LMD_OK ? get(s, q, key, out, err) : st;
 }
 
@@ -96,10 +96,10 @@ enum lmd_status lmi_store_setting_remove(struct lmi_store *s, const char *key,
 	enum lmd_status st = check_key(key, err);
 
 	if (st == LMD_OK)
-		st = lmi_db_begin(s, err);
+		st = lmi_store_db_begin(s, err);
 	if (st != LMD_OK)
 		return st;
-	st = lmi_db_run(s, err, "DELETE FROM settings WHERE key = ?1", "t", key);
+	st = lmi_store_db_run(s, err, "DELETE FROM settings WHERE key = ?1", "t", key);
 	return removed(s, st, key, err);
 }
 
@@ -112,14 +112,14 @@ enum lmd_status lmi_store_kv_set(struct lmi_store *s, const char *space, const c
 		st = lmd_fail(err, LMD_INVALID, "value of '%s': %zu bytes, the maximum is %d", key, n,
 			      LMI_STORE_VALUE_MAX);
 	if (st == LMD_OK)
-		st = lmi_db_begin(s, err);
+		st = lmi_store_db_begin(s, err);
 	if (st != LMD_OK)
 		return st;
-	st = lmi_db_run(s, err,
-			"INSERT INTO kv (space, key, value) VALUES (?1, ?2, ?3) "
-			"ON CONFLICT (space, key) DO UPDATE SET value = ?3",
-			"ttb", space, key, bytes, n);
-	return lmi_db_end(s, st, err);
+	st = lmi_store_db_run(s, err,
+			      "INSERT INTO kv (space, key, value) VALUES (?1, ?2, ?3) "
+			      "ON CONFLICT (space, key) DO UPDATE SET value = ?3",
+			      "ttb", space, key, bytes, n);
+	return lmi_store_db_end(s, st, err);
 }
 
 enum lmd_status lmi_store_kv_get(struct lmi_store *s, const char *space, const char *key,
@@ -129,8 +129,9 @@ enum lmd_status lmi_store_kv_get(struct lmi_store *s, const char *space, const c
 	sqlite3_stmt *q;
 
 	if (st == LMD_OK)
-		st = lmi_db_query(s, &q, err, "SELECT value FROM kv WHERE space = ?1 AND key = ?2",
-				  "tt", space, key);
+		st = lmi_store_db_query(s, &q, err,
+					"SELECT value FROM kv WHERE space = ?1 AND key = ?2", "tt",
+					space, key);
 	return st == LMD_OK ? get(s, q, key, out, err) : st;
 }
 
@@ -140,9 +141,10 @@ enum lmd_status lmi_store_kv_remove(struct lmi_store *s, const char *space, cons
 	enum lmd_status st = check_space(space, key, err);
 
 	if (st == LMD_OK)
-		st = lmi_db_begin(s, err);
+		st = lmi_store_db_begin(s, err);
 	if (st != LMD_OK)
 		return st;
-	st = lmi_db_run(s, err, "DELETE FROM kv WHERE space = ?1 AND key = ?2", "tt", space, key);
+	st = lmi_store_db_run(s, err, "DELETE FROM kv WHERE space = ?1 AND key = ?2", "tt", space,
+			      key);
 	return removed(s, st, key, err);
 }

@@ -13,7 +13,7 @@ enum lmd_status lmt_env_init(struct lmt_env *env, struct lmd_error *err)
 {
 	char dir[4096];
 	const char *dirs[] = {dir};
-	struct lmi_registry_opts o = {.no_default_dirs = true};
+	struct lmi_plugin_registry_opts o = {.no_default_dirs = true};
 	struct stat sb;
 
 	*env = (struct lmt_env){0};
@@ -25,12 +25,12 @@ enum lmd_status lmt_env_init(struct lmt_env *env, struct lmd_error *err)
 		o.dirs = dirs;
 		o.n_dirs = 1;
 	}
-	return lmi_registry_create(&env->registry, &o, err);
+	return lmi_plugin_registry_create(&env->registry, &o, err);
 }
 
 void lmt_env_fini(struct lmt_env *env)
 {
-	lmi_registry_destroy(env->registry);
+	lmi_plugin_registry_destroy(env->registry);
 	lmi_host_destroy(env->host);
 	*env = (struct lmt_env){0};
 }
@@ -49,26 +49,27 @@ struct lmi_engine_opts lmt_opts(const struct lmt_env *env, const char *path)
 					.no_tokenizer = true};
 }
 
-struct lmi_input_seq lmt_tokens(const lmd_token *v, uint32_t n)
+struct lmi_engine_input_seq lmt_tokens(const lmd_token *v, uint32_t n)
 {
-	return (struct lmi_input_seq){.tokens = v, .n_tokens = n, .fork_of = LMI_NO_FORK};
+	return (struct lmi_engine_input_seq){
+		.tokens = v, .n_tokens = n, .fork_of = LMI_ENGINE_NO_FORK};
 }
 
 /* Rows of a sequence follow those of the previous one.  Their number is known only at the end, so
  * each sequence gets space for the maximum number. */
 struct collect {
-	const struct lmi_eval *cmd;
+	const struct lmi_engine_eval *cmd;
 	float *v;
 	uint32_t width, n_max;
 	uint32_t *seen; /* [n_seq] */
 };
 
-static uint32_t rows_of(const struct lmi_input_seq *q)
+static uint32_t rows_of(const struct lmi_engine_input_seq *q)
 {
 	return q->n_tokens + q->n_rows;
 }
 
-static enum lmd_status take(struct collect *c, const struct lmi_event *ev)
+static enum lmd_status take(struct collect *c, const struct lmi_engine_event *ev)
 {
 	uint32_t at = 0;
 
@@ -97,7 +98,8 @@ static void pack(struct collect *c, struct lmt_rows *out)
 	for (uint32_t i = 0; c->v && i < c->cmd->n_seq; i++) {
 		uint32_t rows = rows_of(&c->cmd->seqs[i]), skip = 0;
 
-		if (c->cmd->seqs[i].fork_of != LMI_NO_FORK || c->cmd->want == LMI_WANT_LAST)
+		if (c->cmd->seqs[i].fork_of != LMI_ENGINE_NO_FORK ||
+		    c->cmd->want == LMI_ENGINE_WANT_LAST)
 			skip = rows - c->seen[i];
 		memmove(c->v + (size_t)n * c->width, c->v + (size_t)(at + skip) * c->width,
 			(size_t)c->seen[i] * c->width * sizeof(float));
@@ -109,24 +111,24 @@ static void pack(struct collect *c, struct lmt_rows *out)
 	out->width = c->width;
 }
 
-enum lmd_status lmt_eval(struct lmi_engine *e, const struct lmi_eval *cmd, struct lmt_rows *out,
-			 struct lmd_error *err)
+enum lmd_status lmt_eval(struct lmi_engine *e, const struct lmi_engine_eval *cmd,
+			 struct lmt_rows *out, struct lmd_error *err)
 {
 	struct collect c = {.cmd = cmd};
 	enum lmd_status st = lmi_engine_eval(e, cmd, err), final = LMD_BUSY;
-	struct lmi_event ev;
+	struct lmi_engine_event ev;
 
 	*out = (struct lmt_rows){0};
 	while (st == LMD_OK && final == LMD_BUSY) {
-		out->n_step += lmi_engine_turn(e) == LMI_TURN_RAN;
+		out->n_step += lmi_engine_step(e) == LMI_ENGINE_STEP_RAN;
 		while (lmi_engine_poll(e, &ev)) {
-			if (ev.kind == LMI_EV_ROWS && st == LMD_OK)
+			if (ev.kind == LMI_ENGINE_EV_ROWS && st == LMD_OK)
 				st = take(&c, &ev);
-			else if (ev.kind == LMI_EV_FAILED)
+			else if (ev.kind == LMI_ENGINE_EV_FAILED)
 				final = lmd_fail(err, ev.u.error.status, "%s", ev.u.error.text);
-			else if (ev.kind == LMI_EV_DONE)
+			else if (ev.kind == LMI_ENGINE_EV_DONE)
 				final = LMD_OK;
-			lmi_event_release(&ev);
+			lmi_engine_event_release(&ev);
 		}
 	}
 	st = st == LMD_OK ? final : st;
@@ -138,7 +140,7 @@ enum lmd_status lmt_eval(struct lmi_engine *e, const struct lmi_eval *cmd, struc
 	return st;
 }
 
-enum lmd_status lmt_eval_once(const struct lmi_engine_opts *o, const struct lmi_eval *cmd,
+enum lmd_status lmt_eval_once(const struct lmi_engine_opts *o, const struct lmi_engine_eval *cmd,
 			      struct lmt_rows *out, struct lmd_error *err)
 {
 	struct lmi_engine *e;

@@ -10,7 +10,7 @@
 
 struct lmt_env {
 	struct lmd_host *host;
-	struct lmi_registry *registry;
+	struct lmi_plugin_registry *registry;
 };
 
 enum lmd_status lmt_env_init(struct lmt_env *env, struct lmd_error *err);
@@ -26,15 +26,15 @@ struct lmt_rows {
 	uint32_t n_row, width;
 	uint32_t n_step; /* number of steps */
 };
-enum lmd_status lmt_eval(struct lmi_engine *e, const struct lmi_eval *cmd, struct lmt_rows *out,
-			 struct lmd_error *err);
+enum lmd_status lmt_eval(struct lmi_engine *e, const struct lmi_engine_eval *cmd,
+			 struct lmt_rows *out, struct lmd_error *err);
 
 /* Opens, evaluates, closes. */
-enum lmd_status lmt_eval_once(const struct lmi_engine_opts *o, const struct lmi_eval *cmd,
+enum lmd_status lmt_eval_once(const struct lmi_engine_opts *o, const struct lmi_engine_eval *cmd,
 			      struct lmt_rows *out, struct lmd_error *err);
 
 /* A plain sequence of tokens. */
-struct lmi_input_seq lmt_tokens(const lmd_token *v, uint32_t n);
+struct lmi_engine_input_seq lmt_tokens(const lmd_token *v, uint32_t n);
 
 /* Returns the folder of the parity models (DIR/NAME.gguf) below the build folder; the pack's script
  * creates it if it is missing.  Returns NULL without the pack or without Python. */

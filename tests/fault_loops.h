@@ -96,7 +96,7 @@ static inline enum lmd_status fault_run(struct lmd_error *e)
 	lmi_alloc_stats(&before);
 	st = job->run(NULL, e);
 	hit = fault_disarm() || lmi_file_did_fail() || lmi_alloc_did_fail();
-	lmi_file_fail_nth(0, LMI_FAULT_EIO);
+	lmi_file_fail_nth(0, LMI_FILE_FAULT_EIO);
 	lmi_alloc_fail_nth(0, false);
 	lmi_alloc_stats(&after);
 	ck_assert_uint_eq(after.n_live, before.n_live);
@@ -194,10 +194,10 @@ static inline void fault_reads(const struct fault_job *j, fault_progress_fn give
 		enum lmi_file_fault how;
 		bool harms;
 	} kinds[] = {
-		{LMI_FAULT_EIO, true},
-		{LMI_FAULT_END, true},
-		{LMI_FAULT_SHORT, false},
-		{LMI_FAULT_EINTR, false},
+		{LMI_FILE_FAULT_EIO, true},
+		{LMI_FILE_FAULT_END, true},
+		{LMI_FILE_FAULT_SHORT, false},
+		{LMI_FILE_FAULT_EINTR, false},
 	};
 	unsigned n_failed = 0, n_ok = 0;
 	struct lmd_error e;

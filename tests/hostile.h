@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "core/base/alloc.h"
-#include "core/format/format.h"
+#include "core/checkpoint/open.h"
 #include "llamad/attr.h"
 #include "tests/temp_dir.h"
 

@@ -57,7 +57,7 @@ put core/deeper.h tests/support.h
 put core/deep.c deep.h
 put core/helper.c tests/support.h
 put core/checked.c tests/support.h tests/lmd_check.h
-put plugins/common/uni.h check.h
+put plugins/common/unicode.h check.h
 put plugins/x.c common/uni.h
 
 clean product core/good.c
@@ -66,7 +66,7 @@ finds product core/beside.c 'may not include kern_data_test.h'
 finds product core/fixture.c 'may not include tiny_fixture.h'
 finds product core/check.c 'may not include check.h'
 finds product core/deep.c 'core/deeper.h:1: a part of the product may not include tests/support.h'
-finds product plugins/x.c 'plugins/common/uni.h:1: a part of the product may not include check.h'
+finds product plugins/x.c 'plugins/common/unicode.h:1: a part of the product may not include check.h'
 clean helper core/helper.c
 finds helper core/checked.c 'core/checked.c:2: a program without Check may not include tests/lmd_check.h'
 

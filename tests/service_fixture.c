@@ -10,9 +10,9 @@
 #include "core/base/alloc.h"
 #include "store/digest.h"
 
-const struct lmi_principal fx_user = {.uid = 1000, .role = LMI_ROLE_USER, .conn = 1};
-const struct lmi_principal fx_other = {.uid = 1001, .role = LMI_ROLE_USER, .conn = 2};
-const struct lmi_principal fx_admin = {.uid = 0, .role = LMI_ROLE_ADMIN, .conn = 3};
+const struct lmi_svc_principal fx_user = {.uid = 1000, .role = LMI_SVC_ROLE_USER, .conn = 1};
+const struct lmi_svc_principal fx_other = {.uid = 1001, .role = LMI_SVC_ROLE_USER, .conn = 2};
+const struct lmi_svc_principal fx_admin = {.uid = 0, .role = LMI_SVC_ROLE_ADMIN, .conn = 3};
 
 static int64_t wall_ns(void *arg)
 {
@@ -128,7 +128,7 @@ void fx_loop(struct fx *fx)
 		p[i + 1] = (struct pollfd){.fd = fx->fds[i], .events = POLLIN};
 	(void)poll(p, fx->n_fd + 1, wait > 60000 ? 60000 : (int)wait);
 	fx->now = host->now_ns(host->ctx);
-	lmi_service_turn(fx->svc, fx->now);
+	lmi_service_tick(fx->svc, fx->now);
 }
 
 void fx_start(struct fx *fx)
@@ -171,7 +171,7 @@ void fx_fini(struct fx *fx)
 
 /* ---- requests ---- */
 
-static void on_reply(void *arg, const struct lmi_reply *reply, const struct lmd_error *err,
+static void on_reply(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
 		     uint32_t retry_ms)
 {
 	struct fx_answer *a = arg;
@@ -189,9 +189,9 @@ static void on_reply(void *arg, const struct lmi_reply *reply, const struct lmd_
 	}
 	/* via the codec, which makes a copy and proves that it can be sent */
 	a->arena = lmi_arena_create(0);
-	ck_assert_msg(lmi_reply_encode(&a->bytes, reply, &e) == LMD_OK, "%s", e.text);
-	ck_assert_msg(lmi_reply_decode(&a->r, reply->op, a->bytes.p, a->bytes.n, a->arena, &e) ==
-			      LMD_OK,
+	ck_assert_msg(lmi_wire_reply_encode(&a->bytes, reply, &e) == LMD_OK, "%s", e.text);
+	ck_assert_msg(lmi_wire_reply_decode(&a->r, reply->op, a->bytes.p, a->bytes.n, a->arena,
+					    &e) == LMD_OK,
 		      "%s", e.text);
 }
 
@@ -203,7 +203,7 @@ void fx_answer_fini(struct fx_answer *a)
 	*a = (struct fx_answer){0};
 }
 
-void fx_ask(struct fx *fx, const struct lmi_principal *who, const struct lmi_request *q,
+void fx_ask(struct fx *fx, const struct lmi_svc_principal *who, const struct lmi_wire_request *q,
 	    struct fx_answer *a)
 {
 	*a = (struct fx_answer){.op = q->op};
@@ -212,14 +212,15 @@ void fx_ask(struct fx *fx, const struct lmi_principal *who, const struct lmi_req
 
 bool fx_job(struct fx *fx)
 {
-	bool ran = lmi_jobs_turn(fx->registry) || lmi_jobs_turn(fx->io) || lmi_jobs_turn(fx->work);
+	bool ran = lmi_jobs_run_one(fx->registry) || lmi_jobs_run_one(fx->io) ||
+		   lmi_jobs_run_one(fx->work);
 
 	return ran;
 }
 
 void fx_turn(struct fx *fx)
 {
-	lmi_service_turn(fx->svc, fx->now);
+	lmi_service_tick(fx->svc, fx->now);
 }
 
 void fx_wait(struct fx *fx, struct fx_answer *a)
@@ -261,7 +262,7 @@ void fx_settle(struct fx *fx)
 	ck_assert_int_eq(idle, 3);
 }
 
-bool fx_call(struct fx *fx, const struct lmi_principal *who, const struct lmi_request *q)
+bool fx_call(struct fx *fx, const struct lmi_svc_principal *who, const struct lmi_wire_request *q)
 {
 	fx_answer_fini(&fx->a);
 	fx_ask(fx, who, q, &fx->a);
@@ -290,11 +291,11 @@ static struct lmd_str rid(struct fx *fx)
 	return str(p);
 }
 
-struct lmi_request fx_generate(struct fx *fx, const char *model, const char *prompt, int64_t n)
+struct lmi_wire_request fx_generate(struct fx *fx, const char *model, const char *prompt, int64_t n)
 {
-	struct lmi_request q;
+	struct lmi_wire_request q;
 
-	lmi_request_init(&q, LMI_WIRE_OP_GENERATE);
+	lmi_wire_request_init(&q, LMI_WIRE_OP_GENERATE);
 	q.rid = rid(fx);
 	q.u.generate.model = str(model);
 	q.u.generate.has_prompt = true;
@@ -306,21 +307,21 @@ struct lmi_request fx_generate(struct fx *fx, const char *model, const char *pro
 	return q;
 }
 
-struct lmi_request fx_next(const struct lmi_wire_id *id, uint64_t after)
+struct lmi_wire_request fx_next(const struct lmi_wire_id *id, uint64_t after)
 {
-	struct lmi_request q;
+	struct lmi_wire_request q;
 
-	lmi_request_init(&q, LMI_WIRE_OP_NEXT);
+	lmi_wire_request_init(&q, LMI_WIRE_OP_NEXT);
 	q.u.next.id = *id;
 	q.u.next.after = (int64_t)after;
 	return q;
 }
 
-struct lmi_request fx_on(struct fx *fx, enum lmi_wire_op op, const char *model)
+struct lmi_wire_request fx_on(struct fx *fx, enum lmi_wire_op op, const char *model)
 {
-	struct lmi_request q;
+	struct lmi_wire_request q;
 
-	lmi_request_init(&q, op);
+	lmi_wire_request_init(&q, op);
 	q.rid = rid(fx);
 	switch (op) {
 	case LMI_WIRE_OP_LOAD:
@@ -344,7 +345,7 @@ struct lmi_request fx_on(struct fx *fx, enum lmi_wire_op op, const char *model)
 	return q;
 }
 
-struct lmi_wire_item fx_read(struct fx *fx, const struct lmi_principal *who,
+struct lmi_wire_item fx_read(struct fx *fx, const struct lmi_svc_principal *who,
 			     const struct lmi_wire_id *id, char *out, size_t n)
 {
 	struct lmi_wire_id copy = *id;
@@ -354,8 +355,8 @@ struct lmi_wire_item fx_read(struct fx *fx, const struct lmi_principal *who,
 	bool end = false;
 
 	while (!end) {
-		struct lmi_request q = fx_next(&copy, after);
-		const struct lmi_rep_next *r = &fx->a.r.u.next;
+		struct lmi_wire_request q = fx_next(&copy, after);
+		const struct lmi_wire_rep_next *r = &fx->a.r.u.next;
 
 		ck_assert_msg(fx_call(fx, who, &q), "%s", fx->a.err.text);
 		for (uint32_t i = 0; i < r->n_items; i++) {
@@ -384,7 +385,7 @@ struct lmi_wire_item fx_read(struct fx *fx, const struct lmi_principal *who,
 
 struct lmi_wire_item fx_job_op(struct fx *fx, enum lmi_wire_op op, const char *model)
 {
-	struct lmi_request q = fx_on(fx, op, model);
+	struct lmi_wire_request q = fx_on(fx, op, model);
 	struct lmi_wire_id id;
 
 	if (!fx_call(fx, &fx_admin, &q)) {
@@ -413,10 +414,10 @@ void fx_expect(const char *prompt, uint32_t n, char *out)
 	out[at] = 0;
 }
 
-struct lmi_wire_id fx_begin(struct fx *fx, const struct lmi_principal *who, const char *prompt,
+struct lmi_wire_id fx_begin(struct fx *fx, const struct lmi_svc_principal *who, const char *prompt,
 			    int64_t n)
 {
-	struct lmi_request q = fx_generate(fx, "tiny", prompt, n);
+	struct lmi_wire_request q = fx_generate(fx, "tiny", prompt, n);
 
 	ck_assert_msg(fx_call(fx, who, &q), "%s", fx->a.err.text);
 	return fx->a.r.u.generate.id;

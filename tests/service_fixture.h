@@ -22,7 +22,7 @@ struct fx_answer {
 	bool failed;
 	struct lmd_error err;
 	uint32_t retry_ms;
-	struct lmi_reply r; /* a copy */
+	struct lmi_wire_reply r; /* a copy */
 	struct lmi_wire_buf bytes;
 	struct lmd_arena *arena;
 };
@@ -54,10 +54,10 @@ void fx_loop(struct fx *fx);
 void fx_start(struct fx *fx);
 void fx_fini(struct fx *fx);
 
-extern const struct lmi_principal fx_user, fx_other, fx_admin;
+extern const struct lmi_svc_principal fx_user, fx_other, fx_admin;
 
 /* Sends a request, which may be answered later. */
-void fx_ask(struct fx *fx, const struct lmi_principal *who, const struct lmi_request *q,
+void fx_ask(struct fx *fx, const struct lmi_svc_principal *who, const struct lmi_wire_request *q,
 	    struct fx_answer *a);
 void fx_answer_fini(struct fx_answer *a);
 
@@ -70,15 +70,16 @@ void fx_wait(struct fx *fx, struct fx_answer *a);
 /* Runs ticks and jobs until nothing is running or pending. */
 void fx_settle(struct fx *fx);
 /* fx_ask and fx_wait, with fx->a; returns false if the request failed. */
-bool fx_call(struct fx *fx, const struct lmi_principal *who, const struct lmi_request *q);
+bool fx_call(struct fx *fx, const struct lmi_svc_principal *who, const struct lmi_wire_request *q);
 
 /* Requests. */
-struct lmi_request fx_generate(struct fx *fx, const char *model, const char *prompt, int64_t n);
-struct lmi_request fx_next(const struct lmi_wire_id *id, uint64_t after);
-struct lmi_request fx_on(struct fx *fx, enum lmi_wire_op op, const char *model);
+struct lmi_wire_request fx_generate(struct fx *fx, const char *model, const char *prompt,
+				    int64_t n);
+struct lmi_wire_request fx_next(const struct lmi_wire_id *id, uint64_t after);
+struct lmi_wire_request fx_on(struct fx *fx, enum lmi_wire_op op, const char *model);
 
 /* Starts a generation with the model tiny and returns its id. */
-struct lmi_wire_id fx_begin(struct fx *fx, const struct lmi_principal *who, const char *prompt,
+struct lmi_wire_id fx_begin(struct fx *fx, const struct lmi_svc_principal *who, const char *prompt,
 			    int64_t n);
 /* Runs n ticks of one millisecond each, with one token per tick. */
 void fx_step(struct fx *fx, int n);
@@ -88,7 +89,7 @@ void fx_check_empty(struct fx *fx);
 void fx_load(struct fx *fx);
 
 /* Reads a stream to its end; writes its text to out (terminated) and returns the final item. */
-struct lmi_wire_item fx_read(struct fx *fx, const struct lmi_principal *who,
+struct lmi_wire_item fx_read(struct fx *fx, const struct lmi_svc_principal *who,
 			     const struct lmi_wire_id *id, char *out, size_t n);
 /* Loads, or unloads, and waits for the end of the job. */
 struct lmi_wire_item fx_job_op(struct fx *fx, enum lmi_wire_op op, const char *model);

@@ -42,14 +42,14 @@ struct lmi_engine *story_engine(const struct lmi_engine_opts *o)
 	return e;
 }
 
-void story_tell(struct story *s, const struct lmi_event *ev)
+void story_tell(struct story *s, const struct lmi_engine_event *ev)
 {
 	ck_assert_uint_eq(s->n_final, 0); /* no event may follow the final one */
 	switch (ev->kind) {
-	case LMI_EV_TOKEN:
+	case LMI_ENGINE_EV_TOKEN:
 		s->tokens[s->n_tokens++] = ev->u.text.token;
 		/* fall through */
-	case LMI_EV_TEXT:
+	case LMI_ENGINE_EV_TEXT:
 		ck_assert_uint_lt(s->n_text + ev->u.text.n, sizeof(s->text));
 		memcpy(s->text + s->n_text, ev->u.text.bytes, ev->u.text.n);
 		s->n_text += ev->u.text.n;
@@ -57,16 +57,16 @@ void story_tell(struct story *s, const struct lmi_event *ev)
 		break;
 	default:
 		s->n_final++;
-		s->end = (enum lmi_event_kind)ev->kind;
+		s->end = (enum lmi_engine_event_kind)ev->kind;
 		s->last = *ev;
 	}
 }
 
 void story_run(struct lmi_engine *e, struct story *s, uint32_t n)
 {
-	struct lmi_event ev;
+	struct lmi_engine_event ev;
 
-	while (lmi_engine_turn(e) != LMI_TURN_IDLE)
+	while (lmi_engine_step(e) != LMI_ENGINE_STEP_IDLE)
 		while (lmi_engine_poll(e, &ev)) {
 			ck_assert(ev.id >= 1 && ev.id <= n);
 			story_tell(&s[ev.id - 1], &ev);
@@ -75,19 +75,20 @@ void story_run(struct lmi_engine *e, struct story *s, uint32_t n)
 		story_tell(&s[ev.id - 1], &ev);
 }
 
-struct lmi_generate story_command(uint64_t id, const lmd_token *v, uint32_t n, int64_t n_predict)
+struct lmi_engine_generate story_command(uint64_t id, const lmd_token *v, uint32_t n,
+					 int64_t n_predict)
 {
 	static const struct lmi_sampler_spec greedy = {.name = "greedy"};
 
-	return (struct lmi_generate){.id = id,
-				     .seq = lmt_tokens(v, n),
-				     .n_predict = n_predict,
-				     .specs = &greedy,
-				     .n_specs = 1,
-				     .flags = LMI_GEN_IGNORE_EOG};
+	return (struct lmi_engine_generate){.id = id,
+					    .seq = lmt_tokens(v, n),
+					    .n_predict = n_predict,
+					    .specs = &greedy,
+					    .n_specs = 1,
+					    .flags = LMI_ENGINE_GEN_IGNORE_EOG};
 }
 
-struct story story_generate(struct lmi_engine *e, const struct lmi_generate *cmd)
+struct story story_generate(struct lmi_engine *e, const struct lmi_engine_generate *cmd)
 {
 	struct story s = {0};
 	struct lmd_error err;

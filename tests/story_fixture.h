@@ -24,20 +24,21 @@ struct story {
 	char text[2048];
 	lmd_token tokens[512];
 	uint32_t n_text, n_tokens, n_final;
-	enum lmi_event_kind end;
-	struct lmi_event last;
+	enum lmi_engine_event_kind end;
+	struct lmi_engine_event last;
 };
 
 /* Adds an event; an event after the final one fails the test. */
-void story_tell(struct story *s, const struct lmi_event *ev);
+void story_tell(struct story *s, const struct lmi_engine_event *ev);
 /* Runs steps until nothing is left to do; adds events of id 1..n to s[id - 1]. */
 void story_run(struct lmi_engine *e, struct story *s, uint32_t n);
 
 static const lmd_token hello[] = {40, 69, 76, 76, 79};
 
 /* A greedy generation that ignores end-of-generation tokens. */
-struct lmi_generate story_command(uint64_t id, const lmd_token *v, uint32_t n, int64_t n_predict);
+struct lmi_engine_generate story_command(uint64_t id, const lmd_token *v, uint32_t n,
+					 int64_t n_predict);
 /* Runs a command with id 1 until its final event. */
-struct story story_generate(struct lmi_engine *e, const struct lmi_generate *cmd);
+struct story story_generate(struct lmi_engine *e, const struct lmi_engine_generate *cmd);
 
 #endif /* LLAMAD_TESTS_STORY_FIXTURE_H */

@@ -22,7 +22,7 @@
 #include "core/grammar/grammar.h"
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"
-#include "core/text/template/template.h"
+#include "core/jinja/template.h"
 #include "llamad/attr.h"
 
 #define N_VOCAB 128256u
@@ -190,22 +190,22 @@ static float normal(void)
 	return sum - 6;
 }
 
-static void bench_chain(struct lmi_registry *registry, const struct lmd_host *host,
-			const char *what, const struct lmi_sample_params *p, int rounds,
+static void bench_chain(struct lmi_plugin_registry *registry, const struct lmd_host *host,
+			const char *what, const struct lmi_sampler_params *p, int rounds,
 			bool peaked)
 {
-	struct lmi_spec_list *list = lmi_alloc(1, sizeof(*list));
+	struct lmi_sampler_spec_list *list = lmi_alloc(1, sizeof(*list));
 	float *logits = lmi_alloc(N_VOCAB, sizeof(*logits));
-	struct lmi_chain_opts o = {
+	struct lmi_sampler_chain_opts o = {
 		.registry = registry, .host = host, .vocab = &vocab, .n_vocab = N_VOCAB, .seed = 1};
 	struct times t = {0};
-	struct lmi_chain *ch;
+	struct lmi_sampler_chain *ch;
 	struct lmd_error err;
 
-	lmi_sample_specs(list, p);
+	lmi_sampler_specs(list, p);
 	o.specs = list->spec;
 	o.n_specs = list->n;
-	must(lmi_chain_create(&ch, &o, &err), &err);
+	must(lmi_sampler_chain_create(&ch, &o, &err), &err);
 	for (uint32_t i = 0; i < N_VOCAB; i++)
 		logits[i] = (peaked ? 1.5f : 3.0f) * normal();
 	for (int r = 0; r < rounds; r++) {
@@ -215,27 +215,28 @@ static void bench_chain(struct lmi_registry *registry, const struct lmd_host *ho
 		for (uint32_t i = 0; i < (peaked ? 20u : 1000u); i++)
 			logits[draw(N_VOCAB)] = (peaked ? 12.0f : 3.0f) * normal();
 		t0 = now_ns();
-		must(lmi_chain_sample(ch, logits, N_VOCAB, NULL, &id), &err);
-		lmi_chain_accept(ch, id, false);
+		must(lmi_sampler_chain_sample(ch, logits, N_VOCAB, NULL, &id), &err);
+		lmi_sampler_chain_accept(ch, id, false);
 		add_time(&t, now_ns() - t0);
 	}
 	report(what, &t);
-	lmi_chain_destroy(ch);
+	lmi_sampler_chain_destroy(ch);
 	lmi_free(logits);
 	lmi_free(list);
 	free(t.ns);
 }
 
-static void bench_chains(struct lmi_registry *registry, const struct lmd_host *host, int rounds)
+static void bench_chains(struct lmi_plugin_registry *registry, const struct lmd_host *host,
+			 int rounds)
 {
-	struct lmi_sample_params p;
+	struct lmi_sampler_params p;
 
-	lmi_sample_params_default(&p);
+	lmi_sampler_params_default(&p);
 	bench_chain(registry, host, "default chain, logits spread", &p, rounds, false);
 	bench_chain(registry, host, "default chain, logits peaked", &p, rounds, true);
 	p.repeat_penalty = 1.1;
 	bench_chain(registry, host, "default chain with penalties", &p, rounds, false);
-	lmi_sample_params_default(&p);
+	lmi_sampler_params_default(&p);
 	p.top_k = 0;
 	bench_chain(registry, host, "top_p and min_p without top_k", &p, rounds, false);
 	p.top_p = 1;
@@ -313,14 +314,14 @@ static lmd_token any_of(const uint64_t *mask)
 	return EOG;
 }
 
-static void bench_masks(const struct lmi_gvocab *v, const char *what, const char *schema,
+static void bench_masks(const struct lmi_grammar_vocab *v, const char *what, const char *schema,
 			int rounds)
 {
-	struct lmi_matcher_opts o = {.vocab = v};
+	struct lmi_gr_matcher_opts o = {.vocab = v};
 	struct times compile = {0}, mask_times = {0};
 	struct lmi_grammar *g = NULL;
-	struct lmi_matcher *m;
-	struct lmi_gstate *s;
+	struct lmi_grammar_matcher *m;
+	struct lmi_grammar_state *s;
 	struct lmd_error err;
 	char line[80];
 
@@ -336,22 +337,22 @@ static void bench_masks(const struct lmi_gvocab *v, const char *what, const char
 	o.grammar = g;
 	/* each answer has its own matcher, which starts with an empty cache */
 	for (int r = 0; r < rounds; r++) {
-		must(lmi_matcher_create(&m, &o, &err), &err);
-		must(lmi_gstate_create(&s, m, &err), &err);
+		must(lmi_gr_matcher_create(&m, &o, &err), &err);
+		must(lmi_gr_state_create(&s, m, &err), &err);
 		for (int i = 0; i < 200; i++) {
 			uint64_t t0 = now_ns();
 			const uint64_t *mask;
 			lmd_token id;
 
-			must(lmi_gstate_mask(s, &mask), &err);
+			must(lmi_gr_state_mask(s, &mask), &err);
 			add_time(&mask_times, now_ns() - t0);
 			id = any_of(mask);
 			if (id == EOG)
 				break;
-			must(lmi_gstate_accept(s, id), &err);
+			must(lmi_gr_state_accept(s, id), &err);
 		}
-		lmi_gstate_destroy(s);
-		lmi_matcher_destroy(m);
+		lmi_gr_state_destroy(s);
+		lmi_gr_matcher_destroy(m);
 	}
 	snprintf(line, sizeof(line), "%s: token mask", what);
 	report(line, &mask_times);
@@ -363,21 +364,21 @@ static void bench_masks(const struct lmi_gvocab *v, const char *what, const char
 static void bench_grammars(int rounds)
 {
 	struct times t = {0};
-	struct lmi_gvocab *v = NULL;
+	struct lmi_grammar_vocab *v = NULL;
 	struct lmd_error err;
 	char *schema = make_schema(10 * 1024);
 
 	for (int i = 0; i < 3; i++) {
 		uint64_t t0 = now_ns();
 
-		lmi_gvocab_destroy(v);
-		must(lmi_gvocab_create(&v, &vocab, &err), &err);
+		lmi_gr_vocab_destroy(v);
+		must(lmi_gr_vocab_create(&v, &vocab, &err), &err);
 		add_time(&t, now_ns() - t0);
 	}
 	report("vocabulary index", &t);
 	bench_masks(v, "any JSON", "{}", rounds / 10 + 1);
 	bench_masks(v, "schema", schema, rounds / 10 + 1);
-	lmi_gvocab_destroy(v);
+	lmi_gr_vocab_destroy(v);
 	free(schema);
 	free(t.ns);
 }
@@ -392,9 +393,9 @@ static void bench_template(int rounds)
 		"{% endif %}";
 	json_t *vars = json_pack("{s:b, s:[]}", "add_generation_prompt", 1, "messages");
 	struct lmd_arena *arena = lmi_arena_create(0);
-	struct lmi_tvalue v;
-	struct lmi_template_input in = {.vars = &v, .n_vars = 1, .want_own = true};
-	struct lmi_template *t;
+	struct lmi_jinja_value v;
+	struct lmi_jinja_input in = {.vars = &v, .n_vars = 1, .want_own = true};
+	struct lmi_jinja *t;
 	struct times times = {0};
 	struct lmd_error err;
 
@@ -404,18 +405,18 @@ static void bench_template(int rounds)
 			json_pack(
 				"{s:s, s:s}", "role", i % 2 ? "assistant" : "user", "content",
 				"A message of a length that people write, with some words more."));
-	must(lmi_tvalue_from_json(vars, arena, &v, &err), &err);
-	must(lmi_template_parse(&t, text, sizeof(text) - 1, &err), &err);
+	must(lmi_jinja_tvalue_from_json(vars, arena, &v, &err), &err);
+	must(lmi_jinja_parse(&t, text, sizeof(text) - 1, &err), &err);
 	for (int i = 0; i < rounds; i++) {
-		struct lmi_template_output out;
+		struct lmi_jinja_output out;
 		uint64_t t0 = now_ns();
 
-		must(lmi_template_render(t, &in, &out, &err), &err);
+		must(lmi_jinja_render(t, &in, &out, &err), &err);
 		add_time(&times, now_ns() - t0);
-		lmi_template_output_fini(&out);
+		lmi_jinja_output_fini(&out);
 	}
 	report("ChatML prompt of 40 messages", &times);
-	lmi_template_destroy(t);
+	lmi_jinja_destroy(t);
 	lmi_arena_destroy(arena);
 	json_decref(vars);
 	free(times.ns);
@@ -424,22 +425,22 @@ static void bench_template(int rounds)
 int main(int argc, char **argv)
 {
 	int rounds = argc > 1 ? atoi(argv[1]) : 300;
-	struct lmi_registry *registry;
+	struct lmi_plugin_registry *registry;
 	struct lmd_host *host;
 	const char *const dir = argc > 2 ? argv[2] : "plugins/sampler/basic/.libs";
-	struct lmi_registry_opts o = {.dirs = &dir, .n_dirs = 1};
+	struct lmi_plugin_registry_opts o = {.dirs = &dir, .n_dirs = 1};
 	struct lmd_error err;
 
 	if (lmi_host_create(&host, UINT64_MAX) != LMD_OK)
 		return 1;
 	o.host = host;
-	must(lmi_registry_create(&registry, &o, &err), &err);
+	must(lmi_plugin_registry_create(&registry, &o, &err), &err);
 	make_vocab();
 	printf("%-46s %9s %9s %9s\n", "vocabulary of 128256 tokens", "median", "p99", "max");
 	bench_chains(registry, host, rounds);
 	bench_grammars(rounds);
 	bench_template(rounds);
-	lmi_registry_destroy(registry);
+	lmi_plugin_registry_destroy(registry);
 	lmi_host_destroy(host);
 	return 0;
 }

@@ -143,8 +143,8 @@ def types_h(s):
         out += struct("lmi_wire_" + t.name, t)
     out += item(s)
     for op in s.ops:
-        out += struct("lmi_req_" + op.name, op.request)
-        out += struct("lmi_rep_" + op.name, op.reply)
+        out += struct("lmi_wire_req_" + op.name, op.request)
+        out += struct("lmi_wire_rep_" + op.name, op.reply)
     out += union(s, "lmi_req") + union(s, "lmi_rep")
     out += ["", "#endif /* LLAMAD_PROTO_GEN_TYPES_GEN_H */"]
     return "\n".join(out) + "\n"
@@ -158,8 +158,8 @@ def limits_h(s):
             "#define LMI_WIRE_REVISION %d" % s.revision, ""]
     for r in s.limits:
         out.append(wrap(r["doc"] + (" (%s)" % r["unit"] if r.get("unit") else ""), ""))
-        out.append("#define LMI_LIMIT_%s %d" % (r["name"].upper(), r["value"]))
-    out += ["", "#define LMI_N_LIMIT %d" % len(s.limits), "",
+        out.append("#define LMI_WIRE_LIMIT_%s %d" % (r["name"].upper(), r["value"]))
+    out += ["", "#define LMI_WIRE_N_LIMIT %d" % len(s.limits), "",
             "#endif /* LLAMAD_PROTO_GEN_LIMITS_GEN_H */"]
     return "\n".join(out) + "\n"
 
@@ -243,17 +243,17 @@ def tables_c(s):
         if op.one_of:
             idx = [[f.name for f in op.request.fields].index(n) for n in op.one_of]
             extra = ["\t.n_one_of = %d," % len(idx), "\t.one_of = {%s}," % ", ".join(map(str, idx))]
-        out += table("req_" + op.name, "lmi_req_" + op.name, op.name, op.request, extra=extra)
-        out += table("rep_" + op.name, "lmi_rep_" + op.name, op.name, op.reply)
+        out += table("req_" + op.name, "lmi_wire_req_" + op.name, op.name, op.request, extra=extra)
+        out += table("rep_" + op.name, "lmi_wire_rep_" + op.name, op.name, op.reply)
     out += ["", "const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {"]
     for op in s.ops:
         out += ["\t[LMI_WIRE_OP_%s] = {" % op.name.upper(), "\t\t.name = %s," % c_str(op.name),
                 "\t\t.since = %d," % op.since, "\t\t.role = LMI_WIRE_ROLE_%s," % op.role.upper(),
                 "\t\t.changes = LMI_WIRE_CHANGES_%s," % op.changes.upper(),
                 "\t\t.request = &req_%s," % op.name, "\t\t.reply = &rep_%s," % op.name, "\t},"]
-    out += ["};", "", "const struct lmi_wire_limit_row lmi_wire_limit_rows[LMI_N_LIMIT] = {"]
+    out += ["};", "", "const struct lmi_wire_limit_row lmi_wire_limit_rows[LMI_WIRE_N_LIMIT] = {"]
     for r in s.limits:
-        out.append("\t{%s, %s, LMI_LIMIT_%s, %s}," % (
+        out.append("\t{%s, %s, LMI_WIRE_LIMIT_%s, %s}," % (
             c_str(r["name"]), c_str(r.get("unit", "")), r["name"].upper(),
             "true" if r.get("config") else "false"))
     out += ["};"]

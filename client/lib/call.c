@@ -8,17 +8,17 @@
 #include "proto/buf.h"
 
 static enum lmd_status ask(struct lmd_client *c, const char *name, const char *members,
-			   struct lmi_answer *a, struct lmd_error *err)
+			   struct lmi_client_answer *a, struct lmd_error *err)
 {
 	enum lmi_wire_op op = lmi_wire_op_find(name, strlen(name));
 	struct lmi_wire_buf b = {0};
 	enum lmd_status st;
 
-	*a = (struct lmi_answer){0};
+	*a = (struct lmi_client_answer){0};
 	if (op == LMI_WIRE_OP_NONE)
 		return lmd_fail(err, LMD_UNSUPPORTED, "this library has no op '%.64s'",
 				name);
-	st = lmi_members_request(&b, op, members, err);
+	st = lmi_client_members_request(&b, op, members, err);
 	if (st == LMD_OK)
 		st = lmi_client_ask_bytes(c, op, b.p, b.n, 0, a, err);
 	lmi_wire_buf_fini(&b);
@@ -30,7 +30,7 @@ LMD_EXPORT enum lmd_status lmd_client_call(struct lmd_client *c, const char *op,
 					   struct lmd_error *err)
 {
 	struct lmi_wire_buf b = {0};
-	struct lmi_answer a;
+	struct lmi_client_answer a;
 	enum lmd_status st = ask(c, op, members, &a, err);
 
 	if (st == LMD_OK)
@@ -41,7 +41,7 @@ LMD_EXPORT enum lmd_status lmd_client_call(struct lmd_client *c, const char *op,
 		*reply = (char *)b.p;
 	else
 		lmi_wire_buf_fini(&b);
-	lmi_answer_fini(&a);
+	lmi_client_answer_fini(&a);
 	return st;
 }
 
@@ -51,7 +51,7 @@ LMD_EXPORT void lmd_client_free(void *p)
 }
 
 /* Returns the id of the stream in a reply, or NULL. */
-static const struct lmi_wire_id *stream_of(const struct lmi_reply *r)
+static const struct lmi_wire_id *stream_of(const struct lmi_wire_reply *r)
 {
 	switch (r->op) {
 	case LMI_WIRE_OP_GENERATE:
@@ -74,14 +74,14 @@ LMD_EXPORT enum lmd_status lmd_client_start(struct lmd_client *c, const char *op
 					    struct lmd_error *err)
 {
 	const struct lmi_wire_id *id;
-	struct lmi_answer a;
+	struct lmi_client_answer a;
 	enum lmd_status st = ask(c, op, members, &a, err);
 
 	if (st != LMD_OK)
 		return st;
 	id = stream_of(&a.r);
-	st = id ? lmi_stream_open(c, id, 0, -1, out, err)
+	st = id ? lmi_client_stream_open(c, id, 0, -1, out, err)
 		: lmd_fail(err, LMD_INVALID, "the reply of op '%.64s' is not a stream", op);
-	lmi_answer_fini(&a);
+	lmi_client_answer_fini(&a);
 	return st;
 }

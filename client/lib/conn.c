@@ -50,12 +50,12 @@ static enum lmd_status failed(const struct lmd_client *c, int rv, struct lmd_err
 /* Sends hello with the key, which authenticates this connection. */
 static enum lmd_status hello(struct lmd_client *c, struct lmd_error *err)
 {
-	struct lmi_answer a;
-	struct lmi_request req;
-	const struct lmi_rep_hello *r = &a.r.u.hello;
+	struct lmi_client_answer a;
+	struct lmi_wire_request req;
+	const struct lmi_wire_rep_hello *r = &a.r.u.hello;
 	enum lmd_status st;
 
-	lmi_request_init(&req, LMI_WIRE_OP_HELLO);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_HELLO);
 	req.u.hello.client = (struct lmd_str){.ptr = c->name, .len = strlen(c->name)};
 	req.u.hello.key = (struct lmd_str){.ptr = c->key, .len = strlen(c->key)};
 	req.u.hello.version = (struct lmd_str){.ptr = PACKAGE_VERSION,
@@ -73,7 +73,7 @@ static enum lmd_status hello(struct lmd_client *c, struct lmd_error *err)
 			       r->version.ptr);
 		c->admin = r->role == LMI_WIRE_ROLE_ADMIN;
 	}
-	lmi_answer_fini(&a);
+	lmi_client_answer_fini(&a);
 	return st;
 }
 
@@ -193,9 +193,10 @@ LMD_EXPORT void lmd_client_server(const struct lmd_client *c, struct lmd_server 
 
 /* ---- requests ---- */
 
-enum lmd_status lmi_client_rid(char out[LMI_RID_SIZE], struct lmd_error *err)
+enum lmd_status lmi_client_idempotency_key(char out[LMI_CLIENT_IDEMPOTENCY_KEY_SIZE],
+					   struct lmd_error *err)
 {
-	uint8_t b[(LMI_RID_SIZE - 1) / 2];
+	uint8_t b[(LMI_CLIENT_IDEMPOTENCY_KEY_SIZE - 1) / 2];
 
 	if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
 		return lmd_fail(err, LMD_IO, "getrandom: %s", strerror(errno));
@@ -226,12 +227,12 @@ bool lmi_client_id(struct lmi_wire_id *id, const char *hex, size_t n)
 	return true;
 }
 
-void lmi_answer_fini(struct lmi_answer *a)
+void lmi_client_answer_fini(struct lmi_client_answer *a)
 {
 	if (a->msg)
 		nng_msg_free(a->msg);
 	lmi_arena_destroy(a->arena);
-	*a = (struct lmi_answer){0};
+	*a = (struct lmi_client_answer){0};
 }
 
 /* Sends a request once and waits for its reply. */
@@ -294,31 +295,31 @@ static enum lmd_status exchange_retry(struct lmd_client *c, const void *p, size_
 
 /* Sets *say_hello if the request failed because the connection is not authenticated. */
 static enum lmd_status ask_once(struct lmd_client *c, enum lmi_wire_op op, const void *p, size_t n,
-				uint32_t extra_ms, struct lmi_answer *out, bool *say_hello,
+				uint32_t extra_ms, struct lmi_client_answer *out, bool *say_hello,
 				struct lmd_error *err)
 {
 	enum lmd_status st;
 
 	*say_hello = false;
-	*out = (struct lmi_answer){.arena = lmi_arena_create(ARENA_MAX)};
+	*out = (struct lmi_client_answer){.arena = lmi_arena_create(ARENA_MAX)};
 	if (!out->arena)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a reply");
 	st = exchange_retry(c, p, n, extra_ms, &out->msg, err);
 	if (st == LMD_OK)
-		st = lmi_reply_decode(&out->r, op, nng_msg_body(out->msg), nng_msg_len(out->msg),
-				      out->arena, err);
+		st = lmi_wire_reply_decode(&out->r, op, nng_msg_body(out->msg),
+					   nng_msg_len(out->msg), out->arena, err);
 	if (st == LMD_OK && out->r.failed) {
 		*say_hello = out->r.error.hello && op != LMI_WIRE_OP_HELLO && *c->key;
 		st = lmd_fail(err, out->r.error.code, "%.*s", (int)out->r.error.text.len,
 			      out->r.error.text.ptr);
 	}
 	if (st != LMD_OK)
-		lmi_answer_fini(out);
+		lmi_client_answer_fini(out);
 	return st;
 }
 
 enum lmd_status lmi_client_ask_bytes(struct lmd_client *c, enum lmi_wire_op op, const void *p,
-				     size_t n, uint32_t extra_ms, struct lmi_answer *out,
+				     size_t n, uint32_t extra_ms, struct lmi_client_answer *out,
 				     struct lmd_error *err)
 {
 	bool say_hello;
@@ -334,20 +335,21 @@ enum lmd_status lmi_client_ask_bytes(struct lmd_client *c, enum lmi_wire_op op, 
 	return st;
 }
 
-enum lmd_status lmi_client_ask(struct lmd_client *c, struct lmi_request *req, uint32_t extra_ms,
-			       struct lmi_answer *out, struct lmd_error *err)
+enum lmd_status lmi_client_ask(struct lmd_client *c, struct lmi_wire_request *req,
+			       uint32_t extra_ms, struct lmi_client_answer *out,
+			       struct lmd_error *err)
 {
 	struct lmi_wire_buf b = {0};
-	char rid[LMI_RID_SIZE];
+	char rid[LMI_CLIENT_IDEMPOTENCY_KEY_SIZE];
 	enum lmd_status st = LMD_OK;
 
-	*out = (struct lmi_answer){0};
+	*out = (struct lmi_client_answer){0};
 	if (lmi_wire_ops[req->op].changes == LMI_WIRE_CHANGES_ONCE && !req->rid.len) {
-		st = lmi_client_rid(rid, err);
+		st = lmi_client_idempotency_key(rid, err);
 		req->rid = (struct lmd_str){.ptr = rid, .len = sizeof(rid) - 1};
 	}
 	if (st == LMD_OK)
-		st = lmi_request_encode(&b, req, err);
+		st = lmi_wire_request_encode(&b, req, err);
 	if (st == LMD_OK)
 		st = lmi_client_ask_bytes(c, req->op, b.p, b.n, extra_ms, out, err);
 	if (req->rid.ptr == rid)

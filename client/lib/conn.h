@@ -21,28 +21,29 @@ struct lmd_client {
 	bool is_default; /* the caller gave no URL */
 	char version[72];
 	char name[129];
-	char key[LMI_LIMIT_SECRET_BYTES + 1]; /* "": none */
+	char key[LMI_WIRE_LIMIT_SECRET_BYTES + 1]; /* "": none */
 	bool admin;
 };
 
 /* A decoded reply and its memory. */
-struct lmi_answer {
-	struct lmi_reply r;
+struct lmi_client_answer {
+	struct lmi_wire_reply r;
 	nng_msg *msg;
 	struct lmd_arena *arena;
 };
 /* A zeroed struct is allowed. */
-void lmi_answer_fini(struct lmi_answer *a);
+void lmi_client_answer_fini(struct lmi_client_answer *a);
 
 /* Sends the request and waits at most call_ms + extra_ms for its reply.  If the connection breaks,
  * reconnects within connect_ms and repeats the request; one that is not idempotent gets a rid if it
  * has none.  After a reconnect over TCP, sends hello first.  An error of the server becomes the
  * returned status and error message.  On failure *out is empty. */
-enum lmd_status lmi_client_ask(struct lmd_client *c, struct lmi_request *req, uint32_t extra_ms,
-			       struct lmi_answer *out, struct lmd_error *err);
+enum lmd_status lmi_client_ask(struct lmd_client *c, struct lmi_wire_request *req,
+			       uint32_t extra_ms, struct lmi_client_answer *out,
+			       struct lmd_error *err);
 /* Like lmi_client_ask, for an encoded request of `op`. */
 enum lmd_status lmi_client_ask_bytes(struct lmd_client *c, enum lmi_wire_op op, const void *p,
-				     size_t n, uint32_t extra_ms, struct lmi_answer *out,
+				     size_t n, uint32_t extra_ms, struct lmi_client_answer *out,
 				     struct lmd_error *err);
 
 /* Parses an id of 2 * sizeof(id->b) hexadecimal digits; returns false if it is not one. */
@@ -51,11 +52,13 @@ bool lmi_client_id(struct lmi_wire_id *id, const char *hex, size_t n);
 uint64_t lmi_client_now_ms(void);
 
 /* Writes 32 random hexadecimal digits and a terminating zero. */
-#define LMI_RID_SIZE 33
-enum lmd_status lmi_client_rid(char out[LMI_RID_SIZE], struct lmd_error *err);
+#define LMI_CLIENT_IDEMPOTENCY_KEY_SIZE 33
+enum lmd_status lmi_client_idempotency_key(char out[LMI_CLIENT_IDEMPOTENCY_KEY_SIZE],
+					   struct lmd_error *err);
 
 /* Opens a stream for reading from item after + 1 on.  hold_ms < 0: the server's default. */
-enum lmd_status lmi_stream_open(struct lmd_client *c, const struct lmi_wire_id *id, uint64_t after,
-				int32_t hold_ms, struct lmd_stream **out, struct lmd_error *err);
+enum lmd_status lmi_client_stream_open(struct lmd_client *c, const struct lmi_wire_id *id,
+				       uint64_t after, int32_t hold_ms, struct lmd_stream **out,
+				       struct lmd_error *err);
 
 #endif /* LLAMAD_CLIENT_LIB_CONN_H */

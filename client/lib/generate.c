@@ -19,7 +19,7 @@ static struct lmd_str str(const char *s)
 	return (struct lmd_str){.ptr = s, .len = s ? strlen(s) : 0};
 }
 
-static void sampling(struct lmi_req_generate *q, const struct lmd_generate *g)
+static void sampling(struct lmi_wire_req_generate *q, const struct lmd_generate *g)
 {
 	if (g->temp > 0 || g->flags & LMD_GEN_GREEDY)
 		q->temp = g->flags & LMD_GEN_GREEDY ? 0 : g->temp;
@@ -39,7 +39,7 @@ static void sampling(struct lmi_req_generate *q, const struct lmd_generate *g)
 	}
 }
 
-static enum lmd_status fill(struct lmi_req_generate *q, const struct lmd_generate *g,
+static enum lmd_status fill(struct lmi_wire_req_generate *q, const struct lmd_generate *g,
 			    struct lmd_str *stops, struct lmd_error *err)
 {
 	if (!g->model)
@@ -82,21 +82,21 @@ static enum lmd_status fill(struct lmi_req_generate *q, const struct lmd_generat
 }
 
 /* Sends the request; the members of g->more override its own. */
-static enum lmd_status ask(struct lmd_client *c, struct lmi_request *req, const char *more,
-			   struct lmi_answer *a, struct lmd_error *err)
+static enum lmd_status ask(struct lmd_client *c, struct lmi_wire_request *req, const char *more,
+			   struct lmi_client_answer *a, struct lmd_error *err)
 {
 	struct lmi_wire_buf own = {0}, all = {0};
-	char rid[LMI_RID_SIZE];
+	char rid[LMI_CLIENT_IDEMPOTENCY_KEY_SIZE];
 	enum lmd_status st;
 
 	if (!more)
 		return lmi_client_ask(c, req, 0, a, err);
-	st = lmi_client_rid(rid, err);
+	st = lmi_client_idempotency_key(rid, err);
 	req->rid = (struct lmd_str){.ptr = rid, .len = sizeof(rid) - 1};
 	if (st == LMD_OK)
-		st = lmi_request_encode(&own, req, err);
+		st = lmi_wire_request_encode(&own, req, err);
 	if (st == LMD_OK)
-		st = lmi_members_over(&all, own.p, own.n, more, err);
+		st = lmi_client_members_over(&all, own.p, own.n, more, err);
 	if (st == LMD_OK)
 		st = lmi_client_ask_bytes(c, req->op, all.p, all.n, 0, a, err);
 	lmi_wire_buf_fini(&own);
@@ -109,32 +109,33 @@ LMD_EXPORT enum lmd_status lmd_client_generate(struct lmd_client *c,
 					       struct lmd_stream **out, struct lmd_error *err)
 {
 	const struct lmd_generate g = widen(given);
-	struct lmi_request req;
-	struct lmi_answer a = {0};
+	struct lmi_wire_request req;
+	struct lmi_client_answer a = {0};
 	struct lmd_str *stops = NULL;
 	enum lmd_status st = LMD_OK;
 
-	if (g.n_stops > LMI_LIMIT_STOPS || g.n_tokens > LMI_LIMIT_TOKENS)
-		return lmd_fail(err, LMD_INVALID,
-				"generate: %zu stop sequences and %zu tokens, the maximum is %d and "
-				"%d",
-				g.n_stops, g.n_tokens, LMI_LIMIT_STOPS, LMI_LIMIT_TOKENS);
+	if (g.n_stops > LMI_WIRE_LIMIT_STOPS || g.n_tokens > LMI_WIRE_LIMIT_TOKENS)
+		return lmd_fail(
+			err, LMD_INVALID,
+			"generate: %zu stop sequences and %zu tokens, the maximum is %d and "
+			"%d",
+			g.n_stops, g.n_tokens, LMI_WIRE_LIMIT_STOPS, LMI_WIRE_LIMIT_TOKENS);
 	if (g.n_stops) {
 		stops = lmi_alloc(g.n_stops, sizeof(*stops));
 		if (!stops)
 			return lmd_fail(err, LMD_NOMEM, "no memory for stop sequences");
 	}
-	lmi_request_init(&req, LMI_WIRE_OP_GENERATE);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_GENERATE);
 	st = fill(&req.u.generate, &g, stops, err);
 	if (st == LMD_OK)
 		st = ask(c, &req, g.more, &a, err);
 	if (st == LMD_OK)
-		st = lmi_stream_open(c, &a.r.u.generate.id, 0,
-				     g.hold_ms == UINT32_MAX ? 0
-				     : g.hold_ms	     ? (int32_t)g.hold_ms
-							     : -1,
-				     out, err);
-	lmi_answer_fini(&a);
+		st = lmi_client_stream_open(c, &a.r.u.generate.id, 0,
+					    g.hold_ms == UINT32_MAX ? 0
+					    : g.hold_ms             ? (int32_t)g.hold_ms
+								    : -1,
+					    out, err);
+	lmi_client_answer_fini(&a);
 	lmi_free(stops);
 	return st;
 }

@@ -110,13 +110,13 @@ static enum lmd_status take(struct lmi_wire_buf *out, msgpack_sbuffer *sb, struc
 	return st;
 }
 
-enum lmd_status lmi_members_request(struct lmi_wire_buf *out, enum lmi_wire_op op,
-				    const char *json, struct lmd_error *err)
+enum lmd_status lmi_client_members_request(struct lmi_wire_buf *out, enum lmi_wire_op op,
+					   const char *json, struct lmd_error *err)
 {
 	const struct lmi_wire_opinfo *info = &lmi_wire_ops[op];
 	msgpack_sbuffer sb;
 	msgpack_packer pk;
-	char rid[LMI_RID_SIZE] = "";
+	char rid[LMI_CLIENT_IDEMPOTENCY_KEY_SIZE] = "";
 	json_t *m, *v;
 	const char *key;
 	enum lmd_status st = parse(json, &m, err);
@@ -125,7 +125,7 @@ enum lmd_status lmi_members_request(struct lmi_wire_buf *out, enum lmi_wire_op o
 		return st;
 	st = check_id(op, m, err);
 	if (st == LMD_OK && info->changes == LMI_WIRE_CHANGES_ONCE && !json_object_get(m, "rid"))
-		st = lmi_client_rid(rid, err);
+		st = lmi_client_idempotency_key(rid, err);
 	if (st != LMD_OK)
 		goto undo;
 	(void)json_object_del(m, "v");
@@ -152,8 +152,8 @@ undo:
 	return st;
 }
 
-enum lmd_status lmi_members_over(struct lmi_wire_buf *out, const void *p, size_t n,
-				 const char *json, struct lmd_error *err)
+enum lmd_status lmi_client_members_over(struct lmi_wire_buf *out, const void *p, size_t n,
+					const char *json, struct lmd_error *err)
 {
 	msgpack_unpacked u;
 	msgpack_sbuffer sb;

@@ -18,14 +18,15 @@ struct lmd_stream {
 	char hex[2 * sizeof(struct lmi_wire_id) + 1];
 	int32_t hold_ms;
 	int64_t after;		  /* number of the last item that was returned */
-	struct lmi_answer answer; /* the fetched items */
+	struct lmi_client_answer answer; /* the fetched items */
 	uint32_t at;		  /* index of the first one that was not returned yet */
 	bool over;		  /* the final item was returned */
 	char name[NAME_SIZE], call_id[NAME_SIZE]; /* of the last tool call */
 };
 
-enum lmd_status lmi_stream_open(struct lmd_client *c, const struct lmi_wire_id *id, uint64_t after,
-				int32_t hold_ms, struct lmd_stream **out, struct lmd_error *err)
+enum lmd_status lmi_client_stream_open(struct lmd_client *c, const struct lmi_wire_id *id,
+				       uint64_t after, int32_t hold_ms, struct lmd_stream **out,
+				       struct lmd_error *err)
 {
 	struct lmd_stream *s = lmi_alloc(1, sizeof(*s));
 
@@ -58,16 +59,16 @@ LMD_EXPORT enum lmd_status lmd_client_resume(struct lmd_client *c, const char *h
 		return lmd_fail(err, LMD_INVALID,
 				"'%.40s' is not a stream id: it must have %zu hexadecimal digits",
 				hex, 2 * sizeof(id.b));
-	return lmi_stream_open(c, &id, after, -1, out, err);
+	return lmi_client_stream_open(c, &id, after, -1, out, err);
 }
 
 static enum lmd_status fetch(struct lmd_stream *s, uint32_t wait_ms, struct lmd_error *err)
 {
-	struct lmi_request req;
+	struct lmi_wire_request req;
 
-	lmi_answer_fini(&s->answer);
+	lmi_client_answer_fini(&s->answer);
 	s->at = 0;
-	lmi_request_init(&req, LMI_WIRE_OP_NEXT);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_NEXT);
 	req.u.next.id = s->id;
 	req.u.next.after = s->after;
 	req.u.next.has_wait_ms = true;
@@ -200,14 +201,14 @@ LMD_EXPORT enum lmd_status lmd_stream_next(struct lmd_stream *s, struct lmd_item
 
 LMD_EXPORT enum lmd_status lmd_stream_cancel(struct lmd_stream *s, struct lmd_error *err)
 {
-	struct lmi_request req;
-	struct lmi_answer a;
+	struct lmi_wire_request req;
+	struct lmi_client_answer a;
 	enum lmd_status st;
 
-	lmi_request_init(&req, LMI_WIRE_OP_CANCEL);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_CANCEL);
 	req.u.cancel.id = s->id;
 	st = lmi_client_ask(s->c, &req, 0, &a, err);
-	lmi_answer_fini(&a);
+	lmi_client_answer_fini(&a);
 	return st;
 }
 
@@ -215,7 +216,7 @@ LMD_EXPORT void lmd_stream_leave(struct lmd_stream *s)
 {
 	if (!s)
 		return;
-	lmi_answer_fini(&s->answer);
+	lmi_client_answer_fini(&s->answer);
 	lmi_free(s);
 }
 

@@ -9,7 +9,7 @@
 
 /* Rows of an option table. */
 /* clang-format off */
-#define LMI_OPTS_ANSWER \
+#define LMI_CTL_OPTS_ANSWER \
 	{.name = "predict", \
 	 .letter = 'n', \
 	 .type = LMI_OPT_INT, \
@@ -24,7 +24,7 @@
 	 .value = "N", \
 	 .def_text = "from the clock", \
 	 .doc = "Random seed."}, \
-	LMI_OPTS_SAMPLING, \
+	LMI_CTL_OPTS_SAMPLING, \
 	{.name = "stop", \
 	 .type = LMI_OPT_LIST, \
 	 .value = "TEXT", \

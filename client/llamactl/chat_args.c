@@ -8,7 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/base/file.h"
 #include "core/grammar/grammar.h"
-#include "core/text/template/template.h"
+#include "core/jinja/template.h"
 
 enum { TEMPLATE, ARGS, TOOLS, GRAMMAR, SCHEMA };
 
@@ -17,8 +17,8 @@ static struct lmd_str str(const char *s)
 	return (struct lmd_str){.ptr = s, .len = s ? strlen(s) : 0};
 }
 
-static enum lmd_status from_file(struct lmi_chat_args *a, int which, const char *path, uint64_t max,
-				 struct lmd_str *out, struct lmd_error *err)
+static enum lmd_status from_file(struct lmi_ctl_chat_args *a, int which, const char *path,
+				 uint64_t max, struct lmd_str *out, struct lmd_error *err)
 {
 	size_t n = 0;
 	enum lmd_status st = lmi_file_read_all(path, max, &a->own[which], &n, err);
@@ -36,7 +36,7 @@ static bool is_path(const char *s)
 	return strchr(s, '/') || (n > 6 && !strcmp(s + n - 6, ".jinja"));
 }
 
-static enum lmd_status template_args(struct lmi_ctl *ctl, struct lmi_chat_args *a,
+static enum lmd_status template_args(struct lmi_ctl *ctl, struct lmi_ctl_chat_args *a,
 				     struct lmd_error *err)
 {
 	const char *const *list;
@@ -50,8 +50,8 @@ static enum lmd_status template_args(struct lmi_ctl *ctl, struct lmi_chat_args *
 		json_t *v;
 
 		if (!eq || eq == list[i]) {
-			st = lmi_usage(ctl, err, "--template-arg: '%.60s' is not KEY=VALUE",
-				       list[i]);
+			st = lmi_ctl_usage(ctl, err, "--template-arg: '%.60s' is not KEY=VALUE",
+					   list[i]);
 			break;
 		}
 		v = json_loads(eq + 1, JSON_DECODE_ANY, NULL);
@@ -77,25 +77,26 @@ static enum lmd_status template_args(struct lmi_ctl *ctl, struct lmi_chat_args *
 	return st;
 }
 
-static enum lmd_status check(struct lmi_ctl *ctl, const struct lmi_chat_args *a,
+static enum lmd_status check(struct lmi_ctl *ctl, const struct lmi_ctl_chat_args *a,
 			     struct lmd_error *err)
 {
 	const char *const *list;
 
 	if (lmi_arg_given(&ctl->args, "grammar") && lmi_arg_given(&ctl->args, "json-schema"))
-		return lmi_usage(ctl, err, "--grammar and --json-schema exclude each other");
+		return lmi_ctl_usage(ctl, err, "--grammar and --json-schema exclude each other");
 	if (lmi_arg_list(&ctl->args, "grammar-trigger", &list) &&
 	    !lmi_arg_given(&ctl->args, "grammar") && !lmi_arg_given(&ctl->args, "json-schema"))
-		return lmi_usage(ctl, err,
-				 "--grammar-trigger requires --grammar or --json-schema");
+		return lmi_ctl_usage(ctl, err,
+				     "--grammar-trigger requires --grammar or --json-schema");
 	if (a->wanted && lmi_arg_flag(&ctl->args, "raw"))
-		return lmi_usage(ctl, err,
-				 "--raw cannot be combined with --system, --template, "
-				 "--template-arg or --tools");
+		return lmi_ctl_usage(ctl, err,
+				     "--raw cannot be combined with --system, --template, "
+				     "--template-arg or --tools");
 	return LMD_OK;
 }
 
-enum lmd_status lmi_chat_args(struct lmi_ctl *ctl, struct lmi_chat_args *out, struct lmd_error *err)
+enum lmd_status lmi_ctl_chat_args(struct lmi_ctl *ctl, struct lmi_ctl_chat_args *out,
+				  struct lmd_error *err)
 {
 	const struct lmi_args *args = &ctl->args;
 	const char *template = lmi_arg_str(args, "template"), *tools = lmi_arg_str(args, "tools");
@@ -103,28 +104,28 @@ enum lmd_status lmi_chat_args(struct lmi_ctl *ctl, struct lmi_chat_args *out, st
 	const char *schema = lmi_arg_str(args, "json-schema");
 	enum lmd_status st;
 
-	*out = (struct lmi_chat_args){.system = str(lmi_arg_str(args, "system")),
-				      .template = str(template)};
+	*out = (struct lmi_ctl_chat_args){.system = str(lmi_arg_str(args, "system")),
+					  .template = str(template)};
 	st = template_args(ctl, out, err);
 	out->wanted = out->system.ptr || template || tools || out->args.ptr;
 	if (st == LMD_OK)
 		st = check(ctl, out, err);
 	if (st == LMD_OK && template && is_path(template) && !strchr(template, '{'))
-		st = from_file(out, TEMPLATE, template, LMI_TEMPLATE_MAX, &out->template, err);
+		st = from_file(out, TEMPLATE, template, LMI_JINJA_MAX, &out->template, err);
 	if (st == LMD_OK && tools)
-		st = from_file(out, TOOLS, tools, LMI_TEMPLATE_MAX, &out->tools, err);
+		st = from_file(out, TOOLS, tools, LMI_JINJA_MAX, &out->tools, err);
 	if (st == LMD_OK && grammar)
-		st = from_file(out, GRAMMAR, grammar, LMI_GRAMMAR_MAX, &out->grammar, err);
+		st = from_file(out, GRAMMAR, grammar, LMI_GRAMMAR_BYTES_MAX, &out->grammar, err);
 	if (st == LMD_OK && schema && *schema == '{')
 		out->schema = str(schema);
 	else if (st == LMD_OK && schema)
-		st = from_file(out, SCHEMA, schema, LMI_GRAMMAR_MAX, &out->schema, err);
+		st = from_file(out, SCHEMA, schema, LMI_GRAMMAR_BYTES_MAX, &out->schema, err);
 	return st;
 }
 
-void lmi_chat_args_fini(struct lmi_chat_args *a)
+void lmi_ctl_chat_args_fini(struct lmi_ctl_chat_args *a)
 {
 	for (size_t i = 0; i < LMD_LEN(a->own); i++)
 		lmi_free(a->own[i]);
-	*a = (struct lmi_chat_args){0};
+	*a = (struct lmi_ctl_chat_args){0};
 }

@@ -12,7 +12,7 @@
 #include "llamad/types.h"
 
 /* A member with ptr NULL was not given. */
-struct lmi_chat_args {
+struct lmi_ctl_chat_args {
 	struct lmd_str system;
 	struct lmd_str template; /* template text or name */
 	struct lmd_str args;     /* JSON object */
@@ -23,8 +23,8 @@ struct lmi_chat_args {
 };
 
 /* Release with fini, also after a failure. */
-enum lmd_status lmi_chat_args(struct lmi_ctl *ctl, struct lmi_chat_args *out,
-			      struct lmd_error *err);
-void lmi_chat_args_fini(struct lmi_chat_args *a);
+enum lmd_status lmi_ctl_chat_args(struct lmi_ctl *ctl, struct lmi_ctl_chat_args *out,
+				  struct lmd_error *err);
+void lmi_ctl_chat_args_fini(struct lmi_ctl_chat_args *a);
 
 #endif /* LLAMAD_LLAMACTL_CHAT_ARGS_H */

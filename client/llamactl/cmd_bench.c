@@ -52,18 +52,20 @@ static enum lmd_status once(struct lmi_engine *e, const lmd_token *v, uint32_t n
 			    double *rate, struct lmd_error *err)
 {
 	const struct lmd_host *host = lmi_engine_inst(e)->host;
-	const struct lmi_input_seq in = {.tokens = v, .n_tokens = n, .fork_of = LMI_NO_FORK};
-	const struct lmi_eval cmd = {.id = 1,
-				     .seqs = &in,
-				     .n_seq = 1,
-				     .want = prompt ? LMI_WANT_LAST : LMI_WANT_LOGITS,
-				     .pooling = LMD_POOL_UNSET,
-				     .chunk = prompt ? 0 : 1};
+	const struct lmi_engine_input_seq in = {
+		.tokens = v, .n_tokens = n, .fork_of = LMI_ENGINE_NO_FORK};
+	const struct lmi_engine_eval cmd = {.id = 1,
+					    .seqs = &in,
+					    .n_seq = 1,
+					    .want = prompt ? LMI_ENGINE_WANT_LAST
+							   : LMI_ENGINE_WANT_LOGITS,
+					    .pooling = LMD_POOL_UNSET,
+					    .chunk = prompt ? 0 : 1};
 	uint64_t t0 = host->now_ns(host->ctx);
 	enum lmd_status st = lmi_engine_eval(e, &cmd, err);
 
 	if (st == LMD_OK)
-		st = lmi_embedded_drain(e, cmd.id, NULL, NULL, NULL, err);
+		st = lmi_ctl_embedded_drain(e, cmd.id, NULL, NULL, NULL, err);
 	*rate = n * 1e9 / (double)(host->now_ns(host->ctx) - t0);
 	return st;
 }
@@ -105,7 +107,7 @@ static void print_results(const struct lmi_args *a, const struct lmi_engine *e,
 			  const struct result *r, uint32_t n)
 {
 	const struct lmi_inst *inst = lmi_engine_inst(e);
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 	char machine[200];
 
 	machine_name(inst->host, machine, sizeof(machine));
@@ -117,22 +119,22 @@ static void print_results(const struct lmi_args *a, const struct lmi_engine *e,
 			       r[i].lo, r[i].hi);
 		return;
 	}
-	lmi_json_init(&j, stdout);
-	lmi_json_array(&j, NULL);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_array(&j, NULL);
 	for (uint32_t i = 0; i < n; i++) {
-		lmi_json_object(&j, NULL);
-		lmi_json_str(&j, "test", r[i].test);
-		lmi_json_uint(&j, "threads", inst->n_thread);
-		lmi_json_str(&j, "backend", inst->backend->f->name);
-		lmi_json_f64(&j, "median", r[i].median);
-		lmi_json_f64(&j, "min", r[i].lo);
-		lmi_json_f64(&j, "max", r[i].hi);
-		lmi_json_str(&j, "model", inst->model->name);
-		lmi_json_str(&j, "machine", machine);
-		lmi_json_end(&j);
+		lmi_ctl_json_object(&j, NULL);
+		lmi_ctl_json_str(&j, "test", r[i].test);
+		lmi_ctl_json_uint(&j, "threads", inst->n_thread);
+		lmi_ctl_json_str(&j, "backend", inst->backend->f->name);
+		lmi_ctl_json_f64(&j, "median", r[i].median);
+		lmi_ctl_json_f64(&j, "min", r[i].lo);
+		lmi_ctl_json_f64(&j, "max", r[i].hi);
+		lmi_ctl_json_str(&j, "model", inst->model->name);
+		lmi_ctl_json_str(&j, "machine", machine);
+		lmi_ctl_json_end(&j);
 	}
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 static enum lmd_status bench(const struct lmi_args *a, struct lmi_engine *e, struct lmd_error *err)
@@ -195,11 +197,11 @@ static void print_load(const struct lmi_args *a, const double *ms, uint32_t n,
 		       const uint64_t rss[2])
 {
 	static const char *const names[LOAD_TESTS] = {"load", "first"};
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
 	if (lmi_arg_flag(a, "json")) {
-		lmi_json_init(&j, stdout);
-		lmi_json_array(&j, NULL);
+		lmi_ctl_json_init(&j, stdout);
+		lmi_ctl_json_array(&j, NULL);
 	}
 	for (int t = 0; t < LOAD_TESTS; t++) {
 		const double *v = ms + (size_t)t * n;
@@ -209,15 +211,15 @@ static void print_load(const struct lmi_args *a, const double *ms, uint32_t n,
 			printf("%-8s %10.2f ms (%.2f to %.2f)\n", names[t], median, v[0], v[n - 1]);
 			continue;
 		}
-		lmi_json_object(&j, NULL);
-		lmi_json_str(&j, "test", names[t]);
-		lmi_json_str(&j, "unit", "ms");
-		lmi_json_f64(&j, "median", median);
-		lmi_json_f64(&j, "min", v[0]);
-		lmi_json_f64(&j, "max", v[n - 1]);
-		lmi_json_uint(&j, "rss", rss[0]);
-		lmi_json_uint(&j, "rss_own", rss[1]);
-		lmi_json_end(&j);
+		lmi_ctl_json_object(&j, NULL);
+		lmi_ctl_json_str(&j, "test", names[t]);
+		lmi_ctl_json_str(&j, "unit", "ms");
+		lmi_ctl_json_f64(&j, "median", median);
+		lmi_ctl_json_f64(&j, "min", v[0]);
+		lmi_ctl_json_f64(&j, "max", v[n - 1]);
+		lmi_ctl_json_uint(&j, "rss", rss[0]);
+		lmi_ctl_json_uint(&j, "rss_own", rss[1]);
+		lmi_ctl_json_end(&j);
 	}
 	if (!lmi_arg_flag(a, "json")) {
 		printf("resident %10.1f MiB after loading, %.1f MiB of it not mapped from "
@@ -225,8 +227,8 @@ static void print_load(const struct lmi_args *a, const double *ms, uint32_t n,
 		       (double)rss[0] / 1048576, (double)rss[1] / 1048576);
 		return;
 	}
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 static enum lmd_status bench_load(const struct lmi_args *a, const struct lmi_engine_opts *o,
@@ -262,19 +264,19 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	enum lmd_status st;
 
 	if (!pp && !tg && !lmi_arg_flag(a, "load"))
-		return lmi_usage(ctl, err, "-p 0 -n 0: nothing to measure");
-	st = lmi_embedded_opts(ctl, path, &o, err);
+		return lmi_ctl_usage(ctl, err, "-p 0 -n 0: nothing to measure");
+	st = lmi_ctl_embedded_opts(ctl, path, &o, err);
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(a, "load"))
-		return lmi_name_file(bench_load(a, &o, err), path, err);
+		return lmi_ctl_name_file(bench_load(a, &o, err), path, err);
 	o.no_tokenizer = true;
 	o.inst.kv_tokens = pp > tg ? pp : tg;
 	st = lmi_engine_open(&e, &o, err);
 	if (st == LMD_OK)
 		st = bench(a, e, err);
 	lmi_engine_fini(e);
-	return lmi_name_file(st, path, err);
+	return lmi_ctl_name_file(st, path, err);
 }
 
 static const struct lmi_opt opts[] = {
@@ -307,11 +309,11 @@ static const struct lmi_opt opts[] = {
 	 .doc = "Measure loading instead, in milliseconds: the time until the model is ready and "
 		"the time until the logits of the first token, then the memory of the process. "
 		"No run is left out as a warm-up."},
-	LMI_OPTS_ENGINE,
+	LMI_CTL_OPTS_ENGINE,
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_bench = {
+const struct lmi_cli_cmd lmi_ctl_cmd_bench = {
 	.name = "bench",
 	.args = "FILE",
 	.brief = "Measure the speed of a model in tokens per second",

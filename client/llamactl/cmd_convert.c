@@ -10,22 +10,22 @@
 #include "client/llamactl/progress.h"
 #include "client/llamactl/remote.h"
 #include "client/llamactl/resume_args.h"
-#include "core/base/show.h"
-#include "core/format/convert/convert.h"
+#include "core/base/printable.h"
+#include "core/checkpoint/convert/convert.h"
 #include "core/quant/quant.h"
 
 struct job {
 	struct lmi_convert_opts o;
 	struct lmi_convert *c;
-	struct lmi_progress bar;
+	struct lmi_ctl_progress bar;
 };
 
 static bool on_progress(void *arg, uint64_t done, uint64_t total)
 {
 	struct job *j = arg;
 
-	lmi_progress_show(&j->bar, "convert", done, total);
-	return !lmi_interrupted();
+	lmi_ctl_progress_show(&j->bar, "convert", done, total);
+	return !lmi_ctl_interrupted();
 }
 
 struct sums {
@@ -72,7 +72,7 @@ static void print_table(const struct lmi_convert *c)
 					      d ? " x " : "", t->dims[d]);
 		printf("%-40s %-24s %-6s %-6s %9s\n", t->name, shape, lmi_dtype(t->dtype)->name,
 		       lmi_dtype(lmi_convert_type(c, i))->name,
-		       lmi_show_bytes(a, sizeof(a), (int64_t)lmi_convert_bytes(c, i)));
+		       lmi_ctl_show_bytes(a, sizeof(a), (int64_t)lmi_convert_bytes(c, i)));
 	}
 }
 
@@ -84,7 +84,7 @@ static void print_sum(const struct lmi_convert *c, bool dry)
 	char a[24];
 
 	printf("%s: %u tensors, %s as %s, %s%.*s%s\n", m->arch, m->n_tensors,
-	       lmi_show_bytes(a, sizeof(a), (int64_t)s.bytes),
+	       lmi_ctl_show_bytes(a, sizeof(a), (int64_t)s.bytes),
 	       lmi_dtype(lmi_convert_file_type(c))->name,
 	       pre.ptr ? "pre-tokenizer " : "no vocabulary", (int)pre.len, pre.ptr ? pre.ptr : "",
 	       dry ? "; nothing was written" : "");
@@ -95,38 +95,38 @@ static void print_json(const struct lmi_convert *c, const char *path, bool dry)
 	const struct lmd_model *m = lmi_convert_model(c);
 	struct lmd_str pre = key_text(m, "tokenizer.ggml.pre");
 	struct sums s = add_up(c);
-	struct lmi_json o;
+	struct lmi_ctl_json o;
 
-	lmi_json_init(&o, stdout);
-	lmi_json_object(&o, NULL);
-	lmi_json_str(&o, "file", path);
-	lmi_json_bool(&o, "dry_run", dry);
-	lmi_json_str(&o, "arch", m->arch);
-	lmi_json_str(&o, "type", lmi_dtype(lmi_convert_file_type(c))->name);
-	lmi_json_str(&o, "pre", pre.ptr);
-	lmi_json_uint(&o, "vocabulary", pre.ptr ? m->tok->n_tokens : 0);
-	lmi_json_bool(&o, "chat_template", m->chat_template.ptr != NULL);
-	lmi_json_uint(&o, "elements", s.elements);
-	lmi_json_uint(&o, "bytes_from", s.bytes_in);
-	lmi_json_uint(&o, "bytes", s.bytes);
-	lmi_json_array(&o, "tensors");
+	lmi_ctl_json_init(&o, stdout);
+	lmi_ctl_json_object(&o, NULL);
+	lmi_ctl_json_str(&o, "file", path);
+	lmi_ctl_json_bool(&o, "dry_run", dry);
+	lmi_ctl_json_str(&o, "arch", m->arch);
+	lmi_ctl_json_str(&o, "type", lmi_dtype(lmi_convert_file_type(c))->name);
+	lmi_ctl_json_str(&o, "pre", pre.ptr);
+	lmi_ctl_json_uint(&o, "vocabulary", pre.ptr ? m->tok->n_tokens : 0);
+	lmi_ctl_json_bool(&o, "chat_template", m->chat_template.ptr != NULL);
+	lmi_ctl_json_uint(&o, "elements", s.elements);
+	lmi_ctl_json_uint(&o, "bytes_from", s.bytes_in);
+	lmi_ctl_json_uint(&o, "bytes", s.bytes);
+	lmi_ctl_json_array(&o, "tensors");
 	for (uint32_t i = 0; i < m->n_tensors; i++) {
 		const struct lmd_tensor *t = &m->tensors[i];
 
-		lmi_json_flat_object(&o, NULL);
-		lmi_json_str(&o, "name", t->name);
-		lmi_json_flat_array(&o, "dims");
+		lmi_ctl_json_flat_object(&o, NULL);
+		lmi_ctl_json_str(&o, "name", t->name);
+		lmi_ctl_json_flat_array(&o, "dims");
 		for (uint32_t d = 0; d < t->n_dim; d++)
-			lmi_json_int(&o, NULL, t->dims[d]);
-		lmi_json_end(&o);
-		lmi_json_str(&o, "from", lmi_dtype(t->dtype)->name);
-		lmi_json_str(&o, "to", lmi_dtype(lmi_convert_type(c, i))->name);
-		lmi_json_uint(&o, "bytes", lmi_convert_bytes(c, i));
-		lmi_json_end(&o);
+			lmi_ctl_json_int(&o, NULL, t->dims[d]);
+		lmi_ctl_json_end(&o);
+		lmi_ctl_json_str(&o, "from", lmi_dtype(t->dtype)->name);
+		lmi_ctl_json_str(&o, "to", lmi_dtype(lmi_convert_type(c, i))->name);
+		lmi_ctl_json_uint(&o, "bytes", lmi_convert_bytes(c, i));
+		lmi_ctl_json_end(&o);
 	}
-	lmi_json_end(&o);
-	lmi_json_end(&o);
-	lmi_json_fini(&o);
+	lmi_ctl_json_end(&o);
+	lmi_ctl_json_end(&o);
+	lmi_ctl_json_fini(&o);
 }
 
 /* Warns about what a GGUF file of this architecture cannot express. */
@@ -147,10 +147,10 @@ static enum lmd_status write_file(struct job *j, const char *path, struct lmd_er
 {
 	enum lmd_status st;
 
-	lmi_interrupt_catch();
-	lmi_progress_init(&j->bar);
+	lmi_ctl_interrupt_install();
+	lmi_ctl_progress_init(&j->bar);
 	st = lmi_convert_run(j->c, path, err);
-	lmi_progress_end(&j->bar);
+	lmi_ctl_progress_end(&j->bar);
 	return st;
 }
 
@@ -168,7 +168,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	bool dry = lmi_arg_flag(a, "dry-run");
 	enum lmd_status st;
 
-	j.o.resume = lmi_resume_args(ctl, &j.bar);
+	j.o.resume = lmi_ctl_resume_args(ctl, &j.bar);
 	st = lmi_convert_open(&j.c, in, &j.o, err);
 	if (st == LMD_OK && !dry)
 		st = write_file(&j, out, err);
@@ -205,11 +205,11 @@ static const struct lmi_opt opts[] = {
 	{.name = "dry-run",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Write nothing; print each tensor with its types, and the total size."},
-	LMI_OPT_NO_RESUME,
+	LMI_CTL_OPT_NO_RESUME,
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_convert = {
+const struct lmi_cli_cmd lmi_ctl_cmd_convert = {
 	.name = "convert",
 	.args = "DIR OUT",
 	.brief = "Convert a Hugging Face folder to a GGUF file",
@@ -217,8 +217,8 @@ const struct lmi_cmd lmi_cmd_convert = {
 	       "tokenizer.model). The file has the keys, names and layouts that llama.cpp "
 	       "writes, so that both programs can run it. Vectors, norms and routers are stored "
 	       "as f32.\n\nA folder can be run without conversion. A GGUF file is a single file "
-	       "that can be mapped as a whole and made smaller with `quantize`.\n\n"
-	       LMI_RESUME_DOC,
+	       "that can be mapped as a whole and made smaller with "
+	       "`quantize`.\n\n" LMI_CTL_RESUME_DOC,
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -17,25 +17,25 @@
 #define TEXT_MAX (256u << 20)
 
 struct job {
-	struct lmi_vocab_file file;
-	struct lmi_gen_vocab words;
-	struct lmi_gvocab *vocab;
+	struct lmi_ctl_vocab_file file;
+	struct lmi_engine_gen_vocab words;
+	struct lmi_grammar_vocab *vocab;
 	struct lmi_grammar *grammar;
-	struct lmi_matcher *matcher;
-	struct lmi_gstate *state;
+	struct lmi_grammar_matcher *matcher;
+	struct lmi_grammar_state *state;
 	struct lmd_arena *arena;
 	char *text; /* to check: bytes, or tokens in id */
 	size_t n;
 	lmd_token *id; /* NULL: bytes */
 	bool allowed;
-	struct lmi_json *json; /* the object of --json, or NULL */
+	struct lmi_ctl_json *json; /* the object of --json, or NULL */
 };
 
 static enum lmd_status token_of(const char *what, const char *text, uint32_t n_vocab,
 				lmd_token *out, struct lmd_error *err)
 {
 	int64_t v;
-	enum lmd_status st = lmi_parse_int(what, text, &v, err);
+	enum lmd_status st = lmi_cli_parse_int(what, text, &v, err);
 
 	if (st == LMD_OK && (v < 0 || v >= n_vocab))
 		st = lmd_fail(err, LMD_INVALID, "%s: token %lld, the vocabulary has %u", what,
@@ -61,7 +61,7 @@ static enum lmd_status read_tokens(struct job *j, const char *list, struct lmd_e
 
 		if (!word)
 			return lmd_fail(err, LMD_NOMEM, "no memory for tokens");
-		st = token_of("--tokens", word, lmi_gvocab_size(j->vocab), &j->id[j->n++], err);
+		st = token_of("--tokens", word, lmi_gr_vocab_size(j->vocab), &j->id[j->n++], err);
 		if (st != LMD_OK)
 			return st;
 		p += n;
@@ -76,12 +76,12 @@ static enum lmd_status open_vocab(struct job *j, struct lmi_ctl *ctl, struct lmd
 	enum lmd_status st;
 
 	if (!path)
-		return lmi_gvocab_create(&j->vocab, NULL, err);
-	st = lmi_vocab_file_open(&j->file, ctl, path, NULL, err);
+		return lmi_gr_vocab_create(&j->vocab, NULL, err);
+	st = lmi_ctl_vocab_file_open(&j->file, ctl, path, NULL, err);
 	if (st == LMD_OK)
-		st = lmi_gen_vocab_init(&j->words, j->file.tok, err);
+		st = lmi_engine_gen_vocab_init(&j->words, j->file.tok, err);
 	if (st == LMD_OK)
-		st = lmi_gvocab_create(&j->vocab, &j->words.view, err);
+		st = lmi_gr_vocab_create(&j->vocab, &j->words.view, err);
 	return st;
 }
 
@@ -92,7 +92,7 @@ static enum lmd_status compile(struct job *j, struct lmi_ctl *ctl, struct lmd_er
 	const char *path = gbnf ? gbnf : schema;
 	char *text = NULL;
 	size_t n = 0;
-	enum lmd_status st = lmi_file_read_all(path, LMI_GRAMMAR_MAX, &text, &n, err);
+	enum lmd_status st = lmi_file_read_all(path, LMI_GRAMMAR_BYTES_MAX, &text, &n, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -107,7 +107,7 @@ static enum lmd_status compile(struct job *j, struct lmi_ctl *ctl, struct lmd_er
 static enum lmd_status make_matcher(struct job *j, struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *const *pattern, *const *token;
-	struct lmi_matcher_opts o = {.grammar = j->grammar, .vocab = j->vocab};
+	struct lmi_gr_matcher_opts o = {.grammar = j->grammar, .vocab = j->vocab};
 	struct lmd_str *patterns;
 	lmd_token *tokens;
 	enum lmd_status st;
@@ -121,15 +121,15 @@ static enum lmd_status make_matcher(struct job *j, struct lmi_ctl *ctl, struct l
 	for (uint32_t i = 0; i < o.n_patterns; i++)
 		patterns[i] = (struct lmd_str){pattern[i], strlen(pattern[i])};
 	for (uint32_t i = 0; i < o.n_tokens; i++) {
-		st = token_of("--trigger-token", token[i], lmi_gvocab_size(j->vocab), &tokens[i],
+		st = token_of("--trigger-token", token[i], lmi_gr_vocab_size(j->vocab), &tokens[i],
 			      err);
 		if (st != LMD_OK)
 			return st;
 	}
 	o.patterns = patterns;
 	o.tokens = tokens;
-	st = lmi_matcher_create(&j->matcher, &o, err);
-	return st == LMD_OK ? lmi_gstate_create(&j->state, j->matcher, err) : st;
+	st = lmi_gr_matcher_create(&j->matcher, &o, err);
+	return st == LMD_OK ? lmi_gr_state_create(&j->state, j->matcher, err) : st;
 }
 
 static bool in_set(const uint64_t *mask, uint32_t i)
@@ -162,32 +162,32 @@ static void print_set(const uint64_t *mask, uint32_t n)
 }
 
 /* A list of pairs, the first and the last id of a range. */
-static void json_set(struct lmi_json *j, const uint64_t *mask, uint32_t n)
+static void json_set(struct lmi_ctl_json *j, const uint64_t *mask, uint32_t n)
 {
 	uint32_t from, at = 0;
 
-	lmi_json_flat_array(j, NULL);
+	lmi_ctl_json_flat_array(j, NULL);
 	while (next_range(mask, n, &from, &at)) {
-		lmi_json_flat_array(j, NULL);
-		lmi_json_uint(j, NULL, from);
-		lmi_json_uint(j, NULL, at - 1);
-		lmi_json_end(j);
+		lmi_ctl_json_flat_array(j, NULL);
+		lmi_ctl_json_uint(j, NULL, from);
+		lmi_ctl_json_uint(j, NULL, at - 1);
+		lmi_ctl_json_end(j);
 	}
-	lmi_json_end(j);
+	lmi_ctl_json_end(j);
 }
 
 static enum lmd_status print_allowed(struct job *j, struct lmd_error *err)
 {
 	const uint64_t *mask;
-	enum lmd_status st = j->allowed ? lmi_gstate_mask(j->state, &mask) : LMD_OK;
+	enum lmd_status st = j->allowed ? lmi_gr_state_mask(j->state, &mask) : LMD_OK;
 
 	if (st != LMD_OK)
 		return lmd_fail(err, st, "grammar: too ambiguous to be checked in the memory "
 					 "that is allowed");
 	if (j->allowed && j->json)
-		json_set(j->json, mask, lmi_gvocab_size(j->vocab));
+		json_set(j->json, mask, lmi_gr_vocab_size(j->vocab));
 	else if (j->allowed)
-		print_set(mask, lmi_gvocab_size(j->vocab));
+		print_set(mask, lmi_gr_vocab_size(j->vocab));
 	return LMD_OK;
 }
 
@@ -200,12 +200,12 @@ static void print_verdict(struct job *j, const char *verdict, size_t at)
 		return;
 	}
 	if (j->allowed)
-		lmi_json_end(j->json); /* of the token sets */
-	lmi_json_str(j->json, "verdict", verdict);
+		lmi_ctl_json_end(j->json); /* of the token sets */
+	lmi_ctl_json_str(j->json, "verdict", verdict);
 	if (rejected)
-		lmi_json_uint(j->json, "at", at);
+		lmi_ctl_json_uint(j->json, "at", at);
 	else
-		lmi_json_null(j->json, "at");
+		lmi_ctl_json_null(j->json, "at");
 }
 
 static enum lmd_status check(struct job *j, struct lmd_error *err)
@@ -215,8 +215,8 @@ static enum lmd_status check(struct job *j, struct lmd_error *err)
 	for (size_t i = 0; i < j->n && st == LMD_OK; i++) {
 		size_t taken;
 
-		st = j->id ? lmi_gstate_accept(j->state, j->id[i])
-			   : lmi_gstate_accept_text(j->state, j->text + i, 1, &taken);
+		st = j->id ? lmi_gr_state_accept(j->state, j->id[i])
+			   : lmi_gr_state_accept_text(j->state, j->text + i, 1, &taken);
 		if (st == LMD_INVALID) {
 			print_verdict(j, "reject", i);
 			return LMD_OK;
@@ -227,14 +227,14 @@ static enum lmd_status check(struct job *j, struct lmd_error *err)
 		st = print_allowed(j, err);
 	}
 	if (st == LMD_OK)
-		print_verdict(j, lmi_gstate_may_end(j->state) ? "accept" : "incomplete", 0);
+		print_verdict(j, lmi_gr_state_may_end(j->state) ? "accept" : "incomplete", 0);
 	return st;
 }
 
 /* One object, printed only after the verdict is known. */
 static enum lmd_status check_json(struct job *j, struct lmd_error *err)
 {
-	struct lmi_json out;
+	struct lmi_ctl_json out;
 	char *text = NULL;
 	size_t n = 0;
 	FILE *f = open_memstream(&text, &n);
@@ -242,15 +242,15 @@ static enum lmd_status check_json(struct job *j, struct lmd_error *err)
 
 	if (!f)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the verdict");
-	lmi_json_init(&out, f);
-	lmi_json_object(&out, NULL);
+	lmi_ctl_json_init(&out, f);
+	lmi_ctl_json_object(&out, NULL);
 	if (j->allowed)
-		lmi_json_array(&out, "allowed");
+		lmi_ctl_json_array(&out, "allowed");
 	j->json = &out;
 	st = check(j, err);
 	if (st == LMD_OK) {
-		lmi_json_end(&out);
-		lmi_json_fini(&out);
+		lmi_ctl_json_end(&out);
+		lmi_ctl_json_fini(&out);
 	}
 	if (fclose(f) && st == LMD_OK)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for the verdict");
@@ -267,9 +267,9 @@ static enum lmd_status prepare(struct job *j, struct lmi_ctl *ctl, struct lmd_er
 	enum lmd_status st;
 
 	if (!lmi_arg_str(&ctl->args, "gbnf") == !lmi_arg_str(&ctl->args, "schema"))
-		return lmi_usage(ctl, err, "give exactly one of --gbnf and --schema");
+		return lmi_ctl_usage(ctl, err, "give exactly one of --gbnf and --schema");
 	if (text && tokens)
-		return lmi_usage(ctl, err, "--text and --tokens exclude each other");
+		return lmi_ctl_usage(ctl, err, "--text and --tokens exclude each other");
 	st = open_vocab(j, ctl, err);
 	if (st == LMD_OK)
 		st = compile(j, ctl, err);
@@ -293,11 +293,11 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	st = prepare(&j, ctl, err);
 	if (st == LMD_OK)
 		st = lmi_arg_flag(&ctl->args, "json") ? check_json(&j, err) : check(&j, err);
-	lmi_gstate_destroy(j.state);
-	lmi_matcher_destroy(j.matcher);
+	lmi_gr_state_destroy(j.state);
+	lmi_gr_matcher_destroy(j.matcher);
 	lmi_grammar_destroy(j.grammar);
-	lmi_gvocab_destroy(j.vocab);
-	lmi_vocab_file_close(&j.file);
+	lmi_gr_vocab_destroy(j.vocab);
+	lmi_ctl_vocab_file_close(&j.file);
 	lmi_free(j.text);
 	lmi_arena_destroy(j.arena);
 	return st;
@@ -339,7 +339,7 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_debug_grammar = {
+const struct lmi_cli_cmd lmi_ctl_cmd_debug_grammar = {
 	.name = "debug grammar",
 	.brief = "Check a text against a grammar or a JSON schema",
 	.doc = "Prints accept if the text is complete, incomplete if it may continue but not end "

@@ -9,7 +9,7 @@
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/vocab_file.h"
 #include "core/base/json_text.h"
-#include "core/text/parse/parse.h"
+#include "core/text/answer/parser.h"
 
 struct show {
 	bool markup;
@@ -21,72 +21,72 @@ struct show {
 };
 
 static const char *const words[] = {
-	[LMI_OUT_CONTENT] = "content", [LMI_OUT_REASONING] = "reasoning",
-	[LMI_OUT_CALL] = "call",       [LMI_OUT_ARGS] = "arguments",
-	[LMI_OUT_CALL_END] = "end",    [LMI_OUT_MARKUP] = "markup",
+	[LMI_ANSWER_CONTENT] = "content", [LMI_ANSWER_REASONING] = "reasoning",
+	[LMI_ANSWER_CALL] = "call",       [LMI_ANSWER_ARGS] = "arguments",
+	[LMI_ANSWER_CALL_END] = "end",    [LMI_ANSWER_MARKUP] = "markup",
 };
 
 /* A line of JSON for an event. */
-static void show(void *arg, const struct lmi_out *o)
+static void show(void *arg, const struct lmi_answer_event *o)
 {
 	struct show *s = arg;
-	struct lmi_jtext j = {0};
-	struct lmd_str text = o->kind == LMI_OUT_MARKUP ? o->raw : o->text;
+	struct lmi_json_text j = {0};
+	struct lmd_str text = o->kind == LMI_ANSWER_MARKUP ? o->raw : o->text;
 
-	if (s->st != LMD_OK || (o->kind == LMI_OUT_MARKUP && !s->markup))
+	if (s->st != LMD_OK || (o->kind == LMI_ANSWER_MARKUP && !s->markup))
 		return;
-	lmi_jtext_object(&j);
-	lmi_jtext_key(&j, words[o->kind]);
-	if (o->kind == LMI_OUT_CALL_END)
-		lmi_jtext_bool(&j, o->complete);
+	lmi_json_text_object(&j);
+	lmi_json_text_key(&j, words[o->kind]);
+	if (o->kind == LMI_ANSWER_CALL_END)
+		lmi_json_text_bool(&j, o->complete);
 	else
-		lmi_jtext_strn(&j, text.ptr, text.len);
+		lmi_json_text_strn(&j, text.ptr, text.len);
 	if (o->id.ptr) {
-		lmi_jtext_key(&j, "id");
-		lmi_jtext_strn(&j, o->id.ptr, o->id.len);
+		lmi_json_text_key(&j, "id");
+		lmi_json_text_strn(&j, o->id.ptr, o->id.len);
 	}
-	lmi_jtext_end(&j);
-	s->st = lmi_jtext_finish(&j, s->err);
+	lmi_json_text_end(&j);
+	s->st = lmi_json_text_finish(&j, s->err);
 	if (s->st == LMD_OK && s->list)
 		fprintf(s->list, "%s\n  %s", s->some ? "," : "", j.text);
 	else if (s->st == LMD_OK)
 		printf("%s\n", j.text);
 	else
 		lmd_error_prefix(s->err, "text that is not valid UTF-8");
-	lmi_jtext_fini(&j);
+	lmi_json_text_fini(&j);
 	s->some = true;
 }
 
-static enum lmd_status parse(struct lmi_ctl *ctl, const struct lmi_parse_format *f, FILE *list,
+static enum lmd_status parse(struct lmi_ctl *ctl, const struct lmi_answer_format *f, FILE *list,
 			     struct lmd_error *err)
 {
 	size_t chunk = (size_t)lmi_arg_int(&ctl->args, "chunk"), n = 0;
 	struct show s = {
 		.markup = lmi_arg_flag(&ctl->args, "markup"), .list = list, .err = err};
-	struct lmi_parse *p;
+	struct lmi_answer_parser *p;
 	char *in = NULL;
-	enum lmd_status st = lmi_parse_create(&p, f, show, &s, err);
+	enum lmd_status st = lmi_answer_parser_create(&p, f, show, &s, err);
 
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(&ctl->args, "thinks"))
-		lmi_parse_thinks(p);
-	st = lmi_read_stdin(&in, &n, err);
+		lmi_answer_parser_start_in_reasoning(p);
+	st = lmi_ctl_read_stdin(&in, &n, err);
 	for (size_t at = 0; at < n && st == LMD_OK && s.st == LMD_OK;) {
 		size_t k = chunk && chunk < n - at ? chunk : n - at;
 
-		st = lmi_parse_feed(p, in + at, k, err);
+		st = lmi_answer_parser_feed(p, in + at, k, err);
 		at += k;
 	}
 	if (st == LMD_OK)
-		lmi_parse_finish(p);
-	lmi_parse_destroy(p);
+		lmi_answer_parser_finish(p);
+	lmi_answer_parser_destroy(p);
 	free(in);
 	return st == LMD_OK ? s.st : st;
 }
 
 /* Prints the events as one list, after all of them succeeded. */
-static enum lmd_status parse_json(struct lmi_ctl *ctl, const struct lmi_parse_format *f,
+static enum lmd_status parse_json(struct lmi_ctl *ctl, const struct lmi_answer_format *f,
 				  struct lmd_error *err)
 {
 	char *text = NULL;
@@ -110,36 +110,37 @@ static enum lmd_status parse_json(struct lmi_ctl *ctl, const struct lmi_parse_fo
 static void list_formats(bool json)
 {
 	const char *name;
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
-	lmi_json_init(&j, stdout);
+	lmi_ctl_json_init(&j, stdout);
 	if (json)
-		lmi_json_array(&j, NULL);
-	for (uint32_t i = 0; (name = lmi_parse_format_name(i)); i++) {
+		lmi_ctl_json_array(&j, NULL);
+	for (uint32_t i = 0; (name = lmi_answer_format_name_at(i)); i++) {
 		if (json)
-			lmi_json_str(&j, NULL, name);
+			lmi_ctl_json_str(&j, NULL, name);
 		else
 			puts(name);
 	}
 	if (!json)
 		return;
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *name = lmi_arg_pos(&ctl->args, 0);
 	bool json = lmi_arg_flag(&ctl->args, "json");
-	const struct lmi_parse_format *f;
+	const struct lmi_answer_format *f;
 
 	if (lmi_arg_flag(&ctl->args, "list")) {
 		list_formats(json);
 		return LMD_OK;
 	}
 	if (!name)
-		return lmi_usage(ctl, err, "FORMAT is missing; --list prints the known formats");
-	f = lmi_parse_format((struct lmd_str){.ptr = name, .len = strlen(name)});
+		return lmi_ctl_usage(ctl, err,
+				     "FORMAT is missing; --list prints the known formats");
+	f = lmi_answer_format_find((struct lmd_str){.ptr = name, .len = strlen(name)});
 	if (!f)
 		return lmd_fail(err, LMD_NOTFOUND, "format '%.60s' is unknown; --list prints the "
 						   "known formats",
@@ -164,7 +165,7 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_debug_parse = {
+const struct lmi_cli_cmd lmi_ctl_cmd_debug_parse = {
 	.name = "debug parse",
 	.args = "[FORMAT]",
 	.brief = "Split an answer into content, reasoning and tool calls",

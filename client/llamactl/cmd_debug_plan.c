@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/llamactl/described.h"
+#include "client/llamactl/model_description.h"
 #include "client/llamactl/json_out.h"
 #include "core/plan/plan.h"
 #include "core/quant/quant.h"
 
 /* If no kind is named, the plan that the model is made for. */
-static void default_key(const struct lmi_described *d, struct lmd_plan_key *key)
+static void default_key(const struct lmi_ctl_described *d, struct lmd_plan_key *key)
 {
 	*key = (struct lmd_plan_key){.struct_size = sizeof(*key), .pooling = LMD_POOL_UNSET};
 	switch ((enum lmd_driver)d->desc.driver) {
@@ -57,21 +57,21 @@ static bool is_setting(const char *word)
 
 /* A line of the text form as an object: its first word is "item", what is written NAME=VALUE is in
  * "set", the other words are "words". */
-static void json_line(struct lmi_json *j, const char *line)
+static void json_line(struct lmi_ctl_json *j, const char *line)
 {
 	size_t n = strcspn(line, " ");
 	const char *w;
 
-	lmi_json_flat_object(j, NULL);
-	lmi_json_strn(j, "item", line, n);
-	lmi_json_array(j, "words");
+	lmi_ctl_json_flat_object(j, NULL);
+	lmi_ctl_json_strn(j, "item", line, n);
+	lmi_ctl_json_array(j, "words");
 	for (w = line + n; *(w += strspn(w, " ")); w += n) {
 		n = strcspn(w, " ");
 		if (!is_setting(w))
-			lmi_json_strn(j, NULL, w, n);
+			lmi_ctl_json_strn(j, NULL, w, n);
 	}
-	lmi_json_end(j);
-	lmi_json_object(j, "set");
+	lmi_ctl_json_end(j);
+	lmi_ctl_json_object(j, "set");
 	for (w = line + strcspn(line, " "); *(w += strspn(w, " ")); w += n) {
 		char name[64];
 		size_t k = strcspn(w, "=");
@@ -80,29 +80,30 @@ static void json_line(struct lmi_json *j, const char *line)
 		if (!is_setting(w) || k >= sizeof(name))
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)k, w);
-		lmi_json_strn(j, name, w + k + 1, n - k - 1);
+		lmi_ctl_json_strn(j, name, w + k + 1, n - k - 1);
 	}
-	lmi_json_end(j);
-	lmi_json_end(j);
+	lmi_ctl_json_end(j);
+	lmi_ctl_json_end(j);
 }
 
-static void json_plan(struct lmi_json *j, const struct lmi_plan *plan, uint32_t rows, char *text)
+static void json_plan(struct lmi_ctl_json *j, const struct lmi_plan *plan, uint32_t rows,
+		      char *text)
 {
 	char *line, *rest = text;
 
-	lmi_json_object(j, NULL);
-	lmi_json_uint(j, "scratch_bytes", lmi_plan_view(plan)->scratch_bytes);
-	lmi_json_uint(j, "rows", rows);
-	lmi_json_array(j, "lines");
+	lmi_ctl_json_object(j, NULL);
+	lmi_ctl_json_uint(j, "scratch_bytes", lmi_plan_view(plan)->scratch_bytes);
+	lmi_ctl_json_uint(j, "rows", rows);
+	lmi_ctl_json_array(j, "lines");
 	while ((line = strsep(&rest, "\n")))
 		if (*line)
 			json_line(j, line);
-	lmi_json_end(j);
-	lmi_json_end(j);
+	lmi_ctl_json_end(j);
+	lmi_ctl_json_end(j);
 }
 
-static enum lmd_status print_json(struct lmi_json *j, const struct lmi_plan *plan, uint32_t rows,
-				  struct lmd_error *err)
+static enum lmd_status print_json(struct lmi_ctl_json *j, const struct lmi_plan *plan,
+				  uint32_t rows, struct lmd_error *err)
 {
 	char *text = NULL;
 	size_t n = 0;
@@ -116,8 +117,8 @@ static enum lmd_status print_json(struct lmi_json *j, const struct lmi_plan *pla
 	return whole ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for the text of a plan");
 }
 
-static enum lmd_status print_plan(const struct lmi_described *d, const struct lmi_args *a,
-				  const struct lmd_plan_key *key, struct lmi_json *json,
+static enum lmd_status print_plan(const struct lmi_ctl_described *d, const struct lmi_args *a,
+				  const struct lmd_plan_key *key, struct lmi_ctl_json *json,
 				  struct lmd_error *err)
 {
 	const struct lmi_dtype *act = lmi_dtype_by_name(lmi_arg_str(a, "act-type"));
@@ -154,8 +155,8 @@ static enum lmd_status print_plan(const struct lmi_described *d, const struct lm
 }
 
 /* The main plan, in every variant, and the encoder's. */
-static enum lmd_status print_every(const struct lmi_described *d, const struct lmi_args *a,
-				   struct lmi_json *json, struct lmd_error *err)
+static enum lmd_status print_every(const struct lmi_ctl_described *d, const struct lmi_args *a,
+				   struct lmi_ctl_json *json, struct lmd_error *err)
 {
 	struct lmd_plan_key key;
 	enum lmd_status st = LMD_OK;
@@ -174,8 +175,8 @@ static enum lmd_status print_every(const struct lmi_described *d, const struct l
 	return st;
 }
 
-static enum lmd_status print_plans(const struct lmi_described *d, const struct lmi_args *a,
-				   struct lmi_json *json, struct lmd_error *err)
+static enum lmd_status print_plans(const struct lmi_ctl_described *d, const struct lmi_args *a,
+				   struct lmi_ctl_json *json, struct lmd_error *err)
 {
 	struct lmd_plan_key key;
 
@@ -187,10 +188,10 @@ static enum lmd_status print_plans(const struct lmi_described *d, const struct l
 }
 
 /* One list, which appears when all went well. */
-static enum lmd_status print_plans_json(const struct lmi_described *d, const struct lmi_args *a,
+static enum lmd_status print_plans_json(const struct lmi_ctl_described *d, const struct lmi_args *a,
 					struct lmd_error *err)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 	char *text = NULL;
 	size_t n = 0;
 	FILE *f = open_memstream(&text, &n);
@@ -198,12 +199,12 @@ static enum lmd_status print_plans_json(const struct lmi_described *d, const str
 
 	if (!f)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the text of a plan");
-	lmi_json_init(&j, f);
-	lmi_json_array(&j, NULL);
+	lmi_ctl_json_init(&j, f);
+	lmi_ctl_json_array(&j, NULL);
 	st = print_plans(d, a, &j, err);
 	if (st == LMD_OK) {
-		lmi_json_end(&j);
-		lmi_json_fini(&j);
+		lmi_ctl_json_end(&j);
+		lmi_ctl_json_fini(&j);
 	}
 	if (fclose(f) && st == LMD_OK)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for the text of a plan");
@@ -216,9 +217,9 @@ static enum lmd_status print_plans_json(const struct lmi_described *d, const str
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *path = lmi_arg_pos(&ctl->args, 0);
-	struct lmi_described d;
-	enum lmd_status st =
-		lmi_described_init(&d, ctl, path, (uint32_t)lmi_arg_int(&ctl->args, "ctx"), err);
+	struct lmi_ctl_described d;
+	enum lmd_status st = lmi_ctl_described_init(&d, ctl, path,
+						    (uint32_t)lmi_arg_int(&ctl->args, "ctx"), err);
 
 	if (st == LMD_OK) {
 		st = lmi_arg_flag(&ctl->args, "json")
@@ -227,7 +228,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 		if (st != LMD_OK)
 			lmd_error_prefix(err, path);
 	}
-	lmi_described_fini(&d);
+	lmi_ctl_described_fini(&d);
 	return st;
 }
 
@@ -279,7 +280,7 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_debug_plan = {
+const struct lmi_cli_cmd lmi_ctl_cmd_debug_plan = {
 	.name = "debug plan",
 	.args = "FILE",
 	.brief = "Print the plan of a model",

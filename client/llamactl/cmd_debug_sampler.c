@@ -33,16 +33,16 @@ struct row {
 };
 
 struct job {
-	struct lmi_chain *chain;
-	struct lmi_vocab_file file;
-	struct lmi_gen_vocab vocab;
+	struct lmi_sampler_chain *chain;
+	struct lmi_ctl_vocab_file file;
+	struct lmi_engine_gen_vocab vocab;
 	struct lmd_arena *arena;
 	struct tokens history, ids;
 	struct row *rows;
 	size_t n_rows;
 	struct lmd_cand *cand; /* room for the longest row */
 	bool json, steps;
-	struct lmi_json out;
+	struct lmi_ctl_json out;
 };
 
 /* Input */
@@ -140,7 +140,7 @@ static enum lmd_status read_input(struct job *j, struct lmi_ctl *ctl, struct lmd
 	enum lmd_status st;
 
 	if (!steps == !logits)
-		return lmi_usage(ctl, err, "give exactly one of --logits and --steps");
+		return lmi_ctl_usage(ctl, err, "give exactly one of --logits and --steps");
 	j->steps = steps != NULL;
 	st = read_tokens("--history", lmi_arg_str(&ctl->args, "history"), j->arena, &j->history,
 			 err);
@@ -174,7 +174,7 @@ static uint32_t vocabulary(const struct job *j)
 
 static enum lmd_status make_chain(struct job *j, struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	struct lmi_chain_opts opts = {.partial = true, .n_vocab = vocabulary(j)};
+	struct lmi_sampler_chain_opts opts = {.partial = true, .n_vocab = vocabulary(j)};
 	const char *text = lmi_arg_str(&ctl->args, "chain");
 	struct lmi_sampler_spec *specs;
 	enum lmd_status st = lmi_ctl_registry(ctl, &opts.registry, err);
@@ -182,18 +182,19 @@ static enum lmd_status make_chain(struct job *j, struct lmi_ctl *ctl, struct lmd
 	if (st == LMD_OK)
 		st = lmi_ctl_host(ctl, &opts.host, err);
 	if (st == LMD_OK)
-		st = lmi_specs_parse(text, strlen(text), j->arena, &specs, &opts.n_specs, err);
+		st = lmi_sampler_specs_parse(text, strlen(text), j->arena, &specs, &opts.n_specs,
+					     err);
 	if (st != LMD_OK)
 		return st;
 	opts.specs = specs;
 	if (j->file.tok) {
-		st = lmi_gen_vocab_init(&j->vocab, j->file.tok, err);
+		st = lmi_engine_gen_vocab_init(&j->vocab, j->file.tok, err);
 		opts.vocab = &j->vocab.view;
 	}
 	if (st == LMD_OK)
-		st = lmi_chain_create(&j->chain, &opts, err);
+		st = lmi_sampler_chain_create(&j->chain, &opts, err);
 	for (size_t i = 0; i < j->history.n && st == LMD_OK; i++)
-		lmi_chain_accept(j->chain, j->history.id[i], false);
+		lmi_sampler_chain_accept(j->chain, j->history.id[i], false);
 	return st;
 }
 
@@ -204,10 +205,10 @@ static enum lmd_status prepare(struct job *j, struct lmi_ctl *ctl, struct lmd_er
 	enum lmd_status st = LMD_OK;
 
 	if (!lmi_arg_str(&ctl->args, "chain"))
-		return lmi_usage(ctl, err, "option '--chain' is missing");
+		return lmi_ctl_usage(ctl, err, "option '--chain' is missing");
 	st = read_input(j, ctl, err);
 	if (st == LMD_OK && vocab)
-		st = lmi_vocab_file_open(&j->file, ctl, vocab, NULL, err);
+		st = lmi_ctl_vocab_file_open(&j->file, ctl, vocab, NULL, err);
 	if (st != LMD_OK)
 		return st;
 	for (size_t i = 0; i < j->n_rows; i++) {
@@ -250,21 +251,21 @@ static void print(struct job *j, struct lmd_cands *c)
 {
 	set_p(c);
 	if (j->json)
-		lmi_json_array(&j->out, NULL);
+		lmi_ctl_json_array(&j->out, NULL);
 	for (size_t i = 0; i < c->n; i++) {
 		if (j->json) {
-			lmi_json_flat_object(&j->out, NULL);
-			lmi_json_int(&j->out, "id", c->v[i].id);
-			lmi_json_f32(&j->out, "logit", c->v[i].logit);
-			lmi_json_f32(&j->out, "p", c->v[i].p);
-			lmi_json_end(&j->out);
+			lmi_ctl_json_flat_object(&j->out, NULL);
+			lmi_ctl_json_int(&j->out, "id", c->v[i].id);
+			lmi_ctl_json_f32(&j->out, "logit", c->v[i].logit);
+			lmi_ctl_json_f32(&j->out, "p", c->v[i].p);
+			lmi_ctl_json_end(&j->out);
 		} else {
 			printf("%8d  %12.6g  %.6g%s\n", c->v[i].id, (double)c->v[i].logit,
 			       (double)c->v[i].p, (int64_t)i == c->selected ? "  *" : "");
 		}
 	}
 	if (j->json)
-		lmi_json_end(&j->out);
+		lmi_ctl_json_end(&j->out);
 	else if (j->steps)
 		putchar('\n');
 }
@@ -277,12 +278,12 @@ static enum lmd_status one_step(struct job *j, const struct row *row, struct lmd
 	for (size_t i = 0; i < row->n; i++)
 		j->cand[i] = (struct lmd_cand){.id = j->ids.n ? j->ids.id[i] : (lmd_token)i,
 					       .logit = row->logit[i]};
-	st = lmi_chain_apply(j->chain, &c);
+	st = lmi_sampler_chain_apply(j->chain, &c);
 	if (st != LMD_OK)
 		return lmd_fail(err, st, "--chain: a sampler left no candidate");
 	print(j, &c);
 	if (row->accept >= 0)
-		lmi_chain_accept(j->chain, (lmd_token)row->accept, false);
+		lmi_sampler_chain_accept(j->chain, (lmd_token)row->accept, false);
 	return LMD_OK;
 }
 
@@ -295,19 +296,19 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 		return lmd_fail(err, LMD_NOMEM, "no memory for candidates");
 	st = prepare(&j, ctl, err);
 	if (st == LMD_OK && j.json) {
-		lmi_json_init(&j.out, stdout);
+		lmi_ctl_json_init(&j.out, stdout);
 		if (j.steps)
-			lmi_json_array(&j.out, NULL);
+			lmi_ctl_json_array(&j.out, NULL);
 	}
 	for (size_t i = 0; i < j.n_rows && st == LMD_OK; i++)
 		st = one_step(&j, &j.rows[i], err);
 	if (st == LMD_OK && j.json) {
 		if (j.steps)
-			lmi_json_end(&j.out);
-		lmi_json_fini(&j.out);
+			lmi_ctl_json_end(&j.out);
+		lmi_ctl_json_fini(&j.out);
 	}
-	lmi_chain_destroy(j.chain);
-	lmi_vocab_file_close(&j.file);
+	lmi_sampler_chain_destroy(j.chain);
+	lmi_ctl_vocab_file_close(&j.file);
 	lmi_arena_destroy(j.arena);
 	return st;
 }
@@ -342,7 +343,7 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_debug_sampler = {
+const struct lmi_cli_cmd lmi_ctl_cmd_debug_sampler = {
 	.name = "debug sampler",
 	.brief = "Apply a sampler chain to given logits",
 	.doc = "Prints the token id, the logit and the probability of each remaining candidate. "

@@ -11,12 +11,12 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/file.h"
-#include "core/format/format.h"
-#include "core/text/chat/builtin.h"
+#include "core/checkpoint/open.h"
+#include "core/text/chat/builtin_templates.h"
 #include "core/text/chat/caps.h"
-#include "core/text/chat/source.h"
-#include "core/text/parse/parse.h"
-#include "core/text/template/template.h"
+#include "core/text/chat/find_template.h"
+#include "core/text/answer/parser.h"
+#include "core/jinja/template.h"
 #include "llamad/attr.h"
 
 /* The largest file of variables. */
@@ -52,10 +52,11 @@ static struct lmd_str str(const char *s)
 static enum lmd_status open_text(struct source *s, const char *path, struct lmd_error *err)
 {
 	enum lmd_status st =
-		lmi_file_read_all(path, LMI_TEMPLATE_MAX, &s->text, &s->template.len, err);
+		lmi_file_read_all(path, LMI_JINJA_MAX, &s->text, &s->template.len, err);
 
 	s->template.ptr = s->text;
-	if (st == LMD_NOTFOUND && lmi_chat_source(&s->template, NULL, str(path), NULL) == LMD_OK)
+	if (st == LMD_NOTFOUND &&
+	    lmi_chat_find_template(&s->template, NULL, str(path), NULL) == LMD_OK)
 		return LMD_OK;
 	return st;
 }
@@ -70,7 +71,7 @@ static enum lmd_status source_open(struct source *s, const char *path, const cha
 	st = lmi_model_open(&s->model, path, LMI_OPEN_HEADER_ONLY, err);
 	if (st != LMD_OK)
 		return st;
-	st = lmi_chat_source(&s->template, lmi_model_view(s->model), str(variant), err);
+	st = lmi_chat_find_template(&s->template, lmi_model_view(s->model), str(variant), err);
 	if (st != LMD_OK)
 		lmd_error_prefix(err, path);
 	return st;
@@ -78,24 +79,24 @@ static enum lmd_status source_open(struct source *s, const char *path, const cha
 
 static void list(bool json)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
-	lmi_json_init(&j, stdout);
+	lmi_ctl_json_init(&j, stdout);
 	if (json)
-		lmi_json_array(&j, NULL);
+		lmi_ctl_json_array(&j, NULL);
 	for (unsigned i = 0; i < lmi_chat_builtins_n; i++) {
 		const char *file = lmi_chat_builtins[i].name;
 		size_t n = strlen(file) - strlen(".jinja");
 
 		if (json)
-			lmi_json_strn(&j, NULL, file, n);
+			lmi_ctl_json_strn(&j, NULL, file, n);
 		else
 			printf("%.*s\n", (int)n, file);
 	}
 	if (!json)
 		return;
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 static void source_close(struct source *s)
@@ -104,8 +105,8 @@ static void source_close(struct source *s)
 	lmi_free(s->text);
 }
 
-static enum lmd_status read_vars(const char *path, struct lmd_arena *arena, struct lmi_tvalue *out,
-				 struct lmd_error *err)
+static enum lmd_status read_vars(const char *path, struct lmd_arena *arena,
+				 struct lmi_jinja_value *out, struct lmd_error *err)
 {
 	char *text = NULL;
 	size_t n = 0;
@@ -121,7 +122,7 @@ static enum lmd_status read_vars(const char *path, struct lmd_arena *arena, stru
 		return lmd_fail(err, LMD_INVALID, "%s: not JSON: %.200s in line %d", path, je.text,
 				je.line);
 	if (json_is_object(j)) {
-		st = lmi_tvalue_from_json(j, arena, out, err);
+		st = lmi_jinja_tvalue_from_json(j, arena, out, err);
 		if (st != LMD_OK)
 			lmd_error_prefix(err, path);
 	} else {
@@ -145,52 +146,52 @@ static enum lmd_status read_now(struct lmi_ctl *ctl, struct tm *out, struct lmd_
 	out->tm_isdst = -1;
 	end = strptime(text, "%Y-%m-%dT%H:%M:%S", out);
 	if (!end || *end)
-		return lmi_usage(ctl, err,
-				 "--now: \"%.60s\" is not a time such as 2026-09-28T12:34:56",
-				 text);
+		return lmi_ctl_usage(ctl, err,
+				     "--now: \"%.60s\" is not a time such as 2026-09-28T12:34:56",
+				     text);
 	return LMD_OK;
 }
 
-static void print_json(const struct lmi_template_output *out)
+static void print_json(const struct lmi_jinja_output *out)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
-	lmi_json_strn(&j, "text", out->text, out->bytes);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_json_strn(&j, "text", out->text, out->bytes);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 static enum lmd_status render(struct lmi_ctl *ctl, const struct source *s,
-			      struct lmi_template_input *in, struct lmd_error *err)
+			      struct lmi_jinja_input *in, struct lmd_error *err)
 {
 	const char *path = lmi_arg_pos(&ctl->args, 0);
-	struct lmi_template_output out = {0};
-	struct lmi_template *t;
-	enum lmd_status st = lmi_template_parse(&t, s->template.ptr, s->template.len, err);
+	struct lmi_jinja_output out = {0};
+	struct lmi_jinja *t;
+	enum lmd_status st = lmi_jinja_parse(&t, s->template.ptr, s->template.len, err);
 
 	if (st != LMD_OK) {
 		lmd_error_prefix(err, path);
 		return st;
 	}
-	st = lmi_template_render(t, in, &out, err);
+	st = lmi_jinja_render(t, in, &out, err);
 	if (st == LMD_OK && lmi_arg_flag(&ctl->args, "json"))
 		print_json(&out);
 	else if (st == LMD_OK)
 		(void)fwrite(out.text, 1, out.bytes, stdout); /* the stream keeps its error */
 	else
 		lmd_error_prefix(err, path);
-	lmi_template_output_fini(&out);
-	lmi_template_destroy(t);
+	lmi_jinja_output_fini(&out);
+	lmi_jinja_destroy(t);
 	return st;
 }
 
 static enum lmd_status render_with(struct lmi_ctl *ctl, const struct source *s, const char *input,
-				   struct lmd_arena *arena, struct lmi_template_input *in,
+				   struct lmd_arena *arena, struct lmi_jinja_input *in,
 				   struct lmd_error *err)
 {
-	struct lmi_tvalue vars = {.kind = LMI_T_DICT};
+	struct lmi_jinja_value vars = {.kind = LMI_JINJA_T_DICT};
 	enum lmd_status st = input ? read_vars(input, arena, &vars, err) : LMD_OK;
 
 	in->vars = &vars;
@@ -200,26 +201,27 @@ static enum lmd_status render_with(struct lmi_ctl *ctl, const struct source *s, 
 /* Prints what the template can express, and the format of answers that its markers belong to. */
 static enum lmd_status print_caps(const struct source *s, const char *path, struct lmd_error *err)
 {
-	struct lmi_template *t;
-	struct lmi_json j;
+	struct lmi_jinja *t;
+	struct lmi_ctl_json j;
 	uint32_t caps;
-	enum lmd_status st = lmi_template_parse(&t, s->template.ptr, s->template.len, err);
+	enum lmd_status st = lmi_jinja_parse(&t, s->template.ptr, s->template.len, err);
 
 	if (st != LMD_OK) {
 		lmd_error_prefix(err, path);
 		return st;
 	}
 	st = lmi_chat_caps(t, &caps, err);
-	lmi_template_destroy(t);
+	lmi_jinja_destroy(t);
 	if (st != LMD_OK)
 		return st;
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
-	for (uint32_t k = 0; k < LMI_N_CAP; k++)
-		lmi_json_bool(&j, lmi_chat_cap_name((enum lmi_chat_cap)k), caps >> k & 1);
-	lmi_json_str(&j, "answers", lmi_parse_name(lmi_parse_detect(s->template)));
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	for (uint32_t k = 0; k < LMI_CHAT_N_CAP; k++)
+		lmi_ctl_json_bool(&j, lmi_chat_cap_name((enum lmi_chat_cap)k), caps >> k & 1);
+	lmi_ctl_json_str(&j, "answers",
+			 lmi_answer_format_name(lmi_answer_format_detect(s->template)));
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 	return LMD_OK;
 }
 
@@ -227,7 +229,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *input = lmi_arg_str(&ctl->args, "input");
 	struct lmd_arena *arena = lmi_arena_create(0);
-	struct lmi_template_input in = {.n_vars = 1};
+	struct lmi_jinja_input in = {.n_vars = 1};
 	struct source s = {0};
 	enum lmd_status st;
 
@@ -238,8 +240,9 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	}
 	if (!lmi_arg_pos(&ctl->args, 0)) {
 		lmi_arena_destroy(arena);
-		return lmi_usage(ctl, err, "FILE is missing; --list prints the built-in "
-					   "templates");
+		return lmi_ctl_usage(ctl, err,
+				     "FILE is missing; --list prints the built-in "
+				     "templates");
 	}
 	if (!arena)
 		return lmd_fail(err, LMD_NOMEM, "no memory for variables");
@@ -279,7 +282,7 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_debug_template = {
+const struct lmi_cli_cmd lmi_ctl_cmd_debug_template = {
 	.name = "debug template",
 	.args = "[FILE]",
 	.brief = "Render a chat template",

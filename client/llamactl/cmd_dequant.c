@@ -9,7 +9,7 @@
 #include "core/base/alloc.h"
 #include "core/base/bytes.h"
 #include "core/base/file.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/quant/quant.h"
 
 #define CHUNK_VALUES 65536u    /* decoded at once */
@@ -33,7 +33,7 @@ static enum lmd_status find_type(const char *name, const struct lmi_dtype **out,
 	*out = lmi_dtype_by_name(name);
 	if (!*out)
 		return lmd_fail(err, LMD_NOTFOUND, "--type: no tensor type \"%s\"",
-				lmi_show(show, sizeof(show), name, strlen(name)));
+				lmi_printable(show, sizeof(show), name, strlen(name)));
 	return LMD_OK;
 }
 
@@ -43,7 +43,7 @@ static enum lmd_status job_open(struct job *j, struct lmi_ctl *ctl, struct lmd_e
 	enum lmd_status st;
 
 	if (!type)
-		return lmi_usage(ctl, err, "option '--type' is missing");
+		return lmi_ctl_usage(ctl, err, "option '--type' is missing");
 	st = find_type(type, &j->type, err);
 	if (st == LMD_OK)
 		st = lmi_file_open(&j->in, lmi_arg_pos(&ctl->args, 0), err);
@@ -65,16 +65,16 @@ static enum lmd_status job_buffers(struct job *j, size_t src, size_t dst, size_t
 
 static void print_json(const struct job *j, const char *to)
 {
-	struct lmi_json out;
+	struct lmi_ctl_json out;
 
-	lmi_json_init(&out, stdout);
-	lmi_json_object(&out, NULL);
-	lmi_json_str(&out, "path", to);
-	lmi_json_str(&out, "type", j->type->name);
-	lmi_json_uint(&out, "values", j->n_values);
-	lmi_json_uint(&out, "bytes", j->bytes);
-	lmi_json_end(&out);
-	lmi_json_fini(&out);
+	lmi_ctl_json_init(&out, stdout);
+	lmi_ctl_json_object(&out, NULL);
+	lmi_ctl_json_str(&out, "path", to);
+	lmi_ctl_json_str(&out, "type", j->type->name);
+	lmi_ctl_json_uint(&out, "values", j->n_values);
+	lmi_ctl_json_uint(&out, "bytes", j->bytes);
+	lmi_ctl_json_end(&out);
+	lmi_ctl_json_fini(&out);
 }
 
 /* Moves the output into place after success; with --json prints an object that describes it. */
@@ -104,8 +104,8 @@ static enum lmd_status check_size(const struct job *j, const char *path, uint64_
 	if (j->in.bytes % piece == 0)
 		return LMD_OK;
 	return lmd_fail(err, LMD_INVALID, "%s: %llu bytes: not a multiple of %llu (%s)",
-			lmi_show_path(show, sizeof(show), path), (unsigned long long)j->in.bytes,
-			(unsigned long long)piece, what);
+			lmi_printable_path(show, sizeof(show), path),
+			(unsigned long long)j->in.bytes, (unsigned long long)piece, what);
 }
 
 static enum lmd_status bad_width(const struct job *j, size_t width, struct lmd_error *err)
@@ -123,7 +123,7 @@ static enum lmd_status dequant_all(struct job *j, const char *path, size_t width
 	uint64_t n_blocks, bytes = 0;
 	enum lmd_status st;
 
-	if (!lmi_row_bytes(j->type, width, &bytes))
+	if (!lmi_quant_row_bytes(j->type, width, &bytes))
 		return bad_width(j, width, err);
 	block = (size_t)bytes;
 	n_blocks = j->in.bytes / block;
@@ -136,7 +136,7 @@ static enum lmd_status dequant_all(struct job *j, const char *path, size_t width
 		st = lmi_file_read(&j->in, i * block, j->src, k * block, err);
 		if (st != LMD_OK)
 			return st;
-		lmi_dequant_rows(j->type, j->src, j->values, width, k);
+		lmi_quant_dequant_rows(j->type, j->src, j->values, width, k);
 		for (size_t v = 0; v < n; v++)
 			lmi_put_le32(j->dst + 4 * v, lmi_f32_bits(j->values[v]));
 		st = lmi_new_file_write(&j->out, j->dst, 4 * n, err);
@@ -187,8 +187,8 @@ static enum lmd_status read_imatrix(const char *path, size_t width, float **out,
 		return st;
 	if (f.bytes != 4 * (uint64_t)width)
 		st = lmd_fail(err, LMD_INVALID, "%s: %llu bytes, a row of %zu columns has %zu",
-			      lmi_show_path(show, sizeof(show), path), (unsigned long long)f.bytes,
-			      width, 4 * width);
+			      lmi_printable_path(show, sizeof(show), path),
+			      (unsigned long long)f.bytes, width, 4 * width);
 	if (st == LMD_OK)
 		st = lmi_map_read(&map, &f, 0, f.bytes, err);
 	lmi_file_close(&f);
@@ -217,7 +217,7 @@ static enum lmd_status quant_all(struct job *j, const char *path, size_t width,
 	if (j->type->needs_importance && !importance)
 		return lmd_fail(err, LMD_INVALID, "type %s: needs an importance matrix (--imatrix)",
 				j->type->name);
-	if (!lmi_row_bytes(j->type, width, &row_bytes))
+	if (!lmi_quant_row_bytes(j->type, width, &row_bytes))
 		return bad_width(j, width, err);
 	st = job_buffers(j, 4 * width, (size_t)row_bytes, width, err);
 	for (uint64_t i = 0; st == LMD_OK && i < n_rows; i++) {
@@ -240,7 +240,7 @@ static enum lmd_status run_quant(struct lmi_ctl *ctl, struct lmd_error *err)
 	enum lmd_status st;
 
 	if (!lmi_arg_given(&ctl->args, "width"))
-		return lmi_usage(ctl, err, "option '--width' is missing");
+		return lmi_ctl_usage(ctl, err, "option '--width' is missing");
 	st = read_imatrix(lmi_arg_str(&ctl->args, "imatrix"), width, &importance, err);
 	if (st == LMD_OK)
 		st = job_open(&j, ctl, err);
@@ -283,7 +283,7 @@ static const struct lmi_opt quant_opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_debug_dequant = {
+const struct lmi_cli_cmd lmi_ctl_cmd_debug_dequant = {
 	.name = "debug dequant",
 	.args = "IN.blk OUT.f32",
 	.brief = "Decode blocks of a tensor type to float32 values",
@@ -293,7 +293,7 @@ const struct lmi_cmd lmi_cmd_debug_dequant = {
 	.run = run_dequant,
 };
 
-const struct lmi_cmd lmi_cmd_debug_quant = {
+const struct lmi_cli_cmd lmi_ctl_cmd_debug_quant = {
 	.name = "debug quant",
 	.args = "IN.f32 OUT.blk",
 	.brief = "Encode rows of float32 values as blocks of a tensor type",

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/llamactl/named.h"
+#include "client/llamactl/daemon_model.h"
 #include "client/llamactl/vocab_file.h"
 #include "core/base/alloc.h"
 
 /* Appends an id; doubles the list when it is full. */
-static enum lmd_status add_id(struct lmi_tokens *ids, int64_t id, struct lmd_error *err)
+static enum lmd_status add_id(struct lmi_text_token_buf *ids, int64_t id, struct lmd_error *err)
 {
 	if (id < 0 || id > INT32_MAX)
 		return lmd_fail(err, LMD_INVALID, "token %lld at position %zu: must be 0..%d",
@@ -33,7 +33,7 @@ static bool is_gap(char c)
 }
 
 /* Parses numbers separated by commas or blanks. */
-static enum lmd_status parse_ids(const char *s, size_t n, struct lmi_tokens *ids,
+static enum lmd_status parse_ids(const char *s, size_t n, struct lmi_text_token_buf *ids,
 				 struct lmd_error *err)
 {
 	size_t at = 0;
@@ -51,7 +51,7 @@ static enum lmd_status parse_ids(const char *s, size_t n, struct lmi_tokens *ids
 		while (at + len < n && !is_gap(s[at + len]))
 			len++;
 		snprintf(word, sizeof(word), "%.*s", (int)(len < 23 ? len : 23), s + at);
-		st = lmi_parse_int("token", word, &id, err);
+		st = lmi_cli_parse_int("token", word, &id, err);
 		if (st == LMD_OK)
 			st = add_id(ids, id, err);
 		if (st != LMD_OK)
@@ -62,10 +62,10 @@ static enum lmd_status parse_ids(const char *s, size_t n, struct lmi_tokens *ids
 }
 
 struct batch {
-	const struct lmi_vocab_file *v;
+	const struct lmi_ctl_vocab_file *v;
 	bool special; /* default for lines without the member */
-	struct lmi_tokens ids;
-	struct lmi_text text;
+	struct lmi_text_token_buf ids;
+	struct lmi_text_byte_buf text;
 };
 
 static enum lmd_status answer(void *arg, const json_t *line, struct lmd_error *err)
@@ -74,7 +74,7 @@ static enum lmd_status answer(void *arg, const json_t *line, struct lmd_error *e
 	const json_t *list = json_object_get(line, "ids"), *id;
 	bool special;
 	size_t i;
-	enum lmd_status st = lmi_batch_bool(line, "special", b->special, &special, err);
+	enum lmd_status st = lmi_ctl_batch_bool(line, "special", b->special, &special, err);
 
 	if (st == LMD_OK && !json_is_array(list))
 		st = lmd_fail(err, LMD_INVALID, "\"ids\" is missing or not an array");
@@ -100,7 +100,7 @@ static enum lmd_status answer(void *arg, const json_t *line, struct lmd_error *e
 }
 
 /* Reads the ids from the arguments, or from standard input if there are none. */
-static enum lmd_status read_ids(const struct lmi_args *a, struct lmi_tokens *ids,
+static enum lmd_status read_ids(const struct lmi_args *a, struct lmi_text_token_buf *ids,
 				struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
@@ -111,7 +111,7 @@ static enum lmd_status read_ids(const struct lmi_args *a, struct lmi_tokens *ids
 		st = parse_ids(a->pos[i], strlen(a->pos[i]), ids, err);
 	if (a->n_pos > 1)
 		return st;
-	st = lmi_read_stdin(&input, &n, err);
+	st = lmi_ctl_read_stdin(&input, &n, err);
 	if (st != LMD_OK)
 		return st;
 	st = parse_ids(input, n, ids, err);
@@ -128,46 +128,47 @@ static enum lmd_status run_one(struct batch *b, const struct lmi_args *a, struct
 					  b->special ? LMD_DECODE_UNPARSE_SPECIAL : 0, &b->text,
 					  err);
 	if (st == LMD_OK)
-		lmi_detokenize_print(b->text.p, b->text.n, lmi_arg_flag(a, "json"));
+		lmi_ctl_detokenize_print(b->text.p, b->text.n, lmi_arg_flag(a, "json"));
 	return st;
 }
 
 /* Uses a model of the daemon. */
 static enum lmd_status run_named(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	struct lmi_tokens ids = {0};
+	struct lmi_text_token_buf ids = {0};
 	enum lmd_status st;
 
 	if (lmi_arg_flag(&ctl->args, "batch"))
-		return lmi_usage(ctl, err, "--batch needs a model file; '%s' is not a file",
-				 lmi_arg_pos(&ctl->args, 0));
+		return lmi_ctl_usage(ctl, err, "--batch needs a model file; '%s' is not a file",
+				     lmi_arg_pos(&ctl->args, 0));
 	st = read_ids(&ctl->args, &ids, err);
 	if (st == LMD_OK)
-		st = lmi_named_detokenize(ctl, ids.id, ids.n, err);
-	lmi_tokens_fini(&ids);
+		st = lmi_ctl_named_detokenize(ctl, ids.id, ids.n, err);
+	lmi_text_token_buf_fini(&ids);
 	return st;
 }
 
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	struct lmi_vocab_file v;
+	struct lmi_ctl_vocab_file v;
 	struct batch b = {.v = &v, .special = !lmi_arg_flag(&ctl->args, "no-special")};
 	bool batch = lmi_arg_flag(&ctl->args, "batch");
 	enum lmd_status st;
 
 	if (batch && ctl->args.n_pos > 1)
-		return lmi_usage(ctl, err, "--batch reads standard input, not arguments");
+		return lmi_ctl_usage(ctl, err, "--batch reads standard input, not arguments");
 	if (batch && lmi_arg_flag(&ctl->args, "json"))
-		return lmi_usage(ctl, err, "--batch prints lines of JSON; do not combine it with "
-					   "--json");
-	if (lmi_is_named(ctl, lmi_arg_pos(&ctl->args, 0)))
+		return lmi_ctl_usage(ctl, err,
+				     "--batch prints lines of JSON; do not combine it with "
+				     "--json");
+	if (lmi_ctl_is_named(ctl, lmi_arg_pos(&ctl->args, 0)))
 		return run_named(ctl, err);
-	st = lmi_vocab_file_open(&v, ctl, lmi_arg_pos(&ctl->args, 0), NULL, err);
+	st = lmi_ctl_vocab_file_open(&v, ctl, lmi_arg_pos(&ctl->args, 0), NULL, err);
 	if (st == LMD_OK)
-		st = batch ? lmi_batch(answer, &b, err) : run_one(&b, &ctl->args, err);
-	lmi_tokens_fini(&b.ids);
-	lmi_text_fini(&b.text);
-	lmi_vocab_file_close(&v);
+		st = batch ? lmi_ctl_batch(answer, &b, err) : run_one(&b, &ctl->args, err);
+	lmi_text_token_buf_fini(&b.ids);
+	lmi_text_byte_buf_fini(&b.text);
+	lmi_ctl_vocab_file_close(&v);
 	return st;
 }
 
@@ -182,7 +183,7 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_detokenize = {
+const struct lmi_cli_cmd lmi_ctl_cmd_detokenize = {
 	.name = "detokenize",
 	.args = "FILE [ID]...",
 	.brief = "Turn token ids into text",

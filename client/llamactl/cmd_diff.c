@@ -6,12 +6,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/checkpoint/open.h"
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/meta_text.h"
 #include "client/llamactl/progress.h"
 #include "client/llamactl/tensor_diff.h"
 #include "core/base/alloc.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/quant/quant.h"
 
 #define SHOWN 4 /* elements of an array in the text form */
@@ -29,7 +30,7 @@ struct tensor_row {
 	enum kind kind;
 	bool read; /* d is valid: how far the values are apart */
 	const struct lmd_tensor *a, *b;
-	struct lmi_tensor_diff d;
+	struct lmi_ctl_tensor_diff d;
 };
 
 struct diff {
@@ -59,7 +60,7 @@ static void diff_keys(struct diff *d)
 		const struct lmd_meta *a = &d->a->meta[i], *b = d->b->find_meta(d->b, a->key);
 
 		if (!is_split(a->key))
-			add_key(d, !b ? ONLY_A : lmi_meta_same(a, b) ? SAME : VALUES, a, b);
+			add_key(d, !b ? ONLY_A : lmi_ctl_meta_same(a, b) ? SAME : VALUES, a, b);
 	}
 	for (uint32_t i = 0; i < d->b->n_meta; i++) {
 		const struct lmd_meta *b = &d->b->meta[i];
@@ -84,7 +85,7 @@ static enum lmd_status diff_tensor(struct diff *d, const struct lmd_tensor *a, b
 		r->kind = a->dtype == r->b->dtype ? SAME : TYPE;
 		r->read = values;
 		if (values)
-			st = lmi_tensor_diff(&r->d, d->ma, a, d->mb, r->b, err);
+			st = lmi_ctl_tensor_diff(&r->d, d->ma, a, d->mb, r->b, err);
 		/* without a limit, zeros of different sign have different bytes, which counts as a
 		 * difference */
 		if (values && r->kind == SAME && !r->d.same_bytes && !(r->d.nmse <= limit))
@@ -97,19 +98,19 @@ static enum lmd_status diff_tensor(struct diff *d, const struct lmd_tensor *a, b
 static enum lmd_status diff_tensors(struct diff *d, bool values, double limit,
 				    struct lmd_error *err)
 {
-	struct lmi_progress bar;
+	struct lmi_ctl_progress bar;
 	enum lmd_status st = LMD_OK;
 	uint64_t done = 0, total = 0;
 
 	for (uint32_t i = 0; i < d->a->n_tensors; i++)
 		total += d->a->tensors[i].bytes;
-	lmi_progress_init(&bar);
+	lmi_ctl_progress_init(&bar);
 	for (uint32_t i = 0; st == LMD_OK && i < d->a->n_tensors; i++) {
 		st = diff_tensor(d, &d->a->tensors[i], values, limit, err);
 		done += d->a->tensors[i].bytes;
-		lmi_progress_show(&bar, "diff", done, total);
+		lmi_ctl_progress_show(&bar, "diff", done, total);
 	}
-	lmi_progress_end(&bar);
+	lmi_ctl_progress_end(&bar);
 	for (uint32_t i = 0; i < d->b->n_tensors; i++)
 		if (!d->a->find_tensor(d->a, d->b->tensors[i].name)) {
 			d->tensors[d->n_tensor++] = (struct tensor_row){
@@ -129,11 +130,11 @@ static void print_key(const struct key_row *r)
 	char show[160];
 
 	printf("  %-10s %s: ", words[r->kind],
-	       lmi_show(show, sizeof(show), v->key, strlen(v->key)));
-	lmi_meta_print(v, SHOWN);
+	       lmi_printable(show, sizeof(show), v->key, strlen(v->key)));
+	lmi_ctl_meta_print(v, SHOWN);
 	if (r->kind == VALUES) {
 		fputs("  ->  ", stdout);
-		lmi_meta_print(r->b, SHOWN);
+		lmi_ctl_meta_print(r->b, SHOWN);
 		if (r->a->file_type != r->b->file_type)
 			printf(" (type %u -> %u)", r->a->file_type, r->b->file_type);
 	}
@@ -155,7 +156,7 @@ static void print_tensor(const struct tensor_row *r)
 	char show[80];
 
 	printf("  %-10s %-40s ", words[r->kind],
-	       lmi_show(show, sizeof(show), t->name, strlen(t->name)));
+	       lmi_printable(show, sizeof(show), t->name, strlen(t->name)));
 	print_shape(t);
 	if (r->kind == SHAPE || r->kind == TYPE) {
 		fputs("  ->  ", stdout);
@@ -182,65 +183,65 @@ static void print_text(const struct diff *d, bool all)
 
 /* ---- JSON ---- */
 
-static void json_tensor(struct lmi_json *j, const char *key, const struct lmd_tensor *t)
+static void json_tensor(struct lmi_ctl_json *j, const char *key, const struct lmd_tensor *t)
 {
 	if (!t)
 		return;
-	lmi_json_flat_object(j, key);
-	lmi_json_str(j, "type", lmi_dtype(t->dtype)->name);
-	lmi_json_flat_array(j, "dims");
+	lmi_ctl_json_flat_object(j, key);
+	lmi_ctl_json_str(j, "type", lmi_dtype(t->dtype)->name);
+	lmi_ctl_json_flat_array(j, "dims");
 	for (uint32_t i = 0; i < t->n_dim; i++)
-		lmi_json_int(j, NULL, t->dims[i]);
-	lmi_json_end(j);
-	lmi_json_end(j);
+		lmi_ctl_json_int(j, NULL, t->dims[i]);
+	lmi_ctl_json_end(j);
+	lmi_ctl_json_end(j);
 }
 
 static void print_json(const struct diff *d, bool all)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
-	lmi_json_bool(&j, "same", !d->key_diffs && !d->tensor_diffs);
-	lmi_json_array(&j, "keys");
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_json_bool(&j, "same", !d->key_diffs && !d->tensor_diffs);
+	lmi_ctl_json_array(&j, "keys");
 	for (uint32_t i = 0; i < d->n_key; i++) {
 		const struct key_row *r = &d->keys[i];
 
 		if (r->kind == SAME)
 			continue;
-		lmi_json_flat_object(&j, NULL);
-		lmi_json_str(&j, "key", r->a ? r->a->key : r->b->key);
-		lmi_json_str(&j, "difference", kind_names[r->kind]);
+		lmi_ctl_json_flat_object(&j, NULL);
+		lmi_ctl_json_str(&j, "key", r->a ? r->a->key : r->b->key);
+		lmi_ctl_json_str(&j, "difference", kind_names[r->kind]);
 		if (r->a)
-			lmi_meta_json(&j, "a", r->a, 64);
+			lmi_ctl_meta_json(&j, "a", r->a, 64);
 		if (r->b)
-			lmi_meta_json(&j, "b", r->b, 64);
-		lmi_json_end(&j);
+			lmi_ctl_meta_json(&j, "b", r->b, 64);
+		lmi_ctl_json_end(&j);
 	}
-	lmi_json_end(&j);
-	lmi_json_array(&j, "tensors");
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_array(&j, "tensors");
 	for (uint32_t i = 0; i < d->n_tensor; i++) {
 		const struct tensor_row *r = &d->tensors[i];
 
 		if (!all && r->kind == SAME)
 			continue;
-		lmi_json_flat_object(&j, NULL);
-		lmi_json_str(&j, "name", r->a ? r->a->name : r->b->name);
-		lmi_json_str(&j, "difference", kind_names[r->kind]);
+		lmi_ctl_json_flat_object(&j, NULL);
+		lmi_ctl_json_str(&j, "name", r->a ? r->a->name : r->b->name);
+		lmi_ctl_json_str(&j, "difference", kind_names[r->kind]);
 		json_tensor(&j, "a", r->a);
 		json_tensor(&j, "b", r->b);
 		if (r->read) {
-			lmi_json_f64(&j, "max", r->d.max);
-			lmi_json_f64(&j, "rms", r->d.rms);
-			lmi_json_f64(&j, "nmse", r->d.nmse);
-			lmi_json_uint(&j, "values", r->d.n);
-			lmi_json_uint(&j, "unequal", r->d.n_diff);
+			lmi_ctl_json_f64(&j, "max", r->d.max);
+			lmi_ctl_json_f64(&j, "rms", r->d.rms);
+			lmi_ctl_json_f64(&j, "nmse", r->d.nmse);
+			lmi_ctl_json_uint(&j, "values", r->d.n);
+			lmi_ctl_json_uint(&j, "unequal", r->d.n_diff);
 		}
-		lmi_json_end(&j);
+		lmi_ctl_json_end(&j);
 	}
-	lmi_json_end(&j);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 static enum lmd_status compare(struct diff *d, const struct lmi_args *a, struct lmd_error *err)
@@ -295,7 +296,7 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_diff = {
+const struct lmi_cli_cmd lmi_ctl_cmd_diff = {
 	.name = "diff",
 	.args = "A B",
 	.brief = "Compare two model files: keys, tensors, values",

@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "client/llamactl/described.h"
+#include "client/llamactl/model_description.h"
 #include "client/llamactl/embedded.h"
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/remote.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/plan/model_check.h"
 #include "core/quant/quant.h"
 
@@ -18,15 +18,15 @@ static const char *const driver_names[] = {"autoregressive", "encoder", "encoder
 static const char *const group_names[] = {"paged", "state", "cross", "batch"};
 /* The kinds of findings, in the order of the text output, with their titles. */
 static const struct {
-	enum lmi_fit fit;
+	enum lmi_plan_tensor_match fit;
 	const char *title;
 } parts[] = {
-	{LMI_FIT_MISSING, "missing"},
-	{LMI_FIT_SHAPE, "with a shape other than expected"},
-	{LMI_FIT_UNKNOWN, "unknown to the architecture"},
-	{LMI_FIT_BEYOND, "of blocks after the last layer (drafts)"},
-	{LMI_FIT_IGNORED, "known but not used"},
-	{LMI_FIT_USED, "used"},
+	{LMI_PLAN_TENSOR_MISSING, "missing"},
+	{LMI_PLAN_TENSOR_BAD_SHAPE, "with a shape other than expected"},
+	{LMI_PLAN_TENSOR_UNKNOWN, "unknown to the architecture"},
+	{LMI_PLAN_TENSOR_AFTER_TRUNK, "of blocks after the last layer (drafts)"},
+	{LMI_PLAN_TENSOR_IGNORED, "known but not used"},
+	{LMI_PLAN_TENSOR_USED, "used"},
 };
 
 static const char *driver_name(uint32_t driver)
@@ -37,7 +37,7 @@ static const char *driver_name(uint32_t driver)
 /* The memory that the model would need on the backend and with the context of the options. */
 struct need {
 	bool known;
-	struct lmi_memory m;
+	struct lmi_engine_memory m;
 	uint32_t n_ctx;
 	const char *backend;
 };
@@ -48,7 +48,7 @@ static const struct {
 } amounts[] = {
 #define AMOUNT(field, title)                                                                       \
 	{                                                                                          \
-		#field, title, offsetof(struct lmi_memory, field)                                  \
+#field, title, offsetof(struct lmi_engine_memory, field)                           \
 	}
 	AMOUNT(file, "files, mapped"),
 	AMOUNT(copied, "files, read into memory"),
@@ -74,7 +74,7 @@ static void print_amount(const char *title, uint64_t bytes)
 {
 	char size[24];
 
-	printf("  %-40s %12s\n", title, lmi_show_size(size, sizeof(size), bytes));
+	printf("  %-40s %12s\n", title, lmi_ctl_show_size(size, sizeof(size), bytes));
 }
 
 static void print_need(const struct need *n)
@@ -85,7 +85,7 @@ static void print_need(const struct need *n)
 	for (size_t i = 0; i < LMD_LEN(amounts); i++)
 		if (amount(n, i))
 			print_amount(amounts[i].title, amount(n, i));
-	print_amount("beyond what is mapped", lmi_memory_sum(&n->m));
+	print_amount("beyond what is mapped", lmi_engine_memory_sum(&n->m));
 	if (n->m.budget < UINT64_MAX)
 		print_amount("may be taken", n->m.budget);
 }
@@ -109,23 +109,23 @@ static void print_group(const struct lmd_arch_desc *d, uint32_t i)
 	putchar('\n');
 }
 
-static void print_fit(const struct lmi_model_fit *f)
+static void print_fit(const struct lmi_plan_model_tensor *f)
 {
 	char name[160], have[96] = "-", want[96];
 
 	if (f->tensor)
-		(void)lmi_shape_text(have, sizeof(have), f->tensor->dims, f->tensor->n_dim);
-	printf("  %-40s %-8s %-20s", lmi_show(name, sizeof(name), f->name, strlen(f->name)),
+		(void)lmi_plan_dims_text(have, sizeof(have), f->tensor->dims, f->tensor->n_dim);
+	printf("  %-40s %-8s %-20s", lmi_printable(name, sizeof(name), f->name, strlen(f->name)),
 	       f->tensor ? lmi_dtype(f->tensor->dtype)->name : "-", have);
-	if (f->fit == LMI_FIT_MISSING || f->fit == LMI_FIT_SHAPE)
-		printf(" expected %s", lmi_shape_text(want, sizeof(want), f->want, f->n_want));
+	if (f->fit == LMI_PLAN_TENSOR_MISSING || f->fit == LMI_PLAN_TENSOR_BAD_SHAPE)
+		printf(" expected %s", lmi_plan_dims_text(want, sizeof(want), f->want, f->n_want));
 	putchar('\n');
 }
 
-static void print_fits(const struct lmi_model_check *c, bool all)
+static void print_fits(const struct lmi_plan_model_check *c, bool all)
 {
 	for (size_t p = 0; p < LMD_LEN(parts); p++) {
-		bool listed = all || parts[p].fit != LMI_FIT_USED;
+		bool listed = all || parts[p].fit != LMI_PLAN_TENSOR_USED;
 
 		if (!c->count[parts[p].fit])
 			continue;
@@ -138,7 +138,7 @@ static void print_fits(const struct lmi_model_check *c, bool all)
 	}
 }
 
-static void print_text(const struct lmi_described *d, const struct lmi_model_check *c,
+static void print_text(const struct lmi_ctl_described *d, const struct lmi_plan_model_check *c,
 		       const struct need *n, bool all)
 {
 	printf("architecture  %s (plugin %s %s)\n", d->view->arch, d->arch->plugin,
@@ -159,95 +159,95 @@ static void print_text(const struct lmi_described *d, const struct lmi_model_che
 
 /* ---- JSON ---- */
 
-static void json_dims(struct lmi_json *j, const char *key, const int64_t *dims, uint32_t n)
+static void json_dims(struct lmi_ctl_json *j, const char *key, const int64_t *dims, uint32_t n)
 {
-	lmi_json_flat_array(j, key);
+	lmi_ctl_json_flat_array(j, key);
 	for (uint32_t i = 0; i < n; i++)
-		lmi_json_int(j, NULL, dims[i]);
-	lmi_json_end(j);
+		lmi_ctl_json_int(j, NULL, dims[i]);
+	lmi_ctl_json_end(j);
 }
 
-static void json_fits(struct lmi_json *j, const struct lmi_model_check *c)
+static void json_fits(struct lmi_ctl_json *j, const struct lmi_plan_model_check *c)
 {
-	lmi_json_array(j, "tensors");
+	lmi_ctl_json_array(j, "tensors");
 	for (uint32_t i = 0; i < c->n; i++) {
-		const struct lmi_model_fit *f = &c->fits[i];
+		const struct lmi_plan_model_tensor *f = &c->fits[i];
 
-		lmi_json_flat_object(j, NULL);
-		lmi_json_str(j, "name", f->name);
-		lmi_json_str(j, "fit", lmi_fit_text(f->fit));
+		lmi_ctl_json_flat_object(j, NULL);
+		lmi_ctl_json_str(j, "name", f->name);
+		lmi_ctl_json_str(j, "fit", lmi_plan_tensor_match_text(f->fit));
 		if (f->tensor) {
-			lmi_json_str(j, "type", lmi_dtype(f->tensor->dtype)->name);
+			lmi_ctl_json_str(j, "type", lmi_dtype(f->tensor->dtype)->name);
 			json_dims(j, "found", f->tensor->dims, f->tensor->n_dim);
 		}
-		if (f->n_want || f->fit == LMI_FIT_MISSING)
+		if (f->n_want || f->fit == LMI_PLAN_TENSOR_MISSING)
 			json_dims(j, "expected", f->want, f->n_want);
-		lmi_json_end(j);
+		lmi_ctl_json_end(j);
 	}
-	lmi_json_end(j);
+	lmi_ctl_json_end(j);
 }
 
-static void json_groups(struct lmi_json *j, const struct lmd_arch_desc *d)
+static void json_groups(struct lmi_ctl_json *j, const struct lmd_arch_desc *d)
 {
-	lmi_json_array(j, "groups");
+	lmi_ctl_json_array(j, "groups");
 	for (uint32_t i = 0; i < d->n_group; i++) {
 		const struct lmd_group *g = &d->groups[i];
 
-		lmi_json_flat_object(j, NULL);
-		lmi_json_str(j, "name", g->name);
-		lmi_json_str(j, "kind",
-			     g->kind < LMD_LEN(group_names) ? group_names[g->kind] : "unknown");
-		lmi_json_bool(j, "causal", g->causal != 0);
-		lmi_json_uint(j, "window", g->window);
-		lmi_json_uint(j, "chunk", g->chunk);
-		lmi_json_uint(j, "ratio", g->ratio);
-		lmi_json_end(j);
+		lmi_ctl_json_flat_object(j, NULL);
+		lmi_ctl_json_str(j, "name", g->name);
+		lmi_ctl_json_str(j, "kind",
+				 g->kind < LMD_LEN(group_names) ? group_names[g->kind] : "unknown");
+		lmi_ctl_json_bool(j, "causal", g->causal != 0);
+		lmi_ctl_json_uint(j, "window", g->window);
+		lmi_ctl_json_uint(j, "chunk", g->chunk);
+		lmi_ctl_json_uint(j, "ratio", g->ratio);
+		lmi_ctl_json_end(j);
 	}
-	lmi_json_end(j);
+	lmi_ctl_json_end(j);
 }
 
-static void json_need(struct lmi_json *j, const struct need *n)
+static void json_need(struct lmi_ctl_json *j, const struct need *n)
 {
 	if (!n->known) {
-		lmi_json_null(j, "memory");
+		lmi_ctl_json_null(j, "memory");
 		return;
 	}
-	lmi_json_object(j, "memory");
-	lmi_json_str(j, "backend", n->backend);
-	lmi_json_uint(j, "context", n->n_ctx);
+	lmi_ctl_json_object(j, "memory");
+	lmi_ctl_json_str(j, "backend", n->backend);
+	lmi_ctl_json_uint(j, "context", n->n_ctx);
 	for (size_t i = 0; i < LMD_LEN(amounts); i++)
-		lmi_json_uint(j, amounts[i].key, amount(n, i));
-	lmi_json_uint(j, "sum", lmi_memory_sum(&n->m));
+		lmi_ctl_json_uint(j, amounts[i].key, amount(n, i));
+	lmi_ctl_json_uint(j, "sum", lmi_engine_memory_sum(&n->m));
 	if (n->m.budget < UINT64_MAX)
-		lmi_json_uint(j, "budget", n->m.budget);
-	lmi_json_end(j);
+		lmi_ctl_json_uint(j, "budget", n->m.budget);
+	lmi_ctl_json_end(j);
 }
 
-static void print_json(const struct lmi_described *d, const struct lmi_model_check *c,
+static void print_json(const struct lmi_ctl_described *d, const struct lmi_plan_model_check *c,
 		       const struct need *n)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
-	lmi_json_str(&j, "arch", d->view->arch);
-	lmi_json_str(&j, "plugin", d->arch->plugin);
-	lmi_json_str(&j, "version", d->arch->version);
-	lmi_json_str(&j, "summary", d->desc.summary);
-	lmi_json_str(&j, "driver", driver_name(d->desc.driver));
-	lmi_json_uint(&j, "layers", d->desc.n_layer);
-	lmi_json_uint(&j, "width", d->desc.n_embd);
-	lmi_json_uint(&j, "vocabulary", d->desc.n_vocab);
-	lmi_json_uint(&j, "context", d->desc.n_ctx_train);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_json_str(&j, "arch", d->view->arch);
+	lmi_ctl_json_str(&j, "plugin", d->arch->plugin);
+	lmi_ctl_json_str(&j, "version", d->arch->version);
+	lmi_ctl_json_str(&j, "summary", d->desc.summary);
+	lmi_ctl_json_str(&j, "driver", driver_name(d->desc.driver));
+	lmi_ctl_json_uint(&j, "layers", d->desc.n_layer);
+	lmi_ctl_json_uint(&j, "width", d->desc.n_embd);
+	lmi_ctl_json_uint(&j, "vocabulary", d->desc.n_vocab);
+	lmi_ctl_json_uint(&j, "context", d->desc.n_ctx_train);
 	json_groups(&j, &d->desc);
 	json_need(&j, n);
-	lmi_json_flat_object(&j, "count");
-	for (uint32_t i = 0; i < LMI_N_FIT; i++)
-		lmi_json_uint(&j, lmi_fit_text(i), c->count[i]);
-	lmi_json_end(&j);
+	lmi_ctl_json_flat_object(&j, "count");
+	for (uint32_t i = 0; i < LMI_PLAN_N_TENSOR_MATCH; i++)
+		lmi_ctl_json_uint(&j, lmi_plan_tensor_match_text(i), c->count[i]);
+	lmi_ctl_json_end(&j);
 	json_fits(&j, c);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 /* A model for which this machine has no backend is explained nevertheless; one that does not fit
@@ -256,7 +256,7 @@ static enum lmd_status estimate(struct lmi_ctl *ctl, struct need *n, struct lmd_
 {
 	struct lmi_engine_opts o;
 	struct lmd_error why = {0};
-	enum lmd_status st = lmi_embedded_opts(ctl, lmi_arg_pos(&ctl->args, 0), &o, err);
+	enum lmd_status st = lmi_ctl_embedded_opts(ctl, lmi_arg_pos(&ctl->args, 0), &o, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -277,25 +277,25 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	const char *path = lmi_arg_pos(&ctl->args, 0);
 	struct need need = {0};
 	struct lmd_error too_much = {0};
-	struct lmi_described d;
-	struct lmi_model_check c = {0};
-	enum lmd_status st = lmi_described_init(&d, ctl, path, 0, err);
+	struct lmi_ctl_described d;
+	struct lmi_plan_model_check c = {0};
+	enum lmd_status st = lmi_ctl_described_init(&d, ctl, path, 0, err);
 
 	if (st == LMD_OK)
-		st = lmi_model_check(&c, d.view, d.arch->ops.arch, &d.desc, err);
+		st = lmi_plan_model_check(&c, d.view, d.arch->ops.arch, &d.desc, err);
 	if (st == LMD_OK) {
-		if (lmi_model_check_verdict(&c, NULL) == LMD_OK)
+		if (lmi_plan_model_check_status(&c, NULL) == LMD_OK)
 			st = estimate(ctl, &need, &too_much);
 		if (lmi_arg_flag(&ctl->args, "json"))
 			print_json(&d, &c, &need);
 		else
 			print_text(&d, &c, &need, lmi_arg_flag(&ctl->args, "all"));
-		st = st == LMD_OK ? lmi_model_check_verdict(&c, err)
+		st = st == LMD_OK ? lmi_plan_model_check_status(&c, err)
 				  : lmd_fail(err, st, "%s", too_much.text);
 	}
-	lmi_model_check_fini(&c);
-	lmi_described_fini(&d);
-	return lmi_name_file(st, path, err);
+	lmi_plan_model_check_fini(&c);
+	lmi_ctl_described_fini(&d);
+	return lmi_ctl_name_file(st, path, err);
 }
 
 static const struct lmi_opt opts[] = {
@@ -303,10 +303,10 @@ static const struct lmi_opt opts[] = {
 	{.name = "all",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Also list the tensors that are used as expected."},
-	LMI_OPTS_ENGINE,
+	LMI_CTL_OPTS_ENGINE,
 };
 
-const struct lmi_cmd lmi_cmd_explain = {
+const struct lmi_cli_cmd lmi_ctl_cmd_explain = {
 	.name = "explain",
 	.args = "FILE",
 	.brief = "Compare a model file with what its architecture expects",

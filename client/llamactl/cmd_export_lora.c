@@ -3,15 +3,16 @@
  * llamactl export-lora: merges adapters into the weights of a model and writes one file. */
 #include <string.h>
 
+#include "core/checkpoint/open.h"
 #include "client/llamactl/embedded.h"
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/progress.h"
 #include "core/base/alloc.h"
-#include "core/format/adapter/merge.h"
+#include "core/checkpoint/adapter/merge.h"
 #include "core/quant/quant.h"
 
 struct adapters {
-	struct lmi_adapter_ref *refs; /* [n] paths on the heap */
+	struct lmi_engine_adapter_ref *refs; /* [n] paths on the heap */
 	struct lmi_adapter_file **files;
 	float *scales;
 	uint32_t n;
@@ -30,7 +31,7 @@ static enum lmd_status open_adapters(struct adapters *ad, const struct lmi_args 
 	if (!ad->refs || !ad->files || !ad->scales)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u adapters", n);
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
-		st = lmi_adapter_arg("--lora", list[i], &ad->refs[i], err);
+		st = lmi_ctl_adapter_arg("--lora", list[i], &ad->refs[i], err);
 		ad->n += st == LMD_OK;
 		if (st == LMD_OK)
 			st = lmi_adapter_open(&ad->files[i], ad->refs[i].path, base, err);
@@ -52,7 +53,7 @@ static void close_adapters(struct adapters *ad)
 
 static bool on_progress(void *arg, uint64_t done, uint64_t total)
 {
-	lmi_progress_show(arg, "merge", done, total);
+	lmi_ctl_progress_show(arg, "merge", done, total);
 	return true;
 }
 
@@ -74,27 +75,27 @@ static enum lmd_status read_type(const struct lmi_args *a, int32_t *out, struct 
 
 static void print_merged(const char *to, uint32_t n_changed, uint32_t n_tensors, bool json)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
 	if (!json) {
 		printf("%s: %u of %u tensors changed\n", to, n_changed, n_tensors);
 		return;
 	}
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
-	lmi_json_str(&j, "path", to);
-	lmi_json_uint(&j, "changed", n_changed);
-	lmi_json_uint(&j, "tensors", n_tensors);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_json_str(&j, "path", to);
+	lmi_ctl_json_uint(&j, "changed", n_changed);
+	lmi_ctl_json_uint(&j, "tensors", n_tensors);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 static enum lmd_status merge(struct lmi_ctl *ctl, const struct lmi_model *model, const char *to,
 			     struct lmd_error *err)
 {
 	struct adapters ad = {0};
-	struct lmi_progress bar;
-	struct lmi_merge m = {.model = model, .progress = on_progress, .arg = &bar};
+	struct lmi_ctl_progress bar;
+	struct lmi_adapter_merge m = {.model = model, .progress = on_progress, .arg = &bar};
 	enum lmd_status st = read_type(&ctl->args, &m.type, err);
 
 	if (st == LMD_OK)
@@ -102,12 +103,12 @@ static enum lmd_status merge(struct lmi_ctl *ctl, const struct lmi_model *model,
 	m.adapters = ad.files;
 	m.scales = ad.scales;
 	m.n = ad.n;
-	lmi_progress_init(&bar);
+	lmi_ctl_progress_init(&bar);
 	if (st == LMD_OK)
-		st = lmi_merge_write(&m, to, err);
-	lmi_progress_end(&bar);
+		st = lmi_adapter_merge_write(&m, to, err);
+	lmi_ctl_progress_end(&bar);
 	if (st == LMD_OK)
-		print_merged(to, lmi_merge_count(&m), lmi_model_view(model)->n_tensors,
+		print_merged(to, lmi_adapter_merge_count(&m), lmi_model_view(model)->n_tensors,
 			     lmi_arg_flag(&ctl->args, "json"));
 	close_adapters(&ad);
 	return st;
@@ -121,9 +122,9 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	enum lmd_status st;
 
 	if (!lmi_arg_list(&ctl->args, "lora", &list))
-		return lmi_usage(ctl, err, "option --lora FILE is missing");
+		return lmi_ctl_usage(ctl, err, "option --lora FILE is missing");
 	if (!to)
-		return lmi_usage(ctl, err, "option -o OUT is missing");
+		return lmi_ctl_usage(ctl, err, "option -o OUT is missing");
 	st = lmi_model_open(&m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
 	if (st == LMD_OK)
 		st = merge(ctl, m, to, err);
@@ -147,7 +148,7 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_export_lora = {
+const struct lmi_cli_cmd lmi_ctl_cmd_export_lora = {
 	.name = "export-lora",
 	.args = "MODEL",
 	.brief = "Merge adapters into the weights of a model",

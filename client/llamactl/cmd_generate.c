@@ -13,19 +13,19 @@
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/prompt_input.h"
 #include "client/llamactl/remote.h"
-#include "client/llamactl/spoken.h"
+#include "client/llamactl/answer_printer.h"
 
 #define TICK_MS 200
 
 struct answer {
-	struct lmi_spoken spoken;
+	struct lmi_ctl_answer_printer printer;
 	json_t *tokens; /* only with --json */
 	struct lmd_item done;
 };
 
 static enum lmd_status take(struct answer *a, const struct lmd_item *it, struct lmd_error *err)
 {
-	struct lmi_spoken *s = &a->spoken;
+	struct lmi_ctl_answer_printer *s = &a->printer;
 
 	if (it->kind == LMD_ITEM_TOKEN && a->tokens &&
 	    json_array_append_new(a->tokens, json_integer(it->token)))
@@ -33,17 +33,17 @@ static enum lmd_status take(struct answer *a, const struct lmd_item *it, struct 
 	switch (it->kind) {
 	case LMD_ITEM_TOKEN:
 	case LMD_ITEM_TEXT:
-		return lmi_spoken_text(s, it->text, it->n_text, err);
+		return lmi_ctl_answer_printer_text(s, it->text, it->n_text, err);
 	case LMD_ITEM_REASONING:
-		return lmi_spoken_thought(s, it->text, it->n_text, err);
+		return lmi_ctl_answer_printer_reasoning(s, it->text, it->n_text, err);
 	case LMD_ITEM_CALL:
-		return lmi_spoken_call(
+		return lmi_ctl_answer_printer_call(
 			s, (struct lmd_str){.ptr = it->name, .len = strlen(it->name)},
 			(struct lmd_str){.ptr = it->id, .len = strlen(it->id)}, err);
 	case LMD_ITEM_ARGUMENTS:
-		return lmi_spoken_args(s, it->text, it->n_text, err);
+		return lmi_ctl_answer_printer_args(s, it->text, it->n_text, err);
 	case LMD_ITEM_CALL_END:
-		return lmi_spoken_call_end(s, it->complete, err);
+		return lmi_ctl_answer_printer_call_end(s, it->complete, err);
 	default: /* nothing yet, progress, or an item that only a newer server knows */
 		return LMD_OK;
 	}
@@ -57,7 +57,7 @@ static enum lmd_status collect(struct lmd_stream *s, struct answer *a, struct lm
 	for (;;) {
 		enum lmd_status st;
 
-		if (lmi_interrupted())
+		if (lmi_ctl_interrupted())
 			return lmd_fail(err, LMD_CANCELLED, "stopped by a signal");
 		st = lmd_stream_next(s, &it, TICK_MS, err);
 		if (st == LMD_OK && it.kind != LMD_ITEM_DONE)
@@ -73,25 +73,25 @@ static enum lmd_status collect(struct lmd_stream *s, struct answer *a, struct lm
 
 static void print_json(const struct answer *a, const char *id)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 	json_t *t;
 	size_t i;
 
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
-	lmi_spoken_json(&a->spoken, &j);
-	lmi_json_flat_array(&j, "tokens");
-	json_array_foreach(a->tokens, i, t) lmi_json_int(&j, NULL, json_integer_value(t));
-	lmi_json_end(&j);
-	lmi_json_str(&j, "finish", a->done.finish);
-	lmi_json_uint(&j, "n_prompt", a->done.n_prompt);
-	lmi_json_uint(&j, "n_out", a->done.n_out);
-	lmi_json_uint(&j, "n_forced", a->done.n_forced);
-	lmi_json_f64(&j, "prompt_ms", (double)a->done.prompt_ns / 1e6);
-	lmi_json_f64(&j, "out_ms", (double)a->done.out_ns / 1e6);
-	lmi_json_str(&j, "id", id);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_answer_printer_json(&a->printer, &j);
+	lmi_ctl_json_flat_array(&j, "tokens");
+	json_array_foreach(a->tokens, i, t) lmi_ctl_json_int(&j, NULL, json_integer_value(t));
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_str(&j, "finish", a->done.finish);
+	lmi_ctl_json_uint(&j, "n_prompt", a->done.n_prompt);
+	lmi_ctl_json_uint(&j, "n_out", a->done.n_out);
+	lmi_ctl_json_uint(&j, "n_forced", a->done.n_forced);
+	lmi_ctl_json_f64(&j, "prompt_ms", (double)a->done.prompt_ns / 1e6);
+	lmi_ctl_json_f64(&j, "out_ms", (double)a->done.out_ns / 1e6);
+	lmi_ctl_json_str(&j, "id", id);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 /* ---- the request ---- */
@@ -130,7 +130,7 @@ static enum lmd_status give_text(json_t *m, const char *member, struct lmd_str s
 	return LMD_OK;
 }
 
-static enum lmd_status give_texts(json_t *m, const struct lmi_chat_args *chat,
+static enum lmd_status give_texts(json_t *m, const struct lmi_ctl_chat_args *chat,
 				  struct lmd_error *err)
 {
 	enum lmd_status st = give_text(m, "template", chat->template, err);
@@ -147,12 +147,12 @@ static enum lmd_status give_texts(json_t *m, const struct lmi_chat_args *chat,
 /* The members for the chat template and the grammar. With a system message the prompt becomes a
  * conversation. */
 static enum lmd_status give_chat(json_t *m, const struct lmi_args *a,
-				 const struct lmi_chat_args *chat, const char *prompt, size_t n,
+				 const struct lmi_ctl_chat_args *chat, const char *prompt, size_t n,
 				 struct lmd_error *err)
 {
 	const char *const *triggers;
 	uint32_t n_triggers = lmi_arg_list(a, "grammar-trigger", &triggers);
-	json_t *list = json_array(), *talk;
+	json_t *list = json_array(), *conversation;
 	enum lmd_status st;
 
 	(void)json_object_set_new(m, "raw", json_boolean(lmi_arg_flag(a, "raw")));
@@ -164,27 +164,29 @@ static enum lmd_status give_chat(json_t *m, const struct lmi_args *a,
 	st = give_texts(m, chat, err);
 	if (st != LMD_OK || !chat->system.ptr)
 		return st;
-	talk = json_pack("[{s:s, s:s%}, {s:s, s:s%}]", "role", "system", "content",
-			 chat->system.ptr, chat->system.len, "role", "user", "content", prompt, n);
-	if (!talk)
+	conversation =
+		json_pack("[{s:s, s:s%}, {s:s, s:s%}]", "role", "system", "content",
+			  chat->system.ptr, chat->system.len, "role", "user", "content", prompt, n);
+	if (!conversation)
 		return lmd_fail(err, LMD_INVALID, "the prompt is not UTF-8");
-	(void)json_object_set_new(m, "messages", talk);
+	(void)json_object_set_new(m, "messages", conversation);
 	return LMD_OK;
 }
 
-static enum lmd_status start(struct lmi_ctl *ctl, const struct lmi_chat_args *chat,
+static enum lmd_status start(struct lmi_ctl *ctl, const struct lmi_ctl_chat_args *chat,
 			     const char *prompt, size_t n, struct lmd_stream **out,
 			     struct lmd_error *err)
 {
-	struct lmd_generate g = {.struct_size = sizeof(g),
-				 .model = lmi_arg_pos(&ctl->args, 0),
-				 .prompt = prompt,
-				 .n_prompt = n,
-				 .flags = lmi_spoken_wanted(&ctl->args, chat) ? LMD_GEN_PARSE : 0,
-				 .hold_ms = (uint32_t)lmi_arg_int(&ctl->args, "hold")};
+	struct lmd_generate g = {
+		.struct_size = sizeof(g),
+		.model = lmi_arg_pos(&ctl->args, 0),
+		.prompt = prompt,
+		.n_prompt = n,
+		.flags = lmi_ctl_answer_printer_wants_parsing(&ctl->args, chat) ? LMD_GEN_PARSE : 0,
+		.hold_ms = (uint32_t)lmi_arg_int(&ctl->args, "hold")};
 	struct lmd_client *c;
 	json_t *m = members(&ctl->args);
-	enum lmd_status st = m ? lmi_sampling_members(m, ctl, err)
+	enum lmd_status st = m ? lmi_ctl_sampling_members(m, ctl, err)
 			       : lmd_fail(err, LMD_NOMEM, "no memory for a request");
 	char *more = NULL;
 
@@ -211,7 +213,7 @@ static enum lmd_status start(struct lmi_ctl *ctl, const struct lmi_chat_args *ch
 
 /* After a rejected request, adds what to type instead to the error: either the name is that of a
  * file, or the daemon found no chat template and cannot know the options of this program. */
-static void suggest(const char *name, const struct lmi_chat_args *chat, struct lmd_error *err)
+static void suggest(const char *name, const struct lmi_ctl_chat_args *chat, struct lmd_error *err)
 {
 	struct lmd_error e = *err;
 	struct stat f;
@@ -226,36 +228,36 @@ static void suggest(const char *name, const struct lmi_chat_args *chat, struct l
 
 static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	struct answer a = {.spoken = {.json = lmi_arg_flag(&ctl->args, "json")}};
-	struct lmi_chat_args chat;
+	struct answer a = {.printer = {.json = lmi_arg_flag(&ctl->args, "json")}};
+	struct lmi_ctl_chat_args chat;
 	struct lmd_stream *s = NULL;
 	const char *prompt;
 	char *in = NULL;
 	size_t n;
-	enum lmd_status st = lmi_chat_args(ctl, &chat, err);
+	enum lmd_status st = lmi_ctl_chat_args(ctl, &chat, err);
 
-	lmi_interrupt_catch();
+	lmi_ctl_interrupt_install();
 	if (st == LMD_OK)
-		st = lmi_spoken_init(&a.spoken, ctl, err);
-	if (st == LMD_OK && a.spoken.json) {
+		st = lmi_ctl_answer_printer_init(&a.printer, ctl, err);
+	if (st == LMD_OK && a.printer.json) {
 		a.tokens = json_array();
 		if (!a.tokens)
 			st = lmd_fail(err, LMD_NOMEM, "no memory for the answer");
 	}
 	if (st == LMD_OK)
-		st = lmi_read_prompt(lmi_arg_str(&ctl->args, "prompt"), &prompt, &n, &in, err);
+		st = lmi_ctl_read_prompt(lmi_arg_str(&ctl->args, "prompt"), &prompt, &n, &in, err);
 	if (st == LMD_OK)
 		st = start(ctl, &chat, prompt, n, &s, err);
 	if (st == LMD_OK)
 		st = collect(s, &a, err);
 	if (st == LMD_NOTFOUND || st == LMD_INVALID)
 		suggest(lmi_arg_pos(&ctl->args, 0), &chat, err);
-	lmi_spoken_end_line(&a.spoken, st);
-	if (st == LMD_OK && a.spoken.json)
+	lmi_ctl_answer_printer_end_line(&a.printer, st);
+	if (st == LMD_OK && a.printer.json)
 		print_json(&a, lmd_stream_id(s));
 	lmd_stream_close(s);
-	lmi_chat_args_fini(&chat);
-	lmi_spoken_fini(&a.spoken);
+	lmi_ctl_chat_args_fini(&chat);
+	lmi_ctl_answer_printer_fini(&a.printer);
 	json_decref(a.tokens);
 	free(in);
 	return st;
@@ -268,7 +270,7 @@ static const struct lmi_opt opts[] = {
 	 .value = "TEXT",
 	 .def_text = "all of standard input",
 	 .doc = "The message to the model; a model without a chat template continues it."},
-	LMI_OPTS_ANSWER,
+	LMI_CTL_OPTS_ANSWER,
 	{.name = "hold",
 	 .type = LMI_OPT_TIME,
 	 .value = "TIME",
@@ -280,7 +282,7 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_generate = {
+const struct lmi_cli_cmd lmi_ctl_cmd_generate = {
 	.name = "generate",
 	.args = "NAME",
 	.brief = "Generate text with a model of the daemon",

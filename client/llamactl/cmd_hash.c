@@ -12,8 +12,8 @@
 #include "core/base/alloc.h"
 #include "core/base/file.h"
 #include "core/base/sha256.h"
-#include "core/base/show.h"
-#include "core/format/format.h"
+#include "core/base/printable.h"
+#include "core/checkpoint/open.h"
 #include "core/quant/quant.h"
 
 #define PIECE_BYTES    (1u << 20)
@@ -26,7 +26,7 @@ struct hashes {
 	char (*file)[LMI_SHA256_HEX];
 	char (*tensor)[LMI_SHA256_HEX];
 	uint8_t *buf; /* PIECE_BYTES */
-	struct lmi_progress bar;
+	struct lmi_ctl_progress bar;
 	uint64_t done, total;
 };
 
@@ -54,7 +54,7 @@ static void take(struct hashes *h, struct lmi_sha256 *sha, size_t n)
 {
 	lmi_sha256_update(sha, h->buf, n);
 	h->done += n;
-	lmi_progress_show(&h->bar, "hash", h->done, h->total);
+	lmi_ctl_progress_show(&h->bar, "hash", h->done, h->total);
 }
 
 static enum lmd_status hash_file(struct hashes *h, uint32_t i, struct lmd_error *err)
@@ -118,12 +118,12 @@ static enum lmd_status hash_all(struct hashes *h, struct lmd_error *err)
 	}
 	for (uint32_t i = 0; i < h->n_tensor; i++)
 		h->total += h->m->tensors[i].bytes;
-	lmi_progress_init(&h->bar);
+	lmi_ctl_progress_init(&h->bar);
 	for (uint32_t i = 0; st == LMD_OK && i < h->n_file; i++)
 		st = hash_file(h, i, err);
 	for (uint32_t i = 0; st == LMD_OK && i < h->n_tensor; i++)
 		st = hash_tensor(h, i, err);
-	lmi_progress_end(&h->bar);
+	lmi_ctl_progress_end(&h->bar);
 	return st;
 }
 
@@ -150,36 +150,36 @@ static void print_text(const struct hashes *h)
 
 static void print_json(const struct hashes *h)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
-	lmi_json_array(&j, "files");
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_json_array(&j, "files");
 	for (uint32_t i = 0; i < h->n_file; i++) {
 		struct lmi_model_file f;
 
 		lmi_model_file(h->model, i, &f);
-		lmi_json_flat_object(&j, NULL);
-		lmi_json_str(&j, "path", f.path);
-		lmi_json_uint(&j, "bytes", f.bytes);
-		lmi_json_str(&j, "sha256", h->file[i]);
-		lmi_json_end(&j);
+		lmi_ctl_json_flat_object(&j, NULL);
+		lmi_ctl_json_str(&j, "path", f.path);
+		lmi_ctl_json_uint(&j, "bytes", f.bytes);
+		lmi_ctl_json_str(&j, "sha256", h->file[i]);
+		lmi_ctl_json_end(&j);
 	}
-	lmi_json_end(&j);
-	lmi_json_array(&j, "tensors");
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_array(&j, "tensors");
 	for (uint32_t i = 0; i < h->n_tensor; i++) {
 		const struct lmd_tensor *t = &h->m->tensors[i];
 
-		lmi_json_flat_object(&j, NULL);
-		lmi_json_str(&j, "name", t->name);
-		lmi_json_str(&j, "type", lmi_dtype(t->dtype)->name);
-		lmi_json_uint(&j, "bytes", t->bytes);
-		lmi_json_str(&j, "sha256", h->tensor[i]);
-		lmi_json_end(&j);
+		lmi_ctl_json_flat_object(&j, NULL);
+		lmi_ctl_json_str(&j, "name", t->name);
+		lmi_ctl_json_str(&j, "type", lmi_dtype(t->dtype)->name);
+		lmi_ctl_json_uint(&j, "bytes", t->bytes);
+		lmi_ctl_json_str(&j, "sha256", h->tensor[i]);
+		lmi_ctl_json_end(&j);
 	}
-	lmi_json_end(&j);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 /* ---- checking ---- */
@@ -244,7 +244,7 @@ static enum lmd_status check_line(struct check *c, const struct hashes *h, const
 	if (strspn(p, "0123456789abcdefABCDEF") != LMI_SHA256_HEX - 1 || n < LMI_SHA256_HEX + 1)
 		return lmd_fail(err, LMD_INVALID,
 				"line %u: \"%s\" is not a SHA-256, blanks and a name", number,
-				lmi_show(show, sizeof(show), p, n));
+				lmi_printable(show, sizeof(show), p, n));
 	l->name = p + LMI_SHA256_HEX - 1;
 	while (l->name < p + n && (*l->name == ' ' || *l->name == '\t' || *l->name == '*'))
 		l->name++;
@@ -305,7 +305,7 @@ static enum lmd_status check_list(struct check *c, const struct hashes *h, const
 static void print_check(const struct check *c, bool json)
 {
 	static const char *const words[] = {"same", "differs", "missing"};
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
 	if (!json) {
 		for (uint32_t i = 0; i < c->n_line; i++)
@@ -313,20 +313,20 @@ static void print_check(const struct check *c, bool json)
 			       words[c->lines[i].verdict]);
 		return;
 	}
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
 	for (int v = 0; v < 3; v++)
-		lmi_json_uint(&j, words[v], c->count[v]);
-	lmi_json_array(&j, "lines");
+		lmi_ctl_json_uint(&j, words[v], c->count[v]);
+	lmi_ctl_json_array(&j, "lines");
 	for (uint32_t i = 0; i < c->n_line; i++) {
-		lmi_json_flat_object(&j, NULL);
-		lmi_json_strn(&j, "name", c->lines[i].name, c->lines[i].n);
-		lmi_json_str(&j, "verdict", words[c->lines[i].verdict]);
-		lmi_json_end(&j);
+		lmi_ctl_json_flat_object(&j, NULL);
+		lmi_ctl_json_strn(&j, "name", c->lines[i].name, c->lines[i].n);
+		lmi_ctl_json_str(&j, "verdict", words[c->lines[i].verdict]);
+		lmi_ctl_json_end(&j);
 	}
-	lmi_json_end(&j);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 static enum lmd_status verdict(const struct check *c, struct lmd_error *err)
@@ -393,7 +393,7 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_hash = {
+const struct lmi_cli_cmd lmi_ctl_cmd_hash = {
 	.name = "hash",
 	.args = "FILE",
 	.brief = "Print or check the SHA-256 of a model file and of its tensors",

@@ -12,7 +12,7 @@
 #include "client/llamactl/progress.h"
 #include "client/llamactl/vocab_file.h"
 #include "core/base/alloc.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/engine/importance.h"
 
 #define WINDOW 512u
@@ -21,7 +21,7 @@ struct job {
 	struct lmi_ctl *ctl;
 	struct lmi_imatrix m;
 	struct lmi_inst *inst;
-	struct lmi_tokens tokens;
+	struct lmi_text_token_buf tokens;
 	uint32_t ctx, n_window, first; /* tokens of a window; number of windows; first window to
 				        * use */
 	lmd_token bos;		       /* -1: none */
@@ -31,15 +31,15 @@ struct job {
 
 static enum lmd_status tokenize(struct job *j, const char *path, struct lmd_error *err)
 {
-	struct lmi_vocab_file v;
+	struct lmi_ctl_vocab_file v;
 	const struct lmd_tok_info *info;
 	char *text = NULL;
 	size_t n;
-	enum lmd_status st = lmi_ppl_read(lmi_arg_str(&j->ctl->args, "text"), &text, &n, err);
+	enum lmd_status st = lmi_ctl_ppl_read(lmi_arg_str(&j->ctl->args, "text"), &text, &n, err);
 
 	if (st != LMD_OK)
 		return st;
-	st = lmi_vocab_file_open(&v, j->ctl, path, NULL, err);
+	st = lmi_ctl_vocab_file_open(&v, j->ctl, path, NULL, err);
 	if (st == LMD_OK) {
 		st = lmi_tokenizer_encode(v.tok, text, n,
 					  LMD_ENCODE_ADD_SPECIAL |
@@ -50,7 +50,7 @@ static enum lmd_status tokenize(struct job *j, const char *path, struct lmd_erro
 		info = lmi_tokenizer_info(v.tok);
 		j->bos = info->add_bos ? info->bos : -1;
 	}
-	lmi_vocab_file_close(&v);
+	lmi_ctl_vocab_file_close(&v);
 	lmi_free(text);
 	return st;
 }
@@ -75,7 +75,7 @@ static enum lmd_status open_model(struct job *j, const char *path, struct lmd_er
 {
 	struct lmi_engine_opts o;
 	bool head = lmi_arg_flag(&j->ctl->args, "process-output");
-	enum lmd_status st = lmi_embedded_opts(j->ctl, path, &o, err);
+	enum lmd_status st = lmi_ctl_embedded_opts(j->ctl, path, &o, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -88,49 +88,49 @@ static enum lmd_status open_model(struct job *j, const char *path, struct lmd_er
 							   * ones */
 		o.inst.activations = LMD_ACTIVATIONS_F32;
 	st = lmi_inst_open(&j->inst, &o.inst, err);
-	return lmi_name_file(st, path, err);
+	return lmi_ctl_name_file(st, path, err);
 }
 
 static enum lmd_status run_window(struct job *j, uint32_t w, struct lmd_error *err)
 {
 	lmd_token *v = j->tokens.id + (size_t)(j->first + w) * j->ctx;
 	bool head = lmi_arg_flag(&j->ctl->args, "process-output");
-	const struct lmi_input_seq in = {.tokens = v,
-					 .n_tokens = j->ctx,
-					 .fork_of = LMI_NO_FORK,
-					 .out_from = head ? 0 : j->ctx - 1};
-	const struct lmi_eval cmd = {.id = 1,
-				     .seqs = &in,
-				     .n_seq = 1,
-				     .want = LMI_WANT_LOGITS,
-				     .pooling = LMD_POOL_UNSET};
+	const struct lmi_engine_input_seq in = {.tokens = v,
+						.n_tokens = j->ctx,
+						.fork_of = LMI_ENGINE_NO_FORK,
+						.out_from = head ? 0 : j->ctx - 1};
+	const struct lmi_engine_eval cmd = {.id = 1,
+					    .seqs = &in,
+					    .n_seq = 1,
+					    .want = LMI_ENGINE_WANT_LOGITS,
+					    .pooling = LMD_POOL_UNSET};
 
 	if (j->bos >= 0)
 		v[0] = j->bos;
-	return lmi_importance_add(j->inst, &cmd, head, &j->m, err);
+	return lmi_engine_importance_add(j->inst, &cmd, head, &j->m, err);
 }
 
 static enum lmd_status collect(struct job *j, const char *path, struct lmd_error *err)
 {
 	const char *text = lmi_arg_str(&j->ctl->args, "text");
-	struct lmi_progress bar;
+	struct lmi_ctl_progress bar;
 	enum lmd_status st = open_model(j, path, err);
 
 	if (st == LMD_OK)
 		st = tokenize(j, path, err);
 	if (st == LMD_OK)
 		st = cut(j, err);
-	lmi_interrupt_catch();
-	lmi_progress_init(&bar);
+	lmi_ctl_interrupt_install();
+	lmi_ctl_progress_init(&bar);
 	for (uint32_t w = 0; st == LMD_OK && w < j->n_window; w++) {
-		lmi_progress_show(&bar, "imatrix", w, j->n_window);
+		lmi_ctl_progress_show(&bar, "imatrix", w, j->n_window);
 		st = run_window(j, w, err);
-		if (st == LMD_OK && lmi_interrupted())
+		if (st == LMD_OK && lmi_ctl_interrupted())
 			st = lmd_fail(err, LMD_CANCELLED,
 				      "stopped by a signal after window %u of %u", w + 1,
 				      j->n_window);
 	}
-	lmi_progress_end(&bar);
+	lmi_ctl_progress_end(&bar);
 	if (st == LMD_OK)
 		st = lmi_imatrix_add_dataset(&j->m, text, strlen(text), err);
 	j->m.n_chunk += j->n_window;
@@ -140,52 +140,52 @@ static enum lmd_status collect(struct job *j, const char *path, struct lmd_error
 
 /* ---- reporting ---- */
 
-static void json_entry(struct lmi_json *o, const struct lmi_imatrix_entry *e,
+static void json_entry(struct lmi_ctl_json *o, const struct lmi_imatrix_entry *e,
 		       const struct lmi_imatrix_stats *s)
 {
-	lmi_json_flat_object(o, NULL);
-	lmi_json_str(o, "name", e->name);
-	lmi_json_uint(o, "columns", s->n);
-	lmi_json_uint(o, "matrices", e->n_count);
-	lmi_json_f64(o, "sum", s->sum);
-	lmi_json_f64(o, "min", s->min);
-	lmi_json_f64(o, "max", s->max);
-	lmi_json_f64(o, "mean", s->mean);
-	lmi_json_f64(o, "deviation", s->deviation);
-	lmi_json_f64(o, "active", s->active);
-	lmi_json_f64(o, "entropy", s->entropy);
-	lmi_json_f64(o, "entropy_share",
-		     s->normal_entropy > 0 ? s->entropy / s->normal_entropy : 0);
-	lmi_json_f64(o, "outliers", s->outliers);
-	lmi_json_f64(o, "cosine", s->cosine);
-	lmi_json_end(o);
+	lmi_ctl_json_flat_object(o, NULL);
+	lmi_ctl_json_str(o, "name", e->name);
+	lmi_ctl_json_uint(o, "columns", s->n);
+	lmi_ctl_json_uint(o, "matrices", e->n_count);
+	lmi_ctl_json_f64(o, "sum", s->sum);
+	lmi_ctl_json_f64(o, "min", s->min);
+	lmi_ctl_json_f64(o, "max", s->max);
+	lmi_ctl_json_f64(o, "mean", s->mean);
+	lmi_ctl_json_f64(o, "deviation", s->deviation);
+	lmi_ctl_json_f64(o, "active", s->active);
+	lmi_ctl_json_f64(o, "entropy", s->entropy);
+	lmi_ctl_json_f64(o, "entropy_share",
+			 s->normal_entropy > 0 ? s->entropy / s->normal_entropy : 0);
+	lmi_ctl_json_f64(o, "outliers", s->outliers);
+	lmi_ctl_json_f64(o, "cosine", s->cosine);
+	lmi_ctl_json_end(o);
 }
 
 static void print_json(const struct job *j)
 {
 	bool all = lmi_arg_flag(&j->ctl->args, "show-statistics");
 	struct lmi_imatrix_stats s;
-	struct lmi_json o;
+	struct lmi_ctl_json o;
 
-	lmi_json_init(&o, stdout);
-	lmi_json_object(&o, NULL);
-	lmi_json_uint(&o, "entries", j->m.n_entry);
-	lmi_json_uint(&o, "chunks", j->m.n_chunk);
-	lmi_json_uint(&o, "chunk_tokens", j->m.chunk);
-	lmi_json_flat_array(&o, "datasets");
+	lmi_ctl_json_init(&o, stdout);
+	lmi_ctl_json_object(&o, NULL);
+	lmi_ctl_json_uint(&o, "entries", j->m.n_entry);
+	lmi_ctl_json_uint(&o, "chunks", j->m.n_chunk);
+	lmi_ctl_json_uint(&o, "chunk_tokens", j->m.chunk);
+	lmi_ctl_json_flat_array(&o, "datasets");
 	for (uint32_t i = 0; i < j->m.n_dataset; i++)
-		lmi_json_str(&o, NULL, j->m.dataset[i]);
-	lmi_json_end(&o);
+		lmi_ctl_json_str(&o, NULL, j->m.dataset[i]);
+	lmi_ctl_json_end(&o);
 	if (all) {
-		lmi_json_array(&o, "tensors");
+		lmi_ctl_json_array(&o, "tensors");
 		for (uint32_t i = 0; i < j->m.n_entry; i++) {
 			lmi_imatrix_stats(&j->m, &j->m.entry[i], &s);
 			json_entry(&o, &j->m.entry[i], &s);
 		}
-		lmi_json_end(&o);
+		lmi_ctl_json_end(&o);
 	}
-	lmi_json_end(&o);
-	lmi_json_fini(&o);
+	lmi_ctl_json_end(&o);
+	lmi_ctl_json_fini(&o);
 }
 
 static void print_statistics(const struct lmi_imatrix *m)
@@ -200,7 +200,7 @@ static void print_statistics(const struct lmi_imatrix *m)
 
 		lmi_imatrix_stats(m, &m->entry[i], &s);
 		printf("%-36s %12.4g %10.3g %10.3g %10.3g %7.2f%% %7.2f%% %8.2f%%",
-		       lmi_show(show, sizeof(show), name, strlen(name)), s.sum, s.min, s.max,
+		       lmi_printable(show, sizeof(show), name, strlen(name)), s.sum, s.min, s.max,
 		       s.mean, 100 * s.active,
 		       s.normal_entropy > 0 ? 100 * s.entropy / s.normal_entropy : 0.0,
 		       100 * s.outliers);
@@ -243,11 +243,11 @@ static enum lmd_status run_job(struct job *j, struct lmd_error *err)
 	enum lmd_status st = LMD_OK;
 
 	if (!model != !lmi_arg_str(a, "text"))
-		return lmi_usage(j->ctl, err, "MODEL and --text must be given together");
+		return lmi_ctl_usage(j->ctl, err, "MODEL and --text must be given together");
 	if (!model && !n_in)
-		return lmi_usage(j->ctl, err, "give MODEL and --text, or --in-file");
+		return lmi_ctl_usage(j->ctl, err, "give MODEL and --text, or --in-file");
 	if (!out && !lmi_arg_flag(a, "show-statistics"))
-		return lmi_usage(j->ctl, err, "give --output or --show-statistics");
+		return lmi_ctl_usage(j->ctl, err, "give --output or --show-statistics");
 	for (uint32_t i = 0; st == LMD_OK && i < n_in; i++)
 		st = lmi_imatrix_read(&j->m, in[i], err);
 	if (st == LMD_OK && model)
@@ -272,7 +272,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	lmi_imatrix_init(&j.m);
 	st = run_job(&j, err);
 	lmi_imatrix_fini(&j.m);
-	lmi_tokens_fini(&j.tokens);
+	lmi_text_token_buf_fini(&j.tokens);
 	lmi_inst_close(j.inst);
 	return st;
 }
@@ -324,11 +324,11 @@ static const struct lmi_opt opts[] = {
 		"of columns above 1e-5, the entropy relative to its maximum, the share of "
 		"columns more than one standard deviation from the mean, and the cosine "
 		"similarity with the same tensor of the previous layer."},
-	LMI_OPTS_ENGINE_CTX("512"),
+	LMI_CTL_OPTS_ENGINE_CTX("512"),
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_imatrix = {
+const struct lmi_cli_cmd lmi_ctl_cmd_imatrix = {
 	.name = "imatrix",
 	.args = "[MODEL]",
 	.brief = "Compute an importance matrix for quantize",

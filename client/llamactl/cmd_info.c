@@ -6,9 +6,9 @@
 
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/meta_text.h"
-#include "client/llamactl/named.h"
-#include "core/base/show.h"
-#include "core/format/format.h"
+#include "client/llamactl/daemon_model.h"
+#include "core/base/printable.h"
+#include "core/checkpoint/open.h"
 #include "core/quant/quant.h"
 
 #define SHOWN_ELEMENTS 8  /* of an array in the text form */
@@ -64,82 +64,83 @@ static uint64_t file_bytes(const struct lmi_model *m)
 	return n;
 }
 
-static void json_keys(struct lmi_json *j, const struct lmd_model *m, bool full)
+static void json_keys(struct lmi_ctl_json *j, const struct lmd_model *m, bool full)
 {
-	lmi_json_object(j, "keys");
+	lmi_ctl_json_object(j, "keys");
 	for (uint32_t i = 0; i < m->n_meta; i++)
-		lmi_meta_json(j, m->meta[i].key, &m->meta[i], full ? UINT64_MAX : JSON_ELEMENTS);
-	lmi_json_end(j);
+		lmi_ctl_meta_json(j, m->meta[i].key, &m->meta[i],
+				  full ? UINT64_MAX : JSON_ELEMENTS);
+	lmi_ctl_json_end(j);
 }
 
-static void json_tensors(struct lmi_json *j, const struct lmd_model *m)
+static void json_tensors(struct lmi_ctl_json *j, const struct lmd_model *m)
 {
-	lmi_json_array(j, "tensors");
+	lmi_ctl_json_array(j, "tensors");
 	for (uint32_t i = 0; i < m->n_tensors; i++) {
 		const struct lmd_tensor *t = &m->tensors[i];
 
-		lmi_json_flat_object(j, NULL);
-		lmi_json_str(j, "name", t->name);
-		lmi_json_str(j, "type", lmi_dtype(t->dtype)->name);
-		lmi_json_flat_array(j, "dims");
+		lmi_ctl_json_flat_object(j, NULL);
+		lmi_ctl_json_str(j, "name", t->name);
+		lmi_ctl_json_str(j, "type", lmi_dtype(t->dtype)->name);
+		lmi_ctl_json_flat_array(j, "dims");
 		for (uint32_t k = 0; k < t->n_dim; k++)
-			lmi_json_int(j, NULL, t->dims[k]);
-		lmi_json_end(j);
-		lmi_json_uint(j, "bytes", t->bytes);
-		lmi_json_uint(j, "file", t->file);
-		lmi_json_uint(j, "offset", t->offset);
-		lmi_json_end(j);
+			lmi_ctl_json_int(j, NULL, t->dims[k]);
+		lmi_ctl_json_end(j);
+		lmi_ctl_json_uint(j, "bytes", t->bytes);
+		lmi_ctl_json_uint(j, "file", t->file);
+		lmi_ctl_json_uint(j, "offset", t->offset);
+		lmi_ctl_json_end(j);
 	}
-	lmi_json_end(j);
+	lmi_ctl_json_end(j);
 }
 
-static void json_types(struct lmi_json *j, const struct totals *t)
+static void json_types(struct lmi_ctl_json *j, const struct totals *t)
 {
-	lmi_json_array(j, "types");
+	lmi_ctl_json_array(j, "types");
 	for (uint32_t i = 0; i < LMD_DTYPE_END; i++) {
 		if (!t->of[i].n)
 			continue;
-		lmi_json_flat_object(j, NULL);
-		lmi_json_str(j, "type", lmi_dtype(i)->name);
-		lmi_json_uint(j, "tensors", t->of[i].n);
-		lmi_json_uint(j, "elements", t->of[i].elements);
-		lmi_json_uint(j, "bytes", t->of[i].bytes);
-		lmi_json_end(j);
+		lmi_ctl_json_flat_object(j, NULL);
+		lmi_ctl_json_str(j, "type", lmi_dtype(i)->name);
+		lmi_ctl_json_uint(j, "tensors", t->of[i].n);
+		lmi_ctl_json_uint(j, "elements", t->of[i].elements);
+		lmi_ctl_json_uint(j, "bytes", t->of[i].bytes);
+		lmi_ctl_json_end(j);
 	}
-	lmi_json_end(j);
+	lmi_ctl_json_end(j);
 }
 
 static void print_json(const struct lmi_model *model, const struct totals *t, bool full)
 {
 	const struct lmd_model *m = lmi_model_view(model);
 	struct lmi_model_file f;
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
-	lmi_json_str(&j, "format", m->format);
-	lmi_json_str(&j, "arch", m->arch);
-	lmi_json_str(&j, "name", m->name);
-	lmi_json_uint(&j, "bytes", file_bytes(model));
-	lmi_json_array(&j, "files");
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_json_str(&j, "format", m->format);
+	lmi_ctl_json_str(&j, "arch", m->arch);
+	lmi_ctl_json_str(&j, "name", m->name);
+	lmi_ctl_json_uint(&j, "bytes", file_bytes(model));
+	lmi_ctl_json_array(&j, "files");
 	for (uint32_t i = 0; i < lmi_model_n_files(model); i++) {
 		lmi_model_file(model, i, &f);
-		lmi_json_flat_object(&j, NULL);
-		lmi_json_str(&j, "path", f.path);
-		lmi_json_uint(&j, "bytes", f.bytes);
-		lmi_json_end(&j);
+		lmi_ctl_json_flat_object(&j, NULL);
+		lmi_ctl_json_str(&j, "path", f.path);
+		lmi_ctl_json_uint(&j, "bytes", f.bytes);
+		lmi_ctl_json_end(&j);
 	}
-	lmi_json_end(&j);
-	lmi_json_uint(&j, "elements", t->all.elements);
-	lmi_json_object(&j, "memory");
-	lmi_json_uint(&j, "weights", t->all.bytes);
-	lmi_json_str(&j, "note", weights_note);
-	lmi_json_end(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_uint(&j, "elements", t->all.elements);
+	lmi_ctl_json_object(&j, "memory");
+	lmi_ctl_json_uint(&j, "weights", t->all.bytes);
+	lmi_ctl_json_str(&j, "note", weights_note);
+	lmi_ctl_json_end(&j);
 	json_types(&j, t);
 	json_keys(&j, m, full);
 	json_tensors(&j, m);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 static void print_keys(const struct lmd_model *m, bool full)
@@ -150,8 +151,8 @@ static void print_keys(const struct lmd_model *m, bool full)
 	for (uint32_t i = 0; i < m->n_meta; i++) {
 		const struct lmd_meta *v = &m->meta[i];
 
-		printf("  %-40s ", lmi_show(show, sizeof(show), v->key, strlen(v->key)));
-		lmi_meta_print(v, full ? UINT64_MAX : SHOWN_ELEMENTS);
+		printf("  %-40s ", lmi_printable(show, sizeof(show), v->key, strlen(v->key)));
+		lmi_ctl_meta_print(v, full ? UINT64_MAX : SHOWN_ELEMENTS);
 		putchar('\n');
 	}
 }
@@ -166,23 +167,23 @@ static void print_text(const struct lmi_model *model, const struct totals *t, bo
 	       m->format);
 	for (uint32_t i = 0; i < lmi_model_n_files(model); i++) {
 		lmi_model_file(model, i, &f);
-		printf("file          %s, %s\n", lmi_show_path(show, sizeof(show), f.path),
-		       lmi_show_size(size, sizeof(size), f.bytes));
+		printf("file          %s, %s\n", lmi_printable_path(show, sizeof(show), f.path),
+		       lmi_ctl_show_size(size, sizeof(size), f.bytes));
 	}
 	printf("elements      %" PRIu64 " in %u tensors\n", t->all.elements, t->all.n);
-	printf("memory        %s (%s)\n", lmi_show_size(size, sizeof(size), t->all.bytes),
+	printf("memory        %s (%s)\n", lmi_ctl_show_size(size, sizeof(size), t->all.bytes),
 	       weights_note);
 	for (uint32_t i = 0; i < LMD_DTYPE_END; i++)
 		if (t->of[i].n)
 			printf("  %-10s  %6u tensors %16" PRIu64 " elements %12s\n",
 			       lmi_dtype(i)->name, t->of[i].n, t->of[i].elements,
-			       lmi_show_size(size, sizeof(size), t->of[i].bytes));
+			       lmi_ctl_show_size(size, sizeof(size), t->of[i].bytes));
 	print_keys(m, full);
 	printf("\n%u tensors\n", m->n_tensors);
 	for (uint32_t i = 0; i < m->n_tensors; i++) {
 		const struct lmd_tensor *x = &m->tensors[i];
 
-		printf("  %-40s %-8s", lmi_show(show, sizeof(show), x->name, strlen(x->name)),
+		printf("  %-40s %-8s", lmi_printable(show, sizeof(show), x->name, strlen(x->name)),
 		       lmi_dtype(x->dtype)->name);
 		for (uint32_t k = 0; k < x->n_dim; k++)
 			printf("%s%" PRId64, k ? " x " : " ", x->dims[k]);
@@ -196,8 +197,8 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	struct totals t;
 	enum lmd_status st;
 
-	if (lmi_is_named(ctl, lmi_arg_pos(&ctl->args, 0)))
-		return lmi_named_info(ctl, err);
+	if (lmi_ctl_is_named(ctl, lmi_arg_pos(&ctl->args, 0)))
+		return lmi_ctl_named_info(ctl, err);
 	st = lmi_model_open(&m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
 	if (st != LMD_OK)
 		return st;
@@ -217,7 +218,7 @@ static const struct lmi_opt opts[] = {
 	 .doc = "Print long arrays, such as the vocabulary, in full."},
 };
 
-const struct lmi_cmd lmi_cmd_info = {
+const struct lmi_cli_cmd lmi_ctl_cmd_info = {
 	.name = "info",
 	.args = "FILE",
 	.brief = "Print the keys, tensors and sizes of a model file",

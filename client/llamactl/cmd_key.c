@@ -57,7 +57,7 @@ static void show_secret(const struct lmi_args *a, const char *secret, json_t *ro
 {
 	if (lmi_arg_flag(a, "json")) {
 		(void)json_object_set_new(row, "secret", json_string(secret));
-		lmi_remote_print(row);
+		lmi_ctl_remote_print(row);
 		return;
 	}
 	puts(secret);
@@ -87,7 +87,7 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 
 		if (m)
 			(void)json_object_set_new(m, "digest", json_string(digest));
-		st = lmi_remote_call(ctl, "key_add", m, &reply, err);
+		st = lmi_ctl_remote_call(ctl, "key_add", m, &reply, err);
 	}
 	if (st == LMD_OK)
 		show_secret(a, secret, row);
@@ -115,7 +115,7 @@ static const struct lmi_opt add_opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_key_add = {
+const struct lmi_cli_cmd lmi_ctl_cmd_key_add = {
 	.name = "key add",
 	.args = "LABEL",
 	.brief = "Create a key for clients on other machines",
@@ -143,20 +143,22 @@ static void show_time(json_t *row, const char *member, const char *none)
 
 static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	static const struct lmi_column cols[] = {
-		{"LABEL", "label", LMI_COL_TEXT},        {"ROLE", "role", LMI_COL_TEXT},
-		{"CREATED", "created_ms", LMI_COL_TEXT}, {"EXPIRES", "expires_ms", LMI_COL_TEXT},
-		{"STATE", "state", LMI_COL_TEXT},
+	static const struct lmi_ctl_column cols[] = {
+		{"LABEL", "label", LMI_CTL_COL_TEXT},
+		{"ROLE", "role", LMI_CTL_COL_TEXT},
+		{"CREATED", "created_ms", LMI_CTL_COL_TEXT},
+		{"EXPIRES", "expires_ms", LMI_CTL_COL_TEXT},
+		{"STATE", "state", LMI_CTL_COL_TEXT},
 	};
 	json_t *reply, *rows, *row;
 	size_t i;
-	enum lmd_status st = lmi_remote_call(ctl, "keys", NULL, &reply, err);
+	enum lmd_status st = lmi_ctl_remote_call(ctl, "keys", NULL, &reply, err);
 
 	if (st != LMD_OK)
 		return st;
 	rows = json_object_get(reply, "keys");
 	if (lmi_arg_flag(&ctl->args, "json")) {
-		lmi_remote_print(rows);
+		lmi_ctl_remote_print(rows);
 	} else {
 		json_array_foreach(rows, i, row)
 		{
@@ -167,13 +169,13 @@ static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 			show_time(row, "created_ms", "-");
 			show_time(row, "expires_ms", "never");
 		}
-		lmi_remote_table(rows, cols, LMD_LEN(cols));
+		lmi_ctl_remote_table(rows, cols, LMD_LEN(cols));
 	}
 	json_decref(reply);
 	return LMD_OK;
 }
 
-const struct lmi_cmd lmi_cmd_key_list = {
+const struct lmi_cli_cmd lmi_ctl_cmd_key_list = {
 	.name = "key list",
 	.brief = "List the keys of clients on other machines",
 	.doc = "Times are UTC. With --json: a list of objects with label, role, created_ms, "
@@ -188,7 +190,7 @@ static enum lmd_status rm(struct lmi_ctl *ctl, struct lmd_error *err)
 	const char *label = lmi_arg_pos(&ctl->args, 0);
 	json_t *reply;
 	enum lmd_status st =
-		lmi_remote_call(ctl, "key_rm", json_pack("{s:s}", "label", label), &reply, err);
+		lmi_ctl_remote_call(ctl, "key_rm", json_pack("{s:s}", "label", label), &reply, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -196,12 +198,12 @@ static enum lmd_status rm(struct lmi_ctl *ctl, struct lmd_error *err)
 		st = lmd_fail(err, LMD_NOTFOUND, "there is no key '%.64s'; see llamactl key list",
 			      label);
 	else if (lmi_arg_flag(&ctl->args, "json"))
-		lmi_remote_print(reply);
+		lmi_ctl_remote_print(reply);
 	json_decref(reply);
 	return st;
 }
 
-const struct lmi_cmd lmi_cmd_key_rm = {
+const struct lmi_cli_cmd lmi_ctl_cmd_key_rm = {
 	.name = "key rm",
 	.args = "LABEL",
 	.brief = "Remove a key",

@@ -18,12 +18,12 @@ struct sink {
 	uint32_t width;
 };
 
-static enum lmd_status take(void *arg, struct lmi_event *ev, struct lmd_error *err)
+static enum lmd_status take(void *arg, struct lmi_engine_event *ev, struct lmd_error *err)
 {
 	struct sink *s = arg;
 	size_t n;
 
-	if (ev->kind != LMI_EV_ROWS)
+	if (ev->kind != LMI_ENGINE_EV_ROWS)
 		return LMD_OK;
 	n = (size_t)ev->u.rows.n * ev->u.rows.width;
 	s->n_row += ev->u.rows.n;
@@ -42,34 +42,34 @@ static enum lmd_status check(struct lmi_ctl *ctl, struct lmd_error *err)
 	const struct lmi_args *a = &ctl->args;
 
 	if (lmi_arg_flag(a, "all") && lmi_arg_flag(a, "one-by-one"))
-		return lmi_usage(ctl, err, "--all and --one-by-one exclude each other");
+		return lmi_ctl_usage(ctl, err, "--all and --one-by-one exclude each other");
 	if (lmi_arg_given(a, "pooling") && !lmi_arg_flag(a, "embd"))
-		return lmi_usage(ctl, err, "--pooling requires --embd");
+		return lmi_ctl_usage(ctl, err, "--pooling requires --embd");
 	return LMD_OK;
 }
 
 static void print_shape(const struct lmi_args *a, const struct sink *s)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
 	if (!lmi_arg_flag(a, "json")) {
 		printf("%llu %u\n", (unsigned long long)s->n_row, s->width);
 		return;
 	}
-	lmi_json_init(&j, stdout);
-	lmi_json_flat_object(&j, NULL);
-	lmi_json_uint(&j, "rows", s->n_row);
-	lmi_json_uint(&j, "width", s->width);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_flat_object(&j, NULL);
+	lmi_ctl_json_uint(&j, "rows", s->n_row);
+	lmi_ctl_json_uint(&j, "width", s->width);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 /* Computes where the rows of each sequence begin in the file: after all rows of the sequences
  * before it. */
-static uint64_t *bases(const struct lmi_engine *e, const struct lmi_eval_args *in,
-		       const struct lmi_eval *cmd)
+static uint64_t *bases(const struct lmi_engine *e, const struct lmi_ctl_eval_args *in,
+		       const struct lmi_engine_eval *cmd)
 {
-	bool pooled = cmd->want == LMI_WANT_EMBED &&
+	bool pooled = cmd->want == LMI_ENGINE_WANT_EMBED &&
 		      lmi_inst_pooling(lmi_engine_inst(e), cmd->pooling) != LMD_POOL_NONE;
 	uint64_t *base = lmi_alloc(in->n_seq, sizeof(*base));
 	uint64_t at = 0;
@@ -81,8 +81,8 @@ static uint64_t *bases(const struct lmi_engine *e, const struct lmi_eval_args *i
 	return base;
 }
 
-static enum lmd_status evaluate(struct lmi_engine *e, const struct lmi_eval_args *in,
-				const struct lmi_eval *cmd, struct sink *sink,
+static enum lmd_status evaluate(struct lmi_engine *e, const struct lmi_ctl_eval_args *in,
+				const struct lmi_engine_eval *cmd, struct sink *sink,
 				struct lmd_error *err)
 {
 	uint64_t *base = bases(e, in, cmd);
@@ -93,32 +93,33 @@ static enum lmd_status evaluate(struct lmi_engine *e, const struct lmi_eval_args
 	sink->base = base;
 	st = lmi_engine_eval(e, cmd, err);
 	if (st == LMD_OK)
-		st = lmi_embedded_drain(e, cmd->id, take, sink, NULL, err);
+		st = lmi_ctl_embedded_drain(e, cmd->id, take, sink, NULL, err);
 	lmi_free(base);
 	return st;
 }
 
-static enum lmd_status open_and_evaluate(struct lmi_ctl *ctl, const struct lmi_eval_args *in,
+static enum lmd_status open_and_evaluate(struct lmi_ctl *ctl, const struct lmi_ctl_eval_args *in,
 					 struct sink *sink, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
-	struct lmi_eval cmd = {.id = 1,
-			       .seqs = in->seqs,
-			       .n_seq = in->n_seq,
-			       .want = lmi_arg_flag(a, "embd") ? LMI_WANT_EMBED : LMI_WANT_LOGITS,
-			       .pooling = LMD_POOL_UNSET,
-			       .chunk = lmi_arg_flag(a, "one-by-one") ? 1 : 0,
-			       .whole = lmi_arg_flag(a, "all")};
+	struct lmi_engine_eval cmd = {.id = 1,
+				      .seqs = in->seqs,
+				      .n_seq = in->n_seq,
+				      .want = lmi_arg_flag(a, "embd") ? LMI_ENGINE_WANT_EMBED
+								      : LMI_ENGINE_WANT_LOGITS,
+				      .pooling = LMD_POOL_UNSET,
+				      .chunk = lmi_arg_flag(a, "one-by-one") ? 1 : 0,
+				      .whole = lmi_arg_flag(a, "all")};
 	struct lmi_engine_opts o;
 	struct lmi_engine *e = NULL;
-	enum lmd_status st = lmi_embedded_opts(ctl, lmi_arg_pos(a, 0), &o, err);
+	enum lmd_status st = lmi_ctl_embedded_opts(ctl, lmi_arg_pos(a, 0), &o, err);
 
 	if (st != LMD_OK)
 		return st;
 	/* the words of --pooling are in the order of enum lmd_pooling */
 	if (lmi_arg_given(a, "pooling"))
 		cmd.pooling = o.inst.pooling = (int32_t)lmi_arg_int(a, "pooling");
-	lmi_eval_args_size(in, &o);
+	lmi_ctl_eval_args_size(in, &o);
 	o.no_tokenizer = true;
 	if (cmd.whole)
 		o.inst.n_batch = o.inst.n_out = in->n_row_max;
@@ -126,20 +127,20 @@ static enum lmd_status open_and_evaluate(struct lmi_ctl *ctl, const struct lmi_e
 	if (st == LMD_OK)
 		st = evaluate(e, in, &cmd, sink, err);
 	lmi_engine_fini(e);
-	return lmi_name_file(st, lmi_arg_pos(a, 0), err);
+	return lmi_ctl_name_file(st, lmi_arg_pos(a, 0), err);
 }
 
 /* The file of -o appears only when it is complete. */
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *path = lmi_arg_str(&ctl->args, "out");
-	struct lmi_eval_args in = {0};
+	struct lmi_ctl_eval_args in = {0};
 	struct lmi_new_file out = {.fd = -1};
 	struct sink sink = {.out = path ? &out : NULL};
 	enum lmd_status st = check(ctl, err);
 
 	if (st == LMD_OK)
-		st = lmi_eval_args(ctl, &in, err);
+		st = lmi_ctl_eval_args(ctl, &in, err);
 	if (st == LMD_OK && path)
 		st = lmi_new_file_open(&out, path, 0666, err);
 	if (st == LMD_OK)
@@ -149,12 +150,12 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	lmi_new_file_abort(&out);
 	if (st == LMD_OK)
 		print_shape(&ctl->args, &sink);
-	lmi_eval_args_fini(&in);
+	lmi_ctl_eval_args_fini(&in);
 	return st;
 }
 
 static const struct lmi_opt opts[] = {
-	LMI_OPTS_INPUT,
+	LMI_CTL_OPTS_INPUT,
 	{.name = "out",
 	 .letter = 'o',
 	 .type = LMI_OPT_STR,
@@ -173,11 +174,11 @@ static const struct lmi_opt opts[] = {
 	 .value = "none|mean|cls|last|rank",
 	 .def_text = "as the file says",
 	 .doc = "How the rows of a sequence are pooled into one."},
-	LMI_OPTS_ENGINE,
+	LMI_CTL_OPTS_ENGINE,
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_debug_logits = {
+const struct lmi_cli_cmd lmi_ctl_cmd_debug_logits = {
 	.name = "debug logits",
 	.args = "FILE",
 	.brief = "Compute the logits or embeddings of given tokens",

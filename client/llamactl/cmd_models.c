@@ -21,7 +21,7 @@ static enum lmd_status show_row(struct lmi_ctl *ctl, const char *list_op, const 
 
 	if (!lmi_arg_flag(&ctl->args, "json"))
 		return LMD_OK;
-	st = lmi_remote_call(ctl, list_op, NULL, &reply, err);
+	st = lmi_ctl_remote_call(ctl, list_op, NULL, &reply, err);
 	if (st != LMD_OK)
 		return st;
 	json_array_foreach(json_object_get(reply, "models"), i, row) {
@@ -30,7 +30,7 @@ static enum lmd_status show_row(struct lmi_ctl *ctl, const char *list_op, const 
 			break;
 	}
 	empty = json_object();
-	lmi_remote_print(row ? row : empty);
+	lmi_ctl_remote_print(row ? row : empty);
 	json_decref(empty);
 	json_decref(reply);
 	return LMD_OK;
@@ -51,7 +51,7 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 	free(full);
 	if (m && lmi_arg_str(a, "digest"))
 		(void)json_object_set_new(m, "digest", json_string(lmi_arg_str(a, "digest")));
-	st = lmi_remote_job(ctl, "add", m, err);
+	st = lmi_ctl_remote_job(ctl, "add", m, err);
 	return st == LMD_OK ? show_row(ctl, "models", "name", lmi_arg_pos(a, 0), err) : st;
 }
 
@@ -70,7 +70,7 @@ static const struct lmi_opt add_opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_add = {
+const struct lmi_cli_cmd lmi_ctl_cmd_add = {
 	.name = "add",
 	.args = "NAME PATH",
 	.brief = "Register a model file with the daemon",
@@ -85,11 +85,11 @@ const struct lmi_cmd lmi_cmd_add = {
 
 static enum lmd_status rm(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	return lmi_remote_do(ctl, "rm", json_pack("{s:s}", "name", lmi_arg_pos(&ctl->args, 0)),
-			     err);
+	return lmi_ctl_remote_run(ctl, "rm", json_pack("{s:s}", "name", lmi_arg_pos(&ctl->args, 0)),
+				  err);
 }
 
-const struct lmi_cmd lmi_cmd_rm = {
+const struct lmi_cli_cmd lmi_ctl_cmd_rm = {
 	.name = "rm",
 	.args = "NAME",
 	.brief = "Remove a model or an alias from the daemon",
@@ -129,7 +129,7 @@ static enum lmd_status name_swapped(struct lmi_ctl *ctl, const char *model, cons
 {
 	json_t *reply = NULL;
 
-	if (lmi_remote_call(ctl, "models", NULL, &reply, NULL) == LMD_OK &&
+	if (lmi_ctl_remote_call(ctl, "models", NULL, &reply, NULL) == LMD_OK &&
 	    !is_known(json_object_get(reply, "models"), model) &&
 	    is_known(json_object_get(reply, "models"), other))
 		st = lmd_fail(err, st,
@@ -143,7 +143,7 @@ static enum lmd_status name_swapped(struct lmi_ctl *ctl, const char *model, cons
 static enum lmd_status alias(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *model = lmi_arg_pos(&ctl->args, 0), *other = lmi_arg_pos(&ctl->args, 1);
-	enum lmd_status st = lmi_remote_do(
+	enum lmd_status st = lmi_ctl_remote_run(
 		ctl, "alias", json_pack("{s:s, s:s}", "alias", other, "model", model), err);
 
 	return st == LMD_OK || st == LMD_DENIED || !ctl->client
@@ -151,7 +151,7 @@ static enum lmd_status alias(struct lmi_ctl *ctl, struct lmd_error *err)
 		       : name_swapped(ctl, model, other, st, err);
 }
 
-const struct lmi_cmd lmi_cmd_alias = {
+const struct lmi_cli_cmd lmi_ctl_cmd_alias = {
 	.name = "alias",
 	.args = "NAME ALIAS",
 	.brief = "Give a model another name",
@@ -166,35 +166,35 @@ const struct lmi_cmd lmi_cmd_alias = {
 
 /* Prints the rows of a list reply, as JSON or as a table. */
 static enum lmd_status show_list(struct lmi_ctl *ctl, const char *op, const char *member,
-				 const struct lmi_column *cols, size_t n_cols,
+				 const struct lmi_ctl_column *cols, size_t n_cols,
 				 struct lmd_error *err)
 {
 	json_t *reply;
-	enum lmd_status st = lmi_remote_call(ctl, op, NULL, &reply, err);
+	enum lmd_status st = lmi_ctl_remote_call(ctl, op, NULL, &reply, err);
 
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(&ctl->args, "json"))
-		lmi_remote_print(json_object_get(reply, member));
+		lmi_ctl_remote_print(json_object_get(reply, member));
 	else
-		lmi_remote_table(json_object_get(reply, member), cols, n_cols);
+		lmi_ctl_remote_table(json_object_get(reply, member), cols, n_cols);
 	json_decref(reply);
 	return LMD_OK;
 }
 
 static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	static const struct lmi_column cols[] = {
-		{"NAME", "name", LMI_COL_TEXT},	    {"ARCH", "arch", LMI_COL_TEXT},
-		{"SIZE", "size", LMI_COL_BYTES},    {"STATE", "state", LMI_COL_STATE},
-		{"DIGEST", "digest", LMI_COL_DIGEST}, {"ALIASES", "aliases", LMI_COL_TEXT},
-		{"PATH", "path", LMI_COL_PATH},
+	static const struct lmi_ctl_column cols[] = {
+		{"NAME", "name", LMI_CTL_COL_TEXT},       {"ARCH", "arch", LMI_CTL_COL_TEXT},
+		{"SIZE", "size", LMI_CTL_COL_BYTES},      {"STATE", "state", LMI_CTL_COL_STATE},
+		{"DIGEST", "digest", LMI_CTL_COL_DIGEST}, {"ALIASES", "aliases", LMI_CTL_COL_TEXT},
+		{"PATH", "path", LMI_CTL_COL_PATH},
 	};
 
 	return show_list(ctl, "models", "models", cols, LMD_LEN(cols), err);
 }
 
-const struct lmi_cmd lmi_cmd_list = {
+const struct lmi_cli_cmd lmi_ctl_cmd_list = {
 	.name = "list",
 	.brief = "List the models that the daemon knows",
 	.doc = "On a narrow terminal PATH is shortened in the middle.\n\nWith --json: a list of "
@@ -207,19 +207,24 @@ const struct lmi_cmd lmi_cmd_list = {
 
 static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	static const struct lmi_column cols[] = {
-		{"MODEL", "model", LMI_COL_TEXT},	   {"STATE", "state", LMI_COL_STATE},
-		{"BACKEND", "backend", LMI_COL_TEXT},	   {"CONTEXT", "n_ctx", LMI_COL_COUNT},
-		{"SESSIONS", "n_seq", LMI_COL_COUNT},	   {"ACTIVE", "active", LMI_COL_COUNT},
-		{"WAITING", "waiting", LMI_COL_COUNT},	   {"WEIGHTS", "weight_bytes", LMI_COL_BYTES},
-		{"KV", "kv_bytes", LMI_COL_BYTES},	   {"IDLE", "idle_ms", LMI_COL_TIME},
-		{"UNLOADS AFTER", "keep_alive_ms", LMI_COL_TIME},
+	static const struct lmi_ctl_column cols[] = {
+		{"MODEL", "model", LMI_CTL_COL_TEXT},
+		{"STATE", "state", LMI_CTL_COL_STATE},
+		{"BACKEND", "backend", LMI_CTL_COL_TEXT},
+		{"CONTEXT", "n_ctx", LMI_CTL_COL_COUNT},
+		{"SESSIONS", "n_seq", LMI_CTL_COL_COUNT},
+		{"ACTIVE", "active", LMI_CTL_COL_COUNT},
+		{"WAITING", "waiting", LMI_CTL_COL_COUNT},
+		{"WEIGHTS", "weight_bytes", LMI_CTL_COL_BYTES},
+		{"KV", "kv_bytes", LMI_CTL_COL_BYTES},
+		{"IDLE", "idle_ms", LMI_CTL_COL_TIME},
+		{"UNLOADS AFTER", "keep_alive_ms", LMI_CTL_COL_TIME},
 	};
 
 	return show_list(ctl, "ps", "models", cols, LMD_LEN(cols), err);
 }
 
-const struct lmi_cmd lmi_cmd_ps = {
+const struct lmi_cli_cmd lmi_ctl_cmd_ps = {
 	.name = "ps",
 	.brief = "List the models in the daemon's memory",
 	.opts = json_opts,
@@ -257,7 +262,7 @@ static enum lmd_status load(struct lmi_ctl *ctl, struct lmd_error *err)
 	give_int(m, a, "keep-alive", "keep_alive_ms");
 	if (lmi_arg_flag(a, "pin") && m)
 		(void)json_object_set_new(m, "keep_alive_ms", json_integer(-1));
-	st = lmi_remote_job(ctl, "load", m, err);
+	st = lmi_ctl_remote_job(ctl, "load", m, err);
 	return st == LMD_OK ? show_row(ctl, "ps", "model", lmi_arg_pos(a, 0), err) : st;
 }
 
@@ -312,7 +317,7 @@ static const struct lmi_opt load_opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_load = {
+const struct lmi_cli_cmd lmi_ctl_cmd_load = {
 	.name = "load",
 	.args = "NAME",
 	.brief = "Load a model into the daemon's memory",
@@ -327,10 +332,10 @@ const struct lmi_cmd lmi_cmd_load = {
 static enum lmd_status unload(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *name = lmi_arg_pos(&ctl->args, 0);
-	enum lmd_status st = lmi_remote_job(ctl, "unload",
-					    json_pack("{s:s, s:b}", "model", name, "force",
-						      lmi_arg_flag(&ctl->args, "force")),
-					    err);
+	enum lmd_status st = lmi_ctl_remote_job(
+		ctl, "unload",
+		json_pack("{s:s, s:b}", "model", name, "force", lmi_arg_flag(&ctl->args, "force")),
+		err);
 
 	return st == LMD_OK ? show_row(ctl, "models", "name", name, err) : st;
 }
@@ -342,7 +347,7 @@ static const struct lmi_opt unload_opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_unload = {
+const struct lmi_cli_cmd lmi_ctl_cmd_unload = {
 	.name = "unload",
 	.args = "NAME",
 	.brief = "Unload a model from the daemon's memory",
@@ -368,14 +373,14 @@ static enum lmd_status reload(struct lmi_ctl *ctl, struct lmd_error *err)
 	enum lmd_status st;
 
 	if (name) {
-		st = lmi_remote_job(ctl, "reload", json_pack("{s:s}", "model", name), err);
+		st = lmi_ctl_remote_job(ctl, "reload", json_pack("{s:s}", "model", name), err);
 		return st == LMD_OK ? show_row(ctl, "ps", "model", name, err) : st;
 	}
-	st = lmi_remote_call(ctl, "config_reload", NULL, &reply, err);
+	st = lmi_ctl_remote_call(ctl, "config_reload", NULL, &reply, err);
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(&ctl->args, "json")) {
-		lmi_remote_print(reply);
+		lmi_ctl_remote_print(reply);
 	} else {
 		print_keys("changed: ", json_object_get(reply, "changed"));
 		print_keys("after a restart: ", json_object_get(reply, "restart"));
@@ -384,7 +389,7 @@ static enum lmd_status reload(struct lmi_ctl *ctl, struct lmd_error *err)
 	return LMD_OK;
 }
 
-const struct lmi_cmd lmi_cmd_reload = {
+const struct lmi_cli_cmd lmi_ctl_cmd_reload = {
 	.name = "reload",
 	.args = "[NAME]",
 	.brief = "Reload the configuration, or a model",

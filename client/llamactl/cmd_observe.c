@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "client/llamactl/json_out.h"
-#include "client/llamactl/observed.h"
+#include "client/llamactl/observed_values.h"
 
 /* ---- observe ---- */
 
@@ -14,7 +14,7 @@ struct facts {
 	uint64_t n_bad; /* infinities and NaN */
 };
 
-static struct facts facts_of(const struct lmi_seen *s)
+static struct facts facts_of(const struct lmi_ctl_observed_value *s)
 {
 	struct facts f = {.lo = INFINITY, .hi = -INFINITY};
 	uint64_t n = (uint64_t)s->n_row * s->width, finite = 0;
@@ -37,34 +37,34 @@ static struct facts facts_of(const struct lmi_seen *s)
 	return f;
 }
 
-static void json_value(struct lmi_json *j, const struct lmi_seen *s, bool all)
+static void json_value(struct lmi_ctl_json *j, const struct lmi_ctl_observed_value *s, bool all)
 {
 	struct facts f = facts_of(s);
 
-	lmi_json_flat_object(j, NULL);
-	lmi_json_str(j, "value", s->name);
-	lmi_json_str(j, "op", s->op);
-	lmi_json_uint(j, "rows", s->n_row);
-	lmi_json_uint(j, "width", s->width);
-	lmi_json_f64(j, "mean", f.mean);
-	lmi_json_f64(j, "rms", f.rms);
-	lmi_json_f64(j, "min", f.lo);
-	lmi_json_f64(j, "max", f.hi);
-	lmi_json_uint(j, "not_finite", f.n_bad);
+	lmi_ctl_json_flat_object(j, NULL);
+	lmi_ctl_json_str(j, "value", s->name);
+	lmi_ctl_json_str(j, "op", s->op);
+	lmi_ctl_json_uint(j, "rows", s->n_row);
+	lmi_ctl_json_uint(j, "width", s->width);
+	lmi_ctl_json_f64(j, "mean", f.mean);
+	lmi_ctl_json_f64(j, "rms", f.rms);
+	lmi_ctl_json_f64(j, "min", f.lo);
+	lmi_ctl_json_f64(j, "max", f.hi);
+	lmi_ctl_json_uint(j, "not_finite", f.n_bad);
 	if (all) {
-		lmi_json_flat_array(j, "data");
+		lmi_ctl_json_flat_array(j, "data");
 		for (uint32_t r = 0; r < s->n_row; r++) {
-			lmi_json_flat_array(j, NULL);
+			lmi_ctl_json_flat_array(j, NULL);
 			for (uint32_t c = 0; c < s->width; c++)
-				lmi_json_f32(j, NULL, s->v[(size_t)r * s->width + c]);
-			lmi_json_end(j);
+				lmi_ctl_json_f32(j, NULL, s->v[(size_t)r * s->width + c]);
+			lmi_ctl_json_end(j);
 		}
-		lmi_json_end(j);
+		lmi_ctl_json_end(j);
 	}
-	lmi_json_end(j);
+	lmi_ctl_json_end(j);
 }
 
-static void print_value(const struct lmi_seen *s, bool all)
+static void print_value(const struct lmi_ctl_observed_value *s, bool all)
 {
 	struct facts f = facts_of(s);
 
@@ -82,38 +82,39 @@ static void print_value(const struct lmi_seen *s, bool all)
 	putchar('\n');
 }
 
-static void print_all(const struct lmi_args *a, const struct lmi_seen_list *l, bool all)
+static void print_all(const struct lmi_args *a, const struct lmi_ctl_seen_list *l, bool all)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
 	if (!lmi_arg_flag(a, "json")) {
 		for (uint32_t i = 0; i < l->n; i++)
 			print_value(&l->v[i], all);
 		return;
 	}
-	lmi_json_init(&j, stdout);
-	lmi_json_array(&j, NULL);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_array(&j, NULL);
 	for (uint32_t i = 0; i < l->n; i++)
 		json_value(&j, &l->v[i], all);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 static enum lmd_status run_observe(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
 	const char *only = lmi_arg_str(a, "value");
-	struct lmi_seen_list seen = {0};
-	struct lmi_eval_args in = {0};
-	enum lmd_status st = lmi_eval_args(ctl, &in, err);
+	struct lmi_ctl_seen_list seen = {0};
+	struct lmi_ctl_eval_args in = {0};
+	enum lmd_status st = lmi_ctl_eval_args(ctl, &in, err);
 
 	if (st == LMD_OK)
-		st = lmi_seen_run(ctl, &in, lmi_arg_str(a, "backend"),
-				  (uint32_t)lmi_arg_int(a, "activations"), only, &seen, err);
+		st = lmi_ctl_observe_values(ctl, &in, lmi_arg_str(a, "backend"),
+					    (uint32_t)lmi_arg_int(a, "activations"), only, &seen,
+					    err);
 	if (st == LMD_OK)
 		print_all(a, &seen, only != NULL);
-	lmi_seen_fini(&seen);
-	lmi_eval_args_fini(&in);
+	lmi_ctl_seen_fini(&seen);
+	lmi_ctl_eval_args_fini(&in);
 	return st;
 }
 
@@ -125,7 +126,8 @@ struct difference {
 	bool comparable;
 };
 
-static struct difference compare(const struct lmi_seen *a, const struct lmi_seen *b)
+static struct difference compare(const struct lmi_ctl_observed_value *a,
+				 const struct lmi_ctl_observed_value *b)
 {
 	struct difference d = {.comparable = b && a->n_row == b->n_row && a->width == b->width};
 	double num = 0, den = 0;
@@ -148,7 +150,8 @@ static struct difference compare(const struct lmi_seen *a, const struct lmi_seen
 	return d;
 }
 
-static void print_difference(const struct lmi_seen *s, const struct difference *d, bool over)
+static void print_difference(const struct lmi_ctl_observed_value *s, const struct difference *d,
+			     bool over)
 {
 	if (!d->comparable)
 		printf("%-28s %-10s %5u x %-6u only on one side\n", s->name, s->op, s->n_row,
@@ -159,35 +162,36 @@ static void print_difference(const struct lmi_seen *s, const struct difference *
 		       (uint32_t)(d->at % s->width), d->nmse, over ? "  <--" : "");
 }
 
-static void json_difference(struct lmi_json *j, const struct lmi_seen *s,
+static void json_difference(struct lmi_ctl_json *j, const struct lmi_ctl_observed_value *s,
 			    const struct difference *d)
 {
-	lmi_json_flat_object(j, NULL);
-	lmi_json_str(j, "value", s->name);
-	lmi_json_str(j, "op", s->op);
-	lmi_json_uint(j, "rows", s->n_row);
-	lmi_json_uint(j, "width", s->width);
-	lmi_json_bool(j, "comparable", d->comparable);
-	lmi_json_f64(j, "max", d->worst);
-	lmi_json_f64(j, "nmse", d->nmse);
-	lmi_json_end(j);
+	lmi_ctl_json_flat_object(j, NULL);
+	lmi_ctl_json_str(j, "value", s->name);
+	lmi_ctl_json_str(j, "op", s->op);
+	lmi_ctl_json_uint(j, "rows", s->n_row);
+	lmi_ctl_json_uint(j, "width", s->width);
+	lmi_ctl_json_bool(j, "comparable", d->comparable);
+	lmi_ctl_json_f64(j, "max", d->worst);
+	lmi_ctl_json_f64(j, "nmse", d->nmse);
+	lmi_ctl_json_end(j);
 }
 
-static enum lmd_status print_differences(const struct lmi_args *args, const struct lmi_seen_list *a,
-					 const struct lmi_seen_list *b, struct lmd_error *err)
+static enum lmd_status print_differences(const struct lmi_args *args,
+					 const struct lmi_ctl_seen_list *a,
+					 const struct lmi_ctl_seen_list *b, struct lmd_error *err)
 {
 	double limit = lmi_arg_float(args, "nmse");
 	bool json = lmi_arg_flag(args, "json");
-	const struct lmi_seen *first = NULL;
+	const struct lmi_ctl_observed_value *first = NULL;
 	struct difference bad = {0};
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
 	if (json) {
-		lmi_json_init(&j, stdout);
-		lmi_json_array(&j, NULL);
+		lmi_ctl_json_init(&j, stdout);
+		lmi_ctl_json_array(&j, NULL);
 	}
 	for (uint32_t i = 0; i < a->n; i++) {
-		struct difference d = compare(&a->v[i], lmi_seen_find(b, a->v[i].name));
+		struct difference d = compare(&a->v[i], lmi_ctl_seen_find(b, a->v[i].name));
 		bool over = d.comparable && d.nmse > limit;
 
 		if (json)
@@ -200,8 +204,8 @@ static enum lmd_status print_differences(const struct lmi_args *args, const stru
 		}
 	}
 	if (json) {
-		lmi_json_end(&j);
-		lmi_json_fini(&j);
+		lmi_ctl_json_end(&j);
+		lmi_ctl_json_fini(&j);
 	}
 	return !first ? LMD_OK
 		      : lmd_fail(err, LMD_INVALID,
@@ -218,22 +222,23 @@ static enum lmd_status run_diff(struct lmi_ctl *ctl, struct lmd_error *err)
 	uint32_t act2 = lmi_arg_given(args, "against-activations")
 				? (uint32_t)lmi_arg_int(args, "against-activations")
 				: act;
-	struct lmi_seen_list a = {0}, b = {0};
-	struct lmi_eval_args in = {0};
+	struct lmi_ctl_seen_list a = {0}, b = {0};
+	struct lmi_ctl_eval_args in = {0};
 	enum lmd_status st;
 
 	if (!against)
-		return lmi_usage(ctl, err, "option --against NAME is missing");
-	st = lmi_eval_args(ctl, &in, err);
+		return lmi_ctl_usage(ctl, err, "option --against NAME is missing");
+	st = lmi_ctl_eval_args(ctl, &in, err);
 	if (st == LMD_OK)
-		st = lmi_seen_run(ctl, &in, lmi_arg_str(args, "backend"), act, NULL, &a, err);
+		st = lmi_ctl_observe_values(ctl, &in, lmi_arg_str(args, "backend"), act, NULL, &a,
+					    err);
 	if (st == LMD_OK)
-		st = lmi_seen_run(ctl, &in, against, act2, NULL, &b, err);
+		st = lmi_ctl_observe_values(ctl, &in, against, act2, NULL, &b, err);
 	if (st == LMD_OK)
 		st = print_differences(args, &a, &b, err);
-	lmi_seen_fini(&a);
-	lmi_seen_fini(&b);
-	lmi_eval_args_fini(&in);
+	lmi_ctl_seen_fini(&a);
+	lmi_ctl_seen_fini(&b);
+	lmi_ctl_eval_args_fini(&in);
 	return st;
 }
 
@@ -244,17 +249,17 @@ static enum lmd_status run_diff(struct lmi_ctl *ctl, struct lmd_error *err)
 	}
 
 static const struct lmi_opt observe_opts[] = {
-	LMI_OPTS_INPUT,
+	LMI_CTL_OPTS_INPUT,
 	{.name = "value",
 	 .type = LMI_OPT_STR,
 	 .value = "V",
 	 .doc = "Print all numbers of the value with this name, one row per line."},
 	EMBD,
-	LMI_OPTS_ENGINE,
+	LMI_CTL_OPTS_ENGINE,
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_debug_observe = {
+const struct lmi_cli_cmd lmi_ctl_cmd_debug_observe = {
 	.name = "debug observe",
 	.args = "FILE",
 	.brief = "Print every intermediate value of a step",
@@ -268,7 +273,7 @@ const struct lmi_cmd lmi_cmd_debug_observe = {
 };
 
 static const struct lmi_opt diff_opts[] = {
-	LMI_OPTS_INPUT,
+	LMI_CTL_OPTS_INPUT,
 	{.name = "against",
 	 .type = LMI_OPT_STR,
 	 .value = "NAME",
@@ -285,11 +290,11 @@ static const struct lmi_opt diff_opts[] = {
 	 .doc = "Mean squared error divided by the mean square from which on a value counts as "
 		"different."},
 	EMBD,
-	LMI_OPTS_ENGINE,
+	LMI_CTL_OPTS_ENGINE,
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_debug_diff = {
+const struct lmi_cli_cmd lmi_ctl_cmd_debug_diff = {
 	.name = "debug diff",
 	.args = "FILE",
 	.brief = "Compare two backends value by value",

@@ -20,14 +20,14 @@
 #define WINDOW_CTX  512u
 #define TASK_CTX    1024u
 #define STEP_ROWS   512u /* windows that fit into this number of rows run together */
-#define TASK_SEQS   (LMI_MAX_CHOICES + 28u)
+#define TASK_SEQS   (LMI_CTL_MAX_CHOICES + 28u)
 #define TASK_TOKENS 16384u /* KV cache for the sequences of tasks that run together */
 
 /* What the command line asks for. */
 struct plan {
 	const char *text, *save, *base;
 	bool tasks; /* `text` is a file of tasks */
-	enum lmi_task_format format;
+	enum lmi_ctl_task_format format;
 	uint32_t stride, chunks;
 	bool plain;
 };
@@ -40,40 +40,40 @@ static enum lmd_status on_nll(void *arg, uint32_t w, uint32_t row, lmd_token nex
 	(void)next;
 	(void)width;
 	(void)err;
-	lmi_mean_add(arg, (double)v[0]);
+	lmi_ctl_mean_add(arg, (double)v[0]);
 	return LMD_OK;
 }
 
-static void print_score(const struct lmi_args *a, const struct lmi_mean *m, size_t n_tokens,
-			const struct lmi_windows *w)
+static void print_score(const struct lmi_args *a, const struct lmi_ctl_mean *m, size_t n_tokens,
+			const struct lmi_ctl_windows *w)
 {
-	double ppl = exp(m->mean), error = ppl * lmi_mean_error(m);
-	struct lmi_json j;
+	double ppl = exp(m->mean), error = ppl * lmi_ctl_mean_error(m);
+	struct lmi_ctl_json j;
 
 	if (!lmi_arg_flag(a, "json")) {
 		printf("perplexity %.4f +- %.4f over %llu tokens\n", ppl, error,
 		       (unsigned long long)m->n);
 		return;
 	}
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
-	lmi_json_f64(&j, "perplexity", ppl);
-	lmi_json_f64(&j, "error", error);
-	lmi_json_f64(&j, "nll", m->mean);
-	lmi_json_f64(&j, "nll_error", lmi_mean_error(m));
-	lmi_json_uint(&j, "scored", m->n);
-	lmi_json_uint(&j, "tokens", n_tokens);
-	lmi_json_uint(&j, "windows", w->n);
-	lmi_json_uint(&j, "ctx", w->ctx);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_json_f64(&j, "perplexity", ppl);
+	lmi_ctl_json_f64(&j, "error", error);
+	lmi_ctl_json_f64(&j, "nll", m->mean);
+	lmi_ctl_json_f64(&j, "nll_error", lmi_ctl_mean_error(m));
+	lmi_ctl_json_uint(&j, "scored", m->n);
+	lmi_ctl_json_uint(&j, "tokens", n_tokens);
+	lmi_ctl_json_uint(&j, "windows", w->n);
+	lmi_ctl_json_uint(&j, "ctx", w->ctx);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 /* Decides how the tokens of the text are split into windows. */
-static enum lmd_status cut(const struct lmi_ppl *p, const struct plan *o, struct lmi_windows *w,
-			   struct lmd_error *err)
+static enum lmd_status cut(const struct lmi_ctl_ppl *p, const struct plan *o,
+			   struct lmi_ctl_windows *w, struct lmd_error *err)
 {
-	*w = (struct lmi_windows){.tokens = w->tokens, .n_tokens = w->n_tokens, .ctx = p->ctx};
+	*w = (struct lmi_ctl_windows){.tokens = w->tokens, .n_tokens = w->n_tokens, .ctx = p->ctx};
 	if (o->plain) {
 		w->ctx = w->step = w->n_tokens < p->ctx ? (uint32_t)w->n_tokens : p->ctx;
 		w->n = 1;
@@ -94,12 +94,12 @@ static enum lmd_status cut(const struct lmi_ppl *p, const struct plan *o, struct
 	return LMD_OK;
 }
 
-static enum lmd_status score_text(struct lmi_ppl *p, const struct plan *o, const char *text,
+static enum lmd_status score_text(struct lmi_ctl_ppl *p, const struct plan *o, const char *text,
 				  size_t n, struct lmd_error *err)
 {
-	struct lmi_tokens t = {0};
-	struct lmi_windows w = {0};
-	struct lmi_mean m = {0};
+	struct lmi_text_token_buf t = {0};
+	struct lmi_ctl_windows w = {0};
+	struct lmi_ctl_mean m = {0};
 	enum lmd_status st = lmi_tokenizer_encode(lmi_engine_tokenizer(p->engine), text, n,
 						  LMD_ENCODE_ADD_SPECIAL, &t, err);
 
@@ -108,21 +108,21 @@ static enum lmd_status score_text(struct lmi_ppl *p, const struct plan *o, const
 	if (st == LMD_OK)
 		st = cut(p, o, &w, err);
 	if (st == LMD_OK)
-		st = o->save ? lmi_ppl_save(p, &w, o->save, &m, err)
-			     : lmi_ppl_windows(p, &w, LMI_WANT_NLL, on_nll, &m, err);
+		st = o->save ? lmi_ctl_ppl_save(p, &w, o->save, &m, err)
+			     : lmi_ctl_ppl_windows(p, &w, LMI_ENGINE_WANT_NLL, on_nll, &m, err);
 	if (st == LMD_OK)
 		print_score(&p->ctl->args, &m, t.n, &w);
-	lmi_tokens_fini(&t);
+	lmi_text_token_buf_fini(&t);
 	return st;
 }
 
-static enum lmd_status run_tasks(struct lmi_ppl *p, const struct plan *o, char *bytes, size_t n,
+static enum lmd_status run_tasks(struct lmi_ctl_ppl *p, const struct plan *o, char *bytes, size_t n,
 				 struct lmd_error *err)
 {
-	struct lmi_task_file f = {
+	struct lmi_ctl_task_file f = {
 		.format = o->format, .path = o->text, .bytes = bytes, .n_bytes = n};
 
-	return lmi_ppl_tasks(p, &f, o->chunks, err);
+	return lmi_ctl_ppl_tasks(p, &f, o->chunks, err);
 }
 
 static enum lmd_status read_plan(struct lmi_ctl *ctl, struct plan *o, struct lmd_error *err)
@@ -143,20 +143,22 @@ static enum lmd_status read_plan(struct lmi_ctl *ctl, struct plan *o, struct lmd
 			continue;
 		n_source++;
 		o->tasks = true;
-		o->format = (enum lmi_task_format)i;
+		o->format = (enum lmi_ctl_task_format)i;
 		o->text = lmi_arg_str(a, names[i]);
 	}
 	if (!n_source)
-		return lmi_usage(ctl, err,
-				 "give --text FILE, --kl-base FILE or a file of tasks");
+		return lmi_ctl_usage(ctl, err,
+				     "give --text FILE, --kl-base FILE or a file of tasks");
 	if (n_source > 1)
-		return lmi_usage(ctl, err, "give only one of --text, --kl-base, --hellaswag, "
-					   "--winogrande and --multiple-choice");
+		return lmi_ctl_usage(ctl, err,
+				     "give only one of --text, --kl-base, --hellaswag, "
+				     "--winogrande and --multiple-choice");
 	if ((o->plain || o->stride || o->save) && (o->base || o->tasks))
-		return lmi_usage(ctl, err, "--plain, --stride and --save-logits require --text");
+		return lmi_ctl_usage(ctl, err,
+				     "--plain, --stride and --save-logits require --text");
 	if ((o->plain != 0) + (o->stride != 0) + (o->save != NULL) > 1)
-		return lmi_usage(ctl, err,
-				 "--plain, --stride and --save-logits exclude each other");
+		return lmi_ctl_usage(ctl, err,
+				     "--plain, --stride and --save-logits exclude each other");
 	return LMD_OK;
 }
 
@@ -168,11 +170,12 @@ static enum lmd_status size_engine(struct lmi_ctl *ctl, const struct plan *o,
 	enum lmd_status st = LMD_OK;
 
 	if (o->base)
-		st = lmi_ppl_base_ctx(o->base, ctx, err);
+		st = lmi_ctl_ppl_base_ctx(o->base, ctx, err);
 	if (st == LMD_OK && o->base && want && want != *ctx)
-		st = lmi_usage(ctl, err, "--ctx %u: the saved logits belong to windows of %u "
-					 "tokens", want,
-			       *ctx);
+		st = lmi_ctl_usage(ctl, err,
+				   "--ctx %u: the saved logits belong to windows of %u "
+				   "tokens",
+				   want, *ctx);
 	if (st != LMD_OK)
 		return st;
 	if (!*ctx)
@@ -200,9 +203,9 @@ static enum lmd_status size_engine(struct lmi_ctl *ctl, const struct plan *o,
 static enum lmd_status run_plan(struct lmi_ctl *ctl, const struct plan *o, char *bytes, size_t n,
 				struct lmd_error *err)
 {
-	struct lmi_ppl p = {.ctl = ctl};
+	struct lmi_ctl_ppl p = {.ctl = ctl};
 	struct lmi_engine_opts e;
-	enum lmd_status st = lmi_embedded_opts(ctl, lmi_arg_pos(&ctl->args, 0), &e, err);
+	enum lmd_status st = lmi_ctl_embedded_opts(ctl, lmi_arg_pos(&ctl->args, 0), &e, err);
 
 	if (st == LMD_OK)
 		st = size_engine(ctl, o, &e, err);
@@ -212,8 +215,8 @@ static enum lmd_status run_plan(struct lmi_ctl *ctl, const struct plan *o, char 
 		return st;
 	p.ctx = e.inst.n_ctx;
 	p.n_par = e.inst.n_seq;
-	lmi_progress_init(&p.bar);
-	st = o->base	? lmi_ppl_compare(&p, o->base, o->chunks, err)
+	lmi_ctl_progress_init(&p.bar);
+	st = o->base    ? lmi_ctl_ppl_compare(&p, o->base, o->chunks, err)
 	     : o->tasks ? run_tasks(&p, o, bytes, n, err)
 			: score_text(&p, o, bytes, n, err);
 	lmi_engine_fini(p.engine);
@@ -228,12 +231,12 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	enum lmd_status st = read_plan(ctl, &o, err);
 
 	if (st == LMD_OK && o.text)
-		st = lmi_ppl_read(o.text, &bytes, &n, err);
+		st = lmi_ctl_ppl_read(o.text, &bytes, &n, err);
 	if (st != LMD_OK)
 		return st;
 	st = run_plan(ctl, &o, bytes, n, err);
 	lmi_free(bytes);
-	return lmi_name_file(st, lmi_arg_pos(&ctl->args, 0), err);
+	return lmi_ctl_name_file(st, lmi_arg_pos(&ctl->args, 0), err);
 }
 
 static const struct lmi_opt opts[] = {
@@ -288,11 +291,11 @@ static const struct lmi_opt opts[] = {
 	 .max = 256,
 	 .def_text = "as many as fit into 512 tokens",
 	 .doc = "Number of windows that are computed together."},
-	LMI_OPTS_ENGINE_CTX("512"),
+	LMI_CTL_OPTS_ENGINE_CTX("512"),
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_perplexity = {
+const struct lmi_cli_cmd lmi_ctl_cmd_perplexity = {
 	.name = "perplexity",
 	.args = "FILE",
 	.brief = "Measure perplexity on a text",

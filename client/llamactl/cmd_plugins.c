@@ -9,7 +9,7 @@
 #include "core/plugin/registry.h"
 
 struct out {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 	bool json;
 	bool all;          /* --factories */
 	bool in_plugin;    /* JSON: the last object is still open */
@@ -20,32 +20,32 @@ static void json_end_plugin(struct out *o)
 {
 	if (!o->in_plugin)
 		return;
-	lmi_json_end(&o->j);
-	lmi_json_end(&o->j);
+	lmi_ctl_json_end(&o->j);
+	lmi_ctl_json_end(&o->j);
 	o->in_plugin = false;
 }
 
 static void json_plugin(struct out *o, const struct lmi_plugin_info *p)
 {
-	struct lmi_json *j = &o->j;
+	struct lmi_ctl_json *j = &o->j;
 	char abi[16];
 
 	json_end_plugin(o);
 	snprintf(abi, sizeof(abi), "%u.%u", p->abi_major, p->abi_minor);
-	lmi_json_object(j, NULL);
-	lmi_json_str(j, "file", p->file);
-	lmi_json_str(j, "name", p->name);
-	lmi_json_flat_array(j, "kinds");
+	lmi_ctl_json_object(j, NULL);
+	lmi_ctl_json_str(j, "file", p->file);
+	lmi_ctl_json_str(j, "name", p->name);
+	lmi_ctl_json_flat_array(j, "kinds");
 	for (uint32_t k = 0; k < 32; k++)
-		if ((p->kinds >> k & 1) && lmi_kind(k))
-			lmi_json_str(j, NULL, lmi_kind(k)->id);
-	lmi_json_end(j);
-	lmi_json_str(j, "version", p->version);
-	lmi_json_str(j, "abi", *p->name ? abi : "");
-	lmi_json_str(j, "state", p->state);
-	lmi_json_str(j, "reason", p->reason);
-	lmi_json_uint(j, "generation", p->generation);
-	lmi_json_array(j, "factories");
+		if ((p->kinds >> k & 1) && lmi_plugin_kind(k))
+			lmi_ctl_json_str(j, NULL, lmi_plugin_kind(k)->id);
+	lmi_ctl_json_end(j);
+	lmi_ctl_json_str(j, "version", p->version);
+	lmi_ctl_json_str(j, "abi", *p->name ? abi : "");
+	lmi_ctl_json_str(j, "state", p->state);
+	lmi_ctl_json_str(j, "reason", p->reason);
+	lmi_ctl_json_uint(j, "generation", p->generation);
+	lmi_ctl_json_array(j, "factories");
 	o->in_plugin = true;
 }
 
@@ -56,9 +56,9 @@ static void text_plugin(const struct out *o, const struct lmi_plugin_info *p)
 	printf("%-20s %-10s %-9s", *p->name ? p->name : "?", *p->version ? p->version : "-",
 	       p->state);
 	for (uint32_t k = 0; k < 32; k++) {
-		if (!(p->kinds >> k & 1) || !lmi_kind(k))
+		if (!(p->kinds >> k & 1) || !lmi_plugin_kind(k))
 			continue;
-		printf("%s%s", sep, lmi_kind(k)->id);
+		printf("%s%s", sep, lmi_plugin_kind(k)->id);
 		sep = ",";
 	}
 	printf("%s%s\n", *sep ? "  " : "", p->file);
@@ -83,7 +83,7 @@ static void on_plugin(void *arg, const struct lmi_plugin_info *p)
 static void on_factory(void *arg, const struct lmi_factory_info *f)
 {
 	struct out *o = arg;
-	const char *kind = lmi_kind(f->kind) ? lmi_kind(f->kind)->id : "?";
+	const char *kind = lmi_plugin_kind(f->kind) ? lmi_plugin_kind(f->kind)->id : "?";
 
 	if (!o->json) {
 		if (o->all)
@@ -91,33 +91,33 @@ static void on_factory(void *arg, const struct lmi_factory_info *f)
 			       *f->reason ? "; " : "", f->reason);
 		return;
 	}
-	lmi_json_flat_object(&o->j, NULL);
-	lmi_json_str(&o->j, "kind", kind);
-	lmi_json_str(&o->j, "name", f->name);
-	lmi_json_int(&o->j, "score", f->score);
-	lmi_json_str(&o->j, "reason", f->reason);
-	lmi_json_end(&o->j);
+	lmi_ctl_json_flat_object(&o->j, NULL);
+	lmi_ctl_json_str(&o->j, "kind", kind);
+	lmi_ctl_json_str(&o->j, "name", f->name);
+	lmi_ctl_json_int(&o->j, "score", f->score);
+	lmi_ctl_json_str(&o->j, "reason", f->reason);
+	lmi_ctl_json_end(&o->j);
 }
 
 /* Lists the plugins of a daemon. */
 static enum lmd_status run_remote(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	static const struct lmi_column cols[] = {
-		{"NAME", "name", LMI_COL_TEXT},	      {"VERSION", "version", LMI_COL_TEXT},
-		{"STATE", "state", LMI_COL_TEXT},     {"KINDS", "kinds", LMI_COL_TEXT},
-		{"ABI", "abi", LMI_COL_TEXT},	      {"USERS", "users", LMI_COL_COUNT},
-		{"FILE", "file", LMI_COL_PATH},	      {"REASON", "reason", LMI_COL_TEXT},
+	static const struct lmi_ctl_column cols[] = {
+		{"NAME", "name", LMI_CTL_COL_TEXT},   {"VERSION", "version", LMI_CTL_COL_TEXT},
+		{"STATE", "state", LMI_CTL_COL_TEXT}, {"KINDS", "kinds", LMI_CTL_COL_TEXT},
+		{"ABI", "abi", LMI_CTL_COL_TEXT},     {"USERS", "users", LMI_CTL_COL_COUNT},
+		{"FILE", "file", LMI_CTL_COL_PATH},   {"REASON", "reason", LMI_CTL_COL_TEXT},
 	};
-	static const struct lmi_column offered[] = {
-		{"KIND", "kind", LMI_COL_TEXT},
-		{"NAME", "name", LMI_COL_TEXT},
-		{"SCORE", "score", LMI_COL_COUNT},
-		{"REASON", "reason", LMI_COL_TEXT},
+	static const struct lmi_ctl_column offered[] = {
+		{"KIND", "kind", LMI_CTL_COL_TEXT},
+		{"NAME", "name", LMI_CTL_COL_TEXT},
+		{"SCORE", "score", LMI_CTL_COL_COUNT},
+		{"REASON", "reason", LMI_CTL_COL_TEXT},
 	};
 	bool all = lmi_arg_flag(&ctl->args, "factories");
 	json_t *reply, *p;
 	size_t i;
-	enum lmd_status st = lmi_remote_call(
+	enum lmd_status st = lmi_ctl_remote_call(
 		ctl, "plugins",
 		json_pack("{s:b}", "factories", all || lmi_arg_flag(&ctl->args, "json")), &reply,
 		err);
@@ -125,15 +125,15 @@ static enum lmd_status run_remote(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(&ctl->args, "json")) {
-		lmi_remote_print(json_object_get(reply, "plugins"));
+		lmi_ctl_remote_print(json_object_get(reply, "plugins"));
 	} else {
-		lmi_remote_table(json_object_get(reply, "plugins"), cols, LMD_LEN(cols));
+		lmi_ctl_remote_table(json_object_get(reply, "plugins"), cols, LMD_LEN(cols));
 		json_array_foreach(json_object_get(reply, "plugins"), i, p) {
 			if (!all || !json_array_size(json_object_get(p, "factories")))
 				continue;
 			printf("\n%s\n", json_string_value(json_object_get(p, "file")));
-			lmi_remote_table(json_object_get(p, "factories"), offered,
-					 LMD_LEN(offered));
+			lmi_ctl_remote_table(json_object_get(p, "factories"), offered,
+					     LMD_LEN(offered));
 		}
 	}
 	json_decref(reply);
@@ -154,12 +154,12 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	struct out o = {.json = lmi_arg_flag(&ctl->args, "json"),
 			.all = lmi_arg_flag(&ctl->args, "factories")};
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 	enum lmd_status st;
 
 	if (lmi_arg_flag(&ctl->args, "matrix")) {
 		st = lmi_ctl_registry(ctl, &r, err);
-		return st == LMD_OK ? lmi_plugins_matrix(ctl, r, err) : st;
+		return st == LMD_OK ? lmi_ctl_plugins_matrix(ctl, r, err) : st;
 	}
 	if (is_remote(ctl))
 		return run_remote(ctl, err);
@@ -167,14 +167,14 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (st != LMD_OK)
 		return st;
 	if (o.json) {
-		lmi_json_init(&o.j, stdout);
-		lmi_json_array(&o.j, NULL);
+		lmi_ctl_json_init(&o.j, stdout);
+		lmi_ctl_json_array(&o.j, NULL);
 	}
-	lmi_registry_list(r, on_plugin, on_factory, &o);
+	lmi_plugin_registry_list(r, on_plugin, on_factory, &o);
 	if (o.json) {
 		json_end_plugin(&o);
-		lmi_json_end(&o.j);
-		lmi_json_fini(&o.j);
+		lmi_ctl_json_end(&o.j);
+		lmi_ctl_json_fini(&o.j);
 	}
 	return LMD_OK;
 }
@@ -191,7 +191,7 @@ static const struct lmi_opt opts[] = {
 		"depending on the arguments), no, or how many of the cases are supported."},
 };
 
-const struct lmi_cmd lmi_cmd_plugins = {
+const struct lmi_cli_cmd lmi_ctl_cmd_plugins = {
 	.name = "plugins",
 	.brief = "List the plugins and their state",
 	.doc = "Lists the plugins of the running daemon if there is one and no option names "

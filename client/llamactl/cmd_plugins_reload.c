@@ -23,12 +23,12 @@ static size_t print_list(const char *what, const json_t *list)
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	json_t *reply;
-	enum lmd_status st = lmi_remote_call(ctl, "plugins_reload", NULL, &reply, err);
+	enum lmd_status st = lmi_ctl_remote_call(ctl, "plugins_reload", NULL, &reply, err);
 
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(&ctl->args, "json")) {
-		lmi_remote_print(reply);
+		lmi_ctl_remote_print(reply);
 	} else {
 		if (!(print_list("added  ", json_object_get(reply, "added")) +
 		      print_list("removed", json_object_get(reply, "removed")) +
@@ -41,7 +41,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 
 static const struct lmi_opt opts[] = {LMI_OPT_JSON};
 
-const struct lmi_cmd lmi_cmd_plugins_reload = {
+const struct lmi_cli_cmd lmi_ctl_cmd_plugins_reload = {
 	.name = "plugins reload",
 	.brief = "Make the daemon scan its plugin folders again",
 	.doc = "Models that are loaded from now on use the plugins that are there now; loaded "

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/checkpoint/open.h"
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/key_args.h"
@@ -13,7 +14,7 @@
 #include "client/llamactl/quantize_report.h"
 #include "client/llamactl/resume_args.h"
 #include "core/base/alloc.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/quant/quant.h"
 
 #define MAX_PRUNE 1024u
@@ -27,7 +28,7 @@ struct job {
 	struct lmi_imatrix imatrix;
 	struct lmi_model *model;
 	struct lmi_quantize_plan *plan;
-	struct lmi_progress bar;
+	struct lmi_ctl_progress bar;
 };
 
 static enum lmd_status type_arg(const char *what, const char *name, int32_t *out,
@@ -39,9 +40,10 @@ static enum lmd_status type_arg(const char *what, const char *name, int32_t *out
 	*out = t ? (int32_t)t->id : -1;
 	if (t || !name)
 		return LMD_OK;
-	return lmd_fail(err, LMD_NOTFOUND, "%s: no tensor type \"%s\" (such as q6_k, iq4_nl, "
-					   "f16)", what,
-			lmi_show(show, sizeof(show), name, strlen(name)));
+	return lmd_fail(err, LMD_NOTFOUND,
+			"%s: no tensor type \"%s\" (such as q6_k, iq4_nl, "
+			"f16)",
+			what, lmi_printable(show, sizeof(show), name, strlen(name)));
 }
 
 static enum lmd_status ftype_arg(struct job *j, struct lmd_error *err)
@@ -54,9 +56,9 @@ static enum lmd_status ftype_arg(struct job *j, struct lmd_error *err)
 	j->o.ftype = lmi_ftype_by_name(name);
 	if (j->o.ftype)
 		return LMD_OK;
-	return lmi_usage(j->ctl, err, "no file type \"%s\"; the file types are %s, and COPY",
-			 lmi_show(show, sizeof(show), name, strlen(name)),
-			 lmi_ftype_names(names, sizeof(names)));
+	return lmi_ctl_usage(j->ctl, err, "no file type \"%s\"; the file types are %s, and COPY",
+			     lmi_printable(show, sizeof(show), name, strlen(name)),
+			     lmi_ftype_names(names, sizeof(names)));
 }
 
 /* REGEX=TYPE, split at the last "=" because the expression may contain one. */
@@ -74,8 +76,8 @@ static enum lmd_status rule_args(struct job *j, struct lmd_error *err)
 		int32_t type;
 
 		if (!cut || cut == list[i])
-			return lmi_usage(j->ctl, err, "--tensor-type '%.60s' is not REGEX=TYPE",
-					 list[i]);
+			return lmi_ctl_usage(j->ctl, err, "--tensor-type '%.60s' is not REGEX=TYPE",
+					     list[i]);
 		st = type_arg("--tensor-type", cut + 1, &type, err);
 		if (st != LMD_OK)
 			return st;
@@ -103,7 +105,7 @@ static enum lmd_status prune_arg(struct job *j, struct lmd_error *err)
 
 		if (n < sizeof(word))
 			memcpy(word, text, n);
-		st = lmi_parse_int("--prune-layers", word, &v, err);
+		st = lmi_cli_parse_int("--prune-layers", word, &v, err);
 		if (st == LMD_OK && (v < 0 || v > UINT32_MAX || j->o.n_prune == MAX_PRUNE))
 			st = lmd_fail(err, LMD_INVALID,
 				      "--prune-layers: %lld, number %u of the list, is not a "
@@ -136,8 +138,8 @@ static bool on_progress(void *arg, uint64_t done, uint64_t total)
 {
 	struct job *j = arg;
 
-	lmi_progress_show(&j->bar, "quantize", done, total);
-	return !lmi_interrupted();
+	lmi_ctl_progress_show(&j->bar, "quantize", done, total);
+	return !lmi_ctl_interrupted();
 }
 
 static enum lmd_status job_args(struct job *j, struct lmd_error *err)
@@ -152,7 +154,7 @@ static enum lmd_status job_args(struct job *j, struct lmd_error *err)
 	j->o.n_thread = (uint32_t)lmi_arg_int(a, "threads");
 	j->o.progress = on_progress;
 	j->o.progress_arg = j;
-	j->o.resume = lmi_resume_args(j->ctl, &j->bar);
+	j->o.resume = lmi_ctl_resume_args(j->ctl, &j->bar);
 	if (st == LMD_OK)
 		st = type_arg("--output-tensor-type", lmi_arg_str(a, "output-tensor-type"),
 			      &j->o.output_type, err);
@@ -162,7 +164,7 @@ static enum lmd_status job_args(struct job *j, struct lmd_error *err)
 	if (st == LMD_OK)
 		st = rule_args(j, err);
 	if (st == LMD_OK)
-		st = lmi_key_args(j->ctl, "override-kv", &j->keys, &j->o.n_keys, err);
+		st = lmi_ctl_key_args(j->ctl, "override-kv", &j->keys, &j->o.n_keys, err);
 	if (st == LMD_OK)
 		st = prune_arg(j, err);
 	if (st == LMD_OK)
@@ -179,7 +181,7 @@ static void job_fini(struct job *j)
 	for (uint32_t i = 0; i < j->o.n_rules; i++)
 		lmi_free((char *)(uintptr_t)j->rules[i].pattern);
 	lmi_free(j->rules);
-	lmi_key_args_fini(j->keys, j->o.n_keys);
+	lmi_ctl_key_args_fini(j->keys, j->o.n_keys);
 	lmi_free(j->prune);
 }
 
@@ -187,10 +189,10 @@ static enum lmd_status convert(struct job *j, const char *path, struct lmd_error
 {
 	enum lmd_status st;
 
-	lmi_interrupt_catch();
-	lmi_progress_init(&j->bar);
+	lmi_ctl_interrupt_install();
+	lmi_ctl_progress_init(&j->bar);
 	st = lmi_quantize_run(j->plan, path, err);
-	lmi_progress_end(&j->bar);
+	lmi_ctl_progress_end(&j->bar);
 	return st;
 }
 
@@ -211,10 +213,10 @@ static enum lmd_status run_job(struct job *j, struct lmd_error *err)
 	if (st != LMD_OK)
 		return st;
 	if (json)
-		return lmi_quantize_print_json(j->plan, out, dry, err);
+		return lmi_ctl_quantize_print_json(j->plan, out, dry, err);
 	if (dry)
-		lmi_quantize_print_table(j->plan);
-	lmi_quantize_print_sum(j->plan, dry);
+		lmi_ctl_quantize_print_table(j->plan);
+	lmi_ctl_quantize_print_sum(j->plan, dry);
 	if (dry && lmi_quantize_check(j->plan, err) != LMD_OK)
 		printf("this would fail: %s\n", err->text);
 	return LMD_OK;
@@ -283,11 +285,11 @@ static const struct lmi_opt opts[] = {
 	 .min = 0,
 	 .max = 1024,
 	 .doc = "Number of encoder threads; 0 means one per processor."},
-	LMI_OPT_NO_RESUME,
+	LMI_CTL_OPT_NO_RESUME,
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_quantize = {
+const struct lmi_cli_cmd lmi_ctl_cmd_quantize = {
 	.name = "quantize",
 	.args = "IN OUT TYPE",
 	.brief = "Quantise a model file",
@@ -301,8 +303,8 @@ const struct lmi_cmd lmi_cmd_quantize = {
 	       "changes no type.\n\nA file type is a mix: most tensors get its own type, and "
 	       "those that need it a better one. --dry-run shows the type of each tensor. "
 	       "Tensors whose rows are not a multiple of the block length get the nearest type "
-	       "with smaller blocks; vectors, norms and routers keep their type.\n\n"
-	       LMI_RESUME_DOC,
+	       "with smaller blocks; vectors, norms and routers keep their "
+	       "type.\n\n" LMI_CTL_RESUME_DOC,
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

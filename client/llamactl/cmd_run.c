@@ -12,17 +12,17 @@
 #include "client/llamactl/answer_opts.h"
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/prompt_input.h"
-#include "client/llamactl/said.h"
-#include "client/llamactl/talk.h"
+#include "client/llamactl/local_generate.h"
+#include "client/llamactl/conversation.h"
 #include "core/base/alloc.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/text/chat/chat.h"
 
 /* State shared by all answers of one run. */
 struct run {
 	struct lmi_ctl *ctl;
 	struct lmi_engine *e;
-	struct lmi_chat_args chat;
+	struct lmi_ctl_chat_args chat;
 	bool use_template; /* prompts go through a chat template; otherwise they are plain text */
 	bool parse; /* answers are split by the answer parser */
 };
@@ -36,28 +36,28 @@ static uint32_t encode_flags(const struct lmi_args *a)
 }
 
 /* Encodes the prompt of the command line, or all of standard input, as tokens. */
-static enum lmd_status read_prompt(struct run *r, struct lmi_tokens *out,
-				   struct lmi_chat_answer *how, struct lmd_error *err)
+static enum lmd_status read_prompt(struct run *r, struct lmi_text_token_buf *out,
+				   struct lmi_chat_answer_format *how, struct lmd_error *err)
 {
-	struct lmi_talk talk = {0};
+	struct lmi_ctl_conversation conversation = {0};
 	const char *p;
 	char *in;
 	size_t n;
 	enum lmd_status st =
-		lmi_read_prompt(lmi_arg_str(&r->ctl->args, "prompt"), &p, &n, &in, err);
+		lmi_ctl_read_prompt(lmi_arg_str(&r->ctl->args, "prompt"), &p, &n, &in, err);
 
 	if (st == LMD_OK && !r->use_template)
 		st = lmi_tokenizer_encode(lmi_engine_tokenizer(r->e), p, n,
 					  encode_flags(&r->ctl->args), out, err);
 	if (st == LMD_OK && r->use_template) {
-		st = lmi_talk_begin(&talk, &r->chat, err);
+		st = lmi_ctl_conversation_begin(&conversation, &r->chat, err);
 		if (st == LMD_OK)
-			st = lmi_talk_say(&talk, "user", p, n, err);
+			st = lmi_ctl_conversation_add(&conversation, "user", p, n, err);
 		if (st == LMD_OK)
-			st = lmi_talk_encode(&talk, r->e, &r->chat,
-					     !lmi_arg_flag(&r->ctl->args, "no-special"), out, how,
-					     err);
-		lmi_talk_fini(&talk);
+			st = lmi_ctl_conversation_encode(&conversation, r->e, &r->chat,
+							 !lmi_arg_flag(&r->ctl->args, "no-special"),
+							 out, how, err);
+		lmi_ctl_conversation_fini(&conversation);
 	}
 	if (st == LMD_OK && !out->n)
 		st = lmd_fail(err, LMD_INVALID, "the prompt is empty: it has no tokens");
@@ -67,94 +67,96 @@ static enum lmd_status read_prompt(struct run *r, struct lmi_tokens *out,
 
 static enum lmd_status run_once(struct run *r, struct lmd_error *err)
 {
-	struct lmi_said a = {.e = r->e,
-			     .spoken = {.json = lmi_arg_flag(&r->ctl->args, "json")}};
-	struct lmi_tokens tokens = {0};
-	enum lmd_status st = lmi_spoken_init(&a.spoken, r->ctl, err);
+	struct lmi_ctl_local_answer a = {.e = r->e,
+					 .printer = {.json = lmi_arg_flag(&r->ctl->args, "json")}};
+	struct lmi_text_token_buf tokens = {0};
+	enum lmd_status st = lmi_ctl_answer_printer_init(&a.printer, r->ctl, err);
 
 	if (st == LMD_OK)
 		st = read_prompt(r, &tokens, r->parse ? &a.how : NULL, err);
 	if (st == LMD_OK)
-		st = lmi_said_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
-	lmi_spoken_end_line(&a.spoken, st);
-	if (st == LMD_OK && a.spoken.json)
-		lmi_said_print_json(&a);
+		st = lmi_ctl_local_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
+	lmi_ctl_answer_printer_end_line(&a.printer, st);
+	if (st == LMD_OK && a.printer.json)
+		lmi_ctl_local_answer_json(&a);
 	if (st == LMD_CANCELLED)
 		st = lmd_fail(err, st, "stopped by a signal");
-	lmi_said_fini(&a);
-	lmi_tokens_fini(&tokens);
+	lmi_ctl_local_answer_fini(&a);
+	lmi_text_token_buf_fini(&tokens);
 	return st;
 }
 
 /* ---- many ---- */
 
 /* An answer that Ctrl-C ended before its first character leaves "^C" on the line. */
-static void end_turn(struct lmi_said *a, enum lmd_status st)
+static void end_turn(struct lmi_ctl_local_answer *a, enum lmd_status st)
 {
-	lmi_spoken_end_line(&a->spoken, st);
-	if (st == LMD_CANCELLED && !a->spoken.last && isatty(STDIN_FILENO))
+	lmi_ctl_answer_printer_end_line(&a->printer, st);
+	if (st == LMD_CANCELLED && !a->printer.last && isatty(STDIN_FILENO))
 		putc('\n', stderr);
 }
 
 /* Plain text: each line is appended to everything so far, and the model continues the whole. */
-static enum lmd_status continue_text(struct run *r, struct lmi_tokens *history, const char *line,
-				     size_t n, struct lmd_error *err)
+static enum lmd_status continue_text(struct run *r, struct lmi_text_token_buf *history,
+				     const char *line, size_t n, struct lmd_error *err)
 {
 	uint32_t flags = encode_flags(&r->ctl->args);
-	struct lmi_said a = {.e = r->e};
-	struct lmi_tokens more = {0};
+	struct lmi_ctl_local_answer a = {.e = r->e};
+	struct lmi_text_token_buf more = {0};
 	enum lmd_status st;
 
 	if (history->n) /* begin tokens belong only at the very beginning */
 		flags &= ~LMD_ENCODE_ADD_SPECIAL;
 	st = lmi_tokenizer_encode(lmi_engine_tokenizer(r->e), line, n, flags, &more, err);
 	if (st == LMD_OK)
-		st = lmi_tokens_add(history, more.id, more.n, err);
+		st = lmi_text_token_buf_append(history, more.id, more.n, err);
 	if (st == LMD_OK)
-		st = lmi_said_generate(r->ctl, &a, &r->chat, history->id, history->n, err);
+		st = lmi_ctl_local_generate(r->ctl, &a, &r->chat, history->id, history->n, err);
 	end_turn(&a, st);
 	if (st == LMD_OK || st == LMD_CANCELLED) {
 		history->n = a.n_kept; /* token healing took tokens back; the answer contains their
 				        * text */
-		st = lmi_tokens_add(history, a.tokens.id, a.tokens.n, err);
+		st = lmi_text_token_buf_append(history, a.tokens.id, a.tokens.n, err);
 	}
-	lmi_said_fini(&a);
-	lmi_tokens_fini(&more);
+	lmi_ctl_local_answer_fini(&a);
+	lmi_text_token_buf_fini(&more);
 	return st;
 }
 
 /* A conversation: the template renders all of it again; the engine keeps the KV cache of the
  * common prefix and computes from the first token that differs. */
-static enum lmd_status answer_turn(struct run *r, struct lmi_talk *talk, const char *line, size_t n,
-				   struct lmd_error *err)
+static enum lmd_status answer_turn(struct run *r, struct lmi_ctl_conversation *conversation,
+				   const char *line, size_t n, struct lmd_error *err)
 {
-	struct lmi_said a = {.e = r->e, .spoken = {.keep = true}};
-	struct lmi_tokens tokens = {0};
-	enum lmd_status st = lmi_spoken_init(&a.spoken, r->ctl, err);
+	struct lmi_ctl_local_answer a = {.e = r->e, .printer = {.keep = true}};
+	struct lmi_text_token_buf tokens = {0};
+	enum lmd_status st = lmi_ctl_answer_printer_init(&a.printer, r->ctl, err);
 
 	n -= n && line[n - 1] == '\n';
 	if (st == LMD_OK)
-		st = lmi_talk_say(talk, "user", line, n, err);
+		st = lmi_ctl_conversation_add(conversation, "user", line, n, err);
 	if (st == LMD_OK)
-		st = lmi_talk_encode(talk, r->e, &r->chat,
-				     !lmi_arg_flag(&r->ctl->args, "no-special"), &tokens,
-				     r->parse ? &a.how : NULL, err);
+		st = lmi_ctl_conversation_encode(conversation, r->e, &r->chat,
+						 !lmi_arg_flag(&r->ctl->args, "no-special"),
+						 &tokens, r->parse ? &a.how : NULL, err);
 	if (st == LMD_OK)
-		st = lmi_said_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
+		st = lmi_ctl_local_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
 	end_turn(&a, st);
 	if (st == LMD_OK || st == LMD_CANCELLED)
-		st = lmi_talk_say(talk, "assistant", a.spoken.text.p, a.spoken.text.n, err);
-	lmi_said_fini(&a);
-	lmi_tokens_fini(&tokens);
+		st = lmi_ctl_conversation_add(conversation, "assistant", a.printer.text.p,
+					      a.printer.text.n, err);
+	lmi_ctl_local_answer_fini(&a);
+	lmi_text_token_buf_fini(&tokens);
 	return st;
 }
 
 static enum lmd_status run_interactive(struct run *r, struct lmd_error *err)
 {
 	const char *first = lmi_arg_str(&r->ctl->args, "prompt");
-	struct lmi_tokens history = {0};
-	struct lmi_talk talk = {0};
-	enum lmd_status st = r->use_template ? lmi_talk_begin(&talk, &r->chat, err) : LMD_OK;
+	struct lmi_text_token_buf history = {0};
+	struct lmi_ctl_conversation conversation = {0};
+	enum lmd_status st =
+		r->use_template ? lmi_ctl_conversation_begin(&conversation, &r->chat, err) : LMD_OK;
 	char *line = NULL;
 	size_t cap = 0;
 
@@ -163,11 +165,11 @@ static enum lmd_status run_interactive(struct run *r, struct lmd_error *err)
 		ssize_t n = first ? (ssize_t)strlen(first) : 0;
 
 		if (!first) {
-			lmi_interrupt_clear();
+			lmi_ctl_interrupt_clear();
 			if (isatty(STDIN_FILENO))
 				fputs("> ", stderr);
 			/* a terminal delivers one line at a time: none waits in the buffer */
-			if (!isatty(STDIN_FILENO) || lmi_wait_stdin())
+			if (!isatty(STDIN_FILENO) || lmi_ctl_wait_stdin())
 				n = getline(&line, &cap, stdin);
 			else
 				n = -1;
@@ -177,18 +179,18 @@ static enum lmd_status run_interactive(struct run *r, struct lmd_error *err)
 			if (isatty(STDIN_FILENO))
 				putc('\n', stderr); /* ends the line of the "> " */
 			*err = (struct lmd_error){0}; /* leaving at the prompt needs no message */
-			st = lmi_interrupted() ? LMD_CANCELLED : LMD_OK;
+			st = lmi_ctl_interrupted() ? LMD_CANCELLED : LMD_OK;
 			break;
 		}
 		first = NULL;
-		st = r->use_template ? answer_turn(r, &talk, p, (size_t)n, err)
-			      : continue_text(r, &history, p, (size_t)n, err);
-		if (st == LMD_OK && lmi_interrupt_signal() == SIGTERM)
+		st = r->use_template ? answer_turn(r, &conversation, p, (size_t)n, err)
+				     : continue_text(r, &history, p, (size_t)n, err);
+		if (st == LMD_OK && lmi_ctl_interrupt_signal() == SIGTERM)
 			st = lmd_fail(err, LMD_CANCELLED, "stopped by a signal");
 	}
 	free(line);
-	lmi_talk_fini(&talk);
-	lmi_tokens_fini(&history);
+	lmi_ctl_conversation_fini(&conversation);
+	lmi_text_token_buf_fini(&history);
 	return st;
 }
 
@@ -207,7 +209,7 @@ static enum lmd_status check_file(const char *path, struct lmd_error *err)
 				? "%s: no such file"
 				: "%s: no such file; to use a model of the daemon: llamactl "
 				  "generate %s",
-			lmi_show_path(shown, sizeof(shown), path), path);
+			lmi_printable_path(shown, sizeof(shown), path), path);
 }
 
 /* Called before a prompt is read: template options need a template. */
@@ -227,7 +229,7 @@ static enum lmd_status open_engine(struct run *r, const char *path, struct lmd_e
 	bool interactive = lmi_arg_flag(&r->ctl->args, "interactive");
 	struct lmi_engine_opts o;
 	sigset_t mask, old;
-	enum lmd_status st = lmi_embedded_opts(r->ctl, path, &o, err);
+	enum lmd_status st = lmi_ctl_embedded_opts(r->ctl, path, &o, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -238,18 +240,18 @@ static enum lmd_status open_engine(struct run *r, const char *path, struct lmd_e
 		o.inst.share_kv = true;
 	}
 	/* the engine's threads inherit the mask, so that signals interrupt this thread */
-	lmi_interrupt_catch();
+	lmi_ctl_interrupt_install();
 	(void)sigemptyset(&mask);
 	(void)sigaddset(&mask, SIGINT);
 	(void)sigaddset(&mask, SIGTERM);
 	(void)pthread_sigmask(SIG_BLOCK, &mask, &old);
 	st = lmi_engine_open(&r->e, &o, err);
 	if (st == LMD_OK)
-		lmi_interrupt_wake(lmi_engine_fd(r->e));
+		lmi_ctl_interrupt_wake(lmi_engine_fd(r->e));
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (st == LMD_CANCELLED)
 		return lmd_fail(err, st, "stopped by a signal");
-	return lmi_name_file(st, path, err);
+	return lmi_ctl_name_file(st, path, err);
 }
 
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -260,24 +262,25 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	enum lmd_status st;
 
 	if (interactive && lmi_arg_flag(&ctl->args, "json"))
-		return lmi_usage(ctl, err, "--interactive and --json exclude each other");
+		return lmi_ctl_usage(ctl, err, "--interactive and --json exclude each other");
 	st = check_file(path, err);
 	if (st != LMD_OK)
 		return st;
-	st = lmi_chat_args(ctl, &r.chat, err);
+	st = lmi_ctl_chat_args(ctl, &r.chat, err);
 	if (st == LMD_OK)
 		st = open_engine(&r, path, err);
 	if (st == LMD_OK) {
 		r.use_template = !lmi_arg_flag(&ctl->args, "raw") &&
 			  (r.chat.wanted || lmi_chat_has_template(lmi_engine_chat(r.e)));
-		r.parse = r.use_template && lmi_spoken_wanted(&ctl->args, &r.chat);
+		r.parse =
+			r.use_template && lmi_ctl_answer_printer_wants_parsing(&ctl->args, &r.chat);
 		st = check_template(&r, err);
 	}
 	if (st == LMD_OK)
 		st = interactive ? run_interactive(&r, err) : run_once(&r, err);
-	lmi_interrupt_wake(-1);
+	lmi_ctl_interrupt_wake(-1);
 	lmi_engine_fini(r.e);
-	lmi_chat_args_fini(&r.chat);
+	lmi_ctl_chat_args_fini(&r.chat);
 	return st;
 }
 
@@ -292,12 +295,12 @@ static const struct lmi_opt opts[] = {
 	 .letter = 'i',
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Have a conversation: read a line at a time and answer each."},
-	LMI_OPTS_ANSWER,
-	LMI_OPTS_ENGINE,
+	LMI_CTL_OPTS_ANSWER,
+	LMI_CTL_OPTS_ENGINE,
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_run = {
+const struct lmi_cli_cmd lmi_ctl_cmd_run = {
 	.name = "run",
 	.args = "FILE",
 	.brief = "Run a model from a file",

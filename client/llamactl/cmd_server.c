@@ -16,24 +16,24 @@ static enum lmd_status ping(struct lmi_ctl *ctl, struct lmd_error *err)
 	struct lmd_client *c;
 	char up[24];
 	json_t *reply;
-	enum lmd_status st = lmi_remote_call(ctl, "ping", NULL, &reply, err);
+	enum lmd_status st = lmi_ctl_remote_call(ctl, "ping", NULL, &reply, err);
 
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(&ctl->args, "json")) {
-		lmi_remote_print(reply);
+		lmi_ctl_remote_print(reply);
 	} else if (lmi_ctl_client(ctl, &c, err) == LMD_OK) {
 		lmd_client_server(c, &server);
 		printf("llamad %s at %s: %s, up %s\n", server.version, server.url,
 		       json_string_value(json_object_get(reply, "state")),
-		       lmi_show_ms(up, sizeof(up),
-				   json_integer_value(json_object_get(reply, "uptime_ms"))));
+		       lmi_ctl_show_ms(up, sizeof(up),
+				       json_integer_value(json_object_get(reply, "uptime_ms"))));
 	}
 	json_decref(reply);
 	return LMD_OK;
 }
 
-const struct lmi_cmd lmi_cmd_ping = {
+const struct lmi_cli_cmd lmi_ctl_cmd_ping = {
 	.name = "ping",
 	.brief = "Check that the daemon answers",
 	.opts = json_opts,
@@ -67,9 +67,10 @@ static void show_members(const json_t *o)
 		if (json_is_string(v))
 			printf("%s\n", json_string_value(v));
 		else if (ends_with(key, "_ms"))
-			printf("%s\n", lmi_show_ms(text, sizeof(text), json_integer_value(v)));
+			printf("%s\n", lmi_ctl_show_ms(text, sizeof(text), json_integer_value(v)));
 		else if (ends_with(key, "_bytes") || !strcmp(key, "memory_limit"))
-			printf("%s\n", lmi_show_bytes(text, sizeof(text), json_integer_value(v)));
+			printf("%s\n",
+			       lmi_ctl_show_bytes(text, sizeof(text), json_integer_value(v)));
 		else
 			printf("%" JSON_INTEGER_FORMAT "\n", json_integer_value(v));
 	}
@@ -78,19 +79,19 @@ static void show_members(const json_t *o)
 static enum lmd_status status(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	json_t *reply;
-	enum lmd_status st = lmi_remote_call(ctl, "status", NULL, &reply, err);
+	enum lmd_status st = lmi_ctl_remote_call(ctl, "status", NULL, &reply, err);
 
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(&ctl->args, "json"))
-		lmi_remote_print(reply);
+		lmi_ctl_remote_print(reply);
 	else
 		show_members(reply);
 	json_decref(reply);
 	return LMD_OK;
 }
 
-const struct lmi_cmd lmi_cmd_status = {
+const struct lmi_cli_cmd lmi_ctl_cmd_status = {
 	.name = "status",
 	.brief = "Show what the daemon is doing",
 	.opts = json_opts,
@@ -116,13 +117,13 @@ static enum lmd_status stats(struct lmi_ctl *ctl, struct lmd_error *err)
 	const char *name = lmi_arg_pos(&ctl->args, 0);
 	json_t *reply, *m;
 	size_t i;
-	enum lmd_status st = lmi_remote_call(
+	enum lmd_status st = lmi_ctl_remote_call(
 		ctl, "stats", name ? json_pack("{s:s}", "model", name) : NULL, &reply, err);
 
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(&ctl->args, "json")) {
-		lmi_remote_print(json_object_get(reply, "metrics"));
+		lmi_ctl_remote_print(json_object_get(reply, "metrics"));
 	} else {
 		json_array_foreach(json_object_get(reply, "metrics"), i, m) show_metric(m);
 	}
@@ -130,7 +131,7 @@ static enum lmd_status stats(struct lmi_ctl *ctl, struct lmd_error *err)
 	return LMD_OK;
 }
 
-const struct lmi_cmd lmi_cmd_stats = {
+const struct lmi_cli_cmd lmi_ctl_cmd_stats = {
 	.name = "stats",
 	.args = "[NAME]",
 	.brief = "Show the daemon's counters",
@@ -145,25 +146,25 @@ const struct lmi_cmd lmi_cmd_stats = {
 
 static enum lmd_status streams(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	static const struct lmi_column cols[] = {
-		{"ID", "id", LMI_COL_TEXT},	  {"KIND", "kind", LMI_COL_TEXT},
-		{"MODEL", "model", LMI_COL_TEXT}, {"STATE", "state", LMI_COL_TEXT},
-		{"ITEMS", "last", LMI_COL_COUNT}, {"AGE", "age_ms", LMI_COL_TIME},
+	static const struct lmi_ctl_column cols[] = {
+		{"ID", "id", LMI_CTL_COL_TEXT},       {"KIND", "kind", LMI_CTL_COL_TEXT},
+		{"MODEL", "model", LMI_CTL_COL_TEXT}, {"STATE", "state", LMI_CTL_COL_TEXT},
+		{"ITEMS", "last", LMI_CTL_COL_COUNT}, {"AGE", "age_ms", LMI_CTL_COL_TIME},
 	};
 	json_t *reply;
-	enum lmd_status st = lmi_remote_call(ctl, "streams", NULL, &reply, err);
+	enum lmd_status st = lmi_ctl_remote_call(ctl, "streams", NULL, &reply, err);
 
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(&ctl->args, "json"))
-		lmi_remote_print(json_object_get(reply, "streams"));
+		lmi_ctl_remote_print(json_object_get(reply, "streams"));
 	else
-		lmi_remote_table(json_object_get(reply, "streams"), cols, LMD_LEN(cols));
+		lmi_ctl_remote_table(json_object_get(reply, "streams"), cols, LMD_LEN(cols));
 	json_decref(reply);
 	return LMD_OK;
 }
 
-const struct lmi_cmd lmi_cmd_streams = {
+const struct lmi_cli_cmd lmi_ctl_cmd_streams = {
 	.name = "streams",
 	.brief = "List your streams in the daemon",
 	.opts = json_opts,
@@ -173,11 +174,11 @@ const struct lmi_cmd lmi_cmd_streams = {
 
 static enum lmd_status cancel(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	return lmi_remote_do(ctl, "cancel", json_pack("{s:s}", "id", lmi_arg_pos(&ctl->args, 0)),
-			     err);
+	return lmi_ctl_remote_run(ctl, "cancel",
+				  json_pack("{s:s}", "id", lmi_arg_pos(&ctl->args, 0)), err);
 }
 
-const struct lmi_cmd lmi_cmd_cancel = {
+const struct lmi_cli_cmd lmi_ctl_cmd_cancel = {
 	.name = "cancel",
 	.args = "ID",
 	.brief = "Cancel a stream after the current step",
@@ -194,7 +195,7 @@ static enum lmd_status shutdown_daemon(struct lmi_ctl *ctl, struct lmd_error *er
 	if (m && lmi_arg_given(&ctl->args, "drain"))
 		(void)json_object_set_new(m, "drain_ms",
 					  json_integer(lmi_arg_int(&ctl->args, "drain")));
-	return lmi_remote_do(ctl, "shutdown", m, err);
+	return lmi_ctl_remote_run(ctl, "shutdown", m, err);
 }
 
 static const struct lmi_opt shutdown_opts[] = {
@@ -208,7 +209,7 @@ static const struct lmi_opt shutdown_opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_shutdown = {
+const struct lmi_cli_cmd lmi_ctl_cmd_shutdown = {
 	.name = "shutdown",
 	.brief = "Stop the daemon after it has finished its work",
 	.opts = shutdown_opts,

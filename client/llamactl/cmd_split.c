@@ -5,18 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/checkpoint/open.h"
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/progress.h"
 #include "core/base/alloc.h"
 #include "core/base/file.h"
-#include "core/base/show.h"
-#include "core/format/gguf/parts.h"
+#include "core/base/printable.h"
+#include "core/format/gguf/split_merge.h"
 
 #define DEFAULT_TENSORS 128u /* tensors per file when no limit is given */
 
 struct writing {
-	struct lmi_progress bar;
+	struct lmi_ctl_progress bar;
 	const char *phase;
 };
 
@@ -24,7 +25,7 @@ static bool on_progress(void *arg, uint64_t done, uint64_t total)
 {
 	struct writing *w = arg;
 
-	lmi_progress_show(&w->bar, w->phase, done, total);
+	lmi_ctl_progress_show(&w->bar, w->phase, done, total);
 	return true;
 }
 
@@ -33,40 +34,39 @@ static enum lmd_status write_all(const struct lmi_model *m, const struct lmi_ggu
 				 struct lmd_error *err)
 {
 	struct writing w = {.phase = phase};
-	const struct lmi_gguf_parts_to to = {
-		.paths = paths, .progress = on_progress, .arg = &w};
+	const struct lmi_gguf_parts_dest to = {.paths = paths, .progress = on_progress, .arg = &w};
 	enum lmd_status st;
 
-	lmi_progress_init(&w.bar);
+	lmi_ctl_progress_init(&w.bar);
 	st = lmi_gguf_write_parts(m, p, &to, err);
-	lmi_progress_end(&w.bar);
+	lmi_ctl_progress_end(&w.bar);
 	return st;
 }
 
 static void print_parts(const struct lmi_model *m, const struct lmi_gguf_parts *p,
 			char *const *paths, bool json)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 	char show[160];
 
 	if (!json) {
 		for (uint32_t i = 0; i < p->n; i++)
 			printf("%s: %u tensors, %" PRIu64 " bytes\n",
-			       lmi_show_path(show, sizeof(show), paths[i]), p->v[i].n,
+			       lmi_printable_path(show, sizeof(show), paths[i]), p->v[i].n,
 			       lmi_gguf_part_bytes(m, &p->v[i]));
 		return;
 	}
-	lmi_json_init(&j, stdout);
-	lmi_json_array(&j, NULL);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_array(&j, NULL);
 	for (uint32_t i = 0; i < p->n; i++) {
-		lmi_json_flat_object(&j, NULL);
-		lmi_json_str(&j, "path", paths[i]);
-		lmi_json_uint(&j, "tensors", p->v[i].n);
-		lmi_json_uint(&j, "bytes", lmi_gguf_part_bytes(m, &p->v[i]));
-		lmi_json_end(&j);
+		lmi_ctl_json_flat_object(&j, NULL);
+		lmi_ctl_json_str(&j, "path", paths[i]);
+		lmi_ctl_json_uint(&j, "tensors", p->v[i].n);
+		lmi_ctl_json_uint(&j, "bytes", lmi_gguf_part_bytes(m, &p->v[i]));
+		lmi_ctl_json_end(&j);
 	}
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 static void free_paths(char **paths, uint32_t n)
@@ -100,16 +100,17 @@ static enum lmd_status name_parts(const char *prefix, uint32_t n, char ***out,
 static enum lmd_status split(struct lmi_ctl *ctl, const struct lmi_model *m, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
-	struct lmi_gguf_cut how = {.max_bytes = (uint64_t)lmi_arg_int(a, "split-max-size"),
-				   .max_tensors = (uint32_t)lmi_arg_int(a, "split-max-tensors"),
-				   .keys_alone = lmi_arg_flag(a, "no-tensor-first-split")};
+	struct lmi_gguf_split_opts how = {.max_bytes = (uint64_t)lmi_arg_int(a, "split-max-size"),
+					  .max_tensors =
+						  (uint32_t)lmi_arg_int(a, "split-max-tensors"),
+					  .keys_alone = lmi_arg_flag(a, "no-tensor-first-split")};
 	struct lmi_gguf_parts p = {0};
 	char **paths = NULL;
 	enum lmd_status st;
 
 	if (!how.max_bytes && !how.max_tensors)
 		how.max_tensors = DEFAULT_TENSORS;
-	st = lmi_gguf_cut(&p, m, &how, err);
+	st = lmi_gguf_plan_parts(&p, m, &how, err);
 	if (st == LMD_OK && p.n == 1)
 		st = lmd_fail(err, LMD_INVALID,
 			      "%u tensors, %" PRIu64 " bytes: everything fits in one file, there "
@@ -142,15 +143,15 @@ static enum lmd_status run_split(struct lmi_ctl *ctl, struct lmd_error *err)
 
 static void json_merged(const struct lmi_model *m, const struct lmi_gguf_parts *p, const char *to)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
-	lmi_json_str(&j, "path", to);
-	lmi_json_uint(&j, "tensors", p->v->n);
-	lmi_json_uint(&j, "bytes", lmi_gguf_part_bytes(m, p->v));
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_json_str(&j, "path", to);
+	lmi_ctl_json_uint(&j, "tensors", p->v->n);
+	lmi_ctl_json_uint(&j, "bytes", lmi_gguf_part_bytes(m, p->v));
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 static enum lmd_status run_merge(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -162,7 +163,7 @@ static enum lmd_status run_merge(struct lmi_ctl *ctl, struct lmd_error *err)
 		lmi_model_open(&m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
 
 	if (st == LMD_OK)
-		st = lmi_gguf_cut(&p, m, &(struct lmi_gguf_cut){0}, err);
+		st = lmi_gguf_plan_parts(&p, m, &(struct lmi_gguf_split_opts){0}, err);
 	if (st == LMD_OK)
 		st = write_all(m, &p, &to, "merge", err);
 	if (st == LMD_OK && lmi_arg_flag(&ctl->args, "json"))
@@ -197,7 +198,7 @@ static const struct lmi_opt split_opts[] = {
 
 static const struct lmi_opt merge_opts[] = {LMI_OPT_JSON};
 
-const struct lmi_cmd lmi_cmd_split = {
+const struct lmi_cli_cmd lmi_ctl_cmd_split = {
 	.name = "split",
 	.args = "FILE PREFIX",
 	.brief = "Split a model file into a set of files",
@@ -210,7 +211,7 @@ const struct lmi_cmd lmi_cmd_split = {
 	.run = run_split,
 };
 
-const struct lmi_cmd lmi_cmd_merge = {
+const struct lmi_cli_cmd lmi_ctl_cmd_merge = {
 	.name = "merge",
 	.args = "FILE OUT",
 	.brief = "Merge a set of model files into one file",

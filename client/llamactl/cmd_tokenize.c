@@ -6,7 +6,7 @@
 
 #include "client/llamactl/embedded.h"
 #include "client/llamactl/json_out.h"
-#include "client/llamactl/named.h"
+#include "client/llamactl/daemon_model.h"
 #include "client/llamactl/vocab_file.h"
 
 static bool is_utf8(const char *s, size_t n)
@@ -22,25 +22,25 @@ static uint32_t encode_flags(bool special, bool parse)
 	return (special ? LMD_ENCODE_ADD_SPECIAL : 0u) | (parse ? LMD_ENCODE_PARSE_SPECIAL : 0u);
 }
 
-static void json_ids(struct lmi_json *j, const struct lmi_tokens *ids)
+static void json_ids(struct lmi_ctl_json *j, const struct lmi_text_token_buf *ids)
 {
-	lmi_json_flat_array(j, "ids");
+	lmi_ctl_json_flat_array(j, "ids");
 	for (size_t i = 0; i < ids->n; i++)
-		lmi_json_int(j, NULL, ids->id[i]);
-	lmi_json_end(j);
+		lmi_ctl_json_int(j, NULL, ids->id[i]);
+	lmi_ctl_json_end(j);
 }
 
 /* Prints a piece as a string, or as a list of bytes if it is not valid UTF-8. */
-static void json_piece(struct lmi_json *j, const char *p, size_t n)
+static void json_piece(struct lmi_ctl_json *j, const char *p, size_t n)
 {
 	if (is_utf8(p, n)) {
-		lmi_json_strn(j, NULL, p, n);
+		lmi_ctl_json_strn(j, NULL, p, n);
 		return;
 	}
-	lmi_json_flat_array(j, NULL);
+	lmi_ctl_json_flat_array(j, NULL);
 	for (size_t i = 0; i < n; i++)
-		lmi_json_uint(j, NULL, (unsigned char)p[i]);
-	lmi_json_end(j);
+		lmi_ctl_json_uint(j, NULL, (unsigned char)p[i]);
+	lmi_ctl_json_end(j);
 }
 
 /* Prints one token per line: the id, a tab, and the piece with \n, \t, \\ and \xHH for bytes that
@@ -67,8 +67,9 @@ static void print_piece(lmd_token id, const char *p, size_t n)
 	putchar('\n');
 }
 
-static enum lmd_status print_pieces(const struct lmi_vocab_file *v, const struct lmi_tokens *ids,
-				    struct lmi_json *j, struct lmd_error *err)
+static enum lmd_status print_pieces(const struct lmi_ctl_vocab_file *v,
+				    const struct lmi_text_token_buf *ids, struct lmi_ctl_json *j,
+				    struct lmd_error *err)
 {
 	size_t cap = lmi_tokenizer_info(v->tok)->max_piece_bytes;
 	char *p = malloc(cap + 1);
@@ -76,7 +77,7 @@ static enum lmd_status print_pieces(const struct lmi_vocab_file *v, const struct
 	if (!p)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a piece of %zu bytes", cap);
 	if (j)
-		lmi_json_array(j, "pieces");
+		lmi_ctl_json_array(j, "pieces");
 	for (size_t i = 0; i < ids->n; i++) {
 		size_t n = lmi_tokenizer_piece(v->tok, ids->id[i], LMD_DECODE_UNPARSE_SPECIAL, p,
 					       cap);
@@ -87,28 +88,29 @@ static enum lmd_status print_pieces(const struct lmi_vocab_file *v, const struct
 			print_piece(ids->id[i], p, n < cap ? n : cap);
 	}
 	if (j)
-		lmi_json_end(j);
+		lmi_ctl_json_end(j);
 	free(p);
 	return LMD_OK;
 }
 
-static enum lmd_status print_ids(const struct lmi_vocab_file *v, const struct lmi_tokens *ids,
-				 bool pieces, bool json, struct lmd_error *err)
+static enum lmd_status print_ids(const struct lmi_ctl_vocab_file *v,
+				 const struct lmi_text_token_buf *ids, bool pieces, bool json,
+				 struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
 	if (json) {
-		lmi_json_init(&j, stdout);
+		lmi_ctl_json_init(&j, stdout);
 		if (pieces)
-			lmi_json_object(&j, NULL);
+			lmi_ctl_json_object(&j, NULL);
 		else
-			lmi_json_flat_object(&j, NULL);
+			lmi_ctl_json_flat_object(&j, NULL);
 		json_ids(&j, ids);
 		if (pieces)
 			st = print_pieces(v, ids, &j, err);
-		lmi_json_end(&j);
-		lmi_json_fini(&j);
+		lmi_ctl_json_end(&j);
+		lmi_ctl_json_fini(&j);
 		return st;
 	}
 	if (pieces)
@@ -120,9 +122,9 @@ static enum lmd_status print_ids(const struct lmi_vocab_file *v, const struct lm
 }
 
 struct batch {
-	const struct lmi_vocab_file *v;
+	const struct lmi_ctl_vocab_file *v;
 	bool special, parse; /* defaults for lines without the members */
-	struct lmi_tokens ids;
+	struct lmi_text_token_buf ids;
 };
 
 static int hex_value(char c)
@@ -167,13 +169,13 @@ static enum lmd_status answer(void *arg, const json_t *line, struct lmd_error *e
 {
 	struct batch *b = arg;
 	bool special, parse;
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 	char *text = NULL;
 	size_t n = 0;
-	enum lmd_status st = lmi_batch_bool(line, "special", b->special, &special, err);
+	enum lmd_status st = lmi_ctl_batch_bool(line, "special", b->special, &special, err);
 
 	if (st == LMD_OK)
-		st = lmi_batch_bool(line, "parse", b->parse, &parse, err);
+		st = lmi_ctl_batch_bool(line, "parse", b->parse, &parse, err);
 	if (st == LMD_OK)
 		st = from_hex(json_object_get(line, "hex"), &text, &n, err);
 	if (st == LMD_OK)
@@ -182,29 +184,29 @@ static enum lmd_status answer(void *arg, const json_t *line, struct lmd_error *e
 	free(text);
 	if (st != LMD_OK)
 		return st;
-	lmi_json_init(&j, stdout);
-	lmi_json_flat_object(&j, NULL);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_flat_object(&j, NULL);
 	json_ids(&j, &b->ids);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 	return LMD_OK;
 }
 
-static enum lmd_status run_one(struct lmi_ctl *ctl, const struct lmi_vocab_file *v, uint32_t flags,
-			       struct lmd_error *err)
+static enum lmd_status run_one(struct lmi_ctl *ctl, const struct lmi_ctl_vocab_file *v,
+			       uint32_t flags, struct lmd_error *err)
 {
 	const char *text = lmi_arg_pos(&ctl->args, 1);
-	struct lmi_tokens ids = {0};
+	struct lmi_text_token_buf ids = {0};
 	char *input = NULL;
 	size_t n = text ? strlen(text) : 0;
-	enum lmd_status st = text ? LMD_OK : lmi_read_stdin(&input, &n, err);
+	enum lmd_status st = text ? LMD_OK : lmi_ctl_read_stdin(&input, &n, err);
 
 	if (st == LMD_OK)
 		st = lmi_tokenizer_encode(v->tok, text ? text : input, n, flags, &ids, err);
 	if (st == LMD_OK)
 		st = print_ids(v, &ids, lmi_arg_flag(&ctl->args, "pieces"),
 			       lmi_arg_flag(&ctl->args, "json"), err);
-	lmi_tokens_fini(&ids);
+	lmi_text_token_buf_fini(&ids);
 	free(input);
 	return st;
 }
@@ -215,10 +217,10 @@ static enum lmd_status run_named(struct lmi_ctl *ctl, struct lmd_error *err)
 	const char *text = lmi_arg_pos(&ctl->args, 1);
 	char *input = NULL;
 	size_t n = text ? strlen(text) : 0;
-	enum lmd_status st = text ? LMD_OK : lmi_read_stdin(&input, &n, err);
+	enum lmd_status st = text ? LMD_OK : lmi_ctl_read_stdin(&input, &n, err);
 
 	if (st == LMD_OK)
-		st = lmi_named_tokenize(ctl, text ? text : input, n, err);
+		st = lmi_ctl_named_tokenize(ctl, text ? text : input, n, err);
 	free(input);
 	return st;
 }
@@ -227,24 +229,24 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
 	bool special = !lmi_arg_flag(a, "no-special"), parse = lmi_arg_flag(a, "parse-special");
-	struct lmi_vocab_file v;
+	struct lmi_ctl_vocab_file v;
 	enum lmd_status st;
 
 	if (lmi_arg_flag(a, "batch") && lmi_arg_pos(a, 1))
-		return lmi_usage(ctl, err, "--batch reads standard input, not an argument");
-	if (lmi_is_named(ctl, lmi_arg_pos(a, 0)))
+		return lmi_ctl_usage(ctl, err, "--batch reads standard input, not an argument");
+	if (lmi_ctl_is_named(ctl, lmi_arg_pos(a, 0)))
 		return run_named(ctl, err);
-	st = lmi_vocab_file_open(&v, ctl, lmi_arg_pos(a, 0), lmi_arg_str(a, "pre"), err);
+	st = lmi_ctl_vocab_file_open(&v, ctl, lmi_arg_pos(a, 0), lmi_arg_str(a, "pre"), err);
 	if (st == LMD_OK && lmi_arg_flag(a, "batch")) {
 		struct batch b = {.v = &v, .special = special, .parse = parse};
 
-		st = lmi_batch(answer, &b, err);
-		lmi_tokens_fini(&b.ids);
+		st = lmi_ctl_batch(answer, &b, err);
+		lmi_text_token_buf_fini(&b.ids);
 	} else if (st == LMD_OK) {
 		st = run_one(ctl, &v, encode_flags(special, parse), err);
 	}
-	lmi_vocab_file_close(&v);
-	return lmi_name_file(st, lmi_arg_pos(a, 0), err);
+	lmi_ctl_vocab_file_close(&v);
+	return lmi_ctl_name_file(st, lmi_arg_pos(a, 0), err);
 }
 
 static const struct lmi_opt opts[] = {
@@ -269,7 +271,7 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 };
 
-const struct lmi_cmd lmi_cmd_tokenize = {
+const struct lmi_cli_cmd lmi_ctl_cmd_tokenize = {
 	.name = "tokenize",
 	.args = "FILE [TEXT]",
 	.brief = "Turn text into token ids",

@@ -7,7 +7,7 @@
 
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
 	(void)err;
 	if (!lmi_arg_flag(&ctl->args, "json")) {
@@ -15,21 +15,21 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 		       LMD_ABI_MINOR);
 		return LMD_OK;
 	}
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
-	lmi_json_str(&j, "version", LMD_VERSION);
-	lmi_json_flat_array(&j, "abi");
-	lmi_json_int(&j, NULL, LMD_ABI_MAJOR);
-	lmi_json_int(&j, NULL, LMD_ABI_MINOR);
-	lmi_json_end(&j);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_json_str(&j, "version", LMD_VERSION);
+	lmi_ctl_json_flat_array(&j, "abi");
+	lmi_ctl_json_int(&j, NULL, LMD_ABI_MAJOR);
+	lmi_ctl_json_int(&j, NULL, LMD_ABI_MINOR);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 	return LMD_OK;
 }
 
 static const struct lmi_opt opts[] = {LMI_OPT_JSON};
 
-const struct lmi_cmd lmi_cmd_version = {
+const struct lmi_cli_cmd lmi_ctl_cmd_version = {
 	.name = "version",
 	.brief = "Print the version of llamactl and of its plugin ABI",
 	.opts = opts,

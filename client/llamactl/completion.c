@@ -14,8 +14,8 @@
 #include "core/plugin/registry.h"
 #include "core/quant/quant.h"
 #include "core/quantize/ftype.h"
-#include "core/text/chat/builtin.h"
-#include "core/text/parse/parse.h"
+#include "core/text/chat/builtin_templates.h"
+#include "core/text/answer/parser.h"
 
 /* A person waits after the Tab key: a request that takes longer offers nothing. */
 #define WORDS_SECONDS 2
@@ -25,7 +25,7 @@ static bool begins(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-static bool is(const struct lmi_cmd *cmd, const char *name)
+static bool is(const struct lmi_cli_cmd *cmd, const char *name)
 {
 	return cmd && !strcmp(cmd->name, name);
 }
@@ -49,7 +49,7 @@ static const char *option_kind(const struct lmi_opt *o)
 	return begins(v, "FILE") || begins(v, "F.") || begins(v, "OUT") ? "file" : "none";
 }
 
-static const char *argument_kind(const struct lmi_cmd *cmd, const char *word, uint32_t arg)
+static const char *argument_kind(const struct lmi_cli_cmd *cmd, const char *word, uint32_t arg)
 {
 	static const struct {
 		const char *word, *kind;
@@ -77,24 +77,24 @@ static const char *argument_kind(const struct lmi_cmd *cmd, const char *word, ui
 	return is(cmd, "generate") ? "models" : "file";
 }
 
-static const char *kind_of(const struct lmi_cmd *cmd, const struct lmi_opt *opt, const char *word,
-			   uint32_t arg)
+static const char *kind_of(const struct lmi_cli_cmd *cmd, const struct lmi_opt *opt,
+			   const char *word, uint32_t arg)
 {
 	return opt ? option_kind(opt) : argument_kind(cmd, word, arg);
 }
 
-void lmi_write_completion(FILE *f, const char *shell)
+void lmi_ctl_write_completion(FILE *f, const char *shell)
 {
 	static const char *const forward[] = {"socket", "ca", "key-file", NULL};
-	const struct lmi_completion c = {
-		.prog = &lmi_llamactl, .kind = kind_of, .forward = forward};
+	const struct lmi_cli_completion c = {
+		.prog = &lmi_ctl_program, .kind = kind_of, .forward = forward};
 
 	if (!strcmp(shell, "zsh"))
-		lmi_completion_zsh(f, &c);
+		lmi_cli_completion_zsh(f, &c);
 	else if (!strcmp(shell, "fish"))
-		lmi_completion_fish(f, &c);
+		lmi_cli_completion_fish(f, &c);
 	else
-		lmi_completion_bash(f, &c);
+		lmi_cli_completion_bash(f, &c);
 }
 
 /* ---- words ---- */
@@ -113,7 +113,7 @@ static void remote_words(struct lmi_ctl *ctl, const char *op, const char *list, 
 	json_t *reply, *row, *other;
 	size_t i, k;
 
-	if (lmi_remote_call(ctl, op, NULL, &reply, NULL) != LMD_OK)
+	if (lmi_ctl_remote_call(ctl, op, NULL, &reply, NULL) != LMD_OK)
 		return;
 	json_array_foreach(json_object_get(reply, list), i, row)
 	{
@@ -139,10 +139,10 @@ static void put_backend(void *arg, const struct lmi_factory_info *f)
 
 static void backend_words(struct lmi_ctl *ctl)
 {
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 
 	if (lmi_ctl_registry(ctl, &r, NULL) == LMD_OK)
-		lmi_registry_list(r, put_plugin, put_backend, NULL);
+		lmi_plugin_registry_list(r, put_plugin, put_backend, NULL);
 }
 
 static void type_words(void)
@@ -173,12 +173,13 @@ static void command_words(const char *first)
 {
 	size_t n = first ? strlen(first) : 0;
 
-	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
-		const char *w = lmi_llamactl.cmds[i]->name;
+	for (uint32_t i = 0; i < lmi_ctl_program.n_cmds; i++) {
+		const char *w = lmi_ctl_program.cmds[i]->name;
 
 		if (first && begins(w, first) && w[n] == ' ')
 			puts(w + n + 1);
-		else if (!first && (!strchr(w, ' ') || lmi_completion_first_word(&lmi_llamactl, i)))
+		else if (!first &&
+			 (!strchr(w, ' ') || lmi_cli_completion_first_word(&lmi_ctl_program, i)))
 			printf("%.*s\n", (int)strcspn(w, " "), w);
 	}
 }
@@ -189,7 +190,7 @@ static void end_silently(int sig)
 	_exit(0);
 }
 
-void lmi_write_words(struct lmi_ctl *ctl, const char *what)
+void lmi_ctl_write_words(struct lmi_ctl *ctl, const char *what)
 {
 	const char *name;
 
@@ -214,7 +215,7 @@ void lmi_write_words(struct lmi_ctl *ctl, const char *what)
 	else if (begins(what, "words:"))
 		command_words(what + strlen("words:"));
 	else if (begins(what, "formats:"))
-		for (uint32_t i = 0; (name = lmi_parse_format_name(i)); i++)
+		for (uint32_t i = 0; (name = lmi_answer_format_name_at(i)); i++)
 			puts(name);
 	(void)alarm(0);
 }

@@ -20,7 +20,7 @@
 #include "client/llamactl/texts.h"
 #include "llamad/version.h"
 
-enum lmd_status lmi_usage(struct lmi_ctl *ctl, struct lmd_error *err, const char *fmt, ...)
+enum lmd_status lmi_ctl_usage(struct lmi_ctl *ctl, struct lmd_error *err, const char *fmt, ...)
 {
 	char text[LMD_ERROR_TEXT];
 	va_list ap;
@@ -40,12 +40,12 @@ static bool group_help(int argc, char **argv)
 	if (argc != 3 || (strcmp(argv[2], "--help") && strcmp(argv[2], "-h")))
 		return false;
 	n = strlen(argv[1]);
-	if (!n || lmi_cmd_find(&lmi_llamactl, argv[1]))
+	if (!n || lmi_cli_cmd_find(&lmi_ctl_program, argv[1]))
 		return false;
-	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
-		if (!strncmp(lmi_llamactl.cmds[i]->name, argv[1], n) &&
-		    lmi_llamactl.cmds[i]->name[n] == ' ') {
-			lmi_help_word(stdout, argv[1]);
+	for (uint32_t i = 0; i < lmi_ctl_program.n_cmds; i++) {
+		if (!strncmp(lmi_ctl_program.cmds[i]->name, argv[1], n) &&
+		    lmi_ctl_program.cmds[i]->name[n] == ' ') {
+			lmi_ctl_help_word(stdout, argv[1]);
 			return true;
 		}
 	}
@@ -57,21 +57,21 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	const struct lmi_args *a = &ctl->args;
 
 	if (lmi_arg_flag(a, "emit-man"))
-		lmi_write_man(stdout);
+		lmi_ctl_write_man(stdout);
 	else if (lmi_arg_given(a, "emit-completion"))
-		lmi_write_completion(stdout, lmi_arg_str(a, "emit-completion"));
+		lmi_ctl_write_completion(stdout, lmi_arg_str(a, "emit-completion"));
 	else if (lmi_arg_given(a, "emit-words"))
-		lmi_write_words(ctl, lmi_arg_str(a, "emit-words"));
+		lmi_ctl_write_words(ctl, lmi_arg_str(a, "emit-words"));
 	else if (lmi_arg_flag(a, "help") && a->cmd)
-		lmi_help_command(stdout, a->cmd);
+		lmi_ctl_help_command(stdout, a->cmd);
 	else if (lmi_arg_flag(a, "help"))
-		lmi_help_program(stdout);
+		lmi_ctl_help_program(stdout);
 	else if (lmi_arg_flag(a, "version"))
 		printf("llamactl %s\n", LMD_VERSION);
 	else if (a->cmd)
 		return a->cmd->run(ctl, err);
 	else
-		return lmi_usage(ctl, err, "a command is missing; see llamactl --help");
+		return lmi_ctl_usage(ctl, err, "a command is missing; see llamactl --help");
 	return LMD_OK;
 }
 
@@ -101,7 +101,7 @@ static int stopping_signal(enum lmd_status st)
 {
 	if (st != LMD_OK && stdout_closed())
 		return SIGPIPE;
-	return st == LMD_CANCELLED ? lmi_interrupt_signal() : 0;
+	return st == LMD_CANCELLED ? lmi_ctl_interrupt_signal() : 0;
 }
 
 static void print_failure(const struct lmi_ctl *ctl, const char *text)
@@ -118,20 +118,22 @@ int lmi_ctl_main(int argc, char **argv)
 	int rc, sig;
 
 	(void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error until the end */
-	lmi_interrupt_exit();
+	lmi_ctl_interrupt_exit();
 	if (!group_help(argc, argv)) {
-		st = lmi_args_parse(&ctl.args, &lmi_llamactl, argc, argv, &err);
+		st = lmi_args_parse(&ctl.args, &lmi_ctl_program, argc, argv, &err);
 		ctl.usage = st == LMD_INVALID;
 		if (st == LMD_OK)
 			st = run(&ctl, &err);
 	}
 	st = close_stdout(st, &err);
-	rc = st == LMD_OK ? LMI_EXIT_DONE : ctl.usage ? LMI_EXIT_USAGE : LMI_EXIT_FAILED;
+	rc = st == LMD_OK ? LMI_CTL_EXIT_DONE
+	     : ctl.usage  ? LMI_CTL_EXIT_USAGE
+			  : LMI_CTL_EXIT_FAILED;
 	sig = stopping_signal(st);
 	if (st != LMD_OK && sig != SIGPIPE && *err.text)
 		print_failure(&ctl, err.text);
 	else if (st != LMD_OK && !sig)
 		print_failure(&ctl, lmd_status_text(st));
 	lmi_ctl_fini(&ctl);
-	return sig ? LMI_EXIT_SIGNAL + sig : rc;
+	return sig ? LMI_CTL_EXIT_SIGNAL + sig : rc;
 }

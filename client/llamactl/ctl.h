@@ -11,30 +11,31 @@
 
 /* Exit statuses. */
 enum {
-	LMI_EXIT_DONE = 0,
-	LMI_EXIT_FAILED = 1, /* rejected or failed, with an error message */
-	LMI_EXIT_USAGE = 2,
-	LMI_EXIT_SIGNAL = 128 /* + the signal that stopped it: 130, 141, 143 */
+	LMI_CTL_EXIT_DONE = 0,
+	LMI_CTL_EXIT_FAILED = 1, /* rejected or failed, with an error message */
+	LMI_CTL_EXIT_USAGE = 2,
+	LMI_CTL_EXIT_SIGNAL = 128 /* + the signal that stopped it: 130, 141, 143 */
 };
 
 struct lmd_client;
 struct lmd_host;
-struct lmi_adapter_ref;
-struct lmi_registry;
+struct lmi_engine_adapter_ref;
+struct lmi_plugin_registry;
 
-/* All commands and the common options: table.c. A command is one `const struct lmi_cmd
- * lmi_cmd_NAME` in cmd_NAME.c and one line in table.c. */
-extern const struct lmi_program lmi_llamactl;
+/* All commands and the common options: table.c. A command is one `const struct lmi_cli_cmd
+ * lmi_ctl_cmd_name` in cmd_NAME.c and one line in table.c. */
+extern const struct lmi_cli_program lmi_ctl_program;
 
 struct lmi_ctl {
 	struct lmi_args args;
 	bool usage;	       /* the command line is wrong: exit status 2 */
 	struct lmd_host *host; /* created on demand by the functions below */
-	struct lmi_registry *registry;
+	struct lmi_plugin_registry *registry;
 	struct lmd_client *client; /* created on demand by remote.h */
-	struct lmi_adapter_ref *adapters; /* [n_adapters] of --lora and so on; paths on the heap */
+	struct lmi_engine_adapter_ref
+		*adapters; /* [n_adapters] of --lora and so on; paths on the heap */
 	uint32_t n_adapters;
-	struct lmi_progress load_bar; /* for the model that embedded.h is opening */
+	struct lmi_ctl_progress load_bar; /* for the model that embedded.h is opening */
 	uint64_t load_ns;	      /* when opening began */
 };
 
@@ -43,13 +44,13 @@ struct lmi_ctl {
  * command. */
 enum lmd_status lmi_ctl_host(struct lmi_ctl *ctl, const struct lmd_host **out,
 			     struct lmd_error *err);
-enum lmd_status lmi_ctl_registry(struct lmi_ctl *ctl, struct lmi_registry **out,
+enum lmd_status lmi_ctl_registry(struct lmi_ctl *ctl, struct lmi_plugin_registry **out,
 				 struct lmd_error *err);
 void lmi_ctl_fini(struct lmi_ctl *ctl);
 
 /* Reports a wrong command line that the option table cannot express ("--all and --one-by-one
- * exclude each other"): fills err and makes the exit status LMI_EXIT_USAGE. */
-enum lmd_status lmi_usage(struct lmi_ctl *ctl, struct lmd_error *err, const char *fmt, ...)
+ * exclude each other"): fills err and makes the exit status LMI_CTL_EXIT_USAGE. */
+enum lmd_status lmi_ctl_usage(struct lmi_ctl *ctl, struct lmd_error *err, const char *fmt, ...)
 	LMD_PRINTF(3, 4);
 
 /* Runs the whole program: parses, runs one command, prints at most one error message on stderr.

@@ -8,7 +8,7 @@
 
 #include "client/llamactl/interrupt.h"
 #include "core/base/alloc.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/quant/quant.h"
 
 static enum lmd_status kv_type(const struct lmi_args *a, int32_t *out, struct lmd_error *err)
@@ -27,14 +27,14 @@ static enum lmd_status kv_type(const struct lmi_args *a, int32_t *out, struct lm
 	return LMD_OK;
 }
 
-enum lmd_status lmi_adapter_arg(const char *what, const char *text, struct lmi_adapter_ref *out,
-				struct lmd_error *err)
+enum lmd_status lmi_ctl_adapter_arg(const char *what, const char *text,
+				    struct lmi_engine_adapter_ref *out, struct lmd_error *err)
 {
 	const char *colon = strrchr(text, ':');
 	struct lmd_error none = {0};
 	double scale = 1;
 	bool has = colon && colon[1] && colon != text &&
-		   lmi_parse_float(what, colon + 1, &scale, &none) == LMD_OK;
+		   lmi_cli_parse_float(what, colon + 1, &scale, &none) == LMD_OK;
 
 	if (has && !(scale >= -1e6 && scale <= 1e6))
 		return lmd_fail(err, LMD_INVALID, "%s '%.120s': a scale must be within -1e6..1e6",
@@ -67,8 +67,8 @@ static enum lmd_status adapter_args(struct lmi_ctl *ctl, struct lmi_inst_opts *o
 		uint32_t m = lmi_arg_list(&ctl->args, names[k], &list);
 
 		for (uint32_t i = 0; st == LMD_OK && i < m; i++) {
-			st = lmi_adapter_arg(k ? "--control-vector" : "--lora", list[i],
-					 &ctl->adapters[ctl->n_adapters], err);
+			st = lmi_ctl_adapter_arg(k ? "--control-vector" : "--lora", list[i],
+						 &ctl->adapters[ctl->n_adapters], err);
 			ctl->n_adapters += st == LMD_OK;
 		}
 	}
@@ -88,16 +88,16 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static bool on_load(void *arg, enum lmi_load_phase phase, uint64_t done, uint64_t total)
+static bool on_load(void *arg, enum lmi_engine_load_phase phase, uint64_t done, uint64_t total)
 {
 	static const char *const names[] = {"read", "weights"};
 	struct lmi_ctl *ctl = arg;
 
 	if (now_ns() - ctl->load_ns > SHOW_AFTER_NS)
-		lmi_progress_show(&ctl->load_bar, names[phase], done, total);
+		lmi_ctl_progress_show(&ctl->load_bar, names[phase], done, total);
 	if (done >= total)
-		lmi_progress_end(&ctl->load_bar);
-	return !lmi_interrupted();
+		lmi_ctl_progress_end(&ctl->load_bar);
+	return !lmi_ctl_interrupted();
 }
 
 static uint32_t open_flags(const struct lmi_args *a)
@@ -107,8 +107,8 @@ static uint32_t open_flags(const struct lmi_args *a)
 	       (lmi_arg_flag(a, "direct-io") ? LMI_OPEN_DIRECT : 0);
 }
 
-enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
-				  struct lmi_engine_opts *out, struct lmd_error *err)
+enum lmd_status lmi_ctl_embedded_opts(struct lmi_ctl *ctl, const char *path,
+				      struct lmi_engine_opts *out, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
 	const char *ctx = lmi_arg_given(a, "ctx-size") ? "ctx-size" : "ctx";
@@ -126,7 +126,7 @@ enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
 			 .progress = on_load,
 			 .progress_arg = ctl,
 			 .pooling = LMD_POOL_UNSET}};
-	lmi_progress_init(&ctl->load_bar);
+	lmi_ctl_progress_init(&ctl->load_bar);
 	ctl->load_ns = now_ns();
 	st = lmi_ctl_host(ctl, &o->host, err);
 	if (st == LMD_OK)
@@ -136,17 +136,17 @@ enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
 	return st == LMD_OK ? kv_type(a, &o->kv_dtype, err) : st;
 }
 
-enum lmd_status lmi_name_file(enum lmd_status st, const char *path, struct lmd_error *err)
+enum lmd_status lmi_ctl_name_file(enum lmd_status st, const char *path, struct lmd_error *err)
 {
 	char shown[124];
 
-	if (st != LMD_OK && err && !lmi_shows_path(err->text, path))
-		lmd_error_prefix(err, lmi_show_path(shown, sizeof(shown), path));
+	if (st != LMD_OK && err && !lmi_printable_has_path(err->text, path))
+		lmd_error_prefix(err, lmi_printable_path(shown, sizeof(shown), path));
 	return st;
 }
 
-enum lmd_status lmi_parse_ids(const char *what, const char *text, lmd_token **out, uint32_t *n,
-			      struct lmd_error *err)
+enum lmd_status lmi_ctl_parse_ids(const char *what, const char *text, lmd_token **out, uint32_t *n,
+				  struct lmd_error *err)
 {
 	size_t most = 1;
 	uint32_t k = 0;
@@ -166,7 +166,7 @@ enum lmd_status lmi_parse_ids(const char *what, const char *text, lmd_token **ou
 		if (len < sizeof(word)) {
 			memcpy(word, p, len);
 			word[len] = 0;
-			st = lmi_parse_int(what, word, &id, err);
+			st = lmi_cli_parse_int(what, word, &id, err);
 		}
 		if (st != LMD_OK || id < INT32_MIN || id > INT32_MAX) {
 			lmi_free(v);
@@ -184,31 +184,33 @@ enum lmd_status lmi_parse_ids(const char *what, const char *text, lmd_token **ou
 	return LMD_OK;
 }
 
-enum lmd_status lmi_embedded_drain(struct lmi_engine *e, uint64_t id, lmi_take_fn take, void *arg,
-				   struct lmi_event *last, struct lmd_error *err)
+enum lmd_status lmi_ctl_embedded_drain(struct lmi_engine *e, uint64_t id, lmi_ctl_take_fn take,
+				       void *arg, struct lmi_engine_event *last,
+				       struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
-	struct lmi_event ev;
+	struct lmi_engine_event ev;
 
 	for (;;) {
 		if (!lmi_engine_wait(e, &ev, -1))
 			continue; /* interrupted by a signal */
-		if (ev.kind == LMI_EV_DONE || ev.kind == LMI_EV_FAILED ||
-		    ev.kind == LMI_EV_CANCELLED)
+		if (ev.kind == LMI_ENGINE_EV_DONE || ev.kind == LMI_ENGINE_EV_FAILED ||
+		    ev.kind == LMI_ENGINE_EV_CANCELLED)
 			break;
 		if (take && st == LMD_OK) {
 			st = take(arg, &ev, err);
 			if (st != LMD_OK)
 				(void)lmi_engine_cancel(e, id); /* or the command ends by itself */
 		}
-		lmi_event_release(&ev);
+		lmi_engine_event_release(&ev);
 	}
 	if (last)
 		*last = ev;
 	if (st != LMD_OK)
 		return st;
-	if (ev.kind == LMI_EV_CANCELLED)
+	if (ev.kind == LMI_ENGINE_EV_CANCELLED)
 		return lmd_fail(err, LMD_CANCELLED, "cancelled");
-	return ev.kind == LMI_EV_DONE ? LMD_OK
-				      : lmd_fail(err, ev.u.error.status, "%s", ev.u.error.text);
+	return ev.kind == LMI_ENGINE_EV_DONE
+		       ? LMD_OK
+		       : lmd_fail(err, ev.u.error.status, "%s", ev.u.error.text);
 }

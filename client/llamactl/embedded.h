@@ -9,18 +9,18 @@
 #include "core/engine/engine.h"
 
 /* Rows of an option table. */
-#define LMI_OPT_BACKEND                                                                            \
+#define LMI_CTL_OPT_BACKEND                                                                        \
 	{                                                                                          \
 		.name = "backend", .type = LMI_OPT_STR, .value = "NAME", .def = "auto",            \
 		.doc = "Backend to compute with; auto selects the best one available."             \
 	}
-#define LMI_OPT_THREADS                                                                            \
+#define LMI_CTL_OPT_THREADS                                                                        \
 	{                                                                                          \
 		.name = "threads", .letter = 't', .type = LMI_OPT_INT, .value = "N", .min = 1,     \
 		.max = 1024, .def_text = "one per processor", .doc = "Number of compute threads."  \
 	}
 /* default_: what holds without the option, in words */
-#define LMI_OPT_CTX(default_)                                                                      \
+#define LMI_CTL_OPT_CTX(default_)                                                                  \
 	{.name = "ctx",                                                                            \
 	 .letter = 'c',                                                                            \
 	 .type = LMI_OPT_SIZE,                                                                     \
@@ -32,20 +32,20 @@
 	{                                                                                          \
 		.name = "ctx-size", .type = LMI_OPT_SIZE, .value = "N", .min = 1, .max = 1 << 30   \
 	}
-#define LMI_OPT_KV_TYPE                                                                            \
+#define LMI_CTL_OPT_KV_TYPE                                                                        \
 	{                                                                                          \
 		.name = "kv-type", .type = LMI_OPT_STR, .value = "TYPE",                           \
 		.def_text = "the backend's choice",                                                \
 		.doc = "Type of the KV cache: f32, f16, q8_0, ..."                                 \
 	}
-#define LMI_OPT_ACTIVATIONS                                                                        \
+#define LMI_CTL_OPT_ACTIVATIONS                                                                    \
 	{                                                                                          \
 		.name = "activations", .type = LMI_OPT_CHOICE, .value = "default|f32|int8",        \
 		.def = "default",                                                                  \
 		.doc = "Arithmetic for quantised weights: f32 keeps the activations in float, "    \
 		       "int8 rounds them to 8 bits, default leaves the choice to the backend."     \
 	}
-#define LMI_OPT_ATTENTION                                                                          \
+#define LMI_CTL_OPT_ATTENTION                                                                      \
 	{                                                                                          \
 		.name = "attention", .type = LMI_OPT_CHOICE, .value = "default|half",              \
 		.def = "default",                                                                  \
@@ -53,7 +53,7 @@
 		       "compare with kernels that do so; default leaves the choice to the "        \
 		       "backend."                                                                  \
 	}
-#define LMI_OPTS_ADAPTERS                                                                          \
+#define LMI_CTL_OPTS_ADAPTERS                                                                      \
 	{.name = "lora",                                                                           \
 	 .type = LMI_OPT_LIST,                                                                     \
 	 .value = "FILE[:SCALE]",                                                                  \
@@ -64,7 +64,7 @@
 		.doc = "Apply a control vector (GGUF) to the outputs of the layers; may be "       \
 		       "repeated."                                                                 \
 	}
-#define LMI_OPTS_FILE                                                                              \
+#define LMI_CTL_OPTS_FILE                                                                          \
 	{.name = "mlock",                                                                          \
 	 .type = LMI_OPT_FLAG,                                                                     \
 	 .doc = "Lock the model's files in memory; continues without the lock if the system "      \
@@ -78,35 +78,38 @@
 		.doc = "Like --no-mmap, but bypass the page cache where the file system allows "   \
 		       "it."                                                                       \
 	}
-#define LMI_OPTS_ENGINE_CTX(default_)                                                              \
-	LMI_OPT_BACKEND, LMI_OPT_THREADS, LMI_OPT_CTX(default_), LMI_OPT_KV_TYPE,                  \
-		LMI_OPT_ACTIVATIONS, LMI_OPT_ATTENTION, LMI_OPTS_FILE, LMI_OPTS_ADAPTERS
-#define LMI_OPTS_ENGINE LMI_OPTS_ENGINE_CTX("the trained length, or what memory allows")
+#define LMI_CTL_OPTS_ENGINE_CTX(default_)                                                          \
+	LMI_CTL_OPT_BACKEND, LMI_CTL_OPT_THREADS, LMI_CTL_OPT_CTX(default_), LMI_CTL_OPT_KV_TYPE,  \
+		LMI_CTL_OPT_ACTIVATIONS, LMI_CTL_OPT_ATTENTION, LMI_CTL_OPTS_FILE,                 \
+		LMI_CTL_OPTS_ADAPTERS
+#define LMI_CTL_OPTS_ENGINE LMI_CTL_OPTS_ENGINE_CTX("the trained length, or what memory allows")
 
 /* Fills *out from these options and the model file; a command changes the members that it needs
  * otherwise before it opens the engine. Shows a progress bar while a large model loads. ctl owns
  * the list of adapters. */
-enum lmd_status lmi_embedded_opts(struct lmi_ctl *ctl, const char *path,
-				  struct lmi_engine_opts *out, struct lmd_error *err);
+enum lmd_status lmi_ctl_embedded_opts(struct lmi_ctl *ctl, const char *path,
+				      struct lmi_engine_opts *out, struct lmd_error *err);
 
 /* Parses "FILE" or "FILE:SCALE"; the scale is the number after the last colon, if it is one.
  * out->path is on the heap (lmi_free). Error messages begin with `what`. */
-enum lmd_status lmi_adapter_arg(const char *what, const char *text, struct lmi_adapter_ref *out,
-				struct lmd_error *err);
+enum lmd_status lmi_ctl_adapter_arg(const char *what, const char *text,
+				    struct lmi_engine_adapter_ref *out, struct lmd_error *err);
 
 /* Parses "1,2,3" as token ids; *out is on the heap (lmi_free). Error messages begin with `what`
  * and name the entry. */
-enum lmd_status lmi_parse_ids(const char *what, const char *text, lmd_token **out, uint32_t *n,
-			      struct lmd_error *err);
+enum lmd_status lmi_ctl_parse_ids(const char *what, const char *text, lmd_token **out, uint32_t *n,
+				  struct lmd_error *err);
 
 /* Prefixes the error message with the file's path unless it already names it; returns st. */
-enum lmd_status lmi_name_file(enum lmd_status st, const char *path, struct lmd_error *err);
+enum lmd_status lmi_ctl_name_file(enum lmd_status st, const char *path, struct lmd_error *err);
 
 /* Reads the events of one engine command until the final one and passes all others to `take`,
  * which may be NULL. Returns the status of the final event, LMD_CANCELLED, or the failure of
  * take. */
-typedef enum lmd_status (*lmi_take_fn)(void *arg, struct lmi_event *ev, struct lmd_error *err);
-enum lmd_status lmi_embedded_drain(struct lmi_engine *e, uint64_t id, lmi_take_fn take, void *arg,
-				   struct lmi_event *last, struct lmd_error *err);
+typedef enum lmd_status (*lmi_ctl_take_fn)(void *arg, struct lmi_engine_event *ev,
+					   struct lmd_error *err);
+enum lmd_status lmi_ctl_embedded_drain(struct lmi_engine *e, uint64_t id, lmi_ctl_take_fn take,
+				       void *arg, struct lmi_engine_event *last,
+				       struct lmd_error *err);
 
 #endif /* LLAMAD_LLAMACTL_EMBEDDED_H */

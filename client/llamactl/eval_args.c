@@ -9,7 +9,7 @@
 #include "core/base/bytes.h"
 #include "core/base/file.h"
 
-void lmi_eval_args_fini(struct lmi_eval_args *a)
+void lmi_ctl_eval_args_fini(struct lmi_ctl_eval_args *a)
 {
 	for (uint32_t i = 0; a->seqs && i < a->n_seq; i++) {
 		lmi_free((void *)(uintptr_t)a->seqs[i].tokens);
@@ -18,20 +18,20 @@ void lmi_eval_args_fini(struct lmi_eval_args *a)
 		lmi_free((void *)(uintptr_t)a->seqs[i].pos);
 	}
 	lmi_free(a->seqs);
-	*a = (struct lmi_eval_args){0};
+	*a = (struct lmi_ctl_eval_args){0};
 }
 
 static enum lmd_status ids(const char *what, const char *text, const lmd_token **out, uint32_t *n,
 			   struct lmd_error *err)
 {
 	lmd_token *v = NULL;
-	enum lmd_status st = lmi_parse_ids(what, text, &v, n, err);
+	enum lmd_status st = lmi_ctl_parse_ids(what, text, &v, n, err);
 
 	*out = v;
 	return st;
 }
 
-static enum lmd_status read_rows(const char *path, uint32_t width, struct lmi_input_seq *in,
+static enum lmd_status read_rows(const char *path, uint32_t width, struct lmi_engine_input_seq *in,
 				 struct lmd_error *err)
 {
 	uint64_t row_bytes = (uint64_t)width * sizeof(float);
@@ -60,7 +60,7 @@ static enum lmd_status read_rows(const char *path, uint32_t width, struct lmi_in
 }
 
 /* Reads "0,1,2", or four such lists separated by semicolons: one number per row in each list. */
-static enum lmd_status read_positions(const char *text, struct lmi_input_seq *in,
+static enum lmd_status read_positions(const char *text, struct lmi_engine_input_seq *in,
 				      struct lmd_error *err)
 {
 	char *flat = lmi_strndup(text, strlen(text));
@@ -96,31 +96,33 @@ static enum lmd_status check(struct lmi_ctl *ctl, uint32_t n_tokens, struct lmd_
 	bool input = lmi_arg_given(a, "input"), width = lmi_arg_given(a, "width");
 
 	if (enc != dec)
-		return lmi_usage(ctl, err, "--enc and --dec must be given together");
+		return lmi_ctl_usage(ctl, err, "--enc and --dec must be given together");
 	if (input != width)
-		return lmi_usage(ctl, err, "--input and --width must be given together");
+		return lmi_ctl_usage(ctl, err, "--input and --width must be given together");
 	if (lmi_arg_given(a, "pos") && !input)
-		return lmi_usage(ctl, err, "--pos requires --input");
+		return lmi_ctl_usage(ctl, err, "--pos requires --input");
 	if ((n_tokens != 0) + enc + input != 1)
-		return lmi_usage(ctl, err, "give one of --tokens, --enc with --dec, or --input");
+		return lmi_ctl_usage(ctl, err,
+				     "give one of --tokens, --enc with --dec, or --input");
 	return LMD_OK;
 }
 
-enum lmd_status lmi_eval_args(struct lmi_ctl *ctl, struct lmi_eval_args *out, struct lmd_error *err)
+enum lmd_status lmi_ctl_eval_args(struct lmi_ctl *ctl, struct lmi_ctl_eval_args *out,
+				  struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
 	const char *const *tokens;
 	uint32_t n = lmi_arg_list(a, "tokens", &tokens);
 	enum lmd_status st = check(ctl, n, err);
 
-	*out = (struct lmi_eval_args){.n_seq = n ? n : 1};
+	*out = (struct lmi_ctl_eval_args){.n_seq = n ? n : 1};
 	if (st != LMD_OK)
 		return st;
 	out->seqs = lmi_alloc(out->n_seq, sizeof(*out->seqs));
 	if (!out->seqs)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u sequences", out->n_seq);
 	for (uint32_t i = 0; i < out->n_seq; i++)
-		out->seqs[i].fork_of = LMI_NO_FORK;
+		out->seqs[i].fork_of = LMI_ENGINE_NO_FORK;
 	for (uint32_t i = 0; i < n && st == LMD_OK; i++)
 		st = ids("--tokens", tokens[i], &out->seqs[i].tokens, &out->seqs[i].n_tokens, err);
 	if (st == LMD_OK && lmi_arg_given(a, "enc")) {
@@ -145,7 +147,7 @@ enum lmd_status lmi_eval_args(struct lmi_ctl *ctl, struct lmi_eval_args *out, st
 	return st;
 }
 
-void lmi_eval_args_size(const struct lmi_eval_args *a, struct lmi_engine_opts *o)
+void lmi_ctl_eval_args_size(const struct lmi_ctl_eval_args *a, struct lmi_engine_opts *o)
 {
 	o->inst.n_seq = a->n_seq;
 	o->inst.kv_tokens = a->n_row;

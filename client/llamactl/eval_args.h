@@ -8,7 +8,7 @@
 #include "client/llamactl/embedded.h"
 
 /* Rows of an option table. */
-#define LMI_OPTS_INPUT                                                                             \
+#define LMI_CTL_OPTS_INPUT                                                                         \
 	{.name = "tokens",                                                                         \
 	 .type = LMI_OPT_LIST,                                                                     \
 	 .value = "IDS",                                                                           \
@@ -38,8 +38,8 @@
 		       "lists separated by semicolons."                                            \
 	}
 
-struct lmi_eval_args {
-	struct lmi_input_seq *seqs; /* [n_seq] */
+struct lmi_ctl_eval_args {
+	struct lmi_engine_input_seq *seqs; /* [n_seq] */
 	uint32_t n_seq;
 	uint64_t n_row;	    /* rows of all sequences (of the decoder) */
 	uint32_t n_row_max; /* rows of the longest sequence, including the encoder's */
@@ -47,11 +47,11 @@ struct lmi_eval_args {
 
 /* Reads the options; a wrong combination is a usage error. Release with fini, also after a
  * failure. */
-enum lmd_status lmi_eval_args(struct lmi_ctl *ctl, struct lmi_eval_args *out,
-			      struct lmd_error *err);
-void lmi_eval_args_fini(struct lmi_eval_args *a);
+enum lmd_status lmi_ctl_eval_args(struct lmi_ctl *ctl, struct lmi_ctl_eval_args *out,
+				  struct lmd_error *err);
+void lmi_ctl_eval_args_fini(struct lmi_ctl_eval_args *a);
 
 /* Sizes an engine for the input: all sequences at once, KV cache for exactly their rows. */
-void lmi_eval_args_size(const struct lmi_eval_args *a, struct lmi_engine_opts *o);
+void lmi_ctl_eval_args_size(const struct lmi_ctl_eval_args *a, struct lmi_engine_opts *o);
 
 #endif /* LLAMAD_LLAMACTL_EVAL_ARGS_H */

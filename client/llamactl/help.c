@@ -5,29 +5,29 @@
 
 #include "client/llamactl/texts.h"
 
-void lmi_help_command(FILE *f, const struct lmi_cmd *cmd)
+void lmi_ctl_help_command(FILE *f, const struct lmi_cli_cmd *cmd)
 {
 	fprintf(f, "Usage: llamactl %s [OPTION]...%s%s\n\n", cmd->name, cmd->args ? " " : "",
 		cmd->args ? cmd->args : "");
 	fprintf(f, "%s.\n", cmd->brief);
 	if (cmd->doc) {
 		putc('\n', f);
-		lmi_text_wrap(f, cmd->doc, 0, 0);
+		lmi_cli_text_wrap(f, cmd->doc, 0, 0);
 	}
-	lmi_help_options(f, "Options", cmd->opts, cmd->n_opts);
-	lmi_help_options(f, "Common options", lmi_llamactl.opts, lmi_llamactl.n_opts);
+	lmi_cli_help_options(f, "Options", cmd->opts, cmd->n_opts);
+	lmi_cli_help_options(f, "Common options", lmi_ctl_program.opts, lmi_ctl_program.n_opts);
 }
 
-static void help_line(FILE *f, const struct lmi_cmd *c)
+static void help_line(FILE *f, const struct lmi_cli_cmd *c)
 {
 	int at = fprintf(f, "  %s", c->name);
 
-	fprintf(f, "%*s", LMI_HELP_DOC_COL - at, "");
-	lmi_text_wrap(f, c->brief, LMI_HELP_DOC_COL, LMI_HELP_DOC_COL);
+	fprintf(f, "%*s", LMI_CLI_HELP_DOC_COL - at, "");
+	lmi_cli_text_wrap(f, c->brief, LMI_CLI_HELP_DOC_COL, LMI_CLI_HELP_DOC_COL);
 }
 
 /* Prints the commands of a group on one line, by their second words. */
-static void help_words(FILE *f, const struct lmi_cmd *const *cmds, uint32_t n)
+static void help_words(FILE *f, const struct lmi_cli_cmd *const *cmds, uint32_t n)
 {
 	const char *first = cmds[0]->name;
 	int len = (int)strcspn(first, " ");
@@ -41,8 +41,8 @@ static void help_words(FILE *f, const struct lmi_cmd *const *cmds, uint32_t n)
 		(void)snprintf(text + used, sizeof(text) - (size_t)used,
 			       "; see llamactl %.*s --help", len, first);
 	at = fprintf(f, "  %.*s WORD", len, first);
-	fprintf(f, "%*s", LMI_HELP_DOC_COL - at, "");
-	lmi_text_wrap(f, text, LMI_HELP_DOC_COL, LMI_HELP_DOC_COL);
+	fprintf(f, "%*s", LMI_CLI_HELP_DOC_COL - at, "");
+	lmi_cli_text_wrap(f, text, LMI_CLI_HELP_DOC_COL, LMI_CLI_HELP_DOC_COL);
 }
 
 /* Prints only the names of the common options, so that the commands stay on the screen. */
@@ -51,8 +51,8 @@ static void help_common(FILE *f)
 	char text[512];
 	int used = 0;
 
-	for (uint32_t i = 0; i < lmi_llamactl.n_opts && used < (int)sizeof(text); i++) {
-		const struct lmi_opt *o = &lmi_llamactl.opts[i];
+	for (uint32_t i = 0; i < lmi_ctl_program.n_opts && used < (int)sizeof(text); i++) {
+		const struct lmi_opt *o = &lmi_ctl_program.opts[i];
 
 		if (o->doc)
 			used += snprintf(text + used, sizeof(text) - (size_t)used, "%s--%s%s%s",
@@ -60,7 +60,7 @@ static void help_common(FILE *f)
 					 o->type == LMI_OPT_FLAG ? "" : o->value);
 	}
 	fputs("\nCommon options, described by the help of each command:\n  ", f);
-	lmi_text_wrap(f, text, 2, 2);
+	lmi_cli_text_wrap(f, text, 2, 2);
 }
 
 static void help_end(FILE *f)
@@ -71,15 +71,15 @@ static void help_end(FILE *f)
 	      f);
 }
 
-void lmi_help_program(FILE *f)
+void lmi_ctl_help_program(FILE *f)
 {
-	const struct lmi_cmd *const *c = lmi_llamactl.cmds;
+	const struct lmi_cli_cmd *const *c = lmi_ctl_program.cmds;
 
 	fputs("Usage: llamactl COMMAND [OPTION]... [ARGUMENT]...\n\n"
 	      "  llamactl run model.gguf -p \"Why is the sky blue?\"     without a daemon\n"
 	      "  llamactl add mine model.gguf && llamactl generate mine -p \"Why?\"\n",
 	      f);
-	for (const struct lmi_cmd_group *g = lmi_llamactl_groups; g->title; c += g++->n) {
+	for (const struct lmi_ctl_cmd_group *g = lmi_ctl_llamactl_groups; g->title; c += g++->n) {
 		fprintf(f, "\n%s:\n", g->title);
 		if (!g[1].title)
 			help_words(f, c, g->n);
@@ -90,14 +90,14 @@ void lmi_help_program(FILE *f)
 	help_end(f);
 }
 
-void lmi_help_word(FILE *f, const char *word)
+void lmi_ctl_help_word(FILE *f, const char *word)
 {
 	size_t n = strlen(word);
 
 	fprintf(f, "Usage: llamactl %s%sCOMMAND [OPTION]... [ARGUMENT]...\n\nCommands:\n", word,
 		n ? " " : "");
-	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
-		const struct lmi_cmd *c = lmi_llamactl.cmds[i];
+	for (uint32_t i = 0; i < lmi_ctl_program.n_cmds; i++) {
+		const struct lmi_cli_cmd *c = lmi_ctl_program.cmds[i];
 
 		if (!n || (!strncmp(c->name, word, n) && c->name[n] == ' '))
 			help_line(f, c);

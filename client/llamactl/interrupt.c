@@ -28,7 +28,7 @@ static void exit_at_once(int sig)
 	_exit(128 + sig);
 }
 
-void lmi_interrupt_exit(void)
+void lmi_ctl_interrupt_exit(void)
 {
 	static const int sigs[] = {SIGINT, SIGTERM};
 	struct sigaction sa = {.sa_handler = exit_at_once}, old;
@@ -39,7 +39,7 @@ void lmi_interrupt_exit(void)
 			(void)sigaction(sigs[i], &sa, NULL);
 }
 
-void lmi_interrupt_catch(void)
+void lmi_ctl_interrupt_install(void)
 {
 	/* without SA_RESTART a read from the terminal is interrupted */
 	struct sigaction sa = {.sa_handler = on_interrupt};
@@ -49,12 +49,12 @@ void lmi_interrupt_catch(void)
 	(void)sigaction(SIGTERM, &sa, NULL);
 }
 
-void lmi_interrupt_wake(int eventfd)
+void lmi_ctl_interrupt_wake(int eventfd)
 {
 	wake_fd = eventfd;
 }
 
-int lmi_interrupt_signal(void)
+int lmi_ctl_interrupt_signal(void)
 {
 	sigset_t pending;
 
@@ -66,12 +66,12 @@ int lmi_interrupt_signal(void)
 	return caught;
 }
 
-bool lmi_interrupted(void)
+bool lmi_ctl_interrupted(void)
 {
-	return lmi_interrupt_signal() != 0;
+	return lmi_ctl_interrupt_signal() != 0;
 }
 
-void lmi_interrupt_clear(void)
+void lmi_ctl_interrupt_clear(void)
 {
 	caught = 0;
 }

@@ -7,21 +7,21 @@
 
 #include <stdbool.h>
 
-/* Until lmi_interrupt_catch is called, makes SIGINT and SIGTERM exit at once with status 130 and 143.
+/* Until lmi_ctl_interrupt_install is called, makes SIGINT and SIGTERM exit at once with status 130 and 143.
  * For commands that have nothing to clean up.  A signal that the caller ignores stays ignored. */
-void lmi_interrupt_exit(void);
+void lmi_ctl_interrupt_exit(void);
 
 /* Installs the handler. From then on SIGINT and SIGTERM set a flag and interrupt blocking calls of
  * this thread. */
-void lmi_interrupt_catch(void);
+void lmi_ctl_interrupt_install(void);
 
 /* Makes the handler also add 1 to this eventfd, which ends a wait for it; -1: no eventfd. Call it
  * with -1 before the descriptor is closed. */
-void lmi_interrupt_wake(int eventfd);
+void lmi_ctl_interrupt_wake(int eventfd);
 
-/* Returns the signal that came since the last call of lmi_interrupt_clear, 0 if none did. */
-int lmi_interrupt_signal(void);
-bool lmi_interrupted(void);
-void lmi_interrupt_clear(void);
+/* Returns the signal that came since the last call of lmi_ctl_interrupt_clear, 0 if none did. */
+int lmi_ctl_interrupt_signal(void);
+bool lmi_ctl_interrupted(void);
+void lmi_ctl_interrupt_clear(void);
 
 #endif /* LLAMAD_LLAMACTL_INTERRUPT_H */

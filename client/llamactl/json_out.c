@@ -11,18 +11,18 @@
 
 #include "core/base/utf8.h"
 
-void lmi_json_init(struct lmi_json *j, FILE *f)
+void lmi_ctl_json_init(struct lmi_ctl_json *j, FILE *f)
 {
-	*j = (struct lmi_json){.f = f};
+	*j = (struct lmi_ctl_json){.f = f};
 }
 
-void lmi_json_fini(struct lmi_json *j)
+void lmi_ctl_json_fini(struct lmi_ctl_json *j)
 {
 	assert(j->depth == 0 && j->level[0].used);
 	putc('\n', j->f);
 }
 
-static void indent(struct lmi_json *j)
+static void indent(struct lmi_ctl_json *j)
 {
 	putc('\n', j->f);
 	for (uint32_t i = 0; i < j->depth; i++)
@@ -75,7 +75,7 @@ static void put_text(FILE *f, const char *s, size_t n)
 }
 
 /* Writes the comma, line break and key that precede the next value. */
-static void begin(struct lmi_json *j, const char *key)
+static void begin(struct lmi_ctl_json *j, const char *key)
 {
 	bool flat = j->level[j->depth].flat;
 
@@ -92,10 +92,10 @@ static void begin(struct lmi_json *j, const char *key)
 	}
 }
 
-static void open_level(struct lmi_json *j, const char *key, bool object, bool flat)
+static void open_level(struct lmi_ctl_json *j, const char *key, bool object, bool flat)
 {
 	begin(j, key);
-	assert(j->depth + 1 < LMI_JSON_DEPTH);
+	assert(j->depth + 1 < LMI_CTL_JSON_DEPTH);
 	flat = flat || j->level[j->depth].flat;
 	j->depth++;
 	j->level[j->depth].object = object;
@@ -104,27 +104,27 @@ static void open_level(struct lmi_json *j, const char *key, bool object, bool fl
 	putc(object ? '{' : '[', j->f);
 }
 
-void lmi_json_object(struct lmi_json *j, const char *key)
+void lmi_ctl_json_object(struct lmi_ctl_json *j, const char *key)
 {
 	open_level(j, key, true, false);
 }
 
-void lmi_json_array(struct lmi_json *j, const char *key)
+void lmi_ctl_json_array(struct lmi_ctl_json *j, const char *key)
 {
 	open_level(j, key, false, false);
 }
 
-void lmi_json_flat_object(struct lmi_json *j, const char *key)
+void lmi_ctl_json_flat_object(struct lmi_ctl_json *j, const char *key)
 {
 	open_level(j, key, true, true);
 }
 
-void lmi_json_flat_array(struct lmi_json *j, const char *key)
+void lmi_ctl_json_flat_array(struct lmi_ctl_json *j, const char *key)
 {
 	open_level(j, key, false, true);
 }
 
-void lmi_json_end(struct lmi_json *j)
+void lmi_ctl_json_end(struct lmi_ctl_json *j)
 {
 	bool object = j->level[j->depth].object;
 	bool lines = j->level[j->depth].used && !j->level[j->depth].flat;
@@ -136,34 +136,34 @@ void lmi_json_end(struct lmi_json *j)
 	putc(object ? '}' : ']', j->f);
 }
 
-void lmi_json_strn(struct lmi_json *j, const char *key, const char *s, size_t n)
+void lmi_ctl_json_strn(struct lmi_ctl_json *j, const char *key, const char *s, size_t n)
 {
 	begin(j, key);
 	put_text(j->f, s, n);
 }
 
-void lmi_json_str(struct lmi_json *j, const char *key, const char *s)
+void lmi_ctl_json_str(struct lmi_ctl_json *j, const char *key, const char *s)
 {
 	if (s)
-		lmi_json_strn(j, key, s, strlen(s));
+		lmi_ctl_json_strn(j, key, s, strlen(s));
 	else
-		lmi_json_null(j, key);
+		lmi_ctl_json_null(j, key);
 }
 
-void lmi_json_int(struct lmi_json *j, const char *key, int64_t v)
+void lmi_ctl_json_int(struct lmi_ctl_json *j, const char *key, int64_t v)
 {
 	begin(j, key);
 	fprintf(j->f, "%lld", (long long)v);
 }
 
-void lmi_json_uint(struct lmi_json *j, const char *key, uint64_t v)
+void lmi_ctl_json_uint(struct lmi_ctl_json *j, const char *key, uint64_t v)
 {
 	begin(j, key);
 	fprintf(j->f, "%llu", (unsigned long long)v);
 }
 
 /* Writes "inf", "-inf" or "nan" and returns true if v is one of them. */
-static bool put_special(struct lmi_json *j, double v)
+static bool put_special(struct lmi_ctl_json *j, double v)
 {
 	if (isfinite(v))
 		return false;
@@ -171,7 +171,7 @@ static bool put_special(struct lmi_json *j, double v)
 	return true;
 }
 
-void lmi_json_f32(struct lmi_json *j, const char *key, float v)
+void lmi_ctl_json_f32(struct lmi_ctl_json *j, const char *key, float v)
 {
 	char text[40];
 
@@ -186,7 +186,7 @@ void lmi_json_f32(struct lmi_json *j, const char *key, float v)
 	fputs(text, j->f);
 }
 
-void lmi_json_f64(struct lmi_json *j, const char *key, double v)
+void lmi_ctl_json_f64(struct lmi_ctl_json *j, const char *key, double v)
 {
 	char text[40];
 
@@ -201,13 +201,13 @@ void lmi_json_f64(struct lmi_json *j, const char *key, double v)
 	fputs(text, j->f);
 }
 
-void lmi_json_bool(struct lmi_json *j, const char *key, bool v)
+void lmi_ctl_json_bool(struct lmi_ctl_json *j, const char *key, bool v)
 {
 	begin(j, key);
 	fputs(v ? "true" : "false", j->f);
 }
 
-void lmi_json_null(struct lmi_json *j, const char *key)
+void lmi_ctl_json_null(struct lmi_ctl_json *j, const char *key)
 {
 	begin(j, key);
 	fputs("null", j->f);

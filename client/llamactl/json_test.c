@@ -15,40 +15,40 @@ START_TEST(json_text)
 		"\n    \"inf\",\n    \"nan\"\n  ],\n"
 		"  \"f\": 0.1,\n  \"big\": 18446744073709551615,\n"
 		"  \"yes\": true\n}\n";
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 	char *text = NULL;
 	size_t n = 0;
 	FILE *f = open_memstream(&text, &n);
 
 	ck_assert_ptr_nonnull(f);
-	lmi_json_init(&j, f);
-	lmi_json_object(&j, NULL);
+	lmi_ctl_json_init(&j, f);
+	lmi_ctl_json_object(&j, NULL);
 	/* a lone continuation byte and a cut sequence */
-	lmi_json_str(&j, "a\"b", "x\n\x01\xC3\xA9\x80\xE2\\");
-	lmi_json_flat_array(&j, "list");
-	lmi_json_int(&j, NULL, 1);
-	lmi_json_int(&j, NULL, -2);
-	lmi_json_array(&j, NULL);
-	lmi_json_end(&j);
-	lmi_json_object(&j, NULL);
-	lmi_json_str(&j, "k", NULL);
-	lmi_json_end(&j);
-	lmi_json_end(&j);
-	lmi_json_array(&j, "empty");
-	lmi_json_end(&j);
-	lmi_json_array(&j, "rows");
-	lmi_json_object(&j, NULL);
-	lmi_json_f64(&j, "v", 0.1);
-	lmi_json_end(&j);
-	lmi_json_f32(&j, NULL, -1.0f / 0.0f);
-	lmi_json_f64(&j, NULL, 1.0 / 0.0);
-	lmi_json_f32(&j, NULL, 0.0f / 0.0f);
-	lmi_json_end(&j);
-	lmi_json_f32(&j, "f", 0.1f);
-	lmi_json_uint(&j, "big", UINT64_MAX);
-	lmi_json_bool(&j, "yes", true);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_str(&j, "a\"b", "x\n\x01\xC3\xA9\x80\xE2\\");
+	lmi_ctl_json_flat_array(&j, "list");
+	lmi_ctl_json_int(&j, NULL, 1);
+	lmi_ctl_json_int(&j, NULL, -2);
+	lmi_ctl_json_array(&j, NULL);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_json_str(&j, "k", NULL);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_array(&j, "empty");
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_array(&j, "rows");
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_json_f64(&j, "v", 0.1);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_f32(&j, NULL, -1.0f / 0.0f);
+	lmi_ctl_json_f64(&j, NULL, 1.0 / 0.0);
+	lmi_ctl_json_f32(&j, NULL, 0.0f / 0.0f);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_f32(&j, "f", 0.1f);
+	lmi_ctl_json_uint(&j, "big", UINT64_MAX);
+	lmi_ctl_json_bool(&j, "yes", true);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 	fclose(f);
 	ck_assert_str_eq(text, want);
 	free(text);
@@ -62,7 +62,7 @@ START_TEST(json_numbers_round_trip)
 	for (int i = 0; i < 20000; i++) {
 		uint64_t bits = lmd_rand(&seed);
 		uint32_t bits32 = (uint32_t)bits;
-		struct lmi_json j;
+		struct lmi_ctl_json j;
 		char text[64] = "";
 		FILE *f = fmemopen(text, sizeof(text), "w");
 		double d;
@@ -71,11 +71,11 @@ START_TEST(json_numbers_round_trip)
 		memcpy(&d, &bits, sizeof(d));
 		memcpy(&s, &bits32, sizeof(s));
 		ck_assert_ptr_nonnull(f);
-		lmi_json_init(&j, f);
+		lmi_ctl_json_init(&j, f);
 		if (i & 1)
-			lmi_json_f64(&j, NULL, d);
+			lmi_ctl_json_f64(&j, NULL, d);
 		else
-			lmi_json_f32(&j, NULL, s);
+			lmi_ctl_json_f32(&j, NULL, s);
 		fclose(f);
 		if (i & 1)
 			ck_assert(strchr(text, '"') || strtod(text, NULL) == d);

@@ -10,7 +10,7 @@
 static enum lmd_status int_value(const char *text, struct lmd_meta *m, struct lmd_error *err)
 {
 	int64_t v;
-	enum lmd_status st = lmi_parse_int("its value", text, &v, err);
+	enum lmd_status st = lmi_cli_parse_int("its value", text, &v, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -32,7 +32,7 @@ static enum lmd_status set_value(const char *text, struct lmd_meta *m, struct lm
 	if (!strncmp(text, "float:", 6)) {
 		m->type = LMD_META_F64;
 		m->file_type = LMI_GGUF_F32;
-		return lmi_parse_float("its value", text + 6, &m->v.f, err);
+		return lmi_cli_parse_float("its value", text + 6, &m->v.f, err);
 	}
 	if (!strcmp(text, "bool:true") || !strcmp(text, "bool:false")) {
 		m->type = LMD_META_BOOL;
@@ -51,8 +51,8 @@ static enum lmd_status set_value(const char *text, struct lmd_meta *m, struct lm
 			text);
 }
 
-enum lmd_status lmi_key_args(struct lmi_ctl *ctl, const char *option, struct lmd_meta **out,
-			     uint32_t *n, struct lmd_error *err)
+enum lmd_status lmi_ctl_key_args(struct lmi_ctl *ctl, const char *option, struct lmd_meta **out,
+				 uint32_t *n, struct lmd_error *err)
 {
 	const char *const *list;
 	uint32_t n_list = lmi_arg_list(&ctl->args, option, &list);
@@ -67,23 +67,24 @@ enum lmd_status lmi_key_args(struct lmi_ctl *ctl, const char *option, struct lmd
 		struct lmd_meta *m = *out + i;
 
 		if (!cut || cut == list[i])
-			return lmi_usage(ctl, err, "--%s '%.60s' is not KEY=TYPE:VALUE", option,
-					 list[i]);
+			return lmi_ctl_usage(ctl, err, "--%s '%.60s' is not KEY=TYPE:VALUE", option,
+					     list[i]);
 		m->key = lmi_strndup(list[i], (size_t)(cut - list[i]));
 		if (!m->key)
 			return lmd_fail(err, LMD_NOMEM, "no memory for %u keys", n_list);
 		*n = i + 1;
 		if (set_value(cut + 1, m, &why) != LMD_OK)
-			return lmi_usage(ctl, err, "--%s %.60s: %.120s", option, m->key, why.text);
+			return lmi_ctl_usage(ctl, err, "--%s %.60s: %.120s", option, m->key,
+					     why.text);
 		for (uint32_t k = 0; k < i; k++)
 			if (!strcmp((*out)[k].key, m->key))
-				return lmi_usage(ctl, err, "--%s: key %.60s is given twice", option,
-						 m->key);
+				return lmi_ctl_usage(ctl, err, "--%s: key %.60s is given twice",
+						     option, m->key);
 	}
 	return LMD_OK;
 }
 
-void lmi_key_args_fini(struct lmd_meta *keys, uint32_t n)
+void lmi_ctl_key_args_fini(struct lmd_meta *keys, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		lmi_free((char *)(uintptr_t)keys[i].key);

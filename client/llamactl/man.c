@@ -6,26 +6,26 @@
 #include "client/llamactl/texts.h"
 #include "llamad/version.h"
 
-static void put_command(FILE *f, const struct lmi_cmd *c)
+static void put_command(FILE *f, const struct lmi_cli_cmd *c)
 {
 	fputs(".SS \"", f);
-	lmi_roff_text(f, c->name);
+	lmi_cli_roff_text(f, c->name);
 	if (c->args) {
 		putc(' ', f);
-		lmi_roff_text(f, c->args);
+		lmi_cli_roff_text(f, c->args);
 	}
 	fputs("\"\n", f);
-	lmi_roff_text(f, c->brief);
+	lmi_cli_roff_text(f, c->brief);
 	fputs(".\n", f);
 	if (c->doc) {
 		fputs(".PP\n", f);
-		lmi_roff_paragraphs(f, c->doc);
+		lmi_cli_roff_paragraphs(f, c->doc);
 	}
 	for (uint32_t i = 0; i < c->n_opts; i++)
-		lmi_roff_option(f, &c->opts[i]);
+		lmi_cli_roff_option(f, &c->opts[i]);
 }
 
-static const struct lmi_roff_item examples[] = {
+static const struct lmi_cli_roff_item examples[] = {
 	{"llamactl run model.gguf -p \"Why is the sky blue?\"\n"
 	 "llamactl run model.gguf -i",
 	 "Run a model from a file without a daemon, once and as a conversation:"},
@@ -51,7 +51,7 @@ static const struct lmi_roff_item examples[] = {
 	 "Create a key on the daemon's machine and use it on another one:"},
 };
 
-static const struct lmi_roff_item files[] = {
+static const struct lmi_cli_roff_item files[] = {
 	{"/run/llamad/llamad.sock", "Socket of the system's daemon, used if it exists."},
 	{"$XDG_RUNTIME_DIR/llamad/llamad.sock", "Socket of the user's own daemon, used "
 						"otherwise."},
@@ -59,7 +59,7 @@ static const struct lmi_roff_item files[] = {
 				      "--plugin-dir."},
 };
 
-static const struct lmi_roff_item environment[] = {
+static const struct lmi_cli_roff_item environment[] = {
 	{"LLAMAD_KEY", "Secret of a key, for tcp and tls+tcp without --key-file."},
 	{"XDG_RUNTIME_DIR", "Folder of the user's own sockets."},
 	{"TERM", "Progress bars are drawn on a terminal unless TERM is dumb."},
@@ -68,9 +68,9 @@ static const struct lmi_roff_item environment[] = {
 /* Writes the commands of each group as a section: "MODELS OF THE DAEMON". */
 static void put_groups(FILE *f)
 {
-	const struct lmi_cmd *const *c = lmi_llamactl.cmds;
+	const struct lmi_cli_cmd *const *c = lmi_ctl_program.cmds;
 
-	for (const struct lmi_cmd_group *g = lmi_llamactl_groups; g->title; c += g++->n) {
+	for (const struct lmi_ctl_cmd_group *g = lmi_ctl_llamactl_groups; g->title; c += g++->n) {
 		fputs(".SH \"", f);
 		for (const char *p = g->title; *p; p++)
 			putc(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p, f);
@@ -80,7 +80,7 @@ static void put_groups(FILE *f)
 	}
 }
 
-void lmi_write_man(FILE *f)
+void lmi_ctl_write_man(FILE *f)
 {
 	fputs(".\\\" SPDX-License-Identifier: MIT\n"
 	      ".\\\" Written by 'llamactl --emit-man' from its table of commands.\n",
@@ -100,12 +100,12 @@ void lmi_write_man(FILE *f)
 	      "This page lists the common options first, then the commands in groups.\n"
 	      ".SH \"COMMON OPTIONS\"\n",
 	      f);
-	for (uint32_t i = 0; i < lmi_llamactl.n_opts; i++)
-		lmi_roff_option(f, &lmi_llamactl.opts[i]);
+	for (uint32_t i = 0; i < lmi_ctl_program.n_opts; i++)
+		lmi_cli_roff_option(f, &lmi_ctl_program.opts[i]);
 	put_groups(f);
-	lmi_roff_examples(f, examples, LMD_LEN(examples));
-	lmi_roff_list(f, "FILES", files, LMD_LEN(files));
-	lmi_roff_list(f, "ENVIRONMENT", environment, LMD_LEN(environment));
+	lmi_cli_roff_examples(f, examples, LMD_LEN(examples));
+	lmi_cli_roff_list(f, "FILES", files, LMD_LEN(files));
+	lmi_cli_roff_list(f, "ENVIRONMENT", environment, LMD_LEN(environment));
 	fputs(".SH \"EXIT STATUS\"\n"
 	      ".TP\n0\nSuccess.\n"
 	      ".TP\n1\nThe request was rejected or failed; standard error says why.\n"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/show.h"
+#include "core/base/printable.h"
 
 /* Most floats in files were 32 bits wide; printed as float they have no tail of digits. */
 static bool fits_f32(double f)
@@ -15,12 +15,12 @@ static bool fits_f32(double f)
 	return (double)(float)f == f;
 }
 
-static void json_float(struct lmi_json *j, const char *key, double f)
+static void json_float(struct lmi_ctl_json *j, const char *key, double f)
 {
 	if (fits_f32(f))
-		lmi_json_f32(j, key, (float)f);
+		lmi_ctl_json_f32(j, key, (float)f);
 	else
-		lmi_json_f64(j, key, f);
+		lmi_ctl_json_f64(j, key, f);
 }
 
 /* The fewest digits that read back as the same number. */
@@ -37,28 +37,29 @@ static void print_float(double f)
 }
 
 /* Prints element i of an array, or the value itself. */
-static void json_element(struct lmi_json *j, const char *key, const struct lmd_meta *v, uint64_t i)
+static void json_element(struct lmi_ctl_json *j, const char *key, const struct lmd_meta *v,
+			 uint64_t i)
 {
 	const struct lmd_str *s = &v->v.s;
 
 	switch ((enum lmd_meta_type)v->type) {
 	case LMD_META_BOOL:
-		lmi_json_bool(j, key, v->v.i != 0);
+		lmi_ctl_json_bool(j, key, v->v.i != 0);
 		return;
 	case LMD_META_I64:
-		lmi_json_int(j, key, v->v.i);
+		lmi_ctl_json_int(j, key, v->v.i);
 		return;
 	case LMD_META_U64:
-		lmi_json_uint(j, key, v->v.u);
+		lmi_ctl_json_uint(j, key, v->v.u);
 		return;
 	case LMD_META_F64:
 		json_float(j, key, v->v.f);
 		return;
 	case LMD_META_ARR_BOOL:
-		lmi_json_bool(j, key, ((const uint8_t *)v->v.a)[i] != 0);
+		lmi_ctl_json_bool(j, key, ((const uint8_t *)v->v.a)[i] != 0);
 		return;
 	case LMD_META_ARR_I64:
-		lmi_json_int(j, key, ((const int64_t *)v->v.a)[i]);
+		lmi_ctl_json_int(j, key, ((const int64_t *)v->v.a)[i]);
 		return;
 	case LMD_META_ARR_F64:
 		json_float(j, key, ((const double *)v->v.a)[i]);
@@ -67,12 +68,13 @@ static void json_element(struct lmi_json *j, const char *key, const struct lmd_m
 		s = (const struct lmd_str *)v->v.a + i;
 		/* fall through */
 	case LMD_META_STR:
-		lmi_json_strn(j, key, s->ptr, s->len);
+		lmi_ctl_json_strn(j, key, s->ptr, s->len);
 		return;
 	}
 }
 
-void lmi_meta_json(struct lmi_json *j, const char *key, const struct lmd_meta *v, uint64_t max)
+void lmi_ctl_meta_json(struct lmi_ctl_json *j, const char *key, const struct lmd_meta *v,
+		       uint64_t max)
 {
 	uint64_t n = v->n < max ? v->n : max;
 
@@ -81,15 +83,15 @@ void lmi_meta_json(struct lmi_json *j, const char *key, const struct lmd_meta *v
 		return;
 	}
 	if (n < v->n) {
-		lmi_json_flat_object(j, key);
-		lmi_json_uint(j, "length", v->n);
+		lmi_ctl_json_flat_object(j, key);
+		lmi_ctl_json_uint(j, "length", v->n);
 	}
-	lmi_json_flat_array(j, n < v->n ? "first" : key);
+	lmi_ctl_json_flat_array(j, n < v->n ? "first" : key);
 	for (uint64_t k = 0; k < n; k++)
 		json_element(j, NULL, v, k);
-	lmi_json_end(j);
+	lmi_ctl_json_end(j);
 	if (n < v->n)
-		lmi_json_end(j);
+		lmi_ctl_json_end(j);
 }
 
 static void print_element(const struct lmd_meta *v, uint64_t i)
@@ -123,12 +125,12 @@ static void print_element(const struct lmd_meta *v, uint64_t i)
 		s = (const struct lmd_str *)v->v.a + i;
 		/* fall through */
 	case LMD_META_STR:
-		printf("\"%s\"", lmi_show(show, sizeof(show), s->ptr, s->len));
+		printf("\"%s\"", lmi_printable(show, sizeof(show), s->ptr, s->len));
 		return;
 	}
 }
 
-void lmi_meta_print(const struct lmd_meta *v, uint64_t max)
+void lmi_ctl_meta_print(const struct lmd_meta *v, uint64_t max)
 {
 	uint64_t n = v->n < max ? v->n : max;
 
@@ -152,7 +154,7 @@ static bool same_strings(const struct lmd_str *a, const struct lmd_str *b, uint6
 	return true;
 }
 
-bool lmi_meta_same(const struct lmd_meta *a, const struct lmd_meta *b)
+bool lmi_ctl_meta_same(const struct lmd_meta *a, const struct lmd_meta *b)
 {
 	size_t item = 8;
 

@@ -9,7 +9,7 @@
 
 #include "client/llamactl/json_out.h"
 #include "core/base/alloc.h"
-#include "core/plan/opcase.h"
+#include "core/conformance/opcase.h"
 #include "core/plugin/registry.h"
 #include "core/quant/quant.h"
 
@@ -47,7 +47,7 @@ static void find_backends(void *arg, const struct lmi_factory_info *f)
 	(void)snprintf(m->backend[m->n_backend++], sizeof(m->backend[0]), "%s", f->name);
 }
 
-static void on_case(void *arg, const struct lmi_opcase_known *k)
+static void on_case(void *arg, const struct lmi_opcase_support_info *k)
 {
 	struct matrix *m = arg;
 	struct cell *c = &m->at[m->n_seen];
@@ -58,8 +58,8 @@ static void on_case(void *arg, const struct lmi_opcase_known *k)
 	(void)snprintf(c->text, sizeof(c->text), "%s", k->text);
 }
 
-static enum lmd_status fill(struct matrix *m, struct lmi_registry *r, const struct lmd_host *host,
-			    struct lmd_error *err)
+static enum lmd_status fill(struct matrix *m, struct lmi_plugin_registry *r,
+			    const struct lmd_host *host, struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < m->n_backend; i++) {
 		const struct lmi_factory *f;
@@ -147,34 +147,34 @@ static void print_text(const struct matrix *m)
 static void print_json(const struct matrix *m)
 {
 	static const char *const word[] = {"native", "parts", "no", "broken"};
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
-	lmi_json_init(&j, stdout);
-	lmi_json_array(&j, NULL);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_array(&j, NULL);
 	for (uint32_t i = 0; i < m->n_case; i++) {
-		lmi_json_object(&j, NULL);
-		lmi_json_str(&j, "op", m->op[i]);
-		lmi_json_str(&j, "case", m->name[i]);
-		lmi_json_str(&j, "weights", is_type(m, i) ? m->name[i] : "");
-		lmi_json_array(&j, "backends");
+		lmi_ctl_json_object(&j, NULL);
+		lmi_ctl_json_str(&j, "op", m->op[i]);
+		lmi_ctl_json_str(&j, "case", m->name[i]);
+		lmi_ctl_json_str(&j, "weights", is_type(m, i) ? m->name[i] : "");
+		lmi_ctl_json_array(&j, "backends");
 		for (uint32_t b = 0; b < m->n_backend; b++) {
 			const struct cell *c = &m->cell[(size_t)b * m->n_case + i];
 
-			lmi_json_flat_object(&j, NULL);
-			lmi_json_str(&j, "backend", m->backend[b]);
-			lmi_json_str(&j, "support", word[c->support]);
-			lmi_json_str(&j, "reason", c->text);
-			lmi_json_end(&j);
+			lmi_ctl_json_flat_object(&j, NULL);
+			lmi_ctl_json_str(&j, "backend", m->backend[b]);
+			lmi_ctl_json_str(&j, "support", word[c->support]);
+			lmi_ctl_json_str(&j, "reason", c->text);
+			lmi_ctl_json_end(&j);
 		}
-		lmi_json_end(&j);
-		lmi_json_end(&j);
+		lmi_ctl_json_end(&j);
+		lmi_ctl_json_end(&j);
 	}
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
-enum lmd_status lmi_plugins_matrix(struct lmi_ctl *ctl, struct lmi_registry *r,
-				   struct lmd_error *err)
+enum lmd_status lmi_ctl_plugins_matrix(struct lmi_ctl *ctl, struct lmi_plugin_registry *r,
+				       struct lmd_error *err)
 {
 	struct matrix m = {.n_case = lmi_opcase_count(NULL)};
 	const struct lmd_host *host;
@@ -182,7 +182,7 @@ enum lmd_status lmi_plugins_matrix(struct lmi_ctl *ctl, struct lmi_registry *r,
 
 	if (st != LMD_OK)
 		return st;
-	lmi_registry_list(r, no_plugin, find_backends, &m);
+	lmi_plugin_registry_list(r, no_plugin, find_backends, &m);
 	if (!m.n_backend)
 		return lmd_fail(err, LMD_NOTFOUND, "no backend can run on this machine");
 	m.op = lmi_alloc(m.n_case, sizeof(*m.op));

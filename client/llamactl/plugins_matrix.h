@@ -7,7 +7,7 @@
 #include "client/llamactl/ctl.h"
 
 /* Asks every backend of the registry that can run here, and prints the table. */
-enum lmd_status lmi_plugins_matrix(struct lmi_ctl *ctl, struct lmi_registry *r,
-				   struct lmd_error *err);
+enum lmd_status lmi_ctl_plugins_matrix(struct lmi_ctl *ctl, struct lmi_plugin_registry *r,
+				       struct lmd_error *err);
 
 #endif /* LLAMAD_LLAMACTL_PLUGINS_MATRIX_H */

@@ -20,7 +20,7 @@ struct continuation {
 };
 
 struct scored_task {
-	struct lmi_task task;
+	struct lmi_ctl_task task;
 	uint32_t number; /* number of the task in the file */
 	uint32_t common; /* tokens that all choices share at the start */
 	struct continuation *continuations;
@@ -28,18 +28,18 @@ struct scored_task {
 };
 
 struct group {
-	struct lmi_ppl *p;
+	struct lmi_ctl_ppl *p;
 	struct scored_task *tasks; /* [n_par / 2] */
 	uint32_t n, n_way, n_tokens;
 	struct continuation **at; /* [n_par] choice of each sequence */
-	struct lmi_input_seq *seqs;
+	struct lmi_engine_input_seq *seqs;
 	uint32_t n_right, n_done;
 	double chance; /* expected number of right answers by chance */
 };
 
 /* Builds the text of a choice, and where its tail begins. */
-static enum lmd_status encode(const struct lmi_ppl *p, const struct lmi_task *t, uint32_t i,
-			      bool tail, struct lmi_tokens *out, struct lmd_error *err)
+static enum lmd_status encode(const struct lmi_ctl_ppl *p, const struct lmi_ctl_task *t, uint32_t i,
+			      bool tail, struct lmi_text_token_buf *out, struct lmd_error *err)
 {
 	const struct lmd_str *c = &t->choice[i];
 	size_t n = t->begin.len + 1 + c->len + t->tail.len;
@@ -66,10 +66,10 @@ static enum lmd_status encode(const struct lmi_ppl *p, const struct lmi_task *t,
 	return st;
 }
 
-static enum lmd_status make_continuation(const struct lmi_ppl *p, struct scored_task *a, uint32_t i,
-					 struct lmd_error *err)
+static enum lmd_status make_continuation(const struct lmi_ctl_ppl *p, struct scored_task *a,
+					 uint32_t i, struct lmd_error *err)
 {
-	struct lmi_tokens all = {0}, head = {0};
+	struct lmi_text_token_buf all = {0}, head = {0};
 	struct continuation *w = &a->continuations[i];
 	enum lmd_status st = encode(p, &a->task, i, true, &all, err);
 
@@ -82,9 +82,9 @@ static enum lmd_status make_continuation(const struct lmi_ppl *p, struct scored_
 		*w = (struct continuation){.tokens = all.id, .n = (uint32_t)all.n};
 		w->from = head.n < all.n ? (uint32_t)head.n : 0; /* 0: after the common part */
 	} else {
-		lmi_tokens_fini(&all);
+		lmi_text_token_buf_fini(&all);
 	}
-	lmi_tokens_fini(&head);
+	lmi_text_token_buf_fini(&head);
 	return st;
 }
 
@@ -121,7 +121,7 @@ static void drop(struct scored_task *a)
 	a->continuations = NULL;
 }
 
-static enum lmd_status prepare_task(const struct lmi_ppl *p, struct scored_task *a,
+static enum lmd_status prepare_task(const struct lmi_ctl_ppl *p, struct scored_task *a,
 				    struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
@@ -182,15 +182,15 @@ static enum lmd_status run_group(struct group *g, struct lmd_error *err)
 			bool fork = i && a->common > 1;
 
 			g->at[k] = &a->continuations[i];
-			g->seqs[k] = (struct lmi_input_seq){
+			g->seqs[k] = (struct lmi_engine_input_seq){
 				.tokens = a->continuations[i].tokens,
 				.n_tokens = a->continuations[i].n,
-				.fork_of = fork ? first : LMI_NO_FORK,
+				.fork_of = fork ? first : LMI_ENGINE_NO_FORK,
 				.fork_at = fork ? a->common - 1 : 0,
 				.out_from = a->continuations[i].from - 1};
 		}
 	}
-	st = lmi_ppl_eval(g->p, g->seqs, k, LMI_WANT_NLL, on_row, g, err);
+	st = lmi_ctl_ppl_eval(g->p, g->seqs, k, LMI_ENGINE_WANT_NLL, on_row, g, err);
 	for (uint32_t t = 0; t < g->n; t++) {
 		if (st == LMD_OK)
 			score_task(g, &g->tasks[t]);
@@ -200,14 +200,14 @@ static enum lmd_status run_group(struct group *g, struct lmd_error *err)
 	return st;
 }
 
-static enum lmd_status run_all(struct group *g, struct lmi_task_file *f, uint32_t max,
+static enum lmd_status run_all(struct group *g, struct lmi_ctl_task_file *f, uint32_t max,
 			       struct lmd_error *err)
 {
 	struct scored_task next = {0};
 	enum lmd_status st = LMD_OK;
 
 	for (;;) {
-		st = max && f->n_task >= max ? LMD_NOTFOUND : lmi_task_next(f, &next.task, err);
+		st = max && f->n_task >= max ? LMD_NOTFOUND : lmi_ctl_task_next(f, &next.task, err);
 		if (st != LMD_OK)
 			break;
 		next.number = f->n_task;
@@ -216,7 +216,7 @@ static enum lmd_status run_all(struct group *g, struct lmi_task_file *f, uint32_
 		    (g->n_way + next.task.n > g->p->n_par ||
 		     g->n_tokens + next.n_tokens > GROUP_TOKENS)) {
 			st = run_group(g, err);
-			lmi_progress_show(&g->p->bar, "tasks", f->at, f->n_bytes);
+			lmi_ctl_progress_show(&g->p->bar, "tasks", f->at, f->n_bytes);
 		}
 		if (st != LMD_OK) {
 			drop(&next);
@@ -232,12 +232,12 @@ static enum lmd_status run_all(struct group *g, struct lmi_task_file *f, uint32_
 	return st;
 }
 
-static void print_result(const struct group *g, enum lmi_task_format format, bool json)
+static void print_result(const struct group *g, enum lmi_ctl_task_format format, bool json)
 {
 	static const char *const names[] = {"hellaswag", "winogrande", "multiple-choice"};
 	double n = g->n_done, share = g->n_right / n;
 	double error = n > 1 ? sqrt(share * (1 - share) / (n - 1)) : 0;
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
 	if (!json) {
 		printf("%s: %.2f %% +- %.2f %% right (%u of %u tasks; by chance %.2f %%)\n",
@@ -245,20 +245,20 @@ static void print_result(const struct group *g, enum lmi_task_format format, boo
 		       100 * g->chance / n);
 		return;
 	}
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
-	lmi_json_str(&j, "task", names[format]);
-	lmi_json_uint(&j, "tasks", g->n_done);
-	lmi_json_uint(&j, "right", g->n_right);
-	lmi_json_f64(&j, "accuracy", share);
-	lmi_json_f64(&j, "error", error);
-	lmi_json_f64(&j, "chance", g->chance / n);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	lmi_ctl_json_str(&j, "task", names[format]);
+	lmi_ctl_json_uint(&j, "tasks", g->n_done);
+	lmi_ctl_json_uint(&j, "right", g->n_right);
+	lmi_ctl_json_f64(&j, "accuracy", share);
+	lmi_ctl_json_f64(&j, "error", error);
+	lmi_ctl_json_f64(&j, "chance", g->chance / n);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
-enum lmd_status lmi_ppl_tasks(struct lmi_ppl *p, struct lmi_task_file *f, uint32_t max,
-			      struct lmd_error *err)
+enum lmd_status lmi_ctl_ppl_tasks(struct lmi_ctl_ppl *p, struct lmi_ctl_task_file *f, uint32_t max,
+				  struct lmd_error *err)
 {
 	struct group g = {.p = p};
 	enum lmd_status st = LMD_OK;
@@ -269,10 +269,10 @@ enum lmd_status lmi_ppl_tasks(struct lmi_ppl *p, struct lmi_task_file *f, uint32
 	if (!g.tasks || !g.at || !g.seqs)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for %u sequences", p->n_par);
 	if (st == LMD_OK)
-		st = lmi_task_file_init(f, err);
+		st = lmi_ctl_task_file_init(f, err);
 	if (st == LMD_OK)
 		st = run_all(&g, f, max, err);
-	lmi_progress_end(&p->bar);
+	lmi_ctl_progress_end(&p->bar);
 	if (st == LMD_OK && !g.n_done)
 		st = lmd_fail(err, LMD_INVALID, "%.160s: the file contains no task", f->path);
 	if (st == LMD_OK)

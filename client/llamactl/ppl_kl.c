@@ -34,11 +34,11 @@ static uint64_t row_bytes(uint32_t n_vocab)
 /* ---- writing ---- */
 
 struct saver {
-	const struct lmi_windows *w;
+	const struct lmi_ctl_windows *w;
 	struct lmi_new_file f;
 	uint32_t n_vocab;
 	uint8_t *row;
-	struct lmi_mean *nll;
+	struct lmi_ctl_mean *nll;
 };
 
 static void pack(uint8_t *out, const float *logits, uint32_t n, double log_sum)
@@ -68,7 +68,7 @@ static enum lmd_status save_row(void *arg, uint32_t w, uint32_t row, lmd_token n
 	uint64_t rows = s->w->ctx - 1 - s->w->first, bytes = row_bytes(width);
 	uint64_t at = HEAD_BYTES + 4 * (uint64_t)s->w->n * s->w->ctx +
 		      (w * rows + row - s->w->first) * bytes;
-	double log_sum = lmi_log_sum_exp(v, width);
+	double log_sum = lmi_ctl_log_sum_exp(v, width);
 	enum lmd_status st = check_width(width, s->n_vocab, err);
 
 	if (st != LMD_OK)
@@ -76,7 +76,7 @@ static enum lmd_status save_row(void *arg, uint32_t w, uint32_t row, lmd_token n
 	if (!isfinite(log_sum))
 		return lmd_fail(err, LMD_INVALID,
 				"window %u: logits after token %u are not finite", w, row);
-	lmi_mean_add(s->nll, log_sum - (double)v[next]);
+	lmi_ctl_mean_add(s->nll, log_sum - (double)v[next]);
 	pack(s->row, v, width, log_sum);
 	return lmi_new_file_write_at(&s->f, at, s->row, (size_t)bytes, err);
 }
@@ -98,8 +98,8 @@ static enum lmd_status save_head(struct saver *s, struct lmd_error *err)
 	return st;
 }
 
-enum lmd_status lmi_ppl_save(struct lmi_ppl *p, struct lmi_windows *w, const char *path,
-			     struct lmi_mean *nll, struct lmd_error *err)
+enum lmd_status lmi_ctl_ppl_save(struct lmi_ctl_ppl *p, struct lmi_ctl_windows *w, const char *path,
+				 struct lmi_ctl_mean *nll, struct lmd_error *err)
 {
 	struct saver s = {.w = w, .nll = nll, .n_vocab = lmi_engine_inst(p->engine)->desc.n_vocab};
 	enum lmd_status st = lmi_new_file_open(&s.f, path, 0644, err);
@@ -112,7 +112,7 @@ enum lmd_status lmi_ppl_save(struct lmi_ppl *p, struct lmi_windows *w, const cha
 	if (st == LMD_OK)
 		st = save_head(&s, err);
 	if (st == LMD_OK)
-		st = lmi_ppl_windows(p, w, LMI_WANT_LOGITS, save_row, &s, err);
+		st = lmi_ctl_ppl_windows(p, w, LMI_ENGINE_WANT_LOGITS, save_row, &s, err);
 	lmi_free(s.row);
 	if (st == LMD_OK)
 		return lmi_new_file_commit(&s.f, err);
@@ -163,7 +163,7 @@ static enum lmd_status base_open(struct base *b, const char *path, struct lmd_er
 	return st;
 }
 
-enum lmd_status lmi_ppl_base_ctx(const char *path, uint32_t *ctx, struct lmd_error *err)
+enum lmd_status lmi_ctl_ppl_base_ctx(const char *path, uint32_t *ctx, struct lmd_error *err)
 {
 	struct base b;
 	enum lmd_status st = base_open(&b, path, err);
@@ -197,12 +197,12 @@ static enum lmd_status read_tokens(const struct base *b, lmd_token **out, struct
 /* ---- comparing ---- */
 
 struct compare {
-	const struct lmi_windows *w;
+	const struct lmi_ctl_windows *w;
 	struct base base;
 	uint8_t *row;
 	float *kld, *dp; /* [n] */
 	uint64_t n;
-	struct lmi_mean nll, nll_base, ratio, kl, delta, delta2, top;
+	struct lmi_ctl_mean nll, nll_base, ratio, kl, delta, delta2, top;
 };
 
 static enum lmd_status compare_row(void *arg, uint32_t w, uint32_t row, lmd_token next,
@@ -212,7 +212,7 @@ static enum lmd_status compare_row(void *arg, uint32_t w, uint32_t row, lmd_toke
 	uint64_t rows = c->w->ctx - 1 - c->w->first, bytes = row_bytes(width);
 	uint64_t index = w * rows + row - c->w->first;
 	uint64_t at = HEAD_BYTES + 4 * (uint64_t)c->base.n_window * c->w->ctx + index * bytes;
-	double log_sum = lmi_log_sum_exp(v, width), scale, least, kl = 0, ours, theirs;
+	double log_sum = lmi_ctl_log_sum_exp(v, width), scale, least, kl = 0, ours, theirs;
 	uint32_t best = 0, most = 0;
 	enum lmd_status st = check_width(width, c->base.n_vocab, err);
 
@@ -236,15 +236,15 @@ static enum lmd_status compare_row(void *arg, uint32_t w, uint32_t row, lmd_toke
 	}
 	ours = log_sum - (double)v[next];
 	theirs = -(least + scale * lmi_get_le16(c->row + 8 + 2 * (size_t)next));
-	lmi_mean_add(&c->nll, ours);
-	lmi_mean_add(&c->nll_base, theirs);
-	lmi_mean_add(&c->ratio, ours - theirs);
-	lmi_mean_add(&c->kl, kl);
-	lmi_mean_add(&c->top, lmi_get_le16(c->row + 8 + 2 * (size_t)best) == most);
+	lmi_ctl_mean_add(&c->nll, ours);
+	lmi_ctl_mean_add(&c->nll_base, theirs);
+	lmi_ctl_mean_add(&c->ratio, ours - theirs);
+	lmi_ctl_mean_add(&c->kl, kl);
+	lmi_ctl_mean_add(&c->top, lmi_get_le16(c->row + 8 + 2 * (size_t)best) == most);
 	c->kld[c->n] = (float)kl;
 	c->dp[c->n] = (float)(exp(-ours) - exp(-theirs));
-	lmi_mean_add(&c->delta, (double)c->dp[c->n]);
-	lmi_mean_add(&c->delta2, (double)c->dp[c->n] * (double)c->dp[c->n]);
+	lmi_ctl_mean_add(&c->delta, (double)c->dp[c->n]);
+	lmi_ctl_mean_add(&c->delta2, (double)c->dp[c->n] * (double)c->dp[c->n]);
 	c->n++;
 	return LMD_OK;
 }
@@ -263,45 +263,45 @@ static const struct {
 	      {"median", 0.5}, {"p10", 0.1},	 {"p5", 0.05},	{"p1", 0.01},	{"min", 0}};
 
 /* Writes a figure: name, value, uncertainty. */
-static void json_pair(struct lmi_json *j, const char *key, double v, double e)
+static void json_pair(struct lmi_ctl_json *j, const char *key, double v, double e)
 {
-	lmi_json_flat_object(j, key);
-	lmi_json_f64(j, "value", v);
-	lmi_json_f64(j, "error", e);
-	lmi_json_end(j);
+	lmi_ctl_json_flat_object(j, key);
+	lmi_ctl_json_f64(j, "value", v);
+	lmi_ctl_json_f64(j, "error", e);
+	lmi_ctl_json_end(j);
 }
 
-static void json_levels(struct lmi_json *j, const char *key, const float *v, uint64_t n)
+static void json_levels(struct lmi_ctl_json *j, const char *key, const float *v, uint64_t n)
 {
-	lmi_json_flat_object(j, key);
+	lmi_ctl_json_flat_object(j, key);
 	for (size_t i = 0; i < LMD_LEN(levels); i++)
-		lmi_json_f64(j, levels[i].name, lmi_percentile(v, n, levels[i].p));
-	lmi_json_end(j);
+		lmi_ctl_json_f64(j, levels[i].name, lmi_ctl_percentile(v, n, levels[i].p));
+	lmi_ctl_json_end(j);
 }
 
 static void print_json(const struct compare *c)
 {
 	double q = exp(c->nll.mean), b = exp(c->nll_base.mean), r = exp(c->ratio.mean);
 	double rms = sqrt(c->delta2.mean);
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
-	lmi_json_init(&j, stdout);
-	lmi_json_object(&j, NULL);
-	json_pair(&j, "perplexity", q, q * lmi_mean_error(&c->nll));
-	json_pair(&j, "perplexity_base", b, b * lmi_mean_error(&c->nll_base));
-	json_pair(&j, "perplexity_ratio", r, r * lmi_mean_error(&c->ratio));
-	json_pair(&j, "log_ratio", c->ratio.mean, lmi_mean_error(&c->ratio));
-	json_pair(&j, "kld", c->kl.mean, lmi_mean_error(&c->kl));
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_object(&j, NULL);
+	json_pair(&j, "perplexity", q, q * lmi_ctl_mean_error(&c->nll));
+	json_pair(&j, "perplexity_base", b, b * lmi_ctl_mean_error(&c->nll_base));
+	json_pair(&j, "perplexity_ratio", r, r * lmi_ctl_mean_error(&c->ratio));
+	json_pair(&j, "log_ratio", c->ratio.mean, lmi_ctl_mean_error(&c->ratio));
+	json_pair(&j, "kld", c->kl.mean, lmi_ctl_mean_error(&c->kl));
 	json_levels(&j, "kld_percentiles", c->kld, c->n);
-	json_pair(&j, "delta_p", c->delta.mean, lmi_mean_error(&c->delta));
-	json_pair(&j, "delta_p_rms", rms, rms > 0 ? lmi_mean_error(&c->delta2) / (2 * rms) : 0);
+	json_pair(&j, "delta_p", c->delta.mean, lmi_ctl_mean_error(&c->delta));
+	json_pair(&j, "delta_p_rms", rms, rms > 0 ? lmi_ctl_mean_error(&c->delta2) / (2 * rms) : 0);
 	json_levels(&j, "delta_p_percentiles", c->dp, c->n);
-	json_pair(&j, "same_top", c->top.mean, lmi_mean_error(&c->top));
-	lmi_json_uint(&j, "scored", c->n);
-	lmi_json_uint(&j, "windows", c->w->n);
-	lmi_json_uint(&j, "ctx", c->w->ctx);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	json_pair(&j, "same_top", c->top.mean, lmi_ctl_mean_error(&c->top));
+	lmi_ctl_json_uint(&j, "scored", c->n);
+	lmi_ctl_json_uint(&j, "windows", c->w->n);
+	lmi_ctl_json_uint(&j, "ctx", c->w->ctx);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
 static void print_levels(const char *title, const float *v, uint64_t n, double scale)
@@ -309,7 +309,7 @@ static void print_levels(const char *title, const float *v, uint64_t n, double s
 	printf("%s\n", title);
 	for (size_t i = 0; i < LMD_LEN(levels); i++)
 		printf("  %-8s %12.6f\n", levels[i].name,
-		       scale * lmi_percentile(v, n, levels[i].p));
+		       scale * lmi_ctl_percentile(v, n, levels[i].p));
 }
 
 static void print_text(const struct compare *c)
@@ -317,24 +317,24 @@ static void print_text(const struct compare *c)
 	double q = exp(c->nll.mean), b = exp(c->nll_base.mean), r = exp(c->ratio.mean);
 	double rms = sqrt(c->delta2.mean);
 
-	printf("perplexity            %.4f +- %.4f\n", q, q * lmi_mean_error(&c->nll));
-	printf("perplexity, base      %.4f +- %.4f\n", b, b * lmi_mean_error(&c->nll_base));
-	printf("ratio                 %.6f +- %.6f\n", r, r * lmi_mean_error(&c->ratio));
-	printf("mean KL divergence    %.6f +- %.6f\n", c->kl.mean, lmi_mean_error(&c->kl));
+	printf("perplexity            %.4f +- %.4f\n", q, q * lmi_ctl_mean_error(&c->nll));
+	printf("perplexity, base      %.4f +- %.4f\n", b, b * lmi_ctl_mean_error(&c->nll_base));
+	printf("ratio                 %.6f +- %.6f\n", r, r * lmi_ctl_mean_error(&c->ratio));
+	printf("mean KL divergence    %.6f +- %.6f\n", c->kl.mean, lmi_ctl_mean_error(&c->kl));
 	printf("same best token       %.3f %% +- %.3f %%\n", 100 * c->top.mean,
-	       100 * lmi_mean_error(&c->top));
+	       100 * lmi_ctl_mean_error(&c->top));
 	printf("mean change of p      %.4f %% +- %.4f %%\n", 100 * c->delta.mean,
-	       100 * lmi_mean_error(&c->delta));
+	       100 * lmi_ctl_mean_error(&c->delta));
 	printf("rms change of p       %.4f %% +- %.4f %%\n", 100 * rms,
-	       rms > 0 ? 100 * lmi_mean_error(&c->delta2) / (2 * rms) : 0);
+	       rms > 0 ? 100 * lmi_ctl_mean_error(&c->delta2) / (2 * rms) : 0);
 	print_levels("KL divergence", c->kld, c->n, 1);
 	print_levels("change of p, %", c->dp, c->n, 100);
 	printf("%llu tokens scored in %u windows of %u\n", (unsigned long long)c->n, c->w->n,
 	       c->w->ctx);
 }
 
-static enum lmd_status compare_all(struct lmi_ppl *p, struct compare *c, struct lmi_windows *w,
-				   struct lmd_error *err)
+static enum lmd_status compare_all(struct lmi_ctl_ppl *p, struct compare *c,
+				   struct lmi_ctl_windows *w, struct lmd_error *err)
 {
 	uint32_t n_vocab = lmi_engine_inst(p->engine)->desc.n_vocab;
 	uint64_t n = (uint64_t)w->n * (w->ctx - 1 - w->first);
@@ -352,7 +352,7 @@ static enum lmd_status compare_all(struct lmi_ppl *p, struct compare *c, struct 
 	if (st == LMD_OK && (!c->row || !c->kld || !c->dp))
 		st = lmd_fail(err, LMD_NOMEM, "no memory for %llu scores", (unsigned long long)n);
 	if (st == LMD_OK)
-		st = lmi_ppl_windows(p, w, LMI_WANT_LOGITS, compare_row, c, err);
+		st = lmi_ctl_ppl_windows(p, w, LMI_ENGINE_WANT_LOGITS, compare_row, c, err);
 	if (st != LMD_OK)
 		return st;
 	qsort(c->kld, (size_t)c->n, sizeof(float), by_value);
@@ -361,11 +361,11 @@ static enum lmd_status compare_all(struct lmi_ppl *p, struct compare *c, struct 
 	return LMD_OK;
 }
 
-enum lmd_status lmi_ppl_compare(struct lmi_ppl *p, const char *path, uint32_t n_most,
-				struct lmd_error *err)
+enum lmd_status lmi_ctl_ppl_compare(struct lmi_ctl_ppl *p, const char *path, uint32_t n_most,
+				    struct lmd_error *err)
 {
 	struct compare c = {0};
-	struct lmi_windows w = {0};
+	struct lmi_ctl_windows w = {0};
 	enum lmd_status st = base_open(&c.base, path, err);
 
 	if (st != LMD_OK)

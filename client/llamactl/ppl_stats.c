@@ -4,7 +4,7 @@
 #include "client/llamactl/ppl.h"
 
 /* Welford's update avoids the difference of large sums. */
-void lmi_mean_add(struct lmi_mean *m, double x)
+void lmi_ctl_mean_add(struct lmi_ctl_mean *m, double x)
 {
 	double d = x - m->mean;
 
@@ -13,12 +13,12 @@ void lmi_mean_add(struct lmi_mean *m, double x)
 	m->m2 += d * (x - m->mean);
 }
 
-double lmi_mean_error(const struct lmi_mean *m)
+double lmi_ctl_mean_error(const struct lmi_ctl_mean *m)
 {
 	return m->n < 2 ? 0 : sqrt(m->m2 / (double)(m->n - 1) / (double)m->n);
 }
 
-double lmi_percentile(const float *v, uint64_t n, double p)
+double lmi_ctl_percentile(const float *v, uint64_t n, double p)
 {
 	double at = p * (double)(n - 1);
 	uint64_t i = (uint64_t)at, k = i + 1 < n ? i + 1 : i;
@@ -27,7 +27,7 @@ double lmi_percentile(const float *v, uint64_t n, double p)
 	return (1 - part) * (double)v[i] + part * (double)v[k];
 }
 
-double lmi_log_sum_exp(const float *v, uint32_t n)
+double lmi_ctl_log_sum_exp(const float *v, uint32_t n)
 {
 	float most = -INFINITY;
 	double sum = 0;

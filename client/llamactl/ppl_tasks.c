@@ -18,14 +18,15 @@
 
 #define TASKS_MAX (1u << 20)
 
-static enum lmd_status bad(const struct lmi_task_file *f, struct lmd_error *err, const char *what)
+static enum lmd_status bad(const struct lmi_ctl_task_file *f, struct lmd_error *err,
+			   const char *what)
 {
 	return lmd_fail(err, LMD_INVALID, "%.160s: task %u: %s", f->path, f->n_task, what);
 }
 
-enum lmd_status lmi_task_file_init(struct lmi_task_file *f, struct lmd_error *err)
+enum lmd_status lmi_ctl_task_file_init(struct lmi_ctl_task_file *f, struct lmd_error *err)
 {
-	if (f->format != LMI_TASK_CHOICE)
+	if (f->format != LMI_CTL_TASK_CHOICE)
 		return LMD_OK;
 	f->n_all = f->n_bytes >= 4 ? lmi_get_le32(f->bytes) : 0;
 	if (f->n_all < 1 || f->n_all > TASKS_MAX || f->n_bytes < 4 + 4ull * f->n_all)
@@ -37,7 +38,7 @@ enum lmd_status lmi_task_file_init(struct lmi_task_file *f, struct lmd_error *er
 }
 
 /* Returns the next line without its line break; false at the end of the file. */
-static bool line(struct lmi_task_file *f, struct lmd_str *out)
+static bool line(struct lmi_ctl_task_file *f, struct lmd_str *out)
 {
 	const char *p = f->bytes + f->at, *e;
 
@@ -60,7 +61,7 @@ static bool is_blank(const struct lmd_str *s)
 	return true;
 }
 
-static enum lmd_status next_hellaswag(struct lmi_task_file *f, struct lmi_task *t,
+static enum lmd_status next_hellaswag(struct lmi_ctl_task_file *f, struct lmi_ctl_task *t,
 				      struct lmd_error *err)
 {
 	struct lmd_str gold;
@@ -108,7 +109,7 @@ static bool field(struct lmd_str *rest, struct lmd_str *out)
 	return true;
 }
 
-static enum lmd_status next_winogrande(struct lmi_task_file *f, struct lmi_task *t,
+static enum lmd_status next_winogrande(struct lmi_ctl_task_file *f, struct lmi_ctl_task *t,
 				       struct lmd_error *err)
 {
 	struct lmd_str rest, number, text = {0}, gold = {0};
@@ -144,7 +145,7 @@ static enum lmd_status next_winogrande(struct lmi_task_file *f, struct lmi_task 
 
 /* ---- binary ---- */
 
-static bool get_u32(struct lmi_task_file *f, uint32_t *v)
+static bool get_u32(struct lmi_ctl_task_file *f, uint32_t *v)
 {
 	if (f->at > f->n_bytes || f->n_bytes - f->at < 4)
 		return false;
@@ -153,7 +154,7 @@ static bool get_u32(struct lmi_task_file *f, uint32_t *v)
 	return true;
 }
 
-static bool get_text(struct lmi_task_file *f, struct lmd_str *s)
+static bool get_text(struct lmi_ctl_task_file *f, struct lmd_str *s)
 {
 	uint32_t n = 0;
 
@@ -164,7 +165,7 @@ static bool get_text(struct lmi_task_file *f, struct lmd_str *s)
 	return true;
 }
 
-static enum lmd_status next_choice(struct lmi_task_file *f, struct lmi_task *t,
+static enum lmd_status next_choice(struct lmi_ctl_task_file *f, struct lmi_ctl_task *t,
 				   struct lmd_error *err)
 {
 	bool any = false;
@@ -174,9 +175,9 @@ static enum lmd_status next_choice(struct lmi_task_file *f, struct lmi_task *t,
 	f->at = f->base + lmi_get_le32(f->bytes + 4 + 4 * (size_t)f->n_task++);
 	if (!get_text(f, &t->begin) || !get_u32(f, &t->n))
 		return bad(f, err, "lies outside of the file");
-	if (t->n < 2 || t->n > LMI_MAX_CHOICES)
+	if (t->n < 2 || t->n > LMI_CTL_MAX_CHOICES)
 		return lmd_fail(err, LMD_INVALID, "%.160s: task %u: %u answers, must be 2..%u",
-				f->path, f->n_task, t->n, LMI_MAX_CHOICES);
+				f->path, f->n_task, t->n, LMI_CTL_MAX_CHOICES);
 	for (uint32_t i = 0; i < t->n; i++)
 		if (!get_text(f, &t->choice[i]) || is_blank(&t->choice[i]))
 			return bad(f, err, "an answer is empty or lies outside of the file");
@@ -192,15 +193,16 @@ static enum lmd_status next_choice(struct lmi_task_file *f, struct lmi_task *t,
 	return any ? LMD_OK : bad(f, err, "no answer is right");
 }
 
-enum lmd_status lmi_task_next(struct lmi_task_file *f, struct lmi_task *t, struct lmd_error *err)
+enum lmd_status lmi_ctl_task_next(struct lmi_ctl_task_file *f, struct lmi_ctl_task *t,
+				  struct lmd_error *err)
 {
-	*t = (struct lmi_task){0};
+	*t = (struct lmi_ctl_task){0};
 	switch (f->format) {
-	case LMI_TASK_HELLASWAG:
+	case LMI_CTL_TASK_HELLASWAG:
 		return next_hellaswag(f, t, err);
-	case LMI_TASK_WINOGRANDE:
+	case LMI_CTL_TASK_WINOGRANDE:
 		return next_winogrande(f, t, err);
-	case LMI_TASK_CHOICE:
+	case LMI_CTL_TASK_CHOICE:
 		break;
 	}
 	return next_choice(f, t, err);

@@ -10,17 +10,17 @@
 #define TEXT_MAX (256u << 20)
 
 struct taker {
-	lmi_ppl_row_fn fn;
+	lmi_ctl_ppl_row_fn fn;
 	void *arg;
 };
 
-static enum lmd_status take(void *arg, struct lmi_event *ev, struct lmd_error *err)
+static enum lmd_status take(void *arg, struct lmi_engine_event *ev, struct lmd_error *err)
 {
 	const struct taker *t = arg;
 	uint32_t width = ev->u.rows.width;
 	enum lmd_status st = LMD_OK;
 
-	if (ev->kind != LMI_EV_ROWS)
+	if (ev->kind != LMI_ENGINE_EV_ROWS)
 		return LMD_OK;
 	for (uint32_t i = 0; st == LMD_OK && i < ev->u.rows.n; i++)
 		st = t->fn(t->arg, ev->u.rows.seq, ev->u.rows.first + i,
@@ -28,24 +28,24 @@ static enum lmd_status take(void *arg, struct lmi_event *ev, struct lmd_error *e
 	return st;
 }
 
-enum lmd_status lmi_ppl_eval(struct lmi_ppl *p, const struct lmi_input_seq *seqs, uint32_t n,
-			     enum lmi_want want, lmi_ppl_row_fn fn, void *arg,
-			     struct lmd_error *err)
+enum lmd_status lmi_ctl_ppl_eval(struct lmi_ctl_ppl *p, const struct lmi_engine_input_seq *seqs,
+				 uint32_t n, enum lmi_engine_eval_output want,
+				 lmi_ctl_ppl_row_fn fn, void *arg, struct lmd_error *err)
 {
-	const struct lmi_eval cmd = {
+	const struct lmi_engine_eval cmd = {
 		.id = 1, .seqs = seqs, .n_seq = n, .want = want, .pooling = LMD_POOL_UNSET};
 	struct taker t = {fn, arg};
 	enum lmd_status st = lmi_engine_eval(p->engine, &cmd, err);
 
-	return st == LMD_OK ? lmi_embedded_drain(p->engine, cmd.id, take, &t, NULL, err) : st;
+	return st == LMD_OK ? lmi_ctl_embedded_drain(p->engine, cmd.id, take, &t, NULL, err) : st;
 }
 
 /* ---- windows ---- */
 
 struct batch {
-	const struct lmi_windows *w;
+	const struct lmi_ctl_windows *w;
 	uint32_t from; /* window of sequence 0 */
-	lmi_window_fn fn;
+	lmi_ctl_window_fn fn;
 	void *arg;
 };
 
@@ -60,14 +60,15 @@ static enum lmd_status on_row(void *arg, uint32_t seq, uint32_t row, const float
 	return b->fn(b->arg, w, row, b->w->tokens[(size_t)w * b->w->step + row + 1], v, width, err);
 }
 
-enum lmd_status lmi_ppl_windows(struct lmi_ppl *p, struct lmi_windows *w, enum lmi_want want,
-				lmi_window_fn fn, void *arg, struct lmd_error *err)
+enum lmd_status lmi_ctl_ppl_windows(struct lmi_ctl_ppl *p, struct lmi_ctl_windows *w,
+				    enum lmi_engine_eval_output want, lmi_ctl_window_fn fn,
+				    void *arg, struct lmd_error *err)
 {
 	const struct lmd_tok_info *info = lmi_tokenizer_info(lmi_engine_tokenizer(p->engine));
 	bool bos = info->add_bos && info->bos >= 0;
 	/* overlapping windows must each see their own first token */
 	uint32_t n_par = w->step < w->ctx ? 1 : p->n_par;
-	struct lmi_input_seq *seqs = lmi_alloc(n_par, sizeof(*seqs));
+	struct lmi_engine_input_seq *seqs = lmi_alloc(n_par, sizeof(*seqs));
 	lmd_token *kept = lmi_alloc(n_par, sizeof(*kept));
 	enum lmd_status st = LMD_OK;
 
@@ -82,24 +83,24 @@ enum lmd_status lmi_ppl_windows(struct lmi_ppl *p, struct lmi_windows *w, enum l
 
 			kept[i] = v[0];
 			v[0] = bos ? info->bos : v[0];
-			seqs[i] = (struct lmi_input_seq){.tokens = v,
-							 .n_tokens = w->ctx,
-							 .fork_of = LMI_NO_FORK,
-							 .out_from = w->first};
+			seqs[i] = (struct lmi_engine_input_seq){.tokens = v,
+								.n_tokens = w->ctx,
+								.fork_of = LMI_ENGINE_NO_FORK,
+								.out_from = w->first};
 		}
-		st = lmi_ppl_eval(p, seqs, n, want, on_row, &b, err);
+		st = lmi_ctl_ppl_eval(p, seqs, n, want, on_row, &b, err);
 		for (uint32_t i = 0; i < n; i++)
 			w->tokens[(size_t)(at + i) * w->step] = kept[i];
 		at += n;
-		lmi_progress_show(&p->bar, "windows", at, w->n);
+		lmi_ctl_progress_show(&p->bar, "windows", at, w->n);
 	}
-	lmi_progress_end(&p->bar);
+	lmi_ctl_progress_end(&p->bar);
 	lmi_free(seqs);
 	lmi_free(kept);
 	return st;
 }
 
-enum lmd_status lmi_ppl_read(const char *path, char **out, size_t *n, struct lmd_error *err)
+enum lmd_status lmi_ctl_ppl_read(const char *path, char **out, size_t *n, struct lmd_error *err)
 {
 	struct lmi_file f;
 	char *p = NULL;

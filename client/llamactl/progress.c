@@ -20,15 +20,15 @@ static int64_t now(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-void lmi_progress_init(struct lmi_progress *p)
+void lmi_ctl_progress_init(struct lmi_ctl_progress *p)
 {
 	const char *term = getenv("TERM");
 
-	*p = (struct lmi_progress){.on = isatty(STDERR_FILENO) && term && strcmp(term, "dumb")};
+	*p = (struct lmi_ctl_progress){.on = isatty(STDERR_FILENO) && term && strcmp(term, "dumb")};
 }
 
 /* Writes ", 2m05s left", or nothing. */
-static const char *rest(const struct lmi_progress *p, char *out, size_t n, uint64_t done,
+static const char *rest(const struct lmi_ctl_progress *p, char *out, size_t n, uint64_t done,
 			uint64_t total, int64_t at)
 {
 	char text[24];
@@ -38,12 +38,13 @@ static const char *rest(const struct lmi_progress *p, char *out, size_t n, uint6
 	if (done > p->first && done < total && ns > ESTIMATE_NS) {
 		ns *= (double)(total - done) / part;
 		(void)snprintf(out, n, ", %s left",
-			       lmi_show_ms(text, sizeof(text), (int64_t)(ns / 1e6) + 1000));
+			       lmi_ctl_show_ms(text, sizeof(text), (int64_t)(ns / 1e6) + 1000));
 	}
 	return out;
 }
 
-void lmi_progress_show(struct lmi_progress *p, const char *phase, uint64_t done, uint64_t total)
+void lmi_ctl_progress_show(struct lmi_ctl_progress *p, const char *phase, uint64_t done,
+			   uint64_t total)
 {
 	char bar[BAR + 1], a[24], b[24], left[40];
 	int64_t at;
@@ -72,12 +73,12 @@ void lmi_progress_show(struct lmi_progress *p, const char *phase, uint64_t done,
 	bar[BAR] = 0;
 	fprintf(stderr, "\r\033[K%-6s %s %3u %%  %s of %s%s", phase, bar,
 		(unsigned)((double)done / (double)total * 100),
-		lmi_show_bytes(a, sizeof(a), (int64_t)done),
-		lmi_show_bytes(b, sizeof(b), (int64_t)total),
+		lmi_ctl_show_bytes(a, sizeof(a), (int64_t)done),
+		lmi_ctl_show_bytes(b, sizeof(b), (int64_t)total),
 		rest(p, left, sizeof(left), done, total, at));
 }
 
-void lmi_progress_end(struct lmi_progress *p)
+void lmi_ctl_progress_end(struct lmi_ctl_progress *p)
 {
 	if (p->drawn)
 		fputs("\r\033[K", stderr);

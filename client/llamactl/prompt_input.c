@@ -13,7 +13,7 @@
 
 #define TEXT_MAX (1u << 30)
 
-bool lmi_wait_stdin(void)
+bool lmi_ctl_wait_stdin(void)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
 	sigset_t ours, old;
@@ -24,7 +24,7 @@ bool lmi_wait_stdin(void)
 	(void)sigaddset(&ours, SIGINT);
 	(void)sigaddset(&ours, SIGTERM);
 	(void)pthread_sigmask(SIG_BLOCK, &ours, &old);
-	while (!n && !lmi_interrupted())
+	while (!n && !lmi_ctl_interrupted())
 		n = ppoll(&p, 1, NULL, &old) < 0 ? errno != EINTR : 1;
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return n != 0;
@@ -47,7 +47,7 @@ static enum lmd_status read_all(const char *what, size_t max, char **out, size_t
 		if (!more)
 			free(p);
 		p = more;
-		if (!p || !lmi_wait_stdin())
+		if (!p || !lmi_ctl_wait_stdin())
 			break;
 		got = read(STDIN_FILENO, p + len, cap - len);
 		len += got > 0 ? (size_t)got : 0;
@@ -62,20 +62,20 @@ static enum lmd_status read_all(const char *what, size_t max, char **out, size_t
 	free(p);
 	if (len > max)
 		return lmd_fail(err, LMD_INVALID, "%s: more than %zu bytes", what, max);
-	if (!lmi_interrupted())
+	if (!lmi_ctl_interrupted())
 		return lmd_fail(err, LMD_IO, "%s: %s", what, strerror(errno));
 	if (isatty(STDIN_FILENO))
 		putc('\n', stderr); /* ends the line of the ^C */
 	return lmd_fail(err, LMD_CANCELLED, "stopped by a signal");
 }
 
-enum lmd_status lmi_read_stdin(char **out, size_t *n, struct lmd_error *err)
+enum lmd_status lmi_ctl_read_stdin(char **out, size_t *n, struct lmd_error *err)
 {
 	return read_all("standard input", TEXT_MAX, out, n, err);
 }
 
-enum lmd_status lmi_read_prompt(const char *given, const char **out, size_t *n, char **own,
-				struct lmd_error *err)
+enum lmd_status lmi_ctl_read_prompt(const char *given, const char **out, size_t *n, char **own,
+				    struct lmd_error *err)
 {
 	enum lmd_status st;
 
@@ -88,7 +88,7 @@ enum lmd_status lmi_read_prompt(const char *given, const char **out, size_t *n, 
 	if (isatty(STDIN_FILENO))
 		fputs("reading the prompt from the terminal; end with Ctrl-D (or use -p TEXT)\n",
 		      stderr);
-	st = read_all("the prompt on standard input", LMI_PROMPT_MAX, own, n, err);
+	st = read_all("the prompt on standard input", LMI_CTL_PROMPT_MAX, own, n, err);
 	if (st == LMD_OK)
 		*out = *own;
 	return st;

@@ -8,7 +8,7 @@
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/remote.h"
 #include "core/base/alloc.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/quant/quant.h"
 
 static double bpw(uint64_t bytes, uint64_t elements)
@@ -33,7 +33,7 @@ static void shape_text(const struct lmd_tensor *t, char *out, size_t n)
 		at += (size_t)snprintf(out + at, n - at, "%s%" PRId64, i ? " x " : "", t->dims[i]);
 }
 
-void lmi_quantize_print_table(const struct lmi_quantize_plan *p)
+void lmi_ctl_quantize_print_table(const struct lmi_quantize_plan *p)
 {
 	char show[72], shape[96], a[24], b[24];
 	int wide = 12;
@@ -50,22 +50,23 @@ void lmi_quantize_print_table(const struct lmi_quantize_plan *p)
 
 		shape_text(it->src, shape, sizeof(shape));
 		printf("%-*s  %-24s %-8s %-8s %9s %9s%s%s\n", wide,
-		       lmi_show(show, sizeof(show), it->name, strlen(it->name)), shape,
+		       lmi_printable(show, sizeof(show), it->name, strlen(it->name)), shape,
 		       lmi_dtype(it->src->dtype)->name, lmi_dtype(it->type)->name,
-		       lmi_show_bytes(a, sizeof(a), (int64_t)it->src->bytes),
-		       lmi_show_bytes(b, sizeof(b), (int64_t)it->bytes), *note_of(it) ? "  " : "",
-		       note_of(it));
+		       lmi_ctl_show_bytes(a, sizeof(a), (int64_t)it->src->bytes),
+		       lmi_ctl_show_bytes(b, sizeof(b), (int64_t)it->bytes),
+		       *note_of(it) ? "  " : "", note_of(it));
 	}
 }
 
-void lmi_quantize_print_sum(const struct lmi_quantize_plan *p, bool dry)
+void lmi_ctl_quantize_print_sum(const struct lmi_quantize_plan *p, bool dry)
 {
 	const struct lmi_ftype *t = p->opts.ftype;
 	char a[24], b[24];
 
 	printf("%s: %u tensors, %s (%.2f bits a weight) to %s (%.2f)%s\n", t ? t->name : "copy",
-	       p->n_items, lmi_show_bytes(a, sizeof(a), (int64_t)p->bytes_in),
-	       bpw(p->bytes_in, p->elements), lmi_show_bytes(b, sizeof(b), (int64_t)p->bytes_out),
+	       p->n_items, lmi_ctl_show_bytes(a, sizeof(a), (int64_t)p->bytes_in),
+	       bpw(p->bytes_in, p->elements),
+	       lmi_ctl_show_bytes(b, sizeof(b), (int64_t)p->bytes_out),
 	       bpw(p->bytes_out, p->elements), dry ? "; nothing was written" : "");
 	if (p->n_fell_back)
 		printf("%u tensors have rows that are not a multiple of the type's block and got "
@@ -73,57 +74,57 @@ void lmi_quantize_print_sum(const struct lmi_quantize_plan *p, bool dry)
 		       p->n_fell_back);
 }
 
-static void json_item(struct lmi_json *o, const struct lmi_quantize_item *it)
+static void json_item(struct lmi_ctl_json *o, const struct lmi_quantize_item *it)
 {
-	lmi_json_flat_object(o, NULL);
-	lmi_json_str(o, "name", it->name);
-	lmi_json_flat_array(o, "dims");
+	lmi_ctl_json_flat_object(o, NULL);
+	lmi_ctl_json_str(o, "name", it->name);
+	lmi_ctl_json_flat_array(o, "dims");
 	for (uint32_t i = 0; i < it->src->n_dim; i++)
-		lmi_json_int(o, NULL, it->src->dims[i]);
-	lmi_json_end(o);
-	lmi_json_str(o, "from", lmi_dtype(it->src->dtype)->name);
-	lmi_json_str(o, "to", lmi_dtype(it->type)->name);
-	lmi_json_uint(o, "bytes_from", it->src->bytes);
-	lmi_json_uint(o, "bytes", it->bytes);
-	lmi_json_bool(o, "fallback", it->fell_back);
-	lmi_json_bool(o, "requantized", it->requantized);
-	lmi_json_bool(o, "imatrix", it->importance != NULL);
-	lmi_json_bool(o, "lacks_imatrix", it->lacks_imatrix);
-	lmi_json_end(o);
+		lmi_ctl_json_int(o, NULL, it->src->dims[i]);
+	lmi_ctl_json_end(o);
+	lmi_ctl_json_str(o, "from", lmi_dtype(it->src->dtype)->name);
+	lmi_ctl_json_str(o, "to", lmi_dtype(it->type)->name);
+	lmi_ctl_json_uint(o, "bytes_from", it->src->bytes);
+	lmi_ctl_json_uint(o, "bytes", it->bytes);
+	lmi_ctl_json_bool(o, "fallback", it->fell_back);
+	lmi_ctl_json_bool(o, "requantized", it->requantized);
+	lmi_ctl_json_bool(o, "imatrix", it->importance != NULL);
+	lmi_ctl_json_bool(o, "lacks_imatrix", it->lacks_imatrix);
+	lmi_ctl_json_end(o);
 }
 
-enum lmd_status lmi_quantize_print_json(const struct lmi_quantize_plan *p, const char *path,
-					bool dry, struct lmd_error *err)
+enum lmd_status lmi_ctl_quantize_print_json(const struct lmi_quantize_plan *p, const char *path,
+					    bool dry, struct lmd_error *err)
 {
-	struct lmi_json o;
+	struct lmi_ctl_json o;
 
-	lmi_json_init(&o, stdout);
-	lmi_json_object(&o, NULL);
-	lmi_json_str(&o, "type", p->opts.ftype ? p->opts.ftype->name : NULL);
-	lmi_json_bool(&o, "dry_run", dry);
-	lmi_json_flat_array(&o, "files");
+	lmi_ctl_json_init(&o, stdout);
+	lmi_ctl_json_object(&o, NULL);
+	lmi_ctl_json_str(&o, "type", p->opts.ftype ? p->opts.ftype->name : NULL);
+	lmi_ctl_json_bool(&o, "dry_run", dry);
+	lmi_ctl_json_flat_array(&o, "files");
 	for (uint32_t i = 0; i < p->n_files; i++) {
 		char *name = lmi_quantize_path(p, path, i);
 
 		if (!name)
 			return lmd_fail(err, LMD_NOMEM, "no memory for a path");
-		lmi_json_str(&o, NULL, name);
+		lmi_ctl_json_str(&o, NULL, name);
 		lmi_free(name);
 	}
-	lmi_json_end(&o);
-	lmi_json_uint(&o, "elements", p->elements);
-	lmi_json_uint(&o, "bytes_from", p->bytes_in);
-	lmi_json_uint(&o, "bytes", p->bytes_out);
-	lmi_json_f64(&o, "bpw_from", bpw(p->bytes_in, p->elements));
-	lmi_json_f64(&o, "bpw", bpw(p->bytes_out, p->elements));
-	lmi_json_uint(&o, "fallbacks", p->n_fell_back);
-	lmi_json_uint(&o, "requantized", p->n_requantized);
-	lmi_json_uint(&o, "lacking_imatrix", p->n_lacks_imatrix);
-	lmi_json_array(&o, "tensors");
+	lmi_ctl_json_end(&o);
+	lmi_ctl_json_uint(&o, "elements", p->elements);
+	lmi_ctl_json_uint(&o, "bytes_from", p->bytes_in);
+	lmi_ctl_json_uint(&o, "bytes", p->bytes_out);
+	lmi_ctl_json_f64(&o, "bpw_from", bpw(p->bytes_in, p->elements));
+	lmi_ctl_json_f64(&o, "bpw", bpw(p->bytes_out, p->elements));
+	lmi_ctl_json_uint(&o, "fallbacks", p->n_fell_back);
+	lmi_ctl_json_uint(&o, "requantized", p->n_requantized);
+	lmi_ctl_json_uint(&o, "lacking_imatrix", p->n_lacks_imatrix);
+	lmi_ctl_json_array(&o, "tensors");
 	for (uint32_t i = 0; i < p->n_items; i++)
 		json_item(&o, &p->items[i]);
-	lmi_json_end(&o);
-	lmi_json_end(&o);
-	lmi_json_fini(&o);
+	lmi_ctl_json_end(&o);
+	lmi_ctl_json_end(&o);
+	lmi_ctl_json_fini(&o);
 	return LMD_OK;
 }

@@ -92,8 +92,8 @@ static enum lmd_status members_text(json_t *own, char **out, struct lmd_error *e
 	return *out ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for a request");
 }
 
-enum lmd_status lmi_remote_call(struct lmi_ctl *ctl, const char *op, json_t *own_members,
-				json_t **reply, struct lmd_error *err)
+enum lmd_status lmi_ctl_remote_call(struct lmi_ctl *ctl, const char *op, json_t *own_members,
+				    json_t **reply, struct lmd_error *err)
 {
 	struct lmd_client *c;
 	char *members, *text;
@@ -119,24 +119,24 @@ enum lmd_status lmi_remote_call(struct lmi_ctl *ctl, const char *op, json_t *own
 	return LMD_OK;
 }
 
-enum lmd_status lmi_remote_do(struct lmi_ctl *ctl, const char *op, json_t *own_members,
-			      struct lmd_error *err)
+enum lmd_status lmi_ctl_remote_run(struct lmi_ctl *ctl, const char *op, json_t *own_members,
+				   struct lmd_error *err)
 {
 	json_t *reply;
-	enum lmd_status st = lmi_remote_call(ctl, op, own_members, &reply, err);
+	enum lmd_status st = lmi_ctl_remote_call(ctl, op, own_members, &reply, err);
 
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_flag(&ctl->args, "json"))
-		lmi_remote_print(reply);
+		lmi_ctl_remote_print(reply);
 	json_decref(reply);
 	return LMD_OK;
 }
 
-enum lmd_status lmi_remote_job(struct lmi_ctl *ctl, const char *op, json_t *own_members,
-			       struct lmd_error *err)
+enum lmd_status lmi_ctl_remote_job(struct lmi_ctl *ctl, const char *op, json_t *own_members,
+				   struct lmd_error *err)
 {
-	struct lmi_progress bar;
+	struct lmi_ctl_progress bar;
 	struct lmd_client *c;
 	struct lmd_stream *s = NULL;
 	struct lmd_item it;
@@ -145,16 +145,16 @@ enum lmd_status lmi_remote_job(struct lmi_ctl *ctl, const char *op, json_t *own_
 
 	if (st != LMD_OK)
 		return st;
-	lmi_interrupt_catch();
+	lmi_ctl_interrupt_install();
 	st = lmi_ctl_client(ctl, &c, err);
 	if (st == LMD_OK)
 		st = lmd_client_start(c, op, members, &s, err);
 	free(members);
 	if (st != LMD_OK)
 		return st;
-	lmi_progress_init(&bar);
+	lmi_ctl_progress_init(&bar);
 	for (;;) {
-		if (lmi_interrupted()) {
+		if (lmi_ctl_interrupted()) {
 			st = lmd_fail(err, LMD_CANCELLED, "stopped by a signal");
 			break; /* closing the stream cancels it */
 		}
@@ -162,14 +162,14 @@ enum lmd_status lmi_remote_job(struct lmi_ctl *ctl, const char *op, json_t *own_
 		if (st != LMD_OK || it.kind == LMD_ITEM_DONE)
 			break;
 		if (it.kind == LMD_ITEM_PROGRESS)
-			lmi_progress_show(&bar, it.phase, it.done, it.total);
+			lmi_ctl_progress_show(&bar, it.phase, it.done, it.total);
 	}
-	lmi_progress_end(&bar);
+	lmi_ctl_progress_end(&bar);
 	lmd_stream_close(s);
 	return st;
 }
 
-void lmi_remote_print(const json_t *value)
+void lmi_ctl_remote_print(const json_t *value)
 {
 	(void)json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
 	putchar('\n');

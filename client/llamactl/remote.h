@@ -19,48 +19,48 @@ bool lmi_ctl_has_daemon(struct lmi_ctl *ctl);
 
 /* Makes one request; takes ownership of own_members (NULL: none, or out of memory, which is an
  * error). The reply comes without its envelope (v, op, rid). */
-enum lmd_status lmi_remote_call(struct lmi_ctl *ctl, const char *op, json_t *own_members,
-				json_t **reply, struct lmd_error *err);
+enum lmd_status lmi_ctl_remote_call(struct lmi_ctl *ctl, const char *op, json_t *own_members,
+				    json_t **reply, struct lmd_error *err);
 /* Makes a request whose reply matters only to programs: printed with --json. */
-enum lmd_status lmi_remote_do(struct lmi_ctl *ctl, const char *op, json_t *own_members,
-			      struct lmd_error *err);
+enum lmd_status lmi_ctl_remote_run(struct lmi_ctl *ctl, const char *op, json_t *own_members,
+				   struct lmd_error *err);
 /* Makes a request that starts a job: shows its progress if standard error is a terminal, and waits
  * for its end. Ctrl-C cancels the job. */
-enum lmd_status lmi_remote_job(struct lmi_ctl *ctl, const char *op, json_t *own_members,
-			       struct lmd_error *err);
+enum lmd_status lmi_ctl_remote_job(struct lmi_ctl *ctl, const char *op, json_t *own_members,
+				   struct lmd_error *err);
 
 /* Prints one JSON value on standard output. */
-void lmi_remote_print(const json_t *value);
+void lmi_ctl_remote_print(const json_t *value);
 
-enum lmi_column_kind {
-	LMI_COL_TEXT,  /* as it is */
-	LMI_COL_COUNT, /* right-aligned */
-	LMI_COL_BYTES, /* 97.5M */
-	LMI_COL_TIME,  /* milliseconds as 3m12s; negative: "never" */
-	LMI_COL_DIGEST, /* the first 12 digits */
-	LMI_COL_STATE,	/* state of a model: lmi_show_state */
-	LMI_COL_PATH	/* shortened in the middle if the table is wider than the terminal */
+enum lmi_ctl_column_kind {
+	LMI_CTL_COL_TEXT,   /* as it is */
+	LMI_CTL_COL_COUNT,  /* right-aligned */
+	LMI_CTL_COL_BYTES,  /* 97.5M */
+	LMI_CTL_COL_TIME,   /* milliseconds as 3m12s; negative: "never" */
+	LMI_CTL_COL_DIGEST, /* the first 12 digits */
+	LMI_CTL_COL_STATE,  /* state of a model: lmi_ctl_show_state */
+	LMI_CTL_COL_PATH    /* shortened in the middle if the table is wider than the terminal */
 };
-struct lmi_column {
+struct lmi_ctl_column {
 	const char *title, *member;
-	enum lmi_column_kind kind;
+	enum lmi_ctl_column_kind kind;
 };
 /* Prints rows with titles, as wide as needed; control characters become ?. On a terminal the
- * column of kind LMI_COL_PATH is shortened so that a row fits on a line. */
-void lmi_remote_table(const json_t *rows, const struct lmi_column *cols, size_t n_cols);
+ * column of kind LMI_CTL_COL_PATH is shortened so that a row fits on a line. */
+void lmi_ctl_remote_table(const json_t *rows, const struct lmi_ctl_column *cols, size_t n_cols);
 
 /* Write "97.5M" and "3m12s"; return out. */
-const char *lmi_show_bytes(char *out, size_t size, int64_t bytes);
+const char *lmi_ctl_show_bytes(char *out, size_t size, int64_t bytes);
 /* Writes a size for running text, where a bare number would lack its unit: "97.5M", "24 bytes". */
-const char *lmi_show_size(char *out, size_t size, uint64_t bytes);
-const char *lmi_show_ms(char *out, size_t size, int64_t ms);
+const char *lmi_ctl_show_size(char *out, size_t size, uint64_t bytes);
+const char *lmi_ctl_show_ms(char *out, size_t size, int64_t ms);
 /* Returns the state of a model in plain words: "not loaded" for the protocol's "absent", otherwise
  * the protocol's word. NULL stays NULL. */
-const char *lmi_show_state(const char *state);
+const char *lmi_ctl_show_state(const char *state);
 /* Copies `text` with "..." instead of its middle so that it takes at most `width` columns (at
  * least 4), a third of them for its beginning; UTF-8 characters stay whole. Returns out. */
-const char *lmi_show_shortened(char *out, size_t size, const char *text, int width);
+const char *lmi_ctl_show_shortened(char *out, size_t size, const char *text, int width);
 /* Returns the width of the terminal on standard output, or 0 if it is not a terminal. */
-int lmi_terminal_width(void);
+int lmi_ctl_terminal_width(void);
 
 #endif /* LLAMAD_LLAMACTL_REMOTE_H */

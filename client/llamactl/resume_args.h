@@ -9,12 +9,13 @@
 #include "client/llamactl/progress.h"
 #include "core/format/gguf/write.h"
 
-#define LMI_OPT_NO_RESUME                                                                          \
-	{.name = "no-resume",                                                                      \
-	 .type = LMI_OPT_FLAG,                                                                     \
-	 .doc = "Start from the beginning even if an earlier run was interrupted."}
+#define LMI_CTL_OPT_NO_RESUME                                                                      \
+	{                                                                                          \
+		.name = "no-resume", .type = LMI_OPT_FLAG,                                         \
+		.doc = "Start from the beginning even if an earlier run was interrupted."          \
+	}
 
-#define LMI_RESUME_DOC                                                                             \
+#define LMI_CTL_RESUME_DOC                                                                         \
 	"OUT appears only when it is complete and on disk. Until then the data is in "             \
 	"OUT.partial, with a journal in OUT.partial.journal. If the run is stopped or killed, "    \
 	"or the disk is full, the same command resumes after the last complete tensor, "           \
@@ -22,6 +23,6 @@
 	"that of an uninterrupted run. Otherwise it says so and starts from the beginning."
 
 /* Reports on standard error what was found; the bar is erased for the message. */
-struct lmi_gguf_resume lmi_resume_args(struct lmi_ctl *ctl, struct lmi_progress *bar);
+struct lmi_gguf_resume lmi_ctl_resume_args(struct lmi_ctl *ctl, struct lmi_ctl_progress *bar);
 
 #endif /* LLAMAD_LLAMACTL_RESUME_ARGS_H */

@@ -16,12 +16,12 @@
 struct row {
 	const char *opt, *member;
 	enum lmi_opt_type type;
-	size_t field; /* offset in struct lmi_sample_params: int64_t for LMI_OPT_INT, else double */
+	size_t field; /* offset in struct lmi_sampler_params: int64_t for LMI_OPT_INT, else double */
 };
 
 #define ROW(type_, opt_, member_, field_, value_, min_, max_, def_, doc_)                          \
-	{opt_, #member_, LMI_OPT_##type_, offsetof(struct lmi_sample_params, field_)},
-static const struct row rows[] = {LMI_SAMPLING(ROW)};
+	{opt_, #member_, LMI_OPT_##type_, offsetof(struct lmi_sampler_params, field_)},
+static const struct row rows[] = {LMI_CTL_SAMPLING(ROW)};
 
 /* "ID=X" */
 static enum lmd_status parse_bias(const char *text, struct lmd_bias *out, struct lmd_error *err)
@@ -36,12 +36,12 @@ static enum lmd_status parse_bias(const char *text, struct lmd_bias *out, struct
 		return lmd_fail(err, LMD_INVALID, "--logit-bias '%.60s' is not ID=X", text);
 	(void)snprintf(id_text, sizeof(id_text), "%.*s", (int)(eq - text < 23 ? eq - text : 23),
 		       text);
-	st = lmi_parse_int("--logit-bias", id_text, &id, err);
+	st = lmi_cli_parse_int("--logit-bias", id_text, &id, err);
 	if (st == LMD_OK && (id < 0 || id > INT32_MAX))
 		return lmd_fail(err, LMD_INVALID, "--logit-bias: token %lld must be 0..%d",
 				(long long)id, INT32_MAX);
 	if (st == LMD_OK && strcmp(eq + 1, "-inf"))
-		st = lmi_parse_float("--logit-bias", eq + 1, &x, err);
+		st = lmi_cli_parse_float("--logit-bias", eq + 1, &x, err);
 	if (st == LMD_OK)
 		*out = (struct lmd_bias){.id = (lmd_token)id, .bias = (float)x};
 	return st;
@@ -76,15 +76,16 @@ static enum lmd_status chain_text(struct lmi_ctl *ctl, const char **out, struct 
 		const char *opt = i < LMD_LEN(rows) ? rows[i].opt : others[i - LMD_LEN(rows)];
 
 		if (lmi_arg_given(a, opt))
-			return lmi_usage(ctl, err,
-					 "--chain and --%s exclude each other: put the parameter "
-					 "into the chain",
-					 opt);
+			return lmi_ctl_usage(
+				ctl, err,
+				"--chain and --%s exclude each other: put the parameter "
+				"into the chain",
+				opt);
 	}
 	return LMD_OK;
 }
 
-static enum lmd_status read_params(struct lmi_sample_params *p, const struct lmi_args *a,
+static enum lmd_status read_params(struct lmi_sampler_params *p, const struct lmi_args *a,
 				   struct lmd_arena *arena, struct lmd_error *err)
 {
 	const char *const *list;
@@ -93,7 +94,7 @@ static enum lmd_status read_params(struct lmi_sample_params *p, const struct lmi
 	struct lmd_bias *bias;
 	enum lmd_status st;
 
-	lmi_sample_params_default(p);
+	lmi_sampler_params_default(p);
 	for (size_t i = 0; i < LMD_LEN(rows); i++) {
 		char *field = (char *)p + rows[i].field;
 
@@ -118,13 +119,13 @@ static enum lmd_status read_params(struct lmi_sample_params *p, const struct lmi
 }
 
 /* Builds the chain from the parameters and --order. */
-static enum lmd_status ordered(struct lmi_sampling_chain *c, const struct lmi_args *a,
+static enum lmd_status ordered(struct lmi_ctl_sampling_chain *c, const struct lmi_args *a,
 			       int64_t n_ctx, struct lmd_error *err)
 {
 	const char *order = lmi_arg_str(a, "order");
-	struct lmi_sample_params *p = lmi_arena_array(c->arena, 1, sizeof(*p));
-	struct lmi_spec_list *list = lmi_arena_array(c->arena, 1, sizeof(*list));
-	char *names = lmi_arena_array(c->arena, LMI_ORDER_MAX, 1);
+	struct lmi_sampler_params *p = lmi_arena_array(c->arena, 1, sizeof(*p));
+	struct lmi_sampler_spec_list *list = lmi_arena_array(c->arena, 1, sizeof(*list));
+	char *names = lmi_arena_array(c->arena, LMI_ENGINE_COMMAND_MAX, 1);
 	enum lmd_status st;
 
 	if (!p || !list || !names)
@@ -132,7 +133,7 @@ static enum lmd_status ordered(struct lmi_sampling_chain *c, const struct lmi_ar
 	st = read_params(p, a, c->arena, err);
 	p->n_ctx = n_ctx;
 	if (st == LMD_OK)
-		st = lmi_sample_specs_order(
+		st = lmi_sampler_specs_order(
 			list, p, (struct lmd_str){.ptr = order, .len = order ? strlen(order) : 0},
 			names, err);
 	if (st == LMD_OK) {
@@ -142,14 +143,14 @@ static enum lmd_status ordered(struct lmi_sampling_chain *c, const struct lmi_ar
 	return st;
 }
 
-enum lmd_status lmi_sampling_chain(struct lmi_sampling_chain *out, struct lmi_ctl *ctl,
-				   int64_t n_ctx, struct lmd_error *err)
+enum lmd_status lmi_ctl_sampling_chain(struct lmi_ctl_sampling_chain *out, struct lmi_ctl *ctl,
+				       int64_t n_ctx, struct lmd_error *err)
 {
 	struct lmi_sampler_spec *specs;
 	const char *text;
 	enum lmd_status st = chain_text(ctl, &text, err);
 
-	*out = (struct lmi_sampling_chain){0};
+	*out = (struct lmi_ctl_sampling_chain){0};
 	if (st != LMD_OK)
 		return st;
 	out->arena = lmi_arena_create(ARENA_BYTES);
@@ -157,7 +158,7 @@ enum lmd_status lmi_sampling_chain(struct lmi_sampling_chain *out, struct lmi_ct
 		return lmd_fail(err, LMD_NOMEM, "no memory for samplers");
 	if (!text)
 		return ordered(out, &ctl->args, n_ctx, err);
-	st = lmi_specs_parse(text, strlen(text), out->arena, &specs, &out->n_specs, err);
+	st = lmi_sampler_specs_parse(text, strlen(text), out->arena, &specs, &out->n_specs, err);
 	if (st == LMD_OK)
 		out->specs = specs;
 	else
@@ -165,10 +166,10 @@ enum lmd_status lmi_sampling_chain(struct lmi_sampling_chain *out, struct lmi_ct
 	return st;
 }
 
-void lmi_sampling_chain_fini(struct lmi_sampling_chain *c)
+void lmi_ctl_sampling_chain_fini(struct lmi_ctl_sampling_chain *c)
 {
 	lmi_arena_destroy(c->arena);
-	*c = (struct lmi_sampling_chain){0};
+	*c = (struct lmi_ctl_sampling_chain){0};
 }
 
 /* ---- members of a request ---- */
@@ -209,7 +210,7 @@ static enum lmd_status give_biases(json_t *m, const struct lmi_args *a, struct l
 	return st;
 }
 
-enum lmd_status lmi_sampling_members(json_t *m, struct lmi_ctl *ctl, struct lmd_error *err)
+enum lmd_status lmi_ctl_sampling_members(json_t *m, struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
 	const char *order = lmi_arg_str(a, "order"), *chain;

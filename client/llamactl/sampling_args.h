@@ -10,10 +10,10 @@
 #include "client/llamactl/ctl.h"
 #include "core/engine/sample_params.h"
 
-/* X(type of option, option, member of the protocol's generate, member of struct lmi_sample_params,
+/* X(type of option, option, member of the protocol's generate, member of struct lmi_sampler_params,
  *   name of the value, minimum, maximum, default, text) */
 /* clang-format off */
-#define LMI_SAMPLING(X) \
+#define LMI_CTL_SAMPLING(X) \
 	X(FLOAT, "temp", temp, temp, "T", 0, 5, "0.8", \
 	  "Temperature; 0 always takes the most likely token.") \
 	X(INT, "top-k", top_k, top_k, "K", -1, INT32_MAX, "40", \
@@ -66,7 +66,7 @@
 	X(FLOAT, "mirostat-eta", mirostat_eta, mirostat_eta, "X", 0, 100, "0.1", \
 	  "Mirostat: learning rate.")
 
-#define LMI_SAMPLING_OPT(type_, opt_, member_, field_, value_, min_, max_, def_, doc_) \
+#define LMI_CTL_SAMPLING_OPT(type_, opt_, member_, field_, value_, min_, max_, def_, doc_) \
 	{.name = opt_, \
 	 .type = LMI_OPT_##type_, \
 	 .value = value_, \
@@ -76,8 +76,8 @@
 	 .doc = doc_},
 
 /* Rows of an option table. */
-#define LMI_OPTS_SAMPLING \
-	LMI_SAMPLING(LMI_SAMPLING_OPT) \
+#define LMI_CTL_OPTS_SAMPLING \
+	LMI_CTL_SAMPLING(LMI_CTL_SAMPLING_OPT) \
 	{.name = "dry-breaker", \
 	 .type = LMI_OPT_LIST, \
 	 .value = "TEXT", \
@@ -102,19 +102,20 @@
 
 /* The sampler chain of the command line: that of --chain, or the one that the sampling options
  * give in the order of --order. */
-struct lmi_sampling_chain {
-	const struct lmi_sampler_spec *specs; /* [n_specs]; valid until lmi_sampling_chain_fini */
+struct lmi_ctl_sampling_chain {
+	const struct lmi_sampler_spec
+		*specs; /* [n_specs]; valid until lmi_ctl_sampling_chain_fini */
 	uint32_t n_specs;
 	struct lmd_arena *arena; /* holds all of it */
 };
 
 /* n_ctx: the context in tokens, used for windows of -1. A zeroed *out may be passed to _fini after
  * a failure. */
-enum lmd_status lmi_sampling_chain(struct lmi_sampling_chain *out, struct lmi_ctl *ctl,
-				   int64_t n_ctx, struct lmd_error *err);
-void lmi_sampling_chain_fini(struct lmi_sampling_chain *c);
+enum lmd_status lmi_ctl_sampling_chain(struct lmi_ctl_sampling_chain *out, struct lmi_ctl *ctl,
+				       int64_t n_ctx, struct lmd_error *err);
+void lmi_ctl_sampling_chain_fini(struct lmi_ctl_sampling_chain *c);
 
 /* Adds the options that were given as members of a generate request. */
-enum lmd_status lmi_sampling_members(json_t *m, struct lmi_ctl *ctl, struct lmd_error *err);
+enum lmd_status lmi_ctl_sampling_members(json_t *m, struct lmi_ctl *ctl, struct lmd_error *err);
 
 #endif /* LLAMAD_LLAMACTL_SAMPLING_ARGS_H */

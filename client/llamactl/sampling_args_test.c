@@ -12,21 +12,21 @@
 static const struct {
 	const char *name, *def;
 	enum lmi_opt_type type;
-	size_t field; /* in struct lmi_sample_params: int64_t for LMI_OPT_INT, else double */
+	size_t field; /* in struct lmi_sampler_params: int64_t for LMI_OPT_INT, else double */
 } rows[] = {
 #define ROW(type_, opt_, member_, field_, value_, min_, max_, def_, doc_)                          \
-	{opt_, def_, LMI_OPT_##type_, offsetof(struct lmi_sample_params, field_)},
-	LMI_SAMPLING(ROW)
+	{opt_, def_, LMI_OPT_##type_, offsetof(struct lmi_sampler_params, field_)},
+	LMI_CTL_SAMPLING(ROW)
 #undef ROW
 };
 
 START_TEST(defaults)
 {
 	const char *name = rows[_i].name, *def = rows[_i].def;
-	struct lmi_sample_params p;
+	struct lmi_sampler_params p;
 	const void *field = (const char *)&p + rows[_i].field;
 
-	lmi_sample_params_default(&p);
+	lmi_sampler_params_default(&p);
 	if (rows[_i].type == LMI_OPT_INT)
 		ck_assert_msg(*(const int64_t *)field == strtoll(def, NULL, 10),
 			      "--%s: the help says %s", name, def);

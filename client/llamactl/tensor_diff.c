@@ -53,12 +53,12 @@ static void decode(const struct side *s, size_t n)
 	size_t width = (size_t)s->t->dims[0];
 
 	if (s->type->row_bytes_extra)
-		lmi_dequant_rows(s->type, s->raw, s->v, width, n / width);
+		lmi_quant_dequant_rows(s->type, s->raw, s->v, width, n / width);
 	else
 		s->type->dequant(s->raw, s->v, n);
 }
 
-static void add(struct lmi_tensor_diff *d, double *sum, double *square, const float *a,
+static void add(struct lmi_ctl_tensor_diff *d, double *sum, double *square, const float *a,
 		const float *b, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -79,7 +79,7 @@ static void add(struct lmi_tensor_diff *d, double *sum, double *square, const fl
 	d->n += n;
 }
 
-static enum lmd_status compare(struct lmi_tensor_diff *d, struct side *a, struct side *b,
+static enum lmd_status compare(struct lmi_ctl_tensor_diff *d, struct side *a, struct side *b,
 			       uint64_t total, uint64_t piece, struct lmd_error *err)
 {
 	double sum = 0, square = 0;
@@ -112,15 +112,15 @@ static enum lmd_status compare(struct lmi_tensor_diff *d, struct side *a, struct
 	return LMD_OK;
 }
 
-enum lmd_status lmi_tensor_diff(struct lmi_tensor_diff *out, const struct lmi_model *ma,
-				const struct lmd_tensor *a, const struct lmi_model *mb,
-				const struct lmd_tensor *b, struct lmd_error *err)
+enum lmd_status lmi_ctl_tensor_diff(struct lmi_ctl_tensor_diff *out, const struct lmi_model *ma,
+				    const struct lmd_tensor *a, const struct lmi_model *mb,
+				    const struct lmd_tensor *b, struct lmd_error *err)
 {
 	struct side sa = {0}, sb = {0};
 	uint64_t total = 1, width = (uint64_t)a->dims[0], piece = PIECE;
 	enum lmd_status st;
 
-	*out = (struct lmi_tensor_diff){0};
+	*out = (struct lmi_ctl_tensor_diff){0};
 	for (int i = 0; i < LMD_MAX_DIMS; i++)
 		total *= (uint64_t)a->dims[i]; /* of values that are in a file */
 	if (lmi_dtype(a->dtype)->row_bytes_extra || lmi_dtype(b->dtype)->row_bytes_extra)

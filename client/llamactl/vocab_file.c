@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "client/llamactl/json_out.h"
-#include "core/format/format.h"
-#include "core/format/hf/hf.h"
+#include "core/checkpoint/open.h"
+#include "core/checkpoint/tokenizer/hf_tokenizer.h"
 
-static enum lmd_status open_file(struct lmi_vocab_file *v, const char *path, struct lmd_error *err)
+static enum lmd_status open_file(struct lmi_ctl_vocab_file *v, const char *path,
+				 struct lmd_error *err)
 {
 	enum lmd_status st;
 
@@ -25,10 +26,10 @@ static enum lmd_status open_file(struct lmi_vocab_file *v, const char *path, str
 	return st;
 }
 
-enum lmd_status lmi_vocab_file_open(struct lmi_vocab_file *v, struct lmi_ctl *ctl, const char *path,
-				    const char *pre, struct lmd_error *err)
+enum lmd_status lmi_ctl_vocab_file_open(struct lmi_ctl_vocab_file *v, struct lmi_ctl *ctl,
+					const char *path, const char *pre, struct lmd_error *err)
 {
-	struct lmi_registry *registry;
+	struct lmi_plugin_registry *registry;
 	const struct lmd_host *host;
 	enum lmd_status st;
 
@@ -48,7 +49,7 @@ enum lmd_status lmi_vocab_file_open(struct lmi_vocab_file *v, struct lmi_ctl *ct
 	return st;
 }
 
-void lmi_vocab_file_close(struct lmi_vocab_file *v)
+void lmi_ctl_vocab_file_close(struct lmi_ctl_vocab_file *v)
 {
 	lmi_tokenizer_close(v->tok);
 	lmi_model_close(v->model);
@@ -56,8 +57,8 @@ void lmi_vocab_file_close(struct lmi_vocab_file *v)
 	memset(v, 0, sizeof(*v));
 }
 
-enum lmd_status lmi_batch_bool(const json_t *line, const char *key, bool def, bool *out,
-			       struct lmd_error *err)
+enum lmd_status lmi_ctl_batch_bool(const json_t *line, const char *key, bool def, bool *out,
+				   struct lmd_error *err)
 {
 	const json_t *v = json_object_get(line, key);
 
@@ -69,16 +70,16 @@ enum lmd_status lmi_batch_bool(const json_t *line, const char *key, bool def, bo
 
 static void print_error(const struct lmd_error *err)
 {
-	struct lmi_json j;
+	struct lmi_ctl_json j;
 
-	lmi_json_init(&j, stdout);
-	lmi_json_flat_object(&j, NULL);
-	lmi_json_str(&j, "error", err->text);
-	lmi_json_end(&j);
-	lmi_json_fini(&j);
+	lmi_ctl_json_init(&j, stdout);
+	lmi_ctl_json_flat_object(&j, NULL);
+	lmi_ctl_json_str(&j, "error", err->text);
+	lmi_ctl_json_end(&j);
+	lmi_ctl_json_fini(&j);
 }
 
-enum lmd_status lmi_batch(lmi_batch_fn answer, void *arg, struct lmd_error *err)
+enum lmd_status lmi_ctl_batch(lmi_ctl_batch_fn answer, void *arg, struct lmd_error *err)
 {
 	char *line = NULL;
 	size_t cap = 0;

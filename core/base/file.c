@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 
 #define SHOW   128
 #define IO_MAX (1u << 30) /* bytes per read or write */
@@ -57,19 +57,19 @@ ssize_t lmi_file_pread(int fd, void *buf, size_t n, uint64_t at)
 	if (!lmi_file_must_fail(&how))
 		return pread(fd, buf, n < IO_MAX ? n : IO_MAX, (off_t)at);
 	switch (how) {
-	case LMI_FAULT_SHORT:
+	case LMI_FILE_FAULT_SHORT:
 		return pread(fd, buf, n > 1 ? n / 2 : n, (off_t)at);
-	case LMI_FAULT_END:
+	case LMI_FILE_FAULT_END:
 		return 0;
-	case LMI_FAULT_EIO:
-	case LMI_FAULT_EINTR:
+	case LMI_FILE_FAULT_EIO:
+	case LMI_FILE_FAULT_EINTR:
 		break;
 	}
-	errno = how == LMI_FAULT_EINTR ? EINTR : EIO;
+	errno = how == LMI_FILE_FAULT_EINTR ? EINTR : EIO;
 	return -1;
 }
 
-enum lmd_status lmi_fail_errno(struct lmd_error *err, const char *path, const char *what)
+enum lmd_status lmi_error_errno(struct lmd_error *err, const char *path, const char *what)
 {
 	int e = errno;
 	char show[SHOW];
@@ -78,7 +78,8 @@ enum lmd_status lmi_fail_errno(struct lmd_error *err, const char *path, const ch
 			e == ENOENT   ? LMD_NOTFOUND
 			: e == ENOMEM ? LMD_NOMEM
 				      : LMD_IO,
-			"%s: %s: %s", lmi_show_path(show, sizeof(show), path), what, strerror(e));
+			"%s: %s: %s", lmi_printable_path(show, sizeof(show), path), what,
+			strerror(e));
 }
 
 const char *lmi_file_kind(mode_t mode)
@@ -104,17 +105,18 @@ enum lmd_status lmi_file_open(struct lmi_file *f, const char *path, struct lmd_e
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return errno == ENXIO ? lmd_fail(err, LMD_INVALID, "%s: not a regular file",
-						 lmi_show_path(show, sizeof(show), path))
-				      : lmi_fail_errno(err, path, "cannot open");
+						 lmi_printable_path(show, sizeof(show), path))
+				      : lmi_error_errno(err, path, "cannot open");
 	if (fstat(fd, &st) < 0) {
-		(void)lmi_fail_errno(err, path, "fstat");
+		(void)lmi_error_errno(err, path, "fstat");
 		close(fd);
 		return LMD_IO;
 	}
 	if (!S_ISREG(st.st_mode)) {
 		close(fd);
 		return lmd_fail(err, LMD_INVALID, "%s: is %s, not a regular file",
-				lmi_show_path(show, sizeof(show), path), lmi_file_kind(st.st_mode));
+				lmi_printable_path(show, sizeof(show), path),
+				lmi_file_kind(st.st_mode));
 	}
 	f->fd = fd;
 	f->bytes = (uint64_t)st.st_size;
@@ -164,10 +166,10 @@ enum lmd_status lmi_file_check_folder(const char *path, struct lmd_error *err)
 	memcpy(folder, slash ? path : ".", n);
 	folder[n] = '\0';
 	if (stat(folder, &sb))
-		return lmi_fail_errno(err, folder, "cannot write there");
+		return lmi_error_errno(err, folder, "cannot write there");
 	return S_ISDIR(sb.st_mode) ? LMD_OK
 				   : lmd_fail(err, LMD_INVALID, "%s: is not a folder",
-					      lmi_show_path(show, sizeof(show), folder));
+					      lmi_printable_path(show, sizeof(show), folder));
 }
 
 enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsigned mode,
@@ -182,7 +184,8 @@ enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsi
 	if (stat(path, &sb) == 0 && !S_ISREG(sb.st_mode)) /* renaming would replace a special file
 							   * such as /dev/null */
 		return lmd_fail(err, LMD_INVALID, "%s: is %s, not a regular file",
-				lmi_show_path(show, sizeof(show), path), lmi_file_kind(sb.st_mode));
+				lmi_printable_path(show, sizeof(show), path),
+				lmi_file_kind(sb.st_mode));
 	if (n > PATH_MAX)
 		return lmd_fail(err, LMD_INVALID, "path of %zu bytes exceeds the limit of %d",
 				n, PATH_MAX);
@@ -203,7 +206,7 @@ enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsi
 	}
 	if (f->fd >= 0)
 		return LMD_OK;
-	st = lmi_fail_errno(err, path, "cannot create");
+	st = lmi_error_errno(err, path, "cannot create");
 	lmi_free(f->temp);
 	f->temp = NULL; /* somebody else's file: do not remove it */
 	lmi_new_file_abort(f);
@@ -228,10 +231,10 @@ enum lmd_status lmi_new_file_write_at(struct lmi_new_file *f, uint64_t at, const
 		if (k < 0 && errno == EINTR)
 			continue;
 		if (k < 0)
-			return lmi_fail_errno(err, f->temp, "write");
+			return lmi_error_errno(err, f->temp, "write");
 		if (k == 0) /* retrying might never end */
 			return lmd_fail(err, LMD_IO, "%s: write: wrote 0 of %zu bytes",
-					lmi_show_path(show, sizeof(show), f->temp), n);
+					lmi_printable_path(show, sizeof(show), f->temp), n);
 		p += k;
 		at += (uint64_t)k;
 		n -= (size_t)k;
@@ -259,9 +262,9 @@ static void sync_folder(char *path)
 enum lmd_status lmi_new_file_publish(struct lmi_new_file *f, struct lmd_error *err)
 {
 	if (fsync(f->fd) < 0)
-		return lmi_fail_errno(err, f->temp, "fsync");
+		return lmi_error_errno(err, f->temp, "fsync");
 	if (rename(f->temp, f->path) < 0)
-		return lmi_fail_errno(err, f->path, "rename");
+		return lmi_error_errno(err, f->path, "rename");
 	lmi_free(f->temp);
 	f->temp = NULL;
 	sync_folder(f->path);

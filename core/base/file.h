@@ -29,7 +29,7 @@ enum lmd_status lmi_file_read(const struct lmi_file *f, uint64_t at, void *buf, 
 /* ---- for core/base alone ---- */
 
 /* Sets the error message "path: what: text of errno"; returns LMD_NOTFOUND, LMD_NOMEM or LMD_IO. */
-enum lmd_status lmi_fail_errno(struct lmd_error *err, const char *path, const char *what);
+enum lmd_status lmi_error_errno(struct lmd_error *err, const char *path, const char *what);
 /* Names the kind of a file that is not regular, for example "a directory". */
 const char *lmi_file_kind(mode_t mode);
 /* Wraps pread(2) so that tests can make it fail. */
@@ -38,10 +38,10 @@ ssize_t lmi_file_pread(int fd, void *buf, size_t n, uint64_t at);
 /* For tests: the nth call from now (1 = the next) that reads or maps a file fails. 0 disables it.
  * Process-wide. */
 enum lmi_file_fault {
-	LMI_FAULT_EIO,	 /* an I/O error of the device */
-	LMI_FAULT_SHORT, /* fewer bytes than requested; not an error */
-	LMI_FAULT_EINTR, /* interrupted by a signal; not an error */
-	LMI_FAULT_END	 /* the file has been truncated */
+	LMI_FILE_FAULT_EIO,   /* an I/O error of the device */
+	LMI_FILE_FAULT_SHORT, /* fewer bytes than requested; not an error */
+	LMI_FILE_FAULT_EINTR, /* interrupted by a signal; not an error */
+	LMI_FILE_FAULT_END    /* the file has been truncated */
 };
 void lmi_file_fail_nth(uint64_t nth, enum lmi_file_fault how);
 /* Returns true if a failure has been injected since the last lmi_file_fail_nth. */

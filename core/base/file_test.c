@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "llamad/attr.h"
 #include "tests/lmd_check.h"
 
@@ -201,8 +201,8 @@ START_TEST(injected_faults)
 
 	put("01234567");
 	ck_assert_int_eq(lmi_file_open(&f, path, &err), LMD_OK);
-	for (int how = LMI_FAULT_EIO; how <= LMI_FAULT_END; how++) {
-		bool harmless = how == LMI_FAULT_SHORT || how == LMI_FAULT_EINTR;
+	for (int how = LMI_FILE_FAULT_EIO; how <= LMI_FILE_FAULT_END; how++) {
+		bool harmless = how == LMI_FILE_FAULT_SHORT || how == LMI_FILE_FAULT_EINTR;
 
 		lmi_file_fail_nth(1, (enum lmi_file_fault)how);
 		ck_assert_int_eq(lmi_file_read(&f, 0, buf, 8, &err), harmless ? LMD_OK : LMD_IO);
@@ -210,7 +210,7 @@ START_TEST(injected_faults)
 		ck_assert_int_eq(lmi_file_read(&f, 0, buf, 8, &err), LMD_OK);
 		ck_assert_mem_eq(buf, "01234567", 8);
 	}
-	lmi_file_fail_nth(0, LMI_FAULT_EIO);
+	lmi_file_fail_nth(0, LMI_FILE_FAULT_EIO);
 	ck_assert(!lmi_file_did_fail());
 	lmi_file_close(&f);
 }
@@ -237,11 +237,12 @@ START_TEST(show)
 
 	for (size_t i = 0; i < LMD_LEN(t); i++) {
 		memset(buf, 'x', sizeof(buf));
-		ck_assert_str_eq(lmi_show(buf, t[i].n, t[i].s, t[i].len), t[i].want);
+		ck_assert_str_eq(lmi_printable(buf, t[i].n, t[i].s, t[i].len), t[i].want);
 		ck_assert_uint_lt(strlen(buf), t[i].n);
 	}
-	ck_assert_str_eq(lmi_show_path(buf, 16, "/short"), "/short");
-	ck_assert_str_eq(lmi_show_path(buf, 16, "/a/long/path/to/file.gguf"), "...to/file.gguf");
+	ck_assert_str_eq(lmi_printable_path(buf, 16, "/short"), "/short");
+	ck_assert_str_eq(lmi_printable_path(buf, 16, "/a/long/path/to/file.gguf"),
+			 "...to/file.gguf");
 }
 END_TEST
 

@@ -26,7 +26,7 @@ struct lmi_jobs {
 	bool closed;
 };
 
-static void deliver(struct lmi_message *m)
+static void deliver(struct lmi_mailbox_message *m)
 {
 	struct lmi_job *job = (struct lmi_job *)((char *)m - offsetof(struct lmi_job, message));
 
@@ -186,11 +186,11 @@ void lmi_jobs_stop(struct lmi_jobs *j)
 	for (uint32_t i = 0; i < j->n_thread; i++)
 		(void)pthread_join(j->threads[i], NULL);
 	j->n_thread = 0;
-	while (lmi_jobs_turn(j))
+	while (lmi_jobs_run_one(j))
 		;
 }
 
-bool lmi_jobs_turn(struct lmi_jobs *j)
+bool lmi_jobs_run_one(struct lmi_jobs *j)
 {
 	struct lmi_job *job;
 

@@ -21,7 +21,7 @@ struct lmi_job {
 	void (*done)(void *arg); /* called by the mailbox's owner; may submit or free the job */
 	void *arg;
 	/* private to the queue */
-	struct lmi_message message;
+	struct lmi_mailbox_message message;
 	struct lmi_job *next;
 	struct lmi_jobs *jobs;
 };
@@ -30,7 +30,7 @@ struct lmi_jobs_opts {
 	struct lmi_mailbox *mailbox; /* must outlive the queue */
 	const char *name;	     /* of the threads and in error messages, at most 15 bytes; must
 				      * live as long as the queue */
-	uint32_t n_thread;	     /* 0: jobs run only in lmi_jobs_turn, for tests */
+	uint32_t n_thread;           /* 0: jobs run only in lmi_jobs_run_one, for tests */
 	uint32_t n_max;		     /* most jobs that may wait; >= 1 */
 };
 
@@ -55,6 +55,6 @@ void lmi_jobs_stop(struct lmi_jobs *j);
 
 /* In a queue without threads, runs the oldest job. Returns false if none waits or if the queue has
  * threads. */
-bool lmi_jobs_turn(struct lmi_jobs *j);
+bool lmi_jobs_run_one(struct lmi_jobs *j);
 
 #endif /* LLAMAD_CORE_BASE_JOBS_H */

@@ -17,13 +17,13 @@
 #define N_EACH	 5000
 
 struct letter {
-	struct lmi_message m;
+	struct lmi_mailbox_message m;
 	uint32_t poster, number;
 };
 
 static uint32_t n_seen[N_POSTER], n_wrong;
 
-static void receive(struct lmi_message *m)
+static void receive(struct lmi_mailbox_message *m)
 {
 	struct letter *l = (struct letter *)((char *)m - offsetof(struct letter, m));
 
@@ -86,7 +86,7 @@ END_TEST
 static struct lmi_mailbox *box;
 static uint32_t n_again;
 
-static void once_more(struct lmi_message *m)
+static void once_more(struct lmi_mailbox_message *m)
 {
 	if (++n_again < 3)
 		lmi_mailbox_post(box, m);
@@ -95,7 +95,7 @@ static void once_more(struct lmi_message *m)
 /* A message posted during a delivery arrives with the next drain, so that a loop makes progress. */
 START_TEST(posting_while_delivering)
 {
-	struct lmi_message m = {.deliver = once_more};
+	struct lmi_mailbox_message m = {.deliver = once_more};
 	struct lmi_mailbox mb;
 
 	box = &mb;
@@ -203,7 +203,7 @@ START_TEST(bounds_and_close)
 	ck_assert_ptr_nonnull(strstr(err.text, "test: the queue is full with 2"));
 	/* without threads nothing runs by itself, and `done` arrives through the mailbox */
 	ck_assert_uint_eq(t[0].n_run, 0);
-	ck_assert(lmi_jobs_turn(j));
+	ck_assert(lmi_jobs_run_one(j));
 	ck_assert_uint_eq(t[0].n_run, 1);
 	ck_assert_uint_eq(t[0].n_done, 0);
 	ck_assert_uint_eq(lmi_jobs_pending(j), 2);
@@ -214,7 +214,7 @@ START_TEST(bounds_and_close)
 	lmi_jobs_close(j);
 	ck_assert_int_eq(lmi_jobs_submit(j, &t[3].job, &err), LMD_CANCELLED);
 	lmi_jobs_stop(j); /* accepted jobs still run */
-	ck_assert(!lmi_jobs_turn(j));
+	ck_assert(!lmi_jobs_run_one(j));
 	ck_assert_uint_eq(lmi_mailbox_drain(&mb), 2);
 	ck_assert_uint_eq(t[1].n_done + t[2].n_done, 2);
 	ck_assert_uint_eq(t[3].n_run, 0);

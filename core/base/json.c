@@ -21,7 +21,7 @@ enum {
 	WANT_NOTHING       /* after the value */
 };
 
-void lmi_jr_init(struct lmi_jr *r, const char *text, size_t bytes)
+void lmi_json_reader_init(struct lmi_json_reader *r, const char *text, size_t bytes)
 {
 	memset(r, 0, sizeof(*r));
 	r->begin = r->p = text;
@@ -29,15 +29,16 @@ void lmi_jr_init(struct lmi_jr *r, const char *text, size_t bytes)
 	r->state = WANT_VALUE;
 }
 
-static enum lmd_status fail(const struct lmi_jr *r, const char *at, const char *what,
+static enum lmd_status fail(const struct lmi_json_reader *r, const char *at, const char *what,
 			    struct lmd_error *err)
 {
 	return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: %s", (size_t)(at - r->begin), what);
 }
 
-static enum lmd_status expected(const struct lmi_jr *r, const char *what, struct lmd_error *err)
+static enum lmd_status expected(const struct lmi_json_reader *r, const char *what,
+				struct lmd_error *err)
 {
-	size_t at = lmi_jr_pos(r);
+	size_t at = lmi_json_reader_pos(r);
 	unsigned c;
 
 	if (r->p == r->end)
@@ -52,7 +53,7 @@ static enum lmd_status expected(const struct lmi_jr *r, const char *what, struct
 }
 
 /* Skips white space: usually none, or a line feed and many spaces. */
-static inline void blanks(struct lmi_jr *r)
+static inline void blanks(struct lmi_json_reader *r)
 {
 	const char *p = r->p, *end = r->end;
 
@@ -75,12 +76,12 @@ static inline void blanks(struct lmi_jr *r)
 	r->p = p;
 }
 
-static bool in_object(const struct lmi_jr *r)
+static bool in_object(const struct lmi_json_reader *r)
 {
 	return r->depth && (r->objects >> (r->depth - 1) & 1);
 }
 
-static void after_value(struct lmi_jr *r)
+static void after_value(struct lmi_json_reader *r)
 {
 	r->state = r->depth ? WANT_COMMA_OR_END : WANT_NOTHING;
 }
@@ -180,7 +181,7 @@ static char escape_of(char letter)
 }
 
 /* Starts at the backslash; moves r->p to the end of the escape. */
-static enum lmd_status check_escape(struct lmi_jr *r, struct lmd_error *err)
+static enum lmd_status check_escape(struct lmi_json_reader *r, struct lmd_error *err)
 {
 	const char *at = r->p++, *wrong;
 	uint32_t c;
@@ -202,7 +203,7 @@ static enum lmd_status check_escape(struct lmi_jr *r, struct lmd_error *err)
 }
 
 /* Skips multi-byte characters, of which the first is next; returns false at an invalid one. */
-static bool pass_chars(struct lmi_jr *r)
+static bool pass_chars(struct lmi_json_reader *r)
 {
 	do {
 		unsigned char c = (unsigned char)*r->p;
@@ -221,7 +222,8 @@ static bool pass_chars(struct lmi_jr *r)
 }
 
 /* Starts at the opening quote. */
-static enum lmd_status read_string(struct lmi_jr *r, struct lmi_jr_item *it, struct lmd_error *err)
+static enum lmd_status read_string(struct lmi_json_reader *r, struct lmi_json_reader_item *it,
+				   struct lmd_error *err)
 {
 	const char *from = ++r->p;
 
@@ -282,22 +284,23 @@ static const char *number_end(const char *p, const char *end)
 	return p;
 }
 
-static enum lmd_status read_number(struct lmi_jr *r, struct lmi_jr_item *it, struct lmd_error *err)
+static enum lmd_status read_number(struct lmi_json_reader *r, struct lmi_json_reader_item *it,
+				   struct lmd_error *err)
 {
 	const char *end = number_end(r->p, r->end);
 
 	if (!end)
 		return fail(r, r->p, "not a number", err);
-	if (end - r->p > LMI_JR_DIGITS)
+	if (end - r->p > LMI_JSON_READER_DIGITS)
 		return lmd_fail(err, LMD_INVALID, "JSON, byte %zu: number longer than %d bytes",
-				lmi_jr_pos(r), LMI_JR_DIGITS);
-	it->type = LMI_JR_NUMBER;
+				lmi_json_reader_pos(r), LMI_JSON_READER_DIGITS);
+	it->type = LMI_JSON_READER_NUMBER;
 	it->text = (struct lmd_str){r->p, (size_t)(end - r->p)};
 	r->p = end;
 	return LMD_OK;
 }
 
-static bool word(struct lmi_jr *r, const char *w)
+static bool word(struct lmi_json_reader *r, const char *w)
 {
 	size_t n = strlen(w);
 
@@ -307,21 +310,22 @@ static bool word(struct lmi_jr *r, const char *w)
 	return true;
 }
 
-static enum lmd_status open_level(struct lmi_jr *r, struct lmi_jr_item *it, bool object,
-				  struct lmd_error *err)
+static enum lmd_status open_level(struct lmi_json_reader *r, struct lmi_json_reader_item *it,
+				  bool object, struct lmd_error *err)
 {
-	if (r->depth == LMI_JR_DEPTH)
+	if (r->depth == LMI_JSON_READER_DEPTH)
 		return lmd_fail(err, LMD_INVALID, "JSON, byte %zu: nested more than %d levels deep",
-				lmi_jr_pos(r), LMI_JR_DEPTH);
+				lmi_json_reader_pos(r), LMI_JSON_READER_DEPTH);
 	r->objects = (r->objects & ~(1ull << r->depth)) | (uint64_t)object << r->depth;
 	r->depth++;
 	r->p++;
-	it->type = object ? LMI_JR_OBJECT : LMI_JR_ARRAY;
+	it->type = object ? LMI_JSON_READER_OBJECT : LMI_JSON_READER_ARRAY;
 	r->state = object ? WANT_KEY_OR_END : WANT_VALUE_OR_END;
 	return LMD_OK;
 }
 
-static enum lmd_status read_value(struct lmi_jr *r, struct lmi_jr_item *it, struct lmd_error *err)
+static enum lmd_status read_value(struct lmi_json_reader *r, struct lmi_json_reader_item *it,
+				  struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
 	char c;
@@ -332,17 +336,17 @@ static enum lmd_status read_value(struct lmi_jr *r, struct lmi_jr_item *it, stru
 	if (c == '{' || c == '[')
 		return open_level(r, it, c == '{', err);
 	if (c == '"') {
-		it->type = LMI_JR_STRING;
+		it->type = LMI_JSON_READER_STRING;
 		st = read_string(r, it, err);
 	} else if (c == '-' || (c >= '0' && c <= '9')) {
 		st = read_number(r, it, err);
 	} else if (word(r, "true")) {
-		it->type = LMI_JR_BOOL;
+		it->type = LMI_JSON_READER_BOOL;
 		it->b = true;
 	} else if (word(r, "false")) {
-		it->type = LMI_JR_BOOL;
+		it->type = LMI_JSON_READER_BOOL;
 	} else if (word(r, "null")) {
-		it->type = LMI_JR_NULL;
+		it->type = LMI_JSON_READER_NULL;
 	} else {
 		return expected(r, "a value", err);
 	}
@@ -350,22 +354,23 @@ static enum lmd_status read_value(struct lmi_jr *r, struct lmi_jr_item *it, stru
 	return st;
 }
 
-static enum lmd_status close_level(struct lmi_jr *r, struct lmi_jr_item *it)
+static enum lmd_status close_level(struct lmi_json_reader *r, struct lmi_json_reader_item *it)
 {
-	it->type = in_object(r) ? LMI_JR_OBJECT_END : LMI_JR_ARRAY_END;
+	it->type = in_object(r) ? LMI_JSON_READER_OBJECT_END : LMI_JSON_READER_ARRAY_END;
 	r->p++;
 	r->depth--;
 	after_value(r);
 	return LMD_OK;
 }
 
-static enum lmd_status read_key(struct lmi_jr *r, struct lmi_jr_item *it, struct lmd_error *err)
+static enum lmd_status read_key(struct lmi_json_reader *r, struct lmi_json_reader_item *it,
+				struct lmd_error *err)
 {
 	enum lmd_status st;
 
 	if (r->p == r->end || *r->p != '"')
 		return expected(r, "a key", err);
-	it->type = LMI_JR_KEY;
+	it->type = LMI_JSON_READER_KEY;
 	st = read_string(r, it, err);
 	if (st != LMD_OK)
 		return st;
@@ -377,7 +382,8 @@ static enum lmd_status read_key(struct lmi_jr *r, struct lmi_jr_item *it, struct
 	return LMD_OK;
 }
 
-enum lmd_status lmi_jr_next(struct lmi_jr *r, struct lmi_jr_item *it, struct lmd_error *err)
+enum lmd_status lmi_json_reader_next(struct lmi_json_reader *r, struct lmi_json_reader_item *it,
+				     struct lmd_error *err)
 {
 	memset(it, 0, sizeof(*it));
 	blanks(r);
@@ -402,23 +408,24 @@ enum lmd_status lmi_jr_next(struct lmi_jr *r, struct lmi_jr_item *it, struct lmd
 	return read_value(r, it, err);
 }
 
-enum lmd_status lmi_jr_skip(struct lmi_jr *r, const struct lmi_jr_item *it, struct lmd_error *err)
+enum lmd_status lmi_json_reader_skip(struct lmi_json_reader *r,
+				     const struct lmi_json_reader_item *it, struct lmd_error *err)
 {
-	struct lmi_jr_item in = *it;
+	struct lmi_json_reader_item in = *it;
 	enum lmd_status st = LMD_OK;
 	uint32_t depth;
 
-	if (in.type == LMI_JR_KEY)
-		st = lmi_jr_next(r, &in, err);
-	if (in.type != LMI_JR_OBJECT && in.type != LMI_JR_ARRAY)
+	if (in.type == LMI_JSON_READER_KEY)
+		st = lmi_json_reader_next(r, &in, err);
+	if (in.type != LMI_JSON_READER_OBJECT && in.type != LMI_JSON_READER_ARRAY)
 		return st;
 	depth = r->depth - 1;
 	while (st == LMD_OK && r->depth > depth)
-		st = lmi_jr_next(r, &in, err);
+		st = lmi_json_reader_next(r, &in, err);
 	return st;
 }
 
-size_t lmi_jr_unescape(const struct lmi_jr_item *it, char *out)
+size_t lmi_json_reader_unescape(const struct lmi_json_reader_item *it, char *out)
 {
 	const char *p = it->text.ptr, *end = p + it->text.len, *wrong;
 	char *o = out;
@@ -445,19 +452,19 @@ size_t lmi_jr_unescape(const struct lmi_jr_item *it, char *out)
 	return (size_t)(o - out);
 }
 
-bool lmi_jr_is(const struct lmi_jr_item *it, const char *text)
+bool lmi_json_reader_is(const struct lmi_json_reader_item *it, const char *text)
 {
 	return !it->escaped && it->text.len == strlen(text) &&
 	       !memcmp(it->text.ptr, text, it->text.len);
 }
 
-bool lmi_jr_int(const struct lmi_jr_item *it, int64_t *out)
+bool lmi_json_reader_int(const struct lmi_json_reader_item *it, int64_t *out)
 {
 	const char *p = it->text.ptr, *end;
 	bool minus, fits = true;
 	uint64_t v = 0, max;
 
-	if (it->type != LMI_JR_NUMBER)
+	if (it->type != LMI_JSON_READER_NUMBER)
 		return false;
 	end = p + it->text.len;
 	minus = *p == '-';
@@ -477,12 +484,12 @@ bool lmi_jr_int(const struct lmi_jr_item *it, int64_t *out)
 	return true;
 }
 
-bool lmi_jr_double(const struct lmi_jr_item *it, double *out)
+bool lmi_json_reader_double(const struct lmi_json_reader_item *it, double *out)
 {
-	char text[LMI_JR_DIGITS + 1];
+	char text[LMI_JSON_READER_DIGITS + 1];
 	double v;
 
-	if (it->type != LMI_JR_NUMBER || it->text.len > LMI_JR_DIGITS)
+	if (it->type != LMI_JSON_READER_NUMBER || it->text.len > LMI_JSON_READER_DIGITS)
 		return false;
 	memcpy(text, it->text.ptr, it->text.len);
 	text[it->text.len] = '\0';

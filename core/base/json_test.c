@@ -9,27 +9,28 @@
 /* Writes the items on one line: {k:"a"} and so on. */
 static enum lmd_status dump(const char *text, size_t n, char *out, struct lmd_error *err)
 {
-	struct lmi_jr r;
-	struct lmi_jr_item it;
+	struct lmi_json_reader r;
+	struct lmi_json_reader_item it;
 	enum lmd_status st;
 	char s[512];
 
 	*out = '\0';
-	lmi_jr_init(&r, text, n);
-	while ((st = lmi_jr_next(&r, &it, err)) == LMD_OK && it.type != LMI_JR_END) {
+	lmi_json_reader_init(&r, text, n);
+	while ((st = lmi_json_reader_next(&r, &it, err)) == LMD_OK &&
+	       it.type != LMI_JSON_READER_END) {
 		switch (it.type) {
-		case LMI_JR_KEY:
-		case LMI_JR_STRING:
-			s[lmi_jr_unescape(&it, s)] = '\0';
-			out += sprintf(out, it.type == LMI_JR_KEY ? "%s:" : "'%s' ", s);
+		case LMI_JSON_READER_KEY:
+		case LMI_JSON_READER_STRING:
+			s[lmi_json_reader_unescape(&it, s)] = '\0';
+			out += sprintf(out, it.type == LMI_JSON_READER_KEY ? "%s:" : "'%s' ", s);
 			break;
-		case LMI_JR_NUMBER:
+		case LMI_JSON_READER_NUMBER:
 			out += sprintf(out, "%.*s ", (int)it.text.len, it.text.ptr);
 			break;
-		case LMI_JR_BOOL:
+		case LMI_JSON_READER_BOOL:
 			out += sprintf(out, it.b ? "yes " : "no ");
 			break;
-		case LMI_JR_NULL:
+		case LMI_JSON_READER_NULL:
 			out += sprintf(out, "null ");
 			break;
 		default:
@@ -85,16 +86,16 @@ START_TEST(numbers)
 	};
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
-		struct lmi_jr r;
-		struct lmi_jr_item it;
+		struct lmi_json_reader r;
+		struct lmi_json_reader_item it;
 		int64_t v;
 		double d;
 
-		lmi_jr_init(&r, cases[i].text, strlen(cases[i].text));
-		ck_assert_int_eq(lmi_jr_next(&r, &it, NULL), LMD_OK);
-		ck_assert_int_eq(lmi_jr_int(&it, &v), cases[i].is_int);
+		lmi_json_reader_init(&r, cases[i].text, strlen(cases[i].text));
+		ck_assert_int_eq(lmi_json_reader_next(&r, &it, NULL), LMD_OK);
+		ck_assert_int_eq(lmi_json_reader_int(&it, &v), cases[i].is_int);
 		ck_assert(!cases[i].is_int || v == cases[i].i);
-		ck_assert_int_eq(lmi_jr_double(&it, &d), cases[i].is_double);
+		ck_assert_int_eq(lmi_json_reader_double(&it, &d), cases[i].is_double);
 		ck_assert(!cases[i].is_double || d == cases[i].d);
 	}
 }
@@ -103,28 +104,28 @@ END_TEST
 START_TEST(skipping)
 {
 	static const char text[] = "{\"a\":[1,{\"b\":[]}],\"c\":2,\"d\":{\"e\":{}}}";
-	struct lmi_jr r;
-	struct lmi_jr_item it;
+	struct lmi_json_reader r;
+	struct lmi_json_reader_item it;
 	int64_t v;
 
-	lmi_jr_init(&r, text, sizeof(text) - 1);
-	ck_assert_int_eq(lmi_jr_next(&r, &it, NULL), LMD_OK);
-	ck_assert_int_eq(lmi_jr_next(&r, &it, NULL), LMD_OK);
-	ck_assert(lmi_jr_is(&it, "a"));
-	ck_assert_int_eq(lmi_jr_skip(&r, &it, NULL), LMD_OK);
-	ck_assert_int_eq(lmi_jr_next(&r, &it, NULL), LMD_OK);
-	ck_assert(lmi_jr_is(&it, "c"));
-	ck_assert_int_eq(lmi_jr_next(&r, &it, NULL), LMD_OK);
-	ck_assert(lmi_jr_int(&it, &v) && v == 2);
-	ck_assert_int_eq(lmi_jr_skip(&r, &it, NULL), LMD_OK);
-	ck_assert_int_eq(lmi_jr_next(&r, &it, NULL), LMD_OK);
-	ck_assert(lmi_jr_is(&it, "d"));
-	ck_assert_int_eq(lmi_jr_next(&r, &it, NULL), LMD_OK);
-	ck_assert_int_eq(lmi_jr_skip(&r, &it, NULL), LMD_OK);
-	ck_assert_int_eq(lmi_jr_next(&r, &it, NULL), LMD_OK);
-	ck_assert_int_eq(it.type, LMI_JR_OBJECT_END);
-	ck_assert_int_eq(lmi_jr_next(&r, &it, NULL), LMD_OK);
-	ck_assert_int_eq(it.type, LMI_JR_END);
+	lmi_json_reader_init(&r, text, sizeof(text) - 1);
+	ck_assert_int_eq(lmi_json_reader_next(&r, &it, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_json_reader_next(&r, &it, NULL), LMD_OK);
+	ck_assert(lmi_json_reader_is(&it, "a"));
+	ck_assert_int_eq(lmi_json_reader_skip(&r, &it, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_json_reader_next(&r, &it, NULL), LMD_OK);
+	ck_assert(lmi_json_reader_is(&it, "c"));
+	ck_assert_int_eq(lmi_json_reader_next(&r, &it, NULL), LMD_OK);
+	ck_assert(lmi_json_reader_int(&it, &v) && v == 2);
+	ck_assert_int_eq(lmi_json_reader_skip(&r, &it, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_json_reader_next(&r, &it, NULL), LMD_OK);
+	ck_assert(lmi_json_reader_is(&it, "d"));
+	ck_assert_int_eq(lmi_json_reader_next(&r, &it, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_json_reader_skip(&r, &it, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_json_reader_next(&r, &it, NULL), LMD_OK);
+	ck_assert_int_eq(it.type, LMI_JSON_READER_OBJECT_END);
+	ck_assert_int_eq(lmi_json_reader_next(&r, &it, NULL), LMD_OK);
+	ck_assert_int_eq(it.type, LMI_JSON_READER_END);
 }
 END_TEST
 

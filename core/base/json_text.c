@@ -14,14 +14,14 @@
 
 #define MAX_BYTES (16u << 20)
 
-static bool failed(struct lmi_jtext *j, enum lmd_status st)
+static bool failed(struct lmi_json_text *j, enum lmd_status st)
 {
 	if (j->status == LMD_OK)
 		j->status = st;
 	return false;
 }
 
-static bool grow(struct lmi_jtext *j, size_t n)
+static bool grow(struct lmi_json_text *j, size_t n)
 {
 	size_t max = j->max_bytes ? j->max_bytes : MAX_BYTES, room = j->room ? 2 * j->room : 256;
 	char *p;
@@ -42,7 +42,7 @@ static bool grow(struct lmi_jtext *j, size_t n)
 	return true;
 }
 
-static void put(struct lmi_jtext *j, const char *s, size_t n)
+static void put(struct lmi_json_text *j, const char *s, size_t n)
 {
 	if (!grow(j, n))
 		return;
@@ -51,13 +51,13 @@ static void put(struct lmi_jtext *j, const char *s, size_t n)
 	j->text[j->bytes] = 0;
 }
 
-static bool in_object(const struct lmi_jtext *j)
+static bool in_object(const struct lmi_json_text *j)
 {
 	return j->depth && (j->objects >> (j->depth - 1) & 1);
 }
 
 /* Writes the comma before a value or key; returns false if none may stand here. */
-static bool place(struct lmi_jtext *j, bool key)
+static bool place(struct lmi_json_text *j, bool key)
 {
 	char last = j->bytes ? j->text[j->bytes - 1] : 0;
 
@@ -73,7 +73,7 @@ static bool place(struct lmi_jtext *j, bool key)
 	return j->status == LMD_OK;
 }
 
-static void quoted(struct lmi_jtext *j, const char *s, size_t n)
+static void quoted(struct lmi_json_text *j, const char *s, size_t n)
 {
 	static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
 	size_t from = 0, len;
@@ -101,11 +101,11 @@ static void quoted(struct lmi_jtext *j, const char *s, size_t n)
 	put(j, "\"", 1);
 }
 
-static void open_level(struct lmi_jtext *j, bool object)
+static void open_level(struct lmi_json_text *j, bool object)
 {
 	if (!place(j, false))
 		return;
-	if (j->depth == LMI_JTEXT_DEPTH) {
+	if (j->depth == LMI_JSON_TEXT_DEPTH) {
 		failed(j, LMD_INVALID);
 		return;
 	}
@@ -114,17 +114,17 @@ static void open_level(struct lmi_jtext *j, bool object)
 	put(j, object ? "{" : "[", 1);
 }
 
-void lmi_jtext_object(struct lmi_jtext *j)
+void lmi_json_text_object(struct lmi_json_text *j)
 {
 	open_level(j, true);
 }
 
-void lmi_jtext_array(struct lmi_jtext *j)
+void lmi_json_text_array(struct lmi_json_text *j)
 {
 	open_level(j, false);
 }
 
-void lmi_jtext_end(struct lmi_jtext *j)
+void lmi_json_text_end(struct lmi_json_text *j)
 {
 	if (j->status == LMD_OK && (!j->depth || j->key_set))
 		failed(j, LMD_INTERNAL);
@@ -134,7 +134,7 @@ void lmi_jtext_end(struct lmi_jtext *j)
 	j->depth--;
 }
 
-void lmi_jtext_key(struct lmi_jtext *j, const char *key)
+void lmi_json_text_key(struct lmi_json_text *j, const char *key)
 {
 	if (!place(j, true))
 		return;
@@ -142,27 +142,27 @@ void lmi_jtext_key(struct lmi_jtext *j, const char *key)
 	put(j, ":", 1);
 }
 
-void lmi_jtext_strn(struct lmi_jtext *j, const char *s, size_t n)
+void lmi_json_text_strn(struct lmi_json_text *j, const char *s, size_t n)
 {
 	if (place(j, false))
 		quoted(j, s, n);
 }
 
-void lmi_jtext_str(struct lmi_jtext *j, const char *s)
+void lmi_json_text_str(struct lmi_json_text *j, const char *s)
 {
 	if (s)
-		lmi_jtext_strn(j, s, strlen(s));
+		lmi_json_text_strn(j, s, strlen(s));
 	else
-		lmi_jtext_null(j);
+		lmi_json_text_null(j);
 }
 
-static void bare(struct lmi_jtext *j, const char *s)
+static void bare(struct lmi_json_text *j, const char *s)
 {
 	if (place(j, false))
 		put(j, s, strlen(s));
 }
 
-void lmi_jtext_int(struct lmi_jtext *j, int64_t v)
+void lmi_json_text_int(struct lmi_json_text *j, int64_t v)
 {
 	char s[32];
 
@@ -170,7 +170,7 @@ void lmi_jtext_int(struct lmi_jtext *j, int64_t v)
 	bare(j, s);
 }
 
-void lmi_jtext_uint(struct lmi_jtext *j, uint64_t v)
+void lmi_json_text_uint(struct lmi_json_text *j, uint64_t v)
 {
 	char s[32];
 
@@ -178,12 +178,12 @@ void lmi_jtext_uint(struct lmi_jtext *j, uint64_t v)
 	bare(j, s);
 }
 
-void lmi_jtext_real(struct lmi_jtext *j, double v)
+void lmi_json_text_real(struct lmi_json_text *j, double v)
 {
 	char s[40];
 
 	if (!isfinite(v)) {
-		lmi_jtext_str(j, isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+		lmi_json_text_str(j, isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
 		return;
 	}
 	for (int digits = 15; digits <= 17; digits++) {
@@ -194,37 +194,37 @@ void lmi_jtext_real(struct lmi_jtext *j, double v)
 	bare(j, s);
 }
 
-void lmi_jtext_bool(struct lmi_jtext *j, bool v)
+void lmi_json_text_bool(struct lmi_json_text *j, bool v)
 {
 	bare(j, v ? "true" : "false");
 }
 
-void lmi_jtext_null(struct lmi_jtext *j)
+void lmi_json_text_null(struct lmi_json_text *j)
 {
 	bare(j, "null");
 }
 
-static void scalar(struct lmi_jtext *j, const struct lmi_jnode *v)
+static void scalar(struct lmi_json_text *j, const struct lmi_json_node *v)
 {
-	if (v->type == LMI_JBOOL)
-		lmi_jtext_bool(j, v->u.b);
-	else if (v->type == LMI_JINT)
-		lmi_jtext_int(j, v->u.i);
-	else if (v->type == LMI_JREAL)
-		lmi_jtext_real(j, v->u.d);
-	else if (v->type == LMI_JSTRING)
-		lmi_jtext_strn(j, v->u.s, v->n);
+	if (v->type == LMI_JSON_BOOL)
+		lmi_json_text_bool(j, v->u.b);
+	else if (v->type == LMI_JSON_INT)
+		lmi_json_text_int(j, v->u.i);
+	else if (v->type == LMI_JSON_REAL)
+		lmi_json_text_real(j, v->u.d);
+	else if (v->type == LMI_JSON_STRING)
+		lmi_json_text_strn(j, v->u.s, v->n);
 	else
-		lmi_jtext_null(j);
+		lmi_json_text_null(j);
 }
 
 /* The recursion depth is bounded by the depth of the tree. */
-void lmi_jtext_node(struct lmi_jtext *j, const struct lmi_jnode *v)
+void lmi_json_text_node(struct lmi_json_text *j, const struct lmi_json_node *v)
 {
-	const struct lmi_jnode *k = lmi_jnode_first(v);
-	bool object = v->type == LMI_JOBJECT;
+	const struct lmi_json_node *k = lmi_json_node_first(v);
+	bool object = v->type == LMI_JSON_OBJECT;
 
-	if (v->type < LMI_JARRAY) {
+	if (v->type < LMI_JSON_ARRAY) {
 		scalar(j, v);
 		return;
 	}
@@ -235,13 +235,13 @@ void lmi_jtext_node(struct lmi_jtext *j, const struct lmi_jnode *v)
 			put(j, ":", 1);
 		}
 		k += object;
-		lmi_jtext_node(j, k);
-		k = lmi_jnode_next(k);
+		lmi_json_text_node(j, k);
+		k = lmi_json_node_next(k);
 	}
-	lmi_jtext_end(j);
+	lmi_json_text_end(j);
 }
 
-enum lmd_status lmi_jtext_finish(struct lmi_jtext *j, struct lmd_error *err)
+enum lmd_status lmi_json_text_finish(struct lmi_json_text *j, struct lmd_error *err)
 {
 	if (j->status == LMD_OK && (j->depth || !j->started))
 		j->status = LMD_INTERNAL;
@@ -256,15 +256,15 @@ enum lmd_status lmi_jtext_finish(struct lmi_jtext *j, struct lmd_error *err)
 				j->bytes);
 	case LMD_INVALID:
 		return lmd_fail(err, LMD_INVALID, "JSON: exceeds %zu bytes or %d levels",
-				j->max_bytes ? j->max_bytes : MAX_BYTES, LMI_JTEXT_DEPTH);
+				j->max_bytes ? j->max_bytes : MAX_BYTES, LMI_JSON_TEXT_DEPTH);
 	default:
 		return lmd_fail(err, LMD_INTERNAL, "JSON: misplaced value at byte %zu",
 				j->bytes);
 	}
 }
 
-void lmi_jtext_fini(struct lmi_jtext *j)
+void lmi_json_text_fini(struct lmi_json_text *j)
 {
 	lmi_free(j->text);
-	*j = (struct lmi_jtext){.max_bytes = j->max_bytes};
+	*j = (struct lmi_json_text){.max_bytes = j->max_bytes};
 }

@@ -12,37 +12,37 @@
 #include "core/base/alloc.h"
 
 struct builder {
-	struct lmi_jr r;
+	struct lmi_json_reader r;
 	uint32_t max_nodes, n_nodes;
 	size_t n_text;          /* string bytes, with terminating zeros */
-	struct lmi_jnode *node; /* NULL in the counting pass */
+	struct lmi_json_node *node; /* NULL in the counting pass */
 	char *text;
 	struct {
 		uint32_t at, n; /* an open container: its node, elements or members so far */
-	} level[LMI_JR_DEPTH];
+	} level[LMI_JSON_READER_DEPTH];
 	struct lmd_error *err;
 };
 
-static enum lmd_status put_node(struct builder *b, const struct lmi_jnode *v)
+static enum lmd_status put_node(struct builder *b, const struct lmi_json_node *v)
 {
 	if (b->n_nodes == b->max_nodes)
 		return lmd_fail(b->err, LMD_INVALID, "JSON, byte %zu: more than %u values",
-				lmi_jr_pos(&b->r), b->max_nodes);
+				lmi_json_reader_pos(&b->r), b->max_nodes);
 	if (b->node)
 		b->node[b->n_nodes] = *v;
 	b->n_nodes++;
 	return LMD_OK;
 }
 
-static enum lmd_status put_string(struct builder *b, const struct lmi_jr_item *it)
+static enum lmd_status put_string(struct builder *b, const struct lmi_json_reader_item *it)
 {
-	struct lmi_jnode v = {.type = LMI_JSTRING, .span = 1};
+	struct lmi_json_node v = {.type = LMI_JSON_STRING, .span = 1};
 
 	if (b->text) {
 		char *to = b->text + b->n_text;
 
 		v.u.s = to;
-		v.n = (uint32_t)lmi_jr_unescape(it, to);
+		v.n = (uint32_t)lmi_json_reader_unescape(it, to);
 		to[v.n] = '\0';
 		b->n_text += v.n + 1u;
 	} else {
@@ -51,13 +51,13 @@ static enum lmd_status put_string(struct builder *b, const struct lmi_jr_item *i
 	return put_node(b, &v);
 }
 
-static enum lmd_status put_number(struct builder *b, const struct lmi_jr_item *it)
+static enum lmd_status put_number(struct builder *b, const struct lmi_json_reader_item *it)
 {
-	struct lmi_jnode v = {.type = LMI_JINT, .span = 1, .n = (uint32_t)it->text.len};
+	struct lmi_json_node v = {.type = LMI_JSON_INT, .span = 1, .n = (uint32_t)it->text.len};
 
-	if (!lmi_jr_int(it, &v.u.i)) {
-		v.type = LMI_JREAL;
-		if (!lmi_jr_double(it, &v.u.d))
+	if (!lmi_json_reader_int(it, &v.u.i)) {
+		v.type = LMI_JSON_REAL;
+		if (!lmi_json_reader_double(it, &v.u.d))
 			return lmd_fail(b->err, LMD_INVALID,
 					"JSON, byte %zu: number exceeds the range of a double",
 					(size_t)(it->text.ptr - b->r.begin));
@@ -71,38 +71,39 @@ static void close_container(struct builder *b, bool object)
 	uint32_t at = b->level[b->r.depth].at;
 
 	if (b->node)
-		b->node[at] = (struct lmi_jnode){.type = object ? LMI_JOBJECT : LMI_JARRAY,
-						 .span = b->n_nodes - at,
-						 .n = b->level[b->r.depth].n};
+		b->node[at] =
+			(struct lmi_json_node){.type = object ? LMI_JSON_OBJECT : LMI_JSON_ARRAY,
+					       .span = b->n_nodes - at,
+					       .n = b->level[b->r.depth].n};
 }
 
-static enum lmd_status put_item(struct builder *b, const struct lmi_jr_item *it)
+static enum lmd_status put_item(struct builder *b, const struct lmi_json_reader_item *it)
 {
-	struct lmi_jnode v = {.span = 1};
+	struct lmi_json_node v = {.span = 1};
 
 	switch (it->type) {
-	case LMI_JR_OBJECT:
-	case LMI_JR_ARRAY:
+	case LMI_JSON_READER_OBJECT:
+	case LMI_JSON_READER_ARRAY:
 		b->level[b->r.depth - 1].at = b->n_nodes;
 		b->level[b->r.depth - 1].n = 0;
 		return put_node(b, &v);
-	case LMI_JR_OBJECT_END:
-	case LMI_JR_ARRAY_END:
-		close_container(b, it->type == LMI_JR_OBJECT_END);
+	case LMI_JSON_READER_OBJECT_END:
+	case LMI_JSON_READER_ARRAY_END:
+		close_container(b, it->type == LMI_JSON_READER_OBJECT_END);
 		return LMD_OK;
-	case LMI_JR_KEY:
-	case LMI_JR_STRING:
+	case LMI_JSON_READER_KEY:
+	case LMI_JSON_READER_STRING:
 		return put_string(b, it);
-	case LMI_JR_NUMBER:
+	case LMI_JSON_READER_NUMBER:
 		return put_number(b, it);
-	case LMI_JR_BOOL:
-		v.type = LMI_JBOOL;
+	case LMI_JSON_READER_BOOL:
+		v.type = LMI_JSON_BOOL;
 		v.u.b = it->b;
 		return put_node(b, &v);
-	case LMI_JR_NULL:
-		v.type = LMI_JNULL;
+	case LMI_JSON_READER_NULL:
+		v.type = LMI_JSON_NULL;
 		return put_node(b, &v);
-	case LMI_JR_END:
+	case LMI_JSON_READER_END:
 		break;
 	}
 	return LMD_OK;
@@ -110,20 +111,22 @@ static enum lmd_status put_item(struct builder *b, const struct lmi_jr_item *it)
 
 static enum lmd_status whole(struct builder *b, const char *text, size_t bytes)
 {
-	struct lmi_jr_item it;
+	struct lmi_json_reader_item it;
 	enum lmd_status st;
 
-	lmi_jr_init(&b->r, text, bytes);
+	lmi_json_reader_init(&b->r, text, bytes);
 	b->n_nodes = 0;
 	b->n_text = 0;
-	while ((st = lmi_jr_next(&b->r, &it, b->err)) == LMD_OK && it.type != LMI_JR_END) {
-		bool opens = it.type == LMI_JR_OBJECT || it.type == LMI_JR_ARRAY;
-		bool closes = it.type == LMI_JR_OBJECT_END || it.type == LMI_JR_ARRAY_END;
+	while ((st = lmi_json_reader_next(&b->r, &it, b->err)) == LMD_OK &&
+	       it.type != LMI_JSON_READER_END) {
+		bool opens = it.type == LMI_JSON_READER_OBJECT || it.type == LMI_JSON_READER_ARRAY;
+		bool closes = it.type == LMI_JSON_READER_OBJECT_END ||
+			      it.type == LMI_JSON_READER_ARRAY_END;
 		uint32_t inside = b->r.depth - (opens ? 1 : 0);
 
 		/* an element of an array or the key of a member */
 		if (inside && !closes &&
-		    (it.type == LMI_JR_KEY || !(b->r.objects >> (inside - 1) & 1)))
+		    (it.type == LMI_JSON_READER_KEY || !(b->r.objects >> (inside - 1) & 1)))
 			b->level[inside - 1].n++;
 		st = put_item(b, &it);
 		if (st != LMD_OK)
@@ -134,8 +137,8 @@ static enum lmd_status whole(struct builder *b, const char *text, size_t bytes)
 
 static int by_text(const void *a, const void *b)
 {
-	const struct lmi_jnode *x = *(const struct lmi_jnode *const *)a;
-	const struct lmi_jnode *y = *(const struct lmi_jnode *const *)b;
+	const struct lmi_json_node *x = *(const struct lmi_json_node *const *)a;
+	const struct lmi_json_node *y = *(const struct lmi_json_node *const *)b;
 	int c = memcmp(x->u.s, y->u.s, x->n < y->n ? x->n : y->n);
 
 	return c ? c : (x->n > y->n) - (x->n < y->n);
@@ -143,15 +146,15 @@ static int by_text(const void *a, const void *b)
 
 /* Checks for duplicates by comparing adjacent sorted keys; `keys` has room for all keys of the
  * tree. */
-static enum lmd_status unique(const struct lmi_jtree *t, const struct lmi_jnode **keys,
+static enum lmd_status unique(const struct lmi_json_tree *t, const struct lmi_json_node **keys,
 			      struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < t->n_nodes; i++) {
-		const struct lmi_jnode *o = t->root + i, *k = lmi_jnode_first(o);
+		const struct lmi_json_node *o = t->root + i, *k = lmi_json_node_first(o);
 
-		if (o->type != LMI_JOBJECT)
+		if (o->type != LMI_JSON_OBJECT)
 			continue;
-		for (uint32_t m = 0; m < o->n; m++, k = lmi_jnode_next(k + 1))
+		for (uint32_t m = 0; m < o->n; m++, k = lmi_json_node_next(k + 1))
 			keys[m] = k;
 		qsort(keys, o->n, sizeof(*keys), by_text);
 		for (uint32_t m = 1; m < o->n; m++)
@@ -162,9 +165,9 @@ static enum lmd_status unique(const struct lmi_jtree *t, const struct lmi_jnode 
 	return LMD_OK;
 }
 
-static enum lmd_status check_unique(const struct lmi_jtree *t, struct lmd_error *err)
+static enum lmd_status check_unique(const struct lmi_json_tree *t, struct lmd_error *err)
 {
-	const struct lmi_jnode **keys = lmi_alloc(t->n_nodes, sizeof(*keys));
+	const struct lmi_json_node **keys = lmi_alloc(t->n_nodes, sizeof(*keys));
 	enum lmd_status st;
 
 	if (!keys)
@@ -174,15 +177,15 @@ static enum lmd_status check_unique(const struct lmi_jtree *t, struct lmd_error 
 	return st;
 }
 
-enum lmd_status lmi_jtree_parse(struct lmi_jtree *t, const char *text, size_t bytes,
-				const struct lmi_jtree_opts *opts, struct lmd_error *err)
+enum lmd_status lmi_json_tree_parse(struct lmi_json_tree *t, const char *text, size_t bytes,
+				    const struct lmi_json_tree_opts *opts, struct lmd_error *err)
 {
-	static const struct lmi_jtree_opts defaults;
-	const struct lmi_jtree_opts *o = opts ? opts : &defaults;
-	size_t max = o->max_bytes ? o->max_bytes : LMI_JTREE_BYTES;
-	struct builder b = {.max_nodes = o->max_nodes ? o->max_nodes : LMI_JTREE_NODES,
+	static const struct lmi_json_tree_opts defaults;
+	const struct lmi_json_tree_opts *o = opts ? opts : &defaults;
+	size_t max = o->max_bytes ? o->max_bytes : LMI_JSON_TREE_BYTES;
+	struct builder b = {.max_nodes = o->max_nodes ? o->max_nodes : LMI_JSON_TREE_NODES,
 			    .err = err};
-	struct lmi_jtree out;
+	struct lmi_json_tree out;
 	enum lmd_status st;
 
 	if (bytes > max || bytes > 1u << 30)
@@ -203,63 +206,66 @@ enum lmd_status lmi_jtree_parse(struct lmi_jtree *t, const char *text, size_t by
 	if (st == LMD_OK)
 		*t = out;
 	else
-		lmi_jtree_fini(&out);
+		lmi_json_tree_fini(&out);
 	return st;
 }
 
-void lmi_jtree_fini(struct lmi_jtree *t)
+void lmi_json_tree_fini(struct lmi_json_tree *t)
 {
 	lmi_free(t->root);
-	*t = (struct lmi_jtree){0};
+	*t = (struct lmi_json_tree){0};
 }
 
-bool lmi_jnode_is(const struct lmi_jnode *v, enum lmi_jtype type)
+bool lmi_json_node_is(const struct lmi_json_node *v, enum lmi_json_kind type)
 {
 	return v && v->type == type;
 }
 
-const struct lmi_jnode *lmi_jnode_first(const struct lmi_jnode *c)
+const struct lmi_json_node *lmi_json_node_first(const struct lmi_json_node *c)
 {
-	return (lmi_jnode_is(c, LMI_JARRAY) || lmi_jnode_is(c, LMI_JOBJECT)) && c->n ? c + 1 : NULL;
+	return (lmi_json_node_is(c, LMI_JSON_ARRAY) || lmi_json_node_is(c, LMI_JSON_OBJECT)) && c->n
+		       ? c + 1
+		       : NULL;
 }
 
-const struct lmi_jnode *lmi_jnode_at(const struct lmi_jnode *array, uint32_t i)
+const struct lmi_json_node *lmi_json_node_at(const struct lmi_json_node *array, uint32_t i)
 {
-	const struct lmi_jnode *v = lmi_jnode_first(array);
+	const struct lmi_json_node *v = lmi_json_node_first(array);
 
-	if (!lmi_jnode_is(array, LMI_JARRAY) || i >= array->n)
+	if (!lmi_json_node_is(array, LMI_JSON_ARRAY) || i >= array->n)
 		return NULL;
 	while (i--)
-		v = lmi_jnode_next(v);
+		v = lmi_json_node_next(v);
 	return v;
 }
 
-const struct lmi_jnode *lmi_jnode_get(const struct lmi_jnode *object, const char *key)
+const struct lmi_json_node *lmi_json_node_get(const struct lmi_json_node *object, const char *key)
 {
-	const struct lmi_jnode *k = lmi_jnode_first(object), *found = NULL;
+	const struct lmi_json_node *k = lmi_json_node_first(object), *found = NULL;
 
-	if (!lmi_jnode_is(object, LMI_JOBJECT))
+	if (!lmi_json_node_is(object, LMI_JSON_OBJECT))
 		return NULL;
-	for (uint32_t i = 0; i < object->n; i++, k = lmi_jnode_next(k + 1))
-		if (lmi_jnode_eq(k, key))
+	for (uint32_t i = 0; i < object->n; i++, k = lmi_json_node_next(k + 1))
+		if (lmi_json_node_eq(k, key))
 			found = k + 1;
 	return found;
 }
 
-bool lmi_jnode_eq(const struct lmi_jnode *v, const char *text)
+bool lmi_json_node_eq(const struct lmi_json_node *v, const char *text)
 {
 	size_t n = strlen(text);
 
-	return lmi_jnode_is(v, LMI_JSTRING) && v->n == n && memcmp(v->u.s, text, n) == 0;
+	return lmi_json_node_is(v, LMI_JSON_STRING) && v->n == n && memcmp(v->u.s, text, n) == 0;
 }
 
-bool lmi_jnode_int(const struct lmi_jnode *v, int64_t min, int64_t max, int64_t *out)
+bool lmi_json_node_int(const struct lmi_json_node *v, int64_t min, int64_t max, int64_t *out)
 {
 	int64_t i;
 
-	if (lmi_jnode_is(v, LMI_JINT))
+	if (lmi_json_node_is(v, LMI_JSON_INT))
 		i = v->u.i;
-	else if (lmi_jnode_is(v, LMI_JREAL) && fabs(v->u.d) <= 0x1p53 && v->u.d == floor(v->u.d))
+	else if (lmi_json_node_is(v, LMI_JSON_REAL) && fabs(v->u.d) <= 0x1p53 &&
+		 v->u.d == floor(v->u.d))
 		i = (int64_t)v->u.d;
 	else
 		return false;
@@ -269,18 +275,18 @@ bool lmi_jnode_int(const struct lmi_jnode *v, int64_t min, int64_t max, int64_t 
 	return true;
 }
 
-bool lmi_jnode_real(const struct lmi_jnode *v, double *out)
+bool lmi_json_node_real(const struct lmi_json_node *v, double *out)
 {
-	if (lmi_jnode_is(v, LMI_JREAL))
+	if (lmi_json_node_is(v, LMI_JSON_REAL))
 		*out = v->u.d;
-	else if (lmi_jnode_is(v, LMI_JINT))
+	else if (lmi_json_node_is(v, LMI_JSON_INT))
 		*out = (double)v->u.i;
 	else
 		return false;
 	return true;
 }
 
-const char *lmi_jnode_kind(const struct lmi_jnode *v)
+const char *lmi_json_node_kind(const struct lmi_json_node *v)
 {
 	static const char *const kind[] = {"null",   "boolean", "integer", "number",
 					   "string", "array",   "object"};

@@ -2,10 +2,10 @@
  *
  * json_tree.h - reads JSON (RFC 8259) from memory into a tree of one allocation.
  *
- *     struct lmi_jtree t;
- *     st = lmi_jtree_parse(&t, text, bytes, NULL, &err);
- *     const struct lmi_jnode *name = lmi_jnode_get(t.root, "name");
- *     lmi_jtree_fini(&t);
+ *     struct lmi_json_tree t;
+ *     st = lmi_json_tree_parse(&t, text, bytes, NULL, &err);
+ *     const struct lmi_json_node *name = lmi_json_node_get(t.root, "name");
+ *     lmi_json_tree_fini(&t);
  *
  * It is as strict as json.h, which reads the items of very large texts without a tree. Depth, bytes
  * and nodes are bounded. Nodes are stored in the order of the text; those of an object are key,
@@ -20,23 +20,23 @@
 #include "core/base/json.h"
 #include "llamad/status.h"
 
-#define LMI_JTREE_DEPTH  LMI_JR_DEPTH /* nesting of containers; more is LMD_INVALID */
-#define LMI_JTREE_BYTES  (16u << 20) /* text bytes, unless the options set another limit */
-#define LMI_JTREE_NODES  (1u << 20)
-#define LMI_JTREE_DIGITS LMI_JR_DIGITS /* bytes of one number */
+#define LMI_JSON_TREE_DEPTH  LMI_JSON_READER_DEPTH /* nesting of containers; more is LMD_INVALID */
+#define LMI_JSON_TREE_BYTES  (16u << 20) /* text bytes, unless the options set another limit */
+#define LMI_JSON_TREE_NODES  (1u << 20)
+#define LMI_JSON_TREE_DIGITS LMI_JSON_READER_DIGITS /* bytes of one number */
 
-enum lmi_jtype {
-	LMI_JNULL,
-	LMI_JBOOL,
-	LMI_JINT,  /* written without point and exponent, fits int64_t */
-	LMI_JREAL, /* any other number; finite */
-	LMI_JSTRING,
-	LMI_JARRAY,
-	LMI_JOBJECT,
+enum lmi_json_kind {
+	LMI_JSON_NULL,
+	LMI_JSON_BOOL,
+	LMI_JSON_INT,  /* written without point and exponent, fits int64_t */
+	LMI_JSON_REAL, /* any other number; finite */
+	LMI_JSON_STRING,
+	LMI_JSON_ARRAY,
+	LMI_JSON_OBJECT,
 };
 
-struct lmi_jnode {
-	uint8_t type;  /* enum lmi_jtype */
+struct lmi_json_node {
+	uint8_t type;  /* enum lmi_json_kind */
 	uint32_t span; /* nodes of this value, including itself: the next sibling is this + span */
 	uint32_t n;    /* string: bytes; array: elements; object: members; number: bytes of text */
 	union {
@@ -47,59 +47,60 @@ struct lmi_jnode {
 	} u;
 };
 
-struct lmi_jtree {
-	struct lmi_jnode *root; /* start of the allocation */
+struct lmi_json_tree {
+	struct lmi_json_node *root; /* start of the allocation */
 	uint32_t n_nodes;
 };
 
-struct lmi_jtree_opts {
-	size_t max_bytes;   /* 0: LMI_JTREE_BYTES; at most 1 GiB */
-	uint32_t max_nodes; /* 0: LMI_JTREE_NODES */
+struct lmi_json_tree_opts {
+	size_t max_bytes;   /* 0: LMI_JSON_TREE_BYTES; at most 1 GiB */
+	uint32_t max_nodes; /* 0: LMI_JSON_TREE_NODES */
 	bool unique_keys;   /* true: a duplicate key is an error; false: the last one counts */
 };
 
 /* opts may be NULL for all defaults. The tree does not refer to the text. Any thread.
  * LMD_CORRUPT: not JSON; the error message names the byte and the problem.
  * LMD_INVALID: a limit is exceeded. LMD_NOMEM. */
-LMD_NODISCARD enum lmd_status lmi_jtree_parse(struct lmi_jtree *t, const char *text, size_t bytes,
-					      const struct lmi_jtree_opts *opts,
-					      struct lmd_error *err);
+LMD_NODISCARD enum lmd_status lmi_json_tree_parse(struct lmi_json_tree *t, const char *text,
+						  size_t bytes,
+						  const struct lmi_json_tree_opts *opts,
+						  struct lmd_error *err);
 
 /* *t may be zeroed. */
-void lmi_jtree_fini(struct lmi_jtree *t);
+void lmi_json_tree_fini(struct lmi_json_tree *t);
 
 /* Navigation. All functions accept NULL and nodes of another type, and then return NULL or
  * false. */
 
 /* Returns the first element of an array or the first key of an object; NULL if it is empty. */
-const struct lmi_jnode *lmi_jnode_first(const struct lmi_jnode *container);
+const struct lmi_json_node *lmi_json_node_first(const struct lmi_json_node *container);
 
-static inline const struct lmi_jnode *lmi_jnode_next(const struct lmi_jnode *v)
+static inline const struct lmi_json_node *lmi_json_node_next(const struct lmi_json_node *v)
 {
 	return v + v->span;
 }
 
 /* Returns element i of an array; NULL beyond its end. Takes time proportional to i: use first and
  * next in loops. */
-const struct lmi_jnode *lmi_jnode_at(const struct lmi_jnode *array, uint32_t i);
+const struct lmi_json_node *lmi_json_node_at(const struct lmi_json_node *array, uint32_t i);
 
 /* Returns the value of a key, the last one if there are several. */
-const struct lmi_jnode *lmi_jnode_get(const struct lmi_jnode *object, const char *key);
+const struct lmi_json_node *lmi_json_node_get(const struct lmi_json_node *object, const char *key);
 
-bool lmi_jnode_is(const struct lmi_jnode *v, enum lmi_jtype type);
+bool lmi_json_node_is(const struct lmi_json_node *v, enum lmi_json_kind type);
 
 /* Returns true if v is a string equal to text. */
-bool lmi_jnode_eq(const struct lmi_jnode *v, const char *text);
+bool lmi_json_node_eq(const struct lmi_json_node *v, const char *text);
 
 /* Returns an integer in min..max. Any notation that a double holds exactly is accepted (1e3,
  * 2.0). */
-bool lmi_jnode_int(const struct lmi_jnode *v, int64_t min, int64_t max, int64_t *out);
+bool lmi_json_node_int(const struct lmi_json_node *v, int64_t min, int64_t max, int64_t *out);
 
 /* Returns any number as a double. */
-bool lmi_jnode_real(const struct lmi_jnode *v, double *out);
+bool lmi_json_node_real(const struct lmi_json_node *v, double *out);
 
 /* Returns "null", "boolean", "integer", "number", "string", "array" or "object"; "nothing" for
  * NULL. */
-const char *lmi_jnode_kind(const struct lmi_jnode *v);
+const char *lmi_json_node_kind(const struct lmi_json_node *v);
 
 #endif /* LLAMAD_CORE_BASE_JSON_TREE_H */

@@ -17,13 +17,13 @@ static void leaves_nothing(void)
 }
 
 /* Parses the text and writes it again with our writer. */
-static char *rewritten(const struct lmi_jnode *v)
+static char *rewritten(const struct lmi_json_node *v)
 {
-	struct lmi_jtext j = {0};
+	struct lmi_json_text j = {0};
 	enum lmd_status st;
 
-	lmi_jtext_node(&j, v);
-	st = lmi_jtext_finish(&j, &err);
+	lmi_json_text_node(&j, v);
+	st = lmi_json_text_finish(&j, &err);
 	ck_assert_msg(st == LMD_OK, "%s", err.text);
 	return j.text;
 }
@@ -56,17 +56,17 @@ START_TEST(good)
 	};
 
 	for (size_t i = 0; i < LMD_LEN(t); i++) {
-		struct lmi_jtree tree = {0};
+		struct lmi_json_tree tree = {0};
 		char *text;
 
-		ck_assert_msg(lmi_jtree_parse(&tree, t[i].text, strlen(t[i].text), NULL, &err) ==
-				      LMD_OK,
+		ck_assert_msg(lmi_json_tree_parse(&tree, t[i].text, strlen(t[i].text), NULL,
+						  &err) == LMD_OK,
 			      "%s: %s", t[i].text, err.text);
 		text = rewritten(tree.root);
 		ck_assert_str_eq(text, t[i].want);
 		lmi_free(text);
-		lmi_jtree_fini(&tree);
-		lmi_jtree_fini(&tree);
+		lmi_json_tree_fini(&tree);
+		lmi_json_tree_fini(&tree);
 	}
 }
 END_TEST
@@ -131,47 +131,49 @@ START_TEST(bad)
 		{"\xEF\xBB\xBF{}", "found byte 0xef, expected a value"},
 		{"[1] // no", "the end"},
 	};
-	struct lmi_jtree tree = {0};
+	struct lmi_json_tree tree = {0};
 
 	for (size_t i = 0; i < LMD_LEN(t); i++) {
 		err = (struct lmd_error){0};
-		ck_assert_msg(lmi_jtree_parse(&tree, t[i].text, strlen(t[i].text), NULL, &err) ==
-				      LMD_CORRUPT,
+		ck_assert_msg(lmi_json_tree_parse(&tree, t[i].text, strlen(t[i].text), NULL,
+						  &err) == LMD_CORRUPT,
 			      "%s", t[i].text);
 		ck_assert_msg(strstr(err.text, t[i].why), "%s: %s", t[i].text, err.text);
 		ck_assert_ptr_null(tree.root);
 	}
-	ck_assert_int_eq(lmi_jtree_parse(&tree, "[\0]", 3, NULL, &err), LMD_CORRUPT);
+	ck_assert_int_eq(lmi_json_tree_parse(&tree, "[\0]", 3, NULL, &err), LMD_CORRUPT);
 	ck_assert_ptr_nonnull(strstr(err.text, "0x00"));
 }
 END_TEST
 
 START_TEST(bounds)
 {
-	struct lmi_jtree_opts o = {.max_bytes = 10, .max_nodes = 3, .unique_keys = true};
-	char deep[2 * LMI_JTREE_DEPTH + 2], number[LMI_JTREE_DIGITS + 1];
-	struct lmi_jtree t;
+	struct lmi_json_tree_opts o = {.max_bytes = 10, .max_nodes = 3, .unique_keys = true};
+	char deep[2 * LMI_JSON_TREE_DEPTH + 2], number[LMI_JSON_TREE_DIGITS + 1];
+	struct lmi_json_tree t;
 
 	memset(deep, '[', sizeof(deep));
-	memset(deep + LMI_JTREE_DEPTH, ']', LMI_JTREE_DEPTH);
-	ck_assert_int_eq(lmi_jtree_parse(&t, deep, 2 * LMI_JTREE_DEPTH, NULL, &err), LMD_OK);
-	ck_assert_uint_eq(t.n_nodes, LMI_JTREE_DEPTH);
-	lmi_jtree_fini(&t);
+	memset(deep + LMI_JSON_TREE_DEPTH, ']', LMI_JSON_TREE_DEPTH);
+	ck_assert_int_eq(lmi_json_tree_parse(&t, deep, 2 * LMI_JSON_TREE_DEPTH, NULL, &err),
+			 LMD_OK);
+	ck_assert_uint_eq(t.n_nodes, LMI_JSON_TREE_DEPTH);
+	lmi_json_tree_fini(&t);
 	memset(deep, '[', sizeof(deep));
-	ck_assert_int_eq(lmi_jtree_parse(&t, deep, LMI_JTREE_DEPTH + 1, NULL, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_json_tree_parse(&t, deep, LMI_JSON_TREE_DEPTH + 1, NULL, &err),
+			 LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "byte 64: nested more than 64"));
-	ck_assert_int_eq(lmi_jtree_parse(&t, "[1,2]      ", 11, &o, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_json_tree_parse(&t, "[1,2]      ", 11, &o, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "11 bytes exceed the limit of 10"));
-	ck_assert_int_eq(lmi_jtree_parse(&t, "[1,2,3]", 7, &o, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_json_tree_parse(&t, "[1,2,3]", 7, &o, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "more than 3 values"));
-	ck_assert_int_eq(lmi_jtree_parse(&t, "[1,2]", 5, &o, &err), LMD_OK);
-	lmi_jtree_fini(&t);
-	ck_assert_int_eq(lmi_jtree_parse(&t, "1e999", 5, NULL, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_json_tree_parse(&t, "[1,2]", 5, &o, &err), LMD_OK);
+	lmi_json_tree_fini(&t);
+	ck_assert_int_eq(lmi_json_tree_parse(&t, "1e999", 5, NULL, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "range of a double"));
 	memset(number, '1', sizeof(number));
-	ck_assert_int_eq(lmi_jtree_parse(&t, number, 300, NULL, &err), LMD_OK);
-	lmi_jtree_fini(&t);
-	ck_assert_int_eq(lmi_jtree_parse(&t, number, sizeof(number), NULL, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_json_tree_parse(&t, number, 300, NULL, &err), LMD_OK);
+	lmi_json_tree_fini(&t);
+	ck_assert_int_eq(lmi_json_tree_parse(&t, number, sizeof(number), NULL, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "longer than 1024 bytes"));
 }
 END_TEST
@@ -181,24 +183,25 @@ START_TEST(keys)
 	static const char *const text[] = {"{\"a\":{\"b\":1,\"a\":2,\"b\":3}}",
 					   "{\"\\u0061\":1,\"a\":2}",
 					   "{\"a\\u0000x\":1,\"a\\u0000y\":2,\"a\":3}"};
-	struct lmi_jtree_opts o = {.unique_keys = true};
-	struct lmi_jtree t;
+	struct lmi_json_tree_opts o = {.unique_keys = true};
+	struct lmi_json_tree t;
 	int64_t v;
 
 	for (int i = 0; i < 3; i++) {
 		size_t n = strlen(text[i]);
 
-		ck_assert_int_eq(lmi_jtree_parse(&t, text[i], n, &o, &err),
+		ck_assert_int_eq(lmi_json_tree_parse(&t, text[i], n, &o, &err),
 				 i < 2 ? LMD_CORRUPT : LMD_OK);
 		if (i < 2)
 			ck_assert_ptr_nonnull(strstr(err.text, i ? "key 'a'" : "key 'b'"));
 		else
-			lmi_jtree_fini(&t);
+			lmi_json_tree_fini(&t);
 	}
-	ck_assert_int_eq(lmi_jtree_parse(&t, text[0], strlen(text[0]), NULL, &err), LMD_OK);
-	ck_assert(lmi_jnode_int(lmi_jnode_get(lmi_jnode_get(t.root, "a"), "b"), 0, 9, &v));
+	ck_assert_int_eq(lmi_json_tree_parse(&t, text[0], strlen(text[0]), NULL, &err), LMD_OK);
+	ck_assert(lmi_json_node_int(lmi_json_node_get(lmi_json_node_get(t.root, "a"), "b"), 0, 9,
+				    &v));
 	ck_assert_int_eq(v, 3); /* the last one */
-	lmi_jtree_fini(&t);
+	lmi_json_tree_fini(&t);
 }
 END_TEST
 
@@ -206,38 +209,38 @@ START_TEST(walk)
 {
 	static const char text[] = "{\"list\":[1,[2,3],{\"x\":[]},\"s\"],\"r\":2.5,\"i\":1e3,"
 				   "\"big\":1e300,\"t\":true,\"n\":null}";
-	struct lmi_jtree t;
-	const struct lmi_jnode *list;
+	struct lmi_json_tree t;
+	const struct lmi_json_node *list;
 	double d;
 	int64_t i;
 
-	ck_assert_int_eq(lmi_jtree_parse(&t, text, strlen(text), NULL, &err), LMD_OK);
-	list = lmi_jnode_get(t.root, "list");
-	ck_assert(lmi_jnode_is(list, LMI_JARRAY) && list->n == 4);
-	ck_assert(lmi_jnode_eq(lmi_jnode_at(list, 3), "s"));
-	ck_assert_uint_eq(lmi_jnode_at(lmi_jnode_at(list, 1), 1)->u.i, 3);
-	ck_assert_ptr_null(lmi_jnode_at(list, 4));
-	ck_assert_ptr_null(lmi_jnode_first(lmi_jnode_get(lmi_jnode_at(list, 2), "x")));
-	ck_assert_ptr_null(lmi_jnode_get(t.root, "nothing"));
-	ck_assert(lmi_jnode_real(lmi_jnode_get(t.root, "r"), &d) && d == 2.5);
-	ck_assert(!lmi_jnode_int(lmi_jnode_get(t.root, "r"), INT64_MIN, INT64_MAX, &i));
-	ck_assert(lmi_jnode_int(lmi_jnode_get(t.root, "i"), 0, 1000, &i) && i == 1000);
-	ck_assert(!lmi_jnode_int(lmi_jnode_get(t.root, "i"), 0, 999, &i));
-	ck_assert(!lmi_jnode_int(lmi_jnode_get(t.root, "big"), INT64_MIN, INT64_MAX, &i));
-	ck_assert(!lmi_jnode_int(lmi_jnode_get(t.root, "t"), INT64_MIN, INT64_MAX, &i));
-	ck_assert_str_eq(lmi_jnode_kind(lmi_jnode_get(t.root, "n")), "null");
-	ck_assert_str_eq(lmi_jnode_kind(NULL), "nothing");
+	ck_assert_int_eq(lmi_json_tree_parse(&t, text, strlen(text), NULL, &err), LMD_OK);
+	list = lmi_json_node_get(t.root, "list");
+	ck_assert(lmi_json_node_is(list, LMI_JSON_ARRAY) && list->n == 4);
+	ck_assert(lmi_json_node_eq(lmi_json_node_at(list, 3), "s"));
+	ck_assert_uint_eq(lmi_json_node_at(lmi_json_node_at(list, 1), 1)->u.i, 3);
+	ck_assert_ptr_null(lmi_json_node_at(list, 4));
+	ck_assert_ptr_null(lmi_json_node_first(lmi_json_node_get(lmi_json_node_at(list, 2), "x")));
+	ck_assert_ptr_null(lmi_json_node_get(t.root, "nothing"));
+	ck_assert(lmi_json_node_real(lmi_json_node_get(t.root, "r"), &d) && d == 2.5);
+	ck_assert(!lmi_json_node_int(lmi_json_node_get(t.root, "r"), INT64_MIN, INT64_MAX, &i));
+	ck_assert(lmi_json_node_int(lmi_json_node_get(t.root, "i"), 0, 1000, &i) && i == 1000);
+	ck_assert(!lmi_json_node_int(lmi_json_node_get(t.root, "i"), 0, 999, &i));
+	ck_assert(!lmi_json_node_int(lmi_json_node_get(t.root, "big"), INT64_MIN, INT64_MAX, &i));
+	ck_assert(!lmi_json_node_int(lmi_json_node_get(t.root, "t"), INT64_MIN, INT64_MAX, &i));
+	ck_assert_str_eq(lmi_json_node_kind(lmi_json_node_get(t.root, "n")), "null");
+	ck_assert_str_eq(lmi_json_node_kind(NULL), "nothing");
 	/* every function accepts NULL and nodes of another type */
-	ck_assert_ptr_null(lmi_jnode_get(NULL, "a"));
-	ck_assert_ptr_null(lmi_jnode_get(list, "a"));
-	ck_assert_ptr_null(lmi_jnode_at(t.root, 0));
-	ck_assert_ptr_null(lmi_jnode_first(lmi_jnode_get(t.root, "r")));
-	ck_assert(!lmi_jnode_eq(NULL, "") && !lmi_jnode_real(NULL, &d));
-	lmi_jtree_fini(&t);
+	ck_assert_ptr_null(lmi_json_node_get(NULL, "a"));
+	ck_assert_ptr_null(lmi_json_node_get(list, "a"));
+	ck_assert_ptr_null(lmi_json_node_at(t.root, 0));
+	ck_assert_ptr_null(lmi_json_node_first(lmi_json_node_get(t.root, "r")));
+	ck_assert(!lmi_json_node_eq(NULL, "") && !lmi_json_node_real(NULL, &d));
+	lmi_json_tree_fini(&t);
 }
 END_TEST
 
-static void write_random(struct lmi_jtext *j, uint64_t *seed, unsigned depth)
+static void write_random(struct lmi_json_text *j, uint64_t *seed, unsigned depth)
 {
 	uint64_t r = lmd_rand(seed);
 	double d;
@@ -245,37 +248,37 @@ static void write_random(struct lmi_jtext *j, uint64_t *seed, unsigned depth)
 
 	switch (depth > 5 ? r % 5 : r % 7) {
 	case 0:
-		lmi_jtext_int(j, (int64_t)lmd_rand(seed) >> (r >> 8) % 64);
+		lmi_json_text_int(j, (int64_t)lmd_rand(seed) >> (r >> 8) % 64);
 		break;
 	case 1:
 		r = lmd_rand(seed);
 		memcpy(&d, &r, sizeof(d));
-		lmi_jtext_real(j, d);
+		lmi_json_text_real(j, d);
 		break;
 	case 2:
 		for (size_t i = 0; i < sizeof(s); i++)
 			s[i] = (char)(lmd_rand(seed) & 0x7f);
-		lmi_jtext_strn(j, s, (r >> 8) % sizeof(s));
+		lmi_json_text_strn(j, s, (r >> 8) % sizeof(s));
 		break;
 	case 3:
-		lmi_jtext_bool(j, r >> 8 & 1);
+		lmi_json_text_bool(j, r >> 8 & 1);
 		break;
 	case 4:
-		lmi_jtext_null(j);
+		lmi_json_text_null(j);
 		break;
 	default:
 		if (r >> 8 & 1)
-			lmi_jtext_array(j);
+			lmi_json_text_array(j);
 		else
-			lmi_jtext_object(j);
+			lmi_json_text_object(j);
 		for (unsigned i = 0; i < (r >> 9) % 6; i++) {
 			if (!(r >> 8 & 1)) {
 				snprintf(s, sizeof(s), "k%u\n", i);
-				lmi_jtext_key(j, s);
+				lmi_json_text_key(j, s);
 			}
 			write_random(j, seed, depth + 1);
 		}
-		lmi_jtext_end(j);
+		lmi_json_text_end(j);
 	}
 }
 
@@ -285,25 +288,26 @@ START_TEST(round_trip)
 	uint64_t seed = lmd_seed("json", 11);
 
 	for (int k = 0; k < 3000; k++) {
-		struct lmi_jtext j = {0};
-		struct lmi_jtree t;
+		struct lmi_json_text j = {0};
+		struct lmi_json_tree t;
 		char *again;
 
 		write_random(&j, &seed, 0);
-		ck_assert_int_eq(lmi_jtext_finish(&j, &err), LMD_OK);
+		ck_assert_int_eq(lmi_json_text_finish(&j, &err), LMD_OK);
 		ck_assert_uint_eq(strlen(j.text), j.bytes);
-		ck_assert_msg(lmi_jtree_parse(&t, j.text, j.bytes, NULL, &err) == LMD_OK, "%s: %s",
-			      err.text, j.text);
+		ck_assert_msg(lmi_json_tree_parse(&t, j.text, j.bytes, NULL, &err) == LMD_OK,
+			      "%s: %s", err.text, j.text);
 		ck_assert_uint_eq(t.root->span, t.n_nodes);
 		again = rewritten(t.root);
 		ck_assert_str_eq(again, j.text);
 		lmi_free(again);
-		lmi_jtree_fini(&t);
+		lmi_json_tree_fini(&t);
 		for (size_t cut = 0; k < 200 && cut < j.bytes; cut++)
-			if (lmi_jtree_parse(&t, j.text, cut, NULL, &err) == LMD_OK)
-				lmi_jtree_fini(&t); /* a number's prefix may itself be a complete
+			if (lmi_json_tree_parse(&t, j.text, cut, NULL, &err) == LMD_OK)
+				lmi_json_tree_fini(
+					&t); /* a number's prefix may itself be a complete
 						     * number */
-		lmi_jtext_fini(&j);
+		lmi_json_text_fini(&j);
 	}
 }
 END_TEST
@@ -313,42 +317,42 @@ START_TEST(wrong_writes)
 	static const char bytes[] = "\xFF";
 
 	for (int i = 0; i < 9; i++) {
-		struct lmi_jtext j = {0};
+		struct lmi_json_text j = {0};
 		enum lmd_status want = LMD_INTERNAL;
 
 		if (i == 0) {
 			; /* nothing */
 		} else if (i == 1) {
-			lmi_jtext_int(&j, 1);
-			lmi_jtext_int(&j, 2);
+			lmi_json_text_int(&j, 1);
+			lmi_json_text_int(&j, 2);
 		} else if (i == 2) {
-			lmi_jtext_object(&j);
-			lmi_jtext_int(&j, 2);
+			lmi_json_text_object(&j);
+			lmi_json_text_int(&j, 2);
 		} else if (i == 3) {
-			lmi_jtext_array(&j);
-			lmi_jtext_key(&j, "k");
+			lmi_json_text_array(&j);
+			lmi_json_text_key(&j, "k");
 		} else if (i == 4) {
-			lmi_jtext_object(&j);
-			lmi_jtext_key(&j, "k");
-			lmi_jtext_end(&j);
+			lmi_json_text_object(&j);
+			lmi_json_text_key(&j, "k");
+			lmi_json_text_end(&j);
 		} else if (i == 5) {
-			lmi_jtext_end(&j);
+			lmi_json_text_end(&j);
 		} else if (i == 6) {
-			lmi_jtext_array(&j);
+			lmi_json_text_array(&j);
 		} else if (i == 7) {
-			lmi_jtext_strn(&j, bytes, 1);
+			lmi_json_text_strn(&j, bytes, 1);
 			want = LMD_CORRUPT;
 		} else {
 			j.max_bytes = 300;
-			lmi_jtext_array(&j);
+			lmi_json_text_array(&j);
 			for (int k = 0; k < 200; k++)
-				lmi_jtext_int(&j, k);
-			lmi_jtext_end(&j);
+				lmi_json_text_int(&j, k);
+			lmi_json_text_end(&j);
 			want = LMD_INVALID;
 		}
-		ck_assert_int_eq(lmi_jtext_finish(&j, &err), want);
+		ck_assert_int_eq(lmi_json_text_finish(&j, &err), want);
 		ck_assert_int_eq(err.status, want);
-		lmi_jtext_fini(&j);
+		lmi_json_text_fini(&j);
 	}
 }
 END_TEST
@@ -356,23 +360,23 @@ END_TEST
 START_TEST(starved)
 {
 	static const char text[] = "{\"a\":[1,2,\"three\"]}";
-	struct lmi_jtree_opts o = {.unique_keys = true};
+	struct lmi_json_tree_opts o = {.unique_keys = true};
 	uint64_t n;
 
 	for (n = 1;; n++) {
-		struct lmi_jtext j = {0};
-		struct lmi_jtree t = {0};
+		struct lmi_json_text j = {0};
+		struct lmi_json_tree t = {0};
 		enum lmd_status st;
 
 		lmi_alloc_fail_nth(n, false);
-		st = lmi_jtree_parse(&t, text, strlen(text), &o, &err);
+		st = lmi_json_tree_parse(&t, text, strlen(text), &o, &err);
 		if (st == LMD_OK) {
-			lmi_jtext_node(&j, t.root);
-			st = lmi_jtext_finish(&j, &err);
+			lmi_json_text_node(&j, t.root);
+			st = lmi_json_text_finish(&j, &err);
 		}
 		lmi_alloc_fail_nth(0, false);
-		lmi_jtext_fini(&j);
-		lmi_jtree_fini(&t);
+		lmi_json_text_fini(&j);
+		lmi_json_tree_fini(&t);
 		if (st == LMD_OK)
 			break;
 		ck_assert_int_eq(st, LMD_NOMEM);

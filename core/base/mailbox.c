@@ -26,9 +26,9 @@ void lmi_mailbox_fini(struct lmi_mailbox *mb)
 	atomic_store(&mb->last, NULL);
 }
 
-void lmi_mailbox_post(struct lmi_mailbox *mb, struct lmi_message *m)
+void lmi_mailbox_post(struct lmi_mailbox *mb, struct lmi_mailbox_message *m)
 {
-	struct lmi_message *old = atomic_load_explicit(&mb->last, memory_order_relaxed);
+	struct lmi_mailbox_message *old = atomic_load_explicit(&mb->last, memory_order_relaxed);
 	const uint64_t one = 1;
 	int saved = errno;
 	ssize_t n;
@@ -45,7 +45,7 @@ void lmi_mailbox_post(struct lmi_mailbox *mb, struct lmi_message *m)
 
 uint32_t lmi_mailbox_drain(struct lmi_mailbox *mb)
 {
-	struct lmi_message *m, *first = NULL;
+	struct lmi_mailbox_message *m, *first = NULL;
 	uint32_t count = 0;
 	uint64_t n_write;
 	ssize_t n = read(mb->fd, &n_write, sizeof(n_write));
@@ -53,7 +53,7 @@ uint32_t lmi_mailbox_drain(struct lmi_mailbox *mb)
 	(void)n; /* nothing to read: perhaps nothing was posted */
 	m = atomic_exchange(&mb->last, NULL);
 	while (m) {
-		struct lmi_message *next = m->next;
+		struct lmi_mailbox_message *next = m->next;
 
 		m->next = first;
 		first = m;

@@ -13,14 +13,14 @@
 
 #include "llamad/status.h"
 
-struct lmi_message {
+struct lmi_mailbox_message {
 	/* Called on the owner's thread. May free the message, post it again, and post others. */
-	void (*deliver)(struct lmi_message *m);
-	struct lmi_message *next; /* private to the mailbox */
+	void (*deliver)(struct lmi_mailbox_message *m);
+	struct lmi_mailbox_message *next; /* private to the mailbox */
 };
 
 struct lmi_mailbox {
-	_Atomic(struct lmi_message *) last; /* posted and not yet taken, newest first */
+	_Atomic(struct lmi_mailbox_message *) last; /* posted and not yet taken, newest first */
 	int fd;				    /* eventfd: readable while a message may be waiting */
 };
 
@@ -29,7 +29,7 @@ enum lmd_status lmi_mailbox_init(struct lmi_mailbox *mb, struct lmd_error *err);
 void lmi_mailbox_fini(struct lmi_mailbox *mb);
 
 /* Any thread, or a signal handler. `m` must not be in a mailbox; its deliver must be set. */
-void lmi_mailbox_post(struct lmi_mailbox *mb, struct lmi_message *m);
+void lmi_mailbox_post(struct lmi_mailbox *mb, struct lmi_mailbox_message *m);
 
 /* Owner's thread: delivers the messages posted before the call and returns their number. */
 uint32_t lmi_mailbox_drain(struct lmi_mailbox *mb);

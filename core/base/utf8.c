@@ -33,7 +33,7 @@ size_t lmi_utf8_char(const char *s, size_t n)
 	return len;
 }
 
-size_t lmi_utf8_good(const char *s, size_t n)
+size_t lmi_utf8_valid_prefix(const char *s, size_t n)
 {
 	size_t at = 0;
 

@@ -15,7 +15,7 @@
 size_t lmi_utf8_char(const char *s, size_t n);
 
 /* Length of the prefix of s that consists of whole UTF-8 characters: n if all are. */
-size_t lmi_utf8_good(const char *s, size_t n);
+size_t lmi_utf8_valid_prefix(const char *s, size_t n);
 
 /* Returns the character at s[*at], *at < n, and advances *at past it. If there is none, returns
  * LMI_UTF8_BAD and advances *at by one byte. */

@@ -5,13 +5,14 @@
 
 #include <string.h>
 
-const char *lmi_completion_opt_kind(const struct lmi_completion *c, const struct lmi_cmd *cmd,
-				    const struct lmi_opt *o, char buf[LMI_COMPLETION_KIND_SIZE])
+const char *lmi_cli_completion_opt_kind(const struct lmi_cli_completion *c,
+					const struct lmi_cli_cmd *cmd, const struct lmi_opt *o,
+					char buf[LMI_CLI_COMPLETION_KIND_SIZE])
 {
 	const char *kind;
 
 	if (o->type == LMI_OPT_CHOICE) {
-		(void)snprintf(buf, LMI_COMPLETION_KIND_SIZE, "=%s", o->value);
+		(void)snprintf(buf, LMI_CLI_COMPLETION_KIND_SIZE, "=%s", o->value);
 		return buf;
 	}
 	kind = o->type == LMI_OPT_STR || o->type == LMI_OPT_LIST ? c->kind(cmd, o, o->value, 0)
@@ -19,8 +20,8 @@ const char *lmi_completion_opt_kind(const struct lmi_completion *c, const struct
 	return kind ? kind : "none";
 }
 
-const char *lmi_completion_arg_kind(const struct lmi_completion *c, const struct lmi_cmd *cmd,
-				    uint32_t i, bool *repeated)
+const char *lmi_cli_completion_arg_kind(const struct lmi_cli_completion *c,
+					const struct lmi_cli_cmd *cmd, uint32_t i, bool *repeated)
 {
 	const char *w = cmd->args ? cmd->args : "", *kind;
 	char word[64];
@@ -45,7 +46,7 @@ const char *lmi_completion_arg_kind(const struct lmi_completion *c, const struct
 	return kind ? kind : "none";
 }
 
-const char *lmi_completion_brief(const char *doc, char *buf, size_t size)
+const char *lmi_cli_completion_brief(const char *doc, char *buf, size_t size)
 {
 	size_t n = 0;
 
@@ -55,7 +56,7 @@ const char *lmi_completion_brief(const char *doc, char *buf, size_t size)
 	return buf;
 }
 
-size_t lmi_completion_first_word(const struct lmi_program *prog, uint32_t i)
+size_t lmi_cli_completion_first_word(const struct lmi_cli_program *prog, uint32_t i)
 {
 	const char *name = prog->cmds[i]->name;
 	size_t n = strcspn(name, " ");

@@ -17,10 +17,10 @@ static void put_options(FILE *f, const struct lmi_opt *o, uint32_t n)
 }
 
 /* "run --temp"|"run -t") kind=... of the options that take a value. */
-static void put_values(FILE *f, const struct lmi_completion *c, const struct lmi_cmd *cmd,
+static void put_values(FILE *f, const struct lmi_cli_completion *c, const struct lmi_cli_cmd *cmd,
 		       const struct lmi_opt *o, uint32_t n)
 {
-	char buf[LMI_COMPLETION_KIND_SIZE];
+	char buf[LMI_CLI_COMPLETION_KIND_SIZE];
 
 	for (uint32_t i = 0; i < n; i++, o++) {
 		if (!o->doc || o->type == LMI_OPT_FLAG)
@@ -31,14 +31,14 @@ static void put_values(FILE *f, const struct lmi_completion *c, const struct lmi
 		if (o->letter)
 			fprintf(f, "%s%s%s -%c\"", o->name ? "|" : "", cmd ? "\"" : "*\"",
 				cmd ? cmd->name : "", o->letter);
-		fprintf(f, ") kind='%s' ;;\n", lmi_completion_opt_kind(c, cmd, o, buf));
+		fprintf(f, ") kind='%s' ;;\n", lmi_cli_completion_opt_kind(c, cmd, o, buf));
 	}
 }
 
 /* _P_value COMMAND OPTION */
-static void put_value_function(FILE *f, const struct lmi_completion *c)
+static void put_value_function(FILE *f, const struct lmi_cli_completion *c)
 {
-	const struct lmi_program *p = c->prog;
+	const struct lmi_cli_program *p = c->prog;
 
 	fprintf(f, "# COMMAND OPTION: sets kind and succeeds if the option takes a value\n"
 		   "_%s_value()\n{\n\tcase \"$1 $2\" in\n", p->name);
@@ -48,9 +48,9 @@ static void put_value_function(FILE *f, const struct lmi_completion *c)
 	fputs("\t*) return 1 ;;\n\tesac\n}\n\n", f);
 }
 
-static void put_argument_function(FILE *f, const struct lmi_completion *c)
+static void put_argument_function(FILE *f, const struct lmi_cli_completion *c)
 {
-	const struct lmi_program *p = c->prog;
+	const struct lmi_cli_program *p = c->prog;
 
 	fprintf(f, "# COMMAND NUMBER: sets kind of that argument\n"
 		   "_%s_argument()\n{\n\tcase \"$1 $2\" in\n", p->name);
@@ -59,7 +59,8 @@ static void put_argument_function(FILE *f, const struct lmi_completion *c)
 		bool repeated = false;
 
 		for (uint32_t k = 0;
-		     !repeated && (kind = lmi_completion_arg_kind(c, p->cmds[i], k, &repeated)); k++) {
+		     !repeated && (kind = lmi_cli_completion_arg_kind(c, p->cmds[i], k, &repeated));
+		     k++) {
 			if (repeated)
 				fprintf(f, "\t\"%s \"*) kind='%s' ;;\n", p->cmds[i]->name, kind);
 			else
@@ -70,7 +71,7 @@ static void put_argument_function(FILE *f, const struct lmi_completion *c)
 }
 
 /* The first words of commands, or the second words after `first`, len bytes. */
-static void put_words(FILE *f, const struct lmi_program *p, const char *first, size_t len)
+static void put_words(FILE *f, const struct lmi_cli_program *p, const char *first, size_t len)
 {
 	for (uint32_t i = 0; i < p->n_cmds; i++) {
 		const char *w = p->cmds[i]->name;
@@ -81,15 +82,15 @@ static void put_words(FILE *f, const struct lmi_program *p, const char *first, s
 			fprintf(f, " %s", w + len + 1);
 		else if (!strchr(w, ' '))
 			fprintf(f, " %s", w);
-		else if (lmi_completion_first_word(p, i))
+		else if (lmi_cli_completion_first_word(p, i))
 			fprintf(f, " %.*s", (int)strcspn(w, " "), w);
 	}
 }
 
 /* _P_words COMMAND: what begins with "-", and commands. */
-static void put_word_function(FILE *f, const struct lmi_completion *c)
+static void put_word_function(FILE *f, const struct lmi_cli_completion *c)
 {
-	const struct lmi_program *p = c->prog;
+	const struct lmi_cli_program *p = c->prog;
 
 	fprintf(f, "# COMMAND: sets options, and commands that may follow\n"
 		   "_%s_words()\n{\n\toptions='", p->name);
@@ -104,7 +105,7 @@ static void put_word_function(FILE *f, const struct lmi_completion *c)
 	}
 	fputs("\tesac\n\tcase \"$1\" in\n", f);
 	for (uint32_t i = 0; i < p->n_cmds; i++) {
-		size_t n = lmi_completion_first_word(p, i);
+		size_t n = lmi_cli_completion_first_word(p, i);
 
 		if (!n)
 			continue;
@@ -211,7 +212,7 @@ static const char walk[] =
 	"complete -o default -F _@ @\n";
 
 /* The text with @ as the program's name and @forward as a pattern of options. */
-static void put_text(FILE *f, const struct lmi_completion *c, const char *text)
+static void put_text(FILE *f, const struct lmi_cli_completion *c, const char *text)
 {
 	for (; *text; text++) {
 		if (*text != '@') {
@@ -230,7 +231,7 @@ static void put_text(FILE *f, const struct lmi_completion *c, const char *text)
 	}
 }
 
-void lmi_completion_bash(FILE *f, const struct lmi_completion *c)
+void lmi_cli_completion_bash(FILE *f, const struct lmi_cli_completion *c)
 {
 	fprintf(f,
 		"# SPDX-License-Identifier: MIT\n"

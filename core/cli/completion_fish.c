@@ -20,7 +20,8 @@ static void put_quoted(FILE *f, const char *s)
 }
 
 /* What of the words of a kind is given to -a, and -F where files may stand as well. */
-static void put_kind(FILE *f, const struct lmi_completion *c, const char *kind, bool after_option)
+static void put_kind(FILE *f, const struct lmi_cli_completion *c, const char *kind,
+		     bool after_option)
 {
 	bool files = strstr(kind, "file") || !strcmp(kind, "none");
 
@@ -44,10 +45,10 @@ static void put_kind(FILE *f, const struct lmi_completion *c, const char *kind, 
 		fprintf(f, " -a '(__%s_words %.*s)'", c->prog->name, (int)strcspn(kind, " "), kind);
 }
 
-static void put_option(FILE *f, const struct lmi_completion *c, const struct lmi_cmd *cmd,
+static void put_option(FILE *f, const struct lmi_cli_completion *c, const struct lmi_cli_cmd *cmd,
 		       const struct lmi_opt *o)
 {
-	char brief[BRIEF], buf[LMI_COMPLETION_KIND_SIZE];
+	char brief[BRIEF], buf[LMI_CLI_COMPLETION_KIND_SIZE];
 
 	if (!o->doc)
 		return;
@@ -59,19 +60,19 @@ static void put_option(FILE *f, const struct lmi_completion *c, const struct lmi
 	if (o->letter)
 		fprintf(f, " -s %c", o->letter);
 	if (o->type != LMI_OPT_FLAG)
-		put_kind(f, c, lmi_completion_opt_kind(c, cmd, o, buf), true);
+		put_kind(f, c, lmi_cli_completion_opt_kind(c, cmd, o, buf), true);
 	fputs(" -d ", f);
-	put_quoted(f, lmi_completion_brief(o->doc, brief, sizeof(brief)));
+	put_quoted(f, lmi_cli_completion_brief(o->doc, brief, sizeof(brief)));
 	putc('\n', f);
 }
 
-static void put_command(FILE *f, const struct lmi_completion *c, const struct lmi_cmd *cmd)
+static void put_command(FILE *f, const struct lmi_cli_completion *c, const struct lmi_cli_cmd *cmd)
 {
 	bool repeated = false;
 	const char *kind;
 
 	for (uint32_t i = 0;
-	     !repeated && (kind = lmi_completion_arg_kind(c, cmd, i, &repeated)); i++) {
+	     !repeated && (kind = lmi_cli_completion_arg_kind(c, cmd, i, &repeated)); i++) {
 		if (!strcmp(kind, "none"))
 			continue;
 		fprintf(f, "complete -c %s -n '__%s_at \"%s\"%s", c->prog->name, c->prog->name,
@@ -88,17 +89,17 @@ static void put_command(FILE *f, const struct lmi_completion *c, const struct lm
 }
 
 /* complete -a WORD -d BRIEF, where the command begins */
-static void put_words(FILE *f, const struct lmi_completion *c)
+static void put_words(FILE *f, const struct lmi_cli_completion *c)
 {
-	const struct lmi_program *p = c->prog;
+	const struct lmi_cli_program *p = c->prog;
 
 	for (uint32_t i = 0; i < p->n_cmds; i++) {
 		const char *w = p->cmds[i]->name, *second = strchr(w, ' ');
-		size_t n = lmi_completion_first_word(p, i);
+		size_t n = lmi_cli_completion_first_word(p, i);
 		char first[64];
 
 		(void)snprintf(first, sizeof(first), "%.*s", (int)strcspn(w, " "), w);
-		if (n && !lmi_cmd_find(p, first))
+		if (n && !lmi_cli_cmd_find(p, first))
 			fprintf(f, "complete -c %s -n '__%s_at \"\" 0' -a %s -d '%s ...'\n",
 				p->name, p->name, first, first);
 		fprintf(f, "complete -c %s -n '__%s_at \"%s\" 0' -a %s -d ", p->name, p->name,
@@ -109,7 +110,7 @@ static void put_words(FILE *f, const struct lmi_completion *c)
 }
 
 /* A list of "COMMAND --option" for the walk over the words. */
-static void put_values(FILE *f, const struct lmi_cmd *cmd, const struct lmi_opt *o, uint32_t n)
+static void put_values(FILE *f, const struct lmi_cli_cmd *cmd, const struct lmi_opt *o, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++, o++) {
 		if (!o->doc || o->type == LMI_OPT_FLAG)
@@ -121,9 +122,9 @@ static void put_values(FILE *f, const struct lmi_cmd *cmd, const struct lmi_opt 
 	}
 }
 
-static void put_walk(FILE *f, const struct lmi_completion *c)
+static void put_walk(FILE *f, const struct lmi_cli_completion *c)
 {
-	const struct lmi_program *p = c->prog;
+	const struct lmi_cli_program *p = c->prog;
 
 	fprintf(f,
 		"# Sets the command that stands before the cursor, how many arguments follow it, the\n"
@@ -173,9 +174,9 @@ static void put_walk(FILE *f, const struct lmi_completion *c)
 		p->name, p->name, p->name, p->name);
 }
 
-void lmi_completion_fish(FILE *f, const struct lmi_completion *c)
+void lmi_cli_completion_fish(FILE *f, const struct lmi_cli_completion *c)
 {
-	const struct lmi_program *p = c->prog;
+	const struct lmi_cli_program *p = c->prog;
 
 	fprintf(f,
 		"# SPDX-License-Identifier: MIT\n"

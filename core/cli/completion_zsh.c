@@ -21,7 +21,8 @@ static void put_escaped(FILE *f, const char *s)
 }
 
 /* ":VALUE:ACTION" */
-static void put_action(FILE *f, const struct lmi_completion *c, const char *what, const char *kind)
+static void put_action(FILE *f, const struct lmi_cli_completion *c, const char *what,
+		       const char *kind)
 {
 	putc(':', f);
 	put_escaped(f, what);
@@ -43,11 +44,11 @@ static void put_action(FILE *f, const struct lmi_completion *c, const char *what
 }
 
 /* '(-p --prompt)'{-p+,--prompt=}'[What it is for]:TEXT:ACTION' */
-static void put_option(FILE *f, const struct lmi_completion *c, const struct lmi_cmd *cmd,
+static void put_option(FILE *f, const struct lmi_cli_completion *c, const struct lmi_cli_cmd *cmd,
 		       const struct lmi_opt *o)
 {
 	bool value = o->type != LMI_OPT_FLAG, repeated = o->type == LMI_OPT_LIST;
-	char brief[BRIEF], buf[LMI_COMPLETION_KIND_SIZE];
+	char brief[BRIEF], buf[LMI_CLI_COMPLETION_KIND_SIZE];
 
 	if (!o->doc)
 		return;
@@ -65,15 +66,15 @@ static void put_option(FILE *f, const struct lmi_completion *c, const struct lmi
 		fprintf(f, "'%s-%c%s", repeated ? "*" : "", o->letter, value ? "+" : "");
 	}
 	putc('[', f);
-	put_escaped(f, lmi_completion_brief(o->doc, brief, sizeof(brief)));
+	put_escaped(f, lmi_cli_completion_brief(o->doc, brief, sizeof(brief)));
 	putc(']', f);
 	if (value)
 		put_action(f, c, o->type == LMI_OPT_CHOICE ? o->name : o->value,
-			   lmi_completion_opt_kind(c, cmd, o, buf));
+			   lmi_cli_completion_opt_kind(c, cmd, o, buf));
 	putc('\'', f);
 }
 
-static void put_command(FILE *f, const struct lmi_completion *c, const struct lmi_cmd *cmd)
+static void put_command(FILE *f, const struct lmi_cli_completion *c, const struct lmi_cli_cmd *cmd)
 {
 	const char *kind;
 	bool repeated = false;
@@ -82,7 +83,7 @@ static void put_command(FILE *f, const struct lmi_completion *c, const struct lm
 	for (uint32_t i = 0; i < cmd->n_opts; i++)
 		put_option(f, c, cmd, &cmd->opts[i]);
 	for (uint32_t i = 0;
-	     !repeated && (kind = lmi_completion_arg_kind(c, cmd, i, &repeated)); i++) {
+	     !repeated && (kind = lmi_cli_completion_arg_kind(c, cmd, i, &repeated)); i++) {
 		fprintf(f, repeated ? " \\\n\t\t'*" : " \\\n\t\t'%u", i + 1);
 		put_action(f, c, cmd->name, kind);
 		putc('\'', f);
@@ -91,21 +92,21 @@ static void put_command(FILE *f, const struct lmi_completion *c, const struct lm
 }
 
 /* 'run:Ask a model file' for the first words, or the second ones after `first`. */
-static void put_words(FILE *f, const struct lmi_program *p, const char *first, size_t len)
+static void put_words(FILE *f, const struct lmi_cli_program *p, const char *first, size_t len)
 {
 	for (uint32_t i = 0; i < p->n_cmds; i++) {
 		const char *w = p->cmds[i]->name;
-		size_t n = lmi_completion_first_word(p, i);
+		size_t n = lmi_cli_completion_first_word(p, i);
 
 		if (first && (strncmp(w, first, len) || w[len] != ' '))
 			continue;
-		if (!first && strchr(w, ' ') && (!n || lmi_cmd_find(p, w)->name != w))
+		if (!first && strchr(w, ' ') && (!n || lmi_cli_cmd_find(p, w)->name != w))
 			continue;
 		if (!first && n) {
 			char word[64];
 
 			(void)snprintf(word, sizeof(word), "%.*s", (int)n, w);
-			if (!lmi_cmd_find(p, word))
+			if (!lmi_cli_cmd_find(p, word))
 				fprintf(f, " \\\n\t\t'%s:%s ...'", word, word);
 			continue;
 		}
@@ -138,7 +139,7 @@ static void put_text(FILE *f, const char *name, const char *text)
 	}
 }
 
-static void put_common(FILE *f, const struct lmi_completion *c)
+static void put_common(FILE *f, const struct lmi_cli_completion *c)
 {
 	fputs("\tlocal -a common\n\tcommon=(", f);
 	for (uint32_t i = 0; i < c->prog->n_opts; i++)
@@ -146,7 +147,7 @@ static void put_common(FILE *f, const struct lmi_completion *c)
 	fputs(")\n", f);
 }
 
-static void put_forward(FILE *f, const struct lmi_completion *c)
+static void put_forward(FILE *f, const struct lmi_cli_completion *c)
 {
 	fputs("\tfor ((i = 2; i < CURRENT; i++)); do\n\t\tcase $words[i] in\n", f);
 	for (uint32_t i = 0; c->forward[i]; i++)
@@ -155,9 +156,9 @@ static void put_forward(FILE *f, const struct lmi_completion *c)
 	fputs("\t\tesac\n\tdone\n", f);
 }
 
-static void put_commands(FILE *f, const struct lmi_completion *c)
+static void put_commands(FILE *f, const struct lmi_cli_completion *c)
 {
-	const struct lmi_program *p = c->prog;
+	const struct lmi_cli_program *p = c->prog;
 
 	put_forward(f, c);
 	fputs("\tlocal -a commands\n\tcommands=(", f);
@@ -170,7 +171,7 @@ static void put_commands(FILE *f, const struct lmi_completion *c)
 	      "\tcase $command in\n",
 	      f);
 	for (uint32_t i = 0; i < p->n_cmds; i++) {
-		size_t n = lmi_completion_first_word(p, i);
+		size_t n = lmi_cli_completion_first_word(p, i);
 
 		if (!n)
 			continue;
@@ -190,7 +191,7 @@ static void put_commands(FILE *f, const struct lmi_completion *c)
 	fputs("\tesac\n", f);
 }
 
-void lmi_completion_zsh(FILE *f, const struct lmi_completion *c)
+void lmi_cli_completion_zsh(FILE *f, const struct lmi_cli_completion *c)
 {
 	fprintf(f,
 		"#compdef %s\n# SPDX-License-Identifier: MIT\n"

@@ -6,10 +6,10 @@
 #include "core/cli/texts.h"
 
 #define WIDTH	80
-#define DOC_COL LMI_HELP_DOC_COL
+#define DOC_COL LMI_CLI_HELP_DOC_COL
 
 /* Writes words from column `at`, wrapped; continuation lines are indented by `indent`. */
-void lmi_text_wrap(FILE *f, const char *text, int at, int indent)
+void lmi_cli_text_wrap(FILE *f, const char *text, int at, int indent)
 {
 	bool first = true;
 
@@ -90,10 +90,10 @@ static void help_option(FILE *f, const struct lmi_opt *o)
 		at = 0;
 	}
 	fprintf(f, "%*s", DOC_COL - at, "");
-	lmi_text_wrap(f, text, DOC_COL, DOC_COL);
+	lmi_cli_text_wrap(f, text, DOC_COL, DOC_COL);
 }
 
-void lmi_help_options(FILE *f, const char *title, const struct lmi_opt *o, uint32_t n)
+void lmi_cli_help_options(FILE *f, const char *title, const struct lmi_opt *o, uint32_t n)
 {
 	if (n)
 		fprintf(f, "\n%s:\n", title);

@@ -27,8 +27,8 @@ static bool starts_like_number(const char *text)
 	return (*text >= '0' && *text <= '9') || *text == '.';
 }
 
-enum lmd_status lmi_parse_int(const char *what, const char *text, int64_t *out,
-			      struct lmd_error *err)
+enum lmd_status lmi_cli_parse_int(const char *what, const char *text, int64_t *out,
+				  struct lmd_error *err)
 {
 	char *end;
 	long long v;
@@ -63,8 +63,8 @@ static int unit_shift(const char *unit)
 	return *unit ? -1 : shift;
 }
 
-enum lmd_status lmi_parse_size(const char *what, const char *text, int64_t *out,
-			       struct lmd_error *err)
+enum lmd_status lmi_cli_parse_size(const char *what, const char *text, int64_t *out,
+				   struct lmd_error *err)
 {
 	int64_t v, r;
 	char *end;
@@ -99,8 +99,8 @@ static int64_t unit_ms(const char *unit)
 	return 0;
 }
 
-enum lmd_status lmi_parse_time(const char *what, const char *text, int64_t *out,
-			       struct lmd_error *err)
+enum lmd_status lmi_cli_parse_time(const char *what, const char *text, int64_t *out,
+				   struct lmd_error *err)
 {
 	int64_t v, r, unit;
 	char *end;
@@ -119,8 +119,8 @@ enum lmd_status lmi_parse_time(const char *what, const char *text, int64_t *out,
 	return LMD_OK;
 }
 
-enum lmd_status lmi_parse_float(const char *what, const char *text, double *out,
-				struct lmd_error *err)
+enum lmd_status lmi_cli_parse_float(const char *what, const char *text, double *out,
+				    struct lmd_error *err)
 {
 	char *end;
 	double v = strtod(text, &end);

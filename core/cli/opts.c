@@ -23,7 +23,7 @@ struct parser {
 	struct lmd_error *err;
 };
 
-const struct lmi_cmd *lmi_cmd_find(const struct lmi_program *prog, const char *name)
+const struct lmi_cli_cmd *lmi_cli_cmd_find(const struct lmi_cli_program *prog, const char *name)
 {
 	for (uint32_t i = 0; i < prog->n_cmds; i++)
 		if (!strcmp(prog->cmds[i]->name, name))
@@ -102,16 +102,16 @@ enum lmd_status lmi_opt_set(struct lmi_opt_value *v, const char *text, struct lm
 	case LMI_OPT_INT:
 	case LMI_OPT_SIZE:
 	case LMI_OPT_TIME:
-		st = o->type == LMI_OPT_INT    ? lmi_parse_int(NULL, text, &i, err)
-		     : o->type == LMI_OPT_SIZE ? lmi_parse_size(NULL, text, &i, err)
-					       : lmi_parse_time(NULL, text, &i, err);
+		st = o->type == LMI_OPT_INT    ? lmi_cli_parse_int(NULL, text, &i, err)
+		     : o->type == LMI_OPT_SIZE ? lmi_cli_parse_size(NULL, text, &i, err)
+					       : lmi_cli_parse_time(NULL, text, &i, err);
 		if (st == LMD_OK)
 			st = in_range(o, (double)i, text, err);
 		if (st == LMD_OK)
 			v->i = i;
 		return st;
 	case LMI_OPT_FLOAT:
-		st = lmi_parse_float(NULL, text, &f, err);
+		st = lmi_cli_parse_float(NULL, text, &f, err);
 		if (st == LMD_OK)
 			st = in_range(o, f, text, err);
 		if (st == LMD_OK)
@@ -167,16 +167,16 @@ static enum lmd_status unknown_option(struct parser *p, const char *name, size_t
 {
 	const char *cmd = command_name(p), *gap = *cmd ? " " : "";
 	char typed[64];
-	struct lmi_suggest s;
+	struct lmi_cli_suggest s;
 
 	if (n >= sizeof(typed))
 		n = sizeof(typed) - 1;
 	memcpy(typed, name, n);
 	typed[n] = 0;
-	lmi_suggest_init(&s, typed);
+	lmi_cli_suggest_init(&s, typed);
 	for (uint32_t i = 0; i < p->a->n_value; i++)
 		if (p->a->value[i].opt->name && p->a->value[i].opt->doc)
-			lmi_suggest_offer(&s, p->a->value[i].opt->name);
+			lmi_cli_suggest_consider(&s, p->a->value[i].opt->name);
 	if (s.best)
 		return lmd_fail(p->err, LMD_INVALID,
 				"unknown option '--%s' (did you mean '--%s'?); see %s%s%s --help",
@@ -187,13 +187,13 @@ static enum lmd_status unknown_option(struct parser *p, const char *name, size_t
 
 /* Finds an option of any command, or NULL. A flag counts only if it is a flag in every command that
  * has it. */
-static const struct lmi_opt *command_option(const struct lmi_program *prog, const char *name,
+static const struct lmi_opt *command_option(const struct lmi_cli_program *prog, const char *name,
 					    size_t n)
 {
 	const struct lmi_opt *found = NULL;
 
 	for (uint32_t i = 0; i < prog->n_cmds; i++) {
-		const struct lmi_cmd *c = prog->cmds[i];
+		const struct lmi_cli_cmd *c = prog->cmds[i];
 
 		for (uint32_t k = 0; k < c->n_opts; k++)
 			if (c->opts[k].name && strlen(c->opts[k].name) == n &&
@@ -287,8 +287,8 @@ static enum lmd_status letters(struct parser *p, const char *word)
 
 static enum lmd_status unknown_command(struct parser *p, const char *word)
 {
-	const struct lmi_program *prog = p->a->prog;
-	struct lmi_suggest s;
+	const struct lmi_cli_program *prog = p->a->prog;
+	struct lmi_cli_suggest s;
 	size_t n = strlen(word);
 
 	if (!prog->n_cmds)
@@ -300,9 +300,9 @@ static enum lmd_status unknown_command(struct parser *p, const char *word)
 			return lmd_fail(p->err, LMD_INVALID,
 					"command '%s' needs a second word; see %s %s --help", word,
 					prog->name, word);
-	lmi_suggest_init(&s, word);
+	lmi_cli_suggest_init(&s, word);
 	for (uint32_t i = 0; i < prog->n_cmds; i++)
-		lmi_suggest_offer(&s, prog->cmds[i]->name);
+		lmi_cli_suggest_consider(&s, prog->cmds[i]->name);
 	if (s.best)
 		return lmd_fail(p->err, LMD_INVALID,
 				"unknown command '%.60s' (did you mean '%s'?); see %s --help", word,
@@ -314,7 +314,7 @@ static enum lmd_status unknown_command(struct parser *p, const char *word)
 static enum lmd_status set_command(struct parser *p, const char *word)
 {
 	struct lmi_args *a = p->a;
-	const struct lmi_cmd *cmd = NULL;
+	const struct lmi_cli_cmd *cmd = NULL;
 	struct lmi_opt_value *all;
 	char two[64];
 	int n;
@@ -322,11 +322,11 @@ static enum lmd_status set_command(struct parser *p, const char *word)
 	if (p->at < p->argc) {
 		n = snprintf(two, sizeof(two), "%.30s %.30s", word, p->argv[p->at]);
 		if (n == (int)(strlen(word) + strlen(p->argv[p->at]) + 1))
-			cmd = lmi_cmd_find(a->prog, two);
+			cmd = lmi_cli_cmd_find(a->prog, two);
 		p->at += cmd != NULL;
 	}
 	if (!cmd && !strchr(word, ' '))
-		cmd = lmi_cmd_find(a->prog, word);
+		cmd = lmi_cli_cmd_find(a->prog, word);
 	if (!cmd)
 		return unknown_command(p, word);
 	/* the command's options come first, so that they are found first */
@@ -377,7 +377,7 @@ static enum lmd_status check_arguments(struct parser *p)
 			a->prog->name, a->cmd->name, a->cmd->args);
 }
 
-enum lmd_status lmi_args_parse(struct lmi_args *a, const struct lmi_program *prog, int argc,
+enum lmd_status lmi_args_parse(struct lmi_args *a, const struct lmi_cli_program *prog, int argc,
 			       char *const *argv, struct lmd_error *err)
 {
 	size_t n_words = (size_t)(argc > 0 ? argc : 1);

@@ -53,7 +53,7 @@ struct lmi_opt {
 		.name = "json", .type = LMI_OPT_FLAG, .doc = "Print one JSON value."               \
 	}
 
-struct lmi_cmd {
+struct lmi_cli_cmd {
 	const char *name; /* "version", or two words: "debug logits" */
 	/* Arguments, one word each: "FILE" is required, "[TEXT]" is optional, a last "[X]..." or
 	 * "X..." takes any number; NULL = none. */
@@ -63,21 +63,21 @@ struct lmi_cmd {
 	const struct lmi_opt *opts;
 	uint32_t n_opts;
 	/* Runs the command: prints its results on stdout, and nothing else there. Returns LMD_OK
-	 * (exit status 0) or an error with its message in err (1); lmi_usage() turns that into a
+	 * (exit status 0) or an error with its message in err (1); lmi_ctl_usage() turns that into a
 	 * usage error (2). */
 	enum lmd_status (*run)(struct lmi_ctl *ctl, struct lmd_error *err);
 };
 
-struct lmi_program {
+struct lmi_cli_program {
 	const char *name;
-	const struct lmi_cmd *const *cmds; /* NULL: a program without commands and arguments */
+	const struct lmi_cli_cmd *const *cmds; /* NULL: a program without commands and arguments */
 	uint32_t n_cmds;
 	const struct lmi_opt *opts; /* valid for every command; at least "help" */
 	uint32_t n_opts;
 };
 
 /* Returns the command with exactly this name, or NULL. */
-const struct lmi_cmd *lmi_cmd_find(const struct lmi_program *prog, const char *name);
+const struct lmi_cli_cmd *lmi_cli_cmd_find(const struct lmi_cli_program *prog, const char *name);
 
 struct lmi_opt_value {
 	const struct lmi_opt *opt;
@@ -90,8 +90,8 @@ struct lmi_opt_value {
 };
 
 struct lmi_args {
-	const struct lmi_program *prog;
-	const struct lmi_cmd *cmd;   /* NULL: only common options were given */
+	const struct lmi_cli_program *prog;
+	const struct lmi_cli_cmd *cmd; /* NULL: only common options were given */
 	struct lmi_opt_value *value; /* options of the command, followed by the common ones */
 	uint32_t n_value;
 	const char **pos; /* positional arguments */
@@ -101,7 +101,7 @@ struct lmi_args {
 /* Parses argv[1..argc). Strings point into argv. On a usage error returns LMD_INVALID with a
  * message that names the faulty word. Required arguments are checked unless --help was given. Call
  * lmi_args_fini afterwards, even after an error. */
-enum lmd_status lmi_args_parse(struct lmi_args *a, const struct lmi_program *prog, int argc,
+enum lmd_status lmi_args_parse(struct lmi_args *a, const struct lmi_cli_program *prog, int argc,
 			       char *const *argv, struct lmd_error *err);
 void lmi_args_fini(struct lmi_args *a);
 
@@ -122,17 +122,17 @@ enum lmd_status lmi_opt_set(struct lmi_opt_value *v, const char *text, struct lm
 
 /* Parses numbers in the same way as lmi_args_parse, for values with their own structure ("1,2,3").
  * Error messages start with `what`. */
-enum lmd_status lmi_parse_int(const char *what, const char *text, int64_t *out,
-			      struct lmd_error *err);
-enum lmd_status lmi_parse_size(const char *what, const char *text, int64_t *out,
-			       struct lmd_error *err);
+enum lmd_status lmi_cli_parse_int(const char *what, const char *text, int64_t *out,
+				  struct lmd_error *err);
+enum lmd_status lmi_cli_parse_size(const char *what, const char *text, int64_t *out,
+				   struct lmd_error *err);
 /* The result is in milliseconds. */
-enum lmd_status lmi_parse_time(const char *what, const char *text, int64_t *out,
-			       struct lmd_error *err);
-enum lmd_status lmi_parse_float(const char *what, const char *text, double *out,
-				struct lmd_error *err);
+enum lmd_status lmi_cli_parse_time(const char *what, const char *text, int64_t *out,
+				   struct lmd_error *err);
+enum lmd_status lmi_cli_parse_float(const char *what, const char *text, double *out,
+				    struct lmd_error *err);
 
-/* Returns the minimum and maximum number of arguments that `args` allows (see struct lmi_cmd). */
+/* Returns the minimum and maximum number of arguments that `args` allows (see struct lmi_cli_cmd). */
 void lmi_args_count(const char *args, uint32_t *min, uint32_t *max);
 
 #endif /* LLAMAD_CORE_CLI_OPTS_H */

@@ -43,25 +43,26 @@ static const struct lmi_opt run_opts[] = {
 	{.letter = 'y', .type = LMI_OPT_FLAG, .doc = "d"},
 	{.name = "json", .type = LMI_OPT_FLAG, .doc = "d"},
 };
-static const struct lmi_cmd cmd_run = {.name = "run",
-				       .args = "FILE [TEXT]",
-				       .brief = "b",
-				       .opts = run_opts,
-				       .n_opts = LMD_LEN(run_opts),
-				       .run = run_nothing};
-static const struct lmi_cmd cmd_many = {
+static const struct lmi_cli_cmd cmd_run = {.name = "run",
+					   .args = "FILE [TEXT]",
+					   .brief = "b",
+					   .opts = run_opts,
+					   .n_opts = LMD_LEN(run_opts),
+					   .run = run_nothing};
+static const struct lmi_cli_cmd cmd_many = {
 	.name = "debug many", .args = "[X]...", .brief = "b", .run = run_nothing};
-static const struct lmi_cmd cmd_debug_one = {.name = "debug one", .brief = "b", .run = run_nothing};
-static const struct lmi_cmd cmd_plug = {.name = "plug", .brief = "b", .run = run_nothing};
-static const struct lmi_cmd cmd_plug_test = {
+static const struct lmi_cli_cmd cmd_debug_one = {
+	.name = "debug one", .brief = "b", .run = run_nothing};
+static const struct lmi_cli_cmd cmd_plug = {.name = "plug", .brief = "b", .run = run_nothing};
+static const struct lmi_cli_cmd cmd_plug_test = {
 	.name = "plug test", .args = "FILE", .brief = "b", .run = run_nothing};
-static const struct lmi_cmd *const cmds[] = {&cmd_run, &cmd_many, &cmd_debug_one, &cmd_plug,
-					     &cmd_plug_test};
+static const struct lmi_cli_cmd *const cmds[] = {&cmd_run, &cmd_many, &cmd_debug_one, &cmd_plug,
+						 &cmd_plug_test};
 static const struct lmi_opt common_opts[] = {
 	{.name = "dir", .type = LMI_OPT_LIST, .value = "DIR", .doc = "d"},
 	{.name = "help", .letter = 'h', .type = LMI_OPT_FLAG, .doc = "d"},
 };
-static const struct lmi_program program = {
+static const struct lmi_cli_program program = {
 	.name = "llamactl",
 	.cmds = cmds,
 	.n_cmds = LMD_LEN(cmds),
@@ -69,7 +70,7 @@ static const struct lmi_program program = {
 	.n_opts = LMD_LEN(common_opts),
 };
 /* a program without commands */
-static const struct lmi_program bare = {
+static const struct lmi_cli_program bare = {
 	.name = "llamad",
 	.opts = common_opts,
 	.n_opts = LMD_LEN(common_opts),
@@ -278,12 +279,13 @@ START_TEST(times)
 	int64_t v = 0;
 
 	for (size_t i = 0; i < LMD_LEN(good); i++) {
-		ck_assert_int_eq(lmi_parse_time(NULL, good[i].text, &v, NULL), LMD_OK);
+		ck_assert_int_eq(lmi_cli_parse_time(NULL, good[i].text, &v, NULL), LMD_OK);
 		ck_assert_msg(v == good[i].ms, "%s", good[i].text);
 	}
 	for (size_t i = 0; i < LMD_LEN(bad); i++)
-		ck_assert_msg(lmi_parse_time(NULL, bad[i], &v, NULL) == LMD_INVALID, "%s", bad[i]);
-	ck_assert_int_eq(lmi_parse_time(NULL, "9000000000000000h", &v, NULL), LMD_INVALID);
+		ck_assert_msg(lmi_cli_parse_time(NULL, bad[i], &v, NULL) == LMD_INVALID, "%s",
+			      bad[i]);
+	ck_assert_int_eq(lmi_cli_parse_time(NULL, "9000000000000000h", &v, NULL), LMD_INVALID);
 }
 END_TEST
 
@@ -299,11 +301,12 @@ START_TEST(sizes)
 	int64_t v = 0;
 
 	for (size_t i = 0; i < LMD_LEN(good); i++) {
-		ck_assert_int_eq(lmi_parse_size(NULL, good[i].text, &v, NULL), LMD_OK);
+		ck_assert_int_eq(lmi_cli_parse_size(NULL, good[i].text, &v, NULL), LMD_OK);
 		ck_assert_msg(v == good[i].value, "%s", good[i].text);
 	}
 	for (size_t i = 0; i < LMD_LEN(bad); i++)
-		ck_assert_msg(lmi_parse_size(NULL, bad[i], &v, NULL) == LMD_INVALID, "%s", bad[i]);
+		ck_assert_msg(lmi_cli_parse_size(NULL, bad[i], &v, NULL) == LMD_INVALID, "%s",
+			      bad[i]);
 }
 END_TEST
 
@@ -322,11 +325,11 @@ START_TEST(suggestions)
 	static const char *const words[] = {"tokenize", "bench", "perplexity", "run"};
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
-		struct lmi_suggest s;
+		struct lmi_cli_suggest s;
 
-		lmi_suggest_init(&s, cases[i].typed);
+		lmi_cli_suggest_init(&s, cases[i].typed);
 		for (size_t k = 0; k < LMD_LEN(words); k++)
-			lmi_suggest_offer(&s, words[k]);
+			lmi_cli_suggest_consider(&s, words[k]);
 		if (cases[i].best)
 			ck_assert_pstr_eq(s.best, cases[i].best);
 		else

@@ -7,7 +7,7 @@
 
 /* Escapes everything that roff would take for markup: backslashes, hyphens, and dots and quotes at
  * the start of a line. Line breaks of `s` are kept. */
-void lmi_roff_text(FILE *f, const char *s)
+void lmi_cli_roff_text(FILE *f, const char *s)
 {
 	bool line_start = true;
 
@@ -24,7 +24,7 @@ void lmi_roff_text(FILE *f, const char *s)
 	}
 }
 
-void lmi_roff_paragraphs(FILE *f, const char *doc)
+void lmi_cli_roff_paragraphs(FILE *f, const char *doc)
 {
 	while (*doc) {
 		const char *end = strstr(doc, "\n\n");
@@ -32,7 +32,7 @@ void lmi_roff_paragraphs(FILE *f, const char *doc)
 		char text[4096];
 
 		snprintf(text, sizeof(text), "%.*s", n, doc);
-		lmi_roff_text(f, text);
+		lmi_cli_roff_text(f, text);
 		putc('\n', f);
 		doc += n;
 		while (*doc == '\n')
@@ -42,7 +42,7 @@ void lmi_roff_paragraphs(FILE *f, const char *doc)
 	}
 }
 
-void lmi_roff_option(FILE *f, const struct lmi_opt *o)
+void lmi_cli_roff_option(FILE *f, const struct lmi_opt *o)
 {
 	char bounds[192];
 
@@ -53,45 +53,46 @@ void lmi_roff_option(FILE *f, const struct lmi_opt *o)
 		fprintf(f, "\\fB\\-%c\\fR%s", o->letter, o->name ? ", " : "");
 	if (o->name) {
 		fputs("\\fB\\-\\-", f);
-		lmi_roff_text(f, o->name);
+		lmi_cli_roff_text(f, o->name);
 		fputs("\\fR", f);
 	}
 	if (o->type != LMI_OPT_FLAG) {
 		fputs(" \\fI", f);
-		lmi_roff_text(f, o->value);
+		lmi_cli_roff_text(f, o->value);
 		fputs("\\fR", f);
 	}
 	putc('\n', f);
-	lmi_roff_text(f, o->doc);
+	lmi_cli_roff_text(f, o->doc);
 	lmi_opt_bounds(o, bounds, sizeof(bounds));
 	if (*bounds) {
 		putc(' ', f);
-		lmi_roff_text(f, bounds);
+		lmi_cli_roff_text(f, bounds);
 	}
 	putc('\n', f);
 }
 
-void lmi_roff_list(FILE *f, const char *title, const struct lmi_roff_item *items, uint32_t n)
+void lmi_cli_roff_list(FILE *f, const char *title, const struct lmi_cli_roff_item *items,
+		       uint32_t n)
 {
 	fprintf(f, ".SH \"%s\"\n", title);
 	for (uint32_t i = 0; i < n; i++) {
 		fputs(".TP\n\\fB", f);
-		lmi_roff_text(f, items[i].what);
+		lmi_cli_roff_text(f, items[i].what);
 		fputs("\\fR\n", f);
-		lmi_roff_text(f, items[i].text);
+		lmi_cli_roff_text(f, items[i].text);
 		putc('\n', f);
 	}
 }
 
-void lmi_roff_examples(FILE *f, const struct lmi_roff_item *items, uint32_t n)
+void lmi_cli_roff_examples(FILE *f, const struct lmi_cli_roff_item *items, uint32_t n)
 {
 	fputs(".SH EXAMPLES\n", f);
 	for (uint32_t i = 0; i < n; i++) {
 		if (i)
 			fputs(".PP\n", f);
-		lmi_roff_text(f, items[i].text);
+		lmi_cli_roff_text(f, items[i].text);
 		fputs("\n.PP\n.RS 4\n.nf\n", f);
-		lmi_roff_text(f, items[i].what);
+		lmi_cli_roff_text(f, items[i].what);
 		fputs("\n.fi\n.RE\n", f);
 	}
 }

@@ -37,12 +37,12 @@ static uint32_t distance(const char *a, uint32_t na, const char *b, uint32_t nb)
 	return row[na % 3][nb];
 }
 
-void lmi_suggest_init(struct lmi_suggest *s, const char *typed)
+void lmi_cli_suggest_init(struct lmi_cli_suggest *s, const char *typed)
 {
-	*s = (struct lmi_suggest){.typed = typed};
+	*s = (struct lmi_cli_suggest){.typed = typed};
 }
 
-void lmi_suggest_offer(struct lmi_suggest *s, const char *word)
+void lmi_cli_suggest_consider(struct lmi_cli_suggest *s, const char *word)
 {
 	size_t na = strlen(s->typed), nb = strlen(word);
 	uint32_t d, limit;

@@ -6,14 +6,14 @@
 
 #include <stdint.h>
 
-struct lmi_suggest {
+struct lmi_cli_suggest {
 	const char *typed;
 	const char *best; /* NULL while no word is close enough */
 	uint32_t distance;
 };
 
-void lmi_suggest_init(struct lmi_suggest *s, const char *typed);
+void lmi_cli_suggest_init(struct lmi_cli_suggest *s, const char *typed);
 /* Considers one word; `word` must outlive s. */
-void lmi_suggest_offer(struct lmi_suggest *s, const char *word);
+void lmi_cli_suggest_consider(struct lmi_cli_suggest *s, const char *word);
 
 #endif /* LLAMAD_CORE_CLI_SUGGEST_H */

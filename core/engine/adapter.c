@@ -8,11 +8,11 @@
 #include "core/base/alloc.h"
 #include "core/base/checked.h"
 #include "core/engine/instance.h"
-#include "core/format/adapter/adapter.h"
+#include "core/checkpoint/adapter/adapter.h"
 
 struct files {
 	struct lmi_adapter_file **v; /* [n] */
-	const struct lmi_adapter_ref *refs;
+	const struct lmi_engine_adapter_ref *refs;
 	uint32_t n;
 };
 
@@ -93,15 +93,15 @@ static enum lmd_status bind_joined(struct lmi_inst *inst, const struct files *fs
 	if ((rank && !a) || !b) {
 		st = lmd_fail(err, LMD_NOMEM, "no memory for rank %u at %s", rank, p->site);
 	} else {
-		struct lmi_adapter ad = {.slot = slot,
-					 .site = p->site,
-					 .rank = rank,
-					 .n = p->n,
-					 .k = p->k,
-					 .n_stack = p->n_slice,
-					 .a = a,
-					 .b = b,
-					 .scale = 1};
+		struct lmi_engine_adapter ad = {.slot = slot,
+						.site = p->site,
+						.rank = rank,
+						.n = p->n,
+						.k = p->k,
+						.n_stack = p->n_slice,
+						.a = a,
+						.b = b,
+						.scale = 1};
 
 		join(fs, p, rank, a, b);
 		st = lmi_inst_bind(inst, &ad, err);
@@ -161,9 +161,8 @@ static enum lmd_status open_one(struct files *fs, const struct lmi_inst *inst, u
 				bool sizes_only, struct lmd_error *err)
 {
 	uint32_t n = 0;
-	enum lmd_status st =
-		(sizes_only ? lmi_adapter_measure : lmi_adapter_open)(
-			&fs->v[i], fs->refs[i].path, inst->model, err);
+	enum lmd_status st = (sizes_only ? lmi_adapter_open_sizes : lmi_adapter_open)(
+		&fs->v[i], fs->refs[i].path, inst->model, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -177,9 +176,8 @@ static enum lmd_status open_one(struct files *fs, const struct lmi_inst *inst, u
 	return LMD_OK;
 }
 
-static enum lmd_status with_files(struct lmi_inst *inst, const struct lmi_adapter_ref *refs,
-				  uint32_t n, uint32_t slot, uint64_t *bytes,
-				  struct lmd_error *err)
+static enum lmd_status with_files(struct lmi_inst *inst, const struct lmi_engine_adapter_ref *refs,
+				  uint32_t n, uint32_t slot, uint64_t *bytes, struct lmd_error *err)
 {
 	struct files fs = {.v = lmi_alloc(n ? n : 1, sizeof(*fs.v)), .refs = refs};
 	enum lmd_status st = LMD_OK;
@@ -198,14 +196,16 @@ static enum lmd_status with_files(struct lmi_inst *inst, const struct lmi_adapte
 	return st;
 }
 
-enum lmd_status lmi_inst_add_adapters(struct lmi_inst *inst, const struct lmi_adapter_ref *refs,
-				      uint32_t n, uint32_t slot, struct lmd_error *err)
+enum lmd_status lmi_inst_add_adapters(struct lmi_inst *inst,
+				      const struct lmi_engine_adapter_ref *refs, uint32_t n,
+				      uint32_t slot, struct lmd_error *err)
 {
 	return with_files(inst, refs, n, slot, NULL, err);
 }
 
-enum lmd_status lmi_inst_measure_adapters(struct lmi_inst *inst, const struct lmi_adapter_ref *refs,
-					  uint32_t n, uint64_t *bytes, struct lmd_error *err)
+enum lmd_status lmi_inst_measure_adapters(struct lmi_inst *inst,
+					  const struct lmi_engine_adapter_ref *refs, uint32_t n,
+					  uint64_t *bytes, struct lmd_error *err)
 {
 	*bytes = 0;
 	return n ? with_files(inst, refs, n, 0, bytes, err) : LMD_OK;

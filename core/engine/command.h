@@ -10,18 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/engine/lane.h"
+#include "core/engine/device_arbiter.h"
 #include "core/engine/sample.h"
 #include "llamad/plan.h"
 #include "llamad/status.h"
 #include "llamad/types.h"
 
-struct lmi_constraint;
+struct lmi_engine_constraint;
 
-#define LMI_NO_FORK UINT32_MAX
+#define LMI_ENGINE_NO_FORK UINT32_MAX
 
 /* One sequence: tokens, or rows of numbers in their place. */
-struct lmi_input_seq {
+struct lmi_engine_input_seq {
 	const lmd_token *tokens; /* [n_tokens]; of the decoder for encoder-decoder models */
 	uint32_t n_tokens;
 	const lmd_token *enc; /* [n_enc] tokens of the encoder */
@@ -33,26 +33,27 @@ struct lmi_input_seq {
 	uint32_t n_plane;
 	int32_t adapter; /* slot, 0 = none */
 	/* The first fork_at tokens equal those of sequence fork_of, an earlier one of the same
-	 * command; they are computed once if possible and are not output. LMI_NO_FORK: no fork. */
+	 * command; they are computed once if possible and are not output. LMI_ENGINE_NO_FORK: no fork. */
 	uint32_t fork_of, fork_at;
 	uint32_t out_from; /* rows below this one are not output */
 };
 
 /* ---- evaluation ---- */
 
-enum lmi_want {
-	LMI_WANT_LOGITS = 0, /* logits of every row */
-	LMI_WANT_LAST = 1,   /* logits of the last row */
-	LMI_WANT_EMBED = 2,  /* by `pooling`: one vector per sequence, or one per row */
-	LMI_WANT_NLL = 3     /* for every row but the last: minus the log probability of the token
+enum lmi_engine_eval_output {
+	LMI_ENGINE_WANT_LOGITS = 0, /* logits of every row */
+	LMI_ENGINE_WANT_LAST = 1,   /* logits of the last row */
+	LMI_ENGINE_WANT_EMBED = 2,  /* by `pooling`: one vector per sequence, or one per row */
+	LMI_ENGINE_WANT_NLL =
+		3 /* for every row but the last: minus the log probability of the token
 			      * that follows; rows of one number */
 };
 
-struct lmi_eval {
+struct lmi_engine_eval {
 	uint64_t id; /* unique among the unfinished commands of the engine */
-	const struct lmi_input_seq *seqs;
+	const struct lmi_engine_input_seq *seqs;
 	uint32_t n_seq;
-	enum lmi_want want;
+	enum lmi_engine_eval_output want;
 	int32_t pooling; /* enum lmd_pooling; LMD_POOL_UNSET: as in the model file */
 	uint32_t chunk;	 /* maximum rows of a sequence per step; 0 = no limit */
 	bool whole;	 /* all rows of a sequence in one step */
@@ -60,16 +61,16 @@ struct lmi_eval {
 
 /* ---- generation ---- */
 
-#define LMI_GEN_IGNORE_EOG 1u /* end-of-generation tokens do not end it */
-#define LMI_GEN_SPECIAL	   2u /* output the text of control tokens */
+#define LMI_ENGINE_GEN_IGNORE_EOG 1u /* end-of-generation tokens do not end it */
+#define LMI_ENGINE_GEN_SPECIAL    2u /* output the text of control tokens */
 /* Retain the sequence after its end, so that the next generation can reuse the rows of a common
  * prefix. An engine retains only the latest one; it occupies one of the sequences (n_seq) and is
  * dropped when others need the memory. */
-#define LMI_GEN_KEEP 4u
+#define LMI_ENGINE_GEN_RETAIN 4u
 
-struct lmi_generate {
+struct lmi_engine_generate {
 	uint64_t id;
-	struct lmi_input_seq seq;
+	struct lmi_engine_input_seq seq;
 	int64_t n_predict;		      /* maximum number of tokens; < 0: until the context is
 					       * full */
 	const struct lmi_sampler_spec *specs; /* [n_specs] the sampler chain */
@@ -80,53 +81,55 @@ struct lmi_generate {
 	const lmd_token *shown; /* [n_shown], ascending: control tokens whose text is output as
 				 * well */
 	uint32_t n_shown;
-	uint32_t flags; /* LMI_GEN_* */
-	enum lmi_class class;
+	uint32_t flags; /* LMI_ENGINE_GEN_* */
+	enum lmi_engine_class class;
 	/* Constraint on the answer, or NULL; owned by the engine once the command is accepted. The
 	 * end of its grammar ends the answer; if no token may follow, the command fails. */
-	struct lmi_constraint *constraint;
+	struct lmi_engine_constraint *constraint;
 };
 
 /* ---- events ---- */
 
-enum lmi_event_kind {
-	LMI_EV_TOKEN = 1, /* a token, and the text that has become printable since the last one */
-	LMI_EV_TEXT = 2,  /* more text without a token */
-	LMI_EV_ROWS = 3,  /* results of an evaluation */
-	LMI_EV_DONE = 4,
-	LMI_EV_FAILED = 5,
-	LMI_EV_CANCELLED = 6
+enum lmi_engine_event_kind {
+	LMI_ENGINE_EV_TOKEN =
+		1, /* a token, and the text that has become printable since the last one */
+	LMI_ENGINE_EV_TEXT = 2, /* more text without a token */
+	LMI_ENGINE_EV_ROWS = 3, /* results of an evaluation */
+	LMI_ENGINE_EV_DONE = 4,
+	LMI_ENGINE_EV_FAILED = 5,
+	LMI_ENGINE_EV_CANCELLED = 6
 };
 
-enum lmi_finish {
-	LMI_FINISH_NONE = 0,   /* an evaluation */
-	LMI_FINISH_EOG = 1,    /* the model ended it */
-	LMI_FINISH_STOP = 2,   /* a stop text matched */
-	LMI_FINISH_LENGTH = 3, /* n_predict tokens were generated */
-	LMI_FINISH_CONTEXT = 4 /* the context is full */
+enum lmi_engine_finish {
+	LMI_ENGINE_FINISH_NONE = 0,   /* an evaluation */
+	LMI_ENGINE_FINISH_EOG = 1,    /* the model ended it */
+	LMI_ENGINE_FINISH_STOP = 2,   /* a stop text matched */
+	LMI_ENGINE_FINISH_LENGTH = 3, /* n_predict tokens were generated */
+	LMI_ENGINE_FINISH_CONTEXT = 4 /* the context is full */
 };
 
-#define LMI_EVENT_TEXT 256
+#define LMI_ENGINE_EVENT_TEXT 256
 
-struct lmi_event {
+struct lmi_engine_event {
 	uint64_t id;
-	uint32_t kind; /* enum lmi_event_kind */
+	uint32_t kind; /* enum lmi_engine_event_kind */
 	union {
 		struct {
 			lmd_token token;
 			uint32_t n;		    /* bytes of text; may be 0 */
-			char bytes[LMI_EVENT_TEXT]; /* whole UTF-8 characters as far as the tokens
+			char bytes
+				[LMI_ENGINE_EVENT_TEXT]; /* whole UTF-8 characters as far as the tokens
 						     * form them; no terminating zero */
 		} text;
 		struct {
 			uint32_t seq;		  /* index in the command */
 			uint32_t first, n, width; /* rows [first, first + n) of the sequence; a
 						   * pooled vector is row 0 */
-			float *v;		  /* [n][width]; the receiver must free it with
-						   * lmi_event_release */
+			float *v;                 /* [n][width]; the receiver must free it with
+						   * lmi_engine_event_release */
 		} rows;
 		struct {
-			enum lmi_finish finish;
+			enum lmi_engine_finish finish;
 			uint32_t n_prompt, n_out; /* tokens read and generated */
 			uint32_t n_forced; /* how many of n_out had no step of their own, because no
 					    * other token was possible: constrain.h */

@@ -9,29 +9,29 @@
 #include "core/engine/constrain_impl.h"
 #include "core/engine/engine_impl.h"
 
-void lmi_vocab_index_init(struct lmi_vocab_index *x)
+void lmi_engine_vocab_index_init(struct lmi_engine_vocab_index *x)
 {
 	(void)pthread_mutex_init(&x->lock, NULL); /* can fail only because of attributes */
 	x->v = NULL;
 }
 
-void lmi_vocab_index_fini(struct lmi_vocab_index *x)
+void lmi_engine_vocab_index_fini(struct lmi_engine_vocab_index *x)
 {
-	lmi_gvocab_destroy(x->v);
+	lmi_gr_vocab_destroy(x->v);
 	(void)pthread_mutex_destroy(&x->lock);
 }
 
 /* Creates the vocabulary index once; other threads wait meanwhile, since they would create the
  * same. */
-static enum lmd_status vocab(struct lmi_engine *e, const struct lmi_gvocab **out,
+static enum lmd_status vocab(struct lmi_engine *e, const struct lmi_grammar_vocab **out,
 			     struct lmd_error *err)
 {
-	struct lmi_vocab_index *x = &e->vocab_index;
+	struct lmi_engine_vocab_index *x = &e->vocab_index;
 	enum lmd_status st = LMD_OK;
 
 	(void)pthread_mutex_lock(&x->lock);
 	if (!x->v)
-		st = lmi_gvocab_create(&x->v, &e->vocab.view, err);
+		st = lmi_gr_vocab_create(&x->v, &e->vocab.view, err);
 	*out = x->v;
 	(void)pthread_mutex_unlock(&x->lock);
 	return st;
@@ -39,16 +39,17 @@ static enum lmd_status vocab(struct lmi_engine *e, const struct lmi_gvocab **out
 
 /* ---- create ---- */
 
-static enum lmd_status take_grammar(struct lmi_constraint *c, const struct lmi_grammar_source *from,
+static enum lmd_status take_grammar(struct lmi_engine_constraint *c,
+				    const struct lmi_engine_grammar_source *from,
 				    struct lmd_error *err)
 {
-	const struct lmi_gvocab *v;
+	const struct lmi_grammar_vocab *v;
 	enum lmd_status st = vocab(c->e, &v, err);
 
 	if (st == LMD_OK)
-		st = lmi_compiled_take(&c->e->compiled, v, from, &c->lent, err);
+		st = lmi_engine_grammar_cache_take(&c->e->compiled, v, from, &c->lease, err);
 	if (st == LMD_OK)
-		st = lmi_gstate_create(&c->state, c->lent.matcher, err);
+		st = lmi_gr_state_create(&c->state, c->lease.matcher, err);
 	if (st == LMD_OK)
 		return st;
 	lmd_error_prefix(err, from->gbnf.ptr ? "grammar" : "json_schema");
@@ -59,30 +60,32 @@ static enum lmd_status take_grammar(struct lmi_constraint *c, const struct lmi_g
 
 /* Marks the tokens that start with the healed text or are a prefix of it; after the healed text the
  * grammar has to accept the rest. Takes some milliseconds, since it looks at every token. */
-static void fill_heal_mask(struct lmi_constraint *c)
+static void fill_heal_mask(struct lmi_engine_constraint *c)
 {
 	size_t left = c->heal.n - c->heal.at;
 
 	memset(c->heal_mask, 0, (c->n_vocab / 64 + 1) * sizeof(*c->heal_mask));
 	for (uint32_t id = 0; id < c->n_vocab; id++) {
-		char p[2 * LMI_HEAL_BYTES];
+		char p[2 * LMI_HEAL_BYTES_MAX];
 		size_t n;
 
 		if (!lmi_heal_allows(&c->heal, (lmd_token)id))
 			continue;
 		n = lmi_tokenizer_piece(c->tok, (lmd_token)id, 0, p, sizeof(p));
 		if (n > left && c->state &&
-		    (n > sizeof(p) || !lmi_gstate_fits(c->state, p + left, n - left)))
+		    (n > sizeof(p) || !lmi_gr_state_allows_text(c->state, p + left, n - left)))
 			continue;
 		c->heal_mask[id / 64] |= 1ull << (id % 64);
 	}
 	c->heal_at = c->heal.at;
 }
 
-static enum lmd_status begin_heal(struct lmi_constraint *c, const struct lmi_constrain_opts *o,
-				  size_t *n_kept, struct lmd_error *err)
+static enum lmd_status begin_heal(struct lmi_engine_constraint *c,
+				  const struct lmi_engine_constrain_opts *o, size_t *n_kept,
+				  struct lmd_error *err)
 {
-	size_t back = o->n_prompt - 1 < LMI_HEAL_TOKENS ? o->n_prompt - 1 : LMI_HEAL_TOKENS;
+	size_t back =
+		o->n_prompt - 1 < LMI_ENGINE_HEAL_TOKENS ? o->n_prompt - 1 : LMI_ENGINE_HEAL_TOKENS;
 
 	*n_kept = lmi_heal_begin(&c->heal, c->tok, o->prompt, o->n_prompt, back);
 	if (lmi_heal_done(&c->heal))
@@ -94,15 +97,16 @@ static enum lmd_status begin_heal(struct lmi_constraint *c, const struct lmi_con
 	return LMD_OK;
 }
 
-enum lmd_status lmi_engine_constrain(struct lmi_engine *e, const struct lmi_constrain_opts *o,
-				     struct lmi_constraint **out, size_t *n_kept,
+enum lmd_status lmi_engine_constrain(struct lmi_engine *e,
+				     const struct lmi_engine_constrain_opts *o,
+				     struct lmi_engine_constraint **out, size_t *n_kept,
 				     struct lmd_error *err)
 {
 	bool has_grammar = o->grammar.gbnf.ptr || o->grammar.schema.ptr;
 	bool heals = o->heal && o->n_prompt > 1;
-	struct lmi_constraint *c;
+	struct lmi_engine_constraint *c;
 	enum lmd_status st = LMD_OK;
-	size_t kept = o->n_prompt;
+	size_t retained = o->n_prompt;
 
 	*out = NULL;
 	*n_kept = o->n_prompt;
@@ -122,40 +126,40 @@ enum lmd_status lmi_engine_constrain(struct lmi_engine *e, const struct lmi_cons
 	if (has_grammar)
 		st = take_grammar(c, &o->grammar, err);
 	if (st == LMD_OK && heals)
-		st = begin_heal(c, o, &kept, err);
+		st = begin_heal(c, o, &retained, err);
 	if (st != LMD_OK || (!has_grammar && lmi_heal_done(&c->heal))) {
-		lmi_constraint_destroy(c);
+		lmi_engine_constraint_destroy(c);
 		return st;
 	}
-	*n_kept = kept;
+	*n_kept = retained;
 	*out = c;
 	return LMD_OK;
 }
 
-void lmi_constraint_destroy(struct lmi_constraint *c)
+void lmi_engine_constraint_destroy(struct lmi_engine_constraint *c)
 {
 	if (!c)
 		return;
-	lmi_gstate_destroy(c->state);
-	lmi_compiled_give(&c->e->compiled, &c->lent);
+	lmi_gr_state_destroy(c->state);
+	lmi_engine_grammar_cache_give(&c->e->compiled, &c->lease);
 	lmi_free(c->heal_mask);
 	lmi_free(c);
 }
 
-bool lmi_constraint_has_end(const struct lmi_constraint *c)
+bool lmi_engine_constraint_has_end(const struct lmi_engine_constraint *c)
 {
 	return c->state != NULL;
 }
 
-size_t lmi_constraint_healed(const struct lmi_constraint *c)
+size_t lmi_engine_constraint_healed(const struct lmi_engine_constraint *c)
 {
 	return c->heal.n;
 }
 
 /* ---- one token ---- */
 
-enum lmd_status lmi_constraint_mask(struct lmi_constraint *c, uint32_t n_logits,
-				    const uint64_t **mask, uint32_t *n)
+enum lmd_status lmi_engine_constraint_mask(struct lmi_engine_constraint *c, uint32_t n_logits,
+					   const uint64_t **mask, uint32_t *n)
 {
 	/* the output may have more rows than the vocabulary; those are not allowed */
 	*n = n_logits < c->n_vocab ? n_logits : c->n_vocab;
@@ -166,44 +170,44 @@ enum lmd_status lmi_constraint_mask(struct lmi_constraint *c, uint32_t n_logits,
 		return LMD_OK;
 	}
 	if (c->state)
-		return lmi_gstate_mask(c->state, mask);
+		return lmi_gr_state_mask(c->state, mask);
 	*mask = NULL;
 	*n = n_logits;
 	return LMD_OK;
 }
 
 /* Passes the rest of the token that completes the healed text to the grammar. */
-static enum lmd_status accept_healing(struct lmi_constraint *c, lmd_token token)
+static enum lmd_status accept_healing(struct lmi_engine_constraint *c, lmd_token token)
 {
 	size_t left = c->heal.n - c->heal.at, n, taken;
-	char p[2 * LMI_HEAL_BYTES];
+	char p[2 * LMI_HEAL_BYTES_MAX];
 
 	if (token < 0 || (uint32_t)token >= c->n_vocab || !lmi_heal_allows(&c->heal, token))
 		return LMD_INVALID;
 	n = lmi_tokenizer_piece(c->tok, token, 0, p, sizeof(p));
 	if (n > left && c->state) {
 		enum lmd_status st = n > sizeof(p) ? LMD_INVALID
-						   : lmi_gstate_accept_text(c->state, p + left,
-									    n - left, &taken);
+						   : lmi_gr_state_accept_text(c->state, p + left,
+									      n - left, &taken);
 
 		if (st != LMD_OK)
 			return st;
 	}
-	lmi_heal_take(&c->heal, token);
+	lmi_heal_accept(&c->heal, token);
 	return LMD_OK;
 }
 
-enum lmd_status lmi_constraint_accept(struct lmi_constraint *c, lmd_token token)
+enum lmd_status lmi_engine_constraint_accept(struct lmi_engine_constraint *c, lmd_token token)
 {
 	if (!lmi_heal_done(&c->heal))
 		return accept_healing(c, token);
-	return c->state ? lmi_gstate_accept(c->state, token) : LMD_OK;
+	return c->state ? lmi_gr_state_accept(c->state, token) : LMD_OK;
 }
 
 /* ---- forced tokens ---- */
 
 /* Returns the next planned token if the mask allows it. */
-static lmd_token next_ahead(struct lmi_constraint *c, const uint64_t *mask, uint32_t n)
+static lmd_token next_ahead(struct lmi_engine_constraint *c, const uint64_t *mask, uint32_t n)
 {
 	lmd_token t;
 
@@ -216,28 +220,29 @@ static lmd_token next_ahead(struct lmi_constraint *c, const uint64_t *mask, uint
 	return -1;
 }
 
-enum lmd_status lmi_constraint_forced(struct lmi_constraint *c, uint32_t n_logits,
-				      const lmd_token *before, uint32_t n_before, lmd_token *out)
+enum lmd_status lmi_engine_constraint_forced(struct lmi_engine_constraint *c, uint32_t n_logits,
+					     const lmd_token *before, uint32_t n_before,
+					     lmd_token *out)
 {
 	const uint64_t *mask;
 	enum lmd_status st;
 	uint32_t n;
 
 	*out = -1;
-	if (c->jump == LMI_JUMP_OFF)
+	if (c->jump == LMI_ENGINE_JUMP_OFF)
 		return LMD_OK;
-	st = lmi_constraint_mask(c, n_logits, &mask, &n);
+	st = lmi_engine_constraint_mask(c, n_logits, &mask, &n);
 	if (st != LMD_OK || !mask)
 		return st;
 	*out = next_ahead(c, mask, n);
 	if (*out >= 0)
 		return LMD_OK;
-	*out = lmi_mask_only(mask, n);
-	if (*out >= 0 || c->jump != LMI_JUMP_TEXT || !c->state || !lmi_heal_done(&c->heal))
+	*out = lmi_gr_mask_only_token(mask, n);
+	if (*out >= 0 || c->jump != LMI_ENGINE_JUMP_TEXT || !c->state || !lmi_heal_done(&c->heal))
 		return LMD_OK;
-	st = lmi_jump_plan(c, c->e->vocab_index.v, before, n_before);
+	st = lmi_engine_jump_forward_plan(c, c->e->vocab_index.v, before, n_before);
 	if (st == LMD_OK)
-		st = lmi_constraint_mask(c, n_logits, &mask, &n);
+		st = lmi_engine_constraint_mask(c, n_logits, &mask, &n);
 	if (st == LMD_OK)
 		*out = next_ahead(c, mask, n);
 	return st;

@@ -10,11 +10,11 @@
  * Jump-forward decoding: where a constraint leaves no choice, tokens are taken without a row of
  * logits, and many of them are computed as rows of one step, like a prompt.
  *
- * LMI_JUMP_TOKEN takes a token if the mask allows no other. Any sampler would have chosen it,
+ * LMI_ENGINE_JUMP_TOKEN takes a token if the mask allows no other. Any sampler would have chosen it,
  * whatever the logits; samplers with memory (mirostat) are told about it. The answer is the same as
  * without jumps, token for token, except that rows computed together may differ in their last bits.
  *
- * LMI_JUMP_TEXT takes forced text (lmi_gstate_forced) in the tokens that the tokenizer produces for
+ * LMI_ENGINE_JUMP_TEXT takes forced text (lmi_gr_state_forced) in the tokens that the tokenizer produces for
  * it. The text is tokenised together with the last tokens of the sequence, and is taken only if
  * these come out unchanged; at a boundary where they would merge into others, the model chooses as
  * usual. If something follows the forced text, its last token is left to the model, and with it as
@@ -23,7 +23,7 @@
  * other tokens, or samplers that ban some of them, have no say, so what follows may differ.
  *
  * Token healing: tokens at the end of a prompt are taken back, and the generation starts with their
- * text, in any tokens (core/text/heal.h). That text is not part of the answer: the grammar starts
+ * text, in any tokens (core/text/token_healing.h). That text is not part of the answer: the grammar starts
  * after it. */
 #ifndef LLAMAD_CORE_ENGINE_CONSTRAIN_H
 #define LLAMAD_CORE_ENGINE_CONSTRAIN_H
@@ -32,31 +32,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/engine/compiled.h"
+#include "core/engine/grammar_cache.h"
 #include "llamad/status.h"
 #include "llamad/types.h"
 
-struct lmi_constraint;
+struct lmi_engine_constraint;
 struct lmi_engine;
-struct lmi_gvocab;
+struct lmi_grammar_vocab;
 
 /* Maximum number of prompt tokens that healing takes back. */
-#define LMI_HEAL_TOKENS 4
+#define LMI_ENGINE_HEAL_TOKENS 4
 /* Maximum number of tokens that are planned at a time and taken in one step. */
-#define LMI_JUMP_MAX 64
+#define LMI_ENGINE_JUMP_MAX 64
 
-enum lmi_jump {
-	LMI_JUMP_TOKEN = 0,
-	LMI_JUMP_TEXT = 1,
-	LMI_JUMP_OFF = 2
+enum lmi_engine_jump {
+	LMI_ENGINE_JUMP_TOKEN = 0,
+	LMI_ENGINE_JUMP_TEXT = 1,
+	LMI_ENGINE_JUMP_OFF = 2
 };
 
-struct lmi_constrain_opts {
+struct lmi_engine_constrain_opts {
 	/* At most one of gbnf and schema is set. triggers: regular expressions; the grammar applies
 	 * from where the answer matches one of them; without triggers, from the start. See
 	 * grammar.h. */
-	struct lmi_grammar_source grammar;
-	enum lmi_jump jump;
+	struct lmi_engine_grammar_source grammar;
+	enum lmi_engine_jump jump;
 	bool heal; /* heal the end of the prompt; at least one of its tokens is kept */
 	const lmd_token *prompt; /* [n_prompt] */
 	size_t n_prompt;
@@ -66,37 +66,39 @@ struct lmi_constrain_opts {
  * *n_kept: number of prompt tokens that are kept.
  * *out: NULL if there is no constraint: no grammar and nothing to heal.
  * The error message starts with "grammar" or "json_schema". */
-enum lmd_status lmi_engine_constrain(struct lmi_engine *e, const struct lmi_constrain_opts *o,
-				     struct lmi_constraint **out, size_t *n_kept,
+enum lmd_status lmi_engine_constrain(struct lmi_engine *e,
+				     const struct lmi_engine_constrain_opts *o,
+				     struct lmi_engine_constraint **out, size_t *n_kept,
 				     struct lmd_error *err);
 /* c may be NULL. */
-void lmi_constraint_destroy(struct lmi_constraint *c);
+void lmi_engine_constraint_destroy(struct lmi_engine_constraint *c);
 
 /* Returns true if c has a grammar: the end of the grammar ends the answer. */
-bool lmi_constraint_has_end(const struct lmi_constraint *c);
+bool lmi_engine_constraint_has_end(const struct lmi_engine_constraint *c);
 /* Returns the number of bytes at the start of the generated text that are not part of the
  * answer. */
-size_t lmi_constraint_healed(const struct lmi_constraint *c);
+size_t lmi_engine_constraint_healed(const struct lmi_engine_constraint *c);
 
 /* ---- for generations, on the engine's thread ---- */
 
-/* Returns the tokens that may come next, below *n (at most n_logits), as lmi_gstate_mask does;
+/* Returns the tokens that may come next, below *n (at most n_logits), as lmi_gr_state_mask does;
  * *mask NULL: all. */
-enum lmd_status lmi_constraint_mask(struct lmi_constraint *c, uint32_t n_logits,
-				    const uint64_t **mask, uint32_t *n);
+enum lmd_status lmi_engine_constraint_mask(struct lmi_engine_constraint *c, uint32_t n_logits,
+					   const uint64_t **mask, uint32_t *n);
 /* LMD_INVALID if the token is not allowed. */
-enum lmd_status lmi_constraint_accept(struct lmi_constraint *c, lmd_token token);
+enum lmd_status lmi_engine_constraint_accept(struct lmi_engine_constraint *c, lmd_token token);
 
 /* Returns the next token if there is no choice, or -1. before: the sequence so far. */
-enum lmd_status lmi_constraint_forced(struct lmi_constraint *c, uint32_t n_logits,
-				      const lmd_token *before, uint32_t n_before, lmd_token *out);
+enum lmd_status lmi_engine_constraint_forced(struct lmi_engine_constraint *c, uint32_t n_logits,
+					     const lmd_token *before, uint32_t n_before,
+					     lmd_token *out);
 
 /* The index of an engine's vocabulary, created on first use. */
-struct lmi_vocab_index {
+struct lmi_engine_vocab_index {
 	pthread_mutex_t lock;
-	struct lmi_gvocab *v; /* NULL: not yet created */
+	struct lmi_grammar_vocab *v; /* NULL: not yet created */
 };
-void lmi_vocab_index_init(struct lmi_vocab_index *x);
-void lmi_vocab_index_fini(struct lmi_vocab_index *x);
+void lmi_engine_vocab_index_init(struct lmi_engine_vocab_index *x);
+void lmi_engine_vocab_index_fini(struct lmi_engine_vocab_index *x);
 
 #endif /* LLAMAD_CORE_ENGINE_CONSTRAIN_H */

@@ -6,30 +6,31 @@
 
 #include "core/engine/constrain.h"
 #include "core/grammar/grammar.h"
-#include "core/text/heal.h"
+#include "core/text/token_healing.h"
 #include "core/text/tokenizer.h"
 
 /* Tokens of forced text that are planned and not yet taken. */
-struct lmi_ahead {
-	lmd_token token[LMI_JUMP_MAX];
+struct lmi_engine_planned_tokens {
+	lmd_token token[LMI_ENGINE_JUMP_MAX];
 	uint32_t n, at;
 };
 
-struct lmi_constraint {
+struct lmi_engine_constraint {
 	struct lmi_engine *e;
 	const struct lmi_tokenizer *tok;
-	struct lmi_lent lent;     /* entry NULL: no grammar */
-	struct lmi_gstate *state; /* NULL: no grammar */
+	struct lmi_engine_grammar_lease lease; /* entry NULL: no grammar */
+	struct lmi_grammar_state *state;       /* NULL: no grammar */
 	uint32_t n_vocab;
-	enum lmi_jump jump;
-	struct lmi_heal heal;
+	enum lmi_engine_jump jump;
+	struct lmi_token_healing heal;
 	uint64_t *heal_mask; /* for position heal_at, while healing; NULL: nothing was healed */
 	size_t heal_at;
-	struct lmi_ahead ahead;
+	struct lmi_engine_planned_tokens ahead;
 };
 
 /* Plans the tokens of forced text into c->ahead, or none if no token is certain; see jump.c. */
-enum lmd_status lmi_jump_plan(struct lmi_constraint *c, const struct lmi_gvocab *v,
-			      const lmd_token *before, uint32_t n_before);
+enum lmd_status lmi_engine_jump_forward_plan(struct lmi_engine_constraint *c,
+					     const struct lmi_grammar_vocab *v,
+					     const lmd_token *before, uint32_t n_before);
 
 #endif /* LLAMAD_CORE_ENGINE_CONSTRAIN_IMPL_H */

@@ -48,7 +48,7 @@ static struct lmi_engine *open_engine(uint32_t n_seq, uint32_t n_event)
 
 struct ask {
 	const char *prompt, *gbnf, *schema, *trigger, *stop;
-	enum lmi_jump jump;
+	enum lmi_engine_jump jump;
 	bool heal;
 	int64_t n_predict; /* 0: 100 */
 	const struct lmi_sampler_spec *specs;
@@ -60,7 +60,7 @@ struct answer {
 	char text[2048];
 	lmd_token tokens[256];
 	uint32_t n_text, n_tokens, n_step;
-	struct lmi_event last;
+	struct lmi_engine_event last;
 };
 
 static struct lmd_str str(const char *s)
@@ -73,21 +73,21 @@ static const struct lmi_sampler_spec greedy = {.name = "greedy"};
 static void send(struct lmi_engine *e, uint64_t id, const struct ask *a)
 {
 	struct lmd_str trigger = str(a->trigger), stop = str(a->stop);
-	struct lmi_constrain_opts o = {.grammar = {.gbnf = str(a->gbnf),
-						   .schema = str(a->schema),
-						   .triggers = &trigger,
-						   .n_triggers = a->trigger != NULL},
-				       .jump = a->jump,
-				       .heal = a->heal};
-	struct lmi_generate cmd = {.id = id,
-				   .n_predict = a->n_predict ? a->n_predict : 100,
-				   .specs = a->specs ? a->specs : &greedy,
-				   .n_specs = a->specs ? a->n_specs : 1,
-				   .seed = 3,
-				   .stops = &stop,
-				   .n_stops = a->stop != NULL,
-				   .flags = a->flags};
-	struct lmi_tokens t = {0};
+	struct lmi_engine_constrain_opts o = {.grammar = {.gbnf = str(a->gbnf),
+							  .schema = str(a->schema),
+							  .triggers = &trigger,
+							  .n_triggers = a->trigger != NULL},
+					      .jump = a->jump,
+					      .heal = a->heal};
+	struct lmi_engine_generate cmd = {.id = id,
+					  .n_predict = a->n_predict ? a->n_predict : 100,
+					  .specs = a->specs ? a->specs : &greedy,
+					  .n_specs = a->specs ? a->n_specs : 1,
+					  .seed = 3,
+					  .stops = &stop,
+					  .n_stops = a->stop != NULL,
+					  .flags = a->flags};
+	struct lmi_text_token_buf t = {0};
 	struct lmd_error err;
 
 	ck_assert(lmi_tokenizer_encode(lmi_engine_tokenizer(e), a->prompt, strlen(a->prompt), 0, &t,
@@ -98,14 +98,14 @@ static void send(struct lmi_engine *e, uint64_t id, const struct ask *a)
 		      err.text);
 	cmd.seq = lmt_tokens(t.id, (uint32_t)t.n);
 	ck_assert_msg(lmi_engine_generate(e, &cmd, &err) == LMD_OK, "%s", err.text);
-	lmi_tokens_fini(&t);
+	lmi_text_token_buf_fini(&t);
 }
 
-static void tell(struct answer *a, const struct lmi_event *ev)
+static void tell(struct answer *a, const struct lmi_engine_event *ev)
 {
-	if (ev->kind == LMI_EV_TOKEN)
+	if (ev->kind == LMI_ENGINE_EV_TOKEN)
 		a->tokens[a->n_tokens++] = ev->u.text.token;
-	if (ev->kind == LMI_EV_TOKEN || ev->kind == LMI_EV_TEXT) {
+	if (ev->kind == LMI_ENGINE_EV_TOKEN || ev->kind == LMI_ENGINE_EV_TEXT) {
 		memcpy(a->text + a->n_text, ev->u.text.bytes, ev->u.text.n);
 		a->n_text += ev->u.text.n;
 		return;
@@ -118,11 +118,11 @@ static struct answer ask(struct lmi_engine *e, const struct ask *q)
 	static uint64_t id; /* unique in the test program */
 	struct answer a = {0};
 	struct lmi_engine_stats before, after;
-	struct lmi_event ev;
+	struct lmi_engine_event ev;
 
 	lmi_engine_stats(e, &before);
 	send(e, ++id, q);
-	while (lmi_engine_turn(e) != LMI_TURN_IDLE || lmi_engine_poll(e, &ev))
+	while (lmi_engine_step(e) != LMI_ENGINE_STEP_IDLE || lmi_engine_poll(e, &ev))
 		while (lmi_engine_poll(e, &ev))
 			tell(&a, &ev);
 	lmi_engine_stats(e, &after);
@@ -136,7 +136,7 @@ static void same(const struct answer *a, const struct answer *b)
 	ck_assert_uint_eq(a->n_tokens, b->n_tokens);
 	ck_assert_mem_eq(a->tokens, b->tokens, a->n_tokens * sizeof(a->tokens[0]));
 	ck_assert_int_eq(a->last.kind, b->last.kind);
-	if (a->last.kind != LMI_EV_DONE)
+	if (a->last.kind != LMI_ENGINE_EV_DONE)
 		return;
 	ck_assert_int_eq(a->last.u.done.finish, b->last.u.done.finish);
 	ck_assert_uint_eq(a->last.u.done.n_out, b->last.u.done.n_out);
@@ -170,11 +170,11 @@ static void compare_jumps(struct lmi_engine *e, struct ask q, bool saves)
 {
 	struct answer off, token;
 
-	q.jump = LMI_JUMP_OFF;
+	q.jump = LMI_ENGINE_JUMP_OFF;
 	off = ask(e, &q);
-	ck_assert_int_eq(off.last.kind, LMI_EV_DONE);
+	ck_assert_int_eq(off.last.kind, LMI_ENGINE_EV_DONE);
 	ck_assert_uint_eq(off.last.u.done.n_forced, 0);
-	q.jump = LMI_JUMP_TOKEN;
+	q.jump = LMI_ENGINE_JUMP_TOKEN;
 	token = ask(e, &q);
 	same(&off, &token);
 	ck_assert_uint_eq(off.n_step - token.n_step, token.last.u.done.n_forced);
@@ -194,8 +194,8 @@ START_TEST(a_jump_changes_no_answer)
 		{.prompt = "ab", .gbnf = form, .stop = "kind"},
 		{.prompt = "ab", .gbnf = form, .n_predict = 3},
 		{.prompt = "ab", .gbnf = form, .n_predict = 13},
-		{.prompt = "ab", .gbnf = form, .flags = LMI_GEN_IGNORE_EOG},
-		{.prompt = "ab", .gbnf = form, .flags = LMI_GEN_SPECIAL},
+		{.prompt = "ab", .gbnf = form, .flags = LMI_ENGINE_GEN_IGNORE_EOG},
+		{.prompt = "ab", .gbnf = form, .flags = LMI_ENGINE_GEN_SPECIAL},
 		{.prompt = "ab", .gbnf = "root ::= \"x\" root", .n_predict = 90},
 	};
 
@@ -213,7 +213,7 @@ START_TEST(a_jump_ends_with_the_context)
 	struct ask q = {.prompt = "ab", .gbnf = "root ::= \"x\" root", .n_predict = -1};
 	struct answer a = ask(e, &q);
 
-	ck_assert_int_eq(a.last.u.done.finish, LMI_FINISH_CONTEXT);
+	ck_assert_int_eq(a.last.u.done.finish, LMI_ENGINE_FINISH_CONTEXT);
 	ck_assert_uint_eq(a.n_text, LMT_CTX - 2 + 1);
 	ck_assert_uint_lt(a.n_step, 20);
 	lmi_engine_fini(e);
@@ -227,11 +227,11 @@ START_TEST(forced_text_is_taken_in_tokens)
 			.gbnf = "root ::= \"say: hello world, \" [a-c]{2} \" hello\""};
 	struct answer off, text;
 	const struct lmi_tokenizer *tok = lmi_engine_tokenizer(e);
-	struct lmi_tokens t = {0};
+	struct lmi_text_token_buf t = {0};
 
-	q.jump = LMI_JUMP_OFF;
+	q.jump = LMI_ENGINE_JUMP_OFF;
 	off = ask(e, &q);
-	q.jump = LMI_JUMP_TEXT;
+	q.jump = LMI_ENGINE_JUMP_TEXT;
 	text = ask(e, &q);
 	ck_assert_uint_eq(text.n_text, off.n_text);
 	ck_assert(!strncmp(text.text, "say: hello world, ", 18));
@@ -243,7 +243,7 @@ START_TEST(forced_text_is_taken_in_tokens)
 	/* one step for the prompt, one for the space left to the model, two letters, and at most
 	 * one more */
 	ck_assert_msg(text.n_step <= 5, "%u steps", text.n_step);
-	lmi_tokens_fini(&t);
+	lmi_text_token_buf_fini(&t);
 	lmi_engine_fini(e);
 }
 END_TEST
@@ -252,8 +252,10 @@ END_TEST
 START_TEST(the_border_is_left_to_the_model)
 {
 	struct lmi_engine *e = open_engine(1, 0);
-	struct ask q = {.prompt = "ab", .gbnf = "root ::= \"xhel\" (\"lo\" | \"p\" | \"l\") \"!\"",
-			.jump = LMI_JUMP_TEXT, .n_predict = 2};
+	struct ask q = {.prompt = "ab",
+			.gbnf = "root ::= \"xhel\" (\"lo\" | \"p\" | \"l\") \"!\"",
+			.jump = LMI_ENGINE_JUMP_TEXT,
+			.n_predict = 2};
 	struct answer a = ask(e, &q);
 
 	/* only x is certain: after it hel, hell and hello are possible */
@@ -266,16 +268,16 @@ END_TEST
 START_TEST(a_slow_reader_changes_nothing)
 {
 	struct lmi_engine *fast = open_engine(2, 0), *slow = open_engine(2, 1);
-	static const enum lmi_jump jumps[] = {LMI_JUMP_TOKEN, LMI_JUMP_TEXT};
+	static const enum lmi_engine_jump jumps[] = {LMI_ENGINE_JUMP_TOKEN, LMI_ENGINE_JUMP_TEXT};
 
 	for (size_t i = 0; i < LMD_LEN(jumps); i++) {
 		struct ask q = {.prompt = "ab", .gbnf = form, .jump = jumps[i]};
 		struct answer want = ask(fast, &q), got = {0};
-		struct lmi_event ev;
+		struct lmi_engine_event ev;
 
 		send(slow, 1000 + i, &q);
 		while (!got.last.kind) {
-			(void)lmi_engine_turn(slow);
+			(void)lmi_engine_step(slow);
 			if (lmi_engine_poll(slow, &ev))
 				tell(&got, &ev);
 		}
@@ -291,16 +293,16 @@ START_TEST(many_at_a_time)
 	struct lmi_engine *e = open_engine(3, 0);
 	struct ask q[3] = {{.prompt = "ab", .gbnf = form},
 			   {.prompt = "cde", .schema = schema},
-			   {.prompt = "f", .gbnf = form, .jump = LMI_JUMP_TEXT}};
+			   {.prompt = "f", .gbnf = form, .jump = LMI_ENGINE_JUMP_TEXT}};
 	struct answer want[3], got[3];
-	struct lmi_event ev;
+	struct lmi_engine_event ev;
 
 	memset(got, 0, sizeof(got));
 	for (int i = 0; i < 3; i++)
 		want[i] = ask(e, &q[i]);
 	for (int i = 0; i < 3; i++)
 		send(e, 2000 + (uint64_t)i, &q[i]);
-	while (lmi_engine_turn(e) != LMI_TURN_IDLE || lmi_engine_poll(e, &ev))
+	while (lmi_engine_step(e) != LMI_ENGINE_STEP_IDLE || lmi_engine_poll(e, &ev))
 		while (lmi_engine_poll(e, &ev))
 			tell(&got[ev.id - 2000], &ev);
 	for (int i = 0; i < 3; i++)
@@ -314,18 +316,18 @@ START_TEST(cancelled_between_jumps)
 	struct lmi_engine *e = open_engine(1, 0);
 	struct ask q = {.prompt = "ab", .gbnf = "root ::= \"abcdef\" [a-z] root", .n_predict = 200};
 	struct answer a = {0};
-	struct lmi_event ev;
+	struct lmi_engine_event ev;
 
 	send(e, 3000, &q);
 	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(lmi_engine_turn(e), LMI_TURN_RAN);
+		ck_assert_int_eq(lmi_engine_step(e), LMI_ENGINE_STEP_RAN);
 	ck_assert_int_eq(lmi_engine_cancel(e, 3000), LMD_OK);
-	(void)lmi_engine_turn(e);
+	(void)lmi_engine_step(e);
 	while (lmi_engine_poll(e, &ev))
 		tell(&a, &ev);
-	ck_assert_int_eq(a.last.kind, LMI_EV_CANCELLED);
+	ck_assert_int_eq(a.last.kind, LMI_ENGINE_EV_CANCELLED);
 	ck_assert_uint_eq(a.last.u.done.n_out, a.n_tokens);
-	ck_assert_int_eq(lmi_engine_turn(e), LMI_TURN_IDLE);
+	ck_assert_int_eq(lmi_engine_step(e), LMI_ENGINE_STEP_IDLE);
 	lmi_engine_fini(e);
 }
 END_TEST
@@ -346,12 +348,14 @@ static size_t spelled(struct lmi_engine *e, const struct answer *a, char *out, s
 
 static void heals(struct lmi_engine *e, const char *prompt, const char *back)
 {
-	struct ask q = {
-		.prompt = prompt, .heal = true, .n_predict = 12, .flags = LMI_GEN_IGNORE_EOG};
+	struct ask q = {.prompt = prompt,
+			.heal = true,
+			.n_predict = 12,
+			.flags = LMI_ENGINE_GEN_IGNORE_EOG};
 	struct answer a = ask(e, &q);
 	char text[2048];
 
-	ck_assert_int_eq(a.last.kind, LMI_EV_DONE);
+	ck_assert_int_eq(a.last.kind, LMI_ENGINE_EV_DONE);
 	ck_assert_uint_eq(a.n_tokens, 12);
 	(void)spelled(e, &a, text, sizeof(text));
 	ck_assert_msg(!strncmp(text, back, strlen(back)), "%s: %s", prompt, text);
@@ -387,7 +391,8 @@ END_TEST
 START_TEST(a_grammar_begins_behind_what_is_healed)
 {
 	struct lmi_engine *e = open_engine(1, 0);
-	static const enum lmi_jump jumps[] = {LMI_JUMP_OFF, LMI_JUMP_TOKEN, LMI_JUMP_TEXT};
+	static const enum lmi_engine_jump jumps[] = {LMI_ENGINE_JUMP_OFF, LMI_ENGINE_JUMP_TOKEN,
+						     LMI_ENGINE_JUMP_TEXT};
 
 	for (size_t i = 0; i < LMD_LEN(jumps); i++) {
 		struct ask q = {.prompt = "say hell",
@@ -397,8 +402,8 @@ START_TEST(a_grammar_begins_behind_what_is_healed)
 		struct answer a = ask(e, &q);
 		char text[2048];
 
-		ck_assert_int_eq(a.last.kind, LMI_EV_DONE);
-		ck_assert_int_eq(a.last.u.done.finish, LMI_FINISH_EOG);
+		ck_assert_int_eq(a.last.kind, LMI_ENGINE_EV_DONE);
+		ck_assert_int_eq(a.last.u.done.finish, LMI_ENGINE_FINISH_EOG);
 		ck_assert_msg(!strcmp(a.text, "o world") || !strcmp(a.text, "o worm"), "%s",
 			      a.text);
 		(void)spelled(e, &a, text, sizeof(text));
@@ -416,7 +421,7 @@ START_TEST(what_is_healed_is_no_part_of_the_answer)
 			.stop = "ell"};
 	struct answer a = ask(e, &q);
 
-	ck_assert_int_eq(a.last.u.done.finish, LMI_FINISH_STOP);
+	ck_assert_int_eq(a.last.u.done.finish, LMI_ENGINE_FINISH_STOP);
 	ck_assert_str_eq(a.text, "o h");
 	lmi_engine_fini(e);
 }
@@ -428,8 +433,8 @@ START_TEST(refusals)
 {
 	struct lmi_engine *e = open_engine(1, 0);
 	const lmd_token v[] = {1, 2};
-	struct lmi_constrain_opts o = {.prompt = v, .n_prompt = 2};
-	struct lmi_constraint *c = NULL;
+	struct lmi_engine_constrain_opts o = {.prompt = v, .n_prompt = 2};
+	struct lmi_engine_constraint *c = NULL;
 	struct lmd_error err;
 	size_t n = 0;
 
@@ -459,8 +464,8 @@ START_TEST(every_allocation_may_fail)
 
 	do {
 		char text[64];
-		struct lmi_constrain_opts o = {.heal = true, .prompt = v, .n_prompt = 2};
-		struct lmi_constraint *c = NULL;
+		struct lmi_engine_constrain_opts o = {.heal = true, .prompt = v, .n_prompt = 2};
+		struct lmi_engine_constraint *c = NULL;
 		struct lmd_error err = {0};
 		enum lmd_status st;
 		size_t n;
@@ -474,7 +479,7 @@ START_TEST(every_allocation_may_fail)
 		lmi_alloc_fail_nth(0, false);
 		ck_assert_msg(st == (failed ? LMD_NOMEM : LMD_OK), "allocation %u: %s",
 			      (unsigned)nth, err.text);
-		lmi_constraint_destroy(c);
+		lmi_engine_constraint_destroy(c);
 	} while (failed);
 	printf("%u allocations\n", (unsigned)nth);
 	ck_assert_uint_gt(nth, 20);

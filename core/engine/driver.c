@@ -16,36 +16,36 @@ const struct lmi_driver *lmi_driver_of(uint32_t driver)
 	return driver < LMD_LEN(drivers) ? drivers[driver] : NULL;
 }
 
-enum lmd_status lmi_driver_refuse(const struct lmi_inst *inst, const char *what,
-				  struct lmd_error *err)
+enum lmd_status lmi_driver_unsupported(const struct lmi_inst *inst, const char *what,
+				       struct lmd_error *err)
 {
 	return lmd_fail(err, LMD_UNSUPPORTED, "architecture %s: %s", inst->model->arch, what);
 }
 
-static enum lmi_sched_out outputs(const struct lmi_session *s)
+static enum lmi_sched_out outputs(const struct lmi_engine_job *s)
 {
 	if (s->gen)
-		return LMI_OUT_LAST;
+		return LMI_SCHED_OUT_LAST;
 	switch (s->want) {
-	case LMI_WANT_LOGITS:
-	case LMI_WANT_NLL:
-		return LMI_OUT_ALL;
-	case LMI_WANT_LAST:
-		return LMI_OUT_LAST;
-	case LMI_WANT_EMBED:
+	case LMI_ENGINE_WANT_LOGITS:
+	case LMI_ENGINE_WANT_NLL:
+		return LMI_SCHED_OUT_ALL;
+	case LMI_ENGINE_WANT_LAST:
+		return LMI_SCHED_OUT_LAST;
+	case LMI_ENGINE_WANT_EMBED:
 		break;
 	}
-	return s->pooling == LMD_POOL_NONE ? LMI_OUT_ALL : LMI_OUT_NONE;
+	return s->pooling == LMD_POOL_NONE ? LMI_SCHED_OUT_ALL : LMI_SCHED_OUT_NONE;
 }
 
-enum lmd_status lmi_driver_forward(struct lmi_inst *inst, const struct lmi_seq *q,
+enum lmd_status lmi_driver_forward(struct lmi_inst *inst, const struct lmi_engine_seq *q,
 				   struct lmi_sched_seq *out, struct lmd_error *err)
 {
-	const struct lmi_session *s = q->session;
+	const struct lmi_engine_job *s = q->session;
 	struct lmd_plan_key key = {.kind = LMD_PLAN_FORWARD, .flags = LMD_PLAN_LOGITS};
 	enum lmd_status st = LMD_OK;
 
-	if (!s->gen && s->want == LMI_WANT_EMBED) {
+	if (!s->gen && s->want == LMI_ENGINE_WANT_EMBED) {
 		key.flags = LMD_PLAN_EMBED;
 		key.pooling = s->pooling;
 	}
@@ -55,7 +55,7 @@ enum lmd_status lmi_driver_forward(struct lmi_inst *inst, const struct lmi_seq *
 	if (q->ext && inst->desc.n_variant > 1 && (inst->desc.traits & LMD_TRAIT_NO_MIX))
 		key.variant = 1;
 	if (q->ext)
-		st = lmi_inst_want_rows(inst, err);
+		st = lmi_inst_reserve_external_rows(inst, err);
 	if (st == LMD_OK)
 		st = lmi_inst_exec(inst, &key, &out->plan, err);
 	if (st != LMD_OK)

@@ -3,13 +3,14 @@
  * Token after token through the KV cache; also embeddings from decoder models. */
 #include "core/engine/driver.h"
 
-static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_session *s,
+static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_engine_job *s,
 			     struct lmd_error *err)
 {
 	if (s->gen && inst->looks_ahead)
-		return lmi_driver_refuse(inst, "rows attend to later rows, so no token can be "
-					       "appended",
-					 err);
+		return lmi_driver_unsupported(inst,
+					      "rows attend to later rows, so no token can be "
+					      "appended",
+					      err);
 	return LMD_OK;
 }
 

@@ -3,13 +3,14 @@
  * Reads ids and outputs one frame of numbers for each. */
 #include "core/engine/driver.h"
 
-static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_session *s,
+static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_engine_job *s,
 			     struct lmd_error *err)
 {
-	if (s->gen || s->want != LMI_WANT_EMBED || s->pooling > LMD_POOL_NONE)
-		return lmi_driver_refuse(inst, "a codec outputs frames (embeddings without "
-					       "pooling)",
-					 err);
+	if (s->gen || s->want != LMI_ENGINE_WANT_EMBED || s->pooling > LMD_POOL_NONE)
+		return lmi_driver_unsupported(inst,
+					      "a codec outputs frames (embeddings without "
+					      "pooling)",
+					      err);
 	return LMD_OK;
 }
 

@@ -5,14 +5,15 @@
  * unsupported. */
 #include "core/engine/driver.h"
 
-static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_session *s,
+static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_engine_job *s,
 			     struct lmd_error *err)
 {
 	if (s->gen)
-		return lmi_driver_refuse(inst,
-					 "generation is not supported for diffusion models, only "
-					 "logits of given tokens",
-					 err);
+		return lmi_driver_unsupported(
+			inst,
+			"generation is not supported for diffusion models, only "
+			"logits of given tokens",
+			err);
 	return LMD_OK;
 }
 

@@ -3,16 +3,16 @@
  * Runs the encoder's rows once into the CROSS groups, then the decoder token by token. */
 #include "core/engine/driver.h"
 
-static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_session *s,
+static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_engine_job *s,
 			     struct lmd_error *err)
 {
-	if (!s->gen && s->want == LMI_WANT_EMBED)
-		return lmi_driver_refuse(inst, "an encoder-decoder outputs logits, not embeddings",
-					 err);
+	if (!s->gen && s->want == LMI_ENGINE_WANT_EMBED)
+		return lmi_driver_unsupported(
+			inst, "an encoder-decoder outputs logits, not embeddings", err);
 	return LMD_OK;
 }
 
-static enum lmd_status start(struct lmi_inst *inst, const struct lmi_seq *q,
+static enum lmd_status start(struct lmi_inst *inst, const struct lmi_engine_seq *q,
 			     struct lmi_sched_seq *out, struct lmd_error *err)
 {
 	const struct lmd_plan_key key = {.kind = LMD_PLAN_ENCODE,

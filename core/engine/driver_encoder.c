@@ -3,11 +3,12 @@
  * One pass over a whole sequence that outputs embeddings or scores. */
 #include "core/engine/driver.h"
 
-static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_session *s,
+static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_engine_job *s,
 			     struct lmd_error *err)
 {
-	if (s->gen || s->want != LMI_WANT_EMBED)
-		return lmi_driver_refuse(inst, "an encoder outputs embeddings, not logits", err);
+	if (s->gen || s->want != LMI_ENGINE_WANT_EMBED)
+		return lmi_driver_unsupported(inst, "an encoder outputs embeddings, not logits",
+					      err);
 	return LMD_OK;
 }
 

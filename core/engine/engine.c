@@ -26,25 +26,25 @@ static void *main_loop(void *arg)
 	struct lmi_engine *e = arg;
 
 	for (;;) {
-		enum lmi_turn t = lmi_turn(e);
+		enum lmi_engine_step_result t = lmi_engine_run_once(e);
 
 		/* shut the queue last: a command that arrived meanwhile still gets its final
 		 * event */
 		if (atomic_load(&e->stopping) && lmi_engine_is_quiet(e) &&
-		    lmi_order_ring_shut(&e->orders))
+		    lmi_engine_command_queue_shut(&e->commands))
 			break;
-		if (t == LMI_TURN_RAN)
+		if (t == LMI_ENGINE_STEP_RAN)
 			continue;
-		if (t == LMI_TURN_FULL) {
+		if (t == LMI_ENGINE_STEP_EVENTS_FULL) {
 			/* the reader wakes us when it sees this flag; it may have read meanwhile */
 			atomic_store(&e->events.blocked, true);
-			if (lmi_event_ring_room(&e->events) == e->events.size)
+			if (lmi_engine_event_ring_room(&e->events) == e->events.size)
 				continue;
 		}
-		(void)lmi_eventfd_wait(e->orders.fd, -1);
+		(void)lmi_engine_eventfd_wait(e->commands.fd, -1);
 	}
 	atomic_store(&e->quiet, true);
-	lmi_event_ring_wake(&e->events);
+	lmi_engine_event_ring_wake(&e->events);
 	return NULL;
 }
 
@@ -76,18 +76,20 @@ static enum lmd_status open_tokenizer(struct lmi_engine *e, struct lmd_error *er
 		lmi_tokenizer_open(&e->tok, inst->registry, inst->host, inst->model->tok, err);
 
 	if (st == LMD_OK)
-		st = lmi_gen_vocab_init(&e->vocab, e->tok, err);
+		st = lmi_engine_gen_vocab_init(&e->vocab, e->tok, err);
 	if (st == LMD_OK)
 		st = lmi_chat_create(&e->chat, inst->model, e->tok, err);
 	if (st == LMD_OK)
-		e->events_per_seq += (uint32_t)(lmi_gen_text_max(e->tok) / LMI_EVENT_TEXT);
+		e->events_per_seq +=
+			(uint32_t)(lmi_engine_gen_text_max(e->tok) / LMI_ENGINE_EVENT_TEXT);
 	return st;
 }
 
 static enum lmd_status open_queues(struct lmi_engine *e, const struct lmi_engine_opts *o,
 				   struct lmd_error *err)
 {
-	enum lmd_status st = lmi_order_ring_init(&e->orders, 4 * e->n_request + 64, err);
+	enum lmd_status st =
+		lmi_engine_command_queue_init(&e->commands, 4 * e->n_request + 64, err);
 	/* waiting events, what a step may write, and the end of every sequence */
 	uint64_t step = (uint64_t)e->events_per_seq * e->inst->n_seq;
 	uint64_t wait = o->n_event ? o->n_event : N_EVENT;
@@ -98,7 +100,7 @@ static enum lmd_status open_queues(struct lmi_engine *e, const struct lmi_engine
 				"%u sequences at a time may cause %llu events, which exceeds the "
 				"limit of %u",
 				e->inst->n_seq, (unsigned long long)n, N_EVENT_MAX);
-	return st == LMD_OK ? lmi_event_ring_init(&e->events, (uint32_t)n, err) : st;
+	return st == LMD_OK ? lmi_engine_event_ring_init(&e->events, (uint32_t)n, err) : st;
 }
 
 static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_opts *o,
@@ -146,10 +148,11 @@ enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine
 	e = lmi_alloc(1, sizeof(*e));
 	if (!e)
 		return lmd_fail(err, LMD_NOMEM, "engine: no memory");
-	e->events.fd = e->orders.fd = -1;
-	e->heir = LMI_NO_SEQ;
-	lmi_vocab_index_init(&e->vocab_index);
-	lmi_compiled_init(&e->compiled, LMI_COMPILED_MAX, LMI_COMPILED_BYTES);
+	e->events.fd = e->commands.fd = -1;
+	e->successor = LMI_SCHED_NO_SEQ;
+	lmi_engine_vocab_index_init(&e->vocab_index);
+	lmi_engine_grammar_cache_init(&e->compiled, LMI_ENGINE_GRAMMAR_CACHE_MAX,
+				      LMI_ENGINE_GRAMMAR_CACHE_BYTES);
 	st = open_all(e, o, err);
 	if (st == LMD_OK && !o->in_line)
 		st = start_thread(e, err);
@@ -176,7 +179,8 @@ const struct lmi_chat *lmi_engine_chat(const struct lmi_engine *e)
 	return e->chat;
 }
 
-static bool was_replaced(struct lmi_registry *r, enum lmd_kind kind, const struct lmi_factory *f)
+static bool was_replaced(struct lmi_plugin_registry *r, enum lmd_kind kind,
+			 const struct lmi_factory *f)
 {
 	const struct lmi_factory *now;
 	bool same;
@@ -190,7 +194,7 @@ static bool was_replaced(struct lmi_registry *r, enum lmd_kind kind, const struc
 
 bool lmi_engine_is_stale(const struct lmi_engine *e)
 {
-	struct lmi_registry *r = e->inst->registry;
+	struct lmi_plugin_registry *r = e->inst->registry;
 
 	return was_replaced(r, LMD_KIND_ARCH, e->inst->arch) ||
 	       was_replaced(r, LMD_KIND_BACKEND, e->inst->backend) ||
@@ -200,18 +204,18 @@ bool lmi_engine_is_stale(const struct lmi_engine *e)
 /* ---- commands ---- */
 
 /* Destroys a session that was not accepted; the constraint still belongs to the caller. */
-static void discard(struct lmi_session *own_s)
+static void discard(struct lmi_engine_job *own_s)
 {
 	if (own_s->gen)
-		lmi_gen_constrain(own_s->gen, NULL);
-	lmi_session_destroy(own_s);
+		lmi_engine_gen_constrain(own_s->gen, NULL);
+	lmi_engine_job_destroy(own_s);
 }
 
 /* Reserves slots for the sequences of a session and queues it. Takes ownership. */
-static enum lmd_status submit(struct lmi_engine *e, struct lmi_session *own_s,
+static enum lmd_status submit(struct lmi_engine *e, struct lmi_engine_job *own_s,
 			      struct lmd_error *err)
 {
-	const struct lmi_order o = {.start = own_s};
+	const struct lmi_engine_command o = {.start = own_s};
 	uint32_t n = own_s->n_seq, before = atomic_fetch_add(&e->n_live, n);
 	enum lmd_status st = LMD_OK;
 
@@ -222,10 +226,10 @@ static enum lmd_status submit(struct lmi_engine *e, struct lmi_session *own_s,
 			      "%u sequences are waiting or running; %u more would exceed the limit "
 			      "of %u",
 			      before, n, e->n_request);
-	else if (!lmi_order_ring_push(&e->orders, &o))
+	else if (!lmi_engine_command_queue_push(&e->commands, &o))
 		st = lmd_fail(err, LMD_BUSY,
 			      "the queue of %u commands is full, or the engine is stopping",
-			      e->orders.size);
+			      e->commands.size);
 	if (st != LMD_OK) {
 		atomic_fetch_sub(&e->n_live, n);
 		discard(own_s);
@@ -234,7 +238,7 @@ static enum lmd_status submit(struct lmi_engine *e, struct lmi_session *own_s,
 }
 
 /* Asks the driver whether it can serve the session, then submits it. Takes ownership. */
-static enum lmd_status check_and_submit(struct lmi_engine *e, struct lmi_session *own_s,
+static enum lmd_status check_and_submit(struct lmi_engine *e, struct lmi_engine_job *own_s,
 					struct lmd_error *err)
 {
 	enum lmd_status st = e->driver->check(e->inst, own_s, err);
@@ -245,39 +249,39 @@ static enum lmd_status check_and_submit(struct lmi_engine *e, struct lmi_session
 	return st;
 }
 
-enum lmd_status lmi_engine_eval(struct lmi_engine *e, const struct lmi_eval *cmd,
+enum lmd_status lmi_engine_eval(struct lmi_engine *e, const struct lmi_engine_eval *cmd,
 				struct lmd_error *err)
 {
-	struct lmi_session *s;
+	struct lmi_engine_job *s;
 	enum lmd_status st;
 
 	if (!cmd->id)
 		return lmd_fail(err, LMD_INVALID, "command id 0 is invalid, ids start at 1");
-	st = lmi_session_eval(&s, e->inst, cmd, err);
+	st = lmi_engine_job_eval(&s, e->inst, cmd, err);
 	return st == LMD_OK ? check_and_submit(e, s, err) : st;
 }
 
-enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_generate *cmd,
+enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_engine_generate *cmd,
 				    struct lmd_error *err)
 {
-	struct lmi_session *s;
+	struct lmi_engine_job *s;
 	enum lmd_status st;
 
 	if (!cmd->id)
 		return lmd_fail(err, LMD_INVALID, "command id 0 is invalid, ids start at 1");
 	if (!e->tok)
 		return lmd_fail(err, LMD_UNSUPPORTED, "the engine was opened without a tokenizer");
-	st = lmi_session_generate(&s, e->inst, &e->vocab, cmd, err);
+	st = lmi_engine_job_generate(&s, e->inst, &e->vocab, cmd, err);
 	if (st == LMD_OK)
-		lmi_gen_constrain(s->gen, cmd->constraint);
+		lmi_engine_gen_constrain(s->gen, cmd->constraint);
 	return st == LMD_OK ? check_and_submit(e, s, err) : st;
 }
 
 enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id)
 {
-	const struct lmi_order o = {.cancel = id};
+	const struct lmi_engine_command o = {.cancel = id};
 
-	if (!lmi_order_ring_push(&e->orders, &o))
+	if (!lmi_engine_command_queue_push(&e->commands, &o))
 		return LMD_BUSY;
 	/* The command is queued, so a step that is cut short belongs to a command that is ending.
 	 * If the next step has started meanwhile, it is started again. */
@@ -301,22 +305,22 @@ bool lmi_engine_is_broken(const struct lmi_engine *e, struct lmd_error *why)
 
 /* ---- events ---- */
 
-bool lmi_engine_poll(struct lmi_engine *e, struct lmi_event *out)
+bool lmi_engine_poll(struct lmi_engine *e, struct lmi_engine_event *out)
 {
-	if (!lmi_event_ring_pop(&e->events, out))
+	if (!lmi_engine_event_ring_pop(&e->events, out))
 		return false;
 	if (atomic_load(&e->events.blocked) && atomic_exchange(&e->events.blocked, false))
-		lmi_order_ring_wake(&e->orders);
+		lmi_engine_command_queue_wake(&e->commands);
 	return true;
 }
 
-bool lmi_engine_wait(struct lmi_engine *e, struct lmi_event *out, int timeout_ms)
+bool lmi_engine_wait(struct lmi_engine *e, struct lmi_engine_event *out, int timeout_ms)
 {
 	if (lmi_engine_poll(e, out))
 		return true;
 	if (atomic_load(&e->quiet))
 		return lmi_engine_poll(e, out);
-	(void)lmi_eventfd_wait(e->events.fd, timeout_ms);
+	(void)lmi_engine_eventfd_wait(e->events.fd, timeout_ms);
 	return lmi_engine_poll(e, out);
 }
 
@@ -327,26 +331,26 @@ int lmi_engine_fd(const struct lmi_engine *e)
 
 void lmi_engine_clear_fd(struct lmi_engine *e)
 {
-	(void)lmi_eventfd_wait(e->events.fd, 0);
+	(void)lmi_engine_eventfd_wait(e->events.fd, 0);
 }
 
-void lmi_engine_doze(struct lmi_engine *e, uint64_t until_ns)
+void lmi_engine_defer_wakeups(struct lmi_engine *e, uint64_t until_ns)
 {
-	atomic_store(&e->doze_ns, until_ns);
+	atomic_store(&e->defer_wakeups_until_ns, until_ns);
 }
 
-void lmi_event_release(struct lmi_event *ev)
+void lmi_engine_event_release(struct lmi_engine_event *ev)
 {
-	if (ev->kind == LMI_EV_ROWS)
+	if (ev->kind == LMI_ENGINE_EV_ROWS)
 		lmi_free(ev->u.rows.v);
 	ev->kind = 0;
 }
 
 /* ---- shutdown ---- */
 
-enum lmi_turn lmi_engine_turn(struct lmi_engine *e)
+enum lmi_engine_step_result lmi_engine_step(struct lmi_engine *e)
 {
-	return lmi_turn(e);
+	return lmi_engine_run_once(e);
 }
 
 void lmi_engine_close(struct lmi_engine *e)
@@ -360,13 +364,13 @@ void lmi_engine_stop(struct lmi_engine *e)
 	atomic_store(&e->stopping, true);
 	atomic_store(&e->cancel_word, 1);
 	if (e->has_thread) {
-		lmi_order_ring_wake(&e->orders);
+		lmi_engine_command_queue_wake(&e->commands);
 		(void)pthread_join(e->thread, NULL);
 		e->has_thread = false;
 	} else if (e->events.v) {
 		do /* cancels everything */
-			(void)lmi_turn(e);
-		while (!lmi_order_ring_shut(&e->orders));
+			(void)lmi_engine_run_once(e);
+		while (!lmi_engine_command_queue_shut(&e->commands));
 	}
 	atomic_store(&e->quiet, true);
 }
@@ -376,15 +380,15 @@ void lmi_engine_fini(struct lmi_engine *e)
 	if (!e)
 		return;
 	lmi_engine_stop(e);
-	lmi_order_ring_fini(&e->orders);
-	lmi_event_ring_fini(&e->events);
+	lmi_engine_command_queue_fini(&e->commands);
+	lmi_engine_event_ring_fini(&e->events);
 	lmi_sched_destroy(e->sched);
 	lmi_free(e->seq_of);
 	lmi_free(e->parts);
 	lmi_free(e->part_seq);
 	lmi_free(e->session_of);
-	lmi_compiled_fini(&e->compiled);
-	lmi_vocab_index_fini(&e->vocab_index);
+	lmi_engine_grammar_cache_fini(&e->compiled);
+	lmi_engine_vocab_index_fini(&e->vocab_index);
 	lmi_chat_destroy(e->chat);
 	lmi_tokenizer_close(e->tok);
 	lmi_inst_close(e->inst);
@@ -393,7 +397,7 @@ void lmi_engine_fini(struct lmi_engine *e)
 
 void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 {
-	const struct lmi_counters *c = &e->count;
+	const struct lmi_engine_counters *c = &e->count;
 
 	*out = (struct lmi_engine_stats){
 		.n_step = c->n_step,
@@ -410,5 +414,5 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		out->n_page[g] = c->n_page[g];
 		out->n_free[g] = c->n_free[g];
 	}
-	lmi_compiled_stats(&e->compiled, &out->grammars);
+	lmi_engine_grammar_cache_stats_get(&e->compiled, &out->grammars);
 }

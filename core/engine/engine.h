@@ -8,7 +8,7 @@
  * not fit; nothing is dropped.
  *
  * An engine normally has its own thread. Without one (opts.in_line) the caller runs it step by step
- * with lmi_engine_turn.
+ * with lmi_engine_step.
  *
  * There is no global state; a process may have any number of engines. Between receiving a step and
  * queueing its events the engine's thread allocates nothing. */
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "core/engine/command.h"
-#include "core/engine/compiled.h"
+#include "core/engine/grammar_cache.h"
 #include "core/engine/instance.h"
 
 struct lmi_engine;
@@ -30,7 +30,7 @@ struct lmi_engine_opts {
 	struct lmi_inst_opts inst;
 	uint32_t n_request; /* maximum sequences, including waiting ones; 0 = 256 */
 	uint32_t n_event;   /* maximum unread events; 0 = 1024 */
-	bool in_line;	    /* no thread: the caller calls lmi_engine_turn */
+	bool in_line;       /* no thread: the caller calls lmi_engine_step */
 	bool no_tokenizer;  /* evaluation only: do not open the vocabulary */
 };
 
@@ -52,9 +52,9 @@ bool lmi_engine_is_stale(const struct lmi_engine *e);
 /* Submit a command. Any thread. A command that cannot run fails here, with the numbers in the
  * message: LMD_INVALID, LMD_UNSUPPORTED, LMD_NOTFOUND; LMD_BUSY: too many at a time. Later errors
  * are reported as events. */
-enum lmd_status lmi_engine_eval(struct lmi_engine *e, const struct lmi_eval *cmd,
+enum lmd_status lmi_engine_eval(struct lmi_engine *e, const struct lmi_engine_eval *cmd,
 				struct lmd_error *err);
-enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_generate *cmd,
+enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_engine_generate *cmd,
 				    struct lmd_error *err);
 /* Ends a command after the running step, which is cut short if all its rows belong to that command.
  * Unknown ids are ignored, since the command may have ended meanwhile. LMD_BUSY: the queue is full
@@ -69,11 +69,11 @@ uint32_t lmi_engine_progress(const struct lmi_engine *e);
 bool lmi_engine_is_broken(const struct lmi_engine *e, struct lmd_error *why);
 
 /* Returns the next event, or false if there is none. One thread. */
-bool lmi_engine_poll(struct lmi_engine *e, struct lmi_event *out);
+bool lmi_engine_poll(struct lmi_engine *e, struct lmi_engine_event *out);
 /* Waits for an event. Returns false after timeout_ms (-1 = no limit), if the engine has stopped and
  * everything was read, and whenever the wait was interrupted, for example by a signal or a write to
  * lmi_engine_fd (an eventfd). Not for in-line engines. */
-bool lmi_engine_wait(struct lmi_engine *e, struct lmi_event *out, int timeout_ms);
+bool lmi_engine_wait(struct lmi_engine *e, struct lmi_engine_event *out, int timeout_ms);
 /* Readable while events may be waiting; for loops that watch many descriptors. */
 int lmi_engine_fd(const struct lmi_engine *e);
 /* Clears the descriptor; call it before each round of lmi_engine_poll. */
@@ -83,17 +83,17 @@ void lmi_engine_clear_fd(struct lmi_engine *e);
  * queue that fills up. 0 (the default): every event wakes the reader. Reader's thread only. Set 0
  * before a round of lmi_engine_poll, and a time only after a round that ended with false, so that
  * no event is waiting unnoticed. */
-void lmi_engine_doze(struct lmi_engine *e, uint64_t until_ns);
+void lmi_engine_defer_wakeups(struct lmi_engine *e, uint64_t until_ns);
 /* Frees the data that an event owns. */
-void lmi_event_release(struct lmi_event *ev);
+void lmi_engine_event_release(struct lmi_engine_event *ev);
 
-enum lmi_turn {
-	LMI_TURN_IDLE = 0, /* nothing to do */
-	LMI_TURN_RAN = 1,  /* a step ran */
-	LMI_TURN_FULL = 2  /* events must be read first */
+enum lmi_engine_step_result {
+	LMI_ENGINE_STEP_IDLE = 0,       /* nothing to do */
+	LMI_ENGINE_STEP_RAN = 1,        /* a step ran */
+	LMI_ENGINE_STEP_EVENTS_FULL = 2 /* events must be read first */
 };
 /* In-line engines: takes commands and runs at most one step. */
-enum lmi_turn lmi_engine_turn(struct lmi_engine *e);
+enum lmi_engine_step_result lmi_engine_step(struct lmi_engine *e);
 
 /* Stops accepting commands. Idempotent; any thread. */
 void lmi_engine_close(struct lmi_engine *e);
@@ -111,7 +111,7 @@ struct lmi_engine_stats {
 	uint64_t step_allocs; /* allocations of the engine's thread from choosing a step to queueing
 			       * its events, without steps that contain evaluations, whose rows are
 			       * allocated */
-	struct lmi_compiled_stats grammars;
+	struct lmi_engine_grammar_cache_stats grammars;
 };
 /* As of the last completed turn; any thread. */
 void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out);

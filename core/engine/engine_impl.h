@@ -17,7 +17,7 @@
 #include "core/engine/step.h"
 
 /* Counters that other threads may read. */
-struct lmi_counters {
+struct lmi_engine_counters {
 	_Atomic uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated, n_forced,
 		step_allocs;
 	_Atomic uint32_t n_waiting, n_active;
@@ -30,35 +30,36 @@ struct lmi_engine {
 	struct lmi_sched *sched;
 	struct lmi_tokenizer *tok; /* NULL: evaluation only */
 	struct lmi_chat *chat;	   /* NULL: evaluation only */
-	struct lmi_gen_vocab vocab;
-	struct lmi_vocab_index vocab_index; /* for grammars */
-	struct lmi_compiled_cache compiled;
+	struct lmi_engine_gen_vocab vocab;
+	struct lmi_engine_vocab_index vocab_index; /* for grammars */
+	struct lmi_engine_grammar_cache compiled;
 	uint32_t events_per_seq; /* maximum number that one sequence can cause in one step */
 	uint32_t n_request;
-	struct lmi_order_ring orders;
-	struct lmi_event_ring events;
+	struct lmi_engine_command_queue commands;
+	struct lmi_engine_event_ring events;
 
 	/* accessed by any thread */
-	_Atomic uint64_t doze_ns; /* until then tokens and text do not wake the reader */
+	_Atomic uint64_t
+		defer_wakeups_until_ns; /* until then tokens and text do not wake the reader */
 	_Atomic uint32_t n_live; /* sequences that were accepted and have not ended */
 	_Atomic bool closed, stopping, quiet;
 	_Atomic uint64_t only_id;    /* command that all rows of the running step belong to, or 0 */
 	_Atomic int32_t cancel_word; /* polled by the backend */
 	_Atomic uint32_t progress;   /* incremented by the backend and after each step */
 	_Atomic bool is_broken;	     /* `broken` is set and no longer changes */
-	struct lmi_counters count;
+	struct lmi_engine_counters count;
 
 	/* accessed only by the engine's thread */
-	struct lmi_session *sessions;	 /* list */
-	struct lmi_session *kept;	 /* retained session: it has ended, but its rows are still
+	struct lmi_engine_job *sessions;  /* list */
+	struct lmi_engine_job *retained;  /* retained session: it has ended, but its rows are still
 					  * there; or NULL */
-	uint32_t heir;			 /* scheduler's number of the successor, which starts with
+	uint32_t successor;               /* scheduler's number of the successor, which starts with
 					  * the retained rows */
-	struct lmi_seq **seq_of;	 /* [n_request] by the scheduler's number */
-	struct lmi_rows *parts;		 /* [inst->n_seq] parts of the step */
-	struct lmi_seq **part_seq;	 /* [inst->n_seq] sequence of each part; NULL: ended
+	struct lmi_engine_seq **seq_of;   /* [n_request] by the scheduler's number */
+	struct lmi_engine_rows *parts;    /* [inst->n_seq] parts of the step */
+	struct lmi_engine_seq **part_seq; /* [inst->n_seq] sequence of each part; NULL: ended
 					  * meanwhile */
-	struct lmi_session **session_of; /* [inst->n_seq] session of each part */
+	struct lmi_engine_job **session_of; /* [inst->n_seq] session of each part */
 	bool pushed;			 /* events were queued in this turn */
 	bool urgent;			 /* some of them are neither tokens nor text */
 	bool evaluated;			 /* some of them are evaluation rows, which are allocated */
@@ -69,7 +70,7 @@ struct lmi_engine {
 	bool has_thread;
 };
 
-enum lmi_turn lmi_turn(struct lmi_engine *e);
+enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e);
 /* Returns true if no sequence and no command is left. */
 bool lmi_engine_is_quiet(struct lmi_engine *e);
 
@@ -78,31 +79,31 @@ bool lmi_engine_is_quiet(struct lmi_engine *e);
 /* ---- emit.c ---- */
 
 /* Queues an event of a session; there must be room. The caller fills it in before the next call. */
-struct lmi_event *lmi_emit(struct lmi_engine *e, const struct lmi_session *s,
-			   enum lmi_event_kind kind);
+struct lmi_engine_event *lmi_engine_event_emit(struct lmi_engine *e, const struct lmi_engine_job *s,
+					       enum lmi_engine_event_kind kind);
 /* Returns how many free events are needed before a step: what the step may write, plus a final
  * event for each live sequence. */
-uint32_t lmi_emit_room(const struct lmi_engine *e);
+uint32_t lmi_engine_event_emit_room(const struct lmi_engine *e);
 /* Publishes the last event and wakes the reader, unless it has deferred wakeups. */
-void lmi_emit_flush(struct lmi_engine *e);
+void lmi_engine_event_emit_flush(struct lmi_engine *e);
 
 /* ---- orders.c ---- */
 
 /* Starts and cancels sessions as commanded; ends everything if the engine is stopping. */
-void lmi_orders_take(struct lmi_engine *e);
+void lmi_engine_commands_take(struct lmi_engine *e);
 /* Call after the final event: frees a session, or retains its sequence for the next one. */
-void lmi_engine_end(struct lmi_engine *e, struct lmi_session *s);
+void lmi_engine_end(struct lmi_engine *e, struct lmi_engine_job *s);
 /* Ends a session with this error as its final event. */
-void lmi_engine_fail(struct lmi_engine *e, struct lmi_session *s, const struct lmd_error *err);
+void lmi_engine_fail(struct lmi_engine *e, struct lmi_engine_job *s, const struct lmd_error *err);
 /* Stops computing a sequence and frees its pages. */
-void lmi_engine_leave(struct lmi_engine *e, struct lmi_seq *q);
+void lmi_engine_remove_seq(struct lmi_engine *e, struct lmi_engine_seq *q);
 /* Drops the retained sequence, if there is one. */
-void lmi_kept_drop(struct lmi_engine *e);
+void lmi_engine_retained_drop(struct lmi_engine *e);
 
 /* ---- results.c ---- */
 
 /* Reports the rows of one part of the step; returns false if its session has ended. */
-bool lmi_results_hand(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
-		      const float *rows);
+bool lmi_engine_results_report(struct lmi_engine *e, const struct lmi_engine_exec *x, uint32_t part,
+			       const float *rows);
 
 #endif /* LLAMAD_CORE_ENGINE_ENGINE_IMPL_H */

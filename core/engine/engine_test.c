@@ -36,19 +36,20 @@ START_TEST(generation_is_what_evaluation_says)
 {
 	struct lmi_engine_opts o = story_opts(&env, 1);
 	struct lmi_engine *e = story_engine(&o);
-	struct lmi_generate cmd = story_command(1, hello, 5, 30);
+	struct lmi_engine_generate cmd = story_command(1, hello, 5, 30);
 	struct story s = story_generate(e, &cmd);
 	lmd_token v[64];
 
-	ck_assert_int_eq(s.end, LMI_EV_DONE);
-	ck_assert_int_eq(s.last.u.done.finish, LMI_FINISH_LENGTH);
+	ck_assert_int_eq(s.end, LMI_ENGINE_EV_DONE);
+	ck_assert_int_eq(s.last.u.done.finish, LMI_ENGINE_FINISH_LENGTH);
 	ck_assert_uint_eq(s.last.u.done.n_prompt, 5);
 	ck_assert_uint_eq(s.last.u.done.n_out, 30);
 	ck_assert_uint_eq(s.n_tokens, 30);
 	memcpy(v, hello, sizeof(hello));
 	for (uint32_t i = 0; i < 30; i++) {
-		struct lmi_input_seq in = lmt_tokens(v, 5 + i);
-		struct lmi_eval ev = {.id = 1, .seqs = &in, .n_seq = 1, .want = LMI_WANT_LAST};
+		struct lmi_engine_input_seq in = lmt_tokens(v, 5 + i);
+		struct lmi_engine_eval ev = {
+			.id = 1, .seqs = &in, .n_seq = 1, .want = LMI_ENGINE_WANT_LAST};
 		struct lmt_rows r;
 		uint32_t best = 0;
 
@@ -75,7 +76,7 @@ START_TEST(an_encoder_and_a_decoder)
 	const char *models = lmt_parity_models();
 	char file[4200];
 	struct lmi_engine_opts o;
-	struct lmi_generate cmd = story_command(1, hello, 5, 12);
+	struct lmi_engine_generate cmd = story_command(1, hello, 5, 12);
 	struct lmi_engine *e;
 	struct story s;
 	lmd_token v[16];
@@ -90,13 +91,14 @@ START_TEST(an_encoder_and_a_decoder)
 	o.inst.n_seq = 2;
 	e = story_engine(&o);
 	s = story_generate(e, &cmd);
-	ck_assert_int_eq(s.end, LMI_EV_DONE);
+	ck_assert_int_eq(s.end, LMI_ENGINE_EV_DONE);
 	ck_assert_uint_eq(s.n_tokens, 12);
 	ck_assert_uint_eq(s.last.u.done.n_prompt, 5);
 	v[0] = lmi_engine_inst(e)->desc.decoder_start;
 	for (uint32_t i = 0; i < 12; i++) {
-		struct lmi_input_seq in = lmt_tokens(v, 1 + i);
-		struct lmi_eval ev = {.id = 1, .seqs = &in, .n_seq = 1, .want = LMI_WANT_LAST};
+		struct lmi_engine_input_seq in = lmt_tokens(v, 1 + i);
+		struct lmi_engine_eval ev = {
+			.id = 1, .seqs = &in, .n_seq = 1, .want = LMI_ENGINE_WANT_LAST};
 		struct lmt_rows r;
 		uint32_t best = 0;
 
@@ -126,7 +128,7 @@ START_TEST(many_at_a_time_are_each_alone)
 	memset(s, 0, sizeof(s));
 	for (uint32_t i = 0; i < 12; i++) {
 		uint64_t rnd = env.seed + i;
-		struct lmi_generate cmd;
+		struct lmi_engine_generate cmd;
 
 		for (int k = 0; k < 40; k++)
 			v[i][k] = (lmd_token)(lmd_rand(&rnd) % 95);
@@ -135,7 +137,7 @@ START_TEST(many_at_a_time_are_each_alone)
 	}
 	story_run(b, s, 12);
 	for (uint32_t i = 0; i < 12; i++) {
-		struct lmi_generate cmd = story_command(1, v[i], 1 + i * 3, 5 + i);
+		struct lmi_engine_generate cmd = story_command(1, v[i], 1 + i * 3, 5 + i);
 		struct story alone = story_generate(a, &cmd);
 
 		ck_assert_uint_eq(s[i].n_final, 1);
@@ -154,7 +156,7 @@ START_TEST(stop_texts_end_it_before_them)
 {
 	struct lmi_engine_opts o = story_opts(&env, 1);
 	struct lmi_engine *e = story_engine(&o);
-	struct lmi_generate cmd = story_command(1, hello, 5, 40);
+	struct lmi_engine_generate cmd = story_command(1, hello, 5, 40);
 	struct story whole = story_generate(e, &cmd);
 
 	ck_assert_uint_ge(whole.n_text, 30);
@@ -169,8 +171,8 @@ START_TEST(stop_texts_end_it_before_them)
 		cmd.stops = stop;
 		cmd.n_stops = 2;
 		s = story_generate(e, &cmd);
-		ck_assert_int_eq(s.end, LMI_EV_DONE);
-		ck_assert_int_eq(s.last.u.done.finish, LMI_FINISH_STOP);
+		ck_assert_int_eq(s.end, LMI_ENGINE_EV_DONE);
+		ck_assert_int_eq(s.last.u.done.finish, LMI_ENGINE_FINISH_STOP);
 		ck_assert_uint_eq(s.n_text, (uint32_t)(first - whole.text));
 		ck_assert_int_eq(memcmp(s.text, whole.text, s.n_text), 0);
 	}
@@ -188,18 +190,18 @@ START_TEST(the_model_ends_it)
 					   {.name = "greedy"}};
 	struct lmi_engine_opts o = story_opts(&env, 1);
 	struct lmi_engine *e = story_engine(&o);
-	struct lmi_generate cmd = story_command(1, hello, 5, 40);
+	struct lmi_engine_generate cmd = story_command(1, hello, 5, 40);
 	struct story s;
 
 	cmd.specs = chain;
 	cmd.n_specs = 2;
 	cmd.flags = 0;
 	s = story_generate(e, &cmd);
-	ck_assert_int_eq(s.last.u.done.finish, LMI_FINISH_EOG);
+	ck_assert_int_eq(s.last.u.done.finish, LMI_ENGINE_FINISH_EOG);
 	ck_assert_uint_eq(s.n_tokens, 1);
 	ck_assert_int_eq(s.tokens[0], LMT_EOS);
 	ck_assert_uint_eq(s.n_text, 0);
-	cmd.flags = LMI_GEN_SPECIAL;
+	cmd.flags = LMI_ENGINE_GEN_SPECIAL;
 	s = story_generate(e, &cmd);
 	ck_assert_str_eq(s.text, "<eos>");
 	cmd.flags = 0;
@@ -210,10 +212,10 @@ START_TEST(the_model_ends_it)
 	cmd.n_shown = 1;
 	s = story_generate(e, &cmd);
 	ck_assert_str_eq(s.text, "");
-	cmd.flags = LMI_GEN_IGNORE_EOG;
+	cmd.flags = LMI_ENGINE_GEN_IGNORE_EOG;
 	s = story_generate(e, &cmd);
 	ck_assert_uint_eq(s.n_tokens, 40);
-	ck_assert_int_eq(s.last.u.done.finish, LMI_FINISH_LENGTH);
+	ck_assert_int_eq(s.last.u.done.finish, LMI_ENGINE_FINISH_LENGTH);
 	lmi_engine_fini(e);
 }
 END_TEST
@@ -229,16 +231,16 @@ START_TEST(the_context_ends_one_alone)
 	o.inst.n_ctx = 40;
 	e = story_engine(&o);
 	for (uint32_t i = 0; i < 3; i++) {
-		struct lmi_generate cmd = story_command(i + 1, hello, 5, i == 1 ? -1 : 10);
+		struct lmi_engine_generate cmd = story_command(i + 1, hello, 5, i == 1 ? -1 : 10);
 
 		ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_OK);
 	}
 	story_run(e, s, 3);
 	for (uint32_t i = 0; i < 3; i++)
-		ck_assert_int_eq(s[i].end, LMI_EV_DONE);
-	ck_assert_int_eq(s[1].last.u.done.finish, LMI_FINISH_CONTEXT);
+		ck_assert_int_eq(s[i].end, LMI_ENGINE_EV_DONE);
+	ck_assert_int_eq(s[1].last.u.done.finish, LMI_ENGINE_FINISH_CONTEXT);
 	ck_assert_uint_eq(s[1].n_tokens, 36); /* the last one is not computed any more */
-	ck_assert_int_eq(s[0].last.u.done.finish, LMI_FINISH_LENGTH);
+	ck_assert_int_eq(s[0].last.u.done.finish, LMI_ENGINE_FINISH_LENGTH);
 	lmi_engine_fini(e);
 }
 END_TEST
@@ -247,10 +249,10 @@ START_TEST(nothing_to_write)
 {
 	struct lmi_engine_opts o = story_opts(&env, 1);
 	struct lmi_engine *e = story_engine(&o);
-	struct lmi_generate cmd = story_command(1, hello, 5, 0);
+	struct lmi_engine_generate cmd = story_command(1, hello, 5, 0);
 	struct story s = story_generate(e, &cmd);
 
-	ck_assert_int_eq(s.end, LMI_EV_DONE);
+	ck_assert_int_eq(s.end, LMI_ENGINE_EV_DONE);
 	ck_assert_uint_eq(s.n_tokens + s.n_text, 0);
 	lmi_engine_fini(e);
 }
@@ -266,9 +268,9 @@ START_TEST(refusals_have_numbers)
 	struct lmi_engine *e = story_engine(&o);
 	lmd_token long_prompt[300] = {0};
 	struct lmd_error err;
-	struct lmi_generate g;
-	struct lmi_input_seq in;
-	struct lmi_eval ev = {.id = 1, .seqs = &in, .n_seq = 1, .pooling = LMD_POOL_UNSET};
+	struct lmi_engine_generate g;
+	struct lmi_engine_input_seq in;
+	struct lmi_engine_eval ev = {.id = 1, .seqs = &in, .n_seq = 1, .pooling = LMD_POOL_UNSET};
 
 #define REFUSED(call, status, word)                                                                \
 	do {                                                                                       \
@@ -304,8 +306,10 @@ START_TEST(refusals_have_numbers)
 	in.fork_of = 0;
 	in.fork_at = 2;
 	REFUSED(lmi_engine_eval(e, &ev, &err), LMD_INVALID, "cannot fork");
-	in = (struct lmi_input_seq){
-		.rows = (const float[]){1, 2, 3}, .n_rows = 1, .width = 3, .fork_of = LMI_NO_FORK};
+	in = (struct lmi_engine_input_seq){.rows = (const float[]){1, 2, 3},
+					   .n_rows = 1,
+					   .width = 3,
+					   .fork_of = LMI_ENGINE_NO_FORK};
 	REFUSED(lmi_engine_eval(e, &ev, &err), LMD_INVALID, "rows of 3 numbers");
 	ev.n_seq = 0;
 	REFUSED(lmi_engine_eval(e, &ev, &err), LMD_INVALID, "0 sequences");
@@ -364,10 +368,10 @@ END_TEST
 START_TEST(nobody_reads)
 {
 	struct lmi_engine_opts o = story_opts(&env, 2);
-	struct lmi_generate cmd = story_command(1, hello, 5, 200);
+	struct lmi_engine_generate cmd = story_command(1, hello, 5, 200);
 	struct story s = {0}, want;
 	struct lmi_engine *e;
-	struct lmi_event ev;
+	struct lmi_engine_event ev;
 	struct lmd_error err;
 	uint32_t n = 0;
 
@@ -378,8 +382,8 @@ START_TEST(nobody_reads)
 	ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_OK);
 	while (!s.n_final) {
 		/* one event is read for every two turns: the ring fills up and the engine waits */
-		n += lmi_engine_turn(e) == LMI_TURN_FULL;
-		n += lmi_engine_turn(e) == LMI_TURN_FULL;
+		n += lmi_engine_step(e) == LMI_ENGINE_STEP_EVENTS_FULL;
+		n += lmi_engine_step(e) == LMI_ENGINE_STEP_EVENTS_FULL;
 		if (lmi_engine_poll(e, &ev))
 			story_tell(&s, &ev);
 	}
@@ -392,7 +396,7 @@ END_TEST
 START_TEST(too_many_at_a_time)
 {
 	struct lmi_engine_opts o = story_opts(&env, 2);
-	struct lmi_generate cmd = story_command(1, hello, 5, 3);
+	struct lmi_engine_generate cmd = story_command(1, hello, 5, 3);
 	static struct story s[5];
 	struct lmi_engine *e;
 	struct lmd_error err;
@@ -405,7 +409,7 @@ START_TEST(too_many_at_a_time)
 	ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_BUSY);
 	story_run(e, s, 5);
 	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(s[i].end, LMI_EV_DONE);
+		ck_assert_int_eq(s[i].end, LMI_ENGINE_EV_DONE);
 	ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_OK);
 	lmi_engine_fini(e);
 }
@@ -416,7 +420,7 @@ START_TEST(a_thread_of_its_own)
 	struct lmi_engine_opts o = story_opts(&env, 2);
 	static struct story s[8];
 	struct lmi_engine *e;
-	struct lmi_event ev;
+	struct lmi_engine_event ev;
 	struct lmd_error err;
 	uint32_t n_final = 0;
 
@@ -424,7 +428,7 @@ START_TEST(a_thread_of_its_own)
 	o.in_line = false;
 	e = story_engine(&o);
 	for (uint64_t id = 1; id <= 8; id++) {
-		struct lmi_generate cmd = story_command(id, hello, 5, id == 5 ? -1 : 20);
+		struct lmi_engine_generate cmd = story_command(id, hello, 5, id == 5 ? -1 : 20);
 
 		ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_OK);
 	}
@@ -434,24 +438,24 @@ START_TEST(a_thread_of_its_own)
 		if (!lmi_engine_wait(e, &ev, -1))
 			continue;
 		story_tell(&s[ev.id - 1], &ev);
-		n_final += ev.kind >= LMI_EV_DONE;
+		n_final += ev.kind >= LMI_ENGINE_EV_DONE;
 	}
 	for (int i = 0; i < 8; i++) {
 		ck_assert_uint_eq(s[i].n_final, 1);
 		if (i != 4)
 			ck_assert_str_eq(s[i].text, s[0].text);
 	}
-	ck_assert_int_eq(s[4].end, LMI_EV_CANCELLED);
+	ck_assert_int_eq(s[4].end, LMI_ENGINE_EV_CANCELLED);
 	/* stopped in the middle: final events can be read */
 	for (uint64_t id = 1; id <= 4; id++) {
-		struct lmi_generate cmd = story_command(id, hello, 5, -1);
+		struct lmi_engine_generate cmd = story_command(id, hello, 5, -1);
 
 		ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_OK);
 	}
 	lmi_engine_stop(e);
 	n_final = 0;
 	while (lmi_engine_wait(e, &ev, -1))
-		n_final += ev.kind >= LMI_EV_DONE;
+		n_final += ev.kind >= LMI_ENGINE_EV_DONE;
 	ck_assert_uint_eq(n_final, 4);
 	lmi_engine_fini(e);
 }
@@ -476,10 +480,10 @@ START_TEST(the_file_shrinks_while_it_is_read)
 {
 	char copy[300];
 	struct lmi_engine_opts o = story_opts(&env, 2), other = story_opts(&env, 1);
-	struct lmi_generate cmd = story_command(1, hello, 5, -1);
+	struct lmi_engine_generate cmd = story_command(1, hello, 5, -1);
 	static struct story s[2];
 	struct lmi_engine *e, *sound;
-	struct lmi_event ev;
+	struct lmi_engine_event ev;
 	struct lmd_error err;
 
 	memset(s, 0, sizeof(s));
@@ -493,15 +497,15 @@ START_TEST(the_file_shrinks_while_it_is_read)
 	cmd.id = 2;
 	ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_OK);
 	for (int i = 0; i < 4; i++)
-		(void)lmi_engine_turn(e);
+		(void)lmi_engine_step(e);
 	ck_assert_int_eq(truncate(copy, 8192), 0);
 	for (int i = 0; i < 3; i++)
-		(void)lmi_engine_turn(e);
+		(void)lmi_engine_step(e);
 	while (lmi_engine_poll(e, &ev))
 		story_tell(&s[ev.id - 1], &ev);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_uint_eq(s[i].n_final, 1);
-		ck_assert_int_eq(s[i].end, LMI_EV_FAILED);
+		ck_assert_int_eq(s[i].end, LMI_ENGINE_EV_FAILED);
 		ck_assert_int_eq(s[i].last.u.error.status, LMD_IO);
 		ck_assert_ptr_nonnull(strstr(s[i].last.u.error.text, "truncated"));
 	}
@@ -510,9 +514,9 @@ START_TEST(the_file_shrinks_while_it_is_read)
 	cmd.id = 1;
 	ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_OK);
 	story_run(e, s, 2);
-	ck_assert_int_eq(s[0].end, LMI_EV_FAILED);
+	ck_assert_int_eq(s[0].end, LMI_ENGINE_EV_FAILED);
 	cmd.n_predict = 4;
-	ck_assert_int_eq(story_generate(sound, &cmd).end, LMI_EV_DONE);
+	ck_assert_int_eq(story_generate(sound, &cmd).end, LMI_ENGINE_EV_DONE);
 	lmi_engine_fini(e);
 	lmi_engine_fini(sound);
 	(void)remove(copy);
@@ -530,7 +534,7 @@ START_TEST(every_allocation_may_fail)
 	lmi_engine_fini(story_engine(&o)); /* plugins stay loaded */
 	lmi_alloc_stats(&before);
 	for (nth = 1;; nth++) {
-		struct lmi_generate cmd = story_command(1, hello, 5, 2);
+		struct lmi_engine_generate cmd = story_command(1, hello, 5, 2);
 		struct lmd_error err = {0};
 		struct lmi_engine *e = NULL;
 		enum lmd_status st;
@@ -540,12 +544,12 @@ START_TEST(every_allocation_may_fail)
 		if (st == LMD_OK)
 			st = lmi_engine_generate(e, &cmd, &err);
 		if (st == LMD_OK) {
-			struct lmi_event ev;
+			struct lmi_engine_event ev;
 
-			while (lmi_engine_turn(e) != LMI_TURN_IDLE)
+			while (lmi_engine_step(e) != LMI_ENGINE_STEP_IDLE)
 				;
 			while (lmi_engine_poll(e, &ev))
-				if (ev.kind == LMI_EV_FAILED)
+				if (ev.kind == LMI_ENGINE_EV_FAILED)
 					st = ev.u.error.status;
 		}
 		lmi_engine_fini(e);

@@ -7,7 +7,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/instance.h"
-#include "core/engine/place.h"
+#include "core/engine/memory_plan.h"
 
 static bool same_key(const struct lmd_plan_key *a, const struct lmd_plan_key *b)
 {
@@ -28,7 +28,8 @@ static bool supports(void *arg, const struct lmd_plan *plan, const struct lmd_op
 	return s.native != 0;
 }
 
-static enum lmd_status build(struct lmi_inst *inst, struct lmi_exec *e, struct lmd_error *err)
+static enum lmd_status build(struct lmi_inst *inst, struct lmi_engine_exec *e,
+			     struct lmd_error *err)
 {
 	struct lmi_plan_params p = {
 		.host = inst->host,
@@ -45,7 +46,7 @@ static enum lmd_status build(struct lmi_inst *inst, struct lmi_exec *e, struct l
 	p.max_rows[LMD_SPACE_OUTPUTS] = inst->n_out;
 	p.max_rows[LMD_SPACE_SEQS] = inst->n_seq;
 	st = lmi_plan_build(&e->plan, &p, err);
-	if (st == LMD_OK && inst->apart)
+	if (st == LMD_OK && inst->unfused)
 		st = lmi_plan_lower_all(e->plan, err);
 	if (st == LMD_OK)
 		st = lmi_plan_lower(e->plan, supports, inst, err);
@@ -54,13 +55,14 @@ static enum lmd_status build(struct lmi_inst *inst, struct lmi_exec *e, struct l
 	if (st != LMD_OK)
 		return st;
 	e->view = lmi_plan_view(e->plan);
-	e->weights = lmi_alloc(e->view->n_wref + 1u, sizeof(struct lmd_weight *));
+	e->weights = lmi_alloc(e->view->n_weight_ref + 1u, sizeof(struct lmd_weight *));
 	return e->weights ? LMD_OK
-			  : lmd_fail(err, LMD_NOMEM, "no memory for %u weights", e->view->n_wref);
+			  : lmd_fail(err, LMD_NOMEM, "no memory for %u weights",
+				     e->view->n_weight_ref);
 }
 
 /* Finds the output that a caller of this plan wants to read, and the bytes of its rows. */
-static uint64_t find_output(const struct lmi_inst *inst, struct lmi_exec *e)
+static uint64_t find_output(const struct lmi_inst *inst, struct lmi_engine_exec *e)
 {
 	uint32_t want = e->view->key.flags & LMD_PLAN_EMBED ? LMD_OUT_EMBED : LMD_OUT_LOGITS;
 	uint64_t rows;
@@ -84,7 +86,8 @@ static uint64_t find_output(const struct lmi_inst *inst, struct lmi_exec *e)
 	return 0;
 }
 
-static enum lmd_status make_output(struct lmi_inst *inst, struct lmi_exec *e, struct lmd_error *err)
+static enum lmd_status make_output(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				   struct lmd_error *err)
 {
 	uint64_t bytes = find_output(inst, e);
 
@@ -100,38 +103,39 @@ static enum lmd_status make_output(struct lmi_inst *inst, struct lmi_exec *e, st
 	return LMD_OK;
 }
 
-static enum lmd_status check_memory(const struct lmi_inst *inst, const struct lmi_exec *e,
+static enum lmd_status check_memory(const struct lmi_inst *inst, const struct lmi_engine_exec *e,
 				    uint64_t weights, struct lmd_error *err)
 {
-	const struct lmi_memory m = {.copied = inst->estimate.copied,
-				     .weights = inst->weight_bytes + weights,
-				     .adapters = inst->estimate.adapters,
-				     .sequences = inst->kv_bytes,
-				     .step = inst->scratch_bytes + e->view->scratch_bytes,
-				     .results = inst->out_bytes,
-				     .budget = inst->budget};
+	const struct lmi_engine_memory m = {.copied = inst->estimate.copied,
+					    .weights = inst->weight_bytes + weights,
+					    .adapters = inst->estimate.adapters,
+					    .sequences = inst->kv_bytes,
+					    .step = inst->scratch_bytes + e->view->scratch_bytes,
+					    .results = inst->out_bytes,
+					    .budget = inst->budget};
 
-	return lmi_memory_check(&m, err);
+	return lmi_engine_memory_check(&m, err);
 }
 
-static enum lmd_status compile(struct lmi_inst *inst, struct lmi_exec *e, struct lmd_error *err)
+static enum lmd_status compile(struct lmi_inst *inst, struct lmi_engine_exec *e,
+			       struct lmd_error *err)
 {
 	const struct lmd_compile c = {.struct_size = sizeof(c),
 				      .plan = e->view,
 				      .weights = e->weights,
 				      .pools = inst->pools};
 	uint64_t weights;
-	enum lmd_status st = lmi_weights_query(inst->weights, e->view, &weights, err);
+	enum lmd_status st = lmi_engine_weights_query(inst->weights, e->view, &weights, err);
 
 	if (st == LMD_OK)
 		st = check_memory(inst, e, weights, err);
 	if (st == LMD_OK)
-		st = lmi_weights_load(inst->weights, e->view, e->weights, inst->progress,
-				      inst->progress_arg, err);
+		st = lmi_engine_weights_load(inst->weights, e->view, e->weights, inst->progress,
+					     inst->progress_arg, err);
 	if (st != LMD_OK)
 		return st;
 	inst->weight_bytes += weights;
-	st = inst->backend->ops.backend->plan_compile(inst->dev, &c, &e->cplan, err);
+	st = inst->backend->ops.backend->plan_compile(inst->dev, &c, &e->compiled_plan, err);
 	if (st == LMD_OK)
 		inst->scratch_bytes += e->view->scratch_bytes;
 	return st;
@@ -141,14 +145,14 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 			      struct lmd_error *err)
 {
 	struct lmd_plan_key k = *key;
-	struct lmi_exec *e;
+	struct lmi_engine_exec *e;
 	enum lmd_status st;
 
 	k.struct_size = sizeof(k);
 	if (inst->keep_values)
 		k.flags |= LMD_PLAN_KEEP;
 	for (uint32_t i = 0; i < inst->n_exec; i++) {
-		const struct lmi_exec *old = inst->execs[i];
+		const struct lmi_engine_exec *old = inst->execs[i];
 
 		if (!same_key(&old->key, &k))
 			continue;
@@ -157,9 +161,9 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 			       ? LMD_OK
 			       : lmd_fail(err, old->failed.status, "%s", old->failed.text);
 	}
-	if (inst->n_exec == LMI_MAX_EXEC)
+	if (inst->n_exec == LMI_ENGINE_MAX_EXEC)
 		return lmd_fail(err, LMD_NOMEM, "all %d plans of the model are in use",
-				LMI_MAX_EXEC);
+				LMI_ENGINE_MAX_EXEC);
 	e = lmi_alloc(1, sizeof(*e));
 	if (!e)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
@@ -174,7 +178,8 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 	if (st == LMD_OK)
 		st = compile(inst, e, &e->failed);
 	if (st == LMD_OK)
-		st = lmi_step_create(&e->step, e->view, lmi_kv_max_changes(inst->kv), &e->failed);
+		st = lmi_plan_step_create(&e->step, e->view, lmi_kv_max_changes(inst->kv),
+					  &e->failed);
 	e->failed.status = st;
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", e->failed.text);
 }
@@ -195,14 +200,15 @@ struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst)
 	return key;
 }
 
-enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_memory *m, struct lmd_error *err)
+enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_engine_memory *m,
+				 struct lmd_error *err)
 {
-	struct lmi_exec e = {.key = lmi_inst_main_key(inst)};
+	struct lmi_engine_exec e = {.key = lmi_inst_main_key(inst)};
 	enum lmd_status st = build(inst, &e, err);
 
 	m->weights = m->step = m->results = 0;
 	if (st == LMD_OK)
-		st = lmi_weights_query(inst->weights, e.view, &m->weights, err);
+		st = lmi_engine_weights_query(inst->weights, e.view, &m->weights, err);
 	if (st == LMD_OK) {
 		m->step = e.view->scratch_bytes;
 		m->results = find_output(inst, &e);
@@ -212,7 +218,7 @@ enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_memory *m, st
 	return st == LMD_NOMEM ? st : LMD_OK;
 }
 
-enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_adapter *ad,
+enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_engine_adapter *ad,
 			      struct lmd_error *err)
 {
 	const struct lmd_backend_ops *b = inst->backend->ops.backend;
@@ -248,7 +254,7 @@ int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked)
 	return inst->desc.pooling == LMD_POOL_UNSET ? LMD_POOL_NONE : inst->desc.pooling;
 }
 
-enum lmd_status lmi_inst_want_rows(struct lmi_inst *inst, struct lmd_error *err)
+enum lmd_status lmi_inst_reserve_external_rows(struct lmi_inst *inst, struct lmd_error *err)
 {
 	if (inst->ext)
 		return LMD_OK;

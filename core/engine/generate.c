@@ -10,22 +10,22 @@
 #include "core/engine/constrain.h"
 #include "core/engine/sample.h"
 #include "core/text/detok.h"
-#include "core/text/stop.h"
+#include "core/text/stop_sequences.h"
 
-struct lmi_gen {
-	struct lmi_chain *chain;
-	struct lmi_constraint *constraint; /* NULL: none */
+struct lmi_engine_gen {
+	struct lmi_sampler_chain *chain;
+	struct lmi_engine_constraint *constraint; /* NULL: none */
 	const struct lmi_tokenizer *tok;
 	struct lmi_detok detok;
-	struct lmi_stop *stop; /* NULL: no stop texts */
+	struct lmi_stop_matcher *stop; /* NULL: no stop texts */
 	lmd_token *shown;      /* control tokens whose text is output */
-	char *raw;	       /* [lmi_detok_room] bytes of one token */
-	char *text;	       /* [lmi_gen_text_max] */
+	char *raw;             /* [lmi_detok_max_bytes] bytes of one token */
+	char *text;            /* [lmi_engine_gen_text_max] */
 	int64_t n_predict;     /* < 0: no limit */
 	uint32_t flags;
 	uint32_t n_prompt, n_out, n_forced;
 	size_t n_skip; /* bytes still to come that are not part of the answer */
-	enum lmi_finish finish;
+	enum lmi_engine_finish finish;
 	bool begun;
 	uint64_t begin_ns, first_ns, last_ns;
 };
@@ -40,7 +40,7 @@ static size_t vocab_piece(const void *ctx, lmd_token id, char *out, size_t cap)
 static enum lmd_status vocab_encode(const void *ctx, const char *text, size_t bytes, lmd_token *out,
 				    size_t cap, size_t *n)
 {
-	struct lmi_tokens t = {0};
+	struct lmi_text_token_buf t = {0};
 	enum lmd_status st = lmi_tokenizer_encode(ctx, text, bytes, 0, &t, NULL);
 
 	if (st == LMD_OK) {
@@ -48,18 +48,18 @@ static enum lmd_status vocab_encode(const void *ctx, const char *text, size_t by
 		if (t.n && cap)
 			memcpy(out, t.id, (t.n < cap ? t.n : cap) * sizeof(*out));
 	}
-	lmi_tokens_fini(&t);
+	lmi_text_token_buf_fini(&t);
 	return st;
 }
 
-enum lmd_status lmi_gen_vocab_init(struct lmi_gen_vocab *v, const struct lmi_tokenizer *tok,
-				   struct lmd_error *err)
+enum lmd_status lmi_engine_gen_vocab_init(struct lmi_engine_gen_vocab *v,
+					  const struct lmi_tokenizer *tok, struct lmd_error *err)
 {
 	const struct lmd_tok_info *info = lmi_tokenizer_info(tok);
-	struct lmi_tokens nl = {0};
+	struct lmi_text_token_buf nl = {0};
 	enum lmd_status st;
 
-	*v = (struct lmi_gen_vocab){.tok = tok};
+	*v = (struct lmi_engine_gen_vocab){.tok = tok};
 	v->view = (struct lmd_sample_vocab){.struct_size = sizeof(v->view),
 					    .n_tokens = info->n_tokens,
 					    .ctx = tok,
@@ -73,25 +73,25 @@ enum lmd_status lmi_gen_vocab_init(struct lmi_gen_vocab *v, const struct lmi_tok
 	st = lmi_tokenizer_encode(tok, "\n", 1, 0, &nl, err);
 	if (st == LMD_OK && nl.n)
 		v->view.nl = nl.id[nl.n - 1];
-	lmi_tokens_fini(&nl);
+	lmi_text_token_buf_fini(&nl);
 	/* a vocabulary without text has no newline token, which is not an error */
 	return st == LMD_NOMEM ? st : LMD_OK;
 }
 
-size_t lmi_gen_text_max(const struct lmi_tokenizer *tok)
+size_t lmi_engine_gen_text_max(const struct lmi_tokenizer *tok)
 {
 	/* one token, and what the detokeniser and the matcher hold back */
-	return 2 * lmi_detok_room(tok) + LMI_STOP_MAX_BYTES;
+	return 2 * lmi_detok_max_bytes(tok) + LMI_STOP_SEQUENCE_BYTES_MAX;
 }
 
 /* ---- create ---- */
 
-void lmi_gen_destroy(struct lmi_gen *g)
+void lmi_engine_gen_destroy(struct lmi_engine_gen *g)
 {
 	if (!g)
 		return;
-	lmi_chain_destroy(g->chain);
-	lmi_constraint_destroy(g->constraint);
+	lmi_sampler_chain_destroy(g->chain);
+	lmi_engine_constraint_destroy(g->constraint);
 	lmi_stop_destroy(g->stop);
 	lmi_free(g->shown);
 	lmi_free(g->raw);
@@ -99,35 +99,35 @@ void lmi_gen_destroy(struct lmi_gen *g)
 	lmi_free(g);
 }
 
-void lmi_gen_constrain(struct lmi_gen *g, struct lmi_constraint *own_c)
+void lmi_engine_gen_constrain(struct lmi_engine_gen *g, struct lmi_engine_constraint *own_c)
 {
 	g->constraint = own_c;
-	g->n_skip = own_c ? lmi_constraint_healed(own_c) : 0;
+	g->n_skip = own_c ? lmi_engine_constraint_healed(own_c) : 0;
 }
 
-static enum lmd_status make_chain(struct lmi_gen *g, const struct lmi_inst *inst,
-				  const struct lmi_gen_vocab *vocab, const struct lmi_generate *cmd,
-				  struct lmd_error *err)
+static enum lmd_status make_chain(struct lmi_engine_gen *g, const struct lmi_inst *inst,
+				  const struct lmi_engine_gen_vocab *vocab,
+				  const struct lmi_engine_generate *cmd, struct lmd_error *err)
 {
-	const struct lmi_chain_opts o = {.registry = inst->registry,
-					 .host = inst->host,
-					 .specs = cmd->specs,
-					 .n_specs = cmd->n_specs,
-					 .vocab = &vocab->view,
-					 .n_vocab = inst->desc.n_vocab,
-					 .seed = cmd->seed};
-	enum lmd_status st = lmi_chain_create(&g->chain, &o, err);
+	const struct lmi_sampler_chain_opts o = {.registry = inst->registry,
+						 .host = inst->host,
+						 .specs = cmd->specs,
+						 .n_specs = cmd->n_specs,
+						 .vocab = &vocab->view,
+						 .n_vocab = inst->desc.n_vocab,
+						 .seed = cmd->seed};
+	enum lmd_status st = lmi_sampler_chain_create(&g->chain, &o, err);
 
 	for (uint32_t i = 0; i < cmd->seq.n_tokens && st == LMD_OK; i++)
-		lmi_chain_accept(g->chain, cmd->seq.tokens[i], true);
+		lmi_sampler_chain_accept(g->chain, cmd->seq.tokens[i], true);
 	return st;
 }
 
-static enum lmd_status make_gen(struct lmi_gen **out, const struct lmi_inst *inst,
-				const struct lmi_gen_vocab *vocab, const struct lmi_generate *cmd,
-				struct lmd_error *err)
+static enum lmd_status make_gen(struct lmi_engine_gen **out, const struct lmi_inst *inst,
+				const struct lmi_engine_gen_vocab *vocab,
+				const struct lmi_engine_generate *cmd, struct lmd_error *err)
 {
-	struct lmi_gen *g = lmi_alloc(1, sizeof(*g));
+	struct lmi_engine_gen *g = lmi_alloc(1, sizeof(*g));
 	enum lmd_status st = LMD_OK;
 
 	if (!g)
@@ -137,39 +137,40 @@ static enum lmd_status make_gen(struct lmi_gen **out, const struct lmi_inst *ins
 	g->flags = cmd->flags;
 	g->n_prompt = cmd->seq.n_tokens;
 	lmi_detok_init(&g->detok, g->tok,
-		       cmd->flags & LMI_GEN_SPECIAL ? LMD_DECODE_UNPARSE_SPECIAL : 0);
-	g->raw = lmi_alloc(lmi_detok_room(g->tok), 1);
-	g->text = lmi_alloc(lmi_gen_text_max(g->tok), 1);
+		       cmd->flags & LMI_ENGINE_GEN_SPECIAL ? LMD_DECODE_UNPARSE_SPECIAL : 0);
+	g->raw = lmi_alloc(lmi_detok_max_bytes(g->tok), 1);
+	g->text = lmi_alloc(lmi_engine_gen_text_max(g->tok), 1);
 	g->shown = lmi_alloc(cmd->n_shown + 1, sizeof(*g->shown));
 	if (!g->raw || !g->text || !g->shown)
 		st = lmd_fail(err, LMD_NOMEM, "generation: no memory");
 	if (st == LMD_OK && cmd->n_shown) {
 		memcpy(g->shown, cmd->shown, cmd->n_shown * sizeof(*g->shown));
-		lmi_detok_show(&g->detok, g->shown, cmd->n_shown);
+		lmi_detok_set_visible(&g->detok, g->shown, cmd->n_shown);
 	}
 	if (st == LMD_OK && cmd->n_stops)
 		st = lmi_stop_create(&g->stop, cmd->stops, cmd->n_stops, err);
 	if (st == LMD_OK)
 		st = make_chain(g, inst, vocab, cmd, err);
 	if (st != LMD_OK) {
-		lmi_gen_destroy(g);
+		lmi_engine_gen_destroy(g);
 		return st;
 	}
 	*out = g;
 	return LMD_OK;
 }
 
-enum lmd_status lmi_session_generate(struct lmi_session **out, const struct lmi_inst *inst,
-				     const struct lmi_gen_vocab *vocab,
-				     const struct lmi_generate *cmd, struct lmd_error *err)
+enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struct lmi_inst *inst,
+					const struct lmi_engine_gen_vocab *vocab,
+					const struct lmi_engine_generate *cmd,
+					struct lmd_error *err)
 {
-	struct lmi_input_seq in = cmd->seq;
+	struct lmi_engine_input_seq in = cmd->seq;
 	lmd_token start = inst->desc.decoder_start;
 	uint64_t cap = inst->n_ctx;
-	struct lmi_session *s;
+	struct lmi_engine_job *s;
 	enum lmd_status st;
 
-	in.fork_of = LMI_NO_FORK;
+	in.fork_of = LMI_ENGINE_NO_FORK;
 	if (in.n_rows)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%u rows: a generation must start with "
 						      "tokens",
@@ -192,14 +193,14 @@ enum lmd_status lmi_session_generate(struct lmi_session **out, const struct lmi_
 	}
 	if (cmd->n_predict >= 0 && in.n_tokens + (uint64_t)cmd->n_predict < cap)
 		cap = in.n_tokens + (uint64_t)cmd->n_predict;
-	st = lmi_session_one(&s, inst, cmd->id, &in, (uint32_t)cap, err);
+	st = lmi_engine_job_one(&s, inst, cmd->id, &in, (uint32_t)cap, err);
 	if (st != LMD_OK)
 		return st;
 	s->class = cmd->class;
-	s->keep = cmd->flags & LMI_GEN_KEEP;
+	s->keep = cmd->flags & LMI_ENGINE_GEN_RETAIN;
 	st = make_gen(&s->gen, inst, vocab, cmd, err);
 	if (st != LMD_OK) {
-		lmi_session_destroy(s);
+		lmi_engine_job_destroy(s);
 		return st;
 	}
 	*out = s;
@@ -208,7 +209,7 @@ enum lmd_status lmi_session_generate(struct lmi_session **out, const struct lmi_
 
 /* ---- one token ---- */
 
-void lmi_gen_begin(struct lmi_gen *g, uint64_t now_ns)
+void lmi_engine_gen_begin(struct lmi_engine_gen *g, uint64_t now_ns)
 {
 	if (!g->begun)
 		g->begin_ns = now_ns;
@@ -216,7 +217,7 @@ void lmi_gen_begin(struct lmi_gen *g, uint64_t now_ns)
 }
 
 /* Passes bytes through the matcher and appends what it releases. Returns true at a stop text. */
-static bool feed(struct lmi_gen *g, size_t n_raw, size_t *n_text)
+static bool feed(struct lmi_engine_gen *g, size_t n_raw, size_t *n_text)
 {
 	size_t n, used, skip = n_raw < g->n_skip ? n_raw : g->n_skip;
 	const char *raw = g->raw + skip;
@@ -235,29 +236,29 @@ static bool feed(struct lmi_gen *g, size_t n_raw, size_t *n_text)
 }
 
 /* Releases the text held back, at an end without a stop text. */
-static size_t flush(struct lmi_gen *g, size_t n_text)
+static size_t flush(struct lmi_engine_gen *g, size_t n_text)
 {
 	if (feed(g, lmi_detok_flush(&g->detok, g->raw), &n_text)) {
-		g->finish = LMI_FINISH_STOP;
+		g->finish = LMI_ENGINE_FINISH_STOP;
 		return n_text;
 	}
 	return g->stop ? n_text + lmi_stop_flush(g->stop, g->text + n_text) : n_text;
 }
 
-static enum lmi_finish why_finish(const struct lmi_gen *g, lmd_token token, bool room)
+static enum lmi_engine_finish why_finish(const struct lmi_engine_gen *g, lmd_token token, bool room)
 {
-	/* the end of a grammar always ends the answer, even with LMI_GEN_IGNORE_EOG */
-	if ((!(g->flags & LMI_GEN_IGNORE_EOG) ||
-	     (g->constraint && lmi_constraint_has_end(g->constraint))) &&
+	/* the end of a grammar always ends the answer, even with LMI_ENGINE_GEN_IGNORE_EOG */
+	if ((!(g->flags & LMI_ENGINE_GEN_IGNORE_EOG) ||
+	     (g->constraint && lmi_engine_constraint_has_end(g->constraint))) &&
 	    lmi_tokenizer_is_eog(g->tok, token))
-		return LMI_FINISH_EOG;
+		return LMI_ENGINE_FINISH_EOG;
 	if (g->n_predict >= 0 && g->n_out >= g->n_predict)
-		return LMI_FINISH_LENGTH;
-	return room ? LMI_FINISH_NONE : LMI_FINISH_CONTEXT;
+		return LMI_ENGINE_FINISH_LENGTH;
+	return room ? LMI_ENGINE_FINISH_NONE : LMI_ENGINE_FINISH_CONTEXT;
 }
 
 /* Returns the forced token, or -1. */
-static enum lmd_status forced(struct lmi_gen *g, const struct lmi_seq *q, uint32_t n,
+static enum lmd_status forced(struct lmi_engine_gen *g, const struct lmi_engine_seq *q, uint32_t n,
 			      lmd_token *out)
 {
 	enum lmd_status st;
@@ -265,44 +266,45 @@ static enum lmd_status forced(struct lmi_gen *g, const struct lmi_seq *q, uint32
 	*out = -1;
 	if (!g->constraint)
 		return LMD_OK;
-	st = lmi_constraint_forced(g->constraint, n, q->tokens, q->n_tokens, out);
+	st = lmi_engine_constraint_forced(g->constraint, n, q->tokens, q->n_tokens, out);
 	if (st != LMD_OK || *out < 0)
 		return st;
-	return lmi_chain_force(g->chain, *out);
+	return lmi_sampler_chain_force(g->chain, *out);
 }
 
-static enum lmd_status sample(struct lmi_gen *g, const float *logits, uint32_t n, lmd_token *out)
+static enum lmd_status sample(struct lmi_engine_gen *g, const float *logits, uint32_t n,
+			      lmd_token *out)
 {
 	const uint64_t *mask = NULL;
 	enum lmd_status st = LMD_OK;
 
 	if (g->constraint)
-		st = lmi_constraint_mask(g->constraint, n, &mask, &n);
-	return st == LMD_OK ? lmi_chain_sample(g->chain, logits, n, mask, out) : st;
+		st = lmi_engine_constraint_mask(g->constraint, n, &mask, &n);
+	return st == LMD_OK ? lmi_sampler_chain_sample(g->chain, logits, n, mask, out) : st;
 }
 
 /* Takes the chosen token. */
-static enum lmd_status take(struct lmi_gen *g, struct lmi_seq *q, lmd_token token, bool room,
-			    struct lmi_gen_step *out)
+static enum lmd_status take(struct lmi_engine_gen *g, struct lmi_engine_seq *q, lmd_token token,
+			    bool room, struct lmi_engine_gen_step *out)
 {
 	size_t n_text = 0;
 
 	if (g->constraint) {
-		enum lmd_status st = lmi_constraint_accept(g->constraint, token);
+		enum lmd_status st = lmi_engine_constraint_accept(g->constraint, token);
 
 		if (st != LMD_OK)
 			return st;
 	}
-	lmi_chain_accept(g->chain, token, false);
+	lmi_sampler_chain_accept(g->chain, token, false);
 	g->n_out++;
 	if (room)
 		q->tokens[q->n_tokens++] = token;
 	g->finish = why_finish(g, token, room);
 	/* the token that ends a text is not part of it */
-	if ((g->finish != LMI_FINISH_EOG || lmi_detok_shows(&g->detok, token)) &&
-	    feed(g, lmi_detok_add(&g->detok, token, g->raw), &n_text))
-		g->finish = LMI_FINISH_STOP;
-	else if (g->finish != LMI_FINISH_NONE)
+	if ((g->finish != LMI_ENGINE_FINISH_EOG || lmi_detok_is_visible(&g->detok, token)) &&
+	    feed(g, lmi_detok_feed(&g->detok, token, g->raw), &n_text))
+		g->finish = LMI_ENGINE_FINISH_STOP;
+	else if (g->finish != LMI_ENGINE_FINISH_NONE)
 		n_text = flush(g, n_text);
 	out->token = token;
 	out->n_text = n_text;
@@ -310,19 +312,19 @@ static enum lmd_status take(struct lmi_gen *g, struct lmi_seq *q, lmd_token toke
 	return LMD_OK;
 }
 
-enum lmd_status lmi_gen_next(struct lmi_gen *g, struct lmi_seq *q, const float *logits,
-			     uint32_t n_logits, bool room, uint64_t now_ns,
-			     struct lmi_gen_step *out)
+enum lmd_status lmi_engine_gen_next(struct lmi_engine_gen *g, struct lmi_engine_seq *q,
+				    const float *logits, uint32_t n_logits, bool room,
+				    uint64_t now_ns, struct lmi_engine_gen_step *out)
 {
 	enum lmd_status st;
 	lmd_token token;
 
-	*out = (struct lmi_gen_step){.token = -1, .text = g->text};
+	*out = (struct lmi_engine_gen_step){.token = -1, .text = g->text};
 	if (!g->n_out)
 		g->first_ns = now_ns;
 	g->last_ns = now_ns;
 	if (!g->n_predict) {
-		out->finish = g->finish = LMI_FINISH_LENGTH;
+		out->finish = g->finish = LMI_ENGINE_FINISH_LENGTH;
 		return LMD_OK;
 	}
 	st = forced(g, q, n_logits, &token);
@@ -331,13 +333,14 @@ enum lmd_status lmi_gen_next(struct lmi_gen *g, struct lmi_seq *q, const float *
 	return st == LMD_OK ? take(g, q, token, room, out) : st;
 }
 
-enum lmd_status lmi_gen_forced(struct lmi_gen *g, struct lmi_seq *q, uint32_t n_logits, bool room,
-			       uint64_t now_ns, struct lmi_gen_step *out)
+enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engine_seq *q,
+				      uint32_t n_logits, bool room, uint64_t now_ns,
+				      struct lmi_engine_gen_step *out)
 {
 	enum lmd_status st;
 	lmd_token token;
 
-	*out = (struct lmi_gen_step){.token = -1, .text = g->text};
+	*out = (struct lmi_engine_gen_step){.token = -1, .text = g->text};
 	st = forced(g, q, n_logits, &token);
 	if (st != LMD_OK || token < 0)
 		return st;
@@ -346,7 +349,7 @@ enum lmd_status lmi_gen_forced(struct lmi_gen *g, struct lmi_seq *q, uint32_t n_
 	return take(g, q, token, room, out);
 }
 
-void lmi_gen_report(const struct lmi_gen *g, struct lmi_event *ev)
+void lmi_engine_gen_report(const struct lmi_engine_gen *g, struct lmi_engine_event *ev)
 {
 	ev->u.done.finish = g->finish;
 	ev->u.done.n_prompt = g->n_prompt;

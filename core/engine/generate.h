@@ -5,57 +5,59 @@
 #ifndef LLAMAD_CORE_ENGINE_GENERATE_H
 #define LLAMAD_CORE_ENGINE_GENERATE_H
 
-#include "core/engine/session.h"
+#include "core/engine/engine_job.h"
 #include "core/text/tokenizer.h"
 
-struct lmi_constraint;
+struct lmi_engine_constraint;
 struct lmi_engine;
-struct lmi_gen;
+struct lmi_engine_gen;
 
 /* Shared by the generations of one engine: its vocabulary as samplers see it. */
-struct lmi_gen_vocab {
+struct lmi_engine_gen_vocab {
 	const struct lmi_tokenizer *tok;
 	struct lmd_sample_vocab view;
 };
 /* `v` must not move: samplers keep pointers into it. */
-enum lmd_status lmi_gen_vocab_init(struct lmi_gen_vocab *v, const struct lmi_tokenizer *tok,
-				   struct lmd_error *err);
+enum lmd_status lmi_engine_gen_vocab_init(struct lmi_engine_gen_vocab *v,
+					  const struct lmi_tokenizer *tok, struct lmd_error *err);
 
 /* Creates a generating session with its sampler chain, which has accepted the prompt. Called on the
  * submitting thread. */
-enum lmd_status lmi_session_generate(struct lmi_session **out, const struct lmi_inst *inst,
-				     const struct lmi_gen_vocab *vocab,
-				     const struct lmi_generate *cmd, struct lmd_error *err);
+enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struct lmi_inst *inst,
+					const struct lmi_engine_gen_vocab *vocab,
+					const struct lmi_engine_generate *cmd,
+					struct lmd_error *err);
 /* g may be NULL. */
-void lmi_gen_destroy(struct lmi_gen *g);
+void lmi_engine_gen_destroy(struct lmi_engine_gen *g);
 
 /* Sets the constraint, or NULL, and takes ownership; the previous one belongs to the caller
  * again. */
-void lmi_gen_constrain(struct lmi_gen *g, struct lmi_constraint *own_c);
+void lmi_engine_gen_constrain(struct lmi_engine_gen *g, struct lmi_engine_constraint *own_c);
 
 /* Returns the maximum bytes of text that one token can release. */
-size_t lmi_gen_text_max(const struct lmi_tokenizer *tok);
+size_t lmi_engine_gen_text_max(const struct lmi_tokenizer *tok);
 
 /* Marks the start of its first step. Engine's thread; does not allocate. */
-void lmi_gen_begin(struct lmi_gen *g, uint64_t now_ns);
+void lmi_engine_gen_begin(struct lmi_engine_gen *g, uint64_t now_ns);
 
 /* The result of one row of logits. */
-struct lmi_gen_step {
+struct lmi_engine_gen_step {
 	lmd_token token;
 	const char *text; /* text released by the token; valid until the next call */
 	size_t n_text;
-	enum lmi_finish finish; /* NONE: continue */
+	enum lmi_engine_finish finish; /* NONE: continue */
 };
 /* Chooses a token and appends it to the sequence's tokens. room: true if one more row can be
  * computed. */
-enum lmd_status lmi_gen_next(struct lmi_gen *g, struct lmi_seq *q, const float *logits,
-			     uint32_t n_logits, bool room, uint64_t now_ns,
-			     struct lmi_gen_step *out);
+enum lmd_status lmi_engine_gen_next(struct lmi_engine_gen *g, struct lmi_engine_seq *q,
+				    const float *logits, uint32_t n_logits, bool room,
+				    uint64_t now_ns, struct lmi_engine_gen_step *out);
 /* Takes the next token if it is forced; otherwise sets out->token to -1. Call after a step that did
  * not finish. */
-enum lmd_status lmi_gen_forced(struct lmi_gen *g, struct lmi_seq *q, uint32_t n_logits, bool room,
-			       uint64_t now_ns, struct lmi_gen_step *out);
+enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engine_seq *q,
+				      uint32_t n_logits, bool room, uint64_t now_ns,
+				      struct lmi_engine_gen_step *out);
 /* Fills in counts and times of the final event. */
-void lmi_gen_report(const struct lmi_gen *g, struct lmi_event *ev);
+void lmi_engine_gen_report(const struct lmi_engine_gen *g, struct lmi_engine_event *ev);
 
 #endif /* LLAMAD_CORE_ENGINE_GENERATE_H */

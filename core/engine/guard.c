@@ -16,11 +16,11 @@
 
 struct range {
 	_Atomic uintptr_t lo, hi; /* lo 0: free entry */
-	struct lmi_guard *_Atomic owner;
+	struct lmi_engine_guard *_Atomic owner;
 };
 
 /* Process-wide, like the signal. */
-static struct range ranges[LMI_GUARD_RANGES];
+static struct range ranges[LMI_ENGINE_GUARD_RANGES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool installed;
 static struct sigaction before;
@@ -28,7 +28,7 @@ static size_t page_bytes;
 
 static struct range *find(uintptr_t at)
 {
-	for (size_t i = 0; i < LMI_GUARD_RANGES; i++) {
+	for (size_t i = 0; i < LMI_ENGINE_GUARD_RANGES; i++) {
 		uintptr_t lo = atomic_load_explicit(&ranges[i].lo, memory_order_acquire);
 
 		if (lo && at >= lo && at < atomic_load(&ranges[i].hi))
@@ -81,9 +81,10 @@ static enum lmd_status install(struct lmd_error *err)
 	return LMD_OK;
 }
 
-static enum lmd_status add(struct lmi_guard *g, uintptr_t lo, size_t bytes, struct lmd_error *err)
+static enum lmd_status add(struct lmi_engine_guard *g, uintptr_t lo, size_t bytes,
+			   struct lmd_error *err)
 {
-	for (size_t i = 0; i < LMI_GUARD_RANGES; i++) {
+	for (size_t i = 0; i < LMI_ENGINE_GUARD_RANGES; i++) {
 		struct range *r = &ranges[i];
 
 		if (atomic_load(&r->lo))
@@ -94,11 +95,11 @@ static enum lmd_status add(struct lmi_guard *g, uintptr_t lo, size_t bytes, stru
 		return LMD_OK;
 	}
 	return lmd_fail(err, LMD_NOMEM, "all %d entries for mapped files are in use",
-			LMI_GUARD_RANGES);
+			LMI_ENGINE_GUARD_RANGES);
 }
 
-enum lmd_status lmi_guard_add(struct lmi_guard *g, const void *ptr, size_t bytes,
-			      struct lmd_error *err)
+enum lmd_status lmi_engine_guard_add(struct lmi_engine_guard *g, const void *ptr, size_t bytes,
+				     struct lmd_error *err)
 {
 	enum lmd_status st;
 
@@ -110,10 +111,10 @@ enum lmd_status lmi_guard_add(struct lmi_guard *g, const void *ptr, size_t bytes
 	return st;
 }
 
-void lmi_guard_drop(struct lmi_guard *g)
+void lmi_engine_guard_drop(struct lmi_engine_guard *g)
 {
 	(void)pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < LMI_GUARD_RANGES; i++)
+	for (size_t i = 0; i < LMI_ENGINE_GUARD_RANGES; i++)
 		if (atomic_load(&ranges[i].owner) == g)
 			atomic_store_explicit(&ranges[i].lo, 0, memory_order_release);
 	(void)pthread_mutex_unlock(&lock);

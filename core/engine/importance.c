@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/engine/observe.h"
 
 struct copy {
@@ -34,8 +34,8 @@ struct watch {
 
 /* The operands of a product: input, expert numbers (or NULL) and weight. */
 struct product {
-	const struct lmd_opnd *x, *ids;
-	const struct lmd_wref *w;
+	const struct lmd_operand *x, *ids;
+	const struct lmd_weight_ref *w;
 	bool by_head; /* head h of x is multiplied by matrix h */
 };
 
@@ -47,19 +47,19 @@ static bool product_of(const struct lmd_plan *p, uint32_t i, struct product *out
 	if (op->code == LMD_OP_LINEAR && op->u.linear.n_w == 1) {
 		out->x = &op->u.linear.x;
 		out->ids = op->u.linear.ids.src ? &op->u.linear.ids : NULL;
-		out->w = &p->wrefs[op->u.linear.w[0]];
+		out->w = &p->weight_refs[op->u.linear.w[0]];
 	} else if (op->code == LMD_OP_BMM) {
 		out->x = &op->u.bmm.x;
-		out->w = &p->wrefs[op->u.bmm.w];
+		out->w = &p->weight_refs[op->u.bmm.w];
 		out->by_head = true;
 	} else {
 		return false;
 	}
-	return out->x->src == LMD_SRC_VALUE && out->w->xform != LMD_XFORM_HEAD_TRANSPOSE &&
+	return out->x->src == LMD_SRC_VALUE && out->w->transform != LMD_TRANSFORM_HEAD_TRANSPOSE &&
 	       (!out->ids || out->ids->src == LMD_SRC_VALUE);
 }
 
-static void want(struct watch *t, const struct lmd_opnd *o, uint32_t op)
+static void want(struct watch *t, const struct lmd_operand *o, uint32_t op)
 {
 	t->copies[o->id].wanted = true;
 	t->copies[o->id].last = op;
@@ -112,7 +112,8 @@ static void add_row(float *sum, float *sum2, const float *x, uint32_t n)
 }
 
 /* Returns head h of row r of an operand. */
-static const float *row_of(const struct watch *t, const struct lmd_opnd *o, uint32_t r, uint32_t h)
+static const float *row_of(const struct watch *t, const struct lmd_operand *o, uint32_t r,
+			   uint32_t h)
 {
 	const struct copy *c = &t->copies[o->id];
 	uint32_t fold = o->fold > 1 ? o->fold : 1;
@@ -123,13 +124,13 @@ static const float *row_of(const struct watch *t, const struct lmd_opnd *o, uint
 
 /* Returns the tensor of a part that starts at row 0, else NULL: weights made of other rows of the
  * tensor have the same inputs. */
-static const struct lmd_tensor *tensor_of(const struct watch *t, const struct lmd_wref *w,
+static const struct lmd_tensor *tensor_of(const struct watch *t, const struct lmd_weight_ref *w,
 					  uint32_t part)
 {
-	const struct lmd_wpart *p = &w->parts[part];
+	const struct lmd_weight_part *p = &w->parts[part];
 	const struct lmd_tensor *x;
 
-	if (p->kind != LMD_WPART_TENSOR || p->row0)
+	if (p->kind != LMD_WEIGHT_PART_TENSOR || p->row0)
 		return NULL;
 	x = &t->inst->model->tensors[p->tensor];
 	if ((uint64_t)x->dims[0] != w->k)
@@ -151,9 +152,8 @@ static bool add_to(struct watch *t, const char *name, uint64_t n, uint32_t n_cou
 		if (e->sum)
 			e->sum[at + i] += t->sum[i];
 		if (!isfinite(e->sum2[at + i]))
-			t->st = lmd_fail(&t->err, LMD_INVALID,
-					 "%s: an input is infinite or NaN",
-					 lmi_show(show, sizeof(show), name, strlen(name)));
+			t->st = lmd_fail(&t->err, LMD_INVALID, "%s: an input is infinite or NaN",
+					 lmi_printable(show, sizeof(show), name, strlen(name)));
 	}
 	if (t->st == LMD_OK)
 		e->count[n_count > 1 ? i_count : 0] += (float)rows;
@@ -163,7 +163,7 @@ static bool add_to(struct watch *t, const char *name, uint64_t n, uint32_t n_cou
 /* Handles one matrix, or a stack whose heads have their own inputs and share one count. */
 static bool add_dense(struct watch *t, const struct product *f)
 {
-	const struct lmd_opnd *x = f->x;
+	const struct lmd_operand *x = f->x;
 	uint32_t fold = x->fold > 1 ? x->fold : 1, n_row = t->copies[x->id].n_row / fold;
 	uint32_t n_mat = f->by_head ? x->n_head : 1, k = x->width;
 
@@ -210,7 +210,7 @@ static uint64_t sum_expert(struct watch *t, const struct product *f, uint32_t e)
 
 static bool add_experts(struct watch *t, const struct product *f)
 {
-	bool apart = f->w->xform == LMD_XFORM_STACK_EXPERTS;
+	bool unfused = f->w->transform == LMD_TRANSFORM_STACK_EXPERTS;
 	uint32_t n_stack = f->w->n_stack, width = f->x->width;
 
 	for (uint32_t e = 0; e < n_stack; e++) {
@@ -222,11 +222,11 @@ static bool add_experts(struct watch *t, const struct product *f)
 		for (uint32_t i = 0; i < f->w->n_part; i++) {
 			const struct lmd_tensor *of = tensor_of(t, f->w, i);
 
-			if (!of || (apart && i != e))
+			if (!of || (unfused && i != e))
 				continue;
-			if (apart ? !add_to(t, of->name, width, 1, 0, width, 0, n)
-				  : !add_to(t, of->name, (uint64_t)width * n_stack, n_stack,
-					    (uint64_t)e * width, width, e, n))
+			if (unfused ? !add_to(t, of->name, width, 1, 0, width, 0, n)
+				    : !add_to(t, of->name, (uint64_t)width * n_stack, n_stack,
+					      (uint64_t)e * width, width, e, n))
 				return false;
 		}
 	}
@@ -251,7 +251,7 @@ static void let_go(struct watch *t, uint32_t op)
 	if (!product_of(t->plan, op, &f))
 		return;
 	for (int k = 0; k < 2; k++) {
-		const struct lmd_opnd *o = k ? f.ids : f.x;
+		const struct lmd_operand *o = k ? f.ids : f.x;
 
 		if (o && t->copies[o->id].last == op) {
 			lmi_free(t->copies[o->id].data);
@@ -296,12 +296,13 @@ static bool on_value(void *arg, const struct lmd_observed *o)
 	return keep(t, o);
 }
 
-enum lmd_status lmi_importance_add(struct lmi_inst *inst, const struct lmi_eval *cmd,
-				   bool with_head, struct lmi_imatrix *m, struct lmd_error *err)
+enum lmd_status lmi_engine_importance_add(struct lmi_inst *inst, const struct lmi_engine_eval *cmd,
+					  bool with_head, struct lmi_imatrix *m,
+					  struct lmd_error *err)
 {
 	struct watch t = {.inst = inst, .m = m, .with_head = with_head};
 	uint32_t exec;
-	enum lmd_status st = lmi_observe(inst, cmd, &exec, on_value, &t, err);
+	enum lmd_status st = lmi_engine_observe(inst, cmd, &exec, on_value, &t, err);
 
 	for (uint32_t i = 0; t.plan && t.copies && i < t.plan->n_value; i++)
 		lmi_free(t.copies[i].data);

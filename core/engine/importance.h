@@ -7,7 +7,7 @@
 
 #include "core/engine/command.h"
 #include "core/engine/instance.h"
-#include "core/format/imatrix/imatrix.h"
+#include "core/checkpoint/imatrix/imatrix.h"
 
 /* Runs the sequences of an evaluation in one step. For every weight of a layer it adds the sums of
  * x[j] and x[j]^2 over the rows x that are multiplied by it, and their number: separately for each
@@ -15,7 +15,8 @@
  * with_head: include the output head (output rows only). The instance must have been opened with
  * `apart` and not be in use by anybody else. LMD_INVALID: a value is infinite or NaN; the message
  * names the weight. */
-enum lmd_status lmi_importance_add(struct lmi_inst *inst, const struct lmi_eval *cmd,
-				   bool with_head, struct lmi_imatrix *m, struct lmd_error *err);
+enum lmd_status lmi_engine_importance_add(struct lmi_inst *inst, const struct lmi_engine_eval *cmd,
+					  bool with_head, struct lmi_imatrix *m,
+					  struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_ENGINE_IMPORTANCE_H */

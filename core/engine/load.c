@@ -6,12 +6,13 @@
  * undoes whatever part of this has happened. */
 #include <string.h>
 
+#include "core/checkpoint/open.h"
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/base/team.h"
 #include "core/engine/instance.h"
-#include "core/engine/place.h"
+#include "core/engine/memory_plan.h"
 
 /* ---- file and plugins ---- */
 
@@ -20,16 +21,16 @@ static bool on_read(void *arg, uint64_t done, uint64_t total)
 	const struct lmi_inst *inst = arg;
 
 	return !inst->progress ||
-	       inst->progress(inst->progress_arg, LMI_LOAD_READ, done, total);
+	       inst->progress(inst->progress_arg, LMI_ENGINE_LOAD_READ, done, total);
 }
 
 static enum lmd_status open_model(struct lmi_inst *inst, const struct lmi_inst_opts *o,
 				  struct lmd_error *err)
 {
-	const struct lmi_open how = {.flags = o->open_flags,
-				     .max_copy = lmi_inst_max_copy(inst, o),
-				     .progress = on_read,
-				     .arg = inst};
+	const struct lmi_open_opts how = {.flags = o->open_flags,
+					  .max_copy = lmi_inst_max_copy(inst, o),
+					  .progress = on_read,
+					  .arg = inst};
 	enum lmd_status st = lmi_model_open_with(&inst->file, o->path, &how, err);
 
 	if (st != LMD_OK)
@@ -64,7 +65,7 @@ static enum lmd_status guard_files(struct lmi_inst *inst, struct lmd_error *err)
 		}
 		if (!lo)
 			continue;
-		st = lmi_guard_add(&inst->guard, lo, (size_t)(hi - lo), err);
+		st = lmi_engine_guard_add(&inst->guard, lo, (size_t)(hi - lo), err);
 		if (st != LMD_OK)
 			return st;
 	}
@@ -150,7 +151,7 @@ static enum lmd_status open_device(struct lmi_inst *inst, const struct lmi_inst_
 
 /* Opens everything that takes no memory growing with the model. */
 static enum lmd_status open_small(struct lmi_inst *inst, const struct lmi_inst_opts *o,
-				  struct lmi_place *place, struct lmd_error *err)
+				  struct lmi_engine_memory_plan *place, struct lmd_error *err)
 {
 	enum lmd_status st = open_model(inst, o, err);
 
@@ -159,8 +160,8 @@ static enum lmd_status open_small(struct lmi_inst *inst, const struct lmi_inst_o
 	if (st == LMD_OK)
 		st = open_device(inst, o, err);
 	if (st == LMD_OK)
-		st = lmi_weights_create(&inst->weights, inst, err);
-	return st == LMD_OK ? lmi_inst_settle(inst, o, place, err) : st;
+		st = lmi_engine_weights_create(&inst->weights, inst, err);
+	return st == LMD_OK ? lmi_inst_resolve_sizes(inst, o, place, err) : st;
 }
 
 /* Prepares the plan that most requests use. A model without it may still serve others. */
@@ -179,15 +180,15 @@ static enum lmd_status prepare(struct lmi_inst *inst, struct lmd_error *err)
 static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_inst_opts *o,
 				struct lmd_error *err)
 {
-	struct lmi_place place;
+	struct lmi_engine_memory_plan place;
 	enum lmd_status st = open_small(inst, o, &place, err);
 
 	if (st == LMD_OK)
 		st = lmi_inst_open_pools(inst, &place, err);
 	if (st == LMD_OK)
-		st = lmi_lane_join(o->lane, &inst->lane_id, err);
+		st = lmi_device_arbiter_join(o->arbiter, &inst->arbiter_id, err);
 	if (st == LMD_OK)
-		inst->lane = o->lane;
+		inst->arbiter = o->arbiter;
 	if (st == LMD_OK && o->n_adapter_files) {
 		inst->own_adapter = 1;
 		st = lmi_inst_add_adapters(inst, o->adapter_files, o->n_adapter_files, 1, err);
@@ -207,12 +208,12 @@ static struct lmi_inst *create(const struct lmi_inst_opts *o, struct lmd_error *
 	inst->host = o->host;
 	inst->registry = o->registry;
 	inst->keep_values = o->keep_values;
-	inst->apart = o->apart;
+	inst->unfused = o->unfused;
 	inst->has_adapters = o->adapters || o->n_adapter_files;
-	inst->lane_class = LMI_CLASS_NORMAL;
+	inst->step_class = LMI_ENGINE_CLASS_NORMAL;
 	inst->progress = o->progress;
 	inst->progress_arg = o->progress_arg;
-	inst->available = o->memory_limit ? o->memory_limit : lmi_memory_available();
+	inst->available = o->memory_limit ? o->memory_limit : lmi_engine_memory_available();
 	return inst;
 }
 
@@ -223,10 +224,10 @@ static enum lmd_status give_up(struct lmi_inst *inst, const char *path, enum lmd
 	char shown[160];
 
 	lmi_inst_close(inst);
-	return lmi_shows_path(cause->text, path)
+	return lmi_printable_has_path(cause->text, path)
 		       ? lmd_fail(err, st, "%s", cause->text)
-		       : lmd_fail(err, st, "%s: %.300s", lmi_show_path(shown, sizeof(shown), path),
-				  cause->text);
+		       : lmd_fail(err, st, "%s: %.300s",
+				  lmi_printable_path(shown, sizeof(shown), path), cause->text);
 }
 
 enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts *o,
@@ -239,7 +240,7 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts 
 	if (!inst)
 		return LMD_NOMEM;
 	st = open_all(inst, o, &cause);
-	if (st == LMD_OK && lmi_guard_is_bad(&inst->guard))
+	if (st == LMD_OK && lmi_engine_guard_is_bad(&inst->guard))
 		st = lmd_fail(&cause, LMD_IO, "the file was truncated while it was read");
 	if (st != LMD_OK)
 		return give_up(inst, o->path, st, &cause, err);
@@ -248,14 +249,14 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts 
 	return LMD_OK;
 }
 
-enum lmd_status lmi_inst_estimate(struct lmi_memory *out, uint32_t *n_ctx,
+enum lmd_status lmi_inst_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
 				  const struct lmi_inst_opts *opts, struct lmd_error *err)
 {
 	const uint32_t copy = LMI_OPEN_NO_MMAP | LMI_OPEN_DIRECT;
 	struct lmi_inst_opts o = *opts;
 	struct lmd_error cause = {0};
 	struct lmi_inst *inst;
-	struct lmi_place place;
+	struct lmi_engine_memory_plan place;
 	enum lmd_status st;
 
 	o.open_flags = LMI_OPEN_MEASURE; /* requests that need memory are counted below */
@@ -273,13 +274,13 @@ enum lmd_status lmi_inst_estimate(struct lmi_memory *out, uint32_t *n_ctx,
 	return LMD_OK;
 }
 
-static void close_exec(struct lmi_inst *inst, struct lmi_exec *e)
+static void close_exec(struct lmi_inst *inst, struct lmi_engine_exec *e)
 {
 	if (!e)
 		return;
-	if (e->cplan)
-		inst->backend->ops.backend->plan_destroy(inst->dev, e->cplan);
-	lmi_step_destroy(e->step);
+	if (e->compiled_plan)
+		inst->backend->ops.backend->plan_destroy(inst->dev, e->compiled_plan);
+	lmi_plan_step_destroy(e->step);
 	lmi_free(e->weights);
 	/* weights refer to operands of the plan and are compared with them as long as they live */
 }
@@ -288,10 +289,10 @@ void lmi_inst_close(struct lmi_inst *inst)
 {
 	if (!inst)
 		return;
-	lmi_lane_part(inst->lane, inst->lane_id);
+	lmi_device_arbiter_leave(inst->arbiter, inst->arbiter_id);
 	for (uint32_t i = 0; i < inst->n_exec; i++)
 		close_exec(inst, inst->execs[i]);
-	lmi_weights_destroy(inst->weights);
+	lmi_engine_weights_destroy(inst->weights);
 	for (uint32_t i = 0; i < inst->n_exec; i++) {
 		lmi_plan_destroy(inst->execs[i]->plan);
 		lmi_free(inst->execs[i]);
@@ -311,7 +312,7 @@ void lmi_inst_close(struct lmi_inst *inst)
 		lmi_factory_give(inst->registry, inst->backend);
 	if (inst->arch)
 		lmi_factory_give(inst->registry, inst->arch);
-	lmi_guard_drop(&inst->guard);
+	lmi_engine_guard_drop(&inst->guard);
 	lmi_model_close(inst->file);
 	lmi_free(inst);
 }

@@ -4,6 +4,7 @@
  * callbacks, and disks that fail at any moment. */
 #include <unistd.h>
 
+#include "core/checkpoint/open.h"
 #include "core/base/alloc.h"
 #include "core/base/file.h"
 #include "core/engine/sample_params.h"
@@ -50,8 +51,9 @@ static struct lmi_engine_opts opts(int kind)
 static enum lmd_status logits(const struct lmi_engine_opts *o, struct lmt_rows *rows,
 			      struct lmd_error *err)
 {
-	const struct lmi_input_seq in = lmt_tokens(hello, LMD_LEN(hello));
-	const struct lmi_eval cmd = {.id = 1, .seqs = &in, .n_seq = 1, .pooling = LMD_POOL_UNSET};
+	const struct lmi_engine_input_seq in = lmt_tokens(hello, LMD_LEN(hello));
+	const struct lmi_engine_eval cmd = {
+		.id = 1, .seqs = &in, .n_seq = 1, .pooling = LMD_POOL_UNSET};
 
 	return lmt_eval_once(o, &cmd, rows, err);
 }
@@ -90,7 +92,7 @@ START_TEST(the_estimate_is_kept)
 		struct lmi_engine_opts o = opts(_i);
 		struct lmi_alloc_stats before, after;
 		struct lmi_inst *inst = NULL;
-		struct lmi_memory m;
+		struct lmi_engine_memory m;
 		struct lmd_error err = {0};
 		uint64_t sum, taken;
 		uint32_t n_ctx = 0;
@@ -101,7 +103,7 @@ START_TEST(the_estimate_is_kept)
 		ck_assert_msg(lmi_inst_estimate(&m, &n_ctx, &o.inst, &err) == LMD_OK, "%s",
 			      err.text);
 		ck_assert_uint_eq(n_ctx, 64);
-		sum = lmi_memory_sum(&m);
+		sum = lmi_engine_memory_sum(&m);
 		ck_assert_uint_eq(k % 2 ? m.file : m.copied, 0);
 		o.inst.memory_limit = sum;
 		lmi_alloc_stats(&before);
@@ -190,10 +192,10 @@ START_TEST(adapters_are_in_the_estimate)
 						{"blk.0.attn_q.weight", "token_embd.weight"}};
 	struct lmi_engine_opts o = opts(LMT_FULL);
 	struct lmi_alloc_stats before, after;
-	struct lmi_adapter_ref refs[2];
+	struct lmi_engine_adapter_ref refs[2];
 	struct lmi_model *base = NULL;
 	struct lmi_inst *inst = NULL;
-	struct lmi_memory m;
+	struct lmi_engine_memory m;
 	struct lmd_error err = {0};
 	uint64_t want = 0, plain, taken;
 	char path[2][300];
@@ -205,7 +207,7 @@ START_TEST(adapters_are_in_the_estimate)
 
 		snprintf(path[i], sizeof(path[i]), "%s.%d.lora", paths[LMT_FULL], i);
 		write_adapter(path[i], v, i ? RANK1 : RANK0, names[i]);
-		refs[i] = (struct lmi_adapter_ref){path[i], 1};
+		refs[i] = (struct lmi_engine_adapter_ref){path[i], 1};
 		for (int k = 0; k < 2; k++) {
 			const struct lmd_tensor *t = v->find_tensor(v, names[i][k]);
 
@@ -225,7 +227,7 @@ START_TEST(adapters_are_in_the_estimate)
 	lmi_alloc_stats(&after);
 	ck_assert_uint_lt(after.peak_bytes - before.live_bytes, want);
 	ck_assert_uint_eq(m.adapters, want);
-	o.inst.memory_limit = lmi_memory_sum(&m);
+	o.inst.memory_limit = lmi_engine_memory_sum(&m);
 	taken = live_bytes(&o.inst) - plain;
 	ck_assert_msg(want >= taken * 97 / 100 && want <= taken * 103 / 100,
 		      "%s: estimated %llu, took %llu", o.inst.backend, (unsigned long long)want,
@@ -244,7 +246,7 @@ END_TEST
 START_TEST(a_copy_has_a_bound)
 {
 	struct lmi_model *m = NULL;
-	struct lmi_open how = {.flags = LMI_OPEN_NO_MMAP, .max_copy = 1000};
+	struct lmi_open_opts how = {.flags = LMI_OPEN_NO_MMAP, .max_copy = 1000};
 	struct lmd_error err = {0};
 
 	ck_assert_int_eq(lmi_model_open_with(&m, paths[_i], &how, &err), LMD_NOMEM);
@@ -259,12 +261,12 @@ END_TEST
 
 struct watch {
 	uint32_t n, stop; /* calls; the one that cancels, 0: none */
-	enum lmi_load_phase phase;
+	enum lmi_engine_load_phase phase;
 	uint64_t done, total;
 	bool seen[2];
 };
 
-static bool on_load(void *arg, enum lmi_load_phase phase, uint64_t done, uint64_t total)
+static bool on_load(void *arg, enum lmi_engine_load_phase phase, uint64_t done, uint64_t total)
 {
 	struct watch *w = arg;
 
@@ -292,8 +294,8 @@ START_TEST(who_waits_is_told)
 		o.inst.progress_arg = &w;
 		ck_assert_msg(lmi_inst_open(&inst, &o.inst, &err) == LMD_OK, "%s", err.text);
 		lmi_inst_close(inst);
-		ck_assert(w.seen[LMI_LOAD_WEIGHTS] && w.done == w.total && w.total > 1000);
-		ck_assert(w.seen[LMI_LOAD_READ] ||
+		ck_assert(w.seen[LMI_ENGINE_LOAD_WEIGHTS] && w.done == w.total && w.total > 1000);
+		ck_assert(w.seen[LMI_ENGINE_LOAD_READ] ||
 			  !(ways[k] & (LMI_OPEN_NO_MMAP | LMI_OPEN_DIRECT)));
 		n = w.n;
 		lmi_alloc_stats(&before);
@@ -314,8 +316,8 @@ END_TEST
  * all. */
 START_TEST(every_read_may_fail)
 {
-	static const enum lmi_file_fault faults[] = {LMI_FAULT_EIO, LMI_FAULT_SHORT,
-						     LMI_FAULT_EINTR, LMI_FAULT_END};
+	static const enum lmi_file_fault faults[] = {LMI_FILE_FAULT_EIO, LMI_FILE_FAULT_SHORT,
+						     LMI_FILE_FAULT_EINTR, LMI_FILE_FAULT_END};
 	struct lmi_engine_opts first = opts(_i);
 	struct lmt_rows none = {0};
 	struct lmd_error why;
@@ -350,10 +352,10 @@ START_TEST(every_read_may_fail)
 				n_fault++;
 				if (st == LMD_OK) /* direct reads have a fallback; mappings must
 						   * fail */
-					ck_assert(faults[k] == LMI_FAULT_SHORT ||
-						  faults[k] == LMI_FAULT_EINTR ||
+					ck_assert(faults[k] == LMI_FILE_FAULT_SHORT ||
+						  faults[k] == LMI_FILE_FAULT_EINTR ||
 						  ways[w] == LMI_OPEN_DIRECT ||
-						  faults[k] == LMI_FAULT_END);
+						  faults[k] == LMI_FILE_FAULT_END);
 				else
 					ck_assert_msg(st == LMD_IO && strstr(err.text, paths[_i]),
 						      "call %llu: %s: %s", (unsigned long long)nth,

@@ -3,16 +3,16 @@
  * The memory of a model: sums, limits, and the estimate without opening it. */
 #include "core/base/alloc.h"
 #include "core/engine/instance.h"
-#include "core/engine/place.h"
+#include "core/engine/memory_plan.h"
 
-uint64_t lmi_memory_sum(const struct lmi_memory *m)
+uint64_t lmi_engine_memory_sum(const struct lmi_engine_memory *m)
 {
 	return m->copied + m->weights + m->adapters + m->sequences + m->step + m->results;
 }
 
-enum lmd_status lmi_memory_check(const struct lmi_memory *m, struct lmd_error *err)
+enum lmd_status lmi_engine_memory_check(const struct lmi_engine_memory *m, struct lmd_error *err)
 {
-	uint64_t need = lmi_memory_sum(m);
+	uint64_t need = lmi_engine_memory_sum(m);
 
 	if (need <= m->budget)
 		return LMD_OK;

@@ -9,37 +9,37 @@
 
 struct run {
 	struct lmi_inst *inst;
-	struct lmi_session *s;
-	struct lmi_rows *parts; /* [s->n_seq] */
+	struct lmi_engine_job *s;
+	struct lmi_engine_rows *parts; /* [s->n_seq] */
 	uint32_t n_open;
 	uint32_t exec, encode_exec;
 };
 
 /* Returns the number of output rows. */
-static uint32_t n_out_of(const struct lmi_seq *q)
+static uint32_t n_out_of(const struct lmi_engine_seq *q)
 {
 	return q->out_from < q->n_rows ? q->n_rows - q->out_from : 1;
 }
 
-static struct lmi_rows rows_of(const struct lmi_seq *q, uint32_t kv_seq, bool encode)
+static struct lmi_engine_rows rows_of(const struct lmi_engine_seq *q, uint32_t kv_seq, bool encode)
 {
-	struct lmi_rows r = {.kv_seq = kv_seq,
-			     .n = encode ? q->n_enc : q->n_rows,
-			     .n_out = encode ? 0 : n_out_of(q),
-			     .encode = encode,
-			     .tokens = encode ? q->enc : q->tokens,
-			     .ext = encode ? NULL : q->ext,
-			     .lora_slot = q->adapter};
+	struct lmi_engine_rows r = {.kv_seq = kv_seq,
+				    .n = encode ? q->n_enc : q->n_rows,
+				    .n_out = encode ? 0 : n_out_of(q),
+				    .encode = encode,
+				    .tokens = encode ? q->enc : q->tokens,
+				    .ext = encode ? NULL : q->ext,
+				    .lora_slot = q->adapter};
 
 	for (int k = 0; k < 4 && !encode; k++)
-		r.pos[k] = lmi_seq_pos(q, k);
+		r.pos[k] = lmi_engine_seq_pos(q, k);
 	return r;
 }
 
 /* Allocates the memory and plans of one sequence. */
 static enum lmd_status open_seq(struct run *r, uint32_t i, struct lmd_error *err)
 {
-	const struct lmi_seq *q = &r->s->seqs[i];
+	const struct lmi_engine_seq *q = &r->s->seqs[i];
 	struct lmi_sched_seq o = {0};
 	enum lmd_status st = lmi_driver_of(r->inst->desc.driver)->start(r->inst, q, &o, err);
 	uint32_t kv;
@@ -49,7 +49,7 @@ static enum lmd_status open_seq(struct run *r, uint32_t i, struct lmd_error *err
 	r->exec = o.plan;
 	r->encode_exec = o.encode_plan;
 	kv = lmi_kv_open(r->inst->kv);
-	if (kv == LMI_NO_PAGE)
+	if (kv == LMI_KV_NO_PAGE)
 		return lmd_fail(err, LMD_NOMEM, "%u sequences exceed the limit of this instance",
 				r->s->n_seq);
 	r->parts[i] = rows_of(q, kv, false);
@@ -85,21 +85,23 @@ static enum lmd_status run(struct run *r, lmd_observe_fn fn, void *arg, struct l
 	for (uint32_t i = 0; i < r->s->n_seq && st == LMD_OK; i++)
 		st = open_seq(r, i, err);
 	for (uint32_t i = 0; i < r->s->n_seq && st == LMD_OK; i++) {
-		const struct lmi_rows enc = rows_of(&r->s->seqs[i], r->parts[i].kv_seq, true);
+		const struct lmi_engine_rows enc =
+			rows_of(&r->s->seqs[i], r->parts[i].kv_seq, true);
 
 		if (enc.n)
-			st = lmi_step_run(r->inst, r->encode_exec, &enc, 1, NULL, err);
+			st = lmi_engine_step_run(r->inst, r->encode_exec, &enc, 1, NULL, err);
 	}
-	return st == LMD_OK
-		       ? lmi_step_observe(r->inst, r->exec, r->parts, r->s->n_seq, fn, arg, err)
-		       : st;
+	return st == LMD_OK ? lmi_engine_step_observe(r->inst, r->exec, r->parts, r->s->n_seq, fn,
+						      arg, err)
+			    : st;
 }
 
-enum lmd_status lmi_observe(struct lmi_inst *inst, const struct lmi_eval *cmd, uint32_t *exec,
-			    lmd_observe_fn fn, void *arg, struct lmd_error *err)
+enum lmd_status lmi_engine_observe(struct lmi_inst *inst, const struct lmi_engine_eval *cmd,
+				   uint32_t *exec, lmd_observe_fn fn, void *arg,
+				   struct lmd_error *err)
 {
 	struct run r = {.inst = inst};
-	enum lmd_status st = lmi_session_eval(&r.s, inst, cmd, err);
+	enum lmd_status st = lmi_engine_job_eval(&r.s, inst, cmd, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -113,6 +115,6 @@ enum lmd_status lmi_observe(struct lmi_inst *inst, const struct lmi_eval *cmd, u
 		lmi_kv_close(inst->kv, r.parts[i].kv_seq);
 	*exec = r.exec;
 	lmi_free(r.parts);
-	lmi_session_destroy(r.s);
+	lmi_engine_job_destroy(r.s);
 	return st;
 }

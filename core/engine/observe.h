@@ -13,7 +13,8 @@
  * value only until the last op that reads it has run; and it must not be in use by anybody else.
  * The rows of a sequence from out_from on are output, at least its last one. exec: set to the
  * number of the plan that ran. LMD_INVALID: more rows than fit in a step. */
-enum lmd_status lmi_observe(struct lmi_inst *inst, const struct lmi_eval *cmd, uint32_t *exec,
-			    lmd_observe_fn fn, void *arg, struct lmd_error *err);
+enum lmd_status lmi_engine_observe(struct lmi_inst *inst, const struct lmi_engine_eval *cmd,
+				   uint32_t *exec, lmd_observe_fn fn, void *arg,
+				   struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_ENGINE_OBSERVE_H */

@@ -21,16 +21,16 @@ static float neg_log_prob(const float *logits, uint32_t n, lmd_token id)
 }
 
 /* Queues a block of n rows; returns false if memory runs out. */
-static bool emit_rows(struct lmi_engine *e, const struct lmi_seq *q, uint32_t first, uint32_t n,
-		      uint32_t width, float **v)
+static bool emit_rows(struct lmi_engine *e, const struct lmi_engine_seq *q, uint32_t first,
+		      uint32_t n, uint32_t width, float **v)
 {
-	struct lmi_event *ev;
+	struct lmi_engine_event *ev;
 
 	e->evaluated = true;
 	*v = lmi_alloc((size_t)n * width, sizeof(**v));
 	if (!*v)
 		return false;
-	ev = lmi_emit(e, q->session, LMI_EV_ROWS);
+	ev = lmi_engine_event_emit(e, q->session, LMI_ENGINE_EV_ROWS);
 	ev->u.rows.seq = q->index;
 	ev->u.rows.first = first;
 	ev->u.rows.n = n;
@@ -39,8 +39,8 @@ static bool emit_rows(struct lmi_engine *e, const struct lmi_seq *q, uint32_t fi
 	return true;
 }
 
-static bool eval_nll(struct lmi_engine *e, const struct lmi_seq *q, uint32_t first, uint32_t n,
-		     const float *logits, uint32_t width)
+static bool eval_nll(struct lmi_engine *e, const struct lmi_engine_seq *q, uint32_t first,
+		     uint32_t n, const float *logits, uint32_t width)
 {
 	float *v;
 
@@ -56,14 +56,15 @@ static bool eval_nll(struct lmi_engine *e, const struct lmi_seq *q, uint32_t fir
 }
 
 /* Reports the results of a part of the step; returns false if memory runs out. */
-static bool eval_results(struct lmi_engine *e, const struct lmi_exec *x, const struct lmi_rows *p,
-			 const struct lmi_seq *q, uint32_t part, const float *rows)
+static bool eval_results(struct lmi_engine *e, const struct lmi_engine_exec *x,
+			 const struct lmi_engine_rows *p, const struct lmi_engine_seq *q,
+			 uint32_t part, const float *rows)
 {
-	const struct lmi_session *s = q->session;
+	const struct lmi_engine_job *s = q->session;
 	uint32_t first = p->first + p->n - p->n_out, n = p->n_out;
 	float *v;
 
-	if (s->want == LMI_WANT_EMBED && s->pooling != LMD_POOL_NONE) {
+	if (s->want == LMI_ENGINE_WANT_EMBED && s->pooling != LMD_POOL_NONE) {
 		if (p->first + p->n < q->n_rows)
 			return true; /* LAST: the vector of a part that is not the last one */
 		rows = e->inst->out + (size_t)part * x->out_width;
@@ -72,7 +73,7 @@ static bool eval_results(struct lmi_engine *e, const struct lmi_exec *x, const s
 	}
 	if (!n)
 		return true;
-	if (s->want == LMI_WANT_NLL)
+	if (s->want == LMI_ENGINE_WANT_NLL)
 		return eval_nll(e, q, first, n, rows, x->out_width);
 	if (!emit_rows(e, q, first, n, x->out_width, &v))
 		return false;
@@ -81,12 +82,12 @@ static bool eval_results(struct lmi_engine *e, const struct lmi_exec *x, const s
 }
 
 /* Returns false if the session has ended. */
-static bool eval_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
+static bool eval_part(struct lmi_engine *e, const struct lmi_engine_exec *x, uint32_t part,
 		      const float *rows)
 {
-	const struct lmi_rows *p = &e->parts[part];
-	struct lmi_seq *q = e->part_seq[part];
-	struct lmi_session *s = q->session;
+	const struct lmi_engine_rows *p = &e->parts[part];
+	struct lmi_engine_seq *q = e->part_seq[part];
+	struct lmi_engine_job *s = q->session;
 
 	if (!eval_results(e, x, p, q, part, rows)) {
 		struct lmd_error err;
@@ -98,34 +99,35 @@ static bool eval_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t p
 	}
 	if (p->first + p->n < q->n_rows)
 		return true;
-	lmi_engine_leave(e, q);
+	lmi_engine_remove_seq(e, q);
 	if (--s->n_left)
 		return true;
-	lmi_emit(e, s, LMI_EV_DONE)->u.done.finish = LMI_FINISH_NONE;
+	lmi_engine_event_emit(e, s, LMI_ENGINE_EV_DONE)->u.done.finish = LMI_ENGINE_FINISH_NONE;
 	lmi_engine_end(e, s);
 	return false;
 }
 
 /* Queues the text in as many events as needed; the first one carries the token. */
-static void emit_text(struct lmi_engine *e, const struct lmi_session *s,
-		      const struct lmi_gen_step *g)
+static void emit_text(struct lmi_engine *e, const struct lmi_engine_job *s,
+		      const struct lmi_engine_gen_step *g)
 {
-	enum lmi_event_kind kind = LMI_EV_TOKEN;
+	enum lmi_engine_event_kind kind = LMI_ENGINE_EV_TOKEN;
 	size_t at = 0;
 
 	do {
-		size_t n = g->n_text - at < LMI_EVENT_TEXT ? g->n_text - at : LMI_EVENT_TEXT;
-		struct lmi_event *ev = lmi_emit(e, s, kind);
+		size_t n = g->n_text - at < LMI_ENGINE_EVENT_TEXT ? g->n_text - at
+								  : LMI_ENGINE_EVENT_TEXT;
+		struct lmi_engine_event *ev = lmi_engine_event_emit(e, s, kind);
 
 		ev->u.text.token = g->token;
 		ev->u.text.n = (uint32_t)n;
 		memcpy(ev->u.text.bytes, g->text + at, n);
 		at += n;
-		kind = LMI_EV_TEXT;
+		kind = LMI_ENGINE_EV_TEXT;
 	} while (at < g->n_text);
 }
 
-static void fail_generation(struct lmi_engine *e, struct lmi_session *s, enum lmd_status st)
+static void fail_generation(struct lmi_engine *e, struct lmi_engine_job *s, enum lmd_status st)
 {
 	struct lmd_error err;
 
@@ -136,7 +138,8 @@ static void fail_generation(struct lmi_engine *e, struct lmi_session *s, enum lm
 }
 
 /* Reports a token; returns false if it was the last one. */
-static bool tell_token(struct lmi_engine *e, struct lmi_seq *q, const struct lmi_gen_step *g)
+static bool tell_token(struct lmi_engine *e, struct lmi_engine_seq *q,
+		       const struct lmi_engine_gen_step *g)
 {
 	bool grown;
 
@@ -144,7 +147,7 @@ static bool tell_token(struct lmi_engine *e, struct lmi_seq *q, const struct lmi
 		atomic_fetch_add_explicit(&e->count.n_generated, 1, memory_order_relaxed);
 		emit_text(e, q->session, g);
 	}
-	if (g->finish != LMI_FINISH_NONE)
+	if (g->finish != LMI_ENGINE_FINISH_NONE)
 		return false;
 	grown = lmi_sched_grow(e->sched, q->handle);
 	assert(grown); /* the token array had room */
@@ -154,18 +157,19 @@ static bool tell_token(struct lmi_engine *e, struct lmi_seq *q, const struct lmi
 
 /* Takes forced tokens, so that the next step computes them all. If the events run out of space, the
  * rest is taken in the next step. */
-static enum lmd_status take_forced(struct lmi_engine *e, struct lmi_seq *q, uint32_t n_logits,
-				   struct lmi_gen_step *g)
+static enum lmd_status take_forced(struct lmi_engine *e, struct lmi_engine_seq *q,
+				   uint32_t n_logits, struct lmi_engine_gen_step *g)
 {
 	const struct lmd_host *host = e->inst->host;
 
-	for (uint32_t i = 0; i < LMI_JUMP_MAX && g->finish == LMI_FINISH_NONE; i++) {
+	for (uint32_t i = 0; i < LMI_ENGINE_JUMP_MAX && g->finish == LMI_ENGINE_FINISH_NONE; i++) {
 		enum lmd_status st;
 
-		if (lmi_event_ring_room(&e->events) < lmi_emit_room(e) + e->events_per_seq + 1)
+		if (lmi_engine_event_ring_room(&e->events) <
+		    lmi_engine_event_emit_room(e) + e->events_per_seq + 1)
 			break;
-		st = lmi_gen_forced(q->session->gen, q, n_logits, q->n_tokens < q->cap,
-				    host->now_ns(host->ctx), g);
+		st = lmi_engine_gen_forced(q->session->gen, q, n_logits, q->n_tokens < q->cap,
+					   host->now_ns(host->ctx), g);
 		if (st != LMD_OK || g->token < 0)
 			return st;
 		atomic_fetch_add_explicit(&e->count.n_forced, 1, memory_order_relaxed);
@@ -175,33 +179,33 @@ static enum lmd_status take_forced(struct lmi_engine *e, struct lmi_seq *q, uint
 }
 
 /* Returns false if the session has ended. */
-static bool gen_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
+static bool gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, uint32_t part,
 		     const float *logits)
 {
-	struct lmi_seq *q = e->part_seq[part];
-	struct lmi_session *s = q->session;
-	struct lmi_gen_step g;
+	struct lmi_engine_seq *q = e->part_seq[part];
+	struct lmi_engine_job *s = q->session;
+	struct lmi_engine_gen_step g;
 	enum lmd_status st;
 
 	if (!e->parts[part].n_out)
 		return true;
-	st = lmi_gen_next(s->gen, q, logits, x->out_width, q->n_tokens < q->cap,
-			  e->inst->host->now_ns(e->inst->host->ctx), &g);
+	st = lmi_engine_gen_next(s->gen, q, logits, x->out_width, q->n_tokens < q->cap,
+				 e->inst->host->now_ns(e->inst->host->ctx), &g);
 	if (st == LMD_OK && tell_token(e, q, &g))
 		st = take_forced(e, q, x->out_width, &g);
 	if (st != LMD_OK) {
 		fail_generation(e, s, st);
 		return false;
 	}
-	if (g.finish == LMI_FINISH_NONE)
+	if (g.finish == LMI_ENGINE_FINISH_NONE)
 		return true;
-	lmi_gen_report(s->gen, lmi_emit(e, s, LMI_EV_DONE));
+	lmi_engine_gen_report(s->gen, lmi_engine_event_emit(e, s, LMI_ENGINE_EV_DONE));
 	lmi_engine_end(e, s);
 	return false;
 }
 
-bool lmi_results_hand(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
-		      const float *rows)
+bool lmi_engine_results_report(struct lmi_engine *e, const struct lmi_engine_exec *x, uint32_t part,
+			       const float *rows)
 {
 	return e->part_seq[part]->session->gen ? gen_part(e, x, part, rows)
 					       : eval_part(e, x, part, rows);

@@ -20,7 +20,7 @@ static void wake(int fd)
 	(void)n; /* a full counter is already readable */
 }
 
-bool lmi_eventfd_wait(int fd, int timeout_ms)
+bool lmi_engine_eventfd_wait(int fd, int timeout_ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	uint64_t count;
@@ -41,11 +41,12 @@ static enum lmd_status open_fd(int *fd, struct lmd_error *err)
 
 /* ---- events ---- */
 
-enum lmd_status lmi_event_ring_init(struct lmi_event_ring *r, uint32_t n, struct lmd_error *err)
+enum lmd_status lmi_engine_event_ring_init(struct lmi_engine_event_ring *r, uint32_t n,
+					   struct lmd_error *err)
 {
 	enum lmd_status st;
 
-	*r = (struct lmi_event_ring){.fd = -1, .size = 1};
+	*r = (struct lmi_engine_event_ring){.fd = -1, .size = 1};
 	while (r->size < n)
 		r->size *= 2;
 	st = open_fd(&r->fd, err);
@@ -55,43 +56,43 @@ enum lmd_status lmi_event_ring_init(struct lmi_event_ring *r, uint32_t n, struct
 	return r->v ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for %u events", r->size);
 }
 
-void lmi_event_ring_fini(struct lmi_event_ring *r)
+void lmi_engine_event_ring_fini(struct lmi_engine_event_ring *r)
 {
-	struct lmi_event ev;
+	struct lmi_engine_event ev;
 
-	while (r->v && lmi_event_ring_pop(r, &ev))
-		if (ev.kind == LMI_EV_ROWS)
+	while (r->v && lmi_engine_event_ring_pop(r, &ev))
+		if (ev.kind == LMI_ENGINE_EV_ROWS)
 			lmi_free(ev.u.rows.v);
 	if (r->fd >= 0)
 		(void)close(r->fd);
 	lmi_free(r->v);
-	*r = (struct lmi_event_ring){.fd = -1};
+	*r = (struct lmi_engine_event_ring){.fd = -1};
 }
 
-uint32_t lmi_event_ring_room(const struct lmi_event_ring *r)
+uint32_t lmi_engine_event_ring_room(const struct lmi_engine_event_ring *r)
 {
 	return r->size - (atomic_load_explicit(&r->tail, memory_order_relaxed) -
 			  atomic_load_explicit(&r->head, memory_order_acquire));
 }
 
-struct lmi_event *lmi_event_ring_next(struct lmi_event_ring *r)
+struct lmi_engine_event *lmi_engine_event_ring_next(struct lmi_engine_event_ring *r)
 {
-	assert(lmi_event_ring_room(r));
+	assert(lmi_engine_event_ring_room(r));
 	return &r->v[atomic_load_explicit(&r->tail, memory_order_relaxed) & (r->size - 1)];
 }
 
-void lmi_event_ring_push(struct lmi_event_ring *r)
+void lmi_engine_event_ring_push(struct lmi_engine_event_ring *r)
 {
 	atomic_fetch_add(&r->tail, 1); /* must precede any check whether the reader wants to be
 				        * woken */
 }
 
-void lmi_event_ring_wake(struct lmi_event_ring *r)
+void lmi_engine_event_ring_wake(struct lmi_engine_event_ring *r)
 {
 	wake(r->fd);
 }
 
-bool lmi_event_ring_pop(struct lmi_event_ring *r, struct lmi_event *out)
+bool lmi_engine_event_ring_pop(struct lmi_engine_event_ring *r, struct lmi_engine_event *out)
 {
 	uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
 
@@ -104,11 +105,12 @@ bool lmi_event_ring_pop(struct lmi_event_ring *r, struct lmi_event *out)
 
 /* ---- commands ---- */
 
-enum lmd_status lmi_order_ring_init(struct lmi_order_ring *r, uint32_t n, struct lmd_error *err)
+enum lmd_status lmi_engine_command_queue_init(struct lmi_engine_command_queue *r, uint32_t n,
+					      struct lmd_error *err)
 {
 	enum lmd_status st;
 
-	*r = (struct lmi_order_ring){.fd = -1, .size = n};
+	*r = (struct lmi_engine_command_queue){.fd = -1, .size = n};
 	(void)pthread_mutex_init(&r->lock, NULL); /* default attributes: cannot fail */
 	st = open_fd(&r->fd, err);
 	if (st != LMD_OK)
@@ -117,22 +119,23 @@ enum lmd_status lmi_order_ring_init(struct lmi_order_ring *r, uint32_t n, struct
 	return r->v ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for %u commands", n);
 }
 
-void lmi_order_ring_fini(struct lmi_order_ring *r)
+void lmi_engine_command_queue_fini(struct lmi_engine_command_queue *r)
 {
-	struct lmi_order o;
+	struct lmi_engine_command o;
 
 	if (!r->size)
 		return;
-	while (r->v && lmi_order_ring_pop(r, &o))
-		lmi_session_destroy(o.start);
+	while (r->v && lmi_engine_command_queue_pop(r, &o))
+		lmi_engine_job_destroy(o.start);
 	if (r->fd >= 0)
 		(void)close(r->fd);
 	(void)pthread_mutex_destroy(&r->lock);
 	lmi_free(r->v);
-	*r = (struct lmi_order_ring){.fd = -1};
+	*r = (struct lmi_engine_command_queue){.fd = -1};
 }
 
-bool lmi_order_ring_push(struct lmi_order_ring *r, const struct lmi_order *o)
+bool lmi_engine_command_queue_push(struct lmi_engine_command_queue *r,
+				   const struct lmi_engine_command *o)
 {
 	uint32_t n;
 	bool ok;
@@ -150,7 +153,7 @@ bool lmi_order_ring_push(struct lmi_order_ring *r, const struct lmi_order *o)
 	return ok;
 }
 
-bool lmi_order_ring_shut(struct lmi_order_ring *r)
+bool lmi_engine_command_queue_shut(struct lmi_engine_command_queue *r)
 {
 	(void)pthread_mutex_lock(&r->lock);
 	r->shut = r->shut || !atomic_load_explicit(&r->n, memory_order_relaxed);
@@ -158,7 +161,8 @@ bool lmi_order_ring_shut(struct lmi_order_ring *r)
 	return r->shut;
 }
 
-bool lmi_order_ring_pop(struct lmi_order_ring *r, struct lmi_order *out)
+bool lmi_engine_command_queue_pop(struct lmi_engine_command_queue *r,
+				  struct lmi_engine_command *out)
 {
 	uint32_t n;
 
@@ -175,7 +179,7 @@ bool lmi_order_ring_pop(struct lmi_order_ring *r, struct lmi_order *out)
 	return n != 0;
 }
 
-void lmi_order_ring_wake(struct lmi_order_ring *r)
+void lmi_engine_command_queue_wake(struct lmi_engine_command_queue *r)
 {
 	wake(r->fd);
 }

@@ -14,12 +14,12 @@
 #include <stdint.h>
 
 #include "core/engine/command.h"
-#include "core/engine/session.h"
+#include "core/engine/engine_job.h"
 
 /* ---- events ---- */
 
-struct lmi_event_ring {
-	struct lmi_event *v;   /* [size] */
+struct lmi_engine_event_ring {
+	struct lmi_engine_event *v; /* [size] */
 	uint32_t size;	       /* power of two */
 	_Atomic uint32_t head; /* next to read; written by the reader */
 	_Atomic uint32_t tail; /* next to write; written by the writer */
@@ -27,25 +27,26 @@ struct lmi_event_ring {
 	_Atomic bool blocked;  /* the writer waits for space */
 };
 
-enum lmd_status lmi_event_ring_init(struct lmi_event_ring *r, uint32_t n, struct lmd_error *err);
-void lmi_event_ring_fini(struct lmi_event_ring *r);
-uint32_t lmi_event_ring_room(const struct lmi_event_ring *r);
+enum lmd_status lmi_engine_event_ring_init(struct lmi_engine_event_ring *r, uint32_t n,
+					   struct lmd_error *err);
+void lmi_engine_event_ring_fini(struct lmi_engine_event_ring *r);
+uint32_t lmi_engine_event_ring_room(const struct lmi_engine_event_ring *r);
 /* Returns the next event to fill; there must be room. */
-struct lmi_event *lmi_event_ring_next(struct lmi_event_ring *r);
+struct lmi_engine_event *lmi_engine_event_ring_next(struct lmi_engine_event_ring *r);
 /* push makes the event readable; wake signals the reader. */
-void lmi_event_ring_push(struct lmi_event_ring *r);
-void lmi_event_ring_wake(struct lmi_event_ring *r);
-bool lmi_event_ring_pop(struct lmi_event_ring *r, struct lmi_event *out);
+void lmi_engine_event_ring_push(struct lmi_engine_event_ring *r);
+void lmi_engine_event_ring_wake(struct lmi_engine_event_ring *r);
+bool lmi_engine_event_ring_pop(struct lmi_engine_event_ring *r, struct lmi_engine_event *out);
 
 /* ---- commands ---- */
 
-struct lmi_order {
-	struct lmi_session *start; /* or NULL: cancel */
+struct lmi_engine_command {
+	struct lmi_engine_job *start; /* or NULL: cancel */
 	uint64_t cancel;
 };
 
-struct lmi_order_ring {
-	struct lmi_order *v; /* [size] */
+struct lmi_engine_command_queue {
+	struct lmi_engine_command *v; /* [size] */
 	uint32_t size, head;
 	_Atomic uint32_t n;
 	bool shut;
@@ -53,19 +54,22 @@ struct lmi_order_ring {
 	int fd; /* eventfd: readable after something was written */
 };
 
-enum lmd_status lmi_order_ring_init(struct lmi_order_ring *r, uint32_t n, struct lmd_error *err);
+enum lmd_status lmi_engine_command_queue_init(struct lmi_engine_command_queue *r, uint32_t n,
+					      struct lmd_error *err);
 /* Destroys sessions that were not taken. */
-void lmi_order_ring_fini(struct lmi_order_ring *r);
+void lmi_engine_command_queue_fini(struct lmi_engine_command_queue *r);
 /* Returns false if the queue is full or shut. */
-bool lmi_order_ring_push(struct lmi_order_ring *r, const struct lmi_order *o);
-bool lmi_order_ring_pop(struct lmi_order_ring *r, struct lmi_order *out);
+bool lmi_engine_command_queue_push(struct lmi_engine_command_queue *r,
+				   const struct lmi_engine_command *o);
+bool lmi_engine_command_queue_pop(struct lmi_engine_command_queue *r,
+				  struct lmi_engine_command *out);
 /* Shuts the queue if it is empty: all later pushes fail.  Returns true if it is shut. */
-bool lmi_order_ring_shut(struct lmi_order_ring *r);
+bool lmi_engine_command_queue_shut(struct lmi_engine_command_queue *r);
 /* Wakes the reader without a command. */
-void lmi_order_ring_wake(struct lmi_order_ring *r);
+void lmi_engine_command_queue_wake(struct lmi_engine_command_queue *r);
 
 /* Waits until an eventfd is readable, and clears it. Returns false after timeout_ms (-1: no limit)
  * or a signal. */
-bool lmi_eventfd_wait(int fd, int timeout_ms);
+bool lmi_engine_eventfd_wait(int fd, int timeout_ms);
 
 #endif /* LLAMAD_CORE_ENGINE_RING_H */

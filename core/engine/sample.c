@@ -26,22 +26,22 @@ struct member {
 struct plan {
 	_Atomic uint32_t n_refs;
 	uint32_t n;
-	struct lmi_registry *registry;
+	struct lmi_plugin_registry *registry;
 	size_t state_bytes;
 	bool greedy;          /* `greedy` is the only member: no candidates are needed */
 	size_t top_k;         /* of the first `top_k`, if all members before it change the logits of
 			       * only a few tokens; 0: none */
-	struct lmi_touched touched; /* those tokens */
+	struct lmi_engine_touched touched; /* those tokens */
 	bool partial;
-	struct member m[LMI_CHAIN_MAX];
+	struct member m[LMI_SAMPLER_CHAIN_MAX];
 };
 
-struct lmi_chain {
+struct lmi_sampler_chain {
 	struct plan *plan;
 	char *state;          /* [plan->state_bytes] */
 	struct lmd_cands c;   /* v has n_vocab entries; NULL for a greedy chain */
 	bool own_cands;
-	struct lmi_shortlist *list; /* NULL: no early top_k */
+	struct lmi_sampler_shortlist *list; /* NULL: no early top_k */
 	uint32_t n_vocab;
 	uint64_t seed;
 	uint64_t step;
@@ -53,7 +53,7 @@ static void plan_unref(struct plan *p)
 		return;
 	for (uint32_t i = 0; i < p->n; i++)
 		lmi_factory_give(p->registry, p->m[i].factory);
-	lmi_touched_fini(&p->touched);
+	lmi_engine_touched_fini(&p->touched);
 	lmi_free(p);
 }
 
@@ -61,8 +61,8 @@ static void plan_unref(struct plan *p)
 
 /* Init structs of all members, valid while the chain is being built. */
 struct build {
-	struct lmd_sampler_init in[LMI_CHAIN_MAX];
-	struct lmd_value_param values[LMI_CHAIN_MAX][LMI_SAMPLER_PARAMS];
+	struct lmd_sampler_init in[LMI_SAMPLER_CHAIN_MAX];
+	struct lmd_param_value values[LMI_SAMPLER_CHAIN_MAX][LMI_SAMPLER_PARAMS];
 };
 
 static enum lmd_status fail_at(struct lmd_error *err, uint32_t i, const char *name,
@@ -97,10 +97,10 @@ static enum lmd_status add_member(struct plan *p, const struct lmi_sampler_spec 
 	bytes = m->factory->f->state_bytes;
 	if ((ops->extra_bytes && !lmi_add_ok(bytes, ops->extra_bytes(in), &bytes)) ||
 	    !lmi_align_ok(bytes, STATE_ALIGN, &bytes) ||
-	    bytes > LMI_CHAIN_STATE_MAX - p->state_bytes)
+	    bytes > LMI_SAMPLER_CHAIN_STATE_MAX - p->state_bytes)
 		return lmd_fail(err, LMD_NOMEM,
 				"its state would exceed the chain's limit of %u bytes",
-				LMI_CHAIN_STATE_MAX);
+				LMI_SAMPLER_CHAIN_STATE_MAX);
 	m->at = p->state_bytes;
 	m->bytes = (size_t)bytes;
 	p->state_bytes += (size_t)bytes;
@@ -117,10 +117,11 @@ static enum lmd_status look_for_top_k(struct plan *p, const struct build *b, str
 		if (!strcmp(f->f->name, "top_k")) {
 			int64_t k = lmi_sampler_int(f->ops.sampler, &b->in[i], "k");
 
-			p->top_k = k > 0 && k <= LMI_TOPK_MAX ? (size_t)k : 0;
+			p->top_k = k > 0 && k <= LMI_SAMPLER_TOPK_MAX ? (size_t)k : 0;
 			return LMD_OK;
 		}
-		if (!lmi_touched_add(&p->touched, f->f->name, f->ops.sampler, &b->in[i], &goes_on))
+		if (!lmi_engine_touched_add(&p->touched, f->f->name, f->ops.sampler, &b->in[i],
+					    &goes_on))
 			return lmd_fail(err, LMD_NOMEM, "sampler chain: out of memory");
 		if (!goes_on)
 			return LMD_OK;
@@ -128,8 +129,8 @@ static enum lmd_status look_for_top_k(struct plan *p, const struct build *b, str
 	return LMD_OK;
 }
 
-static enum lmd_status make_plan(struct plan *p, const struct lmi_chain_opts *o, struct build *b,
-				 struct lmd_error *err)
+static enum lmd_status make_plan(struct plan *p, const struct lmi_sampler_chain_opts *o,
+				 struct build *b, struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < o->n_specs; i++) {
 		enum lmd_status st;
@@ -165,7 +166,7 @@ static enum lmd_status run(const struct plan *p, char *state, struct lmd_cands *
 }
 
 /* Runs a copy of the new chain over two candidates to find out which member chooses. */
-static enum lmd_status check_choice(const struct lmi_chain *ch, struct lmd_error *err)
+static enum lmd_status check_choice(const struct lmi_sampler_chain *ch, struct lmd_error *err)
 {
 	struct lmd_cand v[2] = {{.id = 0, .logit = 1.0f}, {.id = ch->n_vocab > 1, .logit = 0.0f}};
 	struct lmd_cands c = {.v = v, .n = ch->n_vocab > 1 ? 2 : 1, .seed = ch->seed};
@@ -195,10 +196,10 @@ static enum lmd_status check_choice(const struct lmi_chain *ch, struct lmd_error
 }
 
 /* Creates a chain of the plan with a zeroed state; takes over one reference to the plan. */
-static struct lmi_chain *make_chain(struct plan *own_plan, uint32_t n_vocab,
-				    struct lmd_cand *scratch)
+static struct lmi_sampler_chain *make_chain(struct plan *own_plan, uint32_t n_vocab,
+					    struct lmd_cand *scratch)
 {
-	struct lmi_chain *ch = lmi_alloc(1, sizeof(*ch));
+	struct lmi_sampler_chain *ch = lmi_alloc(1, sizeof(*ch));
 
 	if (!ch) {
 		plan_unref(own_plan);
@@ -211,15 +212,16 @@ static struct lmi_chain *make_chain(struct plan *own_plan, uint32_t n_vocab,
 	ch->own_cands = !scratch && !own_plan->greedy && !own_plan->partial;
 	ch->c.v = ch->own_cands ? lmi_alloc(n_vocab, sizeof(struct lmd_cand)) : scratch;
 	if (own_plan->top_k)
-		ch->list = lmi_shortlist_create(&own_plan->touched, own_plan->top_k, n_vocab);
+		ch->list =
+			lmi_sampler_shortlist_create(&own_plan->touched, own_plan->top_k, n_vocab);
 	if (!ch->state || (ch->own_cands && !ch->c.v) || (own_plan->top_k && !ch->list)) {
-		lmi_chain_destroy(ch);
+		lmi_sampler_chain_destroy(ch);
 		return NULL;
 	}
 	return ch;
 }
 
-static enum lmd_status init_states(struct lmi_chain *ch, const struct build *b,
+static enum lmd_status init_states(struct lmi_sampler_chain *ch, const struct build *b,
 				   struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < ch->plan->n; i++) {
@@ -233,11 +235,12 @@ static enum lmd_status init_states(struct lmi_chain *ch, const struct build *b,
 	return LMD_OK;
 }
 
-static enum lmd_status create(struct lmi_chain **out, const struct lmi_chain_opts *o,
-			      struct build *b, struct lmd_error *err)
+static enum lmd_status create(struct lmi_sampler_chain **out,
+			      const struct lmi_sampler_chain_opts *o, struct build *b,
+			      struct lmd_error *err)
 {
 	struct plan *p = lmi_alloc(1, sizeof(*p));
-	struct lmi_chain *ch;
+	struct lmi_sampler_chain *ch;
 	enum lmd_status st;
 
 	if (!p)
@@ -259,23 +262,23 @@ static enum lmd_status create(struct lmi_chain **out, const struct lmi_chain_opt
 	if (st == LMD_OK && !o->partial)
 		st = check_choice(ch, err);
 	if (st != LMD_OK) {
-		lmi_chain_destroy(ch);
+		lmi_sampler_chain_destroy(ch);
 		return st;
 	}
 	*out = ch;
 	return LMD_OK;
 }
 
-enum lmd_status lmi_chain_create(struct lmi_chain **out, const struct lmi_chain_opts *o,
-				 struct lmd_error *err)
+enum lmd_status lmi_sampler_chain_create(struct lmi_sampler_chain **out,
+					 const struct lmi_sampler_chain_opts *o,
+					 struct lmd_error *err)
 {
 	struct build *b;
 	enum lmd_status st;
 
-	if (!o->n_specs || o->n_specs > LMI_CHAIN_MAX)
-		return lmd_fail(err, LMD_INVALID,
-				"sampler chain: %u samplers, must be 1 to %u",
-				o->n_specs, LMI_CHAIN_MAX);
+	if (!o->n_specs || o->n_specs > LMI_SAMPLER_CHAIN_MAX)
+		return lmd_fail(err, LMD_INVALID, "sampler chain: %u samplers, must be 1 to %u",
+				o->n_specs, LMI_SAMPLER_CHAIN_MAX);
 	if (!o->n_vocab || o->n_vocab > INT32_MAX)
 		return lmd_fail(err, LMD_INVALID, "sampler chain: invalid vocabulary size %u",
 				o->n_vocab);
@@ -287,10 +290,10 @@ enum lmd_status lmi_chain_create(struct lmi_chain **out, const struct lmi_chain_
 	return st;
 }
 
-enum lmd_status lmi_chain_clone(struct lmi_chain **out, const struct lmi_chain *from,
-				struct lmd_error *err)
+enum lmd_status lmi_sampler_chain_clone(struct lmi_sampler_chain **out,
+					const struct lmi_sampler_chain *from, struct lmd_error *err)
 {
-	struct lmi_chain *ch;
+	struct lmi_sampler_chain *ch;
 
 	atomic_fetch_add(&from->plan->n_refs, 1);
 	ch = make_chain(from->plan, from->n_vocab, from->own_cands ? NULL : from->c.v);
@@ -299,20 +302,20 @@ enum lmd_status lmi_chain_clone(struct lmi_chain **out, const struct lmi_chain *
 				from->plan->state_bytes);
 	memcpy(ch->state, from->state, from->plan->state_bytes);
 	if (ch->list)
-		lmi_shortlist_copy(ch->list, from->list);
+		lmi_sampler_shortlist_copy(ch->list, from->list);
 	ch->seed = from->seed;
 	ch->step = from->step;
 	*out = ch;
 	return LMD_OK;
 }
 
-void lmi_chain_destroy(struct lmi_chain *ch)
+void lmi_sampler_chain_destroy(struct lmi_sampler_chain *ch)
 {
 	if (!ch)
 		return;
 	plan_unref(ch->plan);
 	lmi_free(ch->state);
-	lmi_shortlist_destroy(ch->list);
+	lmi_sampler_shortlist_destroy(ch->list);
 	if (ch->own_cands)
 		lmi_free(ch->c.v);
 	lmi_free(ch);
@@ -326,19 +329,19 @@ static size_t fill(struct lmd_cand *v, const float *logits, size_t n, const uint
 
 	if (!mask) {
 		for (size_t i = 0; i < n; i++)
-			lmi_cand_put(&v[i], logits, i);
+			lmi_engine_cand_put(&v[i], logits, i);
 		return n;
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (!mask[i / 64])
 			i |= 63;
 		else if (mask[i / 64] >> (i % 64) & 1)
-			lmi_cand_put(&v[k++], logits, i);
+			lmi_engine_cand_put(&v[k++], logits, i);
 	}
 	return k;
 }
 
-enum lmd_status lmi_chain_apply(struct lmi_chain *ch, struct lmd_cands *c)
+enum lmd_status lmi_sampler_chain_apply(struct lmi_sampler_chain *ch, struct lmd_cands *c)
 {
 	uint32_t chose;
 	enum lmd_status st;
@@ -353,15 +356,15 @@ enum lmd_status lmi_chain_apply(struct lmi_chain *ch, struct lmd_cands *c)
 	return st;
 }
 
-enum lmd_status lmi_chain_sample(struct lmi_chain *ch, const float *logits, size_t n,
-				 const uint64_t *mask, lmd_token *out)
+enum lmd_status lmi_sampler_chain_sample(struct lmi_sampler_chain *ch, const float *logits,
+					 size_t n, const uint64_t *mask, lmd_token *out)
 {
 	enum lmd_status st;
 
 	if (!n || n > ch->n_vocab || ch->plan->partial)
 		return LMD_INVALID;
 	if (ch->plan->greedy) {
-		size_t best = lmi_argmax(logits, n, mask);
+		size_t best = lmi_engine_argmax(logits, n, mask);
 
 		if (best == n)
 			return LMD_NOTFOUND;
@@ -371,29 +374,30 @@ enum lmd_status lmi_chain_sample(struct lmi_chain *ch, const float *logits, size
 	ch->c.n = 0;
 	ch->c.sorted = false;
 	if (ch->list)
-		ch->c.n = lmi_shortlist_fill(ch->list, logits, n, mask, ch->c.v, &ch->c.sorted);
+		ch->c.n = lmi_sampler_shortlist_fill(ch->list, logits, n, mask, ch->c.v,
+						     &ch->c.sorted);
 	if (!ch->c.n)
 		ch->c.n = fill(ch->c.v, logits, n, mask);
-	st = lmi_chain_apply(ch, &ch->c);
+	st = lmi_sampler_chain_apply(ch, &ch->c);
 	if (st == LMD_OK)
 		*out = ch->c.v[ch->c.selected].id;
 	return st;
 }
 
-enum lmd_status lmi_chain_force(struct lmi_chain *ch, lmd_token token)
+enum lmd_status lmi_sampler_chain_force(struct lmi_sampler_chain *ch, lmd_token token)
 {
 	struct lmd_cand v = {.id = token};
 	struct lmd_cands c = {.v = &v, .n = 1, .sorted = true};
 
-	return ch->plan->greedy ? LMD_OK : lmi_chain_apply(ch, &c);
+	return ch->plan->greedy ? LMD_OK : lmi_sampler_chain_apply(ch, &c);
 }
 
-const struct lmd_cands *lmi_chain_cands(const struct lmi_chain *ch)
+const struct lmd_cands *lmi_sampler_chain_cands(const struct lmi_sampler_chain *ch)
 {
 	return &ch->c;
 }
 
-void lmi_chain_accept(struct lmi_chain *ch, lmd_token token, bool prompt)
+void lmi_sampler_chain_accept(struct lmi_sampler_chain *ch, lmd_token token, bool prompt)
 {
 	for (uint32_t i = 0; i < ch->plan->n; i++) {
 		const struct member *m = &ch->plan->m[i];
@@ -402,12 +406,12 @@ void lmi_chain_accept(struct lmi_chain *ch, lmd_token token, bool prompt)
 			m->factory->ops.sampler->accept(ch->state + m->at, token, prompt);
 	}
 	if (ch->list)
-		lmi_shortlist_accept(ch->list, token);
+		lmi_sampler_shortlist_accept(ch->list, token);
 	if (!prompt)
 		ch->step++;
 }
 
-void lmi_chain_reset(struct lmi_chain *ch)
+void lmi_sampler_chain_reset(struct lmi_sampler_chain *ch)
 {
 	for (uint32_t i = 0; i < ch->plan->n; i++) {
 		const struct member *m = &ch->plan->m[i];
@@ -416,23 +420,23 @@ void lmi_chain_reset(struct lmi_chain *ch)
 			m->factory->ops.sampler->reset(ch->state + m->at);
 	}
 	if (ch->list)
-		lmi_shortlist_reset(ch->list);
+		lmi_sampler_shortlist_reset(ch->list);
 	ch->step = 0;
 	ch->c.n = 0;
 	ch->c.selected = -1;
 }
 
-uint64_t lmi_chain_step(const struct lmi_chain *ch)
+uint64_t lmi_sampler_chain_step(const struct lmi_sampler_chain *ch)
 {
 	return ch->step;
 }
 
-uint32_t lmi_chain_length(const struct lmi_chain *ch)
+uint32_t lmi_sampler_chain_length(const struct lmi_sampler_chain *ch)
 {
 	return ch->plan->n;
 }
 
-const char *lmi_chain_name(const struct lmi_chain *ch, uint32_t i)
+const char *lmi_sampler_chain_name(const struct lmi_sampler_chain *ch, uint32_t i)
 {
 	return ch->plan->m[i].factory->f->name;
 }

@@ -20,9 +20,9 @@
 #include "llamad/sampler.h"
 
 /* Maximum number of samplers in a chain. */
-#define LMI_CHAIN_MAX 32
+#define LMI_SAMPLER_CHAIN_MAX 32
 /* Maximum memory for the states of one chain. */
-#define LMI_CHAIN_STATE_MAX (256u << 20)
+#define LMI_SAMPLER_CHAIN_STATE_MAX (256u << 20)
 
 /* One named argument of a sampler. The type is as in the request; it is converted if that loses
  * nothing (a whole FLOAT for an INT, an INT for a FLOAT, one STR for a list of them, "-inf", "inf"
@@ -30,7 +30,7 @@
 struct lmi_sampler_arg {
 	const char *name;
 	enum lmd_param_type type;
-	struct lmd_value_param v;
+	struct lmd_param_value v;
 };
 
 /* One member of a chain. Besides the parameters of its table every sampler accepts `seed` and
@@ -41,8 +41,8 @@ struct lmi_sampler_spec {
 	uint32_t n_args;
 };
 
-struct lmi_chain_opts {
-	struct lmi_registry *registry;      /* must outlive the chain */
+struct lmi_sampler_chain_opts {
+	struct lmi_plugin_registry *registry; /* must outlive the chain */
 	const struct lmd_host *host;        /* must outlive the chain */
 	const struct lmi_sampler_spec *specs; /* [n_specs], used only during create */
 	uint32_t n_specs;
@@ -53,55 +53,57 @@ struct lmi_chain_opts {
 	 * own. Must outlive the chain. */
 	struct lmd_cand *scratch;
 	/* For tools that examine what samplers leave: no sampler has to choose, and only
-	 * lmi_chain_apply may be used. */
+	 * lmi_sampler_chain_apply may be used. */
 	bool partial;
 };
 
-struct lmi_chain;
+struct lmi_sampler_chain;
 
 /* Checks the options and builds a chain. LMD_INVALID: the message names the sampler, the parameter,
  * the value and the limit; LMD_NOTFOUND: unknown sampler. A chain must have exactly one sampler
  * that chooses, and it must be the last. */
-enum lmd_status lmi_chain_create(struct lmi_chain **out, const struct lmi_chain_opts *opts,
-				 struct lmd_error *err);
+enum lmd_status lmi_sampler_chain_create(struct lmi_sampler_chain **out,
+					 const struct lmi_sampler_chain_opts *opts,
+					 struct lmd_error *err);
 /* Copies a chain with its state, for a fork. Shares the scratch if there is one. */
-enum lmd_status lmi_chain_clone(struct lmi_chain **out, const struct lmi_chain *from,
-				struct lmd_error *err);
+enum lmd_status lmi_sampler_chain_clone(struct lmi_sampler_chain **out,
+					const struct lmi_sampler_chain *from,
+					struct lmd_error *err);
 /* ch may be NULL. */
-void lmi_chain_destroy(struct lmi_chain *ch);
+void lmi_sampler_chain_destroy(struct lmi_sampler_chain *ch);
 
 /* Chooses a token of logits[n], n <= n_vocab. NaN counts as minus infinity.
  * mask: bit i % 64 of word i / 64 says that token i is allowed; NULL allows all.
  * LMD_INVALID: n is 0 or too large; LMD_NOTFOUND: the mask allows no token;
  * LMD_INTERNAL: a sampler broke its contract. */
-enum lmd_status lmi_chain_sample(struct lmi_chain *ch, const float *logits, size_t n,
-				 const uint64_t *mask, lmd_token *out);
+enum lmd_status lmi_sampler_chain_sample(struct lmi_sampler_chain *ch, const float *logits,
+					 size_t n, const uint64_t *mask, lmd_token *out);
 
 /* Runs the chain on the caller's candidates. Afterwards *c has the remaining ones, and c->selected
  * is the choice (-1 if no member of a partial chain chooses). Sets seed and step of *c.
  * LMD_NOTFOUND: no candidates; LMD_INTERNAL: a sampler broke its contract. */
-enum lmd_status lmi_chain_apply(struct lmi_chain *ch, struct lmd_cands *c);
+enum lmd_status lmi_sampler_chain_apply(struct lmi_sampler_chain *ch, struct lmd_cands *c);
 
-/* Acts like lmi_chain_sample with a mask that allows only this token, for unknown logits: samplers
+/* Acts like lmi_sampler_chain_sample with a mask that allows only this token, for unknown logits: samplers
  * that remember their choices are updated. */
-enum lmd_status lmi_chain_force(struct lmi_chain *ch, lmd_token token);
+enum lmd_status lmi_sampler_chain_force(struct lmi_sampler_chain *ch, lmd_token token);
 
 /* Returns the candidates that the last sample left, with the choice; valid until the next use of
  * the chain or of its scratch. n is 0 before the first sample, and for a chain of `greedy` alone,
  * which keeps no candidates. */
-const struct lmd_cands *lmi_chain_cands(const struct lmi_chain *ch);
+const struct lmd_cands *lmi_sampler_chain_cands(const struct lmi_sampler_chain *ch);
 
 /* Passes a token to all members: one that was chosen or, with `prompt`, one of the prompt. */
-void lmi_chain_accept(struct lmi_chain *ch, lmd_token token, bool prompt);
+void lmi_sampler_chain_accept(struct lmi_sampler_chain *ch, lmd_token token, bool prompt);
 
 /* Forgets all accepted tokens. */
-void lmi_chain_reset(struct lmi_chain *ch);
+void lmi_sampler_chain_reset(struct lmi_sampler_chain *ch);
 
 /* Returns the number of accepted tokens that were not part of a prompt. */
-uint64_t lmi_chain_step(const struct lmi_chain *ch);
+uint64_t lmi_sampler_chain_step(const struct lmi_sampler_chain *ch);
 
 /* Returns the number of members, for reports. */
-uint32_t lmi_chain_length(const struct lmi_chain *ch);
-const char *lmi_chain_name(const struct lmi_chain *ch, uint32_t i);
+uint32_t lmi_sampler_chain_length(const struct lmi_sampler_chain *ch);
+const char *lmi_sampler_chain_name(const struct lmi_sampler_chain *ch, uint32_t i);
 
 #endif /* LLAMAD_CORE_ENGINE_SAMPLE_H */

@@ -64,7 +64,7 @@ static bool is_list(uint32_t type)
 
 /* Stores the value of an argument for one row of the parameter table in *v. */
 static enum lmd_status take_arg(const struct lmd_param *p, const struct lmi_sampler_arg *a,
-				struct lmd_value_param *v, struct lmd_error *err)
+				struct lmd_param_value *v, struct lmd_error *err)
 {
 	bool ok = a->type == (enum lmd_param_type)p->type;
 
@@ -116,7 +116,7 @@ static enum lmd_status take_common(const struct lmi_sampler_arg *a, struct lmd_s
 	static const struct lmd_param n_vocab = {.name = "n_vocab", .type = LMD_PARAM_INT,
 						 .min = 1, .max = INT32_MAX};
 	bool is_seed = !strcmp(a->name, "seed");
-	struct lmd_value_param v = {0};
+	struct lmd_param_value v = {0};
 	enum lmd_status st = take_arg(is_seed ? &seed : &n_vocab, a, &v, err);
 
 	if (st != LMD_OK)
@@ -130,7 +130,7 @@ static enum lmd_status take_common(const struct lmi_sampler_arg *a, struct lmd_s
 
 enum lmd_status lmi_sampler_args(const struct lmd_sampler_ops *ops,
 				 const struct lmi_sampler_spec *spec,
-				 struct lmd_value_param *values, struct lmd_sampler_init *in,
+				 struct lmd_param_value *values, struct lmd_sampler_init *in,
 				 struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
@@ -140,7 +140,7 @@ enum lmd_status lmi_sampler_args(const struct lmd_sampler_ops *ops,
 				"%u parameters exceed the limit of %u",
 				ops->n_params, LMI_SAMPLER_PARAMS);
 	for (uint32_t i = 0; i < ops->n_params; i++) {
-		values[i] = (struct lmd_value_param){.i = (int64_t)ops->params[i].def,
+		values[i] = (struct lmd_param_value){.i = (int64_t)ops->params[i].def,
 						     .f = ops->params[i].def};
 	}
 	for (uint32_t k = 0; k < spec->n_args && st == LMD_OK; k++) {

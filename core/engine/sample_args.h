@@ -13,7 +13,7 @@
  * *in. LMD_INVALID: the message has the parameter, the value and the limits. */
 enum lmd_status lmi_sampler_args(const struct lmd_sampler_ops *ops,
 				 const struct lmi_sampler_spec *spec,
-				 struct lmd_value_param *values, struct lmd_sampler_init *in,
+				 struct lmd_param_value *values, struct lmd_sampler_init *in,
 				 struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_ENGINE_SAMPLE_ARGS_H */

@@ -9,18 +9,30 @@
 /* Members added at both ends of an order, besides the named ones. */
 #define ENDS 2
 
-void lmi_sample_params_default(struct lmi_sample_params *p)
+void lmi_sampler_params_default(struct lmi_sampler_params *p)
 {
-	*p = (struct lmi_sample_params){
-		.temp = 0.8, .dynatemp_exponent = 1, .top_k = 40, .top_p = 0.95, .min_p = 0.05,
-		.typical = 1, .top_n_sigma = -1, .xtc_threshold = 0.1, .last_n = 64,
-		.repeat_penalty = 1, .dry_base = 1.75, .dry_allowed_length = 2, .dry_last_n = 64,
-		.mirostat_tau = 5, .mirostat_eta = 0.1, .adaptive_target = -1,
+	*p = (struct lmi_sampler_params){
+		.temp = 0.8,
+		.dynatemp_exponent = 1,
+		.top_k = 40,
+		.top_p = 0.95,
+		.min_p = 0.05,
+		.typical = 1,
+		.top_n_sigma = -1,
+		.xtc_threshold = 0.1,
+		.last_n = 64,
+		.repeat_penalty = 1,
+		.dry_base = 1.75,
+		.dry_allowed_length = 2,
+		.dry_last_n = 64,
+		.mirostat_tau = 5,
+		.mirostat_eta = 0.1,
+		.adaptive_target = -1,
 		.adaptive_decay = 0.9,
 	};
 }
 
-static struct lmi_sampler_arg *add_arg(struct lmi_spec_list *l, const char *name,
+static struct lmi_sampler_arg *add_arg(struct lmi_sampler_spec_list *l, const char *name,
 				       enum lmd_param_type type)
 {
 	struct lmi_sampler_arg *a = &l->arg[l->n_args++];
@@ -30,22 +42,22 @@ static struct lmi_sampler_arg *add_arg(struct lmi_spec_list *l, const char *name
 	return a;
 }
 
-static void add_f(struct lmi_spec_list *l, const char *name, double v)
+static void add_f(struct lmi_sampler_spec_list *l, const char *name, double v)
 {
 	add_arg(l, name, LMD_PARAM_FLOAT)->v.f = v;
 }
 
-static void add_i(struct lmi_spec_list *l, const char *name, int64_t v)
+static void add_i(struct lmi_sampler_spec_list *l, const char *name, int64_t v)
 {
 	add_arg(l, name, LMD_PARAM_INT)->v.i = v;
 }
 
-static int64_t window(const struct lmi_sample_params *p, int64_t n)
+static int64_t window(const struct lmi_sampler_params *p, int64_t n)
 {
 	return n == -1 ? p->n_ctx : n;
 }
 
-static void bias_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void bias_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	struct lmi_sampler_arg *a = add_arg(l, "bias", LMD_PARAM_BIAS);
 
@@ -53,12 +65,12 @@ static void bias_args(struct lmi_spec_list *l, const struct lmi_sample_params *p
 	a->v.bias = p->bias;
 }
 
-static bool bias_on(const struct lmi_sample_params *p)
+static bool bias_on(const struct lmi_sampler_params *p)
 {
 	return p->n_bias > 0;
 }
 
-static void penalties_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void penalties_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	add_i(l, "last_n", window(p, p->last_n));
 	add_f(l, "repeat", p->repeat_penalty);
@@ -66,7 +78,7 @@ static void penalties_args(struct lmi_spec_list *l, const struct lmi_sample_para
 	add_f(l, "present", p->presence_penalty);
 }
 
-static bool penalties_on(const struct lmi_sample_params *p)
+static bool penalties_on(const struct lmi_sampler_params *p)
 {
 	return window(p, p->last_n) != 0 && (p->repeat_penalty != 1 || p->frequency_penalty != 0 ||
 					     p->presence_penalty != 0);
@@ -74,7 +86,7 @@ static bool penalties_on(const struct lmi_sample_params *p)
 
 static const struct lmd_str usual_breakers[] = {{"\n", 1}, {":", 1}, {"\"", 1}, {"*", 1}};
 
-static void dry_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void dry_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	struct lmi_sampler_arg *a;
 
@@ -87,111 +99,111 @@ static void dry_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
 	a->v.s = p->dry_breakers ? p->dry_breakers : usual_breakers;
 }
 
-static bool dry_on(const struct lmi_sample_params *p)
+static bool dry_on(const struct lmi_sampler_params *p)
 {
 	return p->dry_multiplier != 0 && window(p, p->dry_last_n) != 0;
 }
 
-static void top_n_sigma_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void top_n_sigma_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	add_f(l, "n", p->top_n_sigma);
 }
 
-static bool top_n_sigma_on(const struct lmi_sample_params *p)
+static bool top_n_sigma_on(const struct lmi_sampler_params *p)
 {
 	return !(p->top_n_sigma <= 0);
 }
 
-static void top_k_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void top_k_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	add_i(l, "k", p->top_k > 0 ? p->top_k : 0);
 }
 
-static bool top_k_on(const struct lmi_sample_params *p)
+static bool top_k_on(const struct lmi_sampler_params *p)
 {
 	return p->top_k > 0;
 }
 
-static void typical_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void typical_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	add_f(l, "p", p->typical);
 	add_i(l, "min_keep", p->min_keep);
 }
 
-static bool typical_on(const struct lmi_sample_params *p)
+static bool typical_on(const struct lmi_sampler_params *p)
 {
 	return p->typical != 1;
 }
 
-static void top_p_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void top_p_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	add_f(l, "p", p->top_p);
 	add_i(l, "min_keep", p->min_keep);
 }
 
-static bool top_p_on(const struct lmi_sample_params *p)
+static bool top_p_on(const struct lmi_sampler_params *p)
 {
 	return p->top_p != 1;
 }
 
-static void min_p_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void min_p_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	add_f(l, "p", p->min_p);
 	add_i(l, "min_keep", p->min_keep);
 }
 
-static bool min_p_on(const struct lmi_sample_params *p)
+static bool min_p_on(const struct lmi_sampler_params *p)
 {
 	return p->min_p != 0;
 }
 
-static void xtc_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void xtc_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	add_f(l, "p", p->xtc_probability);
 	add_f(l, "threshold", p->xtc_threshold);
 	add_i(l, "min_keep", p->min_keep);
 }
 
-static bool xtc_on(const struct lmi_sample_params *p)
+static bool xtc_on(const struct lmi_sampler_params *p)
 {
 	return p->xtc_probability != 0;
 }
 
-static void temp_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void temp_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	add_f(l, "t", p->temp);
 }
 
-static bool temp_on(const struct lmi_sample_params *p)
+static bool temp_on(const struct lmi_sampler_params *p)
 {
 	return p->temp != 1 && p->dynatemp_range == 0;
 }
 
-static void temp_ext_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void temp_ext_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	add_f(l, "t", p->temp);
 	add_f(l, "delta", p->dynatemp_range);
 	add_f(l, "exponent", p->dynatemp_exponent);
 }
 
-static bool temp_ext_on(const struct lmi_sample_params *p)
+static bool temp_ext_on(const struct lmi_sampler_params *p)
 {
 	return p->dynatemp_range != 0;
 }
 
-static void mirostat_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void mirostat_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	add_f(l, "tau", p->mirostat_tau);
 	add_f(l, "eta", p->mirostat_eta);
 }
 
-static void adaptive_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void adaptive_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	add_f(l, "target", p->adaptive_target);
 	add_f(l, "decay", p->adaptive_decay);
 }
 
-static void no_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void no_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	(void)l;
 	(void)p;
@@ -208,8 +220,8 @@ static const struct row {
 	const char *name, *alias;
 	char letter;
 	enum group group;
-	void (*args)(struct lmi_spec_list *, const struct lmi_sample_params *);
-	bool (*on)(const struct lmi_sample_params *);
+	void (*args)(struct lmi_sampler_spec_list *, const struct lmi_sampler_params *);
+	bool (*on)(const struct lmi_sampler_params *);
 } rows[] = { /* the usual order */
 	{ "logit_bias", NULL, 0, ALWAYS, bias_args, bias_on },
 	{ "penalties", NULL, 'e', ALWAYS, penalties_args, penalties_on },
@@ -239,7 +251,7 @@ static const struct row *row_find(const char *name)
 	return NULL;
 }
 
-const char *lmi_sample_letter(char letter)
+const char *lmi_sampler_letter(char letter)
 {
 	for (size_t i = 0; i < LMD_LEN(rows); i++) {
 		if (letter && rows[i].letter == letter)
@@ -248,8 +260,8 @@ const char *lmi_sample_letter(char letter)
 	return NULL;
 }
 
-static void add(struct lmi_spec_list *l, const char *name, const struct row *row,
-		const struct lmi_sample_params *p)
+static void add(struct lmi_sampler_spec_list *l, const char *name, const struct row *row,
+		const struct lmi_sampler_params *p)
 {
 	struct lmi_sampler_spec *s = &l->spec[l->n];
 
@@ -259,7 +271,7 @@ static void add(struct lmi_spec_list *l, const char *name, const struct row *row
 	l->n++;
 }
 
-static void add_choice(struct lmi_spec_list *l, const struct lmi_sample_params *p)
+static void add_choice(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	const char *name = "dist";
 
@@ -272,7 +284,7 @@ static void add_choice(struct lmi_spec_list *l, const struct lmi_sample_params *
 	add(l, name, row_find(name), p);
 }
 
-void lmi_sample_specs(struct lmi_spec_list *out, const struct lmi_sample_params *p)
+void lmi_sampler_specs(struct lmi_sampler_spec_list *out, const struct lmi_sampler_params *p)
 {
 	out->n = 0;
 	out->n_args = 0;
@@ -294,15 +306,14 @@ static bool chooses(const char *name)
 	return r && r->group == CHOOSE;
 }
 
-enum lmd_status lmi_sample_specs_ordered(struct lmi_spec_list *out,
-					 const struct lmi_sample_params *p,
-					 const char *const *names, uint32_t n_names,
-					 struct lmd_error *err)
+enum lmd_status lmi_sampler_specs_ordered(struct lmi_sampler_spec_list *out,
+					  const struct lmi_sampler_params *p,
+					  const char *const *names, uint32_t n_names,
+					  struct lmd_error *err)
 {
-	if (n_names > LMI_CHAIN_MAX - ENDS)
-		return lmd_fail(err, LMD_INVALID,
-				"sampler order: %u names exceed the limit of %d", n_names,
-				LMI_CHAIN_MAX - ENDS);
+	if (n_names > LMI_SAMPLER_CHAIN_MAX - ENDS)
+		return lmd_fail(err, LMD_INVALID, "sampler order: %u names exceed the limit of %d",
+				n_names, LMI_SAMPLER_CHAIN_MAX - ENDS);
 	out->n = 0;
 	out->n_args = 0;
 	if (bias_on(p))
@@ -319,7 +330,8 @@ enum lmd_status lmi_sample_specs_ordered(struct lmi_spec_list *out,
 static const char *const temperature_first[] = {"penalties", "temp",	"temp_ext", "top_k",
 						"top_p",     "min_p",	"typical"};
 
-static void specs_temperature_first(struct lmi_spec_list *out, const struct lmi_sample_params *p)
+static void specs_temperature_first(struct lmi_sampler_spec_list *out,
+				    const struct lmi_sampler_params *p)
 {
 	out->n = 0;
 	out->n_args = 0;
@@ -340,7 +352,7 @@ static void specs_temperature_first(struct lmi_spec_list *out, const struct lmi_
 static bool all_letters(struct lmd_str text)
 {
 	for (size_t i = 0; i < text.len; i++)
-		if (!lmi_sample_letter(text.ptr[i]))
+		if (!lmi_sampler_letter(text.ptr[i]))
 			return false;
 	return true;
 }
@@ -350,34 +362,34 @@ static bool is_word(struct lmd_str text, const char *word)
 	return text.len == strlen(word) && !memcmp(text.ptr, word, text.len);
 }
 
-enum lmd_status lmi_sample_specs_order(struct lmi_spec_list *out,
-				       const struct lmi_sample_params *p, struct lmd_str text,
-				       char *names_buf, struct lmd_error *err)
+enum lmd_status lmi_sampler_specs_order(struct lmi_sampler_spec_list *out,
+					const struct lmi_sampler_params *p, struct lmd_str text,
+					char *names_buf, struct lmd_error *err)
 {
-	const char *names[LMI_CHAIN_MAX] = {0};
+	const char *names[LMI_SAMPLER_CHAIN_MAX] = {0};
 	bool letters;
 	uint32_t n = 0;
 	char *at;
 
 	if (!text.ptr || is_word(text, "default")) {
-		lmi_sample_specs(out, p);
+		lmi_sampler_specs(out, p);
 		return LMD_OK;
 	}
 	if (is_word(text, "temperature-first")) {
 		specs_temperature_first(out, p);
 		return LMD_OK;
 	}
-	if (text.len >= LMI_ORDER_MAX || memchr(text.ptr, 0, text.len))
+	if (text.len >= LMI_ENGINE_COMMAND_MAX || memchr(text.ptr, 0, text.len))
 		return lmd_fail(err, LMD_INVALID, "sampler order: %zu bytes exceed the limit of %d",
-				text.len, LMI_ORDER_MAX - 1);
+				text.len, LMI_ENGINE_COMMAND_MAX - 1);
 	memcpy(names_buf, text.ptr, text.len);
 	names_buf[text.len] = '\0';
 	letters = all_letters(text);
 	at = names_buf;
-	while (*at && n < LMI_CHAIN_MAX) {
+	while (*at && n < LMI_SAMPLER_CHAIN_MAX) {
 		size_t len = strcspn(at, ",");
 
-		names[n++] = letters ? lmi_sample_letter(*at) : at;
+		names[n++] = letters ? lmi_sampler_letter(*at) : at;
 		if (letters) {
 			at++;
 		} else if (at[len]) {
@@ -391,6 +403,6 @@ enum lmd_status lmi_sample_specs_order(struct lmi_spec_list *out,
 		return lmd_fail(err, LMD_INVALID,
 				"sampler order: it names %s samplers, which exceeds the limit of "
 				"%d",
-				n ? "more" : "no", LMI_CHAIN_MAX);
-	return lmi_sample_specs_ordered(out, p, names, n, err);
+				n ? "more" : "no", LMI_SAMPLER_CHAIN_MAX);
+	return lmi_sampler_specs_ordered(out, p, names, n, err);
 }

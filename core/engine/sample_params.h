@@ -13,7 +13,7 @@
 
 #include "core/engine/sample.h"
 
-struct lmi_sample_params {
+struct lmi_sampler_params {
 	double temp;                /* 0.8; <= 0: greedy */
 	double dynatemp_range;      /* 0 = off */
 	double dynatemp_exponent;   /* 1 */
@@ -46,40 +46,40 @@ struct lmi_sample_params {
 };
 
 /* Sets the defaults given in the comments above. */
-void lmi_sample_params_default(struct lmi_sample_params *p);
+void lmi_sampler_params_default(struct lmi_sampler_params *p);
 
 /* Specs with space for their arguments. The arguments point into the list and into the parameters
  * it was made from, so neither may move while the list is in use. */
-struct lmi_spec_list {
+struct lmi_sampler_spec_list {
 	uint32_t n, n_args;
-	struct lmi_sampler_spec spec[LMI_CHAIN_MAX];
-	struct lmi_sampler_arg arg[5 * LMI_CHAIN_MAX];
+	struct lmi_sampler_spec spec[LMI_SAMPLER_CHAIN_MAX];
+	struct lmi_sampler_arg arg[5 * LMI_SAMPLER_CHAIN_MAX];
 };
 
 /* Makes the usual order, without samplers that the values switch off. temp <= 0 leaves only biases,
  * penalties, dry and greedy. */
-void lmi_sample_specs(struct lmi_spec_list *out, const struct lmi_sample_params *p);
+void lmi_sampler_specs(struct lmi_sampler_spec_list *out, const struct lmi_sampler_params *p);
 
 /* Makes the named samplers in the given order, each with its values from p; a name without values
  * in p gets no arguments. logit_bias comes first if there are biases, and a sampler that chooses is
  * added at the end unless the last name is one. LMD_INVALID: too many names. */
-enum lmd_status lmi_sample_specs_ordered(struct lmi_spec_list *out,
-					 const struct lmi_sample_params *p,
-					 const char *const *names, uint32_t n_names,
-					 struct lmd_error *err);
+enum lmd_status lmi_sampler_specs_ordered(struct lmi_sampler_spec_list *out,
+					  const struct lmi_sampler_params *p,
+					  const char *const *names, uint32_t n_names,
+					  struct lmd_error *err);
 
 /* Makes the order that a text describes: "default" (or NULL), the usual one; "temperature-first":
  * penalties, temperature, top_k, top_p, min_p, typical and then the choice; letters, such as
  * "edskypmxt"; or names separated by commas. In the first two, samplers that the values switch off
- * are left out. names_buf, [LMI_ORDER_MAX], holds names as long as the list is used. LMD_INVALID:
+ * are left out. names_buf, [LMI_ENGINE_COMMAND_MAX], holds names as long as the list is used. LMD_INVALID:
  * too long, or too many. */
-#define LMI_ORDER_MAX 256
-enum lmd_status lmi_sample_specs_order(struct lmi_spec_list *out,
-				       const struct lmi_sample_params *p, struct lmd_str text,
-				       char *names_buf, struct lmd_error *err);
+#define LMI_ENGINE_COMMAND_MAX 256
+enum lmd_status lmi_sampler_specs_order(struct lmi_sampler_spec_list *out,
+					const struct lmi_sampler_params *p, struct lmd_str text,
+					char *names_buf, struct lmd_error *err);
 
 /* Returns the sampler for a letter in the short form of an order, such as "edskypmxt"; NULL if
  * there is none. */
-const char *lmi_sample_letter(char letter);
+const char *lmi_sampler_letter(char letter);
 
 #endif /* LLAMAD_CORE_ENGINE_SAMPLE_PARAMS_H */

@@ -16,7 +16,7 @@ static enum lmd_status too_long(struct lmd_error *err, const char *name, size_t 
 {
 	return lmd_fail(err, LMD_INVALID,
 			"parameter \"%.60s\" has %zu entries, which exceeds the limit of %d", name,
-			n, LMI_SPEC_LIST_MAX);
+			n, LMI_SAMPLER_SPEC_LIST_MAX);
 }
 
 static bool take_str(const json_t *j, struct lmd_arena *arena, struct lmd_str *s)
@@ -81,7 +81,7 @@ static enum lmd_status take_bias_object(json_t *j, struct lmd_arena *arena,
 	const char *key;
 	json_t *value;
 
-	if (n > LMI_SPEC_LIST_MAX)
+	if (n > LMI_SAMPLER_SPEC_LIST_MAX)
 		return too_long(err, a->name, n);
 	if (n && !b)
 		return no_memory(err);
@@ -108,7 +108,7 @@ static enum lmd_status take_list(const json_t *j, struct lmd_arena *arena,
 	size_t n = json_array_size(j);
 	struct lmd_str *s;
 
-	if (n > LMI_SPEC_LIST_MAX)
+	if (n > LMI_SAMPLER_SPEC_LIST_MAX)
 		return too_long(err, a->name, n);
 	if (n && json_is_array(json_array_get(j, 0)))
 		return take_bias_list(j, arena, a, err);
@@ -199,17 +199,17 @@ static enum lmd_status take_object(json_t *j, struct lmd_arena *arena, struct lm
 	return LMD_OK;
 }
 
-enum lmd_status lmi_specs_from_json(const json_t *list, struct lmd_arena *arena,
-				    struct lmi_sampler_spec **out, uint32_t *n,
-				    struct lmd_error *err)
+enum lmd_status lmi_sampler_specs_from_json(const json_t *list, struct lmd_arena *arena,
+					    struct lmi_sampler_spec **out, uint32_t *n,
+					    struct lmd_error *err)
 {
 	size_t len = json_array_size(list);
 	struct lmi_sampler_spec *specs;
 
-	if (!json_is_array(list) || !len || len > LMI_CHAIN_MAX)
+	if (!json_is_array(list) || !len || len > LMI_SAMPLER_CHAIN_MAX)
 		return lmd_fail(err, LMD_INVALID,
 				"sampler chain: must be a list of 1 to %d samplers",
-				LMI_CHAIN_MAX);
+				LMI_SAMPLER_CHAIN_MAX);
 	specs = lmi_arena_array(arena, len, sizeof(*specs));
 	if (!specs)
 		return no_memory(err);
@@ -238,8 +238,9 @@ enum lmd_status lmi_specs_from_json(const json_t *list, struct lmd_arena *arena,
 	return LMD_OK;
 }
 
-enum lmd_status lmi_specs_parse(const char *text, size_t bytes, struct lmd_arena *arena,
-				struct lmi_sampler_spec **out, uint32_t *n, struct lmd_error *err)
+enum lmd_status lmi_sampler_specs_parse(const char *text, size_t bytes, struct lmd_arena *arena,
+					struct lmi_sampler_spec **out, uint32_t *n,
+					struct lmd_error *err)
 {
 	json_error_t je;
 	json_t *j = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &je);
@@ -248,7 +249,7 @@ enum lmd_status lmi_specs_parse(const char *text, size_t bytes, struct lmd_arena
 	if (!j)
 		return lmd_fail(err, LMD_INVALID, "sampler chain: not JSON: %.120s at byte %d",
 				je.text, je.position);
-	st = lmi_specs_from_json(j, arena, out, n, err);
+	st = lmi_sampler_specs_from_json(j, arena, out, n, err);
 	json_decref(j);
 	return st;
 }

@@ -17,15 +17,16 @@
 #include "core/engine/sample.h"
 
 /* Maximum number of entries in a list of texts or biases. */
-#define LMI_SPEC_LIST_MAX (1 << 20)
+#define LMI_SAMPLER_SPEC_LIST_MAX (1 << 20)
 
 /* Converts a JSON list to specs, which live in the arena and do not refer to the JSON. LMD_INVALID:
  * the message names the number of the sampler and the argument. */
-enum lmd_status lmi_specs_from_json(const json_t *list, struct lmd_arena *arena,
-				    struct lmi_sampler_spec **out, uint32_t *n,
-				    struct lmd_error *err);
-/* Parses a text and converts it like lmi_specs_from_json. */
-enum lmd_status lmi_specs_parse(const char *text, size_t bytes, struct lmd_arena *arena,
-				struct lmi_sampler_spec **out, uint32_t *n, struct lmd_error *err);
+enum lmd_status lmi_sampler_specs_from_json(const json_t *list, struct lmd_arena *arena,
+					    struct lmi_sampler_spec **out, uint32_t *n,
+					    struct lmd_error *err);
+/* Parses a text and converts it like lmi_sampler_specs_from_json. */
+enum lmd_status lmi_sampler_specs_parse(const char *text, size_t bytes, struct lmd_arena *arena,
+					struct lmi_sampler_spec **out, uint32_t *n,
+					struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_ENGINE_SAMPLE_SPEC_H */

@@ -25,24 +25,26 @@ static void teardown(void)
 	chain_env_fini(&env);
 }
 
-static enum lmd_status try_make(struct lmi_chain **out, const char *json, uint64_t seed,
+static enum lmd_status try_make(struct lmi_sampler_chain **out, const char *json, uint64_t seed,
 				struct lmd_cand *scratch, struct lmd_error *err)
 {
-	struct lmi_chain_opts opts = {.n_vocab = N_VOCAB, .seed = seed, .scratch = scratch};
+	struct lmi_sampler_chain_opts opts = {.n_vocab = N_VOCAB, .seed = seed, .scratch = scratch};
 
 	return chain_try(out, &env, json, opts, err);
 }
 
-static struct lmi_chain *make(const char *json, uint64_t seed)
+static struct lmi_sampler_chain *make(const char *json, uint64_t seed)
 {
-	return chain_make(&env, json, (struct lmi_chain_opts){.n_vocab = N_VOCAB, .seed = seed});
+	return chain_make(&env, json,
+			  (struct lmi_sampler_chain_opts){.n_vocab = N_VOCAB, .seed = seed});
 }
 
-static lmd_token take(struct lmi_chain *ch, const float *logits, size_t n, const uint64_t *mask)
+static lmd_token take(struct lmi_sampler_chain *ch, const float *logits, size_t n,
+		      const uint64_t *mask)
 {
 	lmd_token t = -1;
 
-	ck_assert_int_eq(lmi_chain_sample(ch, logits, n, mask, &t), LMD_OK);
+	ck_assert_int_eq(lmi_sampler_chain_sample(ch, logits, n, mask, &t), LMD_OK);
 	ck_assert_int_ge(t, 0);
 	ck_assert_int_lt(t, (int)n);
 	ck_assert(!mask || (mask[t / 64] >> (t % 64) & 1));
@@ -90,7 +92,7 @@ START_TEST(refusals)
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {
 		struct lmd_error err = {0};
-		struct lmi_chain *ch;
+		struct lmi_sampler_chain *ch;
 
 		ck_assert_msg(try_make(&ch, t[i].json, 1, NULL, &err) == t[i].st, "%s: %d %s",
 			      t[i].json, err.status, err.text);
@@ -103,9 +105,9 @@ START_TEST(too_long)
 {
 	char json[1024] = "[\"dist\"";
 	struct lmd_error err = {0};
-	struct lmi_chain *ch;
+	struct lmi_sampler_chain *ch;
 
-	for (int i = 0; i < LMI_CHAIN_MAX; i++)
+	for (int i = 0; i < LMI_SAMPLER_CHAIN_MAX; i++)
 		strcat(json, ",\"dist\"");
 	strcat(json, "]");
 	ck_assert_int_eq(try_make(&ch, json, 1, NULL, &err), LMD_INVALID);
@@ -189,7 +191,7 @@ START_TEST(any_logits)
 	float *logits = malloc(N_VOCAB * sizeof(*logits));
 
 	for (size_t k = 0; k < sizeof(chains) / sizeof(*chains); k++) {
-		struct lmi_chain *a = make(chains[k], 7), *b = make(chains[k], 7);
+		struct lmi_sampler_chain *a = make(chains[k], 7), *b = make(chains[k], 7);
 
 		for (uint64_t step = 0; step < 64; step++) {
 			size_t n = step % 5 ? N_VOCAB : 1 + lmd_rand(&rng) % N_VOCAB;
@@ -203,15 +205,15 @@ START_TEST(any_logits)
 			before = lmi_alloc_thread_count();
 			x = take(a, logits, n, step % 3 ? mask : NULL);
 			y = take(b, logits, n, step % 3 ? mask : NULL);
-			lmi_chain_accept(a, x, step < 8);
-			lmi_chain_accept(b, y, step < 8);
+			lmi_sampler_chain_accept(a, x, step < 8);
+			lmi_sampler_chain_accept(b, y, step < 8);
 			ck_assert_uint_eq(lmi_alloc_thread_count(), before);
 			ck_assert_msg(x == y, "%s step %d: %d, then %d", chains[k], (int)step, x,
 				      y);
 		}
-		ck_assert_uint_eq(lmi_chain_step(a), 56);
-		lmi_chain_destroy(a);
-		lmi_chain_destroy(b);
+		ck_assert_uint_eq(lmi_sampler_chain_step(a), 56);
+		lmi_sampler_chain_destroy(a);
+		lmi_sampler_chain_destroy(b);
 	}
 	free(logits);
 }
@@ -224,31 +226,31 @@ START_TEST(clone)
 	float logits[N_VOCAB];
 
 	for (size_t k = 0; k < sizeof(chains) / sizeof(*chains); k++) {
-		struct lmi_chain *a = make(chains[k], k), *b;
+		struct lmi_sampler_chain *a = make(chains[k], k), *b;
 		uint64_t again = rng;
 		lmd_token t[40];
 
 		for (int i = 0; i < 20; i++) {
 			fill_logits(logits, N_VOCAB, 0, &rng);
-			lmi_chain_accept(a, take(a, logits, N_VOCAB, NULL), false);
+			lmi_sampler_chain_accept(a, take(a, logits, N_VOCAB, NULL), false);
 		}
-		ck_assert_int_eq(lmi_chain_clone(&b, a, NULL), LMD_OK);
+		ck_assert_int_eq(lmi_sampler_chain_clone(&b, a, NULL), LMD_OK);
 		again = rng;
 		for (int i = 0; i < 40; i++) {
 			fill_logits(logits, N_VOCAB, 0, &again);
 			t[i] = take(b, logits, N_VOCAB, NULL);
-			lmi_chain_accept(b, t[i], false);
+			lmi_sampler_chain_accept(b, t[i], false);
 		}
-		lmi_chain_destroy(b);
+		lmi_sampler_chain_destroy(b);
 		for (int i = 0; i < 40; i++) {
 			lmd_token x;
 
 			fill_logits(logits, N_VOCAB, 0, &rng);
 			x = take(a, logits, N_VOCAB, NULL);
 			ck_assert_msg(x == t[i], "%s token %d", chains[k], i);
-			lmi_chain_accept(a, x, false);
+			lmi_sampler_chain_accept(a, x, false);
 		}
-		lmi_chain_destroy(a);
+		lmi_sampler_chain_destroy(a);
 	}
 }
 END_TEST
@@ -259,7 +261,7 @@ START_TEST(reset)
 	uint64_t rng = lmd_seed("reset", 6);
 
 	for (size_t k = 0; k < sizeof(chains) / sizeof(*chains); k++) {
-		struct lmi_chain *a = make(chains[k], k);
+		struct lmi_sampler_chain *a = make(chains[k], k);
 		float logits[N_VOCAB];
 		lmd_token t[20];
 
@@ -273,12 +275,12 @@ START_TEST(reset)
 				x = take(a, logits, N_VOCAB, NULL);
 				ck_assert(!round || x == t[i]);
 				t[i] = x;
-				lmi_chain_accept(a, x, i < 3);
+				lmi_sampler_chain_accept(a, x, i < 3);
 			}
-			lmi_chain_reset(a);
-			ck_assert_uint_eq(lmi_chain_step(a), 0);
+			lmi_sampler_chain_reset(a);
+			ck_assert_uint_eq(lmi_sampler_chain_step(a), 0);
 		}
-		lmi_chain_destroy(a);
+		lmi_sampler_chain_destroy(a);
 	}
 }
 END_TEST
@@ -286,56 +288,60 @@ END_TEST
 /* The random draw depends only on the step, not on earlier draws. */
 START_TEST(draw_is_counted)
 {
-	struct lmi_chain *a = make("[\"dist\"]", 9), *b = make("[\"dist\"]", 9);
+	struct lmi_sampler_chain *a = make("[\"dist\"]", 9), *b = make("[\"dist\"]", 9);
 	float logits[N_VOCAB] = {0};
 
 	for (int i = 0; i < 5; i++) {
 		(void)take(a, logits, N_VOCAB, NULL);
-		lmi_chain_accept(a, 1, false);
-		lmi_chain_accept(b, 2, false);
+		lmi_sampler_chain_accept(a, 1, false);
+		lmi_sampler_chain_accept(b, 2, false);
 	}
-	lmi_chain_accept(b, 3, true);
+	lmi_sampler_chain_accept(b, 3, true);
 	ck_assert_int_eq(take(a, logits, N_VOCAB, NULL), take(b, logits, N_VOCAB, NULL));
-	lmi_chain_destroy(a);
-	lmi_chain_destroy(b);
+	lmi_sampler_chain_destroy(a);
+	lmi_sampler_chain_destroy(b);
 }
 END_TEST
 
 /* A chain runs in the order of its list: for example best of ten, or scaling before the cut. */
 START_TEST(order)
 {
-	struct lmi_chain *a = make("[{\"sampler\":\"temp\",\"t\":10},{\"sampler\":\"top_p\","
-				   "\"p\":0.9},\"dist\"]", 1);
-	struct lmi_chain *b = make("[{\"sampler\":\"top_p\",\"p\":0.9},{\"sampler\":\"temp\","
-				   "\"t\":10},\"dist\"]", 1);
+	struct lmi_sampler_chain *a =
+		make("[{\"sampler\":\"temp\",\"t\":10},{\"sampler\":\"top_p\","
+		     "\"p\":0.9},\"dist\"]",
+		     1);
+	struct lmi_sampler_chain *b =
+		make("[{\"sampler\":\"top_p\",\"p\":0.9},{\"sampler\":\"temp\","
+		     "\"t\":10},\"dist\"]",
+		     1);
 	float logits[4] = {5.0f, 0.0f, 0.0f, 0.0f};
 
 	(void)take(a, logits, 4, NULL);
 	(void)take(b, logits, 4, NULL);
-	ck_assert_uint_eq(lmi_chain_cands(a)->n, 4);
-	ck_assert_uint_eq(lmi_chain_cands(b)->n, 1);
-	ck_assert_uint_eq(lmi_chain_length(a), 3);
-	ck_assert_str_eq(lmi_chain_name(a, 1), "top_p");
-	lmi_chain_destroy(a);
-	lmi_chain_destroy(b);
+	ck_assert_uint_eq(lmi_sampler_chain_cands(a)->n, 4);
+	ck_assert_uint_eq(lmi_sampler_chain_cands(b)->n, 1);
+	ck_assert_uint_eq(lmi_sampler_chain_length(a), 3);
+	ck_assert_str_eq(lmi_sampler_chain_name(a, 1), "top_p");
+	lmi_sampler_chain_destroy(a);
+	lmi_sampler_chain_destroy(b);
 }
 END_TEST
 
 /* Of equal logits the lower ids stay, and greedy takes the first. */
 START_TEST(ties)
 {
-	struct lmi_chain *a = make("[{\"sampler\":\"top_k\",\"k\":3},\"dist\"]", 1);
-	struct lmi_chain *b = make("[\"greedy\"]", 1);
+	struct lmi_sampler_chain *a = make("[{\"sampler\":\"top_k\",\"k\":3},\"dist\"]", 1);
+	struct lmi_sampler_chain *b = make("[\"greedy\"]", 1);
 	float logits[N_VOCAB];
 
 	for (int i = 0; i < N_VOCAB; i++)
 		logits[i] = i < 10 ? -1.0f : 2.0f;
 	(void)take(a, logits, N_VOCAB, NULL);
 	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(lmi_chain_cands(a)->v[i].id, 10 + i);
+		ck_assert_int_eq(lmi_sampler_chain_cands(a)->v[i].id, 10 + i);
 	ck_assert_int_eq(take(b, logits, N_VOCAB, NULL), 10);
-	lmi_chain_destroy(a);
-	lmi_chain_destroy(b);
+	lmi_sampler_chain_destroy(a);
+	lmi_sampler_chain_destroy(b);
 }
 END_TEST
 
@@ -348,7 +354,7 @@ START_TEST(selection)
 
 	for (size_t i = 0; i < sizeof(ks) / sizeof(*ks); i++) {
 		char json[80];
-		struct lmi_chain *ch;
+		struct lmi_sampler_chain *ch;
 		const struct lmd_cands *c;
 
 		snprintf(json, sizeof(json), "[{\"sampler\":\"top_k\",\"k\":%d},\"dist\"]", ks[i]);
@@ -359,7 +365,7 @@ START_TEST(selection)
 
 			fill_logits(logits, N_VOCAB, kind, &rng);
 			(void)take(ch, logits, N_VOCAB, NULL);
-			c = lmi_chain_cands(ch);
+			c = lmi_sampler_chain_cands(ch);
 			ck_assert_uint_eq(c->n, (size_t)ks[i]);
 			for (size_t j = 0; j < c->n; j++)
 				worst = fminf(worst, c->v[j].logit);
@@ -371,7 +377,7 @@ START_TEST(selection)
 				better += logits[j] > worst;
 			ck_assert_uint_lt(better, (size_t)ks[i]);
 		}
-		lmi_chain_destroy(ch);
+		lmi_sampler_chain_destroy(ch);
 	}
 }
 END_TEST
@@ -379,7 +385,7 @@ END_TEST
 /* Impossible candidates do not affect `typical`. */
 START_TEST(typical_ignores_zero)
 {
-	struct lmi_chain *a = make("[{\"sampler\":\"typical\",\"p\":0.5},\"dist\"]", 1);
+	struct lmi_sampler_chain *a = make("[{\"sampler\":\"typical\",\"p\":0.5},\"dist\"]", 1);
 	uint64_t rng = lmd_seed("typical", 3);
 	float logits[N_VOCAB];
 	size_t n;
@@ -387,10 +393,10 @@ START_TEST(typical_ignores_zero)
 	for (int i = 0; i < N_VOCAB; i++)
 		logits[i] = i < 50 ? (float)(lmd_rand(&rng) % 1000) * 0.01f : -INFINITY;
 	(void)take(a, logits, N_VOCAB, NULL);
-	n = lmi_chain_cands(a)->n;
+	n = lmi_sampler_chain_cands(a)->n;
 	(void)take(a, logits, 50, NULL);
-	ck_assert_uint_eq(lmi_chain_cands(a)->n, n);
-	lmi_chain_destroy(a);
+	ck_assert_uint_eq(lmi_sampler_chain_cands(a)->n, n);
+	lmi_sampler_chain_destroy(a);
 }
 END_TEST
 
@@ -399,7 +405,7 @@ END_TEST
 START_TEST(distribution)
 {
 	enum { N = 16, DRAWS = 100000 };
-	struct lmi_chain *ch = make("[\"dist\"]", lmd_seed("distribution", 1));
+	struct lmi_sampler_chain *ch = make("[\"dist\"]", lmd_seed("distribution", 1));
 	unsigned seen[N] = {0};
 	float logits[N];
 	double sum = 0, chi = 0;
@@ -412,7 +418,7 @@ START_TEST(distribution)
 		lmd_token t = take(ch, logits, N, NULL);
 
 		seen[t]++;
-		lmi_chain_accept(ch, t, false);
+		lmi_sampler_chain_accept(ch, t, false);
 	}
 	for (int i = 0; i < N; i++) {
 		double want = DRAWS * exp((double)logits[i]) / sum;
@@ -421,25 +427,26 @@ START_TEST(distribution)
 	}
 	printf("chi-square: %.2f\n", chi);
 	ck_assert(chi < 44.3);
-	lmi_chain_destroy(ch);
+	lmi_sampler_chain_destroy(ch);
 }
 END_TEST
 
 START_TEST(bad_rows)
 {
-	struct lmi_chain *ch[] = {make("[\"dist\"]", 1), make("[\"greedy\"]", 1)};
+	struct lmi_sampler_chain *ch[] = {make("[\"dist\"]", 1), make("[\"greedy\"]", 1)};
 	float logits[N_VOCAB + 1] = {0};
 	uint64_t mask[(N_VOCAB + 63) / 64] = {0};
 	lmd_token t;
 
 	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(lmi_chain_sample(ch[i], logits, 0, NULL, &t), LMD_INVALID);
-		ck_assert_int_eq(lmi_chain_sample(ch[i], logits, N_VOCAB + 1, NULL, &t),
+		ck_assert_int_eq(lmi_sampler_chain_sample(ch[i], logits, 0, NULL, &t), LMD_INVALID);
+		ck_assert_int_eq(lmi_sampler_chain_sample(ch[i], logits, N_VOCAB + 1, NULL, &t),
 				 LMD_INVALID);
-		ck_assert_int_eq(lmi_chain_sample(ch[i], logits, N_VOCAB, mask, &t), LMD_NOTFOUND);
-		lmi_chain_destroy(ch[i]);
+		ck_assert_int_eq(lmi_sampler_chain_sample(ch[i], logits, N_VOCAB, mask, &t),
+				 LMD_NOTFOUND);
+		lmi_sampler_chain_destroy(ch[i]);
 	}
-	lmi_chain_destroy(NULL);
+	lmi_sampler_chain_destroy(NULL);
 }
 END_TEST
 
@@ -447,12 +454,12 @@ END_TEST
 START_TEST(shared_scratch)
 {
 	struct lmd_cand *scratch = malloc(N_VOCAB * sizeof(*scratch));
-	struct lmi_chain *a, *b, *own = make("[\"top_k\",\"dist\"]", 3);
+	struct lmi_sampler_chain *a, *b, *own = make("[\"top_k\",\"dist\"]", 3);
 	float logits[N_VOCAB];
 	uint64_t rng = lmd_seed("scratch", 8);
 
 	ck_assert_int_eq(try_make(&a, "[\"top_k\",\"dist\"]", 3, scratch, NULL), LMD_OK);
-	ck_assert_int_eq(lmi_chain_clone(&b, a, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_sampler_chain_clone(&b, a, NULL), LMD_OK);
 	for (int i = 0; i < 20; i++) {
 		lmd_token t;
 
@@ -460,13 +467,13 @@ START_TEST(shared_scratch)
 		t = take(own, logits, N_VOCAB, NULL);
 		ck_assert_int_eq(take(a, logits, N_VOCAB, NULL), t);
 		ck_assert_int_eq(take(b, logits, N_VOCAB, NULL), t);
-		lmi_chain_accept(own, t, false);
-		lmi_chain_accept(a, t, false);
-		lmi_chain_accept(b, t, false);
+		lmi_sampler_chain_accept(own, t, false);
+		lmi_sampler_chain_accept(a, t, false);
+		lmi_sampler_chain_accept(b, t, false);
 	}
-	lmi_chain_destroy(a);
-	lmi_chain_destroy(b);
-	lmi_chain_destroy(own);
+	lmi_sampler_chain_destroy(a);
+	lmi_sampler_chain_destroy(b);
+	lmi_sampler_chain_destroy(own);
 	free(scratch);
 }
 END_TEST
@@ -474,23 +481,23 @@ END_TEST
 /* Each allocation of create and clone may fail: they return a status and leave nothing behind. */
 START_TEST(no_memory)
 {
-	struct lmi_chain *ch;
+	struct lmi_sampler_chain *ch;
 	struct lmi_alloc_stats before, after;
 	struct lmd_error err;
 	enum lmd_status st;
 
-	lmi_chain_destroy(make(chains[25], 1)); /* plugins are loaded now */
+	lmi_sampler_chain_destroy(make(chains[25], 1)); /* plugins are loaded now */
 	lmi_alloc_stats(&before);
 	for (uint64_t n = 1; n < 1000; n++) {
-		struct lmi_chain *copy;
+		struct lmi_sampler_chain *copy;
 
 		lmi_alloc_fail_nth(n, false);
 		st = try_make(&ch, chains[25], 1, NULL, &err);
 		if (st == LMD_OK) {
-			st = lmi_chain_clone(&copy, ch, &err);
+			st = lmi_sampler_chain_clone(&copy, ch, &err);
 			if (st == LMD_OK)
-				lmi_chain_destroy(copy);
-			lmi_chain_destroy(ch);
+				lmi_sampler_chain_destroy(copy);
+			lmi_sampler_chain_destroy(ch);
 		}
 		if (!lmi_alloc_did_fail())
 			break;
@@ -505,12 +512,15 @@ END_TEST
 
 /* ---- plain parameters ---- */
 
-static void expect_names(const struct lmi_spec_list *l, const char *want)
+static void expect_names(const struct lmi_sampler_spec_list *l, const char *want)
 {
-	struct lmi_chain_opts opts = {.registry = env.registry, .host = env.host,
-				      .specs = l->spec, .n_specs = l->n, .n_vocab = N_VOCAB};
+	struct lmi_sampler_chain_opts opts = {.registry = env.registry,
+					      .host = env.host,
+					      .specs = l->spec,
+					      .n_specs = l->n,
+					      .n_vocab = N_VOCAB};
 	struct lmd_error err = {0};
-	struct lmi_chain *ch;
+	struct lmi_sampler_chain *ch;
 	char got[400] = "";
 
 	for (uint32_t i = 0; i < l->n; i++) {
@@ -518,29 +528,30 @@ static void expect_names(const struct lmi_spec_list *l, const char *want)
 		strcat(got, l->spec[i].name);
 	}
 	ck_assert_str_eq(got, want);
-	ck_assert_msg(lmi_chain_create(&ch, &opts, &err) == LMD_OK, "%s: %s", want, err.text);
-	lmi_chain_destroy(ch);
+	ck_assert_msg(lmi_sampler_chain_create(&ch, &opts, &err) == LMD_OK, "%s: %s", want,
+		      err.text);
+	lmi_sampler_chain_destroy(ch);
 }
 
 START_TEST(plain_params)
 {
 	static const struct lmd_bias bias = {.id = 3, .bias = -1.0f};
-	struct lmi_sample_params p;
-	struct lmi_spec_list l;
+	struct lmi_sampler_params p;
+	struct lmi_sampler_spec_list l;
 
-	lmi_sample_params_default(&p);
-	lmi_sample_specs(&l, &p);
+	lmi_sampler_params_default(&p);
+	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "top_k top_p min_p temp dist");
 	p.temp = 0;
-	lmi_sample_specs(&l, &p);
+	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "greedy");
 	p.bias = &bias;
 	p.n_bias = 1;
 	p.repeat_penalty = 1.1;
-	lmi_sample_specs(&l, &p);
+	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "logit_bias penalties greedy");
 	p.last_n = -1; /* the context length is unknown */
-	lmi_sample_specs(&l, &p);
+	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "logit_bias greedy");
 	p.n_ctx = 4096;
 	p.temp = 1;
@@ -551,17 +562,17 @@ START_TEST(plain_params)
 	p.typical = 0.9;
 	p.xtc_probability = 0.5;
 	p.dynatemp_range = 0.2;
-	lmi_sample_specs(&l, &p);
+	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "logit_bias penalties dry top_n_sigma top_k typical top_p min_p xtc "
 			 "temp_ext dist");
 	p.mirostat = 2;
-	lmi_sample_specs(&l, &p);
+	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "logit_bias penalties dry temp_ext mirostat_v2");
 	p.mirostat = 0;
 	p.adaptive_target = 0.5;
 	p.top_k = 0;
 	p.n_bias = 0;
-	lmi_sample_specs(&l, &p);
+	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "penalties dry top_n_sigma typical top_p min_p xtc temp_ext adaptive_p");
 }
 END_TEST
@@ -570,28 +581,29 @@ START_TEST(ordered_params)
 {
 	static const char *const names[] = {"temperature", "top_k", "top_k", "penalties"};
 	static const char *const choice[] = {"min_p", "mirostat"};
-	static const char *many[LMI_CHAIN_MAX];
-	struct lmi_sample_params p;
-	struct lmi_spec_list l;
+	static const char *many[LMI_SAMPLER_CHAIN_MAX];
+	struct lmi_sampler_params p;
+	struct lmi_sampler_spec_list l;
 	struct lmd_error err;
 	char letters[] = "edskypmxt";
 
-	lmi_sample_params_default(&p);
-	ck_assert_int_eq(lmi_sample_specs_ordered(&l, &p, names, 4, &err), LMD_OK);
+	lmi_sampler_params_default(&p);
+	ck_assert_int_eq(lmi_sampler_specs_ordered(&l, &p, names, 4, &err), LMD_OK);
 	expect_names(&l, "temp_ext top_k top_k penalties dist");
-	ck_assert_int_eq(lmi_sample_specs_ordered(&l, &p, choice, 2, &err), LMD_OK);
+	ck_assert_int_eq(lmi_sampler_specs_ordered(&l, &p, choice, 2, &err), LMD_OK);
 	expect_names(&l, "min_p mirostat");
-	ck_assert_int_eq(lmi_sample_specs_ordered(&l, &p, NULL, 0, &err), LMD_OK);
+	ck_assert_int_eq(lmi_sampler_specs_ordered(&l, &p, NULL, 0, &err), LMD_OK);
 	expect_names(&l, "dist");
-	for (int i = 0; i < LMI_CHAIN_MAX; i++)
+	for (int i = 0; i < LMI_SAMPLER_CHAIN_MAX; i++)
 		many[i] = "penalties";
-	ck_assert_int_eq(lmi_sample_specs_ordered(&l, &p, many, LMI_CHAIN_MAX - 2, &err), LMD_OK);
-	ck_assert_int_eq(lmi_sample_specs_ordered(&l, &p, many, LMI_CHAIN_MAX - 1, &err),
+	ck_assert_int_eq(lmi_sampler_specs_ordered(&l, &p, many, LMI_SAMPLER_CHAIN_MAX - 2, &err),
+			 LMD_OK);
+	ck_assert_int_eq(lmi_sampler_specs_ordered(&l, &p, many, LMI_SAMPLER_CHAIN_MAX - 1, &err),
 			 LMD_INVALID);
 	for (char *c = letters; *c; c++)
-		ck_assert(lmi_sample_letter(*c) != NULL);
-	ck_assert_str_eq(lmi_sample_letter('t'), "temp_ext");
-	ck_assert(lmi_sample_letter('z') == NULL && lmi_sample_letter('\0') == NULL);
+		ck_assert(lmi_sampler_letter(*c) != NULL);
+	ck_assert_str_eq(lmi_sampler_letter('t'), "temp_ext");
+	ck_assert(lmi_sampler_letter('z') == NULL && lmi_sampler_letter('\0') == NULL);
 }
 END_TEST
 
@@ -608,31 +620,31 @@ START_TEST(orders_by_name)
 		{ "temp,greedy", "temp greedy" },
 		{ "", NULL },
 	};
-	struct lmi_sample_params p;
-	struct lmi_spec_list l;
-	char buf[LMI_ORDER_MAX], big[LMI_ORDER_MAX + 1];
+	struct lmi_sampler_params p;
+	struct lmi_sampler_spec_list l;
+	char buf[LMI_ENGINE_COMMAND_MAX], big[LMI_ENGINE_COMMAND_MAX + 1];
 	struct lmd_error err;
 
-	lmi_sample_params_default(&p);
+	lmi_sampler_params_default(&p);
 	p.repeat_penalty = 1.1;
 	p.typical = 0.9;
 	for (size_t i = 0; i < LMD_LEN(t); i++) {
 		const struct lmd_str text = {t[i].order, strlen(t[i].order)};
-		enum lmd_status st = lmi_sample_specs_order(&l, &p, text, buf, &err);
+		enum lmd_status st = lmi_sampler_specs_order(&l, &p, text, buf, &err);
 
 		ck_assert_msg((st == LMD_OK) == (t[i].names != NULL), "%s: %d", t[i].order, st);
 		if (t[i].names)
 			expect_names(&l, t[i].names);
 	}
 	memset(big, 'k', sizeof(big));
-	ck_assert_int_eq(lmi_sample_specs_order(&l, &p, (struct lmd_str){big, 100}, buf, &err),
+	ck_assert_int_eq(lmi_sampler_specs_order(&l, &p, (struct lmd_str){big, 100}, buf, &err),
 			 LMD_INVALID);
 	ck_assert_int_eq(
-		lmi_sample_specs_order(&l, &p, (struct lmd_str){big, sizeof(big)}, buf, &err),
+		lmi_sampler_specs_order(&l, &p, (struct lmd_str){big, sizeof(big)}, buf, &err),
 		LMD_INVALID);
 	p.temp = 0;
-	ck_assert_int_eq(lmi_sample_specs_order(&l, &p, (struct lmd_str){"temperature-first", 17},
-						buf, &err),
+	ck_assert_int_eq(lmi_sampler_specs_order(&l, &p, (struct lmd_str){"temperature-first", 17},
+						 buf, &err),
 			 LMD_OK);
 	expect_names(&l, "penalties greedy");
 }

@@ -9,11 +9,11 @@
 #include "core/base/alloc.h"
 #include "core/engine/topk.h"
 
-struct lmi_shortlist {
-	const struct lmi_touched *t;
+struct lmi_sampler_shortlist {
+	const struct lmi_engine_touched *t;
 	size_t k;
 	uint32_t n_words;
-	float *block_max; /* scratch for lmi_topk */
+	float *block_max; /* scratch for lmi_sampler_topk */
 	uint64_t *mask;	  /* [n_words] scratch */
 	lmd_token *ring;  /* [t->last] accepted tokens */
 	uint32_t used, next;
@@ -21,7 +21,7 @@ struct lmi_shortlist {
 
 /* ---- changed tokens ---- */
 
-static const struct lmd_value_param *param(const struct lmd_sampler_ops *ops,
+static const struct lmd_param_value *param(const struct lmd_sampler_ops *ops,
 					   const struct lmd_sampler_init *in, const char *name)
 {
 	for (uint32_t i = 0; i < ops->n_params; i++)
@@ -33,12 +33,12 @@ static const struct lmd_value_param *param(const struct lmd_sampler_ops *ops,
 int64_t lmi_sampler_int(const struct lmd_sampler_ops *ops, const struct lmd_sampler_init *in,
 			const char *name)
 {
-	const struct lmd_value_param *v = param(ops, in, name);
+	const struct lmd_param_value *v = param(ops, in, name);
 
 	return v ? v->i : 0;
 }
 
-static bool add_ids(struct lmi_touched *t, const struct lmd_value_param *v)
+static bool add_ids(struct lmi_engine_touched *t, const struct lmd_param_value *v)
 {
 	lmd_token *ids = lmi_realloc(t->ids, t->n_ids + v->n + 1, sizeof(*ids));
 
@@ -50,56 +50,59 @@ static bool add_ids(struct lmi_touched *t, const struct lmd_value_param *v)
 	return true;
 }
 
-bool lmi_touched_add(struct lmi_touched *t, const char *name, const struct lmd_sampler_ops *ops,
-		     const struct lmd_sampler_init *in, bool *goes_on)
+bool lmi_engine_touched_add(struct lmi_engine_touched *t, const char *name,
+			    const struct lmd_sampler_ops *ops, const struct lmd_sampler_init *in,
+			    bool *goes_on)
 {
 	if (!strcmp(name, "penalties")) {
 		int64_t last = lmi_sampler_int(ops, in, "last_n");
 
-		*goes_on = last <= LMI_TOUCHED_MAX;
+		*goes_on = last <= LMI_ENGINE_TOUCHED_MAX;
 		if (*goes_on && last > t->last)
 			t->last = (uint32_t)last;
 	} else if (!strcmp(name, "logit_bias") && ops->n_params) {
-		*goes_on = in->params[0].n <= LMI_TOUCHED_MAX;
+		*goes_on = in->params[0].n <= LMI_ENGINE_TOUCHED_MAX;
 		return !*goes_on || add_ids(t, &in->params[0]);
 	}
 	return true;
 }
 
-void lmi_touched_fini(struct lmi_touched *t)
+void lmi_engine_touched_fini(struct lmi_engine_touched *t)
 {
 	lmi_free(t->ids);
-	*t = (struct lmi_touched){0};
+	*t = (struct lmi_engine_touched){0};
 }
 
 /* ---- a list ---- */
 
-struct lmi_shortlist *lmi_shortlist_create(const struct lmi_touched *t, size_t k, uint32_t n_vocab)
+struct lmi_sampler_shortlist *lmi_sampler_shortlist_create(const struct lmi_engine_touched *t,
+							   size_t k, uint32_t n_vocab)
 {
-	struct lmi_shortlist *s = lmi_alloc(1, sizeof(*s));
+	struct lmi_sampler_shortlist *s = lmi_alloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	s->t = t;
 	s->k = k;
 	s->n_words = n_vocab / 64 + 1;
-	s->block_max = lmi_alloc(n_vocab / LMI_TOPK_BLOCK + 1, sizeof(*s->block_max));
+	s->block_max = lmi_alloc(n_vocab / LMI_SAMPLER_TOPK_BLOCK + 1, sizeof(*s->block_max));
 	s->mask = lmi_alloc(s->n_words, sizeof(*s->mask));
 	s->ring = lmi_alloc(t->last + 1, sizeof(*s->ring));
 	if (s->block_max && s->mask && s->ring)
 		return s;
-	lmi_shortlist_destroy(s);
+	lmi_sampler_shortlist_destroy(s);
 	return NULL;
 }
 
-void lmi_shortlist_copy(struct lmi_shortlist *to, const struct lmi_shortlist *from)
+void lmi_sampler_shortlist_copy(struct lmi_sampler_shortlist *to,
+				const struct lmi_sampler_shortlist *from)
 {
 	memcpy(to->ring, from->ring, from->t->last * sizeof(*to->ring));
 	to->used = from->used;
 	to->next = from->next;
 }
 
-void lmi_shortlist_destroy(struct lmi_shortlist *s)
+void lmi_sampler_shortlist_destroy(struct lmi_sampler_shortlist *s)
 {
 	if (!s)
 		return;
@@ -109,7 +112,7 @@ void lmi_shortlist_destroy(struct lmi_shortlist *s)
 	lmi_free(s);
 }
 
-void lmi_shortlist_accept(struct lmi_shortlist *s, lmd_token token)
+void lmi_sampler_shortlist_accept(struct lmi_sampler_shortlist *s, lmd_token token)
 {
 	if (!s->t->last)
 		return;
@@ -118,7 +121,7 @@ void lmi_shortlist_accept(struct lmi_shortlist *s, lmd_token token)
 	s->used += s->used < s->t->last;
 }
 
-void lmi_shortlist_reset(struct lmi_shortlist *s)
+void lmi_sampler_shortlist_reset(struct lmi_sampler_shortlist *s)
 {
 	s->used = s->next = 0;
 }
@@ -126,8 +129,8 @@ void lmi_shortlist_reset(struct lmi_shortlist *s)
 /* ---- a row of logits ---- */
 
 /* Removes ids from the mask; the ids whose bits were set go to out[*n ..]. */
-static void take_out(struct lmi_shortlist *s, const lmd_token *ids, uint32_t n_ids, size_t n_logits,
-		     lmd_token *out, size_t *n)
+static void take_out(struct lmi_sampler_shortlist *s, const lmd_token *ids, uint32_t n_ids,
+		     size_t n_logits, lmd_token *out, size_t *n)
 {
 	for (uint32_t i = 0; i < n_ids; i++) {
 		uint32_t id = (uint32_t)ids[i];
@@ -139,15 +142,15 @@ static void take_out(struct lmi_shortlist *s, const lmd_token *ids, uint32_t n_i
 	}
 }
 
-size_t lmi_shortlist_fill(struct lmi_shortlist *s, const float *logits, size_t n,
-			  const uint64_t *mask, struct lmd_cand *v, bool *sorted)
+size_t lmi_sampler_shortlist_fill(struct lmi_sampler_shortlist *s, const float *logits, size_t n,
+				  const uint64_t *mask, struct lmd_cand *v, bool *sorted)
 {
-	lmd_token touched[LMI_TOUCHED_MAX * 4];
+	lmd_token touched[LMI_ENGINE_TOUCHED_MAX * 4];
 	size_t words = (n + 63) / 64, n_touched = 0, k;
 
 	*sorted = false;
 	if (!s->used && !s->t->n_ids) {
-		k = lmi_topk(logits, n, mask, s->k, s->block_max, v);
+		k = lmi_sampler_topk(logits, n, mask, s->k, s->block_max, v);
 		*sorted = k > 0;
 		return k;
 	}
@@ -159,11 +162,11 @@ size_t lmi_shortlist_fill(struct lmi_shortlist *s, const float *logits, size_t n
 		memset(s->mask, 0xff, words * sizeof(*mask));
 	take_out(s, s->ring, s->used, n, touched, &n_touched);
 	take_out(s, s->t->ids, s->t->n_ids, n, touched, &n_touched);
-	k = lmi_topk(logits, n, s->mask, s->k, s->block_max, v);
+	k = lmi_sampler_topk(logits, n, s->mask, s->k, s->block_max, v);
 	if (!k)
 		return 0;
 	for (size_t i = 0; i < n_touched; i++)
-		lmi_cand_put(&v[k + i], logits, (size_t)touched[i]);
+		lmi_engine_cand_put(&v[k + i], logits, (size_t)touched[i]);
 	*sorted = !n_touched;
 	return k + n_touched;
 }

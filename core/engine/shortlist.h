@@ -17,10 +17,10 @@
 #include "llamad/sampler.h"
 
 /* Maximum window of accepted tokens, and of listed tokens, for which this is worthwhile. */
-#define LMI_TOUCHED_MAX 1024
+#define LMI_ENGINE_TOUCHED_MAX 1024
 
 /* The tokens that are changed before top_k; part of a plan. */
-struct lmi_touched {
+struct lmi_engine_touched {
 	uint32_t last;	/* the last so many accepted tokens */
 	lmd_token *ids; /* [n_ids] and these */
 	uint32_t n_ids;
@@ -28,35 +28,38 @@ struct lmi_touched {
 
 /* Adds the tokens that a sampler changes. *goes_on: true if it is such a sampler and changes few
  * tokens. Returns false if memory runs out. */
-bool lmi_touched_add(struct lmi_touched *t, const char *name, const struct lmd_sampler_ops *ops,
-		     const struct lmd_sampler_init *in, bool *goes_on);
+bool lmi_engine_touched_add(struct lmi_engine_touched *t, const char *name,
+			    const struct lmd_sampler_ops *ops, const struct lmd_sampler_init *in,
+			    bool *goes_on);
 /* *t may be zeroed. */
-void lmi_touched_fini(struct lmi_touched *t);
+void lmi_engine_touched_fini(struct lmi_engine_touched *t);
 
 /* Returns the parameter of that name; 0 if there is none. */
 int64_t lmi_sampler_int(const struct lmd_sampler_ops *ops, const struct lmd_sampler_init *in,
 			const char *name);
 
-struct lmi_shortlist;
+struct lmi_sampler_shortlist;
 
 /* Creates the list of one chain, with the tokens it has accepted. t must outlive it. Returns NULL
  * if memory runs out. */
-struct lmi_shortlist *lmi_shortlist_create(const struct lmi_touched *t, size_t k, uint32_t n_vocab);
-void lmi_shortlist_copy(struct lmi_shortlist *to, const struct lmi_shortlist *from);
+struct lmi_sampler_shortlist *lmi_sampler_shortlist_create(const struct lmi_engine_touched *t,
+							   size_t k, uint32_t n_vocab);
+void lmi_sampler_shortlist_copy(struct lmi_sampler_shortlist *to,
+				const struct lmi_sampler_shortlist *from);
 /* s may be NULL. */
-void lmi_shortlist_destroy(struct lmi_shortlist *s);
+void lmi_sampler_shortlist_destroy(struct lmi_sampler_shortlist *s);
 
-void lmi_shortlist_accept(struct lmi_shortlist *s, lmd_token token);
-void lmi_shortlist_reset(struct lmi_shortlist *s);
+void lmi_sampler_shortlist_accept(struct lmi_sampler_shortlist *s, lmd_token token);
+void lmi_sampler_shortlist_reset(struct lmi_sampler_shortlist *s);
 
 /* Writes candidates of logits[n] that the mask allows (NULL: all) such that, after the changes
  * described by t, they have the same k best as all tokens. Returns their number; 0: use the full
  * way. v: room for n; *sorted: true if in order. */
-size_t lmi_shortlist_fill(struct lmi_shortlist *s, const float *logits, size_t n,
-			  const uint64_t *mask, struct lmd_cand *v, bool *sorted);
+size_t lmi_sampler_shortlist_fill(struct lmi_sampler_shortlist *s, const float *logits, size_t n,
+				  const uint64_t *mask, struct lmd_cand *v, bool *sorted);
 
 /* NaN counts as minus infinity. */
-static inline void lmi_cand_put(struct lmd_cand *c, const float *logits, size_t i)
+static inline void lmi_engine_cand_put(struct lmd_cand *c, const float *logits, size_t i)
 {
 	c->id = (lmd_token)i;
 	c->logit = logits[i] == logits[i] ? logits[i] : -INFINITY;

@@ -27,10 +27,11 @@ static void teardown(void)
 	chain_env_fini(&env);
 }
 
-static struct lmi_chain *make(const char *json, bool partial)
+static struct lmi_sampler_chain *make(const char *json, bool partial)
 {
-	return chain_make(&env, json,
-			  (struct lmi_chain_opts){.n_vocab = N, .seed = 5, .partial = partial});
+	return chain_make(
+		&env, json,
+		(struct lmi_sampler_chain_opts){.n_vocab = N, .seed = 5, .partial = partial});
 }
 
 /* Fills rows of several kinds: spread, peaked, with many equal logits, with infinities and NaN. */
@@ -49,9 +50,10 @@ static void fill(int kind)
 	}
 }
 
-static void same_cands(const struct lmi_chain *a, const struct lmi_chain *b, const char *what)
+static void same_cands(const struct lmi_sampler_chain *a, const struct lmi_sampler_chain *b,
+		       const char *what)
 {
-	const struct lmd_cands *x = lmi_chain_cands(a), *y = lmi_chain_cands(b);
+	const struct lmd_cands *x = lmi_sampler_chain_cands(a), *y = lmi_sampler_chain_cands(b);
 
 	ck_assert_msg(x->n == y->n, "%s: %zu and %zu candidates", what, x->n, y->n);
 	for (size_t i = 0; i < x->n; i++)
@@ -78,7 +80,7 @@ static const char *const chains[] = {
 static void one_chain(const char *rest, const uint64_t *mask)
 {
 	char text[600];
-	struct lmi_chain *a, *b, *copy;
+	struct lmi_sampler_chain *a, *b, *copy;
 	struct lmd_error err;
 
 	snprintf(text, sizeof(text), "[%s", rest);
@@ -90,25 +92,25 @@ static void one_chain(const char *rest, const uint64_t *mask)
 
 		fill(step % 5);
 		if (step == 30)
-			lmi_chain_reset(a), lmi_chain_reset(b);
+			lmi_sampler_chain_reset(a), lmi_sampler_chain_reset(b);
 		if (step == 40) {
-			ck_assert(lmi_chain_clone(&copy, a, &err) == LMD_OK);
-			lmi_chain_destroy(a);
+			ck_assert(lmi_sampler_chain_clone(&copy, a, &err) == LMD_OK);
+			lmi_sampler_chain_destroy(a);
 			a = copy;
 		}
-		ck_assert_int_eq(lmi_chain_sample(a, logits, N - 5, mask, &x), LMD_OK);
-		ck_assert_int_eq(lmi_chain_sample(b, logits, N - 5, mask, &y), LMD_OK);
+		ck_assert_int_eq(lmi_sampler_chain_sample(a, logits, N - 5, mask, &x), LMD_OK);
+		ck_assert_int_eq(lmi_sampler_chain_sample(b, logits, N - 5, mask, &y), LMD_OK);
 		same_cands(a, b, rest);
 		ck_assert_int_eq(x, y);
 		/* a likely token, and another one */
-		lmi_chain_accept(a, x, false);
-		lmi_chain_accept(b, x, false);
+		lmi_sampler_chain_accept(a, x, false);
+		lmi_sampler_chain_accept(b, x, false);
 		y = (lmd_token)(lmd_rand(&rng) % N);
-		lmi_chain_accept(a, y, true);
-		lmi_chain_accept(b, y, true);
+		lmi_sampler_chain_accept(a, y, true);
+		lmi_sampler_chain_accept(b, y, true);
 	}
-	lmi_chain_destroy(a);
-	lmi_chain_destroy(b);
+	lmi_sampler_chain_destroy(a);
+	lmi_sampler_chain_destroy(b);
 }
 
 START_TEST(top_k_behind_penalties)
@@ -169,7 +171,7 @@ START_TEST(top_p_of_a_vocabulary)
 		double p = ps[k / 2];
 		uint32_t min_keep = k % 2 ? 700 : 0;
 		char text[120];
-		struct lmi_chain *ch;
+		struct lmi_sampler_chain *ch;
 
 		snprintf(text, sizeof(text), "[{\"sampler\":\"top_p\",\"p\":%.9g,\"min_keep\":%u}]",
 			 p, min_keep);
@@ -182,7 +184,7 @@ START_TEST(top_p_of_a_vocabulary)
 			for (int i = 0; i < N; i++)
 				v[i] = (struct lmd_cand){.id = i, .logit = logits[i]};
 			n = slow_top_p(want, (float)p, min_keep);
-			ck_assert(lmi_chain_apply(ch, &c) == LMD_OK);
+			ck_assert(lmi_sampler_chain_apply(ch, &c) == LMD_OK);
 			ck_assert_msg(c.n == n, "p %g, rows %d: %zu left, not %zu", p, kind, c.n,
 				      n);
 			for (size_t i = 0; i < n; i++)
@@ -192,7 +194,7 @@ START_TEST(top_p_of_a_vocabulary)
 					      i, c.v[i].id, want[i].id);
 			ck_assert(c.sorted);
 		}
-		lmi_chain_destroy(ch);
+		lmi_sampler_chain_destroy(ch);
 	}
 	lmi_free(want);
 	lmi_free(v);

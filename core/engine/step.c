@@ -6,15 +6,15 @@
 
 #include <string.h>
 
-#include "core/engine/lane.h"
+#include "core/engine/device_arbiter.h"
 
 /* What the row inputs of an architecture may query about sequences. */
 struct history {
-	const struct lmi_rows *parts;
+	const struct lmi_engine_rows *parts;
 	uint32_t n_part;
 };
 
-static const struct lmi_rows *part_of(const struct history *h, uint32_t seq_slot)
+static const struct lmi_engine_rows *part_of(const struct history *h, uint32_t seq_slot)
 {
 	for (uint32_t i = 0; i < h->n_part; i++)
 		if (h->parts[i].kv_seq == seq_slot)
@@ -24,7 +24,7 @@ static const struct lmi_rows *part_of(const struct history *h, uint32_t seq_slot
 
 static lmd_token token_at(void *ctx, uint32_t seq_slot, int64_t index)
 {
-	const struct lmi_rows *p = part_of(ctx, seq_slot);
+	const struct lmi_engine_rows *p = part_of(ctx, seq_slot);
 
 	if (!p || !p->tokens || index < 0 || index >= (int64_t)p->first + p->n)
 		return -1;
@@ -33,15 +33,15 @@ static lmd_token token_at(void *ctx, uint32_t seq_slot, int64_t index)
 
 static int64_t n_past(void *ctx, uint32_t seq_slot)
 {
-	const struct lmi_rows *p = part_of(ctx, seq_slot);
+	const struct lmi_engine_rows *p = part_of(ctx, seq_slot);
 
 	return p ? p->first : 0;
 }
 
 /* ---- filling ---- */
 
-static void fill_rows(struct lmi_inst *inst, struct lmi_step *s, const struct lmi_rows *p,
-		      uint32_t part)
+static void fill_rows(struct lmi_inst *inst, struct lmi_plan_step *s,
+		      const struct lmi_engine_rows *p, uint32_t part)
 {
 	uint32_t t0 = s->view.n_tok, width = inst->desc.n_input_embd;
 
@@ -70,11 +70,11 @@ static void fill_rows(struct lmi_inst *inst, struct lmi_step *s, const struct lm
 }
 
 /* Keys in memory: the sequence's earlier rows and those of this step. */
-static void fill_paged(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
-		       const struct lmi_rows *p, uint32_t t0)
+static void fill_paged(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t g,
+		       const struct lmi_engine_rows *p, uint32_t t0)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
-		struct lmi_interval v = {0, 0};
+		struct lmi_kv_span v = {0, 0};
 
 		if (!p->encode)
 			v = lmi_kv_interval(inst->kv, g, p->first + i, p->first + p->n);
@@ -86,8 +86,8 @@ static void fill_paged(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
 }
 
 /* Keys of the encoder, which writes them; the decoder sees all of them. */
-static void fill_cross(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
-		       const struct lmi_rows *p, uint32_t t0)
+static void fill_cross(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t g,
+		       const struct lmi_engine_rows *p, uint32_t t0)
 {
 	int32_t n = (int32_t)lmi_kv_cross(inst->kv, p->kv_seq);
 
@@ -100,19 +100,19 @@ static void fill_cross(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
 }
 
 /* The keys are rows of this step. */
-static void fill_batch(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
-		       const struct lmi_rows *p, uint32_t t0)
+static void fill_batch(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t g,
+		       const struct lmi_engine_rows *p, uint32_t t0)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
-		struct lmi_interval v = lmi_kv_interval(inst->kv, g, i, p->n);
+		struct lmi_kv_span v = lmi_kv_interval(inst->kv, g, i, p->n);
 
 		s->group[g].kv_lo[t0 + i] = v.lo;
 		s->group[g].kv_hi[t0 + i] = v.hi;
 	}
 }
 
-static void fill_state(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
-		       const struct lmi_rows *p, uint32_t t0, uint32_t part)
+static void fill_state(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t g,
+		       const struct lmi_engine_rows *p, uint32_t t0, uint32_t part)
 {
 	int32_t *out = s->group[g].state_out + t0;
 
@@ -126,8 +126,8 @@ static void fill_state(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
 	out[p->n - 1] = lmi_kv_state_out(inst->kv, g, p->kv_seq);
 }
 
-static void fill_groups(struct lmi_inst *inst, struct lmi_step *s, const struct lmi_rows *p,
-			uint32_t part)
+static void fill_groups(struct lmi_inst *inst, struct lmi_plan_step *s,
+			const struct lmi_engine_rows *p, uint32_t part)
 {
 	uint32_t t0 = (uint32_t)s->q_start[part];
 
@@ -154,11 +154,12 @@ static void fill_groups(struct lmi_inst *inst, struct lmi_step *s, const struct 
 	}
 }
 
-static enum lmd_status fill(struct lmi_inst *inst, struct lmi_exec *e, const struct lmi_rows *parts,
-			    uint32_t n_part, const struct lmi_step_watch *w)
+static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e,
+			    const struct lmi_engine_rows *parts, uint32_t n_part,
+			    const struct lmi_engine_step_watch *w)
 {
 	struct history h = {.parts = parts, .n_part = n_part};
-	struct lmi_step *s = e->step;
+	struct lmi_plan_step *s = e->step;
 	struct lmd_rows_in in = {.struct_size = sizeof(in),
 				 .step = &s->view,
 				 .ctx = &h,
@@ -201,7 +202,7 @@ static enum lmd_status copy_pages(struct lmi_inst *inst, struct lmd_error *err)
 	return LMD_OK;
 }
 
-static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi_exec *e,
+static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi_engine_exec *e,
 				   uint32_t *n)
 {
 	uint64_t row_bytes = (uint64_t)inst->desc.n_input_embd * sizeof(float);
@@ -211,9 +212,9 @@ static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi
 		.id = 0, .n_row = e->step->view.n_tok, .row_bytes = row_bytes, .ptr = inst->ext};
 }
 
-static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_exec *e,
-			       const struct lmi_rows *parts, uint32_t n_part,
-			       const struct lmi_step_watch *w, struct lmd_error *err)
+static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_engine_exec *e,
+			       const struct lmi_engine_rows *parts, uint32_t n_part,
+			       const struct lmi_engine_step_watch *w, struct lmd_error *err)
 {
 	enum lmd_status st = fill(inst, e, parts, n_part, w);
 
@@ -223,7 +224,7 @@ static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_exec *e,
 	return copy_pages(inst, err);
 }
 
-static enum lmd_status run(struct lmi_inst *inst, struct lmi_exec *e, struct lmd_error *err)
+static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, struct lmd_error *err)
 {
 	const struct lmd_backend_ops *b = inst->backend->ops.backend;
 	const struct lmd_binding out = {.id = e->out_id,
@@ -232,36 +233,37 @@ static enum lmd_status run(struct lmi_inst *inst, struct lmi_exec *e, struct lmd
 					.ptr = inst->out};
 	uint32_t n_in;
 	const struct lmd_binding in = input_of(inst, e, &n_in);
-	enum lmd_status st = b->plan_run(inst->dev, NULL, e->cplan, &e->step->view, &in, n_in, &out,
-					 e->out_id != LMD_NONE, NULL);
+	enum lmd_status st = b->plan_run(inst->dev, NULL, e->compiled_plan, &e->step->view, &in,
+					 n_in, &out, e->out_id != LMD_NONE, NULL);
 
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", b->last_error(inst->dev));
 }
 
-enum lmd_status lmi_step_run(struct lmi_inst *inst, uint32_t exec, const struct lmi_rows *parts,
-			     uint32_t n_part, const struct lmi_step_watch *w, struct lmd_error *err)
+enum lmd_status lmi_engine_step_run(struct lmi_inst *inst, uint32_t exec,
+				    const struct lmi_engine_rows *parts, uint32_t n_part,
+				    const struct lmi_engine_step_watch *w, struct lmd_error *err)
 {
-	struct lmi_exec *e = inst->execs[exec];
+	struct lmi_engine_exec *e = inst->execs[exec];
 	enum lmd_status st;
 
-	lmi_lane_enter(inst->lane, inst->lane_id, inst->lane_class);
+	lmi_device_arbiter_acquire(inst->arbiter, inst->arbiter_id, inst->step_class);
 	st = prepare(inst, e, parts, n_part, w, err);
 	if (st == LMD_OK)
 		st = run(inst, e, err);
-	lmi_lane_leave(inst->lane);
-	if (lmi_guard_is_bad(&inst->guard))
+	lmi_device_arbiter_release(inst->arbiter);
+	if (lmi_engine_guard_is_bad(&inst->guard))
 		return lmd_fail(err, LMD_IO,
 				"%s: the file was truncated while the model was in use",
 				inst->model->name);
 	return st;
 }
 
-enum lmd_status lmi_step_observe(struct lmi_inst *inst, uint32_t exec, const struct lmi_rows *parts,
-				 uint32_t n_part, lmd_observe_fn fn, void *arg,
-				 struct lmd_error *err)
+enum lmd_status lmi_engine_step_observe(struct lmi_inst *inst, uint32_t exec,
+					const struct lmi_engine_rows *parts, uint32_t n_part,
+					lmd_observe_fn fn, void *arg, struct lmd_error *err)
 {
 	const struct lmd_backend_ops *b = inst->backend->ops.backend;
-	struct lmi_exec *e = inst->execs[exec];
+	struct lmi_engine_exec *e = inst->execs[exec];
 	struct lmd_binding in;
 	enum lmd_status st;
 	uint32_t n_in;
@@ -269,14 +271,15 @@ enum lmd_status lmi_step_observe(struct lmi_inst *inst, uint32_t exec, const str
 	if (!b->plan_observe)
 		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s cannot show values",
 				inst->backend->f->name);
-	lmi_lane_enter(inst->lane, inst->lane_id, inst->lane_class);
+	lmi_device_arbiter_acquire(inst->arbiter, inst->arbiter_id, inst->step_class);
 	st = prepare(inst, e, parts, n_part, NULL, err);
 	if (st == LMD_OK) {
 		in = input_of(inst, e, &n_in);
-		st = b->plan_observe(inst->dev, e->cplan, &e->step->view, &in, n_in, fn, arg);
+		st = b->plan_observe(inst->dev, e->compiled_plan, &e->step->view, &in, n_in, fn,
+				     arg);
 		if (st != LMD_OK)
 			(void)lmd_fail(err, st, "%s", b->last_error(inst->dev));
 	}
-	lmi_lane_leave(inst->lane);
+	lmi_device_arbiter_release(inst->arbiter);
 	return st;
 }

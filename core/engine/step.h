@@ -10,7 +10,7 @@
 #include "core/engine/instance.h"
 
 /* The rows of one sequence in a step. */
-struct lmi_rows {
+struct lmi_engine_rows {
 	uint32_t kv_seq;	 /* its seq slot in the kv */
 	uint32_t first, n;	 /* rows [first, first + n) of the sequence */
 	uint32_t n_out;		 /* the last n_out rows are output */
@@ -24,7 +24,7 @@ struct lmi_rows {
 };
 
 /* Communication with another thread while the step runs; both members may be NULL. */
-struct lmi_step_watch {
+struct lmi_engine_step_watch {
 	const volatile int32_t *cancel; /* non-zero: stop */
 	volatile uint32_t *progress;    /* incremented as the device makes progress */
 };
@@ -33,13 +33,13 @@ struct lmi_step_watch {
  * results are rows of inst->out: the output rows in order, or one row per part for plans that pool.
  * LMD_CANCELLED: stopped through w->cancel. LMD_IO: the model's file was truncated. Other error
  * messages are the backend's. */
-enum lmd_status lmi_step_run(struct lmi_inst *inst, uint32_t exec, const struct lmi_rows *parts,
-			     uint32_t n_part, const struct lmi_step_watch *w,
-			     struct lmd_error *err);
+enum lmd_status lmi_engine_step_run(struct lmi_inst *inst, uint32_t exec,
+				    const struct lmi_engine_rows *parts, uint32_t n_part,
+				    const struct lmi_engine_step_watch *w, struct lmd_error *err);
 
 /* Runs the step op by op and shows every value. LMD_UNSUPPORTED if the backend cannot do that. */
-enum lmd_status lmi_step_observe(struct lmi_inst *inst, uint32_t exec, const struct lmi_rows *parts,
-				 uint32_t n_part, lmd_observe_fn fn, void *arg,
-				 struct lmd_error *err);
+enum lmd_status lmi_engine_step_observe(struct lmi_inst *inst, uint32_t exec,
+					const struct lmi_engine_rows *parts, uint32_t n_part,
+					lmd_observe_fn fn, void *arg, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_ENGINE_STEP_H */

@@ -20,7 +20,7 @@ static float max_of(const float *x)
 
 	for (int l = 0; l < LANES; l++)
 		m[l] = -INFINITY;
-	for (int i = 0; i < LMI_TOPK_BLOCK; i += LANES)
+	for (int i = 0; i < LMI_SAMPLER_TOPK_BLOCK; i += LANES)
 		for (int l = 0; l < LANES; l++)
 			m[l] = x[i + l] > m[l] ? x[i + l] : m[l];
 	for (int l = 0; l < LANES; l++)
@@ -41,19 +41,20 @@ static float max_of_some(const float *x, size_t n, uint64_t mask)
 
 static float block_max(const float *logits, size_t n, const uint64_t *mask, size_t b)
 {
-	size_t at = b * LMI_TOPK_BLOCK, left = n - at;
+	size_t at = b * LMI_SAMPLER_TOPK_BLOCK, left = n - at;
 	uint64_t bits = mask ? mask[b] : UINT64_MAX;
 
 	if (!bits)
 		return -INFINITY;
-	if (bits == UINT64_MAX && left >= LMI_TOPK_BLOCK)
+	if (bits == UINT64_MAX && left >= LMI_SAMPLER_TOPK_BLOCK)
 		return max_of(logits + at);
-	return max_of_some(logits + at, left < LMI_TOPK_BLOCK ? left : LMI_TOPK_BLOCK, bits);
+	return max_of_some(logits + at,
+			   left < LMI_SAMPLER_TOPK_BLOCK ? left : LMI_SAMPLER_TOPK_BLOCK, bits);
 }
 
 static size_t n_blocks(size_t n)
 {
-	return (n + LMI_TOPK_BLOCK - 1) / LMI_TOPK_BLOCK;
+	return (n + LMI_SAMPLER_TOPK_BLOCK - 1) / LMI_SAMPLER_TOPK_BLOCK;
 }
 
 /* ---- heaps with the minimum at the root ---- */
@@ -75,7 +76,7 @@ static void sift_float(float *v, size_t n, size_t i)
 /* Returns the k-th largest of v[n], n >= k. */
 static float kth(const float *v, size_t n, size_t k)
 {
-	float heap[LMI_TOPK_MAX];
+	float heap[LMI_SAMPLER_TOPK_MAX];
 
 	memcpy(heap, v, k * sizeof(*heap));
 	for (size_t i = k / 2; i-- > 0;)
@@ -123,13 +124,13 @@ static void offer(struct lmd_cand *v, size_t *n, size_t k, const struct lmd_cand
 	}
 }
 
-size_t lmi_topk(const float *logits, size_t n, const uint64_t *mask, size_t k, float *scratch,
-		struct lmd_cand *out)
+size_t lmi_sampler_topk(const float *logits, size_t n, const uint64_t *mask, size_t k,
+			float *scratch, struct lmd_cand *out)
 {
 	size_t n_block = n_blocks(n), n_out = 0;
 	float least;
 
-	if (!k || k > LMI_TOPK_MAX || k > n_block)
+	if (!k || k > LMI_SAMPLER_TOPK_MAX || k > n_block)
 		return 0;
 	for (size_t b = 0; b < n_block; b++)
 		scratch[b] = block_max(logits, n, mask, b);
@@ -137,8 +138,8 @@ size_t lmi_topk(const float *logits, size_t n, const uint64_t *mask, size_t k, f
 	if (least == -INFINITY)
 		return 0;
 	for (size_t b = 0; b < n_block; b++) {
-		size_t at = b * LMI_TOPK_BLOCK,
-		       to = at + LMI_TOPK_BLOCK < n ? at + LMI_TOPK_BLOCK : n;
+		size_t at = b * LMI_SAMPLER_TOPK_BLOCK,
+		       to = at + LMI_SAMPLER_TOPK_BLOCK < n ? at + LMI_SAMPLER_TOPK_BLOCK : n;
 
 		if (scratch[b] < least)
 			continue;
@@ -162,7 +163,7 @@ size_t lmi_topk(const float *logits, size_t n, const uint64_t *mask, size_t k, f
 	return k;
 }
 
-size_t lmi_argmax(const float *logits, size_t n, const uint64_t *mask)
+size_t lmi_engine_argmax(const float *logits, size_t n, const uint64_t *mask)
 {
 	size_t best = n, n_block = n_blocks(n);
 	float max = -INFINITY;
@@ -172,7 +173,7 @@ size_t lmi_argmax(const float *logits, size_t n, const uint64_t *mask)
 
 		if (m > max) {
 			max = m;
-			best = b * LMI_TOPK_BLOCK;
+			best = b * LMI_SAMPLER_TOPK_BLOCK;
 		}
 	}
 	if (best < n) /* in that block, find its first occurrence */

@@ -53,8 +53,8 @@ static size_t sorted(struct lmd_cand *v, const float *logits, size_t n, const ui
 
 START_TEST(beside_sorting)
 {
-	static float logits[N_MAX], scratch[N_MAX / LMI_TOPK_BLOCK + 1];
-	static struct lmd_cand want[N_MAX], got[LMI_TOPK_MAX];
+	static float logits[N_MAX], scratch[N_MAX / LMI_SAMPLER_TOPK_BLOCK + 1];
+	static struct lmd_cand want[N_MAX], got[LMI_SAMPLER_TOPK_MAX];
 	static const size_t sizes[] = {1, 2, 63, 64, 65, 127, 640, 1000, 4096, N_MAX};
 	static const size_t ks[] = {1, 2, 10, 40, 78};
 	uint64_t mask[N_MAX / 64 + 1];
@@ -75,9 +75,9 @@ START_TEST(beside_sorting)
 			mask[w] = draw(4) ? mask[w] : UINT64_MAX;
 		}
 		all = sorted(want, logits, n, masked ? mask : NULL);
-		have = lmi_argmax(logits, n, masked ? mask : NULL);
+		have = lmi_engine_argmax(logits, n, masked ? mask : NULL);
 		ck_assert_uint_eq(have, all ? (size_t)want[0].id : n);
-		have = lmi_topk(logits, n, masked ? mask : NULL, k, scratch, got);
+		have = lmi_sampler_topk(logits, n, masked ? mask : NULL, k, scratch, got);
 		if (!have)
 			continue;
 		n_done++;

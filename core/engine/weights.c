@@ -7,27 +7,27 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/instance.h"
-#include "core/plan/wref.h"
+#include "core/plan/weight_ref.h"
 #include "core/quant/quant.h"
 
 struct entry {
-	const struct lmd_wref *ref; /* belongs to a plan, which outlives this */
+	const struct lmd_weight_ref *ref; /* belongs to a plan, which outlives this */
 	struct lmd_weight *weight;
 	float *scale, *bias;
 };
 
-struct lmi_weights {
+struct lmi_engine_weights {
 	struct lmi_inst *inst;
 	struct entry *v;
 	uint32_t n, cap;
-	struct lmd_wpiece *pieces; /* scratch [n_piece_max] */
+	struct lmd_weight_piece *pieces; /* scratch [n_piece_max] */
 	uint32_t n_piece_max;
 };
 
-enum lmd_status lmi_weights_create(struct lmi_weights **out, struct lmi_inst *inst,
-				   struct lmd_error *err)
+enum lmd_status lmi_engine_weights_create(struct lmi_engine_weights **out, struct lmi_inst *inst,
+					  struct lmd_error *err)
 {
-	struct lmi_weights *w = lmi_alloc(1, sizeof(*w));
+	struct lmi_engine_weights *w = lmi_alloc(1, sizeof(*w));
 
 	if (!w)
 		return lmd_fail(err, LMD_NOMEM, "weights: no memory");
@@ -36,7 +36,7 @@ enum lmd_status lmi_weights_create(struct lmi_weights **out, struct lmi_inst *in
 	return LMD_OK;
 }
 
-void lmi_weights_destroy(struct lmi_weights *w)
+void lmi_engine_weights_destroy(struct lmi_engine_weights *w)
 {
 	if (!w)
 		return;
@@ -51,19 +51,19 @@ void lmi_weights_destroy(struct lmi_weights *w)
 	lmi_free(w);
 }
 
-static bool same_part(const struct lmd_wpart *a, const struct lmd_wpart *b, uint32_t k)
+static bool same_part(const struct lmd_weight_part *a, const struct lmd_weight_part *b, uint32_t k)
 {
 	if (a->kind != b->kind || a->n_row != b->n_row)
 		return false;
-	if (a->kind == LMD_WPART_LITERAL)
+	if (a->kind == LMD_WEIGHT_PART_LITERAL)
 		return a->literal == b->literal ||
 		       !memcmp(a->literal, b->literal, (size_t)a->n_row * k * sizeof(float));
 	return a->tensor == b->tensor && a->row0 == b->row0;
 }
 
-static bool same_ref(const struct lmd_wref *a, const struct lmd_wref *b)
+static bool same_ref(const struct lmd_weight_ref *a, const struct lmd_weight_ref *b)
 {
-	if (a->n_part != b->n_part || a->xform != b->xform || a->n_head != b->n_head ||
+	if (a->n_part != b->n_part || a->transform != b->transform || a->n_head != b->n_head ||
 	    a->head_rows != b->head_rows || a->n_stack != b->n_stack || a->n != b->n ||
 	    a->k != b->k || a->scale != b->scale || a->bias != b->bias)
 		return false;
@@ -73,7 +73,7 @@ static bool same_ref(const struct lmd_wref *a, const struct lmd_wref *b)
 	return true;
 }
 
-static struct entry *find(struct lmi_weights *w, const struct lmd_wref *ref)
+static struct entry *find(struct lmi_engine_weights *w, const struct lmd_weight_ref *ref)
 {
 	for (uint32_t i = 0; i < w->n; i++)
 		if (same_ref(w->v[i].ref, ref))
@@ -82,7 +82,7 @@ static struct entry *find(struct lmi_weights *w, const struct lmd_wref *ref)
 }
 
 /* Returns the values of a whole tensor as f32; the caller frees them. */
-static enum lmd_status floats(const struct lmi_inst *inst, const struct lmd_wref *ref,
+static enum lmd_status floats(const struct lmi_inst *inst, const struct lmd_weight_ref *ref,
 			      uint32_t tensor, float **out, uint32_t *n, struct lmd_error *err)
 {
 	const struct lmd_tensor *t = &inst->model->tensors[tensor];
@@ -100,13 +100,13 @@ static enum lmd_status floats(const struct lmi_inst *inst, const struct lmd_wref
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for the %llu values of %s",
 				ref->name, (unsigned long long)total, t->name);
 	if (total)
-		lmi_dequant_rows(type, t->data, *out, (size_t)t->dims[0],
-				 (size_t)(total / (uint64_t)t->dims[0]));
+		lmi_quant_dequant_rows(type, t->data, *out, (size_t)t->dims[0],
+				       (size_t)(total / (uint64_t)t->dims[0]));
 	*n = (uint32_t)total;
 	return LMD_OK;
 }
 
-static enum lmd_status grow(struct lmi_weights *w, uint32_t n_part, struct lmd_error *err)
+static enum lmd_status grow(struct lmi_engine_weights *w, uint32_t n_part, struct lmd_error *err)
 {
 	void *p;
 
@@ -128,15 +128,16 @@ static enum lmd_status grow(struct lmi_weights *w, uint32_t n_part, struct lmd_e
 }
 
 /* Fills in the backend's description of an operand; scale and bias belong to the entry. */
-static enum lmd_status describe(struct lmi_weights *w, const struct lmd_wref *ref, struct entry *e,
-				struct lmd_wdesc *d, struct lmd_error *err)
+static enum lmd_status describe(struct lmi_engine_weights *w, const struct lmd_weight_ref *ref,
+				struct entry *e, struct lmd_weight_desc *d, struct lmd_error *err)
 {
 	const struct lmi_inst *inst = w->inst;
 	enum lmd_status st = grow(w, ref->n_part, err);
 
-	*d = (struct lmd_wdesc){.struct_size = sizeof(*d), .ref = ref, .n_piece = ref->n_part};
+	*d = (struct lmd_weight_desc){
+		.struct_size = sizeof(*d), .ref = ref, .n_piece = ref->n_part};
 	if (st == LMD_OK)
-		st = lmi_wref_pieces(ref, inst->model, NULL, w->pieces, &d->dtype, err);
+		st = lmi_plan_weight_ref_pieces(ref, inst->model, NULL, w->pieces, &d->dtype, err);
 	if (st == LMD_OK && ref->scale != LMD_NONE)
 		st = floats(inst, ref, ref->scale, &e->scale, &d->n_scale, err);
 	if (st == LMD_OK && ref->bias != LMD_NONE)
@@ -147,11 +148,11 @@ static enum lmd_status describe(struct lmi_weights *w, const struct lmd_wref *re
 	return st;
 }
 
-static enum lmd_status load(struct lmi_weights *w, const struct lmd_wref *ref,
+static enum lmd_status load(struct lmi_engine_weights *w, const struct lmd_weight_ref *ref,
 			    struct lmd_weight **out, struct lmd_error *err)
 {
 	struct entry e = {.ref = ref};
-	struct lmd_wdesc d;
+	struct lmd_weight_desc d;
 	enum lmd_status st = describe(w, ref, &e, &d, err);
 
 	if (st == LMD_OK)
@@ -167,50 +168,50 @@ static enum lmd_status load(struct lmi_weights *w, const struct lmd_wref *ref,
 }
 
 /* Returns approximately how many bytes of the file an operand refers to. */
-static uint64_t ref_bytes(const struct lmi_weights *w, const struct lmd_wref *ref)
+static uint64_t ref_bytes(const struct lmi_engine_weights *w, const struct lmd_weight_ref *ref)
 {
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < ref->n_part; i++)
-		if (ref->parts[i].kind == LMD_WPART_TENSOR)
+		if (ref->parts[i].kind == LMD_WEIGHT_PART_TENSOR)
 			n += w->inst->model->tensors[ref->parts[i].tensor].bytes;
 	return n;
 }
 
-enum lmd_status lmi_weights_load(struct lmi_weights *w, const struct lmd_plan *plan,
-				 struct lmd_weight **out, lmi_load_fn fn, void *arg,
-				 struct lmd_error *err)
+enum lmd_status lmi_engine_weights_load(struct lmi_engine_weights *w, const struct lmd_plan *plan,
+					struct lmd_weight **out, lmi_engine_load_fn fn, void *arg,
+					struct lmd_error *err)
 {
 	uint64_t done = 0, total = 0;
 
-	for (uint32_t i = 0; fn && i < plan->n_wref; i++)
-		total += ref_bytes(w, &plan->wrefs[i]);
-	for (uint32_t i = 0; i < plan->n_wref; i++) {
-		const struct entry *e = find(w, &plan->wrefs[i]);
+	for (uint32_t i = 0; fn && i < plan->n_weight_ref; i++)
+		total += ref_bytes(w, &plan->weight_refs[i]);
+	for (uint32_t i = 0; i < plan->n_weight_ref; i++) {
+		const struct entry *e = find(w, &plan->weight_refs[i]);
 		enum lmd_status st = LMD_OK;
 
 		if (e)
 			out[i] = e->weight;
 		else
-			st = load(w, &plan->wrefs[i], &out[i], err);
+			st = load(w, &plan->weight_refs[i], &out[i], err);
 		if (st != LMD_OK)
 			return st;
-		done += fn ? ref_bytes(w, &plan->wrefs[i]) : 0;
-		if (fn && !fn(arg, LMI_LOAD_WEIGHTS, done, total))
+		done += fn ? ref_bytes(w, &plan->weight_refs[i]) : 0;
+		if (fn && !fn(arg, LMI_ENGINE_LOAD_WEIGHTS, done, total))
 			return lmd_fail(err, LMD_CANCELLED, "cancelled after weight %s",
-					plan->wrefs[i].name);
+					plan->weight_refs[i].name);
 	}
 	return LMD_OK;
 }
 
-enum lmd_status lmi_weights_query(struct lmi_weights *w, const struct lmd_plan *plan,
-				  uint64_t *bytes, struct lmd_error *err)
+enum lmd_status lmi_engine_weights_query(struct lmi_engine_weights *w, const struct lmd_plan *plan,
+					 uint64_t *bytes, struct lmd_error *err)
 {
 	*bytes = 0;
-	for (uint32_t i = 0; i < plan->n_wref; i++) {
-		struct lmd_wplan wp = {.struct_size = sizeof(wp)};
-		struct entry e = {.ref = &plan->wrefs[i]};
-		struct lmd_wdesc d;
+	for (uint32_t i = 0; i < plan->n_weight_ref; i++) {
+		struct lmd_weight_plan wp = {.struct_size = sizeof(wp)};
+		struct entry e = {.ref = &plan->weight_refs[i]};
+		struct lmd_weight_desc d;
 		enum lmd_status st;
 
 		if (find(w, e.ref))

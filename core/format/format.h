@@ -21,25 +21,15 @@ struct lmi_model;
 #define LMI_OPEN_MEASURE     16u /* for measuring, not running: tensors that would be built in
 				  * memory read as zeros and take no memory */
 
-/* Opens a model: a GGUF file (a split set by its first part), or a Hugging Face checkpoint by its
- * folder, its config.json or one of its *.safetensors.  On success *out owns files, mappings and
- * tables until lmi_model_close.  Symlinks are followed; devices, FIFOs and other folders are
- * rejected.  If a mapped file is truncated by another process, the thread that reads its weights
- * gets SIGBUS; the engine has the handler.  Any thread. */
-enum lmd_status lmi_model_open(struct lmi_model **out, const char *path, uint32_t flags,
-			       struct lmd_error *err);
-
 /* Options of lmi_model_open_with, with progress reports.  Mapping takes no time; reading into
  * memory (by flag, or for a big-endian file) and locking do. */
-struct lmi_open {
+struct lmi_open_opts {
 	uint32_t flags;	   /* LMI_OPEN_* */
 	uint64_t max_copy; /* limit for file data read into memory, else LMD_NOMEM; 0 = no limit */
 	/* Called in the calling thread; return false to cancel (LMD_CANCELLED).  May be NULL. */
 	bool (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *arg;
 };
-enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
-				    const struct lmi_open *opts, struct lmd_error *err);
 
 /* The view that architectures and tokenizers read; valid until close. */
 const struct lmd_model *lmi_model_view(const struct lmi_model *m);

@@ -29,11 +29,11 @@ struct ret {
 	uint32_t next;         /* + 1 */
 };
 
-struct lmi_closure {
+struct lmi_gr_closure {
 	const struct lmi_grammar *g;
-	struct lmi_item *todo, *leaf, *content;
+	struct lmi_gr_parser_item *todo, *leaf, *content;
 	uint32_t n_todo, cap_todo, n_leaf, cap_leaf, n_content, cap_content;
-	struct lmi_item *seen; /* [n_slots] open addressing, cleared through its list */
+	struct lmi_gr_parser_item *seen; /* [n_slots] open addressing, cleared through its list */
 	uint32_t *seen_at, n_seen, cap_seen, n_slots;
 	struct ret *ret;
 	uint32_t n_ret, cap_ret;
@@ -45,9 +45,9 @@ struct lmi_closure {
 	bool may_end, failed;
 };
 
-struct lmi_closure *lmi_closure_create(const struct lmi_grammar *g)
+struct lmi_gr_closure *lmi_gr_closure_create(const struct lmi_grammar *g)
 {
-	struct lmi_closure *c = lmi_alloc(1, sizeof(*c));
+	struct lmi_gr_closure *c = lmi_alloc(1, sizeof(*c));
 	size_t n = g->n_rules ? g->n_rules : 1;
 
 	if (!c)
@@ -61,11 +61,11 @@ struct lmi_closure *lmi_closure_create(const struct lmi_grammar *g)
 	c->is_called = lmi_alloc(n, sizeof(*c->is_called));
 	if (c->seen && c->first_ret && c->called && c->frame_of && c->is_called)
 		return c;
-	lmi_closure_destroy(c);
+	lmi_gr_closure_destroy(c);
 	return NULL;
 }
 
-void lmi_closure_destroy(struct lmi_closure *c)
+void lmi_gr_closure_destroy(struct lmi_gr_closure *c)
 {
 	if (!c)
 		return;
@@ -82,7 +82,7 @@ void lmi_closure_destroy(struct lmi_closure *c)
 	lmi_free(c);
 }
 
-static bool grow(struct lmi_closure *c, void **p, uint32_t *cap, uint32_t n, size_t item)
+static bool grow(struct lmi_gr_closure *c, void **p, uint32_t *cap, uint32_t n, size_t item)
 {
 	uint32_t want = *cap ? 2 * *cap : 64;
 	void *q;
@@ -99,10 +99,10 @@ static bool grow(struct lmi_closure *c, void **p, uint32_t *cap, uint32_t n, siz
 	return true;
 }
 
-void lmi_closure_begin(struct lmi_closure *c)
+void lmi_gr_closure_begin(struct lmi_gr_closure *c)
 {
 	for (uint32_t i = 0; i < c->n_seen; i++)
-		c->seen[c->seen_at[i]] = (struct lmi_item){0, 0};
+		c->seen[c->seen_at[i]] = (struct lmi_gr_parser_item){0, 0};
 	for (uint32_t i = 0; i < c->n_called; i++) {
 		c->is_called[c->called[i]] = false;
 		c->first_ret[c->called[i]] = 0;
@@ -119,7 +119,7 @@ static uint32_t hash_item(uint32_t state, uint32_t frame)
 }
 
 /* The table stores state + 1, so that 0 marks a free slot. */
-static uint32_t find_slot(const struct lmi_closure *c, uint32_t state, uint32_t frame)
+static uint32_t find_slot(const struct lmi_gr_closure *c, uint32_t state, uint32_t frame)
 {
 	uint32_t i = hash_item(state, frame) & (c->n_slots - 1);
 
@@ -128,9 +128,9 @@ static uint32_t find_slot(const struct lmi_closure *c, uint32_t state, uint32_t 
 	return i;
 }
 
-static bool more_slots(struct lmi_closure *c)
+static bool more_slots(struct lmi_gr_closure *c)
 {
-	struct lmi_item *old = c->seen;
+	struct lmi_gr_parser_item *old = c->seen;
 	uint32_t n = c->n_slots;
 
 	c->seen = lmi_alloc(2 * (size_t)n, sizeof(*c->seen));
@@ -141,7 +141,7 @@ static bool more_slots(struct lmi_closure *c)
 	}
 	c->n_slots = 2 * n;
 	for (uint32_t i = 0; i < c->n_seen; i++) {
-		struct lmi_item it = old[c->seen_at[i]];
+		struct lmi_gr_parser_item it = old[c->seen_at[i]];
 		uint32_t at = find_slot(c, it.state - 1, it.frame);
 
 		c->seen[at] = it;
@@ -151,11 +151,11 @@ static bool more_slots(struct lmi_closure *c)
 	return true;
 }
 
-bool lmi_closure_add(struct lmi_closure *c, uint32_t state, uint32_t frame)
+bool lmi_gr_closure_add(struct lmi_gr_closure *c, uint32_t state, uint32_t frame)
 {
 	uint32_t at;
 
-	if (state == LMI_THE_END) {
+	if (state == LMI_GR_NFA_FINAL_STATE) {
 		c->may_end = true;
 		return true;
 	}
@@ -168,13 +168,13 @@ bool lmi_closure_add(struct lmi_closure *c, uint32_t state, uint32_t frame)
 	    !grow(c, (void **)&c->seen_at, &c->cap_seen, c->n_seen, sizeof(uint32_t)) ||
 	    !grow(c, (void **)&c->todo, &c->cap_todo, c->n_todo, sizeof(*c->todo)))
 		return false;
-	c->seen[at] = (struct lmi_item){state + 1, frame};
+	c->seen[at] = (struct lmi_gr_parser_item){state + 1, frame};
 	c->seen_at[c->n_seen++] = at;
-	c->todo[c->n_todo++] = (struct lmi_item){state, frame};
+	c->todo[c->n_todo++] = (struct lmi_gr_parser_item){state, frame};
 	return 2 * c->n_seen < c->n_slots || more_slots(c);
 }
 
-static void call(struct lmi_closure *c, const struct lmi_edge *e, uint32_t frame)
+static void call(struct lmi_gr_closure *c, const struct lmi_gr_nfa_edge *e, uint32_t frame)
 {
 	bool last = c->g->state[e->to].only_accept;
 
@@ -187,15 +187,16 @@ static void call(struct lmi_closure *c, const struct lmi_edge *e, uint32_t frame
 		c->is_called[e->arg] = true;
 		c->called[c->n_called++] = e->arg;
 		/* c keeps a failure */
-		(void)lmi_closure_add(c, c->g->rule[e->arg].start, NEW | e->arg);
+		(void)lmi_gr_closure_add(c, c->g->rule[e->arg].start, NEW | e->arg);
 	}
 	if (c->g->rule[e->arg].nullable)
-		(void)lmi_closure_add(c, e->to, frame); /* c keeps a failure */
+		(void)lmi_gr_closure_add(c, e->to, frame); /* c keeps a failure */
 }
 
-static void follow(struct lmi_matcher *m, struct lmi_closure *c, struct lmi_item it)
+static void follow(struct lmi_grammar_matcher *m, struct lmi_gr_closure *c,
+		   struct lmi_gr_parser_item it)
 {
-	const struct lmi_state *s = &c->g->state[it.state];
+	const struct lmi_gr_nfa_state *s = &c->g->state[it.state];
 
 	if (s->takes) {
 		if (!grow(c, (void **)&c->leaf, &c->cap_leaf, c->n_leaf, sizeof(*c->leaf)))
@@ -203,40 +204,40 @@ static void follow(struct lmi_matcher *m, struct lmi_closure *c, struct lmi_item
 		c->leaf[c->n_leaf++] = it;
 	}
 	for (uint32_t i = s->edge; i < s->edge + s->n_edges && !c->failed; i++) {
-		const struct lmi_edge *e = &c->g->edge[i];
+		const struct lmi_gr_nfa_edge *e = &c->g->edge[i];
 
-		if (e->kind == LMI_EDGE_EMPTY)
-			(void)lmi_closure_add(c, e->to, it.frame); /* c keeps a failure */
-		else if (e->kind == LMI_EDGE_RULE)
+		if (e->kind == LMI_GR_EDGE_EMPTY)
+			(void)lmi_gr_closure_add(c, e->to, it.frame); /* c keeps a failure */
+		else if (e->kind == LMI_GR_EDGE_RULE)
 			call(c, e, it.frame);
 	}
 	if (!s->accept || it.frame & NEW)
 		return;
 	for (uint32_t i = 0; i < m->frame[it.frame].n && !c->failed; i++) {
-		struct lmi_item back = m->item[m->frame[it.frame].item + i];
+		struct lmi_gr_parser_item back = m->item[m->frame[it.frame].item + i];
 
-		(void)lmi_closure_add(c, back.state, back.frame); /* c keeps a failure */
+		(void)lmi_gr_closure_add(c, back.state, back.frame); /* c keeps a failure */
 	}
 }
 
-static uint32_t numbered(const struct lmi_closure *c, uint32_t frame)
+static uint32_t numbered(const struct lmi_gr_closure *c, uint32_t frame)
 {
 	return frame & NEW ? c->frame_of[frame & ~NEW] : frame;
 }
 
-static bool add_content(struct lmi_closure *c, uint32_t state, uint32_t frame)
+static bool add_content(struct lmi_gr_closure *c, uint32_t state, uint32_t frame)
 {
 	if (c->n_content >= ITEMS_MAX)
 		c->failed = true;
 	if (c->failed ||
 	    !grow(c, (void **)&c->content, &c->cap_content, c->n_content, sizeof(*c->content)))
 		return false;
-	c->content[c->n_content++] = (struct lmi_item){state, frame};
+	c->content[c->n_content++] = (struct lmi_gr_parser_item){state, frame};
 	return true;
 }
 
 /* Fills in the frame of a rule once its callers' frames have numbers. */
-static bool fill_frame(struct lmi_matcher *m, struct lmi_closure *c, uint32_t rule)
+static bool fill_frame(struct lmi_grammar_matcher *m, struct lmi_gr_closure *c, uint32_t rule)
 {
 	c->n_content = 0;
 	for (uint32_t i = c->first_ret[rule]; i; i = c->ret[i - 1].next) {
@@ -249,14 +250,14 @@ static bool fill_frame(struct lmi_matcher *m, struct lmi_closure *c, uint32_t ru
 			continue;
 		}
 		for (uint32_t k = 0; k < m->frame[frame].n; k++) {
-			struct lmi_item it = m->item[m->frame[frame].item + k];
+			struct lmi_gr_parser_item it = m->item[m->frame[frame].item + k];
 
 			if (!add_content(c, it.state, it.frame))
 				return false;
 		}
 	}
-	c->frame_of[rule] = lmi_frame_intern(m, c->content, c->n_content);
-	return c->frame_of[rule] != LMI_NOWHERE;
+	c->frame_of[rule] = lmi_gr_gss_node_intern(m, c->content, c->n_content);
+	return c->frame_of[rule] != LMI_GR_PARSER_STATE_ERROR;
 }
 
 static void sort_by_rank(const struct lmi_grammar *g, uint32_t *rule, uint32_t n)
@@ -277,20 +278,20 @@ static void sort_by_rank(const struct lmi_grammar *g, uint32_t *rule, uint32_t n
 		rule[i] = g->by_rank[rule[i]];
 }
 
-uint32_t lmi_closure_end(struct lmi_matcher *m)
+uint32_t lmi_gr_closure_end(struct lmi_grammar_matcher *m)
 {
-	struct lmi_closure *c = m->closure;
+	struct lmi_gr_closure *c = m->closure;
 
 	while (c->n_todo && !c->failed)
 		follow(m, c, c->todo[--c->n_todo]);
 	if (c->failed)
-		return LMI_NOWHERE;
+		return LMI_GR_PARSER_STATE_ERROR;
 	sort_by_rank(c->g, c->called, c->n_called);
 	for (uint32_t i = 0; i < c->n_called; i++) {
 		if (!fill_frame(m, c, c->called[i]))
-			return LMI_NOWHERE;
+			return LMI_GR_PARSER_STATE_ERROR;
 	}
 	for (uint32_t i = 0; i < c->n_leaf; i++)
 		c->leaf[i].frame = numbered(c, c->leaf[i].frame);
-	return lmi_situation_intern(m, c->leaf, c->n_leaf, c->may_end);
+	return lmi_gr_parser_state_intern(m, c->leaf, c->n_leaf, c->may_end);
 }

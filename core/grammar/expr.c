@@ -10,19 +10,21 @@
 
 #include "core/base/utf8.h"
 
-enum lmd_status lmi_gbuild_init(struct lmi_gbuild *b, uint64_t limit_bytes, struct lmd_error *err)
+enum lmd_status lmi_grammar_builder_init(struct lmi_grammar_builder *b, uint64_t limit_bytes,
+					 struct lmd_error *err)
 {
-	*b = (struct lmi_gbuild){.err = err};
+	*b = (struct lmi_grammar_builder){.err = err};
 	b->arena = lmi_arena_create(limit_bytes);
 	return b->arena ? LMD_OK : lmd_fail(err, LMD_NOMEM, "grammar: out of memory");
 }
 
-void lmi_gbuild_fini(struct lmi_gbuild *b)
+void lmi_grammar_builder_fini(struct lmi_grammar_builder *b)
 {
 	lmi_arena_destroy(b->arena);
 }
 
-void lmi_gbuild_fail(struct lmi_gbuild *b, enum lmd_status st, const char *fmt, ...)
+void lmi_grammar_builder_fail(struct lmi_grammar_builder *b, enum lmd_status st, const char *fmt,
+			      ...)
 {
 	char text[LMD_ERROR_TEXT];
 	va_list ap;
@@ -35,14 +37,14 @@ void lmi_gbuild_fail(struct lmi_gbuild *b, enum lmd_status st, const char *fmt, 
 	b->st = lmd_fail(b->err, st, "%s", text);
 }
 
-static void no_memory(struct lmi_gbuild *b)
+static void no_memory(struct lmi_grammar_builder *b)
 {
-	lmi_gbuild_fail(b, LMD_NOMEM, "grammar: out of memory or too large");
+	lmi_grammar_builder_fail(b, LMD_NOMEM, "grammar: out of memory or too large");
 }
 
 /* Makes room for one more element in an array of n elements with capacity *cap; returns the array,
  * or NULL. */
-static void *grow(struct lmi_gbuild *b, void *old, uint32_t n, uint32_t *cap, size_t item)
+static void *grow(struct lmi_grammar_builder *b, void *old, uint32_t n, uint32_t *cap, size_t item)
 {
 	uint32_t want = *cap ? 2 * *cap : 4;
 	void *p;
@@ -60,15 +62,16 @@ static void *grow(struct lmi_gbuild *b, void *old, uint32_t n, uint32_t *cap, si
 	return p;
 }
 
-uint32_t lmi_gbuild_rule(struct lmi_gbuild *b, const char *name)
+uint32_t lmi_grammar_builder_add_rule(struct lmi_grammar_builder *b, const char *name)
 {
 	uint32_t cap = b->cap_rules;
-	struct lmi_gx **rule;
+	struct lmi_grammar_expr **rule;
 	const char **names;
 
-	if (b->n_rules == LMI_GX_RULES)
-		lmi_gbuild_fail(b, LMD_INVALID, "grammar: too many rules: at most %d are allowed",
-				LMI_GX_RULES);
+	if (b->n_rules == LMI_GRAMMAR_RULES_MAX)
+		lmi_grammar_builder_fail(b, LMD_INVALID,
+					 "grammar: too many rules: at most %d are allowed",
+					 LMI_GRAMMAR_RULES_MAX);
 	if (b->st != LMD_OK)
 		return 0;
 	rule = grow(b, b->rule, b->n_rules, &cap, sizeof(*rule));
@@ -82,9 +85,10 @@ uint32_t lmi_gbuild_rule(struct lmi_gbuild *b, const char *name)
 	return b->n_rules++;
 }
 
-struct lmi_gx *lmi_gx_new(struct lmi_gbuild *b, enum lmi_gx_kind kind)
+struct lmi_grammar_expr *lmi_grammar_expr_new(struct lmi_grammar_builder *b,
+					      enum lmi_grammar_expr_kind kind)
 {
-	struct lmi_gx *e = lmi_arena_alloc(b->arena, sizeof(*e), 16);
+	struct lmi_grammar_expr *e = lmi_arena_alloc(b->arena, sizeof(*e), 16);
 
 	if (!e) {
 		no_memory(b);
@@ -94,26 +98,28 @@ struct lmi_gx *lmi_gx_new(struct lmi_gbuild *b, enum lmi_gx_kind kind)
 	return e;
 }
 
-void lmi_gx_add(struct lmi_gbuild *b, struct lmi_gx *list, struct lmi_gx *kid)
+void lmi_grammar_expr_append(struct lmi_grammar_builder *b, struct lmi_grammar_expr *list,
+			     struct lmi_grammar_expr *kid)
 {
-	struct lmi_gx **kids;
+	struct lmi_grammar_expr **kids;
 
 	if (b->st != LMD_OK)
 		return;
-	kids = grow(b, list->u.kids, list->n, &list->cap, sizeof(struct lmi_gx *));
+	kids = grow(b, list->u.kids, list->n, &list->cap, sizeof(struct lmi_grammar_expr *));
 	if (!kids)
 		return;
 	list->u.kids = kids;
 	list->u.kids[list->n++] = kid;
 	if (kid->depth >= list->depth)
 		list->depth = kid->depth + 1;
-	if (list->depth > LMI_GX_DEPTH)
-		lmi_gbuild_fail(b, LMD_INVALID,
-				"grammar: nested too deeply: at most %d levels are allowed",
-				LMI_GX_DEPTH);
+	if (list->depth > LMI_GRAMMAR_DEPTH_MAX)
+		lmi_grammar_builder_fail(
+			b, LMD_INVALID, "grammar: nested too deeply: at most %d levels are allowed",
+			LMI_GRAMMAR_DEPTH_MAX);
 }
 
-void lmi_gx_add_char(struct lmi_gbuild *b, struct lmi_gx *text, uint32_t c)
+void lmi_grammar_expr_add_char(struct lmi_grammar_builder *b, struct lmi_grammar_expr *text,
+			       uint32_t c)
 {
 	uint32_t *chars;
 
@@ -126,9 +132,10 @@ void lmi_gx_add_char(struct lmi_gbuild *b, struct lmi_gx *text, uint32_t c)
 	text->u.chars[text->n++] = c;
 }
 
-void lmi_gx_add_range(struct lmi_gbuild *b, struct lmi_gx *cls, uint32_t lo, uint32_t hi)
+void lmi_grammar_expr_add_range(struct lmi_grammar_builder *b, struct lmi_grammar_expr *cls,
+				uint32_t lo, uint32_t hi)
 {
-	struct lmi_grange *r;
+	struct lmi_gr_char_range *r;
 
 	if (b->st != LMD_OK)
 		return;
@@ -136,18 +143,18 @@ void lmi_gx_add_range(struct lmi_gbuild *b, struct lmi_gx *cls, uint32_t lo, uin
 	if (!r)
 		return;
 	cls->u.ranges = r;
-	cls->u.ranges[cls->n++] = (struct lmi_grange){lo, hi};
+	cls->u.ranges[cls->n++] = (struct lmi_gr_char_range){lo, hi};
 }
 
 static int by_lo(const void *a, const void *b)
 {
-	const struct lmi_grange *x = a, *y = b;
+	const struct lmi_gr_char_range *x = a, *y = b;
 
 	return (x->lo > y->lo) - (x->lo < y->lo);
 }
 
 /* Merges adjacent sorted ranges and removes NUL. */
-static uint32_t merge_ranges(struct lmi_grange *r, uint32_t n)
+static uint32_t merge_ranges(struct lmi_gr_char_range *r, uint32_t n)
 {
 	uint32_t k = 0;
 
@@ -160,15 +167,16 @@ static uint32_t merge_ranges(struct lmi_grange *r, uint32_t n)
 			if (r[i].hi > r[k - 1].hi)
 				r[k - 1].hi = r[i].hi;
 		} else {
-			r[k++] = (struct lmi_grange){lo, r[i].hi};
+			r[k++] = (struct lmi_gr_char_range){lo, r[i].hi};
 		}
 	}
 	return k;
 }
 
-void lmi_gx_class_done(struct lmi_gbuild *b, struct lmi_gx *cls, bool negate)
+void lmi_grammar_expr_class_finish(struct lmi_grammar_builder *b, struct lmi_grammar_expr *cls,
+				   bool negate)
 {
-	struct lmi_gx *c;
+	struct lmi_grammar_expr *c;
 	uint32_t next = 1;
 
 	if (b->st != LMD_OK)
@@ -178,55 +186,60 @@ void lmi_gx_class_done(struct lmi_gbuild *b, struct lmi_gx *cls, bool negate)
 	cls->n = merge_ranges(cls->u.ranges, cls->n);
 	if (!negate)
 		return;
-	c = lmi_gx_new(b, LMI_GX_CLASS);
+	c = lmi_grammar_expr_new(b, LMI_GR_EXPR_CLASS);
 	for (uint32_t i = 0; i < cls->n && b->st == LMD_OK; i++) {
 		if (cls->u.ranges[i].lo > next)
-			lmi_gx_add_range(b, c, next, cls->u.ranges[i].lo - 1);
+			lmi_grammar_expr_add_range(b, c, next, cls->u.ranges[i].lo - 1);
 		next = cls->u.ranges[i].hi + 1;
 	}
-	if (b->st == LMD_OK && next < LMI_GX_CHAR_END)
-		lmi_gx_add_range(b, c, next, LMI_GX_CHAR_END - 1);
+	if (b->st == LMD_OK && next < LMI_GRAMMAR_CHAR_END)
+		lmi_grammar_expr_add_range(b, c, next, LMI_GRAMMAR_CHAR_END - 1);
 	if (b->st == LMD_OK)
 		*cls = *c;
 }
 
-struct lmi_gx *lmi_gx_rule(struct lmi_gbuild *b, uint32_t rule)
+struct lmi_grammar_expr *lmi_grammar_expr_rule(struct lmi_grammar_builder *b, uint32_t rule)
 {
-	struct lmi_gx *e = lmi_gx_new(b, LMI_GX_RULE);
+	struct lmi_grammar_expr *e = lmi_grammar_expr_new(b, LMI_GR_EXPR_RULE);
 
 	if (e)
 		e->number = rule;
 	return e;
 }
 
-struct lmi_gx *lmi_gx_text(struct lmi_gbuild *b, const char *utf8, size_t bytes)
+struct lmi_grammar_expr *lmi_grammar_expr_text(struct lmi_grammar_builder *b, const char *utf8,
+					       size_t bytes)
 {
-	struct lmi_gx *e = lmi_gx_new(b, LMI_GX_TEXT);
+	struct lmi_grammar_expr *e = lmi_grammar_expr_new(b, LMI_GR_EXPR_TEXT);
 
 	for (size_t at = 0; at < bytes && b->st == LMD_OK;) {
 		uint32_t c = lmi_utf8_next(utf8, bytes, &at);
 
-		if (c >= LMI_GX_CHAR_END)
-			lmi_gbuild_fail(b, LMD_INVALID, "grammar: a text is not valid UTF-8");
-		lmi_gx_add_char(b, e, c);
+		if (c >= LMI_GRAMMAR_CHAR_END)
+			lmi_grammar_builder_fail(b, LMD_INVALID,
+						 "grammar: a text is not valid UTF-8");
+		lmi_grammar_expr_add_char(b, e, c);
 	}
 	return e;
 }
 
-struct lmi_gx *lmi_gx_range(struct lmi_gbuild *b, uint32_t lo, uint32_t hi)
+struct lmi_grammar_expr *lmi_grammar_expr_range(struct lmi_grammar_builder *b, uint32_t lo,
+						uint32_t hi)
 {
-	struct lmi_gx *e = lmi_gx_new(b, LMI_GX_CLASS);
+	struct lmi_grammar_expr *e = lmi_grammar_expr_new(b, LMI_GR_EXPR_CLASS);
 
-	lmi_gx_add_range(b, e, lo, hi);
-	lmi_gx_class_done(b, e, false);
+	lmi_grammar_expr_add_range(b, e, lo, hi);
+	lmi_grammar_expr_class_finish(b, e, false);
 	return e;
 }
 
-struct lmi_gx *lmi_gx_repeat(struct lmi_gbuild *b, struct lmi_gx *kid, uint32_t min, uint32_t max)
+struct lmi_grammar_expr *lmi_grammar_expr_repeat(struct lmi_grammar_builder *b,
+						 struct lmi_grammar_expr *kid, uint32_t min,
+						 uint32_t max)
 {
-	struct lmi_gx *e = lmi_gx_new(b, LMI_GX_REPEAT);
+	struct lmi_grammar_expr *e = lmi_grammar_expr_new(b, LMI_GR_EXPR_REPEAT);
 
-	lmi_gx_add(b, e, kid);
+	lmi_grammar_expr_append(b, e, kid);
 	if (b->st == LMD_OK) {
 		e->min = min;
 		e->max = max;
@@ -234,26 +247,30 @@ struct lmi_gx *lmi_gx_repeat(struct lmi_gbuild *b, struct lmi_gx *kid, uint32_t 
 	return e;
 }
 
-struct lmi_gx *lmi_gx_optional(struct lmi_gbuild *b, struct lmi_gx *kid)
+struct lmi_grammar_expr *lmi_grammar_expr_optional(struct lmi_grammar_builder *b,
+						   struct lmi_grammar_expr *kid)
 {
-	return lmi_gx_repeat(b, kid, 0, 1);
+	return lmi_grammar_expr_repeat(b, kid, 0, 1);
 }
 
-struct lmi_gx *lmi_gx_seq2(struct lmi_gbuild *b, struct lmi_gx *x, struct lmi_gx *y)
+struct lmi_grammar_expr *lmi_grammar_expr_concat(struct lmi_grammar_builder *b,
+						 struct lmi_grammar_expr *x,
+						 struct lmi_grammar_expr *y)
 {
-	struct lmi_gx *s;
+	struct lmi_grammar_expr *s;
 
 	if (!x || !y)
 		return x ? x : y;
-	s = lmi_gx_new(b, LMI_GX_SEQ);
-	lmi_gx_add(b, s, x);
-	lmi_gx_add(b, s, y);
+	s = lmi_grammar_expr_new(b, LMI_GR_EXPR_SEQ);
+	lmi_grammar_expr_append(b, s, x);
+	lmi_grammar_expr_append(b, s, y);
 	return s;
 }
 
-struct lmi_gx *lmi_gx_unwrap(struct lmi_gx *list)
+struct lmi_grammar_expr *lmi_grammar_expr_unwrap(struct lmi_grammar_expr *list)
 {
-	return list && (list->kind == LMI_GX_SEQ || list->kind == LMI_GX_ALT) && list->n == 1
+	return list && (list->kind == LMI_GR_EXPR_SEQ || list->kind == LMI_GR_EXPR_ALT) &&
+			       list->n == 1
 		       ? list->u.kids[0]
 		       : list;
 }

@@ -4,7 +4,7 @@
  *
  * The GBNF parser and the JSON schema compiler both produce expressions; net.h describes the NFA
  * that is compiled from them. All memory comes from the builder's arena. Errors are sticky: the
- * first one is kept, every function still returns some expression, and lmi_gbuild_compile reports
+ * first one is kept, every function still returns some expression, and lmi_grammar_builder_compile reports
  * the error. */
 #ifndef LLAMAD_GRAMMAR_EXPR_H
 #define LLAMAD_GRAMMAR_EXPR_H
@@ -14,82 +14,97 @@
 #include "core/grammar/grammar.h"
 
 /* Maximum nesting of expressions; they are walked recursively. */
-#define LMI_GX_DEPTH 1000
+#define LMI_GRAMMAR_DEPTH_MAX 1000
 /* Maximum number of rules in one grammar. */
-#define LMI_GX_RULES 100000
+#define LMI_GRAMMAR_RULES_MAX 100000
 /* One more than the largest number that four bytes of UTF-8 can encode, whether it is a valid
  * character or not. */
-#define LMI_GX_CHAR_END 0x400000u
+#define LMI_GRAMMAR_CHAR_END 0x400000u
 
-enum lmi_gx_kind {
-	LMI_GX_SEQ,    /* kids in sequence; no kids: the empty text */
-	LMI_GX_ALT,    /* any one of the kids */
-	LMI_GX_TEXT,   /* a string of characters */
-	LMI_GX_CLASS,  /* one character from ranges */
-	LMI_GX_REPEAT, /* kids[0], from min to max times */
-	LMI_GX_RULE,   /* number: the rule */
-	LMI_GX_TOKEN,  /* number: the token */
-	LMI_GX_NOT_TOKEN
+enum lmi_grammar_expr_kind {
+	LMI_GR_EXPR_SEQ,    /* kids in sequence; no kids: the empty text */
+	LMI_GR_EXPR_ALT,    /* any one of the kids */
+	LMI_GR_EXPR_TEXT,   /* a string of characters */
+	LMI_GR_EXPR_CLASS,  /* one character from ranges */
+	LMI_GR_EXPR_REPEAT, /* kids[0], from min to max times */
+	LMI_GR_EXPR_RULE,   /* number: the rule */
+	LMI_GR_EXPR_TOKEN,  /* number: the token */
+	LMI_GR_EXPR_NOT_TOKEN
 };
 
-struct lmi_grange {
+struct lmi_gr_char_range {
 	uint32_t lo, hi; /* inclusive */
 };
 
-struct lmi_gx {
-	enum lmi_gx_kind kind;
+struct lmi_grammar_expr {
+	enum lmi_grammar_expr_kind kind;
 	uint32_t depth; /* levels of nesting below this expression */
 	uint32_t n;     /* number of kids, chars or ranges */
 	uint32_t cap;
 	union {
-		struct lmi_gx **kids;
+		struct lmi_grammar_expr **kids;
 		uint32_t *chars;
-		struct lmi_grange *ranges; /* disjoint and ascending after lmi_gx_class_done */
+		struct lmi_gr_char_range
+			*ranges; /* disjoint and ascending after lmi_grammar_expr_class_finish */
 	} u;
 	uint32_t min, max; /* REPEAT; max UINT32_MAX = unbounded */
 	int64_t number;
 };
 
-struct lmi_gbuild {
+struct lmi_grammar_builder {
 	struct lmd_arena *arena;
-	struct lmi_gx **rule; /* [n_rules]; NULL if used but not defined */
+	struct lmi_grammar_expr **rule; /* [n_rules]; NULL if used but not defined */
 	const char **name;    /* [n_rules] for error messages */
 	uint32_t n_rules, cap_rules;
 	enum lmd_status st;
 	struct lmd_error *err;
 };
 
-enum lmd_status lmi_gbuild_init(struct lmi_gbuild *b, uint64_t limit_bytes, struct lmd_error *err);
-void lmi_gbuild_fini(struct lmi_gbuild *b);
+enum lmd_status lmi_grammar_builder_init(struct lmi_grammar_builder *b, uint64_t limit_bytes,
+					 struct lmd_error *err);
+void lmi_grammar_builder_fini(struct lmi_grammar_builder *b);
 
-void lmi_gbuild_fail(struct lmi_gbuild *b, enum lmd_status st, const char *fmt, ...)
-	LMD_PRINTF(3, 4);
+void lmi_grammar_builder_fail(struct lmi_grammar_builder *b, enum lmd_status st, const char *fmt,
+			      ...) LMD_PRINTF(3, 4);
 
 /* Adds a rule without a definition and returns its number. */
-uint32_t lmi_gbuild_rule(struct lmi_gbuild *b, const char *name);
+uint32_t lmi_grammar_builder_add_rule(struct lmi_grammar_builder *b, const char *name);
 
-struct lmi_gx *lmi_gx_new(struct lmi_gbuild *b, enum lmi_gx_kind kind);
+struct lmi_grammar_expr *lmi_grammar_expr_new(struct lmi_grammar_builder *b,
+					      enum lmi_grammar_expr_kind kind);
 /* Appends kid to a SEQ or ALT. */
-void lmi_gx_add(struct lmi_gbuild *b, struct lmi_gx *list, struct lmi_gx *kid);
-void lmi_gx_add_char(struct lmi_gbuild *b, struct lmi_gx *text, uint32_t c);
-void lmi_gx_add_range(struct lmi_gbuild *b, struct lmi_gx *cls, uint32_t lo, uint32_t hi);
+void lmi_grammar_expr_append(struct lmi_grammar_builder *b, struct lmi_grammar_expr *list,
+			     struct lmi_grammar_expr *kid);
+void lmi_grammar_expr_add_char(struct lmi_grammar_builder *b, struct lmi_grammar_expr *text,
+			       uint32_t c);
+void lmi_grammar_expr_add_range(struct lmi_grammar_builder *b, struct lmi_grammar_expr *cls,
+				uint32_t lo, uint32_t hi);
 /* Sorts and merges the ranges, and complements them if negate is set; the result never contains
  * NUL. */
-void lmi_gx_class_done(struct lmi_gbuild *b, struct lmi_gx *cls, bool negate);
+void lmi_grammar_expr_class_finish(struct lmi_grammar_builder *b, struct lmi_grammar_expr *cls,
+				   bool negate);
 
-struct lmi_gx *lmi_gx_rule(struct lmi_gbuild *b, uint32_t rule);
-struct lmi_gx *lmi_gx_text(struct lmi_gbuild *b, const char *utf8, size_t bytes);
-struct lmi_gx *lmi_gx_range(struct lmi_gbuild *b, uint32_t lo, uint32_t hi);
-struct lmi_gx *lmi_gx_repeat(struct lmi_gbuild *b, struct lmi_gx *kid, uint32_t min, uint32_t max);
-struct lmi_gx *lmi_gx_optional(struct lmi_gbuild *b, struct lmi_gx *kid);
+struct lmi_grammar_expr *lmi_grammar_expr_rule(struct lmi_grammar_builder *b, uint32_t rule);
+struct lmi_grammar_expr *lmi_grammar_expr_text(struct lmi_grammar_builder *b, const char *utf8,
+					       size_t bytes);
+struct lmi_grammar_expr *lmi_grammar_expr_range(struct lmi_grammar_builder *b, uint32_t lo,
+						uint32_t hi);
+struct lmi_grammar_expr *lmi_grammar_expr_repeat(struct lmi_grammar_builder *b,
+						 struct lmi_grammar_expr *kid, uint32_t min,
+						 uint32_t max);
+struct lmi_grammar_expr *lmi_grammar_expr_optional(struct lmi_grammar_builder *b,
+						   struct lmi_grammar_expr *kid);
 /* x followed by y; NULL stands for the empty text. */
-struct lmi_gx *lmi_gx_seq2(struct lmi_gbuild *b, struct lmi_gx *x, struct lmi_gx *y);
+struct lmi_grammar_expr *lmi_grammar_expr_concat(struct lmi_grammar_builder *b,
+						 struct lmi_grammar_expr *x,
+						 struct lmi_grammar_expr *y);
 /* Returns the only kid of a list with one kid, otherwise the list itself. */
-struct lmi_gx *lmi_gx_unwrap(struct lmi_gx *list);
+struct lmi_grammar_expr *lmi_grammar_expr_unwrap(struct lmi_grammar_expr *list);
 
 /* Compiles the rules with `root` as the start rule; root UINT32_MAX makes a grammar that
  * constrains nothing. Fails if a rule is used but not defined, or if a rule can call itself before
  * it has consumed a character (left recursion). */
-enum lmd_status lmi_gbuild_compile(struct lmi_gbuild *b, uint32_t root, struct lmi_grammar **out);
+enum lmd_status lmi_grammar_builder_compile(struct lmi_grammar_builder *b, uint32_t root,
+					    struct lmi_grammar **out);
 
 #endif /* LLAMAD_GRAMMAR_EXPR_H */

@@ -14,15 +14,15 @@
 #define BUILD_BYTES (512u << 20)
 
 struct level {
-	struct lmi_gx *alt, *seq;
+	struct lmi_grammar_expr *alt, *seq;
 };
 
 struct parser {
-	struct lmi_gbuild b;
+	struct lmi_grammar_builder b;
 	const char *s;
 	size_t n, at;
 	struct lmi_strmap names;
-	const struct lmi_gvocab *vocab;
+	const struct lmi_grammar_vocab *vocab;
 	struct level *level; /* open groups; [0] is the rule */
 	uint32_t depth, cap;
 };
@@ -38,7 +38,7 @@ static uint32_t line_of(const struct parser *p)
 
 static void fail(struct parser *p, const char *what)
 {
-	lmi_gbuild_fail(&p->b, LMD_INVALID, "grammar line %u: %s", line_of(p), what);
+	lmi_grammar_builder_fail(&p->b, LMD_INVALID, "grammar line %u: %s", line_of(p), what);
 }
 
 static bool failed(const struct parser *p)
@@ -97,12 +97,12 @@ static uint32_t parse_name(struct parser *p)
 	}
 	name = lmi_arena_strndup(p->b.arena, p->s + from, p->at - from);
 	if (!name) {
-		lmi_gbuild_fail(&p->b, LMD_NOMEM, "grammar: out of memory or too large");
+		lmi_grammar_builder_fail(&p->b, LMD_NOMEM, "grammar: out of memory or too large");
 		return 0;
 	}
 	if (lmi_strmap_find(&p->names, name, &rule))
 		return rule;
-	rule = lmi_gbuild_rule(&p->b, name);
+	rule = lmi_grammar_builder_add_rule(&p->b, name);
 	if (!failed(p))
 		(void)lmi_strmap_add(&p->names, name, rule); /* cannot be a duplicate */
 	return rule;
@@ -169,24 +169,24 @@ static uint32_t parse_char(struct parser *p)
 	c = p->at < p->n ? lmi_utf8_next(p->s, p->n, &p->at) : 0;
 	if (!c)
 		fail(p, "unexpected end of the grammar inside a string or a class");
-	else if (c >= LMI_GX_CHAR_END)
+	else if (c >= LMI_GRAMMAR_CHAR_END)
 		fail(p, "invalid UTF-8");
 	return c;
 }
 
-static struct lmi_gx *parse_text(struct parser *p)
+static struct lmi_grammar_expr *parse_text(struct parser *p)
 {
-	struct lmi_gx *e = lmi_gx_new(&p->b, LMI_GX_TEXT);
+	struct lmi_grammar_expr *e = lmi_grammar_expr_new(&p->b, LMI_GR_EXPR_TEXT);
 
 	p->at++;
 	while (!failed(p) && !skip(p, '"'))
-		lmi_gx_add_char(&p->b, e, parse_char(p));
+		lmi_grammar_expr_add_char(&p->b, e, parse_char(p));
 	return e;
 }
 
-static struct lmi_gx *parse_class(struct parser *p)
+static struct lmi_grammar_expr *parse_class(struct parser *p)
 {
-	struct lmi_gx *e = lmi_gx_new(&p->b, LMI_GX_CLASS);
+	struct lmi_grammar_expr *e = lmi_grammar_expr_new(&p->b, LMI_GR_EXPR_CLASS);
 	bool negate;
 
 	p->at++;
@@ -198,18 +198,19 @@ static struct lmi_gx *parse_class(struct parser *p)
 			p->at++;
 			hi = parse_char(p);
 		}
-		lmi_gx_add_range(&p->b, e, lo, hi);
+		lmi_grammar_expr_add_range(&p->b, e, lo, hi);
 	}
 	if (!failed(p))
-		lmi_gx_class_done(&p->b, e, negate);
+		lmi_grammar_expr_class_finish(&p->b, e, negate);
 	return e;
 }
 
 /* Parses <text> or <[id]>; a leading ! means any other token. */
-static struct lmi_gx *parse_token(struct parser *p)
+static struct lmi_grammar_expr *parse_token(struct parser *p)
 {
 	bool negate = skip(p, '!');
-	struct lmi_gx *e = lmi_gx_new(&p->b, negate ? LMI_GX_NOT_TOKEN : LMI_GX_TOKEN);
+	struct lmi_grammar_expr *e =
+		lmi_grammar_expr_new(&p->b, negate ? LMI_GR_EXPR_NOT_TOKEN : LMI_GR_EXPR_TOKEN);
 	size_t from = p->at;
 	int64_t id = 0;
 
@@ -230,7 +231,7 @@ static struct lmi_gx *parse_token(struct parser *p)
 		if (!skip(p, '>'))
 			fail(p, "expected '>' after the token text");
 		else
-			id = p->vocab ? lmi_gvocab_find(p->vocab, p->s + from, p->at - from) : -1;
+			id = p->vocab ? lmi_gr_vocab_find(p->vocab, p->s + from, p->at - from) : -1;
 		if (id < 0)
 			fail(p, "the text between < and > is not one token of the vocabulary");
 	}
@@ -278,7 +279,7 @@ static void parse_counts(struct parser *p, uint32_t *min, uint32_t *max)
 
 static void parse_repeat(struct parser *p)
 {
-	struct lmi_gx *seq = p->level[p->depth - 1].seq;
+	struct lmi_grammar_expr *seq = p->level[p->depth - 1].seq;
 	uint32_t min = 0, max = UINT32_MAX;
 
 	if (!seq->n) {
@@ -300,7 +301,7 @@ static void parse_repeat(struct parser *p)
 	default: /* '{': the caller has checked for * + ? { */
 		parse_counts(p, &min, &max);
 	}
-	seq->u.kids[seq->n - 1] = lmi_gx_repeat(&p->b, seq->u.kids[seq->n - 1], min, max);
+	seq->u.kids[seq->n - 1] = lmi_grammar_expr_repeat(&p->b, seq->u.kids[seq->n - 1], min, max);
 	if (!failed(p) && seq->u.kids[seq->n - 1]->depth >= seq->depth)
 		seq->depth = seq->u.kids[seq->n - 1]->depth + 1;
 }
@@ -314,36 +315,36 @@ static void open_level(struct parser *p)
 		struct level *l = lmi_realloc(p->level, cap, sizeof(*l));
 
 		if (!l) {
-			lmi_gbuild_fail(&p->b, LMD_NOMEM,
-					"grammar: out of memory or too large");
+			lmi_grammar_builder_fail(&p->b, LMD_NOMEM,
+						 "grammar: out of memory or too large");
 			return;
 		}
 		p->level = l;
 		p->cap = cap;
 	}
-	p->level[p->depth++] =
-		(struct level){lmi_gx_new(&p->b, LMI_GX_ALT), lmi_gx_new(&p->b, LMI_GX_SEQ)};
+	p->level[p->depth++] = (struct level){lmi_grammar_expr_new(&p->b, LMI_GR_EXPR_ALT),
+					      lmi_grammar_expr_new(&p->b, LMI_GR_EXPR_SEQ)};
 }
 
 static void next_alternative(struct parser *p)
 {
 	struct level *l = &p->level[p->depth - 1];
 
-	lmi_gx_add(&p->b, l->alt, lmi_gx_unwrap(l->seq));
-	l->seq = lmi_gx_new(&p->b, LMI_GX_SEQ);
+	lmi_grammar_expr_append(&p->b, l->alt, lmi_grammar_expr_unwrap(l->seq));
+	l->seq = lmi_grammar_expr_new(&p->b, LMI_GR_EXPR_SEQ);
 }
 
 /* Closes the innermost level and returns its expression. */
-static struct lmi_gx *close_level(struct parser *p)
+static struct lmi_grammar_expr *close_level(struct parser *p)
 {
 	next_alternative(p);
-	return lmi_gx_unwrap(p->level[--p->depth].alt);
+	return lmi_grammar_expr_unwrap(p->level[--p->depth].alt);
 }
 
 /* Parses one element of a sequence; returns false at the end of the rule. */
 static bool parse_element(struct parser *p)
 {
-	struct lmi_gx *e = NULL;
+	struct lmi_grammar_expr *e = NULL;
 	char c = peek(p, 0);
 
 	switch (c) {
@@ -359,7 +360,7 @@ static bool parse_element(struct parser *p)
 		break;
 	case '.':
 		p->at++;
-		e = lmi_gx_range(&p->b, 1, LMI_GX_CHAR_END - 1);
+		e = lmi_grammar_expr_range(&p->b, 1, LMI_GRAMMAR_CHAR_END - 1);
 		break;
 	case '(':
 		p->at++;
@@ -387,9 +388,9 @@ static bool parse_element(struct parser *p)
 	default: /* any other byte */
 		if (!name_char(c))
 			return false;
-		e = lmi_gx_rule(&p->b, parse_name(p));
+		e = lmi_grammar_expr_rule(&p->b, parse_name(p));
 	}
-	lmi_gx_add(&p->b, p->level[p->depth - 1].seq, e);
+	lmi_grammar_expr_append(&p->b, p->level[p->depth - 1].seq, e);
 	skip_space(p, p->depth > 1);
 	return true;
 }
@@ -423,10 +424,11 @@ static void parse_rule(struct parser *p)
 
 static void parse_all(struct parser *p)
 {
-	uint32_t n_names = p->n / 2 < LMI_GX_RULES ? (uint32_t)(p->n / 2) + 1 : LMI_GX_RULES;
+	uint32_t n_names =
+		p->n / 2 < LMI_GRAMMAR_RULES_MAX ? (uint32_t)(p->n / 2) + 1 : LMI_GRAMMAR_RULES_MAX;
 
 	if (!lmi_strmap_init(&p->names, p->b.arena, n_names)) {
-		lmi_gbuild_fail(&p->b, LMD_NOMEM, "grammar: out of memory");
+		lmi_grammar_builder_fail(&p->b, LMD_NOMEM, "grammar: out of memory");
 		return;
 	}
 	skip_space(p, true);
@@ -437,26 +439,26 @@ static void parse_all(struct parser *p)
 }
 
 enum lmd_status lmi_grammar_from_gbnf(struct lmi_grammar **out, const char *text, size_t bytes,
-				      const struct lmi_gvocab *vocab, struct lmd_error *err)
+				      const struct lmi_grammar_vocab *vocab, struct lmd_error *err)
 {
 	struct parser p = {.s = text, .n = bytes, .vocab = vocab};
 	uint32_t root = UINT32_MAX;
 	enum lmd_status st;
 
-	if (bytes > LMI_GRAMMAR_MAX)
-		return lmd_fail(err, LMD_INVALID,
-				"grammar: %zu bytes long, at most %u are allowed", bytes,
-				LMI_GRAMMAR_MAX);
-	st = lmi_gbuild_init(&p.b, BUILD_BYTES, err);
+	if (bytes > LMI_GRAMMAR_BYTES_MAX)
+		return lmd_fail(err, LMD_INVALID, "grammar: %zu bytes long, at most %u are allowed",
+				bytes, LMI_GRAMMAR_BYTES_MAX);
+	st = lmi_grammar_builder_init(&p.b, BUILD_BYTES, err);
 	if (st != LMD_OK)
 		return st;
 	if (bytes) {
 		parse_all(&p);
 		if (!failed(&p) && (!lmi_strmap_find(&p.names, "root", &root) || !p.b.rule[root]))
-			lmi_gbuild_fail(&p.b, LMD_INVALID, "grammar: the rule 'root' is missing");
+			lmi_grammar_builder_fail(&p.b, LMD_INVALID,
+						 "grammar: the rule 'root' is missing");
 	}
-	st = failed(&p) ? p.b.st : lmi_gbuild_compile(&p.b, root, out);
+	st = failed(&p) ? p.b.st : lmi_grammar_builder_compile(&p.b, root, out);
 	lmi_free(p.level);
-	lmi_gbuild_fini(&p.b);
+	lmi_grammar_builder_fini(&p.b);
 	return st;
 }

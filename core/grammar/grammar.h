@@ -8,9 +8,9 @@
  * draft.
  *
  *     lmi_grammar_from_gbnf(&g, text, n, vocab, &err);   not on the engine's thread
- *     lmi_matcher_create(&m, &opts, &err);               once per grammar and vocabulary
- *     lmi_gstate_create(&s, m, &err);                    once per sequence
- *     lmi_gstate_mask(s, &mask);  choose a token;  lmi_gstate_accept(s, token);
+ *     lmi_gr_matcher_create(&m, &opts, &err);               once per grammar and vocabulary
+ *     lmi_gr_state_create(&s, m, &err);                    once per sequence
+ *     lmi_gr_state_mask(s, &mask);  choose a token;  lmi_gr_state_accept(s, token);
  *
  * Grammars are untrusted. Compilation is bounded in time and memory and fails with an error
  * message. Matching takes time proportional to text times grammar for unambiguous grammars; if the
@@ -31,28 +31,28 @@
 #include "llamad/status.h"
 
 /* Maximum length of a grammar or schema text, in bytes. */
-#define LMI_GRAMMAR_MAX (4u << 20)
+#define LMI_GRAMMAR_BYTES_MAX (4u << 20)
 /* Repetitions {m,n}: m above this is an error, n above this means unbounded. */
 #define LMI_GRAMMAR_COUNT_MAX 2000
 
 struct lmi_grammar;
-struct lmi_gvocab;
-struct lmi_matcher;
-struct lmi_gstate;
+struct lmi_grammar_vocab;
+struct lmi_grammar_matcher;
+struct lmi_grammar_state;
 
 /* Vocabularies */
 
 /* Builds the index of a vocabulary: token texts in sorted order, and which characters they
  * contain. If vocab is NULL, the tokens are the 256 bytes (id = byte) and 256 for the end of text.
  * The result keeps no reference to vocab. */
-enum lmd_status lmi_gvocab_create(struct lmi_gvocab **out, const struct lmd_sample_vocab *vocab,
-				  struct lmd_error *err);
-void lmi_gvocab_destroy(struct lmi_gvocab *v);
-uint32_t lmi_gvocab_size(const struct lmi_gvocab *v);
+enum lmd_status lmi_gr_vocab_create(struct lmi_grammar_vocab **out,
+				    const struct lmd_sample_vocab *vocab, struct lmd_error *err);
+void lmi_gr_vocab_destroy(struct lmi_grammar_vocab *v);
+uint32_t lmi_gr_vocab_size(const struct lmi_grammar_vocab *v);
 /* Returns the token with exactly this text, or -1. */
-lmd_token lmi_gvocab_find(const struct lmi_gvocab *v, const char *text, size_t bytes);
+lmd_token lmi_gr_vocab_find(const struct lmi_grammar_vocab *v, const char *text, size_t bytes);
 /* Returns true if some token starts with this text and is longer than it. */
-bool lmi_gvocab_goes_on(const struct lmi_gvocab *v, const char *text, size_t bytes);
+bool lmi_gr_vocab_has_longer(const struct lmi_grammar_vocab *v, const char *text, size_t bytes);
 
 /* Grammars */
 
@@ -60,7 +60,7 @@ bool lmi_gvocab_goes_on(const struct lmi_gvocab *v, const char *text, size_t byt
  * An empty text constrains nothing. LMD_INVALID: the message gives the line and what is wrong
  * there. */
 enum lmd_status lmi_grammar_from_gbnf(struct lmi_grammar **out, const char *text, size_t bytes,
-				      const struct lmi_gvocab *vocab, struct lmd_error *err);
+				      const struct lmi_grammar_vocab *vocab, struct lmd_error *err);
 /* Compiles the JSON schema (drafts 7 to 2020-12) in `text` to a grammar of the JSON texts that it
  * accepts.
  *
@@ -82,9 +82,9 @@ uint64_t lmi_grammar_bytes(const struct lmi_grammar *g);
 
 /* Matching: a matcher and everything below that uses it belong to one thread at a time */
 
-struct lmi_matcher_opts {
+struct lmi_gr_matcher_opts {
 	const struct lmi_grammar *grammar; /* must outlive the matcher */
-	const struct lmi_gvocab *vocab;    /* must outlive the matcher */
+	const struct lmi_grammar_vocab *vocab; /* must outlive the matcher */
 	/* Lazy grammar: if there is any pattern or token here, nothing is constrained until a
 	 * trigger occurs. A pattern is an ECMAScript regular expression that is searched for in
 	 * all text so far; if it starts with ^ and ends with $, it must match all of the text. The
@@ -99,50 +99,53 @@ struct lmi_matcher_opts {
 	uint64_t cache_bytes;
 };
 
-enum lmd_status lmi_matcher_create(struct lmi_matcher **out, const struct lmi_matcher_opts *opts,
-				   struct lmd_error *err);
+enum lmd_status lmi_gr_matcher_create(struct lmi_grammar_matcher **out,
+				      const struct lmi_gr_matcher_opts *opts,
+				      struct lmd_error *err);
 /* m may be NULL. All its states must have been destroyed. */
-void lmi_matcher_destroy(struct lmi_matcher *m);
+void lmi_gr_matcher_destroy(struct lmi_grammar_matcher *m);
 
-enum lmd_status lmi_gstate_create(struct lmi_gstate **out, struct lmi_matcher *m,
-				  struct lmd_error *err);
-enum lmd_status lmi_gstate_clone(struct lmi_gstate **out, const struct lmi_gstate *from);
+enum lmd_status lmi_gr_state_create(struct lmi_grammar_state **out, struct lmi_grammar_matcher *m,
+				    struct lmd_error *err);
+enum lmd_status lmi_gr_state_clone(struct lmi_grammar_state **out,
+				   const struct lmi_grammar_state *from);
 /* Makes `to` a copy of `from`; both must belong to the same matcher. */
-enum lmd_status lmi_gstate_copy(struct lmi_gstate *to, const struct lmi_gstate *from);
-void lmi_gstate_destroy(struct lmi_gstate *s);
+enum lmd_status lmi_gr_state_copy(struct lmi_grammar_state *to,
+				  const struct lmi_grammar_state *from);
+void lmi_gr_state_destroy(struct lmi_grammar_state *s);
 
 /* Accepts one token. LMD_INVALID: the token is not allowed here. On any error, including
  * LMD_NOMEM, the state is unchanged. */
-enum lmd_status lmi_gstate_accept(struct lmi_gstate *s, lmd_token token);
+enum lmd_status lmi_gr_state_accept(struct lmi_grammar_state *s, lmd_token token);
 /* Accepts text byte by byte, as one-byte tokens that match no token literal. LMD_INVALID: byte
  * number *n_taken is not allowed. */
-enum lmd_status lmi_gstate_accept_text(struct lmi_gstate *s, const char *text, size_t bytes,
-				       size_t *n_taken);
+enum lmd_status lmi_gr_state_accept_text(struct lmi_grammar_state *s, const char *text,
+					 size_t bytes, size_t *n_taken);
 
 /* Bit i % 64 of word i / 64 is set if token i may come next; end-of-generation tokens are set
  * exactly when the text may end here. *out is valid until the next call with this matcher. */
-enum lmd_status lmi_gstate_mask(struct lmi_gstate *s, const uint64_t **out);
+enum lmd_status lmi_gr_state_mask(struct lmi_grammar_state *s, const uint64_t **out);
 
 /* Returns the text that must come next because the grammar allows nothing else: whole characters,
  * at most cap bytes. *ends is set if the grammar is complete after that text. *n is 0 if the text
  * may end here, if a token literal may come, in the middle of a character, and while waiting for a
  * trigger. */
-enum lmd_status lmi_gstate_forced(struct lmi_gstate *s, char *out, size_t cap, size_t *n,
-				  bool *ends);
+enum lmd_status lmi_gr_state_forced(struct lmi_grammar_state *s, char *out, size_t cap, size_t *n,
+				    bool *ends);
 /* Returns the only token below n that the mask allows, or -1 if it allows none or several. */
-lmd_token lmi_mask_only(const uint64_t *mask, uint32_t n);
+lmd_token lmi_gr_mask_only_token(const uint64_t *mask, uint32_t n);
 /* Returns true if this text may come next, byte by byte. The state is unchanged. */
-bool lmi_gstate_fits(struct lmi_gstate *s, const char *text, size_t bytes);
+bool lmi_gr_state_allows_text(struct lmi_grammar_state *s, const char *text, size_t bytes);
 
 /* Returns true if the text may end here; always true while a lazy grammar waits for its trigger. */
-bool lmi_gstate_may_end(const struct lmi_gstate *s);
+bool lmi_gr_state_may_end(const struct lmi_grammar_state *s);
 /* Returns true while a lazy grammar waits for its trigger. */
-bool lmi_gstate_waiting(const struct lmi_gstate *s);
+bool lmi_gr_state_awaits_trigger(const struct lmi_grammar_state *s);
 /* Returns true if nothing may come next and the text may not end either; happens only with a
  * grammar that cannot be completed. */
-bool lmi_gstate_stuck(struct lmi_gstate *s);
+bool lmi_gr_state_stuck(struct lmi_grammar_state *s);
 
 /* Returns the memory held by the matcher in bytes, for reports. */
-uint64_t lmi_matcher_bytes(const struct lmi_matcher *m);
+uint64_t lmi_gr_matcher_bytes(const struct lmi_grammar_matcher *m);
 
 #endif /* LLAMAD_CORE_GRAMMAR_GRAMMAR_H */

@@ -11,7 +11,7 @@
 #include "core/grammar/test_vocab.h"
 #include "tests/lmd_check.h"
 
-static struct lmi_gvocab *vocab;
+static struct lmi_grammar_vocab *vocab;
 
 static struct {
 	unsigned passed, failed;
@@ -21,14 +21,14 @@ static void setup(void)
 {
 	struct lmd_error err;
 
-	if (lmi_gvocab_create(&vocab, &test_vocab, &err) != LMD_OK)
+	if (lmi_gr_vocab_create(&vocab, &test_vocab, &err) != LMD_OK)
 		ck_abort_msg("%s", err.text);
 	tally.passed = tally.failed = 0;
 }
 
 static void teardown(void)
 {
-	lmi_gvocab_destroy(vocab);
+	lmi_gr_vocab_destroy(vocab);
 }
 
 static void judge(bool ok, const char *name, const char *what, const char *got, const char *want)
@@ -123,15 +123,15 @@ static void describe_mask(const uint64_t *mask, char *out, size_t cap)
 }
 
 /* Runs a case; writes the verdict, and compares the masks of the case if it has any. */
-static void run_case(struct lmi_matcher *m, const char *name, const json_t *c, char *verdict,
-		     size_t cap)
+static void run_case(struct lmi_grammar_matcher *m, const char *name, const json_t *c,
+		     char *verdict, size_t cap)
 {
 	const json_t *allowed = json_object_get(c, "allowed");
-	struct lmi_gstate *s;
+	struct lmi_grammar_state *s;
 	size_t n;
 	lmd_token *t = tokens_of(c, &n);
 
-	ck_assert_int_eq(lmi_gstate_create(&s, m, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_gr_state_create(&s, m, NULL), LMD_OK);
 	for (size_t i = 0; i <= n; i++) {
 		enum lmd_status st;
 
@@ -140,22 +140,22 @@ static void run_case(struct lmi_matcher *m, const char *name, const json_t *c, c
 			const char *want = json_string_value(json_array_get(allowed, i));
 			const uint64_t *mask;
 
-			ck_assert_int_eq(lmi_gstate_mask(s, &mask), LMD_OK);
+			ck_assert_int_eq(lmi_gr_state_mask(s, &mask), LMD_OK);
 			describe_mask(mask, got, sizeof(got));
 			judge(!strcmp(got, want), name, "mask", got, want);
 		}
 		if (i == n)
 			break;
-		st = lmi_gstate_accept(s, t[i]);
+		st = lmi_gr_state_accept(s, t[i]);
 		if (st != LMD_OK) {
 			snprintf(verdict, cap, st == LMD_INVALID ? "reject@%zu" : "error@%zu", i);
 			break;
 		}
-		snprintf(verdict, cap, lmi_gstate_may_end(s) ? "accept" : "prefix");
+		snprintf(verdict, cap, lmi_gr_state_may_end(s) ? "accept" : "prefix");
 	}
 	if (!n)
-		snprintf(verdict, cap, lmi_gstate_may_end(s) ? "accept" : "prefix");
-	lmi_gstate_destroy(s);
+		snprintf(verdict, cap, lmi_gr_state_may_end(s) ? "accept" : "prefix");
+	lmi_gr_state_destroy(s);
 	free(t);
 }
 
@@ -167,7 +167,7 @@ static void describe_case(const json_t *c, char *out, size_t cap)
 	free(s);
 }
 
-static void gbnf_cases(struct lmi_matcher *m, const json_t *g, const char *name)
+static void gbnf_cases(struct lmi_grammar_matcher *m, const json_t *g, const char *name)
 {
 	size_t k;
 	json_t *c;
@@ -197,9 +197,9 @@ static void one_grammar(const json_t *g, enum parses want)
 	const json_t *tokens = json_object_get(g, "trigger_tokens");
 	struct lmd_str p[8];
 	lmd_token t[8];
-	struct lmi_matcher_opts o = {.vocab = vocab, .patterns = p, .tokens = t};
+	struct lmi_gr_matcher_opts o = {.vocab = vocab, .patterns = p, .tokens = t};
 	struct lmi_grammar *grammar;
-	struct lmi_matcher *m;
+	struct lmi_grammar_matcher *m;
 	struct lmd_error err = {.text = ""};
 	size_t n;
 	char *text = text_of(g, "grammar", "grammar_hex", &n);
@@ -219,10 +219,10 @@ static void one_grammar(const json_t *g, enum parses want)
 	for (; o.n_tokens < json_array_size(tokens); o.n_tokens++)
 		t[o.n_tokens] = (lmd_token)json_integer_value(json_array_get(tokens, o.n_tokens));
 	o.grammar = grammar;
-	if (lmi_matcher_create(&m, &o, &err) != LMD_OK)
+	if (lmi_gr_matcher_create(&m, &o, &err) != LMD_OK)
 		ck_abort_msg("%s: %s", name, err.text);
 	gbnf_cases(m, g, name);
-	lmi_matcher_destroy(m);
+	lmi_gr_matcher_destroy(m);
 	lmi_grammar_destroy(grammar);
 }
 
@@ -291,10 +291,10 @@ START_TEST(basics)
 	};
 
 	for (size_t i = 0; i < LMD_LEN(t); i++) {
-		struct lmi_matcher_opts o = {.vocab = vocab};
+		struct lmi_gr_matcher_opts o = {.vocab = vocab};
 		struct lmd_error err = {.text = ""};
 		struct lmi_grammar *g;
-		struct lmi_matcher *m;
+		struct lmi_grammar_matcher *m;
 		char got[64];
 		json_t *c;
 
@@ -306,7 +306,7 @@ START_TEST(basics)
 		}
 		ck_assert_msg(t[i].text, "%s", t[i].grammar);
 		o.grammar = g;
-		ck_assert_int_eq(lmi_matcher_create(&m, &o, &err), LMD_OK);
+		ck_assert_int_eq(lmi_gr_matcher_create(&m, &o, &err), LMD_OK);
 		c = json_object();
 		json_object_set_new(c, "tokens", json_array());
 		for (const char *p = t[i].text; *p; p++)
@@ -316,7 +316,7 @@ START_TEST(basics)
 		ck_assert_msg(!strcmp(got, t[i].verdict), "%s: %s: %s", t[i].grammar, t[i].text,
 			      got);
 		json_decref(c);
-		lmi_matcher_destroy(m);
+		lmi_gr_matcher_destroy(m);
 		lmi_grammar_destroy(g);
 	}
 }
@@ -334,11 +334,11 @@ START_TEST(starved)
 
 	lmi_alloc_stats(&before);
 	for (n = 1; n < 5000; n++) {
-		struct lmi_matcher_opts o = {
+		struct lmi_gr_matcher_opts o = {
 			.vocab = vocab, .patterns = &pattern, .n_patterns = n % 2};
 		struct lmi_grammar *g = NULL;
-		struct lmi_matcher *m = NULL;
-		struct lmi_gstate *s = NULL;
+		struct lmi_grammar_matcher *m = NULL;
+		struct lmi_grammar_state *s = NULL;
 		const uint64_t *mask;
 		struct lmd_error err;
 		enum lmd_status st;
@@ -348,21 +348,21 @@ START_TEST(starved)
 		st = lmi_grammar_from_gbnf(&g, text, strlen(text), vocab, &err);
 		o.grammar = g;
 		if (st == LMD_OK)
-			st = lmi_matcher_create(&m, &o, &err);
+			st = lmi_gr_matcher_create(&m, &o, &err);
 		if (st == LMD_OK)
-			st = lmi_gstate_create(&s, m, &err);
+			st = lmi_gr_state_create(&s, m, &err);
 		for (size_t i = 0; i < LMD_LEN(feed) && st == LMD_OK; i++) {
-			st = lmi_gstate_mask(s, &mask);
+			st = lmi_gr_state_mask(s, &mask);
 			if (st == LMD_OK)
-				st = lmi_gstate_accept(s, feed[i]);
+				st = lmi_gr_state_accept(s, feed[i]);
 		}
 		hit = lmi_alloc_did_fail();
 		lmi_alloc_fail_nth(0, false);
 		ck_assert_msg(st == (hit ? LMD_NOMEM : LMD_OK), "allocation %llu: status %d",
 			      (unsigned long long)n, st);
-		lmi_gstate_destroy(s);
+		lmi_gr_state_destroy(s);
 		if (m)
-			lmi_matcher_destroy(m);
+			lmi_gr_matcher_destroy(m);
 		if (g)
 			lmi_grammar_destroy(g);
 		lmi_alloc_stats(&after);
@@ -388,10 +388,10 @@ static void one_hostile(const json_t *h)
 {
 	const char *name = json_string_value(json_object_get(h, "name"));
 	const char *parse = json_string_value(json_object_get(h, "parse"));
-	struct lmi_matcher_opts o = {.vocab = vocab};
+	struct lmi_gr_matcher_opts o = {.vocab = vocab};
 	struct lmi_grammar *grammar;
 	struct lmi_alloc_stats stats;
-	struct lmi_matcher *m;
+	struct lmi_grammar_matcher *m;
 	struct lmd_error err;
 	double start = seconds();
 	char took[64];
@@ -400,12 +400,12 @@ static void one_hostile(const json_t *h)
 
 	if (lmi_grammar_from_gbnf(&grammar, text, n, vocab, &err) == LMD_OK) {
 		o.grammar = grammar;
-		if (lmi_matcher_create(&m, &o, &err) == LMD_OK) {
+		if (lmi_gr_matcher_create(&m, &o, &err) == LMD_OK) {
 			if (!strcmp(parse, "ok"))
 				gbnf_cases(m, h, name);
 			lmi_alloc_stats(&stats);
 			judge(stats.peak_bytes < 256u << 20, name, "memory", "more", "256 MiB");
-			lmi_matcher_destroy(m);
+			lmi_gr_matcher_destroy(m);
 		}
 		lmi_grammar_destroy(grammar);
 	} else {
@@ -434,7 +434,7 @@ END_TEST
 
 static unsigned either, agree;
 
-static void schema_case(struct lmi_matcher *m, const char *name, const json_t *c)
+static void schema_case(struct lmi_grammar_matcher *m, const char *name, const json_t *c)
 {
 	const char *want = json_string_value(json_object_get(c, "want"));
 	const json_t *valid = json_object_get(c, "valid");
@@ -456,9 +456,9 @@ static void one_schema(const json_t *s)
 {
 	const char *name = json_string_value(json_object_get(s, "name"));
 	const char *reference = json_string_value(json_object_get(s, "reference"));
-	struct lmi_matcher_opts o = {.vocab = vocab};
+	struct lmi_gr_matcher_opts o = {.vocab = vocab};
 	struct lmi_grammar *grammar;
-	struct lmi_matcher *m;
+	struct lmi_grammar_matcher *m;
 	struct lmd_error err = {.text = ""};
 	enum lmd_status st;
 	char *text;
@@ -474,9 +474,9 @@ static void one_schema(const json_t *s)
 		return;
 	}
 	o.grammar = grammar;
-	ck_assert_int_eq(lmi_matcher_create(&m, &o, &err), LMD_OK);
+	ck_assert_int_eq(lmi_gr_matcher_create(&m, &o, &err), LMD_OK);
 	json_array_foreach(json_object_get(s, "cases"), k, c) schema_case(m, name, c);
-	lmi_matcher_destroy(m);
+	lmi_gr_matcher_destroy(m);
 	lmi_grammar_destroy(grammar);
 }
 

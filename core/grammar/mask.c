@@ -25,18 +25,18 @@ enum run_end {
 	RUN_NONE,  /* no run that is worth it */
 	RUN_LOOPS, /* the run never ends */
 	RUN_DEAD,  /* after its last step none of the characters is allowed */
-	RUN_LONG   /* longer than LMI_COVER_CHARS steps, which is the look-ahead */
+	RUN_LONG   /* longer than LMI_GR_CLASS_TOKEN_CHARS_MAX steps, which is the look-ahead */
 };
 
 struct run {
-	struct lmi_chars chars;
+	struct lmi_gr_char_set chars;
 	enum run_end end;
 	uint32_t steps;
 };
 
 struct filler {
-	struct lmi_matcher *m;
-	const struct lmi_gvocab *v;
+	struct lmi_grammar_matcher *m;
+	const struct lmi_grammar_vocab *v;
 	uint64_t *mask;
 	uint32_t fed;  /* walk[0..fed] is valid for the text of the previous token */
 	uint32_t dead; /* length of the shortest prefix that leads nowhere; 0 if none does */
@@ -45,17 +45,17 @@ struct filler {
 
 /* ---- runs ---- */
 
-/* Returns the parser state that most ASCII characters lead to, or LMI_DEAD. */
-static uint32_t majority_next(struct filler *f, uint32_t situation)
+/* Returns the parser state that most ASCII characters lead to, or LMI_GR_PARSER_STATE_DEAD. */
+static uint32_t majority_next(struct filler *f, uint32_t parser_state)
 {
 	const struct lmi_grammar *g = f->m->g;
-	uint32_t best = LMI_DEAD, lead = 0;
+	uint32_t best = LMI_GR_PARSER_STATE_DEAD, lead = 0;
 
 	/* majority vote: finds the majority if there is one */
 	for (uint32_t c = 1; c < 128; c++) {
-		uint32_t to = lmi_match_class(f->m, situation, g->ascii[c]);
+		uint32_t to = lmi_gr_match_class(f->m, parser_state, g->ascii[c]);
 
-		f->failed |= to == LMI_NOWHERE;
+		f->failed |= to == LMI_GR_PARSER_STATE_ERROR;
 		if (to == best)
 			lead++;
 		else if (lead)
@@ -67,37 +67,38 @@ static uint32_t majority_next(struct filler *f, uint32_t situation)
 }
 
 /* Returns the characters that lead from `situation` to `next`. */
-static struct lmi_chars chars_to(struct filler *f, uint32_t situation, uint32_t next)
+static struct lmi_gr_char_set chars_to(struct filler *f, uint32_t parser_state, uint32_t next)
 {
 	const struct lmi_grammar *g = f->m->g;
-	struct lmi_chars k = {.high = true};
+	struct lmi_gr_char_set k = {.high = true};
 
 	for (uint32_t c = 1; c < 128; c++)
-		if (lmi_match_class(f->m, situation, g->ascii[c]) == next)
+		if (lmi_gr_match_class(f->m, parser_state, g->ascii[c]) == next)
 			k.ascii[c / 64] |= 1ull << (c % 64);
-	for (uint32_t i = lmi_net_class(g, 128); i <= lmi_net_class(g, CHAR_LAST) && k.high; i++) {
-		uint32_t to = lmi_match_class(f->m, situation, i);
+	for (uint32_t i = lmi_gr_nfa_char_class(g, 128);
+	     i <= lmi_gr_nfa_char_class(g, CHAR_LAST) && k.high; i++) {
+		uint32_t to = lmi_gr_match_class(f->m, parser_state, i);
 
-		f->failed |= to == LMI_NOWHERE;
+		f->failed |= to == LMI_GR_PARSER_STATE_ERROR;
 		k.high = to == next;
 	}
 	return k;
 }
 
-static bool has_all(const struct lmi_chars *a, const struct lmi_chars *b)
+static bool has_all(const struct lmi_gr_char_set *a, const struct lmi_gr_char_set *b)
 {
 	return !(b->ascii[0] & ~a->ascii[0]) && !(b->ascii[1] & ~a->ascii[1]) &&
 	       (a->high || !b->high);
 }
 
-static struct run find_run(struct filler *f, uint32_t situation)
+static struct run find_run(struct filler *f, uint32_t parser_state)
 {
 	struct run run = {0};
-	uint32_t at = situation;
+	uint32_t at = parser_state;
 
 	for (;;) {
 		uint32_t next = majority_next(f, at);
-		struct lmi_chars dead = chars_to(f, at, LMI_DEAD), k;
+		struct lmi_gr_char_set dead = chars_to(f, at, LMI_GR_PARSER_STATE_DEAD), k;
 
 		if (f->failed)
 			break;
@@ -105,12 +106,13 @@ static struct run find_run(struct filler *f, uint32_t situation)
 			run.end = RUN_DEAD;
 			break;
 		}
-		if (run.steps == LMI_COVER_CHARS) {
+		if (run.steps == LMI_GR_CLASS_TOKEN_CHARS_MAX) {
 			run.end = RUN_LONG;
 			break;
 		}
 		k = chars_to(f, at, next);
-		if (next == LMI_DEAD || (run.steps && !lmi_chars_equal(&k, &run.chars)) ||
+		if (next == LMI_GR_PARSER_STATE_DEAD ||
+		    (run.steps && !lmi_gr_char_set_equal(&k, &run.chars)) ||
 		    __builtin_popcountll(k.ascii[0]) + __builtin_popcountll(k.ascii[1]) <
 			    RUN_CHARS_MIN)
 			break;
@@ -126,22 +128,24 @@ static struct run find_run(struct filler *f, uint32_t situation)
 }
 
 /* Returns the cover of these characters, or NULL if out of memory. */
-static const struct lmi_cover *cover_of(const struct filler *f, const struct lmi_chars *k)
+static const struct lmi_gr_class_tokens *cover_of(const struct filler *f,
+						  const struct lmi_gr_char_set *k)
 {
-	struct lmi_matcher *m = f->m;
-	struct lmi_cover *c;
+	struct lmi_grammar_matcher *m = f->m;
+	struct lmi_gr_class_tokens *c;
 
-	if (lmi_chars_equal(&f->v->usual.chars, k))
+	if (lmi_gr_char_set_equal(&f->v->usual.chars, k))
 		return &f->v->usual;
 	for (uint32_t i = 0; i < m->n_cover; i++)
-		if (lmi_chars_equal(&m->cover[i].chars, k))
+		if (lmi_gr_char_set_equal(&m->cover[i].chars, k))
 			return &m->cover[i];
-	if (!lmi_matcher_grow(m, (void **)&m->cover, &m->cap_cover, m->n_cover, sizeof(*m->cover)))
+	if (!lmi_gr_matcher_grow(m, (void **)&m->cover, &m->cap_cover, m->n_cover,
+				 sizeof(*m->cover)))
 		return NULL;
 	c = &m->cover[m->n_cover];
-	if (!lmi_cover_init(c, f->v, k))
+	if (!lmi_gr_class_tokens_init(c, f->v, k))
 		return NULL;
-	m->bytes += lmi_cover_bytes(c, f->v);
+	m->bytes += lmi_gr_class_tokens_bytes(c, f->v);
 	m->n_cover++;
 	return c;
 }
@@ -150,27 +154,27 @@ static const struct lmi_cover *cover_of(const struct filler *f, const struct lmi
 
 /* Feeds the part of a token that is not shared with the previous one; returns true if the token is
  * allowed. */
-static bool walk(struct filler *f, const struct lmi_gtoken *t)
+static bool walk(struct filler *f, const struct lmi_gr_token *t)
 {
 	const char *text = f->v->text + t->text;
 
 	while (f->fed < t->n) {
-		struct lmi_spot s = f->m->walk[f->fed];
+		struct lmi_gr_match_cursor s = f->m->walk[f->fed];
 
-		if (!lmi_spot_feed(f->m, &s, (unsigned char)text[f->fed])) {
-			f->failed |= s.situation == LMI_NOWHERE;
+		if (!lmi_gr_match_cursor_feed(f->m, &s, (unsigned char)text[f->fed])) {
+			f->failed |= s.parser_state == LMI_GR_PARSER_STATE_ERROR;
 			f->dead = f->fed + 1;
 			return false;
 		}
 		f->m->walk[++f->fed] = s;
 	}
-	return lmi_spot_alive(f->m, &f->m->walk[f->fed]);
+	return lmi_gr_match_cursor_alive(f->m, &f->m->walk[f->fed]);
 }
 
 /* Tries a token that shares `same` bytes with the previously tried token. */
 static void try_token(struct filler *f, uint32_t i, uint32_t same)
 {
-	const struct lmi_gtoken *t = &f->v->token[i];
+	const struct lmi_gr_token *t = &f->v->token[i];
 
 	if (f->dead && same >= f->dead)
 		return;
@@ -178,7 +182,7 @@ static void try_token(struct filler *f, uint32_t i, uint32_t same)
 	if (same < f->fed)
 		f->fed = same;
 	if (walk(f, t))
-		lmi_bit_set(f->mask, t->id);
+		lmi_gr_bit_set(f->mask, t->id);
 }
 
 static void fill_bucket(struct filler *f, uint32_t from, uint32_t to)
@@ -188,16 +192,17 @@ static void fill_bucket(struct filler *f, uint32_t from, uint32_t to)
 		try_token(f, i, i > from ? f->v->token[i].same : 0);
 }
 
-static void fill_all(struct filler *f, const struct lmi_spot *s)
+static void fill_all(struct filler *f, const struct lmi_gr_match_cursor *s)
 {
 	for (uint32_t b = 1; b < 256 && !f->failed; b++) {
-		struct lmi_spot first = *s;
+		struct lmi_gr_match_cursor first = *s;
 
 		if (f->v->first[b] == f->v->first[b + 1])
 			continue;
-		if (lmi_spot_feed(f->m, &first, (unsigned char)b) && lmi_spot_alive(f->m, &first))
+		if (lmi_gr_match_cursor_feed(f->m, &first, (unsigned char)b) &&
+		    lmi_gr_match_cursor_alive(f->m, &first))
 			fill_bucket(f, f->v->first[b], f->v->first[b + 1]);
-		f->failed |= first.situation == LMI_NOWHERE;
+		f->failed |= first.parser_state == LMI_GR_PARSER_STATE_ERROR;
 	}
 }
 
@@ -206,7 +211,7 @@ static void clear(uint64_t *set, uint32_t i)
 	set[i / 64] &= ~(1ull << (i % 64));
 }
 
-static void fill_run(struct filler *f, const struct lmi_cover *c, const struct run *run)
+static void fill_run(struct filler *f, const struct lmi_gr_class_tokens *c, const struct run *run)
 {
 	memcpy(f->mask, c->mask, f->v->n_words * sizeof(*f->mask));
 	for (uint32_t i = c->end[run->steps]; i < c->n && run->end != RUN_LOOPS; i++)
@@ -222,21 +227,21 @@ static void fill_run(struct filler *f, const struct lmi_cover *c, const struct r
 }
 
 /* Adds the tokens that the grammar names as literals. */
-static void fill_literals(struct filler *f, const struct lmi_situation *sit)
+static void fill_literals(struct filler *f, const struct lmi_gr_parser_state *sit)
 {
 	const struct lmi_grammar *g = f->m->g;
 
 	for (uint32_t i = 0; i < sit->n; i++) {
-		const struct lmi_state *s = &g->state[f->m->item[sit->item + i].state];
+		const struct lmi_gr_nfa_state *s = &g->state[f->m->item[sit->item + i].state];
 
 		for (uint32_t k = s->edge; k < s->edge + s->n_edges; k++) {
 			uint32_t id = g->edge[k].arg;
-			bool taken = id < f->v->n && lmi_bit(f->mask, id);
+			bool taken = id < f->v->n && lmi_gr_bit(f->mask, id);
 
-			if (g->edge[k].kind == LMI_EDGE_TOKEN && id < f->v->n &&
-			    !lmi_bit(f->v->eog, id))
-				lmi_bit_set(f->mask, id);
-			if (g->edge[k].kind != LMI_EDGE_NOT_TOKEN)
+			if (g->edge[k].kind == LMI_GR_EDGE_TOKEN && id < f->v->n &&
+			    !lmi_gr_bit(f->v->eog, id))
+				lmi_gr_bit_set(f->mask, id);
+			if (g->edge[k].kind != LMI_GR_EDGE_NOT_TOKEN)
 				continue;
 			for (uint32_t w = 0; w < f->v->n_words; w++)
 				f->mask[w] |= f->v->plain[w];
@@ -246,13 +251,13 @@ static void fill_literals(struct filler *f, const struct lmi_situation *sit)
 	}
 }
 
-static void fill(struct filler *f, const struct lmi_spot *s)
+static void fill(struct filler *f, const struct lmi_gr_match_cursor *s)
 {
 	struct run run = {0};
-	const struct lmi_cover *c = NULL;
+	const struct lmi_gr_class_tokens *c = NULL;
 
 	if (!s->left)
-		run = find_run(f, s->situation);
+		run = find_run(f, s->parser_state);
 	if (run.end != RUN_NONE && !f->failed) {
 		c = cover_of(f, &run.chars);
 		f->failed |= !c;
@@ -266,26 +271,27 @@ static void fill(struct filler *f, const struct lmi_spot *s)
 		fill_all(f, s);
 	if (f->failed || s->left)
 		return;
-	fill_literals(f, &f->m->situation[s->situation]);
-	for (uint32_t w = 0; w < f->v->n_words && f->m->situation[s->situation].may_end; w++)
+	fill_literals(f, &f->m->parser_state[s->parser_state]);
+	for (uint32_t w = 0; w < f->v->n_words && f->m->parser_state[s->parser_state].may_end; w++)
 		f->mask[w] |= f->v->eog[w];
 }
 
-const uint64_t *lmi_mask_of(struct lmi_matcher *m, const struct lmi_spot *s)
+const uint64_t *lmi_gr_match_cursor_mask(struct lmi_grammar_matcher *m,
+					 const struct lmi_gr_match_cursor *s)
 {
-	uint64_t key = (uint64_t)s->situation << 32 | s->value << 2 | s->left;
+	uint64_t key = (uint64_t)s->parser_state << 32 | s->value << 2 | s->left;
 	struct filler f = {.m = m, .v = m->vocab};
 	uint32_t i;
 
-	if (lmi_keymap_find(&m->masks, key, &i))
+	if (lmi_gr_keymap_find(&m->masks, key, &i))
 		return m->mask[i];
-	if (!lmi_matcher_grow(m, (void **)&m->mask, &m->cap_mask, m->n_mask, sizeof(*m->mask)))
+	if (!lmi_gr_matcher_grow(m, (void **)&m->mask, &m->cap_mask, m->n_mask, sizeof(*m->mask)))
 		return NULL;
 	f.mask = lmi_alloc(m->vocab->n_words, sizeof(*f.mask));
 	if (!f.mask)
 		return NULL;
 	fill(&f, s);
-	if (f.failed || !lmi_keymap_add(m, &m->masks, key, m->n_mask)) {
+	if (f.failed || !lmi_gr_keymap_add(m, &m->masks, key, m->n_mask)) {
 		lmi_free(f.mask);
 		return NULL;
 	}

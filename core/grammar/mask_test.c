@@ -108,15 +108,15 @@ static const char *const grammars[] = {
 };
 
 /* Compares the mask with accepting every token in one state. */
-static void compare(const struct lmi_gstate *s, const uint64_t *mask, const char *grammar)
+static void compare(const struct lmi_grammar_state *s, const uint64_t *mask, const char *grammar)
 {
 	for (lmd_token id = 0; id < N_TOKENS; id++) {
-		struct lmi_gstate *copy;
+		struct lmi_grammar_state *copy;
 		bool says = mask[id / 64] >> (id % 64) & 1, takes;
 
-		ck_assert(lmi_gstate_clone(&copy, s) == LMD_OK);
-		takes = lmi_gstate_accept(copy, id) == LMD_OK;
-		lmi_gstate_destroy(copy);
+		ck_assert(lmi_gr_state_clone(&copy, s) == LMD_OK);
+		takes = lmi_gr_state_accept(copy, id) == LMD_OK;
+		lmi_gr_state_destroy(copy);
 		ck_assert_msg(says == takes,
 			      "%s: token %d \"%.*s\": the mask says %d, taking it %d", grammar, id,
 			      (int)length[id], text[id], says, takes);
@@ -136,53 +136,53 @@ static lmd_token any_of(const uint64_t *mask)
 	return END;
 }
 
-static void walk(struct lmi_matcher *m, const char *grammar)
+static void walk(struct lmi_grammar_matcher *m, const char *grammar)
 {
-	struct lmi_gstate *s;
+	struct lmi_grammar_state *s;
 	struct lmd_error err;
 
-	ck_assert_msg(lmi_gstate_create(&s, m, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_gr_state_create(&s, m, &err) == LMD_OK, "%s", err.text);
 	for (int step = 0; step < 12; step++) {
 		uint64_t mask[N_TOKENS / 64 + 1];
 		const uint64_t *v;
 		lmd_token id;
 
-		ck_assert(lmi_gstate_mask(s, &v) == LMD_OK);
+		ck_assert(lmi_gr_state_mask(s, &v) == LMD_OK);
 		memcpy(mask, v, sizeof(mask));
 		compare(s, mask, grammar);
 		id = any_of(mask);
-		ck_assert(lmi_gstate_accept(s, id) == LMD_OK || id == END);
+		ck_assert(lmi_gr_state_accept(s, id) == LMD_OK || id == END);
 		if (id == END)
 			break;
 	}
-	lmi_gstate_destroy(s);
+	lmi_gr_state_destroy(s);
 }
 
 START_TEST(masks_say_what_taking_says)
 {
-	struct lmi_gvocab *v;
+	struct lmi_grammar_vocab *v;
 	struct lmd_error err;
 
 	seed = 1;
 	printf("seed of masks_say_what_taking_says: %u\n", seed);
 	make_vocab();
-	ck_assert_msg(lmi_gvocab_create(&v, &vocab, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_gr_vocab_create(&v, &vocab, &err) == LMD_OK, "%s", err.text);
 	for (size_t i = 0; i < LMD_LEN(grammars); i++) {
-		struct lmi_matcher_opts o = {.vocab = v};
+		struct lmi_gr_matcher_opts o = {.vocab = v};
 		struct lmi_grammar *g;
-		struct lmi_matcher *m;
+		struct lmi_grammar_matcher *m;
 
 		ck_assert_msg(lmi_grammar_from_gbnf(&g, grammars[i], strlen(grammars[i]), v,
 						    &err) == LMD_OK,
 			      "%s: %s", grammars[i], err.text);
 		o.grammar = g;
-		ck_assert_msg(lmi_matcher_create(&m, &o, &err) == LMD_OK, "%s", err.text);
+		ck_assert_msg(lmi_gr_matcher_create(&m, &o, &err) == LMD_OK, "%s", err.text);
 		for (int k = 0; k < 6; k++)
 			walk(m, grammars[i]);
-		lmi_matcher_destroy(m);
+		lmi_gr_matcher_destroy(m);
 		lmi_grammar_destroy(g);
 	}
-	lmi_gvocab_destroy(v);
+	lmi_gr_vocab_destroy(v);
 }
 END_TEST
 

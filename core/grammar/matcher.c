@@ -6,13 +6,13 @@
 #include "core/base/alloc.h"
 #include "core/grammar/state.h"
 
-static void clear_tables(struct lmi_matcher *m)
+static void clear_tables(struct lmi_grammar_matcher *m)
 {
 	lmi_free(m->item);
 	lmi_free(m->frame);
-	lmi_free(m->situation);
+	lmi_free(m->parser_state);
 	lmi_free(m->frames.slot);
-	lmi_free(m->situations.slot);
+	lmi_free(m->parser_states.slot);
 	lmi_free(m->next);
 	lmi_free(m->others.slot);
 	lmi_free(m->masks.slot);
@@ -20,51 +20,51 @@ static void clear_tables(struct lmi_matcher *m)
 		lmi_free(m->mask[i]);
 	lmi_free(m->mask);
 	for (uint32_t i = 0; i < m->n_cover; i++)
-		lmi_cover_fini(&m->cover[i]);
+		lmi_gr_class_tokens_fini(&m->cover[i]);
 	lmi_free(m->cover);
 }
 
-static void empty_tables(struct lmi_matcher *m)
+static void empty_tables(struct lmi_grammar_matcher *m)
 {
 	m->item = NULL;
 	m->frame = NULL;
-	m->situation = NULL;
+	m->parser_state = NULL;
 	m->next = NULL;
 	m->mask = NULL;
-	m->frames = m->situations = (struct lmi_intern){0};
-	m->others = m->masks = (struct lmi_keymap){0};
+	m->frames = m->parser_states = (struct lmi_gr_intern){0};
+	m->others = m->masks = (struct lmi_gr_keymap){0};
 	m->n_item = m->cap_item = m->n_frame = m->cap_frame = 0;
 	m->cover = NULL;
 	m->n_cover = m->cap_cover = 0;
-	m->n_situation = m->cap_situation = m->cap_next = m->n_mask = m->cap_mask = 0;
+	m->n_parser_state = m->cap_parser_state = m->cap_next = m->n_mask = m->cap_mask = 0;
 	m->bytes = 0;
 }
 
 /* Creates frame 0, parser state 0, and the parser state before the first character. */
-static bool first_entries(struct lmi_matcher *m)
+static bool first_entries(struct lmi_grammar_matcher *m)
 {
-	struct lmi_item bottom = {LMI_THE_END, 0};
+	struct lmi_gr_parser_item bottom = {LMI_GR_NFA_FINAL_STATE, 0};
 
-	if (lmi_frame_intern(m, &bottom, 1) != 0 ||
-	    lmi_situation_intern(m, NULL, 0, false) != LMI_DEAD)
+	if (lmi_gr_gss_node_intern(m, &bottom, 1) != 0 ||
+	    lmi_gr_parser_state_intern(m, NULL, 0, false) != LMI_GR_PARSER_STATE_DEAD)
 		return false;
-	lmi_closure_begin(m->closure);
-	if (!lmi_closure_add(m->closure, m->g->rule[m->g->root].start, 0))
+	lmi_gr_closure_begin(m->closure);
+	if (!lmi_gr_closure_add(m->closure, m->g->rule[m->g->root].start, 0))
 		return false;
-	m->start = lmi_closure_end(m);
-	return m->start != LMI_NOWHERE;
+	m->start = lmi_gr_closure_end(m);
+	return m->start != LMI_GR_PARSER_STATE_ERROR;
 }
 
 /* Copies the frames and parser states that some state needs from `old` to the new tables. */
 struct copy {
-	const struct lmi_matcher *old;
-	struct lmi_matcher *m;
+	const struct lmi_grammar_matcher *old;
+	struct lmi_grammar_matcher *m;
 	uint32_t *frame; /* [old->n_frame] new number, NOWHERE: not copied */
 };
 
-static struct lmi_item *new_items(const struct copy *c, uint32_t at, uint32_t n)
+static struct lmi_gr_parser_item *new_items(const struct copy *c, uint32_t at, uint32_t n)
 {
-	struct lmi_item *items = lmi_alloc(n ? n : 1, sizeof(*items));
+	struct lmi_gr_parser_item *items = lmi_alloc(n ? n : 1, sizeof(*items));
 
 	for (uint32_t i = 0; items && i < n; i++) {
 		items[i] = c->old->item[at + i];
@@ -78,8 +78,8 @@ static struct lmi_item *new_items(const struct copy *c, uint32_t at, uint32_t n)
 static bool copy_frames(const struct copy *c, const uint8_t *needed)
 {
 	for (uint32_t f = 0; f < c->old->n_frame; f++) {
-		const struct lmi_frame *old = &c->old->frame[f];
-		struct lmi_item *items;
+		const struct lmi_gr_gss_node *old = &c->old->frame[f];
+		struct lmi_gr_parser_item *items;
 
 		if (f == 0) {
 			c->frame[0] = 0;
@@ -88,18 +88,19 @@ static bool copy_frames(const struct copy *c, const uint8_t *needed)
 		if (!needed[f])
 			continue;
 		items = new_items(c, old->item, old->n);
-		c->frame[f] = items ? lmi_frame_intern(c->m, items, old->n) : LMI_NOWHERE;
+		c->frame[f] = items ? lmi_gr_gss_node_intern(c->m, items, old->n)
+				    : LMI_GR_PARSER_STATE_ERROR;
 		lmi_free(items);
-		if (c->frame[f] == LMI_NOWHERE)
+		if (c->frame[f] == LMI_GR_PARSER_STATE_ERROR)
 			return false;
 	}
 	return true;
 }
 
-static void need_frames(const struct lmi_matcher *old, uint8_t *needed)
+static void need_frames(const struct lmi_grammar_matcher *old, uint8_t *needed)
 {
-	for (const struct lmi_gstate *s = old->states; s; s = s->next) {
-		const struct lmi_situation *sit = &old->situation[s->spot.situation];
+	for (const struct lmi_grammar_state *s = old->states; s; s = s->next) {
+		const struct lmi_gr_parser_state *sit = &old->parser_state[s->cursor.parser_state];
 
 		for (uint32_t i = 0; i < sit->n; i++)
 			needed[old->item[sit->item + i].frame] = 1;
@@ -114,29 +115,30 @@ static bool copy_situations(const struct copy *c, uint32_t *number)
 {
 	uint32_t k = 0;
 
-	for (struct lmi_gstate *s = c->old->states; s; s = s->next, k++) {
-		const struct lmi_situation *sit = &c->old->situation[s->spot.situation];
-		struct lmi_item *items = new_items(c, sit->item, sit->n);
+	for (struct lmi_grammar_state *s = c->old->states; s; s = s->next, k++) {
+		const struct lmi_gr_parser_state *sit =
+			&c->old->parser_state[s->cursor.parser_state];
+		struct lmi_gr_parser_item *items = new_items(c, sit->item, sit->n);
 
-		number[k] = items ? lmi_situation_intern(c->m, items, sit->n, sit->may_end)
-				  : LMI_NOWHERE;
+		number[k] = items ? lmi_gr_parser_state_intern(c->m, items, sit->n, sit->may_end)
+				  : LMI_GR_PARSER_STATE_ERROR;
 		lmi_free(items);
-		if (number[k] == LMI_NOWHERE)
+		if (number[k] == LMI_GR_PARSER_STATE_ERROR)
 			return false;
 	}
 	return true;
 }
 
-void lmi_matcher_forget(struct lmi_matcher *m)
+void lmi_gr_matcher_collect_garbage(struct lmi_grammar_matcher *m)
 {
-	struct lmi_matcher old = *m;
+	struct lmi_grammar_matcher old = *m;
 	struct copy c = {.old = &old, .m = m};
 	uint32_t n_states = 0, k = 0;
 	uint32_t *number;
 	uint8_t *needed = lmi_alloc(old.n_frame, 1);
 	bool ok;
 
-	for (const struct lmi_gstate *s = m->states; s; s = s->next)
+	for (const struct lmi_grammar_state *s = m->states; s; s = s->next)
 		n_states++;
 	number = lmi_alloc((size_t)n_states + 1, sizeof(*number));
 	c.frame = lmi_alloc(old.n_frame, sizeof(*c.frame));
@@ -148,8 +150,8 @@ void lmi_matcher_forget(struct lmi_matcher *m)
 		ok = first_entries(m) && copy_frames(&c, needed) && copy_situations(&c, number);
 	}
 	if (ok) {
-		for (struct lmi_gstate *s = m->states; s; s = s->next)
-			s->spot.situation = number[k++];
+		for (struct lmi_grammar_state *s = m->states; s; s = s->next)
+			s->cursor.parser_state = number[k++];
 		clear_tables(&old);
 		m->floor = m->bytes;
 	} else {
@@ -161,17 +163,17 @@ void lmi_matcher_forget(struct lmi_matcher *m)
 	lmi_free(c.frame);
 }
 
-void lmi_matcher_tidy(struct lmi_matcher *m)
+void lmi_gr_matcher_enforce_limit(struct lmi_grammar_matcher *m)
 {
 	/* The memory that states need may exceed the limit; in that case let it double first. */
 	if (m->bytes > m->cache_bytes && m->bytes > 2 * m->floor)
-		lmi_matcher_forget(m);
+		lmi_gr_matcher_collect_garbage(m);
 }
 
-enum lmd_status lmi_matcher_create(struct lmi_matcher **out, const struct lmi_matcher_opts *o,
-				   struct lmd_error *err)
+enum lmd_status lmi_gr_matcher_create(struct lmi_grammar_matcher **out,
+				      const struct lmi_gr_matcher_opts *o, struct lmd_error *err)
 {
-	struct lmi_matcher *m = lmi_alloc(1, sizeof(*m));
+	struct lmi_grammar_matcher *m = lmi_alloc(1, sizeof(*m));
 	enum lmd_status st = LMD_OK;
 
 	if (!m)
@@ -180,35 +182,35 @@ enum lmd_status lmi_matcher_create(struct lmi_matcher **out, const struct lmi_ma
 	m->vocab = o->vocab;
 	m->cache_bytes = o->cache_bytes ? o->cache_bytes : 64u << 20;
 	if (o->n_patterns || o->n_tokens)
-		st = lmi_trigger_create(&m->trigger, o, err);
+		st = lmi_gr_trigger_create(&m->trigger, o, err);
 	if (st == LMD_OK && !m->g->free) {
 		m->n_ascii = m->g->ascii[127] + 1u;
-		m->closure = lmi_closure_create(m->g);
+		m->closure = lmi_gr_closure_create(m->g);
 		m->walk = lmi_alloc((size_t)m->vocab->longest + 1, sizeof(*m->walk));
 		if (!m->closure || !m->walk || !first_entries(m))
 			st = lmd_fail(err, LMD_NOMEM,
 				      "grammar: too ambiguous at its start, or out of memory");
 	}
 	if (st != LMD_OK) {
-		lmi_matcher_destroy(m);
+		lmi_gr_matcher_destroy(m);
 		return st;
 	}
 	*out = m;
 	return LMD_OK;
 }
 
-void lmi_matcher_destroy(struct lmi_matcher *m)
+void lmi_gr_matcher_destroy(struct lmi_grammar_matcher *m)
 {
 	if (!m)
 		return;
 	clear_tables(m);
-	lmi_closure_destroy(m->closure);
+	lmi_gr_closure_destroy(m->closure);
 	lmi_free(m->walk);
-	lmi_trigger_destroy(m->trigger);
+	lmi_gr_trigger_destroy(m->trigger);
 	lmi_free(m);
 }
 
-uint64_t lmi_matcher_bytes(const struct lmi_matcher *m)
+uint64_t lmi_gr_matcher_bytes(const struct lmi_grammar_matcher *m)
 {
 	return m->bytes;
 }

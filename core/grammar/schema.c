@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/show.h"
+#include "core/base/printable.h"
 
 /* Memory for expressions, in bytes. */
 #define BUILD_BYTES (128u << 20)
@@ -17,19 +17,19 @@
 
 /* Writes the JSON pointer of a node, by descending again and again into the child that contains
  * it. */
-static void pointer_to(const struct lmi_jnode *root, const struct lmi_jnode *at, char *out,
+static void pointer_to(const struct lmi_json_node *root, const struct lmi_json_node *at, char *out,
 		       size_t n)
 {
 	size_t len = 0;
 
 	out[0] = 0;
 	while (root != at && len + 1 < n) {
-		const struct lmi_jnode *k = lmi_jnode_first(root), *v = NULL;
-		bool object = root->type == LMI_JOBJECT;
+		const struct lmi_json_node *k = lmi_json_node_first(root), *v = NULL;
+		bool object = root->type == LMI_JSON_OBJECT;
 		char key[64];
 		uint32_t i;
 
-		for (i = 0; k && i < root->n; i++, k = lmi_jnode_next(v)) {
+		for (i = 0; k && i < root->n; i++, k = lmi_json_node_next(v)) {
 			v = object ? k + 1 : k;
 			if (at < v + v->span)
 				break;
@@ -37,7 +37,7 @@ static void pointer_to(const struct lmi_jnode *root, const struct lmi_jnode *at,
 		if (!k || i == root->n || at < v)
 			return;
 		if (object)
-			(void)lmi_show(key, sizeof(key), k->u.s, k->n);
+			(void)lmi_printable(key, sizeof(key), k->u.s, k->n);
 		else
 			(void)snprintf(key, sizeof(key), "%u", i);
 		len += (size_t)snprintf(out + len, n - len, "/%s", key);
@@ -45,8 +45,8 @@ static void pointer_to(const struct lmi_jnode *root, const struct lmi_jnode *at,
 	}
 }
 
-void lmi_schema_fail(struct lmi_schema *s, enum lmd_status st, const struct lmi_jnode *at,
-		     const char *fmt, ...)
+void lmi_gr_schema_fail(struct lmi_gr_schema_compiler *s, enum lmd_status st,
+			const struct lmi_json_node *at, const char *fmt, ...)
 {
 	char text[LMD_ERROR_TEXT / 2], path[LMD_ERROR_TEXT / 2];
 	va_list ap;
@@ -55,68 +55,70 @@ void lmi_schema_fail(struct lmi_schema *s, enum lmd_status st, const struct lmi_
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	pointer_to(s->root, at, path, sizeof(path));
-	lmi_gbuild_fail(&s->b, st, "schema #%s: %s", path, text);
+	lmi_grammar_builder_fail(&s->b, st, "schema #%s: %s", path, text);
 }
 
-bool lmi_schema_failed(const struct lmi_schema *s)
+bool lmi_gr_schema_failed(const struct lmi_gr_schema_compiler *s)
 {
 	return s->b.st != LMD_OK;
 }
 
 /* Keywords */
 
-const struct lmi_jnode *lmi_schema_get(struct lmi_schema *s, const struct lmi_jnode *schema,
-				       const char *keyword, enum lmi_jtype type)
+const struct lmi_json_node *lmi_gr_schema_get(struct lmi_gr_schema_compiler *s,
+					      const struct lmi_json_node *schema,
+					      const char *keyword, enum lmi_json_kind type)
 {
-	const struct lmi_jnode *v = lmi_jnode_get(schema, keyword);
+	const struct lmi_json_node *v = lmi_json_node_get(schema, keyword);
 
 	if (!v || v->type == type)
 		return v;
-	lmi_schema_fail(s, LMD_INVALID, v, "'%s' has the wrong type: %s", keyword,
-			lmi_jnode_kind(v));
+	lmi_gr_schema_fail(s, LMD_INVALID, v, "'%s' has the wrong type: %s", keyword,
+			   lmi_json_node_kind(v));
 	return NULL;
 }
 
-bool lmi_schema_count(struct lmi_schema *s, const struct lmi_jnode *schema, const char *keyword,
-		      uint32_t *out)
+bool lmi_gr_schema_count(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *schema,
+			 const char *keyword, uint32_t *out)
 {
-	const struct lmi_jnode *v = lmi_jnode_get(schema, keyword);
+	const struct lmi_json_node *v = lmi_json_node_get(schema, keyword);
 	int64_t i;
 	double d;
 
 	if (!v)
 		return false;
-	if (lmi_jnode_int(v, 0, INT32_MAX, &i)) {
+	if (lmi_json_node_int(v, 0, INT32_MAX, &i)) {
 		*out = (uint32_t)i;
 		return true;
 	}
-	if (lmi_jnode_real(v, &d) && d > INT32_MAX) {
+	if (lmi_json_node_real(v, &d) && d > INT32_MAX) {
 		*out = INT32_MAX;
 		return true;
 	}
-	lmi_schema_fail(s, LMD_INVALID, v, "'%s' is not a non-negative integer", keyword);
+	lmi_gr_schema_fail(s, LMD_INVALID, v, "'%s' is not a non-negative integer", keyword);
 	return false;
 }
 
-bool lmi_schema_counts(struct lmi_schema *s, const struct lmi_conj *c, const char *min_keyword,
-		       const char *max_keyword, uint32_t *min, uint32_t *max)
+bool lmi_gr_schema_counts(struct lmi_gr_schema_compiler *s,
+			  const struct lmi_gr_schema_conjunction *c, const char *min_keyword,
+			  const char *max_keyword, uint32_t *min, uint32_t *max)
 {
-	const struct lmi_jnode *at = s->root;
+	const struct lmi_json_node *at = s->root;
 	uint32_t n;
 
 	*min = 0;
 	*max = UINT32_MAX;
 	for (uint32_t i = 0; i < c->n; i++) {
-		if (lmi_schema_count(s, c->v[i], min_keyword, &n) && n > *min) {
+		if (lmi_gr_schema_count(s, c->v[i], min_keyword, &n) && n > *min) {
 			*min = n;
 			at = c->v[i];
 		}
-		if (lmi_schema_count(s, c->v[i], max_keyword, &n) && n < *max)
+		if (lmi_gr_schema_count(s, c->v[i], max_keyword, &n) && n < *max)
 			*max = n;
 	}
 	if (*min > LMI_GRAMMAR_COUNT_MAX)
-		lmi_schema_fail(s, LMD_INVALID, at, "'%s' is %u, at most %d is allowed",
-				min_keyword, *min, LMI_GRAMMAR_COUNT_MAX);
+		lmi_gr_schema_fail(s, LMD_INVALID, at, "'%s' is %u, at most %d is allowed",
+				   min_keyword, *min, LMI_GRAMMAR_COUNT_MAX);
 	if (*max < *min)
 		return false;
 	if (*max > LMI_GRAMMAR_COUNT_MAX)
@@ -137,7 +139,7 @@ enum {
 	T_ALL = T_NULL | T_BOOL | T_OBJECT | T_ARRAY | T_NUMBER | T_STRING | T_INTEGER
 };
 
-static unsigned type_bit(struct lmi_schema *s, const struct lmi_jnode *name)
+static unsigned type_bit(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *name)
 {
 	static const struct {
 		const char *name;
@@ -152,51 +154,54 @@ static unsigned type_bit(struct lmi_schema *s, const struct lmi_jnode *name)
 	char show[64];
 
 	for (size_t i = 0; i < LMD_LEN(t); i++)
-		if (lmi_jnode_eq(name, t[i].name))
+		if (lmi_json_node_eq(name, t[i].name))
 			return t[i].bit;
-	if (lmi_jnode_is(name, LMI_JSTRING))
-		lmi_schema_fail(s, LMD_INVALID, name, "unknown type '%s'",
-				lmi_show(show, sizeof(show), name->u.s, name->n));
+	if (lmi_json_node_is(name, LMI_JSON_STRING))
+		lmi_gr_schema_fail(s, LMD_INVALID, name, "unknown type '%s'",
+				   lmi_printable(show, sizeof(show), name->u.s, name->n));
 	else
-		lmi_schema_fail(s, LMD_INVALID, name, "a type name must be a string, not %s",
-				lmi_jnode_kind(name));
+		lmi_gr_schema_fail(s, LMD_INVALID, name, "a type name must be a string, not %s",
+				   lmi_json_node_kind(name));
 	return 0;
 }
 
-static unsigned types_of(struct lmi_schema *s, const struct lmi_jnode *type)
+static unsigned types_of(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *type)
 {
-	const struct lmi_jnode *v = lmi_jnode_first(type);
+	const struct lmi_json_node *v = lmi_json_node_first(type);
 	unsigned t = 0;
 
-	if (!lmi_jnode_is(type, LMI_JARRAY))
+	if (!lmi_json_node_is(type, LMI_JSON_ARRAY))
 		return type_bit(s, type);
 	if (!v)
-		lmi_schema_fail(s, LMD_INVALID, type, "'type' is empty");
-	for (uint32_t i = 0; i < type->n; i++, v = lmi_jnode_next(v))
+		lmi_gr_schema_fail(s, LMD_INVALID, type, "'type' is empty");
+	for (uint32_t i = 0; i < type->n; i++, v = lmi_json_node_next(v))
 		t |= type_bit(s, v);
 	return t;
 }
 
-/* Returns the types that one schema allows; lmi_schema_check rejects any other form of `not`. */
-static unsigned allowed_types(struct lmi_schema *s, const struct lmi_jnode *schema)
+/* Returns the types that one schema allows; lmi_gr_schema_check rejects any other form of `not`. */
+static unsigned allowed_types(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *schema)
 {
-	const struct lmi_jnode *type = lmi_jnode_get(schema, "type");
-	const struct lmi_jnode *not = lmi_jnode_get(lmi_jnode_get(schema, "not"), "type");
+	const struct lmi_json_node *type = lmi_json_node_get(schema, "type");
+	const struct lmi_json_node *not =
+		lmi_json_node_get(lmi_json_node_get(schema, "not"), "type");
 	unsigned t = type ? types_of(s, type) : T_ALL;
 
 	return not ? t & ~types_of(s, not) : t;
 }
 
-bool lmi_schema_type_fits(struct lmi_schema *s, const struct lmi_conj *c, const struct lmi_jnode *v)
+bool lmi_gr_schema_type_fits(struct lmi_gr_schema_compiler *s,
+			     const struct lmi_gr_schema_conjunction *c,
+			     const struct lmi_json_node *v)
 {
-	static const unsigned bit[] = {
-		[LMI_JNULL] = T_NULL,    [LMI_JBOOL] = T_BOOL,     [LMI_JINT] = T_INTEGER,
-		[LMI_JREAL] = T_NUMBER,  [LMI_JSTRING] = T_STRING, [LMI_JARRAY] = T_ARRAY,
-		[LMI_JOBJECT] = T_OBJECT};
+	static const unsigned bit[] = {[LMI_JSON_NULL] = T_NULL,     [LMI_JSON_BOOL] = T_BOOL,
+				       [LMI_JSON_INT] = T_INTEGER,   [LMI_JSON_REAL] = T_NUMBER,
+				       [LMI_JSON_STRING] = T_STRING, [LMI_JSON_ARRAY] = T_ARRAY,
+				       [LMI_JSON_OBJECT] = T_OBJECT};
 	unsigned want = bit[v->type];
 	int64_t i;
 
-	if (want == T_NUMBER && lmi_jnode_int(v, INT64_MIN, INT64_MAX, &i))
+	if (want == T_NUMBER && lmi_json_node_int(v, INT64_MIN, INT64_MAX, &i))
 		want = T_INTEGER;
 	for (uint32_t k = 0; k < c->n; k++) {
 		if (!(allowed_types(s, c->v[k]) & want))
@@ -207,7 +212,7 @@ bool lmi_schema_type_fits(struct lmi_schema *s, const struct lmi_conj *c, const 
 
 /* If there is no type, keywords for objects imply an object, and so on; this is what the author of
  * {"properties": ...} means. */
-static unsigned implied_types(const struct lmi_jnode *schema)
+static unsigned implied_types(const struct lmi_json_node *schema)
 {
 	static const struct {
 		const char *keyword;
@@ -219,25 +224,26 @@ static unsigned implied_types(const struct lmi_jnode *schema)
 	unsigned all = 0;
 
 	for (size_t i = 0; i < LMD_LEN(t); i++)
-		if (lmi_jnode_get(schema, t[i].keyword))
+		if (lmi_json_node_get(schema, t[i].keyword))
 			all |= t[i].type;
 	return all;
 }
 
-static unsigned conj_types(struct lmi_schema *s, const struct lmi_conj *c)
+static unsigned conj_types(struct lmi_gr_schema_compiler *s,
+			   const struct lmi_gr_schema_conjunction *c)
 {
-	unsigned t = T_ALL, said = 0;
+	unsigned t = T_ALL, implied = 0;
 	bool given = false;
 
 	for (uint32_t i = 0; i < c->n; i++) {
 		t &= allowed_types(s, c->v[i]);
-		given |= lmi_jnode_get(c->v[i], "type") != NULL;
-		said |= implied_types(c->v[i]);
+		given |= lmi_json_node_get(c->v[i], "type") != NULL;
+		implied |= implied_types(c->v[i]);
 	}
-	return given || !said ? t : t & said;
+	return given || !implied ? t : t & implied;
 }
 
-static bool plain(const struct lmi_conj *c)
+static bool plain(const struct lmi_gr_schema_conjunction *c)
 {
 	static const char *const keyword[] = {
 		"minimum",       "maximum",       "exclusiveMinimum", "exclusiveMaximum",
@@ -247,57 +253,59 @@ static bool plain(const struct lmi_conj *c)
 
 	for (uint32_t i = 0; i < c->n; i++)
 		for (size_t k = 0; k < LMD_LEN(keyword); k++)
-			if (lmi_jnode_get(c->v[i], keyword[k]))
+			if (lmi_json_node_get(c->v[i], keyword[k]))
 				return false;
 	return true;
 }
 
 /* Handles what remains after alternatives and listed values. */
-static struct lmi_gx *by_type(struct lmi_schema *s, const struct lmi_conj *c)
+static struct lmi_grammar_expr *by_type(struct lmi_gr_schema_compiler *s,
+					const struct lmi_gr_schema_conjunction *c)
 {
 	unsigned t = conj_types(s, c);
-	struct lmi_gx *alt;
+	struct lmi_grammar_expr *alt;
 
 	if (t == T_ALL && plain(c))
-		return lmi_schema_common(s, LMI_C_VALUE);
-	alt = lmi_gx_new(&s->b, LMI_GX_ALT);
+		return lmi_gr_schema_common(s, LMI_GR_COMMON_VALUE);
+	alt = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_ALT);
 	if (t & T_OBJECT)
-		lmi_gx_add(&s->b, alt, lmi_schema_object(s, c));
+		lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_object(s, c));
 	if (t & T_ARRAY)
-		lmi_gx_add(&s->b, alt, lmi_schema_array(s, c));
+		lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_array(s, c));
 	if (t & T_STRING)
-		lmi_gx_add(&s->b, alt, lmi_schema_string(s, c));
+		lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_string(s, c));
 	if (t & T_NUMBER)
-		lmi_gx_add(&s->b, alt, lmi_schema_number(s, c));
+		lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_number(s, c));
 	else if (t & T_INTEGER)
-		lmi_gx_add(&s->b, alt, lmi_schema_integer(s, c));
+		lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_integer(s, c));
 	if (t & T_BOOL)
-		lmi_gx_add(&s->b, alt, lmi_schema_word(s, "true"));
+		lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_ascii(s, "true"));
 	if (t & T_BOOL)
-		lmi_gx_add(&s->b, alt, lmi_schema_word(s, "false"));
+		lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_ascii(s, "false"));
 	if (t & T_NULL)
-		lmi_gx_add(&s->b, alt, lmi_schema_word(s, "null"));
-	return alt && alt->n ? lmi_gx_unwrap(alt) : lmi_schema_never(s);
+		lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_ascii(s, "null"));
+	return alt && alt->n ? lmi_grammar_expr_unwrap(alt) : lmi_gr_schema_never(s);
 }
 
 /* Alternatives: the first anyOf or oneOf that is not resolved yet (bit i: that of v[i] is
  * resolved). */
 
-static const struct lmi_jnode *alternatives(struct lmi_schema *s, const struct lmi_conj *c,
-					    const struct lmi_jnode **done, uint32_t n_done)
+static const struct lmi_json_node *alternatives(struct lmi_gr_schema_compiler *s,
+						const struct lmi_gr_schema_conjunction *c,
+						const struct lmi_json_node **done, uint32_t n_done)
 {
 	static const char *const keyword[] = {"anyOf", "oneOf"};
 
 	for (uint32_t i = 0; i < c->n; i++) {
 		for (int k = 0; k < 2; k++) {
-			const struct lmi_jnode *v =
-				lmi_schema_get(s, c->v[i], keyword[k], LMI_JARRAY);
+			const struct lmi_json_node *v =
+				lmi_gr_schema_get(s, c->v[i], keyword[k], LMI_JSON_ARRAY);
 			bool seen = false;
 
 			for (uint32_t d = 0; d < n_done; d++)
 				seen |= done[d] == v;
 			if (v && !v->n)
-				lmi_schema_fail(s, LMD_INVALID, v, "'%s' is empty", keyword[k]);
+				lmi_gr_schema_fail(s, LMD_INVALID, v, "'%s' is empty", keyword[k]);
 			if (v && !seen)
 				return v;
 		}
@@ -307,58 +315,61 @@ static const struct lmi_jnode *alternatives(struct lmi_schema *s, const struct l
 
 #define ALTERNATIVES_DEPTH 16
 
-static struct lmi_gx *expand(struct lmi_schema *s, const struct lmi_conj *c,
-			     const struct lmi_jnode **done, uint32_t n_done)
+static struct lmi_grammar_expr *expand(struct lmi_gr_schema_compiler *s,
+				       const struct lmi_gr_schema_conjunction *c,
+				       const struct lmi_json_node **done, uint32_t n_done)
 {
-	const struct lmi_jnode *list, *v;
-	struct lmi_gx *alt, *e;
+	const struct lmi_json_node *list, *v;
+	struct lmi_grammar_expr *alt, *e;
 
-	if (lmi_schema_failed(s) || c->never)
-		return lmi_schema_never(s);
+	if (lmi_gr_schema_failed(s) || c->never)
+		return lmi_gr_schema_never(s);
 	list = alternatives(s, c, done, n_done);
 	if (!list) {
-		e = lmi_schema_enum(s, c);
+		e = lmi_gr_schema_enum(s, c);
 		return e ? e : by_type(s, c);
 	}
 	if (n_done == ALTERNATIVES_DEPTH) {
-		lmi_schema_fail(s, LMD_INVALID, list,
-				"more than %d anyOf or oneOf apply at one place",
-				ALTERNATIVES_DEPTH);
+		lmi_gr_schema_fail(s, LMD_INVALID, list,
+				   "more than %d anyOf or oneOf apply at one place",
+				   ALTERNATIVES_DEPTH);
 		return NULL;
 	}
 	done[n_done] = list;
-	alt = lmi_gx_new(&s->b, LMI_GX_ALT);
-	v = lmi_jnode_first(list);
-	for (uint32_t i = 0; i < list->n && !lmi_schema_failed(s); i++, v = lmi_jnode_next(v)) {
-		struct lmi_conj one;
+	alt = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_ALT);
+	v = lmi_json_node_first(list);
+	for (uint32_t i = 0; i < list->n && !lmi_gr_schema_failed(s);
+	     i++, v = lmi_json_node_next(v)) {
+		struct lmi_gr_schema_conjunction one;
 
 		if (c->n == 1 && n_done == 0 && c->v[0]->n == 1) { /* nothing else applies here */
-			lmi_conj_init(s, &one, v);
-			lmi_gx_add(&s->b, alt, lmi_schema_value(s, &one));
+			lmi_gr_schema_conjunction_init(s, &one, v);
+			lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_value(s, &one));
 			continue;
 		}
 		one = *c;
-		lmi_conj_add(s, &one, v);
-		lmi_gx_add(&s->b, alt, expand(s, &one, done, n_done + 1));
+		lmi_gr_schema_conjunction_add(s, &one, v);
+		lmi_grammar_expr_append(&s->b, alt, expand(s, &one, done, n_done + 1));
 	}
 	return alt;
 }
 
 /* Rules */
 
-static uint32_t hash_conj(const struct lmi_conj *c)
+static uint32_t hash_conj(const struct lmi_gr_schema_conjunction *c)
 {
 	uint64_t h = c->never;
 
 	for (uint32_t i = 0; i < c->n; i++)
 		h = (h ^ (uint64_t)(uintptr_t)c->v[i]) * 0x9E3779B97F4A7C15ull;
-	return (uint32_t)(h >> 40) % LMI_MEMO_SLOTS;
+	return (uint32_t)(h >> 40) % LMI_GR_MEMO_SLOTS;
 }
 
-static bool find_rule(const struct lmi_schema *s, const struct lmi_conj *c, uint32_t *rule)
+static bool find_rule(const struct lmi_gr_schema_compiler *s,
+		      const struct lmi_gr_schema_conjunction *c, uint32_t *rule)
 {
 	for (uint32_t i = s->slot[hash_conj(c)]; i; i = s->memo[i - 1].next) {
-		const struct lmi_memo *m = &s->memo[i - 1];
+		const struct lmi_gr_schema_memo *m = &s->memo[i - 1];
 
 		if (m->n == c->n && !memcmp(m->v, c->v, c->n * sizeof(m->v[0]))) {
 			*rule = m->rule;
@@ -368,15 +379,16 @@ static bool find_rule(const struct lmi_schema *s, const struct lmi_conj *c, uint
 	return false;
 }
 
-static uint32_t new_rule(struct lmi_schema *s, const struct lmi_conj *c)
+static uint32_t new_rule(struct lmi_gr_schema_compiler *s,
+			 const struct lmi_gr_schema_conjunction *c)
 {
-	uint32_t rule = lmi_gbuild_rule(&s->b, "a part of the schema"), *slot;
-	struct lmi_memo m = {.n = c->n, .rule = rule};
+	uint32_t rule = lmi_grammar_builder_add_rule(&s->b, "a part of the schema"), *slot;
+	struct lmi_gr_schema_memo m = {.n = c->n, .rule = rule};
 
 	m.v = lmi_arena_array(s->b.arena, c->n, sizeof(m.v[0]));
 	if (s->n_memo == s->cap_memo) {
 		uint32_t cap = s->cap_memo ? 2 * s->cap_memo : 64;
-		struct lmi_memo *p = lmi_arena_array(s->b.arena, cap, sizeof(*p));
+		struct lmi_gr_schema_memo *p = lmi_arena_array(s->b.arena, cap, sizeof(*p));
 
 		if (p && s->n_memo)
 			memcpy(p, s->memo, s->n_memo * sizeof(*p));
@@ -384,7 +396,7 @@ static uint32_t new_rule(struct lmi_schema *s, const struct lmi_conj *c)
 		s->cap_memo = p ? cap : s->cap_memo;
 	}
 	if (!m.v || s->n_memo == s->cap_memo) {
-		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+		lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
 		return rule;
 	}
 	memcpy(m.v, c->v, c->n * sizeof(m.v[0]));
@@ -395,56 +407,57 @@ static uint32_t new_rule(struct lmi_schema *s, const struct lmi_conj *c)
 	return rule;
 }
 
-struct lmi_gx *lmi_schema_value(struct lmi_schema *s, struct lmi_conj *c)
+struct lmi_grammar_expr *lmi_gr_schema_value(struct lmi_gr_schema_compiler *s,
+					     struct lmi_gr_schema_conjunction *c)
 {
-	const struct lmi_jnode *done[ALTERNATIVES_DEPTH];
-	struct lmi_gx *e;
+	const struct lmi_json_node *done[ALTERNATIVES_DEPTH];
+	struct lmi_grammar_expr *e;
 	uint32_t rule;
 
-	if (c->never || lmi_schema_failed(s))
-		return lmi_schema_never(s);
+	if (c->never || lmi_gr_schema_failed(s))
+		return lmi_gr_schema_never(s);
 	if (!c->n)
-		return lmi_schema_common(s, LMI_C_VALUE);
+		return lmi_gr_schema_common(s, LMI_GR_COMMON_VALUE);
 	if (find_rule(s, c, &rule))
-		return lmi_gx_rule(&s->b, rule);
+		return lmi_grammar_expr_rule(&s->b, rule);
 	rule = new_rule(s, c);
 	e = expand(s, c, done, 0);
-	if (!lmi_schema_failed(s))
+	if (!lmi_gr_schema_failed(s))
 		s->b.rule[rule] = e;
-	return lmi_gx_rule(&s->b, rule);
+	return lmi_grammar_expr_rule(&s->b, rule);
 }
 
 enum lmd_status lmi_grammar_from_schema(struct lmi_grammar **out, const char *text, size_t bytes,
 					struct lmd_error *err)
 {
-	struct lmi_jtree_opts opts = {.max_bytes = LMI_GRAMMAR_MAX};
-	struct lmi_schema s = {.n_steps = 0};
-	struct lmi_jtree t;
-	struct lmi_conj c;
-	struct lmi_gx *e;
+	struct lmi_json_tree_opts opts = {.max_bytes = LMI_GRAMMAR_BYTES_MAX};
+	struct lmi_gr_schema_compiler s = {.n_steps = 0};
+	struct lmi_json_tree t;
+	struct lmi_gr_schema_conjunction c;
+	struct lmi_grammar_expr *e;
 	uint32_t root;
-	enum lmd_status st = lmi_jtree_parse(&t, text, bytes, &opts, err);
+	enum lmd_status st = lmi_json_tree_parse(&t, text, bytes, &opts, err);
 
 	if (st != LMD_OK) {
 		lmd_error_prefix(err, "schema");
 		return st;
 	}
-	st = lmi_gbuild_init(&s.b, BUILD_BYTES, err);
+	st = lmi_grammar_builder_init(&s.b, BUILD_BYTES, err);
 	if (st != LMD_OK)
 		goto undo_tree;
 	s.root = t.root;
 	memset(s.common, 0xff, sizeof(s.common));
-	root = lmi_gbuild_rule(&s.b, "root");
-	lmi_conj_init(&s, &c, s.root);
-	e = lmi_schema_value(&s, &c);
-	if (!lmi_schema_failed(&s)) {
+	root = lmi_grammar_builder_add_rule(&s.b, "root");
+	lmi_gr_schema_conjunction_init(&s, &c, s.root);
+	e = lmi_gr_schema_value(&s, &c);
+	if (!lmi_gr_schema_failed(&s)) {
 		s.b.rule[root] = e;
-		st = lmi_gbuild_compile(&s.b, root, out);
+		st = lmi_grammar_builder_compile(&s.b, root, out);
 	} else {
 		st = s.b.st;
 	}
-	lmi_gbuild_fini(&s.b);
+	lmi_grammar_builder_fini(&s.b);
 undo_tree:
-	lmi_jtree_fini(&t);
+	lmi_json_tree_fini(&t);
 	return st;
 }

@@ -22,7 +22,7 @@ struct part {
 };
 
 struct keys {
-	struct lmi_schema *s;
+	struct lmi_gr_schema_compiler *s;
 	struct name *name;
 	struct part *part; /* stack of parts still to do */
 	uint32_t n, cap;
@@ -39,14 +39,14 @@ static int by_text(const void *a, const void *b)
 	return (x->n > y->n) - (x->n < y->n);
 }
 
-static void no_memory(struct lmi_schema *s)
+static void no_memory(struct lmi_gr_schema_compiler *s)
 {
-	lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+	lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
 }
 
 static uint32_t push(struct keys *k, uint32_t from, uint32_t to, uint32_t at)
 {
-	uint32_t rule = lmi_gbuild_rule(&k->s->b, "key");
+	uint32_t rule = lmi_grammar_builder_add_rule(&k->s->b, "key");
 
 	if (k->n == k->cap) {
 		uint32_t cap = k->cap ? 2 * k->cap : 64;
@@ -82,84 +82,92 @@ static bool among(const uint32_t *list, uint32_t n, uint32_t v)
 
 /* Matches four hexadecimal digits, from digit `at` on, that are none of the units, all of which
  * share the digits before `at`. */
-static struct lmi_gx *other_hex(struct lmi_schema *s, const uint32_t *unit, uint32_t n, int at)
+static struct lmi_grammar_expr *other_hex(struct lmi_gr_schema_compiler *s, const uint32_t *unit,
+					  uint32_t n, int at)
 {
-	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT);
-	struct lmi_gx *free_digit = lmi_gx_new(&s->b, LMI_GX_CLASS), *any, *rest;
+	struct lmi_grammar_expr *alt = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_ALT);
+	struct lmi_grammar_expr *free_digit = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_CLASS), *any,
+				*rest;
 	uint32_t *same = lmi_arena_array(s->b.arena, n, sizeof(*same));
 
 	if (!same) {
 		no_memory(s);
 		return NULL;
 	}
-	any = lmi_gx_new(&s->b, LMI_GX_CLASS);
-	for (uint32_t d = 0; d < 16 && !lmi_schema_failed(s); d++) {
+	any = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_CLASS);
+	for (uint32_t d = 0; d < 16 && !lmi_gr_schema_failed(s); d++) {
 		uint32_t lower = "0123456789abcdef"[d] & 0xffu,
 			 upper = "0123456789ABCDEF"[d] & 0xffu;
-		struct lmi_gx *digit;
+		struct lmi_grammar_expr *digit;
 		uint32_t n_same = 0;
 
-		lmi_gx_add_range(&s->b, any, lower, lower);
-		lmi_gx_add_range(&s->b, any, upper, upper);
+		lmi_grammar_expr_add_range(&s->b, any, lower, lower);
+		lmi_grammar_expr_add_range(&s->b, any, upper, upper);
 		for (uint32_t i = 0; i < n; i++)
 			if ((unit[i] >> (12 - 4 * at) & 15) == d)
 				same[n_same++] = unit[i];
 		if (!n_same) {
-			lmi_gx_add_range(&s->b, free_digit, lower, lower);
-			lmi_gx_add_range(&s->b, free_digit, upper, upper);
+			lmi_grammar_expr_add_range(&s->b, free_digit, lower, lower);
+			lmi_grammar_expr_add_range(&s->b, free_digit, upper, upper);
 			continue;
 		}
 		if (at == 3)
 			continue;
-		digit = lmi_gx_new(&s->b, LMI_GX_CLASS);
-		lmi_gx_add_range(&s->b, digit, lower, lower);
-		lmi_gx_add_range(&s->b, digit, upper, upper);
-		if (!lmi_schema_failed(s))
-			lmi_gx_class_done(&s->b, digit, false);
-		lmi_gx_add(&s->b, alt,
-			   lmi_schema_seq(s, digit, other_hex(s, same, n_same, at + 1), NULL));
+		digit = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_CLASS);
+		lmi_grammar_expr_add_range(&s->b, digit, lower, lower);
+		lmi_grammar_expr_add_range(&s->b, digit, upper, upper);
+		if (!lmi_gr_schema_failed(s))
+			lmi_grammar_expr_class_finish(&s->b, digit, false);
+		lmi_grammar_expr_append(
+			&s->b, alt,
+			lmi_gr_schema_seq(s, digit, other_hex(s, same, n_same, at + 1), NULL));
 	}
-	if (lmi_schema_failed(s))
+	if (lmi_gr_schema_failed(s))
 		return NULL;
-	lmi_gx_class_done(&s->b, free_digit, false);
-	lmi_gx_class_done(&s->b, any, false);
-	rest = lmi_gx_repeat(&s->b, any, (uint32_t)(3 - at), (uint32_t)(3 - at));
-	lmi_gx_add(&s->b, alt, lmi_schema_seq(s, free_digit, rest, NULL));
+	lmi_grammar_expr_class_finish(&s->b, free_digit, false);
+	lmi_grammar_expr_class_finish(&s->b, any, false);
+	rest = lmi_grammar_expr_repeat(&s->b, any, (uint32_t)(3 - at), (uint32_t)(3 - at));
+	lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_seq(s, free_digit, rest, NULL));
 	return alt;
 }
 
 /* Matches one character, in any notation, that is none of c[n]. */
-static struct lmi_gx *other_char(struct lmi_schema *s, const uint32_t *c, uint32_t n)
+static struct lmi_grammar_expr *other_char(struct lmi_gr_schema_compiler *s, const uint32_t *c,
+					   uint32_t n)
 {
 	static const char short_escape[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
-	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT), *letter, *raw, *unicode;
+	struct lmi_grammar_expr *alt = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_ALT), *letter, *raw,
+				*unicode;
 	uint32_t *unit = lmi_arena_array(s->b.arena, n + 1, sizeof(*unit));
 
 	if (!unit) {
 		no_memory(s);
 		return NULL;
 	}
-	raw = lmi_gx_new(&s->b, LMI_GX_CLASS);
-	letter = lmi_gx_new(&s->b, LMI_GX_CLASS);
-	lmi_gx_add_range(&s->b, raw, 1, 0x1f);
-	lmi_gx_add_range(&s->b, raw, '"', '"');
-	lmi_gx_add_range(&s->b, raw, '\\', '\\');
-	lmi_gx_add_range(&s->b, raw, 0x110000, LMI_GX_CHAR_END - 1);
+	raw = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_CLASS);
+	letter = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_CLASS);
+	lmi_grammar_expr_add_range(&s->b, raw, 1, 0x1f);
+	lmi_grammar_expr_add_range(&s->b, raw, '"', '"');
+	lmi_grammar_expr_add_range(&s->b, raw, '\\', '\\');
+	lmi_grammar_expr_add_range(&s->b, raw, 0x110000, LMI_GRAMMAR_CHAR_END - 1);
 	for (uint32_t i = 0; i < n; i++) {
-		lmi_gx_add_range(&s->b, raw, c[i], c[i]);
+		lmi_grammar_expr_add_range(&s->b, raw, c[i], c[i]);
 		unit[i] = unit_of(c[i]);
 	}
 	for (const char *p = short_escape; *p; p += 2)
 		if (!among(c, n, (unsigned char)p[1]))
-			lmi_gx_add_range(&s->b, letter, (unsigned char)p[0], (unsigned char)p[0]);
-	if (lmi_schema_failed(s))
+			lmi_grammar_expr_add_range(&s->b, letter, (unsigned char)p[0],
+						   (unsigned char)p[0]);
+	if (lmi_gr_schema_failed(s))
 		return NULL;
-	lmi_gx_class_done(&s->b, raw, true);
-	lmi_gx_class_done(&s->b, letter, false);
-	unicode = lmi_schema_seq(s, lmi_schema_word(s, "\\u"), other_hex(s, unit, n, 0), NULL);
-	lmi_gx_add(&s->b, alt, raw);
-	lmi_gx_add(&s->b, alt, lmi_schema_seq(s, lmi_schema_word(s, "\\"), letter, NULL));
-	lmi_gx_add(&s->b, alt, unicode);
+	lmi_grammar_expr_class_finish(&s->b, raw, true);
+	lmi_grammar_expr_class_finish(&s->b, letter, false);
+	unicode =
+		lmi_gr_schema_seq(s, lmi_gr_schema_ascii(s, "\\u"), other_hex(s, unit, n, 0), NULL);
+	lmi_grammar_expr_append(&s->b, alt, raw);
+	lmi_grammar_expr_append(&s->b, alt,
+				lmi_gr_schema_seq(s, lmi_gr_schema_ascii(s, "\\"), letter, NULL));
+	lmi_grammar_expr_append(&s->b, alt, unicode);
 	return alt;
 }
 
@@ -174,43 +182,44 @@ static size_t to_utf8(uint32_t c, char out[4])
 }
 
 /* \uXXXX with digits in either case. */
-static void add_unit(struct lmi_schema *s, struct lmi_gx *seq, uint32_t unit)
+static void add_unit(struct lmi_gr_schema_compiler *s, struct lmi_grammar_expr *seq, uint32_t unit)
 {
-	lmi_gx_add(&s->b, seq, lmi_schema_word(s, "\\u"));
+	lmi_grammar_expr_append(&s->b, seq, lmi_gr_schema_ascii(s, "\\u"));
 	for (int shift = 12; shift >= 0; shift -= 4) {
-		struct lmi_gx *digit = lmi_gx_new(&s->b, LMI_GX_CLASS);
+		struct lmi_grammar_expr *digit = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_CLASS);
 		uint32_t d = unit >> shift & 15;
 
-		lmi_gx_add_range(&s->b, digit, "0123456789abcdef"[d] & 0xffu,
-				 "0123456789abcdef"[d] & 0xffu);
-		lmi_gx_add_range(&s->b, digit, "0123456789ABCDEF"[d] & 0xffu,
-				 "0123456789ABCDEF"[d] & 0xffu);
-		if (!lmi_schema_failed(s))
-			lmi_gx_class_done(&s->b, digit, false);
-		lmi_gx_add(&s->b, seq, digit);
+		lmi_grammar_expr_add_range(&s->b, digit, "0123456789abcdef"[d] & 0xffu,
+					   "0123456789abcdef"[d] & 0xffu);
+		lmi_grammar_expr_add_range(&s->b, digit, "0123456789ABCDEF"[d] & 0xffu,
+					   "0123456789ABCDEF"[d] & 0xffu);
+		if (!lmi_gr_schema_failed(s))
+			lmi_grammar_expr_class_finish(&s->b, digit, false);
+		lmi_grammar_expr_append(&s->b, seq, digit);
 	}
 }
 
 /* Matches this character in any notation. */
-static struct lmi_gx *this_char(struct lmi_schema *s, uint32_t c)
+static struct lmi_grammar_expr *this_char(struct lmi_gr_schema_compiler *s, uint32_t c)
 {
-	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT), *units = lmi_gx_new(&s->b, LMI_GX_SEQ);
+	struct lmi_grammar_expr *alt = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_ALT),
+				*units = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_SEQ);
 	char text[4];
 
-	lmi_gx_add(&s->b, alt, lmi_schema_chars(s, text, to_utf8(c, text)));
+	lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_chars(s, text, to_utf8(c, text)));
 	if (c == '/')
-		lmi_gx_add(&s->b, alt, lmi_schema_word(s, "\\/"));
+		lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_ascii(s, "\\/"));
 	add_unit(s, units, unit_of(c));
 	if (c >= 0x10000)
 		add_unit(s, units, 0xdc00 + ((c - 0x10000) & 0x3ff));
-	lmi_gx_add(&s->b, alt, units);
+	lmi_grammar_expr_append(&s->b, alt, units);
 	return alt;
 }
 
 static void one_part(struct keys *k, struct part p)
 {
-	struct lmi_schema *s = k->s;
-	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT), *other;
+	struct lmi_gr_schema_compiler *s = k->s;
+	struct lmi_grammar_expr *alt = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_ALT), *other;
 	uint32_t *next = lmi_arena_array(s->b.arena, p.to - p.from, sizeof(*next)), n = 0;
 	uint32_t i = p.from;
 	bool ends = k->name[i].n == p.at; /* the shortest name is the first */
@@ -221,25 +230,30 @@ static void one_part(struct keys *k, struct part p)
 	}
 	while (i < p.to && k->name[i].n == p.at)
 		i++;
-	while (i < p.to && !lmi_schema_failed(s)) {
+	while (i < p.to && !lmi_gr_schema_failed(s)) {
 		uint32_t c = k->name[i].c[p.at], from = i;
 
 		while (i < p.to && k->name[i].c[p.at] == c)
 			i++;
 		next[n++] = c;
-		lmi_gx_add(&s->b, alt,
-			   lmi_schema_seq(s, this_char(s, c),
-					  lmi_gx_rule(&s->b, push(k, from, i, p.at + 1)), NULL));
+		lmi_grammar_expr_append(
+			&s->b, alt,
+			lmi_gr_schema_seq(s, this_char(s, c),
+					  lmi_grammar_expr_rule(&s->b, push(k, from, i, p.at + 1)),
+					  NULL));
 	}
-	other = n ? other_char(s, next, n) : lmi_schema_common(s, LMI_C_CHAR);
-	lmi_gx_add(&s->b, alt, lmi_schema_seq(s, other, lmi_gx_rule(&s->b, k->rest), NULL));
+	other = n ? other_char(s, next, n) : lmi_gr_schema_common(s, LMI_GR_COMMON_CHAR);
+	lmi_grammar_expr_append(
+		&s->b, alt,
+		lmi_gr_schema_seq(s, other, lmi_grammar_expr_rule(&s->b, k->rest), NULL));
 	if (!ends)
-		lmi_gx_add(&s->b, alt, lmi_schema_word(s, "\""));
-	if (!lmi_schema_failed(s))
+		lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_ascii(s, "\""));
+	if (!lmi_gr_schema_failed(s))
 		s->b.rule[p.rule] = alt;
 }
 
-static bool read_name(struct lmi_schema *s, const struct lmi_jnode *v, struct name *out)
+static bool read_name(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *v,
+		      struct name *out)
 {
 	out->c = lmi_arena_array(s->b.arena, (size_t)v->n + 1, sizeof(*out->c));
 	if (!out->c) {
@@ -251,8 +265,9 @@ static bool read_name(struct lmi_schema *s, const struct lmi_jnode *v, struct na
 	return true;
 }
 
-struct lmi_gx *lmi_schema_other_key(struct lmi_schema *s, const struct lmi_jnode *const *names,
-				    uint32_t n)
+struct lmi_grammar_expr *lmi_gr_schema_key_except(struct lmi_gr_schema_compiler *s,
+						  const struct lmi_json_node *const *names,
+						  uint32_t n)
 {
 	struct keys k = {.s = s, .name = lmi_arena_array(s->b.arena, n, sizeof(*k.name))};
 	uint32_t first;
@@ -265,14 +280,17 @@ struct lmi_gx *lmi_schema_other_key(struct lmi_schema *s, const struct lmi_jnode
 		if (!read_name(s, names[i], &k.name[i]))
 			return NULL;
 	qsort(k.name, n, sizeof(*k.name), by_text);
-	k.rest = lmi_gbuild_rule(&s->b, "key");
+	k.rest = lmi_grammar_builder_add_rule(&s->b, "key");
 	first = push(&k, 0, n, 0);
-	if (lmi_schema_failed(s))
+	if (lmi_gr_schema_failed(s))
 		return NULL;
-	s->b.rule[k.rest] = lmi_schema_seq(
-		s, lmi_gx_repeat(&s->b, lmi_schema_common(s, LMI_C_CHAR), 0, UINT32_MAX),
-		lmi_schema_word(s, "\""), NULL);
-	while (k.n && !lmi_schema_failed(s))
+	s->b.rule[k.rest] = lmi_gr_schema_seq(
+		s,
+		lmi_grammar_expr_repeat(&s->b, lmi_gr_schema_common(s, LMI_GR_COMMON_CHAR), 0,
+					UINT32_MAX),
+		lmi_gr_schema_ascii(s, "\""), NULL);
+	while (k.n && !lmi_gr_schema_failed(s))
 		one_part(&k, k.part[--k.n]);
-	return lmi_schema_seq(s, lmi_schema_word(s, "\""), lmi_gx_rule(&s->b, first), NULL);
+	return lmi_gr_schema_seq(s, lmi_gr_schema_ascii(s, "\""),
+				 lmi_grammar_expr_rule(&s->b, first), NULL);
 }

@@ -5,7 +5,7 @@
  * drafts demand. */
 #include <string.h>
 
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/grammar/schema.h"
 
 enum kind {
@@ -14,72 +14,73 @@ enum kind {
 	REFUSED     /* rejected unless it allows every value here, see `allows_all` */
 };
 
-static bool is_true(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+static bool is_true(const struct lmi_json_node *schema, const struct lmi_json_node *v)
 {
 	(void)schema;
-	return (lmi_jnode_is(v, LMI_JBOOL) && v->u.b) || (lmi_jnode_is(v, LMI_JOBJECT) && !v->n);
+	return (lmi_json_node_is(v, LMI_JSON_BOOL) && v->u.b) ||
+	       (lmi_json_node_is(v, LMI_JSON_OBJECT) && !v->n);
 }
 
-static bool is_false(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+static bool is_false(const struct lmi_json_node *schema, const struct lmi_json_node *v)
 {
 	(void)schema;
-	return lmi_jnode_is(v, LMI_JBOOL) && !v->u.b;
+	return lmi_json_node_is(v, LMI_JSON_BOOL) && !v->u.b;
 }
 
-static bool is_empty(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+static bool is_empty(const struct lmi_json_node *schema, const struct lmi_json_node *v)
 {
 	(void)schema;
-	return lmi_jnode_is(v, LMI_JOBJECT) && !v->n;
+	return lmi_json_node_is(v, LMI_JSON_OBJECT) && !v->n;
 }
 
 /* Every integer is a multiple of 1. */
-static bool is_one_of_integer(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+static bool is_one_of_integer(const struct lmi_json_node *schema, const struct lmi_json_node *v)
 {
 	double d;
 
-	return lmi_jnode_real(v, &d) && d == 1 &&
-	       lmi_jnode_eq(lmi_jnode_get(schema, "type"), "integer");
+	return lmi_json_node_real(v, &d) && d == 1 &&
+	       lmi_json_node_eq(lmi_json_node_get(schema, "type"), "integer");
 }
 
 /* `if` without `then` and `else`, or "if P then P". */
-static bool without_consequence(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+static bool without_consequence(const struct lmi_json_node *schema, const struct lmi_json_node *v)
 {
-	const struct lmi_jnode *then = lmi_jnode_get(schema, "then");
-	const struct lmi_jnode *other = lmi_jnode_get(schema, "else");
+	const struct lmi_json_node *then = lmi_json_node_get(schema, "then");
+	const struct lmi_json_node *other = lmi_json_node_get(schema, "else");
 
-	return (!then || is_true(schema, then) || lmi_schema_equal(then, v)) &&
+	return (!then || is_true(schema, then) || lmi_gr_schema_equal(then, v)) &&
 	       (!other || is_true(schema, other));
 }
 
 /* Types only, such as {"type": "string"}. Integers cannot be excluded from the numbers. */
-static bool is_type(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+static bool is_type(const struct lmi_json_node *schema, const struct lmi_json_node *v)
 {
-	const struct lmi_jnode *type = lmi_jnode_get(v, "type"), *t = type;
-	bool list = lmi_jnode_is(type, LMI_JARRAY), integer = false, number = false;
+	const struct lmi_json_node *type = lmi_json_node_get(v, "type"), *t = type;
+	bool list = lmi_json_node_is(type, LMI_JSON_ARRAY), integer = false, number = false;
 
 	if (is_false(schema, v))
 		return true;
-	if (!lmi_jnode_is(v, LMI_JOBJECT) || v->n != 1 || !type)
+	if (!lmi_json_node_is(v, LMI_JSON_OBJECT) || v->n != 1 || !type)
 		return false;
 	if (list)
-		t = lmi_jnode_first(type);
-	for (uint32_t i = 0; i < (list ? type->n : 1); i++, t = lmi_jnode_next(t)) {
-		integer |= lmi_jnode_eq(t, "integer");
-		number |= lmi_jnode_eq(t, "number");
+		t = lmi_json_node_first(type);
+	for (uint32_t i = 0; i < (list ? type->n : 1); i++, t = lmi_json_node_next(t)) {
+		integer |= lmi_json_node_eq(t, "integer");
+		number |= lmi_json_node_eq(t, "number");
 	}
 	return number || !integer;
 }
 
 /* Means the same as additionalProperties when no other keyword applies schemas to the same
  * object. */
-static bool means_additional(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+static bool means_additional(const struct lmi_json_node *schema, const struct lmi_json_node *v)
 {
 	static const char *const beside[] = {"allOf", "anyOf", "oneOf", "$ref", "if"};
 
 	if (is_true(schema, v))
 		return true;
 	for (size_t i = 0; i < LMD_LEN(beside); i++)
-		if (lmi_jnode_get(schema, beside[i]))
+		if (lmi_json_node_get(schema, beside[i]))
 			return false;
 	return true;
 }
@@ -87,7 +88,7 @@ static bool means_additional(const struct lmi_jnode *schema, const struct lmi_jn
 static const struct {
 	const char *name;
 	enum kind kind;
-	bool (*allows_all)(const struct lmi_jnode *schema, const struct lmi_jnode *v);
+	bool (*allows_all)(const struct lmi_json_node *schema, const struct lmi_json_node *v);
 } keywords[] = {
 	/* clang-format off */
 	{"type", ENFORCED, NULL},
@@ -154,25 +155,25 @@ static const struct {
 	/* clang-format on */
 };
 
-void lmi_schema_check(struct lmi_schema *s, const struct lmi_jnode *schema)
+void lmi_gr_schema_check(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *schema)
 {
 	for (size_t i = 0; i < LMD_LEN(keywords); i++) {
-		const struct lmi_jnode *v = keywords[i].kind == REFUSED
-						    ? lmi_jnode_get(schema, keywords[i].name)
+		const struct lmi_json_node *v =
+			keywords[i].kind == REFUSED ? lmi_json_node_get(schema, keywords[i].name)
 						    : NULL;
 
 		if (v && !(keywords[i].allows_all && keywords[i].allows_all(schema, v))) {
-			lmi_schema_fail(s, LMD_UNSUPPORTED, v,
-					"'%s' is not supported here: an answer could violate it",
-					keywords[i].name);
+			lmi_gr_schema_fail(s, LMD_UNSUPPORTED, v,
+					   "'%s' is not supported here: an answer could violate it",
+					   keywords[i].name);
 			return;
 		}
 	}
 }
 
-const struct lmi_jnode *lmi_schema_other_members(const struct lmi_jnode *schema)
+const struct lmi_json_node *lmi_gr_schema_other_members(const struct lmi_json_node *schema)
 {
-	const struct lmi_jnode *v = lmi_jnode_get(schema, "additionalProperties");
+	const struct lmi_json_node *v = lmi_json_node_get(schema, "additionalProperties");
 
-	return v ? v : lmi_jnode_get(schema, "unevaluatedProperties");
+	return v ? v : lmi_json_node_get(schema, "unevaluatedProperties");
 }

@@ -12,8 +12,8 @@
 #define GROUP_DEPTH 64
 
 struct regex {
-	struct lmi_schema *s;
-	const struct lmi_jnode *at;
+	struct lmi_gr_schema_compiler *s;
+	const struct lmi_json_node *at;
 	const char *p;
 	size_t n, i;
 	uint32_t depth;
@@ -21,12 +21,12 @@ struct regex {
 
 static void fail(struct regex *r, enum lmd_status st, const char *what)
 {
-	lmi_schema_fail(r->s, st, r->at, "pattern, byte %zu: %s", r->i, what);
+	lmi_gr_schema_fail(r->s, st, r->at, "pattern, byte %zu: %s", r->i, what);
 }
 
 static bool failed(const struct regex *r)
 {
-	return lmi_schema_failed(r->s);
+	return lmi_gr_schema_failed(r->s);
 }
 
 static char peek(const struct regex *r, size_t ahead)
@@ -46,33 +46,35 @@ static bool skip(struct regex *r, const char *text)
 
 /* Classes */
 
-static void add_all(struct lmi_schema *s, struct lmi_gx *cls, const struct lmi_gx *from)
+static void add_all(struct lmi_gr_schema_compiler *s, struct lmi_grammar_expr *cls,
+		    const struct lmi_grammar_expr *from)
 {
 	for (uint32_t i = 0; from && i < from->n; i++)
-		lmi_gx_add_range(&s->b, cls, from->u.ranges[i].lo, from->u.ranges[i].hi);
+		lmi_grammar_expr_add_range(&s->b, cls, from->u.ranges[i].lo, from->u.ranges[i].hi);
 }
 
-static const struct lmi_grange digit_set[] = {{'0', '9'}};
-static const struct lmi_grange word_set[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-static const struct lmi_grange space_set[] = {
+static const struct lmi_gr_char_range digit_set[] = {{'0', '9'}};
+static const struct lmi_gr_char_range word_set[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+static const struct lmi_gr_char_range space_set[] = {
 	{'\t', '\r'},     {' ', ' '},       {0xa0, 0xa0},     {0x1680, 0x1680}, {0x2000, 0x200a},
 	{0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}, {0xfeff, 0xfeff},
 };
-static const struct lmi_grange line_set[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
+static const struct lmi_gr_char_range line_set[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 
-static struct lmi_gx *set_of(struct regex *r, const struct lmi_grange *v, size_t n, bool negate)
+static struct lmi_grammar_expr *set_of(struct regex *r, const struct lmi_gr_char_range *v, size_t n,
+				       bool negate)
 {
-	struct lmi_gx *cls = lmi_gx_new(&r->s->b, LMI_GX_CLASS);
+	struct lmi_grammar_expr *cls = lmi_grammar_expr_new(&r->s->b, LMI_GR_EXPR_CLASS);
 
 	for (size_t i = 0; i < n; i++)
-		lmi_gx_add_range(&r->s->b, cls, v[i].lo, v[i].hi);
+		lmi_grammar_expr_add_range(&r->s->b, cls, v[i].lo, v[i].hi);
 	if (!failed(r))
-		lmi_gx_class_done(&r->s->b, cls, negate);
+		lmi_grammar_expr_class_finish(&r->s->b, cls, negate);
 	return cls;
 }
 
 /* \d \w \s and their complements; NULL for any other letter. */
-static struct lmi_gx *named_set(struct regex *r, char c)
+static struct lmi_grammar_expr *named_set(struct regex *r, char c)
 {
 	switch (c) {
 	case 'd':
@@ -173,7 +175,7 @@ static uint32_t escaped(struct regex *r, bool in_class)
 }
 
 /* Reads one character of a class, or a set (*set). */
-static uint32_t class_atom(struct regex *r, struct lmi_gx **set)
+static uint32_t class_atom(struct regex *r, struct lmi_grammar_expr **set)
 {
 	*set = NULL;
 	if (!skip(r, "\\"))
@@ -186,9 +188,9 @@ static uint32_t class_atom(struct regex *r, struct lmi_gx **set)
 	return escaped(r, true);
 }
 
-static struct lmi_gx *parse_class(struct regex *r)
+static struct lmi_grammar_expr *parse_class(struct regex *r)
 {
-	struct lmi_gx *cls = lmi_gx_new(&r->s->b, LMI_GX_CLASS), *set;
+	struct lmi_grammar_expr *cls = lmi_grammar_expr_new(&r->s->b, LMI_GR_EXPR_CLASS), *set;
 	bool negate = skip(r, "^");
 
 	while (!failed(r) && !skip(r, "]")) {
@@ -209,21 +211,21 @@ static struct lmi_gx *parse_class(struct regex *r)
 			if (set || hi < lo)
 				fail(r, LMD_INVALID, "the ends of a range are in the wrong order");
 		}
-		lmi_gx_add_range(&r->s->b, cls, lo, hi);
+		lmi_grammar_expr_add_range(&r->s->b, cls, lo, hi);
 	}
 	if (failed(r))
 		return NULL;
-	lmi_gx_class_done(&r->s->b, cls, negate);
-	return lmi_schema_char_of(r->s, cls);
+	lmi_grammar_expr_class_finish(&r->s->b, cls, negate);
+	return lmi_gr_schema_char_of(r->s, cls);
 }
 
 /* Structure */
 
-static struct lmi_gx *parse_alternatives(struct regex *r, bool top);
+static struct lmi_grammar_expr *parse_alternatives(struct regex *r, bool top);
 
-static struct lmi_gx *parse_group(struct regex *r)
+static struct lmi_grammar_expr *parse_group(struct regex *r)
 {
-	struct lmi_gx *e;
+	struct lmi_grammar_expr *e;
 
 	if (r->depth == GROUP_DEPTH) {
 		fail(r, LMD_INVALID, "groups are nested more than 64 deep");
@@ -246,9 +248,9 @@ static struct lmi_gx *parse_group(struct regex *r)
 	return e;
 }
 
-static struct lmi_gx *parse_atom(struct regex *r)
+static struct lmi_grammar_expr *parse_atom(struct regex *r)
 {
-	struct lmi_gx *set;
+	struct lmi_grammar_expr *set;
 	uint32_t c;
 
 	if (skip(r, "("))
@@ -256,12 +258,12 @@ static struct lmi_gx *parse_atom(struct regex *r)
 	if (skip(r, "["))
 		return parse_class(r);
 	if (skip(r, "."))
-		return lmi_schema_char_of(r->s, set_of(r, line_set, LMD_LEN(line_set), true));
+		return lmi_gr_schema_char_of(r->s, set_of(r, line_set, LMD_LEN(line_set), true));
 	if (skip(r, "\\")) {
 		set = named_set(r, peek(r, 0));
 		if (set) {
 			r->i++;
-			return failed(r) ? NULL : lmi_schema_char_of(r->s, set);
+			return failed(r) ? NULL : lmi_gr_schema_char_of(r->s, set);
 		}
 		c = escaped(r, false);
 	} else {
@@ -269,7 +271,7 @@ static struct lmi_gx *parse_atom(struct regex *r)
 	}
 	if (failed(r))
 		return NULL;
-	return lmi_schema_char_of(r->s, set_of(r, &(struct lmi_grange){c, c}, 1, false));
+	return lmi_gr_schema_char_of(r->s, set_of(r, &(struct lmi_gr_char_range){c, c}, 1, false));
 }
 
 static uint32_t count(struct regex *r)
@@ -286,7 +288,7 @@ static bool digit_next(const struct regex *r, size_t ahead)
 	return peek(r, ahead) >= '0' && peek(r, ahead) <= '9';
 }
 
-static struct lmi_gx *quantified(struct regex *r, struct lmi_gx *e)
+static struct lmi_grammar_expr *quantified(struct regex *r, struct lmi_grammar_expr *e)
 {
 	uint32_t min = 0, max = UINT32_MAX;
 
@@ -313,23 +315,24 @@ static struct lmi_gx *quantified(struct regex *r, struct lmi_gx *e)
 	(void)skip(r, "?"); /* a lazy quantifier matches the same texts */
 	if (peek(r, 0) == '*' || peek(r, 0) == '+' || peek(r, 0) == '?')
 		fail(r, LMD_INVALID, "nothing to repeat");
-	return failed(r) ? NULL : lmi_gx_repeat(&r->s->b, e, min, max);
+	return failed(r) ? NULL : lmi_grammar_expr_repeat(&r->s->b, e, min, max);
 }
 
-static struct lmi_gx *any_text(struct lmi_schema *s)
+static struct lmi_grammar_expr *any_text(struct lmi_gr_schema_compiler *s)
 {
-	return lmi_gx_repeat(&s->b, lmi_schema_common(s, LMI_C_CHAR), 0, UINT32_MAX);
+	return lmi_grammar_expr_repeat(&s->b, lmi_gr_schema_common(s, LMI_GR_COMMON_CHAR), 0,
+				       UINT32_MAX);
 }
 
 /* Parses one alternative. At the top level, ^ and $ anchor the pattern to the start and end of the
  * string. */
-static struct lmi_gx *parse_sequence(struct regex *r, bool top)
+static struct lmi_grammar_expr *parse_sequence(struct regex *r, bool top)
 {
-	struct lmi_gx *seq = lmi_gx_new(&r->s->b, LMI_GX_SEQ);
+	struct lmi_grammar_expr *seq = lmi_grammar_expr_new(&r->s->b, LMI_GR_EXPR_SEQ);
 	bool end = false;
 
 	if (top && !skip(r, "^"))
-		lmi_gx_add(&r->s->b, seq, any_text(r->s));
+		lmi_grammar_expr_append(&r->s->b, seq, any_text(r->s));
 	while (!failed(r) && r->i < r->n) {
 		char c = r->p[r->i];
 
@@ -345,25 +348,26 @@ static struct lmi_gx *parse_sequence(struct regex *r, bool top)
 		else if (strchr("*+?)", c) && c)
 			fail(r, LMD_INVALID, c == ')' ? "')' without '('" : "nothing to repeat");
 		else
-			lmi_gx_add(&r->s->b, seq, quantified(r, parse_atom(r)));
+			lmi_grammar_expr_append(&r->s->b, seq, quantified(r, parse_atom(r)));
 	}
 	if (top && !end)
-		lmi_gx_add(&r->s->b, seq, any_text(r->s));
+		lmi_grammar_expr_append(&r->s->b, seq, any_text(r->s));
 	return seq;
 }
 
-static struct lmi_gx *parse_alternatives(struct regex *r, bool top)
+static struct lmi_grammar_expr *parse_alternatives(struct regex *r, bool top)
 {
-	struct lmi_gx *alt = lmi_gx_new(&r->s->b, LMI_GX_ALT);
+	struct lmi_grammar_expr *alt = lmi_grammar_expr_new(&r->s->b, LMI_GR_EXPR_ALT);
 
 	do
-		lmi_gx_add(&r->s->b, alt, lmi_gx_unwrap(parse_sequence(r, top)));
+		lmi_grammar_expr_append(&r->s->b, alt,
+					lmi_grammar_expr_unwrap(parse_sequence(r, top)));
 	while (!failed(r) && skip(r, "|"));
-	return lmi_gx_unwrap(alt);
+	return lmi_grammar_expr_unwrap(alt);
 }
 
-struct lmi_gx *lmi_schema_pattern(struct lmi_schema *s, const char *regex, size_t n,
-				  const struct lmi_jnode *at)
+struct lmi_grammar_expr *lmi_gr_schema_pattern(struct lmi_gr_schema_compiler *s, const char *regex,
+					       size_t n, const struct lmi_json_node *at)
 {
 	struct regex r = {.s = s, .at = at, .p = regex, .n = n};
 

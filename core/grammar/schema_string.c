@@ -25,77 +25,85 @@ static const struct {
 	{"ipv4", "^" OCTET "(?:\\." OCTET "){3}$"},
 };
 
-static struct lmi_gx *quoted(struct lmi_schema *s, struct lmi_gx *inside)
+static struct lmi_grammar_expr *quoted(struct lmi_gr_schema_compiler *s,
+				       struct lmi_grammar_expr *inside)
 {
-	return lmi_schema_seq(s, lmi_schema_word(s, "\""), inside, lmi_schema_word(s, "\""), NULL);
+	return lmi_gr_schema_seq(s, lmi_gr_schema_ascii(s, "\""), inside,
+				 lmi_gr_schema_ascii(s, "\""), NULL);
 }
 
 /* Returns the expression of a format, or NULL if the format is an annotation. */
-static const char *format_of(const struct lmi_jnode *v)
+static const char *format_of(const struct lmi_json_node *v)
 {
 	for (size_t k = 0; k < LMD_LEN(formats); k++)
-		if (lmi_jnode_eq(v, formats[k].name))
+		if (lmi_json_node_eq(v, formats[k].name))
 			return formats[k].regex;
 	return NULL;
 }
 
-static struct lmi_gx *by_format(struct lmi_schema *s, const struct lmi_conj *c)
+static struct lmi_grammar_expr *by_format(struct lmi_gr_schema_compiler *s,
+					  const struct lmi_gr_schema_conjunction *c)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
-		const struct lmi_jnode *v = lmi_schema_get(s, c->v[i], "format", LMI_JSTRING);
+		const struct lmi_json_node *v =
+			lmi_gr_schema_get(s, c->v[i], "format", LMI_JSON_STRING);
 		const char *regex = v ? format_of(v) : NULL;
 
 		if (regex)
-			return lmi_schema_pattern(s, regex, strlen(regex), v);
+			return lmi_gr_schema_pattern(s, regex, strlen(regex), v);
 	}
 	return NULL;
 }
 
 /* A string is compiled from one pattern, one format or its lengths; any further keyword would be
  * silently ignored and is therefore rejected. */
-static void check_one(struct lmi_schema *s, const struct lmi_conj *c)
+static void check_one(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schema_conjunction *c)
 {
 	static const char *const keyword[] = {"pattern", "format", "minLength", "maxLength"};
-	const struct lmi_jnode *form = NULL; /* the first pattern or format */
+	const struct lmi_json_node *form = NULL; /* the first pattern or format */
 
 	for (size_t k = 0; k < LMD_LEN(keyword); k++) {
 		for (uint32_t i = 0; i < c->n; i++) {
-			const struct lmi_jnode *v = lmi_jnode_get(c->v[i], keyword[k]);
+			const struct lmi_json_node *v = lmi_json_node_get(c->v[i], keyword[k]);
 
 			if (!v || (k == 1 && !format_of(v)) ||
-			    (k == 2 && lmi_jnode_is(v, LMI_JINT) && !v->u.i))
+			    (k == 2 && lmi_json_node_is(v, LMI_JSON_INT) && !v->u.i))
 				continue;
-			if (form && !(k < 2 && lmi_schema_equal(form, v)))
-				lmi_schema_fail(s, LMD_UNSUPPORTED, v,
-						"'%s' is not supported beside another pattern or "
-						"format",
-						keyword[k]);
+			if (form && !(k < 2 && lmi_gr_schema_equal(form, v)))
+				lmi_gr_schema_fail(
+					s, LMD_UNSUPPORTED, v,
+					"'%s' is not supported beside another pattern or "
+					"format",
+					keyword[k]);
 			if (k < 2)
 				form = v;
 		}
 	}
 }
 
-struct lmi_gx *lmi_schema_string(struct lmi_schema *s, const struct lmi_conj *c)
+struct lmi_grammar_expr *lmi_gr_schema_string(struct lmi_gr_schema_compiler *s,
+					      const struct lmi_gr_schema_conjunction *c)
 {
-	struct lmi_gx *inside;
+	struct lmi_grammar_expr *inside;
 	uint32_t min, max;
 
 	check_one(s, c);
-	if (lmi_schema_failed(s))
+	if (lmi_gr_schema_failed(s))
 		return NULL;
 	for (uint32_t i = 0; i < c->n; i++) {
-		const struct lmi_jnode *v = lmi_schema_get(s, c->v[i], "pattern", LMI_JSTRING);
+		const struct lmi_json_node *v =
+			lmi_gr_schema_get(s, c->v[i], "pattern", LMI_JSON_STRING);
 
 		if (v)
-			return quoted(s, lmi_schema_pattern(s, v->u.s, v->n, v));
+			return quoted(s, lmi_gr_schema_pattern(s, v->u.s, v->n, v));
 	}
 	inside = by_format(s, c);
 	if (inside)
 		return quoted(s, inside);
-	if (!lmi_schema_counts(s, c, "minLength", "maxLength", &min, &max))
-		return lmi_schema_never(s);
+	if (!lmi_gr_schema_counts(s, c, "minLength", "maxLength", &min, &max))
+		return lmi_gr_schema_never(s);
 	if (min == 0 && max == UINT32_MAX)
-		return lmi_schema_common(s, LMI_C_STRING);
-	return quoted(s, lmi_gx_repeat(&s->b, lmi_schema_common(s, LMI_C_CHAR), min, max));
+		return lmi_gr_schema_common(s, LMI_GR_COMMON_STRING);
+	return quoted(s, lmi_grammar_expr_repeat(&s->b, lmi_gr_schema_common(s, LMI_GR_COMMON_CHAR),
+						 min, max));
 }

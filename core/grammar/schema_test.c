@@ -9,53 +9,54 @@
 #include "core/grammar/grammar.h"
 #include "tests/lmd_check.h"
 
-static struct lmi_gvocab *bytes;
+static struct lmi_grammar_vocab *bytes;
 static struct lmd_error err;
 
 static void setup(void)
 {
-	ck_assert_int_eq(lmi_gvocab_create(&bytes, NULL, &err), LMD_OK);
+	ck_assert_int_eq(lmi_gr_vocab_create(&bytes, NULL, &err), LMD_OK);
 }
 
 static void teardown(void)
 {
 	struct lmi_alloc_stats s;
 
-	lmi_gvocab_destroy(bytes);
+	lmi_gr_vocab_destroy(bytes);
 	lmi_alloc_stats(&s);
 	ck_assert_uint_eq(s.n_live, 0);
 }
 
 struct checker {
 	struct lmi_grammar *g;
-	struct lmi_matcher *m;
+	struct lmi_grammar_matcher *m;
 };
 
 static void compile(struct checker *c, const char *schema)
 {
-	struct lmi_matcher_opts o = {.vocab = bytes};
+	struct lmi_gr_matcher_opts o = {.vocab = bytes};
 
 	ck_assert_msg(lmi_grammar_from_schema(&c->g, schema, strlen(schema), &err) == LMD_OK,
 		      "%s: %s", schema, err.text);
 	o.grammar = c->g;
-	ck_assert_int_eq(lmi_matcher_create(&c->m, &o, &err), LMD_OK);
+	ck_assert_int_eq(lmi_gr_matcher_create(&c->m, &o, &err), LMD_OK);
 }
 
 static bool takes(struct checker *c, const char *text)
 {
-	struct lmi_gstate *s;
+	struct lmi_grammar_state *s;
 	size_t n;
 	bool ok;
 
-	ck_assert_int_eq(lmi_gstate_create(&s, c->m, &err), LMD_OK);
-	ok = lmi_gstate_accept_text(s, text, strlen(text), &n) == LMD_OK && lmi_gstate_may_end(s);
-	lmi_gstate_destroy(s);
+	ck_assert_int_eq(lmi_gr_state_create(&s, c->m, &err), LMD_OK);
+	ok = lmi_gr_state_accept_text(s, text, strlen(text), &n) == LMD_OK &&
+	     lmi_gr_state_may_end(s);
+	lmi_gr_state_destroy(s);
 	return ok;
 }
 
 static void release(struct checker *c)
 {
-	lmi_matcher_destroy(c->m);
+	lmi_gr_matcher_destroy(c->m);
 	lmi_grammar_destroy(c->g);
 }
 

@@ -33,8 +33,8 @@ static const struct lmd_sample_vocab bytes_alone = {.struct_size = sizeof(bytes_
 						    .nl = 10};
 
 /* Appends the text of a token; returns its length, or SIZE_MAX if out of memory. */
-static size_t add_text(struct lmi_gvocab *v, const struct lmd_sample_vocab *from, lmd_token id,
-		       size_t at, size_t *cap)
+static size_t add_text(struct lmi_grammar_vocab *v, const struct lmd_sample_vocab *from,
+		       lmd_token id, size_t at, size_t *cap)
 {
 	size_t n = from->piece(from->ctx, id, v->text ? v->text + at : NULL, *cap - at);
 
@@ -67,7 +67,8 @@ static size_t whole_char(const char *s, size_t n)
 	return len;
 }
 
-static void describe(struct lmi_gvocab *v, const struct lmi_gtoken *t, struct lmi_gmade *made)
+static void describe(struct lmi_grammar_vocab *v, const struct lmi_gr_token *t,
+		     struct lmi_gr_token_chars *made)
 {
 	const char *s = v->text + t->text;
 
@@ -88,11 +89,11 @@ static void describe(struct lmi_gvocab *v, const struct lmi_gtoken *t, struct lm
 		i += (uint32_t)len;
 	}
 	if (whole_char(s, t->n))
-		lmi_bit_set(v->plain, t->id);
+		lmi_gr_bit_set(v->plain, t->id);
 }
 
-static int compare(const struct lmi_gvocab *v, const char *text, size_t n,
-		   const struct lmi_gtoken *t)
+static int compare(const struct lmi_grammar_vocab *v, const char *text, size_t n,
+		   const struct lmi_gr_token *t)
 {
 	size_t m = n < t->n ? n : t->n;
 	int c = m ? memcmp(text, v->text + t->text, m) : 0;
@@ -101,8 +102,8 @@ static int compare(const struct lmi_gvocab *v, const char *text, size_t n,
 }
 
 /* Merge sort, because qsort of libc has no context argument for the texts. */
-static void sort(const struct lmi_gvocab *v, struct lmi_gtoken *a, struct lmi_gtoken *tmp,
-		 uint32_t n)
+static void sort(const struct lmi_grammar_vocab *v, struct lmi_gr_token *a,
+		 struct lmi_gr_token *tmp, uint32_t n)
 {
 	uint32_t mid = n / 2, i = 0, j = mid;
 
@@ -119,12 +120,12 @@ static void sort(const struct lmi_gvocab *v, struct lmi_gtoken *a, struct lmi_gt
 	memcpy(a, tmp, n * sizeof(*a));
 }
 
-static void index_order(struct lmi_gvocab *v)
+static void index_order(struct lmi_grammar_vocab *v)
 {
 	uint32_t b = 0;
 
 	for (uint32_t i = 0; i < v->n_tokens; i++) {
-		struct lmi_gtoken *t = &v->token[i];
+		struct lmi_gr_token *t = &v->token[i];
 		unsigned char c = (unsigned char)v->text[t->text];
 
 		v->place[t->id] = i;
@@ -140,32 +141,32 @@ static void index_order(struct lmi_gvocab *v)
 }
 
 /* All characters from U+0020 on except the quote and the backslash. */
-static const struct lmi_chars usual = {
+static const struct lmi_gr_char_set usual = {
 	.ascii = {~0ull << ' ' & ~(1ull << '"'), ~(1ull << ('\\' - 64))}, .high = true};
 
-static enum lmd_status fill(struct lmi_gvocab *v, const struct lmd_sample_vocab *from,
+static enum lmd_status fill(struct lmi_grammar_vocab *v, const struct lmd_sample_vocab *from,
 			    struct lmd_error *err)
 {
-	struct lmi_gtoken *tmp;
+	struct lmi_gr_token *tmp;
 	size_t at = 0, cap = 0;
 
 	for (uint32_t i = 0; i < from->n_eog; i++) {
 		if (from->eog[i] >= 0 && (uint32_t)from->eog[i] < v->n)
-			lmi_bit_set(v->eog, (uint32_t)from->eog[i]);
+			lmi_gr_bit_set(v->eog, (uint32_t)from->eog[i]);
 	}
 	for (uint32_t id = 0; id < v->n; id++) {
 		size_t n = add_text(v, from, (lmd_token)id, at, &cap);
 
 		v->place[id] = UINT32_MAX;
-		lmi_bit_set(v->all, id);
+		lmi_gr_bit_set(v->all, id);
 		if (n == SIZE_MAX)
 			return lmd_fail(err, LMD_NOMEM,
 					"grammar: out of memory for the texts of %u tokens", v->n);
 		/* A text that starts with NUL is treated as empty. */
-		if (!n || !v->text[at] || lmi_bit(v->eog, id))
+		if (!n || !v->text[at] || lmi_gr_bit(v->eog, id))
 			continue;
 		v->token[v->n_tokens++] =
-			(struct lmi_gtoken){.id = id, .text = (uint32_t)at, .n = (uint32_t)n};
+			(struct lmi_gr_token){.id = id, .text = (uint32_t)at, .n = (uint32_t)n};
 		at += n;
 	}
 	for (uint32_t i = 0; i < v->n_tokens; i++) {
@@ -179,15 +180,15 @@ static enum lmd_status fill(struct lmi_gvocab *v, const struct lmd_sample_vocab 
 	for (uint32_t i = 0; i < v->n_tokens; i++)
 		describe(v, &v->token[i], &v->made[i]);
 	index_order(v);
-	if (!lmi_cover_init(&v->usual, v, &usual))
+	if (!lmi_gr_class_tokens_init(&v->usual, v, &usual))
 		return lmd_fail(err, LMD_NOMEM, "grammar: out of memory for %u tokens", v->n);
 	return LMD_OK;
 }
 
-enum lmd_status lmi_gvocab_create(struct lmi_gvocab **out, const struct lmd_sample_vocab *vocab,
-				  struct lmd_error *err)
+enum lmd_status lmi_gr_vocab_create(struct lmi_grammar_vocab **out,
+				    const struct lmd_sample_vocab *vocab, struct lmd_error *err)
 {
-	struct lmi_gvocab *v = lmi_alloc(1, sizeof(*v));
+	struct lmi_grammar_vocab *v = lmi_alloc(1, sizeof(*v));
 	enum lmd_status st;
 
 	vocab = vocab ? vocab : &bytes_alone;
@@ -206,14 +207,14 @@ enum lmd_status lmi_gvocab_create(struct lmi_gvocab **out, const struct lmd_samp
 	else
 		st = lmd_fail(err, LMD_NOMEM, "grammar: out of memory for %u tokens", v->n);
 	if (st != LMD_OK) {
-		lmi_gvocab_destroy(v);
+		lmi_gr_vocab_destroy(v);
 		return st;
 	}
 	*out = v;
 	return LMD_OK;
 }
 
-void lmi_gvocab_destroy(struct lmi_gvocab *v)
+void lmi_gr_vocab_destroy(struct lmi_grammar_vocab *v)
 {
 	if (!v)
 		return;
@@ -224,17 +225,17 @@ void lmi_gvocab_destroy(struct lmi_gvocab *v)
 	lmi_free(v->all);
 	lmi_free(v->eog);
 	lmi_free(v->plain);
-	lmi_cover_fini(&v->usual);
+	lmi_gr_class_tokens_fini(&v->usual);
 	lmi_free(v);
 }
 
-uint32_t lmi_gvocab_size(const struct lmi_gvocab *v)
+uint32_t lmi_gr_vocab_size(const struct lmi_grammar_vocab *v)
 {
 	return v->n;
 }
 
 /* Returns the first token whose text is not less than this one. */
-static uint32_t lower_bound(const struct lmi_gvocab *v, const char *text, size_t bytes)
+static uint32_t lower_bound(const struct lmi_grammar_vocab *v, const char *text, size_t bytes)
 {
 	uint32_t lo = 0, hi = v->n_tokens;
 
@@ -249,7 +250,7 @@ static uint32_t lower_bound(const struct lmi_gvocab *v, const char *text, size_t
 	return lo;
 }
 
-lmd_token lmi_gvocab_find(const struct lmi_gvocab *v, const char *text, size_t bytes)
+lmd_token lmi_gr_vocab_find(const struct lmi_grammar_vocab *v, const char *text, size_t bytes)
 {
 	uint32_t i = lower_bound(v, text, bytes);
 
@@ -258,7 +259,7 @@ lmd_token lmi_gvocab_find(const struct lmi_gvocab *v, const char *text, size_t b
 	return -1;
 }
 
-bool lmi_gvocab_goes_on(const struct lmi_gvocab *v, const char *text, size_t bytes)
+bool lmi_gr_vocab_has_longer(const struct lmi_grammar_vocab *v, const char *text, size_t bytes)
 {
 	uint32_t i = lower_bound(v, text, bytes);
 

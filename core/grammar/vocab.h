@@ -5,31 +5,31 @@
 #ifndef LLAMAD_GRAMMAR_VOCAB_H
 #define LLAMAD_GRAMMAR_VOCAB_H
 
-#include "core/grammar/cover.h"
+#include "core/grammar/class_tokens.h"
 #include "core/grammar/grammar.h"
 
 /* A token that can be matched by its text. */
-struct lmi_gtoken {
+struct lmi_gr_token {
 	uint32_t id;
 	uint32_t text, n;  /* bytes text[text .. text + n), n >= 1 */
 	uint32_t same;     /* length of the prefix shared with the previous token */
 };
 
-/* What a token's text contains. Kept apart from struct lmi_gtoken because all of these are scanned
+/* What a token's text contains. Kept apart from struct lmi_gr_token because all of these are scanned
  * together. */
-struct lmi_gmade {
+struct lmi_gr_token_chars {
 	uint64_t ascii[2]; /* which ASCII characters it contains */
 	uint8_t n_chars;   /* 255: that many or more */
 	bool high;         /* contains bytes of 0x80 and above */
 	bool whole;        /* consists of complete UTF-8 characters */
 };
 
-struct lmi_gvocab {
+struct lmi_grammar_vocab {
 	uint32_t n;        /* number of ids */
 	uint32_t n_words;  /* words of a bit set of ids */
 	uint32_t n_tokens; /* sorted tokens, without empty texts and end-of-generation tokens */
-	struct lmi_gtoken *token;
-	struct lmi_gmade *made; /* [n_tokens], in the order of token */
+	struct lmi_gr_token *token;
+	struct lmi_gr_token_chars *made; /* [n_tokens], in the order of token */
 	uint32_t first[257]; /* [b, b + 1): tokens that start with byte b */
 	char *text;
 	uint32_t *place;  /* [n] index in token, or UINT32_MAX */
@@ -39,15 +39,16 @@ struct lmi_gvocab {
 	/* Bit set of the tokens that a negated token literal accepts: those that start with a
 	 * complete character. */
 	uint64_t *plain;
-	struct lmi_cover usual; /* for the characters that may appear unescaped in a JSON string */
+	struct lmi_gr_class_tokens
+		usual; /* for the characters that may appear unescaped in a JSON string */
 };
 
-static inline bool lmi_bit(const uint64_t *set, uint32_t i)
+static inline bool lmi_gr_bit(const uint64_t *set, uint32_t i)
 {
 	return set[i / 64] >> (i % 64) & 1;
 }
 
-static inline void lmi_bit_set(uint64_t *set, uint32_t i)
+static inline void lmi_gr_bit_set(uint64_t *set, uint32_t i)
 {
 	set[i / 64] |= 1ull << (i % 64);
 }

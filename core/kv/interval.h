@@ -9,14 +9,14 @@
 
 #include "llamad/plan.h"
 
-struct lmi_interval {
+struct lmi_kv_span {
 	int32_t lo, hi;
 };
 
 /* Interval seen by row p (>= 0) of a sequence that will have n rows after the step.  For BATCH
  * groups both count from the sequence's first row in the step.  In a group with ratio r each
  * row is a block of r tokens. */
-static inline struct lmi_interval lmi_interval(const struct lmd_group *g, int64_t p, int64_t n)
+static inline struct lmi_kv_span lmi_kv_span(const struct lmd_group *g, int64_t p, int64_t n)
 {
 	int64_t r = g->ratio > 1 ? g->ratio : 1;
 	int64_t lo = 0, hi = (g->causal ? p + 1 : n) / r;
@@ -31,7 +31,7 @@ static inline struct lmi_interval lmi_interval(const struct lmd_group *g, int64_
 	}
 	if (g->chunk && lo < p / g->chunk * g->chunk / r)
 		lo = p / g->chunk * g->chunk / r;
-	return (struct lmi_interval){(int32_t)lo, (int32_t)hi};
+	return (struct lmi_kv_span){(int32_t)lo, (int32_t)hi};
 }
 
 #endif /* LLAMAD_CORE_KV_INTERVAL_H */

@@ -21,8 +21,8 @@ struct seq {
 
 struct group {
 	struct lmd_group desc;
-	struct lmi_page_table pages;
-	struct lmi_slots slots;
+	struct lmi_kv_page_table pages;
+	struct lmi_kv_slots slots;
 };
 
 struct lmi_kv {
@@ -69,8 +69,8 @@ uint32_t lmi_kv_pages_for(const struct lmd_group *g, uint32_t page_tokens, uint3
 	return most < all ? (uint32_t)most : all;
 }
 
-uint32_t lmi_kv_n_index(const struct lmd_group *g, uint32_t page_tokens, uint32_t n_ctx,
-			uint32_t n_cross)
+uint32_t lmi_kv_n_logical_pages(const struct lmd_group *g, uint32_t page_tokens, uint32_t n_ctx,
+				uint32_t n_cross)
 {
 	return div_up(g->kind == LMD_GROUP_CROSS ? n_cross : rows_of(g, n_ctx), page_tokens);
 }
@@ -83,11 +83,11 @@ static enum lmd_status init_group(struct lmi_kv *kv, uint32_t i, const struct lm
 	switch ((enum lmd_group_kind)g->desc.kind) {
 	case LMD_GROUP_PAGED:
 	case LMD_GROUP_CROSS:
-		return lmi_page_table_init(
+		return lmi_kv_page_table_init(
 			&g->pages, o->n_page[i], o->page_tokens, o->n_seq,
-			lmi_kv_n_index(&g->desc, o->page_tokens, o->n_ctx, o->n_cross));
+			lmi_kv_n_logical_pages(&g->desc, o->page_tokens, o->n_ctx, o->n_cross));
 	case LMD_GROUP_STATE:
-		return lmi_slots_init(&g->slots, o->n_slot[i], o->n_seq);
+		return lmi_kv_slots_init(&g->slots, o->n_slot[i], o->n_seq);
 	case LMD_GROUP_BATCH:
 		return LMD_OK;
 	}
@@ -136,8 +136,8 @@ void lmi_kv_destroy(struct lmi_kv *kv)
 	if (!kv)
 		return;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		lmi_page_table_fini(&kv->group[i].pages);
-		lmi_slots_fini(&kv->group[i].slots);
+		lmi_kv_page_table_fini(&kv->group[i].pages);
+		lmi_kv_slots_fini(&kv->group[i].slots);
 	}
 	lmi_free(kv->seq);
 	lmi_free(kv->copy);
@@ -159,7 +159,7 @@ uint32_t lmi_kv_open(struct lmi_kv *kv)
 		kv->n_free_seq--;
 		return i;
 	}
-	return LMI_NO_PAGE;
+	return LMI_KV_NO_PAGE;
 }
 
 /* Drops pending copies whose destination page is no longer in use. */
@@ -170,7 +170,7 @@ static void forget_copies(struct lmi_kv *kv)
 	for (uint32_t i = 0; i < kv->n_copy; i++) {
 		const struct lmi_kv_copy *c = &kv->copy[i];
 
-		if (lmi_page_refs(&kv->group[c->group].pages.pool, c->dst))
+		if (lmi_kv_page_refs(&kv->group[c->group].pages.pool, c->dst))
 			kv->copy[n++] = *c;
 	}
 	kv->n_copy = n;
@@ -184,9 +184,9 @@ void lmi_kv_close(struct lmi_kv *kv, uint32_t seq)
 		struct group *g = &kv->group[i];
 
 		if (g->pages.span)
-			lmi_page_table_clear(&g->pages, seq);
+			lmi_kv_page_table_clear(&g->pages, seq);
 		if (g->slots.seq)
-			lmi_slots_clear(&g->slots, seq);
+			lmi_kv_slots_clear(&g->slots, seq);
 	}
 	forget_copies(kv);
 }
@@ -207,7 +207,7 @@ static bool fits(const struct lmi_kv *kv, uint32_t n, uint32_t n_step, bool alon
 		return false;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
 		const struct group *g = &kv->group[i];
-		const struct lmi_page_pool *p = g->slots.seq ? &g->slots.pool : &g->pages.pool;
+		const struct lmi_kv_page_pool *p = g->slots.seq ? &g->slots.pool : &g->pages.pool;
 		uint32_t need = 0;
 
 		if (is_paged(&g->desc))
@@ -227,7 +227,7 @@ bool lmi_kv_fits(const struct lmi_kv *kv, uint32_t n, uint32_t n_step)
 	return fits(kv, n, n_step, false);
 }
 
-bool lmi_kv_could_fit(const struct lmi_kv *kv, uint32_t n, uint32_t n_step)
+bool lmi_kv_fits_alone(const struct lmi_kv *kv, uint32_t n, uint32_t n_step)
 {
 	return fits(kv, n, n_step, true);
 }
@@ -235,10 +235,10 @@ bool lmi_kv_could_fit(const struct lmi_kv *kv, uint32_t n, uint32_t n_step)
 static bool group_has_room(const struct group *g, uint32_t seq, uint32_t len, uint32_t n, bool mark)
 {
 	if (is_paged(&g->desc))
-		return lmi_page_table_need(&g->pages, seq, rows_of(&g->desc, len),
-					   rows_of(&g->desc, len + n)) <= g->pages.pool.n_free;
+		return lmi_kv_page_table_need(&g->pages, seq, rows_of(&g->desc, len),
+					      rows_of(&g->desc, len + n)) <= g->pages.pool.n_free;
 	if (g->desc.kind == LMD_GROUP_STATE)
-		return lmi_slots_need(&g->slots, seq, mark) <= g->slots.pool.n_free;
+		return lmi_kv_slots_need(&g->slots, seq, mark) <= g->slots.pool.n_free;
 	return true;
 }
 
@@ -258,12 +258,12 @@ bool lmi_kv_reserve(struct lmi_kv *kv, uint32_t seq, uint32_t n, uint32_t mark)
 		if (is_paged(&g->desc)) {
 			struct lmi_kv_copy c = {.group = i};
 
-			lmi_page_table_extend(&g->pages, seq, rows_of(&g->desc, s->len),
-					      rows_of(&g->desc, s->len + n), &c.src, &c.dst);
-			if (c.dst != LMI_NO_PAGE)
+			lmi_kv_page_table_extend(&g->pages, seq, rows_of(&g->desc, s->len),
+						 rows_of(&g->desc, s->len + n), &c.src, &c.dst);
+			if (c.dst != LMI_KV_NO_PAGE)
 				kv->copy[kv->n_copy++] = c;
 		} else if (g->desc.kind == LMD_GROUP_STATE) {
-			lmi_slots_plan(&g->slots, seq, mark != 0);
+			lmi_kv_slots_plan(&g->slots, seq, mark != 0);
 		}
 	}
 	s->reserved = n;
@@ -283,12 +283,12 @@ bool lmi_kv_reserve_cross(struct lmi_kv *kv, uint32_t seq, uint32_t n)
 		const struct group *g = &kv->group[i];
 
 		if (g->desc.kind == LMD_GROUP_CROSS &&
-		    lmi_page_table_need(&g->pages, seq, 0, n) > g->pages.pool.n_free)
+		    lmi_kv_page_table_need(&g->pages, seq, 0, n) > g->pages.pool.n_free)
 			return false;
 	}
 	for (uint32_t i = 0; i < kv->n_group; i++)
 		if (kv->group[i].desc.kind == LMD_GROUP_CROSS)
-			lmi_page_table_extend(&kv->group[i].pages, seq, 0, n, &src, &dst);
+			lmi_kv_page_table_extend(&kv->group[i].pages, seq, 0, n, &src, &dst);
 	s->cross = n;
 	return true;
 }
@@ -309,10 +309,10 @@ void lmi_kv_commit(struct lmi_kv *kv, uint32_t seq, uint32_t n)
 		struct group *g = &kv->group[i];
 
 		if (g->desc.kind == LMD_GROUP_STATE && n)
-			lmi_slots_commit(&g->slots, seq);
+			lmi_kv_slots_commit(&g->slots, seq);
 	}
 	if (!n)
-		lmi_kv_settle(kv, seq);
+		lmi_kv_trim(kv, seq);
 }
 
 bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at)
@@ -325,7 +325,7 @@ bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at)
 		const struct group *g = &kv->group[i];
 
 		if (is_paged(&g->desc)) {
-			struct lmi_interval v = lmi_interval(&g->desc, at, (int64_t)at + 1);
+			struct lmi_kv_span v = lmi_kv_span(&g->desc, at, (int64_t)at + 1);
 			uint32_t first = g->pages.span[from].first * kv->page_tokens;
 
 			if ((uint32_t)v.lo < first)
@@ -342,25 +342,25 @@ uint32_t lmi_kv_fork(struct lmi_kv *kv, uint32_t from, uint32_t at)
 	const struct seq *s = seq_of(kv, from);
 	uint32_t to = lmi_kv_open(kv);
 
-	if (to == LMI_NO_PAGE)
+	if (to == LMI_KV_NO_PAGE)
 		return to;
 	assert(lmi_kv_can_fork(kv, from, at));
 	for (uint32_t i = 0; i < kv->n_group; i++) {
 		struct group *g = &kv->group[i];
 
 		if (is_paged(&g->desc))
-			lmi_page_table_fork(&g->pages, from, to, rows_of(&g->desc, at));
+			lmi_kv_page_table_fork(&g->pages, from, to, rows_of(&g->desc, at));
 		else if (g->desc.kind == LMD_GROUP_CROSS)
-			lmi_page_table_fork(&g->pages, from, to, s->cross);
+			lmi_kv_page_table_fork(&g->pages, from, to, s->cross);
 		else if (g->desc.kind == LMD_GROUP_STATE)
-			lmi_slots_fork(&g->slots, from, to, at != s->len);
+			lmi_kv_slots_fork(&g->slots, from, to, at != s->len);
 	}
 	kv->seq[to].len = at;
 	kv->seq[to].cross = s->cross;
 	return to;
 }
 
-void lmi_kv_settle(struct lmi_kv *kv, uint32_t seq)
+void lmi_kv_trim(struct lmi_kv *kv, uint32_t seq)
 {
 	struct seq *s = seq_of(kv, seq);
 
@@ -370,17 +370,17 @@ void lmi_kv_settle(struct lmi_kv *kv, uint32_t seq)
 		struct group *g = &kv->group[i];
 
 		if (g->desc.kind == LMD_GROUP_STATE)
-			lmi_slots_settle(&g->slots, seq);
+			lmi_kv_slots_release(&g->slots, seq);
 		else if (is_paged(&g->desc) && g->desc.causal)
-			lmi_page_table_evict(
+			lmi_kv_page_table_evict(
 				&g->pages, seq,
-				(uint32_t)lmi_interval(&g->desc, s->len, (int64_t)s->len + 1).lo);
+				(uint32_t)lmi_kv_span(&g->desc, s->len, (int64_t)s->len + 1).lo);
 	}
 }
 
-struct lmi_interval lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n)
+struct lmi_kv_span lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n)
 {
-	return lmi_interval(&kv->group[g].desc, row, n);
+	return lmi_kv_span(&kv->group[g].desc, row, n);
 }
 
 int32_t lmi_kv_row(const struct lmi_kv *kv, uint32_t g, uint32_t seq, uint32_t pos)
@@ -390,12 +390,12 @@ int32_t lmi_kv_row(const struct lmi_kv *kv, uint32_t g, uint32_t seq, uint32_t p
 
 	if ((pos + 1) % r)
 		return -1;
-	return lmi_page_table_row(&p->pages, seq, pos / r);
+	return lmi_kv_page_table_row(&p->pages, seq, pos / r);
 }
 
 static int32_t slot_number(uint32_t slot)
 {
-	return slot == LMI_NO_PAGE ? -1 : (int32_t)slot;
+	return slot == LMI_KV_NO_PAGE ? -1 : (int32_t)slot;
 }
 
 int32_t lmi_kv_state_in(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
@@ -416,11 +416,11 @@ int32_t lmi_kv_state_mark(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
 uint32_t lmi_kv_changes(struct lmi_kv *kv, uint32_t g, uint32_t seq, struct lmd_page_set *out,
 			uint32_t cap)
 {
-	struct lmi_page_table *t = &kv->group[g].pages;
+	struct lmi_kv_page_table *t = &kv->group[g].pages;
 
 	assert(t->span[seq].dirty_end - t->span[seq].dirty <= cap);
 	(void)cap;
-	return lmi_page_table_changes(t, seq, out);
+	return lmi_kv_page_table_changes(t, seq, out);
 }
 
 uint32_t lmi_kv_max_changes(const struct lmi_kv *kv)
@@ -447,7 +447,7 @@ void lmi_kv_stats(const struct lmi_kv *kv, struct lmi_kv_stats *out)
 	*out = (struct lmi_kv_stats){.n_seq = kv->n_seq, .n_seq_free = kv->n_free_seq};
 	for (uint32_t i = 0; i < kv->n_group; i++) {
 		const struct group *g = &kv->group[i];
-		const struct lmi_page_pool *p = g->slots.seq ? &g->slots.pool : &g->pages.pool;
+		const struct lmi_kv_page_pool *p = g->slots.seq ? &g->slots.pool : &g->pages.pool;
 
 		out->n_page[i] = p->n_page;
 		out->n_free[i] = p->n_free;
@@ -463,8 +463,8 @@ static bool check_seq(const struct lmi_kv *kv, uint32_t i)
 		const struct group *g = &kv->group[k];
 
 		if (is_paged(&g->desc)) {
-			struct lmi_interval v = lmi_interval(&g->desc, s->len, (int64_t)s->len + 1);
-			const struct lmi_page_span *p = &g->pages.span[i];
+			struct lmi_kv_span v = lmi_kv_span(&g->desc, s->len, (int64_t)s->len + 1);
+			const struct lmi_kv_page_span *p = &g->pages.span[i];
 
 			if (!s->open && p->first != p->end)
 				return false;
@@ -472,7 +472,7 @@ static bool check_seq(const struct lmi_kv *kv, uint32_t i)
 					rows_of(&g->desc, s->len) > p->end * kv->page_tokens))
 				return false;
 		} else if (g->desc.kind == LMD_GROUP_STATE) {
-			if ((s->open && s->len) != (g->slots.seq[i].cur != LMI_NO_PAGE))
+			if ((s->open && s->len) != (g->slots.seq[i].cur != LMI_KV_NO_PAGE))
 				return false;
 		}
 	}
@@ -491,8 +491,8 @@ bool lmi_kv_check(const struct lmi_kv *kv)
 	for (uint32_t i = 0; i < kv->n_group; i++) {
 		const struct group *g = &kv->group[i];
 
-		if ((g->pages.span && !lmi_page_table_check(&g->pages)) ||
-		    (g->slots.seq && !lmi_slots_check(&g->slots)))
+		if ((g->pages.span && !lmi_kv_page_table_check(&g->pages)) ||
+		    (g->slots.seq && !lmi_kv_slots_check(&g->slots)))
 			return false;
 	}
 	return n_open + kv->n_free_seq == kv->n_seq;

@@ -41,10 +41,10 @@ void lmi_kv_destroy(struct lmi_kv *kv);
 uint32_t lmi_kv_pages_for(const struct lmd_group *g, uint32_t page_tokens, uint32_t n,
 			  uint32_t n_step);
 /* Number of logical pages in a page-table row of group g. */
-uint32_t lmi_kv_n_index(const struct lmd_group *g, uint32_t page_tokens, uint32_t n_ctx,
-			uint32_t n_cross);
+uint32_t lmi_kv_n_logical_pages(const struct lmd_group *g, uint32_t page_tokens, uint32_t n_ctx,
+				uint32_t n_cross);
 
-/* Returns a seq slot, or LMI_NO_PAGE if all are in use. */
+/* Returns a seq slot, or LMI_KV_NO_PAGE if all are in use. */
 uint32_t lmi_kv_open(struct lmi_kv *kv);
 /* Frees the seq slot and all memory of the sequence. */
 void lmi_kv_close(struct lmi_kv *kv, uint32_t seq);
@@ -54,7 +54,7 @@ uint32_t lmi_kv_n_free_seq(const struct lmi_kv *kv);
 /* Would an empty sequence get memory for n tokens, computed in steps of n_step? */
 bool lmi_kv_fits(const struct lmi_kv *kv, uint32_t n, uint32_t n_step);
 /* As lmi_kv_fits, but as if no other sequence held any memory. */
-bool lmi_kv_could_fit(const struct lmi_kv *kv, uint32_t n, uint32_t n_step);
+bool lmi_kv_fits_alone(const struct lmi_kv *kv, uint32_t n, uint32_t n_step);
 
 /* Reserves memory for n more tokens in every group, all or nothing.  mark: also keep the state
  * after the first `mark` of these tokens (0 = no; less than n), so that a fork can start there.
@@ -69,17 +69,17 @@ uint32_t lmi_kv_cross(const struct lmi_kv *kv, uint32_t seq);
 void lmi_kv_commit(struct lmi_kv *kv, uint32_t seq, uint32_t n);
 /* Can a fork start after the first `at` tokens, that is, are the rows of its windows and a state
  * still present?  Always true for the current length, and for the mark of the last step until
- * lmi_kv_settle. */
+ * lmi_kv_trim. */
 bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at);
 /* Opens a sequence that shares the first `at` tokens of `from`.  Returns its seq slot, or
- * LMI_NO_PAGE if none is free.  lmi_kv_can_fork must hold, and `from` must not have a pending
+ * LMI_KV_NO_PAGE if none is free.  lmi_kv_can_fork must hold, and `from` must not have a pending
  * reservation. */
 uint32_t lmi_kv_fork(struct lmi_kv *kv, uint32_t from, uint32_t at);
 /* Drops the mark and frees pages that no future row can see. */
-void lmi_kv_settle(struct lmi_kv *kv, uint32_t seq);
+void lmi_kv_trim(struct lmi_kv *kv, uint32_t seq);
 
 /* Queries for building the step block.  Each applies only to the group kind that it names. */
-struct lmi_interval lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n);
+struct lmi_kv_span lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n);
 /* PAGED: physical row of token `pos`, or -1 if no block ends there.  CROSS: that of row `pos`. */
 int32_t lmi_kv_row(const struct lmi_kv *kv, uint32_t g, uint32_t seq, uint32_t pos);
 int32_t lmi_kv_state_in(const struct lmi_kv *kv, uint32_t g, uint32_t seq); /* -1: zeros */

@@ -111,7 +111,7 @@ static void verify_row(const struct world *w, uint32_t s, uint32_t pos, uint32_t
 	const struct model_seq *m = &w->seq[s];
 
 	for (uint32_t g = 0; g < N_GROUP; g++) {
-		struct lmi_interval v;
+		struct lmi_kv_span v;
 
 		if (groups[g].kind == LMD_GROUP_CROSS) {
 			for (uint32_t r = 0; r < m->cross; r++)
@@ -215,7 +215,7 @@ static void fork_some(struct world *w, uint32_t s)
 		return;
 	}
 	to = lmi_kv_fork(w->kv, s, at);
-	if (to == LMI_NO_PAGE) {
+	if (to == LMI_KV_NO_PAGE) {
 		MUST(lmi_kv_n_free_seq(w->kv) == 0);
 		return;
 	}
@@ -285,7 +285,7 @@ static void step(struct world *w)
 		MUST(lmi_kv_len(w->kv, s) == m->len);
 		while (!below(w, 3))
 			fork_some(w, s);
-		lmi_kv_settle(w->kv, s);
+		lmi_kv_trim(w->kv, s);
 	}
 }
 
@@ -300,7 +300,7 @@ static void open_or_close(struct world *w)
 		return;
 	}
 	s = lmi_kv_open(w->kv);
-	if (s == LMI_NO_PAGE)
+	if (s == LMI_KV_NO_PAGE)
 		return;
 	MUST(!w->seq[s].open);
 	w->seq[s] = (struct model_seq){.open = true};
@@ -374,7 +374,7 @@ START_TEST(intervals)
 
 		for (int64_t n = 1; n < 40; n++) {
 			for (int64_t p = 0; p < n; p++) {
-				struct lmi_interval v = lmi_interval(g, p, n);
+				struct lmi_kv_span v = lmi_kv_span(g, p, n);
 
 				for (int64_t key = 0; key < n / ratio; key++) {
 					int64_t last = (key + 1) * ratio - 1; /* its last token */
@@ -414,7 +414,7 @@ START_TEST(window_gives_pages_back)
 	for (uint32_t n = 0; n < 10000; n += 40) {
 		ck_assert(lmi_kv_reserve(kv, s, 40, 0));
 		lmi_kv_commit(kv, s, 40);
-		lmi_kv_settle(kv, s);
+		lmi_kv_trim(kv, s);
 		lmi_kv_stats(kv, &st);
 		if (st.n_page[0] - st.n_free[0] > most)
 			most = st.n_page[0] - st.n_free[0];
@@ -431,7 +431,7 @@ START_TEST(impossible_sizes)
 	struct lmd_group g = {.kind = LMD_GROUP_PAGED, .causal = 1, .ratio = 1};
 	struct lmi_kv_opts o = {
 		.groups = &g, .n_group = 1, .page_tokens = 32, .n_seq = 1, .n_ctx = 64};
-	struct lmi_page_pool pool;
+	struct lmi_kv_page_pool pool;
 	struct lmi_kv *kv;
 
 	o.n_page[0] = 1u << 27; /* rows beyond int32 */
@@ -439,9 +439,9 @@ START_TEST(impossible_sizes)
 	o.n_page[0] = 2;
 	o.n_seq = 0;
 	ck_assert_int_eq(lmi_kv_create(&kv, &o, NULL), LMD_INVALID);
-	ck_assert_int_eq(lmi_page_pool_init(&pool, LMI_PAGE_MAX + 1), LMD_INVALID);
-	ck_assert_int_eq(lmi_page_pool_init(&pool, 0), LMD_OK);
-	ck_assert_uint_eq(lmi_page_take(&pool), LMI_NO_PAGE);
+	ck_assert_int_eq(lmi_kv_page_pool_init(&pool, LMI_KV_PAGE_MAX + 1), LMD_INVALID);
+	ck_assert_int_eq(lmi_kv_page_pool_init(&pool, 0), LMD_OK);
+	ck_assert_uint_eq(lmi_kv_page_take(&pool), LMI_KV_NO_PAGE);
 }
 END_TEST
 

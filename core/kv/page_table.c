@@ -11,51 +11,51 @@
 #include "core/base/alloc.h"
 #include "core/base/checked.h"
 
-enum lmd_status lmi_page_table_init(struct lmi_page_table *t, uint32_t n_page, uint32_t page_tokens,
-				    uint32_t n_seq, uint32_t n_index)
+enum lmd_status lmi_kv_page_table_init(struct lmi_kv_page_table *t, uint32_t n_page,
+				       uint32_t page_tokens, uint32_t n_seq, uint32_t n_index)
 {
 	uint64_t n;
 	enum lmd_status st;
 
-	*t = (struct lmi_page_table){
+	*t = (struct lmi_kv_page_table){
 		.page_tokens = page_tokens, .n_seq = n_seq, .n_index = n_index};
 	assert(page_tokens && !(page_tokens & (page_tokens - 1)));
 	/* physical rows are int32 */
 	if (!lmi_mul_ok(n_page, page_tokens, &n) || n > INT32_MAX ||
-	    !lmi_mul_ok(n_seq, n_index, &n) || n > LMI_PAGE_MAX)
+	    !lmi_mul_ok(n_seq, n_index, &n) || n > LMI_KV_PAGE_MAX)
 		return LMD_INVALID;
-	st = lmi_page_pool_init(&t->pool, n_page);
+	st = lmi_kv_page_pool_init(&t->pool, n_page);
 	if (st != LMD_OK)
 		return st;
 	t->page = lmi_alloc((size_t)n, sizeof(*t->page));
 	t->span = lmi_alloc(n_seq, sizeof(*t->span));
 	if (n && (!t->page || !t->span)) {
-		lmi_page_table_fini(t);
+		lmi_kv_page_table_fini(t);
 		return LMD_NOMEM;
 	}
 	return LMD_OK;
 }
 
-void lmi_page_table_fini(struct lmi_page_table *t)
+void lmi_kv_page_table_fini(struct lmi_kv_page_table *t)
 {
-	lmi_page_pool_fini(&t->pool);
+	lmi_kv_page_pool_fini(&t->pool);
 	lmi_free(t->page);
 	lmi_free(t->span);
-	*t = (struct lmi_page_table){0};
+	*t = (struct lmi_kv_page_table){0};
 }
 
-static uint32_t *entry(const struct lmi_page_table *t, uint32_t seq, uint32_t index)
+static uint32_t *entry(const struct lmi_kv_page_table *t, uint32_t seq, uint32_t index)
 {
 	assert(seq < t->n_seq && index < t->n_index);
 	return &t->page[(size_t)seq * t->n_index + index];
 }
 
-static uint32_t pages_of(const struct lmi_page_table *t, uint32_t rows)
+static uint32_t pages_of(const struct lmi_kv_page_table *t, uint32_t rows)
 {
 	return rows / t->page_tokens + (rows % t->page_tokens != 0);
 }
 
-static void mark_dirty(struct lmi_page_span *s, uint32_t index)
+static void mark_dirty(struct lmi_kv_page_span *s, uint32_t index)
 {
 	if (s->dirty == s->dirty_end) {
 		s->dirty = index;
@@ -69,95 +69,95 @@ static void mark_dirty(struct lmi_page_span *s, uint32_t index)
 }
 
 /* Will the page of `row` be written while another sequence shares it? */
-static bool must_copy(const struct lmi_page_table *t, uint32_t seq, uint32_t row, uint32_t end)
+static bool must_copy(const struct lmi_kv_page_table *t, uint32_t seq, uint32_t row, uint32_t end)
 {
-	const struct lmi_page_span *s = &t->span[seq];
+	const struct lmi_kv_page_span *s = &t->span[seq];
 	uint32_t i = row / t->page_tokens;
 
 	return end > row && i >= s->first && i < s->end &&
-	       lmi_page_refs(&t->pool, *entry(t, seq, i)) > 1;
+	       lmi_kv_page_refs(&t->pool, *entry(t, seq, i)) > 1;
 }
 
-uint32_t lmi_page_table_need(const struct lmi_page_table *t, uint32_t seq, uint32_t row,
-			     uint32_t end)
+uint32_t lmi_kv_page_table_need(const struct lmi_kv_page_table *t, uint32_t seq, uint32_t row,
+				uint32_t end)
 {
 	uint32_t want = pages_of(t, end), have = t->span[seq].end;
 
 	return (want > have ? want - have : 0) + must_copy(t, seq, row, end);
 }
 
-void lmi_page_table_extend(struct lmi_page_table *t, uint32_t seq, uint32_t row, uint32_t end,
-			   uint32_t *src, uint32_t *dst)
+void lmi_kv_page_table_extend(struct lmi_kv_page_table *t, uint32_t seq, uint32_t row, uint32_t end,
+			      uint32_t *src, uint32_t *dst)
 {
-	struct lmi_page_span *s = &t->span[seq];
+	struct lmi_kv_page_span *s = &t->span[seq];
 
-	*src = *dst = LMI_NO_PAGE;
+	*src = *dst = LMI_KV_NO_PAGE;
 	if (must_copy(t, seq, row, end)) {
 		uint32_t *e = entry(t, seq, row / t->page_tokens);
 
 		*src = *e;
-		*dst = lmi_page_take(&t->pool);
-		assert(*dst != LMI_NO_PAGE);
-		lmi_page_give(&t->pool, *e);
+		*dst = lmi_kv_page_take(&t->pool);
+		assert(*dst != LMI_KV_NO_PAGE);
+		lmi_kv_page_release(&t->pool, *e);
 		*e = *dst;
 		mark_dirty(s, row / t->page_tokens);
 	}
 	for (; s->end < pages_of(t, end); s->end++) {
-		uint32_t page = lmi_page_take(&t->pool);
+		uint32_t page = lmi_kv_page_take(&t->pool);
 
-		assert(page != LMI_NO_PAGE);
+		assert(page != LMI_KV_NO_PAGE);
 		*entry(t, seq, s->end) = page;
 		mark_dirty(s, s->end);
 	}
 }
 
-void lmi_page_table_evict(struct lmi_page_table *t, uint32_t seq, uint32_t row)
+void lmi_kv_page_table_evict(struct lmi_kv_page_table *t, uint32_t seq, uint32_t row)
 {
-	struct lmi_page_span *s = &t->span[seq];
+	struct lmi_kv_page_span *s = &t->span[seq];
 
 	for (; s->first < s->end && s->first < row / t->page_tokens; s->first++)
-		lmi_page_give(&t->pool, *entry(t, seq, s->first));
+		lmi_kv_page_release(&t->pool, *entry(t, seq, s->first));
 	if (s->dirty < s->first)
 		s->dirty = s->first < s->dirty_end ? s->first : s->dirty_end;
 }
 
-void lmi_page_table_truncate(struct lmi_page_table *t, uint32_t seq, uint32_t row)
+void lmi_kv_page_table_truncate(struct lmi_kv_page_table *t, uint32_t seq, uint32_t row)
 {
-	struct lmi_page_span *s = &t->span[seq];
+	struct lmi_kv_page_span *s = &t->span[seq];
 
 	while (s->end > s->first && s->end > pages_of(t, row))
-		lmi_page_give(&t->pool, *entry(t, seq, --s->end));
+		lmi_kv_page_release(&t->pool, *entry(t, seq, --s->end));
 	if (s->dirty_end > s->end)
 		s->dirty_end = s->end > s->dirty ? s->end : s->dirty;
 }
 
-void lmi_page_table_fork(struct lmi_page_table *t, uint32_t from, uint32_t to, uint32_t row)
+void lmi_kv_page_table_fork(struct lmi_kv_page_table *t, uint32_t from, uint32_t to, uint32_t row)
 {
-	const struct lmi_page_span *a = &t->span[from];
-	struct lmi_page_span *b = &t->span[to];
+	const struct lmi_kv_page_span *a = &t->span[from];
+	struct lmi_kv_page_span *b = &t->span[to];
 
 	assert(b->first == b->end && pages_of(t, row) <= a->end);
-	*b = (struct lmi_page_span){.first = a->first, .end = a->first};
+	*b = (struct lmi_kv_page_span){.first = a->first, .end = a->first};
 	for (; b->end < pages_of(t, row); b->end++) {
 		uint32_t page = *entry(t, from, b->end);
 
-		lmi_page_ref(&t->pool, page);
+		lmi_kv_page_ref(&t->pool, page);
 		*entry(t, to, b->end) = page;
 		mark_dirty(b, b->end);
 	}
 }
 
-void lmi_page_table_clear(struct lmi_page_table *t, uint32_t seq)
+void lmi_kv_page_table_clear(struct lmi_kv_page_table *t, uint32_t seq)
 {
-	struct lmi_page_span *s = &t->span[seq];
+	struct lmi_kv_page_span *s = &t->span[seq];
 
 	/* last page first, so that the pages of the prefix are reused last */
 	while (s->end > s->first)
-		lmi_page_give(&t->pool, *entry(t, seq, --s->end));
-	*s = (struct lmi_page_span){0};
+		lmi_kv_page_release(&t->pool, *entry(t, seq, --s->end));
+	*s = (struct lmi_kv_page_span){0};
 }
 
-int32_t lmi_page_table_row(const struct lmi_page_table *t, uint32_t seq, uint32_t row)
+int32_t lmi_kv_page_table_row(const struct lmi_kv_page_table *t, uint32_t seq, uint32_t row)
 {
 	uint32_t i = row / t->page_tokens;
 
@@ -165,9 +165,10 @@ int32_t lmi_page_table_row(const struct lmi_page_table *t, uint32_t seq, uint32_
 	return (int32_t)(*entry(t, seq, i) * t->page_tokens + row % t->page_tokens);
 }
 
-uint32_t lmi_page_table_changes(struct lmi_page_table *t, uint32_t seq, struct lmd_page_set *out)
+uint32_t lmi_kv_page_table_changes(struct lmi_kv_page_table *t, uint32_t seq,
+				   struct lmd_page_set *out)
 {
-	struct lmi_page_span *s = &t->span[seq];
+	struct lmi_kv_page_span *s = &t->span[seq];
 	uint32_t n = 0;
 
 	for (uint32_t i = s->dirty; i < s->dirty_end; i++)
@@ -177,16 +178,16 @@ uint32_t lmi_page_table_changes(struct lmi_page_table *t, uint32_t seq, struct l
 	return n;
 }
 
-bool lmi_page_table_check(const struct lmi_page_table *t)
+bool lmi_kv_page_table_check(const struct lmi_kv_page_table *t)
 {
 	uint64_t refs = 0, named = 0;
 
-	if (!lmi_page_pool_check(&t->pool))
+	if (!lmi_kv_page_pool_check(&t->pool))
 		return false;
 	for (uint32_t i = 0; i < t->pool.n_page; i++)
 		refs += t->pool.rec[i].refs;
 	for (uint32_t s = 0; s < t->n_seq; s++) {
-		const struct lmi_page_span *p = &t->span[s];
+		const struct lmi_kv_page_span *p = &t->span[s];
 
 		if (p->first > p->end || p->end > t->n_index || p->dirty > p->dirty_end ||
 		    (p->dirty < p->dirty_end && (p->dirty < p->first || p->dirty_end > p->end)))

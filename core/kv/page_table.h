@@ -20,51 +20,52 @@
 
 /* Logical pages [first, end) of a sequence are present; of these, [dirty, dirty_end) have not
  * been reported yet. */
-struct lmi_page_span {
+struct lmi_kv_page_span {
 	uint32_t first, end;
 	uint32_t dirty, dirty_end;
 };
 
-struct lmi_page_table {
-	struct lmi_page_pool pool;
+struct lmi_kv_page_table {
+	struct lmi_kv_page_pool pool;
 	uint32_t page_tokens; /* power of two */
 	uint32_t n_seq, n_index;
 	uint32_t *page;		    /* [n_seq][n_index] */
-	struct lmi_page_span *span; /* [n_seq] */
+	struct lmi_kv_page_span *span; /* [n_seq] */
 };
 
-/* Returns LMD_NOMEM, or LMD_INVALID if n_page or n_seq * n_index exceeds LMI_PAGE_MAX, or n_page *
+/* Returns LMD_NOMEM, or LMD_INVALID if n_page or n_seq * n_index exceeds LMI_KV_PAGE_MAX, or n_page *
  * page_tokens exceeds INT32_MAX. */
-enum lmd_status lmi_page_table_init(struct lmi_page_table *t, uint32_t n_page, uint32_t page_tokens,
-				    uint32_t n_seq, uint32_t n_index);
-void lmi_page_table_fini(struct lmi_page_table *t);
+enum lmd_status lmi_kv_page_table_init(struct lmi_kv_page_table *t, uint32_t n_page,
+				       uint32_t page_tokens, uint32_t n_seq, uint32_t n_index);
+void lmi_kv_page_table_fini(struct lmi_kv_page_table *t);
 
 /* Number of pages that the pool must have free so that rows [row, end) of `seq` can be written,
  * including the copy of a shared page.  row: the present end of the sequence. */
-uint32_t lmi_page_table_need(const struct lmi_page_table *t, uint32_t seq, uint32_t row,
-			     uint32_t end);
-/* Takes those pages; the caller has checked that the pool has lmi_page_table_need() of them.  If
+uint32_t lmi_kv_page_table_need(const struct lmi_kv_page_table *t, uint32_t seq, uint32_t row,
+				uint32_t end);
+/* Takes those pages; the caller has checked that the pool has lmi_kv_page_table_need() of them.  If
  * the page of `row` is shared and must be copied before it is written, stores it in *src and its
- * copy in *dst; otherwise stores LMI_NO_PAGE in both.  No later page is shared. */
-void lmi_page_table_extend(struct lmi_page_table *t, uint32_t seq, uint32_t row, uint32_t end,
-			   uint32_t *src, uint32_t *dst);
+ * copy in *dst; otherwise stores LMI_KV_NO_PAGE in both.  No later page is shared. */
+void lmi_kv_page_table_extend(struct lmi_kv_page_table *t, uint32_t seq, uint32_t row, uint32_t end,
+			      uint32_t *src, uint32_t *dst);
 /* Frees pages that hold only rows below `row`. */
-void lmi_page_table_evict(struct lmi_page_table *t, uint32_t seq, uint32_t row);
+void lmi_kv_page_table_evict(struct lmi_kv_page_table *t, uint32_t seq, uint32_t row);
 /* Frees pages that hold only rows from `row` on. */
-void lmi_page_table_truncate(struct lmi_page_table *t, uint32_t seq, uint32_t row);
+void lmi_kv_page_table_truncate(struct lmi_kv_page_table *t, uint32_t seq, uint32_t row);
 /* Makes `to`, which must be empty, share the present pages of rows [0, row) of `from`. */
-void lmi_page_table_fork(struct lmi_page_table *t, uint32_t from, uint32_t to, uint32_t row);
+void lmi_kv_page_table_fork(struct lmi_kv_page_table *t, uint32_t from, uint32_t to, uint32_t row);
 /* Frees all pages of the sequence. */
-void lmi_page_table_clear(struct lmi_page_table *t, uint32_t seq);
+void lmi_kv_page_table_clear(struct lmi_kv_page_table *t, uint32_t seq);
 
 /* Physical row (page * page_tokens + offset) of a row, which must be present. */
-int32_t lmi_page_table_row(const struct lmi_page_table *t, uint32_t seq, uint32_t row);
+int32_t lmi_kv_page_table_row(const struct lmi_kv_page_table *t, uint32_t seq, uint32_t row);
 
 /* Stores the unreported changes of a sequence in `out` and marks them reported.  Returns their
  * number, at most n_index. */
-uint32_t lmi_page_table_changes(struct lmi_page_table *t, uint32_t seq, struct lmd_page_set *out);
+uint32_t lmi_kv_page_table_changes(struct lmi_kv_page_table *t, uint32_t seq,
+				   struct lmd_page_set *out);
 
 /* Do pool, spans and reference counts agree?  For tests. */
-bool lmi_page_table_check(const struct lmi_page_table *t);
+bool lmi_kv_page_table_check(const struct lmi_kv_page_table *t);
 
 #endif /* LLAMAD_CORE_KV_PAGE_TABLE_H */

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "core/base/arena.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/model/model.h"
 
 #define NAME_BYTES 255u /* limit for a displayed name */
 
-const char *lmi_meta_type_text(uint32_t type)
+const char *lmi_model_meta_type_text(uint32_t type)
 {
 	switch ((enum lmd_meta_type)type) {
 	case LMD_META_BOOL:
@@ -38,7 +38,7 @@ static enum lmd_status wrong_type(const struct lmd_meta *v, const char *expected
 				  struct lmd_error *err)
 {
 	return lmd_fail(err, LMD_INVALID, "key %s is %s, not %s", v->key,
-			lmi_meta_type_text(v->type), expected);
+			lmi_model_meta_type_text(v->type), expected);
 }
 
 enum lmd_status lmi_model_get_int(const struct lmi_model *m, const char *key, int64_t min,
@@ -123,7 +123,7 @@ static enum lmd_status read_arch(struct lmi_model *m, struct lmd_error *err)
 		return lmd_fail(err, LMD_INVALID,
 				"key general.architecture: \"%s\" must be a name of 1..48 "
 				"characters a-z 0-9 _ . -",
-				lmi_show(show, sizeof(show), arch.ptr, arch.len));
+				lmi_printable(show, sizeof(show), arch.ptr, arch.len));
 	m->view.arch = arch.ptr;
 	return LMD_OK;
 }
@@ -172,9 +172,9 @@ static enum lmd_status check_count(const struct lmi_model *m, const char *suffix
 	v = m->view.find_meta(&m->view, key);
 	if (!v || v->type != LMD_META_ARR_I64)
 		return lmi_model_get_int(m, key, 0, max, &n, &found, err);
-	if (v->n > LMI_MAX_LAYERS)
+	if (v->n > LMI_MODEL_MAX_LAYERS)
 		return lmd_fail(err, LMD_INVALID, "key %s: %llu elements, must be at most %u", key,
-				(unsigned long long)v->n, LMI_MAX_LAYERS);
+				(unsigned long long)v->n, LMI_MODEL_MAX_LAYERS);
 	a = v->v.a;
 	for (uint64_t i = 0; i < v->n; i++)
 		if (a[i] < 0 || a[i] > max)
@@ -191,17 +191,17 @@ enum lmd_status lmi_model_check_general(struct lmi_model *m, const char *path,
 		const char *suffix;
 		int64_t max;
 	} counts[] = {
-		{"block_count", LMI_MAX_LAYERS},
-		{"decoder_block_count", LMI_MAX_LAYERS},
-		{"leading_dense_block_count", LMI_MAX_LAYERS},
-		{"nextn_predict_layers", LMI_MAX_LAYERS},
-		{"attention.head_count", LMI_MAX_LAYERS},
-		{"attention.head_count_kv", LMI_MAX_LAYERS},
-		{"expert_count", LMI_MAX_LAYERS},
-		{"expert_used_count", LMI_MAX_LAYERS},
-		{"expert_shared_count", LMI_MAX_LAYERS},
-		{"expert_group_count", LMI_MAX_LAYERS},
-		{"vocab_size", LMI_MAX_VOCAB},
+		{"block_count", LMI_MODEL_MAX_LAYERS},
+		{"decoder_block_count", LMI_MODEL_MAX_LAYERS},
+		{"leading_dense_block_count", LMI_MODEL_MAX_LAYERS},
+		{"nextn_predict_layers", LMI_MODEL_MAX_LAYERS},
+		{"attention.head_count", LMI_MODEL_MAX_LAYERS},
+		{"attention.head_count_kv", LMI_MODEL_MAX_LAYERS},
+		{"expert_count", LMI_MODEL_MAX_LAYERS},
+		{"expert_used_count", LMI_MODEL_MAX_LAYERS},
+		{"expert_shared_count", LMI_MODEL_MAX_LAYERS},
+		{"expert_group_count", LMI_MODEL_MAX_LAYERS},
+		{"vocab_size", LMI_MODEL_MAX_VOCAB},
 		{"embedding_length", 1 << 20},
 		{"feed_forward_length", 1 << 24},
 		{"context_length", INT32_MAX},

@@ -8,7 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 
 static const struct lmd_meta *find_meta(const struct lmd_model *view, const char *key)
 {
@@ -121,7 +121,7 @@ enum lmd_status lmi_model_add_meta(struct lmi_model *m, const struct lmd_meta *v
 		return lmd_fail(err, LMD_INTERNAL, "more keys than the %u reserved", i);
 	if (!lmi_strmap_add(&m->keys, v->key, i))
 		return lmd_fail(err, LMD_CORRUPT, "key %s appears twice",
-				lmi_show(show, sizeof(show), v->key, strlen(v->key)));
+				lmi_printable(show, sizeof(show), v->key, strlen(v->key)));
 	m->meta[i] = *v;
 	m->view.n_meta++;
 	return LMD_OK;
@@ -137,7 +137,7 @@ enum lmd_status lmi_model_add_tensor(struct lmi_model *m, const struct lmd_tenso
 		return lmd_fail(err, LMD_INTERNAL, "more tensors than the %u reserved", i);
 	if (!lmi_strmap_add(&m->names, t->name, i))
 		return lmd_fail(err, LMD_CORRUPT, "tensor %s appears twice",
-				lmi_show(show, sizeof(show), t->name, strlen(t->name)));
+				lmi_printable(show, sizeof(show), t->name, strlen(t->name)));
 	m->tensors[i] = *t;
 	m->view.n_tensors++;
 	return LMD_OK;

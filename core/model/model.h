@@ -20,11 +20,11 @@ struct lmd_arena;
 /* Limit for the heap memory of one model's keys, vocabulary and tensor table. */
 #define LMI_MODEL_HEAP_BYTES (120ull << 20)
 
-#define LMI_MAX_KEYS    (1u << 20)
-#define LMI_MAX_TENSORS (1u << 17)
-#define LMI_MAX_VOCAB   (1u << 22)
-#define LMI_MAX_LAYERS  1024u /* also limits heads per layer and experts */
-#define LMI_MAX_DIM     (1ull << 40)
+#define LMI_MODEL_MAX_KEYS    (1u << 20)
+#define LMI_MODEL_MAX_TENSORS (1u << 17)
+#define LMI_MODEL_MAX_VOCAB   (1u << 22)
+#define LMI_MODEL_MAX_LAYERS  1024u /* also limits heads per layer and experts */
+#define LMI_MODEL_MAX_DIM     (1ull << 40)
 
 struct lmi_model_part {
 	uint64_t made; /* bytes of `map` that are not part of the file but built from others */
@@ -36,8 +36,8 @@ struct lmi_model_part {
 	bool big_endian;    /* byte order of tensor data in the file */
 };
 
-/* Progress callback and state while the data of a model is loaded; see struct lmi_open. */
-struct lmi_model_wait {
+/* Progress callback and state while the data of a model is loaded; see struct lmi_open_opts. */
+struct lmi_model_load_progress {
 	uint64_t max_copy;
 	bool (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *arg;
@@ -47,7 +47,7 @@ struct lmi_model_wait {
 
 struct lmi_model {
 	struct lmd_model view;
-	struct lmd_tokspec tok;
+	struct lmd_tok_spec tok;
 	struct lmd_arena *arena;
 	struct lmi_strmap keys, names;
 	struct lmd_meta *meta;        /* [cap_meta] */
@@ -55,7 +55,7 @@ struct lmi_model {
 	struct lmi_model_part *parts; /* [n_parts], in the arena */
 	uint32_t cap_meta, cap_tensors, n_parts;
 	uint64_t heap_bytes; /* limit of the arena */
-	struct lmi_model_wait wait;
+	struct lmi_model_load_progress wait;
 	/* State that a reader keeps as long as the model lives, for tensors whose bytes are not
 	 * those of a file; own_read, if set, then reads all tensors.  All may be NULL. */
 	void *own;
@@ -98,7 +98,7 @@ enum lmd_status lmi_model_get_str(const struct lmi_model *m, const char *key, st
 				  bool *found, struct lmd_error *err);
 
 /* "an array of strings", "an integer", ... for error messages. */
-const char *lmi_meta_type_text(uint32_t type);
+const char *lmi_model_meta_type_text(uint32_t type);
 
 /* Checks the keys that every architecture relies on: general.architecture and the counts that size
  * tables (layers, heads, experts) against their limits; sets view.arch and view.name.  The name

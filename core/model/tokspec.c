@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts the tokenizer.* keys to struct lmd_tokspec.  Afterwards every array has n_tokens
+ * Converts the tokenizer.* keys to struct lmd_tok_spec.  Afterwards every array has n_tokens
  * elements of the right type and every special id names a token, so that tokenizers can index
  * without checks. */
 #include <limits.h>
@@ -21,7 +21,7 @@ static const struct {
 } ids[] = {
 #define ID(field, ...)                                                                             \
 	{                                                                                          \
-		__VA_ARGS__, offsetof(struct lmd_tokspec, field)                                   \
+		__VA_ARGS__, offsetof(struct lmd_tok_spec, field)                                  \
 	}
 	ID(bos, PREFIX "bos_token_id", NULL),
 	ID(eos, PREFIX "eos_token_id", NULL),
@@ -47,7 +47,7 @@ static const struct {
 } flags[] = {
 #define FLAG(field, key)                                                                           \
 	{                                                                                          \
-		PREFIX key, offsetof(struct lmd_tokspec, field)                                    \
+		PREFIX key, offsetof(struct lmd_tok_spec, field)                                   \
 	}
 	FLAG(add_bos, "add_bos_token"),
 	FLAG(add_eos, "add_eos_token"),
@@ -72,7 +72,7 @@ static enum lmd_status wrong_type(const struct lmd_meta *v, const char *expected
 				  struct lmd_error *err)
 {
 	return lmd_fail(err, LMD_INVALID, "key %s is %s, not %s", v->key,
-			lmi_meta_type_text(v->type), expected);
+			lmi_model_meta_type_text(v->type), expected);
 }
 
 /* Checks that an array has one element for each token. */
@@ -94,9 +94,9 @@ static enum lmd_status read_tokens(struct lmi_model *m, struct lmd_error *err)
 		return LMD_OK;
 	if (v->type != LMD_META_ARR_STR)
 		return wrong_type(v, "an array of strings", err);
-	if (v->n < 1 || v->n > LMI_MAX_VOCAB)
+	if (v->n < 1 || v->n > LMI_MODEL_MAX_VOCAB)
 		return lmd_fail(err, LMD_INVALID, "key %s: %llu tokens, must be 1..%u", v->key,
-				(unsigned long long)v->n, LMI_MAX_VOCAB);
+				(unsigned long long)v->n, LMI_MODEL_MAX_VOCAB);
 	m->tok.n_tokens = (uint32_t)v->n;
 	m->tok.text = v->v.a;
 	return LMD_OK;
@@ -283,7 +283,7 @@ static enum lmd_status read_size(struct lmi_model *m, struct lmd_error *err)
 	if (m->tok.text || !m->view.arch)
 		return LMD_OK;
 	snprintf(key, sizeof(key), "%.60s.vocab_size", m->view.arch);
-	st = lmi_model_get_int(m, key, 0, LMI_MAX_VOCAB, &n, &found, err);
+	st = lmi_model_get_int(m, key, 0, LMI_MODEL_MAX_VOCAB, &n, &found, err);
 	m->tok.n_tokens = (uint32_t)n;
 	return st;
 }
@@ -318,8 +318,8 @@ enum lmd_status lmi_model_read_tokspec(struct lmi_model *m, struct lmd_error *er
 	if (st == LMD_OK)
 		st = read_flags(m, err);
 	if (st == LMD_OK)
-		st = lmi_model_get_int(m, PREFIX "token_type_count", 0, LMI_MAX_VOCAB, &n_types,
-				       &found, err);
+		st = lmi_model_get_int(m, PREFIX "token_type_count", 0, LMI_MODEL_MAX_VOCAB,
+				       &n_types, &found, err);
 	m->tok.n_token_types = (uint32_t)n_types;
 	if (st == LMD_OK)
 		st = lmi_model_get_str(m, "tokenizer.chat_template", &m->view.chat_template, &found,

@@ -8,12 +8,12 @@
 
 #include "core/base/alloc.h"
 #include "core/plan/plan_priv.h"
-#include "core/plan/wref.h"
+#include "core/plan/weight_ref.h"
 #include "core/quant/quant.h"
 
 struct build {
 	struct lmi_plan *p;
-	struct lmi_check check;
+	struct lmi_plan_check_state check;
 	int32_t layer;
 	enum lmd_status st;
 	struct lmd_error err;
@@ -47,11 +47,11 @@ static uint32_t b_value(void *ctx, enum lmd_space space, enum lmd_vtype vtype, u
 	if (b->st != LMD_OK)
 		return 0;
 	if (!space_exists(&b->p->view, v.space) || v.vtype > LMD_VTYPE_I32 || !width ||
-	    width > LMI_MAX_WIDTH)
+	    width > LMI_PLAN_MAX_WIDTH)
 		b->st = lmd_fail(
 			&b->err, LMD_INVALID,
 			"value %s (layer %d): space %u, type %u, width %u; widths are 1..%u",
-			name ? name : "?", b->layer, v.space, v.vtype, width, LMI_MAX_WIDTH);
+			name ? name : "?", b->layer, v.space, v.vtype, width, LMI_PLAN_MAX_WIDTH);
 	else
 		b->st = lmi_plan_add_value(b->p, &v, b->layer, &id, &b->err);
 	return id;
@@ -59,61 +59,63 @@ static uint32_t b_value(void *ctx, enum lmd_space space, enum lmd_vtype vtype, u
 
 /* ---- weights ---- */
 
-static bool same_parts(const struct lmd_wref *a, const struct lmd_wref *b)
+static bool same_parts(const struct lmd_weight_ref *a, const struct lmd_weight_ref *b)
 {
 	for (uint32_t i = 0; i < a->n_part; i++) {
-		const struct lmd_wpart *x = &a->parts[i], *y = &b->parts[i];
-		size_t n = (size_t)x->n_row * (a->xform == LMD_XFORM_HEAD_TRANSPOSE ? a->n : a->k);
+		const struct lmd_weight_part *x = &a->parts[i], *y = &b->parts[i];
+		size_t n = (size_t)x->n_row *
+			   (a->transform == LMD_TRANSFORM_HEAD_TRANSPOSE ? a->n : a->k);
 
 		if (x->kind != y->kind || x->tensor != y->tensor || x->row0 != y->row0 ||
 		    x->n_row != y->n_row)
 			return false;
-		if (x->kind == LMD_WPART_LITERAL &&
+		if (x->kind == LMD_WEIGHT_PART_LITERAL &&
 		    memcmp(x->literal, y->literal, n * sizeof(float)))
 			return false;
 	}
 	return true;
 }
 
-static bool same_wref(const struct lmd_wref *a, const struct lmd_wref *b)
+static bool same_weight_ref(const struct lmd_weight_ref *a, const struct lmd_weight_ref *b)
 {
-	return a->n_part == b->n_part && a->xform == b->xform && a->split == b->split &&
+	return a->n_part == b->n_part && a->transform == b->transform && a->split == b->split &&
 	       a->n_head == b->n_head && a->head_rows == b->head_rows && a->n_stack == b->n_stack &&
 	       a->n == b->n && a->k == b->k && a->scale == b->scale && a->bias == b->bias &&
 	       same_parts(a, b);
 }
 
 /* Default name if the architecture gave none: the name of the first tensor. */
-static const char *wref_name(const struct build *b, const struct lmd_wref *w)
+static const char *weight_ref_name(const struct build *b, const struct lmd_weight_ref *w)
 {
-	const struct lmd_model *m = lmi_wref_model(w, b->p->model, b->p->target);
+	const struct lmd_model *m = lmi_plan_weight_ref_model(w, b->p->model, b->p->target);
 
 	if (w->name && *w->name)
 		return w->name;
-	if (w->n_part && w->parts && w->parts[0].kind != LMD_WPART_LITERAL && m &&
+	if (w->n_part && w->parts && w->parts[0].kind != LMD_WEIGHT_PART_LITERAL && m &&
 	    w->parts[0].tensor < m->n_tensors)
 		return m->tensors[w->parts[0].tensor].name;
 	return "literal";
 }
 
 /* Clears the members that do not apply to the kind of part, so that equal parts compare equal. */
-static void normalise_part(struct lmd_wpart *pt)
+static void normalise_part(struct lmd_weight_part *pt)
 {
-	if (pt->kind == LMD_WPART_LITERAL)
+	if (pt->kind == LMD_WEIGHT_PART_LITERAL)
 		pt->tensor = pt->row0 = 0;
 	else
 		pt->literal = NULL;
 }
 
-static enum lmd_status add_wref(struct build *b, const struct lmd_wref *given, uint32_t *id)
+static enum lmd_status add_weight_ref(struct build *b, const struct lmd_weight_ref *given,
+				      uint32_t *id)
 {
-	struct lmd_wref w = *given;
-	struct lmd_wpart *parts;
+	struct lmd_weight_ref w = *given;
+	struct lmd_weight_part *parts;
 	uint32_t dtype;
 	enum lmd_status st;
 
 	w.struct_size = sizeof(w);
-	w.name = wref_name(b, given);
+	w.name = weight_ref_name(b, given);
 	if (!w.n_part || !w.parts || w.n_part > 4096)
 		return lmd_fail(&b->err, LMD_INVALID, "weight %s: %u parts, expected 1..4096",
 				w.name, w.n_part);
@@ -123,32 +125,32 @@ static enum lmd_status add_wref(struct build *b, const struct lmd_wref *given, u
 	memcpy(parts, given->parts, w.n_part * sizeof(*parts));
 	for (uint32_t i = 0; i < w.n_part; i++)
 		normalise_part(&parts[i]);
-	st = lmi_wref_resolve(&w, parts, b->p->model, b->p->target, &dtype, &b->err);
+	st = lmi_plan_weight_ref_resolve(&w, parts, b->p->model, b->p->target, &dtype, &b->err);
 	if (st != LMD_OK)
 		goto out;
-	for (*id = 0; *id < b->p->view.n_wref; ++*id)
-		if (same_wref(&b->p->wrefs[*id], &w))
+	for (*id = 0; *id < b->p->view.n_weight_ref; ++*id)
+		if (same_weight_ref(&b->p->weight_refs[*id], &w))
 			goto out;
-	st = lmi_plan_add_wref(b->p, &w, dtype, id, &b->err);
+	st = lmi_plan_add_weight_ref(b->p, &w, dtype, id, &b->err);
 out:
 	lmi_free(parts);
 	return st;
 }
 
-static uint32_t b_wref(void *ctx, const struct lmd_wref *w)
+static uint32_t b_weight_ref(void *ctx, const struct lmd_weight_ref *w)
 {
 	struct build *b = ctx;
 	uint32_t id = 0;
 
 	if (b->st == LMD_OK)
-		b->st = add_wref(b, w, &id);
+		b->st = add_weight_ref(b, w, &id);
 	return b->st == LMD_OK ? id : 0;
 }
 
 static uint32_t b_literal(void *ctx, const float *v, uint32_t n, uint32_t k, const char *name)
 {
-	struct lmd_wpart part = {.kind = LMD_WPART_LITERAL, .n_row = n, .literal = v};
-	struct lmd_wref w = {
+	struct lmd_weight_part part = {.kind = LMD_WEIGHT_PART_LITERAL, .n_row = n, .literal = v};
+	struct lmd_weight_ref w = {
 		.n_part = 1,
 		.parts = &part,
 		.n = n,
@@ -158,7 +160,7 @@ static uint32_t b_literal(void *ctx, const float *v, uint32_t n, uint32_t k, con
 		.name = name,
 	};
 
-	return b_wref(ctx, &w);
+	return b_weight_ref(ctx, &w);
 }
 
 /* ---- rotation ---- */
@@ -180,7 +182,7 @@ static uint32_t b_rope(void *ctx, const struct lmd_rope_params *params)
 
 	if (b->st != LMD_OK)
 		return 0;
-	b->st = lmi_rope_make(&rope, b->p->arena, params, &b->err);
+	b->st = lmi_plan_rope_make(&rope, b->p->arena, params, &b->err);
 	if (b->st != LMD_OK)
 		return 0;
 	for (id = 0; id < b->p->view.n_rope; id++)
@@ -199,18 +201,18 @@ static void b_op(void *ctx, const struct lmd_op *given)
 
 	if (b->st != LMD_OK)
 		return;
-	if (!lmi_op_info(op.code)) {
+	if (!lmi_plan_op_info(op.code)) {
 		b->st = lmd_fail(&b->err, LMD_INVALID, "op %u (layer %d): code %u, expected 1..%d",
 				 b->p->view.n_op, b->layer, op.code, LMD_N_OP - 1);
 		return;
 	}
 	op.struct_size = sizeof(op);
 	op.layer = b->layer;
-	lmi_op_normalise(&op);
-	op.space = lmi_op_space(&b->p->view, &op);
-	b->st = lmi_check_op(&b->check, &op, b->p->view.n_op, &b->err);
+	lmi_plan_op_normalise(&op);
+	op.space = lmi_plan_op_space(&b->p->view, &op);
+	b->st = lmi_plan_check_op(&b->check, &op, b->p->view.n_op, &b->err);
 	if (!(b->p->view.key.flags & LMD_PLAN_LORA))
-		lmi_op_clear(&op, LMI_FIELD_SITE);
+		lmi_plan_op_clear(&op, LMI_PLAN_FIELD_SITE);
 	if (b->st == LMD_OK)
 		b->st = lmi_plan_add_op(b->p, &op, &b->err);
 }
@@ -253,7 +255,7 @@ static uint32_t b_input(void *ctx, const struct lmd_input *in)
 		return 0;
 	if (!space_exists(&b->p->view, in->space) ||
 	    (in->vtype != LMD_VTYPE_F32 && in->vtype != LMD_VTYPE_I32) || !in->width ||
-	    in->width > LMI_MAX_WIDTH || in->own_rows > 1)
+	    in->width > LMI_PLAN_MAX_WIDTH || in->own_rows > 1)
 		b->st = lmd_fail(&b->err, LMD_INVALID, "input %u: space %u, type %u, width %u",
 				 b->p->view.n_input, in->space, in->vtype, in->width);
 	else
@@ -290,13 +292,13 @@ static bool b_value_info(void *ctx, uint32_t value, struct lmd_value *out)
 	return true;
 }
 
-static bool b_wref_info(void *ctx, uint32_t wref, struct lmd_wref *out)
+static bool b_weight_ref_info(void *ctx, uint32_t weight_ref, struct lmd_weight_ref *out)
 {
 	const struct lmd_plan *p = &((const struct build *)ctx)->p->view;
 
-	if (wref >= p->n_wref)
+	if (weight_ref >= p->n_weight_ref)
 		return false;
-	*out = p->wrefs[wref];
+	*out = p->weight_refs[weight_ref];
 	return true;
 }
 
@@ -346,9 +348,9 @@ static enum lmd_status copy_declarations(struct lmi_plan *p, const struct lmd_ar
 					 .name = "rows"};
 		uint32_t id;
 
-		if (rows.width > LMI_MAX_WIDTH)
+		if (rows.width > LMI_PLAN_MAX_WIDTH)
 			return lmd_fail(err, LMD_INVALID, "n_input_embd is %u, at most %u",
-					rows.width, LMI_MAX_WIDTH);
+					rows.width, LMI_PLAN_MAX_WIDTH);
 		return lmi_plan_add_input(p, &rows, &id, err);
 	}
 	return LMD_OK;
@@ -372,7 +374,7 @@ static enum lmd_status check_params(const struct lmi_plan_params *p, struct lmd_
 		if (p->max_rows[i] > 1u << 30)
 			return lmd_fail(err, LMD_INVALID, "plan: %u rows in space %d, at most 2^30",
 					p->max_rows[i], i);
-	return lmi_desc_check(p->desc, err);
+	return lmi_plan_desc_check(p->desc, err);
 }
 
 static enum lmd_status run_build(struct build *b, const struct lmi_plan_params *params)
@@ -384,7 +386,7 @@ static enum lmd_status run_build(struct build *b, const struct lmi_plan_params *
 		.model = params->model,
 		.layer = b_layer,
 		.value = b_value,
-		.wref = b_wref,
+		.weight_ref = b_weight_ref,
 		.literal = b_literal,
 		.rope = b_rope,
 		.op = b_op,
@@ -392,7 +394,7 @@ static enum lmd_status run_build(struct build *b, const struct lmi_plan_params *
 		.fail = b_fail,
 		.status = b_status,
 		.value_info = b_value_info,
-		.wref_info = b_wref_info,
+		.weight_ref_info = b_weight_ref_info,
 		.input = b_input,
 		.target = params->target,
 	};
@@ -405,7 +407,7 @@ static enum lmd_status run_build(struct build *b, const struct lmi_plan_params *
 				lmd_status_text((int)st));
 	if (!b->p->view.n_op)
 		return lmd_fail(&b->err, LMD_INVALID, "plan: the architecture emitted 0 ops");
-	return lmi_check_end(&b->check, &b->err);
+	return lmi_plan_check_end(&b->check, &b->err);
 }
 
 enum lmd_status lmi_plan_build(struct lmi_plan **out, const struct lmi_plan_params *params,
@@ -425,14 +427,14 @@ enum lmd_status lmi_plan_build(struct lmi_plan **out, const struct lmi_plan_para
 	b.p->host = params->host;
 	b.p->model = params->model;
 	b.p->target = params->target;
-	lmi_check_init(&b.check, b.p);
+	lmi_plan_check_init(&b.check, b.p);
 	st = copy_declarations(b.p, params->desc, params->kv_dtype, err);
 	if (st == LMD_OK) {
 		st = run_build(&b, params);
 		if (st != LMD_OK && err)
 			*err = b.err;
 	}
-	lmi_check_fini(&b.check);
+	lmi_plan_check_fini(&b.check);
 	if (st == LMD_OK)
 		*out = b.p;
 	else

@@ -125,14 +125,15 @@ static uint64_t literal_digest(const float *v, size_t n)
 	return h;
 }
 
-static void dump_part(const struct lmi_plan *p, const struct lmd_wref *w,
-		      const struct lmd_wpart *pt, FILE *f)
+static void dump_part(const struct lmi_plan *p, const struct lmd_weight_ref *w,
+		      const struct lmd_weight_part *pt, FILE *f)
 {
-	const struct lmd_model *m = pt->kind == LMD_WPART_OF_TARGET ? p->target : p->model;
+	const struct lmd_model *m = pt->kind == LMD_WEIGHT_PART_OF_TARGET ? p->target : p->model;
 	uint64_t rows = 0;
 
-	if (pt->kind == LMD_WPART_LITERAL) {
-		size_t n = (size_t)pt->n_row * (w->xform == LMD_XFORM_HEAD_TRANSPOSE ? w->n : w->k);
+	if (pt->kind == LMD_WEIGHT_PART_LITERAL) {
+		size_t n = (size_t)pt->n_row *
+			   (w->transform == LMD_TRANSFORM_HEAD_TRANSPOSE ? w->n : w->k);
 
 		fputs(" literal", f);
 		for (size_t i = 0; i < n && n <= 8; i++)
@@ -148,16 +149,18 @@ static void dump_part(const struct lmi_plan *p, const struct lmd_wref *w,
 		rows = 1;
 		for (uint32_t i = 1; i < t->n_dim; i++)
 			rows *= (uint64_t)t->dims[i];
-		fprintf(f, " %s%s", pt->kind == LMD_WPART_OF_TARGET ? "target:" : "", t->name);
+		fprintf(f, " %s%s", pt->kind == LMD_WEIGHT_PART_OF_TARGET ? "target:" : "",
+			t->name);
 	}
 	if (pt->row0 || pt->n_row != rows)
 		fprintf(f, "[%u:%u]", pt->row0, pt->row0 + pt->n_row);
 }
 
-static void dump_wref(const struct lmi_plan *p, uint32_t i, FILE *f)
+static void dump_weight_ref(const struct lmi_plan *p, uint32_t i, FILE *f)
 {
-	const struct lmd_wref *w = &p->view.wrefs[i];
-	const struct lmd_model *m = w->parts[0].kind == LMD_WPART_OF_TARGET ? p->target : p->model;
+	const struct lmd_weight_ref *w = &p->view.weight_refs[i];
+	const struct lmd_model *m =
+		w->parts[0].kind == LMD_WEIGHT_PART_OF_TARGET ? p->target : p->model;
 	uint32_t shown = w->n_part;
 
 	fprintf(f, "weight %s", w->name);
@@ -165,14 +168,15 @@ static void dump_wref(const struct lmi_plan *p, uint32_t i, FILE *f)
 		fprintf(f, " [%u,%u,%u]", w->n_stack, w->n, w->k);
 	else
 		fprintf(f, " [%u,%u]", w->n, w->k);
-	fprintf(f, " %s%s%s", dtype_name(p->wref_dtype[i]), splits[w->split], xforms[w->xform]);
+	fprintf(f, " %s%s%s", dtype_name(p->weight_ref_dtype[i]), splits[w->split],
+		xforms[w->transform]);
 	if (w->n_head)
 		fprintf(f, " heads=%ux%u", w->n_head, w->head_rows);
 	if (w->scale != LMD_NONE)
 		fprintf(f, " scale=%s", m->tensors[w->scale].name);
 	if (w->bias != LMD_NONE)
 		fprintf(f, " bias=%s", m->tensors[w->bias].name);
-	if (w->n_part == 1 && w->parts[0].kind == LMD_WPART_TENSOR && !w->parts[0].row0 &&
+	if (w->n_part == 1 && w->parts[0].kind == LMD_WEIGHT_PART_TENSOR && !w->parts[0].row0 &&
 	    !strcmp(m->tensors[w->parts[0].tensor].name, w->name))
 		shown = 0;
 	for (uint32_t j = 0; j < shown; j++)
@@ -182,7 +186,7 @@ static void dump_wref(const struct lmi_plan *p, uint32_t i, FILE *f)
 
 /* ---- ops ---- */
 
-static void dump_opnd(const struct lmd_plan *p, const struct lmd_opnd *o, FILE *f)
+static void dump_operand(const struct lmd_plan *p, const struct lmd_operand *o, FILE *f)
 {
 	uint64_t width = 0;
 
@@ -202,8 +206,8 @@ static void dump_opnd(const struct lmd_plan *p, const struct lmd_opnd *o, FILE *
 		fprintf(f, "input:%s", p->inputs[o->id].name);
 		break;
 	case LMD_SRC_WEIGHT:
-		width = lmi_wref_elems(&p->wrefs[o->id]);
-		fprintf(f, "w:%s", p->wrefs[o->id].name);
+		width = lmi_plan_weight_ref_elems(&p->weight_refs[o->id]);
+		fprintf(f, "w:%s", p->weight_refs[o->id].name);
 		break;
 	}
 	if (o->fold > 1)
@@ -230,7 +234,7 @@ static void dump_program(const struct lmd_op_ew *o, FILE *f)
 		const uint8_t arg[] = {ins->a, ins->b, ins->c};
 		uint32_t n_arg = 0;
 
-		fprintf(f, "%sr%u=%s", i ? ";" : "", ins->dst, lmi_ew_info(ins->op, &n_arg));
+		fprintf(f, "%sr%u=%s", i ? ";" : "", ins->dst, lmi_plan_ew_info(ins->op, &n_arg));
 		if (ins->op == LMD_EW_CONST)
 			fprintf(f, "(%.9g)", (double)ins->imm);
 		for (uint32_t j = 0; j < n_arg; j++)
@@ -241,7 +245,7 @@ static void dump_program(const struct lmd_op_ew *o, FILE *f)
 }
 
 /* Prints one member as " name=text", or nothing if it has the default value. */
-static void dump_element(const struct lmi_plan *p, const struct lmi_field *fd, const void *at,
+static void dump_element(const struct lmi_plan *p, const struct lmi_plan_field *fd, const void *at,
 			 const char *name, FILE *f)
 {
 	const struct lmd_plan *v = &p->view;
@@ -250,49 +254,49 @@ static void dump_element(const struct lmi_plan *p, const struct lmi_field *fd, c
 
 	if (fd->stride >= sizeof(u))
 		memcpy(&u, at, sizeof(u));
-	switch ((enum lmi_field_kind)fd->kind) {
-	case LMI_FIELD_IN:
-	case LMI_FIELD_OUT:
+	switch ((enum lmi_plan_field_kind)fd->kind) {
+	case LMI_PLAN_FIELD_IN:
+	case LMI_PLAN_FIELD_OUT:
 		if (u != LMD_SRC_NONE) {
 			fprintf(f, " %s=", name);
-			dump_opnd(v, at, f);
+			dump_operand(v, at, f);
 		}
 		break;
-	case LMI_FIELD_WREF:
+	case LMI_PLAN_FIELD_WEIGHT_REF:
 		if (u != LMD_NONE)
-			fprintf(f, " %s=w:%s", name, v->wrefs[u].name);
+			fprintf(f, " %s=w:%s", name, v->weight_refs[u].name);
 		break;
-	case LMI_FIELD_GROUP:
+	case LMI_PLAN_FIELD_GROUP:
 		if (u != LMD_NONE)
 			fprintf(f, " %s=%s", name, v->groups[u].name);
 		break;
-	case LMI_FIELD_ROPE:
-	case LMI_FIELD_CACHE:
-	case LMI_FIELD_SITE:
+	case LMI_PLAN_FIELD_ROPE:
+	case LMI_PLAN_FIELD_CACHE:
+	case LMI_PLAN_FIELD_SITE:
 		if (u != LMD_NONE)
 			fprintf(f, " %s=%u", name, u);
 		break;
-	case LMI_FIELD_ENUM:
+	case LMI_PLAN_FIELD_ENUM:
 		if (u != (uint32_t)fd->def)
 			fprintf(f, " %s=%s", name, fd->names[u]);
 		break;
-	case LMI_FIELD_U32:
+	case LMI_PLAN_FIELD_U32:
 		if (u != (uint32_t)fd->def)
 			fprintf(f, " %s=%u", name, u);
 		break;
-	case LMI_FIELD_I32:
+	case LMI_PLAN_FIELD_I32:
 		if ((int32_t)u != (int32_t)fd->def)
 			fprintf(f, " %s=%d", name, (int32_t)u);
 		break;
-	case LMI_FIELD_F32:
+	case LMI_PLAN_FIELD_F32:
 		memcpy(&x, at, sizeof(x));
 		if ((double)x != fd->def)
 			fprintf(f, " %s=%.9g", name, (double)x);
 		break;
-	case LMI_FIELD_COUNT:
-	case LMI_FIELD_PROG:
-	case LMI_FIELD_REG:
-	case LMI_FIELD_PAD:
+	case LMI_PLAN_FIELD_COUNT:
+	case LMI_PLAN_FIELD_PROG:
+	case LMI_PLAN_FIELD_REG:
+	case LMI_PLAN_FIELD_PAD:
 		break;
 	}
 }
@@ -312,27 +316,27 @@ static void member_name(char *out, size_t n, const char *name, int index)
 
 static void dump_fields(const struct lmi_plan *p, const struct lmd_op *op, bool outputs, FILE *f)
 {
-	const struct lmi_op_info *info = lmi_op_info(op->code);
+	const struct lmi_plan_op_info *info = lmi_plan_op_info(op->code);
 	char name[64];
 
 	for (uint32_t i = 0; i < info->n_fields; i++) {
-		const struct lmi_field *fd = &info->fields[i];
+		const struct lmi_plan_field *fd = &info->fields[i];
 		uint32_t live = fd->count;
 
-		if ((fd->kind == LMI_FIELD_OUT) != outputs)
+		if ((fd->kind == LMI_PLAN_FIELD_OUT) != outputs)
 			continue;
 		if (fd->live)
 			memcpy(&live, (const char *)op + fd->live, sizeof(live));
 		for (uint32_t j = 0; j < live && j < fd->count; j++) {
 			member_name(name, sizeof(name), fd->name, live > 1 ? (int)j : -1);
-			dump_element(p, fd, lmi_field_get(fd, op, j), name, f);
+			dump_element(p, fd, lmi_plan_field_get(fd, op, j), name, f);
 		}
 	}
 }
 
 static void dump_op(const struct lmi_plan *p, const struct lmd_op *op, FILE *f)
 {
-	fputs(lmi_op_info(op->code)->name, f);
+	fputs(lmi_plan_op_info(op->code)->name, f);
 	dump_fields(p, op, true, f);
 	dump_fields(p, op, false, f);
 	if (op->code == LMD_OP_EW)
@@ -361,8 +365,8 @@ enum lmd_status lmi_plan_dump(const struct lmi_plan *p, FILE *f)
 	dump_memory(v, f);
 	dump_inputs(v, f);
 	dump_ropes(v, f);
-	for (uint32_t i = 0; i < v->n_wref; i++)
-		dump_wref(p, i, f);
+	for (uint32_t i = 0; i < v->n_weight_ref; i++)
+		dump_weight_ref(p, i, f);
 	dump_values(v, f);
 	for (uint32_t i = 0; i < v->n_op; i++) {
 		if (v->ops[i].layer != layer) {

@@ -8,6 +8,6 @@
 
 /* Returns the name of an instruction and sets *n_arg to the number of registers it reads (0..3: a,
  * b, c); NULL if unknown. */
-const char *lmi_ew_info(uint32_t op, uint32_t *n_arg);
+const char *lmi_plan_ew_info(uint32_t op, uint32_t *n_arg);
 
 #endif /* LLAMAD_CORE_PLAN_EW_H */

@@ -4,25 +4,25 @@
  * decomposed, and the results are compared. */
 #include <math.h>
 
-#include "core/plan/opcase_priv.h"
+#include "core/conformance/opcase_priv.h"
 #include "core/plugin/host_services.h"
 #include "tests/lmd_check.h"
 
 static struct lmd_host *host;
-static struct lmi_registry *registry;
+static struct lmi_plugin_registry *registry;
 static const struct lmi_factory *factory;
 
 static void setup(void)
 {
 	char dir[512];
 	const char *dirs[] = {dir};
-	struct lmi_registry_opts o = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true};
+	struct lmi_plugin_registry_opts o = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true};
 	struct lmd_error err = {0};
 
 	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
 	o.host = host;
 	snprintf(dir, sizeof(dir), "%s/plugins/.libs", lmd_build_dir());
-	ck_assert_msg(lmi_registry_create(&registry, &o, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_plugin_registry_create(&registry, &o, &err) == LMD_OK, "%s", err.text);
 	ck_assert_msg(lmi_factory_take(registry, LMD_KIND_BACKEND, "ref", &factory, &err) == LMD_OK,
 		      "%s", err.text);
 }
@@ -30,7 +30,7 @@ static void setup(void)
 static void teardown(void)
 {
 	lmi_factory_give(registry, factory);
-	lmi_registry_destroy(registry);
+	lmi_plugin_registry_destroy(registry);
 	lmi_host_destroy(host);
 }
 
@@ -71,8 +71,8 @@ static bool agree(struct oc_backend *be, uint32_t op, const struct opcase *def,
 	run(be, def, layout, seed, true, &apart, &n_apart);
 	ok = oc_compare(&apart, &fused, def->flags & OC_SETS, 0, &r, text, sizeof(text));
 	if (!ok)
-		printf("FAIL: %s, %s, %s: %s\n", lmi_op_info(op)->name, def->name, layout->name,
-		       text);
+		printf("FAIL: %s, %s, %s: %s\n", lmi_plan_op_info(op)->name, def->name,
+		       layout->name, text);
 	*changed = n_apart != n_fused;
 	oc_result_free(&fused);
 	oc_result_free(&apart);

@@ -55,15 +55,15 @@ static void lives(const struct lmd_plan *p, struct life *life)
 	for (uint32_t i = 0; i < p->n_value; i++)
 		life[i] = (struct life){.value = i, .first = UINT32_MAX};
 	for (uint32_t i = 0; i < p->n_op; i++) {
-		const struct lmi_op_info *info = lmi_op_info(p->ops[i].code);
+		const struct lmi_plan_op_info *info = lmi_plan_op_info(p->ops[i].code);
 
 		for (uint32_t j = 0; j < info->n_fields; j++) {
-			const struct lmi_field *f = &info->fields[j];
+			const struct lmi_plan_field *f = &info->fields[j];
 
-			if (f->kind != LMI_FIELD_IN && f->kind != LMI_FIELD_OUT)
+			if (f->kind != LMI_PLAN_FIELD_IN && f->kind != LMI_PLAN_FIELD_OUT)
 				continue;
 			for (uint32_t k = 0; k < f->count; k++) {
-				const struct lmd_opnd *o = lmi_field_get(f, &p->ops[i], k);
+				const struct lmd_operand *o = lmi_plan_field_get(f, &p->ops[i], k);
 
 				if (o->src == LMD_SRC_VALUE)
 					touch(&life[o->id], i);
@@ -84,7 +84,7 @@ static enum lmd_status measure(struct lmi_plan *p, struct life *life, struct lmd
 		struct lmd_value *v = &p->values[i];
 		uint64_t row;
 
-		if (!lmi_mul_ok(v->width, lmi_vtype_bytes(&p->view, v->vtype), &row) ||
+		if (!lmi_mul_ok(v->width, lmi_plan_vtype_bytes(&p->view, v->vtype), &row) ||
 		    !lmi_align_ok(row, ALIGN, &row) || row > UINT32_MAX ||
 		    !lmi_mul_ok(row, p->view.max_rows[v->space], &life[i].bytes))
 			return lmd_fail(err, LMD_INVALID,

@@ -14,14 +14,14 @@
 #define MAX_DEPTH 12
 
 static const lower_rule rules[LMD_N_OP] = {
-	[LMD_OP_NORM] = lower_norm,	  [LMD_OP_LINEAR] = lower_linear,
-	[LMD_OP_ROPE_KV] = lower_rope_kv, [LMD_OP_GLU] = lower_glu,
-	[LMD_OP_FFN] = lower_ffn,	  [LMD_OP_HEAD] = lower_head,
-	[LMD_OP_MOE_FFN] = lower_moe_ffn,
+	[LMD_OP_NORM] = lmi_plan_lower_norm,       [LMD_OP_LINEAR] = lmi_plan_lower_linear,
+	[LMD_OP_ROPE_KV] = lmi_plan_lower_rope_kv, [LMD_OP_GLU] = lmi_plan_lower_glu,
+	[LMD_OP_FFN] = lmi_plan_lower_ffn,         [LMD_OP_HEAD] = lmi_plan_lower_head,
+	[LMD_OP_MOE_FFN] = lmi_plan_lower_moe_ffn,
 };
 
-uint32_t lower_value(struct lower *l, const struct lmd_opnd *like, uint32_t vtype, uint64_t width,
-		     const char *suffix)
+uint32_t lmi_plan_lower_value(struct lmi_plan_lower *l, const struct lmd_operand *like,
+			      uint32_t vtype, uint64_t width, const char *suffix)
 {
 	struct lmd_value v = {
 		.space = l->from->space,
@@ -34,12 +34,12 @@ uint32_t lower_value(struct lower *l, const struct lmd_opnd *like, uint32_t vtyp
 
 	if (l->st != LMD_OK)
 		return 0;
-	if (width > LMI_MAX_WIDTH) {
+	if (width > LMI_PLAN_MAX_WIDTH) {
 		l->st = lmd_fail(l->err, LMD_UNSUPPORTED,
 				 "op %s (layer %d): its decomposition needs %llu columns, at "
 				 "most %u",
-				 lmi_op_info(l->from->code)->name, l->from->layer,
-				 (unsigned long long)width, LMI_MAX_WIDTH);
+				 lmi_plan_op_info(l->from->code)->name, l->from->layer,
+				 (unsigned long long)width, LMI_PLAN_MAX_WIDTH);
 		return 0;
 	}
 	v.name = lmi_arena_printf(l->p->arena, "%s.%s", base, suffix);
@@ -50,12 +50,13 @@ uint32_t lower_value(struct lower *l, const struct lmd_opnd *like, uint32_t vtyp
 	return id;
 }
 
-struct lmd_opnd lower_temp(struct lower *l, const struct lmd_opnd *like, uint32_t vtype,
-			   uint64_t n_head, uint64_t width, const char *suffix)
+struct lmd_operand lmi_plan_lower_temp(struct lmi_plan_lower *l, const struct lmd_operand *like,
+				       uint32_t vtype, uint64_t n_head, uint64_t width,
+				       const char *suffix)
 {
-	return (struct lmd_opnd){
+	return (struct lmd_operand){
 		.src = LMD_SRC_VALUE,
-		.id = lower_value(l, like, vtype, n_head * width, suffix),
+		.id = lmi_plan_lower_value(l, like, vtype, n_head * width, suffix),
 		.n_head = (uint32_t)n_head,
 		.head_stride = (uint32_t)width,
 		.width = (uint32_t)width,
@@ -63,25 +64,27 @@ struct lmd_opnd lower_temp(struct lower *l, const struct lmd_opnd *like, uint32_
 	};
 }
 
-uint32_t lower_literal(struct lower *l, const float *v, uint32_t n, const char *name)
+uint32_t lmi_plan_lower_literal(struct lmi_plan_lower *l, const float *v, uint32_t n,
+				const char *name)
 {
-	const struct lmd_wpart part = {.kind = LMD_WPART_LITERAL, .n_row = 1, .literal = v};
-	const struct lmd_wref w = {.n_part = 1,
-				   .parts = &part,
-				   .n_stack = 1,
-				   .n = 1,
-				   .k = n,
-				   .scale = LMD_NONE,
-				   .bias = LMD_NONE,
-				   .name = name};
+	const struct lmd_weight_part part = {
+		.kind = LMD_WEIGHT_PART_LITERAL, .n_row = 1, .literal = v};
+	const struct lmd_weight_ref w = {.n_part = 1,
+					 .parts = &part,
+					 .n_stack = 1,
+					 .n = 1,
+					 .k = n,
+					 .scale = LMD_NONE,
+					 .bias = LMD_NONE,
+					 .name = name};
 	uint32_t id = 0;
 
 	if (l->st == LMD_OK)
-		l->st = lmi_plan_add_wref(l->p, &w, LMD_DTYPE_F32, &id, l->err);
+		l->st = lmi_plan_add_weight_ref(l->p, &w, LMD_DTYPE_F32, &id, l->err);
 	return id;
 }
 
-static void push(struct lower *l, const struct lmd_op *op)
+static void push(struct lmi_plan_lower *l, const struct lmd_op *op)
 {
 	if (l->n == l->cap) {
 		uint32_t cap = l->cap ? l->cap * 2 : 64;
@@ -97,7 +100,7 @@ static void push(struct lower *l, const struct lmd_op *op)
 	l->out[l->n++] = *op;
 }
 
-static void lower_op(struct lower *l, const struct lmd_op *op)
+static void lower_op(struct lmi_plan_lower *l, const struct lmd_op *op)
 {
 	const struct lmd_op *from = l->from;
 	char reason[128] = "";
@@ -112,7 +115,7 @@ static void lower_op(struct lower *l, const struct lmd_op *op)
 	if (l->depth == MAX_DEPTH) {
 		l->st = lmd_fail(l->err, LMD_INTERNAL,
 				 "op %s (layer %d): still unsupported after %d decompositions",
-				 lmi_op_info(op->code)->name, op->layer, MAX_DEPTH);
+				 lmi_plan_op_info(op->code)->name, op->layer, MAX_DEPTH);
 		return;
 	}
 	l->from = op;
@@ -128,23 +131,23 @@ static void lower_op(struct lower *l, const struct lmd_op *op)
 		l->st = lmd_fail(l->err, LMD_UNSUPPORTED,
 				 "op %s (layer %d): the device cannot run "
 				 "it%s%s",
-				 lmi_op_info(op->code)->name, op->layer, reason[0] ? ": " : "",
+				 lmi_plan_op_info(op->code)->name, op->layer, reason[0] ? ": " : "",
 				 reason);
 }
 
-void lower_emit(struct lower *l, struct lmd_op *op)
+void lmi_plan_lower_emit(struct lmi_plan_lower *l, struct lmd_op *op)
 {
 	op->struct_size = sizeof(*op);
 	op->layer = l->from->layer;
-	lmi_op_normalise(op);
-	op->space = lmi_op_space(&l->p->view, op);
+	lmi_plan_op_normalise(op);
+	op->space = lmi_plan_op_space(&l->p->view, op);
 	lower_op(l, op);
 }
 
-static enum lmd_status lower_all(struct lmi_plan *p, lmi_support_fn support, void *arg,
+static enum lmd_status lower_all(struct lmi_plan *p, lmi_plan_support_fn support, void *arg,
 				 struct lmd_error *err)
 {
-	struct lower l = {.p = p, .support = support, .arg = arg, .err = err};
+	struct lmi_plan_lower l = {.p = p, .support = support, .arg = arg, .err = err};
 
 	for (uint32_t i = 0; i < p->view.n_op; i++) {
 		struct lmd_op op =
@@ -165,7 +168,7 @@ static enum lmd_status lower_all(struct lmi_plan *p, lmi_support_fn support, voi
 	return lmi_plan_check(p, err);
 }
 
-enum lmd_status lmi_plan_lower(struct lmi_plan *p, lmi_support_fn support, void *arg,
+enum lmd_status lmi_plan_lower(struct lmi_plan *p, lmi_plan_support_fn support, void *arg,
 			       struct lmd_error *err)
 {
 	return lower_all(p, support, arg, err);

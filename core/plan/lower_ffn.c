@@ -5,12 +5,12 @@
 
 #include "core/plan/lower.h"
 
-static struct lmd_op glu_op(uint32_t act, const float *p, const struct lmd_opnd *a,
-			    const struct lmd_opnd *b, const struct lmd_opnd *y)
+static struct lmd_op glu_op(uint32_t act, const float *p, const struct lmd_operand *a,
+			    const struct lmd_operand *b, const struct lmd_operand *y)
 {
 	struct lmd_op op;
 
-	lmi_op_init(&op, LMD_OP_GLU);
+	lmi_plan_op_init(&op, LMD_OP_GLU);
 	op.u.glu.a = *a;
 	if (b)
 		op.u.glu.b = *b;
@@ -20,37 +20,37 @@ static struct lmd_op glu_op(uint32_t act, const float *p, const struct lmd_opnd 
 	return op;
 }
 
-bool lower_ffn(struct lower *l, const struct lmd_op *op)
+bool lmi_plan_lower_ffn(struct lmi_plan_lower *l, const struct lmd_op *op)
 {
 	const struct lmd_op_ffn *o = &op->u.ffn;
-	const struct lmd_opnd *name = o->y.src ? &o->y : &o->r_out;
-	const uint32_t width = l->p->wrefs[o->up].n;
+	const struct lmd_operand *name = o->y.src ? &o->y : &o->r_out;
+	const uint32_t width = l->p->weight_refs[o->up].n;
 	const bool gated = o->gate != LMD_NONE;
 	struct lmd_op linear, glu;
 	struct lmd_op_linear *in = &linear.u.linear;
-	struct lmd_opnd h;
+	struct lmd_operand h;
 
-	lmi_op_init(&linear, LMD_OP_LINEAR);
+	lmi_plan_op_init(&linear, LMD_OP_LINEAR);
 	in->x = o->x;
 	in->pro = o->norm;
 	if (gated) {
 		in->w[in->n_w] = o->gate;
 		in->lora_site[in->n_w] = o->lora_site[0];
-		in->y[in->n_w++] = lower_temp(l, name, LMD_VTYPE_ACT, 1, width, "gate");
+		in->y[in->n_w++] = lmi_plan_lower_temp(l, name, LMD_VTYPE_ACT, 1, width, "gate");
 	}
 	in->w[in->n_w] = o->up;
 	in->lora_site[in->n_w] = o->lora_site[1];
-	in->y[in->n_w++] = lower_temp(l, name, LMD_VTYPE_ACT, 1, width, "up");
+	in->y[in->n_w++] = lmi_plan_lower_temp(l, name, LMD_VTYPE_ACT, 1, width, "up");
 	h = in->y[in->n_w - 1];
-	if (gated || o->act != LMD_ACT_NONE) {
-		h = lower_temp(l, name, LMD_VTYPE_ACT, 1, width, "glu");
+	if (gated || o->act != LMD_ACT_FN_NONE) {
+		h = lmi_plan_lower_temp(l, name, LMD_VTYPE_ACT, 1, width, "glu");
 		glu = glu_op(o->act, o->p, &in->y[0], gated ? &in->y[1] : NULL, &h);
-		lower_emit(l, &linear);
-		lower_emit(l, &glu);
+		lmi_plan_lower_emit(l, &linear);
+		lmi_plan_lower_emit(l, &glu);
 	} else {
-		lower_emit(l, &linear);
+		lmi_plan_lower_emit(l, &linear);
 	}
-	lmi_op_init(&linear, LMD_OP_LINEAR);
+	lmi_plan_op_init(&linear, LMD_OP_LINEAR);
 	in->x = h;
 	in->n_w = 1;
 	in->w[0] = o->down;
@@ -59,14 +59,14 @@ bool lower_ffn(struct lower *l, const struct lmd_op *op)
 	in->r_in[0] = o->r_in;
 	in->r_out[0] = o->r_out;
 	in->a = o->a;
-	lower_emit(l, &linear);
+	lmi_plan_lower_emit(l, &linear);
 	return true;
 }
 
 /* Returns the weights of a row's experts as one head per expert. */
-static struct lmd_opnd expert_weights(const struct lmd_op_moe_ffn *o, uint32_t k)
+static struct lmd_operand expert_weights(const struct lmd_op_moe_ffn *o, uint32_t k)
 {
-	struct lmd_opnd w = o->weights;
+	struct lmd_operand w = o->weights;
 
 	if (w.n_head == 1) {
 		w.n_head = k;
@@ -76,39 +76,42 @@ static struct lmd_opnd expert_weights(const struct lmd_op_moe_ffn *o, uint32_t k
 }
 
 /* Multiplies x by the weight of each expert: k heads. */
-static struct lmd_opnd weigh_before(struct lower *l, const struct lmd_op_moe_ffn *o, uint32_t k)
+static struct lmd_operand weigh_before(struct lmi_plan_lower *l, const struct lmd_op_moe_ffn *o,
+				       uint32_t k)
 {
-	struct lmd_opnd y = lower_temp(l, &o->x, LMD_VTYPE_ACT, k, o->x.width, "weighted");
-	struct lmd_opnd w = expert_weights(o, k);
-	struct prog g;
+	struct lmd_operand y =
+		lmi_plan_lower_temp(l, &o->x, LMD_VTYPE_ACT, k, o->x.width, "weighted");
+	struct lmd_operand w = expert_weights(o, k);
+	struct lmi_plan_prog g;
 	uint8_t a, b;
 
-	prog_init(&g);
-	a = prog_in(&g, &o->x);
-	b = prog_in(&g, &w);
-	prog_out(&g, &y, prog_ins(&g, LMD_EW_MUL, a, b, 0));
-	lower_emit(l, &g.op);
+	lmi_plan_prog_init(&g);
+	a = lmi_plan_prog_in(&g, &o->x);
+	b = lmi_plan_prog_in(&g, &w);
+	lmi_plan_prog_out(&g, &y, lmi_plan_prog_ins(&g, LMD_EW_MUL, a, b, 0));
+	lmi_plan_lower_emit(l, &g.op);
 	return y;
 }
 
 /* Computes gate and up (or gate_up) for each expert, then the activation: k heads of width F. */
-static struct lmd_opnd expert_hidden(struct lower *l, const struct lmd_op_moe_ffn *o,
-				     const struct lmd_opnd *x, uint32_t k)
+static struct lmd_operand expert_hidden(struct lmi_plan_lower *l, const struct lmd_op_moe_ffn *o,
+					const struct lmd_operand *x, uint32_t k)
 {
-	const struct lmd_opnd *name = o->y.src ? &o->y : &o->r_out;
-	const uint32_t width = l->p->wrefs[o->down].k;
+	const struct lmd_operand *name = o->y.src ? &o->y : &o->r_out;
+	const uint32_t width = l->p->weight_refs[o->down].k;
 	const bool fused = o->gate_up != LMD_NONE, gated = fused || o->gate != LMD_NONE;
 	struct lmd_op linear, glu;
 	struct lmd_op_linear *in = &linear.u.linear;
-	struct lmd_opnd a, b, h;
+	struct lmd_operand a, b, h;
 
-	lmi_op_init(&linear, LMD_OP_LINEAR);
+	lmi_plan_op_init(&linear, LMD_OP_LINEAR);
 	in->x = *x;
 	in->ids = o->ids;
 	if (fused) {
 		in->w[0] = o->gate_up;
 		in->lora_site[0] = o->lora_site[0];
-		in->y[in->n_w++] = lower_temp(l, name, LMD_VTYPE_ACT, k, 2ull * width, "gate_up");
+		in->y[in->n_w++] =
+			lmi_plan_lower_temp(l, name, LMD_VTYPE_ACT, k, 2ull * width, "gate_up");
 		a = b = in->y[0];
 		a.width = b.width = width;
 		b.col0 = width;
@@ -116,24 +119,25 @@ static struct lmd_opnd expert_hidden(struct lower *l, const struct lmd_op_moe_ff
 		if (gated) {
 			in->w[0] = o->gate;
 			in->lora_site[0] = o->lora_site[0];
-			in->y[in->n_w++] = lower_temp(l, name, LMD_VTYPE_ACT, k, width, "gate");
+			in->y[in->n_w++] =
+				lmi_plan_lower_temp(l, name, LMD_VTYPE_ACT, k, width, "gate");
 		}
 		in->w[in->n_w] = o->up;
 		in->lora_site[in->n_w] = o->lora_site[1];
-		in->y[in->n_w++] = lower_temp(l, name, LMD_VTYPE_ACT, k, width, "up");
+		in->y[in->n_w++] = lmi_plan_lower_temp(l, name, LMD_VTYPE_ACT, k, width, "up");
 		a = in->y[0];
 		b = in->y[in->n_w - 1];
 	}
-	lower_emit(l, &linear);
-	if (!gated && o->act == LMD_ACT_NONE)
+	lmi_plan_lower_emit(l, &linear);
+	if (!gated && o->act == LMD_ACT_FN_NONE)
 		return a;
-	h = lower_temp(l, name, LMD_VTYPE_ACT, k, width, "glu");
+	h = lmi_plan_lower_temp(l, name, LMD_VTYPE_ACT, k, width, "glu");
 	glu = glu_op(o->act, o->p, &a, gated ? &b : NULL, &h);
-	lower_emit(l, &glu);
+	lmi_plan_lower_emit(l, &glu);
 	return h;
 }
 
-bool lower_moe_ffn(struct lower *l, const struct lmd_op *op)
+bool lmi_plan_lower_moe_ffn(struct lmi_plan_lower *l, const struct lmd_op *op)
 {
 	static const float ones[64] = {
 		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
@@ -141,49 +145,50 @@ bool lower_moe_ffn(struct lower *l, const struct lmd_op *op)
 		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
 	};
 	const struct lmd_op_moe_ffn *o = &op->u.moe_ffn;
-	const struct lmd_opnd *name = o->y.src ? &o->y : &o->r_out;
-	const uint32_t k = (uint32_t)lmi_opnd_cols(&o->ids), width = l->p->wrefs[o->down].n;
-	struct lmd_opnd x = o->x, h, v;
+	const struct lmd_operand *name = o->y.src ? &o->y : &o->r_out;
+	const uint32_t k = (uint32_t)lmi_plan_operand_cols(&o->ids),
+		       width = l->p->weight_refs[o->down].n;
+	struct lmd_operand x = o->x, h, v;
 	struct lmd_op linear, mix;
-	struct prog g;
+	struct lmi_plan_prog g;
 
 	if (k > LMD_LEN(ones)) /* the maximum that MIX accepts */
 		return false;
 	if (o->weight_before)
 		x = weigh_before(l, o, k);
 	h = expert_hidden(l, o, &x, k);
-	lmi_op_init(&linear, LMD_OP_LINEAR);
+	lmi_plan_op_init(&linear, LMD_OP_LINEAR);
 	linear.u.linear.x = h;
 	linear.u.linear.ids = o->ids;
 	linear.u.linear.n_w = 1;
 	linear.u.linear.w[0] = o->down;
 	linear.u.linear.lora_site[0] = o->lora_site[2];
-	linear.u.linear.y[0] = lower_temp(l, name, LMD_VTYPE_F32, k, width, "down");
-	lower_emit(l, &linear);
+	linear.u.linear.y[0] = lmi_plan_lower_temp(l, name, LMD_VTYPE_F32, k, width, "down");
+	lmi_plan_lower_emit(l, &linear);
 
-	lmi_op_init(&mix, LMD_OP_MIX);
+	lmi_plan_op_init(&mix, LMD_OP_MIX);
 	mix.u.mix.x = linear.u.linear.y[0];
 	mix.u.mix.c = o->weights;
 	if (o->weight_before)
-		mix.u.mix.c = (struct lmd_opnd){.src = LMD_SRC_WEIGHT,
-						.id = lower_literal(l, ones, k, "ones"),
-						.n_head = 1,
-						.width = k};
+		mix.u.mix.c = (struct lmd_operand){.src = LMD_SRC_WEIGHT,
+						   .id = lmi_plan_lower_literal(l, ones, k, "ones"),
+						   .n_head = 1,
+						   .width = k};
 	if (!o->y.src && o->a == 1) {
 		mix.u.mix.z = o->r_in;
 		mix.u.mix.y = o->r_out;
-		lower_emit(l, &mix);
+		lmi_plan_lower_emit(l, &mix);
 		return true;
 	}
-	v = o->y.src ? o->y : lower_temp(l, name, LMD_VTYPE_F32, 1, width, "sum");
+	v = o->y.src ? o->y : lmi_plan_lower_temp(l, name, LMD_VTYPE_F32, 1, width, "sum");
 	mix.u.mix.y = v;
-	lower_emit(l, &mix);
+	lmi_plan_lower_emit(l, &mix);
 	if (o->r_out.src) {
-		const struct lmd_opnd none = {0};
+		const struct lmd_operand none = {0};
 
-		prog_init(&g);
-		prog_store(&g, prog_in(&g, &v), &none, o->a, &o->r_in, &o->r_out);
-		lower_emit(l, &g.op);
+		lmi_plan_prog_init(&g);
+		lmi_plan_prog_store(&g, lmi_plan_prog_in(&g, &v), &none, o->a, &o->r_in, &o->r_out);
+		lmi_plan_lower_emit(l, &g.op);
 	}
 	return true;
 }

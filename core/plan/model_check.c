@@ -12,7 +12,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/base/strmap.h"
 #include "core/model/model.h"
 
@@ -22,7 +22,7 @@ struct walk {
 	const struct lmd_model *m;
 	const struct lmd_arch_ops *arch;
 	const struct lmd_arch_desc *desc;
-	struct lmi_model_fit *fits;
+	struct lmi_plan_model_tensor *fits;
 	uint32_t n, cap;
 	struct lmi_strmap absent; /* names of missing tensors */
 	struct lmd_arena *arena;
@@ -40,10 +40,10 @@ struct want {
 	int64_t in, out, stack; /* dims 0, 1 and 2, including those that are 1 */
 };
 
-const char *lmi_fit_text(enum lmi_fit fit)
+const char *lmi_plan_tensor_match_text(enum lmi_plan_tensor_match fit)
 {
-	static const char *const text[LMI_N_FIT] = {"used",    "missing", "shape",
-						    "ignored", "beyond",  "unknown"};
+	static const char *const text[LMI_PLAN_N_TENSOR_MATCH] = {"used",    "missing", "shape",
+								  "ignored", "beyond",  "unknown"};
 
 	return text[fit];
 }
@@ -58,7 +58,7 @@ static uint32_t squeeze(int64_t out[LMD_MAX_DIMS], const int64_t *dims, uint32_t
 	return k;
 }
 
-const char *lmi_shape_text(char *buf, size_t n, const int64_t *dims, uint32_t n_dim)
+const char *lmi_plan_dims_text(char *buf, size_t n, const int64_t *dims, uint32_t n_dim)
 {
 	int64_t s[LMD_MAX_DIMS];
 	uint32_t k = squeeze(s, dims, n_dim);
@@ -133,7 +133,8 @@ static void add_missing(struct walk *w, const char *text, const int64_t *dims, u
 	if (!is_new_missing(w, name))
 		return;
 	if (w->n == w->cap) {
-		struct lmi_model_fit *fits = lmi_realloc(w->fits, w->cap * 2, sizeof(*fits));
+		struct lmi_plan_model_tensor *fits =
+			lmi_realloc(w->fits, w->cap * 2, sizeof(*fits));
 
 		if (!fits) {
 			no_memory(w);
@@ -142,7 +143,8 @@ static void add_missing(struct walk *w, const char *text, const int64_t *dims, u
 		w->fits = fits;
 		w->cap *= 2;
 	}
-	w->fits[w->n] = (struct lmi_model_fit){.name = name, .fit = LMI_FIT_MISSING, .n_want = n};
+	w->fits[w->n] = (struct lmi_plan_model_tensor){
+		.name = name, .fit = LMI_PLAN_TENSOR_MISSING, .n_want = n};
 	memcpy(w->fits[w->n++].want, dims, n * sizeof(*dims));
 }
 
@@ -159,20 +161,21 @@ static bool visit(struct walk *w, const struct want *want, const char *name, con
 		  uint32_t n)
 {
 	const struct lmd_tensor *t = w->m->find_tensor(w->m, name);
-	struct lmi_model_fit *f;
+	struct lmi_plan_model_tensor *f;
 
 	if (!t)
 		return false;
 	f = &w->fits[t - w->m->tensors];
 	if (want->row->flags & LMD_TENSOR_ANY_SHAPE || same_shape(t, dims, n)) {
 		if (want->applies && !(want->row->flags & LMD_TENSOR_UNUSED))
-			f->fit = LMI_FIT_USED;
-		else if (f->fit != LMI_FIT_USED) /* it does not fit another row of the stem */
-			f->fit = LMI_FIT_IGNORED;
+			f->fit = LMI_PLAN_TENSOR_USED;
+		else if (f->fit !=
+			 LMI_PLAN_TENSOR_USED) /* it does not fit another row of the stem */
+			f->fit = LMI_PLAN_TENSOR_IGNORED;
 		else
 			return true;
-	} else if (f->fit == LMI_FIT_UNKNOWN && want->applies) {
-		f->fit = LMI_FIT_SHAPE;
+	} else if (f->fit == LMI_PLAN_TENSOR_UNKNOWN && want->applies) {
+		f->fit = LMI_PLAN_TENSOR_BAD_SHAPE;
 	} else {
 		return true;
 	}
@@ -247,7 +250,7 @@ static bool visit_experts(struct walk *w, const struct want *want)
 	const int64_t d[] = {want->in, want->out};
 	int64_t dims[LMD_MAX_DIMS];
 	uint32_t n = squeeze(dims, d, LMD_LEN(d));
-	int64_t n_expert = want->stack < LMI_MAX_LAYERS ? want->stack : LMI_MAX_LAYERS;
+	int64_t n_expert = want->stack < LMI_MODEL_MAX_LAYERS ? want->stack : LMI_MODEL_MAX_LAYERS;
 	bool any = false;
 
 	for (int64_t e = 0; e < n_expert && w->st == LMD_OK; e++) {
@@ -345,9 +348,9 @@ static void check_sets(struct walk *w)
 
 static enum lmd_status start(struct walk *w)
 {
-	if (w->desc->n_layer > LMI_MAX_LAYERS)
+	if (w->desc->n_layer > LMI_MODEL_MAX_LAYERS)
 		return lmd_fail(w->err, LMD_INVALID, "architecture %s: %u layers, at most %u",
-				w->m->arch, w->desc->n_layer, LMI_MAX_LAYERS);
+				w->m->arch, w->desc->n_layer, LMI_MODEL_MAX_LAYERS);
 	w->cap = w->m->n_tensors + 16;
 	w->fits = lmi_alloc(w->cap, sizeof(*w->fits));
 	if (!w->fits) {
@@ -355,9 +358,9 @@ static enum lmd_status start(struct walk *w)
 		return w->st;
 	}
 	for (; w->n < w->m->n_tensors; w->n++)
-		w->fits[w->n] = (struct lmi_model_fit){.name = w->m->tensors[w->n].name,
-						       .fit = LMI_FIT_UNKNOWN,
-						       .tensor = &w->m->tensors[w->n]};
+		w->fits[w->n] = (struct lmi_plan_model_tensor){.name = w->m->tensors[w->n].name,
+							       .fit = LMI_PLAN_TENSOR_UNKNOWN,
+							       .tensor = &w->m->tensors[w->n]};
 	return LMD_OK;
 }
 
@@ -372,19 +375,20 @@ static bool beyond(const char *name, uint32_t n_layer)
 	return *end == '.' && block >= n_layer;
 }
 
-static enum lmd_status finish(struct walk *w, struct lmi_model_check *out)
+static enum lmd_status finish(struct walk *w, struct lmi_plan_model_check *out)
 {
-	struct lmi_model_fit *fits = lmi_arena_array(w->arena, w->n ? w->n : 1, sizeof(*fits));
+	struct lmi_plan_model_tensor *fits =
+		lmi_arena_array(w->arena, w->n ? w->n : 1, sizeof(*fits));
 
 	if (!fits) {
 		no_memory(w);
 		return w->st;
 	}
 	for (uint32_t i = 0; i < w->n; i++) {
-		struct lmi_model_fit *f = &w->fits[i];
+		struct lmi_plan_model_tensor *f = &w->fits[i];
 
-		if (f->fit == LMI_FIT_UNKNOWN && beyond(f->name, w->desc->n_layer))
-			f->fit = LMI_FIT_BEYOND;
+		if (f->fit == LMI_PLAN_TENSOR_UNKNOWN && beyond(f->name, w->desc->n_layer))
+			f->fit = LMI_PLAN_TENSOR_AFTER_TRUNK;
 		out->count[f->fit]++;
 		fits[i] = *f;
 	}
@@ -394,9 +398,9 @@ static enum lmd_status finish(struct walk *w, struct lmi_model_check *out)
 	return LMD_OK;
 }
 
-enum lmd_status lmi_model_check(struct lmi_model_check *out, const struct lmd_model *m,
-				const struct lmd_arch_ops *arch, const struct lmd_arch_desc *desc,
-				struct lmd_error *err)
+enum lmd_status lmi_plan_model_check(struct lmi_plan_model_check *out, const struct lmd_model *m,
+				     const struct lmd_arch_ops *arch,
+				     const struct lmd_arch_desc *desc, struct lmd_error *err)
 {
 	struct walk w = {.m = m, .arch = arch, .desc = desc, .err = err};
 	enum lmd_status st;
@@ -420,15 +424,16 @@ enum lmd_status lmi_model_check(struct lmi_model_check *out, const struct lmd_mo
 	return st;
 }
 
-void lmi_model_check_fini(struct lmi_model_check *c)
+void lmi_plan_model_check_fini(struct lmi_plan_model_check *c)
 {
 	if (c)
 		lmi_arena_destroy(c->arena);
 }
 
-enum lmd_status lmi_model_check_verdict(const struct lmi_model_check *c, struct lmd_error *err)
+enum lmd_status lmi_plan_model_check_status(const struct lmi_plan_model_check *c,
+					    struct lmd_error *err)
 {
-	uint32_t bad = c->count[LMI_FIT_MISSING] + c->count[LMI_FIT_SHAPE];
+	uint32_t bad = c->count[LMI_PLAN_TENSOR_MISSING] + c->count[LMI_PLAN_TENSOR_BAD_SHAPE];
 	char want[96], have[96], name[128], more[48] = "";
 
 	if (!bad)
@@ -436,19 +441,19 @@ enum lmd_status lmi_model_check_verdict(const struct lmi_model_check *c, struct 
 	if (bad > 1)
 		(void)snprintf(more, sizeof(more), ", and %u more do not fit", bad - 1);
 	for (uint32_t i = 0; i < c->n; i++) {
-		const struct lmi_model_fit *f = &c->fits[i];
+		const struct lmi_plan_model_tensor *f = &c->fits[i];
 
-		(void)lmi_show(name, sizeof(name), f->name, strlen(f->name));
-		if (f->fit == LMI_FIT_SHAPE)
+		(void)lmi_printable(name, sizeof(name), f->name, strlen(f->name));
+		if (f->fit == LMI_PLAN_TENSOR_BAD_SHAPE)
 			return lmd_fail(err, LMD_INVALID, "tensor %s is %s, expected %s%s", name,
-					lmi_shape_text(have, sizeof(have), f->tensor->dims,
-						       f->tensor->n_dim),
-					lmi_shape_text(want, sizeof(want), f->want, f->n_want),
+					lmi_plan_dims_text(have, sizeof(have), f->tensor->dims,
+							   f->tensor->n_dim),
+					lmi_plan_dims_text(want, sizeof(want), f->want, f->n_want),
 					more);
-		if (f->fit == LMI_FIT_MISSING)
+		if (f->fit == LMI_PLAN_TENSOR_MISSING)
 			return lmd_fail(
 				err, LMD_NOTFOUND, "tensor %s is missing, expected %s%s", name,
-				lmi_shape_text(want, sizeof(want), f->want, f->n_want), more);
+				lmi_plan_dims_text(want, sizeof(want), f->want, f->n_want), more);
 	}
 	return LMD_INTERNAL;
 }

@@ -33,7 +33,7 @@ struct lmi_plan_params {
 
 /* Checks what describe() declared: groups, caches and row inputs.  lmi_plan_build does this too; a
  * loader that sizes memory from them calls it first. */
-enum lmd_status lmi_desc_check(const struct lmd_arch_desc *d, struct lmd_error *err);
+enum lmd_status lmi_plan_desc_check(const struct lmd_arch_desc *d, struct lmd_error *err);
 
 /* Builds and checks a plan.  The error message names the op, its layer, the operand and both
  * numbers. */
@@ -41,12 +41,12 @@ enum lmd_status lmi_plan_build(struct lmi_plan **out, const struct lmi_plan_para
 			       struct lmd_error *err);
 
 /* Asks whether one op can be run; returns false with a reason (may be "") if not. */
-typedef bool (*lmi_support_fn)(void *arg, const struct lmd_plan *plan, const struct lmd_op *op,
-			       char *reason, size_t n);
+typedef bool (*lmi_plan_support_fn)(void *arg, const struct lmd_plan *plan, const struct lmd_op *op,
+				    char *reason, size_t n);
 
 /* Replaces ops that `support` rejects by their decomposition, repeatedly and in place.  Returns
  * LMD_UNSUPPORTED with name and reason for an op that is rejected and has no decomposition. */
-enum lmd_status lmi_plan_lower(struct lmi_plan *p, lmi_support_fn support, void *arg,
+enum lmd_status lmi_plan_lower(struct lmi_plan *p, lmi_plan_support_fn support, void *arg,
 			       struct lmd_error *err);
 
 /* Decomposes every op that has a decomposition (tests: fused = decomposed). */
@@ -62,19 +62,21 @@ enum lmd_status lmi_plan_layout(struct lmi_plan *p, struct lmd_error *err);
  * and a layout.  A value that is written in one segment and used in a later one is a TAP output of
  * the former and an additional input of the latter, which copies it into a value of its own; links
  * tell which belong together.  p is not changed. */
-struct lmi_cut;
-struct lmi_cut_link {
+struct lmi_plan_segments;
+struct lmi_plan_segment_link {
 	uint32_t input;        /* input number in this segment's plan */
 	uint32_t from_segment; /* an earlier segment */
-	uint32_t out_id;       /* enum lmd_out in that segment */
+	uint32_t out_id;       /* enum lmd_output_id in that segment */
 };
-enum lmd_status lmi_plan_cut(struct lmi_cut **out, const struct lmi_plan *p,
-			     const uint8_t *device_of, struct lmd_error *err);
-uint32_t lmi_cut_n(const struct lmi_cut *c);
-const struct lmi_plan *lmi_cut_segment(const struct lmi_cut *c, uint32_t i, uint32_t *device);
+enum lmd_status lmi_plan_split_by_device(struct lmi_plan_segments **out, const struct lmi_plan *p,
+					 const uint8_t *device_of, struct lmd_error *err);
+uint32_t lmi_plan_segments_count(const struct lmi_plan_segments *c);
+const struct lmi_plan *lmi_plan_segments_plan(const struct lmi_plan_segments *c, uint32_t i,
+					      uint32_t *device);
 /* Returns the number of links of segment i. */
-uint32_t lmi_cut_links(const struct lmi_cut *c, uint32_t i, const struct lmi_cut_link **out);
-void lmi_cut_destroy(struct lmi_cut *c);
+uint32_t lmi_plan_segments_links(const struct lmi_plan_segments *c, uint32_t i,
+				 const struct lmi_plan_segment_link **out);
+void lmi_plan_segments_destroy(struct lmi_plan_segments *c);
 
 const struct lmd_plan *lmi_plan_view(const struct lmi_plan *p);
 void lmi_plan_destroy(struct lmi_plan *p);
@@ -85,7 +87,7 @@ enum lmd_status lmi_plan_dump(const struct lmi_plan *p, FILE *f);
 /* The step block of a plan: one allocation whose arrays have fixed offsets that depend on the
  * plan's limits.  The host writes through these pointers (which are not const), then passes
  * `view`. */
-struct lmi_step {
+struct lmi_plan_step {
 	struct lmd_step view;
 	int32_t *token, *pos[4], *seq_of, *q_start, *q_len, *seq_slot, *out_row, *lora_slot;
 	uint64_t *tree;
@@ -98,68 +100,69 @@ struct lmi_step {
 	int32_t *x_off[LMD_MAX_X], *x_h[LMD_MAX_X], *x_w[LMD_MAX_X];
 	void *block;
 };
-enum lmd_status lmi_step_create(struct lmi_step **out, const struct lmd_plan *plan,
-				uint32_t max_change, struct lmd_error *err);
-void lmi_step_destroy(struct lmi_step *s);
+enum lmd_status lmi_plan_step_create(struct lmi_plan_step **out, const struct lmd_plan *plan,
+				     uint32_t max_change, struct lmd_error *err);
+void lmi_plan_step_destroy(struct lmi_plan_step *s);
 
 /* Describes the members of ops, so that checks, liveness, lowering and dumps need no switch over op
  * codes: see fields.c.  Every byte of an op's struct belongs to one field. */
-enum lmi_field_kind {
-	LMI_FIELD_IN = 1,   /* struct lmd_opnd that is read */
-	LMI_FIELD_OUT = 2,  /* struct lmd_opnd that is written */
-	LMI_FIELD_WREF = 3, /* uint32_t weight reference id or LMD_NONE */
-	LMI_FIELD_ROPE = 4, /* uint32_t rope table id or LMD_NONE */
-	LMI_FIELD_CACHE = 5,
-	LMI_FIELD_GROUP = 6,
-	LMI_FIELD_SITE = 7, /* adapter site or LMD_NONE */
-	LMI_FIELD_ENUM = 8, /* uint32_t with named values */
-	LMI_FIELD_U32 = 9,
-	LMI_FIELD_I32 = 10,
-	LMI_FIELD_F32 = 11,
-	LMI_FIELD_COUNT = 12, /* uint32_t: number of array elements in use */
-	LMI_FIELD_PROG = 13,  /* struct lmd_ew_ins */
-	LMI_FIELD_REG = 14,   /* uint8_t */
-	LMI_FIELD_PAD = 15    /* reserved words */
+enum lmi_plan_field_kind {
+	LMI_PLAN_FIELD_IN = 1,         /* struct lmd_operand that is read */
+	LMI_PLAN_FIELD_OUT = 2,        /* struct lmd_operand that is written */
+	LMI_PLAN_FIELD_WEIGHT_REF = 3, /* uint32_t weight reference id or LMD_NONE */
+	LMI_PLAN_FIELD_ROPE = 4,       /* uint32_t rope table id or LMD_NONE */
+	LMI_PLAN_FIELD_CACHE = 5,
+	LMI_PLAN_FIELD_GROUP = 6,
+	LMI_PLAN_FIELD_SITE = 7, /* adapter site or LMD_NONE */
+	LMI_PLAN_FIELD_ENUM = 8, /* uint32_t with named values */
+	LMI_PLAN_FIELD_U32 = 9,
+	LMI_PLAN_FIELD_I32 = 10,
+	LMI_PLAN_FIELD_F32 = 11,
+	LMI_PLAN_FIELD_COUNT = 12, /* uint32_t: number of array elements in use */
+	LMI_PLAN_FIELD_PROG = 13,  /* struct lmd_ew_ins */
+	LMI_PLAN_FIELD_REG = 14,   /* uint8_t */
+	LMI_PLAN_FIELD_PAD = 15    /* reserved words */
 };
-#define LMI_F_OPT    1u  /* may be absent */
-#define LMI_F_I32    2u  /* operand must be i32; otherwise f32 or act */
-#define LMI_F_ANY    4u  /* operand may have any element type */
-#define LMI_F_WEIGHT 8u  /* operand may be a WEIGHT */
-#define LMI_F_ROWS   16u /* operand has a row space other than the op's; the op's rule checks it */
-#define LMI_F_OWN    32u /* operand may be an INPUT with rows of its own */
-#define LMI_F_INF    64u /* number may be infinite */
-#define LMI_F_INT    128u /* weight may be an integer table */
-struct lmi_field {
+#define LMI_PLAN_F_OPT    1u /* may be absent */
+#define LMI_PLAN_F_I32    2u /* operand must be i32; otherwise f32 or act */
+#define LMI_PLAN_F_ANY    4u /* operand may have any element type */
+#define LMI_PLAN_F_WEIGHT 8u /* operand may be a WEIGHT */
+#define LMI_PLAN_F_ROWS                                                                            \
+	16u /* operand has a row space other than the op's; the op's rule checks it */
+#define LMI_PLAN_F_OWN 32u  /* operand may be an INPUT with rows of its own */
+#define LMI_PLAN_F_INF 64u  /* number may be infinite */
+#define LMI_PLAN_F_INT 128u /* weight may be an integer table */
+struct lmi_plan_field {
 	const char *name;
 	uint16_t offset;      /* in struct lmd_op */
-	uint16_t kind;        /* enum lmi_field_kind */
+	uint16_t kind;        /* enum lmi_plan_field_kind */
 	uint16_t count;       /* array length */
 	uint16_t stride;
-	uint16_t flags;       /* LMI_F_* */
+	uint16_t flags;       /* LMI_PLAN_F_* */
 	uint16_t live;        /* offset of the COUNT with the number of elements in use; 0 = all
 			       * are */
 	double def;           /* default value, which dumps omit */
 	const char *const *names; /* for ENUM; NULL entries are invalid values */
 	uint32_t n_names;
 };
-struct lmi_op_info {
+struct lmi_plan_op_info {
 	const char *name;     /* "embed", "rope_kv", ... */
-	const struct lmi_field *fields;
+	const struct lmi_plan_field *fields;
 	uint32_t n_fields;
 	uint32_t bytes;       /* of the op's struct */
 	bool mandatory;
 };
 /* Returns NULL for codes that do not exist. */
-const struct lmi_op_info *lmi_op_info(uint32_t code);
+const struct lmi_plan_op_info *lmi_plan_op_info(uint32_t code);
 
 /* Returns the i-th element of a field. */
-static inline void *lmi_field_at(const struct lmi_field *f, struct lmd_op *op, uint32_t i)
+static inline void *lmi_plan_field_at(const struct lmi_plan_field *f, struct lmd_op *op, uint32_t i)
 {
 	return (char *)op + f->offset + (size_t)i * f->stride;
 }
 
-static inline const void *lmi_field_get(const struct lmi_field *f, const struct lmd_op *op,
-					uint32_t i)
+static inline const void *lmi_plan_field_get(const struct lmi_plan_field *f,
+					     const struct lmd_op *op, uint32_t i)
 {
 	return (const char *)op + f->offset + (size_t)i * f->stride;
 }

@@ -68,14 +68,14 @@ uint32_t fx_tensor(struct fx *fx, const char *name, uint32_t dtype, int64_t d0, 
 
 static uint32_t weight(const struct lmd_builder *b, uint32_t tensor, uint32_t n_stack)
 {
-	const struct lmd_wpart part = {.kind = LMD_WPART_TENSOR, .tensor = tensor};
-	const struct lmd_wref w = {.n_part = 1,
-				   .parts = &part,
-				   .n_stack = n_stack,
-				   .scale = LMD_NONE,
-				   .bias = LMD_NONE};
+	const struct lmd_weight_part part = {.kind = LMD_WEIGHT_PART_TENSOR, .tensor = tensor};
+	const struct lmd_weight_ref w = {.n_part = 1,
+					 .parts = &part,
+					 .n_stack = n_stack,
+					 .scale = LMD_NONE,
+					 .bias = LMD_NONE};
 
-	return b->wref(b->ctx, &w);
+	return b->weight_ref(b->ctx, &w);
 }
 
 uint32_t fx_weight(struct fx *fx, const struct lmd_builder *b, const char *name, int64_t n,
@@ -90,32 +90,32 @@ uint32_t fx_stack(struct fx *fx, const struct lmd_builder *b, const char *name, 
 	return weight(b, fx_tensor(fx, name, LMD_DTYPE_F32, k, n, n_stack), (uint32_t)n_stack);
 }
 
-struct lmd_opnd fx_cols(uint32_t value, uint32_t col0, uint32_t width)
+struct lmd_operand fx_cols(uint32_t value, uint32_t col0, uint32_t width)
 {
-	return (struct lmd_opnd){
+	return (struct lmd_operand){
 		.src = LMD_SRC_VALUE, .id = value, .col0 = col0, .n_head = 1, .width = width};
 }
 
-struct lmd_opnd fx_heads(uint32_t value, uint32_t col0, uint32_t n_head, uint32_t stride,
-			 uint32_t width)
+struct lmd_operand fx_heads(uint32_t value, uint32_t col0, uint32_t n_head, uint32_t stride,
+			    uint32_t width)
 {
-	return (struct lmd_opnd){.src = LMD_SRC_VALUE,
-				 .id = value,
-				 .col0 = col0,
-				 .n_head = n_head,
-				 .head_stride = stride,
-				 .width = width};
+	return (struct lmd_operand){.src = LMD_SRC_VALUE,
+				    .id = value,
+				    .col0 = col0,
+				    .n_head = n_head,
+				    .head_stride = stride,
+				    .width = width};
 }
 
-struct lmd_opnd fx_src(uint32_t src, uint32_t id, uint32_t width)
+struct lmd_operand fx_src(uint32_t src, uint32_t id, uint32_t width)
 {
-	return (struct lmd_opnd){.src = src, .id = id, .n_head = 1, .width = width};
+	return (struct lmd_operand){.src = src, .id = id, .n_head = 1, .width = width};
 }
 
 struct lmd_op fx_op(uint32_t code)
 {
 	struct lmd_op op;
 
-	lmi_op_init(&op, code);
+	lmi_plan_op_init(&op, code);
 	return op;
 }

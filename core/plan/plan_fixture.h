@@ -35,10 +35,10 @@ uint32_t fx_stack(struct fx *fx, const struct lmd_builder *b, const char *name, 
 		  int64_t n, int64_t k);
 
 /* Operands. */
-struct lmd_opnd fx_cols(uint32_t value, uint32_t col0, uint32_t width);
-struct lmd_opnd fx_heads(uint32_t value, uint32_t col0, uint32_t n_head, uint32_t stride,
-			 uint32_t width);
-struct lmd_opnd fx_src(uint32_t src, uint32_t id, uint32_t width);
+struct lmd_operand fx_cols(uint32_t value, uint32_t col0, uint32_t width);
+struct lmd_operand fx_heads(uint32_t value, uint32_t col0, uint32_t n_head, uint32_t stride,
+			    uint32_t width);
+struct lmd_operand fx_src(uint32_t src, uint32_t id, uint32_t width);
 
 /* Returns an op of this code with all ids absent and all scales 1. */
 struct lmd_op fx_op(uint32_t code);

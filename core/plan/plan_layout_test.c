@@ -66,15 +66,16 @@ static void owned(const uint32_t *owner, const struct lmd_plan *p, uint32_t v, u
 
 static void each(const struct lmd_plan *p, uint32_t i, uint32_t kind, uint32_t *owner)
 {
-	const struct lmi_op_info *info = lmi_op_info(p->ops[i].code);
+	const struct lmi_plan_op_info *info = lmi_plan_op_info(p->ops[i].code);
 
 	for (uint32_t f = 0; f < info->n_fields; f++)
 		for (uint32_t j = 0; j < info->fields[f].count; j++) {
-			const struct lmd_opnd *o = lmi_field_get(&info->fields[f], &p->ops[i], j);
+			const struct lmd_operand *o =
+				lmi_plan_field_get(&info->fields[f], &p->ops[i], j);
 
 			if (info->fields[f].kind != kind || o->src != LMD_SRC_VALUE)
 				continue;
-			if (kind == LMI_FIELD_OUT)
+			if (kind == LMI_PLAN_FIELD_OUT)
 				own(owner, p, o->id);
 			else
 				owned(owner, p, o->id, i);
@@ -97,14 +98,15 @@ static void simulate(const struct lmd_plan *p)
 	}
 	ck_assert_uint_le(p->scratch_bytes, all);
 	for (uint32_t i = 0; i < p->n_op; i++) {
-		each(p, i, LMI_FIELD_IN, owner);
-		each(p, i, LMI_FIELD_OUT, owner);
-		each(p, i, LMI_FIELD_OUT, owner); /* two outputs of one op do not overlap */
-		for (uint32_t f = 0; f < lmi_op_info(p->ops[i].code)->n_fields; f++) {
-			const struct lmi_field *fd = &lmi_op_info(p->ops[i].code)->fields[f];
+		each(p, i, LMI_PLAN_FIELD_IN, owner);
+		each(p, i, LMI_PLAN_FIELD_OUT, owner);
+		each(p, i, LMI_PLAN_FIELD_OUT, owner); /* two outputs of one op do not overlap */
+		for (uint32_t f = 0; f < lmi_plan_op_info(p->ops[i].code)->n_fields; f++) {
+			const struct lmi_plan_field *fd =
+				&lmi_plan_op_info(p->ops[i].code)->fields[f];
 
-			for (uint32_t j = 0; j < fd->count && fd->kind == LMI_FIELD_OUT; j++) {
-				const struct lmd_opnd *o = lmi_field_get(fd, &p->ops[i], j);
+			for (uint32_t j = 0; j < fd->count && fd->kind == LMI_PLAN_FIELD_OUT; j++) {
+				const struct lmd_operand *o = lmi_plan_field_get(fd, &p->ops[i], j);
 
 				if (o->src)
 					owned(owner, p, o->id, i);
@@ -188,7 +190,8 @@ END_TEST
 
 /* ---- step block ---- */
 
-static void in_block(const struct lmi_step *s, const void *at, size_t bytes, unsigned char *used)
+static void in_block(const struct lmi_plan_step *s, const void *at, size_t bytes,
+		     unsigned char *used)
 {
 	size_t off = (size_t)((const char *)at - (const char *)s->block);
 
@@ -206,11 +209,11 @@ START_TEST(step_arrays_lie_apart)
 	struct lmi_plan *p = plan_of_all_ops(&fx);
 	const struct lmd_plan *v = lmi_plan_view(p);
 	const size_t t = v->max_rows[0], o = v->max_rows[1], n_seq = v->max_rows[2];
-	struct lmi_step *s = NULL, *again = NULL;
+	struct lmi_plan_step *s = NULL, *again = NULL;
 	unsigned char *used;
 
-	ck_assert_int_eq(lmi_step_create(&s, v, 7, &err), LMD_OK);
-	ck_assert_int_eq(lmi_step_create(&again, v, 7, &err), LMD_OK);
+	ck_assert_int_eq(lmi_plan_step_create(&s, v, 7, &err), LMD_OK);
+	ck_assert_int_eq(lmi_plan_step_create(&again, v, 7, &err), LMD_OK);
 	used = calloc(s->view.bytes, 1);
 	ck_assert_ptr_eq(s->view.base, s->block);
 	in_block(s, s->token, t * 4, used);
@@ -256,9 +259,9 @@ START_TEST(step_arrays_lie_apart)
 	ck_assert_int_eq((char *)s->x_w[1] - (char *)s->block,
 			 (char *)again->x_w[1] - (char *)again->block);
 	free(used);
-	lmi_step_destroy(s);
-	lmi_step_destroy(again);
-	lmi_step_destroy(NULL);
+	lmi_plan_step_destroy(s);
+	lmi_plan_step_destroy(again);
+	lmi_plan_step_destroy(NULL);
 	lmi_plan_destroy(p);
 }
 END_TEST

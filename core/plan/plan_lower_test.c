@@ -80,51 +80,51 @@ static double clamp(double v, double l)
 /* The formulas of op.h in double; b is 1 if there is none. */
 static double activation(uint32_t act, const float *p, double x, double b, bool has_b)
 {
-	switch ((enum lmd_act)act) {
-	case LMD_ACT_NONE:
+	switch ((enum lmd_act_fn)act) {
+	case LMD_ACT_FN_NONE:
 		return x * b;
-	case LMD_ACT_SILU:
+	case LMD_ACT_FN_SILU:
 		return x * sigmoid(x) * b;
-	case LMD_ACT_GELU:
+	case LMD_ACT_FN_GELU:
 		return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))) * b;
-	case LMD_ACT_GELU_ERF:
+	case LMD_ACT_FN_GELU_ERF:
 		return 0.5 * x * (1 + erf(x / sqrt(2))) * b;
-	case LMD_ACT_GELU_QUICK:
+	case LMD_ACT_FN_GELU_QUICK:
 		return x * sigmoid(1.702 * x) * b;
-	case LMD_ACT_RELU:
+	case LMD_ACT_FN_RELU:
 		return fmax(x, 0) * b;
-	case LMD_ACT_RELU2:
+	case LMD_ACT_FN_RELU2:
 		return fmax(x, 0) * fmax(x, 0) * b;
-	case LMD_ACT_SIGMOID:
+	case LMD_ACT_FN_SIGMOID:
 		return sigmoid(x) * b;
-	case LMD_ACT_SOFTPLUS:
+	case LMD_ACT_FN_SOFTPLUS:
 		return (x > 20 ? x : log(1 + exp(x))) * b;
-	case LMD_ACT_TANH:
+	case LMD_ACT_FN_TANH:
 		return tanh(x) * b;
-	case LMD_ACT_XIELU:
+	case LMD_ACT_FN_XIELU:
 		return (x > 0 ? (double)p[1] * x * x + (double)p[2] * x
 			      : (expm1(fmin(x, (double)p[3])) - x) * (double)p[0] +
 					(double)p[2] * x) *
 		       b;
-	case LMD_ACT_OAI: {
+	case LMD_ACT_FN_OAI: {
 		double g = fmin(x, (double)p[1]), u = has_b ? clamp(b, (double)p[1]) + 1 : 1;
 
 		return g * sigmoid((double)p[0] * g) * u;
 	}
-	case LMD_ACT_SILU_CLAMP_IN: {
+	case LMD_ACT_FN_SILU_CLAMP_IN: {
 		double g = fmin(x, (double)p[0]);
 
 		return g * sigmoid(g) * (has_b ? clamp(b, (double)p[0]) : 1);
 	}
-	case LMD_ACT_SILU_CLAMP_OUT:
+	case LMD_ACT_FN_SILU_CLAMP_OUT:
 		return fmin(x * sigmoid(x), (double)p[0]) * (has_b ? clamp(b, (double)p[0]) : 1);
-	case LMD_ACT_SITU: {
+	case LMD_ACT_FN_SITU: {
 		double u = (double)p[0] * tanh(x / (double)p[0]) * sigmoid(x);
 		double v = has_b && p[1] > 0 ? (double)p[1] * tanh(b / (double)p[1]) : b;
 
 		return u * v;
 	}
-	case LMD_ACT_EXP:
+	case LMD_ACT_FN_EXP:
 		return exp(x) * b;
 	}
 	return NAN;
@@ -132,24 +132,24 @@ static double activation(uint32_t act, const float *p, double x, double b, bool 
 
 START_TEST(activations)
 {
-	static const float params[LMD_N_ACT][LMD_N_ACT_PARAM] = {
-		[LMD_ACT_XIELU] = {0.8f, 0.6f, 0.5f, -1e-6f},
-		[LMD_ACT_OAI] = {1.702f, 1.5f},
-		[LMD_ACT_SILU_CLAMP_IN] = {1.25f},
-		[LMD_ACT_SILU_CLAMP_OUT] = {1.25f},
-		[LMD_ACT_SITU] = {2, 3},
+	static const float params[LMD_N_ACT_FN][LMD_N_ACT_FN_PARAM] = {
+		[LMD_ACT_FN_XIELU] = {0.8f, 0.6f, 0.5f, -1e-6f},
+		[LMD_ACT_FN_OAI] = {1.702f, 1.5f},
+		[LMD_ACT_FN_SILU_CLAMP_IN] = {1.25f},
+		[LMD_ACT_FN_SILU_CLAMP_OUT] = {1.25f},
+		[LMD_ACT_FN_SITU] = {2, 3},
 	};
 	const bool has_b = _i % 2;
 	const uint32_t act = (uint32_t)_i / 2;
-	const struct lmd_opnd opnd = {.src = LMD_SRC_VALUE, .n_head = 1, .width = 1};
-	struct prog g;
+	const struct lmd_operand operand = {.src = LMD_SRC_VALUE, .n_head = 1, .width = 1};
+	struct lmi_plan_prog g;
 	uint8_t x, b = 0, y;
 
-	prog_init(&g);
-	x = prog_in(&g, &opnd);
+	lmi_plan_prog_init(&g);
+	x = lmi_plan_prog_in(&g, &operand);
 	if (has_b)
-		b = prog_in(&g, &opnd);
-	y = prog_act(&g, act, params[act], x, has_b ? &b : NULL);
+		b = lmi_plan_prog_in(&g, &operand);
+	y = lmi_plan_prog_act(&g, act, params[act], x, has_b ? &b : NULL);
 	ck_assert(!g.full);
 	for (float v = -4; v <= 4; v += 0.37f) {
 		float r[LMD_EW_MAX_REG] = {v, -1.75f};
@@ -268,7 +268,7 @@ START_TEST(device_gets_supported_ops)
 		ck_assert_uint_eq(n_ops(p, d.unsupported), 0);
 		ck_assert_uint_ge(lmi_plan_view(p)->n_op, before);
 	} else if (cases[_i].st != LMD_OK) {
-		ck_assert_ptr_nonnull(strstr(err.text, lmi_op_info(d.unsupported)->name));
+		ck_assert_ptr_nonnull(strstr(err.text, lmi_plan_op_info(d.unsupported)->name));
 		ck_assert_ptr_nonnull(strstr(err.text, "no kernel for code"));
 	} else {
 		ck_assert_uint_eq(lmi_plan_view(p)->n_op, before);
@@ -300,7 +300,7 @@ TCase *plan_lower_cases(void)
 {
 	TCase *t = tcase_create("lower");
 
-	tcase_add_loop_test(t, activations, 0, 2 * LMD_N_ACT);
+	tcase_add_loop_test(t, activations, 0, 2 * LMD_N_ACT_FN);
 	tcase_add_test(t, everything_is_decomposed);
 	tcase_add_loop_test(t, device_gets_supported_ops, 0, 9);
 	tcase_add_test(t, no_further_than_needed);

@@ -82,34 +82,34 @@ static void fill(struct fx *fx, const struct tensor *t, size_t n)
 		fx_tensor(fx, t[i].name, LMD_DTYPE_F32, t[i].dims[0], t[i].dims[1], t[i].dims[2]);
 }
 
-static enum lmd_status verdict(struct fx *fx, struct lmi_model_check *c, struct lmd_error *err)
+static enum lmd_status verdict(struct fx *fx, struct lmi_plan_model_check *c, struct lmd_error *err)
 {
-	ck_assert_msg(lmi_model_check(c, &fx->model, &fx->arch, &fx->desc, err) == LMD_OK, "%s",
-		      err->text);
-	return lmi_model_check_verdict(c, err);
+	ck_assert_msg(lmi_plan_model_check(c, &fx->model, &fx->arch, &fx->desc, err) == LMD_OK,
+		      "%s", err->text);
+	return lmi_plan_model_check_status(c, err);
 }
 
-static enum lmi_fit fit_of(const struct lmi_model_check *c, const char *name)
+static enum lmi_plan_tensor_match fit_of(const struct lmi_plan_model_check *c, const char *name)
 {
 	for (uint32_t i = 0; i < c->n; i++)
 		if (!strcmp(c->fits[i].name, name))
 			return c->fits[i].fit;
 	ck_abort_msg("%s is not listed", name);
-	return LMI_FIT_UNKNOWN;
+	return LMI_PLAN_TENSOR_UNKNOWN;
 }
 
 START_TEST(complete_model)
 {
-	struct lmi_model_check c;
+	struct lmi_plan_model_check c;
 	struct lmd_error err = {0};
 	struct fx fx;
 
 	fill(&fx, whole, LMD_LEN(whole));
 	ck_assert_msg(verdict(&fx, &c, &err) == LMD_OK, "%s", err.text);
 	ck_assert_uint_eq(c.n, LMD_LEN(whole));
-	ck_assert_uint_eq(c.count[LMI_FIT_USED], LMD_LEN(whole));
-	lmi_model_check_fini(&c);
-	lmi_model_check_fini(NULL);
+	ck_assert_uint_eq(c.count[LMI_PLAN_TENSOR_USED], LMD_LEN(whole));
+	lmi_plan_model_check_fini(&c);
+	lmi_plan_model_check_fini(NULL);
 }
 END_TEST
 
@@ -118,83 +118,113 @@ static const struct {
 	const char *drop; /* tensor to remove */
 	struct tensor add;
 	const char *name; /* tensor whose fit is checked */
-	enum lmi_fit fit;
+	enum lmi_plan_tensor_match fit;
 	enum lmd_status st;
 	const char *text;
 } cases[] = {
 	{"blk.1.up.weight",
 	 {0},
 	 "blk.1.up.weight",
-	 LMI_FIT_MISSING,
+	 LMI_PLAN_TENSOR_MISSING,
 	 LMD_NOTFOUND,
 	 "tensor blk.1.up.weight is missing, expected [8, 12]"},
 	{"blk.1.up.weight",
 	 {"blk.1.up.weight", {8, 13}},
 	 "blk.1.up.weight",
-	 LMI_FIT_SHAPE,
+	 LMI_PLAN_TENSOR_BAD_SHAPE,
 	 LMD_INVALID,
 	 "tensor blk.1.up.weight is [8, 13], expected [8, 12]"},
 	{"blk.0.norm.bias",
 	 {0},
 	 "blk.0.norm.bias",
-	 LMI_FIT_MISSING,
+	 LMI_PLAN_TENSOR_MISSING,
 	 LMD_NOTFOUND,
 	 "tensor blk.0.norm.bias is missing, expected [8]"},
 	{"blk.1.exps.weight",
 	 {0},
 	 "blk.1.exps.weight",
-	 LMI_FIT_MISSING,
+	 LMI_PLAN_TENSOR_MISSING,
 	 LMD_NOTFOUND,
 	 "tensor blk.1.exps.weight is missing, expected [8, 12, 3]"},
 	{"blk.1.exps.weight",
 	 {"blk.1.exp.0.weight", {8, 12}},
 	 "blk.1.exp.2.weight",
-	 LMI_FIT_MISSING,
+	 LMI_PLAN_TENSOR_MISSING,
 	 LMD_NOTFOUND,
 	 "tensor blk.1.exp.1.weight is missing, expected [8, 12], and 1 more do not fit"},
-	{NULL, {"blk.0.up.bias", {12}}, "blk.0.up.bias", LMI_FIT_USED, LMD_OK, NULL},
+	{NULL, {"blk.0.up.bias", {12}}, "blk.0.up.bias", LMI_PLAN_TENSOR_USED, LMD_OK, NULL},
 	{NULL,
 	 {"blk.0.up.bias", {8}},
 	 "blk.0.up.bias",
-	 LMI_FIT_SHAPE,
+	 LMI_PLAN_TENSOR_BAD_SHAPE,
 	 LMD_INVALID,
 	 "blk.0.up.bias is [8], expected [12]"},
-	{NULL, {"blk.0.up.scale", {1}}, "blk.0.up.scale", LMI_FIT_USED, LMD_OK, NULL},
-	{NULL, {"blk.0.up.scale", {12}}, "blk.0.up.scale", LMI_FIT_USED, LMD_OK, NULL},
+	{NULL, {"blk.0.up.scale", {1}}, "blk.0.up.scale", LMI_PLAN_TENSOR_USED, LMD_OK, NULL},
+	{NULL, {"blk.0.up.scale", {12}}, "blk.0.up.scale", LMI_PLAN_TENSOR_USED, LMD_OK, NULL},
 	{NULL,
 	 {"blk.0.up.scale", {5}},
 	 "blk.0.up.scale",
-	 LMI_FIT_SHAPE,
+	 LMI_PLAN_TENSOR_BAD_SHAPE,
 	 LMD_INVALID,
 	 "blk.0.up.scale is [5], expected [1]"},
-	{NULL, {"blk.1.norm.weight", {8, 2}}, "blk.1.norm.weight", LMI_FIT_USED, LMD_OK, NULL},
+	{NULL,
+	 {"blk.1.norm.weight", {8, 2}},
+	 "blk.1.norm.weight",
+	 LMI_PLAN_TENSOR_USED,
+	 LMD_OK,
+	 NULL},
 	{NULL,
 	 {"blk.1.norm.weight", {9, 2}},
 	 "blk.1.norm.weight",
-	 LMI_FIT_SHAPE,
+	 LMI_PLAN_TENSOR_BAD_SHAPE,
 	 LMD_INVALID,
 	 "blk.1.norm.weight is [9, 2], expected [8, 2]"},
 	{NULL,
 	 {"blk.0.exps.weight", {8, 12, 3}},
 	 "blk.0.exps.weight",
-	 LMI_FIT_IGNORED,
+	 LMI_PLAN_TENSOR_IGNORED,
 	 LMD_OK,
 	 NULL},
-	{NULL, {"blk.1.old.weight", {8}}, "blk.1.old.weight", LMI_FIT_IGNORED, LMD_OK, NULL},
-	{NULL, {"blk.1.older.weight", {8}}, "blk.1.older.weight", LMI_FIT_IGNORED, LMD_OK, NULL},
-	{NULL, {"blk.1.bare", {6}}, "blk.1.bare", LMI_FIT_USED, LMD_OK, NULL},
-	{NULL, {"blk.1.bare", {5}}, "blk.1.bare", LMI_FIT_SHAPE, LMD_INVALID, "[5], expected [6]"},
-	{NULL, {"blk.2.up.weight", {8, 12}}, "blk.2.up.weight", LMI_FIT_BEYOND, LMD_OK, NULL},
-	{NULL, {"blk.x.up.weight", {8, 12}}, "blk.x.up.weight", LMI_FIT_UNKNOWN, LMD_OK, NULL},
-	{NULL, {"blk.0.both.weight", {8}}, "blk.0.both.weight", LMI_FIT_USED, LMD_OK, NULL},
-	{NULL, {"blk.1.both.weight", {8}}, "blk.1.both.weight", LMI_FIT_USED, LMD_OK, NULL},
-	{NULL, {"any.weight", {3, 5, 7}}, "any.weight", LMI_FIT_USED, LMD_OK, NULL},
+	{NULL,
+	 {"blk.1.old.weight", {8}},
+	 "blk.1.old.weight",
+	 LMI_PLAN_TENSOR_IGNORED,
+	 LMD_OK,
+	 NULL},
+	{NULL,
+	 {"blk.1.older.weight", {8}},
+	 "blk.1.older.weight",
+	 LMI_PLAN_TENSOR_IGNORED,
+	 LMD_OK,
+	 NULL},
+	{NULL, {"blk.1.bare", {6}}, "blk.1.bare", LMI_PLAN_TENSOR_USED, LMD_OK, NULL},
+	{NULL,
+	 {"blk.1.bare", {5}},
+	 "blk.1.bare",
+	 LMI_PLAN_TENSOR_BAD_SHAPE,
+	 LMD_INVALID,
+	 "[5], expected [6]"},
+	{NULL,
+	 {"blk.2.up.weight", {8, 12}},
+	 "blk.2.up.weight",
+	 LMI_PLAN_TENSOR_AFTER_TRUNK,
+	 LMD_OK,
+	 NULL},
+	{NULL,
+	 {"blk.x.up.weight", {8, 12}},
+	 "blk.x.up.weight",
+	 LMI_PLAN_TENSOR_UNKNOWN,
+	 LMD_OK,
+	 NULL},
+	{NULL, {"blk.0.both.weight", {8}}, "blk.0.both.weight", LMI_PLAN_TENSOR_USED, LMD_OK, NULL},
+	{NULL, {"blk.1.both.weight", {8}}, "blk.1.both.weight", LMI_PLAN_TENSOR_USED, LMD_OK, NULL},
+	{NULL, {"any.weight", {3, 5, 7}}, "any.weight", LMI_PLAN_TENSOR_USED, LMD_OK, NULL},
 };
 
 START_TEST(one_difference)
 {
 	struct tensor t[LMD_LEN(whole) + 1];
-	struct lmi_model_check c;
+	struct lmi_plan_model_check c;
 	struct lmd_error err = {0};
 	struct fx fx;
 	size_t n = 0;
@@ -207,23 +237,24 @@ START_TEST(one_difference)
 	fill(&fx, t, n);
 	ck_assert_int_eq(verdict(&fx, &c, &err), cases[_i].st);
 	ck_assert_msg(fit_of(&c, cases[_i].name) == cases[_i].fit, "%s is %s", cases[_i].name,
-		      lmi_fit_text(fit_of(&c, cases[_i].name)));
+		      lmi_plan_tensor_match_text(fit_of(&c, cases[_i].name)));
 	if (cases[_i].text)
 		ck_assert_msg(strstr(err.text, cases[_i].text) != NULL,
 			      "\"%s\" does not contain \"%s\"", err.text, cases[_i].text);
-	lmi_model_check_fini(&c);
+	lmi_plan_model_check_fini(&c);
 }
 END_TEST
 
 START_TEST(too_many_layers)
 {
-	struct lmi_model_check c;
+	struct lmi_plan_model_check c;
 	struct lmd_error err = {0};
 	struct fx fx;
 
 	fill(&fx, whole, LMD_LEN(whole));
 	fx.desc.n_layer = 1025;
-	ck_assert_int_eq(lmi_model_check(&c, &fx.model, &fx.arch, &fx.desc, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_plan_model_check(&c, &fx.model, &fx.arch, &fx.desc, &err),
+			 LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "1025 layers, at most 1024"));
 }
 END_TEST
@@ -231,7 +262,7 @@ END_TEST
 START_TEST(no_memory)
 {
 	struct lmi_alloc_stats before, after;
-	struct lmi_model_check c;
+	struct lmi_plan_model_check c;
 	struct fx fx;
 	enum lmd_status st;
 
@@ -239,8 +270,8 @@ START_TEST(no_memory)
 	lmi_alloc_stats(&before);
 	for (uint64_t n = 1;; n++) {
 		lmi_alloc_fail_nth(n, false);
-		st = lmi_model_check(&c, &fx.model, &fx.arch, &fx.desc, NULL);
-		lmi_model_check_fini(&c);
+		st = lmi_plan_model_check(&c, &fx.model, &fx.arch, &fx.desc, NULL);
+		lmi_plan_model_check_fini(&c);
 		lmi_alloc_stats(&after);
 		ck_assert_uint_eq(after.n_live, before.n_live);
 		if (!lmi_alloc_did_fail())

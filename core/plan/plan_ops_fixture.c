@@ -2,7 +2,7 @@
  *
  * This plan means nothing as a model.  Shapes are small and differ wherever they may differ, and
  * the inputs of each op have been written before. */
-#include "core/plan/plan_ops_priv.h"
+#include "core/plan/plan_ops_fixture_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,15 +41,15 @@ static const struct lmd_row_in row_in[] = {
 
 static void put(void *at, const struct fx_edit *e, uint32_t kind)
 {
-	struct lmd_opnd *o = at;
+	struct lmd_operand *o = at;
 	uint32_t u = (uint32_t)(int64_t)e->value;
 	float x = (float)e->value;
 
 	switch ((enum fx_member)e->member) {
 	case FX_SELF:
-		if (kind == LMI_FIELD_F32)
+		if (kind == LMI_PLAN_FIELD_F32)
 			memcpy(at, &x, sizeof(x));
-		else if (kind == LMI_FIELD_REG)
+		else if (kind == LMI_PLAN_FIELD_REG)
 			memcpy(at, &(uint8_t){(uint8_t)u}, 1);
 		else
 			memcpy(at, &u, sizeof(u));
@@ -83,7 +83,7 @@ static void put(void *at, const struct fx_edit *e, uint32_t kind)
 
 static void edit(const struct fx_edit *e, struct lmd_op *op)
 {
-	const struct lmi_op_info *info = lmi_op_info(op->code);
+	const struct lmi_plan_op_info *info = lmi_plan_op_info(op->code);
 	char name[64];
 	uint32_t i = 0;
 
@@ -94,7 +94,7 @@ static void edit(const struct fx_edit *e, struct lmd_op *op)
 	}
 	for (uint32_t j = 0; j < info->n_fields; j++)
 		if (!strcmp(info->fields[j].name, name)) {
-			put(lmi_field_at(&info->fields[j], op, i), e, info->fields[j].kind);
+			put(lmi_plan_field_at(&info->fields[j], op, i), e, info->fields[j].kind);
 			return;
 		}
 	fprintf(stderr, "no field %s of %s\n", e->field, info->name);
@@ -132,7 +132,7 @@ uint32_t fx_wt(struct em *m, const char *name, int64_t n, int64_t k)
 	return fx_weight(m->fx, m->b, name, n, k);
 }
 
-struct lmd_opnd fx_wvec(struct em *m, const char *name, uint32_t n)
+struct lmd_operand fx_wvec(struct em *m, const char *name, uint32_t n)
 {
 	return fx_src(LMD_SRC_WEIGHT, fx_wt(m, name, 1, n), n);
 }
@@ -176,7 +176,7 @@ static uint32_t embeds(struct em *m, uint32_t *hash)
 	fx_emit(m, &op);
 	op = fx_op(LMD_OP_EMBED);
 	op.u.embed.y = fx_cols(y, 0, 6);
-	op.u.embed.idx_kind = LMD_IDX_OPND;
+	op.u.embed.idx_kind = LMD_IDX_OPERAND;
 	op.u.embed.idx = fx_src(LMD_SRC_ROW_IN, 0, 2);
 	op.u.embed.n_id = 2;
 	op.u.embed.table = table;
@@ -241,7 +241,7 @@ static void attentions(struct em *m, uint32_t x)
 	fx_emit(m, &op);
 	/* norm after the rotation, into a latent cache */
 	op.u.rope_kv.q = op.u.rope_kv.v = op.u.rope_kv.q_out = op.u.rope_kv.k_out =
-		op.u.rope_kv.qn.g = (struct lmd_opnd){0};
+		op.u.rope_kv.qn.g = (struct lmd_operand){0};
 	op.u.rope_kv.k = fx_cols(qkv, w, DK);
 	op.u.rope_kv.norm_when = LMD_QKN_AFTER;
 	op.u.rope_kv.cache = C_MLA;
@@ -298,7 +298,7 @@ static uint32_t feed_forward(struct em *m, uint32_t x)
 	op.u.ffn.gate = fx_wt(m, "gate", 24, D);
 	op.u.ffn.up = fx_wt(m, "up", 24, D);
 	op.u.ffn.down = fx_wt(m, "down", D, 24);
-	op.u.ffn.act = LMD_ACT_SILU;
+	op.u.ffn.act = LMD_ACT_FN_SILU;
 	op.u.ffn.r_out = fx_cols(r, 0, D);
 	op.u.ffn.lora_site[2] = 1;
 	fx_emit(m, &op);
@@ -306,7 +306,7 @@ static uint32_t feed_forward(struct em *m, uint32_t x)
 	op.u.glu.a = fx_cols(x, 0, D);
 	op.u.glu.b = fx_cols(r, 0, D);
 	op.u.glu.y = fx_cols(g, 0, D);
-	op.u.glu.act = LMD_ACT_OAI;
+	op.u.glu.act = LMD_ACT_FN_OAI;
 	op.u.glu.p[0] = 1.702f;
 	op.u.glu.p[1] = 7;
 	fx_emit(m, &op);

@@ -15,20 +15,20 @@ struct lmi_plan {
 	const struct lmd_model *model, *target;
 	struct lmd_value *values;
 	struct lmd_op *ops;
-	struct lmd_wref *wrefs;
+	struct lmd_weight_ref *weight_refs;
 	struct lmd_rope *ropes;
 	struct lmd_input *inputs;
 	struct lmd_output *outputs;
 	struct lmd_cache *caches; /* in the arena */
-	uint32_t cap_value, cap_op, cap_wref, cap_dtype, cap_rope, cap_input, cap_output;
-	uint32_t *wref_dtype; /* [cap_dtype] enum lmd_dtype of the parts */
+	uint32_t cap_value, cap_op, cap_weight_ref, cap_dtype, cap_rope, cap_input, cap_output;
+	uint32_t *weight_ref_dtype; /* [cap_dtype] enum lmd_dtype of the parts */
 	uint32_t n_lora_site;
 };
 
 /* A build function that exceeds this number of ops, values or weights is considered to be in an
  * endless loop. */
 #define LMI_PLAN_MAX  (1u << 20)
-#define LMI_MAX_WIDTH (1u << 24)
+#define LMI_PLAN_MAX_WIDTH (1u << 24)
 
 /* ---- store.c ---- */
 
@@ -46,9 +46,9 @@ enum lmd_status lmi_plan_add_value(struct lmi_plan *p, const struct lmd_value *v
 				   uint32_t *id, struct lmd_error *err);
 enum lmd_status lmi_plan_add_op(struct lmi_plan *p, const struct lmd_op *op, struct lmd_error *err);
 /* Copies parts, literals and the name into the arena; does not merge duplicates.  w must be
- * resolved (wref.h). */
-enum lmd_status lmi_plan_add_wref(struct lmi_plan *p, const struct lmd_wref *w, uint32_t dtype,
-				  uint32_t *id, struct lmd_error *err);
+ * resolved (weight_ref.h). */
+enum lmd_status lmi_plan_add_weight_ref(struct lmi_plan *p, const struct lmd_weight_ref *w,
+					uint32_t dtype, uint32_t *id, struct lmd_error *err);
 /* The tables must already be in the arena. */
 enum lmd_status lmi_plan_add_rope(struct lmi_plan *p, const struct lmd_rope *r, uint32_t *id,
 				  struct lmd_error *err);
@@ -63,74 +63,74 @@ enum lmd_status lmi_plan_add_output(struct lmi_plan *p, uint32_t out_id, uint32_
 /* ---- rope.c ---- */
 
 /* Fills *out; the tables are allocated in the arena. */
-enum lmd_status lmi_rope_make(struct lmd_rope *out, struct lmd_arena *arena,
-			      const struct lmd_rope_params *p, struct lmd_error *err);
+enum lmd_status lmi_plan_rope_make(struct lmd_rope *out, struct lmd_arena *arena,
+				   const struct lmd_rope_params *p, struct lmd_error *err);
 
-/* ---- operands (opnd.c) ---- */
+/* ---- operands (operand.c) ---- */
 
 /* Sets all operands and ids to absent and all numbers to their defaults. */
-void lmi_op_init(struct lmd_op *op, uint32_t code);
+void lmi_plan_op_init(struct lmd_op *op, uint32_t code);
 
 /* Brings everything unused into its canonical form: array elements beyond their count are NONE or
  * 0, fold 0 becomes 1, absent norms are zeroed. */
-void lmi_op_normalise(struct lmd_op *op);
+void lmi_plan_op_normalise(struct lmd_op *op);
 
 /* Sets all members of a kind to "absent". */
-void lmi_op_clear(struct lmd_op *op, enum lmi_field_kind kind);
+void lmi_plan_op_clear(struct lmd_op *op, enum lmi_plan_field_kind kind);
 
 /* Returns the row space of an op: that of its outputs, otherwise that of its first operand with
  * rows. */
-uint32_t lmi_op_space(const struct lmd_plan *p, const struct lmd_op *op);
+uint32_t lmi_plan_op_space(const struct lmd_plan *p, const struct lmd_op *op);
 
 /* Returns the columns of one row: n_head * width. */
-static inline uint64_t lmi_opnd_cols(const struct lmd_opnd *o)
+static inline uint64_t lmi_plan_operand_cols(const struct lmd_operand *o)
 {
 	return (uint64_t)o->n_head * o->width;
 }
 
 /* Returns the number of elements of a weight. */
-static inline uint64_t lmi_wref_elems(const struct lmd_wref *w)
+static inline uint64_t lmi_plan_weight_ref_elems(const struct lmd_weight_ref *w)
 {
 	return (uint64_t)w->n_stack * w->n * w->k;
 }
 
 /* Returns the size in bytes of one element of a value. */
-uint32_t lmi_vtype_bytes(const struct lmd_plan *p, uint32_t vtype);
+uint32_t lmi_plan_vtype_bytes(const struct lmd_plan *p, uint32_t vtype);
 
 /* ---- cover.c: single assignment ---- */
 
-struct lmi_span {
+struct lmi_plan_span {
 	uint32_t a, b; /* columns [a, b) */
 };
-struct lmi_spans {
-	struct lmi_span *v; /* sorted, with at least one column between spans */
+struct lmi_plan_spans {
+	struct lmi_plan_span *v; /* sorted, with at least one column between spans */
 	uint32_t n, cap;
 };
 /* Adds [a, b).  CLASH: a part of it is already present; NOMEM: out of memory. */
-enum lmi_cover { LMI_COVER_OK, LMI_COVER_CLASH, LMI_COVER_NOMEM };
-enum lmi_cover lmi_spans_add(struct lmi_spans *s, uint32_t a, uint32_t b);
-bool lmi_spans_has(const struct lmi_spans *s, uint32_t a, uint32_t b);
+enum lmi_plan_spans_result { LMI_PLAN_SPANS_OK, LMI_PLAN_SPANS_OVERLAP, LMI_PLAN_SPANS_NOMEM };
+enum lmi_plan_spans_result lmi_plan_spans_add(struct lmi_plan_spans *s, uint32_t a, uint32_t b);
+bool lmi_plan_spans_has(const struct lmi_plan_spans *s, uint32_t a, uint32_t b);
 
 /* Checks ops one after another in plan order. */
-struct lmi_check {
+struct lmi_plan_check_state {
 	const struct lmi_plan *p;
-	struct lmi_spans *written; /* [cap], indexed by value */
+	struct lmi_plan_spans *written; /* [cap], indexed by value */
 	uint32_t cap;
 };
-void lmi_check_init(struct lmi_check *c, const struct lmi_plan *p);
-void lmi_check_fini(struct lmi_check *c);
+void lmi_plan_check_init(struct lmi_plan_check_state *c, const struct lmi_plan *p);
+void lmi_plan_check_fini(struct lmi_plan_check_state *c);
 /* Checks op number `index`: first shapes (shape.c), then that the columns it reads have been
  * written and those it writes have not.  May split operands into the heads that the op requires. */
-enum lmd_status lmi_check_op(struct lmi_check *c, struct lmd_op *op, uint32_t index,
-			     struct lmd_error *err);
+enum lmd_status lmi_plan_check_op(struct lmi_plan_check_state *c, struct lmd_op *op, uint32_t index,
+				  struct lmd_error *err);
 /* Call after the last op: checks that every column of every value was written. */
-enum lmd_status lmi_check_end(struct lmi_check *c, struct lmd_error *err);
+enum lmd_status lmi_plan_check_end(struct lmi_plan_check_state *c, struct lmd_error *err);
 /* Runs all checks on a whole plan. */
 enum lmd_status lmi_plan_check(struct lmi_plan *p, struct lmd_error *err);
 
 /* ---- shape.c ---- */
 
-enum lmd_status lmi_shape_op(const struct lmi_plan *p, struct lmd_op *op, uint32_t index,
-			     struct lmd_error *err);
+enum lmd_status lmi_plan_op_check(const struct lmi_plan *p, struct lmd_op *op, uint32_t index,
+				  struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_PLAN_PLAN_PRIV_H */

@@ -271,12 +271,13 @@ static void check_error(const struct fx_edit *e, uint32_t kind)
 		lmi_plan_destroy(p);
 		return;
 	}
-	snprintf(head, sizeof(head), " %s (layer ", lmi_op_info(e->code)->name);
-	ck_assert_msg(st == LMD_INVALID, "%s %u %s = %g: status %d, %s", lmi_op_info(e->code)->name,
-		      e->nth, e->field, e->value, st, err.text);
+	snprintf(head, sizeof(head), " %s (layer ", lmi_plan_op_info(e->code)->name);
+	ck_assert_msg(st == LMD_INVALID, "%s %u %s = %g: status %d, %s",
+		      lmi_plan_op_info(e->code)->name, e->nth, e->field, e->value, st, err.text);
 	ck_assert_msg(strstr(err.text, head) && strstr(err.text, e->text),
-		      "%s %u %s = %g: \"%s\" does not contain \"%s\"", lmi_op_info(e->code)->name,
-		      e->nth, e->field, e->value, err.text, e->text);
+		      "%s %u %s = %g: \"%s\" does not contain \"%s\"",
+		      lmi_plan_op_info(e->code)->name, e->nth, e->field, e->value, err.text,
+		      e->text);
 	ck_assert_ptr_null(p);
 }
 
@@ -305,9 +306,9 @@ static double random_number(uint64_t *seed)
 static struct fx_edit random_edit(uint64_t *seed, char *name, size_t n)
 {
 	const uint32_t code = (uint32_t)(1 + lmd_rand(seed) % (LMD_N_OP - 1));
-	const struct lmi_op_info *info = lmi_op_info(code);
-	const struct lmi_field *f = &info->fields[lmd_rand(seed) % info->n_fields];
-	const bool operand = f->kind == LMI_FIELD_IN || f->kind == LMI_FIELD_OUT;
+	const struct lmi_plan_op_info *info = lmi_plan_op_info(code);
+	const struct lmi_plan_field *f = &info->fields[lmd_rand(seed) % info->n_fields];
+	const bool operand = f->kind == LMI_PLAN_FIELD_IN || f->kind == LMI_PLAN_FIELD_OUT;
 
 	snprintf(name, n, "%s#%u", f->name, (unsigned)(lmd_rand(seed) % f->count));
 	return (struct fx_edit){
@@ -320,7 +321,7 @@ static struct fx_edit random_edit(uint64_t *seed, char *name, size_t n)
 	};
 }
 
-static void inside(const struct lmd_plan *p, const struct lmd_opnd *o)
+static void inside(const struct lmd_plan *p, const struct lmd_operand *o)
 {
 	if (o->src != LMD_SRC_VALUE)
 		return;
@@ -335,14 +336,14 @@ static void inside(const struct lmd_plan *p, const struct lmd_opnd *o)
 static void windows_inside(const struct lmd_plan *p)
 {
 	for (uint32_t i = 0; i < p->n_op; i++) {
-		const struct lmi_op_info *info = lmi_op_info(p->ops[i].code);
+		const struct lmi_plan_op_info *info = lmi_plan_op_info(p->ops[i].code);
 
 		for (uint32_t k = 0; k < info->n_fields; k++) {
-			const struct lmi_field *f = &info->fields[k];
+			const struct lmi_plan_field *f = &info->fields[k];
 
 			for (uint32_t j = 0; j < f->count; j++)
-				if (f->kind == LMI_FIELD_IN || f->kind == LMI_FIELD_OUT)
-					inside(p, lmi_field_get(f, &p->ops[i], j));
+				if (f->kind == LMI_PLAN_FIELD_IN || f->kind == LMI_PLAN_FIELD_OUT)
+					inside(p, lmi_plan_field_get(f, &p->ops[i], j));
 		}
 	}
 }
@@ -360,14 +361,14 @@ static bool try_edit(const struct fx_edit *e, FILE *f)
 	fx.arg = (void *)(uintptr_t)e;
 	st = lmi_plan_build(&p, &fx.params, &err);
 	if (st != LMD_OK) {
-		ck_assert_msg(st == LMD_INVALID, "%s.%s: status %d, %s", lmi_op_info(e->code)->name,
-			      e->field, st, err.text);
+		ck_assert_msg(st == LMD_INVALID, "%s.%s: status %d, %s",
+			      lmi_plan_op_info(e->code)->name, e->field, st, err.text);
 		return false;
 	}
 	windows_inside(lmi_plan_view(p));
 	st = lmi_plan_lower_all(p, &err);
 	ck_assert_msg(st == LMD_OK, "%s.%s member %u = %.0f was accepted, but: %s",
-		      lmi_op_info(e->code)->name, e->field, e->member, e->value, err.text);
+		      lmi_plan_op_info(e->code)->name, e->field, e->member, e->value, err.text);
 	windows_inside(lmi_plan_view(p));
 	ck_assert_int_eq(lmi_plan_layout(p, &err), LMD_OK);
 	ck_assert_int_eq(lmi_plan_dump(p, f), LMD_OK);

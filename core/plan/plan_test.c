@@ -12,14 +12,14 @@
 START_TEST(fields_cover_ops)
 {
 	for (uint32_t code = 0; code < LMD_N_OP; code++) {
-		const struct lmi_op_info *info = lmi_op_info(code);
+		const struct lmi_plan_op_info *info = lmi_plan_op_info(code);
 		unsigned char seen[sizeof(struct lmd_op)] = {0};
 
 		ck_assert_msg(!!info == (code > 0), "code %u", code);
 		if (!info)
 			continue;
 		for (uint32_t i = 0; i < info->n_fields; i++) {
-			const struct lmi_field *f = &info->fields[i];
+			const struct lmi_plan_field *f = &info->fields[i];
 
 			for (uint32_t j = 0; j < (uint32_t)f->count * f->stride; j++)
 				ck_assert_msg(!seen[f->offset + j]++, "%s.%s overlaps", info->name,
@@ -29,8 +29,8 @@ START_TEST(fields_cover_ops)
 			ck_assert_msg(seen[offsetof(struct lmd_op, u) + i], "%s: byte %zu",
 				      info->name, i);
 	}
-	ck_assert_ptr_null(lmi_op_info(LMD_N_OP));
-	ck_assert_ptr_null(lmi_op_info(UINT32_MAX));
+	ck_assert_ptr_null(lmi_plan_op_info(LMD_N_OP));
+	ck_assert_ptr_null(lmi_plan_op_info(UINT32_MAX));
 }
 END_TEST
 
@@ -57,7 +57,7 @@ static void mlp(struct fx *fx, const struct lmd_builder *b)
 		b->op(b->ctx, &op);
 		op.u.linear.x = fx_cols(h, 0, 24);
 		op.u.linear.w[0] = fx_weight(fx, b, "down", 16, 24);
-		op.u.linear.y[0] = (struct lmd_opnd){0};
+		op.u.linear.y[0] = (struct lmd_operand){0};
 		op.u.linear.r_in[0] = fx_cols(x, 0, 16);
 		op.u.linear.r_out[0] = fx_cols(r, 0, 16);
 		op.u.linear.a = 0.1f;
@@ -114,7 +114,7 @@ START_TEST(builds_and_dumps)
 
 	fx_init(&fx, mlp);
 	ck_assert_msg(lmi_plan_build(&p, &fx.params, &err) == LMD_OK, "%s", err.text);
-	ck_assert_uint_eq(lmi_plan_view(p)->n_wref, 3); /* equal weights are merged */
+	ck_assert_uint_eq(lmi_plan_view(p)->n_weight_ref, 3); /* equal weights are merged */
 	text = dump(p);
 	ck_assert_str_eq(text, mlp_text);
 	ck_assert_int_eq(lmi_plan_layout(p, &err), LMD_OK);
@@ -362,8 +362,8 @@ static enum lmd_status everything(struct fx *fx)
 {
 	struct lmd_error err = {0};
 	struct lmi_plan *p = NULL;
-	struct lmi_step *s = NULL;
-	struct lmi_cut *cut = NULL;
+	struct lmi_plan_step *s = NULL;
+	struct lmi_plan_segments *cut = NULL;
 	uint8_t device_of[256] = {0};
 	enum lmd_status st = lmi_plan_build(&p, &fx->params, &err);
 
@@ -374,11 +374,11 @@ static enum lmd_status everything(struct fx *fx)
 	for (uint32_t i = 0; st == LMD_OK && i < lmi_plan_view(p)->n_op; i++)
 		device_of[i] = (uint8_t)(i / 7 % 3);
 	if (st == LMD_OK)
-		st = lmi_plan_cut(&cut, p, device_of, &err);
+		st = lmi_plan_split_by_device(&cut, p, device_of, &err);
 	if (st == LMD_OK)
-		st = lmi_step_create(&s, lmi_plan_view(p), 4, &err);
-	lmi_step_destroy(s);
-	lmi_cut_destroy(cut);
+		st = lmi_plan_step_create(&s, lmi_plan_view(p), 4, &err);
+	lmi_plan_step_destroy(s);
+	lmi_plan_segments_destroy(cut);
 	lmi_plan_destroy(p);
 	ck_assert_msg(st == LMD_OK || st == LMD_NOMEM, "%s", err.text);
 	return st;
@@ -422,7 +422,7 @@ int main(void)
 	tcase_add_test(t, invalid_descriptions);
 	tcase_add_test(t, no_leak_without_memory);
 	suite_add_tcase(s, t);
-	suite_add_tcase(s, plan_wref_cases());
+	suite_add_tcase(s, plan_weight_ref_cases());
 	suite_add_tcase(s, plan_shape_cases());
 	suite_add_tcase(s, plan_rope_cases());
 	suite_add_tcase(s, plan_layout_cases());

@@ -15,7 +15,7 @@ TCase *plan_layout_cases(void);
 TCase *plan_lower_cases(void);
 TCase *plan_cut_cases(void);
 TCase *plan_model_cases(void);
-TCase *plan_wref_cases(void);
+TCase *plan_weight_ref_cases(void);
 
 /* Builds the plan with every op; the test fails if it does not build. */
 static inline struct lmi_plan *plan_of_all_ops(struct fx *fx)

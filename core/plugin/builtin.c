@@ -10,7 +10,7 @@
 #undef LMD_BUILTIN
 
 #define LMD_BUILTIN(symbol) &symbol,
-const struct lmd_plugin *const lmi_builtin_plugins[] = {
+const struct lmd_plugin *const lmi_plugin_builtins[] = {
 #include "core/plugin/builtin.inc"
 	NULL,
 };

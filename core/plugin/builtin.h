@@ -7,6 +7,6 @@
 #include "llamad/plugin.h"
 
 /* Terminated by NULL; empty in ordinary builds. */
-extern const struct lmd_plugin *const lmi_builtin_plugins[];
+extern const struct lmd_plugin *const lmi_plugin_builtins[];
 
 #endif /* LLAMAD_CORE_PLUGIN_BUILTIN_H */

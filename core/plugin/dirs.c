@@ -44,7 +44,8 @@ static bool take(char *out[], int *n, const char *path)
 	return out[*n - (*n > 0)] != NULL;
 }
 
-int lmi_default_dirs(const char *exe, const char *plugindir, char *out[LMI_MAX_DEFAULT_DIRS])
+int lmi_plugin_default_dirs(const char *exe, const char *plugindir,
+			    char *out[LMI_PLUGIN_MAX_DEFAULT_DIRS])
 {
 	char top[PATH_MAX], path[PATH_MAX + 32];
 	int n = 0;

@@ -225,8 +225,8 @@ static enum lmd_status check_note(const struct image *im, const struct lmd_note 
 	return LMD_OK;
 }
 
-enum lmd_status lmi_elf_note(const void *bytes, size_t n, struct lmd_note *out,
-			     struct lmd_error *err)
+enum lmd_status lmi_plugin_elf_note(const void *bytes, size_t n, struct lmd_note *out,
+				    struct lmd_error *err)
 {
 	struct image im = {bytes, n, err};
 	struct lmd_note note;

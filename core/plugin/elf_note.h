@@ -19,7 +19,7 @@
  * LMD_UNSUPPORTED  ELF of another class, byte order, type or machine; no note; two notes
  * LMD_INVALID      the note does not have the layout of struct lmd_note
  * The error message names the field, its value and the limit; *out is written on success only. */
-enum lmd_status lmi_elf_note(const void *bytes, size_t n, struct lmd_note *out,
-			     struct lmd_error *err);
+enum lmd_status lmi_plugin_elf_note(const void *bytes, size_t n, struct lmd_note *out,
+				    struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_PLUGIN_ELF_NOTE_H */

@@ -10,7 +10,7 @@
 
 #define MEMBER(type, name) {#name, offsetof(struct type, name)}
 
-static const struct lmi_member backend_must[] = {
+static const struct lmi_plugin_member backend_must[] = {
 	MEMBER(lmd_backend_ops, enumerate),    MEMBER(lmd_backend_ops, open),
 	MEMBER(lmd_backend_ops, close),        MEMBER(lmd_backend_ops, weight_query),
 	MEMBER(lmd_backend_ops, weight_load),  MEMBER(lmd_backend_ops, weight_destroy),
@@ -20,18 +20,18 @@ static const struct lmi_member backend_must[] = {
 	MEMBER(lmd_backend_ops, plan_destroy), MEMBER(lmd_backend_ops, last_error),
 };
 
-static const struct lmi_member arch_must[] = {
+static const struct lmi_plugin_member arch_must[] = {
 	MEMBER(lmd_arch_ops, describe),
 	MEMBER(lmd_arch_ops, build),
 };
 
-static const struct lmi_member tokenizer_must[] = {
+static const struct lmi_plugin_member tokenizer_must[] = {
 	MEMBER(lmd_tokenizer_ops, open),   MEMBER(lmd_tokenizer_ops, close),
 	MEMBER(lmd_tokenizer_ops, encode), MEMBER(lmd_tokenizer_ops, decode),
 	MEMBER(lmd_tokenizer_ops, piece),
 };
 
-static const struct lmi_member sampler_must[] = {
+static const struct lmi_plugin_member sampler_must[] = {
 	MEMBER(lmd_sampler_ops, init),
 	MEMBER(lmd_sampler_ops, apply),
 };
@@ -75,7 +75,7 @@ static enum lmd_status check_sampler(const void *ops, struct lmd_error *err)
 	for (uint32_t i = 0; i < s->n_params; i++) {
 		const struct lmd_param *p = &s->params[i];
 
-		if (!p->name || !lmi_name_ok(p->name))
+		if (!p->name || !lmi_plugin_name_ok(p->name))
 			return lmd_fail(err, LMD_INVALID, "parameter %u has an invalid name", i);
 		if (p->type < LMD_PARAM_INT || p->type > LMD_PARAM_BIAS)
 			return lmd_fail(err, LMD_INVALID, "parameter %s: type %u is outside 1..%d",
@@ -84,7 +84,7 @@ static enum lmd_status check_sampler(const void *ops, struct lmd_error *err)
 	return LMD_OK;
 }
 
-static const struct lmi_kind kinds[] = {
+static const struct lmi_plugin_kind kinds[] = {
 	{LMD_KIND_BACKEND, "backend", "backend", sizeof(struct lmd_backend_ops), backend_must,
 	 LMD_LEN(backend_must), check_backend},
 	{LMD_KIND_ARCH, "arch", "architecture", sizeof(struct lmd_arch_ops), arch_must,
@@ -95,7 +95,7 @@ static const struct lmi_kind kinds[] = {
 	 LMD_LEN(sampler_must), check_sampler},
 };
 
-const struct lmi_kind *lmi_kind(uint32_t kind)
+const struct lmi_plugin_kind *lmi_plugin_kind(uint32_t kind)
 {
 	for (size_t i = 0; i < LMD_LEN(kinds); i++)
 		if (kinds[i].kind == kind)

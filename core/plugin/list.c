@@ -9,39 +9,41 @@
 #define ALL_KINDS UINT32_MAX
 
 /* Returns the entry that a look-up of e's name finds instead of e, or NULL. */
-static const struct lmi_entry *shadow_of(const struct lmi_registry *r, const struct lmi_entry *e)
+static const struct lmi_plugin_entry *shadow_of(const struct lmi_plugin_registry *r,
+						const struct lmi_plugin_entry *e)
 {
 	bool complete;
-	const struct lmi_entry *best = lmi_find_best(r, e->f.kind, e->f.name, &complete);
+	const struct lmi_plugin_entry *best =
+		lmi_plugin_find_best(r, e->f.kind, e->f.name, &complete);
 
 	return best && best != e ? best : NULL;
 }
 
-static const char *state_word(const struct lmi_object *o, bool shadowed)
+static const char *state_word(const struct lmi_plugin_object *o, bool shadowed)
 {
 	switch (o->state) {
-	case LMI_OBJECT_CHECKED:
-	case LMI_OBJECT_LOADED:
+	case LMI_PLUGIN_OBJECT_CHECKED:
+	case LMI_PLUGIN_OBJECT_LOADED:
 		return shadowed ? "shadowed" : "loaded";
-	case LMI_OBJECT_REFUSED:
+	case LMI_PLUGIN_OBJECT_REJECTED:
 		return "refused";
-	case LMI_OBJECT_RETIRED:
+	case LMI_PLUGIN_OBJECT_RETIRED:
 		return "retired";
 	}
 	return "?";
 }
 
-static void list_object(struct lmi_registry *r, const struct lmi_object *o,
+static void list_object(struct lmi_plugin_registry *r, const struct lmi_plugin_object *o,
 			void (*plugin)(void *arg, const struct lmi_plugin_info *info),
 			void (*factory)(void *arg, const struct lmi_factory_info *info), void *arg)
 {
-	const struct lmi_entry *by = NULL;
+	const struct lmi_plugin_entry *by = NULL;
 	uint32_t n_shadowed = 0, n_zero = 0, users;
 	char reason[LMD_ERROR_TEXT];
 	struct lmi_plugin_info info;
 
-	for (uint32_t i = 0; o->state == LMI_OBJECT_LOADED && i < o->n_entries; i++) {
-		const struct lmi_entry *e = &o->entries[i], *s = shadow_of(r, e);
+	for (uint32_t i = 0; o->state == LMI_PLUGIN_OBJECT_LOADED && i < o->n_entries; i++) {
+		const struct lmi_plugin_entry *e = &o->entries[i], *s = shadow_of(r, e);
 
 		n_zero += !e->pub.score;
 		n_shadowed += s && e->pub.score;
@@ -71,9 +73,10 @@ static void list_object(struct lmi_registry *r, const struct lmi_object *o,
 	};
 	plugin(arg, &info);
 	for (uint32_t i = 0; factory && i < o->n_entries; i++) {
-		const struct lmi_entry *e = &o->entries[i];
-		const struct lmi_entry *s =
-			o->state == LMI_OBJECT_LOADED && e->pub.score ? shadow_of(r, e) : NULL;
+		const struct lmi_plugin_entry *e = &o->entries[i];
+		const struct lmi_plugin_entry *s =
+			o->state == LMI_PLUGIN_OBJECT_LOADED && e->pub.score ? shadow_of(r, e)
+									     : NULL;
 		struct lmi_factory_info f = {e->f.kind, e->f.name, e->pub.score, e->why};
 
 		if (s) {
@@ -85,24 +88,26 @@ static void list_object(struct lmi_registry *r, const struct lmi_object *o,
 	}
 }
 
-void lmi_registry_list(struct lmi_registry *r,
-		       void (*plugin)(void *arg, const struct lmi_plugin_info *info),
-		       void (*factory)(void *arg, const struct lmi_factory_info *info), void *arg)
+void lmi_plugin_registry_list(struct lmi_plugin_registry *r,
+			      void (*plugin)(void *arg, const struct lmi_plugin_info *info),
+			      void (*factory)(void *arg, const struct lmi_factory_info *info),
+			      void *arg)
 {
 	pthread_mutex_lock(&r->work);
 	/* if memory runs out, list what is known so far */
-	(void)lmi_scan(r, NULL);
-	(void)lmi_load_kinds(r, ALL_KINDS, NULL);
-	for (const struct lmi_object *o = r->objects; o; o = o->next)
+	(void)lmi_plugin_scan(r, NULL);
+	(void)lmi_plugin_load_kinds(r, ALL_KINDS, NULL);
+	for (const struct lmi_plugin_object *o = r->objects; o; o = o->next)
 		list_object(r, o, plugin, factory, arg);
 	pthread_mutex_unlock(&r->work);
 }
 
-void lmi_registry_known(struct lmi_registry *r,
-			void (*plugin)(void *arg, const struct lmi_plugin_info *info), void *arg)
+void lmi_plugin_registry_known(struct lmi_plugin_registry *r,
+			       void (*plugin)(void *arg, const struct lmi_plugin_info *info),
+			       void *arg)
 {
 	pthread_mutex_lock(&r->work);
-	for (const struct lmi_object *o = r->objects; o; o = o->next)
+	for (const struct lmi_plugin_object *o = r->objects; o; o = o->next)
 		list_object(r, o, plugin, NULL, arg);
 	pthread_mutex_unlock(&r->work);
 }

@@ -30,9 +30,9 @@ static int64_t ns_between(const struct timespec *a, const struct timespec *b)
 	return s * 1000000000ll + (b->tv_nsec - a->tv_nsec);
 }
 
-struct lmi_file_id lmi_file_id(const struct stat *sb, const struct timespec *now)
+struct lmi_plugin_file_id lmi_plugin_file_id(const struct stat *sb, const struct timespec *now)
 {
-	return (struct lmi_file_id){
+	return (struct lmi_plugin_file_id){
 		.dev = sb->st_dev,
 		.ino = sb->st_ino,
 		.size = sb->st_size,
@@ -48,23 +48,25 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-bool lmi_file_id_same(const struct lmi_file_id *old, const struct stat *sb)
+bool lmi_plugin_file_id_same(const struct lmi_plugin_file_id *old, const struct stat *sb)
 {
 	return !old->racy && old->dev == sb->st_dev && old->ino == sb->st_ino &&
 	       old->size == sb->st_size && same_time(&old->mtime, &sb->st_mtim) &&
 	       same_time(&old->ctime, &sb->st_ctim);
 }
 
-bool lmi_file_id_equal(const struct lmi_file_id *a, const struct lmi_file_id *b)
+bool lmi_plugin_file_id_equal(const struct lmi_plugin_file_id *a,
+			      const struct lmi_plugin_file_id *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
 	       same_time(&a->mtime, &b->mtime) && same_time(&a->ctime, &b->ctime);
 }
 
-struct lmi_object *lmi_object_create(const char *dir_path, const char *base, uint32_t dir)
+struct lmi_plugin_object *lmi_plugin_object_create(const char *dir_path, const char *base,
+						   uint32_t dir)
 {
 	struct lmd_arena *arena = lmi_arena_create(0);
-	struct lmi_object *o = arena ? lmi_arena_alloc(arena, sizeof(*o), 64) : NULL;
+	struct lmi_plugin_object *o = arena ? lmi_arena_alloc(arena, sizeof(*o), 64) : NULL;
 	char *path = o ? lmi_arena_printf(arena, "%s%s%s", dir_path, *dir_path ? "/" : "", base)
 		       : NULL;
 
@@ -76,32 +78,33 @@ struct lmi_object *lmi_object_create(const char *dir_path, const char *base, uin
 	o->path = path;
 	o->base = path + strlen(path) - strlen(base);
 	o->dir = dir;
-	o->carrier.fd = -1;
+	o->image.fd = -1;
 	return o;
 }
 
-void lmi_object_destroy(struct lmi_object *o)
+void lmi_plugin_object_destroy(struct lmi_plugin_object *o)
 {
 	if (!o)
 		return;
-	lmi_carrier_close(&o->carrier);
+	lmi_plugin_image_close(&o->image);
 	lmi_arena_destroy(o->arena);
 }
 
-void lmi_object_refuse(struct lmi_object *o, const char *reason)
+void lmi_plugin_object_reject(struct lmi_plugin_object *o, const char *reason)
 {
-	o->state = LMI_OBJECT_REFUSED;
+	o->state = LMI_PLUGIN_OBJECT_REJECTED;
 	snprintf(o->reason, sizeof(o->reason), "%s", reason);
 }
 
 /* Stores an error of the file in the object's state; returns an error of the host to the caller. */
-static enum lmd_status set_state(struct lmi_object *o, enum lmd_status st,
-				 enum lmi_object_state good, enum lmi_object_state *out,
-				 const struct lmd_error *why, struct lmd_error *err)
+static enum lmd_status set_state(struct lmi_plugin_object *o, enum lmd_status st,
+				 enum lmi_plugin_object_state good,
+				 enum lmi_plugin_object_state *out, const struct lmd_error *why,
+				 struct lmd_error *err)
 {
 	if (st == LMD_NOMEM)
 		return lmd_fail(err, st, "%.200s: %.200s", o->path, why->text);
-	*out = st == LMD_OK ? good : LMI_OBJECT_REFUSED;
+	*out = st == LMD_OK ? good : LMI_PLUGIN_OBJECT_REJECTED;
 	if (st != LMD_OK)
 		snprintf(o->reason, sizeof(o->reason), "%s", why->text);
 	return LMD_OK;
@@ -126,7 +129,7 @@ static enum lmd_status check_note(struct lmd_note *note, struct lmd_error *err)
 
 	if (st != LMD_OK)
 		return st;
-	if (!lmi_name_ok(note->name))
+	if (!lmi_plugin_name_ok(note->name))
 		return lmd_fail(err, LMD_INVALID,
 				"note: invalid name '%s' (must match [a-z0-9][a-z0-9_.-]*)",
 				note->name);
@@ -139,7 +142,7 @@ static enum lmd_status check_note(struct lmd_note *note, struct lmd_error *err)
 	return st;
 }
 
-static enum lmd_status open_file(const struct lmi_object *o, int dir_fd, int *out,
+static enum lmd_status open_file(const struct lmi_plugin_object *o, int dir_fd, int *out,
 				 struct lmd_error *err)
 {
 	/* O_NONBLOCK: opening a FIFO must not wait for a writer */
@@ -154,7 +157,7 @@ static enum lmd_status open_file(const struct lmi_object *o, int dir_fd, int *ou
 	return LMD_OK;
 }
 
-static enum lmd_status read_file(struct lmi_object *o, int fd, enum lmi_trust trust,
+static enum lmd_status read_file(struct lmi_plugin_object *o, int fd, enum lmi_plugin_trust trust,
 				 const char *folder, struct lmd_error *err)
 {
 	struct timespec now;
@@ -164,30 +167,31 @@ static enum lmd_status read_file(struct lmi_object *o, int fd, enum lmi_trust tr
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (fstat(fd, &sb))
 		return lmd_fail(err, LMD_IO, "stat: %s", strerror(errno));
-	o->id = lmi_file_id(&sb, &now);
+	o->id = lmi_plugin_file_id(&sb, &now);
 	if (!S_ISREG(sb.st_mode))
 		return lmd_fail(err, LMD_INVALID, "not a regular file (mode %06o)",
 				(unsigned)sb.st_mode);
-	st = lmi_trust_check(trust, fd, &sb, "file", err);
+	st = lmi_plugin_trust_check(trust, fd, &sb, "file", err);
 	if (st == LMD_OK)
-		st = lmi_carrier_copy(&o->carrier, fd, folder, o->base, err);
+		st = lmi_plugin_image_copy(&o->image, fd, folder, o->base, err);
 	if (st != LMD_OK)
 		return st;
 	if (fstat(fd, &after) || after.st_size != sb.st_size ||
-	    !same_time(&after.st_mtim, &sb.st_mtim) || (off_t)o->carrier.n != sb.st_size) {
+	    !same_time(&after.st_mtim, &sb.st_mtim) || (off_t)o->image.n != sb.st_size) {
 		o->id.racy = true;
 		return lmd_fail(err, LMD_BUSY, "the file changed while it was being read");
 	}
-	st = lmi_elf_note(o->carrier.bytes, o->carrier.n, &o->note, err);
+	st = lmi_plugin_elf_note(o->image.bytes, o->image.n, &o->note, err);
 	if (st == LMD_OK)
 		st = check_note(&o->note, err);
 	if (st == LMD_OK)
-		memcpy(o->digest, o->carrier.digest, sizeof(o->digest));
+		memcpy(o->digest, o->image.digest, sizeof(o->digest));
 	return st;
 }
 
-enum lmd_status lmi_object_read(struct lmi_object *o, int dir_fd, enum lmi_trust trust,
-				const char *folder, struct lmd_error *err)
+enum lmd_status lmi_plugin_object_read(struct lmi_plugin_object *o, int dir_fd,
+				       enum lmi_plugin_trust trust, const char *folder,
+				       struct lmd_error *err)
 {
 	struct lmd_error why = {0};
 	enum lmd_status st;
@@ -199,12 +203,12 @@ enum lmd_status lmi_object_read(struct lmi_object *o, int dir_fd, enum lmi_trust
 	if (fd >= 0)
 		close(fd);
 	if (st != LMD_OK)
-		lmi_carrier_close(&o->carrier);
-	return set_state(o, st, LMI_OBJECT_CHECKED, &o->state, &why, err);
+		lmi_plugin_image_close(&o->image);
+	return set_state(o, st, LMI_PLUGIN_OBJECT_CHECKED, &o->state, &why, err);
 }
 
-static enum lmd_status check_descriptor(const struct lmi_object *o, const struct lmd_plugin *p,
-					struct lmd_error *err)
+static enum lmd_status check_descriptor(const struct lmi_plugin_object *o,
+					const struct lmd_plugin *p, struct lmd_error *err)
 {
 	const uint32_t need = offsetof(struct lmd_plugin, factories) + sizeof(p->factories);
 	enum lmd_status st;
@@ -219,7 +223,7 @@ static enum lmd_status check_descriptor(const struct lmi_object *o, const struct
 		return lmd_fail(err, LMD_INVALID,
 				"llamad_plugin: size is %u bytes, must be at least %u",
 				p->struct_size, need);
-	if (!p->name || !lmi_name_ok(p->name) || !p->version || !p->license)
+	if (!p->name || !lmi_plugin_name_ok(p->name) || !p->version || !p->license)
 		return lmd_fail(err, LMD_INVALID,
 				"llamad_plugin: name, version or license is missing");
 	if (*o->note.name && (strcmp(p->name, o->note.name) || strcmp(p->version, o->note.version)))
@@ -232,23 +236,23 @@ static enum lmd_status check_descriptor(const struct lmi_object *o, const struct
 	return LMD_OK;
 }
 
-static enum lmd_status add_entry(struct lmi_object *o, const struct lmd_plugin *p, uint32_t i,
-				 struct lmd_error *err)
+static enum lmd_status add_entry(struct lmi_plugin_object *o, const struct lmd_plugin *p,
+				 uint32_t i, struct lmd_error *err)
 {
-	struct lmi_entry *e = &o->entries[i];
-	const struct lmi_kind *kind;
+	struct lmi_plugin_entry *e = &o->entries[i];
+	const struct lmi_plugin_kind *kind;
 	struct lmd_error why = {0};
 	enum lmd_status st;
 	void *ops;
 
-	st = lmi_factory_widen(p, i, &e->f, err);
+	st = lmi_factory_adapt(p, i, &e->f, err);
 	if (st != LMD_OK)
 		return st;
-	kind = lmi_kind(e->f.kind);
+	kind = lmi_plugin_kind(e->f.kind);
 	ops = lmi_arena_alloc(o->arena, kind->ops_bytes, 16);
 	if (!ops)
 		return lmd_fail(err, LMD_NOMEM, "no memory for its tables");
-	st = lmi_ops_widen(kind, e->f.ops, ops, &why);
+	st = lmi_plugin_ops_table_adapt(kind, e->f.ops, ops, &why);
 	if (st != LMD_OK)
 		return lmd_fail(err, st, "factory '%s': %s", e->f.name, why.text);
 	e->f.ops = ops;
@@ -263,7 +267,7 @@ static enum lmd_status add_entry(struct lmi_object *o, const struct lmd_plugin *
 	return LMD_OK;
 }
 
-static enum lmd_status add_entries(struct lmi_object *o, const struct lmd_plugin *p,
+static enum lmd_status add_entries(struct lmi_plugin_object *o, const struct lmd_plugin *p,
 				   uint32_t *kinds, struct lmd_error *err)
 {
 	enum lmd_status st = check_descriptor(o, p, err);
@@ -289,27 +293,27 @@ static enum lmd_status add_entries(struct lmi_object *o, const struct lmd_plugin
 	return LMD_OK;
 }
 
-enum lmd_status lmi_object_load(struct lmi_object *o, enum lmi_object_state *out,
-				struct lmd_error *err)
+enum lmd_status lmi_plugin_object_load(struct lmi_plugin_object *o,
+				       enum lmi_plugin_object_state *out, struct lmd_error *err)
 {
 	struct lmd_error why = {0};
 	const struct lmd_plugin *p;
 	enum lmd_status st;
 	uint32_t kinds;
 
-	st = lmi_carrier_open(&o->carrier, &why);
+	st = lmi_plugin_image_open(&o->image, &why);
 	if (st == LMD_OK) {
-		p = dlsym(o->carrier.handle, "llamad_plugin");
+		p = dlsym(o->image.handle, "llamad_plugin");
 		st = p ? add_entries(o, p, &kinds, &why)
 		       : lmd_fail(&why, LMD_INVALID, "symbol llamad_plugin is missing");
 	}
 	if (st != LMD_OK)
-		lmi_carrier_close(&o->carrier);
-	return set_state(o, st, LMI_OBJECT_LOADED, out, &why, err);
+		lmi_plugin_image_close(&o->image);
+	return set_state(o, st, LMI_PLUGIN_OBJECT_LOADED, out, &why, err);
 }
 
-enum lmd_status lmi_object_adopt(struct lmi_object *o, const struct lmd_plugin *p,
-				 struct lmd_error *err)
+enum lmd_status lmi_plugin_object_adopt(struct lmi_plugin_object *o, const struct lmd_plugin *p,
+					struct lmd_error *err)
 {
 	struct lmd_error why = {0};
 	enum lmd_status st = add_entries(o, p, &o->note.kinds, &why);
@@ -320,5 +324,5 @@ enum lmd_status lmi_object_adopt(struct lmi_object *o, const struct lmd_plugin *
 	}
 	o->note.abi_major = p->abi_major;
 	o->note.abi_minor = p->abi_minor;
-	return set_state(o, st, LMI_OBJECT_LOADED, &o->state, &why, err);
+	return set_state(o, st, LMI_PLUGIN_OBJECT_LOADED, &o->state, &why, err);
 }

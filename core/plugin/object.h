@@ -15,14 +15,14 @@
 
 #include <sys/stat.h>
 
-#include "core/plugin/carrier.h"
+#include "core/plugin/plugin_image.h"
 #include "core/plugin/kinds.h"
 #include "core/plugin/registry.h"
 
-#define LMI_BUILT_IN UINT32_MAX
+#define LMI_PLUGIN_BUILTIN UINT32_MAX
 
 /* Identifies the state of a file or folder, to see whether it has changed. */
-struct lmi_file_id {
+struct lmi_plugin_file_id {
 	dev_t dev;
 	ino_t ino;
 	off_t size;
@@ -33,69 +33,73 @@ struct lmi_file_id {
 };
 
 /* now: CLOCK_REALTIME, taken before the stat. */
-struct lmi_file_id lmi_file_id(const struct stat *sb, const struct timespec *now);
+struct lmi_plugin_file_id lmi_plugin_file_id(const struct stat *sb, const struct timespec *now);
 /* Returns true if the file is certainly unchanged. */
-bool lmi_file_id_same(const struct lmi_file_id *old, const struct stat *sb);
+bool lmi_plugin_file_id_same(const struct lmi_plugin_file_id *old, const struct stat *sb);
 /* Returns true for the same file with the same times, racy or not. */
-bool lmi_file_id_equal(const struct lmi_file_id *a, const struct lmi_file_id *b);
+bool lmi_plugin_file_id_equal(const struct lmi_plugin_file_id *a,
+			      const struct lmi_plugin_file_id *b);
 
-enum lmi_object_state {
-	LMI_OBJECT_CHECKED,
-	LMI_OBJECT_LOADED,
-	LMI_OBJECT_REFUSED,
-	LMI_OBJECT_RETIRED
+enum lmi_plugin_object_state {
+	LMI_PLUGIN_OBJECT_CHECKED,
+	LMI_PLUGIN_OBJECT_LOADED,
+	LMI_PLUGIN_OBJECT_REJECTED,
+	LMI_PLUGIN_OBJECT_RETIRED
 };
 
-struct lmi_object;
+struct lmi_plugin_object;
 
-struct lmi_entry {
+struct lmi_plugin_entry {
 	struct lmi_factory pub; /* first member: returned by lmi_factory_take */
 	struct lmd_factory f;
-	struct lmi_object *object;
+	struct lmi_plugin_object *object;
 	bool probed;            /* pub.score is valid */
 	char why[160];          /* if the score is 0 */
 };
 
-struct lmi_object {
-	struct lmi_object *next;
+struct lmi_plugin_object {
+	struct lmi_plugin_object *next;
 	struct lmd_arena *arena; /* owns everything below */
 	const char *path, *base; /* base: the part after the last slash */
-	uint32_t dir;            /* index of its folder, or LMI_BUILT_IN */
-	enum lmi_object_state state;
-	struct lmi_file_id id;
+	uint32_t dir;            /* index of its folder, or LMI_PLUGIN_BUILTIN */
+	enum lmi_plugin_object_state state;
+	struct lmi_plugin_file_id id;
 	struct lmd_note note;    /* name is "" if it could not be read */
-	struct lmi_carrier carrier;
-	uint8_t digest[LMI_DIGEST_BYTES]; /* of files that passed the checks before loading, else
+	struct lmi_plugin_image image;
+	uint8_t digest
+		[LMI_PLUGIN_DIGEST_BYTES]; /* of files that passed the checks before loading, else
 					   * zeros */
 	uint64_t generation;
 	uint32_t n_users;
 	uint32_t n_entries;
-	struct lmi_entry *entries;
+	struct lmi_plugin_entry *entries;
 	bool seen;               /* by the running scan */
 	char reason[LMD_ERROR_TEXT];
 };
 
 /* Returns NULL if memory runs out. */
-struct lmi_object *lmi_object_create(const char *dir_path, const char *base, uint32_t dir);
+struct lmi_plugin_object *lmi_plugin_object_create(const char *dir_path, const char *base,
+						   uint32_t dir);
 /* Unmaps the object; it must have no users. o may be NULL. */
-void lmi_object_destroy(struct lmi_object *o);
+void lmi_plugin_object_destroy(struct lmi_plugin_object *o);
 
 /* Opens `base` in the folder, checks it, copies it (to `folder`; NULL: sealed memory) and checks
  * the copy. The object becomes CHECKED, or REFUSED with the reason. A status other than LMD_OK is
  * an error of the host (LMD_NOMEM); the caller must then destroy the object. */
-enum lmd_status lmi_object_read(struct lmi_object *o, int dir_fd, enum lmi_trust trust,
-				const char *folder, struct lmd_error *err);
+enum lmd_status lmi_plugin_object_read(struct lmi_plugin_object *o, int dir_fd,
+				       enum lmi_plugin_trust trust, const char *folder,
+				       struct lmd_error *err);
 
 /* Maps a CHECKED object and sets *out to its next state, LOADED or REFUSED; status as for
- * lmi_object_read. The caller sets the state itself, because it may have to exclude readers. */
-enum lmd_status lmi_object_load(struct lmi_object *o, enum lmi_object_state *out,
-				struct lmd_error *err);
+ * lmi_plugin_object_read. The caller sets the state itself, because it may have to exclude readers. */
+enum lmd_status lmi_plugin_object_load(struct lmi_plugin_object *o,
+				       enum lmi_plugin_object_state *out, struct lmd_error *err);
 
-/* Takes a linked-in descriptor: LOADED or REFUSED; status as for lmi_object_read. */
-enum lmd_status lmi_object_adopt(struct lmi_object *o, const struct lmd_plugin *p,
-				 struct lmd_error *err);
+/* Takes a linked-in descriptor: LOADED or REFUSED; status as for lmi_plugin_object_read. */
+enum lmd_status lmi_plugin_object_adopt(struct lmi_plugin_object *o, const struct lmd_plugin *p,
+					struct lmd_error *err);
 
 /* Sets the state to REFUSED with this reason. */
-void lmi_object_refuse(struct lmi_object *o, const char *reason);
+void lmi_plugin_object_reject(struct lmi_plugin_object *o, const char *reason);
 
 #endif /* LLAMAD_CORE_PLUGIN_OBJECT_H */

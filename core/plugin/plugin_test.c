@@ -41,7 +41,7 @@ START_TEST(reads_the_note)
 	size_t n;
 	char *p = read_whole(sample("v1"), &n);
 
-	ck_assert_msg(lmi_elf_note(p, n, &note, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_plugin_elf_note(p, n, &note, &err) == LMD_OK, "%s", err.text);
 	ck_assert_str_eq(note.name, "sampler-sample");
 	ck_assert_str_eq(note.version, "1.0");
 	ck_assert_uint_eq(note.kinds, LMD_KIND_BIT(LMD_KIND_SAMPLER));
@@ -62,7 +62,8 @@ START_TEST(every_truncation_is_refused)
 		struct lmd_error err = {0};
 
 		memcpy(cut, p, len);
-		ck_assert_msg(lmi_elf_note(cut, len, &note, &err) != LMD_OK, "%zu of %zu", len, n);
+		ck_assert_msg(lmi_plugin_elf_note(cut, len, &note, &err) != LMD_OK, "%zu of %zu",
+			      len, n);
 		ck_assert(err.text[0]);
 		free(cut);
 		cases++;
@@ -100,7 +101,7 @@ START_TEST(random_flips_never_crash)
 			q[areas[a].at + lmd_rand(&seed) % areas[a].len] ^=
 				(char)(1 + lmd_rand(&seed) % 255);
 		}
-		st = lmi_elf_note(q, n, &note, &err);
+		st = lmi_plugin_elf_note(q, n, &note, &err);
 		ok += st == LMD_OK;
 		ck_assert(st == LMD_OK || err.text[0]);
 		ck_assert(st != LMD_OK || memchr(note.name, 0, sizeof(note.name)));
@@ -409,7 +410,7 @@ static const struct {
 START_TEST(refused_with_a_sentence)
 {
 	const char *says = refusals[_i].says;
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 	struct lmd_error why;
 	struct row row;
 
@@ -425,26 +426,26 @@ START_TEST(refused_with_a_sentence)
 	ck_assert_str_eq(row.state, "refused");
 	ck_assert_msg(strstr(row.reason, says) != NULL, "%s", row.reason);
 	ck_assert_int_eq(canary_count(), refusals[_i].runs);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
 START_TEST(canary_of_a_good_one)
 {
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 
 	good();
 	r = open_registry();
 	ck_assert_int_eq(canary_count(), 0); /* found and checked, but not requested */
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
 	ck_assert_int_eq(canary_count(), 1);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
 START_TEST(a_fault_that_goes_away)
 {
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 
 	make_mode(0666, 0777);
 	r = open_registry();
@@ -454,7 +455,7 @@ START_TEST(a_fault_that_goes_away)
 	ck_assert_int_eq(chmod(in_top("a/x.so"), 0644), 0);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
 	ck_assert_str_eq(find_row(r, "x.so").state, "loaded");
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
@@ -466,7 +467,7 @@ START_TEST(flipped_notes_in_files)
 
 	at = note_at(p, n);
 	for (int i = 0; i < 60; i++) {
-		struct lmi_registry *r;
+		struct lmi_plugin_registry *r;
 		size_t k = at + lmd_rand(&seed) % sizeof(struct lmd_note);
 		char old = p[k];
 
@@ -475,7 +476,7 @@ START_TEST(flipped_notes_in_files)
 		p[k] = old;
 		r = open_registry();
 		(void)version_now(r, "test-sample", NULL);
-		lmi_registry_destroy(r);
+		lmi_plugin_registry_destroy(r);
 	}
 	free(p);
 }
@@ -485,14 +486,14 @@ START_TEST(names_that_are_no_plugins)
 {
 	static const char *const names[] = {"a/.x.so", "a/.so", "a/x.so.1", "a/x.so~", "a/so",
 					    "a/x.la"};
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 
 	for (size_t i = 0; i < LMD_LEN(names); i++)
 		copy_file(sample("v1"), in_top(names[i]));
 	r = open_registry();
 	for (size_t i = 0; i < LMD_LEN(names); i++)
 		ck_assert_int_eq(find_row(r, names[i] + 1).n, 0);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
@@ -501,27 +502,27 @@ END_TEST
 START_TEST(trust_rules)
 {
 	static const struct {
-		enum lmi_trust trust;
+		enum lmi_plugin_trust trust;
 		uid_t euid, owner;
 		mode_t mode;
 		bool ok;
 	} rules[] = {
-		{LMI_TRUST_OWNER, 1000, 1000, 0644, true},
-		{LMI_TRUST_OWNER, 1000, 0, 0755, true},
-		{LMI_TRUST_OWNER, 1000, 1001, 0644, false},
-		{LMI_TRUST_OWNER, 0, 1000, 0644, false},
-		{LMI_TRUST_OWNER, 1000, 1000, 0664, false},
-		{LMI_TRUST_OWNER, 1000, 0, 0646, false},
-		{LMI_TRUST_SYSTEM, 1000, 0, 0644, true},
-		{LMI_TRUST_SYSTEM, 0, 0, 0644, true},
-		{LMI_TRUST_SYSTEM, 1000, 1000, 0644, false},
-		{LMI_TRUST_SYSTEM, 1000, 0, 0664, false},
+		{LMI_PLUGIN_TRUST_OWNER, 1000, 1000, 0644, true},
+		{LMI_PLUGIN_TRUST_OWNER, 1000, 0, 0755, true},
+		{LMI_PLUGIN_TRUST_OWNER, 1000, 1001, 0644, false},
+		{LMI_PLUGIN_TRUST_OWNER, 0, 1000, 0644, false},
+		{LMI_PLUGIN_TRUST_OWNER, 1000, 1000, 0664, false},
+		{LMI_PLUGIN_TRUST_OWNER, 1000, 0, 0646, false},
+		{LMI_PLUGIN_TRUST_SYSTEM, 1000, 0, 0644, true},
+		{LMI_PLUGIN_TRUST_SYSTEM, 0, 0, 0644, true},
+		{LMI_PLUGIN_TRUST_SYSTEM, 1000, 1000, 0644, false},
+		{LMI_PLUGIN_TRUST_SYSTEM, 1000, 0, 0664, false},
 	};
 
 	for (size_t i = 0; i < LMD_LEN(rules); i++) {
 		struct lmd_error err = {0};
-		enum lmd_status st = lmi_trust_judge(rules[i].trust, rules[i].euid, rules[i].owner,
-						     rules[i].mode, "file", &err);
+		enum lmd_status st = lmi_plugin_trust_check_mode(
+			rules[i].trust, rules[i].euid, rules[i].owner, rules[i].mode, "file", &err);
 
 		ck_assert_msg((st == LMD_OK) == rules[i].ok, "rule %zu: %s", i, err.text);
 	}
@@ -530,7 +531,7 @@ END_TEST
 
 START_TEST(default_folders)
 {
-	char *dirs[LMI_MAX_DEFAULT_DIRS], exe[PATH_ROOM], want[PATH_ROOM];
+	char *dirs[LMI_PLUGIN_MAX_DEFAULT_DIRS], exe[PATH_ROOM], want[PATH_ROOM];
 	char command[PATH_ROOM * 2];
 
 	snprintf(command, sizeof(command),
@@ -539,31 +540,31 @@ START_TEST(default_folders)
 	/* installed and then moved */
 	snprintf(exe, sizeof(exe), "%s/p/bin/llamactl", top);
 	snprintf(want, sizeof(want), "%s/p/lib/llamad/plugins", top);
-	ck_assert_int_eq(lmi_default_dirs(exe, "/opt/x/plugins", dirs), 2);
+	ck_assert_int_eq(lmi_plugin_default_dirs(exe, "/opt/x/plugins", dirs), 2);
 	ck_assert_str_eq(dirs[0], want);
 	ck_assert_str_eq(dirs[1], "/opt/x/plugins");
 	lmi_free(dirs[0]);
 	lmi_free(dirs[1]);
 	/* installed where configure said */
-	ck_assert_int_eq(lmi_default_dirs(exe, want, dirs), 1);
+	ck_assert_int_eq(lmi_plugin_default_dirs(exe, want, dirs), 1);
 	ck_assert_str_eq(dirs[0], want);
 	lmi_free(dirs[0]);
 	/* a build tree, also through libtool's wrapper */
 	snprintf(want, sizeof(want), "%s/b/plugins/.libs", top);
 	snprintf(exe, sizeof(exe), "%s/b/llamactl", top);
-	ck_assert_int_eq(lmi_default_dirs(exe, "/opt/x/plugins", dirs), 1);
+	ck_assert_int_eq(lmi_plugin_default_dirs(exe, "/opt/x/plugins", dirs), 1);
 	ck_assert_str_eq(dirs[0], want);
 	lmi_free(dirs[0]);
 	snprintf(exe, sizeof(exe), "%s/b/.libs/llamactl", top);
-	ck_assert_int_eq(lmi_default_dirs(exe, "/opt/x/plugins", dirs), 1);
+	ck_assert_int_eq(lmi_plugin_default_dirs(exe, "/opt/x/plugins", dirs), 1);
 	ck_assert_str_eq(dirs[0], want);
 	lmi_free(dirs[0]);
 	/* elsewhere, or unknown */
 	snprintf(exe, sizeof(exe), "%s/llamactl", top);
-	ck_assert_int_eq(lmi_default_dirs(exe, "/opt/x/plugins", dirs), 1);
+	ck_assert_int_eq(lmi_plugin_default_dirs(exe, "/opt/x/plugins", dirs), 1);
 	ck_assert_str_eq(dirs[0], "/opt/x/plugins");
 	lmi_free(dirs[0]);
-	ck_assert_int_eq(lmi_default_dirs(NULL, "/opt/x/plugins", dirs), 1);
+	ck_assert_int_eq(lmi_plugin_default_dirs(NULL, "/opt/x/plugins", dirs), 1);
 	lmi_free(dirs[0]);
 }
 END_TEST
@@ -576,10 +577,10 @@ START_TEST(names)
 		"a b", "a/b", "\xC3\xA9", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
 
 	for (size_t i = 0; i < LMD_LEN(good_names); i++)
-		ck_assert_msg(lmi_name_ok(good_names[i]), "%s", good_names[i]);
+		ck_assert_msg(lmi_plugin_name_ok(good_names[i]), "%s", good_names[i]);
 	for (size_t i = 0; i < LMD_LEN(bad_names); i++)
-		ck_assert_msg(!lmi_name_ok(bad_names[i]), "%s", bad_names[i]);
-	ck_assert(lmi_name_ok(bad_names[8] + 1)); /* 48 characters */
+		ck_assert_msg(!lmi_plugin_name_ok(bad_names[i]), "%s", bad_names[i]);
+	ck_assert(lmi_plugin_name_ok(bad_names[8] + 1)); /* 48 characters */
 }
 END_TEST
 
@@ -607,7 +608,7 @@ static void any_accept(void *state, lmd_token token, bool prompt)
 
 START_TEST(tables_of_other_sizes)
 {
-	const struct lmi_kind *kind = lmi_kind(LMD_KIND_SAMPLER);
+	const struct lmi_plugin_kind *kind = lmi_plugin_kind(LMD_KIND_SAMPLER);
 	struct {
 		struct lmd_sampler_ops ops;
 		void *newer[4];
@@ -620,26 +621,26 @@ START_TEST(tables_of_other_sizes)
 
 	/* from a newer minor version: the end is cut off */
 	big.ops.struct_size = sizeof(big);
-	ck_assert_int_eq(lmi_ops_widen(kind, &big, &out.ops, &err), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_ops_table_adapt(kind, &big, &out.ops, &err), LMD_OK);
 	ck_assert_uint_eq(out.ops.struct_size, sizeof(struct lmd_sampler_ops));
 	ck_assert(out.ops.apply == any_apply && out.guard == 42);
 	/* from an older minor version: missing members are NULL, whatever follows the table */
 	memset(&out.ops, 0, sizeof(out.ops));
 	big.ops.accept = any_accept;
 	big.ops.struct_size = offsetof(struct lmd_sampler_ops, accept);
-	ck_assert_int_eq(lmi_ops_widen(kind, &big, &out.ops, &err), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_ops_table_adapt(kind, &big, &out.ops, &err), LMD_OK);
 	ck_assert(out.ops.apply == any_apply && !out.ops.accept && !out.ops.reset);
 	/* too short for a mandatory member */
 	memset(&out.ops, 0, sizeof(out.ops));
 	big.ops.struct_size = offsetof(struct lmd_sampler_ops, apply);
-	ck_assert_int_eq(lmi_ops_widen(kind, &big, &out.ops, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_plugin_ops_table_adapt(kind, &big, &out.ops, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "mandatory member 'apply'"));
 	/* impossible sizes */
 	big.ops.struct_size = 3;
-	ck_assert_int_eq(lmi_ops_widen(kind, &big, &out.ops, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_plugin_ops_table_adapt(kind, &big, &out.ops, &err), LMD_INVALID);
 	big.ops.struct_size = 1u << 30;
-	ck_assert_int_eq(lmi_ops_widen(kind, &big, &out.ops, &err), LMD_INVALID);
-	ck_assert_int_eq(lmi_ops_widen(kind, NULL, &out.ops, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_plugin_ops_table_adapt(kind, &big, &out.ops, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_plugin_ops_table_adapt(kind, NULL, &out.ops, &err), LMD_INVALID);
 }
 END_TEST
 
@@ -649,7 +650,7 @@ START_TEST(each_mandatory_member)
 	unsigned members = 0;
 
 	for (uint32_t k = 1; k <= LMD_KIND_SAMPLER; k++) {
-		const struct lmi_kind *kind = lmi_kind(k);
+		const struct lmi_plugin_kind *kind = lmi_plugin_kind(k);
 
 		ck_assert_ptr_nonnull(kind);
 		for (uint32_t skip = 0; skip < kind->n_must; skip++, members++) {
@@ -663,14 +664,15 @@ START_TEST(each_mandatory_member)
 			for (uint32_t i = 0; i < kind->n_must; i++)
 				if (i != skip)
 					memcpy(table + kind->must[i].offset, &set, sizeof(set));
-			ck_assert_int_eq(lmi_ops_widen(kind, table, out, &err), LMD_INVALID);
+			ck_assert_int_eq(lmi_plugin_ops_table_adapt(kind, table, out, &err),
+					 LMD_INVALID);
 			ck_assert_msg(strstr(err.text, kind->must[skip].name) != NULL, "%s",
 				      err.text);
 		}
 	}
 	ck_assert_uint_eq(members, 14 + 2 + 5 + 2);
-	ck_assert_ptr_null(lmi_kind(0));
-	ck_assert_ptr_null(lmi_kind(LMD_KIND_FORMAT));
+	ck_assert_ptr_null(lmi_plugin_kind(0));
+	ck_assert_ptr_null(lmi_plugin_kind(LMD_KIND_FORMAT));
 }
 END_TEST
 

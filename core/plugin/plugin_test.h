@@ -113,23 +113,22 @@ static inline void teardown(void)
 	ck_assert_int_eq(system(command), 0);
 }
 
-static inline struct lmi_registry *open_with(enum lmi_carrier_kind carrier)
+static inline struct lmi_plugin_registry *open_with(enum lmi_plugin_image_kind image)
 {
 	const char *dirs[2] = {in_top("a"), in_top("b")};
-	struct lmi_registry_opts opts = {
-		.dirs = dirs, .n_dirs = 2, .no_default_dirs = true, .host = host,
-		.carrier = carrier};
-	struct lmi_registry *r = NULL;
+	struct lmi_plugin_registry_opts opts = {
+		.dirs = dirs, .n_dirs = 2, .no_default_dirs = true, .host = host, .image = image};
+	struct lmi_plugin_registry *r = NULL;
 	struct lmd_error err = {0};
 
-	ck_assert_msg(lmi_registry_create(&r, &opts, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_plugin_registry_create(&r, &opts, &err) == LMD_OK, "%s", err.text);
 	return r;
 }
 
 /* Opens a registry over the folders a and b. */
-static inline struct lmi_registry *open_registry(void)
+static inline struct lmi_plugin_registry *open_registry(void)
 {
-	return open_with(LMI_CARRIER_DEFAULT);
+	return open_with(LMI_PLUGIN_IMAGE_DEFAULT);
 }
 
 /* Returns which sample a factory belongs to. */
@@ -143,7 +142,7 @@ static inline int version_of(const struct lmi_factory *f)
 	return (int)c.selected;
 }
 
-static inline const struct lmi_factory *take(struct lmi_registry *r, const char *name)
+static inline const struct lmi_factory *take(struct lmi_plugin_registry *r, const char *name)
 {
 	const struct lmi_factory *f = NULL;
 	struct lmd_error err = {0};
@@ -154,7 +153,8 @@ static inline const struct lmi_factory *take(struct lmi_registry *r, const char 
 }
 
 /* Returns the version that a name finds, or -1 if it is not found; `why` gets the error message. */
-static inline int version_now(struct lmi_registry *r, const char *name, struct lmd_error *why)
+static inline int version_now(struct lmi_plugin_registry *r, const char *name,
+			      struct lmd_error *why)
 {
 	const struct lmi_factory *f = NULL;
 	struct lmd_error err = {0};
@@ -172,7 +172,7 @@ static inline int version_now(struct lmi_registry *r, const char *name, struct l
 	return v;
 }
 
-/* The last row of lmi_registry_list for a file whose path ends in `tail`. */
+/* The last row of lmi_plugin_registry_list for a file whose path ends in `tail`. */
 struct row {
 	const char *tail;
 	int n;
@@ -210,11 +210,11 @@ static inline void row_factory(void *arg, const struct lmi_factory_info *f)
 	snprintf(row->factory_reason, sizeof(row->factory_reason), "%s", f->reason);
 }
 
-static inline struct row find_row(struct lmi_registry *r, const char *tail)
+static inline struct row find_row(struct lmi_plugin_registry *r, const char *tail)
 {
 	struct row row = {.tail = tail, .score = -1};
 
-	lmi_registry_list(r, row_plugin, row_factory, &row);
+	lmi_plugin_registry_list(r, row_plugin, row_factory, &row);
 	return row;
 }
 

@@ -17,9 +17,9 @@
 #include "core/plugin/dirs.h"
 #include "core/plugin/registry_impl.h"
 
-void lmi_registry_add(struct lmi_registry *r, struct lmi_object *o)
+void lmi_plugin_registry_add(struct lmi_plugin_registry *r, struct lmi_plugin_object *o)
 {
-	struct lmi_object **end = &r->objects;
+	struct lmi_plugin_object **end = &r->objects;
 
 	pthread_mutex_lock(&r->mu);
 	while (*end)
@@ -28,9 +28,9 @@ void lmi_registry_add(struct lmi_registry *r, struct lmi_object *o)
 	pthread_mutex_unlock(&r->mu);
 }
 
-void lmi_registry_drop(struct lmi_registry *r, struct lmi_object *o)
+void lmi_plugin_registry_drop(struct lmi_plugin_registry *r, struct lmi_plugin_object *o)
 {
-	struct lmi_object **at = &r->objects;
+	struct lmi_plugin_object **at = &r->objects;
 
 	pthread_mutex_lock(&r->mu);
 	while (*at != o)
@@ -39,7 +39,7 @@ void lmi_registry_drop(struct lmi_registry *r, struct lmi_object *o)
 	pthread_mutex_unlock(&r->mu);
 }
 
-int lmi_entry_answers(const struct lmi_entry *e, const char *name)
+int lmi_plugin_entry_match(const struct lmi_plugin_entry *e, const char *name)
 {
 	if (!strcmp(e->f.name, name))
 		return 2;
@@ -49,9 +49,9 @@ int lmi_entry_answers(const struct lmi_entry *e, const char *name)
 	return 0;
 }
 
-/* Returns true if a wins over b; the `answers` are from lmi_entry_answers. */
-static bool better(const struct lmi_entry *a, int a_answers, const struct lmi_entry *b,
-		   int b_answers)
+/* Returns true if a wins over b; the `answers` are from lmi_plugin_entry_match. */
+static bool better(const struct lmi_plugin_entry *a, int a_answers,
+		   const struct lmi_plugin_entry *b, int b_answers)
 {
 	if (a->f.priority != b->f.priority)
 		return a->f.priority > b->f.priority;
@@ -64,21 +64,21 @@ static bool better(const struct lmi_entry *a, int a_answers, const struct lmi_en
 	return strcmp(a->object->base, b->object->base) < 0;
 }
 
-struct lmi_entry *lmi_find_best(const struct lmi_registry *r, uint32_t kind, const char *name,
-				bool *complete)
+struct lmi_plugin_entry *lmi_plugin_find_best(const struct lmi_plugin_registry *r, uint32_t kind,
+					      const char *name, bool *complete)
 {
-	struct lmi_entry *best = NULL;
+	struct lmi_plugin_entry *best = NULL;
 	int best_answers = 0;
 
 	*complete = true;
-	for (struct lmi_object *o = r->objects; o; o = o->next) {
-		if (o->state == LMI_OBJECT_CHECKED && (o->note.kinds & LMD_KIND_BIT(kind)))
+	for (struct lmi_plugin_object *o = r->objects; o; o = o->next) {
+		if (o->state == LMI_PLUGIN_OBJECT_CHECKED && (o->note.kinds & LMD_KIND_BIT(kind)))
 			*complete = false;
-		if (o->state != LMI_OBJECT_LOADED)
+		if (o->state != LMI_PLUGIN_OBJECT_LOADED)
 			continue;
 		for (uint32_t i = 0; i < o->n_entries; i++) {
-			struct lmi_entry *e = &o->entries[i];
-			int answers = e->f.kind == kind ? lmi_entry_answers(e, name) : 0;
+			struct lmi_plugin_entry *e = &o->entries[i];
+			int answers = e->f.kind == kind ? lmi_plugin_entry_match(e, name) : 0;
 
 			if (!answers)
 				continue;
@@ -94,7 +94,7 @@ struct lmi_entry *lmi_find_best(const struct lmi_registry *r, uint32_t kind, con
 	return best;
 }
 
-static void probe(struct lmi_registry *r, struct lmi_entry *e)
+static void probe(struct lmi_plugin_registry *r, struct lmi_plugin_entry *e)
 {
 	char why[sizeof(e->why)] = "";
 	int score = 100;
@@ -114,24 +114,25 @@ static void probe(struct lmi_registry *r, struct lmi_entry *e)
 	pthread_mutex_unlock(&r->mu);
 }
 
-enum lmd_status lmi_load_kinds(struct lmi_registry *r, uint32_t kinds, struct lmd_error *err)
+enum lmd_status lmi_plugin_load_kinds(struct lmi_plugin_registry *r, uint32_t kinds,
+				      struct lmd_error *err)
 {
-	for (struct lmi_object *o = r->objects; o; o = o->next) {
-		if (o->state == LMI_OBJECT_CHECKED && (o->note.kinds & kinds)) {
-			enum lmi_object_state state = o->state;
+	for (struct lmi_plugin_object *o = r->objects; o; o = o->next) {
+		if (o->state == LMI_PLUGIN_OBJECT_CHECKED && (o->note.kinds & kinds)) {
+			enum lmi_plugin_object_state state = o->state;
 			/* readers skip a CHECKED object, so it is filled without mu */
-			enum lmd_status st = lmi_object_load(o, &state, err);
+			enum lmd_status st = lmi_plugin_object_load(o, &state, err);
 
 			if (st != LMD_OK)
 				return st;
 			pthread_mutex_lock(&r->mu);
 			o->state = state;
 			pthread_mutex_unlock(&r->mu);
-			if (o->state == LMI_OBJECT_REFUSED)
+			if (o->state == LMI_PLUGIN_OBJECT_REJECTED)
 				r->host->log(r->host->ctx, "plugin", LMD_LOG_WARN,
 					     "refused: %s file=%s", o->reason, o->path);
 		}
-		for (uint32_t i = 0; o->state == LMI_OBJECT_LOADED && i < o->n_entries; i++)
+		for (uint32_t i = 0; o->state == LMI_PLUGIN_OBJECT_LOADED && i < o->n_entries; i++)
 			if (!o->entries[i].probed &&
 			    (kinds & LMD_KIND_BIT(o->entries[i].f.kind)))
 				probe(r, &o->entries[i]);
@@ -141,15 +142,15 @@ enum lmd_status lmi_load_kinds(struct lmi_registry *r, uint32_t kinds, struct lm
 
 /* Takes a reference on the best entry. Returns NULL if there is none, or if with `fresh_only` a
  * scan might change the answer. */
-static struct lmi_entry *take_best(struct lmi_registry *r, uint32_t kind, const char *name,
-				   bool fresh_only)
+static struct lmi_plugin_entry *take_best(struct lmi_plugin_registry *r, uint32_t kind,
+					  const char *name, bool fresh_only)
 {
-	struct lmi_entry *e;
+	struct lmi_plugin_entry *e;
 	bool complete;
 
 	pthread_mutex_lock(&r->mu);
-	e = lmi_find_best(r, kind, name, &complete);
-	if (e && fresh_only && (!complete || !lmi_scan_is_fresh(r, e->object)))
+	e = lmi_plugin_find_best(r, kind, name, &complete);
+	if (e && fresh_only && (!complete || !lmi_plugin_scan_is_fresh(r, e->object)))
 		e = NULL;
 	if (e)
 		e->object->n_users++;
@@ -157,13 +158,14 @@ static struct lmi_entry *take_best(struct lmi_registry *r, uint32_t kind, const 
 	return e;
 }
 
-enum lmd_status lmi_factory_take(struct lmi_registry *r, enum lmd_kind kind, const char *name,
-				 const struct lmi_factory **out, struct lmd_error *err)
+enum lmd_status lmi_factory_take(struct lmi_plugin_registry *r, enum lmd_kind kind,
+				 const char *name, const struct lmi_factory **out,
+				 struct lmd_error *err)
 {
-	struct lmi_entry *e;
+	struct lmi_plugin_entry *e;
 	enum lmd_status st;
 
-	if (!lmi_kind(kind))
+	if (!lmi_plugin_kind(kind))
 		return lmd_fail(err, LMD_INVALID, "kind %d cannot be looked up", (int)kind);
 	e = take_best(r, kind, name, true);
 	if (e) {
@@ -171,40 +173,42 @@ enum lmd_status lmi_factory_take(struct lmi_registry *r, enum lmd_kind kind, con
 		return LMD_OK;
 	}
 	pthread_mutex_lock(&r->work);
-	st = lmi_scan(r, err);
+	st = lmi_plugin_scan(r, err);
 	if (st == LMD_OK)
-		st = lmi_load_kinds(r, LMD_KIND_BIT(kind), err);
+		st = lmi_plugin_load_kinds(r, LMD_KIND_BIT(kind), err);
 	if (st == LMD_OK) {
 		e = take_best(r, kind, name, false);
 		if (e)
 			*out = &e->pub;
 		else
-			st = lmi_say_miss(r, kind, name, err);
+			st = lmi_plugin_lookup_fail(r, kind, name, err);
 	}
 	pthread_mutex_unlock(&r->work);
 	return st;
 }
 
-void lmi_factory_give(struct lmi_registry *r, const struct lmi_factory *f)
+void lmi_factory_give(struct lmi_plugin_registry *r, const struct lmi_factory *f)
 {
-	struct lmi_object *o;
+	struct lmi_plugin_object *o;
 
 	if (!f)
 		return;
-	o = ((const struct lmi_entry *)f)->object;
+	o = ((const struct lmi_plugin_entry *)f)->object;
 	pthread_mutex_lock(&r->mu);
 	assert(o->n_users && "a factory must be given back exactly once");
 	o->n_users--;
 	pthread_mutex_unlock(&r->mu);
 }
 
-static const struct lmi_entry *greatest_score(const struct lmi_registry *r, uint32_t kind)
+static const struct lmi_plugin_entry *greatest_score(const struct lmi_plugin_registry *r,
+						     uint32_t kind)
 {
-	const struct lmi_entry *best = NULL;
+	const struct lmi_plugin_entry *best = NULL;
 
-	for (const struct lmi_object *o = r->objects; o; o = o->next) {
-		for (uint32_t i = 0; o->state == LMI_OBJECT_LOADED && i < o->n_entries; i++) {
-			const struct lmi_entry *e = &o->entries[i];
+	for (const struct lmi_plugin_object *o = r->objects; o; o = o->next) {
+		for (uint32_t i = 0; o->state == LMI_PLUGIN_OBJECT_LOADED && i < o->n_entries;
+		     i++) {
+			const struct lmi_plugin_entry *e = &o->entries[i];
 
 			if (e->f.kind != kind || !e->pub.score)
 				continue;
@@ -216,34 +220,36 @@ static const struct lmi_entry *greatest_score(const struct lmi_registry *r, uint
 	return best;
 }
 
-const char *lmi_factory_best(struct lmi_registry *r, enum lmd_kind kind)
+const char *lmi_factory_best(struct lmi_plugin_registry *r, enum lmd_kind kind)
 {
-	const struct lmi_entry *best = NULL;
+	const struct lmi_plugin_entry *best = NULL;
 
-	if (!lmi_kind(kind))
+	if (!lmi_plugin_kind(kind))
 		return NULL;
 	pthread_mutex_lock(&r->work);
-	if (lmi_scan(r, NULL) == LMD_OK && lmi_load_kinds(r, LMD_KIND_BIT(kind), NULL) == LMD_OK)
+	if (lmi_plugin_scan(r, NULL) == LMD_OK &&
+	    lmi_plugin_load_kinds(r, LMD_KIND_BIT(kind), NULL) == LMD_OK)
 		best = greatest_score(r, kind);
 	pthread_mutex_unlock(&r->work);
 	return best ? best->f.name : NULL;
 }
 
-enum lmd_status lmi_registry_rescan(struct lmi_registry *r, struct lmd_error *err)
+enum lmd_status lmi_plugin_registry_rescan(struct lmi_plugin_registry *r, struct lmd_error *err)
 {
 	enum lmd_status st;
 
 	pthread_mutex_lock(&r->work);
-	st = lmi_scan(r, err);
+	st = lmi_plugin_scan(r, err);
 	pthread_mutex_unlock(&r->work);
 	return st;
 }
 
 /* ---- life cycle ---- */
 
-static enum lmd_status add_dir(struct lmi_registry *r, const char *path, struct lmd_error *err)
+static enum lmd_status add_dir(struct lmi_plugin_registry *r, const char *path,
+			       struct lmd_error *err)
 {
-	struct lmi_dir *v = lmi_realloc(r->dirs, r->n_dirs + 1, sizeof(*v));
+	struct lmi_plugin_dir *v = lmi_realloc(r->dirs, r->n_dirs + 1, sizeof(*v));
 	char cwd[PATH_MAX] = "";
 	char *abs;
 	size_t n;
@@ -264,15 +270,15 @@ static enum lmd_status add_dir(struct lmi_registry *r, const char *path, struct 
 	return LMD_OK;
 }
 
-static enum lmd_status add_default_dirs(struct lmi_registry *r, struct lmd_error *err)
+static enum lmd_status add_default_dirs(struct lmi_plugin_registry *r, struct lmd_error *err)
 {
-	char exe[PATH_MAX], *dirs[LMI_MAX_DEFAULT_DIRS];
+	char exe[PATH_MAX], *dirs[LMI_PLUGIN_MAX_DEFAULT_DIRS];
 	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	enum lmd_status st = LMD_OK;
 	int n;
 
 	exe[len > 0 ? len : 0] = 0;
-	n = lmi_default_dirs(len > 0 ? exe : NULL, LMD_PLUGINDIR, dirs);
+	n = lmi_plugin_default_dirs(len > 0 ? exe : NULL, LMD_PLUGINDIR, dirs);
 	if (n < 0)
 		return lmd_fail(err, LMD_NOMEM, "no memory for the default folders");
 	for (int i = 0; i < n; i++) {
@@ -283,24 +289,25 @@ static enum lmd_status add_default_dirs(struct lmi_registry *r, struct lmd_error
 	return st;
 }
 
-static enum lmd_status link_in(struct lmi_registry *r, const struct lmd_plugin *p,
+static enum lmd_status link_in(struct lmi_plugin_registry *r, const struct lmd_plugin *p,
 			       struct lmd_error *err)
 {
-	struct lmi_object *o = lmi_object_create("", "(built in)", LMI_BUILT_IN);
+	struct lmi_plugin_object *o =
+		lmi_plugin_object_create("", "(built in)", LMI_PLUGIN_BUILTIN);
 	enum lmd_status st;
 
 	if (!o)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a built-in plugin");
 	o->generation = 1;
-	st = lmi_object_adopt(o, p, err);
+	st = lmi_plugin_object_adopt(o, p, err);
 	if (st == LMD_OK)
-		lmi_registry_add(r, o);
+		lmi_plugin_registry_add(r, o);
 	else
-		lmi_object_destroy(o);
+		lmi_plugin_object_destroy(o);
 	return st;
 }
 
-static enum lmd_status make_copies_folder(struct lmi_registry *r, struct lmd_error *err)
+static enum lmd_status make_copies_folder(struct lmi_plugin_registry *r, struct lmd_error *err)
 {
 	static const char name[] = "/tmp/llamad-plugins-XXXXXX";
 
@@ -315,11 +322,12 @@ static enum lmd_status make_copies_folder(struct lmi_registry *r, struct lmd_err
 	return LMD_OK;
 }
 
-enum lmd_status lmi_registry_create(struct lmi_registry **out, const struct lmi_registry_opts *opts,
-				    struct lmd_error *err)
+enum lmd_status lmi_plugin_registry_create(struct lmi_plugin_registry **out,
+					   const struct lmi_plugin_registry_opts *opts,
+					   struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 
 	if (!opts->host)
 		return lmd_fail(err, LMD_INVALID, "a plugin registry needs a host");
@@ -330,8 +338,8 @@ enum lmd_status lmi_registry_create(struct lmi_registry **out, const struct lmi_
 	pthread_mutex_init(&r->mu, NULL);
 	r->host = opts->host;
 	r->trust = opts->trust;
-	if (opts->carrier == LMI_CARRIER_FILE ||
-	    (opts->carrier == LMI_CARRIER_DEFAULT && LMI_SANITIZED))
+	if (opts->image == LMI_PLUGIN_IMAGE_FILE ||
+	    (opts->image == LMI_PLUGIN_IMAGE_DEFAULT && LMI_SANITIZED))
 		st = make_copies_folder(r, err);
 	for (uint32_t i = 0; i < opts->n_dirs && st == LMD_OK; i++)
 		st = add_dir(r, opts->dirs[i], err);
@@ -339,19 +347,19 @@ enum lmd_status lmi_registry_create(struct lmi_registry **out, const struct lmi_
 		st = add_default_dirs(r, err);
 	for (uint32_t i = 0; i < opts->n_linked && st == LMD_OK; i++)
 		st = link_in(r, opts->linked[i], err);
-	for (uint32_t i = 0; lmi_builtin_plugins[i] && st == LMD_OK; i++)
-		st = link_in(r, lmi_builtin_plugins[i], err);
+	for (uint32_t i = 0; lmi_plugin_builtins[i] && st == LMD_OK; i++)
+		st = link_in(r, lmi_plugin_builtins[i], err);
 	if (st == LMD_OK)
-		st = lmi_scan(r, err);
+		st = lmi_plugin_scan(r, err);
 	if (st != LMD_OK) {
-		lmi_registry_destroy(r);
+		lmi_plugin_registry_destroy(r);
 		return st;
 	}
 	*out = r;
 	return LMD_OK;
 }
 
-static void remove_copies(struct lmi_registry *r)
+static void remove_copies(struct lmi_plugin_registry *r)
 {
 	DIR *dir = r->copies ? opendir(r->copies) : NULL;
 	const struct dirent *de;
@@ -367,15 +375,15 @@ static void remove_copies(struct lmi_registry *r)
 	lmi_free(r->copies);
 }
 
-void lmi_registry_destroy(struct lmi_registry *r)
+void lmi_plugin_registry_destroy(struct lmi_plugin_registry *r)
 {
 	if (!r)
 		return;
-	for (struct lmi_object *o = r->objects, *next; o; o = next) {
+	for (struct lmi_plugin_object *o = r->objects, *next; o; o = next) {
 		next = o->next;
 		assert(!o->n_users && "all factories must be given back before the registry is "
 				      "destroyed");
-		lmi_object_destroy(o);
+		lmi_plugin_object_destroy(o);
 	}
 	remove_copies(r);
 	for (uint32_t i = 0; i < r->n_dirs; i++)

@@ -24,24 +24,24 @@
 #include "llamad/status.h"
 #include "llamad/tokenizer.h"
 
-enum lmi_trust {
-	LMI_TRUST_OWNER = 0, /* owned by us or root, never group- or world-writable */
-	LMI_TRUST_SYSTEM = 1 /* root-owned and not writable by us */
+enum lmi_plugin_trust {
+	LMI_PLUGIN_TRUST_OWNER = 0, /* owned by us or root, never group- or world-writable */
+	LMI_PLUGIN_TRUST_SYSTEM = 1 /* root-owned and not writable by us */
 };
 
 /* Where the code is mapped from (carrier.h). */
-enum lmi_carrier_kind {
-	LMI_CARRIER_DEFAULT = 0, /* sealed memory; a file in sanitized builds */
-	LMI_CARRIER_SEALED = 1,
-	LMI_CARRIER_FILE = 2     /* a private file, for debuggers */
+enum lmi_plugin_image_kind {
+	LMI_PLUGIN_IMAGE_DEFAULT = 0, /* sealed memory; a file in sanitized builds */
+	LMI_PLUGIN_IMAGE_SEALED = 1,
+	LMI_PLUGIN_IMAGE_FILE = 2 /* a private file, for debuggers */
 };
 
-struct lmi_registry_opts {
+struct lmi_plugin_registry_opts {
 	const char *const *dirs; /* [n_dirs] scanned in order; copied */
 	uint32_t n_dirs;
-	enum lmi_trust trust;
+	enum lmi_plugin_trust trust;
 	bool no_default_dirs;    /* only `dirs` and linked-in plugins */
-	enum lmi_carrier_kind carrier;
+	enum lmi_plugin_image_kind image;
 	const struct lmd_host *host; /* passed to probe and kept; must outlive the registry */
 	/* [n_linked] further descriptors that are part of the program (tests, embedders). They and
 	 * those of --enable-builtin=all rank after files of the same priority and score. */
@@ -49,15 +49,16 @@ struct lmi_registry_opts {
 	uint32_t n_linked;
 };
 
-struct lmi_registry;
+struct lmi_plugin_registry;
 
-enum lmd_status lmi_registry_create(struct lmi_registry **out, const struct lmi_registry_opts *opts,
-				    struct lmd_error *err);
+enum lmd_status lmi_plugin_registry_create(struct lmi_plugin_registry **out,
+					   const struct lmi_plugin_registry_opts *opts,
+					   struct lmd_error *err);
 /* Every reference must have been given back. */
-void lmi_registry_destroy(struct lmi_registry *r);
+void lmi_plugin_registry_destroy(struct lmi_plugin_registry *r);
 
 /* Scans the directories again. Broken files are recorded and are not an error. */
-enum lmd_status lmi_registry_rescan(struct lmi_registry *r, struct lmd_error *err);
+enum lmd_status lmi_plugin_registry_rescan(struct lmi_plugin_registry *r, struct lmd_error *err);
 
 /* One factory in use: the host's own copy of its table, and a reference to the object. */
 struct lmi_factory {
@@ -82,13 +83,14 @@ struct lmi_factory {
  * and removals are noticed here. If a replacement is rejected, the old version stays in use.
  * LMD_NOTFOUND: the message names the kind and name, the searched directories, and the reason if a
  * plugin of that name exists but was rejected or scored 0. */
-enum lmd_status lmi_factory_take(struct lmi_registry *r, enum lmd_kind kind, const char *name,
-				 const struct lmi_factory **out, struct lmd_error *err);
-void lmi_factory_give(struct lmi_registry *r, const struct lmi_factory *f);
+enum lmd_status lmi_factory_take(struct lmi_plugin_registry *r, enum lmd_kind kind,
+				 const char *name, const struct lmi_factory **out,
+				 struct lmd_error *err);
+void lmi_factory_give(struct lmi_plugin_registry *r, const struct lmi_factory *f);
 
 /* Returns the name of the factory of a kind with the highest score, for "auto"; NULL if none. Valid
  * as long as the registry. */
-const char *lmi_factory_best(struct lmi_registry *r, enum lmd_kind kind);
+const char *lmi_factory_best(struct lmi_plugin_registry *r, enum lmd_kind kind);
 
 /* For `llamactl plugins`: one row per object, loaded or rejected. */
 struct lmi_plugin_info {
@@ -112,12 +114,14 @@ struct lmi_factory_info {
 /* Calls `plugin` for every object and then `factory` for each of its factories (NULL: skip);
  * strings are valid during the call. Loads and probes everything. The callbacks must not call the
  * registry. */
-void lmi_registry_list(struct lmi_registry *r,
-		       void (*plugin)(void *arg, const struct lmi_plugin_info *info),
-		       void (*factory)(void *arg, const struct lmi_factory_info *info), void *arg);
+void lmi_plugin_registry_list(struct lmi_plugin_registry *r,
+			      void (*plugin)(void *arg, const struct lmi_plugin_info *info),
+			      void (*factory)(void *arg, const struct lmi_factory_info *info),
+			      void *arg);
 
 /* Lists the objects known so far, without scanning, loading, probing or factories. */
-void lmi_registry_known(struct lmi_registry *r,
-			void (*plugin)(void *arg, const struct lmi_plugin_info *info), void *arg);
+void lmi_plugin_registry_known(struct lmi_plugin_registry *r,
+			       void (*plugin)(void *arg, const struct lmi_plugin_info *info),
+			       void *arg);
 
 #endif /* LLAMAD_CORE_PLUGIN_REGISTRY_H */

@@ -15,58 +15,60 @@
 #include "core/plugin/registry.h"
 
 /* Maximum number of replaced versions of one file that stay mapped. */
-#define LMI_MAX_RETIRED 64u
+#define LMI_PLUGIN_MAX_RETIRED 64u
 
-enum lmi_dir_state {
-	LMI_DIR_NEW,       /* not scanned yet */
-	LMI_DIR_PRESENT,
-	LMI_DIR_ABSENT,    /* `reason` says why it cannot be read */
-	LMI_DIR_DUPLICATE  /* the same folder as an earlier one */
+enum lmi_plugin_dir_state {
+	LMI_PLUGIN_DIR_NEW, /* not scanned yet */
+	LMI_PLUGIN_DIR_PRESENT,
+	LMI_PLUGIN_DIR_ABSENT,   /* `reason` says why it cannot be read */
+	LMI_PLUGIN_DIR_DUPLICATE /* the same folder as an earlier one */
 };
 
-struct lmi_dir {
+struct lmi_plugin_dir {
 	char *path;             /* absolute */
-	enum lmi_dir_state state;
-	struct lmi_file_id id;
+	enum lmi_plugin_dir_state state;
+	struct lmi_plugin_file_id id;
 	char reason[128];
 };
 
-struct lmi_registry {
+struct lmi_plugin_registry {
 	pthread_mutex_t work, mu;
 	const struct lmd_host *host;
-	enum lmi_trust trust;
+	enum lmi_plugin_trust trust;
 	char *copies;            /* folder of FILE copies, or NULL */
 	uint32_t n_dirs;
-	struct lmi_dir *dirs;    /* the array and the paths never change */
-	struct lmi_object *objects; /* in the order in which they were found */
+	struct lmi_plugin_dir *dirs;       /* the array and the paths never change */
+	struct lmi_plugin_object *objects; /* in the order in which they were found */
 };
 
 /* Add an object at the end, and remove one; both lock mu. */
-void lmi_registry_add(struct lmi_registry *r, struct lmi_object *o);
-void lmi_registry_drop(struct lmi_registry *r, struct lmi_object *o);
+void lmi_plugin_registry_add(struct lmi_plugin_registry *r, struct lmi_plugin_object *o);
+void lmi_plugin_registry_drop(struct lmi_plugin_registry *r, struct lmi_plugin_object *o);
 
 /* Scans all folders. `work` must be held. */
-enum lmd_status lmi_scan(struct lmi_registry *r, struct lmd_error *err);
+enum lmd_status lmi_plugin_scan(struct lmi_plugin_registry *r, struct lmd_error *err);
 
 /* Returns true if the folder list, and the file of `o` (NULL: none), are unchanged since the last
  * scan. Either lock must be held. */
-bool lmi_scan_is_fresh(const struct lmi_registry *r, const struct lmi_object *o);
+bool lmi_plugin_scan_is_fresh(const struct lmi_plugin_registry *r,
+			      const struct lmi_plugin_object *o);
 
 /* Loads every CHECKED object that has one of these kinds and probes its factories. `work` must be
  * held. */
-enum lmd_status lmi_load_kinds(struct lmi_registry *r, uint32_t kinds, struct lmd_error *err);
+enum lmd_status lmi_plugin_load_kinds(struct lmi_plugin_registry *r, uint32_t kinds,
+				      struct lmd_error *err);
 
 /* Returns the best entry of that kind and name among the loaded objects, or NULL. Sets *complete if
  * no other entry could have won (all candidates are loaded and probed). Entries of score 0 never
  * win. Either lock must be held. */
-struct lmi_entry *lmi_find_best(const struct lmi_registry *r, uint32_t kind, const char *name,
-				bool *complete);
+struct lmi_plugin_entry *lmi_plugin_find_best(const struct lmi_plugin_registry *r, uint32_t kind,
+					      const char *name, bool *complete);
 
 /* Compares the entry with a name: 0 = no match, 1 = an alias matches, 2 = its name matches. */
-int lmi_entry_answers(const struct lmi_entry *e, const char *name);
+int lmi_plugin_entry_match(const struct lmi_plugin_entry *e, const char *name);
 
 /* Fails with LMD_NOTFOUND and explains the failed look-up. `work` must be held. */
-enum lmd_status lmi_say_miss(const struct lmi_registry *r, uint32_t kind, const char *name,
-			     struct lmd_error *err);
+enum lmd_status lmi_plugin_lookup_fail(const struct lmi_plugin_registry *r, uint32_t kind,
+				       const char *name, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_PLUGIN_REGISTRY_IMPL_H */

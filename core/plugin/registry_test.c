@@ -15,7 +15,7 @@
 START_TEST(references)
 {
 	const struct lmi_factory *f, *g;
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 	struct row row;
 
 	copy_file(sample("v1"), in_top("a/x.so"));
@@ -39,23 +39,23 @@ START_TEST(references)
 	lmi_factory_give(r, NULL);
 	ck_assert_uint_eq(find_row(r, "x.so").n_users, 0);
 	ck_assert_str_eq(lmi_factory_best(r, LMD_KIND_SAMPLER), "test-sample");
-	if (!lmi_builtin_plugins[0])
+	if (!lmi_plugin_builtins[0])
 		ck_assert_ptr_null(lmi_factory_best(r, LMD_KIND_BACKEND));
 	ck_assert_ptr_null(lmi_factory_best(r, LMD_KIND_FORMAT));
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
 START_TEST(misses)
 {
 	const char *dirs[] = {in_top("a"), in_top("none")};
-	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 2, .no_default_dirs = true,
-					 .host = host};
+	struct lmi_plugin_registry_opts opts = {
+		.dirs = dirs, .n_dirs = 2, .no_default_dirs = true, .host = host};
 	const struct lmi_factory *f = NULL;
-	struct lmi_registry *r = NULL;
+	struct lmi_plugin_registry *r = NULL;
 	struct lmd_error err = {0};
 
-	ck_assert_int_eq(lmi_registry_create(&r, &opts, &err), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_registry_create(&r, &opts, &err), LMD_OK);
 	ck_assert_int_eq(lmi_factory_take(r, LMD_KIND_ARCH, "nobody", &f, &err), LMD_NOTFOUND);
 	ck_assert_ptr_nonnull(
 		strstr(err.text, "no plugin offers architecture 'nobody'; looked in"));
@@ -71,9 +71,9 @@ START_TEST(misses)
 	ck_assert_int_eq(mkdir(in_top("none"), 0755), 0);
 	copy_file(sample("v2"), in_top("none/x.so"));
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 2);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 	opts.host = NULL;
-	ck_assert_int_eq(lmi_registry_create(&r, &opts, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_plugin_registry_create(&r, &opts, &err), LMD_INVALID);
 }
 END_TEST
 
@@ -83,7 +83,7 @@ START_TEST(hot_swap)
 	void (*replace)(const char *from, const char *to) = _i ? copy_file : move_in;
 	const struct lmi_factory *old, *new, *back;
 	const char *path = in_top("a/x.so");
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 
 	copy_file(sample("v1"), path);
 	r = open_registry();
@@ -106,13 +106,13 @@ START_TEST(hot_swap)
 	lmi_factory_give(r, old);
 	lmi_factory_give(r, new);
 	lmi_factory_give(r, back);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
 START_TEST(many_swaps)
 {
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 
 	copy_file(sample("v1"), in_top("a/x.so"));
 	r = open_registry();
@@ -123,7 +123,7 @@ START_TEST(many_swaps)
 			move_in(sample(i & 1 ? "v2" : "v1"), in_top("a/x.so"));
 		ck_assert_int_eq(version_now(r, "test-sample", NULL), i & 1 ? 2 : 1);
 	}
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
@@ -133,7 +133,7 @@ START_TEST(too_many_versions)
 {
 	size_t n;
 	char *p = read_whole(sample("v1"), &n);
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 	struct row row;
 
 	write_whole(in_top("a/x.so"), p, n);
@@ -150,7 +150,7 @@ START_TEST(too_many_versions)
 	ck_assert_str_eq(row.state, "refused");
 	ck_assert_ptr_nonnull(strstr(row.reason, "too many replaced versions"));
 	free(p);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
@@ -158,7 +158,7 @@ START_TEST(bad_replacement_leaves_the_old)
 {
 	static const char *const bad[] = {"lacks_apply", "bad_magic", "unresolved"};
 	const char *path = in_top("a/x.so");
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 	struct row row;
 
 	copy_file(sample("v1"), path);
@@ -178,7 +178,7 @@ START_TEST(bad_replacement_leaves_the_old)
 	row = find_row(r, "x.so");
 	ck_assert_int_eq(row.n, 2); /* v2, and the retired v1: the row of the rejected file is
 				     * gone */
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
@@ -186,7 +186,7 @@ START_TEST(removed_and_put_back)
 {
 	const char *path = in_top("a/x.so"), *away = in_top("away");
 	const struct lmi_factory *f;
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 	struct lmd_error why;
 
 	copy_file(sample("v1"), path);
@@ -209,13 +209,13 @@ START_TEST(removed_and_put_back)
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 2);
 	ck_assert_int_eq(version_of(f), 1);
 	lmi_factory_give(r, f);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
 START_TEST(never_loaded_and_removed)
 {
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 
 	copy_file(sample("v1"), in_top("a/x.so"));
 	r = open_registry();
@@ -223,17 +223,17 @@ START_TEST(never_loaded_and_removed)
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), -1);
 	ck_assert_int_eq(find_row(r, "x.so").n, 0);
 	copy_file(sample("v1"), in_top("a/x.so"));
-	ck_assert_int_eq(lmi_registry_rescan(r, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_registry_rescan(r, NULL), LMD_OK);
 	copy_file(sample("v2"), in_top("a/x.so"));
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 2);
 	ck_assert_int_eq(canary_count(), 1);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
 START_TEST(shadowing)
 {
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 	struct row row;
 
 	copy_file(sample("v1"), in_top("a/x.so"));
@@ -257,9 +257,9 @@ START_TEST(shadowing)
 	ck_assert_str_eq(find_row(r, "b/x.so").state, "loaded");
 	/* within one folder the file name decides */
 	copy_file(sample("v1"), in_top("b/w.so"));
-	ck_assert_int_eq(lmi_registry_rescan(r, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_registry_rescan(r, NULL), LMD_OK);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
@@ -267,21 +267,21 @@ START_TEST(same_folder_twice)
 {
 	char again[PATH_ROOM];
 	const char *dirs[] = {in_top("a"), again};
-	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 2, .no_default_dirs = true,
-					 .host = host};
-	struct lmi_registry *r = NULL;
+	struct lmi_plugin_registry_opts opts = {
+		.dirs = dirs, .n_dirs = 2, .no_default_dirs = true, .host = host};
+	struct lmi_plugin_registry *r = NULL;
 
 	snprintf(again, sizeof(again), "%s/../a//", in_top("b"));
 	copy_file(sample("v1"), in_top("a/x.so"));
-	ck_assert_int_eq(lmi_registry_create(&r, &opts, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_registry_create(&r, &opts, NULL), LMD_OK);
 	ck_assert_int_eq(find_row(r, "x.so").n, 1);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
 START_TEST(two_registries)
 {
-	struct lmi_registry *r = NULL, *q = NULL;
+	struct lmi_plugin_registry *r = NULL, *q = NULL;
 	const struct lmi_factory *f, *g;
 
 	copy_file(sample("v1"), in_top("a/x.so"));
@@ -294,10 +294,10 @@ START_TEST(two_registries)
 	ck_assert_int_eq(version_of(g), 2);
 	ck_assert_uint_eq(g->generation, 1);
 	lmi_factory_give(r, f);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 	ck_assert_int_eq(version_of(g), 2);
 	lmi_factory_give(q, g);
-	lmi_registry_destroy(q);
+	lmi_plugin_registry_destroy(q);
 }
 END_TEST
 
@@ -305,12 +305,12 @@ END_TEST
 START_TEST(one_after_another)
 {
 	for (int i = 0; i < 20; i++) {
-		struct lmi_registry *r;
+		struct lmi_plugin_registry *r;
 
 		copy_file(sample(i & 1 ? "v2" : "v1"), in_top("a/x.so"));
-		r = open_with(i & 2 ? LMI_CARRIER_FILE : LMI_CARRIER_SEALED);
+		r = open_with(i & 2 ? LMI_PLUGIN_IMAGE_FILE : LMI_PLUGIN_IMAGE_SEALED);
 		ck_assert_int_eq(version_now(r, "test-sample", NULL), i & 1 ? 2 : 1);
-		lmi_registry_destroy(r);
+		lmi_plugin_registry_destroy(r);
 	}
 }
 END_TEST
@@ -349,23 +349,23 @@ static int find_copy(const char *base)
 START_TEST(carriers)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 
 	copy_file(sample("v1"), in_top("a/x.so"));
 	copy_file(sample("v1"), in_top("b/x.so")); /* the same content twice */
-	r = open_with(LMI_CARRIER_SEALED);
+	r = open_with(LMI_PLUGIN_IMAGE_SEALED);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
 	ck_assert(maps_have("memfd:llamad:x.so"));
 	ck_assert_int_ge(find_copy("x.so"), 0);
 	ck_assert_int_eq(fcntl(find_copy("x.so"), F_GET_SEALS), seals);
 	ck_assert(!maps_have("/a/x.so"));
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 	ck_assert(!maps_have("memfd:llamad:x.so"));
-	r = open_with(LMI_CARRIER_FILE);
+	r = open_with(LMI_PLUGIN_IMAGE_FILE);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
 	ck_assert(maps_have("/tmp/llamad-plugins-"));
 	ck_assert_str_eq(find_row(r, "b/x.so").state, "shadowed");
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 	ck_assert(!maps_have("/tmp/llamad-plugins-"));
 }
 END_TEST
@@ -374,19 +374,19 @@ END_TEST
  * open. */
 START_TEST(object_that_stays)
 {
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 
 	copy_file(sample("stays"), in_top("a/x.so"));
-	r = open_with(LMI_CARRIER_SEALED);
+	r = open_with(LMI_PLUGIN_IMAGE_SEALED);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 7);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 	ck_assert(maps_have("memfd:llamad:x.so"));
 	ck_assert_int_ge(find_copy("x.so"), 0);
 	for (int i = 0; i < 3; i++) {
 		copy_file(sample("v1"), in_top("a/x.so"));
-		r = open_with(LMI_CARRIER_SEALED);
+		r = open_with(LMI_PLUGIN_IMAGE_SEALED);
 		ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
-		lmi_registry_destroy(r);
+		lmi_plugin_registry_destroy(r);
 	}
 }
 END_TEST
@@ -394,15 +394,15 @@ END_TEST
 /* Another library was loaded under the name that the registry would use next. */
 START_TEST(name_that_is_taken)
 {
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 	char name[64];
 	int fd, n;
 
 	copy_file(sample("v1"), in_top("a/x.so"));
-	r = open_with(LMI_CARRIER_SEALED);
+	r = open_with(LMI_PLUGIN_IMAGE_SEALED);
 	n = find_copy("x.so");
 	ck_assert_int_ge(n, 0);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 	fd = open(sample("stays"), O_RDONLY);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(dup2(fd, n), n);
@@ -411,9 +411,9 @@ START_TEST(name_that_is_taken)
 	close(n);
 	if (fd != n)
 		close(fd);
-	r = open_with(LMI_CARRIER_SEALED);
+	r = open_with(LMI_PLUGIN_IMAGE_SEALED);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
@@ -427,16 +427,16 @@ START_TEST(changes_of_a_file)
 	const struct timespec before = {.tv_sec = 5};
 	struct stat sb = {.st_dev = 1, .st_ino = 2, .st_size = 3, .st_mtim = changed,
 			  .st_ctim = changed};
-	struct lmi_file_id id = lmi_file_id(&sb, &later);
+	struct lmi_plugin_file_id id = lmi_plugin_file_id(&sb, &later);
 	struct stat other;
 
-	ck_assert(lmi_file_id_same(&id, &sb));
+	ck_assert(lmi_plugin_file_id_same(&id, &sb));
 	/* one tick of the clock may hide a second change, and so may a clock that was set back */
-	id = lmi_file_id(&sb, &soon);
-	ck_assert(!lmi_file_id_same(&id, &sb));
-	id = lmi_file_id(&sb, &before);
-	ck_assert(!lmi_file_id_same(&id, &sb));
-	id = lmi_file_id(&sb, &later);
+	id = lmi_plugin_file_id(&sb, &soon);
+	ck_assert(!lmi_plugin_file_id_same(&id, &sb));
+	id = lmi_plugin_file_id(&sb, &before);
+	ck_assert(!lmi_plugin_file_id_same(&id, &sb));
+	id = lmi_plugin_file_id(&sb, &later);
 	for (int i = 0; i < 5; i++) {
 		other = sb;
 		other.st_dev += i == 0;
@@ -444,38 +444,38 @@ START_TEST(changes_of_a_file)
 		other.st_size += i == 2;
 		other.st_mtim.tv_nsec += i == 3;
 		other.st_ctim.tv_sec += i == 4;
-		ck_assert(!lmi_file_id_same(&id, &other));
+		ck_assert(!lmi_plugin_file_id_same(&id, &other));
 	}
 }
 END_TEST
 
 START_TEST(fresh_until_something_changes)
 {
-	struct lmi_registry *r;
-	struct lmi_object *o;
+	struct lmi_plugin_registry *r;
+	struct lmi_plugin_object *o;
 
 	copy_file(sample("v1"), in_top("a/x.so"));
 	r = open_registry();
 	for (o = r->objects; o && strcmp(o->base, "x.so"); o = o->next)
 		; /* skip linked-in plugins, which come first */
 	ck_assert_ptr_nonnull(o);
-	ck_assert(!lmi_scan_is_fresh(r, o)); /* everything was created just now */
+	ck_assert(!lmi_plugin_scan_is_fresh(r, o)); /* everything was created just now */
 	for (uint32_t i = 0; i < r->n_dirs; i++)
 		r->dirs[i].id.racy = false;
 	o->id.racy = false;
-	ck_assert(lmi_scan_is_fresh(r, o));
+	ck_assert(lmi_plugin_scan_is_fresh(r, o));
 	o->id.mtime.tv_nsec ^= 1;
-	ck_assert(!lmi_scan_is_fresh(r, o));
-	ck_assert(lmi_scan_is_fresh(r, NULL));
+	ck_assert(!lmi_plugin_scan_is_fresh(r, o));
+	ck_assert(lmi_plugin_scan_is_fresh(r, NULL));
 	o->id.mtime.tv_nsec ^= 1;
 	r->dirs[1].id.mtime.tv_nsec ^= 1;
-	ck_assert(!lmi_scan_is_fresh(r, o));
-	ck_assert(!lmi_scan_is_fresh(r, NULL));
+	ck_assert(!lmi_plugin_scan_is_fresh(r, o));
+	ck_assert(!lmi_plugin_scan_is_fresh(r, NULL));
 	r->dirs[1].id.mtime.tv_nsec ^= 1;
-	ck_assert(lmi_scan_is_fresh(r, o));
+	ck_assert(lmi_plugin_scan_is_fresh(r, o));
 	ck_assert_int_eq(rename(in_top("b"), in_top("c")), 0);
-	ck_assert(!lmi_scan_is_fresh(r, o));
-	lmi_registry_destroy(r);
+	ck_assert(!lmi_plugin_scan_is_fresh(r, o));
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
@@ -525,37 +525,41 @@ START_TEST(linked_in)
 	struct lmd_plugin broken = p;
 	const struct lmd_plugin *all[] = {&p, &broken};
 	const char *dirs[] = {in_top("a")};
-	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true,
-					 .host = host, .linked = all, .n_linked = 2};
-	struct lmi_registry *r = NULL;
+	struct lmi_plugin_registry_opts opts = {.dirs = dirs,
+						.n_dirs = 1,
+						.no_default_dirs = true,
+						.host = host,
+						.linked = all,
+						.n_linked = 2};
+	struct lmi_plugin_registry *r = NULL;
 	struct lmd_error why;
 
 	broken.n_factories = 0;
-	ck_assert_int_eq(lmi_registry_create(&r, &opts, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_registry_create(&r, &opts, NULL), LMD_OK);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 77);
 	ck_assert_int_eq(version_now(r, "card", &why), -1);
 	ck_assert_ptr_nonnull(strstr(why.text, "(built in) cannot run here: no card"));
-	if (!lmi_builtin_plugins[0]) {
+	if (!lmi_plugin_builtins[0]) {
 		ck_assert_int_eq(find_row(r, "(built in)").n, 2);
 		ck_assert_str_eq(find_row(r, "(built in)").state, "refused");
 	}
 	/* a file of the same rank wins over it */
 	copy_file(sample("v1"), in_top("a/x.so"));
-	ck_assert_int_eq(lmi_registry_rescan(r, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_registry_rescan(r, NULL), LMD_OK);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 	/* ... but a higher score wins over the file */
 	f[0].probe = twice_as_good;
-	ck_assert_int_eq(lmi_registry_create(&r, &opts, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_registry_create(&r, &opts, NULL), LMD_OK);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 77);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 }
 END_TEST
 
 /* ---- threads ---- */
 
 struct swarm {
-	struct lmi_registry *r;
+	struct lmi_plugin_registry *r;
 	_Atomic bool stop;
 	_Atomic unsigned n_bad;
 	_Atomic unsigned n_take[3];
@@ -605,7 +609,7 @@ START_TEST(threads_take_while_it_changes)
 	printf("taken: %u times v1, %u times v2\n", atomic_load(&s.n_take[1]),
 	       atomic_load(&s.n_take[2]));
 	ck_assert_uint_eq(find_row(s.r, "x.so").n_users, 0);
-	lmi_registry_destroy(s.r);
+	lmi_plugin_registry_destroy(s.r);
 }
 END_TEST
 
@@ -614,8 +618,11 @@ END_TEST
 START_TEST(allocation_failures)
 {
 	const char *dirs[] = {in_top("a"), in_top("b")};
-	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 2, .host = host,
-					 .carrier = _i ? LMI_CARRIER_FILE : LMI_CARRIER_SEALED};
+	struct lmi_plugin_registry_opts opts = {.dirs = dirs,
+						.n_dirs = 2,
+						.host = host,
+						.image = _i ? LMI_PLUGIN_IMAGE_FILE
+							    : LMI_PLUGIN_IMAGE_SEALED};
 	struct lmi_alloc_stats before, after;
 	uint64_t nth = 1;
 
@@ -624,12 +631,12 @@ START_TEST(allocation_failures)
 	lmi_alloc_stats(&before);
 	for (bool failed = true; failed; nth++) {
 		const struct lmi_factory *f = NULL;
-		struct lmi_registry *r = NULL;
+		struct lmi_plugin_registry *r = NULL;
 		struct lmd_error err = {0};
 		enum lmd_status st;
 
 		lmi_alloc_fail_nth(nth, false);
-		st = lmi_registry_create(&r, &opts, &err);
+		st = lmi_plugin_registry_create(&r, &opts, &err);
 		if (st == LMD_OK)
 			st = lmi_factory_take(r, LMD_KIND_SAMPLER, "test-sample", &f, &err);
 		failed = lmi_alloc_did_fail();
@@ -642,7 +649,7 @@ START_TEST(allocation_failures)
 			ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
 			lmi_factory_give(r, f);
 		}
-		lmi_registry_destroy(r);
+		lmi_plugin_registry_destroy(r);
 		lmi_alloc_stats(&after);
 		ck_assert_uint_eq(before.n_live, after.n_live);
 	}

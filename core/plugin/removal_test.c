@@ -67,7 +67,8 @@ static unsigned copy_plugins(void)
 	return n;
 }
 
-static const char *file_of(struct lmi_registry *r, const struct offer *x, struct lmd_error *err)
+static const char *file_of(struct lmi_plugin_registry *r, const struct offer *x,
+			   struct lmd_error *err)
 {
 	static char file[PATH_ROOM];
 	const struct lmi_factory *f = NULL;
@@ -80,7 +81,8 @@ static const char *file_of(struct lmi_registry *r, const struct offer *x, struct
 }
 
 /* Checks that everything `path` provides is gone and everything else is there. */
-static unsigned check_without(struct lmi_registry *r, const struct offers *all, const char *path)
+static unsigned check_without(struct lmi_plugin_registry *r, const struct offers *all,
+			      const char *path)
 {
 	unsigned gone = 0;
 
@@ -113,17 +115,17 @@ START_TEST(each_plugin_of_the_build)
 	struct offers all = {.v = calloc(MAX_OFFERS, sizeof(*all.v))};
 	unsigned n = copy_plugins(), gone = 0;
 	const char *dirs[1] = {in_top("a")};
-	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true,
-					 .host = host};
-	struct lmi_registry *r = NULL;
+	struct lmi_plugin_registry_opts opts = {
+		.dirs = dirs, .n_dirs = 1, .no_default_dirs = true, .host = host};
+	struct lmi_plugin_registry *r = NULL;
 
 	if (!n) {
 		LMD_SKIP("each_plugin_of_the_build", "this build has no plugins as files");
 		free(all.v);
 		return;
 	}
-	ck_assert_int_eq(lmi_registry_create(&r, &opts, NULL), LMD_OK);
-	lmi_registry_list(r, on_plugin, on_factory, &all);
+	ck_assert_int_eq(lmi_plugin_registry_create(&r, &opts, NULL), LMD_OK);
+	lmi_plugin_registry_list(r, on_plugin, on_factory, &all);
 	for (size_t i = 0; i < all.n; i++) {
 		char path[PATH_ROOM];
 
@@ -143,7 +145,7 @@ START_TEST(each_plugin_of_the_build)
 	}
 	printf("%u plugins, %zu factories, %u of them looked up in vain\n", n, all.n, gone);
 	ck_assert_uint_gt(gone, 0);
-	lmi_registry_destroy(r);
+	lmi_plugin_registry_destroy(r);
 	free(all.v);
 }
 END_TEST

@@ -50,8 +50,8 @@ static bool is_plugin_name(const char *name)
 	return n > 3 && *name != '.' && !strcmp(name + n - 3, ".so");
 }
 
-static enum lmd_status list_names(struct lmi_registry *r, const struct lmi_dir *d, DIR *dir,
-				  struct names *out, struct lmd_error *err)
+static enum lmd_status list_names(struct lmi_plugin_registry *r, const struct lmi_plugin_dir *d,
+				  DIR *dir, struct names *out, struct lmd_error *err)
 {
 	const struct dirent *de;
 	uint32_t room = 0;
@@ -87,30 +87,31 @@ no_memory:
 
 /* The known objects of one path. */
 struct path_rows {
-	struct lmi_object *current; /* CHECKED or LOADED */
-	struct lmi_object *refused;
+	struct lmi_plugin_object *current; /* CHECKED or LOADED */
+	struct lmi_plugin_object *refused;
 	uint64_t generation;        /* highest so far */
 	uint32_t n_retired;
 };
 
-static struct path_rows find_rows(const struct lmi_registry *r, uint32_t dir, const char *base)
+static struct path_rows find_rows(const struct lmi_plugin_registry *r, uint32_t dir,
+				  const char *base)
 {
 	struct path_rows rows = {0};
 
-	for (struct lmi_object *o = r->objects; o; o = o->next) {
+	for (struct lmi_plugin_object *o = r->objects; o; o = o->next) {
 		if (o->dir != dir || strcmp(o->base, base))
 			continue;
 		if (o->generation > rows.generation)
 			rows.generation = o->generation;
 		switch (o->state) {
-		case LMI_OBJECT_CHECKED:
-		case LMI_OBJECT_LOADED:
+		case LMI_PLUGIN_OBJECT_CHECKED:
+		case LMI_PLUGIN_OBJECT_LOADED:
 			rows.current = o;
 			break;
-		case LMI_OBJECT_REFUSED:
+		case LMI_PLUGIN_OBJECT_REJECTED:
 			rows.refused = o;
 			break;
-		case LMI_OBJECT_RETIRED:
+		case LMI_PLUGIN_OBJECT_RETIRED:
 			rows.n_retired++;
 			break;
 		}
@@ -118,42 +119,43 @@ static struct path_rows find_rows(const struct lmi_registry *r, uint32_t dir, co
 	return rows;
 }
 
-static bool same_content(const struct lmi_object *a, const struct lmi_object *b)
+static bool same_content(const struct lmi_plugin_object *a, const struct lmi_plugin_object *b)
 {
 	return !memcmp(a->digest, b->digest, sizeof(a->digest));
 }
 
 /* Returns the RETIRED version with the same content, or NULL. */
-static struct lmi_object *find_retired(const struct lmi_registry *r, const struct lmi_object *like)
+static struct lmi_plugin_object *find_retired(const struct lmi_plugin_registry *r,
+					      const struct lmi_plugin_object *like)
 {
-	for (struct lmi_object *o = r->objects; o; o = o->next)
-		if (o->state == LMI_OBJECT_RETIRED && o->dir == like->dir &&
+	for (struct lmi_plugin_object *o = r->objects; o; o = o->next)
+		if (o->state == LMI_PLUGIN_OBJECT_RETIRED && o->dir == like->dir &&
 		    !strcmp(o->base, like->base) && same_content(o, like))
 			return o;
 	return NULL;
 }
 
-static void drop(struct lmi_registry *r, struct lmi_object *o)
+static void drop(struct lmi_plugin_registry *r, struct lmi_plugin_object *o)
 {
 	if (!o)
 		return;
-	lmi_registry_drop(r, o);
-	lmi_object_destroy(o);
+	lmi_plugin_registry_drop(r, o);
+	lmi_plugin_object_destroy(o);
 }
 
 /* Hides the object from look-ups; it stays mapped for its users. */
-static void retire(struct lmi_registry *r, struct lmi_object *o, const char *reason)
+static void retire(struct lmi_plugin_registry *r, struct lmi_plugin_object *o, const char *reason)
 {
 	uint32_t users;
 
 	if (!o)
 		return;
-	if (o->state != LMI_OBJECT_LOADED) {
+	if (o->state != LMI_PLUGIN_OBJECT_LOADED) {
 		drop(r, o);
 		return;
 	}
 	pthread_mutex_lock(&r->mu);
-	o->state = LMI_OBJECT_RETIRED;
+	o->state = LMI_PLUGIN_OBJECT_RETIRED;
 	snprintf(o->reason, sizeof(o->reason), "%s", reason);
 	users = o->n_users;
 	pthread_mutex_unlock(&r->mu);
@@ -163,23 +165,24 @@ static void retire(struct lmi_registry *r, struct lmi_object *o, const char *rea
 
 /* Marks an object as current again: its content was found unchanged, or a retired version came
  * back. */
-static void revive(struct lmi_registry *r, struct lmi_object *o, const struct lmi_file_id *id)
+static void revive(struct lmi_plugin_registry *r, struct lmi_plugin_object *o,
+		   const struct lmi_plugin_file_id *id)
 {
 	pthread_mutex_lock(&r->mu);
 	o->id = *id;
 	o->seen = true;
-	if (o->state == LMI_OBJECT_RETIRED) {
-		o->state = LMI_OBJECT_LOADED;
+	if (o->state == LMI_PLUGIN_OBJECT_RETIRED) {
+		o->state = LMI_PLUGIN_OBJECT_LOADED;
 		o->reason[0] = 0;
 	}
 	pthread_mutex_unlock(&r->mu);
 }
 
-static void publish(struct lmi_registry *r, struct lmi_object *o)
+static void publish(struct lmi_plugin_registry *r, struct lmi_plugin_object *o)
 {
 	o->seen = true;
-	lmi_registry_add(r, o);
-	if (o->state == LMI_OBJECT_REFUSED)
+	lmi_plugin_registry_add(r, o);
+	if (o->state == LMI_PLUGIN_OBJECT_REJECTED)
 		LOG(r, LMD_LOG_WARN, "refused: %s file=%s", o->reason, o->path);
 	else
 		LOG(r, LMD_LOG_DEBUG, "found: %s %s file=%s generation=%llu", o->note.name,
@@ -188,53 +191,55 @@ static void publish(struct lmi_registry *r, struct lmi_object *o)
 
 /* Recognises an unchanged file that was rejected before. A file that was rejected after loading is
  * not run again. */
-static bool same_refusal(const struct lmi_object *refused, const struct lmi_object *o)
+static bool same_refusal(const struct lmi_plugin_object *refused, const struct lmi_plugin_object *o)
 {
-	if (!refused || !lmi_file_id_equal(&refused->id, &o->id))
+	if (!refused || !lmi_plugin_file_id_equal(&refused->id, &o->id))
 		return false;
-	return o->state == LMI_OBJECT_CHECKED ? same_content(refused, o)
-					      : !strcmp(refused->reason, o->reason);
+	return o->state == LMI_PLUGIN_OBJECT_CHECKED ? same_content(refused, o)
+						     : !strcmp(refused->reason, o->reason);
 }
 
 /* Decides what happens to `own_o`, just read from its path; takes ownership. */
-static enum lmd_status take_over(struct lmi_registry *r, struct lmi_object *own_o,
+static enum lmd_status take_over(struct lmi_plugin_registry *r, struct lmi_plugin_object *own_o,
 				 const struct path_rows *rows, struct lmd_error *err)
 {
-	struct lmi_object *o = own_o, *cur = rows->current, *old = NULL;
+	struct lmi_plugin_object *o = own_o, *cur = rows->current, *old = NULL;
 	enum lmd_status st = LMD_OK;
 
 	if (same_refusal(rows->refused, o)) {
 		revive(r, rows->refused, &o->id);
-		lmi_object_destroy(o);
+		lmi_plugin_object_destroy(o);
 		return LMD_OK;
 	}
-	if (o->state == LMI_OBJECT_CHECKED)
+	if (o->state == LMI_PLUGIN_OBJECT_CHECKED)
 		old = cur && same_content(cur, o) ? cur : find_retired(r, o);
 	if (old) {
 		if (old != cur)
 			retire(r, cur, "an older version came back");
 		revive(r, old, &o->id);
 		drop(r, rows->refused);
-		lmi_object_destroy(o);
+		lmi_plugin_object_destroy(o);
 		return LMD_OK;
 	}
 	o->generation = rows->generation + 1;
-	if (o->state == LMI_OBJECT_CHECKED && cur && cur->state == LMI_OBJECT_LOADED) {
-		if (rows->n_retired >= LMI_MAX_RETIRED)
-			lmi_object_refuse(o, "too many replaced versions of this file are still "
-					     "mapped; restart to load this one");
+	if (o->state == LMI_PLUGIN_OBJECT_CHECKED && cur &&
+	    cur->state == LMI_PLUGIN_OBJECT_LOADED) {
+		if (rows->n_retired >= LMI_PLUGIN_MAX_RETIRED)
+			lmi_plugin_object_reject(
+				o, "too many replaced versions of this file are still "
+				   "mapped; restart to load this one");
 		else
-			st = lmi_object_load(o, &o->state, err);
+			st = lmi_plugin_object_load(o, &o->state, err);
 	}
 	if (st != LMD_OK) {
-		lmi_object_destroy(o);
+		lmi_plugin_object_destroy(o);
 		return st;
 	}
 	drop(r, rows->refused);
-	if (o->state == LMI_OBJECT_REFUSED) {
+	if (o->state == LMI_PLUGIN_OBJECT_REJECTED) {
 		o->generation = 0;
-		lmi_carrier_close(&o->carrier);
-		if (cur && cur->state != LMI_OBJECT_LOADED)
+		lmi_plugin_image_close(&o->image);
+		if (cur && cur->state != LMI_PLUGIN_OBJECT_LOADED)
 			drop(r, cur);
 	} else {
 		retire(r, cur, "replaced by a newer version");
@@ -244,13 +249,13 @@ static enum lmd_status take_over(struct lmi_registry *r, struct lmi_object *own_
 }
 
 /* dir_why: why nothing from the folder may be loaded, or NULL. */
-static enum lmd_status scan_file(struct lmi_registry *r, uint32_t i_dir, int dir_fd,
+static enum lmd_status scan_file(struct lmi_plugin_registry *r, uint32_t i_dir, int dir_fd,
 				 const char *base, const char *dir_why, struct lmd_error *err)
 {
 	struct path_rows rows = find_rows(r, i_dir, base);
-	const struct lmi_object *last = rows.refused ? rows.refused : rows.current;
+	const struct lmi_plugin_object *last = rows.refused ? rows.refused : rows.current;
 	enum lmd_status st = LMD_OK;
-	struct lmi_object *o;
+	struct lmi_plugin_object *o;
 	struct timespec now;
 	char no_stat[128];
 	struct stat sb;
@@ -268,36 +273,36 @@ static enum lmd_status scan_file(struct lmi_registry *r, uint32_t i_dir, int dir
 		rows.refused->seen = true;
 	/* the row of a bad folder has no id: it lasts as long as the folder's fault */
 	if (dir_why ? rows.refused && !rows.refused->id.ino && !strcmp(last->reason, dir_why)
-		    : last && last->id.ino && lmi_file_id_same(&last->id, &sb))
+		    : last && last->id.ino && lmi_plugin_file_id_same(&last->id, &sb))
 		return LMD_OK;
-	o = lmi_object_create(r->dirs[i_dir].path, base, i_dir);
+	o = lmi_plugin_object_create(r->dirs[i_dir].path, base, i_dir);
 	if (!o)
 		return lmd_fail(err, LMD_NOMEM, "%.200s/%.200s: no memory", r->dirs[i_dir].path,
 				base);
 	if (dir_why) {
-		lmi_object_refuse(o, dir_why);
+		lmi_plugin_object_reject(o, dir_why);
 	} else {
-		o->id = lmi_file_id(&sb, &now);
-		st = lmi_object_read(o, dir_fd, r->trust, r->copies, err);
+		o->id = lmi_plugin_file_id(&sb, &now);
+		st = lmi_plugin_object_read(o, dir_fd, r->trust, r->copies, err);
 	}
 	if (st != LMD_OK) {
-		lmi_object_destroy(o);
+		lmi_plugin_object_destroy(o);
 		return st;
 	}
 	return take_over(r, o, &rows, err);
 }
 
-static bool is_duplicate(const struct lmi_registry *r, uint32_t i, const struct stat *sb)
+static bool is_duplicate(const struct lmi_plugin_registry *r, uint32_t i, const struct stat *sb)
 {
 	for (uint32_t k = 0; k < i; k++)
-		if (r->dirs[k].state == LMI_DIR_PRESENT && r->dirs[k].id.dev == sb->st_dev &&
+		if (r->dirs[k].state == LMI_PLUGIN_DIR_PRESENT && r->dirs[k].id.dev == sb->st_dev &&
 		    r->dirs[k].id.ino == sb->st_ino)
 			return true;
 	return false;
 }
 
-static void set_dir(struct lmi_registry *r, uint32_t i, enum lmi_dir_state state,
-		    const struct lmi_file_id *id, const char *reason)
+static void set_dir(struct lmi_plugin_registry *r, uint32_t i, enum lmi_plugin_dir_state state,
+		    const struct lmi_plugin_file_id *id, const char *reason)
 {
 	pthread_mutex_lock(&r->mu);
 	r->dirs[i].state = state;
@@ -306,10 +311,10 @@ static void set_dir(struct lmi_registry *r, uint32_t i, enum lmi_dir_state state
 	pthread_mutex_unlock(&r->mu);
 }
 
-static enum lmd_status scan_dir(struct lmi_registry *r, uint32_t i, struct lmd_error *err)
+static enum lmd_status scan_dir(struct lmi_plugin_registry *r, uint32_t i, struct lmd_error *err)
 {
-	const struct lmi_dir *d = &r->dirs[i];
-	struct lmi_file_id id = {0};
+	const struct lmi_plugin_dir *d = &r->dirs[i];
+	struct lmi_plugin_file_id id = {0};
 	struct lmd_error why = {0};
 	struct names names = {0};
 	enum lmd_status st;
@@ -326,19 +331,20 @@ static enum lmd_status scan_dir(struct lmi_registry *r, uint32_t i, struct lmd_e
 
 		if (fd >= 0)
 			close(fd);
-		set_dir(r, i, LMI_DIR_ABSENT, &id,
+		set_dir(r, i, LMI_PLUGIN_DIR_ABSENT, &id,
 			e == ENOENT ? "does not exist" : strerror(e));
 		return LMD_OK;
 	}
-	id = lmi_file_id(&sb, &now);
+	id = lmi_plugin_file_id(&sb, &now);
 	if (is_duplicate(r, i, &sb)) {
-		set_dir(r, i, LMI_DIR_DUPLICATE, &id, "");
+		set_dir(r, i, LMI_PLUGIN_DIR_DUPLICATE, &id, "");
 		closedir(dir);
 		return LMD_OK;
 	}
-	dir_why = lmi_trust_check(r->trust, fd, &sb, "its folder", &why) == LMD_OK ? NULL
-										   : why.text;
-	set_dir(r, i, LMI_DIR_PRESENT, &id, dir_why ? dir_why : "");
+	dir_why = lmi_plugin_trust_check(r->trust, fd, &sb, "its folder", &why) == LMD_OK
+			  ? NULL
+			  : why.text;
+	set_dir(r, i, LMI_PLUGIN_DIR_PRESENT, &id, dir_why ? dir_why : "");
 	st = list_names(r, d, dir, &names, err);
 	for (uint32_t k = 0; k < names.n && st == LMD_OK; k++)
 		st = scan_file(r, i, fd, names.v[k], dir_why, err);
@@ -347,16 +353,16 @@ static enum lmd_status scan_dir(struct lmi_registry *r, uint32_t i, struct lmd_e
 	return st;
 }
 
-enum lmd_status lmi_scan(struct lmi_registry *r, struct lmd_error *err)
+enum lmd_status lmi_plugin_scan(struct lmi_plugin_registry *r, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
-	struct lmi_object *next;
+	struct lmi_plugin_object *next;
 
-	for (struct lmi_object *o = r->objects; o; o = o->next)
-		o->seen = o->dir == LMI_BUILT_IN || o->state == LMI_OBJECT_RETIRED;
+	for (struct lmi_plugin_object *o = r->objects; o; o = o->next)
+		o->seen = o->dir == LMI_PLUGIN_BUILTIN || o->state == LMI_PLUGIN_OBJECT_RETIRED;
 	for (uint32_t i = 0; i < r->n_dirs && st == LMD_OK; i++)
 		st = scan_dir(r, i, err);
-	for (struct lmi_object *o = r->objects; o && st == LMD_OK; o = next) {
+	for (struct lmi_plugin_object *o = r->objects; o && st == LMD_OK; o = next) {
 		next = o->next;
 		if (!o->seen)
 			retire(r, o, "the file is gone");
@@ -364,21 +370,22 @@ enum lmd_status lmi_scan(struct lmi_registry *r, struct lmd_error *err)
 	return st;
 }
 
-bool lmi_scan_is_fresh(const struct lmi_registry *r, const struct lmi_object *o)
+bool lmi_plugin_scan_is_fresh(const struct lmi_plugin_registry *r,
+			      const struct lmi_plugin_object *o)
 {
 	struct stat sb;
 
 	for (uint32_t i = 0; i < r->n_dirs; i++) {
-		const struct lmi_dir *d = &r->dirs[i];
+		const struct lmi_plugin_dir *d = &r->dirs[i];
 
 		if (stat(d->path, &sb)) {
-			if (d->state != LMI_DIR_ABSENT)
+			if (d->state != LMI_PLUGIN_DIR_ABSENT)
 				return false;
-		} else if (d->state == LMI_DIR_NEW || d->state == LMI_DIR_ABSENT ||
-			   !lmi_file_id_same(&d->id, &sb)) {
+		} else if (d->state == LMI_PLUGIN_DIR_NEW || d->state == LMI_PLUGIN_DIR_ABSENT ||
+			   !lmi_plugin_file_id_same(&d->id, &sb)) {
 			return false;
 		}
 	}
-	return !o || o->dir == LMI_BUILT_IN ||
-	       (!lstat(o->path, &sb) && lmi_file_id_same(&o->id, &sb));
+	return !o || o->dir == LMI_PLUGIN_BUILTIN ||
+	       (!lstat(o->path, &sb) && lmi_plugin_file_id_same(&o->id, &sb));
 }

@@ -7,10 +7,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum lmd_status lmi_trust_judge(enum lmi_trust trust, uid_t euid, uid_t owner, mode_t mode,
-				const char *what, struct lmd_error *err)
+enum lmd_status lmi_plugin_trust_check_mode(enum lmi_plugin_trust trust, uid_t euid, uid_t owner,
+					    mode_t mode, const char *what, struct lmd_error *err)
 {
-	if (trust == LMI_TRUST_SYSTEM && owner != 0)
+	if (trust == LMI_PLUGIN_TRUST_SYSTEM && owner != 0)
 		return lmd_fail(
 			err, LMD_INVALID,
 			"%s belongs to user %u, but trust \"system\" allows only root's", what,
@@ -25,14 +25,14 @@ enum lmd_status lmi_trust_judge(enum lmi_trust trust, uid_t euid, uid_t owner, m
 	return LMD_OK;
 }
 
-enum lmd_status lmi_trust_check(enum lmi_trust trust, int fd, const struct stat *sb,
-				const char *what, struct lmd_error *err)
+enum lmd_status lmi_plugin_trust_check(enum lmi_plugin_trust trust, int fd, const struct stat *sb,
+				       const char *what, struct lmd_error *err)
 {
 	enum lmd_status st =
-		lmi_trust_judge(trust, geteuid(), sb->st_uid, sb->st_mode, what, err);
+		lmi_plugin_trust_check_mode(trust, geteuid(), sb->st_uid, sb->st_mode, what, err);
 	char path[64];
 
-	if (st != LMD_OK || trust != LMI_TRUST_SYSTEM || geteuid() == 0)
+	if (st != LMD_OK || trust != LMI_PLUGIN_TRUST_SYSTEM || geteuid() == 0)
 		return st;
 	/* access lists may grant more than the mode */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);

@@ -4,7 +4,7 @@
 #ifndef LLAMAD_CORE_QUANT_DECODE_TEST_H
 #define LLAMAD_CORE_QUANT_DECODE_TEST_H
 
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/quant.h"
 #include "tests/lmd_check.h"
 
@@ -17,12 +17,12 @@ static inline uint64_t decode_hash(const struct lmi_dtype *t)
 	float *y = malloc(ROWS * WIDTH * sizeof(*y));
 	uint8_t *rows;
 
-	ck_assert(lmi_row_bytes(t, WIDTH, &bytes));
+	ck_assert(lmi_quant_row_bytes(t, WIDTH, &bytes));
 	rows = malloc(ROWS * bytes + 1);
 	ck_assert(rows && y);
 	for (size_t i = 0; i < ROWS * bytes; i++)
 		rows[i + 1] = (uint8_t)lmd_rand(&seed); /* at an odd address */
-	lmi_dequant_rows(t, rows + 1, y, WIDTH, ROWS);
+	lmi_quant_dequant_rows(t, rows + 1, y, WIDTH, ROWS);
 	for (size_t i = 0; i < ROWS * WIDTH; i++)
 		h = (h ^ (y[i] == y[i] ? lmi_f32_bits(y[i]) : 0x7FC00000u)) * 0x100000001B3u;
 	free(rows);

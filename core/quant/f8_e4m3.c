@@ -8,7 +8,7 @@
 
 #include "core/base/bytes.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 
 static float value(uint8_t b)
 {
@@ -21,7 +21,7 @@ static float value(uint8_t b)
 	return lmi_bits_f32(sign | (exp + 120) << 23 | man << 20);
 }
 
-LMI_DECODER(f8_e4m3)
+LMI_QUANT_DECODER(f8_e4m3)
 {
 	const uint8_t *p = src;
 
@@ -30,7 +30,7 @@ LMI_DECODER(f8_e4m3)
 }
 
 /* Rounds to nearest, ties to even; saturates at 448. */
-LMI_ENCODER(f8_e4m3)
+LMI_QUANT_ENCODER(f8_e4m3)
 {
 	uint8_t *p = dst;
 
@@ -44,10 +44,10 @@ LMI_ENCODER(f8_e4m3)
 			v = 0x7E;
 		else if (mag < 0x3C800000u) /* below 2^-6: a multiple of 2^-9 */
 			v = mag >> 23 < 117 ? 0
-					    : lmi_shift_even((mag & 0x7FFFFFu) | 0x800000u,
-							     141 - (mag >> 23));
+					    : lmi_float16_shift_even((mag & 0x7FFFFFu) | 0x800000u,
+								     141 - (mag >> 23));
 		else
-			v = lmi_shift_even(mag - 0x3C000000u, 20);
+			v = lmi_float16_shift_even(mag - 0x3C000000u, 20);
 		p[i] = (uint8_t)(bits >> 24 & 0x80u) | (uint8_t)v;
 	}
 }

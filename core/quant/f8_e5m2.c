@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 
-LMI_DECODER(f8_e5m2)
+LMI_QUANT_DECODER(f8_e5m2)
 {
 	const uint8_t *p = src;
 
@@ -16,7 +16,7 @@ LMI_DECODER(f8_e5m2)
 }
 
 /* Rounds to nearest, ties to even; magnitudes of 61440 and above become infinite. */
-LMI_ENCODER(f8_e5m2)
+LMI_QUANT_ENCODER(f8_e5m2)
 {
 	uint8_t *p = dst;
 
@@ -30,10 +30,10 @@ LMI_ENCODER(f8_e5m2)
 			v = 0x7C;
 		else if (mag < 0x38800000u) /* below 2^-14: a multiple of 2^-16 */
 			v = mag >> 23 < 110 ? 0
-					    : lmi_shift_even((mag & 0x7FFFFFu) | 0x800000u,
-							     134 - (mag >> 23));
+					    : lmi_float16_shift_even((mag & 0x7FFFFFu) | 0x800000u,
+								     134 - (mag >> 23));
 		else
-			v = lmi_shift_even(mag - 0x38000000u, 21);
+			v = lmi_float16_shift_even(mag - 0x38000000u, 21);
 		p[i] = (uint8_t)(bits >> 24 & 0x80u) | (uint8_t)v;
 	}
 }

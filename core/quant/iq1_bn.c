@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
-#include "core/quant/tritfit.h"
+#include "core/base/float16.h"
+#include "core/quant_search/ternary_search.h"
 
 #define N 64
 
@@ -39,7 +39,7 @@ static uint8_t byte_of(const int trits[5])
 	return (uint8_t)((256 * v + 242) / 243);
 }
 
-LMI_DECODER(iq1_bn)
+LMI_QUANT_DECODER(iq1_bn)
 {
 	const struct row *r = src;
 	const struct block *b = r->b;
@@ -56,11 +56,11 @@ LMI_DECODER(iq1_bn)
 	}
 }
 
-LMI_ENCODER(iq1_bn)
+LMI_QUANT_ENCODER(iq1_bn)
 {
 	struct row *r = dst;
 	struct block *b = r->b;
-	float d = lmi_tritfit(src, importance, n, true);
+	float d = lmi_search_ternary(src, importance, n, true);
 
 	lmi_put_f16(r->d, d);
 	for (size_t i = 0; i < n; i += N, b++, src += N) {
@@ -70,11 +70,12 @@ LMI_ENCODER(iq1_bn)
 			int t[5];
 
 			for (int j = 0; j < 5; j++)
-				t[j] = lmi_trit(src[16 * (k / 3) + 5 * (k % 3) + j], d);
+				t[j] = lmi_search_ternary_code(src[16 * (k / 3) + 5 * (k % 3) + j],
+							       d);
 			b->ql[k] = byte_of(t);
 		}
 		for (int g = 0; g < 4; g++)
-			last[g] = lmi_trit(src[16 * g + 15], d);
+			last[g] = lmi_search_ternary_code(src[16 * g + 15], d);
 		b->last = byte_of(last);
 	}
 }

@@ -5,11 +5,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/quant/book.h"
+#include "core/quant/codebook.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/iqk.h"
-#include "core/quant/trellis.h"
+#include "core/quant_search/trellis.h"
 
 #define N 256
 
@@ -27,7 +27,7 @@ struct row {
 	struct block b[];
 };
 
-LMI_DECODER(iq1_kt)
+LMI_QUANT_DECODER(iq1_kt)
 {
 	const struct row *r = src;
 	const struct block *b = r->b;
@@ -36,24 +36,24 @@ LMI_DECODER(iq1_kt)
 	for (size_t i = 0; i < n; i += N, b++) {
 		for (int p = 0; p < N / 8; p++) {
 			uint8_t s = b->scales[p / 4];
-			float dg = d * (float)lmi_book_iq4[s & 15];
-			uint32_t x = LMI_TRELLIS_FIRST + b->ql[p];
+			float dg = d * (float)lmi_quant_book_iq4[s & 15];
+			uint32_t x = LMI_SEARCH_TRELLIS_FIRST + b->ql[p];
 
 			x += (uint32_t)lmi_iqk_get_half(b->qh, 16, p) << 8;
 			x += (uint32_t)(s >> (4 + p % 4) & 1) << 12;
 			for (int k = 0; k < 8; k++)
-				*dst++ = dg * (float)lmi_trellis_next(&x);
+				*dst++ = dg * (float)lmi_search_trellis_next(&x);
 		}
 	}
 }
 
-static void pack(void *dst, const struct lmi_bookblock *k)
+static void pack(void *dst, const struct lmi_search_codebook_block *k)
 {
 	struct block *b = dst;
 
 	memset(b, 0, sizeof(*b));
 	for (int g = 0; g < N / 32; g++)
-		b->scales[g] = (uint8_t)lmi_book_iq4_code(k->s[g]);
+		b->scales[g] = (uint8_t)lmi_quant_codebook_iq4_code(k->s[g]);
 	for (int p = 0; p < N / 8; p++) {
 		int q = k->q[8 * p];
 
@@ -63,15 +63,15 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 	}
 }
 
-LMI_ENCODER(iq1_kt)
+LMI_QUANT_ENCODER(iq1_kt)
 {
-	static const struct lmi_trellis_shape points = {
+	static const struct lmi_search_trellis_shape points = {
 		.dim = 8, .bits = 13, .n_first = 1, .n_cut = 1};
-	static const struct lmi_bookshape shape = {
-		.s_book = lmi_book_iq4, .n_s = 16};
+	static const struct lmi_search_codebook_shape shape = {.s_book = lmi_quant_book_iq4,
+							       .n_s = 16};
 	struct row *r = dst;
-	float d = lmi_trellis_row(&points, &shape, src, importance, n, r->b, sizeof(struct block),
-				  pack);
+	float d = lmi_search_trellis_row(&points, &shape, src, importance, n, r->b,
+					 sizeof(struct block), pack);
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 }

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/gridfit.h"
-#include "core/quant/half.h"
-#include "core/quant/iq_grids.h"
+#include "core/quant_search/scale_search.h"
+#include "core/quant_search/lattice_search.h"
+#include "core/base/float16.h"
+#include "core/quant_search/iq_grids.h"
 
 #define N 256
 
@@ -21,7 +21,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 56, "iq1_m block");
 
-LMI_DECODER(iq1_m)
+LMI_QUANT_DECODER(iq1_m)
 {
 	const struct block *b = src;
 
@@ -34,38 +34,38 @@ LMI_DECODER(iq1_m)
 		d = lmi_f16_to_f32(bits);
 		for (int p = 0; p < N / 8; p++) {
 			int nibble = b->qh[p / 2] >> 4 * (p % 2) & 15, g = p / 2;
-			uint16_t code =
-				lmi_iq_codes[LMI_GRID_IQ1_S + (b->qs[p] | (nibble & 7) << 8)];
+			uint16_t code = lmi_search_iq_codes[LMI_SEARCH_LATTICE_IQ1_S +
+							    (b->qs[p] | (nibble & 7) << 8)];
 			int s = lmi_get_le16(b->scales[g / 4]) >> 3 * (g % 4) & 7;
 			float dg = d * (float)(2 * s + 1), shift = nibble & 8 ? -0.125f : 0.125f;
 
 			for (int j = 0; j < 8; j++)
-				*dst++ = dg * ((float)lmi_iq1_value(code, j) + shift);
+				*dst++ = dg * ((float)lmi_search_iq1_value(code, j) + shift);
 		}
 	}
 }
 
-LMI_ENCODER(iq1_m)
+LMI_QUANT_ENCODER(iq1_m)
 {
-	static const struct lmi_gridshape shape = {
-		.codes = lmi_iq_codes + LMI_GRID_IQ1_S,
+	static const struct lmi_search_lattice_shape shape = {
+		.codes = lmi_search_iq_codes + LMI_SEARCH_LATTICE_IQ1_S,
 		.n_codes = 2048,
 		.cell = 8,
 		.bits = 2,
 		.level = {-1, 0, 1},
 		.group = 16,
-		.sign = LMI_SHIFT_CELL,
+		.sign = LMI_SEARCH_SHIFT_CELL,
 		.n_scales = 8,
 		.scale0 = 1,
 		.step = 2,
 	};
 	struct block *b = dst;
-	struct lmi_gridblock k;
+	struct lmi_search_lattice_block k;
 	float x[N], w[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_gridfit(&shape, x, w, &k);
+		lmi_search_fit_load(src, importance, i, x, w, N);
+		lmi_search_lattice(&shape, x, w, &k);
 		memset(b->qh, 0, sizeof(b->qh));
 		for (int p = 0; p < N / 8; p++) {
 			b->qs[p] = (uint8_t)k.point[p];

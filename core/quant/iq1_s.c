@@ -4,10 +4,10 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/gridfit.h"
-#include "core/quant/half.h"
-#include "core/quant/iq_grids.h"
+#include "core/quant_search/scale_search.h"
+#include "core/quant_search/lattice_search.h"
+#include "core/base/float16.h"
+#include "core/quant_search/iq_grids.h"
 
 #define N 256
 
@@ -19,7 +19,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 50, "iq1_s block");
 
-LMI_DECODER(iq1_s)
+LMI_QUANT_DECODER(iq1_s)
 {
 	const struct block *b = src;
 
@@ -29,37 +29,37 @@ LMI_DECODER(iq1_s)
 		for (int p = 0; p < N / 8; p++) {
 			uint16_t qh = lmi_get_le16(b->qh[p / 4]);
 			int point = b->qs[p] | (qh >> 3 * (p % 4) & 7) << 8;
-			uint16_t code = lmi_iq_codes[LMI_GRID_IQ1_S + point];
+			uint16_t code = lmi_search_iq_codes[LMI_SEARCH_LATTICE_IQ1_S + point];
 			float dg = d * (float)(2 * (qh >> 12 & 7) + 1);
 			float shift = qh & 0x8000 ? -0.125f : 0.125f;
 
 			for (int j = 0; j < 8; j++)
-				*dst++ = dg * ((float)lmi_iq1_value(code, j) + shift);
+				*dst++ = dg * ((float)lmi_search_iq1_value(code, j) + shift);
 		}
 	}
 }
 
-LMI_ENCODER(iq1_s)
+LMI_QUANT_ENCODER(iq1_s)
 {
-	static const struct lmi_gridshape shape = {
-		.codes = lmi_iq_codes + LMI_GRID_IQ1_S,
+	static const struct lmi_search_lattice_shape shape = {
+		.codes = lmi_search_iq_codes + LMI_SEARCH_LATTICE_IQ1_S,
 		.n_codes = 2048,
 		.cell = 8,
 		.bits = 2,
 		.level = {-1, 0, 1},
 		.group = 32,
-		.sign = LMI_SHIFT_GROUP,
+		.sign = LMI_SEARCH_SHIFT_GROUP,
 		.n_scales = 8,
 		.scale0 = 1,
 		.step = 2,
 	};
 	struct block *b = dst;
-	struct lmi_gridblock k;
+	struct lmi_search_lattice_block k;
 	float x[N], w[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_gridfit(&shape, x, w, &k);
+		lmi_search_fit_load(src, importance, i, x, w, N);
+		lmi_search_lattice(&shape, x, w, &k);
 		lmi_put_f16(b->d, k.d);
 		for (int g = 0; g < N / 32; g++) {
 			uint16_t qh = (uint16_t)(k.s[g] << 12 | k.minus[4 * g] << 15);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
-#include "core/quant/tritfit.h"
+#include "core/base/float16.h"
+#include "core/quant_search/ternary_search.h"
 
 #define N 64
 
@@ -20,7 +20,7 @@ struct row {
 	struct block b[];
 };
 
-LMI_DECODER(iq2_bn)
+LMI_QUANT_DECODER(iq2_bn)
 {
 	const struct row *r = src;
 	const struct block *b = r->b;
@@ -31,16 +31,17 @@ LMI_DECODER(iq2_bn)
 			*dst++ = d * (float)((b->qs[e % 16] >> 2 * (e / 16) & 3) - 1);
 }
 
-LMI_ENCODER(iq2_bn)
+LMI_QUANT_ENCODER(iq2_bn)
 {
 	struct row *r = dst;
 	struct block *b = r->b;
-	float d = lmi_tritfit(src, importance, n, false);
+	float d = lmi_search_ternary(src, importance, n, false);
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 	for (size_t i = 0; i < n; i += N, b++) {
 		memset(b, 0, sizeof(*b));
 		for (int e = 0; e < N; e++)
-			b->qs[e % 16] |= (uint8_t)(lmi_trit(*src++, d) << 2 * (e / 16));
+			b->qs[e % 16] |=
+				(uint8_t)(lmi_search_ternary_code(*src++, d) << 2 * (e / 16));
 	}
 }

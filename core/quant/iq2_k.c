@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/quant/book.h"
-#include "core/quant/bookfit.h"
+#include "core/quant/codebook.h"
+#include "core/quant_search/codebook_search.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/iqk.h"
 
 #define N 256
@@ -21,7 +21,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 76, "iq2_k block");
 
-LMI_DECODER(iq2_k)
+LMI_QUANT_DECODER(iq2_k)
 {
 	const struct block *b = src;
 
@@ -32,13 +32,13 @@ LMI_DECODER(iq2_k)
 			float dg = d * (float)(lmi_iqk_field(b->scales, 4, e / 16) - 8);
 			int second = lmi_iqk_field(b->second, 1, e / 16);
 
-			*dst++ = dg * (float)(lmi_book_iq2k[lmi_iqk_get(b->qs, 2, e)] +
+			*dst++ = dg * (float)(lmi_quant_book_iq2k[lmi_iqk_get(b->qs, 2, e)] +
 					      second * SHIFT);
 		}
 	}
 }
 
-static void pack(void *dst, const struct lmi_bookblock *k)
+static void pack(void *dst, const struct lmi_search_codebook_block *k)
 {
 	struct block *b = dst;
 
@@ -52,10 +52,10 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 		lmi_iqk_put(b->qs, 2, e, k->q[e]);
 }
 
-static const struct lmi_bookshape shape = {
+static const struct lmi_search_codebook_shape shape = {
 	.group = 16,
 	.n_code = 4,
-	.book = lmi_book_iq2k,
+	.book = lmi_quant_book_iq2k,
 	.n_book = 2,
 	.shift = SHIFT,
 	.s_lo = -8,
@@ -66,7 +66,7 @@ static const struct lmi_bookshape shape = {
 	.half = true,
 };
 
-LMI_ENCODER(iq2_k)
+LMI_QUANT_ENCODER(iq2_k)
 {
-	lmi_bookfit_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
+	lmi_search_codebook_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
 }

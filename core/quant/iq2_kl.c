@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/quant/bookfit.h"
+#include "core/quant_search/codebook_search.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/iqk.h"
 
 #define N 256
@@ -36,7 +36,7 @@ static const int8_t pairs[N_PAIR][2] = {
 	{28, 28},   {28, 47},  {47, -23},  {47, 13},
 };
 
-LMI_DECODER(iq2_kl)
+LMI_QUANT_DECODER(iq2_kl)
 {
 	const struct row *r = src;
 	const struct block *b = r->b;
@@ -59,7 +59,7 @@ LMI_DECODER(iq2_kl)
 	}
 }
 
-static void pack(void *dst, const struct lmi_bookblock *k)
+static void pack(void *dst, const struct lmi_search_codebook_block *k)
 {
 	struct block *b = dst;
 
@@ -79,7 +79,7 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 }
 
 /* Finds the nearest pair; its index is the code of both values. */
-static void pair_codes(const struct lmi_bookfit *f, const float *x, const float *w, int n,
+static void pair_codes(const struct lmi_search_codebook *f, const float *x, const float *w, int n,
 		       float inv, int second, float *v, uint16_t *q)
 {
 	(void)f;
@@ -105,7 +105,7 @@ static void pair_codes(const struct lmi_bookfit *f, const float *x, const float 
 /* The range of the pairs, for the candidate scales. */
 static const int8_t range[2] = {-63, 47};
 
-static const struct lmi_bookshape shape = {
+static const struct lmi_search_codebook_shape shape = {
 	.group = 32,
 	.n_code = 2,
 	.book = range,
@@ -120,10 +120,10 @@ static const struct lmi_bookshape shape = {
 	.half = true,
 };
 
-LMI_ENCODER(iq2_kl)
+LMI_QUANT_ENCODER(iq2_kl)
 {
 	struct row *r = dst;
 
-	lmi_put_f16(r->d, lmi_bookfit_row(&shape, src, importance, n, r->b, sizeof(struct block),
-					  pack));
+	lmi_put_f16(r->d, lmi_search_codebook_row(&shape, src, importance, n, r->b,
+						  sizeof(struct block), pack));
 }

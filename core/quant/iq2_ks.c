@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/quant/book.h"
-#include "core/quant/bookfit.h"
+#include "core/quant/codebook.h"
+#include "core/quant_search/codebook_search.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/iqk.h"
 
 #define N 256
@@ -26,7 +26,7 @@ struct row {
 	struct block b[];
 };
 
-LMI_DECODER(iq2_ks)
+LMI_QUANT_DECODER(iq2_ks)
 {
 	const struct row *r = src;
 	const struct block *b = r->b;
@@ -37,13 +37,13 @@ LMI_DECODER(iq2_ks)
 			int g = e / 32, s = lmi_iqk_field_split(b->scales, &b->scales_h, 1, g);
 			float dg = d * (float)(s - 16);
 
-			*dst++ = dg * (float)(lmi_book_iq2k[lmi_iqk_get(b->qs, 2, e)] +
+			*dst++ = dg * (float)(lmi_quant_book_iq2k[lmi_iqk_get(b->qs, 2, e)] +
 					      (b->second >> g & 1) * SHIFT);
 		}
 	}
 }
 
-static void pack(void *dst, const struct lmi_bookblock *k)
+static void pack(void *dst, const struct lmi_search_codebook_block *k)
 {
 	struct block *b = dst;
 
@@ -56,10 +56,10 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 		lmi_iqk_put(b->qs, 2, e, k->q[e]);
 }
 
-static const struct lmi_bookshape shape = {
+static const struct lmi_search_codebook_shape shape = {
 	.group = 32,
 	.n_code = 4,
-	.book = lmi_book_iq2k,
+	.book = lmi_quant_book_iq2k,
 	.n_book = 2,
 	.shift = SHIFT,
 	.s_lo = -16,
@@ -70,10 +70,10 @@ static const struct lmi_bookshape shape = {
 	.half = true,
 };
 
-LMI_ENCODER(iq2_ks)
+LMI_QUANT_ENCODER(iq2_ks)
 {
 	struct row *r = dst;
 
-	lmi_put_f16(r->d, lmi_bookfit_row(&shape, src, importance, n, r->b, sizeof(struct block),
-					  pack));
+	lmi_put_f16(r->d, lmi_search_codebook_row(&shape, src, importance, n, r->b,
+						  sizeof(struct block), pack));
 }

@@ -5,11 +5,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/quant/book.h"
+#include "core/quant/codebook.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/iqk.h"
-#include "core/quant/trellis.h"
+#include "core/quant_search/trellis.h"
 
 #define N 256
 
@@ -24,7 +24,7 @@ struct row {
 	struct block b[];
 };
 
-LMI_DECODER(iq2_kt)
+LMI_QUANT_DECODER(iq2_kt)
 {
 	const struct row *r = src;
 	const struct block *b = r->b;
@@ -33,35 +33,35 @@ LMI_DECODER(iq2_kt)
 	for (size_t i = 0; i < n; i += N, b++) {
 		for (int p = 0; p < N / 8; p++) {
 			int g = p / 4, s = lmi_iqk_get_half(b->scales, 4, g);
-			float dg = d * (float)lmi_book_iq4[s];
-			uint32_t x = LMI_TRELLIS_FIRST + lmi_get_le16(b->ql[p]);
+			float dg = d * (float)lmi_quant_book_iq4[s];
+			uint32_t x = LMI_SEARCH_TRELLIS_FIRST + lmi_get_le16(b->ql[p]);
 
 			for (int k = 0; k < 8; k++)
-				*dst++ = dg * (float)lmi_trellis_next(&x);
+				*dst++ = dg * (float)lmi_search_trellis_next(&x);
 		}
 	}
 }
 
-static void pack(void *dst, const struct lmi_bookblock *k)
+static void pack(void *dst, const struct lmi_search_codebook_block *k)
 {
 	struct block *b = dst;
 
 	memset(b->scales, 0, sizeof(b->scales));
 	for (int g = 0; g < N / 32; g++)
-		lmi_iqk_put_half(b->scales, 4, g, lmi_book_iq4_code(k->s[g]));
+		lmi_iqk_put_half(b->scales, 4, g, lmi_quant_codebook_iq4_code(k->s[g]));
 	for (int p = 0; p < N / 8; p++)
 		lmi_put_le16(b->ql[p], k->q[8 * p]);
 }
 
-LMI_ENCODER(iq2_kt)
+LMI_QUANT_ENCODER(iq2_kt)
 {
-	static const struct lmi_trellis_shape points = {
+	static const struct lmi_search_trellis_shape points = {
 		.dim = 8, .bits = 16, .n_first = 1, .n_cut = 1};
-	static const struct lmi_bookshape shape = {
-		.s_book = lmi_book_iq4, .n_s = 16};
+	static const struct lmi_search_codebook_shape shape = {.s_book = lmi_quant_book_iq4,
+							       .n_s = 16};
 	struct row *r = dst;
-	float d = lmi_trellis_row(&points, &shape, src, importance, n, r->b, sizeof(struct block),
-				  pack);
+	float d = lmi_search_trellis_row(&points, &shape, src, importance, n, r->b,
+					 sizeof(struct block), pack);
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 }

@@ -4,10 +4,10 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/gridfit.h"
-#include "core/quant/half.h"
-#include "core/quant/iq_grids.h"
+#include "core/quant_search/scale_search.h"
+#include "core/quant_search/lattice_search.h"
+#include "core/base/float16.h"
+#include "core/quant_search/iq_grids.h"
 
 #define N 256
 
@@ -20,7 +20,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 66, "iq2_xxs block");
 
-LMI_DECODER(iq2_xxs)
+LMI_QUANT_DECODER(iq2_xxs)
 {
 	const struct block *b = src;
 
@@ -32,12 +32,12 @@ LMI_DECODER(iq2_xxs)
 			float dg = d * (0.5f + (float)(v >> 28)) * 0.25f;
 
 			for (int l = 0; l < 4; l++) {
-				uint16_t code =
-					lmi_iq_codes[LMI_GRID_IQ2_XXS + b->group[g].point[l]];
-				uint8_t signs = lmi_iq_signs(v >> 7 * l & 127);
+				uint16_t code = lmi_search_iq_codes[LMI_SEARCH_LATTICE_IQ2_XXS +
+								    b->group[g].point[l]];
+				uint8_t signs = lmi_search_iq_signs(v >> 7 * l & 127);
 
 				for (int j = 0; j < 8; j++) {
-					float x = dg * (float)lmi_iq2_value(code, j);
+					float x = dg * (float)lmi_search_iq2_value(code, j);
 
 					*dst++ = signs >> j & 1 ? -x : x;
 				}
@@ -46,27 +46,27 @@ LMI_DECODER(iq2_xxs)
 	}
 }
 
-LMI_ENCODER(iq2_xxs)
+LMI_QUANT_ENCODER(iq2_xxs)
 {
-	static const struct lmi_gridshape shape = {
-		.codes = lmi_iq_codes + LMI_GRID_IQ2_XXS,
+	static const struct lmi_search_lattice_shape shape = {
+		.codes = lmi_search_iq_codes + LMI_SEARCH_LATTICE_IQ2_XXS,
 		.n_codes = 256,
 		.cell = 8,
 		.bits = 2,
 		.level = {8, 25, 43},
 		.group = 32,
-		.sign = LMI_SIGN_EVEN,
+		.sign = LMI_SEARCH_SIGN_EVEN,
 		.n_scales = 16,
 		.scale0 = 0.125f,
 		.step = 0.25f,
 	};
 	struct block *b = dst;
-	struct lmi_gridblock k;
+	struct lmi_search_lattice_block k;
 	float x[N], w[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_gridfit(&shape, x, w, &k);
+		lmi_search_fit_load(src, importance, i, x, w, N);
+		lmi_search_lattice(&shape, x, w, &k);
 		lmi_put_f16(b->d, k.d);
 		for (int g = 0; g < N / 32; g++) {
 			uint32_t v = (uint32_t)k.s[g] << 28;

@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/quant/book.h"
-#include "core/quant/bookfit.h"
+#include "core/quant/codebook.h"
+#include "core/quant_search/codebook_search.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/iqk.h"
 
 #define N 256
@@ -23,7 +23,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 110, "iq3_k block");
 
-LMI_DECODER(iq3_k)
+LMI_QUANT_DECODER(iq3_k)
 {
 	const struct block *b = src;
 
@@ -35,13 +35,13 @@ LMI_DECODER(iq3_k)
 			int q = lmi_iqk_get_split(b->qs, 2, b->qh, 1, e);
 			float dg = d * (float)(lmi_iqk_field(b->minus, 1, g) ? -s : s);
 
-			*dst++ = dg * (float)(lmi_book_iq3k[q] +
+			*dst++ = dg * (float)(lmi_quant_book_iq3k[q] +
 					      lmi_iqk_field(b->second, 1, g) * SHIFT);
 		}
 	}
 }
 
-static void pack(void *dst, const struct lmi_bookblock *k)
+static void pack(void *dst, const struct lmi_search_codebook_block *k)
 {
 	struct block *b = dst;
 
@@ -58,10 +58,10 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 		lmi_iqk_put_split(b->qs, 2, b->qh, 1, e, k->q[e]);
 }
 
-static const struct lmi_bookshape shape = {
+static const struct lmi_search_codebook_shape shape = {
 	.group = 16,
 	.n_code = 8,
-	.book = lmi_book_iq3k,
+	.book = lmi_quant_book_iq3k,
 	.n_book = 2,
 	.shift = SHIFT,
 	.s_lo = -31,
@@ -72,7 +72,7 @@ static const struct lmi_bookshape shape = {
 	.half = true,
 };
 
-LMI_ENCODER(iq3_k)
+LMI_QUANT_ENCODER(iq3_k)
 {
-	lmi_bookfit_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
+	lmi_search_codebook_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
 }

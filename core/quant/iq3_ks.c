@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/quant/book.h"
-#include "core/quant/bookfit.h"
+#include "core/quant/codebook.h"
+#include "core/quant_search/codebook_search.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/iqk.h"
 
 #define N 256
@@ -27,7 +27,7 @@ struct row {
 	struct block b[];
 };
 
-LMI_DECODER(iq3_ks)
+LMI_QUANT_DECODER(iq3_ks)
 {
 	const struct row *r = src;
 	const struct block *b = r->b;
@@ -40,12 +40,13 @@ LMI_DECODER(iq3_ks)
 			int q = lmi_iqk_get_split(b->qs, 2, b->qh, 1, e);
 			float dg = d * (float)(s - 16);
 
-			*dst++ = dg * (float)(lmi_book_iq3k[q] + (b->second >> g & 1) * SHIFT);
+			*dst++ =
+				dg * (float)(lmi_quant_book_iq3k[q] + (b->second >> g & 1) * SHIFT);
 		}
 	}
 }
 
-static void pack(void *dst, const struct lmi_bookblock *k)
+static void pack(void *dst, const struct lmi_search_codebook_block *k)
 {
 	struct block *b = dst;
 
@@ -61,10 +62,10 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 		lmi_iqk_put_split(b->qs, 2, b->qh, 1, e, k->q[e]);
 }
 
-static const struct lmi_bookshape shape = {
+static const struct lmi_search_codebook_shape shape = {
 	.group = 32,
 	.n_code = 8,
-	.book = lmi_book_iq3k,
+	.book = lmi_quant_book_iq3k,
 	.n_book = 2,
 	.shift = SHIFT,
 	.s_lo = -16,
@@ -75,10 +76,10 @@ static const struct lmi_bookshape shape = {
 	.half = true,
 };
 
-LMI_ENCODER(iq3_ks)
+LMI_QUANT_ENCODER(iq3_ks)
 {
 	struct row *r = dst;
 
-	lmi_put_f16(r->d, lmi_bookfit_row(&shape, src, importance, n, r->b, sizeof(struct block),
-					  pack));
+	lmi_put_f16(r->d, lmi_search_codebook_row(&shape, src, importance, n, r->b,
+						  sizeof(struct block), pack));
 }

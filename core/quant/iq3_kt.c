@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/iqk.h"
-#include "core/quant/trellis.h"
+#include "core/quant_search/trellis.h"
 
 #define N 256
 
@@ -24,7 +24,7 @@ struct row {
 	struct block b[];
 };
 
-LMI_DECODER(iq3_kt)
+LMI_QUANT_DECODER(iq3_kt)
 {
 	const struct row *r = src;
 	const struct block *b = r->b;
@@ -33,11 +33,11 @@ LMI_DECODER(iq3_kt)
 	for (size_t i = 0; i < n; i += N, b++) {
 		for (int p = 0; p < N / 8; p++) {
 			int g = p / 4, s = lmi_iqk_get_half(b->scales, 4, g);
-			uint32_t x = LMI_TRELLIS_FIRST + lmi_get_le16(b->ql[p]);
+			uint32_t x = LMI_SEARCH_TRELLIS_FIRST + lmi_get_le16(b->ql[p]);
 			float dg = d * (float)s;
 
 			for (int k = 0; k < 8; k++) {
-				int v = lmi_trellis_next(&x);
+				int v = lmi_search_trellis_next(&x);
 				float y = dg * (float)(v < 0 ? -v : v);
 
 				*dst++ = b->minus[p % 4 * 8 + k] >> g & 1 ? -y : y;
@@ -46,7 +46,7 @@ LMI_DECODER(iq3_kt)
 	}
 }
 
-static void pack(void *dst, const struct lmi_bookblock *k)
+static void pack(void *dst, const struct lmi_search_codebook_block *k)
 {
 	struct block *b = dst;
 
@@ -61,15 +61,14 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 	}
 }
 
-LMI_ENCODER(iq3_kt)
+LMI_QUANT_ENCODER(iq3_kt)
 {
-	static const struct lmi_trellis_shape points = {
+	static const struct lmi_search_trellis_shape points = {
 		.dim = 8, .bits = 16, .magnitude = true, .n_first = 1, .n_cut = 1, .cut = {25}};
-	static const struct lmi_bookshape shape = {
-		.s_lo = 0, .s_step = 1, .n_s = 16};
+	static const struct lmi_search_codebook_shape shape = {.s_lo = 0, .s_step = 1, .n_s = 16};
 	struct row *r = dst;
-	float d = lmi_trellis_row(&points, &shape, src, importance, n, r->b, sizeof(struct block),
-				  pack);
+	float d = lmi_search_trellis_row(&points, &shape, src, importance, n, r->b,
+					 sizeof(struct block), pack);
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 }

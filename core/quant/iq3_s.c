@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/gridfit.h"
-#include "core/quant/half.h"
-#include "core/quant/iq_grids.h"
+#include "core/quant_search/scale_search.h"
+#include "core/quant_search/lattice_search.h"
+#include "core/base/float16.h"
+#include "core/quant_search/iq_grids.h"
 
 #define N 256
 
@@ -21,7 +21,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 110, "iq3_s block");
 
-LMI_DECODER(iq3_s)
+LMI_QUANT_DECODER(iq3_s)
 {
 	const struct block *b = src;
 
@@ -30,12 +30,12 @@ LMI_DECODER(iq3_s)
 
 		for (int p = 0; p < N / 4; p++) {
 			int point = b->qs[p] | (b->qh[p / 8] >> p % 8 & 1) << 8;
-			uint16_t code = lmi_iq_codes[LMI_GRID_IQ3_S + point];
+			uint16_t code = lmi_search_iq_codes[LMI_SEARCH_LATTICE_IQ3_S + point];
 			int s = b->scales[p / 16] >> 4 * (p / 8 % 2) & 15;
 			float dg = d * (float)(2 * s + 1);
 
 			for (int j = 0; j < 4; j++) {
-				float x = dg * (float)lmi_iq3_s_value(code, j);
+				float x = dg * (float)lmi_search_iq3_s_value(code, j);
 
 				*dst++ = b->signs[p / 2] >> (4 * (p % 2) + j) & 1 ? -x : x;
 			}
@@ -43,27 +43,27 @@ LMI_DECODER(iq3_s)
 	}
 }
 
-LMI_ENCODER(iq3_s)
+LMI_QUANT_ENCODER(iq3_s)
 {
-	static const struct lmi_gridshape shape = {
-		.codes = lmi_iq_codes + LMI_GRID_IQ3_S,
+	static const struct lmi_search_lattice_shape shape = {
+		.codes = lmi_search_iq_codes + LMI_SEARCH_LATTICE_IQ3_S,
 		.n_codes = 512,
 		.cell = 4,
 		.bits = 3,
 		.level = {1, 3, 5, 7, 9, 11, 13, 15},
 		.group = 32,
-		.sign = LMI_SIGN_FREE,
+		.sign = LMI_SEARCH_SIGN_FREE,
 		.n_scales = 16,
 		.scale0 = 1,
 		.step = 2,
 	};
 	struct block *b = dst;
-	struct lmi_gridblock k;
+	struct lmi_search_lattice_block k;
 	float x[N], w[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_gridfit(&shape, x, w, &k);
+		lmi_search_fit_load(src, importance, i, x, w, N);
+		lmi_search_lattice(&shape, x, w, &k);
 		lmi_put_f16(b->d, k.d);
 		memset(b->qh, 0, sizeof(b->qh));
 		for (int p = 0; p < N / 4; p++) {

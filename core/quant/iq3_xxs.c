@@ -4,10 +4,10 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/gridfit.h"
-#include "core/quant/half.h"
-#include "core/quant/iq_grids.h"
+#include "core/quant_search/scale_search.h"
+#include "core/quant_search/lattice_search.h"
+#include "core/base/float16.h"
+#include "core/quant_search/iq_grids.h"
 
 #define N 256
 
@@ -18,7 +18,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 98, "iq3_xxs block");
 
-LMI_DECODER(iq3_xxs)
+LMI_QUANT_DECODER(iq3_xxs)
 {
 	const struct block *b = src;
 
@@ -27,12 +27,12 @@ LMI_DECODER(iq3_xxs)
 
 		for (int p = 0; p < N / 4; p++) {
 			uint32_t v = lmi_get_le32(b->sas[p / 8]);
-			uint16_t code = lmi_iq_codes[LMI_GRID_IQ3_XXS + b->qs[p]];
-			uint8_t signs = lmi_iq_signs(v >> 7 * (p / 2 % 4) & 127);
+			uint16_t code = lmi_search_iq_codes[LMI_SEARCH_LATTICE_IQ3_XXS + b->qs[p]];
+			uint8_t signs = lmi_search_iq_signs(v >> 7 * (p / 2 % 4) & 127);
 			float dg = d * (0.5f + (float)(v >> 28)) * 0.5f;
 
 			for (int j = 0; j < 4; j++) {
-				float x = dg * (float)lmi_iq3_xxs_value(code, j);
+				float x = dg * (float)lmi_search_iq3_xxs_value(code, j);
 
 				*dst++ = signs >> (4 * (p % 2) + j) & 1 ? -x : x;
 			}
@@ -40,27 +40,27 @@ LMI_DECODER(iq3_xxs)
 	}
 }
 
-LMI_ENCODER(iq3_xxs)
+LMI_QUANT_ENCODER(iq3_xxs)
 {
-	static const struct lmi_gridshape shape = {
-		.codes = lmi_iq_codes + LMI_GRID_IQ3_XXS,
+	static const struct lmi_search_lattice_shape shape = {
+		.codes = lmi_search_iq_codes + LMI_SEARCH_LATTICE_IQ3_XXS,
 		.n_codes = 256,
 		.cell = 4,
 		.bits = 3,
 		.level = {4, 12, 20, 28, 36, 44, 52, 62},
 		.group = 32,
-		.sign = LMI_SIGN_EVEN,
+		.sign = LMI_SEARCH_SIGN_EVEN,
 		.n_scales = 16,
 		.scale0 = 0.25f,
 		.step = 0.5f,
 	};
 	struct block *b = dst;
-	struct lmi_gridblock k;
+	struct lmi_search_lattice_block k;
 	float x[N], w[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_gridfit(&shape, x, w, &k);
+		lmi_search_fit_load(src, importance, i, x, w, N);
+		lmi_search_lattice(&shape, x, w, &k);
 		lmi_put_f16(b->d, k.d);
 		for (int p = 0; p < N / 4; p++)
 			b->qs[p] = (uint8_t)k.point[p];

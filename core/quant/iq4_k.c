@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/quant/book.h"
-#include "core/quant/bookfit.h"
+#include "core/quant/codebook.h"
+#include "core/quant_search/codebook_search.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/iqk.h"
 
 #define N 256
@@ -22,7 +22,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 144, "iq4_k block");
 
-LMI_DECODER(iq4_k)
+LMI_QUANT_DECODER(iq4_k)
 {
 	const struct block *b = src;
 
@@ -34,13 +34,13 @@ LMI_DECODER(iq4_k)
 			int s = lmi_iqk_field_split(b->scales_l, b->scales_h, 2, g);
 			float dg = d * (float)(s - 32);
 
-			*dst++ = dg * (float)(lmi_book_iq4[lmi_iqk_get_nibble(b->qs, e)] +
+			*dst++ = dg * (float)(lmi_quant_book_iq4[lmi_iqk_get_nibble(b->qs, e)] +
 					      lmi_iqk_field(b->second, 1, g) * SHIFT);
 		}
 	}
 }
 
-static void pack(void *dst, const struct lmi_bookblock *k)
+static void pack(void *dst, const struct lmi_search_codebook_block *k)
 {
 	struct block *b = dst;
 
@@ -54,10 +54,10 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 		lmi_iqk_put_nibble(b->qs, e, k->q[e]);
 }
 
-static const struct lmi_bookshape shape = {
+static const struct lmi_search_codebook_shape shape = {
 	.group = 16,
 	.n_code = 16,
-	.book = lmi_book_iq4,
+	.book = lmi_quant_book_iq4,
 	.n_book = 2,
 	.shift = SHIFT,
 	.s_lo = -32,
@@ -68,7 +68,7 @@ static const struct lmi_bookshape shape = {
 	.half = true,
 };
 
-LMI_ENCODER(iq4_k)
+LMI_QUANT_ENCODER(iq4_k)
 {
-	lmi_bookfit_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
+	lmi_search_codebook_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
 }

@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/quant/book.h"
-#include "core/quant/bookfit.h"
+#include "core/quant/codebook.h"
+#include "core/quant_search/codebook_search.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/iqk.h"
 
 #define N 256
@@ -24,7 +24,7 @@ struct row {
 	struct block b[];
 };
 
-LMI_DECODER(iq4_ks)
+LMI_QUANT_DECODER(iq4_ks)
 {
 	const struct row *r = src;
 	const struct block *b = r->b;
@@ -35,13 +35,13 @@ LMI_DECODER(iq4_ks)
 			int s = b->scales[e / 32];
 			float dg = d * (float)((s & 254) - 127);
 
-			*dst++ = dg * (float)(lmi_book_iq4[lmi_iqk_get_nibble(b->qs, e)] +
+			*dst++ = dg * (float)(lmi_quant_book_iq4[lmi_iqk_get_nibble(b->qs, e)] +
 					      (s & 1) * SHIFT);
 		}
 	}
 }
 
-static void pack(void *dst, const struct lmi_bookblock *k)
+static void pack(void *dst, const struct lmi_search_codebook_block *k)
 {
 	struct block *b = dst;
 
@@ -52,10 +52,10 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 		lmi_iqk_put_nibble(b->qs, e, k->q[e]);
 }
 
-static const struct lmi_bookshape shape = {
+static const struct lmi_search_codebook_shape shape = {
 	.group = 32,
 	.n_code = 16,
-	.book = lmi_book_iq4,
+	.book = lmi_quant_book_iq4,
 	.n_book = 2,
 	.shift = SHIFT,
 	.s_lo = -127,
@@ -66,10 +66,11 @@ static const struct lmi_bookshape shape = {
 	.half = false,
 };
 
-LMI_ENCODER(iq4_ks)
+LMI_QUANT_ENCODER(iq4_ks)
 {
 	struct row *r = dst;
-	float d = lmi_bookfit_row(&shape, src, importance, n, r->b, sizeof(struct block), pack);
+	float d = lmi_search_codebook_row(&shape, src, importance, n, r->b, sizeof(struct block),
+					  pack);
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 }

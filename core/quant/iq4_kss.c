@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/quant/book.h"
-#include "core/quant/bookfit.h"
+#include "core/quant/codebook.h"
+#include "core/quant_search/codebook_search.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/iqk.h"
 
 #define N 256
@@ -43,7 +43,7 @@ static int unpack(const uint8_t words[16], uint8_t codes[16])
 	return s;
 }
 
-LMI_DECODER(iq4_kss)
+LMI_QUANT_DECODER(iq4_kss)
 {
 	const struct row *r = src;
 	const struct block *b = r->b;
@@ -56,13 +56,14 @@ LMI_DECODER(iq4_kss)
 			float dg = d * (float)((s & 254) - 127);
 
 			for (int e = 0; e < 32; e++)
-				*dst++ = dg * (float)(lmi_book_iq4[lmi_iqk_get_nibble(codes, e)] +
-						      (s & 1) * SHIFT);
+				*dst++ = dg *
+					 (float)(lmi_quant_book_iq4[lmi_iqk_get_nibble(codes, e)] +
+						 (s & 1) * SHIFT);
 		}
 	}
 }
 
-static void pack(void *dst, const struct lmi_bookblock *k)
+static void pack(void *dst, const struct lmi_search_codebook_block *k)
 {
 	struct block *b = dst;
 
@@ -90,18 +91,18 @@ static int parity(unsigned v)
 
 /* Makes the parity of four codes even: the code that is cheapest to change goes to the nearest
  * value of the other parity. */
-static void make_even(const struct lmi_bookfit *f, const float *x, const float *w, float inv,
-		      int second, float *v, uint16_t *q)
+static void make_even(const struct lmi_search_codebook *f, const float *x, const float *w,
+		      float inv, int second, float *v, uint16_t *q)
 {
 	int at = 0, to = q[0] ^ 1; /* result if x * inv is NaN */
-	float best = INFINITY, best_v = lmi_bookfit_value(f, second, to);
+	float best = INFINITY, best_v = lmi_search_codebook_value(f, second, to);
 
 	for (int i = 0; i < 4; i++) {
 		int e = (i & 1) + 16 * (i >> 1);
 		float u = x[e] * inv, have = (u - v[e]) * (u - v[e]);
 
 		for (int c = q[e] < 3 ? 0 : q[e] - 3; c < 16 && c <= q[e] + 3; c++) {
-			float other = lmi_bookfit_value(f, second, c), cost;
+			float other = lmi_search_codebook_value(f, second, c), cost;
 
 			cost = w[e] * ((u - other) * (u - other) - have);
 			if (parity((unsigned)c) != parity(q[e]) && cost < best) {
@@ -116,22 +117,22 @@ static void make_even(const struct lmi_bookfit *f, const float *x, const float *
 	q[at] = (uint16_t)to;
 }
 
-static void even_codes(const struct lmi_bookfit *f, const float *x, const float *w, int n,
+static void even_codes(const struct lmi_search_codebook *f, const float *x, const float *w, int n,
 		       float inv, int second, float *v, uint16_t *q)
 {
 	uint16_t own[32];
 
 	q = q ? q : own;
-	lmi_bookfit_nearest(f, x, w, n, inv, second, v, q);
+	lmi_search_codebook_nearest(f, x, w, n, inv, second, v, q);
 	for (int e = 0; e < 16; e += 2)
 		if (parity((unsigned)(q[e] ^ q[e + 1] ^ q[e + 16] ^ q[e + 17])))
 			make_even(f, x + e, w + e, inv, second, v + e, q + e);
 }
 
-static const struct lmi_bookshape shape = {
+static const struct lmi_search_codebook_shape shape = {
 	.group = 32,
 	.n_code = 16,
-	.book = lmi_book_iq4,
+	.book = lmi_quant_book_iq4,
 	.n_book = 2,
 	.shift = SHIFT,
 	.code = even_codes,
@@ -143,10 +144,11 @@ static const struct lmi_bookshape shape = {
 	.half = false,
 };
 
-LMI_ENCODER(iq4_kss)
+LMI_QUANT_ENCODER(iq4_kss)
 {
 	struct row *r = dst;
-	float d = lmi_bookfit_row(&shape, src, importance, n, r->b, sizeof(struct block), pack);
+	float d = lmi_search_codebook_row(&shape, src, importance, n, r->b, sizeof(struct block),
+					  pack);
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 }

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/iqk.h"
-#include "core/quant/trellis.h"
+#include "core/quant_search/trellis.h"
 
 #define N 256
 
@@ -27,7 +27,7 @@ struct row {
 	struct block b[];
 };
 
-LMI_DECODER(iq4_kt)
+LMI_QUANT_DECODER(iq4_kt)
 {
 	const struct row *r = src;
 	const struct block *b = r->b;
@@ -36,19 +36,19 @@ LMI_DECODER(iq4_kt)
 	for (size_t i = 0; i < n; i += N, b++) {
 		for (int p = 0; p < N / 4; p++) {
 			uint32_t v = lmi_get_le32(b->groups[p / 8]);
-			uint32_t x = v & 1 ? LMI_TRELLIS_SECOND : LMI_TRELLIS_FIRST;
+			uint32_t x = v & 1 ? LMI_SEARCH_TRELLIS_SECOND : LMI_SEARCH_TRELLIS_FIRST;
 			float dg = d * (float)((int)(v >> 1 & 127) - 64);
 
 			x += b->ql[p];
 			x += (uint32_t)lmi_iqk_get_half(b->qh, 32, p) << 8;
 			x += (v >> (8 + 3 * (p % 8)) & 7) << 12;
 			for (int k = 0; k < 4; k++)
-				*dst++ = dg * (float)lmi_trellis_next(&x);
+				*dst++ = dg * (float)lmi_search_trellis_next(&x);
 		}
 	}
 }
 
-static void pack(void *dst, const struct lmi_bookblock *k)
+static void pack(void *dst, const struct lmi_search_codebook_block *k)
 {
 	struct block *b = dst;
 
@@ -68,15 +68,15 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 	}
 }
 
-LMI_ENCODER(iq4_kt)
+LMI_QUANT_ENCODER(iq4_kt)
 {
-	static const struct lmi_trellis_shape points = {
+	static const struct lmi_search_trellis_shape points = {
 		.dim = 4, .bits = 15, .n_first = 2, .n_cut = 3, .cut = {-25, 0, 25}};
-	static const struct lmi_bookshape shape = {
+	static const struct lmi_search_codebook_shape shape = {
 		.s_lo = -64, .s_step = 1, .n_s = 128};
 	struct row *r = dst;
-	float d = lmi_trellis_row(&points, &shape, src, importance, n, r->b, sizeof(struct block),
-				  pack);
+	float d = lmi_search_trellis_row(&points, &shape, src, importance, n, r->b,
+					 sizeof(struct block), pack);
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 }

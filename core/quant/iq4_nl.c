@@ -3,10 +3,10 @@
  * IQ4_NL: 32 values, x = d * book[q]. */
 #include <stdint.h>
 
-#include "core/quant/book.h"
+#include "core/quant/codebook.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
-#include "core/quant/lanefit.h"
+#include "core/base/float16.h"
+#include "core/quant_search/simd_search.h"
 
 #define N 32
 
@@ -16,7 +16,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 18, "iq4_nl block");
 
-LMI_DECODER(iq4_nl)
+LMI_QUANT_DECODER(iq4_nl)
 {
 	const struct block *b = src;
 
@@ -24,8 +24,8 @@ LMI_DECODER(iq4_nl)
 		float d = lmi_get_f16(b->d);
 
 		for (int j = 0; j < N / 2; j++) {
-			dst[j] = d * (float)lmi_book_iq4[b->qs[j] & 15];
-			dst[j + N / 2] = d * (float)lmi_book_iq4[b->qs[j] >> 4];
+			dst[j] = d * (float)lmi_quant_book_iq4[b->qs[j] & 15];
+			dst[j + N / 2] = d * (float)lmi_quant_book_iq4[b->qs[j] >> 4];
 		}
 	}
 }
@@ -37,16 +37,16 @@ static void pack(struct block *b, float d, const int8_t *q)
 		b->qs[j] = (uint8_t)(q[j] | q[j + N / 2] << 4);
 }
 
-LMI_ENCODER(iq4_nl)
+LMI_QUANT_ENCODER(iq4_nl)
 {
 	struct block *b = dst;
-	float d[LMI_LANES];
-	int8_t q[LMI_LANES * N];
+	float d[LMI_SEARCH_SIMD_GROUPS];
+	int8_t q[LMI_SEARCH_SIMD_GROUPS * N];
 
 	while (n) {
-		int m = n < sizeof(q) ? (int)(n / N) : LMI_LANES;
+		int m = n < sizeof(q) ? (int)(n / N) : LMI_SEARCH_SIMD_GROUPS;
 
-		lmi_lanefit_single(NULL, 0, 0, lmi_book_iq4, src, importance, m, d, q);
+		lmi_search_simd_single(NULL, 0, 0, lmi_quant_book_iq4, src, importance, m, d, q);
 		for (int i = 0; i < m; i++)
 			pack(b++, d[i], q + i * N);
 		src += m * N;

@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/quant/book.h"
+#include "core/quant/codebook.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
-#include "core/quant/lanefit.h"
+#include "core/base/float16.h"
+#include "core/quant_search/simd_search.h"
 
 #define N 256
 
@@ -19,7 +19,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 136, "iq4_xs block");
 
-LMI_DECODER(iq4_xs)
+LMI_QUANT_DECODER(iq4_xs)
 {
 	const struct block *b = src;
 
@@ -32,14 +32,14 @@ LMI_DECODER(iq4_xs)
 			float dg = d * (float)((low | high << 4) - 32);
 
 			for (int j = 0; j < 16; j++) {
-				dst[j] = dg * (float)lmi_book_iq4[b->qs[g][j] & 15];
-				dst[j + 16] = dg * (float)lmi_book_iq4[b->qs[g][j] >> 4];
+				dst[j] = dg * (float)lmi_quant_book_iq4[b->qs[g][j] & 15];
+				dst[j + 16] = dg * (float)lmi_quant_book_iq4[b->qs[g][j] >> 4];
 			}
 		}
 	}
 }
 
-static void pack(void *dst, const struct lmi_kblock *k)
+static void pack(void *dst, const struct lmi_search_superblock *k)
 {
 	struct block *b = dst;
 	uint16_t high;
@@ -59,11 +59,11 @@ static void pack(void *dst, const struct lmi_kblock *k)
 	lmi_put_le16(b->scales_h, high);
 }
 
-LMI_ENCODER(iq4_xs)
+LMI_QUANT_ENCODER(iq4_xs)
 {
-	static const struct lmi_kshape shape = {
-		.group = 32, .s_lo = -32, .s_hi = 31, .book = lmi_book_iq4};
+	static const struct lmi_search_superblock_shape shape = {
+		.group = 32, .s_lo = -32, .s_hi = 31, .book = lmi_quant_book_iq4};
 
-	lmi_lanefit_encode(lmi_lanefit_scale, &shape, src, importance, n, dst, sizeof(struct block),
-			   pack);
+	lmi_search_simd_encode(lmi_search_simd_scale, &shape, src, importance, n, dst,
+			       sizeof(struct block), pack);
 }

@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/quant/bookfit.h"
+#include "core/quant_search/codebook_search.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/iqk.h"
 
 #define N 256
@@ -29,7 +29,7 @@ static float value(int q)
 	return -127.0f + v * (6.2568f + v * (-0.11218f + v * 0.0011972f));
 }
 
-LMI_DECODER(iq6_k)
+LMI_QUANT_DECODER(iq6_k)
 {
 	const struct block *b = src;
 	float book[64];
@@ -48,7 +48,7 @@ LMI_DECODER(iq6_k)
 	}
 }
 
-static void pack(void *dst, const struct lmi_bookblock *k)
+static void pack(void *dst, const struct lmi_search_codebook_block *k)
 {
 	struct block *b = dst;
 
@@ -62,7 +62,7 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 		lmi_iqk_put_split(b->qs, 4, b->qh, 2, e, k->q[e]);
 }
 
-static const struct lmi_bookshape shape = {
+static const struct lmi_search_codebook_shape shape = {
 	.group = 16,
 	.n_code = 64,
 	.value = value,
@@ -76,7 +76,7 @@ static const struct lmi_bookshape shape = {
 	.half = true,
 };
 
-LMI_ENCODER(iq6_k)
+LMI_QUANT_ENCODER(iq6_k)
 {
-	lmi_bookfit_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
+	lmi_search_codebook_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
 }

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-static inline void lmi_kscale_get(const uint8_t s[12], int j, uint8_t *scale, uint8_t *min)
+static inline void lmi_quant_kscale_get(const uint8_t s[12], int j, uint8_t *scale, uint8_t *min)
 {
 	if (j < 4) {
 		*scale = s[j] & 63;
@@ -22,7 +22,7 @@ static inline void lmi_kscale_get(const uint8_t s[12], int j, uint8_t *scale, ui
 }
 
 /* The inverse, for all eight pairs; values are 0..63. */
-static inline void lmi_kscale_put(uint8_t s[12], const int16_t scale[8], const int16_t min[8])
+static inline void lmi_quant_kscale_put(uint8_t s[12], const int16_t scale[8], const int16_t min[8])
 {
 	for (int j = 0; j < 4; j++) {
 		s[j] = (uint8_t)(scale[j] | scale[j + 4] >> 4 << 6);

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "core/quant/book.h"
+#include "core/quant/codebook.h"
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/half.h"
+#include "core/quant_search/scale_search.h"
+#include "core/base/float16.h"
 
 #define N 32
 
@@ -24,7 +24,7 @@ static float scale_of(unsigned e)
 	return lmi_bits_f32(e < 2 ? 0x200000u << e : (e - 1) << 23);
 }
 
-LMI_DECODER(mxfp4)
+LMI_QUANT_DECODER(mxfp4)
 {
 	const struct block *b = src;
 
@@ -32,8 +32,8 @@ LMI_DECODER(mxfp4)
 		float d = scale_of(b->e);
 
 		for (int j = 0; j < N / 2; j++) {
-			dst[j] = (float)lmi_book_fp4[b->qs[j] & 15] * d;
-			dst[j + N / 2] = (float)lmi_book_fp4[b->qs[j] >> 4] * d;
+			dst[j] = (float)lmi_quant_book_fp4[b->qs[j] & 15] * d;
+			dst[j + N / 2] = (float)lmi_quant_book_fp4[b->qs[j] >> 4] * d;
 		}
 	}
 }
@@ -45,14 +45,14 @@ static double try_scale(const float *x, const float *w, unsigned e, uint8_t *q)
 	for (int j = 0; j < N; j++) {
 		double r;
 
-		q[j] = lmi_fp4_code((float)(x[j] / d));
-		r = x[j] - lmi_book_fp4[q[j]] * d;
+		q[j] = lmi_quant_fp4_code((float)(x[j] / d));
+		r = x[j] - lmi_quant_book_fp4[q[j]] * d;
 		err += w[j] * r * r;
 	}
 	return err;
 }
 
-LMI_ENCODER(mxfp4)
+LMI_QUANT_ENCODER(mxfp4)
 {
 	struct block *b = dst;
 	float x[N], w[N];
@@ -63,7 +63,7 @@ LMI_ENCODER(mxfp4)
 		float peak = 0;
 		int top, at = 0;
 
-		lmi_fit_load(src, importance, i, x, w, N);
+		lmi_search_fit_load(src, importance, i, x, w, N);
 		for (int j = 0; j < N; j++)
 			peak = fmaxf(peak, fabsf(x[j]));
 		/* The greatest codebook value is 12: tries scales from "the peak is 12" to "the

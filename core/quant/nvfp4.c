@@ -6,10 +6,10 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "core/quant/book.h"
+#include "core/quant/codebook.h"
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/half.h"
+#include "core/quant_search/scale_search.h"
+#include "core/base/float16.h"
 
 #define N     64
 #define GROUP 16
@@ -32,7 +32,7 @@ static float scale_of(unsigned code)
 	return exp ? ldexpf((float)(8 + man), (int)exp - 11) : (float)man * 0x1p-10f;
 }
 
-LMI_DECODER(nvfp4)
+LMI_QUANT_DECODER(nvfp4)
 {
 	const struct block *b = src;
 
@@ -41,8 +41,9 @@ LMI_DECODER(nvfp4)
 			float d = scale_of(b->d[g]);
 
 			for (int j = 0; j < GROUP / 2; j++) {
-				dst[j] = (float)lmi_book_fp4[b->qs[g][j] & 15] * d;
-				dst[j + GROUP / 2] = (float)lmi_book_fp4[b->qs[g][j] >> 4] * d;
+				dst[j] = (float)lmi_quant_book_fp4[b->qs[g][j] & 15] * d;
+				dst[j + GROUP / 2] =
+					(float)lmi_quant_book_fp4[b->qs[g][j] >> 4] * d;
 			}
 		}
 	}
@@ -55,8 +56,8 @@ static double try_scale(const float *x, const float *w, unsigned code, uint8_t *
 	for (int j = 0; j < GROUP; j++) {
 		double r;
 
-		q[j] = d > 0 ? lmi_fp4_code((float)(x[j] / d)) : 0;
-		r = x[j] - lmi_book_fp4[q[j]] * d;
+		q[j] = d > 0 ? lmi_quant_fp4_code((float)(x[j] / d)) : 0;
+		r = x[j] - lmi_quant_book_fp4[q[j]] * d;
 		err += w[j] * r * r;
 	}
 	return err;
@@ -72,7 +73,7 @@ static int code_for(float peak)
 	return code;
 }
 
-LMI_ENCODER(nvfp4)
+LMI_QUANT_ENCODER(nvfp4)
 {
 	struct block *b = dst;
 	float x[GROUP], w[GROUP];
@@ -85,7 +86,7 @@ LMI_ENCODER(nvfp4)
 			float peak = 0;
 			int top;
 
-			lmi_fit_load(src, importance, at, x, w, GROUP);
+			lmi_search_fit_load(src, importance, at, x, w, GROUP);
 			for (int j = 0; j < GROUP; j++)
 				peak = fmaxf(peak, fabsf(x[j]));
 			top = code_for(peak);

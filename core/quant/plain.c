@@ -6,9 +6,9 @@
 
 #include "core/base/bytes.h"
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 
-LMI_DECODER(f32)
+LMI_QUANT_DECODER(f32)
 {
 	const uint8_t *p = src;
 
@@ -16,7 +16,7 @@ LMI_DECODER(f32)
 		dst[i] = lmi_bits_f32(lmi_get_le32(p + 4 * i));
 }
 
-LMI_ENCODER(f32)
+LMI_QUANT_ENCODER(f32)
 {
 	uint8_t *p = dst;
 
@@ -25,7 +25,7 @@ LMI_ENCODER(f32)
 		lmi_put_le32(p + 4 * i, lmi_f32_bits(src[i]));
 }
 
-LMI_DECODER(f16)
+LMI_QUANT_DECODER(f16)
 {
 	const uint8_t *p = src;
 
@@ -33,7 +33,7 @@ LMI_DECODER(f16)
 		dst[i] = lmi_get_f16(p + 2 * i);
 }
 
-LMI_ENCODER(f16)
+LMI_QUANT_ENCODER(f16)
 {
 	uint8_t *p = dst;
 
@@ -42,7 +42,7 @@ LMI_ENCODER(f16)
 		lmi_put_f16(p + 2 * i, src[i]);
 }
 
-LMI_DECODER(bf16)
+LMI_QUANT_DECODER(bf16)
 {
 	const uint8_t *p = src;
 
@@ -50,7 +50,7 @@ LMI_DECODER(bf16)
 		dst[i] = lmi_bf16_to_f32(lmi_get_le16(p + 2 * i));
 }
 
-LMI_ENCODER(bf16)
+LMI_QUANT_ENCODER(bf16)
 {
 	uint8_t *p = dst;
 
@@ -59,7 +59,7 @@ LMI_ENCODER(bf16)
 		lmi_put_le16(p + 2 * i, lmi_f32_to_bf16(src[i]));
 }
 
-LMI_DECODER(f64)
+LMI_QUANT_DECODER(f64)
 {
 	const uint8_t *p = src;
 
@@ -67,7 +67,7 @@ LMI_DECODER(f64)
 		dst[i] = (float)lmi_bits_f64(lmi_get_le64(p + 8 * i));
 }
 
-LMI_ENCODER(f64)
+LMI_QUANT_ENCODER(f64)
 {
 	uint8_t *p = dst;
 
@@ -76,7 +76,7 @@ LMI_ENCODER(f64)
 		lmi_put_le64(p + 8 * i, lmi_f64_bits(src[i]));
 }
 
-LMI_DECODER(i8)
+LMI_QUANT_DECODER(i8)
 {
 	const int8_t *p = src;
 
@@ -84,7 +84,7 @@ LMI_DECODER(i8)
 		dst[i] = p[i];
 }
 
-LMI_DECODER(i16)
+LMI_QUANT_DECODER(i16)
 {
 	const uint8_t *p = src;
 
@@ -92,7 +92,7 @@ LMI_DECODER(i16)
 		dst[i] = (int16_t)lmi_get_le16(p + 2 * i);
 }
 
-LMI_DECODER(i32)
+LMI_QUANT_DECODER(i32)
 {
 	const uint8_t *p = src;
 
@@ -100,7 +100,7 @@ LMI_DECODER(i32)
 		dst[i] = (float)(int32_t)lmi_get_le32(p + 4 * i);
 }
 
-LMI_DECODER(i64)
+LMI_QUANT_DECODER(i64)
 {
 	const uint8_t *p = src;
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/half.h"
+#include "core/quant_search/scale_search.h"
+#include "core/base/float16.h"
 
 #define N 128
 
@@ -17,7 +17,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 18, "q1_0 block");
 
-LMI_DECODER(q1_0)
+LMI_QUANT_DECODER(q1_0)
 {
 	const struct block *b = src;
 
@@ -30,7 +30,7 @@ LMI_DECODER(q1_0)
 }
 
 /* Given the signs, the best d is the weighted mean of the magnitudes. */
-LMI_ENCODER(q1_0)
+LMI_QUANT_ENCODER(q1_0)
 {
 	struct block *b = dst;
 	float x[N], w[N];
@@ -38,13 +38,13 @@ LMI_ENCODER(q1_0)
 	for (size_t i = 0; i < n; i += N, b++) {
 		double sum = 0, sw = 0;
 
-		lmi_fit_load(src, importance, i, x, w, N);
+		lmi_search_fit_load(src, importance, i, x, w, N);
 		memset(b->qs, 0, sizeof(b->qs));
 		for (int j = 0; j < N; j++) {
 			sum += (double)w[j] * fabsf(x[j]);
 			sw += w[j];
 			b->qs[j / 8] |= (uint8_t)((x[j] >= 0) << j % 8);
 		}
-		lmi_put_f16(b->d, lmi_fit_f16((float)(sum / sw)));
+		lmi_put_f16(b->d, lmi_search_fit_f16((float)(sum / sw)));
 	}
 }

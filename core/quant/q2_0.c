@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/half.h"
+#include "core/quant_search/scale_search.h"
+#include "core/base/float16.h"
 
 #define N 64
 
@@ -16,7 +16,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 18, "q2_0 block");
 
-LMI_DECODER(q2_0)
+LMI_QUANT_DECODER(q2_0)
 {
 	const struct block *b = src;
 
@@ -28,15 +28,15 @@ LMI_DECODER(q2_0)
 	}
 }
 
-LMI_ENCODER(q2_0)
+LMI_QUANT_ENCODER(q2_0)
 {
 	struct block *b = dst;
 	float x[N], w[N];
 	int8_t q[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_put_f16(b->d, lmi_fit_scale(x, w, N, -1, 2, q));
+		lmi_search_fit_load(src, importance, i, x, w, N);
+		lmi_put_f16(b->d, lmi_search_fit_scale(x, w, N, -1, 2, q));
 		memset(b->qs, 0, sizeof(b->qs));
 		for (int j = 0; j < N; j++)
 			b->qs[j / 4] |= (uint8_t)((q[j] + 1) << 2 * (j % 4));

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
-#include "core/quant/lanefit.h"
+#include "core/base/float16.h"
+#include "core/quant_search/simd_search.h"
 
 #define N 256
 
@@ -18,7 +18,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 84, "q2_k block");
 
-LMI_DECODER(q2_k)
+LMI_QUANT_DECODER(q2_k)
 {
 	const struct block *b = src;
 
@@ -36,7 +36,7 @@ LMI_DECODER(q2_k)
 	}
 }
 
-static void pack(void *dst, const struct lmi_kblock *k)
+static void pack(void *dst, const struct lmi_search_superblock *k)
 {
 	struct block *b = dst;
 	lmi_put_f16(b->d, k->d);
@@ -48,10 +48,11 @@ static void pack(void *dst, const struct lmi_kblock *k)
 		b->qs[32 * (e / 128) + e % 32] |= (uint8_t)(k->q[e] << 2 * (e / 32 % 4));
 }
 
-LMI_ENCODER(q2_k)
+LMI_QUANT_ENCODER(q2_k)
 {
-	static const struct lmi_kshape shape = {.group = 16, .q_hi = 3, .s_hi = 15};
+	static const struct lmi_search_superblock_shape shape = {
+		.group = 16, .q_hi = 3, .s_hi = 15};
 
-	lmi_lanefit_encode(lmi_lanefit_affine, &shape, src, importance, n, dst,
-			   sizeof(struct block), pack);
+	lmi_search_simd_encode(lmi_search_simd_affine, &shape, src, importance, n, dst,
+			       sizeof(struct block), pack);
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
-#include "core/quant/lanefit.h"
+#include "core/base/float16.h"
+#include "core/quant_search/simd_search.h"
 
 #define N 256
 
@@ -30,7 +30,7 @@ static int scale_of(const uint8_t s[12], int i)
 	return low | high << 4;
 }
 
-LMI_DECODER(q3_k)
+LMI_QUANT_DECODER(q3_k)
 {
 	const struct block *b = src;
 
@@ -51,7 +51,7 @@ LMI_DECODER(q3_k)
 	}
 }
 
-static void pack(void *dst, const struct lmi_kblock *k)
+static void pack(void *dst, const struct lmi_search_superblock *k)
 {
 	struct block *b = dst;
 	lmi_put_f16(b->d, k->d);
@@ -70,11 +70,11 @@ static void pack(void *dst, const struct lmi_kblock *k)
 	}
 }
 
-LMI_ENCODER(q3_k)
+LMI_QUANT_ENCODER(q3_k)
 {
-	static const struct lmi_kshape shape = {
+	static const struct lmi_search_superblock_shape shape = {
 		.group = 16, .q_lo = -4, .q_hi = 3, .s_lo = -32, .s_hi = 31};
 
-	lmi_lanefit_encode(lmi_lanefit_scale, &shape, src, importance, n, dst, sizeof(struct block),
-			   pack);
+	lmi_search_simd_encode(lmi_search_simd_scale, &shape, src, importance, n, dst,
+			       sizeof(struct block), pack);
 }

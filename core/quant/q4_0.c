@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
-#include "core/quant/lanefit.h"
+#include "core/base/float16.h"
+#include "core/quant_search/simd_search.h"
 
 #define N 32
 
@@ -15,7 +15,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 18, "q4_0 block");
 
-LMI_DECODER(q4_0)
+LMI_QUANT_DECODER(q4_0)
 {
 	const struct block *b = src;
 
@@ -36,16 +36,16 @@ static void pack(struct block *b, float d, const int8_t *q)
 		b->qs[j] = (uint8_t)((q[j] + 8) | (q[j + N / 2] + 8) << 4);
 }
 
-LMI_ENCODER(q4_0)
+LMI_QUANT_ENCODER(q4_0)
 {
 	struct block *b = dst;
-	float d[LMI_LANES];
-	int8_t q[LMI_LANES * N];
+	float d[LMI_SEARCH_SIMD_GROUPS];
+	int8_t q[LMI_SEARCH_SIMD_GROUPS * N];
 
 	while (n) {
-		int m = n < sizeof(q) ? (int)(n / N) : LMI_LANES;
+		int m = n < sizeof(q) ? (int)(n / N) : LMI_SEARCH_SIMD_GROUPS;
 
-		lmi_lanefit_single(NULL, -8, 7, NULL, src, importance, m, d, q);
+		lmi_search_simd_single(NULL, -8, 7, NULL, src, importance, m, d, q);
 		for (int i = 0; i < m; i++)
 			pack(b++, d[i], q + i * N);
 		src += m * N;

@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/half.h"
+#include "core/quant_search/scale_search.h"
+#include "core/base/float16.h"
 
 #define N 32
 
@@ -15,7 +15,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 20, "q4_1 block");
 
-LMI_DECODER(q4_1)
+LMI_QUANT_DECODER(q4_1)
 {
 	const struct block *b = src;
 
@@ -29,15 +29,15 @@ LMI_DECODER(q4_1)
 	}
 }
 
-LMI_ENCODER(q4_1)
+LMI_QUANT_ENCODER(q4_1)
 {
 	struct block *b = dst;
 	float x[N], w[N], d, m;
 	uint8_t q[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_fit_affine(x, w, N, 15, &d, &m, q);
+		lmi_search_fit_load(src, importance, i, x, w, N);
+		lmi_search_fit_affine(x, w, N, 15, &d, &m, q);
 		lmi_put_f16(b->d, d);
 		lmi_put_f16(b->m, m);
 		for (int j = 0; j < N / 2; j++)

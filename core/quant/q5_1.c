@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/half.h"
+#include "core/quant_search/scale_search.h"
+#include "core/base/float16.h"
 
 #define N 32
 
@@ -16,7 +16,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 24, "q5_1 block");
 
-LMI_DECODER(q5_1)
+LMI_QUANT_DECODER(q5_1)
 {
 	const struct block *b = src;
 
@@ -34,7 +34,7 @@ LMI_DECODER(q5_1)
 	}
 }
 
-LMI_ENCODER(q5_1)
+LMI_QUANT_ENCODER(q5_1)
 {
 	struct block *b = dst;
 	float x[N], w[N], d, m;
@@ -43,8 +43,8 @@ LMI_ENCODER(q5_1)
 	for (size_t i = 0; i < n; i += N, b++) {
 		uint32_t qh = 0;
 
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_fit_affine(x, w, N, 31, &d, &m, q);
+		lmi_search_fit_load(src, importance, i, x, w, N);
+		lmi_search_fit_affine(x, w, N, 31, &d, &m, q);
 		lmi_put_f16(b->d, d);
 		lmi_put_f16(b->m, m);
 		for (int j = 0; j < N; j++)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
-#include "core/quant/lanefit.h"
+#include "core/base/float16.h"
+#include "core/quant_search/simd_search.h"
 #include "core/quant/kscale.h"
 
 #define N 256
@@ -19,7 +19,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 176, "q5_k block");
 
-LMI_DECODER(q5_k)
+LMI_QUANT_DECODER(q5_k)
 {
 	const struct block *b = src;
 
@@ -31,7 +31,7 @@ LMI_DECODER(q5_k)
 			uint8_t sc, m;
 			float dg, mg;
 
-			lmi_kscale_get(b->scales, g, &sc, &m);
+			lmi_quant_kscale_get(b->scales, g, &sc, &m);
 			dg = d * (float)sc;
 			mg = dmin * (float)m;
 			for (int l = 0; l < 32; l++) {
@@ -43,12 +43,12 @@ LMI_DECODER(q5_k)
 	}
 }
 
-static void pack(void *dst, const struct lmi_kblock *k)
+static void pack(void *dst, const struct lmi_search_superblock *k)
 {
 	struct block *b = dst;
 	lmi_put_f16(b->d, k->d);
 	lmi_put_f16(b->dmin, k->dmin);
-	lmi_kscale_put(b->scales, k->s, k->m);
+	lmi_quant_kscale_put(b->scales, k->s, k->m);
 	memset(b->qh, 0, sizeof(b->qh));
 	for (int e = 0; e < N; e++)
 		b->qh[e % 32] |= (uint8_t)(k->q[e] >> 4 << e / 32);
@@ -59,10 +59,11 @@ static void pack(void *dst, const struct lmi_kblock *k)
 	}
 }
 
-LMI_ENCODER(q5_k)
+LMI_QUANT_ENCODER(q5_k)
 {
-	static const struct lmi_kshape shape = {.group = 32, .q_hi = 31, .s_hi = 63};
+	static const struct lmi_search_superblock_shape shape = {
+		.group = 32, .q_hi = 31, .s_hi = 63};
 
-	lmi_lanefit_encode(lmi_lanefit_affine, &shape, src, importance, n, dst,
-			   sizeof(struct block), pack);
+	lmi_search_simd_encode(lmi_search_simd_affine, &shape, src, importance, n, dst,
+			       sizeof(struct block), pack);
 }

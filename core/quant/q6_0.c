@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
-#include "core/quant/lanefit.h"
+#include "core/base/float16.h"
+#include "core/quant_search/simd_search.h"
 
 #define N 32
 
@@ -24,7 +24,7 @@ static int high_at(int e)
 	return 4 * (e / 8 % 2) + 2 * (e / 16);
 }
 
-LMI_DECODER(q6_0)
+LMI_QUANT_DECODER(q6_0)
 {
 	const struct block *b = src;
 
@@ -52,16 +52,16 @@ static void pack(struct block *b, float d, const int8_t *q)
 	}
 }
 
-LMI_ENCODER(q6_0)
+LMI_QUANT_ENCODER(q6_0)
 {
 	struct block *b = dst;
-	float d[LMI_LANES];
-	int8_t q[LMI_LANES * N];
+	float d[LMI_SEARCH_SIMD_GROUPS];
+	int8_t q[LMI_SEARCH_SIMD_GROUPS * N];
 
 	while (n) {
-		int m = n < sizeof(q) ? (int)(n / N) : LMI_LANES;
+		int m = n < sizeof(q) ? (int)(n / N) : LMI_SEARCH_SIMD_GROUPS;
 
-		lmi_lanefit_single(NULL, -32, 31, NULL, src, importance, m, d, q);
+		lmi_search_simd_single(NULL, -32, 31, NULL, src, importance, m, d, q);
 		for (int i = 0; i < m; i++)
 			pack(b++, d[i], q + i * N);
 		src += m * N;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/half.h"
-#include "core/quant/lanefit.h"
+#include "core/base/float16.h"
+#include "core/quant_search/simd_search.h"
 
 #define N 256
 
@@ -20,7 +20,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 210, "q6_k block");
 
-LMI_DECODER(q6_k)
+LMI_QUANT_DECODER(q6_k)
 {
 	const struct block *b = src;
 
@@ -37,7 +37,7 @@ LMI_DECODER(q6_k)
 	}
 }
 
-static void pack(void *dst, const struct lmi_kblock *k)
+static void pack(void *dst, const struct lmi_search_superblock *k)
 {
 	struct block *b = dst;
 	lmi_put_f16(b->d, k->d);
@@ -53,11 +53,11 @@ static void pack(void *dst, const struct lmi_kblock *k)
 	}
 }
 
-LMI_ENCODER(q6_k)
+LMI_QUANT_ENCODER(q6_k)
 {
-	static const struct lmi_kshape shape = {
+	static const struct lmi_search_superblock_shape shape = {
 		.group = 16, .q_lo = -32, .q_hi = 31, .s_lo = -128, .s_hi = 127};
 
-	lmi_lanefit_encode(lmi_lanefit_scale, &shape, src, importance, n, dst, sizeof(struct block),
-			   pack);
+	lmi_search_simd_encode(lmi_search_simd_scale, &shape, src, importance, n, dst,
+			       sizeof(struct block), pack);
 }

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/half.h"
+#include "core/quant_search/scale_search.h"
+#include "core/base/float16.h"
 
 #define N 32
 
@@ -30,24 +30,24 @@ _Static_assert(sizeof(struct block_q8_1) == 36, "q8_1 block");
 static float encode(const float *src, int8_t *q)
 {
 	int8_t codes[N];
-	float clean[N], peak = lmi_fit_greatest(src, N), d, inv;
+	float clean[N], peak = lmi_search_fit_max_magnitude(src, N), d, inv;
 	const float *x = src;
 
 	if (!(peak <= 0x1p100f)) {
-		lmi_fit_clean(src, clean, N);
+		lmi_search_fit_clean(src, clean, N);
 		x = clean;
-		peak = lmi_fit_greatest(x, N);
+		peak = lmi_search_fit_max_magnitude(x, N);
 	}
 	d = fminf(peak / 127, 65504);
 	inv = d > 0 ? 1 / d : 0;
 	for (int j = 0; j < N; j++) /* a separate array: the compiler must assume that q aliases
 				     * x */
-		codes[j] = (int8_t)lmi_fit_round(x[j] * inv, -127, 127);
+		codes[j] = (int8_t)lmi_search_fit_round(x[j] * inv, -127, 127);
 	memcpy(q, codes, N);
 	return d;
 }
 
-LMI_DECODER(q8_0)
+LMI_QUANT_DECODER(q8_0)
 {
 	const struct block_q8_0 *b = src;
 
@@ -59,7 +59,7 @@ LMI_DECODER(q8_0)
 	}
 }
 
-LMI_ENCODER(q8_0)
+LMI_QUANT_ENCODER(q8_0)
 {
 	struct block_q8_0 *b = dst;
 
@@ -68,7 +68,7 @@ LMI_ENCODER(q8_0)
 		lmi_put_f16(b->d, encode(src + i, b->qs));
 }
 
-LMI_DECODER(q8_1)
+LMI_QUANT_DECODER(q8_1)
 {
 	const struct block_q8_1 *b = src;
 
@@ -80,7 +80,7 @@ LMI_DECODER(q8_1)
 	}
 }
 
-LMI_ENCODER(q8_1)
+LMI_QUANT_ENCODER(q8_1)
 {
 	struct block_q8_1 *b = dst;
 
@@ -92,6 +92,6 @@ LMI_ENCODER(q8_1)
 		for (int j = 0; j < N; j++)
 			sum += b->qs[j];
 		lmi_put_f16(b->d, d);
-		lmi_put_f16(b->s, lmi_fit_f16((float)sum * d));
+		lmi_put_f16(b->s, lmi_search_fit_f16((float)sum * d));
 	}
 }

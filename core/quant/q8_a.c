@@ -16,7 +16,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 40, "q8_a block");
 
-LMI_DECODER(q8_a)
+LMI_QUANT_DECODER(q8_a)
 {
 	const struct block *b = src;
 

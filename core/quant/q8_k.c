@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/half.h"
+#include "core/quant_search/scale_search.h"
+#include "core/base/float16.h"
 
 #define N 256
 
@@ -18,7 +18,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 292, "q8_k block");
 
-LMI_DECODER(q8_k)
+LMI_QUANT_DECODER(q8_k)
 {
 	const struct block *b = src;
 
@@ -30,7 +30,7 @@ LMI_DECODER(q8_k)
 	}
 }
 
-LMI_ENCODER(q8_k)
+LMI_QUANT_ENCODER(q8_k)
 {
 	struct block *b = dst;
 	float x[N];
@@ -39,13 +39,13 @@ LMI_ENCODER(q8_k)
 	for (size_t i = 0; i < n; i += N, b++) {
 		float peak = 0, inv;
 
-		lmi_fit_clean(src + i, x, N);
+		lmi_search_fit_clean(src + i, x, N);
 		for (int j = 0; j < N; j++)
 			peak = fmaxf(peak, fabsf(x[j]));
 		inv = peak >= 0x1p-119f ? 127 / peak : 0; /* below this, the inverse is not
 							   * finite */
 		for (int j = 0; j < N; j++)
-			b->qs[j] = (int8_t)lmi_fit_round(x[j] * inv, -127, 127);
+			b->qs[j] = (int8_t)lmi_search_fit_round(x[j] * inv, -127, 127);
 		lmi_put_le32(b->d, lmi_f32_bits(inv > 0 ? peak / 127 : 0));
 		for (int g = 0; g < N / 16; g++) {
 			int sum = 0;

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/half.h"
+#include "core/quant_search/scale_search.h"
+#include "core/base/float16.h"
 
 struct row {
 	uint8_t d[4];   /* f32 */
@@ -15,7 +15,7 @@ struct row {
 };
 _Static_assert(sizeof(struct row) == 8, "q8_kv header");
 
-LMI_DECODER(q8_kv)
+LMI_QUANT_DECODER(q8_kv)
 {
 	const struct row *r = src;
 	float d = lmi_bits_f32(lmi_get_le32(r->d));
@@ -24,7 +24,7 @@ LMI_DECODER(q8_kv)
 		dst[i] = d * (float)r->qs[i];
 }
 
-LMI_ENCODER(q8_kv)
+LMI_QUANT_ENCODER(q8_kv)
 {
 	struct row *r = dst;
 	float peak = 0, d, inv, x;
@@ -32,14 +32,14 @@ LMI_ENCODER(q8_kv)
 
 	(void)importance;
 	for (size_t i = 0; i < n; i++) {
-		lmi_fit_clean(src + i, &x, 1);
+		lmi_search_fit_clean(src + i, &x, 1);
 		peak = fmaxf(peak, fabsf(x));
 	}
 	d = peak / 127;
 	inv = d > 1e-38f ? 1 / d : 0;
 	for (size_t i = 0; i < n; i++) {
-		lmi_fit_clean(src + i, &x, 1);
-		r->qs[i] = (int8_t)lmi_fit_round(x * inv, -127, 127);
+		lmi_search_fit_clean(src + i, &x, 1);
+		r->qs[i] = (int8_t)lmi_search_fit_round(x * inv, -127, 127);
 		sum += r->qs[i];
 	}
 	lmi_put_le32(r->d, lmi_f32_bits(d));

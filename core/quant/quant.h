@@ -16,12 +16,12 @@
 
 /* Decodes n values (a multiple of the block length) of one row.  src needs no alignment; it may be
  * any block of the row, or must be the start of the row if rows of the type have a header. */
-typedef void (*lmi_dequant_fn)(const void *src, float *dst, size_t n);
+typedef void (*lmi_quant_dequant_fn)(const void *src, float *dst, size_t n);
 
 /* Encodes n values of one row, or a whole row if rows of the type have a header.  importance [n]
  * weights the columns; NULL = equal weights.  NaN counts as 0 and magnitudes are clipped, so any
  * input gives a block that decodes to finite values. */
-typedef void (*lmi_quant_fn)(const float *src, void *dst, size_t n, const float *importance);
+typedef void (*lmi_quant_encode_fn)(const float *src, void *dst, size_t n, const float *importance);
 
 struct lmi_dtype {
 	enum lmd_dtype id;
@@ -34,9 +34,9 @@ struct lmi_dtype {
 	bool is_activation;       /* q8_1, q8_k: never a weight */
 	bool needs_importance;    /* cannot be encoded without an importance matrix */
 	bool memory_only;         /* q8_a: loaded checkpoints only, never in a file */
-	lmi_dequant_fn dequant;   /* NULL: cannot be decoded to float (integers can) */
-	lmi_quant_fn quant;       /* searches for the least error, for files; NULL: no encoder */
-	lmi_quant_fn near;        /* plain rounding, for KV caches; NULL: use quant */
+	lmi_quant_dequant_fn dequant; /* NULL: cannot be decoded to float (integers can) */
+	lmi_quant_encode_fn quant; /* searches for the least error, for files; NULL: no encoder */
+	lmi_quant_encode_fn near;  /* plain rounding, for KV caches; NULL: use quant */
 };
 
 /* Returns NULL for unknown or removed ids. */
@@ -46,7 +46,7 @@ const struct lmi_dtype *lmi_dtype(uint32_t id);
 const struct lmi_dtype *lmi_dtype_by_name(const char *name);
 
 /* Explains why an id has no type: "q4_2 was removed from the format", "type 77 is unknown". */
-const char *lmi_dtype_refusal(uint32_t id, char *buf, size_t n);
+const char *lmi_dtype_explain_unknown(uint32_t id, char *buf, size_t n);
 
 /* Returns the type used in files for a type in memory: f16 for types that exist only in memory,
  * otherwise id. */
@@ -54,10 +54,10 @@ uint32_t lmi_dtype_in_file(uint32_t id);
 
 /* Computes the bytes of a row of n elements; returns false if n is not a multiple of the block
  * length or the size overflows. */
-bool lmi_row_bytes(const struct lmi_dtype *t, uint64_t n, uint64_t *out);
+bool lmi_quant_row_bytes(const struct lmi_dtype *t, uint64_t n, uint64_t *out);
 
 /* Decodes n_row consecutive rows of n values each.  The type must have a decoder. */
-void lmi_dequant_rows(const struct lmi_dtype *t, const void *src, float *dst, size_t n,
-		      size_t n_row);
+void lmi_quant_dequant_rows(const struct lmi_dtype *t, const void *src, float *dst, size_t n,
+			    size_t n_row);
 
 #endif /* LLAMAD_CORE_QUANT_QUANT_H */

@@ -10,7 +10,7 @@
 
 #include "core/quant/codec.h"
 #include "core/quant/decode_test.h"
-#include "core/quant/half.h"
+#include "core/base/float16.h"
 #include "core/quant/quant.h"
 
 /* Reads a file of the pack; returns NULL if it does not exist.  The caller frees it. */
@@ -94,10 +94,10 @@ START_TEST(table)
 		ck_assert_ptr_eq(lmi_dtype_by_name(t->name), t);
 		ck_assert_ptr_nonnull(t->dequant);
 		ck_assert_uint_gt(t->block_elems, 0);
-		ck_assert(lmi_row_bytes(t, t->block_elems * 3ull, &bytes));
+		ck_assert(lmi_quant_row_bytes(t, t->block_elems * 3ull, &bytes));
 		ck_assert_uint_eq(bytes, t->block_bytes * 3ull + t->row_bytes_extra);
 		if (t->block_elems > 1)
-			ck_assert(!lmi_row_bytes(t, t->block_elems + 1ull, &bytes));
+			ck_assert(!lmi_quant_row_bytes(t, t->block_elems + 1ull, &bytes));
 	}
 	printf("%u types, %u of them quantised weights\n", n_all, n_quant);
 	ck_assert_ptr_nonnull(lmi_dtype_by_name("Q4_K"));
@@ -106,16 +106,17 @@ START_TEST(table)
 	ck_assert_ptr_null(lmi_dtype(4));
 	ck_assert_ptr_null(lmi_dtype(LMD_DTYPE_END));
 	ck_assert_ptr_null(lmi_dtype(UINT32_MAX));
-	ck_assert_ptr_nonnull(strstr(lmi_dtype_refusal(4, buf, sizeof(buf)), "q4_2"));
-	ck_assert_ptr_nonnull(strstr(lmi_dtype_refusal(38, buf, sizeof(buf)), "removed"));
-	ck_assert_ptr_nonnull(strstr(lmi_dtype_refusal(77, buf, sizeof(buf)), "77 is unknown"));
-	ck_assert(!lmi_row_bytes(lmi_dtype(LMD_DTYPE_F64), UINT64_MAX / 4, &bytes));
+	ck_assert_ptr_nonnull(strstr(lmi_dtype_explain_unknown(4, buf, sizeof(buf)), "q4_2"));
+	ck_assert_ptr_nonnull(strstr(lmi_dtype_explain_unknown(38, buf, sizeof(buf)), "removed"));
+	ck_assert_ptr_nonnull(
+		strstr(lmi_dtype_explain_unknown(77, buf, sizeof(buf)), "77 is unknown"));
+	ck_assert(!lmi_quant_row_bytes(lmi_dtype(LMD_DTYPE_F64), UINT64_MAX / 4, &bytes));
 	for (uint32_t id = 0; id < LMD_DTYPE_END; id++) {
 		const struct lmi_dtype *t = lmi_dtype(lmi_dtype_in_file(id));
 
 		ck_assert(!t || (!t->memory_only && (t->quant || t->id == id)));
 	}
-	ck_assert(lmi_row_bytes(lmi_dtype(LMD_DTYPE_F32), 0, &bytes));
+	ck_assert(lmi_quant_row_bytes(lmi_dtype(LMD_DTYPE_F32), 0, &bytes));
 	ck_assert_uint_eq(bytes, 0);
 }
 END_TEST
@@ -410,7 +411,7 @@ START_TEST(near_parity)
 }
 END_TEST
 
-static void encode_odd(const struct lmi_dtype *t, lmi_quant_fn quant, const float *x,
+static void encode_odd(const struct lmi_dtype *t, lmi_quant_encode_fn quant, const float *x,
 		       const float *w, size_t n)
 {
 	size_t bytes = n / t->block_elems * t->block_bytes + t->row_bytes_extra;
@@ -566,16 +567,16 @@ START_TEST(f8_by_hand)
 		double sign = b & 0x80 ? -1 : 1, want;
 		float got;
 
-		lmi_f8_e4m3_dequant(&in, &got, 1);
+		lmi_quant_f8_e4m3_dequant(&in, &got, 1);
 		want = sign * (e4 ? ldexp(8 + m3, (int)e4 - 10) : ldexp(m3, -9));
 		if (e4 == 15 && m3 == 7)
 			ck_assert(isnan(got));
 		else
 			ck_assert_double_eq((double)got, want);
-		lmi_f8_e4m3_quant(&got, &back, 1, NULL);
+		lmi_quant_f8_e4m3_quant(&got, &back, 1, NULL);
 		ck_assert_uint_eq(back, in);
 
-		lmi_f8_e5m2_dequant(&in, &got, 1);
+		lmi_quant_f8_e5m2_dequant(&in, &got, 1);
 		want = sign * (e5 ? ldexp(4 + m2, (int)e5 - 17) : ldexp(m2, -16));
 		if (e5 == 31 && m2)
 			ck_assert(isnan(got));
@@ -583,7 +584,7 @@ START_TEST(f8_by_hand)
 			ck_assert(isinf(got) && (got < 0) == (sign < 0));
 		else
 			ck_assert_double_eq((double)got, want);
-		lmi_f8_e5m2_quant(&got, &back, 1, NULL);
+		lmi_quant_f8_e5m2_quant(&got, &back, 1, NULL);
 		if (!isnan(got))
 			ck_assert_uint_eq(back, in);
 	}
@@ -608,11 +609,11 @@ START_TEST(f8_rounding)
 		uint8_t b;
 		float y;
 
-		lmi_f8_e4m3_quant(&rows[i].x, &b, 1, NULL);
-		lmi_f8_e4m3_dequant(&b, &y, 1);
+		lmi_quant_f8_e4m3_quant(&rows[i].x, &b, 1, NULL);
+		lmi_quant_f8_e4m3_dequant(&b, &y, 1);
 		ck_assert_msg(y == rows[i].e4m3, "%g: %g", (double)rows[i].x, (double)y);
-		lmi_f8_e5m2_quant(&rows[i].x, &b, 1, NULL);
-		lmi_f8_e5m2_dequant(&b, &y, 1);
+		lmi_quant_f8_e5m2_quant(&rows[i].x, &b, 1, NULL);
+		lmi_quant_f8_e5m2_dequant(&b, &y, 1);
 		ck_assert_msg(y == rows[i].e5m2, "%g: %g", (double)rows[i].x, (double)y);
 	}
 }

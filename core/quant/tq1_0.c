@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/half.h"
+#include "core/quant_search/scale_search.h"
+#include "core/base/float16.h"
 
 #define N 256
 
@@ -31,7 +31,7 @@ static int trit(uint8_t byte, int k)
 	return (uint8_t)(byte * power[k]) * 3 >> 8;
 }
 
-LMI_DECODER(tq1_0)
+LMI_QUANT_DECODER(tq1_0)
 {
 	const struct block *b = src;
 
@@ -49,15 +49,15 @@ LMI_DECODER(tq1_0)
 	}
 }
 
-LMI_ENCODER(tq1_0)
+LMI_QUANT_ENCODER(tq1_0)
 {
 	struct block *b = dst;
 	float x[N], w[N];
 	int8_t q[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_put_f16(b->d, lmi_fit_scale(x, w, N, -1, 1, q));
+		lmi_search_fit_load(src, importance, i, x, w, N);
+		lmi_put_f16(b->d, lmi_search_fit_scale(x, w, N, -1, 1, q));
 		for (int r = 0; r < 3; r++) {
 			uint8_t *p = r < 2 ? b->qs + runs[r].byte : b->qh;
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/quant/codec.h"
-#include "core/quant/fit.h"
-#include "core/quant/half.h"
+#include "core/quant_search/scale_search.h"
+#include "core/base/float16.h"
 
 #define N 256
 
@@ -18,7 +18,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 66, "tq2_0 block");
 
-LMI_DECODER(tq2_0)
+LMI_QUANT_DECODER(tq2_0)
 {
 	const struct block *b = src;
 
@@ -33,15 +33,15 @@ LMI_DECODER(tq2_0)
 	}
 }
 
-LMI_ENCODER(tq2_0)
+LMI_QUANT_ENCODER(tq2_0)
 {
 	struct block *b = dst;
 	float x[N], w[N];
 	int8_t q[N];
 
 	for (size_t i = 0; i < n; i += N, b++) {
-		lmi_fit_load(src, importance, i, x, w, N);
-		lmi_put_f16(b->d, lmi_fit_scale(x, w, N, -1, 1, q));
+		lmi_search_fit_load(src, importance, i, x, w, N);
+		lmi_put_f16(b->d, lmi_search_fit_scale(x, w, N, -1, 1, q));
 		memset(b->qs, 0, sizeof(b->qs));
 		for (int e = 0; e < N; e++)
 			b->qs[32 * (e / 128) + e % 32] |= (uint8_t)((q[e] + 1) << 2 * (e / 32 % 4));

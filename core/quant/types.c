@@ -13,13 +13,13 @@
 #define ROW(ID, text, elems, bytes, ...)                                                           \
 	[LMD_DTYPE_##ID] = {.id = LMD_DTYPE_##ID, .name = text, .block_elems = elems,              \
 			    .block_bytes = bytes, __VA_ARGS__}
-#define IN(type)                       .dequant = lmi_##type##_dequant
-#define IN_OUT(type)                   IN(type), .quant = lmi_##type##_quant
+#define IN(type)                       .dequant = lmi_quant_##type##_dequant
+#define IN_OUT(type)                   IN(type), .quant = lmi_quant_##type##_quant
 #define PLAIN(ID, type, bytes)         ROW(ID, #type, 1, bytes, IN_OUT(type))
 #define INTEGER(ID, type, bytes)       ROW(ID, #type, 1, bytes, IN(type))
 #define WEIGHT(ID, type, elems, bytes) ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true)
 #define CACHE(ID, type, elems, bytes)                                                              \
-	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true, .near = lmi_##type##_near)
+	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true, .near = lmi_quant_##type##_nearest)
 #define ACTIV(ID, type, elems, bytes)                                                              \
 	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_activation = true)
 
@@ -99,7 +99,7 @@ const struct lmi_dtype *lmi_dtype_by_name(const char *name)
 	return NULL;
 }
 
-const char *lmi_dtype_refusal(uint32_t id, char *buf, size_t n)
+const char *lmi_dtype_explain_unknown(uint32_t id, char *buf, size_t n)
 {
 	static const struct {
 		uint32_t id;
@@ -152,7 +152,7 @@ uint32_t lmi_dtype_in_file(uint32_t id)
 	return t && t->memory_only ? LMD_DTYPE_F16 : id;
 }
 
-bool lmi_row_bytes(const struct lmi_dtype *t, uint64_t n, uint64_t *out)
+bool lmi_quant_row_bytes(const struct lmi_dtype *t, uint64_t n, uint64_t *out)
 {
 	uint64_t bytes;
 
@@ -161,8 +161,8 @@ bool lmi_row_bytes(const struct lmi_dtype *t, uint64_t n, uint64_t *out)
 	return lmi_add_ok(bytes, t->row_bytes_extra, out);
 }
 
-void lmi_dequant_rows(const struct lmi_dtype *t, const void *src, float *dst, size_t n,
-		      size_t n_row)
+void lmi_quant_dequant_rows(const struct lmi_dtype *t, const void *src, float *dst, size_t n,
+			    size_t n_row)
 {
 	const uint8_t *p = src;
 	uint64_t bytes = 0;
@@ -171,7 +171,7 @@ void lmi_dequant_rows(const struct lmi_dtype *t, const void *src, float *dst, si
 		t->dequant(src, dst, n * n_row);
 		return;
 	}
-	(void)lmi_row_bytes(t, n, &bytes); /* cannot fail: the rows exist */
+	(void)lmi_quant_row_bytes(t, n, &bytes); /* cannot fail: the rows exist */
 	for (size_t i = 0; i < n_row; i++)
 		t->dequant(p + i * bytes, dst + i * n, n);
 }

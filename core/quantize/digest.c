@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/format/identity.h"
+#include "core/format/source_digest.h"
 
 #define SEEN 1024 /* greater than every type number */
 
@@ -15,11 +15,11 @@ static void add_item(struct lmi_sha256 *h, const struct lmi_quantize_item *it)
 	const struct lmi_imatrix_entry *e = it->importance;
 
 	lmi_sha256_update(h, it->src->name, strlen(it->src->name) + 1);
-	lmi_identity_u64(h, it->src->dtype);
-	lmi_identity_u64(h, e ? e->n : 0);
+	lmi_model_source_digest_u64(h, it->src->dtype);
+	lmi_model_source_digest_u64(h, e ? e->n : 0);
 	if (!e)
 		return;
-	lmi_identity_u64(h, e->n_count);
+	lmi_model_source_digest_u64(h, e->n_count);
 	lmi_sha256_update(h, e->sum2, (size_t)e->n * sizeof(*e->sum2));
 	lmi_sha256_update(h, e->count, e->n_count * sizeof(*e->count));
 }
@@ -33,14 +33,14 @@ enum lmd_status lmi_quantize_digest(const struct lmi_quantize_plan *p,
 
 	if (!lmi_sha256_init(&h))
 		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
-	st = lmi_identity_files(&h, p->model, err);
+	st = lmi_model_source_digest_files(&h, p->model, err);
 	for (uint32_t i = 0; i < p->n_items; i++) {
 		const struct lmi_quantize_item *it = &p->items[i];
 
 		add_item(&h, it);
 		if (it->type == it->src->dtype || seen[it->type % SEEN])
 			continue;
-		lmi_identity_encoder(&h, it->type);
+		lmi_model_source_digest_encoder(&h, it->type);
 		seen[it->type % SEEN] = true;
 	}
 	if (st != LMD_OK)

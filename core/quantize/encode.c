@@ -12,9 +12,9 @@
 
 #include "core/base/alloc.h"
 #include "core/base/checked.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/base/team.h"
-#include "core/quant/fit.h"
+#include "core/quant_search/scale_search.h"
 #include "core/quant/quant.h"
 
 #define PIECE	     16384u /* values; a multiple of every block length */
@@ -24,21 +24,21 @@
 #define WINDOW_LEAST 8u	   /* that is less than this many per thread */
 #define COPY	     (4u << 20)
 
-struct lmi_encoder {
+struct lmi_quantize_encoder {
 	struct lmd_team *team; /* NULL: only the calling thread */
 	uint32_t n_thread;
 	uint64_t piece; /* maximum number of values in a piece */
 	float *values; /* [n_thread][piece] */
 	uint8_t *in;   /* [n_thread][piece * VALUE_BYTES] */
 	struct lmd_error *err; /* [n_thread] */
-	struct lmi_behind *behind;
+	struct lmi_quantize_async_writer *behind;
 	float *means; /* importances of the tensor */
 	uint64_t cap_means;
 };
 
 /* State of one window. */
 struct work {
-	const struct lmi_encoder *e;
+	const struct lmi_quantize_encoder *e;
 	uint8_t *out; /* its bytes */
 	const struct lmi_model *m;
 	const struct lmd_tensor *t;
@@ -59,7 +59,8 @@ struct work {
 };
 
 /* Makes room for pieces of n values. */
-static enum lmd_status reserve_pieces(struct lmi_encoder *e, uint64_t n, struct lmd_error *err)
+static enum lmd_status reserve_pieces(struct lmi_quantize_encoder *e, uint64_t n,
+				      struct lmd_error *err)
 {
 	uint64_t all;
 
@@ -81,11 +82,11 @@ static enum lmd_status reserve_pieces(struct lmi_encoder *e, uint64_t n, struct 
 	return LMD_OK;
 }
 
-enum lmd_status lmi_encoder_create(struct lmi_encoder **out, uint32_t n_thread,
-				   struct lmd_error *err)
+enum lmd_status lmi_quantize_encoder_create(struct lmi_quantize_encoder **out, uint32_t n_thread,
+					    struct lmd_error *err)
 {
 	const struct lmi_team_opts o = {.n = n_thread, .spin_ns = UINT32_MAX};
-	struct lmi_encoder *e = lmi_alloc(1, sizeof(*e));
+	struct lmi_quantize_encoder *e = lmi_alloc(1, sizeof(*e));
 	enum lmd_status st = LMD_OK;
 
 	if (!e)
@@ -97,21 +98,21 @@ enum lmd_status lmi_encoder_create(struct lmi_encoder **out, uint32_t n_thread,
 	if (st == LMD_OK)
 		st = reserve_pieces(e, PIECE, err);
 	if (st == LMD_OK)
-		st = lmi_behind_create(&e->behind, err);
+		st = lmi_quantize_async_writer_create(&e->behind, err);
 	if (st == LMD_OK && n_thread > 1)
 		st = lmi_team_create(&e->team, &o, err);
 	if (st == LMD_OK)
 		*out = e;
 	else
-		lmi_encoder_destroy(e);
+		lmi_quantize_encoder_destroy(e);
 	return st;
 }
 
-void lmi_encoder_destroy(struct lmi_encoder *e)
+void lmi_quantize_encoder_destroy(struct lmi_quantize_encoder *e)
 {
 	if (!e)
 		return;
-	lmi_behind_destroy(e->behind);
+	lmi_quantize_async_writer_destroy(e->behind);
 	lmi_team_destroy(e->team);
 	lmi_free(e->values);
 	lmi_free(e->in);
@@ -127,8 +128,8 @@ static bool can_encode(const struct lmi_dtype *to, const float *v, uint64_t n)
 
 	if (to->id == LMD_DTYPE_F32 || to->id == LMD_DTYPE_BF16)
 		return true;
-	return to->id == LMD_DTYPE_F16 ? lmi_fit_greatest(v, (size_t)n) <= most
-				       : lmi_fit_finite(v, (size_t)n);
+	return to->id == LMD_DTYPE_F16 ? lmi_search_fit_max_magnitude(v, (size_t)n) <= most
+				       : lmi_search_fit_finite(v, (size_t)n);
 }
 
 /* True if the source's values are stored as this machine stores floats and need no decoding. */
@@ -206,21 +207,22 @@ static void worker(void *arg, uint32_t i, uint32_t n)
 		encode_piece(w, i, w->first + piece);
 }
 
-static enum lmd_status pass_on(struct lmi_encoder *e, const struct lmi_encoder_sink *to, size_t n,
-			       uint64_t n_src, struct lmd_error *err)
+static enum lmd_status pass_on(struct lmi_quantize_encoder *e,
+			       const struct lmi_quantize_encoder_sink *to, size_t n, uint64_t n_src,
+			       struct lmd_error *err)
 {
-	lmi_behind_give(e->behind, to->write, to->arg, n);
+	lmi_quantize_async_writer_submit(e->behind, to->write, to->arg, n);
 	return to->tell(to->tell_arg, n_src, err);
 }
 
-static enum lmd_status run_window(struct lmi_encoder *e, const struct lmi_quantize_item *it,
-				  struct work *w, const struct lmi_encoder_sink *to,
-				  struct lmd_error *err)
+static enum lmd_status run_window(struct lmi_quantize_encoder *e,
+				  const struct lmi_quantize_item *it, struct work *w,
+				  const struct lmi_quantize_encoder_sink *to, struct lmd_error *err)
 {
 	uint64_t begin = values_before(w, w->first), end = values_before(w, w->first + w->n_piece);
 	size_t n_dst = (size_t)(bytes_of(w->to, end, w->n_col) - bytes_of(w->to, begin, w->n_col));
 	uint64_t n_src = bytes_of(w->from, end, w->n_col) - bytes_of(w->from, begin, w->n_col), bad;
-	enum lmd_status st = lmi_behind_take(e->behind, &w->out, n_dst, err);
+	enum lmd_status st = lmi_quantize_async_writer_get_buffer(e->behind, &w->out, n_dst, err);
 	uint32_t failed;
 	char show[80];
 
@@ -237,13 +239,13 @@ static enum lmd_status run_window(struct lmi_encoder *e, const struct lmi_quanti
 		return lmd_fail(err, LMD_INVALID,
 				"tensor %s, row %llu: a value is infinite, NaN, or beyond the "
 				"range of %s",
-				lmi_show(show, sizeof(show), it->name, strlen(it->name)),
+				lmi_printable(show, sizeof(show), it->name, strlen(it->name)),
 				(unsigned long long)bad - 1, w->to->name);
 	return pass_on(e, to, n_dst, n_src, err);
 }
 
-static enum lmd_status load_means(struct lmi_encoder *e, const struct lmi_imatrix_entry *im,
-				  struct lmd_error *err)
+static enum lmd_status load_means(struct lmi_quantize_encoder *e,
+				  const struct lmi_imatrix_entry *im, struct lmd_error *err)
 {
 	if (im->n > e->cap_means) {
 		lmi_free(e->means);
@@ -258,9 +260,9 @@ static enum lmd_status load_means(struct lmi_encoder *e, const struct lmi_imatri
 	return LMD_OK;
 }
 
-static enum lmd_status copy(struct lmi_encoder *e, const struct lmi_model *m,
-			    const struct lmi_quantize_item *it, const struct lmi_encoder_sink *to,
-			    struct lmd_error *err)
+static enum lmd_status copy(struct lmi_quantize_encoder *e, const struct lmi_model *m,
+			    const struct lmi_quantize_item *it,
+			    const struct lmi_quantize_encoder_sink *to, struct lmd_error *err)
 {
 	uint32_t block = lmi_dtype(it->type)->block_bytes;
 	uint64_t step = COPY / block * block;
@@ -270,7 +272,7 @@ static enum lmd_status copy(struct lmi_encoder *e, const struct lmi_model *m,
 	for (uint64_t at = 0; st == LMD_OK && at < it->bytes; at += step) {
 		size_t n = (size_t)(it->bytes - at < step ? it->bytes - at : step);
 
-		st = lmi_behind_take(e->behind, &out, n, err);
+		st = lmi_quantize_async_writer_get_buffer(e->behind, &out, n, err);
 		if (st == LMD_OK)
 			st = lmi_model_read(m, it->src, at, out, n, err);
 		if (st == LMD_OK)
@@ -279,9 +281,10 @@ static enum lmd_status copy(struct lmi_encoder *e, const struct lmi_model *m,
 	return st;
 }
 
-enum lmd_status lmi_encoder_run(struct lmi_encoder *e, const struct lmi_model *m,
-				const struct lmi_quantize_item *it,
-				const struct lmi_encoder_sink *to, struct lmd_error *err)
+enum lmd_status lmi_quantize_encoder_run(struct lmi_quantize_encoder *e, const struct lmi_model *m,
+					 const struct lmi_quantize_item *it,
+					 const struct lmi_quantize_encoder_sink *to,
+					 struct lmd_error *err)
 {
 	const struct lmd_tensor *t = it->src;
 	struct work w = {
@@ -317,7 +320,7 @@ enum lmd_status lmi_encoder_run(struct lmi_encoder *e, const struct lmi_model *m
 	return st;
 }
 
-enum lmd_status lmi_encoder_flush(struct lmi_encoder *e, struct lmd_error *err)
+enum lmd_status lmi_quantize_encoder_flush(struct lmi_quantize_encoder *e, struct lmd_error *err)
 {
-	return lmi_behind_flush(e->behind, err);
+	return lmi_quantize_async_writer_flush(e->behind, err);
 }

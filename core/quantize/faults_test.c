@@ -21,7 +21,7 @@ static enum lmd_status run(fault_progress_fn progress, struct lmd_error *e)
 	o.prune = (const uint32_t[]){2};
 	o.n_prune = 1;
 	o.keep_split = set;
-	o.resume.keep = keep ? LMI_GGUF_KEEP : LMI_GGUF_KEEP_NONE;
+	o.resume.keep = keep ? LMI_GGUF_KEEP_RESUME : LMI_GGUF_KEEP_NONE;
 	o.progress = progress;
 	st = convert_from(from, &o);
 	*e = err;

@@ -15,7 +15,7 @@
 
 #include "core/format/format.h"
 #include "core/format/gguf/write.h"
-#include "core/format/imatrix/imatrix.h"
+#include "core/checkpoint/imatrix/imatrix.h"
 #include "core/quantize/ftype.h"
 
 /* A type for the tensors whose names match a pattern: a regular expression (PCRE2) that may match

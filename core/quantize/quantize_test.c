@@ -4,8 +4,9 @@
 #include <math.h>
 #include <sys/stat.h>
 
+#include "core/checkpoint/open.h"
 #include "core/quant/quant.h"
-#include "core/quantize/mix.h"
+#include "core/quantize/type_policy.h"
 #include "core/quantize/test_source.h"
 #include "tests/faults.h"
 
@@ -83,7 +84,7 @@ START_TEST(bytes)
 			static float mean[33024], all[33024];
 			static uint8_t expected[33024 * 4];
 
-			ck_assert(lmi_row_bytes(t, n, &row));
+			ck_assert(lmi_quant_row_bytes(t, n, &row));
 			ck_assert_uint_eq(y->bytes, rows * row);
 			if (e && e->n % n == 0)
 				lmi_imatrix_means(e, all);

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/checkpoint/open.h"
 #include "core/base/alloc.h"
 #include "core/format/gguf/write.h"
 #include "core/quantize/quantize.h"
@@ -95,7 +96,7 @@ static enum lmd_status run(const struct call *c)
 	return st;
 }
 
-static const struct call resume = {.keep = LMI_GGUF_KEEP};
+static const struct call resume = {.keep = LMI_GGUF_KEEP_RESUME};
 
 /* Runs in a child that is killed after n calls; returns true if it ended by itself. */
 static bool run_until(unsigned n)
@@ -205,7 +206,7 @@ static bool cancel_half(void *arg, uint64_t done, uint64_t total)
 
 static void leave_half(void)
 {
-	const struct call c = {.keep = LMI_GGUF_KEEP, .progress = cancel_half};
+	const struct call c = {.keep = LMI_GGUF_KEEP_RESUME, .progress = cancel_half};
 
 	ck_assert_int_eq(run(&c), LMD_CANCELLED);
 	ck_assert_ptr_nonnull(strstr(err.text, "dst.gguf.partial, the same command resumes"));
@@ -297,8 +298,8 @@ END_TEST
 
 START_TEST(other_inputs)
 {
-	const struct call restart = {.keep = LMI_GGUF_KEEP_ANEW}, single = {.to = whole};
-	const struct call q8 = {.keep = LMI_GGUF_KEEP, .type = "Q8_0"};
+	const struct call restart = {.keep = LMI_GGUF_KEEP_RESTART}, single = {.to = whole};
+	const struct call q8 = {.keep = LMI_GGUF_KEEP_RESUME, .type = "Q8_0"};
 	struct lmi_imatrix im;
 	float sum[N_COL], one = 1;
 	struct call with = resume;

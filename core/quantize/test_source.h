@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "core/checkpoint/open.h"
 #include "core/base/alloc.h"
 #include "core/format/gguf/write.h"
 #include "core/quantize/quantize.h"
@@ -19,13 +20,13 @@ static struct lmi_imatrix imatrix;
 
 #define N_LAYER 8
 
-struct shape {
+struct lmi_plan_shape {
 	const char *name;
 	int64_t dims[3];
 	uint32_t n_dim;
 };
 
-static const struct shape shapes[] = {
+static const struct lmi_plan_shape shapes[] = {
 	{"token_embd.weight", {256, 9}, 2},
 	{"output_norm.weight", {256}, 1},
 	{"output.weight", {256, 9}, 2},
@@ -33,10 +34,10 @@ static const struct shape shapes[] = {
 	{"odd.weight", {96, 5}, 2},
 	{"very_odd.weight", {40, 5}, 2},
 };
-static const struct shape in_layer[] = {
-	{"attn_norm.weight", {256}, 1},	   {"attn_q.weight", {256, 4}, 2},
-	{"attn_k.weight", {256, 4}, 2},	   {"attn_v.weight", {256, 4}, 2},
-	{"attn_output.weight", {256, 4}, 2}, {"ffn_gate_inp.weight", {256, 3}, 2},
+static const struct lmi_plan_shape in_layer[] = {
+	{"attn_norm.weight", {256}, 1},         {"attn_q.weight", {256, 4}, 2},
+	{"attn_k.weight", {256, 4}, 2},         {"attn_v.weight", {256, 4}, 2},
+	{"attn_output.weight", {256, 4}, 2},    {"ffn_gate_inp.weight", {256, 3}, 2},
 	{"ffn_up_exps.weight", {256, 5, 3}, 3}, {"ffn_down_exps.weight", {256, 5, 3}, 3},
 };
 
@@ -81,7 +82,7 @@ static void fill(struct lmi_gguf_writer *w, uint32_t first, uint32_t last, bool 
 	}
 	for (uint32_t l = first; l < last; l++) {
 		for (size_t i = 0; i < LMD_LEN(in_layer); i++) {
-			const struct shape *s = &in_layer[i];
+			const struct lmi_plan_shape *s = &in_layer[i];
 			int64_t rows = (s->n_dim > 1 ? s->dims[1] : 1) *
 				       (s->n_dim > 2 ? s->dims[2] : 1);
 

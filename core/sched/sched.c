@@ -61,12 +61,12 @@ static void list_insert(struct lmi_sched *s, struct list *l, uint32_t i)
 {
 	uint32_t after = l->tail;
 
-	while (after != LMI_NO_SEQ && comes_before(&s->rec[i], &s->rec[after]))
+	while (after != LMI_SCHED_NO_SEQ && comes_before(&s->rec[i], &s->rec[after]))
 		after = s->rec[after].prev;
 	s->rec[i].prev = after;
-	s->rec[i].next = after == LMI_NO_SEQ ? l->head : s->rec[after].next;
-	*(after == LMI_NO_SEQ ? &l->head : &s->rec[after].next) = i;
-	*(s->rec[i].next == LMI_NO_SEQ ? &l->tail : &s->rec[s->rec[i].next].prev) = i;
+	s->rec[i].next = after == LMI_SCHED_NO_SEQ ? l->head : s->rec[after].next;
+	*(after == LMI_SCHED_NO_SEQ ? &l->head : &s->rec[after].next) = i;
+	*(s->rec[i].next == LMI_SCHED_NO_SEQ ? &l->tail : &s->rec[s->rec[i].next].prev) = i;
 	l->n++;
 }
 
@@ -74,8 +74,8 @@ static void list_remove(struct lmi_sched *s, struct list *l, uint32_t i)
 {
 	const struct rec *r = &s->rec[i];
 
-	*(r->prev == LMI_NO_SEQ ? &l->head : &s->rec[r->prev].next) = r->next;
-	*(r->next == LMI_NO_SEQ ? &l->tail : &s->rec[r->next].prev) = r->prev;
+	*(r->prev == LMI_SCHED_NO_SEQ ? &l->head : &s->rec[r->prev].next) = r->next;
+	*(r->next == LMI_SCHED_NO_SEQ ? &l->tail : &s->rec[r->next].prev) = r->prev;
 	l->n--;
 }
 
@@ -121,8 +121,8 @@ enum lmd_status lmi_sched_create(struct lmi_sched **out, const struct lmi_sched_
 				.n_max = o->n_max,
 				.n_batch = o->n_batch,
 				.n_out = o->n_out,
-				.waiting = {LMI_NO_SEQ, LMI_NO_SEQ, 0},
-				.active = {LMI_NO_SEQ, LMI_NO_SEQ, 0}};
+				.waiting = {LMI_SCHED_NO_SEQ, LMI_SCHED_NO_SEQ, 0},
+				.active = {LMI_SCHED_NO_SEQ, LMI_SCHED_NO_SEQ, 0}};
 	s->rec = lmi_alloc(o->n_max, sizeof(*s->rec));
 	s->part = lmi_alloc(kv.n_seq, sizeof(*s->part));
 	if (!s->rec || !s->part) {
@@ -158,18 +158,18 @@ static enum lmd_status check_seq(const struct lmi_sched *s, const struct lmi_sch
 		return lmd_fail(err, LMD_INVALID,
 				"%u rows must run in one step, but a step has at most %u",
 				o->n_known, s->n_batch);
-	if (o->whole && o->out == LMI_OUT_ALL && o->n_known > s->n_out)
+	if (o->whole && o->out == LMI_SCHED_OUT_ALL && o->n_known > s->n_out)
 		return lmd_fail(err, LMD_INVALID,
 				"%u rows must be output in one step, but a step outputs at most %u",
 				o->n_known, s->n_out);
 	if (o->n_encode > s->n_batch)
 		return lmd_fail(err, LMD_INVALID, "%u rows to encode, but a step has at most %u",
 				o->n_encode, s->n_batch);
-	if (!lmi_kv_could_fit(s->kv, o->n_limit, s->n_batch))
+	if (!lmi_kv_fits_alone(s->kv, o->n_limit, s->n_batch))
 		return lmd_fail(err, LMD_INVALID,
 				"a sequence of up to %u rows does not fit into the KV cache",
 				o->n_limit);
-	if (o->share != LMI_NO_SEQ &&
+	if (o->share != LMI_SCHED_NO_SEQ &&
 	    (o->share >= s->n_max || s->rec[o->share].state == FREE || !o->share_rows ||
 	     o->share_rows >= o->n_known || o->share_rows > s->rec[o->share].o.n_known))
 		return lmd_fail(err, LMD_INVALID, "cannot share %u rows with sequence %u",
@@ -191,7 +191,7 @@ enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq
 		return lmd_fail(err, LMD_BUSY, "all %u sequence slots of the scheduler are in use",
 				s->n_max);
 	s->rec[i] = (struct rec){.o = *o, .state = WAITING, .arrival = ++s->n_arrived};
-	if (o->share != LMI_NO_SEQ) {
+	if (o->share != LMI_SCHED_NO_SEQ) {
 		s->rec[i].share = s->rec[o->share].arrival;
 		s->rec[i].n_emitted = o->share_rows;
 	}
@@ -218,7 +218,7 @@ bool lmi_sched_grow(struct lmi_sched *s, uint32_t seq)
 	return true;
 }
 
-bool lmi_sched_rest(struct lmi_sched *s, uint32_t seq)
+bool lmi_sched_retain(struct lmi_sched *s, uint32_t seq)
 {
 	struct rec *r = rec_of(s, seq);
 
@@ -262,7 +262,7 @@ static const struct rec *parent_of(const struct lmi_sched *s, struct rec *r)
 /* Starts waiting sequences whose parent has computed the rows that they share. */
 static void start_shared(struct lmi_sched *s)
 {
-	for (uint32_t i = s->waiting.head, next; i != LMI_NO_SEQ; i = next) {
+	for (uint32_t i = s->waiting.head, next; i != LMI_SCHED_NO_SEQ; i = next) {
 		struct rec *r = &s->rec[i];
 		const struct rec *p = parent_of(s, r);
 		uint32_t kv_seq;
@@ -274,7 +274,7 @@ static void start_shared(struct lmi_sched *s)
 		if (!lmi_kv_can_fork(s->kv, p->kv_seq, r->o.share_rows))
 			continue;
 		kv_seq = lmi_kv_fork(s->kv, p->kv_seq, r->o.share_rows);
-		if (kv_seq == LMI_NO_PAGE)
+		if (kv_seq == LMI_KV_NO_PAGE)
 			continue;
 		activate(s, i, kv_seq);
 		r->n_done = r->o.share_rows;
@@ -286,7 +286,7 @@ static void start_shared(struct lmi_sched *s)
 /* Returns the number of rows of a part after which a waiting sequence wants to start; 0 = none. */
 static uint32_t wanted_mark(struct lmi_sched *s, const struct rec *p, uint32_t first, uint32_t n)
 {
-	for (uint32_t i = s->waiting.head; i != LMI_NO_SEQ; i = s->rec[i].next) {
+	for (uint32_t i = s->waiting.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next) {
 		struct rec *r = &s->rec[i];
 
 		if (r->share && parent_of(s, r) == p && r->o.share_rows > first &&
@@ -322,7 +322,7 @@ static bool pick_plan(const struct lmi_sched *s, uint32_t *plan)
 	for (int k = 0; k < 2; k++) {
 		uint32_t i = k ? s->waiting.head : s->active.head;
 
-		for (; i != LMI_NO_SEQ; i = k ? LMI_NO_SEQ : s->rec[i].next) {
+		for (; i != LMI_SCHED_NO_SEQ; i = k ? LMI_SCHED_NO_SEQ : s->rec[i].next) {
 			uint32_t p = plan_of(&s->rec[i]);
 
 			if (!has_work(&s->rec[i]))
@@ -349,12 +349,12 @@ static uint32_t chunk_of(const struct rec *r, const struct room *room)
 		n = room->n_row;
 	if (r->o.max_chunk && n > r->o.max_chunk)
 		n = r->o.max_chunk;
-	if (r->o.out == LMI_OUT_ALL) {
+	if (r->o.out == LMI_SCHED_OUT_ALL) {
 		uint32_t skip = r->n_emitted > r->n_done ? r->n_emitted - r->n_done : 0;
 
 		if (n > skip + room->n_out)
 			n = skip + room->n_out;
-	} else if (r->o.out == LMI_OUT_LAST && n == left && !room->n_out) {
+	} else if (r->o.out == LMI_SCHED_OUT_LAST && n == left && !room->n_out) {
 		n--;
 	}
 	return r->o.whole && n < left ? 0 : n;
@@ -364,9 +364,9 @@ static uint32_t outputs_of(const struct rec *r, uint32_t n)
 {
 	uint32_t end = r->n_done + n;
 
-	if (r->o.out == LMI_OUT_NONE)
+	if (r->o.out == LMI_SCHED_OUT_NONE)
 		return 0;
-	if (r->o.out == LMI_OUT_LAST)
+	if (r->o.out == LMI_SCHED_OUT_LAST)
 		return end == r->o.n_known;
 	if (end <= r->n_emitted)
 		return 0;
@@ -374,16 +374,16 @@ static uint32_t outputs_of(const struct rec *r, uint32_t n)
 }
 
 /* Returns the newest active sequence that arrived after `r` and is not part of the step, or
- * LMI_NO_SEQ. */
+ * LMI_SCHED_NO_SEQ. */
 static uint32_t victim_for(const struct lmi_sched *s, const struct rec *r)
 {
-	for (uint32_t i = s->active.tail; i != LMI_NO_SEQ; i = s->rec[i].prev) {
+	for (uint32_t i = s->active.tail; i != LMI_SCHED_NO_SEQ; i = s->rec[i].prev) {
 		if (&s->rec[i] == r || comes_before(&s->rec[i], r))
-			return LMI_NO_SEQ;
+			return LMI_SCHED_NO_SEQ;
 		if (!s->rec[i].planned)
 			return i;
 	}
-	return LMI_NO_SEQ;
+	return LMI_SCHED_NO_SEQ;
 }
 
 static bool reserve(struct lmi_sched *s, const struct rec *r, uint32_t n, uint32_t mark)
@@ -395,7 +395,7 @@ static bool reserve(struct lmi_sched *s, const struct rec *r, uint32_t n, uint32
 			mark = 0; /* a mark is optional */
 			continue;
 		}
-		if (v == LMI_NO_SEQ)
+		if (v == LMI_SCHED_NO_SEQ)
 			return false;
 		restart(s, v);
 		s->stats.n_preempted++;
@@ -452,7 +452,7 @@ static bool start(struct lmi_sched *s, uint32_t i, struct room *room)
 	if (!lmi_kv_fits(s->kv, r->o.n_known, s->n_batch))
 		return false;
 	kv_seq = lmi_kv_open(s->kv);
-	if (kv_seq == LMI_NO_PAGE)
+	if (kv_seq == LMI_KV_NO_PAGE)
 		return false;
 	if (r->o.n_encode && !lmi_kv_reserve_cross(s->kv, kv_seq, r->o.n_encode)) {
 		lmi_kv_close(s->kv, kv_seq);
@@ -468,9 +468,9 @@ static uint32_t first_of_plan(const struct lmi_sched *s, uint32_t plan)
 {
 	uint32_t i = s->waiting.head;
 
-	for (uint32_t n = 0; i != LMI_NO_SEQ && plan_of(&s->rec[i]) != plan; n++) {
+	for (uint32_t n = 0; i != LMI_SCHED_NO_SEQ && plan_of(&s->rec[i]) != plan; n++) {
 		if (n == LOOK_AHEAD)
-			return LMI_NO_SEQ;
+			return LMI_SCHED_NO_SEQ;
 		i = s->rec[i].next;
 	}
 	return i;
@@ -483,7 +483,7 @@ static bool admit(struct lmi_sched *s, struct room *room)
 {
 	uint32_t head = s->waiting.head, i = first_of_plan(s, room->plan);
 
-	if (i == LMI_NO_SEQ || !room->n_row)
+	if (i == LMI_SCHED_NO_SEQ || !room->n_row)
 		return false;
 	if (i != head && (lmi_kv_n_free_seq(s->kv) < 2 ||
 			  !lmi_kv_fits(s->kv, s->rec[head].o.n_known, s->n_batch)))
@@ -493,10 +493,10 @@ static bool admit(struct lmi_sched *s, struct room *room)
 
 static void plan_step(struct lmi_sched *s, struct room *room)
 {
-	for (uint32_t i = s->active.head; i != LMI_NO_SEQ; i = s->rec[i].next)
+	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
 		if (s->rec[i].o.n_known - s->rec[i].n_done == 1)
 			plan_seq(s, i, room);
-	for (uint32_t i = s->active.head; i != LMI_NO_SEQ; i = s->rec[i].next)
+	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
 		plan_seq(s, i, room);
 	while (admit(s, room))
 		;
@@ -561,7 +561,7 @@ void lmi_sched_done(struct lmi_sched *s, bool ran)
 		else if (!ran)
 			restart(s, i);
 		else if (!s->part[k].encode)
-			lmi_kv_settle(s->kv, s->rec[i].kv_seq);
+			lmi_kv_trim(s->kv, s->rec[i].kv_seq);
 	}
 }
 
@@ -581,13 +581,13 @@ uint32_t lmi_sched_n_done(const struct lmi_sched *s, uint32_t seq)
 
 static bool check_list(const struct lmi_sched *s, const struct list *l, enum state state)
 {
-	uint32_t n = 0, prev = LMI_NO_SEQ;
+	uint32_t n = 0, prev = LMI_SCHED_NO_SEQ;
 
-	for (uint32_t i = l->head; i != LMI_NO_SEQ; prev = i, i = s->rec[i].next) {
+	for (uint32_t i = l->head; i != LMI_SCHED_NO_SEQ; prev = i, i = s->rec[i].next) {
 		const struct rec *r = &s->rec[i];
 
 		if (n++ > s->n_max || r->state != state || r->prev != prev ||
-		    (prev != LMI_NO_SEQ && !comes_before(&s->rec[prev], r)))
+		    (prev != LMI_SCHED_NO_SEQ && !comes_before(&s->rec[prev], r)))
 			return false;
 		if (r->n_done > r->o.n_known || r->o.n_known > r->o.n_limit)
 			return false;

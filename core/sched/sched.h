@@ -23,7 +23,7 @@
 #include "core/kv/kv.h"
 #include "llamad/status.h"
 
-#define LMI_NO_SEQ UINT32_MAX
+#define LMI_SCHED_NO_SEQ UINT32_MAX
 
 struct lmi_sched_opts {
 	struct lmi_kv *kv; /* must outlive the scheduler, which alone changes it */
@@ -33,9 +33,9 @@ struct lmi_sched_opts {
 };
 
 enum lmi_sched_out {
-	LMI_OUT_LAST = 0, /* output the last known row */
-	LMI_OUT_ALL = 1,  /* output every row, once */
-	LMI_OUT_NONE = 2  /* output no rows, only results per sequence */
+	LMI_SCHED_OUT_LAST = 0, /* output the last known row */
+	LMI_SCHED_OUT_ALL = 1,  /* output every row, once */
+	LMI_SCHED_OUT_NONE = 2  /* output no rows, only results per sequence */
 };
 
 struct lmi_sched_seq {
@@ -52,7 +52,7 @@ struct lmi_sched_seq {
 	uint32_t n_encode, encode_plan;
 	/* The first share_rows rows (less than n_known) equal those of the sequence `share`. They
 	 * are copied from its memory if they are there when this sequence could start; otherwise
-	 * they are computed. Either way they are not output. LMI_NO_SEQ: no sharing. */
+	 * they are computed. Either way they are not output. LMI_SCHED_NO_SEQ: no sharing. */
 	uint32_t share, share_rows;
 };
 
@@ -86,7 +86,7 @@ enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq
 bool lmi_sched_grow(struct lmi_sched *s, uint32_t seq);
 /* Retains a sequence: nothing more of it is computed, and its computed rows stay for others to
  * share. Returns false if it has none. Must not be called while it is part of a step. */
-bool lmi_sched_rest(struct lmi_sched *s, uint32_t seq);
+bool lmi_sched_retain(struct lmi_sched *s, uint32_t seq);
 /* Ends a sequence and frees its memory, at once or after the step that it is part of. The number
  * may be reused afterwards. */
 void lmi_sched_remove(struct lmi_sched *s, uint32_t seq);

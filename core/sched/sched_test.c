@@ -81,15 +81,15 @@ static uint32_t any_client(struct world *w)
 	for (uint32_t k = 0; k < N_MAX; k++, i = (i + 1) % N_MAX)
 		if (w->c[i].used && !w->c[i].cancelled)
 			return i;
-	return LMI_NO_SEQ;
+	return LMI_SCHED_NO_SEQ;
 }
 
 static void submit(struct world *w)
 {
 	struct lmi_sched_seq o = {.n_known = 1 + below(w, below(w, 2) ? 12 : 90),
 				  .plan = below(w, 8) ? 0 : 1 + below(w, 2),
-				  .out = below(w, 4) ? LMI_OUT_LAST : LMI_OUT_ALL,
-				  .share = LMI_NO_SEQ};
+				  .out = below(w, 4) ? LMI_SCHED_OUT_LAST : LMI_SCHED_OUT_ALL,
+				  .share = LMI_SCHED_NO_SEQ};
 	struct lmd_error err;
 	uint32_t i;
 	enum lmd_status st;
@@ -106,8 +106,8 @@ static void submit(struct world *w)
 		o.encode_plan = 5;
 	}
 	if (!below(w, 3) && !o.n_encode) {
-		o.share = o.whole ? LMI_NO_SEQ : any_client(w);
-		if (o.share != LMI_NO_SEQ && !w->c[o.share].o.n_encode) {
+		o.share = o.whole ? LMI_SCHED_NO_SEQ : any_client(w);
+		if (o.share != LMI_SCHED_NO_SEQ && !w->c[o.share].o.n_encode) {
 			const struct client *p = &w->c[o.share];
 
 			o.share_rows = 1 + below(w, p->n_known);
@@ -116,7 +116,7 @@ static void submit(struct world *w)
 			if (o.n_limit < o.n_known)
 				o.n_limit = o.n_known;
 		} else {
-			o.share = LMI_NO_SEQ;
+			o.share = LMI_SCHED_NO_SEQ;
 		}
 	}
 	if (!below(w, 6))
@@ -129,7 +129,7 @@ static void submit(struct world *w)
 	ck_assert_msg(st == LMD_OK, "%s", err.text);
 	MUST(!w->c[i].used);
 	w->c[i] = (struct client){.used = true, .o = o, .n_known = o.n_known, .born = ++w->n_born};
-	w->c[i].first_out = o.share == LMI_NO_SEQ ? 0 : o.share_rows;
+	w->c[i].first_out = o.share == LMI_SCHED_NO_SEQ ? 0 : o.share_rows;
 	if (o.out_from > w->c[i].first_out)
 		w->c[i].first_out = o.out_from;
 	w->c[i].n_out = w->c[i].first_out;
@@ -156,7 +156,7 @@ static void check_part(struct world *w, const struct lmi_sched_step *step, uint3
 	MUST(!c->o.max_chunk || p->n <= c->o.max_chunk);
 	MUST(!c->o.whole || c->n_known > c->o.n_known || (!p->first && p->n == c->o.n_known));
 	MUST(p->n_out <= p->n && p->mark < p->n);
-	if (c->o.out == LMI_OUT_LAST)
+	if (c->o.out == LMI_SCHED_OUT_LAST)
 		MUST(p->n_out == (p->first + p->n == c->n_known));
 	else /* rows are output in order, none twice, none skipped */
 		MUST(p->first + p->n <= c->n_out ? !p->n_out
@@ -174,7 +174,7 @@ static void after_part(struct world *w, const struct lmi_sched_part *p)
 	}
 	if (p->encode)
 		return;
-	if (c->o.out == LMI_OUT_ALL && p->first + p->n > c->n_out)
+	if (c->o.out == LMI_SCHED_OUT_ALL && p->first + p->n > c->n_out)
 		c->n_out = p->first + p->n;
 	if (p->first + p->n < c->n_known)
 		return;
@@ -182,7 +182,7 @@ static void after_part(struct world *w, const struct lmi_sched_part *p)
 		c->n_known++;
 		return;
 	}
-	MUST(c->o.out == LMI_OUT_LAST || c->n_out == c->n_known);
+	MUST(c->o.out == LMI_SCHED_OUT_LAST || c->n_out == c->n_known);
 	lmi_sched_remove(w->s, p->seq);
 	c->used = false;
 	w->n_finished++;
@@ -264,7 +264,7 @@ START_TEST(random_traffic)
 		if (!below(&w, 60)) {
 			uint32_t i = any_client(&w);
 
-			if (i != LMI_NO_SEQ) {
+			if (i != LMI_SCHED_NO_SEQ) {
 				lmi_sched_remove(w.s, i);
 				w.c[i].used = false;
 				w.n_cancelled++;
@@ -272,12 +272,12 @@ START_TEST(random_traffic)
 		}
 		if (!step(&w)) {
 			idle++;
-			MUST(any_client(&w) == LMI_NO_SEQ);
+			MUST(any_client(&w) == LMI_SCHED_NO_SEQ);
 		}
 		if (!lmi_sched_check(w.s))
 			ck_abort_msg("invariants after operation %u", op);
 	}
-	for (uint32_t k = 0; any_client(&w) != LMI_NO_SEQ; k++) {
+	for (uint32_t k = 0; any_client(&w) != LMI_SCHED_NO_SEQ; k++) {
 		MUST(step(&w));
 		MUST(k < 100000); /* every sequence finishes */
 	}
@@ -302,8 +302,8 @@ END_TEST
 /* A long prompt beside a decoding sequence, which gets a row in every step. */
 START_TEST(decode_comes_first)
 {
-	struct lmi_sched_seq stream = {.n_known = 3, .n_limit = 100, .share = LMI_NO_SEQ};
-	struct lmi_sched_seq prompt = {.n_known = 90, .n_limit = 91, .share = LMI_NO_SEQ};
+	struct lmi_sched_seq stream = {.n_known = 3, .n_limit = 100, .share = LMI_SCHED_NO_SEQ};
+	struct lmi_sched_seq prompt = {.n_known = 90, .n_limit = 91, .share = LMI_SCHED_NO_SEQ};
 	struct lmi_sched_step st;
 	struct world w;
 	uint32_t a, b, n = 0;
@@ -329,7 +329,7 @@ END_TEST
 /* Two sequences that together exceed the memory: the older one is never preempted. */
 START_TEST(the_oldest_gets_on)
 {
-	struct lmi_sched_seq o = {.n_known = 60, .n_limit = 150, .share = LMI_NO_SEQ};
+	struct lmi_sched_seq o = {.n_known = 60, .n_limit = 150, .share = LMI_SCHED_NO_SEQ};
 	struct lmi_sched_stats stats;
 	struct lmi_sched_step st;
 	struct world w;
@@ -363,7 +363,7 @@ END_TEST
 static uint32_t submit_short(struct world *w, uint32_t plan, uint32_t n_known)
 {
 	struct lmi_sched_seq o = {
-		.n_known = n_known, .n_limit = n_known, .plan = plan, .share = LMI_NO_SEQ};
+		.n_known = n_known, .n_limit = n_known, .plan = plan, .share = LMI_SCHED_NO_SEQ};
 	uint32_t seq;
 
 	ck_assert_int_eq(lmi_sched_submit(w->s, &o, &seq, NULL), LMD_OK);
@@ -416,7 +416,7 @@ END_TEST
  * sequences of the other plan keep arriving and stay. */
 START_TEST(overtaking_starves_nobody)
 {
-	struct lmi_sched_seq stays = {.n_known = 2, .n_limit = 3, .share = LMI_NO_SEQ};
+	struct lmi_sched_seq stays = {.n_known = 2, .n_limit = 3, .share = LMI_SCHED_NO_SEQ};
 	struct lmi_sched_step st;
 	struct world w;
 	uint32_t one, many[20];
@@ -442,7 +442,7 @@ END_TEST
 /* The head of the queue waits for memory: no other sequence takes the memory that becomes free. */
 START_TEST(a_head_without_memory_is_not_overtaken)
 {
-	struct lmi_sched_seq big = {.n_known = 100, .n_limit = 150, .share = LMI_NO_SEQ};
+	struct lmi_sched_seq big = {.n_known = 100, .n_limit = 150, .share = LMI_SCHED_NO_SEQ};
 	struct lmi_sched_stats stats;
 	struct lmi_sched_step st;
 	struct world w;
@@ -479,8 +479,8 @@ END_TEST
 
 START_TEST(a_fork_takes_the_rows_over)
 {
-	struct lmi_sched_seq parent = {.n_known = 30, .n_limit = 40, .share = LMI_NO_SEQ};
-	struct lmi_sched_seq child = {.n_known = 30, .n_limit = 40, .out = LMI_OUT_ALL};
+	struct lmi_sched_seq parent = {.n_known = 30, .n_limit = 40, .share = LMI_SCHED_NO_SEQ};
+	struct lmi_sched_seq child = {.n_known = 30, .n_limit = 40, .out = LMI_SCHED_OUT_ALL};
 	struct lmi_sched_step st;
 	struct world w;
 	uint32_t a, b;
@@ -518,12 +518,11 @@ START_TEST(refusals_have_numbers)
 		{{.n_known = 5, .n_limit = 4}, "5 rows cannot be limited to 4"},
 		{{.n_known = 5, .n_limit = 6, .whole = true}, "cannot grow to 6"},
 		{{.n_known = 33, .n_limit = 33, .whole = true}, "33 rows must run"},
-		{{.n_known = 21, .n_limit = 21, .whole = true, .out = LMI_OUT_ALL},
+		{{.n_known = 21, .n_limit = 21, .whole = true, .out = LMI_SCHED_OUT_ALL},
 		 "21 rows must be output"},
 		{{.n_known = 1, .n_limit = 1, .n_encode = 40}, "40 rows to encode"},
 		{{.n_known = 1, .n_limit = 161}, "up to 161 rows"},
-		{{.n_known = 4, .n_limit = 9, .share = 7, .share_rows = 2},
-		 "cannot share 2 rows"},
+		{{.n_known = 4, .n_limit = 9, .share = 7, .share_rows = 2}, "cannot share 2 rows"},
 	};
 	struct lmd_error err;
 	struct world w;
@@ -534,18 +533,19 @@ START_TEST(refusals_have_numbers)
 		struct lmi_sched_seq o = cases[i].o;
 
 		if (!o.share_rows)
-			o.share = LMI_NO_SEQ;
+			o.share = LMI_SCHED_NO_SEQ;
 		ck_assert_int_eq(lmi_sched_submit(w.s, &o, &seq, &err), LMD_INVALID);
 		ck_assert_msg(strstr(err.text, cases[i].text) != NULL, "%s", err.text);
 	}
 	for (int i = 0; i < N_MAX; i++) {
-		struct lmi_sched_seq o = {.n_known = 1, .n_limit = 1, .share = LMI_NO_SEQ};
+		struct lmi_sched_seq o = {.n_known = 1, .n_limit = 1, .share = LMI_SCHED_NO_SEQ};
 
 		ck_assert_int_eq(lmi_sched_submit(w.s, &o, &seq, &err), LMD_OK);
 	}
 	ck_assert_int_eq(lmi_sched_submit(w.s,
-					  &(struct lmi_sched_seq){
-						  .n_known = 1, .n_limit = 1, .share = LMI_NO_SEQ},
+					  &(struct lmi_sched_seq){.n_known = 1,
+								  .n_limit = 1,
+								  .share = LMI_SCHED_NO_SEQ},
 					  &seq, &err),
 			 LMD_BUSY);
 	world_fini(&w);

@@ -10,13 +10,13 @@ void lmi_detok_init(struct lmi_detok *d, const struct lmi_tokenizer *t, uint32_t
 	d->flags = flags;
 }
 
-void lmi_detok_show(struct lmi_detok *d, const lmd_token *ids, size_t n)
+void lmi_detok_set_visible(struct lmi_detok *d, const lmd_token *ids, size_t n)
 {
 	d->shown = ids;
 	d->n_shown = n;
 }
 
-bool lmi_detok_shows(const struct lmi_detok *d, lmd_token id)
+bool lmi_detok_is_visible(const struct lmi_detok *d, lmd_token id)
 {
 	size_t lo = 0, hi = d->n_shown;
 
@@ -31,7 +31,7 @@ bool lmi_detok_shows(const struct lmi_detok *d, lmd_token id)
 	return d->flags & LMD_DECODE_UNPARSE_SPECIAL || (lo < d->n_shown && d->shown[lo] == id);
 }
 
-size_t lmi_detok_room(const struct lmi_tokenizer *t)
+size_t lmi_detok_max_bytes(const struct lmi_tokenizer *t)
 {
 	return (size_t)lmi_tokenizer_info(t)->max_piece_bytes + 3;
 }
@@ -46,7 +46,7 @@ static bool second_fits(unsigned char lead, unsigned char c)
 	return c >= lo && c <= hi;
 }
 
-size_t lmi_utf8_partial(const char *s, size_t n)
+size_t lmi_text_utf8_incomplete_tail(const char *s, size_t n)
 {
 	for (size_t back = 1; back <= 3 && back <= n; back++) {
 		unsigned char c = (unsigned char)s[n - back];
@@ -63,23 +63,23 @@ size_t lmi_utf8_partial(const char *s, size_t n)
 	return 0;
 }
 
-size_t lmi_detok_add(struct lmi_detok *d, lmd_token id, char *out)
+size_t lmi_detok_feed(struct lmi_detok *d, lmd_token id, char *out)
 {
 	size_t held = d->n_held, n, cap = lmi_tokenizer_info(d->t)->max_piece_bytes;
 	char *piece = out + held;
 
 	memcpy(out, d->held, held);
-	n = lmi_tokenizer_piece(d->t, id, lmi_detok_shows(d, id) ? LMD_DECODE_UNPARSE_SPECIAL : 0,
-				piece, cap);
+	n = lmi_tokenizer_piece(
+		d->t, id, lmi_detok_is_visible(d, id) ? LMD_DECODE_UNPARSE_SPECIAL : 0, piece, cap);
 	if (n > cap)
 		n = cap; /* the plugin understated max_piece_bytes */
-	if (d->flags & LMI_DETOK_BEGIN) {
-		d->flags &= ~LMI_DETOK_BEGIN;
+	if (d->flags & LMI_DETOK_STRIP_LEADING_SPACE) {
+		d->flags &= ~LMI_DETOK_STRIP_LEADING_SPACE;
 		if (n && piece[0] == ' ' && lmi_tokenizer_info(d->t)->add_space_prefix)
 			memmove(piece, piece + 1, --n);
 	}
 	n += held;
-	d->n_held = (uint32_t)lmi_utf8_partial(out, n);
+	d->n_held = (uint32_t)lmi_text_utf8_incomplete_tail(out, n);
 	n -= d->n_held;
 	memcpy(d->held, out + n, d->n_held);
 	return n;

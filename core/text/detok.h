@@ -14,7 +14,7 @@
 #include "core/text/tokenizer.h"
 
 /* Flags: LMD_DECODE_UNPARSE_SPECIAL, and */
-#define LMI_DETOK_BEGIN                                                                            \
+#define LMI_DETOK_STRIP_LEADING_SPACE                                                              \
 	0x100u /* the first token starts a text: strip its leading space if the
 				* vocabulary adds one there */
 
@@ -31,20 +31,20 @@ struct lmi_detok {
 void lmi_detok_init(struct lmi_detok *d, const struct lmi_tokenizer *t, uint32_t flags);
 
 /* Writes these control tokens out as well.  ids must be in ascending order and outlive d. */
-void lmi_detok_show(struct lmi_detok *d, const lmd_token *ids, size_t n);
-bool lmi_detok_shows(const struct lmi_detok *d, lmd_token id);
+void lmi_detok_set_visible(struct lmi_detok *d, const lmd_token *ids, size_t n);
+bool lmi_detok_is_visible(const struct lmi_detok *d, lmd_token id);
 
 /* Bytes that the `out` buffer of the functions below must hold. */
-size_t lmi_detok_room(const struct lmi_tokenizer *t);
+size_t lmi_detok_max_bytes(const struct lmi_tokenizer *t);
 
 /* Writes the complete characters and returns their length in bytes; 0 for an id outside the
  * vocabulary. */
-size_t lmi_detok_add(struct lmi_detok *d, lmd_token id, char *out);
+size_t lmi_detok_feed(struct lmi_detok *d, lmd_token id, char *out);
 
 /* Writes the bytes that are held back, complete or not. */
 size_t lmi_detok_flush(struct lmi_detok *d, char *out);
 
 /* Number of bytes at the end of s[0..n) that start an incomplete character: 0..3. */
-size_t lmi_utf8_partial(const char *s, size_t n);
+size_t lmi_text_utf8_incomplete_tail(const char *s, size_t n);
 
 #endif /* LLAMAD_CORE_TEXT_DETOK_H */

@@ -32,8 +32,9 @@ START_TEST(partial_characters)
 	};
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++)
-		ck_assert_msg(lmi_utf8_partial(cases[i].s, cases[i].n) == cases[i].want, "case %zu",
-			      i);
+		ck_assert_msg(lmi_text_utf8_incomplete_tail(cases[i].s, cases[i].n) ==
+				      cases[i].want,
+			      "case %zu", i);
 }
 END_TEST
 

@@ -10,7 +10,7 @@
 #include "core/plugin/registry.h"
 
 struct lmi_tokenizer {
-	struct lmi_registry *registry;
+	struct lmi_plugin_registry *registry;
 	const struct lmi_factory *factory;
 	const struct lmd_tokenizer_ops *ops;
 	void *state;
@@ -43,8 +43,8 @@ static enum lmd_status check_info(const struct lmi_tokenizer *t, struct lmd_erro
 	return LMD_OK;
 }
 
-enum lmd_status lmi_tokenizer_open(struct lmi_tokenizer **out, struct lmi_registry *registry,
-				   const struct lmd_host *host, const struct lmd_tokspec *spec,
+enum lmd_status lmi_tokenizer_open(struct lmi_tokenizer **out, struct lmi_plugin_registry *registry,
+				   const struct lmd_host *host, const struct lmd_tok_spec *spec,
 				   struct lmd_error *err)
 {
 	struct lmi_tokenizer *t = lmi_alloc(1, sizeof(*t));
@@ -117,20 +117,20 @@ bool lmi_tokenizer_is_eog(const struct lmi_tokenizer *t, lmd_token id)
 	return lo < t->info.n_eog && t->info.eog[lo] == id;
 }
 
-void lmi_tokens_fini(struct lmi_tokens *t)
+void lmi_text_token_buf_fini(struct lmi_text_token_buf *t)
 {
 	lmi_free(t->id);
 	memset(t, 0, sizeof(*t));
 }
 
-void lmi_text_fini(struct lmi_text *t)
+void lmi_text_byte_buf_fini(struct lmi_text_byte_buf *t)
 {
 	lmi_free(t->p);
 	memset(t, 0, sizeof(*t));
 }
 
-enum lmd_status lmi_tokens_add(struct lmi_tokens *t, const lmd_token *id, size_t n,
-			       struct lmd_error *err)
+enum lmd_status lmi_text_token_buf_append(struct lmi_text_token_buf *t, const lmd_token *id,
+					  size_t n, struct lmd_error *err)
 {
 	if (n > t->cap - t->n) {
 		size_t cap = 2 * (t->n + n) + 64;
@@ -147,7 +147,8 @@ enum lmd_status lmi_tokens_add(struct lmi_tokens *t, const lmd_token *id, size_t
 	return LMD_OK;
 }
 
-enum lmd_status lmi_text_add(struct lmi_text *t, const char *p, size_t n, struct lmd_error *err)
+enum lmd_status lmi_text_byte_buf_append(struct lmi_text_byte_buf *t, const char *p, size_t n,
+					 struct lmd_error *err)
 {
 	if (n > t->cap - t->n) {
 		size_t cap = 2 * (t->n + n) + 256;
@@ -165,28 +166,29 @@ enum lmd_status lmi_text_add(struct lmi_text *t, const char *p, size_t n, struct
 }
 
 /* Frees the old buffer first, because its content need not be kept. */
-static bool reserve_tokens(struct lmi_tokens *t, size_t n)
+static bool reserve_tokens(struct lmi_text_token_buf *t, size_t n)
 {
 	if (n <= t->cap)
 		return true;
-	lmi_tokens_fini(t);
+	lmi_text_token_buf_fini(t);
 	t->id = lmi_alloc(n, sizeof(*t->id));
 	t->cap = t->id ? n : 0;
 	return t->id != NULL;
 }
 
-static bool reserve_text(struct lmi_text *t, size_t n)
+static bool reserve_text(struct lmi_text_byte_buf *t, size_t n)
 {
 	if (n <= t->cap)
 		return true;
-	lmi_text_fini(t);
+	lmi_text_byte_buf_fini(t);
 	t->p = lmi_alloc(n, 1);
 	t->cap = t->p ? n : 0;
 	return t->p != NULL;
 }
 
 enum lmd_status lmi_tokenizer_encode(const struct lmi_tokenizer *t, const char *text, size_t bytes,
-				     uint32_t flags, struct lmi_tokens *out, struct lmd_error *err)
+				     uint32_t flags, struct lmi_text_token_buf *out,
+				     struct lmd_error *err)
 {
 	size_t n = bytes / 2 + 16; /* more tokens than most texts have */
 
@@ -210,7 +212,7 @@ enum lmd_status lmi_tokenizer_encode(const struct lmi_tokenizer *t, const char *
 }
 
 enum lmd_status lmi_tokenizer_decode(const struct lmi_tokenizer *t, const lmd_token *ids,
-				     size_t n_ids, uint32_t flags, struct lmi_text *out,
+				     size_t n_ids, uint32_t flags, struct lmi_text_byte_buf *out,
 				     struct lmd_error *err)
 {
 	size_t n = n_ids < SIZE_MAX / 16 ? n_ids * 8 + 16 : n_ids;

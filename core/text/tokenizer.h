@@ -15,13 +15,13 @@
 #include "llamad/tokenizer.h"
 
 struct lmi_factory;
-struct lmi_registry;
+struct lmi_plugin_registry;
 struct lmi_tokenizer;
 
 /* Opens the tokenizer factory named spec->kind ("none" if that is NULL).  The registry, host and
  * spec must outlive the tokenizer. */
-enum lmd_status lmi_tokenizer_open(struct lmi_tokenizer **out, struct lmi_registry *registry,
-				   const struct lmd_host *host, const struct lmd_tokspec *spec,
+enum lmd_status lmi_tokenizer_open(struct lmi_tokenizer **out, struct lmi_plugin_registry *registry,
+				   const struct lmd_host *host, const struct lmd_tok_spec *spec,
 				   struct lmd_error *err);
 /* NULL allowed. */
 void lmi_tokenizer_close(struct lmi_tokenizer *t);
@@ -37,30 +37,32 @@ bool lmi_tokenizer_is_eog(const struct lmi_tokenizer *t, lmd_token id);
 
 /* Growing result buffers that can be reused.  A zeroed buffer is empty; release it with its fini
  * function. */
-struct lmi_tokens {
+struct lmi_text_token_buf {
 	lmd_token *id;
 	size_t n, cap;
 };
-struct lmi_text {
+struct lmi_text_byte_buf {
 	char *p;              /* not NUL-terminated */
 	size_t n, cap;
 };
-void lmi_tokens_fini(struct lmi_tokens *t);
-void lmi_text_fini(struct lmi_text *t);
+void lmi_text_token_buf_fini(struct lmi_text_token_buf *t);
+void lmi_text_byte_buf_fini(struct lmi_text_byte_buf *t);
 /* Appends.  On LMD_NOMEM nothing has changed. */
-enum lmd_status lmi_tokens_add(struct lmi_tokens *t, const lmd_token *id, size_t n,
-			       struct lmd_error *err);
-enum lmd_status lmi_text_add(struct lmi_text *t, const char *p, size_t n, struct lmd_error *err);
+enum lmd_status lmi_text_token_buf_append(struct lmi_text_token_buf *t, const lmd_token *id,
+					  size_t n, struct lmd_error *err);
+enum lmd_status lmi_text_byte_buf_append(struct lmi_text_byte_buf *t, const char *p, size_t n,
+					 struct lmd_error *err);
 
 /* Encodes a text; the result replaces the content of `out`.  On failure out->n is 0.
  * flags: LMD_ENCODE_* */
 enum lmd_status lmi_tokenizer_encode(const struct lmi_tokenizer *t, const char *text, size_t bytes,
-				     uint32_t flags, struct lmi_tokens *out, struct lmd_error *err);
+				     uint32_t flags, struct lmi_text_token_buf *out,
+				     struct lmd_error *err);
 
 /* Decodes a whole list; the result replaces the content of `out`.
  * flags: LMD_DECODE_* */
 enum lmd_status lmi_tokenizer_decode(const struct lmi_tokenizer *t, const lmd_token *ids,
-				     size_t n_ids, uint32_t flags, struct lmi_text *out,
+				     size_t n_ids, uint32_t flags, struct lmi_text_byte_buf *out,
 				     struct lmd_error *err);
 
 /* Bytes of one token in the middle of a text; see struct lmd_tokenizer_ops.  Allocates nothing. */

@@ -24,8 +24,8 @@
 #define TURNED_AWAY_MS 2000u
 #define IOV_MAX_SEND   8u
 
-static void on_rx(struct lmi_message *m);
-static void on_tx(struct lmi_message *m);
+static void on_rx(struct lmi_mailbox_message *m);
+static void on_tx(struct lmi_mailbox_message *m);
 
 /* ---- life ---- */
 
@@ -39,29 +39,31 @@ static enum lmd_status identify(struct lmi_conn *c)
 		    nng_stream_get_uint64(c->stream, NNG_OPT_IPC_PEER_GID, &gid) ||
 		    nng_stream_get_uint64(c->stream, NNG_OPT_IPC_PEER_PID, &pid))
 			return LMD_IO;
-		c->visitor = (struct lmi_visitor){.uid = (uint32_t)uid};
-		c->who = (struct lmi_principal){
+		c->peer = (struct lmi_conn_peer){.uid = (uint32_t)uid};
+		c->who = (struct lmi_svc_principal){
 			.uid = (uint32_t)uid, .gid = (uint32_t)gid, .pid = (int32_t)pid};
 		return LMD_OK;
 	}
 	if (nng_stream_get_addr(c->stream, NNG_OPT_REMADDR, &sa))
 		return LMD_IO;
-	c->visitor.remote = true;
+	c->peer.remote = true;
 	if (sa.s_family == NNG_AF_INET) {
-		c->visitor.addr[10] = c->visitor.addr[11] = 0xff;
-		memcpy(c->visitor.addr + 12, &sa.s_in.sa_addr, 4);
+		c->peer.addr[10] = c->peer.addr[11] = 0xff;
+		memcpy(c->peer.addr + 12, &sa.s_in.sa_addr, 4);
 	} else if (sa.s_family == NNG_AF_INET6) {
-		memcpy(c->visitor.addr, sa.s_in6.sa_addr, 16);
+		memcpy(c->peer.addr, sa.s_in6.sa_addr, 16);
 	} else {
 		return LMD_IO;
 	}
-	c->who = (struct lmi_principal){.uid = UINT32_MAX, .gid = UINT32_MAX, .remote = true};
+	c->who = (struct lmi_svc_principal){.uid = UINT32_MAX, .gid = UINT32_MAX, .remote = true};
 	return LMD_OK;
 }
 
-static uint64_t stranger_bytes(const struct lmi_front *f)
+static uint64_t unauthenticated_bytes(const struct lmi_front *f)
 {
-	return LMI_STRANGER_BYTES < f->o.message_bytes ? LMI_STRANGER_BYTES : f->o.message_bytes;
+	return LMI_FRONT_UNAUTHENTICATED_BYTES < f->o.message_bytes
+		       ? LMI_FRONT_UNAUTHENTICATED_BYTES
+		       : f->o.message_bytes;
 }
 
 /* Admits the connection.  If there are too many, it is marked as rejected, so that its first
@@ -74,39 +76,39 @@ static enum lmd_status admit(struct lmi_conn *c)
 
 	if (st != LMD_OK)
 		return st;
-	st = lmi_door_enter(&f->door, &c->visitor, &err);
-	if (st == LMD_BUSY && f->n_turned_away < LMI_TURNED_AWAY_MAX) {
+	st = lmi_conn_limiter_admit(&f->limiter, &c->peer, &err);
+	if (st == LMD_BUSY && f->n_turned_away < LMI_FRONT_REJECTED_MAX) {
 		f->n_turned_away++;
 		c->turned_away = true;
-		c->frames.max = stranger_bytes(f);
+		c->frames.max = unauthenticated_bytes(f);
 		(void)snprintf(c->why, sizeof(c->why), "%.159s", err.text);
 		return LMD_OK;
 	}
 	if (st != LMD_OK)
 		return st;
 	c->who.conn = ++f->n_conn_ever;
-	if (!c->visitor.remote)
-		c->who.role =
-			lmi_door_is_admin(&f->door, &c->visitor) ? LMI_ROLE_ADMIN : LMI_ROLE_USER;
-	c->frames.max = c->visitor.remote ? stranger_bytes(f) : f->o.message_bytes;
+	if (!c->peer.remote)
+		c->who.role = lmi_conn_limiter_is_admin(&f->limiter, &c->peer) ? LMI_SVC_ROLE_ADMIN
+									       : LMI_SVC_ROLE_USER;
+	c->frames.max = c->peer.remote ? unauthenticated_bytes(f) : f->o.message_bytes;
 	return LMD_OK;
 }
 
-static void put(struct lmi_conn *c, struct lmi_out *own_out);
+static void put(struct lmi_conn *c, struct lmi_front_out *own_out);
 
 static bool send_hello(struct lmi_conn *c)
 {
-	struct lmi_out *o = lmi_alloc(1, sizeof(*o) + sizeof(lmi_frame_hello));
+	struct lmi_front_out *o = lmi_alloc(1, sizeof(*o) + sizeof(lmi_front_frame_hello));
 
 	if (!o)
 		return false;
-	o->n = sizeof(lmi_frame_hello);
-	memcpy(o->bytes, lmi_frame_hello, o->n);
+	o->n = sizeof(lmi_front_frame_hello);
+	memcpy(o->bytes, lmi_front_frame_hello, o->n);
 	put(c, o);
 	return true;
 }
 
-void lmi_conn_begin(struct lmi_front *f, const struct lmi_listener *l, nng_stream *own_stream)
+void lmi_conn_begin(struct lmi_front *f, const struct lmi_front_listener *l, nng_stream *own_stream)
 {
 	struct lmi_conn *c = lmi_alloc(1, sizeof(*c));
 	bool in = false;
@@ -120,8 +122,8 @@ void lmi_conn_begin(struct lmi_front *f, const struct lmi_listener *l, nng_strea
 	c->stream = own_stream;
 	c->out_end = &c->out;
 	c->begun_ns = c->since_ns = c->wrote_ns = c->part_ns = f->now;
-	if (lmi_aio_init(&c->rx, f, c, on_rx) == LMD_OK &&
-	    lmi_aio_init(&c->tx, f, c, on_tx) == LMD_OK)
+	if (lmi_front_aio_init(&c->rx, f, c, on_rx) == LMD_OK &&
+	    lmi_front_aio_init(&c->tx, f, c, on_tx) == LMD_OK)
 		in = admit(c) == LMD_OK;
 	c->next = f->conns;
 	if (c->next)
@@ -131,10 +133,10 @@ void lmi_conn_begin(struct lmi_front *f, const struct lmi_listener *l, nng_strea
 	if (!in || !send_hello(c))
 		lmi_conn_close(c);
 	else
-		lmi_front_check_by(f, lmi_conn_turn(c, f->now));
+		lmi_front_check_by(f, lmi_conn_tick(c, f->now));
 }
 
-void lmi_conn_settle(struct lmi_conn *c)
+void lmi_conn_flush_close(struct lmi_conn *c)
 {
 	struct lmi_front *f = c->f;
 
@@ -144,14 +146,14 @@ void lmi_conn_settle(struct lmi_conn *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	f->n_live--;
-	lmi_aio_fini(&c->rx);
-	lmi_aio_fini(&c->tx);
+	lmi_front_aio_fini(&c->rx);
+	lmi_front_aio_fini(&c->tx);
 	nng_stream_free(c->stream);
-	for (struct lmi_out *o = c->out, *next; o; o = next) {
+	for (struct lmi_front_out *o = c->out, *next; o; o = next) {
 		next = o->next;
 		lmi_free(o);
 	}
-	lmi_frames_fini(&c->frames);
+	lmi_front_frames_fini(&c->frames);
 	lmi_free(c);
 }
 
@@ -169,36 +171,36 @@ void lmi_conn_close(struct lmi_conn *c)
 	if (c->turned_away) {
 		f->n_turned_away--;
 	} else if (c->who.conn) {
-		lmi_door_leave(&f->door, &c->visitor);
+		lmi_conn_limiter_leave(&f->limiter, &c->peer);
 		if (f->open)
 			f->o.ops.gone(f->o.arg, c->who.conn);
 	}
 	c->n_call--;
-	lmi_conn_settle(c);
+	lmi_conn_flush_close(c);
 }
 
-void lmi_conn_expel(struct lmi_conn *c)
+void lmi_conn_demote(struct lmi_conn *c)
 {
 	struct lmi_front *f = c->f;
 	uint64_t conn = c->who.conn;
 
 	c->revoked = false;
-	c->who.role = LMI_ROLE_NONE;
+	c->who.role = LMI_SVC_ROLE_NONE;
 	*c->who.key_label = 0;
 	c->who.conn = ++f->n_conn_ever;
 	c->expires_ns = 0;
-	c->frames.max = stranger_bytes(f);
+	c->frames.max = unauthenticated_bytes(f);
 	f->o.ops.gone(f->o.arg, conn);
 }
 
 void lmi_conn_revoke(struct lmi_conn *c)
 {
 	c->revoked = true;
-	c->who.role = LMI_ROLE_NONE;
+	c->who.role = LMI_SVC_ROLE_NONE;
 	lmi_front_check_by(c->f, 0);
 }
 
-void lmi_conn_doom(struct lmi_conn *c)
+void lmi_conn_kill(struct lmi_conn *c)
 {
 	c->doomed = true;
 	lmi_front_check_by(c->f, 0);
@@ -208,7 +210,7 @@ void lmi_conn_answered(struct lmi_conn *c)
 {
 	c->n_call--;
 	c->since_ns = c->f->now;
-	lmi_conn_settle(c);
+	lmi_conn_flush_close(c);
 }
 
 /* ---- writing ---- */
@@ -218,14 +220,14 @@ static void send_on(struct lmi_conn *c)
 	nng_iov iov[IOV_MAX_SEND];
 	unsigned n = 0;
 
-	for (struct lmi_out *o = c->out; o && n < IOV_MAX_SEND; o = o->next, n++)
+	for (struct lmi_front_out *o = c->out; o && n < IOV_MAX_SEND; o = o->next, n++)
 		iov[n] = (nng_iov){.iov_buf = o->bytes + o->sent, .iov_len = o->n - o->sent};
 	c->tx.runs = true;
 	(void)nng_aio_set_iov(c->tx.aio, n, iov);
 	nng_stream_send(c->stream, c->tx.aio);
 }
 
-static void put(struct lmi_conn *c, struct lmi_out *own_out)
+static void put(struct lmi_conn *c, struct lmi_front_out *own_out)
 {
 	if (!c->out) {
 		c->f->n_sending++;
@@ -251,7 +253,7 @@ static void receive(struct lmi_conn *c)
 static void sent(struct lmi_conn *c, size_t n)
 {
 	while (c->out && n >= c->out->n - c->out->sent) {
-		struct lmi_out *o = c->out;
+		struct lmi_front_out *o = c->out;
 
 		n -= o->n - o->sent;
 		c->out_bytes -= o->n;
@@ -268,14 +270,14 @@ static void sent(struct lmi_conn *c, size_t n)
 static void end(struct lmi_conn *c)
 {
 	if (c->closed)
-		lmi_conn_settle(c);
+		lmi_conn_flush_close(c);
 	else
 		lmi_conn_close(c);
 }
 
-static void on_tx(struct lmi_message *m)
+static void on_tx(struct lmi_mailbox_message *m)
 {
-	struct lmi_aio *op = (struct lmi_aio *)m;
+	struct lmi_front_aio *op = (struct lmi_front_aio *)m;
 	struct lmi_conn *c = op->owner;
 
 	op->runs = false;
@@ -299,21 +301,21 @@ static void on_tx(struct lmi_message *m)
 void lmi_conn_send(struct lmi_conn *c, const uint8_t *route, uint32_t n_route, const void *bytes,
 		   size_t n)
 {
-	struct lmi_out *o;
+	struct lmi_front_out *o;
 
 	if (c->closed || c->doomed)
 		return;
 	if (c->out_bytes > LMI_CONN_OUT_BYTES) {
 		c->f->n_unread++;
-		lmi_conn_doom(c);
+		lmi_conn_kill(c);
 		return;
 	}
-	o = lmi_alloc(1, sizeof(*o) + LMI_FRAME_HEAD_BYTES + n_route + n);
+	o = lmi_alloc(1, sizeof(*o) + LMI_FRONT_FRAME_HEAD_BYTES + n_route + n);
 	if (!o) {
-		lmi_conn_doom(c);
+		lmi_conn_kill(c);
 		return;
 	}
-	o->n = lmi_frame_head(c->ipc, n_route + n, o->bytes);
+	o->n = lmi_front_frame_head(c->ipc, n_route + n, o->bytes);
 	memcpy(o->bytes + o->n, route, n_route);
 	memcpy(o->bytes + o->n + n_route, bytes, n);
 	o->n += n_route + n;
@@ -327,41 +329,41 @@ void lmi_conn_send(struct lmi_conn *c, const uint8_t *route, uint32_t n_route, c
 static void take(struct lmi_conn *c, const uint8_t *p, size_t n)
 {
 	while (n && !c->closed && !c->doomed && !c->last_words) {
-		bool inside = lmi_frames_inside(&c->frames);
-		struct lmi_frame frame;
+		bool inside = lmi_front_frames_inside(&c->frames);
+		struct lmi_front_frame frame;
 
-		switch (lmi_frames_feed(&c->frames, &p, &n, &frame)) {
-		case LMI_FRAME_MORE:
+		switch (lmi_front_frames_feed(&c->frames, &p, &n, &frame)) {
+		case LMI_FRONT_FRAME_MORE:
 			if (inside)
 				break;
 			c->part_ns = c->f->now;
 			c->part_got = 0;
 			break;
-		case LMI_FRAME_GREETED:
+		case LMI_FRONT_FRAME_GREETED:
 			c->since_ns = c->f->now;
 			break;
-		case LMI_FRAME_MESSAGE:
+		case LMI_FRONT_FRAME_MESSAGE:
 			c->since_ns = c->f->now;
 			lmi_front_message(c, &frame, false);
 			break;
-		case LMI_FRAME_LONG:
+		case LMI_FRONT_FRAME_LONG:
 			c->since_ns = c->f->now;
 			lmi_front_message(c, &frame, true);
 			break;
-		case LMI_FRAME_BAD:
+		case LMI_FRONT_FRAME_BAD:
 			c->f->n_bad++;
-			lmi_conn_doom(c);
+			lmi_conn_kill(c);
 			break;
-		case LMI_FRAME_NOMEM:
-			lmi_conn_doom(c);
+		case LMI_FRONT_FRAME_NOMEM:
+			lmi_conn_kill(c);
 			break;
 		}
 	}
 }
 
-static void on_rx(struct lmi_message *m)
+static void on_rx(struct lmi_mailbox_message *m)
 {
-	struct lmi_aio *op = (struct lmi_aio *)m;
+	struct lmi_front_aio *op = (struct lmi_front_aio *)m;
 	struct lmi_conn *c = op->owner;
 	struct lmi_front *f = c->f;
 	size_t n = nng_aio_count(op->aio);
@@ -375,7 +377,7 @@ static void on_rx(struct lmi_message *m)
 		take(c, c->in, n);
 	if (!c->doomed)
 		receive(c);
-	lmi_front_check_by(f, lmi_conn_turn(c, f->now));
+	lmi_front_check_by(f, lmi_conn_tick(c, f->now));
 }
 
 /* ---- time ---- */
@@ -393,10 +395,11 @@ static uint64_t over(struct lmi_conn *c, uint64_t *count)
 	return UINT64_MAX;
 }
 
-uint64_t lmi_conn_turn(struct lmi_conn *c, uint64_t now)
+uint64_t lmi_conn_tick(struct lmi_conn *c, uint64_t now)
 {
 	struct lmi_front *f = c->f;
-	uint64_t part = f->o.limits.message_ms * LMI_MS_NS, idle = f->o.limits.idle_ms * LMI_MS_NS;
+	uint64_t part = f->o.limits.message_ms * LMI_FRONT_NS_PER_MS,
+		 idle = f->o.limits.idle_ms * LMI_FRONT_NS_PER_MS;
 	uint64_t next = UINT64_MAX;
 
 	if (c->closed)
@@ -406,12 +409,12 @@ uint64_t lmi_conn_turn(struct lmi_conn *c, uint64_t now)
 		return UINT64_MAX;
 	}
 	if (c->revoked)
-		lmi_conn_expel(c);
+		lmi_conn_demote(c);
 	if (c->turned_away) {
-		if (now >= c->begun_ns + TURNED_AWAY_MS * LMI_MS_NS)
+		if (now >= c->begun_ns + TURNED_AWAY_MS * LMI_FRONT_NS_PER_MS)
 			return over(c, &f->n_slow);
-		next = c->begun_ns + TURNED_AWAY_MS * LMI_MS_NS;
-	} else if (lmi_frames_inside(&c->frames)) {
+		next = c->begun_ns + TURNED_AWAY_MS * LMI_FRONT_NS_PER_MS;
+	} else if (lmi_front_frames_inside(&c->frames)) {
 		if (now >= c->part_ns + part && c->frames.got - c->part_got < PART_BYTES)
 			return over(c, &f->n_slow);
 		if (now >= c->part_ns + part) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The connection limiter: numbers of connections and of authentication attempts. */
-#include "daemon/front/door.h"
+#include "daemon/front/conn_limiter.h"
 
 #include <string.h>
 
@@ -10,33 +10,34 @@
 #define OWN 7u
 #define SEC 1000000000ull
 
-static struct lmi_door d;
+static struct lmi_conn_limiter d;
 static struct lmd_error err;
-static const struct lmi_visitor root, own = {.uid = OWN}, anna = {.uid = 1000}, ben = {.uid = 1001},
-				      carl = {.uid = 1002};
-static const struct lmi_visitor v4 = {.remote = true, .addr = {[10] = 0xff, 0xff, 10, 0, 0, 1}};
-static const struct lmi_visitor v4_next = {.remote = true,
-					   .addr = {[10] = 0xff, 0xff, 10, 0, 0, 2}};
-static const struct lmi_visitor v6 = {.remote = true, .addr = {0x20, 1, 0xd, 0xb8, [15] = 1}};
-static const struct lmi_visitor v6_near = {.remote = true, .addr = {0x20, 1, 0xd, 0xb8, [15] = 9}};
-static const struct lmi_visitor v6_far = {.remote = true, .addr = {0x20, 1, 0xd, 0xb9, [15] = 1}};
+static const struct lmi_conn_peer root, own = {.uid = OWN}, anna = {.uid = 1000},
+					ben = {.uid = 1001}, carl = {.uid = 1002};
+static const struct lmi_conn_peer v4 = {.remote = true, .addr = {[10] = 0xff, 0xff, 10, 0, 0, 1}};
+static const struct lmi_conn_peer v4_next = {.remote = true,
+					     .addr = {[10] = 0xff, 0xff, 10, 0, 0, 2}};
+static const struct lmi_conn_peer v6 = {.remote = true, .addr = {0x20, 1, 0xd, 0xb8, [15] = 1}};
+static const struct lmi_conn_peer v6_near = {.remote = true,
+					     .addr = {0x20, 1, 0xd, 0xb8, [15] = 9}};
+static const struct lmi_conn_peer v6_far = {.remote = true, .addr = {0x20, 1, 0xd, 0xb9, [15] = 1}};
 
 static void set_up(void)
 {
-	static const struct lmi_door_limits limits = {
+	static const struct lmi_conn_limiter_limits limits = {
 		.connections = 6, .connections_per_user = 3, .connections_kept = 2};
 
-	lmi_door_init(&d, &limits, OWN);
+	lmi_conn_limiter_init(&d, &limits, OWN);
 }
 
 static void tear_down(void)
 {
-	lmi_door_fini(&d);
+	lmi_conn_limiter_fini(&d);
 }
 
-static enum lmd_status enter(const struct lmi_visitor *v)
+static enum lmd_status enter(const struct lmi_conn_peer *v)
 {
-	return lmi_door_enter(&d, v, &err);
+	return lmi_conn_limiter_admit(&d, v, &err);
 }
 
 START_TEST(limits)
@@ -56,33 +57,33 @@ START_TEST(limits)
 	ck_assert_uint_eq(d.n, 8);
 	ck_assert_uint_eq(d.n_refused, 4);
 	/* a closed connection frees its place */
-	lmi_door_leave(&d, &root);
-	lmi_door_leave(&d, &own);
+	lmi_conn_limiter_leave(&d, &root);
+	lmi_conn_limiter_leave(&d, &own);
 	ck_assert_int_eq(enter(&carl), LMD_BUSY);
-	lmi_door_leave(&d, &anna);
+	lmi_conn_limiter_leave(&d, &anna);
 	ck_assert_int_eq(enter(&carl), LMD_OK);
 	ck_assert_uint_eq(d.n, 6);
-	lmi_door_leave(&d, &root); /* has no connection */
+	lmi_conn_limiter_leave(&d, &root); /* has no connection */
 	ck_assert_uint_eq(d.n, 6);
 }
 END_TEST
 
 START_TEST(visitors)
 {
-	char text[LMI_VISITOR_TEXT];
+	char text[LMI_CONN_PEER_TEXT];
 
-	ck_assert(lmi_door_is_admin(&d, &root) && lmi_door_is_admin(&d, &own));
-	ck_assert(!lmi_door_is_admin(&d, &anna) && !lmi_door_is_admin(&d, &v4));
-	ck_assert_str_eq(lmi_visitor_text(&anna, text), "uid 1000");
-	ck_assert_str_eq(lmi_visitor_text(&v4, text), "10.0.0.1");
-	ck_assert_str_eq(lmi_visitor_text(&v6_near, text), "2001:db8::/64");
+	ck_assert(lmi_conn_limiter_is_admin(&d, &root) && lmi_conn_limiter_is_admin(&d, &own));
+	ck_assert(!lmi_conn_limiter_is_admin(&d, &anna) && !lmi_conn_limiter_is_admin(&d, &v4));
+	ck_assert_str_eq(lmi_conn_peer_text(&anna, text), "uid 1000");
+	ck_assert_str_eq(lmi_conn_peer_text(&v4, text), "10.0.0.1");
+	ck_assert_str_eq(lmi_conn_peer_text(&v6_near, text), "2001:db8::/64");
 	for (uint32_t i = 0; i < 3; i++)
 		ck_assert_int_eq(enter(&v4), LMD_OK);
 	ck_assert_int_eq(enter(&v4), LMD_BUSY);
 	ck_assert_str_eq(err.text, "too many connections of 10.0.0.1: 3 are open, the maximum is 3");
 	ck_assert_int_eq(enter(&v4_next), LMD_OK);
 	for (uint32_t i = 0; i < 3; i++)
-		lmi_door_leave(&d, &v4);
+		lmi_conn_limiter_leave(&d, &v4);
 	for (uint32_t i = 0; i < 3; i++)
 		ck_assert_int_eq(enter(i ? &v6_near : &v6), LMD_OK);
 	ck_assert_int_eq(enter(&v6), LMD_BUSY);
@@ -92,39 +93,39 @@ END_TEST
 
 START_TEST(tries)
 {
-	const uint64_t step = LMI_DOOR_TRY_MS * 1000000ull;
+	const uint64_t step = LMI_CONN_LIMITER_TRY_MS * 1000000ull;
 	uint64_t now = 1000 * SEC;
 	uint32_t retry_ms = 0;
 
 	ck_assert_int_eq(enter(&v4), LMD_OK);
 	ck_assert_int_eq(enter(&v6), LMD_OK);
-	for (uint32_t i = 0; i < LMI_DOOR_TRIES; i++)
-		ck_assert_int_eq(lmi_door_try(&d, &v4, now, &retry_ms, &err), LMD_OK);
-	ck_assert_int_eq(lmi_door_try(&d, &v4, now, &retry_ms, &err), LMD_BUSY);
-	ck_assert_uint_gt(retry_ms, LMI_DOOR_TRY_MS - 10);
-	ck_assert_uint_le(retry_ms, LMI_DOOR_TRY_MS + 1);
+	for (uint32_t i = 0; i < LMI_CONN_LIMITER_TRIES; i++)
+		ck_assert_int_eq(lmi_conn_limiter_try(&d, &v4, now, &retry_ms, &err), LMD_OK);
+	ck_assert_int_eq(lmi_conn_limiter_try(&d, &v4, now, &retry_ms, &err), LMD_BUSY);
+	ck_assert_uint_gt(retry_ms, LMI_CONN_LIMITER_TRY_MS - 10);
+	ck_assert_uint_le(retry_ms, LMI_CONN_LIMITER_TRY_MS + 1);
 	ck_assert_str_eq(err.text,
 			 "too many wrong keys from 10.0.0.1: at most 10 attempts at once, then one "
 			 "every 6 s");
 	/* other peers are not affected; reconnecting does not reset the attempts */
-	ck_assert_int_eq(lmi_door_try(&d, &v6, now, &retry_ms, &err), LMD_OK);
-	lmi_door_leave(&d, &v4);
+	ck_assert_int_eq(lmi_conn_limiter_try(&d, &v6, now, &retry_ms, &err), LMD_OK);
+	lmi_conn_limiter_leave(&d, &v4);
 	ck_assert_int_eq(enter(&v4), LMD_OK);
-	ck_assert_int_eq(lmi_door_try(&d, &v4, now, &retry_ms, &err), LMD_BUSY);
+	ck_assert_int_eq(lmi_conn_limiter_try(&d, &v4, now, &retry_ms, &err), LMD_BUSY);
 	/* one more attempt after the time, then none */
 	now += step;
-	ck_assert_int_eq(lmi_door_try(&d, &v4, now, &retry_ms, &err), LMD_OK);
-	ck_assert_int_eq(lmi_door_try(&d, &v4, now, &retry_ms, &err), LMD_BUSY);
+	ck_assert_int_eq(lmi_conn_limiter_try(&d, &v4, now, &retry_ms, &err), LMD_OK);
+	ck_assert_int_eq(lmi_conn_limiter_try(&d, &v4, now, &retry_ms, &err), LMD_BUSY);
 	/* accepted keys do not count */
 	now += step;
 	for (uint32_t i = 0; i < 100; i++) {
-		ck_assert_int_eq(lmi_door_try(&d, &v4, now, &retry_ms, &err), LMD_OK);
-		lmi_door_passed(&d, &v4);
+		ck_assert_int_eq(lmi_conn_limiter_try(&d, &v4, now, &retry_ms, &err), LMD_OK);
+		lmi_conn_limiter_passed(&d, &v4);
 	}
-	now += LMI_DOOR_TRIES * step;
-	for (uint32_t i = 0; i < LMI_DOOR_TRIES; i++)
-		ck_assert_int_eq(lmi_door_try(&d, &v4, now, &retry_ms, &err), LMD_OK);
-	ck_assert_int_eq(lmi_door_try(&d, &v4, now, &retry_ms, &err), LMD_BUSY);
+	now += LMI_CONN_LIMITER_TRIES * step;
+	for (uint32_t i = 0; i < LMI_CONN_LIMITER_TRIES; i++)
+		ck_assert_int_eq(lmi_conn_limiter_try(&d, &v4, now, &retry_ms, &err), LMD_OK);
+	ck_assert_int_eq(lmi_conn_limiter_try(&d, &v4, now, &retry_ms, &err), LMD_BUSY);
 }
 END_TEST
 
@@ -133,17 +134,17 @@ START_TEST(memory_of_tries)
 {
 	uint32_t retry_ms;
 
-	for (uint32_t i = 0; i < 3 * LMI_DOOR_GONE_MAX; i++) {
-		struct lmi_visitor v = v4;
+	for (uint32_t i = 0; i < 3 * LMI_CONN_LIMITER_ABSENT_MAX; i++) {
+		struct lmi_conn_peer v = v4;
 
 		v.addr[14] = (uint8_t)(i >> 8);
 		v.addr[15] = (uint8_t)i;
 		ck_assert_int_eq(enter(&v), LMD_OK);
-		ck_assert_int_eq(lmi_door_try(&d, &v, SEC, &retry_ms, &err), LMD_OK);
-		lmi_door_leave(&d, &v);
-		ck_assert_uint_le(d.n_gone, LMI_DOOR_GONE_MAX);
+		ck_assert_int_eq(lmi_conn_limiter_try(&d, &v, SEC, &retry_ms, &err), LMD_OK);
+		lmi_conn_limiter_leave(&d, &v);
+		ck_assert_uint_le(d.n_gone, LMI_CONN_LIMITER_ABSENT_MAX);
 	}
-	ck_assert_uint_eq(d.n_gone, LMI_DOOR_GONE_MAX);
+	ck_assert_uint_eq(d.n_gone, LMI_CONN_LIMITER_ABSENT_MAX);
 	ck_assert_uint_eq(d.n, 0);
 }
 END_TEST

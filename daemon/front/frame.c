@@ -11,14 +11,14 @@
 #define FIRST_BYTES 4096u
 #define LONG_TIMES  4u
 
-const uint8_t lmi_frame_hello[LMI_FRAME_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x31, 0, 0};
-static const uint8_t peer_hello[LMI_FRAME_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
+const uint8_t lmi_front_frame_hello[LMI_FRONT_FRAME_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x31, 0, 0};
+static const uint8_t peer_hello[LMI_FRONT_FRAME_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
 
 /* Parses a complete length; returns false if it is invalid. */
-static bool begin(struct lmi_frames *f)
+static bool begin(struct lmi_front_frames *f)
 {
 	const uint8_t *p = f->head;
-	uint64_t len = 0, max = f->max + LMI_FRAME_ROUTE_BYTES;
+	uint64_t len = 0, max = f->max + LMI_FRONT_FRAME_ROUTE_BYTES;
 
 	if (f->ipc && *p++ != 1)
 		return false;
@@ -33,7 +33,7 @@ static bool begin(struct lmi_frames *f)
 	return true;
 }
 
-static bool grow(struct lmi_frames *f, uint64_t want)
+static bool grow(struct lmi_front_frames *f, uint64_t want)
 {
 	uint64_t cap = f->cap ? f->cap : FIRST_BYTES;
 	uint8_t *p;
@@ -51,9 +51,9 @@ static bool grow(struct lmi_frames *f, uint64_t want)
 }
 
 /* Stores n bytes of the message; returns false if out of memory. */
-static bool take(struct lmi_frames *f, const uint8_t *p, uint64_t n)
+static bool take(struct lmi_front_frames *f, const uint8_t *p, uint64_t n)
 {
-	uint64_t keep = f->too_long ? LMI_FRAME_ROUTE_BYTES : f->len;
+	uint64_t keep = f->too_long ? LMI_FRONT_FRAME_ROUTE_BYTES : f->len;
 	uint64_t more = f->got >= keep ? 0 : n < keep - f->got ? n : keep - f->got;
 
 	if (more && !grow(f, f->got + more))
@@ -65,7 +65,7 @@ static bool take(struct lmi_frames *f, const uint8_t *p, uint64_t n)
 }
 
 /* Finds the end of the route of a complete message and fills *out. */
-static enum lmi_frame_event end(struct lmi_frames *f, struct lmi_frame *out)
+static enum lmi_front_frame_event end(struct lmi_front_frames *f, struct lmi_front_frame *out)
 {
 	uint32_t n = 0;
 
@@ -74,19 +74,19 @@ static enum lmi_frame_event end(struct lmi_frames *f, struct lmi_frame *out)
 	f->got = 0;
 	do {
 		n += 4;
-		if (n > f->len || n > LMI_FRAME_ROUTE_BYTES)
-			return LMI_FRAME_BAD;
+		if (n > f->len || n > LMI_FRONT_FRAME_ROUTE_BYTES)
+			return LMI_FRONT_FRAME_BAD;
 	} while (!(f->kept[n - 4] & 0x80));
-	*out = (struct lmi_frame){.route = f->kept, .n_route = n, .n_body = f->len - n};
+	*out = (struct lmi_front_frame){.route = f->kept, .n_route = n, .n_body = f->len - n};
 	if (f->too_long || out->n_body > f->max)
-		return LMI_FRAME_LONG;
+		return LMI_FRONT_FRAME_LONG;
 	out->body = f->kept + n;
-	return LMI_FRAME_MESSAGE;
+	return LMI_FRONT_FRAME_MESSAGE;
 }
 
-static enum lmi_frame_event head(struct lmi_frames *f, const uint8_t **p, size_t *n)
+static enum lmi_front_frame_event head(struct lmi_front_frames *f, const uint8_t **p, size_t *n)
 {
-	uint32_t want = !f->greeted ? LMI_FRAME_HELLO_BYTES : f->ipc ? 9 : 8;
+	uint32_t want = !f->greeted ? LMI_FRONT_FRAME_HELLO_BYTES : f->ipc ? 9 : 8;
 	uint32_t take_n = (uint32_t)(*n < want - f->n_head ? *n : want - f->n_head);
 
 	memcpy(f->head + f->n_head, *p, take_n);
@@ -94,46 +94,47 @@ static enum lmi_frame_event head(struct lmi_frames *f, const uint8_t **p, size_t
 	*p += take_n;
 	*n -= take_n;
 	if (f->n_head < want)
-		return LMI_FRAME_MORE;
+		return LMI_FRONT_FRAME_MORE;
 	if (f->greeted)
-		return begin(f) ? LMI_FRAME_MORE : LMI_FRAME_BAD;
+		return begin(f) ? LMI_FRONT_FRAME_MORE : LMI_FRONT_FRAME_BAD;
 	f->greeted = true;
 	f->n_head = 0;
-	return memcmp(f->head, peer_hello, sizeof(peer_hello)) ? LMI_FRAME_BAD : LMI_FRAME_GREETED;
+	return memcmp(f->head, peer_hello, sizeof(peer_hello)) ? LMI_FRONT_FRAME_BAD
+							       : LMI_FRONT_FRAME_GREETED;
 }
 
-enum lmi_frame_event lmi_frames_feed(struct lmi_frames *f, const uint8_t **p, size_t *n,
-				     struct lmi_frame *out)
+enum lmi_front_frame_event lmi_front_frames_feed(struct lmi_front_frames *f, const uint8_t **p,
+						 size_t *n, struct lmi_front_frame *out)
 {
 	if (!f->in_body && f->cap > KEEP_BYTES)
-		lmi_frames_fini(f);
+		lmi_front_frames_fini(f);
 	while (*n) {
 		uint64_t part;
 
 		if (!f->in_body) {
-			enum lmi_frame_event ev = head(f, p, n);
+			enum lmi_front_frame_event ev = head(f, p, n);
 
-			if (ev != LMI_FRAME_MORE)
+			if (ev != LMI_FRONT_FRAME_MORE)
 				return ev;
 			continue;
 		}
 		part = f->len - f->got < *n ? f->len - f->got : *n;
 		if (!take(f, *p, part))
-			return LMI_FRAME_NOMEM;
+			return LMI_FRONT_FRAME_NOMEM;
 		*p += part;
 		*n -= (size_t)part;
 		if (f->got == f->len)
 			return end(f, out);
 	}
-	return LMI_FRAME_MORE;
+	return LMI_FRONT_FRAME_MORE;
 }
 
-bool lmi_frames_inside(const struct lmi_frames *f)
+bool lmi_front_frames_inside(const struct lmi_front_frames *f)
 {
 	return !f->greeted || f->n_head > 0;
 }
 
-uint32_t lmi_frame_head(bool ipc, uint64_t n, uint8_t out[LMI_FRAME_HEAD_BYTES])
+uint32_t lmi_front_frame_head(bool ipc, uint64_t n, uint8_t out[LMI_FRONT_FRAME_HEAD_BYTES])
 {
 	uint32_t at = 0;
 
@@ -144,7 +145,7 @@ uint32_t lmi_frame_head(bool ipc, uint64_t n, uint8_t out[LMI_FRAME_HEAD_BYTES])
 	return at;
 }
 
-void lmi_frames_fini(struct lmi_frames *f)
+void lmi_front_frames_fini(struct lmi_front_frames *f)
 {
 	lmi_free(f->kept);
 	f->kept = NULL;

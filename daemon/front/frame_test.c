@@ -30,11 +30,11 @@ static void put_hello(void)
 /* A message of n bytes `fill` after the numbers of `hops` proxies and its own number. */
 static void put_message(bool ipc, uint32_t hops, uint64_t n, uint8_t fill)
 {
-	uint8_t head[LMI_FRAME_HEAD_BYTES], body[600];
+	uint8_t head[LMI_FRONT_FRAME_HEAD_BYTES], body[600];
 
 	ck_assert_uint_le(n, sizeof(body));
 	memset(body, fill, n);
-	put(head, lmi_frame_head(ipc, n + 4 * hops + 4, head));
+	put(head, lmi_front_frame_head(ipc, n + 4 * hops + 4, head));
 	for (uint32_t i = 0; i < hops; i++)
 		put("\0\0\0\1", 4);
 	put("\x80\0\0\x07", 4);
@@ -50,34 +50,34 @@ struct seen {
 /* Feeds all bytes in pieces of `step`. */
 static struct seen feed(bool ipc, size_t step)
 {
-	struct lmi_frames f = {.ipc = ipc, .max = MAX};
-	struct lmi_frame out;
+	struct lmi_front_frames f = {.ipc = ipc, .max = MAX};
+	struct lmi_front_frame out;
 	struct seen s = {0};
 
 	for (size_t at = 0; at < n_bytes && !s.n_bad; at += step) {
 		const uint8_t *p = bytes + at;
 		size_t n = at + step < n_bytes ? step : n_bytes - at;
-		enum lmi_frame_event ev;
+		enum lmi_front_frame_event ev;
 
 		do {
-			ev = lmi_frames_feed(&f, &p, &n, &out);
-			s.n_greeted += ev == LMI_FRAME_GREETED;
-			s.n_message += ev == LMI_FRAME_MESSAGE;
-			s.n_long += ev == LMI_FRAME_LONG;
-			s.n_bad += ev == LMI_FRAME_BAD;
-			if (ev == LMI_FRAME_MESSAGE || ev == LMI_FRAME_LONG) {
+			ev = lmi_front_frames_feed(&f, &p, &n, &out);
+			s.n_greeted += ev == LMI_FRONT_FRAME_GREETED;
+			s.n_message += ev == LMI_FRONT_FRAME_MESSAGE;
+			s.n_long += ev == LMI_FRONT_FRAME_LONG;
+			s.n_bad += ev == LMI_FRONT_FRAME_BAD;
+			if (ev == LMI_FRONT_FRAME_MESSAGE || ev == LMI_FRONT_FRAME_LONG) {
 				s.n_body = out.n_body;
 				s.n_route = out.n_route;
 				ck_assert_int_eq(out.route[out.n_route - 4], 0x80);
 				ck_assert_int_eq(out.route[out.n_route - 1], 7);
 			}
-			if (ev == LMI_FRAME_MESSAGE && out.n_body)
+			if (ev == LMI_FRONT_FRAME_MESSAGE && out.n_body)
 				s.last = out.body[out.n_body - 1];
-		} while (ev != LMI_FRAME_MORE && ev != LMI_FRAME_BAD);
+		} while (ev != LMI_FRONT_FRAME_MORE && ev != LMI_FRONT_FRAME_BAD);
 	}
 	if (!s.n_bad)
-		ck_assert(!lmi_frames_inside(&f));
-	lmi_frames_fini(&f);
+		ck_assert(!lmi_front_frames_inside(&f));
+	lmi_front_frames_fini(&f);
 	return s;
 }
 
@@ -159,21 +159,21 @@ END_TEST
 /* An announced length does not allocate memory. */
 START_TEST(memory_follows_bytes)
 {
-	struct lmi_frames f = {.ipc = true, .max = 64u << 20};
-	uint8_t head[LMI_FRAME_HEAD_BYTES];
-	struct lmi_frame out;
+	struct lmi_front_frames f = {.ipc = true, .max = 64u << 20};
+	uint8_t head[LMI_FRONT_FRAME_HEAD_BYTES];
+	struct lmi_front_frame out;
 	const uint8_t *p = bytes;
 	size_t n;
 
 	put_hello();
-	put(head, lmi_frame_head(true, 64u << 20, head));
+	put(head, lmi_front_frame_head(true, 64u << 20, head));
 	put("\x80\0\0\x07", 4);
 	n = n_bytes;
-	ck_assert_int_eq(lmi_frames_feed(&f, &p, &n, &out), LMI_FRAME_GREETED);
-	ck_assert_int_eq(lmi_frames_feed(&f, &p, &n, &out), LMI_FRAME_MORE);
+	ck_assert_int_eq(lmi_front_frames_feed(&f, &p, &n, &out), LMI_FRONT_FRAME_GREETED);
+	ck_assert_int_eq(lmi_front_frames_feed(&f, &p, &n, &out), LMI_FRONT_FRAME_MORE);
 	ck_assert_uint_le(f.cap, 8192);
-	ck_assert(lmi_frames_inside(&f));
-	lmi_frames_fini(&f);
+	ck_assert(lmi_front_frames_inside(&f));
+	lmi_front_frames_fini(&f);
 }
 END_TEST
 

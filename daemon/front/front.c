@@ -9,7 +9,7 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "daemon/front/front_impl.h"
-#include "daemon/loop.h"
+#include "daemon/loop/loop.h"
 
 /* Memory for the lists of a decoded request, in addition to a multiple of its size. */
 #define ARENA_BYTES (1ull << 20)
@@ -23,13 +23,13 @@ struct pending {
 	uint32_t v;
 	enum lmi_wire_op op;
 	uint32_t n_route, n_rid;
-	uint8_t route[LMI_FRAME_ROUTE_BYTES];
-	char rid[LMI_LIMIT_RID_BYTES];
+	uint8_t route[LMI_FRONT_FRAME_ROUTE_BYTES];
+	char rid[LMI_WIRE_LIMIT_RID_BYTES];
 };
 
 /* ---- answers ---- */
 
-static void answer(struct pending *a, struct lmi_reply *r)
+static void answer(struct pending *a, struct lmi_wire_reply *r)
 {
 	struct lmi_conn *c = a->conn;
 	struct lmi_front *f = c->f;
@@ -39,11 +39,11 @@ static void answer(struct pending *a, struct lmi_reply *r)
 	r->op = a->op;
 	r->rid = (struct lmd_str){.ptr = a->rid, .len = a->n_rid};
 	f->buf.n = 0;
-	if (lmi_reply_encode(&f->buf, r, &err) != LMD_OK) {
+	if (lmi_wire_reply_encode(&f->buf, r, &err) != LMD_OK) {
 		LMI_FRONT_LOG(f, LMD_LOG_ERROR, "cannot encode a reply: %s", err.text);
-		lmi_reply_fail(r, LMD_INTERNAL, "the reply cannot be encoded", -1, &keep);
+		lmi_wire_reply_fail(r, LMD_INTERNAL, "the reply cannot be encoded", -1, &keep);
 		f->buf.n = 0;
-		(void)lmi_reply_encode(&f->buf, r, &err);
+		(void)lmi_wire_reply_encode(&f->buf, r, &err);
 	}
 	f->n_calling--;
 	lmi_conn_send(c, a->route, a->n_route, f->buf.p, f->buf.n);
@@ -53,19 +53,19 @@ static void answer(struct pending *a, struct lmi_reply *r)
 
 static void refuse(struct pending *a, const struct lmd_error *err, int64_t retry_ms, bool say_hello)
 {
-	struct lmi_reply r = {0};
+	struct lmi_wire_reply r = {0};
 	struct lmd_error keep = {0};
 
-	lmi_reply_fail(&r, err->status, *err->text ? err->text : lmd_status_text(err->status),
-		       retry_ms, &keep);
+	lmi_wire_reply_fail(&r, err->status, *err->text ? err->text : lmd_status_text(err->status),
+			    retry_ms, &keep);
 	r.error.hello = say_hello;
 	answer(a, &r);
 }
 
-static void on_reply(void *arg, const struct lmi_reply *reply, const struct lmd_error *err,
+static void on_reply(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
 		     uint32_t retry_ms)
 {
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
 	if (!reply) {
 		refuse(arg, err, retry_ms ? (int64_t)retry_ms : -1, false);
@@ -80,37 +80,37 @@ static void on_reply(void *arg, const struct lmi_reply *reply, const struct lmd_
 static void greet(struct pending *a)
 {
 	struct lmi_front *f = a->conn->f;
-	struct lmi_request req;
+	struct lmi_wire_request req;
 
-	lmi_request_init(&req, LMI_WIRE_OP_HELLO);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_HELLO);
 	req.v = a->v;
 	req.rid = (struct lmd_str){.ptr = a->rid, .len = a->n_rid};
 	f->o.ops.call(f->o.arg, &a->conn->who, &req, on_reply, a);
 }
 
-static void on_login(void *arg, const struct lmi_login *login, const struct lmd_error *err)
+static void on_login(void *arg, const struct lmi_front_login *login, const struct lmd_error *err)
 {
 	struct pending *a = arg;
 	struct lmi_conn *c = a->conn;
-	char text[LMI_VISITOR_TEXT];
+	char text[LMI_CONN_PEER_TEXT];
 
 	if (!login) {
 		if (err->status != LMD_DENIED) /* the key was not checked */
-			lmi_door_passed(&c->f->door, &c->visitor);
+			lmi_conn_limiter_passed(&c->f->limiter, &c->peer);
 		else
 			LMI_FRONT_LOG(c->f, LMD_LOG_WARN, "login from %s failed: %s",
-				      lmi_visitor_text(&c->visitor, text), err->text);
+				      lmi_conn_peer_text(&c->peer, text), err->text);
 		refuse(a, err, -1, false);
 		return;
 	}
-	lmi_door_passed(&c->f->door, &c->visitor);
+	lmi_conn_limiter_passed(&c->f->limiter, &c->peer);
 	if (c->closed) {
 		greet(a);
 		return;
 	}
 	/* with another key the connection belongs to another principal */
 	if (c->revoked || (*c->who.key_label && strcmp(c->who.key_label, login->label)))
-		lmi_conn_expel(c);
+		lmi_conn_demote(c);
 	c->who.role = login->role;
 	(void)snprintf(c->who.key_label, sizeof(c->who.key_label), "%s", login->label);
 	c->expires_ns = login->expires_ns;
@@ -126,13 +126,13 @@ static void hello(struct pending *a, const struct lmd_str *key)
 	struct lmd_error err = {0};
 	uint32_t retry_ms = 0;
 
-	if (!key->len && c->who.role != LMI_ROLE_NONE) {
+	if (!key->len && c->who.role != LMI_SVC_ROLE_NONE) {
 		greet(a);
 	} else if (!key->len) {
 		(void)lmd_fail(&err, LMD_DENIED,
 			       "hello: the key is missing: clients over TCP must send one");
 		refuse(a, &err, -1, false);
-	} else if (lmi_door_try(&f->door, &c->visitor, f->now, &retry_ms, &err) != LMD_OK) {
+	} else if (lmi_conn_limiter_try(&f->limiter, &c->peer, f->now, &retry_ms, &err) != LMD_OK) {
 		refuse(a, &err, retry_ms ? (int64_t)retry_ms : -1, false);
 	} else {
 		f->o.ops.login(f->o.arg, key, on_login, a);
@@ -143,16 +143,16 @@ static void hello(struct pending *a, const struct lmd_str *key)
 static bool is_known(struct lmi_conn *c)
 {
 	if (c->expires_ns && c->f->o.ops.wall_ns(c->f->o.arg) >= c->expires_ns) {
-		c->who.role = LMI_ROLE_NONE;
+		c->who.role = LMI_SVC_ROLE_NONE;
 		c->expires_ns = 0;
 	}
-	return c->who.role != LMI_ROLE_NONE;
+	return c->who.role != LMI_SVC_ROLE_NONE;
 }
 
 /* ---- requests ---- */
 
 /* Remembers the common fields of the reply. */
-static void keep_head(struct pending *a, const struct lmi_request *req)
+static void keep_head(struct pending *a, const struct lmi_wire_request *req)
 {
 	a->v = req->v ? req->v : LMI_WIRE_V;
 	a->op = req->op;
@@ -161,7 +161,7 @@ static void keep_head(struct pending *a, const struct lmi_request *req)
 		memcpy(a->rid, req->rid.ptr, a->n_rid);
 }
 
-static void dispatch(struct pending *a, const struct lmi_request *req)
+static void dispatch(struct pending *a, const struct lmi_wire_request *req)
 {
 	struct lmi_conn *c = a->conn;
 	struct lmi_front *f = c->f;
@@ -180,9 +180,9 @@ static void dispatch(struct pending *a, const struct lmi_request *req)
 			       "is %u",
 			       c->n_call - 1, LMI_CONN_CALLS);
 		refuse(a, &err, BUSY_MS, false);
-	} else if (c->visitor.remote && req->op == LMI_WIRE_OP_HELLO) {
+	} else if (c->peer.remote && req->op == LMI_WIRE_OP_HELLO) {
 		hello(a, &req->u.hello.key);
-	} else if (c->visitor.remote && !is_known(c) && req->op != LMI_WIRE_OP_PING) {
+	} else if (c->peer.remote && !is_known(c) && req->op != LMI_WIRE_OP_PING) {
 		(void)lmd_fail(&err, LMD_DENIED,
 			       "op %s requires a key: send hello with a key on this connection "
 			       "first",
@@ -193,17 +193,17 @@ static void dispatch(struct pending *a, const struct lmi_request *req)
 	}
 }
 
-static void decode(struct pending *a, const struct lmi_frame *frame)
+static void decode(struct pending *a, const struct lmi_front_frame *frame)
 {
 	struct lmi_front *f = a->conn->f;
 	struct lmd_error err = {0};
-	struct lmi_request req;
+	struct lmi_wire_request req;
 	struct lmd_arena *arena = lmi_arena_create(ARENA_BYTES + 64 * frame->n_body);
 	enum lmd_status st = lmd_fail(&err, LMD_NOMEM, "no memory for the request");
 
-	lmi_request_init(&req, LMI_WIRE_OP_NONE);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_NONE);
 	if (arena)
-		st = lmi_request_decode(&req, frame->body, frame->n_body, arena, &err);
+		st = lmi_wire_request_decode(&req, frame->body, frame->n_body, arena, &err);
 	keep_head(a, &req);
 	if (st == LMD_OK) {
 		dispatch(a, &req);
@@ -214,14 +214,14 @@ static void decode(struct pending *a, const struct lmi_frame *frame)
 	lmi_arena_destroy(arena);
 }
 
-void lmi_front_message(struct lmi_conn *c, const struct lmi_frame *frame, bool too_long)
+void lmi_front_message(struct lmi_conn *c, const struct lmi_front_frame *frame, bool too_long)
 {
 	struct lmi_front *f = c->f;
 	struct pending *a = lmi_alloc(1, sizeof(*a));
 	struct lmd_error err = {0};
 
 	if (!a) {
-		lmi_conn_doom(c);
+		lmi_conn_kill(c);
 		return;
 	}
 	a->conn = c;
@@ -238,7 +238,7 @@ void lmi_front_message(struct lmi_conn *c, const struct lmi_frame *frame, bool t
 	f->n_bad++;
 	(void)lmd_fail(&err, LMD_INVALID, "the message has %llu bytes, the maximum is %llu%s",
 		       (unsigned long long)frame->n_body, (unsigned long long)c->frames.max,
-		       c->visitor.remote && c->who.role == LMI_ROLE_NONE ? " before hello" : "");
+		       c->peer.remote && c->who.role == LMI_SVC_ROLE_NONE ? " before hello" : "");
 	refuse(a, &err, -1, false);
 }
 
@@ -251,11 +251,11 @@ static enum lmd_status open_listeners(struct lmi_front *f, struct lmd_error *err
 
 	(void)snprintf(url, sizeof(url), "ipc://%s", f->path);
 	if (f->o.tls_cert)
-		st = lmi_tls_read(&f->tls, &f->o, err);
+		st = lmi_front_tls_read(&f->tls, &f->o, err);
 	if (st == LMD_OK)
-		st = lmi_listener_open(f, url, err);
+		st = lmi_front_listener_open(f, url, err);
 	for (uint32_t i = 0; i < f->o.n_urls && st == LMD_OK; i++) {
-		st = lmi_listener_open(f, f->o.urls[i], err);
+		st = lmi_front_listener_open(f, f->o.urls[i], err);
 		if (st == LMD_OK)
 			LMI_FRONT_LOG(f, LMD_LOG_INFO, "listening on %s", f->listeners->url);
 	}
@@ -282,7 +282,7 @@ enum lmd_status lmi_front_open(struct lmi_front **out, const struct lmi_front_op
 	f->open = true;
 	f->now = lmi_loop_now();
 	f->check_ns = UINT64_MAX;
-	lmi_door_init(&f->door, &opts->limits.door, (uint32_t)geteuid());
+	lmi_conn_limiter_init(&f->limiter, &opts->limits.limiter, (uint32_t)geteuid());
 	st = open_listeners(f, err);
 	if (st == LMD_OK)
 		*out = f;
@@ -297,7 +297,7 @@ static bool wait_more(struct lmi_front *f, uint64_t until)
 	struct pollfd p = {.fd = lmi_mailbox_fd(&f->mailbox), .events = POLLIN};
 	uint64_t now = f->now = lmi_loop_now();
 
-	if (now >= until || poll(&p, 1, (int)((until - now) / LMI_MS_NS) + 1) < 0)
+	if (now >= until || poll(&p, 1, (int)((until - now) / LMI_FRONT_NS_PER_MS) + 1) < 0)
 		return false;
 	(void)lmi_mailbox_drain(&f->mailbox);
 	return true;
@@ -305,7 +305,7 @@ static bool wait_more(struct lmi_front *f, uint64_t until)
 
 void lmi_front_flush(struct lmi_front *f, uint32_t flush_ms)
 {
-	uint64_t until = lmi_loop_now() + flush_ms * LMI_MS_NS;
+	uint64_t until = lmi_loop_now() + flush_ms * LMI_FRONT_NS_PER_MS;
 
 	if (!f)
 		return;
@@ -316,7 +316,7 @@ void lmi_front_flush(struct lmi_front *f, uint32_t flush_ms)
 
 static bool accepts(const struct lmi_front *f)
 {
-	for (const struct lmi_listener *l = f->listeners; l; l = l->next)
+	for (const struct lmi_front_listener *l = f->listeners; l; l = l->next)
 		if (l->accept.runs)
 			return true;
 	return false;
@@ -333,32 +333,32 @@ static void walk(struct lmi_front *f, void (*visit)(struct lmi_conn *c))
 	f->walks = false;
 	for (struct lmi_conn *c = f->conns; c; c = next) {
 		next = c->next;
-		lmi_conn_settle(c);
+		lmi_conn_flush_close(c);
 	}
 }
 
 void lmi_front_close(struct lmi_front *f)
 {
-	uint64_t until = lmi_loop_now() + END_MS * LMI_MS_NS;
-	struct lmi_listener *next;
+	uint64_t until = lmi_loop_now() + END_MS * LMI_FRONT_NS_PER_MS;
+	struct lmi_front_listener *next;
 
 	if (!f)
 		return;
 	f->open = false;
-	for (struct lmi_listener *l = f->listeners; l; l = l->next)
-		lmi_listener_stop(l);
+	for (struct lmi_front_listener *l = f->listeners; l; l = l->next)
+		lmi_front_listener_stop(l);
 	walk(f, lmi_conn_close);
 	while ((f->conns || accepts(f)) && wait_more(f, until))
 		;
 	if (f->conns || accepts(f))
 		return; /* not freed, since nng's threads may still post to it */
-	for (struct lmi_listener *l = f->listeners; l; l = next) {
+	for (struct lmi_front_listener *l = f->listeners; l; l = next) {
 		next = l->next;
-		lmi_listener_free(l);
+		lmi_front_listener_free(l);
 	}
 	if (f->tls)
 		nng_tls_config_free(f->tls);
-	lmi_door_fini(&f->door);
+	lmi_conn_limiter_fini(&f->limiter);
 	lmi_mailbox_fini(&f->mailbox);
 	lmi_wire_buf_fini(&f->buf);
 	lmi_free(f->path);
@@ -380,11 +380,11 @@ int lmi_front_fd(const struct lmi_front *f)
 /* Logs each time that a counter has doubled, since rejected clients retry. */
 static void report(struct lmi_front *f)
 {
-	if (f->door.n_refused >= 2 * f->n_refused_said + 1) {
+	if (f->limiter.n_refused >= 2 * f->n_refused_said + 1) {
 		LMI_FRONT_LOG(f, LMD_LOG_WARN,
 			      "connections rejected: %llu so far; open connections=%u",
-			      (unsigned long long)f->door.n_refused, f->door.n);
-		f->n_refused_said = f->door.n_refused;
+			      (unsigned long long)f->limiter.n_refused, f->limiter.n);
+		f->n_refused_said = f->limiter.n_refused;
 	}
 	if (f->n_unread >= 2 * f->n_unread_said + 1) {
 		LMI_FRONT_LOG(f, LMD_LOG_WARN,
@@ -397,17 +397,17 @@ static void report(struct lmi_front *f)
 
 static void check(struct lmi_conn *c)
 {
-	lmi_front_check_by(c->f, lmi_conn_turn(c, c->f->now));
+	lmi_front_check_by(c->f, lmi_conn_tick(c, c->f->now));
 }
 
-void lmi_front_turn(struct lmi_front *f, uint64_t now)
+void lmi_front_tick(struct lmi_front *f, uint64_t now)
 {
 	f->now = now;
 	(void)lmi_mailbox_drain(&f->mailbox);
 	if (now >= f->check_ns) {
 		f->check_ns = UINT64_MAX;
-		for (struct lmi_listener *l = f->listeners; l; l = l->next)
-			lmi_listener_turn(l, now);
+		for (struct lmi_front_listener *l = f->listeners; l; l = l->next)
+			lmi_front_listener_tick(l, now);
 		walk(f, check);
 	}
 	report(f);
@@ -421,7 +421,7 @@ uint64_t lmi_front_deadline(const struct lmi_front *f)
 void lmi_front_set_limits(struct lmi_front *f, const struct lmi_front_limits *limits)
 {
 	f->o.limits = *limits;
-	f->door.limits = limits->door;
+	f->limiter.limits = limits->limiter;
 	f->check_ns = 0;
 }
 
@@ -432,11 +432,11 @@ enum lmd_status lmi_front_renew_tls(struct lmi_front *f, struct lmd_error *err)
 
 	if (!f->tls)
 		return LMD_OK;
-	st = lmi_tls_read(&tls, &f->o, err);
+	st = lmi_front_tls_read(&tls, &f->o, err);
 	if (st != LMD_OK)
 		return st;
-	for (struct lmi_listener *l = f->listeners; l; l = l->next)
-		lmi_listener_set_tls(l, tls);
+	for (struct lmi_front_listener *l = f->listeners; l; l = l->next)
+		lmi_front_listener_set_tls(l, tls);
 	nng_tls_config_free(f->tls);
 	f->tls = tls;
 	return LMD_OK;
@@ -445,18 +445,18 @@ enum lmd_status lmi_front_renew_tls(struct lmi_front *f, struct lmd_error *err)
 void lmi_front_revoke(struct lmi_front *f, const char *label)
 {
 	for (struct lmi_conn *c = f->conns; c; c = c->next)
-		if (!c->closed && c->visitor.remote && !strcmp(c->who.key_label, label))
+		if (!c->closed && c->peer.remote && !strcmp(c->who.key_label, label))
 			lmi_conn_revoke(c);
 }
 
 void lmi_front_stats(const struct lmi_front *f, struct lmi_front_stats *out)
 {
-	*out = (struct lmi_front_stats){.n_conn = f->door.n,
+	*out = (struct lmi_front_stats){.n_conn = f->limiter.n,
 					.n_calling = f->n_calling,
 					.n_sending = f->n_sending,
 					.n_message = f->n_message,
 					.n_bad = f->n_bad,
-					.n_refused = f->door.n_refused,
+					.n_refused = f->limiter.n_refused,
 					.n_idle = f->n_idle,
 					.n_slow = f->n_slow,
 					.n_unread = f->n_unread};

@@ -15,45 +15,47 @@
 #ifndef LLAMAD_DAEMON_FRONT_FRONT_H
 #define LLAMAD_DAEMON_FRONT_FRONT_H
 
-#include "daemon/front/door.h"
+#include "daemon/front/conn_limiter.h"
 #include "llamad/host.h"
 #include "service/service.h"
 
 /* The result of a successful key lookup. */
-struct lmi_login {
-	enum lmi_role role;
-	char label[LMI_KEY_LABEL_MAX];
+struct lmi_front_login {
+	enum lmi_svc_role role;
+	char label[LMI_SVC_KEY_LABEL_MAX];
 	int64_t expires_ns; /* wall clock; 0: never */
 };
 /* Called exactly once for each login, during the call or later.  On failure login is NULL and err
  * gives the reason. */
-typedef void (*lmi_login_fn)(void *arg, const struct lmi_login *login, const struct lmd_error *err);
+typedef void (*lmi_front_login_fn)(void *arg, const struct lmi_front_login *login,
+				   const struct lmd_error *err);
 
 struct lmi_front_ops {
 	/* Handles a request; must call reply exactly once, with reply_arg.  All arguments are
 	 * borrowed for the call. */
-	void (*call)(void *arg, const struct lmi_principal *who, const struct lmi_request *req,
-		     lmi_reply_fn reply, void *reply_arg);
+	void (*call)(void *arg, const struct lmi_svc_principal *who,
+		     const struct lmi_wire_request *req, lmi_svc_reply_fn reply, void *reply_arg);
 	/* Reports that a connection has ended; no more requests of it follow. */
 	void (*gone)(void *arg, uint64_t conn);
 	/* Returns whether a stream is running for the connection. */
 	bool (*busy)(void *arg, uint64_t conn);
 	/* Looks up the key of a secret.  The error is LMD_DENIED if it does not exist or has
 	 * expired. */
-	void (*login)(void *arg, const struct lmd_str *secret, lmi_login_fn done, void *done_arg);
+	void (*login)(void *arg, const struct lmd_str *secret, lmi_front_login_fn done,
+		      void *done_arg);
 	/* Returns the wall-clock time in ns since 1970. */
 	int64_t (*wall_ns)(void *arg);
 };
 
 struct lmi_front_limits {
-	struct lmi_door_limits door;
+	struct lmi_conn_limiter_limits limiter;
 	uint64_t idle_ms;    /* idle time after which a connection is closed; 0: never */
 	uint64_t message_ms; /* maximum time for the first bytes and for each 10 KiB of a message */
 };
 
 struct lmi_front_opts {
 	const struct lmd_host *host;
-	const char *path;        /* unix socket, after lmi_socket_claim (state_dir.h) */
+	const char *path;        /* unix socket, after lmi_daemon_socket_claim (state_dir.h) */
 	const char *const *urls; /* [n_urls] tcp://ADDR:PORT, tls+tcp://ADDR:PORT */
 	uint32_t n_urls;
 	const char *tls_cert, *tls_key; /* PEM files, for tls+tcp */
@@ -81,11 +83,11 @@ void lmi_front_close(struct lmi_front *f);
  * report only leaks of llamad. */
 void lmi_front_library_fini(void);
 
-/* Returns a descriptor that is readable when lmi_front_turn has something to do. */
+/* Returns a descriptor that is readable when lmi_front_tick has something to do. */
 int lmi_front_fd(const struct lmi_front *f);
 /* Handles received messages and closes connections whose time is over. */
-void lmi_front_turn(struct lmi_front *f, uint64_t now);
-/* Returns the time by which lmi_front_turn must be called. */
+void lmi_front_tick(struct lmi_front *f, uint64_t now);
+/* Returns the time by which lmi_front_tick must be called. */
 uint64_t lmi_front_deadline(const struct lmi_front *f);
 
 /* Changes the limits.  The numbers of connections apply to new connections, the times at once. */

@@ -28,13 +28,13 @@ static enum lmd_status failed(struct lmd_error *err, int rv, const char *what)
 
 static void on_aio(void *arg)
 {
-	struct lmi_aio *op = arg;
+	struct lmi_front_aio *op = arg;
 
 	lmi_mailbox_post(&op->f->mailbox, &op->message);
 }
 
-enum lmd_status lmi_aio_init(struct lmi_aio *op, struct lmi_front *f, void *owner,
-			     void (*done)(struct lmi_message *m))
+enum lmd_status lmi_front_aio_init(struct lmi_front_aio *op, struct lmi_front *f, void *owner,
+				   void (*done)(struct lmi_mailbox_message *m))
 {
 	op->f = f;
 	op->owner = owner;
@@ -42,7 +42,7 @@ enum lmd_status lmi_aio_init(struct lmi_aio *op, struct lmi_front *f, void *owne
 	return nng_aio_alloc(&op->aio, on_aio, op) ? LMD_NOMEM : LMD_OK;
 }
 
-void lmi_aio_fini(struct lmi_aio *op)
+void lmi_front_aio_fini(struct lmi_front_aio *op)
 {
 	if (op->aio)
 		nng_aio_free(op->aio);
@@ -51,17 +51,17 @@ void lmi_aio_fini(struct lmi_aio *op)
 
 /* ---- accepting ---- */
 
-static void accept_one(struct lmi_listener *l)
+static void accept_one(struct lmi_front_listener *l)
 {
 	l->again_ns = 0;
 	l->accept.runs = true;
 	nng_stream_listener_accept(l->l, l->accept.aio);
 }
 
-static void on_accept(struct lmi_message *m)
+static void on_accept(struct lmi_mailbox_message *m)
 {
-	struct lmi_aio *op = (struct lmi_aio *)m;
-	struct lmi_listener *l = op->owner;
+	struct lmi_front_aio *op = (struct lmi_front_aio *)m;
+	struct lmi_front_listener *l = op->owner;
 	struct lmi_front *f = l->f;
 	int rv = nng_aio_result(op->aio);
 	nng_stream *stream = rv ? NULL : nng_aio_get_output(op->aio, 0);
@@ -76,7 +76,7 @@ static void on_accept(struct lmi_message *m)
 		return;
 	}
 	if (rv) {
-		l->again_ns = f->now + PAUSE_MS * LMI_MS_NS;
+		l->again_ns = f->now + PAUSE_MS * LMI_FRONT_NS_PER_MS;
 		lmi_front_check_by(f, l->again_ns);
 		return;
 	}
@@ -84,7 +84,7 @@ static void on_accept(struct lmi_message *m)
 	lmi_conn_begin(f, l, stream);
 }
 
-void lmi_listener_turn(struct lmi_listener *l, uint64_t now)
+void lmi_front_listener_tick(struct lmi_front_listener *l, uint64_t now)
 {
 	if (l->again_ns && now >= l->again_ns)
 		accept_one(l);
@@ -94,7 +94,7 @@ void lmi_listener_turn(struct lmi_listener *l, uint64_t now)
 
 /* ---- opening ---- */
 
-static int listen_ipc(struct lmi_listener *l)
+static int listen_ipc(struct lmi_front_listener *l)
 {
 	int rv = nng_stream_listener_set_int(l->l, NNG_OPT_IPC_PERMISSIONS, 0660);
 	mode_t mask;
@@ -108,7 +108,7 @@ static int listen_ipc(struct lmi_listener *l)
 	return rv;
 }
 
-static int listen_tcp(struct lmi_listener *l)
+static int listen_tcp(struct lmi_front_listener *l)
 {
 	int rv = nng_stream_listener_set_bool(l->l, NNG_OPT_TCP_NODELAY, true);
 
@@ -120,7 +120,7 @@ static int listen_tcp(struct lmi_listener *l)
 }
 
 /* With port 0 the system chooses a free port; writes it into the URL. */
-static void note_port(struct lmi_listener *l)
+static void note_port(struct lmi_front_listener *l)
 {
 	char *colon = strrchr(l->url, ':');
 	int port = 0;
@@ -131,9 +131,9 @@ static void note_port(struct lmi_listener *l)
 	(void)snprintf(colon, sizeof(l->url) - (size_t)(colon - l->url), ":%d", port);
 }
 
-enum lmd_status lmi_listener_open(struct lmi_front *f, const char *url, struct lmd_error *err)
+enum lmd_status lmi_front_listener_open(struct lmi_front *f, const char *url, struct lmd_error *err)
 {
-	struct lmi_listener *l = lmi_alloc(1, sizeof(*l));
+	struct lmi_front_listener *l = lmi_alloc(1, sizeof(*l));
 	enum lmd_status st;
 	int rv;
 
@@ -143,7 +143,7 @@ enum lmd_status lmi_listener_open(struct lmi_front *f, const char *url, struct l
 	l->ipc = !strncmp(url, "ipc://", 6);
 	l->tls = !strncmp(url, "tls+", 4);
 	(void)snprintf(l->url, sizeof(l->url), "%s", url);
-	st = lmi_aio_init(&l->accept, f, l, on_accept);
+	st = lmi_front_aio_init(&l->accept, f, l, on_accept);
 	if (st != LMD_OK) {
 		lmi_free(l);
 		return lmd_fail(err, st, "no memory for a listener");
@@ -152,7 +152,7 @@ enum lmd_status lmi_listener_open(struct lmi_front *f, const char *url, struct l
 	if (!rv)
 		rv = l->ipc ? listen_ipc(l) : listen_tcp(l);
 	if (rv) {
-		lmi_listener_free(l);
+		lmi_front_listener_free(l);
 		return rv == NNG_EADDRINUSE
 			       ? lmd_fail(err, LMD_BUSY, "another process is listening on %s", url)
 			       : failed(err, rv, url);
@@ -164,7 +164,7 @@ enum lmd_status lmi_listener_open(struct lmi_front *f, const char *url, struct l
 	return LMD_OK;
 }
 
-void lmi_listener_set_tls(struct lmi_listener *l, nng_tls_config *tls)
+void lmi_front_listener_set_tls(struct lmi_front_listener *l, nng_tls_config *tls)
 {
 	if (!l->tls)
 		return;
@@ -174,16 +174,16 @@ void lmi_listener_set_tls(struct lmi_listener *l, nng_tls_config *tls)
 		nng_aio_cancel(l->accept.aio);
 }
 
-void lmi_listener_stop(struct lmi_listener *l)
+void lmi_front_listener_stop(struct lmi_front_listener *l)
 {
 	nng_stream_listener_close(l->l);
 }
 
-void lmi_listener_free(struct lmi_listener *l)
+void lmi_front_listener_free(struct lmi_front_listener *l)
 {
 	if (l->l)
 		nng_stream_listener_free(l->l);
-	lmi_aio_fini(&l->accept);
+	lmi_front_aio_fini(&l->accept);
 	lmi_free(l);
 }
 
@@ -232,8 +232,8 @@ static enum lmd_status read_pem(char **out, const char *key, const char *path, b
 	return LMD_OK;
 }
 
-enum lmd_status lmi_tls_read(nng_tls_config **out, const struct lmi_front_opts *o,
-			     struct lmd_error *err)
+enum lmd_status lmi_front_tls_read(nng_tls_config **out, const struct lmi_front_opts *o,
+				   struct lmd_error *err)
 {
 	char *cert = NULL, *key = NULL;
 	nng_tls_config *config = NULL;

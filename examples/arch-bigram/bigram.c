@@ -71,22 +71,27 @@ static int64_t bigram_dim(const void *state, uint32_t symbol, int32_t layer)
 static uint32_t matrix(const struct lmd_builder *b, const char *name)
 {
 	const struct lmd_tensor *t = b->model->find_tensor(b->model, name);
-	struct lmd_wpart part = {.kind = LMD_WPART_TENSOR};
-	struct lmd_wref w = {.struct_size = sizeof(w), .n_part = 1, .parts = &part,
-			     .split = LMD_SPLIT_REPLICATE, .n_stack = 1, .scale = LMD_NONE,
-			     .bias = LMD_NONE, .name = name};
+	struct lmd_weight_part part = {.kind = LMD_WEIGHT_PART_TENSOR};
+	struct lmd_weight_ref w = {.struct_size = sizeof(w),
+				   .n_part = 1,
+				   .parts = &part,
+				   .split = LMD_SPLIT_REPLICATE,
+				   .n_stack = 1,
+				   .scale = LMD_NONE,
+				   .bias = LMD_NONE,
+				   .name = name};
 
 	if (!t) {
 		b->fail(b->ctx, LMD_NOTFOUND, "%s is missing", name);
 		return LMD_NONE;
 	}
 	part.tensor = (uint32_t)(t - b->model->tensors);
-	return b->wref(b->ctx, &w);
+	return b->weight_ref(b->ctx, &w);
 }
 
-static struct lmd_opnd columns(uint32_t value, uint32_t width)
+static struct lmd_operand columns(uint32_t value, uint32_t width)
 {
-	return (struct lmd_opnd){.src = LMD_SRC_VALUE, .id = value, .n_head = 1, .width = width};
+	return (struct lmd_operand){.src = LMD_SRC_VALUE, .id = value, .n_head = 1, .width = width};
 }
 
 static enum lmd_status bigram_build(const void *state, const struct lmd_builder *b,

@@ -16,10 +16,10 @@ struct lmd_weight {
 	float v[];                     /* [n, k] */
 };
 
-struct lmd_cplan {
+struct lmd_compiled_plan {
 	const struct lmd_plan *plan;   /* outlives this object */
 	char *values;                  /* the plan's scratch memory */
-	struct lmd_weight *weights[];  /* [n_wref] */
+	struct lmd_weight *weights[];  /* [n_weight_ref] */
 };
 
 static uint32_t tiny_enumerate(const struct lmd_host *host, struct lmd_device_info *out,
@@ -54,15 +54,17 @@ static void tiny_close(void *state)
 
 /* ---- weights: decoded to float when they are loaded ---- */
 
-static enum lmd_status tiny_weight_query(void *state, const struct lmd_wdesc *d,
-					 struct lmd_wplan *out, struct lmd_error *err)
+static enum lmd_status tiny_weight_query(void *state, const struct lmd_weight_desc *d,
+					 struct lmd_weight_plan *out, struct lmd_error *err)
 {
-	if (d->ref->xform != LMD_XFORM_NONE || d->ref->n_stack != 1 || d->n_scale || d->n_bias)
+	if (d->ref->transform != LMD_TRANSFORM_NONE || d->ref->n_stack != 1 || d->n_scale ||
+	    d->n_bias)
 		return lmd_fail(err, LMD_UNSUPPORTED, "tiny: weight %s is not a plain matrix",
 				d->ref->name);
 	(void)state;
-	*out = (struct lmd_wplan){.struct_size = sizeof(*out), .placement = LMD_PLACE_COPY,
-				  .bytes = (uint64_t)d->ref->n * d->ref->k * sizeof(float)};
+	*out = (struct lmd_weight_plan){.struct_size = sizeof(*out),
+					.placement = LMD_PLACE_COPY,
+					.bytes = (uint64_t)d->ref->n * d->ref->k * sizeof(float)};
 	return LMD_OK;
 }
 
@@ -73,7 +75,7 @@ static void tiny_weight_destroy(void *state, struct lmd_weight *w)
 	d->host->free(d->host->ctx, w);
 }
 
-static enum lmd_status tiny_weight_load(void *state, const struct lmd_wdesc *d,
+static enum lmd_status tiny_weight_load(void *state, const struct lmd_weight_desc *d,
 					struct lmd_weight **out, struct lmd_error *err)
 {
 	const struct lmd_host *h = ((struct device *)state)->host;
@@ -87,7 +89,7 @@ static enum lmd_status tiny_weight_load(void *state, const struct lmd_wdesc *d,
 	w->k = k;
 	row = w->v;
 	for (uint32_t i = 0; i < d->n_piece; i++) {
-		const struct lmd_wpiece *p = &d->pieces[i];
+		const struct lmd_weight_piece *p = &d->pieces[i];
 
 		for (uint32_t r = 0; r < p->n_row; r++, row += k) {
 			const char *src = (const char *)p->data + r * p->row_bytes;
@@ -154,7 +156,7 @@ static void tiny_op_support(void *state, const struct lmd_plan *plan, const stru
 			 "tiny supports only plain EMBED and HEAD");
 }
 
-static void tiny_plan_destroy(void *state, struct lmd_cplan *p)
+static void tiny_plan_destroy(void *state, struct lmd_compiled_plan *p)
 {
 	const struct lmd_host *h = ((struct device *)state)->host;
 
@@ -164,11 +166,11 @@ static void tiny_plan_destroy(void *state, struct lmd_cplan *p)
 }
 
 static enum lmd_status tiny_plan_compile(void *state, const struct lmd_compile *c,
-					 struct lmd_cplan **out, struct lmd_error *err)
+					 struct lmd_compiled_plan **out, struct lmd_error *err)
 {
 	const struct lmd_host *h = ((struct device *)state)->host;
-	size_t weights_bytes = c->plan->n_wref * sizeof(struct lmd_weight *);
-	struct lmd_cplan *p = h->alloc(h->ctx, sizeof(*p) + weights_bytes);
+	size_t weights_bytes = c->plan->n_weight_ref * sizeof(struct lmd_weight *);
+	struct lmd_compiled_plan *p = h->alloc(h->ctx, sizeof(*p) + weights_bytes);
 
 	for (uint32_t i = 0; i < c->plan->n_op; i++) {
 		struct lmd_support s = {.struct_size = sizeof(s)};
@@ -191,14 +193,14 @@ static enum lmd_status tiny_plan_compile(void *state, const struct lmd_compile *
 	return LMD_OK;
 }
 
-static float *row_of(const struct lmd_cplan *p, const struct lmd_opnd *o, uint32_t row)
+static float *row_of(const struct lmd_compiled_plan *p, const struct lmd_operand *o, uint32_t row)
 {
 	const struct lmd_value *v = &p->plan->values[o->id];
 
 	return (float *)(void *)(p->values + v->offset + (size_t)row * v->row_bytes) + o->col0;
 }
 
-static void run_embed(const struct lmd_cplan *p, const struct lmd_op_embed *e,
+static void run_embed(const struct lmd_compiled_plan *p, const struct lmd_op_embed *e,
 		      const struct lmd_step *step)
 {
 	const struct lmd_weight *w = p->weights[e->table];
@@ -211,7 +213,7 @@ static void run_embed(const struct lmd_cplan *p, const struct lmd_op_embed *e,
 					: e->scale * w->v[(size_t)step->token[t] * w->k + i];
 }
 
-static void run_head(const struct lmd_cplan *p, const struct lmd_op_head *h,
+static void run_head(const struct lmd_compiled_plan *p, const struct lmd_op_head *h,
 		     const struct lmd_step *step)
 {
 	const struct lmd_weight *w = p->weights[h->w];
@@ -229,7 +231,7 @@ static void run_head(const struct lmd_cplan *p, const struct lmd_op_head *h,
 	}
 }
 
-static enum lmd_status tiny_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
+static enum lmd_status tiny_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *p,
 				     const struct lmd_step *step, const struct lmd_binding *in,
 				     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
 				     struct lmd_event *done)
@@ -252,7 +254,7 @@ static enum lmd_status tiny_plan_run(void *state, struct lmd_queue *q, struct lm
 	for (uint32_t b = 0; b < n_out; b++)
 		for (uint32_t i = 0; i < p->plan->n_output; i++) {
 			const struct lmd_output *o = &p->plan->outputs[i];
-			struct lmd_opnd all = {.src = LMD_SRC_VALUE, .id = o->value};
+			struct lmd_operand all = {.src = LMD_SRC_VALUE, .id = o->value};
 
 			if (o->id != out[b].id)
 				continue;

@@ -14,7 +14,7 @@ struct state {
 static const int32_t end_of_generation[] = {END};
 
 static enum lmd_status bytes_open(void *state, const struct lmd_host *host,
-				  const struct lmd_tokspec *spec, struct lmd_tok_info *info,
+				  const struct lmd_tok_spec *spec, struct lmd_tok_info *info,
 				  struct lmd_error *err)
 {
 	struct state *s = state;

@@ -30,7 +30,7 @@ LMD_BEGIN_DECLS
 
 struct lmd_weight; /* opaque, owned by the device */
 struct lmd_pool;
-struct lmd_cplan;
+struct lmd_compiled_plan;
 struct lmd_buffer;
 struct lmd_queue;
 struct lmd_event;
@@ -89,7 +89,7 @@ struct lmd_open_params {
 /* ---- weights ---- */
 
 /* One part of a weight as it lies in memory. */
-struct lmd_wpiece {
+struct lmd_weight_piece {
 	const void *data;         /* first row; readable as long as the weight lives */
 	uint64_t row_bytes;       /* distance between rows */
 	uint64_t head_bytes;      /* distance between heads (n_head > 0) or slices */
@@ -98,12 +98,12 @@ struct lmd_wpiece {
 };
 
 /* A weight reference with its tensors resolved; the host has checked all sizes. */
-struct lmd_wdesc {
+struct lmd_weight_desc {
 	uint32_t struct_size;
 	uint32_t dtype;           /* enum lmd_dtype of the pieces */
-	const struct lmd_wref *ref; /* n, k, n_stack, xform, split, name */
+	const struct lmd_weight_ref *ref; /* n, k, n_stack, transform, split, name */
 	uint32_t n_piece;
-	const struct lmd_wpiece *pieces;
+	const struct lmd_weight_piece *pieces;
 	const float *scale;       /* converted to f32: n_scale values, or NULL */
 	uint32_t n_scale;         /* 1, N or n_stack */
 	const float *bias;        /* N or n_stack*N values, or NULL */
@@ -113,7 +113,7 @@ struct lmd_wdesc {
 enum lmd_placement { LMD_PLACE_IN_PLACE = 0, LMD_PLACE_COPY = 1, LMD_PLACE_REPACK = 2 };
 /* Exactness of the stored form: 0 = same bits; 1 = integer-exact (same real value);
  * 2 = re-expressed within 2^-15; 3 = rounded again (only on request). */
-struct lmd_wplan {
+struct lmd_weight_plan {
 	uint32_t struct_size;
 	uint32_t placement;       /* enum lmd_placement */
 	uint32_t layout;          /* REPACK: number chosen by the backend, part of a cache file's
@@ -175,14 +175,14 @@ struct lmd_compile {
 	uint32_t struct_size;
 	uint32_t reserved;
 	const struct lmd_plan *plan;
-	struct lmd_weight *const *weights; /* [n_wref] */
+	struct lmd_weight *const *weights; /* [n_weight_ref] */
 	struct lmd_pool *const *pools;     /* [n_group]; NULL for BATCH */
 };
 
 /* Source of an input or destination of an output.  Devices in host memory use `ptr`; others use a
  * buffer with an offset.  An output has the rows of its value. */
 struct lmd_binding {
-	uint32_t id;              /* number of the external input, or enum lmd_out */
+	uint32_t id;              /* number of the external input, or enum lmd_output_id */
 	uint32_t n_row;           /* available rows (inputs with rows of their own), or capacity in
 				   * rows */
 	uint64_t row_bytes;       /* distance between rows */
@@ -246,11 +246,11 @@ struct lmd_backend_ops {
 
 	/* Mandatory.  Computes the cost of loading this weight; LMD_UNSUPPORTED names the type or
 	 * transform. */
-	enum lmd_status (*weight_query)(void *state, const struct lmd_wdesc *d,
-					struct lmd_wplan *out, struct lmd_error *err);
+	enum lmd_status (*weight_query)(void *state, const struct lmd_weight_desc *d,
+					struct lmd_weight_plan *out, struct lmd_error *err);
 	/* Mandatory.  d and its arrays are valid during the call; the data that `pieces`, scale and
 	 * bias point to lives as long as the weight. */
-	enum lmd_status (*weight_load)(void *state, const struct lmd_wdesc *d,
+	enum lmd_status (*weight_load)(void *state, const struct lmd_weight_desc *d,
 				       struct lmd_weight **out, struct lmd_error *err);
 	/* Optional.  Repacked bytes for the cache file; *n as in encode (tokenizer.h). */
 	enum lmd_status (*weight_export)(void *state, const struct lmd_weight *w, void *out,
@@ -276,23 +276,24 @@ struct lmd_backend_ops {
 
 	/* Mandatory.  Allocates everything that plan_run needs. */
 	enum lmd_status (*plan_compile)(void *state, const struct lmd_compile *c,
-					struct lmd_cplan **out, struct lmd_error *err);
+					struct lmd_compiled_plan **out, struct lmd_error *err);
 	/* Mandatory.  Starts the plan.  If `done` is NULL, it returns when the plan has finished;
 	 * otherwise the event fires at that time, and step and bindings stay valid until then.  The
 	 * status, returned here or by the event, is LMD_CANCELLED if step.cancel stopped the
 	 * plan. */
-	enum lmd_status (*plan_run)(void *state, struct lmd_queue *q, struct lmd_cplan *plan,
-				    const struct lmd_step *step, const struct lmd_binding *in,
-				    uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
+	enum lmd_status (*plan_run)(void *state, struct lmd_queue *q,
+				    struct lmd_compiled_plan *plan, const struct lmd_step *step,
+				    const struct lmd_binding *in, uint32_t n_in,
+				    const struct lmd_binding *out, uint32_t n_out,
 				    struct lmd_event *done);
 	/* Optional.  Like plan_run, but runs op by op and shows every value. */
-	enum lmd_status (*plan_observe)(void *state, struct lmd_cplan *plan,
+	enum lmd_status (*plan_observe)(void *state, struct lmd_compiled_plan *plan,
 					const struct lmd_step *step, const struct lmd_binding *in,
 					uint32_t n_in, lmd_observe_fn fn, void *arg);
 	/* Optional.  Time of each op since the plan was compiled; returns the number of ops. */
-	uint32_t (*plan_stats)(void *state, const struct lmd_cplan *plan, struct lmd_opstat *out,
-			       uint32_t cap);
-	void (*plan_destroy)(void *state, struct lmd_cplan *plan);             /* mandatory */
+	uint32_t (*plan_stats)(void *state, const struct lmd_compiled_plan *plan,
+			       struct lmd_opstat *out, uint32_t cap);
+	void (*plan_destroy)(void *state, struct lmd_compiled_plan *plan); /* mandatory */
 
 	/* Optional; NULL: the device has one queue, callers pass NULL, and plan_run is
 	 * synchronous. */

@@ -76,7 +76,7 @@ enum lmd_tok_phase {
 	LMD_TOK_MODEL = 3,   /* exactly one */
 	LMD_TOK_DECODE = 4
 };
-struct lmd_tokstep {
+struct lmd_tok_step {
 	uint32_t phase;               /* enum lmd_tok_phase; steps are in this order */
 	uint32_t n_param;
 	const char *type;             /* "NFC", "Split", "BPE", ... */
@@ -94,7 +94,7 @@ struct lmd_tokstep {
 
 /* What a file says about its tokenizer.  Absent things are NULL, 0, or -1 for ids and flags; the
  * tokenizer then applies the defaults of its kind.  Array lengths were checked against n_tokens. */
-struct lmd_tokspec {
+struct lmd_tok_spec {
 	uint32_t struct_size;
 	const char *kind;            /* "gpt2", "llama", ...; "no_vocab"; NULL: the file has none */
 	const char *pre;             /* pre-tokenizer name, or NULL */
@@ -120,7 +120,7 @@ struct lmd_tokspec {
 	const char *model;           /* general.name, or NULL */
 	/* Only for kind "hf". */
 	uint32_t n_step;
-	const struct lmd_tokstep *step;
+	const struct lmd_tok_step *step;
 	const uint8_t *added;        /* [n_tokens] LMD_ADDED_*, or NULL */
 	const uint32_t *merge_left;  /* [n_merges] length of the left part in bytes; NULL: it ends
 				      * at the first blank after the first byte */
@@ -139,7 +139,7 @@ struct lmd_model {
 	const char *format;          /* "gguf v3", ... */
 	const struct lmd_meta *meta;
 	const struct lmd_tensor *tensors;
-	const struct lmd_tokspec *tok;   /* never NULL */
+	const struct lmd_tok_spec *tok;  /* never NULL */
 	struct lmd_str chat_template;    /* ptr NULL if absent */
 
 	/* Constant-time lookups; return NULL if the name does not exist. */

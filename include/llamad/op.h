@@ -61,7 +61,7 @@ enum lmd_src {
 	LMD_SRC_WEIGHT = 4  /* id = weight reference */
 };
 
-struct lmd_opnd {
+struct lmd_operand {
 	uint32_t src;         /* enum lmd_src */
 	uint32_t id;
 	uint32_t col0;
@@ -76,31 +76,31 @@ struct lmd_opnd {
 
 /* Activation functions.  x = gate operand, b = second operand (if absent, the factor b is omitted),
  * p = parameters.  clamp(v, l) = max(-l, min(l, v)). */
-enum lmd_act {
-	LMD_ACT_NONE = 0,       /* x */
-	LMD_ACT_SILU = 1,       /* x*sigmoid(x) * b */
-	LMD_ACT_GELU = 2,       /* 0.5x(1 + tanh(sqrt(2/pi)(x + 0.044715x^3))) * b */
-	LMD_ACT_GELU_ERF = 3,   /* 0.5x(1 + erf(x/sqrt 2)) * b */
-	LMD_ACT_GELU_QUICK = 4, /* x*sigmoid(1.702x) * b */
-	LMD_ACT_RELU = 5,       /* max(x, 0) * b */
-	LMD_ACT_RELU2 = 6,      /* max(x, 0)^2 * b */
-	LMD_ACT_SIGMOID = 7,
-	LMD_ACT_SOFTPLUS = 8,   /* x > 20 ? x : log(1 + exp x) */
-	LMD_ACT_TANH = 9,
-	LMD_ACT_XIELU = 10,     /* p = alpha_n, alpha_p, beta, eps (arXiv 2411.13010):
+enum lmd_act_fn {
+	LMD_ACT_FN_NONE = 0,       /* x */
+	LMD_ACT_FN_SILU = 1,       /* x*sigmoid(x) * b */
+	LMD_ACT_FN_GELU = 2,       /* 0.5x(1 + tanh(sqrt(2/pi)(x + 0.044715x^3))) * b */
+	LMD_ACT_FN_GELU_ERF = 3,   /* 0.5x(1 + erf(x/sqrt 2)) * b */
+	LMD_ACT_FN_GELU_QUICK = 4, /* x*sigmoid(1.702x) * b */
+	LMD_ACT_FN_RELU = 5,       /* max(x, 0) * b */
+	LMD_ACT_FN_RELU2 = 6,      /* max(x, 0)^2 * b */
+	LMD_ACT_FN_SIGMOID = 7,
+	LMD_ACT_FN_SOFTPLUS = 8, /* x > 20 ? x : log(1 + exp x) */
+	LMD_ACT_FN_TANH = 9,
+	LMD_ACT_FN_XIELU = 10,          /* p = alpha_n, alpha_p, beta, eps (arXiv 2411.13010):
 				 * x > 0: alpha_p x^2 + beta x
 				 * else:  (expm1(min(x, eps)) - x) alpha_n + beta x
 				 * alphas as applied, that is, after any softplus */
-	LMD_ACT_OAI = 11,       /* p = alpha, limit: g = min(x, limit), u = clamp(b, limit);
+	LMD_ACT_FN_OAI = 11,            /* p = alpha, limit: g = min(x, limit), u = clamp(b, limit);
 				 * g*sigmoid(alpha g) * (u + 1) */
-	LMD_ACT_SILU_CLAMP_IN = 12,  /* p = limit: silu(min(x, limit)) * clamp(b, limit) */
-	LMD_ACT_SILU_CLAMP_OUT = 13, /* p = limit: min(silu(x), limit) * clamp(b, limit) */
-	LMD_ACT_SITU = 14,      /* p = beta, lb: u * v; u = beta tanh(x/beta) sigmoid(x),
+	LMD_ACT_FN_SILU_CLAMP_IN = 12,  /* p = limit: silu(min(x, limit)) * clamp(b, limit) */
+	LMD_ACT_FN_SILU_CLAMP_OUT = 13, /* p = limit: min(silu(x), limit) * clamp(b, limit) */
+	LMD_ACT_FN_SITU = 14,           /* p = beta, lb: u * v; u = beta tanh(x/beta) sigmoid(x),
 				 * v = lb > 0 ? lb tanh(b/lb) : b */
-	LMD_ACT_EXP = 15
+	LMD_ACT_FN_EXP = 15
 };
-#define LMD_N_ACT 16
-#define LMD_N_ACT_PARAM 4
+#define LMD_N_ACT_FN       16
+#define LMD_N_ACT_FN_PARAM 4
 
 enum lmd_norm_kind {
 	LMD_NORM_NONE = 0,
@@ -117,13 +117,13 @@ struct lmd_norm {
 	float eps;
 	uint32_t n;
 	uint32_t g_plus_one;  /* 1: multiply by g + 1 */
-	struct lmd_opnd g, b;
+	struct lmd_operand g, b;
 };
 
 /* Source of the row numbers of EMBED and GATHER. */
-enum lmd_idx {
+enum lmd_row_index {
 	LMD_IDX_TOKEN = 0,   /* step.token[t] */
-	LMD_IDX_OPND = 1,    /* an i32 operand (VALUE, ROW_IN, INPUT) [rows, n_id] */
+	LMD_IDX_OPERAND = 1, /* an i32 operand (VALUE, ROW_IN, INPUT) [rows, n_id] */
 	LMD_IDX_OUT_ROW = 2, /* step.out_row[o] (GATHER) */
 	LMD_IDX_SEQ_OF = 3,  /* step.seq_of[t] (GATHER) */
 	LMD_IDX_EXT = 4      /* token -1-r gives row r of external input 0, others -1 (GATHER) */
@@ -162,22 +162,22 @@ enum lmd_op_code {
  * (+ P[pos + pos_off]) (+ Y[type_row]).
  * With idx TOKEN, a negative token -1-r selects, depending on `neg`: `scale_ext` * row r of
  * external input 0 (columns from ext_col0), row neg_row of E, or zeros; P and Y are added in every
- * case.  With idx OPND, a negative id gives zeros.  An i32 table gives an i32 value and ignores the
+ * case.  With idx OPERAND, a negative id gives zeros.  An i32 table gives an i32 value and ignores the
  * scale.  An id >= N is a bug in the host, which validates tokens beforehand. */
-enum lmd_neg { LMD_NEG_EXTERNAL = 0, LMD_NEG_ROW = 1, LMD_NEG_ZERO = 2 };
+enum lmd_neg_token { LMD_NEG_EXTERNAL = 0, LMD_NEG_ROW = 1, LMD_NEG_ZERO = 2 };
 struct lmd_op_embed {
-	struct lmd_opnd y;    /* [rows, n_id * W] */
+	struct lmd_operand y; /* [rows, n_id * W] */
 	uint32_t table;       /* weight E [N, W] */
-	uint32_t idx_kind;    /* LMD_IDX_TOKEN or LMD_IDX_OPND */
-	struct lmd_opnd idx;
+	uint32_t idx_kind;    /* LMD_IDX_TOKEN or LMD_IDX_OPERAND */
+	struct lmd_operand idx;
 	uint32_t n_id;
 	float scale;
 	uint32_t pos_table;   /* weight P [n, W] or LMD_NONE */
 	int32_t pos_off;
-	struct lmd_opnd pos;  /* NONE: step.pos[0]; otherwise an i32 operand [rows, 1] */
+	struct lmd_operand pos; /* NONE: step.pos[0]; otherwise an i32 operand [rows, 1] */
 	uint32_t type_table;  /* weight Y or LMD_NONE */
 	uint32_t type_row;
-	uint32_t neg;         /* enum lmd_neg */
+	uint32_t neg; /* enum lmd_neg_token */
 	uint32_t neg_row;
 	float scale_ext;
 	uint32_t ext_col0;
@@ -188,13 +188,13 @@ struct lmd_op_embed {
  * over_rows = 1: mean and deviation are taken over all rows of the sequence as well (GroupNorm over
  * time); x then has one head and n divides its width. */
 struct lmd_op_norm {
-	struct lmd_opnd x;
-	struct lmd_opnd r;    /* or NONE */
+	struct lmd_operand x;
+	struct lmd_operand r; /* or NONE */
 	float a;
 	uint32_t over_rows;
-	struct lmd_opnd h;    /* output or NONE */
-	struct lmd_opnd y;    /* output */
-	struct lmd_opnd stat; /* output [rows, groups*2]: mean (0 for RMS and L2), 1/sigma; or
+	struct lmd_operand h;    /* output or NONE */
+	struct lmd_operand y;    /* output */
+	struct lmd_operand stat; /* output [rows, groups*2]: mean (0 for RMS and L2), 1/sigma; or
 			       * NONE */
 	struct lmd_norm norm;
 };
@@ -209,20 +209,20 @@ struct lmd_op_norm {
  * per slice. */
 #define LMD_LINEAR_MAX 4
 struct lmd_op_linear {
-	struct lmd_opnd x;
+	struct lmd_operand x;
 	uint32_t n_w;
-	uint32_t act;         /* enum lmd_act, without b */
+	uint32_t act; /* enum lmd_act_fn, without b */
 	uint32_t w[LMD_LINEAR_MAX];
-	struct lmd_opnd y[LMD_LINEAR_MAX];     /* or NONE when only r_out is wanted */
-	struct lmd_opnd r_in[LMD_LINEAR_MAX];  /* or NONE */
-	struct lmd_opnd r_out[LMD_LINEAR_MAX]; /* or NONE */
+	struct lmd_operand y[LMD_LINEAR_MAX];     /* or NONE when only r_out is wanted */
+	struct lmd_operand r_in[LMD_LINEAR_MAX];  /* or NONE */
+	struct lmd_operand r_out[LMD_LINEAR_MAX]; /* or NONE */
 	struct lmd_norm pro;
 	float scale;
 	float a;
 	float softcap;
 	float clamp_lo, clamp_hi;
-	float p[LMD_N_ACT_PARAM];
-	struct lmd_opnd ids;  /* i32, or NONE */
+	float p[LMD_N_ACT_FN_PARAM];
+	struct lmd_operand ids; /* i32, or NONE */
 	uint32_t lora_site[LMD_LINEAR_MAX];
 };
 
@@ -236,14 +236,15 @@ enum lmd_qk_norm { LMD_QKN_NONE = 0, LMD_QKN_BEFORE = 1, LMD_QKN_AFTER = 2 };
 #define LMD_APPEND_K 1u
 #define LMD_APPEND_V 2u
 struct lmd_op_rope_kv {
-	struct lmd_opnd q, k, v;      /* inputs; heads of dk, dk, dv */
-	struct lmd_opnd q_out, k_out; /* or NONE */
+	struct lmd_operand q, k, v;      /* inputs; heads of dk, dk, dv */
+	struct lmd_operand q_out, k_out; /* or NONE */
 	struct lmd_norm qn, kn;
 	uint32_t norm_when;   /* enum lmd_qk_norm */
 	uint32_t rope;        /* rope table of the plan, or LMD_NONE */
 	uint32_t rot0;
 	float sign;           /* 1, or -1 for the inverse rotation */
-	struct lmd_opnd pos;  /* NONE: step.pos by plane; otherwise i32 [rows, 1] for every plane */
+	struct lmd_operand
+		pos;          /* NONE: step.pos by plane; otherwise i32 [rows, 1] for every plane */
 	uint32_t cache;       /* or LMD_NONE */
 	uint32_t append;      /* LMD_APPEND_*; K_ONLY and V_IN_K caches store K only */
 };
@@ -275,19 +276,19 @@ struct lmd_attn_src {
 	uint32_t cache;       /* for CACHE */
 	uint32_t group;       /* group of the interval; for CACHE the cache's own group */
 	uint32_t list_unit;   /* >= 1 if there is a list */
-	struct lmd_opnd k, v; /* for ROWS */
-	struct lmd_opnd list; /* i32, 1 or H_kv heads of n entries; or NONE */
+	struct lmd_operand k, v; /* for ROWS */
+	struct lmd_operand list; /* i32, 1 or H_kv heads of n entries; or NONE */
 };
 struct lmd_attn_rel {
-	struct lmd_opnd q2;   /* H heads of d; or NONE */
+	struct lmd_operand q2; /* H heads of d; or NONE */
 	uint32_t r;           /* weight R [n, d] */
 	int32_t off;
 	uint32_t plane;       /* index into step.pos */
 	uint32_t reserved;
 };
 struct lmd_op_attn {
-	struct lmd_opnd q;    /* H heads of dk */
-	struct lmd_opnd y;    /* output, H heads of dv */
+	struct lmd_operand q; /* H heads of dk */
+	struct lmd_operand y; /* output, H heads of dv */
 	uint32_t n_kv_head;
 	uint32_t kv_map;      /* enum lmd_head_map */
 	struct lmd_attn_src src[2];
@@ -305,35 +306,35 @@ struct lmd_op_attn {
 
 /* 6. GLU (mandatory).  y = act(a, b).  Each (row, head) is a row. */
 struct lmd_op_glu {
-	struct lmd_opnd a;
-	struct lmd_opnd b;    /* or NONE */
-	struct lmd_opnd y;
+	struct lmd_operand a;
+	struct lmd_operand b; /* or NONE */
+	struct lmd_operand y;
 	uint32_t act;
-	float p[LMD_N_ACT_PARAM];
+	float p[LMD_N_ACT_FN_PARAM];
 };
 
 /* 7. FFN.  n = norm(x); v = down(act(gate(n), up(n))) (without a gate: act(up(n)));
  * y = v; r_out = r_in + a*v.  Scales and biases of the weight references apply as in LINEAR. */
 struct lmd_op_ffn {
-	struct lmd_opnd x;
+	struct lmd_operand x;
 	struct lmd_norm norm;
 	uint32_t gate;        /* weight or LMD_NONE */
 	uint32_t up, down;
 	uint32_t act;
-	float p[LMD_N_ACT_PARAM];
+	float p[LMD_N_ACT_FN_PARAM];
 	float a;
-	struct lmd_opnd y, r_in, r_out;  /* at least one of y and r_out */
+	struct lmd_operand y, r_in, r_out; /* at least one of y and r_out */
 	uint32_t lora_site[3];           /* gate, up, down */
 };
 
 /* 8. HEAD (mandatory).  For the rows step.out_row of x: v = scale * (norm(x) W^T) (+ the weight
  * reference's bias); v = softcap * tanh(v / softcap); y = v + bias.  y is a value over OUTPUTS. */
 struct lmd_op_head {
-	struct lmd_opnd x;    /* over TOKENS */
+	struct lmd_operand x; /* over TOKENS */
 	struct lmd_norm norm;
 	uint32_t w;
 	uint32_t bias;        /* weight [V] or LMD_NONE; -INFINITY bans an id */
-	struct lmd_opnd y;
+	struct lmd_operand y;
 	float scale;
 	float softcap;
 	uint32_t lora_site;
@@ -358,18 +359,18 @@ enum lmd_sample_stage {
 };
 #define LMD_SAMPLE_STAGES 8
 struct lmd_op_sample {
-	struct lmd_opnd logits;  /* [O, V] */
-	struct lmd_opnd params;  /* INPUT */
-	struct lmd_opnd rng;     /* INPUT i32 */
-	struct lmd_opnd mask;    /* INPUT i32 [O, ceil(V/32)], bit set = allowed; or NONE */
-	struct lmd_opnd history; /* INPUT i32 [O, h], -1 = none; or NONE */
+	struct lmd_operand logits;  /* [O, V] */
+	struct lmd_operand params;  /* INPUT */
+	struct lmd_operand rng;     /* INPUT i32 */
+	struct lmd_operand mask;    /* INPUT i32 [O, ceil(V/32)], bit set = allowed; or NONE */
+	struct lmd_operand history; /* INPUT i32 [O, h], -1 = none; or NONE */
 	uint32_t n_stage;
 	uint32_t stage[LMD_SAMPLE_STAGES];     /* enum lmd_sample_stage */
 	uint32_t param_col[LMD_SAMPLE_STAGES]; /* first parameter column of each stage */
-	struct lmd_opnd token;   /* i32 [O, 1] */
-	struct lmd_opnd top_id;  /* i32 [O, n] or NONE: the n best candidates before any stage
+	struct lmd_operand token;              /* i32 [O, 1] */
+	struct lmd_operand top_id; /* i32 [O, n] or NONE: the n best candidates before any stage
 				  * except penalties */
-	struct lmd_opnd top_lp;  /* f32 [O, n]: their log probabilities; or NONE */
+	struct lmd_operand top_lp; /* f32 [O, n]: their log probabilities; or NONE */
 };
 
 /* 10. EW (mandatory).  A straight-line program that runs for every element.  Registers 0..7 hold
@@ -400,8 +401,8 @@ struct lmd_ew_ins {
 };
 struct lmd_op_ew {
 	uint32_t n_in, n_out, n_ins, reserved;
-	struct lmd_opnd in[LMD_EW_MAX_IN];
-	struct lmd_opnd out[2];
+	struct lmd_operand in[LMD_EW_MAX_IN];
+	struct lmd_operand out[2];
 	uint8_t out_reg[4];   /* registers of out[0] and out[1] */
 	struct lmd_ew_ins ins[LMD_EW_MAX_INS];
 };
@@ -416,10 +417,10 @@ enum lmd_route_fn {
 	LMD_ROUTE_SQRT_SOFTPLUS = 4, LMD_ROUTE_RAW = 5
 };
 struct lmd_op_route {
-	struct lmd_opnd logits;  /* [rows, E] */
-	struct lmd_opnd ids;     /* i32 output [rows, k] */
-	struct lmd_opnd weights; /* output [rows, k] */
-	struct lmd_opnd given;   /* i32 [rows, k] or NONE */
+	struct lmd_operand logits;  /* [rows, E] */
+	struct lmd_operand ids;     /* i32 output [rows, k] */
+	struct lmd_operand weights; /* output [rows, k] */
+	struct lmd_operand given;   /* i32 [rows, k] or NONE */
 	uint32_t fn;             /* enum lmd_route_fn */
 	uint32_t k;
 	uint32_t bias;           /* weight [E] or LMD_NONE */
@@ -434,38 +435,38 @@ struct lmd_op_route {
  * gate_up: one stacked weight whose N = 2F rows are gate followed by up.
  * y = v; r_out = r_in + a*v.  An id may occur twice in a row. */
 struct lmd_op_moe_ffn {
-	struct lmd_opnd x;
-	struct lmd_opnd ids;     /* i32 [rows, k] */
-	struct lmd_opnd weights; /* [rows, k] */
+	struct lmd_operand x;
+	struct lmd_operand ids;     /* i32 [rows, k] */
+	struct lmd_operand weights; /* [rows, k] */
 	uint32_t gate;           /* weight [E, F, K] or LMD_NONE */
 	uint32_t up;             /* weight [E, F, K], or LMD_NONE with gate_up */
 	uint32_t gate_up;        /* weight [E, 2F, K] or LMD_NONE */
 	uint32_t down;           /* weight [E, D, F] */
 	uint32_t act;
-	float p[LMD_N_ACT_PARAM];
+	float p[LMD_N_ACT_FN_PARAM];
 	uint32_t weight_before;
 	float a;
-	struct lmd_opnd y, r_in, r_out;
+	struct lmd_operand y, r_in, r_out;
 	uint32_t lora_site[3];
 };
 
 /* 13. BMM.  y[r, h, :] = s_h x[r, h, :] B_h^T + b_h with B stacked [H, N, K]; s and b are the scale
  * and bias of the weight reference. */
 struct lmd_op_bmm {
-	struct lmd_opnd x;    /* H heads of K */
+	struct lmd_operand x; /* H heads of K */
 	uint32_t w;
-	struct lmd_opnd y;    /* H heads of N */
+	struct lmd_operand y; /* H heads of N */
 };
 
 /* 14. GATHER.  y[r] = x[idx[r]]; index -1 gives zeros; n_id ids are concatenated, or summed.  x may
  * be in another row space; the rows are those of y. */
 struct lmd_op_gather {
-	struct lmd_opnd x;
-	struct lmd_opnd y;
-	uint32_t idx_kind;    /* enum lmd_idx except TOKEN */
+	struct lmd_operand x;
+	struct lmd_operand y;
+	uint32_t idx_kind; /* enum lmd_row_index except TOKEN */
 	uint32_t n_id;
 	uint32_t sum;
-	struct lmd_opnd idx;
+	struct lmd_operand idx;
 };
 
 /* 15. REDUCE.  SEQ: over the rows of each sequence, y over SEQS.  BLOCK: over each n consecutive
@@ -478,9 +479,9 @@ enum lmd_reduce {
 };
 enum lmd_axis { LMD_AXIS_SEQ = 1, LMD_AXIS_BLOCK = 2, LMD_AXIS_ROW = 3 };
 struct lmd_op_reduce {
-	struct lmd_opnd x;
-	struct lmd_opnd y;
-	struct lmd_opnd y2;   /* or NONE */
+	struct lmd_operand x;
+	struct lmd_operand y;
+	struct lmd_operand y2; /* or NONE */
 	uint32_t kind;        /* enum lmd_reduce */
 	uint32_t axis;        /* enum lmd_axis */
 	uint32_t n;
@@ -490,7 +491,7 @@ struct lmd_op_reduce {
  * a matrix (heads = rows, width = columns): softmax of each row, + eps, divide columns by their sum
  * + eps; then n-1 times rows and columns alternately, each divided by its sum + eps. */
 struct lmd_op_softmax {
-	struct lmd_opnd x, y;
+	struct lmd_operand x, y;
 	float scale;
 	uint32_t sinkhorn;
 	float eps;
@@ -510,9 +511,9 @@ struct lmd_op_softmax {
  *             Elsewhere y is 0.  The CONV cache keeps x and score side by side. */
 enum lmd_conv { LMD_CONV_DEPTHWISE = 1, LMD_CONV_SHIFT = 2, LMD_CONV_POOL = 3 };
 struct lmd_op_conv {
-	struct lmd_opnd x;
-	struct lmd_opnd score; /* POOL; or NONE */
-	struct lmd_opnd y;
+	struct lmd_operand x;
+	struct lmd_operand score; /* POOL; or NONE */
+	struct lmd_operand y;
 	uint32_t kind;        /* enum lmd_conv */
 	uint32_t w;           /* DEPTHWISE: weight [C, kernel], with its bias */
 	uint32_t kernel, dilation, left;
@@ -521,7 +522,7 @@ struct lmd_op_conv {
 	uint32_t map;
 	uint32_t group;       /* POOL: group whose slots mark block ends */
 	uint32_t act;
-	float p[LMD_N_ACT_PARAM];
+	float p[LMD_N_ACT_FN_PARAM];
 	uint32_t cache;       /* CONV cache; LMD_NONE: within the step only */
 };
 
@@ -547,8 +548,8 @@ enum lmd_scan {
 };
 #define LMD_SCAN_MAX_IN 6
 struct lmd_op_scan {
-	struct lmd_opnd in[LMD_SCAN_MAX_IN];
-	struct lmd_opnd y;
+	struct lmd_operand in[LMD_SCAN_MAX_IN];
+	struct lmd_operand y;
 	uint32_t w[2];        /* weights or LMD_NONE */
 	uint32_t kind;        /* enum lmd_scan */
 	uint32_t n_head, n_key_head;
@@ -562,11 +563,11 @@ struct lmd_op_scan {
  * c: n_out heads of n_in (transposed: n_in heads of n_out), may be a WEIGHT; NONE: identity.
  * d: n_out columns; NONE: 1 if z is given.  n_in <= 64, n_out <= 8. */
 struct lmd_op_mix {
-	struct lmd_opnd x;    /* n_in heads of W */
-	struct lmd_opnd c;
-	struct lmd_opnd d;    /* or NONE */
-	struct lmd_opnd z;    /* or NONE */
-	struct lmd_opnd y;    /* n_out heads of W */
+	struct lmd_operand x; /* n_in heads of W */
+	struct lmd_operand c;
+	struct lmd_operand d; /* or NONE */
+	struct lmd_operand z; /* or NONE */
+	struct lmd_operand y; /* n_out heads of W */
 	uint32_t c_transposed;
 };
 
@@ -589,9 +590,9 @@ struct lmd_op_mix {
  * the score +infinity. */
 enum lmd_index { LMD_INDEX_WEIGHTED = 1, LMD_INDEX_SUM = 2, LMD_INDEX_PER_HEAD = 3 };
 struct lmd_op_index {
-	struct lmd_opnd q;    /* H heads of d */
-	struct lmd_opnd w;    /* WEIGHTED: H columns */
-	struct lmd_opnd y;    /* i32 output: 1 or H heads of n */
+	struct lmd_operand q; /* H heads of d */
+	struct lmd_operand w; /* WEIGHTED: H columns */
+	struct lmd_operand y; /* i32 output: 1 or H heads of n */
 	uint32_t kind;        /* enum lmd_index */
 	uint32_t cache;
 	uint32_t n;
@@ -604,13 +605,13 @@ struct lmd_op_index {
 
 /* 21. CAST_COPY (mandatory).  y = x, converted to y's type.  Each (row, head) is a row. */
 struct lmd_op_cast_copy {
-	struct lmd_opnd x, y;
+	struct lmd_operand x, y;
 };
 
 /* 22, 23. ALLREDUCE: y = sum of x over the plan's device group, in rank order.  ALLGATHER:
  * y = the x of all ranks, concatenated. */
 struct lmd_op_collective {
-	struct lmd_opnd x, y;
+	struct lmd_operand x, y;
 };
 
 /* 24. PATCH.  Windows of x, each flattened to kernel*C columns (column c*kernel + j: channel slow,
@@ -620,10 +621,10 @@ struct lmd_op_collective {
  * 2-D: over the height x width of the sequence's map (axis 0 = width).
  * x: a VALUE, or an INPUT with C columns. */
 struct lmd_op_patch {
-	struct lmd_opnd x;
+	struct lmd_operand x;
 	uint32_t x_space;     /* row space of an INPUT x */
 	uint32_t w;
-	struct lmd_opnd y;
+	struct lmd_operand y;
 	uint32_t n_dim;       /* 1 or 2 */
 	uint32_t kernel[2], stride[2], pad[2], dilation[2];
 };

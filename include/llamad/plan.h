@@ -40,27 +40,27 @@ struct lmd_value {
 
 /* ---- weights ---- */
 
-enum lmd_wpart_kind {
-	LMD_WPART_TENSOR = 0,
-	LMD_WPART_LITERAL = 1,  /* f32 numbers supplied by the architecture, at most 1 MiB */
-	LMD_WPART_OF_TARGET = 2 /* tensor of the group's target model (drafts) */
+enum lmd_weight_part_kind {
+	LMD_WEIGHT_PART_TENSOR = 0,
+	LMD_WEIGHT_PART_LITERAL = 1,  /* f32 numbers supplied by the architecture, at most 1 MiB */
+	LMD_WEIGHT_PART_OF_TARGET = 2 /* tensor of the group's target model (drafts) */
 };
 
 /* Rows row0 .. row0+n_row of a tensor seen as [rows, K] (all dims except the first are merged), or
  * of a literal.  With n_head > 0 in the weight reference, the rows are taken from every head: head
  * h owns the rows from h*head_rows on of the tensor. */
-struct lmd_wpart {
-	uint32_t kind;        /* enum lmd_wpart_kind */
+struct lmd_weight_part {
+	uint32_t kind;        /* enum lmd_weight_part_kind */
 	uint32_t tensor;      /* index into lmd_model.tensors */
 	uint32_t row0;
 	uint32_t n_row;       /* 0 = all */
 	const float *literal; /* LITERAL: n_row * K numbers; copied by the builder */
 };
 
-enum lmd_xform {
-	LMD_XFORM_NONE = 0,
-	LMD_XFORM_HEAD_TRANSPOSE = 1, /* in every head: [n_row, K] becomes [K, n_row] */
-	LMD_XFORM_STACK_EXPERTS = 2   /* part e is slice e: one tensor per expert */
+enum lmd_transform {
+	LMD_TRANSFORM_NONE = 0,
+	LMD_TRANSFORM_HEAD_TRANSPOSE = 1, /* in every head: [n_row, K] becomes [K, n_row] */
+	LMD_TRANSFORM_STACK_EXPERTS = 2   /* part e is slice e: one tensor per expert */
 };
 
 /* How a weight is divided among devices (tensor and expert parallelism). */
@@ -77,11 +77,11 @@ enum lmd_split {
  * computed: k = dims[0] of the first part (an explicit k regroups the elements of a tensor in
  * order, so {14,14,3,N} with k = 588 is [N, 588]); n_stack = 1 or, if n is given, rows / n;
  * n = rows / n_stack.  With HEAD_TRANSPOSE, n and k are the sizes after the transpose. */
-struct lmd_wref {
+struct lmd_weight_ref {
 	uint32_t struct_size;
 	uint32_t n_part;
-	const struct lmd_wpart *parts;
-	uint32_t xform;       /* enum lmd_xform */
+	const struct lmd_weight_part *parts;
+	uint32_t transform;   /* enum lmd_transform */
 	uint32_t split;       /* enum lmd_split */
 	uint32_t n_head;      /* > 0: the parts are taken head by head; n_stack = n_head */
 	uint32_t head_rows;   /* rows of a head in the tensor; 0 = n_row of the part */
@@ -153,7 +153,7 @@ struct lmd_input {
 	const char *name;
 };
 
-enum lmd_out {
+enum lmd_output_id {
 	LMD_OUT_LOGITS = 0,
 	LMD_OUT_TOPN = 1,
 	LMD_OUT_TOKEN = 2,
@@ -161,7 +161,7 @@ enum lmd_out {
 	LMD_OUT_TAP = 16 /* + k: any value that the builder marks, k < 48 */
 };
 struct lmd_output {
-	uint32_t id;          /* enum lmd_out */
+	uint32_t id; /* enum lmd_output_id */
 	uint32_t value;
 };
 
@@ -242,10 +242,11 @@ struct lmd_plan {
 	uint32_t struct_size;
 	struct lmd_plan_key key;
 	uint32_t act_dtype;   /* enum lmd_dtype of LMD_VTYPE_ACT: F32, F16 or BF16 */
-	uint32_t n_value, n_op, n_wref, n_rope, n_input, n_output, n_group, n_cache, n_row_in, n_x;
+	uint32_t n_value, n_op, n_weight_ref, n_rope, n_input, n_output, n_group, n_cache, n_row_in,
+		n_x;
 	const struct lmd_value *values;
 	const struct lmd_op *ops;
-	const struct lmd_wref *wrefs;
+	const struct lmd_weight_ref *weight_refs;
 	const struct lmd_rope *ropes;
 	const struct lmd_input *inputs;
 	const struct lmd_output *outputs;
@@ -274,7 +275,7 @@ struct lmd_builder {
 	uint32_t (*value)(void *ctx, enum lmd_space space, enum lmd_vtype vtype, uint32_t width,
 			  const char *name);
 	/* Creates a weight reference; the same parts and transform always give the same id. */
-	uint32_t (*wref)(void *ctx, const struct lmd_wref *w);
+	uint32_t (*weight_ref)(void *ctx, const struct lmd_weight_ref *w);
 	/* Creates a weight [n, k] from numbers that the architecture computed. */
 	uint32_t (*literal)(void *ctx, const float *v, uint32_t n, uint32_t k, const char *name);
 	/* Creates a rope table; frequencies, YaRN and sections are known only here. */
@@ -292,11 +293,11 @@ struct lmd_builder {
 	/* Properties of a value or a weight reference, for helpers that compute shapes.  Return
 	 * false if there is no such id. */
 	bool (*value_info)(void *ctx, uint32_t value, struct lmd_value *out);
-	bool (*wref_info)(void *ctx, uint32_t wref, struct lmd_wref *out);
+	bool (*weight_ref_info)(void *ctx, uint32_t weight_ref, struct lmd_weight_ref *out);
 	/* Declares an external input.  Input 0 of a FORWARD plan already exists if describe() set
 	 * n_input_embd: f32, with rows of its own of that width. */
 	uint32_t (*input)(void *ctx, const struct lmd_input *in);
-	/* For a draft: the target model, whose tensors LMD_WPART_OF_TARGET parts name; otherwise
+	/* For a draft: the target model, whose tensors LMD_WEIGHT_PART_OF_TARGET parts name; otherwise
 	 * NULL. */
 	const struct lmd_model *target;
 };

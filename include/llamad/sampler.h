@@ -68,7 +68,7 @@ struct lmd_param {
 };
 
 /* The values of the parameters, in the order of the table. */
-struct lmd_value_param {
+struct lmd_param_value {
 	int64_t i;
 	double f;
 	uint32_t n;
@@ -95,7 +95,7 @@ struct lmd_sample_vocab {
 struct lmd_sampler_init {
 	uint32_t struct_size;
 	const struct lmd_host *host;
-	const struct lmd_value_param *params; /* [n_params], valid during init only */
+	const struct lmd_param_value *params; /* [n_params], valid during init only */
 	const struct lmd_sample_vocab *vocab; /* lives as long as the instance; or NULL */
 	uint32_t n_vocab;     /* entries in a row of logits */
 	uint64_t seed;

@@ -2,7 +2,7 @@
  *
  * tokenizer.h - kind TOKENIZER: text to token ids and back.
  *
- * The factory's name and aliases are values of lmd_tokspec.kind ("gpt2", "llama", ...).  An
+ * The factory's name and aliases are values of lmd_tok_spec.kind ("gpt2", "llama", ...).  An
  * instance is one vocabulary: the host allocates state_bytes and calls open once; then encode,
  * decode and piece from any number of threads concurrently; then close when the instance is no
  * longer in use.  After open an instance is immutable; encode and decode use scratch memory of
@@ -52,7 +52,7 @@ struct lmd_tokenizer_ops {
 	 * everything if it fails: the state is then discarded and close is not called.  Returns
 	 * LMD_CORRUPT and an error message if the vocabulary contradicts itself. */
 	enum lmd_status (*open)(void *state, const struct lmd_host *host,
-				const struct lmd_tokspec *spec, struct lmd_tok_info *info,
+				const struct lmd_tok_spec *spec, struct lmd_tok_info *info,
 				struct lmd_error *err);
 	/* Mandatory. */
 	void (*close)(void *state);

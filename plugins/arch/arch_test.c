@@ -16,7 +16,7 @@
 #include "tests/lmd_check.h"
 
 static struct lmd_host *host;
-static struct lmi_registry *registry;
+static struct lmi_plugin_registry *registry;
 static json_t *pack;
 static float ones[1 << 14];
 
@@ -144,28 +144,28 @@ static struct lmi_model *make_model(const json_t *c, const char *changed, const 
 static bool check_tensors(const struct lmd_arch_ops *ops, const struct lmd_arch_desc *d,
 			  const struct lmd_model *m)
 {
-	struct lmi_model_check c = {0};
+	struct lmi_plan_model_check c = {0};
 	struct lmd_error err = {0};
 	char have[96], want[96];
 	bool ok = true;
 
-	if (lmi_model_check(&c, m, ops, d, &err) != LMD_OK) {
+	if (lmi_plan_model_check(&c, m, ops, d, &err) != LMD_OK) {
 		printf("  %s\n", err.text);
 		return false;
 	}
 	for (uint32_t i = 0; i < c.n; i++) {
-		const struct lmi_model_fit *f = &c.fits[i];
+		const struct lmi_plan_model_tensor *f = &c.fits[i];
 
-		if (f->fit == LMI_FIT_USED || f->fit == LMI_FIT_BEYOND)
+		if (f->fit == LMI_PLAN_TENSOR_USED || f->fit == LMI_PLAN_TENSOR_AFTER_TRUNK)
 			continue;
-		printf("  %s: %s, %s, expected %s\n", f->name, lmi_fit_text(f->fit),
-		       f->tensor ? lmi_shape_text(have, sizeof(have), f->tensor->dims,
-						  f->tensor->n_dim)
+		printf("  %s: %s, %s, expected %s\n", f->name, lmi_plan_tensor_match_text(f->fit),
+		       f->tensor ? lmi_plan_dims_text(have, sizeof(have), f->tensor->dims,
+						      f->tensor->n_dim)
 				 : "not there",
-		       lmi_shape_text(want, sizeof(want), f->want, f->n_want));
+		       lmi_plan_dims_text(want, sizeof(want), f->want, f->n_want));
 		ok = false;
 	}
-	lmi_model_check_fini(&c);
+	lmi_plan_model_check_fini(&c);
 	return ok;
 }
 
@@ -498,12 +498,12 @@ static void open_registry(void)
 {
 	char dir[512];
 	const char *dirs[] = {dir};
-	struct lmi_registry_opts o = {
+	struct lmi_plugin_registry_opts o = {
 		.dirs = dirs, .n_dirs = 1, .no_default_dirs = true, .host = host};
 	struct lmd_error err = {0};
 
 	snprintf(dir, sizeof(dir), "%s/plugins/.libs", lmd_build_dir());
-	ck_assert_msg(lmi_registry_create(&registry, &o, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_plugin_registry_create(&registry, &o, &err) == LMD_OK, "%s", err.text);
 }
 
 static void setup(void)
@@ -523,7 +523,7 @@ static void setup(void)
 static void teardown(void)
 {
 	json_decref(pack);
-	lmi_registry_destroy(registry);
+	lmi_plugin_registry_destroy(registry);
 	lmi_host_destroy(host);
 }
 

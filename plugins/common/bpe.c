@@ -4,13 +4,13 @@
  * the lowest rank. Long words use a heap, so that a megabyte without a blank takes O(n log n). */
 #include "common/bpe.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 
 /* j->buf[1]: arrays of a long word; j->buf[2]: its heap. */
 #define SHORT_MAX 48
 
 /* Emits a symbol that is not a token: its bytes, as far as there are tokens for them. */
-static void put_bytes(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
+static void put_bytes(const struct tok_bpe *b, struct tok_encode_job *j, const char *w, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)w[i];
@@ -19,25 +19,25 @@ static void put_bytes(const struct lmi_bpe *b, struct lmi_job *j, const char *w,
 
 		utf8[0] = (char)c;
 		if (b->byte_level)
-			len = lmi_ucd_put_utf8(utf8, lmi_byte_char(c));
+			len = tok_ucd_put_utf8(utf8, tok_byte_char(c));
 		for (size_t k = 0; k < len; k++)
-			if (b->byte_tok[(unsigned char)utf8[k]] != LMI_NONE)
-				lmi_job_put(j, b->byte_tok[(unsigned char)utf8[k]]);
+			if (b->byte_tok[(unsigned char)utf8[k]] != TOK_NONE)
+				tok_encode_job_put(j, b->byte_tok[(unsigned char)utf8[k]]);
 	}
 }
 
-static inline void put_symbol(const struct lmi_bpe *b, struct lmi_job *j, uint32_t sym,
+static inline void put_symbol(const struct tok_bpe *b, struct tok_encode_job *j, uint32_t sym,
 			      const char *w, size_t n)
 {
 	if (LMD_LIKELY(sym < b->vocab->n))
-		lmi_job_put(j, sym);
+		tok_encode_job_put(j, sym);
 	else
 		put_bytes(b, j, w, n);
 }
 
 /* Reads the symbols of a word from left to right. */
 struct reader {
-	const struct lmi_bpe *b;
+	const struct tok_bpe *b;
 	const char *w;
 	size_t n, at;
 	bool unknown;        /* the previous symbol was the unknown token */
@@ -47,26 +47,26 @@ struct reader {
 /* Returns the symbol of a character with the prefix and suffix that its position requires. */
 static uint32_t with_affixes(const struct reader *r, size_t len)
 {
-	const struct lmi_bpe *b = r->b;
+	const struct tok_bpe *b = r->b;
 	size_t front = r->at ? b->prefix.len : 0, back = r->at + len == r->n ? b->suffix.len : 0;
 	char text[128];
 
 	if (!front && !back)
-		return lmi_textmap_find(&b->map, b->sym.p, r->w + r->at, len);
+		return tok_string_map_find(&b->map, b->sym.p, r->w + r->at, len);
 	if (front + len + back > sizeof(text))
-		return LMI_NONE;
+		return TOK_NONE;
 	if (front)
 		memcpy(text, b->prefix.ptr, front);
 	memcpy(text + front, r->w + r->at, len);
 	if (back)
 		memcpy(text + front + len, b->suffix.ptr, back);
-	return lmi_textmap_find(&b->map, b->sym.p, text, front + len + back);
+	return tok_string_map_find(&b->map, b->sym.p, text, front + len + back);
 }
 
-static bool have_bytes(const struct lmi_bpe *b, const char *s, size_t n)
+static bool have_bytes(const struct tok_bpe *b, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (b->byte_tok[(unsigned char)s[i]] == LMI_NONE)
+		if (b->byte_tok[(unsigned char)s[i]] == TOK_NONE)
 			return false;
 	return true;
 }
@@ -74,7 +74,7 @@ static bool have_bytes(const struct lmi_bpe *b, const char *s, size_t n)
 /* Reads the next symbol by the strict rules; returns false at the end. */
 static bool next_strict(struct reader *r, uint32_t *sym, size_t *at)
 {
-	const struct lmi_bpe *b = r->b;
+	const struct tok_bpe *b = r->b;
 
 	while (r->n_bytes || r->at < r->n) {
 		size_t len = 1;
@@ -86,7 +86,7 @@ static bool next_strict(struct reader *r, uint32_t *sym, size_t *at)
 			return true;
 		}
 		if (!b->byte_level) {
-			len = lmi_utf8_len((unsigned char)r->w[r->at]);
+			len = tok_utf8_len((unsigned char)r->w[r->at]);
 			len = len < r->n - r->at ? len : r->n - r->at;
 		}
 		*at = r->at;
@@ -102,7 +102,7 @@ static bool next_strict(struct reader *r, uint32_t *sym, size_t *at)
 			r->n_bytes = (uint32_t)len;
 			continue;
 		}
-		if (b->unk == LMI_NONE || (r->unknown && b->fuse_unk))
+		if (b->unk == TOK_NONE || (r->unknown && b->fuse_unk))
 			continue;
 		r->unknown = true;
 		*sym = b->unk;
@@ -125,26 +125,26 @@ static inline bool next_symbol(struct reader *r, uint32_t *sym, size_t *at)
 		*sym = r->b->byte_sym[(unsigned char)r->w[r->at++]];
 		return true;
 	}
-	len = lmi_utf8_len((unsigned char)r->w[r->at]);
+	len = tok_utf8_len((unsigned char)r->w[r->at]);
 	len = len < r->n - r->at ? len : r->n - r->at;
-	*sym = lmi_textmap_find(&r->b->map, r->b->sym.p, r->w + r->at, len);
+	*sym = tok_string_map_find(&r->b->map, r->b->sym.p, r->w + r->at, len);
 	r->at += len;
 	return true;
 }
 
-static inline uint32_t rank_of(const struct lmi_bpe *b, uint32_t left, uint32_t right,
+static inline uint32_t rank_of(const struct tok_bpe *b, uint32_t left, uint32_t right,
 			       uint32_t *join)
 {
-	const struct lmi_pairslot *e = lmi_pairmap_find(&b->pairs, left, right);
+	const struct tok_pairslot *e = tok_pairmap_find(&b->pairs, left, right);
 
 	if (!e)
-		return LMI_NONE;
+		return TOK_NONE;
 	*join = e->id;
 	return e->next - 1;
 }
 
 /* Merges a word of at most SHORT_MAX symbols. */
-static void merge_short(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
+static void merge_short(const struct tok_bpe *b, struct tok_encode_job *j, const char *w, size_t n)
 {
 	uint32_t sym[SHORT_MAX], rank[SHORT_MAX], join[SHORT_MAX], at[SHORT_MAX + 1];
 	struct reader r = {.b = b, .w = w, .n = n};
@@ -161,7 +161,7 @@ static void merge_short(const struct lmi_bpe *b, struct lmi_job *j, const char *
 		for (size_t i = 1; i + 1 < k; i++)
 			if (rank[i] < rank[best])
 				best = i;
-		if (rank[best] == LMI_NONE)
+		if (rank[best] == TOK_NONE)
 			break;
 		sym[best] = join[best];
 		k--;
@@ -184,12 +184,12 @@ static void merge_short(const struct lmi_bpe *b, struct lmi_job *j, const char *
 /* Symbols of a long word as a linked list; a merged-away symbol has length 0. */
 struct link {
 	uint32_t sym, at;
-	uint32_t prev, next; /* LMI_NONE = end */
+	uint32_t prev, next; /* TOK_NONE = end */
 	uint32_t rank;       /* rank of the pair of this symbol and the next */
 };
 
 struct heap {
-	struct lmi_buf *buf; /* uint64_t: rank << 32 | left */
+	struct tok_buf *buf; /* uint64_t: rank << 32 | left */
 	const struct lmd_host *host;
 	size_t n;
 };
@@ -213,7 +213,7 @@ static bool heap_push(struct heap *q, uint64_t x)
 	uint64_t *h;
 	size_t i = q->n;
 
-	if (!lmi_buf_need(q->buf, q->host, (q->n + 1) * sizeof(*h)))
+	if (!tok_buf_reserve(q->buf, q->host, (q->n + 1) * sizeof(*h)))
 		return false;
 	h = q->buf->p;
 	q->n++;
@@ -236,32 +236,32 @@ static uint64_t heap_pop(struct heap *q)
 }
 
 /* Computes the rank of the pair of l[i] and its successor, and queues the pair. */
-static bool queue_pair(const struct lmi_bpe *b, struct heap *q, struct link *l, uint32_t i)
+static bool queue_pair(const struct tok_bpe *b, struct heap *q, struct link *l, uint32_t i)
 {
 	uint32_t join;
 
-	l[i].rank = LMI_NONE;
-	if (l[i].next == LMI_NONE)
+	l[i].rank = TOK_NONE;
+	if (l[i].next == TOK_NONE)
 		return true;
 	l[i].rank = rank_of(b, l[i].sym, l[l[i].next].sym, &join);
-	return l[i].rank == LMI_NONE || heap_push(q, (uint64_t)l[i].rank << 32 | i);
+	return l[i].rank == TOK_NONE || heap_push(q, (uint64_t)l[i].rank << 32 | i);
 }
 
 /* Merges a pair; returns false if out of memory. */
-static bool join_pair(const struct lmi_bpe *b, struct heap *q, struct link *l, uint32_t i)
+static bool join_pair(const struct tok_bpe *b, struct heap *q, struct link *l, uint32_t i)
 {
-	uint32_t r = l[i].next, join = LMI_NONE;
+	uint32_t r = l[i].next, join = TOK_NONE;
 
 	(void)rank_of(b, l[i].sym, l[r].sym, &join);
 	l[i].sym = join;
 	l[i].next = l[r].next;
-	l[r].rank = LMI_NONE;
-	if (l[i].next != LMI_NONE)
+	l[r].rank = TOK_NONE;
+	if (l[i].next != TOK_NONE)
 		l[l[i].next].prev = i;
-	return queue_pair(b, q, l, i) && (l[i].prev == LMI_NONE || queue_pair(b, q, l, l[i].prev));
+	return queue_pair(b, q, l, i) && (l[i].prev == TOK_NONE || queue_pair(b, q, l, l[i].prev));
 }
 
-static enum lmd_status merge_long(const struct lmi_bpe *b, struct lmi_job *j, const char *w,
+static enum lmd_status merge_long(const struct tok_bpe *b, struct tok_encode_job *j, const char *w,
 				  size_t n)
 {
 	struct heap q = {&j->buf[2], j->host, 0};
@@ -271,16 +271,16 @@ static enum lmd_status merge_long(const struct lmi_bpe *b, struct lmi_job *j, co
 	size_t at;
 
 	while (next_symbol(&r, &sym, &at)) {
-		if (!lmi_buf_need(&j->buf[1], j->host, ((size_t)k + 1) * sizeof(*l)))
+		if (!tok_buf_reserve(&j->buf[1], j->host, ((size_t)k + 1) * sizeof(*l)))
 			return LMD_NOMEM;
 		l = j->buf[1].p;
-		l[k] = (struct link){sym, (uint32_t)at, k - 1, k + 1, LMI_NONE};
+		l[k] = (struct link){sym, (uint32_t)at, k - 1, k + 1, TOK_NONE};
 		k++;
 	}
 	if (!k)
 		return LMD_OK;
 	l = j->buf[1].p;
-	l[k - 1].next = LMI_NONE;
+	l[k - 1].next = TOK_NONE;
 	for (uint32_t i = 0; i < k; i++)
 		if (!queue_pair(b, &q, l, i))
 			return LMD_NOMEM;
@@ -293,15 +293,16 @@ static enum lmd_status merge_long(const struct lmi_bpe *b, struct lmi_job *j, co
 		if (l[i].rank == (uint32_t)(top >> 32) && !join_pair(b, &q, l, i))
 			return LMD_NOMEM;
 	}
-	for (uint32_t i = 0; i != LMI_NONE; i = l[i].next) {
-		size_t end = l[i].next == LMI_NONE ? n : l[l[i].next].at;
+	for (uint32_t i = 0; i != TOK_NONE; i = l[i].next) {
+		size_t end = l[i].next == TOK_NONE ? n : l[l[i].next].at;
 
 		put_symbol(b, j, l[i].sym, w + l[i].at, end - l[i].at);
 	}
 	return LMD_OK;
 }
 
-enum lmd_status lmi_bpe_merge(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
+enum lmd_status tok_bpe_merge(const struct tok_bpe *b, struct tok_encode_job *j, const char *w,
+			      size_t n)
 {
 	if (n > SHORT_MAX)
 		return merge_long(b, j, w, n);

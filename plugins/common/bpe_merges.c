@@ -10,7 +10,7 @@
 
 /* A merge while it is being added. */
 struct merge {
-	struct lmi_textkey part[3]; /* bytes of left, right and joined text */
+	struct tok_string_map_key part[3]; /* bytes of left, right and joined text */
 	uint32_t sym[3];
 	uint32_t rank;
 	char *own; /* memory for bytes of the parts that belong to no symbol, or NULL */
@@ -18,7 +18,7 @@ struct merge {
 };
 
 /* Splits a merge into its two parts; returns false if it has none. */
-static bool cut_merge(const struct lmd_tokspec *spec, uint32_t rank, struct lmd_str part[2])
+static bool cut_merge(const struct lmd_tok_spec *spec, uint32_t rank, struct lmd_str part[2])
 {
 	const struct lmd_str *t = &spec->merge[rank];
 	const char *gap = t->ptr;
@@ -77,7 +77,7 @@ static inline bool same(const char *a, const char *b, size_t n)
 /* Tries the token at *guess, and the one after it, as the result of the merge: most files list the
  * tokens in the order of the merges that produce them. On success, the bytes of left and right are
  * those of that symbol. */
-static bool read_expected(const struct lmi_bpe *b, const struct lmd_str part[2], uint32_t *guess,
+static bool read_expected(const struct tok_bpe *b, const struct lmd_str part[2], uint32_t *guess,
 			  struct merge *m)
 {
 	const struct lmd_str *text = b->vocab->text;
@@ -85,7 +85,7 @@ static bool read_expected(const struct lmi_bpe *b, const struct lmd_str part[2],
 	if (b->byte_level && ((unsigned char)*part[1].ptr & 0xc0) == 0x80)
 		return false; /* in the middle of a character of the alphabet */
 	for (uint32_t id = *guess; id < b->vocab->n && id < *guess + 2; id++) {
-		const struct lmd_str *s = lmi_bpe_sym(b, id), *t = &text[id];
+		const struct lmd_str *s = tok_bpe_sym(b, id), *t = &text[id];
 		size_t n;
 
 		if (!s->ptr || t->len != part[0].len + part[1].len ||
@@ -93,8 +93,8 @@ static bool read_expected(const struct lmi_bpe *b, const struct lmd_str part[2],
 		    !same(t->ptr + part[0].len, part[1].ptr, part[1].len))
 			continue;
 		n = s->len == t->len ? part[0].len : n_chars(&part[0]);
-		m->part[0] = lmi_textmap_key(&b->map, s->ptr, n);
-		m->part[1] = lmi_textmap_key(&b->map, s->ptr + n, s->len - n);
+		m->part[0] = tok_string_map_key(&b->map, s->ptr, n);
+		m->part[1] = tok_string_map_key(&b->map, s->ptr + n, s->len - n);
 		m->sym[2] = *guess = id;
 		return true;
 	}
@@ -103,7 +103,7 @@ static bool read_expected(const struct lmi_bpe *b, const struct lmd_str part[2],
 
 /* Reads any other merge; its bytes go to m->own, which has room for twice the size of the text.
  * Returns false if the merge can never apply. */
-static bool read_other(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *abc,
+static bool read_other(const struct tok_bpe *b, const struct tok_bpe_alphabet *abc,
 		       const struct lmd_str part[2], struct merge *m)
 {
 	const char *join = m->own;
@@ -114,9 +114,9 @@ static bool read_other(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *a
 		n[i] = part[i].len;
 		if (!b->byte_level)
 			memcpy(p, part[i].ptr, n[i]);
-		else if (!lmi_bpe_to_bytes(abc, part[i].ptr, part[i].len, p, &n[i]))
+		else if (!tok_bpe_to_bytes(abc, part[i].ptr, part[i].len, p, &n[i]))
 			return false;
-		m->part[i] = lmi_textmap_key(&b->map, p, n[i]);
+		m->part[i] = tok_string_map_key(&b->map, p, n[i]);
 		p += n[i];
 	}
 	if (b->prefix.len && n[1] >= b->prefix.len &&
@@ -127,14 +127,14 @@ static bool read_other(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *a
 		memcpy(p + n[0], m->part[1].s + b->prefix.len, n[1] - b->prefix.len);
 		p += n[0] + n[1] - b->prefix.len;
 	}
-	m->part[2] = lmi_textmap_key(&b->map, join, (size_t)(p - join));
+	m->part[2] = tok_string_map_key(&b->map, join, (size_t)(p - join));
 	m->n_own = (size_t)(p - m->own);
-	m->sym[2] = LMI_NONE;
+	m->sym[2] = TOK_NONE;
 	return true;
 }
 
 /* Reads merge `rank` into m; room: memory for its bytes if they belong to no symbol. */
-static bool read_merge(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *abc, uint32_t rank,
+static bool read_merge(const struct tok_bpe *b, const struct tok_bpe_alphabet *abc, uint32_t rank,
 		       char *room, uint32_t *guess, struct merge *m)
 {
 	struct lmd_str part[2];
@@ -147,46 +147,46 @@ static bool read_merge(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *a
 	if ((b->prefix.len || !read_expected(b, part, guess, m)) && !read_other(b, abc, part, m))
 		return false;
 	for (int i = 0; i < (m->n_own ? 3 : 2); i++)
-		__builtin_prefetch(lmi_textmap_place(&b->map, &m->part[i]));
+		__builtin_prefetch(tok_string_map_prefetch_slot(&b->map, &m->part[i]));
 	return true;
 }
 
 /* Finds or creates the three symbols. *used: some symbol now refers to bytes in m->own. */
-static enum lmd_status find_symbols(struct lmi_bpe *b, const struct lmd_host *host, struct merge *m,
+static enum lmd_status find_symbols(struct tok_bpe *b, const struct lmd_host *host, struct merge *m,
 				    bool *used, struct lmd_error *err)
 {
 	*used = false;
 	for (int i = 0; i < (m->n_own ? 3 : 2); i++) {
-		const struct lmi_textkey *k = &m->part[i];
+		const struct tok_string_map_key *k = &m->part[i];
 
-		m->sym[i] = lmi_textmap_find_key(&b->map, b->sym.p, k);
-		if (m->sym[i] != LMI_NONE)
+		m->sym[i] = tok_string_map_find_key(&b->map, b->sym.p, k);
+		if (m->sym[i] != TOK_NONE)
 			continue;
 		if (b->strict)
 			return lmd_fail(err, LMD_CORRUPT,
 					"vocabulary: merge %u: '%.*s' is not a token", m->rank,
 					(int)(k->len < 60 ? k->len : 60), k->s);
-		m->sym[i] = lmi_bpe_new_symbol(b, host, k->s, k->len);
+		m->sym[i] = tok_bpe_new_symbol(b, host, k->s, k->len);
 		*used = true;
-		if (m->sym[i] == LMI_NONE)
+		if (m->sym[i] == TOK_NONE)
 			return LMD_NOMEM;
 	}
-	__builtin_prefetch(lmi_pairmap_place(&b->pairs, m->sym[0], m->sym[1]), 1);
+	__builtin_prefetch(tok_pairmap_place(&b->pairs, m->sym[0], m->sym[1]), 1);
 	return LMD_OK;
 }
 
 /* Returns true if words may be split at merge boundaries. They may not if the conversion of a
  * character depends on its position in the word or on the preceding text, or if a character may be
  * dropped, so that its neighbours become adjacent. */
-static bool boundaries_are_safe(const struct lmi_bpe *b)
+static bool boundaries_are_safe(const struct tok_bpe *b)
 {
 	if (b->prefix.len || b->suffix.len)
 		return false;
-	if (!b->strict || (!b->byte_level && b->unk != LMI_NONE && !b->fuse_unk))
+	if (!b->strict || (!b->byte_level && b->unk != TOK_NONE && !b->fuse_unk))
 		return true;
 	for (unsigned c = 0; c < 256; c++)
 		if (b->byte_level ? b->byte_sym[c] >= b->vocab->n
-				  : !b->byte_fallback || b->byte_tok[c] == LMI_NONE)
+				  : !b->byte_fallback || b->byte_tok[c] == TOK_NONE)
 			return false;
 	return true;
 }
@@ -194,7 +194,7 @@ static bool boundaries_are_safe(const struct lmi_bpe *b)
 /* Returns true if a token may stand for text other than its own. Under the strict rules, some
  * tokens stand for the bytes of characters that are not tokens, or for such characters themselves.
  * A merge with such a token can cross places that its parts do not reveal. */
-static bool is_stand_in(const struct lmi_bpe *b, uint32_t sym)
+static bool is_stand_in(const struct tok_bpe *b, uint32_t sym)
 {
 	if (!b->strict || b->byte_level)
 		return false;
@@ -209,7 +209,7 @@ static bool is_stand_in(const struct lmi_bpe *b, uint32_t sym)
 /* State of the loop over all merges. */
 struct walk {
 	const struct lmd_host *host;
-	const struct lmi_bpe_alphabet *abc;
+	const struct tok_bpe_alphabet *abc;
 	char *room;      /* for bytes that belong to no symbol yet */
 	uint32_t guess;  /* the token that the next merge probably produces */
 	bool seams;      /* merge boundaries are still possible */
@@ -218,7 +218,7 @@ struct walk {
 
 /* Adds the merges from..to, at most GROUP, step by step for all of them. Of equal pairs the first
  * one counts; under the strict rules the last one. */
-static enum lmd_status add_group(struct lmi_bpe *b, struct walk *k, uint32_t from, uint32_t to,
+static enum lmd_status add_group(struct tok_bpe *b, struct walk *k, uint32_t from, uint32_t to,
 				 struct lmd_error *err)
 {
 	struct merge *m = k->m, *end = m;
@@ -232,7 +232,8 @@ static enum lmd_status add_group(struct lmi_bpe *b, struct walk *k, uint32_t fro
 	}
 	for (m = k->m; m < end; m++)
 		for (int i = 0; i < 2; i++)
-			__builtin_prefetch(lmi_textmap_entry(&b->map, b->sym.p, &m->part[i]));
+			__builtin_prefetch(
+				tok_string_map_prefetch_entry(&b->map, b->sym.p, &m->part[i]));
 	for (m = k->m; m < end; m++) {
 		bool used;
 		enum lmd_status st = find_symbols(b, k->host, m, &used, err);
@@ -244,28 +245,28 @@ static enum lmd_status add_group(struct lmi_bpe *b, struct walk *k, uint32_t fro
 			k->room = m->own + m->n_own;
 	}
 	for (m = k->m; m < end; m++) {
-		lmi_pairmap_add(&b->pairs, m->sym[0], m->sym[1], m->rank, m->sym[2], b->strict);
+		tok_pairmap_add(&b->pairs, m->sym[0], m->sym[1], m->rank, m->sym[2], b->strict);
 		k->seams &= !is_stand_in(b, m->sym[0]) && !is_stand_in(b, m->sym[1]);
 		if (k->seams)
-			lmi_seams_add(&b->seams, m->part[0].s, m->part[0].len, m->part[1].s,
-				      m->part[1].len);
+			tok_merge_boundaries_add(&b->seams, m->part[0].s, m->part[0].len,
+						 m->part[1].s, m->part[1].len);
 	}
 	return LMD_OK;
 }
 
-enum lmd_status lmi_bpe_add_merges(struct lmi_bpe *b, const struct lmd_host *host,
-				   const struct lmi_bpe_alphabet *abc, char *room,
+enum lmd_status tok_bpe_add_merges(struct tok_bpe *b, const struct lmd_host *host,
+				   const struct tok_bpe_alphabet *abc, char *room,
 				   struct lmd_error *err)
 {
 	struct walk k = {.host = host, .abc = abc, .room = room, .seams = boundaries_are_safe(b)};
 	uint32_t n = (uint32_t)b->vocab->spec->n_merges;
 	enum lmd_status st = LMD_OK;
 
-	if (!lmi_pairmap_init(&b->pairs, host, n) || !lmi_seams_init(&b->seams, host))
+	if (!tok_pairmap_init(&b->pairs, host, n) || !tok_merge_boundaries_init(&b->seams, host))
 		return LMD_NOMEM;
 	for (uint32_t from = 0; from < n && st == LMD_OK; from += GROUP)
 		st = add_group(b, &k, from, n - from < GROUP ? n : from + GROUP, err);
 	if (!k.seams)
-		lmi_seams_fini(&b->seams, host);
+		tok_merge_boundaries_fini(&b->seams, host);
 	return st;
 }

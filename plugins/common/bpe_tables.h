@@ -7,30 +7,30 @@
 #include "common/bpe.h"
 
 /* Byte of each character of the byte alphabet, -1 for other characters; all are below the end. */
-#define LMI_BPE_ALPHABET_END 0x144
-struct lmi_bpe_alphabet {
-	int16_t byte[LMI_BPE_ALPHABET_END];
+#define TOK_BPE_ALPHABET_END 0x144
+struct tok_bpe_alphabet {
+	int16_t byte[TOK_BPE_ALPHABET_END];
 };
 
 /* Converts a text in the byte alphabet to bytes; returns false if a character is not in the
  * alphabet. out: at most n bytes. */
-bool lmi_bpe_to_bytes(const struct lmi_bpe_alphabet *a, const char *text, size_t n, char *out,
+bool tok_bpe_to_bytes(const struct tok_bpe_alphabet *a, const char *text, size_t n, char *out,
 		      size_t *len);
 
-static inline struct lmd_str *lmi_bpe_sym(const struct lmi_bpe *b, uint32_t i)
+static inline struct lmd_str *tok_bpe_sym(const struct tok_bpe *b, uint32_t i)
 {
 	return (struct lmd_str *)b->sym.p + i;
 }
 
-/* Adds a symbol for bytes that are not a token and that must stay in place; returns LMI_NONE if
+/* Adds a symbol for bytes that are not a token and that must stay in place; returns TOK_NONE if
  * out of memory. */
-uint32_t lmi_bpe_new_symbol(struct lmi_bpe *b, const struct lmd_host *host, const char *s,
+uint32_t tok_bpe_new_symbol(struct tok_bpe *b, const struct lmd_host *host, const char *s,
 			    size_t n);
 
 /* Adds the merges of the spec; the tokens and the bytes must already have their symbols. room:
  * space for twice the bytes of all merges. */
-enum lmd_status lmi_bpe_add_merges(struct lmi_bpe *b, const struct lmd_host *host,
-				   const struct lmi_bpe_alphabet *abc, char *room,
+enum lmd_status tok_bpe_add_merges(struct tok_bpe *b, const struct lmd_host *host,
+				   const struct tok_bpe_alphabet *abc, char *room,
 				   struct lmd_error *err);
 
 #endif /* LLAMAD_PLUGINS_COMMON_BPE_TABLES_H */

@@ -118,18 +118,18 @@ START_TEST(against_definition)
 	static char word[64][16], merge[64][32];
 
 	for (int round = 0; round < 1500; round++) {
-		struct lmi_vocab v;
-		struct lmi_bpe b = {.byte_level = lmd_rand(&seed) & 1};
+		struct tok_vocab v;
+		struct tok_bpe b = {.byte_level = lmd_rand(&seed) & 1};
 		struct lmd_error err;
 
 		random_spec(&seed, word, merge);
-		ck_assert_msg(lmi_vocab_open(&v, host, &t.spec, &err) == LMD_OK, "%s", err.text);
-		ck_assert_msg(lmi_bpe_open(&b, &v, &err) == LMD_OK, "%s", err.text);
+		ck_assert_msg(tok_vocab_open(&v, host, &t.spec, &err) == LMD_OK, "%s", err.text);
+		ck_assert_msg(tok_bpe_open(&b, &v, &err) == LMD_OK, "%s", err.text);
 		for (int k = 0; k < 6; k++) {
 			size_t n = 1 + lmd_rand(&seed) % (k < 4 ? 30 : 400), n_want;
 			lmd_token want[512], have[512];
 			char w[512];
-			struct lmi_job j = {
+			struct tok_encode_job j = {
 				.host = host, .out = have, .cap = 512, .text_bytes = 9999};
 
 			for (size_t i = 0; i < n; i++)
@@ -137,7 +137,7 @@ START_TEST(against_definition)
 			if (!b.byte_level && memchr(w, 'd', n)) /* <0x64> is not a token: nothing */
 				continue;
 			n_want = slow_word(w, n, want);
-			ck_assert_int_eq(lmi_bpe_word(&b, &j, w, n), LMD_OK);
+			ck_assert_int_eq(tok_bpe_word(&b, &j, w, n), LMD_OK);
 			if (!b.byte_level) {
 				/* letters without a token have no fallback here */
 				size_t kept = 0;
@@ -153,14 +153,14 @@ START_TEST(against_definition)
 			}
 			/* again, from the word cache */
 			j.n = 0;
-			ck_assert_int_eq(lmi_bpe_word(&b, &j, w, n), LMD_OK);
+			ck_assert_int_eq(tok_bpe_word(&b, &j, w, n), LMD_OK);
 			if (b.byte_level)
 				ck_assert(j.n == n_want && !memcmp(have, want, n_want * 4));
 			for (size_t i = 0; i < LMD_LEN(j.buf); i++)
-				lmi_buf_fini(&j.buf[i], host);
+				tok_buf_fini(&j.buf[i], host);
 		}
-		lmi_bpe_close(&b);
-		lmi_vocab_close(&v);
+		tok_bpe_close(&b);
+		tok_vocab_close(&v);
 	}
 }
 END_TEST
@@ -173,9 +173,9 @@ START_TEST(long_word)
 	size_t n = 1 << 20;
 	char *w = malloc(n);
 	lmd_token *out = malloc(n * sizeof(*out));
-	struct lmi_job j = {.host = host, .out = out, .cap = n, .text_bytes = n};
-	struct lmi_bpe b = {.byte_level = true};
-	struct lmi_vocab v;
+	struct tok_encode_job j = {.host = host, .out = out, .cap = n, .text_bytes = n};
+	struct tok_bpe b = {.byte_level = true};
+	struct tok_vocab v;
 
 	spec_init(&t, "gpt2", NULL);
 	spec_add(&t, "a", LMD_TOKEN_NORMAL, 0);
@@ -185,19 +185,19 @@ START_TEST(long_word)
 		spec_add(&t, word[i], LMD_TOKEN_NORMAL, 0);
 		spec_merge(&t, merge[i]);
 	}
-	ck_assert_int_eq(lmi_vocab_open(&v, host, &t.spec, NULL), LMD_OK);
-	ck_assert_int_eq(lmi_bpe_open(&b, &v, NULL), LMD_OK);
+	ck_assert_int_eq(tok_vocab_open(&v, host, &t.spec, NULL), LMD_OK);
+	ck_assert_int_eq(tok_bpe_open(&b, &v, NULL), LMD_OK);
 	memset(w, 'a', n);
-	ck_assert_int_eq(lmi_bpe_word(&b, &j, w, n), LMD_OK);
+	ck_assert_int_eq(tok_bpe_word(&b, &j, w, n), LMD_OK);
 	ck_assert_uint_eq(j.n, n / 16);
 	for (size_t i = 0; i < j.n; i++)
 		ck_assert_int_eq(out[i], 4);
 	/* each merge was looked up a bounded number of times */
 	ck_assert_uint_le(j.work, 16 * n);
 	for (size_t i = 0; i < LMD_LEN(j.buf); i++)
-		lmi_buf_fini(&j.buf[i], host);
-	lmi_bpe_close(&b);
-	lmi_vocab_close(&v);
+		tok_buf_fini(&j.buf[i], host);
+	tok_bpe_close(&b);
+	tok_vocab_close(&v);
 	free(out);
 	free(w);
 }

@@ -8,7 +8,7 @@ static uint32_t le32(const unsigned char *p)
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-enum lmd_status lmi_charsmap_open(struct lmi_charsmap *m, struct lmd_str blob,
+enum lmd_status tok_charsmap_open(struct tok_charsmap *m, struct lmd_str blob,
 				  struct lmd_error *err)
 {
 	uint32_t bytes;
@@ -36,15 +36,15 @@ static inline uint32_t offset_of(uint32_t unit)
 	return (unit >> 10) << ((unit & 1u << 9) >> 6);
 }
 
-static size_t find(const struct lmi_charsmap *m, const char *s, size_t n, bool shortest,
+static size_t find(const struct tok_charsmap *m, const char *s, size_t n, bool shortest,
 		   struct lmd_str *with)
 {
 	size_t node, len = 0, at = 0;
 
 	if (!m->n_unit)
 		return 0;
-	if (n > LMI_CHARSMAP_DEPTH)
-		n = LMI_CHARSMAP_DEPTH;
+	if (n > TOK_CHARSMAP_DEPTH)
+		n = TOK_CHARSMAP_DEPTH;
 	node = offset_of(le32(m->unit));
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)s[i];
@@ -73,13 +73,13 @@ static size_t find(const struct lmi_charsmap *m, const char *s, size_t n, bool s
 	return len;
 }
 
-size_t lmi_charsmap_find(const struct lmi_charsmap *m, const char *s, size_t n,
+size_t tok_charsmap_find(const struct tok_charsmap *m, const char *s, size_t n,
 			 struct lmd_str *with)
 {
 	return find(m, s, n, false, with);
 }
 
-size_t lmi_charsmap_first(const struct lmi_charsmap *m, const char *s, size_t n,
+size_t tok_charsmap_first(const struct tok_charsmap *m, const char *s, size_t n,
 			  struct lmd_str *with)
 {
 	return find(m, s, n, true, with);

@@ -18,9 +18,9 @@
 #include "llamad/status.h"
 #include "llamad/types.h"
 
-#define LMI_CHARSMAP_DEPTH 256 /* longest string that is searched for */
+#define TOK_CHARSMAP_DEPTH 256 /* longest string that is searched for */
 
-struct lmi_charsmap {
+struct tok_charsmap {
 	const unsigned char *unit; /* [n_unit][4] */
 	size_t n_unit;             /* 0 if there is no table */
 	const char *text;
@@ -28,17 +28,17 @@ struct lmi_charsmap {
 };
 
 /* Opens a table; m refers to blob, which must outlive it. An empty blob gives an empty table. */
-enum lmd_status lmi_charsmap_open(struct lmi_charsmap *m, struct lmd_str blob,
+enum lmd_status tok_charsmap_open(struct tok_charsmap *m, struct lmd_str blob,
 				  struct lmd_error *err);
 
 /* Finds the longest string of the table that is a prefix of s[0..n). Returns its length and sets
  * its replacement; returns 0 if there is none. */
-size_t lmi_charsmap_find(const struct lmi_charsmap *m, const char *s, size_t n,
+size_t tok_charsmap_find(const struct tok_charsmap *m, const char *s, size_t n,
 			 struct lmd_str *with);
 
 /* Finds the shortest string of the table that is a prefix of s[0..n); otherwise like
- * lmi_charsmap_find. */
-size_t lmi_charsmap_first(const struct lmi_charsmap *m, const char *s, size_t n,
+ * tok_charsmap_find. */
+size_t tok_charsmap_first(const struct tok_charsmap *m, const char *s, size_t n,
 			  struct lmd_str *with);
 
 #endif /* LLAMAD_PLUGINS_COMMON_CHARSMAP_H */

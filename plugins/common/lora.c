@@ -12,7 +12,7 @@ static uint64_t key(uint32_t slot, uint32_t site)
 }
 
 /* Returns the index of the first entry whose key is not less than k. */
-static uint32_t lower_bound(const struct lmi_lora_table *t, uint64_t k)
+static uint32_t lower_bound(const struct lora_table *t, uint64_t k)
 {
 	uint32_t lo = 0, hi = t->n;
 
@@ -27,7 +27,7 @@ static uint32_t lower_bound(const struct lmi_lora_table *t, uint64_t k)
 	return lo;
 }
 
-const struct lmi_lora *lmi_lora_find(const struct lmi_lora_table *t, uint32_t slot, uint32_t site)
+const struct lora *lora_find(const struct lora_table *t, uint32_t slot, uint32_t site)
 {
 	uint32_t i = lower_bound(t, key(slot, site));
 
@@ -36,7 +36,7 @@ const struct lmi_lora *lmi_lora_find(const struct lmi_lora_table *t, uint32_t sl
 	return &t->v[i];
 }
 
-static void forget(struct lmi_lora_table *t, const struct lmd_host *h, uint32_t i)
+static void forget(struct lora_table *t, const struct lmd_host *h, uint32_t i)
 {
 	h->free(h->ctx, t->v[i].a);
 	h->free(h->ctx, t->v[i].b);
@@ -45,10 +45,10 @@ static void forget(struct lmi_lora_table *t, const struct lmd_host *h, uint32_t 
 		(t->n - i) * sizeof(*t->v));
 }
 
-static bool grow(struct lmi_lora_table *t, const struct lmd_host *h)
+static bool grow(struct lora_table *t, const struct lmd_host *h)
 {
 	uint32_t cap = t->cap ? 2 * t->cap : 16;
-	struct lmi_lora *more;
+	struct lora *more;
 
 	if (t->n < t->cap)
 		return true;
@@ -81,12 +81,12 @@ static bool copy(const struct lmd_host *h, const float *src, uint64_t n0, uint64
 	return *out != NULL;
 }
 
-enum lmd_status lmi_lora_bind(struct lmi_lora_table *t, const struct lmd_host *h,
-			      const struct lmd_adapter_bind *b, struct lmd_error *err)
+enum lmd_status lora_bind(struct lora_table *t, const struct lmd_host *h,
+			  const struct lmd_adapter_bind *b, struct lmd_error *err)
 {
 	uint32_t i = lower_bound(t, key(b->slot, b->site));
-	bool have = lmi_lora_find(t, b->slot, b->site) != NULL;
-	struct lmi_lora x = {
+	bool have = lora_find(t, b->slot, b->site) != NULL;
+	struct lora x = {
 		.slot = b->slot,
 		.site = b->site,
 		.rank = b->rank,
@@ -125,20 +125,20 @@ enum lmd_status lmi_lora_bind(struct lmi_lora_table *t, const struct lmd_host *h
 	return LMD_OK;
 }
 
-void lmi_lora_fini(struct lmi_lora_table *t, const struct lmd_host *h)
+void lora_fini(struct lora_table *t, const struct lmd_host *h)
 {
 	while (t->n)
 		forget(t, h, t->n - 1);
 	h->free(h->ctx, t->v);
-	*t = (struct lmi_lora_table){0};
+	*t = (struct lora_table){0};
 }
 
-enum lmd_status lmi_lora_sites_add(struct lmi_lora_sites *s, const struct lmd_host *h,
-				   const struct lmi_lora_site *site, struct lmd_error *err)
+enum lmd_status lora_sites_add(struct lora_sites *s, const struct lmd_host *h,
+			       const struct lora_site *site, struct lmd_error *err)
 {
 	if (s->n == s->cap) {
 		uint32_t cap = s->cap ? 2 * s->cap : 64;
-		struct lmi_lora_site *more = h->alloc(h->ctx, cap * sizeof(*more));
+		struct lora_site *more = h->alloc(h->ctx, cap * sizeof(*more));
 
 		if (!more)
 			return lmd_fail(err, LMD_NOMEM, "no memory for %u adapter sites", cap);
@@ -152,21 +152,21 @@ enum lmd_status lmi_lora_sites_add(struct lmi_lora_sites *s, const struct lmd_ho
 	return LMD_OK;
 }
 
-void lmi_lora_sites_fini(struct lmi_lora_sites *s, const struct lmd_host *h)
+void lora_sites_fini(struct lora_sites *s, const struct lmd_host *h)
 {
 	h->free(h->ctx, s->v);
-	*s = (struct lmi_lora_sites){0};
+	*s = (struct lora_sites){0};
 }
 
-enum lmd_status lmi_lora_check(const struct lmi_lora_table *t, const struct lmi_lora_sites *s,
-			       const int32_t *slots, uint32_t n_tok, struct lmd_error *err)
+enum lmd_status lora_check(const struct lora_table *t, const struct lora_sites *s,
+			   const int32_t *slots, uint32_t n_tok, struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < n_tok; i++) {
 		if (slots[i] <= 0 || (i && slots[i] == slots[i - 1]))
 			continue;
 		for (uint32_t j = 0; j < s->n; j++) {
-			const struct lmi_lora_site *x = &s->v[j];
-			const struct lmi_lora *a = lmi_lora_find(t, (uint32_t)slots[i], x->site);
+			const struct lora_site *x = &s->v[j];
+			const struct lora *a = lora_find(t, (uint32_t)slots[i], x->site);
 
 			if (a && (a->n != x->n || (a->rank && a->k != x->k) ||
 				  (a->n_stack != 1 && a->n_stack != x->n_stack)))

@@ -7,8 +7,8 @@
 #include "tests/lmd_check.h"
 
 static struct lmd_host *host;
-static struct lmi_lora_table table;
-static struct lmi_lora_sites sites;
+static struct lora_table table;
+static struct lora_sites sites;
 
 static void setup(void)
 {
@@ -17,8 +17,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-	lmi_lora_fini(&table, host);
-	lmi_lora_sites_fini(&sites, host);
+	lora_fini(&table, host);
+	lora_sites_fini(&sites, host);
 	lmi_host_destroy(host);
 }
 
@@ -38,18 +38,18 @@ static void bind(uint32_t slot, uint32_t site, uint32_t n_stack, uint32_t rank, 
 					   .n_stack = n_stack};
 	struct lmd_error err;
 
-	ck_assert_int_eq(lmi_lora_bind(&table, host, &b, &err), LMD_OK);
+	ck_assert_int_eq(lora_bind(&table, host, &b, &err), LMD_OK);
 }
 
 /* Site 3 is [2 slices, 8, 16]. */
 static enum lmd_status check(int32_t slot, struct lmd_error *err)
 {
-	const struct lmi_lora_site site = {.site = 3, .n = 8, .k = 16, .n_stack = 2, .name = "up"};
+	const struct lora_site site = {.site = 3, .n = 8, .k = 16, .n_stack = 2, .name = "up"};
 	const int32_t slots[] = {0, slot, slot};
 
 	if (!sites.n)
-		ck_assert_int_eq(lmi_lora_sites_add(&sites, host, &site, err), LMD_OK);
-	return lmi_lora_check(&table, &sites, slots, 3, err);
+		ck_assert_int_eq(lora_sites_add(&sites, host, &site, err), LMD_OK);
+	return lora_check(&table, &sites, slots, 3, err);
 }
 
 START_TEST(found_by_site_and_slot)
@@ -57,13 +57,13 @@ START_TEST(found_by_site_and_slot)
 	for (uint32_t i = 40; i > 0; i--)
 		bind(1 + i % 4, i / 4, 1, i, 1, 1);
 	for (uint32_t i = 1; i <= 40; i++) {
-		const struct lmi_lora *a = lmi_lora_find(&table, 1 + i % 4, i / 4);
+		const struct lora *a = lora_find(&table, 1 + i % 4, i / 4);
 
 		ck_assert_ptr_nonnull(a);
 		ck_assert_uint_eq(a->rank, i);
 	}
-	ck_assert_ptr_null(lmi_lora_find(&table, 5, 3));
-	ck_assert_ptr_null(lmi_lora_find(&table, 1, 11));
+	ck_assert_ptr_null(lora_find(&table, 5, 3));
+	ck_assert_ptr_null(lora_find(&table, 1, 11));
 }
 END_TEST
 

@@ -13,7 +13,7 @@
 
 /* Allocates n zeroed items of item_bytes. Returns NULL if the product overflows or memory is
  * short. n = 0 allocates one item, so that NULL always means failure. */
-static inline void *lmi_host_array(const struct lmd_host *host, size_t n, size_t item_bytes)
+static inline void *tok_host_array(const struct lmd_host *host, size_t n, size_t item_bytes)
 {
 	size_t bytes;
 
@@ -22,20 +22,20 @@ static inline void *lmi_host_array(const struct lmd_host *host, size_t n, size_t
 	return host->alloc(host->ctx, bytes);
 }
 
-static inline void lmi_host_free(const struct lmd_host *host, void *p)
+static inline void tok_host_free(const struct lmd_host *host, void *p)
 {
 	host->free(host->ctx, p);
 }
 
-/* A buffer that only grows. A zeroed struct is empty; release with lmi_buf_fini. */
-struct lmi_buf {
+/* A buffer that only grows. A zeroed struct is empty; release with tok_buf_fini. */
+struct tok_buf {
 	void *p;
 	size_t bytes;
 };
 
 /* Ensures a size of at least `bytes`, at least doubling the buffer; keeps the contents. Returns
  * false if out of memory; the buffer is then unchanged. */
-static inline bool lmi_buf_need(struct lmi_buf *b, const struct lmd_host *host, size_t bytes)
+static inline bool tok_buf_reserve(struct tok_buf *b, const struct lmd_host *host, size_t bytes)
 {
 	size_t want;
 	void *p;
@@ -54,7 +54,7 @@ static inline bool lmi_buf_need(struct lmi_buf *b, const struct lmd_host *host, 
 	return true;
 }
 
-static inline void lmi_buf_fini(struct lmi_buf *b, const struct lmd_host *host)
+static inline void tok_buf_fini(struct tok_buf *b, const struct lmd_host *host)
 {
 	if (b->p)
 		host->free(host->ctx, b->p);

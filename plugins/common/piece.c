@@ -3,11 +3,11 @@
  * Pieces, and the alphabets in which token texts are written. */
 #include "common/piece.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 
 #include <stdio.h>
 
-void lmi_sink_put(struct lmi_sink *s, const char *p, size_t n)
+void tok_sink_put(struct tok_byte_sink *s, const char *p, size_t n)
 {
 	size_t skip = s->skip < n ? s->skip : n;
 
@@ -28,7 +28,7 @@ static bool represents_itself(unsigned b)
 	return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || (b >= 0xae && b <= 0xff);
 }
 
-uint32_t lmi_byte_char(unsigned byte)
+uint32_t tok_byte_char(unsigned byte)
 {
 	if (represents_itself(byte))
 		return byte;
@@ -39,7 +39,7 @@ uint32_t lmi_byte_char(unsigned byte)
 	return 0x100 + 67; /* 0xad */
 }
 
-int lmi_char_byte(uint32_t cp)
+int tok_char_byte(uint32_t cp)
 {
 	if (cp < 0x100)
 		return represents_itself(cp) ? (int)cp : -1;
@@ -52,43 +52,43 @@ int lmi_char_byte(uint32_t cp)
 }
 
 /* A character outside the alphabet is written as a note with its code point and the whole token. */
-static void put_bytes(struct lmi_sink *s, const struct lmd_str *text)
+static void put_bytes(struct tok_byte_sink *s, const struct lmd_str *text)
 {
 	const char *p = text->ptr, *end = p + text->len;
 
 	while (p < end) {
-		uint32_t cp = lmi_utf8_get(&p, end);
-		int byte = lmi_char_byte(cp);
+		uint32_t cp = tok_utf8_get(&p, end);
+		int byte = tok_char_byte(cp);
 		char c = (char)byte, utf8[4], hex[3];
 
 		if (LMD_LIKELY(byte >= 0)) {
-			lmi_sink_put(s, &c, 1);
+			tok_sink_put(s, &c, 1);
 			continue;
 		}
-		lmi_sink_put(s, "[UNK_BYTE_0x", 12);
-		for (size_t i = 0, n = lmi_ucd_put_utf8(utf8, cp); i < n; i++) {
+		tok_sink_put(s, "[UNK_BYTE_0x", 12);
+		for (size_t i = 0, n = tok_ucd_put_utf8(utf8, cp); i < n; i++) {
 			snprintf(hex, sizeof(hex), "%02x", (unsigned char)utf8[i]);
-			lmi_sink_put(s, hex, 2);
+			tok_sink_put(s, hex, 2);
 		}
-		lmi_sink_put(s, text->ptr, text->len);
-		lmi_sink_put(s, "]", 1);
+		tok_sink_put(s, text->ptr, text->len);
+		tok_sink_put(s, "]", 1);
 	}
 }
 
-static void put_block(struct lmi_sink *s, const struct lmd_str *text)
+static void put_block(struct tok_byte_sink *s, const struct lmd_str *text)
 {
 	const char *p = text->ptr, *end = p + text->len, *from = p;
 
 	while (p < end) {
 		if (end - p >= 3 && !memcmp(p, "\xe2\x96\x81", 3)) {
-			lmi_sink_put(s, from, (size_t)(p - from));
-			lmi_sink_put(s, " ", 1);
+			tok_sink_put(s, from, (size_t)(p - from));
+			tok_sink_put(s, " ", 1);
 			from = p += 3;
 		} else {
 			p++;
 		}
 	}
-	lmi_sink_put(s, from, (size_t)(end - from));
+	tok_sink_put(s, from, (size_t)(end - from));
 }
 
 static int hex_value(char c)
@@ -127,7 +127,7 @@ static char unescape_one(const char *s, size_t n, size_t *at)
 	}
 }
 
-size_t lmi_unescape(char *out, const char *s, size_t n)
+size_t tok_unescape(char *out, const char *s, size_t n)
 {
 	size_t len = 0;
 
@@ -136,16 +136,17 @@ size_t lmi_unescape(char *out, const char *s, size_t n)
 	return len;
 }
 
-static void put_escaped(struct lmi_sink *s, const struct lmd_str *text)
+static void put_escaped(struct tok_byte_sink *s, const struct lmd_str *text)
 {
 	for (size_t at = 0; at < text->len;) {
 		char c = unescape_one(text->ptr, text->len, &at);
 
-		lmi_sink_put(s, &c, 1);
+		tok_sink_put(s, &c, 1);
 	}
 }
 
-void lmi_piece(const struct lmi_tok *t, uint32_t id, bool special, struct lmi_sink *s)
+void tok_piece_put(const struct tok_tokenizer_base *t, uint32_t id, bool special,
+		   struct tok_byte_sink *s)
 {
 	struct lmd_str shown = t->vocab.text[id];
 	const struct lmd_str *text = &shown;
@@ -153,29 +154,28 @@ void lmi_piece(const struct lmi_tok *t, uint32_t id, bool special, struct lmi_si
 	char c;
 
 	if (id >= t->vocab.marked_from && shown.len > 3 &&
-	    !memcmp(shown.ptr + shown.len - 3, LMI_VOCAB_MARK, 3))
+	    !memcmp(shown.ptr + shown.len - 3, TOK_VOCAB_MARK, 3))
 		shown.len -= 3;
-	if (!special && (attr & LMI_ATTR_HIDDEN))
+	if (!special && (attr & TOK_ATTR_HIDDEN))
 		return;
-	if (t->kind.piece == LMI_PIECE_ESCAPED) {
+	if (t->kind.piece == TOK_PIECE_ESCAPED) {
 		put_escaped(s, text);
-	} else if ((attr & (LMI_ATTR_HIDDEN | LMI_ATTR_USER)) &&
-		   t->kind.piece != LMI_PIECE_RAW) {
-		lmi_sink_put(s, text->ptr, text->len);
-	} else if (attr & LMI_ATTR_BYTE) {
-		c = (char)lmi_byte_text(text->ptr, text->len);
-		lmi_sink_put(s, &c, 1);
-	} else if (t->kind.piece == LMI_PIECE_RAW) {
-		lmi_sink_put(s, text->ptr, text->len);
-	} else if (attr & LMI_ATTR_NORMAL) {
-		if (t->kind.piece == LMI_PIECE_BYTES)
+	} else if ((attr & (TOK_ATTR_HIDDEN | TOK_ATTR_USER)) && t->kind.piece != TOK_PIECE_RAW) {
+		tok_sink_put(s, text->ptr, text->len);
+	} else if (attr & TOK_ATTR_BYTE) {
+		c = (char)tok_byte_text(text->ptr, text->len);
+		tok_sink_put(s, &c, 1);
+	} else if (t->kind.piece == TOK_PIECE_RAW) {
+		tok_sink_put(s, text->ptr, text->len);
+	} else if (attr & TOK_ATTR_NORMAL) {
+		if (t->kind.piece == TOK_PIECE_BYTES)
 			put_bytes(s, text);
 		else
 			put_block(s, text);
 	}
 }
 
-size_t lmi_clean_spaces(char *s, size_t n)
+size_t tok_clean_spaces(char *s, size_t n)
 {
 	size_t len = n ? 1 : 0, end;
 

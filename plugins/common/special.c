@@ -13,7 +13,7 @@
 
 static inline unsigned slot_of(unsigned char b0, unsigned char b1)
 {
-	return (b0 * 37u + b1 * 5u) & (LMI_SPECIAL_PAIRS - 1);
+	return (b0 * 37u + b1 * 5u) & (TOK_SPECIAL_PAIRS - 1);
 }
 
 static inline unsigned bit_of(uint32_t bucket)
@@ -21,7 +21,7 @@ static inline unsigned bit_of(uint32_t bucket)
 	return bucket < LAST_BIT ? bucket : LAST_BIT;
 }
 
-static void add_start(struct lmi_special *sp, const struct lmd_str *t, uint32_t bucket)
+static void add_start(struct tok_special *sp, const struct lmd_str *t, uint32_t bucket)
 {
 	const unsigned char *b = (const unsigned char *)t->ptr;
 	uint64_t bit = 1ull << bit_of(bucket);
@@ -54,28 +54,27 @@ static void sort_ids(const struct lmd_str *text, uint32_t *id, uint32_t *tmp, ui
 	}
 }
 
-enum lmd_status lmi_special_init(struct lmi_vocab *v, struct lmd_error *err)
+enum lmd_status tok_special_init(struct tok_vocab *v, struct lmd_error *err)
 {
-	const uint8_t mask = LMI_ATTR_CONTROL | LMI_ATTR_USER | LMI_ATTR_UNKNOWN;
-	struct lmi_special *sp = &v->special;
+	const uint8_t mask = TOK_ATTR_CONTROL | TOK_ATTR_USER | TOK_ATTR_UNKNOWN;
+	struct tok_special *sp = &v->special;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < v->n; i++)
 		n += (v->attr[i] & mask) != 0;
 	sp->n = n;
-	sp->id = lmi_host_array(v->host, n, sizeof(*sp->id));
-	sp->bucket = lmi_host_array(v->host, (size_t)n + 1, sizeof(*sp->bucket));
-	sp->strips = lmi_host_array(v->host, n, sizeof(*sp->strips));
-	if (!sp->id || !sp->bucket || !sp->strips ||
-	    !lmi_textmap_init(&sp->map, v->host, n)) {
-		lmi_special_fini(v);
+	sp->id = tok_host_array(v->host, n, sizeof(*sp->id));
+	sp->bucket = tok_host_array(v->host, (size_t)n + 1, sizeof(*sp->bucket));
+	sp->strips = tok_host_array(v->host, n, sizeof(*sp->strips));
+	if (!sp->id || !sp->bucket || !sp->strips || !tok_string_map_init(&sp->map, v->host, n)) {
+		tok_special_fini(v);
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u special tokens", n);
 	}
 	n = 0;
 	for (uint32_t i = 0; i < v->n; i++) {
 		if (v->attr[i] & mask) {
 			sp->id[n++] = i;
-			(void)lmi_textmap_add(&sp->map, v->text, i); /* texts are unique */
+			(void)tok_string_map_add(&sp->map, v->text, i); /* texts are unique */
 		}
 	}
 	sort_ids(v->text, sp->id, sp->bucket, n);
@@ -84,35 +83,35 @@ enum lmd_status lmi_special_init(struct lmi_vocab *v, struct lmd_error *err)
 			sp->bucket[sp->n_bucket++] = i;
 		add_start(sp, &v->text[sp->id[i]], sp->n_bucket - 1);
 		sp->strips[sp->n_bucket - 1] |=
-			(v->attr[sp->id[i]] & (LMI_ATTR_LSTRIP | LMI_ATTR_RSTRIP)) != 0;
+			(v->attr[sp->id[i]] & (TOK_ATTR_LSTRIP | TOK_ATTR_RSTRIP)) != 0;
 	}
 	sp->bucket[sp->n_bucket] = n;
 	return LMD_OK;
 }
 
-void lmi_special_fini(struct lmi_vocab *v)
+void tok_special_fini(struct tok_vocab *v)
 {
-	struct lmi_special *sp = &v->special;
+	struct tok_special *sp = &v->special;
 
-	lmi_host_free(v->host, sp->id);
-	lmi_host_free(v->host, sp->bucket);
-	lmi_host_free(v->host, sp->strips);
-	lmi_textmap_fini(&sp->map, v->host);
+	tok_host_free(v->host, sp->id);
+	tok_host_free(v->host, sp->bucket);
+	tok_host_free(v->host, sp->strips);
+	tok_string_map_fini(&sp->map, v->host);
 	memset(sp, 0, sizeof(*sp));
 }
 
-/* State of one lmi_special_find call. */
+/* State of one tok_special_find call. */
 struct finder {
-	const struct lmi_vocab *v;
+	const struct tok_vocab *v;
 	const char *text;
 	uint32_t n;
 	bool control;
-	uint32_t only;        /* search only for this token, or LMI_NONE */
-	struct lmi_buf pos;   /* uint32_t: positions where some token may start */
+	uint32_t only;      /* search only for this token, or TOK_NONE */
+	struct tok_buf pos; /* uint32_t: positions where some token may start */
 	size_t n_pos;
 	uint64_t lens;        /* bit set of the buckets that may occur */
-	struct lmi_buf cand;  /* struct cand: matches of one length */
-	struct lmi_buf other; /* struct lmi_claim: the matches of longer lengths */
+	struct tok_buf cand;  /* struct cand: matches of one length */
+	struct tok_buf other; /* struct tok_special_match: the matches of longer lengths */
 };
 
 struct cand {
@@ -120,23 +119,23 @@ struct cand {
 	uint32_t taken;
 };
 
-/* Returns the special token of that length at pos, or LMI_NONE. */
+/* Returns the special token of that length at pos, or TOK_NONE. */
 static uint32_t token_at(const struct finder *f, uint32_t pos, uint32_t len)
 {
 	uint32_t id;
 
 	if (len > f->n - pos)
-		return LMI_NONE;
-	id = lmi_textmap_find(&f->v->special.map, f->v->text, f->text + pos, len);
-	if (id != LMI_NONE && ((!f->control && (f->v->attr[id] & LMI_ATTR_HIDDEN)) ||
-			       (f->only != LMI_NONE && f->only != id)))
-		return LMI_NONE;
+		return TOK_NONE;
+	id = tok_string_map_find(&f->v->special.map, f->v->text, f->text + pos, len);
+	if (id != TOK_NONE && ((!f->control && (f->v->attr[id] & TOK_ATTR_HIDDEN)) ||
+			       (f->only != TOK_NONE && f->only != id)))
+		return TOK_NONE;
 	return id;
 }
 
 static bool scan(struct finder *f)
 {
-	const struct lmi_special *sp = &f->v->special;
+	const struct tok_special *sp = &f->v->special;
 	const unsigned char *t = (const unsigned char *)f->text;
 
 	for (uint32_t i = 0; i < f->n; i++) {
@@ -147,7 +146,7 @@ static bool scan(struct finder *f)
 		bits &= sp->pair[slot_of(t[i], i + 1 < f->n ? t[i + 1] : 0)];
 		if (!bits)
 			continue;
-		if (!lmi_buf_need(&f->pos, f->v->host, (f->n_pos + 1) * sizeof(uint32_t)))
+		if (!tok_buf_reserve(&f->pos, f->v->host, (f->n_pos + 1) * sizeof(uint32_t)))
 			return false;
 		((uint32_t *)f->pos.p)[f->n_pos++] = i;
 		f->lens |= bits;
@@ -182,7 +181,7 @@ static bool resolve_chain(const struct lmd_host *host, struct cand *c, size_t n,
 		}
 		return true;
 	}
-	order = lmi_host_array(host, n, sizeof(struct cand *));
+	order = tok_host_array(host, n, sizeof(struct cand *));
 	if (!order)
 		return false;
 	for (size_t i = 0; i < n; i++)
@@ -198,7 +197,7 @@ static bool resolve_chain(const struct lmd_host *host, struct cand *c, size_t n,
 			ok = !y->taken;
 		x->taken = ok;
 	}
-	lmi_host_free(host, order);
+	tok_host_free(host, order);
 	return true;
 }
 
@@ -208,24 +207,24 @@ static inline bool is_space(char c)
 }
 
 /* Makes the claim of an accepted match; low and high bound the white space that it may strip. */
-static struct lmi_claim claim_of(const struct finder *f, const struct cand *c, uint32_t len,
-				 uint32_t low, uint32_t high)
+static struct tok_special_match claim_of(const struct finder *f, const struct cand *c, uint32_t len,
+					 uint32_t low, uint32_t high)
 {
-	struct lmi_claim k = {c->pos, c->pos + len, c->id};
+	struct tok_special_match k = {c->pos, c->pos + len, c->id};
 	uint8_t attr = f->v->attr[c->id];
 
-	if (attr & LMI_ATTR_LSTRIP)
+	if (attr & TOK_ATTR_LSTRIP)
 		while (k.begin > low && is_space(f->text[k.begin - 1]))
 			k.begin--;
-	if (attr & LMI_ATTR_RSTRIP)
+	if (attr & TOK_ATTR_RSTRIP)
 		while (k.end < high && is_space(f->text[k.end]))
 			k.end++;
 	return k;
 }
 
 /* Collects the matches of one length in free text; *n is their number. */
-static bool collect(struct finder *f, const struct lmi_claim *old, size_t n_old, uint32_t len,
-		    size_t *n)
+static bool collect(struct finder *f, const struct tok_special_match *old, size_t n_old,
+		    uint32_t len, size_t *n)
 {
 	const uint32_t *pos = f->pos.p;
 	struct cand *c;
@@ -240,9 +239,9 @@ static bool collect(struct finder *f, const struct lmi_claim *old, size_t n_old,
 		if (k < n_old && (uint64_t)pos[i] + len > old[k].begin)
 			continue;
 		id = token_at(f, pos[i], len);
-		if (id == LMI_NONE)
+		if (id == TOK_NONE)
 			continue;
-		if (!lmi_buf_need(&f->cand, f->v->host, (*n + 1) * sizeof(*c)))
+		if (!tok_buf_reserve(&f->cand, f->v->host, (*n + 1) * sizeof(*c)))
 			return false;
 		c = f->cand.p;
 		c[(*n)++] = (struct cand){pos[i], id, 0};
@@ -267,12 +266,12 @@ static bool resolve_overlaps(struct finder *f, size_t n, uint32_t len)
 }
 
 /* Handles one length: merges new claims into the list. */
-static bool take_length(struct finder *f, uint32_t len, struct lmi_buf *claims, size_t *n_claims)
+static bool take_length(struct finder *f, uint32_t len, struct tok_buf *claims, size_t *n_claims)
 {
-	struct lmi_claim *old = claims->p, *out;
+	struct tok_special_match *old = claims->p, *out;
 	size_t n_old = *n_claims, n_cand, k = 0, o = 0;
 	const struct cand *c;
-	struct lmi_buf swap;
+	struct tok_buf swap;
 	uint32_t end = 0;
 
 	if (!collect(f, old, n_old, len, &n_cand))
@@ -280,7 +279,7 @@ static bool take_length(struct finder *f, uint32_t len, struct lmi_buf *claims, 
 	if (!n_cand)
 		return true;
 	if (!resolve_overlaps(f, n_cand, len) ||
-	    !lmi_buf_need(&f->other, f->v->host, (n_old + n_cand) * sizeof(*out)))
+	    !tok_buf_reserve(&f->other, f->v->host, (n_old + n_cand) * sizeof(*out)))
 		return false;
 	out = f->other.p;
 	c = f->cand.p;
@@ -312,7 +311,7 @@ static int by_id(const void *a, const void *b)
 
 /* Handles one length with tokens that strip white space. What one of them strips may be the start
  * of the next, so each token that occurs gets its own pass. */
-static bool take_stripping(struct finder *f, uint32_t len, struct lmi_buf *claims, size_t *n_claims)
+static bool take_stripping(struct finder *f, uint32_t len, struct tok_buf *claims, size_t *n_claims)
 {
 	size_t n;
 	uint32_t *id;
@@ -320,7 +319,7 @@ static bool take_stripping(struct finder *f, uint32_t len, struct lmi_buf *claim
 
 	if (!ok || !n)
 		return ok;
-	id = lmi_host_array(f->v->host, n, sizeof(*id));
+	id = tok_host_array(f->v->host, n, sizeof(*id));
 	if (!id)
 		return false;
 	for (size_t i = 0; i < n; i++)
@@ -332,17 +331,17 @@ static bool take_stripping(struct finder *f, uint32_t len, struct lmi_buf *claim
 		f->only = id[i];
 		ok = take_length(f, len, claims, n_claims);
 	}
-	f->only = LMI_NONE;
-	lmi_host_free(f->v->host, id);
+	f->only = TOK_NONE;
+	tok_host_free(f->v->host, id);
 	return ok;
 }
 
-enum lmd_status lmi_special_find(const struct lmi_vocab *v, const char *text, size_t n,
-				 bool control, struct lmi_buf *claims, size_t *n_claims)
+enum lmd_status tok_special_find(const struct tok_vocab *v, const char *text, size_t n,
+				 bool control, struct tok_buf *claims, size_t *n_claims)
 {
-	const struct lmi_special *sp = &v->special;
-	struct finder f = {.v = v, .text = text, .n = (uint32_t)n, .control = control,
-			   .only = LMI_NONE};
+	const struct tok_special *sp = &v->special;
+	struct finder f = {
+		.v = v, .text = text, .n = (uint32_t)n, .control = control, .only = TOK_NONE};
 	bool ok = true;
 
 	*n_claims = 0;
@@ -357,8 +356,8 @@ enum lmd_status lmi_special_find(const struct lmi_vocab *v, const char *text, si
 		ok = sp->strips[b] ? take_stripping(&f, len, claims, n_claims)
 				   : take_length(&f, len, claims, n_claims);
 	}
-	lmi_buf_fini(&f.pos, v->host);
-	lmi_buf_fini(&f.cand, v->host);
-	lmi_buf_fini(&f.other, v->host);
+	tok_buf_fini(&f.pos, v->host);
+	tok_buf_fini(&f.cand, v->host);
+	tok_buf_fini(&f.other, v->host);
 	return ok ? LMD_OK : LMD_NOMEM;
 }

@@ -23,20 +23,20 @@ static void teardown(void)
 }
 
 /* stripping: texts of 3 bytes strip on the left, texts of 4 bytes on the right. */
-static void open_vocab(struct lmi_vocab *v, bool stripping)
+static void open_vocab(struct tok_vocab *v, bool stripping)
 {
-	static const struct lmi_vocab_defaults def = {
+	static const struct tok_vocab_defaults def = {
 		.bos = -1, .eos = -1, .unk = -1, .sep = -1, .pad = -1, .mask = -1};
 	struct lmd_error err;
 
-	ck_assert_msg(lmi_vocab_open(v, host, &t.spec, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(tok_vocab_open(v, host, &t.spec, &err) == LMD_OK, "%s", err.text);
 	for (uint32_t i = 0; stripping && i < v->n; i++) {
 		if (v->text[i].len == 3)
-			v->attr[i] |= LMI_ATTR_LSTRIP;
+			v->attr[i] |= TOK_ATTR_LSTRIP;
 		if (v->text[i].len == 4)
-			v->attr[i] |= LMI_ATTR_RSTRIP;
+			v->attr[i] |= TOK_ATTR_RSTRIP;
 	}
-	ck_assert_msg(lmi_vocab_finish(v, &def, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(tok_vocab_finish(v, &def, &err) == LMD_OK, "%s", err.text);
 }
 
 static bool is_space(char c)
@@ -45,8 +45,8 @@ static bool is_space(char c)
 }
 
 /* Finds tokens by the definition. owner[i]: number of the claim that has byte i, -1 = free. */
-static size_t slow_find(const struct lmi_vocab *v, const char *s, size_t n, bool control,
-			struct lmi_claim *out)
+static size_t slow_find(const struct tok_vocab *v, const char *s, size_t n, bool control,
+			struct tok_special_match *out)
 {
 	int owner[256];
 	size_t n_out = 0, k = 0;
@@ -57,7 +57,7 @@ static size_t slow_find(const struct lmi_vocab *v, const char *s, size_t n, bool
 		uint32_t id = v->special.id[o];
 		const struct lmd_str *w = &v->text[id];
 
-		if (!control && (v->attr[id] & LMI_ATTR_HIDDEN))
+		if (!control && (v->attr[id] & TOK_ATTR_HIDDEN))
 			continue;
 		for (size_t at = 0; at + w->len <= n; at++) {
 			size_t from = at, to = at + w->len;
@@ -67,21 +67,21 @@ static size_t slow_find(const struct lmi_vocab *v, const char *s, size_t n, bool
 				is_free = owner[i] < 0;
 			if (!is_free)
 				continue;
-			if (v->attr[id] & LMI_ATTR_LSTRIP)
+			if (v->attr[id] & TOK_ATTR_LSTRIP)
 				while (from && owner[from - 1] < 0 && is_space(s[from - 1]))
 					from--;
-			if (v->attr[id] & LMI_ATTR_RSTRIP)
+			if (v->attr[id] & TOK_ATTR_RSTRIP)
 				while (to < n && owner[to] < 0 && is_space(s[to]))
 					to++;
 			for (size_t i = from; i < to; i++)
 				owner[i] = (int)k;
-			out[k++] = (struct lmi_claim){(uint32_t)from, (uint32_t)to, id};
+			out[k++] = (struct tok_special_match){(uint32_t)from, (uint32_t)to, id};
 		}
 	}
 	/* sort by position */
 	for (size_t i = 0; i < k; i++)
 		for (size_t j = i; j && out[j].begin < out[j - 1].begin; j--) {
-			struct lmi_claim c = out[j];
+			struct tok_special_match c = out[j];
 
 			out[j] = out[j - 1];
 			out[j - 1] = c;
@@ -98,10 +98,10 @@ START_TEST(against_definition)
 
 	for (int round = 0; round < 4000; round++) {
 		char words[24][8], text[200];
-		struct lmi_claim want[256];
-		struct lmi_buf claims = {NULL, 0};
-		const struct lmi_claim *have;
-		struct lmi_vocab v;
+		struct tok_special_match want[256];
+		struct tok_buf claims = {NULL, 0};
+		const struct tok_special_match *have;
+		struct tok_vocab v;
 		size_t n, n_want, n_have;
 		bool control = lmd_rand(&seed) & 1;
 
@@ -123,7 +123,7 @@ START_TEST(against_definition)
 		for (size_t k = 0; k < n; k++)
 			text[k] = "ab <c"[lmd_rand(&seed) % 5];
 		n_want = slow_find(&v, text, n, control, want);
-		ck_assert_int_eq(lmi_special_find(&v, text, n, control, &claims, &n_have), LMD_OK);
+		ck_assert_int_eq(tok_special_find(&v, text, n, control, &claims, &n_have), LMD_OK);
 		have = claims.p;
 		ck_assert_msg(n_have == n_want, "round %d: %zu claims, not %zu", round, n_have,
 			      n_want);
@@ -134,8 +134,8 @@ START_TEST(against_definition)
 				"round %d, claim %zu of '%.*s': %u..%u is %u, not %u..%u is %u",
 				round, i, (int)n, text, have[i].begin, have[i].end, have[i].id,
 				want[i].begin, want[i].end, want[i].id);
-		lmi_buf_fini(&claims, host);
-		lmi_vocab_close(&v);
+		tok_buf_fini(&claims, host);
+		tok_vocab_close(&v);
 	}
 }
 END_TEST
@@ -146,9 +146,9 @@ START_TEST(many_tokens)
 	static char words[4000][16];
 	size_t n = 1 << 20, n_claims;
 	char *text = malloc(n);
-	struct lmi_buf claims = {NULL, 0};
-	const struct lmi_claim *c;
-	struct lmi_vocab v;
+	struct tok_buf claims = {NULL, 0};
+	const struct tok_special_match *c;
+	struct tok_vocab v;
 
 	spec_init(&t, "test", NULL);
 	for (unsigned i = 0; i < 4000; i++) {
@@ -158,13 +158,13 @@ START_TEST(many_tokens)
 	open_vocab(&v, false);
 	for (size_t k = 0; k < n; k++)
 		text[k] = "<7919>\n"[k % 7];
-	ck_assert_int_eq(lmi_special_find(&v, text, n, false, &claims, &n_claims), LMD_OK);
+	ck_assert_int_eq(tok_special_find(&v, text, n, false, &claims, &n_claims), LMD_OK);
 	ck_assert_uint_eq(n_claims, (n - 6) / 7 + 1);
 	c = claims.p;
 	for (size_t i = 0; i < n_claims; i++)
 		ck_assert(c[i].id == 1 && c[i].begin == 7 * i && c[i].end == 7 * i + 6);
-	lmi_buf_fini(&claims, host);
-	lmi_vocab_close(&v);
+	tok_buf_fini(&claims, host);
+	tok_vocab_close(&v);
 	free(text);
 }
 END_TEST
@@ -173,9 +173,9 @@ END_TEST
 START_TEST(runs)
 {
 	static char run[40];
-	struct lmi_buf claims = {NULL, 0};
-	const struct lmi_claim *c;
-	struct lmi_vocab v;
+	struct tok_buf claims = {NULL, 0};
+	const struct tok_special_match *c;
+	struct tok_vocab v;
 	size_t n;
 
 	memset(run, '\n', sizeof(run));
@@ -183,43 +183,43 @@ START_TEST(runs)
 	for (size_t i = 1; i <= 31; i++)
 		spec_addn(&t, run, i, LMD_TOKEN_USER_DEFINED, 0);
 	open_vocab(&v, false);
-	ck_assert_int_eq(lmi_special_find(&v, run, 40, false, &claims, &n), LMD_OK);
+	ck_assert_int_eq(tok_special_find(&v, run, 40, false, &claims, &n), LMD_OK);
 	c = claims.p;
 	ck_assert_uint_eq(n, 2);
 	ck_assert_uint_eq(c[0].id, 30);
 	ck_assert_uint_eq(c[1].id, 8);
-	lmi_buf_fini(&claims, host);
-	lmi_vocab_close(&v);
+	tok_buf_fini(&claims, host);
+	tok_vocab_close(&v);
 }
 END_TEST
 
 START_TEST(out_of_memory)
 {
-	struct lmi_vocab v;
+	struct tok_vocab v;
 
 	spec_init(&t, "test", NULL);
 	spec_add(&t, "ab", LMD_TOKEN_USER_DEFINED, 0);
 	spec_add(&t, "ba", LMD_TOKEN_USER_DEFINED, 0);
 	open_vocab(&v, false);
 	for (uint64_t i = 1;; i++) {
-		struct lmi_buf claims = {NULL, 0};
+		struct tok_buf claims = {NULL, 0};
 		size_t n;
 		enum lmd_status st;
 
 		lmi_alloc_fail_nth(i, false);
-		st = lmi_special_find(&v, "ababab", 6, false, &claims, &n);
+		st = tok_special_find(&v, "ababab", 6, false, &claims, &n);
 		if (!lmi_alloc_did_fail()) {
 			lmi_alloc_fail_nth(0, false);
 			ck_assert_int_eq(st, LMD_OK);
 			ck_assert_uint_eq(n, 3);
-			lmi_buf_fini(&claims, host);
+			tok_buf_fini(&claims, host);
 			break;
 		}
 		ck_assert_int_eq(st, LMD_NOMEM);
 		lmi_alloc_fail_nth(0, false);
-		lmi_buf_fini(&claims, host);
+		tok_buf_fini(&claims, host);
 	}
-	lmi_vocab_close(&v);
+	tok_vocab_close(&v);
 }
 END_TEST
 

@@ -6,24 +6,24 @@
 
 #include <float.h>
 
-#include "common/uni.h"
+#include "common/unicode.h"
 
 #define UNKNOWN_PENALTY 10.0
 
 struct best {
 	double sum;
-	uint32_t id;   /* LMI_NONE: one character without a token */
+	uint32_t id; /* TOK_NONE: one character without a token */
 	uint32_t from;
 };
 
-static bool counts(const struct lmi_unigram *u, uint32_t id)
+static bool counts(const struct tok_unigram *u, uint32_t id)
 {
-	const uint8_t known = LMI_ATTR_NORMAL | LMI_ATTR_USER | LMI_ATTR_UNUSED;
+	const uint8_t known = TOK_ATTR_NORMAL | TOK_ATTR_USER | TOK_ATTR_UNUSED;
 
-	return u->exact ? lmi_vocab_in_model(u->vocab, id) : (u->vocab->attr[id] & known) != 0;
+	return u->exact ? tok_vocab_in_model(u->vocab, id) : (u->vocab->attr[id] & known) != 0;
 }
 
-enum lmd_status lmi_unigram_open(struct lmi_unigram *u, const struct lmi_vocab *v,
+enum lmd_status tok_unigram_open(struct tok_unigram *u, const struct tok_vocab *v,
 				 struct lmd_error *err)
 {
 	double min = FLT_MAX;
@@ -33,34 +33,34 @@ enum lmd_status lmi_unigram_open(struct lmi_unigram *u, const struct lmi_vocab *
 	u->vocab = v;
 	for (uint32_t i = 0; i < v->n; i++)
 		bytes += v->text[i].len;
-	u->score = lmi_host_array(v->host, v->n, sizeof(*u->score));
-	ok = u->score && lmi_trie_init(&u->trie, v->host, bytes / 2);
+	u->score = tok_host_array(v->host, v->n, sizeof(*u->score));
+	ok = u->score && tok_trie_init(&u->trie, v->host, bytes / 2);
 	for (uint32_t i = 0; ok && i < v->n; i++) {
-		double score = u->exact ? u->exact[i] : (double)lmi_vocab_score(v, i);
+		double score = u->exact ? u->exact[i] : (double)tok_vocab_score(v, i);
 
-		if (u->exact ? counts(u, i) : (v->attr[i] & LMI_ATTR_NORMAL) != 0)
+		if (u->exact ? counts(u, i) : (v->attr[i] & TOK_ATTR_NORMAL) != 0)
 			min = score < min ? score : min;
-		u->score[i] = !u->exact && (v->attr[i] & LMI_ATTR_USER) ? 0.0 : score;
+		u->score[i] = !u->exact && (v->attr[i] & TOK_ATTR_USER) ? 0.0 : score;
 		if (counts(u, i))
-			ok = lmi_trie_add(&u->trie, v->host, v->text[i].ptr, v->text[i].len, i);
+			ok = tok_trie_add(&u->trie, v->host, v->text[i].ptr, v->text[i].len, i);
 	}
 	/* in single precision if the scores are */
 	u->unknown_score = u->exact ? min - UNKNOWN_PENALTY
 				    : (double)((float)min - (float)UNKNOWN_PENALTY);
 	for (unsigned c = 0; c < 256; c++)
-		u->byte_tok[c] = lmi_vocab_byte(v, c);
+		u->byte_tok[c] = tok_vocab_byte(v, c);
 	if (ok)
 		return LMD_OK;
-	lmi_unigram_close(u);
+	tok_unigram_close(u);
 	return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u tokens", v->n);
 }
 
-void lmi_unigram_close(struct lmi_unigram *u)
+void tok_unigram_close(struct tok_unigram *u)
 {
 	if (!u->vocab)
 		return;
-	lmi_trie_fini(&u->trie, u->vocab->host);
-	lmi_host_free(u->vocab->host, u->score);
+	tok_trie_fini(&u->trie, u->vocab->host);
+	tok_host_free(u->vocab->host, u->score);
 	u->vocab = NULL;
 }
 
@@ -71,26 +71,26 @@ static inline void offer(struct best *b, double sum, uint32_t id, size_t from)
 }
 
 /* Tries all tokens that start at `at`. */
-static void extend(const struct lmi_unigram *u, struct best *b, const char *s, size_t n, size_t at,
+static void extend(const struct tok_unigram *u, struct best *b, const char *s, size_t n, size_t at,
 		   size_t one)
 {
-	uint32_t node = LMI_TRIE_ROOT;
+	uint32_t node = TOK_TRIE_ROOT;
 	bool whole = false;
 
 	for (size_t i = at; i < n; i++) {
 		uint32_t id;
 
-		node = lmi_trie_next(&u->trie, node, (unsigned char)s[i]);
-		if (node == LMI_NONE)
+		node = tok_trie_next(&u->trie, node, (unsigned char)s[i]);
+		if (node == TOK_NONE)
 			break;
 		id = u->trie.node[node].value;
-		if (id == LMI_NONE)
+		if (id == TOK_NONE)
 			continue;
 		whole |= i + 1 - at == one;
 		offer(&b[i + 1], b[at].sum + u->score[id], id, at);
 	}
 	if (!whole)
-		offer(&b[at + one], b[at].sum + u->unknown_score, LMI_NONE, at);
+		offer(&b[at + one], b[at].sum + u->unknown_score, TOK_NONE, at);
 }
 
 /* A range of the text and its token. */
@@ -98,21 +98,21 @@ struct found {
 	uint32_t id, from, to;
 };
 
-static void put_unknown(const struct lmi_unigram *u, struct lmi_job *j, const char *s, size_t n,
-			int32_t unk)
+static void put_unknown(const struct tok_unigram *u, struct tok_encode_job *j, const char *s,
+			size_t n, int32_t unk)
 {
 	bool bytes = u->byte_fallback;
 
 	for (size_t i = 0; bytes && i < n; i++)
-		bytes = u->byte_tok[(unsigned char)s[i]] != LMI_NONE;
+		bytes = u->byte_tok[(unsigned char)s[i]] != TOK_NONE;
 	for (size_t i = 0; bytes && i < n; i++)
-		lmi_job_put(j, u->byte_tok[(unsigned char)s[i]]);
+		tok_encode_job_put(j, u->byte_tok[(unsigned char)s[i]]);
 	if (!bytes && unk >= 0)
-		lmi_job_put(j, (uint32_t)unk);
+		tok_encode_job_put(j, (uint32_t)unk);
 }
 
-enum lmd_status lmi_unigram_text(const struct lmi_unigram *u, struct lmi_job *j, const char *s,
-				 size_t n)
+enum lmd_status tok_unigram_text(const struct tok_unigram *u, struct tok_encode_job *j,
+				 const char *s, size_t n)
 {
 	int32_t unk = u->exact ? u->unk : u->vocab->info.unk;
 	struct found *f;
@@ -121,31 +121,31 @@ enum lmd_status lmi_unigram_text(const struct lmi_unigram *u, struct lmi_job *j,
 
 	if (!n)
 		return LMD_OK;
-	if (!lmi_buf_need(&j->buf[0], j->host, (n + 1) * sizeof(*b)) ||
-	    !lmi_buf_need(&j->buf[1], j->host, n * sizeof(*f)))
+	if (!tok_buf_reserve(&j->buf[0], j->host, (n + 1) * sizeof(*b)) ||
+	    !tok_buf_reserve(&j->buf[1], j->host, n * sizeof(*f)))
 		return LMD_NOMEM;
 	b = j->buf[0].p;
 	f = j->buf[1].p;
 	for (size_t i = 0; i <= n; i++)
-		b[i] = (struct best){-DBL_MAX, LMI_NONE, 0};
+		b[i] = (struct best){-DBL_MAX, TOK_NONE, 0};
 	b[0].sum = 0;
 	for (size_t at = 0, one; at < n; at += one) {
-		one = lmi_utf8_len((unsigned char)s[at]);
+		one = tok_utf8_len((unsigned char)s[at]);
 		if (one > n - at)
 			one = n - at;
 		extend(u, b, s, n, at, one);
 	}
 	for (size_t at = n; at; at = b[at].from) {
-		uint32_t id = b[at].id == (uint32_t)unk ? LMI_NONE : b[at].id;
+		uint32_t id = b[at].id == (uint32_t)unk ? TOK_NONE : b[at].id;
 
-		if (id == LMI_NONE && k && f[k - 1].id == LMI_NONE)
+		if (id == TOK_NONE && k && f[k - 1].id == TOK_NONE)
 			f[k - 1].from = b[at].from; /* merge with the following unknown text */
 		else
 			f[k++] = (struct found){id, b[at].from, (uint32_t)at};
 	}
 	while (k--) {
-		if (f[k].id != LMI_NONE)
-			lmi_job_put(j, f[k].id);
+		if (f[k].id != TOK_NONE)
+			tok_encode_job_put(j, f[k].id);
 		else
 			put_unknown(u, j, s + f[k].from, f[k].to - f[k].from, unk);
 	}

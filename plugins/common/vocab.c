@@ -11,15 +11,15 @@
 #define MAX_TOKENS (1u << 24)
 #define EMPTY_BYTES 24
 
-static enum lmd_status fill_texts(struct lmi_vocab *v, struct lmd_error *err)
+static enum lmd_status fill_texts(struct tok_vocab *v, struct lmd_error *err)
 {
-	const struct lmd_tokspec *spec = v->spec;
+	const struct lmd_tok_spec *spec = v->spec;
 	size_t n_empty = 0;
 	char *own;
 
 	for (uint32_t i = 0; i < v->n; i++)
 		n_empty += !spec->text[i].len;
-	v->own_text = lmi_host_array(v->host, n_empty, EMPTY_BYTES);
+	v->own_text = tok_host_array(v->host, n_empty, EMPTY_BYTES);
 	if (!v->own_text)
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u texts", v->n);
 	own = v->own_text;
@@ -42,7 +42,7 @@ static enum lmd_status fill_texts(struct lmi_vocab *v, struct lmd_error *err)
 	return LMD_OK;
 }
 
-int lmi_byte_text(const char *s, size_t n)
+int tok_byte_text(const char *s, size_t n)
 {
 	int v = 0;
 
@@ -64,24 +64,24 @@ int lmi_byte_text(const char *s, size_t n)
 	return v;
 }
 
-static void fill_attrs(struct lmi_vocab *v)
+static void fill_attrs(struct tok_vocab *v)
 {
 	static const uint8_t attr[7] = {0,
-					LMI_ATTR_NORMAL,
-					LMI_ATTR_UNKNOWN,
-					LMI_ATTR_CONTROL,
-					LMI_ATTR_USER,
-					LMI_ATTR_UNUSED,
-					LMI_ATTR_BYTE};
+					TOK_ATTR_NORMAL,
+					TOK_ATTR_UNKNOWN,
+					TOK_ATTR_CONTROL,
+					TOK_ATTR_USER,
+					TOK_ATTR_UNUSED,
+					TOK_ATTR_BYTE};
 	size_t n_bad = 0;
 
 	for (uint32_t i = 0; i < v->n; i++) {
 		unsigned type = v->spec->type ? v->spec->type[i] : (unsigned)LMD_TOKEN_NORMAL;
 
 		v->attr[i] = type < LMD_LEN(attr) ? attr[type] : 0;
-		if (v->attr[i] == LMI_ATTR_BYTE &&
-		    lmi_byte_text(v->text[i].ptr, v->text[i].len) < 0) {
-			v->attr[i] = LMI_ATTR_NORMAL;
+		if (v->attr[i] == TOK_ATTR_BYTE &&
+		    tok_byte_text(v->text[i].ptr, v->text[i].len) < 0) {
+			v->attr[i] = TOK_ATTR_NORMAL;
 			n_bad++;
 		}
 	}
@@ -103,39 +103,39 @@ static bool may_have_role(const struct lmd_str *t)
 }
 
 /* Adds only the texts by which a role might be identified. */
-static bool fill_special_map(struct lmi_vocab *v)
+static bool fill_special_map(struct tok_vocab *v)
 {
 	for (uint32_t i = 0; i < v->n; i++) {
 		const struct lmd_str *t = &v->text[i];
 
 		if (!may_have_role(t) && !(v->spec->added && v->spec->added[i]))
 			continue;
-		if (!lmi_textmap_grow(&v->map, v->host, v->text, v->map.n + 1u))
+		if (!tok_string_map_reserve(&v->map, v->host, v->text, v->map.n + 1u))
 			return false;
-		(void)lmi_textmap_add(&v->map, v->text, i);
+		(void)tok_string_map_add(&v->map, v->text, i);
 	}
 	return true;
 }
 
-static enum lmd_status fill_map(struct lmi_vocab *v, struct lmd_error *err)
+static enum lmd_status fill_map(struct tok_vocab *v, struct lmd_error *err)
 {
 	uint32_t twice, first;
 
-	if (!lmi_textmap_init(&v->map, v->host, v->few ? 4096 : v->n))
+	if (!tok_string_map_init(&v->map, v->host, v->few ? 4096 : v->n))
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u entries", v->n);
 	if (v->few)
 		return fill_special_map(v) ? LMD_OK
 				   : lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for its map");
-	twice = lmi_textmap_add_all(&v->map, v->text, v->n, &first);
-	if (twice == LMI_NONE)
+	twice = tok_string_map_add_all(&v->map, v->text, v->n, &first);
+	if (twice == TOK_NONE)
 		return LMD_OK;
 	return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokens %u and %u have the same text '%.*s'",
 			first, twice, (int)(v->text[twice].len < 60 ? v->text[twice].len : 60),
 			v->text[twice].ptr);
 }
 
-enum lmd_status lmi_vocab_open(struct lmi_vocab *v, const struct lmd_host *host,
-			       const struct lmd_tokspec *spec, struct lmd_error *err)
+enum lmd_status tok_vocab_open(struct tok_vocab *v, const struct lmd_host *host,
+			       const struct lmd_tok_spec *spec, struct lmd_error *err)
 {
 	enum lmd_status st;
 
@@ -143,7 +143,7 @@ enum lmd_status lmi_vocab_open(struct lmi_vocab *v, const struct lmd_host *host,
 	v->host = host;
 	v->spec = spec;
 	v->n = spec->n_tokens;
-	v->marked_from = LMI_NONE;
+	v->marked_from = TOK_NONE;
 	v->few = spec->step != NULL;
 	if (!spec->text || !v->n)
 		return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokenizer '%s' has no tokens",
@@ -151,8 +151,8 @@ enum lmd_status lmi_vocab_open(struct lmi_vocab *v, const struct lmd_host *host,
 	if (v->n > MAX_TOKENS)
 		return lmd_fail(err, LMD_CORRUPT, "vocabulary: %u tokens, at most %u are allowed",
 				v->n, MAX_TOKENS);
-	v->text = lmi_host_array(host, v->n, sizeof(*v->text));
-	v->attr = lmi_host_array(host, v->n, sizeof(*v->attr));
+	v->text = tok_host_array(host, v->n, sizeof(*v->text));
+	v->attr = tok_host_array(host, v->n, sizeof(*v->attr));
 	if (!v->text || !v->attr)
 		st = lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u tokens", v->n);
 	else
@@ -162,27 +162,27 @@ enum lmd_status lmi_vocab_open(struct lmi_vocab *v, const struct lmd_host *host,
 		st = fill_map(v, err);
 	}
 	if (st != LMD_OK)
-		lmi_vocab_close(v);
+		tok_vocab_close(v);
 	return st;
 }
 
-void lmi_vocab_close(struct lmi_vocab *v)
+void tok_vocab_close(struct tok_vocab *v)
 {
 	if (!v->host)
 		return;
-	lmi_host_free(v->host, v->text);
-	lmi_host_free(v->host, v->attr);
-	lmi_host_free(v->host, v->own_text);
-	lmi_host_free(v->host, v->eog);
-	lmi_special_fini(v);
-	lmi_textmap_fini(&v->map, v->host);
+	tok_host_free(v->host, v->text);
+	tok_host_free(v->host, v->attr);
+	tok_host_free(v->host, v->own_text);
+	tok_host_free(v->host, v->eog);
+	tok_special_fini(v);
+	tok_string_map_fini(&v->map, v->host);
 	memset(v, 0, sizeof(*v));
 }
 
-uint32_t lmi_vocab_byte(const struct lmi_vocab *v, unsigned byte)
+uint32_t tok_vocab_byte(const struct tok_vocab *v, unsigned byte)
 {
 	char text[8];
 
 	snprintf(text, sizeof(text), "<0x%02X>", byte & 255);
-	return lmi_vocab_find(v, text, 6);
+	return tok_vocab_find(v, text, 6);
 }

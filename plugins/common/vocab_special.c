@@ -54,33 +54,33 @@ static const char *const visible_texts[] = {
 	"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>", NULL,
 };
 
-static int32_t find_text(const struct lmi_vocab *v, const char *text)
+static int32_t find_text(const struct tok_vocab *v, const char *text)
 {
-	uint32_t id = lmi_vocab_find(v, text, strlen(text));
+	uint32_t id = tok_vocab_find(v, text, strlen(text));
 
-	return id == LMI_NONE ? -1 : (int32_t)id;
+	return id == TOK_NONE ? -1 : (int32_t)id;
 }
 
 /* Returns the file's id if it is in range, otherwise the kind's if that is. */
-static int32_t choose_id(const struct lmi_vocab *v, int32_t file, int32_t kind)
+static int32_t choose_id(const struct tok_vocab *v, int32_t file, int32_t kind)
 {
 	if (file >= 0 && (uint32_t)file < v->n)
 		return file;
 	return kind >= 0 && (uint32_t)kind < v->n ? kind : -1;
 }
 
-static void by_text(struct lmi_vocab *v, int32_t *id, const char *const *texts)
+static void by_text(struct tok_vocab *v, int32_t *id, const char *const *texts)
 {
 	for (; *id < 0 && *texts; texts++) {
 		*id = find_text(v, *texts);
 		if (*id >= 0)
-			v->attr[*id] |= LMI_ATTR_CONTROL;
+			v->attr[*id] |= TOK_ATTR_CONTROL;
 	}
 }
 
-static void fill_ids(struct lmi_vocab *v, const struct lmi_vocab_defaults *def)
+static void fill_ids(struct tok_vocab *v, const struct tok_vocab_defaults *def)
 {
-	const struct lmd_tokspec *s = v->spec;
+	const struct lmd_tok_spec *s = v->spec;
 	struct lmd_tok_info *f = &v->info;
 
 	f->struct_size = sizeof(*f);
@@ -115,10 +115,10 @@ static int8_t flag_or(int8_t file, int8_t def)
 	return file >= 0 ? file != 0 : def;
 }
 
-static enum lmd_status fill_flags(struct lmi_vocab *v, const struct lmi_vocab_defaults *def,
+static enum lmd_status fill_flags(struct tok_vocab *v, const struct tok_vocab_defaults *def,
 				  struct lmd_error *err)
 {
-	const struct lmd_tokspec *s = v->spec;
+	const struct lmd_tok_spec *s = v->spec;
 	struct lmd_tok_info *f = &v->info;
 
 	f->add_bos = flag_or(s->add_bos, def->add_bos);
@@ -174,17 +174,17 @@ static int by_id(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static bool ends(const struct lmi_vocab *v, const struct idset *s, const char *text)
+static bool ends(const struct tok_vocab *v, const struct idset *s, const char *text)
 {
 	int32_t id = find_text(v, text);
 
 	return id >= 0 && has(s, id);
 }
 
-static enum lmd_status fill_eog(struct lmi_vocab *v, struct lmd_error *err)
+static enum lmd_status fill_eog(struct tok_vocab *v, struct lmd_error *err)
 {
 	struct lmd_tok_info *f = &v->info;
-	struct idset s = {lmi_host_array(v->host, LMD_LEN(eog_texts) + 6, sizeof(int32_t)), 0};
+	struct idset s = {tok_host_array(v->host, LMD_LEN(eog_texts) + 6, sizeof(int32_t)), 0};
 	int32_t id;
 
 	if (!s.id)
@@ -197,12 +197,12 @@ static enum lmd_status fill_eog(struct lmi_vocab *v, struct lmd_error *err)
 		id = find_text(v, eog_texts[i]);
 		put(&s, id);
 		if (id >= 0)
-			v->attr[id] |= LMI_ATTR_CONTROL;
+			v->attr[id] |= TOK_ATTR_CONTROL;
 	}
 	for (size_t i = 0; visible_texts[i]; i++) {
 		id = find_text(v, visible_texts[i]);
 		if (id >= 0)
-			v->attr[id] = LMI_ATTR_USER;
+			v->attr[id] = TOK_ATTR_USER;
 	}
 	put(&s, f->eos);
 	put(&s, f->eot);
@@ -212,13 +212,13 @@ static enum lmd_status fill_eog(struct lmi_vocab *v, struct lmd_error *err)
 	    (ends(v, &s, "<|return|>") || ends(v, &s, "<|flush|>"))) {
 		id = find_text(v, "<|end|>");
 		if (id >= 0 && drop(&s, id))
-			v->attr[id] = LMI_ATTR_USER;
+			v->attr[id] = TOK_ATTR_USER;
 	}
 	/* Vocabularies in which </s> is markup. */
 	if (ends(v, &s, "<|tool_response>")) {
 		id = find_text(v, "</s>");
 		if (id >= 0 && drop(&s, id))
-			v->attr[id] = LMI_ATTR_NORMAL;
+			v->attr[id] = TOK_ATTR_NORMAL;
 	}
 	qsort(s.id, s.n, sizeof(*s.id), by_id);
 	v->eog = s.id;
@@ -238,7 +238,7 @@ static bool contains_word(const char *text, const char *word)
 	return false;
 }
 
-static void set_strip(struct lmi_vocab *v, const char *text, uint8_t attr, bool on)
+static void set_strip(struct tok_vocab *v, const char *text, uint8_t attr, bool on)
 {
 	int32_t id = find_text(v, text);
 
@@ -248,27 +248,27 @@ static void set_strip(struct lmi_vocab *v, const char *text, uint8_t attr, bool 
 
 /* Determines which special tokens strip adjacent white space; this is known only by model
  * family. */
-static void fill_strip(struct lmi_vocab *v, const struct lmi_vocab_defaults *def)
+static void fill_strip(struct tok_vocab *v, const struct tok_vocab_defaults *def)
 {
 	const char *arch = v->spec->arch, *model = v->spec->model;
 
 	if (def->mask_lstrip || contains_word(arch, "nomic-bert-moe") ||
 	    contains_word(arch, "jina-bert-v3")) {
-		set_strip(v, "<mask>", LMI_ATTR_LSTRIP, true);
+		set_strip(v, "<mask>", TOK_ATTR_LSTRIP, true);
 	} else if (contains_word(model, "phi-3") || contains_word(model, "phi3")) {
 		for (uint32_t i = 0; i < v->n; i++)
-			if (v->attr[i] & (LMI_ATTR_HIDDEN | LMI_ATTR_USER))
-				v->attr[i] |= LMI_ATTR_RSTRIP;
-		set_strip(v, "</s>", LMI_ATTR_RSTRIP, true);
-		set_strip(v, "<unk>", LMI_ATTR_RSTRIP, false);
-		set_strip(v, "<s>", LMI_ATTR_RSTRIP, false);
-		set_strip(v, "<|endoftext|>", LMI_ATTR_RSTRIP, false);
+			if (v->attr[i] & (TOK_ATTR_HIDDEN | TOK_ATTR_USER))
+				v->attr[i] |= TOK_ATTR_RSTRIP;
+		set_strip(v, "</s>", TOK_ATTR_RSTRIP, true);
+		set_strip(v, "<unk>", TOK_ATTR_RSTRIP, false);
+		set_strip(v, "<s>", TOK_ATTR_RSTRIP, false);
+		set_strip(v, "<|endoftext|>", TOK_ATTR_RSTRIP, false);
 	} else if (contains_word(model, "modern-bert")) {
-		set_strip(v, "[MASK]", LMI_ATTR_LSTRIP, true);
+		set_strip(v, "[MASK]", TOK_ATTR_LSTRIP, true);
 	}
 }
 
-enum lmd_status lmi_vocab_finish(struct lmi_vocab *v, const struct lmi_vocab_defaults *def,
+enum lmd_status tok_vocab_finish(struct tok_vocab *v, const struct tok_vocab_defaults *def,
 				 struct lmd_error *err)
 {
 	enum lmd_status st;
@@ -279,7 +279,7 @@ enum lmd_status lmi_vocab_finish(struct lmi_vocab *v, const struct lmi_vocab_def
 		st = fill_eog(v, err);
 	if (st == LMD_OK) {
 		fill_strip(v, def);
-		st = lmi_special_init(v, err);
+		st = tok_special_init(v, err);
 	}
 	return st;
 }

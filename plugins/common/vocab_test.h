@@ -12,7 +12,7 @@
 
 /* A spec with its arrays; texts are borrowed. */
 struct test_spec {
-	struct lmd_tokspec spec;
+	struct lmd_tok_spec spec;
 	struct lmd_str text[SPEC_MAX], merge[SPEC_MAX];
 	float score[SPEC_MAX];
 	uint8_t type[SPEC_MAX];
@@ -21,15 +21,40 @@ struct test_spec {
 static inline void spec_init(struct test_spec *t, const char *kind, const char *pre)
 {
 	memset(t, 0, sizeof(*t));
-	t->spec = (struct lmd_tokspec){
-		.struct_size = sizeof(t->spec), .kind = kind, .pre = pre,
-		.text = t->text, .score = t->score, .type = t->type, .merge = t->merge,
-		.bos = -1, .eos = -1, .eot = -1, .eom = -1, .unk = -1, .sep = -1, .pad = -1,
-		.cls = -1, .mask = -1, .fim_pre = -1, .fim_suf = -1, .fim_mid = -1, .fim_pad = -1,
-		.fim_rep = -1, .fim_sep = -1, .add_bos = -1, .add_eos = -1, .add_sep = -1,
-		.add_space_prefix = -1, .remove_extra_whitespaces = -1, .escape_whitespaces = -1,
-		.treat_whitespace_as_suffix = -1, .ignore_merges = -1, .clean_spaces = -1,
-		.lowercase = -1, .strip_accents = -1,
+	t->spec = (struct lmd_tok_spec){
+		.struct_size = sizeof(t->spec),
+		.kind = kind,
+		.pre = pre,
+		.text = t->text,
+		.score = t->score,
+		.type = t->type,
+		.merge = t->merge,
+		.bos = -1,
+		.eos = -1,
+		.eot = -1,
+		.eom = -1,
+		.unk = -1,
+		.sep = -1,
+		.pad = -1,
+		.cls = -1,
+		.mask = -1,
+		.fim_pre = -1,
+		.fim_suf = -1,
+		.fim_mid = -1,
+		.fim_pad = -1,
+		.fim_rep = -1,
+		.fim_sep = -1,
+		.add_bos = -1,
+		.add_eos = -1,
+		.add_sep = -1,
+		.add_space_prefix = -1,
+		.remove_extra_whitespaces = -1,
+		.escape_whitespaces = -1,
+		.treat_whitespace_as_suffix = -1,
+		.ignore_merges = -1,
+		.clean_spaces = -1,
+		.lowercase = -1,
+		.strip_accents = -1,
 	};
 }
 

@@ -8,11 +8,11 @@
 #define SLOTS_MAX 8192
 #define SLOT_TEXT 256 /* bytes of text per slot */
 
-bool lmi_word_table(const struct lmi_job *j, struct lmi_buf *table)
+bool tok_word_cache_alloc(const struct tok_encode_job *j, struct tok_buf *table)
 {
 	size_t slots = SLOTS_MIN;
 
 	while (slots < SLOTS_MAX && slots * SLOT_TEXT <= j->text_bytes)
 		slots *= 2;
-	return lmi_buf_need(table, j->host, slots * sizeof(struct lmi_word_slot));
+	return tok_buf_reserve(table, j->host, slots * sizeof(struct tok_word_slot));
 }

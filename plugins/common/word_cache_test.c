@@ -12,37 +12,38 @@
 
 static struct lmd_host *host;
 static lmd_token out[CAP];
-static struct lmi_job job;
+static struct tok_encode_job job;
 
 static void setup(void)
 {
 	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
-	job = (struct lmi_job){.host = host, .out = out, .cap = CAP, .text_bytes = LMI_WORD_CALL};
+	job = (struct tok_encode_job){
+		.host = host, .out = out, .cap = CAP, .text_bytes = TOK_WORD_CACHE_MIN_CALL_BYTES};
 }
 
 static void teardown(void)
 {
-	lmi_buf_fini(&job.buf[0], host);
+	tok_buf_fini(&job.buf[0], host);
 	lmi_host_destroy(host);
 }
 
 static bool recall(const char *s, size_t n, uint64_t seed)
 {
-	struct lmi_word w;
+	struct tok_cached_word w;
 
 	job.n = 0;
-	w = lmi_word_find(&job, &job.buf[0], seed, s, n);
-	return lmi_word_put(&w, &job);
+	w = tok_word_cache_find(&job, &job.buf[0], seed, s, n);
+	return tok_word_cache_emit(&w, &job);
 }
 
 /* Emits n_id tokens starting at `id` after the existing ones, and stores them for the word. */
 static void keep(const char *s, size_t n, uint64_t seed, uint32_t id, unsigned n_id)
 {
-	struct lmi_word w = lmi_word_find(&job, &job.buf[0], seed, s, n);
+	struct tok_cached_word w = tok_word_cache_find(&job, &job.buf[0], seed, s, n);
 
 	for (unsigned i = 0; i < n_id; i++)
-		lmi_job_put(&job, id + i);
-	lmi_word_keep(&w, &job);
+		tok_encode_job_put(&job, id + i);
+	tok_word_cache_store(&w, &job);
 }
 
 static void ck_recalls(const char *s, size_t n, uint64_t seed, uint32_t id, unsigned n_id)
@@ -74,15 +75,15 @@ END_TEST
 
 START_TEST(limits)
 {
-	static const char text[LMI_WORD_TEXT + 1] = "abcdefghijklmnopqrstuvw";
+	static const char text[TOK_WORD_CACHE_BYTES_MAX + 1] = "abcdefghijklmnopqrstuvw";
 
-	keep(text, LMI_WORD_TEXT, SEED, 1, LMI_WORD_IDS);
-	ck_recalls(text, LMI_WORD_TEXT, SEED, 1, LMI_WORD_IDS);
+	keep(text, TOK_WORD_CACHE_BYTES_MAX, SEED, 1, TOK_WORD_CACHE_TOKENS_MAX);
+	ck_recalls(text, TOK_WORD_CACHE_BYTES_MAX, SEED, 1, TOK_WORD_CACHE_TOKENS_MAX);
 	job.n = 0;
-	keep(text, LMI_WORD_TEXT + 1, SEED, 1, 1);
-	ck_assert(!recall(text, LMI_WORD_TEXT + 1, SEED));
+	keep(text, TOK_WORD_CACHE_BYTES_MAX + 1, SEED, 1, 1);
+	ck_assert(!recall(text, TOK_WORD_CACHE_BYTES_MAX + 1, SEED));
 	job.n = 0;
-	keep("many", 4, SEED, 1, LMI_WORD_IDS + 1);
+	keep("many", 4, SEED, 1, TOK_WORD_CACHE_TOKENS_MAX + 1);
 	ck_assert(!recall("many", 4, SEED));
 
 	/* the second token was only counted: it did not fit */
@@ -140,11 +141,11 @@ START_TEST(size_rule)
 		job.text_bytes = t[i].text_bytes;
 		job.n = 0;
 		keep("word", 4, SEED, 1, 1);
-		ck_assert_msg(job.buf[0].bytes == t[i].slots * sizeof(struct lmi_word_slot),
+		ck_assert_msg(job.buf[0].bytes == t[i].slots * sizeof(struct tok_word_slot),
 			      "%zu bytes of text: %zu bytes of table", t[i].text_bytes,
 			      job.buf[0].bytes);
 		ck_assert_int_eq(recall("word", 4, SEED), t[i].slots != 0);
-		lmi_buf_fini(&job.buf[0], host);
+		tok_buf_fini(&job.buf[0], host);
 	}
 }
 END_TEST

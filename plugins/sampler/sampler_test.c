@@ -12,7 +12,7 @@
 #include "core/engine/generate.h"
 #include "core/engine/sample.h"
 #include "core/engine/sample_spec.h"
-#include "core/format/format.h"
+#include "core/checkpoint/open.h"
 #include "core/plugin/host_services.h"
 #include "tests/lmd_check.h"
 
@@ -27,7 +27,7 @@ struct vocab {
 	char name[64];
 	struct lmi_model *model;
 	struct lmi_tokenizer *tok;
-	struct lmi_gen_vocab gen;
+	struct lmi_engine_gen_vocab gen;
 };
 
 static struct {
@@ -37,7 +37,7 @@ static struct {
 	struct record *expect;
 	size_t n_logits, n_expect;
 	struct lmd_host *host;
-	struct lmi_registry *registry;
+	struct lmi_plugin_registry *registry;
 	struct vocab vocab[VOCABS_MAX];
 	uint32_t n_vocab;
 } g;
@@ -86,7 +86,7 @@ static const struct lmd_sample_vocab *vocab_of(const char *name)
 	ck_assert_msg(lmi_tokenizer_open(&v->tok, g.registry, g.host,
 					 lmi_model_view(v->model)->tok, &err) == LMD_OK,
 		      "%s", err.text);
-	ck_assert_int_eq(lmi_gen_vocab_init(&v->gen, v->tok, &err), LMD_OK);
+	ck_assert_int_eq(lmi_engine_gen_vocab_init(&v->gen, v->tok, &err), LMD_OK);
 	return &v->gen.view;
 }
 
@@ -96,7 +96,7 @@ static void setup(void)
 	char samplers[4200], tokenizers[4200], path[4200];
 	const char *dirs[] = {samplers, tokenizers};
 	struct lmd_error err = {0};
-	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 2, .no_default_dirs = true};
+	struct lmi_plugin_registry_opts opts = {.dirs = dirs, .n_dirs = 2, .no_default_dirs = true};
 	size_t bytes;
 
 	snprintf(samplers, sizeof(samplers), "%s/plugins/sampler/basic/.libs", lmd_build_dir());
@@ -104,7 +104,8 @@ static void setup(void)
 		 lmd_build_dir());
 	ck_assert_int_eq(lmi_host_create(&g.host, UINT64_MAX), LMD_OK);
 	opts.host = g.host;
-	ck_assert_msg(lmi_registry_create(&g.registry, &opts, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_plugin_registry_create(&g.registry, &opts, &err) == LMD_OK, "%s",
+		      err.text);
 	if (!parity)
 		return;
 	snprintf(g.dir, sizeof(g.dir), "%.4000s/samplers", parity);
@@ -126,7 +127,7 @@ static void teardown(void)
 	json_decref(g.root);
 	free(g.logits);
 	free(g.expect);
-	lmi_registry_destroy(g.registry);
+	lmi_plugin_registry_destroy(g.registry);
 	lmi_host_destroy(g.host);
 	memset(&g, 0, sizeof(g));
 }
@@ -194,19 +195,21 @@ static json_t *chain_of(const json_t *c)
 	return list;
 }
 
-static struct lmi_chain *make(const json_t *c, uint32_t n_vocab, struct lmd_error *err)
+static struct lmi_sampler_chain *make(const json_t *c, uint32_t n_vocab, struct lmd_error *err)
 {
 	struct lmd_arena *arena = lmi_arena_create(0);
 	struct lmi_sampler_spec *specs;
-	struct lmi_chain *ch = NULL;
-	struct lmi_chain_opts opts = {.registry = g.registry, .host = g.host,
-				      .vocab = vocab_of(text(c, "vocab")), .n_vocab = n_vocab,
-				      .partial = true};
+	struct lmi_sampler_chain *ch = NULL;
+	struct lmi_sampler_chain_opts opts = {.registry = g.registry,
+					      .host = g.host,
+					      .vocab = vocab_of(text(c, "vocab")),
+					      .n_vocab = n_vocab,
+					      .partial = true};
 	json_t *list = chain_of(c);
 
-	if (lmi_specs_from_json(list, arena, &specs, &opts.n_specs, err) == LMD_OK) {
+	if (lmi_sampler_specs_from_json(list, arena, &specs, &opts.n_specs, err) == LMD_OK) {
 		opts.specs = specs;
-		if (lmi_chain_create(&ch, &opts, err) != LMD_OK)
+		if (lmi_sampler_chain_create(&ch, &opts, err) != LMD_OK)
 			ch = NULL;
 	}
 	json_decref(list);
@@ -279,7 +282,7 @@ static bool same_p(const struct lmd_cand *v, const struct record *want, size_t n
 
 /* Applies the chain to the candidates of a step and compares the result; returns false and the
  * reason if they differ. */
-static bool run_step(struct lmi_chain *ch, const json_t *c, const char *sampler, char *why,
+static bool run_step(struct lmi_sampler_chain *ch, const json_t *c, const char *sampler, char *why,
 		     size_t why_n)
 {
 	const json_t *row = json_object_get(json_object_get(g.root, "logits"), text(c, "logits"));
@@ -301,7 +304,7 @@ static bool run_step(struct lmi_chain *ch, const json_t *c, const char *sampler,
 		v[i].logit = g.logits[first + i];
 	}
 	before = lmi_alloc_thread_count();
-	st = lmi_chain_apply(ch, &cands);
+	st = lmi_sampler_chain_apply(ch, &cands);
 	if (lmi_alloc_thread_count() != before || st != LMD_OK) {
 		snprintf(why, why_n, "failed with status %d or allocated memory", st);
 		free(v);
@@ -420,7 +423,7 @@ START_TEST(cases)
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *c = json_array_get(list, i), *h = json_object_get(c, "history");
 		struct lmd_error err = {0};
-		struct lmi_chain *ch;
+		struct lmi_sampler_chain *ch;
 		char why[300];
 
 		if (skip(c, &t))
@@ -431,13 +434,13 @@ START_TEST(cases)
 			continue;
 		}
 		for (size_t k = 0; k < json_array_size(h); k++)
-			lmi_chain_accept(ch, (lmd_token)json_integer_value(json_array_get(h, k)),
-					 false);
+			lmi_sampler_chain_accept(
+				ch, (lmd_token)json_integer_value(json_array_get(h, k)), false);
 		if (run_step(ch, c, text(c, "sampler"), why, sizeof(why)))
 			t.passed++;
 		else
 			report(&t, "case", i, c, why);
-		lmi_chain_destroy(ch);
+		lmi_sampler_chain_destroy(ch);
 	}
 	LMD_CASES("samplers", t.passed, t.failed, t.skipped);
 	ck_assert_uint_eq(t.failed, 0);
@@ -456,7 +459,7 @@ START_TEST(sequences)
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *c = json_array_get(list, i), *steps = json_object_get(c, "steps");
 		struct lmd_error err = {0};
-		struct lmi_chain *ch;
+		struct lmi_sampler_chain *ch;
 		char why[300], at[340];
 		bool ok = true;
 
@@ -472,13 +475,13 @@ START_TEST(sequences)
 
 			ok = run_step(ch, s, text(c, "sampler"), why, sizeof(why));
 			snprintf(at, sizeof(at), "step %zu: %s", k, why);
-			lmi_chain_accept(ch, (lmd_token)number(s, "selected"), false);
+			lmi_sampler_chain_accept(ch, (lmd_token)number(s, "selected"), false);
 		}
 		if (ok)
 			t.passed++;
 		else
 			report(&t, "sequence", i, c, at);
-		lmi_chain_destroy(ch);
+		lmi_sampler_chain_destroy(ch);
 	}
 	LMD_CASES("sampler sequences", t.passed, t.failed, t.skipped);
 	ck_assert_uint_eq(t.failed, 0);

@@ -3,8 +3,8 @@
  * Tokenizers of tokenizer.json files against the parity pack. The files themselves are not part of
  * the pack: they are searched for in $LLAMAD_TOKENIZER_DIR, or else in
  * ~/.cache/llamad/tokenizers. */
-#include "core/format/hf/hf.h"
-#include "core/text/heal.h"
+#include "core/checkpoint/tokenizer/hf_tokenizer.h"
+#include "core/text/token_healing.h"
 #include "plugins/tokenizer/parity_test.h"
 #include "plugins/tokenizer/tok_test.h"
 
@@ -25,8 +25,8 @@ static bool agrees(const struct lmi_tokenizer *t, const struct parity_case *c, c
 {
 	bool decode = *kind == '~';
 	uint32_t special = decode || *kind == '1' ? LMD_ENCODE_ADD_SPECIAL : 0;
-	struct lmi_tokens ids = {0};
-	struct lmi_text text = {0};
+	struct lmi_text_token_buf ids = {0};
+	struct lmi_text_byte_buf text = {0};
 	struct lmd_error err;
 	bool ok;
 
@@ -41,8 +41,8 @@ static bool agrees(const struct lmi_tokenizer *t, const struct parity_case *c, c
 	} else {
 		ok = ok && parity_ids_equal(want, ids.id, ids.n);
 	}
-	lmi_tokens_fini(&ids);
-	lmi_text_fini(&text);
+	lmi_text_token_buf_fini(&ids);
+	lmi_text_byte_buf_fini(&text);
 	return ok;
 }
 
@@ -198,8 +198,8 @@ START_TEST(made_up_tokenizers)
 {
 	struct lmi_hf_tokenizer *hf;
 	struct lmi_tokenizer *t = open_text(&hf, made_up[_i].json);
-	struct lmi_tokens ids = {0};
-	struct lmi_text text = {0};
+	struct lmi_text_token_buf ids = {0};
+	struct lmi_text_byte_buf text = {0};
 	char have[512] = "";
 	struct lmd_error err;
 
@@ -215,8 +215,8 @@ START_TEST(made_up_tokenizers)
 		LMD_OK);
 	snprintf(have, sizeof(have), "%.*s", (int)text.n, text.p ? text.p : "");
 	ck_assert_str_eq(have, made_up[_i].decoded);
-	lmi_tokens_fini(&ids);
-	lmi_text_fini(&text);
+	lmi_text_token_buf_fini(&ids);
+	lmi_text_byte_buf_fini(&text);
 	lmi_tokenizer_close(t);
 	lmi_hf_tokenizer_close(hf);
 }
@@ -303,7 +303,7 @@ START_TEST(sentencepiece)
 				    "\x12\x05\x18\x02\xc8\x02\x01\x1a\x02\x18\x00";
 	struct lmi_hf_tokenizer *hf;
 	struct lmi_tokenizer *t;
-	struct lmi_tokens ids = {0};
+	struct lmi_text_token_buf ids = {0};
 	struct lmd_error err;
 
 	ck_assert_msg(lmi_hf_tokenizer_parse(&hf, model, sizeof(model) - 1, &err) == LMD_OK, "%s",
@@ -316,7 +316,7 @@ START_TEST(sentencepiece)
 		      "%s", err.text);
 	ck_assert_int_eq(lmi_tokenizer_encode(t, "aab", 3, 0, &ids, &err), LMD_OK);
 	ck_assert(ids.n == 2 && ids.id[0] == 1 && ids.id[1] == 3);
-	lmi_tokens_fini(&ids);
+	lmi_text_token_buf_fini(&ids);
 	lmi_tokenizer_close(t);
 	lmi_hf_tokenizer_close(hf);
 }
@@ -328,13 +328,13 @@ START_TEST(healing)
 	struct lmi_hf_tokenizer *hf;
 	struct lmi_tokenizer *t = open_text(&hf, made_up[4].json);
 	static const lmd_token ids[] = {2, 3, 1}; /* b c a */
-	struct lmi_heal h;
+	struct lmi_token_healing h;
 
 	ck_assert_uint_eq(lmi_heal_begin(&h, t, ids, 3, 3), 2);
 	ck_assert(!lmi_heal_done(&h));
 	ck_assert(lmi_heal_allows(&h, 4) && lmi_heal_allows(&h, 1));
 	ck_assert(!lmi_heal_allows(&h, 2) && !lmi_heal_allows(&h, 19));
-	lmi_heal_take(&h, 4);
+	lmi_heal_accept(&h, 4);
 	ck_assert(lmi_heal_done(&h) && lmi_heal_allows(&h, 2));
 	/* no token continues "c"; nothing may be taken back; healing was not requested */
 	ck_assert_uint_eq(lmi_heal_begin(&h, t, ids, 2, 1), 2);

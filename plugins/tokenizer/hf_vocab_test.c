@@ -7,8 +7,8 @@
 #include <jansson.h>
 
 #include "core/base/utf8.h"
-#include "core/format/format.h"
-#include "core/format/hf/hf.h"
+#include "core/checkpoint/open.h"
+#include "core/checkpoint/tokenizer/hf_tokenizer.h"
 #include "plugins/tokenizer/hf_write.h"
 #include "plugins/tokenizer/parity_test.h"
 #include "plugins/tokenizer/tok_test.h"
@@ -57,14 +57,14 @@ static bool agree(const struct vocab *v, const struct parity_case *c)
 	char id[24];
 
 	snprintf(id, sizeof(id), " %s ", c->id);
-	return lmi_utf8_good(c->text, c->bytes) == c->bytes && !strstr(v->apart, id);
+	return lmi_utf8_valid_prefix(c->text, c->bytes) == c->bytes && !strstr(v->apart, id);
 }
 
 /* Checks the ids for the settings in `kinds`, "as,as,...". */
 static void check_ids(const struct vocab *v, const struct lmi_tokenizer *t,
 		      const struct parity_case *c, const char *kinds, const char *want)
 {
-	struct lmi_tokens ids = {0};
+	struct lmi_text_token_buf ids = {0};
 	struct lmd_error err;
 
 	for (const char *k = kinds; k[0] && k[1]; k += k[2] ? 3 : 2) {
@@ -79,7 +79,7 @@ static void check_ids(const struct vocab *v, const struct lmi_tokenizer *t,
 		     parity_ids_equal(want, ids.id, ids.n);
 		tally(ok, v->name, c->id, kind);
 	}
-	lmi_tokens_fini(&ids);
+	lmi_text_token_buf_fini(&ids);
 }
 
 static void check_cases(const struct vocab *v, const struct lmi_tokenizer *t, const char *folder)

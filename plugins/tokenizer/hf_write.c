@@ -16,7 +16,7 @@
 #define BLOCK "\xe2\x96\x81" /* U+2581 */
 
 struct writer {
-	const struct lmd_tokspec *spec;
+	const struct lmd_tok_spec *spec;
 	const struct lmd_tok_info *info;
 };
 
@@ -291,7 +291,7 @@ static json_t *write_llama(struct writer *w)
  * have a prefix. */
 static json_t *write_bert(struct writer *w)
 {
-	const struct lmd_tokspec *s = w->spec;
+	const struct lmd_tok_spec *s = w->spec;
 	json_t *vocab = json_object();
 
 	for (uint32_t id = 0; id < s->n_tokens; id++) {
@@ -316,7 +316,7 @@ static json_t *write_bert(struct writer *w)
 
 static json_t *write_t5(struct writer *w)
 {
-	const struct lmd_tokspec *s = w->spec;
+	const struct lmd_tok_spec *s = w->spec;
 	json_t *vocab;
 
 	if (s->charsmap.len || s->remove_extra_whitespaces > 0)
@@ -330,7 +330,7 @@ static json_t *write_t5(struct writer *w)
 			 "unk_id", w->info->unk, "vocab", vocab);
 }
 
-char *hf_write(const struct lmd_tokspec *spec, const struct lmd_tok_info *info)
+char *hf_write(const struct lmd_tok_spec *spec, const struct lmd_tok_info *info)
 {
 	static const struct {
 		const char *kind;

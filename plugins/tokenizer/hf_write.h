@@ -11,6 +11,6 @@
 
 /* info: of that vocabulary, opened as it is. Returns text that the caller frees, or NULL if its
  * kind or pre-tokenizer has no equivalent. */
-char *hf_write(const struct lmd_tokspec *spec, const struct lmd_tok_info *info);
+char *hf_write(const struct lmd_tok_spec *spec, const struct lmd_tok_info *info);
 
 #endif /* LLAMAD_PLUGINS_TOKENIZER_HF_WRITE_H */

@@ -38,7 +38,7 @@ static const char *ids_of(const struct lmi_tokenizer *tok, const char *text, siz
 			  uint32_t flags)
 {
 	static char out[1024];
-	struct lmi_tokens ids = {0};
+	struct lmi_text_token_buf ids = {0};
 	struct lmd_error err;
 	size_t at = 0;
 
@@ -47,7 +47,7 @@ static const char *ids_of(const struct lmi_tokenizer *tok, const char *text, siz
 	*out = '\0';
 	for (size_t i = 0; i < ids.n && at < sizeof(out) - 16; i++)
 		at += (size_t)sprintf(out + at, "%s%d", i ? "," : "", ids.id[i]);
-	lmi_tokens_fini(&ids);
+	lmi_text_token_buf_fini(&ids);
 	return out;
 }
 
@@ -311,7 +311,7 @@ START_TEST(long_token)
 
 	memset(text, 'a', n);
 	for (size_t i = 0; i < LMD_LEN(kinds); i++) {
-		struct lmi_tokens ids = {0};
+		struct lmi_text_token_buf ids = {0};
 		struct lmi_tokenizer *tok;
 		struct lmd_error err;
 
@@ -323,7 +323,7 @@ START_TEST(long_token)
 		ck_assert_msg(lmi_tokenizer_encode(tok, text, n, 0, &ids, &err) == LMD_OK, "%s: %s",
 			      kinds[i], err.text);
 		text[n - 2] = 'a';
-		lmi_tokens_fini(&ids);
+		lmi_text_token_buf_fini(&ids);
 		lmi_tokenizer_close(tok);
 	}
 	free(text);
@@ -395,8 +395,8 @@ END_TEST
 START_TEST(no_vocabulary)
 {
 	struct lmi_tokenizer *tok;
-	struct lmi_tokens ids = {0};
-	struct lmi_text out = {0};
+	struct lmi_text_token_buf ids = {0};
+	struct lmi_text_byte_buf out = {0};
 	lmd_token one[] = {6, 7};
 	struct lmd_error err;
 
@@ -414,8 +414,8 @@ START_TEST(no_vocabulary)
 		ck_assert_int_eq(lmi_tokenizer_decode(tok, one, 2, 0, &out, &err), LMD_INVALID);
 		lmi_tokenizer_close(tok);
 	}
-	lmi_tokens_fini(&ids);
-	lmi_text_fini(&out);
+	lmi_text_token_buf_fini(&ids);
+	lmi_text_byte_buf_fini(&out);
 }
 END_TEST
 

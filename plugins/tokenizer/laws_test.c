@@ -7,13 +7,13 @@
 #include <pthread.h>
 
 #include "core/base/alloc.h"
-#include "core/format/format.h"
+#include "core/checkpoint/open.h"
 #include "core/text/detok.h"
 #include "plugins/tokenizer/tok_test.h"
 
 struct vocab {
 	struct lmi_model *model;
-	struct lmd_tokspec spec;
+	struct lmd_tok_spec spec;
 	struct lmi_tokenizer *t;
 };
 
@@ -109,15 +109,15 @@ static size_t random_text(uint64_t *seed, char *s, size_t cap)
 }
 
 static void encode(const struct lmi_tokenizer *t, const char *s, size_t n, uint32_t flags,
-		   struct lmi_tokens *ids)
+		   struct lmi_text_token_buf *ids)
 {
 	struct lmd_error err;
 
 	ck_assert_msg(lmi_tokenizer_encode(t, s, n, flags, ids, &err) == LMD_OK, "%s", err.text);
 }
 
-static void decode(const struct lmi_tokenizer *t, const struct lmi_tokens *ids, uint32_t flags,
-		   struct lmi_text *out)
+static void decode(const struct lmi_tokenizer *t, const struct lmi_text_token_buf *ids,
+		   uint32_t flags, struct lmi_text_byte_buf *out)
 {
 	struct lmd_error err;
 
@@ -126,33 +126,33 @@ static void decode(const struct lmi_tokenizer *t, const struct lmi_tokens *ids, 
 }
 
 /* Streaming gives the same bytes as decode, and complete characters as soon as possible. */
-static void check_stream(const struct lmi_tokenizer *t, const struct lmi_tokens *ids,
+static void check_stream(const struct lmi_tokenizer *t, const struct lmi_text_token_buf *ids,
 			 uint32_t flags, bool utf8)
 {
-	size_t room = lmi_detok_room(t), n = 0;
-	struct lmi_text want = {0};
+	size_t room = lmi_detok_max_bytes(t), n = 0;
+	struct lmi_text_byte_buf want = {0};
 	struct lmi_detok d;
 	uint64_t before;
 	char *out;
 
 	decode(t, ids, flags, &want);
 	out = malloc(want.n + room + 8);
-	lmi_detok_init(&d, t, flags | LMI_DETOK_BEGIN);
+	lmi_detok_init(&d, t, flags | LMI_DETOK_STRIP_LEADING_SPACE);
 	before = lmi_alloc_thread_count();
 	for (size_t i = 0; i < ids->n; i++) {
-		size_t got = lmi_detok_add(&d, ids->id[i], out + n);
+		size_t got = lmi_detok_feed(&d, ids->id[i], out + n);
 
 		ck_assert_uint_le(got, room);
 		n += got;
 		ck_assert_uint_le(n, want.n);
-		ck_assert(!utf8 || !lmi_utf8_partial(out, n));
+		ck_assert(!utf8 || !lmi_text_utf8_incomplete_tail(out, n));
 	}
 	n += lmi_detok_flush(&d, out + n);
 	ck_assert_uint_eq(lmi_alloc_thread_count(), before);
 	ck_assert_uint_eq(n, want.n);
 	ck_assert_int_eq(memcmp(out, want.p, n), 0);
 	free(out);
-	lmi_text_fini(&want);
+	lmi_text_byte_buf_fini(&want);
 }
 
 START_TEST(text_comes_back)
@@ -167,8 +167,8 @@ START_TEST(text_comes_back)
 		{"synth/spm-no-prefix", NULL}, {"synth/rwkv", NULL}, {"synth/plamo2", NULL},
 	};
 	uint64_t seed = lmd_seed("round trip", 21);
-	struct lmi_tokens ids = {0};
-	struct lmi_text back = {0};
+	struct lmi_text_token_buf ids = {0};
+	struct lmi_text_byte_buf back = {0};
 
 	for (size_t i = 0; i < LMD_LEN(lossless); i++) {
 		struct vocab v;
@@ -194,16 +194,16 @@ START_TEST(text_comes_back)
 		}
 		close_vocab(&v);
 	}
-	lmi_tokens_fini(&ids);
-	lmi_text_fini(&back);
+	lmi_text_token_buf_fini(&ids);
+	lmi_text_byte_buf_fini(&back);
 }
 END_TEST
 
 START_TEST(any_bytes)
 {
 	uint64_t seed = lmd_seed("any bytes", 22);
-	struct lmi_tokens ids = {0};
-	struct lmi_text back = {0};
+	struct lmi_text_token_buf ids = {0};
+	struct lmi_text_byte_buf back = {0};
 
 	for (size_t i = 0; i < LMD_LEN(all_files); i++) {
 		struct vocab v;
@@ -231,8 +231,8 @@ START_TEST(any_bytes)
 		}
 		close_vocab(&v);
 	}
-	lmi_tokens_fini(&ids);
-	lmi_text_fini(&back);
+	lmi_text_token_buf_fini(&ids);
+	lmi_text_byte_buf_fini(&back);
 }
 END_TEST
 
@@ -240,8 +240,8 @@ END_TEST
 START_TEST(small_buffers)
 {
 	static const char text[] = "The quick brown fox, 123 \xe4\xbd\xa0\xe5\xa5\xbd </s> jumps!";
-	struct lmi_tokens ids = {0};
-	struct lmi_text whole = {0};
+	struct lmi_text_token_buf ids = {0};
+	struct lmi_text_byte_buf whole = {0};
 
 	for (size_t i = 0; i < LMD_LEN(all_files); i++) {
 		const struct lmi_factory *f;
@@ -288,16 +288,16 @@ START_TEST(small_buffers)
 		lmi_factory_give(registry, f);
 		close_vocab(&v);
 	}
-	lmi_tokens_fini(&ids);
-	lmi_text_fini(&whole);
+	lmi_text_token_buf_fini(&ids);
+	lmi_text_byte_buf_fini(&whole);
 }
 END_TEST
 
 /* No piece is longer than announced; ids outside the vocabulary are rejected. */
 START_TEST(pieces)
 {
-	struct lmi_tokens ids = {0};
-	struct lmi_text text = {0};
+	struct lmi_text_token_buf ids = {0};
+	struct lmi_text_byte_buf text = {0};
 	struct lmd_error err;
 
 	for (size_t i = 0; i < LMD_LEN(all_files); i++) {
@@ -327,8 +327,8 @@ START_TEST(pieces)
 		ck_assert(!lmi_tokenizer_is_eog(v.t, -1));
 		close_vocab(&v);
 	}
-	lmi_tokens_fini(&ids);
-	lmi_text_fini(&text);
+	lmi_text_token_buf_fini(&ids);
+	lmi_text_byte_buf_fini(&text);
 }
 END_TEST
 
@@ -383,7 +383,7 @@ static size_t slow_spm(const struct vocab *v, const char *s, size_t n, lmd_token
 START_TEST(spm_by_definition)
 {
 	uint64_t seed = lmd_seed("spm", 23);
-	struct lmi_tokens ids = {0};
+	struct lmi_text_token_buf ids = {0};
 	char letter[26];
 	size_t n_letter;
 	struct vocab v;
@@ -405,7 +405,7 @@ START_TEST(spm_by_definition)
 		ck_assert_msg(ids.n == n_want && !memcmp(ids.id, want, n_want * sizeof(*want)),
 			      "'%.*s'", (int)n, text);
 	}
-	lmi_tokens_fini(&ids);
+	lmi_text_token_buf_fini(&ids);
 	close_vocab(&v);
 }
 END_TEST
@@ -414,7 +414,7 @@ END_TEST
 START_TEST(unigram_by_definition)
 {
 	uint64_t seed = lmd_seed("unigram", 24);
-	struct lmi_tokens ids = {0};
+	struct lmi_text_token_buf ids = {0};
 	char letter[26];
 	size_t n_letter;
 	struct vocab v;
@@ -450,7 +450,7 @@ START_TEST(unigram_by_definition)
 		}
 		ck_assert_msg(fabs(sum - best[n]) < 1e-9, "%.9g, best %.9g", sum, best[n]);
 	}
-	lmi_tokens_fini(&ids);
+	lmi_text_token_buf_fini(&ids);
 	close_vocab(&v);
 }
 END_TEST
@@ -459,14 +459,14 @@ struct thread_arg {
 	const struct lmi_tokenizer *t;
 	const char *text;
 	size_t n;
-	const struct lmi_tokens *want;
+	const struct lmi_text_token_buf *want;
 	bool same;
 };
 
 static void *encode_often(void *p)
 {
 	struct thread_arg *a = p;
-	struct lmi_tokens ids = {0};
+	struct lmi_text_token_buf ids = {0};
 
 	a->same = true;
 	for (int i = 0; i < 20; i++)
@@ -474,7 +474,7 @@ static void *encode_often(void *p)
 			  lmi_tokenizer_encode(a->t, a->text, a->n, 3, &ids, NULL) == LMD_OK &&
 			  ids.n == a->want->n &&
 			  !memcmp(ids.id, a->want->id, ids.n * sizeof(*ids.id));
-	lmi_tokens_fini(&ids);
+	lmi_text_token_buf_fini(&ids);
 	return NULL;
 }
 
@@ -482,7 +482,7 @@ START_TEST(many_threads)
 {
 	static char text[8000];
 	uint64_t seed = lmd_seed("threads", 25);
-	struct lmi_tokens want = {0};
+	struct lmi_text_token_buf want = {0};
 	size_t n = 0;
 
 	while (n < sizeof(text) - 1100)
@@ -507,7 +507,7 @@ START_TEST(many_threads)
 		}
 		close_vocab(&v);
 	}
-	lmi_tokens_fini(&want);
+	lmi_text_token_buf_fini(&want);
 }
 END_TEST
 
@@ -523,7 +523,7 @@ START_TEST(out_of_memory)
 	};
 
 	for (size_t i = 0; i < LMD_LEN(small); i++) {
-		struct lmi_tokens ids = {0};
+		struct lmi_text_token_buf ids = {0};
 		struct lmi_tokenizer *t = NULL;
 		struct lmd_error err;
 		struct vocab v;
@@ -551,7 +551,7 @@ START_TEST(out_of_memory)
 			struct lmi_alloc_stats before, after;
 			enum lmd_status st;
 
-			lmi_tokens_fini(&ids);
+			lmi_text_token_buf_fini(&ids);
 			lmi_alloc_stats(&before);
 			lmi_alloc_fail_nth(nth, false);
 			st = lmi_tokenizer_encode(t, text, sizeof(text) - 1, 3, &ids, &err);
@@ -562,12 +562,12 @@ START_TEST(out_of_memory)
 			/* the word cache is optional */
 			ck_assert(st == LMD_NOMEM || st == LMD_OK);
 			ck_assert(st == LMD_OK || !ids.n);
-			lmi_tokens_fini(&ids);
+			lmi_text_token_buf_fini(&ids);
 			lmi_alloc_stats(&after);
 			ck_assert_uint_eq(before.n_live, after.n_live);
 		}
 		lmi_alloc_fail_nth(0, false);
-		lmi_tokens_fini(&ids);
+		lmi_text_token_buf_fini(&ids);
 		lmi_tokenizer_close(t);
 		close_vocab(&v);
 	}

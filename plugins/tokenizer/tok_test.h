@@ -10,7 +10,7 @@
 #include "tests/lmd_check.h"
 
 static struct lmd_host *host;
-static struct lmi_registry *registry;
+static struct lmi_plugin_registry *registry;
 
 static inline void tok_setup(void)
 {
@@ -18,7 +18,7 @@ static inline void tok_setup(void)
 					    "plamo2", "hf"};
 	char path[LMD_LEN(names)][512];
 	const char *dirs[LMD_LEN(names)];
-	struct lmi_registry_opts opts = {.dirs = dirs, .no_default_dirs = true};
+	struct lmi_plugin_registry_opts opts = {.dirs = dirs, .no_default_dirs = true};
 	struct lmd_error err;
 
 	for (size_t i = 0; i < LMD_LEN(names); i++) {
@@ -30,12 +30,12 @@ static inline void tok_setup(void)
 	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
 	lmi_host_set_log_level(host, LMD_LOG_ERROR);
 	opts.host = host;
-	ck_assert_msg(lmi_registry_create(&registry, &opts, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_plugin_registry_create(&registry, &opts, &err) == LMD_OK, "%s", err.text);
 }
 
 static inline void tok_teardown(void)
 {
-	lmi_registry_destroy(registry);
+	lmi_plugin_registry_destroy(registry);
 	lmi_host_destroy(host);
 }
 

@@ -4,7 +4,7 @@
  * every pre-tokenizer name. All comparisons are exact. */
 #include <jansson.h>
 
-#include "core/format/format.h"
+#include "core/checkpoint/open.h"
 #include "plugins/tokenizer/parity_test.h"
 #include "plugins/tokenizer/tok_test.h"
 
@@ -28,8 +28,8 @@ static void tally(struct count *c, bool ok, const char *what, const char *id, co
 static void check_line(const struct lmi_tokenizer *t, const struct parity_case *c,
 		       const char *kinds, const char *want, struct count *n, const char *what)
 {
-	struct lmi_tokens ids = {0};
-	struct lmi_text text = {0};
+	struct lmi_text_token_buf ids = {0};
+	struct lmi_text_byte_buf text = {0};
 	struct lmd_error err;
 
 	for (const char *k = kinds + (*kinds == '~' || *kinds == '-'); *k; k += *k == ',') {
@@ -64,8 +64,8 @@ static void check_line(const struct lmi_tokenizer *t, const struct parity_case *
 		tally(n, ok, what, c->id, kinds);
 		k += 2;
 	}
-	lmi_tokens_fini(&ids);
-	lmi_text_fini(&text);
+	lmi_text_token_buf_fini(&ids);
+	lmi_text_byte_buf_fini(&text);
 }
 
 static void check_cases(const struct lmi_tokenizer *t, const struct parity_cases *cases,
@@ -236,13 +236,13 @@ START_TEST(made_up_vocabularies)
 END_TEST
 
 /* Checks one pre-tokenizer name with one vocabulary. */
-static void check_pre(const struct lmd_tokspec *base, const char *vocab, const char *pre,
+static void check_pre(const struct lmd_tok_spec *base, const char *vocab, const char *pre,
 		      const json_t *group, const json_t *ids, const struct parity_cases *cases,
 		      struct count *n)
 {
-	struct lmd_tokspec spec = *base;
+	struct lmd_tok_spec spec = *base;
 	const json_t *variant = json_object_get(group, "variant");
-	struct lmi_tokens out = {0};
+	struct lmi_text_token_buf out = {0};
 	struct lmi_tokenizer *t;
 	struct lmd_error err;
 	char what[160];
@@ -274,7 +274,7 @@ static void check_pre(const struct lmd_tokspec *base, const char *vocab, const c
 			ok = parity_ids_equal(want, out.id, out.n);
 		tally(n, ok, what, c->id, "ids");
 	}
-	lmi_tokens_fini(&out);
+	lmi_text_token_buf_fini(&out);
 	lmi_tokenizer_close(t);
 }
 
@@ -364,7 +364,7 @@ static const char *cached_model(const json_t *model)
 static void check_prompts(const struct lmi_tokenizer *t, const char *model, const json_t *cases,
 			  struct count *n)
 {
-	struct lmi_tokens ids = {0};
+	struct lmi_text_token_buf ids = {0};
 	struct lmd_error err;
 	const json_t *c, *id;
 	size_t i, k;
@@ -389,7 +389,7 @@ static void check_prompts(const struct lmi_tokenizer *t, const char *model, cons
 			ok = ok && json_integer_value(id) == ids.id[k];
 		tally(n, ok, model, json_string_value(json_object_get(c, "name")), "prompt");
 	}
-	lmi_tokens_fini(&ids);
+	lmi_text_token_buf_fini(&ids);
 }
 
 START_TEST(real_models)

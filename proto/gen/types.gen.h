@@ -494,7 +494,7 @@ struct lmi_wire_item {
 
 /* Adds a model file on the server to the registry. This is a job; its stream ends when the
  * model is registered. */
-struct lmi_req_add {
+struct lmi_wire_req_add {
 	/* The model's name. */
 	struct lmd_str name;
 	/* A file or folder below one of the server's model folders. */
@@ -510,13 +510,13 @@ struct lmi_req_add {
 
 /* Adds a model file on the server to the registry. This is a job; its stream ends when the
  * model is registered. */
-struct lmi_rep_add {
+struct lmi_wire_rep_add {
 	/* The stream of the job. */
 	struct lmi_wire_id id;
 };
 
 /* Gives a model another name. An existing alias is moved to the model. */
-struct lmi_req_alias {
+struct lmi_wire_req_alias {
 	/* The additional name. */
 	struct lmd_str alias;
 	/* The model. */
@@ -524,31 +524,31 @@ struct lmi_req_alias {
 };
 
 /* Gives a model another name. An existing alias is moved to the model. */
-struct lmi_rep_alias {
+struct lmi_wire_rep_alias {
 	/* The model that the alias named before. */
 	bool has_before;
 	struct lmd_str before;
 };
 
 /* Cancels a stream within one step of the model. A stream that has already ended is forgotten. */
-struct lmi_req_cancel {
+struct lmi_wire_req_cancel {
 	/* The stream. */
 	struct lmi_wire_id id;
 };
 
 /* Cancels a stream within one step of the model. A stream that has already ended is forgotten. */
-struct lmi_rep_cancel {
+struct lmi_wire_rep_cancel {
 	/* The stream had already ended. */
 	bool ended;
 };
 
 /* Reads the configuration again. Either all of it takes effect or, on an error, none of it. */
-struct lmi_req_config_reload {
+struct lmi_wire_req_config_reload {
 	char none; /* no fields */
 };
 
 /* Reads the configuration again. Either all of it takes effect or, on an error, none of it. */
-struct lmi_rep_config_reload {
+struct lmi_wire_rep_config_reload {
 	/* Keys whose values changed. */
 	const struct lmd_str *changed;
 	uint32_t n_changed;
@@ -558,7 +558,7 @@ struct lmi_rep_config_reload {
 };
 
 /* Converts tokens to text. */
-struct lmi_req_detokenize {
+struct lmi_wire_req_detokenize {
 	/* The model by name or alias; admins may also give a path. */
 	struct lmd_str model;
 	/* The tokens. */
@@ -569,19 +569,19 @@ struct lmi_req_detokenize {
 };
 
 /* Converts tokens to text. */
-struct lmi_rep_detokenize {
+struct lmi_wire_rep_detokenize {
 	/* The text. It is not necessarily valid UTF-8. */
 	struct lmd_str text;
 };
 
 /* Stops accepting work and finishes the running generations, or accepts work again. */
-struct lmi_req_drain {
+struct lmi_wire_req_drain {
 	/* False to accept work again. (default true) */
 	bool on;
 };
 
 /* Stops accepting work and finishes the running generations, or accepts work again. */
-struct lmi_rep_drain {
+struct lmi_wire_rep_drain {
 	/* Running generations. (>= 0) */
 	int64_t running;
 	/* Queued generations. They fail when draining starts. (>= 0) */
@@ -590,7 +590,7 @@ struct lmi_rep_drain {
 
 /* Generates text from a prompt or a conversation. Replies at once with a stream; its items are
  * fetched with next. */
-struct lmi_req_generate {
+struct lmi_wire_req_generate {
 	/* The model by name or alias; admins may also give a path. It is loaded if it is not in
 	 * memory. */
 	struct lmd_str model;
@@ -747,7 +747,7 @@ struct lmi_req_generate {
 
 /* Generates text from a prompt or a conversation. Replies at once with a stream; its items are
  * fetched with next. */
-struct lmi_rep_generate {
+struct lmi_wire_rep_generate {
 	/* The stream. */
 	struct lmi_wire_id id;
 	/* The seed in use. (>= 0) */
@@ -755,7 +755,7 @@ struct lmi_rep_generate {
 };
 
 /* Identifies the client and reports what the server speaks. May be sent with any v. */
-struct lmi_req_hello {
+struct lmi_wire_req_hello {
 	/* Name of the client program, for the log. */
 	struct lmd_str client;
 	/* Version of the client program. */
@@ -766,7 +766,7 @@ struct lmi_req_hello {
 };
 
 /* Identifies the client and reports what the server speaks. May be sent with any v. */
-struct lmi_rep_hello {
+struct lmi_wire_rep_hello {
 	/* Name of the server program. */
 	struct lmd_str server;
 	/* Version of the server program. */
@@ -790,7 +790,7 @@ struct lmi_rep_hello {
 };
 
 /* Returns the metadata of a model file. */
-struct lmi_req_info {
+struct lmi_wire_req_info {
 	/* The model by name or alias; admins may also give a path. */
 	struct lmd_str model;
 	/* Include the metadata keys of the file. */
@@ -798,7 +798,7 @@ struct lmi_req_info {
 };
 
 /* Returns the metadata of a model file. */
-struct lmi_rep_info {
+struct lmi_wire_rep_info {
 	/* The model's entry in the registry. */
 	struct lmi_wire_model model;
 	/* Number of elements of all tensors. (>= 0) */
@@ -828,7 +828,7 @@ struct lmi_rep_info {
 };
 
 /* Adds an API key whose secret only the client knows. Only on the unix socket. */
-struct lmi_req_key_add {
+struct lmi_wire_req_key_add {
 	/* Label of the key, unique among all keys. */
 	struct lmd_str label;
 	/* SHA-256 of the secret as 64 lower-case hexadecimal digits. The secret must be random,
@@ -841,43 +841,43 @@ struct lmi_req_key_add {
 };
 
 /* Adds an API key whose secret only the client knows. Only on the unix socket. */
-struct lmi_rep_key_add {
+struct lmi_wire_rep_key_add {
 	char none; /* no fields */
 };
 
 /* Removes an API key. Its connections are no longer authenticated, and their streams end unless
  * they have a lease of their own. Only on the unix socket. */
-struct lmi_req_key_rm {
+struct lmi_wire_req_key_rm {
 	/* Label of the key. */
 	struct lmd_str label;
 };
 
 /* Removes an API key. Its connections are no longer authenticated, and their streams end unless
  * they have a lease of their own. Only on the unix socket. */
-struct lmi_rep_key_rm {
+struct lmi_wire_rep_key_rm {
 	/* The key existed. */
 	bool found;
 };
 
 /* Lists the API keys, oldest first. Only on the unix socket. */
-struct lmi_req_keys {
+struct lmi_wire_req_keys {
 	char none; /* no fields */
 };
 
 /* Lists the API keys, oldest first. Only on the unix socket. */
-struct lmi_rep_keys {
+struct lmi_wire_rep_keys {
 	/* The keys. */
 	const struct lmi_wire_key *keys;
 	uint32_t n_keys;
 };
 
 /* Lists the limits of this server. */
-struct lmi_req_limits {
+struct lmi_wire_req_limits {
 	char none; /* no fields */
 };
 
 /* Lists the limits of this server. */
-struct lmi_rep_limits {
+struct lmi_wire_rep_limits {
 	/* The limits. */
 	const struct lmi_wire_limit *limits;
 	uint32_t n_limits;
@@ -885,7 +885,7 @@ struct lmi_rep_limits {
 
 /* Loads a model into memory. This is a job; its stream reports progress and ends when the model
  * is ready. */
-struct lmi_req_load {
+struct lmi_wire_req_load {
 	/* The model by name or alias; admins may also give a path. */
 	struct lmd_str model;
 	/* Context size of one sequence; 0 = the model's own, or what fits into memory. (tokens;
@@ -918,13 +918,13 @@ struct lmi_req_load {
 
 /* Loads a model into memory. This is a job; its stream reports progress and ends when the model
  * is ready. */
-struct lmi_rep_load {
+struct lmi_wire_rep_load {
 	/* The stream of the job. */
 	struct lmi_wire_id id;
 };
 
 /* Lists the models in the registry. */
-struct lmi_req_models {
+struct lmi_wire_req_models {
 	/* List only this model, by name or alias. */
 	bool has_model;
 	struct lmd_str model;
@@ -935,7 +935,7 @@ struct lmi_req_models {
 };
 
 /* Lists the models in the registry. */
-struct lmi_rep_models {
+struct lmi_wire_rep_models {
 	/* The models, sorted by name. */
 	const struct lmi_wire_model *models;
 	uint32_t n_models;
@@ -944,7 +944,7 @@ struct lmi_rep_models {
 };
 
 /* Fetches the items of a stream after a cursor. Asking again returns the same items. */
-struct lmi_req_next {
+struct lmi_wire_req_next {
 	/* The stream. */
 	struct lmi_wire_id id;
 	/* Number of the last item that the client has received. Items up to it may be
@@ -963,7 +963,7 @@ struct lmi_req_next {
 };
 
 /* Fetches the items of a stream after a cursor. Asking again returns the same items. */
-struct lmi_rep_next {
+struct lmi_wire_rep_next {
 	/* The stream. */
 	struct lmi_wire_id id;
 	/* The items after the cursor, in order. Empty if the wait timed out. */
@@ -977,12 +977,12 @@ struct lmi_rep_next {
 };
 
 /* Checks that the server is alive. */
-struct lmi_req_ping {
+struct lmi_wire_req_ping {
 	char none; /* no fields */
 };
 
 /* Checks that the server is alive. */
-struct lmi_rep_ping {
+struct lmi_wire_rep_ping {
 	/* State of the server. */
 	enum lmi_wire_server_state state;
 	/* Time since the server started. (ms; >= 0) */
@@ -990,25 +990,25 @@ struct lmi_rep_ping {
 };
 
 /* Lists the plugin files that were found. */
-struct lmi_req_plugins {
+struct lmi_wire_req_plugins {
 	/* Include the factories of each plugin. */
 	bool factories;
 };
 
 /* Lists the plugin files that were found. */
-struct lmi_rep_plugins {
+struct lmi_wire_rep_plugins {
 	/* The plugins. */
 	const struct lmi_wire_plugin *plugins;
 	uint32_t n_plugins;
 };
 
 /* Scans the plugin folders again. Models that are loaded afterwards use the plugins found now. */
-struct lmi_req_plugins_reload {
+struct lmi_wire_req_plugins_reload {
 	char none; /* no fields */
 };
 
 /* Scans the plugin folders again. Models that are loaded afterwards use the plugins found now. */
-struct lmi_rep_plugins_reload {
+struct lmi_wire_rep_plugins_reload {
 	/* Files that are new or were replaced. */
 	const struct lmd_str *added;
 	uint32_t n_added;
@@ -1021,12 +1021,12 @@ struct lmi_rep_plugins_reload {
 };
 
 /* Lists the models in memory. */
-struct lmi_req_ps {
+struct lmi_wire_req_ps {
 	char none; /* no fields */
 };
 
 /* Lists the models in memory. */
-struct lmi_rep_ps {
+struct lmi_wire_rep_ps {
 	/* The models in memory. */
 	const struct lmi_wire_resident *models;
 	uint32_t n_models;
@@ -1034,26 +1034,26 @@ struct lmi_rep_ps {
 
 /* Loads a model again with the current plugins. Running streams finish on the old instance.
  * This is a job. */
-struct lmi_req_reload {
+struct lmi_wire_req_reload {
 	/* The model by name or alias; admins may also give a path. */
 	struct lmd_str model;
 };
 
 /* Loads a model again with the current plugins. Running streams finish on the old instance.
  * This is a job. */
-struct lmi_rep_reload {
+struct lmi_wire_rep_reload {
 	/* The stream of the job. */
 	struct lmi_wire_id id;
 };
 
 /* Removes a model or an alias from the registry. A model in memory must be unloaded first. */
-struct lmi_req_rm {
+struct lmi_wire_req_rm {
 	/* The model or alias. */
 	struct lmd_str name;
 };
 
 /* Removes a model or an alias from the registry. A model in memory must be unloaded first. */
-struct lmi_rep_rm {
+struct lmi_wire_rep_rm {
 	/* The name was an alias. */
 	bool alias;
 	/* Size of the files deleted from the server's own store. (bytes; >= 0; default 0) */
@@ -1061,7 +1061,7 @@ struct lmi_rep_rm {
 };
 
 /* Drains the server, then stops it. */
-struct lmi_req_shutdown {
+struct lmi_wire_req_shutdown {
 	/* Time that running streams are given to finish. Defaults to the server's setting. (ms;
 	 * 0..3600000) */
 	bool has_drain_ms;
@@ -1069,32 +1069,32 @@ struct lmi_req_shutdown {
 };
 
 /* Drains the server, then stops it. */
-struct lmi_rep_shutdown {
+struct lmi_wire_rep_shutdown {
 	/* Running generations. (>= 0) */
 	int64_t running;
 };
 
 /* Returns the server's metrics. */
-struct lmi_req_stats {
+struct lmi_wire_req_stats {
 	/* Only metrics of this model. */
 	bool has_model;
 	struct lmd_str model;
 };
 
 /* Returns the server's metrics. */
-struct lmi_rep_stats {
+struct lmi_wire_rep_stats {
 	/* The metrics. */
 	const struct lmi_wire_metric *metrics;
 	uint32_t n_metrics;
 };
 
 /* Summarises the state of the server. */
-struct lmi_req_status {
+struct lmi_wire_req_status {
 	char none; /* no fields */
 };
 
 /* Summarises the state of the server. */
-struct lmi_rep_status {
+struct lmi_wire_rep_status {
 	/* State of the server. */
 	enum lmi_wire_server_state state;
 	/* Version of the server program. */
@@ -1122,19 +1122,19 @@ struct lmi_rep_status {
 };
 
 /* Lists the client's own streams. */
-struct lmi_req_streams {
+struct lmi_wire_req_streams {
 	char none; /* no fields */
 };
 
 /* Lists the client's own streams. */
-struct lmi_rep_streams {
+struct lmi_wire_rep_streams {
 	/* The streams. */
 	const struct lmi_wire_stream *streams;
 	uint32_t n_streams;
 };
 
 /* Converts text to tokens. */
-struct lmi_req_tokenize {
+struct lmi_wire_req_tokenize {
 	/* The model by name or alias; admins may also give a path. */
 	struct lmd_str model;
 	/* The text; any bytes. */
@@ -1148,7 +1148,7 @@ struct lmi_req_tokenize {
 };
 
 /* Converts text to tokens. */
-struct lmi_rep_tokenize {
+struct lmi_wire_rep_tokenize {
 	/* The tokens. */
 	const lmd_token *tokens;
 	uint32_t n_tokens;
@@ -1158,7 +1158,7 @@ struct lmi_rep_tokenize {
 };
 
 /* Removes a model from memory once its streams have ended. This is a job. */
-struct lmi_req_unload {
+struct lmi_wire_req_unload {
 	/* The model by name or alias; admins may also give a path. */
 	struct lmd_str model;
 	/* Cancel its streams instead of waiting for them. */
@@ -1166,71 +1166,71 @@ struct lmi_req_unload {
 };
 
 /* Removes a model from memory once its streams have ended. This is a job. */
-struct lmi_rep_unload {
+struct lmi_wire_rep_unload {
 	/* The stream of the job. */
 	struct lmi_wire_id id;
 };
 
-union lmi_reqs {
-	struct lmi_req_add add;
-	struct lmi_req_alias alias;
-	struct lmi_req_cancel cancel;
-	struct lmi_req_config_reload config_reload;
-	struct lmi_req_detokenize detokenize;
-	struct lmi_req_drain drain;
-	struct lmi_req_generate generate;
-	struct lmi_req_hello hello;
-	struct lmi_req_info info;
-	struct lmi_req_key_add key_add;
-	struct lmi_req_key_rm key_rm;
-	struct lmi_req_keys keys;
-	struct lmi_req_limits limits;
-	struct lmi_req_load load;
-	struct lmi_req_models models;
-	struct lmi_req_next next;
-	struct lmi_req_ping ping;
-	struct lmi_req_plugins plugins;
-	struct lmi_req_plugins_reload plugins_reload;
-	struct lmi_req_ps ps;
-	struct lmi_req_reload reload;
-	struct lmi_req_rm rm;
-	struct lmi_req_shutdown shutdown;
-	struct lmi_req_stats stats;
-	struct lmi_req_status status;
-	struct lmi_req_streams streams;
-	struct lmi_req_tokenize tokenize;
-	struct lmi_req_unload unload;
+union lmi_wire_reqs {
+	struct lmi_wire_req_add add;
+	struct lmi_wire_req_alias alias;
+	struct lmi_wire_req_cancel cancel;
+	struct lmi_wire_req_config_reload config_reload;
+	struct lmi_wire_req_detokenize detokenize;
+	struct lmi_wire_req_drain drain;
+	struct lmi_wire_req_generate generate;
+	struct lmi_wire_req_hello hello;
+	struct lmi_wire_req_info info;
+	struct lmi_wire_req_key_add key_add;
+	struct lmi_wire_req_key_rm key_rm;
+	struct lmi_wire_req_keys keys;
+	struct lmi_wire_req_limits limits;
+	struct lmi_wire_req_load load;
+	struct lmi_wire_req_models models;
+	struct lmi_wire_req_next next;
+	struct lmi_wire_req_ping ping;
+	struct lmi_wire_req_plugins plugins;
+	struct lmi_wire_req_plugins_reload plugins_reload;
+	struct lmi_wire_req_ps ps;
+	struct lmi_wire_req_reload reload;
+	struct lmi_wire_req_rm rm;
+	struct lmi_wire_req_shutdown shutdown;
+	struct lmi_wire_req_stats stats;
+	struct lmi_wire_req_status status;
+	struct lmi_wire_req_streams streams;
+	struct lmi_wire_req_tokenize tokenize;
+	struct lmi_wire_req_unload unload;
 };
 
-union lmi_reps {
-	struct lmi_rep_add add;
-	struct lmi_rep_alias alias;
-	struct lmi_rep_cancel cancel;
-	struct lmi_rep_config_reload config_reload;
-	struct lmi_rep_detokenize detokenize;
-	struct lmi_rep_drain drain;
-	struct lmi_rep_generate generate;
-	struct lmi_rep_hello hello;
-	struct lmi_rep_info info;
-	struct lmi_rep_key_add key_add;
-	struct lmi_rep_key_rm key_rm;
-	struct lmi_rep_keys keys;
-	struct lmi_rep_limits limits;
-	struct lmi_rep_load load;
-	struct lmi_rep_models models;
-	struct lmi_rep_next next;
-	struct lmi_rep_ping ping;
-	struct lmi_rep_plugins plugins;
-	struct lmi_rep_plugins_reload plugins_reload;
-	struct lmi_rep_ps ps;
-	struct lmi_rep_reload reload;
-	struct lmi_rep_rm rm;
-	struct lmi_rep_shutdown shutdown;
-	struct lmi_rep_stats stats;
-	struct lmi_rep_status status;
-	struct lmi_rep_streams streams;
-	struct lmi_rep_tokenize tokenize;
-	struct lmi_rep_unload unload;
+union lmi_wire_reps {
+	struct lmi_wire_rep_add add;
+	struct lmi_wire_rep_alias alias;
+	struct lmi_wire_rep_cancel cancel;
+	struct lmi_wire_rep_config_reload config_reload;
+	struct lmi_wire_rep_detokenize detokenize;
+	struct lmi_wire_rep_drain drain;
+	struct lmi_wire_rep_generate generate;
+	struct lmi_wire_rep_hello hello;
+	struct lmi_wire_rep_info info;
+	struct lmi_wire_rep_key_add key_add;
+	struct lmi_wire_rep_key_rm key_rm;
+	struct lmi_wire_rep_keys keys;
+	struct lmi_wire_rep_limits limits;
+	struct lmi_wire_rep_load load;
+	struct lmi_wire_rep_models models;
+	struct lmi_wire_rep_next next;
+	struct lmi_wire_rep_ping ping;
+	struct lmi_wire_rep_plugins plugins;
+	struct lmi_wire_rep_plugins_reload plugins_reload;
+	struct lmi_wire_rep_ps ps;
+	struct lmi_wire_rep_reload reload;
+	struct lmi_wire_rep_rm rm;
+	struct lmi_wire_rep_shutdown shutdown;
+	struct lmi_wire_rep_stats stats;
+	struct lmi_wire_rep_status status;
+	struct lmi_wire_rep_streams streams;
+	struct lmi_wire_rep_tokenize tokenize;
+	struct lmi_wire_rep_unload unload;
 };
 
 #endif /* LLAMAD_PROTO_GEN_TYPES_GEN_H */

@@ -37,7 +37,7 @@ static void tear_down(void)
 
 START_TEST(start_and_stop)
 {
-	const struct lmi_reply *r;
+	const struct lmi_wire_reply *r;
 	struct stat sb;
 
 	lmt_daemon_start(&d, NULL);
@@ -235,7 +235,7 @@ END_TEST
 
 START_TEST(reload)
 {
-	const struct lmi_reply *r;
+	const struct lmi_wire_reply *r;
 
 	lmt_daemon_start(&d, NULL);
 	lmt_client_open(&c, &d);
@@ -277,7 +277,7 @@ END_TEST
 
 START_TEST(connections_leave_nothing)
 {
-	const struct lmi_reply *r;
+	const struct lmi_wire_reply *r;
 	uint32_t before, after;
 
 	lmt_daemon_start(&d, NULL);
@@ -396,7 +396,7 @@ struct reader {
 
 static void read_on(struct lmt_client *client, struct reader *r)
 {
-	const struct lmi_rep_next *n = lmt_next(client, &r->id, &r->after, 1000);
+	const struct lmi_wire_rep_next *n = lmt_next(client, &r->id, &r->after, 1000);
 
 	for (uint32_t i = 0; i < n->n_items; i++) {
 		const struct lmi_wire_item *item = &n->items[i];
@@ -510,7 +510,7 @@ END_TEST
 START_TEST(errors_name_their_request)
 {
 	static const char bad[] = "\x83\xa1v\x01\xa2op\xa4next\xa3rid\xa3xyz";
-	const struct lmi_reply *r;
+	const struct lmi_wire_reply *r;
 
 	lmt_daemon_start(&d, NULL);
 	lmt_client_open(&c, &d);
@@ -540,9 +540,9 @@ START_TEST(drain_lets_a_stream_end)
 	kill(d.pid, SIGTERM);
 	lmt_daemon_wait(&d, "STOPPING=1");
 	if (!r.end) { /* new work fails, the stream continues */
-		struct lmi_request req;
+		struct lmi_wire_request req;
 
-		lmi_request_init(&req, LMI_WIRE_OP_GENERATE);
+		lmi_wire_request_init(&req, LMI_WIRE_OP_GENERATE);
 		req.rid = (struct lmd_str){.ptr = "late", .len = 4};
 		req.u.generate.model = (struct lmd_str){.ptr = "tiny", .len = 4};
 		req.u.generate.has_prompt = true;
@@ -614,7 +614,7 @@ END_TEST
 /* Returns a metric of the op stats. */
 static double metric(const char *name)
 {
-	const struct lmi_reply *r = lmt_ask_op(&c, LMI_WIRE_OP_STATS);
+	const struct lmi_wire_reply *r = lmt_ask_op(&c, LMI_WIRE_OP_STATS);
 
 	ck_assert(!r->failed);
 	for (uint32_t i = 0; i < r->u.stats.n_metrics; i++) {
@@ -631,7 +631,7 @@ static double metric(const char *name)
  * are freed. */
 START_TEST(killed_client)
 {
-	const struct lmi_reply *r;
+	const struct lmi_wire_reply *r;
 	int ready[2], status;
 	double n_step;
 	pid_t child;

@@ -273,8 +273,8 @@ void lmt_client_close(struct lmt_client *c)
 	ck_assert_int_eq(nng_close(c->sock), 0);
 }
 
-const struct lmi_reply *lmt_ask_bytes(struct lmt_client *c, enum lmi_wire_op op, const void *bytes,
-				      size_t n)
+const struct lmi_wire_reply *lmt_ask_bytes(struct lmt_client *c, enum lmi_wire_op op,
+					   const void *bytes, size_t n)
 {
 	struct lmd_error err = {0};
 	nng_msg *msg;
@@ -289,29 +289,29 @@ const struct lmi_reply *lmt_ask_bytes(struct lmt_client *c, enum lmi_wire_op op,
 	ck_assert_msg(rv == 0, "receive: %s", nng_strerror(rv));
 	c->arena = lmi_arena_create(ARENA_BYTES);
 	ck_assert_ptr_nonnull(c->arena);
-	ck_assert_msg(lmi_reply_decode(&c->r, op, nng_msg_body(c->reply), nng_msg_len(c->reply),
-				       c->arena, &err) == LMD_OK,
+	ck_assert_msg(lmi_wire_reply_decode(&c->r, op, nng_msg_body(c->reply),
+					    nng_msg_len(c->reply), c->arena, &err) == LMD_OK,
 		      "%s", err.text);
 	return &c->r;
 }
 
-const struct lmi_reply *lmt_ask(struct lmt_client *c, const struct lmi_request *req)
+const struct lmi_wire_reply *lmt_ask(struct lmt_client *c, const struct lmi_wire_request *req)
 {
 	struct lmi_wire_buf b = {0};
 	struct lmd_error err = {0};
-	const struct lmi_reply *r;
+	const struct lmi_wire_reply *r;
 
-	ck_assert_msg(lmi_request_encode(&b, req, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_wire_request_encode(&b, req, &err) == LMD_OK, "%s", err.text);
 	r = lmt_ask_bytes(c, req->op, b.p, b.n);
 	lmi_wire_buf_fini(&b);
 	return r;
 }
 
-const struct lmi_reply *lmt_ask_op(struct lmt_client *c, enum lmi_wire_op op)
+const struct lmi_wire_reply *lmt_ask_op(struct lmt_client *c, enum lmi_wire_op op)
 {
-	struct lmi_request req;
+	struct lmi_wire_request req;
 
-	lmi_request_init(&req, op);
+	lmi_wire_request_init(&req, op);
 	return lmt_ask(c, &req);
 }
 
@@ -330,20 +330,20 @@ static struct lmd_str new_rid(void)
 	return str(rid);
 }
 
-void lmt_new_rid(struct lmi_request *req)
+void lmt_new_rid(struct lmi_wire_request *req)
 {
 	req->rid = new_rid();
 }
 
 void lmt_add(struct lmt_client *c, const struct lmt_daemon *d)
 {
-	const struct lmi_rep_next *n;
-	const struct lmi_reply *r;
-	struct lmi_request req;
+	const struct lmi_wire_rep_next *n;
+	const struct lmi_wire_reply *r;
+	struct lmi_wire_request req;
 	struct lmi_wire_id id;
 	int64_t after = 0;
 
-	lmi_request_init(&req, LMI_WIRE_OP_ADD);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_ADD);
 	req.rid = new_rid();
 	req.u.add.name = str("tiny");
 	req.u.add.path = str(d->model);
@@ -360,10 +360,10 @@ void lmt_add(struct lmt_client *c, const struct lmt_daemon *d)
 
 void lmt_generate(struct lmt_client *c, const char *model, int64_t n, struct lmi_wire_id *id)
 {
-	const struct lmi_reply *r;
-	struct lmi_request req;
+	const struct lmi_wire_reply *r;
+	struct lmi_wire_request req;
 
-	lmi_request_init(&req, LMI_WIRE_OP_GENERATE);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_GENERATE);
 	req.rid = new_rid();
 	req.u.generate.model = str(model);
 	req.u.generate.has_prompt = true;
@@ -377,13 +377,13 @@ void lmt_generate(struct lmt_client *c, const char *model, int64_t n, struct lmi
 	*id = r->u.generate.id;
 }
 
-const struct lmi_rep_next *lmt_next(struct lmt_client *c, const struct lmi_wire_id *id,
-				    int64_t *after, int64_t wait_ms)
+const struct lmi_wire_rep_next *lmt_next(struct lmt_client *c, const struct lmi_wire_id *id,
+					 int64_t *after, int64_t wait_ms)
 {
-	const struct lmi_reply *r;
-	struct lmi_request req;
+	const struct lmi_wire_reply *r;
+	struct lmi_wire_request req;
 
-	lmi_request_init(&req, LMI_WIRE_OP_NEXT);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_NEXT);
 	req.u.next.id = *id;
 	req.u.next.after = *after;
 	req.u.next.has_wait_ms = true;

@@ -60,7 +60,7 @@ struct lmt_client {
 	nng_socket sock;
 	struct lmd_arena *arena; /* memory of the last reply */
 	nng_msg *reply;
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 };
 
 void lmt_client_open(struct lmt_client *c, const struct lmt_daemon *d);
@@ -70,23 +70,23 @@ int lmt_client_dial(struct lmt_client *c, const char *url, const char *ca);
 void lmt_client_close(struct lmt_client *c);
 
 /* Sends a request and waits; the reply is valid until the next call. */
-const struct lmi_reply *lmt_ask(struct lmt_client *c, const struct lmi_request *req);
+const struct lmi_wire_reply *lmt_ask(struct lmt_client *c, const struct lmi_wire_request *req);
 /* Like lmt_ask, for an encoded request. */
-const struct lmi_reply *lmt_ask_bytes(struct lmt_client *c, enum lmi_wire_op op, const void *bytes,
-				      size_t n);
+const struct lmi_wire_reply *lmt_ask_bytes(struct lmt_client *c, enum lmi_wire_op op,
+					   const void *bytes, size_t n);
 /* Like lmt_ask, for an op without required fields. */
-const struct lmi_reply *lmt_ask_op(struct lmt_client *c, enum lmi_wire_op op);
+const struct lmi_wire_reply *lmt_ask_op(struct lmt_client *c, enum lmi_wire_op op);
 
 /* Sets a new request id. */
-void lmt_new_rid(struct lmi_request *req);
+void lmt_new_rid(struct lmi_wire_request *req);
 /* Adds the model of the folder to the registry as "tiny" and waits for the end of the job. */
 void lmt_add(struct lmt_client *c, const struct lmt_daemon *d);
 /* Starts a greedy generation of n tokens (-1: until it is cancelled); fails the test on an
  * error. */
 void lmt_generate(struct lmt_client *c, const char *model, int64_t n, struct lmi_wire_id *id);
 /* Fetches the items after *after, waiting at most wait_ms; advances *after. */
-const struct lmi_rep_next *lmt_next(struct lmt_client *c, const struct lmi_wire_id *id,
-				    int64_t *after, int64_t wait_ms);
+const struct lmi_wire_rep_next *lmt_next(struct lmt_client *c, const struct lmi_wire_id *id,
+					 int64_t *after, int64_t wait_ms);
 
 /* ---- bytes on the socket ---- */
 

@@ -223,7 +223,7 @@ START_TEST(work_is_not_idle)
 {
 	struct lmi_wire_id id, waits;
 	struct lmt_client other;
-	struct lmi_request req;
+	struct lmi_wire_request req;
 	int64_t after = 0;
 	uint64_t until;
 
@@ -243,7 +243,7 @@ START_TEST(work_is_not_idle)
 	ck_assert_uint_eq(lmt_next(&other, &waits, &after, 2200)->n_items, 0);
 	ck_assert_uint_ge(now_ms(), until);
 	ping();
-	lmi_request_init(&req, LMI_WIRE_OP_CANCEL);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_CANCEL);
 	req.u.cancel.id = id;
 	ck_assert(!lmt_ask(&other, &req)->failed);
 	lmt_client_close(&other);
@@ -255,7 +255,7 @@ END_TEST
 START_TEST(message_bytes)
 {
 	static uint8_t bytes[(64 << 10) + 1];
-	const struct lmi_reply *r;
+	const struct lmi_wire_reply *r;
 
 	start("[limits]\nmessage_bytes = 64K\n");
 	for (size_t n = sizeof(bytes) - 1; n <= sizeof(bytes); n++) {

@@ -45,7 +45,7 @@ static int64_t wall_ms(void)
 
 #define REFUSED(r, status, say_hello, what)                                                        \
 	do {                                                                                       \
-		const struct lmi_reply *reply_ = (r);                                              \
+		const struct lmi_wire_reply *reply_ = (r);                                         \
                                                                                                    \
 		ck_assert(reply_->failed);                                                         \
 		ck_assert_says(reply_->error, what);                                               \
@@ -55,19 +55,19 @@ static int64_t wall_ms(void)
 
 /* ---- keys ---- */
 
-static const struct lmi_reply *add_key(const char *label, const char *secret, int role,
-				       int64_t expires_ms)
+static const struct lmi_wire_reply *add_key(const char *label, const char *secret, int role,
+					    int64_t expires_ms)
 {
 	uint8_t bytes[LMI_SHA256_BYTES];
 	char digest[LMI_SHA256_HEX];
 	struct lmi_sha256 h;
-	struct lmi_request req;
+	struct lmi_wire_request req;
 
 	ck_assert(lmi_sha256_init(&h));
 	lmi_sha256_update(&h, secret, strlen(secret));
 	ck_assert(lmi_sha256_final(&h, bytes));
 	lmi_sha256_hex(digest, bytes);
-	lmi_request_init(&req, LMI_WIRE_OP_KEY_ADD);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_KEY_ADD);
 	req.u.key_add.label = str(label);
 	req.u.key_add.digest = str(digest);
 	req.u.key_add.role = role;
@@ -77,10 +77,10 @@ static const struct lmi_reply *add_key(const char *label, const char *secret, in
 
 static bool rm_key(const char *label)
 {
-	struct lmi_request req;
-	const struct lmi_reply *r;
+	struct lmi_wire_request req;
+	const struct lmi_wire_reply *r;
 
-	lmi_request_init(&req, LMI_WIRE_OP_KEY_RM);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_KEY_RM);
 	req.u.key_rm.label = str(label);
 	r = lmt_ask(&admin, &req);
 	ck_assert(!r->failed);
@@ -117,11 +117,11 @@ static void stop(void)
 	lmt_daemon_stop(&d);
 }
 
-static const struct lmi_reply *hello(struct lmt_client *c, const char *key)
+static const struct lmi_wire_reply *hello(struct lmt_client *c, const char *key)
 {
-	struct lmi_request req;
+	struct lmi_wire_request req;
 
-	lmi_request_init(&req, LMI_WIRE_OP_HELLO);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_HELLO);
 	req.u.hello.key = str(key);
 	return lmt_ask(c, &req);
 }
@@ -135,7 +135,7 @@ static void dial(struct lmt_client *c)
 
 START_TEST(managing)
 {
-	const struct lmi_reply *r;
+	const struct lmi_wire_reply *r;
 
 	lmt_daemon_start(&d, NULL);
 	lmt_client_open(&admin, &d);
@@ -217,7 +217,7 @@ END_TEST
 START_TEST(roles)
 {
 	struct lmt_client c, same;
-	struct lmi_request req;
+	struct lmi_wire_request req;
 	struct lmi_wire_id id;
 	int64_t after = 0;
 
@@ -239,12 +239,12 @@ START_TEST(roles)
 		;
 	ck_assert(!hello(&same, "admin secret")->failed);
 	ck_assert_int_eq(same.r.u.hello.role, LMI_WIRE_ROLE_ADMIN);
-	lmi_request_init(&req, LMI_WIRE_OP_NEXT);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_NEXT);
 	req.u.next.id = id;
 	REFUSED(lmt_ask(&same, &req), LMD_NOTFOUND, false, "no stream has the id");
 	/* an admin with a key cannot manage keys, or give paths unless model_dir is configured */
 	REFUSED(lmt_ask_op(&same, LMI_WIRE_OP_KEYS), LMD_DENIED, false, "only on the unix socket");
-	lmi_request_init(&req, LMI_WIRE_OP_ADD);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_ADD);
 	lmt_new_rid(&req);
 	req.u.add.name = str("more");
 	req.u.add.path = str(d.model);
@@ -307,7 +307,7 @@ END_TEST
 START_TEST(expired_while_connected)
 {
 	struct lmt_client c;
-	const struct lmi_reply *r;
+	const struct lmi_wire_reply *r;
 
 	start("", "tcp://127.0.0.1:0", NULL);
 	ck_assert(!add_key("short", "short secret", LMI_WIRE_ROLE_USER, wall_ms() + 700)->failed);

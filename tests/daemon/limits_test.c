@@ -215,7 +215,7 @@ END_TEST
 /* Waits for the end of a stream; its error is in err. */
 static enum lmi_wire_item_kind end_of(const struct lmi_wire_id *id)
 {
-	const struct lmi_rep_next *r;
+	const struct lmi_wire_rep_next *r;
 	struct lmi_wire_item last = {0};
 	int64_t after = 0;
 
@@ -242,11 +242,11 @@ START_TEST(prompt_tokens)
 		tokens[i] = 5;
 	for (int cold = 0; cold < 2; cold++) {
 		for (uint32_t n = 65; n >= 63; n--) {
-			const struct lmi_reply *r;
-			struct lmi_request q;
+			const struct lmi_wire_reply *r;
+			struct lmi_wire_request q;
 			struct lmi_wire_id id;
 
-			lmi_request_init(&q, LMI_WIRE_OP_GENERATE);
+			lmi_wire_request_init(&q, LMI_WIRE_OP_GENERATE);
 			lmt_new_rid(&q);
 			q.u.generate.model = (struct lmd_str){.ptr = "tiny", .len = 4};
 			q.u.generate.has_tokens = true;
@@ -351,7 +351,7 @@ END_TEST
 
 START_TEST(slow_reader)
 {
-	const struct lmi_rep_next *n;
+	const struct lmi_wire_rep_next *n;
 	struct lmi_wire_item last = {0};
 	struct lmi_wire_id id;
 	int64_t after = 0;

@@ -51,7 +51,7 @@ static void tear_down(void)
  * text. */
 static enum lmi_wire_item_kind generate(char *text, size_t n)
 {
-	const struct lmi_rep_next *r;
+	const struct lmi_wire_rep_next *r;
 	struct lmi_wire_item last = {0};
 	struct lmi_wire_id id;
 	int64_t after = 0;
@@ -71,13 +71,13 @@ static enum lmi_wire_item_kind generate(char *text, size_t n)
 
 static void unload(void)
 {
-	const struct lmi_rep_next *r;
-	const struct lmi_reply *reply;
-	struct lmi_request req;
+	const struct lmi_wire_rep_next *r;
+	const struct lmi_wire_reply *reply;
+	struct lmi_wire_request req;
 	struct lmi_wire_id id;
 	int64_t after = 0;
 
-	lmi_request_init(&req, LMI_WIRE_OP_UNLOAD);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_UNLOAD);
 	req.u.unload.model = (struct lmd_str){.ptr = "tiny", .len = 4};
 	lmt_new_rid(&req);
 	reply = lmt_ask(&c, &req);
@@ -91,7 +91,7 @@ static void unload(void)
 /* Returns state and reason of a file after a scan of the folders. */
 static void state_of(const char *name, char *text, size_t n)
 {
-	const struct lmi_reply *r = lmt_ask_op(&c, LMI_WIRE_OP_PLUGINS_RELOAD);
+	const struct lmi_wire_reply *r = lmt_ask_op(&c, LMI_WIRE_OP_PLUGINS_RELOAD);
 
 	ck_assert_msg(!r->failed, "%.*s", (int)r->error.text.len, r->error.text.ptr);
 	r = lmt_ask_op(&c, LMI_WIRE_OP_PLUGINS);

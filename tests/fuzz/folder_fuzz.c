@@ -24,9 +24,9 @@
 
 #include "core/base/alloc.h"
 #include "core/base/bytes.h"
-#include "core/format/adapter/adapter.h"
-#include "core/format/folder/families.h"
-#include "core/format/format.h"
+#include "core/checkpoint/adapter/adapter.h"
+#include "core/checkpoint/hf/families.h"
+#include "core/checkpoint/open.h"
 #include "llamad/attr.h"
 #include "tests/fuzz/target.h"
 
@@ -149,11 +149,11 @@ static void put_family(int fd, const uint8_t *p, size_t n)
 	const char *type;
 	char head[96];
 
-	while (lmi_family_at(n_family))
+	while (lmi_checkpoint_family_at(n_family))
 		n_family++;
 	if (!n)
 		return;
-	type = lmi_family_at(p[0] % n_family)->type;
+	type = lmi_checkpoint_family_at(p[0] % n_family)->type;
 	snprintf(head, sizeof(head), "{\"model_type\": \"%s\", ", type);
 	put_all(fd, head, strlen(head));
 	put_all(fd, p + 1, n - 1);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/bytes.h"
-#include "core/format/folder/families.h"
+#include "core/checkpoint/hf/families.h"
 #include "llamad/attr.h"
 #include "tests/fuzz/target.h"
 
@@ -439,7 +439,7 @@ static bool put_any(struct text *t, size_t k)
 {
 	char number = (char)k;
 
-	if (!lmi_family_at((uint32_t)k))
+	if (!lmi_checkpoint_family_at((uint32_t)k))
 		return false;
 	put_str(t, "f");
 	put(t, &number, 1);

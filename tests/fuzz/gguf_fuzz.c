@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/format/format.h"
+#include "core/checkpoint/open.h"
 #include "llamad/attr.h"
 #include "tests/fuzz/target.h"
 #include "tests/gguf_spec.h"
@@ -54,7 +54,7 @@ static void check_tensors(const struct lmd_model *m, size_t size)
 	}
 }
 
-static void check_vocabulary(const struct lmd_tokspec *t)
+static void check_vocabulary(const struct lmd_tok_spec *t)
 {
 	const int32_t ids[] = {t->bos,     t->eos,     t->eot,     t->eom,     t->unk,
 			       t->sep,     t->pad,     t->cls,     t->mask,    t->fim_pre,

@@ -25,35 +25,35 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 		}                                                                                  \
 	} while (0)
 
-static void feed(const struct lmi_grammar *g, const struct lmi_gvocab *v, const uint8_t *text,
-		 size_t n)
+static void feed(const struct lmi_grammar *g, const struct lmi_grammar_vocab *v,
+		 const uint8_t *text, size_t n)
 {
-	struct lmi_matcher_opts o = {.grammar = g, .vocab = v, .cache_bytes = 8 << 20};
-	struct lmi_matcher *m;
-	struct lmi_gstate *s;
+	struct lmi_gr_matcher_opts o = {.grammar = g, .vocab = v, .cache_bytes = 8 << 20};
+	struct lmi_grammar_matcher *m;
+	struct lmi_grammar_state *s;
 	struct lmd_error err;
 
-	if (lmi_matcher_create(&m, &o, &err) != LMD_OK)
+	if (lmi_gr_matcher_create(&m, &o, &err) != LMD_OK)
 		return;
-	REQUIRE(lmi_gstate_create(&s, m, &err) == LMD_OK);
+	REQUIRE(lmi_gr_state_create(&s, m, &err) == LMD_OK);
 	for (size_t i = 0; i < n && i < 64; i++) {
 		const uint64_t *mask;
-		enum lmd_status st = lmi_gstate_mask(s, &mask);
+		enum lmd_status st = lmi_gr_state_mask(s, &mask);
 		bool allowed;
 
 		if (st != LMD_OK)
 			break;
 		allowed = mask[text[i] / 64] >> (text[i] % 64) & 1;
-		REQUIRE((mask[256 / 64] & 1) == lmi_gstate_may_end(s));
-		st = lmi_gstate_accept(s, text[i]);
+		REQUIRE((mask[256 / 64] & 1) == lmi_gr_state_may_end(s));
+		st = lmi_gr_state_accept(s, text[i]);
 		if (st == LMD_NOMEM)
 			break;
 		REQUIRE((st == LMD_OK) == allowed);
 		if (st != LMD_OK)
 			break;
 	}
-	lmi_gstate_destroy(s);
-	lmi_matcher_destroy(m);
+	lmi_gr_state_destroy(s);
+	lmi_gr_matcher_destroy(m);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -62,11 +62,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t n = zero ? (size_t)(zero - data) - 1 : size ? size - 1 : 0;
 	struct lmi_grammar *g = NULL;
 	struct lmi_alloc_stats stats;
-	struct lmi_gvocab *v;
+	struct lmi_grammar_vocab *v;
 	struct lmd_error err = {0};
 	enum lmd_status st;
 
-	REQUIRE(lmi_gvocab_create(&v, NULL, &err) == LMD_OK);
+	REQUIRE(lmi_gr_vocab_create(&v, NULL, &err) == LMD_OK);
 	if (size && data[0] & 1)
 		st = lmi_grammar_from_schema(&g, (const char *)data + 1, n, &err);
 	else
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else
 		REQUIRE(err.status == st && err.text[0]);
 	lmi_grammar_destroy(g);
-	lmi_gvocab_destroy(v);
+	lmi_gr_vocab_destroy(v);
 	lmi_alloc_stats(&stats);
 	REQUIRE(stats.n_live == 0);
 	return 0;

@@ -7,7 +7,7 @@
  * be an error message. */
 #include <string.h>
 
-#include "core/format/hf/hf.h"
+#include "core/checkpoint/tokenizer/hf_tokenizer.h"
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"
 #include "core/text/tokenizer.h"
@@ -15,13 +15,13 @@
 #include "tests/fuzz/target.h"
 
 static struct lmd_host *host;
-static struct lmi_registry *registry;
+static struct lmi_plugin_registry *registry;
 
 static bool start(void)
 {
 	/* the caller's folder, or that of the build */
 	const char *dir = getenv("LMD_FUZZ_PLUGINS");
-	struct lmi_registry_opts opts = {.dirs = &dir, .n_dirs = 1, .no_default_dirs = true};
+	struct lmi_plugin_registry_opts opts = {.dirs = &dir, .n_dirs = 1, .no_default_dirs = true};
 
 	if (!dir)
 		dir = "plugins/.libs";
@@ -29,15 +29,15 @@ static bool start(void)
 		return false;
 	lmi_host_set_log_level(host, LMD_LOG_ERROR);
 	opts.host = host;
-	return lmi_registry_create(&registry, &opts, NULL) == LMD_OK &&
+	return lmi_plugin_registry_create(&registry, &opts, NULL) == LMD_OK &&
 	       lmi_factory_best(registry, LMD_KIND_TOKENIZER) != NULL;
 }
 
 static void check_text(const struct lmi_tokenizer *t, const char *s, size_t n, uint32_t flags)
 {
 	const struct lmd_tok_info *f = lmi_tokenizer_info(t);
-	struct lmi_tokens ids = {0};
-	struct lmi_text text = {0};
+	struct lmi_text_token_buf ids = {0};
+	struct lmi_text_byte_buf text = {0};
 	struct lmd_error err = {0};
 	enum lmd_status st = lmi_tokenizer_encode(t, s, n, flags, &ids, &err);
 
@@ -50,8 +50,8 @@ static void check_text(const struct lmi_tokenizer *t, const char *s, size_t n, u
 	if (st == LMD_OK)
 		st = lmi_tokenizer_decode(t, ids.id, ids.n, flags, &text, &err);
 	REQUIRE(st == LMD_OK || *err.text);
-	lmi_tokens_fini(&ids);
-	lmi_text_fini(&text);
+	lmi_text_token_buf_fini(&ids);
+	lmi_text_byte_buf_fini(&text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -13,7 +13,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/bytes.h"
-#include "core/format/imatrix/imatrix.h"
+#include "core/checkpoint/imatrix/imatrix.h"
 #include "llamad/attr.h"
 #include "tests/fuzz/target.h"
 

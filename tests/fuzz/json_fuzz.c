@@ -24,48 +24,48 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 		}                                                                                  \
 	} while (0)
 
-static void same(const struct lmi_jtree *a, const struct lmi_jtree *b)
+static void same(const struct lmi_json_tree *a, const struct lmi_json_tree *b)
 {
 	REQUIRE(a->n_nodes == b->n_nodes);
 	for (uint32_t i = 0; i < a->n_nodes; i++) {
-		const struct lmi_jnode *x = a->root + i, *y = b->root + i;
+		const struct lmi_json_node *x = a->root + i, *y = b->root + i;
 
 		REQUIRE(x->span == y->span);
-		if (x->type == LMI_JREAL) { /* 1e2 is written as 100 */
+		if (x->type == LMI_JSON_REAL) { /* 1e2 is written as 100 */
 			double v = 0;
 
-			REQUIRE(lmi_jnode_real(y, &v) && v == x->u.d);
+			REQUIRE(lmi_json_node_real(y, &v) && v == x->u.d);
 			continue;
 		}
 		REQUIRE(x->type == y->type);
-		REQUIRE(x->type == LMI_JINT || x->n == y->n);
-		REQUIRE(x->type != LMI_JINT || x->u.i == y->u.i);
-		REQUIRE(x->type != LMI_JSTRING || memcmp(x->u.s, y->u.s, x->n + 1) == 0);
+		REQUIRE(x->type == LMI_JSON_INT || x->n == y->n);
+		REQUIRE(x->type != LMI_JSON_INT || x->u.i == y->u.i);
+		REQUIRE(x->type != LMI_JSON_STRING || memcmp(x->u.s, y->u.s, x->n + 1) == 0);
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct lmi_jtree_opts opts = {.unique_keys = size && (data[size - 1] & 1)};
-	struct lmi_jtree t = {0}, again = {0};
-	struct lmi_jtext text = {0};
+	struct lmi_json_tree_opts opts = {.unique_keys = size && (data[size - 1] & 1)};
+	struct lmi_json_tree t = {0}, again = {0};
+	struct lmi_json_text text = {0};
 	struct lmi_alloc_stats stats;
 	struct lmd_error err = {0};
 	enum lmd_status st;
 
-	st = lmi_jtree_parse(&t, (const char *)data, size, &opts, &err);
+	st = lmi_json_tree_parse(&t, (const char *)data, size, &opts, &err);
 	if (st == LMD_OK) {
 		REQUIRE(t.root->span == t.n_nodes);
-		lmi_jtext_node(&text, t.root);
-		REQUIRE(lmi_jtext_finish(&text, &err) == LMD_OK);
-		REQUIRE(lmi_jtree_parse(&again, text.text, text.bytes, &opts, &err) == LMD_OK);
+		lmi_json_text_node(&text, t.root);
+		REQUIRE(lmi_json_text_finish(&text, &err) == LMD_OK);
+		REQUIRE(lmi_json_tree_parse(&again, text.text, text.bytes, &opts, &err) == LMD_OK);
 		same(&t, &again);
 	} else {
 		REQUIRE(err.status == st && strstr(err.text, "JSON"));
 	}
-	lmi_jtext_fini(&text);
-	lmi_jtree_fini(&again);
-	lmi_jtree_fini(&t);
+	lmi_json_text_fini(&text);
+	lmi_json_tree_fini(&again);
+	lmi_json_tree_fini(&t);
 	lmi_alloc_stats(&stats);
 	REQUIRE(stats.n_live == 0);
 	return 0;

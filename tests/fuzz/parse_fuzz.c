@@ -17,8 +17,8 @@
 
 #include "core/base/alloc.h"
 #include "core/base/json_tree.h"
-#include "core/text/parse/parse.h"
-#include "core/text/parse/parse_cases.h"
+#include "core/text/answer/parser.h"
+#include "core/text/answer/parse_cases.h"
 #include "core/text/tokenizer.h"
 #include "llamad/attr.h"
 #include "tests/fuzz/target.h"
@@ -30,69 +30,69 @@
 
 /* The collected events; consecutive ones of one kind are joined. */
 struct collected {
-	struct lmi_text events, raw, args;
-	enum lmi_out_kind last;
+	struct lmi_text_byte_buf events, raw, args;
+	enum lmi_answer_event_kind last;
 	bool in_call;
 	uint32_t n_call;
 	size_t n_args; /* bytes of arguments of all calls */
 };
 
-static void add(struct lmi_text *t, const void *p, size_t n)
+static void add(struct lmi_text_byte_buf *t, const void *p, size_t n)
 {
-	REQUIRE(lmi_text_add(t, p, n, NULL) == LMD_OK);
+	REQUIRE(lmi_text_byte_buf_append(t, p, n, NULL) == LMD_OK);
 }
 
-static void check_call_end(const struct collected *t, const struct lmi_out *o)
+static void check_call_end(const struct collected *t, const struct lmi_answer_event *o)
 {
-	struct lmi_jtree tree = {0};
+	struct lmi_json_tree tree = {0};
 
 	REQUIRE(t->in_call && !o->text.len);
 	if (!o->complete)
 		return;
-	REQUIRE(lmi_jtree_parse(&tree, t->args.p, t->args.n, NULL, NULL) == LMD_OK);
-	REQUIRE(tree.root->type == LMI_JOBJECT);
-	lmi_jtree_fini(&tree);
+	REQUIRE(lmi_json_tree_parse(&tree, t->args.p, t->args.n, NULL, NULL) == LMD_OK);
+	REQUIRE(tree.root->type == LMI_JSON_OBJECT);
+	lmi_json_tree_fini(&tree);
 }
 
-static void check(struct collected *t, const struct lmi_out *o)
+static void check(struct collected *t, const struct lmi_answer_event *o)
 {
 	switch (o->kind) {
-	case LMI_OUT_CONTENT:
-	case LMI_OUT_REASONING:
+	case LMI_ANSWER_CONTENT:
+	case LMI_ANSWER_REASONING:
 		REQUIRE(!t->in_call && o->text.len == o->raw.len);
 		REQUIRE(!memcmp(o->text.ptr, o->raw.ptr, o->raw.len));
 		break;
-	case LMI_OUT_CALL:
-		REQUIRE(!t->in_call && ++t->n_call <= LMI_PARSE_CALLS_MAX);
+	case LMI_ANSWER_CALL:
+		REQUIRE(!t->in_call && ++t->n_call <= LMI_ANSWER_CALLS_MAX);
 		REQUIRE(o->text.len && o->text.len <= NAME_MAX_BYTES);
 		t->in_call = true;
 		t->args.n = 0;
 		break;
-	case LMI_OUT_ARGS:
+	case LMI_ANSWER_ARGS:
 		REQUIRE(t->in_call);
 		add(&t->args, o->text.ptr, o->text.len);
 		t->n_args += o->text.len;
 		break;
-	case LMI_OUT_CALL_END:
+	case LMI_ANSWER_CALL_END:
 		check_call_end(t, o);
 		t->in_call = false;
 		break;
-	case LMI_OUT_MARKUP:
+	case LMI_ANSWER_MARKUP:
 		REQUIRE(!o->text.len);
 		break;
 	}
 }
 
-static void take(void *arg, const struct lmi_out *o)
+static void take(void *arg, const struct lmi_answer_event *o)
 {
 	struct collected *t = arg;
 	char kind[] = {0, (char)('a' + o->kind), o->complete ? '1' : '0'};
 
 	check(t, o);
 	add(&t->raw, o->raw.ptr, o->raw.len);
-	if (o->kind == LMI_OUT_MARKUP || (o->kind != LMI_OUT_CALL_END && !o->text.len))
+	if (o->kind == LMI_ANSWER_MARKUP || (o->kind != LMI_ANSWER_CALL_END && !o->text.len))
 		return;
-	if (o->kind != t->last || o->kind == LMI_OUT_CALL || o->kind == LMI_OUT_CALL_END)
+	if (o->kind != t->last || o->kind == LMI_ANSWER_CALL || o->kind == LMI_ANSWER_CALL_END)
 		add(&t->events, kind, sizeof(kind));
 	add(&t->events, o->text.ptr, o->text.len);
 	if (o->id.ptr) {
@@ -106,37 +106,38 @@ static void parse_pieces(struct collected *t, const uint8_t *head, const char *t
 			 size_t first, size_t step)
 {
 	static uint32_t n_format;
-	struct lmi_parse *p;
+	struct lmi_answer_parser *p;
 	struct lmd_str name;
 
-	while (lmi_parse_format_name(n_format))
+	while (lmi_answer_format_name_at(n_format))
 		n_format++;
-	name.ptr = lmi_parse_format_name((head[0] & 63u) % n_format);
+	name.ptr = lmi_answer_format_name_at((head[0] & 63u) % n_format);
 	name.len = strlen(name.ptr);
 	t->events.n = t->raw.n = t->args.n = t->n_args = 0;
-	t->last = LMI_OUT_MARKUP;
+	t->last = LMI_ANSWER_MARKUP;
 	t->in_call = false;
 	t->n_call = 0;
-	REQUIRE(lmi_parse_create(&p, lmi_parse_format(name), take, t, NULL) == LMD_OK);
+	REQUIRE(lmi_answer_parser_create(&p, lmi_answer_format_find(name), take, t, NULL) ==
+		LMD_OK);
 	if (head[0] & THINKS)
-		lmi_parse_thinks(p);
+		lmi_answer_parser_start_in_reasoning(p);
 	if (head[0] & MARKED)
-		lmi_parse_marked(p);
+		lmi_answer_parser_require_markers(p);
 	for (size_t at = 0; at < n;) {
 		size_t k = at ? step : first;
 
 		k = k < n - at ? k : n - at;
-		REQUIRE(lmi_parse_feed(p, text + at, k, NULL) == LMD_OK);
+		REQUIRE(lmi_answer_parser_feed(p, text + at, k, NULL) == LMD_OK);
 		at += k;
 	}
-	lmi_parse_finish(p);
-	lmi_parse_destroy(p);
+	lmi_answer_parser_finish(p);
+	lmi_answer_parser_destroy(p);
 	REQUIRE(!t->in_call);
 	REQUIRE(t->raw.n == n && (!n || !memcmp(t->raw.p, text, n)));
 	REQUIRE(t->n_args <= GROWTH * n + 64);
 }
 
-static bool same(const struct lmi_text *a, const struct lmi_text *b)
+static bool same(const struct lmi_text_byte_buf *a, const struct lmi_text_byte_buf *b)
 {
 	return a->n == b->n && (!a->n || !memcmp(a->p, b->p, a->n));
 }
@@ -157,12 +158,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	REQUIRE(same(&whole.events, &pieces.events));
 	parse_pieces(&pieces, data, text, n, 1, 1);
 	REQUIRE(same(&whole.events, &pieces.events));
-	lmi_text_fini(&whole.events);
-	lmi_text_fini(&whole.raw);
-	lmi_text_fini(&whole.args);
-	lmi_text_fini(&pieces.events);
-	lmi_text_fini(&pieces.raw);
-	lmi_text_fini(&pieces.args);
+	lmi_text_byte_buf_fini(&whole.events);
+	lmi_text_byte_buf_fini(&whole.raw);
+	lmi_text_byte_buf_fini(&whole.args);
+	lmi_text_byte_buf_fini(&pieces.events);
+	lmi_text_byte_buf_fini(&pieces.raw);
+	lmi_text_byte_buf_fini(&pieces.args);
 	lmi_alloc_stats(&stats);
 	REQUIRE(stats.n_live == 0);
 	REQUIRE(stats.peak_bytes < (1u << 20) + 8 * GROWTH * n);
@@ -171,11 +172,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 static uint8_t number_of(const char *format)
 {
-	const char *want = lmi_parse_name(
-		lmi_parse_format((struct lmd_str){.ptr = format, .len = strlen(format)}));
+	const char *want = lmi_answer_format_name(
+		lmi_answer_format_find((struct lmd_str){.ptr = format, .len = strlen(format)}));
 	uint8_t i = 0;
 
-	while (strcmp(lmi_parse_format_name(i), want) != 0)
+	while (strcmp(lmi_answer_format_name_at(i), want) != 0)
 		i++;
 	return i;
 }

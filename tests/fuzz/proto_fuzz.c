@@ -25,20 +25,20 @@ static void check_json(const uint8_t *p, size_t n)
 
 static void check_request(const uint8_t *p, size_t n, struct lmd_arena *arena)
 {
-	struct lmi_request r, again;
+	struct lmi_wire_request r, again;
 	struct lmi_wire_buf b = {0};
 	struct lmd_error err = {0};
 	const struct lmi_wire_struct *s;
 
-	if (lmi_request_decode(&r, p, n, arena, &err) != LMD_OK) {
+	if (lmi_wire_request_decode(&r, p, n, arena, &err) != LMD_OK) {
 		REQUIRE(err.text[0]);
 		return;
 	}
 	if (r.op == LMI_WIRE_OP_HELLO)
 		r.v = LMI_WIRE_V; /* other versions can be read but not written */
 	s = lmi_wire_ops[r.op].request;
-	REQUIRE(lmi_request_encode(&b, &r, NULL) == LMD_OK);
-	REQUIRE(lmi_request_decode(&again, b.p, b.n, arena, NULL) == LMD_OK);
+	REQUIRE(lmi_wire_request_encode(&b, &r, NULL) == LMD_OK);
+	REQUIRE(lmi_wire_request_decode(&again, b.p, b.n, arena, NULL) == LMD_OK);
 	REQUIRE(again.op == r.op && !differs(s, &r.u, &again.u));
 	lmi_wire_buf_fini(&b);
 }
@@ -47,17 +47,17 @@ static void check_reply(const uint8_t *p, size_t n, enum lmi_wire_op op, struct 
 {
 	struct lmi_wire_buf b = {0};
 	struct lmd_error err = {0};
-	struct lmi_reply r;
+	struct lmi_wire_reply r;
 
-	if (lmi_reply_decode(&r, op, p, n, arena, &err) != LMD_OK) {
+	if (lmi_wire_reply_decode(&r, op, p, n, arena, &err) != LMD_OK) {
 		REQUIRE(err.text[0]);
 		return;
 	}
 	/* a newer server may send what this version cannot encode */
-	if (lmi_reply_encode(&b, &r, &err) != LMD_OK)
+	if (lmi_wire_reply_encode(&b, &r, &err) != LMD_OK)
 		REQUIRE(err.text[0] && !b.n);
 	else
-		REQUIRE(lmi_reply_decode(&r, op, b.p, b.n, arena, NULL) == LMD_OK);
+		REQUIRE(lmi_wire_reply_decode(&r, op, b.p, b.n, arena, NULL) == LMD_OK);
 	lmi_wire_buf_fini(&b);
 }
 
@@ -86,8 +86,8 @@ bool fuzz_seed(size_t k, struct fuzz_bytes *out)
 	struct fill f = {.seed = k, .full = true};
 	enum lmi_wire_op op = (enum lmi_wire_op)(k / 2 + 1);
 	struct lmi_wire_buf b = {0};
-	struct lmi_request r;
-	struct lmi_reply rep;
+	struct lmi_wire_request r;
+	struct lmi_wire_reply rep;
 	uint8_t as = 0;
 
 	if (k / 2 + 1 >= LMI_WIRE_N_OP)
@@ -98,11 +98,11 @@ bool fuzz_seed(size_t k, struct fuzz_bytes *out)
 		as = (uint8_t)op;
 		REQUIRE(lmi_wire_buf_add(&b, &as, 1));
 		fill_reply(&f, op, &rep);
-		REQUIRE(lmi_reply_encode(&b, &rep, NULL) == LMD_OK);
+		REQUIRE(lmi_wire_reply_encode(&b, &rep, NULL) == LMD_OK);
 	} else {
 		REQUIRE(lmi_wire_buf_add(&b, &as, 1));
 		fill_request(&f, op, &r);
-		REQUIRE(lmi_request_encode(&b, &r, NULL) == LMD_OK);
+		REQUIRE(lmi_wire_request_encode(&b, &r, NULL) == LMD_OK);
 	}
 	out->n = b.n;
 	out->p = malloc(b.n);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/text/template/template.h"
+#include "core/jinja/template.h"
 #include "llamad/attr.h"
 #include "tests/fuzz/target.h"
 
@@ -20,29 +20,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct lmd_arena *arena = lmi_arena_create(0);
 	json_t *json = json_loads(variables, 0, NULL);
-	struct lmi_tvalue vars;
-	struct lmi_template_input in = {
+	struct lmi_jinja_value vars;
+	struct lmi_jinja_input in = {
 		.vars = &vars,
 		.n_vars = 1,
 		.want_own = size & 1,
 		.limits = {.steps = 200000, .memory_bytes = 16 << 20, .output_bytes = 1 << 20}};
-	struct lmi_template_output out = {0};
-	struct lmi_template *t;
+	struct lmi_jinja_output out = {0};
+	struct lmi_jinja *t;
 	struct lmi_alloc_stats stats;
 	struct lmd_error err = {0};
 	enum lmd_status st;
 
 	REQUIRE(arena && json);
-	REQUIRE(lmi_tvalue_from_json(json, arena, &vars, &err) == LMD_OK);
-	st = lmi_template_parse(&t, (const char *)data, size, &err);
+	REQUIRE(lmi_jinja_tvalue_from_json(json, arena, &vars, &err) == LMD_OK);
+	st = lmi_jinja_parse(&t, (const char *)data, size, &err);
 	if (st == LMD_OK) {
-		st = lmi_template_render(t, &in, &out, &err);
+		st = lmi_jinja_render(t, &in, &out, &err);
 		REQUIRE(st != LMD_OK || (out.text && out.text[out.bytes] == 0));
 		REQUIRE(st != LMD_OK || !out.own == !in.want_own);
 		for (size_t i = 0; st == LMD_OK && out.own && i < out.bytes; i++)
 			REQUIRE(out.own[i] <= 1);
-		lmi_template_output_fini(&out);
-		lmi_template_destroy(t);
+		lmi_jinja_output_fini(&out);
+		lmi_jinja_destroy(t);
 	}
 	REQUIRE(st == LMD_OK || (err.status == st && (err.text[0] || st == LMD_INVALID)));
 	lmi_arena_destroy(arena);

@@ -15,7 +15,7 @@
 #define MAX_TOKENS 200
 
 static struct lmd_host *host;
-static struct lmi_registry *registry;
+static struct lmi_plugin_registry *registry;
 
 static const char *const kinds[] = {"llama", "gpt2", "gemma4", "whitespace", "hybriddna",
 				    "bert",  "t5",   "rwkv",   "plamo2"};
@@ -28,7 +28,7 @@ static bool start(void)
 {
 	/* the caller's folder, or that of the build */
 	const char *dir = getenv("LMD_FUZZ_PLUGINS");
-	struct lmi_registry_opts opts = {.dirs = &dir, .n_dirs = 1, .no_default_dirs = true};
+	struct lmi_plugin_registry_opts opts = {.dirs = &dir, .n_dirs = 1, .no_default_dirs = true};
 
 	if (!dir)
 		dir = "plugins/.libs";
@@ -36,14 +36,14 @@ static bool start(void)
 		return false;
 	lmi_host_set_log_level(host, LMD_LOG_ERROR);
 	opts.host = host;
-	return lmi_registry_create(&registry, &opts, NULL) == LMD_OK &&
+	return lmi_plugin_registry_create(&registry, &opts, NULL) == LMD_OK &&
 	       lmi_factory_best(registry, LMD_KIND_TOKENIZER) != NULL;
 }
 
 static void check_text(const struct lmi_tokenizer *t, const char *s, size_t n, uint32_t flags)
 {
-	struct lmi_tokens ids = {0};
-	struct lmi_text text = {0};
+	struct lmi_text_token_buf ids = {0};
+	struct lmi_text_byte_buf text = {0};
 	struct lmi_detok d;
 	size_t got = 0;
 	char *out;
@@ -51,17 +51,17 @@ static void check_text(const struct lmi_tokenizer *t, const char *s, size_t n, u
 	if (lmi_tokenizer_encode(t, s, n, flags, &ids, NULL) == LMD_OK) {
 		REQUIRE(lmi_tokenizer_decode(t, ids.id, ids.n, LMD_DECODE_UNPARSE_SPECIAL, &text,
 					     NULL) == LMD_OK);
-		out = malloc(ids.n * (lmi_detok_room(t) - 3) + 8);
-		lmi_detok_init(&d, t, LMD_DECODE_UNPARSE_SPECIAL | LMI_DETOK_BEGIN);
+		out = malloc(ids.n * (lmi_detok_max_bytes(t) - 3) + 8);
+		lmi_detok_init(&d, t, LMD_DECODE_UNPARSE_SPECIAL | LMI_DETOK_STRIP_LEADING_SPACE);
 		for (size_t i = 0; i < ids.n; i++)
-			got += lmi_detok_add(&d, ids.id[i], out + got);
+			got += lmi_detok_feed(&d, ids.id[i], out + got);
 		got += lmi_detok_flush(&d, out + got);
 		REQUIRE(lmi_tokenizer_info(t)->clean_spaces ||
 			(got == text.n && !memcmp(out, text.p, got)));
 		free(out);
 	}
-	lmi_tokens_fini(&ids);
-	lmi_text_fini(&text);
+	lmi_text_token_buf_fini(&ids);
+	lmi_text_byte_buf_fini(&text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t type[MAX_TOKENS + 256];
 	float score[MAX_TOKENS + 256];
 	char bytes[256][8];
-	struct lmd_tokspec spec;
+	struct lmd_tok_spec spec;
 	struct lmi_tokenizer *t;
 	uint32_t n = 0, want;
 

@@ -68,7 +68,7 @@ static struct lmi_engine *open_engine(const struct lmi_engine_opts *o)
 	return e;
 }
 
-static struct lmt_rows eval(struct lmi_engine *e, const struct lmi_eval *cmd)
+static struct lmt_rows eval(struct lmi_engine *e, const struct lmi_engine_eval *cmd)
 {
 	struct lmt_rows r;
 	struct lmd_error err;
@@ -81,8 +81,8 @@ static struct lmt_rows eval(struct lmi_engine *e, const struct lmi_eval *cmd)
 static struct lmt_rows plain(int kind, const lmd_token *v, uint32_t n)
 {
 	struct lmi_engine_opts o = opts_of(kind, 1, n);
-	struct lmi_input_seq in = lmt_tokens(v, n);
-	struct lmi_eval cmd = {.id = 1, .seqs = &in, .n_seq = 1};
+	struct lmi_engine_input_seq in = lmt_tokens(v, n);
+	struct lmi_engine_eval cmd = {.id = 1, .seqs = &in, .n_seq = 1};
 	struct lmi_engine *e = open_engine(&o);
 	struct lmt_rows r = eval(e, &cmd);
 
@@ -105,7 +105,7 @@ static void expect_all_free(struct lmi_engine *e)
 {
 	struct lmi_engine_stats st;
 
-	ck_assert_int_eq(lmi_engine_turn(e), LMI_TURN_IDLE);
+	ck_assert_int_eq(lmi_engine_step(e), LMI_ENGINE_STEP_IDLE);
 	lmi_engine_stats(e, &st);
 	ck_assert_uint_eq(st.n_active + st.n_waiting, 0);
 	for (int g = 0; g < LMD_MAX_GROUP; g++)
@@ -118,7 +118,7 @@ START_TEST(chunks_change_nothing)
 {
 	static const uint32_t chunks[] = {1, 2, 3, 7, 16, 31, 32, 33, 64};
 	lmd_token v[N_MAX] = {0};
-	struct lmi_input_seq in = lmt_tokens(v, N_MAX);
+	struct lmi_engine_input_seq in = lmt_tokens(v, N_MAX);
 	struct lmi_engine_opts o = opts_of(_i, 1, N_MAX);
 	struct lmi_engine *e;
 	struct lmt_rows want;
@@ -127,7 +127,7 @@ START_TEST(chunks_change_nothing)
 	want = plain(_i, v, N_MAX);
 	e = open_engine(&o);
 	for (size_t i = 0; i < LMD_LEN(chunks); i++) {
-		struct lmi_eval cmd = {.id = 1, .seqs = &in, .n_seq = 1, .chunk = chunks[i]};
+		struct lmi_engine_eval cmd = {.id = 1, .seqs = &in, .n_seq = 1, .chunk = chunks[i]};
 		struct lmt_rows got = eval(e, &cmd);
 		char what[64];
 
@@ -155,8 +155,9 @@ START_TEST(prefill_and_one_step_is_the_whole)
 	e = open_engine(&o);
 	/* the second sequence has one more token than the first */
 	for (uint32_t n = 1; n < N_MAX; n += 17) {
-		struct lmi_input_seq in[2] = {lmt_tokens(v, n), lmt_tokens(v, n + 1)};
-		struct lmi_eval cmd = {.id = 1, .seqs = in, .n_seq = 2, .want = LMI_WANT_LAST};
+		struct lmi_engine_input_seq in[2] = {lmt_tokens(v, n), lmt_tokens(v, n + 1)};
+		struct lmi_engine_eval cmd = {
+			.id = 1, .seqs = in, .n_seq = 2, .want = LMI_ENGINE_WANT_LAST};
 		struct lmt_rows got;
 
 		in[1].fork_of = 0;
@@ -179,8 +180,8 @@ START_TEST(neighbours_change_nothing)
 {
 	static const uint32_t n[] = {40, 1, 77, 13};
 	lmd_token v[4][N_MAX];
-	struct lmi_input_seq in[4];
-	struct lmi_eval cmd = {.id = 1, .seqs = in, .n_seq = 4};
+	struct lmi_engine_input_seq in[4];
+	struct lmi_engine_eval cmd = {.id = 1, .seqs = in, .n_seq = 4};
 	struct lmi_engine_opts o = opts_of(_i, 4, 200);
 	struct lmi_engine *e = open_engine(&o);
 	struct lmt_rows got;
@@ -218,9 +219,9 @@ START_TEST(a_fork_in_the_middle_of_a_chunk)
 
 	random_tokens(a, 60, 20);
 	for (size_t k = 0; k < LMD_LEN(at); k++) {
-		struct lmi_input_seq in[3] = {lmt_tokens(a, 60), lmt_tokens(b, 100),
-					      lmt_tokens(a, 60)};
-		struct lmi_eval cmd = {.id = 1, .seqs = in, .n_seq = 3};
+		struct lmi_engine_input_seq in[3] = {lmt_tokens(a, 60), lmt_tokens(b, 100),
+						     lmt_tokens(a, 60)};
+		struct lmi_engine_eval cmd = {.id = 1, .seqs = in, .n_seq = 3};
 		struct lmt_rows got, want;
 
 		random_tokens(b, 100, 21 + k);
@@ -254,8 +255,8 @@ END_TEST
 START_TEST(preemption_changes_nothing)
 {
 	lmd_token v[5][100];
-	struct lmi_input_seq in[5];
-	struct lmi_eval cmd = {.id = 1, .seqs = in, .n_seq = 5, .chunk = 9};
+	struct lmi_engine_input_seq in[5];
+	struct lmi_engine_eval cmd = {.id = 1, .seqs = in, .n_seq = 5, .chunk = 9};
 	struct lmi_engine_opts o = opts_of(_i, 5, 40);
 	struct lmi_engine_stats st;
 	struct lmi_engine *e;
@@ -287,14 +288,14 @@ END_TEST
 START_TEST(a_window_gives_pages_back)
 {
 	lmd_token v[240] = {0};
-	struct lmi_input_seq in = lmt_tokens(v, 240);
-	struct lmi_eval cmd = {.id = 1, .seqs = &in, .n_seq = 1, .chunk = 5};
+	struct lmi_engine_input_seq in = lmt_tokens(v, 240);
+	struct lmi_engine_eval cmd = {.id = 1, .seqs = &in, .n_seq = 1, .chunk = 5};
 	struct lmi_engine_opts o = opts_of(LMT_WINDOW, 1, 8);
 	struct lmt_rows want, got = {0};
 	struct lmi_engine *e = open_engine(&o);
 	const struct lmi_inst *inst = lmi_engine_inst(e);
 	struct lmd_error err;
-	struct lmi_event ev;
+	struct lmi_engine_event ev;
 	uint32_t most[LMD_MAX_GROUP] = {0};
 	bool done = false;
 
@@ -305,18 +306,18 @@ START_TEST(a_window_gives_pages_back)
 	while (!done) {
 		struct lmi_engine_stats st;
 
-		(void)lmi_engine_turn(e);
+		(void)lmi_engine_step(e);
 		lmi_engine_stats(e, &st);
 		for (uint32_t g = 0; g < inst->desc.n_group; g++)
 			if (st.n_page[g] - st.n_free[g] > most[g])
 				most[g] = st.n_page[g] - st.n_free[g];
 		while (lmi_engine_poll(e, &ev)) {
-			done = done || ev.kind == LMI_EV_DONE;
-			ck_assert_int_ne(ev.kind, LMI_EV_FAILED);
-			if (ev.kind == LMI_EV_ROWS)
+			done = done || ev.kind == LMI_ENGINE_EV_DONE;
+			ck_assert_int_ne(ev.kind, LMI_ENGINE_EV_FAILED);
+			if (ev.kind == LMI_ENGINE_EV_ROWS)
 				memcpy(got.v + (size_t)ev.u.rows.first * want.width, ev.u.rows.v,
 				       (size_t)ev.u.rows.n * want.width * sizeof(float));
-			lmi_event_release(&ev);
+			lmi_engine_event_release(&ev);
 		}
 	}
 	for (uint32_t g = 0; g < inst->desc.n_group; g++) {
@@ -338,14 +339,14 @@ END_TEST
 static void bind(struct lmi_engine *e, uint32_t slot, float scale, float *mem)
 {
 	struct lmi_inst *inst = (struct lmi_inst *)(uintptr_t)lmi_engine_inst(e);
-	struct lmi_adapter ad = {.slot = slot,
-				 .site = "blk.0.ffn_down",
-				 .rank = 2,
-				 .n = LMT_EMBD,
-				 .k = 96,
-				 .a = mem,
-				 .b = mem + 2 * 96,
-				 .scale = scale};
+	struct lmi_engine_adapter ad = {.slot = slot,
+					.site = "blk.0.ffn_down",
+					.rank = 2,
+					.n = LMT_EMBD,
+					.k = 96,
+					.a = mem,
+					.b = mem + 2 * 96,
+					.scale = scale};
 	struct lmd_error err;
 	uint64_t s = seed;
 
@@ -359,8 +360,8 @@ START_TEST(an_adapter_on_half_of_the_rows)
 	static const int kinds[] = {LMT_FULL, LMT_WINDOW, LMT_HYBRID};
 	int kind = kinds[_i];
 	lmd_token v[4][50];
-	struct lmi_input_seq in[4];
-	struct lmi_eval cmd = {.id = 1, .seqs = in, .n_seq = 4};
+	struct lmi_engine_input_seq in[4];
+	struct lmi_engine_eval cmd = {.id = 1, .seqs = in, .n_seq = 4};
 	struct lmi_engine_opts o = opts_of(kind, 4, 200);
 	float mem[2][2 * (96 + LMT_EMBD)];
 	struct lmi_engine *e;
@@ -380,7 +381,7 @@ START_TEST(an_adapter_on_half_of_the_rows)
 	for (int i = 0; i < 4; i++) {
 		const float *mine = mixed.v + (size_t)i * 50 * mixed.width;
 		struct lmt_rows want = plain(kind, v[i], 50), alone;
-		struct lmi_eval one = {.id = 2, .seqs = &in[i], .n_seq = 1};
+		struct lmi_engine_eval one = {.id = 2, .seqs = &in[i], .n_seq = 1};
 
 		alone = eval(e, &one);
 		same_rows(alone.v, mine, 50, alone.width, "adapters side by side");
@@ -401,16 +402,16 @@ END_TEST
 START_TEST(a_cancel_takes_effect_after_the_step)
 {
 	lmd_token v[100] = {0};
-	struct lmi_input_seq in = lmt_tokens(v, 100);
+	struct lmi_engine_input_seq in = lmt_tokens(v, 100);
 	struct lmi_engine_opts o = opts_of(_i, 2, 64);
 	struct lmi_engine *e = open_engine(&o);
 	struct lmd_error err;
-	struct lmi_event ev;
+	struct lmi_engine_event ev;
 
 	random_tokens(v, 100, 60);
 	for (uint32_t after = 0; after <= 20; after++) {
-		struct lmi_eval a = {.id = 7, .seqs = &in, .n_seq = 1, .chunk = 5};
-		struct lmi_eval b = {.id = 8, .seqs = &in, .n_seq = 1, .chunk = 5};
+		struct lmi_engine_eval a = {.id = 7, .seqs = &in, .n_seq = 1, .chunk = 5};
+		struct lmi_engine_eval b = {.id = 8, .seqs = &in, .n_seq = 1, .chunk = 5};
 		uint32_t n_rows[2] = {0}, n_final[2] = {0}, kind[2] = {0};
 
 		ck_assert_int_eq(lmi_engine_eval(e, &a, &err), LMD_OK);
@@ -418,24 +419,25 @@ START_TEST(a_cancel_takes_effect_after_the_step)
 		for (uint32_t step = 0; step < 25; step++) {
 			if (step == after)
 				ck_assert_int_eq(lmi_engine_cancel(e, 7), LMD_OK);
-			(void)lmi_engine_turn(e);
+			(void)lmi_engine_step(e);
 			while (lmi_engine_poll(e, &ev)) {
 				uint32_t i = ev.id == 8;
 
-				if (ev.kind == LMI_EV_ROWS) {
+				if (ev.kind == LMI_ENGINE_EV_ROWS) {
 					n_rows[i] += ev.u.rows.n;
 				} else {
 					n_final[i]++;
 					kind[i] = ev.kind;
 				}
-				lmi_event_release(&ev);
+				lmi_engine_event_release(&ev);
 			}
 		}
 		ck_assert_uint_eq(n_final[0], 1);
 		ck_assert_uint_eq(n_final[1], 1);
-		ck_assert_uint_eq(kind[0], after < 20 ? LMI_EV_CANCELLED : LMI_EV_DONE);
+		ck_assert_uint_eq(kind[0],
+				  after < 20 ? LMI_ENGINE_EV_CANCELLED : LMI_ENGINE_EV_DONE);
 		ck_assert_uint_eq(n_rows[0], 5 * after);
-		ck_assert_uint_eq(kind[1], LMI_EV_DONE);
+		ck_assert_uint_eq(kind[1], LMI_ENGINE_EV_DONE);
 		ck_assert_uint_eq(n_rows[1], 100);
 		expect_all_free(e);
 	}
@@ -457,29 +459,29 @@ static void *work(void *arg)
 	uint32_t n_early = 0;
 
 	for (uint64_t id = 1; id <= 6; id++) {
-		struct lmi_input_seq in = lmt_tokens(w->v, N_MAX);
-		struct lmi_eval cmd = {.id = id, .seqs = &in, .n_seq = 1, .chunk = 11};
+		struct lmi_engine_input_seq in = lmt_tokens(w->v, N_MAX);
+		struct lmi_engine_eval cmd = {.id = id, .seqs = &in, .n_seq = 1, .chunk = 11};
 		struct lmd_error err;
-		struct lmi_event ev = {0};
+		struct lmi_engine_event ev = {0};
 
 		if (lmi_engine_eval(w->e, &cmd, &err) != LMD_OK)
 			return NULL;
-		while (ev.kind != LMI_EV_DONE) {
+		while (ev.kind != LMI_ENGINE_EV_DONE) {
 			/* a wait may return early because of an event that was already read */
 			if (!lmi_engine_wait(w->e, &ev, 60000)) {
 				if (++n_early > 100)
 					return NULL;
 				continue;
 			}
-			if (ev.kind == LMI_EV_FAILED)
+			if (ev.kind == LMI_ENGINE_EV_FAILED)
 				return NULL;
-			if (ev.kind != LMI_EV_ROWS)
+			if (ev.kind != LMI_ENGINE_EV_ROWS)
 				continue;
 			w->n_bad +=
 				memcmp(ev.u.rows.v,
 				       w->want.v + (size_t)ev.u.rows.first * w->want.width,
 				       (size_t)ev.u.rows.n * w->want.width * sizeof(float)) != 0;
-			lmi_event_release(&ev);
+			lmi_engine_event_release(&ev);
 		}
 		w->n_done++;
 	}
@@ -492,15 +494,15 @@ START_TEST(two_engines_in_one_process)
 	lmd_token v[2][N_MAX];
 	struct worker w[2] = {0};
 	pthread_t t[2];
-	struct lmi_lane *lane;
+	struct lmi_device_arbiter *arbiter;
 	struct lmd_error err;
 
-	ck_assert_int_eq(lmi_lane_create(&lane, env.host, &err), LMD_OK);
+	ck_assert_int_eq(lmi_device_arbiter_create(&arbiter, env.host, &err), LMD_OK);
 	for (int i = 0; i < 2; i++) {
 		struct lmi_engine_opts o = opts_of(kinds[i], 1, 64);
 
 		o.in_line = false;
-		o.inst.lane = lane;
+		o.inst.arbiter = arbiter;
 		o.inst.n_thread = 2;
 		random_tokens(v[i], N_MAX, 70 + (uint64_t)i);
 		w[i] = (struct worker){.v = v[i], .want = plain(kinds[i], v[i], N_MAX)};
@@ -515,7 +517,7 @@ START_TEST(two_engines_in_one_process)
 		lmi_engine_fini(w[i].e);
 		lmi_free(w[i].want.v);
 	}
-	lmi_lane_destroy(lane);
+	lmi_device_arbiter_destroy(arbiter);
 }
 END_TEST
 
@@ -523,8 +525,8 @@ START_TEST(everything_is_given_back)
 {
 	struct lmi_alloc_stats before, after;
 	lmd_token v[30] = {0};
-	struct lmi_input_seq in = lmt_tokens(v, 30);
-	struct lmi_eval cmd = {.id = 1, .seqs = &in, .n_seq = 1};
+	struct lmi_engine_input_seq in = lmt_tokens(v, 30);
+	struct lmi_engine_eval cmd = {.id = 1, .seqs = &in, .n_seq = 1};
 	struct lmi_engine_opts o = opts_of(_i, 3, 16);
 	struct lmd_error err;
 
@@ -536,7 +538,7 @@ START_TEST(everything_is_given_back)
 
 		ck_assert_int_eq(lmi_engine_eval(e, &cmd, &err), LMD_OK);
 		if (way > 0) /* leave events unread */
-			(void)lmi_engine_turn(e);
+			(void)lmi_engine_step(e);
 		if (way > 1)
 			lmi_engine_stop(e);
 		lmi_engine_fini(e);

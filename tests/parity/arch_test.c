@@ -18,7 +18,7 @@
 #define NMSE_MAX 1e-6
 
 struct input {
-	struct lmi_input_seq seqs[SEQ_MAX];
+	struct lmi_engine_input_seq seqs[SEQ_MAX];
 	uint32_t n_seq;
 	void *mem[4 * SEQ_MAX];
 	uint32_t n_mem;
@@ -42,7 +42,7 @@ static int32_t *ints(struct input *in, const json_t *list, uint32_t *n)
 	return v;
 }
 
-static void rows_input(struct input *in, struct lmi_input_seq *q, const json_t *seq,
+static void rows_input(struct input *in, struct lmi_engine_input_seq *q, const json_t *seq,
 		       const char *path)
 {
 	const json_t *pos = json_object_get(seq, "pos");
@@ -78,10 +78,10 @@ static void read_input(struct input *in, const json_t *c, const char *models)
 	ck_assert_uint_le(in->n_seq, SEQ_MAX);
 	for (uint32_t i = 0; i < in->n_seq; i++) {
 		const json_t *seq = json_array_get(list, i);
-		struct lmi_input_seq *q = &in->seqs[i];
+		struct lmi_engine_input_seq *q = &in->seqs[i];
 		char path[4096];
 
-		q->fork_of = LMI_NO_FORK;
+		q->fork_of = LMI_ENGINE_NO_FORK;
 		if (json_is_array(seq)) {
 			q->tokens = ints(in, seq, &q->n_tokens);
 		} else if (json_object_get(seq, "enc")) {
@@ -212,18 +212,18 @@ static bool is_mode(const json_t *c, const char *mode)
 	return !strcmp(json_string_value(json_object_get(c, "mode")), mode);
 }
 
-static struct lmi_eval command(const json_t *c, const struct input *in, uint32_t chunk)
+static struct lmi_engine_eval command(const json_t *c, const struct input *in, uint32_t chunk)
 {
 	const json_t *pooling = json_object_get(c, "pooling");
-	struct lmi_eval cmd = {.id = 1,
-			       .seqs = in->seqs,
-			       .n_seq = in->n_seq,
-			       .pooling = LMD_POOL_UNSET,
-			       .whole = is_mode(c, "logits_all"),
-			       .chunk = chunk};
+	struct lmi_engine_eval cmd = {.id = 1,
+				      .seqs = in->seqs,
+				      .n_seq = in->n_seq,
+				      .pooling = LMD_POOL_UNSET,
+				      .whole = is_mode(c, "logits_all"),
+				      .chunk = chunk};
 
 	if (is_mode(c, "embd")) {
-		cmd.want = LMI_WANT_EMBED;
+		cmd.want = LMI_ENGINE_WANT_EMBED;
 		if (json_is_integer(pooling))
 			cmd.pooling = (int32_t)json_integer_value(pooling);
 	}
@@ -238,7 +238,7 @@ static enum verdict run_one(const struct lmt_env *env, const char *dir, const ch
 	char path[4096], batching[64] = "one batch";
 	struct lmi_engine_opts o = lmt_opts(env, path);
 	struct lmt_rows rows = {0};
-	struct lmi_eval cmd;
+	struct lmi_engine_eval cmd;
 	struct lmd_error err = {0};
 	struct input in;
 	enum lmd_status st;

@@ -15,7 +15,7 @@
 #ifndef LLAMAD_CORE_FORMAT_GGUF_GGUF_H
 #define LLAMAD_CORE_FORMAT_GGUF_GGUF_H
 
-#include "core/format/gguf/reader.h"
+#include "core/format/gguf/byte_reader.h"
 #include "core/model/model.h"
 
 #define LMI_GGUF_KEY_BYTES    65535u
@@ -50,11 +50,11 @@ struct lmi_gguf_header {
 };
 
 /* Reads the header and sets the reader's byte order and width of counts. */
-enum lmd_status lmi_gguf_read_header(struct lmi_reader *r, struct lmi_gguf_header *h,
+enum lmd_status lmi_gguf_read_header(struct lmi_model_byte_reader *r, struct lmi_gguf_header *h,
 				     struct lmd_error *err);
 
 /* Properties of one file that control how the rest of it is read. */
-struct lmi_gguf_facts {
+struct lmi_gguf_file_props {
 	uint32_t alignment;
 	bool has_split; /* split.count is present and > 1 */
 	uint32_t split_no, split_count;
@@ -62,19 +62,19 @@ struct lmi_gguf_facts {
 };
 
 /* Reads n keys into the model; the caller has reserved room for them. */
-enum lmd_status lmi_gguf_read_meta(struct lmi_reader *r, uint32_t n, struct lmi_model *m,
+enum lmd_status lmi_gguf_read_meta(struct lmi_model_byte_reader *r, uint32_t n, struct lmi_model *m,
 				   struct lmd_error *err);
 
 /* Reads the general.alignment and split.* keys of a model that holds the keys of one file. */
-enum lmd_status lmi_gguf_read_facts(const struct lmi_model *m, struct lmi_gguf_facts *f,
-				    struct lmd_error *err);
+enum lmd_status lmi_gguf_read_file_props(const struct lmi_model *m, struct lmi_gguf_file_props *f,
+					 struct lmd_error *err);
 
 /* Reads n tensors of part number `file` into the model; the caller has reserved room for them.
  * Checks types, shapes, alignment, that the data lies inside the file, and that no two tensors
  * overlap.  *data_at is the offset of the data section, or the file size if there is no data. */
-enum lmd_status lmi_gguf_read_tensors(struct lmi_reader *r, uint32_t n, uint32_t alignment,
-				      uint32_t file, struct lmi_model *m, uint64_t *data_at,
-				      struct lmd_error *err);
+enum lmd_status lmi_gguf_read_tensors(struct lmi_model_byte_reader *r, uint32_t n,
+				      uint32_t alignment, uint32_t file, struct lmi_model *m,
+				      uint64_t *data_at, struct lmd_error *err);
 
 /* Swaps the big-endian data of a tensor to little-endian, in place.  Returns false if the type has
  * no big-endian form. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/format/format.h"
+#include "core/checkpoint/open.h"
 #include "core/format/gguf/write.h"
 #include "core/quant/quant.h"
 #include "llamad/attr.h"
@@ -170,14 +170,14 @@ START_TEST(values)
 }
 END_TEST
 
-struct shape {
+struct lmi_plan_shape {
 	const char *name;
 	enum lmd_dtype type;
 	uint32_t n_dim;
 	int64_t dims[4];
 	uint64_t bytes;
 };
-static const struct shape shapes[] = {
+static const struct lmi_plan_shape shapes[] = {
 	{"token_embd.weight", LMD_DTYPE_Q4_K, 2, {512, 3}, 864},
 	{"norm", LMD_DTYPE_F32, 1, {5}, 20},
 	{"experts", LMD_DTYPE_Q8_0, 3, {64, 3, 2}, 408},
@@ -414,7 +414,7 @@ START_TEST(big_endian_blocks)
 
 		if (!type || type->is_activation || type->memory_only)
 			continue;
-		ck_assert(lmi_row_bytes(type, 256, &bytes));
+		ck_assert(lmi_quant_row_bytes(type, 256, &bytes));
 		for (uint64_t i = 0; i < bytes; i++)
 			blk[i] = lmd_rand(&seed) & 0x3F; /* small numbers, not NaN */
 		type->dequant(blk, expected, 256);
@@ -453,7 +453,7 @@ END_TEST
 
 START_TEST(vocabulary)
 {
-	const struct lmd_tokspec *t;
+	const struct lmd_tok_spec *t;
 	struct lmi_model *m;
 
 	write_spec(path, SPEC_HEAD(0, 21) SPEC_ARCH
@@ -703,7 +703,7 @@ START_TEST(parity_vocabularies)
 	ck_assert_ptr_nonnull(facts);
 	json_object_foreach(facts, vocab, e)
 	{
-		const struct lmd_tokspec *t;
+		const struct lmd_tok_spec *t;
 		struct lmi_model *m;
 
 		snprintf(name, sizeof(name), "%s/tokenizers/vocabs/%s", base,

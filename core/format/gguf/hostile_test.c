@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/checkpoint/open.h"
 #include "tests/gguf_spec.h"
 #include "tests/hostile.h"
 

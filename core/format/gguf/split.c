@@ -8,10 +8,10 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/format/format.h"
 #include "core/format/gguf/gguf.h"
-#include "core/format/part.h"
+#include "core/format/part_load.h"
 #include "core/quant/quant.h"
 
 #define PART_HEAP_BYTES (16ull << 20) /* limit for the keys of a later part */
@@ -19,7 +19,7 @@
 /* Kept for each part from reading its keys to reading its tensor table. */
 struct part {
 	struct lmi_gguf_header h;
-	struct lmi_gguf_facts facts;
+	struct lmi_gguf_file_props facts;
 	uint64_t table_at, data_at;
 	bool big_endian;
 };
@@ -31,7 +31,7 @@ static enum lmd_status in_file(const struct lmi_model *m, uint32_t i, enum lmd_s
 	char show[112];
 
 	if (st != LMD_OK)
-		lmd_error_prefix(err, lmi_show_path(show, sizeof(show), m->parts[i].path));
+		lmd_error_prefix(err, lmi_printable_path(show, sizeof(show), m->parts[i].path));
 	return st;
 }
 
@@ -39,8 +39,8 @@ static enum lmd_status in_file(const struct lmi_model *m, uint32_t i, enum lmd_s
 static enum lmd_status read_front(struct lmi_model *keys, const struct lmi_file *f, struct part *p,
 				  struct lmd_error *err)
 {
-	struct lmi_reader r;
-	enum lmd_status st = lmi_reader_open(&r, f, err);
+	struct lmi_model_byte_reader r;
+	enum lmd_status st = lmi_gguf_reader_open(&r, f, err);
 
 	if (st == LMD_OK)
 		st = lmi_gguf_read_header(&r, &p->h, err);
@@ -49,27 +49,27 @@ static enum lmd_status read_front(struct lmi_model *keys, const struct lmi_file 
 	if (st == LMD_OK)
 		st = lmi_gguf_read_meta(&r, p->h.n_keys, keys, err);
 	if (st == LMD_OK)
-		st = lmi_gguf_read_facts(keys, &p->facts, err);
+		st = lmi_gguf_read_file_props(keys, &p->facts, err);
 	p->table_at = r.pos;
 	p->big_endian = r.big_endian;
-	lmi_reader_close(&r);
+	lmi_gguf_reader_close(&r);
 	return st;
 }
 
 static enum lmd_status read_table(struct lmi_model *m, uint32_t i, struct part *p,
 				  struct lmd_error *err)
 {
-	struct lmi_reader r;
-	enum lmd_status st = lmi_reader_open(&r, &m->parts[i].file, err);
+	struct lmi_model_byte_reader r;
+	enum lmd_status st = lmi_gguf_reader_open(&r, &m->parts[i].file, err);
 
 	if (st == LMD_OK) {
 		r.big_endian = p->big_endian;
 		r.narrow = p->h.version == 1;
-		lmi_reader_seek(&r, p->table_at);
+		lmi_gguf_reader_seek(&r, p->table_at);
 		st = lmi_gguf_read_tensors(&r, p->h.n_tensors, p->facts.alignment, i, m,
 					   &p->data_at, err);
 	}
-	lmi_reader_close(&r);
+	lmi_gguf_reader_close(&r);
 	return st;
 }
 
@@ -143,10 +143,9 @@ static enum lmd_status read_tables(struct lmi_model *m, struct part *p, struct l
 
 	for (uint32_t i = 0; i < m->n_parts; i++)
 		n += p[i].h.n_tensors;
-	if (n > LMI_MAX_TENSORS)
-		st = lmd_fail(err, LMD_INVALID,
-			      "%llu tensors, must be at most %u", (unsigned long long)n,
-			      LMI_MAX_TENSORS);
+	if (n > LMI_MODEL_MAX_TENSORS)
+		st = lmd_fail(err, LMD_INVALID, "%llu tensors, must be at most %u",
+			      (unsigned long long)n, LMI_MODEL_MAX_TENSORS);
 	else if (m->n_parts > 1 && expected >= 0 && (uint64_t)expected != n)
 		st = lmd_fail(err, LMD_CORRUPT,
 			      "key split.tensors.count: %lld, but the parts have %llu",
@@ -173,7 +172,7 @@ static enum lmd_status swap_part(struct lmi_model *m, uint32_t i, struct lmd_err
 		if (t->file == i && !lmi_gguf_swap(t->dtype, data, t->bytes))
 			return lmd_fail(err, LMD_UNSUPPORTED,
 					"tensor %s: data of type %s has no big-endian form",
-					lmi_show(show, sizeof(show), t->name, strlen(t->name)),
+					lmi_printable(show, sizeof(show), t->name, strlen(t->name)),
 					lmi_dtype(t->dtype)->name);
 	}
 	return LMD_OK;
@@ -186,7 +185,7 @@ static enum lmd_status map_part(struct lmi_model *m, uint32_t i, const struct pa
 
 	if (!p->h.n_tensors)
 		return LMD_OK;
-	st = lmi_part_load(m, i, p->data_at, p->big_endian, flags, err);
+	st = lmi_model_load_part(m, i, p->data_at, p->big_endian, flags, err);
 	return st == LMD_OK && p->big_endian ? swap_part(m, i, err) : st;
 }
 
@@ -199,7 +198,7 @@ static enum lmd_status map_all(struct lmi_model *m, const struct part *p, uint32
 	for (uint32_t i = 0; i < m->n_parts; i++)
 		if (p[i].big_endian || (flags & (LMI_OPEN_NO_MMAP | LMI_OPEN_DIRECT)))
 			copied += m->parts[i].file.bytes;
-	st = in_file(m, 0, lmi_parts_begin(m, copied, flags, err), err);
+	st = in_file(m, 0, lmi_model_load_begin(m, copied, flags, err), err);
 	for (uint32_t i = 0; st == LMD_OK && i < m->n_parts; i++)
 		st = in_file(m, i, map_part(m, i, &p[i], flags, err), err);
 	if (st != LMD_OK)

@@ -9,11 +9,11 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/checked.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/format/gguf/gguf.h"
 #include "core/quant/quant.h"
 
-static enum lmd_status read_name(struct lmi_reader *r, struct lmi_model *m, uint32_t i,
+static enum lmd_status read_name(struct lmi_model_byte_reader *r, struct lmi_model *m, uint32_t i,
 				 const char **out, struct lmd_error *err)
 {
 	char buf[LMI_GGUF_NAME_BYTES], show[80], *name;
@@ -21,31 +21,32 @@ static enum lmd_status read_name(struct lmi_reader *r, struct lmi_model *m, uint
 	enum lmd_status st;
 
 	(void)snprintf(r->what, sizeof(r->what), "tensor %u", i);
-	st = lmi_reader_count(r, &len, err);
+	st = lmi_gguf_reader_count(r, &len, err);
 	if (st != LMD_OK)
 		return st;
 	if (len < 1 || len > LMI_GGUF_NAME_BYTES)
 		return lmd_fail(err, LMD_INVALID, "tensor %u: name of %llu bytes, must be 1..%u", i,
 				(unsigned long long)len, LMI_GGUF_NAME_BYTES);
-	st = lmi_reader_bytes(r, buf, len, err);
+	st = lmi_gguf_reader_bytes(r, buf, len, err);
 	if (st != LMD_OK)
 		return st;
 	if (memchr(buf, 0, (size_t)len))
 		return lmd_fail(err, LMD_CORRUPT, "tensor %u: name \"%s\" contains a zero byte", i,
-				lmi_show(show, sizeof(show), buf, (size_t)len));
+				lmi_printable(show, sizeof(show), buf, (size_t)len));
 	name = lmi_arena_strndup(m->arena, buf, (size_t)len);
 	if (!name)
 		return lmi_model_no_memory(m, len + 1, err);
 	(void)snprintf(r->what, sizeof(r->what), "tensor %s",
-		       lmi_show(show, sizeof(show), buf, (size_t)len));
+		       lmi_printable(show, sizeof(show), buf, (size_t)len));
 	*out = name;
 	return LMD_OK;
 }
 
 /* Each dimension must be 1..2^40.  Zero dimensions mean a single value. */
-static enum lmd_status read_dims(struct lmi_reader *r, struct lmd_tensor *t, struct lmd_error *err)
+static enum lmd_status read_dims(struct lmi_model_byte_reader *r, struct lmd_tensor *t,
+				 struct lmd_error *err)
 {
-	enum lmd_status st = lmi_reader_u32(r, &t->n_dim, err);
+	enum lmd_status st = lmi_gguf_reader_u32(r, &t->n_dim, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -56,13 +57,13 @@ static enum lmd_status read_dims(struct lmi_reader *r, struct lmd_tensor *t, str
 		uint64_t d = 1;
 
 		if (i < t->n_dim)
-			st = lmi_reader_count(r, &d, err);
+			st = lmi_gguf_reader_count(r, &d, err);
 		if (st != LMD_OK)
 			return st;
-		if (d < 1 || d > LMI_MAX_DIM)
+		if (d < 1 || d > LMI_MODEL_MAX_DIM)
 			return lmd_fail(err, LMD_INVALID,
 					"%s: dimension %u is %lld, must be 1..%llu", r->what, i,
-					(long long)d, LMI_MAX_DIM);
+					(long long)d, LMI_MODEL_MAX_DIM);
 		t->dims[i] = (int64_t)d;
 	}
 	if (!t->n_dim)
@@ -70,7 +71,7 @@ static enum lmd_status read_dims(struct lmi_reader *r, struct lmd_tensor *t, str
 	return LMD_OK;
 }
 
-static enum lmd_status size_of(const struct lmi_reader *r, struct lmd_tensor *t,
+static enum lmd_status size_of(const struct lmi_model_byte_reader *r, struct lmd_tensor *t,
 			       struct lmd_error *err)
 {
 	const struct lmi_dtype *type = lmi_dtype(t->dtype);
@@ -82,14 +83,14 @@ static enum lmd_status size_of(const struct lmi_reader *r, struct lmd_tensor *t,
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: %s", r->what,
 				type && type->is_activation
 					? "an activation type, which weights cannot have"
-					: lmi_dtype_refusal(t->dtype, why, sizeof(why)));
+					: lmi_dtype_explain_unknown(t->dtype, why, sizeof(why)));
 	if (t->dims[0] % type->block_elems)
 		return lmd_fail(err, LMD_CORRUPT,
 				"%s: rows of %lld values, must be a multiple of the %s block of %u",
 				r->what, (long long)t->dims[0], type->name, type->block_elems);
 	for (uint32_t i = 1; i < LMD_MAX_DIMS; i++)
 		ok = ok && lmi_mul_ok(rows, (uint64_t)t->dims[i], &rows);
-	ok = ok && lmi_row_bytes(type, (uint64_t)t->dims[0], &t->bytes) &&
+	ok = ok && lmi_quant_row_bytes(type, (uint64_t)t->dims[0], &t->bytes) &&
 	     lmi_mul_ok(t->bytes, rows, &t->bytes);
 	if (!ok || t->bytes > INT64_MAX)
 		return lmd_fail(err, LMD_CORRUPT,
@@ -99,7 +100,7 @@ static enum lmd_status size_of(const struct lmi_reader *r, struct lmd_tensor *t,
 	return LMD_OK;
 }
 
-static enum lmd_status read_tensor(struct lmi_reader *r, struct lmi_model *m, uint32_t i,
+static enum lmd_status read_tensor(struct lmi_model_byte_reader *r, struct lmi_model *m, uint32_t i,
 				   uint32_t alignment, struct lmd_tensor *t, struct lmd_error *err)
 {
 	enum lmd_status st = read_name(r, m, i, &t->name, err);
@@ -107,9 +108,9 @@ static enum lmd_status read_tensor(struct lmi_reader *r, struct lmi_model *m, ui
 	if (st == LMD_OK)
 		st = read_dims(r, t, err);
 	if (st == LMD_OK)
-		st = lmi_reader_u32(r, &t->dtype, err);
+		st = lmi_gguf_reader_u32(r, &t->dtype, err);
 	if (st == LMD_OK)
-		st = lmi_reader_u64(r, &t->offset, err);
+		st = lmi_gguf_reader_u64(r, &t->offset, err);
 	if (st == LMD_OK)
 		st = size_of(r, t, err);
 	if (st == LMD_OK && t->offset % alignment)
@@ -131,7 +132,7 @@ static enum lmd_status resolve_offset(struct lmd_tensor *t, uint64_t data_at, ui
 		return lmd_fail(err, LMD_CORRUPT,
 				"tensor %s: %llu bytes at offset %llu of the data, which starts at "
 				"byte %llu, but the file ends at %llu",
-				lmi_show(show, sizeof(show), t->name, strlen(t->name)),
+				lmi_printable(show, sizeof(show), t->name, strlen(t->name)),
 				(unsigned long long)t->bytes, (unsigned long long)t->offset,
 				(unsigned long long)data_at, (unsigned long long)file_bytes);
 	t->offset = at;
@@ -164,18 +165,18 @@ static enum lmd_status check_overlap(const struct lmd_tensor *t, uint32_t n, str
 			st = lmd_fail(
 				err, LMD_CORRUPT,
 				"tensor %s at byte %llu overlaps tensor %s, which ends at %llu",
-				lmi_show(show[0], sizeof(show[0]), b->name, strlen(b->name)),
+				lmi_printable(show[0], sizeof(show[0]), b->name, strlen(b->name)),
 				(unsigned long long)b->offset,
-				lmi_show(show[1], sizeof(show[1]), a->name, strlen(a->name)),
+				lmi_printable(show[1], sizeof(show[1]), a->name, strlen(a->name)),
 				(unsigned long long)(a->offset + a->bytes));
 	}
 	lmi_free(order);
 	return st;
 }
 
-enum lmd_status lmi_gguf_read_tensors(struct lmi_reader *r, uint32_t n, uint32_t alignment,
-				      uint32_t file, struct lmi_model *m, uint64_t *data_at,
-				      struct lmd_error *err)
+enum lmd_status lmi_gguf_read_tensors(struct lmi_model_byte_reader *r, uint32_t n,
+				      uint32_t alignment, uint32_t file, struct lmi_model *m,
+				      uint64_t *data_at, struct lmd_error *err)
 {
 	uint32_t first = m->view.n_tensors;
 

@@ -11,10 +11,10 @@
 #include "core/base/alloc.h"
 #include "core/base/bytes.h"
 #include "core/base/checked.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/quant/quant.h"
 
-static void grow(struct lmi_gguf_writer *w, struct lmi_gguf_bytes *b, const void *p, size_t n)
+static void grow(struct lmi_gguf_writer *w, struct lmi_gguf_buf *b, const void *p, size_t n)
 {
 	if (w->err.status != LMD_OK)
 		return;
@@ -37,7 +37,7 @@ static void grow(struct lmi_gguf_writer *w, struct lmi_gguf_bytes *b, const void
 	b->n += n;
 }
 
-static void put32(struct lmi_gguf_writer *w, struct lmi_gguf_bytes *b, uint32_t v)
+static void put32(struct lmi_gguf_writer *w, struct lmi_gguf_buf *b, uint32_t v)
 {
 	uint8_t p[4];
 
@@ -45,7 +45,7 @@ static void put32(struct lmi_gguf_writer *w, struct lmi_gguf_bytes *b, uint32_t 
 	grow(w, b, p, sizeof(p));
 }
 
-static void put64(struct lmi_gguf_writer *w, struct lmi_gguf_bytes *b, uint64_t v)
+static void put64(struct lmi_gguf_writer *w, struct lmi_gguf_buf *b, uint64_t v)
 {
 	uint8_t p[8];
 
@@ -53,7 +53,7 @@ static void put64(struct lmi_gguf_writer *w, struct lmi_gguf_bytes *b, uint64_t 
 	grow(w, b, p, sizeof(p));
 }
 
-static void put_text(struct lmi_gguf_writer *w, struct lmi_gguf_bytes *b, const char *s, size_t n)
+static void put_text(struct lmi_gguf_writer *w, struct lmi_gguf_buf *b, const char *s, size_t n)
 {
 	put64(w, b, n);
 	grow(w, b, s, n);
@@ -82,7 +82,7 @@ void lmi_gguf_writer_destroy(struct lmi_gguf_writer *w)
 {
 	if (!w)
 		return;
-	lmi_gguf_writer_give_up(w);
+	lmi_gguf_writer_abort(w);
 	for (uint64_t i = 0; i < w->n_keys; i++)
 		lmi_free(w->key_names[i]);
 	lmi_free(w->key_names);
@@ -99,7 +99,7 @@ static void begin_key(struct lmi_gguf_writer *w, const char *key, uint32_t type)
 
 	if (w->err.status != LMD_OK)
 		return;
-	if (n < 1 || n > LMI_GGUF_KEY_BYTES || w->n_keys == LMI_MAX_KEYS) {
+	if (n < 1 || n > LMI_GGUF_KEY_BYTES || w->n_keys == LMI_MODEL_MAX_KEYS) {
 		(void)lmd_fail(&w->err, LMD_INVALID, "key %llu: name of %zu bytes, must be 1..%u",
 			       (unsigned long long)w->n_keys, n, LMI_GGUF_KEY_BYTES);
 		return;
@@ -244,7 +244,7 @@ void lmi_gguf_put_meta(struct lmi_gguf_writer *w, const struct lmd_meta *v)
 }
 
 /* Computes t->bytes from type and shape; false if they are invalid. */
-static bool tensor_bytes(struct lmi_gguf_place *t)
+static bool tensor_bytes(struct lmi_gguf_tensor_entry *t)
 {
 	const struct lmi_dtype *type = lmi_dtype(t->type);
 	uint64_t rows = 1;
@@ -252,17 +252,17 @@ static bool tensor_bytes(struct lmi_gguf_place *t)
 	if (!type || type->memory_only || t->n_dim < 1 || t->n_dim > LMD_MAX_DIMS)
 		return false;
 	for (uint32_t i = 0; i < t->n_dim; i++)
-		if (t->dims[i] < 1 || (uint64_t)t->dims[i] > LMI_MAX_DIM ||
+		if (t->dims[i] < 1 || (uint64_t)t->dims[i] > LMI_MODEL_MAX_DIM ||
 		    (i && !lmi_mul_ok(rows, (uint64_t)t->dims[i], &rows)))
 			return false;
-	return lmi_row_bytes(type, (uint64_t)t->dims[0], &t->bytes) &&
+	return lmi_quant_row_bytes(type, (uint64_t)t->dims[0], &t->bytes) &&
 	       lmi_mul_ok(t->bytes, rows, &t->bytes);
 }
 
 void lmi_gguf_add_tensor(struct lmi_gguf_writer *w, const char *name, enum lmd_dtype type,
 			 uint32_t n_dim, const int64_t *dims)
 {
-	struct lmi_gguf_place t = {.type = type, .n_dim = n_dim, .offset = w->data_bytes};
+	struct lmi_gguf_tensor_entry t = {.type = type, .n_dim = n_dim, .offset = w->data_bytes};
 	size_t len = strlen(name);
 	uint64_t end;
 
@@ -270,7 +270,7 @@ void lmi_gguf_add_tensor(struct lmi_gguf_writer *w, const char *name, enum lmd_d
 		return;
 	for (uint32_t i = 0; i < n_dim && i < LMD_MAX_DIMS; i++)
 		t.dims[i] = dims[i];
-	if (len < 1 || len > LMI_GGUF_NAME_BYTES || w->n_tensors == LMI_MAX_TENSORS ||
+	if (len < 1 || len > LMI_GGUF_NAME_BYTES || w->n_tensors == LMI_MODEL_MAX_TENSORS ||
 	    !tensor_bytes(&t) || !lmi_add_ok(t.offset, t.bytes, &end) ||
 	    !lmi_align_ok(end, w->alignment, &end)) {
 		(void)lmd_fail(&w->err, LMD_INVALID,
@@ -280,7 +280,7 @@ void lmi_gguf_add_tensor(struct lmi_gguf_writer *w, const char *name, enum lmd_d
 	}
 	if (w->n_tensors == w->cap_tensors) {
 		uint32_t cap = w->cap_tensors ? 2 * w->cap_tensors : 64;
-		struct lmi_gguf_place *p = lmi_realloc(w->tensors, cap, sizeof(*p));
+		struct lmi_gguf_tensor_entry *p = lmi_realloc(w->tensors, cap, sizeof(*p));
 
 		if (!p) {
 			(void)lmd_fail(&w->err, LMD_NOMEM, "no memory for tensor %s", name);
@@ -308,8 +308,9 @@ static enum lmd_status check_unique(const char *what, const char **names, size_t
 	qsort(names, n, sizeof(*names), by_name);
 	for (size_t i = 1; i < n; i++)
 		if (!strcmp(names[i - 1], names[i]))
-			return lmd_fail(err, LMD_INVALID, "%s %s is defined twice", what,
-					lmi_show(show, sizeof(show), names[i], strlen(names[i])));
+			return lmd_fail(
+				err, LMD_INVALID, "%s %s is defined twice", what,
+				lmi_printable(show, sizeof(show), names[i], strlen(names[i])));
 	return LMD_OK;
 }
 
@@ -335,7 +336,7 @@ static enum lmd_status check_names(const struct lmi_gguf_writer *w, struct lmd_e
 static void put_table(struct lmi_gguf_writer *w)
 {
 	for (uint32_t i = 0; i < w->n_tensors; i++) {
-		const struct lmi_gguf_place *t = &w->tensors[i];
+		const struct lmi_gguf_tensor_entry *t = &w->tensors[i];
 
 		put_text(w, &w->head, t->name, strlen(t->name));
 		put32(w, &w->head, t->n_dim);

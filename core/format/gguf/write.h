@@ -70,9 +70,9 @@ enum lmd_status lmi_gguf_writer_start(struct lmi_gguf_writer *w, const char *pat
 
 /* What happens to completed tensors if a run is interrupted. */
 enum lmi_gguf_keep {
-	LMI_GGUF_KEEP_NONE, /* nothing is kept, as with lmi_gguf_writer_start */
-	LMI_GGUF_KEEP_ANEW, /* kept, but tensors of an earlier run are not reused */
-	LMI_GGUF_KEEP,	    /* kept, and an earlier run is resumed */
+	LMI_GGUF_KEEP_NONE,    /* nothing is kept, as with lmi_gguf_writer_start */
+	LMI_GGUF_KEEP_RESTART, /* kept, but tensors of an earlier run are not reused */
+	LMI_GGUF_KEEP_RESUME,  /* kept, and an earlier run is resumed */
 };
 struct lmi_gguf_resume {
 	enum lmi_gguf_keep keep;
@@ -81,7 +81,7 @@ struct lmi_gguf_resume {
 	void *note_arg;
 };
 
-/* Like lmi_gguf_writer_start, but writes "PATH.partial" with a journal (core/base/partial.h).
+/* Like lmi_gguf_writer_start, but writes "PATH.partial" with a journal (core/base/resumable_file.h).
  *
  * key: digest of everything the data depends on besides keys and tensor table
  * *n_done: number of tensors that are already complete; data starts with the next one */
@@ -91,8 +91,8 @@ enum lmd_status lmi_gguf_writer_resume(struct lmi_gguf_writer *w, const char *pa
 				       struct lmd_error *err);
 /* Call when a run ends with status st and error err.  If a later run may succeed, completed tensors
  * are kept and the error message says so.  Returns st. */
-enum lmd_status lmi_gguf_writer_leave(struct lmi_gguf_writer *w, enum lmd_status st,
-				      struct lmd_error *err);
+enum lmd_status lmi_gguf_writer_interrupt(struct lmi_gguf_writer *w, enum lmd_status st,
+					  struct lmd_error *err);
 
 /* Writes the next n bytes of the current tensor; the next tensor starts, aligned, when this one is
  * complete.  More bytes than the tensor still needs are LMD_INVALID. */

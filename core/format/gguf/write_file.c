@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/show.h"
+#include "core/base/printable.h"
 
 void lmi_gguf_writer_on_progress(struct lmi_gguf_writer *w, lmi_gguf_progress_fn fn, void *arg)
 {
@@ -34,7 +34,7 @@ static enum lmd_status put(struct lmi_gguf_writer *w, const void *data, size_t n
 /* Records that everything since the last mark, the header or a tensor, is complete. */
 static enum lmd_status mark(struct lmi_gguf_writer *w, struct lmd_error *err)
 {
-	return w->resumable ? lmi_partial_mark(&w->out, err) : LMD_OK;
+	return w->resumable ? lmi_partial_end_stretch(&w->out, err) : LMD_OK;
 }
 
 /* Returns the bytes of the header, after checking that no file is open yet. */
@@ -90,7 +90,7 @@ static void report_found(const struct lmi_gguf_writer *w, const struct lmi_gguf_
 {
 	char text[256], path[120];
 
-	lmi_show_path(path, sizeof(path), w->out.file.temp);
+	lmi_printable_path(path, sizeof(path), w->out.file.temp);
 	if (!r->note || found == LMI_PARTIAL_NOTHING)
 		return;
 	if (found == LMI_PARTIAL_KEPT)
@@ -115,7 +115,7 @@ enum lmd_status lmi_gguf_writer_resume(struct lmi_gguf_writer *w, const char *pa
 				       const uint8_t key[LMI_SHA256_BYTES], uint32_t *n_done,
 				       struct lmd_error *err)
 {
-	struct lmi_partial_opts o = {.anew = r->keep == LMI_GGUF_KEEP_ANEW,
+	struct lmi_partial_opts o = {.anew = r->keep == LMI_GGUF_KEEP_RESTART,
 				     .progress = report_read_back,
 				     .progress_arg = w};
 	enum lmi_partial_found found = LMI_PARTIAL_NOTHING;
@@ -154,8 +154,8 @@ enum lmd_status lmi_gguf_writer_resume(struct lmi_gguf_writer *w, const char *pa
 	return st != LMD_OK || n ? st : begin(w, head, n_head, err);
 }
 
-enum lmd_status lmi_gguf_writer_leave(struct lmi_gguf_writer *w, enum lmd_status st,
-				      struct lmd_error *err)
+enum lmd_status lmi_gguf_writer_interrupt(struct lmi_gguf_writer *w, enum lmd_status st,
+					  struct lmd_error *err)
 {
 	char text[sizeof(err->text)], path[120];
 
@@ -163,7 +163,7 @@ enum lmd_status lmi_gguf_writer_leave(struct lmi_gguf_writer *w, enum lmd_status
 		return st;
 	if (!w->current || st == LMD_INVALID || st == LMD_UNSUPPORTED || st == LMD_CORRUPT)
 		return st; /* nothing to keep, or a later run would fail in the same way */
-	lmi_show_path(path, sizeof(path), w->out.file.temp);
+	lmi_printable_path(path, sizeof(path), w->out.file.temp);
 	lmi_partial_keep(&w->out);
 	w->is_open = false;
 	if (!err)
@@ -192,7 +192,8 @@ static enum lmd_status pad(struct lmi_gguf_writer *w, struct lmd_error *err)
 enum lmd_status lmi_gguf_writer_data(struct lmi_gguf_writer *w, const void *data, uint64_t n,
 				     struct lmd_error *err)
 {
-	const struct lmi_gguf_place *t = w->current < w->n_tensors ? &w->tensors[w->current] : NULL;
+	const struct lmi_gguf_tensor_entry *t =
+		w->current < w->n_tensors ? &w->tensors[w->current] : NULL;
 	enum lmd_status st;
 
 	if (!w->is_open || !t || n > t->bytes - w->written)
@@ -228,11 +229,11 @@ enum lmd_status lmi_gguf_writer_finish(struct lmi_gguf_writer *w, struct lmd_err
 				(unsigned long long)(w->tensors[w->current].bytes - w->written));
 	st = w->resumable ? lmi_partial_commit(&w->out, err)
 			  : lmi_new_file_commit(&w->out.file, err);
-	w->is_open = w->resumable && st != LMD_OK; /* for lmi_gguf_writer_leave */
+	w->is_open = w->resumable && st != LMD_OK; /* for lmi_gguf_writer_interrupt */
 	return st;
 }
 
-void lmi_gguf_writer_give_up(struct lmi_gguf_writer *w)
+void lmi_gguf_writer_abort(struct lmi_gguf_writer *w)
 {
 	if (!w->is_open)
 		return;

@@ -12,7 +12,7 @@
 #include "core/base/bytes.h"
 #include "core/base/checked.h"
 #include "core/base/json_tree.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/format/safetensors/safetensors.h"
 
 #define LENGTH_BYTES 8u
@@ -60,40 +60,41 @@ struct header {
 };
 
 /* Returns a member that must exist with this type. */
-static const struct lmi_jnode *member(struct header *h, const struct lmi_jnode *o, const char *key,
-				      enum lmi_jtype type, const char *kind)
+static const struct lmi_json_node *member(struct header *h, const struct lmi_json_node *o,
+					  const char *key, enum lmi_json_kind type,
+					  const char *kind)
 {
-	const struct lmi_jnode *v = lmi_jnode_get(o, key);
+	const struct lmi_json_node *v = lmi_json_node_get(o, key);
 
-	if (lmi_jnode_is(v, type))
+	if (lmi_json_node_is(v, type))
 		return v;
 	(void)lmd_fail(h->err, LMD_CORRUPT, "tensor %s: \"%s\" is %s, not %s", h->what, key,
-		       lmi_jnode_kind(v), kind);
+		       lmi_json_node_kind(v), kind);
 	return NULL;
 }
 
-static enum lmd_status read_type(struct header *h, const struct lmi_jnode *o,
+static enum lmd_status read_type(struct header *h, const struct lmi_json_node *o,
 				 struct lmi_st_tensor *t)
 {
-	const struct lmi_jnode *v = member(h, o, "dtype", LMI_JSTRING, "a string");
+	const struct lmi_json_node *v = member(h, o, "dtype", LMI_JSON_STRING, "a string");
 	char show[32];
 
 	if (!v)
 		return LMD_CORRUPT;
 	for (unsigned i = 0; i < LMI_ST_N_TYPES; i++) {
-		if (lmi_jnode_eq(v, types[i].name)) {
+		if (lmi_json_node_eq(v, types[i].name)) {
 			t->type = (uint8_t)i;
 			return LMD_OK;
 		}
 	}
 	return lmd_fail(h->err, LMD_UNSUPPORTED, "tensor %s: dtype \"%s\" is unknown", h->what,
-			lmi_show(show, sizeof(show), v->u.s, v->n));
+			lmi_printable(show, sizeof(show), v->u.s, v->n));
 }
 
-static enum lmd_status read_shape(struct header *h, const struct lmi_jnode *o,
+static enum lmd_status read_shape(struct header *h, const struct lmi_json_node *o,
 				  struct lmi_st_tensor *t)
 {
-	const struct lmi_jnode *a = member(h, o, "shape", LMI_JARRAY, "an array"), *v;
+	const struct lmi_json_node *a = member(h, o, "shape", LMI_JSON_ARRAY, "an array"), *v;
 	uint64_t bytes = types[t->type].bytes;
 
 	if (!a)
@@ -101,16 +102,16 @@ static enum lmd_status read_shape(struct header *h, const struct lmi_jnode *o,
 	if (a->n > LMI_ST_MAX_DIMS)
 		return lmd_fail(h->err, LMD_INVALID, "tensor %s: %u dimensions, must be at most %u",
 				h->what, a->n, LMI_ST_MAX_DIMS);
-	v = lmi_jnode_first(a);
+	v = lmi_json_node_first(a);
 	t->n_dim = (uint8_t)a->n;
-	for (uint32_t i = 0; i < a->n; i++, v = lmi_jnode_next(v)) {
-		if (v->type != LMI_JINT)
+	for (uint32_t i = 0; i < a->n; i++, v = lmi_json_node_next(v)) {
+		if (v->type != LMI_JSON_INT)
 			return lmd_fail(h->err, LMD_CORRUPT,
 					"tensor %s: dimension %u is not an integer", h->what, i);
-		if (v->u.i < 0 || v->u.i > (int64_t)LMI_MAX_DIM)
+		if (v->u.i < 0 || v->u.i > (int64_t)LMI_MODEL_MAX_DIM)
 			return lmd_fail(h->err, LMD_INVALID,
 					"tensor %s: dimension %u is %lld, must be 0..%llu", h->what,
-					i, (long long)v->u.i, LMI_MAX_DIM);
+					i, (long long)v->u.i, LMI_MODEL_MAX_DIM);
 		t->dims[i] = v->u.i;
 	}
 	/* multiply before looking for zeros, so that a later 0 hides no overflow */
@@ -126,16 +127,16 @@ static enum lmd_status read_shape(struct header *h, const struct lmi_jnode *o,
 	return LMD_OK;
 }
 
-static enum lmd_status read_span(struct header *h, const struct lmi_jnode *o,
+static enum lmd_status read_span(struct header *h, const struct lmi_json_node *o,
 				 struct lmi_st_tensor *t)
 {
-	const struct lmi_jnode *a = member(h, o, "data_offsets", LMI_JARRAY, "an array");
+	const struct lmi_json_node *a = member(h, o, "data_offsets", LMI_JSON_ARRAY, "an array");
 	int64_t begin, end;
 
 	if (!a)
 		return LMD_CORRUPT;
-	if (a->n != 2 || !lmi_jnode_int(lmi_jnode_at(a, 0), 0, INT64_MAX, &begin) ||
-	    !lmi_jnode_int(lmi_jnode_at(a, 1), 0, INT64_MAX, &end))
+	if (a->n != 2 || !lmi_json_node_int(lmi_json_node_at(a, 0), 0, INT64_MAX, &begin) ||
+	    !lmi_json_node_int(lmi_json_node_at(a, 1), 0, INT64_MAX, &end))
 		return lmd_fail(h->err, LMD_CORRUPT,
 				"tensor %s: \"data_offsets\" must be two integers >= 0", h->what);
 	if (end < begin || (uint64_t)end > h->data_bytes)
@@ -152,21 +153,21 @@ static enum lmd_status read_span(struct header *h, const struct lmi_jnode *o,
 	return LMD_OK;
 }
 
-static enum lmd_status read_tensor(struct header *h, const struct lmi_jnode *key,
+static enum lmd_status read_tensor(struct header *h, const struct lmi_json_node *key,
 				   struct lmi_st_tensor *t)
 {
-	const struct lmi_jnode *o = lmi_jnode_next(key);
+	const struct lmi_json_node *o = lmi_json_node_next(key);
 	enum lmd_status st;
 
-	(void)lmi_show(h->what, sizeof(h->what), key->u.s, key->n);
+	(void)lmi_printable(h->what, sizeof(h->what), key->u.s, key->n);
 	if (key->n < 1 || key->n > LMI_ST_NAME_BYTES || memchr(key->u.s, 0, key->n))
 		return lmd_fail(h->err, LMD_INVALID,
 				"tensor \"%s\": name of %u bytes, must be 1..%u without a zero "
 				"byte",
 				h->what, key->n, LMI_ST_NAME_BYTES);
-	if (o->type != LMI_JOBJECT)
+	if (o->type != LMI_JSON_OBJECT)
 		return lmd_fail(h->err, LMD_CORRUPT, "tensor %s: is %s, not an object", h->what,
-				lmi_jnode_kind(o));
+				lmi_json_node_kind(o));
 	st = read_type(h, o, t);
 	if (st == LMD_OK)
 		st = read_shape(h, o, t);
@@ -180,21 +181,21 @@ static enum lmd_status read_tensor(struct header *h, const struct lmi_jnode *key
 		       : lmd_fail(h->err, LMD_NOMEM, "tensor %s: no memory for its name", h->what);
 }
 
-static enum lmd_status check_metadata(struct header *h, const struct lmi_jnode *o)
+static enum lmd_status check_metadata(struct header *h, const struct lmi_json_node *o)
 {
-	const struct lmi_jnode *k = lmi_jnode_first(o);
+	const struct lmi_json_node *k = lmi_json_node_first(o);
 
-	if (o->type != LMI_JOBJECT)
+	if (o->type != LMI_JSON_OBJECT)
 		return lmd_fail(h->err, LMD_CORRUPT, "\"__metadata__\" is %s, not an object",
-				lmi_jnode_kind(o));
+				lmi_json_node_kind(o));
 	for (uint32_t i = 0; i < o->n; i++) {
-		const struct lmi_jnode *v = lmi_jnode_next(k);
+		const struct lmi_json_node *v = lmi_json_node_next(k);
 
-		if (v->type != LMI_JSTRING)
+		if (v->type != LMI_JSON_STRING)
 			return lmd_fail(h->err, LMD_CORRUPT,
 					"\"__metadata__\": \"%.40s\" is %s, not a string", k->u.s,
-					lmi_jnode_kind(v));
-		k = lmi_jnode_next(v);
+					lmi_json_node_kind(v));
+		k = lmi_json_node_next(v);
 	}
 	return LMD_OK;
 }
@@ -204,9 +205,9 @@ static enum lmd_status grow(struct header *h, uint32_t more)
 	struct lmi_st *st = h->st;
 	struct lmi_st_tensor *v;
 
-	if (more > LMI_MAX_TENSORS - st->n)
+	if (more > LMI_MODEL_MAX_TENSORS - st->n)
 		return lmd_fail(h->err, LMD_INVALID, "%llu tensors, must be at most %u",
-				(unsigned long long)st->n + more, LMI_MAX_TENSORS);
+				(unsigned long long)st->n + more, LMI_MODEL_MAX_TENSORS);
 	v = lmi_realloc(st->v, st->n + more + 1, sizeof(*v));
 	if (!v)
 		return lmd_fail(h->err, LMD_NOMEM, "no memory for %u tensors", st->n + more);
@@ -215,27 +216,27 @@ static enum lmd_status grow(struct header *h, uint32_t more)
 	return LMD_OK;
 }
 
-static enum lmd_status read_all(struct header *h, const struct lmi_jnode *root)
+static enum lmd_status read_all(struct header *h, const struct lmi_json_node *root)
 {
-	const struct lmi_jnode *k = lmi_jnode_first(root);
+	const struct lmi_json_node *k = lmi_json_node_first(root);
 	enum lmd_status st;
 
-	if (root->type != LMI_JOBJECT)
+	if (root->type != LMI_JSON_OBJECT)
 		return lmd_fail(h->err, LMD_CORRUPT, "the header is %s, not an object",
-				lmi_jnode_kind(root));
+				lmi_json_node_kind(root));
 	st = grow(h, root->n);
 	for (uint32_t i = 0; st == LMD_OK && i < root->n; i++) {
-		const struct lmi_jnode *v = lmi_jnode_next(k);
+		const struct lmi_json_node *v = lmi_json_node_next(k);
 		struct lmi_st_tensor t = {0};
 
-		if (lmi_jnode_eq(k, "__metadata__")) {
+		if (lmi_json_node_eq(k, "__metadata__")) {
 			st = check_metadata(h, v);
 		} else {
 			st = read_tensor(h, k, &t);
 			if (st == LMD_OK)
 				h->st->v[h->st->n++] = t;
 		}
-		k = lmi_jnode_next(v);
+		k = lmi_json_node_next(v);
 	}
 	return st;
 }
@@ -268,8 +269,8 @@ static enum lmd_status check_cover(struct header *h, uint32_t first)
 			st = lmd_fail(h->err, LMD_CORRUPT,
 				      "tensor %s: begins at byte %llu of the data, but the "
 				      "previous one ends at %llu",
-				      lmi_show(h->what, sizeof(h->what), v[i]->name,
-					       strlen(v[i]->name)),
+				      lmi_printable(h->what, sizeof(h->what), v[i]->name,
+						    strlen(v[i]->name)),
 				      (unsigned long long)(v[i]->offset - h->data_at),
 				      (unsigned long long)(at - h->data_at));
 		at = v[i]->offset + v[i]->bytes; /* cannot overflow: checked by read_span */
@@ -327,24 +328,23 @@ static enum lmd_status read_text(struct header *h, const struct lmi_file *f, cha
 enum lmd_status lmi_st_read_header(struct lmi_st *st, struct lmd_arena *arena,
 				   const struct lmi_file *f, uint32_t part, struct lmd_error *err)
 {
-	static const struct lmi_jtree_opts opts = {.max_bytes = LMI_ST_HEADER_BYTES,
-						   .max_nodes = MAX_NODES,
-						   .unique_keys = true};
+	static const struct lmi_json_tree_opts opts = {
+		.max_bytes = LMI_ST_HEADER_BYTES, .max_nodes = MAX_NODES, .unique_keys = true};
 	struct header h = {.st = st, .arena = arena, .part = part, .err = err};
 	uint32_t first = st->n;
-	struct lmi_jtree tree = {0};
+	struct lmi_json_tree tree = {0};
 	char *text = NULL;
 	size_t n = 0;
 	enum lmd_status s = read_text(&h, f, &text, &n);
 
 	if (s == LMD_OK) {
-		s = lmi_jtree_parse(&tree, text, n, &opts, err);
+		s = lmi_json_tree_parse(&tree, text, n, &opts, err);
 		if (s != LMD_OK)
 			lmd_error_prefix(err, "header");
 	}
 	lmi_free(text);
 	if (s == LMD_OK)
 		s = read_all(&h, tree.root);
-	lmi_jtree_fini(&tree);
+	lmi_json_tree_fini(&tree);
 	return s == LMD_OK ? check_cover(&h, first) : s;
 }

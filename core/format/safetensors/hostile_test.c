@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/checkpoint/open.h"
 #include "core/engine/guard.h"
 #include "tests/hostile.h"
 #include "tests/st_file.h"
@@ -453,7 +454,7 @@ START_TEST(truncated)
 {
 	struct lmi_model *m = NULL;
 	struct lmd_error err = {0};
-	struct lmi_guard g = {0};
+	struct lmi_engine_guard g = {0};
 	const struct lmd_tensor *t;
 	char buf[128];
 
@@ -469,11 +470,11 @@ START_TEST(truncated)
 	write_st("model.safetensors", st_build_llama(0, ST_LLAMA_N));
 	ck_assert_int_eq(lmi_model_open(&m, dir, 0, &err), LMD_OK);
 	t = lmi_model_view(m)->find_tensor(lmi_model_view(m), "blk.0.ffn_down.weight");
-	ck_assert_int_eq(lmi_guard_add(&g, t->data, t->bytes, &err), LMD_OK);
+	ck_assert_int_eq(lmi_engine_guard_add(&g, t->data, t->bytes, &err), LMD_OK);
 	ck_assert_int_eq(truncate(temp_path("model.safetensors"), 0), 0);
 	memcpy(buf, t->data, sizeof(buf));
-	ck_assert(lmi_guard_is_bad(&g));
-	lmi_guard_drop(&g);
+	ck_assert(lmi_engine_guard_is_bad(&g));
+	lmi_engine_guard_drop(&g);
 	lmi_model_close(m);
 }
 END_TEST

@@ -13,7 +13,7 @@
  *     header.c   one file: from JSON to rows; every number is checked before it is used
  *     shards.c   one file or the files of an index, as parts of a model
  *
- * core/format/folder interprets the names.  For the limits see docs/formats.md. */
+ * core/checkpoint/hf interprets the names.  For the limits see docs/formats.md. */
 #ifndef LLAMAD_CORE_FORMAT_SAFETENSORS_SAFETENSORS_H
 #define LLAMAD_CORE_FORMAT_SAFETENSORS_SAFETENSORS_H
 

@@ -11,7 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/json_tree.h"
-#include "core/base/show.h"
+#include "core/base/printable.h"
 #include "core/format/safetensors/safetensors.h"
 
 #define INDEX       "model.safetensors.index.json"
@@ -26,7 +26,7 @@ struct shards {
 	struct lmi_model *m;
 	const char *folder;
 	uint32_t first; /* first part number */
-	struct lmi_jtree index;
+	struct lmi_json_tree index;
 	const char **names; /* [n], file names */
 	uint32_t n;
 	struct lmd_error *err;
@@ -58,32 +58,32 @@ static enum lmd_status no_memory(struct shards *s)
 /* Lists the distinct file names of the weight_map. */
 static enum lmd_status list_index(struct shards *s)
 {
-	const struct lmi_jnode *map = lmi_jnode_get(s->index.root, "weight_map");
-	const struct lmi_jnode *k = lmi_jnode_first(map);
+	const struct lmi_json_node *map = lmi_json_node_get(s->index.root, "weight_map");
+	const struct lmi_json_node *k = lmi_json_node_first(map);
 	uint32_t n = 0;
 	char show[80];
 
-	if (!lmi_jnode_is(map, LMI_JOBJECT) || !map->n)
-		return lmd_fail(s->err, LMD_CORRUPT,
-				"\"weight_map\" is %s, must be an object with members",
-				lmi_jnode_is(map, LMI_JOBJECT) ? "empty" : lmi_jnode_kind(map));
+	if (!lmi_json_node_is(map, LMI_JSON_OBJECT) || !map->n)
+		return lmd_fail(
+			s->err, LMD_CORRUPT, "\"weight_map\" is %s, must be an object with members",
+			lmi_json_node_is(map, LMI_JSON_OBJECT) ? "empty" : lmi_json_node_kind(map));
 	s->names = lmi_alloc(map->n, sizeof(*s->names));
 	if (!s->names)
 		return no_memory(s);
 	for (uint32_t i = 0; i < map->n; i++) {
-		const struct lmi_jnode *v = lmi_jnode_next(k);
+		const struct lmi_json_node *v = lmi_json_node_next(k);
 
-		if (!lmi_jnode_is(v, LMI_JSTRING) || !is_plain(v->u.s, v->n))
+		if (!lmi_json_node_is(v, LMI_JSON_STRING) || !is_plain(v->u.s, v->n))
 			return lmd_fail(s->err, LMD_INVALID,
 					"\"weight_map\": \"%.60s\" is in %s%s%s, must be in "
 					"NAME" SUFFIX " in the same folder",
-					k->u.s, lmi_jnode_is(v, LMI_JSTRING) ? "\"" : "",
-					lmi_jnode_is(v, LMI_JSTRING)
-						? lmi_show(show, sizeof(show), v->u.s, v->n)
-						: lmi_jnode_kind(v),
-					lmi_jnode_is(v, LMI_JSTRING) ? "\"" : "");
+					k->u.s, lmi_json_node_is(v, LMI_JSON_STRING) ? "\"" : "",
+					lmi_json_node_is(v, LMI_JSON_STRING)
+						? lmi_printable(show, sizeof(show), v->u.s, v->n)
+						: lmi_json_node_kind(v),
+					lmi_json_node_is(v, LMI_JSON_STRING) ? "\"" : "");
 		s->names[n++] = v->u.s;
-		k = lmi_jnode_next(v);
+		k = lmi_json_node_next(v);
 	}
 	qsort(s->names, n, sizeof(*s->names), by_name);
 	for (uint32_t i = 0; i < n; i++)
@@ -98,7 +98,7 @@ static enum lmd_status list_index(struct shards *s)
 
 static enum lmd_status read_index(struct shards *s, const char *path, struct lmi_file *own_file)
 {
-	static const struct lmi_jtree_opts opts = {
+	static const struct lmi_json_tree_opts opts = {
 		.max_bytes = INDEX_BYTES, .max_nodes = INDEX_NODES, .unique_keys = true};
 	struct lmi_map map = {0};
 	enum lmd_status st;
@@ -111,13 +111,13 @@ static enum lmd_status read_index(struct shards *s, const char *path, struct lmi
 		st = lmi_map_read(&map, own_file, 0, own_file->bytes, s->err);
 	lmi_file_close(own_file);
 	if (st == LMD_OK)
-		st = lmi_jtree_parse(&s->index, (const char *)map.ptr, (size_t)map.bytes, &opts,
-				     s->err);
+		st = lmi_json_tree_parse(&s->index, (const char *)map.ptr, (size_t)map.bytes, &opts,
+					 s->err);
 	lmi_map_close(&map);
 	if (st == LMD_OK)
 		st = list_index(s);
 	if (st != LMD_OK)
-		lmd_error_prefix(s->err, lmi_show_path(show, sizeof(show), path));
+		lmd_error_prefix(s->err, lmi_printable_path(show, sizeof(show), path));
 	return st;
 }
 
@@ -195,7 +195,7 @@ static enum lmd_status open_part(struct shards *s, uint32_t i)
 		return st;
 	st = lmi_st_read_header(s->st, s->m->arena, &p->file, s->first + i, s->err);
 	if (st != LMD_OK)
-		lmd_error_prefix(s->err, lmi_show_path(show, sizeof(show), p->path));
+		lmd_error_prefix(s->err, lmi_printable_path(show, sizeof(show), p->path));
 	return st;
 }
 
@@ -211,8 +211,8 @@ static enum lmd_status build_names(struct shards *s)
 		if (!lmi_strmap_add(&s->st->names, t->name, i))
 			return lmd_fail(
 				s->err, LMD_CORRUPT, "%s: tensor %s is also in another file",
-				lmi_show_path(path, sizeof(path), s->m->parts[t->part].path),
-				lmi_show(show, sizeof(show), t->name, strlen(t->name)));
+				lmi_printable_path(path, sizeof(path), s->m->parts[t->part].path),
+				lmi_printable(show, sizeof(show), t->name, strlen(t->name)));
 	}
 	return LMD_OK;
 }
@@ -220,12 +220,12 @@ static enum lmd_status build_names(struct shards *s)
 /* Checks that every tensor is where the index says. */
 static enum lmd_status check_index(struct shards *s)
 {
-	const struct lmi_jnode *map = lmi_jnode_get(s->index.root, "weight_map");
-	const struct lmi_jnode *k = lmi_jnode_first(map);
+	const struct lmi_json_node *map = lmi_json_node_get(s->index.root, "weight_map");
+	const struct lmi_json_node *k = lmi_json_node_first(map);
 	char show[80];
 
 	for (uint32_t i = 0; map && i < map->n; i++) {
-		const struct lmi_jnode *v = lmi_jnode_next(k);
+		const struct lmi_json_node *v = lmi_json_node_next(k);
 		const struct lmi_st_tensor *t =
 			memchr(k->u.s, 0, k->n) ? NULL : lmi_st_find(s->st, k->u.s);
 		const char *is = t ? strrchr(s->m->parts[t->part].path, '/') + 1 : NULL;
@@ -233,9 +233,9 @@ static enum lmd_status check_index(struct shards *s)
 		if (!t || strcmp(is, v->u.s) != 0)
 			return lmd_fail(s->err, LMD_CORRUPT,
 					INDEX ": tensor %s is not in %.80s%s%.80s",
-					lmi_show(show, sizeof(show), k->u.s, k->n), v->u.s,
+					lmi_printable(show, sizeof(show), k->u.s, k->n), v->u.s,
 					is ? " but in " : "", is ? is : "");
-		k = lmi_jnode_next(v);
+		k = lmi_json_node_next(v);
 	}
 	return LMD_OK;
 }
@@ -255,7 +255,7 @@ enum lmd_status lmi_st_open(struct lmi_st *st, struct lmi_model *m, const char *
 	if (r == LMD_OK)
 		r = check_index(&s);
 	lmi_free(s.names);
-	lmi_jtree_fini(&s.index);
+	lmi_json_tree_fini(&s.index);
 	return r;
 }
 

@@ -2,14 +2,14 @@
  *
  * The built-in templates: compares what they render with what the templates published with the
  * models render. */
-#include "core/text/chat/builtin.h"
+#include "core/text/chat/builtin_templates.h"
 
 #include <jansson.h>
 #include <string.h>
 
 #include "core/base/arena.h"
 #include "core/text/chat/builtin_cases.gen.h"
-#include "core/text/template/template.h"
+#include "core/jinja/template.h"
 #include "tests/lmd_check.h"
 
 /* The conversations of lmt_builtin_cases, in that order.  A message is the initial of its role
@@ -44,35 +44,34 @@ static json_t *variables(const char *const *messages, bool prompt)
 }
 
 /* The result is valid until the next call. */
-static const char *render(const struct lmi_chat_builtin *b, const char *const *messages,
+static const char *render(const struct lmi_chat_builtin_template *b, const char *const *messages,
 			  bool prompt)
 {
 	static char text[4096];
 	json_t *vars = variables(messages, prompt);
 	struct lmd_arena *arena = lmi_arena_create(0);
-	struct lmi_tvalue v;
-	struct lmi_template_input in = {.vars = &v, .n_vars = 1};
-	struct lmi_template_output out;
-	struct lmi_template *t;
+	struct lmi_jinja_value v;
+	struct lmi_jinja_input in = {.vars = &v, .n_vars = 1};
+	struct lmi_jinja_output out;
+	struct lmi_jinja *t;
 	struct lmd_error err;
 
-	ck_assert(arena && lmi_tvalue_from_json(vars, arena, &v, &err) == LMD_OK);
-	ck_assert_msg(lmi_template_parse(&t, b->text, strlen(b->text), &err) == LMD_OK, "%s: %s",
+	ck_assert(arena && lmi_jinja_tvalue_from_json(vars, arena, &v, &err) == LMD_OK);
+	ck_assert_msg(lmi_jinja_parse(&t, b->text, strlen(b->text), &err) == LMD_OK, "%s: %s",
 		      b->name, err.text);
-	ck_assert_msg(lmi_template_render(t, &in, &out, &err) == LMD_OK, "%s: %s", b->name,
-		      err.text);
+	ck_assert_msg(lmi_jinja_render(t, &in, &out, &err) == LMD_OK, "%s: %s", b->name, err.text);
 	ck_assert(out.bytes < sizeof(text));
 	memcpy(text, out.text, out.bytes + 1);
-	lmi_template_output_fini(&out);
-	lmi_template_destroy(t);
+	lmi_jinja_output_fini(&out);
+	lmi_jinja_destroy(t);
 	lmi_arena_destroy(arena);
 	json_decref(vars);
 	return text;
 }
 
-static const struct lmi_chat_builtin *find(const char *name)
+static const struct lmi_chat_builtin_template *find(const char *name)
 {
-	const struct lmi_chat_builtin *b =
+	const struct lmi_chat_builtin_template *b =
 		lmi_chat_builtin_find((struct lmd_str){.ptr = name, .len = strlen(name)});
 
 	ck_assert_msg(b, "%s", name);
@@ -146,7 +145,7 @@ START_TEST(all_of_them)
 
 	ck_assert_uint_eq(lmi_chat_builtins_n, 54);
 	for (unsigned i = 0; i < lmi_chat_builtins_n; i++) {
-		const struct lmi_chat_builtin *b = &lmi_chat_builtins[i];
+		const struct lmi_chat_builtin_template *b = &lmi_chat_builtins[i];
 		const char *got, *dot = strstr(b->name, ".jinja");
 
 		ck_assert_ptr_nonnull(dot);

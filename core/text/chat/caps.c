@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/arena.h"
-#include "core/text/template/template.h"
+#include "core/jinja/template.h"
 
 #define USER "{\"role\": \"user\", \"content\": \"uuUser\"}"
 #define TOOL                                                                                       \
@@ -43,53 +43,55 @@ static const struct {
 	const char *expect[2]; /* the rendering must contain these */
 	const char *differs;   /* the rendering of this one must differ */
 	const char *fallback;  /* rendered if `vars` fails to render */
-} probes[LMI_N_CAP] = {
-	[LMI_CAP_SYSTEM] = {"system",
-			    VARS("{\"role\": \"system\", \"content\": \"ssSystem\"}, " USER,
-				 NO_TOOLS),
-			    {"ssSystem", "uuUser"},
-			    NULL,
-			    NULL},
-	[LMI_CAP_TOOLS] = {"tools", VARS(USER, WITH_TOOLS), {"zzTool", "zzKey"}, NULL, NULL},
-	[LMI_CAP_TOOL_CALLS] = {"tool_calls",
-				VARS(USER ", " CALLS(ONE), WITH_TOOLS),
-				{"zzTool", "zzValue"},
-				NULL,
-				VARS(USER ", " CALLS(ONE_T), WITH_TOOLS)},
-	[LMI_CAP_PARALLEL_CALLS] = {"parallel_tool_calls",
-				    VARS(USER ", " CALLS(ONE ", " TWO), WITH_TOOLS),
-				    {"zzOther", "zzValue"},
-				    NULL,
-				    VARS(USER ", " CALLS(ONE_T ", " TWO_T), WITH_TOOLS)},
-	[LMI_CAP_TOOL_RESULTS] = {"tool_results",
-				  VARS(USER ", " CALLS(ONE) ", " RESULT, WITH_TOOLS),
-				  {"zzResult", NULL},
-				  NULL,
-				  VARS(USER ", " CALLS(ONE_T) ", " RESULT, WITH_TOOLS)},
-	[LMI_CAP_REASONING] = {"reasoning",
-			       VARS(USER ", {\"role\": \"assistant\", \"content\": \"aaAnswer\", "
+} probes[LMI_CHAT_N_CAP] = {
+	[LMI_CHAT_CAP_SYSTEM] = {"system",
+				 VARS("{\"role\": \"system\", \"content\": \"ssSystem\"}, " USER,
+				      NO_TOOLS),
+				 {"ssSystem", "uuUser"},
+				 NULL,
+				 NULL},
+	[LMI_CHAT_CAP_TOOLS] = {"tools", VARS(USER, WITH_TOOLS), {"zzTool", "zzKey"}, NULL, NULL},
+	[LMI_CHAT_CAP_TOOL_CALLS] = {"tool_calls",
+				     VARS(USER ", " CALLS(ONE), WITH_TOOLS),
+				     {"zzTool", "zzValue"},
+				     NULL,
+				     VARS(USER ", " CALLS(ONE_T), WITH_TOOLS)},
+	[LMI_CHAT_CAP_PARALLEL_CALLS] = {"parallel_tool_calls",
+					 VARS(USER ", " CALLS(ONE ", " TWO), WITH_TOOLS),
+					 {"zzOther", "zzValue"},
+					 NULL,
+					 VARS(USER ", " CALLS(ONE_T ", " TWO_T), WITH_TOOLS)},
+	[LMI_CHAT_CAP_TOOL_RESULTS] = {"tool_results",
+				       VARS(USER ", " CALLS(ONE) ", " RESULT, WITH_TOOLS),
+				       {"zzResult", NULL},
+				       NULL,
+				       VARS(USER ", " CALLS(ONE_T) ", " RESULT, WITH_TOOLS)},
+	[LMI_CHAT_CAP_REASONING] = {"reasoning",
+				    VARS(USER
+					 ", {\"role\": \"assistant\", \"content\": \"aaAnswer\", "
 					 "\"reasoning_content\": \"rrThought\"}",
-				    "\"tools\": null, \"add_generation_prompt\": false, "),
-			       {"rrThought", "aaAnswer"},
-			       NULL,
-			       NULL},
-	[LMI_CAP_THINKING_SWITCH] = {"thinking_switch",
-				     VARS(USER, NO_TOOLS "\"enable_thinking\": false, "),
-				     {"uuUser", NULL},
-				     VARS(USER, NO_TOOLS "\"enable_thinking\": true, "),
-				     NULL},
-	[LMI_CAP_PARTS] = {"parts",
-			   VARS("{\"role\": \"user\", \"content\": [{\"type\": \"text\", "
-				"\"text\": \"ttPart\"}]}",
-				NO_TOOLS),
-			   {"ttPart", NULL},
-			   NULL,
-			   NULL},
-	[LMI_CAP_GENERATION] = {"generation_prompt",
-				VARS(USER, NO_TOOLS),
-				{"uuUser", NULL},
-				VARS(USER, "\"tools\": null, \"add_generation_prompt\": false, "),
+					 "\"tools\": null, \"add_generation_prompt\": false, "),
+				    {"rrThought", "aaAnswer"},
+				    NULL,
+				    NULL},
+	[LMI_CHAT_CAP_REASONING_SWITCH] = {"thinking_switch",
+					   VARS(USER, NO_TOOLS "\"enable_thinking\": false, "),
+					   {"uuUser", NULL},
+					   VARS(USER, NO_TOOLS "\"enable_thinking\": true, "),
+					   NULL},
+	[LMI_CHAT_CAP_PARTS] = {"parts",
+				VARS("{\"role\": \"user\", \"content\": [{\"type\": \"text\", "
+				     "\"text\": \"ttPart\"}]}",
+				     NO_TOOLS),
+				{"ttPart", NULL},
+				NULL,
 				NULL},
+	[LMI_CHAT_CAP_GENERATION] = {"generation_prompt",
+				     VARS(USER, NO_TOOLS),
+				     {"uuUser", NULL},
+				     VARS(USER,
+					  "\"tools\": null, \"add_generation_prompt\": false, "),
+				     NULL},
 };
 
 const char *lmi_chat_cap_name(enum lmi_chat_cap cap)
@@ -98,40 +100,41 @@ const char *lmi_chat_cap_name(enum lmi_chat_cap cap)
 }
 
 /* Returns LMD_INVALID if the conversation does not render. */
-static enum lmd_status render(const struct lmi_template *t, const char *text,
-			      struct lmi_template_output *out)
+static enum lmd_status render(const struct lmi_jinja *t, const char *text,
+			      struct lmi_jinja_output *out)
 {
 	struct lmd_arena *arena = lmi_arena_create(1 << 20);
 	json_t *j = json_loads(text, 0, NULL);
-	struct lmi_tvalue vars;
-	struct lmi_template_input in = {.vars = &vars,
-					.n_vars = 1,
-					.limits = {.steps = 2000000, .memory_bytes = 32u << 20}};
-	enum lmd_status st = arena && j ? lmi_tvalue_from_json(j, arena, &vars, NULL) : LMD_NOMEM;
+	struct lmi_jinja_value vars;
+	struct lmi_jinja_input in = {.vars = &vars,
+				     .n_vars = 1,
+				     .limits = {.steps = 2000000, .memory_bytes = 32u << 20}};
+	enum lmd_status st =
+		arena && j ? lmi_jinja_tvalue_from_json(j, arena, &vars, NULL) : LMD_NOMEM;
 
 	in.now.tm_mday = 1;
 	in.now.tm_year = 100;
-	if (st == LMD_OK && lmi_template_render(t, &in, out, NULL) != LMD_OK)
+	if (st == LMD_OK && lmi_jinja_render(t, &in, out, NULL) != LMD_OK)
 		st = LMD_INVALID;
 	json_decref(j);
 	lmi_arena_destroy(arena);
 	return st;
 }
 
-static bool holds(const struct lmi_template_output *o, const char *word)
+static bool holds(const struct lmi_jinja_output *o, const char *word)
 {
 	/* a template that prints a content part as a dictionary does not support parts */
 	return !word || (memmem(o->text, o->bytes, word, strlen(word)) &&
 			 !memmem(o->text, o->bytes, "'type': 'text'", 14));
 }
 
-static enum lmd_status probe(const struct lmi_template *t, uint32_t k, bool *yes)
+static enum lmd_status probe(const struct lmi_jinja *t, uint32_t k, bool *yes)
 {
-	struct lmi_template_output a = {0}, b = {0};
+	struct lmi_jinja_output a = {0}, b = {0};
 	enum lmd_status st = render(t, probes[k].vars, &a);
 
 	if (st == LMD_INVALID && probes[k].fallback) {
-		lmi_template_output_fini(&a);
+		lmi_jinja_output_fini(&a);
 		st = render(t, probes[k].fallback, &a);
 	}
 	*yes = st == LMD_OK && holds(&a, probes[k].expect[0]) && holds(&a, probes[k].expect[1]);
@@ -139,15 +142,15 @@ static enum lmd_status probe(const struct lmi_template *t, uint32_t k, bool *yes
 		st = render(t, probes[k].differs, &b);
 		*yes = st == LMD_OK && (a.bytes != b.bytes || memcmp(a.text, b.text, a.bytes) != 0);
 	}
-	lmi_template_output_fini(&a);
-	lmi_template_output_fini(&b);
+	lmi_jinja_output_fini(&a);
+	lmi_jinja_output_fini(&b);
 	return st == LMD_NOMEM ? st : LMD_OK;
 }
 
-enum lmd_status lmi_chat_caps(const struct lmi_template *t, uint32_t *out, struct lmd_error *err)
+enum lmd_status lmi_chat_caps(const struct lmi_jinja *t, uint32_t *out, struct lmd_error *err)
 {
 	*out = 0;
-	for (uint32_t k = 0; k < LMI_N_CAP; k++) {
+	for (uint32_t k = 0; k < LMI_CHAT_N_CAP; k++) {
 		bool yes;
 
 		if (probe(t, k, &yes) != LMD_OK)

@@ -12,14 +12,14 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "core/text/chat/answer.h"
+#include "core/text/chat/answer_format.h"
 #include "core/text/tokenizer.h"
 #include "llamad/model.h"
 
 #define LMI_CHAT_MESSAGES_MAX 4096
 
 /* Absent members have ptr NULL. */
-struct lmi_message {
+struct lmi_chat_message {
 	struct lmd_str role; /* system, developer, user, assistant, tool, function */
 	struct lmd_str content;
 	struct lmd_str reasoning;    /* the assistant's reasoning */
@@ -29,7 +29,7 @@ struct lmi_message {
 };
 
 struct lmi_chat_input {
-	const struct lmi_message *messages; /* [n_messages], at least 1 */
+	const struct lmi_chat_message *messages; /* [n_messages], at least 1 */
 	uint32_t n_messages;
 	struct lmd_str tools; /* JSON array, or ptr NULL */
 	struct lmd_str args;  /* JSON object: additional template variables, or ptr NULL */
@@ -58,17 +58,19 @@ bool lmi_chat_has_template(const struct lmi_chat *c);
  * caller frees.  LMD_INVALID if the template or a message is invalid; LMD_NOTFOUND if there is no
  * such template. */
 enum lmd_status lmi_chat_render(const struct lmi_chat *c, const struct lmi_chat_input *in,
-				struct lmi_text *out, uint8_t **own, struct lmd_error *err);
+				struct lmi_text_byte_buf *out, uint8_t **own,
+				struct lmd_error *err);
 /* Renders the prompt and encodes it; the result replaces the content of `out`.
  * begin: add the BOS token if the vocabulary wants one and the template did not write it.
  * answer: NULL allowed; receives the answer format, found from the template in use or, if that says
  * nothing, from the model's own. */
 enum lmd_status lmi_chat_encode(const struct lmi_chat *c, const struct lmi_chat_input *in,
-				bool begin, struct lmi_tokens *out, struct lmi_chat_answer *answer,
-				struct lmd_error *err);
+				bool begin, struct lmi_text_token_buf *out,
+				struct lmi_chat_answer_format *answer, struct lmd_error *err);
 
 /* Finds the answer format for a plain prompt that no template rendered. */
-enum lmd_status lmi_chat_answer(const struct lmi_chat *c, struct lmd_str prompt,
-				struct lmi_chat_answer *answer, struct lmd_error *err);
+enum lmd_status lmi_chat_find_answer_format(const struct lmi_chat *c, struct lmd_str prompt,
+					    struct lmi_chat_answer_format *answer,
+					    struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_TEXT_CHAT_CHAT_H */

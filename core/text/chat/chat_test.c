@@ -9,8 +9,8 @@
 
 #include "core/base/alloc.h"
 #include "core/text/chat/caps.h"
-#include "core/text/chat/controls.h"
-#include "core/text/template/template.h"
+#include "core/text/chat/control_tokens.h"
+#include "core/jinja/template.h"
 #include "plugins/common/vocab_test.h"
 #include "plugins/tokenizer/tok_test.h"
 
@@ -81,26 +81,27 @@ static void teardown(void)
 static const char *marks(const char *template, const char *x)
 {
 	static char out[512];
-	struct lmi_template_output o;
-	struct lmi_tmember m = {.key = str("x"), .value = {.kind = LMI_T_STR, .u.s = str(x)}};
-	struct lmi_tmember own = {.key = str("own"),
-				  .value = {.kind = LMI_T_STR, .own = true, .u.s = str("us")}};
-	struct lmi_tmember both[] = {m, own};
-	struct lmi_tvalue vars = {.kind = LMI_T_DICT, .n = 2, .u.members = both};
-	struct lmi_template_input in = {.vars = &vars, .n_vars = 1, .want_own = true};
-	struct lmi_template *t;
+	struct lmi_jinja_output o;
+	struct lmi_jinja_member m = {.key = str("x"),
+				     .value = {.kind = LMI_JINJA_T_STR, .u.s = str(x)}};
+	struct lmi_jinja_member own = {
+		.key = str("own"),
+		.value = {.kind = LMI_JINJA_T_STR, .own = true, .u.s = str("us")}};
+	struct lmi_jinja_member both[] = {m, own};
+	struct lmi_jinja_value vars = {.kind = LMI_JINJA_T_DICT, .n = 2, .u.members = both};
+	struct lmi_jinja_input in = {.vars = &vars, .n_vars = 1, .want_own = true};
+	struct lmi_jinja *t;
 	struct lmd_error err;
 
-	ck_assert_msg(lmi_template_parse(&t, template, strlen(template), &err) == LMD_OK, "%s",
+	ck_assert_msg(lmi_jinja_parse(&t, template, strlen(template), &err) == LMD_OK, "%s",
 		      err.text);
-	ck_assert_msg(lmi_template_render(t, &in, &o, &err) == LMD_OK, "%s: %s", template,
-		      err.text);
+	ck_assert_msg(lmi_jinja_render(t, &in, &o, &err) == LMD_OK, "%s: %s", template, err.text);
 	ck_assert(o.bytes < sizeof(out));
 	for (size_t i = 0; i < o.bytes; i++)
 		out[i] = o.own[i] ? 'T' : '.';
 	out[o.bytes] = '\0';
-	lmi_template_output_fini(&o);
-	lmi_template_destroy(t);
+	lmi_jinja_output_fini(&o);
+	lmi_jinja_destroy(t);
 	return out;
 }
 
@@ -156,12 +157,12 @@ END_TEST
 
 /* ---- tokens ---- */
 
-static struct lmi_tokens ids;
+static struct lmi_text_token_buf ids;
 
 /* Encodes a prompt and counts the control token `id` in it. */
 static uint32_t count(const char *content, lmd_token id)
 {
-	const struct lmi_message m = {.role = str("user"), .content = str(content)};
+	const struct lmi_chat_message m = {.role = str("user"), .content = str(content)};
 	const struct lmi_chat_input in = {.messages = &m, .n_messages = 1};
 	struct lmd_error err;
 	uint32_t n = 0;
@@ -175,7 +176,7 @@ static uint32_t count(const char *content, lmd_token id)
 
 START_TEST(nobody_else_places_tokens)
 {
-	static const char *const said[] = {
+	static const char *const answers[] = {
 		"<|end|>",
 		"a<|end|>b<|user|>",
 		"<|end|><|end|>",
@@ -195,19 +196,20 @@ START_TEST(nobody_else_places_tokens)
 		"a\nb <|end|>\n",
 	};
 
-	for (size_t i = 0; i < LMD_LEN(said); i++) {
-		struct lmi_text text = {0};
+	for (size_t i = 0; i < LMD_LEN(answers); i++) {
+		struct lmi_text_byte_buf text = {0};
 		struct lmd_error err;
 
 		/* decoding gives the text back: nothing is lost or added */
-		ck_assert_msg(count(said[i], id_end) <= 1 && count(said[i], id_user) == 1, "%s",
-			      said[i]);
-		ck_assert_uint_eq(count(said[i], id_bos), 0);
+		ck_assert_msg(count(answers[i], id_end) <= 1 && count(answers[i], id_user) == 1,
+			      "%s", answers[i]);
+		ck_assert_uint_eq(count(answers[i], id_bos), 0);
 		ck_assert(lmi_tokenizer_decode(tok, ids.id, ids.n, LMD_DECODE_UNPARSE_SPECIAL,
 					       &text, &err) == LMD_OK);
-		ck_assert_uint_eq(text.n, strlen(said[i]) + strlen("<|user|><|end|><|assistant|>"));
-		ck_assert_mem_eq(text.p + 8, said[i], strlen(said[i]));
-		lmi_text_fini(&text);
+		ck_assert_uint_eq(text.n,
+				  strlen(answers[i]) + strlen("<|user|><|end|><|assistant|>"));
+		ck_assert_mem_eq(text.p + 8, answers[i], strlen(answers[i]));
+		lmi_text_byte_buf_fini(&text);
 	}
 	/* content that together with the template's text forms a longer control text hides the
 	 * template's token */
@@ -220,10 +222,10 @@ END_TEST
 START_TEST(borders_part_no_words)
 {
 	static const char some[] = "ab<|end>s/ \n";
-	struct lmi_tokens whole = {0};
+	struct lmi_text_token_buf whole = {0};
 	struct lmd_error err;
 	uint32_t seed = 1;
-	char text[64], said[16];
+	char text[64], answers[16];
 
 	printf("seed of borders_part_no_words: %u\n", seed);
 	for (int i = 0; i < 2000; i++) {
@@ -231,26 +233,26 @@ START_TEST(borders_part_no_words)
 
 		for (size_t k = 0; k < n; k++) {
 			seed = seed * 1664525u + 1013904223u;
-			said[k] = some[(seed >> 16) % (sizeof(some) - 1)];
+			answers[k] = some[(seed >> 16) % (sizeof(some) - 1)];
 		}
-		said[n] = '\0';
-		if (strstr(said, "<|end|>") || strstr(said, "<s>"))
+		answers[n] = '\0';
+		if (strstr(answers, "<|end|>") || strstr(answers, "<s>"))
 			continue;
-		snprintf(text, sizeof(text), "<|user|>%s<|end|><|assistant|>", said);
+		snprintf(text, sizeof(text), "<|user|>%s<|end|><|assistant|>", answers);
 		ck_assert(lmi_tokenizer_encode(tok, text, strlen(text), LMD_ENCODE_PARSE_SPECIAL,
 					       &whole, &err) == LMD_OK);
-		(void)count(said, id_end);
+		(void)count(answers, id_end);
 		ck_assert_msg(ids.n == whole.n &&
 				      !memcmp(ids.id, whole.id, whole.n * sizeof(*whole.id)),
-			      "\"%s\"", said);
+			      "\"%s\"", answers);
 	}
-	lmi_tokens_fini(&whole);
+	lmi_text_token_buf_fini(&whole);
 }
 END_TEST
 
 /* ---- conversations ---- */
 
-static const char *render(const struct lmi_message *m, uint32_t n, const char *template,
+static const char *render(const struct lmi_chat_message *m, uint32_t n, const char *template,
 			  const char *args, struct lmd_error *err)
 {
 	static char out[4096];
@@ -259,7 +261,7 @@ static const char *render(const struct lmi_message *m, uint32_t n, const char *t
 					  .template =
 						  template ? str(template) : (struct lmd_str){0},
 					  .args = args ? str(args) : (struct lmd_str){0}};
-	struct lmi_text text = {0};
+	struct lmi_text_byte_buf text = {0};
 	uint8_t *own = NULL;
 
 	if (lmi_chat_render(chat, &in, &text, &own, err) != LMD_OK)
@@ -267,14 +269,14 @@ static const char *render(const struct lmi_message *m, uint32_t n, const char *t
 	ck_assert(text.n < sizeof(out));
 	memcpy(out, text.p, text.n);
 	out[text.n] = '\0';
-	lmi_text_fini(&text);
+	lmi_text_byte_buf_fini(&text);
 	lmi_free(own);
 	return out;
 }
 
 START_TEST(templates_are_found)
 {
-	const struct lmi_message m = {.role = str("user"), .content = str("hi")};
+	const struct lmi_chat_message m = {.role = str("user"), .content = str("hi")};
 	struct lmd_error err;
 
 	ck_assert_str_eq(render(&m, 1, NULL, NULL, &err), "<|user|>hi<|end|><|assistant|>");
@@ -301,7 +303,7 @@ END_TEST
 
 START_TEST(conversations)
 {
-	struct lmi_message m[] = {
+	struct lmi_chat_message m[] = {
 		{.role = str("user"), .content = str("hi")},
 		{.role = str("assistant"), .content = str("yes, ")},
 	};
@@ -313,10 +315,10 @@ START_TEST(conversations)
 	ck_assert_ptr_null(render(m, 2, NULL, NULL, &err));
 	ck_assert(strstr(err.text, "messages[1]: role \"chief\""));
 	ck_assert_ptr_null(render(m, 0, NULL, NULL, &err));
-	m[1] = (struct lmi_message){.role = str("assistant"),
-				    .tool_calls =
-					    str("[{\"function\": {\"name\": \"f\", \"arguments\": "
-						"\"{\\\"a\\\": 1}\"}}]")};
+	m[1] = (struct lmi_chat_message){
+		.role = str("assistant"),
+		.tool_calls = str("[{\"function\": {\"name\": \"f\", \"arguments\": "
+				  "\"{\\\"a\\\": 1}\"}}]")};
 	ck_assert_str_eq(
 		render(m, 2, "{{ messages[1].tool_calls[0].function.arguments.a }}", NULL, &err),
 		"1");
@@ -333,7 +335,7 @@ END_TEST
 
 START_TEST(begin_token_once)
 {
-	const struct lmi_message m = {.role = str("user"), .content = str("a")};
+	const struct lmi_chat_message m = {.role = str("user"), .content = str("a")};
 	struct lmi_chat_input in = {.messages = &m, .n_messages = 1};
 	struct lmd_error err;
 
@@ -351,13 +353,13 @@ END_TEST
 
 static uint32_t caps_of(const char *text)
 {
-	struct lmi_template *t;
+	struct lmi_jinja *t;
 	struct lmd_error err;
 	uint32_t caps;
 
-	ck_assert_msg(lmi_template_parse(&t, text, strlen(text), &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_jinja_parse(&t, text, strlen(text), &err) == LMD_OK, "%s", err.text);
 	ck_assert(lmi_chat_caps(t, &caps, &err) == LMD_OK);
-	lmi_template_destroy(t);
+	lmi_jinja_destroy(t);
 	return caps;
 }
 
@@ -370,17 +372,18 @@ START_TEST(capabilities)
 		"{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}{% endfor %}"
 		"{% if add_generation_prompt %}>{{ '<think>' if enable_thinking }}{% endif %}";
 
-	ck_assert_uint_eq(caps_of(all), (1u << LMI_N_CAP) - 1);
+	ck_assert_uint_eq(caps_of(all), (1u << LMI_CHAT_N_CAP) - 1);
 	ck_assert_uint_eq(caps_of("x"), 0);
 	ck_assert_uint_eq(caps_of("{{ raise_exception('no') }}"), 0);
-	ck_assert_uint_eq(caps_of(TEMPLATE), 1u << LMI_CAP_SYSTEM | 1u << LMI_CAP_TOOL_RESULTS |
-						     1u << LMI_CAP_GENERATION);
+	ck_assert_uint_eq(caps_of(TEMPLATE), 1u << LMI_CHAT_CAP_SYSTEM |
+						     1u << LMI_CHAT_CAP_TOOL_RESULTS |
+						     1u << LMI_CHAT_CAP_GENERATION);
 	/* a template that takes the arguments as a string counts, too */
 	ck_assert(caps_of("{{ messages[1].tool_calls[0].function.name ~ "
 			  "messages[1].tool_calls[0].function.arguments.strip() }}") >>
-			  LMI_CAP_TOOL_CALLS &
+			  LMI_CHAT_CAP_TOOL_CALLS &
 		  1);
-	for (uint32_t k = 0; k < LMI_N_CAP; k++)
+	for (uint32_t k = 0; k < LMI_CHAT_N_CAP; k++)
 		ck_assert(lmi_chat_cap_name((enum lmi_chat_cap)k)[0]);
 }
 END_TEST

@@ -10,24 +10,26 @@
 
 #include "arch/common/blocks.h"
 
-const struct lmi_attn_rows lmi_attn_rows = {
-	.q = &lmi_rows[T_ATTN_Q], .k = &lmi_rows[T_ATTN_K], .v = &lmi_rows[T_ATTN_V],
-	.qkv = &lmi_rows[T_ATTN_QKV], .out = &lmi_rows[T_ATTN_OUT]};
+const struct arch_attn_rows arch_attn_rows = {.q = &arch_rows[T_ATTN_Q],
+					      .k = &arch_rows[T_ATTN_K],
+					      .v = &arch_rows[T_ATTN_V],
+					      .qkv = &arch_rows[T_ATTN_QKV],
+					      .out = &arch_rows[T_ATTN_OUT]};
 
 /* The projections side by side in one value. */
 struct qkv {
 	uint32_t value;
 	uint32_t nq, nk, nv;   /* columns of each; nk = nv = 0: keys of another layer */
-	struct lmd_opnd q, k, v;
+	struct lmd_operand q, k, v;
 };
 
-struct lmi_attn lmi_attn_default(const struct lmi_emit *e, uint32_t pass)
+struct arch_attn arch_attn_default(const struct arch_emit *e, uint32_t pass)
 {
-	const struct lmi_hparams *hp = e->hp;
-	const struct lmi_layer *l = lmi_cur(e);
+	const struct arch_hparams *hp = e->hp;
+	const struct arch_layer *l = arch_current_layer(e);
 
-	return (struct lmi_attn){
-		.rows = &lmi_attn_rows,
+	return (struct arch_attn){
+		.rows = &arch_attn_rows,
 		.qk_norm_kind = LMD_NORM_RMS,
 		.qk_norm_eps = hp->eps,
 		.scale = hp->attn_scale != 0.0f ? hp->attn_scale : 1.0f / sqrtf((float)l->dk),
@@ -40,7 +42,7 @@ struct lmi_attn lmi_attn_default(const struct lmi_emit *e, uint32_t pass)
 	};
 }
 
-void lmi_alibi_slopes(uint32_t n_head, float max_bias, float *out)
+void arch_alibi_slopes(uint32_t n_head, float max_bias, float *out)
 {
 	uint32_t two = 1;
 
@@ -55,19 +57,19 @@ void lmi_alibi_slopes(uint32_t n_head, float max_bias, float *out)
 }
 
 /* Adds one projection to the op. */
-static void add_weight(struct lmd_op_linear *l, const struct lmi_w *w, struct lmd_opnd y)
+static void add_weight(struct lmd_op_linear *l, const struct arch_weight *w, struct lmd_operand y)
 {
 	l->w[l->n_w] = w->id;
 	l->lora_site[l->n_w] = w->site;
 	l->y[l->n_w++] = y;
 }
 
-static void project(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_attn *a,
+static void project(struct arch_emit *e, const struct arch_block_io *io, const struct arch_attn *a,
 		    struct qkv *s)
 {
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+	struct lmd_op op = arch_op_empty(LMD_OP_LINEAR);
 	struct lmd_op_linear *l = &op.u.linear;
-	struct lmi_w w;
+	struct arch_weight w;
 
 	l->x = io->x;
 	l->pro = io->norm;
@@ -75,87 +77,90 @@ static void project(struct lmi_emit *e, const struct lmi_io *io, const struct lm
 		l->clamp_lo = -a->clamp;
 		l->clamp_hi = a->clamp;
 	}
-	s->value = lmi_act(e, s->nq + s->nk + s->nv, s->nk ? "qkv" : "q");
-	if (s->nk && a->rows->qkv && lmi_has(e, a->rows->qkv)) {
-		w = lmi_w(e, a->rows->qkv);
-		add_weight(l, &w, lmi_cols(s->value, 0, s->nq + s->nk + s->nv));
+	s->value = arch_value_act(e, s->nq + s->nk + s->nv, s->nk ? "qkv" : "q");
+	if (s->nk && a->rows->qkv && arch_weight_exists(e, a->rows->qkv)) {
+		w = arch_weight_req(e, a->rows->qkv);
+		add_weight(l, &w, arch_operand_cols(s->value, 0, s->nq + s->nk + s->nv));
 	} else {
-		w = lmi_w(e, a->rows->q);
-		add_weight(l, &w, lmi_cols(s->value, 0, s->nq));
+		w = arch_weight_req(e, a->rows->q);
+		add_weight(l, &w, arch_operand_cols(s->value, 0, s->nq));
 		if (s->nk) {
-			w = lmi_w(e, a->rows->k);
-			add_weight(l, &w, lmi_cols(s->value, s->nq, s->nk));
+			w = arch_weight_req(e, a->rows->k);
+			add_weight(l, &w, arch_operand_cols(s->value, s->nq, s->nk));
 		}
 		if (s->nv) {
-			w = lmi_w(e, a->rows->v);
-			add_weight(l, &w, lmi_cols(s->value, s->nq + s->nk, s->nv));
+			w = arch_weight_req(e, a->rows->v);
+			add_weight(l, &w, arch_operand_cols(s->value, s->nq + s->nk, s->nv));
 		}
 	}
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 }
 
-static void windows(struct lmi_emit *e, const struct lmi_attn *a, const struct lmi_layer *l,
+static void windows(struct arch_emit *e, const struct arch_attn *a, const struct arch_layer *l,
 		    struct qkv *s)
 {
-	s->q = lmi_heads(s->value, 0, l->n_head, l->dk);
-	if (a->gate == LMI_GATE_IN_Q)
+	s->q = arch_operand_heads(s->value, 0, l->n_head, l->dk);
+	if (a->gate == ARCH_GATE_IN_Q)
 		s->q.head_stride = 2 * l->dk;
-	s->k = s->nk ? lmi_heads(s->value, s->nq, l->n_head_kv, l->dk) : lmi_none();
-	s->v = s->nv ? lmi_heads(s->value, s->nq + s->nk, l->n_head_kv, l->dv) : lmi_none();
+	s->k = s->nk ? arch_operand_heads(s->value, s->nq, l->n_head_kv, l->dk)
+		     : arch_operand_none();
+	s->v = s->nv ? arch_operand_heads(s->value, s->nq + s->nk, l->n_head_kv, l->dv)
+		     : arch_operand_none();
 	if (s->nk && !s->nv)
 		s->v = s->k; /* before its norm and rotation */
 	if (a->v_norm && s->v.src) {
 		struct lmd_norm n = {.kind = LMD_NORM_RMS, .eps = e->hp->eps};
-		uint32_t v = lmi_act(e, l->n_head_kv * l->dv, "v");
+		uint32_t v = arch_value_act(e, l->n_head_kv * l->dv, "v");
 
-		lmi_put_norm(e, s->v, &n, lmi_heads(v, 0, l->n_head_kv, l->dv));
-		s->v = lmi_heads(v, 0, l->n_head_kv, l->dv);
+		arch_put_norm(e, s->v, &n, arch_operand_heads(v, 0, l->n_head_kv, l->dv));
+		s->v = arch_operand_heads(v, 0, l->n_head_kv, l->dv);
 	}
 }
 
 /* Norm over the full width, which ROPE_KV does not support. */
-static struct lmd_opnd full_norm(struct lmi_emit *e, const struct lmi_attn *a, struct lmd_opnd x,
-				 enum lmi_t row, const char *name)
+static struct lmd_operand full_norm(struct arch_emit *e, const struct arch_attn *a,
+				    struct lmd_operand x, enum arch_t row, const char *name)
 {
 	uint32_t width = x.n_head * x.width, y;
 	struct lmd_norm n;
 
-	if (!x.src || !lmi_has(e, &lmi_rows[row]))
+	if (!x.src || !arch_weight_exists(e, &arch_rows[row]))
 		return x;
-	n = lmi_norm(e, a->qk_norm_kind, &lmi_rows[row]);
+	n = arch_norm(e, a->qk_norm_kind, &arch_rows[row]);
 	n.eps = a->qk_norm_eps;
-	y = lmi_act(e, width, name);
-	lmi_put_norm(e, lmi_cols(x.id, x.col0, width), &n, lmi_cols(y, 0, width));
-	return lmi_heads(y, 0, x.n_head, x.width);
+	y = arch_value_act(e, width, name);
+	arch_put_norm(e, arch_operand_cols(x.id, x.col0, width), &n,
+		      arch_operand_cols(y, 0, width));
+	return arch_operand_heads(y, 0, x.n_head, x.width);
 }
 
-static struct lmd_norm head_norm(struct lmi_emit *e, const struct lmi_attn *a, enum lmi_t row,
-				 enum lmi_t row_each, uint32_t n_head, uint32_t dk)
+static struct lmd_norm head_norm(struct arch_emit *e, const struct arch_attn *a, enum arch_t row,
+				 enum arch_t row_each, uint32_t n_head, uint32_t dk)
 {
 	struct lmd_norm n = {.kind = a->qk_norm_kind};
 
-	if (a->qk_norm != LMI_QKN_BARE) {
-		if (!lmi_has(e, &lmi_rows[row]))
-			return lmi_no_norm();
-		n = a->qk_norm == LMI_QKN_HEAD
-			    ? lmi_norm(e, a->qk_norm_kind, &lmi_rows[row])
-			    : lmi_norm_heads(e, a->qk_norm_kind, &lmi_rows[row_each], n_head, dk);
+	if (a->qk_norm != ARCH_QKN_BARE) {
+		if (!arch_weight_exists(e, &arch_rows[row]))
+			return arch_no_norm();
+		n = a->qk_norm == ARCH_QKN_HEAD
+			    ? arch_norm(e, a->qk_norm_kind, &arch_rows[row])
+			    : arch_norm_heads(e, a->qk_norm_kind, &arch_rows[row_each], n_head, dk);
 	}
 	n.eps = a->qk_norm_eps;
 	return n;
 }
 
 /* Normalises, rotates and stores.  Updates s->q, and s->k if there is no cache, for ATTN. */
-static void rope_kv(struct lmi_emit *e, const struct lmi_attn *a, const struct lmi_layer *l,
+static void rope_kv(struct arch_emit *e, const struct arch_attn *a, const struct arch_layer *l,
 		    struct qkv *s)
 {
-	struct lmd_op op = lmi_op(LMD_OP_ROPE_KV);
+	struct lmd_op op = arch_op_empty(LMD_OP_ROPE_KV);
 	struct lmd_op_rope_kv *r = &op.u.rope_kv;
-	bool per_head = a->qk_norm && a->qk_norm != LMI_QKN_FULL;
+	bool per_head = a->qk_norm && a->qk_norm != ARCH_QKN_FULL;
 	bool store = s->k.src && a->cache != LMD_NONE;
 	bool touch;
 
-	r->rope = lmi_rope(e, l->rope, l->n_rot);
+	r->rope = arch_rope(e, l->rope, l->n_rot);
 	if (per_head) {
 		r->qn = head_norm(e, a, T_ATTN_Q_NORM, T_ATTN_Q_NORM_EACH, l->n_head, l->dk);
 		r->kn = head_norm(e, a, T_ATTN_K_NORM, T_ATTN_K_NORM_EACH, l->n_head_kv, l->dk);
@@ -166,17 +171,17 @@ static void rope_kv(struct lmi_emit *e, const struct lmi_attn *a, const struct l
 	if (!touch && !store)
 		return;
 	if (touch) {
-		uint32_t q = lmi_act(e, l->n_head * l->dk, "q_rot");
+		uint32_t q = arch_value_act(e, l->n_head * l->dk, "q_rot");
 
 		r->q = s->q;
-		r->q_out = s->q = lmi_heads(q, 0, l->n_head, l->dk);
+		r->q_out = s->q = arch_operand_heads(q, 0, l->n_head, l->dk);
 	}
 	if (s->k.src) {
 		r->k = s->k;
 		if (!store && touch) {
-			uint32_t k = lmi_act(e, l->n_head_kv * l->dk, "k_rot");
+			uint32_t k = arch_value_act(e, l->n_head_kv * l->dk, "k_rot");
 
-			r->k_out = s->k = lmi_heads(k, 0, l->n_head_kv, l->dk);
+			r->k_out = s->k = arch_operand_heads(k, 0, l->n_head_kv, l->dk);
 		}
 	}
 	if (store) {
@@ -184,39 +189,41 @@ static void rope_kv(struct lmi_emit *e, const struct lmi_attn *a, const struct l
 		r->cache = a->cache;
 		r->append = LMD_APPEND_K | LMD_APPEND_V;
 	}
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 }
 
-static struct lmd_opnd times(struct lmi_emit *e, const struct lmi_layer *l, struct lmd_opnd q,
-			     struct lmd_opnd factor, const char *name)
+static struct lmd_operand times(struct arch_emit *e, const struct arch_layer *l,
+				struct lmd_operand q, struct lmd_operand factor, const char *name)
 {
-	uint32_t y = lmi_act(e, l->n_head * l->dk, name);
+	uint32_t y = arch_value_act(e, l->n_head * l->dk, name);
 
-	lmi_put_mul(e, q, factor, lmi_heads(y, 0, l->n_head, l->dk));
-	return lmi_heads(y, 0, l->n_head, l->dk);
+	arch_put_mul(e, q, factor, arch_operand_heads(y, 0, l->n_head, l->dk));
+	return arch_operand_heads(y, 0, l->n_head, l->dk);
 }
 
 /* Multiplies q, after its rotation, by a gain per head and a temperature per row. */
-static struct lmd_opnd temper(struct lmi_emit *e, const struct lmi_attn *a,
-			      const struct lmi_layer *l, struct lmd_opnd q)
+static struct lmd_operand temper(struct arch_emit *e, const struct arch_attn *a,
+				 const struct arch_layer *l, struct lmd_operand q)
 {
 	if (a->q_gain)
-		q = times(e, l, q, lmi_wheads(lmi_w(e, a->q_gain).id, l->n_head, 1), "q_gain");
+		q = times(e, l, q,
+			  arch_operand_weight_heads(arch_weight_req(e, a->q_gain).id, l->n_head, 1),
+			  "q_gain");
 	if (a->q_row_in != LMD_NONE)
-		q = times(e, l, q, lmi_row_in(a->q_row_in, 1), "q_temp");
+		q = times(e, l, q, arch_operand_row_input(a->q_row_in, 1), "q_temp");
 	return q;
 }
 
-static uint32_t attend(struct lmi_emit *e, const struct lmi_attn *a, const struct lmi_layer *l,
+static uint32_t attend(struct arch_emit *e, const struct arch_attn *a, const struct arch_layer *l,
 		       const struct qkv *s)
 {
-	struct lmd_op op = lmi_op(LMD_OP_ATTN);
+	struct lmd_op op = arch_op_empty(LMD_OP_ATTN);
 	struct lmd_op_attn *t = &op.u.attn;
-	uint32_t y = lmi_act(e, l->n_head * l->dv, "attn");
-	float slopes[LMI_MAX_HEAD];
+	uint32_t y = arch_value_act(e, l->n_head * l->dv, "attn");
+	float slopes[ARCH_MAX_HEAD];
 
 	t->q = s->q;
-	t->y = lmi_heads(y, 0, l->n_head, l->dv);
+	t->y = arch_operand_heads(y, 0, l->n_head, l->dv);
 	t->n_kv_head = l->n_head_kv;
 	t->kv_map = a->kv_map;
 	t->scale = a->scale;
@@ -236,60 +243,61 @@ static uint32_t attend(struct lmi_emit *e, const struct lmi_attn *a, const struc
 		t->src[0].list_unit = a->list_unit;
 	}
 	if (a->sinks)
-		t->sinks = lmi_w(e, a->sinks).id;
+		t->sinks = arch_weight_req(e, a->sinks).id;
 	if (a->alibi_max > 0.0f) {
-		lmi_alibi_slopes(l->n_head, a->alibi_max, slopes);
+		arch_alibi_slopes(l->n_head, a->alibi_max, slopes);
 		t->bias = LMD_BIAS_ALIBI;
-		t->bias_w = lmi_literal(e, slopes, l->n_head, "alibi");
+		t->bias_w = arch_literal(e, slopes, l->n_head, "alibi");
 	}
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 	return y;
 }
 
 /* Applies the gate to y.  The gate is computed from the block's input, or by row q next to q. */
-static uint32_t gate(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_attn *a,
-		     const struct lmi_layer *l, uint32_t qkv, uint32_t y)
+static uint32_t gate(struct arch_emit *e, const struct arch_block_io *io, const struct arch_attn *a,
+		     const struct arch_layer *l, uint32_t qkv, uint32_t y)
 {
-	enum lmd_ew fn = a->gate == LMI_GATE_SOFTPLUS ? LMD_EW_SOFTPLUS : LMD_EW_SIGMOID;
-	uint32_t out = lmi_act(e, l->n_head * l->dv, "gated");
-	struct lmi_ew p = lmi_ew();
-	struct lmd_opnd g;
+	enum lmd_ew fn = a->gate == ARCH_GATE_SOFTPLUS ? LMD_EW_SOFTPLUS : LMD_EW_SIGMOID;
+	uint32_t out = arch_value_act(e, l->n_head * l->dv, "gated");
+	struct arch_ew p = arch_ew();
+	struct lmd_operand g;
 	uint8_t r0, r1;
 
-	if (a->gate == LMI_GATE_IN_Q) {
-		g = lmi_heads(qkv, l->dk, l->n_head, l->dv);
+	if (a->gate == ARCH_GATE_IN_Q) {
+		g = arch_operand_heads(qkv, l->dk, l->n_head, l->dv);
 		g.head_stride = 2 * l->dk;
 	} else {
-		struct lmi_w w = lmi_w(e, a->gate_row);
+		struct arch_weight w = arch_weight_req(e, a->gate_row);
 
-		g = lmi_heads(lmi_linear(e, io->x, &io->norm, &w, LMD_VTYPE_ACT, "gate"), 0,
-			      l->n_head, w.n / l->n_head);
+		g = arch_operand_heads(arch_linear(e, io->x, &io->norm, &w, LMD_VTYPE_ACT, "gate"),
+				       0, l->n_head, w.n / l->n_head);
 	}
-	r0 = lmi_ew_in(&p, g);
-	r1 = lmi_ew_in(&p, lmi_heads(y, 0, l->n_head, l->dv));
+	r0 = arch_ew_in(&p, g);
+	r1 = arch_ew_in(&p, arch_operand_heads(y, 0, l->n_head, l->dv));
 
-	lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_MUL, lmi_ew1(&p, fn, r0), r1),
-		   lmi_heads(out, 0, l->n_head, l->dv));
+	arch_ew_out(e, &p, arch_ew2(&p, LMD_EW_MUL, arch_ew1(&p, fn, r0), r1),
+		    arch_operand_heads(out, 0, l->n_head, l->dv));
 	return out;
 }
 
-uint32_t lmi_attn(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_attn *a)
+uint32_t arch_attn(struct arch_emit *e, const struct arch_block_io *io, const struct arch_attn *a)
 {
-	const struct lmi_layer *l = lmi_cur(e);
+	const struct arch_layer *l = arch_current_layer(e);
 	bool own_kv = l->kv_layer == (uint32_t)e->il;
 	struct qkv s = {.nq = l->n_head * l->dk, .nk = own_kv ? l->n_head_kv * l->dk : 0};
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
-	struct lmi_w w;
+	struct lmd_op op = arch_op_empty(LMD_OP_LINEAR);
+	struct arch_weight w;
 	uint32_t y, out;
 
-	if (a->gate == LMI_GATE_IN_Q)
+	if (a->gate == ARCH_GATE_IN_Q)
 		s.nq *= 2;
 	s.nv = own_kv ? l->n_head_kv * l->dv : 0;
-	if (a->v_from_k && !lmi_has(e, a->rows->v) && !lmi_has(e, a->rows->qkv))
+	if (a->v_from_k && !arch_weight_exists(e, a->rows->v) &&
+	    !arch_weight_exists(e, a->rows->qkv))
 		s.nv = 0;
 	project(e, io, a, &s);
 	windows(e, a, l, &s);
-	if (a->qk_norm == LMI_QKN_FULL) {
+	if (a->qk_norm == ARCH_QKN_FULL) {
 		s.q = full_norm(e, a, s.q, T_ATTN_Q_NORM_FULL, "q_norm");
 		s.k = full_norm(e, a, s.k, T_ATTN_K_NORM_FULL, "k_norm");
 	}
@@ -303,25 +311,25 @@ uint32_t lmi_attn(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_
 		struct lmd_tensor_row row = *a->rows->out;
 
 		row.flags = (uint16_t)(row.flags & ~(LMD_TENSOR_BIAS | LMD_TENSOR_BIAS_REQ));
-		w = lmi_w(e, &row);
+		w = arch_weight_req(e, &row);
 	} else {
-		w = lmi_w(e, a->rows->out);
+		w = arch_weight_req(e, a->rows->out);
 	}
-	op.u.linear.x = lmi_cols(y, 0, l->n_head * l->dv);
+	op.u.linear.x = arch_operand_cols(y, 0, l->n_head * l->dv);
 	op.u.linear.n_w = 1;
 	op.u.linear.w[0] = w.id;
 	op.u.linear.lora_site[0] = w.site;
 	if (a->sub_norm)
-		op.u.linear.pro = lmi_norm_req(e, e->hp->norm_kind, a->sub_norm);
+		op.u.linear.pro = arch_norm_req(e, e->hp->norm_kind, a->sub_norm);
 	if (io->res == LMD_NONE) {
-		out = lmi_act(e, w.n, "attn_out");
-		op.u.linear.y[0] = lmi_cols(out, 0, w.n);
+		out = arch_value_act(e, w.n, "attn_out");
+		op.u.linear.y[0] = arch_operand_cols(out, 0, w.n);
 	} else {
-		out = lmi_f32(e, w.n, "x_attn");
-		op.u.linear.r_in[0] = lmi_cols(io->res, 0, w.n);
-		op.u.linear.r_out[0] = lmi_cols(out, 0, w.n);
+		out = arch_value_f32(e, w.n, "x_attn");
+		op.u.linear.r_in[0] = arch_operand_cols(io->res, 0, w.n);
+		op.u.linear.r_out[0] = arch_operand_cols(out, 0, w.n);
 		op.u.linear.a = io->a;
 	}
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 	return out;
 }

@@ -3,21 +3,22 @@
  * embed.c - from tokens and external rows to the residual stream. */
 #include "arch/common/blocks.h"
 
-uint32_t lmi_embed_pos(struct lmi_emit *e, const struct lmd_tensor_row *pos, int32_t off)
+uint32_t arch_embed_pos(struct arch_emit *e, const struct lmd_tensor_row *pos, int32_t off)
 {
-	const struct lmi_hparams *hp = e->hp;
-	struct lmd_op op = lmi_op(LMD_OP_EMBED);
-	struct lmi_w w = lmi_w_opt(e, &lmi_rows[T_TOKEN_EMBD]);
-	uint32_t x = lmi_f32(e, hp->n_embd, "x");
+	const struct arch_hparams *hp = e->hp;
+	struct lmd_op op = arch_op_empty(LMD_OP_EMBED);
+	struct arch_weight w = arch_weight_opt(e, &arch_rows[T_TOKEN_EMBD]);
+	uint32_t x = arch_value_f32(e, hp->n_embd, "x");
 
-	if (w.id == LMD_NONE && lmi_has(e, &lmi_rows[T_OUTPUT])) {
-		w = lmi_w(e, &lmi_rows[T_OUTPUT]); /* tied, but stored under the other name */
+	if (w.id == LMD_NONE && arch_weight_exists(e, &arch_rows[T_OUTPUT])) {
+		w = arch_weight_req(
+			e, &arch_rows[T_OUTPUT]); /* tied, but stored under the other name */
 		w.site = LMD_NONE;
 	} else if (w.id == LMD_NONE) {
-		w = lmi_w(e, &lmi_rows[T_TOKEN_EMBD]);
+		w = arch_weight_req(e, &arch_rows[T_TOKEN_EMBD]);
 	}
 
-	op.u.embed.y = lmi_cols(x, 0, hp->n_embd);
+	op.u.embed.y = arch_operand_cols(x, 0, hp->n_embd);
 	op.u.embed.table = w.id;
 	op.u.embed.idx_kind = LMD_IDX_TOKEN;
 	op.u.embed.neg = LMD_NEG_EXTERNAL;
@@ -27,14 +28,14 @@ uint32_t lmi_embed_pos(struct lmi_emit *e, const struct lmd_tensor_row *pos, int
 	if (hp->embd_scale_ext != 0.0f)
 		op.u.embed.scale_ext = hp->embd_scale_ext;
 	if (pos) {
-		op.u.embed.pos_table = lmi_w(e, pos).id;
+		op.u.embed.pos_table = arch_weight_req(e, pos).id;
 		op.u.embed.pos_off = off;
 	}
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 	return x;
 }
 
-uint32_t lmi_embed(struct lmi_emit *e)
+uint32_t arch_embed(struct arch_emit *e)
 {
-	return lmi_embed_pos(e, NULL, 0);
+	return arch_embed_pos(e, NULL, 0);
 }

@@ -5,99 +5,107 @@
 
 #include <string.h>
 
-void lmi_emit_init(struct lmi_emit *e, const struct lmd_builder *b, const struct lmi_hparams *hp,
-		   const struct lmd_plan_key *key)
+void arch_emit_init(struct arch_emit *e, const struct lmd_builder *b, const struct arch_hparams *hp,
+		    const struct lmd_plan_key *key)
 {
-	*e = (struct lmi_emit){
-		.b = b, .hp = hp, .il = -1, .lora = (key->flags & LMD_PLAN_LORA) != 0,
-		.own = {LMD_NONE, LMD_NONE, LMD_NONE, LMD_NONE}};
+	*e = (struct arch_emit){.b = b,
+				.hp = hp,
+				.il = -1,
+				.lora = (key->flags & LMD_PLAN_LORA) != 0,
+				.own = {LMD_NONE, LMD_NONE, LMD_NONE, LMD_NONE}};
 }
 
-void lmi_layer(struct lmi_emit *e, int32_t il)
+void arch_set_layer(struct arch_emit *e, int32_t il)
 {
 	e->il = il;
 	e->b->layer(e->b->ctx, il);
 }
 
-const struct lmi_layer *lmi_cur(const struct lmi_emit *e)
+const struct arch_layer *arch_current_layer(const struct arch_emit *e)
 {
 	return &e->hp->layer[e->il < 0 ? 0 : e->il];
 }
 
 /* ---- operands ---- */
 
-struct lmd_opnd lmi_none(void)
+struct lmd_operand arch_operand_none(void)
 {
-	return (struct lmd_opnd){.src = LMD_SRC_NONE};
+	return (struct lmd_operand){.src = LMD_SRC_NONE};
 }
 
-static struct lmd_opnd window(uint32_t src, uint32_t id, uint32_t col0, uint32_t n_head,
-			      uint32_t width)
+static struct lmd_operand window(uint32_t src, uint32_t id, uint32_t col0, uint32_t n_head,
+				 uint32_t width)
 {
-	return (struct lmd_opnd){
-		.src = src, .id = id, .col0 = col0, .n_head = n_head, .head_stride = width,
-		.width = width, .fold = 1};
+	return (struct lmd_operand){.src = src,
+				    .id = id,
+				    .col0 = col0,
+				    .n_head = n_head,
+				    .head_stride = width,
+				    .width = width,
+				    .fold = 1};
 }
 
-struct lmd_opnd lmi_cols(uint32_t value, uint32_t col0, uint32_t width)
+struct lmd_operand arch_operand_cols(uint32_t value, uint32_t col0, uint32_t width)
 {
 	return window(LMD_SRC_VALUE, value, col0, 1, width);
 }
 
-struct lmd_opnd lmi_heads(uint32_t value, uint32_t col0, uint32_t n_head, uint32_t width)
+struct lmd_operand arch_operand_heads(uint32_t value, uint32_t col0, uint32_t n_head,
+				      uint32_t width)
 {
 	return window(LMD_SRC_VALUE, value, col0, n_head, width);
 }
 
-uint32_t lmi_width(const struct lmi_emit *e, uint32_t value)
+uint32_t arch_width(const struct arch_emit *e, uint32_t value)
 {
 	struct lmd_value v;
 
 	return e->b->value_info(e->b->ctx, value, &v) ? v.width : 0;
 }
 
-struct lmd_opnd lmi_whole(const struct lmi_emit *e, uint32_t value)
+struct lmd_operand arch_operand_all(const struct arch_emit *e, uint32_t value)
 {
-	return lmi_cols(value, 0, lmi_width(e, value));
+	return arch_operand_cols(value, 0, arch_width(e, value));
 }
 
-struct lmd_opnd lmi_wheads(uint32_t wref, uint32_t n_head, uint32_t width)
+struct lmd_operand arch_operand_weight_heads(uint32_t weight_ref, uint32_t n_head, uint32_t width)
 {
-	return wref == LMD_NONE ? lmi_none() : window(LMD_SRC_WEIGHT, wref, 0, n_head, width);
+	return weight_ref == LMD_NONE ? arch_operand_none()
+				      : window(LMD_SRC_WEIGHT, weight_ref, 0, n_head, width);
 }
 
-struct lmd_opnd lmi_wcols(uint32_t wref, uint32_t width)
+struct lmd_operand arch_operand_weight_cols(uint32_t weight_ref, uint32_t width)
 {
-	return lmi_wheads(wref, 1, width);
+	return arch_operand_weight_heads(weight_ref, 1, width);
 }
 
-struct lmd_opnd lmi_row_in(uint32_t k, uint32_t width)
+struct lmd_operand arch_operand_row_input(uint32_t k, uint32_t width)
 {
 	return window(LMD_SRC_ROW_IN, k, 0, 1, width);
 }
 
-uint32_t lmi_value(struct lmi_emit *e, enum lmd_space space, enum lmd_vtype vtype, uint32_t width,
-		   const char *name)
+uint32_t arch_value(struct arch_emit *e, enum lmd_space space, enum lmd_vtype vtype, uint32_t width,
+		    const char *name)
 {
 	return e->b->value(e->b->ctx, space, vtype, width, name);
 }
 
-uint32_t lmi_act(struct lmi_emit *e, uint32_t width, const char *name)
+uint32_t arch_value_act(struct arch_emit *e, uint32_t width, const char *name)
 {
-	return lmi_value(e, LMD_SPACE_TOKENS, LMD_VTYPE_ACT, width, name);
+	return arch_value(e, LMD_SPACE_TOKENS, LMD_VTYPE_ACT, width, name);
 }
 
-uint32_t lmi_f32(struct lmi_emit *e, uint32_t width, const char *name)
+uint32_t arch_value_f32(struct arch_emit *e, uint32_t width, const char *name)
 {
-	return lmi_value(e, LMD_SPACE_TOKENS, LMD_VTYPE_F32, width, name);
+	return arch_value(e, LMD_SPACE_TOKENS, LMD_VTYPE_F32, width, name);
 }
 
-uint32_t lmi_i32(struct lmi_emit *e, uint32_t width, const char *name)
+uint32_t arch_value_i32(struct arch_emit *e, uint32_t width, const char *name)
 {
-	return lmi_value(e, LMD_SPACE_TOKENS, LMD_VTYPE_I32, width, name);
+	return arch_value(e, LMD_SPACE_TOKENS, LMD_VTYPE_I32, width, name);
 }
 
-uint32_t lmi_literal(struct lmi_emit *e, const float *v, uint32_t n, const char *name)
+uint32_t arch_literal(struct arch_emit *e, const float *v, uint32_t n, const char *name)
 {
 	return e->b->literal(e->b->ctx, v, 1, n, name);
 }
@@ -143,7 +151,7 @@ static void init_attn(struct lmd_op_attn *a)
 	}
 }
 
-struct lmd_op lmi_op(enum lmd_op_code code)
+struct lmd_op arch_op_empty(enum lmd_op_code code)
 {
 	struct lmd_op op;
 
@@ -202,15 +210,15 @@ struct lmd_op lmi_op(enum lmd_op_code code)
 	return op;
 }
 
-void lmi_put(struct lmi_emit *e, const struct lmd_op *op)
+void arch_emit_op(struct arch_emit *e, const struct lmd_op *op)
 {
 	e->b->op(e->b->ctx, op);
 }
 
-void lmi_put_add_norm(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd r, float a,
-		      struct lmd_opnd h, const struct lmd_norm *norm, struct lmd_opnd y)
+void arch_put_add_norm(struct arch_emit *e, struct lmd_operand x, struct lmd_operand r, float a,
+		       struct lmd_operand h, const struct lmd_norm *norm, struct lmd_operand y)
 {
-	struct lmd_op op = lmi_op(LMD_OP_NORM);
+	struct lmd_op op = arch_op_empty(LMD_OP_NORM);
 
 	op.u.norm.x = x;
 	op.u.norm.r = r;
@@ -218,19 +226,19 @@ void lmi_put_add_norm(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd r, 
 	op.u.norm.h = h;
 	op.u.norm.norm = *norm;
 	op.u.norm.y = y;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 }
 
-void lmi_put_norm(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_norm *norm,
-		  struct lmd_opnd y)
+void arch_put_norm(struct arch_emit *e, struct lmd_operand x, const struct lmd_norm *norm,
+		   struct lmd_operand y)
 {
-	lmi_put_add_norm(e, x, lmi_none(), 1.0f, lmi_none(), norm, y);
+	arch_put_add_norm(e, x, arch_operand_none(), 1.0f, arch_operand_none(), norm, y);
 }
 
-void lmi_put_linear(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_norm *pro,
-		    const struct lmi_w *w, struct lmd_opnd y)
+void arch_put_linear(struct arch_emit *e, struct lmd_operand x, const struct lmd_norm *pro,
+		     const struct arch_weight *w, struct lmd_operand y)
 {
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+	struct lmd_op op = arch_op_empty(LMD_OP_LINEAR);
 
 	op.u.linear.x = x;
 	op.u.linear.n_w = 1;
@@ -239,11 +247,11 @@ void lmi_put_linear(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_norm
 	op.u.linear.y[0] = y;
 	if (pro)
 		op.u.linear.pro = *pro;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 }
 
-uint32_t lmi_linear(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_norm *pro,
-		    const struct lmi_w *w, enum lmd_vtype vtype, const char *name)
+uint32_t arch_linear(struct arch_emit *e, struct lmd_operand x, const struct lmd_norm *pro,
+		     const struct arch_weight *w, enum lmd_vtype vtype, const char *name)
 {
 	struct lmd_value v;
 	enum lmd_space space = LMD_SPACE_TOKENS;
@@ -251,15 +259,15 @@ uint32_t lmi_linear(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_norm
 
 	if (x.src == LMD_SRC_VALUE && e->b->value_info(e->b->ctx, x.id, &v))
 		space = (enum lmd_space)v.space;
-	y = lmi_value(e, space, vtype, w->n, name);
-	lmi_put_linear(e, x, pro, w, lmi_cols(y, 0, w->n));
+	y = arch_value(e, space, vtype, w->n, name);
+	arch_put_linear(e, x, pro, w, arch_operand_cols(y, 0, w->n));
 	return y;
 }
 
-void lmi_put_glu(struct lmi_emit *e, uint32_t act, const float p[LMD_N_ACT_PARAM],
-		 struct lmd_opnd a, struct lmd_opnd b, struct lmd_opnd y)
+void arch_put_glu(struct arch_emit *e, uint32_t act, const float p[LMD_N_ACT_FN_PARAM],
+		  struct lmd_operand a, struct lmd_operand b, struct lmd_operand y)
 {
-	struct lmd_op op = lmi_op(LMD_OP_GLU);
+	struct lmd_op op = arch_op_empty(LMD_OP_GLU);
 
 	op.u.glu.a = a;
 	op.u.glu.b = b;
@@ -267,17 +275,17 @@ void lmi_put_glu(struct lmi_emit *e, uint32_t act, const float p[LMD_N_ACT_PARAM
 	op.u.glu.act = act;
 	if (p)
 		memcpy(op.u.glu.p, p, sizeof(op.u.glu.p));
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 }
 
 /* ---- elementwise programs ---- */
 
-struct lmi_ew lmi_ew(void)
+struct arch_ew arch_ew(void)
 {
-	return (struct lmi_ew){lmi_op(LMD_OP_EW)};
+	return (struct arch_ew){arch_op_empty(LMD_OP_EW)};
 }
 
-uint8_t lmi_ew_in(struct lmi_ew *p, struct lmd_opnd x)
+uint8_t arch_ew_in(struct arch_ew *p, struct lmd_operand x)
 {
 	struct lmd_op_ew *w = &p->op.u.ew;
 
@@ -285,7 +293,7 @@ uint8_t lmi_ew_in(struct lmi_ew *p, struct lmd_opnd x)
 	return (uint8_t)w->n_in++;
 }
 
-static uint8_t instruction(struct lmi_ew *p, enum lmd_ew op, uint8_t a, uint8_t b, uint8_t c,
+static uint8_t instruction(struct arch_ew *p, enum lmd_ew op, uint8_t a, uint8_t b, uint8_t c,
 			   float imm)
 {
 	struct lmd_op_ew *w = &p->op.u.ew;
@@ -296,57 +304,58 @@ static uint8_t instruction(struct lmi_ew *p, enum lmd_ew op, uint8_t a, uint8_t 
 	return dst;
 }
 
-uint8_t lmi_ew_const(struct lmi_ew *p, float v)
+uint8_t arch_ew_const(struct arch_ew *p, float v)
 {
 	return instruction(p, LMD_EW_CONST, 0, 0, 0, v);
 }
 
-uint8_t lmi_ew1(struct lmi_ew *p, enum lmd_ew ins, uint8_t a)
+uint8_t arch_ew1(struct arch_ew *p, enum lmd_ew ins, uint8_t a)
 {
 	return instruction(p, ins, a, 0, 0, 0.0f);
 }
 
-uint8_t lmi_ew2(struct lmi_ew *p, enum lmd_ew ins, uint8_t a, uint8_t b)
+uint8_t arch_ew2(struct arch_ew *p, enum lmd_ew ins, uint8_t a, uint8_t b)
 {
 	return instruction(p, ins, a, b, 0, 0.0f);
 }
 
-uint8_t lmi_ew3(struct lmi_ew *p, enum lmd_ew ins, uint8_t a, uint8_t b, uint8_t c)
+uint8_t arch_ew3(struct arch_ew *p, enum lmd_ew ins, uint8_t a, uint8_t b, uint8_t c)
 {
 	return instruction(p, ins, a, b, c, 0.0f);
 }
 
-void lmi_ew_also(struct lmi_ew *p, uint8_t reg, struct lmd_opnd y)
+void arch_ew_out2(struct arch_ew *p, uint8_t reg, struct lmd_operand y)
 {
 	p->op.u.ew.out[1] = y;
 	p->op.u.ew.out_reg[1] = reg;
 }
 
-void lmi_ew_out(struct lmi_emit *e, struct lmi_ew *p, uint8_t reg, struct lmd_opnd y)
+void arch_ew_out(struct arch_emit *e, struct arch_ew *p, uint8_t reg, struct lmd_operand y)
 {
 	p->op.u.ew.n_out = p->op.u.ew.out[1].src ? 2 : 1;
 	p->op.u.ew.out[0] = y;
 	p->op.u.ew.out_reg[0] = reg;
-	lmi_put(e, &p->op);
+	arch_emit_op(e, &p->op);
 }
 
-void lmi_put_mul(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd s, struct lmd_opnd y)
+void arch_put_mul(struct arch_emit *e, struct lmd_operand x, struct lmd_operand s,
+		  struct lmd_operand y)
 {
-	struct lmi_ew p = lmi_ew();
-	uint8_t a = lmi_ew_in(&p, x), b = lmi_ew_in(&p, s);
+	struct arch_ew p = arch_ew();
+	uint8_t a = arch_ew_in(&p, x), b = arch_ew_in(&p, s);
 
-	lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_MUL, a, b), y);
+	arch_ew_out(e, &p, arch_ew2(&p, LMD_EW_MUL, a, b), y);
 }
 
-void lmi_put_scale_add(struct lmi_emit *e, struct lmd_opnd x, float c, struct lmd_opnd z,
-		       struct lmd_opnd y)
+void arch_put_scale_add(struct arch_emit *e, struct lmd_operand x, float c, struct lmd_operand z,
+			struct lmd_operand y)
 {
-	struct lmi_ew p = lmi_ew();
-	uint8_t a = lmi_ew_in(&p, x), b = z.src ? lmi_ew_in(&p, z) : 0, r = a;
+	struct arch_ew p = arch_ew();
+	uint8_t a = arch_ew_in(&p, x), b = z.src ? arch_ew_in(&p, z) : 0, r = a;
 
 	if (c != 1.0f)
-		r = lmi_ew2(&p, LMD_EW_MUL, a, lmi_ew_const(&p, c));
+		r = arch_ew2(&p, LMD_EW_MUL, a, arch_ew_const(&p, c));
 	if (z.src)
-		r = lmi_ew2(&p, LMD_EW_ADD, r, b);
-	lmi_ew_out(e, &p, r, y);
+		r = arch_ew2(&p, LMD_EW_ADD, r, b);
+	arch_ew_out(e, &p, r, y);
 }

@@ -10,8 +10,8 @@
 
 #include "arch/common/emit.h"
 
-void lmi_tensor_name(const struct lmi_emit *e, const struct lmd_tensor_row *row, const char *suffix,
-		     char *out, size_t n)
+void arch_tensor_name(const struct arch_emit *e, const struct lmd_tensor_row *row,
+		      const char *suffix, char *out, size_t n)
 {
 	char stem[96];
 
@@ -19,88 +19,94 @@ void lmi_tensor_name(const struct lmi_emit *e, const struct lmd_tensor_row *row,
 	(void)snprintf(out, n, "%s%s", stem, row->flags & LMD_TENSOR_BARE ? "" : suffix);
 }
 
-uint32_t lmi_tensor_index(const struct lmi_emit *e, const struct lmd_tensor_row *row,
-			  const char *suffix)
+uint32_t arch_tensor_index(const struct arch_emit *e, const struct lmd_tensor_row *row,
+			   const char *suffix)
 {
 	char name[128], alt[96];
 	uint32_t t;
 
-	lmi_tensor_name(e, row, suffix, name, sizeof(name));
-	t = lmi_hp_tensor(e->hp, name);
+	arch_tensor_name(e, row, suffix, name, sizeof(name));
+	t = arch_hp_tensor(e->hp, name);
 	if (t != LMD_NONE || !row->alt || (row->flags & LMD_TENSOR_PER_EXPERT))
 		return t;
 	(void)snprintf(alt, sizeof(alt), row->alt, (int)e->il);
 	(void)snprintf(name, sizeof(name), "%s%s", alt, suffix);
-	return lmi_hp_tensor(e->hp, name);
+	return arch_hp_tensor(e->hp, name);
 }
 
 /* Index of one expert's tensor. */
-static uint32_t expert_index(const struct lmi_emit *e, const struct lmd_tensor_row *row,
+static uint32_t expert_index(const struct arch_emit *e, const struct lmd_tensor_row *row,
 			     uint32_t expert)
 {
 	char name[128], stem[96];
 
 	(void)snprintf(stem, sizeof(stem), row->alt, (int)e->il, (int)expert);
 	(void)snprintf(name, sizeof(name), "%s.weight", stem);
-	return lmi_hp_tensor(e->hp, name);
+	return arch_hp_tensor(e->hp, name);
 }
 
-bool lmi_has(const struct lmi_emit *e, const struct lmd_tensor_row *row)
+bool arch_weight_exists(const struct arch_emit *e, const struct lmd_tensor_row *row)
 {
-	if (lmi_tensor_index(e, row, ".weight") != LMD_NONE)
+	if (arch_tensor_index(e, row, ".weight") != LMD_NONE)
 		return true;
 	return (row->flags & LMD_TENSOR_PER_EXPERT) && expert_index(e, row, 0) != LMD_NONE;
 }
 
-static struct lmi_w no_weight(void)
+static struct arch_weight no_weight(void)
 {
-	return (struct lmi_w){.id = LMD_NONE, .site = LMD_NONE};
+	return (struct arch_weight){.id = LMD_NONE, .site = LMD_NONE};
 }
 
-static struct lmi_w put_wref(struct lmi_emit *e, struct lmd_wref *r, const char *name)
+static struct arch_weight put_weight_ref(struct arch_emit *e, struct lmd_weight_ref *r,
+					 const char *name)
 {
-	struct lmi_w w = no_weight();
-	struct lmd_wref info;
+	struct arch_weight w = no_weight();
+	struct lmd_weight_ref info;
 
 	r->struct_size = sizeof(*r);
 	r->name = name;
-	w.id = e->b->wref(e->b->ctx, r);
+	w.id = e->b->weight_ref(e->b->ctx, r);
 	w.extras = r->scale != LMD_NONE || r->bias != LMD_NONE;
-	if (e->b->wref_info(e->b->ctx, w.id, &info)) {
+	if (e->b->weight_ref_info(e->b->ctx, w.id, &info)) {
 		w.n = info.n;
 		w.k = info.k;
 	}
 	return w;
 }
 
-static struct lmi_w from_tensor(struct lmi_emit *e, const struct lmd_tensor_row *row,
-				uint32_t index, uint32_t row0, uint32_t n_row, bool extras)
+static struct arch_weight from_tensor(struct arch_emit *e, const struct lmd_tensor_row *row,
+				      uint32_t index, uint32_t row0, uint32_t n_row, bool extras)
 {
 	const struct lmd_tensor *t = &e->hp->model->tensors[index];
-	struct lmd_wpart part = {
-		.kind = LMD_WPART_TENSOR, .tensor = index, .row0 = row0, .n_row = n_row};
-	struct lmd_wref r = {
-		.n_part = 1, .parts = &part, .split = row->split, .scale = LMD_NONE,
-		.bias = LMD_NONE};
-	struct lmi_w w;
+	struct lmd_weight_part part = {
+		.kind = LMD_WEIGHT_PART_TENSOR, .tensor = index, .row0 = row0, .n_row = n_row};
+	struct lmd_weight_ref r = {.n_part = 1,
+				   .parts = &part,
+				   .split = row->split,
+				   .scale = LMD_NONE,
+				   .bias = LMD_NONE};
+	struct arch_weight w;
 
 	if (extras && (row->flags & LMD_TENSOR_SCALE))
-		r.scale = lmi_tensor_index(e, row, ".scale");
+		r.scale = arch_tensor_index(e, row, ".scale");
 	if (extras && (row->flags & (LMD_TENSOR_BIAS | LMD_TENSOR_BIAS_REQ)))
-		r.bias = lmi_tensor_index(e, row, ".bias");
+		r.bias = arch_tensor_index(e, row, ".bias");
 	r.n_stack = t->n_dim > 2 ? (uint32_t)t->dims[2] : 1;
-	w = put_wref(e, &r, t->name);
+	w = put_weight_ref(e, &r, t->name);
 	w.site = e->hp->site_of_tensor ? e->hp->site_of_tensor[index] : LMD_NONE;
 	return w;
 }
 
-static struct lmi_w stack_experts(struct lmi_emit *e, const struct lmd_tensor_row *row)
+static struct arch_weight stack_experts(struct arch_emit *e, const struct lmd_tensor_row *row)
 {
-	struct lmd_wpart parts[LMI_MAX_EXPERT];
-	struct lmd_wref r = {
-		.n_part = e->hp->n_expert, .parts = parts, .xform = LMD_XFORM_STACK_EXPERTS,
-		.split = row->split, .n_stack = e->hp->n_expert, .scale = LMD_NONE,
-		.bias = LMD_NONE};
+	struct lmd_weight_part parts[ARCH_MAX_EXPERT];
+	struct lmd_weight_ref r = {.n_part = e->hp->n_expert,
+				   .parts = parts,
+				   .transform = LMD_TRANSFORM_STACK_EXPERTS,
+				   .split = row->split,
+				   .n_stack = e->hp->n_expert,
+				   .scale = LMD_NONE,
+				   .bias = LMD_NONE};
 	char name[128];
 
 	memset(parts, 0, sizeof(parts[0]) * e->hp->n_expert);
@@ -115,13 +121,13 @@ static struct lmi_w stack_experts(struct lmi_emit *e, const struct lmd_tensor_ro
 			return no_weight();
 		}
 	}
-	lmi_tensor_name(e, row, ".weight", name, sizeof(name));
-	return put_wref(e, &r, name);
+	arch_tensor_name(e, row, ".weight", name, sizeof(name));
+	return put_weight_ref(e, &r, name);
 }
 
-struct lmi_w lmi_w_opt(struct lmi_emit *e, const struct lmd_tensor_row *row)
+struct arch_weight arch_weight_opt(struct arch_emit *e, const struct lmd_tensor_row *row)
 {
-	uint32_t t = lmi_tensor_index(e, row, ".weight");
+	uint32_t t = arch_tensor_index(e, row, ".weight");
 
 	if (t != LMD_NONE)
 		return from_tensor(e, row, t, 0, 0, true);
@@ -130,27 +136,27 @@ struct lmi_w lmi_w_opt(struct lmi_emit *e, const struct lmd_tensor_row *row)
 	return no_weight();
 }
 
-static void fail_missing(struct lmi_emit *e, const struct lmd_tensor_row *row)
+static void fail_missing(struct arch_emit *e, const struct lmd_tensor_row *row)
 {
 	char name[128];
 
-	lmi_tensor_name(e, row, ".weight", name, sizeof(name));
+	arch_tensor_name(e, row, ".weight", name, sizeof(name));
 	e->b->fail(e->b->ctx, LMD_NOTFOUND, "%s: the file has no such tensor", name);
 }
 
-struct lmi_w lmi_w(struct lmi_emit *e, const struct lmd_tensor_row *row)
+struct arch_weight arch_weight_req(struct arch_emit *e, const struct lmd_tensor_row *row)
 {
-	struct lmi_w w = lmi_w_opt(e, row);
+	struct arch_weight w = arch_weight_opt(e, row);
 
 	if (w.id == LMD_NONE)
 		fail_missing(e, row);
 	return w;
 }
 
-struct lmi_w lmi_w_part(struct lmi_emit *e, const struct lmd_tensor_row *row, uint32_t row0,
-			uint32_t n_row)
+struct arch_weight arch_weight_rows(struct arch_emit *e, const struct lmd_tensor_row *row,
+				    uint32_t row0, uint32_t n_row)
 {
-	uint32_t t = lmi_tensor_index(e, row, ".weight");
+	uint32_t t = arch_tensor_index(e, row, ".weight");
 
 	if (t != LMD_NONE)
 		return from_tensor(e, row, t, row0, n_row, false);
@@ -158,19 +164,20 @@ struct lmi_w lmi_w_part(struct lmi_emit *e, const struct lmd_tensor_row *row, ui
 	return no_weight();
 }
 
-uint32_t lmi_w_named(struct lmi_emit *e, const char *name)
+uint32_t arch_weight_named(struct arch_emit *e, const char *name)
 {
-	struct lmd_wpart part = {.kind = LMD_WPART_TENSOR, .tensor = lmi_hp_tensor(e->hp, name)};
-	struct lmd_wref r = {.n_part = 1, .parts = &part, .n_stack = 1, .scale = LMD_NONE,
-			     .bias = LMD_NONE};
+	struct lmd_weight_part part = {.kind = LMD_WEIGHT_PART_TENSOR,
+				       .tensor = arch_hp_tensor(e->hp, name)};
+	struct lmd_weight_ref r = {
+		.n_part = 1, .parts = &part, .n_stack = 1, .scale = LMD_NONE, .bias = LMD_NONE};
 
-	return part.tensor == LMD_NONE ? LMD_NONE : put_wref(e, &r, name).id;
+	return part.tensor == LMD_NONE ? LMD_NONE : put_weight_ref(e, &r, name).id;
 }
 
-bool lmi_read_floats(struct lmi_emit *e, const char *name, float *out, uint32_t n)
+bool arch_read_floats(struct arch_emit *e, const char *name, float *out, uint32_t n)
 {
 	const struct lmd_host *host = e->b->host;
-	uint32_t i = lmi_hp_tensor(e->hp, name);
+	uint32_t i = arch_hp_tensor(e->hp, name);
 	const struct lmd_tensor *t = i == LMD_NONE ? NULL : &e->hp->model->tensors[i];
 	enum lmd_status st;
 
@@ -196,63 +203,63 @@ bool lmi_read_floats(struct lmi_emit *e, const char *name, float *out, uint32_t 
 
 /* ---- norms ---- */
 
-struct lmd_norm lmi_no_norm(void)
+struct lmd_norm arch_no_norm(void)
 {
 	return (struct lmd_norm){.kind = LMD_NORM_NONE};
 }
 
-struct lmd_norm lmi_norm_heads(struct lmi_emit *e, uint32_t kind, const struct lmd_tensor_row *row,
-			       uint32_t n_head, uint32_t width)
+struct lmd_norm arch_norm_heads(struct arch_emit *e, uint32_t kind,
+				const struct lmd_tensor_row *row, uint32_t n_head, uint32_t width)
 {
 	struct lmd_norm n = {.kind = kind, .eps = e->hp->eps};
 	char name[128];
 
 	if (!row)
 		return n;
-	lmi_tensor_name(e, row, ".weight", name, sizeof(name));
-	n.g = lmi_wheads(lmi_w_named(e, name), n_head, width);
-	lmi_tensor_name(e, row, ".bias", name, sizeof(name));
+	arch_tensor_name(e, row, ".weight", name, sizeof(name));
+	n.g = arch_operand_weight_heads(arch_weight_named(e, name), n_head, width);
+	arch_tensor_name(e, row, ".bias", name, sizeof(name));
 	if (row->flags & (LMD_TENSOR_BIAS | LMD_TENSOR_BIAS_REQ))
-		n.b = lmi_wheads(lmi_w_named(e, name), n_head, width);
+		n.b = arch_operand_weight_heads(arch_weight_named(e, name), n_head, width);
 	return n;
 }
 
 /* Number of elements of a norm's tensor, 0 if absent. */
-static uint32_t vector_width(struct lmi_emit *e, const struct lmd_tensor_row *row)
+static uint32_t vector_width(struct arch_emit *e, const struct lmd_tensor_row *row)
 {
-	uint32_t t = row ? lmi_tensor_index(e, row, ".weight") : LMD_NONE;
+	uint32_t t = row ? arch_tensor_index(e, row, ".weight") : LMD_NONE;
 
 	return t == LMD_NONE ? 0 : (uint32_t)e->hp->model->tensors[t].dims[0];
 }
 
-struct lmd_norm lmi_norm(struct lmi_emit *e, uint32_t kind, const struct lmd_tensor_row *row)
+struct lmd_norm arch_norm(struct arch_emit *e, uint32_t kind, const struct lmd_tensor_row *row)
 {
-	return lmi_norm_heads(e, kind, row, 1, vector_width(e, row));
+	return arch_norm_heads(e, kind, row, 1, vector_width(e, row));
 }
 
-struct lmd_norm lmi_norm_req(struct lmi_emit *e, uint32_t kind, const struct lmd_tensor_row *row)
+struct lmd_norm arch_norm_req(struct arch_emit *e, uint32_t kind, const struct lmd_tensor_row *row)
 {
-	if (!lmi_has(e, row))
+	if (!arch_weight_exists(e, row))
 		fail_missing(e, row);
-	return lmi_norm(e, kind, row);
+	return arch_norm(e, kind, row);
 }
 
 /* ---- rotation ---- */
 
 /* Name of the tensor with the frequency divisors for this context length, or NULL. */
-static const char *factor_tensor(const struct lmi_emit *e, const struct lmi_rope_hp *r)
+static const char *factor_tensor(const struct arch_emit *e, const struct arch_rope_hp *r)
 {
 	const char *name = e->hp->n_ctx > r->n_ctx_orig ? "rope_factors_long.weight"
 							: "rope_factors_short.weight";
 
 	if (!r->use_factors)
 		return NULL;
-	if (lmi_hp_tensor(e->hp, "rope_freqs.weight") != LMD_NONE)
+	if (arch_hp_tensor(e->hp, "rope_freqs.weight") != LMD_NONE)
 		return "rope_freqs.weight";
-	return lmi_hp_tensor(e->hp, name) != LMD_NONE ? name : NULL;
+	return arch_hp_tensor(e->hp, name) != LMD_NONE ? name : NULL;
 }
 
-static uint32_t make_rope(struct lmi_emit *e, const struct lmi_rope_hp *r, uint32_t n_rot)
+static uint32_t make_rope(struct arch_emit *e, const struct arch_rope_hp *r, uint32_t n_rot)
 {
 	const struct lmd_host *host = e->b->host;
 	const char *name = factor_tensor(e, r);
@@ -280,7 +287,7 @@ static uint32_t make_rope(struct lmi_emit *e, const struct lmi_rope_hp *r, uint3
 				   n_rot / 2);
 			return LMD_NONE;
 		}
-		if (!lmi_read_floats(e, name, f, n_rot / 2))
+		if (!arch_read_floats(e, name, f, n_rot / 2))
 			goto done;
 		p.factors = f;
 		p.n_factors = n_rot / 2;
@@ -291,15 +298,15 @@ done:
 	return id;
 }
 
-uint32_t lmi_rope(struct lmi_emit *e, uint32_t set, uint32_t n_rot)
+uint32_t arch_rope(struct arch_emit *e, uint32_t set, uint32_t n_rot)
 {
-	const struct lmi_rope_hp *r = set == LMD_NONE ? NULL : &e->hp->rope[set];
+	const struct arch_rope_hp *r = set == LMD_NONE ? NULL : &e->hp->rope[set];
 	uint32_t id;
 
 	if (!r || !n_rot)
 		return LMD_NONE;
-	if (set != LMI_ROPE_FULL && memcmp(r, &e->hp->rope[LMI_ROPE_FULL], sizeof(*r)) == 0)
-		set = LMI_ROPE_FULL;
+	if (set != ARCH_ROPE_FULL && memcmp(r, &e->hp->rope[ARCH_ROPE_FULL], sizeof(*r)) == 0)
+		set = ARCH_ROPE_FULL;
 	for (uint32_t i = 0; i < e->n_rope; i++) {
 		if (e->ropes[i].set == set && e->ropes[i].n_rot == n_rot)
 			return e->ropes[i].id;

@@ -6,28 +6,28 @@
 
 #include "arch/common/hparams.h"
 
-uint32_t lmi_hp_add_group(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_group *g)
+uint32_t arch_hp_add_group(struct arch_hparams *hp, struct arch_keys *k, const struct lmd_group *g)
 {
 	if (!hp->groups)
-		hp->groups = lmi_hp_alloc(hp, k, LMD_MAX_GROUP, sizeof(*hp->groups));
+		hp->groups = arch_hp_alloc(hp, k, LMD_MAX_GROUP, sizeof(*hp->groups));
 	if (!hp->groups)
 		return LMD_NONE;
 	if (hp->n_group == LMD_MAX_GROUP) {
-		lmi_key_fail(k, LMD_UNSUPPORTED, "architecture %s: more than %d layer groups",
-			     hp->model->arch, LMD_MAX_GROUP);
+		arch_key_fail(k, LMD_UNSUPPORTED, "architecture %s: more than %d layer groups",
+			      hp->model->arch, LMD_MAX_GROUP);
 		return LMD_NONE;
 	}
 	hp->groups[hp->n_group] = *g;
 	return hp->n_group++;
 }
 
-uint32_t lmi_hp_add_cache(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_cache *c)
+uint32_t arch_hp_add_cache(struct arch_hparams *hp, struct arch_keys *k, const struct lmd_cache *c)
 {
 	/* a layer has at most four caches (keys, index keys, two states) in each of 8 passes */
 	const uint32_t max = hp->n_layer_all * 4 * (hp->n_copy > 8 ? hp->n_copy : 8);
 
 	if (!hp->caches)
-		hp->caches = lmi_hp_alloc(hp, k, max, sizeof(*hp->caches));
+		hp->caches = arch_hp_alloc(hp, k, max, sizeof(*hp->caches));
 	if (!hp->caches || hp->n_cache == max)
 		return LMD_NONE;
 	hp->caches[hp->n_cache] = *c;
@@ -35,7 +35,7 @@ uint32_t lmi_hp_add_cache(struct lmi_hparams *hp, struct lmi_keys *k, const stru
 }
 
 /* The group of a layer's keys; created if there is none like it yet. */
-static uint32_t group_of(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_layer *l)
+static uint32_t group_of(struct arch_hparams *hp, struct arch_keys *k, const struct arch_layer *l)
 {
 	struct lmd_group g = {
 		.name = l->chunk ? "chunk" : l->window ? "window" : "full",
@@ -56,10 +56,10 @@ static uint32_t group_of(struct lmi_hparams *hp, struct lmi_keys *k, const struc
 		    h->causal == g.causal && h->ratio == 1 && h->share == g.share)
 			return i;
 	}
-	return lmi_hp_add_group(hp, k, &g);
+	return arch_hp_add_group(hp, k, &g);
 }
 
-static void cache_of(struct lmi_hparams *hp, struct lmi_keys *k, struct lmi_layer *l)
+static void cache_of(struct arch_hparams *hp, struct arch_keys *k, struct arch_layer *l)
 {
 	struct lmd_cache c = {
 		.group = l->group,
@@ -70,33 +70,33 @@ static void cache_of(struct lmi_hparams *hp, struct lmi_keys *k, struct lmi_laye
 		.dtype_policy = LMD_KV_DTYPE_USER,
 	};
 
-	l->cache = lmi_hp_add_cache(hp, k, &c);
+	l->cache = arch_hp_add_cache(hp, k, &c);
 }
 
-void lmi_hp_memory(struct lmi_hparams *hp, struct lmi_keys *k, uint32_t n_copy)
+void arch_hp_memory(struct arch_hparams *hp, struct arch_keys *k, uint32_t n_copy)
 {
 	uint32_t first = hp->n_cache;
 
 	hp->n_copy = n_copy;
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
-		struct lmi_layer *l = &hp->layer[il];
+		struct arch_layer *l = &hp->layer[il];
 
-		l->cls &= ~(LMI_L_WINDOW | LMI_L_FULL);
-		l->cls |= l->window || l->chunk ? LMI_L_WINDOW : LMI_L_FULL;
+		l->cls &= ~(ARCH_L_WINDOW | ARCH_L_FULL);
+		l->cls |= l->window || l->chunk ? ARCH_L_WINDOW : ARCH_L_FULL;
 	}
 	/* full attention first, so that group 0 holds whole sequences if any group does */
 	for (uint32_t pass = 0; pass < 2; pass++) {
 		for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
-			struct lmi_layer *l = &hp->layer[il];
+			struct arch_layer *l = &hp->layer[il];
 
-			if ((l->cls & LMI_L_ATTN) && (pass == 1) == (l->window || l->chunk))
+			if ((l->cls & ARCH_L_ATTN) && (pass == 1) == (l->window || l->chunk))
 				l->group = group_of(hp, k, l);
 		}
 	}
 	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
-		struct lmi_layer *l = &hp->layer[il];
+		struct arch_layer *l = &hp->layer[il];
 
-		if (!(l->cls & LMI_L_ATTN) || !hp->causal)
+		if (!(l->cls & ARCH_L_ATTN) || !hp->causal)
 			continue;
 		if (l->kv_layer == il)
 			cache_of(hp, k, l);
@@ -106,11 +106,11 @@ void lmi_hp_memory(struct lmi_hparams *hp, struct lmi_keys *k, uint32_t n_copy)
 	hp->n_cache_pass = hp->n_cache - first;
 	for (uint32_t i = 1; i < n_copy && k->st == LMD_OK; i++) {
 		for (uint32_t c = 0; c < hp->n_cache_pass; c++)
-			(void)lmi_hp_add_cache(hp, k, &hp->caches[first + c]);
+			(void)arch_hp_add_cache(hp, k, &hp->caches[first + c]);
 	}
 }
 
-uint32_t lmi_hp_tensor(const struct lmi_hparams *hp, const char *name)
+uint32_t arch_hp_tensor(const struct arch_hparams *hp, const char *name)
 {
 	const struct lmd_tensor *t = hp->model->find_tensor(hp->model, name);
 
@@ -118,7 +118,7 @@ uint32_t lmi_hp_tensor(const struct lmi_hparams *hp, const char *name)
 }
 
 /* Gives the tensor STEM.weight the next adapter site, if it exists and has none. */
-static void add_site(struct lmi_hparams *hp, struct lmi_keys *k, const char *stem)
+static void add_site(struct arch_hparams *hp, struct arch_keys *k, const char *stem)
 {
 	char name[128];
 	uint32_t t;
@@ -126,10 +126,10 @@ static void add_site(struct lmi_hparams *hp, struct lmi_keys *k, const char *ste
 	size_t n = strlen(stem) + 1;
 
 	(void)snprintf(name, sizeof(name), "%s.weight", stem);
-	t = lmi_hp_tensor(hp, name);
+	t = arch_hp_tensor(hp, name);
 	if (t == LMD_NONE || hp->site_of_tensor[t] != LMD_NONE)
 		return;
-	copy = lmi_hp_alloc(hp, k, n, 1);
+	copy = arch_hp_alloc(hp, k, n, 1);
 	if (!copy)
 		return;
 	memcpy(copy, stem, n);
@@ -137,7 +137,8 @@ static void add_site(struct lmi_hparams *hp, struct lmi_keys *k, const char *ste
 	hp->sites[hp->n_site++] = copy;
 }
 
-static void row_sites(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_tensor_row *row)
+static void row_sites(struct arch_hparams *hp, struct arch_keys *k,
+		      const struct lmd_tensor_row *row)
 {
 	char stem[96];
 
@@ -148,15 +149,15 @@ static void row_sites(struct lmi_hparams *hp, struct lmi_keys *k, const struct l
 		add_site(hp, k, stem);
 	}
 }
-void lmi_hp_sites(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_tensor_set *sets,
-		  uint32_t n_sets)
+void arch_hp_sites(struct arch_hparams *hp, struct arch_keys *k, const struct lmd_tensor_set *sets,
+		   uint32_t n_sets)
 {
 	uint32_t n = hp->model->n_tensors;
 
 	if (k->st != LMD_OK || !n)
 		return;
-	hp->site_of_tensor = lmi_hp_alloc(hp, k, n, sizeof(*hp->site_of_tensor));
-	hp->sites = lmi_hp_alloc(hp, k, (size_t)n + 1, sizeof(*hp->sites));
+	hp->site_of_tensor = arch_hp_alloc(hp, k, n, sizeof(*hp->site_of_tensor));
+	hp->sites = arch_hp_alloc(hp, k, (size_t)n + 1, sizeof(*hp->sites));
 	if (!hp->site_of_tensor || !hp->sites)
 		return;
 	for (uint32_t i = 0; i < n; i++)
@@ -165,17 +166,17 @@ void lmi_hp_sites(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_t
 		for (uint32_t r = 0; r < sets[s].n_rows; r++)
 			row_sites(hp, k, &sets[s].rows[r]);
 	}
-	if (lmi_hp_tensor(hp, "output.weight") == LMD_NONE) {
+	if (arch_hp_tensor(hp, "output.weight") == LMD_NONE) {
 		hp->site_output = hp->n_site;
 		hp->sites[hp->n_site++] = "output";
 	}
 }
 
-void lmi_hp_finish(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_arch_params *params,
-		   struct lmd_arch_desc *out)
+void arch_hp_finish(struct arch_hparams *hp, struct arch_keys *k,
+		    const struct lmd_arch_params *params, struct lmd_arch_desc *out)
 {
-	const struct lmi_layer *l = hp->layer;
-	char *text = lmi_hp_alloc(hp, k, 192, 1);
+	const struct arch_layer *l = hp->layer;
+	char *text = arch_hp_alloc(hp, k, 192, 1);
 	int32_t pooling =
 		params && params->pooling != LMD_POOL_UNSET ? params->pooling : hp->pooling;
 

@@ -2,12 +2,12 @@
  *
  * hparams.h - the hyperparameters of a model, resolved for each layer.
  *
- * lmi_hp_read reads what (nearly) every file has.  An architecture then reads its own keys, by a
- * table of lmi_key_f32 rows or by hand, and corrects the layers.  Finally it calls lmi_hp_memory,
- * which turns the layers into groups and caches, and lmi_hp_finish, which fills the description.
+ * arch_hp_read reads what (nearly) every file has.  An architecture then reads its own keys, by a
+ * table of arch_key_f32 rows or by hand, and corrects the layers.  Finally it calls arch_hp_memory,
+ * which turns the layers into groups and caches, and arch_hp_finish, which fills the description.
  *
- * The state of every architecture built on this library begins with a struct lmi_hparams, so
- * that lmi_hp_dim and lmi_hp_layer_class serve all of them.
+ * The state of every architecture built on this library begins with a struct arch_hparams, so
+ * that arch_hp_dim and arch_hp_layer_class serve all of them.
  *
  * All memory comes from the arena of describe(). */
 #ifndef LLAMAD_ARCH_COMMON_HPARAMS_H
@@ -19,9 +19,9 @@
 #include "arch/common/tensors.h"
 #include "llamad/arch.h"
 
-/* Parameters of the rotation (RoPE), from the keys.  Index LMI_ROPE_FULL is for all layers;
- * LMI_ROPE_WINDOW is for layers with a window, if they differ. */
-struct lmi_rope_hp {
+/* Parameters of the rotation (RoPE), from the keys.  Index ARCH_ROPE_FULL is for all layers;
+ * ARCH_ROPE_WINDOW is for layers with a window, if they differ. */
+struct arch_rope_hp {
 	double base;
 	double freq_scale;   /* 1 / factor */
 	double ext_factor;   /* 0: no YaRN */
@@ -32,29 +32,29 @@ struct lmi_rope_hp {
 	uint32_t use_factors; /* 1: divide by the tensors rope_freqs or rope_factors_* */
 	uint32_t own_pairing; /* 0: as hp.rope_pairing; else 1 + enum lmd_rope_pairing */
 };
-#define LMI_ROPE_FULL   0u
-#define LMI_ROPE_WINDOW 1u
-#define LMI_N_ROPE      4u /* the last two are for the architecture's own use */
+#define ARCH_ROPE_FULL   0u
+#define ARCH_ROPE_WINDOW 1u
+#define ARCH_N_ROPE      4u /* the last two are for the architecture's own use */
 
-struct lmi_layer {
-	uint32_t cls;         /* LMI_L_* */
+struct arch_layer {
+	uint32_t cls; /* ARCH_L_* */
 	uint32_t n_head, n_head_kv;
 	uint32_t dk, dv;      /* of a head */
 	uint32_t cache_kind;  /* enum lmd_cache_kind of the keys */
 	uint32_t n_rot;       /* rotated columns of a head */
-	uint32_t rope;        /* index into lmi_hparams.rope; LMD_NONE: no rotation */
+	uint32_t rope;        /* index into arch_hparams.rope; LMD_NONE: no rotation */
 	uint32_t window;      /* keys seen; 0: all */
 	uint32_t chunk;       /* size of chunks; 0: none */
 	uint32_t n_ff;
 	uint32_t deep_before; /* n > 0: external rows' columns from n * n_embd, added before it */
 	uint32_t deep_after;  /* likewise, added after the layer */
 	uint32_t kv_layer;    /* the layer whose keys and values it reads; usually itself */
-	/* set by lmi_hp_memory */
+	/* set by arch_hp_memory */
 	uint32_t group;       /* of the attention; LMD_NONE: no attention */
 	uint32_t cache;       /* of kv_layer; LMD_NONE: keys are rows of the step */
 };
 
-struct lmi_hparams {
+struct arch_hparams {
 	const struct lmd_host *host;
 	const struct lmd_model *model;
 	struct lmd_arena *arena;
@@ -63,15 +63,15 @@ struct lmi_hparams {
 	uint32_t n_layer_all; /* with the draft layers, which come last */
 	uint32_t n_embd, n_vocab;
 	uint32_t n_ctx_train, n_ctx;
-	struct lmi_layer *layer; /* [n_layer] */
+	struct arch_layer *layer; /* [n_layer] */
 	bool causal;
 
 	uint32_t norm_kind;   /* enum lmd_norm_kind of the residual stream's norms */
 	float eps;
 	float eps_post;       /* for norms after a block; 0: eps */
-	uint32_t place;       /* enum lmi_place of the shared decoder */
+	uint32_t place;       /* enum arch_norm_placement of the shared decoder */
 
-	struct lmi_rope_hp rope[LMI_N_ROPE];
+	struct arch_rope_hp rope[ARCH_N_ROPE];
 	uint32_t rope_pairing;  /* enum lmd_rope_pairing */
 	uint32_t sections_kind; /* enum lmd_rope_sections; NONE if the key is absent */
 	uint32_t sections[4];
@@ -119,8 +119,8 @@ struct lmi_hparams {
 	uint32_t n_site;
 };
 
-/* What an architecture has to tell lmi_hp_read. */
-struct lmi_hp_opts {
+/* What an architecture has to tell arch_hp_read. */
+struct arch_hp_opts {
 	uint32_t norm_kind;      /* determines which epsilon key is required */
 	bool eps_either;         /* accept the other epsilon key if that one is absent */
 	uint32_t rope_pairing;
@@ -130,7 +130,7 @@ struct lmi_hp_opts {
 	bool yarn_log;           /* read rope.scaling.yarn_log_multiplier */
 	bool no_rope_factors;    /* ignore frequency factors of the file */
 	bool window;             /* read the window keys */
-	uint32_t window_need;    /* LMI_REQUIRED: attention.sliding_window is required */
+	uint32_t window_need;    /* ARCH_REQUIRED: attention.sliding_window is required */
 	uint32_t window_default; /* if that key is absent; 0: no window */
 	uint32_t window_period;  /* if the file has no pattern: every period-th layer is full;
 				  * 0: all layers have the window */
@@ -145,65 +145,65 @@ struct lmi_hp_opts {
 
 /* Reads and checks sizes, heads, norm epsilon, rotation, windows, experts and pooling.  hp must be
  * zeroed.  Errors go to k. */
-void lmi_hp_read(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_host *host,
-		 struct lmd_arena *arena, const struct lmd_arch_params *params,
-		 const struct lmi_hp_opts *o);
+void arch_hp_read(struct arch_hparams *hp, struct arch_keys *k, const struct lmd_host *host,
+		  struct lmd_arena *arena, const struct lmd_arch_params *params,
+		  const struct arch_hp_opts *o);
 
-/* Tables of plain float keys that are stored in members of the state; LMI_HP gives the offset of a
+/* Tables of plain float keys that are stored in members of the state; ARCH_HP gives the offset of a
  * member. */
-#define LMI_HP(member) ((uint32_t)offsetof(struct lmi_hparams, member))
-struct lmi_key_f32 {
+#define ARCH_HP(member) ((uint32_t)offsetof(struct arch_hparams, member))
+struct arch_key_f32 {
 	const char *key;
 	uint32_t offset;      /* of a float in the state */
-	uint32_t need;        /* enum lmi_need */
+	uint32_t need;        /* enum arch_need */
 	float def, lo, hi;
 };
-void lmi_hp_floats(void *state, struct lmi_keys *k, const struct lmi_key_f32 *rows, uint32_t n);
+void arch_hp_floats(void *state, struct arch_keys *k, const struct arch_key_f32 *rows, uint32_t n);
 
 /* Sets the window and rope index of each layer from attention.sliding_window(_pattern).  Called by
- * lmi_hp_read if opts.window.  The pattern is an array (one flag per layer) or a period. */
-void lmi_hp_windows(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp_opts *o);
+ * arch_hp_read if opts.window.  The pattern is an array (one flag per layer) or a period. */
+void arch_hp_windows(struct arch_hparams *hp, struct arch_keys *k, const struct arch_hp_opts *o);
 
 /* Sets windows for an architecture whose GGUF files have none, but whose checkpoints may: reads
  * folder.attention.sliding_window(_pattern), which only the checkpoint reader provides.  The
  * rotation is the same in all layers. */
-void lmi_hp_folder_window(struct lmi_hparams *hp, struct lmi_keys *k);
+void arch_hp_checkpoint_windows(struct arch_hparams *hp, struct arch_keys *k);
 
 /* Gives layers with a window their own rotation, whose base is rope.freq_base_swa or def_base;
  * `unscaled`: without context scaling.  If not called, they rotate as all other layers do. */
-void lmi_hp_rope_window(struct lmi_hparams *hp, struct lmi_keys *k, double def_base,
-			bool unscaled);
+void arch_hp_rope_window(struct arch_hparams *hp, struct arch_keys *k, double def_base,
+			 bool unscaled);
 
-/* Reads only the rotation keys, for architectures that do not call lmi_hp_read. */
-void lmi_hp_rope(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp_opts *o);
+/* Reads only the rotation keys, for architectures that do not call arch_hp_read. */
+void arch_hp_rope(struct arch_hparams *hp, struct arch_keys *k, const struct arch_hp_opts *o);
 
 /* Reads n_deepstack_layers: image rows carry that many more embeddings, which are added to the
  * stream after the first layers, one after each (DeepStack, arXiv 2406.04334). */
-void lmi_hp_deepstack(struct lmi_hparams *hp, struct lmi_keys *k);
+void arch_hp_deepstack(struct arch_hparams *hp, struct arch_keys *k);
 
 /* Zeroed memory from the arena.  On failure sets LMD_NOMEM in k and returns NULL. */
-void *lmi_hp_alloc(struct lmi_hparams *hp, struct lmi_keys *k, size_t n, size_t size);
+void *arch_hp_alloc(struct arch_hparams *hp, struct arch_keys *k, size_t n, size_t size);
 
 /* Creates groups and caches from the layers: one PAGED group for each distinct (window, chunk),
  * full attention first, and n_copy KV caches for each layer that has its own keys.  If not
  * hp->causal, BATCH groups and no caches.  Groups that the architecture added before the call are
  * kept, in front. */
-void lmi_hp_memory(struct lmi_hparams *hp, struct lmi_keys *k, uint32_t n_copy);
+void arch_hp_memory(struct arch_hparams *hp, struct arch_keys *k, uint32_t n_copy);
 /* Add a group or cache; return its index, or LMD_NONE after an error. */
-uint32_t lmi_hp_add_group(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_group *g);
-uint32_t lmi_hp_add_cache(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_cache *c);
+uint32_t arch_hp_add_group(struct arch_hparams *hp, struct arch_keys *k, const struct lmd_group *g);
+uint32_t arch_hp_add_cache(struct arch_hparams *hp, struct arch_keys *k, const struct lmd_cache *c);
 
 /* Create the adapter sites from the tensor sets; fill the description from hp. */
-void lmi_hp_sites(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_tensor_set *sets,
-		  uint32_t n_sets);
-void lmi_hp_finish(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmd_arch_params *params,
-		   struct lmd_arch_desc *out);
+void arch_hp_sites(struct arch_hparams *hp, struct arch_keys *k, const struct lmd_tensor_set *sets,
+		   uint32_t n_sets);
+void arch_hp_finish(struct arch_hparams *hp, struct arch_keys *k,
+		    const struct lmd_arch_params *params, struct lmd_arch_desc *out);
 
-/* lmd_arch_ops.dim and .layer_class for states that begin with struct lmi_hparams. */
-int64_t lmi_hp_dim(const void *state, uint32_t symbol, int32_t layer);
-uint32_t lmi_hp_layer_class(const void *state, int32_t il);
+/* lmd_arch_ops.dim and .layer_class for states that begin with struct arch_hparams. */
+int64_t arch_hp_dim(const void *state, uint32_t symbol, int32_t layer);
+uint32_t arch_hp_layer_class(const void *state, int32_t il);
 
 /* Index of a tensor by its full name, or LMD_NONE. */
-uint32_t lmi_hp_tensor(const struct lmi_hparams *hp, const char *name);
+uint32_t arch_hp_tensor(const struct arch_hparams *hp, const char *name);
 
 #endif /* LLAMAD_ARCH_COMMON_HPARAMS_H */

@@ -11,14 +11,14 @@
 
 #define KEY_TEXT 160
 
-void lmi_keys_init(struct lmi_keys *k, const struct lmd_model *model, struct lmd_error *err)
+void arch_keys_init(struct arch_keys *k, const struct lmd_model *model, struct lmd_error *err)
 {
 	k->model = model;
 	k->st = LMD_OK;
 	k->err = err;
 }
 
-void lmi_key_fail(struct lmi_keys *k, enum lmd_status st, const char *fmt, ...)
+void arch_key_fail(struct arch_keys *k, enum lmd_status st, const char *fmt, ...)
 {
 	char text[LMD_ERROR_TEXT];
 	va_list ap;
@@ -31,7 +31,7 @@ void lmi_key_fail(struct lmi_keys *k, enum lmd_status st, const char *fmt, ...)
 	k->st = lmd_fail(k->err, st, "%s", text);
 }
 
-static void key_name(const struct lmi_keys *k, const char *key, char out[KEY_TEXT])
+static void key_name(const struct arch_keys *k, const char *key, char out[KEY_TEXT])
 {
 	if (key[0] == '@')
 		(void)snprintf(out, KEY_TEXT, "%s", key + 1);
@@ -39,7 +39,7 @@ static void key_name(const struct lmi_keys *k, const char *key, char out[KEY_TEX
 		(void)snprintf(out, KEY_TEXT, "%s.%s", k->model->arch, key);
 }
 
-const struct lmd_meta *lmi_key_find(const struct lmi_keys *k, const char *key)
+const struct lmd_meta *arch_key_find(const struct arch_keys *k, const char *key)
 {
 	char name[KEY_TEXT];
 
@@ -47,21 +47,21 @@ const struct lmd_meta *lmi_key_find(const struct lmi_keys *k, const char *key)
 	return k->model->find_meta(k->model, name);
 }
 
-bool lmi_key_has(const struct lmi_keys *k, const char *key)
+bool arch_key_has(const struct arch_keys *k, const char *key)
 {
-	return lmi_key_find(k, key) != NULL;
+	return arch_key_find(k, key) != NULL;
 }
 
-bool lmi_key_is_array(const struct lmi_keys *k, const char *key)
+bool arch_key_is_array(const struct arch_keys *k, const char *key)
 {
-	const struct lmd_meta *m = lmi_key_find(k, key);
+	const struct lmd_meta *m = arch_key_find(k, key);
 
 	return m && m->type >= LMD_META_ARR_BOOL;
 }
 
-uint64_t lmi_key_len(const struct lmi_keys *k, const char *key)
+uint64_t arch_key_len(const struct arch_keys *k, const char *key)
 {
-	const struct lmd_meta *m = lmi_key_find(k, key);
+	const struct lmd_meta *m = arch_key_find(k, key);
 
 	return m ? m->n : 0;
 }
@@ -105,29 +105,29 @@ static bool float_at(const struct lmd_meta *m, uint64_t i, double *out)
 
 /* The key's entry, or NULL if it is absent or of the wrong kind; the latter and a missing required
  * key are reported as errors. */
-static const struct lmd_meta *take(struct lmi_keys *k, const char *key, enum lmi_need need,
+static const struct lmd_meta *take(struct arch_keys *k, const char *key, enum arch_need need,
 				   bool array_ok)
 {
-	const struct lmd_meta *m = lmi_key_find(k, key);
+	const struct lmd_meta *m = arch_key_find(k, key);
 	char name[KEY_TEXT];
 
 	if (k->st != LMD_OK)
 		return NULL;
 	key_name(k, key, name);
 	if (!m) {
-		if (need == LMI_REQUIRED)
-			lmi_key_fail(k, LMD_NOTFOUND, "%s: the file has no such key", name);
+		if (need == ARCH_REQUIRED)
+			arch_key_fail(k, LMD_NOTFOUND, "%s: the file has no such key", name);
 		return NULL;
 	}
 	if (!array_ok && m->type >= LMD_META_ARR_BOOL) {
-		lmi_key_fail(k, LMD_INVALID, "%s: an array of %llu values, expected one value",
-			     name, (unsigned long long)m->n);
+		arch_key_fail(k, LMD_INVALID, "%s: an array of %llu values, expected one value",
+			      name, (unsigned long long)m->n);
 		return NULL;
 	}
 	return m;
 }
 
-static bool check_int(struct lmi_keys *k, const char *key, const struct lmd_meta *m, uint64_t i,
+static bool check_int(struct arch_keys *k, const char *key, const struct lmd_meta *m, uint64_t i,
 		      uint32_t lo, uint32_t hi, uint32_t *out)
 {
 	char name[KEY_TEXT];
@@ -135,19 +135,19 @@ static bool check_int(struct lmi_keys *k, const char *key, const struct lmd_meta
 
 	key_name(k, key, name);
 	if (!int_at(m, i, &v)) {
-		lmi_key_fail(k, LMD_INVALID, "%s: not an integer", name);
+		arch_key_fail(k, LMD_INVALID, "%s: not an integer", name);
 		return false;
 	}
 	if (v < (int64_t)lo || v > (int64_t)hi) {
-		lmi_key_fail(k, LMD_INVALID, "%s: %lld is outside of %u..%u", name, (long long)v,
-			     lo, hi);
+		arch_key_fail(k, LMD_INVALID, "%s: %lld is outside of %u..%u", name, (long long)v,
+			      lo, hi);
 		return false;
 	}
 	*out = (uint32_t)v;
 	return true;
 }
 
-static bool check_float(struct lmi_keys *k, const char *key, const struct lmd_meta *m, uint64_t i,
+static bool check_float(struct arch_keys *k, const char *key, const struct lmd_meta *m, uint64_t i,
 			double lo, double hi, double *out)
 {
 	char name[KEY_TEXT];
@@ -155,19 +155,19 @@ static bool check_float(struct lmi_keys *k, const char *key, const struct lmd_me
 
 	key_name(k, key, name);
 	if (!float_at(m, i, &v)) {
-		lmi_key_fail(k, LMD_INVALID, "%s: not a number", name);
+		arch_key_fail(k, LMD_INVALID, "%s: not a number", name);
 		return false;
 	}
 	if (!isfinite(v) || v < lo || v > hi) {
-		lmi_key_fail(k, LMD_INVALID, "%s: %g is outside of %g..%g", name, v, lo, hi);
+		arch_key_fail(k, LMD_INVALID, "%s: %g is outside of %g..%g", name, v, lo, hi);
 		return false;
 	}
 	*out = v;
 	return true;
 }
 
-uint32_t lmi_key_u32(struct lmi_keys *k, const char *key, enum lmi_need need, uint32_t def,
-		     uint32_t lo, uint32_t hi)
+uint32_t arch_key_u32(struct arch_keys *k, const char *key, enum arch_need need, uint32_t def,
+		      uint32_t lo, uint32_t hi)
 {
 	const struct lmd_meta *m = take(k, key, need, false);
 	uint32_t v = def;
@@ -177,8 +177,8 @@ uint32_t lmi_key_u32(struct lmi_keys *k, const char *key, enum lmi_need need, ui
 	return v;
 }
 
-double lmi_key_f64(struct lmi_keys *k, const char *key, enum lmi_need need, double def, double lo,
-		   double hi)
+double arch_key_f64(struct arch_keys *k, const char *key, enum arch_need need, double def,
+		    double lo, double hi)
 {
 	const struct lmd_meta *m = take(k, key, need, false);
 	double v = def;
@@ -188,12 +188,12 @@ double lmi_key_f64(struct lmi_keys *k, const char *key, enum lmi_need need, doub
 	return v;
 }
 
-bool lmi_key_bool(struct lmi_keys *k, const char *key, enum lmi_need need, bool def)
+bool arch_key_bool(struct arch_keys *k, const char *key, enum arch_need need, bool def)
 {
-	return lmi_key_u32(k, key, need, def, 0, 1) != 0;
+	return arch_key_u32(k, key, need, def, 0, 1) != 0;
 }
 
-struct lmd_str lmi_key_str(struct lmi_keys *k, const char *key, enum lmi_need need)
+struct lmd_str arch_key_str(struct arch_keys *k, const char *key, enum arch_need need)
 {
 	const struct lmd_meta *m = take(k, key, need, false);
 	struct lmd_str none = {NULL, 0};
@@ -203,14 +203,14 @@ struct lmd_str lmi_key_str(struct lmi_keys *k, const char *key, enum lmi_need ne
 		return none;
 	if (m->type != LMD_META_STR) {
 		key_name(k, key, name);
-		lmi_key_fail(k, LMD_INVALID, "%s: not a string", name);
+		arch_key_fail(k, LMD_INVALID, "%s: not a string", name);
 		return none;
 	}
 	return m->v.s;
 }
 
 /* An array with at least n elements, or a scalar; *step is 0 for a scalar, else 1. */
-static const struct lmd_meta *take_layers(struct lmi_keys *k, const char *key, enum lmi_need need,
+static const struct lmd_meta *take_layers(struct arch_keys *k, const char *key, enum arch_need need,
 					  uint32_t n, uint32_t *step)
 {
 	const struct lmd_meta *m = take(k, key, need, true);
@@ -221,15 +221,15 @@ static const struct lmd_meta *take_layers(struct lmi_keys *k, const char *key, e
 	*step = m->type >= LMD_META_ARR_BOOL;
 	if (*step && m->n < n) {
 		key_name(k, key, name);
-		lmi_key_fail(k, LMD_INVALID, "%s: %llu values for %u layers", name,
-			     (unsigned long long)m->n, n);
+		arch_key_fail(k, LMD_INVALID, "%s: %llu values for %u layers", name,
+			      (unsigned long long)m->n, n);
 		return NULL;
 	}
 	return m;
 }
 
-bool lmi_key_u32s(struct lmi_keys *k, const char *key, enum lmi_need need, uint32_t *out,
-		  uint32_t n, uint32_t def, uint32_t lo, uint32_t hi)
+bool arch_key_u32s(struct arch_keys *k, const char *key, enum arch_need need, uint32_t *out,
+		   uint32_t n, uint32_t def, uint32_t lo, uint32_t hi)
 {
 	uint32_t step = 0;
 	const struct lmd_meta *m = take_layers(k, key, need, n, &step);
@@ -243,8 +243,8 @@ bool lmi_key_u32s(struct lmi_keys *k, const char *key, enum lmi_need need, uint3
 	return m != NULL;
 }
 
-bool lmi_key_f64s(struct lmi_keys *k, const char *key, enum lmi_need need, double *out, uint32_t n,
-		  double def, double lo, double hi)
+bool arch_key_f64s(struct arch_keys *k, const char *key, enum arch_need need, double *out,
+		   uint32_t n, double def, double lo, double hi)
 {
 	uint32_t step = 0;
 	const struct lmd_meta *m = take_layers(k, key, need, n, &step);

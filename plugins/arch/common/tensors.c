@@ -16,5 +16,5 @@
 #define ROW_OPT(name, stem, d0, d1, d2, flags, split, when, alt)                                   \
 	[T_##name] = {stem, {d0, d1, d2, 0}, (flags) & ~REQ, LMD_SPLIT_##split, when, alt},
 
-const struct lmd_tensor_row lmi_rows[T_N] = {LMI_TENSOR_LIST(ROW)};
-const struct lmd_tensor_row lmi_rows_opt[T_N] = {LMI_TENSOR_LIST(ROW_OPT)};
+const struct lmd_tensor_row arch_rows[T_N] = {ARCH_TENSOR_LIST(ROW)};
+const struct lmd_tensor_row arch_rows_opt[T_N] = {ARCH_TENSOR_LIST(ROW_OPT)};

@@ -7,8 +7,8 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
-	LMI_SET_FFN_PLAIN, LMI_SET_ROPE_FACTORS,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM, ARCH_SET_QKV,          ARCH_SET_QK_NORM,
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN_PLAIN, ARCH_SET_ROPE_FACTORS,
 };
 
 static double softplus(double x)
@@ -17,18 +17,18 @@ static double softplus(double x)
 }
 
 /* Computes the parameters of the activation function: alpha_n, alpha_p, beta, eps of each layer. */
-static void activation(struct lmi_hparams *hp, struct lmi_keys *k)
+static void activation(struct arch_hparams *hp, struct arch_keys *k)
 {
-	static const char *const key[LMD_N_ACT_PARAM] = {
-		"@xielu.alpha_n", "@xielu.alpha_p", "@xielu.beta", "@xielu.eps"};
-	double *v = lmi_hp_alloc(hp, k, (size_t)hp->n_layer * LMD_N_ACT_PARAM, sizeof(*v));
-	float *p = lmi_hp_alloc(hp, k, (size_t)hp->n_layer * LMD_N_ACT_PARAM, sizeof(*p));
+	static const char *const key[LMD_N_ACT_FN_PARAM] = {"@xielu.alpha_n", "@xielu.alpha_p",
+							    "@xielu.beta", "@xielu.eps"};
+	double *v = arch_hp_alloc(hp, k, (size_t)hp->n_layer * LMD_N_ACT_FN_PARAM, sizeof(*v));
+	float *p = arch_hp_alloc(hp, k, (size_t)hp->n_layer * LMD_N_ACT_FN_PARAM, sizeof(*p));
 	uint32_t n = hp->n_layer;
 
 	if (!v || !p)
 		return;
-	for (uint32_t i = 0; i < LMD_N_ACT_PARAM; i++)
-		(void)lmi_key_f64s(k, key[i], LMI_REQUIRED, v + (size_t)i * n, n, 0.0, -1e3, 1e3);
+	for (uint32_t i = 0; i < LMD_N_ACT_FN_PARAM; i++)
+		(void)arch_key_f64s(k, key[i], ARCH_REQUIRED, v + (size_t)i * n, n, 0.0, -1e3, 1e3);
 	for (uint32_t il = 0; il < n; il++) {
 		p[il * 4 + 0] = (float)(v[2 * n + il] + softplus(v[il]));
 		p[il * 4 + 1] = (float)softplus(v[n + il]);
@@ -38,21 +38,21 @@ static void activation(struct lmi_hparams *hp, struct lmi_keys *k)
 	hp->own_data = p;
 }
 
-static void of_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_ffn *f)
+static void of_layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_ffn *f)
 {
 	const float *p = d->hp.own_data;
 
-	for (uint32_t i = 0; i < LMD_N_ACT_PARAM; i++)
-		f->p[i] = p[e->il * LMD_N_ACT_PARAM + (int32_t)i];
+	for (uint32_t i = 0; i < LMD_N_ACT_FN_PARAM; i++)
+		f->p[i] = p[e->il * LMD_N_ACT_FN_PARAM + (int32_t)i];
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
-	.qk_norm = LMI_QKN_HEAD,
-	.act = LMD_ACT_XIELU,
+	.qk_norm = ARCH_QKN_HEAD,
+	.act = LMD_ACT_FN_XIELU,
 	.ffn_plain = true,
 	.adjust = activation,
 	.ffn = of_layer,
 };
 
-LMI_DECODER_ARCH(apertus, traits, sets)
+ARCH_DECODER_ARCH(apertus, traits, sets)

@@ -5,10 +5,10 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_QKV, ARCH_SET_FFN_NORM, ARCH_SET_FFN,
 };
 
-static void alibi_of_13b(struct lmi_hparams *hp, struct lmi_keys *k)
+static void alibi_of_13b(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	if (hp->n_layer != 40)
@@ -18,9 +18,9 @@ static void alibi_of_13b(struct lmi_hparams *hp, struct lmi_keys *k)
 		hp->layer[il].rope = LMD_NONE;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT},
 	.adjust = alibi_of_13b,
 };
 
-LMI_DECODER_ARCH(baichuan, traits, sets)
+ARCH_DECODER_ARCH(baichuan, traits, sets)

@@ -7,21 +7,23 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_REQ(T_TOKEN_EMBD, T_OUTPUT_NORM), LMI_SET_ATTN_NORM, LMI_SET_QKV,
-	LMI_REQ(T_ATTN_SUB_NORM, T_ATTN_SUB_NORM), LMI_SET_FFN_NORM, LMI_SET_FFN,
-	LMI_REQ(T_FFN_SUB_NORM, T_FFN_SUB_NORM),
+	ARCH_ROWS_REQ(T_TOKEN_EMBD, T_OUTPUT_NORM),      ARCH_SET_ATTN_NORM, ARCH_SET_QKV,
+	ARCH_ROWS_REQ(T_ATTN_SUB_NORM, T_ATTN_SUB_NORM), ARCH_SET_FFN_NORM,  ARCH_SET_FFN,
+	ARCH_ROWS_REQ(T_FFN_SUB_NORM, T_FFN_SUB_NORM),
 };
 
-static void activation(struct lmi_hparams *hp, struct lmi_keys *k)
+static void activation(struct arch_hparams *hp, struct arch_keys *k)
 {
 	static const struct {
 		const char *name;
 		uint32_t act;
-	} acts[] = {{"silu", LMD_ACT_SILU}, {"gelu", LMD_ACT_GELU}, {"relu", LMD_ACT_RELU},
-		    {"relu2", LMD_ACT_RELU2}};
-	struct lmd_str s = lmi_key_str(k, "hidden_activation", LMI_OPTIONAL);
+	} acts[] = {{"silu", LMD_ACT_FN_SILU},
+		    {"gelu", LMD_ACT_FN_GELU},
+		    {"relu", LMD_ACT_FN_RELU},
+		    {"relu2", LMD_ACT_FN_RELU2}};
+	struct lmd_str s = arch_key_str(k, "hidden_activation", ARCH_OPTIONAL);
 
-	hp->own[0] = LMD_ACT_SILU;
+	hp->own[0] = LMD_ACT_FN_SILU;
 	if (!s.ptr)
 		return;
 	for (uint32_t i = 0; i < LMD_LEN(acts); i++) {
@@ -30,30 +32,30 @@ static void activation(struct lmi_hparams *hp, struct lmi_keys *k)
 			return;
 		}
 	}
-	lmi_key_fail(k, LMD_UNSUPPORTED,
-		     "%s.hidden_activation: \"%.*s\" is not silu, gelu, relu or relu2",
-		     k->model->arch, (int)(s.len < 32 ? s.len : 32), s.ptr);
+	arch_key_fail(k, LMD_UNSUPPORTED,
+		      "%s.hidden_activation: \"%.*s\" is not silu, gelu, relu or relu2",
+		      k->model->arch, (int)(s.len < 32 ? s.len : 32), s.ptr);
 }
 
-static void attn(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_attn *a)
+static void attn(struct arch_emit *e, const struct arch_decoder *d, struct arch_attn *a)
 {
 	(void)e;
 	(void)d;
-	a->sub_norm = &lmi_rows[T_ATTN_SUB_NORM];
+	a->sub_norm = &arch_rows[T_ATTN_SUB_NORM];
 }
 
-static void ffn(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_ffn *f)
+static void ffn(struct arch_emit *e, const struct arch_decoder *d, struct arch_ffn *f)
 {
 	(void)e;
 	f->act = d->hp.own[0];
-	f->sub_norm = &lmi_rows[T_FFN_SUB_NORM];
+	f->sub_norm = &arch_rows[T_FFN_SUB_NORM];
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
 	.adjust = activation,
 	.attn = attn,
 	.ffn = ffn,
 };
 
-LMI_DECODER_ARCH(bitnet, traits, sets)
+ARCH_DECODER_ARCH(bitnet, traits, sets)

@@ -9,58 +9,60 @@
 #include <math.h>
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV,
-	LMI_REQ(T_ATTN_Q_NORM_EACH, T_ATTN_K_NORM_EACH), LMI_SET_FFN_NORM, LMI_SET_FFN,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,      ARCH_ROWS_REQ(T_ATTN_Q_NORM_EACH, T_ATTN_K_NORM_EACH),
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN,
 };
 
 #define IMAGE_FIRST 4u
 #define IMAGE_END   8196u
 #define QK_EPS      1e-5f
 
-static void swin(struct lmi_hparams *hp, struct lmi_keys *k)
+static void swin(struct arch_hparams *hp, struct arch_keys *k)
 {
-	if (lmi_key_bool(k, "swin_norm", LMI_OPTIONAL, false))
-		hp->place = LMI_POST;
+	if (arch_key_bool(k, "swin_norm", ARCH_OPTIONAL, false))
+		hp->place = ARCH_NORM_POST;
 }
 
-static void attn(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_attn *a)
+static void attn(struct arch_emit *e, const struct arch_decoder *d, struct arch_attn *a)
 {
 	(void)e;
 	(void)d;
 	a->qk_norm_eps = QK_EPS;
 }
 
-static uint32_t normed(struct lmi_emit *e, const struct lmi_decoder *d, uint32_t x, enum lmi_t row)
+static uint32_t normed(struct arch_emit *e, const struct arch_decoder *d, uint32_t x,
+		       enum arch_t row)
 {
-	struct lmd_norm n = lmi_decoder_norm(e, d, 0, row);
-	uint32_t y = lmi_f32(e, d->hp.n_embd, "post_norm");
+	struct lmd_norm n = arch_decoder_norm(e, d, 0, row);
+	uint32_t y = arch_value_f32(e, d->hp.n_embd, "post_norm");
 
-	lmi_put_norm(e, lmi_whole(e, x), &n, lmi_whole(e, y));
+	arch_put_norm(e, arch_operand_all(e, x), &n, arch_operand_all(e, y));
 	return y;
 }
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
-	struct lmd_norm none = lmi_no_norm();
-	struct lmi_attn a = lmi_decoder_attn(e, d, pass);
-	struct lmi_io io;
+	struct lmd_norm none = arch_no_norm();
+	struct arch_attn a = arch_decoder_attn(e, d, pass);
+	struct arch_block_io io;
 	uint32_t z;
 
-	if (d->hp.place != LMI_POST) {
-		lmi_decoder_layer(e, d, s, pass);
+	if (d->hp.place != ARCH_NORM_POST) {
+		arch_decoder_layer(e, d, s, pass);
 		return;
 	}
-	io = lmi_read(e, s, &none);
+	io = arch_residual_read(e, s, &none);
 	io.res = LMD_NONE;
-	z = normed(e, d, lmi_attn(e, &io, &a), T_ATTN_NORM);
-	lmi_add_later(e, s, z, 1.0f);
-	io.x = lmi_whole(e, z);
-	z = normed(e, d, lmi_decoder_ffn_block(e, d, &io), T_FFN_NORM);
-	lmi_add_later(e, s, z, 1.0f);
+	z = normed(e, d, arch_attn(e, &io, &a), T_ATTN_NORM);
+	arch_residual_defer_add(e, s, z, 1.0f);
+	io.x = arch_operand_all(e, z);
+	z = normed(e, d, arch_decoder_ffn_block(e, d, &io), T_FFN_NORM);
+	arch_residual_defer_add(e, s, z, 1.0f);
 }
 
-static uint32_t ban_images(struct lmi_emit *e, const struct lmi_decoder *d)
+static uint32_t ban_images(struct arch_emit *e, const struct arch_decoder *d)
 {
 	const struct lmd_host *host = e->b->host;
 	uint32_t n = d->hp.n_vocab, id;
@@ -72,14 +74,14 @@ static uint32_t ban_images(struct lmi_emit *e, const struct lmi_decoder *d)
 	}
 	for (uint32_t i = IMAGE_FIRST; i < IMAGE_END && i < n; i++)
 		v[i] = -INFINITY;
-	id = lmi_literal(e, v, n, "banned");
+	id = arch_literal(e, v, n, "banned");
 	host->free(host->ctx, v);
 	return id;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT},
-	.qk_norm = LMI_QKN_EACH,
+	.qk_norm = ARCH_QKN_HEAD_OWN,
 	.qk_norm_kind = LMD_NORM_LAYER,
 	.adjust = swin,
 	.attn = attn,
@@ -87,4 +89,4 @@ static const struct lmi_decoder_traits traits = {
 	.logit_bias = ban_images,
 };
 
-LMI_DECODER_ARCH(chameleon, traits, sets)
+ARCH_DECODER_ARCH(chameleon, traits, sets)

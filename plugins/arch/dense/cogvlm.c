@@ -16,25 +16,25 @@ static const struct lmd_tensor_row own_rows[] = {
 	[VIS_UP] = VIS_SPLIT("blk.%d.vis_up", D_EMBD, D_FF, LMD_SPLIT_ROWS),
 	[VIS_DOWN] = VIS_SPLIT("blk.%d.vis_down", D_FF, D_EMBD, LMD_SPLIT_COLS),
 };
-static const struct lmi_attn_rows vis_attn = {.q = &own_rows[VIS_QKV],
-					      .k = &own_rows[VIS_QKV],
-					      .v = &own_rows[VIS_QKV],
-					      .qkv = &own_rows[VIS_QKV],
-					      .out = &own_rows[VIS_OUT]};
+static const struct arch_attn_rows vis_attn = {.q = &own_rows[VIS_QKV],
+					       .k = &own_rows[VIS_QKV],
+					       .v = &own_rows[VIS_QKV],
+					       .qkv = &own_rows[VIS_QKV],
+					       .out = &own_rows[VIS_OUT]};
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN,
-	LMI_OWN(own_rows),
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM, ARCH_SET_QKV,
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN,       ARCH_ROWS_OWN(own_rows),
 };
 
-static void attn(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_attn *a)
+static void attn(struct arch_emit *e, const struct arch_decoder *d, struct arch_attn *a)
 {
 	(void)e;
 	if (d->key->variant == 1)
 		a->rows = &vis_attn;
 }
 
-static void ffn(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_ffn *f)
+static void ffn(struct arch_emit *e, const struct arch_decoder *d, struct arch_ffn *f)
 {
 	(void)e;
 	if (d->key->variant != 1)
@@ -44,18 +44,18 @@ static void ffn(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_ffn 
 	f->down = &own_rows[VIS_DOWN];
 }
 
-static void describe(struct lmi_hparams *hp, struct lmd_arch_desc *out)
+static void describe(struct arch_hparams *hp, struct lmd_arch_desc *out)
 {
 	(void)hp;
 	out->traits |= LMD_TRAIT_NO_MIX;
 	out->n_variant = 2;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
 	.attn = attn,
 	.ffn = ffn,
 	.describe = describe,
 };
 
-LMI_DECODER_ARCH(cogvlm, traits, sets)
+ARCH_DECODER_ARCH(cogvlm, traits, sets)

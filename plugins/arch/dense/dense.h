@@ -7,7 +7,7 @@
 
 #include "arch/common/decoder.h"
 
-#define LMI_DENSE_LIST(X)                                                                          \
+#define ARCH_DENSE_LIST(X)                                                                         \
 	X("apertus", apertus)                                                                      \
 	X("arcee", arcee)                                                                          \
 	X("baichuan", baichuan)                                                                    \
@@ -53,13 +53,13 @@
 	X("talkie", talkie)                                                                        \
 	X("xverse", xverse)
 
-#define LMI_DENSE_EXTERN(name, ident) extern const struct lmd_arch_ops lmi_arch_##ident;
-LMI_DENSE_LIST(LMI_DENSE_EXTERN)
+#define ARCH_DENSE_EXTERN(name, ident) extern const struct lmd_arch_ops arch_##ident;
+ARCH_DENSE_LIST(ARCH_DENSE_EXTERN)
 
 /* Read keys that the Granite architectures share. */
-void lmi_granite_scales(struct lmi_hparams *hp, struct lmi_keys *k);
-void lmi_granite_deepstack(struct lmi_hparams *hp, struct lmi_keys *k);
+void arch_granite_scales(struct arch_hparams *hp, struct arch_keys *k);
+void arch_granite_deepstack(struct arch_hparams *hp, struct arch_keys *k);
 /* Applies rope.scaling.alpha: base * alpha^(d / (d - 2)). */
-void lmi_hunyuan_alpha(struct lmi_hparams *hp, struct lmi_keys *k);
+void arch_hunyuan_alpha(struct arch_hparams *hp, struct arch_keys *k);
 
 #endif /* LLAMAD_ARCH_DENSE_DENSE_H */

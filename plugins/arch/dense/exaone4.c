@@ -5,26 +5,28 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
-	LMI_SET_FFN, LMI_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM), LMI_SET_ROPE_FREQS,
+	ARCH_SET_GLOBAL,     ARCH_SET_QKV,
+	ARCH_SET_QK_NORM,    ARCH_ROWS_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
+	ARCH_SET_FFN,        ARCH_ROWS_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM),
+	ARCH_SET_ROPE_FREQS,
 };
 
-static const struct lmi_hp_opts window = {
+static const struct arch_hp_opts window = {
 	.window = true, .window_default = 4096, .window_period = 4};
 
-static void windows_of_32b(struct lmi_hparams *hp, struct lmi_keys *k)
+static void windows_of_32b(struct arch_hparams *hp, struct arch_keys *k)
 {
 	if (hp->n_layer != 64)
 		return;
-	lmi_hp_windows(hp, k, &window);
+	arch_hp_windows(hp, k, &window);
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
-	.place = LMI_POST,
-	.qk_norm = LMI_QKN_HEAD,
+	.place = ARCH_NORM_POST,
+	.qk_norm = ARCH_QKN_HEAD,
 	.nope_full = true,
 	.adjust = windows_of_32b,
 };
 
-LMI_DECODER_ARCH(exaone4, traits, sets)
+ARCH_DECODER_ARCH(exaone4, traits, sets)

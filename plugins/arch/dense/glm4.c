@@ -6,24 +6,29 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
-	LMI_SET_FFN_NORM, LMI_SET_FFN_FUSED, LMI_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM),
+	ARCH_SET_GLOBAL,
+	ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,
+	ARCH_ROWS_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
+	ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN_FUSED,
+	ARCH_ROWS_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM),
 };
 
-static void pairing(struct lmi_hparams *hp, struct lmi_keys *k)
+static void pairing(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	if (hp->sections_kind)
 		hp->rope_pairing = LMD_ROPE_HALVES;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_ADJACENT,
 	       .sections_kind = LMD_SECTIONS_BLOCKS},
-	.place = LMI_SANDWICH,
+	.place = ARCH_NORM_SANDWICH,
 	.ffn_fused = true,
 	.adjust = pairing,
 };
 
-LMI_DECODER_ARCH(glm4, traits, sets)
+ARCH_DECODER_ARCH(glm4, traits, sets)

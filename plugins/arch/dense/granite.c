@@ -6,23 +6,23 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_SET_MOE,
-	LMI_SET_SHEXP, LMI_SET_ROPE_FACTORS,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_QKV,   ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN,    ARCH_SET_MOE,       ARCH_SET_SHEXP, ARCH_SET_ROPE_FACTORS,
 };
 
-static void scales(struct lmi_hparams *hp, struct lmi_keys *k)
+static void scales(struct arch_hparams *hp, struct arch_keys *k)
 {
-	bool rotates = lmi_key_bool(k, "rope.scaling.finetuned", LMI_OPTIONAL, true);
+	bool rotates = arch_key_bool(k, "rope.scaling.finetuned", ARCH_OPTIONAL, true);
 
-	lmi_granite_scales(hp, k);
-	lmi_granite_deepstack(hp, k);
+	arch_granite_scales(hp, k);
+	arch_granite_deepstack(hp, k);
 	for (uint32_t il = 0; il < hp->n_layer && !rotates; il++)
 		hp->layer[il].rope = LMD_NONE;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_renorm = true},
 	.adjust = scales,
 };
 
-LMI_DECODER_ARCH(granite, traits, sets)
+ARCH_DECODER_ARCH(granite, traits, sets)

@@ -3,28 +3,28 @@
  * Scales and DeepStack keys shared by the Granite architectures. */
 #include "arch/dense/dense.h"
 
-void lmi_granite_scales(struct lmi_hparams *hp, struct lmi_keys *k)
+void arch_granite_scales(struct arch_hparams *hp, struct arch_keys *k)
 {
-	hp->embd_scale = (float)lmi_key_f64(k, "embedding_scale", LMI_OPTIONAL, 0.0, 0.0, 1e6);
+	hp->embd_scale = (float)arch_key_f64(k, "embedding_scale", ARCH_OPTIONAL, 0.0, 0.0, 1e6);
 	hp->embd_scale_ext = hp->embd_scale;
-	hp->residual_scale = (float)lmi_key_f64(k, "residual_scale", LMI_OPTIONAL, 0.0, 0.0, 1e6);
-	hp->attn_scale = (float)lmi_key_f64(k, "attention.scale", LMI_OPTIONAL, 0.0, 0.0, 1e3);
+	hp->residual_scale = (float)arch_key_f64(k, "residual_scale", ARCH_OPTIONAL, 0.0, 0.0, 1e6);
+	hp->attn_scale = (float)arch_key_f64(k, "attention.scale", ARCH_OPTIONAL, 0.0, 0.0, 1e3);
 	/* the file has a divisor */
 	hp->logit_scale =
-		(float)(1.0 / lmi_key_f64(k, "logit_scale", LMI_REQUIRED, 1.0, 1e-6, 1e6));
+		(float)(1.0 / arch_key_f64(k, "logit_scale", ARCH_REQUIRED, 1.0, 1e-6, 1e6));
 }
 
 /* Reads which block of columns each layer adds (-1 = none; block 0 is the embedding itself). */
-void lmi_granite_deepstack(struct lmi_hparams *hp, struct lmi_keys *k)
+void arch_granite_deepstack(struct arch_hparams *hp, struct arch_keys *k)
 {
 	static const char key[] = "deepstack_mapping";
 	uint64_t seen = 0;
 	double *map;
 
-	if (!lmi_key_has(k, key))
+	if (!arch_key_has(k, key))
 		return;
-	map = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*map));
-	if (!map || !lmi_key_f64s(k, key, LMI_REQUIRED, map, hp->n_layer, -1.0, -1.0, 63.0))
+	map = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*map));
+	if (!map || !arch_key_f64s(k, key, ARCH_REQUIRED, map, hp->n_layer, -1.0, -1.0, 63.0))
 		return;
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		if (map[il] < 0.0)

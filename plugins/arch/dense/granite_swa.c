@@ -6,23 +6,25 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_REQ(T_ATTN_SINKS, T_ATTN_SINKS),
-	LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_SET_MOE, LMI_REQ(T_FFN_DOWN_SHEXP, T_FFN_GATE_UP_SHEXP),
-	LMI_SET_ROPE_FACTORS,
+	ARCH_SET_GLOBAL,       ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,          ARCH_ROWS_REQ(T_ATTN_SINKS, T_ATTN_SINKS),
+	ARCH_SET_FFN_NORM,     ARCH_SET_FFN,
+	ARCH_SET_MOE,          ARCH_ROWS_REQ(T_FFN_DOWN_SHEXP, T_FFN_GATE_UP_SHEXP),
+	ARCH_SET_ROPE_FACTORS,
 };
 
-static void scales(struct lmi_hparams *hp, struct lmi_keys *k)
+static void scales(struct arch_hparams *hp, struct arch_keys *k)
 {
-	uint32_t *rotates = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*rotates));
+	uint32_t *rotates = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*rotates));
 
-	lmi_granite_scales(hp, k);
-	lmi_granite_deepstack(hp, k);
-	if (!lmi_key_is_array(k, "attention.sliding_window_pattern"))
-		lmi_key_fail(k, LMD_NOTFOUND,
-			     "%s.attention.sliding_window_pattern: the file has no such array",
-			     k->model->arch);
-	if (!rotates || !lmi_key_u32s(k, "attention.rope_pattern", LMI_OPTIONAL, rotates,
-				      hp->n_layer, 1, 0, 1))
+	arch_granite_scales(hp, k);
+	arch_granite_deepstack(hp, k);
+	if (!arch_key_is_array(k, "attention.sliding_window_pattern"))
+		arch_key_fail(k, LMD_NOTFOUND,
+			      "%s.attention.sliding_window_pattern: the file has no such array",
+			      k->model->arch);
+	if (!rotates || !arch_key_u32s(k, "attention.rope_pattern", ARCH_OPTIONAL, rotates,
+				       hp->n_layer, 1, 0, 1))
 		return;
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		if (!rotates[il])
@@ -30,15 +32,15 @@ static void scales(struct lmi_hparams *hp, struct lmi_keys *k)
 	}
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_ADJACENT,
 	       .window = true,
-	       .window_need = LMI_REQUIRED,
+	       .window_need = ARCH_REQUIRED,
 	       .route_renorm = true},
 	.sinks = true,
 	.shared_fused = true,
 	.adjust = scales,
 };
 
-LMI_DECODER_ARCH(granite_swa, traits, sets)
+ARCH_DECODER_ARCH(granite_swa, traits, sets)

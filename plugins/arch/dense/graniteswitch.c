@@ -40,46 +40,48 @@ static const struct lmd_tensor_row lora_rows[N_LORA] = {
 };
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL,  LMI_SET_ATTN_NORM, LMI_REQ(T_ATTN_QKV, T_ATTN_OUT), LMI_SET_FFN_NORM,
-	LMI_SET_FFN,     LMI_SET_ROPE_FACTORS, LMI_OWN(lora_rows),
+	ARCH_SET_GLOBAL,          ARCH_SET_ATTN_NORM, ARCH_ROWS_REQ(T_ATTN_QKV, T_ATTN_OUT),
+	ARCH_SET_FFN_NORM,        ARCH_SET_FFN,       ARCH_SET_ROPE_FACTORS,
+	ARCH_ROWS_OWN(lora_rows),
 };
 
 /* ---- description ---- */
 
-static const uint32_t *ids(struct lmi_hparams *hp, struct lmi_keys *k, const char *key, uint32_t n)
+static const uint32_t *ids(struct arch_hparams *hp, struct arch_keys *k, const char *key,
+			   uint32_t n)
 {
-	uint32_t *v = lmi_hp_alloc(hp, k, n, sizeof(*v));
+	uint32_t *v = arch_hp_alloc(hp, k, n, sizeof(*v));
 
-	if (v && (!lmi_key_is_array(k, key) || lmi_key_len(k, key) != n))
-		lmi_key_fail(k, LMD_INVALID,
-			     "%s.%s: %llu values, expected one for each of %u adapters",
-			     hp->model->arch, key, (unsigned long long)lmi_key_len(k, key), n);
+	if (v && (!arch_key_is_array(k, key) || arch_key_len(k, key) != n))
+		arch_key_fail(k, LMD_INVALID,
+			      "%s.%s: %llu values, expected one for each of %u adapters",
+			      hp->model->arch, key, (unsigned long long)arch_key_len(k, key), n);
 	if (v && k->st == LMD_OK)
-		(void)lmi_key_u32s(k, key, LMI_REQUIRED, v, n, 0, 0, hp->n_vocab - 1);
+		(void)arch_key_u32s(k, key, ARCH_REQUIRED, v, n, 0, 0, hp->n_vocab - 1);
 	return v;
 }
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
-	struct adapters *a = lmi_hp_alloc(hp, k, 1, sizeof(*a));
-	bool rotates = lmi_key_bool(k, "rope.scaling.finetuned", LMI_OPTIONAL, true);
+	struct adapters *a = arch_hp_alloc(hp, k, 1, sizeof(*a));
+	bool rotates = arch_key_bool(k, "rope.scaling.finetuned", ARCH_OPTIONAL, true);
 
-	lmi_granite_scales(hp, k);
+	arch_granite_scales(hp, k);
 	for (uint32_t il = 0; il < hp->n_layer && !rotates; il++)
 		hp->layer[il].rope = LMD_NONE;
 	if (!a)
 		return;
 	hp->own_data = a;
-	a->n = lmi_key_u32(k, "adapters.count", LMI_REQUIRED, 1, 1, MAX_ADAPTER);
-	a->rank = lmi_key_u32(k, "adapters.lora_rank", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
-	a->gain = lmi_key_f64(k, "adapters.router_gain", LMI_OPTIONAL, 10.0, 0.0, 1e4);
+	a->n = arch_key_u32(k, "adapters.count", ARCH_REQUIRED, 1, 1, MAX_ADAPTER);
+	a->rank = arch_key_u32(k, "adapters.lora_rank", ARCH_REQUIRED, 1, 1, ARCH_KEY_MAX_WIDTH);
+	a->gain = arch_key_f64(k, "adapters.router_gain", ARCH_OPTIONAL, 10.0, 0.0, 1e4);
 	if (k->st != LMD_OK)
 		return;
 	a->token = ids(hp, k, "adapters.token_ids_activate", a->n);
 	a->substitute = ids(hp, k, "adapters.token_ids_substitute", a->n);
 }
 
-static void describe_rows(struct lmi_hparams *hp, struct lmd_arch_desc *out)
+static void describe_rows(struct arch_hparams *hp, struct lmd_arch_desc *out)
 {
 	static const struct lmd_row_in row_ins[] = {
 		[IN_TOKEN] = {.vtype = LMD_VTYPE_I32, .width = 1, .name = "token_embedded"},
@@ -94,12 +96,12 @@ static void describe_rows(struct lmi_hparams *hp, struct lmd_arch_desc *out)
 
 static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 {
-	const struct lmi_hparams *hp = state;
+	const struct arch_hparams *hp = state;
 	const struct adapters *a = hp->own_data;
 
 	return symbol == D_SLOTS  ? (int64_t)a->n + 1
 	       : symbol == D_RANK ? a->rank
-				  : lmi_hp_dim(state, symbol, layer);
+				  : arch_hp_dim(state, symbol, layer);
 }
 
 /* ---- rows ---- */
@@ -141,7 +143,7 @@ static void slots_of(const struct adapters *a, const struct lmd_rows_in *in, uin
 static enum lmd_status rows(const void *state, const struct lmd_rows_in *in,
 			    struct lmd_rows_out *out)
 {
-	const struct lmi_hparams *hp = state;
+	const struct arch_hparams *hp = state;
 
 	for (uint32_t s = 0; s < in->step->n_seq; s++)
 		slots_of(hp->own_data, in, s, out->row_in[IN_TOKEN], out->row_in[IN_SLOT]);
@@ -151,118 +153,122 @@ static enum lmd_status rows(const void *state, const struct lmd_rows_in *in,
 /* ---- building ---- */
 
 /* y = x + B_slot A_slot z; x and y are column windows of the same width. */
-static void add_delta(struct lmi_emit *e, struct lmd_opnd z, uint32_t pair, struct lmd_opnd x,
-		      struct lmd_opnd y)
+static void add_delta(struct arch_emit *e, struct lmd_operand z, uint32_t pair,
+		      struct lmd_operand x, struct lmd_operand y)
 {
-	struct lmi_w a = lmi_w(e, &lora_rows[pair]), b = lmi_w(e, &lora_rows[pair + 1]);
-	uint32_t h = lmi_f32(e, a.n, "lora");
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+	struct arch_weight a = arch_weight_req(e, &lora_rows[pair]),
+			   b = arch_weight_req(e, &lora_rows[pair + 1]);
+	uint32_t h = arch_value_f32(e, a.n, "lora");
+	struct lmd_op op = arch_op_empty(LMD_OP_LINEAR);
 
 	op.u.linear.x = z;
 	op.u.linear.n_w = 1;
 	op.u.linear.w[0] = a.id;
-	op.u.linear.ids = lmi_row_in(IN_SLOT, 1);
-	op.u.linear.y[0] = lmi_whole(e, h);
-	lmi_put(e, &op);
+	op.u.linear.ids = arch_operand_row_input(IN_SLOT, 1);
+	op.u.linear.y[0] = arch_operand_all(e, h);
+	arch_emit_op(e, &op);
 
-	op = lmi_op(LMD_OP_LINEAR);
-	op.u.linear.x = lmi_whole(e, h);
+	op = arch_op_empty(LMD_OP_LINEAR);
+	op.u.linear.x = arch_operand_all(e, h);
 	op.u.linear.n_w = 1;
 	op.u.linear.w[0] = b.id;
-	op.u.linear.ids = lmi_row_in(IN_SLOT, 1);
+	op.u.linear.ids = arch_operand_row_input(IN_SLOT, 1);
 	op.u.linear.r_in[0] = x;
 	op.u.linear.r_out[0] = y;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 }
 
-static uint32_t switched(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_tensor_row *row,
-			 uint32_t pair, const char *name)
+static uint32_t switched(struct arch_emit *e, struct lmd_operand x,
+			 const struct lmd_tensor_row *row, uint32_t pair, const char *name)
 {
-	struct lmi_w w = lmi_w(e, row);
-	uint32_t base = lmi_linear(e, x, NULL, &w, LMD_VTYPE_F32, "base"),
-		 y = lmi_f32(e, w.n, name);
+	struct arch_weight w = arch_weight_req(e, row);
+	uint32_t base = arch_linear(e, x, NULL, &w, LMD_VTYPE_F32, "base"),
+		 y = arch_value_f32(e, w.n, name);
 
-	add_delta(e, x, pair, lmi_whole(e, base), lmi_whole(e, y));
+	add_delta(e, x, pair, arch_operand_all(e, base), arch_operand_all(e, y));
 	return y;
 }
 
-static uint32_t attention(struct lmi_emit *e, struct lmd_opnd x)
+static uint32_t attention(struct arch_emit *e, struct lmd_operand x)
 {
-	const struct lmi_hparams *hp = e->hp;
-	const struct lmi_layer *l = lmi_cur(e);
+	const struct arch_hparams *hp = e->hp;
+	const struct arch_layer *l = arch_current_layer(e);
 	const uint32_t nq = l->n_head * l->dk, nk = l->n_head_kv * l->dk, nv = l->n_head_kv * l->dv;
-	struct lmi_w w = lmi_w(e, &lmi_rows[T_ATTN_QKV]);
-	uint32_t base = lmi_linear(e, x, NULL, &w, LMD_VTYPE_F32, "qkv_base");
-	uint32_t qkv = lmi_f32(e, nq + nk + nv, "qkv"), q = lmi_act(e, nq, "q_rot");
-	uint32_t y = lmi_act(e, l->n_head * l->dv, "attn");
-	struct lmd_op op = lmi_op(LMD_OP_ROPE_KV);
+	struct arch_weight w = arch_weight_req(e, &arch_rows[T_ATTN_QKV]);
+	uint32_t base = arch_linear(e, x, NULL, &w, LMD_VTYPE_F32, "qkv_base");
+	uint32_t qkv = arch_value_f32(e, nq + nk + nv, "qkv"), q = arch_value_act(e, nq, "q_rot");
+	uint32_t y = arch_value_act(e, l->n_head * l->dv, "attn");
+	struct lmd_op op = arch_op_empty(LMD_OP_ROPE_KV);
 
-	add_delta(e, x, A_Q, lmi_cols(base, 0, nq), lmi_cols(qkv, 0, nq));
-	add_delta(e, x, A_K, lmi_cols(base, nq, nk), lmi_cols(qkv, nq, nk));
-	add_delta(e, x, A_V, lmi_cols(base, nq + nk, nv), lmi_cols(qkv, nq + nk, nv));
-	op.u.rope_kv.q = lmi_heads(qkv, 0, l->n_head, l->dk);
-	op.u.rope_kv.k = lmi_heads(qkv, nq, l->n_head_kv, l->dk);
-	op.u.rope_kv.v = lmi_heads(qkv, nq + nk, l->n_head_kv, l->dv);
-	op.u.rope_kv.q_out = lmi_heads(q, 0, l->n_head, l->dk);
-	op.u.rope_kv.rope = lmi_rope(e, l->rope, l->n_rot);
+	add_delta(e, x, A_Q, arch_operand_cols(base, 0, nq), arch_operand_cols(qkv, 0, nq));
+	add_delta(e, x, A_K, arch_operand_cols(base, nq, nk), arch_operand_cols(qkv, nq, nk));
+	add_delta(e, x, A_V, arch_operand_cols(base, nq + nk, nv),
+		  arch_operand_cols(qkv, nq + nk, nv));
+	op.u.rope_kv.q = arch_operand_heads(qkv, 0, l->n_head, l->dk);
+	op.u.rope_kv.k = arch_operand_heads(qkv, nq, l->n_head_kv, l->dk);
+	op.u.rope_kv.v = arch_operand_heads(qkv, nq + nk, l->n_head_kv, l->dv);
+	op.u.rope_kv.q_out = arch_operand_heads(q, 0, l->n_head, l->dk);
+	op.u.rope_kv.rope = arch_rope(e, l->rope, l->n_rot);
 	op.u.rope_kv.cache = l->cache;
 	op.u.rope_kv.append = LMD_APPEND_K | LMD_APPEND_V;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 
-	op = lmi_op(LMD_OP_ATTN);
-	op.u.attn.q = lmi_heads(q, 0, l->n_head, l->dk);
-	op.u.attn.y = lmi_heads(y, 0, l->n_head, l->dv);
+	op = arch_op_empty(LMD_OP_ATTN);
+	op.u.attn.q = arch_operand_heads(q, 0, l->n_head, l->dk);
+	op.u.attn.y = arch_operand_heads(y, 0, l->n_head, l->dv);
 	op.u.attn.n_kv_head = l->n_head_kv;
 	op.u.attn.src[0].kind = LMD_KV_CACHE;
 	op.u.attn.src[0].cache = l->cache;
 	op.u.attn.src[0].group = l->group;
 	op.u.attn.scale = hp->attn_scale != 0.0f ? hp->attn_scale : 1.0f / sqrtf((float)l->dk);
-	lmi_put(e, &op);
-	return switched(e, lmi_whole(e, y), &lmi_rows[T_ATTN_OUT], A_O, "attn_out");
+	arch_emit_op(e, &op);
+	return switched(e, arch_operand_all(e, y), &arch_rows[T_ATTN_OUT], A_O, "attn_out");
 }
 
-static uint32_t feed_forward(struct lmi_emit *e, struct lmd_opnd x)
+static uint32_t feed_forward(struct arch_emit *e, struct lmd_operand x)
 {
-	uint32_t gate = switched(e, x, &lmi_rows[T_FFN_GATE], A_GATE, "gate");
-	uint32_t up = switched(e, x, &lmi_rows[T_FFN_UP], A_UP, "up");
-	uint32_t act = lmi_f32(e, lmi_width(e, up), "ffn_act");
+	uint32_t gate = switched(e, x, &arch_rows[T_FFN_GATE], A_GATE, "gate");
+	uint32_t up = switched(e, x, &arch_rows[T_FFN_UP], A_UP, "up");
+	uint32_t act = arch_value_f32(e, arch_width(e, up), "ffn_act");
 
-	lmi_put_glu(e, LMD_ACT_SILU, NULL, lmi_whole(e, gate), lmi_whole(e, up), lmi_whole(e, act));
-	return switched(e, lmi_whole(e, act), &lmi_rows[T_FFN_DOWN], A_DOWN, "ffn");
+	arch_put_glu(e, LMD_ACT_FN_SILU, NULL, arch_operand_all(e, gate), arch_operand_all(e, up),
+		     arch_operand_all(e, act));
+	return switched(e, arch_operand_all(e, act), &arch_rows[T_FFN_DOWN], A_DOWN, "ffn");
 }
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
 	const float a = d->hp.residual_scale != 0.0f ? d->hp.residual_scale : 1.0f;
-	struct lmd_norm n = lmi_decoder_norm(e, d, 0, T_ATTN_NORM);
-	struct lmi_io io = lmi_read(e, s, &n);
+	struct lmd_norm n = arch_decoder_norm(e, d, 0, T_ATTN_NORM);
+	struct arch_block_io io = arch_residual_read(e, s, &n);
 
 	(void)pass;
-	lmi_add_later(e, s, attention(e, lmi_normed(e, &io, "attn_norm")), a);
-	n = lmi_decoder_norm(e, d, 0, T_FFN_NORM);
-	io = lmi_read(e, s, &n);
-	lmi_add_later(e, s, feed_forward(e, lmi_normed(e, &io, "ffn_norm")), a);
+	arch_residual_defer_add(e, s, attention(e, arch_normalised_input(e, &io, "attn_norm")), a);
+	n = arch_decoder_norm(e, d, 0, T_FFN_NORM);
+	io = arch_residual_read(e, s, &n);
+	arch_residual_defer_add(e, s, feed_forward(e, arch_normalised_input(e, &io, "ffn_norm")),
+				a);
 }
 
 /* Embeds tokens, with control tokens replaced by their substitutes. */
-static uint32_t embed(struct lmi_emit *e, const struct lmi_decoder *d)
+static uint32_t embed(struct arch_emit *e, const struct arch_decoder *d)
 {
-	struct lmd_op op = lmi_op(LMD_OP_EMBED);
-	uint32_t x = lmi_f32(e, d->hp.n_embd, "x");
+	struct lmd_op op = arch_op_empty(LMD_OP_EMBED);
+	uint32_t x = arch_value_f32(e, d->hp.n_embd, "x");
 
-	op.u.embed.y = lmi_whole(e, x);
-	op.u.embed.table = lmi_w(e, &lmi_rows[T_TOKEN_EMBD]).id;
-	op.u.embed.idx_kind = LMD_IDX_OPND;
-	op.u.embed.idx = lmi_row_in(IN_TOKEN, 1);
+	op.u.embed.y = arch_operand_all(e, x);
+	op.u.embed.table = arch_weight_req(e, &arch_rows[T_TOKEN_EMBD]).id;
+	op.u.embed.idx_kind = LMD_IDX_OPERAND;
+	op.u.embed.idx = arch_operand_row_input(IN_TOKEN, 1);
 	op.u.embed.n_id = 1;
 	if (d->hp.embd_scale != 0.0f)
 		op.u.embed.scale = d->hp.embd_scale;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 	return x;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT},
 	.adjust = adjust,
 	.describe = describe_rows,
@@ -274,12 +280,17 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 				const struct lmd_model *model, const struct lmd_arch_params *params,
 				struct lmd_arch_desc *out, struct lmd_error *err)
 {
-	return lmi_decoder_describe(&traits, sets, LMD_LEN(sets), host, arena, model, params, out,
-				    err);
+	return arch_decoder_describe(&traits, sets, LMD_LEN(sets), host, arena, model, params, out,
+				     err);
 }
 
-const struct lmd_arch_ops lmi_arch_graniteswitch = {
-	.struct_size = sizeof(struct lmd_arch_ops), .n_sets = LMD_LEN(sets), .sets = sets,
-	.describe = describe, .dim = dim, .layer_class = lmi_hp_layer_class,
-	.build = lmi_decoder_build, .rows = rows,
+const struct lmd_arch_ops arch_graniteswitch = {
+	.struct_size = sizeof(struct lmd_arch_ops),
+	.n_sets = LMD_LEN(sets),
+	.sets = sets,
+	.describe = describe,
+	.dim = dim,
+	.layer_class = arch_hp_layer_class,
+	.build = arch_decoder_build,
+	.rows = rows,
 };

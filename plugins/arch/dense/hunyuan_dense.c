@@ -7,26 +7,26 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
-	LMI_SET_FFN, LMI_SET_ROPE_FREQS,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM, ARCH_SET_QKV,        ARCH_SET_QK_NORM,
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN,       ARCH_SET_ROPE_FREQS,
 };
 
-void lmi_hunyuan_alpha(struct lmi_hparams *hp, struct lmi_keys *k)
+void arch_hunyuan_alpha(struct arch_hparams *hp, struct arch_keys *k)
 {
-	double alpha = lmi_key_f64(k, "rope.scaling.alpha", LMI_OPTIONAL, 0.0, 0.0, 1e9);
+	double alpha = arch_key_f64(k, "rope.scaling.alpha", ARCH_OPTIONAL, 0.0, 0.0, 1e9);
 	double d = hp->layer[0].dk;
 
 	if (alpha <= 0.0 || d <= 2.0)
 		return;
-	hp->rope[LMI_ROPE_FULL].base *= pow(alpha, d / (d - 2.0));
-	hp->rope[LMI_ROPE_WINDOW] = hp->rope[LMI_ROPE_FULL];
+	hp->rope[ARCH_ROPE_FULL].base *= pow(alpha, d / (d - 2.0));
+	hp->rope[ARCH_ROPE_WINDOW] = hp->rope[ARCH_ROPE_FULL];
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
-	.qk_norm = LMI_QKN_HEAD,
+	.qk_norm = ARCH_QKN_HEAD,
 	.qk_norm_after = true,
-	.adjust = lmi_hunyuan_alpha,
+	.adjust = arch_hunyuan_alpha,
 };
 
-LMI_DECODER_ARCH(hunyuan_dense, traits, sets)
+ARCH_DECODER_ARCH(hunyuan_dense, traits, sets)

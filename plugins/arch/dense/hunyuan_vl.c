@@ -4,17 +4,17 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
-	LMI_SET_FFN, LMI_SET_ROPE_FREQS,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM, ARCH_SET_QKV,        ARCH_SET_QK_NORM,
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN,       ARCH_SET_ROPE_FREQS,
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .sections_kind = LMD_SECTIONS_BLOCKS},
-	.qk_norm = LMI_QKN_HEAD,
+	.qk_norm = ARCH_QKN_HEAD,
 	.qk_norm_after = true,
-	.adjust = lmi_hunyuan_alpha,
+	.adjust = arch_hunyuan_alpha,
 };
 
-LMI_DECODER_ARCH(hunyuan_vl, traits, sets)
+ARCH_DECODER_ARCH(hunyuan_vl, traits, sets)

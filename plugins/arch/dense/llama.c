@@ -6,26 +6,26 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_SET_MOE,
-	LMI_SET_ROPE_FACTORS, LMI_SET_POOL,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_QKV,          ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN,    ARCH_SET_MOE,       ARCH_SET_ROPE_FACTORS, ARCH_SET_POOL,
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_renorm = true},
-	.pool = {.rank_act = LMD_ACT_TANH},
+	.pool = {.rank_act = LMD_ACT_FN_TANH},
 };
 
-LMI_DECODER_ARCH(llama, traits, sets)
+ARCH_DECODER_ARCH(llama, traits, sets)
 
-static void no_mask(struct lmi_hparams *hp, struct lmi_keys *k)
+static void no_mask(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	hp->causal = false;
 }
 
-static const struct lmi_decoder_traits embed_traits = {
+static const struct arch_decoder_traits embed_traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_renorm = true},
 	.adjust = no_mask,
 };
 
-LMI_DECODER_ARCH(llama_embed, embed_traits, sets)
+ARCH_DECODER_ARCH(llama_embed, embed_traits, sets)

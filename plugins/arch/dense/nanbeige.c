@@ -6,36 +6,37 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN,
-	LMI_SET_ROPE_FREQS,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM, ARCH_SET_QKV,
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN,       ARCH_SET_ROPE_FREQS,
 };
 
 #define MAX_LOOP 16
 
-static void loops(struct lmi_hparams *hp, struct lmi_keys *k)
+static void loops(struct arch_hparams *hp, struct arch_keys *k)
 {
-	hp->n_copy = lmi_key_u32(k, "num_loops", LMI_OPTIONAL, 1, 1, MAX_LOOP);
+	hp->n_copy = arch_key_u32(k, "num_loops", ARCH_OPTIONAL, 1, 1, MAX_LOOP);
 	/* 1: apply the final norm between passes */
-	hp->own[0] = !lmi_key_bool(k, "skip_loop_final_norm", LMI_OPTIONAL, false);
+	hp->own[0] = !arch_key_bool(k, "skip_loop_final_norm", ARCH_OPTIONAL, false);
 }
 
-static void between(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s)
+static void between(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s)
 {
 	struct lmd_norm n;
 	uint32_t y;
 
 	if (!d->hp.own[0])
 		return;
-	n = lmi_decoder_norm(e, d, 0, T_OUTPUT_NORM);
-	y = lmi_f32(e, d->hp.n_embd, "x_loop");
-	lmi_put_norm(e, lmi_whole(e, lmi_flush(e, s)), &n, lmi_whole(e, y));
+	n = arch_decoder_norm(e, d, 0, T_OUTPUT_NORM);
+	y = arch_value_f32(e, d->hp.n_embd, "x_loop");
+	arch_put_norm(e, arch_operand_all(e, arch_residual_flush(e, s)), &n,
+		      arch_operand_all(e, y));
 	s->x = y;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT},
 	.adjust = loops,
 	.between = between,
 };
 
-LMI_DECODER_ARCH(nanbeige, traits, sets)
+ARCH_DECODER_ARCH(nanbeige, traits, sets)

@@ -6,14 +6,17 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_QKV, LMI_REQ(T_ATTN_Q_NORM_FULL, T_ATTN_K_NORM_FULL),
-	LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM), LMI_SET_FFN,
-	LMI_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM),
+	ARCH_SET_GLOBAL,
+	ARCH_SET_QKV,
+	ARCH_ROWS_REQ(T_ATTN_Q_NORM_FULL, T_ATTN_K_NORM_FULL),
+	ARCH_ROWS_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
+	ARCH_SET_FFN,
+	ARCH_ROWS_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM),
 };
 
-static void plain_windows(struct lmi_hparams *hp, struct lmi_keys *k)
+static void plain_windows(struct arch_hparams *hp, struct arch_keys *k)
 {
-	struct lmi_rope_hp *r = &hp->rope[LMI_ROPE_WINDOW];
+	struct arch_rope_hp *r = &hp->rope[ARCH_ROPE_WINDOW];
 
 	(void)k;
 	r->freq_scale = 1.0;
@@ -21,14 +24,14 @@ static void plain_windows(struct lmi_hparams *hp, struct lmi_keys *k)
 	r->attn_factor = 1.0;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .window = true,
 	       .window_period = 4},
-	.place = LMI_POST,
-	.qk_norm = LMI_QKN_FULL,
+	.place = ARCH_NORM_POST,
+	.qk_norm = ARCH_QKN_FULL,
 	.adjust = plain_windows,
 };
 
-LMI_DECODER_ARCH(olmo2, traits, sets)
+ARCH_DECODER_ARCH(olmo2, traits, sets)

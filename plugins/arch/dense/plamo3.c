@@ -6,26 +6,31 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM,
-	LMI_SET_FFN_NORM, LMI_SET_FFN_FUSED, LMI_REQ(T_POST_ATTN_NORM_BARE, T_POST_FFN_NORM_BARE),
+	ARCH_SET_GLOBAL,
+	ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,
+	ARCH_SET_QK_NORM,
+	ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN_FUSED,
+	ARCH_ROWS_REQ(T_POST_ATTN_NORM_BARE, T_POST_FFN_NORM_BARE),
 };
 
-static void window_base(struct lmi_hparams *hp, struct lmi_keys *k)
+static void window_base(struct arch_hparams *hp, struct arch_keys *k)
 {
-	lmi_hp_rope_window(hp, k, 10000.0, true);
+	arch_hp_rope_window(hp, k, 10000.0, true);
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .window = true,
 	       .window_period = 8},
-	.place = LMI_SANDWICH,
+	.place = ARCH_NORM_SANDWICH,
 	.t_attn_post = T_POST_ATTN_NORM_BARE,
 	.t_ffn_post = T_POST_FFN_NORM_BARE,
-	.qk_norm = LMI_QKN_HEAD,
+	.qk_norm = ARCH_QKN_HEAD,
 	.ffn_fused = true,
 	.adjust = window_base,
 };
 
-LMI_DECODER_ARCH(plamo3, traits, sets)
+ARCH_DECODER_ARCH(plamo3, traits, sets)

@@ -5,19 +5,19 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_QKV, ARCH_SET_FFN_NORM, ARCH_SET_FFN,
 };
 
-static void half_ff(struct lmi_hparams *hp, struct lmi_keys *k)
+static void half_ff(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	for (uint32_t il = 0; il < hp->n_layer; il++)
 		hp->layer[il].n_ff /= 2;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
 	.adjust = half_ff,
 };
 
-LMI_DECODER_ARCH(qwen, traits, sets)
+ARCH_DECODER_ARCH(qwen, traits, sets)

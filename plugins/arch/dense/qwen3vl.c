@@ -5,18 +5,18 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
-	LMI_SET_FFN, LMI_SET_POOL,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM, ARCH_SET_QKV,  ARCH_SET_QK_NORM,
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN,       ARCH_SET_POOL,
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .sections_kind = LMD_SECTIONS_INTERLEAVED,
 	       .sections_required = true},
-	.qk_norm = LMI_QKN_HEAD,
-	.adjust = lmi_hp_deepstack,
-	.pool = {.rank_last = true, .rank_softmax = true, .rank_act = LMD_ACT_TANH},
+	.qk_norm = ARCH_QKN_HEAD,
+	.adjust = arch_hp_deepstack,
+	.pool = {.rank_last = true, .rank_softmax = true, .rank_act = LMD_ACT_FN_TANH},
 };
 
-LMI_DECODER_ARCH(qwen3vl, traits, sets)
+ARCH_DECODER_ARCH(qwen3vl, traits, sets)

@@ -4,18 +4,18 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_QKV, ARCH_SET_FFN_NORM, ARCH_SET_FFN,
 };
 
-static void alibi(struct lmi_hparams *hp, struct lmi_keys *k)
+static void alibi(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	hp->alibi_max = 8.0f;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .no_rope = true},
 	.adjust = alibi,
 };
 
-LMI_DECODER_ARCH(refact, traits, sets)
+ARCH_DECODER_ARCH(refact, traits, sets)

@@ -5,13 +5,14 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
-	LMI_SET_FFN,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,    ARCH_ROWS_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
+	ARCH_SET_FFN,
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
 	.t_ffn_norm = T_POST_ATTN_NORM,
 };
 
-LMI_DECODER_ARCH(seed_oss, traits, sets)
+ARCH_DECODER_ARCH(seed_oss, traits, sets)

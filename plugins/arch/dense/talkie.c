@@ -6,28 +6,36 @@
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_row own_rows[] = {
-	{"blk.%d.attn_q_norm", {LMD_DIM(1), D_HEAD, 0, 0}, LMD_TENSOR_REQUIRED, LMD_SPLIT_REPLICATE,
-	 LMI_L_ATTN, NULL},
+	{"blk.%d.attn_q_norm",
+	 {LMD_DIM(1), D_HEAD, 0, 0},
+	 LMD_TENSOR_REQUIRED,
+	 LMD_SPLIT_REPLICATE,
+	 ARCH_L_ATTN,
+	 NULL},
 };
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_REQ(T_TOKEN_EMBD, T_TOKEN_EMBD), LMI_REQ(T_OUTPUT, T_OUTPUT), LMI_SET_QKV,
-	LMI_OWN(own_rows), LMI_SET_FFN, LMI_REQ(T_LAYER_OUT_SCALE, T_LAYER_OUT_SCALE),
+	ARCH_ROWS_REQ(T_TOKEN_EMBD, T_TOKEN_EMBD),
+	ARCH_ROWS_REQ(T_OUTPUT, T_OUTPUT),
+	ARCH_SET_QKV,
+	ARCH_ROWS_OWN(own_rows),
+	ARCH_SET_FFN,
+	ARCH_ROWS_REQ(T_LAYER_OUT_SCALE, T_LAYER_OUT_SCALE),
 };
 
-static const struct lmi_key_f32 floats[] = {
-	{"logit_scale", LMI_HP(logit_scale), LMI_REQUIRED, 1, 1e-6f, 1e6f},
+static const struct arch_key_f32 floats[] = {
+	{"logit_scale", ARCH_HP(logit_scale), ARCH_REQUIRED, 1, 1e-6f, 1e6f},
 };
 
 enum { SKIP = 0 }; /* own value: the normalised embedding */
 
-static void begin(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s)
+static void begin(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s)
 {
 	(void)d;
 	e->own[SKIP] = s->x;
 }
 
-static void attn(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_attn *a)
+static void attn(struct arch_emit *e, const struct arch_decoder *d, struct arch_attn *a)
 {
 	(void)e;
 	(void)d;
@@ -35,30 +43,31 @@ static void attn(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_att
 }
 
 /* x += gain * embedding */
-static void add_embedding(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s)
+static void add_embedding(struct arch_emit *e, const struct arch_decoder *d,
+			  struct arch_residual *s)
 {
-	uint32_t width = d->hp.n_embd, y = lmi_f32(e, width, "x_skip");
-	struct lmi_w w = lmi_w(e, &lmi_rows[T_LAYER_OUT_SCALE]);
-	struct lmi_ew p = lmi_ew();
-	uint8_t x = lmi_ew_in(&p, lmi_cols(lmi_flush(e, s), 0, width));
-	uint8_t skip = lmi_ew_in(&p, lmi_cols(e->own[SKIP], 0, width));
-	uint8_t gain = lmi_ew_in(&p, lmi_wcols(w.id, 1));
+	uint32_t width = d->hp.n_embd, y = arch_value_f32(e, width, "x_skip");
+	struct arch_weight w = arch_weight_req(e, &arch_rows[T_LAYER_OUT_SCALE]);
+	struct arch_ew p = arch_ew();
+	uint8_t x = arch_ew_in(&p, arch_operand_cols(arch_residual_flush(e, s), 0, width));
+	uint8_t skip = arch_ew_in(&p, arch_operand_cols(e->own[SKIP], 0, width));
+	uint8_t gain = arch_ew_in(&p, arch_operand_weight_cols(w.id, 1));
 
-	lmi_ew_out(e, &p, lmi_ew3(&p, LMD_EW_FMA, skip, gain, x), lmi_cols(y, 0, width));
+	arch_ew_out(e, &p, arch_ew3(&p, LMD_EW_FMA, skip, gain, x), arch_operand_cols(y, 0, width));
 	s->x = y;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
 	.floats = floats,
 	.n_floats = LMD_LEN(floats),
 	.bare_norm = true,
-	.embd_norm = LMI_EMBD_NORM_BARE,
-	.qk_norm = LMI_QKN_BARE,
+	.embd_norm = ARCH_EMBD_NORM_BARE,
+	.qk_norm = ARCH_QKN_BARE,
 	.qk_norm_after = true,
 	.begin = begin,
 	.attn = attn,
 	.after = add_embedding,
 };
 
-LMI_DECODER_ARCH(talkie, traits, sets)
+ARCH_DECODER_ARCH(talkie, traits, sets)

@@ -18,7 +18,7 @@ struct kind {
 };
 
 struct bert {
-	struct lmi_hparams hp;
+	struct arch_hparams hp;
 	const struct kind *kind;
 	uint32_t moe_every;   /* layers il with il % moe_every == 1 have experts; 0: none do */
 };
@@ -31,16 +31,25 @@ static const struct lmd_tensor_row rows[B_N] = {
 	[B_OUT_NORM] = ROW("attn_output_norm", D_EMBD, 0, NORM_FLAGS, REPLICATE),
 	[B_NORM_2] = ROW("attn_norm_2", D_EMBD, 0, LMD_TENSOR_BIAS, REPLICATE),
 	[B_LAYER_NORM] = ROW("layer_output_norm", D_EMBD, 0, NORM_FLAGS, REPLICATE),
-	[B_UP] = {"blk.%d.ffn_up", {D_EMBD, D_FF}, LMD_TENSOR_BIAS | LMD_TENSOR_ANY_SHAPE,
-		  LMD_SPLIT_ROWS, LMI_L_DENSE, NULL},
+	[B_UP] = {"blk.%d.ffn_up",
+		  {D_EMBD, D_FF},
+		  LMD_TENSOR_BIAS | LMD_TENSOR_ANY_SHAPE,
+		  LMD_SPLIT_ROWS,
+		  ARCH_L_DENSE,
+		  NULL},
 };
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_REQ(T_TOKEN_EMBD, T_TOKEN_EMBD), LMI_REQ(T_TOKEN_EMBD_NORM, T_TOKEN_EMBD_NORM),
-	LMI_OPT(T_POS_EMBD, T_TOKEN_TYPES),  LMI_SET_QKV,
-	LMI_OPT(T_ATTN_Q_NORM_FULL, T_ATTN_K_NORM_FULL), LMI_OWN(rows),
-	LMI_OPT(T_FFN_GATE, T_FFN_GATE),     LMI_REQ(T_FFN_DOWN, T_FFN_DOWN),
-	LMI_SET_MOE, LMI_SET_POOL,
+	ARCH_ROWS_REQ(T_TOKEN_EMBD, T_TOKEN_EMBD),
+	ARCH_ROWS_REQ(T_TOKEN_EMBD_NORM, T_TOKEN_EMBD_NORM),
+	ARCH_ROWS_OPT(T_POS_EMBD, T_TOKEN_TYPES),
+	ARCH_SET_QKV,
+	ARCH_ROWS_OPT(T_ATTN_Q_NORM_FULL, T_ATTN_K_NORM_FULL),
+	ARCH_ROWS_OWN(rows),
+	ARCH_ROWS_OPT(T_FFN_GATE, T_FFN_GATE),
+	ARCH_ROWS_REQ(T_FFN_DOWN, T_FFN_DOWN),
+	ARCH_SET_MOE,
+	ARCH_SET_POOL,
 };
 
 static enum lmd_status describe(const struct kind *kind, const struct lmd_host *host,
@@ -48,19 +57,19 @@ static enum lmd_status describe(const struct kind *kind, const struct lmd_host *
 				const struct lmd_arch_params *params, struct lmd_arch_desc *out,
 				struct lmd_error *err)
 {
-	const struct lmi_hp_opts opts = {.norm_kind = LMD_NORM_LAYER,
-					 .no_rope = !kind->rope,
-					 .rope_pairing = LMD_ROPE_HALVES,
-					 .route_fn = LMD_ROUTE_SOFTMAX};
+	const struct arch_hp_opts opts = {.norm_kind = LMD_NORM_LAYER,
+					  .no_rope = !kind->rope,
+					  .rope_pairing = LMD_ROPE_HALVES,
+					  .route_fn = LMD_ROUTE_SOFTMAX};
 	struct bert *m = host->arena_alloc(host->ctx, arena, sizeof(*m), 16);
-	struct lmi_keys k;
+	struct arch_keys k;
 
-	lmi_keys_init(&k, model, err);
+	arch_keys_init(&k, model, err);
 	if (!m)
 		return lmd_fail(err, LMD_NOMEM, "architecture %s: out of memory", model->arch);
 	m->kind = kind;
-	lmi_hp_read(&m->hp, &k, host, arena, params, &opts);
-	m->moe_every = lmi_key_u32(&k, "moe_every_n_layers", LMI_OPTIONAL, 0, 0, LMI_MAX_LAYER);
+	arch_hp_read(&m->hp, &k, host, arena, params, &opts);
+	m->moe_every = arch_key_u32(&k, "moe_every_n_layers", ARCH_OPTIONAL, 0, 0, ARCH_MAX_LAYER);
 	if (k.st != LMD_OK)
 		return k.st;
 	m->hp.causal = false;
@@ -68,91 +77,93 @@ static enum lmd_status describe(const struct kind *kind, const struct lmd_host *
 	for (uint32_t il = 0; il < m->hp.n_layer; il++) {
 		bool moe = m->moe_every && m->hp.n_expert && il % m->moe_every == 1;
 
-		m->hp.layer[il].cls = LMI_L_ATTN | LMI_L_FULL | (moe ? LMI_L_MOE : LMI_L_DENSE);
+		m->hp.layer[il].cls = ARCH_L_ATTN | ARCH_L_FULL | (moe ? ARCH_L_MOE : ARCH_L_DENSE);
 	}
-	lmi_hp_memory(&m->hp, &k, 1);
-	lmi_hp_sites(&m->hp, &k, sets, LMD_LEN(sets));
+	arch_hp_memory(&m->hp, &k, 1);
+	arch_hp_sites(&m->hp, &k, sets, LMD_LEN(sets));
 	if (k.st == LMD_OK)
-		lmi_hp_finish(&m->hp, &k, params, out);
+		arch_hp_finish(&m->hp, &k, params, out);
 	out->traits |= LMD_TRAIT_POOL_BY_KEY;
 	return k.st;
 }
 
 /* Sum of the embeddings of the token, of token type 0 and of the position, then the norm. */
-static uint32_t embed(struct lmi_emit *e, const struct bert *m)
+static uint32_t embed(struct arch_emit *e, const struct bert *m)
 {
-	struct lmd_op op = lmi_op(LMD_OP_EMBED);
-	struct lmi_w w = lmi_w(e, &lmi_rows[T_TOKEN_EMBD]);
-	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_LAYER, &lmi_rows[T_TOKEN_EMBD_NORM]);
-	uint32_t x = lmi_f32(e, m->hp.n_embd, "embd"), y = lmi_f32(e, m->hp.n_embd, "x");
+	struct lmd_op op = arch_op_empty(LMD_OP_EMBED);
+	struct arch_weight w = arch_weight_req(e, &arch_rows[T_TOKEN_EMBD]);
+	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_LAYER, &arch_rows[T_TOKEN_EMBD_NORM]);
+	uint32_t x = arch_value_f32(e, m->hp.n_embd, "embd"),
+		 y = arch_value_f32(e, m->hp.n_embd, "x");
 
-	op.u.embed.y = lmi_whole(e, x);
+	op.u.embed.y = arch_operand_all(e, x);
 	op.u.embed.table = w.id;
 	op.u.embed.idx_kind = LMD_IDX_TOKEN;
 	op.u.embed.neg = LMD_NEG_EXTERNAL;
 	op.u.embed.lora_site = w.site;
-	if (lmi_has(e, &lmi_rows[T_TOKEN_TYPES]))
-		op.u.embed.type_table = lmi_w(e, &lmi_rows[T_TOKEN_TYPES]).id;
+	if (arch_weight_exists(e, &arch_rows[T_TOKEN_TYPES]))
+		op.u.embed.type_table = arch_weight_req(e, &arch_rows[T_TOKEN_TYPES]).id;
 	if (m->kind->learned_pos)
-		op.u.embed.pos_table = lmi_w(e, &lmi_rows[T_POS_EMBD]).id;
-	lmi_put(e, &op);
-	lmi_put_norm(e, lmi_whole(e, x), &norm, lmi_whole(e, y));
+		op.u.embed.pos_table = arch_weight_req(e, &arch_rows[T_POS_EMBD]).id;
+	arch_emit_op(e, &op);
+	arch_put_norm(e, arch_operand_all(e, x), &norm, arch_operand_all(e, y));
 	return y;
 }
 
-static uint32_t post_norm(struct lmi_emit *e, uint32_t x, const struct lmd_tensor_row *row)
+static uint32_t post_norm(struct arch_emit *e, uint32_t x, const struct lmd_tensor_row *row)
 {
-	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_LAYER, row);
-	uint32_t y = lmi_f32(e, lmi_width(e, x), "x");
+	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_LAYER, row);
+	uint32_t y = arch_value_f32(e, arch_width(e, x), "x");
 
-	lmi_put_norm(e, lmi_whole(e, x), &norm, lmi_whole(e, y));
+	arch_put_norm(e, arch_operand_all(e, x), &norm, arch_operand_all(e, y));
 	return y;
 }
 
-static uint32_t feed_forward(struct lmi_emit *e, const struct bert *m, const struct lmi_io *io)
+static uint32_t feed_forward(struct arch_emit *e, const struct bert *m,
+			     const struct arch_block_io *io)
 {
-	struct lmi_ffn ffn = lmi_ffn_default();
+	struct arch_ffn ffn = arch_ffn_default();
 
-	if (m->hp.layer[e->il].cls & LMI_L_MOE) {
-		struct lmi_moe moe = lmi_moe_default(e);
+	if (m->hp.layer[e->il].cls & ARCH_L_MOE) {
+		struct arch_moe moe = arch_moe_default(e);
 
 		moe.act = m->kind->act;
 		moe.renorm = false;
 		moe.gate = NULL;
-		return lmi_moe(e, io, &moe);
+		return arch_moe(e, io, &moe);
 	}
 	ffn.up = &rows[B_UP];
 	ffn.act = m->kind->act;
 	if (!m->kind->gated)
 		ffn.gate = NULL;
-	if (m->kind->gate_optional && !lmi_has(e, &lmi_rows[T_FFN_GATE])) {
-		struct lmi_w up = lmi_w(e, &rows[B_UP]);
+	if (m->kind->gate_optional && !arch_weight_exists(e, &arch_rows[T_FFN_GATE])) {
+		struct arch_weight up = arch_weight_req(e, &rows[B_UP]);
 
 		ffn.gate = NULL;
 		ffn.fused = up.n == 2 * m->hp.layer[e->il].n_ff;
 	}
-	return lmi_ffn(e, io, &ffn);
+	return arch_ffn(e, io, &ffn);
 }
 
-static uint32_t layer(struct lmi_emit *e, const struct bert *m, uint32_t x)
+static uint32_t layer(struct arch_emit *e, const struct bert *m, uint32_t x)
 {
-	struct lmi_io io = {lmi_whole(e, x), lmi_no_norm(), x, 1.0f};
-	struct lmi_attn attn = lmi_attn_default(e, 0);
+	struct arch_block_io io = {arch_operand_all(e, x), arch_no_norm(), x, 1.0f};
+	struct arch_attn attn = arch_attn_default(e, 0);
 	uint32_t h;
 
-	attn.qk_norm = LMI_QKN_FULL;
+	attn.qk_norm = ARCH_QKN_FULL;
 	attn.qk_norm_kind = LMD_NORM_LAYER;
-	h = post_norm(e, lmi_attn(e, &io, &attn), &rows[B_OUT_NORM]);
-	if (lmi_has(e, &rows[B_NORM_2])) {
-		struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_LAYER, &rows[B_NORM_2]);
-		uint32_t sum = lmi_f32(e, m->hp.n_embd, "x_again"),
-			 y = lmi_f32(e, m->hp.n_embd, "x");
+	h = post_norm(e, arch_attn(e, &io, &attn), &rows[B_OUT_NORM]);
+	if (arch_weight_exists(e, &rows[B_NORM_2])) {
+		struct lmd_norm norm = arch_norm_req(e, LMD_NORM_LAYER, &rows[B_NORM_2]);
+		uint32_t sum = arch_value_f32(e, m->hp.n_embd, "x_again"),
+			 y = arch_value_f32(e, m->hp.n_embd, "x");
 
-		lmi_put_add_norm(e, lmi_whole(e, h), lmi_whole(e, x), 1.0f, lmi_whole(e, sum),
-				 &norm, lmi_whole(e, y));
+		arch_put_add_norm(e, arch_operand_all(e, h), arch_operand_all(e, x), 1.0f,
+				  arch_operand_all(e, sum), &norm, arch_operand_all(e, y));
 		h = y;
 	}
-	io = (struct lmi_io){lmi_whole(e, h), lmi_no_norm(), h, 1.0f};
+	io = (struct arch_block_io){arch_operand_all(e, h), arch_no_norm(), h, 1.0f};
 	return post_norm(e, feed_forward(e, m, &io), &rows[B_LAYER_NORM]);
 }
 
@@ -160,24 +171,24 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 			     const struct lmd_plan_key *key)
 {
 	const struct bert *m = state;
-	const struct lmi_pool pool = {.rank_act = LMD_ACT_TANH};
-	struct lmd_norm none = lmi_no_norm();
-	struct lmi_stream s = {.z = LMD_NONE};
-	struct lmi_emit e;
+	const struct arch_pooling pool = {.rank_act = LMD_ACT_FN_TANH};
+	struct lmd_norm none = arch_no_norm();
+	struct arch_residual s = {.z = LMD_NONE};
+	struct arch_emit e;
 
 	if (key->kind != LMD_PLAN_FORWARD || (key->flags & LMD_PLAN_LOGITS)) {
 		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s computes only embeddings",
 			b->model->arch);
 		return LMD_UNSUPPORTED;
 	}
-	lmi_emit_init(&e, b, &m->hp, key);
+	arch_emit_init(&e, b, &m->hp, key);
 	s.x = embed(&e, m);
 	for (uint32_t il = 0; il < m->hp.n_layer && b->status(b->ctx) == LMD_OK; il++) {
-		lmi_layer(&e, (int32_t)il);
+		arch_set_layer(&e, (int32_t)il);
 		s.x = layer(&e, m, s.x);
 	}
-	lmi_layer(&e, -1);
-	lmi_finish(&e, key, &s, &none, &pool, LMD_NONE);
+	arch_set_layer(&e, -1);
+	arch_emit_outputs(&e, key, &s, &none, &pool, LMD_NONE);
 	return b->status(b->ctx);
 }
 
@@ -195,13 +206,13 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 		.n_sets = LMD_LEN(sets),                                                           \
 		.sets = sets,                                                                      \
 		.describe = ident##_describe,                                                      \
-		.dim = lmi_hp_dim,                                                                 \
-		.layer_class = lmi_hp_layer_class,                                                 \
+		.dim = arch_hp_dim,                                                                \
+		.layer_class = arch_hp_layer_class,                                                \
 		.build = build,                                                                    \
 	};
 
-BERT(bert, .learned_pos = true, .act = LMD_ACT_GELU)
-BERT(jina_bert_v2, .alibi_max = 8.0f, .act = LMD_ACT_GELU, .gated = true, .gate_optional = true)
-BERT(jina_bert_v3, .rope = true, .act = LMD_ACT_GELU)
-BERT(nomic_bert, .rope = true, .act = LMD_ACT_SILU, .gated = true)
-BERT(nomic_bert_moe, .rope = true, .act = LMD_ACT_GELU)
+BERT(bert, .learned_pos = true, .act = LMD_ACT_FN_GELU)
+BERT(jina_bert_v2, .alibi_max = 8.0f, .act = LMD_ACT_FN_GELU, .gated = true, .gate_optional = true)
+BERT(jina_bert_v3, .rope = true, .act = LMD_ACT_FN_GELU)
+BERT(nomic_bert, .rope = true, .act = LMD_ACT_FN_SILU, .gated = true)
+BERT(nomic_bert_moe, .rope = true, .act = LMD_ACT_FN_GELU)

@@ -5,55 +5,55 @@
 #include "arch/common/decoder.h"
 #include "arch/encoder/encoder.h"
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	hp->causal = false;
 }
 
-static void diffusion(struct lmi_hparams *hp, struct lmd_arch_desc *out)
+static void diffusion(struct arch_hparams *hp, struct lmd_arch_desc *out)
 {
 	(void)hp;
 	out->driver = LMD_DRIVER_DIFFUSION;
 }
 
 static const struct lmd_tensor_set dense_sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN,
-	LMI_SET_ROPE_FREQS,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM, ARCH_SET_QKV,
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN,       ARCH_SET_ROPE_FREQS,
 };
 static const struct lmd_tensor_set moe_sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
-	LMI_SET_MOE,
+	ARCH_SET_GLOBAL,  ARCH_SET_ATTN_NORM, ARCH_SET_QKV,
+	ARCH_SET_QK_NORM, ARCH_SET_FFN_NORM,  ARCH_SET_MOE,
 };
 
-static const struct lmi_decoder_traits dream = {
+static const struct arch_decoder_traits dream = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
 	.adjust = adjust,
 	.describe = diffusion,
 };
-LMI_DECODER_ARCH(dream, dream, dense_sets)
+ARCH_DECODER_ARCH(dream, dream, dense_sets)
 
-static const struct lmi_decoder_traits llada = {
+static const struct arch_decoder_traits llada = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_ADJACENT,
 	       .no_rope_factors = true},
 	.adjust = adjust,
 	.describe = diffusion,
 };
-LMI_DECODER_ARCH(llada, llada, dense_sets)
+ARCH_DECODER_ARCH(llada, llada, dense_sets)
 
-static const struct lmi_decoder_traits llada_moe = {
+static const struct arch_decoder_traits llada_moe = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
-	.qk_norm = LMI_QKN_HEAD,
+	.qk_norm = ARCH_QKN_HEAD,
 	.adjust = adjust,
 	.describe = diffusion,
 };
-LMI_DECODER_ARCH(llada_moe, llada_moe, moe_sets)
+ARCH_DECODER_ARCH(llada_moe, llada_moe, moe_sets)
 
-static const struct lmi_decoder_traits rnd1 = {
+static const struct arch_decoder_traits rnd1 = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .route_renorm = true},
-	.qk_norm = LMI_QKN_HEAD,
+	.qk_norm = ARCH_QKN_HEAD,
 	.adjust = adjust,
 	.describe = diffusion,
 };
-LMI_DECODER_ARCH(rnd1, rnd1, moe_sets)
+ARCH_DECODER_ARCH(rnd1, rnd1, moe_sets)

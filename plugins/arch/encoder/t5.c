@@ -13,7 +13,7 @@ enum { D_BUCKET = D_OWN };
 #define MAX_DISTANCE 128.0f /* fixed by the architecture */
 
 struct t5 {
-	struct lmi_hparams hp;
+	struct arch_hparams hp;
 	uint32_t n_dec;       /* decoder layers; 0: encoder only */
 	uint32_t n_bucket;
 	uint32_t group_enc;   /* BATCH group */
@@ -28,7 +28,7 @@ enum t5_dec_t { X_NORM = E_N, X_Q, X_K, X_V, X_OUT, X_N };
 #define R LMD_TENSOR_REQUIRED
 #define G LMD_TENSOR_GLOBAL
 /* The rows of the encoder or the decoder; decoder layers also have cross attention. */
-#define IN_DECODER LMI_L_OWN /* layer indices that also exist in the decoder */
+#define IN_DECODER ARCH_L_OWN /* layer indices that also exist in the decoder */
 #define ROW(side, stem, d0, d1, flags, split, when)                                                \
 	{                                                                                          \
 		side ".blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, when, NULL               \
@@ -56,16 +56,16 @@ static const struct lmd_tensor_row dec_rows[X_N] = {
 	[X_OUT] = ROW("dec", "cross_attn_o", D_O, D_EMBD, R, COLS, IN_DECODER),
 };
 
-static const struct lmd_tensor_set t5_sets[] = {
-	LMI_REQ(T_TOKEN_EMBD, T_TOKEN_EMBD), LMI_OPT(T_OUTPUT, T_OUTPUT), LMI_OWN(enc_rows),
-	LMI_OWN(dec_rows)};
-static const struct lmd_tensor_set enc_sets[] = {LMI_REQ(T_TOKEN_EMBD, T_TOKEN_EMBD),
-						 LMI_OWN(enc_rows), LMI_SET_POOL};
+static const struct lmd_tensor_set t5_sets[] = {ARCH_ROWS_REQ(T_TOKEN_EMBD, T_TOKEN_EMBD),
+						ARCH_ROWS_OPT(T_OUTPUT, T_OUTPUT),
+						ARCH_ROWS_OWN(enc_rows), ARCH_ROWS_OWN(dec_rows)};
+static const struct lmd_tensor_set enc_sets[] = {ARCH_ROWS_REQ(T_TOKEN_EMBD, T_TOKEN_EMBD),
+						 ARCH_ROWS_OWN(enc_rows), ARCH_SET_POOL};
 
-static void memory(struct t5 *m, struct lmi_keys *k)
+static void memory(struct t5 *m, struct arch_keys *k)
 {
-	struct lmi_hparams *hp = &m->hp;
-	const struct lmi_layer *l = &hp->layer[0];
+	struct arch_hparams *hp = &m->hp;
+	const struct arch_layer *l = &hp->layer[0];
 	const struct lmd_group self = {
 		.name = "self", .kind = LMD_GROUP_PAGED, .causal = 1, .ratio = 1, .share = 1};
 	const struct lmd_group cross = {.name = "cross",
@@ -87,18 +87,18 @@ static void memory(struct t5 *m, struct lmi_keys *k)
 			      .dtype_policy = LMD_KV_DTYPE_USER};
 
 	if (m->n_dec) {
-		(void)lmi_hp_add_group(hp, k, &self);
-		(void)lmi_hp_add_group(hp, k, &cross);
-		m->self = lmi_hp_alloc(hp, k, m->n_dec, sizeof(uint32_t));
-		m->cross = lmi_hp_alloc(hp, k, m->n_dec, sizeof(uint32_t));
+		(void)arch_hp_add_group(hp, k, &self);
+		(void)arch_hp_add_group(hp, k, &cross);
+		m->self = arch_hp_alloc(hp, k, m->n_dec, sizeof(uint32_t));
+		m->cross = arch_hp_alloc(hp, k, m->n_dec, sizeof(uint32_t));
 	}
-	m->group_enc = lmi_hp_add_group(hp, k, &enc);
+	m->group_enc = arch_hp_add_group(hp, k, &enc);
 	for (uint32_t il = 0; il < m->n_dec && k->st == LMD_OK; il++) {
 		hp->layer[il].cls |= IN_DECODER;
 		c.group = G_SELF;
-		m->self[il] = lmi_hp_add_cache(hp, k, &c);
+		m->self[il] = arch_hp_add_cache(hp, k, &c);
 		c.group = G_CROSS;
-		m->cross[il] = lmi_hp_add_cache(hp, k, &c);
+		m->cross[il] = arch_hp_add_cache(hp, k, &c);
 	}
 }
 
@@ -106,31 +106,32 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 				const struct lmd_model *model, const struct lmd_arch_params *params,
 				struct lmd_arch_desc *out, struct lmd_error *err, bool decoder)
 {
-	static const struct lmi_hp_opts opts = {.norm_kind = LMD_NORM_RMS, .no_rope = true};
+	static const struct arch_hp_opts opts = {.norm_kind = LMD_NORM_RMS, .no_rope = true};
 	struct t5 *m = host->arena_alloc(host->ctx, arena, sizeof(*m), 16);
-	struct lmi_keys k;
+	struct arch_keys k;
 
-	lmi_keys_init(&k, model, err);
+	arch_keys_init(&k, model, err);
 	if (!m)
 		return lmd_fail(err, LMD_NOMEM, "architecture %s: out of memory", model->arch);
-	lmi_hp_read(&m->hp, &k, host, arena, params, &opts);
-	m->n_bucket = lmi_key_u32(&k, "attention.relative_buckets_count", LMI_REQUIRED, 4, 4, 4096);
+	arch_hp_read(&m->hp, &k, host, arena, params, &opts);
+	m->n_bucket =
+		arch_key_u32(&k, "attention.relative_buckets_count", ARCH_REQUIRED, 4, 4, 4096);
 	if (decoder)
-		m->n_dec = lmi_key_u32(&k, "decoder_block_count", LMI_OPTIONAL, m->hp.n_layer, 1,
-				       m->hp.n_layer);
+		m->n_dec = arch_key_u32(&k, "decoder_block_count", ARCH_OPTIONAL, m->hp.n_layer, 1,
+					m->hp.n_layer);
 	if (k.st != LMD_OK)
 		return k.st;
 	m->hp.attn_scale = 1.0f;
 	memory(m, &k);
-	lmi_hp_sites(&m->hp, &k, decoder ? t5_sets : enc_sets,
-		     decoder ? (uint32_t)LMD_LEN(t5_sets) : (uint32_t)LMD_LEN(enc_sets));
+	arch_hp_sites(&m->hp, &k, decoder ? t5_sets : enc_sets,
+		      decoder ? (uint32_t)LMD_LEN(t5_sets) : (uint32_t)LMD_LEN(enc_sets));
 	if (k.st != LMD_OK)
 		return k.st;
-	lmi_hp_finish(&m->hp, &k, params, out);
+	arch_hp_finish(&m->hp, &k, params, out);
 	out->driver = decoder ? LMD_DRIVER_ENCDEC : LMD_DRIVER_ENCODER;
 	if (decoder)
-		out->decoder_start = (int32_t)lmi_key_u32(&k, "decoder_start_token_id",
-							  LMI_OPTIONAL, 0, 0, m->hp.n_vocab - 1);
+		out->decoder_start = (int32_t)arch_key_u32(&k, "decoder_start_token_id",
+							   ARCH_OPTIONAL, 0, 0, m->hp.n_vocab - 1);
 	else
 		out->traits |= LMD_TRAIT_POOL_BY_KEY;
 	return k.st;
@@ -156,84 +157,84 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 {
 	const struct t5 *m = state;
 
-	return symbol == D_BUCKET ? m->n_bucket : lmi_hp_dim(state, symbol, layer);
+	return symbol == D_BUCKET ? m->n_bucket : arch_hp_dim(state, symbol, layer);
 }
 
 /* The projections q, k, v of the normalised stream, side by side in one value. */
-static uint32_t project(struct lmi_emit *e, const struct t5 *m, struct lmd_opnd x,
+static uint32_t project(struct arch_emit *e, const struct t5 *m, struct lmd_operand x,
 			const struct lmd_norm *norm, const struct lmd_tensor_row *const w[3],
 			uint32_t n)
 {
-	const struct lmi_layer *l = &m->hp.layer[0];
+	const struct arch_layer *l = &m->hp.layer[0];
 	const uint32_t width[3] = {l->n_head * l->dk, l->n_head_kv * l->dk, l->n_head_kv * l->dv};
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+	struct lmd_op op = arch_op_empty(LMD_OP_LINEAR);
 	uint32_t total = 0, at = 0, y;
 
 	for (uint32_t i = 0; i < 3; i++)
 		total += w[i] ? width[i] : 0;
-	y = lmi_act(e, total, n == 3 ? "qkv" : n == 2 ? "kv" : "q");
+	y = arch_value_act(e, total, n == 3 ? "qkv" : n == 2 ? "kv" : "q");
 	op.u.linear.x = x;
 	op.u.linear.pro = *norm;
 	for (uint32_t i = 0; i < 3; i++) {
-		struct lmi_w wi;
+		struct arch_weight wi;
 
 		if (!w[i])
 			continue;
-		wi = lmi_w(e, w[i]);
+		wi = arch_weight_req(e, w[i]);
 		op.u.linear.w[op.u.linear.n_w] = wi.id;
 		op.u.linear.lora_site[op.u.linear.n_w] = wi.site;
-		op.u.linear.y[op.u.linear.n_w++] = lmi_cols(y, at, width[i]);
+		op.u.linear.y[op.u.linear.n_w++] = arch_operand_cols(y, at, width[i]);
 		at += width[i];
 	}
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 	return y;
 }
 
-static void append(struct lmi_emit *e, const struct lmi_layer *l, uint32_t kv, uint32_t at,
+static void append(struct arch_emit *e, const struct arch_layer *l, uint32_t kv, uint32_t at,
 		   uint32_t cache)
 {
-	struct lmd_op op = lmi_op(LMD_OP_ROPE_KV);
+	struct lmd_op op = arch_op_empty(LMD_OP_ROPE_KV);
 
-	op.u.rope_kv.k = lmi_heads(kv, at, l->n_head_kv, l->dk);
-	op.u.rope_kv.v = lmi_heads(kv, at + l->n_head_kv * l->dk, l->n_head_kv, l->dv);
+	op.u.rope_kv.k = arch_operand_heads(kv, at, l->n_head_kv, l->dk);
+	op.u.rope_kv.v = arch_operand_heads(kv, at + l->n_head_kv * l->dk, l->n_head_kv, l->dv);
 	op.u.rope_kv.cache = cache;
 	op.u.rope_kv.append = LMD_APPEND_K | LMD_APPEND_V;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 }
 
 /* x + out(y) */
-static uint32_t add_out(struct lmi_emit *e, uint32_t x, uint32_t y,
+static uint32_t add_out(struct arch_emit *e, uint32_t x, uint32_t y,
 			const struct lmd_tensor_row *row)
 {
-	struct lmi_io io = {.res = x, .a = 1.0f};
-	struct lmi_w w = lmi_w(e, row);
+	struct arch_block_io io = {.res = x, .a = 1.0f};
+	struct arch_weight w = arch_weight_req(e, row);
 
-	return lmi_block_out(e, lmi_whole(e, y), NULL, &w, &io);
+	return arch_block_out(e, arch_operand_all(e, y), NULL, &w, &io);
 }
 
 /* The bias table of the layer, or that of layer 0 if it has none. */
-static uint32_t rel_table(struct lmi_emit *e, const struct lmd_tensor_row *row)
+static uint32_t rel_table(struct arch_emit *e, const struct lmd_tensor_row *row)
 {
-	struct lmi_w w = lmi_w_opt(e, row);
+	struct arch_weight w = arch_weight_opt(e, row);
 	int32_t il = e->il;
 
 	if (w.id == LMD_NONE) {
 		e->il = 0;
-		w = lmi_w(e, row);
+		w = arch_weight_req(e, row);
 		e->il = il;
 	}
 	return w.id;
 }
 
-static uint32_t attend(struct lmi_emit *e, const struct t5 *m, struct lmd_opnd q,
+static uint32_t attend(struct arch_emit *e, const struct t5 *m, struct lmd_operand q,
 		       const struct lmd_attn_src *src, uint32_t table, bool bidirectional)
 {
-	const struct lmi_layer *l = &m->hp.layer[0];
-	struct lmd_op op = lmi_op(LMD_OP_ATTN);
-	uint32_t y = lmi_act(e, l->n_head * l->dv, "attn");
+	const struct arch_layer *l = &m->hp.layer[0];
+	struct lmd_op op = arch_op_empty(LMD_OP_ATTN);
+	uint32_t y = arch_value_act(e, l->n_head * l->dv, "attn");
 
 	op.u.attn.q = q;
-	op.u.attn.y = lmi_heads(y, 0, l->n_head, l->dv);
+	op.u.attn.y = arch_operand_heads(y, 0, l->n_head, l->dv);
 	op.u.attn.n_kv_head = l->n_head_kv;
 	op.u.attn.src[0] = *src;
 	op.u.attn.scale = m->hp.attn_scale;
@@ -244,17 +245,17 @@ static uint32_t attend(struct lmi_emit *e, const struct t5 *m, struct lmd_opnd q
 		op.u.attn.bidirectional = bidirectional;
 		op.u.attn.max_distance = MAX_DISTANCE;
 	}
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 	return y;
 }
 
-static uint32_t self_attention(struct lmi_emit *e, const struct t5 *m, uint32_t x, bool decoder)
+static uint32_t self_attention(struct arch_emit *e, const struct t5 *m, uint32_t x, bool decoder)
 {
-	const struct lmi_layer *l = &m->hp.layer[0];
+	const struct arch_layer *l = &m->hp.layer[0];
 	const struct lmd_tensor_row *rows = decoder ? dec_rows : enc_rows;
 	const struct lmd_tensor_row *const w[3] = {&rows[E_Q], &rows[E_K], &rows[E_V]};
-	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &rows[E_NORM]);
-	uint32_t qkv = project(e, m, lmi_whole(e, x), &norm, w, 3), nq = l->n_head * l->dk;
+	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_RMS, &rows[E_NORM]);
+	uint32_t qkv = project(e, m, arch_operand_all(e, x), &norm, w, 3), nq = l->n_head * l->dk;
 	struct lmd_attn_src src = {.list_unit = 1, .cache = LMD_NONE};
 
 	if (decoder) {
@@ -265,54 +266,56 @@ static uint32_t self_attention(struct lmi_emit *e, const struct t5 *m, uint32_t 
 	} else {
 		src.kind = LMD_KV_ROWS;
 		src.group = m->group_enc;
-		src.k = lmi_heads(qkv, nq, l->n_head_kv, l->dk);
-		src.v = lmi_heads(qkv, nq + l->n_head_kv * l->dk, l->n_head_kv, l->dv);
+		src.k = arch_operand_heads(qkv, nq, l->n_head_kv, l->dk);
+		src.v = arch_operand_heads(qkv, nq + l->n_head_kv * l->dk, l->n_head_kv, l->dv);
 	}
 	return add_out(e, x,
-		       attend(e, m, lmi_heads(qkv, 0, l->n_head, l->dk), &src,
+		       attend(e, m, arch_operand_heads(qkv, 0, l->n_head, l->dk), &src,
 			      rel_table(e, &rows[E_REL]), !decoder),
 		       &rows[E_OUT]);
 }
 
-static uint32_t cross_attention(struct lmi_emit *e, const struct t5 *m, uint32_t x)
+static uint32_t cross_attention(struct arch_emit *e, const struct t5 *m, uint32_t x)
 {
-	const struct lmi_layer *l = &m->hp.layer[0];
+	const struct arch_layer *l = &m->hp.layer[0];
 	const struct lmd_tensor_row *const w[3] = {&dec_rows[X_Q], NULL, NULL};
-	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &dec_rows[X_NORM]);
-	uint32_t q = project(e, m, lmi_whole(e, x), &norm, w, 1);
+	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_RMS, &dec_rows[X_NORM]);
+	uint32_t q = project(e, m, arch_operand_all(e, x), &norm, w, 1);
 	const struct lmd_attn_src src = {
 		.kind = LMD_KV_CACHE, .cache = m->cross[e->il], .group = G_CROSS, .list_unit = 1};
 
-	return add_out(e, x, attend(e, m, lmi_heads(q, 0, l->n_head, l->dk), &src, LMD_NONE, false),
-		       &dec_rows[X_OUT]);
+	return add_out(
+		e, x,
+		attend(e, m, arch_operand_heads(q, 0, l->n_head, l->dk), &src, LMD_NONE, false),
+		&dec_rows[X_OUT]);
 }
 
-static uint32_t feed_forward(struct lmi_emit *e, uint32_t x, const struct lmd_tensor_row *rows)
+static uint32_t feed_forward(struct arch_emit *e, uint32_t x, const struct lmd_tensor_row *rows)
 {
-	bool gated = lmi_has(e, &rows[E_GATE]);
-	struct lmi_ffn ffn = {.gate = gated ? &rows[E_GATE] : NULL,
-			      .up = &rows[E_UP],
-			      .down = &rows[E_DOWN],
-			      .act = gated ? LMD_ACT_GELU : LMD_ACT_RELU};
-	struct lmi_io io = {lmi_whole(e, x), lmi_norm_req(e, LMD_NORM_RMS, &rows[E_FFN_NORM]), x,
-			    1.0f};
+	bool gated = arch_weight_exists(e, &rows[E_GATE]);
+	struct arch_ffn ffn = {.gate = gated ? &rows[E_GATE] : NULL,
+			       .up = &rows[E_UP],
+			       .down = &rows[E_DOWN],
+			       .act = gated ? LMD_ACT_FN_GELU : LMD_ACT_FN_RELU};
+	struct arch_block_io io = {arch_operand_all(e, x),
+				   arch_norm_req(e, LMD_NORM_RMS, &rows[E_FFN_NORM]), x, 1.0f};
 
-	return lmi_ffn(e, &io, &ffn);
+	return arch_ffn(e, &io, &ffn);
 }
 
 /* Computes keys and values of every decoder layer from the encoder's result. */
-static void fill_cross(struct lmi_emit *e, const struct t5 *m, uint32_t x)
+static void fill_cross(struct arch_emit *e, const struct t5 *m, uint32_t x)
 {
-	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &enc_rows[E_FINAL]),
-			none = lmi_no_norm();
-	uint32_t y = lmi_act(e, m->hp.n_embd, "encoded");
+	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_RMS, &enc_rows[E_FINAL]),
+			none = arch_no_norm();
+	uint32_t y = arch_value_act(e, m->hp.n_embd, "encoded");
 
-	lmi_put_norm(e, lmi_whole(e, x), &norm, lmi_whole(e, y));
+	arch_put_norm(e, arch_operand_all(e, x), &norm, arch_operand_all(e, y));
 	for (uint32_t il = 0; il < m->n_dec; il++) {
 		const struct lmd_tensor_row *const w[3] = {NULL, &dec_rows[X_K], &dec_rows[X_V]};
 
-		lmi_layer(e, (int32_t)il);
-		append(e, &m->hp.layer[0], project(e, m, lmi_whole(e, y), &none, w, 2), 0,
+		arch_set_layer(e, (int32_t)il);
+		append(e, &m->hp.layer[0], project(e, m, arch_operand_all(e, y), &none, w, 2), 0,
 		       m->cross[il]);
 	}
 }
@@ -323,41 +326,51 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	const struct t5 *m = state;
 	const bool decoder = m->n_dec && key->kind == LMD_PLAN_FORWARD;
 	const struct lmd_tensor_row *rows = decoder ? dec_rows : enc_rows;
-	struct lmi_stream s = {.z = LMD_NONE};
+	struct arch_residual s = {.z = LMD_NONE};
 	struct lmd_norm norm;
-	struct lmi_emit e;
+	struct arch_emit e;
 
 	if (key->kind != LMD_PLAN_FORWARD && (key->kind != LMD_PLAN_ENCODE || !m->n_dec)) {
 		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u is not supported",
 			b->model->arch, key->kind);
 		return LMD_UNSUPPORTED;
 	}
-	lmi_emit_init(&e, b, &m->hp, key);
-	s.x = lmi_embed(&e);
+	arch_emit_init(&e, b, &m->hp, key);
+	s.x = arch_embed(&e);
 	for (uint32_t il = 0;
 	     il < (decoder ? m->n_dec : m->hp.n_layer) && b->status(b->ctx) == LMD_OK; il++) {
-		lmi_layer(&e, (int32_t)il);
+		arch_set_layer(&e, (int32_t)il);
 		s.x = self_attention(&e, m, s.x, decoder);
 		if (decoder)
 			s.x = cross_attention(&e, m, s.x);
 		s.x = feed_forward(&e, s.x, rows);
 	}
-	lmi_layer(&e, -1);
+	arch_set_layer(&e, -1);
 	if (key->kind == LMD_PLAN_ENCODE) {
 		fill_cross(&e, m, s.x);
 	} else {
-		norm = lmi_norm_req(&e, LMD_NORM_RMS, &rows[E_FINAL]);
-		lmi_finish(&e, key, &s, &norm, NULL, LMD_NONE);
+		norm = arch_norm_req(&e, LMD_NORM_RMS, &rows[E_FINAL]);
+		arch_emit_outputs(&e, key, &s, &norm, NULL, LMD_NONE);
 	}
 	return b->status(b->ctx);
 }
 
 const struct lmd_arch_ops arch_t5 = {
-	.struct_size = sizeof(struct lmd_arch_ops), .n_sets = LMD_LEN(t5_sets), .sets = t5_sets,
-	.describe = describe_t5, .dim = dim, .layer_class = lmi_hp_layer_class, .build = build,
+	.struct_size = sizeof(struct lmd_arch_ops),
+	.n_sets = LMD_LEN(t5_sets),
+	.sets = t5_sets,
+	.describe = describe_t5,
+	.dim = dim,
+	.layer_class = arch_hp_layer_class,
+	.build = build,
 };
 
 const struct lmd_arch_ops arch_t5encoder = {
-	.struct_size = sizeof(struct lmd_arch_ops), .n_sets = LMD_LEN(enc_sets), .sets = enc_sets,
-	.describe = describe_enc, .dim = dim, .layer_class = lmi_hp_layer_class, .build = build,
+	.struct_size = sizeof(struct lmd_arch_ops),
+	.n_sets = LMD_LEN(enc_sets),
+	.sets = enc_sets,
+	.describe = describe_enc,
+	.dim = dim,
+	.layer_class = arch_hp_layer_class,
+	.build = build,
 };

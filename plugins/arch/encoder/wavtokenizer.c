@@ -14,7 +14,7 @@
 #define MAX_POS    6u /* resnet, resnet, attention, resnet, resnet, norm */
 
 struct wav {
-	struct lmi_hparams hp;
+	struct arch_hparams hp;
 	uint32_t n_out;       /* columns of a frame */
 	uint32_t n;           /* width of posnet and ConvNeXt */
 	uint32_t n_pos, n_next, n_ff;
@@ -26,10 +26,10 @@ struct wav {
 enum { D_WAV_N = D_OWN, D_WAV_OUT, D_WAV_FF };
 #define RG (LMD_TENSOR_REQUIRED | LMD_TENSOR_GLOBAL)
 #define RGB (RG | LMD_TENSOR_BIAS_REQ)
-#define KIND_RES  (LMI_L_OWN << 0)
-#define KIND_ATTN (LMI_L_OWN << 1)
-#define KIND_NORM (LMI_L_OWN << 2)
-#define KIND_NEXT (LMI_L_OWN << 3)
+#define KIND_RES  (ARCH_L_OWN << 0)
+#define KIND_ATTN (ARCH_L_OWN << 1)
+#define KIND_NORM (ARCH_L_OWN << 2)
+#define KIND_NEXT (ARCH_L_OWN << 3)
 #define ANY       (LMD_TENSOR_REQUIRED | LMD_TENSOR_BIAS_REQ | LMD_TENSOR_ANY_SHAPE)
 
 static const struct lmd_tensor_row rows[] = {
@@ -56,7 +56,7 @@ static const struct lmd_tensor_row rows[] = {
 	{"convnext.%d.gamma", {D_WAV_N}, LMD_TENSOR_REQUIRED, LMD_SPLIT_REPLICATE, KIND_NEXT, NULL},
 };
 
-static const struct lmd_tensor_set sets[] = {LMI_OWN(rows)};
+static const struct lmd_tensor_set sets[] = {ARCH_ROWS_OWN(rows)};
 
 static uint32_t pos_kind(uint32_t i)
 {
@@ -67,7 +67,7 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 				const struct lmd_model *model, const struct lmd_arch_params *params,
 				struct lmd_arch_desc *out, struct lmd_error *err)
 {
-	static const struct lmi_hp_opts opts = {
+	static const struct arch_hp_opts opts = {
 		.norm_kind = LMD_NORM_LAYER, .no_rope = true, .no_heads = true};
 	const struct lmd_group batch = {.name = "frames",
 					.kind = LMD_GROUP_BATCH,
@@ -75,26 +75,28 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 					.q_space = LMD_SPACE_TOKENS,
 					.k_space = LMD_SPACE_TOKENS};
 	struct wav *m = host->arena_alloc(host->ctx, arena, sizeof(*m), 16);
-	struct lmi_keys k;
+	struct arch_keys k;
 	uint32_t n_next;
 
-	lmi_keys_init(&k, model, err);
+	arch_keys_init(&k, model, err);
 	if (!m)
 		return lmd_fail(err, LMD_NOMEM, "architecture %s: out of memory", model->arch);
-	lmi_hp_read(&m->hp, &k, host, arena, params, &opts);
+	arch_hp_read(&m->hp, &k, host, arena, params, &opts);
 	m->n_out = m->hp.n_embd;
 	m->hp.n_embd = m->hp.n_embd_inp =
-		lmi_key_u32(&k, "features_length", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH / 16);
-	m->n = lmi_key_u32(&k, "posnet.embedding_length", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH / 16);
-	n_next = lmi_key_u32(&k, "convnext.embedding_length", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
-	m->n_pos = lmi_key_u32(&k, "posnet.block_count", LMI_REQUIRED, 1, 1, MAX_POS);
-	m->n_next = lmi_key_u32(&k, "convnext.block_count", LMI_REQUIRED, 1, 1, LMI_MAX_LAYER);
-	m->eps_group = (float)lmi_key_f64(&k, "attention.group_norm_epsilon", LMI_REQUIRED, 1e-6,
-					  0.0, 1.0);
-	m->n_group =
-		lmi_key_u32(&k, "attention.group_norm_groups", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
+		arch_key_u32(&k, "features_length", ARCH_REQUIRED, 1, 1, ARCH_KEY_MAX_WIDTH / 16);
+	m->n = arch_key_u32(&k, "posnet.embedding_length", ARCH_REQUIRED, 1, 1,
+			    ARCH_KEY_MAX_WIDTH / 16);
+	n_next = arch_key_u32(&k, "convnext.embedding_length", ARCH_REQUIRED, 1, 1,
+			      ARCH_KEY_MAX_WIDTH);
+	m->n_pos = arch_key_u32(&k, "posnet.block_count", ARCH_REQUIRED, 1, 1, MAX_POS);
+	m->n_next = arch_key_u32(&k, "convnext.block_count", ARCH_REQUIRED, 1, 1, ARCH_MAX_LAYER);
+	m->eps_group = (float)arch_key_f64(&k, "attention.group_norm_epsilon", ARCH_REQUIRED, 1e-6,
+					   0.0, 1.0);
+	m->n_group = arch_key_u32(&k, "attention.group_norm_groups", ARCH_REQUIRED, 1, 1,
+				  ARCH_KEY_MAX_WIDTH);
 	if (k.st == LMD_OK && (n_next != m->n || m->n % m->n_group))
-		lmi_key_fail(
+		arch_key_fail(
 			&k, LMD_INVALID,
 			"%s.posnet.embedding_length: %u must equal that of ConvNeXt, %u, and be "
 			"divisible by the %u groups of the norms",
@@ -103,8 +105,8 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 		return k.st;
 	m->n_ff = m->hp.layer[0].n_ff;
 	m->hp.causal = false;
-	m->batch = lmi_hp_add_group(&m->hp, &k, &batch);
-	lmi_hp_finish(&m->hp, &k, params, out);
+	m->batch = arch_hp_add_group(&m->hp, &k, &batch);
+	arch_hp_finish(&m->hp, &k, params, out);
 	out->n_layer = m->n_pos > m->n_next ? m->n_pos : m->n_next;
 	out->n_embd = m->hp.n_embd;
 	out->n_embd_out = m->n_out;
@@ -124,7 +126,7 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 	case D_WAV_FF:
 		return m->n_ff;
 	default:
-		return lmi_hp_dim(state, symbol, layer);
+		return arch_hp_dim(state, symbol, layer);
 	}
 }
 
@@ -143,7 +145,7 @@ static uint32_t layer_class(const void *state, int32_t il)
 /* ---- building ---- */
 
 struct build {
-	struct lmi_emit e;
+	struct arch_emit e;
 	const struct wav *m;
 	const char *part;     /* "posnet" or "convnext" */
 	uint32_t i;           /* index of the block */
@@ -162,105 +164,105 @@ static void tensor_name(const struct build *b, const char *stem, const char *suf
 static uint32_t matrix(struct build *b, const char *stem, uint32_t n, uint32_t k)
 {
 	char name[96], bias[96];
-	struct lmd_wpart part = {.kind = LMD_WPART_TENSOR};
-	struct lmd_wref w = {.struct_size = sizeof(w),
-			     .n_part = 1,
-			     .parts = &part,
-			     .n_stack = 1,
-			     .n = n,
-			     .k = k,
-			     .scale = LMD_NONE,
-			     .name = name};
+	struct lmd_weight_part part = {.kind = LMD_WEIGHT_PART_TENSOR};
+	struct lmd_weight_ref w = {.struct_size = sizeof(w),
+				   .n_part = 1,
+				   .parts = &part,
+				   .n_stack = 1,
+				   .n = n,
+				   .k = k,
+				   .scale = LMD_NONE,
+				   .name = name};
 
 	tensor_name(b, stem, "weight", name, sizeof(name));
 	tensor_name(b, stem, "bias", bias, sizeof(bias));
-	part.tensor = lmi_hp_tensor(&b->m->hp, name);
-	w.bias = lmi_hp_tensor(&b->m->hp, bias);
+	part.tensor = arch_hp_tensor(&b->m->hp, name);
+	w.bias = arch_hp_tensor(&b->m->hp, bias);
 	if (part.tensor == LMD_NONE) {
 		b->e.b->fail(b->e.b->ctx, LMD_NOTFOUND, "%s: the file has no such tensor", name);
 		return 0;
 	}
-	return b->e.b->wref(b->e.b->ctx, &w);
+	return b->e.b->weight_ref(b->e.b->ctx, &w);
 }
 
-static struct lmd_opnd vector(struct build *b, const char *stem, const char *suffix, uint32_t n)
+static struct lmd_operand vector(struct build *b, const char *stem, const char *suffix, uint32_t n)
 {
 	char name[96];
 	uint32_t w;
 
 	tensor_name(b, stem, suffix, name, sizeof(name));
-	w = lmi_w_named(&b->e, name);
+	w = arch_weight_named(&b->e, name);
 	if (w == LMD_NONE)
 		b->e.b->fail(b->e.b->ctx, LMD_NOTFOUND, "%s: the file has no such tensor", name);
-	return lmi_wcols(w, n);
+	return arch_operand_weight_cols(w, n);
 }
 
 /* A convolution over time that keeps the number of rows; the kernel size must be odd. */
 static uint32_t conv(struct build *b, uint32_t x, const char *stem, uint32_t kernel)
 {
-	const uint32_t c = lmi_width(&b->e, x), n = b->m->n;
-	uint32_t y = lmi_f32(&b->e, n, stem);
-	struct lmd_op op = lmi_op(LMD_OP_PATCH);
+	const uint32_t c = arch_width(&b->e, x), n = b->m->n;
+	uint32_t y = arch_value_f32(&b->e, n, stem);
+	struct lmd_op op = arch_op_empty(LMD_OP_PATCH);
 
-	op.u.patch.x = lmi_whole(&b->e, x);
+	op.u.patch.x = arch_operand_all(&b->e, x);
 	op.u.patch.w = matrix(b, stem, n, kernel * c);
-	op.u.patch.y = lmi_whole(&b->e, y);
+	op.u.patch.y = arch_operand_all(&b->e, y);
 	op.u.patch.n_dim = 1;
 	op.u.patch.kernel[0] = kernel;
 	op.u.patch.stride[0] = 1;
 	op.u.patch.pad[0] = kernel / 2;
 	op.u.patch.dilation[0] = 1;
-	lmi_put(&b->e, &op);
+	arch_emit_op(&b->e, &op);
 	return y;
 }
 
 static uint32_t norm(struct build *b, uint32_t x, const char *stem, bool group)
 {
 	const uint32_t n = b->m->n;
-	uint32_t y = lmi_f32(&b->e, n, stem);
-	struct lmd_op op = lmi_op(LMD_OP_NORM);
+	uint32_t y = arch_value_f32(&b->e, n, stem);
+	struct lmd_op op = arch_op_empty(LMD_OP_NORM);
 
-	op.u.norm.x = lmi_whole(&b->e, x);
-	op.u.norm.y = lmi_whole(&b->e, y);
+	op.u.norm.x = arch_operand_all(&b->e, x);
+	op.u.norm.y = arch_operand_all(&b->e, y);
 	op.u.norm.over_rows = group;
 	op.u.norm.norm.kind = LMD_NORM_LAYER;
 	op.u.norm.norm.eps = group ? b->m->eps_group : b->m->hp.eps;
 	op.u.norm.norm.n = group ? n / b->m->n_group : 0;
 	op.u.norm.norm.g = vector(b, stem, "weight", n);
 	op.u.norm.norm.b = vector(b, stem, "bias", n);
-	lmi_put(&b->e, &op);
+	arch_emit_op(&b->e, &op);
 	return y;
 }
 
 static uint32_t linear(struct build *b, uint32_t x, const char *stem, uint32_t n, uint32_t act)
 {
-	uint32_t y = lmi_f32(&b->e, n, stem);
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+	uint32_t y = arch_value_f32(&b->e, n, stem);
+	struct lmd_op op = arch_op_empty(LMD_OP_LINEAR);
 
-	op.u.linear.x = lmi_whole(&b->e, x);
+	op.u.linear.x = arch_operand_all(&b->e, x);
 	op.u.linear.n_w = 1;
-	op.u.linear.w[0] = matrix(b, stem, n, lmi_width(&b->e, x));
+	op.u.linear.w[0] = matrix(b, stem, n, arch_width(&b->e, x));
 	op.u.linear.act = act;
-	op.u.linear.y[0] = lmi_whole(&b->e, y);
-	lmi_put(&b->e, &op);
+	op.u.linear.y[0] = arch_operand_all(&b->e, y);
+	arch_emit_op(&b->e, &op);
 	return y;
 }
 
 static uint32_t silu(struct build *b, uint32_t x)
 {
-	uint32_t y = lmi_f32(&b->e, b->m->n, "silu");
+	uint32_t y = arch_value_f32(&b->e, b->m->n, "silu");
 
-	lmi_put_glu(&b->e, LMD_ACT_SILU, NULL, lmi_whole(&b->e, x), lmi_none(),
-		    lmi_whole(&b->e, y));
+	arch_put_glu(&b->e, LMD_ACT_FN_SILU, NULL, arch_operand_all(&b->e, x), arch_operand_none(),
+		     arch_operand_all(&b->e, y));
 	return y;
 }
 
 static uint32_t add(struct build *b, uint32_t x, uint32_t z)
 {
-	uint32_t y = lmi_f32(&b->e, b->m->n, "x");
+	uint32_t y = arch_value_f32(&b->e, b->m->n, "x");
 
-	lmi_put_scale_add(&b->e, lmi_whole(&b->e, x), 1.0f, lmi_whole(&b->e, z),
-			  lmi_whole(&b->e, y));
+	arch_put_scale_add(&b->e, arch_operand_all(&b->e, x), 1.0f, arch_operand_all(&b->e, z),
+			   arch_operand_all(&b->e, y));
 	return y;
 }
 
@@ -274,43 +276,43 @@ static uint32_t residual(struct build *b, uint32_t x)
 static uint32_t attention(struct build *b, uint32_t x)
 {
 	const uint32_t n = b->m->n;
-	uint32_t h = norm(b, x, "attn_norm", true), y = lmi_f32(&b->e, n, "attn");
-	struct lmd_op op = lmi_op(LMD_OP_ATTN);
+	uint32_t h = norm(b, x, "attn_norm", true), y = arch_value_f32(&b->e, n, "attn");
+	struct lmd_op op = arch_op_empty(LMD_OP_ATTN);
 
-	op.u.attn.q = lmi_whole(&b->e, linear(b, h, "attn_q", n, LMD_ACT_NONE));
+	op.u.attn.q = arch_operand_all(&b->e, linear(b, h, "attn_q", n, LMD_ACT_FN_NONE));
 	op.u.attn.src[0].kind = LMD_KV_ROWS;
 	op.u.attn.src[0].group = b->m->batch;
-	op.u.attn.src[0].k = lmi_whole(&b->e, linear(b, h, "attn_k", n, LMD_ACT_NONE));
-	op.u.attn.src[0].v = lmi_whole(&b->e, linear(b, h, "attn_v", n, LMD_ACT_NONE));
-	op.u.attn.y = lmi_whole(&b->e, y);
+	op.u.attn.src[0].k = arch_operand_all(&b->e, linear(b, h, "attn_k", n, LMD_ACT_FN_NONE));
+	op.u.attn.src[0].v = arch_operand_all(&b->e, linear(b, h, "attn_v", n, LMD_ACT_FN_NONE));
+	op.u.attn.y = arch_operand_all(&b->e, y);
 	op.u.attn.n_kv_head = 1;
 	op.u.attn.scale = 1.0f / sqrtf((float)n);
-	lmi_put(&b->e, &op);
-	return add(b, linear(b, y, "attn_output", n, LMD_ACT_NONE), x);
+	arch_emit_op(&b->e, &op);
+	return add(b, linear(b, y, "attn_output", n, LMD_ACT_FN_NONE), x);
 }
 
 static uint32_t convnext(struct build *b, uint32_t x)
 {
 	const uint32_t n = b->m->n;
-	uint32_t h = lmi_f32(&b->e, n, "dw"), y = lmi_f32(&b->e, n, "x");
-	struct lmd_op op = lmi_op(LMD_OP_CONV);
-	struct lmi_ew p = lmi_ew();
+	uint32_t h = arch_value_f32(&b->e, n, "dw"), y = arch_value_f32(&b->e, n, "x");
+	struct lmd_op op = arch_op_empty(LMD_OP_CONV);
+	struct arch_ew p = arch_ew();
 	uint8_t a, plus;
 
-	op.u.conv.x = lmi_whole(&b->e, x);
-	op.u.conv.y = lmi_whole(&b->e, h);
+	op.u.conv.x = arch_operand_all(&b->e, x);
+	op.u.conv.y = arch_operand_all(&b->e, h);
 	op.u.conv.kind = LMD_CONV_DEPTHWISE;
 	op.u.conv.w = matrix(b, "dw", n, KERNEL);
 	op.u.conv.kernel = KERNEL;
 	op.u.conv.dilation = 1;
 	op.u.conv.left = KERNEL / 2;
-	lmi_put(&b->e, &op);
-	h = linear(b, norm(b, h, "norm", false), "pw1", b->m->n_ff, LMD_ACT_GELU);
-	h = linear(b, h, "pw2", n, LMD_ACT_NONE);
-	a = lmi_ew_in(&p, lmi_whole(&b->e, h));
-	plus = lmi_ew_in(&p, lmi_whole(&b->e, x));
-	a = lmi_ew3(&p, LMD_EW_FMA, a, lmi_ew_in(&p, vector(b, "gamma", "weight", n)), plus);
-	lmi_ew_out(&b->e, &p, a, lmi_whole(&b->e, y));
+	arch_emit_op(&b->e, &op);
+	h = linear(b, norm(b, h, "norm", false), "pw1", b->m->n_ff, LMD_ACT_FN_GELU);
+	h = linear(b, h, "pw2", n, LMD_ACT_FN_NONE);
+	a = arch_ew_in(&p, arch_operand_all(&b->e, h));
+	plus = arch_ew_in(&p, arch_operand_all(&b->e, x));
+	a = arch_ew3(&p, LMD_EW_FMA, a, arch_ew_in(&p, vector(b, "gamma", "weight", n)), plus);
+	arch_ew_out(&b->e, &p, a, arch_operand_all(&b->e, y));
 	return y;
 }
 
@@ -318,7 +320,7 @@ static enum lmd_status build(const void *state, const struct lmd_builder *bd,
 			     const struct lmd_plan_key *key)
 {
 	const struct wav *m = state;
-	const struct lmi_pool pool = {.rank_act = LMD_ACT_TANH};
+	const struct arch_pooling pool = {.rank_act = LMD_ACT_FN_TANH};
 	struct build b = {.m = m};
 	uint32_t x;
 
@@ -327,11 +329,11 @@ static enum lmd_status build(const void *state, const struct lmd_builder *bd,
 			 bd->model->arch);
 		return LMD_UNSUPPORTED;
 	}
-	lmi_emit_init(&b.e, bd, &m->hp, key);
-	x = conv(&b, lmi_embed(&b.e), "conv1d", KERNEL);
+	arch_emit_init(&b.e, bd, &m->hp, key);
+	x = conv(&b, arch_embed(&b.e), "conv1d", KERNEL);
 	b.part = "posnet";
 	for (b.i = 0; b.i < m->n_pos; b.i++) {
-		lmi_layer(&b.e, (int32_t)b.i);
+		arch_set_layer(&b.e, (int32_t)b.i);
 		x = pos_kind(b.i) == KIND_ATTN   ? attention(&b, x)
 		    : pos_kind(b.i) == KIND_NORM ? norm(&b, x, "attn_norm", true)
 						 : residual(&b, x);
@@ -340,13 +342,13 @@ static enum lmd_status build(const void *state, const struct lmd_builder *bd,
 	x = norm(&b, x, "token_embd_norm", false);
 	b.part = "convnext";
 	for (b.i = 0; b.i < m->n_next && bd->status(bd->ctx) == LMD_OK; b.i++) {
-		lmi_layer(&b.e, (int32_t)b.i);
+		arch_set_layer(&b.e, (int32_t)b.i);
 		x = convnext(&b, x);
 	}
 	b.part = NULL;
-	lmi_layer(&b.e, -1);
-	x = linear(&b, norm(&b, x, "output_norm", false), "output", m->n_out, LMD_ACT_NONE);
-	lmi_pool(&b.e, key, lmi_whole(&b.e, x), &pool);
+	arch_set_layer(&b.e, -1);
+	x = linear(&b, norm(&b, x, "output_norm", false), "output", m->n_out, LMD_ACT_FN_NONE);
+	arch_emit_pooling(&b.e, key, arch_operand_all(&b.e, x), &pool);
 	return bd->status(bd->ctx);
 }
 

@@ -4,19 +4,19 @@
 #include "arch/gemma/gemma.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_QKV, ARCH_SET_FFN_NORM, ARCH_SET_FFN,
 };
 
-static void scale(struct lmi_hparams *hp, struct lmi_keys *k)
+static void scale(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
-	lmi_gemma_embedding(hp, 0.0f);
+	arch_gemma_embedding_scale(hp, 0.0f);
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
-	.act = LMD_ACT_GELU,
+	.act = LMD_ACT_FN_GELU,
 	.adjust = scale,
 };
 
-LMI_DECODER_ARCH(gemma, traits, sets)
+ARCH_DECODER_ARCH(gemma, traits, sets)

@@ -5,36 +5,42 @@
 #include "arch/gemma/gemma.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM,
-	LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
-	LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM), LMI_SET_POOL,
+	ARCH_SET_GLOBAL,
+	ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,
+	ARCH_SET_QK_NORM,
+	ARCH_ROWS_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
+	ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN,
+	ARCH_ROWS_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM),
+	ARCH_SET_POOL,
 };
 
-static const struct lmi_key_f32 floats[] = {
-	{"final_logit_softcapping", LMI_HP(logit_softcap), LMI_OPTIONAL, 0, 0, 1e6f},
+static const struct arch_key_f32 floats[] = {
+	{"final_logit_softcapping", ARCH_HP(logit_softcap), ARCH_OPTIONAL, 0, 0, 1e6f},
 };
 
 #define N_LAYER_27B 62
 #define WINDOW_BASE 10000.0
 
-static void scale(struct lmi_hparams *hp, struct lmi_keys *k)
+static void scale(struct arch_hparams *hp, struct arch_keys *k)
 {
-	lmi_gemma_embedding(hp, 1.0f); /* image rows are already scaled */
-	lmi_gemma_attn_scale(hp, N_LAYER_27B);
-	lmi_hp_rope_window(hp, k, WINDOW_BASE, true);
+	arch_gemma_embedding_scale(hp, 1.0f); /* image rows are already scaled */
+	arch_gemma_attn_scale(hp, N_LAYER_27B);
+	arch_hp_rope_window(hp, k, WINDOW_BASE, true);
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .window = true,
 	       .window_period = 6},
 	.floats = floats,
 	.n_floats = LMD_LEN(floats),
-	.place = LMI_SANDWICH,
-	.qk_norm = LMI_QKN_HEAD,
-	.act = LMD_ACT_GELU,
+	.place = ARCH_NORM_SANDWICH,
+	.qk_norm = ARCH_QKN_HEAD,
+	.act = LMD_ACT_FN_GELU,
 	.adjust = scale,
 };
 
-LMI_DECODER_ARCH(gemma3, traits, sets)
+ARCH_DECODER_ARCH(gemma3, traits, sets)

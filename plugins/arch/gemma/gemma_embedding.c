@@ -5,31 +5,37 @@
 #include "arch/gemma/gemma.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM,
-	LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
-	LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM), LMI_SET_POOL,
+	ARCH_SET_GLOBAL,
+	ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,
+	ARCH_SET_QK_NORM,
+	ARCH_ROWS_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
+	ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN,
+	ARCH_ROWS_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM),
+	ARCH_SET_POOL,
 };
 
 #define WINDOW_BASE 10000.0
 
-static void both_sides(struct lmi_hparams *hp, struct lmi_keys *k)
+static void both_sides(struct arch_hparams *hp, struct arch_keys *k)
 {
 	hp->causal = false;
-	lmi_gemma_embedding(hp, 1.0f);
-	lmi_hp_rope_window(hp, k, WINDOW_BASE, true);
+	arch_gemma_embedding_scale(hp, 1.0f);
+	arch_hp_rope_window(hp, k, WINDOW_BASE, true);
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .window = true,
-	       .window_need = LMI_REQUIRED,
+	       .window_need = ARCH_REQUIRED,
 	       .window_period = 6},
-	.place = LMI_SANDWICH,
-	.qk_norm = LMI_QKN_HEAD,
-	.act = LMD_ACT_GELU,
+	.place = ARCH_NORM_SANDWICH,
+	.qk_norm = ARCH_QKN_HEAD,
+	.act = LMD_ACT_FN_GELU,
 	.adjust = both_sides,
-	.pool = {.rank_act = LMD_ACT_TANH},
+	.pool = {.rank_act = LMD_ACT_FN_TANH},
 };
 
-LMI_DECODER_ARCH(gemma_embedding, traits, sets)
+ARCH_DECODER_ARCH(gemma_embedding, traits, sets)

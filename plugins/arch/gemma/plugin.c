@@ -5,11 +5,11 @@
 #include "llamad/plugin.h"
 
 #define FACTORY(name_, ident)                                                                      \
-	{                                                                                          \
-		.struct_size = sizeof(struct lmd_factory), .kind = LMD_KIND_ARCH, .name = name_,   \
-		.ops = &lmi_arch_##ident                                                           \
-	},
+	{.struct_size = sizeof(struct lmd_factory),                                                \
+	 .kind = LMD_KIND_ARCH,                                                                    \
+	 .name = name_,                                                                            \
+	 .ops = &arch_##ident},
 
-static const struct lmd_factory factories[] = {LMI_GEMMA_LIST(FACTORY)};
+static const struct lmd_factory factories[] = {ARCH_GEMMA_LIST(FACTORY)};
 
 LMD_PLUGIN_DEFINE("arch-gemma", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_ARCH), factories)

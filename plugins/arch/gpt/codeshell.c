@@ -5,14 +5,18 @@
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_OPT(T_TOKEN_EMBD, T_TOKEN_EMBD), LMI_REQ(T_OUTPUT_NORM, T_OUTPUT), LMI_SET_ATTN_NORM,
-	LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN_PLAIN,
+	ARCH_ROWS_OPT(T_TOKEN_EMBD, T_TOKEN_EMBD),
+	ARCH_ROWS_REQ(T_OUTPUT_NORM, T_OUTPUT),
+	ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,
+	ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN_PLAIN,
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_LAYER, .rope_pairing = LMD_ROPE_HALVES},
-	.act = LMD_ACT_GELU,
+	.act = LMD_ACT_FN_GELU,
 	.ffn_plain = true,
 };
 
-LMI_DECODER_ARCH(codeshell, traits, sets)
+ARCH_DECODER_ARCH(codeshell, traits, sets)

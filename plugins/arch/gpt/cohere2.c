@@ -5,23 +5,26 @@
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN,
+	ARCH_SET_GLOBAL,
+	ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,
+	ARCH_SET_FFN,
 };
 
-static const struct lmi_key_f32 floats[] = {
-	{"logit_scale", LMI_HP(logit_scale), LMI_REQUIRED, 1, 1e-6f, 1e6f},
+static const struct arch_key_f32 floats[] = {
+	{"logit_scale", ARCH_HP(logit_scale), ARCH_REQUIRED, 1, 1e-6f, 1e6f},
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_LAYER,
 	       .rope_pairing = LMD_ROPE_ADJACENT,
 	       .window = true,
-	       .window_need = LMI_REQUIRED,
+	       .window_need = ARCH_REQUIRED,
 	       .window_period = 4},
 	.floats = floats,
 	.n_floats = LMD_LEN(floats),
-	.place = LMI_PARALLEL,
+	.place = ARCH_NORM_PARALLEL,
 	.nope_full = true,
 };
 
-LMI_DECODER_ARCH(cohere2, traits, sets)
+ARCH_DECODER_ARCH(cohere2, traits, sets)

@@ -5,21 +5,22 @@
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV,
-	LMI_OPT(T_ATTN_Q_NORM_EACH, T_ATTN_K_NORM_EACH), LMI_SET_FFN,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,    ARCH_ROWS_OPT(T_ATTN_Q_NORM_EACH, T_ATTN_K_NORM_EACH),
+	ARCH_SET_FFN,
 };
 
-static const struct lmi_key_f32 floats[] = {
-	{"logit_scale", LMI_HP(logit_scale), LMI_OPTIONAL, 0, 0, 1e6f},
+static const struct arch_key_f32 floats[] = {
+	{"logit_scale", ARCH_HP(logit_scale), ARCH_OPTIONAL, 0, 0, 1e6f},
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_LAYER, .rope_pairing = LMD_ROPE_ADJACENT},
 	.floats = floats,
 	.n_floats = LMD_LEN(floats),
-	.place = LMI_PARALLEL,
-	.qk_norm = LMI_QKN_EACH,
+	.place = ARCH_NORM_PARALLEL,
+	.qk_norm = ARCH_QKN_HEAD_OWN,
 	.qk_norm_kind = LMD_NORM_LAYER,
 };
 
-LMI_DECODER_ARCH(command_r, traits, sets)
+ARCH_DECODER_ARCH(command_r, traits, sets)

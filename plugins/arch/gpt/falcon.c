@@ -5,15 +5,15 @@
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_OPT(T_ATTN_NORM_2, T_ATTN_NORM_2), LMI_SET_QKV,
-	LMI_SET_FFN_PLAIN,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_ROWS_OPT(T_ATTN_NORM_2, T_ATTN_NORM_2),
+	ARCH_SET_QKV,    ARCH_SET_FFN_PLAIN,
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_LAYER, .rope_pairing = LMD_ROPE_HALVES},
-	.place = LMI_PARALLEL,
-	.act = LMD_ACT_GELU,
+	.place = ARCH_NORM_PARALLEL,
+	.act = LMD_ACT_FN_GELU,
 	.ffn_plain = true,
 };
 
-LMI_DECODER_ARCH(falcon, traits, sets)
+ARCH_DECODER_ARCH(falcon, traits, sets)

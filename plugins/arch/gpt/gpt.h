@@ -7,7 +7,7 @@
 
 #include "arch/common/decoder.h"
 
-#define LMI_GPT_LIST(X)                                                                            \
+#define ARCH_GPT_LIST(X)                                                                           \
 	X("bloom", bloom)                                                                          \
 	X("codeshell", codeshell)                                                                  \
 	X("cohere2", cohere2)                                                                      \
@@ -28,7 +28,7 @@
 	X("starcoder", starcoder)                                                                  \
 	X("starcoder2", starcoder2)
 
-#define LMI_GPT_EXTERN(name, ident) extern const struct lmd_arch_ops lmi_arch_##ident;
-LMI_GPT_LIST(LMI_GPT_EXTERN)
+#define ARCH_GPT_EXTERN(name, ident) extern const struct lmd_arch_ops arch_##ident;
+ARCH_GPT_LIST(ARCH_GPT_EXTERN)
 
 #endif /* LLAMAD_ARCH_GPT_GPT_H */

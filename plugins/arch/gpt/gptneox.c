@@ -5,20 +5,21 @@
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN_PLAIN,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_QKV, ARCH_SET_FFN_NORM, ARCH_SET_FFN_PLAIN,
 };
 
-static void place(struct lmi_hparams *hp, struct lmi_keys *k)
+static void place(struct arch_hparams *hp, struct arch_keys *k)
 {
-	hp->place = lmi_key_bool(k, "use_parallel_residual", LMI_REQUIRED, true) ? LMI_PARALLEL
-										 : LMI_PRE;
+	hp->place = arch_key_bool(k, "use_parallel_residual", ARCH_REQUIRED, true)
+			    ? ARCH_NORM_PARALLEL
+			    : ARCH_NORM_PRE;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_LAYER, .rope_pairing = LMD_ROPE_HALVES},
-	.act = LMD_ACT_GELU,
+	.act = LMD_ACT_FN_GELU,
 	.ffn_plain = true,
 	.adjust = place,
 };
 
-LMI_DECODER_ARCH(gptneox, traits, sets)
+ARCH_DECODER_ARCH(gptneox, traits, sets)

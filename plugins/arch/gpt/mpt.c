@@ -5,22 +5,22 @@
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN_PLAIN,
-	LMI_OPT(T_POS_EMBD, T_POS_EMBD),
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM, ARCH_SET_QKV,
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN_PLAIN, ARCH_ROWS_OPT(T_POS_EMBD, T_POS_EMBD),
 };
 
-static const struct lmi_key_f32 floats[] = {
-	{"attention.clamp_kqv", LMI_HP(clamp_qkv), LMI_OPTIONAL, 0, 0, 1e6f},
-	{"attention.max_alibi_bias", LMI_HP(alibi_max), LMI_OPTIONAL, 0, 0, 1e3f},
+static const struct arch_key_f32 floats[] = {
+	{"attention.clamp_kqv", ARCH_HP(clamp_qkv), ARCH_OPTIONAL, 0, 0, 1e6f},
+	{"attention.max_alibi_bias", ARCH_HP(alibi_max), ARCH_OPTIONAL, 0, 0, 1e3f},
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_LAYER, .no_rope = true},
 	.floats = floats,
 	.n_floats = LMD_LEN(floats),
 	.pos_embd = true,
-	.act = LMD_ACT_GELU,
+	.act = LMD_ACT_FN_GELU,
 	.ffn_plain = true,
 };
 
-LMI_DECODER_ARCH(mpt, traits, sets)
+ARCH_DECODER_ARCH(mpt, traits, sets)

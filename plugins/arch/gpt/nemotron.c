@@ -5,13 +5,13 @@
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN_PLAIN,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_QKV, ARCH_SET_FFN_NORM, ARCH_SET_FFN_PLAIN,
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_LAYER, .rope_pairing = LMD_ROPE_HALVES},
-	.act = LMD_ACT_RELU2,
+	.act = LMD_ACT_FN_RELU2,
 	.ffn_plain = true,
 };
 
-LMI_DECODER_ARCH(nemotron, traits, sets)
+ARCH_DECODER_ARCH(nemotron, traits, sets)

@@ -5,19 +5,21 @@
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_REQ(T_TOKEN_EMBD, T_TOKEN_EMBD), LMI_OPT(T_OUTPUT, T_OUTPUT), LMI_SET_QKV,
-	LMI_SET_FFN,
+	ARCH_ROWS_REQ(T_TOKEN_EMBD, T_TOKEN_EMBD),
+	ARCH_ROWS_OPT(T_OUTPUT, T_OUTPUT),
+	ARCH_SET_QKV,
+	ARCH_SET_FFN,
 };
 
-static const struct lmi_key_f32 floats[] = {
-	{"attention.clamp_kqv", LMI_HP(clamp_qkv), LMI_OPTIONAL, 0, 0, 1e6f},
+static const struct arch_key_f32 floats[] = {
+	{"attention.clamp_kqv", ARCH_HP(clamp_qkv), ARCH_OPTIONAL, 0, 0, 1e6f},
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_LAYER, .rope_pairing = LMD_ROPE_ADJACENT},
 	.floats = floats,
 	.n_floats = LMD_LEN(floats),
 	.bare_norm = true,
 };
 
-LMI_DECODER_ARCH(olmo, traits, sets)
+ARCH_DECODER_ARCH(olmo, traits, sets)

@@ -12,45 +12,46 @@ static const struct lmd_tensor_row ffn_norm_rows[] = {
 };
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_HYBRID_NORM, LMI_SET_MAMBA2, LMI_SET_QKV, LMI_OWN(ffn_norm_rows),
-	LMI_SET_FFN, LMI_SET_ROPE_FREQS,
+	ARCH_SET_GLOBAL,     ARCH_SET_HYBRID_NORM,         ARCH_SET_MAMBA2,
+	ARCH_SET_QKV,        ARCH_ROWS_OWN(ffn_norm_rows), ARCH_SET_FFN,
+	ARCH_SET_ROPE_FREQS,
 };
 
-static void both(struct lmi_hparams *hp, struct lmi_keys *k)
+static void both(struct arch_hparams *hp, struct arch_keys *k)
 {
-	lmi_hybrid_mamba2(hp, k);
+	arch_hybrid_mamba2(hp, k);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
-		if (!(hp->layer[il].cls & LMI_L_ATTN))
-			lmi_key_fail(k, LMD_UNSUPPORTED,
-				     "falcon-h1.attention.head_count_kv: 0 in layer %u, expected "
-				     "at least 1",
-				     il);
-		hp->layer[il].cls |= LMI_L_RECURRENT;
+		if (!(hp->layer[il].cls & ARCH_L_ATTN))
+			arch_key_fail(k, LMD_UNSUPPORTED,
+				      "falcon-h1.attention.head_count_kv: 0 in layer %u, expected "
+				      "at least 1",
+				      il);
+		hp->layer[il].cls |= ARCH_L_RECURRENT;
 	}
 }
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
-	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &lmi_hybrid_norm_rows[0]);
-	struct lmi_io io = lmi_read(e, s, &norm);
-	struct lmi_attn a = lmi_decoder_attn(e, d, pass);
+	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_RMS, &arch_hybrid_norm_rows[0]);
+	struct arch_block_io io = arch_residual_read(e, s, &norm);
+	struct arch_attn a = arch_decoder_attn(e, d, pass);
 
-	io.x = lmi_normed(e, &io, "attn_norm");
-	io.norm = lmi_no_norm();
-	io.res = lmi_attn(e, &io, &a);
-	s->x = lmi_hybrid_mamba2_mixer(e, d, &io);
-	norm = lmi_norm_req(e, LMD_NORM_RMS, &ffn_norm_rows[0]);
-	io = lmi_read(e, s, &norm);
-	s->x = lmi_decoder_ffn_block(e, d, &io);
+	io.x = arch_normalised_input(e, &io, "attn_norm");
+	io.norm = arch_no_norm();
+	io.res = arch_attn(e, &io, &a);
+	s->x = arch_hybrid_mamba2_mixer(e, d, &io);
+	norm = arch_norm_req(e, LMD_NORM_RMS, &ffn_norm_rows[0]);
+	io = arch_residual_read(e, s, &norm);
+	s->x = arch_decoder_ffn_block(e, d, &io);
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .no_rope_factors = true},
 	.out_bias_ignored = true,
 	.adjust = both,
-	.memory = lmi_hybrid_mamba2_memory,
+	.memory = arch_hybrid_mamba2_memory,
 	.layer = layer,
 };
 
-LMI_HYBRID_ARCH(falcon_h1, traits, sets)
+ARCH_HYBRID_ARCH(falcon_h1, traits, sets)

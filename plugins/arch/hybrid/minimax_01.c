@@ -14,7 +14,7 @@
 enum { D_QKV3 = D_OWN };
 
 #define R LMD_TENSOR_REQUIRED
-#define W LMI_L_RECURRENT
+#define W ARCH_L_RECURRENT
 
 enum { L_QKV, L_GATE, L_NORM, L_OUT };
 static const struct lmd_tensor_row rows[] = {
@@ -25,86 +25,89 @@ static const struct lmd_tensor_row rows[] = {
 };
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_HYBRID_NORM, LMI_OWN(rows), LMI_SET_QKV, LMI_SET_FFN_NORM,
-	LMI_SET_MOE,
+	ARCH_SET_GLOBAL, ARCH_SET_HYBRID_NORM, ARCH_ROWS_OWN(rows),
+	ARCH_SET_QKV,    ARCH_SET_FFN_NORM,    ARCH_SET_MOE,
 };
 
 /* Size of the vocabulary; later rows of the head are padding. */
 #define N_TOKEN 200032u
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
-	struct lmi_hybrid *h = lmi_hybrid(hp);
-	const struct lmi_layer *l = &hp->layer[0];
+	struct arch_hybrid *h = arch_hybrid(hp);
+	const struct arch_layer *l = &hp->layer[0];
 
 	if (!hp->n_expert)
-		lmi_key_fail(k, LMD_INVALID, "minimax-01.expert_count: 0, expected at least 1");
+		arch_key_fail(k, LMD_INVALID, "minimax-01.expert_count: 0, expected at least 1");
 	if (l->dk != l->dv)
-		lmi_key_fail(k, LMD_UNSUPPORTED,
-			     "minimax-01.attention.value_length: %u, expected the key length %u",
-			     l->dv, l->dk);
-	lmi_hybrid_kinds(hp, k, 8);
+		arch_key_fail(k, LMD_UNSUPPORTED,
+			      "minimax-01.attention.value_length: %u, expected the key length %u",
+			      l->dv, l->dk);
+	arch_hybrid_kinds(hp, k, 8);
 	h->dims[D_QKV3 - D_OWN] = 3 * (int64_t)l->n_head * l->dk;
 	if (hp->n_vocab > N_TOKEN)
-		h->ban = lmi_hp_alloc(hp, k, hp->n_vocab, sizeof(*h->ban));
+		h->ban = arch_hp_alloc(hp, k, hp->n_vocab, sizeof(*h->ban));
 	for (uint32_t i = N_TOKEN; h->ban && i < hp->n_vocab; i++)
 		h->ban[i] = -INFINITY;
 }
 
-static void memory(struct lmi_hparams *hp, struct lmi_keys *k)
+static void memory(struct arch_hparams *hp, struct arch_keys *k)
 {
 	const struct lmd_group g = {
 		.name = "state", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
-	const struct lmi_layer *l = &hp->layer[0];
-	struct lmi_hybrid *h = lmi_hybrid(hp);
+	const struct arch_layer *l = &hp->layer[0];
+	struct arch_hybrid *h = arch_hybrid(hp);
 	struct lmd_cache c = {.kind = LMD_CACHE_STATE,
 			      .n_head = l->n_head,
 			      .dk = l->dk,
 			      .dv = l->dv,
 			      .dtype_policy = LMD_KV_DTYPE_F32};
 
-	h->scan = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*h->scan));
+	h->scan = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*h->scan));
 	if (!h->scan)
 		return;
-	c.group = lmi_hp_add_group(hp, k, &g);
+	c.group = arch_hp_add_group(hp, k, &g);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
-		if (hp->layer[il].cls & LMI_L_RECURRENT)
-			h->scan[il] = lmi_hp_add_cache(hp, k, &c);
+		if (hp->layer[il].cls & ARCH_L_RECURRENT)
+			h->scan[il] = arch_hp_add_cache(hp, k, &c);
 	}
 }
 
 /* The decay of each head's state per token. */
-static struct lmd_opnd decay(struct lmi_emit *e, uint32_t n_head)
+static struct lmd_operand decay(struct arch_emit *e, uint32_t n_head)
 {
 	const uint32_t n_layer = e->hp->n_layer;
 	double depth = n_layer > 1 ? (double)e->il / (n_layer - 1) : 0.0;
-	float g[LMI_MAX_HEAD];
+	float g[ARCH_MAX_HEAD];
 
 	for (uint32_t h = 0; h < n_head; h++)
 		g[h] = (float)exp(-exp2(-8.0 * (h + 1) / n_head) * (1.0 - depth + 1e-5));
-	return lmi_wheads(lmi_literal(e, g, n_head, "decay"), n_head, 1);
+	return arch_operand_weight_heads(arch_literal(e, g, n_head, "decay"), n_head, 1);
 }
 
-static struct lmd_opnd third(uint32_t value, uint32_t i, uint32_t n_head, uint32_t dk)
+static struct lmd_operand third(uint32_t value, uint32_t i, uint32_t n_head, uint32_t dk)
 {
-	struct lmd_opnd x = lmi_heads(value, i * dk, n_head, dk);
+	struct lmd_operand x = arch_operand_heads(value, i * dk, n_head, dk);
 
 	x.head_stride = 3 * dk;
 	return x;
 }
 
-static uint32_t mixer(struct lmi_emit *e, const struct lmi_decoder *d, const struct lmi_io *io)
+static uint32_t mixer(struct arch_emit *e, const struct arch_decoder *d,
+		      const struct arch_block_io *io)
 {
-	const struct lmi_hybrid *h = d->hp.own_data;
-	const uint32_t n = lmi_cur(e)->n_head, dk = lmi_cur(e)->dk;
-	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &rows[L_NORM]);
-	struct lmi_w w = lmi_w(e, &rows[L_QKV]), wg = lmi_w(e, &rows[L_GATE]);
-	struct lmi_w out = lmi_w(e, &rows[L_OUT]);
-	uint32_t qkv = lmi_act(e, w.n, "qkv"), gate = lmi_act(e, wg.n, "gate");
-	uint32_t y = lmi_f32(e, n * dk, "scan"), normed = lmi_act(e, n * dk, "scan_norm");
-	uint32_t gated = lmi_act(e, n * dk, "gated");
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
-	struct lmi_ew p = lmi_ew();
+	const struct arch_hybrid *h = d->hp.own_data;
+	const uint32_t n = arch_current_layer(e)->n_head, dk = arch_current_layer(e)->dk;
+	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_RMS, &rows[L_NORM]);
+	struct arch_weight w = arch_weight_req(e, &rows[L_QKV]),
+			   wg = arch_weight_req(e, &rows[L_GATE]);
+	struct arch_weight out = arch_weight_req(e, &rows[L_OUT]);
+	uint32_t qkv = arch_value_act(e, w.n, "qkv"), gate = arch_value_act(e, wg.n, "gate");
+	uint32_t y = arch_value_f32(e, n * dk, "scan"),
+		 normed = arch_value_act(e, n * dk, "scan_norm");
+	uint32_t gated = arch_value_act(e, n * dk, "gated");
+	struct lmd_op op = arch_op_empty(LMD_OP_LINEAR);
+	struct arch_ew p = arch_ew();
 	uint8_t r;
 
 	op.u.linear.x = io->x;
@@ -112,76 +115,76 @@ static uint32_t mixer(struct lmi_emit *e, const struct lmi_decoder *d, const str
 	op.u.linear.n_w = 1;
 	op.u.linear.w[0] = w.id;
 	op.u.linear.lora_site[0] = w.site;
-	op.u.linear.act = LMD_ACT_SILU;
-	op.u.linear.y[0] = lmi_whole(e, qkv);
-	lmi_put(e, &op);
-	lmi_put_linear(e, io->x, &io->norm, &wg, lmi_whole(e, gate));
+	op.u.linear.act = LMD_ACT_FN_SILU;
+	op.u.linear.y[0] = arch_operand_all(e, qkv);
+	arch_emit_op(e, &op);
+	arch_put_linear(e, io->x, &io->norm, &wg, arch_operand_all(e, gate));
 
-	op = lmi_op(LMD_OP_SCAN);
+	op = arch_op_empty(LMD_OP_SCAN);
 	op.u.scan.kind = LMD_SCAN_GLA;
 	for (uint32_t i = 0; i < 3; i++)
 		op.u.scan.in[i] = third(qkv, i, n, dk);
 	op.u.scan.in[3] = decay(e, n);
-	op.u.scan.y = lmi_heads(y, 0, n, dk);
+	op.u.scan.y = arch_operand_heads(y, 0, n, dk);
 	op.u.scan.n_head = n;
 	op.u.scan.n_key_head = n;
 	op.u.scan.dk = dk;
 	op.u.scan.dv = dk;
 	op.u.scan.cache = h->scan[e->il];
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 
-	lmi_put_norm(e, lmi_whole(e, y), &norm, lmi_whole(e, normed));
-	r = lmi_ew_in(&p, lmi_whole(e, gate));
-	(void)lmi_ew_in(&p, lmi_whole(e, normed)); /* register 1 */
-	lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_MUL, lmi_ew1(&p, LMD_EW_SIGMOID, r), 1),
-		   lmi_whole(e, gated));
-	return lmi_block_out(e, lmi_whole(e, gated), NULL, &out, io);
+	arch_put_norm(e, arch_operand_all(e, y), &norm, arch_operand_all(e, normed));
+	r = arch_ew_in(&p, arch_operand_all(e, gate));
+	(void)arch_ew_in(&p, arch_operand_all(e, normed)); /* register 1 */
+	arch_ew_out(e, &p, arch_ew2(&p, LMD_EW_MUL, arch_ew1(&p, LMD_EW_SIGMOID, r), 1),
+		    arch_operand_all(e, gated));
+	return arch_block_out(e, arch_operand_all(e, gated), NULL, &out, io);
 }
 
 /* Input of a block: the normalised stream; the residual is that times the factor. */
-static struct lmi_io block_input(struct lmi_emit *e, const struct lmi_decoder *d, uint32_t x,
-				 const struct lmd_tensor_row *row)
+static struct arch_block_io block_input(struct arch_emit *e, const struct arch_decoder *d,
+					uint32_t x, const struct lmd_tensor_row *row)
 {
-	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, row);
-	uint32_t n = d->hp.n_embd, h = lmi_f32(e, n, "norm"), r = h;
+	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_RMS, row);
+	uint32_t n = d->hp.n_embd, h = arch_value_f32(e, n, "norm"), r = h;
 
-	lmi_put_norm(e, lmi_cols(x, 0, n), &norm, lmi_cols(h, 0, n));
+	arch_put_norm(e, arch_operand_cols(x, 0, n), &norm, arch_operand_cols(h, 0, n));
 	if (d->hp.residual_scale != 1.0f) {
-		r = lmi_f32(e, n, "norm_scaled");
-		lmi_put_scale_add(e, lmi_cols(h, 0, n), d->hp.residual_scale, lmi_none(),
-				  lmi_cols(r, 0, n));
+		r = arch_value_f32(e, n, "norm_scaled");
+		arch_put_scale_add(e, arch_operand_cols(h, 0, n), d->hp.residual_scale,
+				   arch_operand_none(), arch_operand_cols(r, 0, n));
 	}
-	return (struct lmi_io){lmi_cols(h, 0, n), lmi_no_norm(), r, 1.0f};
+	return (struct arch_block_io){arch_operand_cols(h, 0, n), arch_no_norm(), r, 1.0f};
 }
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
-	struct lmi_io io = block_input(e, d, s->x, &lmi_hybrid_norm_rows[0]);
-	struct lmi_attn a;
+	struct arch_block_io io = block_input(e, d, s->x, &arch_hybrid_norm_rows[0]);
+	struct arch_attn a;
 
-	if (lmi_cur(e)->cls & LMI_L_ATTN) {
-		a = lmi_decoder_attn(e, d, pass);
-		s->x = lmi_attn(e, &io, &a);
+	if (arch_current_layer(e)->cls & ARCH_L_ATTN) {
+		a = arch_decoder_attn(e, d, pass);
+		s->x = arch_attn(e, &io, &a);
 	} else {
 		s->x = mixer(e, d, &io);
 	}
-	io = block_input(e, d, s->x, &lmi_rows[T_FFN_NORM]);
-	s->x = lmi_decoder_ffn_block(e, d, &io);
+	io = block_input(e, d, s->x, &arch_rows[T_FFN_NORM]);
+	s->x = arch_decoder_ffn_block(e, d, &io);
 }
 
-static uint32_t ban_padding(struct lmi_emit *e, const struct lmi_decoder *d)
+static uint32_t ban_padding(struct arch_emit *e, const struct arch_decoder *d)
 {
-	const struct lmi_hybrid *h = d->hp.own_data;
+	const struct arch_hybrid *h = d->hp.own_data;
 
-	return h->ban ? lmi_literal(e, h->ban, d->hp.n_vocab, "padding") : LMD_NONE;
+	return h->ban ? arch_literal(e, h->ban, d->hp.n_vocab, "padding") : LMD_NONE;
 }
 
-static const struct lmi_key_f32 floats[] = {
-	{"residual_scale", LMI_HP(residual_scale), LMI_REQUIRED, 1, 1e-6f, 1e6f},
+static const struct arch_key_f32 floats[] = {
+	{"residual_scale", ARCH_HP(residual_scale), ARCH_REQUIRED, 1, 1e-6f, 1e6f},
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .route_renorm = true},
 	.floats = floats,
 	.n_floats = LMD_LEN(floats),
@@ -191,4 +194,4 @@ static const struct lmi_decoder_traits traits = {
 	.logit_bias = ban_padding,
 };
 
-LMI_HYBRID_ARCH(minimax_01, traits, sets)
+ARCH_HYBRID_ARCH(minimax_01, traits, sets)

@@ -9,47 +9,59 @@
 enum { D_LATENT = D_OWN, D_EXP_IN };
 
 static const struct lmd_tensor_row latent_rows[] = {
-	{"blk.%d.ffn_latent_down", {D_EMBD, D_LATENT}, 0, LMD_SPLIT_REPLICATE, LMI_L_MOE, NULL},
-	{"blk.%d.ffn_latent_up", {D_LATENT, D_EMBD}, 0, LMD_SPLIT_REPLICATE, LMI_L_MOE, NULL},
+	{"blk.%d.ffn_latent_down", {D_EMBD, D_LATENT}, 0, LMD_SPLIT_REPLICATE, ARCH_L_MOE, NULL},
+	{"blk.%d.ffn_latent_up", {D_LATENT, D_EMBD}, 0, LMD_SPLIT_REPLICATE, ARCH_L_MOE, NULL},
 };
 enum { X_UP, X_DOWN };
 static const struct lmd_tensor_row expert_rows[] = {
-	[X_UP] = {"blk.%d.ffn_up_exps", {D_EXP_IN, D_FF_EXP, D_EXPERT},
-		  LMD_TENSOR_REQUIRED | LMD_TENSOR_SCALE | LMD_TENSOR_PER_EXPERT, LMD_SPLIT_EXPERTS,
-		  LMI_L_MOE, "blk.%d.ffn_up.%d"},
-	[X_DOWN] = {"blk.%d.ffn_down_exps", {D_FF_EXP, D_EXP_IN, D_EXPERT},
+	[X_UP] = {"blk.%d.ffn_up_exps",
+		  {D_EXP_IN, D_FF_EXP, D_EXPERT},
+		  LMD_TENSOR_REQUIRED | LMD_TENSOR_SCALE | LMD_TENSOR_PER_EXPERT,
+		  LMD_SPLIT_EXPERTS,
+		  ARCH_L_MOE,
+		  "blk.%d.ffn_up.%d"},
+	[X_DOWN] = {"blk.%d.ffn_down_exps",
+		    {D_FF_EXP, D_EXP_IN, D_EXPERT},
 		    LMD_TENSOR_REQUIRED | LMD_TENSOR_SCALE | LMD_TENSOR_PER_EXPERT,
-		    LMD_SPLIT_EXPERTS, LMI_L_MOE, "blk.%d.ffn_down.%d"},
+		    LMD_SPLIT_EXPERTS,
+		    ARCH_L_MOE,
+		    "blk.%d.ffn_down.%d"},
 };
 
-#define SETS LMI_SET_GLOBAL, LMI_SET_HYBRID_NORM, LMI_SET_MAMBA2, LMI_SET_QKV, LMI_SET_FFN_PLAIN
+#define SETS                                                                                       \
+	ARCH_SET_GLOBAL, ARCH_SET_HYBRID_NORM, ARCH_SET_MAMBA2, ARCH_SET_QKV, ARCH_SET_FFN_PLAIN
 
 static const struct lmd_tensor_set sets[] = {SETS};
 static const struct lmd_tensor_set sets_moe[] = {
-	SETS, LMI_REQ(T_FFN_GATE_INP, T_FFN_GATE_INP), LMI_OWN(expert_rows), LMI_OWN(latent_rows),
-	LMI_REQ(T_EXP_PROBS_B, T_EXP_PROBS_B), LMI_REQ(T_FFN_UP_SHEXP, T_FFN_DOWN_SHEXP),
+	SETS,
+	ARCH_ROWS_REQ(T_FFN_GATE_INP, T_FFN_GATE_INP),
+	ARCH_ROWS_OWN(expert_rows),
+	ARCH_ROWS_OWN(latent_rows),
+	ARCH_ROWS_REQ(T_EXP_PROBS_B, T_EXP_PROBS_B),
+	ARCH_ROWS_REQ(T_FFN_UP_SHEXP, T_FFN_DOWN_SHEXP),
 };
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
-	const uint32_t ffn = LMI_L_DENSE | LMI_L_MOE | LMI_L_SHEXP;
-	struct lmi_hybrid *h = lmi_hybrid(hp);
-	uint32_t latent = lmi_key_u32(k, "moe_latent_size", LMI_OPTIONAL, 0, 0, LMI_MAX_WIDTH);
+	const uint32_t ffn = ARCH_L_DENSE | ARCH_L_MOE | ARCH_L_SHEXP;
+	struct arch_hybrid *h = arch_hybrid(hp);
+	uint32_t latent =
+		arch_key_u32(k, "moe_latent_size", ARCH_OPTIONAL, 0, 0, ARCH_KEY_MAX_WIDTH);
 
-	lmi_ssm_read(&h->ssm, hp, k, 2);
+	arch_ssm_read(&h->ssm, hp, k, 2);
 	h->dims[D_LATENT - D_OWN] = latent;
 	h->dims[D_EXP_IN - D_OWN] = latent ? latent : hp->n_embd;
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
-		struct lmi_layer *l = &hp->layer[il];
+		struct arch_layer *l = &hp->layer[il];
 
 		if (l->n_ff)
 			l->cls &= ffn;
 		else
-			l->cls = l->cls & LMI_L_ATTN ? LMI_L_ATTN : LMI_L_RECURRENT;
+			l->cls = l->cls & ARCH_L_ATTN ? ARCH_L_ATTN : ARCH_L_RECURRENT;
 	}
 }
 
-static void moe(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_moe *m)
+static void moe(struct arch_emit *e, const struct arch_decoder *d, struct arch_moe *m)
 {
 	(void)e;
 	(void)d;
@@ -61,17 +73,21 @@ static void moe(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_moe 
 	m->latent_up = &latent_rows[1];
 }
 
-static const struct lmi_decoder_traits traits = {
-	.hp = {.norm_kind = LMD_NORM_RMS, .eps_either = true, .no_rope = true,
-	       .n_head_zero = true, .route_fn = LMD_ROUTE_SIGMOID, .route_by_key = true},
+static const struct arch_decoder_traits traits = {
+	.hp = {.norm_kind = LMD_NORM_RMS,
+	       .eps_either = true,
+	       .no_rope = true,
+	       .n_head_zero = true,
+	       .route_fn = LMD_ROUTE_SIGMOID,
+	       .route_by_key = true},
 	.t_ffn_norm = T_ATTN_NORM,
-	.act = LMD_ACT_RELU2,
+	.act = LMD_ACT_FN_RELU2,
 	.ffn_plain = true,
 	.adjust = adjust,
-	.memory = lmi_hybrid_mamba2_memory,
+	.memory = arch_hybrid_mamba2_memory,
 	.moe = moe,
-	.mixer = lmi_hybrid_mamba2_mixer,
+	.mixer = arch_hybrid_mamba2_mixer,
 };
 
-LMI_HYBRID_ARCH(nemotron_h, traits, sets)
-LMI_HYBRID_ARCH(nemotron_h_moe, traits, sets_moe)
+ARCH_HYBRID_ARCH(nemotron_h, traits, sets)
+ARCH_HYBRID_ARCH(nemotron_h_moe, traits, sets_moe)

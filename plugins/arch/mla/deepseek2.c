@@ -12,12 +12,12 @@
 #include "arch/mla/mla.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_MLA,   LMI_SET_FFN_NORM,
-	LMI_SET_FFN,    LMI_SET_MOE,       LMI_SET_SHEXP, LMI_SET_ROPE_FREQS,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_MLA,   ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN,    ARCH_SET_MOE,       ARCH_SET_SHEXP, ARCH_SET_ROPE_FREQS,
 };
 
 /* Is this the small model, which has a single matrix for q?  No key says so. */
-static bool is_lite(const struct lmi_hparams *hp)
+static bool is_lite(const struct arch_hparams *hp)
 {
 	return hp->n_layer == 26 || hp->n_layer == 27;
 }
@@ -27,73 +27,73 @@ static double magnitude(double factor, double m)
 	return factor <= 1.0 ? 1.0 : 1.0 + 0.1 * m * log(factor);
 }
 
-void lmi_deepseek_yarn(struct lmi_hparams *hp, struct lmi_keys *k, struct lmi_mla *m,
-		       enum lmi_yarn_log log_mode)
+void arch_deepseek_yarn(struct arch_hparams *hp, struct arch_keys *k, struct arch_mla *m,
+			enum arch_yarn_log log_mode)
 {
-	struct lmi_rope_hp *r = &hp->rope[LMI_ROPE_FULL];
+	struct arch_rope_hp *r = &hp->rope[ARCH_ROPE_FULL];
 	double f = 1.0 / r->freq_scale, inner = 1.0 + 0.1 * log(f), mul = 0.0, s;
 
-	if (log_mode != LMI_YARN_LOG_NONE)
-		mul = 10.0 * lmi_key_f64(k, "rope.scaling.yarn_log_multiplier", LMI_OPTIONAL, 0.0,
-					 -1e3, 1e3);
+	if (log_mode != ARCH_YARN_LOG_NONE)
+		mul = 10.0 * arch_key_f64(k, "rope.scaling.yarn_log_multiplier", ARCH_OPTIONAL, 0.0,
+					  -1e3, 1e3);
 	if (r->ext_factor != 0.0 && mul != 0.0)
 		r->attn_factor = r->file_factor / inner *
-				 magnitude(f, log_mode == LMI_YARN_LOG_LEVEL ? mul : 1.0) /
+				 magnitude(f, log_mode == ARCH_YARN_LOG_LEVEL ? mul : 1.0) /
 				 magnitude(f, mul);
 	s = r->attn_factor * inner * (1.0 + 0.1 * mul * log(f));
 	m->scale = (float)(s * s / sqrt((double)(m->nope + m->n_rot)));
 }
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k, enum lmi_yarn_log log_mode)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k, enum arch_yarn_log log_mode)
 {
-	struct lmi_mla *m =
-		lmi_mla_read(hp, k, !is_lite(hp) && lmi_key_has(k, "attention.q_lora_rank"));
+	struct arch_mla *m =
+		arch_mla_read(hp, k, !is_lite(hp) && arch_key_has(k, "attention.q_lora_rank"));
 
 	hp->own_data = m;
 	if (!m)
 		return;
-	lmi_deepseek_yarn(hp, k, m, log_mode);
+	arch_deepseek_yarn(hp, k, m, log_mode);
 	hp->temp_scale =
-		(float)lmi_key_f64(k, "attention.temperature_scale", LMI_OPTIONAL, 0.0, 0.0, 1e3);
+		(float)arch_key_f64(k, "attention.temperature_scale", ARCH_OPTIONAL, 0.0, 0.0, 1e3);
 	if (hp->temp_scale != 0.0f)
-		hp->temp_len = lmi_key_u32(k, "attention.temperature_length", LMI_REQUIRED, 1, 1,
-					   LMI_MAX_CTX);
+		hp->temp_len = arch_key_u32(k, "attention.temperature_length", ARCH_REQUIRED, 1, 1,
+					    ARCH_MAX_CTX);
 }
 
-static void adjust_deepseek2(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust_deepseek2(struct arch_hparams *hp, struct arch_keys *k)
 {
-	adjust(hp, k, LMI_YARN_LOG_LEVEL);
+	adjust(hp, k, ARCH_YARN_LOG_LEVEL);
 }
 
-static void adjust_mistral4(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust_mistral4(struct arch_hparams *hp, struct arch_keys *k)
 {
-	adjust(hp, k, LMI_YARN_LOG);
+	adjust(hp, k, ARCH_YARN_LOG);
 }
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
-	struct lmd_norm n = lmi_decoder_norm(e, d, 0, T_ATTN_NORM);
-	struct lmi_io io = lmi_read(e, s, &n);
+	struct lmd_norm n = arch_decoder_norm(e, d, 0, T_ATTN_NORM);
+	struct arch_block_io io = arch_residual_read(e, s, &n);
 
 	(void)pass;
-	s->x = lmi_mla(e, &io, d->hp.own_data, d->hp.temp_scale != 0.0f ? 0 : LMD_NONE);
-	n = lmi_decoder_norm(e, d, 0, T_FFN_NORM);
-	io = lmi_read(e, s, &n);
-	s->x = lmi_decoder_ffn_block(e, d, &io);
+	s->x = arch_mla(e, &io, d->hp.own_data, d->hp.temp_scale != 0.0f ? 0 : LMD_NONE);
+	n = arch_decoder_norm(e, d, 0, T_FFN_NORM);
+	io = arch_residual_read(e, s, &n);
+	s->x = arch_decoder_ffn_block(e, d, &io);
 }
 
-static const struct lmi_decoder_traits deepseek2 = {
+static const struct arch_decoder_traits deepseek2 = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_by_key = true},
 	.adjust = adjust_deepseek2,
 	.layer = layer,
 };
 
-static const struct lmi_decoder_traits mistral4 = {
+static const struct arch_decoder_traits mistral4 = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_by_key = true},
 	.adjust = adjust_mistral4,
 	.layer = layer,
 };
 
-LMI_MLA_ARCH(deepseek2, deepseek2, sets)
-LMI_MLA_ARCH(mistral4, mistral4, sets)
+ARCH_MLA_ARCH(deepseek2, deepseek2, sets)
+ARCH_MLA_ARCH(mistral4, mistral4, sets)

@@ -12,7 +12,7 @@
 #define HC_MAX 8u
 
 struct hyv4 {
-	struct lmi_decoder d;
+	struct arch_decoder d;
 	uint32_t hc;
 	float eps, magnitude;
 	double *clamp;        /* [n_layer] clamp of routed experts; 0: none */
@@ -43,20 +43,15 @@ static const struct lmd_tensor_row rows[N_ROW] = {
 };
 static const struct lmd_tensor_row gate_row = {"blk.%d.attn_gate",  {D_EMBD, D_MLA_O},
 					       LMD_TENSOR_REQUIRED, LMD_SPLIT_HEADS,
-					       LMI_L_ATTN,	    NULL};
+					       ARCH_L_ATTN,         NULL};
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL,
-	LMI_SET_ATTN_NORM,
-	LMI_SET_MLA,
-	LMI_REQ(T_ATTN_SINKS, T_ATTN_SINKS),
-	{&gate_row, 1, 0},
-	LMI_SET_INDEXER,
-	LMI_OWN(rows),
-	LMI_SET_FFN_NORM,
-	LMI_SET_FFN,
-	LMI_SET_MOE,
-	LMI_SET_SHEXP,
+	ARCH_SET_GLOBAL,     ARCH_SET_ATTN_NORM,
+	ARCH_SET_MLA,        ARCH_ROWS_REQ(T_ATTN_SINKS, T_ATTN_SINKS),
+	{&gate_row, 1, 0},   ARCH_SET_INDEXER,
+	ARCH_ROWS_OWN(rows), ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN,        ARCH_SET_MOE,
+	ARCH_SET_SHEXP,
 };
 
 static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
@@ -71,80 +66,81 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 	case D_HC_MIX:
 		return 2 * (int64_t)m->hc;
 	default:
-		return lmi_dsa_dim(state, symbol, layer);
+		return arch_dsa_dim(state, symbol, layer);
 	}
 }
 
 /* ---- description ---- */
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
-	bool index = lmi_key_u32(k, "attention.indexer.top_k", LMI_OPTIONAL, 0, 0, LMI_MAX_CTX) > 0;
-	struct lmi_dsa *d = lmi_dsa_read(hp, k, index);
-	uint32_t *type = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*type));
+	bool index =
+		arch_key_u32(k, "attention.indexer.top_k", ARCH_OPTIONAL, 0, 0, ARCH_MAX_CTX) > 0;
+	struct arch_sparse_mla *d = arch_dsa_read(hp, k, index);
+	uint32_t *type = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*type));
 
 	if (!d || !type)
 		return;
 	d->rope_last = true;
 	d->eps = hp->eps;
-	d->m.sinks = &lmi_rows[T_ATTN_SINKS];
+	d->m.sinks = &arch_rows[T_ATTN_SINKS];
 	d->m.gate = &gate_row;
-	hp->rope[LMI_ROPE_INDEX] = hp->rope[LMI_ROPE_FULL];
+	hp->rope[ARCH_ROPE_INDEX] = hp->rope[ARCH_ROPE_FULL];
 	if (!index)
 		return;
-	(void)lmi_key_u32s(k, "attention.indexer.types", LMI_OPTIONAL, type, hp->n_layer, 1, 0, 1);
+	(void)arch_key_u32s(k, "attention.indexer.types", ARCH_OPTIONAL, type, hp->n_layer, 1, 0,
+			    1);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		if (type[il])
-			lmi_dsa_layer(hp, il);
+			arch_dsa_layer(hp, il);
 	}
 	if (k->st == LMD_OK && !type[0])
-		lmi_key_fail(
-			k, LMD_INVALID,
-			"%s.attention.indexer.types: layer 0 must have an indexer",
-			hp->model->arch);
+		arch_key_fail(k, LMD_INVALID,
+			      "%s.attention.indexer.types: layer 0 must have an indexer",
+			      hp->model->arch);
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_ADJACENT,
 	       .route_fn = LMD_ROUTE_SIGMOID,
 	       .route_by_key = true},
 	.adjust = adjust,
-	.memory = lmi_dsa_memory,
+	.memory = arch_dsa_memory,
 };
 
-static void read_streams(struct hyv4 *m, struct lmi_keys *k)
+static void read_streams(struct hyv4 *m, struct arch_keys *k)
 {
-	struct lmi_hparams *hp = &m->d.hp;
+	struct arch_hparams *hp = &m->d.hp;
 
-	m->hc = lmi_key_u32(k, "hyper_connection.count", LMI_REQUIRED, 1, 1, HC_MAX);
-	m->eps = (float)lmi_key_f64(k, "hyper_connection.epsilon", LMI_REQUIRED, 0.0, 0.0, 1.0);
+	m->hc = arch_key_u32(k, "hyper_connection.count", ARCH_REQUIRED, 1, 1, HC_MAX);
+	m->eps = (float)arch_key_f64(k, "hyper_connection.epsilon", ARCH_REQUIRED, 0.0, 0.0, 1.0);
 	m->magnitude =
-		(float)lmi_key_f64(k, "hyper_connection.magnitude", LMI_REQUIRED, 1.0, -1e6, 1e6);
-	m->clamp = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*m->clamp));
+		(float)arch_key_f64(k, "hyper_connection.magnitude", ARCH_REQUIRED, 1.0, -1e6, 1e6);
+	m->clamp = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*m->clamp));
 	if (m->clamp)
-		(void)lmi_key_f64s(k, "swiglu_clamp_exp", LMI_OPTIONAL, m->clamp, hp->n_layer, 0.0,
-				   0.0, 1e9);
-	if (k->st == LMD_OK && (uint64_t)m->hc * hp->n_embd > LMI_MAX_WIDTH)
-		lmi_key_fail(k, LMD_INVALID,
-			     "%s.hyper_connection.count: %u streams of %u columns; the product "
-			     "must be at most %u",
-			     hp->model->arch, m->hc, hp->n_embd, LMI_MAX_WIDTH);
+		(void)arch_key_f64s(k, "swiglu_clamp_exp", ARCH_OPTIONAL, m->clamp, hp->n_layer,
+				    0.0, 0.0, 1e9);
+	if (k->st == LMD_OK && (uint64_t)m->hc * hp->n_embd > ARCH_KEY_MAX_WIDTH)
+		arch_key_fail(k, LMD_INVALID,
+			      "%s.hyper_connection.count: %u streams of %u columns; the product "
+			      "must be at most %u",
+			      hp->model->arch, m->hc, hp->n_embd, ARCH_KEY_MAX_WIDTH);
 }
 
 static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *arena,
 				const struct lmd_model *model, const struct lmd_arch_params *params,
 				struct lmd_arch_desc *out, struct lmd_error *err)
 {
-	struct lmi_keys k;
+	struct arch_keys k;
 	struct hyv4 *m;
 
-	lmi_keys_init(&k, model, err);
-	m = (struct hyv4 *)lmi_decoder_open(sizeof(*m), &traits, &k, host, arena, params);
+	arch_keys_init(&k, model, err);
+	m = (struct hyv4 *)arch_decoder_open(sizeof(*m), &traits, &k, host, arena, params);
 	if (!m)
 		return k.st;
 	read_streams(m, &k);
-	return lmi_decoder_close(&m->d, &k, sets, LMD_LEN(sets), params, out);
+	return arch_decoder_close(&m->d, &k, sets, LMD_LEN(sets), params, out);
 }
 
 /* ---- streams ---- */
@@ -154,33 +150,33 @@ struct mixes {
 };
 
 /* times * sigmoid(scale * x + base) + eps for one part (pre or post) of the coefficients. */
-static uint32_t coefficient(struct lmi_emit *e, const struct hyv4 *m, uint32_t mix, uint32_t part,
+static uint32_t coefficient(struct arch_emit *e, const struct hyv4 *m, uint32_t mix, uint32_t part,
 			    uint32_t base, uint32_t scale, float times)
 {
 	const uint32_t hc = m->hc;
-	uint32_t y = lmi_f32(e, hc, part ? "hc_post" : "hc_pre");
-	struct lmd_opnd s = lmi_wcols(lmi_w(e, &rows[scale]).id, 1);
-	struct lmd_opnd b = lmi_wcols(lmi_w(e, &rows[base]).id, hc);
-	struct lmi_ew p = lmi_ew();
-	uint8_t x = lmi_ew_in(&p, lmi_cols(mix, part * hc, hc)), rs, rb;
+	uint32_t y = arch_value_f32(e, hc, part ? "hc_post" : "hc_pre");
+	struct lmd_operand s = arch_operand_weight_cols(arch_weight_req(e, &rows[scale]).id, 1);
+	struct lmd_operand b = arch_operand_weight_cols(arch_weight_req(e, &rows[base]).id, hc);
+	struct arch_ew p = arch_ew();
+	uint8_t x = arch_ew_in(&p, arch_operand_cols(mix, part * hc, hc)), rs, rb;
 
 	s.col0 = part;
 	b.col0 = part * hc;
-	rs = lmi_ew_in(&p, s);
-	rb = lmi_ew_in(&p, b);
-	x = lmi_ew1(&p, LMD_EW_SIGMOID, lmi_ew3(&p, LMD_EW_FMA, x, rs, rb));
-	rb = lmi_ew_const(&p, m->eps);
-	x = lmi_ew3(&p, LMD_EW_FMA, x, lmi_ew_const(&p, times), rb);
-	lmi_ew_out(e, &p, x, lmi_whole(e, y));
+	rs = arch_ew_in(&p, s);
+	rb = arch_ew_in(&p, b);
+	x = arch_ew1(&p, LMD_EW_SIGMOID, arch_ew3(&p, LMD_EW_FMA, x, rs, rb));
+	rb = arch_ew_const(&p, m->eps);
+	x = arch_ew3(&p, LMD_EW_FMA, x, arch_ew_const(&p, times), rb);
+	arch_ew_out(e, &p, x, arch_operand_all(e, y));
 	return y;
 }
 
-static struct mixes mixes(struct lmi_emit *e, const struct hyv4 *m, uint32_t xs, uint32_t fn,
+static struct mixes mixes(struct arch_emit *e, const struct hyv4 *m, uint32_t xs, uint32_t fn,
 			  bool block)
 {
 	const struct lmd_norm norm = {.kind = LMD_NORM_RMS, .eps = m->d.hp.eps};
-	struct lmi_w w = lmi_w(e, &rows[fn]);
-	uint32_t mix = lmi_linear(e, lmi_whole(e, xs), &norm, &w, LMD_VTYPE_F32, "hc_mix");
+	struct arch_weight w = arch_weight_req(e, &rows[fn]);
+	uint32_t mix = arch_linear(e, arch_operand_all(e, xs), &norm, &w, LMD_VTYPE_F32, "hc_mix");
 	struct mixes c = {.post = LMD_NONE};
 
 	c.pre = coefficient(e, m, mix, 0, fn + 1, fn + 2, 1.0f);
@@ -189,62 +185,63 @@ static struct mixes mixes(struct lmi_emit *e, const struct hyv4 *m, uint32_t xs,
 	return c;
 }
 
-static uint32_t collect(struct lmi_emit *e, const struct hyv4 *m, uint32_t xs, uint32_t pre)
+static uint32_t collect(struct arch_emit *e, const struct hyv4 *m, uint32_t xs, uint32_t pre)
 {
 	const uint32_t w = m->d.hp.n_embd;
-	uint32_t y = lmi_f32(e, w, "hc_in");
-	struct lmd_op op = lmi_op(LMD_OP_MIX);
+	uint32_t y = arch_value_f32(e, w, "hc_in");
+	struct lmd_op op = arch_op_empty(LMD_OP_MIX);
 
-	op.u.mix.x = lmi_heads(xs, 0, m->hc, w);
-	op.u.mix.c = lmi_heads(pre, 0, 1, m->hc);
-	op.u.mix.y = lmi_whole(e, y);
-	lmi_put(e, &op);
+	op.u.mix.x = arch_operand_heads(xs, 0, m->hc, w);
+	op.u.mix.c = arch_operand_heads(pre, 0, 1, m->hc);
+	op.u.mix.y = arch_operand_all(e, y);
+	arch_emit_op(e, &op);
 	return y;
 }
 
 /* stream[i] += post[i] * z */
-static uint32_t spread(struct lmi_emit *e, const struct hyv4 *m, uint32_t xs, uint32_t z,
+static uint32_t spread(struct arch_emit *e, const struct hyv4 *m, uint32_t xs, uint32_t z,
 		       uint32_t post)
 {
 	const uint32_t w = m->d.hp.n_embd;
-	uint32_t y = lmi_f32(e, m->hc * w, "streams");
-	struct lmd_op op = lmi_op(LMD_OP_MIX);
+	uint32_t y = arch_value_f32(e, m->hc * w, "streams");
+	struct lmd_op op = arch_op_empty(LMD_OP_MIX);
 
-	op.u.mix.x = lmi_heads(xs, 0, m->hc, w);
-	op.u.mix.d = lmi_whole(e, post);
-	op.u.mix.z = lmi_whole(e, z);
-	op.u.mix.y = lmi_heads(y, 0, m->hc, w);
-	lmi_put(e, &op);
+	op.u.mix.x = arch_operand_heads(xs, 0, m->hc, w);
+	op.u.mix.d = arch_operand_all(e, post);
+	op.u.mix.z = arch_operand_all(e, z);
+	op.u.mix.y = arch_operand_heads(y, 0, m->hc, w);
+	arch_emit_op(e, &op);
 	return y;
 }
 
 /* ---- the plan ---- */
 
-static uint32_t feed_forward(struct lmi_emit *e, const struct hyv4 *m, const struct lmi_io *io)
+static uint32_t feed_forward(struct arch_emit *e, const struct hyv4 *m,
+			     const struct arch_block_io *io)
 {
-	struct lmi_moe moe = lmi_moe_default(e);
+	struct arch_moe moe = arch_moe_default(e);
 
-	if (!(lmi_cur(e)->cls & LMI_L_MOE))
-		return lmi_decoder_ffn_block(e, &m->d, io);
+	if (!(arch_current_layer(e)->cls & ARCH_L_MOE))
+		return arch_decoder_ffn_block(e, &m->d, io);
 	if (m->clamp[e->il] > 0.0) {
-		moe.act = LMD_ACT_SILU_CLAMP_IN;
+		moe.act = LMD_ACT_FN_SILU_CLAMP_IN;
 		moe.p[0] = (float)m->clamp[e->il];
 	}
-	return lmi_moe(e, io, &moe);
+	return arch_moe(e, io, &moe);
 }
 
-static uint32_t layer(struct lmi_emit *e, const struct hyv4 *m, uint32_t xs)
+static uint32_t layer(struct arch_emit *e, const struct hyv4 *m, uint32_t xs)
 {
-	const struct lmi_dsa *dsa = m->d.hp.own_data;
+	const struct arch_sparse_mla *dsa = m->d.hp.own_data;
 	struct mixes c = mixes(e, m, xs, A_FN, true);
-	struct lmi_io io = {.res = LMD_NONE, .a = 1.0f};
+	struct arch_block_io io = {.res = LMD_NONE, .a = 1.0f};
 
-	io.x = lmi_whole(e, collect(e, m, xs, c.pre));
-	io.norm = lmi_norm_req(e, LMD_NORM_RMS, &lmi_rows[T_ATTN_NORM]);
-	xs = spread(e, m, xs, lmi_mla(e, &io, &dsa->m, LMD_NONE), c.post);
+	io.x = arch_operand_all(e, collect(e, m, xs, c.pre));
+	io.norm = arch_norm_req(e, LMD_NORM_RMS, &arch_rows[T_ATTN_NORM]);
+	xs = spread(e, m, xs, arch_mla(e, &io, &dsa->m, LMD_NONE), c.post);
 	c = mixes(e, m, xs, F_FN, true);
-	io.x = lmi_whole(e, collect(e, m, xs, c.pre));
-	io.norm = lmi_norm_req(e, LMD_NORM_RMS, &lmi_rows[T_FFN_NORM]);
+	io.x = arch_operand_all(e, collect(e, m, xs, c.pre));
+	io.norm = arch_norm_req(e, LMD_NORM_RMS, &arch_rows[T_FFN_NORM]);
 	return spread(e, m, xs, feed_forward(e, m, &io), c.post);
 }
 
@@ -253,10 +250,10 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 {
 	const struct hyv4 *m = state;
 	const uint32_t w = m->d.hp.n_embd;
-	struct lmd_op op = lmi_op(LMD_OP_CAST_COPY);
-	struct lmi_stream s = {.z = LMD_NONE, .a = 1.0f};
+	struct lmd_op op = arch_op_empty(LMD_OP_CAST_COPY);
+	struct arch_residual s = {.z = LMD_NONE, .a = 1.0f};
 	struct lmd_norm norm;
-	struct lmi_emit e;
+	struct arch_emit e;
 	uint32_t xs;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
@@ -264,29 +261,29 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 			key->kind, LMD_PLAN_FORWARD);
 		return LMD_UNSUPPORTED;
 	}
-	lmi_emit_init(&e, b, &m->d.hp, key);
-	op.u.cast_copy.x = lmi_heads(lmi_embed(&e), 0, m->hc, w);
+	arch_emit_init(&e, b, &m->d.hp, key);
+	op.u.cast_copy.x = arch_operand_heads(arch_embed(&e), 0, m->hc, w);
 	op.u.cast_copy.x.head_stride = 0; /* every stream starts as the embedding */
-	xs = lmi_f32(&e, m->hc * w, "streams");
-	op.u.cast_copy.y = lmi_heads(xs, 0, m->hc, w);
-	lmi_put(&e, &op);
+	xs = arch_value_f32(&e, m->hc * w, "streams");
+	op.u.cast_copy.y = arch_operand_heads(xs, 0, m->hc, w);
+	arch_emit_op(&e, &op);
 	for (uint32_t il = 0; il < m->d.hp.n_layer && b->status(b->ctx) == LMD_OK; il++) {
-		lmi_layer(&e, (int32_t)il);
+		arch_set_layer(&e, (int32_t)il);
 		xs = layer(&e, m, xs);
 	}
-	lmi_layer(&e, -1);
+	arch_set_layer(&e, -1);
 	s.x = collect(&e, m, xs, mixes(&e, m, xs, O_FN, false).pre);
-	norm = lmi_norm_req(&e, LMD_NORM_RMS, &lmi_rows[T_OUTPUT_NORM]);
-	lmi_finish(&e, key, &s, &norm, NULL, LMD_NONE);
+	norm = arch_norm_req(&e, LMD_NORM_RMS, &arch_rows[T_OUTPUT_NORM]);
+	arch_emit_outputs(&e, key, &s, &norm, NULL, LMD_NONE);
 	return b->status(b->ctx);
 }
 
-const struct lmd_arch_ops lmi_arch_hy_v4 = {
+const struct lmd_arch_ops arch_hy_v4 = {
 	.struct_size = sizeof(struct lmd_arch_ops),
 	.n_sets = LMD_LEN(sets),
 	.sets = sets,
 	.describe = describe,
 	.dim = dim,
-	.layer_class = lmi_hp_layer_class,
+	.layer_class = arch_hp_layer_class,
 	.build = build,
 };

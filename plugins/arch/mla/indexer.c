@@ -10,47 +10,47 @@
 #define ROW(stem, d0, d1, flags)                                                                   \
 	{                                                                                          \
 		"blk.%d.indexer." stem, {d0, d1}, LMD_TENSOR_REQUIRED | (flags),                   \
-			LMD_SPLIT_REPLICATE, LMI_L_INDEX, NULL                                     \
+			LMD_SPLIT_REPLICATE, ARCH_L_INDEX, NULL                                    \
 	}
 
-const struct lmd_tensor_row lmi_indexer_rows[IDX_N] = {
+const struct lmd_tensor_row arch_indexer_rows[IDX_N] = {
 	[IDX_Q] = ROW("attn_q_b", D_MLA_RANK_Q, D_IDX_Q, 0),
 	[IDX_K] = ROW("attn_k", D_EMBD, D_IDX_K, 0),
 	[IDX_K_NORM] = ROW("k_norm", D_IDX_K, 0, LMD_TENSOR_BIAS),
 	[IDX_PROJ] = ROW("proj", D_EMBD, D_IDX_HEAD, 0),
 };
 
-static struct lmd_opnd choose(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd qr);
+static struct lmd_operand choose(struct arch_emit *e, struct lmd_operand x, struct lmd_operand qr);
 
-static void read_indexer(struct lmi_hparams *hp, struct lmi_keys *k, struct lmi_dsa *d)
+static void read_indexer(struct arch_hparams *hp, struct arch_keys *k, struct arch_sparse_mla *d)
 {
 	const uint32_t n_rot = d->m.n_rot;
 
 	d->n_head =
-		lmi_key_u32(k, "attention.indexer.head_count", LMI_REQUIRED, 1, 1, LMI_MAX_HEAD);
-	d->dk = lmi_key_u32(k, "attention.indexer.key_length", LMI_REQUIRED, n_rot ? n_rot : 1,
-			    n_rot ? n_rot : 1, LMI_MAX_DK);
-	d->top = lmi_key_u32(k, "attention.indexer.top_k", LMI_REQUIRED, 1, 1, LMI_MAX_CTX);
+		arch_key_u32(k, "attention.indexer.head_count", ARCH_REQUIRED, 1, 1, ARCH_MAX_HEAD);
+	d->dk = arch_key_u32(k, "attention.indexer.key_length", ARCH_REQUIRED, n_rot ? n_rot : 1,
+			     n_rot ? n_rot : 1, ARCH_MAX_DK);
+	d->top = arch_key_u32(k, "attention.indexer.top_k", ARCH_REQUIRED, 1, 1, ARCH_MAX_CTX);
 	d->top = d->top < hp->n_ctx ? d->top : hp->n_ctx;
 	d->eps = 1e-6f;
 	d->m.choose = choose;
 }
 
-struct lmi_dsa *lmi_dsa_read(struct lmi_hparams *hp, struct lmi_keys *k, bool index)
+struct arch_sparse_mla *arch_dsa_read(struct arch_hparams *hp, struct arch_keys *k, bool index)
 {
-	struct lmi_dsa *d = lmi_hp_alloc(hp, k, 1, sizeof(*d));
-	const struct lmi_mla *m = d ? lmi_mla_read(hp, k, true) : NULL;
+	struct arch_sparse_mla *d = arch_hp_alloc(hp, k, 1, sizeof(*d));
+	const struct arch_mla *m = d ? arch_mla_read(hp, k, true) : NULL;
 
 	if (!m)
 		return NULL;
 	if (!m->absorbed) {
-		lmi_key_fail(k, LMD_NOTFOUND,
-			     "%s.attention.key_length_mla: the file has no such key",
-			     hp->model->arch);
+		arch_key_fail(k, LMD_NOTFOUND,
+			      "%s.attention.key_length_mla: the file has no such key",
+			      hp->model->arch);
 		return NULL;
 	}
 	d->m = *m;
-	d->cache = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*d->cache));
+	d->cache = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*d->cache));
 	if (!d->cache)
 		return NULL;
 	for (uint32_t il = 0; il < hp->n_layer; il++)
@@ -61,14 +61,14 @@ struct lmi_dsa *lmi_dsa_read(struct lmi_hparams *hp, struct lmi_keys *k, bool in
 	return k->st == LMD_OK ? d : NULL;
 }
 
-void lmi_dsa_layer(struct lmi_hparams *hp, uint32_t il)
+void arch_dsa_layer(struct arch_hparams *hp, uint32_t il)
 {
-	hp->layer[il].cls |= LMI_L_INDEX;
+	hp->layer[il].cls |= ARCH_L_INDEX;
 }
 
-void lmi_dsa_memory(struct lmi_hparams *hp, struct lmi_keys *k)
+void arch_dsa_memory(struct arch_hparams *hp, struct arch_keys *k)
 {
-	const struct lmi_dsa *d = hp->own_data;
+	const struct arch_sparse_mla *d = hp->own_data;
 
 	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
 		const struct lmd_cache c = {.group = hp->layer[il].group,
@@ -77,15 +77,15 @@ void lmi_dsa_memory(struct lmi_hparams *hp, struct lmi_keys *k)
 					    .dk = d->dk,
 					    .dtype_policy = LMD_KV_DTYPE_F32};
 
-		if (hp->layer[il].cls & LMI_L_INDEX)
-			d->cache[il] = lmi_hp_add_cache(hp, k, &c);
+		if (hp->layer[il].cls & ARCH_L_INDEX)
+			d->cache[il] = arch_hp_add_cache(hp, k, &c);
 	}
 }
 
-int64_t lmi_dsa_dim(const void *state, uint32_t symbol, int32_t layer)
+int64_t arch_dsa_dim(const void *state, uint32_t symbol, int32_t layer)
 {
-	const struct lmi_hparams *hp = state;
-	const struct lmi_dsa *d = hp->own_data;
+	const struct arch_hparams *hp = state;
+	const struct arch_sparse_mla *d = hp->own_data;
 
 	switch (symbol) {
 	case D_IDX_Q:
@@ -97,64 +97,65 @@ int64_t lmi_dsa_dim(const void *state, uint32_t symbol, int32_t layer)
 	default:
 		if (d->w.n_head && symbol >= D_MLA_RANK_Q && symbol < D_MLA_END && layer >= 0 &&
 		    (uint32_t)layer < hp->n_layer && hp->layer[layer].window)
-			return lmi_mla_dim(&d->w, symbol);
-		return lmi_mla_hp_dim(state, symbol, layer);
+			return arch_mla_dim(&d->w, symbol);
+		return arch_mla_hp_dim(state, symbol, layer);
 	}
 }
 
 /* Computes and rotates index queries and keys; stores the keys, returns the queries. */
-static struct lmd_opnd queries(struct lmi_emit *e, const struct lmi_dsa *d, struct lmd_opnd x,
-			       struct lmd_opnd qr)
+static struct lmd_operand queries(struct arch_emit *e, const struct arch_sparse_mla *d,
+				  struct lmd_operand x, struct lmd_operand qr)
 {
-	const struct lmd_tensor_row *r = lmi_indexer_rows;
-	struct lmi_w wq = lmi_w(e, &r[IDX_Q]), wk = lmi_w(e, &r[IDX_K]);
-	uint32_t q = lmi_linear(e, qr, NULL, &wq, LMD_VTYPE_F32, "index_q");
-	uint32_t k = lmi_linear(e, x, NULL, &wk, LMD_VTYPE_F32, "index_k");
-	uint32_t q_rot = lmi_f32(e, d->n_head * d->dk, "index_q_rot");
-	struct lmd_op op = lmi_op(LMD_OP_ROPE_KV);
+	const struct lmd_tensor_row *r = arch_indexer_rows;
+	struct arch_weight wq = arch_weight_req(e, &r[IDX_Q]), wk = arch_weight_req(e, &r[IDX_K]);
+	uint32_t q = arch_linear(e, qr, NULL, &wq, LMD_VTYPE_F32, "index_q");
+	uint32_t k = arch_linear(e, x, NULL, &wk, LMD_VTYPE_F32, "index_k");
+	uint32_t q_rot = arch_value_f32(e, d->n_head * d->dk, "index_q_rot");
+	struct lmd_op op = arch_op_empty(LMD_OP_ROPE_KV);
 
-	op.u.rope_kv.q = lmi_heads(q, 0, d->n_head, d->dk);
-	op.u.rope_kv.q_out = lmi_heads(q_rot, 0, d->n_head, d->dk);
-	op.u.rope_kv.k = lmi_whole(e, k);
-	op.u.rope_kv.kn = lmi_norm_req(e, LMD_NORM_LAYER, &r[IDX_K_NORM]);
+	op.u.rope_kv.q = arch_operand_heads(q, 0, d->n_head, d->dk);
+	op.u.rope_kv.q_out = arch_operand_heads(q_rot, 0, d->n_head, d->dk);
+	op.u.rope_kv.k = arch_operand_all(e, k);
+	op.u.rope_kv.kn = arch_norm_req(e, LMD_NORM_LAYER, &r[IDX_K_NORM]);
 	op.u.rope_kv.kn.eps = d->eps;
 	op.u.rope_kv.norm_when = LMD_QKN_BEFORE;
-	op.u.rope_kv.rope = lmi_rope(e, LMI_ROPE_INDEX, d->m.n_rot);
+	op.u.rope_kv.rope = arch_rope(e, ARCH_ROPE_INDEX, d->m.n_rot);
 	op.u.rope_kv.rot0 = d->rope_last ? d->dk - d->m.n_rot : 0;
 	op.u.rope_kv.cache = d->cache[e->il];
 	op.u.rope_kv.append = LMD_APPEND_K;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 	return op.u.rope_kv.q_out;
 }
 
-static struct lmd_opnd choose(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd qr)
+static struct lmd_operand choose(struct arch_emit *e, struct lmd_operand x, struct lmd_operand qr)
 {
-	const struct lmi_dsa *d = e->hp->own_data;
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
-	struct lmi_w w;
+	const struct arch_sparse_mla *d = e->hp->own_data;
+	struct lmd_op op = arch_op_empty(LMD_OP_LINEAR);
+	struct arch_weight w;
 	uint32_t weights, list;
 
 	if (d->cache[e->il] == LMD_NONE)
-		return e->own[OWN_LIST] == LMD_NONE ? lmi_none() : lmi_whole(e, e->own[OWN_LIST]);
-	w = lmi_w(e, &lmi_indexer_rows[IDX_PROJ]);
-	weights = lmi_f32(e, d->n_head, "index_w");
-	list = lmi_i32(e, d->top, "index");
+		return e->own[OWN_LIST] == LMD_NONE ? arch_operand_none()
+						    : arch_operand_all(e, e->own[OWN_LIST]);
+	w = arch_weight_req(e, &arch_indexer_rows[IDX_PROJ]);
+	weights = arch_value_f32(e, d->n_head, "index_w");
+	list = arch_value_i32(e, d->top, "index");
 	op.u.linear.x = x;
 	op.u.linear.n_w = 1;
 	op.u.linear.w[0] = w.id;
 	op.u.linear.lora_site[0] = w.site;
 	op.u.linear.scale = 1.0f / sqrtf((float)d->n_head * (float)d->dk);
-	op.u.linear.y[0] = lmi_whole(e, weights);
-	lmi_put(e, &op);
+	op.u.linear.y[0] = arch_operand_all(e, weights);
+	arch_emit_op(e, &op);
 
-	op = lmi_op(LMD_OP_INDEX);
+	op = arch_op_empty(LMD_OP_INDEX);
 	op.u.index.q = queries(e, d, x, qr);
-	op.u.index.w = lmi_whole(e, weights);
-	op.u.index.y = lmi_whole(e, list);
+	op.u.index.w = arch_operand_all(e, weights);
+	op.u.index.y = arch_operand_all(e, list);
 	op.u.index.kind = LMD_INDEX_WEIGHTED;
 	op.u.index.cache = d->cache[e->il];
 	op.u.index.n = d->top;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 	e->own[OWN_LIST] = list;
-	return lmi_whole(e, list);
+	return arch_operand_all(e, list);
 }

@@ -11,18 +11,21 @@
 
 #include "arch/common/attn_mla.h"
 
-#define LMI_L_INDEX    LMI_L_OWN /* layers with an indexer */
-#define LMI_ROPE_INDEX 2u        /* rope set of the indexer */
+#define ARCH_L_INDEX    ARCH_L_OWN /* layers with an indexer */
+#define ARCH_ROPE_INDEX 2u         /* rope set of the indexer */
 
-enum lmi_d_indexer { D_IDX_Q = D_OWN, D_IDX_K, D_IDX_HEAD, D_IDX_END };
-enum lmi_indexer_t { IDX_Q, IDX_K, IDX_K_NORM, IDX_PROJ, IDX_N };
-extern const struct lmd_tensor_row lmi_indexer_rows[IDX_N];
-#define LMI_SET_INDEXER {lmi_indexer_rows, IDX_N, 0}
+enum arch_d_indexer { D_IDX_Q = D_OWN, D_IDX_K, D_IDX_HEAD, D_IDX_END };
+enum arch_indexer_t { IDX_Q, IDX_K, IDX_K_NORM, IDX_PROJ, IDX_N };
+extern const struct lmd_tensor_row arch_indexer_rows[IDX_N];
+#define ARCH_SET_INDEXER                                                                           \
+	{                                                                                          \
+		arch_indexer_rows, IDX_N, 0                                                        \
+	}
 
 /* hp->own_data points to this. */
-struct lmi_dsa {
-	struct lmi_mla m;     /* must be first: lmi_mla_hp_dim reads it */
-	struct lmi_mla w;     /* for layers with a window, if they differ */
+struct arch_sparse_mla {
+	struct arch_mla m; /* must be first: arch_mla_hp_dim reads it */
+	struct arch_mla w; /* for layers with a window, if they differ */
 	uint32_t n_head, dk, top;
 	bool rope_last;       /* the last columns rotate, not the first */
 	float eps;            /* for the norm of index keys */
@@ -31,11 +34,11 @@ struct lmi_dsa {
 
 /* Allocates the state and reads the keys of latent attention and, if `index`, of the indexer.
  * Returns NULL after an error. */
-struct lmi_dsa *lmi_dsa_read(struct lmi_hparams *hp, struct lmi_keys *k, bool index);
+struct arch_sparse_mla *arch_dsa_read(struct arch_hparams *hp, struct arch_keys *k, bool index);
 /* Marks layer il as having an indexer. */
-void lmi_dsa_layer(struct lmi_hparams *hp, uint32_t il);
+void arch_dsa_layer(struct arch_hparams *hp, uint32_t il);
 /* The `memory` hook: places index keys in the group of the keys that they represent. */
-void lmi_dsa_memory(struct lmi_hparams *hp, struct lmi_keys *k);
-int64_t lmi_dsa_dim(const void *state, uint32_t symbol, int32_t layer);
+void arch_dsa_memory(struct arch_hparams *hp, struct arch_keys *k);
+int64_t arch_dsa_dim(const void *state, uint32_t symbol, int32_t layer);
 
 #endif /* LLAMAD_ARCH_MLA_INDEXER_H */

@@ -8,58 +8,58 @@
 #include "arch/common/attn_mla.h"
 #include "arch/mla/mla.h"
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
-	struct lmd_norm n = lmi_decoder_norm(e, d, 0, T_ATTN_NORM);
-	struct lmi_io io = lmi_read(e, s, &n);
+	struct lmd_norm n = arch_decoder_norm(e, d, 0, T_ATTN_NORM);
+	struct arch_block_io io = arch_residual_read(e, s, &n);
 	float a = d->hp.residual_scale != 0.0f ? d->hp.residual_scale : 1.0f;
 
 	(void)pass;
 	io.a = a;
-	s->x = lmi_mla(e, &io, d->hp.own_data, LMD_NONE);
-	n = lmi_decoder_norm(e, d, 0, T_FFN_NORM);
-	io = lmi_read(e, s, &n);
+	s->x = arch_mla(e, &io, d->hp.own_data, LMD_NONE);
+	n = arch_decoder_norm(e, d, 0, T_FFN_NORM);
+	io = arch_residual_read(e, s, &n);
 	io.a = a;
-	s->x = lmi_decoder_ffn_block(e, d, &io);
+	s->x = arch_decoder_ffn_block(e, d, &io);
 }
 
 static const struct lmd_tensor_set minicpm_sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_MLA, LMI_SET_FFN_NORM, LMI_SET_FFN,
-	LMI_SET_ROPE_FACTORS,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM, ARCH_SET_MLA,
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN,       ARCH_SET_ROPE_FACTORS,
 };
 
 /* The scales are constants of the architecture; the file does not have them. */
-static void minicpm_adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void minicpm_adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
-	hp->own_data = lmi_mla_read(hp, k, true);
+	hp->own_data = arch_mla_read(hp, k, true);
 	hp->embd_scale = 12.0f;
 	hp->residual_scale = 1.4f / sqrtf((float)hp->n_layer);
 	hp->logit_scale = 256.0f / (float)hp->n_embd;
 }
 
-static const struct lmi_decoder_traits minicpm = {
+static const struct arch_decoder_traits minicpm = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
 	.adjust = minicpm_adjust,
 	.layer = layer,
 };
 
 static const struct lmd_tensor_set plm_sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_MLA, LMI_SET_FFN_NORM, LMI_SET_FFN_PLAIN,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_MLA, ARCH_SET_FFN_NORM, ARCH_SET_FFN_PLAIN,
 };
 
-static void plm_adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void plm_adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
-	hp->own_data = lmi_mla_read(hp, k, false);
+	hp->own_data = arch_mla_read(hp, k, false);
 }
 
-static const struct lmi_decoder_traits plm = {
+static const struct arch_decoder_traits plm = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT},
-	.act = LMD_ACT_RELU2,
+	.act = LMD_ACT_FN_RELU2,
 	.ffn_plain = true,
 	.adjust = plm_adjust,
 	.layer = layer,
 };
 
-LMI_MLA_ARCH(minicpm3, minicpm, minicpm_sets)
-LMI_MLA_ARCH(plm, plm, plm_sets)
+ARCH_MLA_ARCH(minicpm3, minicpm, minicpm_sets)
+ARCH_MLA_ARCH(plm, plm, plm_sets)

@@ -11,14 +11,10 @@
 	}
 
 static const struct lmd_factory factories[] = {
-	ARCH("deepseek2", lmi_arch_deepseek2),
-	ARCH("mistral4", lmi_arch_mistral4),
-	ARCH("minicpm3", lmi_arch_minicpm3),
-	ARCH("plm", lmi_arch_plm),
-	ARCH("deepseek32", lmi_arch_deepseek32),
-	ARCH("glm-dsa", lmi_arch_glm_dsa),
-	ARCH("dots3note", lmi_arch_dots3note),
-	ARCH("hy_v4", lmi_arch_hy_v4),
+	ARCH("deepseek2", arch_deepseek2),   ARCH("mistral4", arch_mistral4),
+	ARCH("minicpm3", arch_minicpm3),     ARCH("plm", arch_plm),
+	ARCH("deepseek32", arch_deepseek32), ARCH("glm-dsa", arch_glm_dsa),
+	ARCH("dots3note", arch_dots3note),   ARCH("hy_v4", arch_hy_v4),
 };
 
 LMD_PLUGIN_DEFINE("arch-mla", LMD_VERSION, "MIT", LMD_KIND_BIT(LMD_KIND_ARCH), factories)

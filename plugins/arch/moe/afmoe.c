@@ -8,37 +8,37 @@
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL,
-	LMI_SET_ATTN_NORM,
-	LMI_SET_QKV,
-	LMI_SET_QK_NORM,
-	LMI_REQ(T_ATTN_GATE, T_ATTN_GATE),
-	LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
-	LMI_SET_FFN_NORM,
-	LMI_SET_FFN,
-	LMI_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM),
-	LMI_SET_MOE,
-	LMI_SET_SHEXP,
+	ARCH_SET_GLOBAL,
+	ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,
+	ARCH_SET_QK_NORM,
+	ARCH_ROWS_REQ(T_ATTN_GATE, T_ATTN_GATE),
+	ARCH_ROWS_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
+	ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN,
+	ARCH_ROWS_REQ(T_POST_FFN_NORM, T_POST_FFN_NORM),
+	ARCH_SET_MOE,
+	ARCH_SET_SHEXP,
 };
 
-static void scale(struct lmi_hparams *hp, struct lmi_keys *k)
+static void scale(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	hp->embd_scale = sqrtf((float)hp->n_embd);
 	hp->embd_scale_ext = hp->embd_scale;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .window = true,
 	       .window_period = 4,
 	       .route_fn = LMD_ROUTE_SIGMOID,
 	       .route_by_key = true},
-	.place = LMI_SANDWICH,
-	.qk_norm = LMI_QKN_HEAD,
-	.gate = LMI_GATE_SIGMOID,
+	.place = ARCH_NORM_SANDWICH,
+	.qk_norm = ARCH_QKN_HEAD,
+	.gate = ARCH_GATE_SIGMOID,
 	.nope_period = 4,
 	.adjust = scale,
 };
-LMI_DECODER_ARCH(afmoe, traits, sets)
+ARCH_DECODER_ARCH(afmoe, traits, sets)

@@ -18,37 +18,37 @@ static const struct lmd_tensor_row rows[A_N] = {
 };
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL,   LMI_SET_ATTN_NORM, LMI_SET_QKV,
-	LMI_SET_FFN_NORM, LMI_OWN(rows),     LMI_SET_MOE,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM,  ARCH_SET_QKV,
+	ARCH_SET_FFN_NORM, ARCH_ROWS_OWN(rows), ARCH_SET_MOE,
 };
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
 	const uint32_t x = s->x; /* nothing is pending between layers */
-	struct lmd_norm n = lmi_decoder_norm(e, d, 0, T_ATTN_NORM);
-	struct lmi_io io = lmi_read(e, s, &n);
-	struct lmi_attn a = lmi_decoder_attn(e, d, pass);
-	struct lmi_ffn f = lmi_decoder_ffn(e, d);
-	struct lmi_moe m = lmi_moe_default(e);
+	struct lmd_norm n = arch_decoder_norm(e, d, 0, T_ATTN_NORM);
+	struct arch_block_io io = arch_residual_read(e, s, &n);
+	struct arch_attn a = arch_decoder_attn(e, d, pass);
+	struct arch_ffn f = arch_decoder_ffn(e, d);
+	struct arch_moe m = arch_moe_default(e);
 
-	s->x = lmi_attn(e, &io, &a);
-	n = lmi_decoder_norm(e, d, 0, T_FFN_NORM);
-	io = lmi_read(e, s, &n);
+	s->x = arch_attn(e, &io, &a);
+	n = arch_decoder_norm(e, d, 0, T_FFN_NORM);
+	io = arch_residual_read(e, s, &n);
 	f.gate = &rows[A_GATE];
 	f.up = &rows[A_UP];
 	f.down = &rows[A_DOWN];
-	s->x = lmi_ffn(e, &io, &f);
+	s->x = arch_ffn(e, &io, &f);
 
-	io.x = lmi_whole(e, x);
-	io.norm = lmi_norm_req(e, LMD_NORM_RMS, &rows[A_NORM]);
+	io.x = arch_operand_all(e, x);
+	io.norm = arch_norm_req(e, LMD_NORM_RMS, &rows[A_NORM]);
 	io.res = s->x;
 	m.need_gate = true;
-	s->x = lmi_moe(e, &io, &m);
+	s->x = arch_moe(e, &io, &m);
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_renorm = true},
 	.layer = layer,
 };
-LMI_DECODER_ARCH(arctic, traits, sets)
+ARCH_DECODER_ARCH(arctic, traits, sets)

@@ -9,11 +9,11 @@
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_SET_MOE,
-	LMI_SET_SHEXP, LMI_SET_ROPE_FACTORS,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_QKV,   ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN,    ARCH_SET_MOE,       ARCH_SET_SHEXP, ARCH_SET_ROPE_FACTORS,
 };
 
-static void scale(struct lmi_hparams *hp, struct lmi_keys *k)
+static void scale(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	hp->route_fn = LMD_ROUTE_SOFTMAX;
@@ -21,31 +21,31 @@ static void scale(struct lmi_hparams *hp, struct lmi_keys *k)
 		hp->attn_scale = 1.0f / sqrtf((float)hp->layer[0].n_rot);
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_by_key = true},
 	.adjust = scale,
 };
-LMI_DECODER_ARCH(bailingmoe, traits, sets)
+ARCH_DECODER_ARCH(bailingmoe, traits, sets)
 
 static const struct lmd_tensor_set sets2[] = {
-	LMI_SET_GLOBAL,   LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM,
-	LMI_SET_FFN_NORM, LMI_SET_FFN,       LMI_SET_MOE, LMI_SET_SHEXP,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM, ARCH_SET_QKV, ARCH_SET_QK_NORM,
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN,       ARCH_SET_MOE, ARCH_SET_SHEXP,
 };
 
 /* Sets the width of all shared experts together; the file has that of one. */
-static void shared(struct lmi_hparams *hp, struct lmi_keys *k)
+static void shared(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
-	if (hp->n_expert_shared > 1 && hp->n_ff_shexp <= LMI_MAX_WIDTH / hp->n_expert_shared)
+	if (hp->n_expert_shared > 1 && hp->n_ff_shexp <= ARCH_KEY_MAX_WIDTH / hp->n_expert_shared)
 		hp->n_ff_shexp *= hp->n_expert_shared;
 }
 
-static const struct lmi_decoder_traits traits2 = {
+static const struct arch_decoder_traits traits2 = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .route_fn = LMD_ROUTE_SIGMOID,
 	       .route_by_key = true},
-	.qk_norm = LMI_QKN_HEAD,
+	.qk_norm = ARCH_QKN_HEAD,
 	.adjust = shared,
 };
-LMI_DECODER_ARCH(bailingmoe2, traits2, sets2)
+ARCH_DECODER_ARCH(bailingmoe2, traits2, sets2)

@@ -6,28 +6,28 @@
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_SET_MOE,
-	LMI_SET_SHEXP, LMI_SET_ROPE_FACTORS,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_QKV,   ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN,    ARCH_SET_MOE,       ARCH_SET_SHEXP, ARCH_SET_ROPE_FACTORS,
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_scaled = true},
 };
-LMI_DECODER_ARCH(deepseek, traits, sets)
+ARCH_DECODER_ARCH(deepseek, traits, sets)
 
 /* Rejects files with a window: theirs must keep the image visible, which is not implemented. */
-static void no_window(struct lmi_hparams *hp, struct lmi_keys *k)
+static void no_window(struct arch_hparams *hp, struct arch_keys *k)
 {
-	uint32_t n = lmi_key_u32(k, "attention.sliding_window", LMI_OPTIONAL, 0, 0, LMI_MAX_CTX);
+	uint32_t n = arch_key_u32(k, "attention.sliding_window", ARCH_OPTIONAL, 0, 0, ARCH_MAX_CTX);
 
 	if (n)
-		lmi_key_fail(k, LMD_UNSUPPORTED,
-			     "%s.attention.sliding_window: %u; only full attention is supported",
-			     hp->model->arch, n);
+		arch_key_fail(k, LMD_UNSUPPORTED,
+			      "%s.attention.sliding_window: %u; only full attention is supported",
+			      hp->model->arch, n);
 }
 
-static const struct lmi_decoder_traits ocr_traits = {
+static const struct arch_decoder_traits ocr_traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .route_by_key = true},
 	.adjust = no_window,
 };
-LMI_DECODER_ARCH(deepseek2_ocr, ocr_traits, sets)
+ARCH_DECODER_ARCH(deepseek2_ocr, ocr_traits, sets)

@@ -6,21 +6,21 @@
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_FFN, LMI_SET_MOE,
-	LMI_SET_SHEXP,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_QKV,   ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN,    ARCH_SET_MOE,       ARCH_SET_SHEXP,
 };
 
-static void steps(struct lmi_hparams *hp, struct lmi_keys *k)
+static void steps(struct arch_hparams *hp, struct arch_keys *k)
 {
 	if (!hp->n_ff_shexp)
 		hp->n_expert_shared = 0;
-	lmi_moe_by_step(hp, lmi_key_u32(k, "interleave_moe_layer_step", LMI_REQUIRED, 1, 1,
-					LMI_MAX_LAYER));
+	arch_moe_by_step(hp, arch_key_u32(k, "interleave_moe_layer_step", ARCH_REQUIRED, 1, 1,
+					  ARCH_MAX_LAYER));
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_renorm = true},
 	.out_bias_ignored = true,
 	.adjust = steps,
 };
-LMI_DECODER_ARCH(ernie4_5_moe, traits, sets)
+ARCH_DECODER_ARCH(ernie4_5_moe, traits, sets)

@@ -6,23 +6,23 @@
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL,
-	LMI_SET_ATTN_NORM,
-	LMI_SET_QKV,
-	LMI_OPT(T_ATTN_Q_NORM, T_ATTN_K_NORM),
-	LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
-	LMI_SET_FFN,
-	LMI_SET_MOE,
-	LMI_SET_SHEXP,
+	ARCH_SET_GLOBAL,
+	ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,
+	ARCH_ROWS_OPT(T_ATTN_Q_NORM, T_ATTN_K_NORM),
+	ARCH_ROWS_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
+	ARCH_SET_FFN,
+	ARCH_SET_MOE,
+	ARCH_SET_SHEXP,
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .sections_kind = LMD_SECTIONS_BLOCKS,
 	       .route_fn = LMD_ROUTE_SIGMOID,
 	       .route_by_key = true},
 	.t_ffn_norm = T_POST_ATTN_NORM,
-	.qk_norm = LMI_QKN_HEAD,
+	.qk_norm = ARCH_QKN_HEAD,
 };
-LMI_DECODER_ARCH(glm4moe, traits, sets)
+ARCH_DECODER_ARCH(glm4moe, traits, sets)

@@ -8,20 +8,20 @@
 #define LIMIT 7.0f
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL,
-	LMI_SET_ATTN_NORM,
-	LMI_SET_QKV,
-	LMI_REQ(T_ATTN_SINKS, T_ATTN_SINKS),
-	LMI_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
-	LMI_SET_MOE,
+	ARCH_SET_GLOBAL,
+	ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,
+	ARCH_ROWS_REQ(T_ATTN_SINKS, T_ATTN_SINKS),
+	ARCH_ROWS_REQ(T_POST_ATTN_NORM, T_POST_ATTN_NORM),
+	ARCH_SET_MOE,
 };
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
-	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, false);
+	arch_hp_rope_window(hp, k, hp->rope[ARCH_ROPE_FULL].base, false);
 }
 
-static void clamped(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_moe *m)
+static void clamped(struct arch_emit *e, const struct arch_decoder *d, struct arch_moe *m)
 {
 	(void)e;
 	(void)d;
@@ -29,18 +29,18 @@ static void clamped(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_
 	m->p[1] = LIMIT;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .window = true,
-	       .window_need = LMI_REQUIRED,
+	       .window_need = ARCH_REQUIRED,
 	       .window_period = 2,
 	       .route_fn = LMD_ROUTE_SOFTMAX_CHOSEN},
 	.t_ffn_norm = T_POST_ATTN_NORM,
 	.sinks = true,
-	.act = LMD_ACT_OAI,
+	.act = LMD_ACT_FN_OAI,
 	.moe_gate = true,
 	.adjust = adjust,
 	.moe = clamped,
 };
-LMI_DECODER_ARCH(gpt_oss, traits, sets)
+ARCH_DECODER_ARCH(gpt_oss, traits, sets)

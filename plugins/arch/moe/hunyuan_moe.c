@@ -9,60 +9,62 @@
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
-	LMI_SET_FFN, LMI_SET_MOE, LMI_SET_SHEXP, LMI_SET_ROPE_FACTORS,
+	ARCH_SET_GLOBAL,  ARCH_SET_ATTN_NORM, ARCH_SET_QKV,
+	ARCH_SET_QK_NORM, ARCH_SET_FFN_NORM,  ARCH_SET_FFN,
+	ARCH_SET_MOE,     ARCH_SET_SHEXP,     ARCH_SET_ROPE_FACTORS,
 };
 
-static void widths(struct lmi_hparams *hp, struct lmi_keys *k)
+static void widths(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	hp->n_ff_exp = hp->layer[0].n_ff;
 	if (!hp->n_ff_shexp)
 		hp->n_ff_shexp = hp->n_ff_exp;
 	hp->n_dense_lead = 0;
-	lmi_moe_by_step(hp, 1);
+	arch_moe_by_step(hp, 1);
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .route_renorm = true},
-	.qk_norm = LMI_QKN_HEAD,
+	.qk_norm = ARCH_QKN_HEAD,
 	.qk_norm_after = true,
 	.adjust = widths,
 };
-LMI_DECODER_ARCH(hunyuan_moe, traits, sets)
+ARCH_DECODER_ARCH(hunyuan_moe, traits, sets)
 
 /* Some converters omitted the suffix ".bias". */
 static const struct lmd_tensor_row bare_bias[] = {
-	{"blk.%d.exp_probs_b", {D_EXPERT}, LMD_TENSOR_BARE, LMD_SPLIT_REPLICATE, LMI_L_MOE, NULL},
+	{"blk.%d.exp_probs_b", {D_EXPERT}, LMD_TENSOR_BARE, LMD_SPLIT_REPLICATE, ARCH_L_MOE, NULL},
 };
 
 static const struct lmd_tensor_set sets3[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_SET_FFN_NORM,
-	LMI_SET_FFN, LMI_SET_MOE, LMI_OWN(bare_bias), LMI_SET_SHEXP, LMI_SET_ROPE_FACTORS,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM,    ARCH_SET_QKV, ARCH_SET_QK_NORM,
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN,          ARCH_SET_MOE, ARCH_ROWS_OWN(bare_bias),
+	ARCH_SET_SHEXP,    ARCH_SET_ROPE_FACTORS,
 };
 
-static void layers3(struct lmi_hparams *hp, struct lmi_keys *k)
+static void layers3(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	if (!hp->n_ff_shexp)
 		hp->n_ff_shexp = hp->n_ff_exp;
-	lmi_moe_by_tensor(hp);
+	arch_moe_by_tensor(hp);
 }
 
-static void bias(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_moe *m)
+static void bias(struct arch_emit *e, const struct arch_decoder *d, struct arch_moe *m)
 {
 	(void)d;
-	if (lmi_has(e, &bare_bias[0]))
+	if (arch_weight_exists(e, &bare_bias[0]))
 		m->probs_b = &bare_bias[0];
 }
 
-static const struct lmi_decoder_traits traits3 = {
+static const struct arch_decoder_traits traits3 = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .route_fn = LMD_ROUTE_SIGMOID,
 	       .route_by_key = true},
-	.qk_norm = LMI_QKN_HEAD,
+	.qk_norm = ARCH_QKN_HEAD,
 	.adjust = layers3,
 	.moe = bias,
 };
-LMI_DECODER_ARCH(hy_v3, traits3, sets3)
+ARCH_DECODER_ARCH(hy_v3, traits3, sets3)

@@ -7,8 +7,8 @@
 
 #include "arch/moe/moe.h"
 
-#define L_GATE_HEAD (LMI_L_OWN << 0)
-#define L_GATE_COLS (LMI_L_OWN << 1)
+#define L_GATE_HEAD (ARCH_L_OWN << 0)
+#define L_GATE_COLS (ARCH_L_OWN << 1)
 #define GATE(d, when)                                                                              \
 	{                                                                                          \
 		"blk.%d.attn_gate", {D_EMBD, d}, LMD_TENSOR_REQUIRED, LMD_SPLIT_HEADS, when, NULL  \
@@ -20,14 +20,14 @@ static const struct lmd_tensor_row rows[] = {
 };
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL,   LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM, LMI_OWN(rows),
-	LMI_SET_FFN_NORM, LMI_SET_FFN,       LMI_SET_MOE, LMI_SET_SHEXP,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM, ARCH_SET_QKV, ARCH_SET_QK_NORM, ARCH_ROWS_OWN(rows),
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN,       ARCH_SET_MOE, ARCH_SET_SHEXP,
 };
 
 /* Determines the kind of a layer's gate from the width of its tensor. */
-static uint32_t gate_class(const struct lmi_hparams *hp, uint32_t il)
+static uint32_t gate_class(const struct arch_hparams *hp, uint32_t il)
 {
-	const struct lmi_layer *l = &hp->layer[il];
+	const struct arch_layer *l = &hp->layer[il];
 	const struct lmd_tensor *t;
 	char name[64];
 
@@ -38,31 +38,31 @@ static uint32_t gate_class(const struct lmi_hparams *hp, uint32_t il)
 		       : L_GATE_HEAD;
 }
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
-	const struct lmi_layer *l0 = &hp->layer[0];
+	const struct arch_layer *l0 = &hp->layer[0];
 	uint32_t n_rot =
-		lmi_key_u32(k, "rope.dimension_count_swa", LMI_OPTIONAL, l0->n_rot, 0, l0->dk);
+		arch_key_u32(k, "rope.dimension_count_swa", ARCH_OPTIONAL, l0->n_rot, 0, l0->dk);
 
-	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, true);
-	hp->rope[LMI_ROPE_WINDOW].attn_factor = 1.0;
+	arch_hp_rope_window(hp, k, hp->rope[ARCH_ROPE_FULL].base, true);
+	hp->rope[ARCH_ROPE_WINDOW].attn_factor = 1.0;
 	if (hp->n_expert && !hp->n_expert_shared)
 		hp->n_expert_shared = 1;
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
-		struct lmi_layer *l = &hp->layer[il];
+		struct arch_layer *l = &hp->layer[il];
 
-		l->cls |= gate_class(hp, il) | (l->cls & LMI_L_MOE ? LMI_L_SHEXP : 0);
+		l->cls |= gate_class(hp, il) | (l->cls & ARCH_L_MOE ? ARCH_L_SHEXP : 0);
 		l->n_rot = l->window ? n_rot : l->n_rot;
 	}
 }
 
-static void gate(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_attn *a)
+static void gate(struct arch_emit *e, const struct arch_decoder *d, struct arch_attn *a)
 {
 	(void)d;
-	a->gate_row = &rows[(lmi_cur(e)->cls & L_GATE_COLS) != 0];
+	a->gate_row = &rows[(arch_current_layer(e)->cls & L_GATE_COLS) != 0];
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .window = true,
@@ -70,9 +70,9 @@ static const struct lmi_decoder_traits traits = {
 	       .window_dense_first = true,
 	       .route_fn = LMD_ROUTE_SIGMOID,
 	       .route_by_key = true},
-	.qk_norm = LMI_QKN_HEAD,
-	.gate = LMI_GATE_SOFTPLUS,
+	.qk_norm = ARCH_QKN_HEAD,
+	.gate = ARCH_GATE_SOFTPLUS,
 	.adjust = adjust,
 	.attn = gate,
 };
-LMI_DECODER_ARCH(laguna, traits, sets)
+ARCH_DECODER_ARCH(laguna, traits, sets)

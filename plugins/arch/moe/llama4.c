@@ -12,28 +12,28 @@
 #define TEMP_SCALE 0.1f
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV,   LMI_SET_FFN_NORM,
-	LMI_SET_FFN,    LMI_SET_MOE,       LMI_SET_SHEXP, LMI_SET_ROPE_FREQS,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_QKV,   ARCH_SET_FFN_NORM,
+	ARCH_SET_FFN,    ARCH_SET_MOE,       ARCH_SET_SHEXP, ARCH_SET_ROPE_FREQS,
 };
 
 /* The keys for windows say which layers have chunks. */
-static const struct lmi_hp_opts chunks = {
+static const struct arch_hp_opts chunks = {
 	.window = true, .window_default = CHUNK, .window_period = PERIOD};
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
 	uint32_t step =
-		lmi_key_u32(k, "interleave_moe_layer_step", LMI_REQUIRED, 1, 0, LMI_MAX_LAYER);
+		arch_key_u32(k, "interleave_moe_layer_step", ARCH_REQUIRED, 1, 0, ARCH_MAX_LAYER);
 
 	hp->n_ff_shexp = hp->n_ff_exp;
 	hp->n_dense_lead = 0;
-	lmi_moe_by_step(hp, step);
-	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, false);
-	lmi_hp_windows(hp, k, &chunks);
-	if (lmi_key_u32(k, "attention.sliding_window", LMI_OPTIONAL, CHUNK, 0, LMI_MAX_CTX) == 0)
+	arch_moe_by_step(hp, step);
+	arch_hp_rope_window(hp, k, hp->rope[ARCH_ROPE_FULL].base, false);
+	arch_hp_windows(hp, k, &chunks);
+	if (arch_key_u32(k, "attention.sliding_window", ARCH_OPTIONAL, CHUNK, 0, ARCH_MAX_CTX) == 0)
 		return;
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
-		struct lmi_layer *l = &hp->layer[il];
+		struct arch_layer *l = &hp->layer[il];
 
 		l->chunk = l->window ? CHUNK : 0;
 		l->window = 0;
@@ -45,23 +45,23 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	hp->temp_len = CHUNK;
 }
 
-static void attn(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_attn *a)
+static void attn(struct arch_emit *e, const struct arch_decoder *d, struct arch_attn *a)
 {
-	if (lmi_cur(e)->rope == LMD_NONE)
+	if (arch_current_layer(e)->rope == LMD_NONE)
 		return;
 	a->q_row_in = LMD_NONE;
 	if (d->hp.n_expert != 128) /* the large model */
-		a->qk_norm = LMI_QKN_BARE;
+		a->qk_norm = ARCH_QKN_BARE;
 }
 
-static void moe(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_moe *m)
+static void moe(struct arch_emit *e, const struct arch_decoder *d, struct arch_moe *m)
 {
 	(void)e;
 	(void)d;
 	m->weight_before = true;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_ADJACENT,
 	       .route_fn = LMD_ROUTE_SIGMOID},
@@ -70,4 +70,4 @@ static const struct lmi_decoder_traits traits = {
 	.attn = attn,
 	.moe = moe,
 };
-LMI_DECODER_ARCH(llama4, traits, sets)
+ARCH_DECODER_ARCH(llama4, traits, sets)

@@ -7,42 +7,42 @@
 #define LIMIT 7.0 /* clamp of old files */
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL,  LMI_SET_ATTN_NORM, LMI_SET_QKV,
-	LMI_SET_QK_NORM, LMI_SET_FFN_NORM,  LMI_SET_MOE,
+	ARCH_SET_GLOBAL,  ARCH_SET_ATTN_NORM, ARCH_SET_QKV,
+	ARCH_SET_QK_NORM, ARCH_SET_FFN_NORM,  ARCH_SET_MOE,
 };
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
-	double *limit = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*limit));
+	double *limit = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*limit));
 
 	if (!limit)
 		return;
 	hp->own_data = limit;
-	(void)lmi_key_f64s(k, "swiglu_clamp_exp", LMI_OPTIONAL, limit, hp->n_layer, LIMIT, 0.0,
-			   1e9);
-	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, false);
+	(void)arch_key_f64s(k, "swiglu_clamp_exp", ARCH_OPTIONAL, limit, hp->n_layer, LIMIT, 0.0,
+			    1e9);
+	arch_hp_rope_window(hp, k, hp->rope[ARCH_ROPE_FULL].base, false);
 }
 
-static void clamp(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_moe *m)
+static void clamp(struct arch_emit *e, const struct arch_decoder *d, struct arch_moe *m)
 {
 	const double *limit = d->hp.own_data;
 
 	if (limit[e->il] <= 0.0)
 		return;
-	m->act = LMD_ACT_SILU_CLAMP_IN;
+	m->act = LMD_ACT_FN_SILU_CLAMP_IN;
 	m->p[0] = (float)limit[e->il];
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .window = true,
-	       .window_need = LMI_REQUIRED,
+	       .window_need = ARCH_REQUIRED,
 	       .route_renorm = true},
-	.qk_norm = LMI_QKN_HEAD,
+	.qk_norm = ARCH_QKN_HEAD,
 	.nope_full = true,
 	.moe_gate = true,
 	.adjust = adjust,
 	.moe = clamp,
 };
-LMI_DECODER_ARCH(maple, traits, sets)
+ARCH_DECODER_ARCH(maple, traits, sets)

@@ -6,29 +6,26 @@
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL,
-	LMI_SET_ATTN_NORM,
-	LMI_SET_QKV,
-	LMI_OPT(T_ATTN_SINKS, T_ATTN_SINKS),
-	LMI_SET_FFN_NORM,
-	LMI_SET_FFN,
-	LMI_SET_MOE,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,      ARCH_ROWS_OPT(T_ATTN_SINKS, T_ATTN_SINKS),
+	ARCH_SET_FFN_NORM, ARCH_SET_FFN,
+	ARCH_SET_MOE,
 };
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
-	const struct lmi_layer *l0 = &hp->layer[0];
+	const struct arch_layer *l0 = &hp->layer[0];
 	uint32_t dk =
-		lmi_key_u32(k, "attention.key_length_swa", LMI_OPTIONAL, l0->dk, 1, LMI_MAX_DK);
-	uint32_t dv =
-		lmi_key_u32(k, "attention.value_length_swa", LMI_OPTIONAL, l0->dv, 1, LMI_MAX_DK);
-	uint32_t rot = lmi_key_u32(k, "rope.dimension_count_swa", LMI_OPTIONAL,
-				   l0->n_rot < dk ? l0->n_rot : dk, 0, dk);
+		arch_key_u32(k, "attention.key_length_swa", ARCH_OPTIONAL, l0->dk, 1, ARCH_MAX_DK);
+	uint32_t dv = arch_key_u32(k, "attention.value_length_swa", ARCH_OPTIONAL, l0->dv, 1,
+				   ARCH_MAX_DK);
+	uint32_t rot = arch_key_u32(k, "rope.dimension_count_swa", ARCH_OPTIONAL,
+				    l0->n_rot < dk ? l0->n_rot : dk, 0, dk);
 
-	lmi_hp_rope_window(hp, k, hp->rope[LMI_ROPE_FULL].base, true);
-	lmi_moe_by_tensor(hp);
+	arch_hp_rope_window(hp, k, hp->rope[ARCH_ROPE_FULL].base, true);
+	arch_moe_by_tensor(hp);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
-		struct lmi_layer *l = &hp->layer[il];
+		struct arch_layer *l = &hp->layer[il];
 
 		if (!l->window)
 			continue;
@@ -41,37 +38,37 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 }
 
 /* Uses sinks if the layer has them. */
-static void sinks(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_attn *a)
+static void sinks(struct arch_emit *e, const struct arch_decoder *d, struct arch_attn *a)
 {
 	(void)d;
-	if (lmi_has(e, &lmi_rows[T_ATTN_SINKS]))
-		a->sinks = &lmi_rows[T_ATTN_SINKS];
+	if (arch_weight_exists(e, &arch_rows[T_ATTN_SINKS]))
+		a->sinks = &arch_rows[T_ATTN_SINKS];
 }
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
-	struct lmd_norm n = lmi_decoder_norm(e, d, 0, T_ATTN_NORM);
-	struct lmi_io io = lmi_read(e, s, &n);
-	struct lmi_attn a = lmi_decoder_attn(e, d, pass);
+	struct lmd_norm n = arch_decoder_norm(e, d, 0, T_ATTN_NORM);
+	struct arch_block_io io = arch_residual_read(e, s, &n);
+	struct arch_attn a = arch_decoder_attn(e, d, pass);
 
 	io.a = d->hp.residual_scale;
-	s->x = lmi_attn(e, &io, &a);
-	n = lmi_decoder_norm(e, d, 0, T_FFN_NORM);
-	io = lmi_read(e, s, &n);
-	s->x = lmi_decoder_ffn_block(e, d, &io);
+	s->x = arch_attn(e, &io, &a);
+	n = arch_decoder_norm(e, d, 0, T_FFN_NORM);
+	io = arch_residual_read(e, s, &n);
+	s->x = arch_decoder_ffn_block(e, d, &io);
 }
 
 /* Scales only what attention adds to the stream. */
-static const struct lmi_key_f32 floats[] = {
-	{"attention.value_scale", LMI_HP(residual_scale), LMI_OPTIONAL, 1, 1e-6f, 1e6f},
+static const struct arch_key_f32 floats[] = {
+	{"attention.value_scale", ARCH_HP(residual_scale), ARCH_OPTIONAL, 1, 1e-6f, 1e6f},
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .window = true,
-	       .window_need = LMI_REQUIRED,
+	       .window_need = ARCH_REQUIRED,
 	       .route_fn = LMD_ROUTE_SIGMOID,
 	       .route_renorm = true},
 	.floats = floats,
@@ -81,4 +78,4 @@ static const struct lmi_decoder_traits traits = {
 	.attn = sinks,
 	.layer = layer,
 };
-LMI_DECODER_ARCH(mimo2, traits, sets)
+ARCH_DECODER_ARCH(mimo2, traits, sets)

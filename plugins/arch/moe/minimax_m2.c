@@ -6,12 +6,12 @@
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL,   LMI_SET_ATTN_NORM,
-	LMI_SET_QKV,      LMI_REQ(T_ATTN_Q_NORM_FULL, T_ATTN_K_NORM_FULL),
-	LMI_SET_FFN_NORM, LMI_SET_MOE,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,      ARCH_ROWS_REQ(T_ATTN_Q_NORM_FULL, T_ATTN_K_NORM_FULL),
+	ARCH_SET_FFN_NORM, ARCH_SET_MOE,
 };
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	hp->n_ff_exp = hp->layer[0].n_ff;
@@ -19,13 +19,13 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	hp->route_scale = 1.0f;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .route_fn = LMD_ROUTE_SIGMOID,
 	       .route_by_key = true},
-	.qk_norm = LMI_QKN_FULL,
+	.qk_norm = ARCH_QKN_FULL,
 	.moe_gate = true,
 	.adjust = adjust,
 };
-LMI_DECODER_ARCH(minimax_m2, traits, sets)
+ARCH_DECODER_ARCH(minimax_m2, traits, sets)

@@ -7,7 +7,7 @@
 
 #include "arch/common/decoder.h"
 
-#define LMI_MOE_LIST(X)                                                                            \
+#define ARCH_MOE_LIST(X)                                                                           \
 	X("afmoe", afmoe)                                                                          \
 	X("arctic", arctic)                                                                        \
 	X("bailingmoe", bailingmoe)                                                                \
@@ -40,17 +40,17 @@
 	X("smallthinker", smallthinker)                                                            \
 	X("step35", step35)
 
-#define LMI_MOE_EXTERN(name, ident) extern const struct lmd_arch_ops lmi_arch_##ident;
-LMI_MOE_LIST(LMI_MOE_EXTERN)
+#define ARCH_MOE_EXTERN(name, ident) extern const struct lmd_arch_ops arch_##ident;
+ARCH_MOE_LIST(ARCH_MOE_EXTERN)
 
 /* Helpers for adjust hooks, which select the layers that have experts. */
 
 /* Layers with a router tensor have experts, and a shared expert if its tensors exist. */
-void lmi_moe_by_tensor(struct lmi_hparams *hp);
+void arch_moe_by_tensor(struct arch_hparams *hp);
 /* Every step-th layer, except leading dense ones, has experts, and a shared expert if the keys
  * give one; step 0: no layer. */
-void lmi_moe_by_step(struct lmi_hparams *hp, uint32_t step);
+void arch_moe_by_step(struct arch_hparams *hp, uint32_t step);
 /* For files without an expert width: the chosen experts divide that of the layer among them. */
-void lmi_moe_split_ff(struct lmi_hparams *hp, struct lmi_keys *k);
+void arch_moe_split_ff(struct arch_hparams *hp, struct arch_keys *k);
 
 #endif /* LLAMAD_ARCH_MOE_MOE_H */

@@ -5,14 +5,14 @@
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL,   LMI_SET_ATTN_NORM,
-	LMI_SET_QKV,      LMI_REQ(T_ATTN_Q_NORM_FULL, T_ATTN_K_NORM_FULL),
-	LMI_SET_FFN_NORM, LMI_SET_MOE,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,      ARCH_ROWS_REQ(T_ATTN_Q_NORM_FULL, T_ATTN_K_NORM_FULL),
+	ARCH_SET_FFN_NORM, ARCH_SET_MOE,
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
-	.qk_norm = LMI_QKN_FULL,
+	.qk_norm = ARCH_QKN_FULL,
 	.moe_gate = true,
 };
-LMI_DECODER_ARCH(olmoe, traits, sets)
+ARCH_DECODER_ARCH(olmoe, traits, sets)

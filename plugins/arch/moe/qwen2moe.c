@@ -5,22 +5,24 @@
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM,
-	LMI_SET_MOE,    LMI_REQ(T_FFN_GATE_INP_SHEXP, T_FFN_GATE_INP_SHEXP), LMI_SET_SHEXP,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM,
+	ARCH_SET_QKV,    ARCH_SET_FFN_NORM,
+	ARCH_SET_MOE,    ARCH_ROWS_REQ(T_FFN_GATE_INP_SHEXP, T_FFN_GATE_INP_SHEXP),
+	ARCH_SET_SHEXP,
 };
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	if (!hp->n_ff_shexp) /* the oldest files do not have the key */
 		hp->n_ff_shexp = hp->layer[0].n_ff;
 	for (uint32_t il = 0; il < hp->n_layer; il++)
-		hp->layer[il].cls |= LMI_L_SHEXP;
+		hp->layer[il].cls |= ARCH_L_SHEXP;
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
 	.moe_gate = true,
 	.adjust = adjust,
 };
-LMI_DECODER_ARCH(qwen2moe, traits, sets)
+ARCH_DECODER_ARCH(qwen2moe, traits, sets)

@@ -6,34 +6,34 @@
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_QK_NORM,
-	LMI_SET_FFN_NORM, LMI_SET_MOE, LMI_SET_POOL,
+	ARCH_SET_GLOBAL,   ARCH_SET_ATTN_NORM, ARCH_SET_QKV,  ARCH_SET_QK_NORM,
+	ARCH_SET_FFN_NORM, ARCH_SET_MOE,       ARCH_SET_POOL,
 };
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .route_renorm = true},
-	.qk_norm = LMI_QKN_HEAD,
+	.qk_norm = ARCH_QKN_HEAD,
 	.moe_gate = true,
-	.adjust = lmi_moe_split_ff,
-	.pool = {.rank_last = true, .rank_softmax = true, .rank_act = LMD_ACT_TANH},
+	.adjust = arch_moe_split_ff,
+	.pool = {.rank_last = true, .rank_softmax = true, .rank_act = LMD_ACT_FN_TANH},
 };
-LMI_DECODER_ARCH(qwen3moe, traits, sets)
+ARCH_DECODER_ARCH(qwen3moe, traits, sets)
 
-static void pictures(struct lmi_hparams *hp, struct lmi_keys *k)
+static void pictures(struct arch_hparams *hp, struct arch_keys *k)
 {
-	lmi_moe_split_ff(hp, k);
-	lmi_hp_deepstack(hp, k);
+	arch_moe_split_ff(hp, k);
+	arch_hp_deepstack(hp, k);
 }
 
-static const struct lmi_decoder_traits vl_traits = {
+static const struct arch_decoder_traits vl_traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .sections_kind = LMD_SECTIONS_INTERLEAVED,
 	       .sections_required = true,
 	       .route_renorm = true},
-	.qk_norm = LMI_QKN_HEAD,
+	.qk_norm = ARCH_QKN_HEAD,
 	.moe_gate = true,
 	.adjust = pictures,
-	.pool = {.rank_last = true, .rank_softmax = true, .rank_act = LMD_ACT_TANH},
+	.pool = {.rank_last = true, .rank_softmax = true, .rank_act = LMD_ACT_FN_TANH},
 };
-LMI_DECODER_ARCH(qwen3vlmoe, vl_traits, sets)
+ARCH_DECODER_ARCH(qwen3vlmoe, vl_traits, sets)

@@ -10,10 +10,10 @@
 #define PERIOD 4u
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_SET_GLOBAL, LMI_SET_ATTN_NORM, LMI_SET_QKV, LMI_SET_FFN_NORM, LMI_SET_MOE,
+	ARCH_SET_GLOBAL, ARCH_SET_ATTN_NORM, ARCH_SET_QKV, ARCH_SET_FFN_NORM, ARCH_SET_MOE,
 };
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
+static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
 	bool windows = false;
 
@@ -21,7 +21,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	hp->route_renorm = true;
 	hp->route_scale = 1.0f;
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
-		struct lmi_layer *l = &hp->layer[il];
+		struct arch_layer *l = &hp->layer[il];
 
 		windows |= l->window > 0;
 		l->window = l->window ? WINDOW : 0;
@@ -31,26 +31,27 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 		hp->layer[il].rope = LMD_NONE;
 }
 
-static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
-	uint32_t logits = lmi_router(e, lmi_whole(e, lmi_flush(e, s)), &lmi_rows[T_FFN_GATE_INP]);
-	struct lmd_norm n = lmi_decoder_norm(e, d, 0, T_ATTN_NORM);
-	struct lmi_io io = lmi_read(e, s, &n);
-	struct lmi_attn a = lmi_decoder_attn(e, d, pass);
-	struct lmi_moe m = lmi_moe_default(e);
+	uint32_t logits = arch_router(e, arch_operand_all(e, arch_residual_flush(e, s)),
+				      &arch_rows[T_FFN_GATE_INP]);
+	struct lmd_norm n = arch_decoder_norm(e, d, 0, T_ATTN_NORM);
+	struct arch_block_io io = arch_residual_read(e, s, &n);
+	struct arch_attn a = arch_decoder_attn(e, d, pass);
+	struct arch_moe m = arch_moe_default(e);
 
-	s->x = lmi_attn(e, &io, &a);
-	n = lmi_decoder_norm(e, d, 0, T_FFN_NORM);
-	io = lmi_read(e, s, &n);
-	m.act = LMD_ACT_RELU;
+	s->x = arch_attn(e, &io, &a);
+	n = arch_decoder_norm(e, d, 0, T_FFN_NORM);
+	io = arch_residual_read(e, s, &n);
+	m.act = LMD_ACT_FN_RELU;
 	m.need_gate = true;
 	m.logits = logits;
 	m.probs_b = NULL;
-	s->x = lmi_moe(e, &io, &m);
+	s->x = arch_moe(e, &io, &m);
 }
 
-static const struct lmi_decoder_traits traits = {
+static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .window = true,
@@ -61,4 +62,4 @@ static const struct lmi_decoder_traits traits = {
 	.adjust = adjust,
 	.layer = layer,
 };
-LMI_DECODER_ARCH(smallthinker, traits, sets)
+ARCH_DECODER_ARCH(smallthinker, traits, sets)

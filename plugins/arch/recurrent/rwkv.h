@@ -18,7 +18,7 @@ enum rwkv_d {
 struct rwkv_kind;
 
 struct rwkv {
-	struct lmi_hparams hp;
+	struct arch_hparams hp;
 	const struct rwkv_kind *kind;
 	uint32_t d;           /* head size */
 	uint32_t n_head, n_head_kv;
@@ -31,10 +31,10 @@ struct rwkv {
 /* A generation of RWKV. */
 struct rwkv_kind {
 	/* Reads the keys of this generation. */
-	void (*ranks)(struct rwkv *m, struct lmi_keys *k);
+	void (*ranks)(struct rwkv *m, struct arch_keys *k);
 	/* Returns x + mixer(norm(x)).  v_first: the values of the first layer, LMD_NONE before
 	 * it. */
-	uint32_t (*time_mix)(struct lmi_emit *e, const struct rwkv *m, uint32_t x,
+	uint32_t (*time_mix)(struct arch_emit *e, const struct rwkv *m, uint32_t x,
 			     uint32_t *v_first);
 };
 
@@ -51,19 +51,19 @@ enum lmd_status rwkv_build(const void *state, const struct lmd_builder *b,
 int64_t rwkv_dim(const void *state, uint32_t symbol, int32_t layer);
 
 /* The row that precedes each row of x (zeros before the first). */
-uint32_t rwkv_shift(struct lmi_emit *e, uint32_t x, uint32_t cache);
+uint32_t rwkv_shift(struct arch_emit *e, uint32_t x, uint32_t cache);
 /* cur + (prev - cur) * (mu + more) for n blends side by side; mu has n heads of n_embd columns.
  * more: NONE, or as many heads. */
-uint32_t rwkv_blend(struct lmi_emit *e, uint32_t cur, uint32_t prev, uint32_t n,
-		    struct lmd_opnd mu, struct lmd_opnd more);
+uint32_t rwkv_blend(struct arch_emit *e, uint32_t cur, uint32_t prev, uint32_t n,
+		    struct lmd_operand mu, struct lmd_operand more);
 /* W_2 act(W_1 x), a low-rank product; the result is f32. */
-uint32_t rwkv_small(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_tensor_row *w1,
-		    uint32_t act, const struct lmd_tensor_row *w2, const char *name);
+uint32_t rwkv_low_rank(struct arch_emit *e, struct lmd_operand x, const struct lmd_tensor_row *w1,
+		       uint32_t act, const struct lmd_tensor_row *w2, const char *name);
 /* act(W x) as a new value. */
-uint32_t rwkv_linear(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_tensor_row *row,
+uint32_t rwkv_linear(struct arch_emit *e, struct lmd_operand x, const struct lmd_tensor_row *row,
 		     uint32_t act, const char *name);
 /* Normalises each head of the mixer's result if the file has the weights. */
-uint32_t rwkv_head_norm(struct lmi_emit *e, const struct rwkv *m, uint32_t y,
+uint32_t rwkv_head_norm(struct arch_emit *e, const struct rwkv *m, uint32_t y,
 			const struct lmd_tensor_row *row);
 
 /* Tensor rows of the channel mix. */
@@ -72,7 +72,7 @@ enum rwkv_ffn_t {
 };
 extern const struct lmd_tensor_row rwkv_channel_rows[C_N];
 /* x + channel_mix(norm(x)); if there is a receptance (RWKV-6), it gates the result. */
-uint32_t rwkv_channel_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x);
+uint32_t rwkv_channel_mix(struct arch_emit *e, const struct rwkv *m, uint32_t x);
 
 /* Defines an architecture with mixers of kind_; qwen_: in layers of Qwen 2, with its norms and
  * feed-forward blocks. */
@@ -91,7 +91,7 @@ uint32_t rwkv_channel_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x);
 		.sets = sets_,                                                                     \
 		.describe = ident##_describe,                                                      \
 		.dim = rwkv_dim,                                                                   \
-		.layer_class = lmi_hp_layer_class,                                                 \
+		.layer_class = arch_hp_layer_class,                                                \
 		.build = rwkv_build,                                                               \
 	};
 

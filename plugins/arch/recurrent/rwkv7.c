@@ -50,43 +50,43 @@ static const struct lmd_tensor_row mix_rows[M_N] = {
 };
 
 static const struct lmd_tensor_set sets_rwkv[] = {
-	LMI_SET_GLOBAL, LMI_REQ(T_TOKEN_EMBD_NORM, T_TOKEN_EMBD_NORM), LMI_OWN(mix_rows),
-	LMI_OWN(rwkv_channel_rows)};
-static const struct lmd_tensor_set sets_arwkv[] = {LMI_SET_GLOBAL, LMI_OWN(mix_rows),
-						   LMI_SET_FFN_NORM, LMI_SET_FFN};
+	ARCH_SET_GLOBAL, ARCH_ROWS_REQ(T_TOKEN_EMBD_NORM, T_TOKEN_EMBD_NORM),
+	ARCH_ROWS_OWN(mix_rows), ARCH_ROWS_OWN(rwkv_channel_rows)};
+static const struct lmd_tensor_set sets_arwkv[] = {ARCH_SET_GLOBAL, ARCH_ROWS_OWN(mix_rows),
+						   ARCH_SET_FFN_NORM, ARCH_SET_FFN};
 
 /* The blends, in the order of the fused factors. */
 enum { X_R, X_W, X_K, X_V, X_A, X_G };
 
 struct mix {
-	struct lmi_emit *e;
+	struct arch_emit *e;
 	const struct rwkv *m;
 	uint32_t w;           /* width */
 	uint32_t x;           /* the blends side by side */
 	uint32_t n_blend;
 };
 
-static struct lmd_opnd blend(const struct mix *c, uint32_t i)
+static struct lmd_operand blend(const struct mix *c, uint32_t i)
 {
-	return lmi_cols(c->x, i * c->w, c->w);
+	return arch_operand_cols(c->x, i * c->w, c->w);
 }
 
-static struct lmd_opnd vec(const struct mix *c, uint32_t row)
+static struct lmd_operand vec(const struct mix *c, uint32_t row)
 {
-	return lmi_wcols(lmi_w(c->e, &mix_rows[row]).id, c->w);
+	return arch_operand_weight_cols(arch_weight_req(c->e, &mix_rows[row]).id, c->w);
 }
 
 static uint32_t decay(const struct mix *c)
 {
-	uint32_t f = rwkv_small(c->e, blend(c, X_W), &mix_rows[M_W1], LMD_ACT_TANH, &mix_rows[M_W2],
-				"decay_f");
-	uint32_t y = lmi_f32(c->e, c->w, "decay");
-	struct lmi_ew p = lmi_ew();
-	uint8_t a = lmi_ew_in(&p, lmi_whole(c->e, f)), b = lmi_ew_in(&p, vec(c, M_W0));
+	uint32_t f = rwkv_low_rank(c->e, blend(c, X_W), &mix_rows[M_W1], LMD_ACT_FN_TANH,
+				   &mix_rows[M_W2], "decay_f");
+	uint32_t y = arch_value_f32(c->e, c->w, "decay");
+	struct arch_ew p = arch_ew();
+	uint8_t a = arch_ew_in(&p, arch_operand_all(c->e, f)), b = arch_ew_in(&p, vec(c, M_W0));
 
-	a = lmi_ew1(&p, LMD_EW_SIGMOID, lmi_ew2(&p, LMD_EW_ADD, a, b));
-	a = lmi_ew2(&p, LMD_EW_MUL, a, lmi_ew_const(&p, -0.606531f));
-	lmi_ew_out(c->e, &p, lmi_ew1(&p, LMD_EW_EXP, a), lmi_whole(c->e, y));
+	a = arch_ew1(&p, LMD_EW_SIGMOID, arch_ew2(&p, LMD_EW_ADD, a, b));
+	a = arch_ew2(&p, LMD_EW_MUL, a, arch_ew_const(&p, -0.606531f));
+	arch_ew_out(c->e, &p, arch_ew1(&p, LMD_EW_EXP, a), arch_operand_all(c->e, y));
 	return y;
 }
 
@@ -94,23 +94,23 @@ static uint32_t decay(const struct mix *c)
 static uint32_t rate(const struct mix *c, uint32_t x, uint32_t b0, uint32_t w1, uint32_t w2,
 		     const char *name)
 {
-	uint32_t f =
-		rwkv_small(c->e, blend(c, x), &mix_rows[w1], LMD_ACT_NONE, &mix_rows[w2], "rate_f");
-	uint32_t y = lmi_f32(c->e, c->w, name);
-	struct lmi_ew p = lmi_ew();
-	uint8_t a = lmi_ew_in(&p, lmi_whole(c->e, f)), b = lmi_ew_in(&p, vec(c, b0));
+	uint32_t f = rwkv_low_rank(c->e, blend(c, x), &mix_rows[w1], LMD_ACT_FN_NONE, &mix_rows[w2],
+				   "rate_f");
+	uint32_t y = arch_value_f32(c->e, c->w, name);
+	struct arch_ew p = arch_ew();
+	uint8_t a = arch_ew_in(&p, arch_operand_all(c->e, f)), b = arch_ew_in(&p, vec(c, b0));
 
-	a = lmi_ew1(&p, LMD_EW_SIGMOID, lmi_ew2(&p, LMD_EW_ADD, a, b));
-	lmi_ew_out(c->e, &p, a, lmi_whole(c->e, y));
+	a = arch_ew1(&p, LMD_EW_SIGMOID, arch_ew2(&p, LMD_EW_ADD, a, b));
+	arch_ew_out(c->e, &p, a, arch_operand_all(c->e, y));
 	return y;
 }
 
 /* v + (v_first - v) * rate */
 static uint32_t value(const struct mix *c, uint32_t *v_first)
 {
-	uint32_t v = rwkv_linear(c->e, blend(c, X_V), &mix_rows[M_VALUE], LMD_ACT_NONE, "v");
+	uint32_t v = rwkv_linear(c->e, blend(c, X_V), &mix_rows[M_VALUE], LMD_ACT_FN_NONE, "v");
 	uint32_t r, y;
-	struct lmi_ew p = lmi_ew();
+	struct arch_ew p = arch_ew();
 	uint8_t a, b, f;
 
 	if (*v_first == LMD_NONE) {
@@ -118,12 +118,12 @@ static uint32_t value(const struct mix *c, uint32_t *v_first)
 		return v;
 	}
 	r = rate(c, X_V, M_V0, M_V1, M_V2, "v_rate");
-	y = lmi_f32(c->e, c->w, "v_mixed");
-	a = lmi_ew_in(&p, lmi_whole(c->e, v));
-	b = lmi_ew_in(&p, lmi_whole(c->e, *v_first));
-	f = lmi_ew_in(&p, lmi_whole(c->e, r));
-	b = lmi_ew2(&p, LMD_EW_SUB, b, a);
-	lmi_ew_out(c->e, &p, lmi_ew3(&p, LMD_EW_FMA, b, f, a), lmi_whole(c->e, y));
+	y = arch_value_f32(c->e, c->w, "v_mixed");
+	a = arch_ew_in(&p, arch_operand_all(c->e, v));
+	b = arch_ew_in(&p, arch_operand_all(c->e, *v_first));
+	f = arch_ew_in(&p, arch_operand_all(c->e, r));
+	b = arch_ew2(&p, LMD_EW_SUB, b, a);
+	arch_ew_out(c->e, &p, arch_ew3(&p, LMD_EW_FMA, b, f, a), arch_operand_all(c->e, y));
 	return y;
 }
 
@@ -134,69 +134,69 @@ struct keys {
 
 static struct keys keys(const struct mix *c, uint32_t a)
 {
-	struct lmi_emit *e = c->e;
+	struct arch_emit *e = c->e;
 	const uint32_t d = c->m->d, h = c->m->n_head;
-	uint32_t k = rwkv_linear(e, blend(c, X_K), &mix_rows[M_KEY], LMD_ACT_NONE, "k");
-	uint32_t kk = lmi_f32(e, c->w, "kk"), unit = lmi_f32(e, c->w, "kk_unit");
-	struct keys out = {lmi_f32(e, c->w, "k_mixed"), lmi_f32(e, c->w, "kk_neg"),
-			   lmi_f32(e, c->w, "kk_a")};
-	struct lmd_norm l2 = lmi_no_norm();
-	struct lmi_ew p = lmi_ew();
+	uint32_t k = rwkv_linear(e, blend(c, X_K), &mix_rows[M_KEY], LMD_ACT_FN_NONE, "k");
+	uint32_t kk = arch_value_f32(e, c->w, "kk"), unit = arch_value_f32(e, c->w, "kk_unit");
+	struct keys out = {arch_value_f32(e, c->w, "k_mixed"), arch_value_f32(e, c->w, "kk_neg"),
+			   arch_value_f32(e, c->w, "kk_a")};
+	struct lmd_norm l2 = arch_no_norm();
+	struct arch_ew p = arch_ew();
 	uint8_t x, y, z;
 
-	lmi_put_mul(e, lmi_whole(e, k), vec(c, M_KK), lmi_whole(e, kk));
+	arch_put_mul(e, arch_operand_all(e, k), vec(c, M_KK), arch_operand_all(e, kk));
 	l2.kind = LMD_NORM_L2;
 	l2.eps = 1e-12f;
-	lmi_put_norm(e, lmi_heads(kk, 0, h, d), &l2, lmi_heads(unit, 0, h, d));
+	arch_put_norm(e, arch_operand_heads(kk, 0, h, d), &l2, arch_operand_heads(unit, 0, h, d));
 
-	x = lmi_ew_in(&p, lmi_whole(e, unit));
-	y = lmi_ew_in(&p, lmi_whole(e, a));
-	y = lmi_ew2(&p, LMD_EW_MUL, x, y);
-	x = lmi_ew2(&p, LMD_EW_MUL, x, lmi_ew_const(&p, -1.0f));
-	lmi_ew_also(&p, y, lmi_whole(e, out.pos));
-	lmi_ew_out(e, &p, x, lmi_whole(e, out.neg));
+	x = arch_ew_in(&p, arch_operand_all(e, unit));
+	y = arch_ew_in(&p, arch_operand_all(e, a));
+	y = arch_ew2(&p, LMD_EW_MUL, x, y);
+	x = arch_ew2(&p, LMD_EW_MUL, x, arch_ew_const(&p, -1.0f));
+	arch_ew_out2(&p, y, arch_operand_all(e, out.pos));
+	arch_ew_out(e, &p, x, arch_operand_all(e, out.neg));
 
-	p = lmi_ew();
-	x = lmi_ew_in(&p, lmi_whole(e, k));
-	y = lmi_ew_in(&p, lmi_whole(e, a));
-	z = lmi_ew2(&p, LMD_EW_MUL, x, lmi_ew_in(&p, vec(c, M_KA)));
-	y = lmi_ew2(&p, LMD_EW_SUB, lmi_ew2(&p, LMD_EW_MUL, y, z), z);
-	lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_ADD, x, y), lmi_whole(e, out.k));
+	p = arch_ew();
+	x = arch_ew_in(&p, arch_operand_all(e, k));
+	y = arch_ew_in(&p, arch_operand_all(e, a));
+	z = arch_ew2(&p, LMD_EW_MUL, x, arch_ew_in(&p, vec(c, M_KA)));
+	y = arch_ew2(&p, LMD_EW_SUB, arch_ew2(&p, LMD_EW_MUL, y, z), z);
+	arch_ew_out(e, &p, arch_ew2(&p, LMD_EW_ADD, x, y), arch_operand_all(e, out.k));
 	return out;
 }
 
 /* (y + v * sum over the head of r k' r_k) * gate */
 static uint32_t bonus(const struct mix *c, uint32_t y, uint32_t r, uint32_t k, uint32_t v)
 {
-	struct lmi_emit *e = c->e;
+	struct arch_emit *e = c->e;
 	const uint32_t d = c->m->d, h = c->m->n_head;
-	uint32_t prod = lmi_f32(e, c->w, "rk"), sum = lmi_f32(e, h, "rk_sum");
-	uint32_t out = lmi_act(e, c->w, "mixed");
-	struct lmi_ew p = lmi_ew();
-	uint8_t a = lmi_ew_in(&p, lmi_whole(e, r)), plus;
-	struct lmd_op op = lmi_op(LMD_OP_REDUCE);
+	uint32_t prod = arch_value_f32(e, c->w, "rk"), sum = arch_value_f32(e, h, "rk_sum");
+	uint32_t out = arch_value_act(e, c->w, "mixed");
+	struct arch_ew p = arch_ew();
+	uint8_t a = arch_ew_in(&p, arch_operand_all(e, r)), plus;
+	struct lmd_op op = arch_op_empty(LMD_OP_REDUCE);
 
-	a = lmi_ew2(&p, LMD_EW_MUL, a, lmi_ew_in(&p, lmi_whole(e, k)));
-	a = lmi_ew2(&p, LMD_EW_MUL, a, lmi_ew_in(&p, vec(c, M_RK)));
-	lmi_ew_out(e, &p, a, lmi_whole(e, prod));
+	a = arch_ew2(&p, LMD_EW_MUL, a, arch_ew_in(&p, arch_operand_all(e, k)));
+	a = arch_ew2(&p, LMD_EW_MUL, a, arch_ew_in(&p, vec(c, M_RK)));
+	arch_ew_out(e, &p, a, arch_operand_all(e, prod));
 
-	op.u.reduce.x = lmi_heads(prod, 0, h, d);
-	op.u.reduce.y = lmi_heads(sum, 0, h, 1);
+	op.u.reduce.x = arch_operand_heads(prod, 0, h, d);
+	op.u.reduce.y = arch_operand_heads(sum, 0, h, 1);
 	op.u.reduce.kind = LMD_REDUCE_SUM;
 	op.u.reduce.axis = LMD_AXIS_ROW;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 
-	p = lmi_ew();
-	a = lmi_ew_in(&p, lmi_heads(v, 0, h, d));
-	plus = lmi_ew_in(&p, lmi_heads(y, 0, h, d));
-	a = lmi_ew3(&p, LMD_EW_FMA, a, lmi_ew_in(&p, lmi_heads(sum, 0, h, 1)), plus);
-	if (c->n_blend > X_G && lmi_has(e, &mix_rows[M_G1])) {
-		uint32_t g = rwkv_small(e, blend(c, X_G), &mix_rows[M_G1], LMD_ACT_SIGMOID,
-					&mix_rows[M_G2], "gate");
+	p = arch_ew();
+	a = arch_ew_in(&p, arch_operand_heads(v, 0, h, d));
+	plus = arch_ew_in(&p, arch_operand_heads(y, 0, h, d));
+	a = arch_ew3(&p, LMD_EW_FMA, a, arch_ew_in(&p, arch_operand_heads(sum, 0, h, 1)), plus);
+	if (c->n_blend > X_G && arch_weight_exists(e, &mix_rows[M_G1])) {
+		uint32_t g = rwkv_low_rank(e, blend(c, X_G), &mix_rows[M_G1], LMD_ACT_FN_SIGMOID,
+					   &mix_rows[M_G2], "gate");
 
-		a = lmi_ew2(&p, LMD_EW_MUL, a, lmi_ew_in(&p, lmi_heads(g, 0, h, d)));
+		a = arch_ew2(&p, LMD_EW_MUL, a, arch_ew_in(&p, arch_operand_heads(g, 0, h, d)));
 	}
-	lmi_ew_out(e, &p, a, lmi_heads(out, 0, h, d));
+	arch_ew_out(e, &p, a, arch_operand_heads(out, 0, h, d));
 	return out;
 }
 
@@ -204,26 +204,27 @@ static uint32_t scan(const struct mix *c, uint32_t r, uint32_t w, const struct k
 {
 	const uint32_t in[6] = {r, w, k->k, v, k->neg, k->pos};
 	const uint32_t d = c->m->d, h = c->m->n_head;
-	uint32_t y = lmi_f32(c->e, c->w, "scan");
-	struct lmd_op op = lmi_op(LMD_OP_SCAN);
+	uint32_t y = arch_value_f32(c->e, c->w, "scan");
+	struct lmd_op op = arch_op_empty(LMD_OP_SCAN);
 
 	for (uint32_t i = 0; i < LMD_LEN(in); i++)
-		op.u.scan.in[i] = lmi_heads(in[i], 0, h, d);
-	op.u.scan.y = lmi_heads(y, 0, h, d);
+		op.u.scan.in[i] = arch_operand_heads(in[i], 0, h, d);
+	op.u.scan.y = arch_operand_heads(y, 0, h, d);
 	op.u.scan.kind = LMD_SCAN_RWKV7;
 	op.u.scan.n_head = op.u.scan.n_key_head = h;
 	op.u.scan.dk = op.u.scan.dv = d;
 	op.u.scan.cache = c->m->scan[c->e->il];
-	lmi_put(c->e, &op);
+	arch_emit_op(c->e, &op);
 	return y;
 }
 
-static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x, uint32_t *v_first)
+static uint32_t time_mix(struct arch_emit *e, const struct rwkv *m, uint32_t x, uint32_t *v_first)
 {
 	struct mix c = {.e = e, .m = m, .w = m->hp.n_embd};
-	struct lmd_norm norm = lmi_norm_req(e, m->hp.norm_kind, &mix_rows[M_NORM]);
-	struct lmi_w mu = lmi_w(e, &mix_rows[M_LERP]), wo = lmi_w(e, &mix_rows[M_OUT]);
-	uint32_t cur = lmi_f32(e, c.w, "attn_norm");
+	struct lmd_norm norm = arch_norm_req(e, m->hp.norm_kind, &mix_rows[M_NORM]);
+	struct arch_weight mu = arch_weight_req(e, &mix_rows[M_LERP]),
+			   wo = arch_weight_req(e, &mix_rows[M_OUT]);
+	uint32_t cur = arch_value_f32(e, c.w, "attn_norm");
 	uint32_t prev, r, w, v, a, y;
 	struct keys k;
 
@@ -232,10 +233,11 @@ static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x, u
 		e->b->fail(e->b->ctx, LMD_INVALID,
 			   "blk.%d.time_mix_lerp_fused.weight: %u rows, expected 5 or 6",
 			   (int)e->il, mu.n);
-	lmi_put_norm(e, lmi_whole(e, x), &norm, lmi_whole(e, cur));
+	arch_put_norm(e, arch_operand_all(e, x), &norm, arch_operand_all(e, cur));
 	prev = rwkv_shift(e, cur, m->shift_att[e->il]);
-	c.x = rwkv_blend(e, cur, prev, c.n_blend, lmi_wheads(mu.id, c.n_blend, c.w), lmi_none());
-	r = rwkv_linear(e, blend(&c, X_R), &mix_rows[M_RECEPTANCE], LMD_ACT_NONE, "r");
+	c.x = rwkv_blend(e, cur, prev, c.n_blend, arch_operand_weight_heads(mu.id, c.n_blend, c.w),
+			 arch_operand_none());
+	r = rwkv_linear(e, blend(&c, X_R), &mix_rows[M_RECEPTANCE], LMD_ACT_FN_NONE, "r");
 	w = decay(&c);
 	v = value(&c, v_first);
 	a = rate(&c, X_A, M_A0, M_A1, M_A2, "a");
@@ -243,10 +245,11 @@ static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x, u
 	y = scan(&c, r, w, &k, v);
 	y = rwkv_head_norm(e, m, y, &mix_rows[M_LN]);
 	y = bonus(&c, y, r, k.k, v);
-	return lmi_block_out(e, lmi_whole(e, y), NULL, &wo, &(struct lmi_io){.res = x, .a = 1.0f});
+	return arch_block_out(e, arch_operand_all(e, y), NULL, &wo,
+			      &(struct arch_block_io){.res = x, .a = 1.0f});
 }
 
-static void ranks(struct rwkv *m, struct lmi_keys *k)
+static void ranks(struct rwkv *m, struct arch_keys *k)
 {
 	static const char *const key[] = {[RANK_DECAY] = "attention.decay_lora_rank",
 					  [RANK_ICLR] = "attention.iclr_lora_rank",
@@ -254,8 +257,8 @@ static void ranks(struct rwkv *m, struct lmi_keys *k)
 					  [RANK_GATE] = "attention.gate_lora_rank"};
 
 	for (uint32_t i = 0; i < LMD_LEN(key); i++)
-		m->rank[i] = lmi_key_u32(k, key[i], i == RANK_GATE ? LMI_OPTIONAL : LMI_REQUIRED, 0,
-					 0, LMI_MAX_WIDTH);
+		m->rank[i] = arch_key_u32(k, key[i], i == RANK_GATE ? ARCH_OPTIONAL : ARCH_REQUIRED,
+					  0, 0, ARCH_KEY_MAX_WIDTH);
 }
 
 static const struct rwkv_kind kind = {ranks, time_mix};

@@ -9,166 +9,171 @@
 
 #include "arch/streams/deepseek4.h"
 
-static uint32_t product(struct lmi_emit *e, struct lmd_opnd x, uint32_t row, float scale,
+static uint32_t product(struct arch_emit *e, struct lmd_operand x, uint32_t row, float scale,
 			const char *name)
 {
-	struct lmi_w w = lmi_w(e, &lmi_ds4_rows[row]);
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
-	uint32_t y = lmi_f32(e, w.n, name);
+	struct arch_weight w = arch_weight_req(e, &arch_ds4_rows[row]);
+	struct lmd_op op = arch_op_empty(LMD_OP_LINEAR);
+	uint32_t y = arch_value_f32(e, w.n, name);
 
 	op.u.linear.x = x;
 	op.u.linear.n_w = 1;
 	op.u.linear.w[0] = w.id;
 	op.u.linear.lora_site[0] = w.site;
 	op.u.linear.scale = scale;
-	op.u.linear.y[0] = lmi_whole(e, y);
-	lmi_put(e, &op);
+	op.u.linear.y[0] = arch_operand_all(e, y);
+	arch_emit_op(e, &op);
 	return y;
 }
 
 /* Computes one row for each block of tokens; normalises, rotates and stores it. */
-static void compress(struct lmi_emit *e, const struct lmi_ds4 *m, struct lmd_opnd x,
+static void compress(struct arch_emit *e, const struct arch_ds4 *m, struct lmd_operand x,
 		     uint32_t kv_row, uint32_t gate_row, uint32_t ape_row, uint32_t norm_row,
 		     uint32_t width, uint32_t pool, uint32_t cache)
 {
-	const uint32_t r = m->ratio[e->il], g = lmi_ds4_which(r), over = r == DS4_OVERLAP_RATIO;
+	const uint32_t r = m->ratio[e->il], g = arch_ds4_ratio_index(r),
+		       over = r == DS4_OVERLAP_RATIO;
 	uint32_t kv = product(e, x, kv_row, 1.0f, "block_kv"),
 		 raw = product(e, x, gate_row, 1.0f, "block_gate");
-	uint32_t ape = lmi_f32(e, lmi_width(e, raw), "block_ape"),
-		 score = lmi_f32(e, lmi_width(e, raw), "score");
-	uint32_t y = lmi_f32(e, width, "block");
-	struct lmd_op op = lmi_op(LMD_OP_EMBED);
+	uint32_t ape = arch_value_f32(e, arch_width(e, raw), "block_ape"),
+		 score = arch_value_f32(e, arch_width(e, raw), "score");
+	uint32_t y = arch_value_f32(e, width, "block");
+	struct lmd_op op = arch_op_empty(LMD_OP_EMBED);
 
-	op.u.embed.y = lmi_whole(e, ape);
-	op.u.embed.table = lmi_w(e, &lmi_ds4_rows[ape_row]).id;
-	op.u.embed.idx_kind = LMD_IDX_OPND;
-	op.u.embed.idx = lmi_row_in(DS4_N_IN * g + DS4_IN_APE, 1);
+	op.u.embed.y = arch_operand_all(e, ape);
+	op.u.embed.table = arch_weight_req(e, &arch_ds4_rows[ape_row]).id;
+	op.u.embed.idx_kind = LMD_IDX_OPERAND;
+	op.u.embed.idx = arch_operand_row_input(DS4_N_IN * g + DS4_IN_APE, 1);
 	op.u.embed.n_id = 1;
-	lmi_put(e, &op);
-	lmi_put_scale_add(e, lmi_whole(e, raw), 1.0f, lmi_whole(e, ape), lmi_whole(e, score));
+	arch_emit_op(e, &op);
+	arch_put_scale_add(e, arch_operand_all(e, raw), 1.0f, arch_operand_all(e, ape),
+			   arch_operand_all(e, score));
 
-	op = lmi_op(LMD_OP_CONV);
+	op = arch_op_empty(LMD_OP_CONV);
 	op.u.conv.kind = LMD_CONV_POOL;
-	op.u.conv.x = lmi_whole(e, kv);
-	op.u.conv.score = lmi_whole(e, score);
-	op.u.conv.y = lmi_whole(e, y);
+	op.u.conv.x = arch_operand_all(e, kv);
+	op.u.conv.score = arch_operand_all(e, score);
+	op.u.conv.y = arch_operand_all(e, y);
 	op.u.conv.n = r;
 	op.u.conv.overlap = over;
 	op.u.conv.left = (over ? 2 * r : r) - 1;
 	op.u.conv.group = m->group[g];
 	op.u.conv.cache = pool;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 
-	op = lmi_op(LMD_OP_ROPE_KV);
-	op.u.rope_kv.k = lmi_whole(e, y);
-	op.u.rope_kv.kn = lmi_norm_req(e, LMD_NORM_RMS, &lmi_ds4_rows[norm_row]);
+	op = arch_op_empty(LMD_OP_ROPE_KV);
+	op.u.rope_kv.k = arch_operand_all(e, y);
+	op.u.rope_kv.kn = arch_norm_req(e, LMD_NORM_RMS, &arch_ds4_rows[norm_row]);
 	op.u.rope_kv.norm_when = LMD_QKN_BEFORE;
-	op.u.rope_kv.rope = lmi_rope(e, LMI_ROPE_FULL, m->d.hp.layer[0].n_rot);
+	op.u.rope_kv.rope = arch_rope(e, ARCH_ROPE_FULL, m->d.hp.layer[0].n_rot);
 	op.u.rope_kv.rot0 = width - m->d.hp.layer[0].n_rot;
-	op.u.rope_kv.pos = lmi_row_in(DS4_N_IN * g + DS4_IN_BLOCK, 1);
+	op.u.rope_kv.pos = arch_operand_row_input(DS4_N_IN * g + DS4_IN_BLOCK, 1);
 	op.u.rope_kv.cache = cache;
 	op.u.rope_kv.append = LMD_APPEND_K;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 }
 
 /* Chooses the blocks that a row attends to, by ReLU scores of a few small heads. */
-static uint32_t choose(struct lmi_emit *e, const struct lmi_ds4 *m, struct lmd_opnd x, uint32_t qr)
+static uint32_t choose(struct arch_emit *e, const struct arch_ds4 *m, struct lmd_operand x,
+		       uint32_t qr)
 {
 	const uint32_t h = m->idx_head, d = m->idx_dk, n_rot = m->d.hp.layer[0].n_rot;
-	uint32_t q = product(e, lmi_whole(e, qr), DS4_I_Q, 1.0f, "index_q"),
-		 qq = lmi_f32(e, h * d, "index_q_rot");
+	uint32_t q = product(e, arch_operand_all(e, qr), DS4_I_Q, 1.0f, "index_q"),
+		 qq = arch_value_f32(e, h * d, "index_q_rot");
 	uint32_t w = product(e, x, DS4_I_PROJ, 1.0f / sqrtf((float)(h * d)), "index_w");
-	uint32_t list = lmi_i32(e, m->idx_top, "index");
-	struct lmd_op op = lmi_op(LMD_OP_ROPE_KV);
+	uint32_t list = arch_value_i32(e, m->idx_top, "index");
+	struct lmd_op op = arch_op_empty(LMD_OP_ROPE_KV);
 
-	op.u.rope_kv.q = lmi_heads(q, 0, h, d);
-	op.u.rope_kv.q_out = lmi_heads(qq, 0, h, d);
-	op.u.rope_kv.rope = lmi_rope(e, LMI_ROPE_FULL, n_rot);
+	op.u.rope_kv.q = arch_operand_heads(q, 0, h, d);
+	op.u.rope_kv.q_out = arch_operand_heads(qq, 0, h, d);
+	op.u.rope_kv.rope = arch_rope(e, ARCH_ROPE_FULL, n_rot);
 	op.u.rope_kv.rot0 = d - n_rot;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 
-	op = lmi_op(LMD_OP_INDEX);
-	op.u.index.q = lmi_heads(qq, 0, h, d);
-	op.u.index.w = lmi_whole(e, w);
-	op.u.index.y = lmi_whole(e, list);
+	op = arch_op_empty(LMD_OP_INDEX);
+	op.u.index.q = arch_operand_heads(qq, 0, h, d);
+	op.u.index.w = arch_operand_all(e, w);
+	op.u.index.y = arch_operand_all(e, list);
 	op.u.index.kind = LMD_INDEX_WEIGHTED;
 	op.u.index.cache = m->index[e->il];
 	op.u.index.n = m->idx_top;
 	op.u.index.unit = 1;
 	op.u.index.scale = 1.0f;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 	return list;
 }
 
 /* Output projection: reverses the rotation, then multiplies by a matrix per group and a common
  * one. */
-static uint32_t output(struct lmi_emit *e, const struct lmi_ds4 *m, uint32_t y)
+static uint32_t output(struct arch_emit *e, const struct arch_ds4 *m, uint32_t y)
 {
-	const struct lmi_layer *l = lmi_cur(e);
+	const struct arch_layer *l = arch_current_layer(e);
 	const uint32_t g = m->n_group_o, n = l->n_head * l->dk;
-	uint32_t back = lmi_f32(e, n, "attn_back"), low = lmi_f32(e, g * m->rank_o, "attn_low");
-	struct lmd_wpart part = {.kind = LMD_WPART_TENSOR,
-				 .tensor = lmi_tensor_index(e, &lmi_ds4_rows[DS4_O_A], ".weight")};
-	const struct lmd_wref wa = {.struct_size = sizeof(wa),
-				    .n_part = 1,
-				    .parts = &part,
-				    .n_stack = g,
-				    .n = m->rank_o,
-				    .k = n / g,
-				    .split = LMD_SPLIT_HEADS,
-				    .scale = LMD_NONE,
-				    .bias = LMD_NONE,
-				    .name = "attn_output_a"};
-	struct lmd_op op = lmi_op(LMD_OP_ROPE_KV);
+	uint32_t back = arch_value_f32(e, n, "attn_back"),
+		 low = arch_value_f32(e, g * m->rank_o, "attn_low");
+	struct lmd_weight_part part = {
+		.kind = LMD_WEIGHT_PART_TENSOR,
+		.tensor = arch_tensor_index(e, &arch_ds4_rows[DS4_O_A], ".weight")};
+	const struct lmd_weight_ref wa = {.struct_size = sizeof(wa),
+					  .n_part = 1,
+					  .parts = &part,
+					  .n_stack = g,
+					  .n = m->rank_o,
+					  .k = n / g,
+					  .split = LMD_SPLIT_HEADS,
+					  .scale = LMD_NONE,
+					  .bias = LMD_NONE,
+					  .name = "attn_output_a"};
+	struct lmd_op op = arch_op_empty(LMD_OP_ROPE_KV);
 
-	op.u.rope_kv.q = lmi_heads(y, 0, l->n_head, l->dk);
-	op.u.rope_kv.q_out = lmi_heads(back, 0, l->n_head, l->dk);
-	op.u.rope_kv.rope = lmi_rope(e, l->rope, l->n_rot);
+	op.u.rope_kv.q = arch_operand_heads(y, 0, l->n_head, l->dk);
+	op.u.rope_kv.q_out = arch_operand_heads(back, 0, l->n_head, l->dk);
+	op.u.rope_kv.rope = arch_rope(e, l->rope, l->n_rot);
 	op.u.rope_kv.rot0 = l->dk - l->n_rot;
 	op.u.rope_kv.sign = -1.0f;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 	if (part.tensor == LMD_NONE) {
-		(void)lmi_w(e, &lmi_ds4_rows[DS4_O_A]);
+		(void)arch_weight_req(e, &arch_ds4_rows[DS4_O_A]);
 		return back;
 	}
-	op = lmi_op(LMD_OP_BMM);
-	op.u.bmm.x = lmi_heads(back, 0, g, n / g);
-	op.u.bmm.w = e->b->wref(e->b->ctx, &wa);
-	op.u.bmm.y = lmi_heads(low, 0, g, m->rank_o);
-	lmi_put(e, &op);
-	return product(e, lmi_whole(e, low), DS4_O_B, 1.0f, "attn_out");
+	op = arch_op_empty(LMD_OP_BMM);
+	op.u.bmm.x = arch_operand_heads(back, 0, g, n / g);
+	op.u.bmm.w = e->b->weight_ref(e->b->ctx, &wa);
+	op.u.bmm.y = arch_operand_heads(low, 0, g, m->rank_o);
+	arch_emit_op(e, &op);
+	return product(e, arch_operand_all(e, low), DS4_O_B, 1.0f, "attn_out");
 }
 
-uint32_t lmi_ds4_attention(struct lmi_emit *e, const struct lmi_ds4 *m, struct lmd_opnd x)
+uint32_t arch_ds4_attention(struct arch_emit *e, const struct arch_ds4 *m, struct lmd_operand x)
 {
-	const struct lmi_layer *l = lmi_cur(e);
+	const struct arch_layer *l = arch_current_layer(e);
 	const uint32_t r = m->ratio[e->il], n = l->n_head * l->dk;
-	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &lmi_ds4_rows[DS4_Q_A_NORM]);
-	uint32_t qa = product(e, x, DS4_Q_A, 1.0f, "q_a"), qr = lmi_f32(e, m->rank_q, "q_a_norm"),
-		 q, kv;
-	uint32_t q_rot = lmi_f32(e, n, "q_rot"), y = lmi_f32(e, n, "attn");
-	struct lmd_op op = lmi_op(LMD_OP_ROPE_KV), at = lmi_op(LMD_OP_ATTN);
+	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_RMS, &arch_ds4_rows[DS4_Q_A_NORM]);
+	uint32_t qa = product(e, x, DS4_Q_A, 1.0f, "q_a"),
+		 qr = arch_value_f32(e, m->rank_q, "q_a_norm"), q, kv;
+	uint32_t q_rot = arch_value_f32(e, n, "q_rot"), y = arch_value_f32(e, n, "attn");
+	struct lmd_op op = arch_op_empty(LMD_OP_ROPE_KV), at = arch_op_empty(LMD_OP_ATTN);
 
-	lmi_put_norm(e, lmi_whole(e, qa), &norm, lmi_whole(e, qr));
-	q = product(e, lmi_whole(e, qr), DS4_Q_B, 1.0f, "q");
+	arch_put_norm(e, arch_operand_all(e, qa), &norm, arch_operand_all(e, qr));
+	q = product(e, arch_operand_all(e, qr), DS4_Q_B, 1.0f, "q");
 	kv = product(e, x, DS4_KV, 1.0f, "kv");
-	op.u.rope_kv.q = lmi_heads(q, 0, l->n_head, l->dk);
-	op.u.rope_kv.q_out = lmi_heads(q_rot, 0, l->n_head, l->dk);
+	op.u.rope_kv.q = arch_operand_heads(q, 0, l->n_head, l->dk);
+	op.u.rope_kv.q_out = arch_operand_heads(q_rot, 0, l->n_head, l->dk);
 	op.u.rope_kv.qn = (struct lmd_norm){.kind = LMD_NORM_RMS, .eps = m->d.hp.eps};
-	op.u.rope_kv.k = lmi_whole(e, kv);
-	op.u.rope_kv.kn = lmi_norm_req(e, LMD_NORM_RMS, &lmi_ds4_rows[DS4_KV_NORM]);
+	op.u.rope_kv.k = arch_operand_all(e, kv);
+	op.u.rope_kv.kn = arch_norm_req(e, LMD_NORM_RMS, &arch_ds4_rows[DS4_KV_NORM]);
 	op.u.rope_kv.norm_when = LMD_QKN_BEFORE;
-	op.u.rope_kv.rope = lmi_rope(e, l->rope, l->n_rot);
+	op.u.rope_kv.rope = arch_rope(e, l->rope, l->n_rot);
 	op.u.rope_kv.rot0 = l->dk - l->n_rot;
 	op.u.rope_kv.cache = m->raw[e->il];
 	op.u.rope_kv.append = LMD_APPEND_K;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 
-	at.u.attn.q = lmi_heads(q_rot, 0, l->n_head, l->dk);
-	at.u.attn.y = lmi_heads(y, 0, l->n_head, l->dk);
+	at.u.attn.q = arch_operand_heads(q_rot, 0, l->n_head, l->dk);
+	at.u.attn.y = arch_operand_heads(y, 0, l->n_head, l->dk);
 	at.u.attn.n_kv_head = 1;
 	at.u.attn.scale = 1.0f / sqrtf((float)l->dk);
-	at.u.attn.sinks = lmi_w(e, &lmi_ds4_rows[DS4_A_SINKS]).id;
+	at.u.attn.sinks = arch_weight_req(e, &arch_ds4_rows[DS4_A_SINKS]).id;
 	at.u.attn.src[0].kind = LMD_KV_CACHE;
 	at.u.attn.src[0].cache = m->raw[e->il];
 	at.u.attn.src[0].group = m->d.hp.caches[m->raw[e->il]].group;
@@ -177,14 +182,14 @@ uint32_t lmi_ds4_attention(struct lmi_emit *e, const struct lmi_ds4 *m, struct l
 			 m->pool[e->il], m->comp[e->il]);
 		at.u.attn.src[1].kind = LMD_KV_CACHE;
 		at.u.attn.src[1].cache = m->comp[e->il];
-		at.u.attn.src[1].group = m->group[lmi_ds4_which(r)];
+		at.u.attn.src[1].group = m->group[arch_ds4_ratio_index(r)];
 	}
 	if (r == DS4_OVERLAP_RATIO) {
 		compress(e, m, x, DS4_IC_KV, DS4_IC_GATE, DS4_IC_APE, DS4_IC_NORM, m->idx_dk,
 			 m->pool_idx[e->il], m->index[e->il]);
-		at.u.attn.src[1].list = lmi_whole(e, choose(e, m, x, qr));
+		at.u.attn.src[1].list = arch_operand_all(e, choose(e, m, x, qr));
 		at.u.attn.src[1].list_unit = 1;
 	}
-	lmi_put(e, &at);
+	arch_emit_op(e, &at);
 	return output(e, m, y);
 }

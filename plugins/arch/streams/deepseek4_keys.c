@@ -13,10 +13,10 @@ enum {
 	D_RANK_Q = D_OWN, D_Q4, D_HC, D_HC_E, D_HC_MIX, D_OA_IN, D_RANK_O, D_RANK_O_ALL, D_COMP,
 	D_RATIO, D_IDX_Q, D_IDX_COMP, D_IDX_DK, D_IDX_HEAD, D_USED
 };
-#define L_COMP  (LMI_L_OWN << 0)
-#define L_INDEX (LMI_L_OWN << 1)
-#define L_HASH  (LMI_L_OWN << 2)
-#define L_BIAS  (LMI_L_OWN << 3)
+#define L_COMP  (ARCH_L_OWN << 0)
+#define L_INDEX (ARCH_L_OWN << 1)
+#define L_HASH  (ARCH_L_OWN << 2)
+#define L_BIAS  (ARCH_L_OWN << 3)
 
 #define R LMD_TENSOR_REQUIRED
 #define G (LMD_TENSOR_REQUIRED | LMD_TENSOR_GLOBAL)
@@ -25,7 +25,7 @@ enum {
 	{"blk.%d." stem, {d0, d1, d2}, R, LMD_SPLIT_##split, when, NULL}
 #define REP(stem, d0, d1, when) ROW(stem, d0, d1, 0, REPLICATE, when)
 
-const struct lmd_tensor_row lmi_ds4_rows[DS4_N] = {
+const struct lmd_tensor_row arch_ds4_rows[DS4_N] = {
 	[DS4_O_FN] = GLB("output_hc_fn", D_HC_E, D_HC),
 	[DS4_O_BASE] = GLB("output_hc_base", D_HC, 0),
 	[DS4_O_SCALE] = GLB("output_hc_scale", LMD_DIM(1), 0),
@@ -36,8 +36,12 @@ const struct lmd_tensor_row lmi_ds4_rows[DS4_N] = {
 	[DS4_Q_B] = ROW("attn_q_b", D_RANK_Q, D_Q4, 0, HEADS, 0),
 	[DS4_KV] = REP("attn_kv", D_EMBD, D_DK, 0),
 	[DS4_KV_NORM] = REP("attn_kv_a_norm", D_DK, 0, 0),
-	[DS4_O_A] = {"blk.%d.attn_output_a", {D_OA_IN, D_RANK_O, LMD_DIM(0)},
-		     R | LMD_TENSOR_ANY_SHAPE, LMD_SPLIT_HEADS, 0, NULL},
+	[DS4_O_A] = {"blk.%d.attn_output_a",
+		     {D_OA_IN, D_RANK_O, LMD_DIM(0)},
+		     R | LMD_TENSOR_ANY_SHAPE,
+		     LMD_SPLIT_HEADS,
+		     0,
+		     NULL},
 	[DS4_O_B] = ROW("attn_output_b", D_RANK_O_ALL, D_EMBD, 0, COLS, 0),
 	[DS4_HA_FN] = REP("hc_attn_fn", D_HC_E, D_HC_MIX, 0),
 	[DS4_HA_BASE] = REP("hc_attn_base", D_HC_MIX, 0, 0),
@@ -58,14 +62,15 @@ const struct lmd_tensor_row lmi_ds4_rows[DS4_N] = {
 	[DS4_HASH] = REP("ffn_gate_tid2eid", D_USED, D_VOCAB, L_HASH),
 };
 
-const struct lmd_tensor_set lmi_ds4_sets[LMI_DS4_N_SET] = {
-	LMI_SET_GLOBAL, LMI_OWN(lmi_ds4_rows), LMI_SET_FFN_NORM, LMI_SET_MOE, LMI_SET_SHEXP,
+const struct lmd_tensor_set arch_ds4_sets[ARCH_DS4_N_SET] = {
+	ARCH_SET_GLOBAL, ARCH_ROWS_OWN(arch_ds4_rows), ARCH_SET_FFN_NORM, ARCH_SET_MOE,
+	ARCH_SET_SHEXP,
 };
 
-int64_t lmi_ds4_dim(const void *state, uint32_t symbol, int32_t layer)
+int64_t arch_ds4_dim(const void *state, uint32_t symbol, int32_t layer)
 {
-	const struct lmi_ds4 *m = state;
-	const struct lmi_layer *l = &m->d.hp.layer[0];
+	const struct arch_ds4 *m = state;
+	const struct arch_layer *l = &m->d.hp.layer[0];
 	const uint32_t ratio =
 		layer >= 0 && (uint32_t)layer < m->d.hp.n_layer ? m->ratio[layer] : 0;
 
@@ -101,79 +106,83 @@ int64_t lmi_ds4_dim(const void *state, uint32_t symbol, int32_t layer)
 	case D_USED:
 		return m->d.hp.n_expert_used;
 	default:
-		return lmi_hp_dim(state, symbol, layer);
+		return arch_hp_dim(state, symbol, layer);
 	}
 }
 
 /* ---- description ---- */
 
-static const struct lmi_decoder_traits traits = {
-	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_by_key = true,
+static const struct arch_decoder_traits traits = {
+	.hp = {.norm_kind = LMD_NORM_RMS,
+	       .rope_pairing = LMD_ROPE_ADJACENT,
+	       .route_by_key = true,
 	       .route_fn = LMD_ROUTE_SQRT_SOFTPLUS},
 };
 
-static void read_keys(struct lmi_ds4 *m, struct lmi_keys *k)
+static void read_keys(struct arch_ds4 *m, struct arch_keys *k)
 {
-	struct lmi_hparams *hp = &m->d.hp;
+	struct arch_hparams *hp = &m->d.hp;
 	const uint32_t n = hp->n_layer;
-	double *v = lmi_hp_alloc(hp, k, n, sizeof(*v));
+	double *v = arch_hp_alloc(hp, k, n, sizeof(*v));
 
-	m->rank_q = lmi_key_u32(k, "attention.q_lora_rank", LMI_REQUIRED, 1, 1, LMI_MAX_WIDTH);
-	m->rank_o = lmi_key_u32(k, "attention.output_lora_rank", LMI_REQUIRED, 1, 1,
-				LMI_MAX_WIDTH / 64);
+	m->rank_q =
+		arch_key_u32(k, "attention.q_lora_rank", ARCH_REQUIRED, 1, 1, ARCH_KEY_MAX_WIDTH);
+	m->rank_o = arch_key_u32(k, "attention.output_lora_rank", ARCH_REQUIRED, 1, 1,
+				 ARCH_KEY_MAX_WIDTH / 64);
 	m->n_group_o =
-		lmi_key_u32(k, "attention.output_group_count", LMI_REQUIRED, 1, 1, LMI_MAX_HEAD);
-	m->hc = lmi_key_u32(k, "hyper_connection.count", LMI_REQUIRED, 1, 1, HC_MAX);
+		arch_key_u32(k, "attention.output_group_count", ARCH_REQUIRED, 1, 1, ARCH_MAX_HEAD);
+	m->hc = arch_key_u32(k, "hyper_connection.count", ARCH_REQUIRED, 1, 1, HC_MAX);
 	m->sinkhorn =
-		lmi_key_u32(k, "hyper_connection.sinkhorn_iterations", LMI_REQUIRED, 1, 1, 1000);
-	m->hc_eps = (float)lmi_key_f64(k, "hyper_connection.epsilon", LMI_REQUIRED, 1e-6, 0.0, 1.0);
+		arch_key_u32(k, "hyper_connection.sinkhorn_iterations", ARCH_REQUIRED, 1, 1, 1000);
+	m->hc_eps =
+		(float)arch_key_f64(k, "hyper_connection.epsilon", ARCH_REQUIRED, 1e-6, 0.0, 1.0);
 	m->idx_head =
-		lmi_key_u32(k, "attention.indexer.head_count", LMI_REQUIRED, 1, 1, LMI_MAX_HEAD);
-	m->idx_dk =
-		lmi_key_u32(k, "attention.indexer.key_length", LMI_REQUIRED, 1, 1, LMI_MAX_DK / 4);
-	m->idx_top = lmi_key_u32(k, "attention.indexer.top_k", LMI_REQUIRED, 1, 1, LMI_MAX_CTX);
-	m->n_hash = lmi_key_u32(k, "hash_layer_count", LMI_REQUIRED, 0, 0, hp->n_layer_all);
-	m->ratio = lmi_hp_alloc(hp, k, n, sizeof(uint32_t));
-	m->clamp = lmi_hp_alloc(hp, k, n, sizeof(float));
-	m->clamp_sh = lmi_hp_alloc(hp, k, n, sizeof(float));
+		arch_key_u32(k, "attention.indexer.head_count", ARCH_REQUIRED, 1, 1, ARCH_MAX_HEAD);
+	m->idx_dk = arch_key_u32(k, "attention.indexer.key_length", ARCH_REQUIRED, 1, 1,
+				 ARCH_MAX_DK / 4);
+	m->idx_top = arch_key_u32(k, "attention.indexer.top_k", ARCH_REQUIRED, 1, 1, ARCH_MAX_CTX);
+	m->n_hash = arch_key_u32(k, "hash_layer_count", ARCH_REQUIRED, 0, 0, hp->n_layer_all);
+	m->ratio = arch_hp_alloc(hp, k, n, sizeof(uint32_t));
+	m->clamp = arch_hp_alloc(hp, k, n, sizeof(float));
+	m->clamp_sh = arch_hp_alloc(hp, k, n, sizeof(float));
 	if (k->st != LMD_OK)
 		return;
-	(void)lmi_key_u32s(k, "attention.compress_ratios", LMI_REQUIRED, m->ratio, n, 0, 0,
-			   DS4_FULL_RATIO);
-	(void)lmi_key_f64s(k, "swiglu_clamp_exp", LMI_REQUIRED, v, n, 0.0, 0.0, 1e6);
+	(void)arch_key_u32s(k, "attention.compress_ratios", ARCH_REQUIRED, m->ratio, n, 0, 0,
+			    DS4_FULL_RATIO);
+	(void)arch_key_f64s(k, "swiglu_clamp_exp", ARCH_REQUIRED, v, n, 0.0, 0.0, 1e6);
 	for (uint32_t il = 0; il < n; il++)
 		m->clamp[il] = m->clamp_sh[il] = (float)v[il];
-	if (lmi_key_f64s(k, "swiglu_clamp_shexp", LMI_OPTIONAL, v, n, 0.0, 0.0, 1e6)) {
+	if (arch_key_f64s(k, "swiglu_clamp_shexp", ARCH_OPTIONAL, v, n, 0.0, 0.0, 1e6)) {
 		for (uint32_t il = 0; il < n; il++)
 			m->clamp_sh[il] = (float)v[il];
 	}
 }
 
-static void check(struct lmi_ds4 *m, struct lmi_keys *k)
+static void check(struct arch_ds4 *m, struct arch_keys *k)
 {
-	struct lmi_hparams *hp = &m->d.hp;
-	const struct lmi_layer *l = &hp->layer[0];
+	struct arch_hparams *hp = &m->d.hp;
+	const struct arch_layer *l = &hp->layer[0];
 
 	if (l->n_head % m->n_group_o)
-		lmi_key_fail(k, LMD_INVALID,
-			     "%s.attention.output_group_count: %u does not divide %u heads",
-			     hp->model->arch, m->n_group_o, l->n_head);
+		arch_key_fail(k, LMD_INVALID,
+			      "%s.attention.output_group_count: %u does not divide %u heads",
+			      hp->model->arch, m->n_group_o, l->n_head);
 	if (l->n_head_kv != 1 || l->dk != l->dv || l->n_rot > l->dk || l->n_rot > m->idx_dk)
-		lmi_key_fail(k, LMD_INVALID,
-			     "%s.attention: %u key heads of sizes %u and %u with %u rotated "
-			     "columns; expected 1 head with equal sizes",
-			     hp->model->arch, l->n_head_kv, l->dk, l->dv, l->n_rot);
+		arch_key_fail(k, LMD_INVALID,
+			      "%s.attention: %u key heads of sizes %u and %u with %u rotated "
+			      "columns; expected 1 head with equal sizes",
+			      hp->model->arch, l->n_head_kv, l->dk, l->dv, l->n_rot);
 	if (!hp->n_expert)
-		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected at least 1",
-			     hp->model->arch);
+		arch_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected at least 1",
+			      hp->model->arch);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		uint32_t r = m->ratio[il];
 
 		if (r && r != DS4_OVERLAP_RATIO && r != DS4_FULL_RATIO)
-			lmi_key_fail(k, LMD_UNSUPPORTED,
-				     "%s.attention.compress_ratios: %u in layer %u; supported: 0, "
-				     "%u and %u",
-				     hp->model->arch, r, il, DS4_OVERLAP_RATIO, DS4_FULL_RATIO);
+			arch_key_fail(k, LMD_UNSUPPORTED,
+				      "%s.attention.compress_ratios: %u in layer %u; supported: 0, "
+				      "%u and %u",
+				      hp->model->arch, r, il, DS4_OVERLAP_RATIO, DS4_FULL_RATIO);
 		hp->layer[il].cls |= (r ? L_COMP : 0) | (r == DS4_OVERLAP_RATIO ? L_INDEX : 0) |
 				     (il < m->n_hash ? L_HASH : L_BIAS);
 	}
@@ -181,28 +190,28 @@ static void check(struct lmi_ds4 *m, struct lmi_keys *k)
 
 /* Sets the rotation: layers without a ratio have ordinary RoPE; those with one have their own base
  * and YaRN with magnitude 1. */
-static void rotation(struct lmi_ds4 *m, struct lmi_keys *k)
+static void rotation(struct arch_ds4 *m, struct arch_keys *k)
 {
-	struct lmi_hparams *hp = &m->d.hp;
-	struct lmi_rope_hp *r = &hp->rope[LMI_ROPE_FULL], *p = &hp->rope[LMI_ROPE_WINDOW];
+	struct arch_hparams *hp = &m->d.hp;
+	struct arch_rope_hp *r = &hp->rope[ARCH_ROPE_FULL], *p = &hp->rope[ARCH_ROPE_WINDOW];
 
 	*p = *r;
 	p->freq_scale = 1.0;
 	p->ext_factor = 0.0;
 	p->attn_factor = 1.0;
-	r->base =
-		lmi_key_f64(k, "attention.compress_rope_freq_base", LMI_REQUIRED, 1e4, 1e-3, 1e18);
+	r->base = arch_key_f64(k, "attention.compress_rope_freq_base", ARCH_REQUIRED, 1e4, 1e-3,
+			       1e18);
 	r->attn_factor = r->ext_factor != 0.0 ? 1.0 / (1.0 + 0.1 * log(1.0 / r->freq_scale)) : 1.0;
 	for (uint32_t il = 0; il < hp->n_layer; il++)
-		hp->layer[il].rope = m->ratio[il] ? LMI_ROPE_FULL : LMI_ROPE_WINDOW;
+		hp->layer[il].rope = m->ratio[il] ? ARCH_ROPE_FULL : ARCH_ROPE_WINDOW;
 }
 
-static void memory(struct lmi_ds4 *m, struct lmi_keys *k)
+static void memory(struct arch_ds4 *m, struct arch_keys *k)
 {
-	struct lmi_hparams *hp = &m->d.hp;
-	const struct lmi_layer *l = &hp->layer[0];
+	struct arch_hparams *hp = &m->d.hp;
+	const struct arch_layer *l = &hp->layer[0];
 	const uint32_t window =
-		lmi_key_u32(k, "attention.sliding_window", LMI_REQUIRED, 1, 1, LMI_MAX_CTX);
+		arch_key_u32(k, "attention.sliding_window", ARCH_REQUIRED, 1, 1, ARCH_MAX_CTX);
 	struct lmd_group raw = {.name = "window",
 				.kind = LMD_GROUP_PAGED,
 				.causal = 1,
@@ -223,18 +232,18 @@ static void memory(struct lmi_ds4 *m, struct lmi_keys *k)
 		.name = "blocks_open", .kind = LMD_GROUP_STATE, .causal = 1, .ratio = 1};
 	struct lmd_cache c = {.kind = LMD_CACHE_V_IN_K, .n_head = 1, .dk = l->dk, .dv = l->dk};
 	uint32_t **all[] = {&m->raw, &m->comp, &m->index, &m->pool, &m->pool_idx};
-	uint32_t raw_id = lmi_hp_add_group(hp, k, &raw);
+	uint32_t raw_id = arch_hp_add_group(hp, k, &raw);
 	bool used[2] = {false, false};
 
 	for (uint32_t i = 0; i < LMD_LEN(all); i++)
-		*all[i] = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(uint32_t));
+		*all[i] = arch_hp_alloc(hp, k, hp->n_layer, sizeof(uint32_t));
 	if (k->st != LMD_OK)
 		return;
 	for (uint32_t il = 0; il < hp->n_layer; il++)
-		used[lmi_ds4_which(m->ratio[il])] |= m->ratio[il] != 0;
+		used[arch_ds4_ratio_index(m->ratio[il])] |= m->ratio[il] != 0;
 	for (uint32_t i = 0; i < 2; i++)
-		m->group[i] = used[i] ? lmi_hp_add_group(hp, k, &comp[i]) : LMD_NONE;
-	m->state = used[0] || used[1] ? lmi_hp_add_group(hp, k, &state) : LMD_NONE;
+		m->group[i] = used[i] ? arch_hp_add_group(hp, k, &comp[i]) : LMD_NONE;
+	m->state = used[0] || used[1] ? arch_hp_add_group(hp, k, &state) : LMD_NONE;
 	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
 		const uint32_t r = m->ratio[il], over = r == DS4_OVERLAP_RATIO;
 		struct lmd_cache open = {.group = m->state,
@@ -249,17 +258,17 @@ static void memory(struct lmi_ds4 *m, struct lmi_keys *k)
 					.dtype_policy = LMD_KV_DTYPE_F32};
 
 		c.group = raw_id;
-		m->raw[il] = lmi_hp_add_cache(hp, k, &c);
+		m->raw[il] = arch_hp_add_cache(hp, k, &c);
 		if (!r)
 			continue;
-		c.group = idx.group = m->group[lmi_ds4_which(r)];
-		m->comp[il] = lmi_hp_add_cache(hp, k, &c);
-		m->pool[il] = lmi_hp_add_cache(hp, k, &open);
+		c.group = idx.group = m->group[arch_ds4_ratio_index(r)];
+		m->comp[il] = arch_hp_add_cache(hp, k, &c);
+		m->pool[il] = arch_hp_add_cache(hp, k, &open);
 		if (!over)
 			continue;
-		m->index[il] = lmi_hp_add_cache(hp, k, &idx);
+		m->index[il] = arch_hp_add_cache(hp, k, &idx);
 		open.dv = 4 * m->idx_dk;
-		m->pool_idx[il] = lmi_hp_add_cache(hp, k, &open);
+		m->pool_idx[il] = arch_hp_add_cache(hp, k, &open);
 	}
 }
 
@@ -270,16 +279,16 @@ static const struct lmd_row_in row_ins[2 * DS4_N_IN] = {
 	{.vtype = LMD_VTYPE_I32, .width = 1, .name = "block128_pos"},
 };
 
-enum lmd_status lmi_ds4_describe(const struct lmd_host *host, struct lmd_arena *arena,
-				 const struct lmd_model *model,
-				 const struct lmd_arch_params *params, struct lmd_arch_desc *out,
-				 struct lmd_error *err)
+enum lmd_status arch_ds4_describe(const struct lmd_host *host, struct lmd_arena *arena,
+				  const struct lmd_model *model,
+				  const struct lmd_arch_params *params, struct lmd_arch_desc *out,
+				  struct lmd_error *err)
 {
-	struct lmi_keys k;
-	struct lmi_ds4 *m;
+	struct arch_keys k;
+	struct arch_ds4 *m;
 
-	lmi_keys_init(&k, model, err);
-	m = (struct lmi_ds4 *)lmi_decoder_open(sizeof(*m), &traits, &k, host, arena, params);
+	arch_keys_init(&k, model, err);
+	m = (struct arch_ds4 *)arch_decoder_open(sizeof(*m), &traits, &k, host, arena, params);
 	if (!m || k.st != LMD_OK)
 		return k.st;
 	read_keys(m, &k);
@@ -289,10 +298,10 @@ enum lmd_status lmi_ds4_describe(const struct lmd_host *host, struct lmd_arena *
 		rotation(m, &k);
 		memory(m, &k);
 	}
-	lmi_hp_sites(&m->d.hp, &k, lmi_ds4_sets, LMI_DS4_N_SET);
+	arch_hp_sites(&m->d.hp, &k, arch_ds4_sets, ARCH_DS4_N_SET);
 	if (k.st != LMD_OK)
 		return k.st;
-	lmi_hp_finish(&m->d.hp, &k, params, out);
+	arch_hp_finish(&m->d.hp, &k, params, out);
 	out->row_ins = row_ins;
 	out->n_row_in = LMD_LEN(row_ins);
 	out->traits |= LMD_TRAIT_RECURRENT;
@@ -301,8 +310,8 @@ enum lmd_status lmi_ds4_describe(const struct lmd_host *host, struct lmd_arena *
 
 /* For each row: its index within the block, and the position of the block's first token (read only
  * at the last row of a block). */
-enum lmd_status lmi_ds4_row_inputs(const void *state, const struct lmd_rows_in *in,
-				   struct lmd_rows_out *out)
+enum lmd_status arch_ds4_row_inputs(const void *state, const struct lmd_rows_in *in,
+				    struct lmd_rows_out *out)
 {
 	static const int32_t ratio[2] = {DS4_OVERLAP_RATIO, DS4_FULL_RATIO};
 

@@ -41,30 +41,30 @@ static const struct lmd_tensor_row rows[N_T4] = {
 	[F_DOWN] = ROW("hc_ffn_down", D_QW4_WIDE, D_QW4_LOW, 0),
 	[F_UP] = ROW("hc_ffn_up", D_QW4_LOW, D_QW4_WIDE, 0),
 	[F_INJECT] = ROW("hc_ffn_inject", D_QW4_WIDE, D_QW4_HC, 0),
-	[I_Q] = ROW("indexer.q_proj", D_EMBD, D_QW4_IDX_Q, LMI_L_ATTN),
-	[I_K] = ROW("indexer.k_proj", D_EMBD, D_QW4_IDX_K, LMI_L_ATTN),
-	[I_Q_NORM] = ROW("indexer.q_norm", D_QW4_IDX_K, 0, LMI_L_ATTN),
-	[I_K_NORM] = ROW("indexer.k_norm", D_QW4_IDX_K, 0, LMI_L_ATTN),
+	[I_Q] = ROW("indexer.q_proj", D_EMBD, D_QW4_IDX_Q, ARCH_L_ATTN),
+	[I_K] = ROW("indexer.k_proj", D_EMBD, D_QW4_IDX_K, ARCH_L_ATTN),
+	[I_Q_NORM] = ROW("indexer.q_norm", D_QW4_IDX_K, 0, ARCH_L_ATTN),
+	[I_K_NORM] = ROW("indexer.k_norm", D_QW4_IDX_K, 0, ARCH_L_ATTN),
 };
 
 static const struct lmd_tensor_set sets[] = {
-	LMI_REQ(T_TOKEN_EMBD, T_TOKEN_EMBD),
-	LMI_REQ(T_OUTPUT, T_OUTPUT),
-	LMI_OWN(rows),
-	LMI_SET_DELTA,
-	LMI_REQ(T_ATTN_Q_GATED, T_ATTN_Q_GATED),
-	LMI_REQ(T_ATTN_K, T_ATTN_V),
-	LMI_REQ(T_ATTN_OUT, T_ATTN_OUT),
-	LMI_SET_QK_NORM,
-	LMI_SET_MOE,
-	LMI_REQ(T_FFN_GATE_INP_SHEXP, T_FFN_DOWN_SHEXP),
-	LMI_OWN(qw4_ngram_rows),
+	ARCH_ROWS_REQ(T_TOKEN_EMBD, T_TOKEN_EMBD),
+	ARCH_ROWS_REQ(T_OUTPUT, T_OUTPUT),
+	ARCH_ROWS_OWN(rows),
+	ARCH_SET_DELTA,
+	ARCH_ROWS_REQ(T_ATTN_Q_GATED, T_ATTN_Q_GATED),
+	ARCH_ROWS_REQ(T_ATTN_K, T_ATTN_V),
+	ARCH_ROWS_REQ(T_ATTN_OUT, T_ATTN_OUT),
+	ARCH_SET_QK_NORM,
+	ARCH_SET_MOE,
+	ARCH_ROWS_REQ(T_FFN_GATE_INP_SHEXP, T_FFN_DOWN_SHEXP),
+	ARCH_ROWS_OWN(qw4_ngram_rows),
 };
 
 static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 {
 	const struct qw4 *m = state;
-	int64_t d = lmi_delta_dim(&m->delta, symbol);
+	int64_t d = arch_delta_dim(&m->delta, symbol);
 
 	switch (symbol) {
 	case D_QW4_HC:
@@ -86,7 +86,7 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 	case D_QW4_HASH_CONV:
 		return m->ngram.kernel;
 	default:
-		return d ? d : lmi_hp_dim(state, symbol, layer);
+		return d ? d : arch_hp_dim(state, symbol, layer);
 	}
 }
 
@@ -94,70 +94,71 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 
 /* Recurrent layers: by `attention.recurrent_layers`, or all but every
  * `full_attention_interval`-th. */
-static void read_layers(struct qw4 *m, struct lmi_keys *k)
+static void read_layers(struct qw4 *m, struct arch_keys *k)
 {
-	struct lmi_hparams *hp = &m->hp;
+	struct arch_hparams *hp = &m->hp;
 	uint32_t every =
-		lmi_key_u32(k, "full_attention_interval", LMI_OPTIONAL, 4, 1, LMI_MAX_LAYER);
-	uint32_t *recurrent = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*recurrent));
+		arch_key_u32(k, "full_attention_interval", ARCH_OPTIONAL, 4, 1, ARCH_MAX_LAYER);
+	uint32_t *recurrent = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*recurrent));
 	bool given;
 
 	if (!recurrent)
 		return;
-	given = lmi_key_u32s(k, "attention.recurrent_layers", LMI_OPTIONAL, recurrent, hp->n_layer,
-			     0, 0, 1);
+	given = arch_key_u32s(k, "attention.recurrent_layers", ARCH_OPTIONAL, recurrent,
+			      hp->n_layer, 0, 0, 1);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		bool r = given ? recurrent[il] : (il + 1) % every != 0;
 
-		hp->layer[il].cls =
-			(r ? LMI_L_RECURRENT : LMI_L_ATTN | LMI_L_FULL) | LMI_L_MOE | LMI_L_SHEXP;
+		hp->layer[il].cls = (r ? ARCH_L_RECURRENT : ARCH_L_ATTN | ARCH_L_FULL) |
+				    ARCH_L_MOE | ARCH_L_SHEXP;
 	}
 }
 
-static void read_keys(struct qw4 *m, struct lmi_keys *k)
+static void read_keys(struct qw4 *m, struct arch_keys *k)
 {
-	struct lmi_hparams *hp = &m->hp;
-	uint32_t *ratio = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*ratio));
+	struct arch_hparams *hp = &m->hp;
+	uint32_t *ratio = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*ratio));
 
-	m->hc = lmi_key_u32(k, "hyper_connection.count", LMI_REQUIRED, 2, 2, HC_MAX);
-	m->low = lmi_key_u32(k, "hyper_connection.low_rank", LMI_REQUIRED, 1, 1,
-			     LMI_MAX_WIDTH / HC_MAX);
+	m->hc = arch_key_u32(k, "hyper_connection.count", ARCH_REQUIRED, 2, 2, HC_MAX);
+	m->low = arch_key_u32(k, "hyper_connection.low_rank", ARCH_REQUIRED, 1, 1,
+			      ARCH_KEY_MAX_WIDTH / HC_MAX);
 	m->idx_head =
-		lmi_key_u32(k, "attention.indexer.head_count", LMI_REQUIRED, 1, 1, LMI_MAX_HEAD);
-	m->idx_dk = lmi_key_u32(k, "attention.indexer.key_length", LMI_REQUIRED, 2, 2, LMI_MAX_DK);
-	m->idx_top = lmi_key_u32(k, "attention.indexer.top_k", LMI_REQUIRED, 1, 1, 1u << 19);
+		arch_key_u32(k, "attention.indexer.head_count", ARCH_REQUIRED, 1, 1, ARCH_MAX_HEAD);
+	m->idx_dk =
+		arch_key_u32(k, "attention.indexer.key_length", ARCH_REQUIRED, 2, 2, ARCH_MAX_DK);
+	m->idx_top = arch_key_u32(k, "attention.indexer.top_k", ARCH_REQUIRED, 1, 1, 1u << 19);
 	if (!ratio)
 		return;
-	(void)lmi_key_u32s(k, "attention.compress_ratios", LMI_OPTIONAL, ratio, hp->n_layer, 0, 0,
-			   64);
+	(void)arch_key_u32s(k, "attention.compress_ratios", ARCH_OPTIONAL, ratio, hp->n_layer, 0, 0,
+			    64);
 	read_layers(m, k);
 	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
-		const struct lmi_layer *l = &hp->layer[il];
+		const struct arch_layer *l = &hp->layer[il];
 
-		if (!(l->cls & LMI_L_ATTN))
+		if (!(l->cls & ARCH_L_ATTN))
 			continue;
 		if (m->ratio && ratio[il] != m->ratio)
-			lmi_key_fail(k, LMD_UNSUPPORTED,
-				     "%s.attention.compress_ratios: %u in layer %u but %u in an "
-				     "earlier one; all must be equal",
-				     hp->model->arch, ratio[il], il, m->ratio);
+			arch_key_fail(k, LMD_UNSUPPORTED,
+				      "%s.attention.compress_ratios: %u in layer %u but %u in an "
+				      "earlier one; all must be equal",
+				      hp->model->arch, ratio[il], il, m->ratio);
 		m->ratio = ratio[il];
 		if (l->dk != l->dv || l->n_rot > m->idx_dk)
-			lmi_key_fail(k, LMD_INVALID,
-				     "%s.attention.indexer.key_length: %u does not fit layer %u, "
-				     "which has head sizes %u and %u and rotates %u columns",
-				     hp->model->arch, m->idx_dk, il, l->dk, l->dv, l->n_rot);
+			arch_key_fail(k, LMD_INVALID,
+				      "%s.attention.indexer.key_length: %u does not fit layer %u, "
+				      "which has head sizes %u and %u and rotates %u columns",
+				      hp->model->arch, m->idx_dk, il, l->dk, l->dv, l->n_rot);
 	}
 	if (k->st == LMD_OK && !hp->n_expert)
-		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected at least 1",
-			     hp->model->arch);
+		arch_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected at least 1",
+			      hp->model->arch);
 }
 
 /* Declares caches for index keys: raw keys of the open block are in the STATE group, pooled keys in
  * a paged group of their own. */
-static void index_memory(struct qw4 *m, struct lmi_keys *k)
+static void index_memory(struct qw4 *m, struct arch_keys *k)
 {
-	struct lmi_hparams *hp = &m->hp;
+	struct arch_hparams *hp = &m->hp;
 	const struct lmd_group g = {.name = "blocks",
 				    .kind = LMD_GROUP_PAGED,
 				    .causal = 1,
@@ -174,16 +175,16 @@ static void index_memory(struct qw4 *m, struct lmi_keys *k)
 				       .dv = m->idx_dk,
 				       .dtype_policy = LMD_KV_DTYPE_F32};
 
-	m->index = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*m->index));
-	m->pool = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*m->pool));
+	m->index = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*m->index));
+	m->pool = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*m->pool));
 	if (k->st != LMD_OK || m->ratio < 2)
 		return;
-	keys.group = m->blocks = lmi_hp_add_group(hp, k, &g);
+	keys.group = m->blocks = arch_hp_add_group(hp, k, &g);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
-		if (!(hp->layer[il].cls & LMI_L_ATTN))
+		if (!(hp->layer[il].cls & ARCH_L_ATTN))
 			continue;
-		m->index[il] = lmi_hp_add_cache(hp, k, &keys);
-		m->pool[il] = lmi_hp_add_cache(hp, k, &open);
+		m->index[il] = arch_hp_add_cache(hp, k, &keys);
+		m->pool[il] = arch_hp_add_cache(hp, k, &open);
 	}
 }
 
@@ -191,37 +192,37 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 				const struct lmd_model *model, const struct lmd_arch_params *params,
 				struct lmd_arch_desc *out, struct lmd_error *err)
 {
-	static const struct lmi_hp_opts opts = {.norm_kind = LMD_NORM_RMS,
-						.rope_pairing = LMD_ROPE_HALVES,
-						.sections_kind = LMD_SECTIONS_INTERLEAVED,
-						.sections_required = true,
-						.route_renorm = true};
+	static const struct arch_hp_opts opts = {.norm_kind = LMD_NORM_RMS,
+						 .rope_pairing = LMD_ROPE_HALVES,
+						 .sections_kind = LMD_SECTIONS_INTERLEAVED,
+						 .sections_required = true,
+						 .route_renorm = true};
 	struct qw4 *m = host->arena_alloc(host->ctx, arena, sizeof(*m), 16);
-	struct lmi_keys k;
+	struct arch_keys k;
 	struct lmd_row_in *in;
 
 	if (!m)
 		return lmd_fail(err, LMD_NOMEM, "architecture %s: out of memory", model->arch);
 	*m = (struct qw4){.blocks = LMD_NONE};
-	lmi_keys_init(&k, model, err);
-	lmi_hp_read(&m->hp, &k, host, arena, params, &opts);
-	lmi_delta_read(&m->delta, &m->hp, &k);
-	m->delta.gate_act = LMD_ACT_SIGMOID;
+	arch_keys_init(&k, model, err);
+	arch_hp_read(&m->hp, &k, host, arena, params, &opts);
+	arch_delta_read(&m->delta, &m->hp, &k);
+	m->delta.gate_act = LMD_ACT_FN_SIGMOID;
 	if (k.st == LMD_OK)
 		read_keys(m, &k);
 	if (k.st == LMD_OK)
 		qw4_ngram_read(m, &k);
 	if (k.st != LMD_OK)
 		return k.st;
-	lmi_hp_memory(&m->hp, &k, 1);
-	lmi_delta_memory(&m->delta, &m->hp, &k);
+	arch_hp_memory(&m->hp, &k, 1);
+	arch_delta_memory(&m->delta, &m->hp, &k);
 	index_memory(m, &k);
 	qw4_ngram_memory(m, &k);
-	lmi_hp_sites(&m->hp, &k, sets, LMD_LEN(sets));
-	in = lmi_hp_alloc(&m->hp, &k, N_IN, sizeof(*in));
+	arch_hp_sites(&m->hp, &k, sets, LMD_LEN(sets));
+	in = arch_hp_alloc(&m->hp, &k, N_IN, sizeof(*in));
 	if (k.st != LMD_OK)
 		return k.st;
-	lmi_hp_finish(&m->hp, &k, params, out);
+	arch_hp_finish(&m->hp, &k, params, out);
 	in[IN_BLOCK] = (struct lmd_row_in){.vtype = LMD_VTYPE_I32, .width = 1, .name = "block_pos"};
 	in[IN_NGRAM] = (struct lmd_row_in){
 		.vtype = LMD_VTYPE_I32, .width = m->ngram.n_hash, .name = "ngrams"};
@@ -248,158 +249,162 @@ static enum lmd_status fill_rows(const void *state, const struct lmd_rows_in *in
 /* ---- hyper-connections ---- */
 
 /* Returns a block's input.  Stores the weights of its result in *inject, unless NULL. */
-static uint32_t collect(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, enum t4 first,
+static uint32_t collect(struct arch_emit *e, const struct qw4 *m, uint32_t xs, enum t4 first,
 			uint32_t *inject)
 {
 	const uint32_t w = m->hp.n_embd, wide = m->hc * w;
-	struct lmd_norm norm = lmi_norm_heads(e, LMD_NORM_RMS, &rows[first], m->hc, w);
-	struct lmi_w down = lmi_w(e, &rows[first + 1]), up = lmi_w(e, &rows[first + 2]);
-	uint32_t xn = lmi_f32(e, wide, "hc_norm"), low = lmi_act(e, m->low, "hc_low"), gate;
-	uint32_t gated = lmi_f32(e, wide, "hc_gated"), y = lmi_f32(e, w, "hc_in");
-	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
+	struct lmd_norm norm = arch_norm_heads(e, LMD_NORM_RMS, &rows[first], m->hc, w);
+	struct arch_weight down = arch_weight_req(e, &rows[first + 1]),
+			   up = arch_weight_req(e, &rows[first + 2]);
+	uint32_t xn = arch_value_f32(e, wide, "hc_norm"), low = arch_value_act(e, m->low, "hc_low"),
+		 gate;
+	uint32_t gated = arch_value_f32(e, wide, "hc_gated"), y = arch_value_f32(e, w, "hc_in");
+	struct lmd_op op = arch_op_empty(LMD_OP_LINEAR);
 	float mean[HC_MAX];
 
-	lmi_put_norm(e, lmi_heads(xs, 0, m->hc, w), &norm, lmi_heads(xn, 0, m->hc, w));
-	op.u.linear.x = lmi_whole(e, xn);
+	arch_put_norm(e, arch_operand_heads(xs, 0, m->hc, w), &norm,
+		      arch_operand_heads(xn, 0, m->hc, w));
+	op.u.linear.x = arch_operand_all(e, xn);
 	op.u.linear.n_w = 1;
 	op.u.linear.w[0] = down.id;
 	op.u.linear.lora_site[0] = down.site;
 	op.u.linear.scale = 1.0f / (float)m->hc;
-	op.u.linear.act = LMD_ACT_SILU;
-	op.u.linear.y[0] = lmi_whole(e, low);
-	lmi_put(e, &op);
-	gate = lmi_linear(e, lmi_whole(e, low), NULL, &up, LMD_VTYPE_F32, "hc_gate");
-	lmi_put_glu(e, LMD_ACT_SIGMOID, NULL, lmi_whole(e, gate), lmi_whole(e, xn),
-		    lmi_whole(e, gated));
+	op.u.linear.act = LMD_ACT_FN_SILU;
+	op.u.linear.y[0] = arch_operand_all(e, low);
+	arch_emit_op(e, &op);
+	gate = arch_linear(e, arch_operand_all(e, low), NULL, &up, LMD_VTYPE_F32, "hc_gate");
+	arch_put_glu(e, LMD_ACT_FN_SIGMOID, NULL, arch_operand_all(e, gate),
+		     arch_operand_all(e, xn), arch_operand_all(e, gated));
 
 	for (uint32_t i = 0; i < m->hc; i++)
 		mean[i] = 1.0f / (float)m->hc;
-	op = lmi_op(LMD_OP_MIX);
-	op.u.mix.x = lmi_heads(gated, 0, m->hc, w);
-	op.u.mix.c = lmi_wheads(lmi_literal(e, mean, m->hc, "hc_mean"), 1, m->hc);
-	op.u.mix.y = lmi_whole(e, y);
-	lmi_put(e, &op);
+	op = arch_op_empty(LMD_OP_MIX);
+	op.u.mix.x = arch_operand_heads(gated, 0, m->hc, w);
+	op.u.mix.c = arch_operand_weight_heads(arch_literal(e, mean, m->hc, "hc_mean"), 1, m->hc);
+	op.u.mix.y = arch_operand_all(e, y);
+	arch_emit_op(e, &op);
 	if (inject) {
-		struct lmi_w wi = lmi_w(e, &rows[first + 3]);
-		uint32_t raw =
-			lmi_linear(e, lmi_whole(e, xn), NULL, &wi, LMD_VTYPE_F32, "hc_inject_raw");
-		struct lmi_ew p = lmi_ew();
-		uint8_t a = lmi_ew_in(&p, lmi_whole(e, raw));
+		struct arch_weight wi = arch_weight_req(e, &rows[first + 3]);
+		uint32_t raw = arch_linear(e, arch_operand_all(e, xn), NULL, &wi, LMD_VTYPE_F32,
+					   "hc_inject_raw");
+		struct arch_ew p = arch_ew();
+		uint8_t a = arch_ew_in(&p, arch_operand_all(e, raw));
 
-		*inject = lmi_f32(e, m->hc, "hc_inject");
-		a = lmi_ew1(&p, LMD_EW_SIGMOID,
-			    lmi_ew2(&p, LMD_EW_MUL, a, lmi_ew_const(&p, 1.0f / (float)m->hc)));
-		lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_ADD, a, a), lmi_whole(e, *inject));
+		*inject = arch_value_f32(e, m->hc, "hc_inject");
+		a = arch_ew1(&p, LMD_EW_SIGMOID,
+			     arch_ew2(&p, LMD_EW_MUL, a, arch_ew_const(&p, 1.0f / (float)m->hc)));
+		arch_ew_out(e, &p, arch_ew2(&p, LMD_EW_ADD, a, a), arch_operand_all(e, *inject));
 	}
 	return y;
 }
 
 /* stream[i] += inject[i] z */
-static uint32_t spread(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, uint32_t z,
+static uint32_t spread(struct arch_emit *e, const struct qw4 *m, uint32_t xs, uint32_t z,
 		       uint32_t inject)
 {
 	const uint32_t w = m->hp.n_embd;
-	uint32_t y = lmi_f32(e, m->hc * w, "streams");
-	struct lmd_op op = lmi_op(LMD_OP_MIX);
+	uint32_t y = arch_value_f32(e, m->hc * w, "streams");
+	struct lmd_op op = arch_op_empty(LMD_OP_MIX);
 
-	op.u.mix.x = lmi_heads(xs, 0, m->hc, w);
-	op.u.mix.d = lmi_whole(e, inject);
-	op.u.mix.z = lmi_whole(e, z);
-	op.u.mix.y = lmi_heads(y, 0, m->hc, w);
-	lmi_put(e, &op);
+	op.u.mix.x = arch_operand_heads(xs, 0, m->hc, w);
+	op.u.mix.d = arch_operand_all(e, inject);
+	op.u.mix.z = arch_operand_all(e, z);
+	op.u.mix.y = arch_operand_heads(y, 0, m->hc, w);
+	arch_emit_op(e, &op);
 	return y;
 }
 
 /* ---- attention ---- */
 
 /* Computes one index key per block: the mean of the raw keys; normalises, rotates and stores it. */
-static void pool_keys(struct lmi_emit *e, const struct qw4 *m, struct lmd_opnd x)
+static void pool_keys(struct arch_emit *e, const struct qw4 *m, struct lmd_operand x)
 {
-	struct lmi_w w = lmi_w(e, &rows[I_K]);
-	uint32_t raw = lmi_linear(e, x, NULL, &w, LMD_VTYPE_F32, "index_k_raw");
-	uint32_t k = lmi_f32(e, m->idx_dk, "index_k");
-	struct lmd_op op = lmi_op(LMD_OP_CONV);
+	struct arch_weight w = arch_weight_req(e, &rows[I_K]);
+	uint32_t raw = arch_linear(e, x, NULL, &w, LMD_VTYPE_F32, "index_k_raw");
+	uint32_t k = arch_value_f32(e, m->idx_dk, "index_k");
+	struct lmd_op op = arch_op_empty(LMD_OP_CONV);
 
 	op.u.conv.kind = LMD_CONV_POOL;
-	op.u.conv.x = lmi_whole(e, raw);
-	op.u.conv.y = lmi_whole(e, k);
+	op.u.conv.x = arch_operand_all(e, raw);
+	op.u.conv.y = arch_operand_all(e, k);
 	op.u.conv.n = m->ratio;
 	op.u.conv.left = m->ratio - 1;
 	op.u.conv.group = m->blocks;
 	op.u.conv.cache = m->pool[e->il];
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 
-	op = lmi_op(LMD_OP_ROPE_KV);
-	op.u.rope_kv.k = lmi_whole(e, k);
-	op.u.rope_kv.kn = lmi_norm_req(e, LMD_NORM_RMS, &rows[I_K_NORM]);
+	op = arch_op_empty(LMD_OP_ROPE_KV);
+	op.u.rope_kv.k = arch_operand_all(e, k);
+	op.u.rope_kv.kn = arch_norm_req(e, LMD_NORM_RMS, &rows[I_K_NORM]);
 	op.u.rope_kv.norm_when = LMD_QKN_BEFORE;
-	op.u.rope_kv.rope = lmi_rope(e, LMI_ROPE_FULL, lmi_cur(e)->n_rot);
-	op.u.rope_kv.pos = lmi_row_in(IN_BLOCK, 1);
+	op.u.rope_kv.rope = arch_rope(e, ARCH_ROPE_FULL, arch_current_layer(e)->n_rot);
+	op.u.rope_kv.pos = arch_operand_row_input(IN_BLOCK, 1);
 	op.u.rope_kv.cache = m->index[e->il];
 	op.u.rope_kv.append = LMD_APPEND_K;
-	lmi_put(e, &op);
+	arch_emit_op(e, &op);
 }
 
 /* The list of tokens that a row attends to. */
-static struct lmd_opnd choose(struct lmi_emit *e, const struct qw4 *m, struct lmd_opnd x)
+static struct lmd_operand choose(struct arch_emit *e, const struct qw4 *m, struct lmd_operand x)
 {
 	const uint32_t h = m->idx_head, d = m->idx_dk, n = m->idx_top + m->ratio - 1;
-	struct lmi_w w = lmi_w(e, &rows[I_Q]);
-	uint32_t q = lmi_linear(e, x, NULL, &w, LMD_VTYPE_F32, "index_q");
-	uint32_t rot = lmi_f32(e, h * d, "index_q_rot"), list = lmi_i32(e, n, "index");
-	struct lmd_op op = lmi_op(LMD_OP_ROPE_KV);
+	struct arch_weight w = arch_weight_req(e, &rows[I_Q]);
+	uint32_t q = arch_linear(e, x, NULL, &w, LMD_VTYPE_F32, "index_q");
+	uint32_t rot = arch_value_f32(e, h * d, "index_q_rot"),
+		 list = arch_value_i32(e, n, "index");
+	struct lmd_op op = arch_op_empty(LMD_OP_ROPE_KV);
 
 	pool_keys(e, m, x);
-	op.u.rope_kv.q = lmi_heads(q, 0, h, d);
-	op.u.rope_kv.q_out = lmi_heads(rot, 0, h, d);
-	op.u.rope_kv.qn = lmi_norm_req(e, LMD_NORM_RMS, &rows[I_Q_NORM]);
+	op.u.rope_kv.q = arch_operand_heads(q, 0, h, d);
+	op.u.rope_kv.q_out = arch_operand_heads(rot, 0, h, d);
+	op.u.rope_kv.qn = arch_norm_req(e, LMD_NORM_RMS, &rows[I_Q_NORM]);
 	op.u.rope_kv.norm_when = LMD_QKN_BEFORE;
-	op.u.rope_kv.rope = lmi_rope(e, LMI_ROPE_FULL, lmi_cur(e)->n_rot);
-	lmi_put(e, &op);
+	op.u.rope_kv.rope = arch_rope(e, ARCH_ROPE_FULL, arch_current_layer(e)->n_rot);
+	arch_emit_op(e, &op);
 
-	op = lmi_op(LMD_OP_INDEX);
-	op.u.index.q = lmi_heads(rot, 0, h, d);
-	op.u.index.y = lmi_whole(e, list);
+	op = arch_op_empty(LMD_OP_INDEX);
+	op.u.index.q = arch_operand_heads(rot, 0, h, d);
+	op.u.index.y = arch_operand_all(e, list);
 	op.u.index.kind = LMD_INDEX_SUM;
 	op.u.index.cache = m->index[e->il];
 	op.u.index.n = n;
 	op.u.index.each = m->ratio;
-	op.u.index.of = lmi_cur(e)->group;
-	lmi_put(e, &op);
-	return lmi_whole(e, list);
+	op.u.index.of = arch_current_layer(e)->group;
+	arch_emit_op(e, &op);
+	return arch_operand_all(e, list);
 }
 
-static uint32_t attention(struct lmi_emit *e, const struct qw4 *m, const struct lmi_io *io)
+static uint32_t attention(struct arch_emit *e, const struct qw4 *m, const struct arch_block_io *io)
 {
-	static const struct lmi_attn_rows gated = {.q = &lmi_rows[T_ATTN_Q_GATED],
-						   .k = &lmi_rows[T_ATTN_K],
-						   .v = &lmi_rows[T_ATTN_V],
-						   .out = &lmi_rows[T_ATTN_OUT]};
-	struct lmi_attn a = lmi_attn_default(e, 0);
+	static const struct arch_attn_rows gated = {.q = &arch_rows[T_ATTN_Q_GATED],
+						    .k = &arch_rows[T_ATTN_K],
+						    .v = &arch_rows[T_ATTN_V],
+						    .out = &arch_rows[T_ATTN_OUT]};
+	struct arch_attn a = arch_attn_default(e, 0);
 
 	a.rows = &gated;
-	a.qk_norm = LMI_QKN_HEAD;
-	a.gate = LMI_GATE_IN_Q;
+	a.qk_norm = ARCH_QKN_HEAD;
+	a.gate = ARCH_GATE_IN_Q;
 	if (m->ratio > 1) {
 		a.list = choose(e, m, io->x);
 		a.list_unit = 1;
 	}
-	return lmi_attn(e, io, &a);
+	return arch_attn(e, io, &a);
 }
 
 /* ---- the plan ---- */
 
-static uint32_t copies(struct lmi_emit *e, const struct qw4 *m)
+static uint32_t copies(struct arch_emit *e, const struct qw4 *m)
 {
 	const uint32_t w = m->hp.n_embd;
-	struct lmd_opnd first = lmi_heads(lmi_embed(e), 0, m->hc, w);
-	uint32_t xs = lmi_f32(e, m->hc * w, "streams");
-	struct lmd_op op = lmi_op(LMD_OP_CAST_COPY);
+	struct lmd_operand first = arch_operand_heads(arch_embed(e), 0, m->hc, w);
+	uint32_t xs = arch_value_f32(e, m->hc * w, "streams");
+	struct lmd_op op = arch_op_empty(LMD_OP_CAST_COPY);
 
 	first.head_stride = 0;
 	op.u.cast_copy.x = first;
-	op.u.cast_copy.y = lmi_heads(xs, 0, m->hc, w);
-	lmi_put(e, &op);
+	op.u.cast_copy.y = arch_operand_heads(xs, 0, m->hc, w);
+	arch_emit_op(e, &op);
 	return xs;
 }
 
@@ -407,9 +412,9 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 			     const struct lmd_plan_key *key)
 {
 	const struct qw4 *m = state;
-	const struct lmd_norm none = lmi_no_norm();
-	struct lmi_stream s = {.z = LMD_NONE};
-	struct lmi_emit e;
+	const struct lmd_norm none = arch_no_norm();
+	struct arch_residual s = {.z = LMD_NONE};
+	struct arch_emit e;
 	uint32_t xs;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
@@ -417,33 +422,38 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 			"architecture qwen4exp: plan kind %u is not supported", key->kind);
 		return LMD_UNSUPPORTED;
 	}
-	lmi_emit_init(&e, b, &m->hp, key);
+	arch_emit_init(&e, b, &m->hp, key);
 	xs = copies(&e, m);
 	for (uint32_t il = 0; il < m->hp.n_layer && b->status(b->ctx) == LMD_OK; il++) {
 		const uint32_t cls = m->hp.layer[il].cls;
-		struct lmi_io io = {.norm = none, .res = LMD_NONE, .a = 1.0f};
-		struct lmi_moe moe;
+		struct arch_block_io io = {.norm = none, .res = LMD_NONE, .a = 1.0f};
+		struct arch_moe moe;
 		uint32_t inject, y;
 
-		lmi_layer(&e, (int32_t)il);
+		arch_set_layer(&e, (int32_t)il);
 		if (cls & QW4_L_NGRAM)
 			xs = qw4_ngram(&e, m, xs, IN_NGRAM);
-		io.x = lmi_whole(&e, collect(&e, m, xs, A_NORM, &inject));
-		y = cls & LMI_L_ATTN ? attention(&e, m, &io) : lmi_delta(&e, &io, &m->delta);
+		io.x = arch_operand_all(&e, collect(&e, m, xs, A_NORM, &inject));
+		y = cls & ARCH_L_ATTN ? attention(&e, m, &io) : arch_delta(&e, &io, &m->delta);
 		xs = spread(&e, m, xs, y, inject);
-		io.x = lmi_whole(&e, collect(&e, m, xs, F_NORM, &inject));
-		moe = lmi_moe_default(&e);
-		moe.shared_gate = &lmi_rows[T_FFN_GATE_INP_SHEXP];
-		xs = spread(&e, m, xs, lmi_moe(&e, &io, &moe), inject);
+		io.x = arch_operand_all(&e, collect(&e, m, xs, F_NORM, &inject));
+		moe = arch_moe_default(&e);
+		moe.shared_gate = &arch_rows[T_FFN_GATE_INP_SHEXP];
+		xs = spread(&e, m, xs, arch_moe(&e, &io, &moe), inject);
 	}
-	lmi_layer(&e, -1);
+	arch_set_layer(&e, -1);
 	s.x = collect(&e, m, xs, O_NORM, NULL);
-	lmi_finish(&e, key, &s, &none, NULL, LMD_NONE);
+	arch_emit_outputs(&e, key, &s, &none, NULL, LMD_NONE);
 	return b->status(b->ctx);
 }
 
 const struct lmd_arch_ops arch_qwen4exp = {
-	.struct_size = sizeof(struct lmd_arch_ops), .n_sets = LMD_LEN(sets), .sets = sets,
-	.describe = describe, .dim = dim, .layer_class = lmi_hp_layer_class, .build = build,
+	.struct_size = sizeof(struct lmd_arch_ops),
+	.n_sets = LMD_LEN(sets),
+	.sets = sets,
+	.describe = describe,
+	.dim = dim,
+	.layer_class = arch_hp_layer_class,
+	.build = build,
 	.rows = fill_rows,
 };

@@ -7,7 +7,7 @@
 #ifndef LLAMAD_ARCH_STREAMS_QWEN4EXP_H
 #define LLAMAD_ARCH_STREAMS_QWEN4EXP_H
 
-#include "arch/common/delta.h"
+#include "arch/common/gated_delta.h"
 
 #define QW4_MAX_NGRAM 8u
 #define QW4_MAX_HASH  32u /* hashes per token: columns of a row input */
@@ -16,7 +16,7 @@ enum {
 	D_QW4_HC = D_OWN, D_QW4_LOW, D_QW4_WIDE, D_QW4_Q2, D_QW4_IDX_Q, D_QW4_IDX_K, D_QW4_HASH_D,
 	D_QW4_HASH_ROWS, D_QW4_HASH_ALL, D_QW4_HASH_CONV
 };
-#define QW4_L_NGRAM (LMI_L_OWN << 0)
+#define QW4_L_NGRAM (ARCH_L_OWN << 0)
 
 /* Hashed n-grams. */
 struct qw4_ngram {
@@ -34,8 +34,8 @@ struct qw4_ngram {
 };
 
 struct qw4 {
-	struct lmi_hparams hp;
-	struct lmi_delta delta;
+	struct arch_hparams hp;
+	struct arch_delta delta;
 	struct qw4_ngram ngram;
 	uint32_t hc, low;
 	uint32_t idx_head, idx_dk, idx_top;
@@ -45,12 +45,12 @@ struct qw4 {
 };
 
 extern const struct lmd_tensor_row qw4_ngram_rows[7];
-void qw4_ngram_read(struct qw4 *m, struct lmi_keys *k);
+void qw4_ngram_read(struct qw4 *m, struct arch_keys *k);
 /* Declares the cache of the convolution, in the STATE group. */
-void qw4_ngram_memory(struct qw4 *m, struct lmi_keys *k);
+void qw4_ngram_memory(struct qw4 *m, struct arch_keys *k);
 /* Computes the table rows of each token of the step; out: [n_tok][n_hash]. */
 void qw4_ngram_rows_in(const struct qw4 *m, const struct lmd_rows_in *in, int32_t *out);
 /* Returns the streams xs with the embeddings added.  row_in: the row input with the table rows. */
-uint32_t qw4_ngram(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, uint32_t row_in);
+uint32_t qw4_ngram(struct arch_emit *e, const struct qw4 *m, uint32_t xs, uint32_t row_in);
 
 #endif /* LLAMAD_ARCH_STREAMS_QWEN4EXP_H */

@@ -8,8 +8,8 @@
 #include "llamad/backend.h"
 
 /* Returns the first binding of `id` in b[0..n) that has memory, NULL if there is none. */
-static inline const struct lmd_binding *hm_binding(const struct lmd_binding *b, uint32_t n,
-						   uint32_t id)
+static inline const struct lmd_binding *host_mem_binding(const struct lmd_binding *b, uint32_t n,
+							 uint32_t id)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (b[i].id == id && b[i].ptr)

@@ -14,38 +14,41 @@ static uint32_t group_of(const struct lmd_plan *plan, const struct lmd_op_index 
 	return o->each > 1 ? o->of : plan->caches[o->cache].group;
 }
 
-enum lmd_status hm_index_plan(struct hm_build *b, const struct hm_cplan *p,
-			      const struct lmd_op_index *op, struct lmd_error *err)
+enum lmd_status host_mem_index_plan(struct host_mem_build *b,
+				    const struct host_mem_compiled_plan *p,
+				    const struct lmd_op_index *op, struct lmd_error *err)
 {
 	uint32_t group = group_of(b->plan, op);
 
 	if (!p->pools[group])
 		return lmd_fail(err, LMD_INVALID, "index: group %s has no cache",
 				b->plan->groups[group].name);
-	hm_need(&b->part_bytes, most_units(p->pools[group], op), sizeof(float));
-	hm_need(&b->part_bytes, op->n, sizeof(uint32_t));
+	host_mem_need(&b->part_bytes, most_units(p->pools[group], op), sizeof(float));
+	host_mem_need(&b->part_bytes, op->n, sizeof(uint32_t));
 	return LMD_OK;
 }
 
-struct hm_index hm_index_take(char **cursor, const struct hm_run *r, const struct hm_cplan *p,
-			      const struct lmd_op_index *op)
+struct host_mem_index host_mem_index_take(char **cursor, const struct host_mem_run *r,
+					  const struct host_mem_compiled_plan *p,
+					  const struct lmd_op_index *op)
 {
-	struct hm_index x = {
+	struct host_mem_index x = {
 		.r = r,
 		.op = op,
 		.group = p->plan->caches[op->cache].group,
-		.y = hm_view(r, &op->y),
+		.y = host_mem_view(r, &op->y),
 	};
 
-	x.score = hm_take(cursor, most_units(p->pools[group_of(p->plan, op)], op), sizeof(float));
-	x.heap = hm_take(cursor, op->n, sizeof(uint32_t));
+	x.score = host_mem_take(cursor, most_units(p->pools[group_of(p->plan, op)], op),
+				sizeof(float));
+	x.heap = host_mem_take(cursor, op->n, sizeof(uint32_t));
 	return x;
 }
 
 /* Inserts unit u into the heap of n, which has a hole at i.  The hole first moves down to a leaf,
  * always to the worse child (the right one if they are equal); then u moves up while its parent is
  * better. */
-static void sift(const struct hm_index *x, uint32_t n, uint32_t i, uint32_t u)
+static void sift(const struct host_mem_index *x, uint32_t n, uint32_t i, uint32_t u)
 {
 	const float *s = x->score;
 	uint32_t *h = x->heap, top = i;
@@ -63,7 +66,7 @@ static void sift(const struct hm_index *x, uint32_t n, uint32_t i, uint32_t u)
 }
 
 /* Fills the heap with the best of the units [lo, hi); returns how many it holds. */
-static uint32_t choose(const struct hm_index *x, uint32_t lo, uint32_t hi)
+static uint32_t choose(const struct host_mem_index *x, uint32_t lo, uint32_t hi)
 {
 	uint32_t n = hi - lo < x->op->n ? hi - lo : x->op->n;
 
@@ -80,7 +83,8 @@ static uint32_t choose(const struct hm_index *x, uint32_t lo, uint32_t hi)
 
 /* Scores the keys [lo, hi) of the group `of`; `each` consecutive keys share a row of the cache and
  * thus a score. */
-static void spread(const struct hm_index *x, struct hm_index_key k, uint32_t *lo, uint32_t *hi)
+static void spread(const struct host_mem_index *x, struct host_mem_index_key k, uint32_t *lo,
+		   uint32_t *hi)
 {
 	const struct lmd_step_group *rows = &x->r->step->group[x->group];
 	const struct lmd_step_group *keys = &x->r->step->group[x->op->of];
@@ -103,10 +107,10 @@ static void spread(const struct hm_index *x, struct hm_index_key k, uint32_t *lo
 	}
 }
 
-void hm_index_list(const struct hm_index *x, uint32_t row, uint32_t list)
+void host_mem_index_list(const struct host_mem_index *x, uint32_t row, uint32_t list)
 {
 	const struct lmd_step_group *g = &x->r->step->group[x->group];
-	struct hm_index_key k = {
+	struct host_mem_index_key k = {
 		.seq = (uint32_t)x->r->step->seq_of[row], .row = row, .list = list};
 	uint32_t u = x->op->unit, lo = 0, hi = 0, n;
 
@@ -124,5 +128,5 @@ void hm_index_list(const struct hm_index *x, uint32_t row, uint32_t list)
 		x->score[hi - 1 - i] = INFINITY;
 	n = choose(x, lo, hi);
 	for (uint32_t i = 0; i < x->op->n; i++)
-		hm_put_i32(&x->y, row, list, i, i < n ? (int32_t)x->heap[i] : -1);
+		host_mem_put_i32(&x->y, row, list, i, i < n ? (int32_t)x->heap[i] : -1);
 }

@@ -3,32 +3,33 @@
  * Counting sort of the choices. */
 #include "backend/common/lists.h"
 
-void hm_lists_need(uint64_t *bytes, uint64_t n_pair, uint32_t n_slice)
+void host_mem_lists_need(uint64_t *bytes, uint64_t n_pair, uint32_t n_slice)
 {
-	hm_need(bytes, (uint64_t)n_slice + 2, sizeof(uint32_t));
-	hm_need(bytes, n_pair, sizeof(uint32_t));
-	hm_need(bytes, (uint64_t)n_slice + 1, sizeof(uint32_t));
+	host_mem_need(bytes, (uint64_t)n_slice + 2, sizeof(uint32_t));
+	host_mem_need(bytes, n_pair, sizeof(uint32_t));
+	host_mem_need(bytes, (uint64_t)n_slice + 1, sizeof(uint32_t));
 }
 
-struct hm_lists hm_lists_take(char **cursor, uint64_t n_pair, uint32_t n_slice)
+struct host_mem_lists host_mem_lists_take(char **cursor, uint64_t n_pair, uint32_t n_slice)
 {
-	struct hm_lists l = {.n_pair = n_pair, .n_slice = n_slice};
+	struct host_mem_lists l = {.n_pair = n_pair, .n_slice = n_slice};
 
-	l.start = hm_take(cursor, (uint64_t)n_slice + 2, sizeof(uint32_t));
-	l.pair = hm_take(cursor, n_pair, sizeof(uint32_t));
-	l.used = hm_take(cursor, (uint64_t)n_slice + 1, sizeof(uint32_t));
+	l.start = host_mem_take(cursor, (uint64_t)n_slice + 2, sizeof(uint32_t));
+	l.pair = host_mem_take(cursor, n_pair, sizeof(uint32_t));
+	l.used = host_mem_take(cursor, (uint64_t)n_slice + 1, sizeof(uint32_t));
 	return l;
 }
 
-static uint32_t slice_of(const struct hm_lists *l, const struct hm_view *ids, uint64_t pair,
-			 uint32_t k)
+static uint32_t slice_of(const struct host_mem_lists *l, const struct host_mem_view *ids,
+			 uint64_t pair, uint32_t k)
 {
-	int32_t id = hm_cell_i32(ids, (uint32_t)(pair / k), pair % k);
+	int32_t id = host_mem_cell_i32(ids, (uint32_t)(pair / k), pair % k);
 
 	return id < 0 || (uint32_t)id >= l->n_slice ? l->n_slice : (uint32_t)id;
 }
 
-void hm_lists_fill(const struct hm_lists *l, const struct hm_view *ids, uint32_t k)
+void host_mem_lists_fill(const struct host_mem_lists *l, const struct host_mem_view *ids,
+			 uint32_t k)
 {
 	memset(l->start, 0, ((size_t)l->n_slice + 2) * sizeof(*l->start));
 	for (uint64_t i = 0; i < l->n_pair; i++)

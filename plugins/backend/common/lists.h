@@ -10,7 +10,7 @@
 
 #include "backend/common/view.h"
 
-struct hm_lists {
+struct host_mem_lists {
 	uint32_t *start; /* [n_slice + 2] */
 	uint32_t *pair;  /* [n_pair] */
 	uint32_t *
@@ -19,17 +19,19 @@ struct hm_lists {
 	uint32_t n_slice;
 };
 
-void hm_lists_need(uint64_t *bytes, uint64_t n_pair, uint32_t n_slice);
-struct hm_lists hm_lists_take(char **cursor, uint64_t n_pair, uint32_t n_slice);
+void host_mem_lists_need(uint64_t *bytes, uint64_t n_pair, uint32_t n_slice);
+struct host_mem_lists host_mem_lists_take(char **cursor, uint64_t n_pair, uint32_t n_slice);
 /* ids: [rows, k]. */
-void hm_lists_fill(const struct hm_lists *l, const struct hm_view *ids, uint32_t k);
+void host_mem_lists_fill(const struct host_mem_lists *l, const struct host_mem_view *ids,
+			 uint32_t k);
 
-static inline uint32_t hm_lists_n_used(const struct hm_lists *l)
+static inline uint32_t host_mem_lists_n_used(const struct host_mem_lists *l)
 {
 	return l->used[l->n_slice];
 }
 
-static inline const uint32_t *hm_lists_of(const struct hm_lists *l, uint32_t slice, uint32_t *count)
+static inline const uint32_t *host_mem_lists_of(const struct host_mem_lists *l, uint32_t slice,
+						uint32_t *count)
 {
 	*count = l->start[slice + 1] - l->start[slice];
 	return l->pair + l->start[slice];

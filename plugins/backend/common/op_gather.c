@@ -4,9 +4,9 @@
 #include "backend/common/view.h"
 
 struct work {
-	const struct hm_run *r;
+	const struct host_mem_run *r;
 	const struct lmd_op_gather *op;
-	struct hm_view x, y, idx;
+	struct host_mem_view x, y, idx;
 };
 
 /* Row of x for choice j of row `row`; -1 = zeros. */
@@ -15,11 +15,11 @@ static int64_t row_of(const struct work *w, uint32_t row, uint32_t j)
 	const struct lmd_step *s = w->r->step;
 	int64_t id = -1;
 
-	switch ((enum lmd_idx)w->op->idx_kind) {
+	switch ((enum lmd_row_index)w->op->idx_kind) {
 	case LMD_IDX_TOKEN:
 		break;
-	case LMD_IDX_OPND:
-		id = w->idx.base ? hm_cell_i32(&w->idx, row, j) : -1;
+	case LMD_IDX_OPERAND:
+		id = w->idx.base ? host_mem_cell_i32(&w->idx, row, j) : -1;
 		break;
 	case LMD_IDX_OUT_ROW:
 		id = s->out_row[row];
@@ -37,7 +37,7 @@ static int64_t row_of(const struct work *w, uint32_t row, uint32_t j)
 
 static void one_row(const struct work *w, uint32_t row)
 {
-	uint32_t n = hm_cols(&w->x);
+	uint32_t n = host_mem_cols(&w->x);
 
 	for (uint32_t c = 0; w->op->sum && c < n; c++) {
 		float sum = 0;
@@ -49,42 +49,43 @@ static void one_row(const struct work *w, uint32_t row)
 			if (id < 0)
 				continue;
 			if (w->x.i32)
-				count += hm_cell_i32(&w->x, (uint32_t)id, c);
+				count += host_mem_cell_i32(&w->x, (uint32_t)id, c);
 			else
-				sum += hm_cell_get(&w->x, (uint32_t)id, c);
+				sum += host_mem_cell_get(&w->x, (uint32_t)id, c);
 		}
-		memcpy(hm_cell(&w->y, row, c), w->x.i32 ? (void *)&count : (void *)&sum, 4);
+		memcpy(host_mem_cell(&w->y, row, c), w->x.i32 ? (void *)&count : (void *)&sum, 4);
 	}
 	for (uint32_t j = 0; !w->op->sum && j < w->op->n_id; j++) {
 		int64_t id = row_of(w, row, j);
 
 		for (uint32_t c = 0; c < n; c++) {
-			void *y = hm_cell(&w->y, row, (size_t)j * n + c);
+			void *y = host_mem_cell(&w->y, row, (size_t)j * n + c);
 
 			if (id < 0)
 				memset(y, 0, 4);
 			else
-				memcpy(y, hm_cell(&w->x, (uint32_t)id, c), 4);
+				memcpy(y, host_mem_cell(&w->x, (uint32_t)id, c), 4);
 		}
 	}
 }
 
-static void run(const struct hm_run *r, const struct lmd_op *op, const struct hm_part *p)
+static void run(const struct host_mem_run *r, const struct lmd_op *op,
+		const struct host_mem_part *p)
 {
 	struct work w = {
 		.r = r,
 		.op = &op->u.gather,
-		.x = hm_view(r, &op->u.gather.x),
-		.y = hm_view(r, &op->u.gather.y),
-		.idx = hm_view(r, &op->u.gather.idx),
+		.x = host_mem_view(r, &op->u.gather.x),
+		.y = host_mem_view(r, &op->u.gather.y),
+		.idx = host_mem_view(r, &op->u.gather.idx),
 	};
 	uint64_t lo, hi;
 
-	hm_slice(p, w.y.n_row, &lo, &hi);
+	host_mem_slice(p, w.y.n_row, &lo, &hi);
 	for (uint64_t row = lo; row < hi; row++)
 		one_row(&w, (uint32_t)row);
 }
 
-const struct hm_op hm_op_gather = {
+const struct host_mem_op host_mem_op_gather = {
 	.run = run,
 };

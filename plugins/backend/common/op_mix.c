@@ -5,7 +5,7 @@
 
 struct work {
 	const struct lmd_op_mix *op;
-	struct hm_view x, c, d, z, y;
+	struct host_mem_view x, c, d, z, y;
 };
 
 static float coefficient(const struct work *w, uint32_t row, uint32_t i, uint32_t j)
@@ -13,27 +13,28 @@ static float coefficient(const struct work *w, uint32_t row, uint32_t i, uint32_
 	if (!w->c.base)
 		return i == j ? 1.0f : 0.0f;
 	if (w->op->c_transposed)
-		return hm_cell_get(&w->c, row, (size_t)j * w->y.n_head + i);
-	return hm_cell_get(&w->c, row, (size_t)i * w->x.n_head + j);
+		return host_mem_cell_get(&w->c, row, (size_t)j * w->y.n_head + i);
+	return host_mem_cell_get(&w->c, row, (size_t)i * w->x.n_head + j);
 }
 
-static void run(const struct hm_run *r, const struct lmd_op *op, const struct hm_part *p)
+static void run(const struct host_mem_run *r, const struct lmd_op *op,
+		const struct host_mem_part *p)
 {
 	const struct lmd_op_mix *o = &op->u.mix;
 	struct work w = {
 		.op = o,
-		.x = hm_view(r, &o->x),
-		.c = hm_view(r, &o->c),
-		.d = hm_view(r, &o->d),
-		.z = hm_view(r, &o->z),
-		.y = hm_view(r, &o->y),
+		.x = host_mem_view(r, &o->x),
+		.c = host_mem_view(r, &o->c),
+		.d = host_mem_view(r, &o->d),
+		.z = host_mem_view(r, &o->z),
+		.y = host_mem_view(r, &o->y),
 	};
 	uint64_t lo, hi;
 
-	hm_slice(p, (uint64_t)w.y.n_row * w.y.n_head, &lo, &hi);
+	host_mem_slice(p, (uint64_t)w.y.n_row * w.y.n_head, &lo, &hi);
 	for (uint64_t n = lo; n < hi; n++) {
 		uint32_t row = (uint32_t)(n / w.y.n_head), i = (uint32_t)(n % w.y.n_head);
-		float d = w.d.base ? hm_cell_get(&w.d, row, i) : 1.0f;
+		float d = w.d.base ? host_mem_cell_get(&w.d, row, i) : 1.0f;
 		float c[64];
 
 		for (uint32_t j = 0; j < w.x.n_head; j++)
@@ -42,15 +43,16 @@ static void run(const struct hm_run *r, const struct lmd_op *op, const struct hm
 			float v = 0;
 
 			for (uint32_t j = 0; j < w.x.n_head; j++)
-				v += c[j] * hm_get(&w.x, row, j, col);
+				v += c[j] * host_mem_get(&w.x, row, j, col);
 			if (w.z.base)
-				v += d * hm_get(&w.z, row, 0, col);
-			hm_put(&w.y, row, i, col, v);
+				v += d * host_mem_get(&w.z, row, 0, col);
+			host_mem_put(&w.y, row, i, col, v);
 		}
 	}
 }
 
-static enum lmd_status plan(struct hm_build *b, const struct lmd_op *op, struct lmd_error *err)
+static enum lmd_status plan(struct host_mem_build *b, const struct lmd_op *op,
+			    struct lmd_error *err)
 {
 	(void)b;
 	if (op->u.mix.x.n_head > 64)
@@ -60,7 +62,7 @@ static enum lmd_status plan(struct hm_build *b, const struct lmd_op *op, struct 
 	return LMD_OK;
 }
 
-const struct hm_op hm_op_mix = {
+const struct host_mem_op host_mem_op_mix = {
 	.plan = plan,
 	.run = run,
 };

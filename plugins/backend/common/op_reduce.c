@@ -42,16 +42,17 @@ static float fold_end(const struct fold *f)
 }
 
 struct work {
-	const struct hm_run *r;
+	const struct host_mem_run *r;
 	const struct lmd_op_reduce *op;
-	struct hm_view x, y, y2;
+	struct host_mem_view x, y, y2;
 	bool *taken; /* [width], for TOP_K */
 };
 
-static enum lmd_status plan(struct hm_build *b, const struct lmd_op *op, struct lmd_error *err)
+static enum lmd_status plan(struct host_mem_build *b, const struct lmd_op *op,
+			    struct lmd_error *err)
 {
 	(void)err;
-	hm_need(&b->part_bytes, op->u.reduce.x.width, sizeof(bool));
+	host_mem_need(&b->part_bytes, op->u.reduce.x.width, sizeof(bool));
 	return LMD_OK;
 }
 
@@ -63,8 +64,8 @@ static void over_rows(const struct work *w, uint32_t row, uint32_t first, uint32
 			struct fold f = {.kind = w->op->kind};
 
 			for (uint32_t i = 0; i < n; i++)
-				fold_add(&f, hm_get(&w->x, first + i, h, c));
-			hm_put(&w->y, row, h, c, fold_end(&f));
+				fold_add(&f, host_mem_get(&w->x, first + i, h, c));
+			host_mem_put(&w->y, row, h, c, fold_end(&f));
 		}
 	}
 }
@@ -77,7 +78,7 @@ static void best(const struct work *w, uint32_t row, uint32_t head, uint32_t n)
 		float most = 0;
 
 		for (uint32_t c = 0; c < w->x.width; c++) {
-			float x = hm_get(&w->x, row, head, c);
+			float x = host_mem_get(&w->x, row, head, c);
 
 			if (!w->taken[c] && (at == UINT32_MAX || x > most)) {
 				at = c;
@@ -87,9 +88,9 @@ static void best(const struct work *w, uint32_t row, uint32_t head, uint32_t n)
 		if (at == UINT32_MAX)
 			return;
 		w->taken[at] = true;
-		hm_put_i32(&w->y, row, head, j, (int32_t)at);
+		host_mem_put_i32(&w->y, row, head, j, (int32_t)at);
 		if (w->y2.base)
-			hm_put(&w->y2, row, head, j, most);
+			host_mem_put(&w->y2, row, head, j, most);
 	}
 }
 
@@ -102,29 +103,30 @@ static void along_row(const struct work *w, uint32_t row, uint32_t head)
 		return;
 	}
 	for (uint32_t c = 0; c < w->x.width; c++)
-		fold_add(&f, hm_get(&w->x, row, head, c));
-	hm_put(&w->y, row, head, 0, fold_end(&f));
+		fold_add(&f, host_mem_get(&w->x, row, head, c));
+	host_mem_put(&w->y, row, head, 0, fold_end(&f));
 }
 
-static void run(const struct hm_run *r, const struct lmd_op *op, const struct hm_part *p)
+static void run(const struct host_mem_run *r, const struct lmd_op *op,
+		const struct host_mem_part *p)
 {
 	struct work w = {
 		.r = r,
 		.op = &op->u.reduce,
-		.x = hm_view(r, &op->u.reduce.x),
-		.y = hm_view(r, &op->u.reduce.y),
-		.y2 = hm_view(r, &op->u.reduce.y2),
+		.x = host_mem_view(r, &op->u.reduce.x),
+		.y = host_mem_view(r, &op->u.reduce.y),
+		.y2 = host_mem_view(r, &op->u.reduce.y2),
 		.taken = (bool *)(void *)p->scratch,
 	};
 	uint64_t lo, hi;
 
-	hm_slice(p, w.y.n_row, &lo, &hi);
+	host_mem_slice(p, w.y.n_row, &lo, &hi);
 	for (uint32_t row = (uint32_t)lo; row < hi; row++) {
 		uint32_t first, n;
 
 		switch ((enum lmd_axis)w.op->axis) {
 		case LMD_AXIS_SEQ:
-			hm_seq_rows(r, w.x.space, row, &first, &n);
+			host_mem_seq_rows(r, w.x.space, row, &first, &n);
 			over_rows(&w, row, first, n);
 			break;
 		case LMD_AXIS_BLOCK:
@@ -138,7 +140,7 @@ static void run(const struct hm_run *r, const struct lmd_op *op, const struct hm
 	}
 }
 
-const struct hm_op hm_op_reduce = {
+const struct host_mem_op host_mem_op_reduce = {
 	.plan = plan,
 	.run = run,
 };

@@ -6,7 +6,7 @@
 
 struct work {
 	const struct lmd_op_route *op;
-	struct hm_view logits, ids, weights, given;
+	struct host_mem_view logits, ids, weights, given;
 	const float *bias;
 	uint32_t n; /* number of experts */
 	float *tmp, *p, *choice;
@@ -15,17 +15,18 @@ struct work {
 	float *w;       /* [k] */
 };
 
-static enum lmd_status plan(struct hm_build *b, const struct lmd_op *op, struct lmd_error *err)
+static enum lmd_status plan(struct host_mem_build *b, const struct lmd_op *op,
+			    struct lmd_error *err)
 {
 	const struct lmd_op_route *r = &op->u.route;
 	uint64_t n = (uint64_t)r->logits.width * r->logits.n_head;
 
 	for (int i = 0; i < 3; i++)
-		hm_need(&b->part_bytes, n, sizeof(float));
-	hm_need(&b->part_bytes, n, sizeof(bool));
-	hm_need(&b->part_bytes, r->k, sizeof(uint32_t));
-	hm_need(&b->part_bytes, r->k, sizeof(float));
-	return hm_flatten(b, r->bias, err);
+		host_mem_need(&b->part_bytes, n, sizeof(float));
+	host_mem_need(&b->part_bytes, n, sizeof(bool));
+	host_mem_need(&b->part_bytes, r->k, sizeof(uint32_t));
+	host_mem_need(&b->part_bytes, r->k, sizeof(float));
+	return host_mem_flatten(b, r->bias, err);
 }
 
 static void softmax(const float *x, float *p, uint32_t n)
@@ -51,11 +52,11 @@ static void probabilities(const struct work *w, const float *x)
 		break;
 	case LMD_ROUTE_SIGMOID:
 		for (uint32_t i = 0; i < w->n; i++)
-			w->p[i] = hm_sigmoid(x[i]);
+			w->p[i] = host_mem_sigmoid(x[i]);
 		break;
 	case LMD_ROUTE_SQRT_SOFTPLUS:
 		for (uint32_t i = 0; i < w->n; i++)
-			w->p[i] = sqrtf(hm_softplus(x[i]));
+			w->p[i] = sqrtf(host_mem_softplus(x[i]));
 		break;
 	case LMD_ROUTE_SOFTMAX_CHOSEN: /* later, over the chosen experts only */
 	case LMD_ROUTE_RAW:
@@ -135,13 +136,13 @@ static void one_row(const struct work *w, uint32_t row)
 	double sum = 0;
 
 	for (uint32_t i = 0; i < w->n; i++)
-		w->tmp[i] = hm_cell_get(&w->logits, row, i);
+		w->tmp[i] = host_mem_cell_get(&w->logits, row, i);
 	probabilities(w, w->tmp);
 	if (!w->given.base)
 		choose(w);
 	for (uint32_t j = 0; j < k; j++) {
 		if (w->given.base)
-			w->best[j] = (uint32_t)hm_cell_i32(&w->given, row, j);
+			w->best[j] = (uint32_t)host_mem_cell_i32(&w->given, row, j);
 		w->w[j] = w->best[j] < w->n ? w->p[w->best[j]] : 0.0f;
 	}
 	if (w->op->fn == LMD_ROUTE_SOFTMAX_CHOSEN)
@@ -154,38 +155,39 @@ static void one_row(const struct work *w, uint32_t row)
 
 		if (w->op->renorm)
 			x /= fmaxf((float)sum, 0x1p-14f);
-		*(int32_t *)hm_cell(&w->ids, row, j) = id;
-		*(float *)hm_cell(&w->weights, row, j) = x * w->op->scale;
+		*(int32_t *)host_mem_cell(&w->ids, row, j) = id;
+		*(float *)host_mem_cell(&w->weights, row, j) = x * w->op->scale;
 	}
 }
 
-static void run(const struct hm_run *r, const struct lmd_op *op, const struct hm_part *p)
+static void run(const struct host_mem_run *r, const struct lmd_op *op,
+		const struct host_mem_part *p)
 {
 	const struct lmd_op_route *o = &op->u.route;
 	struct work w = {
 		.op = o,
-		.logits = hm_view(r, &o->logits),
-		.ids = hm_view(r, &o->ids),
-		.weights = hm_view(r, &o->weights),
-		.given = hm_view(r, &o->given),
+		.logits = host_mem_view(r, &o->logits),
+		.ids = host_mem_view(r, &o->ids),
+		.weights = host_mem_view(r, &o->weights),
+		.given = host_mem_view(r, &o->given),
 		.bias = o->bias == LMD_NONE ? NULL : r->weights[o->bias]->flat,
 		.n = o->logits.width * o->logits.n_head,
 	};
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
 
-	w.tmp = hm_take(&scratch, w.n, sizeof(float));
-	w.p = hm_take(&scratch, w.n, sizeof(float));
-	w.choice = hm_take(&scratch, w.n, sizeof(float));
-	w.out = hm_take(&scratch, w.n, sizeof(bool));
-	w.best = hm_take(&scratch, o->k, sizeof(uint32_t));
-	w.w = hm_take(&scratch, o->k, sizeof(float));
-	hm_slice(p, w.ids.n_row, &lo, &hi);
+	w.tmp = host_mem_take(&scratch, w.n, sizeof(float));
+	w.p = host_mem_take(&scratch, w.n, sizeof(float));
+	w.choice = host_mem_take(&scratch, w.n, sizeof(float));
+	w.out = host_mem_take(&scratch, w.n, sizeof(bool));
+	w.best = host_mem_take(&scratch, o->k, sizeof(uint32_t));
+	w.w = host_mem_take(&scratch, o->k, sizeof(float));
+	host_mem_slice(p, w.ids.n_row, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++)
 		one_row(&w, (uint32_t)i);
 }
 
-const struct hm_op hm_op_route = {
+const struct host_mem_op host_mem_op_route = {
 	.plan = plan,
 	.run = run,
 };

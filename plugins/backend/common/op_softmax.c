@@ -3,12 +3,13 @@
  * SOFTMAX of each (row, head), or Sinkhorn's iteration on the matrix that a row's heads form. */
 #include "backend/common/view.h"
 
-static enum lmd_status plan(struct hm_build *b, const struct lmd_op *op, struct lmd_error *err)
+static enum lmd_status plan(struct host_mem_build *b, const struct lmd_op *op,
+			    struct lmd_error *err)
 {
-	const struct lmd_opnd *x = &op->u.softmax.x;
+	const struct lmd_operand *x = &op->u.softmax.x;
 
 	(void)err;
-	hm_need(&b->part_bytes, (uint64_t)x->width * x->n_head, sizeof(float));
+	host_mem_need(&b->part_bytes, (uint64_t)x->width * x->n_head, sizeof(float));
 	return LMD_OK;
 }
 
@@ -55,30 +56,31 @@ static void sinkhorn(float *m, uint32_t rows, uint32_t cols, const struct lmd_op
 	}
 }
 
-static void run(const struct hm_run *r, const struct lmd_op *op, const struct hm_part *p)
+static void run(const struct host_mem_run *r, const struct lmd_op *op,
+		const struct host_mem_part *p)
 {
 	const struct lmd_op_softmax *o = &op->u.softmax;
-	struct hm_view x = hm_view(r, &o->x), y = hm_view(r, &o->y);
+	struct host_mem_view x = host_mem_view(r, &o->x), y = host_mem_view(r, &o->y);
 	float *m = (float *)(void *)p->scratch;
 	uint64_t lo, hi;
 
-	hm_slice(p, y.n_row, &lo, &hi);
+	host_mem_slice(p, y.n_row, &lo, &hi);
 	for (uint32_t row = (uint32_t)lo; row < hi; row++) {
 		for (uint32_t h = 0; h < x.n_head; h++) {
 			for (uint32_t c = 0; c < x.width; c++)
-				m[(size_t)h * x.width + c] = hm_get(&x, row, h, c);
+				m[(size_t)h * x.width + c] = host_mem_get(&x, row, h, c);
 			softmax(m + (size_t)h * x.width, x.width, o->scale);
 		}
 		if (o->sinkhorn)
 			sinkhorn(m, x.n_head, x.width, o);
 		for (uint32_t h = 0; h < x.n_head; h++) {
 			for (uint32_t c = 0; c < x.width; c++)
-				hm_put(&y, row, h, c, m[(size_t)h * x.width + c]);
+				host_mem_put(&y, row, h, c, m[(size_t)h * x.width + c]);
 		}
 	}
 }
 
-const struct hm_op hm_op_softmax = {
+const struct host_mem_op host_mem_op_softmax = {
 	.plan = plan,
 	.run = run,
 };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
  * Table of ops by code: their names, and which members of struct lmd_op are operands. */
-#include "backend/common/hm.h"
+#include "backend/common/host_mem.h"
 
-void hm_need(uint64_t *bytes, uint64_t n, uint64_t item)
+void host_mem_need(uint64_t *bytes, uint64_t n, uint64_t item)
 {
 	uint64_t b;
 
 	if (__builtin_mul_overflow(n, item, &b) || b > UINT64_MAX / 4)
 		b = UINT64_MAX / 4;
-	b = (b + HM_LINE - 1) / HM_LINE * HM_LINE;
+	b = (b + HOST_MEM_LINE - 1) / HOST_MEM_LINE * HOST_MEM_LINE;
 	*bytes = *bytes > UINT64_MAX / 2 ? *bytes : *bytes + b;
 }
 
-uint64_t hm_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o)
+uint64_t host_mem_max_rows(const struct lmd_plan *plan, const struct lmd_operand *o)
 {
 	uint32_t space = LMD_SPACE_TOKENS, fold = o->fold ? o->fold : 1;
 
@@ -26,9 +26,11 @@ uint64_t hm_max_rows(const struct lmd_plan *plan, const struct lmd_opnd *o)
 	return (uint64_t)(plan->max_rows[space] / fold) * o->n_head;
 }
 
-enum lmd_status hm_flatten(struct hm_build *b, uint32_t wref, struct lmd_error *err)
+enum lmd_status host_mem_flatten(struct host_mem_build *b, uint32_t weight_ref,
+				 struct lmd_error *err)
 {
-	return wref == LMD_NONE ? LMD_OK : hm_weight_flat(b->host, b->weights[wref], err);
+	return weight_ref == LMD_NONE ? LMD_OK
+				      : host_mem_weight_flat(b->host, b->weights[weight_ref], err);
 }
 
 #define AT(member) ((uint16_t)offsetof(struct lmd_op, u.member))
@@ -110,7 +112,7 @@ static const uint16_t patch_out[] = {AT(patch.y)};
 		.n_out = LMD_LEN(name_##_out), .in = name_##_in, .out = name_##_out,               \
 	}
 
-static const struct hm_opinfo table[LMD_N_OP] = {
+static const struct host_mem_opinfo table[LMD_N_OP] = {
 	[LMD_OP_EMBED] = OP(embed, false),
 	[LMD_OP_NORM] = OP(norm, false),
 	[LMD_OP_LINEAR] = OP(linear, false),
@@ -135,7 +137,7 @@ static const struct hm_opinfo table[LMD_N_OP] = {
 	[LMD_OP_PATCH] = OP(patch, false),
 };
 
-const struct hm_opinfo *hm_opinfo(uint32_t code)
+const struct host_mem_opinfo *host_mem_opinfo(uint32_t code)
 {
 	return code < LMD_LEN(table) && table[code].name ? &table[code] : NULL;
 }

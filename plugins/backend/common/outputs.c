@@ -5,13 +5,13 @@
 
 #include <string.h>
 
-enum lmd_status hm_check_outputs(const struct hm_run *r, const struct lmd_binding *out,
-				 uint32_t n_out, const char *who, struct lmd_error *err)
+enum lmd_status host_mem_check_outputs(const struct host_mem_run *r, const struct lmd_binding *out,
+				       uint32_t n_out, const char *who, struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < r->plan->n_output; i++) {
 		const struct lmd_output *o = &r->plan->outputs[i];
 		const struct lmd_value *v = &r->plan->values[o->value];
-		const struct lmd_binding *b = hm_binding(out, n_out, o->id);
+		const struct lmd_binding *b = host_mem_binding(out, n_out, o->id);
 
 		if (b && (b->n_row < r->rows[v->space] || b->row_bytes < 4 * (uint64_t)v->width))
 			return lmd_fail(err, LMD_INVALID,
@@ -23,7 +23,7 @@ enum lmd_status hm_check_outputs(const struct hm_run *r, const struct lmd_bindin
 	return LMD_OK;
 }
 
-void hm_copy_rows(const struct hm_run *r, uint32_t value, char *to, uint64_t row_bytes)
+void host_mem_copy_rows(const struct host_mem_run *r, uint32_t value, char *to, uint64_t row_bytes)
 {
 	const struct lmd_value *v = &r->plan->values[value];
 
@@ -32,18 +32,19 @@ void hm_copy_rows(const struct hm_run *r, uint32_t value, char *to, uint64_t row
 		       4 * (size_t)v->width);
 }
 
-void hm_copy_outputs(const struct hm_run *r, const struct lmd_binding *out, uint32_t n_out)
+void host_mem_copy_outputs(const struct host_mem_run *r, const struct lmd_binding *out,
+			   uint32_t n_out)
 {
 	for (uint32_t i = 0; i < r->plan->n_output; i++) {
 		const struct lmd_output *o = &r->plan->outputs[i];
-		const struct lmd_binding *b = hm_binding(out, n_out, o->id);
+		const struct lmd_binding *b = host_mem_binding(out, n_out, o->id);
 
 		if (b && r->value[o->value] != b->ptr)
-			hm_copy_rows(r, o->value, b->ptr, b->row_bytes);
+			host_mem_copy_rows(r, o->value, b->ptr, b->row_bytes);
 	}
 }
 
-size_t hm_most_numbers(const struct hm_run *r)
+size_t host_mem_max_value_elems(const struct host_mem_run *r)
 {
 	size_t most = 1;
 
@@ -56,14 +57,15 @@ size_t hm_most_numbers(const struct hm_run *r)
 	return most;
 }
 
-bool hm_show(const struct hm_run *r, uint32_t i, float *rows, lmd_observe_fn fn, void *arg)
+bool host_mem_observe(const struct host_mem_run *r, uint32_t i, float *rows, lmd_observe_fn fn,
+		      void *arg)
 {
 	const struct lmd_op *op = &r->plan->ops[i];
-	const struct hm_opinfo *info = hm_opinfo(op->code);
+	const struct host_mem_opinfo *info = host_mem_opinfo(op->code);
 	uint32_t last = LMD_NONE;
 
 	for (uint32_t j = 0; j < info->n_out; j++) {
-		const struct lmd_opnd *o = hm_operand(op, info->out[j]);
+		const struct lmd_operand *o = host_mem_operand(op, info->out[j]);
 		struct lmd_observed seen = {.op = i, .value = o->id, .data = rows};
 
 		if (o->src != LMD_SRC_VALUE || o->id == last)
@@ -71,7 +73,7 @@ bool hm_show(const struct hm_run *r, uint32_t i, float *rows, lmd_observe_fn fn,
 		last = o->id;
 		seen.n_row = r->rows[r->plan->values[o->id].space];
 		seen.width = r->plan->values[o->id].width;
-		hm_copy_rows(r, o->id, (char *)rows, 4 * (uint64_t)seen.width);
+		host_mem_copy_rows(r, o->id, (char *)rows, 4 * (uint64_t)seen.width);
 		if (!fn(arg, &seen))
 			return false;
 	}

@@ -3,13 +3,13 @@
  * PATCH: finds the windows of a map. */
 #include "backend/common/patch.h"
 
-struct hm_patch hm_patch(const struct hm_run *r, const struct lmd_op_patch *op)
+struct host_mem_patch host_mem_patch(const struct host_mem_run *r, const struct lmd_op_patch *op)
 {
-	return (struct hm_patch){
+	return (struct host_mem_patch){
 		.r = r,
 		.op = op,
-		.x = hm_view(r, &op->x),
-		.y = hm_view(r, &op->y),
+		.x = host_mem_view(r, &op->x),
+		.y = host_mem_view(r, &op->y),
 		.space = op->x.src == LMD_SRC_INPUT ? op->x_space : r->plan->values[op->x.id].space,
 	};
 }
@@ -24,7 +24,7 @@ static uint32_t windows(const struct lmd_op_patch *o, int axis, uint32_t n)
 }
 
 /* Column c of the row of x at (i0, i1) of the map; 0 outside it. */
-static float at(const struct hm_patch *p, uint32_t first, const uint32_t size[2], int64_t i0,
+static float at(const struct host_mem_patch *p, uint32_t first, const uint32_t size[2], int64_t i0,
 		int64_t i1, uint32_t c)
 {
 	uint64_t row;
@@ -32,20 +32,20 @@ static float at(const struct hm_patch *p, uint32_t first, const uint32_t size[2]
 	if (i0 < 0 || i1 < 0 || i0 >= size[0] || i1 >= size[1])
 		return 0;
 	row = first + (uint64_t)i1 * size[0] + (uint64_t)i0;
-	return row < p->x.n_row ? hm_cell_get(&p->x, (uint32_t)row, c) : 0;
+	return row < p->x.n_row ? host_mem_cell_get(&p->x, (uint32_t)row, c) : 0;
 }
 
-void hm_patch_window(const struct hm_patch *p, uint32_t row, float *out)
+void host_mem_patch_window(const struct host_mem_patch *p, uint32_t row, float *out)
 {
 	const struct lmd_op_patch *o = p->op;
-	uint32_t seq = hm_seq_of(p->r, p->y.space, row), yfirst, yrows, first, rows, n0;
+	uint32_t seq = host_mem_seq_of(p->r, p->y.space, row), yfirst, yrows, first, rows, n0;
 	uint32_t k0 = o->kernel[0], k1 = o->n_dim == 2 ? o->kernel[1] : 1;
-	uint32_t cols = hm_cols(&p->x), size[2];
+	uint32_t cols = host_mem_cols(&p->x), size[2];
 	int64_t o0, o1;
 
-	hm_seq_rows(p->r, p->y.space, seq, &yfirst, &yrows);
-	hm_seq_rows(p->r, p->space, seq, &first, &rows);
-	if (o->n_dim != 2 || !hm_map_size(p->r, p->space, seq, size)) {
+	host_mem_seq_rows(p->r, p->y.space, seq, &yfirst, &yrows);
+	host_mem_seq_rows(p->r, p->space, seq, &first, &rows);
+	if (o->n_dim != 2 || !host_mem_map_size(p->r, p->space, seq, size)) {
 		size[0] = rows; /* a single column */
 		size[1] = 1;
 	}

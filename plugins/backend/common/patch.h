@@ -7,17 +7,17 @@
 
 #include "backend/common/view.h"
 
-struct hm_patch {
-	const struct hm_run *r;
+struct host_mem_patch {
+	const struct host_mem_run *r;
 	const struct lmd_op_patch *op;
-	struct hm_view x, y;
+	struct host_mem_view x, y;
 	uint32_t space; /* space of x's rows */
 };
 
-struct hm_patch hm_patch(const struct hm_run *r, const struct lmd_op_patch *op);
+struct host_mem_patch host_mem_patch(const struct host_mem_run *r, const struct lmd_op_patch *op);
 
 /* Writes the window of row `row` of y: (columns of x) * (kernel positions) numbers; zeros outside
  * the map and for rows past the last window. */
-void hm_patch_window(const struct hm_patch *p, uint32_t row, float *out);
+void host_mem_patch_window(const struct host_mem_patch *p, uint32_t row, float *out);
 
 #endif /* LLAMAD_BACKEND_COMMON_PATCH_H */

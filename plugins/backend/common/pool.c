@@ -3,7 +3,7 @@
  * The memory of sequences: pages and state slots. */
 #include <string.h>
 
-#include "backend/common/hm.h"
+#include "backend/common/host_mem.h"
 
 static enum lmd_status row_bytes(const struct lmd_host *h, uint32_t cache, uint32_t dtype,
 				 uint32_t cols, size_t *out, struct lmd_error *err)
@@ -34,7 +34,7 @@ static enum lmd_status row_bytes(const struct lmd_host *h, uint32_t cache, uint3
 
 /* Computes the sizes of one cache.  The caller fills in its offsets within the page or slot. */
 static enum lmd_status shape(const struct lmd_host *h, const struct lmd_pool_desc *d, uint32_t i,
-			     struct hm_cache *c, struct lmd_error *err)
+			     struct host_mem_cache *c, struct lmd_error *err)
 {
 	const struct lmd_cache *x = &d->caches[i];
 	enum lmd_status st;
@@ -74,7 +74,7 @@ static enum lmd_status layout(const struct lmd_host *h, const struct lmd_pool_de
 	size_t at = 0;
 
 	for (uint32_t i = 0; i < d->n_cache; i++) {
-		struct hm_cache *c = &p->caches[i];
+		struct host_mem_cache *c = &p->caches[i];
 		enum lmd_status st = shape(h, d, i, c, err);
 
 		if (st != LMD_OK)
@@ -88,8 +88,8 @@ static enum lmd_status layout(const struct lmd_host *h, const struct lmd_pool_de
 	return LMD_OK;
 }
 
-enum lmd_status hm_pool_create(const struct lmd_host *h, const struct lmd_pool_desc *d,
-			       struct lmd_pool **out, struct lmd_error *err)
+enum lmd_status host_mem_pool_create(const struct lmd_host *h, const struct lmd_pool_desc *d,
+				     struct lmd_pool **out, struct lmd_error *err)
 {
 	struct lmd_pool *p;
 	size_t entries;
@@ -98,7 +98,7 @@ enum lmd_status hm_pool_create(const struct lmd_host *h, const struct lmd_pool_d
 	p = h->alloc(h->ctx, sizeof(*p) + d->n_cache * sizeof(*p->caches));
 	if (!p)
 		return lmd_fail(err, LMD_NOMEM, "group %u: no memory for a pool", d->group);
-	p->caches = (struct hm_cache *)(p + 1);
+	p->caches = (struct host_mem_cache *)(p + 1);
 	p->n_cache = d->n_cache;
 	p->desc = *d->desc;
 	p->state = d->desc->kind == LMD_GROUP_STATE;
@@ -141,11 +141,11 @@ enum lmd_status hm_pool_create(const struct lmd_host *h, const struct lmd_pool_d
 	*out = p;
 	return LMD_OK;
 undo:
-	hm_pool_destroy(h, p);
+	host_mem_pool_destroy(h, p);
 	return st;
 }
 
-void hm_pool_destroy(const struct lmd_host *h, struct lmd_pool *pool)
+void host_mem_pool_destroy(const struct lmd_host *h, struct lmd_pool *pool)
 {
 	if (!pool)
 		return;
@@ -156,22 +156,22 @@ void hm_pool_destroy(const struct lmd_host *h, struct lmd_pool *pool)
 
 static void copy_unit(const struct lmd_pool *p, uint32_t src, uint32_t dst)
 {
-	memcpy(hm_pool_unit(p, dst), hm_pool_unit(p, src), p->unit_bytes);
+	memcpy(host_mem_pool_unit(p, dst), host_mem_pool_unit(p, src), p->unit_bytes);
 }
 
-static void move_rows(const struct lmd_pool *p, const struct hm_cache *c, bool v, bool out,
+static void move_rows(const struct lmd_pool *p, const struct host_mem_cache *c, bool v, bool out,
 		      uint32_t unit, uint32_t row0, uint32_t n_row, char *host)
 {
 	size_t row = v ? c->v_row : c->k_row;
-	char *mem = hm_pool_unit(p, unit) + (v ? c->v_off : c->k_off) + row0 * row;
+	char *mem = host_mem_pool_unit(p, unit) + (v ? c->v_off : c->k_off) + row0 * row;
 
 	memcpy(out ? host : mem, out ? mem : host, n_row * row);
 }
 
-const struct hm_pages hm_pages_plain = {copy_unit, move_rows};
+const struct host_mem_pages host_mem_pages_plain = {copy_unit, move_rows};
 
 /* Copies rows between a unit and host memory, cache by cache, K before V. */
-static enum lmd_status transfer(struct lmd_pool *p, const struct hm_pages *pages,
+static enum lmd_status transfer(struct lmd_pool *p, const struct host_mem_pages *pages,
 				const struct lmd_pool_op *op, struct lmd_error *err)
 {
 	bool out = op->kind == LMD_POOL_EXPORT;
@@ -184,7 +184,7 @@ static enum lmd_status transfer(struct lmd_pool *p, const struct hm_pages *pages
 				"pool: rows %u..%llu do not fit a page of %u rows", op->row0,
 				(unsigned long long)op->row0 + op->n_row, p->page_tokens);
 	for (uint32_t i = 0; i < p->n_cache; i++) {
-		const struct hm_cache *c = &p->caches[i];
+		const struct host_mem_cache *c = &p->caches[i];
 
 		need += (p->state ? c->n_row : op->n_row) * (uint64_t)(c->k_row + c->v_row);
 	}
@@ -193,7 +193,7 @@ static enum lmd_status transfer(struct lmd_pool *p, const struct hm_pages *pages
 				"pool: %llu bytes of host memory given, %llu needed",
 				(unsigned long long)op->host_bytes, (unsigned long long)need);
 	for (uint32_t i = 0; i < p->n_cache; i++) {
-		const struct hm_cache *c = &p->caches[i];
+		const struct host_mem_cache *c = &p->caches[i];
 		uint32_t n = p->state ? c->n_row : op->n_row;
 
 		pages->move(p, c, false, out, unit, row0, n, host);
@@ -205,11 +205,11 @@ static enum lmd_status transfer(struct lmd_pool *p, const struct hm_pages *pages
 	return LMD_OK;
 }
 
-enum lmd_status hm_pool_op(struct lmd_pool *pool, const struct hm_pages *pages,
-			   const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err)
+enum lmd_status host_mem_pool_op(struct lmd_pool *pool, const struct host_mem_pages *pages,
+				 const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err)
 {
 	if (pool->state)
-		pages = &hm_pages_plain;
+		pages = &host_mem_pages_plain;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct lmd_pool_op *op = &ops[i];
 		bool src = op->kind == LMD_POOL_COPY_PAGE || op->kind == LMD_POOL_COPY_SLOT ||
@@ -234,7 +234,7 @@ enum lmd_status hm_pool_op(struct lmd_pool *pool, const struct hm_pages *pages,
 				pages->copy(pool, op->src, op->dst);
 			break;
 		case LMD_POOL_ZERO_SLOT:
-			memset(hm_pool_unit(pool, op->dst), 0, pool->unit_bytes);
+			memset(host_mem_pool_unit(pool, op->dst), 0, pool->unit_bytes);
 			break;
 		case LMD_POOL_EXPORT:
 		case LMD_POOL_IMPORT:
@@ -256,8 +256,8 @@ static enum lmd_status bad(struct lmd_error *err, const char *field, uint32_t at
 	return lmd_fail(err, LMD_INVALID, "step: %s[%u] is %u, bound %u", field, at, value, bound);
 }
 
-enum lmd_status hm_pool_changes(struct lmd_pool *p, const struct lmd_step_group *g,
-				struct lmd_error *err)
+enum lmd_status host_mem_pool_changes(struct lmd_pool *p, const struct lmd_step_group *g,
+				      struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < g->n_change; i++) {
 		const struct lmd_page_set *c = &g->change[i];

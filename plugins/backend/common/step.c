@@ -3,26 +3,26 @@
  * Checks that all backends make before a step runs. */
 #include "backend/common/step.h"
 
-enum lmd_status hm_bad_index(struct lmd_error *err, const char *field, uint32_t at, int64_t value,
-			     int64_t bound)
+enum lmd_status host_mem_bad_index(struct lmd_error *err, const char *field, uint32_t at,
+				   int64_t value, int64_t bound)
 {
 	return lmd_fail(err, LMD_INVALID, "step: %s[%u] is %lld, bound %lld", field, at,
 			(long long)value, (long long)bound);
 }
 
-enum lmd_status hm_in_range(struct lmd_error *err, const char *field, const int32_t *v, uint32_t n,
-			    int64_t lo, int64_t hi)
+enum lmd_status host_mem_in_range(struct lmd_error *err, const char *field, const int32_t *v,
+				  uint32_t n, int64_t lo, int64_t hi)
 {
 	if (n && !v)
 		return lmd_fail(err, LMD_INVALID, "step: %s is missing", field);
 	for (uint32_t i = 0; i < n; i++) {
 		if (v[i] < lo || v[i] >= hi)
-			return hm_bad_index(err, field, i, v[i], v[i] < lo ? lo : hi);
+			return host_mem_bad_index(err, field, i, v[i], v[i] < lo ? lo : hi);
 	}
 	return LMD_OK;
 }
 
-enum lmd_status hm_count_rows(struct hm_run *r, struct lmd_error *err)
+enum lmd_status host_mem_count_rows(struct host_mem_run *r, struct lmd_error *err)
 {
 	const struct lmd_step *s = r->step;
 	const char *const names[] = {"n_tok", "n_out", "n_seq"};
@@ -44,17 +44,18 @@ enum lmd_status hm_count_rows(struct hm_run *r, struct lmd_error *err)
 			continue;
 		end = s->x_off[k][s->n_seq];
 		if (end < 0 || (uint32_t)end > most)
-			return hm_bad_index(err, "x_off", s->n_seq, end, most);
+			return host_mem_bad_index(err, "x_off", s->n_seq, end, most);
 		r->rows[LMD_SPACE_X0 + k] = (uint32_t)end;
 	}
 	return LMD_OK;
 }
 
-enum lmd_status hm_check_inputs(const struct hm_run *r, const bool *needed, struct lmd_error *err)
+enum lmd_status host_mem_check_inputs(const struct host_mem_run *r, const bool *needed,
+				      struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < r->plan->n_input; i++) {
 		const struct lmd_input *x = &r->plan->inputs[i];
-		const struct lmd_binding *b = hm_binding(r->in, r->n_in, i);
+		const struct lmd_binding *b = host_mem_binding(r->in, r->n_in, i);
 		uint32_t n = b ? b->n_row : 0;
 
 		if (n > 1 && b->row_bytes < 4 * (uint64_t)x->width)

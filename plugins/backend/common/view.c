@@ -4,12 +4,12 @@
  * any of this runs, so all indices are within bounds. */
 #include "backend/common/view.h"
 
-const struct lmd_binding *hm_input(const struct hm_run *r, uint32_t id)
+const struct lmd_binding *host_mem_input(const struct host_mem_run *r, uint32_t id)
 {
-	return hm_binding(r->in, r->n_in, id);
+	return host_mem_binding(r->in, r->n_in, id);
 }
 
-static void view_value(const struct hm_run *r, uint32_t id, struct hm_view *v)
+static void view_value(const struct host_mem_run *r, uint32_t id, struct host_mem_view *v)
 {
 	const struct lmd_value *x = &r->plan->values[id];
 
@@ -21,7 +21,7 @@ static void view_value(const struct hm_run *r, uint32_t id, struct hm_view *v)
 	v->i32 = x->vtype == LMD_VTYPE_I32;
 }
 
-static void view_row_in(const struct hm_run *r, uint32_t id, struct hm_view *v)
+static void view_row_in(const struct host_mem_run *r, uint32_t id, struct host_mem_view *v)
 {
 	const struct lmd_row_in *x = &r->plan->row_ins[id];
 
@@ -33,10 +33,10 @@ static void view_row_in(const struct hm_run *r, uint32_t id, struct hm_view *v)
 	v->i32 = x->vtype == LMD_VTYPE_I32;
 }
 
-static void view_input(const struct hm_run *r, uint32_t id, struct hm_view *v)
+static void view_input(const struct host_mem_run *r, uint32_t id, struct host_mem_view *v)
 {
 	const struct lmd_input *x = &r->plan->inputs[id];
-	const struct lmd_binding *b = hm_input(r, id);
+	const struct lmd_binding *b = host_mem_input(r, id);
 
 	v->value_width = x->width;
 	v->space = x->own_rows ? LMD_N_SPACE : x->space;
@@ -48,7 +48,7 @@ static void view_input(const struct hm_run *r, uint32_t id, struct hm_view *v)
 	v->n_row = (x->own_rows ? b->n_row : r->rows[x->space]) / v->fold;
 }
 
-static void view_weight(const struct hm_run *r, uint32_t id, struct hm_view *v)
+static void view_weight(const struct host_mem_run *r, uint32_t id, struct host_mem_view *v)
 {
 	const struct lmd_weight *w = r->weights[id];
 
@@ -60,9 +60,9 @@ static void view_weight(const struct hm_run *r, uint32_t id, struct hm_view *v)
 	v->space = LMD_N_SPACE;
 }
 
-struct hm_view hm_view(const struct hm_run *r, const struct lmd_opnd *o)
+struct host_mem_view host_mem_view(const struct host_mem_run *r, const struct lmd_operand *o)
 {
-	struct hm_view v = {
+	struct host_mem_view v = {
 		.col0 = o->col0,
 		.n_head = o->n_head,
 		.head_stride = o->head_stride,
@@ -91,7 +91,7 @@ struct hm_view hm_view(const struct hm_run *r, const struct lmd_opnd *o)
 	return v;
 }
 
-uint32_t hm_seq_of(const struct hm_run *r, uint32_t space, uint32_t row)
+uint32_t host_mem_seq_of(const struct host_mem_run *r, uint32_t space, uint32_t row)
 {
 	if (space == LMD_SPACE_TOKENS)
 		return (uint32_t)r->step->seq_of[row];
@@ -114,7 +114,8 @@ uint32_t hm_seq_of(const struct hm_run *r, uint32_t space, uint32_t row)
 	return row;
 }
 
-void hm_seq_rows(const struct hm_run *r, uint32_t space, uint32_t seq, uint32_t *first, uint32_t *n)
+void host_mem_seq_rows(const struct host_mem_run *r, uint32_t space, uint32_t seq, uint32_t *first,
+		       uint32_t *n)
 {
 	if (space == LMD_SPACE_TOKENS) {
 		*first = (uint32_t)r->step->q_start[seq];
@@ -130,7 +131,7 @@ void hm_seq_rows(const struct hm_run *r, uint32_t space, uint32_t seq, uint32_t 
 	}
 }
 
-bool hm_map_size(const struct hm_run *r, uint32_t space, uint32_t seq, uint32_t size[2])
+bool host_mem_map_size(const struct host_mem_run *r, uint32_t space, uint32_t seq, uint32_t size[2])
 {
 	uint32_t k = space - LMD_SPACE_X0;
 
@@ -141,27 +142,27 @@ bool hm_map_size(const struct hm_run *r, uint32_t space, uint32_t seq, uint32_t 
 	return true;
 }
 
-int64_t hm_token_row(const struct hm_run *r, uint32_t space, uint32_t row)
+int64_t host_mem_token_row(const struct host_mem_run *r, uint32_t space, uint32_t row)
 {
 	if (space == LMD_SPACE_TOKENS)
 		return row;
 	return space == LMD_SPACE_OUTPUTS ? r->step->out_row[row] : -1;
 }
 
-int32_t hm_pos(const struct hm_run *r, uint32_t space, uint32_t row, uint32_t plane)
+int32_t host_mem_pos(const struct host_mem_run *r, uint32_t space, uint32_t row, uint32_t plane)
 {
-	int64_t t = hm_token_row(r, space, row);
+	int64_t t = host_mem_token_row(r, space, row);
 	uint32_t first, n;
 
 	if (t >= 0)
 		return r->step->pos[plane][t];
-	hm_seq_rows(r, space, hm_seq_of(r, space, row), &first, &n);
+	host_mem_seq_rows(r, space, host_mem_seq_of(r, space, row), &first, &n);
 	return (int32_t)(row - first);
 }
 
-uint32_t hm_lora_slot(const struct hm_run *r, uint32_t space, uint32_t row)
+uint32_t host_mem_lora_slot(const struct host_mem_run *r, uint32_t space, uint32_t row)
 {
-	int64_t t = r->step->lora_slot ? hm_token_row(r, space, row) : -1;
+	int64_t t = r->step->lora_slot ? host_mem_token_row(r, space, row) : -1;
 
 	return t < 0 || r->step->lora_slot[t] < 0 ? 0 : (uint32_t)r->step->lora_slot[t];
 }

@@ -4,15 +4,16 @@
  * MLA layer) are copied, as f32. */
 #include <string.h>
 
-#include "backend/common/hm.h"
+#include "backend/common/host_mem.h"
 
 /* The pieces of a weight follow each other either in N, each with all slices, or in the stack. */
-static enum lmd_status check_pieces(const struct lmd_wdesc *d, bool *stacked, struct lmd_error *err)
+static enum lmd_status check_pieces(const struct lmd_weight_desc *d, bool *stacked,
+				    struct lmd_error *err)
 {
-	const struct lmd_wref *ref = d->ref;
+	const struct lmd_weight_ref *ref = d->ref;
 	uint64_t rows = 0, slices = 0;
 	bool all = true, each = true;
-	uint32_t want = ref->xform == LMD_XFORM_HEAD_TRANSPOSE ? ref->k : ref->n;
+	uint32_t want = ref->transform == LMD_TRANSFORM_HEAD_TRANSPOSE ? ref->k : ref->n;
 
 	for (uint32_t i = 0; i < d->n_piece; i++) {
 		rows += d->pieces[i].n_row;
@@ -24,7 +25,7 @@ static enum lmd_status check_pieces(const struct lmd_wdesc *d, bool *stacked, st
 		*stacked = false;
 		return LMD_OK;
 	}
-	if (each && slices == ref->n_stack && ref->xform != LMD_XFORM_HEAD_TRANSPOSE) {
+	if (each && slices == ref->n_stack && ref->transform != LMD_TRANSFORM_HEAD_TRANSPOSE) {
 		*stacked = true;
 		return LMD_OK;
 	}
@@ -35,11 +36,11 @@ static enum lmd_status check_pieces(const struct lmd_wdesc *d, bool *stacked, st
 			ref->n_stack, want);
 }
 
-static enum lmd_status check(const struct lmd_host *h, const struct lmd_wdesc *d, uint32_t *elems,
-			     uint32_t *bytes, bool *stacked, struct lmd_error *err)
+static enum lmd_status check(const struct lmd_host *h, const struct lmd_weight_desc *d,
+			     uint32_t *elems, uint32_t *bytes, bool *stacked, struct lmd_error *err)
 {
-	const struct lmd_wref *ref = d->ref;
-	uint32_t cols = ref->xform == LMD_XFORM_HEAD_TRANSPOSE ? ref->n : ref->k;
+	const struct lmd_weight_ref *ref = d->ref;
+	uint32_t cols = ref->transform == LMD_TRANSFORM_HEAD_TRANSPOSE ? ref->n : ref->k;
 	uint32_t head = h->dtype_head(h->ctx, d->dtype);
 	uint8_t zeros[512] = {0};
 	float *row;
@@ -72,8 +73,8 @@ static enum lmd_status check(const struct lmd_host *h, const struct lmd_wdesc *d
 	return check_pieces(d, stacked, err);
 }
 
-enum lmd_status hm_weight_query(const struct lmd_host *h, const struct lmd_wdesc *d,
-				struct lmd_wplan *out, struct lmd_error *err)
+enum lmd_status host_mem_weight_query(const struct lmd_host *h, const struct lmd_weight_desc *d,
+				      struct lmd_weight_plan *out, struct lmd_error *err)
 {
 	uint32_t elems, bytes;
 	bool stacked;
@@ -83,7 +84,7 @@ enum lmd_status hm_weight_query(const struct lmd_host *h, const struct lmd_wdesc
 		return st;
 	memset(out, 0, sizeof(*out));
 	out->struct_size = sizeof(*out);
-	if (d->ref->xform == LMD_XFORM_HEAD_TRANSPOSE) {
+	if (d->ref->transform == LMD_TRANSFORM_HEAD_TRANSPOSE) {
 		out->placement = LMD_PLACE_COPY;
 		out->bytes = (uint64_t)d->ref->n_stack * d->ref->n * d->ref->k * sizeof(float);
 		out->exactness = d->dtype == LMD_DTYPE_F32 ? 0 : 1;
@@ -115,7 +116,7 @@ static enum lmd_status transpose(const struct lmd_host *h, struct lmd_weight *w,
 		float *slice = w->copy + (size_t)s * w->n * w->k;
 
 		for (uint32_t j = 0; j < w->k; j++) {
-			const struct lmd_wpiece *p = w->pieces;
+			const struct lmd_weight_piece *p = w->pieces;
 			uint32_t at = j;
 
 			for (; at >= p->n_row; p++)
@@ -135,8 +136,8 @@ static enum lmd_status transpose(const struct lmd_host *h, struct lmd_weight *w,
 	return LMD_OK;
 }
 
-enum lmd_status hm_weight_load(const struct lmd_host *h, const struct lmd_wdesc *d,
-			       struct lmd_weight **out, struct lmd_error *err)
+enum lmd_status host_mem_weight_load(const struct lmd_host *h, const struct lmd_weight_desc *d,
+				     struct lmd_weight **out, struct lmd_error *err)
 {
 	size_t name_bytes = strlen(d->ref->name) + 1;
 	uint32_t elems, bytes;
@@ -151,7 +152,7 @@ enum lmd_status hm_weight_load(const struct lmd_host *h, const struct lmd_wdesc 
 	if (!w)
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for a weight of %u pieces",
 				d->ref->name, d->n_piece);
-	w->pieces = (struct lmd_wpiece *)(w + 1);
+	w->pieces = (struct lmd_weight_piece *)(w + 1);
 	memcpy(w->pieces, d->pieces, d->n_piece * sizeof(*d->pieces));
 	name = (char *)(w->pieces + d->n_piece);
 	memcpy(name, d->ref->name, name_bytes);
@@ -168,17 +169,17 @@ enum lmd_status hm_weight_load(const struct lmd_host *h, const struct lmd_wdesc 
 	w->n_scale = d->scale ? d->n_scale : 0;
 	w->bias = d->bias;
 	w->n_bias = d->bias ? d->n_bias : 0;
-	if (d->ref->xform == LMD_XFORM_HEAD_TRANSPOSE)
+	if (d->ref->transform == LMD_TRANSFORM_HEAD_TRANSPOSE)
 		st = transpose(h, w, err);
 	if (st != LMD_OK) {
-		hm_weight_destroy(h, w);
+		host_mem_weight_destroy(h, w);
 		return st;
 	}
 	*out = w;
 	return LMD_OK;
 }
 
-void hm_weight_destroy(const struct lmd_host *h, struct lmd_weight *w)
+void host_mem_weight_destroy(const struct lmd_host *h, struct lmd_weight *w)
 {
 	if (!w)
 		return;
@@ -187,10 +188,10 @@ void hm_weight_destroy(const struct lmd_host *h, struct lmd_weight *w)
 	h->free(h->ctx, w);
 }
 
-const void *hm_weight_rows(const struct lmd_weight *w, uint32_t slice, uint32_t n, uint32_t *count,
-			   size_t *row_bytes)
+const void *host_mem_weight_rows(const struct lmd_weight *w, uint32_t slice, uint32_t n,
+				 uint32_t *count, size_t *row_bytes)
 {
-	const struct lmd_wpiece *p = w->pieces;
+	const struct lmd_weight_piece *p = w->pieces;
 
 	if (w->copy) {
 		*row_bytes = (size_t)w->k * sizeof(float);
@@ -209,21 +210,22 @@ const void *hm_weight_rows(const struct lmd_weight *w, uint32_t slice, uint32_t 
 	return (const char *)p->data + p->head_bytes * slice + p->row_bytes * n;
 }
 
-const void *hm_weight_at(const struct lmd_weight *w, uint32_t slice, uint32_t n)
+const void *host_mem_weight_at(const struct lmd_weight *w, uint32_t slice, uint32_t n)
 {
 	uint32_t count = 1;
 	size_t row_bytes;
 
-	return slice < w->n_stack && n < w->n ? hm_weight_rows(w, slice, n, &count, &row_bytes)
-					      : NULL;
+	return slice < w->n_stack && n < w->n
+		       ? host_mem_weight_rows(w, slice, n, &count, &row_bytes)
+		       : NULL;
 }
 
-const float *hm_weight_row(const struct lmd_host *h, const struct lmd_weight *w, uint32_t slice,
-			   uint32_t n, float *tmp)
+const float *host_mem_weight_row(const struct lmd_host *h, const struct lmd_weight *w,
+				 uint32_t slice, uint32_t n, float *tmp)
 {
 	uint32_t one = 1;
 	size_t row_bytes;
-	const void *raw = hm_weight_rows(w, slice, n, &one, &row_bytes);
+	const void *raw = host_mem_weight_rows(w, slice, n, &one, &row_bytes);
 
 	if (w->dtype == LMD_DTYPE_F32 && (uintptr_t)raw % sizeof(float) == 0)
 		return raw;
@@ -234,7 +236,7 @@ const float *hm_weight_row(const struct lmd_host *h, const struct lmd_weight *w,
 /* Is the weight f32, aligned, and contiguous? */
 static bool is_flat(const struct lmd_weight *w)
 {
-	const struct lmd_wpiece *p = w->pieces;
+	const struct lmd_weight_piece *p = w->pieces;
 	uint64_t row = (uint64_t)w->k * sizeof(float);
 
 	return w->dtype == LMD_DTYPE_F32 && w->n_piece == 1 &&
@@ -242,8 +244,8 @@ static bool is_flat(const struct lmd_weight *w)
 	       (w->n_stack == 1 || p->head_bytes == row * w->n);
 }
 
-enum lmd_status hm_weight_flat(const struct lmd_host *h, struct lmd_weight *w,
-			       struct lmd_error *err)
+enum lmd_status host_mem_weight_flat(const struct lmd_host *h, struct lmd_weight *w,
+				     struct lmd_error *err)
 {
 	size_t rows = (size_t)w->n_stack * w->n, total;
 
@@ -261,7 +263,7 @@ enum lmd_status hm_weight_flat(const struct lmd_host *h, struct lmd_weight *w,
 	for (size_t i = 0; i < rows; i++) {
 		float *to = w->own_flat + i * w->k;
 		const float *row =
-			hm_weight_row(h, w, (uint32_t)(i / w->n), (uint32_t)(i % w->n), to);
+			host_mem_weight_row(h, w, (uint32_t)(i / w->n), (uint32_t)(i % w->n), to);
 
 		if (row != to)
 			memcpy(to, row, w->k * sizeof(*to));

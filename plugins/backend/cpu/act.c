@@ -9,18 +9,18 @@ void cpu_act_row(const struct cpu_float *fl, uint32_t act, const float *p, const
 		 const float *b, float *y, uint32_t n)
 {
 	switch (act) {
-	case LMD_ACT_SILU:
+	case LMD_ACT_FN_SILU:
 		fl->silu(a, b, y, n);
 		break;
-	case LMD_ACT_GELU:
+	case LMD_ACT_FN_GELU:
 		fl->gelu(a, b, y, n);
 		break;
-	case LMD_ACT_GELU_QUICK:
+	case LMD_ACT_FN_GELU_QUICK:
 		fl->gelu_quick(a, b, y, n);
 		break;
 	default:
 		for (uint32_t i = 0; i < n; i++)
-			y[i] = hm_act(act, p, a[i], b ? b[i] : 0.0f, b != NULL);
+			y[i] = host_mem_act(act, p, a[i], b ? b[i] : 0.0f, b != NULL);
 		break;
 	}
 }

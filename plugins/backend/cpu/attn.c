@@ -12,21 +12,22 @@
 int64_t attn_key(const struct attn *a, const struct attn_keys *s, int64_t j)
 {
 	const struct lmd_attn_src *src = &a->op->src[s->src];
-	const struct hm_view *l = &a->list[s->src];
-	const struct lmd_step_group *g = &a->r->hm.step->group[src->group];
+	const struct host_mem_view *l = &a->list[s->src];
+	const struct lmd_step_group *g = &a->r->host_mem.step->group[src->group];
 	int64_t e, key;
 
 	if (!s->listed)
 		return j;
-	e = hm_get_i32(l, s->row, l->n_head > 1 ? s->kv_head : 0, (size_t)(j / src->list_unit));
+	e = host_mem_get_i32(l, s->row, l->n_head > 1 ? s->kv_head : 0,
+			     (size_t)(j / src->list_unit));
 	key = e * src->list_unit + j % src->list_unit;
 	return e < 0 || key < g->kv_lo[s->row] || key >= g->kv_hi[s->row] ? -1 : key;
 }
 
 static uint32_t page_of(const struct attn *a, const struct attn_keys *s, uint32_t index)
 {
-	return hm_pool_page(a->r->cplan->hm.pools[a->op->src[s->src].group],
-			    (uint32_t)a->r->hm.step->seq_slot[s->seq], index);
+	return host_mem_pool_page(a->r->compiled_plan->host_mem.pools[a->op->src[s->src].group],
+				  (uint32_t)a->r->host_mem.step->seq_slot[s->seq], index);
 }
 
 /* Row of the step's k and v that holds a key. */
@@ -34,16 +35,16 @@ static uint32_t step_row(const struct attn *a, const struct attn_keys *s, int64_
 {
 	uint32_t first, n;
 
-	hm_seq_rows(&a->r->hm, a->k[s->src].space, s->seq, &first, &n);
+	host_mem_seq_rows(&a->r->host_mem, a->k[s->src].space, s->seq, &first, &n);
 	return first + (uint32_t)key;
 }
 
 const float *attn_key_row(const struct attn *a, const struct attn_keys *s, int64_t key, float *tmp)
 {
-	const struct hm_cache *c = a->cache[s->src];
+	const struct host_mem_cache *c = a->cache[s->src];
 
 	if (!c)
-		return hm_f32(&a->k[s->src], step_row(a, s, key), s->kv_head, tmp);
+		return host_mem_f32(&a->k[s->src], step_row(a, s, key), s->kv_head, tmp);
 	cpu_kv_get_k(a->r->dev, c, page_of(a, s, (uint32_t)key / ATTN_TILE), s->kv_head,
 		     (uint32_t)key % ATTN_TILE, tmp);
 	return tmp;
@@ -52,11 +53,11 @@ const float *attn_key_row(const struct attn *a, const struct attn_keys *s, int64
 const float *attn_value_row(const struct attn *a, const struct attn_keys *s, int64_t key,
 			    float *tmp)
 {
-	const struct hm_cache *c = a->cache[s->src];
+	const struct host_mem_cache *c = a->cache[s->src];
 	uint32_t row = (uint32_t)key % ATTN_TILE;
 
 	if (!c)
-		return hm_f32(&a->v[s->src], step_row(a, s, key), s->kv_head, tmp);
+		return host_mem_f32(&a->v[s->src], step_row(a, s, key), s->kv_head, tmp);
 	if (!c->has_v)
 		return attn_key_row(a, s, key, tmp);
 	cpu_cache_decode(a->r->dev, c->desc.v_dtype,
@@ -92,7 +93,7 @@ void attn_scores(const struct attn *a, const struct attn_keys *s, uint32_t t, co
 		 uint32_t m, float *c, uint32_t ldc)
 {
 	const struct cpu_float *fl = a->r->dev->fl;
-	const struct hm_cache *cache = a->cache[s->src];
+	const struct host_mem_cache *cache = a->cache[s->src];
 	const float *tile = a->kt;
 	int64_t from, to;
 
@@ -123,7 +124,7 @@ void attn_values(const struct attn *a, const struct attn_keys *s, uint32_t t, ui
 		 uint32_t to, const float *p, uint32_t ldp, uint32_t m, float *o)
 {
 	const struct cpu_float *fl = a->r->dev->fl;
-	const struct hm_cache *cache = a->cache[s->src];
+	const struct host_mem_cache *cache = a->cache[s->src];
 	uint32_t at = from % ATTN_TILE, n = to - from, ld = a->dv;
 	const float *tile = a->vt;
 
@@ -162,11 +163,11 @@ static int32_t key_pos(const struct attn *a, const struct attn_keys *s, int64_t 
 	const struct lmd_attn_src *src = &a->op->src[s->src];
 
 	if (src->kind == LMD_KV_CACHE) {
-		uint32_t ratio = a->r->hm.plan->groups[src->group].ratio;
+		uint32_t ratio = a->r->host_mem.plan->groups[src->group].ratio;
 
 		return (int32_t)((uint32_t)key * (ratio ? ratio : 1));
 	}
-	return hm_pos(&a->r->hm, a->k[s->src].space, step_row(a, s, key), plane);
+	return host_mem_pos(&a->r->host_mem, a->k[s->src].space, step_row(a, s, key), plane);
 }
 
 /* T5's bucket of a distance d = pos_k - pos_q: each small distance has its own bucket, larger ones
@@ -206,12 +207,13 @@ static float relative(const struct attn *a, const struct attn_keys *s, uint32_t 
 
 		if (!a->q2[j].base)
 			continue;
-		w = a->r->cplan->hm.weights[rel->r];
-		at = (int64_t)hm_pos(&a->r->hm, a->q.space, row, rel->plane) -
+		w = a->r->compiled_plan->host_mem.weights[rel->r];
+		at = (int64_t)host_mem_pos(&a->r->host_mem, a->q.space, row, rel->plane) -
 		     key_pos(a, s, key, rel->plane) + rel->off;
 		at = at < 0 ? 0 : at >= (int64_t)w->n ? (int64_t)w->n - 1 : at;
 		for (uint32_t c = 0; c < a->q2[j].width; c++)
-			sum += hm_get(&a->q2[j], row, head, c) * w->flat[(size_t)at * w->k + c];
+			sum += host_mem_get(&a->q2[j], row, head, c) *
+			       w->flat[(size_t)at * w->k + c];
 	}
 	return sum;
 }
@@ -225,8 +227,8 @@ static float bias(const struct attn *a, const struct attn_keys *s, uint32_t row,
 
 	if (op->bias == LMD_BIAS_REL)
 		return relative(a, s, row, head, key);
-	w = a->r->cplan->hm.weights[op->bias_w]->flat;
-	d = key_pos(a, s, key, 0) - hm_pos(&a->r->hm, a->q.space, row, 0);
+	w = a->r->compiled_plan->host_mem.weights[op->bias_w]->flat;
+	d = key_pos(a, s, key, 0) - host_mem_pos(&a->r->host_mem, a->q.space, row, 0);
 	if (op->bias == LMD_BIAS_ALIBI)
 		return -w[head] * fabsf((float)d);
 	return w[(size_t)bucket_of(op, d) * a->n_head + head];
@@ -242,7 +244,7 @@ void attn_bias(const struct attn *a, const struct attn_keys *s, uint32_t row, ui
 			score[j - first] += bias(a, s, row, head, key);
 	}
 	for (uint32_t j = from; a->op->softcap != 0.0f && j < to; j++)
-		score[j - first] = hm_softcap(score[j - first], a->op->softcap);
+		score[j - first] = host_mem_softcap(score[j - first], a->op->softcap);
 }
 
 /* ---- trees ---- */
@@ -250,12 +252,12 @@ void attn_bias(const struct attn *a, const struct attn_keys *s, uint32_t row, ui
 uint32_t attn_step_keys(const struct attn *a, const struct attn_keys *s)
 {
 	const struct lmd_attn_src *src = &a->op->src[s->src];
-	const struct lmd_step *step = a->r->hm.step;
-	const struct lmd_pool *p = a->r->cplan->hm.pools[src->group];
+	const struct lmd_step *step = a->r->host_mem.step;
+	const struct lmd_pool *p = a->r->compiled_plan->host_mem.pools[src->group];
 	const uint32_t *table;
 	uint32_t first, n, last;
 
-	hm_seq_rows(&a->r->hm, LMD_SPACE_TOKENS, s->seq, &first, &n);
+	host_mem_seq_rows(&a->r->host_mem, LMD_SPACE_TOKENS, s->seq, &first, &n);
 	for (uint32_t i = 0; i < n; i++)
 		a->step_key[i] = src->kind == LMD_KV_ROWS ? (int32_t)i : -1;
 	if (src->kind == LMD_KV_ROWS || s->hi <= 0)
@@ -277,15 +279,15 @@ uint32_t attn_step_keys(const struct attn *a, const struct attn_keys *s)
 	return n;
 }
 
-void attn_hide(const struct attn *a, uint32_t row, uint32_t n_step, float *score, uint32_t first,
-	       uint32_t n)
+void attn_mask_tree(const struct attn *a, uint32_t row, uint32_t n_step, float *score,
+		    uint32_t first, uint32_t n)
 {
-	int64_t t = hm_token_row(&a->r->hm, a->q.space, row);
+	int64_t t = host_mem_token_row(&a->r->host_mem, a->q.space, row);
 	uint64_t tree;
 
 	if (t < 0)
 		return;
-	tree = a->r->hm.step->tree[t];
+	tree = a->r->host_mem.step->tree[t];
 	for (uint32_t i = 0; i < n_step; i++) {
 		uint32_t key = (uint32_t)a->step_key[i];
 

@@ -18,8 +18,8 @@
 struct attn {
 	const struct cpu_run *r;
 	const struct lmd_op_attn *op;
-	struct hm_view q, y, k[ATTN_N_SRC], v[ATTN_N_SRC], list[ATTN_N_SRC], q2[2];
-	const struct hm_cache *cache[ATTN_N_SRC]; /* entries may be NULL */
+	struct host_mem_view q, y, k[ATTN_N_SRC], v[ATTN_N_SRC], list[ATTN_N_SRC], q2[2];
+	const struct host_mem_cache *cache[ATTN_N_SRC]; /* entries may be NULL */
 	uint32_t n_head, per_kv, dk, dv;
 	/* Scratch of the part. */
 	float *kt, *kt2, *vt; /* [dk*32], [dk*32], [32*max(dk, dv)] */
@@ -61,26 +61,26 @@ void attn_bias(const struct attn *a, const struct attn_keys *s, uint32_t row, ui
 /* Stores the keys of the sequence's rows in this step in a->step_key; returns their number. */
 uint32_t attn_step_keys(const struct attn *a, const struct attn_keys *s);
 /* Applies the row's tree mask: scores of hidden keys in [first, first + n) become -inf. */
-void attn_hide(const struct attn *a, uint32_t row, uint32_t n_step, float *score, uint32_t first,
-	       uint32_t n);
+void attn_mask_tree(const struct attn *a, uint32_t row, uint32_t n_step, float *score,
+		    uint32_t first, uint32_t n);
 
-/* ---- half precision (attn_half.c) ---- */
+/* ---- half precision (attn_f16.c) ---- */
 
 /* LMD_ATTENTION_HALF for one query: computes m, l and o like kernels that see each key once, in
  * order, and round to half precision after each key.  Call attn_half_init before the first key of
  * any source.  q [dk] is unscaled.  Scores are not rounded. */
-struct attn_half {
+struct attn_f16 {
 	uint32_t row, head;
 	float m, l;
 	float *o; /* [dv] */
 };
-void attn_half_init(const struct attn *a, struct attn_half *h);
+void attn_half_init(const struct attn *a, struct attn_f16 *h);
 void attn_half_add(const struct attn *a, const struct attn_keys *s, uint32_t n_step,
-		   struct attn_half *h);
+		   struct attn_f16 *h);
 
 /* ---- rotation (attn_rope.c) ---- */
 
 /* Does this ATTN also do the work of the preceding ROPE_KV in this step? */
-bool attn_turns(const struct cpu_run *r, const struct cpu_node *n);
+bool attn_does_rope(const struct cpu_run *r, const struct cpu_node *n);
 
 #endif /* LLAMAD_CPU_ATTN_H */

@@ -22,13 +22,13 @@ void attn_load_queries(struct attn_work *w, const struct attn_block *b)
 		uint32_t row = row_of(b, i), head = head_of(a, b, i);
 		float *to = w->q + (size_t)i * a->dk;
 		const float *q = w->turns && w->rope.q.base ? cpu_rope_q(&w->rope, row, head)
-							    : hm_f32(&a->q, row, head, to);
+							    : host_mem_f32(&a->q, row, head, to);
 
 		a->r->dev->fl->madd(to, NULL, a->op->scale, q, a->dk);
 	}
 }
 
-bool attn_look(struct attn_work *w, struct attn_block *b, int i)
+bool attn_find_keys(struct attn_work *w, struct attn_block *b, int i)
 {
 	const struct attn *a = &w->a;
 	const struct lmd_attn_src *s = &a->op->src[i];
@@ -36,7 +36,7 @@ bool attn_look(struct attn_work *w, struct attn_block *b, int i)
 
 	if (s->kind == LMD_KV_NONE)
 		return false;
-	g = &a->r->hm.step->group[s->group];
+	g = &a->r->host_mem.step->group[s->group];
 	b->keys = (struct attn_keys){
 		.src = i,
 		.seq = b->seq,
@@ -52,7 +52,7 @@ bool attn_look(struct attn_work *w, struct attn_block *b, int i)
 		b->keys.hi = g->kv_hi[row] > b->keys.hi ? g->kv_hi[row] : b->keys.hi;
 	}
 	b->n_step = 0;
-	if (b->keys.lo < b->keys.hi && a->op->tree && a->r->hm.step->tree && !b->keys.listed)
+	if (b->keys.lo < b->keys.hi && a->op->tree && a->r->host_mem.step->tree && !b->keys.listed)
 		b->n_step = attn_step_keys(a, &b->keys);
 	if (b->keys.lo < b->keys.hi && b->keys.listed) {
 		b->keys.lo = 0;
@@ -69,7 +69,7 @@ static void softmax(struct attn_work *w, const struct attn_block *b, uint32_t i,
 	const struct attn *a = &w->a;
 	const struct cpu_float *fl = a->r->dev->fl;
 	uint32_t row = row_of(b, i), head = head_of(a, b, i);
-	const struct lmd_step_group *g = &a->r->hm.step->group[a->op->src[b->keys.src].group];
+	const struct lmd_step_group *g = &a->r->host_mem.step->group[a->op->src[b->keys.src].group];
 	int64_t lo = b->keys.listed ? b->keys.lo : g->kv_lo[row];
 	int64_t hi = b->keys.listed ? b->keys.hi : g->kv_hi[row];
 	float *s = w->s + (size_t)i * ATTN_CHUNK;
@@ -89,7 +89,7 @@ static void softmax(struct attn_work *w, const struct attn_block *b, uint32_t i,
 				s[j - first] = -INFINITY;
 		}
 		if (b->n_step)
-			attn_hide(a, row, b->n_step, s, first, ATTN_CHUNK);
+			attn_mask_tree(a, row, b->n_step, s, first, ATTN_CHUNK);
 		/* Whole tiles in which this row sees a key: the number of SIMD lanes must not
 		 * depend on neighbouring rows. */
 		from = (uint32_t)lo / ATTN_TILE * ATTN_TILE;
@@ -155,10 +155,10 @@ void attn_finish(struct attn_work *w, const struct attn_block *b, uint32_t i)
 	const struct attn *a = &w->a;
 	uint32_t row = row_of(b, i), head = head_of(a, b, i);
 	float *o = w->all.o + (size_t)i * a->dv, m = w->all.m[i], l = w->all.l[i], scale = 1;
-	float *y = hm_at(&a->y, row, head, w->part.o);
+	float *y = host_mem_at(&a->y, row, head, w->part.o);
 
 	if (a->op->sinks != LMD_NONE && m != -INFINITY) {
-		float sink = a->r->cplan->hm.weights[a->op->sinks]->flat[head];
+		float sink = a->r->compiled_plan->host_mem.weights[a->op->sinks]->flat[head];
 		float top = sink > m ? sink : m;
 
 		scale = expf(m - top);
@@ -168,5 +168,5 @@ void attn_finish(struct attn_work *w, const struct attn_block *b, uint32_t i)
 		memset(y, 0, a->dv * sizeof(*y));
 	else
 		a->r->dev->fl->madd(y, NULL, scale / l, o, a->dv);
-	hm_commit(&a->y, row, head, y, w->part.o);
+	host_mem_commit(&a->y, row, head, y, w->part.o);
 }

@@ -46,7 +46,7 @@ struct attn_block {
 /* Loads the scaled queries of the block: row by row, heads side by side. */
 void attn_load_queries(struct attn_work *w, const struct attn_block *b);
 /* Finds what the block sees in source i; returns false if that is nothing. */
-bool attn_look(struct attn_work *w, struct attn_block *b, int i);
+bool attn_find_keys(struct attn_work *w, struct attn_block *b, int i);
 /* Sets w->part to the softmax over chunk number c of the block's keys. */
 void attn_chunk(struct attn_work *w, const struct attn_block *b, uint32_t c);
 /* Merges (m2, l2, o2) of another set of keys into (m, l, o) of one query. */
@@ -57,7 +57,7 @@ void attn_finish(struct attn_work *w, const struct attn_block *b, uint32_t i);
 /* ---- few rows (attn_split.c) ---- */
 
 /* Is the work of this step divided by chunks of keys? */
-bool attn_splits(const struct cpu_run *r, const struct cpu_node *n);
+bool attn_is_split(const struct cpu_run *r, const struct cpu_node *n);
 void attn_run_split(struct attn_work *w, const struct cpu_part *p);
 /* Number of groups into which the heads of a key head are divided if they are not rotated here. */
 uint32_t attn_groups(const struct cpu_run *r, const struct cpu_node *n);

@@ -16,21 +16,22 @@ static void round_half(const struct attn *a, float *v, uint32_t n)
 	}
 }
 
-void attn_half_init(const struct attn *a, struct attn_half *h)
+void attn_half_init(const struct attn *a, struct attn_f16 *h)
 {
 	bool sink = a->op->sinks != LMD_NONE;
 
 	memset(h->o, 0, a->dv * sizeof(*h->o));
-	h->m = sink ? a->r->cplan->hm.weights[a->op->sinks]->flat[h->head] : -INFINITY;
+	h->m = sink ? a->r->compiled_plan->host_mem.weights[a->op->sinks]->flat[h->head]
+		    : -INFINITY;
 	h->l = sink ? 1 : 0;
 }
 
 /* Computes the scores of positions [first, first + n), which lie in one tile. */
 static void scores(const struct attn *a, const struct attn_keys *keys, uint32_t n_step,
-		   const struct attn_half *h, uint32_t first, uint32_t n, float *s)
+		   const struct attn_f16 *h, uint32_t first, uint32_t n, float *s)
 {
 	float *q = a->kt, *k = a->kt + a->dk;
-	const float *from = hm_f32(&a->q, h->row, h->head, q);
+	const float *from = host_mem_f32(&a->q, h->row, h->head, q);
 
 	if (from != q)
 		memcpy(q, from, a->dk * sizeof(*q));
@@ -44,11 +45,11 @@ static void scores(const struct attn *a, const struct attn_keys *keys, uint32_t 
 	}
 	attn_bias(a, keys, h->row, h->head, s, first, first, first + n);
 	if (n_step)
-		attn_hide(a, h->row, n_step, s, first, n);
+		attn_mask_tree(a, h->row, n_step, s, first, n);
 }
 
 void attn_half_add(const struct attn *a, const struct attn_keys *keys, uint32_t n_step,
-		   struct attn_half *h)
+		   struct attn_f16 *h)
 {
 	float s[ATTN_TILE], *v = a->vt;
 

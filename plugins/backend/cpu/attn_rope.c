@@ -9,13 +9,13 @@
  * (values.c). */
 #include "attn_block.h"
 
-static bool same(const struct lmd_opnd *a, const struct lmd_opnd *b)
+static bool same(const struct lmd_operand *a, const struct lmd_operand *b)
 {
 	return a->src == b->src && a->id == b->id && a->col0 == b->col0 && a->n_head == b->n_head &&
 	       a->head_stride == b->head_stride && a->width == b->width;
 }
 
-static bool plain(const struct lmd_plan *plan, const struct lmd_opnd *o)
+static bool plain(const struct lmd_plan *plan, const struct lmd_operand *o)
 {
 	return o->src == LMD_SRC_NONE || (o->src == LMD_SRC_VALUE && o->fold <= 1 &&
 					  plan->values[o->id].space == LMD_SPACE_TOKENS);
@@ -45,7 +45,7 @@ static bool keys_fit(const struct lmd_op_rope_kv *o, const struct lmd_op_attn *a
 
 void attn_find_rope(struct cpu_build *b, const struct lmd_op_attn *a, struct attn_data *d)
 {
-	struct cpu_node *node = b->node == b->cplan->nodes ? NULL : b->node - 1;
+	struct cpu_node *node = b->node == b->compiled_plan->nodes ? NULL : b->node - 1;
 	const struct lmd_op_rope_kv *o;
 
 	if (!d->tokens || !node || node->op->code != LMD_OP_ROPE_KV ||
@@ -53,19 +53,20 @@ void attn_find_rope(struct cpu_build *b, const struct lmd_op_attn *a, struct att
 	    a->src[1].kind != LMD_KV_NONE || a->y.fold > 1 || a->q.fold > 1)
 		return;
 	o = &node->op->u.rope_kv;
-	if (!plain(b->hm.plan, &o->q) || !plain(b->hm.plan, &o->k) || !plain(b->hm.plan, &o->v) ||
-	    !queries_fit(b->hm.plan, o, a) || !keys_fit(o, a))
+	if (!plain(b->host_mem.plan, &o->q) || !plain(b->host_mem.plan, &o->k) ||
+	    !plain(b->host_mem.plan, &o->v) || !queries_fit(b->host_mem.plan, o, a) ||
+	    !keys_fit(o, a))
 		return;
-	if ((cpu_value_shares(b->cplan, a->y.id, &o->q) ||
-	     cpu_value_shares(b->cplan, a->y.id, &o->k) ||
-	     cpu_value_shares(b->cplan, a->y.id, &o->v)) &&
+	if ((cpu_value_shares(b->compiled_plan, a->y.id, &o->q) ||
+	     cpu_value_shares(b->compiled_plan, a->y.id, &o->k) ||
+	     cpu_value_shares(b->compiled_plan, a->y.id, &o->v)) &&
 	    !cpu_value_move(b, a->y.id))
 		return;
 	d->rope = node;
 	((struct cpu_rope_data *)node->data)->attn = b->node;
 }
 
-bool attn_turns(const struct cpu_run *r, const struct cpu_node *n)
+bool attn_does_rope(const struct cpu_run *r, const struct cpu_node *n)
 {
 	const struct attn_data *d = n->data;
 

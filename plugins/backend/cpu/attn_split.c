@@ -10,7 +10,7 @@
 /* Number of chunks of a row. */
 static uint32_t n_chunk(const struct cpu_run *r, const struct lmd_op_attn *op, uint32_t row)
 {
-	const struct lmd_step_group *g = &r->hm.step->group[op->src[0].group];
+	const struct lmd_step_group *g = &r->host_mem.step->group[op->src[0].group];
 
 	if (g->kv_lo[row] >= g->kv_hi[row])
 		return 1; /* even so, zeros have to be written */
@@ -21,27 +21,28 @@ static uint32_t n_chunk(const struct cpu_run *r, const struct lmd_op_attn *op, u
 /* Is the row's new key, if any, in the last page that the row attends to? */
 static bool stores_last(const struct cpu_run *r, const struct lmd_op_attn *op, uint32_t row)
 {
-	const struct lmd_step_group *g = &r->hm.step->group[op->src[0].group];
-	const struct lmd_pool *p = r->cplan->hm.pools[op->src[0].group];
+	const struct lmd_step_group *g = &r->host_mem.step->group[op->src[0].group];
+	const struct lmd_pool *p = r->compiled_plan->host_mem.pools[op->src[0].group];
 
 	if (!g->slot || g->slot[row] < 0)
 		return true;
 	return g->kv_lo[row] < g->kv_hi[row] &&
-	       hm_pool_page(p, (uint32_t)r->hm.step->seq_slot[r->hm.step->seq_of[row]],
-			     (uint32_t)(g->kv_hi[row] - 1) / CPU_PAGE_TOKENS) ==
+	       host_mem_pool_page(
+		       p, (uint32_t)r->host_mem.step->seq_slot[r->host_mem.step->seq_of[row]],
+		       (uint32_t)(g->kv_hi[row] - 1) / CPU_PAGE_TOKENS) ==
 		       (uint32_t)g->slot[row] / CPU_PAGE_TOKENS;
 }
 
-bool attn_splits(const struct cpu_run *r, const struct cpu_node *n)
+bool attn_is_split(const struct cpu_run *r, const struct cpu_node *n)
 {
 	const struct lmd_op_attn *op = &n->op->u.attn;
 	const struct attn_data *d = n->data;
 	bool many = false;
 
 	if (!r->single || !d->tokens ||
-	    (uint64_t)r->hm.step->n_tok * op->n_kv_head > d->most_split || r->dev->half)
+	    (uint64_t)r->host_mem.step->n_tok * op->n_kv_head > d->most_split || r->dev->half)
 		return false;
-	for (uint32_t row = 0; row < r->hm.step->n_tok; row++) {
+	for (uint32_t row = 0; row < r->host_mem.step->n_tok; row++) {
 		many = many || n_chunk(r, op, row) > 1;
 		if (d->rope && !stores_last(r, op, row))
 			return false;
@@ -52,12 +53,12 @@ bool attn_splits(const struct cpu_run *r, const struct cpu_node *n)
 uint32_t attn_groups(const struct cpu_run *r, const struct cpu_node *n)
 {
 	const struct lmd_op_attn *op = &n->op->u.attn;
-	uint64_t items = (uint64_t)r->hm.step->n_tok * op->n_kv_head;
+	uint64_t items = (uint64_t)r->host_mem.step->n_tok * op->n_kv_head;
 	uint32_t per_kv = op->q.n_head / op->n_kv_head, groups;
 	const struct attn_data *d = n->data;
 
 	if (!r->single || !d->tokens || !items || items >= r->dev->n_part || r->dev->half ||
-	    attn_splits(r, n))
+	    attn_is_split(r, n))
 		return 1;
 	groups = (uint32_t)((r->dev->n_part + items - 1) / items);
 	return groups < per_kv ? groups : per_kv;
@@ -71,14 +72,14 @@ static void one_chunk(struct attn_work *w, uint32_t row, uint32_t kv_head, uint3
 	uint32_t n = a->per_kv;
 	struct attn_block b = {.row0 = row,
 			       .n_row = 1,
-			       .seq = hm_seq_of(&a->r->hm, a->q.space, row),
+			       .seq = host_mem_seq_of(&a->r->host_mem, a->q.space, row),
 			       .kv_head = kv_head,
 			       .n_head = n};
 	size_t at = ((size_t)item * w->d->most_chunk + c) * n;
 
 	if (c + 1 == total)
 		attn_store(w, &b);
-	if (attn_look(w, &b, 0)) {
+	if (attn_find_keys(w, &b, 0)) {
 		attn_load_queries(w, &b);
 		attn_chunk(w, &b, (uint32_t)b.keys.lo / ATTN_CHUNK + c);
 	} else {

@@ -12,10 +12,10 @@
 #define CONV_BLOCK 64
 
 /* Can this op, with this cache (or NULL), be computed by columns? */
-bool conv_has_columns(const struct lmd_op_conv *o, const struct hm_cache *c);
+bool conv_has_columns(const struct lmd_op_conv *o, const struct host_mem_cache *c);
 /* Returns a copy of the weight in which the columns of a kernel position are contiguous, padded to
  * whole blocks; host memory that the caller frees, NULL if memory ran out. */
-float *conv_turn(const struct cpu_dev *dev, const struct lmd_weight *w, uint32_t kernel);
+float *conv_transpose(const struct cpu_dev *dev, const struct lmd_weight *w, uint32_t kernel);
 /* Computes this part's share.  Scratch: history of a block, [dk of the cache][CONV_BLOCK]
  * floats. */
 void conv_columns(const struct cpu_run *r, const struct lmd_op_conv *op, const float *w_t,

@@ -21,14 +21,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backend/common/cplan.h"
+#include "backend/common/compiled_plan.h"
 
 /* ---- device ---- */
 
 struct cpu_float;
 struct kern_act;
 struct kern_linear;
-struct kern_points;
+struct kern_iq_tables;
 
 /* State of an open device; allocated zeroed by the host. */
 struct cpu_dev {
@@ -39,8 +39,8 @@ struct cpu_dev {
 	bool half; /* attention in half precision */
 	const struct cpu_float *fl;
 	const struct kern_act *act;
-	struct kern_points *points;  /* tables of the IQ types */
-	struct lmi_lora_table loras; /* bound adapters */
+	struct kern_iq_tables *points; /* tables of the IQ types */
+	struct lora_table loras;       /* bound adapters */
 	struct lmd_error error;      /* of the last plan_run */
 };
 
@@ -75,7 +75,7 @@ struct cpu_build;
 /* One op of a compiled plan. */
 struct cpu_node {
 	const struct lmd_op *op;
-	const struct hm_opinfo *info;
+	const struct host_mem_opinfo *info;
 	const struct cpu_op *fn;
 	uint32_t n_phase;
 	void *data; /* made by the op's plan function in host memory; NULL if it needs none */
@@ -86,7 +86,7 @@ struct cpu_node {
 struct cpu_op {
 	/* The op of backend/common if it is used as it is; then plan, wanted, run, first and
 	 * destroy are unused.  Else NULL. */
-	const struct hm_op *plain;
+	const struct host_mem_op *plain;
 	/* Optional: NULL = one phase, no scratch. */
 	enum lmd_status (*plan)(struct cpu_build *b, const struct lmd_op *op,
 				struct lmd_error *err);
@@ -98,8 +98,8 @@ struct cpu_op {
 	void (*run)(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p);
 	/* Optional: the first weights that a part reads in a phase with few rows; returns NULL for
 	 * none. */
-	const void *(*first)(const struct lmd_cplan *p, const struct cpu_node *n, uint32_t phase,
-			     uint32_t part, uint32_t n_part);
+	const void *(*first)(const struct lmd_compiled_plan *p, const struct cpu_node *n,
+			     uint32_t phase, uint32_t part, uint32_t n_part);
 	/* Optional: frees what `data` (node->data) points to; `data` itself is freed by the
 	 * caller. */
 	void (*destroy)(const struct lmd_host *h, void *data);
@@ -109,26 +109,26 @@ struct cpu_op {
 const struct cpu_op *cpu_op_of(uint32_t code);
 
 /* Which threads run a phase in this step. */
-enum cpu_how {
-	CPU_NOBODY = 0, /* has no work in this step */
-	CPU_ALL = 1,    /* all threads, then a barrier */
-	CPU_LAST = 2,   /* the last thread to finish the preceding phase */
+enum cpu_phase_mode {
+	CPU_PHASE_SKIP = 0, /* has no work in this step */
+	CPU_PHASE_ALL = 1,  /* all threads, then a barrier */
+	CPU_PHASE_LAST = 2, /* the last thread to finish the preceding phase */
 };
 
 /* A phase of the plan. */
 struct cpu_phase {
 	struct cpu_node *node;
 	uint32_t phase; /* number of the phase within the node */
-	uint32_t how;   /* enum cpu_how; set when a step begins */
+	uint32_t how;   /* enum cpu_phase_mode; set when a step begins */
 };
 
 /* Phases of at most this many numbers count as little work. */
-#define CPU_LITTLE 8192u
+#define CPU_SMALL_PHASE 8192u
 
 /* Hands out the items of a phase in up to CPU_MAX_LIST lists.  All zero when a phase begins. */
 #define CPU_MAX_LIST 16u
 struct cpu_counter {
-	_Alignas(HM_LINE) uint32_t next;
+	_Alignas(HOST_MEM_LINE) uint32_t next;
 	uint32_t n_done; /* in the first list: number of threads that have finished the phase */
 };
 
@@ -146,15 +146,15 @@ static inline uint32_t cpu_own_list(uint32_t part, uint32_t n_part, uint32_t n_l
 /* Rope table: cosines and sines for the rows of a step, shared by all ops that rotate in the same
  * way.  [rows][2][n_rot]: the factors of an element and of its partner.  Made by the first of these
  * ops (op_rope_kv.c). */
-struct cpu_turns {
+struct cpu_rope_table {
 	uint32_t rope, space;
 	float sign;
-	struct lmd_opnd pos;
+	struct lmd_operand pos;
 	float *t;
 };
 
-struct lmd_cplan {
-	struct hm_cplan hm;
+struct lmd_compiled_plan {
+	struct host_mem_compiled_plan host_mem;
 	uint32_t n_node;
 	struct cpu_node *nodes;
 	uint32_t n_phase, cap_phase;
@@ -162,7 +162,7 @@ struct lmd_cplan {
 	struct cpu_counter *counters; /* [n_phase][cpu_n_list] */
 	const void **ahead; /* [n_phase][n_part] first weights read in later phases, or NULL */
 	uint32_t n_turns;
-	struct cpu_turns *turns; /* [n_op], of which n_turns are used */
+	struct cpu_rope_table *turns; /* [n_op], of which n_turns are used */
 	bool *direct;            /* [n_output] may be computed directly in the caller's memory */
 	/* Values that are not where the host placed them; see values.c. */
 	bool *moved; /* [n_value] */
@@ -171,19 +171,19 @@ struct lmd_cplan {
 	uint32_t moved_until; /* last op that uses such a value */
 };
 
-enum lmd_status cpu_plan_compile(void *state, const struct lmd_compile *c, struct lmd_cplan **out,
-				 struct lmd_error *err);
-void cpu_plan_destroy(void *state, struct lmd_cplan *p);
-uint32_t cpu_plan_stats(void *state, const struct lmd_cplan *p, struct lmd_opstat *out,
+enum lmd_status cpu_plan_compile(void *state, const struct lmd_compile *c,
+				 struct lmd_compiled_plan **out, struct lmd_error *err);
+void cpu_plan_destroy(void *state, struct lmd_compiled_plan *p);
+uint32_t cpu_plan_stats(void *state, const struct lmd_compiled_plan *p, struct lmd_opstat *out,
 			uint32_t cap);
 void cpu_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
 		    struct lmd_support *out);
 
 /* Input and output of an op's plan function. */
 struct cpu_build {
-	struct hm_build hm;
+	struct host_mem_build host_mem;
 	struct cpu_dev *dev;
-	struct lmd_cplan *cplan;
+	struct lmd_compiled_plan *compiled_plan;
 	struct cpu_node *node;
 };
 
@@ -194,7 +194,8 @@ uint32_t cpu_value_uses(const struct lmd_plan *plan, uint32_t value, uint32_t *l
 /* Is the value kept for an observer after the run? */
 bool cpu_value_kept(const struct lmd_plan *plan, uint32_t value);
 /* Do a value and an operand overlap in memory? */
-bool cpu_value_shares(const struct lmd_cplan *p, uint32_t value, const struct lmd_opnd *with);
+bool cpu_value_shares(const struct lmd_compiled_plan *p, uint32_t value,
+		      const struct lmd_operand *with);
 /* Gives a value, which the op being compiled is the first to write, memory that it shares with no
  * other value.  Returns false if that is not possible. */
 bool cpu_value_move(struct cpu_build *b, uint32_t value);
@@ -202,9 +203,9 @@ bool cpu_value_move(struct cpu_build *b, uint32_t value);
 /* ---- running (run.c, step.c) ---- */
 
 struct cpu_run {
-	struct hm_run hm;
+	struct host_mem_run host_mem;
 	struct cpu_dev *dev;
-	const struct lmd_cplan *cplan;
+	const struct lmd_compiled_plan *compiled_plan;
 	bool single;   /* every sequence has one row */
 	bool lora;     /* some row has an adapter */
 	bool observed; /* the values of each op are observed */
@@ -212,18 +213,18 @@ struct cpu_run {
 
 /* One thread's share of a phase. */
 struct cpu_part {
-	struct hm_part hm;
+	struct host_mem_part host_mem;
 	struct cpu_counter *counter; /* [cpu_n_list] */
 	const void *ahead;           /* weights that it reads after this phase, or NULL */
 };
 
-enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
+enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *p,
 			     const struct lmd_step *step, const struct lmd_binding *in,
 			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
 			     struct lmd_event *done);
-enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct lmd_step *step,
-				 const struct lmd_binding *in, uint32_t n_in, lmd_observe_fn fn,
-				 void *arg);
+enum lmd_status cpu_plan_observe(void *state, struct lmd_compiled_plan *p,
+				 const struct lmd_step *step, const struct lmd_binding *in,
+				 uint32_t n_in, lmd_observe_fn fn, void *arg);
 /* Counts the live rows of each space, applies the page table changes and checks the step. */
 enum lmd_status cpu_step_begin(struct cpu_run *r, struct lmd_error *err);
 /* Claims the next item of the phase; each item goes to one part. */

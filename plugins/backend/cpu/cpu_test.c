@@ -8,7 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/team.h"
-#include "core/plan/opcase_priv.h"
+#include "core/conformance/opcase_priv.h"
 #include "core/plugin/host_services.h"
 #include "tests/lmd_check.h"
 
@@ -16,7 +16,7 @@
 
 struct fixture {
 	struct lmd_host *host;
-	struct lmi_registry *registry;
+	struct lmi_plugin_registry *registry;
 	const struct lmi_factory *cpu, *ref;
 	uint64_t seed;
 };
@@ -27,12 +27,12 @@ static void setup(void)
 	static char dir[4096];
 	static const char *const dirs[] = {dir};
 	struct lmd_error err = {.text = ""};
-	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true};
+	struct lmi_plugin_registry_opts opts = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true};
 
 	snprintf(dir, sizeof(dir), "%s/plugins/.libs", lmd_build_dir());
 	ck_assert_int_eq(lmi_host_create(&fx.host, UINT64_MAX), LMD_OK);
 	opts.host = fx.host;
-	ck_assert_int_eq(lmi_registry_create(&fx.registry, &opts, &err), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_registry_create(&fx.registry, &opts, &err), LMD_OK);
 	ck_assert_msg(lmi_factory_take(fx.registry, LMD_KIND_BACKEND, "cpu", &fx.cpu, &err) ==
 			      LMD_OK,
 		      "%s", err.text);
@@ -46,7 +46,7 @@ static void teardown(void)
 {
 	lmi_factory_give(fx.registry, fx.cpu);
 	lmi_factory_give(fx.registry, fx.ref);
-	lmi_registry_destroy(fx.registry);
+	lmi_plugin_registry_destroy(fx.registry);
 	lmi_host_destroy(fx.host);
 }
 
@@ -143,8 +143,8 @@ static bool equal(struct oc_backend be[2], const struct opcase_set *set, const s
 	execute(&be[1], def, layout, &b);
 	ok = oc_compare(&a, &b, def->flags & OC_SETS, 0, &r, text, sizeof(text));
 	if (!ok)
-		printf("FAIL: %s %s; %s: %s\n", lmi_op_info(set->op)->name, def->name, layout->name,
-		       text);
+		printf("FAIL: %s %s; %s: %s\n", lmi_plan_op_info(set->op)->name, def->name,
+		       layout->name, text);
 	oc_result_free(&a);
 	oc_result_free(&b);
 	return ok;

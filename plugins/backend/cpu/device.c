@@ -31,11 +31,11 @@ static enum lmd_status make_points(struct cpu_dev *dev, struct lmd_error *err)
 	const struct lmd_host *h = dev->host;
 	enum lmd_status st;
 
-	dev->points = h->alloc(h->ctx, kern_points_bytes());
+	dev->points = h->alloc(h->ctx, kern_iq_tables_bytes());
 	if (!dev->points)
 		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for tables of %zu bytes",
-				kern_points_bytes());
-	st = kern_points_init(dev->points, h);
+				kern_iq_tables_bytes());
+	st = kern_iq_tables_init(dev->points, h);
 	if (st == LMD_OK)
 		return st;
 	h->free(h->ctx, dev->points);
@@ -71,21 +71,21 @@ static void close_device(void *state)
 {
 	struct cpu_dev *dev = state;
 
-	lmi_lora_fini(&dev->loras, dev->host);
+	lora_fini(&dev->loras, dev->host);
 	dev->host->free(dev->host->ctx, dev->points);
 }
 
-static enum lmd_status weight_query(void *state, const struct lmd_wdesc *d, struct lmd_wplan *out,
-				    struct lmd_error *err)
+static enum lmd_status weight_query(void *state, const struct lmd_weight_desc *d,
+				    struct lmd_weight_plan *out, struct lmd_error *err)
 {
-	return hm_weight_query(((struct cpu_dev *)state)->host, d, out, err);
+	return host_mem_weight_query(((struct cpu_dev *)state)->host, d, out, err);
 }
 
-static enum lmd_status weight_load(void *state, const struct lmd_wdesc *d, struct lmd_weight **out,
-				   struct lmd_error *err)
+static enum lmd_status weight_load(void *state, const struct lmd_weight_desc *d,
+				   struct lmd_weight **out, struct lmd_error *err)
 {
 	const struct lmd_host *h = ((struct cpu_dev *)state)->host;
-	enum lmd_status st = hm_weight_load(h, d, out, err);
+	enum lmd_status st = host_mem_weight_load(h, d, out, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -96,7 +96,7 @@ static enum lmd_status weight_load(void *state, const struct lmd_wdesc *d, struc
 
 static void weight_destroy(void *state, struct lmd_weight *w)
 {
-	hm_weight_destroy(((struct cpu_dev *)state)->host, w);
+	host_mem_weight_destroy(((struct cpu_dev *)state)->host, w);
 }
 
 static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *b,
@@ -104,7 +104,7 @@ static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *
 {
 	struct cpu_dev *dev = state;
 
-	return lmi_lora_bind(&dev->loras, dev->host, b, err);
+	return lora_bind(&dev->loras, dev->host, b, err);
 }
 
 static const char *last_error(void *state)

@@ -46,7 +46,7 @@ void cpu_cache_decode(const struct cpu_dev *dev, uint32_t dtype, const void *src
 }
 
 /* Bytes of an element of a transposed K. */
-static size_t item_bytes(const struct hm_cache *c)
+static size_t item_bytes(const struct host_mem_cache *c)
 {
 	return c->desc.k_dtype == LMD_DTYPE_F32 ? 4 : 2;
 }
@@ -60,7 +60,7 @@ static void scatter(char *to, const void *from, uint32_t n, size_t item)
 		((uint32_t *)(void *)to)[i * CPU_PAGE_TOKENS] = ((const uint32_t *)from)[i];
 }
 
-void cpu_kv_put_k(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
+void cpu_kv_put_k(const struct cpu_dev *dev, const struct host_mem_cache *c, uint32_t page,
 		  uint32_t head, uint32_t row, const float *x, void *tmp)
 {
 	char *k = cpu_kv_k(c, page, head);
@@ -74,14 +74,14 @@ void cpu_kv_put_k(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t 
 	scatter(k + row * item, tmp, c->desc.dk, item);
 }
 
-void cpu_kv_put_v(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
+void cpu_kv_put_v(const struct cpu_dev *dev, const struct host_mem_cache *c, uint32_t page,
 		  uint32_t head, uint32_t row, const float *x)
 {
 	cpu_cache_encode(dev, c->desc.v_dtype, x, cpu_kv_v(c, page, head) + row * c->v_head,
 			 c->desc.dv);
 }
 
-void cpu_kv_get_k(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
+void cpu_kv_get_k(const struct cpu_dev *dev, const struct host_mem_cache *c, uint32_t page,
 		  uint32_t head, uint32_t row, float *x)
 {
 	const char *k = cpu_kv_k(c, page, head);
@@ -96,7 +96,7 @@ void cpu_kv_get_k(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t 
 				 x + i, 1);
 }
 
-const float *cpu_kv_tile_k(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
+const float *cpu_kv_tile_k(const struct cpu_dev *dev, const struct host_mem_cache *c, uint32_t page,
 			   uint32_t head, float *tmp, float *tmp2)
 {
 	const char *k = cpu_kv_k(c, page, head);
@@ -116,7 +116,7 @@ const float *cpu_kv_tile_k(const struct cpu_dev *dev, const struct hm_cache *c, 
 	return tmp;
 }
 
-const float *cpu_kv_tile_v(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
+const float *cpu_kv_tile_v(const struct cpu_dev *dev, const struct host_mem_cache *c, uint32_t page,
 			   uint32_t head, float *tmp, uint32_t *ld)
 {
 	const char *v = c->has_v ? cpu_kv_v(c, page, head) : cpu_kv_k(c, page, head);

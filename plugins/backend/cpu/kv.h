@@ -14,14 +14,14 @@
 #include "cpu.h"
 
 /* K, and V, of a head in a page. */
-static inline char *cpu_kv_k(const struct hm_cache *c, uint32_t page, uint32_t head)
+static inline char *cpu_kv_k(const struct host_mem_cache *c, uint32_t page, uint32_t head)
 {
 	size_t bytes = c->k_head * CPU_PAGE_TOKENS;
 
 	return c->mem + (c->k_off + head * bytes) * c->n_unit + page * bytes;
 }
 
-static inline char *cpu_kv_v(const struct hm_cache *c, uint32_t page, uint32_t head)
+static inline char *cpu_kv_v(const struct host_mem_cache *c, uint32_t page, uint32_t head)
 {
 	size_t bytes = c->v_head * CPU_PAGE_TOKENS;
 
@@ -29,21 +29,21 @@ static inline char *cpu_kv_v(const struct hm_cache *c, uint32_t page, uint32_t h
 }
 
 /* Stores a head of K [dk], or of V [dv], in row `row` of a page.  tmp: room for an encoded head. */
-void cpu_kv_put_k(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
+void cpu_kv_put_k(const struct cpu_dev *dev, const struct host_mem_cache *c, uint32_t page,
 		  uint32_t head, uint32_t row, const float *x, void *tmp);
-void cpu_kv_put_v(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
+void cpu_kv_put_v(const struct cpu_dev *dev, const struct host_mem_cache *c, uint32_t page,
 		  uint32_t head, uint32_t row, const float *x);
 
 /* Reads row `row` of a head's K as dk floats. */
-void cpu_kv_get_k(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
+void cpu_kv_get_k(const struct cpu_dev *dev, const struct host_mem_cache *c, uint32_t page,
 		  uint32_t head, uint32_t row, float *x);
 
 /* A head's K of the whole page, column by column [dk][32]: in place if it is stored transposed in
  * f32, else in tmp [dk*32].  tmp2 [dk*32] is used if it is not stored transposed. */
-const float *cpu_kv_tile_k(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
+const float *cpu_kv_tile_k(const struct cpu_dev *dev, const struct host_mem_cache *c, uint32_t page,
 			   uint32_t head, float *tmp, float *tmp2);
 /* A head's V of the whole page: [32][*ld] floats, of which the first dv of each row are used. */
-const float *cpu_kv_tile_v(const struct cpu_dev *dev, const struct hm_cache *c, uint32_t page,
+const float *cpu_kv_tile_v(const struct cpu_dev *dev, const struct host_mem_cache *c, uint32_t page,
 			   uint32_t head, float *tmp, uint32_t *ld);
 
 #endif /* LLAMAD_CPU_KV_H */

@@ -64,10 +64,10 @@ static struct lmi_engine *open_engine(int kind, uint32_t n_thread, uint32_t kv_d
 	return e;
 }
 
-static struct lmt_rows eval(struct lmi_engine *e, const struct lmi_input_seq *seqs, uint32_t n_seq,
-			    uint32_t chunk)
+static struct lmt_rows eval(struct lmi_engine *e, const struct lmi_engine_input_seq *seqs,
+			    uint32_t n_seq, uint32_t chunk)
 {
-	struct lmi_eval cmd = {.id = 1, .seqs = seqs, .n_seq = n_seq, .chunk = chunk};
+	struct lmi_engine_eval cmd = {.id = 1, .seqs = seqs, .n_seq = n_seq, .chunk = chunk};
 	struct lmt_rows r;
 	struct lmd_error err;
 
@@ -88,7 +88,7 @@ static double barriers(int kind, uint32_t n_thread, uint32_t rows, uint32_t chun
 {
 	struct lmi_engine *e = open_engine(kind, n_thread, LMD_DTYPE_F16);
 	lmd_token v[N_MAX] = {0};
-	struct lmi_input_seq in = lmt_tokens(v, rows);
+	struct lmi_engine_input_seq in = lmt_tokens(v, rows);
 	struct lmt_rows r;
 	uint32_t n;
 
@@ -124,7 +124,7 @@ START_TEST(one_by_one_matches_prompt)
 	static const uint32_t threads[] = {1, 2, 5};
 	static const uint32_t len[3] = {N_MAX, 40, 133};
 	lmd_token v[3][N_MAX];
-	struct lmi_input_seq in[3];
+	struct lmi_engine_input_seq in[3];
 
 	for (uint32_t i = 0; i < 3; i++) {
 		random_tokens(v[i], len[i], 10 + i);

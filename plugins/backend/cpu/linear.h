@@ -10,13 +10,13 @@
 struct linear {
 	const struct cpu_run *r;
 	const struct lmd_op_linear *op;
-	struct hm_view x, ids;
+	struct host_mem_view x, ids;
 	uint64_t n_x;    /* rows of x times heads */
 	uint64_t n_item; /* rows of each y times heads */
 	uint32_t heads;  /* of y */
 	bool small;      /* each thread prepares all of x for itself */
 	struct cpu_x px;
-	struct hm_lists lists;
+	struct host_mem_lists lists;
 	float *delta[LMD_LINEAR_MAX];
 	char *scratch; /* for the products of this part */
 };
@@ -25,7 +25,7 @@ struct linear {
 struct linear_out {
 	const struct linear *l;
 	const struct lmd_weight *w;
-	struct hm_view y, r_in, r_out;
+	struct host_mem_view y, r_in, r_out;
 	const float *delta;
 	bool plain; /* outputs need nothing but the residual */
 };

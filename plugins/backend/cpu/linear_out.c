@@ -14,10 +14,10 @@ static size_t column(const struct linear_out *o, uint32_t slice, uint32_t n0)
 float *linear_place(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n)
 {
 	const struct linear_out *o = arg;
-	const struct hm_view *v = o->y.base ? &o->y : &o->r_out;
+	const struct host_mem_view *v = o->y.base ? &o->y : &o->r_out;
 
 	(void)n;
-	return hm_el(v, item / o->l->heads, item % o->l->heads, column(o, slice, n0));
+	return host_mem_el(v, item / o->l->heads, item % o->l->heads, column(o, slice, n0));
 }
 
 /* Everything between the product and the residual. */
@@ -29,17 +29,17 @@ static void epilogue(const struct linear_out *o, uint32_t item, uint32_t slice, 
 		o->delta ? o->delta + item * linear_cols(op, o->w) + column(o, slice, n0) : NULL;
 
 	for (uint32_t i = 0; o->w->n_scale && i < n; i++)
-		v[i] *= hm_weight_scale(o->w, slice, n0 + i);
+		v[i] *= host_mem_weight_scale(o->w, slice, n0 + i);
 	for (uint32_t i = 0; delta && i < n; i++)
 		v[i] += delta[i];
 	for (uint32_t i = 0; op->scale != 1.0f && i < n; i++)
 		v[i] *= op->scale;
 	for (uint32_t i = 0; o->w->n_bias && i < n; i++)
-		v[i] += hm_weight_bias(o->w, slice, n0 + i);
-	if (op->act != LMD_ACT_NONE)
+		v[i] += host_mem_weight_bias(o->w, slice, n0 + i);
+	if (op->act != LMD_ACT_FN_NONE)
 		cpu_act_row(o->l->r->dev->fl, op->act, op->p, v, NULL, v, n);
 	for (uint32_t i = 0; op->softcap != 0.0f && i < n; i++)
-		v[i] = hm_softcap(v[i], op->softcap);
+		v[i] = host_mem_softcap(v[i], op->softcap);
 	for (uint32_t i = 0; (op->clamp_lo != 0.0f || op->clamp_hi != 0.0f) && i < n; i++)
 		v[i] = fminf(fmaxf(v[i], op->clamp_lo), op->clamp_hi);
 }
@@ -54,20 +54,20 @@ void linear_done(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t
 		epilogue(o, item, slice, n0, n, v);
 	if (o->y.base && o->y.fold > 1) {
 		for (uint32_t i = 0; i < n; i++)
-			hm_put(&o->y, row, head, col + i, v[i]);
+			host_mem_put(&o->y, row, head, col + i, v[i]);
 	}
 	if (!o->r_out.base)
 		return;
 	if (o->r_out.fold == 1 && o->r_in.fold == 1 && !o->r_in.i32) {
-		const float *in = hm_el(&o->r_in, row, head, col);
-		float *out = hm_el(&o->r_out, row, head, col);
+		const float *in = host_mem_el(&o->r_in, row, head, col);
+		float *out = host_mem_el(&o->r_out, row, head, col);
 
 		o->l->r->dev->fl->madd(out, in, o->l->op->a, v, n);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		hm_put(&o->r_out, row, head, col + i,
-		       hm_get(&o->r_in, row, head, col + i) + o->l->op->a * v[i]);
+		host_mem_put(&o->r_out, row, head, col + i,
+			     host_mem_get(&o->r_in, row, head, col + i) + o->l->op->a * v[i]);
 }
 
 void linear_skip(const struct linear_out *o, const struct cpu_items *none, uint32_t lo, uint32_t hi)
@@ -77,9 +77,10 @@ void linear_skip(const struct linear_out *o, const struct cpu_items *none, uint3
 
 		for (uint32_t c = lo; c < hi; c++) {
 			if (o->y.base)
-				hm_put(&o->y, row, head, c, 0.0f);
+				host_mem_put(&o->y, row, head, c, 0.0f);
 			if (o->r_out.base)
-				hm_put(&o->r_out, row, head, c, hm_get(&o->r_in, row, head, c));
+				host_mem_put(&o->r_out, row, head, c,
+					     host_mem_get(&o->r_in, row, head, c));
 		}
 	}
 }

@@ -10,8 +10,8 @@ struct cpu_norm cpu_norm(const struct cpu_run *r, const struct lmd_norm *n)
 	struct cpu_norm x = {.n = n};
 
 	if (n->kind != LMD_NORM_NONE) {
-		x.g = hm_view(&r->hm, &n->g);
-		x.b = hm_view(&r->hm, &n->b);
+		x.g = host_mem_view(&r->host_mem, &n->g);
+		x.b = host_mem_view(&r->host_mem, &n->b);
 	}
 	return x;
 }
@@ -31,12 +31,13 @@ void cpu_norm_stat(const struct lmd_norm *n, float mean, float sq, uint64_t coun
 }
 
 /* Columns col0 ... of gain or offset; NULL if there is none or if they are not contiguous. */
-static const float *vector(const struct hm_view *v, uint32_t row, uint32_t head, uint32_t col0)
+static const float *vector(const struct host_mem_view *v, uint32_t row, uint32_t head,
+			   uint32_t col0)
 {
 	head = v->n_head > 1 ? head : 0;
-	if (!v->base || v->i32 || !hm_whole(v, head))
+	if (!v->base || v->i32 || !host_mem_whole(v, head))
 		return NULL;
-	return (const float *)hm_el(v, row, head, 0) + col0;
+	return (const float *)host_mem_el(v, row, head, 0) + col0;
 }
 
 void cpu_norm_scale(const struct cpu_run *r, const struct cpu_norm *n, uint32_t row, uint32_t head,
@@ -47,9 +48,9 @@ void cpu_norm_scale(const struct cpu_run *r, const struct cpu_norm *n, uint32_t 
 
 	r->dev->fl->norm(x, y, count, stat[0], stat[1], g, one, b);
 	for (uint32_t c = 0; n->g.base && !g && c < count; c++)
-		y[c] *= hm_get(&n->g, row, n->g.n_head > 1 ? head : 0, col0 + c) + one;
+		y[c] *= host_mem_get(&n->g, row, n->g.n_head > 1 ? head : 0, col0 + c) + one;
 	for (uint32_t c = 0; n->b.base && !b && c < count; c++)
-		y[c] += hm_get(&n->b, row, n->b.n_head > 1 ? head : 0, col0 + c);
+		y[c] += host_mem_get(&n->b, row, n->b.n_head > 1 ? head : 0, col0 + c);
 }
 
 void cpu_norm_row(const struct cpu_run *r, const struct cpu_norm *n, uint32_t row, uint32_t head,

@@ -9,7 +9,7 @@
 
 struct cpu_norm {
 	const struct lmd_norm *n;
-	struct hm_view g, b;
+	struct host_mem_view g, b;
 };
 
 struct cpu_norm cpu_norm(const struct cpu_run *r, const struct lmd_norm *n);

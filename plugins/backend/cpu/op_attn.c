@@ -21,13 +21,13 @@
 static enum lmd_status plan_bias(struct cpu_build *b, const struct lmd_op_attn *a,
 				 struct lmd_error *err)
 {
-	enum lmd_status st = hm_flatten(&b->hm, a->sinks, err);
+	enum lmd_status st = host_mem_flatten(&b->host_mem, a->sinks, err);
 
 	if (st == LMD_OK && (a->bias == LMD_BIAS_ALIBI || a->bias == LMD_BIAS_BUCKET))
-		st = hm_flatten(&b->hm, a->bias_w, err);
+		st = host_mem_flatten(&b->host_mem, a->bias_w, err);
 	for (int i = 0; st == LMD_OK && a->bias == LMD_BIAS_REL && i < 2; i++) {
 		if (a->rel[i].q2.src != LMD_SRC_NONE)
-			st = hm_flatten(&b->hm, a->rel[i].r, err);
+			st = host_mem_flatten(&b->host_mem, a->rel[i].r, err);
 	}
 	return st;
 }
@@ -37,7 +37,7 @@ static enum lmd_status plan_split(struct cpu_build *b, const struct lmd_op_attn 
 				  struct attn_data *d, struct lmd_error *err)
 {
 	const struct lmd_host *h = b->dev->host;
-	const struct lmd_pool *p = b->cplan->hm.pools[a->src[0].group];
+	const struct lmd_pool *p = b->compiled_plan->host_mem.pools[a->src[0].group];
 	uint64_t per_chunk = (uint64_t)(a->q.n_head / a->n_kv_head) * (a->y.width + 2) * 4;
 	uint64_t chunks;
 
@@ -64,18 +64,18 @@ static uint32_t queries(const struct attn_data *d, const struct lmd_op_attn *a)
 
 static void need_state(uint64_t *bytes, uint64_t n, uint32_t dv)
 {
-	hm_need(bytes, n, sizeof(float));
-	hm_need(bytes, n, sizeof(float));
-	hm_need(bytes, n, dv * sizeof(float));
+	host_mem_need(bytes, n, sizeof(float));
+	host_mem_need(bytes, n, sizeof(float));
+	host_mem_need(bytes, n, dv * sizeof(float));
 }
 
 static struct attn_state take_state(char **cursor, uint64_t n, uint32_t dv)
 {
 	struct attn_state s;
 
-	s.m = hm_take(cursor, n, sizeof(float));
-	s.l = hm_take(cursor, n, sizeof(float));
-	s.o = hm_take(cursor, n, dv * sizeof(float));
+	s.m = host_mem_take(cursor, n, sizeof(float));
+	s.l = host_mem_take(cursor, n, sizeof(float));
+	s.o = host_mem_take(cursor, n, dv * sizeof(float));
 	return s;
 }
 
@@ -89,13 +89,13 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	if (!d)
 		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for an op");
 	b->node->data = d;
-	d->tokens =
-		a->q.src != LMD_SRC_VALUE || b->hm.plan->values[a->q.id].space == LMD_SPACE_TOKENS;
+	d->tokens = a->q.src != LMD_SRC_VALUE ||
+		    b->host_mem.plan->values[a->q.id].space == LMD_SPACE_TOKENS;
 	d->block = MOST_QUERIES / per_kv;
 	d->block = d->block < 1 ? 1 : d->block > MOST_ROWS ? MOST_ROWS : d->block;
 	for (int i = 0; i < ATTN_N_SRC; i++) {
 		if (a->src[i].kind == LMD_KV_CACHE && st == LMD_OK)
-			st = hm_need_cache(&b->cplan->hm, a->src[i].cache, err);
+			st = host_mem_need_cache(&b->compiled_plan->host_mem, a->src[i].cache, err);
 		if (a->src[i].kind != LMD_KV_NONE && a->src[i].list.src != LMD_SRC_NONE)
 			d->block = 1;
 	}
@@ -103,17 +103,19 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 		st = plan_split(b, a, d, err);
 	attn_find_rope(b, a, d);
 	if (d->rope)
-		cpu_rope_need(&b->hm.part_bytes, &d->rope->op->u.rope_kv);
+		cpu_rope_need(&b->host_mem.part_bytes, &d->rope->op->u.rope_kv);
 	n = queries(d, a);
-	hm_need(&b->hm.part_bytes, (uint64_t)dk * ATTN_TILE, sizeof(float));
-	hm_need(&b->hm.part_bytes, (uint64_t)dk * ATTN_TILE, sizeof(float));
-	hm_need(&b->hm.part_bytes, (uint64_t)(dk > dv ? dk : dv) * ATTN_TILE, sizeof(float));
-	hm_need(&b->hm.part_bytes, b->hm.plan->max_rows[LMD_SPACE_TOKENS], sizeof(int32_t));
-	hm_need(&b->hm.part_bytes, n, dk * sizeof(float));
-	hm_need(&b->hm.part_bytes, n, ATTN_CHUNK * sizeof(float));
-	need_state(&b->hm.part_bytes, n, dv);
-	need_state(&b->hm.part_bytes, n, dv);
-	need_state(&b->hm.shared_bytes, (uint64_t)d->most_split * d->most_chunk * per_kv, dv);
+	host_mem_need(&b->host_mem.part_bytes, (uint64_t)dk * ATTN_TILE, sizeof(float));
+	host_mem_need(&b->host_mem.part_bytes, (uint64_t)dk * ATTN_TILE, sizeof(float));
+	host_mem_need(&b->host_mem.part_bytes, (uint64_t)(dk > dv ? dk : dv) * ATTN_TILE,
+		      sizeof(float));
+	host_mem_need(&b->host_mem.part_bytes, b->host_mem.plan->max_rows[LMD_SPACE_TOKENS],
+		      sizeof(int32_t));
+	host_mem_need(&b->host_mem.part_bytes, n, dk * sizeof(float));
+	host_mem_need(&b->host_mem.part_bytes, n, ATTN_CHUNK * sizeof(float));
+	need_state(&b->host_mem.part_bytes, n, dv);
+	need_state(&b->host_mem.part_bytes, n, dv);
+	need_state(&b->host_mem.shared_bytes, (uint64_t)d->most_split * d->most_chunk * per_kv, dv);
 	return st == LMD_OK ? plan_bias(b, a, err) : st;
 }
 
@@ -127,13 +129,15 @@ static void setup(struct attn_work *w, const struct cpu_run *r, const struct cpu
 {
 	const struct lmd_op_attn *op = &node->op->u.attn;
 	struct attn *a = &w->a;
-	char *shared = r->hm.shared;
+	char *shared = r->host_mem.shared;
 	uint32_t n;
 
 	*w = (struct attn_work){.d = node->data};
 	n = queries(w->d, op);
-	*a = (struct attn){
-		.r = r, .op = op, .q = hm_view(&r->hm, &op->q), .y = hm_view(&r->hm, &op->y)};
+	*a = (struct attn){.r = r,
+			   .op = op,
+			   .q = host_mem_view(&r->host_mem, &op->q),
+			   .y = host_mem_view(&r->host_mem, &op->y)};
 	a->n_head = a->q.n_head;
 	a->per_kv = a->n_head / op->n_kv_head;
 	a->dk = a->q.width;
@@ -142,25 +146,26 @@ static void setup(struct attn_work *w, const struct cpu_run *r, const struct cpu
 		const struct lmd_attn_src *s = &op->src[i];
 
 		if (s->kind == LMD_KV_CACHE)
-			a->cache[i] = r->cplan->hm.caches[s->cache];
+			a->cache[i] = r->compiled_plan->host_mem.caches[s->cache];
 		if (s->kind == LMD_KV_ROWS) {
-			a->k[i] = hm_view(&r->hm, &s->k);
-			a->v[i] = hm_view(&r->hm, &s->v);
+			a->k[i] = host_mem_view(&r->host_mem, &s->k);
+			a->v[i] = host_mem_view(&r->host_mem, &s->v);
 		}
 		if (s->kind != LMD_KV_NONE)
-			a->list[i] = hm_view(&r->hm, &s->list);
-		a->q2[i] = hm_view(&r->hm, &op->rel[i].q2);
+			a->list[i] = host_mem_view(&r->host_mem, &s->list);
+		a->q2[i] = host_mem_view(&r->host_mem, &op->rel[i].q2);
 	}
-	w->turns = attn_turns(r, node);
+	w->turns = attn_does_rope(r, node);
 	if (w->d->rope)
 		cpu_rope_setup(&w->rope, r, w->d->rope, &scratch);
-	a->kt = hm_take(&scratch, (uint64_t)a->dk * ATTN_TILE, sizeof(float));
-	a->kt2 = hm_take(&scratch, (uint64_t)a->dk * ATTN_TILE, sizeof(float));
-	a->vt = hm_take(&scratch, (uint64_t)(a->dk > a->dv ? a->dk : a->dv) * ATTN_TILE,
-			sizeof(float));
-	a->step_key = hm_take(&scratch, r->hm.plan->max_rows[LMD_SPACE_TOKENS], sizeof(int32_t));
-	w->q = hm_take(&scratch, n, a->dk * sizeof(float));
-	w->s = hm_take(&scratch, n, ATTN_CHUNK * sizeof(float));
+	a->kt = host_mem_take(&scratch, (uint64_t)a->dk * ATTN_TILE, sizeof(float));
+	a->kt2 = host_mem_take(&scratch, (uint64_t)a->dk * ATTN_TILE, sizeof(float));
+	a->vt = host_mem_take(&scratch, (uint64_t)(a->dk > a->dv ? a->dk : a->dv) * ATTN_TILE,
+			      sizeof(float));
+	a->step_key = host_mem_take(&scratch, r->host_mem.plan->max_rows[LMD_SPACE_TOKENS],
+				    sizeof(int32_t));
+	w->q = host_mem_take(&scratch, n, a->dk * sizeof(float));
+	w->s = host_mem_take(&scratch, n, ATTN_CHUNK * sizeof(float));
 	w->all = take_state(&scratch, n, a->dv);
 	w->part = take_state(&scratch, n, a->dv);
 	w->split = take_state(&shared, (uint64_t)w->d->most_split * w->d->most_chunk * a->per_kv,
@@ -177,7 +182,7 @@ static void whole_block(struct attn_work *w, struct attn_block *b)
 	for (uint32_t i = 0; i < n; i++)
 		w->all.m[i] = -INFINITY;
 	for (int src = 0; src < ATTN_N_SRC; src++) {
-		if (!attn_look(w, b, src))
+		if (!attn_find_keys(w, b, src))
 			continue;
 		for (uint32_t c = (uint32_t)b->keys.lo / ATTN_CHUNK;
 		     (int64_t)c * ATTN_CHUNK < b->keys.hi; c++) {
@@ -205,18 +210,17 @@ static void half_row(struct attn_work *w, const struct attn_block *rows, uint32_
 
 	for (uint32_t g = 0; g < a->per_kv; g++) {
 		struct attn_block b = *rows;
-		struct attn_half h = {
-			.row = row, .head = attn_head(a, b.kv_head, g), .o = w->all.o};
+		struct attn_f16 h = {.row = row, .head = attn_head(a, b.kv_head, g), .o = w->all.o};
 
 		b.row0 = row;
 		b.n_row = 1;
 		attn_half_init(a, &h);
 		for (int src = 0; src < ATTN_N_SRC; src++) {
-			if (attn_look(w, &b, src))
+			if (attn_find_keys(w, &b, src))
 				attn_half_add(a, &b.keys, b.n_step, &h);
 		}
 		for (uint32_t c = 0; c < a->dv; c++)
-			hm_put(&a->y, row, h.head, c, h.l > 0 ? h.o[c] / h.l : 0.0f);
+			host_mem_put(&a->y, row, h.head, c, h.l > 0 ? h.o[c] / h.l : 0.0f);
 	}
 }
 
@@ -224,7 +228,7 @@ static void half_row(struct attn_work *w, const struct attn_block *rows, uint32_
 
 static uint32_t n_seq(const struct attn *a)
 {
-	return a->r->hm.step->n_seq;
+	return a->r->host_mem.step->n_seq;
 }
 
 /* Finds block number `at` of the step.  The last blocks come first because they see the most
@@ -234,7 +238,7 @@ static bool find_block(const struct attn_work *w, uint32_t at, struct attn_block
 	for (uint32_t seq = n_seq(&w->a); seq-- > 0;) {
 		uint32_t first, n, blocks;
 
-		hm_seq_rows(&w->a.r->hm, w->a.q.space, seq, &first, &n);
+		host_mem_seq_rows(&w->a.r->host_mem, w->a.q.space, seq, &first, &n);
 		blocks = (n + w->d->block - 1) / w->d->block;
 		if (at < blocks) {
 			at = blocks - 1 - at;
@@ -255,8 +259,8 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	struct attn_block b = {0};
 	struct attn_work w;
 
-	setup(&w, r, n, p->hm.scratch);
-	if (attn_splits(r, n)) {
+	setup(&w, r, n, p->host_mem.scratch);
+	if (attn_is_split(r, n)) {
 		attn_run_split(&w, p);
 		return;
 	}

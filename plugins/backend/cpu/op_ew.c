@@ -17,50 +17,50 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 {
 	(void)op;
 	(void)err;
-	hm_need(&b->hm.part_bytes, LMD_EW_MAX_REG, sizeof(span));
+	host_mem_need(&b->host_mem.part_bytes, LMD_EW_MAX_REG, sizeof(span));
 	return LMD_OK;
 }
 
 /* Row of an input that a row of the program reads. */
-static uint32_t input_row(const struct cpu_run *r, const struct hm_view *in, uint32_t space,
+static uint32_t input_row(const struct cpu_run *r, const struct host_mem_view *in, uint32_t space,
 			  uint32_t row)
 {
 	if (in->row_bytes == 0 || in->n_row == 1)
 		return 0;
 	return in->space == LMD_SPACE_SEQS && space != LMD_SPACE_SEQS
-		       ? hm_seq_of(&r->hm, space, row)
+		       ? host_mem_seq_of(&r->host_mem, space, row)
 		       : row;
 }
 
 /* Loads columns [c0, c0 + n) of (row, head), or copies of the one number that stands for all. */
-static void load(const struct hm_view *in, uint32_t row, uint32_t head, uint32_t c0, uint32_t n,
-		 float *to)
+static void load(const struct host_mem_view *in, uint32_t row, uint32_t head, uint32_t c0,
+		 uint32_t n, float *to)
 {
 	if (in->width == 1) {
-		float x = hm_get(in, row, head, 0);
+		float x = host_mem_get(in, row, head, 0);
 
 		for (int i = 0; i < SPAN; i++)
 			to[i] = x;
-	} else if (!in->i32 && hm_whole(in, head)) {
-		memcpy(to, hm_el(in, row, head, c0), n * sizeof(*to));
+	} else if (!in->i32 && host_mem_whole(in, head)) {
+		memcpy(to, host_mem_el(in, row, head, c0), n * sizeof(*to));
 	} else {
 		for (uint32_t i = 0; i < n; i++)
-			to[i] = hm_get(in, row, head, c0 + i);
+			to[i] = host_mem_get(in, row, head, c0 + i);
 	}
 }
 
-static void store(const struct hm_view *out, uint32_t row, uint32_t head, uint32_t c0, uint32_t n,
-		  const float *from)
+static void store(const struct host_mem_view *out, uint32_t row, uint32_t head, uint32_t c0,
+		  uint32_t n, const float *from)
 {
-	if (!out->i32 && hm_whole(out, head)) {
-		memcpy(hm_el(out, row, head, c0), from, n * sizeof(*from));
+	if (!out->i32 && host_mem_whole(out, head)) {
+		memcpy(host_mem_el(out, row, head, c0), from, n * sizeof(*from));
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (out->i32)
-			hm_put_i32(out, row, head, c0 + i, hm_float_to_i32(from[i]));
+			host_mem_put_i32(out, row, head, c0 + i, host_mem_float_to_i32(from[i]));
 		else
-			hm_put(out, row, head, c0 + i, from[i]);
+			host_mem_put(out, row, head, c0 + i, from[i]);
 	}
 }
 
@@ -123,12 +123,12 @@ static void step(const struct cpu_float *fl, const struct lmd_ew_ins *ins, span 
 	case LMD_EW_TANH:
 		SOME(tanhf(a[i]));
 	case LMD_EW_SIGMOID:
-		SOME(hm_sigmoid(a[i]));
+		SOME(host_mem_sigmoid(a[i]));
 	case LMD_EW_SILU:
 		fl->silu(a, NULL, y, n);
 		break;
 	case LMD_EW_SOFTPLUS:
-		SOME(hm_softplus(a[i]));
+		SOME(host_mem_softplus(a[i]));
 	case LMD_EW_ERF:
 		SOME(erff(a[i]));
 	}
@@ -137,27 +137,27 @@ static void step(const struct cpu_float *fl, const struct lmd_ew_ins *ins, span 
 static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
 {
 	const struct lmd_op_ew *e = &n->op->u.ew;
-	struct hm_view y = hm_view(&r->hm, &e->out[0]);
+	struct host_mem_view y = host_mem_view(&r->host_mem, &e->out[0]);
 
 	(void)phase;
-	return (uint64_t)y.n_row * hm_cols(&y) * e->n_ins <= CPU_LITTLE / 2;
+	return (uint64_t)y.n_row * host_mem_cols(&y) * e->n_ins <= CPU_SMALL_PHASE / 2;
 }
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
 {
 	const struct lmd_op_ew *e = &n->op->u.ew;
-	span *reg = (span *)(void *)p->hm.scratch;
-	struct hm_view in[LMD_EW_MAX_IN], out[2];
+	span *reg = (span *)(void *)p->host_mem.scratch;
+	struct host_mem_view in[LMD_EW_MAX_IN], out[2];
 	uint32_t spans;
 	uint64_t lo, hi;
 
 	for (uint32_t i = 0; i < e->n_in; i++)
-		in[i] = hm_view(&r->hm, &e->in[i]);
+		in[i] = host_mem_view(&r->host_mem, &e->in[i]);
 	for (uint32_t i = 0; i < e->n_out; i++)
-		out[i] = hm_view(&r->hm, &e->out[i]);
+		out[i] = host_mem_view(&r->host_mem, &e->out[i]);
 	memset(reg, 0, LMD_EW_MAX_REG * sizeof(*reg));
 	spans = (out[0].width + SPAN - 1) / SPAN;
-	hm_slice(&p->hm, (uint64_t)out[0].n_row * out[0].n_head * spans, &lo, &hi);
+	host_mem_slice(&p->host_mem, (uint64_t)out[0].n_row * out[0].n_head * spans, &lo, &hi);
 	for (uint64_t x = lo; x < hi; x++) {
 		uint32_t c0 = (uint32_t)(x % spans) * SPAN;
 		uint32_t row = (uint32_t)(x / spans / out[0].n_head);

@@ -14,7 +14,7 @@ struct ffn {
 	const struct cpu_run *r;
 	const struct lmd_op_ffn *op;
 	const struct lmd_weight *w[3]; /* gate or NULL, up, down */
-	struct hm_view x, y, r_in, r_out;
+	struct host_mem_view x, y, r_in, r_out;
 	uint64_t n; /* rows times heads */
 	uint32_t heads, width;
 	bool lora, small_x, small_h;
@@ -28,39 +28,42 @@ enum { GATE, UP, DOWN };
 
 static bool any_lora(const struct lmd_plan *plan, const struct lmd_op_ffn *f)
 {
-	return hm_lora_wanted(plan, f->lora_site[GATE]) || hm_lora_wanted(plan, f->lora_site[UP]) ||
-	       hm_lora_wanted(plan, f->lora_site[DOWN]);
+	return host_mem_lora_wanted(plan, f->lora_site[GATE]) ||
+	       host_mem_lora_wanted(plan, f->lora_site[UP]) ||
+	       host_mem_lora_wanted(plan, f->lora_site[DOWN]);
 }
 
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_ffn *f = &op->u.ffn;
-	const uint32_t wref[3] = {f->gate, f->up, f->down};
-	uint64_t n = hm_max_rows(b->hm.plan, &f->x), most = 0;
-	uint32_t width = b->cplan->hm.weights[f->up]->n;
+	const uint32_t weight_ref[3] = {f->gate, f->up, f->down};
+	uint64_t n = host_mem_max_rows(b->host_mem.plan, &f->x), most = 0;
+	uint32_t width = b->compiled_plan->host_mem.weights[f->up]->n;
 
 	enum lmd_status st = LMD_OK;
 
-	b->hm.n_phase = 5;
-	cpu_x_need(&b->hm.shared_bytes, n, f->x.width, b->dev->int8);
-	cpu_x_need(&b->hm.shared_bytes, n, width, b->dev->int8);
-	hm_need(&b->hm.shared_bytes, n, width * sizeof(float));
-	hm_need(&b->hm.shared_bytes, n, width * sizeof(float));
-	cpu_x_need(&b->hm.part_bytes, CPU_SMALL / f->x.width, f->x.width, b->dev->int8);
-	cpu_x_need(&b->hm.part_bytes, CPU_SMALL / width, width, b->dev->int8);
+	b->host_mem.n_phase = 5;
+	cpu_x_need(&b->host_mem.shared_bytes, n, f->x.width, b->dev->int8);
+	cpu_x_need(&b->host_mem.shared_bytes, n, width, b->dev->int8);
+	host_mem_need(&b->host_mem.shared_bytes, n, width * sizeof(float));
+	host_mem_need(&b->host_mem.shared_bytes, n, width * sizeof(float));
+	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / f->x.width, f->x.width, b->dev->int8);
+	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / width, width, b->dev->int8);
 	for (int i = 0; i < 3 && st == LMD_OK; i++) {
 		uint64_t bytes = 0;
 
-		if (wref[i] == LMD_NONE)
+		if (weight_ref[i] == LMD_NONE)
 			continue;
-		st = hm_add_site(&b->cplan->hm, f->lora_site[i], wref[i], false, err);
-		cpu_product_need(b, &bytes, b->cplan->hm.weights[wref[i]], n);
+		st = host_mem_add_site(&b->compiled_plan->host_mem, f->lora_site[i], weight_ref[i],
+				       false, err);
+		cpu_product_need(b, &bytes, b->compiled_plan->host_mem.weights[weight_ref[i]], n);
 		most = bytes > most ? bytes : most;
-		if (hm_lora_wanted(b->hm.plan, f->lora_site[i]))
-			hm_need(&b->hm.shared_bytes, n,
-				b->cplan->hm.weights[wref[i]]->n * sizeof(float));
+		if (host_mem_lora_wanted(b->host_mem.plan, f->lora_site[i]))
+			host_mem_need(&b->host_mem.shared_bytes, n,
+				      b->compiled_plan->host_mem.weights[weight_ref[i]]->n *
+					      sizeof(float));
 	}
-	hm_need(&b->hm.part_bytes, 1, most);
+	host_mem_need(&b->host_mem.part_bytes, 1, most);
 	return st;
 }
 
@@ -68,11 +71,11 @@ static void setup(struct ffn *f, const struct cpu_run *r, const struct cpu_node 
 {
 	const struct lmd_op_ffn *o = &node->op->u.ffn;
 
-	*f = (struct ffn){.r = r, .op = o, .x = hm_view(&r->hm, &o->x)};
+	*f = (struct ffn){.r = r, .op = o, .x = host_mem_view(&r->host_mem, &o->x)};
 	f->n = (uint64_t)f->x.n_row * f->x.n_head;
 	f->heads = f->x.n_head;
-	f->width = r->cplan->hm.weights[o->up]->n;
-	f->lora = r->lora && any_lora(r->hm.plan, o);
+	f->width = r->compiled_plan->host_mem.weights[o->up]->n;
+	f->lora = r->lora && any_lora(r->host_mem.plan, o);
 	f->small_x = f->n * f->x.width <= CPU_SMALL && !f->lora;
 	f->small_h = f->n * f->width <= CPU_SMALL && !f->lora;
 }
@@ -88,25 +91,27 @@ static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t p
 static void setup_memory(struct ffn *f, char *scratch)
 {
 	const struct lmd_op_ffn *o = f->op;
-	const uint32_t wref[3] = {o->gate, o->up, o->down};
-	char *shared = f->r->hm.shared;
+	const uint32_t weight_ref[3] = {o->gate, o->up, o->down};
+	char *shared = f->r->host_mem.shared;
 	bool q8_x, q8_h;
 
 	for (int i = 0; i < 3; i++)
-		f->w[i] = wref[i] == LMD_NONE ? NULL : f->r->cplan->hm.weights[wref[i]];
-	f->y = hm_view(&f->r->hm, &o->y);
-	f->r_in = hm_view(&f->r->hm, &o->r_in);
-	f->r_out = hm_view(&f->r->hm, &o->r_out);
+		f->w[i] = weight_ref[i] == LMD_NONE
+				  ? NULL
+				  : f->r->compiled_plan->host_mem.weights[weight_ref[i]];
+	f->y = host_mem_view(&f->r->host_mem, &o->y);
+	f->r_in = host_mem_view(&f->r->host_mem, &o->r_in);
+	f->r_out = host_mem_view(&f->r->host_mem, &o->r_out);
 	q8_x = cpu_wants_q8(f->r->dev, f->w[UP]) ||
 	       (f->w[GATE] && cpu_wants_q8(f->r->dev, f->w[GATE]));
 	q8_h = cpu_wants_q8(f->r->dev, f->w[DOWN]);
 	f->px = cpu_x_take(f->small_x ? &scratch : &shared, f->n, f->x.width, q8_x);
 	f->ph = cpu_x_take(f->small_h ? &scratch : &shared, f->n, f->width, q8_h);
-	f->gate = hm_take(&shared, f->n, f->width * sizeof(float));
-	f->hidden = hm_take(&shared, f->n, f->width * sizeof(float));
+	f->gate = host_mem_take(&shared, f->n, f->width * sizeof(float));
+	f->hidden = host_mem_take(&shared, f->n, f->width * sizeof(float));
 	for (int i = 0; f->lora && i < 3; i++) {
-		if (f->w[i] && hm_lora_wanted(f->r->hm.plan, o->lora_site[i]))
-			f->delta[i] = hm_take(&shared, f->n, f->w[i]->n * sizeof(float));
+		if (f->w[i] && host_mem_lora_wanted(f->r->host_mem.plan, o->lora_site[i]))
+			f->delta[i] = host_mem_take(&shared, f->n, f->w[i]->n * sizeof(float));
 	}
 	f->scratch = scratch;
 }
@@ -122,7 +127,7 @@ static void prepare_x(const struct ffn *f, uint64_t lo, uint64_t hi)
 
 static void prepare_hidden(const struct ffn *f, uint64_t lo, uint64_t hi)
 {
-	const struct hm_view v = {
+	const struct host_mem_view v = {
 		.base = (char *)f->hidden,
 		.row_bytes = f->width * sizeof(float),
 		.n_row = (uint32_t)f->n,
@@ -139,9 +144,10 @@ static void prepare_hidden(const struct ffn *f, uint64_t lo, uint64_t hi)
 static void adapter(const struct ffn *f, int i, uint64_t row, const struct cpu_x *x)
 {
 	if (f->delta[i])
-		cpu_lora_row(f->r, f->op->lora_site[i],
-			     hm_lora_slot(&f->r->hm, f->x.space, (uint32_t)(row / f->heads)), 0,
-			     x->row[row], x->k, f->w[i]->n, f->delta[i] + row * f->w[i]->n);
+		cpu_lora_row(
+			f->r, f->op->lora_site[i],
+			host_mem_lora_slot(&f->r->host_mem, f->x.space, (uint32_t)(row / f->heads)),
+			0, x->row[row], x->k, f->w[i]->n, f->delta[i] + row * f->w[i]->n);
 }
 
 /* Applies scale, adapter and bias to n outputs of weight i. */
@@ -151,11 +157,11 @@ static void finish(const struct ffn *f, int i, uint32_t item, uint32_t n0, uint3
 	const float *delta = f->delta[i] ? f->delta[i] + (size_t)item * w->n + n0 : NULL;
 
 	for (uint32_t j = 0; w->n_scale && j < n; j++)
-		v[j] *= hm_weight_scale(w, 0, n0 + j);
+		v[j] *= host_mem_weight_scale(w, 0, n0 + j);
 	for (uint32_t j = 0; delta && j < n; j++)
 		v[j] += delta[j];
 	for (uint32_t j = 0; w->n_bias && j < n; j++)
-		v[j] += hm_weight_bias(w, 0, n0 + j);
+		v[j] += host_mem_weight_bias(w, 0, n0 + j);
 }
 
 static float *place_gate(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n)
@@ -198,11 +204,11 @@ static void done_up(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint3
 static float *place_down(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n)
 {
 	const struct ffn *f = arg;
-	const struct hm_view *v = f->y.base ? &f->y : &f->r_out;
+	const struct host_mem_view *v = f->y.base ? &f->y : &f->r_out;
 
 	(void)slice;
 	(void)n;
-	return hm_el(v, item / f->heads, item % f->heads, n0);
+	return host_mem_el(v, item / f->heads, item % f->heads, n0);
 }
 
 static void done_down(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uint32_t n, float *v)
@@ -213,25 +219,26 @@ static void done_down(void *arg, uint32_t item, uint32_t slice, uint32_t n0, uin
 	(void)slice;
 	finish(f, DOWN, item, n0, n, v);
 	for (uint32_t j = 0; f->y.base && f->y.fold > 1 && j < n; j++)
-		hm_put(&f->y, row, head, n0 + j, v[j]);
+		host_mem_put(&f->y, row, head, n0 + j, v[j]);
 	if (!f->r_out.base)
 		return;
 	if (f->r_out.fold == 1 && f->r_in.fold == 1 && !f->r_in.i32) {
-		const float *in = hm_el(&f->r_in, row, head, n0);
-		float *out = hm_el(&f->r_out, row, head, n0);
+		const float *in = host_mem_el(&f->r_in, row, head, n0);
+		float *out = host_mem_el(&f->r_out, row, head, n0);
 
 		f->r->dev->fl->madd(out, in, f->op->a, v, n);
 		return;
 	}
 	for (uint32_t j = 0; j < n; j++)
-		hm_put(&f->r_out, row, head, n0 + j,
-		       hm_get(&f->r_in, row, head, n0 + j) + f->op->a * v[j]);
+		host_mem_put(&f->r_out, row, head, n0 + j,
+			     host_mem_get(&f->r_in, row, head, n0 + j) + f->op->a * v[j]);
 }
 
 static void gate_up(struct ffn *f, const struct cpu_part *p)
 {
 	const struct cpu_emit gate = {f, place_gate, done_gate}, up = {f, place_up, done_up};
-	struct cpu_grid g = cpu_grid(p->hm.part, p->hm.n_part, (uint32_t)f->n, f->width);
+	struct cpu_grid g =
+		cpu_grid(p->host_mem.part, p->host_mem.n_part, (uint32_t)f->n, f->width);
 	const struct lmd_weight *first = f->w[GATE] ? f->w[GATE] : f->w[UP];
 	uint32_t n = cpu_grid_chunks(&g, f->width);
 	struct cpu_claim c;
@@ -242,31 +249,31 @@ static void gate_up(struct ffn *f, const struct cpu_part *p)
 					.hi = (uint32_t)cpu_grid_end(&g, f->width, c.chunk)};
 
 		if (f->w[GATE]) {
-			rows.next = hm_weight_at(f->w[UP], 0, rows.lo);
+			rows.next = host_mem_weight_at(f->w[UP], 0, rows.lo);
 			cpu_product(f->r, &f->px, &items, f->w[GATE], &rows, f->scratch, &gate);
 		}
-		rows.next = c.last ? p->ahead : hm_weight_at(first, 0, rows.hi);
+		rows.next = c.last ? p->ahead : host_mem_weight_at(first, 0, rows.hi);
 		cpu_product(f->r, &f->px, &items, f->w[UP], &rows, f->scratch, &up);
 	}
 }
 
 static void down(struct ffn *f, const struct cpu_part *p)
 {
-	const struct hm_view *v = f->y.base ? &f->y : &f->r_out;
+	const struct host_mem_view *v = f->y.base ? &f->y : &f->r_out;
 	const struct cpu_emit emit = {f, v->fold > 1 ? NULL : place_down, done_down};
 
 	cpu_product_shared(f->r, p, &f->ph, (uint32_t)f->n, f->w[DOWN], f->scratch, &emit);
 }
 
-static const void *first(const struct lmd_cplan *p, const struct cpu_node *n, uint32_t phase,
-			 uint32_t part, uint32_t n_part)
+static const void *first(const struct lmd_compiled_plan *p, const struct cpu_node *n,
+			 uint32_t phase, uint32_t part, uint32_t n_part)
 {
 	const struct lmd_op_ffn *o = &n->op->u.ffn;
 
 	if (phase == 2)
-		return cpu_grid_first(p->hm.weights[o->gate == LMD_NONE ? o->up : o->gate], part,
-				      n_part);
-	return phase == 4 ? cpu_grid_first(p->hm.weights[o->down], part, n_part) : NULL;
+		return cpu_grid_first(p->host_mem.weights[o->gate == LMD_NONE ? o->up : o->gate],
+				      part, n_part);
+	return phase == 4 ? cpu_grid_first(p->host_mem.weights[o->down], part, n_part) : NULL;
 }
 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
@@ -275,9 +282,9 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	uint64_t lo, hi;
 
 	setup(&f, r, n);
-	setup_memory(&f, p->hm.scratch);
-	hm_slice(&p->hm, f.n, &lo, &hi);
-	switch (p->hm.phase) {
+	setup_memory(&f, p->host_mem.scratch);
+	host_mem_slice(&p->host_mem, f.n, &lo, &hi);
+	switch (p->host_mem.phase) {
 	case 0:
 		prepare_x(&f, lo, hi);
 		break;

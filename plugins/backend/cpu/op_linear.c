@@ -22,7 +22,7 @@ struct span {
 	const void *next; /* see struct cpu_rows */
 };
 
-static const struct lmd_opnd *target(const struct lmd_op_linear *l, uint32_t i)
+static const struct lmd_operand *target(const struct lmd_op_linear *l, uint32_t i)
 {
 	return l->y[i].src != LMD_SRC_NONE ? &l->y[i] : &l->r_out[i];
 }
@@ -30,7 +30,7 @@ static const struct lmd_opnd *target(const struct lmd_op_linear *l, uint32_t i)
 static bool any_lora(const struct lmd_plan *plan, const struct lmd_op_linear *l)
 {
 	for (uint32_t i = 0; i < l->n_w; i++) {
-		if (hm_lora_wanted(plan, l->lora_site[i]))
+		if (host_mem_lora_wanted(plan, l->lora_site[i]))
 			return true;
 	}
 	return false;
@@ -49,49 +49,53 @@ static bool any_q8(const struct cpu_dev *dev, struct lmd_weight *const *weights,
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_linear *l = &op->u.linear;
-	uint64_t items = hm_max_rows(b->hm.plan, target(l, 0)), most = 0;
-	bool q8 = any_q8(b->dev, b->cplan->hm.weights, l);
+	uint64_t items = host_mem_max_rows(b->host_mem.plan, target(l, 0)), most = 0;
+	bool q8 = any_q8(b->dev, b->compiled_plan->host_mem.weights, l);
 	enum lmd_status st = LMD_OK;
 
-	b->hm.n_phase = 3;
-	cpu_x_need(&b->hm.shared_bytes, hm_max_rows(b->hm.plan, &l->x), l->x.width, q8);
-	cpu_x_need(&b->hm.part_bytes, CPU_SMALL / l->x.width, l->x.width, q8);
+	b->host_mem.n_phase = 3;
+	cpu_x_need(&b->host_mem.shared_bytes, host_mem_max_rows(b->host_mem.plan, &l->x),
+		   l->x.width, q8);
+	cpu_x_need(&b->host_mem.part_bytes, CPU_SMALL / l->x.width, l->x.width, q8);
 	if (l->ids.src != LMD_SRC_NONE)
-		hm_lists_need(&b->hm.shared_bytes, items, b->cplan->hm.weights[l->w[0]]->n_stack);
+		host_mem_lists_need(&b->host_mem.shared_bytes, items,
+				    b->compiled_plan->host_mem.weights[l->w[0]]->n_stack);
 	for (uint32_t i = 0; i < l->n_w && st == LMD_OK; i++) {
-		const struct lmd_weight *w = b->cplan->hm.weights[l->w[i]];
+		const struct lmd_weight *w = b->compiled_plan->host_mem.weights[l->w[i]];
 		uint64_t bytes = 0;
 
-		st = hm_add_site(&b->cplan->hm, l->lora_site[i], l->w[i], false, err);
+		st = host_mem_add_site(&b->compiled_plan->host_mem, l->lora_site[i], l->w[i], false,
+				       err);
 		cpu_product_need(b, &bytes, w, items);
 		most = bytes > most ? bytes : most;
-		if (hm_lora_wanted(b->hm.plan, l->lora_site[i]))
-			hm_need(&b->hm.shared_bytes, items, linear_cols(l, w) * sizeof(float));
+		if (host_mem_lora_wanted(b->host_mem.plan, l->lora_site[i]))
+			host_mem_need(&b->host_mem.shared_bytes, items,
+				      linear_cols(l, w) * sizeof(float));
 	}
-	hm_need(&b->hm.part_bytes, 1, most);
+	host_mem_need(&b->host_mem.part_bytes, 1, most);
 	return st;
 }
 
 static void setup(struct linear *l, const struct cpu_run *r, const struct cpu_node *n)
 {
 	const struct lmd_op_linear *op = &n->op->u.linear;
-	struct hm_view y = hm_view(&r->hm, target(op, 0));
+	struct host_mem_view y = host_mem_view(&r->host_mem, target(op, 0));
 
 	*l = (struct linear){.r = r, .op = op};
-	l->x = hm_view(&r->hm, &op->x);
-	l->ids = hm_view(&r->hm, &op->ids);
+	l->x = host_mem_view(&r->host_mem, &op->x);
+	l->ids = host_mem_view(&r->host_mem, &op->ids);
 	l->n_x = (uint64_t)l->x.n_row * l->x.n_head;
 	l->n_item = (uint64_t)y.n_row * y.n_head;
 	l->heads = y.n_head;
 	l->small = l->n_x * l->x.width <= CPU_SMALL && !l->ids.base &&
-		   !(r->lora && any_lora(r->hm.plan, op));
+		   !(r->lora && any_lora(r->host_mem.plan, op));
 }
 
 static void setup_memory(struct linear *l, char *scratch)
 {
 	const struct cpu_run *r = l->r;
-	bool q8 = any_q8(r->dev, r->cplan->hm.weights, l->op);
-	char *cursor = l->small ? scratch : r->hm.shared;
+	bool q8 = any_q8(r->dev, r->compiled_plan->host_mem.weights, l->op);
+	char *cursor = l->small ? scratch : r->host_mem.shared;
 
 	l->px = cpu_x_take(&cursor, l->n_x, l->x.width, q8);
 	if (l->small) {
@@ -100,14 +104,15 @@ static void setup_memory(struct linear *l, char *scratch)
 	}
 	l->scratch = scratch;
 	if (l->ids.base)
-		l->lists = hm_lists_take(&cursor, l->n_item,
-					 r->cplan->hm.weights[l->op->w[0]]->n_stack);
+		l->lists = host_mem_lists_take(
+			&cursor, l->n_item,
+			r->compiled_plan->host_mem.weights[l->op->w[0]]->n_stack);
 	for (uint32_t i = 0; i < l->op->n_w; i++) {
-		const struct lmd_weight *w = r->cplan->hm.weights[l->op->w[i]];
+		const struct lmd_weight *w = r->compiled_plan->host_mem.weights[l->op->w[i]];
 
-		if (r->lora && hm_lora_wanted(r->hm.plan, l->op->lora_site[i]))
-			l->delta[i] =
-				hm_take(&cursor, l->n_item, linear_cols(l->op, w) * sizeof(float));
+		if (r->lora && host_mem_lora_wanted(r->host_mem.plan, l->op->lora_site[i]))
+			l->delta[i] = host_mem_take(&cursor, l->n_item,
+						    linear_cols(l->op, w) * sizeof(float));
 	}
 }
 
@@ -118,7 +123,7 @@ static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t p
 	setup(&l, r, n);
 	if (phase == 0)
 		return !l.small;
-	return phase == 2 || (r->lora && any_lora(r->hm.plan, l.op));
+	return phase == 2 || (r->lora && any_lora(r->host_mem.plan, l.op));
 }
 
 static void prepare(const struct linear *l, uint64_t lo, uint64_t hi)
@@ -140,17 +145,19 @@ static void adapters(const struct linear *l, const struct cpu_part *p)
 {
 	uint64_t lo, hi;
 
-	hm_slice(&p->hm, l->n_item, &lo, &hi);
+	host_mem_slice(&p->host_mem, l->n_item, &lo, &hi);
 	for (uint32_t j = 0; j < l->op->n_w; j++) {
-		const struct lmd_weight *w = l->r->cplan->hm.weights[l->op->w[j]];
+		const struct lmd_weight *w = l->r->compiled_plan->host_mem.weights[l->op->w[j]];
 		uint64_t n = linear_cols(l->op, w);
 
 		for (uint64_t i = lo; l->delta[j] && i < hi; i++) {
 			uint32_t row = (uint32_t)(i / l->heads);
-			uint32_t slice =
-				l->ids.base ? (uint32_t)hm_cell_i32(&l->ids, row, i % l->heads) : 0;
-			uint32_t slot =
-				slice < w->n_stack ? hm_lora_slot(&l->r->hm, l->x.space, row) : 0;
+			uint32_t slice = l->ids.base ? (uint32_t)host_mem_cell_i32(&l->ids, row,
+										   i % l->heads)
+						     : 0;
+			uint32_t slot = slice < w->n_stack ? host_mem_lora_slot(&l->r->host_mem,
+										l->x.space, row)
+							   : 0;
 
 			cpu_lora_row(l->r, l->op->lora_site[j], slot, slice,
 				     l->px.row[i / divisor(l)], l->px.k, (uint32_t)n,
@@ -162,7 +169,7 @@ static void adapters(const struct linear *l, const struct cpu_part *p)
 /* Address of row lo of a weight, counted over its slices. */
 static const void *row_at(const struct lmd_weight *w, uint64_t lo)
 {
-	return hm_weight_at(w, (uint32_t)(lo / w->n), (uint32_t)(lo % w->n));
+	return host_mem_weight_at(w, (uint32_t)(lo / w->n), (uint32_t)(lo % w->n));
 }
 
 static void multiply_all(const struct linear *l, const struct linear_out *o,
@@ -187,12 +194,12 @@ static void multiply_lists(const struct linear *l, const struct linear_out *o,
 {
 	struct cpu_rows rows = {.lo = (uint32_t)s->lo, .hi = (uint32_t)s->hi};
 
-	for (uint32_t i = 0; i < hm_lists_n_used(&l->lists); i++) {
+	for (uint32_t i = 0; i < host_mem_lists_n_used(&l->lists); i++) {
 		rows.slice = l->lists.used[i];
-		items.list = hm_lists_of(&l->lists, rows.slice, &items.count);
+		items.list = host_mem_lists_of(&l->lists, rows.slice, &items.count);
 		cpu_product(l->r, &l->px, &items, o->w, &rows, l->scratch, emit);
 	}
-	items.list = hm_lists_of(&l->lists, o->w->n_stack, &items.count);
+	items.list = host_mem_lists_of(&l->lists, o->w->n_stack, &items.count);
 	linear_skip(o, &items, rows.lo, rows.hi);
 }
 
@@ -202,10 +209,10 @@ static void multiply(const struct linear *l, struct cpu_items items, const struc
 	uint32_t j = s->j;
 	struct linear_out o = {
 		.l = l,
-		.w = l->r->cplan->hm.weights[op->w[j]],
-		.y = hm_view(&l->r->hm, &op->y[j]),
-		.r_in = hm_view(&l->r->hm, &op->r_in[j]),
-		.r_out = hm_view(&l->r->hm, &op->r_out[j]),
+		.w = l->r->compiled_plan->host_mem.weights[op->w[j]],
+		.y = host_mem_view(&l->r->host_mem, &op->y[j]),
+		.r_in = host_mem_view(&l->r->host_mem, &op->r_in[j]),
+		.r_out = host_mem_view(&l->r->host_mem, &op->r_out[j]),
 		.delta = l->delta[j],
 	};
 	bool folded = (o.y.base ? &o.y : &o.r_out)->fold > 1;
@@ -213,7 +220,7 @@ static void multiply(const struct linear *l, struct cpu_items items, const struc
 
 	items.div = divisor(l);
 	o.plain = !o.w->n_scale && !o.w->n_bias && !o.delta && op->scale == 1.0f &&
-		  op->act == LMD_ACT_NONE && op->softcap == 0.0f && op->clamp_lo == 0.0f &&
+		  op->act == LMD_ACT_FN_NONE && op->softcap == 0.0f && op->clamp_lo == 0.0f &&
 		  op->clamp_hi == 0.0f;
 	if (l->ids.base)
 		multiply_lists(l, &o, items, s, &emit);
@@ -261,8 +268,8 @@ static const void *span_at(const struct sharing *s, uint32_t c)
 
 static void products(const struct linear *l, const struct cpu_part *p)
 {
-	struct sharing s = share(l->op, l->r->cplan->hm.weights, p->hm.part, p->hm.n_part,
-				 l->ids.base ? 1 : (uint32_t)l->n_item);
+	struct sharing s = share(l->op, l->r->compiled_plan->host_mem.weights, p->host_mem.part,
+				 p->host_mem.n_part, l->ids.base ? 1 : (uint32_t)l->n_item);
 	struct cpu_claim c;
 
 	while (cpu_grid_claim(p, &s.grid, s.n_chunk, &c)) {
@@ -274,8 +281,8 @@ static void products(const struct linear *l, const struct cpu_part *p)
 	}
 }
 
-static const void *first(const struct lmd_cplan *p, const struct cpu_node *n, uint32_t phase,
-			 uint32_t part, uint32_t n_part)
+static const void *first(const struct lmd_compiled_plan *p, const struct cpu_node *n,
+			 uint32_t phase, uint32_t part, uint32_t n_part)
 {
 	const struct lmd_op_linear *op = &n->op->u.linear;
 	struct sharing s;
@@ -283,7 +290,7 @@ static const void *first(const struct lmd_cplan *p, const struct cpu_node *n, ui
 
 	if (phase != 2 || op->ids.src != LMD_SRC_NONE)
 		return NULL;
-	s = share(op, p->hm.weights, part, n_part, 1);
+	s = share(op, p->host_mem.weights, part, n_part, 1);
 	cpu_grid_list(&s.grid, s.n_chunk, s.grid.own, &lo, &hi);
 	return lo < hi ? span_at(&s, lo) : NULL;
 }
@@ -294,13 +301,13 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	uint64_t lo, hi;
 
 	setup(&l, r, n);
-	setup_memory(&l, p->hm.scratch);
-	if (p->hm.phase == 0) {
-		hm_slice(&p->hm, l.n_x, &lo, &hi);
+	setup_memory(&l, p->host_mem.scratch);
+	if (p->host_mem.phase == 0) {
+		host_mem_slice(&p->host_mem, l.n_x, &lo, &hi);
 		prepare(&l, lo, hi);
-		if (l.ids.base && p->hm.part == 0)
-			hm_lists_fill(&l.lists, &l.ids, l.heads);
-	} else if (p->hm.phase == 1) {
+		if (l.ids.base && p->host_mem.part == 0)
+			host_mem_lists_fill(&l.lists, &l.ids, l.heads);
+	} else if (p->host_mem.phase == 1) {
 		adapters(&l, p);
 	} else {
 		if (l.small)

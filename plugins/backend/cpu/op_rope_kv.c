@@ -11,12 +11,12 @@
 
 static uint32_t space_of(const struct lmd_plan *plan, const struct lmd_op_rope_kv *o)
 {
-	const struct lmd_opnd *any = o->q.src ? &o->q : o->k.src ? &o->k : &o->v;
+	const struct lmd_operand *any = o->q.src ? &o->q : o->k.src ? &o->k : &o->v;
 
 	return any->src == LMD_SRC_VALUE ? plan->values[any->id].space : LMD_SPACE_TOKENS;
 }
 
-static bool same(const struct cpu_turns *t, const struct lmd_op_rope_kv *o, uint32_t space)
+static bool same(const struct cpu_rope_table *t, const struct lmd_op_rope_kv *o, uint32_t space)
 {
 	return t->rope == o->rope && t->space == space && t->sign == o->sign &&
 	       t->pos.src == o->pos.src &&
@@ -28,9 +28,10 @@ static enum lmd_status find_turns(struct cpu_build *b, const struct lmd_op_rope_
 				  struct cpu_rope_data *d, struct lmd_error *err)
 {
 	const struct lmd_host *h = b->dev->host;
-	uint32_t space = space_of(b->hm.plan, o), n_rot = b->hm.plan->ropes[o->rope].n_rot;
-	struct lmd_cplan *p = b->cplan;
-	size_t rows = b->hm.plan->max_rows[space] / (o->q.fold > 1 ? o->q.fold : 1);
+	uint32_t space = space_of(b->host_mem.plan, o),
+		 n_rot = b->host_mem.plan->ropes[o->rope].n_rot;
+	struct lmd_compiled_plan *p = b->compiled_plan;
+	size_t rows = b->host_mem.plan->max_rows[space] / (o->q.fold > 1 ? o->q.fold : 1);
 
 	for (uint32_t i = 0; i < p->n_turns && !d->turns; i++) {
 		if (same(&p->turns[i], o, space))
@@ -40,8 +41,8 @@ static enum lmd_status find_turns(struct cpu_build *b, const struct lmd_op_rope_
 		return LMD_OK;
 	d->first = true;
 	d->turns = &p->turns[p->n_turns];
-	*d->turns =
-		(struct cpu_turns){.rope = o->rope, .space = space, .sign = o->sign, .pos = o->pos};
+	*d->turns = (struct cpu_rope_table){
+		.rope = o->rope, .space = space, .sign = o->sign, .pos = o->pos};
 	d->turns->t = h->alloc(h->ctx, rows * n_rot * 2 * sizeof(float));
 	if (!d->turns->t)
 		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for a rope table of %zu rows",
@@ -59,12 +60,12 @@ static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct
 	if (!d)
 		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for an op");
 	b->node->data = d;
-	b->hm.n_phase = 2;
-	cpu_rope_need(&b->hm.part_bytes, o);
+	b->host_mem.n_phase = 2;
+	cpu_rope_need(&b->host_mem.part_bytes, o);
 	if (o->rope != LMD_NONE)
 		st = find_turns(b, o, d, err);
 	if (st == LMD_OK && o->cache != LMD_NONE && o->append)
-		st = hm_need_cache(&b->cplan->hm, o->cache, err);
+		st = host_mem_need_cache(&b->compiled_plan->host_mem, o->cache, err);
 	return st;
 }
 
@@ -72,7 +73,7 @@ static bool wanted(const struct cpu_run *r, const struct cpu_node *n, uint32_t p
 {
 	const struct cpu_rope_data *d = n->data;
 
-	return phase == 0 ? d->first : !d->attn || !attn_turns(r, d->attn);
+	return phase == 0 ? d->first : !d->attn || !attn_does_rope(r, d->attn);
 }
 
 static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
@@ -82,8 +83,8 @@ static bool little(const struct cpu_run *r, const struct cpu_node *n, uint32_t p
 	if (phase == 1)
 		return cpu_rope_little(r, n);
 	/* A cosine is as much work as a dozen other numbers. */
-	return (uint64_t)cpu_rope_any(r, o).n_row * r->hm.plan->ropes[o->rope].n_rot <=
-	       CPU_LITTLE / 16;
+	return (uint64_t)cpu_rope_any(r, o).n_row * r->host_mem.plan->ropes[o->rope].n_rot <=
+	       CPU_SMALL_PHASE / 16;
 }
 
 /* Processes head i of a row, counted over q, k and v. */
@@ -96,10 +97,10 @@ static void one_head(const struct cpu_rope *w, uint32_t row, uint32_t i)
 	} else if (i >= n_q) {
 		cpu_rope_k(w, row, i - n_q);
 	} else if (w->q_out.base) {
-		float *y = hm_at(&w->q_out, row, i, w->out);
+		float *y = host_mem_at(&w->q_out, row, i, w->out);
 
 		memcpy(y, cpu_rope_q(w, row, i), w->q.width * sizeof(float));
-		hm_commit(&w->q_out, row, i, y, w->out);
+		host_mem_commit(&w->q_out, row, i, y, w->out);
 	}
 }
 
@@ -108,16 +109,16 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	const struct lmd_op_rope_kv *o = &n->op->u.rope_kv;
 	const struct cpu_rope_data *d = n->data;
 	uint32_t n_row = cpu_rope_any(r, o).n_row, heads;
-	char *scratch = p->hm.scratch;
+	char *scratch = p->host_mem.scratch;
 	struct cpu_rope w;
 	uint64_t lo, hi;
 
-	if (p->hm.phase == 0) {
-		struct hm_view pos = hm_view(&r->hm, &o->pos);
+	if (p->host_mem.phase == 0) {
+		struct host_mem_view pos = host_mem_view(&r->host_mem, &o->pos);
 
-		hm_slice(&p->hm, n_row, &lo, &hi);
+		host_mem_slice(&p->host_mem, n_row, &lo, &hi);
 		for (uint64_t row = lo; row < hi; row++)
-			cpu_turn_row(r, d->turns, &pos, (uint32_t)row);
+			cpu_rope_table_row(r, d->turns, &pos, (uint32_t)row);
 		return;
 	}
 	cpu_rope_setup(&w, r, n, &scratch);
@@ -125,11 +126,11 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		(w.v.base ? w.v.n_head : 0);
 	hi = (uint64_t)n_row * heads;
 	if (r->single) { /* heads of k and v are more work: deal them out evenly */
-		for (uint64_t i = p->hm.part; i < hi; i += p->hm.n_part)
+		for (uint64_t i = p->host_mem.part; i < hi; i += p->host_mem.n_part)
 			one_head(&w, (uint32_t)(i / heads), (uint32_t)(i % heads));
 		return;
 	}
-	hm_slice(&p->hm, hi, &lo, &hi);
+	host_mem_slice(&p->host_mem, hi, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++)
 		one_head(&w, (uint32_t)(i / heads), (uint32_t)(i % heads));
 }

@@ -12,17 +12,17 @@
 static enum lmd_status plan(struct cpu_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_scan *o = &op->u.scan;
-	enum lmd_status st = hm_need_cache(&b->cplan->hm, o->cache, err);
+	enum lmd_status st = host_mem_need_cache(&b->compiled_plan->host_mem, o->cache, err);
 
 	for (int i = 0; st == LMD_OK && i < 2; i++)
-		st = hm_flatten(&b->hm, o->w[i], err);
-	hm_scan_need(&b->hm.part_bytes, o);
+		st = host_mem_flatten(&b->host_mem, o->w[i], err);
+	host_mem_scan_need(&b->host_mem.part_bytes, o);
 	return st;
 }
 
 /* S[n] = exp(dt A[n]) S[n] + dt B[n] x;  y = sum C[n] S[n] + D x */
-static void mamba1(const struct hm_scan *s, const struct cpu_float *fl,
-		   const float *const in[HM_SCAN_IN])
+static void mamba1(const struct host_mem_scan *s, const struct cpu_float *fl,
+		   const float *const in[HOST_MEM_SCAN_IN])
 {
 	float x = in[0][0], dt = in[1][0], *decay = s->d;
 
@@ -34,8 +34,8 @@ static void mamba1(const struct hm_scan *s, const struct cpu_float *fl,
 }
 
 /* S[p,n] = exp(dt A) S[p,n] + dt x[p] B[n];  y[p] = sum_n C[n] S[p,n] + D x[p] */
-static void mamba2(const struct hm_scan *s, const struct cpu_float *fl,
-		   const float *const in[HM_SCAN_IN])
+static void mamba2(const struct host_mem_scan *s, const struct cpu_float *fl,
+		   const float *const in[HOST_MEM_SCAN_IN])
 {
 	float dt = in[1][0], decay = expf(dt * s->w[0][s->head]);
 
@@ -49,8 +49,8 @@ static void mamba2(const struct hm_scan *s, const struct cpu_float *fl,
 }
 
 /* y[j] = sum_i r[i] (S[i,j] + u[i] k[i] v[j]);  S[i,j] = w[i] S[i,j] + k[i] v[j] */
-static void rwkv6(const struct hm_scan *s, const struct cpu_float *fl,
-		  const float *const in[HM_SCAN_IN])
+static void rwkv6(const struct host_mem_scan *s, const struct cpu_float *fl,
+		  const float *const in[HOST_MEM_SCAN_IN])
 {
 	const float *r = in[0], *k = in[1], *v = in[2], *w = in[3];
 	const float *u = s->w[0] + (size_t)s->head * s->dk;
@@ -68,8 +68,8 @@ static void rwkv6(const struct hm_scan *s, const struct cpu_float *fl,
 
 /* sa[j] = sum_i S[j,i] a[i];  S[j,i] = w[i] S[j,i] + sa[j] b[i] + v[j] k[i];
  * y[j] = sum_i S[j,i] r[i] */
-static void rwkv7(const struct hm_scan *s, const struct cpu_float *fl,
-		  const float *const in[HM_SCAN_IN])
+static void rwkv7(const struct host_mem_scan *s, const struct cpu_float *fl,
+		  const float *const in[HOST_MEM_SCAN_IN])
 {
 	const float *r = in[0], *w = in[1], *k = in[2], *v = in[3], *a = in[4], *b = in[5];
 
@@ -85,11 +85,11 @@ static void rwkv7(const struct hm_scan *s, const struct cpu_float *fl,
 }
 
 /* S[i,j] = g[i] S[i,j] + k[i] v[j];  y[j] = scale sum_i q[i] S[i,j] */
-static void gla(const struct hm_scan *s, const struct cpu_float *fl,
-		const float *const in[HM_SCAN_IN])
+static void gla(const struct host_mem_scan *s, const struct cpu_float *fl,
+		const float *const in[HOST_MEM_SCAN_IN])
 {
 	const float *q = in[0], *k = in[1], *v = in[2], *g = in[3];
-	bool one = hm_scan_gates(s->op) == 1;
+	bool one = host_mem_scan_gates(s->op) == 1;
 
 	memset(s->out, 0, s->dv * sizeof(*s->out));
 	for (uint32_t i = 0; i < s->dk; i++) {
@@ -104,12 +104,12 @@ static void gla(const struct hm_scan *s, const struct cpu_float *fl,
 
 /* S[i,j] *= exp(g[i]);  d[j] = beta (v[j] - sum_i k[i] S[i,j]);  S[i,j] += k[i] d[j];
  * y[j] = scale sum_i q[i] S[i,j] */
-static void delta(const struct hm_scan *s, const struct cpu_float *fl,
-		  const float *const in[HM_SCAN_IN])
+static void delta(const struct host_mem_scan *s, const struct cpu_float *fl,
+		  const float *const in[HOST_MEM_SCAN_IN])
 {
 	const float *q = in[0], *k = in[1], *v = in[2], *g = in[3];
 	float beta = in[4][0];
-	bool one = hm_scan_gates(s->op) == 1;
+	bool one = host_mem_scan_gates(s->op) == 1;
 
 	memset(s->d, 0, s->dv * sizeof(*s->d));
 	memset(s->out, 0, s->dv * sizeof(*s->out));
@@ -130,40 +130,40 @@ static void delta(const struct hm_scan *s, const struct cpu_float *fl,
 	fl->madd(s->out, NULL, s->op->scale, s->out, s->dv);
 }
 
-static void (*const kinds[])(const struct hm_scan *s, const struct cpu_float *fl,
-			     const float *const in[HM_SCAN_IN]) = {
+static void (*const kinds[])(const struct host_mem_scan *s, const struct cpu_float *fl,
+			     const float *const in[HOST_MEM_SCAN_IN]) = {
 	[LMD_SCAN_MAMBA1] = mamba1, [LMD_SCAN_MAMBA2] = mamba2, [LMD_SCAN_RWKV6] = rwkv6,
 	[LMD_SCAN_RWKV7] = rwkv7,   [LMD_SCAN_GLA] = gla,       [LMD_SCAN_DELTA] = delta,
 };
 
-static void load(const struct cpu_run *r, const struct hm_scan *s, uint32_t seq)
+static void load(const struct cpu_run *r, const struct host_mem_scan *s, uint32_t seq)
 {
-	int32_t slot = hm_scan_from(s, seq);
+	int32_t slot = host_mem_scan_slot_in(s, seq);
 
 	if (slot < 0)
 		memset(s->s, 0, (size_t)s->cache->k_cols * sizeof(float));
 	else
 		cpu_cache_decode(r->dev, s->cache->desc.k_dtype,
-				 hm_state_row(s->pool, s->cache, slot, s->head), s->s,
+				 host_mem_state_row(s->pool, s->cache, slot, s->head), s->s,
 				 s->cache->k_cols);
 }
 
-static void one_head(const struct cpu_run *r, const struct hm_scan *s, uint32_t seq)
+static void one_head(const struct cpu_run *r, const struct host_mem_scan *s, uint32_t seq)
 {
-	const float *in[HM_SCAN_IN] = {NULL};
+	const float *in[HOST_MEM_SCAN_IN] = {NULL};
 	uint32_t first, n;
 
-	hm_seq_rows(&r->hm, LMD_SPACE_TOKENS, seq, &first, &n);
+	host_mem_seq_rows(&r->host_mem, LMD_SPACE_TOKENS, seq, &first, &n);
 	load(r, s, seq);
 	for (uint32_t row = first; row < first + n; row++) {
-		int32_t slot = hm_scan_to(s, row);
+		int32_t slot = host_mem_scan_slot_out(s, row);
 
-		hm_scan_gather(s, row, in);
+		host_mem_scan_gather(s, row, in);
 		kinds[s->op->kind](s, r->dev->fl, in);
-		hm_scan_put(s, row);
+		host_mem_scan_put(s, row);
 		if (slot >= 0)
 			cpu_cache_encode(r->dev, s->cache->desc.k_dtype, s->s,
-					 hm_state_row(s->pool, s->cache, slot, s->head),
+					 host_mem_state_row(s->pool, s->cache, slot, s->head),
 					 s->cache->k_cols);
 	}
 }
@@ -171,13 +171,14 @@ static void one_head(const struct cpu_run *r, const struct hm_scan *s, uint32_t 
 static void run(const struct cpu_run *r, const struct cpu_node *n, const struct cpu_part *p)
 {
 	const struct lmd_op_scan *o = &n->op->u.scan;
-	char *scratch = p->hm.scratch;
-	struct hm_scan s = hm_scan_take(&scratch, &r->hm, &r->cplan->hm, o);
+	char *scratch = p->host_mem.scratch;
+	struct host_mem_scan s =
+		host_mem_scan_take(&scratch, &r->host_mem, &r->compiled_plan->host_mem, o);
 	uint64_t lo, hi;
 
-	hm_slice(&p->hm, (uint64_t)r->hm.step->n_seq * o->n_head, &lo, &hi);
+	host_mem_slice(&p->host_mem, (uint64_t)r->host_mem.step->n_seq * o->n_head, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++) {
-		hm_scan_turn(&s, (uint32_t)(i % o->n_head));
+		host_mem_scan_set_head(&s, (uint32_t)(i % o->n_head));
 		one_head(r, &s, (uint32_t)(i / o->n_head));
 	}
 }

@@ -8,18 +8,18 @@
 #define PLAIN(name)                                                                                \
 	&(const struct cpu_op)                                                                     \
 	{                                                                                          \
-		.plain = &hm_op_##name                                                             \
+		.plain = &host_mem_op_##name                                                       \
 	}
 
 static bool route_little(const struct cpu_run *r, const struct cpu_node *n, uint32_t phase)
 {
-	struct hm_view x = hm_view(&r->hm, &n->op->u.route.logits);
+	struct host_mem_view x = host_mem_view(&r->host_mem, &n->op->u.route.logits);
 
 	(void)phase;
-	return (uint64_t)x.n_row * hm_cols(&x) <= CPU_LITTLE / 8;
+	return (uint64_t)x.n_row * host_mem_cols(&x) <= CPU_SMALL_PHASE / 8;
 }
 
-static const struct cpu_op op_route = {.plain = &hm_op_route, .little = route_little};
+static const struct cpu_op op_route = {.plain = &host_mem_op_route, .little = route_little};
 
 static const struct cpu_op *const table[LMD_N_OP] = {
 	[LMD_OP_EMBED] = &cpu_op_embed,     [LMD_OP_NORM] = &cpu_op_norm,

@@ -11,12 +11,12 @@ static enum lmd_status plan_op(struct cpu_build *b, const struct lmd_op *op,
 			       const struct cpu_op *fn, struct lmd_error *err)
 {
 	if (fn->plain)
-		return fn->plain->plan ? fn->plain->plan(&b->hm, op, err) : LMD_OK;
+		return fn->plain->plan ? fn->plain->plan(&b->host_mem, op, err) : LMD_OK;
 	return fn->plan ? fn->plan(b, op, err) : LMD_OK;
 }
 
-static enum lmd_status add_phases(struct cpu_dev *dev, struct lmd_cplan *p, struct cpu_node *node,
-				  struct lmd_error *err)
+static enum lmd_status add_phases(struct cpu_dev *dev, struct lmd_compiled_plan *p,
+				  struct cpu_node *node, struct lmd_error *err)
 {
 	const struct lmd_host *h = dev->host;
 
@@ -37,19 +37,19 @@ static enum lmd_status add_phases(struct cpu_dev *dev, struct lmd_cplan *p, stru
 	return LMD_OK;
 }
 
-static enum lmd_status compile_op(struct cpu_dev *dev, struct lmd_cplan *p, uint32_t i,
+static enum lmd_status compile_op(struct cpu_dev *dev, struct lmd_compiled_plan *p, uint32_t i,
 				  struct lmd_error *err)
 {
-	const struct lmd_op *op = &p->hm.plan->ops[i];
+	const struct lmd_op *op = &p->host_mem.plan->ops[i];
 	struct cpu_node *node = &p->nodes[i];
-	struct cpu_build b = {.hm = {.host = dev->host,
-				     .plan = p->hm.plan,
-				     .weights = p->hm.weights,
-				     .n_phase = 1},
+	struct cpu_build b = {.host_mem = {.host = dev->host,
+					   .plan = p->host_mem.plan,
+					   .weights = p->host_mem.weights,
+					   .n_phase = 1},
 			      .dev = dev,
-			      .cplan = p,
+			      .compiled_plan = p,
 			      .node = node};
-	const struct hm_opinfo *info = hm_opinfo(op->code);
+	const struct host_mem_opinfo *info = host_mem_opinfo(op->code);
 	const struct cpu_op *fn = cpu_op_of(op->code);
 	enum lmd_status st;
 
@@ -60,19 +60,19 @@ static enum lmd_status compile_op(struct cpu_dev *dev, struct lmd_cplan *p, uint
 				i, op->code);
 	*node = (struct cpu_node){.op = op, .info = info, .fn = fn};
 	p->n_node = i + 1;
-	st = hm_flatten_operands(&b.hm, op, info, err);
+	st = host_mem_flatten_operands(&b.host_mem, op, info, err);
 	if (st == LMD_OK)
 		st = plan_op(&b, op, fn, err);
 	if (st == LMD_OK)
-		st = hm_raise_scratch(&p->hm, &b.hm, i, err);
+		st = host_mem_raise_scratch(&p->host_mem, &b.host_mem, i, err);
 	if (st != LMD_OK)
 		return st;
-	node->n_phase = b.hm.n_phase;
+	node->n_phase = b.host_mem.n_phase;
 	return add_phases(dev, p, node, err);
 }
 
 /* Is HEAD the only op that writes a value, and does it write all of it? */
-static bool only_head_writes(const struct lmd_cplan *p, uint32_t value)
+static bool only_head_writes(const struct lmd_compiled_plan *p, uint32_t value)
 {
 	uint32_t n = 0;
 
@@ -80,12 +80,13 @@ static bool only_head_writes(const struct lmd_cplan *p, uint32_t value)
 		const struct cpu_node *node = &p->nodes[i];
 
 		for (uint32_t j = 0; j < node->info->n_out; j++) {
-			const struct lmd_opnd *o = hm_operand(node->op, node->info->out[j]);
+			const struct lmd_operand *o =
+				host_mem_operand(node->op, node->info->out[j]);
 
 			if (o->src != LMD_SRC_VALUE || o->id != value)
 				continue;
 			if (node->op->code != LMD_OP_HEAD || o->fold > 1 ||
-			    o->width != p->hm.plan->values[value].width)
+			    o->width != p->host_mem.plan->values[value].width)
 				return false;
 			n++;
 		}
@@ -94,11 +95,11 @@ static bool only_head_writes(const struct lmd_cplan *p, uint32_t value)
 }
 
 /* Logits are large; compute them in place to save a copy. */
-static void find_direct(struct lmd_cplan *p)
+static void find_direct(struct lmd_compiled_plan *p)
 {
-	const struct lmd_output *out = p->hm.plan->outputs;
+	const struct lmd_output *out = p->host_mem.plan->outputs;
 
-	for (uint32_t i = 0; i < p->hm.plan->n_output; i++) {
+	for (uint32_t i = 0; i < p->host_mem.plan->n_output; i++) {
 		p->direct[i] = only_head_writes(p, out[i].value);
 		for (uint32_t j = 0; j < i; j++)
 			p->direct[i] = p->direct[i] && out[j].value != out[i].value;
@@ -106,7 +107,7 @@ static void find_direct(struct lmd_cplan *p)
 }
 
 /* Finds what each part reads next, going from the last phase to the first. */
-static void find_ahead(const struct cpu_dev *dev, struct lmd_cplan *p)
+static void find_ahead(const struct cpu_dev *dev, struct lmd_compiled_plan *p)
 {
 	for (uint32_t i = p->n_phase; i-- > 1;) {
 		const struct cpu_phase *ph = &p->phases[i];
@@ -125,59 +126,60 @@ static void find_ahead(const struct cpu_dev *dev, struct lmd_cplan *p)
 }
 
 static enum lmd_status compile(struct cpu_dev *dev, const struct lmd_compile *c,
-			       struct lmd_cplan *p, struct lmd_error *err)
+			       struct lmd_compiled_plan *p, struct lmd_error *err)
 {
 	const struct lmd_plan *plan = c->plan;
 	const struct lmd_host *h = dev->host;
-	enum lmd_status st = hm_cplan_init(&p->hm, c, err);
+	enum lmd_status st = host_mem_compiled_plan_init(&p->host_mem, c, err);
 	bool failed = false;
 
 	if (st != LMD_OK)
 		return st;
-	p->nodes = hm_array(h, plan->n_op, sizeof(*p->nodes), &failed);
-	p->turns = hm_array(h, plan->n_rope ? plan->n_op : 0, sizeof(*p->turns), &failed);
-	p->direct = hm_array(h, plan->n_output, sizeof(*p->direct), &failed);
-	p->moved = hm_array(h, plan->n_value, sizeof(*p->moved), &failed);
+	p->nodes = host_mem_array(h, plan->n_op, sizeof(*p->nodes), &failed);
+	p->turns = host_mem_array(h, plan->n_rope ? plan->n_op : 0, sizeof(*p->turns), &failed);
+	p->direct = host_mem_array(h, plan->n_output, sizeof(*p->direct), &failed);
+	p->moved = host_mem_array(h, plan->n_value, sizeof(*p->moved), &failed);
 	if (failed)
 		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for a plan of %u ops", plan->n_op);
 	for (uint32_t i = 0; st == LMD_OK && i < plan->n_op; i++)
 		st = compile_op(dev, p, i, err);
 	if (st == LMD_OK)
-		st = hm_cplan_scratch(&p->hm, err);
+		st = host_mem_compiled_plan_scratch(&p->host_mem, err);
 	if (st != LMD_OK)
 		return st;
-	p->counters = hm_array(h, (size_t)p->n_phase * cpu_n_list(dev->n_part),
-			       sizeof(*p->counters), &failed);
-	p->ahead = hm_array(h, (size_t)p->n_phase * dev->n_part, sizeof(void *), &failed);
-	p->moved_mem = hm_array(h, p->moved_bytes, 1, &failed);
+	p->counters = host_mem_array(h, (size_t)p->n_phase * cpu_n_list(dev->n_part),
+				     sizeof(*p->counters), &failed);
+	p->ahead = host_mem_array(h, (size_t)p->n_phase * dev->n_part, sizeof(void *), &failed);
+	p->moved_mem = host_mem_array(h, p->moved_bytes, 1, &failed);
 	if (failed)
 		return lmd_fail(err, LMD_NOMEM,
 				"cpu: no memory for %u phases and %zu bytes of moved values",
 				p->n_phase, p->moved_bytes);
 	for (uint32_t i = 0; i < plan->n_value; i++) {
 		if (p->moved[i])
-			p->hm.value[i] = p->moved_mem;
+			p->host_mem.value[i] = p->moved_mem;
 	}
 	find_ahead(dev, p);
 	find_direct(p);
-	cpu_large_pages(p->hm.values, (size_t)plan->scratch_bytes);
-	cpu_large_pages(p->hm.shared, p->hm.shared_bytes);
+	cpu_large_pages(p->host_mem.values, (size_t)plan->scratch_bytes);
+	cpu_large_pages(p->host_mem.shared, p->host_mem.shared_bytes);
 	return LMD_OK;
 }
 
-enum lmd_status cpu_plan_compile(void *state, const struct lmd_compile *c, struct lmd_cplan **out,
-				 struct lmd_error *err)
+enum lmd_status cpu_plan_compile(void *state, const struct lmd_compile *c,
+				 struct lmd_compiled_plan **out, struct lmd_error *err)
 {
 	struct cpu_dev *dev = state;
-	enum lmd_status st = hm_cplan_check(c->plan, "cpu", err);
-	struct lmd_cplan *p;
+	enum lmd_status st = host_mem_compiled_plan_check(c->plan, "cpu", err);
+	struct lmd_compiled_plan *p;
 
 	if (st != LMD_OK)
 		return st;
 	p = dev->host->alloc(dev->host->ctx, sizeof(*p));
 	if (!p)
 		return lmd_fail(err, LMD_NOMEM, "cpu: no memory for a plan");
-	p->hm = (struct hm_cplan){.who = "cpu", .host = dev->host, .n_part = dev->n_part};
+	p->host_mem = (struct host_mem_compiled_plan){
+		.who = "cpu", .host = dev->host, .n_part = dev->n_part};
 	st = compile(dev, c, p, err);
 	if (st != LMD_OK) {
 		cpu_plan_destroy(dev, p);
@@ -187,7 +189,7 @@ enum lmd_status cpu_plan_compile(void *state, const struct lmd_compile *c, struc
 	return LMD_OK;
 }
 
-void cpu_plan_destroy(void *state, struct lmd_cplan *p)
+void cpu_plan_destroy(void *state, struct lmd_compiled_plan *p)
 {
 	const struct lmd_host *h = ((struct cpu_dev *)state)->host;
 
@@ -208,11 +210,11 @@ void cpu_plan_destroy(void *state, struct lmd_cplan *p)
 	h->free(h->ctx, p->direct);
 	h->free(h->ctx, p->moved);
 	h->free(h->ctx, p->moved_mem);
-	hm_cplan_fini(&p->hm);
+	host_mem_compiled_plan_fini(&p->host_mem);
 	h->free(h->ctx, p);
 }
 
-uint32_t cpu_plan_stats(void *state, const struct lmd_cplan *p, struct lmd_opstat *out,
+uint32_t cpu_plan_stats(void *state, const struct lmd_compiled_plan *p, struct lmd_opstat *out,
 			uint32_t cap)
 {
 	(void)state;

@@ -37,7 +37,7 @@ enum lmd_status cpu_pool_create(void *state, const struct lmd_pool_desc *d, stru
 		return lmd_fail(err, LMD_INVALID,
 				"group %u: pages have %u tokens, this backend needs %u", d->group,
 				d->page_tokens, CPU_PAGE_TOKENS);
-	st = hm_pool_create(((struct cpu_dev *)state)->host, d, out, err);
+	st = host_mem_pool_create(((struct cpu_dev *)state)->host, d, out, err);
 	if (st != LMD_OK)
 		return st;
 	cpu_large_pages((*out)->mem, (*out)->bytes);
@@ -48,13 +48,13 @@ enum lmd_status cpu_pool_create(void *state, const struct lmd_pool_desc *d, stru
 
 void cpu_pool_destroy(void *state, struct lmd_pool *pool)
 {
-	hm_pool_destroy(((struct cpu_dev *)state)->host, pool);
+	host_mem_pool_destroy(((struct cpu_dev *)state)->host, pool);
 }
 
 static void copy_page(const struct lmd_pool *p, uint32_t src, uint32_t dst)
 {
 	for (uint32_t i = 0; i < p->n_cache; i++) {
-		const struct hm_cache *c = &p->caches[i];
+		const struct host_mem_cache *c = &p->caches[i];
 
 		for (uint32_t h = 0; h < c->desc.n_head; h++) {
 			memcpy(cpu_kv_k(c, dst, h), cpu_kv_k(c, src, h),
@@ -72,7 +72,7 @@ static void move(bool out, char *mem, char *host, size_t n)
 	memcpy(out ? host : mem, out ? mem : host, n);
 }
 
-static void move_rows(const struct lmd_pool *p, const struct hm_cache *c, bool v, bool out,
+static void move_rows(const struct lmd_pool *p, const struct host_mem_cache *c, bool v, bool out,
 		      uint32_t page, uint32_t row0, uint32_t n_row, char *host)
 {
 	size_t head_bytes = v ? c->v_head : c->k_head, item = c->k_head / c->desc.dk;
@@ -96,9 +96,9 @@ static void move_rows(const struct lmd_pool *p, const struct hm_cache *c, bool v
 enum lmd_status cpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
 			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err)
 {
-	static const struct hm_pages pages = {copy_page, move_rows};
+	static const struct host_mem_pages pages = {copy_page, move_rows};
 
 	(void)state;
 	(void)q; /* pool operations and plans run in the calling thread, always in order */
-	return hm_pool_op(pool, &pages, ops, n, err);
+	return host_mem_pool_op(pool, &pages, ops, n, err);
 }

@@ -28,20 +28,20 @@ const struct kern_linear *cpu_kernel_of(const struct cpu_dev *dev, const struct 
 
 void cpu_x_need(uint64_t *bytes, uint64_t n, uint32_t k, bool q8)
 {
-	hm_need(bytes, n, k * sizeof(float));
-	hm_need(bytes, n, sizeof(void *));
+	host_mem_need(bytes, n, k * sizeof(float));
+	host_mem_need(bytes, n, sizeof(void *));
 	if (q8)
-		hm_need(bytes, n, KERN_Q8_BYTES(k));
+		host_mem_need(bytes, n, KERN_Q8_BYTES(k));
 }
 
 struct cpu_x cpu_x_take(char **cursor, uint64_t n, uint32_t k, bool q8)
 {
 	struct cpu_x x = {.n = (uint32_t)n, .k = k};
 
-	x.f = hm_take(cursor, n, k * sizeof(float));
-	x.row = hm_take(cursor, n, sizeof(void *));
+	x.f = host_mem_take(cursor, n, k * sizeof(float));
+	x.row = host_mem_take(cursor, n, sizeof(void *));
 	if (q8)
-		x.q = hm_take(cursor, n, KERN_Q8_BYTES(k));
+		x.q = host_mem_take(cursor, n, KERN_Q8_BYTES(k));
 	return x;
 }
 
@@ -52,11 +52,11 @@ void cpu_x_own(const struct cpu_run *r, const struct cpu_x *x, uint64_t i)
 		r->dev->act->row(x->row[i], x->k, x->q + i * KERN_Q8_BYTES(x->k));
 }
 
-void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i, const struct hm_view *v,
-	       uint32_t row, uint32_t head, const struct cpu_norm *n)
+void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i,
+	       const struct host_mem_view *v, uint32_t row, uint32_t head, const struct cpu_norm *n)
 {
 	float *own = x->f + i * x->k;
-	const float *from = hm_f32(v, row, head, own);
+	const float *from = host_mem_f32(v, row, head, own);
 
 	if (n && n->n->kind != LMD_NORM_NONE) {
 		cpu_norm_row(r, n, row, head, from, own, x->k, NULL);
@@ -76,10 +76,10 @@ void cpu_product_need(struct cpu_build *b, uint64_t *bytes, const struct lmd_wei
 
 	if (b->dev->int8 && w->lin_q8 && w->lin_q8->scratch_bytes(w->k) > kern)
 		kern = w->lin_q8->scratch_bytes(w->k);
-	hm_need(bytes, n_item, sizeof(void *));
-	hm_need(bytes, n_item, sizeof(void *));
-	hm_need(bytes, TILE_ITEMS, TILE_ROWS * sizeof(float));
-	hm_need(bytes, 1, kern);
+	host_mem_need(bytes, n_item, sizeof(void *));
+	host_mem_need(bytes, n_item, sizeof(void *));
+	host_mem_need(bytes, TILE_ITEMS, TILE_ROWS * sizeof(float));
+	host_mem_need(bytes, 1, kern);
 }
 
 struct scratch {
@@ -119,17 +119,17 @@ static void product(const struct cpu_run *r, const struct kern_linear *lin, cons
 	struct kern_product p = {.host = r->dev->host, .points = r->dev->points, .k = w->k};
 	struct scratch s;
 
-	s.x = hm_take(&scratch, items->count, sizeof(void *));
-	s.y = hm_take(&scratch, items->count, sizeof(void *));
-	s.tile = hm_take(&scratch, TILE_ITEMS, TILE_ROWS * sizeof(float));
+	s.x = host_mem_take(&scratch, items->count, sizeof(void *));
+	s.y = host_mem_take(&scratch, items->count, sizeof(void *));
+	s.tile = host_mem_take(&scratch, TILE_ITEMS, TILE_ROWS * sizeof(float));
 	s.kern = scratch;
 	p.x = s.x;
 	p.y = s.y;
 	p.scratch = s.kern;
 	while (items->count && lo < rows->hi) {
 		p.n_row = rows->hi - lo < most ? rows->hi - lo : most;
-		p.w = hm_weight_rows(w, rows->slice, lo, &p.n_row, &p.w_stride);
-		p.next = lo + p.n_row < rows->hi ? hm_weight_at(w, rows->slice, lo + p.n_row)
+		p.w = host_mem_weight_rows(w, rows->slice, lo, &p.n_row, &p.w_stride);
+		p.next = lo + p.n_row < rows->hi ? host_mem_weight_at(w, rows->slice, lo + p.n_row)
 						 : rows->next;
 		for (uint32_t i = 0; i < items->count; i += step)
 			piece(x, items, i, items->count - i < step ? items->count - i : step, lin,
@@ -200,14 +200,14 @@ const void *cpu_grid_first(const struct lmd_weight *w, uint32_t part, uint32_t n
 	uint32_t first, end;
 
 	cpu_grid_list(&g, cpu_grid_chunks(&g, w->n), g.own, &first, &end);
-	return first < end ? hm_weight_at(w, 0, first * g.chunk) : NULL;
+	return first < end ? host_mem_weight_at(w, 0, first * g.chunk) : NULL;
 }
 
 void cpu_product_shared(const struct cpu_run *r, const struct cpu_part *p, const struct cpu_x *x,
 			uint32_t n_item, const struct lmd_weight *w, char *scratch,
 			const struct cpu_emit *emit)
 {
-	struct cpu_grid g = cpu_grid(p->hm.part, p->hm.n_part, n_item, w->n);
+	struct cpu_grid g = cpu_grid(p->host_mem.part, p->host_mem.n_part, n_item, w->n);
 	uint32_t n = cpu_grid_chunks(&g, w->n);
 	struct cpu_claim c;
 
@@ -216,7 +216,7 @@ void cpu_product_shared(const struct cpu_run *r, const struct cpu_part *p, const
 		struct cpu_rows rows = {.lo = c.chunk * g.chunk,
 					.hi = (uint32_t)cpu_grid_end(&g, w->n, c.chunk)};
 
-		rows.next = c.last ? p->ahead : hm_weight_at(w, 0, rows.hi);
+		rows.next = c.last ? p->ahead : host_mem_weight_at(w, 0, rows.hi);
 		cpu_product(r, x, &items, w, &rows, scratch, emit);
 	}
 }
@@ -227,7 +227,7 @@ void cpu_lora_row(const struct cpu_run *r, uint32_t site, uint32_t slot, uint32_
 		  const float *x, uint32_t k, uint32_t n, float *delta)
 {
 	const struct cpu_float *fl = r->dev->fl;
-	const struct lmi_lora *ad = slot ? lmi_lora_find(&r->dev->loras, slot, site) : NULL;
+	const struct lora *ad = slot ? lora_find(&r->dev->loras, slot, site) : NULL;
 	size_t s = ad && ad->n_stack > 1 ? slice : 0;
 	const float *b;
 	float ax[64];

@@ -35,8 +35,9 @@ void cpu_x_need(uint64_t *bytes, uint64_t n, uint32_t k, bool q8);
 struct cpu_x cpu_x_take(char **cursor, uint64_t n, uint32_t k, bool q8);
 
 /* Sets row i to a (row, head) of v, normed unless n is NULL or of kind NONE. */
-void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i, const struct hm_view *v,
-	       uint32_t row, uint32_t head, const struct cpu_norm *n);
+void cpu_x_set(const struct cpu_run *r, const struct cpu_x *x, uint64_t i,
+	       const struct host_mem_view *v, uint32_t row, uint32_t head,
+	       const struct cpu_norm *n);
 /* Sets row i from what was written to x->f + i*k. */
 void cpu_x_own(const struct cpu_run *r, const struct cpu_x *x, uint64_t i);
 
@@ -89,7 +90,7 @@ void cpu_product_f32(const struct cpu_run *r, const struct cpu_x *x, const struc
  * the weight from one end to the other, and knows what it reads next.
  *
  * Many items (a prompt): a list is a range of the items, for all output rows.  So the numbers of a
- * row stay with one processor from phase to phase, since hm_slice gives it the same rows. */
+ * row stay with one processor from phase to phase, since host_mem_slice gives it the same rows. */
 struct cpu_grid {
 	uint32_t n_list, own;
 	uint32_t n_item;

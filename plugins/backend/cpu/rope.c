@@ -17,7 +17,7 @@ static uint32_t widest(const struct lmd_op_rope_kv *o)
 void cpu_rope_need(uint64_t *bytes, const struct lmd_op_rope_kv *o)
 {
 	for (int i = 0; i < 4; i++)
-		hm_need(bytes, widest(o), sizeof(float));
+		host_mem_need(bytes, widest(o), sizeof(float));
 }
 
 void cpu_rope_setup(struct cpu_rope *w, const struct cpu_run *r, const struct cpu_node *n,
@@ -30,25 +30,25 @@ void cpu_rope_setup(struct cpu_rope *w, const struct cpu_run *r, const struct cp
 		.r = r,
 		.op = o,
 		.turns = d->turns,
-		.rope = o->rope == LMD_NONE ? NULL : &r->hm.plan->ropes[o->rope],
-		.q = hm_view(&r->hm, &o->q),
-		.k = hm_view(&r->hm, &o->k),
-		.v = hm_view(&r->hm, &o->v),
-		.q_out = hm_view(&r->hm, &o->q_out),
-		.k_out = hm_view(&r->hm, &o->k_out),
+		.rope = o->rope == LMD_NONE ? NULL : &r->host_mem.plan->ropes[o->rope],
+		.q = host_mem_view(&r->host_mem, &o->q),
+		.k = host_mem_view(&r->host_mem, &o->k),
+		.v = host_mem_view(&r->host_mem, &o->v),
+		.q_out = host_mem_view(&r->host_mem, &o->q_out),
+		.k_out = host_mem_view(&r->host_mem, &o->k_out),
 		.qn = cpu_norm(r, &o->qn),
 		.kn = cpu_norm(r, &o->kn),
-		.cache = o->cache == LMD_NONE ? NULL : r->cplan->hm.caches[o->cache],
+		.cache = o->cache == LMD_NONE ? NULL : r->compiled_plan->host_mem.caches[o->cache],
 	};
-	w->tmp = hm_take(scratch, widest(o), sizeof(float));
-	w->head = hm_take(scratch, widest(o), sizeof(float));
-	w->out = hm_take(scratch, widest(o), sizeof(float));
-	w->enc = hm_take(scratch, widest(o), sizeof(float));
+	w->tmp = host_mem_take(scratch, widest(o), sizeof(float));
+	w->head = host_mem_take(scratch, widest(o), sizeof(float));
+	w->out = host_mem_take(scratch, widest(o), sizeof(float));
+	w->enc = host_mem_take(scratch, widest(o), sizeof(float));
 }
 
-struct hm_view cpu_rope_any(const struct cpu_run *r, const struct lmd_op_rope_kv *o)
+struct host_mem_view cpu_rope_any(const struct cpu_run *r, const struct lmd_op_rope_kv *o)
 {
-	return hm_view(&r->hm, o->q.src ? &o->q : o->k.src ? &o->k : &o->v);
+	return host_mem_view(&r->host_mem, o->q.src ? &o->q : o->k.src ? &o->k : &o->v);
 }
 
 bool cpu_rope_little(const struct cpu_run *r, const struct cpu_node *n)
@@ -59,20 +59,20 @@ bool cpu_rope_little(const struct cpu_run *r, const struct cpu_node *n)
 	uint64_t cols = (uint64_t)o->q.n_head * o->q.width +
 			4 * (uint64_t)(o->k.n_head * o->k.width + o->v.n_head * o->v.width);
 
-	return cpu_rope_any(r, o).n_row * cols <= CPU_LITTLE;
+	return cpu_rope_any(r, o).n_row * cols <= CPU_SMALL_PHASE;
 }
 
-void cpu_turn_row(const struct cpu_run *r, const struct cpu_turns *t, const struct hm_view *pos,
-		  uint32_t row)
+void cpu_rope_table_row(const struct cpu_run *r, const struct cpu_rope_table *t,
+			const struct host_mem_view *pos, uint32_t row)
 {
-	const struct lmd_rope *rope = &r->hm.plan->ropes[t->rope];
+	const struct lmd_rope *rope = &r->host_mem.plan->ropes[t->rope];
 	float *c = t->t + (size_t)row * rope->n_rot * 2, *s = c + rope->n_rot;
 
 	for (uint32_t i = 0; i < rope->n_rot / 2; i++) {
 		bool near = rope->pairing == LMD_ROPE_ADJACENT;
 		uint32_t a = near ? 2 * i : i, b = near ? 2 * i + 1 : i + rope->n_rot / 2;
-		int32_t p = pos->base ? hm_cell_i32(pos, row, 0)
-				      : hm_pos(&r->hm, t->space, row, rope->plane[i]);
+		int32_t p = pos->base ? host_mem_cell_i32(pos, row, 0)
+				      : host_mem_pos(&r->host_mem, t->space, row, rope->plane[i]);
 		double angle = (double)t->sign * p * rope->freq[i];
 
 		c[a] = c[b] = (float)(cos(angle) * (double)rope->magnitude);
@@ -93,10 +93,10 @@ static void rotate(const struct cpu_rope *w, uint32_t row, float *x)
 }
 
 /* Norms and rotates head h of q or k. */
-static const float *finish(const struct cpu_rope *w, const struct hm_view *v,
+static const float *finish(const struct cpu_rope *w, const struct host_mem_view *v,
 			   const struct cpu_norm *n, uint32_t row, uint32_t h)
 {
-	const float *x = hm_f32(v, row, h, w->tmp);
+	const float *x = host_mem_f32(v, row, h, w->tmp);
 	bool norm = n->n->kind != LMD_NORM_NONE;
 
 	if (norm && w->op->norm_when == LMD_QKN_BEFORE)
@@ -119,7 +119,7 @@ static int32_t place(const struct cpu_rope *w, uint32_t row, uint32_t append)
 {
 	if (!w->cache || !(w->op->append & append))
 		return -1;
-	return w->r->hm.step->group[w->cache->desc.group].slot[row];
+	return w->r->host_mem.step->group[w->cache->desc.group].slot[row];
 }
 
 void cpu_rope_k(const struct cpu_rope *w, uint32_t row, uint32_t h)
@@ -131,10 +131,10 @@ void cpu_rope_k(const struct cpu_rope *w, uint32_t row, uint32_t h)
 		return;
 	x = finish(w, &w->k, &w->kn, row, h);
 	if (w->k_out.base) {
-		void *y = hm_at(&w->k_out, row, h, w->out);
+		void *y = host_mem_at(&w->k_out, row, h, w->out);
 
 		memcpy(y, x, w->k.width * sizeof(float));
-		hm_commit(&w->k_out, row, h, y, w->out);
+		host_mem_commit(&w->k_out, row, h, y, w->out);
 	}
 	if (slot >= 0)
 		cpu_kv_put_k(w->r->dev, w->cache, (uint32_t)slot / CPU_PAGE_TOKENS, h,
@@ -147,5 +147,5 @@ void cpu_rope_v(const struct cpu_rope *w, uint32_t row, uint32_t h)
 
 	if (w->v.base && slot >= 0 && w->cache->has_v)
 		cpu_kv_put_v(w->r->dev, w->cache, (uint32_t)slot / CPU_PAGE_TOKENS, h,
-			     (uint32_t)slot % CPU_PAGE_TOKENS, hm_f32(&w->v, row, h, w->tmp));
+			     (uint32_t)slot % CPU_PAGE_TOKENS, host_mem_f32(&w->v, row, h, w->tmp));
 }

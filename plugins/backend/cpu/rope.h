@@ -12,7 +12,7 @@
 
 /* node->data of a ROPE_KV */
 struct cpu_rope_data {
-	struct cpu_turns *turns;     /* NULL without rotation */
+	struct cpu_rope_table *turns; /* NULL without rotation */
 	bool first;                  /* this op fills the table */
 	const struct cpu_node *attn; /* an ATTN that can do the work instead, or NULL */
 };
@@ -21,10 +21,10 @@ struct cpu_rope {
 	const struct cpu_run *r;
 	const struct lmd_op_rope_kv *op;
 	const struct lmd_rope *rope; /* NULL without rotation */
-	const struct cpu_turns *turns;
-	struct hm_view q, k, v, q_out, k_out;
+	const struct cpu_rope_table *turns;
+	struct host_mem_view q, k, v, q_out, k_out;
 	struct cpu_norm qn, kn;
-	const struct hm_cache *cache; /* NULL if nothing is stored */
+	const struct host_mem_cache *cache; /* NULL if nothing is stored */
 	float *tmp, *head, *out, *enc; /* one head each: scratch of the part */
 };
 
@@ -34,8 +34,8 @@ void cpu_rope_setup(struct cpu_rope *w, const struct cpu_run *r, const struct cp
 		    char **scratch);
 
 /* The first of q, k and v that is present; all have the same rows. */
-struct hm_view cpu_rope_any(const struct cpu_run *r, const struct lmd_op_rope_kv *o);
-/* Is the whole op little work (CPU_LITTLE)? */
+struct host_mem_view cpu_rope_any(const struct cpu_run *r, const struct lmd_op_rope_kv *o);
+/* Is the whole op little work (CPU_SMALL_PHASE)? */
 bool cpu_rope_little(const struct cpu_run *r, const struct cpu_node *n);
 
 /* Head h of q, normed and rotated, in memory of w that is valid until the next head. */
@@ -45,7 +45,7 @@ void cpu_rope_k(const struct cpu_rope *w, uint32_t row, uint32_t h);
 void cpu_rope_v(const struct cpu_rope *w, uint32_t row, uint32_t h);
 
 /* Computes the rope table for one row. */
-void cpu_turn_row(const struct cpu_run *r, const struct cpu_turns *t, const struct hm_view *pos,
-		  uint32_t row);
+void cpu_rope_table_row(const struct cpu_run *r, const struct cpu_rope_table *t,
+			const struct host_mem_view *pos, uint32_t row);
 
 #endif /* LLAMAD_CPU_ROPE_H */

@@ -33,13 +33,13 @@ static void count_progress(const struct lmd_step *step)
 		__atomic_fetch_add(step->progress, 1, __ATOMIC_RELAXED);
 }
 
-static enum cpu_how mode_of(const struct cpu_run *r, const struct cpu_phase *ph)
+static enum cpu_phase_mode mode_of(const struct cpu_run *r, const struct cpu_phase *ph)
 {
 	const struct cpu_op *fn = ph->node->fn;
 
 	if (fn->wanted && !fn->wanted(r, ph->node, ph->phase))
-		return CPU_NOBODY;
-	return fn->little && fn->little(r, ph->node, ph->phase) ? CPU_LAST : CPU_ALL;
+		return CPU_PHASE_SKIP;
+	return fn->little && fn->little(r, ph->node, ph->phase) ? CPU_PHASE_LAST : CPU_PHASE_ALL;
 }
 
 /* Decides which threads run each phase of this step. */
@@ -48,37 +48,37 @@ static void choose_modes(const struct cpu_run *r, uint32_t first, uint32_t end)
 	bool started = false;
 
 	for (uint32_t i = first; i < end; i++) {
-		struct cpu_phase *ph = &r->cplan->phases[i];
+		struct cpu_phase *ph = &r->compiled_plan->phases[i];
 
 		ph->how = mode_of(r, ph);
-		if (ph->how == CPU_LAST && !started) /* no phase precedes it */
-			ph->how = CPU_ALL;
-		started = started || ph->how == CPU_ALL;
+		if (ph->how == CPU_PHASE_LAST && !started) /* no phase precedes it */
+			ph->how = CPU_PHASE_ALL;
+		started = started || ph->how == CPU_PHASE_ALL;
 	}
 }
 
 static struct cpu_counter *counter(const struct cpu_run *r, uint32_t i)
 {
-	return &r->cplan->counters[(size_t)i * cpu_n_list(r->dev->n_part)];
+	return &r->compiled_plan->counters[(size_t)i * cpu_n_list(r->dev->n_part)];
 }
 
 /* Runs share `part` of `n_part` of phase i in thread number `thread`. */
 static void run_phase(const struct cpu_run *r, uint32_t i, uint32_t thread, uint32_t part,
 		      uint32_t n_part)
 {
-	const struct lmd_cplan *p = r->cplan;
+	const struct lmd_compiled_plan *p = r->compiled_plan;
 	const struct cpu_phase *ph = &p->phases[i];
 	struct cpu_part x = {
-		.hm = {.phase = ph->phase,
-		       .part = part,
-		       .n_part = n_part,
-		       .scratch = hm_part_scratch(&p->hm, thread)},
+		.host_mem = {.phase = ph->phase,
+			     .part = part,
+			     .n_part = n_part,
+			     .scratch = host_mem_part_scratch(&p->host_mem, thread)},
 		.counter = counter(r, i),
 		.ahead = p->ahead[(size_t)i * r->dev->n_part + thread],
 	};
 
 	if (ph->node->fn->plain)
-		ph->node->fn->plain->run(&r->hm, ph->node->op, &x.hm);
+		ph->node->fn->plain->run(&r->host_mem, ph->node->op, &x.host_mem);
 	else
 		ph->node->fn->run(r, ph->node, &x);
 }
@@ -92,7 +92,7 @@ static void run_little(const struct cpu_run *r, uint32_t i, uint32_t end, uint32
 	if (__atomic_add_fetch(&counter(r, i)->n_done, 1, __ATOMIC_ACQ_REL) != n_part)
 		return;
 	for (uint32_t j = i + 1; j < end; j++) {
-		if (r->cplan->phases[j].how == CPU_LAST)
+		if (r->compiled_plan->phases[j].how == CPU_PHASE_LAST)
 			run_phase(r, j, part, 0, 1);
 	}
 }
@@ -120,21 +120,21 @@ static void run_part(void *arg, uint32_t part, uint32_t n_part)
 	struct job *j = arg;
 	const struct cpu_run *r = j->run;
 	const struct lmd_host *h = r->dev->host;
-	const struct cpu_phase *ph = r->cplan->phases;
+	const struct cpu_phase *ph = r->compiled_plan->phases;
 	uint32_t slot = 0, next;
 
 	for (uint32_t i = j->first; i < j->end; i = next) {
 		bool little = false;
 
-		for (next = i + 1; next < j->end && ph[next].how != CPU_ALL; next++)
-			little = little || ph[next].how == CPU_LAST;
-		if (ph[i].how == CPU_ALL) {
+		for (next = i + 1; next < j->end && ph[next].how != CPU_PHASE_ALL; next++)
+			little = little || ph[next].how == CPU_PHASE_LAST;
+		if (ph[i].how == CPU_PHASE_ALL) {
 			run_phase(r, i, part, part, n_part);
 			if (little)
 				run_little(r, i, next, part, n_part);
 			if (part == 0) {
-				count_progress(r->hm.step);
-				j->stop[slot] = cancelled(r->hm.step);
+				count_progress(r->host_mem.step);
+				j->stop[slot] = cancelled(r->host_mem.step);
 			}
 			h->team_barrier(h->ctx, r->dev->team);
 			for (uint32_t k = i; k < next; k++)
@@ -157,63 +157,68 @@ static enum lmd_status run_phases(struct cpu_run *r, uint32_t first, uint32_t en
 	struct job j = {.run = r, .first = first, .end = end, .t0 = h->now_ns(h->ctx)};
 
 	choose_modes(r, first, end);
-	if (!cancelled(r->hm.step))
+	if (!cancelled(r->host_mem.step))
 		h->team_run(h->ctx, r->dev->team, run_part, &j);
-	if (cancelled(r->hm.step))
+	if (cancelled(r->host_mem.step))
 		return lmd_fail(&r->dev->error, LMD_CANCELLED, "cpu: cancelled");
 	return LMD_OK;
 }
 
 /* Sets where outputs are computed: in the caller's rows if these have the value's layout. */
-static void place_outputs(struct lmd_cplan *p, const struct lmd_binding *out, uint32_t n_out)
+static void place_outputs(struct lmd_compiled_plan *p, const struct lmd_binding *out,
+			  uint32_t n_out)
 {
-	const struct lmd_plan *plan = p->hm.plan;
+	const struct lmd_plan *plan = p->host_mem.plan;
 
 	for (uint32_t i = 0; i < plan->n_output; i++) {
 		uint32_t id = plan->outputs[i].value;
 		const struct lmd_value *v = &plan->values[id];
-		const struct lmd_binding *b = hm_binding(out, n_out, plan->outputs[i].id);
+		const struct lmd_binding *b = host_mem_binding(out, n_out, plan->outputs[i].id);
 
 		if (!p->direct[i])
 			continue;
-		p->hm.value[id] =
+		p->host_mem.value[id] =
 			b && b->row_bytes == v->row_bytes && (uintptr_t)b->ptr % sizeof(float) == 0
 				? b->ptr
-				: p->hm.values + v->offset;
+				: p->host_mem.values + v->offset;
 	}
 }
 
-enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
+enum lmd_status cpu_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *p,
 			     const struct lmd_step *step, const struct lmd_binding *in,
 			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
 			     struct lmd_event *done)
 {
 	struct cpu_dev *dev = state;
-	struct cpu_run r = {.hm = hm_running(&p->hm, step, in, n_in), .dev = dev, .cplan = p};
+	struct cpu_run r = {.host_mem = host_mem_run_init(&p->host_mem, step, in, n_in),
+			    .dev = dev,
+			    .compiled_plan = p};
 	enum lmd_status st;
 
 	(void)q;
 	(void)done; /* this device has no queues and no events */
 	st = cpu_step_begin(&r, &dev->error);
 	if (st == LMD_OK)
-		st = hm_check_outputs(&r.hm, out, n_out, "cpu", &dev->error);
+		st = host_mem_check_outputs(&r.host_mem, out, n_out, "cpu", &dev->error);
 	if (st != LMD_OK)
 		return st;
 	place_outputs(p, out, n_out);
 	st = run_phases(&r, 0, p->n_phase);
 	if (st == LMD_OK)
-		hm_copy_outputs(&r.hm, out, n_out);
+		host_mem_copy_outputs(&r.host_mem, out, n_out);
 	return st;
 }
 
-enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct lmd_step *step,
-				 const struct lmd_binding *in, uint32_t n_in, lmd_observe_fn fn,
-				 void *arg)
+enum lmd_status cpu_plan_observe(void *state, struct lmd_compiled_plan *p,
+				 const struct lmd_step *step, const struct lmd_binding *in,
+				 uint32_t n_in, lmd_observe_fn fn, void *arg)
 {
 	struct cpu_dev *dev = state;
 	const struct lmd_host *h = dev->host;
-	struct cpu_run r = {
-		.hm = hm_running(&p->hm, step, in, n_in), .dev = dev, .cplan = p, .observed = true};
+	struct cpu_run r = {.host_mem = host_mem_run_init(&p->host_mem, step, in, n_in),
+			    .dev = dev,
+			    .compiled_plan = p,
+			    .observed = true};
 	enum lmd_status st;
 	uint32_t at = 0;
 	float *rows;
@@ -223,7 +228,7 @@ enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct 
 	if (st != LMD_OK)
 		return st;
 	place_outputs(p, NULL, 0);
-	most = hm_most_numbers(&r.hm);
+	most = host_mem_max_value_elems(&r.host_mem);
 	rows = h->alloc(h->ctx, most * sizeof(*rows));
 	if (!rows)
 		return lmd_fail(&dev->error, LMD_NOMEM, "cpu: no memory for %zu observed numbers",
@@ -233,7 +238,7 @@ enum lmd_status cpu_plan_observe(void *state, struct lmd_cplan *p, const struct 
 
 		st = run_phases(&r, at, end);
 		at = end;
-		if (st == LMD_OK && !hm_show(&r.hm, i, rows, fn, arg))
+		if (st == LMD_OK && !host_mem_observe(&r.host_mem, i, rows, fn, arg))
 			break;
 	}
 	h->free(h->ctx, rows);

@@ -19,7 +19,7 @@ struct lmd_pool {
 	uint32_t n_unit; /* number of pages or slots, which hold no data */
 };
 
-struct lmd_cplan {
+struct lmd_compiled_plan {
 	const struct lmd_plan *plan;
 	uint64_t n_run;
 };
@@ -91,8 +91,8 @@ static const char *last_error(void *state)
 
 /* ---- weights and pools ---- */
 
-static enum lmd_status weight_query(void *state, const struct lmd_wdesc *d, struct lmd_wplan *out,
-				    struct lmd_error *err)
+static enum lmd_status weight_query(void *state, const struct lmd_weight_desc *d,
+				    struct lmd_weight_plan *out, struct lmd_error *err)
 {
 	(void)state;
 	(void)d;
@@ -103,8 +103,8 @@ static enum lmd_status weight_query(void *state, const struct lmd_wdesc *d, stru
 	return LMD_OK;
 }
 
-static enum lmd_status weight_load(void *state, const struct lmd_wdesc *d, struct lmd_weight **out,
-				   struct lmd_error *err)
+static enum lmd_status weight_load(void *state, const struct lmd_weight_desc *d,
+				   struct lmd_weight **out, struct lmd_error *err)
 {
 	const struct lmd_host *h = ((struct null_dev *)state)->host;
 	struct lmd_weight *w = h->alloc(h->ctx, sizeof(*w));
@@ -189,10 +189,10 @@ static void op_support(void *state, const struct lmd_plan *plan, const struct lm
 }
 
 static enum lmd_status plan_compile(void *state, const struct lmd_compile *c,
-				    struct lmd_cplan **out, struct lmd_error *err)
+				    struct lmd_compiled_plan **out, struct lmd_error *err)
 {
 	const struct lmd_host *h = ((struct null_dev *)state)->host;
-	struct lmd_cplan *p;
+	struct lmd_compiled_plan *p;
 
 	if (c->plan->key.kind == LMD_PLAN_TAIL)
 		return lmd_fail(err, LMD_UNSUPPORTED, "null: does not support TAIL plans");
@@ -204,7 +204,7 @@ static enum lmd_status plan_compile(void *state, const struct lmd_compile *c,
 	return LMD_OK;
 }
 
-static void plan_destroy(void *state, struct lmd_cplan *p)
+static void plan_destroy(void *state, struct lmd_compiled_plan *p)
 {
 	const struct lmd_host *h = ((struct null_dev *)state)->host;
 
@@ -281,7 +281,7 @@ static void take_time(const struct null_dev *dev, const struct lmd_step *step)
 	}
 }
 
-static enum lmd_status plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
+static enum lmd_status plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *p,
 				const struct lmd_step *step, const struct lmd_binding *in,
 				uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
 				struct lmd_event *done)
@@ -302,7 +302,7 @@ static enum lmd_status plan_run(void *state, struct lmd_queue *q, struct lmd_cpl
 				dev->fail_run);
 	for (uint32_t i = 0; i < p->plan->n_output; i++) {
 		const struct lmd_value *v = &p->plan->values[p->plan->outputs[i].value];
-		const struct lmd_binding *b = hm_binding(out, n_out, p->plan->outputs[i].id);
+		const struct lmd_binding *b = host_mem_binding(out, n_out, p->plan->outputs[i].id);
 		uint32_t n = live_rows(step, v->space);
 
 		if (b && (b->n_row < n || b->row_bytes < 4 * (uint64_t)v->width))

@@ -14,7 +14,7 @@ enum { V = 10, T = 4 };
 
 struct fixture {
 	struct lmd_host *host;
-	struct lmi_registry *registry;
+	struct lmi_plugin_registry *registry;
 	const struct lmi_factory *factory;
 	const struct lmd_backend_ops *ops;
 	void *state;
@@ -26,13 +26,13 @@ static void setup(void)
 	static char dir[4096];
 	static const char *const dirs[] = {dir};
 	struct lmd_error err = {.text = ""};
-	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true};
+	struct lmi_plugin_registry_opts opts = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true};
 	const struct lmd_open_params params = {.struct_size = sizeof(params)};
 
 	snprintf(dir, sizeof(dir), "%s/plugins/.libs", lmd_build_dir());
 	ck_assert_int_eq(lmi_host_create(&fx.host, UINT64_MAX), LMD_OK);
 	opts.host = fx.host;
-	ck_assert_int_eq(lmi_registry_create(&fx.registry, &opts, &err), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_registry_create(&fx.registry, &opts, &err), LMD_OK);
 	ck_assert_msg(lmi_factory_take(fx.registry, LMD_KIND_BACKEND, "null", &fx.factory, &err) ==
 			      LMD_OK,
 		      "%s", err.text);
@@ -46,7 +46,7 @@ static void teardown(void)
 	fx.ops->close(fx.state);
 	lmi_free(fx.state);
 	lmi_factory_give(fx.registry, fx.factory);
-	lmi_registry_destroy(fx.registry);
+	lmi_plugin_registry_destroy(fx.registry);
 	lmi_host_destroy(fx.host);
 }
 
@@ -87,7 +87,7 @@ static enum lmd_status run(uint32_t out_id, uint32_t space, float *rows, uint32_
 		.row_bytes = V * sizeof(float),
 		.ptr = rows,
 	};
-	struct lmd_cplan *p = NULL;
+	struct lmd_compiled_plan *p = NULL;
 	enum lmd_status st;
 
 	ck_assert_int_eq(fx.ops->plan_compile(fx.state, &compile, &p, NULL), LMD_OK);
@@ -130,7 +130,7 @@ START_TEST(refusals)
 	const struct lmd_compile compile = {.struct_size = sizeof(compile), .plan = &tail};
 	const struct lmd_op sample = {.code = LMD_OP_SAMPLE};
 	struct lmd_support support;
-	struct lmd_cplan *p = NULL;
+	struct lmd_compiled_plan *p = NULL;
 	struct lmd_error err;
 	float y[2][V];
 

@@ -52,7 +52,7 @@ static void close_device(void *state)
 {
 	struct ref_dev *dev = state;
 
-	lmi_lora_fini(&dev->loras, dev->host);
+	lora_fini(&dev->loras, dev->host);
 	dev->host->free(dev->host->ctx, dev->chained);
 	dev->chained = NULL;
 	dev->n_chained = 0;
@@ -77,21 +77,21 @@ enum lmd_status ref_chain_reserve(struct ref_dev *dev, uint32_t n, struct lmd_er
 	return LMD_OK;
 }
 
-static enum lmd_status weight_query(void *state, const struct lmd_wdesc *d, struct lmd_wplan *out,
-				    struct lmd_error *err)
+static enum lmd_status weight_query(void *state, const struct lmd_weight_desc *d,
+				    struct lmd_weight_plan *out, struct lmd_error *err)
 {
-	return hm_weight_query(((struct ref_dev *)state)->host, d, out, err);
+	return host_mem_weight_query(((struct ref_dev *)state)->host, d, out, err);
 }
 
-static enum lmd_status weight_load(void *state, const struct lmd_wdesc *d, struct lmd_weight **out,
-				   struct lmd_error *err)
+static enum lmd_status weight_load(void *state, const struct lmd_weight_desc *d,
+				   struct lmd_weight **out, struct lmd_error *err)
 {
-	return hm_weight_load(((struct ref_dev *)state)->host, d, out, err);
+	return host_mem_weight_load(((struct ref_dev *)state)->host, d, out, err);
 }
 
 static void weight_destroy(void *state, struct lmd_weight *w)
 {
-	hm_weight_destroy(((struct ref_dev *)state)->host, w);
+	host_mem_weight_destroy(((struct ref_dev *)state)->host, w);
 }
 
 static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *b,
@@ -99,7 +99,7 @@ static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *
 {
 	struct ref_dev *dev = state;
 
-	return lmi_lora_bind(&dev->loras, dev->host, b, err);
+	return lora_bind(&dev->loras, dev->host, b, err);
 }
 
 static const char *last_error(void *state)

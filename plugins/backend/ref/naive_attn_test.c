@@ -41,8 +41,9 @@ static void rotate(const struct naive *n, const struct lmd_op_rope_kv *o, uint32
 	}
 }
 
-static void finish(const struct naive *n, const struct lmd_op_rope_kv *o, const struct lmd_opnd *v,
-		   const struct lmd_norm *m, uint32_t row, uint32_t head, double *y)
+static void finish(const struct naive *n, const struct lmd_op_rope_kv *o,
+		   const struct lmd_operand *v, const struct lmd_norm *m, uint32_t row,
+		   uint32_t head, double *y)
 {
 	double x[HEAD];
 	bool norm = m->kind != LMD_NORM_NONE;
@@ -77,7 +78,7 @@ static double *cell(const struct naive *n, double *const *cache, uint32_t id, ui
 void naive_rope_kv(struct naive *n, const struct lmd_op *op)
 {
 	const struct lmd_op_rope_kv *o = &op->u.rope_kv;
-	const struct lmd_opnd *any = o->q.src ? &o->q : &o->k;
+	const struct lmd_operand *any = o->q.src ? &o->q : &o->k;
 	const struct lmd_cache *cache = o->append ? &n->p->caches[o->cache] : NULL;
 	double x[HEAD];
 
@@ -222,7 +223,9 @@ static double bias(const struct naive *n, const struct lmd_op_attn *a, int i, ui
 			continue;
 		at = position(n, space, row, r->plane) - key_pos(n, &a->src[i], seq, j, r->plane) +
 		     r->off;
-		at = at < 0 ? 0 : at >= n->p->wrefs[r->r].n ? (int64_t)n->p->wrefs[r->r].n - 1 : at;
+		at = at < 0                            ? 0
+		     : at >= n->p->weight_refs[r->r].n ? (int64_t)n->p->weight_refs[r->r].n - 1
+						       : at;
 		for (uint32_t c = 0; c < r->q2.width; c++)
 			sum += get(n, &r->q2, row, head, c) * wrow(n, r->r, 0, (uint32_t)at)[c];
 	}

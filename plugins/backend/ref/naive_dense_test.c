@@ -21,61 +21,61 @@ double act(uint32_t kind, const float *p, double x, const double *b)
 {
 	double times = b ? *b : 1, y = x;
 
-	switch ((enum lmd_act)kind) {
-	case LMD_ACT_NONE:
+	switch ((enum lmd_act_fn)kind) {
+	case LMD_ACT_FN_NONE:
 		break;
-	case LMD_ACT_SILU:
+	case LMD_ACT_FN_SILU:
 		y = x * sigmoid(x);
 		break;
-	case LMD_ACT_GELU:
+	case LMD_ACT_FN_GELU:
 		y = 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 		break;
-	case LMD_ACT_GELU_ERF:
+	case LMD_ACT_FN_GELU_ERF:
 		y = 0.5 * x * (1 + erf(x / sqrt(2)));
 		break;
-	case LMD_ACT_GELU_QUICK:
+	case LMD_ACT_FN_GELU_QUICK:
 		y = x * sigmoid(1.702 * x);
 		break;
-	case LMD_ACT_RELU:
+	case LMD_ACT_FN_RELU:
 		y = x > 0 ? x : 0;
 		break;
-	case LMD_ACT_RELU2:
+	case LMD_ACT_FN_RELU2:
 		y = x > 0 ? x * x : 0;
 		break;
-	case LMD_ACT_SIGMOID:
+	case LMD_ACT_FN_SIGMOID:
 		y = sigmoid(x);
 		break;
-	case LMD_ACT_SOFTPLUS:
+	case LMD_ACT_FN_SOFTPLUS:
 		y = x > 20 ? x : log(1 + exp(x));
 		break;
-	case LMD_ACT_TANH:
+	case LMD_ACT_FN_TANH:
 		y = tanh(x);
 		break;
-	case LMD_ACT_XIELU:
+	case LMD_ACT_FN_XIELU:
 		if (x > 0)
 			y = (double)p[1] * x * x + (double)p[2] * x;
 		else
 			y = (expm1(fmin(x, (double)p[3])) - x) * (double)p[0] + (double)p[2] * x;
 		break;
-	case LMD_ACT_OAI:
+	case LMD_ACT_FN_OAI:
 		x = fmin(x, (double)p[1]);
 		y = x * sigmoid((double)p[0] * x);
 		times = b ? limit(*b, (double)p[1]) + 1 : 1;
 		break;
-	case LMD_ACT_SILU_CLAMP_IN:
+	case LMD_ACT_FN_SILU_CLAMP_IN:
 		x = fmin(x, (double)p[0]);
 		y = x * sigmoid(x);
 		times = b ? limit(*b, (double)p[0]) : 1;
 		break;
-	case LMD_ACT_SILU_CLAMP_OUT:
+	case LMD_ACT_FN_SILU_CLAMP_OUT:
 		y = fmin(x * sigmoid(x), (double)p[0]);
 		times = b ? limit(*b, (double)p[0]) : 1;
 		break;
-	case LMD_ACT_SITU:
+	case LMD_ACT_FN_SITU:
 		y = (double)p[0] * tanh(x / (double)p[0]) * sigmoid(x);
 		times = !b ? 1 : p[1] > 0 ? (double)p[1] * tanh(*b / (double)p[1]) : *b;
 		break;
-	case LMD_ACT_EXP:
+	case LMD_ACT_FN_EXP:
 		y = exp(x);
 		break;
 	}
@@ -89,15 +89,15 @@ static double cap(double x, double c)
 
 /* ---- EMBED ---- */
 
-static double table(const struct naive *n, uint32_t wref, int64_t row, uint32_t col)
+static double table(const struct naive *n, uint32_t weight_ref, int64_t row, uint32_t col)
 {
-	return wrow(n, wref, 0, (uint32_t)row)[col];
+	return wrow(n, weight_ref, 0, (uint32_t)row)[col];
 }
 
 void naive_embed(struct naive *n, const struct lmd_op *op)
 {
 	const struct lmd_op_embed *e = &op->u.embed;
-	uint32_t w = n->p->wrefs[e->table].k, rows = rows_of(n, &e->y);
+	uint32_t w = n->p->weight_refs[e->table].k, rows = rows_of(n, &e->y);
 	double one_hot[OC_VOCAB];
 
 	for (uint32_t r = 0; r < rows; r++) {
@@ -238,7 +238,7 @@ void naive_norm(struct naive *n, const struct lmd_op *op)
 }
 
 /* A (row, head) of x, normed if there is a norm. */
-static void prologue(const struct naive *n, const struct lmd_opnd *o, const struct lmd_norm *m,
+static void prologue(const struct naive *n, const struct lmd_operand *o, const struct lmd_norm *m,
 		     uint32_t row, uint32_t head, double *x)
 {
 	double raw[ROW];
@@ -250,17 +250,17 @@ static void prologue(const struct naive *n, const struct lmd_opnd *o, const stru
 }
 
 /* One output of s (x w^T) plus the adapter. */
-static double output(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t i,
+static double output(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t i,
 		     uint32_t site, uint32_t space, uint32_t row, const double *x)
 {
-	return wscale(n, wref, slice, i) * product(n, wref, slice, i, x) +
+	return wscale(n, weight_ref, slice, i) * product(n, weight_ref, slice, i, x) +
 	       lora(n, site, space, row, slice, x, i);
 }
 
 /* Stores y and r_out of a residual op. */
-static void result(struct naive *n, const struct lmd_opnd *y, const struct lmd_opnd *r_in,
-		   const struct lmd_opnd *r_out, float a, uint32_t row, uint32_t head, uint32_t col,
-		   double v)
+static void result(struct naive *n, const struct lmd_operand *y, const struct lmd_operand *r_in,
+		   const struct lmd_operand *r_out, float a, uint32_t row, uint32_t head,
+		   uint32_t col, double v)
 {
 	if (y->src)
 		put(n, y, row, head, col, v);
@@ -276,7 +276,7 @@ void naive_linear(struct naive *n, const struct lmd_op *op)
 	double x[ROW];
 
 	for (uint32_t i = 0; i < o->n_w; i++) {
-		const struct lmd_opnd *to = o->y[i].src ? &o->y[i] : &o->r_out[i];
+		const struct lmd_operand *to = o->y[i].src ? &o->y[i] : &o->r_out[i];
 
 		for (uint32_t r = 0; r < rows_of(n, to); r++) {
 			for (uint32_t h = 0; h < to->n_head; h++) {
@@ -328,8 +328,8 @@ void naive_glu(struct naive *n, const struct lmd_op *op)
 void naive_ffn(struct naive *n, const struct lmd_op *op)
 {
 	const struct lmd_op_ffn *f = &op->u.ffn;
-	const struct lmd_opnd *to = f->y.src ? &f->y : &f->r_out;
-	uint32_t wide = n->p->wrefs[f->up].n, space = space_of(n, to);
+	const struct lmd_operand *to = f->y.src ? &f->y : &f->r_out;
+	uint32_t wide = n->p->weight_refs[f->up].n, space = space_of(n, to);
 	double x[ROW], h[ROW];
 
 	for (uint32_t r = 0; r < rows_of(n, to); r++) {
@@ -346,7 +346,7 @@ void naive_ffn(struct naive *n, const struct lmd_op *op)
 						   wbias(n, f->gate, 0, i),
 					   &up);
 		}
-		for (uint32_t i = 0; i < n->p->wrefs[f->down].n; i++)
+		for (uint32_t i = 0; i < n->p->weight_refs[f->down].n; i++)
 			result(n, &f->y, &f->r_in, &f->r_out, f->a, r, 0, i,
 			       output(n, f->down, 0, i, f->lora_site[2], space, r, h) +
 				       wbias(n, f->down, 0, i));
@@ -360,7 +360,7 @@ void naive_head(struct naive *n, const struct lmd_op *op)
 
 	for (uint32_t o = 0; o < n->s->n_out; o++) {
 		prologue(n, &h->x, &h->norm, (uint32_t)n->s->out_row[o], 0, x);
-		for (uint32_t i = 0; i < n->p->wrefs[h->w].n; i++) {
+		for (uint32_t i = 0; i < n->p->weight_refs[h->w].n; i++) {
 			double v = (double)h->scale * output(n, h->w, 0, i, h->lora_site,
 							     LMD_SPACE_OUTPUTS, o, x) +
 				   wbias(n, h->w, 0, i);
@@ -377,7 +377,7 @@ void naive_head(struct naive *n, const struct lmd_op *op)
 static double expert(const struct naive *n, const struct lmd_op_moe_ffn *m, uint32_t e, uint32_t r,
 		     const double *x, uint32_t i)
 {
-	uint32_t wide = n->p->wrefs[m->down].k, space = LMD_SPACE_TOKENS;
+	uint32_t wide = n->p->weight_refs[m->down].k, space = LMD_SPACE_TOKENS;
 	double h[ROW];
 
 	for (uint32_t j = 0; j < wide; j++) {
@@ -402,11 +402,11 @@ static double expert(const struct naive *n, const struct lmd_op_moe_ffn *m, uint
 void naive_moe_ffn(struct naive *n, const struct lmd_op *op)
 {
 	const struct lmd_op_moe_ffn *m = &op->u.moe_ffn;
-	const struct lmd_opnd *to = m->y.src ? &m->y : &m->r_out;
+	const struct lmd_operand *to = m->y.src ? &m->y : &m->r_out;
 	double x[ROW];
 
 	for (uint32_t r = 0; r < rows_of(n, to); r++) {
-		for (uint32_t i = 0; i < n->p->wrefs[m->down].n; i++) {
+		for (uint32_t i = 0; i < n->p->weight_refs[m->down].n; i++) {
 			double v = 0;
 
 			for (uint32_t j = 0; j < cols(&m->ids); j++) {
@@ -459,7 +459,7 @@ void naive_patch(struct naive *n, const struct lmd_op *op)
 		h = p->n_dim == 2 ? n->s->x_h[from - LMD_SPACE_X0][s] : 1;
 		wide = (w + 2 * p->pad[0] - (int64_t)p->dilation[0] * (k0 - 1) - 1) / p->stride[0] +
 		       1;
-		for (uint32_t i = 0; i < n->p->wrefs[p->w].n; i++) {
+		for (uint32_t i = 0; i < n->p->weight_refs[p->w].n; i++) {
 			const double *row = wrow(n, p->w, 0, i);
 			double sum = 0;
 

@@ -67,14 +67,14 @@ static double instruction(const struct lmd_ew_ins *i, double a, double b, double
 void naive_ew(struct naive *n, const struct lmd_op *op)
 {
 	const struct lmd_op_ew *e = &op->u.ew;
-	const struct lmd_opnd *out = &e->out[0];
+	const struct lmd_operand *out = &e->out[0];
 
 	for (uint32_t x = 0; x < rows_of(n, out) * cols(out); x++) {
 		uint32_t row = x / cols(out), h = x % cols(out) / out->width, c = x % out->width;
 		double reg[LMD_EW_MAX_REG] = {0};
 
 		for (uint32_t i = 0; i < e->n_in; i++) {
-			const struct lmd_opnd *in = &e->in[i];
+			const struct lmd_operand *in = &e->in[i];
 			uint32_t r = space_of(n, in) == LMD_SPACE_SEQS ? (uint32_t)n->s->seq_of[row]
 								       : row;
 
@@ -223,7 +223,7 @@ void naive_softmax(struct naive *n, const struct lmd_op *op)
 
 void naive_cast_copy(struct naive *n, const struct lmd_op *op)
 {
-	const struct lmd_opnd *x = &op->u.cast_copy.x, *y = &op->u.cast_copy.y;
+	const struct lmd_operand *x = &op->u.cast_copy.x, *y = &op->u.cast_copy.y;
 
 	for (uint32_t r = 0; r < rows_of(n, y); r++) {
 		for (uint32_t h = 0; h < y->n_head; h++) {

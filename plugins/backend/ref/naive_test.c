@@ -11,12 +11,12 @@
 
 /* ---- operands ---- */
 
-uint32_t cols(const struct lmd_opnd *o)
+uint32_t cols(const struct lmd_operand *o)
 {
 	return o->n_head * o->width;
 }
 
-uint32_t space_of(const struct naive *n, const struct lmd_opnd *o)
+uint32_t space_of(const struct naive *n, const struct lmd_operand *o)
 {
 	if (o->src == LMD_SRC_VALUE)
 		return n->p->values[o->id].space;
@@ -25,7 +25,7 @@ uint32_t space_of(const struct naive *n, const struct lmd_opnd *o)
 	return o->src == LMD_SRC_ROW_IN ? LMD_SPACE_TOKENS : LMD_N_SPACE;
 }
 
-uint32_t rows_of(const struct naive *n, const struct lmd_opnd *o)
+uint32_t rows_of(const struct naive *n, const struct lmd_operand *o)
 {
 	uint32_t rows = o->src == LMD_SRC_INPUT	   ? n->c->inputs[o->id].n_row
 			: o->src == LMD_SRC_WEIGHT ? 1
@@ -34,7 +34,7 @@ uint32_t rows_of(const struct naive *n, const struct lmd_opnd *o)
 	return rows / (o->fold ? o->fold : 1);
 }
 
-double get(const struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t head,
+double get(const struct naive *n, const struct lmd_operand *o, uint32_t row, uint32_t head,
 	   uint32_t col)
 {
 	uint32_t j = o->col0 + head * o->head_stride + col, fold = o->fold ? o->fold : 1, w;
@@ -62,7 +62,7 @@ double get(const struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32
 	return NAN;
 }
 
-void put(struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t head, uint32_t col,
+void put(struct naive *n, const struct lmd_operand *o, uint32_t row, uint32_t head, uint32_t col,
 	 double x)
 {
 	uint32_t w = n->p->values[o->id].width;
@@ -70,12 +70,12 @@ void put(struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t head,
 	n->value[o->id][(size_t)row * w + o->col0 + head * o->head_stride + col] = x;
 }
 
-double get_flat(const struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t j)
+double get_flat(const struct naive *n, const struct lmd_operand *o, uint32_t row, uint32_t j)
 {
 	return get(n, o, row, j / o->width, j % o->width);
 }
 
-void put_flat(struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t j, double x)
+void put_flat(struct naive *n, const struct lmd_operand *o, uint32_t row, uint32_t j, double x)
 {
 	put(n, o, row, j / o->width, j % o->width, x);
 }
@@ -118,7 +118,7 @@ int64_t token_of(const struct naive *n, uint32_t space, uint32_t row)
 
 /* Decodes a tensor, or a literal, to rows of K doubles; *rows = their number.  The caller frees
  * them. */
-static double *decode_part(const struct naive *n, const struct lmd_wpart *pt, uint32_t k,
+static double *decode_part(const struct naive *n, const struct lmd_weight_part *pt, uint32_t k,
 			   uint32_t *dtype, size_t *rows)
 {
 	const struct lmd_tensor *t = &n->c->tensors[pt->tensor];
@@ -127,7 +127,7 @@ static double *decode_part(const struct naive *n, const struct lmd_wpart *pt, ui
 	double *out;
 	float *f;
 
-	if (pt->kind == LMD_WPART_LITERAL) {
+	if (pt->kind == LMD_WEIGHT_PART_LITERAL) {
 		*dtype = LMD_DTYPE_F32;
 		*rows = pt->n_row;
 		out = lmi_alloc(pt->n_row * (size_t)k, sizeof(*out));
@@ -150,7 +150,7 @@ static double *decode_part(const struct naive *n, const struct lmd_wpart *pt, ui
 		for (size_t i = 0; i < total; i++)
 			out[i] = ((const int32_t *)t->data)[i];
 	} else {
-		lmi_dequant_rows(type, t->data, f, (size_t)t->dims[0], (size_t)t->dims[1]);
+		lmi_quant_dequant_rows(type, t->data, f, (size_t)t->dims[0], (size_t)t->dims[1]);
 		for (size_t i = 0; i < total; i++)
 			out[i] = (double)f[i];
 	}
@@ -160,15 +160,15 @@ static double *decode_part(const struct naive *n, const struct lmd_wpart *pt, ui
 
 /* Parts follow each other in N, head by head or slice by slice (plan.h); a transposition comes
  * last. */
-static double *decode(const struct naive *n, const struct lmd_wref *w, uint32_t *dtype)
+static double *decode(const struct naive *n, const struct lmd_weight_ref *w, uint32_t *dtype)
 {
-	bool transposed = w->xform == LMD_XFORM_HEAD_TRANSPOSE,
-	     experts = w->xform == LMD_XFORM_STACK_EXPERTS;
+	bool transposed = w->transform == LMD_TRANSFORM_HEAD_TRANSPOSE,
+	     experts = w->transform == LMD_TRANSFORM_STACK_EXPERTS;
 	uint32_t k = transposed ? w->n : w->k, rows = transposed ? w->k : w->n, at = 0;
 	double *out = lmi_alloc((size_t)w->n_stack * w->n * w->k, sizeof(*out));
 
 	for (uint32_t i = 0; out && i < w->n_part; i++) {
-		const struct lmd_wpart *pt = &w->parts[i];
+		const struct lmd_weight_part *pt = &w->parts[i];
 		size_t have;
 		double *part = decode_part(n, pt, k, dtype, &have);
 		uint32_t heads = w->n_head ? w->n_head : experts ? 1 : w->n_stack;
@@ -199,11 +199,11 @@ static double *decode(const struct naive *n, const struct lmd_wref *w, uint32_t 
 	return out;
 }
 
-const double *wrow(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row)
+const double *wrow(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row)
 {
-	const struct lmd_wref *w = &n->p->wrefs[wref];
+	const struct lmd_weight_ref *w = &n->p->weight_refs[weight_ref];
 
-	return n->weight[wref] + ((size_t)slice * w->n + row) * w->k;
+	return n->weight[weight_ref] + ((size_t)slice * w->n + row) * w->k;
 }
 
 static const float *extra(const struct naive *n, uint32_t tensor, uint32_t *count)
@@ -215,9 +215,9 @@ static const float *extra(const struct naive *n, uint32_t tensor, uint32_t *coun
 	return n->c->tensors[tensor].data;
 }
 
-double wscale(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row)
+double wscale(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row)
 {
-	const struct lmd_wref *w = &n->p->wrefs[wref];
+	const struct lmd_weight_ref *w = &n->p->weight_refs[weight_ref];
 	uint32_t count;
 	const float *v = extra(n, w->scale, &count);
 
@@ -226,9 +226,9 @@ double wscale(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row
 	return (double)v[count == 1 ? 0 : w->n_stack > 1 ? slice : row];
 }
 
-double wbias(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row)
+double wbias(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row)
 {
-	const struct lmd_wref *w = &n->p->wrefs[wref];
+	const struct lmd_weight_ref *w = &n->p->weight_refs[weight_ref];
 	uint32_t count;
 	const float *v = extra(n, w->bias, &count);
 
@@ -250,13 +250,14 @@ static bool is_int8(uint32_t t)
 	}
 }
 
-double product(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row, const double *x)
+double product(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row,
+	       const double *x)
 {
-	const double *w = wrow(n, wref, slice, row);
-	uint32_t k = n->p->wrefs[wref].k;
+	const double *w = wrow(n, weight_ref, slice, row);
+	uint32_t k = n->p->weight_refs[weight_ref].k;
 	double sum = 0;
 
-	for (uint32_t b = 0; n->int8 && is_int8(n->dtype[wref]) && b < k; b += 32) {
+	for (uint32_t b = 0; n->int8 && is_int8(n->dtype[weight_ref]) && b < k; b += 32) {
 		float amax = 0;
 
 		for (uint32_t i = b; i < b + 32; i++)
@@ -265,7 +266,7 @@ double product(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t ro
 			sum += (double)rintf((float)x[i] * (127.0f / amax)) *
 			       (double)(amax / 127.0f) * w[i];
 	}
-	for (uint32_t i = 0; !(n->int8 && is_int8(n->dtype[wref])) && i < k; i++)
+	for (uint32_t i = 0; !(n->int8 && is_int8(n->dtype[weight_ref])) && i < k; i++)
 		sum += x[i] * w[i];
 	return sum;
 }
@@ -442,8 +443,8 @@ static bool collect(const struct naive *n, struct oc_result *out)
 static bool load(struct naive *n)
 {
 	n->value = lmi_alloc(n->p->n_value + 1, sizeof(*n->value));
-	n->weight = lmi_alloc(n->p->n_wref + 1, sizeof(*n->weight));
-	n->dtype = lmi_alloc(n->p->n_wref + 1, sizeof(*n->dtype));
+	n->weight = lmi_alloc(n->p->n_weight_ref + 1, sizeof(*n->weight));
+	n->dtype = lmi_alloc(n->p->n_weight_ref + 1, sizeof(*n->dtype));
 	if (!n->value || !n->weight || !n->dtype)
 		return false;
 	for (uint32_t i = 0; i < n->p->n_value; i++) {
@@ -453,8 +454,8 @@ static bool load(struct naive *n)
 		if (!n->value[i])
 			return false;
 	}
-	for (uint32_t i = 0; i < n->p->n_wref; i++) {
-		n->weight[i] = decode(n, &n->p->wrefs[i], &n->dtype[i]);
+	for (uint32_t i = 0; i < n->p->n_weight_ref; i++) {
+		n->weight[i] = decode(n, &n->p->weight_refs[i], &n->dtype[i]);
 		if (!n->weight[i])
 			return false;
 	}
@@ -472,7 +473,7 @@ bool naive_run(const struct oc *c, bool int8, struct oc_result *out)
 	ok = ok && collect(&n, out);
 	for (uint32_t i = 0; n.value && i < n.p->n_value; i++)
 		lmi_free(n.value[i]);
-	for (uint32_t i = 0; n.weight && i < n.p->n_wref; i++)
+	for (uint32_t i = 0; n.weight && i < n.p->n_weight_ref; i++)
 		lmi_free(n.weight[i]);
 	for (uint32_t i = 0; i < LMD_LEN(n.k); i++) {
 		lmi_free(n.k[i]);

@@ -8,7 +8,7 @@
 #ifndef LLAMAD_REF_NAIVE_TEST_H
 #define LLAMAD_REF_NAIVE_TEST_H
 
-#include "core/plan/opcase_priv.h"
+#include "core/conformance/opcase_priv.h"
 
 struct naive {
 	const struct oc *c;
@@ -16,8 +16,8 @@ struct naive {
 	const struct lmd_step *s;
 	bool int8;	       /* activations that are multiplied with block types are rounded */
 	double **value;	       /* [n_value][rows][width] */
-	double **weight;       /* [n_wref][n_stack*n*k] */
-	uint32_t *dtype;       /* [n_wref] */
+	double **weight;       /* [n_weight_ref][n_stack*n*k] */
+	uint32_t *dtype;       /* [n_weight_ref] */
 	double *k[16], *v[16]; /* caches: [sequence slot][key][columns]; states: [slot][...] */
 };
 
@@ -26,24 +26,25 @@ bool naive_run(const struct oc *c, bool int8, struct oc_result *out);
 
 /* ---- shared by the files of ops ---- */
 
-double get(const struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t head,
+double get(const struct naive *n, const struct lmd_operand *o, uint32_t row, uint32_t head,
 	   uint32_t col);
-void put(struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t head, uint32_t col,
+void put(struct naive *n, const struct lmd_operand *o, uint32_t row, uint32_t head, uint32_t col,
 	 double x);
 /* Column j, counted across the heads. */
-double get_flat(const struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t j);
-void put_flat(struct naive *n, const struct lmd_opnd *o, uint32_t row, uint32_t j, double x);
-uint32_t cols(const struct lmd_opnd *o);
+double get_flat(const struct naive *n, const struct lmd_operand *o, uint32_t row, uint32_t j);
+void put_flat(struct naive *n, const struct lmd_operand *o, uint32_t row, uint32_t j, double x);
+uint32_t cols(const struct lmd_operand *o);
 /* Live rows of an operand that is a value or an input. */
-uint32_t rows_of(const struct naive *n, const struct lmd_opnd *o);
-uint32_t space_of(const struct naive *n, const struct lmd_opnd *o);
+uint32_t rows_of(const struct naive *n, const struct lmd_operand *o);
+uint32_t space_of(const struct naive *n, const struct lmd_operand *o);
 
 /* Row `row` of slice `slice` of a weight, and its scale and bias. */
-const double *wrow(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row);
-double wscale(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row);
-double wbias(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row);
+const double *wrow(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row);
+double wscale(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row);
+double wbias(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row);
 /* Sum of x[i]*w[i]; rounds x to int8 if the device and the weight's type ask for it. */
-double product(const struct naive *n, uint32_t wref, uint32_t slice, uint32_t row, const double *x);
+double product(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row,
+	       const double *x);
 /* What the adapter of a row adds to output i of a slice at a site. */
 double lora(const struct naive *n, uint32_t site, uint32_t space, uint32_t row, uint32_t slice,
 	    const double *x, uint32_t i);

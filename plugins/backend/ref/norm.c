@@ -9,8 +9,8 @@ struct ref_norm ref_norm(const struct ref_run *r, const struct lmd_norm *n)
 	struct ref_norm x = {.n = n};
 
 	if (n->kind != LMD_NORM_NONE) {
-		x.g = hm_view(&r->hm, &n->g);
-		x.b = hm_view(&r->hm, &n->b);
+		x.g = host_mem_view(&r->host_mem, &n->g);
+		x.b = host_mem_view(&r->host_mem, &n->b);
 	}
 	return x;
 }
@@ -48,9 +48,9 @@ void ref_norm_scale(const struct ref_norm *n, uint32_t row, uint32_t head, uint3
 		float v = (x[c] - stat[0]) * stat[1];
 
 		if (n->g.base)
-			v *= hm_get(&n->g, row, gh, col0 + c) + one;
+			v *= host_mem_get(&n->g, row, gh, col0 + c) + one;
 		if (n->b.base)
-			v += hm_get(&n->b, row, bh, col0 + c);
+			v += host_mem_get(&n->b, row, bh, col0 + c);
 		y[c] = v;
 	}
 }

@@ -9,7 +9,7 @@
 
 struct ref_norm {
 	const struct lmd_norm *n;
-	struct hm_view g, b;
+	struct host_mem_view g, b;
 };
 
 struct ref_norm ref_norm(const struct ref_run *r, const struct lmd_norm *n);

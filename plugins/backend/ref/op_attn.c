@@ -21,7 +21,7 @@
 struct attn {
 	const struct ref_run *r;
 	const struct lmd_op_attn *op;
-	struct hm_view q, y, k[N_SRC], v[N_SRC], list[N_SRC], q2[2];
+	struct host_mem_view q, y, k[N_SRC], v[N_SRC], list[N_SRC], q2[2];
 	uint32_t n_head, per_kv;
 	/* Scratch of one part. */
 	int32_t *key[N_SRC]; /* [cap] keys of the current row */
@@ -35,14 +35,14 @@ struct attn {
 };
 
 /* Largest number of keys that a row can see in a source. */
-static uint64_t most_keys(const struct hm_cplan *c, const struct lmd_attn_src *s)
+static uint64_t most_keys(const struct host_mem_compiled_plan *c, const struct lmd_attn_src *s)
 {
 	const struct lmd_pool *p;
 
 	if (s->kind == LMD_KV_NONE)
 		return 0;
 	if (s->kind == LMD_KV_ROWS)
-		return hm_max_rows(c->plan, &s->k) / (s->k.n_head ? s->k.n_head : 1);
+		return host_mem_max_rows(c->plan, &s->k) / (s->k.n_head ? s->k.n_head : 1);
 	p = c->pools[s->group];
 	return p ? (uint64_t)p->n_index * p->page_tokens : 0;
 }
@@ -50,13 +50,13 @@ static uint64_t most_keys(const struct hm_cplan *c, const struct lmd_attn_src *s
 static enum lmd_status plan_bias(struct ref_build *b, const struct lmd_op_attn *a,
 				 struct lmd_error *err)
 {
-	enum lmd_status st = hm_flatten(&b->hm, a->sinks, err);
+	enum lmd_status st = host_mem_flatten(&b->host_mem, a->sinks, err);
 
 	if (st == LMD_OK && (a->bias == LMD_BIAS_ALIBI || a->bias == LMD_BIAS_BUCKET))
-		st = hm_flatten(&b->hm, a->bias_w, err);
+		st = host_mem_flatten(&b->host_mem, a->bias_w, err);
 	for (int i = 0; st == LMD_OK && a->bias == LMD_BIAS_REL && i < 2; i++) {
 		if (a->rel[i].q2.src != LMD_SRC_NONE)
-			st = hm_flatten(&b->hm, a->rel[i].r, err);
+			st = host_mem_flatten(&b->host_mem, a->rel[i].r, err);
 	}
 	return st;
 }
@@ -68,25 +68,26 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 	uint64_t keys = 0;
 
 	for (int i = 0; i < N_SRC; i++) {
-		uint64_t n = most_keys(&b->cplan->hm, &a->src[i]);
+		uint64_t n = most_keys(&b->compiled_plan->host_mem, &a->src[i]);
 
 		if (a->src[i].kind == LMD_KV_CACHE) {
-			enum lmd_status st = hm_need_cache(&b->cplan->hm, a->src[i].cache, err);
+			enum lmd_status st = host_mem_need_cache(&b->compiled_plan->host_mem,
+								 a->src[i].cache, err);
 
 			if (st != LMD_OK)
 				return st;
 		}
 		if (a->src[i].kind != LMD_KV_NONE)
-			b->cplan->group_read[a->src[i].group] = true;
-		hm_need(&b->hm.part_bytes, n, sizeof(int32_t));
+			b->compiled_plan->group_read[a->src[i].group] = true;
+		host_mem_need(&b->host_mem.part_bytes, n, sizeof(int32_t));
 		keys += n;
 	}
-	hm_need(&b->hm.part_bytes, keys * per_kv, sizeof(float));
-	hm_need(&b->hm.part_bytes, a->q.width, sizeof(float));
-	hm_need(&b->hm.part_bytes, (uint64_t)a->q.width + a->y.width, sizeof(float));
-	hm_need(&b->hm.part_bytes, (uint64_t)a->q.width * per_kv, sizeof(float));
-	hm_need(&b->hm.part_bytes, a->y.width, sizeof(float));
-	hm_need(&b->hm.part_bytes, (uint64_t)a->q.width + a->y.width, sizeof(uint16_t));
+	host_mem_need(&b->host_mem.part_bytes, keys * per_kv, sizeof(float));
+	host_mem_need(&b->host_mem.part_bytes, a->q.width, sizeof(float));
+	host_mem_need(&b->host_mem.part_bytes, (uint64_t)a->q.width + a->y.width, sizeof(float));
+	host_mem_need(&b->host_mem.part_bytes, (uint64_t)a->q.width * per_kv, sizeof(float));
+	host_mem_need(&b->host_mem.part_bytes, a->y.width, sizeof(float));
+	host_mem_need(&b->host_mem.part_bytes, (uint64_t)a->q.width + a->y.width, sizeof(uint16_t));
 	return plan_bias(b, a, err);
 }
 
@@ -95,30 +96,30 @@ static void setup(struct attn *a, const struct ref_run *r, const struct lmd_op *
 	uint64_t keys = 0;
 
 	*a = (struct attn){.r = r, .op = &op->u.attn};
-	a->q = hm_view(&r->hm, &a->op->q);
-	a->y = hm_view(&r->hm, &a->op->y);
+	a->q = host_mem_view(&r->host_mem, &a->op->q);
+	a->y = host_mem_view(&r->host_mem, &a->op->y);
 	a->n_head = a->q.n_head;
 	a->per_kv = a->n_head / a->op->n_kv_head;
 	for (int i = 0; i < N_SRC; i++) {
 		const struct lmd_attn_src *s = &a->op->src[i];
 
 		if (s->kind == LMD_KV_ROWS) {
-			a->k[i] = hm_view(&r->hm, &s->k);
-			a->v[i] = hm_view(&r->hm, &s->v);
+			a->k[i] = host_mem_view(&r->host_mem, &s->k);
+			a->v[i] = host_mem_view(&r->host_mem, &s->v);
 		}
 		if (s->kind != LMD_KV_NONE)
-			a->list[i] = hm_view(&r->hm, &s->list);
-		a->q2[i] = hm_view(&r->hm, &a->op->rel[i].q2);
-		a->cap[i] = (uint32_t)most_keys(&r->cplan->hm, s);
-		a->key[i] = hm_take(&scratch, a->cap[i], sizeof(int32_t));
+			a->list[i] = host_mem_view(&r->host_mem, &s->list);
+		a->q2[i] = host_mem_view(&r->host_mem, &a->op->rel[i].q2);
+		a->cap[i] = (uint32_t)most_keys(&r->compiled_plan->host_mem, s);
+		a->key[i] = host_mem_take(&scratch, a->cap[i], sizeof(int32_t));
 		keys += a->cap[i];
 	}
-	a->score = hm_take(&scratch, keys * a->per_kv, sizeof(float));
-	a->tk = hm_take(&scratch, a->q.width, sizeof(float));
-	a->tv = hm_take(&scratch, (uint64_t)a->q.width + a->y.width, sizeof(float));
-	a->tq = hm_take(&scratch, (uint64_t)a->q.width * a->per_kv, sizeof(float));
-	a->out = hm_take(&scratch, a->y.width, sizeof(float));
-	a->bits = hm_take(&scratch, (uint64_t)a->q.width + a->y.width, sizeof(uint16_t));
+	a->score = host_mem_take(&scratch, keys * a->per_kv, sizeof(float));
+	a->tk = host_mem_take(&scratch, a->q.width, sizeof(float));
+	a->tv = host_mem_take(&scratch, (uint64_t)a->q.width + a->y.width, sizeof(float));
+	a->tq = host_mem_take(&scratch, (uint64_t)a->q.width * a->per_kv, sizeof(float));
+	a->out = host_mem_take(&scratch, a->y.width, sizeof(float));
+	a->bits = host_mem_take(&scratch, (uint64_t)a->q.width + a->y.width, sizeof(uint16_t));
 	a->half = r->dev->half && !a->list[0].base && !a->list[1].base;
 }
 
@@ -147,19 +148,19 @@ static const float *rounded(const struct attn *a, const float *v, float *tmp, ui
 static bool hidden(const struct attn *a, const struct lmd_attn_src *s, uint32_t seq, uint32_t row,
 		   uint32_t key)
 {
-	const struct lmd_step *step = a->r->hm.step;
+	const struct lmd_step *step = a->r->host_mem.step;
 	const struct lmd_pool *p;
 	uint32_t first, n, at;
-	int64_t t = hm_token_row(&a->r->hm, a->q.space, row), place;
+	int64_t t = host_mem_token_row(&a->r->host_mem, a->q.space, row), place;
 
 	if (!a->op->tree || !step->tree || t < 0)
 		return false;
 	if (s->kind == LMD_KV_ROWS)
 		return key >= 64 || !(step->tree[t] >> key & 1);
-	p = a->r->cplan->hm.pools[s->group];
+	p = a->r->compiled_plan->host_mem.pools[s->group];
 	place = ref_pool_row(p, (uint32_t)step->seq_slot[seq], key, &at) - p->mem;
 	place = place / (int64_t)p->unit_bytes * p->page_tokens + at;
-	hm_seq_rows(&a->r->hm, LMD_SPACE_TOKENS, seq, &first, &n);
+	host_mem_seq_rows(&a->r->host_mem, LMD_SPACE_TOKENS, seq, &first, &n);
 	for (uint32_t i = 0; i < n; i++) {
 		if (step->group[s->group].slot[first + i] == place)
 			return i >= 64 || !(step->tree[t] >> i & 1);
@@ -184,14 +185,15 @@ static void find_keys(struct attn *a, int i, uint32_t seq, uint32_t row, uint32_
 	a->n_key[i] = 0;
 	if (s->kind == LMD_KV_NONE)
 		return;
-	lo = a->r->hm.step->group[s->group].kv_lo[row];
-	hi = a->r->hm.step->group[s->group].kv_hi[row];
+	lo = a->r->host_mem.step->group[s->group].kv_lo[row];
+	hi = a->r->host_mem.step->group[s->group].kv_hi[row];
 	if (!a->list[i].base) {
 		add_keys(a, i, seq, row, lo, hi);
 		return;
 	}
 	for (uint32_t c = 0; c < a->list[i].width; c++) {
-		int64_t e = hm_get_i32(&a->list[i], row, a->list[i].n_head > 1 ? kv_head : 0, c);
+		int64_t e =
+			host_mem_get_i32(&a->list[i], row, a->list[i].n_head > 1 ? kv_head : 0, c);
 		int64_t from = e * s->list_unit, to = from + s->list_unit;
 
 		if (e >= 0)
@@ -203,17 +205,17 @@ static const float *stored_key(const struct attn *a, int i, uint32_t seq, uint32
 			       uint32_t key)
 {
 	const struct lmd_attn_src *s = &a->op->src[i];
-	const struct hm_cache *c;
+	const struct host_mem_cache *c;
 	uint32_t first, n, at;
 	const char *page;
 
 	if (s->kind == LMD_KV_ROWS) {
-		hm_seq_rows(&a->r->hm, a->k[i].space, seq, &first, &n);
-		return hm_f32(&a->k[i], first + key, kv_head, a->tk);
+		host_mem_seq_rows(&a->r->host_mem, a->k[i].space, seq, &first, &n);
+		return host_mem_f32(&a->k[i], first + key, kv_head, a->tk);
 	}
-	c = a->r->cplan->hm.caches[s->cache];
-	page = ref_pool_row(a->r->cplan->hm.pools[s->group], (uint32_t)a->r->hm.step->seq_slot[seq],
-			    key, &at);
+	c = a->r->compiled_plan->host_mem.caches[s->cache];
+	page = ref_pool_row(a->r->compiled_plan->host_mem.pools[s->group],
+			    (uint32_t)a->r->host_mem.step->seq_slot[seq], key, &at);
 	return ref_cache_decode(a->r->dev, c->desc.k_dtype,
 				page + c->k_off + at * c->k_row + kv_head * c->k_head, a->tk,
 				a->q.width);
@@ -229,19 +231,19 @@ static const float *stored_value(const struct attn *a, int i, uint32_t seq, uint
 				 uint32_t key)
 {
 	const struct lmd_attn_src *s = &a->op->src[i];
-	const struct hm_cache *c =
-		s->kind == LMD_KV_CACHE ? a->r->cplan->hm.caches[s->cache] : NULL;
+	const struct host_mem_cache *c =
+		s->kind == LMD_KV_CACHE ? a->r->compiled_plan->host_mem.caches[s->cache] : NULL;
 	uint32_t first, n, at;
 	const char *page;
 
 	if (!c) {
-		hm_seq_rows(&a->r->hm, a->v[i].space, seq, &first, &n);
-		return hm_f32(&a->v[i], first + key, kv_head, a->tv);
+		host_mem_seq_rows(&a->r->host_mem, a->v[i].space, seq, &first, &n);
+		return host_mem_f32(&a->v[i], first + key, kv_head, a->tv);
 	}
 	if (!c->has_v) /* the first dv columns of the key */
 		return stored_key(a, i, seq, kv_head, key);
-	page = ref_pool_row(a->r->cplan->hm.pools[s->group], (uint32_t)a->r->hm.step->seq_slot[seq],
-			    key, &at);
+	page = ref_pool_row(a->r->compiled_plan->host_mem.pools[s->group],
+			    (uint32_t)a->r->host_mem.step->seq_slot[seq], key, &at);
 	return ref_cache_decode(a->r->dev, c->desc.v_dtype,
 				page + c->v_off + at * c->v_row + kv_head * c->v_head, a->tv,
 				a->y.width);
@@ -260,12 +262,12 @@ static int32_t key_pos(const struct attn *a, int i, uint32_t seq, uint32_t key, 
 	uint32_t first, n;
 
 	if (s->kind == LMD_KV_CACHE) {
-		uint32_t ratio = a->r->hm.plan->groups[s->group].ratio;
+		uint32_t ratio = a->r->host_mem.plan->groups[s->group].ratio;
 
 		return (int32_t)(key * (ratio ? ratio : 1));
 	}
-	hm_seq_rows(&a->r->hm, a->k[i].space, seq, &first, &n);
-	return hm_pos(&a->r->hm, a->k[i].space, first + key, plane);
+	host_mem_seq_rows(&a->r->host_mem, a->k[i].space, seq, &first, &n);
+	return host_mem_pos(&a->r->host_mem, a->k[i].space, first + key, plane);
 }
 
 /* T5's bucket of a distance d = pos_k - pos_q: each small distance has its own bucket, larger ones
@@ -299,14 +301,14 @@ static float bias(const struct attn *a, int i, uint32_t seq, uint32_t row, uint3
 {
 	const struct lmd_op_attn *op = a->op;
 	const struct lmd_weight *const *w =
-		(const struct lmd_weight *const *)a->r->cplan->hm.weights;
+		(const struct lmd_weight *const *)a->r->compiled_plan->host_mem.weights;
 	float sum = 0;
 	int32_t d;
 
 	if (op->bias == LMD_BIAS_NONE)
 		return 0;
 	if (op->bias != LMD_BIAS_REL) {
-		d = key_pos(a, i, seq, key, 0) - hm_pos(&a->r->hm, a->q.space, row, 0);
+		d = key_pos(a, i, seq, key, 0) - host_mem_pos(&a->r->host_mem, a->q.space, row, 0);
 		if (op->bias == LMD_BIAS_ALIBI)
 			return -w[op->bias_w]->flat[head] * fabsf((float)d);
 		return w[op->bias_w]->flat[(size_t)bucket_of(op, d) * a->n_head + head];
@@ -318,11 +320,11 @@ static float bias(const struct attn *a, int i, uint32_t seq, uint32_t row, uint3
 		if (!a->q2[j].base)
 			continue;
 		n = w[rel->r]->n;
-		at = (int64_t)hm_pos(&a->r->hm, a->q.space, row, rel->plane) -
+		at = (int64_t)host_mem_pos(&a->r->host_mem, a->q.space, row, rel->plane) -
 		     key_pos(a, i, seq, key, rel->plane) + rel->off;
 		at = at < 0 ? 0 : at >= n ? n - 1 : at;
 		for (uint32_t c = 0; c < a->q2[j].width; c++)
-			sum += hm_get(&a->q2[j], row, head, c) *
+			sum += host_mem_get(&a->q2[j], row, head, c) *
 			       w[rel->r]->flat[(size_t)at * w[rel->r]->k + c];
 	}
 	return sum;
@@ -337,8 +339,9 @@ static uint32_t head_of(const struct attn *a, uint32_t kv_head, uint32_t g)
 /* Turns the scores of one head into weights; returns false if it sees no key. */
 static bool softmax(const struct attn *a, float *s, uint32_t n, uint32_t head)
 {
-	float sink =
-		a->op->sinks == LMD_NONE ? 0 : a->r->cplan->hm.weights[a->op->sinks]->flat[head];
+	float sink = a->op->sinks == LMD_NONE
+			     ? 0
+			     : a->r->compiled_plan->host_mem.weights[a->op->sinks]->flat[head];
 	float max = a->op->sinks == LMD_NONE ? -INFINITY : sink;
 	double sum = 0;
 
@@ -371,12 +374,13 @@ static void scores(const struct attn *a, uint32_t seq, uint32_t row, uint32_t kv
 			for (uint32_t g = 0; g < a->per_kv; g++) {
 				uint32_t head = head_of(a, kv_head, g);
 				float *tq = a->tq + (size_t)g * a->q.width;
-				const float *q =
-					rounded(a, hm_f32(&a->q, row, head, tq), tq, a->q.width);
+				const float *q = rounded(a, host_mem_f32(&a->q, row, head, tq), tq,
+							 a->q.width);
 				float s = a->op->scale * k->dot(q, kr, a->q.width) +
 					  bias(a, i, seq, row, head, key);
 
-				a->score[(size_t)g * total + at] = hm_softcap(s, a->op->softcap);
+				a->score[(size_t)g * total + at] =
+					host_mem_softcap(s, a->op->softcap);
 			}
 		}
 	}
@@ -403,7 +407,7 @@ static void sum_half(const struct attn *a, const float *s, uint32_t seq, uint32_
 	uint32_t at = 0;
 
 	if (a->op->sinks != LMD_NONE) {
-		max = a->r->cplan->hm.weights[a->op->sinks]->flat[head];
+		max = a->r->compiled_plan->host_mem.weights[a->op->sinks]->flat[head];
 		total = 1;
 	}
 	for (int i = 0; i < N_SRC; i++) {
@@ -434,7 +438,7 @@ static void sum_half(const struct attn *a, const float *s, uint32_t seq, uint32_
 
 static void one(struct attn *a, uint32_t row, uint32_t kv_head)
 {
-	uint32_t seq = hm_seq_of(&a->r->hm, a->q.space, row), total;
+	uint32_t seq = host_mem_seq_of(&a->r->host_mem, a->q.space, row), total;
 
 	for (int i = 0; i < N_SRC; i++)
 		find_keys(a, i, seq, row, kv_head);
@@ -442,24 +446,24 @@ static void one(struct attn *a, uint32_t row, uint32_t kv_head)
 	scores(a, seq, row, kv_head, total);
 	for (uint32_t g = 0; g < a->per_kv; g++) {
 		uint32_t head = head_of(a, kv_head, g);
-		float *s = a->score + (size_t)g * total, *y = hm_at(&a->y, row, head, a->out);
+		float *s = a->score + (size_t)g * total, *y = host_mem_at(&a->y, row, head, a->out);
 
 		memset(y, 0, a->y.width * sizeof(*y));
 		if (a->half)
 			sum_half(a, s, seq, kv_head, head, y);
 		else if (softmax(a, s, total, head))
 			sum(a, s, seq, kv_head, y);
-		hm_commit(&a->y, row, head, y, a->out);
+		host_mem_commit(&a->y, row, head, y, a->out);
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct host_mem_part *p)
 {
 	struct attn a;
 	uint64_t lo, hi;
 
 	setup(&a, r, op, p->scratch);
-	hm_slice(p, (uint64_t)a.y.n_row * a.op->n_kv_head, &lo, &hi);
+	host_mem_slice(p, (uint64_t)a.y.n_row * a.op->n_kv_head, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++)
 		one(&a, (uint32_t)(i / a.op->n_kv_head), (uint32_t)(i % a.op->n_kv_head));
 }

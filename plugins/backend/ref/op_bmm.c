@@ -7,15 +7,15 @@
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	(void)err;
-	b->hm.n_phase = 2;
-	ref_x_need(b, hm_max_rows(b->hm.plan, &op->u.bmm.x), op->u.bmm.x.width);
-	ref_product_need(b, b->cplan->hm.weights[op->u.bmm.w]);
+	b->host_mem.n_phase = 2;
+	ref_x_need(b, host_mem_max_rows(b->host_mem.plan, &op->u.bmm.x), op->u.bmm.x.width);
+	ref_product_need(b, b->compiled_plan->host_mem.weights[op->u.bmm.w]);
 	return LMD_OK;
 }
 
 struct out {
 	const struct lmd_weight *w;
-	struct hm_view y;
+	struct host_mem_view y;
 	uint32_t n_row;
 };
 
@@ -28,22 +28,24 @@ static void emit(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t c = (n0 + i) % o->w->n;
 
-		hm_put(&o->y, item % o->n_row, head, c,
-		       hm_weight_scale(o->w, head, c) * v[i] + hm_weight_bias(o->w, head, c));
+		host_mem_put(&o->y, item % o->n_row, head, c,
+			     host_mem_weight_scale(o->w, head, c) * v[i] +
+				     host_mem_weight_bias(o->w, head, c));
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct host_mem_part *p)
 {
-	struct hm_view x = hm_view(&r->hm, &op->u.bmm.x);
-	struct out o = {r->cplan->hm.weights[op->u.bmm.w], hm_view(&r->hm, &op->u.bmm.y), x.n_row};
+	struct host_mem_view x = host_mem_view(&r->host_mem, &op->u.bmm.x);
+	struct out o = {r->compiled_plan->host_mem.weights[op->u.bmm.w],
+			host_mem_view(&r->host_mem, &op->u.bmm.y), x.n_row};
 	uint64_t n = (uint64_t)x.n_row * x.n_head, lo, hi;
-	char *cursor = r->hm.shared;
+	char *cursor = r->host_mem.shared;
 	struct ref_x px = ref_x_take(r, &cursor, n, x.width);
 
 	px.q = NULL; /* always in float */
 	if (p->phase == 0) {
-		hm_slice(p, n, &lo, &hi);
+		host_mem_slice(p, n, &lo, &hi);
 		for (uint64_t i = lo; i < hi; i++)
 			ref_x_set(&px, i, &x, (uint32_t)(i % x.n_row), (uint32_t)(i / x.n_row),
 				  NULL);

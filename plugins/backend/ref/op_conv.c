@@ -8,20 +8,21 @@
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_conv *o = &op->u.conv;
-	enum lmd_status st = hm_need_cache(&b->cplan->hm, o->cache, err);
+	enum lmd_status st = host_mem_need_cache(&b->compiled_plan->host_mem, o->cache, err);
 
 	if (st == LMD_OK && o->kind == LMD_CONV_DEPTHWISE)
-		st = hm_flatten(&b->hm, o->w, err);
+		st = host_mem_flatten(&b->host_mem, o->w, err);
 	if (o->kind == LMD_CONV_POOL)
-		b->cplan->group_write[o->group] = true;
+		b->compiled_plan->group_write[o->group] = true;
 	if (st == LMD_OK && o->cache != LMD_NONE)
-		hm_conv_need(&b->hm.part_bytes, b->cplan->hm.caches[o->cache]);
+		host_mem_conv_need(&b->host_mem.part_bytes,
+				   b->compiled_plan->host_mem.caches[o->cache]);
 	return st;
 }
 
-static void load(const struct ref_run *r, const struct hm_conv *c)
+static void load(const struct ref_run *r, const struct host_mem_conv *c)
 {
-	int32_t slot = hm_conv_from(c);
+	int32_t slot = host_mem_conv_slot_in(c);
 	size_t n;
 
 	if (!c->cache)
@@ -30,38 +31,39 @@ static void load(const struct ref_run *r, const struct hm_conv *c)
 	memset(c->history, 0, c->cache->desc.dk * n * sizeof(float));
 	for (uint32_t j = 0; slot >= 0 && j < c->cache->desc.dk; j++)
 		ref_cache_read(r->dev, c->cache->desc.k_dtype,
-			       hm_state_row(c->pool, c->cache, slot, j), c->history + j * n,
+			       host_mem_state_row(c->pool, c->cache, slot, j), c->history + j * n,
 			       c->cache->k_cols);
 }
 
 /* Stores the dk rows that end with row i in the slot of row i. */
-static void store(const struct ref_run *r, const struct hm_conv *c, uint32_t i)
+static void store(const struct ref_run *r, const struct host_mem_conv *c, uint32_t i)
 {
-	int32_t slot = hm_conv_to(c, i);
+	int32_t slot = host_mem_conv_slot_out(c, i);
 
 	for (uint32_t j = 0; slot >= 0 && j < c->cache->desc.dk; j++)
-		ref_cache_encode(r->dev, c->cache->desc.k_dtype, hm_conv_kept(c, i, j),
-				 hm_state_row(c->pool, c->cache, slot, j), c->cache->k_cols);
+		ref_cache_encode(r->dev, c->cache->desc.k_dtype, host_mem_conv_state_row(c, i, j),
+				 host_mem_state_row(c->pool, c->cache, slot, j), c->cache->k_cols);
 }
 
-static float depthwise(const struct hm_conv *c, uint32_t i, uint32_t col)
+static float depthwise(const struct host_mem_conv *c, uint32_t i, uint32_t col)
 {
 	const struct lmd_op_conv *o = c->op;
 	const float *w = c->w->flat + (size_t)col * o->kernel;
-	float sum = hm_weight_bias(c->w, 0, col);
+	float sum = host_mem_weight_bias(c->w, 0, col);
 
 	for (uint32_t j = 0; j < o->kernel; j++)
-		sum += w[j] * hm_conv_at(c, (int64_t)i - o->left + (int64_t)j * o->dilation, col);
-	return hm_act(o->act, o->p, sum, 0, false);
+		sum += w[j] *
+		       host_mem_conv_at(c, (int64_t)i - o->left + (int64_t)j * o->dilation, col);
+	return host_mem_act(o->act, o->p, sum, 0, false);
 }
 
 /* Convolution over the sequence's map, whose positions are its rows, line by line. */
-static float on_map(const struct hm_conv *c, uint32_t width, uint32_t height, uint32_t i,
+static float on_map(const struct host_mem_conv *c, uint32_t width, uint32_t height, uint32_t i,
 		    uint32_t col)
 {
 	const struct lmd_op_conv *o = c->op;
 	const float *w = c->w->flat + (size_t)col * o->kernel * o->kernel;
-	float sum = hm_weight_bias(c->w, 0, col);
+	float sum = host_mem_weight_bias(c->w, 0, col);
 
 	for (uint32_t a = 0; a < o->kernel; a++) {
 		int64_t line = (int64_t)(i / width) - o->left + (int64_t)a * o->dilation;
@@ -71,17 +73,17 @@ static float on_map(const struct hm_conv *c, uint32_t width, uint32_t height, ui
 
 			if (line >= 0 && line < height && place >= 0 && place < width)
 				sum += w[a * o->kernel + b] *
-				       hm_conv_at(c, line * width + place, col);
+				       host_mem_conv_at(c, line * width + place, col);
 		}
 	}
-	return hm_act(o->act, o->p, sum, 0, false);
+	return host_mem_act(o->act, o->p, sum, 0, false);
 }
 
 /* Mean, or sum weighted by softmax(score), over the block that ends at row i. */
-static float pooled(const struct hm_conv *c, uint32_t i, uint32_t col)
+static float pooled(const struct host_mem_conv *c, uint32_t i, uint32_t col)
 {
 	const struct lmd_op_conv *o = c->op;
-	uint32_t width = hm_cols(&c->y);
+	uint32_t width = host_mem_cols(&c->y);
 	int64_t r = o->n, pos = c->r->step->pos[0][c->first + i], from = o->overlap ? 2 * r : r;
 	double sum = 0, total = 0;
 	float max = -INFINITY;
@@ -89,8 +91,9 @@ static float pooled(const struct hm_conv *c, uint32_t i, uint32_t col)
 	for (int pass = c->score.base ? 0 : 1; pass < 2; pass++) {
 		for (int64_t back = from - 1; back >= 0; back--) {
 			uint32_t shift = o->overlap && back < r ? width : 0;
-			float s =
-				c->score.base ? hm_conv_at(c, i - back, c->cols + shift + col) : 0;
+			float s = c->score.base
+					  ? host_mem_conv_at(c, i - back, c->cols + shift + col)
+					  : 0;
 			double w;
 
 			if (back > pos)
@@ -101,19 +104,19 @@ static float pooled(const struct hm_conv *c, uint32_t i, uint32_t col)
 			}
 			w = c->score.base ? (double)expf(s - max) : 1.0;
 			total += w;
-			sum += w * (double)hm_conv_at(c, i - back, shift + col);
+			sum += w * (double)host_mem_conv_at(c, i - back, shift + col);
 		}
 	}
 	return total > 0 ? (float)(sum / total) : 0;
 }
 
-static void one_row(const struct hm_conv *c, uint32_t i)
+static void one_row(const struct host_mem_conv *c, uint32_t i)
 {
 	const struct lmd_op_conv *o = c->op;
 	uint32_t size[2];
 
-	hm_conv_map(c, size);
-	for (uint32_t col = 0; col < hm_cols(&c->y); col++) {
+	host_mem_conv_map(c, size);
+	for (uint32_t col = 0; col < host_mem_cols(&c->y); col++) {
 		float v = 0;
 
 		switch ((enum lmd_conv)o->kind) {
@@ -121,26 +124,27 @@ static void one_row(const struct hm_conv *c, uint32_t i)
 			v = o->map ? on_map(c, size[0], size[1], i, col) : depthwise(c, i, col);
 			break;
 		case LMD_CONV_SHIFT:
-			v = hm_conv_at(c, (int64_t)i - o->n, col);
+			v = host_mem_conv_at(c, (int64_t)i - o->n, col);
 			break;
 		case LMD_CONV_POOL:
 			if (c->r->step->group[o->group].slot[c->first + i] >= 0)
 				v = pooled(c, i, col);
 			break;
 		}
-		*(float *)hm_cell(&c->y, c->first + i, col) = v;
+		*(float *)host_mem_cell(&c->y, c->first + i, col) = v;
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct host_mem_part *p)
 {
 	char *scratch = p->scratch;
-	struct hm_conv c = hm_conv_take(&scratch, &r->hm, &r->cplan->hm, &op->u.conv);
+	struct host_mem_conv c = host_mem_conv_take(&scratch, &r->host_mem,
+						    &r->compiled_plan->host_mem, &op->u.conv);
 	uint64_t lo, hi;
 
-	hm_slice(p, r->hm.step->n_seq, &lo, &hi);
+	host_mem_slice(p, r->host_mem.step->n_seq, &lo, &hi);
 	for (c.seq = (uint32_t)lo; c.seq < hi; c.seq++) {
-		hm_seq_rows(&r->hm, c.y.space, c.seq, &c.first, &c.n);
+		host_mem_seq_rows(&r->host_mem, c.y.space, c.seq, &c.first, &c.n);
 		load(r, &c);
 		for (uint32_t i = 0; i < c.n; i++) {
 			one_row(&c, i);

@@ -6,13 +6,13 @@
 #include "backend/common/view.h"
 
 /* Row of an input that a row of the program reads. */
-static uint32_t input_row(const struct ref_run *r, const struct hm_view *in, uint32_t space,
+static uint32_t input_row(const struct ref_run *r, const struct host_mem_view *in, uint32_t space,
 			  uint32_t row)
 {
 	if (in->row_bytes == 0 || in->n_row == 1)
 		return 0;
 	return in->space == LMD_SPACE_SEQS && space != LMD_SPACE_SEQS
-		       ? hm_seq_of(&r->hm, space, row)
+		       ? host_mem_seq_of(&r->host_mem, space, row)
 		       : row;
 }
 
@@ -64,45 +64,45 @@ static float step(const struct lmd_ew_ins *i, const float *reg)
 	case LMD_EW_TANH:
 		return tanhf(a);
 	case LMD_EW_SIGMOID:
-		return hm_sigmoid(a);
+		return host_mem_sigmoid(a);
 	case LMD_EW_SILU:
-		return a * hm_sigmoid(a);
+		return a * host_mem_sigmoid(a);
 	case LMD_EW_SOFTPLUS:
-		return hm_softplus(a);
+		return host_mem_softplus(a);
 	case LMD_EW_ERF:
 		return erff(a);
 	}
 	return 0.0f;
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct host_mem_part *p)
 {
 	const struct lmd_op_ew *e = &op->u.ew;
-	struct hm_view in[LMD_EW_MAX_IN], out[2];
+	struct host_mem_view in[LMD_EW_MAX_IN], out[2];
 	float reg[LMD_EW_MAX_REG] = {0};
 	uint64_t lo, hi;
 
 	for (uint32_t i = 0; i < e->n_in; i++)
-		in[i] = hm_view(&r->hm, &e->in[i]);
+		in[i] = host_mem_view(&r->host_mem, &e->in[i]);
 	for (uint32_t i = 0; i < e->n_out; i++)
-		out[i] = hm_view(&r->hm, &e->out[i]);
-	hm_slice(p, (uint64_t)out[0].n_row * out[0].n_head, &lo, &hi);
+		out[i] = host_mem_view(&r->host_mem, &e->out[i]);
+	host_mem_slice(p, (uint64_t)out[0].n_row * out[0].n_head, &lo, &hi);
 	for (uint64_t x = lo; x < hi; x++) {
 		uint32_t row = (uint32_t)(x / out[0].n_head), head = (uint32_t)(x % out[0].n_head);
 
 		for (uint32_t c = 0; c < out[0].width; c++) {
 			for (uint32_t i = 0; i < e->n_in; i++)
-				reg[i] = hm_get(&in[i], input_row(r, &in[i], out[0].space, row),
-						in[i].n_head > 1 ? head : 0,
-						in[i].width > 1 ? c : 0);
+				reg[i] = host_mem_get(
+					&in[i], input_row(r, &in[i], out[0].space, row),
+					in[i].n_head > 1 ? head : 0, in[i].width > 1 ? c : 0);
 			for (uint32_t i = 0; i < e->n_ins; i++)
 				reg[e->ins[i].dst] = step(&e->ins[i], reg);
 			for (uint32_t i = 0; i < e->n_out; i++) {
 				if (out[i].i32)
-					hm_put_i32(&out[i], row, head, c,
-						   hm_float_to_i32(reg[e->out_reg[i]]));
+					host_mem_put_i32(&out[i], row, head, c,
+							 host_mem_float_to_i32(reg[e->out_reg[i]]));
 				else
-					hm_put(&out[i], row, head, c, reg[e->out_reg[i]]);
+					host_mem_put(&out[i], row, head, c, reg[e->out_reg[i]]);
 			}
 		}
 	}

@@ -13,7 +13,7 @@ struct ffn {
 	const struct ref_run *r;
 	const struct lmd_op_ffn *op;
 	const struct lmd_weight *w[3]; /* gate or NULL, up, down */
-	struct hm_view x, y, r_in, r_out;
+	struct host_mem_view x, y, r_in, r_out;
 	uint64_t n; /* rows times heads */
 	uint32_t heads;
 	struct ref_x px, ph;
@@ -21,7 +21,7 @@ struct ffn {
 	float *delta[3];
 };
 
-static const struct lmd_opnd *target(const struct lmd_op_ffn *f)
+static const struct lmd_operand *target(const struct lmd_op_ffn *f)
 {
 	return f->y.src != LMD_SRC_NONE ? &f->y : &f->r_out;
 }
@@ -29,27 +29,29 @@ static const struct lmd_opnd *target(const struct lmd_op_ffn *f)
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_ffn *f = &op->u.ffn;
-	const uint32_t wref[3] = {f->gate, f->up, f->down};
-	uint64_t n = hm_max_rows(b->hm.plan, &f->x);
-	uint32_t width = b->cplan->hm.weights[f->up]->n;
+	const uint32_t weight_ref[3] = {f->gate, f->up, f->down};
+	uint64_t n = host_mem_max_rows(b->host_mem.plan, &f->x);
+	uint32_t width = b->compiled_plan->host_mem.weights[f->up]->n;
 
-	b->hm.n_phase = 5;
+	b->host_mem.n_phase = 5;
 	ref_x_need(b, n, f->x.width);
 	ref_x_need(b, n, width);
-	hm_need(&b->hm.shared_bytes, n, width * sizeof(float));
-	hm_need(&b->hm.shared_bytes, n, width * sizeof(float));
+	host_mem_need(&b->host_mem.shared_bytes, n, width * sizeof(float));
+	host_mem_need(&b->host_mem.shared_bytes, n, width * sizeof(float));
 	for (int i = 0; i < 3; i++) {
 		enum lmd_status st;
 
-		if (wref[i] == LMD_NONE)
+		if (weight_ref[i] == LMD_NONE)
 			continue;
-		ref_product_need(b, b->cplan->hm.weights[wref[i]]);
-		if (!hm_lora_wanted(b->hm.plan, f->lora_site[i]))
+		ref_product_need(b, b->compiled_plan->host_mem.weights[weight_ref[i]]);
+		if (!host_mem_lora_wanted(b->host_mem.plan, f->lora_site[i]))
 			continue;
-		st = hm_add_site(&b->cplan->hm, f->lora_site[i], wref[i], false, err);
+		st = host_mem_add_site(&b->compiled_plan->host_mem, f->lora_site[i], weight_ref[i],
+				       false, err);
 		if (st != LMD_OK)
 			return st;
-		hm_need(&b->hm.shared_bytes, n, b->cplan->hm.weights[wref[i]]->n * sizeof(float));
+		host_mem_need(&b->host_mem.shared_bytes, n,
+			      b->compiled_plan->host_mem.weights[weight_ref[i]]->n * sizeof(float));
 	}
 	return LMD_OK;
 }
@@ -57,49 +59,52 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 static void setup(struct ffn *f, const struct ref_run *r, const struct lmd_op *op)
 {
 	const struct lmd_op_ffn *o = &op->u.ffn;
-	const uint32_t wref[3] = {o->gate, o->up, o->down};
-	char *cursor = r->hm.shared;
+	const uint32_t weight_ref[3] = {o->gate, o->up, o->down};
+	char *cursor = r->host_mem.shared;
 	uint32_t width;
 
 	*f = (struct ffn){
 		.r = r,
 		.op = o,
-		.x = hm_view(&r->hm, &o->x),
-		.y = hm_view(&r->hm, &o->y),
-		.r_in = hm_view(&r->hm, &o->r_in),
-		.r_out = hm_view(&r->hm, &o->r_out),
+		.x = host_mem_view(&r->host_mem, &o->x),
+		.y = host_mem_view(&r->host_mem, &o->y),
+		.r_in = host_mem_view(&r->host_mem, &o->r_in),
+		.r_out = host_mem_view(&r->host_mem, &o->r_out),
 	};
 	for (int i = 0; i < 3; i++)
-		f->w[i] = wref[i] == LMD_NONE ? NULL : r->cplan->hm.weights[wref[i]];
+		f->w[i] = weight_ref[i] == LMD_NONE
+				  ? NULL
+				  : r->compiled_plan->host_mem.weights[weight_ref[i]];
 	f->heads = target(o)->n_head;
 	f->n = (uint64_t)f->x.n_row * f->x.n_head;
 	width = f->w[1]->n;
 	f->px = ref_x_take(r, &cursor, f->n, f->x.width);
 	f->ph = ref_x_take(r, &cursor, f->n, width);
-	f->v[0] = hm_take(&cursor, f->n, width * sizeof(float));
-	f->v[1] = hm_take(&cursor, f->n, width * sizeof(float));
+	f->v[0] = host_mem_take(&cursor, f->n, width * sizeof(float));
+	f->v[1] = host_mem_take(&cursor, f->n, width * sizeof(float));
 	for (int i = 0; i < 3; i++) {
-		if (f->w[i] && hm_lora_wanted(r->hm.plan, o->lora_site[i]))
-			f->delta[i] = hm_take(&cursor, f->n, f->w[i]->n * sizeof(float));
+		if (f->w[i] && host_mem_lora_wanted(r->host_mem.plan, o->lora_site[i]))
+			f->delta[i] = host_mem_take(&cursor, f->n, f->w[i]->n * sizeof(float));
 	}
 }
 
 static void adapter(const struct ffn *f, int i, uint64_t row, const float *x)
 {
 	if (f->delta[i])
-		ref_lora_row(f->r, f->op->lora_site[i],
-			     hm_lora_slot(&f->r->hm, f->x.space, (uint32_t)(row / f->heads)), 0, x,
-			     f->w[i]->n, f->delta[i] + row * f->w[i]->n);
+		ref_lora_row(
+			f->r, f->op->lora_site[i],
+			host_mem_lora_slot(&f->r->host_mem, f->x.space, (uint32_t)(row / f->heads)),
+			0, x, f->w[i]->n, f->delta[i] + row * f->w[i]->n);
 }
 
 /* Applies scale, adapter and bias to an output of weight i. */
 static float finish(const struct ffn *f, int i, uint32_t item, uint32_t c, float v)
 {
-	float x = hm_weight_scale(f->w[i], 0, c) * v;
+	float x = host_mem_weight_scale(f->w[i], 0, c) * v;
 
 	if (f->delta[i])
 		x += f->delta[i][(size_t)item * f->w[i]->n + c];
-	return x + hm_weight_bias(f->w[i], 0, c);
+	return x + host_mem_weight_bias(f->w[i], 0, c);
 }
 
 struct half {
@@ -125,10 +130,10 @@ static void emit_down(void *arg, uint32_t item, uint32_t n0, uint32_t n, const f
 		float x = finish(f, 2, item, n0 + j, v[j]);
 
 		if (f->y.base)
-			hm_put(&f->y, row, head, n0 + j, x);
+			host_mem_put(&f->y, row, head, n0 + j, x);
 		if (f->r_out.base)
-			hm_put(&f->r_out, row, head, n0 + j,
-			       hm_get(&f->r_in, row, head, n0 + j) + f->op->a * x);
+			host_mem_put(&f->r_out, row, head, n0 + j,
+				     host_mem_get(&f->r_in, row, head, n0 + j) + f->op->a * x);
 	}
 }
 
@@ -139,13 +144,13 @@ static void activate(const struct ffn *f, uint64_t row)
 	float *out = f->ph.copy + row * width;
 
 	for (uint32_t c = 0; c < width; c++)
-		out[c] = f->w[0] ? hm_act(f->op->act, f->op->p, gate[c], up[c], true)
-				 : hm_act(f->op->act, f->op->p, up[c], 0, false);
+		out[c] = f->w[0] ? host_mem_act(f->op->act, f->op->p, gate[c], up[c], true)
+				 : host_mem_act(f->op->act, f->op->p, up[c], 0, false);
 	ref_x_own(&f->ph, row);
 	adapter(f, 2, row, out);
 }
 
-static void products(const struct ffn *f, const struct hm_part *p)
+static void products(const struct ffn *f, const struct host_mem_part *p)
 {
 	struct ref_items items = {.count = (uint32_t)f->n, .div = 1};
 	uint64_t lo, hi;
@@ -165,7 +170,7 @@ static void products(const struct ffn *f, const struct hm_part *p)
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct host_mem_part *p)
 {
 	struct ffn f;
 	struct ref_norm norm;
@@ -173,7 +178,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 
 	setup(&f, r, op);
 	norm = ref_norm(r, &f.op->norm);
-	hm_slice(p, f.n, &lo, &hi);
+	host_mem_slice(p, f.n, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++) {
 		if (p->phase == 0)
 			ref_x_set(&f.px, i, &f.x, (uint32_t)(i / f.heads), (uint32_t)(i % f.heads),

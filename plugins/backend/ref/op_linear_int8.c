@@ -365,12 +365,12 @@ uint64_t ref_int8_bytes(uint32_t k)
 {
 	uint64_t bytes = 0;
 
-	hm_need(&bytes, REF_TILE, k * sizeof(int16_t));
-	hm_need(&bytes, REF_TILE, k / 32 * sizeof(float));
-	hm_need(&bytes, REF_TILE, k / 32 * sizeof(float));
-	hm_need(&bytes, REF_TILE, k / 16 * sizeof(int16_t));
-	hm_need(&bytes, 1, k / 16 * sizeof(int32_t));
-	hm_need(&bytes, 1, k / 16 * sizeof(float));
+	host_mem_need(&bytes, REF_TILE, k * sizeof(int16_t));
+	host_mem_need(&bytes, REF_TILE, k / 32 * sizeof(float));
+	host_mem_need(&bytes, REF_TILE, k / 32 * sizeof(float));
+	host_mem_need(&bytes, REF_TILE, k / 16 * sizeof(int16_t));
+	host_mem_need(&bytes, 1, k / 16 * sizeof(int32_t));
+	host_mem_need(&bytes, 1, k / 16 * sizeof(float));
 	return bytes;
 }
 
@@ -413,12 +413,12 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 		      ref_emit_fn emit, void *arg)
 {
 	size_t nb = w->k / 32;
-	int16_t *p = hm_take(&scratch, REF_TILE, w->k * sizeof(*p));
-	float *d = hm_take(&scratch, REF_TILE, nb * sizeof(*d));
-	float *m = hm_take(&scratch, REF_TILE, nb * sizeof(*m));
-	int16_t *mn = hm_take(&scratch, REF_TILE, 2 * nb * sizeof(*mn));
-	int32_t *sums = hm_take(&scratch, 1, 2 * nb * sizeof(*sums));
-	float *dots = hm_take(&scratch, 1, 2 * nb * sizeof(*dots));
+	int16_t *p = host_mem_take(&scratch, REF_TILE, w->k * sizeof(*p));
+	float *d = host_mem_take(&scratch, REF_TILE, nb * sizeof(*d));
+	float *m = host_mem_take(&scratch, REF_TILE, nb * sizeof(*m));
+	int16_t *mn = host_mem_take(&scratch, REF_TILE, 2 * nb * sizeof(*mn));
+	int32_t *sums = host_mem_take(&scratch, 1, 2 * nb * sizeof(*sums));
+	float *dots = host_mem_take(&scratch, 1, 2 * nb * sizeof(*dots));
 
 	for (uint64_t n = lo; n < hi; n += REF_TILE) {
 		uint32_t count = hi - n < REF_TILE ? (uint32_t)(hi - n) : REF_TILE;
@@ -427,9 +427,9 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 			struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb,
 					  mn + 2 * j * nb};
 
-			unpack(r->hm.host, w,
-			       hm_weight_at(w, (uint32_t)((n + j) / w->n),
-					    (uint32_t)((n + j) % w->n)),
+			unpack(r->host_mem.host, w,
+			       host_mem_weight_at(w, (uint32_t)((n + j) / w->n),
+						  (uint32_t)((n + j) % w->n)),
 			       &row);
 		}
 		for (uint32_t i = 0; i < items->count; i++) {

@@ -9,13 +9,13 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 {
 	(void)err;
 	for (int i = 0; i < 4; i++)
-		hm_need(&b->hm.part_bytes, op->u.norm.x.width, sizeof(float));
+		host_mem_need(&b->host_mem.part_bytes, op->u.norm.x.width, sizeof(float));
 	return LMD_OK;
 }
 
 struct work {
 	const struct lmd_op_norm *op;
-	struct hm_view x, r, h, y, stat;
+	struct host_mem_view x, r, h, y, stat;
 	struct ref_norm norm;
 	float *tx, *tr, *ty, *ts;
 };
@@ -23,20 +23,20 @@ struct work {
 /* Computes h = x + a*r of one (row, head) and stores it if wanted. */
 static const float *sum(const struct work *w, uint32_t row, uint32_t head)
 {
-	const float *x = hm_f32(&w->x, row, head, w->tx), *res;
+	const float *x = host_mem_f32(&w->x, row, head, w->tx), *res;
 	void *h;
 
 	if (w->r.base) {
-		res = hm_f32(&w->r, row, head, w->tr);
+		res = host_mem_f32(&w->r, row, head, w->tr);
 		for (uint32_t c = 0; c < w->x.width; c++)
 			w->tx[c] = x[c] + w->op->a * res[c];
 		x = w->tx;
 	}
 	if (w->h.base) {
-		h = hm_at(&w->h, row, head, w->tr);
+		h = host_mem_at(&w->h, row, head, w->tr);
 		if (h != x)
 			memmove(h, x, w->x.width * sizeof(float));
-		hm_commit(&w->h, row, head, h, w->tr);
+		host_mem_commit(&w->h, row, head, h, w->tr);
 	}
 	return x;
 }
@@ -46,12 +46,12 @@ static void one_row(const struct work *w, uint32_t row, uint32_t head)
 	const float *x = sum(w, row, head);
 	uint32_t size = w->norm.n->n ? w->norm.n->n : w->x.width;
 	uint32_t groups = (w->x.width + size - 1) / size;
-	float *y = hm_at(&w->y, row, head, w->ty);
+	float *y = host_mem_at(&w->y, row, head, w->ty);
 
 	ref_norm_row(&w->norm, row, head, x, y, w->x.width, w->stat.base ? w->ts : NULL);
-	hm_commit(&w->y, row, head, y, w->ty);
+	host_mem_commit(&w->y, row, head, y, w->ty);
 	for (uint32_t c = 0; w->stat.base && c < 2 * groups; c++)
-		*(float *)hm_cell(&w->stat, row, c + 2 * (size_t)head * groups) = w->ts[c];
+		*(float *)host_mem_cell(&w->stat, row, c + 2 * (size_t)head * groups) = w->ts[c];
 }
 
 /* Norms columns [at, at + n) of rows [first, first + rows), which share mean and deviation. */
@@ -80,23 +80,24 @@ static void over_rows(const struct work *w, uint32_t first, uint32_t rows, uint3
 
 		ref_norm_scale(&w->norm, first + i, 0, at, n, x + at, w->ty, stat);
 		for (uint32_t c = 0; c < n; c++)
-			hm_put(&w->y, first + i, 0, at + c, w->ty[c]);
+			host_mem_put(&w->y, first + i, 0, at + c, w->ty[c]);
 		if (w->stat.base) {
-			*(float *)hm_cell(&w->stat, first + i, 2 * (size_t)group) = stat[0];
-			*(float *)hm_cell(&w->stat, first + i, 2 * (size_t)group + 1) = stat[1];
+			*(float *)host_mem_cell(&w->stat, first + i, 2 * (size_t)group) = stat[0];
+			*(float *)host_mem_cell(&w->stat, first + i, 2 * (size_t)group + 1) =
+				stat[1];
 		}
 	}
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct host_mem_part *p)
 {
 	struct work w = {
 		.op = &op->u.norm,
-		.x = hm_view(&r->hm, &op->u.norm.x),
-		.r = hm_view(&r->hm, &op->u.norm.r),
-		.h = hm_view(&r->hm, &op->u.norm.h),
-		.y = hm_view(&r->hm, &op->u.norm.y),
-		.stat = hm_view(&r->hm, &op->u.norm.stat),
+		.x = host_mem_view(&r->host_mem, &op->u.norm.x),
+		.r = host_mem_view(&r->host_mem, &op->u.norm.r),
+		.h = host_mem_view(&r->host_mem, &op->u.norm.h),
+		.y = host_mem_view(&r->host_mem, &op->u.norm.y),
+		.stat = host_mem_view(&r->host_mem, &op->u.norm.stat),
 		.norm = ref_norm(r, &op->u.norm.norm),
 	};
 	uint32_t size = w.norm.n->n ? w.norm.n->n : w.x.width,
@@ -104,21 +105,21 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
 
-	w.tx = hm_take(&scratch, w.x.width, sizeof(float));
-	w.tr = hm_take(&scratch, w.x.width, sizeof(float));
-	w.ty = hm_take(&scratch, w.x.width, sizeof(float));
-	w.ts = hm_take(&scratch, w.x.width, 2 * sizeof(float));
+	w.tx = host_mem_take(&scratch, w.x.width, sizeof(float));
+	w.tr = host_mem_take(&scratch, w.x.width, sizeof(float));
+	w.ty = host_mem_take(&scratch, w.x.width, sizeof(float));
+	w.ts = host_mem_take(&scratch, w.x.width, 2 * sizeof(float));
 	if (!w.op->over_rows) {
-		hm_slice(p, (uint64_t)w.y.n_row * w.x.n_head, &lo, &hi);
+		host_mem_slice(p, (uint64_t)w.y.n_row * w.x.n_head, &lo, &hi);
 		for (uint64_t i = lo; i < hi; i++)
 			one_row(&w, (uint32_t)(i / w.x.n_head), (uint32_t)(i % w.x.n_head));
 		return;
 	}
-	hm_slice(p, r->hm.step->n_seq, &lo, &hi);
+	host_mem_slice(p, r->host_mem.step->n_seq, &lo, &hi);
 	for (uint32_t s = (uint32_t)lo; s < hi; s++) {
 		uint32_t first, rows;
 
-		hm_seq_rows(&r->hm, w.y.space, s, &first, &rows);
+		host_mem_seq_rows(&r->host_mem, w.y.space, s, &first, &rows);
 		for (uint32_t g = 0; rows && g < groups; g++)
 			over_rows(&w, first, rows, g * size,
 				  w.x.width - g * size < size ? w.x.width - g * size : size, g);

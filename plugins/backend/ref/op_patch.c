@@ -8,18 +8,18 @@
 
 struct patch {
 	const struct lmd_weight *w;
-	struct hm_patch in;
+	struct host_mem_patch in;
 	struct ref_x px;
 };
 
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
 	const struct lmd_op_patch *o = &op->u.patch;
-	const struct lmd_weight *w = b->cplan->hm.weights[o->w];
+	const struct lmd_weight *w = b->compiled_plan->host_mem.weights[o->w];
 
 	(void)err;
-	b->hm.n_phase = 2;
-	ref_x_need(b, hm_max_rows(b->hm.plan, &o->y) / o->y.n_head, w->k);
+	b->host_mem.n_phase = 2;
+	ref_x_need(b, host_mem_max_rows(b->host_mem.plan, &o->y) / o->y.n_head, w->k);
 	ref_product_need(b, w);
 	return LMD_OK;
 }
@@ -29,24 +29,26 @@ static void emit(void *arg, uint32_t item, uint32_t n0, uint32_t n, const float 
 	const struct patch *p = arg;
 
 	for (uint32_t i = 0; i < n; i++)
-		*(float *)hm_cell(&p->in.y, item, n0 + i) =
-			hm_weight_scale(p->w, 0, n0 + i) * v[i] + hm_weight_bias(p->w, 0, n0 + i);
+		*(float *)host_mem_cell(&p->in.y, item, n0 + i) =
+			host_mem_weight_scale(p->w, 0, n0 + i) * v[i] +
+			host_mem_weight_bias(p->w, 0, n0 + i);
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *part)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct host_mem_part *part)
 {
 	const struct lmd_op_patch *o = &op->u.patch;
-	struct patch p = {.w = r->cplan->hm.weights[o->w], .in = hm_patch(&r->hm, o)};
+	struct patch p = {.w = r->compiled_plan->host_mem.weights[o->w],
+			  .in = host_mem_patch(&r->host_mem, o)};
 	struct ref_items items = {.count = p.in.y.n_row, .div = 1};
-	char *cursor = r->hm.shared;
+	char *cursor = r->host_mem.shared;
 	uint64_t lo, hi;
 
 	p.px = ref_x_take(r, &cursor, p.in.y.n_row, p.w->k);
 	p.px.q = NULL; /* always in float */
 	if (part->phase == 0) {
-		hm_slice(part, p.in.y.n_row, &lo, &hi);
+		host_mem_slice(part, p.in.y.n_row, &lo, &hi);
 		for (uint64_t row = lo; row < hi; row++) {
-			hm_patch_window(&p.in, (uint32_t)row, p.px.copy + row * p.w->k);
+			host_mem_patch_window(&p.in, (uint32_t)row, p.px.copy + row * p.w->k);
 			ref_x_own(&p.px, row);
 		}
 		return;

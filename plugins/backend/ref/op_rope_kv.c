@@ -15,15 +15,17 @@ static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct
 
 	most = o->v.width > most ? o->v.width : most;
 	for (int i = 0; i < 3; i++)
-		hm_need(&b->hm.part_bytes, most, sizeof(float));
+		host_mem_need(&b->host_mem.part_bytes, most, sizeof(float));
 	if (o->rope != LMD_NONE)
-		hm_need(&b->hm.part_bytes, b->hm.plan->ropes[o->rope].n_rot, sizeof(float));
+		host_mem_need(&b->host_mem.part_bytes, b->host_mem.plan->ropes[o->rope].n_rot,
+			      sizeof(float));
 	if (o->cache != LMD_NONE && o->append) {
-		enum lmd_status st = hm_need_cache(&b->cplan->hm, o->cache, err);
+		enum lmd_status st =
+			host_mem_need_cache(&b->compiled_plan->host_mem, o->cache, err);
 
 		if (st != LMD_OK)
 			return st;
-		b->cplan->group_write[b->hm.plan->caches[o->cache].group] = true;
+		b->compiled_plan->group_write[b->host_mem.plan->caches[o->cache].group] = true;
 	}
 	return LMD_OK;
 }
@@ -32,7 +34,7 @@ struct work {
 	const struct ref_run *r;
 	const struct lmd_op_rope_kv *op;
 	const struct lmd_rope *rope; /* or NULL */
-	struct hm_view pos;
+	struct host_mem_view pos;
 	float *tmp, *head, *out; /* one head each */
 	float *rope_row;             /* [n_rot]: cosine and sine of each pair for this row */
 };
@@ -41,8 +43,9 @@ struct work {
 static void fill_rope(const struct work *w, uint32_t space, uint32_t row)
 {
 	for (uint32_t i = 0; w->rope && i < w->rope->n_rot / 2; i++) {
-		int32_t pos = w->pos.base ? hm_cell_i32(&w->pos, row, 0)
-					  : hm_pos(&w->r->hm, space, row, w->rope->plane[i]);
+		int32_t pos =
+			w->pos.base ? host_mem_cell_i32(&w->pos, row, 0)
+				    : host_mem_pos(&w->r->host_mem, space, row, w->rope->plane[i]);
 		double angle = (double)w->op->sign * pos * w->rope->freq[i];
 
 		w->rope_row[2 * i] = (float)(cos(angle) * (double)w->rope->magnitude);
@@ -66,10 +69,10 @@ static void rotate(const struct work *w, float *x)
 }
 
 /* Norms and rotates head h of q or k. */
-static const float *finish(const struct work *w, const struct hm_view *v, const struct ref_norm *n,
-			   uint32_t row, uint32_t h)
+static const float *finish(const struct work *w, const struct host_mem_view *v,
+			   const struct ref_norm *n, uint32_t row, uint32_t h)
 {
-	const float *x = hm_f32(v, row, h, w->tmp);
+	const float *x = host_mem_f32(v, row, h, w->tmp);
 	bool norm = n->n->kind != LMD_NORM_NONE;
 
 	if (norm && w->op->norm_when == LMD_QKN_BEFORE)
@@ -82,16 +85,16 @@ static const float *finish(const struct work *w, const struct hm_view *v, const 
 	return w->head;
 }
 
-static void put(const struct work *w, const struct hm_view *v, uint32_t row, uint32_t h,
+static void put(const struct work *w, const struct host_mem_view *v, uint32_t row, uint32_t h,
 		const float *x)
 {
 	void *y;
 
 	if (!v->base)
 		return;
-	y = hm_at(v, row, h, w->out);
+	y = host_mem_at(v, row, h, w->out);
 	memcpy(y, x, v->width * sizeof(float));
-	hm_commit(v, row, h, y, w->out);
+	host_mem_commit(v, row, h, y, w->out);
 }
 
 /* Returns the page where this row is stored, and its row in the page; NULL = nowhere. */
@@ -103,38 +106,41 @@ static char *place(const struct work *w, uint32_t row, uint32_t *in_page)
 
 	if (w->op->cache == LMD_NONE || !w->op->append)
 		return NULL;
-	group = w->r->hm.plan->caches[w->op->cache].group;
-	pool = w->r->cplan->hm.pools[group];
-	slot = w->r->hm.step->group[group].slot[row];
+	group = w->r->host_mem.plan->caches[w->op->cache].group;
+	pool = w->r->compiled_plan->host_mem.pools[group];
+	slot = w->r->host_mem.step->group[group].slot[row];
 	if (slot < 0)
 		return NULL;
 	*in_page = (uint32_t)slot % pool->page_tokens;
 	return pool->mem + (size_t)((uint32_t)slot / pool->page_tokens) * pool->unit_bytes;
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct host_mem_part *p)
 {
 	const struct lmd_op_rope_kv *o = &op->u.rope_kv;
-	struct hm_view q = hm_view(&r->hm, &o->q), k = hm_view(&r->hm, &o->k),
-		       v = hm_view(&r->hm, &o->v);
-	struct hm_view q_out = hm_view(&r->hm, &o->q_out), k_out = hm_view(&r->hm, &o->k_out);
+	struct host_mem_view q = host_mem_view(&r->host_mem, &o->q),
+			     k = host_mem_view(&r->host_mem, &o->k),
+			     v = host_mem_view(&r->host_mem, &o->v);
+	struct host_mem_view q_out = host_mem_view(&r->host_mem, &o->q_out),
+			     k_out = host_mem_view(&r->host_mem, &o->k_out);
 	struct ref_norm qn = ref_norm(r, &o->qn), kn = ref_norm(r, &o->kn);
-	const struct hm_view *any = q.base ? &q : k.base ? &k : &v;
-	const struct hm_cache *c = o->cache == LMD_NONE ? NULL : r->cplan->hm.caches[o->cache];
-	struct work w = {.r = r, .op = o, .pos = hm_view(&r->hm, &o->pos)};
+	const struct host_mem_view *any = q.base ? &q : k.base ? &k : &v;
+	const struct host_mem_cache *c =
+		o->cache == LMD_NONE ? NULL : r->compiled_plan->host_mem.caches[o->cache];
+	struct work w = {.r = r, .op = o, .pos = host_mem_view(&r->host_mem, &o->pos)};
 	uint32_t most = q.width > k.width ? q.width : k.width;
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
 
 	most = v.width > most ? v.width : most;
-	w.tmp = hm_take(&scratch, most, sizeof(float));
-	w.head = hm_take(&scratch, most, sizeof(float));
-	w.out = hm_take(&scratch, most, sizeof(float));
+	w.tmp = host_mem_take(&scratch, most, sizeof(float));
+	w.head = host_mem_take(&scratch, most, sizeof(float));
+	w.out = host_mem_take(&scratch, most, sizeof(float));
 	if (o->rope != LMD_NONE) {
-		w.rope = &r->hm.plan->ropes[o->rope];
-		w.rope_row = hm_take(&scratch, w.rope->n_rot, sizeof(float));
+		w.rope = &r->host_mem.plan->ropes[o->rope];
+		w.rope_row = host_mem_take(&scratch, w.rope->n_rot, sizeof(float));
 	}
-	hm_slice(p, any->n_row, &lo, &hi);
+	host_mem_slice(p, any->n_row, &lo, &hi);
 	for (uint32_t row = (uint32_t)lo; row < hi; row++) {
 		uint32_t at = 0;
 		char *page = place(&w, row, &at);
@@ -153,9 +159,9 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 		}
 		for (uint32_t h = 0; v.base && page && c->has_v && h < v.n_head; h++) {
 			if (o->append & LMD_APPEND_V)
-				ref_cache_encode(r->dev, c->desc.v_dtype, hm_f32(&v, row, h, w.tmp),
-						 page + c->v_off + at * c->v_row + h * c->v_head,
-						 v.width);
+				ref_cache_encode(
+					r->dev, c->desc.v_dtype, host_mem_f32(&v, row, h, w.tmp),
+					page + c->v_off + at * c->v_row + h * c->v_head, v.width);
 		}
 	}
 }

@@ -17,7 +17,7 @@ struct cand {
 struct work {
 	const struct ref_run *r;
 	const struct lmd_op_sample *op;
-	struct hm_view logits, params, rng, mask, history, token, top_id, top_lp;
+	struct host_mem_view logits, params, rng, mask, history, token, top_id, top_lp;
 	uint32_t vocab;
 	struct cand *v, *best; /* [vocab] each */
 	uint32_t n;            /* candidates left */
@@ -26,12 +26,12 @@ struct work {
 
 static enum lmd_status plan(struct ref_build *b, const struct lmd_op *op, struct lmd_error *err)
 {
-	const struct lmd_opnd *l = &op->u.sample.logits;
+	const struct lmd_operand *l = &op->u.sample.logits;
 
 	(void)err;
-	b->hm.n_phase = 2;
-	hm_need(&b->hm.part_bytes, (uint64_t)l->width * l->n_head, sizeof(struct cand));
-	hm_need(&b->hm.part_bytes, (uint64_t)l->width * l->n_head, sizeof(struct cand));
+	b->host_mem.n_phase = 2;
+	host_mem_need(&b->host_mem.part_bytes, (uint64_t)l->width * l->n_head, sizeof(struct cand));
+	host_mem_need(&b->host_mem.part_bytes, (uint64_t)l->width * l->n_head, sizeof(struct cand));
 	return LMD_OK;
 }
 
@@ -71,7 +71,7 @@ static void sort(struct cand *v, uint32_t n)
 
 static float param(const struct work *w, uint32_t row, uint32_t stage, uint32_t i)
 {
-	return hm_cell_get(&w->params, row, w->op->param_col[stage] + i);
+	return host_mem_cell_get(&w->params, row, w->op->param_col[stage] + i);
 }
 
 static void load(struct work *w, uint32_t row)
@@ -79,10 +79,10 @@ static void load(struct work *w, uint32_t row)
 	w->n = 0;
 	w->sorted = false;
 	for (uint32_t id = 0; id < w->vocab; id++) {
-		float x = hm_cell_get(&w->logits, row, id);
+		float x = host_mem_cell_get(&w->logits, row, id);
 
 		if (w->mask.base &&
-		    !((uint32_t)hm_cell_i32(&w->mask, row, id / 32) >> (id % 32) & 1))
+		    !((uint32_t)host_mem_cell_i32(&w->mask, row, id / 32) >> (id % 32) & 1))
 			x = -INFINITY;
 		w->v[w->n++] = (struct cand){id, x == x ? x : -INFINITY};
 	}
@@ -94,15 +94,15 @@ static void penalties(struct work *w, uint32_t row, uint32_t stage)
 {
 	float repeat = param(w, row, stage, 0), freq = param(w, row, stage, 1),
 	      present = param(w, row, stage, 2);
-	uint32_t len = w->history.base ? hm_cols(&w->history) : 0;
+	uint32_t len = w->history.base ? host_mem_cols(&w->history) : 0;
 
 	for (uint32_t i = 0; i < len; i++) {
-		int32_t id = hm_cell_i32(&w->history, row, i);
+		int32_t id = host_mem_cell_i32(&w->history, row, i);
 		uint32_t count = 0;
 		bool seen = false;
 
 		for (uint32_t j = 0; j < len; j++) {
-			bool same = hm_cell_i32(&w->history, row, j) == id;
+			bool same = host_mem_cell_i32(&w->history, row, j) == id;
 
 			count += same;
 			seen = seen || (same && j < i);
@@ -212,10 +212,10 @@ static uint32_t greedy(const struct work *w)
 	return best->id;
 }
 
-static uint64_t word64(const struct hm_view *v, uint32_t row, uint32_t col)
+static uint64_t word64(const struct host_mem_view *v, uint32_t row, uint32_t col)
 {
-	return (uint32_t)hm_cell_i32(v, row, col) | (uint64_t)(uint32_t)hm_cell_i32(v, row, col + 1)
-							    << 32;
+	return (uint32_t)host_mem_cell_i32(v, row, col) |
+	       (uint64_t)(uint32_t)host_mem_cell_i32(v, row, col + 1) << 32;
 }
 
 static uint32_t draw(const struct work *w, uint32_t row)
@@ -241,7 +241,7 @@ static uint32_t draw(const struct work *w, uint32_t row)
 /* Writes the n best candidates with their log probabilities. */
 static void best_list(const struct work *w, uint32_t row)
 {
-	uint32_t n = w->top_id.base ? hm_cols(&w->top_id) : 0;
+	uint32_t n = w->top_id.base ? host_mem_cols(&w->top_id) : 0;
 	float max = greatest(w);
 	double sum = 0;
 
@@ -252,9 +252,9 @@ static void best_list(const struct work *w, uint32_t row)
 		sum += (double)weight(&w->v[i], max);
 	sort(w->best, w->n);
 	for (uint32_t i = 0; i < n; i++) {
-		*(int32_t *)hm_cell(&w->top_id, row, i) = (int32_t)w->best[i].id;
+		*(int32_t *)host_mem_cell(&w->top_id, row, i) = (int32_t)w->best[i].id;
 		if (w->top_lp.base)
-			*(float *)hm_cell(&w->top_lp, row, i) =
+			*(float *)host_mem_cell(&w->top_lp, row, i) =
 				w->best[i].logit - max - (float)log(sum);
 	}
 }
@@ -294,13 +294,13 @@ static void one_row(struct work *w, uint32_t row)
 			break;
 		}
 	}
-	*(int32_t *)hm_cell(&w->token, row, 0) = (int32_t)token;
+	*(int32_t *)host_mem_cell(&w->token, row, 0) = (int32_t)token;
 }
 
 /* Stores the token of output row `row` as the last one of its sequence. */
 static void remember(const struct work *w, uint32_t row)
 {
-	const struct lmd_step *s = w->r->hm.step;
+	const struct lmd_step *s = w->r->host_mem.step;
 	uint32_t t, seq, slot;
 
 	if (!s->out_row || !s->seq_of || !s->seq_slot || s->out_row[row] < 0)
@@ -311,31 +311,31 @@ static void remember(const struct work *w, uint32_t row)
 	seq = (uint32_t)s->seq_of[t];
 	slot = seq < s->n_seq ? (uint32_t)s->seq_slot[seq] : UINT32_MAX;
 	if (slot < w->r->dev->n_chained)
-		w->r->dev->chained[slot] = hm_cell_i32(&w->token, row, 0);
+		w->r->dev->chained[slot] = host_mem_cell_i32(&w->token, row, 0);
 }
 
-static void run(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p)
+static void run(const struct ref_run *r, const struct lmd_op *op, const struct host_mem_part *p)
 {
 	const struct lmd_op_sample *o = &op->u.sample;
 	struct work w = {
 		.r = r,
 		.op = o,
-		.logits = hm_view(&r->hm, &o->logits),
-		.params = hm_view(&r->hm, &o->params),
-		.rng = hm_view(&r->hm, &o->rng),
-		.mask = hm_view(&r->hm, &o->mask),
-		.history = hm_view(&r->hm, &o->history),
-		.token = hm_view(&r->hm, &o->token),
-		.top_id = hm_view(&r->hm, &o->top_id),
-		.top_lp = hm_view(&r->hm, &o->top_lp),
+		.logits = host_mem_view(&r->host_mem, &o->logits),
+		.params = host_mem_view(&r->host_mem, &o->params),
+		.rng = host_mem_view(&r->host_mem, &o->rng),
+		.mask = host_mem_view(&r->host_mem, &o->mask),
+		.history = host_mem_view(&r->host_mem, &o->history),
+		.token = host_mem_view(&r->host_mem, &o->token),
+		.top_id = host_mem_view(&r->host_mem, &o->top_id),
+		.top_lp = host_mem_view(&r->host_mem, &o->top_lp),
 	};
 	char *scratch = p->scratch;
 	uint64_t lo, hi;
 
-	w.vocab = hm_cols(&w.logits);
-	w.v = hm_take(&scratch, w.vocab, sizeof(*w.v));
-	w.best = hm_take(&scratch, w.vocab, sizeof(*w.best));
-	hm_slice(p, w.token.n_row, &lo, &hi);
+	w.vocab = host_mem_cols(&w.logits);
+	w.v = host_mem_take(&scratch, w.vocab, sizeof(*w.v));
+	w.best = host_mem_take(&scratch, w.vocab, sizeof(*w.best));
+	host_mem_slice(p, w.token.n_row, &lo, &hi);
 	for (uint64_t row = lo; p->phase == 0 && row < hi; row++)
 		one_row(&w, (uint32_t)row);
 	for (uint32_t row = 0; p->phase == 1 && p->part == 0 && row < w.token.n_row; row++)

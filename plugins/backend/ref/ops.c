@@ -6,7 +6,7 @@
 #define PLAIN(name)                                                                                \
 	&(const struct ref_op)                                                                     \
 	{                                                                                          \
-		.plain = &hm_op_##name                                                             \
+		.plain = &host_mem_op_##name                                                       \
 	}
 
 static const struct ref_op *const table[LMD_N_OP] = {

@@ -7,10 +7,11 @@
 #include "ref.h"
 
 /* Inputs that the op reads without checking them itself must be bound. */
-static void note_inputs(struct lmd_cplan *p, const struct lmd_op *op, const struct hm_opinfo *info)
+static void note_inputs(struct lmd_compiled_plan *p, const struct lmd_op *op,
+			const struct host_mem_opinfo *info)
 {
 	for (uint32_t i = 0; i < info->n_in; i++) {
-		const struct lmd_opnd *o = hm_operand(op, info->in[i]);
+		const struct lmd_operand *o = host_mem_operand(op, info->in[i]);
 
 		if (o->src == LMD_SRC_INPUT && !info->loose_inputs)
 			p->need_input[o->id] = true;
@@ -21,21 +22,21 @@ static enum lmd_status plan_op(struct ref_build *b, const struct lmd_op *op,
 			       const struct ref_op *fn, struct lmd_error *err)
 {
 	if (fn->plain)
-		return fn->plain->plan ? fn->plain->plan(&b->hm, op, err) : LMD_OK;
+		return fn->plain->plan ? fn->plain->plan(&b->host_mem, op, err) : LMD_OK;
 	return fn->plan ? fn->plan(b, op, err) : LMD_OK;
 }
 
-static enum lmd_status compile_op(struct ref_dev *dev, struct lmd_cplan *p, uint32_t i,
+static enum lmd_status compile_op(struct ref_dev *dev, struct lmd_compiled_plan *p, uint32_t i,
 				  struct lmd_error *err)
 {
-	const struct lmd_op *op = &p->hm.plan->ops[i];
-	struct ref_build b = {.hm = {.host = dev->host,
-				     .plan = p->hm.plan,
-				     .weights = p->hm.weights,
-				     .n_phase = 1},
+	const struct lmd_op *op = &p->host_mem.plan->ops[i];
+	struct ref_build b = {.host_mem = {.host = dev->host,
+					   .plan = p->host_mem.plan,
+					   .weights = p->host_mem.weights,
+					   .n_phase = 1},
 			      .dev = dev,
-			      .cplan = p};
-	const struct hm_opinfo *info = hm_opinfo(op->code);
+			      .compiled_plan = p};
+	const struct host_mem_opinfo *info = host_mem_opinfo(op->code);
 	const struct ref_op *fn = ref_op_of(op->code);
 	enum lmd_status st;
 
@@ -45,29 +46,29 @@ static enum lmd_status compile_op(struct ref_dev *dev, struct lmd_cplan *p, uint
 				"a device group or is unknown",
 				i, op->code);
 	note_inputs(p, op, info);
-	st = hm_flatten_operands(&b.hm, op, info, err);
+	st = host_mem_flatten_operands(&b.host_mem, op, info, err);
 	if (st == LMD_OK)
 		st = plan_op(&b, op, fn, err);
 	if (st == LMD_OK)
-		st = hm_raise_scratch(&p->hm, &b.hm, i, err);
+		st = host_mem_raise_scratch(&p->host_mem, &b.host_mem, i, err);
 	if (st == LMD_OK)
 		p->nodes[i] = (struct ref_node){
-			.op = op, .info = info, .fn = fn, .n_phase = b.hm.n_phase};
+			.op = op, .info = info, .fn = fn, .n_phase = b.host_mem.n_phase};
 	return st;
 }
 
 static enum lmd_status compile(struct ref_dev *dev, const struct lmd_compile *c,
-			       struct lmd_cplan *p, struct lmd_error *err)
+			       struct lmd_compiled_plan *p, struct lmd_error *err)
 {
 	const struct lmd_plan *plan = c->plan;
-	enum lmd_status st = hm_cplan_init(&p->hm, c, err);
+	enum lmd_status st = host_mem_compiled_plan_init(&p->host_mem, c, err);
 	bool failed = false;
 
 	if (st != LMD_OK)
 		return st;
 	p->token_limit = UINT32_MAX;
-	p->nodes = hm_array(dev->host, plan->n_op, sizeof(*p->nodes), &failed);
-	p->need_input = hm_array(dev->host, plan->n_input, sizeof(*p->need_input), &failed);
+	p->nodes = host_mem_array(dev->host, plan->n_op, sizeof(*p->nodes), &failed);
+	p->need_input = host_mem_array(dev->host, plan->n_input, sizeof(*p->need_input), &failed);
 	if (failed)
 		return lmd_fail(err, LMD_NOMEM, "ref: no memory for a plan of %u ops", plan->n_op);
 	for (uint32_t i = 0; st == LMD_OK && i < plan->n_op; i++)
@@ -75,23 +76,24 @@ static enum lmd_status compile(struct ref_dev *dev, const struct lmd_compile *c,
 	if (st != LMD_OK)
 		return st;
 	p->n_node = plan->n_op;
-	st = hm_cplan_scratch(&p->hm, err);
+	st = host_mem_compiled_plan_scratch(&p->host_mem, err);
 	return st == LMD_OK ? ref_chain_reserve(dev, plan->max_rows[LMD_SPACE_SEQS], err) : st;
 }
 
-enum lmd_status ref_plan_compile(void *state, const struct lmd_compile *c, struct lmd_cplan **out,
-				 struct lmd_error *err)
+enum lmd_status ref_plan_compile(void *state, const struct lmd_compile *c,
+				 struct lmd_compiled_plan **out, struct lmd_error *err)
 {
 	struct ref_dev *dev = state;
-	enum lmd_status st = hm_cplan_check(c->plan, "ref", err);
-	struct lmd_cplan *p;
+	enum lmd_status st = host_mem_compiled_plan_check(c->plan, "ref", err);
+	struct lmd_compiled_plan *p;
 
 	if (st != LMD_OK)
 		return st;
 	p = dev->host->alloc(dev->host->ctx, sizeof(*p));
 	if (!p)
 		return lmd_fail(err, LMD_NOMEM, "ref: no memory for a plan");
-	p->hm = (struct hm_cplan){.who = "ref", .host = dev->host, .n_part = dev->n_part};
+	p->host_mem = (struct host_mem_compiled_plan){
+		.who = "ref", .host = dev->host, .n_part = dev->n_part};
 	st = compile(dev, c, p, err);
 	if (st != LMD_OK) {
 		ref_plan_destroy(dev, p);
@@ -101,7 +103,7 @@ enum lmd_status ref_plan_compile(void *state, const struct lmd_compile *c, struc
 	return LMD_OK;
 }
 
-void ref_plan_destroy(void *state, struct lmd_cplan *p)
+void ref_plan_destroy(void *state, struct lmd_compiled_plan *p)
 {
 	const struct lmd_host *h = ((struct ref_dev *)state)->host;
 
@@ -109,11 +111,11 @@ void ref_plan_destroy(void *state, struct lmd_cplan *p)
 		return;
 	h->free(h->ctx, p->nodes);
 	h->free(h->ctx, p->need_input);
-	hm_cplan_fini(&p->hm);
+	host_mem_compiled_plan_fini(&p->host_mem);
 	h->free(h->ctx, p);
 }
 
-uint32_t ref_plan_stats(void *state, const struct lmd_cplan *p, struct lmd_opstat *out,
+uint32_t ref_plan_stats(void *state, const struct lmd_compiled_plan *p, struct lmd_opstat *out,
 			uint32_t cap)
 {
 	(void)state;

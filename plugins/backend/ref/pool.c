@@ -10,13 +10,13 @@ enum lmd_status ref_pool_create(void *state, const struct lmd_pool_desc *d, stru
 {
 	struct ref_dev *dev = state;
 	struct lmd_pool *p;
-	enum lmd_status st = hm_pool_create(dev->host, d, &p, err);
+	enum lmd_status st = host_mem_pool_create(dev->host, d, &p, err);
 
 	if (st != LMD_OK)
 		return st;
 	st = d->n_seq ? ref_chain_reserve(dev, d->n_seq, err) : LMD_OK;
 	if (st != LMD_OK) {
-		hm_pool_destroy(dev->host, p);
+		host_mem_pool_destroy(dev->host, p);
 		return st;
 	}
 	*out = p;
@@ -25,7 +25,7 @@ enum lmd_status ref_pool_create(void *state, const struct lmd_pool_desc *d, stru
 
 void ref_pool_destroy(void *state, struct lmd_pool *pool)
 {
-	hm_pool_destroy(((struct ref_dev *)state)->host, pool);
+	host_mem_pool_destroy(((struct ref_dev *)state)->host, pool);
 }
 
 enum lmd_status ref_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
@@ -33,7 +33,7 @@ enum lmd_status ref_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *p
 {
 	(void)state;
 	(void)q; /* pool operations and plans run in the calling thread, always in order */
-	return hm_pool_op(pool, &hm_pages_plain, ops, n, err);
+	return host_mem_pool_op(pool, &host_mem_pages_plain, ops, n, err);
 }
 
 void ref_cache_encode(const struct ref_dev *dev, uint32_t dtype, const float *src, void *dst,

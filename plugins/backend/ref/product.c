@@ -15,11 +15,11 @@ static uint64_t blocks(uint32_t k)
 
 void ref_x_need(struct ref_build *b, uint64_t n, uint32_t k)
 {
-	hm_need(&b->hm.shared_bytes, n, sizeof(float *));
-	hm_need(&b->hm.shared_bytes, n, k * sizeof(float));
+	host_mem_need(&b->host_mem.shared_bytes, n, sizeof(float *));
+	host_mem_need(&b->host_mem.shared_bytes, n, k * sizeof(float));
 	if (b->dev->int8) {
-		hm_need(&b->hm.shared_bytes, n, blocks(k) * 32);
-		hm_need(&b->hm.shared_bytes, n, blocks(k) * sizeof(float));
+		host_mem_need(&b->host_mem.shared_bytes, n, blocks(k) * 32);
+		host_mem_need(&b->host_mem.shared_bytes, n, blocks(k) * sizeof(float));
 	}
 }
 
@@ -27,11 +27,11 @@ struct ref_x ref_x_take(const struct ref_run *r, char **cursor, uint64_t n, uint
 {
 	struct ref_x x = {.k = k};
 
-	x.row = hm_take(cursor, n, sizeof(float *));
-	x.copy = hm_take(cursor, n, k * sizeof(float));
+	x.row = host_mem_take(cursor, n, sizeof(float *));
+	x.copy = host_mem_take(cursor, n, k * sizeof(float));
 	if (r->dev->int8) {
-		x.q = hm_take(cursor, n, blocks(k) * 32);
-		x.d = hm_take(cursor, n, blocks(k) * sizeof(float));
+		x.q = host_mem_take(cursor, n, blocks(k) * 32);
+		x.d = host_mem_take(cursor, n, blocks(k) * sizeof(float));
 	}
 	return x;
 }
@@ -43,12 +43,12 @@ static void quantise(const struct ref_x *x, uint64_t i)
 				  x->d + i * blocks(x->k));
 }
 
-void ref_x_set(const struct ref_x *x, uint64_t i, const struct hm_view *v, uint32_t row,
+void ref_x_set(const struct ref_x *x, uint64_t i, const struct host_mem_view *v, uint32_t row,
 	       uint32_t head, const struct ref_norm *n)
 {
 	float *own = x->copy + i * x->k;
 
-	x->row[i] = hm_f32(v, row, head, own);
+	x->row[i] = host_mem_f32(v, row, head, own);
 	if (n && n->n->kind != LMD_NORM_NONE) {
 		ref_norm_row(n, row, head, x->row[i], own, x->k, NULL);
 		x->row[i] = own;
@@ -66,11 +66,11 @@ void ref_product_need(struct ref_build *b, const struct lmd_weight *w)
 {
 	uint64_t bytes = 0;
 
-	hm_need(&bytes, REF_TILE, w->k * sizeof(float));
+	host_mem_need(&bytes, REF_TILE, w->k * sizeof(float));
 	if (b->dev->int8 && bytes < ref_int8_bytes(w->k))
 		bytes = ref_int8_bytes(w->k);
-	if (b->hm.part_bytes < bytes)
-		b->hm.part_bytes = bytes;
+	if (b->host_mem.part_bytes < bytes)
+		b->host_mem.part_bytes = bytes;
 }
 
 void ref_product(const struct ref_run *r, const struct ref_x *x, const struct ref_items *items,
@@ -91,9 +91,10 @@ void ref_product(const struct ref_run *r, const struct ref_x *x, const struct re
 		const float *wr[REF_TILE];
 
 		for (uint32_t j = 0; j < REF_TILE; j++)
-			wr[j] = j < count ? hm_weight_row(r->hm.host, w, (uint32_t)((n + j) / w->n),
-							  (uint32_t)((n + j) % w->n),
-							  tile + (size_t)j * w->k)
+			wr[j] = j < count ? host_mem_weight_row(r->host_mem.host, w,
+								(uint32_t)((n + j) / w->n),
+								(uint32_t)((n + j) % w->n),
+								tile + (size_t)j * w->k)
 					  : wr[0];
 		for (uint32_t i = 0; i < items->count; i += 2) {
 			uint32_t a = ref_item(items, i);
@@ -115,9 +116,9 @@ void ref_product(const struct ref_run *r, const struct ref_x *x, const struct re
 	}
 }
 
-void ref_tiles(const struct hm_part *p, uint64_t n, uint64_t *lo, uint64_t *hi)
+void ref_tiles(const struct host_mem_part *p, uint64_t n, uint64_t *lo, uint64_t *hi)
 {
-	hm_slice(p, (n + REF_TILE - 1) / REF_TILE, lo, hi);
+	host_mem_slice(p, (n + REF_TILE - 1) / REF_TILE, lo, hi);
 	*lo *= REF_TILE;
 	*hi = *hi * REF_TILE < n ? *hi * REF_TILE : n;
 }
@@ -126,7 +127,7 @@ void ref_lora_row(const struct ref_run *r, uint32_t site, uint32_t slot, uint32_
 		  const float *x, uint32_t n, float *delta)
 {
 	const struct ref_kernels *kernels = r->dev->kernels;
-	const struct lmi_lora *ad = slot ? lmi_lora_find(&r->dev->loras, slot, site) : NULL;
+	const struct lora *ad = slot ? lora_find(&r->dev->loras, slot, site) : NULL;
 	size_t s = ad && ad->n_stack > 1 ? slice : 0;
 	const float *b;
 	float ax[64];

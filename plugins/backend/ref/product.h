@@ -30,7 +30,7 @@ void ref_x_need(struct ref_build *b, uint64_t n, uint32_t k);
 struct ref_x ref_x_take(const struct ref_run *r, char **cursor, uint64_t n, uint32_t k);
 
 /* Sets row i to a (row, head) of v, normed unless n is NULL or of kind NONE. */
-void ref_x_set(const struct ref_x *x, uint64_t i, const struct hm_view *v, uint32_t row,
+void ref_x_set(const struct ref_x *x, uint64_t i, const struct host_mem_view *v, uint32_t row,
 	       uint32_t head, const struct ref_norm *n);
 /* Sets row i from what was written to its copy. */
 void ref_x_own(const struct ref_x *x, uint64_t i);
@@ -59,7 +59,7 @@ void ref_product(const struct ref_run *r, const struct ref_x *x, const struct re
 		 ref_emit_fn emit, void *arg);
 
 /* A part's share [lo, hi) of n outputs, in whole tiles. */
-void ref_tiles(const struct hm_part *p, uint64_t n, uint64_t *lo, uint64_t *hi);
+void ref_tiles(const struct host_mem_part *p, uint64_t n, uint64_t *lo, uint64_t *hi);
 
 /* delta[0..n) = scale * B (A x) of the adapter of (slot, site), zeros without an adapter; for an
  * adapter with slices, those of `slice`. */

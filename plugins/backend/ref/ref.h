@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backend/common/cplan.h"
+#include "backend/common/compiled_plan.h"
 
 /* ---- device ---- */
 
@@ -32,7 +32,7 @@ struct ref_dev {
 	bool int8; /* round the activations that are multiplied with block types to int8 */
 	bool half; /* attention in half precision (LMD_ATTENTION_HALF) */
 	const struct ref_kernels *kernels;
-	struct lmi_lora_table loras; /* bound adapters */
+	struct lora_table loras;     /* bound adapters */
 	int32_t *chained;            /* [n_chained] last token sampled for each sequence slot */
 	uint32_t n_chained;
 	struct lmd_error error; /* of the last plan_run */
@@ -77,14 +77,14 @@ static inline char *ref_pool_row(const struct lmd_pool *p, uint32_t seq_slot, ui
 
 struct ref_node {
 	const struct lmd_op *op;
-	const struct hm_opinfo *info;
+	const struct host_mem_opinfo *info;
 	const struct ref_op *fn;
 	uint32_t n_phase;
 	uint64_t n_run, ns;
 };
 
-struct lmd_cplan {
-	struct hm_cplan hm;
+struct lmd_compiled_plan {
+	struct host_mem_compiled_plan host_mem;
 	uint32_t n_node;
 	struct ref_node *nodes;
 	bool *need_input;                /* [n_input] must be bound with all rows of its space */
@@ -94,48 +94,50 @@ struct lmd_cplan {
 	uint32_t token_limit; /* all token ids must be below it */
 };
 
-enum lmd_status ref_plan_compile(void *state, const struct lmd_compile *c, struct lmd_cplan **out,
-				 struct lmd_error *err);
-void ref_plan_destroy(void *state, struct lmd_cplan *p);
-uint32_t ref_plan_stats(void *state, const struct lmd_cplan *p, struct lmd_opstat *out,
+enum lmd_status ref_plan_compile(void *state, const struct lmd_compile *c,
+				 struct lmd_compiled_plan **out, struct lmd_error *err);
+void ref_plan_destroy(void *state, struct lmd_compiled_plan *p);
+uint32_t ref_plan_stats(void *state, const struct lmd_compiled_plan *p, struct lmd_opstat *out,
 			uint32_t cap);
 void ref_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
 		    struct lmd_support *out);
 
 /* Input and output of an op's plan function. */
 struct ref_build {
-	struct hm_build hm;
+	struct host_mem_build host_mem;
 	struct ref_dev *dev;
-	struct lmd_cplan *cplan;
+	struct lmd_compiled_plan *compiled_plan;
 };
 
 /* ---- running (run.c, check.c) ---- */
 
 struct ref_run {
-	struct hm_run hm;
+	struct host_mem_run host_mem;
 	struct ref_dev *dev;
-	const struct lmd_cplan *cplan;
+	const struct lmd_compiled_plan *compiled_plan;
 };
 
 /* Implementation of an op; defined in op_NAME.c and listed in ops.c. */
 struct ref_op {
-	const struct hm_op *plain; /* the op of backend/common if it is used as it is; or NULL: */
+	const struct host_mem_op
+		*plain; /* the op of backend/common if it is used as it is; or NULL: */
 	/* Optional: NULL = one phase, no scratch. */
 	enum lmd_status (*plan)(struct ref_build *b, const struct lmd_op *op,
 				struct lmd_error *err);
-	void (*run)(const struct ref_run *r, const struct lmd_op *op, const struct hm_part *p);
+	void (*run)(const struct ref_run *r, const struct lmd_op *op,
+		    const struct host_mem_part *p);
 };
 
 /* Returns NULL for codes that this backend does not run. */
 const struct ref_op *ref_op_of(uint32_t code);
 
-enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
+enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *p,
 			     const struct lmd_step *step, const struct lmd_binding *in,
 			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
 			     struct lmd_event *done);
-enum lmd_status ref_plan_observe(void *state, struct lmd_cplan *p, const struct lmd_step *step,
-				 const struct lmd_binding *in, uint32_t n_in, lmd_observe_fn fn,
-				 void *arg);
+enum lmd_status ref_plan_observe(void *state, struct lmd_compiled_plan *p,
+				 const struct lmd_step *step, const struct lmd_binding *in,
+				 uint32_t n_in, lmd_observe_fn fn, void *arg);
 /* Counts the live rows of each space and applies the page table changes.  Rejects a step that would
  * read or write out of bounds; the error names the field, the value and the bound. */
 enum lmd_status ref_step_begin(struct ref_run *r, struct lmd_error *err);

@@ -15,7 +15,7 @@
 
 struct fixture {
 	struct lmd_host *host;
-	struct lmi_registry *registry;
+	struct lmi_plugin_registry *registry;
 	const struct lmi_factory *factory;
 	uint64_t seed;
 };
@@ -26,12 +26,12 @@ static void setup(void)
 	static char dir[4096];
 	static const char *const dirs[] = {dir};
 	struct lmd_error err = {.text = ""};
-	struct lmi_registry_opts opts = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true};
+	struct lmi_plugin_registry_opts opts = {.dirs = dirs, .n_dirs = 1, .no_default_dirs = true};
 
 	snprintf(dir, sizeof(dir), "%s/plugins/.libs", lmd_build_dir());
 	ck_assert_int_eq(lmi_host_create(&fx.host, UINT64_MAX), LMD_OK);
 	opts.host = fx.host;
-	ck_assert_int_eq(lmi_registry_create(&fx.registry, &opts, &err), LMD_OK);
+	ck_assert_int_eq(lmi_plugin_registry_create(&fx.registry, &opts, &err), LMD_OK);
 	ck_assert_msg(lmi_factory_take(fx.registry, LMD_KIND_BACKEND, "ref", &fx.factory, &err) ==
 			      LMD_OK,
 		      "%s", err.text);
@@ -41,7 +41,7 @@ static void setup(void)
 static void teardown(void)
 {
 	lmi_factory_give(fx.registry, fx.factory);
-	lmi_registry_destroy(fx.registry);
+	lmi_plugin_registry_destroy(fx.registry);
 	lmi_host_destroy(fx.host);
 }
 
@@ -87,8 +87,8 @@ static void all_cases(pair_fn run, void *arg, uint32_t flags, double tol, struct
 				} else {
 					t->failed++;
 					printf("FAIL: %s %s; %s: %s\n",
-					       lmi_op_info(opcase_sets[i]->op)->name, def->name,
-					       oc_layouts[k].name, text);
+					       lmi_plan_op_info(opcase_sets[i]->op)->name,
+					       def->name, oc_layouts[k].name, text);
 				}
 				oc_result_free(&a);
 				oc_result_free(&b);
@@ -262,86 +262,86 @@ struct bad_step {
 	const char *text;
 	const struct opcase_set *set;
 	const char *name;
-	void (*corrupt)(struct lmi_step *s);
+	void (*corrupt)(struct lmi_plan_step *s);
 };
 
-static void bad_token(struct lmi_step *s)
+static void bad_token(struct lmi_plan_step *s)
 {
 	s->token[2] = OC_VOCAB;
 }
-static void bad_chained(struct lmi_step *s)
+static void bad_chained(struct lmi_plan_step *s)
 {
 	s->token[1] = LMD_TOKEN_CHAINED + 4000;
 }
-static void bad_unsampled(struct lmi_step *s)
+static void bad_unsampled(struct lmi_plan_step *s)
 {
 	s->token[1] = LMD_TOKEN_CHAINED + 1;
 }
-static void bad_n_tok(struct lmi_step *s)
+static void bad_n_tok(struct lmi_plan_step *s)
 {
 	s->view.n_tok = OC_MAX_TOK + 1;
 }
-static void bad_seq_of(struct lmi_step *s)
+static void bad_seq_of(struct lmi_plan_step *s)
 {
 	s->seq_of[3] = 9;
 }
-static void bad_q_len(struct lmi_step *s)
+static void bad_q_len(struct lmi_plan_step *s)
 {
 	s->q_len[2] = 400;
 }
-static void bad_out_row(struct lmi_step *s)
+static void bad_out_row(struct lmi_plan_step *s)
 {
 	s->out_row[1] = 33;
 }
-static void bad_slot(struct lmi_step *s)
+static void bad_slot(struct lmi_plan_step *s)
 {
 	s->group[OC_G_FULL].slot[0] = 1 << 30;
 }
-static void bad_kv_hi(struct lmi_step *s)
+static void bad_kv_hi(struct lmi_plan_step *s)
 {
 	s->group[OC_G_FULL].kv_hi[4] = 4000;
 }
-static void bad_kv_lo(struct lmi_step *s)
+static void bad_kv_lo(struct lmi_plan_step *s)
 {
 	s->group[OC_G_FULL].kv_lo[4] = -1;
 }
-static void bad_rows(struct lmi_step *s)
+static void bad_rows(struct lmi_plan_step *s)
 {
 	s->group[OC_G_BATCH].kv_hi[0] = 6;
 }
-static void bad_page(struct lmi_step *s)
+static void bad_page(struct lmi_plan_step *s)
 {
 	s->group[OC_G_FULL].change[1].page = 99999;
 }
-static void bad_index(struct lmi_step *s)
+static void bad_index(struct lmi_plan_step *s)
 {
 	s->group[OC_G_FULL].change[1].index = 99999;
 }
-static void bad_no_page(struct lmi_step *s)
+static void bad_no_page(struct lmi_plan_step *s)
 {
 	s->view.group[OC_G_FULL].n_change = 1;
 }
-static void bad_state_in(struct lmi_step *s)
+static void bad_state_in(struct lmi_plan_step *s)
 {
 	s->group[OC_G_STATE].state_in[0] = OC_N_SLOT;
 }
-static void bad_state_out(struct lmi_step *s)
+static void bad_state_out(struct lmi_plan_step *s)
 {
 	s->group[OC_G_STATE].state_out[32] = -2;
 }
-static void bad_seq_slot(struct lmi_step *s)
+static void bad_seq_slot(struct lmi_plan_step *s)
 {
 	s->seq_slot[0] = -1;
 }
-static void bad_x_off(struct lmi_step *s)
+static void bad_x_off(struct lmi_plan_step *s)
 {
 	s->x_off[0][1] = 1 << 20;
 }
-static void bad_x_w(struct lmi_step *s)
+static void bad_x_w(struct lmi_plan_step *s)
 {
 	s->x_w[0][0] = 1 << 20;
 }
-static void bad_fold(struct lmi_step *s)
+static void bad_fold(struct lmi_plan_step *s)
 {
 	s->x_off[0][1] = s->x_off[0][2] = s->x_off[0][3] = 7;
 	s->x_w[0][0] = s->x_w[0][1] = s->x_w[0][2] = 0;
@@ -506,7 +506,7 @@ START_TEST(run_and_observe)
 	struct lmd_weight *weights[64];
 	struct lmd_opstat stat[64];
 	struct lmd_compile compile = {.struct_size = sizeof(compile), .weights = weights};
-	struct lmd_cplan *plan = NULL;
+	struct lmd_compiled_plan *plan = NULL;
 	struct lmd_binding in[OC_MAX_INPUT], out;
 	struct watch w = {0};
 	float y[OC_MAX_TOK * 64];
@@ -516,7 +516,7 @@ START_TEST(run_and_observe)
 
 	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_F32);
 	c = create(find_case(&opcase_softmax, "rows"), &oc_layouts[4], &be, false);
-	ck_assert_uint_eq(c->view->n_wref, 0);
+	ck_assert_uint_eq(c->view->n_weight_ref, 0);
 	compile.plan = c->view;
 	compile.pools = (struct lmd_pool *[LMD_MAX_GROUP]){NULL};
 	ck_assert_msg(be.ops->plan_compile(be.state, &compile, &plan, &err) == LMD_OK, "%s",
@@ -614,9 +614,9 @@ START_TEST(invalid_objects_are_rejected)
 	struct oc_backend be;
 	struct lmd_error err = {.text = ""};
 	const float data[64] = {0};
-	struct lmd_wref ref = {.n_stack = 1, .n = 2, .k = 32, .name = "w"};
-	struct lmd_wpiece piece = {data, 128, 0, 2, 1};
-	struct lmd_wdesc d = {
+	struct lmd_weight_ref ref = {.n_stack = 1, .n = 2, .k = 32, .name = "w"};
+	struct lmd_weight_piece piece = {data, 128, 0, 2, 1};
+	struct lmd_weight_desc d = {
 		.struct_size = sizeof(d),
 		.dtype = 99,
 		.ref = &ref,
@@ -650,7 +650,7 @@ START_TEST(invalid_objects_are_rejected)
 	struct lmd_support support;
 	struct lmd_weight *w = NULL;
 	struct lmd_pool *pool = NULL;
-	struct lmd_cplan *plan = NULL;
+	struct lmd_compiled_plan *plan = NULL;
 
 	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_DEFAULT);
 	ck_assert_int_eq(be.ops->weight_load(be.state, &d, &w, &err), LMD_UNSUPPORTED);

@@ -15,16 +15,16 @@ struct job {
 static void run_part(void *arg, uint32_t part, uint32_t n_part)
 {
 	const struct job *j = arg;
-	const struct lmd_cplan *p = j->run->cplan;
-	struct hm_part x = {
+	const struct lmd_compiled_plan *p = j->run->compiled_plan;
+	struct host_mem_part x = {
 		.phase = j->phase,
 		.part = part,
 		.n_part = n_part,
-		.scratch = hm_part_scratch(&p->hm, part),
+		.scratch = host_mem_part_scratch(&p->host_mem, part),
 	};
 
 	if (j->node->fn->plain)
-		j->node->fn->plain->run(&j->run->hm, j->node->op, &x);
+		j->node->fn->plain->run(&j->run->host_mem, j->node->op, &x);
 	else
 		j->node->fn->run(j->run, j->node->op, &x);
 }
@@ -48,20 +48,22 @@ static bool cancelled(const struct lmd_step *step)
 	return step->cancel && __atomic_load_n(step->cancel, __ATOMIC_RELAXED);
 }
 
-enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan *p,
+enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *p,
 			     const struct lmd_step *step, const struct lmd_binding *in,
 			     uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
 			     struct lmd_event *done)
 {
 	struct ref_dev *dev = state;
-	struct ref_run r = {.hm = hm_running(&p->hm, step, in, n_in), .dev = dev, .cplan = p};
+	struct ref_run r = {.host_mem = host_mem_run_init(&p->host_mem, step, in, n_in),
+			    .dev = dev,
+			    .compiled_plan = p};
 	enum lmd_status st;
 
 	(void)q;
 	(void)done; /* this device has no queues and no events */
 	st = ref_step_begin(&r, &dev->error);
 	if (st == LMD_OK)
-		st = hm_check_outputs(&r.hm, out, n_out, "ref", &dev->error);
+		st = host_mem_check_outputs(&r.host_mem, out, n_out, "ref", &dev->error);
 	if (st != LMD_OK)
 		return st;
 	for (uint32_t i = 0; i < p->n_node; i++) {
@@ -72,24 +74,26 @@ enum lmd_status ref_plan_run(void *state, struct lmd_queue *q, struct lmd_cplan 
 			__atomic_fetch_add(step->progress, 1, __ATOMIC_RELAXED);
 		run_node(&r, &p->nodes[i]);
 	}
-	hm_copy_outputs(&r.hm, out, n_out);
+	host_mem_copy_outputs(&r.host_mem, out, n_out);
 	return LMD_OK;
 }
 
-enum lmd_status ref_plan_observe(void *state, struct lmd_cplan *p, const struct lmd_step *step,
-				 const struct lmd_binding *in, uint32_t n_in, lmd_observe_fn fn,
-				 void *arg)
+enum lmd_status ref_plan_observe(void *state, struct lmd_compiled_plan *p,
+				 const struct lmd_step *step, const struct lmd_binding *in,
+				 uint32_t n_in, lmd_observe_fn fn, void *arg)
 {
 	struct ref_dev *dev = state;
 	const struct lmd_host *h = dev->host;
-	struct ref_run r = {.hm = hm_running(&p->hm, step, in, n_in), .dev = dev, .cplan = p};
+	struct ref_run r = {.host_mem = host_mem_run_init(&p->host_mem, step, in, n_in),
+			    .dev = dev,
+			    .compiled_plan = p};
 	enum lmd_status st = ref_step_begin(&r, &dev->error);
 	float *rows;
 	size_t most;
 
 	if (st != LMD_OK)
 		return st;
-	most = hm_most_numbers(&r.hm);
+	most = host_mem_max_value_elems(&r.host_mem);
 	rows = h->alloc(h->ctx, most * sizeof(*rows));
 	if (!rows)
 		return lmd_fail(&dev->error, LMD_NOMEM, "ref: no memory for %zu observed numbers",
@@ -101,7 +105,7 @@ enum lmd_status ref_plan_observe(void *state, struct lmd_cplan *p, const struct 
 			break;
 		}
 		run_node(&r, &p->nodes[i]);
-		if (!hm_show(&r.hm, i, rows, fn, arg))
+		if (!host_mem_observe(&r.host_mem, i, rows, fn, arg))
 			break;
 	}
 	h->free(h->ctx, rows);

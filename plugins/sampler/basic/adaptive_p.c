@@ -9,7 +9,7 @@
  * a parabola near the aim, a straight line far from it.  S and W start at their limits for a
  * sequence of choices that all have the target probability: target / (1 - decay) and
  * 1 / (1 - decay). */
-#include "seen.h"
+#include "last_probs.h"
 
 #define WIDTH     0.3f
 #define PEAK      5.0f
@@ -20,7 +20,7 @@ enum { P_TARGET, P_DECAY };
 struct state {
 	float target, decay, sum, weight;
 	uint64_t seed;
-	struct lmi_seen seen; /* followed by its array */
+	struct sampler_last_probs seen; /* followed by its array */
 };
 
 static const struct lmd_param params[] = {
@@ -32,7 +32,7 @@ static const struct lmd_param params[] = {
 
 static size_t bytes(const struct lmd_sampler_init *in)
 {
-	return offsetof(struct state, seen) + lmi_seen_bytes(in->n_vocab);
+	return offsetof(struct state, seen) + sampler_last_probs_bytes(in->n_vocab);
 }
 
 static void reset(void *state)
@@ -41,7 +41,7 @@ static void reset(void *state)
 
 	s->sum = s->target / (1.0f - s->decay);
 	s->weight = 1.0f / (1.0f - s->decay);
-	lmi_seen_clear(&s->seen);
+	sampler_last_probs_clear(&s->seen);
 }
 
 static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
@@ -52,7 +52,7 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 	s->target = (float)in->params[P_TARGET].f;
 	s->decay = (float)in->params[P_DECAY].f;
 	s->seed = in->seed;
-	s->seen.max = lmi_seen_max(in->n_vocab);
+	s->seen.max = sampler_last_probs_max(in->n_vocab);
 	reset(s);
 	return LMD_OK;
 }
@@ -60,41 +60,41 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 static void apply(void *state, struct lmd_cands *c)
 {
 	struct state *s = state;
-	float u = lmd_sample_rand(s->seed, c->step, LMI_DRAW_DIST), aim;
+	float u = lmd_sample_rand(s->seed, c->step, SAMPLER_DRAW_DIST), aim;
 	size_t i;
 
 	if (s->target < 0.0f) {
-		c->selected = (int64_t)lmi_cands_draw(c, u);
+		c->selected = (int64_t)sampler_cands_draw(c, u);
 		return;
 	}
-	(void)lmi_cands_softmax(c); /* p keeps these values after the choice */
-	lmi_seen_note(&s->seen, c);
+	(void)sampler_cands_softmax(c); /* p keeps these values after the choice */
+	sampler_last_probs_store(&s->seen, c);
 	aim = fminf(fmaxf(2.0f * s->target - s->sum / s->weight, 0.0f), 1.0f);
 	for (i = 0; i < c->n; i++) {
 		float d = fabsf((c->v[i].p - aim) * (1.0f / WIDTH));
 
-		if (lmi_logit(&c->v[i]) > -INFINITY)
+		if (sampler_logit(&c->v[i]) > -INFINITY)
 			c->v[i].logit = PEAK - SHARPNESS * d * d / (1.0f + d);
 	}
 	c->sorted = false;
-	i = lmi_cands_pick(c, u);
-	lmi_seen_choose(&s->seen, c->v[i].id, c->v[i].p);
+	i = sampler_cands_draw_const(c, u);
+	sampler_last_probs_choose(&s->seen, c->v[i].id, c->v[i].p);
 	c->selected = (int64_t)i;
 }
 
 static void accept(void *state, lmd_token token, bool prompt)
 {
 	struct state *s = state;
-	float p = lmi_seen_p(&s->seen, token);
+	float p = sampler_last_probs_get(&s->seen, token);
 
 	if (prompt || p < 0.0f)
 		return;
 	s->sum = p + s->decay * s->sum;
 	s->weight = 1.0f + s->decay * s->weight;
-	lmi_seen_clear(&s->seen);
+	sampler_last_probs_clear(&s->seen);
 }
 
-const struct lmd_sampler_ops lmi_sampler_adaptive_p = {
+const struct lmd_sampler_ops sampler_adaptive_p = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = LMD_LEN(params),
 	.params = params,

@@ -3,18 +3,18 @@
  * Probabilities of candidates, and the random choice. */
 #include "common.h"
 
-void lmi_cands_recheck(struct lmd_cands *c)
+void sampler_cands_check_sorted(struct lmd_cands *c)
 {
 	for (size_t i = 1; c->sorted && i < c->n; i++)
-		c->sorted = lmi_cand_before(&c->v[i - 1], &c->v[i]);
+		c->sorted = sampler_cand_before(&c->v[i - 1], &c->v[i]);
 }
 
-float lmi_cands_max(const struct lmd_cands *c)
+float sampler_cands_max(const struct lmd_cands *c)
 {
 	float max = -INFINITY;
 
 	if (c->sorted)
-		return lmi_logit(&c->v[0]);
+		return sampler_logit(&c->v[0]);
 	for (size_t i = 0; i < c->n; i++) {
 		if (c->v[i].logit > max)
 			max = c->v[i].logit;
@@ -22,12 +22,12 @@ float lmi_cands_max(const struct lmd_cands *c)
 	return max;
 }
 
-struct lmi_softmax lmi_cands_softmax(struct lmd_cands *c)
+struct sampler_softmax sampler_cands_softmax(struct lmd_cands *c)
 {
-	struct lmi_softmax s = {.max = lmi_cands_max(c)};
+	struct sampler_softmax s = {.max = sampler_cands_max(c)};
 
 	for (size_t i = 0; i < c->n; i++) {
-		c->v[i].p = lmi_weight(&c->v[i], s.max);
+		c->v[i].p = sampler_weight(&c->v[i], s.max);
 		s.sum += c->v[i].p;
 	}
 	for (size_t i = 0; i < c->n; i++)
@@ -35,7 +35,7 @@ struct lmi_softmax lmi_cands_softmax(struct lmd_cands *c)
 	return s;
 }
 
-float lmi_cands_entropy(const struct lmd_cands *c)
+float sampler_cands_entropy(const struct lmd_cands *c)
 {
 	float h = 0.0f;
 
@@ -46,16 +46,16 @@ float lmi_cands_entropy(const struct lmd_cands *c)
 	return h;
 }
 
-size_t lmi_cands_pick(const struct lmd_cands *c, float u)
+size_t sampler_cands_draw_const(const struct lmd_cands *c, float u)
 {
-	float max = lmi_cands_max(c);
+	float max = sampler_cands_max(c);
 	double sum = 0.0, at = 0.0;
 	size_t last = 0;
 
 	for (size_t i = 0; i < c->n; i++)
-		sum += (double)lmi_weight(&c->v[i], max);
+		sum += (double)sampler_weight(&c->v[i], max);
 	for (size_t i = 0; i < c->n && at <= (double)u * sum; i++) {
-		float w = lmi_weight(&c->v[i], max);
+		float w = sampler_weight(&c->v[i], max);
 
 		at += (double)w;
 		last = w > 0.0f ? i : last;
@@ -63,12 +63,12 @@ size_t lmi_cands_pick(const struct lmd_cands *c, float u)
 	return last;
 }
 
-size_t lmi_cands_draw(struct lmd_cands *c, float u)
+size_t sampler_cands_draw(struct lmd_cands *c, float u)
 {
 	double sum = 0.0, at = 0.0;
 	size_t last = 0;
 
-	(void)lmi_cands_softmax(c); /* only for its effect on p */
+	(void)sampler_cands_softmax(c); /* only for its effect on p */
 	for (size_t i = 0; i < c->n; i++)
 		sum += (double)c->v[i].p;
 	for (size_t i = 0; i < c->n && at <= (double)u * sum; i++) {

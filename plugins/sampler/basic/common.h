@@ -17,99 +17,95 @@
 #include "llamad/sampler.h"
 
 /* Number of each sampler's random draw within a step (lmd_sample_rand). */
-enum lmi_draw {
-	LMI_DRAW_DIST = 0,
-	LMI_DRAW_XTC = 1
-};
+enum sampler_draw { SAMPLER_DRAW_DIST = 0, SAMPLER_DRAW_XTC = 1 };
 
-static inline float lmi_logit(const struct lmd_cand *c)
+static inline float sampler_logit(const struct lmd_cand *c)
 {
 	return c->logit == c->logit ? c->logit : -INFINITY;
 }
 
 /* The order of candidates: larger logit first, equal logits by lower id. */
-static inline bool lmi_cand_before(const struct lmd_cand *a, const struct lmd_cand *b)
+static inline bool sampler_cand_before(const struct lmd_cand *a, const struct lmd_cand *b)
 {
-	float x = lmi_logit(a), y = lmi_logit(b);
+	float x = sampler_logit(a), y = sampler_logit(b);
 
 	return x > y || (x == y && a->id < b->id);
 }
 
 /* Is the candidate for `id` at index `id`, as it is in a complete row of logits? */
-static inline bool lmi_cand_is_home(const struct lmd_cands *c, lmd_token id)
+static inline bool sampler_cand_is_at_own_index(const struct lmd_cands *c, lmd_token id)
 {
 	return id >= 0 && (size_t)id < c->n && c->v[id].id == id;
 }
 
 /* Sorts all candidates; does nothing if they are sorted.  Takes about n steps if the logits are
  * spread evenly, n log n in the worst case. */
-void lmi_cands_sort(struct lmd_cands *c);
+void sampler_cands_sort(struct lmd_cands *c);
 
 /* Moves the first k candidates, in order, to the front of v[0..n); the others follow in any order.
  * Takes about n + k log k steps for logits in random order, n log k in the worst case. */
-void lmi_cands_top(struct lmd_cand *v, size_t n, size_t k);
+void sampler_cands_top(struct lmd_cand *v, size_t n, size_t k);
 
-/* Sorts candidates piece by piece, for callers that need only the first ones.  lmi_pieces_by_p
+/* Sorts candidates piece by piece, for callers that need only the first ones.  sampler_pieces_by_p
  * divides v[0..n) into pieces, in the order of smallest p first, equal p by lower id; no p may be
- * NaN.  lmi_pieces_next sorts the next piece and returns how many candidates are in order now,
+ * NaN.  sampler_pieces_next sorts the next piece and returns how many candidates are in order now,
  * which is more than before unless all were. */
-#define LMI_PIECES 4096
-struct lmi_pieces {
+#define SAMPLER_PIECES 4096
+struct sampler_pieces {
 	uint32_t n, at;           /* number of pieces; the next one to sort */
-	uint32_t end[LMI_PIECES]; /* end of each piece */
+	uint32_t end[SAMPLER_PIECES]; /* end of each piece */
 };
-void lmi_pieces_by_p(struct lmi_pieces *p, struct lmd_cand *v, size_t n);
-size_t lmi_pieces_next(struct lmi_pieces *p, struct lmd_cand *v);
+void sampler_pieces_by_p(struct sampler_pieces *p, struct lmd_cand *v, size_t n);
+size_t sampler_pieces_next(struct sampler_pieces *p, struct lmd_cand *v);
 
 /* Clears c->sorted if the logits are no longer in order. */
-void lmi_cands_recheck(struct lmd_cands *c);
+void sampler_cands_check_sorted(struct lmd_cands *c);
 
 /* Largest logit; -inf if there is no other. */
-float lmi_cands_max(const struct lmd_cands *c);
+float sampler_cands_max(const struct lmd_cands *c);
 
 /* Sets p = softmax of the logits.  If all are -inf they get equal shares; if some are +inf these
- * get equal shares.  With the result, lmi_probability computes the same p again for a single
+ * get equal shares.  With the result, sampler_probability computes the same p again for a single
  * candidate. */
-struct lmi_softmax {
+struct sampler_softmax {
 	float max, sum;
 };
-struct lmi_softmax lmi_cands_softmax(struct lmd_cands *c);
+struct sampler_softmax sampler_cands_softmax(struct lmd_cands *c);
 
-static inline float lmi_weight(const struct lmd_cand *c, float max)
+static inline float sampler_weight(const struct lmd_cand *c, float max)
 {
-	float x = lmi_logit(c);
+	float x = sampler_logit(c);
 
 	return isinf(max) ? (float)(x == max) : expf(x - max);
 }
 
-static inline float lmi_probability(const struct lmd_cand *c, struct lmi_softmax s)
+static inline float sampler_probability(const struct lmd_cand *c, struct sampler_softmax s)
 {
-	return lmi_weight(c, s.max) / s.sum;
+	return sampler_weight(c, s.max) / s.sum;
 }
 
 /* -sum p ln p over the candidates. */
-float lmi_cands_entropy(const struct lmd_cands *c);
+float sampler_cands_entropy(const struct lmd_cands *c);
 
 /* Computes the softmax and returns the index that a draw u in [0,1) selects; its p is never 0. */
-size_t lmi_cands_draw(struct lmd_cands *c, float u);
+size_t sampler_cands_draw(struct lmd_cands *c, float u);
 /* Makes the same choice without changing the p of the candidates. */
-size_t lmi_cands_pick(const struct lmd_cands *c, float u);
+size_t sampler_cands_draw_const(const struct lmd_cands *c, float u);
 
 /* Common bounds of parameter ranges. */
-#define LMI_PARAM_BIG 1e6
-#define LMI_KEEP_MAX  2147483647.0
+#define SAMPLER_PARAM_BIG 1e6
+#define SAMPLER_KEEP_MAX  2147483647.0
 
 /* Row of a parameter table, for samplers that keep a minimum number of candidates. */
-#define LMI_PARAM_MIN_KEEP                                                                         \
+#define SAMPLER_PARAM_MIN_KEEP                                                                     \
 	{                                                                                          \
 		.name = "min_keep", .type = LMD_PARAM_INT, .def = 0, .min = 0,                     \
-		.max = LMI_KEEP_MAX, .doc = "Minimum number of candidates to keep."                \
+		.max = SAMPLER_KEEP_MAX, .doc = "Minimum number of candidates to keep."            \
 	}
 
-extern const struct lmd_sampler_ops lmi_sampler_greedy, lmi_sampler_dist, lmi_sampler_temp,
-	lmi_sampler_temp_ext, lmi_sampler_top_k, lmi_sampler_top_p, lmi_sampler_min_p,
-	lmi_sampler_typical, lmi_sampler_penalties, lmi_sampler_logit_bias,
-	lmi_sampler_top_n_sigma, lmi_sampler_xtc, lmi_sampler_dry, lmi_sampler_mirostat,
-	lmi_sampler_mirostat_v2, lmi_sampler_adaptive_p, lmi_sampler_infill;
+extern const struct lmd_sampler_ops sampler_greedy, sampler_dist, sampler_temp, sampler_temp_ext,
+	sampler_top_k, sampler_top_p, sampler_min_p, sampler_typical, sampler_penalties,
+	sampler_logit_bias, sampler_top_n_sigma, sampler_xtc, sampler_dry, sampler_mirostat,
+	sampler_mirostat_v2, sampler_adaptive_p, sampler_infill;
 
 #endif /* LLAMAD_SAMPLER_COMMON_H */

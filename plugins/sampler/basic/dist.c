@@ -26,10 +26,11 @@ static void apply(void *state, struct lmd_cands *c)
 {
 	const struct state *s = state;
 
-	c->selected = (int64_t)lmi_cands_draw(c, lmd_sample_rand(s->seed, c->step, LMI_DRAW_DIST));
+	c->selected = (int64_t)sampler_cands_draw(
+		c, lmd_sample_rand(s->seed, c->step, SAMPLER_DRAW_DIST));
 }
 
-const struct lmd_sampler_ops lmi_sampler_dist = {
+const struct lmd_sampler_ops sampler_dist = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.extra_bytes = bytes,
 	.init = init,

@@ -24,26 +24,40 @@ struct state {
 	uint32_t on;
 	int64_t allowed;
 	uint64_t at_length, at_best, at_breakers; /* offsets in bytes from the start of the state */
-	struct lmi_history history; /* followed by its arrays; only if on */
+	struct sampler_history history;           /* followed by its arrays; only if on */
 };
 
 static const struct lmd_param params[] = {
-	[P_MULTIPLIER] = { .name = "multiplier", .type = LMD_PARAM_FLOAT, .def = 0,
-			   .min = -LMI_PARAM_BIG, .max = LMI_PARAM_BIG,
-			   .doc = "Penalty of the shortest penalised repetition; 0 = off." },
-	[P_BASE] = { .name = "base", .type = LMD_PARAM_FLOAT, .def = 1.75, .min = 0,
-		     .max = LMI_PARAM_BIG,
-		     .doc = "Factor on the penalty for each further token; below 1 = off." },
-	[P_ALLOWED] = { .name = "allowed_length", .type = LMD_PARAM_INT, .def = 2, .min = 0,
-			.max = LMI_KEEP_MAX, .doc = "Shorter repetitions are not penalised." },
-	[P_LAST_N] = { .name = "last_n", .type = LMD_PARAM_INT, .def = 64, .min = -1,
-		       .max = LMI_HISTORY_MAX,
-		       .doc = "Number of recent tokens to search; 0 or less = off." },
-	[P_BREAKERS] = { .name = "breakers", .type = LMD_PARAM_STRS,
-			 .doc = "Sequence breakers: texts that end a repetition." },
+	[P_MULTIPLIER] = {.name = "multiplier",
+			  .type = LMD_PARAM_FLOAT,
+			  .def = 0,
+			  .min = -SAMPLER_PARAM_BIG,
+			  .max = SAMPLER_PARAM_BIG,
+			  .doc = "Penalty of the shortest penalised repetition; 0 = off."},
+	[P_BASE] = {.name = "base",
+		    .type = LMD_PARAM_FLOAT,
+		    .def = 1.75,
+		    .min = 0,
+		    .max = SAMPLER_PARAM_BIG,
+		    .doc = "Factor on the penalty for each further token; below 1 = off."},
+	[P_ALLOWED] = {.name = "allowed_length",
+		       .type = LMD_PARAM_INT,
+		       .def = 2,
+		       .min = 0,
+		       .max = SAMPLER_KEEP_MAX,
+		       .doc = "Shorter repetitions are not penalised."},
+	[P_LAST_N] = {.name = "last_n",
+		      .type = LMD_PARAM_INT,
+		      .def = 64,
+		      .min = -1,
+		      .max = SAMPLER_HISTORY_MAX,
+		      .doc = "Number of recent tokens to search; 0 or less = off."},
+	[P_BREAKERS] = {.name = "breakers",
+			.type = LMD_PARAM_STRS,
+			.doc = "Sequence breakers: texts that end a repetition."},
 };
 
-static bool is_on(const struct lmd_value_param *p)
+static bool is_on(const struct lmd_param_value *p)
 {
 	return (float)p[P_MULTIPLIER].f != 0.0f && (float)p[P_BASE].f >= 1.0f && p[P_LAST_N].i > 0;
 }
@@ -56,13 +70,13 @@ static size_t lay_out(const struct lmd_sampler_init *in, struct state *s)
 
 	if (!is_on(in->params))
 		return at;
-	at = (at + lmi_history_bytes(n) + 15) & ~(size_t)15;
+	at = (at + sampler_history_bytes(n) + 15) & ~(size_t)15;
 	s->at_length = at;
 	at = (at + n * sizeof(uint32_t) + 15) & ~(size_t)15;
 	s->at_best = at;
-	at = (at + lmi_history_entries(n) * sizeof(uint32_t) + 15) & ~(size_t)15;
+	at = (at + sampler_history_entries(n) * sizeof(uint32_t) + 15) & ~(size_t)15;
 	s->at_breakers = at;
-	return at + lmi_breakers_bytes(in->vocab, &in->params[P_BREAKERS]);
+	return at + sampler_breakers_bytes(in->vocab, &in->params[P_BREAKERS]);
 }
 
 static size_t bytes(const struct lmd_sampler_init *in)
@@ -74,7 +88,7 @@ static size_t bytes(const struct lmd_sampler_init *in)
 
 static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
 {
-	const struct lmd_value_param *p = in->params;
+	const struct lmd_param_value *p = in->params;
 	struct state *s = state;
 
 	s->on = is_on(p);
@@ -89,16 +103,16 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 	s->base = (float)p[P_BASE].f;
 	s->max_exponent = s->base > 1.000001f ? LOG_MAX / logf(s->base) : INFINITY;
 	s->allowed = p[P_ALLOWED].i;
-	lmi_history_init(&s->history, (uint32_t)p[P_LAST_N].i);
+	sampler_history_init(&s->history, (uint32_t)p[P_LAST_N].i);
 	if (p[P_BREAKERS].n)
-		lmi_breakers_init((void *)((char *)state + s->at_breakers), in->vocab,
-				  &p[P_BREAKERS]);
+		sampler_breakers_init((void *)((char *)state + s->at_breakers), in->vocab,
+				      &p[P_BREAKERS]);
 	return LMD_OK;
 }
 
 /* z[k] = length of the common suffix of the texts that end at the last token and k tokens before
  * it, at most `limit`. */
-static void match_lengths(const struct lmi_history *h, uint32_t *z, uint32_t limit)
+static void match_lengths(const struct sampler_history *h, uint32_t *z, uint32_t limit)
 {
 	uint32_t n = h->used, left = 0, right = 0; /* [left, right): the farthest match */
 
@@ -113,7 +127,8 @@ static void match_lengths(const struct lmi_history *h, uint32_t *z, uint32_t lim
 			}
 			len = right - k;
 		}
-		while (k + len < n && lmi_history_back(h, len) == lmi_history_back(h, k + len))
+		while (k + len < n &&
+		       sampler_history_back(h, len) == sampler_history_back(h, k + len))
 			len++;
 		if (k + len > right) {
 			left = k;
@@ -137,14 +152,14 @@ static void penalise(const struct state *s, struct lmd_cand *c, uint32_t length)
 static void apply(void *state, struct lmd_cands *c)
 {
 	struct state *s = state;
-	const struct lmi_history *h = &s->history;
-	const struct lmi_breakers *breakers;
+	const struct sampler_history *h = &s->history;
+	const struct sampler_breakers *breakers;
 	uint32_t *z, *best, limit;
 
 	if (!s->on || h->used <= s->allowed)
 		return;
 	breakers = (void *)((char *)state + s->at_breakers);
-	limit = lmi_breakers_limit(breakers, h);
+	limit = sampler_breakers_limit(breakers, h);
 	if (limit < s->allowed)
 		return;
 	z = (void *)((char *)state + s->at_length);
@@ -157,18 +172,18 @@ static void apply(void *state, struct lmd_cands *c)
 
 		if (z[k] < s->allowed)
 			continue;
-		slot = lmi_history_slot(h, lmi_history_back(h, k - 1));
+		slot = sampler_history_slot(h, sampler_history_back(h, k - 1));
 		if (best[slot] <= z[k])
 			best[slot] = z[k] + 1;
 	}
 	for (size_t i = 0; i < c->n; i++) {
-		uint32_t slot = lmi_history_slot(h, c->v[i].id);
+		uint32_t slot = sampler_history_slot(h, c->v[i].id);
 
-		if (lmi_history_table(h)[slot].n && best[slot] &&
-		    !lmi_breakers_has(breakers, c->v[i].id))
+		if (sampler_history_table(h)[slot].n && best[slot] &&
+		    !sampler_breakers_has(breakers, c->v[i].id))
 			penalise(s, &c->v[i], best[slot] - 1);
 	}
-	lmi_cands_recheck(c);
+	sampler_cands_check_sorted(c);
 }
 
 static void accept(void *state, lmd_token token, bool prompt)
@@ -177,7 +192,7 @@ static void accept(void *state, lmd_token token, bool prompt)
 
 	(void)prompt;
 	if (s->on)
-		lmi_history_add(&s->history, token);
+		sampler_history_add(&s->history, token);
 }
 
 static void reset(void *state)
@@ -185,10 +200,10 @@ static void reset(void *state)
 	struct state *s = state;
 
 	if (s->on)
-		lmi_history_clear(&s->history);
+		sampler_history_clear(&s->history);
 }
 
-const struct lmd_sampler_ops lmi_sampler_dry = {
+const struct lmd_sampler_ops sampler_dry = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = LMD_LEN(params),
 	.params = params,

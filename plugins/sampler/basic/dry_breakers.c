@@ -19,31 +19,31 @@ struct entry {
 
 struct tail {
 	uint32_t n;
-	lmd_token token[LMI_BREAKER_TAIL];
+	lmd_token token[SAMPLER_BREAKER_TAIL];
 };
 
-struct lmi_breakers {
+struct sampler_breakers {
 	uint32_t n_entries, n_tails;
 	/* Followed by the tails and then the entries. */
 };
 
-static struct tail *tails(const struct lmi_breakers *b)
+static struct tail *tails(const struct sampler_breakers *b)
 {
 	return (struct tail *)(b + 1);
 }
 
-static struct entry *entries(const struct lmi_breakers *b)
+static struct entry *entries(const struct sampler_breakers *b)
 {
 	return (struct entry *)(tails(b) + b->n_tails);
 }
 
 static size_t text_bytes(const struct lmd_str *text)
 {
-	return text->len < LMI_BREAKER_TEXT ? text->len : LMI_BREAKER_TEXT;
+	return text->len < SAMPLER_BREAKER_TEXT ? text->len : SAMPLER_BREAKER_TEXT;
 }
 
 /* Number of tails: the empty one, and one for each byte of each breaker. */
-static size_t count_tails(const struct lmd_value_param *texts)
+static size_t count_tails(const struct lmd_param_value *texts)
 {
 	size_t n = 1;
 
@@ -78,7 +78,7 @@ static size_t match(const char *piece, size_t n_piece, const struct lmd_str *tex
 	return n;
 }
 
-static size_t scan(const struct lmd_sample_vocab *vocab, const struct lmd_value_param *texts,
+static size_t scan(const struct lmd_sample_vocab *vocab, const struct lmd_param_value *texts,
 		   struct entry *out)
 {
 	char piece[PIECE_MAX];
@@ -99,12 +99,12 @@ static size_t scan(const struct lmd_sample_vocab *vocab, const struct lmd_value_
 	return n;
 }
 
-size_t lmi_breakers_bytes(const struct lmd_sample_vocab *vocab,
-			  const struct lmd_value_param *texts)
+size_t sampler_breakers_bytes(const struct lmd_sample_vocab *vocab,
+			      const struct lmd_param_value *texts)
 {
 	if (!vocab || !texts->n)
-		return sizeof(struct lmi_breakers);
-	return sizeof(struct lmi_breakers) + count_tails(texts) * sizeof(struct tail) +
+		return sizeof(struct sampler_breakers);
+	return sizeof(struct sampler_breakers) + count_tails(texts) * sizeof(struct tail) +
 	       scan(vocab, texts, NULL) * sizeof(struct entry);
 }
 
@@ -114,11 +114,10 @@ static void make_tail(struct tail *t, const struct lmd_sample_vocab *vocab,
 {
 	size_t n = 0;
 
-	if (i == text_bytes(text) ||
-	    vocab->encode(vocab->ctx, text->ptr + i, text_bytes(text) - i, t->token,
-			  LMI_BREAKER_TAIL, &n) != LMD_OK)
+	if (i == text_bytes(text) || vocab->encode(vocab->ctx, text->ptr + i, text_bytes(text) - i,
+						   t->token, SAMPLER_BREAKER_TAIL, &n) != LMD_OK)
 		n = 0;
-	t->n = n < LMI_BREAKER_TAIL ? (uint32_t)n : LMI_BREAKER_TAIL;
+	t->n = n < SAMPLER_BREAKER_TAIL ? (uint32_t)n : SAMPLER_BREAKER_TAIL;
 }
 
 static int by_head(const void *a, const void *b)
@@ -130,8 +129,8 @@ static int by_head(const void *a, const void *b)
 	return (x->tail > y->tail) - (x->tail < y->tail);
 }
 
-void lmi_breakers_init(struct lmi_breakers *b, const struct lmd_sample_vocab *vocab,
-		       const struct lmd_value_param *texts)
+void sampler_breakers_init(struct sampler_breakers *b, const struct lmd_sample_vocab *vocab,
+			   const struct lmd_param_value *texts)
 {
 	struct tail *t = tails(b) + 1;
 
@@ -145,19 +144,19 @@ void lmi_breakers_init(struct lmi_breakers *b, const struct lmd_sample_vocab *vo
 }
 
 /* Do the tokens of the tail follow the token that is `back` positions before the end? */
-static bool follows(const struct tail *t, const struct lmi_history *h, uint32_t back)
+static bool follows(const struct tail *t, const struct sampler_history *h, uint32_t back)
 {
 	if (t->n > back)
 		return false;
 	for (uint32_t i = 0; i < t->n; i++) {
-		if (lmi_history_back(h, back - i - 1) != t->token[i])
+		if (sampler_history_back(h, back - i - 1) != t->token[i])
 			return false;
 	}
 	return true;
 }
 
 /* Index of the first entry whose head is at least id. */
-static uint32_t first_of(const struct lmi_breakers *b, lmd_token id)
+static uint32_t first_of(const struct sampler_breakers *b, lmd_token id)
 {
 	const struct entry *e = entries(b);
 	uint32_t lo = 0, hi = b->n_entries;
@@ -173,12 +172,12 @@ static uint32_t first_of(const struct lmi_breakers *b, lmd_token id)
 	return lo;
 }
 
-uint32_t lmi_breakers_limit(const struct lmi_breakers *b, const struct lmi_history *h)
+uint32_t sampler_breakers_limit(const struct sampler_breakers *b, const struct sampler_history *h)
 {
 	const struct entry *e = entries(b);
 
 	for (uint32_t back = 0; b->n_entries && back < h->used; back++) {
-		lmd_token id = lmi_history_back(h, back);
+		lmd_token id = sampler_history_back(h, back);
 		int64_t longest = -1;
 
 		for (uint32_t i = first_of(b, id); i < b->n_entries && e[i].head == id; i++) {
@@ -193,7 +192,7 @@ uint32_t lmi_breakers_limit(const struct lmi_breakers *b, const struct lmi_histo
 	return h->used;
 }
 
-bool lmi_breakers_has(const struct lmi_breakers *b, lmd_token id)
+bool sampler_breakers_has(const struct sampler_breakers *b, lmd_token id)
 {
 	const struct entry *e = entries(b);
 

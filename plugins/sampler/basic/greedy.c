@@ -18,14 +18,14 @@ static void apply(void *state, struct lmd_cands *c)
 	(void)state;
 	if (!c->sorted) {
 		for (size_t i = 1; i < c->n; i++) {
-			if (lmi_logit(&c->v[i]) > lmi_logit(&c->v[best]))
+			if (sampler_logit(&c->v[i]) > sampler_logit(&c->v[best]))
 				best = i;
 		}
 	}
 	c->selected = (int64_t)best;
 }
 
-const struct lmd_sampler_ops lmi_sampler_greedy = {
+const struct lmd_sampler_ops sampler_greedy = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.init = init,
 	.apply = apply,

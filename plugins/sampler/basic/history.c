@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-uint32_t lmi_history_entries(uint32_t n)
+uint32_t sampler_history_entries(uint32_t n)
 {
 	uint32_t t = 2;
 
@@ -15,36 +15,36 @@ uint32_t lmi_history_entries(uint32_t n)
 	return t;
 }
 
-static struct lmi_history_count *table(struct lmi_history *h)
+static struct sampler_history_count *table(struct sampler_history *h)
 {
-	return (struct lmi_history_count *)(h + 1);
+	return (struct sampler_history_count *)(h + 1);
 }
 
-static lmd_token *ring(struct lmi_history *h)
+static lmd_token *ring(struct sampler_history *h)
 {
 	return (lmd_token *)(table(h) + h->n_table);
 }
 
-size_t lmi_history_bytes(uint32_t n)
+size_t sampler_history_bytes(uint32_t n)
 {
-	return sizeof(struct lmi_history) + n * sizeof(lmd_token) +
-	       lmi_history_entries(n) * sizeof(struct lmi_history_count);
+	return sizeof(struct sampler_history) + n * sizeof(lmd_token) +
+	       sampler_history_entries(n) * sizeof(struct sampler_history_count);
 }
 
-void lmi_history_init(struct lmi_history *h, uint32_t n)
+void sampler_history_init(struct sampler_history *h, uint32_t n)
 {
 	h->n_ring = n;
-	h->n_table = lmi_history_entries(n);
+	h->n_table = sampler_history_entries(n);
 }
 
-static uint32_t home(const struct lmi_history *h, lmd_token id)
+static uint32_t home(const struct sampler_history *h, lmd_token id)
 {
 	return ((uint32_t)id * 0x9E3779B1u >> 7) & (h->n_table - 1);
 }
 
-uint32_t lmi_history_slot(const struct lmi_history *h, lmd_token id)
+uint32_t sampler_history_slot(const struct sampler_history *h, lmd_token id)
 {
-	const struct lmi_history_count *t = lmi_history_table(h);
+	const struct sampler_history_count *t = sampler_history_table(h);
 	uint32_t i = home(h, id);
 
 	while (t[i].n && t[i].id != id)
@@ -52,10 +52,10 @@ uint32_t lmi_history_slot(const struct lmi_history *h, lmd_token id)
 	return i;
 }
 
-static void forget(struct lmi_history *h, lmd_token id)
+static void forget(struct sampler_history *h, lmd_token id)
 {
-	struct lmi_history_count *t = table(h);
-	uint32_t mask = h->n_table - 1, hole = lmi_history_slot(h, id);
+	struct sampler_history_count *t = table(h);
+	uint32_t mask = h->n_table - 1, hole = sampler_history_slot(h, id);
 
 	if (--t[hole].n)
 		return;
@@ -69,10 +69,10 @@ static void forget(struct lmi_history *h, lmd_token id)
 	}
 }
 
-void lmi_history_add(struct lmi_history *h, lmd_token id)
+void sampler_history_add(struct sampler_history *h, lmd_token id)
 {
 	lmd_token *r = ring(h);
-	struct lmi_history_count *c;
+	struct sampler_history_count *c;
 
 	if (h->used == h->n_ring)
 		forget(h, r[h->next]);
@@ -80,19 +80,19 @@ void lmi_history_add(struct lmi_history *h, lmd_token id)
 		h->used++;
 	r[h->next] = id;
 	h->next = h->next + 1 == h->n_ring ? 0 : h->next + 1;
-	c = &table(h)[lmi_history_slot(h, id)];
+	c = &table(h)[sampler_history_slot(h, id)];
 	c->id = id;
 	c->n++;
 }
 
-void lmi_history_clear(struct lmi_history *h)
+void sampler_history_clear(struct sampler_history *h)
 {
-	memset(table(h), 0, h->n_table * sizeof(struct lmi_history_count));
+	memset(table(h), 0, h->n_table * sizeof(struct sampler_history_count));
 	h->used = 0;
 	h->next = 0;
 }
 
-uint32_t lmi_history_count(const struct lmi_history *h, lmd_token id)
+uint32_t sampler_history_count(const struct sampler_history *h, lmd_token id)
 {
-	return lmi_history_table(h)[lmi_history_slot(h, id)].n;
+	return sampler_history_table(h)[sampler_history_slot(h, id)].n;
 }

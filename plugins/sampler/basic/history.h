@@ -14,14 +14,14 @@
 #include "llamad/types.h"
 
 /* Largest length of a history. */
-#define LMI_HISTORY_MAX (1 << 22)
+#define SAMPLER_HISTORY_MAX (1 << 22)
 
-struct lmi_history_count {
+struct sampler_history_count {
 	lmd_token id;
 	uint32_t n;           /* 0 = free entry */
 };
 
-struct lmi_history {
+struct sampler_history {
 	uint32_t n_ring;      /* length of the ring, at least 1 */
 	uint32_t n_table;     /* number of entries of the table, a power of two > n_ring */
 	uint32_t used, next;  /* tokens in the ring; index where the next one goes */
@@ -29,35 +29,36 @@ struct lmi_history {
 	/* Followed by the table and then the ring. */
 };
 
-/* Size in bytes of a history of n tokens, 1 <= n <= LMI_HISTORY_MAX. */
-size_t lmi_history_bytes(uint32_t n);
+/* Size in bytes of a history of n tokens, 1 <= n <= SAMPLER_HISTORY_MAX. */
+size_t sampler_history_bytes(uint32_t n);
 
 /* Number of entries of the table of a history of n tokens. */
-uint32_t lmi_history_entries(uint32_t n);
+uint32_t sampler_history_entries(uint32_t n);
 
-/* h: lmi_history_bytes(n) zeroed bytes. */
-void lmi_history_init(struct lmi_history *h, uint32_t n);
+/* h: sampler_history_bytes(n) zeroed bytes. */
+void sampler_history_init(struct sampler_history *h, uint32_t n);
 
 /* Appends a token; if the ring is full, its oldest token is dropped. */
-void lmi_history_add(struct lmi_history *h, lmd_token id);
-void lmi_history_clear(struct lmi_history *h);
+void sampler_history_add(struct sampler_history *h, lmd_token id);
+void sampler_history_clear(struct sampler_history *h);
 
 /* Number of occurrences of id among the last n tokens. */
-uint32_t lmi_history_count(const struct lmi_history *h, lmd_token id);
+uint32_t sampler_history_count(const struct sampler_history *h, lmd_token id);
 
 /* Index of the table entry of id, or of the free entry where it would go. */
-uint32_t lmi_history_slot(const struct lmi_history *h, lmd_token id);
+uint32_t sampler_history_slot(const struct sampler_history *h, lmd_token id);
 
 /* The table has n_table entries; those with n > 0 are the distinct tokens. */
-static inline const struct lmi_history_count *lmi_history_table(const struct lmi_history *h)
+static inline const struct sampler_history_count *
+sampler_history_table(const struct sampler_history *h)
 {
-	return (const struct lmi_history_count *)(h + 1);
+	return (const struct sampler_history_count *)(h + 1);
 }
 
 /* The token that is `back` positions before the last one, back < used. */
-static inline lmd_token lmi_history_back(const struct lmi_history *h, uint32_t back)
+static inline lmd_token sampler_history_back(const struct sampler_history *h, uint32_t back)
 {
-	const lmd_token *ring = (const lmd_token *)(lmi_history_table(h) + h->n_table);
+	const lmd_token *ring = (const lmd_token *)(sampler_history_table(h) + h->n_table);
 	uint32_t at = h->next + (h->next > back ? 0 : h->n_ring) - 1 - back;
 
 	return ring[at];

@@ -138,11 +138,11 @@ static void apply(void *state, struct lmd_cands *c)
 	size_t n_text;
 
 	if (!c->sorted)
-		lmi_cands_top(c->v, c->n, c->n < CAND_MAX ? c->n : CAND_MAX);
+		sampler_cands_top(c->v, c->n, c->n < CAND_MAX ? c->n : CAND_MAX);
 	if (c->n > CAND_MAX)
 		c->n = CAND_MAX;
 	c->sorted = true;
-	(void)lmi_cands_softmax(c); /* only for its effect on p */
+	(void)sampler_cands_softmax(c); /* only for its effect on p */
 	if (end_wins(s, c))
 		return;
 	merge_all(s, c);
@@ -159,7 +159,7 @@ static void apply(void *state, struct lmd_cands *c)
 	normalise(c);
 }
 
-const struct lmd_sampler_ops lmi_sampler_infill = {
+const struct lmd_sampler_ops sampler_infill = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.extra_bytes = bytes,
 	.init = init,

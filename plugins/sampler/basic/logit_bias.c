@@ -30,7 +30,7 @@ static int by_id(const void *a, const void *b)
 
 static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
 {
-	const struct lmd_value_param *p = &in->params[0];
+	const struct lmd_param_value *p = &in->params[0];
 	struct state *s = state;
 	uint32_t n = 0;
 
@@ -77,7 +77,7 @@ static void apply(void *state, struct lmd_cands *c)
 	uint32_t missed = 0;
 
 	for (uint32_t i = 0; i < s->n; i++) {
-		if (lmi_cand_is_home(c, s->bias[i].id))
+		if (sampler_cand_is_at_own_index(c, s->bias[i].id))
 			c->v[s->bias[i].id].logit += s->bias[i].bias;
 		else
 			missed++;
@@ -85,16 +85,16 @@ static void apply(void *state, struct lmd_cands *c)
 	for (size_t i = 0; missed && i < c->n; i++) {
 		const struct lmd_bias *b;
 
-		if (lmi_cand_is_home(c, c->v[i].id))
+		if (sampler_cand_is_at_own_index(c, c->v[i].id))
 			continue;
 		b = find(s, c->v[i].id);
 		if (b)
 			c->v[i].logit += b->bias;
 	}
-	lmi_cands_recheck(c);
+	sampler_cands_check_sorted(c);
 }
 
-const struct lmd_sampler_ops lmi_sampler_logit_bias = {
+const struct lmd_sampler_ops sampler_logit_bias = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = LMD_LEN(params),
 	.params = params,

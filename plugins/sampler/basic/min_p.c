@@ -12,9 +12,13 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	[P_P] = { .name = "p", .type = LMD_PARAM_FLOAT, .def = 0.05, .min = 0, .max = 1,
-		  .doc = "Minimum probability relative to the best candidate; 0 keeps all." },
-	[P_MIN_KEEP] = LMI_PARAM_MIN_KEEP,
+	[P_P] = {.name = "p",
+		 .type = LMD_PARAM_FLOAT,
+		 .def = 0.05,
+		 .min = 0,
+		 .max = 1,
+		 .doc = "Minimum probability relative to the best candidate; 0 keeps all."},
+	[P_MIN_KEEP] = SAMPLER_PARAM_MIN_KEEP,
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
@@ -41,15 +45,15 @@ static void apply(void *state, struct lmd_cands *c)
 
 	if (s->p <= 0.0f)
 		return;
-	bound = lmi_cands_max(c) + logf(s->p);
+	bound = sampler_cands_max(c) + logf(s->p);
 	for (size_t i = 0; i < c->n; i++)
-		n += lmi_logit(&c->v[i]) >= bound;
+		n += sampler_logit(&c->v[i]) >= bound;
 	if (n < s->min_keep || !n) {
 		n = s->min_keep ? s->min_keep : 1;
 		if (n >= c->n)
 			return;
 		if (!c->sorted)
-			lmi_cands_top(c->v, c->n, n);
+			sampler_cands_top(c->v, c->n, n);
 		c->n = n;
 		c->sorted = true;
 		return;
@@ -58,14 +62,14 @@ static void apply(void *state, struct lmd_cands *c)
 		size_t to = 0;
 
 		for (size_t i = 0; i < c->n; i++) {
-			if (lmi_logit(&c->v[i]) >= bound)
+			if (sampler_logit(&c->v[i]) >= bound)
 				c->v[to++] = c->v[i];
 		}
 	}
 	c->n = n;
 }
 
-const struct lmd_sampler_ops lmi_sampler_min_p = {
+const struct lmd_sampler_ops sampler_min_p = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = LMD_LEN(params),
 	.params = params,

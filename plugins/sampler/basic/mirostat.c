@@ -8,7 +8,7 @@
  * Version 1 estimates Zipf's exponent s from the m most likely candidates and keeps
  *     k = ((s - 1) 2^mu / (1 - N^(1 - s)))^(1 / s)
  * candidates; version 2 keeps those whose surprise is at most mu. */
-#include "seen.h"
+#include "last_probs.h"
 
 /* An estimate of k that is not below this is rejected. */
 #define K_MAX 0x1p31f
@@ -19,21 +19,33 @@ struct state {
 	float tau, eta, mu, n_vocab;
 	int64_t m;
 	uint64_t seed;
-	struct lmi_seen seen; /* followed by its array */
+	struct sampler_last_probs seen; /* followed by its array */
 };
 
 static const struct lmd_param params[] = {
-	[P_TAU] = { .name = "tau", .type = LMD_PARAM_FLOAT, .def = 5, .min = 0,
-		    .max = LMI_PARAM_BIG, .doc = "Target surprise of a token in bits." },
-	[P_ETA] = { .name = "eta", .type = LMD_PARAM_FLOAT, .def = 0.1, .min = 0,
-		    .max = LMI_PARAM_BIG, .doc = "Learning rate of the bound on the surprise." },
-	[P_M] = { .name = "m", .type = LMD_PARAM_INT, .def = 100, .min = 1, .max = LMI_KEEP_MAX,
-		  .doc = "Number of candidates from which Zipf's exponent is estimated." },
+	[P_TAU] = {.name = "tau",
+		   .type = LMD_PARAM_FLOAT,
+		   .def = 5,
+		   .min = 0,
+		   .max = SAMPLER_PARAM_BIG,
+		   .doc = "Target surprise of a token in bits."},
+	[P_ETA] = {.name = "eta",
+		   .type = LMD_PARAM_FLOAT,
+		   .def = 0.1,
+		   .min = 0,
+		   .max = SAMPLER_PARAM_BIG,
+		   .doc = "Learning rate of the bound on the surprise."},
+	[P_M] = {.name = "m",
+		 .type = LMD_PARAM_INT,
+		 .def = 100,
+		 .min = 1,
+		 .max = SAMPLER_KEEP_MAX,
+		 .doc = "Number of candidates from which Zipf's exponent is estimated."},
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
 {
-	return offsetof(struct state, seen) + lmi_seen_bytes(in->n_vocab);
+	return offsetof(struct state, seen) + sampler_last_probs_bytes(in->n_vocab);
 }
 
 static void reset(void *state)
@@ -41,7 +53,7 @@ static void reset(void *state)
 	struct state *s = state;
 
 	s->mu = 2.0f * s->tau;
-	lmi_seen_clear(&s->seen);
+	sampler_last_probs_clear(&s->seen);
 }
 
 static enum lmd_status init_v2(void *state, const struct lmd_sampler_init *in,
@@ -54,7 +66,7 @@ static enum lmd_status init_v2(void *state, const struct lmd_sampler_init *in,
 	s->eta = (float)in->params[P_ETA].f;
 	s->n_vocab = (float)in->n_vocab;
 	s->seed = in->seed;
-	s->seen.max = lmi_seen_max(in->n_vocab);
+	s->seen.max = sampler_last_probs_max(in->n_vocab);
 	reset(s);
 	return LMD_OK;
 }
@@ -73,9 +85,9 @@ static void choose(struct state *s, struct lmd_cands *c, size_t n)
 	size_t i;
 
 	c->n = n;
-	i = lmi_cands_draw(c, lmd_sample_rand(s->seed, c->step, LMI_DRAW_DIST));
-	lmi_seen_note(&s->seen, c);
-	lmi_seen_choose(&s->seen, c->v[i].id, c->v[i].p);
+	i = sampler_cands_draw(c, lmd_sample_rand(s->seed, c->step, SAMPLER_DRAW_DIST));
+	sampler_last_probs_store(&s->seen, c);
+	sampler_last_probs_choose(&s->seen, c->v[i].id, c->v[i].p);
 	c->selected = (int64_t)i;
 }
 
@@ -84,8 +96,8 @@ static void apply(void *state, struct lmd_cands *c)
 	struct state *s = state;
 	float tb = 0.0f, tt = 0.0f, exponent, epsilon, k;
 
-	lmi_cands_sort(c);
-	(void)lmi_cands_softmax(c); /* only for its effect on p */
+	sampler_cands_sort(c);
+	(void)sampler_cands_softmax(c); /* only for its effect on p */
 	for (size_t i = 0; i + 1 < c->n && (int64_t)i < s->m - 1; i++) {
 		float t = logf((float)(i + 2) / (float)(i + 1));
 		float b = logf(c->v[i].p / c->v[i + 1].p);
@@ -110,8 +122,8 @@ static void apply_v2(void *state, struct lmd_cands *c)
 	struct state *s = state;
 	size_t n = 0;
 
-	lmi_cands_sort(c);
-	(void)lmi_cands_softmax(c); /* only for its effect on p */
+	sampler_cands_sort(c);
+	(void)sampler_cands_softmax(c); /* only for its effect on p */
 	while (n < c->n && -log2f(c->v[n].p) <= s->mu)
 		n++;
 	choose(s, c, n ? n : 1);
@@ -120,15 +132,15 @@ static void apply_v2(void *state, struct lmd_cands *c)
 static void accept(void *state, lmd_token token, bool prompt)
 {
 	struct state *s = state;
-	float p = lmi_seen_p(&s->seen, token);
+	float p = sampler_last_probs_get(&s->seen, token);
 
 	if (prompt || p <= 0.0f)
 		return;
 	s->mu -= s->eta * (-log2f(p) - s->tau);
-	lmi_seen_clear(&s->seen);
+	sampler_last_probs_clear(&s->seen);
 }
 
-const struct lmd_sampler_ops lmi_sampler_mirostat = {
+const struct lmd_sampler_ops sampler_mirostat = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = LMD_LEN(params),
 	.params = params,
@@ -139,7 +151,7 @@ const struct lmd_sampler_ops lmi_sampler_mirostat = {
 	.reset = reset,
 };
 
-const struct lmd_sampler_ops lmi_sampler_mirostat_v2 = {
+const struct lmd_sampler_ops sampler_mirostat_v2 = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = P_M, /* all except m */
 	.params = params,

@@ -147,7 +147,7 @@ static inline bool p_before(const struct lmd_cand *a, const struct lmd_cand *b)
 /* Candidates that come first have the lower rank; equal ranks are ordered by id. */
 static inline float logit_rank(const struct lmd_cand *c)
 {
-	return -lmi_logit(c);
+	return -sampler_logit(c);
 }
 
 static inline float p_rank(const struct lmd_cand *c)
@@ -184,7 +184,7 @@ INLINE bool measure(struct scale *s, const struct lmd_cand *v, size_t n, rank_fn
 		high = x > high && x < INFINITY ? x : high;
 	}
 	s->low = low;
-	s->last = (unsigned)(n / PIECE < LMI_PIECES ? n / PIECE : LMI_PIECES) - 1;
+	s->last = (unsigned)(n / PIECE < SAMPLER_PIECES ? n / PIECE : SAMPLER_PIECES) - 1;
 	s->per_rank = (float)(s->last - 1) / (high - low);
 	if (!(high > low) || !isfinite(high - low) || !isfinite(s->per_rank))
 		return false;
@@ -198,7 +198,7 @@ INLINE bool measure(struct scale *s, const struct lmd_cand *v, size_t n, rank_fn
  * piece; out, its end. */
 INLINE void spread(struct lmd_cand *v, const struct scale *s, rank_fn rank, uint32_t *end)
 {
-	uint32_t at[LMI_PIECES], sum = 0;
+	uint32_t at[SAMPLER_PIECES], sum = 0;
 
 	for (unsigned b = 0; b <= s->last; b++) {
 		at[b] = sum;
@@ -216,11 +216,11 @@ INLINE void spread(struct lmd_cand *v, const struct scale *s, rank_fn rank, uint
 	}
 }
 
-INLINE void cut(struct lmi_pieces *p, struct lmd_cand *v, size_t n, rank_fn rank)
+INLINE void cut(struct sampler_pieces *p, struct lmd_cand *v, size_t n, rank_fn rank)
 {
 	struct scale s;
 
-	*p = (struct lmi_pieces){.n = 1};
+	*p = (struct sampler_pieces){.n = 1};
 	if (n >= LARGE && n <= UINT32_MAX && measure(&s, v, n, rank, p->end)) {
 		spread(v, &s, rank, p->end);
 		p->n = s.last + 1;
@@ -240,32 +240,32 @@ INLINE bool in_order(const struct lmd_cand *v, size_t n, before_fn before)
 
 static void sort_by_logit(struct lmd_cand *v, size_t n, unsigned cuts)
 {
-	struct lmi_pieces p;
+	struct sampler_pieces p;
 
 	if (n < LARGE || !cuts) {
-		quicksort(v, n, lmi_cand_before);
+		quicksort(v, n, sampler_cand_before);
 		return;
 	}
-	if (in_order(v, n, lmi_cand_before))
+	if (in_order(v, n, sampler_cand_before))
 		return;
 	cut(&p, v, n, logit_rank);
 	for (uint32_t from = 0, i = 0; i < p.n; from = p.end[i++])
 		sort_by_logit(v + from, p.end[i] - from, cuts - 1);
 }
 
-void lmi_cands_sort(struct lmd_cands *c)
+void sampler_cands_sort(struct lmd_cands *c)
 {
 	if (!c->sorted)
 		sort_by_logit(c->v, c->n, CUTS);
 	c->sorted = true;
 }
 
-void lmi_pieces_by_p(struct lmi_pieces *p, struct lmd_cand *v, size_t n)
+void sampler_pieces_by_p(struct sampler_pieces *p, struct lmd_cand *v, size_t n)
 {
 	cut(p, v, n, p_rank);
 }
 
-size_t lmi_pieces_next(struct lmi_pieces *p, struct lmd_cand *v)
+size_t sampler_pieces_next(struct sampler_pieces *p, struct lmd_cand *v)
 {
 	uint32_t from = p->at ? p->end[p->at - 1] : 0;
 
@@ -277,7 +277,7 @@ size_t lmi_pieces_next(struct lmi_pieces *p, struct lmd_cand *v)
 	return p->end[p->at++];
 }
 
-void lmi_cands_top(struct lmd_cand *v, size_t n, size_t k)
+void sampler_cands_top(struct lmd_cand *v, size_t n, size_t k)
 {
 	if (k > n / 4) {
 		sort_by_logit(v, n, CUTS);
@@ -285,16 +285,16 @@ void lmi_cands_top(struct lmd_cand *v, size_t n, size_t k)
 	}
 	if (!k)
 		return;
-	heap_make(v, k, lmi_cand_before);
+	heap_make(v, k, sampler_cand_before);
 	for (size_t i = k; i < n; i++) {
 		/* Most candidates are below the worst of the k, which one comparison shows.  NaN
 		 * passes it. */
 		if (v[i].logit < v[0].logit)
 			continue;
-		if (lmi_cand_before(&v[i], &v[0])) {
+		if (sampler_cand_before(&v[i], &v[0])) {
 			swap(&v[0], &v[i]);
-			sift(v, k, 0, lmi_cand_before);
+			sift(v, k, 0, sampler_cand_before);
 		}
 	}
-	heap_sort(v, k, lmi_cand_before);
+	heap_sort(v, k, sampler_cand_before);
 }

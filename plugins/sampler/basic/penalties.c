@@ -13,24 +13,37 @@ enum { P_LAST_N, P_REPEAT, P_FREQ, P_PRESENT };
 struct state {
 	float repeat, freq, present;
 	uint32_t on;
-	struct lmi_history history; /* followed by its arrays; only if on */
+	struct sampler_history history; /* followed by its arrays; only if on */
 };
 
 static const struct lmd_param params[] = {
-	[P_LAST_N] = { .name = "last_n", .type = LMD_PARAM_INT, .def = 64, .min = -1,
-		       .max = LMI_HISTORY_MAX,
-		       .doc = "Number of recent tokens to consider; 0 or less = no penalties." },
-	[P_REPEAT] = { .name = "repeat", .type = LMD_PARAM_FLOAT, .def = 1, .min = 0,
-		       .max = LMI_PARAM_BIG,
-		       .doc = "Factor on the logit of a recent token; 1 = off." },
-	[P_FREQ] = { .name = "freq", .type = LMD_PARAM_FLOAT, .def = 0, .min = -LMI_PARAM_BIG,
-		     .max = LMI_PARAM_BIG, .doc = "Subtracted for each occurrence." },
-	[P_PRESENT] = { .name = "present", .type = LMD_PARAM_FLOAT, .def = 0,
-			.min = -LMI_PARAM_BIG, .max = LMI_PARAM_BIG,
-			.doc = "Subtracted once from each recent token." },
+	[P_LAST_N] = {.name = "last_n",
+		      .type = LMD_PARAM_INT,
+		      .def = 64,
+		      .min = -1,
+		      .max = SAMPLER_HISTORY_MAX,
+		      .doc = "Number of recent tokens to consider; 0 or less = no penalties."},
+	[P_REPEAT] = {.name = "repeat",
+		      .type = LMD_PARAM_FLOAT,
+		      .def = 1,
+		      .min = 0,
+		      .max = SAMPLER_PARAM_BIG,
+		      .doc = "Factor on the logit of a recent token; 1 = off."},
+	[P_FREQ] = {.name = "freq",
+		    .type = LMD_PARAM_FLOAT,
+		    .def = 0,
+		    .min = -SAMPLER_PARAM_BIG,
+		    .max = SAMPLER_PARAM_BIG,
+		    .doc = "Subtracted for each occurrence."},
+	[P_PRESENT] = {.name = "present",
+		       .type = LMD_PARAM_FLOAT,
+		       .def = 0,
+		       .min = -SAMPLER_PARAM_BIG,
+		       .max = SAMPLER_PARAM_BIG,
+		       .doc = "Subtracted once from each recent token."},
 };
 
-static bool is_on(const struct lmd_value_param *p)
+static bool is_on(const struct lmd_param_value *p)
 {
 	return p[P_LAST_N].i > 0 && ((float)p[P_REPEAT].f != 1.0f || (float)p[P_FREQ].f != 0.0f ||
 				     (float)p[P_PRESENT].f != 0.0f);
@@ -39,7 +52,7 @@ static bool is_on(const struct lmd_value_param *p)
 static size_t bytes(const struct lmd_sampler_init *in)
 {
 	return offsetof(struct state, history) +
-	       (is_on(in->params) ? lmi_history_bytes((uint32_t)in->params[P_LAST_N].i) : 0);
+	       (is_on(in->params) ? sampler_history_bytes((uint32_t)in->params[P_LAST_N].i) : 0);
 }
 
 static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
@@ -52,7 +65,7 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 	s->present = (float)in->params[P_PRESENT].f;
 	s->on = is_on(in->params);
 	if (s->on)
-		lmi_history_init(&s->history, (uint32_t)in->params[P_LAST_N].i);
+		sampler_history_init(&s->history, (uint32_t)in->params[P_LAST_N].i);
 	return LMD_OK;
 }
 
@@ -66,17 +79,17 @@ static void penalise(const struct state *s, struct lmd_cand *c, uint32_t count)
 static void apply(void *state, struct lmd_cands *c)
 {
 	const struct state *s = state;
-	const struct lmi_history_count *t;
+	const struct sampler_history_count *t;
 	uint32_t missed = 0;
 
 	if (!s->on || !s->history.used)
 		return;
 	/* In a complete row of logits the candidate for a token is at the token's index. */
-	t = lmi_history_table(&s->history);
+	t = sampler_history_table(&s->history);
 	for (uint32_t i = 0; i < s->history.n_table; i++) {
 		if (!t[i].n)
 			continue;
-		if (lmi_cand_is_home(c, t[i].id))
+		if (sampler_cand_is_at_own_index(c, t[i].id))
 			penalise(s, &c->v[t[i].id], t[i].n);
 		else
 			missed++;
@@ -84,13 +97,13 @@ static void apply(void *state, struct lmd_cands *c)
 	for (size_t i = 0; missed && i < c->n; i++) {
 		uint32_t n;
 
-		if (lmi_cand_is_home(c, c->v[i].id))
+		if (sampler_cand_is_at_own_index(c, c->v[i].id))
 			continue;
-		n = lmi_history_count(&s->history, c->v[i].id);
+		n = sampler_history_count(&s->history, c->v[i].id);
 		if (n)
 			penalise(s, &c->v[i], n);
 	}
-	lmi_cands_recheck(c);
+	sampler_cands_check_sorted(c);
 }
 
 static void accept(void *state, lmd_token token, bool prompt)
@@ -99,7 +112,7 @@ static void accept(void *state, lmd_token token, bool prompt)
 
 	(void)prompt;
 	if (s->on)
-		lmi_history_add(&s->history, token);
+		sampler_history_add(&s->history, token);
 }
 
 static void reset(void *state)
@@ -107,10 +120,10 @@ static void reset(void *state)
 	struct state *s = state;
 
 	if (s->on)
-		lmi_history_clear(&s->history);
+		sampler_history_clear(&s->history);
 }
 
-const struct lmd_sampler_ops lmi_sampler_penalties = {
+const struct lmd_sampler_ops sampler_penalties = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = LMD_LEN(params),
 	.params = params,

@@ -8,31 +8,34 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	{ .name = "t", .type = LMD_PARAM_FLOAT, .def = 0.8, .min = -LMI_PARAM_BIG,
-	  .max = LMI_PARAM_BIG,
-	  .doc = "Temperature: below 1 sharpens, above 1 flattens, 0 or less chooses the best." },
+	{.name = "t",
+	 .type = LMD_PARAM_FLOAT,
+	 .def = 0.8,
+	 .min = -SAMPLER_PARAM_BIG,
+	 .max = SAMPLER_PARAM_BIG,
+	 .doc = "Temperature: below 1 sharpens, above 1 flattens, 0 or less chooses the best."},
 };
 
-void lmi_cands_temp(struct lmd_cands *c, float t)
+void sampler_cands_temp(struct lmd_cands *c, float t)
 {
 	size_t best = 0;
 
 	if (t > 0.0f) {
 		for (size_t i = 0; i < c->n; i++)
 			c->v[i].logit /= t;
-		lmi_cands_recheck(c);
+		sampler_cands_check_sorted(c);
 		return;
 	}
 	for (size_t i = 1; i < c->n; i++) {
 		size_t worse = i;
 
-		if (lmi_logit(&c->v[i]) > lmi_logit(&c->v[best])) {
+		if (sampler_logit(&c->v[i]) > sampler_logit(&c->v[best])) {
 			worse = best;
 			best = i;
 		}
 		c->v[worse].logit = -INFINITY;
 	}
-	lmi_cands_recheck(c);
+	sampler_cands_check_sorted(c);
 }
 
 static size_t bytes(const struct lmd_sampler_init *in)
@@ -54,10 +57,10 @@ static void apply(void *state, struct lmd_cands *c)
 {
 	const struct state *s = state;
 
-	lmi_cands_temp(c, s->t);
+	sampler_cands_temp(c, s->t);
 }
 
-const struct lmd_sampler_ops lmi_sampler_temp = {
+const struct lmd_sampler_ops sampler_temp = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = LMD_LEN(params),
 	.params = params,

@@ -7,6 +7,6 @@
 #include "common.h"
 
 /* Divides all logits by t.  If t <= 0, all but the first of the largest logits become -inf. */
-void lmi_cands_temp(struct lmd_cands *c, float t);
+void sampler_cands_temp(struct lmd_cands *c, float t);
 
 #endif /* LLAMAD_SAMPLER_TEMP_H */

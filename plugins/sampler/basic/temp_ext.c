@@ -14,14 +14,24 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	[P_T] = { .name = "t", .type = LMD_PARAM_FLOAT, .def = 0.8, .min = -LMI_PARAM_BIG,
-		  .max = LMI_PARAM_BIG, .doc = "Centre of the temperature range." },
-	[P_DELTA] = { .name = "delta", .type = LMD_PARAM_FLOAT, .def = 0, .min = -LMI_PARAM_BIG,
-		      .max = LMI_PARAM_BIG,
-		      .doc = "Half the width of the range; 0 or less = a fixed temperature." },
-	[P_EXPONENT] = { .name = "exponent", .type = LMD_PARAM_FLOAT, .def = 1, .min = 0,
-			 .max = LMI_PARAM_BIG,
-			 .doc = "Exponent of the relative entropy in the range." },
+	[P_T] = {.name = "t",
+		 .type = LMD_PARAM_FLOAT,
+		 .def = 0.8,
+		 .min = -SAMPLER_PARAM_BIG,
+		 .max = SAMPLER_PARAM_BIG,
+		 .doc = "Centre of the temperature range."},
+	[P_DELTA] = {.name = "delta",
+		     .type = LMD_PARAM_FLOAT,
+		     .def = 0,
+		     .min = -SAMPLER_PARAM_BIG,
+		     .max = SAMPLER_PARAM_BIG,
+		     .doc = "Half the width of the range; 0 or less = a fixed temperature."},
+	[P_EXPONENT] = {.name = "exponent",
+			.type = LMD_PARAM_FLOAT,
+			.def = 1,
+			.min = 0,
+			.max = SAMPLER_PARAM_BIG,
+			.doc = "Exponent of the relative entropy in the range."},
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
@@ -48,18 +58,18 @@ static void apply(void *state, struct lmd_cands *c)
 	float share;
 
 	if (!(s->delta > 0.0f)) {
-		lmi_cands_temp(c, s->t);
+		sampler_cands_temp(c, s->t);
 		return;
 	}
 	if (c->n < 2)
 		return;
-	lmi_cands_sort(c);
-	(void)lmi_cands_softmax(c); /* only for its effect on p */
-	share = lmi_cands_entropy(c) / -logf(1.0f / (float)c->n);
-	lmi_cands_temp(c, lo + (hi - lo) * powf(share, s->exponent));
+	sampler_cands_sort(c);
+	(void)sampler_cands_softmax(c); /* only for its effect on p */
+	share = sampler_cands_entropy(c) / -logf(1.0f / (float)c->n);
+	sampler_cands_temp(c, lo + (hi - lo) * powf(share, s->exponent));
 }
 
-const struct lmd_sampler_ops lmi_sampler_temp_ext = {
+const struct lmd_sampler_ops sampler_temp_ext = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = LMD_LEN(params),
 	.params = params,

@@ -8,8 +8,12 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	{ .name = "k", .type = LMD_PARAM_INT, .def = 40, .min = -1, .max = LMI_KEEP_MAX,
-	  .doc = "Number of candidates to keep; 0 or less keeps all." },
+	{.name = "k",
+	 .type = LMD_PARAM_INT,
+	 .def = 40,
+	 .min = -1,
+	 .max = SAMPLER_KEEP_MAX,
+	 .doc = "Number of candidates to keep; 0 or less keeps all."},
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
@@ -34,12 +38,12 @@ static void apply(void *state, struct lmd_cands *c)
 	if (s->k <= 0 || (uint64_t)s->k >= c->n)
 		return;
 	if (!c->sorted)
-		lmi_cands_top(c->v, c->n, (size_t)s->k);
+		sampler_cands_top(c->v, c->n, (size_t)s->k);
 	c->n = (size_t)s->k;
 	c->sorted = true;
 }
 
-const struct lmd_sampler_ops lmi_sampler_top_k = {
+const struct lmd_sampler_ops sampler_top_k = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = LMD_LEN(params),
 	.params = params,

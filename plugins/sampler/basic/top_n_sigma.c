@@ -10,9 +10,12 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	{ .name = "n", .type = LMD_PARAM_FLOAT, .def = -1, .min = -LMI_PARAM_BIG,
-	  .max = LMI_PARAM_BIG,
-	  .doc = "Number of standard deviations below the best to keep; 0 or less keeps all." },
+	{.name = "n",
+	 .type = LMD_PARAM_FLOAT,
+	 .def = -1,
+	 .min = -SAMPLER_PARAM_BIG,
+	 .max = SAMPLER_PARAM_BIG,
+	 .doc = "Number of standard deviations below the best to keep; 0 or less keeps all."},
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
@@ -38,7 +41,7 @@ static void apply(void *state, struct lmd_cands *c)
 
 	if (s->n <= 0.0f || c->n < 2)
 		return;
-	max = lmi_cands_max(c);
+	max = sampler_cands_max(c);
 	if (isinf(max))
 		return;
 	for (size_t i = 0; i < c->n; i++) {
@@ -54,13 +57,13 @@ static void apply(void *state, struct lmd_cands *c)
 	}
 	bound = max - s->n * sqrtf(square / (float)n);
 	for (size_t i = 0; i < c->n; i++) {
-		if (lmi_logit(&c->v[i]) < bound)
+		if (sampler_logit(&c->v[i]) < bound)
 			c->v[i].logit = -INFINITY;
 	}
-	lmi_cands_recheck(c);
+	sampler_cands_check_sorted(c);
 }
 
-const struct lmd_sampler_ops lmi_sampler_top_n_sigma = {
+const struct lmd_sampler_ops sampler_top_n_sigma = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = LMD_LEN(params),
 	.params = params,

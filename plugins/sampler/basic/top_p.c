@@ -35,9 +35,13 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	[P_P] = { .name = "p", .type = LMD_PARAM_FLOAT, .def = 0.95, .min = 0, .max = 1,
-		  .doc = "Sum of probabilities to keep; 1 keeps all, 0 keeps only the best." },
-	[P_MIN_KEEP] = LMI_PARAM_MIN_KEEP,
+	[P_P] = {.name = "p",
+		 .type = LMD_PARAM_FLOAT,
+		 .def = 0.95,
+		 .min = 0,
+		 .max = 1,
+		 .doc = "Sum of probabilities to keep; 1 keeps all, 0 keeps only the best."},
+	[P_MIN_KEEP] = SAMPLER_PARAM_MIN_KEEP,
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
@@ -70,7 +74,7 @@ static float unseen(float sum)
 
 static inline unsigned distance(const struct lmd_cand *c, float max)
 {
-	float d = (max - lmi_logit(c)) * STEPS;
+	float d = (max - sampler_logit(c)) * STEPS;
 
 	return d < DISTANCES - 1 ? (unsigned)d : DISTANCES - 1;
 }
@@ -102,7 +106,7 @@ static void count(struct counts *k, struct lmd_cands *c, float max)
 		for (size_t i = 0; i < m; i++) {
 			struct lmd_cand *x = &v[some[i]];
 
-			x->p = lmi_weight(x, max);
+			x->p = sampler_weight(x, max);
 			k->sum += x->p;
 			k->weight[distance(x, max)] += (double)x->p;
 		}
@@ -129,7 +133,7 @@ static unsigned reach(const struct state *s, const struct counts *k, size_t *m)
 /* Sort key: ascending as the logit falls, equal for equal logits. */
 static inline uint32_t key(const struct lmd_cand *c)
 {
-	float x = lmi_logit(c) + 0.0f; /* -0 becomes 0 */
+	float x = sampler_logit(c) + 0.0f; /* -0 becomes 0 */
 	uint32_t b;
 
 	memcpy(&b, &x, sizeof(b));
@@ -184,7 +188,7 @@ static bool narrow(const struct state *s, struct lmd_cands *c, float max)
 		if (distance(&x, max) > d)
 			continue;
 		by_id = by_id && (!k || c->v[k - 1].id < x.id);
-		x.p = (x.p > 0 ? x.p : lmi_weight(&x, max)) / counts.sum;
+		x.p = (x.p > 0 ? x.p : sampler_weight(&x, max)) / counts.sum;
 		c->v[k++] = x;
 	}
 	c->n = m;
@@ -192,7 +196,7 @@ static bool narrow(const struct state *s, struct lmd_cands *c, float max)
 		radix_sort(c->v, m);
 		c->sorted = true;
 	} else {
-		lmi_cands_sort(c);
+		sampler_cands_sort(c);
 	}
 	return true;
 }
@@ -204,20 +208,20 @@ static size_t order_more(struct lmd_cands *c, size_t ordered)
 	size_t left = c->n - ordered, k = ordered < FIRST_PORTION ? FIRST_PORTION : 7 * ordered;
 
 	k = k < left ? k : left;
-	lmi_cands_top(c->v + ordered, left, k);
+	sampler_cands_top(c->v + ordered, left, k);
 	return ordered + k;
 }
 
 static void apply(void *state, struct lmd_cands *c)
 {
 	const struct state *s = state;
-	float max = lmi_cands_max(c), sum = 0.0f;
+	float max = sampler_cands_max(c), sum = 0.0f;
 	size_t ordered;
 
 	if (s->p >= 1.0f)
 		return;
 	if (c->sorted || c->n < COUNT_MIN || isinf(max) || !narrow(s, c, max))
-		(void)lmi_cands_softmax(c); /* only for its effect on p */
+		(void)sampler_cands_softmax(c); /* only for its effect on p */
 	ordered = c->sorted ? c->n : 0;
 	for (size_t i = 0; i < c->n; i++) {
 		if (i == ordered)
@@ -231,7 +235,7 @@ static void apply(void *state, struct lmd_cands *c)
 	c->sorted = true;
 }
 
-const struct lmd_sampler_ops lmi_sampler_top_p = {
+const struct lmd_sampler_ops sampler_top_p = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = LMD_LEN(params),
 	.params = params,

@@ -16,9 +16,13 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	[P_P] = { .name = "p", .type = LMD_PARAM_FLOAT, .def = 1, .min = 0, .max = 1,
-		  .doc = "Sum of probabilities to keep; 1 keeps all." },
-	[P_MIN_KEEP] = LMI_PARAM_MIN_KEEP,
+	[P_P] = {.name = "p",
+		 .type = LMD_PARAM_FLOAT,
+		 .def = 1,
+		 .min = 0,
+		 .max = 1,
+		 .doc = "Sum of probabilities to keep; 1 keeps all."},
+	[P_MIN_KEEP] = SAMPLER_PARAM_MIN_KEEP,
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
@@ -37,7 +41,7 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 	return LMD_OK;
 }
 
-/* Returns the entropy of the candidates as lmi_cands_entropy computes it; each p becomes its
+/* Returns the entropy of the candidates as sampler_cands_entropy computes it; each p becomes its
  * logarithm. */
 static float to_logs(struct lmd_cands *c)
 {
@@ -57,30 +61,30 @@ static void apply(void *state, struct lmd_cands *c)
 {
 	const struct state *s = state;
 	float entropy, sum = 0.0f;
-	struct lmi_pieces pieces;
-	struct lmi_softmax sm;
+	struct sampler_pieces pieces;
+	struct sampler_softmax sm;
 	size_t ordered = 0;
 
 	if (s->p >= 1.0f)
 		return;
-	lmi_cands_sort(c);
-	sm = lmi_cands_softmax(c);
+	sampler_cands_sort(c);
+	sm = sampler_cands_softmax(c);
 	entropy = to_logs(c);
 	for (size_t i = 0; i < c->n; i++)
 		c->v[i].p = fabsf(-c->v[i].p - entropy);
-	lmi_pieces_by_p(&pieces, c->v, c->n);
+	sampler_pieces_by_p(&pieces, c->v, c->n);
 	c->sorted = false;
 	for (size_t i = 0; i < c->n; i++) {
 		if (i == ordered)
-			ordered = lmi_pieces_next(&pieces, c->v);
-		c->v[i].p = lmi_probability(&c->v[i], sm);
+			ordered = sampler_pieces_next(&pieces, c->v);
+		c->v[i].p = sampler_probability(&c->v[i], sm);
 		sum += c->v[i].p;
 		if (sum > s->p && i + 1 >= s->min_keep)
 			c->n = i + 1;
 	}
 }
 
-const struct lmd_sampler_ops lmi_sampler_typical = {
+const struct lmd_sampler_ops sampler_typical = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = LMD_LEN(params),
 	.params = params,

@@ -16,13 +16,20 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	[P_P] = { .name = "p", .type = LMD_PARAM_FLOAT, .def = 0, .min = 0, .max = 1,
-		  .doc = "Probability of removing the top choices; 0 = off." },
-	[P_THRESHOLD] = { .name = "threshold", .type = LMD_PARAM_FLOAT, .def = 0.1, .min = 0,
-			  .max = LMI_PARAM_BIG,
-			  .doc = "Probability from which a candidate is a top choice; above "
-				 "0.5 = off." },
-	[P_MIN_KEEP] = LMI_PARAM_MIN_KEEP,
+	[P_P] = {.name = "p",
+		 .type = LMD_PARAM_FLOAT,
+		 .def = 0,
+		 .min = 0,
+		 .max = 1,
+		 .doc = "Probability of removing the top choices; 0 = off."},
+	[P_THRESHOLD] = {.name = "threshold",
+			 .type = LMD_PARAM_FLOAT,
+			 .def = 0.1,
+			 .min = 0,
+			 .max = SAMPLER_PARAM_BIG,
+			 .doc = "Probability from which a candidate is a top choice; above "
+				"0.5 = off."},
+	[P_MIN_KEEP] = SAMPLER_PARAM_MIN_KEEP,
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
@@ -49,10 +56,10 @@ static void apply(void *state, struct lmd_cands *c)
 	size_t last = 0;
 
 	if (s->p <= 0.0f || s->threshold > THRESHOLD_OFF || c->n < 2 ||
-	    lmd_sample_rand(s->seed, c->step, LMI_DRAW_XTC) >= s->p)
+	    lmd_sample_rand(s->seed, c->step, SAMPLER_DRAW_XTC) >= s->p)
 		return;
-	lmi_cands_sort(c);
-	(void)lmi_cands_softmax(c); /* only for its effect on p */
+	sampler_cands_sort(c);
+	(void)sampler_cands_softmax(c); /* only for its effect on p */
 	while (last + 1 < c->n && c->v[last + 1].p >= s->threshold)
 		last++;
 	if (c->n - last < s->min_keep)
@@ -62,7 +69,7 @@ static void apply(void *state, struct lmd_cands *c)
 	c->n -= last;
 }
 
-const struct lmd_sampler_ops lmi_sampler_xtc = {
+const struct lmd_sampler_ops sampler_xtc = {
 	.struct_size = sizeof(struct lmd_sampler_ops),
 	.n_params = LMD_LEN(params),
 	.params = params,

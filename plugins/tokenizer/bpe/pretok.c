@@ -4,7 +4,7 @@
  * each step. Each step takes time proportional to its piece. */
 #include "tokenizer/bpe/pretok.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 
 enum { STEP_RX, STEP_DIGITS, STEP_NUMBERS, STEP_END_SPACE };
 
@@ -28,7 +28,7 @@ enum lmd_status pretok_open(struct pretok *p, const struct lmd_host *host,
 
 		p->step[p->n].kind = named_step(*s);
 		if (p->step[p->n].kind == STEP_RX)
-			st = lmi_rx_compile(&p->step[p->n].rx, host, *s, strlen(*s), 0, err);
+			st = tok_regex_compile(&p->step[p->n].rx, host, *s, strlen(*s), 0, err);
 		if (st != LMD_OK) {
 			pretok_close(p);
 			return st;
@@ -41,7 +41,7 @@ enum lmd_status pretok_open(struct pretok *p, const struct lmd_host *host,
 void pretok_close(struct pretok *p)
 {
 	for (uint32_t i = 0; i < p->n; i++)
-		lmi_rx_free(p->step[i].rx);
+		tok_regex_free(p->step[i].rx);
 	p->n = 0;
 }
 
@@ -49,7 +49,7 @@ struct split {
 	const struct pretok *p;
 	pretok_word_fn word;
 	void *arg;
-	struct lmi_rx_run run[PRETOK_MAX_STEPS];
+	struct tok_regex_run run[PRETOK_MAX_STEPS];
 };
 
 static enum lmd_status walk(struct split *sp, uint32_t level, const char *s, const char *end);
@@ -65,14 +65,14 @@ static inline enum lmd_status give(struct split *sp, uint32_t level, const char 
 
 static enum lmd_status walk_rx(struct split *sp, uint32_t level, const char *s, const char *end)
 {
-	const struct lmi_rx *rx = sp->p->step[level].rx;
-	struct lmi_rx_run *run = &sp->run[level];
+	const struct tok_regex *rx = sp->p->step[level].rx;
+	struct tok_regex_run *run = &sp->run[level];
 	enum lmd_status st = LMD_OK;
 	const char *from, *to;
 
-	lmi_rx_text(run, s, end);
+	tok_regex_set_text(run, s, end);
 	while (st == LMD_OK && s < end) {
-		if (!lmi_rx_search(rx, run, s, &from, &to)) {
+		if (!tok_regex_search(rx, run, s, &from, &to)) {
 			st = run->st != LMD_OK ? run->st : give(sp, level, s, end);
 			break;
 		}
@@ -91,9 +91,9 @@ static bool digit_at(const char *s, const char *end, bool ascii, const char **ne
 
 	if (s == end)
 		return false;
-	cp = lmi_utf8_get(&p, end);
+	cp = tok_utf8_get(&p, end);
 	*next = p;
-	return ascii ? cp >= '0' && cp <= '9' : lmi_ucd_is(cp, LMI_UCD_N);
+	return ascii ? cp >= '0' && cp <= '9' : tok_ucd_is(cp, TOK_UCD_N);
 }
 
 /* Splits into groups of three digits, counted from the right end of each run. */
@@ -138,7 +138,7 @@ static enum lmd_status walk_end_space(struct split *sp, uint32_t level, const ch
 	const char *from = end, *p = end;
 	enum lmd_status st;
 
-	while (p > s && lmi_ucd_is(lmi_utf8_get_back(&p, s), LMI_UCD_SPACE))
+	while (p > s && tok_ucd_is(tok_utf8_get_back(&p, s), TOK_UCD_SPACE))
 		from = p;
 	st = give(sp, level, s, from);
 	return st == LMD_OK ? give(sp, level, from, end) : st;
@@ -168,7 +168,7 @@ enum lmd_status pretok_split(const struct pretok *p, const char *s, size_t n, pr
 	for (uint32_t i = 0; i < p->n; i++) {
 		if (work)
 			*work += sp.run[i].steps;
-		lmi_rx_run_fini(&sp.run[i]);
+		tok_regex_run_fini(&sp.run[i]);
 	}
 	return st;
 }

@@ -8,8 +8,8 @@
 #ifndef LLAMAD_PLUGINS_TOKENIZER_BPE_PRETOK_H
 #define LLAMAD_PLUGINS_TOKENIZER_BPE_PRETOK_H
 
-#include "common/rx.h"
-#include "common/tok.h"
+#include "common/regex.h"
+#include "common/tokenizer_base.h"
 
 #define PRETOK_MAX_STEPS 6
 
@@ -54,7 +54,7 @@ struct pretok {
 	uint32_t n;
 	struct {
 		int kind;          /* 0: rx; otherwise one of the named steps */
-		struct lmi_rx *rx;
+		struct tok_regex *rx;
 	} step[PRETOK_MAX_STEPS];
 };
 

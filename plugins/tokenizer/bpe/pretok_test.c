@@ -5,7 +5,7 @@
  * tokenizer_test. */
 #include "tokenizer/bpe/pretok.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 #include "core/plugin/host_services.h"
 #include "tests/lmd_check.h"
 
@@ -89,7 +89,7 @@ START_TEST(words_are_the_text)
 					cp = r % 0x3000;
 				else if (r >> 30 == 2)
 					cp = r % 0x20000;
-				n += lmi_ucd_put_utf8(text + n, cp);
+				n += tok_ucd_put_utf8(text + n, cp);
 			}
 			split(&p, text, n);
 		}

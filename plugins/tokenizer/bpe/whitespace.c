@@ -4,37 +4,38 @@
  * encoding, in lower case if the file says so. */
 #include "tokenizer/bpe/bpe_kind.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 
 enum { BUF_WORD = 5 };
 
-static enum lmd_status whitespace_text(const struct lmi_tok *t, struct lmi_job *j, const char *s,
-				       size_t n)
+static enum lmd_status whitespace_text(const struct tok_tokenizer_base *t, struct tok_encode_job *j,
+				       const char *s, size_t n)
 {
 	const struct bpe_state *b = (const struct bpe_state *)t;
-	struct lmi_buf *buf = &j->buf[BUF_WORD];
+	struct tok_buf *buf = &j->buf[BUF_WORD];
 	const char *end = s + n;
 	enum lmd_status st = LMD_OK;
 	size_t len = 0;
 
 	while (s < end && st == LMD_OK) {
-		uint32_t cp = lmi_utf8_get(&s, end);
+		uint32_t cp = tok_utf8_get(&s, end);
 
-		if (lmi_ucd_is(cp, LMI_UCD_SPACE)) {
+		if (tok_ucd_is(cp, TOK_UCD_SPACE)) {
 			if (len)
 				st = bpe_text(t, j, buf->p, len);
 			len = 0;
 			continue;
 		}
-		if (!lmi_buf_need(buf, j->host, len + 4))
+		if (!tok_buf_reserve(buf, j->host, len + 4))
 			return LMD_NOMEM;
-		len += lmi_ucd_put_utf8((char *)buf->p + len, b->lowercase ? lmi_ucd_lower(cp) : cp);
+		len += tok_ucd_put_utf8((char *)buf->p + len,
+					b->lowercase ? tok_ucd_lower(cp) : cp);
 	}
 	return st == LMD_OK && len ? bpe_text(t, j, buf->p, len) : st;
 }
 
 static enum lmd_status open_whitespace(void *state, const struct lmd_host *host,
-				       const struct lmd_tokspec *spec, struct lmd_tok_info *info,
+				       const struct lmd_tok_spec *spec, struct lmd_tok_info *info,
 				       struct lmd_error *err)
 {
 	struct bpe_state *b = state;
@@ -48,8 +49,8 @@ static enum lmd_status open_whitespace(void *state, const struct lmd_host *host,
 const struct lmd_tokenizer_ops bpe_whitespace_ops = {
 	.struct_size = sizeof(struct lmd_tokenizer_ops),
 	.open = open_whitespace,
-	.close = lmi_tok_close,
-	.encode = lmi_tok_encode,
-	.decode = lmi_tok_decode,
-	.piece = lmi_tok_piece,
+	.close = tok_close,
+	.encode = tok_encode,
+	.decode = tok_decode,
+	.piece = tok_piece,
 };

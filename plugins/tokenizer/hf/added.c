@@ -4,7 +4,7 @@
  * left. Adjacent white space may belong to it. */
 #include "tokenizer/hf/hf_kind.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 
 static void set_pair(struct hf_matcher *m, unsigned a, unsigned b)
 {
@@ -23,20 +23,20 @@ static bool enter(struct hf_matcher *m, const struct lmd_host *host, struct lmd_
 {
 	uint32_t other;
 
-	if (!s.len || lmi_trie_longest(&m->trie, s.ptr, s.len, &other) == s.len)
+	if (!s.len || tok_trie_longest(&m->trie, s.ptr, s.len, &other) == s.len)
 		return true;
 	m->any = true;
 	if (s.len > 1)
 		set_pair(m, (unsigned char)s.ptr[0], (unsigned char)s.ptr[1]);
 	for (unsigned b = 0; s.len == 1 && b < 256; b++)
 		set_pair(m, (unsigned char)s.ptr[0], b);
-	return lmi_trie_add(&m->trie, host, s.ptr, s.len, id);
+	return tok_trie_add(&m->trie, host, s.ptr, s.len, id);
 }
 
-static enum lmd_status add_token(struct hf_state *h, struct lmi_job *j, uint32_t id,
+static enum lmd_status add_token(struct hf_state *h, struct tok_encode_job *j, uint32_t id,
 				 struct lmd_error *err)
 {
-	const struct lmi_vocab *v = &h->tok.vocab;
+	const struct tok_vocab *v = &h->tok.vocab;
 	bool normalized = v->spec->added[id] & LMD_ADDED_NORMALIZED, zero = true;
 	struct lmd_str text = v->text[id];
 	enum lmd_status st = normalized ? hf_normalize(h, j, &text, &zero) : LMD_OK;
@@ -51,14 +51,14 @@ static enum lmd_status add_token(struct hf_state *h, struct lmi_job *j, uint32_t
 
 enum lmd_status hf_added_open(struct hf_state *h, struct lmd_error *err)
 {
-	const struct lmi_vocab *v = &h->tok.vocab;
-	struct lmi_job j = {.tok = &h->tok, .host = v->host, .err = err};
+	const struct tok_vocab *v = &h->tok.vocab;
+	struct tok_encode_job j = {.tok = &h->tok, .host = v->host, .err = err};
 	struct hf_matcher *const m[] = {&h->raw, &h->normalized};
 	enum lmd_status st = LMD_OK;
 
 	for (size_t i = 0; i < LMD_LEN(m) && st == LMD_OK; i++) {
-		m[i]->pair = lmi_host_array(v->host, 65536 / 8, 1);
-		if (!m[i]->pair || !lmi_trie_init(&m[i]->trie, v->host, 64))
+		m[i]->pair = tok_host_array(v->host, 65536 / 8, 1);
+		if (!m[i]->pair || !tok_trie_init(&m[i]->trie, v->host, 64))
 			st = lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for added tokens");
 	}
 	/* special tokens first: of equal texts the first one counts */
@@ -68,7 +68,7 @@ enum lmd_status hf_added_open(struct hf_state *h, struct lmd_error *err)
 			    !(v->spec->added[i] & LMD_ADDED_SPECIAL) == !special)
 				st = add_token(h, &j, i, err);
 	for (size_t i = 0; i < LMD_LEN(j.buf); i++)
-		lmi_buf_fini(&j.buf[i], v->host);
+		tok_buf_fini(&j.buf[i], v->host);
 	return st;
 }
 
@@ -77,19 +77,19 @@ void hf_added_close(struct hf_state *h)
 	struct hf_matcher *const m[] = {&h->raw, &h->normalized};
 
 	for (size_t i = 0; i < LMD_LEN(m); i++) {
-		lmi_trie_fini(&m[i]->trie, h->tok.vocab.host);
-		lmi_host_free(h->tok.vocab.host, m[i]->pair);
+		tok_trie_fini(&m[i]->trie, h->tok.vocab.host);
+		tok_host_free(h->tok.vocab.host, m[i]->pair);
 	}
 }
 
 static bool word_before(const char *s, const char *begin)
 {
-	return s > begin && hf_is_word(lmi_utf8_get_back(&s, begin));
+	return s > begin && hf_is_word(tok_utf8_get_back(&s, begin));
 }
 
 static bool word_at(const char *s, const char *end)
 {
-	return s < end && hf_is_word(lmi_utf8_get(&s, end));
+	return s < end && hf_is_word(tok_utf8_get(&s, end));
 }
 
 /* Finds the next token at or after *at, without the white space that it strips. */
@@ -101,7 +101,7 @@ static bool find(const struct hf_matcher *m, const char **at, const char *end, c
 
 		if (!may_begin(m, p, end))
 			continue;
-		len = lmi_trie_longest(&m->trie, p, (size_t)(end - p), id);
+		len = tok_trie_longest(&m->trie, p, (size_t)(end - p), id);
 		if (len) {
 			*at = p;
 			*stop = p + len;
@@ -112,7 +112,8 @@ static bool find(const struct hf_matcher *m, const char **at, const char *end, c
 }
 
 enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *m,
-			     struct lmi_job *j, const struct hf_fragment *f, hf_fragment_fn text)
+			     struct tok_encode_job *j, const struct hf_fragment *f,
+			     hf_fragment_fn text)
 {
 	const char *s = f->s, *end = s + f->n, *done = s, *at = s, *begin, *stop;
 	struct hf_fragment part = *f;
@@ -129,12 +130,12 @@ enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *
 		     (word_before(begin, s) || word_at(stop, end))))
 			continue;
 		for (const char *p = begin; (how & LMD_ADDED_LSTRIP) && p > done; begin = p)
-			if (!hf_is_space(lmi_utf8_get_back(&p, done)))
+			if (!hf_is_space(tok_utf8_get_back(&p, done)))
 				break;
 		if ((how & LMD_ADDED_LSTRIP) && begin < done)
 			begin = done;
 		for (const char *p = stop; (how & LMD_ADDED_RSTRIP) && p < end; stop = p)
-			if (!hf_is_space(lmi_utf8_get(&p, end)))
+			if (!hf_is_space(tok_utf8_get(&p, end)))
 				break;
 		if (begin > done) {
 			part.s = done;
@@ -143,7 +144,7 @@ enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *
 			st = text(h, j, &part);
 		}
 		if (begin < stop) /* otherwise earlier tokens have taken all of it */
-			lmi_job_put(j, id);
+			tok_encode_job_put(j, id);
 		done = stop;
 	}
 	if (st != LMD_OK || done >= end)

@@ -4,7 +4,7 @@
  * programs that the files were made for use different versions of Unicode in different places. */
 #include "tokenizer/hf/hf_kind.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 
 /* Returns the value of the range that contains cp, or 0. */
 static uint32_t look_up(const struct hf_char_range *r, uint32_t n, uint32_t cp)
@@ -26,25 +26,25 @@ static uint32_t look_up(const struct hf_char_range *r, uint32_t n, uint32_t cp)
 
 bool hf_is_space(uint32_t cp)
 {
-	return lmi_ucd_is(cp, LMI_UCD_SPACE);
+	return tok_ucd_is(cp, TOK_UCD_SPACE);
 }
 
 bool hf_is_word(uint32_t cp)
 {
 	if (cp < 0x80)
-		return lmi_ucd_is(cp, LMI_UCD_L | 1u << LMI_ND | 1u << LMI_PC);
+		return tok_ucd_is(cp, TOK_UCD_L | 1u << TOK_ND | 1u << TOK_PC);
 	return look_up(hf_words, hf_n_words, cp);
 }
 
 bool hf_is_punctuation(uint32_t cp)
 {
-	return cp < 0x80 ? lmi_ucd_is(cp, LMI_UCD_P | LMI_UCD_S)
+	return cp < 0x80 ? tok_ucd_is(cp, TOK_UCD_P | TOK_UCD_S)
 			 : look_up(hf_punctuation, hf_n_punctuation, cp) != 0;
 }
 
 bool hf_is_number(uint32_t cp)
 {
-	return cp < 0x80 ? lmi_ucd_is(cp, LMI_UCD_N) : look_up(hf_numbers, hf_n_numbers, cp) != 0;
+	return cp < 0x80 ? tok_ucd_is(cp, TOK_UCD_N) : look_up(hf_numbers, hf_n_numbers, cp) != 0;
 }
 
 bool hf_is_mark(uint32_t cp)
@@ -66,7 +66,7 @@ bool hf_is_other(uint32_t cp)
 
 uint32_t hf_lower(uint32_t cp)
 {
-	uint32_t low = lmi_ucd_lower(cp);
+	uint32_t low = tok_ucd_lower(cp);
 
 	for (uint32_t i = 0; low == cp && cp >= hf_lower_pairs[0].first && i < hf_n_lower_pairs;
 	     i++)

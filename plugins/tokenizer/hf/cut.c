@@ -5,7 +5,7 @@
  * change. */
 #include "tokenizer/hf/cut.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 
 enum lmd_status hf_cut_give(struct hf_cut *c, uint32_t level, const char *s, const char *end,
 			    bool zero)
@@ -62,7 +62,7 @@ static enum lmd_status add(struct joiner *q, const char *from, const char *to, b
 	return st;
 }
 
-bool hf_next_place(const struct hf_step *s, struct lmi_rx_run *run, struct hf_place *at)
+bool hf_next_place(const struct hf_step *s, struct tok_regex_run *run, struct hf_place *at)
 {
 	if (!s->rx) {
 		const char *p = s->pattern.len ? memmem(at->next, (size_t)(run->end - at->next),
@@ -73,7 +73,7 @@ bool hf_next_place(const struct hf_step *s, struct lmi_rx_run *run, struct hf_pl
 		at->next = at->to = p ? p + s->pattern.len : NULL;
 		return p != NULL;
 	}
-	while (lmi_rx_search(s->rx, run, at->next, &at->from, &at->to)) {
+	while (tok_regex_search(s->rx, run, at->next, &at->from, &at->to)) {
 		bool again = at->from == at->to && at->to == at->last;
 
 		if (!again) {
@@ -84,7 +84,7 @@ bool hf_next_place(const struct hf_step *s, struct lmi_rx_run *run, struct hf_pl
 		 * character */
 		if (at->next == run->end)
 			break;
-		(void)lmi_utf8_get(&at->next, run->end);
+		(void)tok_utf8_get(&at->next, run->end);
 	}
 	return false;
 }
@@ -94,11 +94,11 @@ static enum lmd_status by_places(struct hf_cut *c, uint32_t level, const char *s
 {
 	const struct hf_step *step = &c->h->cut[level];
 	struct joiner q = {.c = c, .level = level, .behavior = behavior, .begin = s, .zero = zero};
-	struct lmi_rx_run *run = &c->run[level];
+	struct tok_regex_run *run = &c->run[level];
 	struct hf_place at = {.next = s};
 	enum lmd_status st = LMD_OK;
 
-	lmi_rx_text(run, s, end);
+	tok_regex_set_text(run, s, end);
 	while (st == LMD_OK && hf_next_place(step, run, &at)) {
 		if (at.from > s)
 			st = add(&q, s, at.from, invert);
@@ -124,9 +124,9 @@ enum lmd_status hf_cut_pattern(struct hf_cut *c, uint32_t level, const char *s, 
 /* Returns memory for a text of n bytes that belongs to the step. */
 static char *step_buffer(struct hf_cut *c, uint32_t level, size_t n)
 {
-	struct lmi_buf *b = &c->text[level];
+	struct tok_buf *b = &c->text[level];
 
-	return lmi_buf_need(b, c->job->host, n) ? b->p : NULL;
+	return tok_buf_reserve(b, c->job->host, n) ? b->p : NULL;
 }
 
 static enum lmd_status byte_pieces(struct hf_cut *c, uint32_t level, const char *s, const char *end,
@@ -146,7 +146,7 @@ enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *
 				  bool zero)
 {
 	const struct hf_step *step = &c->h->cut[level];
-	struct lmi_rx_run *run = &c->run[level];
+	struct tok_regex_run *run = &c->run[level];
 	struct hf_place at = {.next = s};
 	enum lmd_status st = LMD_OK;
 	const char *begin;
@@ -156,7 +156,7 @@ enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *
 		size_t n = (size_t)(end - s);
 		char *p;
 
-		if (!lmi_buf_need(&c->space[level], c->job->host, n + 1))
+		if (!tok_buf_reserve(&c->space[level], c->job->host, n + 1))
 			return LMD_NOMEM;
 		p = c->space[level].p;
 		*p = ' ';
@@ -166,7 +166,7 @@ enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *
 	}
 	if (!step->regex)
 		return byte_pieces(c, level, s, end, zero);
-	lmi_rx_text(run, s, end);
+	tok_regex_set_text(run, s, end);
 	begin = at.next = s;
 	while (st == LMD_OK && hf_next_place(step, run, &at)) {
 		if (at.from > s)
@@ -223,10 +223,10 @@ static enum lmd_status by_class(struct hf_cut *c, uint32_t level, const char *s,
 
 	while (s < end && st == LMD_OK) {
 		const char *from = s;
-		int k = class(lmi_utf8_get(&s, end));
+		int k = class(tok_utf8_get(&s, end));
 
 		for (const char *q = s; k < HF_ALONE && s < end; s = q)
-			if (class(lmi_utf8_get(&q, end)) != k)
+			if (class(tok_utf8_get(&q, end)) != k)
 				break;
 		if (k)
 			st = hf_cut_give(c, level + 1, from, s, zero && from == begin);
@@ -273,11 +273,11 @@ enum lmd_status hf_cut_class(struct hf_cut *c, uint32_t level, const char *s, co
 
 	while (s < end && st == LMD_OK) {
 		const char *from = s;
-		bool match = step->type->is(lmi_utf8_get(&s, end));
+		bool match = step->type->is(tok_utf8_get(&s, end));
 
 		/* everything up to the next match */
 		for (const char *p = s; !match && s < end; s = p)
-			if (step->type->is(lmi_utf8_get(&p, end)))
+			if (step->type->is(tok_utf8_get(&p, end)))
 				break;
 		st = add(&q, from, s, match);
 	}
@@ -294,7 +294,7 @@ enum lmd_status hf_cut_length(struct hf_cut *c, uint32_t level, const char *s, c
 		const char *from = s;
 
 		for (uint32_t i = 0; i < c->h->cut[level].stop && s < end; i++)
-			(void)lmi_utf8_get(&s, end);
+			(void)tok_utf8_get(&s, end);
 		st = hf_cut_give(c, level + 1, from, s, zero && from == begin);
 	}
 	return st;
@@ -311,7 +311,7 @@ enum lmd_status hf_cut_scripts(struct hf_cut *c, uint32_t level, const char *s, 
 
 	while (s < end && st == LMD_OK) {
 		const char *at = s;
-		uint32_t script = hf_script(lmi_utf8_get(&s, end));
+		uint32_t script = hf_script(tok_utf8_get(&s, end));
 
 		if (!script || script == last)
 			continue;
@@ -323,8 +323,8 @@ enum lmd_status hf_cut_scripts(struct hf_cut *c, uint32_t level, const char *s, 
 	return st == LMD_OK ? hf_cut_give(c, level + 1, from, end, zero && from == begin) : st;
 }
 
-enum lmd_status hf_cut_text(const struct hf_state *h, struct lmi_job *j, const char *s, size_t n,
-			    bool zero)
+enum lmd_status hf_cut_text(const struct hf_state *h, struct tok_encode_job *j, const char *s,
+			    size_t n, bool zero)
 {
 	struct hf_cut c = {.h = h, .job = j};
 	enum lmd_status st;
@@ -335,9 +335,9 @@ enum lmd_status hf_cut_text(const struct hf_state *h, struct lmi_job *j, const c
 	}
 	st = hf_cut_give(&c, 0, s, s + n, zero);
 	for (uint32_t i = 0; i < h->n_cut; i++) {
-		lmi_rx_run_fini(&c.run[i]);
-		lmi_buf_fini(&c.text[i], j->host);
-		lmi_buf_fini(&c.space[i], j->host);
+		tok_regex_run_fini(&c.run[i]);
+		tok_buf_fini(&c.text[i], j->host);
+		tok_buf_fini(&c.space[i], j->host);
 		if (c.run[i].st == LMD_INVALID)
 			return lmd_fail(
 				j->err, LMD_INVALID,

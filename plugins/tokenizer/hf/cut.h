@@ -12,9 +12,9 @@
  * theirs. */
 struct hf_cut {
 	const struct hf_state *h;
-	struct lmi_job *job;
-	struct lmi_rx_run run[HF_MAX_STEPS];
-	struct lmi_buf text[HF_MAX_STEPS], space[HF_MAX_STEPS];
+	struct tok_encode_job *job;
+	struct tok_regex_run run[HF_MAX_STEPS];
+	struct tok_buf text[HF_MAX_STEPS], space[HF_MAX_STEPS];
 };
 
 /* Iterates over the matches of a step's pattern; initialise next to the start and the rest to
@@ -23,7 +23,7 @@ struct hf_place {
 	const char *from, *to;
 	const char *next, *last;
 };
-bool hf_next_place(const struct hf_step *s, struct lmi_rx_run *run, struct hf_place *at);
+bool hf_next_place(const struct hf_step *s, struct tok_regex_run *run, struct hf_place *at);
 
 /* Passes a piece to a level; level n_cut is the model. zero: the piece starts where the whole text
  * does. */

@@ -5,7 +5,7 @@
 #include "tokenizer/hf/decode.h"
 
 /* Drops the tokens that encode adds around a text. */
-static void without_ends(const struct lmd_tokspec *s, const lmd_token **ids, size_t *n)
+static void without_ends(const struct lmd_tok_spec *s, const lmd_token **ids, size_t *n)
 {
 	const lmd_token *end = *ids + *n;
 	size_t f = s->n_prefix, b = s->n_suffix;
@@ -22,9 +22,9 @@ enum lmd_status hf_decode(const void *state, const lmd_token *ids, size_t n_ids,
 			  char *out, size_t cap, size_t *n, struct lmd_error *err)
 {
 	const struct hf_state *h = state;
-	const struct lmi_vocab *v = &h->tok.vocab;
+	const struct tok_vocab *v = &h->tok.vocab;
 	struct hf_decoding d = {.in.host = v->host, .out.host = v->host};
-	enum lmd_status st = lmi_tok_check_ids(v, ids, n_ids, err);
+	enum lmd_status st = tok_check_ids(v, ids, n_ids, err);
 
 	if (st != LMD_OK)
 		return st;

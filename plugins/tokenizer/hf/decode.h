@@ -10,7 +10,7 @@
  * text that is being written. */
 struct hf_texts {
 	const struct lmd_host *host;
-	struct lmi_buf bytes, at; /* size_t [n + 1] */
+	struct tok_buf bytes, at; /* size_t [n + 1] */
 	size_t n, end;
 	bool failed;              /* out of memory */
 };
@@ -72,13 +72,13 @@ void hf_decode_steps(const struct hf_state *h, struct hf_decoding *d);
 void hf_decode_drop(struct hf_decoding *d);
 
 /* Returns true if decoding may leave the token out. */
-static inline bool hf_is_special(const struct lmi_vocab *v, uint32_t id)
+static inline bool hf_is_special(const struct tok_vocab *v, uint32_t id)
 {
 	return v->spec->added && (v->spec->added[id] & LMD_ADDED_SPECIAL);
 }
 
 /* Returns true if the id is a hole in the vocabulary, which has no text. */
-static inline bool hf_is_hole(const struct lmi_vocab *v, uint32_t id)
+static inline bool hf_is_hole(const struct tok_vocab *v, uint32_t id)
 {
 	return !v->spec->text[id].len;
 }

@@ -65,7 +65,7 @@ static void each_bytes(struct hf_decoding *d)
 
 static void each_replace(struct hf_decoding *d, const struct hf_step *s)
 {
-	struct lmi_job j = {.host = d->in.host};
+	struct tok_encode_job j = {.host = d->in.host};
 	struct hf_out o = {&j.buf[HF_BUF_NORMAL], j.host, 0, LMD_OK};
 
 	for (size_t i = 0; i < d->in.n && !d->out.failed; i++) {
@@ -79,7 +79,7 @@ static void each_replace(struct hf_decoding *d, const struct hf_step *s)
 		}
 		hf_texts_put(&d->out, o.buf->p, o.n);
 	}
-	lmi_buf_fini(o.buf, j.host);
+	tok_buf_fini(o.buf, j.host);
 }
 
 static void each_word_piece(struct hf_decoding *d, const struct hf_step *s)
@@ -100,7 +100,7 @@ static void each_word_piece(struct hf_decoding *d, const struct hf_step *s)
 	}
 }
 
-static void end_fallback(struct hf_decoding *d, struct lmi_buf *held, size_t *n)
+static void end_fallback(struct hf_decoding *d, struct tok_buf *held, size_t *n)
 {
 	if (hf_is_utf8(held->p, *n)) {
 		if (*n)
@@ -115,25 +115,25 @@ static void end_fallback(struct hf_decoding *d, struct lmi_buf *held, size_t *n)
 /* Consecutive byte tokens become text if they are valid UTF-8. */
 static void each_fallback(struct hf_decoding *d)
 {
-	struct lmi_buf held = {NULL, 0};
+	struct tok_buf held = {NULL, 0};
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->in.n && !d->out.failed; i++) {
 		struct lmd_str t = hf_texts_get(&d->in, i);
-		int byte = lmi_byte_text(t.ptr, t.len);
+		int byte = tok_byte_text(t.ptr, t.len);
 		char c = (char)byte;
 
 		if (byte < 0 || d->middle) {
 			end_fallback(d, &held, &n);
 			hf_texts_put(&d->out, byte < 0 ? t.ptr : &c, byte < 0 ? t.len : 1);
-		} else if (lmi_buf_need(&held, d->in.host, n + 1)) {
+		} else if (tok_buf_reserve(&held, d->in.host, n + 1)) {
 			((char *)held.p)[n++] = c;
 		} else {
 			d->out.failed = true;
 		}
 	}
 	end_fallback(d, &held, &n);
-	lmi_buf_fini(&held, d->in.host);
+	tok_buf_fini(&held, d->in.host);
 }
 
 static void each_strip(struct hf_decoding *d, const struct hf_step *s)
@@ -286,7 +286,7 @@ void hf_decode_drop(struct hf_decoding *d)
 	struct hf_texts *const t[] = {&d->in, &d->out};
 
 	for (size_t i = 0; i < LMD_LEN(t); i++) {
-		lmi_buf_fini(&t[i]->bytes, t[i]->host);
-		lmi_buf_fini(&t[i]->at, t[i]->host);
+		tok_buf_fini(&t[i]->bytes, t[i]->host);
+		tok_buf_fini(&t[i]->at, t[i]->host);
 	}
 }

@@ -12,7 +12,7 @@
 #include "common/bpe.h"
 #include "common/charsmap.h"
 #include "common/piece.h"
-#include "common/rx.h"
+#include "common/regex.h"
 #include "common/unigram.h"
 
 #define HF_MAX_STEPS  32  /* per phase */
@@ -28,8 +28,8 @@ struct hf_step {
 	const struct hf_type *type;
 	const struct lmd_host *host;
 	struct lmd_str pattern, content; /* content: also replacement, prefix, suffix, ... */
-	struct lmi_rx *rx;               /* used instead of pattern */
-	struct lmi_charsmap map;
+	struct tok_regex *rx;            /* used instead of pattern */
+	struct tok_charsmap map;
 	char *bytes;                     /* memory that map refers to */
 	enum hf_behavior behavior;
 	enum hf_prepend prepend;
@@ -41,7 +41,7 @@ struct hf_step {
 
 /* The added tokens that are matched at one stage. */
 struct hf_matcher {
-	struct lmi_trie trie;
+	struct tok_trie trie;
 	uint8_t *pair;  /* [8192] bit set: some token may start with these two bytes */
 	bool any;
 };
@@ -56,17 +56,17 @@ enum hf_piece_rule {
 };
 
 struct hf_state {
-	struct lmi_tok tok; /* must be first */
+	struct tok_tokenizer_base tok; /* must be first */
 	struct hf_step normal[HF_MAX_STEPS], cut[HF_MAX_STEPS], decode[HF_MAX_STEPS];
 	uint32_t n_normal, n_cut, n_decode;
 	struct hf_matcher raw, normalized;
 	enum hf_model model;
-	struct lmi_bpe bpe;
-	struct lmi_unigram unigram;
+	struct tok_bpe bpe;
+	struct tok_unigram unigram;
 	/* WordPiece and WordLevel */
-	struct lmi_trie words;
-	uint32_t unk;             /* LMI_NONE if there is none */
-	uint32_t continuing; /* trie node after the prefix, or LMI_NONE if no token has it */
+	struct tok_trie words;
+	uint32_t unk;        /* TOK_NONE if there is none */
+	uint32_t continuing; /* trie node after the prefix, or TOK_NONE if no token has it */
 	uint32_t max_chars;
 	/* Pieces that cannot be derived from the text are computed by open. */
 	enum hf_piece_rule piece_rule;
@@ -81,17 +81,17 @@ enum {
 };
 
 /* steps.c: the known types and their parameters. */
-enum lmd_status hf_steps_open(struct hf_state *h, const struct lmd_tokspec *spec,
+enum lmd_status hf_steps_open(struct hf_state *h, const struct lmd_tok_spec *spec,
 			      struct lmd_error *err);
 void hf_steps_close(struct hf_state *h);
 
-const struct lmd_meta *hf_param(const struct lmd_tokstep *s, const char *key);
-bool hf_param_bool(const struct lmd_tokstep *s, const char *key, bool def);
-struct lmd_str hf_param_str(const struct lmd_tokstep *s, const char *key);
+const struct lmd_meta *hf_param(const struct lmd_tok_step *s, const char *key);
+bool hf_param_bool(const struct lmd_tok_step *s, const char *key, bool def);
+struct lmd_str hf_param_str(const struct lmd_tok_step *s, const char *key);
 
 /* Output of a text transformation. */
 struct hf_out {
-	struct lmi_buf *buf;
+	struct tok_buf *buf;
 	const struct lmd_host *host;
 	size_t n;
 	enum lmd_status st; /* why a step failed, unless it was out of memory */
@@ -101,27 +101,27 @@ bool hf_put_char(struct hf_out *o, uint32_t cp);
 
 /* Normalizers: write the new text to o, and clear *zero if the start of `in` was removed. */
 typedef bool (*hf_normal_fn)(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-			     struct lmi_job *j, bool *zero);
+			     struct tok_encode_job *j, bool *zero);
 bool hf_lowercase(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		  struct lmi_job *j, bool *zero);
+		  struct tok_encode_job *j, bool *zero);
 bool hf_strip_accents(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		      struct lmi_job *j, bool *zero);
+		      struct tok_encode_job *j, bool *zero);
 bool hf_strip(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-	      struct lmi_job *j, bool *zero);
+	      struct tok_encode_job *j, bool *zero);
 bool hf_replace(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		struct lmi_job *j, bool *zero);
+		struct tok_encode_job *j, bool *zero);
 bool hf_prepend(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		struct lmi_job *j, bool *zero);
-bool hf_nmt(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o, struct lmi_job *j,
-	    bool *zero);
-bool hf_bert(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o, struct lmi_job *j,
-	     bool *zero);
+		struct tok_encode_job *j, bool *zero);
+bool hf_nmt(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
+	    struct tok_encode_job *j, bool *zero);
+bool hf_bert(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
+	     struct tok_encode_job *j, bool *zero);
 bool hf_byte_chars(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		   struct lmi_job *j, bool *zero);
+		   struct tok_encode_job *j, bool *zero);
 bool hf_unicode_form(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		     struct lmi_job *j, bool *zero);
+		     struct tok_encode_job *j, bool *zero);
 bool hf_precompiled(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		    struct lmi_job *j, bool *zero);
+		    struct tok_encode_job *j, bool *zero);
 
 /* Step limit of an expression on a text of n bytes: far more than any reasonable expression
  * needs. */
@@ -131,8 +131,8 @@ static inline uint64_t hf_rx_steps(size_t n)
 }
 
 /* Runs all normalizers in sequence. *text becomes the result, in buffers of j. */
-enum lmd_status hf_normalize(const struct hf_state *h, struct lmi_job *j, struct lmd_str *text,
-			     bool *zero);
+enum lmd_status hf_normalize(const struct hf_state *h, struct tok_encode_job *j,
+			     struct lmd_str *text, bool *zero);
 
 /* Pre-tokenizers: pass the pieces of s..end to the next level; see cut.h. */
 struct hf_cut;
@@ -141,14 +141,15 @@ typedef enum lmd_status (*hf_cut_fn)(struct hf_cut *c, uint32_t level, const cha
 
 /* Splits a normalised text into words and emits their tokens. zero: it starts where the whole text
  * does. */
-enum lmd_status hf_cut_text(const struct hf_state *h, struct lmi_job *j, const char *s, size_t n,
-			    bool zero);
+enum lmd_status hf_cut_text(const struct hf_state *h, struct tok_encode_job *j, const char *s,
+			    size_t n, bool zero);
 
 /* model.c */
-enum lmd_status hf_model_open(struct hf_state *h, const struct lmd_tokstep *model,
+enum lmd_status hf_model_open(struct hf_state *h, const struct lmd_tok_step *model,
 			      struct lmd_error *err);
 void hf_model_close(struct hf_state *h);
-enum lmd_status hf_model_word(const struct hf_state *h, struct lmi_job *j, const char *w, size_t n);
+enum lmd_status hf_model_word(const struct hf_state *h, struct tok_encode_job *j, const char *w,
+			      size_t n);
 
 /* added.c; call after the vocabulary and the normalizers have been opened. */
 enum lmd_status hf_added_open(struct hf_state *h, struct lmd_error *err);
@@ -160,10 +161,11 @@ struct hf_fragment {
 	bool zero;    /* it starts where the whole text does */
 	bool control; /* special tokens in it are matched */
 };
-typedef enum lmd_status (*hf_fragment_fn)(const struct hf_state *h, struct lmi_job *j,
+typedef enum lmd_status (*hf_fragment_fn)(const struct hf_state *h, struct tok_encode_job *j,
 					  const struct hf_fragment *f);
 enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *m,
-			     struct lmi_job *j, const struct hf_fragment *f, hf_fragment_fn text);
+			     struct tok_encode_job *j, const struct hf_fragment *f,
+			     hf_fragment_fn text);
 
 /* decode.c, pieces.c */
 enum lmd_status hf_decode(const void *state, const lmd_token *ids, size_t n_ids, uint32_t flags,

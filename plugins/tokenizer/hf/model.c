@@ -4,26 +4,26 @@
  * from the left with the longest tokens; WordLevel looks it up as a whole. */
 #include "tokenizer/hf/hf_kind.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 
 /* Finds a token of the model by its text; scans all tokens. */
 static uint32_t find_token(const struct hf_state *h, struct lmd_str s)
 {
-	const struct lmi_vocab *v = &h->tok.vocab;
+	const struct tok_vocab *v = &h->tok.vocab;
 
 	for (uint32_t i = 0; s.ptr && i < v->n; i++)
 		if (v->text[i].len == s.len && !memcmp(v->text[i].ptr, s.ptr, s.len) &&
-		    lmi_vocab_in_model(v, i))
+		    tok_vocab_in_model(v, i))
 			return i;
-	return LMI_NONE;
+	return TOK_NONE;
 }
 
-static enum lmd_status open_bpe(struct hf_state *h, const struct lmd_tokstep *m,
+static enum lmd_status open_bpe(struct hf_state *h, const struct lmd_tok_step *m,
 				struct lmd_error *err)
 {
 	const struct lmd_meta *dropout = hf_param(m, "dropout");
 	struct hf_step *last = h->n_cut ? &h->cut[h->n_cut - 1] : NULL;
-	struct lmi_bpe *b = &h->bpe;
+	struct tok_bpe *b = &h->bpe;
 
 	if (dropout && ((dropout->type == LMD_META_F64 && dropout->v.f > 0) ||
 			(dropout->type == LMD_META_I64 && dropout->v.i > 0)))
@@ -40,14 +40,14 @@ static enum lmd_status open_bpe(struct hf_state *h, const struct lmd_tokstep *m,
 			!b->prefix.len && !b->suffix.len;
 	if (b->byte_level)
 		last->materialize = false;
-	return lmi_bpe_open(b, &h->tok.vocab, err);
+	return tok_bpe_open(b, &h->tok.vocab, err);
 }
 
-static enum lmd_status open_unigram(struct hf_state *h, const struct lmd_tokstep *m,
+static enum lmd_status open_unigram(struct hf_state *h, const struct lmd_tok_step *m,
 				    struct lmd_error *err)
 {
 	const struct lmd_meta *scores = hf_param(m, "scores"), *unk = hf_param(m, "unk_id");
-	struct lmi_unigram *u = &h->unigram;
+	struct tok_unigram *u = &h->unigram;
 
 	if (!scores || scores->type != LMD_META_ARR_F64 || scores->n != h->tok.vocab.n)
 		return lmd_fail(err, LMD_CORRUPT, "model Unigram: no scores");
@@ -61,15 +61,15 @@ static enum lmd_status open_unigram(struct hf_state *h, const struct lmd_tokstep
 		u->unk = (int32_t)unk->v.i;
 		h->unk = (uint32_t)u->unk;
 	}
-	return lmi_unigram_open(u, &h->tok.vocab, err);
+	return tok_unigram_open(u, &h->tok.vocab, err);
 }
 
-static enum lmd_status open_words(struct hf_state *h, const struct lmd_tokstep *m,
+static enum lmd_status open_words(struct hf_state *h, const struct lmd_tok_step *m,
 				  struct lmd_error *err)
 {
 	const struct lmd_meta *max = hf_param(m, "max_input_chars_per_word");
 	struct lmd_str prefix = hf_param_str(m, "continuing_subword_prefix");
-	const struct lmi_vocab *v = &h->tok.vocab;
+	const struct tok_vocab *v = &h->tok.vocab;
 	size_t bytes = 0;
 	bool ok;
 
@@ -80,20 +80,20 @@ static enum lmd_status open_words(struct hf_state *h, const struct lmd_tokstep *
 		prefix = (struct lmd_str){"##", 2};
 	for (uint32_t i = 0; i < v->n; i++)
 		bytes += v->text[i].len;
-	ok = lmi_trie_init(&h->words, v->host, bytes / 2);
+	ok = tok_trie_init(&h->words, v->host, bytes / 2);
 	for (uint32_t i = 0; ok && i < v->n; i++)
-		if (lmi_vocab_in_model(v, i))
-			ok = lmi_trie_add(&h->words, v->host, v->text[i].ptr, v->text[i].len, i);
+		if (tok_vocab_in_model(v, i))
+			ok = tok_trie_add(&h->words, v->host, v->text[i].ptr, v->text[i].len, i);
 	if (!ok)
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u tokens", v->n);
-	h->continuing = LMI_TRIE_ROOT;
-	for (size_t i = 0; i < prefix.len && h->continuing != LMI_NONE; i++)
+	h->continuing = TOK_TRIE_ROOT;
+	for (size_t i = 0; i < prefix.len && h->continuing != TOK_NONE; i++)
 		h->continuing =
-			lmi_trie_next(&h->words, h->continuing, (unsigned char)prefix.ptr[i]);
+			tok_trie_next(&h->words, h->continuing, (unsigned char)prefix.ptr[i]);
 	return LMD_OK;
 }
 
-enum lmd_status hf_model_open(struct hf_state *h, const struct lmd_tokstep *m,
+enum lmd_status hf_model_open(struct hf_state *h, const struct lmd_tok_step *m,
 			      struct lmd_error *err)
 {
 	h->unk = find_token(h, hf_param_str(m, "unk_token"));
@@ -120,23 +120,23 @@ enum lmd_status hf_model_open(struct hf_state *h, const struct lmd_tokstep *m,
 
 void hf_model_close(struct hf_state *h)
 {
-	lmi_bpe_close(&h->bpe);
-	lmi_unigram_close(&h->unigram);
-	lmi_trie_fini(&h->words, h->tok.vocab.host);
+	tok_bpe_close(&h->bpe);
+	tok_unigram_close(&h->unigram);
+	tok_trie_fini(&h->words, h->tok.vocab.host);
 }
 
-static enum lmd_status put_unknown(const struct hf_state *h, struct lmi_job *j, const char *w,
-				   size_t n)
+static enum lmd_status put_unknown(const struct hf_state *h, struct tok_encode_job *j,
+				   const char *w, size_t n)
 {
-	if (h->unk == LMI_NONE)
+	if (h->unk == TOK_NONE)
 		return lmd_fail(j->err, LMD_CORRUPT,
 				"vocabulary: no token for '%.*s', and no unknown token",
 				(int)(n < 60 ? n : 60), w);
-	lmi_job_put(j, h->unk);
+	tok_encode_job_put(j, h->unk);
 	return LMD_OK;
 }
 
-static enum lmd_status word_piece(const struct hf_state *h, struct lmi_job *j, const char *w,
+static enum lmd_status word_piece(const struct hf_state *h, struct tok_encode_job *j, const char *w,
 				  size_t n)
 {
 	size_t first = j->n, chars = 0, at = 0;
@@ -144,14 +144,14 @@ static enum lmd_status word_piece(const struct hf_state *h, struct lmi_job *j, c
 	for (size_t i = 0; i < n; i++)
 		chars += ((unsigned char)w[i] & 0xc0) != 0x80;
 	while (chars <= h->max_chars && at < n) {
-		uint32_t node = at ? h->continuing : LMI_TRIE_ROOT, id = 0;
-		size_t len = node == LMI_NONE ? 0
-					      : lmi_trie_longest_from(&h->words, node, w + at,
-								      n - at, &id);
+		uint32_t node = at ? h->continuing : TOK_TRIE_ROOT, id = 0;
+		size_t len = node == TOK_NONE
+				     ? 0
+				     : tok_trie_longest_from(&h->words, node, w + at, n - at, &id);
 
 		if (!len)
 			break;
-		lmi_job_put(j, id);
+		tok_encode_job_put(j, id);
 		at += len;
 	}
 	if (at == n)
@@ -160,21 +160,22 @@ static enum lmd_status word_piece(const struct hf_state *h, struct lmi_job *j, c
 	return put_unknown(h, j, w, n);
 }
 
-enum lmd_status hf_model_word(const struct hf_state *h, struct lmi_job *j, const char *w, size_t n)
+enum lmd_status hf_model_word(const struct hf_state *h, struct tok_encode_job *j, const char *w,
+			      size_t n)
 {
 	uint32_t id;
 
 	switch (h->model) {
 	case HF_BPE:
-		return lmi_bpe_word(&h->bpe, j, w, n);
+		return tok_bpe_word(&h->bpe, j, w, n);
 	case HF_UNIGRAM:
-		return lmi_unigram_text(&h->unigram, j, w, n);
+		return tok_unigram_text(&h->unigram, j, w, n);
 	case HF_WORDPIECE:
 		return word_piece(h, j, w, n);
 	case HF_WORDLEVEL:
-		if (lmi_trie_longest(&h->words, w, n, &id) != n)
+		if (tok_trie_longest(&h->words, w, n, &id) != n)
 			return put_unknown(h, j, w, n);
-		lmi_job_put(j, id);
+		tok_encode_job_put(j, id);
 		return LMD_OK;
 	}
 	return LMD_INTERNAL;

@@ -3,11 +3,11 @@
  * Normalizers that look at one character at a time, or at the matches of a pattern. */
 #include "tokenizer/hf/cut.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 
 bool hf_put(struct hf_out *o, const char *s, size_t n)
 {
-	if (!lmi_buf_need(o->buf, o->host, o->n + n))
+	if (!tok_buf_reserve(o->buf, o->host, o->n + n))
 		return false;
 	if (n)
 		memcpy((char *)o->buf->p + o->n, s, n);
@@ -19,11 +19,11 @@ bool hf_put_char(struct hf_out *o, uint32_t cp)
 {
 	char utf8[4];
 
-	return hf_put(o, utf8, lmi_ucd_put_utf8(utf8, cp));
+	return hf_put(o, utf8, tok_ucd_put_utf8(utf8, cp));
 }
 
 bool hf_lowercase(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		  struct lmi_job *j, bool *zero)
+		  struct tok_encode_job *j, bool *zero)
 {
 	const char *p = in->ptr, *end = p + in->len;
 
@@ -31,7 +31,7 @@ bool hf_lowercase(const struct hf_step *s, const struct lmd_str *in, struct hf_o
 	(void)j;
 	(void)zero;
 	while (p < end) {
-		uint32_t cp = lmi_utf8_get(&p, end);
+		uint32_t cp = tok_utf8_get(&p, end);
 
 		if (!hf_put_char(o, hf_lower(cp)) || (cp == 0x130 && !hf_put_char(o, 0x307)))
 			return false;
@@ -47,7 +47,7 @@ static bool without(const struct lmd_str *in, bool (*is)(uint32_t cp), struct hf
 	while (p < end) {
 		const char *from = p;
 
-		if (!is(lmi_utf8_get(&p, end))) {
+		if (!is(tok_utf8_get(&p, end))) {
 			if (!hf_put(o, from, (size_t)(p - from)))
 				return false;
 		} else if (from == in->ptr) {
@@ -58,7 +58,7 @@ static bool without(const struct lmd_str *in, bool (*is)(uint32_t cp), struct hf
 }
 
 bool hf_strip_accents(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		      struct lmi_job *j, bool *zero)
+		      struct tok_encode_job *j, bool *zero)
 {
 	(void)s;
 	(void)j;
@@ -66,23 +66,23 @@ bool hf_strip_accents(const struct hf_step *s, const struct lmd_str *in, struct 
 }
 
 bool hf_strip(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-	      struct lmi_job *j, bool *zero)
+	      struct tok_encode_job *j, bool *zero)
 {
 	const char *p = in->ptr, *end = p + in->len;
 
 	(void)j;
 	for (const char *q = p; s->left && p < end; p = q)
-		if (!hf_is_space(lmi_utf8_get(&q, end)))
+		if (!hf_is_space(tok_utf8_get(&q, end)))
 			break;
 	for (const char *q = end; s->right && end > p; end = q)
-		if (!hf_is_space(lmi_utf8_get_back(&q, p)))
+		if (!hf_is_space(tok_utf8_get_back(&q, p)))
 			break;
 	*zero &= p == in->ptr;
 	return hf_put(o, p, (size_t)(end - p));
 }
 
 bool hf_prepend(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		struct lmi_job *j, bool *zero)
+		struct tok_encode_job *j, bool *zero)
 {
 	(void)j;
 	(void)zero;
@@ -91,28 +91,28 @@ bool hf_prepend(const struct hf_step *s, const struct lmd_str *in, struct hf_out
 }
 
 bool hf_replace(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		struct lmi_job *j, bool *zero)
+		struct tok_encode_job *j, bool *zero)
 {
 	const char *p = in->ptr, *end = p + in->len;
-	struct lmi_rx_run run = {.host = s->host, .max_steps = hf_rx_steps(in->len)};
+	struct tok_regex_run run = {.host = s->host, .max_steps = hf_rx_steps(in->len)};
 	struct hf_place at = {.next = p};
 	bool ok = true;
 
 	(void)j;
-	lmi_rx_text(&run, p, end);
+	tok_regex_set_text(&run, p, end);
 	while (ok && hf_next_place(s, &run, &at)) {
 		ok = hf_put(o, p, (size_t)(at.from - p)) &&
 		     hf_put(o, s->content.ptr, s->content.len);
 		*zero &= at.from != in->ptr || at.from == at.to || s->content.len;
 		p = at.to;
 	}
-	lmi_rx_run_fini(&run);
+	tok_regex_run_fini(&run);
 	o->st = run.st;
 	return ok && run.st == LMD_OK && hf_put(o, p, (size_t)(end - p));
 }
 
-bool hf_nmt(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o, struct lmi_job *j,
-	    bool *zero)
+bool hf_nmt(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
+	    struct tok_encode_job *j, bool *zero)
 {
 	const char *p = in->ptr, *end = p + in->len;
 
@@ -120,7 +120,7 @@ bool hf_nmt(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
 	(void)j;
 	while (p < end) {
 		const char *from = p;
-		uint32_t c = lmi_utf8_get(&p, end);
+		uint32_t c = tok_utf8_get(&p, end);
 
 		if ((c >= 1 && c <= 8) || c == 0xb || (c >= 0xe && c <= 0x1f) || c == 0x7f ||
 		    c == 0x8f || c == 0x9f) {
@@ -146,7 +146,7 @@ static bool bert_clean(const struct hf_step *s, const struct lmd_str *in, struct
 
 	while (p < end) {
 		const char *from = p;
-		uint32_t c = lmi_utf8_get(&p, end);
+		uint32_t c = tok_utf8_get(&p, end);
 		bool alone = s->chinese && hf_is_chinese(c), ok;
 
 		if (s->clean) {
@@ -166,7 +166,7 @@ static bool bert_clean(const struct hf_step *s, const struct lmd_str *in, struct
 
 /* Runs a step from `text` into a buffer, which becomes the new text. */
 static enum lmd_status step(hf_normal_fn f, const struct hf_step *s, struct lmd_str *text,
-			    struct lmi_buf *buf, struct lmi_job *j, bool *zero)
+			    struct tok_buf *buf, struct tok_encode_job *j, bool *zero)
 {
 	struct hf_out o = {buf, j->host, 0, LMD_OK};
 
@@ -177,26 +177,26 @@ static enum lmd_status step(hf_normal_fn f, const struct hf_step *s, struct lmd_
 }
 
 static bool clean_step(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		       struct lmi_job *j, bool *zero)
+		       struct tok_encode_job *j, bool *zero)
 {
 	(void)j;
 	return bert_clean(s, in, o, zero);
 }
 
 static bool accents_step(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-			 struct lmi_job *j, bool *zero)
+			 struct tok_encode_job *j, bool *zero)
 {
 	(void)s;
 	(void)j;
 	return without(in, hf_is_accent, o, zero);
 }
 
-bool hf_bert(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o, struct lmi_job *j,
-	     bool *zero)
+bool hf_bert(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
+	     struct tok_encode_job *j, bool *zero)
 {
 	static const struct hf_type nfd = {.detail = HF_NFD};
 	const struct hf_step decompose = {.type = &nfd, .host = s->host};
-	struct lmi_buf a = {NULL, 0}, b = {NULL, 0};
+	struct tok_buf a = {NULL, 0}, b = {NULL, 0};
 	struct lmd_str text = *in;
 	bool ok = step(clean_step, s, &text, &a, j, zero) == LMD_OK;
 
@@ -206,28 +206,28 @@ bool hf_bert(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o
 	if (ok && s->lowercase)
 		ok = step(hf_lowercase, s, &text, &b, j, zero) == LMD_OK;
 	ok = ok && hf_put(o, text.ptr, text.len);
-	lmi_buf_fini(&a, j->host);
-	lmi_buf_fini(&b, j->host);
+	tok_buf_fini(&a, j->host);
+	tok_buf_fini(&b, j->host);
 	return ok;
 }
 
 bool hf_byte_chars(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		   struct lmi_job *j, bool *zero)
+		   struct tok_encode_job *j, bool *zero)
 {
 	(void)s;
 	(void)j;
 	(void)zero;
 	for (size_t i = 0; i < in->len; i++)
-		if (!hf_put_char(o, lmi_byte_char((unsigned char)in->ptr[i])))
+		if (!hf_put_char(o, tok_byte_char((unsigned char)in->ptr[i])))
 			return false;
 	return true;
 }
 
-enum lmd_status hf_normalize(const struct hf_state *h, struct lmi_job *j, struct lmd_str *text,
-			     bool *zero)
+enum lmd_status hf_normalize(const struct hf_state *h, struct tok_encode_job *j,
+			     struct lmd_str *text, bool *zero)
 {
 	for (uint32_t i = 0; i < h->n_normal; i++) {
-		struct lmi_buf *buf = &j->buf[i & 1 ? HF_BUF_OTHER : HF_BUF_NORMAL];
+		struct tok_buf *buf = &j->buf[i & 1 ? HF_BUF_OTHER : HF_BUF_NORMAL];
 		const struct hf_step *s = &h->normal[i];
 		enum lmd_status st = step(s->type->normal, s, text, buf, j, zero);
 

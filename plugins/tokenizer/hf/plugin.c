@@ -3,10 +3,10 @@
  * Kind hf: opening, and the outer part of encoding. */
 #include "tokenizer/hf/hf_kind.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 #include "llamad/plugin.h"
 
-static void close_kind(struct lmi_tok *t)
+static void close_kind(struct tok_tokenizer_base *t)
 {
 	struct hf_state *h = (struct hf_state *)t;
 
@@ -16,7 +16,7 @@ static void close_kind(struct lmi_tok *t)
 	hf_steps_close(h);
 }
 
-static const struct lmd_tokstep *find_model(const struct lmd_tokspec *spec)
+static const struct lmd_tok_step *find_model(const struct lmd_tok_spec *spec)
 {
 	for (uint32_t i = 0; i < spec->n_step; i++)
 		if (spec->step[i].phase == LMD_TOK_MODEL)
@@ -25,33 +25,38 @@ static const struct lmd_tokstep *find_model(const struct lmd_tokspec *spec)
 }
 
 static enum lmd_status hf_open(void *state, const struct lmd_host *host,
-			       const struct lmd_tokspec *spec, struct lmd_tok_info *info,
+			       const struct lmd_tok_spec *spec, struct lmd_tok_info *info,
 			       struct lmd_error *err)
 {
-	static const struct lmi_vocab_defaults def = {
-		.bos = -1, .eos = -1, .unk = -1, .sep = -1, .pad = -1, .mask = -1,
+	static const struct tok_vocab_defaults def = {
+		.bos = -1,
+		.eos = -1,
+		.unk = -1,
+		.sep = -1,
+		.pad = -1,
+		.mask = -1,
 	};
-	const struct lmd_tokstep *model = find_model(spec);
+	const struct lmd_tok_step *model = find_model(spec);
 	struct hf_state *h = state;
 	enum lmd_status st;
 
 	if (!model)
 		return lmd_fail(err, LMD_CORRUPT, "tokenizer: the description has no model");
-	st = lmi_vocab_open(&h->tok.vocab, host, spec, err);
+	st = tok_vocab_open(&h->tok.vocab, host, spec, err);
 	if (st != LMD_OK)
 		return st;
-	h->tok.kind = (struct lmi_tok_kind){.close = close_kind};
+	h->tok.kind = (struct tok_kind){.close = close_kind};
 	st = hf_steps_open(h, spec, err);
 	if (st == LMD_OK)
 		st = hf_model_open(h, model, err);
 	if (st == LMD_OK)
 		st = hf_added_open(h, err);
 	if (st == LMD_OK)
-		st = lmi_vocab_finish(&h->tok.vocab, &def, err);
+		st = tok_vocab_finish(&h->tok.vocab, &def, err);
 	if (st == LMD_OK) {
 		struct lmd_tok_info *f = &h->tok.vocab.info;
 
-		if (f->unk < 0 && h->unk != LMI_NONE)
+		if (f->unk < 0 && h->unk != TOK_NONE)
 			f->unk = (int32_t)h->unk;
 		f->add_bos = spec->n_prefix > 0;
 		f->add_eos = spec->n_suffix > 0;
@@ -60,7 +65,7 @@ static enum lmd_status hf_open(void *state, const struct lmd_host *host,
 		st = hf_pieces_open(h, err);
 	}
 	if (st != LMD_OK) {
-		lmi_tok_close(h);
+		tok_close(h);
 		return st;
 	}
 	*info = h->tok.vocab.info;
@@ -68,14 +73,14 @@ static enum lmd_status hf_open(void *state, const struct lmd_host *host,
 }
 
 /* Handles a fragment between added tokens after normalisation. */
-static enum lmd_status put_normal(const struct hf_state *h, struct lmi_job *j,
+static enum lmd_status put_normal(const struct hf_state *h, struct tok_encode_job *j,
 				  const struct hf_fragment *f)
 {
 	return hf_cut_text(h, j, f->s, f->n, f->zero);
 }
 
 /* Handles a fragment of the raw text between added tokens. */
-static enum lmd_status put_raw(const struct hf_state *h, struct lmi_job *j,
+static enum lmd_status put_raw(const struct hf_state *h, struct tok_encode_job *j,
 			       const struct hf_fragment *f)
 {
 	struct hf_fragment normal = *f;
@@ -89,16 +94,16 @@ static enum lmd_status put_raw(const struct hf_state *h, struct lmi_job *j,
 	return hf_added_cut(h, &h->normalized, j, &normal, put_normal);
 }
 
-static enum lmd_status encode_text(const struct hf_state *h, struct lmi_job *j, const char *s,
-				   size_t n, bool control)
+static enum lmd_status encode_text(const struct hf_state *h, struct tok_encode_job *j,
+				   const char *s, size_t n, bool control)
 {
-	struct lmi_buf *clean = &j->buf[HF_BUF_CLEAN];
+	struct tok_buf *clean = &j->buf[HF_BUF_CLEAN];
 	struct hf_fragment f = {s, n, true, control};
 
-	if (!lmi_utf8_canonical(s, n, LMI_UCD_TOP)) {
-		if (!lmi_buf_need(clean, j->host, n * 3))
+	if (!tok_utf8_canonical(s, n, TOK_UCD_TOP)) {
+		if (!tok_buf_reserve(clean, j->host, n * 3))
 			return LMD_NOMEM;
-		f.n = lmi_utf8_clean(clean->p, s, n, LMI_UCD_TOP);
+		f.n = tok_utf8_canonicalise(clean->p, s, n, TOK_UCD_TOP);
 		f.s = clean->p;
 	}
 	return n ? hf_added_cut(h, &h->raw, j, &f, put_raw) : LMD_OK;
@@ -108,9 +113,13 @@ static enum lmd_status hf_encode(const void *state, const char *text, size_t byt
 				 lmd_token *out, size_t cap, size_t *n, struct lmd_error *err)
 {
 	const struct hf_state *h = state;
-	const struct lmd_tokspec *spec = h->tok.vocab.spec;
-	struct lmi_job j = {.tok = &h->tok, .host = h->tok.vocab.host, .out = out, .cap = cap,
-			    .text_bytes = bytes, .err = err};
+	const struct lmd_tok_spec *spec = h->tok.vocab.spec;
+	struct tok_encode_job j = {.tok = &h->tok,
+				   .host = h->tok.vocab.host,
+				   .out = out,
+				   .cap = cap,
+				   .text_bytes = bytes,
+				   .err = err};
 	bool add = flags & LMD_ENCODE_ADD_SPECIAL;
 	enum lmd_status st;
 
@@ -118,17 +127,17 @@ static enum lmd_status hf_encode(const void *state, const char *text, size_t byt
 		return lmd_fail(err, LMD_INVALID, "text: %zu bytes, at most %u are allowed", bytes,
 				UINT32_MAX / 4 - 1);
 	for (uint32_t i = 0; add && i < spec->n_prefix; i++)
-		lmi_job_put(&j, (uint32_t)spec->prefix[i]);
+		tok_encode_job_put(&j, (uint32_t)spec->prefix[i]);
 	st = encode_text(h, &j, text, bytes, flags & LMD_ENCODE_PARSE_SPECIAL);
 	for (uint32_t i = 0; add && i < spec->n_suffix; i++)
-		lmi_job_put(&j, (uint32_t)spec->suffix[i]);
-	return lmi_job_end(&j, st, n);
+		tok_encode_job_put(&j, (uint32_t)spec->suffix[i]);
+	return tok_encode_job_end(&j, st, n);
 }
 
 static const struct lmd_tokenizer_ops ops = {
 	.struct_size = sizeof(struct lmd_tokenizer_ops),
 	.open = hf_open,
-	.close = lmi_tok_close,
+	.close = tok_close,
 	.encode = hf_encode,
 	.decode = hf_decode,
 	.piece = hf_piece,

@@ -4,7 +4,7 @@
  * with an error when a tokenizer is opened. */
 #include "tokenizer/hf/cut.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 
 /* The regular expression of ByteLevel. */
 #define WORDS                                                                                      \
@@ -55,7 +55,7 @@ static const char *const phase_name[] = {
 	[LMD_TOK_DECODE] = "decoder",
 };
 
-const struct lmd_meta *hf_param(const struct lmd_tokstep *s, const char *key)
+const struct lmd_meta *hf_param(const struct lmd_tok_step *s, const char *key)
 {
 	for (uint32_t i = 0; i < s->n_param; i++)
 		if (!strcmp(s->param[i].key, key))
@@ -63,21 +63,21 @@ const struct lmd_meta *hf_param(const struct lmd_tokstep *s, const char *key)
 	return NULL;
 }
 
-bool hf_param_bool(const struct lmd_tokstep *s, const char *key, bool def)
+bool hf_param_bool(const struct lmd_tok_step *s, const char *key, bool def)
 {
 	const struct lmd_meta *p = hf_param(s, key);
 
 	return p && p->type == LMD_META_BOOL ? p->v.i != 0 : def;
 }
 
-struct lmd_str hf_param_str(const struct lmd_tokstep *s, const char *key)
+struct lmd_str hf_param_str(const struct lmd_tok_step *s, const char *key)
 {
 	const struct lmd_meta *p = hf_param(s, key);
 
 	return p && p->type == LMD_META_STR ? p->v.s : (struct lmd_str){NULL, 0};
 }
 
-static uint32_t param_count(const struct lmd_tokstep *s, const char *key)
+static uint32_t param_count(const struct lmd_tok_step *s, const char *key)
 {
 	const struct lmd_meta *p = hf_param(s, key);
 
@@ -85,16 +85,16 @@ static uint32_t param_count(const struct lmd_tokstep *s, const char *key)
 										: 0;
 }
 
-static enum lmd_status refuse(const struct lmd_tokstep *t, enum lmd_status st, const char *what,
+static enum lmd_status refuse(const struct lmd_tok_step *t, enum lmd_status st, const char *what,
 			      struct lmd_error *err)
 {
 	return lmd_fail(err, st, "%s '%.60s': %s", phase_name[t->phase], t->type, what);
 }
 
-static enum lmd_status compile(struct hf_step *s, const struct lmd_tokstep *t, const char *pattern,
+static enum lmd_status compile(struct hf_step *s, const struct lmd_tok_step *t, const char *pattern,
 			       size_t n, struct lmd_error *err)
 {
-	enum lmd_status st = lmi_rx_compile(&s->rx, s->host, pattern, n, LMI_RX_RUBY, err);
+	enum lmd_status st = tok_regex_compile(&s->rx, s->host, pattern, n, TOK_RX_RUBY, err);
 	char prefix[96];
 
 	if (st == LMD_OK || !err)
@@ -105,7 +105,7 @@ static enum lmd_status compile(struct hf_step *s, const struct lmd_tokstep *t, c
 }
 
 /* Reads a text or an expression, in any of the notations that files use. */
-static enum lmd_status read_pattern(struct hf_step *s, const struct lmd_tokstep *t,
+static enum lmd_status read_pattern(struct hf_step *s, const struct lmd_tok_step *t,
 				    struct lmd_error *err)
 {
 	struct lmd_str rx = hf_param_str(t, "pattern.Regex");
@@ -118,7 +118,7 @@ static enum lmd_status read_pattern(struct hf_step *s, const struct lmd_tokstep 
 	return s->pattern.ptr ? LMD_OK : refuse(t, LMD_CORRUPT, "no pattern", err);
 }
 
-static enum lmd_status read_behavior(struct hf_step *s, const struct lmd_tokstep *t,
+static enum lmd_status read_behavior(struct hf_step *s, const struct lmd_tok_step *t,
 				     struct lmd_error *err)
 {
 	static const struct {
@@ -141,7 +141,7 @@ static enum lmd_status read_behavior(struct hf_step *s, const struct lmd_tokstep
 	return refuse(t, LMD_UNSUPPORTED, "unknown behavior", err);
 }
 
-static enum lmd_status read_prepend(struct hf_step *s, const struct lmd_tokstep *t,
+static enum lmd_status read_prepend(struct hf_step *s, const struct lmd_tok_step *t,
 				    struct lmd_error *err)
 {
 	struct lmd_str p = hf_param_str(t, "prepend_scheme");
@@ -172,7 +172,7 @@ static int digit_of(unsigned char c)
 }
 
 /* Decodes the replacement table, which the file stores in base64. */
-static enum lmd_status read_table(struct hf_step *s, const struct lmd_tokstep *t,
+static enum lmd_status read_table(struct hf_step *s, const struct lmd_tok_step *t,
 				  struct lmd_error *err)
 {
 	struct lmd_str b = hf_param_str(t, "precompiled_charsmap");
@@ -181,7 +181,7 @@ static enum lmd_status read_table(struct hf_step *s, const struct lmd_tokstep *t
 
 	if (!b.len)
 		return LMD_OK;
-	s->bytes = lmi_host_array(s->host, b.len, 1);
+	s->bytes = tok_host_array(s->host, b.len, 1);
 	if (!s->bytes)
 		return refuse(t, LMD_NOMEM, "no memory for its table", err);
 	for (size_t i = 0; i < b.len && b.ptr[i] != '='; i++) {
@@ -196,11 +196,11 @@ static enum lmd_status read_table(struct hf_step *s, const struct lmd_tokstep *t
 			s->bytes[n++] = (char)(bits >> n_bits);
 		}
 	}
-	return lmi_charsmap_open(&s->map, (struct lmd_str){s->bytes, n}, err);
+	return tok_charsmap_open(&s->map, (struct lmd_str){s->bytes, n}, err);
 }
 
 /* Reads parameters by the name of the type; in each phase a name has its own meaning. */
-static enum lmd_status read_params(struct hf_step *s, const struct lmd_tokstep *t,
+static enum lmd_status read_params(struct hf_step *s, const struct lmd_tok_step *t,
 				   struct lmd_error *err)
 {
 	const char *name = s->type->name;
@@ -262,7 +262,7 @@ static enum lmd_status read_params(struct hf_step *s, const struct lmd_tokstep *
 	return st;
 }
 
-static const struct hf_type *find_type(const struct lmd_tokstep *t)
+static const struct hf_type *find_type(const struct lmd_tok_step *t)
 {
 	for (size_t i = 0; i < LMD_LEN(types); i++)
 		if (types[i].phase == t->phase && !strcmp(types[i].name, t->type))
@@ -270,7 +270,7 @@ static const struct hf_type *find_type(const struct lmd_tokstep *t)
 	return NULL;
 }
 
-static enum lmd_status add_step(struct hf_state *h, const struct lmd_tokstep *t,
+static enum lmd_status add_step(struct hf_state *h, const struct lmd_tok_step *t,
 				struct lmd_error *err)
 {
 	struct hf_step *list = t->phase == LMD_TOK_NORMALIZE ? h->normal
@@ -294,7 +294,7 @@ static enum lmd_status add_step(struct hf_state *h, const struct lmd_tokstep *t,
 	return read_params(s, t, err);
 }
 
-enum lmd_status hf_steps_open(struct hf_state *h, const struct lmd_tokspec *spec,
+enum lmd_status hf_steps_open(struct hf_state *h, const struct lmd_tok_spec *spec,
 			      struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
@@ -308,9 +308,9 @@ enum lmd_status hf_steps_open(struct hf_state *h, const struct lmd_tokspec *spec
 static void close_list(struct hf_step *s, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		lmi_rx_free(s[i].rx);
+		tok_regex_free(s[i].rx);
 		if (s[i].bytes)
-			lmi_host_free(s[i].host, s[i].bytes);
+			tok_host_free(s[i].host, s[i].bytes);
 	}
 }
 

@@ -4,14 +4,14 @@
  * all further additions. */
 #include "tokenizer/hf/decode.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
 void hf_texts_clear(struct hf_texts *t)
 {
 	t->n = t->end = 0;
-	if (!lmi_buf_need(&t->at, t->host, sizeof(size_t)))
+	if (!tok_buf_reserve(&t->at, t->host, sizeof(size_t)))
 		t->failed = true;
 	else
 		hf_texts_at(t)[0] = 0;
@@ -21,7 +21,7 @@ void hf_texts_add(struct hf_texts *t, const char *s, size_t n)
 {
 	if (t->failed || !n)
 		return;
-	if (!lmi_buf_need(&t->bytes, t->host, t->end + n)) {
+	if (!tok_buf_reserve(&t->bytes, t->host, t->end + n)) {
 		t->failed = true;
 		return;
 	}
@@ -33,7 +33,7 @@ void hf_texts_end(struct hf_texts *t)
 {
 	if (t->failed)
 		return;
-	if (!lmi_buf_need(&t->at, t->host, (t->n + 2) * sizeof(size_t))) {
+	if (!tok_buf_reserve(&t->at, t->host, (t->n + 2) * sizeof(size_t))) {
 		t->failed = true;
 		return;
 	}
@@ -105,12 +105,12 @@ void hf_texts_add_spelt(struct hf_texts *t, const struct lmd_str *s)
 	const char *p = s->ptr, *end = p + s->len;
 
 	while (p < end)
-		if (lmi_char_byte(lmi_utf8_get(&p, end)) < 0) {
+		if (tok_char_byte(tok_utf8_get(&p, end)) < 0) {
 			hf_texts_add(t, s->ptr, s->len);
 			return;
 		}
 	for (p = s->ptr; p < end;) {
-		char c = (char)lmi_char_byte(lmi_utf8_get(&p, end));
+		char c = (char)tok_char_byte(tok_utf8_get(&p, end));
 
 		hf_texts_add(t, &c, 1);
 	}

@@ -8,7 +8,7 @@
 
 #include "tokenizer/hf/hf_kind.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 
 /* Returns true if the form does not change the character and it does not combine with the
  * preceding text. */
@@ -71,17 +71,18 @@ static void order_all(utf8proc_int32_t *c, size_t n, utf8proc_int32_t *spare)
 }
 
 /* Decomposes the characters of s..end into j's buffer; returns -1 if out of memory. */
-static ptrdiff_t decompose(utf8proc_option_t opt, const char *s, const char *end, struct lmi_job *j)
+static ptrdiff_t decompose(utf8proc_option_t opt, const char *s, const char *end,
+			   struct tok_encode_job *j)
 {
-	struct lmi_buf *wide = &j->buf[HF_BUF_WIDE];
+	struct tok_buf *wide = &j->buf[HF_BUF_WIDE];
 	size_t n = 0;
 
 	while (s < end) {
-		utf8proc_int32_t c = (utf8proc_int32_t)lmi_utf8_get(&s, end), *to;
+		utf8proc_int32_t c = (utf8proc_int32_t)tok_utf8_get(&s, end), *to;
 		utf8proc_ssize_t many;
 
 		/* no character decomposes to more than 18 */
-		if (!lmi_buf_need(wide, j->host, (n + 32) * sizeof(*to)))
+		if (!tok_buf_reserve(wide, j->host, (n + 32) * sizeof(*to)))
 			return -1;
 		to = (utf8proc_int32_t *)wide->p + n;
 		many = utf8proc_decompose_char(c, to, 32, opt, NULL);
@@ -95,7 +96,8 @@ static ptrdiff_t decompose(utf8proc_option_t opt, const char *s, const char *end
 }
 
 /* Appends the normal form of s..end, which is canonical UTF-8. */
-static bool put_form(int form, const char *s, const char *end, struct hf_out *o, struct lmi_job *j)
+static bool put_form(int form, const char *s, const char *end, struct hf_out *o,
+		     struct tok_encode_job *j)
 {
 	static const int options[] = {
 		[HF_NFC] = UTF8PROC_STABLE | UTF8PROC_COMPOSE,
@@ -104,11 +106,11 @@ static bool put_form(int form, const char *s, const char *end, struct hf_out *o,
 		[HF_NFKD] = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT,
 	};
 	utf8proc_option_t opt = (utf8proc_option_t)options[form];
-	struct lmi_buf *spare = &j->buf[HF_BUF_MARKS];
+	struct tok_buf *spare = &j->buf[HF_BUF_MARKS];
 	utf8proc_int32_t *c;
 	ptrdiff_t n = decompose(opt, s, end, j);
 
-	if (n < 0 || !lmi_buf_need(spare, j->host, (size_t)n * sizeof(*c)))
+	if (n < 0 || !tok_buf_reserve(spare, j->host, (size_t)n * sizeof(*c)))
 		return false;
 	c = j->buf[HF_BUF_WIDE].p;
 	order_all(c, (size_t)n, spare->p);
@@ -120,7 +122,7 @@ static bool put_form(int form, const char *s, const char *end, struct hf_out *o,
 }
 
 bool hf_unicode_form(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		     struct lmi_job *j, bool *zero)
+		     struct tok_encode_job *j, bool *zero)
 {
 	int form = s->type->detail;
 	const char *p = in->ptr, *end = p + in->len, *done = p, *last = p;
@@ -129,7 +131,7 @@ bool hf_unicode_form(const struct hf_step *s, const struct lmd_str *in, struct h
 	while (p < end) {
 		const char *at = p;
 
-		if (inert(form, lmi_utf8_get(&p, end))) {
+		if (inert(form, tok_utf8_get(&p, end))) {
 			last = at;
 			continue;
 		}
@@ -138,7 +140,7 @@ bool hf_unicode_form(const struct hf_step *s, const struct lmd_str *in, struct h
 		while (p < end) {
 			const char *q = p;
 
-			if (inert(form, lmi_utf8_get(&q, end)))
+			if (inert(form, tok_utf8_get(&q, end)))
 				break;
 			p = q;
 		}
@@ -152,11 +154,11 @@ bool hf_unicode_form(const struct hf_step *s, const struct lmd_str *in, struct h
 /* Returns the end of the grapheme cluster at p < end. */
 static const char *cluster_end(const char *p, const char *end)
 {
-	utf8proc_int32_t state = 0, a = (utf8proc_int32_t)lmi_utf8_get(&p, end);
+	utf8proc_int32_t state = 0, a = (utf8proc_int32_t)tok_utf8_get(&p, end);
 
 	while (p < end) {
 		const char *q = p;
-		utf8proc_int32_t b = (utf8proc_int32_t)lmi_utf8_get(&q, end);
+		utf8proc_int32_t b = (utf8proc_int32_t)tok_utf8_get(&q, end);
 
 		if (utf8proc_grapheme_break_stateful(a, b, &state))
 			break;
@@ -170,13 +172,13 @@ static const char *cluster_end(const char *p, const char *end)
 static bool look_up(const struct hf_step *s, const char *from, const char *end,
 		    struct lmd_str *with)
 {
-	return lmi_charsmap_first(&s->map, from, (size_t)(end - from), with) > 0;
+	return tok_charsmap_first(&s->map, from, (size_t)(end - from), with) > 0;
 }
 
 /* A short cluster is replaced as a whole by the replacement of its prefix; in other clusters each
  * character is looked up. */
 bool hf_precompiled(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
-		    struct lmi_job *j, bool *zero)
+		    struct tok_encode_job *j, bool *zero)
 {
 	const char *p = in->ptr, *end = p + in->len;
 	struct lmd_str with;
@@ -195,7 +197,7 @@ bool hf_precompiled(const struct hf_step *s, const struct lmd_str *in, struct hf
 			const char *next = p;
 			bool found;
 
-			(void)lmi_utf8_get(&next, stop);
+			(void)tok_utf8_get(&next, stop);
 			found = look_up(s, p, next, &with);
 			*zero &= p != in->ptr || !found || with.len;
 			if (!hf_put(o, found ? with.ptr : p, found ? with.len : (size_t)(next - p)))

@@ -10,7 +10,7 @@ struct none_state {
 };
 
 static enum lmd_status none_open(void *state, const struct lmd_host *host,
-				 const struct lmd_tokspec *spec, struct lmd_tok_info *info,
+				 const struct lmd_tok_spec *spec, struct lmd_tok_info *info,
 				 struct lmd_error *err)
 {
 	struct none_state *s = state;

@@ -12,7 +12,7 @@
  * within a call. */
 #include "tokenizer/spm/spm.h"
 
-#include "common/uni.h"
+#include "common/unicode.h"
 #include "common/word_cache.h"
 
 #define JOINT_BITS 20
@@ -24,7 +24,7 @@ static inline uint32_t char_at(const char *s, size_t left, size_t *len)
 {
 	uint32_t c = 0;
 
-	*len = lmi_utf8_len((unsigned char)*s);
+	*len = tok_utf8_len((unsigned char)*s);
 	if (*len > left)
 		*len = left;
 	memcpy(&c, s, *len);
@@ -33,7 +33,7 @@ static inline uint32_t char_at(const char *s, size_t left, size_t *len)
 
 static inline uint32_t joint_bit(uint32_t a, uint32_t b)
 {
-	return (uint32_t)(lmi_mix((uint64_t)a << 32 | b, 0x9fb21c651e98df25ull) >>
+	return (uint32_t)(tok_mix((uint64_t)a << 32 | b, 0x9fb21c651e98df25ull) >>
 			  (64 - JOINT_BITS));
 }
 
@@ -45,9 +45,9 @@ static inline bool is_joint(const struct spm_state *s, uint32_t a, uint32_t b)
 }
 
 /* Score of a token as a sortable number; greater is better. */
-static inline uint32_t score_key(const struct lmi_vocab *v, uint32_t id)
+static inline uint32_t score_key(const struct tok_vocab *v, uint32_t id)
 {
-	float f = lmi_vocab_score(v, id) + 0.0f; /* turns -0 into 0 */
+	float f = tok_vocab_score(v, id) + 0.0f; /* turns -0 into 0 */
 	uint32_t u;
 
 	memcpy(&u, &f, 4);
@@ -57,61 +57,63 @@ static inline uint32_t score_key(const struct lmi_vocab *v, uint32_t id)
 struct part {
 	uint32_t at, len; /* in bytes; len 0 = merged into the previous one */
 	uint32_t prev, next;
-	uint32_t id;      /* token, or LMI_NONE for a character without one */
-	uint32_t join;    /* token of this and the next part, or LMI_NONE */
+	uint32_t id;   /* token, or TOK_NONE for a character without one */
+	uint32_t join; /* token of this and the next part, or TOK_NONE */
 };
 
-static void put_part(const struct spm_state *s, struct lmi_job *j, const char *text,
+static void put_part(const struct spm_state *s, struct tok_encode_job *j, const char *text,
 		     const struct part *p)
 {
 	bool unknown = false;
 
-	if (LMD_LIKELY(p->id != LMI_NONE)) {
-		lmi_job_put(j, p->id);
+	if (LMD_LIKELY(p->id != TOK_NONE)) {
+		tok_encode_job_put(j, p->id);
 		return;
 	}
 	for (uint32_t i = 0; i < p->len; i++) {
 		uint32_t id = s->byte_tok[(unsigned char)text[p->at + i]];
 
-		if (id != LMI_NONE)
-			lmi_job_put(j, id);
+		if (id != TOK_NONE)
+			tok_encode_job_put(j, id);
 		else if (!unknown && s->tok.vocab.info.unk >= 0)
-			lmi_job_put(j, (uint32_t)s->tok.vocab.info.unk);
-		unknown |= id == LMI_NONE;
+			tok_encode_job_put(j, (uint32_t)s->tok.vocab.info.unk);
+		unknown |= id == TOK_NONE;
 	}
 }
 
 static inline uint32_t join_of(const struct spm_state *s, const char *text, const struct part *l,
 			       const struct part *r)
 {
-	return lmi_vocab_find(&s->tok.vocab, text + l->at, (size_t)l->len + r->len);
+	return tok_vocab_find(&s->tok.vocab, text + l->at, (size_t)l->len + r->len);
 }
 
 /* Merges at most SHORT_MAX characters, scanning for the best pair. */
-static void merge_short(const struct spm_state *s, struct lmi_job *j, const char *text, size_t n)
+static void merge_short(const struct spm_state *s, struct tok_encode_job *j, const char *text,
+			size_t n)
 {
-	const struct lmi_vocab *v = &s->tok.vocab;
+	const struct tok_vocab *v = &s->tok.vocab;
 	struct part p[SHORT_MAX];
 	uint32_t key[SHORT_MAX];
 	size_t k = 0;
 
 	for (size_t i = 0, len; i < n; i += len) {
 		(void)char_at(text + i, n - i, &len);
-		p[k++] = (struct part){(uint32_t)i, (uint32_t)len, 0, 0,
-				       lmi_vocab_find(v, text + i, len), LMI_NONE};
+		p[k++] = (struct part){
+			(uint32_t)i, (uint32_t)len, 0, 0, tok_vocab_find(v, text + i, len),
+			TOK_NONE};
 	}
 #define RANK(i)                                                                                    \
 	(p[i].join = join_of(s, text, &p[i], &p[(i) + 1]),                                         \
-	 key[i] = p[i].join == LMI_NONE ? 0 : score_key(v, p[i].join))
+	 key[i] = p[i].join == TOK_NONE ? 0 : score_key(v, p[i].join))
 	for (size_t i = 0; i + 1 < k; i++)
 		RANK(i);
 	while (k > 1) {
-		size_t best = LMI_NONE;
+		size_t best = TOK_NONE;
 
 		for (size_t i = 0; i + 1 < k; i++)
-			if (p[i].join != LMI_NONE && (best == LMI_NONE || key[i] > key[best]))
+			if (p[i].join != TOK_NONE && (best == TOK_NONE || key[i] > key[best]))
 				best = i;
-		if (best == LMI_NONE)
+		if (best == TOK_NONE)
 			break;
 		p[best].id = p[best].join;
 		p[best].len += p[best + 1].len;
@@ -133,7 +135,7 @@ static void merge_short(const struct spm_state *s, struct lmi_job *j, const char
 
 /* A heap of 64-bit keys, greatest first: best score, then leftmost. */
 struct heap {
-	struct lmi_buf *buf;
+	struct tok_buf *buf;
 	const struct lmd_host *host;
 	size_t n;
 };
@@ -143,7 +145,7 @@ static bool heap_push(struct heap *q, uint64_t x)
 	uint64_t *h;
 	size_t i = q->n;
 
-	if (!lmi_buf_need(q->buf, q->host, (q->n + 1) * sizeof(*h)))
+	if (!tok_buf_reserve(q->buf, q->host, (q->n + 1) * sizeof(*h)))
 		return false;
 	h = q->buf->p;
 	for (q->n++; i && h[(i - 1) / 2] < x; i = (i - 1) / 2)
@@ -168,7 +170,7 @@ static uint64_t heap_pop(struct heap *q)
 	return top;
 }
 
-static inline uint64_t heap_key(const struct lmi_vocab *v, uint32_t join, uint32_t at)
+static inline uint64_t heap_key(const struct tok_vocab *v, uint32_t join, uint32_t at)
 {
 	return (uint64_t)score_key(v, join) << 32 | (UINT32_MAX - at);
 }
@@ -176,31 +178,32 @@ static inline uint64_t heap_key(const struct lmi_vocab *v, uint32_t join, uint32
 static bool offer(const struct spm_state *s, const char *text, struct heap *q, struct part *p,
 		  uint32_t i)
 {
-	p[i].join = LMI_NONE;
-	if (p[i].next == LMI_NONE)
+	p[i].join = TOK_NONE;
+	if (p[i].next == TOK_NONE)
 		return true;
 	p[i].join = join_of(s, text, &p[i], &p[p[i].next]);
-	return p[i].join == LMI_NONE || heap_push(q, heap_key(&s->tok.vocab, p[i].join, i));
+	return p[i].join == TOK_NONE || heap_push(q, heap_key(&s->tok.vocab, p[i].join, i));
 }
 
-static enum lmd_status merge_long(const struct spm_state *s, struct lmi_job *j, const char *text,
-				  size_t n)
+static enum lmd_status merge_long(const struct spm_state *s, struct tok_encode_job *j,
+				  const char *text, size_t n)
 {
 	struct heap q = {&j->buf[BUF_HEAP], j->host, 0};
-	const struct lmi_vocab *v = &s->tok.vocab;
+	const struct tok_vocab *v = &s->tok.vocab;
 	struct part *p = NULL;
 	uint32_t k = 0;
 
 	for (size_t i = 0, len; i < n; i += len) {
 		(void)char_at(text + i, n - i, &len);
-		if (!lmi_buf_need(&j->buf[BUF_LINKS], j->host, ((size_t)k + 1) * sizeof(*p)))
+		if (!tok_buf_reserve(&j->buf[BUF_LINKS], j->host, ((size_t)k + 1) * sizeof(*p)))
 			return LMD_NOMEM;
 		p = j->buf[BUF_LINKS].p;
-		p[k] = (struct part){(uint32_t)i, (uint32_t)len, k - 1, k + 1,
-				     lmi_vocab_find(v, text + i, len), LMI_NONE};
+		p[k] = (struct part){
+			(uint32_t)i, (uint32_t)len, k - 1, k + 1, tok_vocab_find(v, text + i, len),
+			TOK_NONE};
 		k++;
 	}
-	p[k - 1].next = LMI_NONE;
+	p[k - 1].next = TOK_NONE;
 	for (uint32_t i = 0; i < k; i++)
 		if (!offer(s, text, &q, p, i))
 			return LMD_NOMEM;
@@ -208,26 +211,26 @@ static enum lmd_status merge_long(const struct spm_state *s, struct lmi_job *j, 
 		uint64_t top = heap_pop(&q);
 		uint32_t i = UINT32_MAX - (uint32_t)top, r;
 
-		if (!p[i].len || p[i].join == LMI_NONE || heap_key(v, p[i].join, i) != top)
+		if (!p[i].len || p[i].join == TOK_NONE || heap_key(v, p[i].join, i) != top)
 			continue; /* one of the two has been merged in the meantime */
 		r = p[i].next;
 		p[i].id = p[i].join;
 		p[i].len += p[r].len;
 		p[i].next = p[r].next;
 		p[r].len = 0;
-		if (p[i].next != LMI_NONE)
+		if (p[i].next != TOK_NONE)
 			p[p[i].next].prev = i;
 		if (!offer(s, text, &q, p, i) ||
-		    (p[i].prev != LMI_NONE && !offer(s, text, &q, p, p[i].prev)))
+		    (p[i].prev != TOK_NONE && !offer(s, text, &q, p, p[i].prev)))
 			return LMD_NOMEM;
 	}
-	for (uint32_t i = 0; i != LMI_NONE; i = p[i].next)
+	for (uint32_t i = 0; i != TOK_NONE; i = p[i].next)
 		put_part(s, j, text, &p[i]);
 	return LMD_OK;
 }
 
 /* Returns the text with escaped spaces, and with one in front if the vocabulary wants it. */
-static const char *escape_spaces(struct lmi_job *j, const char *s, size_t *n, bool prefix)
+static const char *escape_spaces(struct tok_encode_job *j, const char *s, size_t *n, bool prefix)
 {
 	size_t spaces = prefix;
 	char *o;
@@ -236,7 +239,7 @@ static const char *escape_spaces(struct lmi_job *j, const char *s, size_t *n, bo
 		spaces += s[i] == ' ';
 	if (!spaces)
 		return s;
-	if (!lmi_buf_need(&j->buf[BUF_TEXT], j->host, *n + 3 * spaces))
+	if (!tok_buf_reserve(&j->buf[BUF_TEXT], j->host, *n + 3 * spaces))
 		return NULL;
 	o = j->buf[BUF_TEXT].p;
 	if (prefix) {
@@ -256,23 +259,23 @@ static const char *escape_spaces(struct lmi_job *j, const char *s, size_t *n, bo
 }
 
 /* Encodes a part between two split points. */
-static enum lmd_status put_word(const struct spm_state *s, struct lmi_job *j, const char *w,
+static enum lmd_status put_word(const struct spm_state *s, struct tok_encode_job *j, const char *w,
 				size_t n, size_t n_chars)
 {
-	struct lmi_word word =
-		lmi_word_find(j, &j->buf[BUF_CACHE], s->tok.vocab.map.seed, w, n);
+	struct tok_cached_word word =
+		tok_word_cache_find(j, &j->buf[BUF_CACHE], s->tok.vocab.map.seed, w, n);
 
-	if (lmi_word_put(&word, j))
+	if (tok_word_cache_emit(&word, j))
 		return LMD_OK;
 	if (n_chars > SHORT_MAX)
 		return merge_long(s, j, w, n);
 	merge_short(s, j, w, n);
-	lmi_word_keep(&word, j);
+	tok_word_cache_store(&word, j);
 	return LMD_OK;
 }
 
-static enum lmd_status spm_text(const struct lmi_tok *t, struct lmi_job *j, const char *text,
-				size_t n)
+static enum lmd_status spm_text(const struct tok_tokenizer_base *t, struct tok_encode_job *j,
+				const char *text, size_t n)
 {
 	const struct spm_state *s = (const struct spm_state *)t;
 	size_t from = 0, chars = 0, len;
@@ -298,18 +301,18 @@ static enum lmd_status spm_text(const struct lmi_tok *t, struct lmi_job *j, cons
 	return put_word(s, j, text + from, n - from, chars);
 }
 
-static void spm_close(struct lmi_tok *t)
+static void spm_close(struct tok_tokenizer_base *t)
 {
 	struct spm_state *s = (struct spm_state *)t;
 
-	lmi_host_free(t->vocab.host, s->joint);
+	tok_host_free(t->vocab.host, s->joint);
 }
 
 static bool build(struct spm_state *s)
 {
-	const struct lmi_vocab *v = &s->tok.vocab;
+	const struct tok_vocab *v = &s->tok.vocab;
 
-	s->joint = lmi_host_array(v->host, 1u << (JOINT_BITS - 6), sizeof(*s->joint));
+	s->joint = tok_host_array(v->host, 1u << (JOINT_BITS - 6), sizeof(*s->joint));
 	if (!s->joint)
 		return false;
 	for (uint32_t id = 0; id < v->n; id++) {
@@ -329,43 +332,49 @@ static bool build(struct spm_state *s)
 	for (unsigned b = 0; b < 256; b++) {
 		char c = (char)b;
 
-		s->byte_tok[b] = lmi_vocab_byte(v, b);
-		if (s->byte_tok[b] == LMI_NONE)
-			s->byte_tok[b] = lmi_vocab_find(v, &c, 1);
+		s->byte_tok[b] = tok_vocab_byte(v, b);
+		if (s->byte_tok[b] == TOK_NONE)
+			s->byte_tok[b] = tok_vocab_find(v, &c, 1);
 	}
 	return true;
 }
 
 static enum lmd_status spm_open(void *state, const struct lmd_host *host,
-				const struct lmd_tokspec *spec, struct lmd_tok_info *info,
+				const struct lmd_tok_spec *spec, struct lmd_tok_info *info,
 				struct lmd_error *err)
 {
-	static const struct lmi_vocab_defaults def = {
-		.bos = 1, .eos = 2, .unk = 0, .sep = -1, .pad = -1, .mask = -1,
-		.add_bos = 1, .add_space_prefix = 1,
+	static const struct tok_vocab_defaults def = {
+		.bos = 1,
+		.eos = 2,
+		.unk = 0,
+		.sep = -1,
+		.pad = -1,
+		.mask = -1,
+		.add_bos = 1,
+		.add_space_prefix = 1,
 	};
 	struct spm_state *s = state;
-	enum lmd_status st = lmi_vocab_open(&s->tok.vocab, host, spec, err);
+	enum lmd_status st = tok_vocab_open(&s->tok.vocab, host, spec, err);
 
 	if (st != LMD_OK)
 		return st;
-	s->tok.kind = (struct lmi_tok_kind){.add = LMI_ADD_FLAGS,
-					    .piece = LMI_PIECE_BLOCK,
-					    .text = spm_text,
-					    .close = spm_close};
+	s->tok.kind = (struct tok_kind){.add = TOK_ADD_FLAGS,
+					.piece = TOK_PIECE_BLOCK,
+					.text = spm_text,
+					.close = spm_close};
 	if (!build(s)) {
-		lmi_tok_close(s);
+		tok_close(s);
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u tokens",
 				spec->n_tokens);
 	}
-	return lmi_tok_finish(&s->tok, &def, info, err);
+	return tok_finish(&s->tok, &def, info, err);
 }
 
 const struct lmd_tokenizer_ops spm_ops = {
 	.struct_size = sizeof(struct lmd_tokenizer_ops),
 	.open = spm_open,
-	.close = lmi_tok_close,
-	.encode = lmi_tok_encode,
-	.decode = lmi_tok_decode,
-	.piece = lmi_tok_piece,
+	.close = tok_close,
+	.encode = tok_encode,
+	.decode = tok_decode,
+	.piece = tok_piece,
 };

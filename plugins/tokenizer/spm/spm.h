@@ -2,10 +2,10 @@
 #ifndef LLAMAD_PLUGINS_TOKENIZER_SPM_SPM_H
 #define LLAMAD_PLUGINS_TOKENIZER_SPM_SPM_H
 
-#include "common/tok.h"
+#include "common/tokenizer_base.h"
 
 struct spm_state {
-	struct lmi_tok tok; /* must be first */
+	struct tok_tokenizer_base tok; /* must be first */
 	/* token for a byte that no token covers, or the unknown token */
 	uint32_t byte_tok[256];
 	uint64_t *joint;        /* 2^20 bits indexed by joint_bit: some token contains these two

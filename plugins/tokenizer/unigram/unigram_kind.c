@@ -4,7 +4,7 @@
  * table; its spaces become U+2581, are merged, and one is added in front (or at the end) as the
  * file says. Then the best segmentation into tokens is taken. */
 #include "common/charsmap.h"
-#include "common/uni.h"
+#include "common/unicode.h"
 #include "common/unigram.h"
 #include "llamad/plugin.h"
 
@@ -13,10 +13,10 @@ enum { BUF_NORMAL = 2 };
 #define BLOCK "\xe2\x96\x81"
 
 struct unigram_state {
-	struct lmi_tok tok; /* must be first */
-	struct lmi_unigram uni;
-	struct lmi_charsmap map;
-	struct lmi_trie user;   /* user-defined tokens, which are not normalised */
+	struct tok_tokenizer_base tok; /* must be first */
+	struct tok_unigram uni;
+	struct tok_charsmap map;
+	struct tok_trie user; /* user-defined tokens, which are not normalised */
 	bool merge_spaces, suffix;
 	struct lmd_str space;   /* replacement for a space */
 };
@@ -24,7 +24,7 @@ struct unigram_state {
 /* The normalised text as it is built. */
 struct normal {
 	const struct unigram_state *u;
-	struct lmi_job *job;
+	struct tok_encode_job *job;
 	size_t n;
 	bool in_word, prepended;
 	bool prepend;
@@ -32,9 +32,9 @@ struct normal {
 
 static bool append(struct normal *o, const char *s, size_t n)
 {
-	struct lmi_buf *b = &o->job->buf[BUF_NORMAL];
+	struct tok_buf *b = &o->job->buf[BUF_NORMAL];
 
-	if (!lmi_buf_need(b, o->job->host, o->n + n))
+	if (!tok_buf_reserve(b, o->job->host, o->n + n))
 		return false;
 	memcpy((char *)b->p + o->n, s, n);
 	o->n += n;
@@ -69,14 +69,14 @@ static bool add_bytes(struct normal *o, const char *s, size_t n)
 
 /* Returns how far a prefix of some user-defined token matches s. These bytes stay as they are,
  * even if the rest of the token does not match the text. */
-static size_t user_token_prefix(const struct lmi_trie *t, const char *s, size_t n)
+static size_t user_token_prefix(const struct tok_trie *t, const char *s, size_t n)
 {
-	uint32_t node = LMI_TRIE_ROOT;
+	uint32_t node = TOK_TRIE_ROOT;
 	size_t i = 0;
 
 	for (; i < n; i++) {
-		node = lmi_trie_next(t, node, (unsigned char)s[i]);
-		if (node == LMI_NONE)
+		node = tok_trie_next(t, node, (unsigned char)s[i]);
+		if (node == TOK_NONE)
 			break;
 	}
 	return i;
@@ -87,7 +87,7 @@ static size_t user_token_prefix(const struct lmi_trie *t, const char *s, size_t 
 static size_t sequence(const char *s, size_t n)
 {
 	unsigned char c = (unsigned char)*s;
-	size_t len = lmi_utf8_len(c);
+	size_t len = tok_utf8_len(c);
 
 	if (c < 0x80)
 		return 1;
@@ -99,8 +99,8 @@ static size_t sequence(const char *s, size_t n)
 	return len;
 }
 
-static enum lmd_status unigram_text(const struct lmi_tok *t, struct lmi_job *j, const char *s,
-				    size_t n)
+static enum lmd_status unigram_text(const struct tok_tokenizer_base *t, struct tok_encode_job *j,
+				    const char *s, size_t n)
 {
 	const struct unigram_state *u = (const struct unigram_state *)t;
 	bool prefix = t->vocab.info.add_space_prefix;
@@ -113,7 +113,7 @@ static enum lmd_status unigram_text(const struct lmi_tok *t, struct lmi_job *j, 
 		len = user_token_prefix(&u->user, s + at, n - at);
 		with = (struct lmd_str){s + at, len};
 		if (!len)
-			len = lmi_charsmap_find(&u->map, s + at, n - at, &with);
+			len = tok_charsmap_find(&u->map, s + at, n - at, &with);
 		if (!len) {
 			len = sequence(s + at, n - at);
 			with = (struct lmd_str){s + at, len};
@@ -126,45 +126,51 @@ static enum lmd_status unigram_text(const struct lmi_tok *t, struct lmi_job *j, 
 	}
 	if (ok && prefix && u->suffix)
 		ok = append(&o, u->space.ptr, u->space.len);
-	return ok ? lmi_unigram_text(&u->uni, j, j->buf[BUF_NORMAL].p, o.n) : LMD_NOMEM;
+	return ok ? tok_unigram_text(&u->uni, j, j->buf[BUF_NORMAL].p, o.n) : LMD_NOMEM;
 }
 
-static void unigram_close(struct lmi_tok *t)
+static void unigram_close(struct tok_tokenizer_base *t)
 {
 	struct unigram_state *u = (struct unigram_state *)t;
 
-	lmi_trie_fini(&u->user, t->vocab.host);
-	lmi_unigram_close(&u->uni);
+	tok_trie_fini(&u->user, t->vocab.host);
+	tok_unigram_close(&u->uni);
 }
 
-static enum lmd_status build(struct unigram_state *u, const struct lmd_tokspec *spec,
+static enum lmd_status build(struct unigram_state *u, const struct lmd_tok_spec *spec,
 			     struct lmd_error *err)
 {
-	const struct lmi_vocab *v = &u->tok.vocab;
-	enum lmd_status st = lmi_charsmap_open(&u->map, spec->charsmap, err);
+	const struct tok_vocab *v = &u->tok.vocab;
+	enum lmd_status st = tok_charsmap_open(&u->map, spec->charsmap, err);
 	bool ok;
 
 	if (st == LMD_OK)
-		st = lmi_unigram_open(&u->uni, v, err);
+		st = tok_unigram_open(&u->uni, v, err);
 	if (st != LMD_OK)
 		return st;
-	ok = lmi_trie_init(&u->user, v->host, 64);
+	ok = tok_trie_init(&u->user, v->host, 64);
 	for (uint32_t i = 0; ok && i < v->n; i++)
-		if (v->attr[i] & LMI_ATTR_USER)
-			ok = lmi_trie_add(&u->user, v->host, v->text[i].ptr, v->text[i].len, i);
+		if (v->attr[i] & TOK_ATTR_USER)
+			ok = tok_trie_add(&u->user, v->host, v->text[i].ptr, v->text[i].len, i);
 	return ok ? LMD_OK
 		  : lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u tokens", v->n);
 }
 
 static enum lmd_status unigram_open(void *state, const struct lmd_host *host,
-				    const struct lmd_tokspec *spec, struct lmd_tok_info *info,
+				    const struct lmd_tok_spec *spec, struct lmd_tok_info *info,
 				    struct lmd_error *err)
 {
-	static const struct lmi_vocab_defaults def = {
-		.bos = -1, .eos = 1, .unk = 2, .sep = -1, .pad = 0, .mask = -1, .add_eos = 1,
+	static const struct tok_vocab_defaults def = {
+		.bos = -1,
+		.eos = 1,
+		.unk = 2,
+		.sep = -1,
+		.pad = 0,
+		.mask = -1,
+		.add_eos = 1,
 	};
 	struct unigram_state *u = state;
-	enum lmd_status st = lmi_vocab_open(&u->tok.vocab, host, spec, err);
+	enum lmd_status st = tok_vocab_open(&u->tok.vocab, host, spec, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -172,25 +178,25 @@ static enum lmd_status unigram_open(void *state, const struct lmd_host *host,
 	u->suffix = spec->treat_whitespace_as_suffix == 1;
 	u->space = spec->escape_whitespaces != 0 ? (struct lmd_str){BLOCK, 3}
 						 : (struct lmd_str){" ", 1};
-	u->tok.kind = (struct lmi_tok_kind){.add = LMI_ADD_FLAGS,
-					    .piece = LMI_PIECE_BLOCK,
-					    .text = unigram_text,
-					    .close = unigram_close};
+	u->tok.kind = (struct tok_kind){.add = TOK_ADD_FLAGS,
+					.piece = TOK_PIECE_BLOCK,
+					.text = unigram_text,
+					.close = unigram_close};
 	st = build(u, spec, err);
 	if (st != LMD_OK) {
-		lmi_tok_close(u);
+		tok_close(u);
 		return st;
 	}
-	return lmi_tok_finish(&u->tok, &def, info, err);
+	return tok_finish(&u->tok, &def, info, err);
 }
 
 static const struct lmd_tokenizer_ops ops = {
 	.struct_size = sizeof(struct lmd_tokenizer_ops),
 	.open = unigram_open,
-	.close = lmi_tok_close,
-	.encode = lmi_tok_encode,
-	.decode = lmi_tok_decode,
-	.piece = lmi_tok_piece,
+	.close = tok_close,
+	.encode = tok_encode,
+	.decode = tok_decode,
+	.piece = tok_piece,
 };
 
 static const struct lmd_factory factories[] = {{

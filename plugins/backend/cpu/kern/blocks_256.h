@@ -9,7 +9,7 @@
 /* Reads what the blocks of 32 in a larger block share. */
 INLINE void head_256(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
 {
-	if (kern_is_small(dtype))
+	if (kern_is_low_bit(dtype))
 		head_small(dtype, w, at, h);
 	else
 		head_k(dtype, w, at, h);
@@ -22,7 +22,7 @@ INLINE void codes_256(uint32_t dtype, const struct head *h, const uint8_t *const
 {
 	if (dtype == LMD_DTYPE_Q2_K)
 		codes_2(h, w, at, part, c);
-	else if (kern_is_small(dtype))
+	else if (kern_is_low_bit(dtype))
 		codes_ternary(dtype, h, w, at, part, c);
 	else
 		codes_k(dtype, h, w, at, part, c);

@@ -73,22 +73,23 @@ INLINE __m256i fifth_bits(const uint8_t *p)
 /* Codes are signed 8-bit numbers without a shift. */
 INLINE bool is_signed(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q8_0 || kern_has_iq4_book(dtype);
+	return dtype == LMD_DTYPE_Q8_0 || kern_has_iq4_codebook(dtype);
 }
 
 INLINE uint32_t shift_of(uint32_t dtype)
 {
-	return is_signed(dtype) ? 0 : kern_shift(dtype);
+	return is_signed(dtype) ? 0 : kern_code_shift(dtype);
 }
 
 /* Replaces codebook indices by the codebook's numbers plus 2^shift. */
 INLINE __m256i look_up(uint32_t dtype, __m256i v)
 {
-	__m128i book = _mm_loadu_si128(
-		(const void *)(kern_has_iq4_book(dtype) ? kern_book_iq4 : kern_book_fp4));
+	__m128i book =
+		_mm_loadu_si128((const void *)(kern_has_iq4_codebook(dtype) ? kern_codebook_iq4
+									    : kern_codebook_fp4));
 
 	if (!is_signed(dtype))
-		book = _mm_add_epi8(book, _mm_set1_epi8((char)(1 << kern_shift(dtype))));
+		book = _mm_add_epi8(book, _mm_set1_epi8((char)(1 << kern_code_shift(dtype))));
 	return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(book), v);
 }
 

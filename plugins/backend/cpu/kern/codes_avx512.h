@@ -5,7 +5,7 @@
  * Vectors "of rows" have the eight rows of block b in lanes 0-7 and those of block b+1 in lanes
  * 8-15.  Codes are unsigned bytes in the order of the values, so that a weight is
  *     D * (code - 2^shift) + M        (without M or a shift that term is absent)
- * with the shift of kern_shift().  Types with halves have a factor for each 16 values besides D;
+ * with the shift of kern_code_shift().  Types with halves have a factor for each 16 values besides D;
  * Q2_K also has a minimum, which is multiplied by M.  Codes that are indices into a codebook are
  * replaced by its numbers. */
 #ifndef LLAMAD_CPU_KERN_CODES_AVX512_H
@@ -77,10 +77,11 @@ INLINE void dword_blocks(uint32_t dtype, const uint8_t *const w[8], size_t at, b
 /* Replaces codebook indices by the codebook's numbers plus 2^shift. */
 INLINE __m512i look_up(uint32_t dtype, __m512i v)
 {
-	__m128i book = _mm_loadu_si128(
-		(const void *)(kern_has_iq4_book(dtype) ? kern_book_iq4 : kern_book_fp4));
+	__m128i book =
+		_mm_loadu_si128((const void *)(kern_has_iq4_codebook(dtype) ? kern_codebook_iq4
+									    : kern_codebook_fp4));
 
-	book = _mm_add_epi8(book, _mm_set1_epi8((char)(1 << kern_shift(dtype))));
+	book = _mm_add_epi8(book, _mm_set1_epi8((char)(1 << kern_code_shift(dtype))));
 	return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(book), v);
 }
 

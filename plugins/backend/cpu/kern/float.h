@@ -52,7 +52,7 @@ struct cpu_float {
 	float (*max)(const float *s, size_t n);
 	float (*exp_sum)(float *s, size_t n, float max);
 
-	/* y = act(a) * b for LMD_ACT_SILU, _GELU, _GELU_ERF, _GELU_QUICK; b may be NULL (factor
+	/* y = act(a) * b for LMD_ACT_FN_SILU, _GELU, _GELU_ERF, _GELU_QUICK; b may be NULL (factor
 	 * 1). */
 	void (*silu)(const float *a, const float *b, float *y, size_t n);
 	void (*gelu)(const float *a, const float *b, float *y, size_t n);

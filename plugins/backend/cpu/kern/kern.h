@@ -94,15 +94,15 @@ struct kern_product {
 	uint32_t k;            /* values in a row: a multiple of the type's block, < 2^24 */
 	uint32_t n_row, n_col; /* 0 is allowed */
 	/* Tables for exact kernels of IQ1, IQ2 and IQ3; may be NULL for all other types. */
-	const struct kern_points *points;
+	const struct kern_iq_tables *points;
 	void *scratch;         /* [lin->scratch_bytes(k)], aligned to KERN_ALIGN, not shared */
 };
 
 /* Tables of the IQ types, derived from the host's decoder.  The caller allocates
- * kern_points_bytes() bytes for them. */
-struct kern_points;
-size_t kern_points_bytes(void);
-enum lmd_status kern_points_init(struct kern_points *t, const struct lmd_host *host);
+ * kern_iq_tables_bytes() bytes for them. */
+struct kern_iq_tables;
+size_t kern_iq_tables_bytes(void);
+enum lmd_status kern_iq_tables_init(struct kern_iq_tables *t, const struct lmd_host *host);
 
 struct kern_linear {
 	uint32_t dtype; /* enum lmd_dtype */

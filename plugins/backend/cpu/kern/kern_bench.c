@@ -32,7 +32,7 @@ struct bench {
 	struct options o;
 	struct lmd_host *host;
 	struct lmd_cpu cpu;
-	struct kern_points *points;
+	struct kern_iq_tables *points;
 	char *w;  /* MEMORY_BYTES of the current type */
 	float *x; /* [MAX_COL][k] */
 	char *q8; /* [MAX_COL] prepared rows of x */
@@ -119,7 +119,7 @@ static void report(const struct bench *b, const struct kern_linear *l, const str
 	size_t many, some;
 	double gbs[2], gflops[LMD_LEN(cols)];
 
-	if (!lmi_row_bytes(t, b->o.k, &row))
+	if (!lmi_quant_row_bytes(t, b->o.k, &row))
 		return;
 	many = MEMORY_BYTES / row;
 	some = CACHED_BYTES / row < 32 ? 32 : CACHED_BYTES / row / 16 * 16;
@@ -161,7 +161,7 @@ static void bench_all(struct bench *b)
 		    (b->o.type && strcmp(b->o.type, t->name)) ||
 		    (b->o.isa && strcmp(b->o.isa, l->isa)))
 			continue;
-		if (!lmi_row_bytes(t, b->o.k, &row) ||
+		if (!lmi_quant_row_bytes(t, b->o.k, &row) ||
 		    !kern_fill_weights(b->w, l->dtype, b->o.k, (uint32_t)(MEMORY_BYTES / row), row,
 				       KERN_DATA_PLAIN, &seed))
 			continue;
@@ -212,9 +212,9 @@ int main(int argc, char **argv)
 	b.x = aligned_alloc(64, sizeof(float) * MAX_COL * b.o.k);
 	b.q8 = aligned_alloc(64, KERN_Q8_BYTES(b.o.k) * MAX_COL);
 	b.y = aligned_alloc(64, Y_BYTES);
-	b.points = malloc(kern_points_bytes());
+	b.points = malloc(kern_iq_tables_bytes());
 	if (b.w && b.x && b.q8 && b.y && b.points &&
-	    kern_points_init(b.points, b.host) == LMD_OK)
+	    kern_iq_tables_init(b.points, b.host) == LMD_OK)
 		bench_all(&b);
 	free(b.w);
 	free(b.x);

@@ -19,15 +19,15 @@
 
 static struct lmd_host *host;
 static struct lmd_cpu cpu;
-static struct kern_points *points;
+static struct kern_iq_tables *points;
 
 static void setup(void)
 {
 	lmi_cpu_detect(&cpu);
 	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
-	points = calloc(1, kern_points_bytes());
+	points = calloc(1, kern_iq_tables_bytes());
 	ck_assert_ptr_nonnull(points);
-	ck_assert_int_eq(kern_points_init(points, host), LMD_OK);
+	ck_assert_int_eq(kern_iq_tables_init(points, host), LMD_OK);
 }
 
 static void teardown(void)
@@ -70,7 +70,7 @@ static void kase_create(struct kase *c, uint32_t dtype, uint32_t k, enum kern_da
 	c->type = lmi_dtype(dtype);
 	c->k = k;
 	c->kind = kind;
-	ck_assert(c->type && lmi_row_bytes(c->type, k, &row));
+	ck_assert(c->type && lmi_quant_row_bytes(c->type, k, &row));
 	c->stride = (size_t)row + (k % 3 == 1 ? 5 : 0); /* rows need not be contiguous */
 	ck_assert(kern_guarded_create(&c->w, c->stride * (MAX_ROW - 1) + (size_t)row));
 	ck_assert(kern_guarded_create(&c->x, sizeof(float) * MAX_COL * k));
@@ -111,7 +111,7 @@ static void keep(void *arg, uint32_t i, uint32_t n0, uint32_t n, const float *v)
 
 static void want_exact(struct kase *c)
 {
-	struct lmd_wpiece piece = {c->w.data, c->stride, 0, MAX_ROW, 1};
+	struct lmd_weight_piece piece = {c->w.data, c->stride, 0, MAX_ROW, 1};
 	struct lmd_weight w = {.dtype = c->type->id,
 			       .block_elems = c->type->block_elems,
 			       .block_bytes = c->type->block_bytes,
@@ -121,7 +121,7 @@ static void want_exact(struct kase *c)
 			       .n_piece = 1,
 			       .pieces = &piece};
 	struct ref_dev dev = {.host = host, .kernels = ref_kernels_select(&cpu)};
-	struct ref_run run = {.hm = {.host = host}, .dev = &dev};
+	struct ref_run run = {.host_mem = {.host = host}, .dev = &dev};
 	struct ref_items items = {.count = MAX_COL, .div = 1};
 	struct ref_x x = {.k = c->k};
 	char *scratch = make(ref_int8_bytes(c->k));

@@ -64,14 +64,14 @@ INLINE void store_codes(uint32_t dtype, const struct codes *c, char *to)
 		out[panel_mn(dtype) + i] = c->mn[i];
 }
 
-INLINE void pack8(uint32_t dtype, const struct kern_points *points, const uint8_t *const w[8],
+INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uint8_t *const w[8],
 		  uint32_t k, char *to)
 {
 	const size_t nb = k / 32, bytes = kern_block_bytes(dtype), block = panel_block(dtype);
-	const size_t parts = kern_parts(dtype);
+	const size_t parts = kern_n_sub_blocks(dtype);
 	struct codes c;
 
-	for (size_t b = 0, at = 0; kern_has_points(dtype) && b < nb; b += 8, at += bytes) {
+	for (size_t b = 0, at = 0; kern_has_iq_tables(dtype) && b < nb; b += 8, at += bytes) {
 		struct head h;
 
 		head_small(dtype, w, at, &h);
@@ -81,7 +81,7 @@ INLINE void pack8(uint32_t dtype, const struct kern_points *points, const uint8_
 			store_codes(dtype, &c, to);
 		}
 	}
-	for (size_t b = 0, at = 0; kern_is_k(dtype) && !kern_has_points(dtype) && b < nb;
+	for (size_t b = 0, at = 0; kern_is_k(dtype) && !kern_has_iq_tables(dtype) && b < nb;
 	     b += parts, at += bytes) {
 		struct head h;
 
@@ -101,19 +101,19 @@ INLINE void pack8(uint32_t dtype, const struct kern_points *points, const uint8_
 /* How many products can be added in 16 bits; each is at most 2 * 127 * the largest code. */
 INLINE int group(uint32_t dtype)
 {
-	return is_signed(dtype)           ? 1
-	       : dtype == LMD_DTYPE_IQ3_S ? 4
-	       : dtype == LMD_DTYPE_Q2_K  ? 4
-	       : kern_is_iq1(dtype)       ? 4
-	       : kern_has_points(dtype)   ? 1
-	       : dtype == LMD_DTYPE_Q6_K  ? 2
-	       : dtype == LMD_DTYPE_Q3_K  ? 4
-	       : dtype == LMD_DTYPE_Q5_0  ? 4
-	       : dtype == LMD_DTYPE_Q5_1  ? 4
-	       : dtype == LMD_DTYPE_Q5_K  ? 4
-	       : dtype == LMD_DTYPE_MXFP4 ? 4
-	       : dtype == LMD_DTYPE_NVFP4 ? 4
-					  : 8;
+	return is_signed(dtype)            ? 1
+	       : dtype == LMD_DTYPE_IQ3_S  ? 4
+	       : dtype == LMD_DTYPE_Q2_K   ? 4
+	       : kern_is_iq1(dtype)        ? 4
+	       : kern_has_iq_tables(dtype) ? 1
+	       : dtype == LMD_DTYPE_Q6_K   ? 2
+	       : dtype == LMD_DTYPE_Q3_K   ? 4
+	       : dtype == LMD_DTYPE_Q5_0   ? 4
+	       : dtype == LMD_DTYPE_Q5_1   ? 4
+	       : dtype == LMD_DTYPE_Q5_K   ? 4
+	       : dtype == LMD_DTYPE_MXFP4  ? 4
+	       : dtype == LMD_DTYPE_NVFP4  ? 4
+					   : 8;
 }
 
 /* Sum over the values from 4j on of vectors [from, to) of a block. */

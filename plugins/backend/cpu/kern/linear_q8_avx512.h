@@ -82,15 +82,15 @@ INLINE void store_codes(uint32_t dtype, const struct codes *c, char *to)
 		store_halves(to + panel_mn(dtype) + 64 * i, block, c->mn[i]);
 }
 
-INLINE void pack8(uint32_t dtype, const struct kern_points *points, const uint8_t *const w[8],
+INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uint8_t *const w[8],
 		  uint32_t k, char *to)
 {
-	const int pairs = (int)kern_parts(dtype) / 2;
+	const int pairs = (int)kern_n_sub_blocks(dtype) / 2;
 	const size_t nb = k / 32, bytes = kern_block_bytes(dtype), block = panel_block(dtype);
 	struct codes c;
 	size_t b = 0, at = 0;
 
-	for (; kern_has_points(dtype) && b < nb; b += 8, at += bytes) {
+	for (; kern_has_iq_tables(dtype) && b < nb; b += 8, at += bytes) {
 		struct head h;
 
 		head_small(dtype, w, at, &h);
@@ -100,8 +100,8 @@ INLINE void pack8(uint32_t dtype, const struct kern_points *points, const uint8_
 			store_codes(dtype, &c, to);
 		}
 	}
-	for (; kern_is_k(dtype) && !kern_has_points(dtype) && b < nb;
-	     b += kern_parts(dtype), at += bytes) {
+	for (; kern_is_k(dtype) && !kern_has_iq_tables(dtype) && b < nb;
+	     b += kern_n_sub_blocks(dtype), at += bytes) {
 		struct head h;
 
 		head_256(dtype, w, at, &h);
@@ -143,8 +143,8 @@ INLINE void panel_sums(uint32_t dtype, const __m512i w[8], const __m512i sc[2], 
 	__m512i s, s1;
 
 	if (!kern_has_halves(dtype) && !kern_has_two_d(dtype)) {
-		s = kern_shift(dtype)
-			    ? _mm512_slli_epi32(all(x + KERN_Q8_N(k), b), kern_shift(dtype))
+		s = kern_code_shift(dtype)
+			    ? _mm512_slli_epi32(all(x + KERN_Q8_N(k), b), kern_code_shift(dtype))
 			    : _mm512_setzero_si512();
 #pragma GCC unroll 8
 		for (size_t j = 0; j < 8; j++)
@@ -153,9 +153,9 @@ INLINE void panel_sums(uint32_t dtype, const __m512i w[8], const __m512i sc[2], 
 		return;
 	}
 	s = s1 = _mm512_setzero_si512();
-	if (kern_shift(dtype)) {
-		s = _mm512_slli_epi32(all(x + KERN_Q8_H(k), 2 * b), kern_shift(dtype));
-		s1 = _mm512_slli_epi32(all(x + KERN_Q8_H(k), 2 * b + 1), kern_shift(dtype));
+	if (kern_code_shift(dtype)) {
+		s = _mm512_slli_epi32(all(x + KERN_Q8_H(k), 2 * b), kern_code_shift(dtype));
+		s1 = _mm512_slli_epi32(all(x + KERN_Q8_H(k), 2 * b + 1), kern_code_shift(dtype));
 	}
 #pragma GCC unroll 8
 	for (size_t j = 0; j < 4; j++) {

@@ -113,20 +113,20 @@ INLINE void add_block(uint32_t dtype, const struct codes *c, const void *const *
 }
 
 /* n_col is 1..FEW and constant. */
-INLINE void rows8(uint32_t dtype, const struct kern_points *points, const uint8_t *const w[8],
+INLINE void rows8(uint32_t dtype, const struct kern_iq_tables *points, const uint8_t *const w[8],
 		  const void *const *x, uint32_t k, const uint8_t *later, uint32_t n_col,
 		  __m256 sum[FEW])
 {
-	const size_t nb = k / 32, bytes = kern_block_bytes(dtype), parts = kern_parts(dtype);
+	const size_t nb = k / 32, bytes = kern_block_bytes(dtype), parts = kern_n_sub_blocks(dtype);
 	struct codes c;
 
 #pragma GCC unroll 4
 	for (uint32_t i = 0; i < n_col; i++)
 		sum[i] = _mm256_setzero_ps();
-	for (size_t b = 0, at = 0; kern_has_points(dtype) && b < nb; b += 8, at += bytes) {
+	for (size_t b = 0, at = 0; kern_has_iq_tables(dtype) && b < nb; b += 8, at += bytes) {
 		struct head h;
 
-		look_ahead(later, at, bytes);
+		prefetch_rows(later, at, bytes);
 		head_small(dtype, w, at, &h);
 #pragma GCC unroll 1 /* long enough without unrolling */
 		for (int j = 0; j < 8; j++) {
@@ -134,20 +134,20 @@ INLINE void rows8(uint32_t dtype, const struct kern_points *points, const uint8_
 			add_block(dtype, &c, x, k, b + (size_t)j, n_col, sum);
 		}
 	}
-	for (size_t b = 0, at = 0; kern_is_k(dtype) && !kern_has_points(dtype) && b < nb;
+	for (size_t b = 0, at = 0; kern_is_k(dtype) && !kern_has_iq_tables(dtype) && b < nb;
 	     b += parts, at += bytes) {
 		struct head h;
 
 		head_256(dtype, w, at, &h);
 #pragma GCC unroll 8
 		for (int j = 0; j < (int)parts; j++) {
-			look_ahead(later, at + bytes / parts * (size_t)j, bytes / parts);
+			prefetch_rows(later, at + bytes / parts * (size_t)j, bytes / parts);
 			codes_256(dtype, &h, w, at, j, &c);
 			add_block(dtype, &c, x, k, b + (size_t)j, n_col, sum);
 		}
 	}
 	for (size_t b = 0, at = 0; !kern_is_k(dtype) && b < nb; b++, at += bytes) {
-		look_ahead(later, at, bytes);
+		prefetch_rows(later, at, bytes);
 		codes_32(dtype, w, at, &c);
 		add_block(dtype, &c, x, k, b, n_col, sum);
 	}
@@ -175,7 +175,7 @@ INLINE void few(uint32_t dtype, const struct kern_product *p)
 	for (uint32_t i = 0; i < FEW; i++)
 		x[i] = p->x[i < p->n_col ? i : p->n_col - 1];
 	for (uint32_t r = 0; r < p->n_row; r += 8) {
-		const uint8_t *w[8], *later = rows_later(p, r);
+		const uint8_t *w[8], *later = prefetch_address(p, r);
 		__m256 sum[FEW];
 
 		addresses(p, r, w);

@@ -8,7 +8,7 @@
 #define LLAMAD_CPU_KERN_ROWS_AVX512_H
 
 #include "k_avx512.h"
-#include "quads_avx512.h"
+#include "nibbles_avx512.h"
 #include "small_avx512.h"
 
 #define FEW 4 /* largest number of rows of x for rows8 */
@@ -40,8 +40,8 @@ INLINE int greatest_code(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q2_K                                                         ? 3
 	       : dtype == LMD_DTYPE_IQ3_S || kern_is_iq1(dtype)                                ? 31
-	       : kern_has_points(dtype)                                                        ? 126
-	       : kern_is_small(dtype)                                                          ? 4
+	       : kern_has_iq_tables(dtype)                                                     ? 126
+	       : kern_is_low_bit(dtype)                                                        ? 4
 	       : dtype == LMD_DTYPE_Q3_K                                                       ? 7
 	       : dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q4_1 || dtype == LMD_DTYPE_Q4_K ? 15
 	       : dtype == LMD_DTYPE_MXFP4 || dtype == LMD_DTYPE_NVFP4                          ? 28
@@ -91,10 +91,10 @@ INLINE void block_sums(uint32_t dtype, const struct codes *c, const char *x, uin
 		__m512i h = _mm512_castsi128_si512(
 			_mm_loadu_si128((const void *)(x + KERN_Q8_H(k) + 8 * b)));
 
-		h = _mm512_slli_epi32(_mm512_permutexvar_epi32(lanes, h), kern_shift(dtype));
+		h = _mm512_slli_epi32(_mm512_permutexvar_epi32(lanes, h), kern_code_shift(dtype));
 #pragma GCC unroll 8
 		for (int i = 0; i < 2; i++) {
-			if (kern_shift(dtype))
+			if (kern_code_shift(dtype))
 				u[i] = _mm512_add_epi32(u[i], h);
 			if (kern_has_halves(dtype))
 				u[i] = _mm512_mullo_epi32(u[i], c->sc[i]);
@@ -110,9 +110,9 @@ INLINE void block_sums(uint32_t dtype, const struct codes *c, const char *x, uin
 	}
 	sum = _mm512_add_epi32(even, odd);
 	sum = _mm512_shuffle_i32x4(sum, sum, 0xd8);
-	if (kern_shift(dtype) && !in_halves)
-		sum = _mm512_add_epi32(
-			sum, _mm512_slli_epi32(pair_of(x + KERN_Q8_N(k), b), kern_shift(dtype)));
+	if (kern_code_shift(dtype) && !in_halves)
+		sum = _mm512_add_epi32(sum, _mm512_slli_epi32(pair_of(x + KERN_Q8_N(k), b),
+							      kern_code_shift(dtype)));
 	out[0] = sum;
 }
 
@@ -188,9 +188,9 @@ INLINE void add_quad(uint32_t dtype, const struct quad *c, const char *x, uint32
 		__m512 v;
 
 		u = add_fours(dtype, 8, s + 4 * i);
-		if (kern_shift(dtype))
+		if (kern_code_shift(dtype))
 			u = _mm512_add_epi32(u, _mm512_slli_epi32(four_of(x + KERN_Q8_N(k), b),
-								  kern_shift(dtype)));
+								  kern_code_shift(dtype)));
 		v = _mm512_mul_ps(c->d[i], four_of_floats(x + KERN_Q8_D(k), b));
 		v = _mm512_mul_ps(v, _mm512_cvtepi32_ps(u));
 		if (kern_has_min(dtype))
@@ -207,21 +207,21 @@ INLINE void add_quad(uint32_t dtype, const struct quad *c, const char *x, uint32
 }
 
 /* n_col is 1..FEW and constant. */
-INLINE void rows8(uint32_t dtype, const struct kern_points *points, const uint8_t *const w[8],
+INLINE void rows8(uint32_t dtype, const struct kern_iq_tables *points, const uint8_t *const w[8],
 		  const void *const *x, uint32_t k, const uint8_t *later, uint32_t n_col,
 		  __m256 sum[FEW])
 {
 	const size_t nb = k / 32, bytes = kern_block_bytes(dtype);
-	const int pairs = (int)kern_parts(dtype) / 2;
+	const int pairs = (int)kern_n_sub_blocks(dtype) / 2;
 	struct codes c;
 	size_t b = 0, at = 0;
 
 	for (uint32_t i = 0; i < n_col; i++)
 		sum[i] = _mm256_setzero_ps();
-	for (; kern_has_points(dtype) && b < nb; b += 8, at += bytes) {
+	for (; kern_has_iq_tables(dtype) && b < nb; b += 8, at += bytes) {
 		struct head h;
 
-		look_ahead(later, at, bytes);
+		prefetch_rows(later, at, bytes);
 		head_small(dtype, w, at, &h);
 #pragma GCC unroll 1 /* long enough without unrolling */
 		for (int p = 0; p < 4; p++) {
@@ -231,15 +231,15 @@ INLINE void rows8(uint32_t dtype, const struct kern_points *points, const uint8_
 				add_blocks(dtype, &c, x[i], k, b + 2 * (size_t)p, true, &sum[i]);
 		}
 	}
-	for (; kern_is_k(dtype) && !kern_has_points(dtype) && b < nb;
-	     b += kern_parts(dtype), at += bytes) {
+	for (; kern_is_k(dtype) && !kern_has_iq_tables(dtype) && b < nb;
+	     b += kern_n_sub_blocks(dtype), at += bytes) {
 		struct head h;
 
 		head_256(dtype, w, at, &h);
 #pragma GCC unroll 4
 		for (int p = 0; p < pairs; p++) {
-			look_ahead(later, at + bytes / (size_t)pairs * (size_t)p,
-				   bytes / (size_t)pairs);
+			prefetch_rows(later, at + bytes / (size_t)pairs * (size_t)p,
+				      bytes / (size_t)pairs);
 			codes_256(dtype, &h, w, at, p, &c);
 #pragma GCC unroll 4
 			for (uint32_t i = 0; i < n_col; i++)
@@ -249,14 +249,14 @@ INLINE void rows8(uint32_t dtype, const struct kern_points *points, const uint8_
 	for (; kern_has_quads(dtype) && b + 4 <= nb; b += 4, at += 4 * bytes) {
 		struct quad four;
 
-		look_ahead(later, at, 4 * bytes);
+		prefetch_rows(later, at, 4 * bytes);
 		quad_codes(dtype, w, at, &four);
 #pragma GCC unroll 4
 		for (uint32_t i = 0; i < n_col; i++)
 			add_quad(dtype, &four, x[i], k, b, &sum[i]);
 	}
 	for (; !kern_is_k(dtype) && b + 2 <= nb; b += 2, at += 2 * bytes) {
-		look_ahead(later, at, 2 * bytes);
+		prefetch_rows(later, at, 2 * bytes);
 		codes_32(dtype, w, at, true, &c);
 #pragma GCC unroll 4
 		for (uint32_t i = 0; i < n_col; i++)
@@ -280,7 +280,7 @@ INLINE void few(uint32_t dtype, const struct kern_product *p)
 	for (uint32_t r = 0; r < p->n_row; r += 8) {
 		const __mmask8 have =
 			(__mmask8)(p->n_row - r < 8 ? (1u << (p->n_row - r)) - 1 : 255);
-		const uint8_t *w[8], *later = rows_later(p, r);
+		const uint8_t *w[8], *later = prefetch_address(p, r);
 		__m256 sum[FEW];
 
 		addresses(p, r, w);

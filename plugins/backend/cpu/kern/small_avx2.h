@@ -8,7 +8,7 @@
 
 INLINE void head_small(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
 {
-	if (kern_has_points(dtype)) {
+	if (kern_has_iq_tables(dtype)) {
 		h->d = _mm256_mul_ps(low_halves(point_ds(dtype, w, at)),
 				     _mm256_set1_ps(kern_point_unit(dtype)));
 		return;
@@ -69,10 +69,10 @@ INLINE void codes_ternary(uint32_t dtype, const struct head *h, const uint8_t *c
 	}
 }
 
-INLINE void codes_points(uint32_t dtype, const struct kern_points *t, const struct head *h,
+INLINE void codes_points(uint32_t dtype, const struct kern_iq_tables *t, const struct head *h,
 			 const uint8_t *const w[8], size_t at, int j, struct codes *c)
 {
-	const __m256i zero = _mm256_set1_epi8((char)(1 << kern_shift(dtype)));
+	const __m256i zero = _mm256_set1_epi8((char)(1 << kern_code_shift(dtype)));
 	int32_t sc[2][2][4];
 
 #pragma GCC unroll 8

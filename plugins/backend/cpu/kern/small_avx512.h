@@ -8,7 +8,7 @@
 
 INLINE void head_small(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
 {
-	if (kern_has_points(dtype)) {
+	if (kern_has_iq_tables(dtype)) {
 		h->d = _mm512_mul_ps(twice_halves(point_ds(dtype, w, at)),
 				     _mm512_set1_ps(kern_point_unit(dtype)));
 		return;
@@ -85,10 +85,10 @@ INLINE void codes_ternary(uint32_t dtype, const struct head *h, const uint8_t *c
 	}
 }
 
-INLINE void codes_points(uint32_t dtype, const struct kern_points *t, const struct head *h,
+INLINE void codes_points(uint32_t dtype, const struct kern_iq_tables *t, const struct head *h,
 			 const uint8_t *const w[8], size_t at, int p, struct codes *c)
 {
-	const __m512i zero = _mm512_set1_epi8((char)(1 << kern_shift(dtype)));
+	const __m512i zero = _mm512_set1_epi8((char)(1 << kern_code_shift(dtype)));
 	const __m512i one = _mm512_set1_epi8(1);
 	int32_t sc[2][4][4];
 

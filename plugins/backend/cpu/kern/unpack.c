@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "book.h"
+#include "codebooks.h"
 
 static float f16(const uint8_t *b)
 {
@@ -144,7 +144,7 @@ static void unpack_iq4_nl(const uint8_t *b, int16_t *p, float *d, float *m)
 {
 	*d = f16(b);
 	*m = 0;
-	books(b + 2, kern_book_iq4, p);
+	books(b + 2, kern_codebook_iq4, p);
 }
 
 static void unpack_iq4_xs(const uint8_t *b, int16_t *p, float *d, float *m)
@@ -156,7 +156,7 @@ static void unpack_iq4_xs(const uint8_t *b, int16_t *p, float *d, float *m)
 
 		d[j] = f16(b) * ((float)sc - 32);
 		m[j] = 0;
-		books(b + 8 + 16 * j, kern_book_iq4, p + 32 * j);
+		books(b + 8 + 16 * j, kern_codebook_iq4, p + 32 * j);
 	}
 }
 
@@ -167,7 +167,7 @@ static void unpack_mxfp4(const uint8_t *b, int16_t *p, float *d, float *m)
 
 	memcpy(d, &bits, sizeof(bits));
 	*m = 0;
-	books(b + 1, kern_book_fp4, p);
+	books(b + 1, kern_codebook_fp4, p);
 }
 
 /* Half of an E4M3 number without sign and with bias 7; see docs/formats.md. */
@@ -185,7 +185,7 @@ static void unpack_nvfp4(const uint8_t *b, int16_t *p, float *d, float *m)
 	for (int g = 0; g < 4; g++) {
 		(g % 2 ? m : d)[g / 2] = half_e4m3(b[g]);
 		for (int j = 0; j < 16; j++)
-			p[16 * g + j] = kern_book_fp4[b[4 + 8 * g + j % 8] >> (j / 8 * 4) & 15];
+			p[16 * g + j] = kern_codebook_fp4[b[4 + 8 * g + j % 8] >> (j / 8 * 4) & 15];
 	}
 }
 
@@ -244,7 +244,7 @@ static void unpack_tq1_0(const uint8_t *b, int16_t *p, float *d, float *m)
 	}
 }
 
-static void unpack_points(uint32_t dtype, const struct kern_points *t, const uint8_t *b,
+static void unpack_points(uint32_t dtype, const struct kern_iq_tables *t, const uint8_t *b,
 			  const struct kern_row *o)
 {
 	const uint32_t half = kern_point_d(dtype, b);
@@ -303,8 +303,8 @@ static const struct type types[] = {
 	{LMD_DTYPE_IQ1_M, 256, 56, NULL},
 };
 
-void kern_unpack(uint32_t dtype, const struct kern_points *points, const uint8_t *block, uint32_t k,
-		 const struct kern_row *out)
+void kern_unpack(uint32_t dtype, const struct kern_iq_tables *points, const uint8_t *block,
+		 uint32_t k, const struct kern_row *out)
 {
 	const struct type *t = types;
 

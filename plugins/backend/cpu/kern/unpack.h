@@ -27,7 +27,7 @@
 #ifndef LLAMAD_CPU_KERN_UNPACK_H
 #define LLAMAD_CPU_KERN_UNPACK_H
 
-#include "points.h"
+#include "iq_tables.h"
 
 /* An unpacked row. */
 struct kern_row {
@@ -37,7 +37,7 @@ struct kern_row {
 };
 
 /* Unpacks k values of a type that has an exact kernel.  points: tables of the IQ types. */
-void kern_unpack(uint32_t dtype, const struct kern_points *points, const uint8_t *block, uint32_t k,
-		 const struct kern_row *out);
+void kern_unpack(uint32_t dtype, const struct kern_iq_tables *points, const uint8_t *block,
+		 uint32_t k, const struct kern_row *out);
 
 #endif /* LLAMAD_CPU_KERN_UNPACK_H */

@@ -9,11 +9,11 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "book.h"
-#include "points.h"
+#include "codebooks.h"
+#include "iq_tables.h"
 
 /* Prefetch distance for weights, in bytes. */
-#define KERN_AHEAD 0x6000
+#define KERN_PREFETCH_BYTES 0x6000
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -48,10 +48,10 @@ INLINE uint32_t kern_block_bytes(uint32_t dtype)
 }
 
 /* Types of less than 4 bits, except Q3_K. */
-INLINE bool kern_is_small(uint32_t dtype)
+INLINE bool kern_is_low_bit(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q2_K || dtype == LMD_DTYPE_Q1_0 || dtype == LMD_DTYPE_Q2_0 ||
-	       dtype == LMD_DTYPE_TQ1_0 || dtype == LMD_DTYPE_TQ2_0 || kern_has_points(dtype);
+	       dtype == LMD_DTYPE_TQ1_0 || dtype == LMD_DTYPE_TQ2_0 || kern_has_iq_tables(dtype);
 }
 
 /* Types with blocks of more than 32 values. */
@@ -59,11 +59,11 @@ INLINE bool kern_is_k(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q4_K || dtype == LMD_DTYPE_Q5_K ||
 	       dtype == LMD_DTYPE_Q6_K || dtype == LMD_DTYPE_IQ4_XS || dtype == LMD_DTYPE_NVFP4 ||
-	       kern_is_small(dtype);
+	       kern_is_low_bit(dtype);
 }
 
 /* Number of blocks of 32 in a larger block. */
-INLINE uint32_t kern_parts(uint32_t dtype)
+INLINE uint32_t kern_n_sub_blocks(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q2_0 || dtype == LMD_DTYPE_NVFP4 ? 2
 	       : dtype == LMD_DTYPE_Q1_0                           ? 4
@@ -74,7 +74,7 @@ INLINE uint32_t kern_parts(uint32_t dtype)
 INLINE bool kern_has_halves(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_Q2_K || dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q6_K ||
-	       kern_has_points(dtype);
+	       kern_has_iq_tables(dtype);
 }
 
 /* Has two minima, which are multiplied by M. */
@@ -90,7 +90,7 @@ INLINE bool kern_has_two_d(uint32_t dtype)
 }
 
 /* Codes are indices into the codebook of 8-bit numbers. */
-INLINE bool kern_has_iq4_book(uint32_t dtype)
+INLINE bool kern_has_iq4_codebook(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_IQ4_NL || dtype == LMD_DTYPE_IQ4_XS;
 }
@@ -117,22 +117,22 @@ INLINE size_t kern_small_d(uint32_t dtype)
 }
 
 /* Codes are unsigned: they exceed the values by 2^shift.  0 = by nothing. */
-INLINE uint32_t kern_shift(uint32_t dtype)
+INLINE uint32_t kern_code_shift(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q3_K    ? 2
-	       : dtype == LMD_DTYPE_Q2_K  ? 0
-	       : dtype == LMD_DTYPE_IQ3_S ? 4
-	       : kern_is_iq1(dtype)       ? 4
-	       : kern_has_points(dtype)   ? 6
-	       : kern_is_small(dtype)     ? 1
-	       : dtype == LMD_DTYPE_Q4_0  ? 3
-	       : dtype == LMD_DTYPE_Q5_0  ? 4
-	       : dtype == LMD_DTYPE_MXFP4 ? 4
-	       : dtype == LMD_DTYPE_NVFP4 ? 4
-	       : dtype == LMD_DTYPE_Q6_K  ? 5
-	       : dtype == LMD_DTYPE_Q8_0  ? 7
-	       : kern_has_iq4_book(dtype) ? 7
-					  : 0;
+	return dtype == LMD_DTYPE_Q3_K        ? 2
+	       : dtype == LMD_DTYPE_Q2_K      ? 0
+	       : dtype == LMD_DTYPE_IQ3_S     ? 4
+	       : kern_is_iq1(dtype)           ? 4
+	       : kern_has_iq_tables(dtype)    ? 6
+	       : kern_is_low_bit(dtype)       ? 1
+	       : dtype == LMD_DTYPE_Q4_0      ? 3
+	       : dtype == LMD_DTYPE_Q5_0      ? 4
+	       : dtype == LMD_DTYPE_MXFP4     ? 4
+	       : dtype == LMD_DTYPE_NVFP4     ? 4
+	       : dtype == LMD_DTYPE_Q6_K      ? 5
+	       : dtype == LMD_DTYPE_Q8_0      ? 7
+	       : kern_has_iq4_codebook(dtype) ? 7
+					      : 0;
 }
 
 INLINE uint32_t load32(const uint8_t *p)
@@ -259,18 +259,18 @@ INLINE void scales_3(const __m256i v[4], __m256i sc[4])
 
 /* Prefetches later rows when `done` bytes of each of eight rows have been used and the next `n` are
  * about to be.  Hardware prefetchers follow single rows, and short rows end too soon for that. */
-INLINE void look_ahead(const uint8_t *later, size_t done, size_t n)
+INLINE void prefetch_rows(const uint8_t *later, size_t done, size_t n)
 {
 #pragma GCC unroll 16
 	for (size_t i = 0; i < 8 * n; i += 64)
 		_mm_prefetch((const char *)later + 8 * done + i, _MM_HINT_T1);
 }
 
-/* Address from which rows [r, r + 8) prefetch: KERN_AHEAD bytes on, in the slice or in what follows
+/* Address from which rows [r, r + 8) prefetch: KERN_PREFETCH_BYTES bytes on, in the slice or in what follows
  * it. */
-INLINE const uint8_t *rows_later(const struct kern_product *p, uint32_t r)
+INLINE const uint8_t *prefetch_address(const struct kern_product *p, uint32_t r)
 {
-	size_t at = r * p->w_stride + KERN_AHEAD, end = p->n_row * p->w_stride;
+	size_t at = r * p->w_stride + KERN_PREFETCH_BYTES, end = p->n_row * p->w_stride;
 
 	if (at < end)
 		return (const uint8_t *)p->w + at;

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * adapter.h - additions to a model: low-rank pairs (LoRA, arXiv 2106.09685) and control vectors
+ * (arXiv 2310.01405).
+ *
+ *     gguf.c   GGUF files of general.type "adapter", and control vectors
+ *     peft.c   PEFT folders: adapter_config.json and adapter_model.safetensors
+ *
+ * Numbers are stored as floats.  Every shape is checked against the base model. */
+#ifndef LLAMAD_CORE_CHECKPOINT_ADAPTER_ADAPTER_H
+#define LLAMAD_CORE_CHECKPOINT_ADAPTER_ADAPTER_H
+
+#include <stdint.h>
+
+#include "llamad/model.h"
+#include "llamad/status.h"
+
+/* What an adapter does to one weight: scale * b (a x) is added to the weight's output for input x;
+ * with rank 0, the vector scale * b is added. */
+struct lmi_adapter_pair {
+	const char *site; /* name of the weight without ".weight" */
+	uint32_t rank, n, k;
+	uint32_t n_slice; /* > 1: a stack of experts, one slice each */
+	float *a;         /* [n_slice][rank][k]; k is the number of tokens for embeddings */
+	float *b;         /* [n_slice][n][rank]; rank 0: [n] */
+	float scale;      /* from the file: alpha / rank */
+};
+
+struct lmi_adapter_file;
+
+/* path: a GGUF file (adapter or control vector), a PEFT folder, or a file of one.
+ * base: the model that the adapter is for; only used during the call
+ *
+ * Error messages name the file, the tensor and the limit. */
+enum lmd_status lmi_adapter_open(struct lmi_adapter_file **out, const char *path,
+				 const struct lmd_model *base, struct lmd_error *err);
+/* Like lmi_adapter_open, but reads the sizes only: a and b of all pairs are NULL. */
+enum lmd_status lmi_adapter_open_sizes(struct lmi_adapter_file **out, const char *path,
+				       const struct lmd_model *base, struct lmd_error *err);
+/* f may be NULL. */
+void lmi_adapter_close(struct lmi_adapter_file *f);
+
+uint32_t lmi_adapter_n(const struct lmi_adapter_file *f);
+/* Pair i, ordered by site; each site occurs once. */
+const struct lmi_adapter_pair *lmi_adapter_pair(const struct lmi_adapter_file *f, uint32_t i);
+/* The tokens after which the adapter becomes active (aLoRA); with *n == 0 it is always active. */
+const int32_t *lmi_adapter_invocation(const struct lmi_adapter_file *f, uint32_t *n);
+
+#endif /* LLAMAD_CORE_CHECKPOINT_ADAPTER_ADAPTER_H */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * inner.h - shared between the adapter readers. */
+#ifndef LLAMAD_CORE_CHECKPOINT_ADAPTER_ADAPTER_IMPL_H
+#define LLAMAD_CORE_CHECKPOINT_ADAPTER_ADAPTER_IMPL_H
+
+#include <stdbool.h>
+
+#include "core/base/arena.h"
+#include "core/checkpoint/adapter/adapter.h"
+
+#define LMI_ADAPTER_MAX_RANK 4096u
+#define LMI_ADAPTER_BYTES    (16ull << 30) /* limit for all numbers together */
+
+struct lmi_adapter_file {
+	struct lmd_arena *arena;
+	const struct lmd_model *base;
+	struct lmi_adapter_pair *v; /* [n] */
+	uint32_t n, cap;
+	bool sizes_only; /* a and b stay NULL */
+	const int32_t *invocation;
+	uint32_t n_invocation;
+};
+
+/* Finds or creates the pair of a site; a new one has zeroed arrays, or sizes only.  An existing
+ * pair must have the same sizes.  `what` starts the error message.  Returns NULL on error. */
+struct lmi_adapter_pair *lmi_adapter_get_pair(struct lmi_adapter_file *f, const char *site,
+					      uint32_t rank, uint32_t n, uint32_t k,
+					      uint32_t n_slice, const char *what,
+					      struct lmd_error *err);
+
+/* The base model's tensor for a site (".weight" is appended); NULL and an error if there is
+ * none. */
+const struct lmd_tensor *lmi_adapter_find_base(const struct lmi_adapter_file *f, const char *site,
+					       const char *what, struct lmd_error *err);
+
+enum lmd_status lmi_adapter_read_gguf(struct lmi_adapter_file *f, const char *path,
+				      struct lmd_error *err);
+enum lmd_status lmi_adapter_read_peft(struct lmi_adapter_file *f, const char *path,
+				      struct lmd_error *err);
+
+#endif /* LLAMAD_CORE_CHECKPOINT_ADAPTER_ADAPTER_IMPL_H */

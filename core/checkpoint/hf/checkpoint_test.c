@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Memory that a folder takes in addition to its files: it is known before it is taken, and limited.
+ * Missing tensors. */
+#include "core/base/alloc.h"
+#include "core/checkpoint/open.h"
+#include "tests/st_file.h"
+#include "tests/temp_dir.h"
+
+static void make_dir(void)
+{
+	struct st_file f = st_build_llama(0, ST_LLAMA_N);
+
+	temp_dir_make();
+	temp_write("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
+	temp_write("model.safetensors", f.p, f.n);
+	free(f.p);
+}
+
+/* Size of the tensors of part 0, each padded to a multiple of 64 bytes. */
+static uint64_t sum_built(const struct lmi_model *m)
+{
+	const struct lmd_model *v = lmi_model_view(m);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < v->n_tensors; i++)
+		sum += v->tensors[i].file ? 0 : (v->tensors[i].bytes + 63) / 64 * 64;
+	return sum;
+}
+
+static uint64_t reported_built(const struct lmi_model *m)
+{
+	struct lmi_model_file f;
+
+	lmi_model_file(m, 0, &f);
+	ck_assert(!f.copied && !f.mapped);
+	return f.made;
+}
+
+START_TEST(measured)
+{
+	struct lmi_alloc_stats before, small, large;
+	struct lmi_model *m = NULL;
+	struct lmd_error err;
+	uint64_t made;
+
+	lmi_alloc_stats(&before);
+	ck_assert_msg(lmi_model_open(&m, dir, LMI_OPEN_MEASURE, &err) == LMD_OK, "%s", err.text);
+	lmi_alloc_stats(&small);
+	made = reported_built(m);
+	ck_assert_uint_gt(made, 0);
+	ck_assert_uint_eq(made, sum_built(m));
+	for (uint32_t i = 0; i < lmi_model_view(m)->n_tensors; i++)
+		ck_assert_ptr_nonnull(lmi_model_view(m)->tensors[i].data);
+	lmi_model_close(m);
+
+	ck_assert_int_eq(lmi_model_open(&m, dir, 0, &err), LMD_OK);
+	lmi_alloc_stats(&large);
+	ck_assert_uint_eq(reported_built(m), made);
+	ck_assert_uint_ge(large.live_bytes - small.live_bytes, made);
+	lmi_model_close(m);
+	lmi_alloc_stats(&large);
+	ck_assert_uint_eq(large.n_live, before.n_live);
+}
+END_TEST
+
+struct seen {
+	uint64_t done, total;
+};
+
+static bool on_progress(void *arg, uint64_t done, uint64_t total)
+{
+	struct seen *s = arg;
+
+	ck_assert(done >= s->done && done <= total);
+	*s = (struct seen){done, total};
+	return s->total < UINT64_MAX;
+}
+
+static bool cancel(void *arg, uint64_t done, uint64_t total)
+{
+	(void)arg;
+	(void)done;
+	(void)total;
+	return false;
+}
+
+/* The memory limit also applies to tensors built in memory; the work is reported and can be
+ * cancelled. */
+START_TEST(bounded)
+{
+	struct seen seen = {0};
+	struct lmi_open_opts opts = {.progress = on_progress, .arg = &seen};
+	struct lmi_model *m = NULL;
+	struct lmi_alloc_stats before, after;
+	struct lmd_error err;
+	uint64_t made;
+
+	ck_assert_int_eq(lmi_model_open(&m, dir, LMI_OPEN_MEASURE, &err), LMD_OK);
+	made = reported_built(m);
+	lmi_model_close(m);
+	m = NULL;
+
+	lmi_alloc_stats(&before);
+	opts.max_copy = made - 1;
+	ck_assert_int_eq(lmi_model_open_with(&m, dir, &opts, &err), LMD_NOMEM);
+	ck_assert_ptr_nonnull(strstr(err.text, "would be built in memory"));
+	ck_assert_ptr_null(m);
+	opts.max_copy = made;
+	ck_assert_int_eq(lmi_model_open_with(&m, dir, &opts, &err), LMD_OK);
+	ck_assert_uint_gt(seen.done, 0);
+	ck_assert_uint_eq(seen.total, made);
+	lmi_model_close(m);
+	m = NULL;
+	opts.progress = cancel;
+	ck_assert_int_eq(lmi_model_open_with(&m, dir, &opts, &err), LMD_CANCELLED);
+	ck_assert_ptr_null(m);
+	lmi_alloc_stats(&after);
+	ck_assert_uint_eq(after.n_live, before.n_live);
+}
+END_TEST
+
+/* Two of the three configured experts exist; every way of opening reports the missing one. */
+START_TEST(missing_expert)
+{
+	static const char config[] =
+		"{\"model_type\": \"qwen3_moe\", \"hidden_size\": 8, \"num_hidden_layers\": 1, "
+		"\"num_attention_heads\": 2, \"num_key_value_heads\": 1, \"head_dim\": 4, "
+		"\"intermediate_size\": 8, \"moe_intermediate_size\": 4, \"num_experts\": 3, "
+		"\"num_experts_per_tok\": 1, \"norm_topk_prob\": true, \"vocab_size\": 4, "
+		"\"tie_word_embeddings\": true}";
+#define LAYER "model.layers.0."
+#define EXPERT(k)                                                                                  \
+	{LAYER "mlp.experts." #k ".gate_proj.weight", 4, 8},                                       \
+		{LAYER "mlp.experts." #k ".up_proj.weight", 4, 8},                                 \
+		{LAYER "mlp.experts." #k ".down_proj.weight", 8, 4}
+	static const struct st_row rows[] = {
+		{"model.embed_tokens.weight", 4, 8},
+		{"model.norm.weight", 0, 8},
+		{LAYER "input_layernorm.weight", 0, 8},
+		{LAYER "post_attention_layernorm.weight", 0, 8},
+		{LAYER "self_attn.q_proj.weight", 8, 8},
+		{LAYER "self_attn.k_proj.weight", 4, 8},
+		{LAYER "self_attn.v_proj.weight", 4, 8},
+		{LAYER "self_attn.o_proj.weight", 8, 8},
+		{LAYER "self_attn.q_norm.weight", 0, 4},
+		{LAYER "self_attn.k_norm.weight", 0, 4},
+		{LAYER "mlp.gate.weight", 3, 8},
+		EXPERT(0),
+		EXPERT(1),
+		EXPERT(2),
+	};
+	const uint32_t flags[] = {0, LMI_OPEN_HEADER_ONLY, LMI_OPEN_MEASURE};
+	struct lmi_model *m = NULL;
+	struct lmd_error err;
+
+	temp_write("config.json", config, strlen(config));
+	for (size_t missing = 0; missing < 4; missing++) {
+		struct st_file f = st_build_rows(rows, LMD_LEN(rows) - missing);
+		const char *expected = missing == 3   ? "experts.2.gate_proj is missing, although"
+				       : missing == 2 ? "experts.2.up_proj is missing, although"
+						      : "experts.2.down_proj is missing, although";
+
+		temp_write("model.safetensors", f.p, f.n);
+		free(f.p);
+		for (size_t k = 0; k < LMD_LEN(flags); k++) {
+			enum lmd_status st = lmi_model_open(&m, dir, flags[k], &err);
+
+			ck_assert_int_eq(st, missing ? LMD_CORRUPT : LMD_OK);
+			ck_assert_msg(!missing || strstr(err.text, expected), "%s", err.text);
+			lmi_model_close(m);
+			m = NULL;
+		}
+	}
+#undef EXPERT
+#undef LAYER
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("folders");
+	TCase *tc = tcase_create("memory");
+
+	tcase_add_checked_fixture(tc, make_dir, temp_dir_remove);
+	tcase_add_test(tc, measured);
+	tcase_add_test(tc, bounded);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("experts");
+	tcase_add_checked_fixture(tc, temp_dir_make, temp_dir_remove);
+	tcase_add_test(tc, missing_expert);
+	suite_add_tcase(s, tc);
+	return lmd_check_run(srunner_create(s));
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Builds one tensor of the model from its sources in the files: chooses the operation that the row
+ * of its family asks for, checks the sizes against the shapes in the file, and computes the
+ * resulting shape. */
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/base/checked.h"
+#include "core/base/printable.h"
+#include "core/checkpoint/hf/checkpoint_impl.h"
+#include "core/quant/quant.h"
+
+#define FIRST_CAP 256u
+
+/* Makes room for one more recipe. */
+static bool grow(struct lmi_checkpoint *f)
+{
+	uint32_t cap = f->cap ? 2 * f->cap : FIRST_CAP;
+	struct lmi_checkpoint_tensor_transform *r;
+
+	if (f->m->view.n_tensors < f->cap)
+		return true;
+	r = lmi_realloc(f->recipes, cap, sizeof(*r));
+	if (!r) {
+		lmi_checkpoint_fail(f, LMD_NOMEM, "no memory for %u tensors", cap);
+		return false;
+	}
+	f->recipes = r;
+	f->cap = cap;
+	return true;
+}
+
+static void fail_source(struct lmi_checkpoint *f, const struct lmi_checkpoint_weight_source *s,
+			const char *what)
+{
+	char show[80];
+
+	lmi_checkpoint_fail(f, LMD_CORRUPT, "%s: tensor %s [%llu, %llu]: %s", f->dir,
+			    lmi_printable(show, sizeof(show), s->w->name, strlen(s->w->name)),
+			    (unsigned long long)s->rows, (unsigned long long)s->cols, what);
+}
+
+/* The shape of one source, contiguous dimension first. */
+static void dims_of(const struct lmi_checkpoint_weight_source *s, bool keep, struct lmd_tensor *t)
+{
+	const struct lmi_st_tensor *w = s->w;
+	uint32_t n = w->n_dim;
+
+	for (int i = 0; i < LMD_MAX_DIMS; i++)
+		t->dims[i] = 1;
+	if (s->scheme == LMI_CHECKPOINT_SCHEME_PLAIN || s->scheme == LMI_CHECKPOINT_SCHEME_SCALED) {
+		t->n_dim = 0;
+		for (uint32_t i = 0; i < n; i++) {
+			int64_t d = w->dims[n - 1 - i];
+
+			if (i == 0 || keep || d != 1) /* drop outer dimensions of 1 */
+				t->dims[t->n_dim++] = d;
+		}
+		t->n_dim = t->n_dim ? t->n_dim : 1;
+		return;
+	}
+	n = s->scheme == LMI_CHECKPOINT_SCHEME_MXFP4 ? n - 1 : n;
+	t->n_dim = n < 2 ? 2 : n;
+	t->dims[0] = (int64_t)s->cols;
+	t->dims[1] = (int64_t)s->rows;
+	if (n == 3) {
+		t->dims[2] = w->dims[0];
+		t->dims[1] /= t->dims[2];
+	}
+}
+
+/* ---- operations ---- */
+
+/* Selects from n rows or columns: all, one half, or every second one. */
+static void pick(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+		 const struct lmi_checkpoint_weight_source *s, uint64_t n,
+		 struct lmi_checkpoint_transform_slices *p)
+{
+	bool half = row->flags & (LMI_CHECKPOINT_ROW_HALF0 | LMI_CHECKPOINT_ROW_HALF1);
+	bool even = row->flags & (LMI_CHECKPOINT_ROW_EVEN | LMI_CHECKPOINT_ROW_ODD);
+	bool second = row->flags & (LMI_CHECKPOINT_ROW_HALF1 | LMI_CHECKPOINT_ROW_ODD);
+
+	if ((half || even) && n % 2)
+		fail_source(f, s, "the number of rows is odd");
+	p->n = half || even ? n / 2 : n;
+	p->step = even ? 2 : 1;
+	p->first = !second ? 0 : even ? 1 : p->n;
+}
+
+/* Transposes: a row for each selected column of each slice. */
+static void transpose(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+		      struct lmi_checkpoint_tensor_transform *r, struct lmd_tensor *t)
+{
+	const struct lmi_checkpoint_weight_source *s = &r->src[0];
+
+	if (t->n_dim < 2 || t->n_dim > 3)
+		fail_source(f, s, "is neither a matrix nor a stack of matrices");
+	r->op = LMI_CHECKPOINT_TRANSFORM_TRANSPOSE;
+	pick(f, row, s, s->cols, &r->slice);
+	r->slice.rows = r->slice.n_used = (uint64_t)t->dims[1];
+	t->dims[0] = (int64_t)r->slice.n_used;
+	t->dims[1] = (int64_t)r->slice.n;
+}
+
+/* Selects rows of each slice, which is dimension d of the tensor. */
+static void select_rows(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+			struct lmi_checkpoint_tensor_transform *r, struct lmd_tensor *t, uint32_t d)
+{
+	r->op = LMI_CHECKPOINT_TRANSFORM_SELECT;
+	r->slice.rows = (uint64_t)t->dims[d];
+	pick(f, row, &r->src[0], r->slice.rows, &r->slice);
+	t->dims[d] = (int64_t)r->slice.n;
+	r->rows = r->rows / r->slice.rows * r->slice.n;
+}
+
+/* Selects from each head of latent attention the key rows, transposed, or the value rows. */
+static void select_latent(struct lmi_checkpoint *f, bool keys,
+			  struct lmi_checkpoint_tensor_transform *r, struct lmd_tensor *t)
+{
+	const struct lmi_checkpoint_weight_source *s = &r->src[0];
+	uint64_t each = (uint64_t)f->n_nope + f->n_value;
+
+	if (t->n_dim != 2 || !f->n_nope || !f->n_value || s->rows != each * f->n_head) {
+		fail_source(f, s,
+			    "the number of rows does not match the keys and values of all heads");
+		return;
+	}
+	r->slice.rows = each;
+	r->slice.step = 1;
+	t->n_dim = 3;
+	t->dims[2] = f->n_head;
+	if (keys) {
+		r->op = LMI_CHECKPOINT_TRANSFORM_TRANSPOSE;
+		r->slice.n_used = f->n_nope;
+		r->slice.n = s->cols;
+		t->dims[0] = f->n_nope;
+		t->dims[1] = (int64_t)s->cols;
+	} else {
+		r->op = LMI_CHECKPOINT_TRANSFORM_SELECT;
+		r->slice.first = f->n_nope;
+		r->slice.n = f->n_value;
+		r->rows = (uint64_t)f->n_head * f->n_value;
+		t->dims[1] = f->n_value;
+	}
+}
+
+/* Selects from each key head of gated delta everything but the gates, or only the gates. */
+static void select_delta(struct lmi_checkpoint *f, bool gates,
+			 struct lmi_checkpoint_tensor_transform *r, struct lmd_tensor *t)
+{
+	const struct lmi_checkpoint_weight_source *s = &r->src[0];
+	uint64_t each = 2 * ((uint64_t)f->delta_key + f->delta_value);
+
+	if (t->n_dim != 2 || !f->n_delta || s->rows != each * f->n_delta) {
+		fail_source(f, s,
+			    "the number of rows does not match the queries, keys, values and gates "
+			    "of all heads");
+		return;
+	}
+	r->op = gates ? LMI_CHECKPOINT_TRANSFORM_SELECT : LMI_CHECKPOINT_TRANSFORM_GATED_DELTA;
+	r->n_kv = f->n_delta;
+	r->slice.rows = each;
+	r->slice.step = 1;
+	r->slice.n = f->delta_value;
+	r->slice.first = gates ? each - f->delta_value : f->delta_key;
+	r->rows = f->n_delta * (gates ? f->delta_value : each - f->delta_value);
+	t->dims[1] = (int64_t)r->rows;
+}
+
+/* Gives a vector two dimensions. */
+static void reshape(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+		    const struct lmi_checkpoint_weight_source *s, struct lmd_tensor *t)
+{
+	int64_t n = t->dims[0],
+		groups = row->flags & LMI_CHECKPOINT_ROW_COLUMN ? n : (int64_t)f->n_group;
+
+	if (t->n_dim != 1 || groups < 1 || n % groups) {
+		fail_source(f, s, "the values cannot be divided into the configured groups");
+		return;
+	}
+	t->n_dim = 2;
+	t->dims[0] = n / groups;
+	t->dims[1] = groups;
+}
+
+/* Sets the operation that the flags of a row ask for.  flat: each value is a row of the source. */
+static void set_op(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+		   bool flat, bool bias, struct lmi_checkpoint_tensor_transform *r,
+		   struct lmd_tensor *t)
+{
+	const uint32_t selects = LMI_CHECKPOINT_ROW_HALF0 | LMI_CHECKPOINT_ROW_HALF1 |
+				 LMI_CHECKPOINT_ROW_EVEN | LMI_CHECKPOINT_ROW_ODD;
+	struct lmi_checkpoint_weight_source *s = &r->src[0];
+	uint64_t heads = row->flags & LMI_CHECKPOINT_ROW_ROPE_K ? f->n_head_kv : f->n_head;
+
+	r->rows = s->rows;
+	r->head_dim = f->head_dim;
+	r->n_head = f->n_head;
+	r->n_kv = f->n_head_kv;
+	if (row->flags & (LMI_CHECKPOINT_ROW_ROPE_Q | LMI_CHECKPOINT_ROW_ROPE_K)) {
+		r->op = LMI_CHECKPOINT_TRANSFORM_ROPE;
+		if (s->rows != heads * f->head_dim || f->head_dim % 2)
+			fail_source(f, s, "the rows are not heads of an even width");
+	} else if (row->flags & LMI_CHECKPOINT_ROW_QKV) {
+		r->op = LMI_CHECKPOINT_TRANSFORM_QKV;
+		if (s->rows != (f->n_head + 2ull * f->n_head_kv) * f->head_dim)
+			fail_source(f, s,
+				    "the number of rows does not match all queries, keys and "
+				    "values");
+	} else if (row->flags & (LMI_CHECKPOINT_ROW_K_B | LMI_CHECKPOINT_ROW_V_B)) {
+		select_latent(f, row->flags & LMI_CHECKPOINT_ROW_K_B, r, t);
+	} else if (row->flags & (LMI_CHECKPOINT_ROW_DELTA | LMI_CHECKPOINT_ROW_DELTA_GATE)) {
+		select_delta(f, row->flags & LMI_CHECKPOINT_ROW_DELTA_GATE, r, t);
+	} else if (row->flags & LMI_CHECKPOINT_ROW_TRANSPOSE && !flat &&
+		   s->scheme != LMI_CHECKPOINT_SCHEME_MXFP4) {
+		transpose(f, row, r, t);
+	} else if (row->flags & selects) {
+		select_rows(f, row, r, t, flat ? 0 : 1);
+	} else if (row->flags & (LMI_CHECKPOINT_ROW_COLUMN | LMI_CHECKPOINT_ROW_GROUPS)) {
+		reshape(f, row, s, t);
+	}
+	if (row->flags & LMI_CHECKPOINT_ROW_SKIP_PAD && f->n_pad_rows) {
+		if (t->n_dim != 2 || s->rows <= f->n_pad_rows)
+			fail_source(f, s, "has no rows after the padding token");
+		r->row0 = f->n_pad_rows;
+		r->rows -= r->row0;
+		t->dims[1] -= (int64_t)r->row0;
+	}
+	r->add = row->flags & LMI_CHECKPOINT_ROW_ADD1 && !bias ? 1 : 0;
+	r->neg_exp = row->flags & LMI_CHECKPOINT_ROW_NEG_EXP;
+}
+
+static bool same_shape(const struct lmi_checkpoint_weight_source *a,
+		       const struct lmi_checkpoint_weight_source *b)
+{
+	return a->scheme == b->scheme && a->rows == b->rows && a->cols == b->cols &&
+	       a->bits == b->bits && a->group == b->group && a->symmetric == b->symmetric &&
+	       a->w->n_dim == b->w->n_dim;
+}
+
+/* ---- adding ---- */
+
+static bool is_in_place(const struct lmi_checkpoint_tensor_transform *r, const struct lmd_tensor *t,
+			uint32_t block)
+{
+	const struct lmi_checkpoint_weight_source *s = r->n_src == 1 ? &r->src[0] : NULL;
+
+	return s && r->op == LMI_CHECKPOINT_TRANSFORM_NONE && r->add == 0 && !r->neg_exp &&
+	       !r->row0 && s->scheme == LMI_CHECKPOINT_SCHEME_PLAIN && s->w->bytes == t->bytes &&
+	       ((t->dtype == LMD_DTYPE_F32 && s->w->type == LMI_ST_F32) ||
+		(t->dtype == LMD_DTYPE_F16 && s->w->type == LMI_ST_F16) ||
+		(t->dtype == LMD_DTYPE_BF16 && s->w->type == LMI_ST_BF16)) &&
+	       s->w->offset % block == 0;
+}
+
+static void set_location(struct lmi_checkpoint *f, struct lmi_checkpoint_tensor_transform *r,
+			 struct lmd_tensor *t)
+{
+	const struct lmi_dtype *type = lmi_dtype(t->dtype);
+	uint64_t n = 1;
+
+	for (uint32_t i = 1; i < t->n_dim; i++)
+		if (!lmi_mul_ok(n, (uint64_t)t->dims[i], &n))
+			n = UINT64_MAX;
+	if (!lmi_quant_row_bytes(type, (uint64_t)t->dims[0], &t->bytes) ||
+	    !lmi_mul_ok(t->bytes, n, &t->bytes)) {
+		lmi_checkpoint_fail(
+			f, LMD_INVALID,
+			"tensor %s: rows of %lld values are not whole blocks of type %s", t->name,
+			(long long)t->dims[0], type->name);
+		return;
+	}
+	r->in_place = is_in_place(r, t, type->block_bytes);
+	if (r->in_place) {
+		t->file = r->src[0].w->part;
+		t->offset = r->src[0].w->offset;
+	}
+}
+
+static void add(struct lmi_checkpoint *f, struct lmi_checkpoint_tensor_transform *r,
+		struct lmd_tensor *t)
+{
+	if (f->status != LMD_OK || !grow(f))
+		return;
+	set_location(f, r, t);
+	if (f->status != LMD_OK)
+		return;
+	f->recipes[f->m->view.n_tensors] = *r;
+	f->status = lmi_model_add_tensor(f->m, t, f->err);
+}
+
+static bool is_bias(const char *name)
+{
+	size_t n = strlen(name), k = strlen(".bias");
+
+	return n > k && !strcmp(name + n - k, ".bias");
+}
+
+void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
+			       const struct lmi_checkpoint_arch_map_row *row,
+			       struct lmi_checkpoint_weight_source *src, uint32_t n, bool bias,
+			       const char *to)
+{
+	struct lmi_checkpoint_tensor_transform r = {.src = lmi_checkpoint_alloc(f, n, sizeof(*src)),
+						    .n_src = n};
+	struct lmd_tensor t = {0};
+	const char *tail = row->flags & LMI_CHECKPOINT_ROW_NO_SUFFIX ? ""
+			   : bias                                    ? ".bias"
+								     : ".weight";
+	bool flat;
+
+	if (!r.src)
+		return;
+	for (uint32_t i = 1; i < n; i++)
+		if (!same_shape(&src[0], &src[i]))
+			fail_source(f, &src[i], "differs in shape or type from the first one");
+	dims_of(&src[0], row->flags & LMI_CHECKPOINT_ROW_KEEP_DIMS, &t);
+	flat = t.n_dim == 1 || is_bias(to);
+	if (flat) { /* operations on rows then apply to values */
+		for (uint32_t i = 0; i < n; i++) {
+			src[i].rows *= src[i].cols;
+			src[i].cols = 1;
+		}
+	}
+	memcpy(r.src, src, n * sizeof(*src));
+	set_op(f, row, flat, bias, &r, &t);
+	if (n > 1) {
+		if (t.n_dim == LMD_MAX_DIMS)
+			fail_source(f, &src[0], "has too many dimensions to be stacked");
+		else
+			t.dims[t.n_dim++] = n;
+	}
+	t.dtype = (flat && !(row->flags & LMI_CHECKPOINT_ROW_EXPERT)) || r.add != 0 || r.neg_exp
+			  ? LMD_DTYPE_F32
+			  : lmi_checkpoint_source_type(&src[0],
+						       r.op == LMI_CHECKPOINT_TRANSFORM_TRANSPOSE);
+	t.name = lmi_arena_printf(f->m->arena, "%s%s", to, tail);
+	if (!t.name)
+		lmi_checkpoint_fail(f, LMD_NOMEM, "no memory for a tensor name");
+	add(f, &r, &t);
+}
+
+void lmi_checkpoint_add_values(struct lmi_checkpoint *f, const char *name, const float *v)
+{
+	struct lmi_checkpoint_tensor_transform r = {.op = LMI_CHECKPOINT_TRANSFORM_VALUES,
+						    .values = v};
+	struct lmd_tensor t = {.name = name,
+			       .dtype = LMD_DTYPE_F32,
+			       .n_dim = 1,
+			       .dims = {f->n_rope_freqs, 1, 1, 1}};
+
+	if (v && f->n_rope_freqs)
+		add(f, &r, &t);
+}

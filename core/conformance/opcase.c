@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs cases on two backends and compares the results.  A backend with 16-bit activations rounds
+ * every value that is not declared f32; its tolerance adds one such rounding to that of the
+ * case. */
+#include "core/conformance/opcase.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/conformance/opcase_priv.h"
+
+const struct opcase_set *const opcase_sets[] = {
+	&opcase_embed,	   &opcase_norm,    &opcase_linear, &opcase_rope_kv, &opcase_attn,
+	&opcase_glu,	   &opcase_ffn,	    &opcase_head,   &opcase_sample,  &opcase_ew,
+	&opcase_route,	   &opcase_moe_ffn, &opcase_bmm,    &opcase_gather,  &opcase_reduce,
+	&opcase_softmax,   &opcase_conv,    &opcase_scan,   &opcase_mix,     &opcase_index,
+	&opcase_cast_copy, &opcase_patch,
+};
+const uint32_t n_opcase_sets = LMD_LEN(opcase_sets);
+
+/* ---- comparison ---- */
+
+static int by_number(const void *a, const void *b)
+{
+	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Returns the number of integers that differ. */
+static size_t compare_ints(const struct oc_out *a, const struct oc_out *b, bool sets)
+{
+	size_t n = (size_t)a->n_row * a->width, bad = 0;
+
+	for (uint32_t r = 0; sets && r < a->n_row; r++) {
+		qsort(a->i + (size_t)r * a->width, a->width, sizeof(*a->i), by_number);
+		qsort(b->i + (size_t)r * b->width, b->width, sizeof(*b->i), by_number);
+	}
+	for (size_t i = 0; i < n; i++)
+		bad += a->i[i] != b->i[i];
+	return bad;
+}
+
+/* Computes the squared error over the sum of squares, and the greatest error over the RMS. */
+static void compare_floats(const struct oc_out *a, const struct oc_out *b, double *nmse,
+			   double *max_abs)
+{
+	size_t n = (size_t)a->n_row * a->width;
+	double err = 0, ref = 0, most = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double x = (double)a->f[i], y = (double)b->f[i], d = fabs(x - y);
+
+		if (isinf(y) || isnan(y)) {
+			d = x == y || (isnan(x) && isnan(y)) ? 0 : INFINITY;
+			y = 0;
+		}
+		if (isnan(d))
+			d = INFINITY;
+		err += d * d;
+		ref += y * y;
+		most = d > most ? d : most;
+	}
+	*nmse = err > 0 ? (ref > 0 ? err / ref : INFINITY) : 0;
+	*max_abs = most > 0 ? (ref > 0 ? most / sqrt(ref / (double)n) : INFINITY) : 0;
+}
+
+bool oc_compare(const struct oc_result *a, const struct oc_result *b, bool sets, double int_share,
+		struct lmi_opcase_result *r, char *text, size_t n)
+{
+	bool ok = a->n == b->n;
+
+	if (!ok)
+		(void)snprintf(text, n, "%u results, expected %u", a->n, b->n);
+	for (uint32_t i = 0; ok && i < a->n; i++) {
+		const struct oc_out *x = &a->out[i], *y = &b->out[i];
+		double nmse = 0, max_abs = 0;
+		size_t bad = 0;
+
+		if (x->n_row != y->n_row || x->width != y->width || x->i32 != y->i32) {
+			(void)snprintf(text, n, "%s has %u x %u, expected %u x %u", x->name,
+				       x->n_row, x->width, y->n_row, y->width);
+			return false;
+		}
+		if (x->i32)
+			bad = compare_ints(x, y, sets);
+		else
+			compare_floats(x, y, &nmse, &max_abs);
+		r->nmse = nmse > r->nmse ? nmse : r->nmse;
+		r->max_abs = max_abs > r->max_abs ? max_abs : r->max_abs;
+		if (nmse > r->tol_nmse || max_abs > r->tol_abs) {
+			(void)snprintf(text, n,
+				       "%s: nmse %.3g (at most %.3g), greatest error %.3g rms "
+				       "(at most %.3g)",
+				       x->name, nmse, r->tol_nmse, max_abs, r->tol_abs);
+			ok = false;
+		} else if ((double)bad > int_share * x->n_row * x->width) {
+			(void)snprintf(text, n, "%s: %zu of %u integers differ", x->name, bad,
+				       x->n_row * x->width);
+			ok = false;
+		}
+	}
+	return ok;
+}
+
+/* ---- running ---- */
+
+struct session {
+	const struct lmi_opcase_opts *o;
+	struct oc_backend a, b;
+	const char *setting;
+	struct lmi_opcase_totals *totals;
+};
+
+/* Squared relative error of rounding one value to the activation type. */
+static double act_nmse(uint32_t dtype)
+{
+	return dtype == LMD_DTYPE_BF16 ? 4e-5 : dtype == LMD_DTYPE_F16 ? 1e-6 : 0;
+}
+
+static void report_result(struct session *s, struct lmi_opcase_result *r)
+{
+	s->totals->n_pass += r->verdict == LMI_OPCASE_PASS;
+	s->totals->n_fail += r->verdict == LMI_OPCASE_FAIL;
+	s->totals->n_skip += r->verdict == LMI_OPCASE_SKIP;
+	if (s->o->report)
+		s->o->report(s->o->arg, r);
+}
+
+static enum lmd_status one_device(struct session *s, struct oc_backend *be,
+				  const struct opcase *def, const struct oc_layout *layout,
+				  struct oc_result *out, struct lmd_error *err)
+{
+	struct oc_device dev = oc_backend_device(be);
+	struct oc *c = NULL;
+	enum lmd_status st = oc_create(&c, def, layout, s->o->host, &dev, s->o->seed, false, err);
+
+	if (st == LMD_OK)
+		st = oc_execute(be, c, out, err);
+	oc_destroy(c);
+	return st;
+}
+
+static void one_case(struct session *s, uint32_t op, const struct opcase *def,
+		     const struct oc_layout *layout)
+{
+	double act = act_nmse(s->a.info.act_dtype), tol = def->nmse > act ? def->nmse : act;
+	struct lmi_opcase_result r = {
+		.op = lmi_plan_op_info(op)->name,
+		.name = def->name,
+		.layout = layout->name,
+		.setting = s->setting,
+		.tol_nmse = tol,
+		.tol_abs = 50 * sqrt(tol),
+		.why = def->why,
+		.text = "",
+	};
+	struct oc_result a = {0}, b = {0};
+	struct lmd_error err = {.text = ""};
+	char text[LMD_ERROR_TEXT] = "";
+	enum lmd_status st = one_device(s, &s->b, def, layout, &b, &err);
+
+	if (st != LMD_OK) {
+		r.verdict = LMI_OPCASE_FAIL;
+		(void)snprintf(text, sizeof(text), "%s: %.400s", s->o->b->f->name, err.text);
+	} else {
+		st = one_device(s, &s->a, def, layout, &a, &err);
+		if (st == LMD_UNSUPPORTED)
+			r.verdict = LMI_OPCASE_SKIP;
+		else if (st != LMD_OK || !oc_compare(&a, &b, def->flags & OC_SETS,
+						     act > 0 ? 0.03 : 0, &r, text, sizeof(text)))
+			r.verdict = LMI_OPCASE_FAIL;
+		if (st != LMD_OK)
+			(void)snprintf(text, sizeof(text), "%s: %.400s", s->o->a->f->name,
+				       err.text);
+	}
+	r.text = text;
+	report_result(s, &r);
+	oc_result_free(&a);
+	oc_result_free(&b);
+}
+
+static bool wanted(const char *filter, uint32_t op, const struct opcase *def)
+{
+	char name[160];
+
+	(void)snprintf(name, sizeof(name), "%s %s", lmi_plan_op_info(op)->name, def->name);
+	return !filter || strstr(name, filter);
+}
+
+static void all_cases(struct session *s, uint32_t flags)
+{
+	for (uint32_t i = 0; i < n_opcase_sets; i++) {
+		const struct opcase_set *set = opcase_sets[i];
+
+		for (uint32_t j = 0; j < set->n; j++) {
+			if (!wanted(s->o->filter, set->op, &set->cases[j]) ||
+			    (set->cases[j].flags & flags) != flags)
+				continue;
+			for (uint32_t k = 0; k < n_oc_layouts; k++)
+				one_case(s, set->op, &set->cases[j], &oc_layouts[k]);
+		}
+	}
+}
+
+uint32_t lmi_opcase_count(const char *filter)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_opcase_sets; i++) {
+		for (uint32_t j = 0; j < opcase_sets[i]->n; j++)
+			n += wanted(filter, opcase_sets[i]->op, &opcase_sets[i]->cases[j]);
+	}
+	return n;
+}
+
+/* Runs all cases with one kind of activations. */
+static enum lmd_status run_setting(struct session *s, uint32_t activations, struct lmd_error *err)
+{
+	bool int8 = activations == LMD_ACTIVATIONS_INT8;
+	enum lmd_status st;
+
+	s->setting = int8 ? "int8" : "f32";
+	st = oc_backend_open(&s->b, s->o->b, s->o->host, s->o->team, activations, err);
+	if (st != LMD_OK)
+		return st;
+	st = oc_backend_open(&s->a, s->o->a, s->o->host, s->o->team, activations, err);
+	if (st == LMD_OK)
+		all_cases(s, int8 ? OC_INT8 : 0);
+	oc_backend_close(&s->a);
+	oc_backend_close(&s->b);
+	return st;
+}
+
+enum lmd_status lmi_opcase_run(const struct lmi_opcase_opts *o, struct lmi_opcase_totals *out,
+			       struct lmd_error *err)
+{
+	struct session s = {.o = o, .totals = out};
+	struct lmd_error without;
+	enum lmd_status st;
+
+	*out = (struct lmi_opcase_totals){0};
+	st = run_setting(&s, LMD_ACTIVATIONS_F32, err);
+	if (st != LMD_OK)
+		return st;
+	st = run_setting(&s, LMD_ACTIVATIONS_INT8, &without);
+	if (st == LMD_OK || st == LMD_UNSUPPORTED) /* a backend may support only float */
+		return LMD_OK;
+	return lmd_fail(err, st, "%s", without.text);
+}

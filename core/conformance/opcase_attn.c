@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Cases of ROPE_KV and ATTN. */
+#include <math.h>
+
+#include "core/conformance/opcase_priv.h"
+
+#define T LMD_SPACE_TOKENS
+#define SET(op_, code)                                                                             \
+	const struct opcase_set opcase_##op_ = {code, op_##_cases, LMD_LEN(op_##_cases)}
+
+/* ---- ROPE_KV: norm_when, pairing, sections, rot0, append (0 none, 1 K, 3 both), sign, pos ---- */
+
+enum { H = 4, HK = 2, DK = 32 };
+
+static void rope_kv(struct oc *c, const int *v)
+{
+	struct lmd_op op = oc_op(LMD_OP_ROPE_KV);
+	struct lmd_op_rope_kv *r = &op.u.rope_kv;
+	uint32_t kind = v[0] ? (v[0] == 1 ? LMD_NORM_RMS : LMD_NORM_L2) : LMD_NORM_NONE;
+
+	r->q = oc_x(c, T, H, DK);
+	r->k = oc_x(c, T, HK, DK);
+	r->qn = oc_norm(c, kind, v[0] == 2 ? H : 1, DK, 0, false);
+	r->kn = oc_norm(c, kind, v[0] == 2 ? HK : 1, DK, 0, false);
+	r->norm_when = (uint32_t)v[0];
+	r->rope = v[1] < 0 ? LMD_NONE : oc_rope(c, v[3] ? 16 : DK, (uint32_t)v[1], (uint32_t)v[2]);
+	r->rot0 = (uint32_t)v[3];
+	r->append = (uint32_t)v[4];
+	if (v[4])
+		r->cache = 0;
+	if (v[4] & LMD_APPEND_V)
+		r->v = oc_x(c, T, HK, DK);
+	r->sign = v[5] ? -1 : 1;
+	if (v[6])
+		r->pos = oc_in_ids(c, T, 1, 0, 100000);
+	r->q_out = oc_y(c, T, H, DK);
+	r->k_out = oc_y(c, T, HK, DK);
+	oc_emit(c, &op);
+}
+
+static const struct lmd_cache kv[] = {
+	{OC_G_FULL, LMD_CACHE_KV, HK, DK, DK, LMD_KV_DTYPE_USER, 0, 0}};
+static const struct lmd_cache index_keys[] = {
+	{OC_G_COMP, LMD_CACHE_INDEX, HK, DK, 0, LMD_KV_DTYPE_F32, 0, 0},
+};
+
+static const struct opcase rope_kv_cases[] = {
+	{"halves, appended", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1, .nmse = OC_ELEM},
+	{"adjacent, norm before", rope_kv, {1, LMD_ROPE_ADJACENT, 0, 0, 3}, 0, kv, 1,
+	 .nmse = OC_SUM},
+	{"adjacent, some columns, norm after", rope_kv, {2, LMD_ROPE_ADJACENT, 0, 8, 3}, 0, kv, 1,
+	 .nmse = OC_SUM},
+	{"sections in blocks", rope_kv, {0, LMD_ROPE_HALVES, LMD_SECTIONS_BLOCKS, 0, 3}, 0, kv, 1,
+	 .nmse = OC_ELEM},
+	{"interleaved sections, not stored", rope_kv,
+	 {0, LMD_ROPE_HALVES, LMD_SECTIONS_INTERLEAVED}, .nmse = OC_ELEM},
+	{"two dimensions", rope_kv, {0, LMD_ROPE_HALVES, LMD_SECTIONS_2D}, .nmse = OC_ELEM},
+	{"inverse rotation, given far positions", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 0, 1, 1},
+	 .nmse = OC_ELEM},
+	{"into f16", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
+	 .nmse = OC_HALF, .kv_dtype = LMD_DTYPE_F16},
+	{"into q8_0", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
+	 .nmse = OC_BYTE, .kv_dtype = LMD_DTYPE_Q8_0},
+	{"no rotation, norm", rope_kv, {1, -1, 0, 0, 3}, 0, kv, 1, .nmse = OC_SUM},
+	{"index keys at block ends", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 1}, 0, index_keys, 1,
+	 .nmse = OC_ELEM},
+};
+SET(rope_kv, LMD_OP_ROPE_KV);
+
+/* ---- ATTN ---- */
+
+enum {
+	A_SOFTCAP = 1,
+	A_SINKS = 2,
+	A_ALIBI = 4,
+	A_BUCKET = 8,
+	A_REL = 16,
+	A_TREE = 32,
+	A_CYCLE = 64,
+	A_LIST = 128,
+	A_LIST_HEADS = 256,
+	A_BIDI = 512,
+	A_BATCH_TOO = 1024
+};
+
+static void attn_bias(struct oc *c, struct lmd_op_attn *a, int flags)
+{
+	const struct oc_w bucket = {.n = 16, .k = H, .std = 1};
+	const struct oc_w rel = {.n = 9, .k = 5, .std = 0.5};
+
+	if (flags & A_SINKS)
+		a->sinks = oc_vector(c, H, 0.5, 1).id;
+	if (flags & A_ALIBI) {
+		a->bias = LMD_BIAS_ALIBI;
+		a->bias_w = oc_vector(c, H, 0.1, 0.05).id;
+	}
+	if (flags & A_BUCKET) {
+		a->bias = LMD_BIAS_BUCKET;
+		a->bias_w = oc_weight(c, &bucket);
+		a->n_bucket = 16;
+		a->bidirectional = !!(flags & A_BIDI);
+		a->max_distance = 50;
+	}
+	for (uint32_t i = 0; (flags & A_REL) && i < 2; i++) {
+		a->bias = LMD_BIAS_REL;
+		a->rel[i].q2 = oc_x(c, T, H, 5);
+		a->rel[i].r = oc_weight(c, &rel);
+		a->rel[i].off = 4 - (int32_t)i;
+		a->rel[i].plane = flags & A_BATCH_TOO ? i : 0;
+	}
+}
+
+/* kind of the first source (0 cache, 1 rows), flags, dk, dv, number of key heads, group of the
+ * cache */
+static void attn(struct oc *c, const int *v)
+{
+	uint32_t dk = (uint32_t)v[2], dv = (uint32_t)v[3], hk = (uint32_t)v[4];
+	struct lmd_op op = oc_op(LMD_OP_ATTN);
+	struct lmd_op_attn *a = &op.u.attn;
+	bool both = v[1] & A_BATCH_TOO;
+
+	a->q = oc_x(c, T, H, dk);
+	a->n_kv_head = hk;
+	a->kv_map = v[1] & A_CYCLE ? LMD_MAP_CYCLE : LMD_MAP_BLOCK;
+	a->scale = 1.0f / sqrtf((float)dk);
+	for (int i = 0; i < (both ? 2 : 1); i++) {
+		struct lmd_attn_src *s = &a->src[i];
+
+		s->kind = i || v[0] ? LMD_KV_ROWS : LMD_KV_CACHE;
+		s->group = i || v[0] ? (uint32_t)OC_G_BATCH : (uint32_t)v[5];
+		if (s->kind == LMD_KV_CACHE) {
+			s->cache = 0;
+		} else {
+			s->k = oc_x(c, T, hk, dk);
+			s->v = oc_x(c, T, hk, dv);
+		}
+	}
+	if (v[1] & (A_LIST | A_LIST_HEADS)) {
+		bool heads = v[1] & A_LIST_HEADS;
+
+		a->src[0].list = oc_list(c, T, heads ? hk : 1, 20, heads ? 2 : 7);
+		a->src[0].list_unit = heads ? 3 : 1;
+	}
+	if (v[1] & A_SOFTCAP)
+		a->softcap = 2;
+	a->tree = !!(v[1] & A_TREE);
+	attn_bias(c, a, v[1]);
+	a->y = oc_y(c, T, H, dv);
+	oc_emit(c, &op);
+}
+
+/* Rows of TOKENS attend to keys of X0, or rows of X0 to each other. */
+static void attn_x(struct oc *c, const int *v)
+{
+	uint32_t space = v[0] ? LMD_SPACE_X0 : T;
+	struct lmd_op op = oc_op(LMD_OP_ATTN);
+	struct lmd_op_attn *a = &op.u.attn;
+
+	oc_map(c, 0, 3, 4, 1);
+	a->q = oc_x(c, space, H, DK);
+	a->n_kv_head = HK;
+	a->scale = 0.2f;
+	a->src[0].kind = v[0] ? LMD_KV_ROWS : LMD_KV_CACHE;
+	a->src[0].group = v[0] ? OC_G_XB : OC_G_CROSS;
+	if (v[0]) {
+		a->src[0].k = oc_x(c, space, HK, DK);
+		a->src[0].v = oc_x(c, space, HK, DK);
+		a->bias = LMD_BIAS_ALIBI;
+		a->bias_w = oc_vector(c, H, 0.1, 0.05).id;
+	} else {
+		a->src[0].cache = 0;
+	}
+	a->y = oc_y(c, space, H, DK);
+	oc_emit(c, &op);
+}
+
+#define MEM(name, kind, hk, dk, dv, policy)                                                        \
+	static const struct lmd_cache name[] = {{OC_G_FULL, kind, hk, dk, dv, policy, 0, 0}}
+MEM(kv_mqa, LMD_CACHE_KV, 1, 40, 24, LMD_KV_DTYPE_F32);
+MEM(kv_mha, LMD_CACHE_KV, 4, 16, 16, LMD_KV_DTYPE_F32);
+MEM(mla, LMD_CACHE_V_IN_K, 1, 36, 32, LMD_KV_DTYPE_F32);
+static const struct lmd_cache comp[] = {
+	{OC_G_COMP, LMD_CACHE_KV, HK, DK, DK, LMD_KV_DTYPE_F32, 0, 0},
+};
+static const struct lmd_cache cross[] = {
+	{OC_G_CROSS, LMD_CACHE_KV, HK, DK, DK, LMD_KV_DTYPE_F32, 0, 0},
+};
+
+static const struct opcase attn_cases[] = {
+	{"cache, two key heads", attn, {0, 0, DK, DK, HK, OC_G_FULL}, 0, kv, 1, .nmse = OC_CHAIN},
+	{"cache of f16", attn, {0, 0, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_F16},
+	{"cache of bf16", attn, {0, 0, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_BF16},
+	{"cache of q8_0", attn, {0, 0, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_Q8_0},
+	{"cache of q4_0", attn, {0, 0, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
+	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_Q4_0},
+	{"one key head, dv < dk, softcap", attn, {0, A_SOFTCAP, 40, 24, 1, OC_G_FULL}, 0, kv_mqa, 1,
+	 .nmse = OC_CHAIN},
+	{"one key head per head, sinks", attn, {0, A_SINKS, 16, 16, 4, OC_G_FULL}, 0, kv_mha, 1,
+	 .nmse = OC_CHAIN},
+	{"cyclic key heads, alibi", attn, {0, A_CYCLE | A_ALIBI, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
+	 .nmse = OC_CHAIN},
+	{"values in keys", attn, {0, 0, 36, 32, 1, OC_G_FULL}, 0, mla, 1, .nmse = OC_CHAIN},
+	{"buckets", attn, {0, A_BUCKET, DK, DK, HK, OC_G_FULL}, 0, kv, 1, .nmse = OC_CHAIN},
+	{"rows, buckets both ways", attn, {1, A_BUCKET | A_BIDI, DK, DK, HK}, .nmse = OC_CHAIN},
+	{"rows, dv > dk", attn, {1, 0, 20, 28, 2}, .nmse = OC_CHAIN},
+	{"relative terms", attn, {0, A_REL, DK, DK, HK, OC_G_FULL}, 0, kv, 1, .nmse = OC_CHAIN},
+	{"draft tree", attn, {0, A_TREE, DK, DK, HK, OC_G_FULL}, OC_TREE, kv, 1, .nmse = OC_CHAIN},
+	{"draft tree of rows", attn, {1, A_TREE, DK, DK, HK}, OC_TREE, .nmse = OC_CHAIN},
+	{"list of keys", attn, {0, A_LIST, DK, DK, HK, OC_G_FULL}, 0, kv, 1, .nmse = OC_CHAIN},
+	{"lists of units for heads, sinks", attn,
+	 {0, A_LIST_HEADS | A_SINKS, DK, DK, HK, OC_G_FULL},
+	 0, kv, 1, .nmse = OC_CHAIN},
+	{"cache and rows in one softmax", attn, {0, A_BATCH_TOO | A_SINKS, DK, DK, HK, OC_G_FULL},
+	 0, kv, 1, .nmse = OC_CHAIN},
+	{"one key per four tokens, and rows", attn,
+	 {0, A_BATCH_TOO | A_ALIBI, DK, DK, HK, OC_G_COMP},
+	 0, comp, 1, .nmse = OC_CHAIN},
+	{"cross", attn_x, {0}, 0, cross, 1, .nmse = OC_CHAIN},
+	{"rows of an X space, alibi", attn_x, {1}, OC_ENCODE, .nmse = OC_CHAIN},
+};
+SET(attn, LMD_OP_ATTN);

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs an instance on a device: loads weights, creates pools and fills the caches, binds adapters,
+ * compiles, runs once, and collects the values and the changes in the caches.  Devices that do not
+ * compute in host memory get their inputs and return their outputs through buffers. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/conformance/opcase_priv.h"
+#include "core/plan/weight_ref.h"
+
+/* ---- results ---- */
+
+struct oc_out *oc_result_add(struct oc_result *r, uint32_t n_row, uint32_t width, bool i32,
+			     const char *fmt, ...)
+{
+	struct oc_out *o = &r->out[r->n];
+	size_t n = (size_t)n_row * width;
+	va_list ap;
+
+	if (r->n == LMD_LEN(r->out))
+		return NULL;
+	*o = (struct oc_out){.n_row = n_row, .width = width, .i32 = i32};
+	va_start(ap, fmt);
+	(void)vsnprintf(o->name, sizeof(o->name), fmt, ap);
+	va_end(ap);
+	if (i32)
+		o->i = lmi_alloc(n ? n : 1, sizeof(*o->i));
+	else
+		o->f = lmi_alloc(n ? n : 1, sizeof(*o->f));
+	if (!o->i && !o->f)
+		return NULL;
+	r->n++;
+	return o;
+}
+
+void oc_result_free(struct oc_result *r)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		lmi_free(r->out[i].f);
+		lmi_free(r->out[i].i);
+	}
+	r->n = 0;
+}
+
+/* ---- the device ---- */
+
+enum lmd_status oc_backend_open(struct oc_backend *be, const struct lmi_factory *f,
+				const struct lmd_host *host, struct lmd_team *team,
+				uint32_t activations, struct lmd_error *err)
+{
+	const struct lmd_open_params p = {
+		.struct_size = sizeof(p),
+		.activations = activations,
+		.team = team,
+	};
+	char why[160] = "";
+	enum lmd_status st;
+
+	*be = (struct oc_backend){.factory = f, .ops = f->ops.backend, .host = host};
+	if (!be->ops->enumerate(host, &be->info, 1, why, sizeof(why)))
+		return lmd_fail(err, LMD_NOTFOUND, "backend %s: no device: %s", f->f->name, why);
+	be->state = lmi_alloc(1, f->f->state_bytes ? f->f->state_bytes : 1);
+	if (!be->state)
+		return lmd_fail(err, LMD_NOMEM, "backend %s: out of memory for its state",
+				f->f->name);
+	st = be->ops->open(be->state, host, &p, err);
+	if (st != LMD_OK) {
+		lmi_free(be->state);
+		be->state = NULL;
+	}
+	return st;
+}
+
+void oc_backend_close(struct oc_backend *be)
+{
+	if (be->state)
+		be->ops->close(be->state);
+	lmi_free(be->state);
+	be->state = NULL;
+}
+
+static bool supports(void *arg, const struct lmd_plan *plan, const struct lmd_op *op, char *reason,
+		     size_t n)
+{
+	struct oc_backend *be = arg;
+	struct lmd_support s = {.struct_size = sizeof(s)};
+
+	be->ops->op_support(be->state, plan, op, &s);
+	(void)snprintf(reason, n, "%s", s.reason);
+	return s.native != 0;
+}
+
+struct oc_device oc_backend_device(struct oc_backend *be)
+{
+	return (struct oc_device){
+		.act_dtype = be->info.act_dtype,
+		.page_tokens = be->info.page_tokens,
+		.n_bucket = be->info.n_bucket,
+		.bucket = be->info.bucket,
+		.support = supports,
+		.support_arg = be,
+	};
+}
+
+/* ---- an execution ---- */
+
+struct exec {
+	struct oc_backend *be;
+	const struct oc *c;
+	struct lmd_error *err;
+	struct lmd_queue *q;
+	struct lmd_weight **weights;
+	struct lmd_pool *pools[LMD_MAX_GROUP];
+	struct lmd_compiled_plan *plan;
+	struct lmd_binding in[OC_MAX_INPUT], out[OC_MAX_TAP];
+};
+
+static enum lmd_status load_weight(struct exec *x, uint32_t id)
+{
+	const struct lmd_weight_ref *w = &x->c->view->weight_refs[id];
+	const struct lmd_tensor *t = x->c->tensors;
+	struct lmd_weight_piece pieces[8];
+	struct lmd_weight_desc d = {.struct_size = sizeof(d), .ref = w, .pieces = pieces};
+	enum lmd_status st;
+
+	if (w->n_part > LMD_LEN(pieces))
+		return lmd_fail(x->err, LMD_INTERNAL, "case %s: %u parts", x->c->def->name,
+				w->n_part);
+	d.n_piece = w->n_part;
+	st = lmi_plan_weight_ref_pieces(w, &x->c->model, NULL, pieces, &d.dtype, x->err);
+	if (st != LMD_OK)
+		return st;
+	if (w->scale != LMD_NONE) {
+		d.scale = t[w->scale].data;
+		d.n_scale = (uint32_t)t[w->scale].dims[0];
+	}
+	if (w->bias != LMD_NONE) {
+		d.bias = t[w->bias].data;
+		d.n_bias = (uint32_t)t[w->bias].dims[0];
+	}
+	return x->be->ops->weight_load(x->be->state, &d, &x->weights[id], x->err);
+}
+
+static enum lmd_status load_weights(struct exec *x)
+{
+	uint32_t n = x->c->view->n_weight_ref;
+
+	x->weights = lmi_alloc(n ? n : 1, sizeof(*x->weights));
+	if (!x->weights)
+		return lmd_fail(x->err, LMD_NOMEM, "case %s: out of memory", x->c->def->name);
+	for (uint32_t i = 0; i < n; i++) {
+		enum lmd_status st = load_weight(x, i);
+
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
+}
+
+/* Collects the caches of a group, in order. */
+static uint32_t caches_of(const struct oc *c, uint32_t group, struct lmd_cache *caches,
+			  uint32_t *ids)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->view->n_cache; i++) {
+		if (c->view->caches[i].group != group)
+			continue;
+		caches[n] = c->view->caches[i];
+		ids[n++] = i;
+	}
+	return n;
+}
+
+static enum lmd_status move(struct exec *x, uint32_t group, uint32_t kind, uint32_t unit,
+			    uint32_t n, char *host, size_t bytes)
+{
+	const struct lmd_pool_op op = {
+		.kind = kind,
+		.src = unit,
+		.dst = unit,
+		.n_row = n,
+		.host = host,
+		.host_bytes = bytes,
+	};
+
+	return x->be->ops->pool_op(x->be->state, x->q, x->pools[group], &op, 1, x->err);
+}
+
+/* Copies n rows of a sequence slot, starting at row key0, between a page and the arrays of
+ * `rows`. */
+static void copy_rows(const struct oc *c, const uint32_t *ids, uint32_t n_cache, uint32_t slot,
+		      uint32_t key0, uint32_t n, char *page, bool in)
+{
+	for (uint32_t i = 0; i < n_cache; i++) {
+		const struct oc_rows *m = &c->memory[ids[i]];
+		size_t at = (size_t)slot * m->n_row + key0;
+
+		if (in)
+			memcpy(page, m->k + at * m->k_bytes, n * m->k_bytes);
+		page += n * m->k_bytes;
+		if (in && m->v)
+			memcpy(page, m->v + at * m->v_bytes, n * m->v_bytes);
+		page += n * m->v_bytes;
+	}
+}
+
+static size_t row_bytes(const struct oc *c, const uint32_t *ids, uint32_t n_cache)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < n_cache; i++)
+		bytes += c->memory[ids[i]].k_bytes + c->memory[ids[i]].v_bytes;
+	return bytes;
+}
+
+static enum lmd_status fill_pages(struct exec *x, uint32_t group, const uint32_t *ids, uint32_t n)
+{
+	uint32_t pt = x->be->info.page_tokens;
+	size_t bytes = pt * row_bytes(x->c, ids, n);
+	char *page = lmi_alloc(1, bytes);
+	enum lmd_status st =
+		page ? LMD_OK : lmd_fail(x->err, LMD_NOMEM, "out of memory for a page");
+
+	for (uint32_t s = 0; s < OC_SEQ_SLOTS; s++) {
+		for (uint32_t key = 0; st == LMD_OK && key < OC_MAX_KEYS; key += pt) {
+			uint32_t rows = OC_MAX_KEYS - key < pt ? OC_MAX_KEYS - key : pt;
+
+			copy_rows(x->c, ids, n, s, key, rows, page, true);
+			st = move(x, group, LMD_POOL_IMPORT, oc_page_of(s, key / pt, pt), rows,
+				  page, bytes);
+		}
+	}
+	lmi_free(page);
+	return st;
+}
+
+static enum lmd_status fill_slots(struct exec *x, uint32_t group, const uint32_t *ids, uint32_t n)
+{
+	const struct oc *c = x->c;
+	size_t bytes = 0;
+	char *unit;
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < n; i++)
+		bytes += c->memory[ids[i]].k_bytes;
+	unit = lmi_alloc(1, bytes);
+	if (!unit)
+		return lmd_fail(x->err, LMD_NOMEM, "out of memory for a slot");
+	for (uint32_t s = 0; st == LMD_OK && s < OC_N_SLOT; s++) {
+		char *to = unit;
+
+		for (uint32_t i = 0; i < n; i++) {
+			size_t size = c->memory[ids[i]].k_bytes;
+
+			memcpy(to, c->memory[ids[i]].k + s * size, size);
+			to += size;
+		}
+		st = move(x, group, LMD_POOL_IMPORT, s, 0, unit, bytes);
+	}
+	lmi_free(unit);
+	return st;
+}
+
+static enum lmd_status make_pools(struct exec *x)
+{
+	uint32_t pt = x->be->info.page_tokens;
+
+	for (uint32_t g = 0; g < x->c->view->n_group; g++) {
+		const struct lmd_group *d = &x->c->view->groups[g];
+		struct lmd_cache caches[16];
+		uint32_t ids[16], n = caches_of(x->c, g, caches, ids);
+		bool state = d->kind == LMD_GROUP_STATE;
+		const struct lmd_pool_desc desc = {
+			.struct_size = sizeof(desc),
+			.group = g,
+			.desc = d,
+			.n_cache = n,
+			.caches = caches,
+			.cache_ids = ids,
+			.n_page = state ? 0 : oc_n_page(pt),
+			.page_tokens = pt,
+			.n_seq = OC_SEQ_SLOTS,
+			.n_index = oc_n_index(pt),
+			.n_slot = state ? OC_N_SLOT : 0,
+		};
+		enum lmd_status st;
+
+		if (!n)
+			continue;
+		st = x->be->ops->pool_create(x->be->state, &desc, &x->pools[g], x->err);
+		if (st == LMD_OK)
+			st = state ? fill_slots(x, g, ids, n) : fill_pages(x, g, ids, n);
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status bind_adapters(struct exec *x)
+{
+	for (uint32_t i = 0; i < x->c->n_adapter; i++) {
+		enum lmd_status st;
+
+		if (!x->be->ops->adapter_bind)
+			return lmd_fail(x->err, LMD_UNSUPPORTED,
+					"the backend does not support adapters");
+		st = x->be->ops->adapter_bind(x->be->state, &x->c->adapters[i], x->err);
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
+}
+
+/* Adapters would otherwise outlive the instance on an open device. */
+static void unbind_adapters(struct exec *x)
+{
+	for (uint32_t i = 0; x->be->ops->adapter_bind && i < x->c->n_adapter; i++) {
+		struct lmd_adapter_bind a = x->c->adapters[i];
+
+		a.a = a.b = NULL;
+		(void)x->be->ops->adapter_bind(x->be->state, &a, NULL); /* fails only if nothing was
+									 * bound */
+	}
+}
+
+/* Makes memory of the device's kind for a binding. */
+static enum lmd_status bind(struct exec *x, struct lmd_binding *b, void *host, uint32_t id,
+			    uint32_t n_row, uint32_t width, bool upload)
+{
+	uint64_t bytes = (uint64_t)(n_row ? n_row : 1) * width * 4;
+	enum lmd_status st;
+
+	*b = (struct lmd_binding){.id = id, .n_row = n_row, .row_bytes = 4ull * width};
+	if (x->be->info.caps & LMD_DEV_HOST_MEMORY) {
+		b->ptr = host;
+		return LMD_OK;
+	}
+	st = x->be->ops->buffer_create(x->be->state, bytes, 0, &b->buffer, x->err);
+	if (st == LMD_OK && upload && n_row)
+		st = x->be->ops->buffer_copy(x->be->state, x->q, b->buffer, NULL, 0, NULL, host, 0,
+					     bytes);
+	return st;
+}
+
+static enum lmd_status bind_all(struct exec *x, struct oc_result *out)
+{
+	const struct lmd_plan *v = x->c->view;
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; st == LMD_OK && i < x->c->n_input; i++) {
+		const struct oc_input *in = &x->c->inputs[i];
+
+		st = bind(x, &x->in[i], in->data, i, in->n_row, in->width, true);
+	}
+	for (uint32_t i = 0; st == LMD_OK && i < v->n_output; i++) {
+		const struct lmd_value *y = &v->values[v->outputs[i].value];
+		bool i32 = y->vtype == LMD_VTYPE_I32;
+		struct oc_out *o = oc_result_add(out, x->c->rows[y->space], y->width, i32,
+						 "result %u (%s)", i, y->name);
+
+		if (!o)
+			return lmd_fail(x->err, LMD_NOMEM, "out of memory for results");
+		st = bind(x, &x->out[i], i32 ? (void *)o->i : (void *)o->f, v->outputs[i].id,
+			  o->n_row, y->width, false);
+	}
+	return st;
+}
+
+static enum lmd_status download(struct exec *x, struct oc_result *out)
+{
+	for (uint32_t i = 0; i < x->c->view->n_output; i++) {
+		struct oc_out *o = &out->out[i];
+		enum lmd_status st;
+
+		if (!x->out[i].buffer || !o->n_row)
+			continue;
+		st = x->be->ops->buffer_copy(
+			x->be->state, x->q, NULL, o->i32 ? (void *)o->i : (void *)o->f, 0,
+			x->out[i].buffer, NULL, 0, (uint64_t)o->n_row * o->width * 4);
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
+}
+
+/* Decodes n encoded rows of n_head heads to floats. */
+static bool decode(const struct exec *x, uint32_t dtype, const char *from, size_t row, uint32_t n,
+		   uint32_t n_head, uint32_t width, struct oc_out *o)
+{
+	for (size_t i = 0; i < (size_t)n * n_head; i++) {
+		if (x->be->host->dequant_rows(x->be->host->ctx, dtype, from + i * (row / n_head),
+					      o->f + i * width, width) != LMD_OK)
+			return false;
+	}
+	return true;
+}
+
+/* Collects the rows that a sequence has in the group's caches after the step. */
+static enum lmd_status collect_pages(struct exec *x, uint32_t group, const uint32_t *ids,
+				     uint32_t n, uint32_t seq, struct oc_result *out)
+{
+	const struct oc *c = x->c;
+	uint32_t pt = x->be->info.page_tokens, keys = oc_n_key(c, group, seq), first = out->n;
+	size_t bytes = pt * row_bytes(c, ids, n);
+	char *page = lmi_alloc(1, bytes);
+	enum lmd_status st =
+		page ? LMD_OK : lmd_fail(x->err, LMD_NOMEM, "out of memory for a page");
+
+	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
+		const struct lmd_cache *k = &c->view->caches[ids[i]];
+
+		if (!oc_result_add(out, keys, k->n_head * k->dk, false, "cache %u K seq %u", ids[i],
+				   seq) ||
+		    (c->memory[ids[i]].v && !oc_result_add(out, keys, k->n_head * k->dv, false,
+							   "cache %u V seq %u", ids[i], seq)))
+			st = lmd_fail(x->err, LMD_NOMEM, "out of memory for results");
+	}
+	for (uint32_t key = 0; st == LMD_OK && key < keys; key += pt) {
+		uint32_t rows = keys - key < pt ? keys - key : pt, o = first;
+		const char *from = page;
+
+		st = move(x, group, LMD_POOL_EXPORT, oc_page_of(oc_seq_slot(seq), key / pt, pt),
+			  rows, page, bytes);
+		for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
+			const struct lmd_cache *k = &c->view->caches[ids[i]];
+			const struct oc_rows *m = &c->memory[ids[i]];
+			struct oc_out part = out->out[o];
+
+			part.f += (size_t)key * part.width;
+			if (!decode(x, k->k_dtype, from, m->k_bytes, rows, k->n_head, k->dk, &part))
+				st = lmd_fail(x->err, LMD_INTERNAL, "cannot decode a cache");
+			from += rows * m->k_bytes;
+			o++;
+			if (!m->v)
+				continue;
+			part = out->out[o++];
+			part.f += (size_t)key * part.width;
+			if (!decode(x, k->v_dtype, from, m->v_bytes, rows, k->n_head, k->dv, &part))
+				st = lmd_fail(x->err, LMD_INTERNAL, "cannot decode a cache");
+			from += rows * m->v_bytes;
+		}
+	}
+	lmi_free(page);
+	return st;
+}
+
+/* Collects the slots that the step may have written. */
+static enum lmd_status collect_slots(struct exec *x, uint32_t group, const uint32_t *ids,
+				     uint32_t n, struct oc_result *out)
+{
+	const struct oc *c = x->c;
+	enum lmd_status st = LMD_OK;
+	size_t bytes = 0;
+	char *unit;
+
+	for (uint32_t i = 0; i < n; i++)
+		bytes += c->memory[ids[i]].k_bytes;
+	unit = lmi_alloc(1, bytes);
+	if (!unit)
+		return lmd_fail(x->err, LMD_NOMEM, "out of memory for a slot");
+	for (uint32_t s = 8; st == LMD_OK && s < OC_N_SLOT; s++) {
+		const char *from = unit;
+
+		st = move(x, group, LMD_POOL_EXPORT, s, 0, unit, bytes);
+		for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
+			const struct lmd_cache *k = &c->view->caches[ids[i]];
+			uint32_t rows = k->kind == LMD_CACHE_CONV ? k->dk : k->n_head;
+			uint32_t cols =
+				k->kind == LMD_CACHE_CONV ? k->n_head * k->dv : k->dk * k->dv;
+			struct oc_out *o = oc_result_add(out, rows, cols, false, "cache %u slot %u",
+							 ids[i], s);
+
+			if (!o || !decode(x, k->k_dtype, from, c->memory[ids[i]].k_bytes / rows,
+					  rows, 1, cols, o))
+				st = lmd_fail(x->err, LMD_NOMEM, "out of memory for results");
+			from += c->memory[ids[i]].k_bytes;
+		}
+	}
+	lmi_free(unit);
+	return st;
+}
+
+static enum lmd_status collect(struct exec *x, struct oc_result *out)
+{
+	for (uint32_t g = 0; g < x->c->view->n_group; g++) {
+		struct lmd_cache caches[16];
+		uint32_t ids[16], n = caches_of(x->c, g, caches, ids);
+		enum lmd_status st = LMD_OK;
+
+		if (!n)
+			continue;
+		if (x->c->view->groups[g].kind == LMD_GROUP_STATE)
+			st = collect_slots(x, g, ids, n, out);
+		for (uint32_t s = 0; x->c->view->groups[g].kind != LMD_GROUP_STATE &&
+				     st == LMD_OK && s < x->c->layout->n_seq;
+		     s++)
+			st = collect_pages(x, g, ids, n, s, out);
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status run(struct exec *x, struct oc_result *out)
+{
+	const struct lmd_compile compile = {
+		.struct_size = sizeof(compile),
+		.plan = x->c->view,
+		.weights = x->weights,
+		.pools = x->pools,
+	};
+	enum lmd_status st = x->be->ops->plan_compile(x->be->state, &compile, &x->plan, x->err);
+
+	if (st != LMD_OK)
+		return st;
+	st = bind_all(x, out);
+	if (st != LMD_OK)
+		return st;
+	st = x->be->ops->plan_run(x->be->state, x->q, x->plan, &x->c->step->view, x->in,
+				  x->c->n_input, x->out, x->c->view->n_output, NULL);
+	if (st != LMD_OK)
+		return lmd_fail(x->err, st, "%s", x->be->ops->last_error(x->be->state));
+	st = download(x, out);
+	return st == LMD_OK ? collect(x, out) : st;
+}
+
+static void fini(struct exec *x)
+{
+	const struct lmd_backend_ops *ops = x->be->ops;
+
+	for (uint32_t i = 0; i < OC_MAX_INPUT; i++) {
+		if (x->in[i].buffer)
+			ops->buffer_destroy(x->be->state, x->in[i].buffer);
+	}
+	for (uint32_t i = 0; i < OC_MAX_TAP; i++) {
+		if (x->out[i].buffer)
+			ops->buffer_destroy(x->be->state, x->out[i].buffer);
+	}
+	ops->plan_destroy(x->be->state, x->plan);
+	unbind_adapters(x);
+	for (uint32_t g = 0; g < LMD_MAX_GROUP; g++)
+		ops->pool_destroy(x->be->state, x->pools[g]);
+	for (uint32_t i = 0; x->weights && i < x->c->view->n_weight_ref; i++)
+		ops->weight_destroy(x->be->state, x->weights[i]);
+	if (x->q)
+		ops->queue_destroy(x->be->state, x->q);
+	lmi_free(x->weights);
+}
+
+enum lmd_status oc_execute(struct oc_backend *be, const struct oc *c, struct oc_result *out,
+			   struct lmd_error *err)
+{
+	struct exec x = {.be = be, .c = c, .err = err};
+	enum lmd_status st = LMD_OK;
+
+	*out = (struct oc_result){0};
+	if (be->ops->queue_create)
+		st = be->ops->queue_create(be->state, 0, &x.q, err);
+	if (st == LMD_OK)
+		st = load_weights(&x);
+	if (st == LMD_OK)
+		st = make_pools(&x);
+	if (st == LMD_OK)
+		st = bind_adapters(&x);
+	if (st == LMD_OK)
+		st = run(&x, out);
+	fini(&x);
+	if (st != LMD_OK)
+		oc_result_free(out);
+	return st;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Converts commands to sessions. All errors of the caller are detected here and reported with the
+ * value and its limit. */
+#include "core/engine/engine_job.h"
+
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/engine/generate.h"
+
+#define SEQ_MAX 65536u
+
+/* ---- checks ---- */
+
+static enum lmd_status check_tokens(const struct lmi_inst *inst, const char *what,
+				    const lmd_token *v, uint32_t n, struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (v[i] < 0 || (uint32_t)v[i] >= inst->desc.n_vocab)
+			return lmd_fail(err, LMD_INVALID,
+					"%s %u is %d, but the model's vocabulary has %u tokens",
+					what, i, v[i], inst->desc.n_vocab);
+	return LMD_OK;
+}
+
+static enum lmd_status check_rows(const struct lmi_inst *inst,
+				  const struct lmi_engine_input_seq *in, struct lmd_error *err)
+{
+	if (in->n_tokens && in->n_rows)
+		return lmd_fail(err, LMD_INVALID, "%u tokens and %u rows: use one or the other",
+				in->n_tokens, in->n_rows);
+	if (!in->n_tokens && !in->n_rows)
+		return lmd_fail(err, LMD_INVALID, "0 tokens: a sequence needs at least 1");
+	if (in->n_tokens > inst->n_ctx || in->n_rows > inst->n_ctx)
+		return lmd_fail(err, LMD_INVALID, "%u tokens exceed the context of %u",
+				in->n_tokens ? in->n_tokens : in->n_rows, inst->n_ctx);
+	if (in->n_rows && !inst->desc.n_input_embd)
+		return lmd_fail(err, LMD_UNSUPPORTED, "architecture %s takes only tokens, no rows",
+				inst->model->arch);
+	if (in->n_rows && in->width != inst->desc.n_input_embd)
+		return lmd_fail(err, LMD_INVALID, "rows of %u numbers, but the model takes %u",
+				in->width, inst->desc.n_input_embd);
+	return LMD_OK;
+}
+
+static enum lmd_status check_positions(const struct lmi_inst *inst,
+				       const struct lmi_engine_input_seq *in, struct lmd_error *err)
+{
+	uint32_t n = in->n_tokens ? in->n_tokens : in->n_rows;
+
+	if (in->n_plane != 0 && in->n_plane != 1 && in->n_plane != 4)
+		return lmd_fail(err, LMD_INVALID, "%u lists of positions: must be 1 or 4",
+				in->n_plane);
+	for (uint64_t i = 0; i < (uint64_t)in->n_plane * n; i++)
+		if (in->pos[i] < 0 || (uint32_t)in->pos[i] >= inst->n_ctx)
+			return lmd_fail(err, LMD_INVALID,
+					"position %d of row %u is outside the context of %u",
+					in->pos[i], (uint32_t)(i % n), inst->n_ctx);
+	return LMD_OK;
+}
+
+static enum lmd_status check_encoder(const struct lmi_inst *inst,
+				     const struct lmi_engine_input_seq *in, struct lmd_error *err)
+{
+	bool has = inst->desc.driver == LMD_DRIVER_ENCDEC;
+
+	if (in->n_enc && !has)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%u tokens for an encoder, but architecture %s has none", in->n_enc,
+				inst->model->arch);
+	if (has && !in->n_enc)
+		return lmd_fail(err, LMD_INVALID,
+				"architecture %s needs tokens for its encoder, but there are 0",
+				inst->model->arch);
+	if (in->n_enc > inst->n_batch)
+		return lmd_fail(err, LMD_INVALID, "%u tokens for the encoder exceed the limit of "
+						  "%u",
+				in->n_enc, inst->n_batch);
+	return LMD_OK;
+}
+
+static enum lmd_status check_seq(const struct lmi_inst *inst, const struct lmi_engine_input_seq *in,
+				 uint32_t index, struct lmd_error *err)
+{
+	enum lmd_status st = check_rows(inst, in, err);
+
+	if (st == LMD_OK)
+		st = check_tokens(inst, "token", in->tokens, in->n_tokens, err);
+	if (st == LMD_OK)
+		st = check_positions(inst, in, err);
+	if (st == LMD_OK)
+		st = check_encoder(inst, in, err);
+	if (st == LMD_OK)
+		st = check_tokens(inst, "encoder token", in->enc, in->n_enc, err);
+	if (st == LMD_OK && in->fork_of != LMI_ENGINE_NO_FORK &&
+	    (in->fork_of >= index || !in->n_tokens || !in->fork_at || in->fork_at >= in->n_tokens))
+		return lmd_fail(err, LMD_INVALID,
+				"sequence %u cannot fork from sequence %u after %u of its %u "
+				"tokens",
+				index, in->fork_of, in->fork_at, in->n_tokens);
+	if (st == LMD_OK && in->adapter < 0)
+		return lmd_fail(err, LMD_INVALID, "adapter slot %d", in->adapter);
+	return st;
+}
+
+/* A sequence that must run in one step has to fit in one. */
+static enum lmd_status check_step(const struct lmi_inst *inst, const struct lmi_engine_job *s,
+				  struct lmd_error *err)
+{
+	bool rows_leave = s->want == LMI_ENGINE_WANT_LOGITS || s->want == LMI_ENGINE_WANT_NLL ||
+			  (s->want == LMI_ENGINE_WANT_EMBED && s->pooling <= LMD_POOL_NONE);
+
+	if (!s->whole)
+		return LMD_OK;
+	for (uint32_t i = 0; i < s->n_seq; i++) {
+		uint32_t n = s->seqs[i].n_rows, most = inst->n_batch;
+
+		if (rows_leave && inst->n_out < most)
+			most = inst->n_out;
+		if (n > most)
+			return lmd_fail(err, LMD_INVALID,
+					"%u tokens must run in one step, but a step has at most %u",
+					n, most);
+	}
+	return LMD_OK;
+}
+
+/* ---- copies ---- */
+
+static void *copy(const void *v, uint64_t n, size_t item)
+{
+	void *p = n <= SIZE_MAX ? lmi_alloc((size_t)n, item) : NULL;
+
+	if (p)
+		memcpy(p, v, (size_t)n * item);
+	return p;
+}
+
+static bool copy_seq(struct lmi_engine_seq *q, const struct lmi_engine_input_seq *in, uint32_t cap)
+{
+	q->handle = LMI_SCHED_NO_SEQ;
+	q->n_tokens = in->n_tokens;
+	q->n_enc = in->n_enc;
+	q->n_plane = in->n_plane;
+	q->n_rows = in->n_tokens ? in->n_tokens : in->n_rows;
+	q->adapter = in->adapter;
+	q->fork_of = in->fork_of;
+	q->fork_at = in->fork_at;
+	q->out_from = in->out_from;
+	q->cap = cap > in->n_tokens ? cap : in->n_tokens;
+	if (in->n_tokens) {
+		q->tokens = lmi_alloc(q->cap, sizeof(*q->tokens));
+		if (!q->tokens)
+			return false;
+		memcpy(q->tokens, in->tokens, in->n_tokens * sizeof(*q->tokens));
+	}
+	if (in->n_enc && !(q->enc = copy(in->enc, in->n_enc, sizeof(*q->enc))))
+		return false;
+	if (in->n_rows &&
+	    !(q->ext = copy(in->rows, (uint64_t)in->n_rows * in->width, sizeof(*q->ext))))
+		return false;
+	return !in->n_plane ||
+	       (q->pos = copy(in->pos, (uint64_t)in->n_plane * q->n_rows, sizeof(*q->pos)));
+}
+
+static enum lmd_status create(struct lmi_engine_job **out, const struct lmi_inst *inst, uint64_t id,
+			      const struct lmi_engine_input_seq *in, uint32_t n, uint32_t cap,
+			      struct lmd_error *err)
+{
+	struct lmi_engine_job *s;
+
+	if (!n || n > SEQ_MAX)
+		return lmd_fail(err, LMD_INVALID, "%u sequences: a command must have 1 to %u", n,
+				SEQ_MAX);
+	for (uint32_t i = 0; i < n; i++) {
+		enum lmd_status st = check_seq(inst, &in[i], i, err);
+
+		if (st != LMD_OK)
+			return st;
+	}
+	s = lmi_alloc(1, sizeof(*s) + n * sizeof(s->seqs[0]));
+	if (!s)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u sequences", n);
+	s->id = id;
+	s->class = LMI_ENGINE_CLASS_NORMAL;
+	s->n_seq = s->n_left = n;
+	s->pooling = LMD_POOL_UNSET;
+	for (uint32_t i = 0; i < n; i++) {
+		s->seqs[i].session = s;
+		s->seqs[i].index = i;
+		if (copy_seq(&s->seqs[i], &in[i], cap)) {
+			if (!in[i].adapter)
+				s->seqs[i].adapter = inst->own_adapter;
+			continue;
+		}
+		lmi_engine_job_destroy(s);
+		return lmd_fail(err, LMD_NOMEM, "no memory for the rows of sequence %u", i);
+	}
+	*out = s;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_engine_job_one(struct lmi_engine_job **out, const struct lmi_inst *inst,
+				   uint64_t id, const struct lmi_engine_input_seq *in, uint32_t cap,
+				   struct lmd_error *err)
+{
+	return create(out, inst, id, in, 1, cap, err);
+}
+
+enum lmd_status lmi_engine_job_eval(struct lmi_engine_job **out, const struct lmi_inst *inst,
+				    const struct lmi_engine_eval *cmd, struct lmd_error *err)
+{
+	struct lmi_engine_job *s;
+	enum lmd_status st;
+
+	if (cmd->pooling < LMD_POOL_UNSET || cmd->pooling > LMD_POOL_RANK)
+		return lmd_fail(err, LMD_INVALID, "pooling %d is unknown, must be %d to %d",
+				cmd->pooling, LMD_POOL_UNSET, LMD_POOL_RANK);
+	if (cmd->whole && cmd->chunk)
+		return lmd_fail(err, LMD_INVALID, "cannot combine chunks of %u rows with running "
+						  "all rows at once", cmd->chunk);
+	if (cmd->chunk && inst->looks_ahead)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"architecture %s attends to later tokens: its sequences cannot be "
+				"split into chunks of %u",
+				inst->model->arch, cmd->chunk);
+	for (uint32_t i = 0; i < cmd->n_seq && cmd->want == LMI_ENGINE_WANT_NLL; i++)
+		if (cmd->seqs[i].n_rows)
+			return lmd_fail(err, LMD_INVALID,
+					"sequence %u has rows, but only tokens have a probability",
+					i);
+	st = create(&s, inst, cmd->id, cmd->seqs, cmd->n_seq, 0, err);
+	if (st != LMD_OK)
+		return st;
+	s->want = cmd->want;
+	s->chunk = cmd->chunk;
+	s->pooling = cmd->want == LMI_ENGINE_WANT_EMBED ? lmi_inst_pooling(inst, cmd->pooling)
+							: LMD_POOL_UNSET;
+	/* the vector of a sequence needs all its rows, except with last-row pooling */
+	s->whole = cmd->whole || inst->looks_ahead ||
+		   (cmd->want == LMI_ENGINE_WANT_EMBED && s->pooling != LMD_POOL_NONE &&
+		    s->pooling != LMD_POOL_LAST);
+	if (s->whole)
+		s->chunk = 0;
+	st = check_step(inst, s, err);
+	if (st != LMD_OK) {
+		lmi_engine_job_destroy(s);
+		return st;
+	}
+	*out = s;
+	return LMD_OK;
+}
+
+void lmi_engine_job_destroy(struct lmi_engine_job *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->n_seq; i++) {
+		lmi_free(s->seqs[i].tokens);
+		lmi_free(s->seqs[i].enc);
+		lmi_free(s->seqs[i].ext);
+		lmi_free(s->seqs[i].pos);
+	}
+	lmi_engine_gen_destroy(s->gen);
+	lmi_free(s);
+}
+
+const int32_t *lmi_engine_seq_pos(const struct lmi_engine_seq *q, int k)
+{
+	if (!q->n_plane)
+		return NULL;
+	return q->pos + (q->n_plane == 4 ? (size_t)k * q->n_rows : 0);
+}

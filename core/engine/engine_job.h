@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * session.h - the state of a running command: its sequences with their tokens, and its output.
+ *
+ * Created and checked on the submitting thread, then owned by the engine's thread. */
+#ifndef LLAMAD_CORE_ENGINE_ENGINE_JOB_H
+#define LLAMAD_CORE_ENGINE_ENGINE_JOB_H
+
+#include "core/engine/command.h"
+#include "core/engine/instance.h"
+#include "core/sched/sched.h"
+
+struct lmi_engine_job;
+struct lmi_engine_gen;
+
+struct lmi_engine_seq {
+	struct lmi_engine_job *session;
+	uint32_t index;	   /* in the command */
+	uint32_t handle;   /* of the scheduler; LMI_SCHED_NO_SEQ: not scheduled (yet or any more) */
+	lmd_token *tokens; /* [cap], of which n_tokens are known; NULL with external rows */
+	uint32_t n_tokens, cap;
+	lmd_token *enc; /* [n_enc] */
+	uint32_t n_enc;
+	float *ext;   /* [n_rows][n_input_embd] */
+	int32_t *pos; /* [n_plane][n_rows] */
+	uint32_t n_plane;
+	uint32_t n_rows; /* rows at the start: tokens or external rows */
+	int32_t adapter;
+	uint32_t fork_of, fork_at, out_from;
+};
+
+struct lmi_engine_job {
+	uint64_t id;
+	enum lmi_engine_class class;
+	struct lmi_engine_job *next, *prev; /* in the engine's list */
+	/* for an evaluation */
+	enum lmi_engine_eval_output want;
+	int32_t pooling;
+	uint32_t chunk;
+	bool whole;
+	/* for a generation; NULL: an evaluation */
+	struct lmi_engine_gen *gen;
+	bool keep; /* LMI_ENGINE_GEN_RETAIN */
+
+	uint32_t n_left; /* unfinished sequences */
+	uint32_t n_seq;
+	struct lmi_engine_seq seqs[];
+};
+
+/* Checks the command against the model and copies it. */
+enum lmd_status lmi_engine_job_eval(struct lmi_engine_job **out, const struct lmi_inst *inst,
+				    const struct lmi_engine_eval *cmd, struct lmd_error *err);
+/* Creates a session of one sequence with room for `cap` tokens; the caller sets gen. */
+enum lmd_status lmi_engine_job_one(struct lmi_engine_job **out, const struct lmi_inst *inst,
+				   uint64_t id, const struct lmi_engine_input_seq *in, uint32_t cap,
+				   struct lmd_error *err);
+/* s may be NULL. */
+void lmi_engine_job_destroy(struct lmi_engine_job *s);
+
+/* Returns position plane k of a sequence; NULL: positions are row numbers. */
+const int32_t *lmi_engine_seq_pos(const struct lmi_engine_seq *q, int k);
+
+#endif /* LLAMAD_CORE_ENGINE_ENGINE_JOB_H */

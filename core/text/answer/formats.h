@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * formats.h - the formats in which families of models write reasoning and tool calls. */
+#ifndef LLAMAD_CORE_TEXT_ANSWER_FORMATS_H
+#define LLAMAD_CORE_TEXT_ANSWER_FORMATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum lmi_parse_call_body {
+	LMI_PARSE_BODY_NONE,
+	LMI_PARSE_BODY_JSON,     /* {"name": "f", "arguments": {...}}, or a list of these */
+	LMI_PARSE_BODY_NAME,     /* f, name_end, {...}; also JSON if `list` is set */
+	LMI_PARSE_BODY_NOTATION, /* f, {...} with unquoted keys and strings between `quote` markers */
+	LMI_PARSE_BODY_PARAMS,   /* f, name_end, then each parameter between markers */
+	LMI_PARSE_BODY_ELEMENTS, /* f, name_end, then nested elements, each tag preceded by `param` */
+	LMI_PARSE_BODY_CHANNEL   /* a header up to <|message|> says what follows */
+};
+
+/* Strings are NULL where a family has no such marker. */
+struct lmi_answer_format {
+	const char *name;
+	const char *aliases; /* separated by spaces */
+	const char *find[3]; /* a template that contains one of these belongs to this format */
+	const char *think, *think_end;
+	const char *section, *section_end; /* around all calls */
+	const char *call, *call_end;       /* one call; NULL: the section is the call */
+	enum lmi_parse_call_body body;
+	bool bare;          /* an answer that begins with { or [ may be calls without markers */
+	bool list;          /* NAME: the body may be JSON instead */
+	bool python;        /* JSON: the body may be f(a=1, b='x') instead, or a list of these */
+	bool keyed;         /* JSON: the object is {"f": {...}} */
+	bool bare_name;     /* the answer starts right after `call` */
+	const char *prefix; /* stripped from the front of the name: "functions." */
+	const char *id_end; /* an id and this marker come before the name */
+	const char *to_id;  /* this marker and an id come after the name */
+	const char *name_end;
+	const char *quote; /* NOTATION: around a string */
+	/* A parameter is param KEY key_end value ... value_end.  If json_value is set, a value
+	 * after `value` is always a string, and one after a word and `json_value` is always
+	 * JSON. */
+	const char *param, *key_end, *value, *json_value, *value_end;
+	bool cdata;          /* PARAMS: a value may be wrapped in <![CDATA[ ... ]]> */
+	const char *plain;   /* this name stands for content up to the next call */
+	const char *drop[4]; /* markers that are ignored */
+	const char *parts;   /* further control tokens that occur in markers */
+};
+
+extern const struct lmi_answer_format lmi_parse_formats[];
+extern const uint32_t lmi_parse_n_formats;
+
+#endif /* LLAMAD_CORE_TEXT_ANSWER_FORMATS_H */
