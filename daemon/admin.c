@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Administration of the process, by signals or through the service: reload, drain, shutdown. */
+#include <string.h>
 #include <time.h>
 
 #include "core/plugin/host_services.h"

@@ -4,6 +4,7 @@
  * limits of the service come from the table in service/limits.c. */
 #include <assert.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/cli/texts.h"

@@ -2,6 +2,7 @@
  *
  * Texts made from the table of keys: the effective configuration, the example file, and the
  * manual pages llamad.conf(5) and llamad(8). */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/cli/texts.h"

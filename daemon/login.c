@@ -2,6 +2,7 @@
  *
  * Finds the API key of a secret.  The store holds only the SHA-256 of each secret and is searched
  * for that digest, so the time of the search reveals nothing about a secret. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"

@@ -2,6 +2,7 @@
  *
  * llamad: the command line of the daemon. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -4,6 +4,8 @@
  * last, so that a client that can connect is served. */
 #include <signal.h>
 #include <sys/stat.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

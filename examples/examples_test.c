@@ -4,6 +4,9 @@
  * and the sampler through the plugin registry, the architecture and the backend together on a model
  * that the test makes.  usage: examples_test FOLDER */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"

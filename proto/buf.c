@@ -3,6 +3,8 @@
  * A growing buffer, which doubles its capacity. */
 #include "proto/buf.h"
 
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "core/base/checked.h"
 

@@ -2,6 +2,7 @@
  *
  * Encoding and decoding of sampler chains and biases, and the errors. */
 #include <math.h>
+#include <string.h>
 
 #include "proto/codec.h"
 #include "proto/proto_fixture.h"

@@ -7,6 +7,8 @@
  * these are at most message_keys * map_keys / 2 comparisons, mostly of the lengths. */
 #include "proto/check.h"
 
+#include <string.h>
+
 #include "core/base/printable.h"
 #include "core/base/utf8.h"
 #include "proto/limits.h"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Malicious bytes, which the check must reject before any memory is allocated for them. */
+#include <stdio.h>
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "core/base/utf8.h"
 #include "proto/check.h"

@@ -3,6 +3,8 @@
  * Decodes bytes to structs, driven by the tables.  lmi_wire_check has checked the bytes, so reading
  * cannot run past their end; only their meaning is checked here. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/base/printable.h"
 #include "proto/check.h"
@@ -405,7 +407,7 @@ static uint32_t head_v(const struct head *h)
 		       : 0;
 }
 
-/* Decodes the rid.  An invalid one is an error, since without it a repetition would be run
+/* Decodes the rid.  An invalid one is an error, since a repetition would otherwise be run
  * again. */
 static enum lmd_status take_rid(const struct lmi_wire_codec *c, const struct head *h,
 				struct lmd_str *out)

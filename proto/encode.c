@@ -3,6 +3,9 @@
  * Encodes structs to bytes, driven by the tables.  A field that has its default is left out.  The
  * packer writes into the caller's buffer; if it fails because memory runs out or the message would
  * be too long, the buffer is restored. */
+#include <stdio.h>
+#include <string.h>
+
 #include "proto/buf.h"
 #include "core/base/utf8.h"
 #include "proto/codec.h"

@@ -2,6 +2,7 @@
  *
  * Encodes single values with msgpack-c's packer. */
 #include <math.h>
+#include <string.h>
 
 #include "proto/codec.h"
 #include "core/base/utf8.h"

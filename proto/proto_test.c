@@ -4,6 +4,8 @@
  * directions, with error messages that name them. */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "proto/check.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Replies of newer servers, of faulty servers, and of ours to unusual requests. */
+#include <string.h>
+
 #include "proto/proto_fixture.h"
 #include "tests/lmd_check.h"
 

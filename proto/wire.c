@@ -8,6 +8,7 @@
  *                            encodes each message, and prints it as HEX, or the error */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "proto/proto_fixture.h"
 

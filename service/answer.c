@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/answer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"

@@ -2,6 +2,9 @@
  *
  * The answer parser between engine and stream.  A grammar that allows only one text makes the model
  * generate that text. */
+#include <stdio.h>
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "tests/service_fixture.h"
 

@@ -111,7 +111,7 @@ uint64_t lmi_svc_generate_deadline(const struct lmi_service *svc)
 			when = look;
 	}
 	for (const struct lmi_svc_resident *r = svc->residents; r; r = r->next)
-		when = r->doze_ns && r->doze_ns < when ? r->doze_ns : when;
+		when = r->defer_wakeups_until_ns && r->defer_wakeups_until_ns < when ? r->defer_wakeups_until_ns : when;
 	return when;
 }
 
@@ -131,7 +131,7 @@ void lmi_svc_generate_defer_wakeups(struct lmi_service *svc, uint64_t now)
 	uint64_t longest = now + svc->limits.hold_default * LMI_SVC_NS_PER_MS;
 
 	for (struct lmi_svc_resident *r = svc->residents; r; r = r->next)
-		r->doze_ns = r->n_running ? UINT64_MAX : 0;
+		r->defer_wakeups_until_ns = r->n_running ? UINT64_MAX : 0;
 	for (const struct lmi_svc_generation *g = svc->works; g; g = g->next) {
 		uint64_t until;
 
@@ -140,13 +140,13 @@ void lmi_svc_generate_defer_wakeups(struct lmi_service *svc, uint64_t now)
 		until = settled_until(g);
 		/* without a reader nothing is due; events are still fetched from time to time */
 		until = until == UINT64_MAX ? longest : until;
-		g->res->doze_ns = until < g->res->doze_ns ? until : g->res->doze_ns;
+		g->res->defer_wakeups_until_ns = until < g->res->defer_wakeups_until_ns ? until : g->res->defer_wakeups_until_ns;
 	}
 	for (struct lmi_svc_resident *r = svc->residents; r; r = r->next) {
-		if (r->doze_ns <= now)
-			r->doze_ns = 0;
+		if (r->defer_wakeups_until_ns <= now)
+			r->defer_wakeups_until_ns = 0;
 		if (r->state == LMI_SVC_RESIDENT_READY || r->state == LMI_SVC_RESIDENT_DRAINING)
-			lmi_engine_defer_wakeups(r->engine, r->doze_ns);
+			lmi_engine_defer_wakeups(r->engine, r->defer_wakeups_until_ns);
 	}
 }
 

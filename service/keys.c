@@ -2,6 +2,7 @@
  *
  * The ops key_add, key_rm and keys.  API keys can be managed only on the unix socket, so that a
  * stolen key cannot be used to create others. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"

@@ -2,6 +2,7 @@
  *
  * The ops load, reload and unload.  Each is a job with a stream; cancelling the stream does not
  * stop a load or unload that has begun. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"

@@ -78,7 +78,7 @@ struct lmi_svc_resident {
 	uint32_t n_progress;        /* progress counter of the engine when last read */
 	uint64_t progress_ns;       /* when that counter last changed */
 	bool lost;                  /* its device or file was lost; it drains */
-	uint64_t doze_ns;           /* wakeups are deferred until then; 0: they are not */
+	uint64_t defer_wakeups_until_ns;           /* wakeups are deferred until then; 0: they are not */
 	struct lmi_svc_unload_waiter *gone;
 	/* the job that opens or closes it */
 	struct lmi_job job;

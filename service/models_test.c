@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Models that are loaded, unloaded, fail and change while they are in use. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "tests/service_fixture.h"
 
 static struct fx fx;

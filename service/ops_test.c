@@ -2,6 +2,8 @@
  *
  * Ops on models, texts and plugins. */
 #include <sys/stat.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The ops next, cancel and streams, and the life cycle of streams. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"

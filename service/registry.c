@@ -2,6 +2,7 @@
  *
  * The ops models, info, rm and alias.  Each is a job on the registry's thread; the states of loaded
  * models are added afterwards. */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -4,6 +4,8 @@
 #ifndef LLAMAD_SERVICE_SERVICE_IMPL_H
 #define LLAMAD_SERVICE_SERVICE_IMPL_H
 
+#include <string.h>
+
 #include "core/base/arena.h"
 #include "proto/proto.h"
 #include "service/model.h"

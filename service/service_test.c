@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The service without sockets, threads and clocks: generations, queueing, permissions. */
+#include <stdio.h>
+#include <string.h>
+
 #include "tests/service_fixture.h"
 
 static struct fx fx;

@@ -4,6 +4,7 @@
 #include "service/stream.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Streams as clients read them: cursors, output batching, ends. */
+#include <string.h>
+
 #include "service/model.h"
 #include "service/service_impl.h"
 #include "tests/service_fixture.h"
@@ -129,14 +131,14 @@ START_TEST(tokens_that_wait_wake_nobody)
 	struct lmi_wire_id id;
 	struct lmi_wire_request q;
 	struct fx_answer a;
-	const uint64_t *doze;
+	const uint64_t *until;
 
 	fx_start(&fx);
 	id = begin_slow();
-	doze = &fx.svc->residents->doze_ns;
+	until = &fx.svc->residents->defer_wakeups_until_ns;
 	fx_step(&fx, 5);
-	ck_assert_uint_eq(*doze, fx.svc->now + fx.svc->limits.hold_default * LMI_SVC_NS_PER_MS);
-	ck_assert_uint_le(lmi_service_deadline(fx.svc), *doze);
+	ck_assert_uint_eq(*until, fx.svc->now + fx.svc->limits.hold_default * LMI_SVC_NS_PER_MS);
+	ck_assert_uint_le(lmi_service_deadline(fx.svc), *until);
 	q = fx_next(&id, 0);
 	fx_ask(&fx, &fx_user, &q, &a);
 	ck_assert_uint_eq(a.n, 1);
@@ -151,13 +153,13 @@ START_TEST(tokens_that_wait_wake_nobody)
 	/* then until its reply is due */
 	fx_step(&fx, 2);
 	ck_assert(!a.n);
-	ck_assert_uint_gt(*doze, fx.svc->now);
-	ck_assert_uint_le(*doze, fx.svc->now + 40 * LMI_SVC_NS_PER_MS);
+	ck_assert_uint_gt(*until, fx.svc->now);
+	ck_assert_uint_le(*until, fx.svc->now + 40 * LMI_SVC_NS_PER_MS);
 	fx_step(&fx, 50);
 	ck_assert(a.n);
 	fx_answer_fini(&a);
 	fx_step(&fx, 250); /* ended */
-	ck_assert_uint_eq(*doze, 0);
+	ck_assert_uint_eq(*until, 0);
 }
 END_TEST
 
@@ -178,10 +180,10 @@ START_TEST(a_reply_that_is_nearly_full_is_waited_for)
 	fx_ask(&fx, &fx_user, &q, &a);
 	fx_step(&fx, 20);
 	ck_assert(!a.n);
-	ck_assert_uint_gt(fx.svc->residents->doze_ns, fx.svc->now);
+	ck_assert_uint_gt(fx.svc->residents->defer_wakeups_until_ns, fx.svc->now);
 	fx_step(&fx, 25);
 	ck_assert(!a.n);
-	ck_assert_uint_eq(fx.svc->residents->doze_ns, 0);
+	ck_assert_uint_eq(fx.svc->residents->defer_wakeups_until_ns, 0);
 	fx_step(&fx, 10);
 	ck_assert_uint_eq(a.n, 1);
 	ck_assert_uint_eq(a.r.u.next.n_items, 60);

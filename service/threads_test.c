@@ -4,6 +4,8 @@
  * while models are reloaded.  Also run with the thread sanitizer. */
 #include <dirent.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "tests/service_fixture.h"

@@ -3,6 +3,9 @@
  * A random walk of requests, readers, ending connections, loads, unloads, and allocation failures.
  * Whatever happens, every request gets one reply, every accepted generation ends once, and nothing
  * is left. */
+#include <stdio.h>
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "tests/service_fixture.h"
 

@@ -7,6 +7,9 @@
  * writes a byte to a pipe when a call has returned LMD_OK or the expected error. */
 #include <signal.h>
 #include <sys/wait.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "store/test_store.h"

@@ -3,6 +3,9 @@
  * Every file system call and every allocation fails once: after LMD_OK the rows are there, a failed
  * call has changed nothing or everything, no failure counts as corruption, and nothing leaks. */
 #include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "store/db.h"
 #include "store/test_store.h"

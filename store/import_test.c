@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/resource.h>
 
 #include "store/test_store.h"

@@ -4,6 +4,8 @@
 #include "store/test_store.h"
 
 #include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "core/base/sha256.h"

@@ -4,6 +4,8 @@
 #include "store/test_store.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 static void reopen(void)
 {

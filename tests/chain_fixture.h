@@ -4,6 +4,9 @@
 #ifndef LLAMAD_TESTS_CHAIN_FIXTURE_H
 #define LLAMAD_TESTS_CHAIN_FIXTURE_H
 
+#include <stdio.h>
+#include <string.h>
+
 #include "core/base/arena.h"
 #include "core/engine/sample.h"
 #include "core/engine/sample_spec.h"

@@ -8,6 +8,8 @@
 #ifndef LLAMAD_TESTS_FAULT_LOOPS_H
 #define LLAMAD_TESTS_FAULT_LOOPS_H
 
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"

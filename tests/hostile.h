@@ -5,6 +5,8 @@
 #ifndef LLAMAD_TESTS_HOSTILE_H
 #define LLAMAD_TESTS_HOSTILE_H
 
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/base/alloc.h"

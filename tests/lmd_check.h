@@ -5,6 +5,7 @@
 #define LLAMAD_TESTS_LMD_CHECK_H
 
 #include <check.h>
+#include <stdio.h>
 
 #include "tests/support.h"
 

@@ -2,6 +2,9 @@
  *
  * mkfolder DIR: creates a folder with the smallest LLaMA model. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "tests/st_file.h"

@@ -5,6 +5,8 @@
 #include <limits.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"

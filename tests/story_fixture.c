@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/story_fixture.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/engine/sample_params.h"

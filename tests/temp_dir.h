@@ -5,6 +5,8 @@
 #define LLAMAD_TESTS_TEMP_DIR_H
 
 #include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/lmd_check.h"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Measuring llamad and llama.cpp in turns: what compare, load and table share.
 
-A round has four runs: llamad, llama.cpp with flash attention, llamad, llama.cpp without it.  Each
+A round has four runs: llamad, llama.cpp with flash attention, llamad, llama.cpp without flash attention.  Each
 run is a process of its own and warms up before it measures.  The processor time of other processes
 and the time stolen by the host are recorded for each run.  If they exceed LIMIT in a run, the
 round is repeated, at most --repeats times; then its quietest attempt is kept and marked as noisy.

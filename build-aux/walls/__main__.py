@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The walls between the libraries of the tree.
 
-    build-aux/walls check TOP [BUILD]   includes, names, and with BUILD also symbols (nm)
+    build-aux/walls check TOP [BUILD]   includes, names, words, and with BUILD also symbols (nm)
     build-aux/walls layout TOP          writes the table of libraries into docs/layout.md
+    build-aux/walls libc TOP            adds the includes of C library headers that are missing
 
 Prints one line for each fault and exits with 1 when there is one.  rooms.py says what a
 declaration looks like."""
@@ -11,9 +12,11 @@ import sys
 
 import includes
 import layout
+import libc
 import names
 import rooms
 import symbols
+import words
 
 PAGE = "docs/layout.md"
 
@@ -27,7 +30,7 @@ def unused(tree, seen):
 
 def check(tree, build):
     errors, seen = includes.check(tree)
-    errors = tree.errors + errors + names.check(tree)
+    errors = tree.errors + errors + names.check(tree) + libc.check(tree) + words.check(tree)
     if build:
         more, taken = symbols.check(tree, build)
         errors += more
@@ -41,13 +44,16 @@ def check(tree, build):
 
 
 def main(argv):
-    if len(argv) < 3 or argv[1] not in ("check", "layout"):
+    if len(argv) < 3 or argv[1] not in ("check", "layout", "libc"):
         sys.exit(__doc__)
     tree = rooms.Tree(argv[2])
     if argv[1] == "layout":
         new, _ = layout.page(tree, PAGE)
         with open(os.path.join(tree.top, PAGE), "w", encoding="utf-8") as f:
             f.write(new)
+        return 0
+    if argv[1] == "libc":
+        libc.mend(tree)
         return 0
     errors = check(tree, argv[3] if len(argv) > 3 else None)
     for error in errors:

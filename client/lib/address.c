@@ -5,6 +5,7 @@
 #include "client/lib/address.h"
 
 #include <grp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -4,10 +4,12 @@
 #include "client/lib/address.h"
 
 #include <grp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "llamad/client.h"

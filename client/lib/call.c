@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Requests as JSON. */
+#include <string.h>
+
 #include "client/lib/conn.h"
 #include "client/lib/members.h"
 

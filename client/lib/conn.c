@@ -8,6 +8,8 @@
 #include <nng/protocol/reqrep0/req.h>
 #include <nng/supplemental/tls/tls.h>
 #include <sys/random.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "client/lib/address.h"

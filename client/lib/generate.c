@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Generations from the public struct; members that are not set are left to the server. */
+#include <string.h>
+
 #include "client/lib/conn.h"
 #include "client/lib/members.h"
 

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 #include <msgpack.h>
+#include <string.h>
 
 #include "client/lib/conn.h"
 #include "proto/buf.h"

@@ -2,6 +2,9 @@
  *
  * A stream is a cursor: `next` fetches the items after it, which are then returned one by one.
  * Asking again returns the same items, so nothing is lost if a connection breaks. */
+#include <stdio.h>
+#include <string.h>
+
 #include "client/lib/conn.h"
 
 #include "core/base/alloc.h"

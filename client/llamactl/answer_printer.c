@@ -2,6 +2,7 @@
 #include "client/llamactl/answer_printer.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -2,6 +2,7 @@
  *
  * llamactl convert: writes a Hugging Face folder as one GGUF file. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/llamactl/ctl.h"

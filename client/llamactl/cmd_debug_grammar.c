@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * llamactl debug grammar: checks whether a text fits a grammar, and lists what may come next. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,6 +2,7 @@
  *
  * llamactl debug parse: runs the answer parser, which splits an answer into content, reasoning and
  * tool calls. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,6 +2,7 @@
  *
  * llamactl debug template: renders a chat template with given variables. */
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

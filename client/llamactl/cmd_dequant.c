@@ -3,6 +3,7 @@
  * llamactl debug dequant and debug quant: convert blocks of a tensor type to float32 values and
  * back, with the reference code. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/json_out.h"

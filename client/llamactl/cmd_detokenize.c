@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * llamactl detokenize: token ids to bytes. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
  * (the keys split.*) does not count as a difference. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/checkpoint/open.h"

@@ -3,6 +3,7 @@
  * llamactl explain: compares what the architecture expects of a model file with what was found.
  * The first place to look when a file does not load or a new architecture is being written. */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/llamactl/model_description.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * llamactl export-lora: merges adapters into the weights of a model and writes one file. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/checkpoint/open.h"

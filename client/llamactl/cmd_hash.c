@@ -3,6 +3,7 @@
  * llamactl hash: prints the SHA-256 of the files of a model and of the data of each tensor, or
  * checks them against a list. The hash of a file changes with any key; the hash of a tensor stays
  * the same in a set of files, in a single file and under another name. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

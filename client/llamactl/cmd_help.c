@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * llamactl help: prints the same texts as --help. */
+#include <stdio.h>
 #include <string.h>
 
 #include "client/llamactl/ctl.h"

@@ -3,6 +3,7 @@
  * llamactl imatrix: computes the importance matrix of a model on a text, adds up several of them,
  * and prints statistics. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/llamactl/embedded.h"
@@ -83,7 +84,7 @@ static enum lmd_status open_model(struct job *j, const char *path, struct lmd_er
 	o.inst.n_ctx = o.inst.n_batch = o.inst.n_whole = j->ctx;
 	o.inst.n_out = head ? j->ctx : 1;
 	o.inst.n_seq = 1;
-	o.inst.apart = true;
+	o.inst.unfused = true;
 	if (!lmi_arg_given(&j->ctl->args, "activations")) /* collect the exact inputs, not rounded
 							   * ones */
 		o.inst.activations = LMD_ACTIVATIONS_F32;

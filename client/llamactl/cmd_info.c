@@ -3,6 +3,8 @@
  * llamactl info: prints the contents of a model file and the size of its weights. Only the header
  * is read. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/meta_text.h"

@@ -3,6 +3,7 @@
  * Keys for clients on other machines. The secret is created here and leaves this program only
  * through standard output: the daemon gets just its digest. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>

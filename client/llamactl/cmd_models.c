@@ -2,6 +2,7 @@
  *
  * The models of a daemon: its model store and the models in memory. */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,6 +2,7 @@
  *
  * llamactl debug observe and debug diff: print and compare the values inside a step. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/llamactl/json_out.h"

@@ -11,6 +11,7 @@
  * are scored. Plain: the beginning of the text in one context, everything but the first token is
  * scored. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/llamactl/ppl.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * llamactl plugins: lists the plugins that were found, their files, and why one is not used. */
+#include <stdio.h>
+
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/plugins_matrix.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * llamactl plugins reload: makes a daemon scan its plugin folders again. */
+#include <stdio.h>
+
 #include "client/llamactl/remote.h"
 
 /* Returns the number of entries. */

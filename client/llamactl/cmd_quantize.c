@@ -2,6 +2,7 @@
  *
  * llamactl quantize: writes a model file with other tensor types. This file reads the options;
  * core/quantize does the work. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -2,6 +2,7 @@
  *
  * Commands about the daemon itself: whether it runs, what it is doing, its counters and its
  * streams. */
+#include <stdio.h>
 #include <string.h>
 
 #include "client/llamactl/remote.h"

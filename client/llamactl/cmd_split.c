@@ -2,6 +2,7 @@
  *
  * llamactl split and merge: write one model file as a set of files, and a set as one file. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * llamactl tokenize: converts text to token ids. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

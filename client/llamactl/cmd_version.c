@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * llamactl version: prints the version of the program and of its plugin ABI. */
+#include <stdio.h>
+
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/json_out.h"
 #include "llamad/version.h"

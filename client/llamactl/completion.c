@@ -3,6 +3,7 @@
  * Shell completion: what each argument may be, and the words that only the daemon, the plugins or
  * other tables know. core/cli/completion*.c writes the scripts for the shells. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

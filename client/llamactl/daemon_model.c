@@ -3,6 +3,7 @@
  * The commands on files that also take the name of a model of the daemon. */
 #include "client/llamactl/daemon_model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -69,7 +69,7 @@ same 'what a template can do' '2\n'
 
 printf 'ok <tool_call>{"name": "f", "arguments": {"a": "\303\251"}}</tool_call>' >"$dir/answer"
 ctl debug parse hermes <"$dir/answer" >"$dir/have"
-same 'an answer taken apart' '{"content":"ok"}\n{"call":"f"}\n{"arguments":"{\\"a\\": \\"\303\251\\"}"}\n{"end":true}\n'
+same 'a parsed answer' '{"content":"ok"}\n{"call":"f"}\n{"arguments":"{\\"a\\": \\"\303\251\\"}"}\n{"end":true}\n'
 ctl debug parse none <"$dir/answer" | grep -c '"content"' >"$dir/have"
 same 'an answer that is content' '1\n'
 ctl debug parse hermes --thinks --chunk 1 --markup <"$dir/answer" | grep -c '"reasoning"' >"$dir/have"

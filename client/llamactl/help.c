@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes --help from the table of commands. */
+#include <stdio.h>
 #include <string.h>
 
 #include "client/llamactl/texts.h"

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The JSON writer. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "client/llamactl/json_out.h"
 #include "tests/lmd_check.h"
 

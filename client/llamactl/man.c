@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes the manual page llamactl(1) from the table of commands (make update-man). */
+#include <stdio.h>
 #include <string.h>
 
 #include "client/llamactl/texts.h"

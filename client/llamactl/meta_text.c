@@ -4,6 +4,7 @@
 #include "client/llamactl/meta_text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
  * column is reported several times; it is complete only the last time. */
 #include "client/llamactl/observed_values.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"

@@ -5,6 +5,7 @@
  * cases. */
 #include "client/llamactl/plugins_matrix.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "client/llamactl/json_out.h"

@@ -5,6 +5,7 @@
  * tail of some words follows the choice (winogrande), only the tail is scored: the question is not
  * which name is likelier but with which name the sentence makes sense. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/llamactl/ppl.h"

@@ -4,6 +4,7 @@
  * has the layout of llama.cpp's perplexity tool (docs/formats.md): the tokens, and for each scored
  * row the logarithms of all probabilities in 16 bits over the 16 nats below the largest. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

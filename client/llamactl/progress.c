@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/llamactl/progress.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -2,6 +2,7 @@
  *
  * Prints the daemon's lists as tables. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -2,6 +2,7 @@
 #include "client/llamactl/vocab_file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

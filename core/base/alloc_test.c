@@ -5,6 +5,8 @@
 #include "core/base/alloc.h"
 
 #include <sys/mman.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/sanitized.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Arenas, and overflow-checked arithmetic on numbers from outside. */
+#include <string.h>
+
 #include "core/base/arena.h"
 
 #include "core/base/alloc.h"

@@ -4,6 +4,9 @@
 #include "core/base/cpu.h"
 
 #include <sys/stat.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/log.h"

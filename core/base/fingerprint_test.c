@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fingerprints do not depend on how the bytes are split, and differ for different bytes. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/base/fingerprint.h"
 
 #include "tests/lmd_check.h"

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "tests/lmd_check.h"

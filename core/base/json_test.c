@@ -2,6 +2,7 @@
 #include "core/base/json.h"
 
 #include <jansson.h>
+#include <string.h>
 
 #include "llamad/attr.h"
 #include "tests/lmd_check.h"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * JSON parsed into a tree and written as text. */
+#include <stdio.h>
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "core/base/json_text.h"
 #include "core/base/json_tree.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * SHA-256 against the examples of FIPS 180-4 and NIST's vectors, in pieces of every size. */
+#include <string.h>
+
 #include "core/base/sha256.h"
 
 #include "llamad/attr.h"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The map from names to numbers. */
+#include <stdio.h>
+#include <string.h>
+
 #include "core/base/strmap.h"
 
 #include "core/base/alloc.h"

@@ -5,6 +5,7 @@
 #include "core/base/team.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "tests/lmd_check.h"

@@ -2,6 +2,7 @@
  *
  * Completion for bash.  The script walks the words before the cursor as opts.c does, which says
  * whether an option, its value or an argument is wanted; the rest are tables. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/cli/completion.h"

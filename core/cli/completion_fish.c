@@ -2,6 +2,7 @@
  *
  * Completion for fish: a line for each option and argument, on the condition that its command
  * stands on the line. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/cli/completion.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Completion for zsh: a list of specs for _arguments for each command. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/cli/completion.h"

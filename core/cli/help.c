@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Prints the --help of options, wrapped at 80 columns. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/cli/texts.h"

@@ -8,6 +8,7 @@
 #include "core/cli/opts.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/cli/suggest.h"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parsing, numbers and suggestions, tested with a table of options defined here. */
+#include <stdio.h>
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "core/cli/opts.h"
 #include "core/cli/suggest.h"

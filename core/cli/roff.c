@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes parts of manual pages. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/cli/texts.h"

@@ -2,6 +2,8 @@
  *
  * Answers with constraints: jump-forward decoding changes no answer and saves steps, prompts are
  * healed, grammars are compiled once. */
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"

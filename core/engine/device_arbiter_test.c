@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/engine/guard.h"

@@ -4,6 +4,8 @@
  * memory that runs out. */
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"

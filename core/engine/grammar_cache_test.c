@@ -4,6 +4,7 @@
  * need the same grammar. */
 #include "core/engine/grammar_cache.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"

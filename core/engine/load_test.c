@@ -2,6 +2,8 @@
  *
  * Opening a model: the same weights by every path, memory use compared with the estimate, progress
  * callbacks, and disks that fail at any moment. */
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/checkpoint/open.h"

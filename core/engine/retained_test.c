@@ -2,6 +2,8 @@
  *
  * Retained sequences: successors that reuse their rows, sequences of cancelled generations, and
  * when a retained sequence is dropped. */
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "tests/lmd_check.h"
 #include "tests/story_fixture.h"

@@ -5,6 +5,9 @@
 #include "core/engine/sample.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/engine/sample_params.h"

@@ -4,7 +4,9 @@
  * and biases compared with the same chains over all candidates, and top_p over a whole vocabulary
  * compared with a full sort. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "tests/chain_fixture.h"

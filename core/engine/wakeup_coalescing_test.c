@@ -2,6 +2,7 @@
  *
  * Wakeup coalescing: readers that do not want a wakeup for each token. */
 #include <poll.h>
+#include <stdio.h>
 
 #include "tests/engine_fixture.h"
 #include "tests/lmd_check.h"

@@ -3,7 +3,7 @@
  * Closure of a set of items before the next character: follows empty edges, calls rules, and
  * returns from completed rules.
  *
- * A rule that is called here gets one new frame, whoever calls it, so the work is bounded by
+ * A rule that is called here gets one new frame for all its callers, so the work is bounded by
  * states times frames, however many paths there are. While the closure grows, new frames have no
  * content yet and are named by their rule. When nothing is left to follow, they get their content
  * in order of rank: the callers of a rule get theirs first, because no rule calls itself before it

@@ -2,6 +2,7 @@
  *
  * Compares forced text with the result of trying every byte, at every position of texts that a
  * grammar accepts. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/grammar/grammar.h"

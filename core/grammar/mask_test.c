@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A mask must agree with accepting each token, however the mask was computed. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/grammar/grammar.h"

@@ -3,7 +3,9 @@
  * JSON schemas: which texts they accept and reject, which schemas are rejected, and ranges of
  * integers number by number. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/grammar/grammar.h"

@@ -5,6 +5,8 @@
  * sum, sort. */
 #include "core/jinja/attr_select.h"
 
+#include <string.h>
+
 static void add_part(struct lmi_jinja_run *run, struct lmi_jinja_list *parts, const char *s,
 		     size_t n)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Calls: binds arguments to parameters and calls callable values. */
+#include <string.h>
+
 #include "core/jinja/eval.h"
 
 struct lmi_jinja_val lmi_jinja_builtin_value(struct lmi_jinja_run *run,

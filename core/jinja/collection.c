@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Sorting, and the methods of lists, tuples and dictionaries. */
+#include <string.h>
+
 #include "core/jinja/builtin.h"
 
 /* Merges the sorted runs [lo, mid) and [mid, hi) of indices from `a` into `b`. */

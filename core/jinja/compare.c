@@ -2,6 +2,7 @@
  *
  * Equality and order of values. */
 #include <math.h>
+#include <string.h>
 
 #include "core/jinja/call.h"
 #include "core/jinja/ops.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Dictionaries: entries in insertion order, with a hash index above a certain size. */
+#include <string.h>
+
 #include "core/jinja/ops.h"
 #include "core/jinja/run.h"
 

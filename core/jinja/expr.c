@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Scopes and the evaluation of expressions. */
+#include <string.h>
+
 #include "core/jinja/eval.h"
 
 struct lmi_jinja_scope *lmi_jinja_scope_new(struct lmi_jinja_run *run,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * String filters.  Most of them first convert their input to a string. */
+#include <string.h>
+
 #include "core/jinja/builtin.h"
 
 static LMI_JINJA_BUILTIN(f_string)

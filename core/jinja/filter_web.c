@@ -2,6 +2,7 @@
  *
  * Filters for web pages: entities, safe strings, URLs, attributes. */
 #include <ctype.h>
+#include <string.h>
 
 #include "core/jinja/builtin.h"
 

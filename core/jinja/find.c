@@ -3,6 +3,8 @@
  * String methods that search. */
 #include "core/jinja/find.h"
 
+#include <string.h>
+
 size_t lmi_jinja_str_find(struct lmi_jinja_val v, size_t from, size_t to, struct lmi_jinja_val x)
 {
 	const char *p;

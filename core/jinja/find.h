@@ -4,6 +4,8 @@
 #ifndef LLAMAD_CORE_JINJA_FIND_H
 #define LLAMAD_CORE_JINJA_FIND_H
 
+#include <string.h>
+
 #include "core/jinja/builtin.h"
 
 /* Bytes from..to of a string; shares the bytes and keeps the flags. */

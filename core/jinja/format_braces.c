@@ -4,6 +4,7 @@
 #include "core/jinja/spec.h"
 
 #include <ctype.h>
+#include <string.h>
 
 struct braces {
 	struct lmi_jinja_run *run;

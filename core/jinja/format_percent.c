@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <string.h>
 
 struct percent {
 	struct lmi_jinja_run *run;

@@ -2,6 +2,7 @@
  *
  * Global functions, methods of objects that are not collections, and the look-up of all builtin
  * names. */
+#include <string.h>
 #include <time.h>
 
 #include "core/jinja/eval.h"

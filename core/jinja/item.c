@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Items and attributes of values. */
+#include <string.h>
+
 #include "core/jinja/call.h"
 #include "core/jinja/ops.h"
 #include "core/jinja/run.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Iteration over values, and membership tests. */
+#include <string.h>
+
 #include "core/jinja/ops.h"
 #include "core/jinja/run.h"
 #include "core/unicode/unicode.h"

@@ -4,6 +4,8 @@
  * tag it splits names, numbers, strings and operators until the tag ends.  An end marker inside
  * open brackets does not count, so that {{ {'a': {}} }} works. */
 #include <ctype.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/base/utf8.h"
 #include "core/jinja/lexer.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Lexes quoted strings. */
+#include <string.h>
+
 #include "core/base/utf8.h"
 #include "core/jinja/lexer.h"
 

@@ -5,6 +5,8 @@
  * Items are drawn one by one: the condition of "for x in y if c" is evaluated only when its item is
  * needed, because the body may change what the condition depends on.  Looking ahead (loop.last,
  * loop.nextitem) draws one item early, loop.length draws all of them. */
+#include <string.h>
+
 #include "core/jinja/eval.h"
 
 struct lmi_jinja_loop {

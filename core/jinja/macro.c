@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Macros and the bodies of call blocks, which are macros that the callee may call. */
+#include <string.h>
+
 #include "core/jinja/eval.h"
 
 struct lmi_jinja_macro {

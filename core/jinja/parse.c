@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct lmi_jinja_token end_token = {.type = LMI_JINJA_TOK_END};
 

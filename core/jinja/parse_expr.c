@@ -3,6 +3,8 @@
  * Parses expressions by recursive descent.  From the loosest to the tightest binding: if, or, and,
  * not, comparison, + -, ~, * / // %, **, sign, then the postfixes: attribute, item, call, filter,
  * test. */
+#include <string.h>
+
 #include "core/jinja/ops.h"
 #include "core/jinja/parse.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parses what follows a primary expression: attributes, items, calls, filters, tests. */
+#include <string.h>
+
 #include "core/jinja/call.h"
 #include "core/jinja/parse.h"
 

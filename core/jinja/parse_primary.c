@@ -2,6 +2,8 @@
  *
  * Parses primary expressions (names, constants, lists, tuples, dictionaries) and assignment
  * targets. */
+#include <string.h>
+
 #include "core/jinja/parse.h"
 
 static bool str_is(struct lmd_str s, const char *word)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parses statements and whole templates. */
+#include <string.h>
+
 #include "core/jinja/parse.h"
 
 static void parse_body(struct lmi_jinja_parser *p, struct lmi_jinja_nodes *out,

@@ -2,6 +2,8 @@
  *
  * The filter pprint: the repr of a value, with dictionaries sorted by key, and split over several
  * lines if it is longer than one. */
+#include <string.h>
+
 #include "core/jinja/builtin.h"
 
 #define WIDTH 80

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Executes statements and writes output. */
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "core/jinja/eval.h"
 #include "core/jinja/origin_marks.h"

@@ -4,6 +4,8 @@
 #ifndef LLAMAD_CORE_JINJA_STR_BUF_H
 #define LLAMAD_CORE_JINJA_STR_BUF_H
 
+#include <string.h>
+
 #include "core/jinja/value.h"
 
 /* Maximum length of a string in bytes. */

@@ -3,6 +3,8 @@
  * The public functions: parsing, rendering, and the memory of both. */
 #include "core/jinja/template.h"
 
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "core/jinja/eval.h"
 #include "core/jinja/origin_marks.h"

@@ -5,6 +5,9 @@
 #include "core/jinja/template.h"
 
 #include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/base/alloc.h"

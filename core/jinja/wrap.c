@@ -2,6 +2,8 @@
  *
  * The filter wordwrap: breaks text into lines of a maximum width, at whitespace and after hyphens
  * inside words. */
+#include <string.h>
+
 #include "core/jinja/builtin.h"
 
 struct wrap {

@@ -4,6 +4,9 @@
  * token, and a row that is read through the device's page table must have the expected tag.
  * The device (its tables, rows and states) is simulated by arrays that are updated only with
  * what a step block would pass to a real device. */
+#include <stdio.h>
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "core/kv/kv.h"
 #include "core/kv/page_table.h"

@@ -4,6 +4,7 @@
  * when it is made.  The first error is sticky: later calls do nothing, and lmi_plan_build returns
  * that error. */
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"

@@ -3,6 +3,7 @@
  * A plan as text: one line per item, only members that differ from the default, no numbers of ops
  * or values, so that changing one op changes one line.  Limits of a step and memory layout are
  * omitted, because they do not come from the architecture. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/plan/ew.h"

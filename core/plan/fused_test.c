@@ -3,6 +3,7 @@
  * Fused and decomposed ops agree: every conformance case runs on `ref` as it is and fully
  * decomposed, and the results are compared. */
 #include <math.h>
+#include <stdio.h>
 
 #include "core/conformance/opcase_priv.h"
 #include "core/plugin/host_services.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rules of experts, recurrent mixers, the sparse-attention indexer and sampling. */
+#include <stdio.h>
+
 #include "core/plan/op_check.h"
 
 void lmi_plan_shape_route(struct lmi_plan_shape *s)

@@ -2,6 +2,9 @@
  *
  * Memory layout: simulates random plans, with an owner for each 64 bytes.  Whatever an op reads
  * must still belong to the value that it refers to. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "core/plan/plan_test.h"
 

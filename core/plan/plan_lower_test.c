@@ -2,6 +2,8 @@
  *
  * Decompositions: their EW programs compute the formulas of op.h, and only simple ops remain. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/plan/lower.h"
 #include "core/plan/plan_test.h"

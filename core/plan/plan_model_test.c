@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Checks tensors of a made-up model against a made-up table. */
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "core/plan/model_check.h"
 #include "core/plan/plan_test.h"

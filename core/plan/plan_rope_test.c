@@ -2,6 +2,7 @@
  *
  * Rope tables compared with an independent implementation of their formulas. */
 #include <math.h>
+#include <string.h>
 
 #include "core/plan/plan_test.h"
 

@@ -3,6 +3,8 @@
  * Errors in ops: one member of one op is changed in a plan that otherwise builds, and the error
  * message must name it with both numbers. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/plan/plan_test.h"
 

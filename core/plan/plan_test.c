@@ -2,6 +2,9 @@
  *
  * The builder: field table, dump, declarations, single assignment, allocation failures. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/plan/plan_test.h"

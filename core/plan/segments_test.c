@@ -2,6 +2,9 @@
  *
  * Segments: the outputs of the segments together equal the outputs of the whole plan.  A column is
  * represented by a hash of the op that wrote it and of everything that op read. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "core/plan/plan_test.h"
 

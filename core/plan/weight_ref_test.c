@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Weight references against tensors: computed sizes and errors. */
+#include <string.h>
+
 #include "core/plan/plan_test.h"
 #include "core/plan/weight_ref.h"
 

@@ -5,6 +5,8 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"

@@ -2,6 +2,7 @@
  *
  * The list for `llamactl plugins`: every object with its factories, the reasons for rejected files,
  * and which entry shadows which. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/plugin/registry_impl.h"

@@ -3,6 +3,7 @@
  * The error message of a failed look-up: which folders were searched, and, the most informative
  * first, which objects would have matched but cannot run here, were removed, or were rejected. */
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/plugin/registry_impl.h"

@@ -7,6 +7,9 @@
 
 #include <elf.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/plugin/dirs.h"
 #include "core/plugin/elf_note.h"

@@ -7,6 +7,9 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/plugin/host_services.h"

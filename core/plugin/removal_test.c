@@ -6,6 +6,9 @@
 #include "core/plugin/plugin_test.h"
 
 #include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define MAX_OFFERS 4096
 

@@ -5,6 +5,7 @@
 #include "core/plugin/trust.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 enum lmd_status lmi_plugin_trust_check_mode(enum lmi_plugin_trust trust, uid_t euid, uid_t owner,

@@ -4,6 +4,8 @@
 #ifndef LLAMAD_CORE_QUANT_DECODE_TEST_H
 #define LLAMAD_CORE_QUANT_DECODE_TEST_H
 
+#include <stdlib.h>
+
 #include "core/base/float16.h"
 #include "core/quant/quant.h"
 #include "tests/lmd_check.h"

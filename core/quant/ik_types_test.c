@@ -6,6 +6,8 @@
 #include "tests/lmd_check.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/quant/decode_test.h"
 #include "core/base/float16.h"

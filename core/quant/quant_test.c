@@ -7,6 +7,9 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/quant/codec.h"
 #include "core/quant/decode_test.h"

@@ -5,6 +5,8 @@
 #include "tests/lmd_check.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "core/quant/codebook.h"
 #include "core/quant_search/simd_search.h"

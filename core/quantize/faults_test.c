@@ -2,6 +2,8 @@
  *
  * Quantising with failing system calls: to one file and to a set, with and without keeping
  * completed tensors. */
+#include <stdio.h>
+
 #include "core/quantize/test_source.h"
 #include "tests/fault_loops.h"
 

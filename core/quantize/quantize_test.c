@@ -2,6 +2,8 @@
  *
  * Quantising whole files: the contents of the result, and rejected input. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "core/checkpoint/open.h"

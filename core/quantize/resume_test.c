@@ -7,6 +7,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/checkpoint/open.h"

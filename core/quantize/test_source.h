@@ -5,6 +5,7 @@
 #ifndef LLAMAD_CORE_QUANTIZE_TEST_SOURCE_H
 #define LLAMAD_CORE_QUANTIZE_TEST_SOURCE_H
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "core/checkpoint/open.h"

@@ -4,6 +4,9 @@
  * samples, cancels and lets steps fail. After each step it checks that every sequence computes its
  * rows in order, that each row is output once, and that every sequence that was not cancelled
  * finishes. */
+#include <stdio.h>
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "core/sched/sched.h"
 #include "tests/lmd_check.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Compares the matcher with a search over the whole text, with the input cut at random places. */
+#include <string.h>
+
 #include "core/text/stop_sequences.h"
 
 #include "core/base/alloc.h"

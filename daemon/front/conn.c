@@ -13,6 +13,7 @@
  *     - if the client has read no byte of the waiting replies for idle_ms, or too many bytes are
  *       waiting.
  * `since_ns` is the time of its last work. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"

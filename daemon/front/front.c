@@ -4,6 +4,8 @@
 #include "daemon/front/front.h"
 
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"

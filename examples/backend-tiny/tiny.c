@@ -5,6 +5,8 @@
  * so the host never sends it.  plugins/backend/ref implements all ops. */
 #include <llamad/backend.h>
 #include <llamad/plugin.h>
+#include <stdio.h>
+#include <string.h>
 
 struct device {
 	const struct lmd_host *host;

@@ -4,6 +4,7 @@
  * it by tokenizer.ggml.model = "bytes". */
 #include <llamad/plugin.h>
 #include <llamad/tokenizer.h>
+#include <string.h>
 
 enum { BEGIN = 256, END = 257, N_TOKENS = 258 };
 

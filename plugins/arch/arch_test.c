@@ -5,6 +5,9 @@
  * architecture's tables, and all kinds of plans are built, checked, lowered and laid out.  Keys
  * that are missing, absurd or of the wrong type must be rejected with a message that names them. */
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/base/arena.h"
 #include "core/format/format.h"

@@ -4,6 +4,8 @@
  * the lowest rank. Long words use a heap, so that a megabyte without a blank takes O(n log n). */
 #include "common/bpe.h"
 
+#include <string.h>
+
 #include "common/unicode.h"
 
 /* j->buf[1]: arrays of a long word; j->buf[2]: its heap. */

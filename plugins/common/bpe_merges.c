@@ -6,6 +6,8 @@
  * taken from the token that it produces, which is usually the one that is expected next, and
  * merges pass through each step in groups, so that prefetched table entries have time to arrive in
  * the cache. */
+#include <string.h>
+
 #include "common/bpe_tables.h"
 
 /* A merge while it is being added. */

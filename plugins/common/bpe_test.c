@@ -3,6 +3,10 @@
  * Byte-pair encoding against its definition on texts: merge the pair of lowest rank, leftmost
  * first, until there is none. Covers short and long words, plain text and the byte alphabet, and
  * vocabularies that lack symbols. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/bpe.h"
 
 #include "common/vocab_test.h"

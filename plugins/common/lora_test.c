@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The table of bound adapters, and which adapters fit the sites of a plan. */
+#include <string.h>
+
 #include "common/lora.h"
 
 #include "core/plugin/host_services.h"

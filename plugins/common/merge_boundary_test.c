@@ -4,6 +4,8 @@
  * with and without them. The alphabet has characters of one to four bytes that share bytes. At
  * byte level, merges may cut characters. Under the strict rules, characters may be unknown,
  * dropped, or bytes that are merged. */
+#include <string.h>
+
 #include "common/merge_boundary.h"
 
 #include "common/bpe.h"

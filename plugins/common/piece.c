@@ -6,6 +6,7 @@
 #include "common/unicode.h"
 
 #include <stdio.h>
+#include <string.h>
 
 void tok_sink_put(struct tok_byte_sink *s, const char *p, size_t n)
 {

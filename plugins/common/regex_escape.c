@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Escapes in expressions: classes, properties by name, and characters by number or letter. */
+#include <string.h>
+
 #include "common/regex_parser.h"
 
 /* Returns the category with this short name (one or two letters) or common long name; 0 if

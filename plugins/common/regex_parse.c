@@ -2,6 +2,8 @@
  *
  * Parses the text of an expression to a tree, by recursive descent of bounded depth: alternatives,
  * sequences, repetitions, atoms. */
+#include <string.h>
+
 #include "common/regex_parser.h"
 
 static uint32_t parse_alt(struct tok_rx_parser *ps);

@@ -5,6 +5,7 @@
 #include "common/regex_parser.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 uint32_t tok_rx_new_set(struct tok_rx_parser *ps)
 {

@@ -4,6 +4,8 @@
  * with a small stack. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/regex.h"
 #include "core/base/alloc.h"

@@ -7,6 +7,7 @@
 #include "common/special.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Buckets from this one on share the last bit of a filter word. */
 #define LAST_BIT 63u

@@ -2,6 +2,10 @@
  *
  * Special tokens in text against the plain definition: token by token, the longest first, each
  * takes all its occurrences in the text that is left. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/special.h"
 
 #include "common/vocab_test.h"

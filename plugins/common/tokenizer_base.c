@@ -4,6 +4,8 @@
  * leading space if encode adds one, and cleans up spaces if the vocabulary asks for it. */
 #include "common/tokenizer_base.h"
 
+#include <string.h>
+
 #include "common/piece.h"
 #include "common/special.h"
 

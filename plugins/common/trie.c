@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/trie.h"
 
+#include <string.h>
+
 #include "common/mem.h"
 
 static bool grow_nodes(struct tok_trie *t, const struct lmd_host *host, size_t cap)

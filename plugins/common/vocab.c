@@ -7,6 +7,7 @@
 #include "common/special.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define MAX_TOKENS (1u << 24)
 #define EMPTY_BYTES 24

@@ -7,6 +7,7 @@
 #include "common/vocab.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #define FULLWIDTH_BAR "\xef\xbd\x9c" /* U+FF5C */

@@ -25,6 +25,8 @@
 #ifndef LLAMAD_PLUGINS_COMMON_WORD_CACHE_H
 #define LLAMAD_PLUGINS_COMMON_WORD_CACHE_H
 
+#include <string.h>
+
 #include "common/tokenizer_base.h"
 
 #define TOK_WORD_CACHE_BYTES_MAX      22 /* bytes */

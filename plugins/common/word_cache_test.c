@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Word cache: a look-up returns what was stored, and what must not be stored is not. */
+#include <stdio.h>
+#include <string.h>
+
 #include "common/word_cache.h"
 
 #include "core/base/alloc.h"

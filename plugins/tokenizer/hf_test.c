@@ -3,6 +3,10 @@
  * Tokenizers of tokenizer.json files against the parity pack. The files themselves are not part of
  * the pack: they are searched for in $LLAMAD_TOKENIZER_DIR, or else in
  * ~/.cache/llamad/tokenizers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/checkpoint/tokenizer/hf_tokenizer.h"
 #include "core/text/token_healing.h"
 #include "plugins/tokenizer/parity_test.h"

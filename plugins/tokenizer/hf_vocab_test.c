@@ -5,6 +5,9 @@
  * same ids wherever both forms define the same result: the treatment of invalid UTF-8, and of ties
  * between equal scores, is not in the files. */
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/base/utf8.h"
 #include "core/checkpoint/open.h"

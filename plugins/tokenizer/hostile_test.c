@@ -2,6 +2,9 @@
  *
  * Vocabularies that a careless or malicious file may contain: each is rejected with an error
  * message, or works. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "plugins/common/vocab_test.h"
 #include "plugins/tokenizer/tok_test.h"

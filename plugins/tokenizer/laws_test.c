@@ -5,6 +5,9 @@
  * thread, and an encoder does what its definition says. */
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/checkpoint/open.h"

@@ -4,6 +4,8 @@
 #ifndef LLAMAD_PLUGINS_TOKENIZER_TOK_TEST_H
 #define LLAMAD_PLUGINS_TOKENIZER_TOK_TEST_H
 
+#include <stdio.h>
+
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"
 #include "core/text/tokenizer.h"

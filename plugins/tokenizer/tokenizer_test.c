@@ -3,6 +3,9 @@
  * All kinds of tokenizers against the parity pack: ids, decoded bytes, pieces, special ids, and
  * every pre-tokenizer name. All comparisons are exact. */
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/checkpoint/open.h"
 #include "plugins/tokenizer/parity_test.h"

@@ -5,6 +5,8 @@
  * new ABI minor number, a line in NEWS, and `make update-abi`. */
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "llamad/arch.h"
 #include "llamad/attr.h"

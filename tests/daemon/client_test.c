@@ -2,6 +2,7 @@
  *
  * The C client library with a daemon: timeouts. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "llamad/client.h"
 #include "tests/daemon/fixture.h"

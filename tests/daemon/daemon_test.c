@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/daemon/fixture.h"

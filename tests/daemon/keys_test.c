@@ -2,8 +2,10 @@
  *
  * Clients over TCP and TLS: authentication, permissions, expiry. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -4,8 +4,10 @@
  * fails with an error message that names the object, the value and the bound. */
 #include <jansson.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "llamad/client.h"

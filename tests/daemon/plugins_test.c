@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "llamad/plugin.h"

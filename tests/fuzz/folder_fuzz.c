@@ -18,6 +18,8 @@
  * If LMD_FUZZ_SAY is in the environment, the result for each input is printed. */
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -3,6 +3,8 @@
  * Seeds of folder_fuzz: small models that all open, one for each way in which tensors of the files
  * are converted to those of a model; and one seed for each family, so that its keys are read.
  * Headers are generated from rows "NAME TYPE DIM,DIM". */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/bytes.h"

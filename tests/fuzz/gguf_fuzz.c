@@ -6,6 +6,7 @@
  * There is a dictionary with encoded keys and tensors:
  *     tests/fuzz/gguf_fuzz -dict=SOURCE/tests/fuzz/gguf.dict FOLDER */
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

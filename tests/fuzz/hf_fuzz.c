@@ -5,6 +5,7 @@
  * The input is the file up to the last byte 0xff, then the text; without such a byte all of it is
  * the file.  A tokenizer that opens must encode and decode within its bounds; otherwise there must
  * be an error message. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/checkpoint/tokenizer/hf_tokenizer.h"

@@ -7,6 +7,8 @@
  * There is a dictionary with encoded keys and names:
  *     tests/fuzz/imatrix_fuzz -dict=SOURCE/tests/fuzz/imatrix.dict FOLDER */
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

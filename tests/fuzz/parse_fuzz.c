@@ -13,6 +13,7 @@
  *
  * There is a dictionary with the markers of all formats:
  *     tests/fuzz/parse_fuzz -dict=SOURCE/tests/fuzz/parse.dict FOLDER */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"

@@ -3,6 +3,7 @@
  * Fuzz target: any bytes as a protocol message.  The first byte says how they are decoded: 0 as a
  * request, k as a reply to op k.  A request that is accepted must survive encoding and decoding;
  * memory is bounded by the arena; any message that passes the check can be converted to JSON. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/check.h"

@@ -5,6 +5,8 @@
  * is written to PROGRAM.crash, which can then be given as an argument. */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes the seeds of a target into the folder that libFuzzer reads. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/fuzz/target.h"

@@ -5,6 +5,7 @@
  * The first byte selects the kind, the second the flags and the pre-tokenizer, and the third the
  * number of tokens described by the bytes that follow (each a length and that many bytes); the rest
  * is the text.  Encoding, decoding and streaming must agree and stay within their bounds. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/plugin/host_services.h"

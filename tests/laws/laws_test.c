@@ -9,6 +9,8 @@
  * models and inputs. */
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"

@@ -6,6 +6,9 @@
  * pack, or if no plugin has the architecture, cases are reported as skipped. */
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/base/alloc.h"
 #include "tests/engine_fixture.h"

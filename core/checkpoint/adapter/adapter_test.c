@@ -3,6 +3,9 @@
  * Adapters with failing allocations and truncated files.  The numbers that adapters compute are
  * compared with merged models in tests/interop. */
 #include <sys/stat.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"

@@ -3,6 +3,9 @@
  * Conversion with failing system calls, truncated sources, cancelled runs and values beyond the
  * type.  No file is left and no memory leaks. */
 #include <sys/stat.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"

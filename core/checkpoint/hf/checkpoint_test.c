@@ -2,6 +2,9 @@
  *
  * Memory that a folder takes in addition to its files: it is known before it is taken, and limited.
  * Missing tensors. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/base/alloc.h"
 #include "core/checkpoint/open.h"
 #include "tests/st_file.h"

@@ -6,6 +6,7 @@
  * and length and name of the data set.  A value is the mean square times the calls, so one call
  * stands for one chunk. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"

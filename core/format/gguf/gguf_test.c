@@ -4,6 +4,9 @@
  * versions, sets of parts, and the vocabularies of the parity pack. */
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"

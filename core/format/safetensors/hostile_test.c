@@ -5,6 +5,9 @@
  * byte changed, each allocation failing.  No case may crash, leak, take long or take much
  * memory. */
 #include <sys/stat.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/checkpoint/open.h"

@@ -2,6 +2,7 @@
  *
  * Converts the inside of a string to that of a JSON string.  A Python string has escapes; a string
  * between markers has none. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

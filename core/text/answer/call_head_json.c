@@ -3,6 +3,7 @@
  * Parses the head of calls that are JSON objects, alone or in a list, or Python calls if the format
  * allows them. */
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

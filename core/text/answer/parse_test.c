@@ -5,6 +5,7 @@
  * lost. */
 #include "core/text/answer/parser.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

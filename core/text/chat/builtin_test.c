@@ -5,6 +5,7 @@
 #include "core/text/chat/builtin_templates.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/arena.h"

@@ -4,6 +4,7 @@
  * messages, and only a template can place a control token. */
 #include "core/text/chat/chat.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "core/text/chat/template_vars.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

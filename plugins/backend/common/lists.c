@@ -3,6 +3,8 @@
  * Counting sort of the choices. */
 #include "backend/common/lists.h"
 
+#include <string.h>
+
 void host_mem_lists_need(uint64_t *bytes, uint64_t n_pair, uint32_t n_slice)
 {
 	host_mem_need(bytes, (uint64_t)n_slice + 2, sizeof(uint32_t));

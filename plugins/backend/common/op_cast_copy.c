@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * CAST_COPY: copies one window into another, converting between f32 and i32 (toward zero). */
+#include <string.h>
+
 #include "backend/common/view.h"
 
 static void run(const struct host_mem_run *r, const struct lmd_op *op,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * GATHER: rows selected by number, concatenated or summed. */
+#include <string.h>
+
 #include "backend/common/view.h"
 
 struct work {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * REDUCE: over the rows of a sequence, over blocks of rows, or along a row. */
+#include <string.h>
+
 #include "backend/common/view.h"
 
 /* Accumulator for the mean, sum, maximum, first or last of a series of numbers. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * ROUTE: chooses experts and their weights from a router's logits. */
+#include <string.h>
+
 #include "backend/common/act.h"
 #include "backend/common/view.h"
 

@@ -3,6 +3,8 @@
  * Keys of attention; see attn.h. */
 #include "attn.h"
 
+#include <string.h>
+
 #include "act.h"
 
 /* For fewer queries than this a page of f16 keys is multiplied in place; for more it is worth a

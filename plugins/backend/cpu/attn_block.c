@@ -3,6 +3,8 @@
  * Computes one chunk of keys for a block of rows and merges chunks; see attn_block.h. */
 #include "attn_block.h"
 
+#include <string.h>
+
 /* Row of query i of a block. */
 static uint32_t row_of(const struct attn_block *b, uint32_t i)
 {

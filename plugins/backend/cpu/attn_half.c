@@ -2,6 +2,8 @@
  *
  * Attention in half precision, key by key, as some other programs compute it.  It serves
  * comparisons with them and is not optimised. */
+#include <string.h>
+
 #include "attn.h"
 
 static void round_half(const struct attn *a, float *v, uint32_t n)

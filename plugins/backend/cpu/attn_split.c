@@ -5,6 +5,8 @@
  * of them in order.  If there is only one chunk, the heads that share a key head are divided into
  * groups.  Neither changes a bit: queries are independent of each other, and chunks are always
  * merged in order. */
+#include <string.h>
+
 #include "attn_block.h"
 
 /* Number of chunks of a row. */

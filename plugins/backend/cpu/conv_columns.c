@@ -3,6 +3,8 @@
  * The common CONV: depthwise along time with a state of floats.  Columns are independent of each
  * other, so blocks of them are divided among the threads, and each block goes through its sequence
  * on its own. */
+#include <string.h>
+
 #include "conv.h"
 
 #include "act.h"

@@ -4,6 +4,7 @@
  * with itself: the number of threads and the way the work is cut must not change a bit.  Also tests
  * cancellation and running out of memory. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"

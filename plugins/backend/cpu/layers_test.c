@@ -2,6 +2,7 @@
  *
  * Whole layers on the CPU backend: counts their barriers, and checks that neither merging the work
  * of two ops in one phase nor the way work is divided changes a bit. */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

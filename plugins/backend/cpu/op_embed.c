@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * EMBED: rows of a table selected by token or by id. */
+#include <string.h>
+
 #include "ops.h"
 #include "product.h"
 #include "backend/common/view.h"

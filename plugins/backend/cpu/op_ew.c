@@ -2,6 +2,8 @@
  *
  * EW: a straight-line program for each element.  It is run instruction by instruction over spans
  * of neighbouring columns, so that each instruction is a short loop over arrays. */
+#include <string.h>
+
 #include "act.h"
 #include "ops.h"
 #include "backend/common/view.h"

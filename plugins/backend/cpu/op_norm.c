@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * NORM: residual sum and norm, over one row or over all rows of a sequence. */
+#include <string.h>
+
 #include "norm.h"
 #include "ops.h"
 #include "backend/common/view.h"

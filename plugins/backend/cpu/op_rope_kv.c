@@ -5,6 +5,8 @@
  * Cosines and sines depend on the position only, so the first op of a plan that rotates in a
  * certain way fills the rope table of the step (phase 0) for all that follow.  Phase 1 is left to
  * the following ATTN if that does it faster (attn_rope.c). */
+#include <string.h>
+
 #include "attn.h"
 #include "ops.h"
 #include "rope.h"

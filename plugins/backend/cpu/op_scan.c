@@ -4,6 +4,8 @@
  *
  * The state of a head is decoded from its slot, updated row by row, and encoded after each row
  * that asks for it.  S is stored as the formula writes it, with the last index running fastest. */
+#include <string.h>
+
 #include "kern/float.h"
 #include "ops.h"
 #include "backend/common/scan.h"

@@ -3,6 +3,8 @@
  * Prepared rows, products and adapters; see product.h. */
 #include "product.h"
 
+#include <string.h>
+
 #include "kern/float.h"
 
 /* Without a `place` callback, outputs are computed in tiles of this many items and rows. */

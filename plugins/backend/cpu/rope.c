@@ -4,6 +4,8 @@
  * 2^20 times a frequency of 1 would lose a tenth of a radian. */
 #include "rope.h"
 
+#include <string.h>
+
 #include "kern/float.h"
 #include "kv.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The predefined results, obtained through the registry like in the engine, and the errors. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -2,6 +2,7 @@
  *
  * Included by kernels.c once for each variant, with two macros defined: ATTR, the instruction sets
  * that the compiler may use, and NAME(x), the variant's name for x. */
+#include <string.h>
 
 ATTR static float NAME(dot)(const float *a, const float *b, size_t n)
 {

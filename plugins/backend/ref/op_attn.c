@@ -10,6 +10,7 @@
  * With LMD_ATTENTION_HALF the second pass works like kernels that see each key once and sum in
  * half precision. */
 #include <float.h>
+#include <string.h>
 
 #include "backend/common/act.h"
 #include "kernels.h"

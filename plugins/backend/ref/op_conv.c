@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * CONV: along time within each sequence, or over a map. */
+#include <string.h>
+
 #include "backend/common/act.h"
 #include "ops.h"
 #include "backend/common/conv.h"

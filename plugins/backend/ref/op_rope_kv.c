@@ -4,6 +4,8 @@
  *
  * Angles are computed in double: in f32, a position of 2^20 times a frequency of 1 would lose a
  * tenth of a radian. */
+#include <string.h>
+
 #include "norm.h"
 #include "ops.h"
 #include "backend/common/view.h"

@@ -5,6 +5,8 @@
  * Candidates are in the order of their ids until TOP_K or TOP_P sorts them; sums of probabilities
  * run in the current order.  A NaN counts as minus infinity.  Phase 0 samples; phase 1 stores the
  * sequences' tokens for steps that chain to them. */
+#include <string.h>
+
 #include "llamad/sampler.h"
 #include "ops.h"
 #include "backend/common/view.h"

@@ -3,6 +3,7 @@
  * Tests the reference backend against the formulas in double (naive_test.h), and fused ops against
  * their decomposition.  Also tests invalid steps, cancellation and running out of memory. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/alloc.h"

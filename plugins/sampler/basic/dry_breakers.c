@@ -8,6 +8,7 @@
 #include "dry.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Longer tokens are ignored. */
 #define PIECE_MAX 512

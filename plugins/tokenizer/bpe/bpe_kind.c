@@ -3,6 +3,8 @@
  * Kinds gpt2 and gemma4: byte-pair encoding with a pre-tokenizer chosen by name. */
 #include "tokenizer/bpe/bpe_kind.h"
 
+#include <string.h>
+
 #include "common/unicode.h"
 
 /* Scratch buffers of a job, in addition to those of tok_bpe_word. */

@@ -3,6 +3,8 @@
  * Kind hybriddna: byte-pair encoding, except that between <dna> and </dna> each six bases are one
  * token. In the vocabulary such a token is followed by U+E000, so that its text differs from
  * ordinary tokens; this mark is not part of its piece. */
+#include <string.h>
+
 #include "tokenizer/bpe/bpe_kind.h"
 
 #define OPEN_TAG  "<dna>"

@@ -4,6 +4,8 @@
  * each step. Each step takes time proportional to its piece. */
 #include "tokenizer/bpe/pretok.h"
 
+#include <string.h>
+
 #include "common/unicode.h"
 
 enum { STEP_RX, STEP_DIGITS, STEP_NUMBERS, STEP_END_SPACE };

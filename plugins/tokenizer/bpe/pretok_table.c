@@ -5,6 +5,8 @@
  * \p{L} and the like are general categories; \s is the property White_Space. Where the model's own
  * expression distinguishes upper from lower case, files in this format have always been read with
  * ASCII case only ([\p{L}&&[^a-z]]), and models were converted on that assumption. */
+#include <string.h>
+
 #include "tokenizer/bpe/pretok.h"
 
 /* English contractions in either case, and in lower case only. */

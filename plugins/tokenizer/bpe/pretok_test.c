@@ -3,6 +3,9 @@
  * Pre-tokenizers: the concatenated words are the text, and the work grows only with the size of
  * the text, whatever it contains. The words themselves are tested with vocabularies in
  * tokenizer_test. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "tokenizer/bpe/pretok.h"
 
 #include "common/unicode.h"

@@ -2,6 +2,8 @@
  *
  * Kind whitespace: white space separates words and is dropped; each word is encoded with byte-pair
  * encoding, in lower case if the file says so. */
+#include <string.h>
+
 #include "tokenizer/bpe/bpe_kind.h"
 
 #include "common/unicode.h"

@@ -5,6 +5,8 @@
  * change. */
 #include "tokenizer/hf/cut.h"
 
+#include <string.h>
+
 #include "common/unicode.h"
 
 enum lmd_status hf_cut_give(struct hf_cut *c, uint32_t level, const char *s, const char *end,

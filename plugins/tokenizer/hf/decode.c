@@ -4,6 +4,8 @@
  * concatenated. */
 #include "tokenizer/hf/decode.h"
 
+#include <string.h>
+
 /* Drops the tokens that encode adds around a text. */
 static void without_ends(const struct lmd_tok_spec *s, const lmd_token **ids, size_t *n)
 {

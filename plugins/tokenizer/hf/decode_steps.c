@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decoders; each converts one list of texts to another. */
+#include <stdio.h>
+#include <string.h>
+
 #include "tokenizer/hf/decode.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"

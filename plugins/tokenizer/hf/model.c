@@ -2,6 +2,8 @@
  *
  * Converts a word to tokens. BPE and Unigram are shared with other kinds; WordPiece covers a word
  * from the left with the longest tokens; WordLevel looks it up as a whole. */
+#include <string.h>
+
 #include "tokenizer/hf/hf_kind.h"
 
 #include "common/unicode.h"

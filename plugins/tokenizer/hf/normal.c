@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Normalizers that look at one character at a time, or at the matches of a pattern. */
+#include <string.h>
+
 #include "tokenizer/hf/cut.h"
 
 #include "common/unicode.h"

@@ -2,6 +2,8 @@
  *
  * The piece of one token as it appears in the middle of a text: the output of the decoders there,
  * without the steps that apply only to the ends or to the whole text. */
+#include <string.h>
+
 #include "tokenizer/hf/decode.h"
 
 #include "common/unicode.h"

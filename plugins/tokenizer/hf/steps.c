@@ -2,6 +2,9 @@
  *
  * The known step types. Any other type, and a known type with an impossible parameter, is rejected
  * with an error when a tokenizer is opened. */
+#include <stdio.h>
+#include <string.h>
+
 #include "tokenizer/hf/cut.h"
 
 #include "common/unicode.h"

@@ -2,6 +2,8 @@
  *
  * Lists of texts in one contiguous byte buffer. A list that has failed to allocate memory ignores
  * all further additions. */
+#include <string.h>
+
 #include "tokenizer/hf/decode.h"
 
 #include "common/unicode.h"

@@ -4,6 +4,7 @@
  * replacement tables.
  *
  * Normal forms are computed only for the parts of a text that may change; most text does not. */
+#include <string.h>
 #include <utf8proc.h>
 
 #include "tokenizer/hf/hf_kind.h"

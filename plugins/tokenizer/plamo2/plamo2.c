@@ -6,6 +6,7 @@
  * bytes. Of tokens with equal cost the longest wins. A byte order mark at the start is dropped.
  * Begin and end tokens are never added. */
 #include <math.h>
+#include <string.h>
 
 #include "common/tokenizer_base.h"
 #include "common/trie.h"

@@ -12,6 +12,8 @@
  * within a call. */
 #include "tokenizer/spm/spm.h"
 
+#include <string.h>
+
 #include "common/unicode.h"
 #include "common/word_cache.h"
 

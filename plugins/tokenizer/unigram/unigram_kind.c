@@ -3,6 +3,8 @@
  * Kind t5: SentencePiece's unigram model. The text is normalised with the model's replacement
  * table; its spaces become U+2581, are merged, and one is added in front (or at the end) as the
  * file says. Then the best segmentation into tokens is taken. */
+#include <string.h>
+
 #include "common/charsmap.h"
 #include "common/unicode.h"
 #include "common/unigram.h"

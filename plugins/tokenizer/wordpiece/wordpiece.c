@@ -3,6 +3,8 @@
  * Kind bert: text is split into words at white space, punctuation and Chinese characters,
  * lower-cased and stripped of accents as the file says. A word, preceded by U+2581, is covered
  * from the left by the longest tokens. A word that cannot be covered becomes one unknown token. */
+#include <string.h>
+
 #include "common/tokenizer_base.h"
 #include "common/trie.h"
 #include "common/unicode.h"

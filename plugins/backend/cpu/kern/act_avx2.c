@@ -3,6 +3,8 @@
  * Rounds activations to 8 bits with AVX2; gives the same bytes as act_c.c, also for NaN and
  * infinity.  The processor's min and max return their second operand if one is NaN, hence the
  * order of the operands. */
+#include <string.h>
+
 #include "variants.h"
 #include "x86.h"
 

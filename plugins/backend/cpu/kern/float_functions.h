@@ -5,6 +5,8 @@
 #ifndef LLAMAD_CPU_KERN_FLOAT_FUNCTIONS_H
 #define LLAMAD_CPU_KERN_FLOAT_FUNCTIONS_H
 
+#include <string.h>
+
 /* e^x = 2^n times a polynomial of degree 6 in the remainder, |remainder| <= ln(2)/2; relative error
  * 2e-7.  Returns 0 below -87.3 and infinity above 88.7. */
 static inline vf exp_v(vf x)

@@ -5,6 +5,8 @@
 #ifndef LLAMAD_CPU_KERN_FLOAT_PRODUCTS_H
 #define LLAMAD_CPU_KERN_FLOAT_PRODUCTS_H
 
+#include <string.h>
+
 /* Two rows of x times two of w, with the same chains as in dot. */
 static inline void four_dots(const float *x0, const float *x1, const float *w0, const float *w1,
 			     size_t k, float *o0, float *o1)

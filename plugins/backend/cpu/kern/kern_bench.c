@@ -7,6 +7,9 @@
  * least 512 KiB of weights; GFLOP/s with two operations per weight and row.  The results are lower
  * quartiles of the thread's CPU time, to reduce the influence of other programs. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/base/cpu.h"

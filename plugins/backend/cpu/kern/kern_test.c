@@ -4,6 +4,8 @@
  * backend ref on given activations, float ones against a sum in double within the bound of
  * kern.h. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/base/cpu.h"
 #include "core/plugin/host_services.h"

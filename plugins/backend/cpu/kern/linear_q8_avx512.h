@@ -10,6 +10,8 @@
 #ifndef LLAMAD_CPU_KERN_LINEAR_Q8_AVX512_H
 #define LLAMAD_CPU_KERN_LINEAR_Q8_AVX512_H
 
+#include <string.h>
+
 #include "rows_avx512.h"
 
 #define TILE        16      /* rows of x that are multiplied together with a panel */

@@ -6,6 +6,8 @@
 #ifndef LLAMAD_CPU_KERN_ROWS_AVX2_H
 #define LLAMAD_CPU_KERN_ROWS_AVX2_H
 
+#include <string.h>
+
 #include "small_avx2.h"
 
 #define FEW         4       /* largest number of rows of x for rows8 */
