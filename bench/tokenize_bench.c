@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * How long a vocabulary takes to be ready, and how fast texts become tokens, on one thread.
+ * Measures how long a vocabulary takes to load and how fast texts are tokenised, on one thread.
  *
  *     tokenize_bench [-r ROUNDS] [-p PLUGINS] VOCABULARY TEXT...
  *
- * VOCABULARY: a GGUF file, a tokenizer.json, a tokenizer.model or a folder.  One line of JSON for
- * the vocabulary, {"ready_ms", "heap_mib"}, and one for each text: {"text", "bytes", "tokens",
- * "mbs", "heap_per_byte"}; times are processor time, the best of ROUNDS (default 5), heaps the most
- * that was taken above what was there before.  PLUGINS: a folder with plugins beside the installed
- * ones. */
+ * VOCABULARY: a GGUF file, a tokenizer.json, a tokenizer.model or a checkpoint folder.  PLUGINS: a
+ * folder with plugins, searched in addition to the installed ones.  Prints one line of JSON for the
+ * vocabulary, {"ready_ms", "heap_mib"}, and one for each text: {"text", "bytes", "tokens", "mbs",
+ * "heap_per_byte"}.  Times are CPU times, the best of ROUNDS (default 5); heap figures are the peak
+ * above the heap at the start. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +119,7 @@ static void time_text(const struct lmi_tokenizer *t, const char *path, int round
 	double best = 1e9;
 	uint64_t before, peak;
 
-	/* the list of ids grows in the first round; it is the caller's and counts, too */
+	/* the list of ids grows in the first round; the caller owns it, and it counts as well */
 	before = live_bytes();
 	lmi_alloc_reset_peak();
 	for (int r = 0; r < rounds; r++) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes core/quant/iq_grids.gen.c from the packed codes of the IQ tensor types.
+"""Generates core/quant/iq_grids.gen.c from the packed codes of the IQ tensor types.
 
     build-aux/iq-grids.py CODES.bin > core/quant/iq_grids.gen.c
 

@@ -314,11 +314,12 @@ static enum lmd_status default_socket(struct lmi_config *c, const struct lmi_con
 		dir = env_path(c, env, "XDG_RUNTIME_DIR");
 		below = "/llamad";
 	}
-	if (!dir)
-		return lmd_fail(err, LMD_INVALID,
-				"no path for the socket, since XDG_RUNTIME_DIR is not set: use "
-				"--socket ipc:///PATH or set the key 'socket' in [daemon]");
-	c->socket = lmi_arena_printf(c->arena, "ipc://%s%s/llamad.sock", dir, below);
+	if (!dir) { /* no login session; the clients use the same rule (client/lib/url.c) */
+		c->socket_in_tmp = true;
+		c->socket = lmi_arena_printf(c->arena, "ipc:///tmp/llamad-%u/llamad.sock", env->uid);
+	} else {
+		c->socket = lmi_arena_printf(c->arena, "ipc://%s%s/llamad.sock", dir, below);
+	}
 	return c->socket ? LMD_OK : no_memory(err);
 }
 

@@ -44,6 +44,7 @@ struct lmi_config {
 
 	/* [daemon] */
 	const char *socket;
+	bool socket_in_tmp; /* socket is the fallback /tmp/llamad-UID/llamad.sock */
 	struct lmi_config_list listen;
 	const char *tls_cert, *tls_key; /* NULL: not set */
 	int64_t plain_tcp;              /* 0, 1 */

@@ -24,7 +24,8 @@ static const struct lmi_config_row before[] = {
 	 .option = true,
 	 .path = true,
 	 .unset = "$RUNTIME_DIRECTORY/llamad.sock under systemd, /run/llamad/llamad.sock for "
-		  "root, otherwise $XDG_RUNTIME_DIR/llamad/llamad.sock"},
+		  "root, otherwise $XDG_RUNTIME_DIR/llamad/llamad.sock or, if that variable is not "
+		  "set, /tmp/llamad-UID/llamad.sock"},
 	{.section = "daemon",
 	 .opt = {.name = "listen",
 		 .type = LMI_OPT_LIST,
@@ -295,6 +296,7 @@ static const struct lmi_opt own[] = {
 		"if it is valid, otherwise 1."},
 	{.name = "help", .letter = 'h', .type = LMI_OPT_FLAG, .doc = "Print this help and exit."},
 	{.name = "version", .type = LMI_OPT_FLAG, .doc = "Print the version and exit."},
+	{.name = "emit-completion", .type = LMI_OPT_CHOICE, .value = "bash|zsh|fish"},
 	{.name = "emit-man", .type = LMI_OPT_FLAG},
 	{.name = "emit-config-man", .type = LMI_OPT_FLAG},
 	{.name = "emit-config", .type = LMI_OPT_FLAG},

@@ -6,6 +6,7 @@
 
 #include "core/cli/texts.h"
 #include "daemon/config.h"
+#include "llamad/attr.h"
 #include "llamad/version.h"
 
 /* Returns whether row i is the first of its section. */
@@ -164,6 +165,23 @@ static void put_key(FILE *f, const struct lmi_config_row *row)
 	}
 }
 
+static const struct lmi_roff_item config_examples[] = {
+	{"[daemon]\ndrain = 60s\n\n[limits]\nconnections = 64\nmessage_bytes = 4M",
+	 "Let running generations continue for up to a minute on shutdown; allow fewer "
+	 "connections and smaller messages:"},
+	{"[daemon]\nlisten = tls+tcp://0.0.0.0:7443\ntls_cert = /etc/llamad/cert.pem\n"
+	 "tls_key = /etc/llamad/key.pem",
+	 "Accept clients on other machines, with a key (`llamactl key add`) and TLS:"},
+	{"[models]\nmodel_dir = /srv/models", "Let administrators add models from below one folder only:"},
+	{"llamad --config new.conf --check-config && systemctl reload llamad",
+	 "Check a file before the running daemon reads it:"},
+};
+
+static const struct lmi_roff_item config_files[] = {
+	{LMI_CONFIG_FILE, "The configuration file unless --config names another one."},
+	{"PREFIX/share/doc/llamad/llamad.conf", "All keys with their default values, as printed by `llamad --emit-config`."},
+};
+
 void lmi_config_man(FILE *f)
 {
 	struct lmi_config_table t;
@@ -199,11 +217,40 @@ void lmi_config_man(FILE *f)
 			fprintf(f, ".SH \"[%s]\"\n", t.row[i].section);
 		put_key(f, &t.row[i]);
 	}
-	fputs(".SH EXAMPLE\n.nf\n[daemon]\ndrain = 60s\n\n[limits]\n"
-	      "connections = 64\nmessage_bytes = 4M\n.fi\n"
-	      ".SH \"SEE ALSO\"\n\\fBllamad\\fR(8), \\fBllamactl\\fR(1)\n",
-	      f);
+	lmi_roff_examples(f, config_examples, LMD_LEN(config_examples));
+	lmi_roff_list(f, "FILES", config_files, LMD_LEN(config_files));
+	fputs(".SH \"SEE ALSO\"\n\\fBllamad\\fR(8), \\fBllamactl\\fR(1)\n", f);
 }
+
+static const struct lmi_roff_item daemon_examples[] = {
+	{"llamad\nllamactl list",
+	 "Start your own daemon and, in another terminal, list its models:"},
+	{"llamad --socket ipc:///tmp/me.sock --state-dir /tmp/me\n"
+	 "llamactl --socket ipc:///tmp/me.sock list",
+	 "Start a second daemon for experiments:"},
+	{"systemctl enable --now llamad\nusermod --append --groups llamad alice",
+	 "Start the system's daemon now and at boot, and give a user access to it:"},
+	{"llamad --check-config", "Print the effective settings without starting the daemon:"},
+};
+
+static const struct lmi_roff_item daemon_files[] = {
+	{LMI_CONFIG_FILE, "The configuration file; see llamad.conf(5)."},
+	{"/run/llamad/llamad.sock", "The socket of the system's daemon."},
+	{"$XDG_RUNTIME_DIR/llamad/llamad.sock", "The socket of a user's own daemon."},
+	{"/var/lib/llamad",
+	 "The state folder of the system's daemon: the registry of models and the imported files."},
+	{"$XDG_STATE_HOME/llamad, ~/.local/state/llamad", "The state folder of a user's own daemon."},
+	{"PREFIX/lib/llamad/plugins", "The plugins; PREFIX is found from the path of the program."},
+};
+
+static const struct lmi_roff_item daemon_environment[] = {
+	{"RUNTIME_DIRECTORY, STATE_DIRECTORY",
+	 "The folders of the socket and of the state, set by systemd."},
+	{"XDG_RUNTIME_DIR, XDG_STATE_HOME, HOME", "The same folders for a user's own daemon."},
+	{"NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID",
+	 "Set by systemd for notifications of readiness and for the watchdog."},
+	{"JOURNAL_STREAM", "If standard error is the journal, messages are written with priorities."},
+};
 
 void lmi_daemon_man(FILE *f)
 {
@@ -240,11 +287,11 @@ void lmi_daemon_man(FILE *f)
 	      ".SH \"EXIT STATUS\"\n"
 	      ".TP\n0\nThe daemon was stopped by a signal or a request.\n"
 	      ".TP\n1\nAn error occurred; the last line on standard error describes it.\n"
-	      ".TP\n2\nThe command line is invalid.\n"
-	      ".SH FILES\n"
-	      ".TP\n" LMI_CONFIG_FILE "\nThe configuration file; see llamad.conf(5).\n"
-	      ".TP\n/run/llamad/llamad.sock\nThe socket of the system's daemon.\n"
-	      ".TP\n/var/lib/llamad\nThe state folder of the system's daemon.\n"
-	      ".SH \"SEE ALSO\"\n\\fBllamad.conf\\fR(5), \\fBllamactl\\fR(1)\n",
+	      ".TP\n2\nThe command line is invalid.\n",
+	      f);
+	lmi_roff_examples(f, daemon_examples, LMD_LEN(daemon_examples));
+	lmi_roff_list(f, "FILES", daemon_files, LMD_LEN(daemon_files));
+	lmi_roff_list(f, "ENVIRONMENT", daemon_environment, LMD_LEN(daemon_environment));
+	fputs(".SH \"SEE ALSO\"\n\\fBllamad.conf\\fR(5), \\fBllamactl\\fR(1)\n",
 	      f);
 }

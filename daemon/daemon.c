@@ -4,7 +4,10 @@
 #include "daemon/daemon.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "daemon/daemon_impl.h"
 #include "llamad/version.h"
@@ -101,6 +104,36 @@ enum lmd_status lmi_daemon_signals(struct lmi_daemon *d, struct lmd_error *err)
 	return st == LMD_OK ? lmi_loop_signal(d->loop, SIGHUP, on_reload, d, err) : st;
 }
 
+/* Returns true if clients find the socket without --socket, by the rule of lmd_client_default_url. */
+static bool is_default_socket(const struct lmi_daemon *d)
+{
+	static const char system_path[] = "/run/llamad/llamad.sock";
+	const char *path = d->config->socket + strlen("ipc://");
+	const char *folder = d->env->get(d->env->arg, "XDG_RUNTIME_DIR");
+	size_t n = folder ? strlen(folder) : 0;
+
+	if (!strcmp(path, system_path))
+		return true;
+	return access(system_path, F_OK) && n && !strncmp(path, folder, n) &&
+	       !strcmp(path + n, "/llamad/llamad.sock");
+}
+
+/* Tells a user who started the daemon in a terminal which commands to try in another one. */
+static void print_next(const struct lmi_daemon *d)
+{
+	bool found = is_default_socket(d);
+	const char *option = found ? "" : " --socket ", *url = found ? "" : d->config->socket;
+
+	if (!isatty(STDERR_FILENO) || d->config->log < LMD_LOG_INFO)
+		return;
+	fprintf(stderr,
+		"try, in another terminal:\n"
+		"  llamactl%s%s add mine /path/of/model.gguf\n"
+		"  llamactl%s%s generate mine -p \"Why is the sky blue?\"\n"
+		"Ctrl-C ends llamad.\n",
+		option, url, option, url);
+}
+
 enum lmd_status lmi_daemon_run(const struct lmi_args *args, const struct lmi_config_env *env,
 			       struct lmd_error *err)
 {
@@ -114,6 +147,7 @@ enum lmd_status lmi_daemon_run(const struct lmi_args *args, const struct lmi_con
 		LMI_DAEMON_LOG(&d, LMD_LOG_INFO, "llamad %s ready on %s; state=%s", LMD_VERSION,
 			       d.config->socket, d.config->state_dir);
 		lmi_notify_send(&d.notify, "READY=1\nSTATUS=ready on %s", d.config->socket);
+		print_next(&d);
 		lmi_loop_run(d.loop, tick, &d);
 	}
 	lmi_daemon_fini(&d);

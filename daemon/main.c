@@ -3,8 +3,10 @@
  * llamad: the command line of the daemon. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include "core/cli/completion.h"
 #include "core/cli/texts.h"
 #include "daemon/daemon.h"
 #include "daemon/front/front.h"
@@ -19,6 +21,30 @@ static void help(FILE *f, const struct lmi_program *prog)
 	fputs("\nConfiguration file: " LMI_CONFIG_FILE ".  See llamad(8) and llamad.conf(5).\n"
 	      "Exit status: 0 after a normal stop, 1 on errors, 2 on wrong usage.\n",
 	      f);
+}
+
+static const char *value_kind(const struct lmi_cmd *cmd, const struct lmi_opt *opt, const char *word,
+			      uint32_t arg)
+{
+	(void)cmd;
+	(void)opt;
+	(void)arg;
+	return !strcmp(word, "FILE")  ? "file"
+	       : !strcmp(word, "DIR") ? "dir"
+	       : !strcmp(word, "URL") ? "=ipc://|tcp://|tls+tcp://"
+				      : "none";
+}
+
+static void completion(FILE *f, const struct lmi_program *prog, const char *shell)
+{
+	const struct lmi_completion c = {.prog = prog, .kind = value_kind};
+
+	if (!strcmp(shell, "zsh"))
+		lmi_completion_zsh(f, &c);
+	else if (!strcmp(shell, "fish"))
+		lmi_completion_fish(f, &c);
+	else
+		lmi_completion_bash(f, &c);
 }
 
 static enum lmd_status check_config(const struct lmi_args *args, const struct lmi_config_env *env,
@@ -43,6 +69,8 @@ static enum lmd_status run(const struct lmi_args *args, struct lmd_error *err)
 	lmi_config_env_init(&env);
 	if (lmi_arg_flag(args, "emit-man"))
 		lmi_daemon_man(stdout);
+	else if (lmi_arg_given(args, "emit-completion"))
+		completion(stdout, args->prog, lmi_arg_str(args, "emit-completion"));
 	else if (lmi_arg_flag(args, "emit-config-man"))
 		lmi_config_man(stdout);
 	else if (lmi_arg_flag(args, "emit-config"))

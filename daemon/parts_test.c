@@ -249,6 +249,35 @@ static int listener(const char *path)
 	return fd;
 }
 
+START_TEST(private_folder)
+{
+	const char *path = below("private");
+	struct lmd_error err = {0};
+	struct stat sb;
+
+	umask(0);
+	ck_assert_int_eq(lmi_make_private_folder(path, &err), LMD_OK);
+	ck_assert_int_eq(stat(path, &sb), 0);
+	ck_assert_uint_eq(sb.st_mode & 07777, 0700);
+	ck_assert_int_eq(lmi_make_private_folder(path, &err), LMD_OK); /* again */
+	/* a folder that others may enter */
+	ck_assert_int_eq(chmod(path, 0750), 0);
+	ck_assert_int_eq(lmi_make_private_folder(path, &err), LMD_INVALID);
+	ck_assert_ptr_nonnull(strstr(err.text, "with mode 0700"));
+	/* a symbolic link to a valid folder */
+	ck_assert_int_eq(chmod(path, 0700), 0);
+	ck_assert_int_eq(symlink(path, below("link")), 0);
+	ck_assert_int_eq(lmi_make_private_folder(below("link"), &err), LMD_INVALID);
+	/* another user's folder; only root can create one */
+	if (!geteuid()) {
+		ck_assert_int_eq(chown(path, 7, 7), 0);
+		ck_assert_int_eq(lmi_make_private_folder(path, &err), LMD_INVALID);
+	} else {
+		LMD_SKIP("private_folder", "another user's folder needs root");
+	}
+}
+END_TEST
+
 START_TEST(socket_place)
 {
 	const char *path = below("run/llamad.sock");
@@ -289,6 +318,7 @@ int main(void)
 	tcase_add_test(t, notify_environment);
 	tcase_add_test(t, lock);
 	tcase_add_test(t, state_folder_refusals);
+	tcase_add_test(t, private_folder);
 	tcase_add_test(t, socket_place);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -255,6 +255,15 @@ static enum lmd_status start_front(struct lmi_daemon *d, struct lmd_error *err)
 			    : st;
 }
 
+/* Creates the folder of the fallback socket in /tmp. */
+static enum lmd_status make_socket_folder(const char *socket, struct lmd_error *err)
+{
+	char dir[64];
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(socket, '/') - socket), socket);
+	return lmi_make_private_folder(dir, err);
+}
+
 enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 {
 	const char *file = lmi_arg_str(d->args, "config");
@@ -269,6 +278,8 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 		lmi_daemon_log_warnings(d, d->config);
 	if (st == LMD_OK)
 		st = lmi_state_lock(&d->lock, d->config->state_dir, err);
+	if (st == LMD_OK && d->config->socket_in_tmp)
+		st = make_socket_folder(d->config->socket + strlen("ipc://"), err);
 	if (st == LMD_OK)
 		st = lmi_socket_claim(d->config->socket + strlen("ipc://"), err);
 	if (st == LMD_OK)

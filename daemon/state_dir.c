@@ -51,6 +51,24 @@ enum lmd_status lmi_make_folder(const char *path, unsigned mode, struct lmd_erro
 	return LMD_OK;
 }
 
+enum lmd_status lmi_make_private_folder(const char *path, struct lmd_error *err)
+{
+	char shown[SHOWN];
+	struct stat sb;
+
+	lmi_show_path(shown, sizeof(shown), path);
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return lmd_fail(err, LMD_IO, "%s: cannot create the folder: %s", shown, strerror(errno));
+	if (lstat(path, &sb))
+		return lmd_fail(err, LMD_IO, "%s: %s", shown, strerror(errno));
+	if (!S_ISDIR(sb.st_mode) || sb.st_uid != geteuid() || (sb.st_mode & 077))
+		return lmd_fail(err, LMD_INVALID,
+				"%s: must be a folder of user %u with mode 0700: remove it, set "
+				"XDG_RUNTIME_DIR, or give --socket ipc:///PATH",
+				shown, (unsigned)geteuid());
+	return LMD_OK;
+}
+
 /* Reads the pid that the holder of the lock wrote; returns "?" if there is none. */
 static const char *holder(int fd, char *buf, size_t n)
 {

@@ -16,6 +16,10 @@ enum lmd_status lmi_make_folder(const char *path, unsigned mode, struct lmd_erro
  * not writable. */
 enum lmd_status lmi_state_lock(int *fd, const char *dir, struct lmd_error *err);
 
+/* Creates a folder with mode 0700 in a place where every user may create one, such as /tmp.  Returns
+ * LMD_INVALID if the path exists and is not a folder of this user with that mode. */
+enum lmd_status lmi_make_private_folder(const char *path, struct lmd_error *err);
+
 /* Creates the socket's folder (mode 0750) and removes a stale socket.  Returns LMD_BUSY if another
  * process listens on the socket, and LMD_INVALID if the path is not a socket. */
 enum lmd_status lmi_socket_claim(const char *path, struct lmd_error *err);

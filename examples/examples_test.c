@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Uses the plugins of examples/ that examples_test.sh built outside of the tree: the tokenizer and
- * the sampler through the registry, the architecture and the backend together on a model that is
- * made here.  usage: examples_test FOLDER */
+ * Tests the plugins of examples/ that examples_test.sh built outside the source tree: the tokenizer
+ * and the sampler through the plugin registry, the architecture and the backend together on a model
+ * that the test makes.  usage: examples_test FOLDER */
 #include <math.h>
 #include <unistd.h>
 
@@ -158,7 +158,7 @@ static void make_weights(void)
 		}
 }
 
-/* Is this what the model computes for a token? */
+/* Checks that the logits are those that the model computes for a token. */
 static void check_row(const float *logits, int token)
 {
 	for (int r = 0; r < N_VOCAB; r++) {
@@ -220,7 +220,7 @@ static struct lmd_weight *load(const struct device *d, const struct lmd_wref *re
 	return w;
 }
 
-/* n rows of one sequence; all but the first leave. */
+/* n rows of one sequence; all except the first are output. */
 static void fill_step(struct lmi_step *s, uint32_t n)
 {
 	for (uint32_t t = 0; t < n; t++) {
@@ -292,7 +292,7 @@ START_TEST(architecture_on_backend)
 }
 END_TEST
 
-/* ---- all together, as a user would ---- */
+/* ---- everything together, through llamactl ---- */
 
 static void write_model(const char *path)
 {
@@ -313,7 +313,7 @@ static void write_model(const char *path)
 	lmi_gguf_writer_destroy(w);
 }
 
-START_TEST(through_the_program)
+START_TEST(through_llamactl)
 {
 	char dir[] = "/tmp/lmd-example-XXXXXX", path[64], command[2048];
 	float logits[4][N_VOCAB];
@@ -341,7 +341,7 @@ START_TEST(through_the_program)
 }
 END_TEST
 
-START_TEST(architecture_refuses)
+START_TEST(architecture_rejects_bad_keys)
 {
 	const struct lmi_factory *f = take(LMD_KIND_ARCH, "bigram");
 	struct lmd_arch_params params = {.struct_size = sizeof(params)};
@@ -375,8 +375,8 @@ int main(int argc, char **argv)
 	tcase_add_test(t, tokenizer);
 	tcase_add_test(t, sampler);
 	tcase_add_test(t, architecture_on_backend);
-	tcase_add_test(t, through_the_program);
-	tcase_add_test(t, architecture_refuses);
+	tcase_add_test(t, through_llamactl);
+	tcase_add_test(t, architecture_rejects_bad_keys);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

@@ -1,22 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs the headers into an empty folder, builds every example against them alone, as somebody
-# outside of the tree would, and runs examples_test over the result.
+# Installs the headers into an empty folder, builds every example against only these headers, as a
+# plugin author would, and runs examples_test on the result.
 build=${LMD_TEST_BUILDDIR:-.}
 src=${LMD_TEST_SRCDIR:-.}
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
 command -v pkg-config >/dev/null || {
-	echo "SKIP: examples_test: there is no pkg-config"
+	echo "SKIP: examples_test: pkg-config is not installed"
 	exit 77
 }
-# the make that runs this test is not to meddle with those below
+[ -x "$build/examples/examples_test" ] || {
+	echo "SKIP: examples_test: built without the Check library (Debian: check)"
+	exit 77
+}
+# the make that runs this test must not influence the ones below
 unset MAKEFLAGS MFLAGS MAKELEVEL
 make -s -C "$build" DESTDIR="$dir/root" install-dist_lmdincludeHEADERS \
 	install-nodist_lmdincludeHEADERS install-pkgconfigDATA >"$dir/log" 2>&1 || {
 	cat "$dir/log"
-	echo "FAIL: the headers cannot be installed"
+	echo "FAIL: cannot install the headers"
 	exit 1
 }
 PKG_CONFIG_PATH=$(dirname "$(find "$dir/root" -name llamad-plugin.pc)")
@@ -25,7 +29,7 @@ export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 mkdir -m 755 "$dir/plugins"
 for mk in "$src"/examples/*/Makefile; do
 	name=$(basename "$(dirname "$mk")")
-	[ "$name" != client-c ] || continue # of tests/clients
+	[ "$name" != client-c ] || continue # tested by tests/clients
 	cp -r "$(dirname "$mk")" "$dir/$name"
 	chmod -R u+w "$dir/$name"
 	make -s -C "$dir/$name" CC="${LMD_TEST_CC:-cc}" \

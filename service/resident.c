@@ -73,6 +73,7 @@ static void fill_opts(const struct lmi_resident *r, struct lmi_engine_opts *o)
 	o->inst.host = svc->o.host;
 	o->inst.share_kv = true;
 	o->inst.path = r->row->m.v[0].files[0].path;
+	o->inst.label = r->row->m.v[0].name;
 	o->inst.n_seq = l->n_seq ? l->n_seq : (uint32_t)svc->limits.max_running;
 	o->inst.n_ctx = l->n_ctx ? l->n_ctx : o->inst.n_ctx;
 	o->inst.n_batch = l->n_batch ? l->n_batch : o->inst.n_batch;

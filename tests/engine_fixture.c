@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "tests/lmd_check.h"
+#include "tests/support.h"
 
 enum lmd_status lmt_env_init(struct lmt_env *env, struct lmd_error *err)
 {

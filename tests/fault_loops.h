@@ -145,7 +145,7 @@ static inline void fault_writes(const struct fault_job *j)
 	} kinds[] = {
 		{FAULT_CREATE, "cannot create"},      {FAULT_WRITE_EIO, "Input/output error"},
 		{FAULT_WRITE_NOSPC, "No space left"}, {FAULT_WRITE_SHORT, NULL},
-		{FAULT_WRITE_EINTR, NULL},	      {FAULT_WRITE_ZERO, "wrote nothing"},
+		{FAULT_WRITE_EINTR, NULL},	      {FAULT_WRITE_ZERO, "wrote 0 of"},
 		{FAULT_SYNC, "fsync"},		      {FAULT_NAME, "rename"},
 		{FAULT_CUT, "truncate"},
 	};
@@ -169,7 +169,7 @@ static inline void fault_writes(const struct fault_job *j)
 					      e.text);
 			if (st != LMD_OK && job->keep && kinds[k].kind >= FAULT_SYNC &&
 			    kinds[k].kind <= FAULT_NAME) /* everything is written except the final name */
-				ck_assert_msg(strstr(e.text, "the same command goes on"), "%s",
+				ck_assert_msg(strstr(e.text, "the same command resumes"), "%s",
 					      e.text);
 			if (!hit) {
 				ck_assert(after > 0 || (kinds[k].kind == FAULT_CUT && !job->keep));

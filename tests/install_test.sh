@@ -21,6 +21,10 @@ make -s -C "$build" install DESTDIR="$dir/root" >"$dir/log" 2>&1 || {
 }
 ctl=$(find "$dir/root" -name llamactl -path '*/bin/*')
 man=$(find "$dir/root" -name llamactl.1)
+for file in bash-completion/completions/llamactl zsh/site-functions/_llamad \
+	fish/vendor_completions.d/llamactl.fish; do
+	[ -n "$(find "$dir/root" -path "*/share/$file")" ] || bad "$file is not installed"
+done
 [ -x "$ctl" ] && [ -n "$man" ] || bad "no program or no manual page is installed"
 found=$(find "$dir/root" -name '*.la')
 [ -z "$found" ] || bad "libtool files are installed:" $found
@@ -31,6 +35,13 @@ if [ "$plugins" -gt 0 ]; then
 	[ "$n" -eq "$plugins" ] || bad "$n of $plugins installed plugins are found"
 	grep -q '"state": "refused"' "$dir/json" && bad "an installed plugin is refused"
 fi
+[ -n "$(find "$dir/root" -path '*/doc/*' -name operations.md)" ] || bad "the documentation is not installed"
+[ -n "$(find "$dir/root" -path '*/doc/*' -name COPYING)" ] || bad "the licence is not installed"
+make -s -C "$build" install-strip DESTDIR="$dir/stripped" >"$dir/log" 2>&1 || bad "make install-strip"
+ctl=$(find "$dir/stripped" -name llamactl -path '*/bin/*')
+"$ctl" plugins --json >"$dir/json" || bad "llamactl plugins fails after install-strip"
+grep -q '"state": "refused"' "$dir/json" && bad "a stripped plugin is refused"
+[ "$(grep -c '"state": "loaded"' "$dir/json")" -ge "$plugins" ] || bad "a stripped plugin is not found"
 make -s -C "$build" uninstall DESTDIR="$dir/root" >"$dir/log" 2>&1 || bad "make uninstall"
 found=$(find "$dir/root" -type f)
 [ -z "$found" ] || bad "uninstall leaves behind:" $found

@@ -1,26 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * lmd_check.h - shared by all Check programs: main, skips, paths, seeds.
- *
- * A program that cannot run a case calls LMD_SKIP("name", "reason"): the line is printed and
- * counted by the summary of scripts/check; the case does not count as passed. */
+ * lmd_check.h - shared by all Check programs: the Check library, main, and tests/support.h. */
 #ifndef LLAMAD_TESTS_LMD_CHECK_H
 #define LLAMAD_TESTS_LMD_CHECK_H
 
 #include <check.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define LMD_SKIP(name, ...)                                                                        \
-	do {                                                                                       \
-		printf("SKIP: %s: ", name);                                                        \
-		printf(__VA_ARGS__);                                                               \
-		printf("\n");                                                                      \
-		fflush(stdout);                                                                    \
-	} while (0)
+#include "tests/support.h"
 
 /* Checks that the call returns LMD_OK; otherwise prints the message in `err`, a struct lmd_error
  * that the call has set. */
@@ -30,74 +16,6 @@
 		ck_assert_msg(st_ == LMD_OK, "%s: %s: %s", #call, lmd_status_text((int)st_),       \
 			      err.text);                                                           \
 	} while (0)
-
-/* Additional counters of a program with data-driven cases, printed as
- * "CASES: name: P passed, F failed, S skipped" and added up by the summary. */
-#define LMD_CASES(name, passed, failed, skipped)                                                   \
-	printf("CASES: %s: %u passed, %u failed, %u skipped\n", name, (unsigned)(passed),          \
-	       (unsigned)(failed), (unsigned)(skipped))
-
-/* Returns the folder of the parity packs, or NULL if there is none. */
-static inline const char *lmd_parity_dir(void)
-{
-	const char *d = getenv("LLAMAD_PARITY_DIR");
-	FILE *f;
-	char path[4096];
-
-	if (!d || !*d)
-		return NULL;
-	snprintf(path, sizeof(path), "%s/README.md", d);
-	f = fopen(path, "r");
-	if (!f)
-		return NULL;
-	fclose(f);
-	return d;
-}
-
-static inline const char *lmd_env_or(const char *name, const char *fallback)
-{
-	const char *v = getenv(name);
-
-	return v && *v ? v : fallback;
-}
-
-/* Build and source folders (set by make check). */
-static inline const char *lmd_build_dir(void)
-{
-	return lmd_env_or("LMD_TEST_BUILDDIR", ".");
-}
-
-static inline const char *lmd_source_dir(void)
-{
-	return lmd_env_or("LMD_TEST_SRCDIR", ".");
-}
-
-/* Returns true in make check-long, where tests that take minutes may run. */
-static inline bool lmd_long(void)
-{
-	return !strcmp(lmd_env_or("LMD_TEST_LONG", ""), "1");
-}
-
-/* Returns the seed of a property test, LMD_TEST_SEED or `fallback`, and prints it, so that a
- * failure can be repeated. */
-static inline uint64_t lmd_seed(const char *what, uint64_t fallback)
-{
-	uint64_t seed = strtoull(lmd_env_or("LMD_TEST_SEED", "0"), NULL, 0);
-
-	seed = seed ? seed : fallback;
-	printf("seed of %s: %llu\n", what, (unsigned long long)seed);
-	return seed;
-}
-
-/* splitmix64: random numbers for property tests. */
-static inline uint64_t lmd_rand(uint64_t *s)
-{
-	uint64_t z = (*s += 0x9E3779B97F4A7C15ull);
-
-	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-	z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-	return z ^ (z >> 31);
-}
 
 /* Runs the suites and prints Check's summary; returns the exit status for main. */
 static inline int lmd_check_run(SRunner *r)

@@ -7,7 +7,7 @@
 
 #include "core/base/alloc.h"
 #include "core/format/gguf/write.h"
-#include "tests/lmd_check.h"
+#include "tests/support.h"
 
 #define EMBD  ((int64_t)LMT_EMBD)
 #define VOCAB ((int64_t)LMT_VOCAB)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * text_bench - what the text around a model costs for each token, on one core: choosing a token,
- * the mask of a grammar, and what is done once: a vocabulary's index, a schema compiled, a prompt
- * rendered.
+ * text_bench - measures the cost of text processing around a model, on one core: sampling a token
+ * and computing a grammar's token mask, which happen for each token; and building a vocabulary's
+ * index, compiling a schema and rendering a prompt, which happen once.
  *
  *     bench/text_bench [ROUNDS [PLUGIN_FOLDER]]
  *
- * The vocabulary is made up: 128,256 tokens as byte-pair encodings have them, from bytes over
- * pieces of words, with and without a blank in front, to numbers, punctuation and characters of
- * three bytes.  Figures: time of the processor, so that others on the machine count little: median,
- * 99 of 100, and the greatest. */
+ * The vocabulary is synthetic: 128,256 tokens such as those of a byte-pair encoding: bytes, pieces
+ * of words with and without a leading space, numbers, punctuation, and characters of three bytes.
+ * Figures are CPU times, so that other processes matter little: median, 99th percentile, and
+ * maximum. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static int by_ns(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void tell(const char *what, struct times *t)
+static void report(const char *what, struct times *t)
 {
 	if (!t->n)
 		return;
@@ -179,7 +179,7 @@ static const struct lmd_sample_vocab vocab = {.struct_size = sizeof(vocab),
 					      .eos = EOG,
 					      .nl = -1};
 
-/* ---- choosing ---- */
+/* ---- sampling ---- */
 
 static float normal(void)
 {
@@ -219,7 +219,7 @@ static void bench_chain(struct lmi_registry *registry, const struct lmd_host *ho
 		lmi_chain_accept(ch, id, false);
 		add_time(&t, now_ns() - t0);
 	}
-	tell(what, &t);
+	report(what, &t);
 	lmi_chain_destroy(ch);
 	lmi_free(logits);
 	lmi_free(list);
@@ -299,7 +299,7 @@ static char *make_schema(size_t bytes)
 	return s;
 }
 
-/* A token that the mask allows; the end only when nothing else is. */
+/* A token that the mask allows; the end token only if nothing else is allowed. */
 static lmd_token any_of(const uint64_t *mask)
 {
 	uint32_t from = draw(N_VOCAB);
@@ -332,9 +332,9 @@ static void bench_masks(const struct lmi_gvocab *v, const char *what, const char
 		add_time(&compile, now_ns() - t0);
 	}
 	snprintf(line, sizeof(line), "%s: %zu bytes compiled", what, strlen(schema));
-	tell(line, &compile);
+	report(line, &compile);
 	o.grammar = g;
-	/* each answer has a matcher of its own, which knows nothing at first */
+	/* each answer has its own matcher, which starts with an empty cache */
 	for (int r = 0; r < rounds; r++) {
 		must(lmi_matcher_create(&m, &o, &err), &err);
 		must(lmi_gstate_create(&s, m, &err), &err);
@@ -353,8 +353,8 @@ static void bench_masks(const struct lmi_gvocab *v, const char *what, const char
 		lmi_gstate_destroy(s);
 		lmi_matcher_destroy(m);
 	}
-	snprintf(line, sizeof(line), "%s: mask of a token", what);
-	tell(line, &mask_times);
+	snprintf(line, sizeof(line), "%s: token mask", what);
+	report(line, &mask_times);
 	lmi_grammar_destroy(g);
 	free(compile.ns);
 	free(mask_times.ns);
@@ -374,7 +374,7 @@ static void bench_grammars(int rounds)
 		must(lmi_gvocab_create(&v, &vocab, &err), &err);
 		add_time(&t, now_ns() - t0);
 	}
-	tell("index of the vocabulary", &t);
+	report("vocabulary index", &t);
 	bench_masks(v, "any JSON", "{}", rounds / 10 + 1);
 	bench_masks(v, "schema", schema, rounds / 10 + 1);
 	lmi_gvocab_destroy(v);
@@ -414,7 +414,7 @@ static void bench_template(int rounds)
 		add_time(&times, now_ns() - t0);
 		lmi_template_output_fini(&out);
 	}
-	tell("ChatML prompt of 40 messages", &times);
+	report("ChatML prompt of 40 messages", &times);
 	lmi_template_destroy(t);
 	lmi_arena_destroy(arena);
 	json_decref(vars);
@@ -435,7 +435,7 @@ int main(int argc, char **argv)
 	o.host = host;
 	must(lmi_registry_create(&registry, &o, &err), &err);
 	make_vocab();
-	printf("%-46s %9s %9s %9s\n", "vocabulary of 128256 tokens", "median", "99 %", "most");
+	printf("%-46s %9s %9s %9s\n", "vocabulary of 128256 tokens", "median", "p99", "max");
 	bench_chains(registry, host, rounds);
 	bench_grammars(rounds);
 	bench_template(rounds);

@@ -67,7 +67,10 @@ func WithPatience(d time.Duration) Option { return func(c *Client) { c.patience 
 // DefaultURL.
 func Dial(ctx context.Context, url string, opts ...Option) (*Client, error) {
 	if url == "" {
-		url = DefaultURL()
+		var err error
+		if url, err = defaultURL(); err != nil {
+			return nil, err
+		}
 	}
 	c := &Client{url: url, patience: 5 * time.Second,
 		hello: HelloRequest{Client: "go", Key: os.Getenv("LLAMAD_KEY")}, dialing: make(chan struct{}, 1)}

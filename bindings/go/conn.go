@@ -28,14 +28,38 @@ var (
 )
 
 // DefaultURL returns the socket of the system's daemon if it exists, otherwise that of the user's
-// daemon.
+// daemon: in XDG_RUNTIME_DIR, or in /tmp/llamad-UID if that variable is not set.
 func DefaultURL() string {
+	url, _ := defaultURL()
+	return url
+}
+
+// defaultURL fails if the folder in /tmp exists and is accessible to other users.
+func defaultURL() (string, error) {
 	const system = "/run/llamad/llamad.sock"
-	own := os.Getenv("XDG_RUNTIME_DIR")
-	if _, err := os.Stat(system); err == nil || !strings.HasPrefix(own, "/") {
-		return "ipc://" + system
+	own, uid := os.Getenv("XDG_RUNTIME_DIR"), os.Geteuid()
+	_, err := os.Stat(system)
+	if err == nil || (uid == 0 && !strings.HasPrefix(own, "/")) {
+		return "ipc://" + system, nil
 	}
-	return "ipc://" + own + "/llamad/llamad.sock"
+	if strings.HasPrefix(own, "/") {
+		return "ipc://" + own + "/llamad/llamad.sock", nil
+	}
+	folder := fmt.Sprintf("/tmp/llamad-%d", uid)
+	return "ipc://" + folder + "/llamad.sock", checkPrivate(folder, uid)
+}
+
+// checkPrivate fails if the folder exists and is accessible to others: any user can create one in /tmp.
+func checkPrivate(folder string, uid int) error {
+	info, err := os.Lstat(folder)
+	if err != nil {
+		return nil
+	}
+	owner, known := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !known || int(owner.Uid) != uid {
+		return fmt.Errorf("%s: must be a folder of user %d with mode 0700", folder, uid)
+	}
+	return nil
 }
 
 // conn is a socket that speaks the REQ side of the SP protocol.  A frame is its length, preceded by a

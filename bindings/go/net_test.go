@@ -24,6 +24,35 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
+func TestPrivateFolder(t *testing.T) {
+	uid := os.Geteuid()
+	dir := filepath.Join(t.TempDir(), "llamad")
+	if err := checkPrivate(dir, uid); err != nil {
+		t.Error("a folder that does not exist:", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkPrivate(dir, uid); err != nil {
+		t.Error(err)
+	}
+	if err := checkPrivate(dir, uid+1); err == nil {
+		t.Error("another user's folder is accepted")
+	}
+	if err := os.Symlink(dir, dir+"-link"); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkPrivate(dir+"-link", uid); err == nil {
+		t.Error("a symbolic link is accepted")
+	}
+	if err := os.Chmod(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkPrivate(dir, uid); err == nil {
+		t.Error("a folder that others may enter is accepted")
+	}
+}
+
 // A server that answers hello and ping like llamad and counts the requests.
 type fakeServer struct {
 	key           string

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""C: structs, words and the field tables of the codec."""
+"""Emits C: structs, enum words and the field tables of the codec."""
 
 HEAD = """/* SPDX-License-Identifier: MIT
  *
@@ -29,7 +29,7 @@ def elem_type(f, kind):
 
 
 def wrap(text, indent, width=96):
-    """A comment, broken into lines."""
+    """A C comment, wrapped into lines."""
     lines, line = [], indent + "/* "
     for word in text.split():
         if len(line.expandtabs(8)) + len(word) > width:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/protocol.md: tables between lines <!-- begin NAME --> and <!-- end -->."""
+"""Emits docs/protocol.md: the tables between lines <!-- begin NAME --> and <!-- end -->."""
 import re
 
 PATH = "docs/protocol.md"
@@ -110,7 +110,7 @@ def section(s, name):
 
 
 def fill(s, text, session):
-    """Returns the document with new tables.  If session is None, that section stays as it is."""
+    """Returns the document with regenerated sections.  If session is None, that section is kept."""
     def sub(m):
         if m.group(1) == "session":
             if session is None:

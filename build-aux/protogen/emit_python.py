@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Python: a dataclass for each message and type, and their way to and from plain maps."""
+"""Emits Python: a dataclass for each message and type, and conversion to and from plain maps."""
 import keyword
 import re
 import textwrap

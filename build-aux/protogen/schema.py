@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Reads proto/schema/*.json, checks them, and gives them as objects.
+"""Reads proto/schema/*.json, checks them, and returns them as objects.
 
-This module knows every member that a schema file may contain; any other member is an error."""
+This module defines all members that a schema file may contain; any other member is an error."""
 import json
 import os
 import re
@@ -10,7 +10,7 @@ GROUPS = ("server", "models", "text", "streams", "plugins", "keys")
 INT_MIN, INT_MAX = -2**63, 2**63 - 1
 FLOAT_MAX = 1.7976931348623157e308
 
-# type: (takes min and max, words that are allowed besides the common ones)
+# type: members that are allowed in addition to the common ones
 TYPES = {
     "bool": (), "int": ("min", "max", "unit"), "float": ("min", "max", "unit"),
     "string": ("min", "max"), "text": ("min", "max"), "bytes": ("min", "max"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * answer_opts.h - options of an answer: how long, chosen how, ended by what.  `run` and `generate`
- * have the same. */
+ * answer_opts.h - options that control an answer: its length, how tokens are chosen and what ends
+ * it. `run` and `generate` share them. */
 #ifndef LLAMAD_LLAMACTL_ANSWER_OPTS_H
 #define LLAMAD_LLAMACTL_ANSWER_OPTS_H
 
@@ -17,80 +17,89 @@
 	 .def = "-1", \
 	 .min = -1, \
 	 .max = 1 << 30, \
-	 .doc = "Tokens to write at most; -1: until the model ends or the context is full."}, \
+	 .doc = "Maximum number of tokens to generate; -1 means until the model stops or the " \
+		"context is full."}, \
 	{.name = "seed", \
 	 .type = LMI_OPT_INT, \
 	 .value = "N", \
-	 .doc = "Of the random choices; without it one from the clock."}, \
+	 .def_text = "from the clock", \
+	 .doc = "Random seed."}, \
 	LMI_OPTS_SAMPLING, \
 	{.name = "stop", \
 	 .type = LMI_OPT_LIST, \
 	 .value = "TEXT", \
-	 .doc = "End before this text; may be repeated."}, \
+	 .doc = "Stop sequence: the answer ends before this text. May be repeated."}, \
 	{.name = "ignore-eos", \
 	 .type = LMI_OPT_FLAG, \
-	 .doc = "Go on after tokens that end a generation."}, \
+	 .doc = "Continue past end-of-generation tokens."}, \
 	{.name = "parse-special", \
 	 .type = LMI_OPT_FLAG, \
-	 .doc = "Text of control tokens in the prompt becomes those tokens."}, \
+	 .doc = "Treat the text of control tokens in the prompt as those tokens."}, \
 	{.name = "no-special", \
 	 .type = LMI_OPT_FLAG, \
-	 .doc = "Add no begin or end tokens to the prompt."}, \
-	{.name = "special", .type = LMI_OPT_FLAG, .doc = "Write control tokens out as text."}, \
+	 .doc = "Do not add begin or end tokens to the prompt."}, \
+	{.name = "special", .type = LMI_OPT_FLAG, .doc = "Print control tokens as text."}, \
 	{.name = "raw", \
 	 .type = LMI_OPT_FLAG, \
-	 .doc = "The prompt as it is, without a chat template, also when the model has one."}, \
+	 .doc = "Use the prompt as it is, without a chat template, even if the model has one."}, \
 	{.name = "system", \
 	 .letter = 's', \
 	 .type = LMI_OPT_STR, \
 	 .value = "TEXT", \
-	 .doc = "What the model is told before the prompt; needs a chat template."}, \
+	 .doc = "System message, which precedes the prompt; needs a chat template."}, \
 	{.name = "template", \
 	 .type = LMI_OPT_STR, \
 	 .value = "NAME", \
-	 .doc = "Another chat template than the model's: a file, a variant of the model's by name, " \
-		"or a built-in one, as chatml; `debug template --list` names these."}, \
+	 .def_text = "the model's own", \
+	 .doc = "Chat template to use: a file, the name of a variant that the model has, or a " \
+		"built-in template such as chatml; `debug template --list` names those."}, \
 	{.name = "template-arg", \
 	 .type = LMI_OPT_LIST, \
 	 .value = "KEY=VALUE", \
-	 .doc = "A variable of the template, as enable_thinking=false; VALUE is JSON, or else a " \
-		"text.  May be repeated."}, \
+	 .doc = "Variable for the chat template, such as enable_thinking=false; VALUE is JSON " \
+		"or plain text. May be repeated."}, \
 	{.name = "tools", \
 	 .type = LMI_OPT_STR, \
 	 .value = "FILE", \
-	 .doc = "Tools that the template tells the model about: a JSON array."}, \
-	{.name = "show-thinking", \
+	 .doc = "File with the tools that the model may call, as a JSON array; the chat " \
+		"template describes them to the model."}, \
+	{.name = "show-reasoning", \
 	 .type = LMI_OPT_FLAG, \
-	 .doc = "Write out what the model thinks before it answers, also where standard output is " \
-		"no terminal; an empty line ends it."}, \
-	{.name = "hide-thinking", \
+	 .doc = "Print the model's reasoning even if standard output is not a terminal; an empty " \
+		"line separates it from the answer."}, \
+	{.name = "hide-reasoning", \
 	 .type = LMI_OPT_FLAG, \
-	 .doc = "Leave that out, also on a terminal, where it is dim."}, \
+	 .doc = "Do not print the model's reasoning, which a terminal shows dim by default."}, \
+	/* the old names of these two, hidden and accepted for one more release */ \
+	{.name = "show-thinking", .type = LMI_OPT_FLAG}, \
+	{.name = "hide-thinking", .type = LMI_OPT_FLAG}, \
 	{.name = "grammar", \
 	 .type = LMI_OPT_STR, \
 	 .value = "FILE", \
-	 .doc = "The answer follows this grammar in GBNF."}, \
+	 .doc = "File with a GBNF grammar that constrains the answer."}, \
 	{.name = "json-schema", \
 	 .letter = 'j', \
 	 .type = LMI_OPT_STR, \
 	 .value = "FILE", \
-	 .doc = "The answer is JSON that this schema describes; a value that begins with { is the " \
-		"schema itself, {} means any JSON."}, \
+	 .doc = "File with a JSON schema that constrains the answer. A value that begins with " \
+		"{ is the schema itself; {} allows any JSON."}, \
 	{.name = "grammar-trigger", \
 	 .type = LMI_OPT_LIST, \
 	 .value = "REGEX", \
-	 .doc = "The grammar counts only from where the answer matches this; may be repeated."}, \
+	 .doc = "Apply the grammar only from the point where the answer matches this regular " \
+		"expression; may be repeated."}, \
 	{.name = "jump", \
 	 .type = LMI_OPT_CHOICE, \
 	 .value = "token|text|off", \
 	 .def = "token", \
-	 .doc = "What is taken without asking the model where the grammar leaves no choice: token, a " \
-		"token when no other is allowed, the answer stays the same; text, all text that must " \
-		"come, in the tokens of the tokenizer; or off."}, \
+	 .doc = "Jump-forward decoding: text that the grammar leaves no choice about is " \
+		"appended without being sampled. token: only where exactly one token is " \
+		"allowed, which leaves the answer unchanged; text: all forced text, in the " \
+		"tokenizer's own tokens; off: never."}, \
 	{.name = "heal", \
 	 .type = LMI_OPT_FLAG, \
-	 .doc = "A prompt may end in the middle of a word: tokens at its end that begin longer ones " \
-		"are taken back, and the answer goes on behind their text, in whichever tokens."}
+	 .doc = "Token healing: take back the last tokens of the prompt if longer tokens begin " \
+		"with their text, so that a prompt may end in the middle of a word."}
 /* clang-format on */
 
 #endif /* LLAMAD_LLAMACTL_ANSWER_OPTS_H */

@@ -28,7 +28,7 @@ static enum lmd_status from_file(struct lmi_chat_args *a, int which, const char 
 	return st;
 }
 
-/* A name has neither a folder nor a suffix of files. */
+/* A name contains no slash and has no file suffix. */
 static bool is_path(const char *s)
 {
 	size_t n = strlen(s);
@@ -50,7 +50,7 @@ static enum lmd_status template_args(struct lmi_ctl *ctl, struct lmi_chat_args *
 		json_t *v;
 
 		if (!eq || eq == list[i]) {
-			st = lmi_usage(ctl, err, "--template-arg: '%.60s' is no KEY=VALUE",
+			st = lmi_usage(ctl, err, "--template-arg: '%.60s' is not KEY=VALUE",
 				       list[i]);
 			break;
 		}
@@ -59,7 +59,8 @@ static enum lmd_status template_args(struct lmi_ctl *ctl, struct lmi_chat_args *
 			v = json_string(eq + 1);
 		key = lmi_strndup(list[i], (size_t)(eq - list[i]));
 		if (!key || !v || json_object_set_new(o, key, v))
-			st = lmd_fail(err, LMD_INVALID, "--template-arg: '%.60s' is no text",
+			st = lmd_fail(err, LMD_INVALID, "--template-arg: '%.60s' is not valid "
+							"UTF-8",
 				      list[i]);
 		lmi_free(key);
 	}
@@ -86,11 +87,11 @@ static enum lmd_status check(struct lmi_ctl *ctl, const struct lmi_chat_args *a,
 	if (lmi_arg_list(&ctl->args, "grammar-trigger", &list) &&
 	    !lmi_arg_given(&ctl->args, "grammar") && !lmi_arg_given(&ctl->args, "json-schema"))
 		return lmi_usage(ctl, err,
-				 "--grammar-trigger goes with --grammar or --json-schema");
+				 "--grammar-trigger requires --grammar or --json-schema");
 	if (a->wanted && lmi_arg_flag(&ctl->args, "raw"))
 		return lmi_usage(ctl, err,
-				 "--raw goes with none of --system, --template, --template-arg, "
-				 "--tools");
+				 "--raw cannot be combined with --system, --template, "
+				 "--template-arg or --tools");
 	return LMD_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl bench: tokens a second of reading a prompt and of writing. */
+ * llamactl bench: speed of prefill and decode in tokens per second. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 struct result {
 	char test[24];	       /* "pp512", "tg64" */
-	double median, lo, hi; /* tokens a second */
+	double median, lo, hi; /* tokens per second */
 };
 
 /* "AMD EPYC 7763 64-Core Processor, 8 cores". */
@@ -36,7 +36,7 @@ static void machine_name(const struct lmd_host *host, char *buf, size_t n)
 	(void)snprintf(buf, n, "%s, %u cores", model, host->cpu(host->ctx)->n_core);
 }
 
-/* Tokens that are in every vocabulary and differ from each other. */
+/* Tokens that every vocabulary has and that differ from each other. */
 static void fill_tokens(lmd_token *v, uint32_t n, uint32_t n_vocab)
 {
 	uint64_t x = 1;
@@ -47,7 +47,7 @@ static void fill_tokens(lmd_token *v, uint32_t n, uint32_t n_vocab)
 	}
 }
 
-/* One run: n tokens at once with the logits of the last, or one by one with all logits. */
+/* One run: n tokens at once with the logits of the last one, or one by one with all logits. */
 static enum lmd_status once(struct lmi_engine *e, const lmd_token *v, uint32_t n, bool prompt,
 			    double *rate, struct lmd_error *err)
 {
@@ -152,9 +152,9 @@ static enum lmd_status bench(const struct lmi_args *a, struct lmi_engine *e, str
 
 /* ---- loading ---- */
 
-#define LOAD_TESTS 2 /* until it is open; until the logits of a first token */
+#define LOAD_TESTS 2 /* time until the model is open; time until the logits of the first token */
 
-/* Bytes of memory that this process has, all and its own. */
+/* Resident memory of this process in bytes: all of it, and the part not mapped from files. */
 static void resident(uint64_t *all, uint64_t *own)
 {
 	FILE *f = fopen("/proc/self/status", "re");
@@ -220,7 +220,8 @@ static void print_load(const struct lmi_args *a, const double *ms, uint32_t n,
 		lmi_json_end(&j);
 	}
 	if (!lmi_arg_flag(a, "json")) {
-		printf("resident %10.1f MiB after loading, %.1f of them without mapped files\n",
+		printf("resident %10.1f MiB after loading, %.1f MiB of it not mapped from "
+		       "files\n",
 		       (double)rss[0] / 1048576, (double)rss[1] / 1048576);
 		return;
 	}
@@ -284,7 +285,7 @@ static const struct lmi_opt opts[] = {
 	 .def = "512",
 	 .min = 0,
 	 .max = 1 << 24,
-	 .doc = "Tokens of the prompt to be read; 0: not measured."},
+	 .doc = "Prompt length in tokens; 0 skips this test."},
 	{.name = "predict",
 	 .letter = 'n',
 	 .type = LMI_OPT_INT,
@@ -292,7 +293,7 @@ static const struct lmi_opt opts[] = {
 	 .def = "64",
 	 .min = 0,
 	 .max = 1 << 24,
-	 .doc = "Tokens to be written, one by one; 0: not measured."},
+	 .doc = "Number of tokens to generate one by one; 0 skips this test."},
 	{.name = "runs",
 	 .letter = 'r',
 	 .type = LMI_OPT_INT,
@@ -300,12 +301,12 @@ static const struct lmi_opt opts[] = {
 	 .def = "5",
 	 .min = 1,
 	 .max = RUNS_MAX,
-	 .doc = "Runs of each, after one that is not counted."},
+	 .doc = "Measured runs of each test; one more run before them warms the caches."},
 	{.name = "load",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Measure opening instead, in milliseconds: until the model is ready, and until the "
-		"logits of a first token are there; and the memory of the process then.  Every run "
-		"counts."},
+	 .doc = "Measure loading instead, in milliseconds: the time until the model is ready and "
+		"the time until the logits of the first token, then the memory of the process. "
+		"No run is left out as a warm-up."},
 	LMI_OPTS_ENGINE,
 	LMI_OPT_JSON,
 };
@@ -313,10 +314,10 @@ static const struct lmi_opt opts[] = {
 const struct lmi_cmd lmi_cmd_bench = {
 	.name = "bench",
 	.args = "FILE",
-	.brief = "Measure tokens a second",
-	.doc = "Reads a prompt of N tokens in one go (ppN) and computes N tokens one by one with "
-	       "the logits of each (tgN), both from an empty context.  Prints the median, the "
-	       "least and the greatest of the runs.",
+	.brief = "Measure the speed of a model in tokens per second",
+	.doc = "Computes a prompt of N tokens at once (ppN), then generates N tokens one by one "
+	       "with the logits of each (tgN), both from an empty context. Prints the median of "
+	       "the runs, with the minimum and the maximum.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl convert: a Hugging Face folder as one GGUF file. */
+ * llamactl convert: writes a Hugging Face folder as one GGUF file. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -129,7 +129,7 @@ static void print_json(const struct lmi_convert *c, const char *path, bool dry)
 	lmi_json_fini(&o);
 }
 
-/* What the file does not say. */
+/* Warns about what a GGUF file of this architecture cannot express. */
 static void warn(const struct lmi_convert *c)
 {
 	const struct lmd_model *m = lmi_convert_model(c);
@@ -137,8 +137,9 @@ static void warn(const struct lmi_convert *c)
 
 	if (v)
 		fprintf(stderr,
-			"llamactl: note: layers of this folder look back %" PRId64 " positions; "
-			"files of architecture %s cannot say so and look back over all\n",
+			"llamactl: note: layers of this folder attend to the last %" PRId64
+			" positions only; a GGUF file of architecture %s cannot express that, and "
+			"its layers attend to all positions\n",
 			v->v.i, m->arch);
 }
 
@@ -188,21 +189,22 @@ static const struct lmi_opt opts[] = {
 	 .type = LMI_OPT_CHOICE,
 	 .value = "auto|f32|f16|bf16|q8_0",
 	 .def = "auto",
-	 .doc = "Type of the matrices.  auto: bf16 for a folder in bf16, else f16; weights that are "
-		"quantised in the folder keep their codes where GGUF has a type for them, and "
-		"become f16 where it has none (MLX of other widths than 4 bits)."},
+	 .doc = "Type of the matrices. auto: bf16 for a folder in bf16, else f16; weights that "
+		"are quantised in the folder keep their codes if GGUF has a type for them and "
+		"become f16 otherwise (MLX with widths other than 4 bits)."},
 	{.name = "pre",
 	 .type = LMI_OPT_STR,
 	 .value = "NAME",
-	 .doc = "Name of the pre-tokenizer that the file shall state, as llama-bpe or qwen2, instead "
-		"of the one that the steps in tokenizer.json mean."},
+	 .def_text = "found from the steps in tokenizer.json",
+	 .doc = "Name of the pre-tokenizer to write into the file, such as llama-bpe or qwen2."},
 	{.name = "model-name",
 	 .type = LMI_OPT_STR,
 	 .value = "TEXT",
-	 .doc = "The name of the model in the file; without it that of the folder."},
+	 .def_text = "the folder's name",
+	 .doc = "Name of the model in the file."},
 	{.name = "dry-run",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Write nothing; print each tensor with its types, and the size."},
+	 .doc = "Write nothing; print each tensor with its types, and the total size."},
 	LMI_OPT_NO_RESUME,
 	LMI_OPT_JSON,
 };
@@ -210,12 +212,12 @@ static const struct lmi_opt opts[] = {
 const struct lmi_cmd lmi_cmd_convert = {
 	.name = "convert",
 	.args = "DIR OUT",
-	.brief = "Make a GGUF file of a Hugging Face folder",
+	.brief = "Convert a Hugging Face folder to a GGUF file",
 	.doc = "DIR holds config.json, *.safetensors and a tokenizer (tokenizer.json or "
-	       "tokenizer.model).  The file has the keys, names and layouts that llama.cpp writes, "
-	       "and runs there as here.  Vectors, norms and routers are f32.\n\n"
-	       "A folder runs without being converted, too; a file is one piece, is mapped whole, "
-	       "and can be made smaller by quantize.\n\n"
+	       "tokenizer.model). The file has the keys, names and layouts that llama.cpp "
+	       "writes, so that both programs can run it. Vectors, norms and routers are stored "
+	       "as f32.\n\nA folder can be run without conversion. A GGUF file is a single file "
+	       "that can be mapped as a whole and made smaller with `quantize`.\n\n"
 	       LMI_RESUME_DOC,
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),

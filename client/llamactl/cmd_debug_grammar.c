@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl debug grammar: does a text fit a grammar, and what may come next? */
+ * llamactl debug grammar: checks whether a text fits a grammar, and lists what may come next. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/llamactl/ctl.h"
+#include "client/llamactl/json_out.h"
 #include "client/llamactl/vocab_file.h"
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
@@ -27,6 +28,7 @@ struct job {
 	size_t n;
 	lmd_token *id; /* NULL: bytes */
 	bool allowed;
+	struct lmi_json *json; /* the object of --json, or NULL */
 };
 
 static enum lmd_status token_of(const char *what, const char *text, uint32_t n_vocab,
@@ -130,22 +132,48 @@ static enum lmd_status make_matcher(struct job *j, struct lmi_ctl *ctl, struct l
 	return st == LMD_OK ? lmi_gstate_create(&j->state, j->matcher, err) : st;
 }
 
+static bool in_set(const uint64_t *mask, uint32_t i)
+{
+	return mask[i / 64] >> (i % 64) & 1;
+}
+
+/* Finds the next range of ids from *at on: *from to *at - 1. Returns false if none is left. */
+static bool next_range(const uint64_t *mask, uint32_t n, uint32_t *from, uint32_t *at)
+{
+	while (*at < n && !in_set(mask, *at))
+		++*at;
+	*from = *at;
+	while (*at < n && in_set(mask, *at))
+		++*at;
+	return *at > *from;
+}
+
 /* Hexadecimal ids and ranges: "22 61-7a". */
 static void print_set(const uint64_t *mask, uint32_t n)
 {
 	const char *blank = "";
+	uint32_t from, at = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t from = i;
-
-		if (!(mask[i / 64] >> (i % 64) & 1))
-			continue;
-		while (i + 1 < n && mask[(i + 1) / 64] >> ((i + 1) % 64) & 1)
-			i++;
-		printf(i > from ? "%s%x-%x" : "%s%x", blank, from, i);
+	while (next_range(mask, n, &from, &at)) {
+		printf(at - 1 > from ? "%s%x-%x" : "%s%x", blank, from, at - 1);
 		blank = " ";
 	}
 	putchar('\n');
+}
+
+/* A list of pairs, the first and the last id of a range. */
+static void json_set(struct lmi_json *j, const uint64_t *mask, uint32_t n)
+{
+	uint32_t from, at = 0;
+
+	lmi_json_flat_array(j, NULL);
+	while (next_range(mask, n, &from, &at)) {
+		lmi_json_flat_array(j, NULL);
+		lmi_json_uint(j, NULL, from);
+		lmi_json_uint(j, NULL, at - 1);
+		lmi_json_end(j);
+	}
+	lmi_json_end(j);
 }
 
 static enum lmd_status print_allowed(struct job *j, struct lmd_error *err)
@@ -154,10 +182,30 @@ static enum lmd_status print_allowed(struct job *j, struct lmd_error *err)
 	enum lmd_status st = j->allowed ? lmi_gstate_mask(j->state, &mask) : LMD_OK;
 
 	if (st != LMD_OK)
-		return lmd_fail(err, st, "grammar: its ambiguity takes too much memory");
-	if (j->allowed)
+		return lmd_fail(err, st, "grammar: too ambiguous to be checked in the memory "
+					 "that is allowed");
+	if (j->allowed && j->json)
+		json_set(j->json, mask, lmi_gvocab_size(j->vocab));
+	else if (j->allowed)
 		print_set(mask, lmi_gvocab_size(j->vocab));
 	return LMD_OK;
+}
+
+static void print_verdict(struct job *j, const char *verdict, size_t at)
+{
+	bool rejected = !strcmp(verdict, "reject");
+
+	if (!j->json) {
+		printf(rejected ? "%s@%zu\n" : "%s\n", verdict, at);
+		return;
+	}
+	if (j->allowed)
+		lmi_json_end(j->json); /* of the token sets */
+	lmi_json_str(j->json, "verdict", verdict);
+	if (rejected)
+		lmi_json_uint(j->json, "at", at);
+	else
+		lmi_json_null(j->json, "at");
 }
 
 static enum lmd_status check(struct job *j, struct lmd_error *err)
@@ -170,16 +218,45 @@ static enum lmd_status check(struct job *j, struct lmd_error *err)
 		st = j->id ? lmi_gstate_accept(j->state, j->id[i])
 			   : lmi_gstate_accept_text(j->state, j->text + i, 1, &taken);
 		if (st == LMD_INVALID) {
-			printf("reject@%zu\n", i);
+			print_verdict(j, "reject", i);
 			return LMD_OK;
 		}
 		if (st != LMD_OK)
-			return lmd_fail(err, st, "grammar: %s %zu cannot be judged: %s",
+			return lmd_fail(err, st, "grammar: %s %zu cannot be checked: %s",
 					j->id ? "token" : "byte", i, lmd_status_text((int)st));
 		st = print_allowed(j, err);
 	}
 	if (st == LMD_OK)
-		puts(lmi_gstate_may_end(j->state) ? "accept" : "incomplete");
+		print_verdict(j, lmi_gstate_may_end(j->state) ? "accept" : "incomplete", 0);
+	return st;
+}
+
+/* One object, printed only after the verdict is known. */
+static enum lmd_status check_json(struct job *j, struct lmd_error *err)
+{
+	struct lmi_json out;
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+	enum lmd_status st;
+
+	if (!f)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the verdict");
+	lmi_json_init(&out, f);
+	lmi_json_object(&out, NULL);
+	if (j->allowed)
+		lmi_json_array(&out, "allowed");
+	j->json = &out;
+	st = check(j, err);
+	if (st == LMD_OK) {
+		lmi_json_end(&out);
+		lmi_json_fini(&out);
+	}
+	if (fclose(f) && st == LMD_OK)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for the verdict");
+	if (st == LMD_OK)
+		(void)fwrite(text, 1, n, stdout);
+	free(text);
 	return st;
 }
 
@@ -190,7 +267,7 @@ static enum lmd_status prepare(struct job *j, struct lmi_ctl *ctl, struct lmd_er
 	enum lmd_status st;
 
 	if (!lmi_arg_str(&ctl->args, "gbnf") == !lmi_arg_str(&ctl->args, "schema"))
-		return lmi_usage(ctl, err, "exactly one of --gbnf and --schema is needed");
+		return lmi_usage(ctl, err, "give exactly one of --gbnf and --schema");
 	if (text && tokens)
 		return lmi_usage(ctl, err, "--text and --tokens exclude each other");
 	st = open_vocab(j, ctl, err);
@@ -215,7 +292,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 		return lmd_fail(err, LMD_NOMEM, "no memory for tokens");
 	st = prepare(&j, ctl, err);
 	if (st == LMD_OK)
-		st = check(&j, err);
+		st = lmi_arg_flag(&ctl->args, "json") ? check_json(&j, err) : check(&j, err);
 	lmi_gstate_destroy(j.state);
 	lmi_matcher_destroy(j.matcher);
 	lmi_grammar_destroy(j.grammar);
@@ -227,44 +304,49 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 }
 
 static const struct lmi_opt opts[] = {
-	{.name = "gbnf", .type = LMI_OPT_STR, .value = "FILE", .doc = "A grammar in GBNF."},
-	{.name = "schema", .type = LMI_OPT_STR, .value = "FILE", .doc = "A JSON schema."},
+	{.name = "gbnf", .type = LMI_OPT_STR, .value = "FILE", .doc = "File with a GBNF grammar."},
+	{.name = "schema", .type = LMI_OPT_STR, .value = "FILE", .doc = "File with a JSON "
+									"schema."},
 	{.name = "text",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "The text to check, byte by byte; without it and --tokens the empty text."},
+	 .def_text = "the empty text",
+	 .doc = "File with the text to check, byte by byte."},
 	{.name = "tokens",
 	 .type = LMI_OPT_STR,
 	 .value = "IDS",
-	 .doc = "Tokens to check instead: 1,2,3."},
+	 .doc = "Token ids to check instead of a text: 1,2,3."},
 	{.name = "vocab",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "A model whose vocabulary is used; without it a token is a byte, and 256 the "
-		"end of text."},
+	 .def_text = "each token is a byte, and 256 is the end of the text",
+	 .doc = "Model file whose vocabulary is used."},
 	{.name = "allowed",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Print the tokens that may come, before each byte or token and after the last: "
-		"hexadecimal ids and ranges."},
+	 .doc = "Print the tokens that are allowed before each byte or token and after the last "
+		"one: hexadecimal ids and ranges."},
 	{.name = "trigger-pattern",
 	 .type = LMI_OPT_LIST,
 	 .value = "REGEX",
-	 .doc = "Constrain nothing until the text matches; the constraint begins at the first "
-		"group that took part, or at the match. May be repeated."},
+	 .doc = "Start the constraint only when the text matches this regular expression: at the "
+		"first group that took part in the match, or at the match itself. May be "
+		"repeated."},
 	{.name = "trigger-token",
 	 .type = LMI_OPT_LIST,
 	 .value = "ID",
-	 .doc = "Constrain nothing until this token, which the constraint begins with. May be "
-		"repeated."},
+	 .doc = "Start the constraint only at this token, which belongs to the constrained text. "
+		"May be repeated."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_debug_grammar = {
 	.name = "debug grammar",
 	.brief = "Check a text against a grammar or a JSON schema",
-	.doc = "Prints accept when the text is complete, incomplete when it may go on and may not "
-	       "end, and reject@N when byte (or token) N, counted from 0, is not allowed. A "
-	       "grammar "
-	       "that cannot be used is an error.",
+	.doc = "Prints accept if the text is complete, incomplete if it may continue but not end "
+	       "here, and reject@N if byte (or token) N, counted from 0, is not allowed. A "
+	       "grammar that cannot be used is an error.\n\nWith --json: an object with verdict, "
+	       "at (N, or null) and, with --allowed, allowed: for each set a list of ranges as "
+	       "pairs of first and last id, in decimal.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

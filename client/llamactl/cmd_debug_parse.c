@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl debug parse: an answer taken apart into what was said, thought and called. */
+ * llamactl debug parse: runs the answer parser, which splits an answer into content, reasoning and
+ * tool calls. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/llamactl/ctl.h"
+#include "client/llamactl/json_out.h"
 #include "client/llamactl/vocab_file.h"
 #include "core/base/json_text.h"
 #include "core/text/parse/parse.h"
 
 struct show {
 	bool markup;
+	FILE *list; /* collects the events as one list, for --json; NULL: prints each on a line of
+		     * standard output */
+	bool some;  /* at least one event was written */
 	struct lmd_error *err;
 	enum lmd_status st;
 };
@@ -42,18 +47,22 @@ static void show(void *arg, const struct lmi_out *o)
 	}
 	lmi_jtext_end(&j);
 	s->st = lmi_jtext_finish(&j, s->err);
-	if (s->st == LMD_OK)
+	if (s->st == LMD_OK && s->list)
+		fprintf(s->list, "%s\n  %s", s->some ? "," : "", j.text);
+	else if (s->st == LMD_OK)
 		printf("%s\n", j.text);
 	else
-		lmd_error_prefix(s->err, "a text that is no UTF-8");
+		lmd_error_prefix(s->err, "text that is not valid UTF-8");
 	lmi_jtext_fini(&j);
+	s->some = true;
 }
 
-static enum lmd_status parse(struct lmi_ctl *ctl, const struct lmi_parse_format *f,
+static enum lmd_status parse(struct lmi_ctl *ctl, const struct lmi_parse_format *f, FILE *list,
 			     struct lmd_error *err)
 {
 	size_t chunk = (size_t)lmi_arg_int(&ctl->args, "chunk"), n = 0;
-	struct show s = {.markup = lmi_arg_flag(&ctl->args, "markup"), .err = err};
+	struct show s = {
+		.markup = lmi_arg_flag(&ctl->args, "markup"), .list = list, .err = err};
 	struct lmi_parse *p;
 	char *in = NULL;
 	enum lmd_status st = lmi_parse_create(&p, f, show, &s, err);
@@ -76,23 +85,66 @@ static enum lmd_status parse(struct lmi_ctl *ctl, const struct lmi_parse_format 
 	return st == LMD_OK ? s.st : st;
 }
 
+/* Prints the events as one list, after all of them succeeded. */
+static enum lmd_status parse_json(struct lmi_ctl *ctl, const struct lmi_parse_format *f,
+				  struct lmd_error *err)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *list = open_memstream(&text, &n);
+	enum lmd_status st;
+	bool whole;
+
+	if (!list)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the answer");
+	st = parse(ctl, f, list, err);
+	whole = !ferror(list);
+	if ((fclose(list) || !whole) && st == LMD_OK)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for the answer");
+	if (st == LMD_OK)
+		printf("[%s%s]\n", text, n ? "\n" : "");
+	free(text);
+	return st;
+}
+
+static void list_formats(bool json)
+{
+	const char *name;
+	struct lmi_json j;
+
+	lmi_json_init(&j, stdout);
+	if (json)
+		lmi_json_array(&j, NULL);
+	for (uint32_t i = 0; (name = lmi_parse_format_name(i)); i++) {
+		if (json)
+			lmi_json_str(&j, NULL, name);
+		else
+			puts(name);
+	}
+	if (!json)
+		return;
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *name = lmi_arg_pos(&ctl->args, 0);
+	bool json = lmi_arg_flag(&ctl->args, "json");
 	const struct lmi_parse_format *f;
 
 	if (lmi_arg_flag(&ctl->args, "list")) {
-		for (uint32_t i = 0; (name = lmi_parse_format_name(i)); i++)
-			puts(name);
+		list_formats(json);
 		return LMD_OK;
 	}
 	if (!name)
-		return lmi_usage(ctl, err, "a FORMAT is missing");
+		return lmi_usage(ctl, err, "FORMAT is missing; --list prints the known formats");
 	f = lmi_parse_format((struct lmd_str){.ptr = name, .len = strlen(name)});
 	if (!f)
-		return lmd_fail(err, LMD_NOTFOUND, "format '%.60s': unknown; --list names them",
+		return lmd_fail(err, LMD_NOTFOUND, "format '%.60s' is unknown; --list prints the "
+						   "known formats",
 				name);
-	return parse(ctl, f, err);
+	return json ? parse_json(ctl, f, err) : parse(ctl, f, NULL, err);
 }
 
 static const struct lmi_opt opts[] = {
@@ -103,21 +155,24 @@ static const struct lmi_opt opts[] = {
 	 .def = "0",
 	 .min = 0,
 	 .max = 1 << 30,
-	 .doc = "Feed so many bytes at a time, as if they just came; 0: all at once."},
+	 .doc = "Feed the parser N bytes at a time, as if they had just arrived; 0 means all at "
+		"once."},
 	{.name = "thinks",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "The answer begins inside of a thought, as after a prompt that opened one."},
-	{.name = "markup", .type = LMI_OPT_FLAG, .doc = "Print markers too."},
+	 .doc = "The answer begins inside its reasoning, as after a prompt that opened it."},
+	{.name = "markup", .type = LMI_OPT_FLAG, .doc = "Print markers as well."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_debug_parse = {
 	.name = "debug parse",
 	.args = "[FORMAT]",
-	.brief = "Take an answer apart: text, thoughts, tool calls",
-	.doc = "Reads the text of an answer from standard input, written in the way of a family of "
-	       "models (FORMAT: hermes, llama3, mistral, gpt-oss, ...), and prints a JSON object a "
-	       "line: {\"content\": ...}, {\"reasoning\": ...}, {\"call\": NAME}, "
-	       "{\"arguments\": ...} with pieces of JSON, {\"end\": true} when the call is whole.",
+	.brief = "Split an answer into content, reasoning and tool calls",
+	.doc = "Reads the text of an answer from standard input, in the format of a model family "
+	       "(hermes, llama3, mistral, gpt-oss, ...), and prints one JSON object per line: "
+	       "{\"content\": ...}, {\"reasoning\": ...}, {\"call\": NAME}, {\"arguments\": ...} "
+	       "with pieces of JSON, and {\"end\": true} when a call is complete. With --json "
+	       "the objects form one list.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl debug sampler: what a chain of samplers leaves of given logits. */
+ * llamactl debug sampler: applies a sampler chain to given logits and prints the candidates that
+ * remain. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -86,7 +87,8 @@ static enum lmd_status read_tokens(const char *what, const char *text, struct lm
 		errno = 0;
 		v = strtol(p, &end, 10);
 		if (end == p || (*end && *end != ',') || errno || v < 0 || v > INT32_MAX)
-			return lmd_fail(err, LMD_INVALID, "%s: \"%.40s\" is no token", what, p);
+			return lmd_fail(err, LMD_INVALID, "%s: \"%.40s\" is not a token id", what,
+					p);
 		out->id[out->n++] = (lmd_token)v;
 		p = end;
 	}
@@ -98,10 +100,10 @@ static enum lmd_status read_step(struct job *j, const json_t *step, size_t i, st
 	const json_t *file = json_object_get(step, "logits"), *id = json_object_get(step, "accept");
 
 	if (!json_is_string(file))
-		return lmd_fail(err, LMD_INVALID, "step %zu has no text \"logits\"", i);
+		return lmd_fail(err, LMD_INVALID, "step %zu has no string \"logits\"", i);
 	if (id && (!json_is_integer(id) || json_integer_value(id) < 0 ||
 		   json_integer_value(id) > INT32_MAX))
-		return lmd_fail(err, LMD_INVALID, "step %zu: \"accept\" is no token", i);
+		return lmd_fail(err, LMD_INVALID, "step %zu: \"accept\" is not a token id", i);
 	j->rows[i].accept = id ? json_integer_value(id) : -1;
 	return read_row(json_string_value(file), j->arena, &j->rows[i], err);
 }
@@ -115,7 +117,7 @@ static enum lmd_status read_steps(struct job *j, const char *path, struct lmd_er
 	j->n_rows = json_array_size(list);
 	if (!json_is_array(list) || !j->n_rows || j->n_rows > ITEMS_MAX)
 		st = lmd_fail(err, LMD_INVALID, "%s: %s", path,
-			      list ? "it is no list of steps" : je.text);
+			      list ? "it is not a list of steps" : je.text);
 	if (st == LMD_OK) {
 		j->rows = lmi_arena_array(j->arena, j->n_rows, sizeof(*j->rows));
 		if (!j->rows)
@@ -138,7 +140,7 @@ static enum lmd_status read_input(struct job *j, struct lmi_ctl *ctl, struct lmd
 	enum lmd_status st;
 
 	if (!steps == !logits)
-		return lmi_usage(ctl, err, "exactly one of --logits and --steps is needed");
+		return lmi_usage(ctl, err, "give exactly one of --logits and --steps");
 	j->steps = steps != NULL;
 	st = read_tokens("--history", lmi_arg_str(&ctl->args, "history"), j->arena, &j->history,
 			 err);
@@ -158,7 +160,7 @@ static enum lmd_status read_input(struct job *j, struct lmi_ctl *ctl, struct lmd
 
 /* The chain */
 
-/* One more than the greatest token that can be a candidate. */
+/* One more than the largest token id that can be a candidate. */
 static uint32_t vocabulary(const struct job *j)
 {
 	uint32_t n = j->file.tok ? lmi_tokenizer_info(j->file.tok)->n_tokens : 0;
@@ -223,7 +225,7 @@ static enum lmd_status prepare(struct job *j, struct lmi_ctl *ctl, struct lmd_er
 
 /* Output */
 
-/* Those at an infinite maximum share everything. */
+/* If the maximum is infinite, the candidates at it share the whole probability. */
 static double weight(const struct lmd_cand *c, double max)
 {
 	double x = isnan(c->logit) ? -INFINITY : (double)c->logit;
@@ -231,7 +233,7 @@ static double weight(const struct lmd_cand *c, double max)
 	return isinf(max) ? x == max : exp(x - max);
 }
 
-/* p = softmax of what is left. */
+/* Sets p to the softmax over the remaining candidates. */
 static void set_p(struct lmd_cands *c)
 {
 	double max = -INFINITY, sum = 0;
@@ -314,35 +316,37 @@ static const struct lmi_opt opts[] = {
 	{.name = "chain",
 	 .type = LMI_OPT_STR,
 	 .value = "JSON",
-	 .doc = "The samplers in their order, as in '[{\"sampler\": \"top_k\", \"k\": 5}]'."},
+	 .doc = "The sampler chain, such as '[{\"sampler\": \"top_k\", \"k\": 5}]'."},
 	{.name = "logits",
 	 .type = LMI_OPT_STR,
 	 .value = "F.f32",
-	 .doc = "One row of logits, float32."},
+	 .doc = "File with one row of logits (float32)."},
 	{.name = "steps",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE.json",
-	 .doc = "Several rows, with the state kept: a list of {\"logits\": F, \"accept\": ID}."},
+	 .doc = "File with several rows, sampled in order with the state kept between them: a "
+		"list of {\"logits\": F, \"accept\": ID}."},
 	{.name = "history",
 	 .type = LMI_OPT_STR,
 	 .value = "IDS",
-	 .doc = "Tokens accepted before, oldest first: 1,2,3."},
+	 .doc = "Token ids accepted before, oldest first: 1,2,3."},
 	{.name = "ids",
 	 .type = LMI_OPT_STR,
 	 .value = "IDS",
-	 .doc = "Tokens that the logits belong to; without it 0, 1, 2 and so on."},
+	 .def_text = "0, 1, 2 and so on",
+	 .doc = "Token ids that the logits belong to."},
 	{.name = "vocab",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "A model file, for samplers that look at the text of tokens."},
+	 .doc = "Model file, for samplers that need the text of tokens."},
 	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_debug_sampler = {
 	.name = "debug sampler",
-	.brief = "Show what a chain of samplers leaves of logits",
-	.doc = "Prints the token, the logit and the probability of each candidate that is left; "
-	       "without --json the chosen one, if the chain chooses, is marked with *.",
+	.brief = "Apply a sampler chain to given logits",
+	.doc = "Prints the token id, the logit and the probability of each remaining candidate. "
+	       "Without --json, * marks the chosen token if the chain chooses one.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl debug template: a chat template rendered with given variables. */
+ * llamactl debug template: renders a chat template with given variables. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +22,14 @@
 /* The largest file of variables. */
 #define VARS_MAX (256u << 20)
 
-/* What is rendered: the text of a file, or the template of a model. */
+/* The template to render: the text of a file, or the template of a model. */
 struct source {
 	struct lmi_model *model;
 	char *text;
 	struct lmd_str template;
 };
 
-/* Does the file begin as a model does? */
+/* Returns true if the file begins with the magic number of a model file. */
 static bool is_model(const char *path)
 {
 	struct lmi_file f;
@@ -48,7 +48,7 @@ static struct lmd_str str(const char *s)
 	return (struct lmd_str){.ptr = s, .len = s ? strlen(s) : 0};
 }
 
-/* A file that holds a template; when there is none, a built-in one of that name. */
+/* Reads a template file; if there is no such file, a built-in template of that name. */
 static enum lmd_status open_text(struct source *s, const char *path, struct lmd_error *err)
 {
 	enum lmd_status st =
@@ -76,13 +76,26 @@ static enum lmd_status source_open(struct source *s, const char *path, const cha
 	return st;
 }
 
-static void list(void)
+static void list(bool json)
 {
+	struct lmi_json j;
+
+	lmi_json_init(&j, stdout);
+	if (json)
+		lmi_json_array(&j, NULL);
 	for (unsigned i = 0; i < lmi_chat_builtins_n; i++) {
 		const char *file = lmi_chat_builtins[i].name;
+		size_t n = strlen(file) - strlen(".jinja");
 
-		printf("%.*s\n", (int)(strlen(file) - strlen(".jinja")), file);
+		if (json)
+			lmi_json_strn(&j, NULL, file, n);
+		else
+			printf("%.*s\n", (int)n, file);
 	}
+	if (!json)
+		return;
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
 }
 
 static void source_close(struct source *s)
@@ -112,13 +125,13 @@ static enum lmd_status read_vars(const char *path, struct lmd_arena *arena, stru
 		if (st != LMD_OK)
 			lmd_error_prefix(err, path);
 	} else {
-		st = lmd_fail(err, LMD_INVALID, "%s: the variables are no JSON object", path);
+		st = lmd_fail(err, LMD_INVALID, "%s: the variables are not a JSON object", path);
 	}
 	json_decref(j);
 	return st;
 }
 
-/* The time of --now, or the time it is. */
+/* The time of --now, or the current time. */
 static enum lmd_status read_now(struct lmi_ctl *ctl, struct tm *out, struct lmd_error *err)
 {
 	const char *text = lmi_arg_str(&ctl->args, "now"), *end;
@@ -133,8 +146,20 @@ static enum lmd_status read_now(struct lmi_ctl *ctl, struct tm *out, struct lmd_
 	end = strptime(text, "%Y-%m-%dT%H:%M:%S", out);
 	if (!end || *end)
 		return lmi_usage(ctl, err,
-				 "--now: \"%.60s\" is no time such as 2026-09-28T12:34:56", text);
+				 "--now: \"%.60s\" is not a time such as 2026-09-28T12:34:56",
+				 text);
 	return LMD_OK;
+}
+
+static void print_json(const struct lmi_template_output *out)
+{
+	struct lmi_json j;
+
+	lmi_json_init(&j, stdout);
+	lmi_json_object(&j, NULL);
+	lmi_json_strn(&j, "text", out->text, out->bytes);
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
 }
 
 static enum lmd_status render(struct lmi_ctl *ctl, const struct source *s,
@@ -150,7 +175,9 @@ static enum lmd_status render(struct lmi_ctl *ctl, const struct source *s,
 		return st;
 	}
 	st = lmi_template_render(t, in, &out, err);
-	if (st == LMD_OK)
+	if (st == LMD_OK && lmi_arg_flag(&ctl->args, "json"))
+		print_json(&out);
+	else if (st == LMD_OK)
 		(void)fwrite(out.text, 1, out.bytes, stdout); /* the stream keeps its error */
 	else
 		lmd_error_prefix(err, path);
@@ -170,7 +197,7 @@ static enum lmd_status render_with(struct lmi_ctl *ctl, const struct source *s, 
 	return st == LMD_OK ? render(ctl, s, in, err) : st;
 }
 
-/* What the template can express, and the format of answers that its markers are of. */
+/* Prints what the template can express, and the format of answers that its markers belong to. */
 static enum lmd_status print_caps(const struct source *s, const char *path, struct lmd_error *err)
 {
 	struct lmi_template *t;
@@ -206,12 +233,13 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	if (lmi_arg_flag(&ctl->args, "list")) {
 		lmi_arena_destroy(arena);
-		list();
+		list(lmi_arg_flag(&ctl->args, "json"));
 		return LMD_OK;
 	}
 	if (!lmi_arg_pos(&ctl->args, 0)) {
 		lmi_arena_destroy(arena);
-		return lmi_usage(ctl, err, "a FILE is missing");
+		return lmi_usage(ctl, err, "FILE is missing; --list prints the built-in "
+					   "templates");
 	}
 	if (!arena)
 		return lmd_fail(err, LMD_NOMEM, "no memory for variables");
@@ -232,30 +260,33 @@ static const struct lmi_opt opts[] = {
 	{.name = "list", .type = LMI_OPT_FLAG, .doc = "Print the names of the built-in templates."},
 	{.name = "caps",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Print as JSON what the template can express, found out by small conversations, and "
-		"the format of its model's answers (see debug parse)."},
+	 .doc = "Print as JSON what the template can express, determined by rendering small "
+		"conversations, and the format of its model's answers (see debug parse)."},
 	{.name = "variant",
 	 .type = LMI_OPT_STR,
 	 .value = "NAME",
-	 .doc = "Of a model: this variant of its template, as tool_use, or a built-in one."},
+	 .doc = "Variant of the model's template, such as tool_use, or a built-in template."},
 	{.name = "input",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "Variables as a JSON object; without it there are none."},
+	 .def_text = "no variables",
+	 .doc = "File with the variables as a JSON object."},
 	{.name = "now",
 	 .type = LMI_OPT_STR,
 	 .value = "TIME",
-	 .doc = "The time of strftime_now, as in 2026-09-28T12:34:56; the present without it."},
+	 .def_text = "the current time",
+	 .doc = "Time that strftime_now returns, such as 2026-09-28T12:34:56."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_debug_template = {
 	.name = "debug template",
 	.args = "[FILE]",
 	.brief = "Render a chat template",
-	.doc = "FILE is a template, a model, whose own template is taken, or the name of a "
-	       "built-in template. The text goes to "
-	       "standard output, with nothing added; a text that the template raises is the "
-	       "error.",
+	.doc = "FILE is a template, a model file (whose own template is used), or the name of a "
+	       "built-in template. The rendered text goes to standard output with nothing added; "
+	       "if the template raises an error, its text is the error message. With --json: an "
+	       "object with text, or with --list a list of names.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

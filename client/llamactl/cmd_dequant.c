@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl debug dequant and debug quant: blocks of a tensor type to float32 values and
- * back, by the reference code. */
+ * llamactl debug dequant and debug quant: convert blocks of a tensor type to float32 values and
+ * back, with the reference code. */
 #include <stdlib.h>
 
 #include "client/llamactl/ctl.h"
+#include "client/llamactl/json_out.h"
 #include "core/base/alloc.h"
 #include "core/base/bytes.h"
 #include "core/base/file.h"
@@ -14,13 +15,14 @@
 #define CHUNK_VALUES 65536u    /* decoded at once */
 #define MAX_WIDTH    (1 << 20) /* of a row */
 
-/* One run: what is read, what is written, room for a piece of both. */
+/* One run: the input, the output, and buffers for a piece of each. */
 struct job {
 	const struct lmi_dtype *type;
 	struct lmi_file in;
 	struct lmi_new_file out;
 	uint8_t *src, *dst;
 	float *values;
+	uint64_t n_values, bytes; /* values processed; bytes of the output */
 };
 
 static enum lmd_status find_type(const char *name, const struct lmi_dtype **out,
@@ -61,9 +63,25 @@ static enum lmd_status job_buffers(struct job *j, size_t src, size_t dst, size_t
 	return LMD_OK;
 }
 
-/* Puts the output in place when all went well. */
-static enum lmd_status job_end(struct job *j, enum lmd_status st, struct lmd_error *err)
+static void print_json(const struct job *j, const char *to)
 {
+	struct lmi_json out;
+
+	lmi_json_init(&out, stdout);
+	lmi_json_object(&out, NULL);
+	lmi_json_str(&out, "path", to);
+	lmi_json_str(&out, "type", j->type->name);
+	lmi_json_uint(&out, "values", j->n_values);
+	lmi_json_uint(&out, "bytes", j->bytes);
+	lmi_json_end(&out);
+	lmi_json_fini(&out);
+}
+
+/* Moves the output into place after success; with --json prints an object that describes it. */
+static enum lmd_status job_end(struct job *j, struct lmi_ctl *ctl, enum lmd_status st,
+			       struct lmd_error *err)
+{
+	j->bytes = j->out.bytes;
 	if (st == LMD_OK)
 		st = lmi_new_file_commit(&j->out, err);
 	else
@@ -72,6 +90,8 @@ static enum lmd_status job_end(struct job *j, enum lmd_status st, struct lmd_err
 	lmi_free(j->src);
 	lmi_free(j->dst);
 	lmi_free(j->values);
+	if (st == LMD_OK && lmi_arg_flag(&ctl->args, "json"))
+		print_json(j, lmi_arg_pos(&ctl->args, 1));
 	return st;
 }
 
@@ -83,18 +103,19 @@ static enum lmd_status check_size(const struct job *j, const char *path, uint64_
 
 	if (j->in.bytes % piece == 0)
 		return LMD_OK;
-	return lmd_fail(err, LMD_INVALID, "%s: %llu bytes, no multiple of %llu (%s)",
+	return lmd_fail(err, LMD_INVALID, "%s: %llu bytes: not a multiple of %llu (%s)",
 			lmi_show_path(show, sizeof(show), path), (unsigned long long)j->in.bytes,
 			(unsigned long long)piece, what);
 }
 
 static enum lmd_status bad_width(const struct job *j, size_t width, struct lmd_error *err)
 {
-	return lmd_fail(err, LMD_INVALID, "--width: %zu, type %s has blocks of %u", width,
+	return lmd_fail(err, LMD_INVALID, "--width %zu is not a multiple of the block length: "
+					  "type %s has blocks of %u", width,
 			j->type->name, j->type->block_elems);
 }
 
-/* width: values in a row, of a type whose rows have a header; else of a block. */
+/* width: values in a row if the type's rows have a header, otherwise values in a block. */
 static enum lmd_status dequant_all(struct job *j, const char *path, size_t width,
 				   struct lmd_error *err)
 {
@@ -119,6 +140,7 @@ static enum lmd_status dequant_all(struct job *j, const char *path, size_t width
 		for (size_t v = 0; v < n; v++)
 			lmi_put_le32(j->dst + 4 * v, lmi_f32_bits(j->values[v]));
 		st = lmi_new_file_write(&j->out, j->dst, 4 * n, err);
+		j->n_values += n;
 	}
 	return st;
 }
@@ -132,14 +154,14 @@ static enum lmd_status run_dequant(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	if (st == LMD_OK && j.type->row_bytes_extra && !given)
 		st = lmd_fail(err, LMD_INVALID,
-			      "type %s: each row has a header; how many values are in a row? "
-			      "(--width)",
+			      "type %s: each row has a header; give the number of values in a "
+			      "row with --width",
 			      j.type->name);
 	if (st == LMD_OK)
 		width = given ? (size_t)lmi_arg_int(&ctl->args, "width") : j.type->block_elems;
 	if (st == LMD_OK)
 		st = dequant_all(&j, lmi_arg_pos(&ctl->args, 0), width, err);
-	return job_end(&j, st, err);
+	return job_end(&j, ctl, st, err);
 }
 
 static void get_values(const uint8_t *src, float *dst, size_t n)
@@ -205,6 +227,7 @@ static enum lmd_status quant_all(struct job *j, const char *path, size_t width,
 		get_values(j->src, j->values, width);
 		j->type->quant(j->values, j->dst, width, importance);
 		st = lmi_new_file_write(&j->out, j->dst, (size_t)row_bytes, err);
+		j->n_values += width;
 	}
 	return st;
 }
@@ -224,7 +247,7 @@ static enum lmd_status run_quant(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (st == LMD_OK)
 		st = quant_all(&j, lmi_arg_pos(&ctl->args, 0), width, importance, err);
 	lmi_free(importance);
-	return job_end(&j, st, err);
+	return job_end(&j, ctl, st, err);
 }
 
 static const struct lmi_opt dequant_opts[] = {
@@ -237,7 +260,9 @@ static const struct lmi_opt dequant_opts[] = {
 	 .value = "N",
 	 .min = 1,
 	 .max = MAX_WIDTH,
-	 .doc = "Values in a row; needed for types whose rows have a header: iq4_ks, ..."},
+	 .doc = "Number of values in a row; required for types whose rows have a header: iq4_ks, "
+		"..."},
+	LMI_OPT_JSON,
 };
 
 static const struct lmi_opt quant_opts[] = {
@@ -250,17 +275,19 @@ static const struct lmi_opt quant_opts[] = {
 	 .value = "N",
 	 .min = 1,
 	 .max = MAX_WIDTH,
-	 .doc = "Values in a row, a multiple of the type's block length."},
+	 .doc = "Number of values in a row, a multiple of the type's block length."},
 	{.name = "imatrix",
 	 .type = LMI_OPT_STR,
 	 .value = "F.f32",
-	 .doc = "Importance of each column: N values of float32."},
+	 .doc = "File with the importance of each column: N float32 values."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_debug_dequant = {
 	.name = "debug dequant",
 	.args = "IN.blk OUT.f32",
 	.brief = "Decode blocks of a tensor type to float32 values",
+	.doc = "With --json an object with path, type, values and bytes of what was written.",
 	.opts = dequant_opts,
 	.n_opts = LMD_LEN(dequant_opts),
 	.run = run_dequant,
@@ -270,6 +297,7 @@ const struct lmi_cmd lmi_cmd_debug_quant = {
 	.name = "debug quant",
 	.args = "IN.f32 OUT.blk",
 	.brief = "Encode rows of float32 values as blocks of a tensor type",
+	.doc = "With --json an object with path, type, values and bytes of what was written.",
 	.opts = quant_opts,
 	.n_opts = LMD_LEN(quant_opts),
 	.run = run_quant,

@@ -8,7 +8,7 @@
 #include "client/llamactl/vocab_file.h"
 #include "core/base/alloc.h"
 
-/* Appends an id; the list doubles. */
+/* Appends an id; doubles the list when it is full. */
 static enum lmd_status add_id(struct lmi_tokens *ids, int64_t id, struct lmd_error *err)
 {
 	if (id < 0 || id > INT32_MAX)
@@ -32,7 +32,7 @@ static bool is_gap(char c)
 	return c == ',' || c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* Numbers with commas or blanks between. */
+/* Parses numbers separated by commas or blanks. */
 static enum lmd_status parse_ids(const char *s, size_t n, struct lmi_tokens *ids,
 				 struct lmd_error *err)
 {
@@ -63,7 +63,7 @@ static enum lmd_status parse_ids(const char *s, size_t n, struct lmi_tokens *ids
 
 struct batch {
 	const struct lmi_vocab_file *v;
-	bool special; /* where a line does not say */
+	bool special; /* default for lines without the member */
 	struct lmi_tokens ids;
 	struct lmi_text text;
 };
@@ -77,11 +77,12 @@ static enum lmd_status answer(void *arg, const json_t *line, struct lmd_error *e
 	enum lmd_status st = lmi_batch_bool(line, "special", b->special, &special, err);
 
 	if (st == LMD_OK && !json_is_array(list))
-		st = lmd_fail(err, LMD_INVALID, "\"ids\" is missing or no array");
+		st = lmd_fail(err, LMD_INVALID, "\"ids\" is missing or not an array");
 	b->ids.n = 0;
 	json_array_foreach(list, i, id) {
 		if (st == LMD_OK && !json_is_integer(id))
-			st = lmd_fail(err, LMD_INVALID, "\"ids\": element %zu is no whole number",
+			st = lmd_fail(err, LMD_INVALID, "\"ids\": element %zu is not a whole "
+							"number",
 				      i);
 		if (st == LMD_OK)
 			st = add_id(&b->ids, json_integer_value(id), err);
@@ -98,41 +99,49 @@ static enum lmd_status answer(void *arg, const json_t *line, struct lmd_error *e
 	return LMD_OK;
 }
 
-static enum lmd_status run_one(struct batch *b, struct lmd_error *err)
+/* Reads the ids from the arguments, or from standard input if there are none. */
+static enum lmd_status read_ids(const struct lmi_args *a, struct lmi_tokens *ids,
+				struct lmd_error *err)
 {
+	enum lmd_status st = LMD_OK;
 	char *input;
 	size_t n;
-	enum lmd_status st = lmi_read_stdin(&input, &n, err);
 
+	for (uint32_t i = 1; i < a->n_pos && st == LMD_OK; i++)
+		st = parse_ids(a->pos[i], strlen(a->pos[i]), ids, err);
+	if (a->n_pos > 1)
+		return st;
+	st = lmi_read_stdin(&input, &n, err);
 	if (st != LMD_OK)
 		return st;
-	st = parse_ids(input, n, &b->ids, err);
+	st = parse_ids(input, n, ids, err);
 	free(input);
+	return st;
+}
+
+static enum lmd_status run_one(struct batch *b, const struct lmi_args *a, struct lmd_error *err)
+{
+	enum lmd_status st = read_ids(a, &b->ids, err);
+
 	if (st == LMD_OK)
 		st = lmi_tokenizer_decode(b->v->tok, b->ids.id, b->ids.n,
 					  b->special ? LMD_DECODE_UNPARSE_SPECIAL : 0, &b->text,
 					  err);
 	if (st == LMD_OK)
-		fwrite(b->text.p, 1, b->text.n, stdout);
+		lmi_detokenize_print(b->text.p, b->text.n, lmi_arg_flag(a, "json"));
 	return st;
 }
 
-/* By a model of the daemon. */
+/* Uses a model of the daemon. */
 static enum lmd_status run_named(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	struct lmi_tokens ids = {0};
-	char *input;
-	size_t n;
 	enum lmd_status st;
 
 	if (lmi_arg_flag(&ctl->args, "batch"))
-		return lmi_usage(ctl, err, "--batch needs a model file; '%s' is none",
+		return lmi_usage(ctl, err, "--batch needs a model file; '%s' is not a file",
 				 lmi_arg_pos(&ctl->args, 0));
-	st = lmi_read_stdin(&input, &n, err);
-	if (st != LMD_OK)
-		return st;
-	st = parse_ids(input, n, &ids, err);
-	free(input);
+	st = read_ids(&ctl->args, &ids, err);
 	if (st == LMD_OK)
 		st = lmi_named_detokenize(ctl, ids.id, ids.n, err);
 	lmi_tokens_fini(&ids);
@@ -143,14 +152,19 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	struct lmi_vocab_file v;
 	struct batch b = {.v = &v, .special = !lmi_arg_flag(&ctl->args, "no-special")};
+	bool batch = lmi_arg_flag(&ctl->args, "batch");
 	enum lmd_status st;
 
+	if (batch && ctl->args.n_pos > 1)
+		return lmi_usage(ctl, err, "--batch reads standard input, not arguments");
+	if (batch && lmi_arg_flag(&ctl->args, "json"))
+		return lmi_usage(ctl, err, "--batch prints lines of JSON; do not combine it with "
+					   "--json");
 	if (lmi_is_named(ctl, lmi_arg_pos(&ctl->args, 0)))
 		return run_named(ctl, err);
 	st = lmi_vocab_file_open(&v, ctl, lmi_arg_pos(&ctl->args, 0), NULL, err);
 	if (st == LMD_OK)
-		st = lmi_arg_flag(&ctl->args, "batch") ? lmi_batch(answer, &b, err)
-						       : run_one(&b, err);
+		st = batch ? lmi_batch(answer, &b, err) : run_one(&b, &ctl->args, err);
 	lmi_tokens_fini(&b.ids);
 	lmi_text_fini(&b.text);
 	lmi_vocab_file_close(&v);
@@ -160,20 +174,24 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 static const struct lmi_opt opts[] = {
 	{.name = "no-special",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Leave control tokens out instead of writing their texts."},
+	 .doc = "Leave out control tokens instead of printing them as text."},
 	{.name = "batch",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Read lines of JSON, {\"ids\": [...], \"special\": bool}, and answer each with a "
 		"line {\"hex\": \"...\"} or {\"error\": \"...\"}."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_detokenize = {
 	.name = "detokenize",
-	.args = "FILE",
+	.args = "FILE [ID]...",
 	.brief = "Turn token ids into text",
-	.doc = "FILE is as for tokenize.  Reads ids from standard input, with commas or blanks between, and writes exactly "
-	       "the bytes of the text: no line end is added.\n\n"
-	       "In the place of a file, the name of a model of a running daemon will do.",
+	.doc = "FILE is the same as for tokenize. The ids are the arguments or, if there are "
+	       "none, are read from standard input, separated by commas or blanks. Writes "
+	       "exactly the bytes of the text and adds no newline.\n\nWith --json: an object "
+	       "with text (null if the bytes are not valid UTF-8) and hex, all bytes as "
+	       "hexadecimal digits.\n\nInstead of a file, FILE may be the name of a model of a "
+	       "running daemon.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

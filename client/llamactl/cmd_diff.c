@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl diff: what two model files do not have in common.  How the tensors are spread over
- * files (the keys split.*) is no difference. */
+ * llamactl diff: compares two model files. How the tensors are distributed over the files of a set
+ * (the keys split.*) does not count as a difference. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -27,7 +27,7 @@ struct key_row {
 
 struct tensor_row {
 	enum kind kind;
-	bool read; /* d says how far the values are apart */
+	bool read; /* d is valid: how far the values are apart */
 	const struct lmd_tensor *a, *b;
 	struct lmi_tensor_diff d;
 };
@@ -85,7 +85,8 @@ static enum lmd_status diff_tensor(struct diff *d, const struct lmd_tensor *a, b
 		r->read = values;
 		if (values)
 			st = lmi_tensor_diff(&r->d, d->ma, a, d->mb, r->b, err);
-		/* without a limit zeros of both signs are different bytes, and that counts */
+		/* without a limit, zeros of different sign have different bytes, which counts as a
+		 * difference */
 		if (values && r->kind == SAME && !r->d.same_bytes && !(r->d.nmse <= limit))
 			r->kind = VALUES;
 	}
@@ -285,12 +286,12 @@ static const struct lmi_opt opts[] = {
 	 .def = "0",
 	 .min = 0,
 	 .max = 1e30,
-	 .doc = "Tensors of one type and shape count as the same up to this squared error over the "
-		"squares of A."},
+	 .doc = "Tolerance: tensors of the same type and shape count as equal if their squared "
+		"error divided by the squares of A is at most X."},
 	{.name = "no-values",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Compare keys, types and shapes alone, without reading the data."},
-	{.name = "all", .type = LMI_OPT_FLAG, .doc = "List the tensors that are the same, too."},
+	 .doc = "Compare only keys, types and shapes, without reading the tensor data."},
+	{.name = "all", .type = LMI_OPT_FLAG, .doc = "Also list the tensors that are equal."},
 	LMI_OPT_JSON,
 };
 
@@ -298,11 +299,12 @@ const struct lmi_cmd lmi_cmd_diff = {
 	.name = "diff",
 	.args = "A B",
 	.brief = "Compare two model files: keys, tensors, values",
-	.doc = "Prints keys and tensors that only one of the files has, keys with other values, "
-	       "tensors of another shape or type, and for tensors of one shape how far their values "
-	       "are apart after decoding: the greatest difference, the root of the mean square "
-	       "(rms), and the squared error over the squares of A (nmse).  How a set is cut into "
-	       "files is no difference.  The exit status is 1 when something differs.",
+	.doc = "Prints the keys and tensors that only one of the files has, keys with different "
+	       "values, tensors with a different shape or type, and for tensors of the same "
+	       "shape how far their decoded values are apart: the largest difference (max), the "
+	       "root mean square (rms) and the squared error divided by the squares of A (nmse). "
+	       "How a set is split into files does not matter. The exit status is 1 if anything "
+	       "differs.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl explain: what the architecture expects of a model file, and what was found.  The place
- * to look when a file does not load or a port is under way. */
-#include <inttypes.h>
+ * llamactl explain: compares what the architecture expects of a model file with what was found.
+ * The first place to look when a file does not load or a new architecture is being written. */
 #include <stddef.h>
 #include <string.h>
 
 #include "client/llamactl/described.h"
 #include "client/llamactl/embedded.h"
 #include "client/llamactl/json_out.h"
+#include "client/llamactl/remote.h"
 #include "core/base/show.h"
 #include "core/plan/model_check.h"
 #include "core/quant/quant.h"
@@ -16,16 +16,16 @@
 static const char *const driver_names[] = {"autoregressive", "encoder", "encoder-decoder",
 					   "diffusion", "codec"};
 static const char *const group_names[] = {"paged", "state", "cross", "batch"};
-/* What a reader looks for, with the words of the text form. */
+/* The kinds of findings, in the order of the text output, with their titles. */
 static const struct {
 	enum lmi_fit fit;
 	const char *title;
 } parts[] = {
 	{LMI_FIT_MISSING, "missing"},
-	{LMI_FIT_SHAPE, "of another shape than expected"},
-	{LMI_FIT_UNKNOWN, "not known to the architecture"},
-	{LMI_FIT_BEYOND, "of blocks behind the last layer (drafts)"},
-	{LMI_FIT_IGNORED, "known and not used"},
+	{LMI_FIT_SHAPE, "with a shape other than expected"},
+	{LMI_FIT_UNKNOWN, "unknown to the architecture"},
+	{LMI_FIT_BEYOND, "of blocks after the last layer (drafts)"},
+	{LMI_FIT_IGNORED, "known but not used"},
 	{LMI_FIT_USED, "used"},
 };
 
@@ -34,7 +34,7 @@ static const char *driver_name(uint32_t driver)
 	return driver < LMD_LEN(driver_names) ? driver_names[driver] : "unknown";
 }
 
-/* What the model would take, on the backend and with the context that the options say. */
+/* The memory that the model would need on the backend and with the context of the options. */
 struct need {
 	bool known;
 	struct lmi_memory m;
@@ -70,6 +70,13 @@ static uint64_t amount(const struct need *n, size_t i)
 
 /* ---- text ---- */
 
+static void print_amount(const char *title, uint64_t bytes)
+{
+	char size[24];
+
+	printf("  %-40s %12s\n", title, lmi_show_size(size, sizeof(size), bytes));
+}
+
 static void print_need(const struct need *n)
 {
 	if (!n->known)
@@ -77,10 +84,10 @@ static void print_need(const struct need *n)
 	printf("memory        backend %s, context %u\n", n->backend, n->n_ctx);
 	for (size_t i = 0; i < LMD_LEN(amounts); i++)
 		if (amount(n, i))
-			printf("  %-40s %16" PRIu64 " bytes\n", amounts[i].title, amount(n, i));
-	printf("  %-40s %16" PRIu64 " bytes\n", "beyond what is mapped", lmi_memory_sum(&n->m));
+			print_amount(amounts[i].title, amount(n, i));
+	print_amount("beyond what is mapped", lmi_memory_sum(&n->m));
 	if (n->m.budget < UINT64_MAX)
-		printf("  %-40s %16" PRIu64 " bytes\n", "may be taken", n->m.budget);
+		print_amount("may be taken", n->m.budget);
 }
 
 static void print_group(const struct lmd_arch_desc *d, uint32_t i)
@@ -243,8 +250,8 @@ static void print_json(const struct lmi_described *d, const struct lmi_model_che
 	lmi_json_fini(&j);
 }
 
-/* A model without a backend here is explained all the same; one that does not fit, or with files
- * that are none of its adapters, is refused. */
+/* A model for which this machine has no backend is explained nevertheless; one that does not fit
+ * into memory, or whose adapters do not belong to it, is an error. */
 static enum lmd_status estimate(struct lmi_ctl *ctl, struct need *n, struct lmd_error *err)
 {
 	struct lmi_engine_opts o;
@@ -295,17 +302,17 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 	{.name = "all",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "List the tensors that are used as expected, too."},
+	 .doc = "Also list the tensors that are used as expected."},
 	LMI_OPTS_ENGINE,
 };
 
 const struct lmi_cmd lmi_cmd_explain = {
 	.name = "explain",
 	.args = "FILE",
-	.brief = "Compare the tensors of a model file with what its architecture expects",
-	.doc = "Prints what the architecture read from the keys, the memory that one sequence of the "
-	       "model takes with these options, and the tensors that are missing, have another "
-	       "shape, or are not used.  The exit status is 1 when the model cannot be loaded.",
+	.brief = "Compare a model file with what its architecture expects",
+	.doc = "Prints what the architecture read from the keys, the memory that one sequence "
+	       "needs with these options, and the tensors that are missing, have a different "
+	       "shape or are not used. The exit status is 1 if the model cannot be loaded.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl export-lora: a model with adapters merged into its weights, as one file. */
+ * llamactl export-lora: merges adapters into the weights of a model and writes one file. */
 #include <string.h>
 
 #include "client/llamactl/embedded.h"
+#include "client/llamactl/json_out.h"
 #include "client/llamactl/progress.h"
 #include "core/base/alloc.h"
 #include "core/format/adapter/merge.h"
@@ -64,10 +65,28 @@ static enum lmd_status read_type(const struct lmi_args *a, int32_t *out, struct 
 	if (!name)
 		return LMD_OK;
 	if (!t || !t->quant || t->is_activation || t->needs_importance)
-		return lmd_fail(err, LMD_INVALID, "--type: '%.40s' is no type to write weights in",
+		return lmd_fail(err, LMD_INVALID, "--type: '%.40s' is not a type that weights "
+						  "can be written in",
 				name);
 	*out = (int32_t)t->id;
 	return LMD_OK;
+}
+
+static void print_merged(const char *to, uint32_t n_changed, uint32_t n_tensors, bool json)
+{
+	struct lmi_json j;
+
+	if (!json) {
+		printf("%s: %u of %u tensors changed\n", to, n_changed, n_tensors);
+		return;
+	}
+	lmi_json_init(&j, stdout);
+	lmi_json_object(&j, NULL);
+	lmi_json_str(&j, "path", to);
+	lmi_json_uint(&j, "changed", n_changed);
+	lmi_json_uint(&j, "tensors", n_tensors);
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
 }
 
 static enum lmd_status merge(struct lmi_ctl *ctl, const struct lmi_model *model, const char *to,
@@ -88,8 +107,8 @@ static enum lmd_status merge(struct lmi_ctl *ctl, const struct lmi_model *model,
 		st = lmi_merge_write(&m, to, err);
 	lmi_progress_end(&bar);
 	if (st == LMD_OK)
-		printf("%s: %u of %u tensors changed\n", to, lmi_merge_count(&m),
-		       lmi_model_view(model)->n_tensors);
+		print_merged(to, lmi_merge_count(&m), lmi_model_view(model)->n_tensors,
+			     lmi_arg_flag(&ctl->args, "json"));
 	close_adapters(&ad);
 	return st;
 }
@@ -102,9 +121,9 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	enum lmd_status st;
 
 	if (!lmi_arg_list(&ctl->args, "lora", &list))
-		return lmi_usage(ctl, err, "--lora FILE is needed");
+		return lmi_usage(ctl, err, "option --lora FILE is missing");
 	if (!to)
-		return lmi_usage(ctl, err, "-o OUT is needed");
+		return lmi_usage(ctl, err, "option -o OUT is missing");
 	st = lmi_model_open(&m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
 	if (st == LMD_OK)
 		st = merge(ctl, m, to, err);
@@ -116,23 +135,26 @@ static const struct lmi_opt opts[] = {
 	{.name = "lora",
 	 .type = LMI_OPT_LIST,
 	 .value = "FILE[:SCALE]",
-	 .doc = "The adapter: a GGUF file, or a folder of PEFT.  SCALE times its own; may be "
-		"repeated."},
-	{.name = "output", .letter = 'o', .type = LMI_OPT_STR, .value = "OUT", .doc = "The new file."},
+	 .doc = "Adapter to merge: a GGUF file or a PEFT folder. SCALE multiplies the adapter's "
+		"own scale. May be repeated."},
+	{.name = "output", .letter = 'o', .type = LMI_OPT_STR, .value = "OUT", .doc = "File to "
+										      "write."},
 	{.name = "type",
 	 .type = LMI_OPT_STR,
 	 .value = "TYPE",
-	 .doc = "Type of the weights that change, as f16, q8_0; without it their own for f32, bf16 "
-		"and f16, and f16 for quantised ones."},
+	 .def_text = "their own type for f32, bf16 and f16, and f16 for quantised weights",
+	 .doc = "Type of the changed weights, such as f16 or q8_0."},
+	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_export_lora = {
 	.name = "export-lora",
 	.args = "MODEL",
 	.brief = "Merge adapters into the weights of a model",
-	.doc = "Writes OUT, a GGUF file of MODEL with what the adapters add to its weights added for "
-	       "good; all else is copied.  Quantised weights are decoded for it: 'llamactl quantize' "
-	       "makes them small again.",
+	.doc = "Writes OUT, a GGUF file of MODEL in which the adapters' changes are added to the "
+	       "weights; everything else is copied. Quantised weights are decoded for this: "
+	       "`llamactl quantize` makes them small again.\n\nWith --json: an object with path, "
+	       "changed (number of tensors that an adapter changed) and tensors.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl generate: text from a running daemon.  Standard output carries the answer and nothing
+ * llamactl generate: text from a running daemon. Standard output carries the answer and nothing
  * else, as with `run`. */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 struct answer {
 	struct lmi_spoken spoken;
-	json_t *tokens; /* --json alone */
+	json_t *tokens; /* only with --json */
 	struct lmd_item done;
 };
 
@@ -44,12 +44,12 @@ static enum lmd_status take(struct answer *a, const struct lmd_item *it, struct 
 		return lmi_spoken_args(s, it->text, it->n_text, err);
 	case LMD_ITEM_CALL_END:
 		return lmi_spoken_call_end(s, it->complete, err);
-	default: /* nothing yet, progress, or of a newer server */
+	default: /* nothing yet, progress, or an item that only a newer server knows */
 		return LMD_OK;
 	}
 }
 
-/* Takes items until the final one; Ctrl-C and failures of our own cancel the stream. */
+/* Reads items until the final one; Ctrl-C and errors on this side cancel the stream. */
 static enum lmd_status collect(struct lmd_stream *s, struct answer *a, struct lmd_error *err)
 {
 	struct lmd_item it;
@@ -144,7 +144,7 @@ static enum lmd_status give_texts(json_t *m, const struct lmi_chat_args *chat,
 	return st == LMD_OK ? give_text(m, "json_schema", chat->schema, err) : st;
 }
 
-/* What the template and the grammar are told.  With a system's message the prompt is a
+/* The members for the chat template and the grammar. With a system message the prompt becomes a
  * conversation. */
 static enum lmd_status give_chat(json_t *m, const struct lmi_args *a,
 				 const struct lmi_chat_args *chat, const char *prompt, size_t n,
@@ -209,8 +209,8 @@ static enum lmd_status start(struct lmi_ctl *ctl, const struct lmi_chat_args *ch
 	return st;
 }
 
-/* What to type instead, after a request that was refused: the name is that of a file, or the
- * daemon missed a template and cannot know our options. */
+/* After a rejected request, adds what to type instead to the error: either the name is that of a
+ * file, or the daemon found no chat template and cannot know the options of this program. */
 static void suggest(const char *name, const struct lmi_chat_args *chat, struct lmd_error *err)
 {
 	struct lmd_error e = *err;
@@ -266,26 +266,28 @@ static const struct lmi_opt opts[] = {
 	 .letter = 'p',
 	 .type = LMI_OPT_STR,
 	 .value = "TEXT",
-	 .doc = "What is said to the model, or continued by one without a chat template; without "
-		"it all of standard input."},
+	 .def_text = "all of standard input",
+	 .doc = "The message to the model; a model without a chat template continues it."},
 	LMI_OPTS_ANSWER,
 	{.name = "hold",
 	 .type = LMI_OPT_TIME,
 	 .value = "TIME",
 	 .min = 0,
 	 .max = 1000,
-	 .doc = "The daemon gathers text so long before it sends it; 0ms: each token alone.  "
-		"Without it 25ms."},
+	 .def_text = "25ms",
+	 .doc = "Output batching delay: how long the daemon collects text before it sends it; "
+		"0ms sends each token at once."},
 	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_generate = {
 	.name = "generate",
 	.args = "NAME",
-	.brief = "Ask a model of the daemon, or continue a text with it",
-	.doc = "Like `run`, computed by the daemon: the answer on standard output as it comes, with a newline at the end if it has none.  A model that is "
-	       "not in memory is loaded.  Ctrl-C, or the end of this program, ends the work in "
-	       "the daemon after the step that is being computed.",
+	.brief = "Generate text with a model of the daemon",
+	.doc = "Works like `run`, but the daemon computes the answer. The answer goes to "
+	       "standard output as it is generated, followed by a newline if it does not end in "
+	       "one. The model is loaded if it is not in memory. Ctrl-C, or the end of this "
+	       "program, cancels the request after the current step.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = generate,

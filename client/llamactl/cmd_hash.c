@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl hash: SHA-256 of the files of a model and of the data of each tensor, and the check of
- * a list of them.  A file changes with any key; what a tensor says stays the same in a set, in
- * one file, and under another name. */
+ * llamactl hash: prints the SHA-256 of the files of a model and of the data of each tensor, or
+ * checks them against a list. The hash of a file changes with any key; the hash of a tensor stays
+ * the same in a set of files, in a single file and under another name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@
 struct hashes {
 	const struct lmd_model *m;
 	const struct lmi_model *model;
-	uint32_t n_file, n_tensor; /* those that are wanted */
+	uint32_t n_file, n_tensor; /* files and tensors to hash; 0: none */
 	char (*file)[LMI_SHA256_HEX];
 	char (*tensor)[LMI_SHA256_HEX];
 	uint8_t *buf; /* PIECE_BYTES */
@@ -199,8 +199,8 @@ struct check {
 	uint32_t n_line, count[3];
 };
 
-/* The hash under which the model knows a name of the list: a tensor's, whatever file was written
- * before its colon, or a file's; NULL. */
+/* Returns the hash of a name in the list: that of a tensor, whatever file stands before the colon,
+ * or that of a file; NULL if the model has neither. */
 static const char *find_hash(const struct hashes *h, const char *name, size_t n)
 {
 	char tensor[64];
@@ -243,7 +243,7 @@ static enum lmd_status check_line(struct check *c, const struct hashes *h, const
 	}
 	if (strspn(p, "0123456789abcdefABCDEF") != LMI_SHA256_HEX - 1 || n < LMI_SHA256_HEX + 1)
 		return lmd_fail(err, LMD_INVALID,
-				"line %u: \"%s\" is not a SHA-256, spaces and a name", number,
+				"line %u: \"%s\" is not a SHA-256, blanks and a name", number,
 				lmi_show(show, sizeof(show), p, n));
 	l->name = p + LMI_SHA256_HEX - 1;
 	while (l->name < p + n && (*l->name == ' ' || *l->name == '\t' || *l->name == '*'))
@@ -298,7 +298,7 @@ static enum lmd_status check_list(struct check *c, const struct hashes *h, const
 			st = check_line(c, h, p, n, number + 1, err);
 	}
 	if (st == LMD_OK && !c->n_line)
-		st = lmd_fail(err, LMD_INVALID, "%.200s: a list without a line", path);
+		st = lmd_fail(err, LMD_INVALID, "%.200s: the list is empty", path);
 	return st;
 }
 
@@ -337,7 +337,8 @@ static enum lmd_status verdict(const struct check *c, struct lmd_error *err)
 		return LMD_OK;
 	while (l->verdict == SAME)
 		l++;
-	return lmd_fail(err, LMD_CORRUPT, "%u of %u differ and %u are missing, the first is %.*s",
+	return lmd_fail(err, LMD_CORRUPT, "%u of %u hashes differ and %u are missing, the first "
+					  "one is %.*s",
 			c->count[DIFFERS], c->n_line, c->count[MISSING],
 			(int)(l->n < 120 ? l->n : 120), l->name);
 }
@@ -386,9 +387,9 @@ static const struct lmi_opt opts[] = {
 	 .type = LMI_OPT_STR,
 	 .value = "LIST",
 	 .doc = "Compare with a list of earlier hashes and print a verdict for each line: same, "
-		"differs, missing."},
-	{.name = "no-file", .type = LMI_OPT_FLAG, .doc = "Leave out the hashes of whole files."},
-	{.name = "no-layer", .type = LMI_OPT_FLAG, .doc = "Leave out the hashes of tensors."},
+		"differs or missing."},
+	{.name = "no-file", .type = LMI_OPT_FLAG, .doc = "Do not hash whole files."},
+	{.name = "no-layer", .type = LMI_OPT_FLAG, .doc = "Do not hash tensors."},
 	LMI_OPT_JSON,
 };
 
@@ -396,11 +397,10 @@ const struct lmi_cmd lmi_cmd_hash = {
 	.name = "hash",
 	.args = "FILE",
 	.brief = "Print or check the SHA-256 of a model file and of its tensors",
-	.doc = "Prints a line \"HASH  FILE\" for each file and \"HASH  FILE:TENSOR\" for the data of "
-	       "each tensor, whose hash stays the same when the model is split, merged or renamed.  "
-	       "The lines of files are those of sha256sum(1).\n\n"
-	       "With --check the exit status is 1 when a hash differs or its tensor or file is "
-	       "missing.",
+	.doc = "Prints a line \"HASH  FILE\" for each file, as sha256sum(1) does, and a line "
+	       "\"HASH  FILE:TENSOR\" for the data of each tensor. The hash of a tensor does not "
+	       "change when the model is split, merged or renamed.\n\nWith --check the exit "
+	       "status is 1 if a hash differs or if its tensor or file is missing.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl imatrix: the importance matrix of a model over a text, several of them added up, and
- * figures about one. */
+ * llamactl imatrix: computes the importance matrix of a model on a text, adds up several of them,
+ * and prints statistics. */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +22,8 @@ struct job {
 	struct lmi_imatrix m;
 	struct lmi_inst *inst;
 	struct lmi_tokens tokens;
-	uint32_t ctx, n_window, first; /* tokens of a window; windows; the first one */
+	uint32_t ctx, n_window, first; /* tokens of a window; number of windows; first window to
+				        * use */
 	lmd_token bos;		       /* -1: none */
 };
 
@@ -62,8 +63,8 @@ static enum lmd_status cut(struct job *j, struct lmd_error *err)
 	j->first = (uint32_t)lmi_arg_int(a, "from-chunk");
 	if (n <= j->first)
 		return lmd_fail(err, LMD_INVALID,
-				"the text has %zu tokens, %llu windows of %u: none is left after "
-				"%u",
+				"the text has %zu tokens, that is %llu windows of %u tokens: no "
+				"window remains after --from-chunk %u",
 				j->tokens.n, (unsigned long long)n, j->ctx, j->first);
 	n -= j->first;
 	j->n_window = (uint32_t)(most && n > most ? most : n);
@@ -83,7 +84,8 @@ static enum lmd_status open_model(struct job *j, const char *path, struct lmd_er
 	o.inst.n_out = head ? j->ctx : 1;
 	o.inst.n_seq = 1;
 	o.inst.apart = true;
-	if (!lmi_arg_given(&j->ctl->args, "activations")) /* what goes in, not its rounding */
+	if (!lmi_arg_given(&j->ctl->args, "activations")) /* collect the exact inputs, not rounded
+							   * ones */
 		o.inst.activations = LMD_ACTIVATIONS_F32;
 	st = lmi_inst_open(&j->inst, &o.inst, err);
 	return lmi_name_file(st, path, err);
@@ -209,7 +211,7 @@ static void print_statistics(const struct lmi_imatrix *m)
 	}
 }
 
-/* Experts that no token of the text went to: their columns are all held to matter equally. */
+/* Warns about experts that no token was routed to: all their columns count as equally important. */
 static uint32_t n_unused(const struct lmi_imatrix *m)
 {
 	uint32_t n = 0;
@@ -228,7 +230,7 @@ static void print_text(const struct job *j)
 		print_statistics(&j->m);
 	printf("%u tensors, %u windows of %u tokens\n", j->m.n_entry, j->m.n_chunk, j->m.chunk);
 	if (unused)
-		printf("%u matrices of experts were never used: a longer text may reach them\n",
+		printf("%u matrices of experts were never used; a longer text may reach them\n",
 		       unused);
 }
 
@@ -241,11 +243,11 @@ static enum lmd_status run_job(struct job *j, struct lmd_error *err)
 	enum lmd_status st = LMD_OK;
 
 	if (!model != !lmi_arg_str(a, "text"))
-		return lmi_usage(j->ctl, err, "MODEL and --text go together");
+		return lmi_usage(j->ctl, err, "MODEL and --text must be given together");
 	if (!model && !n_in)
-		return lmi_usage(j->ctl, err, "a MODEL with --text, or --in-file is needed");
+		return lmi_usage(j->ctl, err, "give MODEL and --text, or --in-file");
 	if (!out && !lmi_arg_flag(a, "show-statistics"))
-		return lmi_usage(j->ctl, err, "--output or --show-statistics is needed");
+		return lmi_usage(j->ctl, err, "give --output or --show-statistics");
 	for (uint32_t i = 0; st == LMD_OK && i < n_in; i++)
 		st = lmi_imatrix_read(&j->m, in[i], err);
 	if (st == LMD_OK && model)
@@ -279,60 +281,63 @@ static const struct lmi_opt opts[] = {
 	{.name = "text",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "The text; what the model shall be good at, a megabyte or less."},
+	 .doc = "Text to calibrate on, typical of what the model will be used for; a megabyte or "
+		"less."},
 	{.name = "output",
 	 .letter = 'o',
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "Where the matrix is written."},
+	 .doc = "File to write the matrix to."},
 	{.name = "format",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "gguf|dat",
 	 .def = "gguf",
-	 .doc = "Format of the file; dat is that of older programs and has less in it."},
+	 .doc = "Format of the output; dat is the format of older programs and holds less "
+		"information."},
 	{.name = "in-file",
 	 .type = LMI_OPT_LIST,
 	 .value = "FILE",
-	 .doc = "Begin with the sums of this matrix, of either format; may be repeated."},
+	 .doc = "Add the sums of this matrix, in either format; may be repeated."},
 	{.name = "chunks",
 	 .type = LMI_OPT_INT,
 	 .value = "N",
 	 .def = "0",
 	 .min = 0,
 	 .max = 1 << 30,
-	 .doc = "The first N windows of the text alone; 0: all."},
+	 .doc = "Number of windows of the text to use; 0 means all."},
 	{.name = "from-chunk",
 	 .type = LMI_OPT_INT,
 	 .value = "N",
 	 .def = "0",
 	 .min = 0,
 	 .max = 1 << 30,
-	 .doc = "Leave out the first N windows."},
+	 .doc = "Number of windows to skip at the start of the text."},
 	{.name = "process-output",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Collect for output.weight too."},
+	 .doc = "Collect for output.weight as well."},
 	{.name = "parse-special",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Text of control tokens stands for these tokens."},
+	 .doc = "Treat the text of control tokens as those tokens."},
 	{.name = "show-statistics",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Print figures for each tensor: sum, range and mean of its columns, the share of "
-		"columns above 1e-5, the entropy as a share of the greatest, the share more than "
-		"one deviation off, and how alike it is to the same tensor one layer before."},
-	LMI_OPTS_ENGINE,
+	 .doc = "Print statistics of each tensor: sum, range and mean of its columns, the share "
+		"of columns above 1e-5, the entropy relative to its maximum, the share of "
+		"columns more than one standard deviation from the mean, and the cosine "
+		"similarity with the same tensor of the previous layer."},
+	LMI_OPTS_ENGINE_CTX("512"),
 	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_imatrix = {
 	.name = "imatrix",
 	.args = "[MODEL]",
-	.brief = "Find out which columns of a model's weights matter",
-	.doc = "Lets the model read the text in windows of --ctx tokens (512 without it) and sums the "
-	       "squares of what goes into each weight, column by column: the importance matrix that "
-	       "`quantize --imatrix` takes.  MODEL is best the f16 or f32 file that will be "
-	       "quantised; a q8_0 file does nearly as well.\n\n"
-	       "Matrices of several runs are added up with --in-file, with or without a model: "
-	       "`llamactl imatrix --in-file a.gguf --in-file b.dat -o sum.gguf`.",
+	.brief = "Compute an importance matrix for quantize",
+	.doc = "Runs the model on the text in windows of --ctx tokens and sums the squares of "
+	       "the inputs of each weight, column by column. `quantize --imatrix` uses the "
+	       "result. MODEL should be the f16 or f32 file that will be quantised; a q8_0 file "
+	       "works nearly as well.\n\n--in-file adds up matrices of several runs, with or "
+	       "without a model: `llamactl imatrix --in-file a.gguf --in-file b.dat -o "
+	       "sum.gguf`.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

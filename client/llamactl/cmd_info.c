@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl info: what a model file says, and what its weights will take.  Only the header
+ * llamactl info: prints the contents of a model file and the size of its weights. Only the header
  * is read. */
 #include <inttypes.h>
 
@@ -15,7 +15,7 @@
 #define JSON_ELEMENTS  64 /* longer arrays are cut unless --full */
 
 static const char weights_note[] =
-	"weights only; llamactl explain adds the context and working memory";
+	"weights only; llamactl explain adds the context and the working memory";
 
 /* Tensors, elements and bytes by type. */
 struct totals {
@@ -160,21 +160,23 @@ static void print_text(const struct lmi_model *model, const struct totals *t, bo
 {
 	const struct lmd_model *m = lmi_model_view(model);
 	struct lmi_model_file f;
-	char show[160];
+	char show[160], size[24];
 
 	printf("name          %s\narchitecture  %s\nformat        %s\n", m->name, m->arch,
 	       m->format);
 	for (uint32_t i = 0; i < lmi_model_n_files(model); i++) {
 		lmi_model_file(model, i, &f);
-		printf("file          %s, %" PRIu64 " bytes\n",
-		       lmi_show_path(show, sizeof(show), f.path), f.bytes);
+		printf("file          %s, %s\n", lmi_show_path(show, sizeof(show), f.path),
+		       lmi_show_size(size, sizeof(size), f.bytes));
 	}
 	printf("elements      %" PRIu64 " in %u tensors\n", t->all.elements, t->all.n);
-	printf("memory        %" PRIu64 " bytes (%s)\n", t->all.bytes, weights_note);
+	printf("memory        %s (%s)\n", lmi_show_size(size, sizeof(size), t->all.bytes),
+	       weights_note);
 	for (uint32_t i = 0; i < LMD_DTYPE_END; i++)
 		if (t->of[i].n)
-			printf("  %-10s  %6u tensors %16" PRIu64 " elements %16" PRIu64 " bytes\n",
-			       lmi_dtype(i)->name, t->of[i].n, t->of[i].elements, t->of[i].bytes);
+			printf("  %-10s  %6u tensors %16" PRIu64 " elements %12s\n",
+			       lmi_dtype(i)->name, t->of[i].n, t->of[i].elements,
+			       lmi_show_size(size, sizeof(size), t->of[i].bytes));
 	print_keys(m, full);
 	printf("\n%u tensors\n", m->n_tensors);
 	for (uint32_t i = 0; i < m->n_tensors; i++) {
@@ -212,16 +214,17 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 	{.name = "full",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Print long arrays, such as the vocabulary, to their end."},
+	 .doc = "Print long arrays, such as the vocabulary, in full."},
 };
 
 const struct lmi_cmd lmi_cmd_info = {
 	.name = "info",
 	.args = "FILE",
 	.brief = "Print the keys, tensors and sizes of a model file",
-	.doc = "FILE is a GGUF file, or the first file of a set NAME-00001-of-0000N.gguf.  Only "
-	       "its header is read, and it is checked as when the model is loaded.\n\n"
-	       "In the place of a file, the name of a model of a running daemon will do.",
+	.doc = "FILE is a GGUF file, or the first file of a set NAME-00001-of-0000N.gguf. Only "
+	       "the header is read; it is checked just as when the model is loaded.\n\nInstead "
+	       "of a file, FILE may be the name of a model of a running daemon. With --json "
+	       "sizes are in bytes.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

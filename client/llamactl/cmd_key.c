@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys of clients on other machines.  The secret is made here and never leaves this program but
- * for its standard output: the daemon is given the digest. */
+ * Keys for clients on other machines. The secret is created here and leaves this program only
+ * through standard output: the daemon gets just its digest. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -12,7 +12,7 @@
 #include "core/base/sha256.h"
 
 #define SECRET_BYTES 32u
-/* "lmk-" makes it findable where it should not be. */
+/* The prefix "lmk-" makes leaked keys easy to find. */
 #define SECRET_SIZE (4 + 2 * SECRET_BYTES + 1)
 
 static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
@@ -62,7 +62,8 @@ static void show_secret(const struct lmi_args *a, const char *secret, json_t *ro
 	}
 	puts(secret);
 	if (isatty(STDOUT_FILENO))
-		fputs("Keep it: it is nowhere stored and is not shown again.\n", stderr);
+		fputs("Keep this secret: it is stored nowhere and cannot be shown again.\n",
+		      stderr);
 }
 
 static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -79,7 +80,7 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 		row = json_pack("{s:s, s:s, s:I}", "label", lmi_arg_pos(a, 0), "role",
 				lmi_arg_str(a, "role"), "expires_ms", (json_int_t)expires);
 		if (!row)
-			st = lmd_fail(err, LMD_INVALID, "LABEL: is no UTF-8");
+			st = lmd_fail(err, LMD_INVALID, "LABEL is not valid UTF-8");
 	}
 	if (st == LMD_OK) {
 		json_t *m = json_copy(row);
@@ -101,31 +102,33 @@ static const struct lmi_opt add_opts[] = {
 	 .type = LMI_OPT_CHOICE,
 	 .value = "user|admin",
 	 .def = "user",
-	 .doc = "What its clients may do: use models by name, or also manage models and the "
-		"daemon.  Keys are managed on the unix socket alone."},
+	 .doc = "What clients with this key may do: use models by name (user), or also manage "
+		"models and the daemon (admin). Keys themselves are managed only through the "
+		"unix socket."},
 	{.name = "expires",
 	 .type = LMI_OPT_TIME,
 	 .value = "TIME",
 	 .min = 1000,
 	 .max = 87600.0 * 3600000,
-	 .doc = "It is good for that time from now on, as 720h; without it until it is removed."},
+	 .def_text = "until it is removed",
+	 .doc = "Lifetime of the key from now on, such as 720h."},
 	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_key_add = {
 	.name = "key add",
 	.args = "LABEL",
-	.brief = "Make a key for clients on other machines",
-	.doc = "Prints the secret of the key, once: the daemon keeps its digest alone.  A client "
-	       "gives it with --key-file or LLAMAD_KEY.\n\n"
-	       "    umask 077; llamactl key add laptop >laptop.key\n\n"
-	       "With --json an object with label, role, expires_ms and secret.",
+	.brief = "Create a key for clients on other machines",
+	.doc = "Prints the secret of the key once; the daemon stores only its digest. A client "
+	       "presents it with --key-file or LLAMAD_KEY.\n\n    umask 077; llamactl key add "
+	       "laptop >laptop.key\n\nWith --json: an object with label, role, expires_ms and "
+	       "secret.",
 	.opts = add_opts,
 	.n_opts = LMD_LEN(add_opts),
 	.run = add,
 };
 
-/* A time as people write it; the member becomes a text. */
+/* Replaces a time member with readable text. */
 static void show_time(json_t *row, const char *member, const char *none)
 {
 	int64_t ms = json_integer_value(json_object_get(row, member));
@@ -173,7 +176,7 @@ static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 const struct lmi_cmd lmi_cmd_key_list = {
 	.name = "key list",
 	.brief = "List the keys of clients on other machines",
-	.doc = "Times are UTC.  With --json a list of objects with label, role, created_ms, "
+	.doc = "Times are UTC. With --json: a list of objects with label, role, created_ms, "
 	       "expires_ms and expired.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
@@ -202,8 +205,8 @@ const struct lmi_cmd lmi_cmd_key_rm = {
 	.name = "key rm",
 	.args = "LABEL",
 	.brief = "Remove a key",
-	.doc = "Its clients are refused from then on, those that are connected too, and what they "
-	       "have running ends.",
+	.doc = "Clients with this key are rejected from now on. Those that are connected are "
+	       "disconnected and their requests cancelled.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = rm,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl debug logits: what a model computes for given ids, number by number. */
+ * llamactl debug logits: writes the logits or embeddings that a model computes for given token
+ * ids. */
 #include <stdio.h>
 
 #include "client/llamactl/eval_args.h"
@@ -9,11 +10,11 @@
 #include "core/base/bytes.h"
 #include "core/base/file.h"
 
-/* Results come sequence by sequence and block by block; each has its place in the file. */
+/* Results arrive by sequence and block; each row has its place in the file. */
 struct sink {
-	struct lmi_new_file *out; /* NULL: only the shape is wanted */
+	struct lmi_new_file *out; /* NULL: only the shape is printed */
 	const uint64_t *base;     /* [n_seq] first row of each sequence in the file */
-	uint64_t n_row;           /* seen */
+	uint64_t n_row;           /* rows received */
 	uint32_t width;
 };
 
@@ -43,7 +44,7 @@ static enum lmd_status check(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (lmi_arg_flag(a, "all") && lmi_arg_flag(a, "one-by-one"))
 		return lmi_usage(ctl, err, "--all and --one-by-one exclude each other");
 	if (lmi_arg_given(a, "pooling") && !lmi_arg_flag(a, "embd"))
-		return lmi_usage(ctl, err, "--pooling goes with --embd");
+		return lmi_usage(ctl, err, "--pooling requires --embd");
 	return LMD_OK;
 }
 
@@ -63,7 +64,8 @@ static void print_shape(const struct lmi_args *a, const struct sink *s)
 	lmi_json_fini(&j);
 }
 
-/* Where the rows of each sequence stand in the file: after all rows of those before it. */
+/* Computes where the rows of each sequence begin in the file: after all rows of the sequences
+ * before it. */
 static uint64_t *bases(const struct lmi_engine *e, const struct lmi_eval_args *in,
 		       const struct lmi_eval *cmd)
 {
@@ -113,7 +115,7 @@ static enum lmd_status open_and_evaluate(struct lmi_ctl *ctl, const struct lmi_e
 
 	if (st != LMD_OK)
 		return st;
-	/* the words of --pooling stand in the order of enum lmd_pooling */
+	/* the words of --pooling are in the order of enum lmd_pooling */
 	if (lmi_arg_given(a, "pooling"))
 		cmd.pooling = o.inst.pooling = (int32_t)lmi_arg_int(a, "pooling");
 	lmi_eval_args_size(in, &o);
@@ -127,7 +129,7 @@ static enum lmd_status open_and_evaluate(struct lmi_ctl *ctl, const struct lmi_e
 	return lmi_name_file(st, lmi_arg_pos(a, 0), err);
 }
 
-/* The file of -o appears when all of it is there. */
+/* The file of -o appears only when it is complete. */
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *path = lmi_arg_str(&ctl->args, "out");
@@ -157,18 +159,20 @@ static const struct lmi_opt opts[] = {
 	 .letter = 'o',
 	 .type = LMI_OPT_STR,
 	 .value = "OUT.f32",
-	 .doc = "Write the rows there, as little-endian f32."},
+	 .doc = "File to write the rows to, as little-endian float32."},
 	{.name = "one-by-one",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "A token at a time through the cache, instead of all in one step."},
+	 .doc = "Compute one token at a time through the KV cache instead of all in one step."},
 	{.name = "all",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "All rows of a sequence in one step (diffusion models always do)."},
-	{.name = "embd", .type = LMI_OPT_FLAG, .doc = "Embeddings instead of logits."},
+	 .doc = "Compute all rows of a sequence in one step without a cache (diffusion models "
+		"always do)."},
+	{.name = "embd", .type = LMI_OPT_FLAG, .doc = "Write embeddings instead of logits."},
 	{.name = "pooling",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "none|mean|cls|last|rank",
-	 .doc = "How the rows of a sequence become one; without it as the file says."},
+	 .def_text = "as the file says",
+	 .doc = "How the rows of a sequence are pooled into one."},
 	LMI_OPTS_ENGINE,
 	LMI_OPT_JSON,
 };
@@ -176,11 +180,11 @@ static const struct lmi_opt opts[] = {
 const struct lmi_cmd lmi_cmd_debug_logits = {
 	.name = "debug logits",
 	.args = "FILE",
-	.brief = "Print what a model computes for given token ids",
-	.doc = "Evaluates the tokens of --tokens, of --enc and --dec, or the rows of --input, and "
-	       "writes the logits of every position (with --embd the embeddings) to the file of "
-	       "-o: the rows of the first sequence, then those of the second and so on.  Prints "
-	       "the number of rows and their width.",
+	.brief = "Compute the logits or embeddings of given tokens",
+	.doc = "Evaluates the tokens of --tokens, of --enc and --dec, or the rows of --input, "
+	       "and writes the logits of every position (with --embd the embeddings) to the file "
+	       "of -o: first the rows of the first sequence, then those of the second, and so "
+	       "on. Prints the number of rows and their width.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The models of a daemon: its registry and what is in memory. */
+ * The models of a daemon: its model store and the models in memory. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
 
-/* With --json: the row of `list_op` whose `member` is `name`, after a job that changed it; an
- * empty object when there is none any more. */
+/* With --json, prints the row of `list_op` whose `member` is `name` after a job that changed it,
+ * or an empty object if the row no longer exists. */
 static enum lmd_status show_row(struct lmi_ctl *ctl, const char *list_op, const char *member,
 				const char *name, struct lmd_error *err)
 {
@@ -42,7 +42,7 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
 	const char *path = lmi_arg_pos(a, 1);
-	char *full = realpath(path, NULL); /* the daemon has a working folder of its own */
+	char *full = realpath(path, NULL); /* the daemon's working directory is a different one */
 	json_t *m = json_pack("{s:s, s:s, s:b, s:b}", "name", lmi_arg_pos(a, 0), "path",
 			      full ? full : path, "copy", lmi_arg_flag(a, "import"), "replace",
 			      lmi_arg_flag(a, "replace"));
@@ -58,25 +58,26 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 static const struct lmi_opt add_opts[] = {
 	{.name = "import",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Copy the file into the daemon's own store, so that the original may go."},
+	 .doc = "Copy the file into the daemon's own store, so that the original can be deleted."},
 	{.name = "replace",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Put it in the place of the model of that name, if there is one."},
+	 .doc = "Replace the model of that name, if there is one."},
 	{.name = "digest",
 	 .type = LMI_OPT_STR,
 	 .value = "SHA256",
-	 .doc = "Refuse the file unless it has this digest (64 hexadecimal digits, perhaps after "
-		"'sha256:')."},
+	 .doc = "Reject the file unless it has this digest (64 hexadecimal digits, optionally "
+		"after 'sha256:')."},
 	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_add = {
 	.name = "add",
 	.args = "NAME PATH",
-	.brief = "Put a model file into the daemon's registry",
-	.doc = "From now on the model is called NAME.  PATH is a file on the daemon's machine "
-	       "below one of its model folders; its digest is computed and kept, and a file "
-	       "that changes later is noticed before it is used.  With --json its row of `list`.",
+	.brief = "Register a model file with the daemon",
+	.doc = "The model is called NAME from now on. PATH is a file on the daemon's machine, "
+	       "inside one of its model folders; its digest is computed and stored, and a file "
+	       "that changes later is detected before it is used. With --json: the model's row "
+	       "of `list`.",
 	.opts = add_opts,
 	.n_opts = LMD_LEN(add_opts),
 	.run = add,
@@ -91,27 +92,71 @@ static enum lmd_status rm(struct lmi_ctl *ctl, struct lmd_error *err)
 const struct lmi_cmd lmi_cmd_rm = {
 	.name = "rm",
 	.args = "NAME",
-	.brief = "Take a model or an alias out of the registry",
-	.doc = "The file stays where it is, unless it was imported and nothing else uses it.  A "
-	       "model in memory must be unloaded before.",
+	.brief = "Remove a model or an alias from the daemon",
+	.doc = "The file itself is kept, unless it was imported and nothing else uses it. A "
+	       "model in memory must be unloaded first.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = rm,
 };
 
+/* Returns true if s is the name of a model or an alias. */
+static bool is_known(const json_t *models, const char *name)
+{
+	json_t *row, *other;
+	const char *s;
+	size_t i, k;
+
+	json_array_foreach(models, i, row)
+	{
+		s = json_string_value(json_object_get(row, "name"));
+		if (s && !strcmp(s, name))
+			return true;
+		json_array_foreach(json_object_get(row, "aliases"), k, other)
+		{
+			s = json_string_value(other);
+			if (s && !strcmp(s, name))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* After a failure: if the two names were swapped, replaces the error with one that shows the right
+ * order. Leaves any other error alone. */
+static enum lmd_status name_swapped(struct lmi_ctl *ctl, const char *model, const char *other,
+				    enum lmd_status st, struct lmd_error *err)
+{
+	json_t *reply = NULL;
+
+	if (lmi_remote_call(ctl, "models", NULL, &reply, NULL) == LMD_OK &&
+	    !is_known(json_object_get(reply, "models"), model) &&
+	    is_known(json_object_get(reply, "models"), other))
+		st = lmd_fail(err, st,
+			      "'%.64s' is not known, but '%.64s' is: the model comes first, then "
+			      "the new name: llamactl alias %.64s %.64s",
+			      model, other, other, model);
+	json_decref(reply);
+	return st;
+}
+
 static enum lmd_status alias(struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	return lmi_remote_do(ctl, "alias",
-			     json_pack("{s:s, s:s}", "alias", lmi_arg_pos(&ctl->args, 0), "model",
-				       lmi_arg_pos(&ctl->args, 1)),
-			     err);
+	const char *model = lmi_arg_pos(&ctl->args, 0), *other = lmi_arg_pos(&ctl->args, 1);
+	enum lmd_status st = lmi_remote_do(
+		ctl, "alias", json_pack("{s:s, s:s}", "alias", other, "model", model), err);
+
+	return st == LMD_OK || st == LMD_DENIED || !ctl->client
+		       ? st
+		       : name_swapped(ctl, model, other, st, err);
 }
 
 const struct lmi_cmd lmi_cmd_alias = {
 	.name = "alias",
-	.args = "ALIAS NAME",
+	.args = "NAME ALIAS",
 	.brief = "Give a model another name",
-	.doc = "An alias that exists moves to the model NAME.  `llamactl rm ALIAS` takes it away.",
+	.doc = "The model comes first, then its new name, in the order of ln and cp. An existing "
+	       "alias is moved to the model NAME. `llamactl rm ALIAS` removes it.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = alias,
@@ -119,7 +164,7 @@ const struct lmi_cmd lmi_cmd_alias = {
 
 /* ---- list, ps ---- */
 
-/* Rows that a request answers in a list, as JSON or as a table. */
+/* Prints the rows of a list reply, as JSON or as a table. */
 static enum lmd_status show_list(struct lmi_ctl *ctl, const char *op, const char *member,
 				 const struct lmi_column *cols, size_t n_cols,
 				 struct lmd_error *err)
@@ -141,9 +186,9 @@ static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	static const struct lmi_column cols[] = {
 		{"NAME", "name", LMI_COL_TEXT},	    {"ARCH", "arch", LMI_COL_TEXT},
-		{"SIZE", "size", LMI_COL_BYTES},    {"STATE", "state", LMI_COL_TEXT},
+		{"SIZE", "size", LMI_COL_BYTES},    {"STATE", "state", LMI_COL_STATE},
 		{"DIGEST", "digest", LMI_COL_DIGEST}, {"ALIASES", "aliases", LMI_COL_TEXT},
-		{"PATH", "path", LMI_COL_TEXT},
+		{"PATH", "path", LMI_COL_PATH},
 	};
 
 	return show_list(ctl, "models", "models", cols, LMD_LEN(cols), err);
@@ -151,9 +196,10 @@ static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 
 const struct lmi_cmd lmi_cmd_list = {
 	.name = "list",
-	.brief = "List the models of the registry",
-	.doc = "With --json a list of objects with name, digest, size, arch, path, state and "
-	       "others.",
+	.brief = "List the models that the daemon knows",
+	.doc = "On a narrow terminal PATH is shortened in the middle.\n\nWith --json: a list of "
+	       "objects with name, digest, size, arch, path, state and others; the state of a "
+	       "model that is not loaded is \"absent\".",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = list,
@@ -162,7 +208,7 @@ const struct lmi_cmd lmi_cmd_list = {
 static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	static const struct lmi_column cols[] = {
-		{"MODEL", "model", LMI_COL_TEXT},	   {"STATE", "state", LMI_COL_TEXT},
+		{"MODEL", "model", LMI_COL_TEXT},	   {"STATE", "state", LMI_COL_STATE},
 		{"BACKEND", "backend", LMI_COL_TEXT},	   {"CONTEXT", "n_ctx", LMI_COL_COUNT},
 		{"SESSIONS", "n_seq", LMI_COL_COUNT},	   {"ACTIVE", "active", LMI_COL_COUNT},
 		{"WAITING", "waiting", LMI_COL_COUNT},	   {"WEIGHTS", "weight_bytes", LMI_COL_BYTES},
@@ -219,55 +265,60 @@ static const struct lmi_opt load_opts[] = {
 	{.name = "backend",
 	 .type = LMI_OPT_STR,
 	 .value = "NAME",
-	 .doc = "What computes: the name of a backend; without it the best there is."},
+	 .def_text = "the best one available",
+	 .doc = "Backend to compute with."},
 	{.name = "threads",
 	 .letter = 't',
 	 .type = LMI_OPT_INT,
 	 .value = "N",
 	 .min = 1,
 	 .max = 1024,
-	 .doc = "Threads to compute with; without it the daemon's choice."},
+	 .def_text = "the daemon's choice",
+	 .doc = "Number of compute threads."},
 	{.name = "ctx",
 	 .letter = 'c',
 	 .type = LMI_OPT_SIZE,
 	 .value = "N",
 	 .min = 1,
 	 .max = 1 << 30,
-	 .doc = "Context length of a session in tokens; without it what the model was made for, "
-		"or what memory holds."},
+	 .def_text = "the trained length, or what memory allows",
+	 .doc = "Context length of a session in tokens."},
 	{.name = "sessions",
 	 .type = LMI_OPT_INT,
 	 .value = "N",
 	 .min = 1,
 	 .max = 4096,
-	 .doc = "Sessions that share its steps; without it the daemon's choice."},
+	 .def_text = "the daemon's choice",
+	 .doc = "Number of sessions that can run at the same time."},
 	{.name = "kv-type",
 	 .type = LMI_OPT_STR,
 	 .value = "TYPE",
-	 .doc = "Type of stored keys and values, as f32, f16, q8_0; without it what the backend "
-		"likes."},
+	 .def_text = "the backend's choice",
+	 .doc = "Type of the KV cache: f32, f16, q8_0, ..."},
 	{.name = "activations",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "default|f32|int8",
 	 .def = "default",
-	 .doc = "Arithmetic in front of quantised weights: float throughout, rounded to 8 bits, or "
-		"as the backend does it."},
+	 .doc = "Arithmetic for quantised weights: f32 keeps the activations in float, int8 "
+		"rounds them to 8 bits, default leaves the choice to the backend."},
 	{.name = "keep-alive",
 	 .type = LMI_OPT_TIME,
 	 .value = "TIME",
 	 .min = 0,
 	 .max = 86400000,
-	 .doc = "Unload it after being idle so long; without it 5m."},
-	{.name = "pin", .type = LMI_OPT_FLAG, .doc = "Never unload it by itself."},
+	 .def_text = "the daemon's keep_alive",
+	 .doc = "Unload the model after it has been idle for this long."},
+	{.name = "pin", .type = LMI_OPT_FLAG, .doc = "Never unload the model automatically."},
 	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_load = {
 	.name = "load",
 	.args = "NAME",
-	.brief = "Bring a model into the daemon's memory",
-	.doc = "Waits until it is ready, with a progress bar on a terminal.  `generate` loads by "
-	       "itself what is not in memory.  With --json its row of `ps`.",
+	.brief = "Load a model into the daemon's memory",
+	.doc = "Waits until the model is ready, with a progress bar on a terminal. `generate` "
+	       "loads a model automatically if it is not in memory. With --json: the model's row "
+	       "of `ps`.",
 	.opts = load_opts,
 	.n_opts = LMD_LEN(load_opts),
 	.run = load,
@@ -287,20 +338,20 @@ static enum lmd_status unload(struct lmi_ctl *ctl, struct lmd_error *err)
 static const struct lmi_opt unload_opts[] = {
 	{.name = "force",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Cancel what runs on it instead of waiting for its end."},
+	 .doc = "Cancel the requests that are running on the model instead of waiting for them."},
 	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_unload = {
 	.name = "unload",
 	.args = "NAME",
-	.brief = "Take a model out of the daemon's memory",
+	.brief = "Unload a model from the daemon's memory",
 	.opts = unload_opts,
 	.n_opts = LMD_LEN(unload_opts),
 	.run = unload,
 };
 
-static void say_keys(const char *what, const json_t *keys)
+static void print_keys(const char *what, const json_t *keys)
 {
 	size_t i;
 	json_t *k;
@@ -326,8 +377,8 @@ static enum lmd_status reload(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (lmi_arg_flag(&ctl->args, "json")) {
 		lmi_remote_print(reply);
 	} else {
-		say_keys("changed: ", json_object_get(reply, "changed"));
-		say_keys("after a restart: ", json_object_get(reply, "restart"));
+		print_keys("changed: ", json_object_get(reply, "changed"));
+		print_keys("after a restart: ", json_object_get(reply, "restart"));
 	}
 	json_decref(reply);
 	return LMD_OK;
@@ -336,10 +387,11 @@ static enum lmd_status reload(struct lmi_ctl *ctl, struct lmd_error *err)
 const struct lmi_cmd lmi_cmd_reload = {
 	.name = "reload",
 	.args = "[NAME]",
-	.brief = "Apply a changed configuration, or load a model anew",
-	.doc = "Without NAME the daemon reads its configuration again and applies it whole, or "
-	       "refuses it whole.\n\nWith NAME the model is loaded anew, with plugins and file as "
-	       "they are now: sessions that run end on the old one, new ones get the new.",
+	.brief = "Reload the configuration, or a model",
+	.doc = "Without NAME the daemon reads its configuration again; either all of it takes "
+	       "effect or none.\n\nWith NAME the model is loaded again with the current plugins "
+	       "and file: running requests finish on the old instance, new ones use the new "
+	       "instance.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = reload,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl debug observe, debug diff: the values inside of a step. */
+ * llamactl debug observe and debug diff: print and compare the values inside a step. */
 #include <math.h>
 #include <string.h>
 
@@ -120,7 +120,7 @@ static enum lmd_status run_observe(struct lmi_ctl *ctl, struct lmd_error *err)
 /* ---- diff ---- */
 
 struct difference {
-	double worst, nmse; /* greatest |a - b|; squared error over the squares of a */
+	double worst, nmse; /* largest |a - b|; squared error divided by the squares of a */
 	uint64_t at;
 	bool comparable;
 };
@@ -205,8 +205,8 @@ static enum lmd_status print_differences(const struct lmi_args *args, const stru
 	}
 	return !first ? LMD_OK
 		      : lmd_fail(err, LMD_INVALID,
-				 "value %s (%s) is the first that differs: squared error %.3e, "
-				 "allowed %.3e",
+				 "value %s (%s) is the first one that differs: squared error "
+				 "%.3e, allowed %.3e",
 				 first->name, first->op, bad.nmse, limit);
 }
 
@@ -223,7 +223,7 @@ static enum lmd_status run_diff(struct lmi_ctl *ctl, struct lmd_error *err)
 	enum lmd_status st;
 
 	if (!against)
-		return lmi_usage(ctl, err, "--against NAME is needed");
+		return lmi_usage(ctl, err, "option --against NAME is missing");
 	st = lmi_eval_args(ctl, &in, err);
 	if (st == LMD_OK)
 		st = lmi_seen_run(ctl, &in, lmi_arg_str(args, "backend"), act, NULL, &a, err);
@@ -240,7 +240,7 @@ static enum lmd_status run_diff(struct lmi_ctl *ctl, struct lmd_error *err)
 #define EMBD                                                                                       \
 	{                                                                                          \
 		.name = "embd", .type = LMI_OPT_FLAG,                                              \
-		.doc = "The plan of embeddings instead of that of logits."                         \
+		.doc = "Use the plan for embeddings instead of the plan for logits."               \
 	}
 
 static const struct lmi_opt observe_opts[] = {
@@ -248,7 +248,7 @@ static const struct lmi_opt observe_opts[] = {
 	{.name = "value",
 	 .type = LMI_OPT_STR,
 	 .value = "V",
-	 .doc = "Print all numbers of the value of this name, a row on a line."},
+	 .doc = "Print all numbers of the value with this name, one row per line."},
 	EMBD,
 	LMI_OPTS_ENGINE,
 	LMI_OPT_JSON,
@@ -257,10 +257,11 @@ static const struct lmi_opt observe_opts[] = {
 const struct lmi_cmd lmi_cmd_debug_observe = {
 	.name = "debug observe",
 	.args = "FILE",
-	.brief = "Print every value that a model computes on the way",
-	.doc = "Runs the input in one step and prints, for each value of the plan in the order in "
-	       "which they are written: name, op, shape, mean, root of the mean square, least and "
-	       "greatest number.  'llamactl debug plan FILE' shows where the values come from.",
+	.brief = "Print every intermediate value of a step",
+	.doc = "Runs the input in one step and prints each value of the plan in the order in "
+	       "which the values are written: name, operation, shape, mean, root mean square, "
+	       "minimum and maximum. `llamactl debug plan FILE` shows where the values come "
+	       "from.",
 	.opts = observe_opts,
 	.n_opts = LMD_LEN(observe_opts),
 	.run = run_observe,
@@ -271,16 +272,18 @@ static const struct lmi_opt diff_opts[] = {
 	{.name = "against",
 	 .type = LMI_OPT_STR,
 	 .value = "NAME",
-	 .doc = "The backend to compare with."},
+	 .doc = "Backend to compare with."},
 	{.name = "against-activations",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "default|f32|int8",
-	 .doc = "Its arithmetic; without it that of --activations."},
+	 .def_text = "that of --activations",
+	 .doc = "Arithmetic of that backend."},
 	{.name = "nmse",
 	 .type = LMI_OPT_FLOAT,
 	 .value = "X",
 	 .def = "1e-6",
-	 .doc = "Mean squared error, over the mean square, from which on a value differs."},
+	 .doc = "Mean squared error divided by the mean square from which on a value counts as "
+		"different."},
 	EMBD,
 	LMI_OPTS_ENGINE,
 	LMI_OPT_JSON,
@@ -290,10 +293,10 @@ const struct lmi_cmd lmi_cmd_debug_diff = {
 	.name = "debug diff",
 	.args = "FILE",
 	.brief = "Compare two backends value by value",
-	.doc = "Runs the input in one step on the backends of --backend and --against, and prints "
-	       "how far the values of the same name are apart.  Exit status 1 names the first that "
-	       "differs.  Values that one side does not have, because its plan was lowered "
-	       "otherwise, are said and do not count.",
+	.doc = "Runs the input in one step on the backends of --backend and --against, and "
+	       "prints how far the values of the same name are apart. If values differ, the exit "
+	       "status is 1 and the error names the first one. A value that only one side has, "
+	       "because its plan was lowered differently, is reported but does not count.",
 	.opts = diff_opts,
 	.n_opts = LMD_LEN(diff_opts),
 	.run = run_diff,

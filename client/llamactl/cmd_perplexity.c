@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl perplexity: how well a model foretells a text, how far it is from another model on the
- * same text, and how many tasks with choices it gets right.
+ * llamactl perplexity: measures the perplexity of a model on a text, its divergence from another
+ * model on the same text, and its accuracy on multiple-choice tasks.
  *
- * Windows: the tokens of the text are cut into pieces of --ctx; the first token of a piece is
- * replaced by the begin token where the vocabulary wants one; each piece stands alone, and
- * the second half of it is scored, so that every scored token has a context of at least half
- * a window.  What does not fill a window is left out.
- * Strided: the pieces overlap and begin every --stride tokens; the last --stride of each are
- * scored.  Plain: the beginning of the text in one context, everything but the first token
+ * Windows: the tokens of the text are split into pieces of --ctx tokens. The begin token replaces
+ * the first token of a piece if the vocabulary asks for one. Each piece stands alone and its
+ * second half is scored, so that every scored token has a context of at least half a window.
+ * Tokens at the end that do not fill a window are left out.
+ * Strided: the pieces overlap and begin every --stride tokens; the last --stride tokens of each
+ * are scored. Plain: the beginning of the text in one context, everything but the first token is
  * scored. */
 #include <math.h>
 #include <string.h>
@@ -19,14 +19,14 @@
 #define PLAIN_CTX   2048u
 #define WINDOW_CTX  512u
 #define TASK_CTX    1024u
-#define STEP_ROWS   512u /* windows that fit in so many rows run together */
+#define STEP_ROWS   512u /* windows that fit into this number of rows run together */
 #define TASK_SEQS   (LMI_MAX_CHOICES + 28u)
-#define TASK_TOKENS 16384u /* memory for the sequences of tasks that run together */
+#define TASK_TOKENS 16384u /* KV cache for the sequences of tasks that run together */
 
 /* What the command line asks for. */
 struct plan {
 	const char *text, *save, *base;
-	bool tasks; /* text is a file of tasks */
+	bool tasks; /* `text` is a file of tasks */
 	enum lmi_task_format format;
 	uint32_t stride, chunks;
 	bool plain;
@@ -69,7 +69,7 @@ static void print_score(const struct lmi_args *a, const struct lmi_mean *m, size
 	lmi_json_fini(&j);
 }
 
-/* How the tokens of the text are cut. */
+/* Decides how the tokens of the text are split into windows. */
 static enum lmd_status cut(const struct lmi_ppl *p, const struct plan *o, struct lmi_windows *w,
 			   struct lmd_error *err)
 {
@@ -148,19 +148,19 @@ static enum lmd_status read_plan(struct lmi_ctl *ctl, struct plan *o, struct lmd
 	}
 	if (!n_source)
 		return lmi_usage(ctl, err,
-				 "--text FILE is needed, or --kl-base or a file of tasks");
+				 "give --text FILE, --kl-base FILE or a file of tasks");
 	if (n_source > 1)
-		return lmi_usage(ctl, err, "one of --text, --kl-base, --hellaswag, --winogrande "
-					   "and --multiple-choice at a time");
+		return lmi_usage(ctl, err, "give only one of --text, --kl-base, --hellaswag, "
+					   "--winogrande and --multiple-choice");
 	if ((o->plain || o->stride || o->save) && (o->base || o->tasks))
-		return lmi_usage(ctl, err, "--plain, --stride and --save-logits go with --text");
+		return lmi_usage(ctl, err, "--plain, --stride and --save-logits require --text");
 	if ((o->plain != 0) + (o->stride != 0) + (o->save != NULL) > 1)
 		return lmi_usage(ctl, err,
 				 "--plain, --stride and --save-logits exclude each other");
 	return LMD_OK;
 }
 
-/* Sizes of the engine, for what is asked. */
+/* Sets the sizes of the engine for the requested measurement. */
 static enum lmd_status size_engine(struct lmi_ctl *ctl, const struct plan *o,
 				   struct lmi_engine_opts *e, struct lmd_error *err)
 {
@@ -170,14 +170,16 @@ static enum lmd_status size_engine(struct lmi_ctl *ctl, const struct plan *o,
 	if (o->base)
 		st = lmi_ppl_base_ctx(o->base, ctx, err);
 	if (st == LMD_OK && o->base && want && want != *ctx)
-		st = lmi_usage(ctl, err, "--ctx %u: the saved logits are of windows of %u", want,
+		st = lmi_usage(ctl, err, "--ctx %u: the saved logits belong to windows of %u "
+					 "tokens", want,
 			       *ctx);
 	if (st != LMD_OK)
 		return st;
 	if (!*ctx)
 		*ctx = o->plain ? PLAIN_CTX : o->tasks ? TASK_CTX : WINDOW_CTX;
 	if (*ctx < 4)
-		return lmd_fail(err, LMD_INVALID, "--ctx %u: a window has at least 4", *ctx);
+		return lmd_fail(err, LMD_INVALID, "--ctx %u: a window must have at least 4 "
+						  "tokens", *ctx);
 	if (o->stride >= *ctx)
 		return lmd_fail(err, LMD_INVALID,
 				"--stride %u: must be below the window of %u (--ctx)", o->stride,
@@ -235,69 +237,72 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 }
 
 static const struct lmi_opt opts[] = {
-	{.name = "text", .type = LMI_OPT_STR, .value = "FILE", .doc = "The text."},
+	{.name = "text", .type = LMI_OPT_STR, .value = "FILE", .doc = "Text to measure on."},
 	{.name = "plain",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "The beginning of the text in one context (of 2048 unless --ctx says otherwise), "
-		"all of it scored."},
+	 .doc = "Score the beginning of the text in a single context, all of it. The default of "
+		"--ctx is then 2048."},
 	{.name = "stride",
 	 .type = LMI_OPT_INT,
 	 .value = "N",
 	 .min = 1,
 	 .max = 1 << 20,
-	 .doc = "Windows that overlap: one begins every N tokens, and the last N of each are "
-		"scored."},
+	 .doc = "Use overlapping windows: a window begins every N tokens, and the last N tokens "
+		"of each are scored."},
 	{.name = "chunks",
 	 .type = LMI_OPT_INT,
 	 .value = "N",
 	 .min = 1,
 	 .max = 1 << 30,
-	 .doc = "The first N windows, also of --kl-base, or tasks, alone."},
+	 .def_text = "all",
+	 .doc = "Use only the first N windows (also of --kl-base) or tasks."},
 	{.name = "save-logits",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "Write what the model says of every scored token to FILE, for --kl-base; about 2 "
-		"bytes for each token of the vocabulary and each one scored."},
+	 .doc = "Write the log-probabilities at every scored token to FILE, for --kl-base; about "
+		"2 bytes per scored token and token of the vocabulary."},
 	{.name = "kl-base",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "Compare with what another model said of the same text (--save-logits): KL "
-		"divergence, probabilities, best tokens."},
+	 .doc = "Compare with the log-probabilities that another model saved on the same text "
+		"(--save-logits): KL divergence, probabilities, best tokens."},
 	{.name = "hellaswag",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "Tasks of six lines: beginning, number of the right ending from 0, four endings."},
+	 .doc = "File with tasks of six lines: beginning, number of the right ending (from 0), "
+		"four endings."},
 	{.name = "winogrande",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "Tasks with commas between: number, sentence with a gap _, two words, which of "
-		"them is right (1 or 2)."},
+	 .doc = "File with comma-separated tasks: number, sentence with a gap _, two words, and "
+		"which of them is right (1 or 2)."},
 	{.name = "multiple-choice",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "Questions with answers, in the binary form that llama.cpp's tool reads."},
+	 .doc = "File with questions and answers, in the binary format of llama.cpp's perplexity "
+		"tool."},
 	{.name = "parallel",
 	 .type = LMI_OPT_INT,
 	 .value = "N",
 	 .min = 1,
 	 .max = 256,
-	 .doc = "Windows at a time; without it as many as 512 tokens hold."},
-	LMI_OPTS_ENGINE,
+	 .def_text = "as many as fit into 512 tokens",
+	 .doc = "Number of windows that are computed together."},
+	LMI_OPTS_ENGINE_CTX("512"),
 	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_perplexity = {
 	.name = "perplexity",
 	.args = "FILE",
-	.brief = "Measure how well a model foretells a text",
-	.doc = "Cuts the tokens of the text into windows of --ctx (512 without it), evaluates each "
-	       "alone and scores the second half of each; a begin token takes the place of a "
-	       "window's first token where the vocabulary wants one.  Prints the exponential of "
-	       "the mean of minus the logarithms of the probabilities, with its standard error.\n\n"
-	       "With --kl-base the text is that of the saved logits, and the model is compared with "
-	       "the one that saved them.\n\n"
-	       "With a file of tasks prints the share of tasks in which the right way to go on has "
-	       "the greatest mean logarithm of the probabilities of its tokens.",
+	.brief = "Measure perplexity on a text",
+	.doc = "Splits the tokens of the text into windows of --ctx, evaluates each one alone "
+	       "and scores its second half. A begin token replaces the first token of a window "
+	       "if the vocabulary asks for one. Prints the perplexity (the exponential of the "
+	       "mean negative log-likelihood) with its standard error.\n\nWith --kl-base the "
+	       "text is that of the saved logits, and the model is compared with the one that "
+	       "saved them.\n\nWith a file of tasks prints the share of tasks in which the right "
+	       "continuation has the highest mean log-probability per token.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl plugins: what is found, from which file, and why what is not used is not. */
+ * llamactl plugins: lists the plugins that were found, their files, and why one is not used. */
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/plugins_matrix.h"
@@ -99,14 +99,14 @@ static void on_factory(void *arg, const struct lmi_factory_info *f)
 	lmi_json_end(&o->j);
 }
 
-/* As a daemon sees them. */
+/* Lists the plugins of a daemon. */
 static enum lmd_status run_remote(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	static const struct lmi_column cols[] = {
 		{"NAME", "name", LMI_COL_TEXT},	      {"VERSION", "version", LMI_COL_TEXT},
 		{"STATE", "state", LMI_COL_TEXT},     {"KINDS", "kinds", LMI_COL_TEXT},
 		{"ABI", "abi", LMI_COL_TEXT},	      {"USERS", "users", LMI_COL_COUNT},
-		{"FILE", "file", LMI_COL_TEXT},	      {"REASON", "reason", LMI_COL_TEXT},
+		{"FILE", "file", LMI_COL_PATH},	      {"REASON", "reason", LMI_COL_TEXT},
 	};
 	static const struct lmi_column offered[] = {
 		{"KIND", "kind", LMI_COL_TEXT},
@@ -140,7 +140,7 @@ static enum lmd_status run_remote(struct lmi_ctl *ctl, struct lmd_error *err)
 	return LMD_OK;
 }
 
-/* Folders that were named are meant, not those of a daemon. */
+/* Returns true if the daemon's plugins are listed: unless options name folders. */
 static bool is_remote(struct lmi_ctl *ctl)
 {
 	const struct lmi_args *a = &ctl->args;
@@ -186,22 +186,22 @@ static const struct lmi_opt opts[] = {
 	 .doc = "List every architecture, tokenizer, sampler and backend of each plugin."},
 	{.name = "matrix",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Ask the backends that this program finds which ops and types of weights they take: "
-		"native, parts (taken apart into simpler ops), mixed (native or parts, by the op's "
-		"arguments), no, or how many of the op's cases."},
+	 .doc = "Print which operations and weight types the backends of this program support: "
+		"native, parts (split into simpler operations), mixed (native or parts, "
+		"depending on the arguments), no, or how many of the cases are supported."},
 };
 
 const struct lmi_cmd lmi_cmd_plugins = {
 	.name = "plugins",
-	.brief = "List the plugins that are found, with their state",
-	.doc = "Those of a running daemon, if there is one and no option names folders; else those "
-	       "that this program finds.\n\n"
-	       "States: loaded; shadowed (all it offers is taken from a better or earlier file); "
-	       "refused (with the reason; none of its code has run, unless the reason is found in "
-	       "the loaded object); retired (replaced or removed while in use).\n\n"
-	       "With --json each object has file, name, kinds, version, abi, state, reason, "
-	       "generation and factories; with --matrix op, case, weights and backends: for each "
-	       "backend, support and reason.",
+	.brief = "List the plugins and their state",
+	.doc = "Lists the plugins of the running daemon if there is one and no option names "
+	       "folders, otherwise those that this program finds.\n\nStates: loaded; shadowed "
+	       "(everything it offers comes from a better or earlier file); refused (with the "
+	       "reason; none of its code has run, unless the reason was found in the loaded "
+	       "object); retired (replaced or removed while in use).\n\nWith --json each object "
+	       "has file, name, kinds, version, abi, state, reason, generation and factories; "
+	       "with --matrix it has op, case, weights and backends (backend, support and reason "
+	       "of each).",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl plugins reload: a daemon looks at its plugin folders again. */
+ * llamactl plugins reload: makes a daemon scan its plugin folders again. */
 #include "client/llamactl/remote.h"
 
-/* How many there are. */
-static size_t say(const char *what, const json_t *list)
+/* Returns the number of entries. */
+static size_t print_list(const char *what, const json_t *list)
 {
 	size_t i;
 	json_t *e;
@@ -30,9 +30,9 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (lmi_arg_flag(&ctl->args, "json")) {
 		lmi_remote_print(reply);
 	} else {
-		if (!(say("added  ", json_object_get(reply, "added")) +
-		      say("removed", json_object_get(reply, "removed")) +
-		      say("refused", json_object_get(reply, "refused"))))
+		if (!(print_list("added  ", json_object_get(reply, "added")) +
+		      print_list("removed", json_object_get(reply, "removed")) +
+		      print_list("refused", json_object_get(reply, "refused"))))
 			puts("nothing changed");
 	}
 	json_decref(reply);
@@ -43,9 +43,9 @@ static const struct lmi_opt opts[] = {LMI_OPT_JSON};
 
 const struct lmi_cmd lmi_cmd_plugins_reload = {
 	.name = "plugins reload",
-	.brief = "Let the daemon look at its plugin folders again",
-	.doc = "What is loaded from now on uses the plugins that are there now; what runs keeps "
-	       "those that it has (see `reload NAME`).",
+	.brief = "Make the daemon scan its plugin folders again",
+	.doc = "Models that are loaded from now on use the plugins that are there now; loaded "
+	       "models keep theirs until `llamactl reload NAME`.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

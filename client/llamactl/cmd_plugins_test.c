@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl plugins test: is a backend right?  Runs the conformance cases of all ops on it and on
- * another one, and compares.  The file under test gets a registry of its own, so that an
- * installed plugin of the same name cannot take its place. */
+ * llamactl plugins test: checks a backend. Runs the conformance cases of all operations on it and
+ * on another backend, and compares the results. The file under test gets a registry of its own, so
+ * that an installed plugin of the same name cannot take its place. */
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -63,8 +63,8 @@ static void on_case(void *arg, const struct lmi_opcase_result *r)
 /* ---- the backend of a file ---- */
 
 struct find {
-	const char *base;     /* of the file's path */
-	bool here;            /* the factories that follow are the file's */
+	const char *base;     /* last component of the file's path */
+	bool here;            /* the factories listed next belong to the file */
 	bool seen;
 	char name[64];
 	char reason[LMD_ERROR_TEXT];
@@ -93,7 +93,7 @@ static void on_factory(void *arg, const struct lmi_factory_info *info)
 		snprintf(f->reason, sizeof(f->reason), "%s", info->reason);
 }
 
-/* A registry of the file's folder alone, and the name of its backend. */
+/* Creates a registry of the file's folder alone and finds the name of its backend. */
 static enum lmd_status open_file(struct lmi_ctl *ctl, const struct lmd_host *host, const char *path,
 				 struct lmi_registry **out, char *name, size_t n,
 				 struct lmd_error *err)
@@ -217,32 +217,33 @@ static const struct lmi_opt opts[] = {
 	 .type = LMI_OPT_STR,
 	 .value = "NAME",
 	 .def = "ref",
-	 .doc = "The backend that it is held to."},
+	 .doc = "Backend to compare with."},
 	{.name = "only",
 	 .type = LMI_OPT_STR,
 	 .value = "TEXT",
-	 .doc = "Only cases whose op and name contain TEXT, as \"linear q4\" or \"attn\"."},
+	 .doc = "Run only the cases whose operation and name contain TEXT, such as \"linear q4\" "
+		"or \"attn\"."},
 	{.name = "seed",
 	 .type = LMI_OPT_INT,
 	 .value = "N",
 	 .def = "1",
 	 .max = 1e15,
-	 .doc = "Seed of all random numbers."},
-	{.name = "all", .type = LMI_OPT_FLAG, .doc = "Print the cases that pass, too."},
+	 .doc = "Seed of the random numbers."},
+	{.name = "all", .type = LMI_OPT_FLAG, .doc = "Also print the cases that pass."},
 	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_plugins_test = {
 	.name = "plugins test",
 	.args = "BACKEND",
-	.brief = "Check the ops of a backend against another backend",
-	.doc = "BACKEND is a plugin file (FILE.so) or the name of a backend. Every op runs in small "
-	       "plans with random numbers, in several layouts of a step; results, pages and states "
-	       "are compared within the tolerance of each case. The exit status is 1 when a case "
-	       "fails. Ops that the backend does not have are taken apart into simpler ones; where "
-	       "that is not possible, or a type is not supported, cases are skipped.\n\n"
-	       "With --json each case has op, case, layout, activations, verdict, nmse, max_abs, "
-	       "tol_nmse, tol_abs, tol_why and text.",
+	.brief = "Check the operations of a backend against another backend",
+	.doc = "BACKEND is a plugin file (FILE.so) or the name of a backend. Every operation "
+	       "runs in small plans with random numbers, in several layouts of a step; results, "
+	       "pages and states must agree within the tolerance of each case. The exit status "
+	       "is 1 if a case fails. Operations that the backend does not have are split into "
+	       "simpler ones; if that is not possible, or a type is not supported, the case is "
+	       "skipped.\n\nWith --json each case has op, case, layout, activations, verdict, "
+	       "nmse, max_abs, tol_nmse, tol_abs, tol_why and text.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl quantize: a model file with other tensor types.  Reading options; the work is
- * core/quantize's. */
+ * llamactl quantize: writes a model file with other tensor types. This file reads the options;
+ * core/quantize does the work. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -39,7 +39,8 @@ static enum lmd_status type_arg(const char *what, const char *name, int32_t *out
 	*out = t ? (int32_t)t->id : -1;
 	if (t || !name)
 		return LMD_OK;
-	return lmd_fail(err, LMD_NOTFOUND, "%s: no tensor type \"%s\" (as q6_k, iq4_nl, f16)", what,
+	return lmd_fail(err, LMD_NOTFOUND, "%s: no tensor type \"%s\" (such as q6_k, iq4_nl, "
+					   "f16)", what,
 			lmi_show(show, sizeof(show), name, strlen(name)));
 }
 
@@ -53,12 +54,12 @@ static enum lmd_status ftype_arg(struct job *j, struct lmd_error *err)
 	j->o.ftype = lmi_ftype_by_name(name);
 	if (j->o.ftype)
 		return LMD_OK;
-	return lmi_usage(j->ctl, err, "no file type \"%s\"; there are %s, and COPY",
+	return lmi_usage(j->ctl, err, "no file type \"%s\"; the file types are %s, and COPY",
 			 lmi_show(show, sizeof(show), name, strlen(name)),
 			 lmi_ftype_names(names, sizeof(names)));
 }
 
-/* REGEX=TYPE, cut at the last "=": an expression may hold one. */
+/* REGEX=TYPE, split at the last "=" because the expression may contain one. */
 static enum lmd_status rule_args(struct job *j, struct lmd_error *err)
 {
 	const char *const *list;
@@ -73,7 +74,7 @@ static enum lmd_status rule_args(struct job *j, struct lmd_error *err)
 		int32_t type;
 
 		if (!cut || cut == list[i])
-			return lmi_usage(j->ctl, err, "--tensor-type '%.60s': is no REGEX=TYPE",
+			return lmi_usage(j->ctl, err, "--tensor-type '%.60s' is not REGEX=TYPE",
 					 list[i]);
 		st = type_arg("--tensor-type", cut + 1, &type, err);
 		if (st != LMD_OK)
@@ -105,8 +106,9 @@ static enum lmd_status prune_arg(struct job *j, struct lmd_error *err)
 		st = lmi_parse_int("--prune-layers", word, &v, err);
 		if (st == LMD_OK && (v < 0 || v > UINT32_MAX || j->o.n_prune == MAX_PRUNE))
 			st = lmd_fail(err, LMD_INVALID,
-				      "--prune-layers: layer %lld as number %u of the list; layers "
-				      "are 0 and more, at most %u of them",
+				      "--prune-layers: %lld, number %u of the list, is not a "
+				      "layer; layers are numbered from 0, and the list has at "
+				      "most %u",
 				      (long long)v, j->o.n_prune, MAX_PRUNE);
 		if (st == LMD_OK)
 			j->prune[j->o.n_prune++] = (uint32_t)v;
@@ -214,7 +216,7 @@ static enum lmd_status run_job(struct job *j, struct lmd_error *err)
 		lmi_quantize_print_table(j->plan);
 	lmi_quantize_print_sum(j->plan, dry);
 	if (dry && lmi_quantize_check(j->plan, err) != LMD_OK)
-		printf("it would be refused: %s\n", err->text);
+		printf("this would fail: %s\n", err->text);
 	return LMD_OK;
 }
 
@@ -233,16 +235,16 @@ static const struct lmi_opt opts[] = {
 	{.name = "imatrix",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "Importance matrix of the model: which columns the encoder shall spare.  Needed for "
-		"types below three bits, and better for all below six."},
+	 .doc = "Importance matrix of the model, which tells the encoder which columns to "
+		"preserve. Required for types below three bits, and better for all below six."},
 	{.name = "pure",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "The file's own type for all tensors, instead of the mix."},
+	 .doc = "Use the file type's own tensor type for all tensors instead of the mix."},
 	{.name = "tensor-type",
 	 .type = LMI_OPT_LIST,
 	 .value = "REGEX=TYPE",
-	 .doc = "Tensor type for the tensors in whose name the expression is found, as "
-		"'ffn_down=q6_k'; may be repeated, the first that fits decides."},
+	 .doc = "Tensor type for the tensors whose name contains a match of the expression, such "
+		"as 'ffn_down=q6_k'; may be repeated, the first match decides."},
 	{.name = "output-tensor-type",
 	 .type = LMI_OPT_STR,
 	 .value = "TYPE",
@@ -253,25 +255,26 @@ static const struct lmi_opt opts[] = {
 	 .doc = "Tensor type of token_embd.weight."},
 	{.name = "leave-output-tensor",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Copy output.weight as it is."},
+	 .doc = "Copy output.weight unchanged."},
 	{.name = "allow-requantize",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Encode tensors that are quantised already; what was lost stays lost, and more is."},
+	 .doc = "Encode tensors that are already quantised, although that loses quality a second "
+		"time."},
 	{.name = "prune-layers",
 	 .type = LMI_OPT_STR,
 	 .value = "L,L...",
-	 .doc = "Leave out these layers, counted from 0; those after them move up."},
+	 .doc = "Remove these layers, counted from 0; later layers move up."},
 	{.name = "keep-split",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Write as many files as the source has, OUT-00001-of-0000N.gguf and so on, "
+	 .doc = "Write as many files as the source has (OUT-00001-of-0000N.gguf and so on) "
 		"instead of one."},
 	{.name = "override-kv",
 	 .type = LMI_OPT_LIST,
 	 .value = "KEY=TYPE:VALUE",
-	 .doc = "Set a key of the new file; TYPE is int, float, bool or str.  May be repeated."},
+	 .doc = "Set a key of the new file; TYPE is int, float, bool or str. May be repeated."},
 	{.name = "dry-run",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Write nothing; print what each tensor would become, and the size."},
+	 .doc = "Write nothing; print what each tensor would become, and the total size."},
 	{.name = "threads",
 	 .letter = 't',
 	 .type = LMI_OPT_INT,
@@ -279,7 +282,7 @@ static const struct lmi_opt opts[] = {
 	 .def = "0",
 	 .min = 0,
 	 .max = 1024,
-	 .doc = "Threads that encode; 0: one for each processor."},
+	 .doc = "Number of encoder threads; 0 means one per processor."},
 	LMI_OPT_NO_RESUME,
 	LMI_OPT_JSON,
 };
@@ -287,17 +290,18 @@ static const struct lmi_opt opts[] = {
 const struct lmi_cmd lmi_cmd_quantize = {
 	.name = "quantize",
 	.args = "IN OUT TYPE",
-	.brief = "Make a model file smaller, by other tensor types",
-	.doc = "IN is a GGUF file, best of f16, bf16 or f32, the first file of a set, or a Hugging "
-	       "Face folder.  TYPE is the file type: Q4_K_M for a good middle; Q8_0, Q6_K, Q5_K_M, "
-	       "Q5_K_S nearer to the source; Q4_K_S, IQ4_XS, IQ4_NL, Q3_K_L, Q3_K_M, Q3_K_S, IQ3_M, "
-	       "IQ3_S, IQ3_XS, IQ3_XXS, Q2_K, Q2_K_S, IQ2_M, IQ2_S, IQ2_XS, IQ2_XXS, IQ1_M, IQ1_S "
-	       "smaller; Q4_0, Q4_1, Q5_0, Q5_1 simple; TQ1_0, TQ2_0, Q1_0, Q2_0 for models trained so; MXFP4_MOE, NVFP4 4-bit "
-	       "floats; F16, BF16, F32; COPY changes no type.\n\n"
-	       "A file type is a mix: it gives its own type to most tensors and a better one to "
-	       "those that need it.  --dry-run shows which gets what.  Tensors whose rows are no "
-	       "multiple of the block get the nearest type with smaller blocks; vectors, norms and "
-	       "routers keep theirs.\n\n"
+	.brief = "Quantise a model file",
+	.doc = "IN is a GGUF file (preferably f16, bf16 or f32), the first file of a set, or a "
+	       "Hugging Face folder. TYPE is the file type: Q4_K_M is a good compromise; Q8_0, "
+	       "Q6_K, Q5_K_M and Q5_K_S are closer to the source; Q4_K_S, IQ4_XS, IQ4_NL, "
+	       "Q3_K_L, Q3_K_M, Q3_K_S, IQ3_M, IQ3_S, IQ3_XS, IQ3_XXS, Q2_K, Q2_K_S, IQ2_M, "
+	       "IQ2_S, IQ2_XS, IQ2_XXS, IQ1_M and IQ1_S are smaller; Q4_0, Q4_1, Q5_0 and Q5_1 "
+	       "are simple; TQ1_0, TQ2_0, Q1_0 and Q2_0 are for models trained for them; "
+	       "MXFP4_MOE and NVFP4 are 4-bit floats; F16, BF16 and F32 are not quantised; COPY "
+	       "changes no type.\n\nA file type is a mix: most tensors get its own type, and "
+	       "those that need it a better one. --dry-run shows the type of each tensor. "
+	       "Tensors whose rows are not a multiple of the block length get the nearest type "
+	       "with smaller blocks; vectors, norms and routers keep their type.\n\n"
 	       LMI_RESUME_DOC,
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),

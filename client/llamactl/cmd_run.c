@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl run: an answer of a model file, with the engine inside of this program.  Standard
- * output carries the answer and nothing else. */
+ * llamactl run: generates an answer with the engine inside this program. Standard output carries
+ * the answer and nothing else. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,13 +18,13 @@
 #include "core/base/show.h"
 #include "core/text/chat/chat.h"
 
-/* What all answers of one run share. */
+/* State shared by all answers of one run. */
 struct run {
 	struct lmi_ctl *ctl;
 	struct lmi_engine *e;
 	struct lmi_chat_args chat;
-	bool talks; /* through a chat template; else plain text */
-	bool apart; /* its answers are taken apart */
+	bool use_template; /* prompts go through a chat template; otherwise they are plain text */
+	bool parse; /* answers are split by the answer parser */
 };
 
 /* ---- one prompt ---- */
@@ -35,7 +35,7 @@ static uint32_t encode_flags(const struct lmi_args *a)
 	       (lmi_arg_flag(a, "parse-special") ? LMD_ENCODE_PARSE_SPECIAL : 0);
 }
 
-/* The prompt of the command line, or all of standard input, as tokens. */
+/* Encodes the prompt of the command line, or all of standard input, as tokens. */
 static enum lmd_status read_prompt(struct run *r, struct lmi_tokens *out,
 				   struct lmi_chat_answer *how, struct lmd_error *err)
 {
@@ -46,10 +46,10 @@ static enum lmd_status read_prompt(struct run *r, struct lmi_tokens *out,
 	enum lmd_status st =
 		lmi_read_prompt(lmi_arg_str(&r->ctl->args, "prompt"), &p, &n, &in, err);
 
-	if (st == LMD_OK && !r->talks)
+	if (st == LMD_OK && !r->use_template)
 		st = lmi_tokenizer_encode(lmi_engine_tokenizer(r->e), p, n,
 					  encode_flags(&r->ctl->args), out, err);
-	if (st == LMD_OK && r->talks) {
+	if (st == LMD_OK && r->use_template) {
 		st = lmi_talk_begin(&talk, &r->chat, err);
 		if (st == LMD_OK)
 			st = lmi_talk_say(&talk, "user", p, n, err);
@@ -73,7 +73,7 @@ static enum lmd_status run_once(struct run *r, struct lmd_error *err)
 	enum lmd_status st = lmi_spoken_init(&a.spoken, r->ctl, err);
 
 	if (st == LMD_OK)
-		st = read_prompt(r, &tokens, r->apart ? &a.how : NULL, err);
+		st = read_prompt(r, &tokens, r->parse ? &a.how : NULL, err);
 	if (st == LMD_OK)
 		st = lmi_said_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
 	lmi_spoken_end_line(&a.spoken, st);
@@ -88,7 +88,7 @@ static enum lmd_status run_once(struct run *r, struct lmd_error *err)
 
 /* ---- many ---- */
 
-/* A turn that Ctrl-C ended before its first character leaves "^C" on the line. */
+/* An answer that Ctrl-C ended before its first character leaves "^C" on the line. */
 static void end_turn(struct lmi_said *a, enum lmd_status st)
 {
 	lmi_spoken_end_line(&a->spoken, st);
@@ -96,8 +96,7 @@ static void end_turn(struct lmi_said *a, enum lmd_status st)
 		putc('\n', stderr);
 }
 
-/* Plain text: a line goes behind everything that was said so far; the model continues the
- * whole. */
+/* Plain text: each line is appended to everything so far, and the model continues the whole. */
 static enum lmd_status continue_text(struct run *r, struct lmi_tokens *history, const char *line,
 				     size_t n, struct lmd_error *err)
 {
@@ -106,7 +105,7 @@ static enum lmd_status continue_text(struct run *r, struct lmi_tokens *history, 
 	struct lmi_tokens more = {0};
 	enum lmd_status st;
 
-	if (history->n) /* begin tokens stand at the very beginning alone */
+	if (history->n) /* begin tokens belong only at the very beginning */
 		flags &= ~LMD_ENCODE_ADD_SPECIAL;
 	st = lmi_tokenizer_encode(lmi_engine_tokenizer(r->e), line, n, flags, &more, err);
 	if (st == LMD_OK)
@@ -115,7 +114,8 @@ static enum lmd_status continue_text(struct run *r, struct lmi_tokens *history, 
 		st = lmi_said_generate(r->ctl, &a, &r->chat, history->id, history->n, err);
 	end_turn(&a, st);
 	if (st == LMD_OK || st == LMD_CANCELLED) {
-		history->n = a.n_kept; /* the answer has what was taken back */
+		history->n = a.n_kept; /* token healing took tokens back; the answer contains their
+				        * text */
 		st = lmi_tokens_add(history, a.tokens.id, a.tokens.n, err);
 	}
 	lmi_said_fini(&a);
@@ -123,8 +123,8 @@ static enum lmd_status continue_text(struct run *r, struct lmi_tokens *history, 
 	return st;
 }
 
-/* A conversation: all of it goes through the template again; the engine keeps the rows of the
- * turn before and computes those from the first token on that differs. */
+/* A conversation: the template renders all of it again; the engine keeps the KV cache of the
+ * common prefix and computes from the first token that differs. */
 static enum lmd_status answer_turn(struct run *r, struct lmi_talk *talk, const char *line, size_t n,
 				   struct lmd_error *err)
 {
@@ -138,7 +138,7 @@ static enum lmd_status answer_turn(struct run *r, struct lmi_talk *talk, const c
 	if (st == LMD_OK)
 		st = lmi_talk_encode(talk, r->e, &r->chat,
 				     !lmi_arg_flag(&r->ctl->args, "no-special"), &tokens,
-				     r->apart ? &a.how : NULL, err);
+				     r->parse ? &a.how : NULL, err);
 	if (st == LMD_OK)
 		st = lmi_said_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
 	end_turn(&a, st);
@@ -154,7 +154,7 @@ static enum lmd_status run_interactive(struct run *r, struct lmd_error *err)
 	const char *first = lmi_arg_str(&r->ctl->args, "prompt");
 	struct lmi_tokens history = {0};
 	struct lmi_talk talk = {0};
-	enum lmd_status st = r->talks ? lmi_talk_begin(&talk, &r->chat, err) : LMD_OK;
+	enum lmd_status st = r->use_template ? lmi_talk_begin(&talk, &r->chat, err) : LMD_OK;
 	char *line = NULL;
 	size_t cap = 0;
 
@@ -166,7 +166,7 @@ static enum lmd_status run_interactive(struct run *r, struct lmd_error *err)
 			lmi_interrupt_clear();
 			if (isatty(STDIN_FILENO))
 				fputs("> ", stderr);
-			/* a terminal gives one line at a time, so none waits in the buffer */
+			/* a terminal delivers one line at a time: none waits in the buffer */
 			if (!isatty(STDIN_FILENO) || lmi_wait_stdin())
 				n = getline(&line, &cap, stdin);
 			else
@@ -175,13 +175,13 @@ static enum lmd_status run_interactive(struct run *r, struct lmd_error *err)
 		}
 		if (n < 0) {
 			if (isatty(STDIN_FILENO))
-				putc('\n', stderr); /* after the "> " */
-			*err = (struct lmd_error){0}; /* leaving needs no message */
+				putc('\n', stderr); /* ends the line of the "> " */
+			*err = (struct lmd_error){0}; /* leaving at the prompt needs no message */
 			st = lmi_interrupted() ? LMD_CANCELLED : LMD_OK;
 			break;
 		}
 		first = NULL;
-		st = r->talks ? answer_turn(r, &talk, p, (size_t)n, err)
+		st = r->use_template ? answer_turn(r, &talk, p, (size_t)n, err)
 			      : continue_text(r, &history, p, (size_t)n, err);
 		if (st == LMD_OK && lmi_interrupt_signal() == SIGTERM)
 			st = lmd_fail(err, LMD_CANCELLED, "stopped by a signal");
@@ -194,14 +194,14 @@ static enum lmd_status run_interactive(struct run *r, struct lmd_error *err)
 
 /* ---- the command ---- */
 
-/* `run chat`, where chat is no file, is a model of the daemon that was meant. */
+/* Explains `run chat` if chat is not a file but perhaps a model of the daemon. */
 static enum lmd_status check_file(const char *path, struct lmd_error *err)
 {
 	char shown[124];
 	struct stat f;
 
 	if (!stat(path, &f) || errno != ENOENT)
-		return LMD_OK; /* or the reader says what is wrong with it */
+		return LMD_OK; /* a file that is not a model is reported by its reader */
 	return lmd_fail(err, LMD_NOTFOUND,
 			strchr(path, '/') || strstr(path, ".gguf")
 				? "%s: no such file"
@@ -210,15 +210,16 @@ static enum lmd_status check_file(const char *path, struct lmd_error *err)
 			lmi_show_path(shown, sizeof(shown), path), path);
 }
 
-/* Before a prompt is read: options of a template need one. */
+/* Called before a prompt is read: template options need a template. */
 static enum lmd_status check_template(const struct run *r, struct lmd_error *err)
 {
-	if (!r->talks || r->chat.template.ptr || lmi_chat_has_template(lmi_engine_chat(r->e)))
+	if (!r->use_template || r->chat.template.ptr ||
+	    lmi_chat_has_template(lmi_engine_chat(r->e)))
 		return LMD_OK;
 	return lmd_fail(err, LMD_NOTFOUND,
 			"the model has no chat template, which --system, --template-arg and "
-			"--tools need: give one (--template chatml is usual), or use --raw "
-			"without them");
+			"--tools need: name one (usually --template chatml), or use --raw "
+			"without these options");
 }
 
 static enum lmd_status open_engine(struct run *r, const char *path, struct lmd_error *err)
@@ -230,13 +231,13 @@ static enum lmd_status open_engine(struct run *r, const char *path, struct lmd_e
 
 	if (st != LMD_OK)
 		return st;
-	o.inst.n_out = 1; /* one row leaves a step */
+	o.inst.n_out = 1; /* a step returns the logits of one row */
 	if (interactive) {
-		/* the turn before stays until the next one has begun */
+		/* the previous answer's sequence stays until the next one has begun */
 		o.inst.n_seq = o.inst.n_out = 2;
 		o.inst.share_kv = true;
 	}
-	/* threads of the engine inherit the mask, so that the signals interrupt this one */
+	/* the engine's threads inherit the mask, so that signals interrupt this thread */
 	lmi_interrupt_catch();
 	(void)sigemptyset(&mask);
 	(void)sigaddset(&mask, SIGINT);
@@ -267,9 +268,9 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (st == LMD_OK)
 		st = open_engine(&r, path, err);
 	if (st == LMD_OK) {
-		r.talks = !lmi_arg_flag(&ctl->args, "raw") &&
+		r.use_template = !lmi_arg_flag(&ctl->args, "raw") &&
 			  (r.chat.wanted || lmi_chat_has_template(lmi_engine_chat(r.e)));
-		r.apart = r.talks && lmi_spoken_wanted(&ctl->args, &r.chat);
+		r.parse = r.use_template && lmi_spoken_wanted(&ctl->args, &r.chat);
 		st = check_template(&r, err);
 	}
 	if (st == LMD_OK)
@@ -285,12 +286,12 @@ static const struct lmi_opt opts[] = {
 	 .letter = 'p',
 	 .type = LMI_OPT_STR,
 	 .value = "TEXT",
-	 .doc = "What is said to the model, or continued by one without a chat template; without "
-		"it standard input."},
+	 .def_text = "standard input",
+	 .doc = "The message to the model; a model without a chat template continues it."},
 	{.name = "interactive",
 	 .letter = 'i',
 	 .type = LMI_OPT_FLAG,
-	 .doc = "A conversation: reads line after line, and answers each."},
+	 .doc = "Have a conversation: read a line at a time and answer each."},
 	LMI_OPTS_ANSWER,
 	LMI_OPTS_ENGINE,
 	LMI_OPT_JSON,
@@ -299,15 +300,14 @@ static const struct lmi_opt opts[] = {
 const struct lmi_cmd lmi_cmd_run = {
 	.name = "run",
 	.args = "FILE",
-	.brief = "Ask a model file, or continue a text with it",
-	.doc = "Loads FILE, a GGUF file or a Hugging Face folder, into this program and writes its "
-	       "answer to standard output as it comes, with a newline at the end if it has none.  "
-	       "Ctrl-C ends it after the step that is being computed.\n"
-	       "\n"
-	       "A model with a chat template is asked: the prompt is what a user says, and goes "
-	       "through the template.  One without, or any with --raw, continues the prompt as "
-	       "plain text.  Control tokens come from the template alone; text of them in a prompt "
-	       "stays text.",
+	.brief = "Run a model from a file",
+	.doc = "Loads FILE, a GGUF file or a Hugging Face folder, into this program and writes "
+	       "the answer to standard output as it is generated, followed by a newline if it "
+	       "does not end in one. Ctrl-C ends the answer after the current step.\n\nIf the "
+	       "model has a chat template, the prompt is a user's message and goes through the "
+	       "template. Without one, or with --raw, the model continues the prompt as plain "
+	       "text. Only the template can insert control tokens; their text in a prompt stays "
+	       "plain text.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

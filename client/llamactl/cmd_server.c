@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The daemon itself: is it there, what does it do, what did it do; its streams. */
+ * Commands about the daemon itself: whether it runs, what it is doing, its counters and its
+ * streams. */
 #include <string.h>
 
 #include "client/llamactl/remote.h"
@@ -34,7 +35,7 @@ static enum lmd_status ping(struct lmi_ctl *ctl, struct lmd_error *err)
 
 const struct lmi_cmd lmi_cmd_ping = {
 	.name = "ping",
-	.brief = "Ask whether the daemon answers",
+	.brief = "Check that the daemon answers",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = ping,
@@ -47,7 +48,7 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && !strcmp(s + n - m, end);
 }
 
-/* Members one to a line, numbers with the unit that their names tell. */
+/* Prints one member per line; the suffix of a number's name tells its unit. */
 static void show_members(const json_t *o)
 {
 	const char *key;
@@ -133,7 +134,8 @@ const struct lmi_cmd lmi_cmd_stats = {
 	.name = "stats",
 	.args = "[NAME]",
 	.brief = "Show the daemon's counters",
-	.doc = "One to a line, as on a metrics page; with NAME those of one model.",
+	.doc = "Prints one counter per line, in the text format of metrics pages. With NAME only "
+	       "those of one model.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = stats,
@@ -178,8 +180,8 @@ static enum lmd_status cancel(struct lmi_ctl *ctl, struct lmd_error *err)
 const struct lmi_cmd lmi_cmd_cancel = {
 	.name = "cancel",
 	.args = "ID",
-	.brief = "End a stream after the step that runs now",
-	.doc = "ID as `llamactl streams` shows it, or as `generate --json` printed it.",
+	.brief = "Cancel a stream after the current step",
+	.doc = "ID is the id that `llamactl streams` lists or that `generate --json` printed.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = cancel,
@@ -201,13 +203,14 @@ static const struct lmi_opt shutdown_opts[] = {
 	 .value = "TIME",
 	 .min = 0,
 	 .max = 3600000,
-	 .doc = "End what runs longer; without it the configured time."},
+	 .def_text = "the configured time",
+	 .doc = "Time that running requests get to finish; those that take longer are cancelled."},
 	LMI_OPT_JSON,
 };
 
 const struct lmi_cmd lmi_cmd_shutdown = {
 	.name = "shutdown",
-	.brief = "Let the daemon finish its work and end",
+	.brief = "Stop the daemon after it has finished its work",
 	.opts = shutdown_opts,
 	.n_opts = LMD_LEN(shutdown_opts),
 	.run = shutdown_daemon,

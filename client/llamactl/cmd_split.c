@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl split and merge: one model file as a set of files, and a set as one file. */
+ * llamactl split and merge: write one model file as a set of files, and a set as one file. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,11 @@
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/progress.h"
 #include "core/base/alloc.h"
+#include "core/base/file.h"
 #include "core/base/show.h"
 #include "core/format/gguf/parts.h"
 
-#define DEFAULT_TENSORS 128u /* of a file, when no bound is given */
+#define DEFAULT_TENSORS 128u /* tensors per file when no limit is given */
 
 struct writing {
 	struct lmi_progress bar;
@@ -75,7 +76,7 @@ static void free_paths(char **paths, uint32_t n)
 	lmi_free(paths);
 }
 
-/* PREFIX-0000I-of-0000N.gguf; a prefix that is a file name loses its ending. */
+/* Makes the names PREFIX-0000I-of-0000N.gguf; a prefix that ends in .gguf loses that ending. */
 static enum lmd_status name_parts(const char *prefix, uint32_t n, char ***out,
 				  struct lmd_error *err)
 {
@@ -111,11 +112,13 @@ static enum lmd_status split(struct lmi_ctl *ctl, const struct lmi_model *m, str
 	st = lmi_gguf_cut(&p, m, &how, err);
 	if (st == LMD_OK && p.n == 1)
 		st = lmd_fail(err, LMD_INVALID,
-			      "%u tensors, %" PRIu64 " bytes: all of it fits in one file, there is "
-			      "nothing to split",
+			      "%u tensors, %" PRIu64 " bytes: everything fits in one file, there "
+						     "is nothing to split",
 			      p.v->n, lmi_gguf_part_bytes(m, p.v));
 	if (st == LMD_OK)
 		st = name_parts(lmi_arg_pos(a, 1), p.n, &paths, err);
+	if (st == LMD_OK && !lmi_arg_flag(a, "dry-run"))
+		st = lmi_file_check_folder(lmi_arg_pos(a, 1), err);
 	if (st == LMD_OK && !lmi_arg_flag(a, "dry-run"))
 		st = write_all(m, &p, (const char *const *)paths, "split", err);
 	if (st == LMD_OK)
@@ -137,6 +140,19 @@ static enum lmd_status run_split(struct lmi_ctl *ctl, struct lmd_error *err)
 	return st;
 }
 
+static void json_merged(const struct lmi_model *m, const struct lmi_gguf_parts *p, const char *to)
+{
+	struct lmi_json j;
+
+	lmi_json_init(&j, stdout);
+	lmi_json_object(&j, NULL);
+	lmi_json_str(&j, "path", to);
+	lmi_json_uint(&j, "tensors", p->v->n);
+	lmi_json_uint(&j, "bytes", lmi_gguf_part_bytes(m, p->v));
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+}
+
 static enum lmd_status run_merge(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *to = lmi_arg_pos(&ctl->args, 1);
@@ -149,6 +165,8 @@ static enum lmd_status run_merge(struct lmi_ctl *ctl, struct lmd_error *err)
 		st = lmi_gguf_cut(&p, m, &(struct lmi_gguf_cut){0}, err);
 	if (st == LMD_OK)
 		st = write_all(m, &p, &to, "merge", err);
+	if (st == LMD_OK && lmi_arg_flag(&ctl->args, "json"))
+		json_merged(m, &p, to);
 	lmi_gguf_parts_fini(&p);
 	lmi_model_close(m);
 	return st;
@@ -160,30 +178,33 @@ static const struct lmi_opt split_opts[] = {
 	 .value = "SIZE",
 	 .min = 1,
 	 .max = 1ll << 50,
-	 .doc = "Bytes of a file at most, as 2G; a tensor that is larger gets a file of its own."},
+	 .doc = "Maximum size of a file, such as 2G; a larger tensor gets a file of its own."},
 	{.name = "split-max-tensors",
 	 .type = LMI_OPT_INT,
 	 .value = "N",
 	 .min = 1,
 	 .max = 1 << 17,
-	 .doc = "Tensors in a file at most; 128 when no bound is given."},
+	 .def_text = "128 if there is no --split-max-size",
+	 .doc = "Maximum number of tensors in a file."},
 	{.name = "no-tensor-first-split",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "The first file has the keys alone, so that it stays small."},
+	 .doc = "Put only the keys into the first file, so that it stays small."},
 	{.name = "dry-run",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Print the names and sizes of the files and write none."},
+	 .doc = "Print the names and sizes of the files without writing them."},
 	LMI_OPT_JSON,
 };
+
+static const struct lmi_opt merge_opts[] = {LMI_OPT_JSON};
 
 const struct lmi_cmd lmi_cmd_split = {
 	.name = "split",
 	.args = "FILE PREFIX",
-	.brief = "Cut a model file into a set of files",
-	.doc = "Writes PREFIX-00001-of-0000N.gguf and so on, which are opened by the first of them, "
-	       "and prints their names.  Keys go to the first file; the bytes of tensors are "
-	       "copied.  The first file is written last: when it is there, the set is whole.  FILE "
-	       "may be a set already, which is cut anew.",
+	.brief = "Split a model file into a set of files",
+	.doc = "Writes PREFIX-00001-of-0000N.gguf and so on, and prints their names; programs "
+	       "open the set by its first file. That file holds the keys and is written last: if "
+	       "it exists, the set is complete. The bytes of tensors are copied. FILE may itself "
+	       "be a set, which is then split anew.",
 	.opts = split_opts,
 	.n_opts = LMD_LEN(split_opts),
 	.run = run_split,
@@ -192,8 +213,11 @@ const struct lmi_cmd lmi_cmd_split = {
 const struct lmi_cmd lmi_cmd_merge = {
 	.name = "merge",
 	.args = "FILE OUT",
-	.brief = "Put a set of model files together",
-	.doc = "FILE is the first file of a set NAME-00001-of-0000N.gguf; OUT, one file with the same "
-	       "keys and tensors, appears when it is complete.",
+	.brief = "Merge a set of model files into one file",
+	.doc = "FILE is the first file of a set NAME-00001-of-0000N.gguf. OUT is one file with "
+	       "the same keys and tensors; it appears only when it is complete.\n\nWith --json: "
+	       "an object with path, tensors and bytes of the new file.",
+	.opts = merge_opts,
+	.n_opts = LMD_LEN(merge_opts),
 	.run = run_merge,
 };

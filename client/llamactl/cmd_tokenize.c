@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl tokenize: text to token ids. */
+ * llamactl tokenize: converts text to token ids. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 static bool is_utf8(const char *s, size_t n)
 {
-	json_t *j = json_stringn(s, n); /* NULL for anything else */
+	json_t *j = json_stringn(s, n); /* NULL if the bytes are not valid UTF-8 */
 
 	json_decref(j);
 	return j != NULL;
@@ -30,7 +30,7 @@ static void json_ids(struct lmi_json *j, const struct lmi_tokens *ids)
 	lmi_json_end(j);
 }
 
-/* A piece is a string, or a list of bytes when it is no UTF-8. */
+/* Prints a piece as a string, or as a list of bytes if it is not valid UTF-8. */
 static void json_piece(struct lmi_json *j, const char *p, size_t n)
 {
 	if (is_utf8(p, n)) {
@@ -43,8 +43,8 @@ static void json_piece(struct lmi_json *j, const char *p, size_t n)
 	lmi_json_end(j);
 }
 
-/* One token a line: the id, a tab, the piece with \n, \t, \\ and \xHH for what is not
- * printable. */
+/* Prints one token per line: the id, a tab, and the piece with \n, \t, \\ and \xHH for bytes that
+ * are not printable. */
 static void print_piece(lmd_token id, const char *p, size_t n)
 {
 	bool text = is_utf8(p, n);
@@ -121,7 +121,7 @@ static enum lmd_status print_ids(const struct lmi_vocab_file *v, const struct lm
 
 struct batch {
 	const struct lmi_vocab_file *v;
-	bool special, parse; /* where a line does not say */
+	bool special, parse; /* defaults for lines without the members */
 	struct lmi_tokens ids;
 };
 
@@ -141,9 +141,10 @@ static enum lmd_status from_hex(const json_t *v, char **out, size_t *n, struct l
 	char *p;
 
 	if (!s)
-		return lmd_fail(err, LMD_INVALID, "\"hex\" is missing or no string");
+		return lmd_fail(err, LMD_INVALID, "\"hex\" is missing or not a string");
 	if (len % 2)
-		return lmd_fail(err, LMD_INVALID, "\"hex\" has %zu digits, must be even", len);
+		return lmd_fail(err, LMD_INVALID, "\"hex\" has %zu digits; the number must be "
+						  "even", len);
 	p = malloc(len / 2 + 1);
 	if (!p)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %zu bytes", len / 2);
@@ -153,7 +154,7 @@ static enum lmd_status from_hex(const json_t *v, char **out, size_t *n, struct l
 		if (d < 0) {
 			free(p);
 			return lmd_fail(err, LMD_INVALID,
-					"\"hex\": byte %zu is no hexadecimal digit", i);
+					"\"hex\": byte %zu is not a hexadecimal digit", i);
 		}
 		p[i / 2] = (char)(i % 2 ? p[i / 2] | d : d << 4);
 	}
@@ -208,7 +209,7 @@ static enum lmd_status run_one(struct lmi_ctl *ctl, const struct lmi_vocab_file 
 	return st;
 }
 
-/* By a model of the daemon. */
+/* Uses a model of the daemon. */
 static enum lmd_status run_named(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *text = lmi_arg_pos(&ctl->args, 1);
@@ -249,22 +250,22 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 static const struct lmi_opt opts[] = {
 	{.name = "no-special",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Add no begin or end tokens."},
+	 .doc = "Do not add begin or end tokens."},
 	{.name = "parse-special",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Texts of control tokens become the tokens.  User-defined tokens are always "
-		"recognised."},
+	 .doc = "Treat the text of control tokens as those tokens. User-defined tokens are "
+		"always recognised."},
 	{.name = "pre",
 	 .type = LMI_OPT_STR,
 	 .value = "NAME",
-	 .doc = "Use this pre-tokenizer instead of the one that the file names.  A tokenizer.json "
+	 .doc = "Use this pre-tokenizer instead of the one that the file names. A tokenizer.json "
 		"describes its own."},
-	{.name = "pieces", .type = LMI_OPT_FLAG, .doc = "Show the bytes of each token, too."},
+	{.name = "pieces", .type = LMI_OPT_FLAG, .doc = "Also print the bytes of each token."},
 	{.name = "batch",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Read lines of JSON from standard input, {\"hex\": \"...\", \"special\": bool, "
-		"\"parse\": bool}, and answer each with a line {\"ids\": [...]} or "
-		"{\"error\": \"...\"}.  What a line leaves out is as the options say."},
+		"\"parse\": bool}, and answer each with a line {\"ids\": [...]} or {\"error\": "
+		"\"...\"}. The options set the values of members that a line omits."},
 	LMI_OPT_JSON,
 };
 
@@ -272,10 +273,10 @@ const struct lmi_cmd lmi_cmd_tokenize = {
 	.name = "tokenize",
 	.args = "FILE [TEXT]",
 	.brief = "Turn text into token ids",
-	.doc = "FILE is a model file, with or without tensors, a tokenizer.json, a "
+	.doc = "FILE is a model file with or without tensors, a tokenizer.json, a "
 	       "tokenizer.model, a Hugging Face folder, or the name of a model of a running "
-	       "daemon.  The text is the argument, or else standard input: any bytes.\n\n"
-	       "Prints the ids with commas between.",
+	       "daemon. The text is the argument or, if there is none, is read from standard "
+	       "input; it may contain any bytes.\n\nPrints the ids separated by commas.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

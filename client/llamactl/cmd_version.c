@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl version: of the program and of the plugin ABI it speaks. */
+ * llamactl version: prints the version of the program and of its plugin ABI. */
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/json_out.h"
 #include "llamad/version.h"

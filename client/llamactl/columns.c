@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables of what a daemon lists. */
+ * Prints the daemon's lists as tables. */
 #include <inttypes.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "client/llamactl/remote.h"
 
-#define CELL 256
-#define COLS 16
+#define CELL	 4352 /* room for a path of PATH_MAX bytes */
+#define COLS	 16
+#define PATH_MIN 16 /* columns that a shortened path keeps on the narrowest terminal */
 
 const char *lmi_show_bytes(char *out, size_t size, int64_t bytes)
 {
@@ -23,6 +26,14 @@ const char *lmi_show_bytes(char *out, size_t size, int64_t bytes)
 		(void)snprintf(out, size, "%" PRId64, bytes);
 	else
 		(void)snprintf(out, size, "%.*f%c", v < 100 ? 1 : 0, v, unit[u]);
+	return out;
+}
+
+const char *lmi_show_size(char *out, size_t size, uint64_t bytes)
+{
+	if (bytes >= 1024)
+		return lmi_show_bytes(out, size, bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX);
+	(void)snprintf(out, size, "%" PRIu64 " bytes", bytes);
 	return out;
 }
 
@@ -42,6 +53,50 @@ const char *lmi_show_ms(char *out, size_t size, int64_t ms)
 		(void)snprintf(out, size, "%" PRId64 "h%02dm", s / 3600, (int)(s / 60 % 60));
 	else
 		(void)snprintf(out, size, "%" PRId64 "d%02dh", s / 86400, (int)(s / 3600 % 24));
+	return out;
+}
+
+const char *lmi_show_state(const char *state)
+{
+	return state && !strcmp(state, "absent") ? "not loaded" : state;
+}
+
+int lmi_terminal_width(void)
+{
+	struct winsize w;
+
+	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ? w.ws_col : 0;
+}
+
+/* Counts characters, not bytes, so that columns line up. */
+static int width(const char *s)
+{
+	int n = 0;
+
+	for (; *s; s++)
+		n += (*s & 0xc0) != 0x80;
+	return n;
+}
+
+/* Returns where character n of s begins. */
+static const char *skip(const char *s, int n)
+{
+	for (; *s && n > 0; n--)
+		do
+			s++;
+		while ((*s & 0xc0) == 0x80);
+	return s;
+}
+
+const char *lmi_show_shortened(char *out, size_t size, const char *text, int most)
+{
+	int n = width(text), front = (most - 3) / 3, back = most - 3 - front;
+
+	if (n <= most)
+		(void)snprintf(out, size, "%s", text);
+	else
+		(void)snprintf(out, size, "%.*s...%s", (int)(skip(text, front) - text), text,
+			       skip(text, n - back));
 	return out;
 }
 
@@ -79,22 +134,12 @@ static void cell(char out[CELL], const json_t *row, const struct lmi_column *c)
 	else if (s && c->kind == LMI_COL_DIGEST)
 		(void)snprintf(out, CELL, "%.12s", !strncmp(s, "sha256:", 7) ? s + 7 : s);
 	else if (s)
-		(void)snprintf(out, CELL, "%s", s);
+		(void)snprintf(out, CELL, "%s", c->kind == LMI_COL_STATE ? lmi_show_state(s) : s);
 	if (!out[0])
 		(void)snprintf(out, CELL, "-");
 	for (char *p = out; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';
-}
-
-/* Characters, not bytes, so that columns line up. */
-static int width(const char *s)
-{
-	int n = 0;
-
-	for (; *s; s++)
-		n += (*s & 0xc0) != 0x80;
-	return n;
 }
 
 static void put(const char *s, int w, bool right, bool last)
@@ -108,10 +153,32 @@ static void put(const char *s, int w, bool right, bool last)
 		printf("%*s", right ? 2 : pad + 2, "");
 }
 
+/* Shrinks the path's column by the number of columns by which rows are too wide. */
+static void fit_path(int w[COLS], const struct lmi_column *cols, size_t n_cols)
+{
+	int all = 2 * ((int)n_cols - 1), terminal = lmi_terminal_width();
+
+	for (size_t c = 0; c < n_cols; c++)
+		all += w[c];
+	for (size_t c = 0; c < n_cols && terminal && all > terminal; c++) {
+		if (cols[c].kind != LMI_COL_PATH || w[c] <= PATH_MIN)
+			continue;
+		w[c] -= all - terminal;
+		if (w[c] < PATH_MIN)
+			w[c] = PATH_MIN;
+		return;
+	}
+}
+
+static bool is_number(const struct lmi_column *c)
+{
+	return c->kind == LMI_COL_COUNT || c->kind == LMI_COL_BYTES || c->kind == LMI_COL_TIME;
+}
+
 void lmi_remote_table(const json_t *rows, const struct lmi_column *cols, size_t n_cols)
 {
+	char text[CELL], shown[CELL];
 	int w[COLS];
-	char text[CELL];
 	size_t i;
 	json_t *row;
 
@@ -124,17 +191,16 @@ void lmi_remote_table(const json_t *rows, const struct lmi_column *cols, size_t 
 				w[c] = width(text);
 		}
 	}
+	fit_path(w, cols, n_cols);
 	for (size_t c = 0; c < n_cols; c++)
-		put(cols[c].title, w[c],
-		    cols[c].kind > LMI_COL_TEXT && cols[c].kind < LMI_COL_DIGEST, c + 1 == n_cols);
+		put(cols[c].title, w[c], is_number(&cols[c]), c + 1 == n_cols);
 	putchar('\n');
 	json_array_foreach(rows, i, row)
 	{
 		for (size_t c = 0; c < n_cols; c++) {
 			cell(text, row, &cols[c]);
-			put(text, w[c],
-			    cols[c].kind > LMI_COL_TEXT && cols[c].kind < LMI_COL_DIGEST,
-			    c + 1 == n_cols);
+			put(lmi_show_shortened(shown, sizeof(shown), text, w[c]), w[c],
+			    is_number(&cols[c]), c + 1 == n_cols);
 		}
 		putchar('\n');
 	}

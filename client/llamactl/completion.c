@@ -1,137 +1,220 @@
 /* SPDX-License-Identifier: MIT
  *
- * Completion for bash, written from the table.  It completes the words of commands, the
- * options of the command that was typed, the words of choices, and file names elsewhere. */
+ * Shell completion: what each argument may be, and the words that only the daemon, the plugins or
+ * other tables know. core/cli/completion*.c writes the scripts for the shells. */
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "client/llamactl/remote.h"
 #include "client/llamactl/texts.h"
+#include "core/base/alloc.h"
+#include "core/cli/completion.h"
+#include "core/plugin/registry.h"
+#include "core/quant/quant.h"
+#include "core/quantize/ftype.h"
+#include "core/text/chat/builtin.h"
+#include "core/text/parse/parse.h"
 
-static void put_options(FILE *f, const struct lmi_opt *o, uint32_t n)
+/* A person waits after the Tab key: a request that takes longer offers nothing. */
+#define WORDS_SECONDS 2
+
+static bool begins(const char *s, const char *with)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		if (!o[i].doc)
-			continue;
-		if (o[i].letter)
-			fprintf(f, " -%c", o[i].letter);
-		if (o[i].name)
-			fprintf(f, " --%s", o[i].name);
+	return !strncmp(s, with, strlen(with));
+}
+
+static bool is(const struct lmi_cmd *cmd, const char *name)
+{
+	return cmd && !strcmp(cmd->name, name);
+}
+
+static const char *option_kind(const struct lmi_opt *o)
+{
+	const char *v = o->value;
+
+	if (!o->name)
+		return "none";
+	if (!strcmp(o->name, "backend") || !strcmp(o->name, "against"))
+		return "backends";
+	if (!strcmp(o->name, "template"))
+		return "templates file";
+	if (!strcmp(v, "TYPE") || !strcmp(v, "T"))
+		return "types";
+	if (!strcmp(v, "URL"))
+		return "=ipc://|tcp://|tls+tcp://";
+	if (!strcmp(v, "DIR"))
+		return "dir";
+	return begins(v, "FILE") || begins(v, "F.") || begins(v, "OUT") ? "file" : "none";
+}
+
+static const char *argument_kind(const struct lmi_cmd *cmd, const char *word, uint32_t arg)
+{
+	static const struct {
+		const char *word, *kind;
+	} kinds[] = {
+		{"NAME", "models"},   {"COMMAND", "commands"}, {"WORD", "words"}, {"TYPE", "ftypes"},
+		{"FORMAT", "formats"}, {"BACKEND", "backends"}, {"DIR", "dir"},	  {"TEXT", "none"},
+		{"ALIAS", "none"},
+	};
+
+	if (is(cmd, "add") && arg == 0)
+		return "none"; /* the new name */
+	if (is(cmd, "cancel"))
+		return "streams";
+	if (is(cmd, "key rm"))
+		return "keys";
+	if (is(cmd, "key add") || (is(cmd, "detokenize") && arg > 0))
+		return "none";
+	if (is(cmd, "info") || ((is(cmd, "tokenize") || is(cmd, "detokenize")) && arg == 0))
+		return "models file";
+	if (is(cmd, "debug template"))
+		return "templates file";
+	for (size_t i = 0; i < LMD_LEN(kinds); i++)
+		if (!strcmp(word, kinds[i].word))
+			return kinds[i].kind;
+	return is(cmd, "generate") ? "models" : "file";
+}
+
+static const char *kind_of(const struct lmi_cmd *cmd, const struct lmi_opt *opt, const char *word,
+			   uint32_t arg)
+{
+	return opt ? option_kind(opt) : argument_kind(cmd, word, arg);
+}
+
+void lmi_write_completion(FILE *f, const char *shell)
+{
+	static const char *const forward[] = {"socket", "ca", "key-file", NULL};
+	const struct lmi_completion c = {
+		.prog = &lmi_llamactl, .kind = kind_of, .forward = forward};
+
+	if (!strcmp(shell, "zsh"))
+		lmi_completion_zsh(f, &c);
+	else if (!strcmp(shell, "fish"))
+		lmi_completion_fish(f, &c);
+	else
+		lmi_completion_bash(f, &c);
+}
+
+/* ---- words ---- */
+
+static void put_member(const json_t *row, const char *member)
+{
+	const char *s = json_string_value(json_object_get(row, member));
+
+	if (s && !strchr(s, '\n'))
+		puts(s);
+}
+
+/* Prints `member` of each row of the list `list` in the reply to the op. */
+static void remote_words(struct lmi_ctl *ctl, const char *op, const char *list, const char *member)
+{
+	json_t *reply, *row, *other;
+	size_t i, k;
+
+	if (lmi_remote_call(ctl, op, NULL, &reply, NULL) != LMD_OK)
+		return;
+	json_array_foreach(json_object_get(reply, list), i, row)
+	{
+		put_member(row, member);
+		json_array_foreach(json_object_get(row, "aliases"), k, other)
+			puts(json_string_value(other));
+	}
+	json_decref(reply);
+}
+
+static void put_plugin(void *arg, const struct lmi_plugin_info *p)
+{
+	(void)arg;
+	(void)p;
+}
+
+static void put_backend(void *arg, const struct lmi_factory_info *f)
+{
+	(void)arg;
+	if (f->kind == LMD_KIND_BACKEND)
+		puts(f->name);
+}
+
+static void backend_words(struct lmi_ctl *ctl)
+{
+	struct lmi_registry *r;
+
+	if (lmi_ctl_registry(ctl, &r, NULL) == LMD_OK)
+		lmi_registry_list(r, put_plugin, put_backend, NULL);
+}
+
+static void type_words(void)
+{
+	for (uint32_t i = 0; i < LMD_DTYPE_END; i++)
+		if (lmi_dtype(i) && lmi_dtype(i)->quant && !lmi_dtype(i)->is_activation)
+			puts(lmi_dtype(i)->name);
+}
+
+static void ftype_words(void)
+{
+	for (uint32_t i = 0; i < LMI_FTYPE_END; i++)
+		if (lmi_ftype(i))
+			puts(lmi_ftype(i)->name);
+}
+
+static void template_words(void)
+{
+	for (unsigned i = 0; i < lmi_chat_builtins_n; i++) {
+		const char *file = lmi_chat_builtins[i].name;
+
+		printf("%.*s\n", (int)(strlen(file) - strlen(".jinja")), file);
 	}
 }
 
-/* "--log) words="error warn"" for options of type CHOICE; the others with a value say
- * that a file name may follow. */
-static void put_values(FILE *f, const char *pattern, const struct lmi_opt *o, uint32_t n)
+/* Prints the first words of commands, or the second words after `first`. */
+static void command_words(const char *first)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		char name[64];
-
-		if (!o[i].doc || o[i].type == LMI_OPT_FLAG)
-			continue;
-		if (o[i].name)
-			snprintf(name, sizeof(name), "--%s", o[i].name);
-		else
-			snprintf(name, sizeof(name), "-%c", o[i].letter);
-		fprintf(f, "\t\"%s:%s\"", pattern, name);
-		if (o[i].name && o[i].letter)
-			fprintf(f, "|\"%s:-%c\"", pattern, o[i].letter);
-		fputs(") value=1 words=\"", f);
-		if (o[i].type == LMI_OPT_CHOICE)
-			for (const char *p = o[i].value; *p; p++)
-				putc(*p == '|' ? ' ' : *p, f);
-		fputs("\" ;;\n", f);
-	}
-}
-
-/* The first word of each command, or the second words of one. */
-static void put_words(FILE *f, const char *group)
-{
-	size_t n_group = group ? strlen(group) : 0;
-	const char *last = "";
-	size_t n_last = 0;
+	size_t n = first ? strlen(first) : 0;
 
 	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
 		const char *w = lmi_llamactl.cmds[i]->name;
-		size_t n;
 
-		if (group) {
-			if (strncmp(w, group, n_group) || w[n_group] != ' ')
-				continue;
-			w += n_group + 1;
-		}
-		n = strcspn(w, " ");
-		if (n == n_last && !memcmp(w, last, n))
-			continue;
-		fprintf(f, " %.*s", (int)n, w);
-		last = w;
-		n_last = n;
+		if (first && begins(w, first) && w[n] == ' ')
+			puts(w + n + 1);
+		else if (!first && (!strchr(w, ' ') || lmi_completion_first_word(&lmi_llamactl, i)))
+			printf("%.*s\n", (int)strcspn(w, " "), w);
 	}
 }
 
-void lmi_write_completion(FILE *f)
+static void end_silently(int sig)
 {
-	fputs("# SPDX-License-Identifier: MIT\n"
-	      "# Completion of llamactl for bash, written by 'llamactl --emit-completion'.\n"
-	      "_llamactl()\n{\n"
-	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-	      "\tlocal first= cmd= words= value= w i\n"
-	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-	      "\t\tw=${COMP_WORDS[i]}\n"
-	      "\t\t[[ $w == -* ]] && continue\n"
-	      "\t\tif [[ -z $first ]]; then first=$w cmd=$w; continue; fi\n"
-	      "\t\tcase \"$first $w\" in\n",
-	      f);
-	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++)
-		if (strchr(lmi_llamactl.cmds[i]->name, ' '))
-			fprintf(f, "\t\t\"%s\") cmd=\"%s\" ;;\n", lmi_llamactl.cmds[i]->name,
-				lmi_llamactl.cmds[i]->name);
-	fputs("\t\tesac\n\t\tbreak\n\tdone\n\tcase \"$cmd:$prev\" in\n", f);
-	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++)
-		put_values(f, lmi_llamactl.cmds[i]->name, lmi_llamactl.cmds[i]->opts,
-			   lmi_llamactl.cmds[i]->n_opts);
-	fputs("\tesac\n\tcase \"$prev\" in\n", f);
-	for (uint32_t i = 0; i < lmi_llamactl.n_opts; i++) {
-		const struct lmi_opt *o = &lmi_llamactl.opts[i];
+	(void)sig;
+	_exit(0);
+}
 
-		if (!o->doc || o->type == LMI_OPT_FLAG || !o->name)
-			continue;
-		fprintf(f, "\t--%s) value=1 words=\"", o->name);
-		if (o->type == LMI_OPT_CHOICE)
-			for (const char *p = o->value; *p; p++)
-				putc(*p == '|' ? ' ' : *p, f);
-		fputs("\" ;;\n", f);
-	}
-	fputs("\tesac\n\tif [[ -z $value ]]; then\n\t\tcase \"$cmd\" in\n\t\t\"\") words=\"", f);
-	put_words(f, NULL);
-	put_options(f, lmi_llamactl.opts, lmi_llamactl.n_opts);
-	fputs("\" ;;\n", f);
-	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
-		const struct lmi_cmd *c = lmi_llamactl.cmds[i];
+void lmi_write_words(struct lmi_ctl *ctl, const char *what)
+{
+	const char *name;
 
-		fprintf(f, "\t\t\"%s\") words=\"", c->name);
-		if (!strchr(c->name, ' '))
-			put_words(f, c->name);
-		put_options(f, c->opts, c->n_opts);
-		put_options(f, lmi_llamactl.opts, lmi_llamactl.n_opts);
-		fputs("\" ;;\n", f);
-	}
-	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
-		const char *gap = strchr(lmi_llamactl.cmds[i]->name, ' ');
-		size_t n = gap ? (size_t)(gap - lmi_llamactl.cmds[i]->name) : 0;
-		char group[32];
-
-		snprintf(group, sizeof(group), "%.*s", (int)n, lmi_llamactl.cmds[i]->name);
-		if (!n || lmi_cmd_find(&lmi_llamactl, group) ||
-		    (i && !strncmp(lmi_llamactl.cmds[i - 1]->name, group, n) &&
-		     lmi_llamactl.cmds[i - 1]->name[n] == ' '))
-			continue;
-		fprintf(f, "\t\t\"%s\") words=\"", group);
-		put_words(f, group);
-		fputs("\" ;;\n", f);
-	}
-	fputs("\t\tesac\n\tfi\n"
-	      "\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-	      "\t[[ ${#COMPREPLY[@]} -eq 0 && $cur != -* ]] && COMPREPLY=($(compgen -f -- "
-	      "\"$cur\"))\n"
-	      "}\ncomplete -o filenames -F _llamactl llamactl\n",
-	      f);
+	(void)signal(SIGALRM, end_silently);
+	(void)alarm(WORDS_SECONDS);
+	if (begins(what, "models:"))
+		remote_words(ctl, "models", "models", "name");
+	else if (begins(what, "keys:"))
+		remote_words(ctl, "keys", "keys", "label");
+	else if (begins(what, "streams:"))
+		remote_words(ctl, "streams", "streams", "id");
+	else if (begins(what, "backends:"))
+		backend_words(ctl);
+	else if (begins(what, "types:"))
+		type_words();
+	else if (begins(what, "ftypes:"))
+		ftype_words();
+	else if (begins(what, "templates:"))
+		template_words();
+	else if (begins(what, "commands:"))
+		command_words(NULL);
+	else if (begins(what, "words:"))
+		command_words(what + strlen("words:"));
+	else if (begins(what, "formats:"))
+		for (uint32_t i = 0; (name = lmi_parse_format_name(i)); i++)
+			puts(name);
+	(void)alarm(0);
 }

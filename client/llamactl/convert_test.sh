@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# llamactl convert from the outside: options, reports, refusals, nothing left behind.
+# llamactl convert from the outside: options, reports, errors, no files left over.
 . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 
 "$build/tests/mkfolder" "$dir/m" || exit 99
@@ -35,7 +35,7 @@ assert sum(t["bytes"] for t in j["tensors"]) == j["bytes"] and len(j["tensors"])
 else
 	echo "SKIP: JSON of convert: no Python"
 fi
-# the folder and the file compute alike
+# the folder and the file compute the same
 does debug logits "$dir/m" --tokens 1,2,3 -o "$dir/a.f32" --activations f32 --kv-type f32
 does debug logits "$dir/f32.gguf" --tokens 1,2,3 -o "$dir/b.f32" --activations f32 --kv-type f32
 holds "the same logits" cmp -s "$dir/a.f32" "$dir/b.f32"
@@ -47,7 +47,7 @@ refused 1 'nowhere' convert "$dir/m" "$dir/nowhere/x"
 refused 1 'directory' convert "$dir/m" "$dir/m"
 refused 2 'outtype' convert --outtype q4_k "$dir/m" "$dir/x"
 refused 2 'OUT' convert "$dir/m"
-holds "a refused run leaves no file" [ -z "$(ls "$dir" | grep -e '^x' -e part -e tmp)" ]
+holds "a failed run leaves no file" [ -z "$(ls "$dir" | grep -e '^x' -e part -e tmp)" ]
 
 # a file that holds less than its header says
 cp "$dir/m.gguf" "$dir/keep.gguf"

@@ -4,8 +4,9 @@
  * Standard output is checked at the end, so that a full disk is a failure and not a short answer.
  *
  * A command that was stopped by SIGINT or SIGTERM has cleaned up when it returns; the program then
- * ends by that signal, so that a shell sees 130 or 143 and ends its own loop.  A closed pipe on
- * standard output ends it by SIGPIPE (141) without a message, as it does other tools. */
+ * exits with 130 or 143, the statuses that a shell reports for these signals.  If the reader of
+ * standard output has closed the pipe, it exits with 141 (SIGPIPE) and prints no message.  It never
+ * dies by a signal of its own, so that callers can rely on an exit status. */
 #include "client/llamactl/ctl.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ enum lmd_status lmi_usage(struct lmi_ctl *ctl, struct lmd_error *err, const char
 	return lmd_fail(err, LMD_INVALID, "%s", text);
 }
 
-/* "llamactl debug --help": an overview of a group is no command of the table. */
+/* Prints the overview of a group, "llamactl debug --help"; the table has no command for it. */
 static bool group_help(int argc, char **argv)
 {
 	size_t n;
@@ -44,7 +45,7 @@ static bool group_help(int argc, char **argv)
 	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
 		if (!strncmp(lmi_llamactl.cmds[i]->name, argv[1], n) &&
 		    lmi_llamactl.cmds[i]->name[n] == ' ') {
-			lmi_help_program(stdout, argv[1]);
+			lmi_help_word(stdout, argv[1]);
 			return true;
 		}
 	}
@@ -57,12 +58,14 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	if (lmi_arg_flag(a, "emit-man"))
 		lmi_write_man(stdout);
-	else if (lmi_arg_flag(a, "emit-completion"))
-		lmi_write_completion(stdout);
+	else if (lmi_arg_given(a, "emit-completion"))
+		lmi_write_completion(stdout, lmi_arg_str(a, "emit-completion"));
+	else if (lmi_arg_given(a, "emit-words"))
+		lmi_write_words(ctl, lmi_arg_str(a, "emit-words"));
 	else if (lmi_arg_flag(a, "help") && a->cmd)
 		lmi_help_command(stdout, a->cmd);
 	else if (lmi_arg_flag(a, "help"))
-		lmi_help_program(stdout, NULL);
+		lmi_help_program(stdout);
 	else if (lmi_arg_flag(a, "version"))
 		printf("llamactl %s\n", LMD_VERSION);
 	else if (a->cmd)
@@ -72,7 +75,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	return LMD_OK;
 }
 
-/* What was written but could not be: the caller's sentence, unless there is one already. */
+/* Flushes standard output. Reports a write error unless the command failed anyway. */
 static enum lmd_status close_stdout(enum lmd_status st, struct lmd_error *err)
 {
 	bool bad = ferror(stdout) != 0;
@@ -85,7 +88,7 @@ static enum lmd_status close_stdout(enum lmd_status st, struct lmd_error *err)
 			errno ? strerror(errno) : "write error");
 }
 
-/* Did a write to standard output fail because its reader has gone? */
+/* Returns true if a write to standard output failed because its reader has closed the pipe. */
 static bool stdout_closed(void)
 {
 	struct pollfd p = {.fd = STDOUT_FILENO};
@@ -93,20 +96,12 @@ static bool stdout_closed(void)
 	return ferror(stdout) && poll(&p, 1, 0) == 1 && (p.revents & (POLLERR | POLLHUP));
 }
 
-/* The signal that the program ends by after its command has returned; 0: none. */
-static int ending_signal(enum lmd_status st)
+/* Returns the signal that ended the command's work, or 0. */
+static int stopping_signal(enum lmd_status st)
 {
 	if (st != LMD_OK && stdout_closed())
 		return SIGPIPE;
 	return st == LMD_CANCELLED ? lmi_interrupt_signal() : 0;
-}
-
-/* Returns only if the signal is blocked. */
-static int end_by(int sig)
-{
-	(void)signal(sig, SIG_DFL);
-	(void)raise(sig);
-	return 128 + sig;
 }
 
 static void print_failure(const struct lmi_ctl *ctl, const char *text)
@@ -123,6 +118,7 @@ int lmi_ctl_main(int argc, char **argv)
 	int rc, sig;
 
 	(void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error until the end */
+	lmi_interrupt_exit();
 	if (!group_help(argc, argv)) {
 		st = lmi_args_parse(&ctl.args, &lmi_llamactl, argc, argv, &err);
 		ctl.usage = st == LMD_INVALID;
@@ -131,11 +127,11 @@ int lmi_ctl_main(int argc, char **argv)
 	}
 	st = close_stdout(st, &err);
 	rc = st == LMD_OK ? LMI_EXIT_DONE : ctl.usage ? LMI_EXIT_USAGE : LMI_EXIT_FAILED;
-	sig = ending_signal(st);
+	sig = stopping_signal(st);
 	if (st != LMD_OK && sig != SIGPIPE && *err.text)
 		print_failure(&ctl, err.text);
 	else if (st != LMD_OK && !sig)
 		print_failure(&ctl, lmd_status_text(st));
 	lmi_ctl_fini(&ctl);
-	return sig ? end_by(sig) : rc;
+	return sig ? LMI_EXIT_SIGNAL + sig : rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ctl.h - what a running command of llamactl gets: its arguments, and on demand a host and
- * a plugin registry that follow the common options. */
+ * ctl.h - the state of a running command: its arguments and, created on demand, a host and a
+ * plugin registry set up by the common options. */
 #ifndef LLAMAD_LLAMACTL_CTL_H
 #define LLAMAD_LLAMACTL_CTL_H
 
@@ -9,11 +9,12 @@
 #include "core/cli/opts.h"
 #include "llamad/attr.h"
 
-/* Exit statuses; a program that a signal stopped ends by that signal. */
+/* Exit statuses. */
 enum {
 	LMI_EXIT_DONE = 0,
-	LMI_EXIT_FAILED = 1, /* refused or failed, with a sentence */
-	LMI_EXIT_USAGE = 2
+	LMI_EXIT_FAILED = 1, /* rejected or failed, with an error message */
+	LMI_EXIT_USAGE = 2,
+	LMI_EXIT_SIGNAL = 128 /* + the signal that stopped it: 130, 141, 143 */
 };
 
 struct lmd_client;
@@ -21,36 +22,38 @@ struct lmd_host;
 struct lmi_adapter_ref;
 struct lmi_registry;
 
-/* All commands and the common options: table.c.  A command is one
- * `const struct lmi_cmd lmi_cmd_NAME` in cmd_NAME.c and one line there. */
+/* All commands and the common options: table.c. A command is one `const struct lmi_cmd
+ * lmi_cmd_NAME` in cmd_NAME.c and one line in table.c. */
 extern const struct lmi_program lmi_llamactl;
 
 struct lmi_ctl {
 	struct lmi_args args;
-	bool usage;	       /* the failure is the command line's: exit status 2 */
-	struct lmd_host *host; /* made on demand by the functions below */
+	bool usage;	       /* the command line is wrong: exit status 2 */
+	struct lmd_host *host; /* created on demand by the functions below */
 	struct lmi_registry *registry;
-	struct lmd_client *client; /* made on demand by remote.h */
+	struct lmd_client *client; /* created on demand by remote.h */
 	struct lmi_adapter_ref *adapters; /* [n_adapters] of --lora and so on; paths on the heap */
 	uint32_t n_adapters;
-	struct lmi_progress load_bar; /* of the model that is being opened, by embedded.h */
-	uint64_t load_ns;	      /* when that began */
+	struct lmi_progress load_bar; /* for the model that embedded.h is opening */
+	uint64_t load_ns;	      /* when opening began */
 };
 
-/* The host that logs as --log says, and the plugins of --plugin-dir and the default folders.
- * Made at the first call, released after the command. */
+/* Return the host, whose log level is that of --log, and the registry of the plugins in
+ * --plugin-dir and the default folders. They are created at the first call and released after the
+ * command. */
 enum lmd_status lmi_ctl_host(struct lmi_ctl *ctl, const struct lmd_host **out,
 			     struct lmd_error *err);
 enum lmd_status lmi_ctl_registry(struct lmi_ctl *ctl, struct lmi_registry **out,
 				 struct lmd_error *err);
 void lmi_ctl_fini(struct lmi_ctl *ctl);
 
-/* For what the table cannot say ("--all and --one-by-one exclude each other"): fills err
- * and makes the exit status LMI_EXIT_USAGE. */
+/* Reports a wrong command line that the option table cannot express ("--all and --one-by-one
+ * exclude each other"): fills err and makes the exit status LMI_EXIT_USAGE. */
 enum lmd_status lmi_usage(struct lmi_ctl *ctl, struct lmd_error *err, const char *fmt, ...)
 	LMD_PRINTF(3, 4);
 
-/* The whole program: parses, runs one command, prints at most one sentence on stderr. */
+/* Runs the whole program: parses, runs one command, prints at most one error message on stderr.
+ * Returns the exit status. */
 int lmi_ctl_main(int argc, char **argv);
 
 #endif /* LLAMAD_LLAMACTL_CTL_H */

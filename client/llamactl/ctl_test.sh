@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Exit statuses, messages and texts of the program as a user meets them.
+# Exit statuses, messages and texts of the program as a user sees them.
 . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 
 refused 2 '^llamactl: a command is missing'
@@ -21,23 +21,55 @@ prints '"abi": \[' --json version
 prints '"abi": \[' --json --log error version
 refused 2 "^llamactl help: unknown option '--json'" --json help
 refused 2 "a command is missing" --json
-refused 2 "option '--predict' belongs after the command: llamactl COMMAND --predict N" --predict 3 run
+refused 2 "option '--predict' must follow the command: llamactl COMMAND --predict N" --predict 3 run
 prints 'Options:' version --help
 prints 'Options:' help version
 prints '^\.TH LLAMACTL 1' --emit-man
-prints '^complete .* llamactl$' --emit-completion
+prints '^complete .* llamactl$' --emit-completion bash
 
-# every command describes itself, and refuses an unknown option by name
-ctl --help | sed -n '/^Commands:/,/^$/s/^  \([a-z].*\)$/\1/p' | sed 's/   *.*//' >"$dir/commands"
+# every command describes itself, and rejects an unknown option by its name
+ctl help --all | sed -n '/^Commands:/,/^$/s/^  \([a-z].*\)$/\1/p' | sed 's/   *.*//' >"$dir/commands"
 while read -r words; do
 	# shellcheck disable=SC2086 # a command may be two words
 	prints "^Usage: llamactl $words" $words --help
 	# shellcheck disable=SC2086
 	refused 2 "^llamactl $words: unknown option '--no-such-option'" $words --no-such-option
+	# what a program may want to read is there as JSON
+	# shellcheck disable=SC2086
+	[ "$words" = help ] || prints '^ *--json  ' $words --help
 done <"$dir/commands"
-[ "$(wc -l <"$dir/commands")" -ge 2 ] || bad "no commands in --help"
+[ "$(wc -l <"$dir/commands")" -ge 48 ] || bad "$(wc -l <"$dir/commands") commands in help --all"
+# the overview has all commands, those for beginners first, the debug commands on one line
+does --help
+for words in $(grep -v ' ' "$dir/commands"); do
+	holds "--help lacks $words" grep -q "^  $words  " "$dir/out"
+done
+holds "--help begins with the commands for beginners" [ "$(sed -n '/^Run and chat:/,/^$/s/^  \([a-z]*\) .*/\1/p' \
+	"$dir/out" | tr '\n' ' ')" = 'run generate add list ps ' ]
+holds "--help has the debug commands" grep -q '^  debug WORD  *logits, plan, ' "$dir/out"
+holds "--help fits in 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }' "$dir/out"
+prints '^  debug plan  ' debug --help
+prints '^  key add  ' help key
+refused 2 "omit 'run'" help run --all
+# commands and options in the README and in the examples of the manual page exist
+grep '^    .*llamactl ' "$src/README.md" >"$dir/readme"
+ctl --emit-man | sed -n '/^\.SH EXAMPLES/,/^\.SH "FILES/s/\\-/-/gp' | grep 'llamactl ' |
+	sed 's/--socket [^ ]* --key-file [^ ]* //' >>"$dir/readme"
+grep -o 'llamactl [a-z][a-z-]*' "$dir/readme" | sed 's/.* //' | sort -u >"$dir/named"
+holds "the README names commands" [ "$(wc -l <"$dir/named")" -ge 3 ]
+while read -r words; do
+	holds "README: '$words' is not a command" grep -q "^$words\( \|\$\)" "$dir/commands"
+done <"$dir/named"
+sed -n 's|.*llamactl \([a-z-]*\) \([^#]*\).*|\1 \2|p' "$dir/readme" | while read -r word rest; do
+	for option in $rest; do
+		case $option in
+		-*) ctl "$word" --help | grep -q -e "^ *$option[ ,]\|, $option " || echo "$word $option" ;;
+		esac
+	done
+done >"$dir/wrong"
+holds "README: options that do not exist: $(cat "$dir/wrong")" [ ! -s "$dir/wrong" ]
 
-# plugins: a file that is none, a folder that is not there, a folder that others may write
+# plugins: a file that is not a plugin, a missing folder, a folder that others can write
 mkdir -m 755 "$dir/plugins" && echo "no plugin" >"$dir/plugins/x.so"
 prints '^? .* refused *.*/plugins/x.so$' plugins --no-default-plugins --plugin-dir "$dir/plugins" \
 	--log error
@@ -45,7 +77,7 @@ prints 'not an ELF file' plugins --no-default-plugins --plugin-dir "$dir/plugins
 prints '"reason": "not an ELF file"' plugins --json --no-default-plugins \
 	--plugin-dir="$dir/plugins" --log error
 does plugins --json --no-default-plugins --plugin-dir "$dir/nothing"
-holds "a folder that is not there has no plugins" [ "$(grep -c "$dir/nothing" "$dir/out")" -eq 0 ]
+holds "a missing folder has no plugins" [ "$(grep -c "$dir/nothing" "$dir/out")" -eq 0 ]
 chmod 777 "$dir/plugins"
 prints 'its folder is writable by everybody (mode 0777)' plugins --no-default-plugins \
 	--plugin-dir "$dir/plugins" --log error
@@ -75,7 +107,7 @@ for r in rows:
 fi
 
 for command in --help version 'plugins --json --log error'; do
-	# the reader has gone before anything is written
+	# the reader closes the pipe before anything is written
 	mkfifo "$dir/pipe"
 	{
 		read -r go <"$dir/pipe"
@@ -89,20 +121,12 @@ for command in --help version 'plugins --json --log error'; do
 done
 if [ -w /dev/full ]; then
 	ctl version >/dev/full 2>"$dir/err"
-	[ $? -eq 1 ] && grep -q 'standard output' "$dir/err" || bad "a full disk goes unnoticed"
+	[ $? -eq 1 ] && grep -q 'standard output' "$dir/err" || bad "a full disk was not reported"
 fi
-ctl --emit-completion >"$dir/completion"
-if command -v bash >/dev/null; then
-	bash -n "$dir/completion" || bad "the completion is no bash"
-	words=$(bash -c '. "$1"; COMP_WORDS=(llamactl ver); COMP_CWORD=1; _llamactl
-		echo "${COMPREPLY[@]}"' bash "$dir/completion")
-	[ "$words" = version ] || bad "completion of 'ver' is '$words'"
-	words=$(bash -c '. "$1"; COMP_WORDS=(llamactl --log de); COMP_CWORD=2; _llamactl
-		echo "${COMPREPLY[@]}"' bash "$dir/completion")
-	[ "$words" = debug ] || bad "completion of '--log de' is '$words'"
-fi
-
+for title in EXAMPLES FILES ENVIRONMENT 'EXIT STATUS' 'SEE ALSO' 'RUN AND CHAT' DEBUGGING; do
+	prints "^\\.SH \"\\?$title\"\\?\$" --emit-man
+done
 ctl --emit-man | cmp -s - "$src/docs/man/llamactl.1" ||
-	bad "docs/man/llamactl.1 is not what the table says; run: make update-man"
+	bad "docs/man/llamactl.1 differs from the table; run: make update-man"
 
 finish "llamactl command line"

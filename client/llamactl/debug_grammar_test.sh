@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The command debug grammar: verdicts, sets, triggers, refusals; the parity pack through the
+# The command debug grammar: verdicts, sets, triggers, errors; the parity pack through the
 # command line.
 build=${LMD_TEST_BUILDDIR:-.}
 dir=$(mktemp -d) || exit 99
@@ -24,7 +24,7 @@ gives() {
 	fi
 }
 
-# refused STATUS PATTERN ARGUMENT...: status, nothing on stdout, the sentence on stderr
+# refused STATUS PATTERN ARGUMENT...: status, nothing on stdout, the error message on stderr
 refused() {
 	want=$1 pattern=$2
 	shift 2
@@ -55,6 +55,9 @@ gives '61-62\n30-39\n30-39 100\naccept\n' --gbnf "$dir/g" --text "$dir/a1" --all
 gives '61-62\n100\n\naccept\n' --gbnf "$dir/g" --tokens 98,256 --allowed
 gives 'reject@1\n' --gbnf "$dir/g" --tokens 97,97
 gives 'accept\n' --schema "$dir/s" --text "$dir/n7"
+gives '{\n  "allowed": [\n    [[97, 98]],\n    [[48, 57]]\n  ],\n  "verdict": "incomplete",\n  "at": null\n}\n' \
+	--gbnf "$dir/g" --text "$dir/a" --allowed --json
+gives '{\n  "verdict": "reject",\n  "at": 1\n}\n' --gbnf "$dir/g" --text "$dir/bb" --json
 gives 'reject@7\n' --schema "$dir/s" --text "$dir/n13"
 gives '0-100\n0-100\n30-39\nincomplete\n' --gbnf "$dir/g" --tokens 120,97 --trigger-token 97 --allowed
 gives '0-100\n30-39\nincomplete\n' --gbnf "$dir/g" --tokens 97 --trigger-pattern 'a' --allowed

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The commands debug sampler and debug template: output, state over steps, refusals.
+# The commands debug sampler and debug template: output, state over steps, errors.
 . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 
 ctl() {
@@ -31,12 +31,12 @@ refused 2 'logits' debug sampler --chain '["greedy"]'
 refused 1 'nosuch' debug sampler --chain '["nosuch"]' --logits "$dir/a.f32"
 refused 1 'k is -9' debug sampler --chain '[{"sampler":"top_k","k":-9}]' --logits "$dir/a.f32"
 refused 1 '2 tokens, but there are 4' debug sampler --chain '["greedy"]' --logits "$dir/a.f32" --ids 1,2
-refused 1 'is no token' debug sampler --chain '["greedy"]' --logits "$dir/a.f32" --history 1,x
+refused 1 'is not a token id' debug sampler --chain '["greedy"]' --logits "$dir/a.f32" --history 1,x
 refused 1 'missing.f32' debug sampler --chain '["greedy"]' --logits "$dir/missing.f32"
 refused 1 'steps.json' debug sampler --chain '["greedy"]' --logits "$dir/steps.json"
 printf '[{"accept":1}]' >"$dir/bad.json"
 refused 1 'step 0' debug sampler --chain '["greedy"]' --steps "$dir/bad.json"
-refused 1 'no vocabulary' debug sampler --chain '["infill"]' --logits "$dir/a.f32"
+refused 1 'needs a vocabulary' debug sampler --chain '["infill"]' --logits "$dir/a.f32"
 
 printf '{{ x }} {{ strftime_now("%%Y-%%m-%%d %%H:%%M:%%S") }}\n' >"$dir/t.jinja"
 printf '{"x": "a\\u0000\303\251"}' >"$dir/x.json"
@@ -52,12 +52,16 @@ printf '{%% if %%}' >"$dir/bad.jinja"
 refused 1 'bad.jinja: template line 1' debug template "$dir/bad.jinja"
 refused 1 'x.jinja' debug template "$dir/x.jinja"
 refused 1 'not JSON' debug template "$dir/t.jinja" --input "$dir/t.jinja"
-refused 1 'no JSON object' debug template "$dir/t.jinja" --input "$dir/bad.json"
+refused 1 'not a JSON object' debug template "$dir/t.jinja" --input "$dir/bad.json"
 ctl debug template --list | grep -c . >"$dir/have"
 same 'built-in templates' '54\n'
 printf '{"messages": [{"role": "user", "content": "hi"}], "add_generation_prompt": true}' >"$dir/c.json"
 ctl debug template chatml --input "$dir/c.json" >"$dir/have"
 same 'a built-in template' '<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n'
+ctl debug template chatml --input "$dir/c.json" --json >"$dir/have"
+same 'a text as JSON' '{\n  "text": "<|im_start|>user\\nhi<|im_end|>\\n<|im_start|>assistant\\n"\n}\n'
+ctl debug template --list --json | grep -c '^  "' >"$dir/have"
+same 'built-in templates as JSON' '54\n'
 refused 1 'nosuch' debug template nosuch
 refused 2 'FILE is missing' debug template
 ctl debug template chatml --caps | grep -c '"system": true\|"tools": false' >"$dir/have"
@@ -72,9 +76,16 @@ ctl debug parse hermes --thinks --chunk 1 --markup <"$dir/answer" | grep -c '"re
 same 'a thought byte by byte' '55\n'
 ctl debug parse --list | grep -cx 'hermes\|llama3\|mistral\|gpt-oss' >"$dir/have"
 same 'names of formats' '4\n'
+ctl debug parse hermes --json <"$dir/answer" >"$dir/have"
+same 'events as one list' '[\n  {"content":"ok"},\n  {"call":"f"},\n  {"arguments":"{\\"a\\": \\"\303\251\\"}"},\n  {"end":true}\n]\n'
+ctl debug parse hermes --json </dev/null >"$dir/have"
+same 'no events' '[]\n'
+ctl debug parse --list --json | grep -c '^  "' >"$dir/have"
+ctl debug parse --list | wc -l >"$dir/want"
+holds 'a list of formats' cmp -s "$dir/have" "$dir/want"
 refused 1 'nosuch' debug parse nosuch
 refused 2 'FORMAT is missing' debug parse
-refused 2 'is no time' debug template "$dir/t.jinja" --now yesterday
+refused 2 'is not a time' debug template "$dir/t.jinja" --now yesterday
 printf 'GGUFxxxx' >"$dir/model.gguf"
 refused 1 'model.gguf' debug template "$dir/model.gguf"
 

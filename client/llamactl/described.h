@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * described.h - a model file together with what its architecture says about it, for commands that
- * look at a model without running it. */
+ * described.h - a model file together with its architecture's description of it, for commands that
+ * inspect a model without running it. */
 #ifndef LLAMAD_LLAMACTL_DESCRIBED_H
 #define LLAMAD_LLAMACTL_DESCRIBED_H
 
@@ -13,14 +13,14 @@ struct lmi_described {
 	struct lmi_model *model;
 	const struct lmd_model *view;
 	const struct lmd_host *host;
-	struct lmi_registry *registry; /* the command's */
+	struct lmi_registry *registry; /* borrowed from the command */
 	const struct lmi_factory *arch;
 	struct lmd_arena *arena;
 	struct lmd_arch_desc desc;
 };
 
-/* Opens `path`, takes the plugin of its architecture and lets it describe the model for a context
- * of n_ctx tokens (0 = as trained).  Release with _fini, also after a failure. */
+/* Opens `path`, takes the plugin of its architecture and has it describe the model for a context
+ * of n_ctx tokens (0 = as trained). Release with _fini, also after a failure. */
 enum lmd_status lmi_described_init(struct lmi_described *d, struct lmi_ctl *ctl, const char *path,
 				   uint32_t n_ctx, struct lmd_error *err);
 void lmi_described_fini(struct lmi_described *d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From options to an engine, and its events until a command ends. */
+ * Builds an engine from the options, and reads its events until a command ends. */
 #include "client/llamactl/embedded.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static enum lmd_status kv_type(const struct lmi_args *a, int32_t *out, struct lm
 	t = lmi_dtype_by_name(name);
 	if (!t || !t->quant || !t->dequant || t->is_activation || t->row_bytes_extra)
 		return lmd_fail(err, LMD_INVALID,
-				"--kv-type: '%.40s' is no type for keys and values", name);
+				"--kv-type: '%.40s' is not a type for the KV cache", name);
 	*out = (int32_t)t->id;
 	return LMD_OK;
 }
@@ -58,7 +58,7 @@ static enum lmd_status adapter_args(struct lmi_ctl *ctl, struct lmi_inst_opts *o
 		return LMD_OK;
 	o->adapter_files = ctl->adapters;
 	o->n_adapter_files = ctl->n_adapters;
-	if (ctl->adapters) /* read before */
+	if (ctl->adapters) /* already read */
 		return LMD_OK;
 	ctl->adapters = lmi_alloc(n, sizeof(*ctl->adapters));
 	if (!ctl->adapters)
@@ -77,7 +77,7 @@ static enum lmd_status adapter_args(struct lmi_ctl *ctl, struct lmi_inst_opts *o
 	return st;
 }
 
-/* Most models are there before anybody could read a bar. */
+/* Most models are loaded before anybody could read a bar. */
 #define SHOW_AFTER_NS 300000000ull
 
 static uint64_t now_ns(void)
@@ -170,7 +170,8 @@ enum lmd_status lmi_parse_ids(const char *what, const char *text, lmd_token **ou
 		}
 		if (st != LMD_OK || id < INT32_MIN || id > INT32_MAX) {
 			lmi_free(v);
-			return lmd_fail(err, LMD_INVALID, "%s: entry %u, '%.*s', is no id", what, k,
+			return lmd_fail(err, LMD_INVALID, "%s: entry %u, '%.*s', is not a token "
+							  "id", what, k,
 					(int)(len < 40 ? len : 40), p);
 		}
 		v[k] = (lmd_token)id;
@@ -191,14 +192,14 @@ enum lmd_status lmi_embedded_drain(struct lmi_engine *e, uint64_t id, lmi_take_f
 
 	for (;;) {
 		if (!lmi_engine_wait(e, &ev, -1))
-			continue; /* a signal */
+			continue; /* interrupted by a signal */
 		if (ev.kind == LMI_EV_DONE || ev.kind == LMI_EV_FAILED ||
 		    ev.kind == LMI_EV_CANCELLED)
 			break;
 		if (take && st == LMD_OK) {
 			st = take(arg, &ev, err);
 			if (st != LMD_OK)
-				(void)lmi_engine_cancel(e, id); /* or it ends by itself */
+				(void)lmi_engine_cancel(e, id); /* or the command ends by itself */
 		}
 		lmi_event_release(&ev);
 	}

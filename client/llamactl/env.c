@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What most commands need: a host and a registry that follow the common options. */
+ * Creates what most commands need: a host and a plugin registry set up by the common options. */
 #include "client/llamactl/ctl.h"
 #include "core/base/alloc.h"
 #include "core/engine/instance.h"
@@ -14,7 +14,7 @@ enum lmd_status lmi_ctl_host(struct lmi_ctl *ctl, const struct lmd_host **out,
 	if (!ctl->host) {
 		if (lmi_host_create(&ctl->host, UINT64_MAX) != LMD_OK)
 			return lmd_fail(err, LMD_NOMEM, "no memory for the host");
-		/* the words of --log stand in the order of enum lmd_log_level */
+		/* the words of --log are in the order of enum lmd_log_level */
 		lmi_host_set_log_level(ctl->host, (int)lmi_arg_int(&ctl->args, "log"));
 	}
 	*out = ctl->host;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sequences from the command line. */
+ * Reads sequences from the command line. */
 #include "client/llamactl/eval_args.h"
 
 #include <string.h>
@@ -42,7 +42,8 @@ static enum lmd_status read_rows(const char *path, uint32_t width, struct lmi_in
 	if (st != LMD_OK)
 		return st;
 	if (!f.bytes || f.bytes % row_bytes || f.bytes / row_bytes > INT32_MAX)
-		st = lmd_fail(err, LMD_INVALID, "%.200s: %llu bytes are no rows of %u numbers",
+		st = lmd_fail(err, LMD_INVALID, "%.200s: %llu bytes are not a whole number of "
+						"rows of %u numbers",
 			      path, (unsigned long long)f.bytes, width);
 	if (st == LMD_OK && !(v = lmi_alloc((size_t)f.bytes, 1)))
 		st = lmd_fail(err, LMD_NOMEM, "%.200s: no memory for %llu bytes", path,
@@ -58,7 +59,7 @@ static enum lmd_status read_rows(const char *path, uint32_t width, struct lmi_in
 	return st;
 }
 
-/* "0,1,2" or four such lists with semicolons between: as many numbers as rows in each. */
+/* Reads "0,1,2", or four such lists separated by semicolons: one number per row in each list. */
 static enum lmd_status read_positions(const char *text, struct lmi_input_seq *in,
 				      struct lmd_error *err)
 {
@@ -81,13 +82,13 @@ static enum lmd_status read_positions(const char *text, struct lmi_input_seq *in
 			     n != in->n_plane * in->n_rows))
 		st = lmd_fail(
 			err, LMD_INVALID,
-			"--pos: %u lists with %u numbers; one list or four, with a number for "
-			"each of the %u rows",
+			"--pos: %u lists with %u numbers; give one list or four, with one number "
+			"for each of the %u rows",
 			in->n_plane, n, in->n_rows);
 	return st;
 }
 
-/* Which kind of input was given; exactly one. */
+/* Determines which kind of input was given; it must be exactly one. */
 static enum lmd_status check(struct lmi_ctl *ctl, uint32_t n_tokens, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
@@ -95,13 +96,13 @@ static enum lmd_status check(struct lmi_ctl *ctl, uint32_t n_tokens, struct lmd_
 	bool input = lmi_arg_given(a, "input"), width = lmi_arg_given(a, "width");
 
 	if (enc != dec)
-		return lmi_usage(ctl, err, "--enc and --dec go together");
+		return lmi_usage(ctl, err, "--enc and --dec must be given together");
 	if (input != width)
-		return lmi_usage(ctl, err, "--input and --width go together");
+		return lmi_usage(ctl, err, "--input and --width must be given together");
 	if (lmi_arg_given(a, "pos") && !input)
-		return lmi_usage(ctl, err, "--pos goes with --input");
+		return lmi_usage(ctl, err, "--pos requires --input");
 	if ((n_tokens != 0) + enc + input != 1)
-		return lmi_usage(ctl, err, "one of --tokens, --enc with --dec, --input is needed");
+		return lmi_usage(ctl, err, "give one of --tokens, --enc with --dec, or --input");
 	return LMD_OK;
 }
 

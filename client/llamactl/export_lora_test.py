@@ -88,6 +88,11 @@ check("there and back", apart(plain, logits(f"{DIR}/merged.gguf")) < 1e-6)
 done = run("export-lora", MODEL, "--lora", f"{DIR}/one.gguf", "--type", "q8_0", "-o",
            f"{DIR}/merged.gguf")
 check("another type", done.returncode == 0 and "2 of " in done.stdout, done.stderr)
+done = run("export-lora", MODEL, "--lora", f"{DIR}/one.gguf", "-o", f"{DIR}/merged.gguf", "--json")
+check("export-lora --json", done.returncode == 0 and json.loads(done.stdout) == {
+    "path": f"{DIR}/merged.gguf", "changed": 2, "tensors": len(base.tensors)}, done.stdout)
+done = run("export-lora", MODEL, "--lora", f"{DIR}/one.gguf", "--type", "q8_0", "-o",
+           f"{DIR}/merged.gguf")
 merged = g.read(f"{DIR}/merged.gguf")
 check("of the changed weights", sorted(t.name for t in merged.tensors if t.kind == 8) == [q, down])
 for words, status, say in (
@@ -95,7 +100,7 @@ for words, status, say in (
         (["--lora", f"{DIR}/none.gguf", "-o", f"{DIR}/x"], 1, "none.gguf"),
         (["--lora", MODEL, "-o", f"{DIR}/x"], 1, ""),
         (["--lora", f"{DIR}/one.gguf", "-o", f"{DIR}/x", "--type", "iq1_s"], 1, "iq1_s"),
-        (["--lora", f"{DIR}/one.gguf", "-o", f"{DIR}/no/x"], 1, "no/x")):
+        (["--lora", f"{DIR}/one.gguf", "-o", f"{DIR}/no/x"], 1, f"{DIR}/no:")):
     done = run("export-lora", MODEL, *words)
     check(f"refused: {words}", done.returncode == status and say in done.stderr, done.stderr)
 check("a refused run leaves no file", not os.path.exists(f"{DIR}/x"))

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# export-lora: a merged adapter does what it did at run time.
+# export-lora: a merged adapter has the same effect as at run time.
 if ! command -v python3 >/dev/null; then
 	echo "SKIP: export-lora: no python3"
 	exit 77

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The commands that work on files alone: info, debug dequant, debug quant.
+# The commands that need nothing but files: info, debug dequant, debug quant.
 . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 
-# bytes TEXT: writes it, \NNN being a byte
+# bytes TEXT: writes TEXT; \NNN is a byte
 bytes() {
 	printf '%b' "$(printf '%s' "$1" | sed 's/\\\([0-7]\)/\\0\1/g')"
 }
@@ -32,6 +32,7 @@ prints '^architecture  llama$' info "$dir/m.gguf"
 prints '^  k  *2 of: 7, 8$' info "$dir/m.gguf"
 prints '^  t  *f32 *2 x 3$' info "$dir/m.gguf"
 prints '^  f32 *1 tensors *6 elements *24 bytes$' info "$dir/m.gguf"
+prints '^memory  *24 bytes (' info "$dir/m.gguf"
 prints '"weights": 24' info --json "$dir/m.gguf"
 if command -v python3 >/dev/null; then
 	ctl info --json "$dir/m.gguf" | python3 -c '
@@ -68,12 +69,12 @@ does debug quant --type iq4_ks --width 256 "$dir/in256.f32" "$dir/ks.blk"
 holds "debug quant: a header and a block" [ "$(wc -c <"$dir/ks.blk")" -eq 140 ]
 does debug dequant --type iq4_ks --width 256 "$dir/ks.blk" "$dir/ks.f32"
 holds "debug dequant: all values" [ "$(wc -c <"$dir/ks.f32")" -eq 1024 ]
-refused 1 'how many values are in a row' debug dequant --type iq4_ks "$dir/ks.blk" "$dir/x"
-refused 1 '140 bytes, no multiple of 276' debug dequant --type iq4_ks --width 512 "$dir/ks.blk" \
+refused 1 'give the number of values in a row' debug dequant --type iq4_ks "$dir/ks.blk" "$dir/x"
+refused 1 '140 bytes: not a multiple of 276' debug dequant --type iq4_ks --width 512 "$dir/ks.blk" \
 	"$dir/x"
 refused 1 'blocks of 256' debug dequant --type iq4_ks --width 32 "$dir/ks.blk" "$dir/x"
 refused 1 'no tensor type "q9_9"' debug dequant --type q9_9 "$dir/q.blk" "$dir/x"
-refused 1 '34 bytes, no multiple of 18' debug dequant --type q4_0 "$dir/q.blk" "$dir/x"
+refused 1 '34 bytes: not a multiple of 18' debug dequant --type q4_0 "$dir/q.blk" "$dir/x"
 refused 1 '34 bytes' debug quant --type q8_0 --width 32 "$dir/q.blk" "$dir/x"
 refused 1 'blocks of 64' debug quant --type q2_0 --width 32 "$dir/in.f32" "$dir/x"
 refused 1 'there is no encoder' debug quant --type i32 --width 32 "$dir/in.f32" "$dir/x"
@@ -81,9 +82,18 @@ refused 1 'a row of 64 columns' debug quant --type q4_0 --width 64 --imatrix "$d
 	"$dir/in.f32" "$dir/x"
 refused 1 'missing.blk' debug dequant --type q4_0 "$dir/missing.blk" "$dir/x"
 refused 1 'a device' debug dequant --type q8_0 "$dir/q.blk" /dev/null
+prints '"values": 32' debug dequant --type q8_0 --json "$dir/q.blk" "$dir/x"
+holds "debug dequant --json: its size" grep -q '"bytes": 128' "$dir/out"
+prints '"type": "q8_0"' debug quant --type q8_0 --width 32 --json "$dir/in.f32" "$dir/x"
+holds "debug quant --json: its size" grep -q '"bytes": 34$' "$dir/out"
+rm "$dir/x"
+refused 1 "quant: $dir/no: cannot write there: No such file or directory" debug quant --type q8_0 \
+	--width 32 "$dir/in.f32" "$dir/no/x"
+refused 1 "m.gguf: is not a folder" debug quant --type q8_0 --width 32 \
+	"$dir/in.f32" "$dir/m.gguf/x"
 refused 2 '--type' debug dequant "$dir/q.blk" "$dir/x"
 refused 2 '--width' debug quant --type q8_0 "$dir/in.f32" "$dir/x"
 holds "/dev/null is still there" [ -c /dev/null ]
-holds "a refused run leaves no file" [ -z "$(ls "$dir" | grep -e '^x$' -e part)" ]
+holds "a failed run leaves no file" [ -z "$(ls "$dir" | grep -e '^x$' -e part)" ]
 
 finish "file commands"

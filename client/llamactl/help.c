@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * --help, written from the table. */
+ * Writes --help from the table of commands. */
 #include <string.h>
 
 #include "client/llamactl/texts.h"
@@ -18,24 +18,89 @@ void lmi_help_command(FILE *f, const struct lmi_cmd *cmd)
 	lmi_help_options(f, "Common options", lmi_llamactl.opts, lmi_llamactl.n_opts);
 }
 
-void lmi_help_program(FILE *f, const char *group)
+static void help_line(FILE *f, const struct lmi_cmd *c)
 {
-	size_t n_group = group ? strlen(group) : 0;
+	int at = fprintf(f, "  %s", c->name);
 
-	fprintf(f, "Usage: llamactl %s%sCOMMAND [OPTION]... [ARGUMENT]...\n\nCommands:\n",
-		group ? group : "", group ? " " : "");
+	fprintf(f, "%*s", LMI_HELP_DOC_COL - at, "");
+	lmi_text_wrap(f, c->brief, LMI_HELP_DOC_COL, LMI_HELP_DOC_COL);
+}
+
+/* Prints the commands of a group on one line, by their second words. */
+static void help_words(FILE *f, const struct lmi_cmd *const *cmds, uint32_t n)
+{
+	const char *first = cmds[0]->name;
+	int len = (int)strcspn(first, " ");
+	char text[512];
+	int at, used = 0;
+
+	for (uint32_t i = 0; i < n && used < (int)sizeof(text); i++)
+		used += snprintf(text + used, sizeof(text) - (size_t)used, "%s%s", i ? ", " : "",
+				 cmds[i]->name + len + 1);
+	if (used < (int)sizeof(text))
+		(void)snprintf(text + used, sizeof(text) - (size_t)used,
+			       "; see llamactl %.*s --help", len, first);
+	at = fprintf(f, "  %.*s WORD", len, first);
+	fprintf(f, "%*s", LMI_HELP_DOC_COL - at, "");
+	lmi_text_wrap(f, text, LMI_HELP_DOC_COL, LMI_HELP_DOC_COL);
+}
+
+/* Prints only the names of the common options, so that the commands stay on the screen. */
+static void help_common(FILE *f)
+{
+	char text[512];
+	int used = 0;
+
+	for (uint32_t i = 0; i < lmi_llamactl.n_opts && used < (int)sizeof(text); i++) {
+		const struct lmi_opt *o = &lmi_llamactl.opts[i];
+
+		if (o->doc)
+			used += snprintf(text + used, sizeof(text) - (size_t)used, "%s--%s%s%s",
+					 i ? ", " : "", o->name, o->type == LMI_OPT_FLAG ? "" : " ",
+					 o->type == LMI_OPT_FLAG ? "" : o->value);
+	}
+	fputs("\nCommon options, described by the help of each command:\n  ", f);
+	lmi_text_wrap(f, text, 2, 2);
+}
+
+static void help_end(FILE *f)
+{
+	help_common(f);
+	fputs("\n'llamactl COMMAND --help' describes a command.\nExit status: 0 success, 1 "
+	      "error, 2 wrong usage, 130 stopped by Ctrl-C.\n",
+	      f);
+}
+
+void lmi_help_program(FILE *f)
+{
+	const struct lmi_cmd *const *c = lmi_llamactl.cmds;
+
+	fputs("Usage: llamactl COMMAND [OPTION]... [ARGUMENT]...\n\n"
+	      "  llamactl run model.gguf -p \"Why is the sky blue?\"     without a daemon\n"
+	      "  llamactl add mine model.gguf && llamactl generate mine -p \"Why?\"\n",
+	      f);
+	for (const struct lmi_cmd_group *g = lmi_llamactl_groups; g->title; c += g++->n) {
+		fprintf(f, "\n%s:\n", g->title);
+		if (!g[1].title)
+			help_words(f, c, g->n);
+		else
+			for (uint32_t i = 0; i < g->n; i++)
+				help_line(f, c[i]);
+	}
+	help_end(f);
+}
+
+void lmi_help_word(FILE *f, const char *word)
+{
+	size_t n = strlen(word);
+
+	fprintf(f, "Usage: llamactl %s%sCOMMAND [OPTION]... [ARGUMENT]...\n\nCommands:\n", word,
+		n ? " " : "");
 	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++) {
 		const struct lmi_cmd *c = lmi_llamactl.cmds[i];
-		int at;
 
-		if (n_group && (strncmp(c->name, group, n_group) || c->name[n_group] != ' '))
-			continue;
-		at = fprintf(f, "  %s", c->name);
-		fprintf(f, "%*s", LMI_HELP_DOC_COL - at, "");
-		lmi_text_wrap(f, c->brief, LMI_HELP_DOC_COL, LMI_HELP_DOC_COL);
+		if (!n || (!strncmp(c->name, word, n) && c->name[n] == ' '))
+			help_line(f, c);
 	}
-	lmi_help_options(f, "Common options", lmi_llamactl.opts, lmi_llamactl.n_opts);
-	fputs("\n'llamactl COMMAND --help' describes a command.\n"
-	      "Exit status: 0 done, 1 refused or failed, 2 wrong usage, 130 stopped by Ctrl-C.\n",
-	      f);
+	help_end(f);
 }

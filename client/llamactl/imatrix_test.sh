@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# llamactl imatrix: what it collects against a pass of its own, adding up, both formats, refusals.
+# llamactl imatrix: its sums compared with an independent pass, adding up, both formats, errors.
 . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 
 "$build/tests/mktiny" full 5 "$dir/m.gguf" || exit 99
@@ -28,7 +28,7 @@ does quantize --imatrix "$dir/a.dat" "$dir/m.gguf" "$dir/q2.gguf" Q4_0
 
 if command -v python3 >/dev/null; then
 	python3 -B "$src/tests/interop/imatrix_test.py" "$build/llamactl" >"$dir/out" 2>&1
-	holds "sums of a pass of its own: $(cat "$dir/out")" [ $? -eq 0 ]
+	holds "sums of an independent pass: $(cat "$dir/out")" [ $? -eq 0 ]
 	python3 -B - "$src/tests/interop" "$dir" <<'END'
 import sys, struct
 sys.path.insert(0, sys.argv[1])
@@ -41,23 +41,23 @@ for other in others:
         top = max(map(abs, x))
         assert all(abs(a - b) <= 1e-5 * top for a, b in zip(x, y)), name
 END
-	holds "two parts of a text are the whole" [ $? -eq 0 ]
+	holds "two parts of a text add up to the whole" [ $? -eq 0 ]
 else
 	echo "SKIP: sums of a pass of its own: no python3"
 fi
 
-refused 2 'go together' imatrix "$dir/m.gguf" -o "$dir/x"
-refused 2 'go together' imatrix --text "$dir/text" -o "$dir/x"
-refused 2 'is needed' imatrix -o "$dir/x"
-refused 2 'is needed' imatrix --in-file "$dir/a.gguf"
-refused 1 'none is left after 9999' imatrix "$dir/m.gguf" --text "$dir/text" --ctx 16 \
+refused 2 'must be given together' imatrix "$dir/m.gguf" -o "$dir/x"
+refused 2 'must be given together' imatrix --text "$dir/text" -o "$dir/x"
+refused 2 'give MODEL' imatrix -o "$dir/x"
+refused 2 'give --output' imatrix --in-file "$dir/a.gguf"
+refused 1 'no window remains after --from-chunk 9999' imatrix "$dir/m.gguf" --text "$dir/text" --ctx 16 \
 	--from-chunk 9999 -o "$dir/x"
 refused 1 'missing' imatrix "$dir/m.gguf" --text "$dir/missing" -o "$dir/x"
-refused 1 'no importance matrix' imatrix --in-file "$dir/m.gguf" -o "$dir/x"
+refused 1 'not an importance matrix' imatrix --in-file "$dir/m.gguf" -o "$dir/x"
 refused 1 'neither GGUF nor an importance matrix' imatrix --in-file "$dir/text" -o "$dir/x"
 head -c 200 "$dir/a.dat" >"$dir/cut.dat"
 refused 1 'cut.dat' imatrix --in-file "$dir/cut.dat" -o "$dir/x"
 refused 1 'nowhere' imatrix --in-file "$dir/a.dat" -o "$dir/nowhere/x"
-holds "a refused run leaves no file" [ -z "$(ls "$dir" | grep -e '^x$' -e part)" ]
+holds "a failed run leaves no file" [ -z "$(ls "$dir" | grep -e '^x$' -e part)" ]
 
 finish "imatrix"

@@ -23,9 +23,25 @@ static void on_interrupt(int sig)
 	errno = saved;
 }
 
+static void exit_at_once(int sig)
+{
+	_exit(128 + sig);
+}
+
+void lmi_interrupt_exit(void)
+{
+	static const int sigs[] = {SIGINT, SIGTERM};
+	struct sigaction sa = {.sa_handler = exit_at_once}, old;
+
+	(void)sigemptyset(&sa.sa_mask);
+	for (size_t i = 0; i < sizeof(sigs) / sizeof(*sigs); i++)
+		if (!sigaction(sigs[i], NULL, &old) && old.sa_handler != SIG_IGN)
+			(void)sigaction(sigs[i], &sa, NULL);
+}
+
 void lmi_interrupt_catch(void)
 {
-	/* no SA_RESTART: a read from the terminal ends */
+	/* without SA_RESTART a read from the terminal is interrupted */
 	struct sigaction sa = {.sa_handler = on_interrupt};
 
 	(void)sigemptyset(&sa.sa_mask);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
  * interrupt.h - Ctrl-C and SIGTERM while a command works: the command stops what it is doing,
- * cleans up and returns LMD_CANCELLED; the program then ends by that signal (exit status 130 or
- * 143 in a shell). */
+ * cleans up and returns LMD_CANCELLED; the program then exits with status 130 or 143. */
 #ifndef LLAMAD_LLAMACTL_INTERRUPT_H
 #define LLAMAD_LLAMACTL_INTERRUPT_H
 
 #include <stdbool.h>
 
-/* Installs the handler.  From now on SIGINT and SIGTERM set a flag and interrupt blocking calls
- * of this thread. */
+/* Until lmi_interrupt_catch is called, makes SIGINT and SIGTERM exit at once with status 130 and 143.
+ * For commands that have nothing to clean up.  A signal that the caller ignores stays ignored. */
+void lmi_interrupt_exit(void);
+
+/* Installs the handler. From then on SIGINT and SIGTERM set a flag and interrupt blocking calls of
+ * this thread. */
 void lmi_interrupt_catch(void);
 
-/* The handler also adds 1 to this eventfd, so that a wait for it ends; -1: none.  Call it with -1
- * before the descriptor is closed. */
+/* Makes the handler also add 1 to this eventfd, which ends a wait for it; -1: no eventfd. Call it
+ * with -1 before the descriptor is closed. */
 void lmi_interrupt_wake(int eventfd);
 
 /* Returns the signal that came since the last call of lmi_interrupt_clear, 0 if none did. */

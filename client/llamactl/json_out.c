@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A streaming JSON writer.  It keeps no tree: one bit of state for each open level says
- * whether a comma is due. */
+ * A streaming JSON writer. It keeps no tree: one bit of state per open level tells whether a comma
+ * is due. */
 #include "client/llamactl/json_out.h"
 
 #include <assert.h>
@@ -74,7 +74,7 @@ static void put_text(FILE *f, const char *s, size_t n)
 	putc('"', f);
 }
 
-/* Comma, line and key of the next value. */
+/* Writes the comma, line break and key that precede the next value. */
 static void begin(struct lmi_json *j, const char *key)
 {
 	bool flat = j->level[j->depth].flat;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * json_out.h - writes one JSON value to a stream, as it comes.
+ * json_out.h - writes one JSON value to a stream, piece by piece.
  *
  *     lmi_json_init(&j, stdout);
  *     lmi_json_object(&j, NULL);
@@ -11,10 +11,9 @@
  *     lmi_json_end(&j);
  *     lmi_json_fini(&j);           // newline
  *
- * `key` is the member's name inside an object and NULL inside an array or at the top.
- * Text may be any bytes: what is no UTF-8 becomes U+FFFD, so the output always is.
- * Infinities and NaN are the strings "inf", "-inf" and "nan".  Write errors stay in the
- * stream (ferror). */
+ * `key` is the member's name inside an object and NULL inside an array or at the top. Text may be
+ * any bytes: invalid UTF-8 becomes U+FFFD, so that the output is always valid. Infinities and NaN
+ * are written as the strings "inf", "-inf" and "nan". Write errors stay in the stream (ferror). */
 #ifndef LLAMAD_LLAMACTL_JSON_OUT_H
 #define LLAMAD_LLAMACTL_JSON_OUT_H
 
@@ -34,12 +33,12 @@ struct lmi_json {
 };
 
 void lmi_json_init(struct lmi_json *j, FILE *f);
-/* Ends the line; every object and array must have been ended. */
+/* Writes the final newline; every object and array must have been ended. */
 void lmi_json_fini(struct lmi_json *j);
 
 void lmi_json_object(struct lmi_json *j, const char *key);
 void lmi_json_array(struct lmi_json *j, const char *key);
-/* An object or array on one line. */
+/* Begins an object or array that is written on one line. */
 void lmi_json_flat_object(struct lmi_json *j, const char *key);
 void lmi_json_flat_array(struct lmi_json *j, const char *key);
 void lmi_json_end(struct lmi_json *j);
@@ -48,7 +47,7 @@ void lmi_json_str(struct lmi_json *j, const char *key, const char *s);   /* NULL
 void lmi_json_strn(struct lmi_json *j, const char *key, const char *s, size_t n);
 void lmi_json_int(struct lmi_json *j, const char *key, int64_t v);
 void lmi_json_uint(struct lmi_json *j, const char *key, uint64_t v);
-/* The shortest text that reads back as the same number. */
+/* Writes the shortest text that reads back as the same number. */
 void lmi_json_f32(struct lmi_json *j, const char *key, float v);
 void lmi_json_f64(struct lmi_json *j, const char *key, double v);
 void lmi_json_bool(struct lmi_json *j, const char *key, bool v);

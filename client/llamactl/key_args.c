@@ -23,7 +23,7 @@ static enum lmd_status int_value(const char *text, struct lmd_meta *m, struct lm
 	return LMD_OK;
 }
 
-/* TYPE:VALUE; m->key is set. */
+/* Parses TYPE:VALUE; m->key is already set. */
 static enum lmd_status set_value(const char *text, struct lmd_meta *m, struct lmd_error *err)
 {
 	m->n = 1;
@@ -47,7 +47,8 @@ static enum lmd_status set_value(const char *text, struct lmd_meta *m, struct lm
 		return LMD_OK;
 	}
 	return lmd_fail(err, LMD_INVALID,
-			"'%.40s' is none of int:N, float:X, bool:true, bool:false, str:TEXT", text);
+			"'%.40s' is not one of int:N, float:X, bool:true, bool:false, str:TEXT",
+			text);
 }
 
 enum lmd_status lmi_key_args(struct lmi_ctl *ctl, const char *option, struct lmd_meta **out,
@@ -66,7 +67,7 @@ enum lmd_status lmi_key_args(struct lmi_ctl *ctl, const char *option, struct lmd
 		struct lmd_meta *m = *out + i;
 
 		if (!cut || cut == list[i])
-			return lmi_usage(ctl, err, "--%s '%.60s': is no KEY=TYPE:VALUE", option,
+			return lmi_usage(ctl, err, "--%s '%.60s' is not KEY=TYPE:VALUE", option,
 					 list[i]);
 		m->key = lmi_strndup(list[i], (size_t)(cut - list[i]));
 		if (!m->key)
@@ -76,7 +77,7 @@ enum lmd_status lmi_key_args(struct lmi_ctl *ctl, const char *option, struct lmd
 			return lmi_usage(ctl, err, "--%s %.60s: %.120s", option, m->key, why.text);
 		for (uint32_t k = 0; k < i; k++)
 			if (!strcmp((*out)[k].key, m->key))
-				return lmi_usage(ctl, err, "--%s: %.60s is given twice", option,
+				return lmi_usage(ctl, err, "--%s: key %.60s is given twice", option,
 						 m->key);
 	}
 	return LMD_OK;

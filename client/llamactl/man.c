@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The manual page llamactl(1), written from the table (make update-man). */
+ * Writes the manual page llamactl(1) from the table of commands (make update-man). */
 #include <string.h>
 
 #include "client/llamactl/texts.h"
@@ -25,6 +25,61 @@ static void put_command(FILE *f, const struct lmi_cmd *c)
 		lmi_roff_option(f, &c->opts[i]);
 }
 
+static const struct lmi_roff_item examples[] = {
+	{"llamactl run model.gguf -p \"Why is the sky blue?\"\n"
+	 "llamactl run model.gguf -i",
+	 "Run a model from a file without a daemon, once and as a conversation:"},
+	{"llamad &\n"
+	 "llamactl add mine /srv/models/model.gguf\n"
+	 "llamactl generate mine -p \"Why is the sky blue?\"",
+	 "Use a daemon, which keeps the model in memory for all clients:"},
+	{"llamactl list\n"
+	 "llamactl ps\n"
+	 "llamactl unload mine",
+	 "List the registered and the loaded models, and unload one:"},
+	{"llamactl alias mine chat", "Give a model a second name that programs can rely on:"},
+	{"llamactl generate mine -p \"A person\" -j schema.json | jq .name",
+	 "Constrain the answer to a JSON schema:"},
+	{"llamactl quantize model-f16.gguf model-q4.gguf Q4_K_M\n"
+	 "llamactl perplexity model-q4.gguf --text text.txt",
+	 "Quantise a model and measure the loss:"},
+	{"llamactl tokenize mine \"Hello\" --json\n"
+	 "llamactl detokenize mine 19556 905",
+	 "Convert text to token ids and back:"},
+	{"umask 077; llamactl key add laptop >laptop.key\n"
+	 "llamactl --socket tls+tcp://host:7443 --key-file laptop.key list",
+	 "Create a key on the daemon's machine and use it on another one:"},
+};
+
+static const struct lmi_roff_item files[] = {
+	{"/run/llamad/llamad.sock", "Socket of the system's daemon, used if it exists."},
+	{"$XDG_RUNTIME_DIR/llamad/llamad.sock", "Socket of the user's own daemon, used "
+						"otherwise."},
+	{"PREFIX/lib/llamad/plugins", "Plugins; the folder is found relative to the program. See "
+				      "--plugin-dir."},
+};
+
+static const struct lmi_roff_item environment[] = {
+	{"LLAMAD_KEY", "Secret of a key, for tcp and tls+tcp without --key-file."},
+	{"XDG_RUNTIME_DIR", "Folder of the user's own sockets."},
+	{"TERM", "Progress bars are drawn on a terminal unless TERM is dumb."},
+};
+
+/* Writes the commands of each group as a section: "MODELS OF THE DAEMON". */
+static void put_groups(FILE *f)
+{
+	const struct lmi_cmd *const *c = lmi_llamactl.cmds;
+
+	for (const struct lmi_cmd_group *g = lmi_llamactl_groups; g->title; c += g++->n) {
+		fputs(".SH \"", f);
+		for (const char *p = g->title; *p; p++)
+			putc(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p, f);
+		fputs("\"\n", f);
+		for (uint32_t i = 0; i < g->n; i++)
+			put_command(f, c[i]);
+	}
+}
+
 void lmi_write_man(FILE *f)
 {
 	fputs(".\\\" SPDX-License-Identifier: MIT\n"
@@ -35,22 +90,29 @@ void lmi_write_man(FILE *f)
 	      ".SH SYNOPSIS\n\\fBllamactl\\fR [\\fIOPTION\\fR]... \\fICOMMAND\\fR "
 	      "[\\fIOPTION\\fR]... [\\fIARGUMENT\\fR]...\n"
 	      ".SH DESCRIPTION\nllamactl is the command line of llamad.\n"
-	      "Results go to standard output and nothing else does; messages go to standard "
-	      "error,\nthe last line names the file or thing at fault.\n"
+	      "Standard output carries only results; messages go to standard "
+	      "error,\nwhere the last line names the file or object at fault.\n"
 	      "Options and arguments may be mixed; \\fB\\-\\-\\fR ends the options.\n"
-	      "Numbers of bytes or tokens take the units k, M, G and T (powers of 1024).\n"
+	      "Numbers of bytes or tokens may have a unit k, M, G or T (powers of 1024).\n"
+	      ".PP\n"
+	      "\\fBllamactl \\-\\-help\\fR lists the commands, "
+	      "\\fBllamactl\\fR \\fICOMMAND\\fR \\fB\\-\\-help\\fR describes one.\n"
+	      "This page lists the common options first, then the commands in groups.\n"
 	      ".SH \"COMMON OPTIONS\"\n",
 	      f);
 	for (uint32_t i = 0; i < lmi_llamactl.n_opts; i++)
 		lmi_roff_option(f, &lmi_llamactl.opts[i]);
-	fputs(".SH COMMANDS\n", f);
-	for (uint32_t i = 0; i < lmi_llamactl.n_cmds; i++)
-		put_command(f, lmi_llamactl.cmds[i]);
+	put_groups(f);
+	lmi_roff_examples(f, examples, LMD_LEN(examples));
+	lmi_roff_list(f, "FILES", files, LMD_LEN(files));
+	lmi_roff_list(f, "ENVIRONMENT", environment, LMD_LEN(environment));
 	fputs(".SH \"EXIT STATUS\"\n"
-	      ".TP\n0\nDone.\n"
-	      ".TP\n1\nRefused or failed; standard error says why.\n"
+	      ".TP\n0\nSuccess.\n"
+	      ".TP\n1\nThe request was rejected or failed; standard error says why.\n"
 	      ".TP\n2\nThe command line is wrong.\n"
 	      ".TP\n130, 143, 141\n"
-	      "Stopped by Ctrl-C, by SIGTERM, or because the reader of standard output has gone.\n",
+	      "Stopped by Ctrl-C, by SIGTERM, or because the reader of standard output closed the "
+	      "pipe.\n",
 	      f);
+	fputs(".SH \"SEE ALSO\"\n\\fBllamad\\fR(8), \\fBllamad.conf\\fR(5)\n", f);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values of keys in words and in JSON. */
+ * Prints the values of keys as text and as JSON. */
 #include "client/llamactl/meta_text.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "core/base/show.h"
 
-/* Most floats in files were 32 bits wide; shown as such they have no tail of digits. */
+/* Most floats in files were 32 bits wide; printed as float they have no tail of digits. */
 static bool fits_f32(double f)
 {
 	return (double)(float)f == f;
@@ -36,7 +36,7 @@ static void print_float(double f)
 	fputs(text, stdout);
 }
 
-/* Element i of an array, or the value itself. */
+/* Prints element i of an array, or the value itself. */
 static void json_element(struct lmi_json *j, const char *key, const struct lmd_meta *v, uint64_t i)
 {
 	const struct lmd_str *s = &v->v.s;
@@ -175,5 +175,5 @@ bool lmi_meta_same(const struct lmd_meta *a, const struct lmd_meta *b)
 	case LMD_META_F64:
 		break;
 	}
-	return a->v.u == b->v.u; /* of floats the bits */
+	return a->v.u == b->v.u; /* compares floats by their bits */
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Texts and facts of a model that the daemon knows. */
+ * The commands on files that also take the name of a model of the daemon. */
 #include "client/llamactl/named.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "client/llamactl/json_out.h"
+#include "core/base/alloc.h"
+#include "core/base/utf8.h"
 
 bool lmi_is_named(struct lmi_ctl *ctl, const char *what)
 {
@@ -24,7 +29,7 @@ static void show_facts(const json_t *r)
 	printf("%-14s%s\n%-14s%s\n%-14s%s\n%-14s%s\n", "name",
 	       json_string_value(json_object_get(m, "name")), "architecture",
 	       json_string_value(json_object_get(m, "arch")), "state",
-	       json_string_value(json_object_get(m, "state")), "digest",
+	       lmi_show_state(json_string_value(json_object_get(m, "state"))), "digest",
 	       json_string_value(json_object_get(m, "digest")));
 	printf("%-14s%s\n", "weights",
 	       lmi_show_bytes(text, sizeof(text),
@@ -83,14 +88,16 @@ enum lmd_status lmi_named_tokenize(struct lmi_ctl *ctl, const char *text, size_t
 
 	if (lmi_arg_flag(a, "batch") || lmi_arg_given(a, "pre") || lmi_arg_flag(a, "pieces"))
 		return lmi_usage(ctl, err,
-				 "--batch, --pre and --pieces need a model file; '%s' is none",
+				 "--batch, --pre and --pieces need a model file; '%s' is not a "
+				 "file",
 				 lmi_arg_pos(a, 0));
 	m = json_pack("{s:s, s:s%, s:b, s:b}", "model", lmi_arg_pos(a, 0), "text", text, n,
 		      "add_special", !lmi_arg_flag(a, "no-special"), "parse_special",
 		      lmi_arg_flag(a, "parse-special"));
 	if (!m)
 		return lmd_fail(err, LMD_INVALID,
-				"the text is no UTF-8: bytes of any kind need a model file");
+				"the text is not valid UTF-8; arbitrary bytes need a model file "
+				"instead of a name");
 	st = lmi_remote_call(ctl, "tokenize", m, &reply, err);
 	if (st != LMD_OK)
 		return st;
@@ -107,19 +114,48 @@ enum lmd_status lmi_named_tokenize(struct lmi_ctl *ctl, const char *text, size_t
 	return LMD_OK;
 }
 
-static void write_hex(const char *hex)
+void lmi_detokenize_print(const char *text, size_t n, bool json)
 {
+	struct lmi_json j;
+	char *hex;
+
+	if (!json) {
+		(void)fwrite(text, 1, n, stdout);
+		return;
+	}
+	hex = lmi_alloc(2 * n + 1, 1);
+	for (size_t i = 0; hex && i < n; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", (unsigned char)text[i]);
+	lmi_json_init(&j, stdout);
+	lmi_json_object(&j, NULL);
+	if (lmi_utf8_good(text, n) == n)
+		lmi_json_strn(&j, "text", text, n);
+	else
+		lmi_json_null(&j, "text");
+	lmi_json_str(&j, "hex", n ? hex : "");
+	lmi_json_end(&j);
+	lmi_json_fini(&j);
+	lmi_free(hex);
+}
+
+/* Decodes hexadecimal digits in place; returns the number of bytes. */
+static size_t from_hex(char *hex)
+{
+	size_t n = 0;
 	unsigned v;
 
-	for (; sscanf(hex, "%2x", &v) == 1; hex += 2)
-		putchar((int)v);
+	for (; sscanf(hex + 2 * n, "%2x", &v) == 1; n++)
+		hex[n] = (char)v;
+	return n;
 }
 
 enum lmd_status lmi_named_detokenize(struct lmi_ctl *ctl, const lmd_token *ids, size_t n,
 				     struct lmd_error *err)
 {
+	bool json = lmi_arg_flag(&ctl->args, "json");
 	json_t *list = json_array(), *reply;
 	const json_t *text;
+	char *hex;
 	enum lmd_status st;
 
 	for (size_t i = 0; i < n; i++)
@@ -132,10 +168,16 @@ enum lmd_status lmi_named_detokenize(struct lmi_ctl *ctl, const lmd_token *ids, 
 	if (st != LMD_OK)
 		return st;
 	text = json_object_get(reply, "text");
-	if (json_is_string(text))
-		(void)fwrite(json_string_value(text), 1, json_string_length(text), stdout);
-	else
-		write_hex(json_string_value(json_object_get(text, "hex")));
+	if (json_is_string(text)) {
+		lmi_detokenize_print(json_string_value(text), json_string_length(text), json);
+	} else {
+		hex = strdup(json_string_value(json_object_get(text, "hex")));
+		if (hex)
+			lmi_detokenize_print(hex, from_hex(hex), json);
+		else
+			st = lmd_fail(err, LMD_NOMEM, "no memory for a text");
+		free(hex);
+	}
 	json_decref(reply);
-	return LMD_OK;
+	return st;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeps what plan_observe shows.  A value that several ops write column by column is seen
- * several times; the last time it is whole. */
+ * Keeps the values that plan_observe reports. A value that several operations write column by
+ * column is reported several times; it is complete only the last time. */
 #include "client/llamactl/observed.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ struct taker {
 	enum lmd_status st;
 };
 
-/* The plan that runs is the one that was compiled last. */
+/* The running plan is the one that was compiled last. */
 static const struct lmd_plan *plan_of(const struct taker *t)
 {
 	return t->inst->execs[t->inst->n_exec - 1]->view;
@@ -82,7 +82,7 @@ static bool on_value(void *arg, const struct lmd_observed *o)
 	return t->st == LMD_OK;
 }
 
-/* Does the plan have a value of that name?  Its failure names some that it has. */
+/* Checks that the plan has a value of that name; the error message names one that exists. */
 static enum lmd_status check_name(const struct lmi_inst *inst, uint32_t exec, const char *name,
 				  struct lmd_error *err)
 {
@@ -93,7 +93,8 @@ static enum lmd_status check_name(const struct lmi_inst *inst, uint32_t exec, co
 			return LMD_OK;
 	return !name ? LMD_OK
 		     : lmd_fail(err, LMD_NOTFOUND,
-				"no value '%.60s'; the plan has %u, as %s (debug plan lists them)",
+				"no value '%.60s'; the plan has %u values, such as %s (debug "
+				"plan lists them)",
 				name, p->n_value, p->n_value ? p->values[0].name : "none");
 }
 

@@ -16,7 +16,7 @@ ctl() {
 python3 "$parity/make_models.py" "$dir" llama-tied t5 >"$dir/log" || { cat "$dir/log"; exit 1; }
 m=$dir/llama-tied.gguf
 
-# misfit PATTERN ARGUMENT...: the pattern on stdout, but status 1
+# misfit PATTERN ARGUMENT...: the pattern on stdout, and status 1
 misfit() {
 	pattern=$1
 	shift
@@ -37,10 +37,10 @@ assert all(t["found"] for t in j["tensors"])
 ' >"$dir/out" 2>"$dir/err"
 holds 'explain --json' [ $? -eq 0 ]
 
-# a tensor under another name is missing and not known
+# a renamed tensor is missing under its old name and unknown under its new one
 LC_ALL=C sed 's/blk\.1\.ffn_up/blk.1.ffn_UP/' "$m" >"$dir/renamed.gguf"
 misfit '^1 tensor missing:$' explain "$dir/renamed.gguf"
-misfit '^1 tensor not known to the architecture:$' explain "$dir/renamed.gguf"
+misfit '^1 tensor unknown to the architecture:$' explain "$dir/renamed.gguf"
 holds 'the sentence of a missing tensor' grep -q \
 	'renamed.gguf: tensor blk.1.ffn_up.weight is missing, expected \[[0-9]*, [0-9]*\]$' "$dir/err"
 misfit '"fit": "missing", "expected": \[[0-9]*, [0-9]*\]' explain --json "$dir/renamed.gguf"
@@ -60,6 +60,19 @@ refused 2 "option '--kind'" debug plan --kind nonsense "$m"
 refused 1 'no-such-file' debug plan "$dir/no-such-file"
 prints '^glu\|^ew' debug plan --lower "$m"
 holds 'debug plan --lower' [ "$(grep -c '^ffn\|^head' "$dir/out")" -eq 0 ]
+ctl debug plan --json "$m" | python3 -c '
+import json, sys
+plans = json.load(sys.stdin)
+assert len(plans) == 1 and plans[0]["scratch_bytes"] > 0 and plans[0]["rows"] == 512, plans
+lines = plans[0]["lines"]
+assert lines[0] == {"item": "plan", "words": ["forward", "logits"], "set": {}}, lines[0]
+assert any(i["item"] == "weight" and "token_embd.weight" in i["words"] for i in lines)
+assert any("freq" in i["set"] for i in lines if i["item"] == "rope")
+' >"$dir/out" 2>"$dir/err"
+holds "debug plan --json: $(cat "$dir/err")" [ $? -eq 0 ]
+holds 'debug plan --every --json' \
+	[ "$(ctl debug plan --every --json "$dir/t5.gguf" | grep -c '"scratch_bytes"')" -ge 2 ]
+refused 1 'plan kind 3' debug plan --kind tail --json "$m"
 ctl debug plan "$m" >"$dir/once"
 does debug plan "$m"
 holds 'the same plan twice' cmp -s "$dir/once" "$dir/out"

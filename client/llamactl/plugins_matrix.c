@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl plugins --matrix: which backend takes which op, and which types of weights.  The cases
- * of `plugins test` are asked: an op with several kinds of arguments has several. */
+ * llamactl plugins --matrix: shows which backend supports which operations and weight types. It
+ * asks with the cases of `plugins test`: an operation with several kinds of arguments has several
+ * cases. */
 #include "client/llamactl/plugins_matrix.h"
 
 #include <string.h>
@@ -25,7 +26,7 @@ struct matrix {
 	char backend[BACKENDS_MAX][48];
 	const char **op, **name; /* [n_case] */
 	struct cell *cell;       /* [n_backend][n_case] */
-	struct cell *at;         /* of the backend that is asked */
+	struct cell *at;         /* cells of the backend that is being asked */
 };
 
 static void no_plugin(void *arg, const struct lmi_plugin_info *p)
@@ -42,7 +43,7 @@ static void find_backends(void *arg, const struct lmi_factory_info *f)
 		return;
 	for (uint32_t i = 0; i < m->n_backend; i++)
 		if (!strcmp(m->backend[i], f->name))
-			return; /* in the shadow of another file */
+			return; /* shadowed by another file */
 	(void)snprintf(m->backend[m->n_backend++], sizeof(m->backend[0]), "%s", f->name);
 }
 
@@ -83,7 +84,8 @@ static bool is_type(const struct matrix *m, uint32_t i)
 	return !strcmp(m->op[i], "linear") && lmi_dtype_by_name(m->name[i]);
 }
 
-/* All cases of an op in one word: native, parts, no, or how many of how many are taken. */
+/* Sums up all cases of an operation in one word: native, parts, no, or the number of supported
+ * cases. */
 static void op_word(char *out, size_t n, const struct matrix *m, uint32_t backend, uint32_t from,
 		    uint32_t to)
 {
@@ -182,7 +184,7 @@ enum lmd_status lmi_plugins_matrix(struct lmi_ctl *ctl, struct lmi_registry *r,
 		return st;
 	lmi_registry_list(r, no_plugin, find_backends, &m);
 	if (!m.n_backend)
-		return lmd_fail(err, LMD_NOTFOUND, "there is no backend that runs here");
+		return lmd_fail(err, LMD_NOTFOUND, "no backend can run on this machine");
 	m.op = lmi_alloc(m.n_case, sizeof(*m.op));
 	m.name = lmi_alloc(m.n_case, sizeof(*m.name));
 	m.cell = lmi_alloc((size_t)m.n_backend * m.n_case, sizeof(*m.cell));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ppl.h - the parts of llamactl perplexity: an open engine that scores token lists, texts cut into
- * windows, comparison with saved logits, tasks with choices, and the statistics of all. */
+ * ppl.h - the parts of llamactl perplexity: an open engine that scores token lists, texts split
+ * into windows, comparison with saved logits, multiple-choice tasks, and their statistics. */
 #ifndef LLAMAD_LLAMACTL_PPL_H
 #define LLAMAD_LLAMACTL_PPL_H
 
@@ -12,7 +12,7 @@
 
 /* ---- statistics: ppl_stats.c ---- */
 
-/* Mean and spread of numbers that come one by one. */
+/* Running mean and variance. */
 struct lmi_mean {
 	uint64_t n;
 	double mean, m2;
@@ -20,9 +20,9 @@ struct lmi_mean {
 void lmi_mean_add(struct lmi_mean *m, double x);
 /* Standard error of the mean; 0 for fewer than two numbers. */
 double lmi_mean_error(const struct lmi_mean *m);
-/* The number below which the share p (0..1) lies, interpolated; v[n] is sorted, n >= 1. */
+/* Returns the quantile p (0..1) with interpolation; v[n] is sorted, n >= 1. */
 double lmi_percentile(const float *v, uint64_t n, double p);
-/* Log of the sum of exponentials. */
+/* Returns the log of the sum of exponentials. */
 double lmi_log_sum_exp(const float *v, uint32_t n);
 
 /* ---- evaluation: ppl_windows.c ---- */
@@ -35,26 +35,26 @@ struct lmi_ppl {
 	struct lmi_progress bar;
 };
 
-/* Row `row` of sequence `seq` of the call: numbers about the token after it. */
+/* Called with row `row` of sequence `seq`: the logits for the token after it. */
 typedef enum lmd_status (*lmi_ppl_row_fn)(void *arg, uint32_t seq, uint32_t row, const float *v,
 					  uint32_t width, struct lmd_error *err);
 
-/* Evaluates sequences together; rows come in any order among sequences. */
+/* Evaluates sequences together; rows of different sequences may arrive in any order. */
 enum lmd_status lmi_ppl_eval(struct lmi_ppl *p, const struct lmi_input_seq *seqs, uint32_t n,
 			     enum lmi_want want, lmi_ppl_row_fn fn, void *arg,
 			     struct lmd_error *err);
 
-/* Pieces of a text, each alone in an empty context. */
+/* Pieces of a text, each evaluated alone in an empty context. */
 struct lmi_windows {
-	lmd_token *tokens; /* the first of each window is replaced by the begin token where the
-			    * vocabulary wants one, and put back */
+	lmd_token *tokens; /* the begin token replaces the first token of each window if the
+			    * vocabulary asks for one; the original is restored afterwards */
 	uint64_t n_tokens;
 	uint32_t ctx, step; /* window w begins at token w * step */
 	uint32_t first;	    /* tokens first + 1 .. ctx - 1 of a window are scored */
 	uint32_t n;
 };
 
-/* Row `row` of window w; it speaks of token `next`. */
+/* Called with row `row` of window w, which predicts token `next`. */
 typedef enum lmd_status (*lmi_window_fn)(void *arg, uint32_t w, uint32_t row, lmd_token next,
 					 const float *v, uint32_t width, struct lmd_error *err);
 enum lmd_status lmi_ppl_windows(struct lmi_ppl *p, struct lmi_windows *w, enum lmi_want want,
@@ -62,13 +62,13 @@ enum lmd_status lmi_ppl_windows(struct lmi_ppl *p, struct lmi_windows *w, enum l
 
 /* ---- saved logits: ppl_kl.c ---- */
 
-/* Scores the windows and writes what the model says to a file (docs/formats.md). */
+/* Scores the windows and writes the log-probabilities to a file (docs/formats.md). */
 enum lmd_status lmi_ppl_save(struct lmi_ppl *p, struct lmi_windows *w, const char *path,
 			     struct lmi_mean *nll, struct lmd_error *err);
-/* Evaluates the windows of such a file, n_most of them unless that is 0, compares and prints. */
+/* Evaluates the windows of such a file (at most n_most of them, 0 = all), compares, and prints. */
 enum lmd_status lmi_ppl_compare(struct lmi_ppl *p, const char *path, uint32_t n_most,
 				struct lmd_error *err);
-/* The window length that the file was made with: for the engine's context. */
+/* Reads the window length of the file, for the engine's context. */
 enum lmd_status lmi_ppl_base_ctx(const char *path, uint32_t *ctx, struct lmd_error *err);
 
 /* ---- tasks with choices: ppl_choice.c, ppl_tasks.c ---- */
@@ -76,14 +76,14 @@ enum lmd_status lmi_ppl_base_ctx(const char *path, uint32_t *ctx, struct lmd_err
 enum lmi_task_format { LMI_TASK_HELLASWAG, LMI_TASK_WINOGRANDE, LMI_TASK_CHOICE };
 #define LMI_MAX_CHOICES 100u
 
-/* A beginning and ways to go on; texts are borrowed from the file's bytes.  What is scored is
- * what the choice adds; with a tail (winogrande: the words after the gap) the tail alone. */
+/* A beginning and several continuations; texts are borrowed from the file's bytes. The tokens that
+ * a choice adds are scored; with a tail (winogrande: the words after the gap) only the tail. */
 struct lmi_task {
 	uint32_t n; /* choices */
 	struct lmd_str begin;
 	struct lmd_str choice[LMI_MAX_CHOICES];
 	struct lmd_str tail;
-	bool space; /* between beginning and choice */
+	bool space; /* a blank separates beginning and choice */
 	uint8_t right[LMI_MAX_CHOICES];
 };
 
@@ -93,21 +93,21 @@ struct lmi_task_file {
 	const char *path;
 	char *bytes;
 	size_t n_bytes, at;
-	uint32_t n_task; /* read so far */
-	uint32_t n_all;	 /* CHOICE: as the file says */
+	uint32_t n_task; /* tasks read so far */
+	uint32_t n_all;	 /* CHOICE: number of tasks in the file */
 	bool headed;	 /* WINOGRANDE: the first line was a title */
-	uint64_t base;	 /* CHOICE: where the offsets count from */
+	uint64_t base;	 /* CHOICE: position that the offsets are relative to */
 };
 enum lmd_status lmi_task_file_init(struct lmi_task_file *f, struct lmd_error *err);
-/* The next task; LMD_NOTFOUND at the end of the file, without a sentence.  May change the bytes
- * of the file in place. */
+/* Reads the next task; LMD_NOTFOUND without an error message at the end of the file. May change
+ * the bytes of the file in place. */
 enum lmd_status lmi_task_next(struct lmi_task_file *f, struct lmi_task *t, struct lmd_error *err);
 
-/* Runs the tasks of a file (at most `max`; 0 = all) and prints the share that was right. */
+/* Runs the tasks of a file (at most `max`; 0 = all) and prints the share of right answers. */
 enum lmd_status lmi_ppl_tasks(struct lmi_ppl *p, struct lmi_task_file *f, uint32_t max,
 			      struct lmd_error *err);
 
-/* A file of at most 256 MiB in memory; *out with lmi_free. */
+/* Reads a file of at most 256 MiB; free *out with lmi_free. */
 enum lmd_status lmi_ppl_read(const char *path, char **out, size_t *n, struct lmd_error *err);
 
 #endif /* LLAMAD_LLAMACTL_PPL_H */

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tasks with choices: which way to go on does the model find most likely?  A choice scores the mean
- * logarithm of the probabilities of its own tokens, those behind what all choices begin with.
- * Where the choice is followed by a tail of some words (winogrande) only the tail is scored:
- * the model is not asked which name is likelier, but with which the sentence makes sense. */
+ * Multiple-choice tasks: which continuation does the model find most likely? A choice's score is
+ * the mean log-probability of its own tokens, those after the part that all choices share. If a
+ * tail of some words follows the choice (winogrande), only the tail is scored: the question is not
+ * which name is likelier but with which name the sentence makes sense. */
 #include <math.h>
 #include <string.h>
 
 #include "client/llamactl/ppl.h"
 #include "core/base/alloc.h"
 
-#define GROUP_TOKENS 4096u /* of tasks that are evaluated together */
-#define TAIL_MIN     4u	   /* shorter tails say little: the choice is scored with them */
+#define GROUP_TOKENS 4096u /* tokens of the tasks that are evaluated together */
+#define TAIL_MIN     4u	   /* shorter tails say little, so the choice is scored with them */
 
-struct way {
+struct continuation {
 	lmd_token *tokens;
 	uint32_t n, from; /* tokens from .. n-1 are scored */
-	double sum;	  /* of minus logarithms */
+	double sum;	  /* sum of negative log-probabilities */
 };
 
-struct asked {
+struct scored_task {
 	struct lmi_task task;
-	uint32_t number; /* in the file */
-	uint32_t common; /* tokens that all ways begin with */
-	struct way *ways;
+	uint32_t number; /* number of the task in the file */
+	uint32_t common; /* tokens that all choices share at the start */
+	struct continuation *continuations;
 	uint32_t n_tokens;
 };
 
 struct group {
 	struct lmi_ppl *p;
-	struct asked *tasks; /* [n_par / 2] */
+	struct scored_task *tasks; /* [n_par / 2] */
 	uint32_t n, n_way, n_tokens;
-	struct way **at; /* [n_par] way of each sequence */
+	struct continuation **at; /* [n_par] choice of each sequence */
 	struct lmi_input_seq *seqs;
 	uint32_t n_right, n_done;
 	double chance; /* expected number of right answers by chance */
 };
 
-/* Text of a way, up to where its tail begins. */
+/* Builds the text of a choice, and where its tail begins. */
 static enum lmd_status encode(const struct lmi_ppl *p, const struct lmi_task *t, uint32_t i,
 			      bool tail, struct lmi_tokens *out, struct lmd_error *err)
 {
@@ -66,11 +66,11 @@ static enum lmd_status encode(const struct lmi_ppl *p, const struct lmi_task *t,
 	return st;
 }
 
-static enum lmd_status make_way(const struct lmi_ppl *p, struct asked *a, uint32_t i,
-				struct lmd_error *err)
+static enum lmd_status make_continuation(const struct lmi_ppl *p, struct scored_task *a, uint32_t i,
+					 struct lmd_error *err)
 {
 	struct lmi_tokens all = {0}, head = {0};
-	struct way *w = &a->ways[i];
+	struct continuation *w = &a->continuations[i];
 	enum lmd_status st = encode(p, &a->task, i, true, &all, err);
 
 	if (st == LMD_OK && all.n > p->ctx)
@@ -79,8 +79,8 @@ static enum lmd_status make_way(const struct lmi_ppl *p, struct asked *a, uint32
 	if (st == LMD_OK && a->task.tail.len)
 		st = encode(p, &a->task, i, false, &head, err);
 	if (st == LMD_OK) {
-		*w = (struct way){.tokens = all.id, .n = (uint32_t)all.n};
-		w->from = head.n < all.n ? (uint32_t)head.n : 0; /* 0: behind the common part */
+		*w = (struct continuation){.tokens = all.id, .n = (uint32_t)all.n};
+		w->from = head.n < all.n ? (uint32_t)head.n : 0; /* 0: after the common part */
 	} else {
 		lmi_tokens_fini(&all);
 	}
@@ -88,10 +88,10 @@ static enum lmd_status make_way(const struct lmi_ppl *p, struct asked *a, uint32
 	return st;
 }
 
-/* The part that all ways share, and where the scored part of each begins. */
-static enum lmd_status set_from(struct asked *a, struct lmd_error *err)
+/* Finds the part that all choices share, and where the scored part of each begins. */
+static enum lmd_status set_scored_range(struct scored_task *a, struct lmd_error *err)
 {
-	const struct way *w = a->ways;
+	const struct continuation *w = a->continuations;
 	bool tails = true;
 	uint32_t least = UINT32_MAX;
 
@@ -108,32 +108,33 @@ static enum lmd_status set_from(struct asked *a, struct lmd_error *err)
 differ:
 	a->common = a->common ? a->common : 1; /* the first token is never scored */
 	for (uint32_t i = 0; i < a->task.n; i++)
-		if (!tails || a->ways[i].from < a->common)
-			a->ways[i].from = a->common;
+		if (!tails || a->continuations[i].from < a->common)
+			a->continuations[i].from = a->common;
 	return LMD_OK;
 }
 
-static void drop(struct asked *a)
+static void drop(struct scored_task *a)
 {
-	for (uint32_t i = 0; a->ways && i < a->task.n; i++)
-		lmi_free(a->ways[i].tokens);
-	lmi_free(a->ways);
-	a->ways = NULL;
+	for (uint32_t i = 0; a->continuations && i < a->task.n; i++)
+		lmi_free(a->continuations[i].tokens);
+	lmi_free(a->continuations);
+	a->continuations = NULL;
 }
 
-static enum lmd_status ask(const struct lmi_ppl *p, struct asked *a, struct lmd_error *err)
+static enum lmd_status prepare_task(const struct lmi_ppl *p, struct scored_task *a,
+				    struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
 
 	a->n_tokens = 0;
-	a->ways = lmi_alloc(a->task.n, sizeof(*a->ways));
-	if (!a->ways)
+	a->continuations = lmi_alloc(a->task.n, sizeof(*a->continuations));
+	if (!a->continuations)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a task");
 	for (uint32_t i = 0; st == LMD_OK && i < a->task.n; i++) {
-		st = make_way(p, a, i, err);
-		a->n_tokens += a->ways[i].n;
+		st = make_continuation(p, a, i, err);
+		a->n_tokens += a->continuations[i].n;
 	}
-	return st == LMD_OK ? set_from(a, err) : st;
+	return st == LMD_OK ? set_scored_range(a, err) : st;
 }
 
 static enum lmd_status on_row(void *arg, uint32_t seq, uint32_t row, const float *v,
@@ -148,13 +149,13 @@ static enum lmd_status on_row(void *arg, uint32_t seq, uint32_t row, const float
 	return LMD_OK;
 }
 
-static void judge(struct group *g, const struct asked *a)
+static void score_task(struct group *g, const struct scored_task *a)
 {
 	uint32_t best = 0, right = 0;
 	double least = INFINITY;
 
 	for (uint32_t i = 0; i < a->task.n; i++) {
-		const struct way *w = &a->ways[i];
+		const struct continuation *w = &a->continuations[i];
 		double mean = w->sum / (w->n - w->from);
 
 		right += a->task.right[i];
@@ -174,25 +175,25 @@ static enum lmd_status run_group(struct group *g, struct lmd_error *err)
 	uint32_t k = 0;
 
 	for (uint32_t t = 0; t < g->n; t++) {
-		const struct asked *a = &g->tasks[t];
+		const struct scored_task *a = &g->tasks[t];
 		uint32_t first = k;
 
 		for (uint32_t i = 0; i < a->task.n; i++, k++) {
 			bool fork = i && a->common > 1;
 
-			g->at[k] = &a->ways[i];
+			g->at[k] = &a->continuations[i];
 			g->seqs[k] = (struct lmi_input_seq){
-				.tokens = a->ways[i].tokens,
-				.n_tokens = a->ways[i].n,
+				.tokens = a->continuations[i].tokens,
+				.n_tokens = a->continuations[i].n,
 				.fork_of = fork ? first : LMI_NO_FORK,
 				.fork_at = fork ? a->common - 1 : 0,
-				.out_from = a->ways[i].from - 1};
+				.out_from = a->continuations[i].from - 1};
 		}
 	}
 	st = lmi_ppl_eval(g->p, g->seqs, k, LMI_WANT_NLL, on_row, g, err);
 	for (uint32_t t = 0; t < g->n; t++) {
 		if (st == LMD_OK)
-			judge(g, &g->tasks[t]);
+			score_task(g, &g->tasks[t]);
 		drop(&g->tasks[t]);
 	}
 	g->n = g->n_way = g->n_tokens = 0;
@@ -202,7 +203,7 @@ static enum lmd_status run_group(struct group *g, struct lmd_error *err)
 static enum lmd_status run_all(struct group *g, struct lmi_task_file *f, uint32_t max,
 			       struct lmd_error *err)
 {
-	struct asked next = {0};
+	struct scored_task next = {0};
 	enum lmd_status st = LMD_OK;
 
 	for (;;) {
@@ -210,7 +211,7 @@ static enum lmd_status run_all(struct group *g, struct lmi_task_file *f, uint32_
 		if (st != LMD_OK)
 			break;
 		next.number = f->n_task;
-		st = ask(g->p, &next, err);
+		st = prepare_task(g->p, &next, err);
 		if (st == LMD_OK && g->n &&
 		    (g->n_way + next.task.n > g->p->n_par ||
 		     g->n_tokens + next.n_tokens > GROUP_TOKENS)) {
@@ -224,7 +225,7 @@ static enum lmd_status run_all(struct group *g, struct lmi_task_file *f, uint32_
 		g->n_way += next.task.n;
 		g->n_tokens += next.n_tokens;
 		g->tasks[g->n++] = next;
-		next.ways = NULL;
+		next.continuations = NULL;
 	}
 	if (st == LMD_NOTFOUND)
 		st = g->n ? run_group(g, err) : LMD_OK;
@@ -263,7 +264,7 @@ enum lmd_status lmi_ppl_tasks(struct lmi_ppl *p, struct lmi_task_file *f, uint32
 	enum lmd_status st = LMD_OK;
 
 	g.tasks = lmi_alloc(p->n_par, sizeof(*g.tasks));
-	g.at = lmi_alloc(p->n_par, sizeof(struct way *));
+	g.at = lmi_alloc(p->n_par, sizeof(struct continuation *));
 	g.seqs = lmi_alloc(p->n_par, sizeof(*g.seqs));
 	if (!g.tasks || !g.at || !g.seqs)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for %u sequences", p->n_par);
@@ -273,7 +274,7 @@ enum lmd_status lmi_ppl_tasks(struct lmi_ppl *p, struct lmi_task_file *f, uint32
 		st = run_all(&g, f, max, err);
 	lmi_progress_end(&p->bar);
 	if (st == LMD_OK && !g.n_done)
-		st = lmd_fail(err, LMD_INVALID, "%.160s: holds no task", f->path);
+		st = lmd_fail(err, LMD_INVALID, "%.160s: the file contains no task", f->path);
 	if (st == LMD_OK)
 		print_result(&g, f->format, lmi_arg_flag(&p->ctl->args, "json"));
 	for (uint32_t i = 0; g.tasks && i < g.n; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a model says of a text, saved, and another compared with it.  The file has the layout of
- * llama.cpp's perplexity tool (docs/formats.md): the tokens, and for each scored row the logarithms
- * of all probabilities in 16 bits over the 16 nats below the greatest. */
+ * Saves the log-probabilities of a model on a text, and compares another model with them. The file
+ * has the layout of llama.cpp's perplexity tool (docs/formats.md): the tokens, and for each scored
+ * row the logarithms of all probabilities in 16 bits over the 16 nats below the largest. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static enum lmd_status check_width(uint32_t width, uint32_t n_vocab, struct lmd_
 				  width, n_vocab);
 }
 
-/* Bytes of a row: scale, least logarithm, a number for each token. */
+/* Bytes of a row: scale, smallest logarithm, and a number for each token. */
 static uint64_t row_bytes(uint32_t n_vocab)
 {
 	return 8 + 2 * (uint64_t)(n_vocab + n_vocab % 2);
@@ -138,7 +138,8 @@ static enum lmd_status base_open(struct base *b, const char *path, struct lmd_er
 	if (b->f.bytes < HEAD_BYTES || lmi_file_read(&b->f, 0, head, HEAD_BYTES, err) != LMD_OK ||
 	    memcmp(head, MAGIC, 8) != 0) {
 		lmi_file_close(&b->f);
-		return lmd_fail(err, LMD_INVALID, "%.200s: no file of --save-logits", path);
+		return lmd_fail(err, LMD_INVALID, "%.200s: not a file written by --save-logits",
+				path);
 	}
 	b->ctx = lmi_get_le32(head + 8);
 	b->n_vocab = lmi_get_le32(head + 12);
@@ -152,7 +153,8 @@ static enum lmd_status base_open(struct base *b, const char *path, struct lmd_er
 	} else { /* below 2^20 * 2^20 * 2^24 */
 		want = HEAD_BYTES + b->n_window * (4ull * b->ctx + rows * row_bytes(b->n_vocab));
 		if (b->f.bytes < want)
-			st = lmd_fail(err, LMD_CORRUPT, "%.200s: %llu bytes, %u windows take %llu",
+			st = lmd_fail(err, LMD_CORRUPT, "%.200s: the file has %llu bytes, but %u "
+							"windows take %llu",
 				      path, (unsigned long long)b->f.bytes, b->n_window,
 				      (unsigned long long)want);
 	}
@@ -229,7 +231,7 @@ static enum lmd_status compare_row(void *arg, uint32_t w, uint32_t row, lmd_toke
 
 		best = v[i] > v[best] ? i : best;
 		most = u > most ? u : most;
-		if (lp > -(double)RANGE) /* others were cut, and say nothing */
+		if (lp > -(double)RANGE) /* smaller ones were clipped and carry no information */
 			kl += exp(lp) * (lp - ((double)v[i] - log_sum));
 	}
 	ours = log_sum - (double)v[next];
@@ -260,7 +262,7 @@ static const struct {
 } levels[] = {{"max", 1},     {"p99.9", 0.999}, {"p99", 0.99}, {"p95", 0.95}, {"p90", 0.9},
 	      {"median", 0.5}, {"p10", 0.1},	 {"p5", 0.05},	{"p1", 0.01},	{"min", 0}};
 
-/* A figure: name, value, uncertainty. */
+/* Writes a figure: name, value, uncertainty. */
 static void json_pair(struct lmi_json *j, const char *key, double v, double e)
 {
 	lmi_json_flat_object(j, key);
@@ -340,7 +342,8 @@ static enum lmd_status compare_all(struct lmi_ppl *p, struct compare *c, struct 
 
 	if (c->base.n_vocab != n_vocab)
 		return lmd_fail(err, LMD_INVALID,
-				"the saved logits are of a vocabulary of %u, the model's has %u",
+				"the saved logits belong to a vocabulary of %u tokens, the "
+				"model's has %u",
 				c->base.n_vocab, n_vocab);
 	st = read_tokens(&c->base, &w->tokens, err);
 	c->row = lmi_alloc((size_t)row_bytes(n_vocab), 1);

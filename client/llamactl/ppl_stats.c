@@ -3,7 +3,7 @@
 
 #include "client/llamactl/ppl.h"
 
-/* Welford's update: no difference of large sums. */
+/* Welford's update avoids the difference of large sums. */
 void lmi_mean_add(struct lmi_mean *m, double x)
 {
 	double d = x - m->mean;

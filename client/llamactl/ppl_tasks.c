@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of tasks with choices, in the forms in which they are passed around:
+ * Files of multiple-choice tasks, in the formats in which they are published:
  *
- *   hellaswag    text, six lines a task: beginning, number of the right ending, four endings
- *   winogrande   comma-separated: number, sentence with a gap "_", two words, which is right (1, 2)
- *   choice       binary, little-endian: number of tasks, an offset for each (from the end of that
- *                list), and at each offset a question, its answers and a 0/1 for each; a second list
- *                of answers follows and is not used
+ *     hellaswag    text, six lines per task: beginning, number of the right ending, four endings
+ *     winogrande   comma-separated: number, sentence with a gap "_", two words, which is right
+ *     choice       binary, little-endian: number of tasks, an offset for each (from the end of that
+ *                  list), and at each offset a question, its answers and a 0/1 for each; a second
+ *                  list of answers follows and is not used
  *
  * Texts stay in the file's bytes. */
 #include <stdlib.h>
@@ -29,13 +29,14 @@ enum lmd_status lmi_task_file_init(struct lmi_task_file *f, struct lmd_error *er
 		return LMD_OK;
 	f->n_all = f->n_bytes >= 4 ? lmi_get_le32(f->bytes) : 0;
 	if (f->n_all < 1 || f->n_all > TASKS_MAX || f->n_bytes < 4 + 4ull * f->n_all)
-		return lmd_fail(err, LMD_INVALID, "%.160s: %u tasks in %zu bytes: no such file",
+		return lmd_fail(err, LMD_INVALID, "%.160s: not a file of tasks: %u tasks in %zu "
+						  "bytes",
 				f->path, f->n_all, f->n_bytes);
 	f->base = 4 + 4ull * f->n_all;
 	return LMD_OK;
 }
 
-/* The next line without its end; false at the end of the file. */
+/* Returns the next line without its line break; false at the end of the file. */
 static bool line(struct lmi_task_file *f, struct lmd_str *out)
 {
 	const char *p = f->bytes + f->at, *e;
@@ -73,13 +74,13 @@ static enum lmd_status next_hellaswag(struct lmi_task_file *f, struct lmi_task *
 		return bad(f, err, "the second line is not the number of an ending, 0 to 3");
 	for (t->n = 0; t->n < 4; t->n++)
 		if (!line(f, &t->choice[t->n]) || is_blank(&t->choice[t->n]))
-			return bad(f, err, "has fewer than four endings");
+			return bad(f, err, "it has fewer than four endings");
 	t->right[gold.ptr[0] - '0'] = 1;
 	t->space = true;
 	return LMD_OK;
 }
 
-/* Cuts a field off the line, quotes taken away in place. */
+/* Cuts a field off the line and removes quotes in place. */
 static bool field(struct lmd_str *rest, struct lmd_str *out)
 {
 	char *p = (char *)(uintptr_t)rest->ptr, *to = p;
@@ -125,8 +126,9 @@ static enum lmd_status next_winogrande(struct lmi_task_file *f, struct lmi_task 
 		if (f->n_task > 1 || f->headed)
 			return bad(
 				f, err,
-				"is not: number, sentence, two words, and which is right (1, 2)");
-		f->headed = true; /* a line of titles */
+				"the line is not: number, sentence, two words, and which is "
+				"right (1, 2)");
+		f->headed = true; /* a header line */
 		f->n_task = 0;
 		return next_winogrande(f, t, err);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Windows of a text through the engine, several at a time. */
+ * Runs the windows of a text through the engine, several at a time. */
 #include <string.h>
 
 #include "client/llamactl/ppl.h"
@@ -55,7 +55,7 @@ static enum lmd_status on_row(void *arg, uint32_t seq, uint32_t row, const float
 	const struct batch *b = arg;
 	uint32_t w = b->from + seq;
 
-	if (row + 1 >= b->w->ctx) /* nothing follows */
+	if (row + 1 >= b->w->ctx) /* no token follows */
 		return LMD_OK;
 	return b->fn(b->arg, w, row, b->w->tokens[(size_t)w * b->w->step + row + 1], v, width, err);
 }
@@ -65,7 +65,7 @@ enum lmd_status lmi_ppl_windows(struct lmi_ppl *p, struct lmi_windows *w, enum l
 {
 	const struct lmd_tok_info *info = lmi_tokenizer_info(lmi_engine_tokenizer(p->engine));
 	bool bos = info->add_bos && info->bos >= 0;
-	/* windows that overlap must each see their own first token */
+	/* overlapping windows must each see their own first token */
 	uint32_t n_par = w->step < w->ctx ? 1 : p->n_par;
 	struct lmi_input_seq *seqs = lmi_alloc(n_par, sizeof(*seqs));
 	lmd_token *kept = lmi_alloc(n_par, sizeof(*kept));
@@ -108,8 +108,8 @@ enum lmd_status lmi_ppl_read(const char *path, char **out, size_t *n, struct lmd
 	if (st != LMD_OK)
 		return st;
 	if (!f.bytes || f.bytes > TEXT_MAX)
-		st = lmd_fail(err, LMD_INVALID, "%.200s: %llu bytes: a text has 1 to %u", path,
-			      (unsigned long long)f.bytes, TEXT_MAX);
+		st = lmd_fail(err, LMD_INVALID, "%.200s: %llu bytes; a text must have 1 to %u",
+			      path, (unsigned long long)f.bytes, TEXT_MAX);
 	else if (!(p = lmi_alloc((size_t)f.bytes + 1, 1)))
 		st = lmd_fail(err, LMD_NOMEM, "%.200s: no memory for %llu bytes", path,
 			      (unsigned long long)f.bytes);

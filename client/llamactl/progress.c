@@ -8,9 +8,9 @@
 
 #include "client/llamactl/remote.h"
 
-#define BAR   30
-#define EVERY 100000000 /* ns between two drawings */
-#define SOON  2000000000 /* ns of a phase before its end is foretold */
+#define BAR	    30
+#define REDRAW_NS   100000000  /* ns between two redraws */
+#define ESTIMATE_NS 2000000000 /* ns of a phase before the time left is estimated */
 
 static int64_t now(void)
 {
@@ -27,7 +27,7 @@ void lmi_progress_init(struct lmi_progress *p)
 	*p = (struct lmi_progress){.on = isatty(STDERR_FILENO) && term && strcmp(term, "dumb")};
 }
 
-/* ", 2m05s left", or nothing. */
+/* Writes ", 2m05s left", or nothing. */
 static const char *rest(const struct lmi_progress *p, char *out, size_t n, uint64_t done,
 			uint64_t total, int64_t at)
 {
@@ -35,7 +35,7 @@ static const char *rest(const struct lmi_progress *p, char *out, size_t n, uint6
 	double ns = (double)(at - p->begun), part = (double)(done - p->first);
 
 	out[0] = 0;
-	if (done > p->first && done < total && ns > SOON) {
+	if (done > p->first && done < total && ns > ESTIMATE_NS) {
 		ns *= (double)(total - done) / part;
 		(void)snprintf(out, n, ", %s left",
 			       lmi_show_ms(text, sizeof(text), (int64_t)(ns / 1e6) + 1000));
@@ -56,7 +56,7 @@ void lmi_progress_show(struct lmi_progress *p, const char *phase, uint64_t done,
 		p->phase = phase;
 		p->begun = at;
 		p->first = done;
-	} else if (at - p->shown < EVERY && done < total) {
+	} else if (at - p->shown < REDRAW_NS && done < total) {
 		return;
 	}
 	p->shown = at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * progress.h - a bar on standard error, when that is a terminal; nothing otherwise. */
+ * progress.h - a progress bar on standard error if that is a terminal, otherwise nothing. */
 #ifndef LLAMAD_LLAMACTL_PROGRESS_H
 #define LLAMAD_LLAMACTL_PROGRESS_H
 
@@ -9,17 +9,17 @@
 
 struct lmi_progress {
 	bool on, drawn;
-	int64_t begun, shown; /* ns; when the phase began and when the bar was last drawn */
-	uint64_t first;	      /* done when the phase began */
+	int64_t begun, shown; /* ns: when the phase began, and when the bar was last drawn */
+	uint64_t first;	      /* amount done when the phase began */
 	const char *phase;
 };
 
 void lmi_progress_init(struct lmi_progress *p);
-/* total 0: not known.  Bytes are shown with units when there are many, and how long the rest of
- * the phase will take once that can be told.  phase lives as long as it is shown.  May be called
- * often: the bar is drawn ten times a second. */
+/* Shows the bar. total 0: unknown. Large byte counts have units; the time left is shown once it
+ * can be estimated. phase must live as long as it is shown. May be called often: the bar is drawn
+ * at most ten times a second. */
 void lmi_progress_show(struct lmi_progress *p, const char *phase, uint64_t done, uint64_t total);
-/* Wipes it. */
+/* Erases the bar. */
 void lmi_progress_end(struct lmi_progress *p);
 
 #endif /* LLAMAD_LLAMACTL_PROGRESS_H */

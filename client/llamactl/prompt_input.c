@@ -19,7 +19,7 @@ bool lmi_wait_stdin(void)
 	sigset_t ours, old;
 	int n = 0;
 
-	/* a signal between the look at the flag and the wait stays pending until the wait */
+	/* a signal between the check of the flag and the wait stays pending until the wait */
 	(void)sigemptyset(&ours);
 	(void)sigaddset(&ours, SIGINT);
 	(void)sigaddset(&ours, SIGTERM);
@@ -30,8 +30,8 @@ bool lmi_wait_stdin(void)
 	return n != 0;
 }
 
-/* Reads standard input to its end.  On a terminal Ctrl-D ends it once: a read of 0 bytes is not
- * tried again, as stdio would do. */
+/* Reads standard input to its end. On a terminal one Ctrl-D ends it: after a read of 0 bytes there
+ * is no second try, as stdio would make. */
 static enum lmd_status read_all(const char *what, size_t max, char **out, size_t *n,
 				struct lmd_error *err)
 {
@@ -65,7 +65,7 @@ static enum lmd_status read_all(const char *what, size_t max, char **out, size_t
 	if (!lmi_interrupted())
 		return lmd_fail(err, LMD_IO, "%s: %s", what, strerror(errno));
 	if (isatty(STDIN_FILENO))
-		putc('\n', stderr); /* after the ^C */
+		putc('\n', stderr); /* ends the line of the ^C */
 	return lmd_fail(err, LMD_CANCELLED, "stopped by a signal");
 }
 

@@ -20,7 +20,7 @@ static const char *note_of(const struct lmi_quantize_item *it)
 {
 	return it->lacks_imatrix  ? "needs an importance matrix"
 	       : it->requantized  ? "was quantised"
-	       : it->fell_back    ? "rows fit no larger block"
+	       : it->fell_back    ? "rows do not fit larger blocks"
 	       : it->importance   ? "importance matrix"
 				  : "";
 }
@@ -68,7 +68,7 @@ void lmi_quantize_print_sum(const struct lmi_quantize_plan *p, bool dry)
 	       bpw(p->bytes_in, p->elements), lmi_show_bytes(b, sizeof(b), (int64_t)p->bytes_out),
 	       bpw(p->bytes_out, p->elements), dry ? "; nothing was written" : "");
 	if (p->n_fell_back)
-		printf("%u tensors have rows that are no multiple of the type's block and got "
+		printf("%u tensors have rows that are not a multiple of the type's block and got "
 		       "another type\n",
 		       p->n_fell_back);
 }

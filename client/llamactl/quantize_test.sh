@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# llamactl quantize from the outside: options, reports, refusals, nothing left behind.
+# llamactl quantize from the outside: options, reports, errors, no files left over.
 . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 
 "$build/tests/mktiny" full 5 "$dir/in.gguf" || exit 99
@@ -14,7 +14,7 @@ holds "the same bytes with two threads" cmp -s "$dir/q8.gguf" "$dir/q8b.gguf"
 does quantize "$dir/in.gguf" "$dir/copy.gguf" COPY
 prints '^tensor  *shape  *from  *to  *bytes  *bytes$' quantize --dry-run "$dir/in.gguf" "$dir/x" 15
 prints 'nothing was written$' quantize --dry-run "$dir/in.gguf" "$dir/x" Q4_K
-prints '^it would be refused: .*allow-requantize' quantize --dry-run "$dir/q8.gguf" "$dir/x" Q4_0
+prints '^this would fail: .*allow-requantize' quantize --dry-run "$dir/q8.gguf" "$dir/x" Q4_0
 holds "a dry run writes nothing" [ ! -e "$dir/x" ]
 does quantize "$dir/in.gguf" "$dir/k.gguf" Q8_0 --override-kv general.name=str:new \
 	--override-kv x.y=int:-3 --override-kv x.z=bool:true --override-kv x.f=float:0.5 \
@@ -26,7 +26,7 @@ prints 'blk.0.attn_q.weight  *f16' info "$dir/k.gguf"
 prints 'blk.0.attn_v.weight  *q8_0' info "$dir/k.gguf"
 prints 'token_embd.weight  *f32' info "$dir/k.gguf"
 does quantize "$dir/in.gguf" "$dir/p.gguf" F16 --prune-layers 0
-holds "a layer less" [ "$(ctl info "$dir/p.gguf" | grep -c attn_norm)" -lt \
+holds "one layer fewer" [ "$(ctl info "$dir/p.gguf" | grep -c attn_norm)" -lt \
 	"$(ctl info "$dir/in.gguf" | grep -c attn_norm)" ]
 
 "$build/tests/mkfolder" "$dir/folder"
@@ -48,8 +48,8 @@ else
 	echo "SKIP: quantize --json: no python3"
 fi
 
-# A run that cannot write goes on when it can: a limit on the size of files, half of what is
-# needed, stands for a full disk.  resumes WHOLE COMMAND IN OUT...: OUT becomes the same as WHOLE.
+# A run that could not write is resumed: a limit on file sizes, half of what is needed, stands for
+# a full disk.  resumes WHOLE COMMAND IN OUT...: OUT becomes equal to WHOLE.
 resumes() {
 	whole=$1
 	shift
@@ -58,21 +58,21 @@ resumes() {
 		trap '' XFSZ
 		"$build/llamactl" "$@" >"$dir/out" 2>"$dir/err"
 	)
-	holds "$1: what is done is kept" grep -q 'tensors are kept in .*the same command goes on' \
+	holds "$1: finished tensors are kept" grep -q 'tensors are kept in .*the same command resumes' \
 		"$dir/err"
 	holds "$1: ... with a journal" [ -s "$3.partial.journal" ]
 	call "$@"
-	holds "$1: goes on" [ "$got" -eq 0 ]
-	holds "$1: says so" grep -q 'going on after [1-9][0-9]* of ' "$dir/err"
-	holds "$1: leaves nothing beside the file" [ ! -e "$3.partial" -a ! -e "$3.partial.journal" ]
+	holds "$1: resumes" [ "$got" -eq 0 ]
+	holds "$1: says so" grep -q 'resuming after [1-9][0-9]* of ' "$dir/err"
+	holds "$1: leaves no other files" [ ! -e "$3.partial" -a ! -e "$3.partial.journal" ]
 	holds "$1: the same file" cmp -s "$whole" "$3"
 }
 does quantize "$dir/in.gguf" "$dir/whole.gguf" F32
 resumes "$dir/whole.gguf" quantize "$dir/in.gguf" "$dir/r.gguf" F32
 echo old >"$dir/r.gguf.partial"
 call quantize "$dir/in.gguf" "$dir/r.gguf" F32
-holds "what it cannot go on with is named" grep -q 'r.gguf.partial: .*; starting anew$' "$dir/err"
-holds "... and does not matter" cmp -s "$dir/r.gguf" "$dir/whole.gguf"
+holds "a partial file that does not fit is named" grep -q 'r.gguf.partial: .*; starting from the beginning$' "$dir/err"
+holds "... and replaced" cmp -s "$dir/r.gguf" "$dir/whole.gguf"
 echo old >"$dir/r.gguf.partial"
 does quantize --no-resume "$dir/in.gguf" "$dir/r.gguf" F32
 does convert --outtype f32 "$dir/folder" "$dir/whole.gguf"
@@ -80,24 +80,24 @@ resumes "$dir/whole.gguf" convert "$dir/folder" "$dir/c.gguf" --outtype f32
 
 refused 1 'allow-requantize' quantize "$dir/q8.gguf" "$dir/x" Q4_0
 does quantize --allow-requantize "$dir/q8.gguf" "$dir/again.gguf" Q4_0
-refused 1 'is the source itself' quantize "$dir/in.gguf" "$dir/in.gguf" F16
+refused 1 'a file of the source model' quantize "$dir/in.gguf" "$dir/in.gguf" F16
 refused 1 'missing.gguf' quantize "$dir/missing.gguf" "$dir/x" Q8_0
 refused 1 'not a regular file' quantize "$dir/in.gguf" /dev/null Q8_0
 refused 1 'nowhere' quantize "$dir/in.gguf" "$dir/nowhere/x" Q8_0
 refused 1 'pattern "("' quantize --tensor-type '(=q8_0' "$dir/in.gguf" "$dir/x" Q8_0
 refused 1 'no tensor type "q9"' quantize --tensor-type 'a=q9' "$dir/in.gguf" "$dir/x" Q8_0
-refused 1 'type q8_k is none for weights' quantize --output-tensor-type q8_k "$dir/in.gguf" \
+refused 1 'weights cannot have type q8_k' quantize --output-tensor-type q8_k "$dir/in.gguf" \
 	"$dir/x" Q8_0
 refused 1 'layer 99' quantize --prune-layers 99 "$dir/in.gguf" "$dir/x" Q8_0
 refused 1 'neither GGUF nor an importance matrix' quantize --imatrix "$0" "$dir/in.gguf" "$dir/x" Q8_0
 refused 2 'no file type "Q9"' quantize "$dir/in.gguf" "$dir/x" Q9
 refused 2 'REGEX=TYPE' quantize --tensor-type q8_0 "$dir/in.gguf" "$dir/x" Q8_0
 refused 2 'KEY=TYPE:VALUE' quantize --override-kv a "$dir/in.gguf" "$dir/x" Q8_0
-refused 2 'none of int:N' quantize --override-kv a=b "$dir/in.gguf" "$dir/x" Q8_0
+refused 2 'not one of int:N' quantize --override-kv a=b "$dir/in.gguf" "$dir/x" Q8_0
 refused 2 'given twice' quantize --override-kv a=int:1 --override-kv a=int:2 "$dir/in.gguf" \
 	"$dir/x" Q8_0
 refused 2 'prune-layers' quantize --prune-layers 1,x "$dir/in.gguf" "$dir/x" Q8_0
 refused 2 'TYPE' quantize "$dir/in.gguf" "$dir/x"
-holds "a refused run leaves no file" [ -z "$(ls "$dir" | grep -e '^x$' -e part)" ]
+holds "a failed run leaves no file" [ -z "$(ls "$dir" | grep -e '^x$' -e part)" ]
 
 finish "quantize"

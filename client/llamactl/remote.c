@@ -12,10 +12,10 @@
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/progress.h"
 
-/* How often a wait looks for Ctrl-C. */
+/* How often a wait checks for Ctrl-C. */
 #define TICK_MS 200
 
-/* The first line of the file. */
+/* Reads the first line of the file. */
 static enum lmd_status read_secret(char *out, size_t size, const char *path, struct lmd_error *err)
 {
 	FILE *f = fopen(path, "re");
@@ -24,7 +24,7 @@ static enum lmd_status read_secret(char *out, size_t size, const char *path, str
 
 	if (!f || fstat(fileno(f), &s) || !S_ISREG(s.st_mode)) {
 		enum lmd_status st = lmd_fail(err, LMD_IO, "%.300s: %s", path,
-					      f ? "is no file" : strerror(errno));
+					      f ? "not a regular file" : strerror(errno));
 
 		if (f)
 			(void)fclose(f);
@@ -37,8 +37,8 @@ static enum lmd_status read_secret(char *out, size_t size, const char *path, str
 	out[strcspn(out, "\r\n")] = 0;
 	if (s.st_mode & 077)
 		return lmd_fail(err, LMD_INVALID,
-				"%.300s: others may use this key (mode %04o): chmod 600 it", path,
-				(unsigned)s.st_mode & 07777);
+				"%.300s: other users can read this key (mode %04o): chmod 600 it",
+				path, (unsigned)s.st_mode & 07777);
 	return *out ? LMD_OK : lmd_fail(err, LMD_INVALID, "%.300s: its first line is empty", path);
 }
 
@@ -84,7 +84,7 @@ bool lmi_ctl_has_daemon(struct lmi_ctl *ctl)
 	       !strncmp(url, "ipc://", 6) && !stat(url + 6, &s) && S_ISSOCK(s.st_mode);
 }
 
-/* The members as a text; they are given back. */
+/* Returns the members as text, and releases them. */
 static enum lmd_status members_text(json_t *own, char **out, struct lmd_error *err)
 {
 	*out = own ? json_dumps(own, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * remote.h - what the commands that ask a running llamad share: the connection of --socket,
+ * remote.h - shared by the commands that talk to a running llamad: the connection of --socket,
  * replies as JSON or as a table, jobs with a progress bar. */
 #ifndef LLAMAD_LLAMACTL_REMOTE_H
 #define LLAMAD_LLAMACTL_REMOTE_H
@@ -10,44 +10,57 @@
 #include "client/llamactl/ctl.h"
 #include "llamad/client.h"
 
-/* The daemon of --socket, else the one where daemons listen by default.  Made at the first
- * call, closed after the command. */
+/* Connects to the daemon of --socket or else of the default address. Created at the first call,
+ * closed after the command. */
 enum lmd_status lmi_ctl_client(struct lmi_ctl *ctl, struct lmd_client **out,
 			       struct lmd_error *err);
-/* Is a daemon meant?  --socket was given, or one listens at the default place. */
+/* Returns true if --socket was given or a daemon listens at the default address. */
 bool lmi_ctl_has_daemon(struct lmi_ctl *ctl);
 
-/* One request; own_members (NULL: none, or out of memory: refused) is taken.  The envelope of
- * the reply (v, op, rid) is left out. */
+/* Makes one request; takes ownership of own_members (NULL: none, or out of memory, which is an
+ * error). The reply comes without its envelope (v, op, rid). */
 enum lmd_status lmi_remote_call(struct lmi_ctl *ctl, const char *op, json_t *own_members,
 				json_t **reply, struct lmd_error *err);
-/* The same for an op whose reply matters to programs alone: printed with --json. */
+/* Makes a request whose reply matters only to programs: printed with --json. */
 enum lmd_status lmi_remote_do(struct lmi_ctl *ctl, const char *op, json_t *own_members,
 			      struct lmd_error *err);
-/* The same for an op that answers a stream without text: shows its progress when standard error
- * is a terminal, and waits for its end.  Ctrl-C cancels it. */
+/* Makes a request that starts a job: shows its progress if standard error is a terminal, and waits
+ * for its end. Ctrl-C cancels the job. */
 enum lmd_status lmi_remote_job(struct lmi_ctl *ctl, const char *op, json_t *own_members,
 			       struct lmd_error *err);
 
-/* One JSON value on standard output. */
+/* Prints one JSON value on standard output. */
 void lmi_remote_print(const json_t *value);
 
 enum lmi_column_kind {
 	LMI_COL_TEXT,  /* as it is */
 	LMI_COL_COUNT, /* right-aligned */
 	LMI_COL_BYTES, /* 97.5M */
-	LMI_COL_TIME,  /* of milliseconds: 3m12s; negative: "never" */
-	LMI_COL_DIGEST /* its first 12 digits */
+	LMI_COL_TIME,  /* milliseconds as 3m12s; negative: "never" */
+	LMI_COL_DIGEST, /* the first 12 digits */
+	LMI_COL_STATE,	/* state of a model: lmi_show_state */
+	LMI_COL_PATH	/* shortened in the middle if the table is wider than the terminal */
 };
 struct lmi_column {
 	const char *title, *member;
 	enum lmi_column_kind kind;
 };
-/* Rows with titles, as wide as needed; control characters are shown as ?. */
+/* Prints rows with titles, as wide as needed; control characters become ?. On a terminal the
+ * column of kind LMI_COL_PATH is shortened so that a row fits on a line. */
 void lmi_remote_table(const json_t *rows, const struct lmi_column *cols, size_t n_cols);
 
-/* "97.5M", "3m12s"; return out. */
+/* Write "97.5M" and "3m12s"; return out. */
 const char *lmi_show_bytes(char *out, size_t size, int64_t bytes);
+/* Writes a size for running text, where a bare number would lack its unit: "97.5M", "24 bytes". */
+const char *lmi_show_size(char *out, size_t size, uint64_t bytes);
 const char *lmi_show_ms(char *out, size_t size, int64_t ms);
+/* Returns the state of a model in plain words: "not loaded" for the protocol's "absent", otherwise
+ * the protocol's word. NULL stays NULL. */
+const char *lmi_show_state(const char *state);
+/* Copies `text` with "..." instead of its middle so that it takes at most `width` columns (at
+ * least 4), a third of them for its beginning; UTF-8 characters stay whole. Returns out. */
+const char *lmi_show_shortened(char *out, size_t size, const char *text, int width);
+/* Returns the width of the terminal on standard output, or 0 if it is not a terminal. */
+int lmi_terminal_width(void);
 
 #endif /* LLAMAD_LLAMACTL_REMOTE_H */

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-static void say(void *arg, const char *text)
+static void print_note(void *arg, const char *text)
 {
 	lmi_progress_end(arg);
 	fprintf(stderr, "llamactl: %s\n", text);
@@ -13,7 +13,7 @@ struct lmi_gguf_resume lmi_resume_args(struct lmi_ctl *ctl, struct lmi_progress 
 {
 	return (struct lmi_gguf_resume){
 		.keep = lmi_arg_flag(&ctl->args, "no-resume") ? LMI_GGUF_KEEP_ANEW : LMI_GGUF_KEEP,
-		.note = say,
+		.note = print_note,
 		.note_arg = bar,
 	};
 }

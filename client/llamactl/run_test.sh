@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The commands that run a model, as a user or a script meets them: what is on standard output,
-# exit statuses, and one sentence on standard error that names the file or thing at fault.
+# The commands that run a model, as a user or a script sees them: standard output, exit statuses,
+# and one error message on standard error that names the file or object at fault.
 . "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
 model=$dir/full.gguf
 "$build/tests/mktiny" full 5 "$model" || exit 99
@@ -16,7 +16,7 @@ holds "20 characters and a newline" [ "$(wc -c <"$dir/greedy")" -eq 21 ]
 does run "$model" -p Hello -n 20 --temp 0 -t 2 -c 64 --kv-type f32
 holds "threads and context change nothing" cmp -s "$dir/out" "$dir/greedy"
 printf Hello | ctl run "$model" -n 20 --temp 0 >"$dir/out" 2>"$dir/err"
-holds "standard input is a prompt" cmp -s "$dir/out" "$dir/greedy"
+holds "the prompt from standard input" cmp -s "$dir/out" "$dir/greedy"
 does run "$model" -p Hello -n 8 --temp 1 --seed 3
 cp "$dir/out" "$dir/seed3"
 does run "$model" -p Hello -n 8 --temp 1 --seed 3 --top-k 0 --top-p 1 --min-p 0
@@ -27,10 +27,10 @@ holds "json has the tokens" grep -q '"n_out": 20' "$dir/out"
 holds "json says why it ended" grep -q '"finish": "length"' "$dir/out"
 stop=$(cut -c 5-8 "$dir/greedy")
 does run "$model" -p Hello -n 20 --temp 0 --stop "$stop"
-holds "a stop text ends it before it" \
+holds "an answer ends before a stop sequence" \
 	[ "$(cat "$dir/out")" = "$(awk -v s="$stop" '{ print substr($0, 1, index($0, s) - 1) }' "$dir/greedy")" ]
 does run "$model" -p Hello -n 0
-holds "nothing to write is an empty line" [ "$(wc -c <"$dir/out")" -eq 1 ]
+holds "no tokens give an empty line" [ "$(wc -c <"$dir/out")" -eq 1 ]
 does run "$model" -p Hello -n 20 --temp 0 --repeat-penalty 1.5 --frequency-penalty 0.5 \
 	--presence-penalty 0.5
 holds "penalties change the text" [ "$(cat "$dir/out")" != "$(cat "$dir/greedy")" ]
@@ -42,25 +42,25 @@ does run "$model" -p Hello -n 20 --temp 0 --template '{{ messages[0].content }}'
 holds "a template that adds nothing changes nothing" cmp -s "$dir/out" "$dir/greedy"
 does run "$model" -p lo -n 20 --temp 0 --system Hel \
 	--template '{{ messages[0].content }}{{ messages[1].content }}'
-holds "a system's message stands before the prompt" cmp -s "$dir/out" "$dir/greedy"
+holds "the system message precedes the prompt" cmp -s "$dir/out" "$dir/greedy"
 does run "$model" -p x -n 20 --temp 0 --template '{{ k }}{{ n }}' --template-arg k=Hell \
 	--template-arg 'n="o"'
-holds "arguments of a template are JSON or text" cmp -s "$dir/out" "$dir/greedy"
+holds "template arguments are JSON or text" cmp -s "$dir/out" "$dir/greedy"
 printf '{%% for m in messages %%}{{ m.content }}{%% endfor %%}' >"$dir/t.jinja"
 does run "$model" -p Hello -n 20 --temp 0 --template "$dir/t.jinja"
 holds "a template from a file" cmp -s "$dir/out" "$dir/greedy"
 does run "$model" -p Hello -n 20 --temp 0 --raw
-holds "raw is plain text" cmp -s "$dir/out" "$dir/greedy"
+holds "--raw continues plain text" cmp -s "$dir/out" "$dir/greedy"
 printf 'a\nb\n' | ctl run "$model" -i -n 5 --temp 0 --template "$dir/t.jinja" >"$dir/out" 2>"$dir/err"
 holds "a conversation: an answer for each line" [ "$(wc -l <"$dir/out")" -ge 2 ]
-refused 1 'chat template "nosuch": neither' run "$model" -p x --template nosuch
+refused 1 'chat template "nosuch" is neither' run "$model" -p x --template nosuch
 refused 1 '^llamactl run: the model has no chat template.*--template chatml.*--raw' \
 	run "$model" -p x --system y
 refused 1 'chat template: no!' run "$model" -p x --template '{{ raise_exception("no!") }}'
 refused 1 'more than 268435456 bytes of memory' run "$model" -p x \
 	--template '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'
-refused 2 'no KEY=VALUE' run "$model" -p x --template-arg k
-refused 2 'raw goes with none' run "$model" -p x --raw --system y
+refused 2 'not KEY=VALUE' run "$model" -p x --template-arg k
+refused 2 'raw cannot be combined' run "$model" -p x --raw --system y
 
 # -- grammars --
 printf 'root ::= "yes" | "no"\n' >"$dir/g.gbnf"
@@ -81,7 +81,7 @@ holds "tokens without a choice take no step" grep -q '"n_forced": [1-9]' "$dir/o
 holds "and are the same" \
 	[ "$(grep -v '_ms\|n_forced' "$dir/out")" = "$(grep -v '_ms\|n_forced' "$dir/off")" ]
 does run "$model" -p Hello -n 90 --temp 0 --grammar "$dir/g.gbnf" --jump text
-holds "text that must come" grep -qx 'key: [a-z][a-z]; done' "$dir/out"
+holds "forced text" grep -qx 'key: [a-z][a-z]; done' "$dir/out"
 refused 2 'jump' run "$model" -p x --jump all
 does run "$model" -p Hello -n 20 --temp 0 --heal
 holds "what begins nothing longer is not healed" cmp -s "$dir/out" "$dir/greedy"
@@ -90,7 +90,7 @@ refused 1 'grammar: ' run "$model" -p x --grammar "$dir/g.gbnf"
 refused 1 'json_schema: ' run "$model" -p x -j '{"type": "nonsense"}'
 refused 1 'json_schema: ' run "$model" -p x -j '{'
 refused 2 'exclude each other' run "$model" -p x -j '{}' --grammar "$dir/g.gbnf"
-refused 2 'goes with --grammar' run "$model" -p x --grammar-trigger x
+refused 2 'requires --grammar' run "$model" -p x --grammar-trigger x
 printf 'root ::= "\\u00e9"\n' >"$dir/g.gbnf"
 refused 1 'the grammar allows no token' run "$model" -p x --grammar "$dir/g.gbnf"
 
@@ -118,7 +118,7 @@ holds "a closed pipe has no message" [ ! -s "$dir/err" ]
 refused 1 "$dir/nothing.gguf: no such file$" run "$dir/nothing.gguf" -p x
 refused 1 '^llamactl run: mine: no such file; to use .* daemon: llamactl generate mine$' run mine -p x
 refused 1 "^llamactl run: the model has no text vocabulary" run "$dir/window.gguf" -p Hello
-refused 1 'more than the context of 4' run "$model" -p 'Hello there' -c 4
+refused 1 'exceed the context of 4' run "$model" -p 'Hello there' -c 4
 refused 1 "backend 'nonsense'\|nonsense" run "$model" -p x --backend nonsense
 refused 1 '^llamactl run: the prompt is empty' run "$model" -p ''
 head -c 16777217 /dev/zero | ctl run "$model" >"$dir/out" 2>"$dir/err"
@@ -161,10 +161,10 @@ holds "embeddings: a row for each token" [ "$(cat "$dir/out")" = "3 64" ]
 does debug logits "$model" --tokens 1,2,3 --tokens 4 --embd --pooling mean -o "$dir/e.f32" --json
 holds "pooled: a row for each sequence" grep -q '"rows": 2' "$dir/out"
 holds "pooled rows in the file" [ "$(wc -c <"$dir/e.f32")" -eq $((2 * 64 * 4)) ]
-refused 1 "$model: token 1 is 96: the model's vocabulary has 96" debug logits "$model" --tokens 1,96
+refused 1 "$model: token 1 is 96, but the model's vocabulary has 96 tokens" debug logits "$model" --tokens 1,96
 refused 1 "entry 1, 'x'" debug logits "$model" --tokens 1,x
-refused 2 'is needed' debug logits "$model"
-refused 2 'go together' debug logits "$model" --enc 1,2
+refused 2 'give one of --tokens' debug logits "$model"
+refused 2 'must be given together' debug logits "$model" --enc 1,2
 refused 2 'exclude each other' debug logits "$model" --tokens 1 --all --one-by-one
 refused 1 'encoder' debug logits "$model" --enc 1 --dec 2
 mkdir "$dir/kept"
@@ -176,12 +176,12 @@ holds "a failure leaves the file as it was" [ "$(cat "$dir/kept"/*)" = before ]
 does debug logits "$model" --tokens 1,2 -o "$dir/kept/o.f32"
 holds "success takes its place" [ "$(wc -c <"$dir/kept/o.f32")" -eq 768 ]
 holds "and leaves nothing beside it" [ "$(ls -A "$dir/kept")" = o.f32 ]
-refused 1 '/nonexistent/out.f32' debug logits "$model" --tokens 1 -o /nonexistent/out.f32
+refused 1 '/nonexistent: cannot write there' debug logits "$model" --tokens 1 -o /nonexistent/out.f32
 head -c 512 /dev/zero >"$dir/in.f32"
 does debug logits "$model" --input "$dir/in.f32" --width 64 --pos 0,1 -o "$dir/r.f32"
 holds "rows from a file" [ "$(cat "$dir/out")" = "2 96" ]
-refused 1 'rows of 32 numbers: the model takes 64' debug logits "$model" --input "$dir/in.f32" --width 32
-refused 1 'no rows of 60' debug logits "$model" --input "$dir/in.f32" --width 60
+refused 1 'rows of 32 numbers, but the model takes 64' debug logits "$model" --input "$dir/in.f32" --width 32
+refused 1 'not a whole number of rows of 60' debug logits "$model" --input "$dir/in.f32" --width 60
 refused 1 '1 lists with 3 numbers' debug logits "$model" --input "$dir/in.f32" --width 64 --pos 0,1,2
 
 # -- debug observe, debug diff --
@@ -192,7 +192,7 @@ holds "a value is a row on a line" [ "$(wc -l <"$dir/out")" -eq 3 ]
 does debug observe "$model" --tokens 1 --json
 refused 1 "no value 'nix'" debug observe "$model" --tokens 1 --value nix
 does debug diff "$model" --tokens 1,2,3 --backend ref --against ref
-refused 2 'against NAME is needed' debug diff "$model" --tokens 1
+refused 2 'against NAME is missing' debug diff "$model" --tokens 1
 
 # -- bench, perplexity --
 does bench "$model" -p 16 -n 4 -r 3 -t 1 --json
@@ -208,7 +208,7 @@ holds "perplexity: scored tokens" grep -q '"scored": 90' "$dir/out"
 does perplexity "$model" --text "$dir/text" --plain --ctx 100 --json
 holds "plain: scored tokens" grep -q '"scored": 99' "$dir/out"
 refused 1 'a window of 512 is not full' perplexity "$model" --text "$dir/text" --ctx 512
-refused 2 'text FILE is needed' perplexity "$model"
+refused 2 'give --text FILE' perplexity "$model"
 refused 1 "$dir/none" perplexity "$model" --text "$dir/none"
 
 finish "llamactl models"

@@ -13,7 +13,7 @@
 
 /* ---- one answer ---- */
 
-/* A part of the answer. */
+/* Handles a part of the answer. */
 static void take_part(void *arg, const struct lmi_out *o)
 {
 	struct lmi_said *a = arg;
@@ -57,7 +57,7 @@ static enum lmd_status take(struct lmi_said *a, const struct lmi_event *ev, stru
 	return st == LMD_OK ? a->parse_st : st;
 }
 
-/* Reads events until the final one; an interrupt or a failure here cancels the command. */
+/* Reads events until the final one; an interrupt or a failure on this side cancels the command. */
 static enum lmd_status collect(struct lmi_said *a, uint64_t id, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
@@ -89,7 +89,7 @@ static enum lmd_status collect(struct lmi_said *a, uint64_t id, struct lmd_error
 
 /* ---- options ---- */
 
-/* --seed, or one from the clock: two runs differ unless asked otherwise. */
+/* Returns --seed, or a seed from the clock: two runs differ unless asked otherwise. */
 static uint64_t seed_of(const struct lmi_args *a)
 {
 	struct timespec now;
@@ -123,7 +123,7 @@ static enum lmi_jump jump_of(const struct lmi_args *a)
 				      : LMI_JUMP_TOKEN;
 }
 
-/* The grammar, and the end of the prompt; seq->n_tokens is cut to what stays. */
+/* Prepares the grammar and token healing; seq->n_tokens is reduced to the tokens that stay. */
 static enum lmd_status constrain(struct lmi_ctl *ctl, struct lmi_engine *e,
 				 const struct lmi_chat_args *chat, struct lmi_input_seq *seq,
 				 struct lmi_constraint **out, struct lmd_error *err)
@@ -171,9 +171,10 @@ enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 	enum lmd_status st;
 
 	if (n_tokens > INT32_MAX)
-		return lmd_fail(err, LMD_INVALID, "a prompt of %zu tokens", n_tokens);
+		return lmd_fail(err, LMD_INVALID, "the prompt has %zu tokens, which is too long",
+				n_tokens);
 	if (lmi_arg_flag(args, "interactive"))
-		cmd.flags |= LMI_GEN_KEEP; /* the next line goes behind it */
+		cmd.flags |= LMI_GEN_KEEP; /* the next line continues after this answer */
 	if (lmi_arg_flag(args, "ignore-eos"))
 		cmd.flags |= LMI_GEN_IGNORE_EOG;
 	if (lmi_arg_flag(args, "special"))
@@ -194,7 +195,7 @@ enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 	}
 	if (st == LMD_OK) {
 		st = lmi_engine_generate(a->e, &cmd, err);
-		if (st != LMD_OK) /* it is still ours */
+		if (st != LMD_OK) /* the command was not submitted and still belongs to us */
 			lmi_constraint_destroy(cmd.constraint);
 	}
 	if (st == LMD_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * said.h - one answer of the engine inside of `run`: generated, written as it comes or kept, and
+ * said.h - one answer of the engine inside `run`: generated, written as it comes or collected, and
  * ended by Ctrl-C. */
 #ifndef LLAMAD_LLAMACTL_SAID_H
 #define LLAMAD_LLAMACTL_SAID_H
@@ -14,17 +14,18 @@
 struct lmi_said {
 	struct lmi_engine *e;
 	struct lmi_spoken spoken;
-	struct lmi_chat_answer how; /* format NULL: it is not taken apart */
+	struct lmi_chat_answer how; /* format NULL: the answer is not parsed */
 	struct lmi_parse *parse;
-	struct lmd_error *parse_err; /* of a failure while it is */
+	struct lmd_error *parse_err; /* where a parse error is reported */
 	enum lmd_status parse_st;
-	struct lmi_tokens tokens; /* generated */
-	size_t n_kept;            /* of the prompt's; less than all when its end was healed */
+	struct lmi_tokens tokens; /* generated tokens */
+	size_t n_kept;            /* prompt tokens that were kept; fewer than all if its end was
+				   * healed */
 	struct lmi_event done;
 };
 
-/* Generates behind the tokens, of which a->n_kept stay, by the options of the command line.
- * LMD_CANCELLED: Ctrl-C; what was said until then is there. */
+/* Generates after the given tokens, of which a->n_kept are kept, with the options of the command
+ * line. LMD_CANCELLED: Ctrl-C; the answer so far is in *a. */
 enum lmd_status lmi_said_generate(struct lmi_ctl *ctl, struct lmi_said *a,
 				  const struct lmi_chat_args *args, const lmd_token *tokens,
 				  size_t n_tokens, struct lmd_error *err);

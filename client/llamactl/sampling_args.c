@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sampling options, read from their table. */
+ * Reads the sampling options from their table. */
 #include "client/llamactl/sampling_args.h"
 
 #include <math.h>
@@ -16,10 +16,10 @@
 struct row {
 	const char *opt, *member;
 	enum lmi_opt_type type;
-	size_t field; /* of struct lmi_sample_params: int64_t for LMI_OPT_INT, else double */
+	size_t field; /* offset in struct lmi_sample_params: int64_t for LMI_OPT_INT, else double */
 };
 
-#define ROW(type_, opt_, member_, field_, value_, min_, max_, doc_)                                \
+#define ROW(type_, opt_, member_, field_, value_, min_, max_, def_, doc_)                          \
 	{opt_, #member_, LMI_OPT_##type_, offsetof(struct lmi_sample_params, field_)},
 static const struct row rows[] = {LMI_SAMPLING(ROW)};
 
@@ -33,12 +33,12 @@ static enum lmd_status parse_bias(const char *text, struct lmd_bias *out, struct
 	enum lmd_status st;
 
 	if (!eq)
-		return lmd_fail(err, LMD_INVALID, "--logit-bias '%.60s': must be ID=X", text);
+		return lmd_fail(err, LMD_INVALID, "--logit-bias '%.60s' is not ID=X", text);
 	(void)snprintf(id_text, sizeof(id_text), "%.*s", (int)(eq - text < 23 ? eq - text : 23),
 		       text);
 	st = lmi_parse_int("--logit-bias", id_text, &id, err);
 	if (st == LMD_OK && (id < 0 || id > INT32_MAX))
-		return lmd_fail(err, LMD_INVALID, "--logit-bias: token %lld: must be 0..%d",
+		return lmd_fail(err, LMD_INVALID, "--logit-bias: token %lld must be 0..%d",
 				(long long)id, INT32_MAX);
 	if (st == LMD_OK && strcmp(eq + 1, "-inf"))
 		st = lmi_parse_float("--logit-bias", eq + 1, &x, err);
@@ -47,7 +47,7 @@ static enum lmd_status parse_bias(const char *text, struct lmd_bias *out, struct
 	return st;
 }
 
-/* *out: of the arena, [*n] */
+/* *out is allocated in the arena and has *n elements. */
 static enum lmd_status parse_biases(const struct lmi_args *a, struct lmd_arena *arena,
 				    struct lmd_bias **out, uint32_t *n, struct lmd_error *err)
 {
@@ -65,7 +65,7 @@ static enum lmd_status parse_biases(const struct lmi_args *a, struct lmd_arena *
 
 /* ---- the chain ---- */
 
-/* The text of --chain, or NULL.  An option that would then say nothing is an error. */
+/* Returns the text of --chain, or NULL. An option that --chain would override is an error. */
 static enum lmd_status chain_text(struct lmi_ctl *ctl, const char **out, struct lmd_error *err)
 {
 	static const char *const others[] = {"dry-breaker", "logit-bias", "order"};
@@ -77,7 +77,7 @@ static enum lmd_status chain_text(struct lmi_ctl *ctl, const char **out, struct 
 
 		if (lmi_arg_given(a, opt))
 			return lmi_usage(ctl, err,
-					 "--chain and --%s exclude each other: write the parameter "
+					 "--chain and --%s exclude each other: put the parameter "
 					 "into the chain",
 					 opt);
 	}
@@ -117,7 +117,7 @@ static enum lmd_status read_params(struct lmi_sample_params *p, const struct lmi
 	return LMD_OK;
 }
 
-/* What the parameters and --order mean. */
+/* Builds the chain from the parameters and --order. */
 static enum lmd_status ordered(struct lmi_sampling_chain *c, const struct lmi_args *a,
 			       int64_t n_ctx, struct lmd_error *err)
 {

@@ -15,7 +15,7 @@ struct lmi_spoken_call {
 
 bool lmi_spoken_wanted(const struct lmi_args *a, const struct lmi_chat_args *chat)
 {
-	/* an answer in a form that was asked for is that form */
+	/* an answer constrained by a grammar is printed as it is */
 	bool bound = (chat->grammar.ptr || chat->schema.ptr) && !chat->tools.ptr;
 
 	return !lmi_arg_flag(a, "raw") && !lmi_arg_flag(a, "special") && !bound;
@@ -23,12 +23,14 @@ bool lmi_spoken_wanted(const struct lmi_args *a, const struct lmi_chat_args *cha
 
 enum lmd_status lmi_spoken_init(struct lmi_spoken *s, struct lmi_ctl *ctl, struct lmd_error *err)
 {
-	bool show = lmi_arg_flag(&ctl->args, "show-thinking");
-	bool hide = lmi_arg_flag(&ctl->args, "hide-thinking");
+	bool show = lmi_arg_flag(&ctl->args, "show-reasoning") ||
+		    lmi_arg_flag(&ctl->args, "show-thinking");
+	bool hide = lmi_arg_flag(&ctl->args, "hide-reasoning") ||
+		    lmi_arg_flag(&ctl->args, "hide-thinking");
 
 	if (show && hide)
 		return lmi_usage(ctl, err,
-				 "--show-thinking and --hide-thinking exclude each other");
+				 "--show-reasoning and --hide-reasoning exclude each other");
 	s->dim = isatty(STDOUT_FILENO);
 	s->thoughts = show || (!hide && s->dim);
 	return LMD_OK;
@@ -55,13 +57,13 @@ static enum lmd_status put(struct lmi_spoken *s, const char *p, size_t n, struct
 	if (!n)
 		return LMD_OK;
 	s->last = p[n - 1];
-	/* flushing: what a pipe or terminal waits for */
+	/* flush, because a pipe or a terminal waits for the text */
 	if (fwrite(p, 1, n, stdout) != n || fflush(stdout))
 		return lmd_fail(err, LMD_IO, "standard output: %s", strerror(errno));
 	return LMD_OK;
 }
 
-/* Between thoughts and what is said is an empty line. */
+/* Separates reasoning and content by an empty line. */
 static enum lmd_status turn(struct lmi_spoken *s, bool thinks, struct lmd_error *err)
 {
 	static const char dim[] = "\033[2m", plain[] = "\033[0m";
@@ -132,7 +134,7 @@ enum lmd_status lmi_spoken_args(struct lmi_spoken *s, const char *p, size_t n,
 	return lmi_text_add(&s->calls[s->n_call - 1].args, p, n, err);
 }
 
-/* The arguments as JSON, or, when they are none, as a text. */
+/* Writes the arguments as JSON or, if they are not valid JSON, as a string. */
 static void call_json(const struct lmi_spoken_call *c, struct lmi_json *j)
 {
 	lmi_json_object(j, NULL);
@@ -189,7 +191,7 @@ void lmi_spoken_end_line(struct lmi_spoken *s, enum lmd_status st)
 		fputs("\033[0m", stdout);
 	if (s->last != '\n' && (s->last || st == LMD_OK))
 		putchar('\n');
-	(void)fflush(stdout); /* a failure shows when the program ends */
+	(void)fflush(stdout); /* an error is reported when the program ends */
 }
 
 void lmi_spoken_json(const struct lmi_spoken *s, struct lmi_json *j)

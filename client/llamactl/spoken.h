@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * spoken.h - what an answer consists of, written as it comes or kept for --json: text, thoughts
- * and calls of tools. */
+ * spoken.h - prints the parts of an answer as they come, or collects them for --json: content,
+ * reasoning and tool calls. */
 #ifndef LLAMAD_LLAMACTL_SPOKEN_H
 #define LLAMAD_LLAMACTL_SPOKEN_H
 
@@ -11,23 +11,24 @@
 
 struct lmi_spoken_call;
 
-/* Zeroed, with what the caller wants. */
+/* Zero it, then set the members that the caller chooses. */
 struct lmi_spoken {
-	bool json;     /* nothing is written as it comes */
-	bool keep;     /* text is kept as well */
-	bool apart;    /* the answer was taken apart */
-	bool thoughts; /* are written */
-	bool dim;      /* ... so that they look like ones */
+	bool json;     /* collect everything, print nothing */
+	bool keep;     /* also collect the content */
+	bool apart;    /* the answer is parsed */
+	bool thoughts; /* print the reasoning */
+	bool dim;      /* print the reasoning dim */
 	struct lmi_text text, thinking;
 	struct lmi_spoken_call *calls; /* [n_call] */
 	uint32_t n_call;
-	bool thinks; /* what was written last is a thought */
-	char last;   /* byte that was written; 0: none yet */
+	bool thinks; /* the last text printed was reasoning */
+	char last;   /* last byte printed; 0: none yet */
 };
 
-/* By --raw, --special, --grammar, --tools: is the answer to be taken apart? */
+/* Decides from --raw, --special, --grammar and --tools whether the answer is parsed. */
 bool lmi_spoken_wanted(const struct lmi_args *a, const struct lmi_chat_args *chat);
-/* By --json, --show-thinking and --hide-thinking: a terminal shows thoughts, others do not. */
+/* Reads --json, --show-reasoning and --hide-reasoning. By default reasoning is printed on a
+ * terminal only. */
 enum lmd_status lmi_spoken_init(struct lmi_spoken *s, struct lmi_ctl *ctl, struct lmd_error *err);
 void lmi_spoken_fini(struct lmi_spoken *s);
 
@@ -37,15 +38,16 @@ enum lmd_status lmi_spoken_thought(struct lmi_spoken *s, const char *p, size_t n
 				   struct lmd_error *err);
 enum lmd_status lmi_spoken_call(struct lmi_spoken *s, struct lmd_str name, struct lmd_str id,
 				struct lmd_error *err);
-/* Of the call that began last. */
+/* Appends to the arguments of the current call. */
 enum lmd_status lmi_spoken_args(struct lmi_spoken *s, const char *p, size_t n,
 				struct lmd_error *err);
-/* Writes it, as a line of JSON. */
+/* Ends the call and prints it as a line of JSON. */
 enum lmd_status lmi_spoken_call_end(struct lmi_spoken *s, bool complete, struct lmd_error *err);
 
-/* After it: a newline if the answer has none; one that failed before its first byte is nothing. */
+/* Prints a newline if the answer does not end in one; prints nothing for an answer that failed
+ * before its first byte. */
 void lmi_spoken_end_line(struct lmi_spoken *s, enum lmd_status st);
-/* Members text and, taken apart, thinking and tool_calls. */
+/* Writes the members text and, if the answer was parsed, thinking and tool_calls. */
 void lmi_spoken_json(const struct lmi_spoken *s, struct lmi_json *j);
 
 #endif /* LLAMAD_LLAMACTL_SPOKEN_H */

@@ -1,108 +1,92 @@
 /* SPDX-License-Identifier: MIT
  *
- * All commands: one line each, in the order of the manual.  Commands of one group ("debug
- * ...") stand together. */
-#include "client/llamactl/ctl.h"
+ * All commands in groups, one line per group, in the order of --help and the manual. The commands
+ * that a beginner needs come first. Commands that share their first word ("debug ...") are
+ * adjacent. */
+#include "client/llamactl/texts.h"
 #include "llamad/attr.h"
 
-#define COMMANDS(X)                                                                                \
-	X(help)                                                                                    \
-	X(version)                                                                                 \
-	X(plugins)                                                                                 \
-	X(plugins_reload)                                                                          \
-	X(plugins_test)                                                                            \
-	X(add)                                                                                     \
-	X(alias)                                                                                   \
-	X(rm)                                                                                      \
-	X(list)                                                                                    \
-	X(load)                                                                                    \
-	X(unload)                                                                                  \
-	X(ps)                                                                                      \
-	X(reload)                                                                                  \
-	X(generate)                                                                                \
-	X(streams)                                                                                 \
-	X(cancel)                                                                                  \
-	X(key_add)                                                                                 \
-	X(key_list)                                                                                \
-	X(key_rm)                                                                                  \
-	X(ping)                                                                                    \
-	X(status)                                                                                  \
-	X(stats)                                                                                   \
-	X(shutdown)                                                                                \
-	X(run)                                                                                     \
-	X(bench)                                                                                   \
-	X(perplexity)                                                                              \
-	X(info)                                                                                    \
-	X(explain)                                                                                 \
-	X(diff)                                                                                    \
-	X(hash)                                                                                    \
-	X(split)                                                                                   \
-	X(merge)                                                                                   \
-	X(export_lora)                                                                             \
-	X(convert)                                                                                 \
-	X(quantize)                                                                                \
-	X(imatrix)                                                                                 \
-	X(tokenize)                                                                                \
-	X(detokenize)                                                                              \
-	X(debug_logits)                                                                            \
-	X(debug_plan)                                                                              \
-	X(debug_observe)                                                                           \
-	X(debug_diff)                                                                              \
-	X(debug_dequant)                                                                           \
-	X(debug_quant)                                                                             \
-	X(debug_grammar)                                                                           \
-	X(debug_sampler)                                                                           \
-	X(debug_parse)                                                                             \
-	X(debug_template)
+#define RUN(X) X(run) X(generate) X(add) X(list) X(ps)
+#define MODELS(X) X(load) X(unload) X(reload) X(alias) X(rm)
+#define DAEMON(X)                                                                                  \
+	X(ping) X(status) X(stats) X(streams) X(cancel) X(key_add) X(key_list)                     \
+	X(key_rm) X(shutdown)
+#define FILES(X)                                                                                   \
+	X(info) X(explain) X(tokenize) X(detokenize) X(bench) X(perplexity)                        \
+	X(diff) X(hash) X(split) X(merge) X(export_lora) X(convert) X(quantize)                    \
+	X(imatrix)
+#define PLUGINS(X) X(plugins) X(plugins_reload) X(plugins_test)
+#define HELP(X) X(help) X(version)
+#define DEBUG(X)                                                                                   \
+	X(debug_logits) X(debug_plan) X(debug_observe) X(debug_diff)                               \
+	X(debug_dequant) X(debug_quant) X(debug_grammar) X(debug_sampler)                          \
+	X(debug_parse) X(debug_template)
+
+#define GROUPS(G)                                                                                  \
+	G(RUN, "Run and chat")                                                                     \
+	G(MODELS, "Models of the daemon")                                                          \
+	G(DAEMON, "The daemon")                                                                    \
+	G(FILES, "Files and quantisation")                                                         \
+	G(PLUGINS, "Plugins")                                                                      \
+	G(HELP, "Help")                                                                            \
+	G(DEBUG, "Debugging")
 
 #define DECLARE(name) extern const struct lmi_cmd lmi_cmd_##name;
 #define ROW(name)     &lmi_cmd_##name,
+#define ONE(name)     +1
 
-COMMANDS(DECLARE)
+#define DECLARE_ALL(LIST, title) LIST(DECLARE)
+#define ROWS(LIST, title)	 LIST(ROW)
+#define GROUP(LIST, title)	 {title, 0 LIST(ONE)},
 
-static const struct lmi_cmd *const cmds[] = {COMMANDS(ROW)};
+GROUPS(DECLARE_ALL)
+
+static const struct lmi_cmd *const cmds[] = {GROUPS(ROWS)};
+
+const struct lmi_cmd_group lmi_llamactl_groups[] = {GROUPS(GROUP){NULL, 0}};
 
 static const struct lmi_opt common_opts[] = {
 	{.name = "socket",
 	 .type = LMI_OPT_STR,
 	 .value = "URL",
-	 .doc = "Where the daemon listens, as ipc:///run/llamad/llamad.sock; without it the "
-		"system's daemon, or else the user's own.  One on another machine is "
-		"tls+tcp://HOST:PORT, or tcp://HOST:PORT in clear; HOST is a name of its "
-		"certificate.  These need a key."},
+	 .def_text = "the system's daemon, or else the user's own",
+	 .doc = "Address of the daemon: ipc://PATH, tls+tcp://HOST:PORT for another machine "
+		"(HOST must be a name in its certificate), or tcp://HOST:PORT without "
+		"encryption. The last two need a key."},
 	{.name = "ca",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "For tls+tcp: certificates of authorities that are trusted, in PEM; without it the "
-		"system's."},
+	 .def_text = "the system's",
+	 .doc = "For tls+tcp: file with the trusted certificate authorities in PEM."},
 	{.name = "key-file",
 	 .type = LMI_OPT_STR,
 	 .value = "FILE",
-	 .doc = "For tcp and tls+tcp: file whose first line is the secret of a key, as `llamactl "
-		"key add` prints it; only its owner may read it.  Without it the secret is "
-		"the environment variable LLAMAD_KEY."},
+	 .def_text = "the environment variable LLAMAD_KEY",
+	 .doc = "For tcp and tls+tcp: file whose first line is the secret of a key, as printed "
+		"by `llamactl key add`; only its owner may have access."},
 	{.name = "plugin-dir",
 	 .type = LMI_OPT_LIST,
 	 .value = "DIR",
 	 .doc = "Look for plugins in DIR before the default folders; may be repeated."},
 	{.name = "no-default-plugins",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "Look for plugins in the folders of --plugin-dir alone."},
+	 .doc = "Look for plugins only in the folders of --plugin-dir."},
 	{.name = "plugin-trust",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "owner|system",
 	 .def = "owner",
-	 .doc = "Whose plugins are loaded: of the running user or root, or of root alone and "
-		"not writable by the running user."},
+	 .doc = "Plugins to trust: owner accepts files of the running user or root, system only "
+		"files of root that the running user cannot write."},
 	{.name = "log",
 	 .type = LMI_OPT_CHOICE,
 	 .value = "error|warn|info|debug|trace",
 	 .def = "warn",
-	 .doc = "Least important kind of message to print on standard error."},
+	 .doc = "Log level of the messages on standard error."},
 	{.name = "help", .letter = 'h', .type = LMI_OPT_FLAG, .doc = "Print this help and exit."},
 	{.name = "version", .type = LMI_OPT_FLAG, .doc = "Print the version and exit."},
 	{.name = "emit-man", .type = LMI_OPT_FLAG},
-	{.name = "emit-completion", .type = LMI_OPT_FLAG},
+	{.name = "emit-completion", .type = LMI_OPT_CHOICE, .value = "bash|zsh|fish"},
+	{.name = "emit-words", .type = LMI_OPT_STR, .value = "KIND"},
 };
 
 const struct lmi_program lmi_llamactl = {

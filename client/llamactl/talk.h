@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * talk.h - a conversation of `run`: what was said so far, and the prompt it makes. */
+ * talk.h - a conversation of `run`: the messages so far, and the prompt made from them. */
 #ifndef LLAMAD_LLAMACTL_TALK_H
 #define LLAMAD_LLAMACTL_TALK_H
 
@@ -11,20 +11,20 @@ struct lmi_chat_answer;
 struct lmi_engine;
 struct lmi_message;
 
-/* Zeroed = nothing was said. */
+/* A zeroed struct is an empty conversation. */
 struct lmi_talk {
-	struct lmi_message *m; /* [n]; their contents are the talk's */
+	struct lmi_message *m; /* [n]; the conversation owns their contents */
 	uint32_t n, cap;
 };
 
-/* With the system's message, if there is one. */
+/* Begins with the system message, if there is one. */
 enum lmd_status lmi_talk_begin(struct lmi_talk *t, const struct lmi_chat_args *args,
 			       struct lmd_error *err);
-/* role is a constant; the text is copied. */
+/* Adds a message. role must be a constant; the text is copied. */
 enum lmd_status lmi_talk_say(struct lmi_talk *t, const char *role, const char *text, size_t n,
 			     struct lmd_error *err);
-/* The prompt for the next answer; begin: with the vocabulary's begin token; how, NULL allowed: as
- * for lmi_chat_encode. */
+/* Encodes the prompt for the next answer. begin: add the vocabulary's begin token; how may be
+ * NULL, see lmi_chat_encode. */
 enum lmd_status lmi_talk_encode(const struct lmi_talk *t, const struct lmi_engine *e,
 				const struct lmi_chat_args *args, bool begin,
 				struct lmi_tokens *out, struct lmi_chat_answer *how,

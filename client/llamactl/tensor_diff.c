@@ -7,7 +7,8 @@
 #include "core/base/alloc.h"
 #include "core/quant/quant.h"
 
-#define PIECE 65536u /* values; whole blocks of every type.  Rows with headers are not cut */
+#define PIECE 65536u /* values; a whole number of blocks of every type. Rows with headers are not
+		      * split */
 
 /* A tensor that is read piece by piece. */
 struct side {
@@ -19,8 +20,8 @@ struct side {
 	size_t n_raw; /* bytes of the piece */
 };
 
-/* Where value `at` of a tensor of rows of `width` begins, or how many bytes so many values take:
- * a whole number of blocks, and of rows when they have headers. */
+/* Returns the offset of value `at` in a tensor with rows of `width` values, or the size of that
+ * many values: a whole number of blocks, and of rows if they have headers. */
 static uint64_t bytes_of(const struct side *s, uint64_t at)
 {
 	const struct lmi_dtype *t = s->type;

@@ -8,6 +8,7 @@ import os
 import pty
 import select
 import signal
+import subprocess
 import sys
 import time
 
@@ -55,7 +56,7 @@ class Terminal:
         os.write(self.fd, keys)
 
     def end(self):
-        """The exit status, negative for a signal."""
+        """The exit status, negative if a signal killed the program."""
         self.read(lambda seen: False)
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         os.close(self.fd)
@@ -77,7 +78,7 @@ def ctrl_c_at_hint(words):
     check(f"{words[0]}: a hint", t.read(lambda s: HINT in s), t.seen)
     t.type(b"Hello\n" + CTRL_C)
     status = t.end()
-    check(f"{words[0]}: Ctrl-C while the prompt is read", status == -signal.SIGINT, (status, t.seen))
+    check(f"{words[0]}: Ctrl-C while the prompt is read", status == 128 + signal.SIGINT, (status, t.seen))
 
 
 def ctrl_c_in_answer(words):
@@ -85,7 +86,7 @@ def ctrl_c_in_answer(words):
     check(f"{words[0]}: it begins", t.read(lambda s: len(s) > 4), t.seen)
     t.type(CTRL_C)
     status = t.end()
-    check(f"{words[0]}: Ctrl-C in an answer", status == -signal.SIGINT, (status, t.seen[-200:]))
+    check(f"{words[0]}: Ctrl-C in an answer", status == 128 + signal.SIGINT, (status, t.seen[-200:]))
     check(f"{words[0]}: and it says so", b"stopped by a signal" in t.seen, t.seen[-200:])
     check(f"{words[0]}: no hint with -p", HINT not in t.seen)
 
@@ -95,7 +96,7 @@ def terminated(words):
     check(f"{words[0]}: it begins", t.read(lambda s: len(s) > 4), t.seen)
     os.kill(t.pid, signal.SIGTERM)
     status = t.end()
-    check(f"{words[0]}: SIGTERM in an answer", status == -signal.SIGTERM, (status, t.seen[-200:]))
+    check(f"{words[0]}: SIGTERM in an answer", status == 128 + signal.SIGTERM, (status, t.seen[-200:]))
 
 
 def conversation():
@@ -114,8 +115,27 @@ def conversation():
     check("-i: a prompt", t.read(lambda s: b"> " in s), t.seen)
     t.type(CTRL_C)
     status = t.end()
-    check("-i: Ctrl-C at the prompt", status == -signal.SIGINT, (status, t.seen))
+    check("-i: Ctrl-C at the prompt", status == 128 + signal.SIGINT, (status, t.seen))
     check("-i: it leaves with a newline and without a message", t.seen.endswith(b"> ^C\r\n"), t.seen)
+
+
+def command_without_cleanup():
+    """tokenize reads the terminal and does not catch signals."""
+    t = Terminal("tokenize", MODEL, "--batch")
+    t.type(b'{"hex": "41"}\n')
+    check("tokenize: it answers", t.read(lambda s: b'"ids"' in s), t.seen)
+    t.type(CTRL_C)
+    status = t.end()
+    check("tokenize: Ctrl-C", status == 128 + signal.SIGINT, (status, t.seen[-200:]))
+
+
+def reader_gone():
+    read, write = os.pipe()
+    os.close(read)
+    p = subprocess.run([CTL, "--help"], stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    check("the reader of the output has gone", p.returncode == 128 + signal.SIGPIPE, p.returncode)
+    check("no message then", not p.stderr, p.stderr)
 
 
 RUN = ("run", MODEL)
@@ -127,5 +147,7 @@ for command in RUN + ("-c", "200000"), GENERATE:
     ctrl_c_in_answer(command)
     terminated(command)
 conversation()
+command_without_cleanup()
+reader_gone()
 print(f"CASES: terminal: {passed} passed, {failed} failed, 0 skipped")
 sys.exit(failed != 0)

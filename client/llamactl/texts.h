@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * texts.h - what is written from the table of commands: help, manual page, completion. */
+ * texts.h - the texts that are generated from the table of commands: help, manual page,
+ * completion. */
 #ifndef LLAMAD_LLAMACTL_TEXTS_H
 #define LLAMAD_LLAMACTL_TEXTS_H
 
@@ -9,14 +10,26 @@
 #include "client/llamactl/ctl.h"
 #include "core/cli/texts.h"
 
-/* Overview: all commands, or those whose name begins with the word `group` ("debug");
- * group NULL = all. */
-void lmi_help_program(FILE *f, const char *group);
+/* A group of commands in the texts: the next n of lmi_llamactl. A title of NULL ends the list; the
+ * last group, the debug commands, takes one line in the overview. */
+struct lmi_cmd_group {
+	const char *title;
+	uint32_t n;
+};
+extern const struct lmi_cmd_group lmi_llamactl_groups[];
+
+/* Prints the overview: all commands by group, the debug commands on one line. */
+void lmi_help_program(FILE *f);
+/* Prints the commands whose first word is `word` ("debug"), one per line; "" = all commands. */
+void lmi_help_word(FILE *f, const char *word);
 void lmi_help_command(FILE *f, const struct lmi_cmd *cmd);
 
-/* llamactl(1) in roff. */
+/* Prints llamactl(1) in roff. */
 void lmi_write_man(FILE *f);
-/* Completion for bash. */
-void lmi_write_completion(FILE *f);
+/* Prints the completion script for "bash", "zsh" or "fish". */
+void lmi_write_completion(FILE *f, const char *shell);
+/* Prints the words of a kind ("models:" and so on) for completion scripts, one per line. Prints
+ * nothing if there are none, and never writes to standard error. */
+void lmi_write_words(struct lmi_ctl *ctl, const char *what);
 
 #endif /* LLAMAD_LLAMACTL_TEXTS_H */

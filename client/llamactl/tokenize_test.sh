@@ -41,6 +41,15 @@ printf '1,15043,3186' | ctl detokenize --no-special "$spm" >"$dir/have"
 same 'left out' ' Hello world'
 printf '15043' | ctl detokenize "$spm" >"$dir/have"
 same 'leading space' 'Hello'
+ctl detokenize "$spm" 1 15043,3186 </dev/null >"$dir/have"
+same 'ids as arguments' '<s> Hello world'
+ctl detokenize "$spm" 15043 --json >"$dir/have"
+same 'detokenize --json' '{\n  "text": "Hello",\n  "hex": "48656c6c6f"\n}\n'
+ctl detokenize "$spm" 198 --json >"$dir/have" # the byte c3 alone
+same 'bytes that are not UTF-8' '{\n  "text": null,\n  "hex": "c3"\n}\n'
+refused 1 "token: 'x' is not a whole number" detokenize "$spm" 1 x
+refused 2 'batch reads standard input' detokenize "$spm" 1 --batch
+refused 2 'do not combine it with --json' detokenize "$spm" --batch --json
 printf '' | ctl detokenize "$spm" >"$dir/have"
 same 'no ids' ''
 printf '{"ids":[1,15043]}\n{"ids":[1,15043],"special":false}\n{"ids":[]}\n' |
@@ -76,7 +85,7 @@ for file in "$dir/folder" "$dir/folder/tokenizer.json"; do
 	echo 3,1,2 | ctl detokenize "$file" --no-special >"$dir/have"
 	same 'without special tokens' 'Hello world'
 done
-refused 1 'neither a tokenizer.json nor a tokenizer.model' tokenize "$dir/empty" x
+refused 1 'contains no tokenizer.json or tokenizer.model' tokenize "$dir/empty" x
 sed 's/WhitespaceSplit/Magic/' "$dir/folder/tokenizer.json" >"$dir/empty/tokenizer.json"
 refused 1 "pre-tokenizer type 'Magic' is not known" tokenize "$dir/empty" x
 

@@ -98,7 +98,7 @@ enum lmd_status lmi_batch(lmi_batch_fn answer, void *arg, struct lmd_error *err)
 		if (st != LMD_OK)
 			print_error(&e);
 		json_decref(j);
-		/* whoever waits for this answer before the next question gets it now */
+		/* flush for a caller that waits for this answer before it sends the next line */
 		if (fflush(stdout))
 			break;
 	}

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Allocation with accounting and an injectable failure.  Each block carries a header of
- * 64 bytes in front of it (its size), so that live bytes can be counted and every block
- * is aligned to 64.  The counters are relaxed atomics: they are statistics, nothing is
- * ordered by them.
+ * Memory allocation with accounting and fault injection. Each block has a 64-byte header that
+ * stores its size, so that live bytes can be counted and every block is aligned to 64. The counters
+ * are relaxed atomics: they are statistics and order nothing.
  *
- * A large block is a mapping of its own: the kernel gives its pages, zero already, at the
- * first touch, so that a pool costs memory as it fills.  In sanitized builds all blocks come
- * from the heap and are cleared there: a sanitizer sees neither the bounds nor the leak of a
- * mapping. */
+ * A large block is its own mapping: the kernel supplies zeroed pages on first touch, so a pool uses
+ * memory only as it fills. In sanitized builds all blocks come from the heap and are cleared here,
+ * because a sanitizer sees neither the bounds nor the leak of a mapping. */
 #include "core/base/alloc.h"
 
 #include <stdatomic.h>
@@ -22,7 +20,8 @@
 
 #define HEAD	  64
 #define LARGE_MIN (128u << 10)
-/* Blocks that are mostly written as a whole: tables.  Larger ones may be sparse. */
+/* Blocks up to this size are tables, which are mostly written in full. Larger ones may be
+ * sparse. */
 #define HUGE_MIN (2u << 20)
 #define HUGE_MAX (64u << 20)
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -61,13 +60,13 @@ static void count(uint64_t bytes)
 	thread_allocs++;
 }
 
-/* Says the same at the end of a block's life as at its begin. */
+/* Gives the same answer when a block is freed as when it was allocated. */
 static bool is_large(uint64_t bytes)
 {
 	return !LMI_SANITIZED && bytes >= LARGE_MIN;
 }
 
-/* A block of the heap takes all of its last 64 bytes, as aligned_alloc wants. */
+/* Rounds the size of a heap block up to a multiple of 64, as aligned_alloc requires. */
 static char *heap_take(uint64_t bytes)
 {
 	size_t total = ((size_t)bytes + HEAD + HEAD - 1) / HEAD * HEAD;
@@ -85,7 +84,7 @@ static char *map_pages(size_t n)
 	return p != MAP_FAILED ? p : NULL;
 }
 
-/* On huge pages as far as the system gives them: they begin at multiples of their size. */
+/* Uses huge pages where the system provides them; they start at multiples of their size. */
 static char *map_huge(size_t n)
 {
 	char *p = map_pages(n + HUGE_PAGE), *from;
@@ -127,7 +126,8 @@ void *lmi_alloc(size_t n, size_t item_bytes)
 	return p + HEAD;
 }
 
-/* A large block that stays one: its pages move, their bytes do not.  NULL: not possible. */
+/* Resizes a large block that stays large: its pages move, their bytes are not copied. Returns NULL
+ * if that is not possible. */
 static char *map_resize(char *block, uint64_t old, uint64_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE),
@@ -136,7 +136,7 @@ static char *map_resize(char *block, uint64_t old, uint64_t bytes)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	/* what was behind the old end on its last page is zero but for a block that shrank */
+	/* the rest of the old last page is already zero unless the block had shrunk */
 	if (bytes > old)
 		memset(p + HEAD + old, 0,
 		       (size_t)((end < bytes + HEAD ? end : bytes + HEAD) - old - HEAD));
@@ -179,7 +179,7 @@ void lmi_free(void *p)
 	atomic_fetch_sub(&live_bytes, bytes);
 	atomic_fetch_sub(&n_live, 1);
 	if (is_large(bytes))
-		(void)munmap((char *)p - HEAD, (size_t)bytes + HEAD); /* what was mapped */
+		(void)munmap((char *)p - HEAD, (size_t)bytes + HEAD); /* drop whatever was mapped */
 	else
 		free((char *)p - HEAD);
 }

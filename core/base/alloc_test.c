@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The door to memory: zeroed, aligned, counted, failing when told to; large blocks take
+ * Allocation: blocks are zeroed, aligned and counted, and fail when requested; large blocks use
  * memory only as they are written to. */
 #include "core/base/alloc.h"
 
@@ -48,7 +48,7 @@ START_TEST(heap)
 	ck_assert_ptr_null(lmi_realloc(q, 300, 3));
 	ck_assert(lmi_alloc_did_fail());
 	lmi_alloc_fail_nth(0, false);
-	ck_assert_uint_eq(q[0], 7); /* as it was */
+	ck_assert_uint_eq(q[0], 7); /* unchanged */
 	lmi_free(q);
 	lmi_free(NULL);
 	ck_assert_ptr_null(lmi_alloc(0, 8));
@@ -83,7 +83,7 @@ START_TEST(failing)
 }
 END_TEST
 
-/* On both sides of the size from which a block is a mapping. */
+/* Sizes on both sides of the limit above which a block is a mapping. */
 START_TEST(every_size)
 {
 	static const size_t sizes[] = {1,	  63,	   64,	     65,      4096,   131007,
@@ -100,7 +100,7 @@ START_TEST(every_size)
 			ck_assert_ptr_nonnull(p);
 			ck_assert_uint_eq((uintptr_t)p % 64, 0);
 			ck_assert_msg(all_zero(p, n), "%zu bytes are not zero", n);
-			memset(p, 0xa5, n); /* shows in the next round if it is not cleared */
+			memset(p, 0xa5, n); /* the next round fails if this is not cleared */
 			lmi_alloc_stats(&s);
 			ck_assert_uint_eq(s.live_bytes, s0.live_bytes + n);
 			ck_assert_uint_ge(s.peak_bytes, s.live_bytes);
@@ -112,7 +112,7 @@ START_TEST(every_size)
 }
 END_TEST
 
-/* Growing and shrinking over that size keeps what is there and clears what is new. */
+/* Growing and shrinking across that limit keeps the contents and clears new bytes. */
 START_TEST(resizes)
 {
 	static const size_t sizes[] = {100, 140000, 300000, 131072, 131071, 50, 5000000, 131072};
@@ -133,12 +133,12 @@ START_TEST(resizes)
 	lmi_alloc_fail_nth(1, false);
 	ck_assert_ptr_null(lmi_realloc(p, 1 << 20, 1));
 	lmi_alloc_fail_nth(0, false);
-	ck_assert_uint_eq(p[131071], 0x5a); /* as it was */
+	ck_assert_uint_eq(p[131071], 0x5a); /* unchanged */
 	lmi_free(p);
 }
 END_TEST
 
-/* Pages of p that are in memory. */
+/* Counts the pages of p that are in memory. */
 static size_t resident(unsigned char *p, size_t n)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), count = 0;
@@ -165,7 +165,7 @@ START_TEST(untouched)
 	}
 	p = lmi_alloc(n, 1);
 	ck_assert_ptr_nonnull(p);
-	/* a transparent huge page may come with each of the two places that were written to */
+	/* each of the two places written to may bring in a transparent huge page */
 	ck_assert_uint_le(resident(p, n), 512);
 	p[far] = 1;
 	ck_assert_uint_ge(resident(p + far, 1), 1);

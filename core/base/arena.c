@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chained blocks, each twice the last up to 1 MiB; a request that is larger gets a block
- * of its own.  The first in the chain is the one that has room.  Everything goes back in
- * lmi_arena_destroy. */
+ * Arena of chained blocks, each twice the size of the previous one up to 1 MiB; a larger request
+ * gets a block of its own. The first block of the chain is the one with free space.
+ * lmi_arena_destroy frees everything. */
 #include "core/base/arena.h"
 
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 struct block {
 	struct block *next;
 	size_t used, size;
-	char pad[40]; /* the data begins 64-aligned */
+	char pad[40]; /* makes the data start 64-aligned */
 };
 _Static_assert(sizeof(struct block) == 64, "data after the head is aligned to 64");
 
@@ -67,7 +67,7 @@ void *lmi_arena_alloc(struct lmd_arena *a, size_t bytes, size_t align)
 			return NULL;
 		b->size = size;
 		if (a->head && bytes > a->next_size) {
-			/* full at once: goes behind the current block, which stays in use */
+			/* already full: link it after the current block, which stays in use */
 			b->next = a->head->next;
 			a->head->next = b;
 		} else {

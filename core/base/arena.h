@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * arena.h - memory that is freed as a whole: a request's, a step's, a model's. */
+ * arena.h - memory that is freed as a whole, with the lifetime of a request, step or model. */
 #ifndef LLAMAD_CORE_BASE_ARENA_H
 #define LLAMAD_CORE_BASE_ARENA_H
 
@@ -9,13 +9,15 @@
 
 struct lmd_arena;
 
-/* limit_bytes bounds the sum of what may be taken (0 = 1 GiB).  NULL without memory. */
+/* limit_bytes bounds the total that may be allocated (0 = 1 GiB). Returns NULL if memory runs
+ * out. */
 struct lmd_arena *lmi_arena_create(uint64_t limit_bytes);
 void lmi_arena_destroy(struct lmd_arena *a);
 
-/* Zeroed; align is a power of two up to 64; NULL beyond the limit or without memory. */
+/* Returns zeroed memory; align is a power of two up to 64. Returns NULL beyond the limit or if
+ * memory runs out. */
 void *lmi_arena_alloc(struct lmd_arena *a, size_t bytes, size_t align);
-/* n items of item_bytes, overflow-checked. */
+/* Allocates n items of item_bytes each; returns NULL if the product overflows. */
 void *lmi_arena_array(struct lmd_arena *a, size_t n, size_t item_bytes);
 char *lmi_arena_strndup(struct lmd_arena *a, const char *s, size_t n);
 char *lmi_arena_printf(struct lmd_arena *a, const char *fmt, ...)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory that is freed as a whole, and arithmetic on outside numbers. */
+ * Arenas, and overflow-checked arithmetic on numbers from outside. */
 #include "core/base/arena.h"
 
 #include "core/base/alloc.h"
@@ -16,8 +16,8 @@ static bool all_zero(const unsigned char *p, size_t n)
 	return true;
 }
 
-/* Pieces of random sizes are zeroed, aligned, apart from each other, and hold what is
- * written; the sum is bounded. */
+/* Pieces of random sizes are zeroed, aligned, disjoint and keep what is written to them; their
+ * total is bounded. */
 START_TEST(arena)
 {
 	enum { N = 3000 };
@@ -53,7 +53,7 @@ START_TEST(arena)
 }
 END_TEST
 
-/* Large pieces between small ones do not waste the block that small ones are taken from. */
+/* Large pieces between small ones do not waste the block that small ones come from. */
 START_TEST(arena_waste)
 {
 	struct lmd_arena *a = lmi_arena_create(100 << 20);
@@ -90,7 +90,7 @@ START_TEST(checked)
 	ck_assert_uint_eq(r, 0xFFFFFFFF00000000ull);
 	ck_assert(!lmi_mul_ok(1ull << 32, 1ull << 32, &r));
 	ck_assert(!lmi_add_ok(UINT64_MAX, 1, &r));
-	ck_assert_uint_eq(r, 0xFFFFFFFF00000000ull); /* left alone */
+	ck_assert_uint_eq(r, 0xFFFFFFFF00000000ull); /* unchanged */
 	ck_assert(lmi_add_ok(UINT64_MAX, 0, &r));
 	ck_assert(lmi_align_ok(33, 32, &r));
 	ck_assert_uint_eq(r, 64);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * bytes.h - fixed-width numbers in bytes of a stated order, at any alignment, on any host. */
+ * bytes.h - reads and writes fixed-width integers in a given byte order, at any alignment, on any
+ * host. */
 #ifndef LLAMAD_CORE_BASE_BYTES_H
 #define LLAMAD_CORE_BASE_BYTES_H
 
@@ -67,7 +68,7 @@ static inline void lmi_put_le64(void *p, uint64_t v)
 	lmi_put_le32(b + 4, (uint32_t)(v >> 32));
 }
 
-/* The bits of a float as a number and back. */
+/* Conversion between a float and its bit pattern. */
 static inline uint32_t lmi_f32_bits(float f)
 {
 	uint32_t u;

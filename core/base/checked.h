@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * checked.h - arithmetic on numbers that came from outside.
+ * checked.h - overflow-checked arithmetic on numbers from outside.
  *
- * Every size that depends on a file, a message or a request is computed with these.
- * Each returns false when the result does not fit, and then leaves *out alone. */
+ * Every size that depends on a file, a message or a request is computed with these functions. Each
+ * returns false if the result does not fit, and then leaves *out unchanged. */
 #ifndef LLAMAD_CORE_BASE_CHECKED_H
 #define LLAMAD_CORE_BASE_CHECKED_H
 
@@ -30,7 +30,7 @@ static inline bool lmi_add_ok(uint64_t a, uint64_t b, uint64_t *out)
 	return true;
 }
 
-/* Rounds up to a multiple of align, a power of two. */
+/* Rounds n up to a multiple of align, a power of two. */
 static inline bool lmi_align_ok(uint64_t n, uint64_t align, uint64_t *out)
 {
 	uint64_t r;

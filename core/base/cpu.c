@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * CPU detection.  x86-64: CPUID leaves 1, 7.0 and 7.1 and XCR0 (Intel SDM vol. 1, ch. 13 and
- * 14; vol. 2, CPUID).  A vector extension is usable when its bit is set and XCR0 says that
- * the system saves its registers: bits 1-2 for AVX, 5-7 for AVX-512, 17-18 for AMX tiles.
- * aarch64: the kernel says it in the auxiliary vector.  Processors come from the affinity
- * mask, which also honours cpusets of a container. */
+ * CPU detection. x86-64: CPUID leaves 1, 7.0 and 7.1 and XCR0 (Intel SDM vol. 1, ch. 13 and 14;
+ * vol. 2, CPUID). A vector extension is usable if its feature bit is set and XCR0 says that the
+ * system saves its registers: bits 1-2 for AVX, 5-7 for AVX-512, 17-18 for AMX tiles. aarch64: the
+ * kernel reports features in the auxiliary vector. Processors are counted from the affinity mask,
+ * which also honours the cpuset of a container. */
 #include "core/base/cpu.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ static uint64_t detect_flags(void)
 	if (max_sub >= 1)
 		__get_cpuid_count(7, 1, &a1, &b1, &c1, &d1);
 	avx = has(xcr0, 0x6) && bit(ecx1, 28);
-	/* AVX2, and FMA, F16C, BMI2 */
+	/* AVX2, FMA, F16C, BMI2 */
 	if (avx && bit(b, 5) && bit(ecx1, 12) && bit(ecx1, 29) && bit(b, 8))
 		flags |= LMD_CPU_AVX2;
 	if ((flags & LMD_CPU_AVX2) && bit(a1, 4))
@@ -106,7 +106,7 @@ static uint64_t detect_flags(void)
 
 #endif
 
-/* Processors of the affinity mask; the mask of the kernel may be larger than cpu_set_t. */
+/* Counts the processors of the affinity mask. The kernel's mask may be larger than cpu_set_t. */
 uint32_t lmi_cpu_count(void)
 {
 	for (int n = 1024; n <= MAX_CPUS; n *= 4) {
@@ -127,7 +127,7 @@ uint32_t lmi_cpu_count(void)
 	return 1;
 }
 
-/* One short line of dir/index<i>/name; false if there is none. */
+/* Reads one short line of dir/index<i>/name; returns false if there is none. */
 static bool read_line(const char *dir, int i, const char *name, char *buf, int n)
 {
 	char path[512];

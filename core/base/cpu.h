@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu.h - what processor this is and what the operating system lets us use of it. */
+ * cpu.h - detects the processor and the features that the operating system lets us use. */
 #ifndef LLAMAD_CORE_BASE_CPU_H
 #define LLAMAD_CORE_BASE_CPU_H
 
@@ -8,20 +8,21 @@
 
 #include "llamad/host.h"
 
-/* Fills everything of struct lmd_cpu.  A flag is set only if the processor has the feature and the
- * operating system saves its registers; for AMX that includes asking the kernel for the
- * permission, which holds for the whole process from then on.  Never fails: what cannot be
- * found out has its documented "unknown" value. */
+/* Fills every member of struct lmd_cpu. A flag is set only if the processor has the feature and the
+ * operating system saves its registers. For AMX this includes asking the kernel for permission,
+ * which then holds for the whole process. Never fails: an unknown item gets its documented
+ * "unknown" value. */
 void lmi_cpu_detect(struct lmd_cpu *out);
 
-/* Processors this process may run on, at least 1. */
+/* Returns how many processors this process may run on, at least 1. */
 uint32_t lmi_cpu_count(void);
 
-/* The caches as described below `sysfs_cpu0_cache` ("/sys/devices/system/cpu/cpu0/cache");
- * a folder that says nothing leaves *out alone. */
+/* Fills in the cache sizes described in the folder `sysfs_cpu0_cache`
+ * ("/sys/devices/system/cpu/cpu0/cache"). Leaves *out unchanged if the folder describes none. */
 void lmi_cpu_caches(const char *sysfs_cpu0_cache, struct lmd_cpu *out);
 
-/* The names of the set flags, separated by blanks, for `llamactl` and the log; returns buf. */
+/* Writes the names of the set flags, separated by spaces, for `llamactl` and the log; returns
+ * buf. */
 const char *lmi_cpu_flag_names(uint64_t flags, char *buf, size_t n);
 
 #endif /* LLAMAD_CORE_BASE_CPU_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detection against what the kernel says, caches against a made-up sysfs, and the log. */
+ * Detection compared with the kernel's report, caches read from a synthetic sysfs, and the log. */
 #include "core/base/cpu.h"
 
 #include <sys/stat.h>
@@ -59,7 +59,8 @@ START_TEST(agrees_with_the_kernel)
 
 		for (size_t k = 0; rows[i].words[k]; k++)
 			all = all && has_word(line, rows[i].words[k]);
-		/* the kernel may know a feature and keep it from this process, never the reverse */
+		/* the kernel may know a feature and hide it from this process, but not the
+		 * reverse */
 		if (cpu.flags & rows[i].flag)
 			ck_assert_msg(all, "%s", rows[i].words[0]);
 		else if (all)

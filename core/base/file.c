@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files.  A path is resolved once; what follows happens on the descriptor, so that the
- * file that was checked is the file that is read.  O_NONBLOCK keeps the opening of a FIFO
- * or device from waiting; it has no effect on regular files. */
+ * Files. A path is resolved once; everything else works on the descriptor, so that the file that
+ * was checked is the file that is read. O_NONBLOCK keeps opening a FIFO or device from blocking; it
+ * has no effect on regular files. */
 #include "core/base/file.h"
 
 #include <errno.h>
@@ -18,9 +18,9 @@
 #include "core/base/show.h"
 
 #define SHOW   128
-#define IO_MAX (1u << 30) /* one read or write */
+#define IO_MAX (1u << 30) /* bytes per read or write */
 
-/* A failure that a test asked for. */
+/* The failure that a test has requested. */
 static _Atomic uint64_t fail_in;
 static _Atomic int fail_how;
 static _Atomic bool failed;
@@ -136,7 +136,7 @@ enum lmd_status lmi_file_read(const struct lmi_file *f, uint64_t at, void *buf, 
 					(unsigned long long)at, strerror(errno));
 		if (k == 0)
 			return lmd_fail(err, LMD_IO,
-					"the file ends at byte %llu, %zu more are needed",
+					"the file ends at byte %llu, %zu more bytes are needed",
 					(unsigned long long)at, n);
 		p += k;
 		at += (uint64_t)k;
@@ -152,6 +152,24 @@ void lmi_file_close(struct lmi_file *f)
 	f->fd = -1;
 }
 
+enum lmd_status lmi_file_check_folder(const char *path, struct lmd_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash && slash != path ? (size_t)(slash - path) : 1;
+	char folder[PATH_MAX + 1], show[SHOW];
+	struct stat sb;
+
+	if (n > PATH_MAX)
+		return lmd_fail(err, LMD_INVALID, "path of %zu bytes, at most %d", n, PATH_MAX);
+	memcpy(folder, slash ? path : ".", n);
+	folder[n] = '\0';
+	if (stat(folder, &sb))
+		return lmi_fail_errno(err, folder, "cannot write there");
+	return S_ISDIR(sb.st_mode) ? LMD_OK
+				   : lmd_fail(err, LMD_INVALID, "%s: is not a folder",
+					      lmi_show_path(show, sizeof(show), folder));
+}
+
 enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsigned mode,
 				  struct lmd_error *err)
 {
@@ -161,11 +179,16 @@ enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsi
 	struct stat sb;
 
 	*f = (struct lmi_new_file){.fd = -1};
-	if (stat(path, &sb) == 0 && !S_ISREG(sb.st_mode)) /* renaming would replace /dev/null */
+	if (stat(path, &sb) == 0 && !S_ISREG(sb.st_mode)) /* renaming would replace a special file
+							   * such as /dev/null */
 		return lmd_fail(err, LMD_INVALID, "%s: is %s, not a regular file",
 				lmi_show_path(show, sizeof(show), path), lmi_file_kind(sb.st_mode));
 	if (n > PATH_MAX)
-		return lmd_fail(err, LMD_INVALID, "path of %zu bytes, at most %d", n, PATH_MAX);
+		return lmd_fail(err, LMD_INVALID, "path of %zu bytes exceeds the limit of %d",
+				n, PATH_MAX);
+	st = lmi_file_check_folder(path, err);
+	if (st != LMD_OK)
+		return st;
 	f->path = lmi_strndup(path, n);
 	f->temp = lmi_alloc(n + 32, 1);
 	if (!f->path || !f->temp) {
@@ -180,9 +203,9 @@ enum lmd_status lmi_new_file_open(struct lmi_new_file *f, const char *path, unsi
 	}
 	if (f->fd >= 0)
 		return LMD_OK;
-	st = lmi_fail_errno(err, f->temp, "cannot create");
+	st = lmi_fail_errno(err, path, "cannot create");
 	lmi_free(f->temp);
-	f->temp = NULL; /* not ours: nothing to remove */
+	f->temp = NULL; /* somebody else's file: do not remove it */
 	lmi_new_file_abort(f);
 	return st;
 }
@@ -206,8 +229,8 @@ enum lmd_status lmi_new_file_write_at(struct lmi_new_file *f, uint64_t at, const
 			continue;
 		if (k < 0)
 			return lmi_fail_errno(err, f->temp, "write");
-		if (k == 0) /* trying again may never end */
-			return lmd_fail(err, LMD_IO, "%s: write: wrote nothing of %zu bytes",
+		if (k == 0) /* retrying might never end */
+			return lmd_fail(err, LMD_IO, "%s: write: wrote 0 of %zu bytes",
 					lmi_show_path(show, sizeof(show), f->temp), n);
 		p += k;
 		at += (uint64_t)k;
@@ -218,7 +241,7 @@ enum lmd_status lmi_new_file_write_at(struct lmi_new_file *f, uint64_t at, const
 	return LMD_OK;
 }
 
-/* Makes the rename itself durable.  A file system that cannot sync a folder is no error. */
+/* Makes the rename itself durable. Ignores file systems that cannot sync a folder. */
 static void sync_folder(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -275,7 +298,7 @@ enum lmd_status lmi_file_read_all(const char *path, uint64_t max, char **out, si
 	if (st != LMD_OK)
 		return st;
 	if (f.bytes > max) {
-		st = lmd_fail(err, LMD_INVALID, "%s: %llu bytes, at most %llu are possible", path,
+		st = lmd_fail(err, LMD_INVALID, "%s: %llu bytes exceed the limit of %llu", path,
 			      (unsigned long long)f.bytes, (unsigned long long)max);
 	} else {
 		p = lmi_alloc((size_t)f.bytes + 1, 1);

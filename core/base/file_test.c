@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files that are read, mapped and replaced; bytes made fit for a line of text. */
+ * Reading, mapping and replacing files; escaping of bytes for a line of text. */
 #include "core/base/file.h"
 
 #include <sys/stat.h>
@@ -54,7 +54,7 @@ static void put(const char *text)
 	ck_assert_int_eq(lmi_new_file_write(&f, text, strlen(text), &err), LMD_OK);
 	ck_assert_uint_eq(f.bytes, strlen(text));
 	ck_assert_int_eq(lmi_new_file_commit(&f, &err), LMD_OK);
-	lmi_new_file_abort(&f); /* does nothing now */
+	lmi_new_file_abort(&f); /* does nothing after commit */
 }
 
 static void expect(const char *text)
@@ -78,7 +78,7 @@ START_TEST(replace)
 	put("first");
 	expect("first");
 	ck_assert_int_eq(stat(path, &sb), 0);
-	ck_assert_uint_eq(sb.st_mode & 0137, 0); /* mode and umask */
+	ck_assert_uint_eq(sb.st_mode & 0137, 0); /* mode & ~umask */
 	put("second");
 	expect("second");
 	ck_assert_int_eq(lmi_new_file_open(&f, path, 0600, &err), LMD_OK);
@@ -114,7 +114,8 @@ START_TEST(write_at)
 	ck_assert_uint_eq(f.bytes, 11);
 	ck_assert_int_eq(lmi_new_file_write_at(&f, 0, "hello ", 6, &err), LMD_OK);
 	ck_assert_uint_eq(f.bytes, 11);
-	ck_assert_int_eq(lmi_new_file_write(&f, "!", 1, &err), LMD_OK); /* behind all of it */
+	ck_assert_int_eq(lmi_new_file_write(&f, "!", 1, &err), LMD_OK); /* after everything written
+									 * so far */
 	ck_assert_int_eq(lmi_new_file_commit(&f, &err), LMD_OK);
 	expect("hello world!");
 }
@@ -129,7 +130,7 @@ START_TEST(map)
 	put("0123456789");
 	ck_assert_int_eq(lmi_file_open(&f, path, &err), LMD_OK);
 	ck_assert_int_eq(lmi_file_read(&f, 8, buf, 3, &err), LMD_IO);
-	ck_assert_ptr_nonnull(strstr(err.text, "ends at byte 10"));
+	ck_assert_ptr_nonnull(strstr(err.text, "the file ends at byte 10"));
 	ck_assert_int_eq(lmi_map_open(&m, &f, 11, &err), LMD_INVALID);
 	ck_assert_int_eq(lmi_map_open(&m, &f, 10, &err), LMD_OK);
 	ck_assert_mem_eq(m.ptr, "0123456789", 10);
@@ -160,7 +161,7 @@ static bool give_up(void *arg, uint64_t done)
 	return false;
 }
 
-/* Read or read past the page cache, from any byte to any byte: the same as the file. */
+/* Cached and direct reads of any byte range return the same bytes as the file. */
 START_TEST(load_is_the_same)
 {
 	static const uint64_t edges[] = {0, 1, 511, 512, 4095, 4096, 4097, 12287, 12288, 20000};

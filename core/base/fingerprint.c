@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Four numbers take a word of a block each, by "add, multiply by an odd number, fold": each step
- * can be undone, so a word that differs makes its number differ for good.  At the end they are
+ * Four accumulators take one word of each block by "add, multiply by an odd number, fold". Each
+ * step is invertible, so a word that differs changes its accumulator for good. At the end they are
  * folded together with the length. */
 #include "core/base/fingerprint.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * fingerprint.h - a 64-bit number of bytes that come in pieces, at the speed of memory.
+ * fingerprint.h - a fast 64-bit fingerprint of bytes that arrive in pieces.
  *
- * Tells bytes that were written whole from those that were not, or from others.  It is no
- * defence against somebody who looks for two contents with one fingerprint: sha256.h is. */
+ * It detects bytes that were not written completely, and other contents. It does not resist
+ * somebody who constructs two contents with the same fingerprint: use sha256.h for that. */
 #ifndef LLAMAD_CORE_BASE_FINGERPRINT_H
 #define LLAMAD_CORE_BASE_FINGERPRINT_H
 
@@ -15,13 +15,13 @@
 struct lmi_fingerprint {
 	uint64_t lane[LMI_FINGERPRINT_BLOCK / 8];
 	uint64_t bytes;
-	uint8_t rest[LMI_FINGERPRINT_BLOCK]; /* what fills no block yet */
+	uint8_t rest[LMI_FINGERPRINT_BLOCK]; /* bytes that do not yet fill a block */
 };
 
 void lmi_fingerprint_init(struct lmi_fingerprint *f);
-/* Any number of pieces of any size: how the bytes are cut makes no difference. */
+/* Adds a piece of any size; how the bytes are split makes no difference. */
 void lmi_fingerprint_add(struct lmi_fingerprint *f, const void *data, size_t n);
-/* Of all bytes so far; more may follow. */
+/* Returns the fingerprint of all bytes so far; more may follow. */
 uint64_t lmi_fingerprint_get(const struct lmi_fingerprint *f);
 
 #endif /* LLAMAD_CORE_BASE_FINGERPRINT_H */

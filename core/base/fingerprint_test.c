@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fingerprints: the same for any cuts, another for other bytes. */
+ * Fingerprints do not depend on how the bytes are split, and differ for different bytes. */
 #include "core/base/fingerprint.h"
 
 #include "tests/lmd_check.h"
@@ -27,7 +27,7 @@ START_TEST(cuts)
 			lmi_fingerprint_init(&f);
 			for (size_t at = 0; at < n; at += step) {
 				lmi_fingerprint_add(&f, p + at, n - at < step ? n - at : step);
-				(void)lmi_fingerprint_get(&f); /* looking changes nothing */
+				(void)lmi_fingerprint_get(&f); /* reading it changes nothing */
 			}
 			ck_assert_uint_eq(lmi_fingerprint_get(&f), of(p, n));
 		}
@@ -42,7 +42,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Zeros of every length, each bit of 160 bytes turned, each two words exchanged. */
+/* Zeros of every length, every bit of 160 bytes flipped, every two words swapped. */
 START_TEST(differences)
 {
 	static uint64_t seen[4096];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A list with a lock and a condition; nothing is held while a job runs. */
+ * A list with a mutex and a condition variable; no lock is held while a job runs. */
 #include "core/base/jobs.h"
 
 #include <pthread.h>
@@ -20,7 +20,7 @@ struct lmi_jobs {
 
 	pthread_mutex_t lock;
 	pthread_cond_t filled;
-	/* under the lock */
+	/* guarded by the lock */
 	struct lmi_job *first, **end;
 	uint32_t n_waiting;
 	bool closed;
@@ -34,7 +34,7 @@ static void deliver(struct lmi_message *m)
 	job->done(job->arg);
 }
 
-/* Takes the oldest; under the lock. */
+/* Takes the oldest job; called with the lock held. */
 static struct lmi_job *take(struct lmi_jobs *j)
 {
 	struct lmi_job *job = j->first;
@@ -67,7 +67,7 @@ static void *worker(void *arg)
 		job = take(j);
 		(void)pthread_mutex_unlock(&j->lock);
 		if (!job)
-			return NULL; /* closed, and nothing is left */
+			return NULL; /* closed and empty */
 		run(j, job);
 	}
 }
@@ -82,7 +82,7 @@ static enum lmd_status start(struct lmi_jobs *j, uint32_t n, struct lmd_error *e
 	j->threads = lmi_alloc(n, sizeof(*j->threads));
 	if (!j->threads)
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for %u threads", j->name, n);
-	/* signals of the process are for the loop; faults are the thread's own */
+	/* signals to the process are handled by the loop; faults belong to the thread */
 	(void)sigfillset(&all);
 	(void)sigdelset(&all, SIGBUS);
 	(void)sigdelset(&all, SIGSEGV);
@@ -107,7 +107,7 @@ enum lmd_status lmi_jobs_create(struct lmi_jobs **out, const struct lmi_jobs_opt
 	enum lmd_status st;
 
 	if (o->n_thread > LMI_JOBS_THREADS_MAX)
-		return lmd_fail(err, LMD_INVALID, "%s: %u threads: the most is %d", o->name,
+		return lmd_fail(err, LMD_INVALID, "%s: %u threads exceed the limit of %d", o->name,
 				o->n_thread, LMI_JOBS_THREADS_MAX);
 	j = lmi_alloc(1, sizeof(*j));
 	if (!j)
@@ -160,9 +160,10 @@ enum lmd_status lmi_jobs_submit(struct lmi_jobs *j, struct lmi_job *job, struct 
 	}
 	(void)pthread_mutex_unlock(&j->lock);
 	if (st == LMD_CANCELLED)
-		return lmd_fail(err, st, "%s: no more work is taken", j->name);
+		return lmd_fail(err, st, "%s: the queue is closed", j->name);
 	return st == LMD_OK ? st
-			    : lmd_fail(err, st, "%s: %u pieces of work wait: no more is taken",
+			    : lmd_fail(err, st, "%s: the queue is full with %u waiting jobs; try "
+						"again later",
 				       j->name, j->n_max);
 }
 
@@ -193,7 +194,7 @@ bool lmi_jobs_turn(struct lmi_jobs *j)
 {
 	struct lmi_job *job;
 
-	if (j->n_thread) /* what one thread does is not to be done beside it */
+	if (j->n_thread) /* a queue with threads runs its jobs only there */
 		return false;
 	(void)pthread_mutex_lock(&j->lock);
 	job = take(j);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mailboxes and jobs: nothing is lost, everything comes in order and on the right thread; also
- * under the thread sanitizer. */
+ * Mailboxes and jobs: nothing is lost, and everything arrives in order and on the right thread.
+ * Also run under the thread sanitizer. */
 #include "core/base/jobs.h"
 
 #include <poll.h>
@@ -47,7 +47,7 @@ static void *post_all(void *arg)
 	return NULL;
 }
 
-/* What the fd says is waited for; a lost wake-up ends the test by its time limit. */
+/* Waits until the fd is readable; a lost wakeup makes the test time out. */
 static uint32_t wait_and_drain(struct lmi_mailbox *mb)
 {
 	struct pollfd p = {.fd = lmi_mailbox_fd(mb), .events = POLLIN};
@@ -92,7 +92,7 @@ static void once_more(struct lmi_message *m)
 		lmi_mailbox_post(box, m);
 }
 
-/* A message posted by a delivery comes with the next drain: a loop gets on. */
+/* A message posted during a delivery arrives with the next drain, so that a loop makes progress. */
 START_TEST(posting_while_delivering)
 {
 	struct lmi_message m = {.deliver = once_more};
@@ -200,8 +200,8 @@ START_TEST(bounds_and_close)
 	ck_assert_int_eq(lmi_jobs_submit(j, &t[0].job, &err), LMD_OK);
 	ck_assert_int_eq(lmi_jobs_submit(j, &t[1].job, &err), LMD_OK);
 	ck_assert_int_eq(lmi_jobs_submit(j, &t[2].job, &err), LMD_BUSY);
-	ck_assert_ptr_nonnull(strstr(err.text, "test: 2 pieces"));
-	/* nothing runs by itself without threads, and done comes by the mailbox */
+	ck_assert_ptr_nonnull(strstr(err.text, "test: the queue is full with 2"));
+	/* without threads nothing runs by itself, and `done` arrives through the mailbox */
 	ck_assert_uint_eq(t[0].n_run, 0);
 	ck_assert(lmi_jobs_turn(j));
 	ck_assert_uint_eq(t[0].n_run, 1);
@@ -213,7 +213,7 @@ START_TEST(bounds_and_close)
 	lmi_jobs_close(j);
 	lmi_jobs_close(j);
 	ck_assert_int_eq(lmi_jobs_submit(j, &t[3].job, &err), LMD_CANCELLED);
-	lmi_jobs_stop(j); /* what was taken is run */
+	lmi_jobs_stop(j); /* accepted jobs still run */
 	ck_assert(!lmi_jobs_turn(j));
 	ck_assert_uint_eq(lmi_mailbox_drain(&mb), 2);
 	ck_assert_uint_eq(t[1].n_done + t[2].n_done, 2);
@@ -224,7 +224,7 @@ START_TEST(bounds_and_close)
 }
 END_TEST
 
-/* Stopping with threads runs all that waits before it returns. */
+/* Stopping a queue with threads runs all waiting jobs before it returns. */
 START_TEST(stop_runs_what_waits)
 {
 	static struct task t[200];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A reader of JSON as a state machine: what may come next depends on the container and on
- * whether a value, a comma or a key was last.  Strings are checked as they are passed, eight
- * plain characters at a time; their escapes are undone only where somebody asks. */
+ * A JSON reader as a state machine: what may come next depends on the container and on whether the
+ * last item was a value, a comma or a key. Strings are validated while they are scanned, eight
+ * plain characters at a time; escapes are decoded only on request. */
 #include "core/base/json.h"
 
 #include <errno.h>
@@ -13,12 +13,12 @@
 #include "core/base/utf8.h"
 
 enum {
-	WANT_VALUE,        /* at the top, behind a colon, behind a comma of an array */
-	WANT_VALUE_OR_END, /* behind [ */
-	WANT_KEY,          /* behind a comma of an object */
-	WANT_KEY_OR_END,   /* behind { */
+	WANT_VALUE,        /* at the top level, after a colon, or after a comma in an array */
+	WANT_VALUE_OR_END, /* after [ */
+	WANT_KEY,          /* after a comma in an object */
+	WANT_KEY_OR_END,   /* after { */
 	WANT_COMMA_OR_END,
-	WANT_NOTHING       /* behind the value */
+	WANT_NOTHING       /* after the value */
 };
 
 void lmi_jr_init(struct lmi_jr *r, const char *text, size_t bytes)
@@ -41,16 +41,17 @@ static enum lmd_status expected(const struct lmi_jr *r, const char *what, struct
 	unsigned c;
 
 	if (r->p == r->end)
-		return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: the text ends, %s expected", at,
+		return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: the text ends, expected %s", at,
 				what);
 	c = (unsigned char)*r->p;
 	if (c > 0x20 && c < 0x7f)
-		return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: '%c', %s expected", at, (char)c,
-				what);
-	return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: 0x%02x, %s expected", at, c, what);
+		return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: found '%c', expected %s",
+				at, (char)c, what);
+	return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: found byte 0x%02x, expected %s",
+			at, c, what);
 }
 
-/* Over white space: mostly none, or a line feed and many blanks. */
+/* Skips white space: usually none, or a line feed and many spaces. */
 static inline void blanks(struct lmi_jr *r)
 {
 	const char *p = r->p, *end = r->end;
@@ -84,8 +85,8 @@ static void after_value(struct lmi_jr *r)
 	r->state = r->depth ? WANT_COMMA_OR_END : WANT_NOTHING;
 }
 
-/* The end of what is plain from p on: no quote, backslash, control character, nor the lead of
- * a longer character. */
+/* Returns the end of the plain bytes from p on: it stops at a quote, a backslash, a control
+ * character or the first byte of a multi-byte character. */
 static const char *plain(const char *p, const char *end)
 {
 	const uint64_t ones = 0x0101010101010101ull, high = 0x8080808080808080ull;
@@ -98,7 +99,7 @@ static const char *plain(const char *p, const char *end)
 		back = w ^ ones * '\\';
 		hit = (w | (quote - ones) | (back - ones) | (w - ones * 0x20)) & high;
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-		if (hit) /* a borrow may spoil the bytes behind the first that is hit */
+		if (hit) /* a borrow may corrupt the bytes after the first hit */
 			return p + (__builtin_ctzll(hit) >> 3);
 #else
 		if (hit)
@@ -132,13 +133,13 @@ static bool hex4(const char *p, const char *end, uint32_t *out)
 	return true;
 }
 
-/* Reads XXXX, or XXXX\uXXXX for a surrogate pair, at p behind \u.  Returns its end, or NULL with
- * what is wrong. */
+/* Reads XXXX, or XXXX\uXXXX for a surrogate pair, at p after \u. Returns the end, or NULL with the
+ * error in *wrong. */
 static const char *escaped_char(const char *p, const char *end, uint32_t *c, const char **wrong)
 {
 	uint32_t low;
 
-	*wrong = "\\u without four hexadecimal digits";
+	*wrong = "\\u is not followed by four hexadecimal digits";
 	if (!hex4(p, end, c))
 		return NULL;
 	p += 4;
@@ -155,7 +156,7 @@ static const char *escaped_char(const char *p, const char *end, uint32_t *c, con
 	return p + 6;
 }
 
-/* What a letter behind a backslash stands for; 0 for u and all that is no escape. */
+/* The character for a letter after a backslash; 0 for u and for letters that are not escapes. */
 static char escape_of(char letter)
 {
 	switch (letter) {
@@ -178,7 +179,7 @@ static char escape_of(char letter)
 	}
 }
 
-/* At the backslash; moves r->p behind the escape. */
+/* Starts at the backslash; moves r->p to the end of the escape. */
 static enum lmd_status check_escape(struct lmi_jr *r, struct lmd_error *err)
 {
 	const char *at = r->p++, *wrong;
@@ -200,7 +201,7 @@ static enum lmd_status check_escape(struct lmi_jr *r, struct lmd_error *err)
 	return LMD_OK;
 }
 
-/* Over characters of more than one byte, of which one is next; false at one that is none. */
+/* Skips multi-byte characters, of which the first is next; returns false at an invalid one. */
 static bool pass_chars(struct lmi_jr *r)
 {
 	do {
@@ -209,7 +210,7 @@ static bool pass_chars(struct lmi_jr *r)
 
 		if (c >= 0xc2 && c < 0xe0 && r->end - r->p >= 2 &&
 		    ((unsigned char)r->p[1] & 0xc0) == 0x80)
-			n = 2; /* the most frequent ones */
+			n = 2; /* the most frequent length */
 		else
 			n = lmi_utf8_char(r->p, (size_t)(r->end - r->p));
 		if (!n)
@@ -219,7 +220,7 @@ static bool pass_chars(struct lmi_jr *r)
 	return true;
 }
 
-/* At the opening quote. */
+/* Starts at the opening quote. */
 static enum lmd_status read_string(struct lmi_jr *r, struct lmi_jr_item *it, struct lmd_error *err)
 {
 	const char *from = ++r->p;
@@ -254,7 +255,7 @@ static const char *digits(const char *p, const char *end)
 	return p;
 }
 
-/* The end of the number at p, or NULL. */
+/* Returns the end of the number at p, or NULL if it is not one. */
 static const char *number_end(const char *p, const char *end)
 {
 	const char *q;
@@ -288,7 +289,7 @@ static enum lmd_status read_number(struct lmi_jr *r, struct lmi_jr_item *it, str
 	if (!end)
 		return fail(r, r->p, "not a number", err);
 	if (end - r->p > LMI_JR_DIGITS)
-		return lmd_fail(err, LMD_INVALID, "JSON, byte %zu: a number of more than %d bytes",
+		return lmd_fail(err, LMD_INVALID, "JSON, byte %zu: number longer than %d bytes",
 				lmi_jr_pos(r), LMI_JR_DIGITS);
 	it->type = LMI_JR_NUMBER;
 	it->text = (struct lmd_str){r->p, (size_t)(end - r->p)};
@@ -310,7 +311,7 @@ static enum lmd_status open_level(struct lmi_jr *r, struct lmi_jr_item *it, bool
 				  struct lmd_error *err)
 {
 	if (r->depth == LMI_JR_DEPTH)
-		return lmd_fail(err, LMD_INVALID, "JSON, byte %zu: nested more than %d deep",
+		return lmd_fail(err, LMD_INVALID, "JSON, byte %zu: nested more than %d levels deep",
 				lmi_jr_pos(r), LMI_JR_DEPTH);
 	r->objects = (r->objects & ~(1ull << r->depth)) | (uint64_t)object << r->depth;
 	r->depth++;
@@ -431,7 +432,7 @@ size_t lmi_jr_unescape(const struct lmi_jr_item *it, char *out)
 		o += n;
 		if (!back)
 			break;
-		p = back + 2; /* checked when it was read */
+		p = back + 2; /* validated when it was read */
 		if (back[1] != 'u') {
 			*o++ = escape_of(back[1]);
 			continue;
@@ -462,7 +463,7 @@ bool lmi_jr_int(const struct lmi_jr_item *it, int64_t *out)
 	minus = *p == '-';
 	max = (uint64_t)INT64_MAX + minus;
 	p += minus;
-	if (end - p <= 18) { /* below 10^18: nothing can overflow */
+	if (end - p <= 18) { /* below 10^18: cannot overflow */
 		for (; p < end && *p >= '0' && *p <= '9'; p++)
 			v = v * 10 + (uint64_t)(*p - '0');
 		fits = p == end;

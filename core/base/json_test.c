@@ -6,7 +6,7 @@
 #include "llamad/attr.h"
 #include "tests/lmd_check.h"
 
-/* The items as one line: {k:"a"} and so on. */
+/* Writes the items on one line: {k:"a"} and so on. */
 static enum lmd_status dump(const char *text, size_t n, char *out, struct lmd_error *err)
 {
 	struct lmi_jr r;
@@ -128,7 +128,7 @@ START_TEST(skipping)
 }
 END_TEST
 
-/* Broken texts: the same verdict as another reader, where both take the same language. */
+/* Mutated texts: this reader and jansson agree wherever both accept the same language. */
 START_TEST(random_against_jansson)
 {
 	static const char letters[] = "{}[]\",:0123.eE+-tfn ruals\\";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A writer that knows what may come next; bytes of strings are checked on the way out. */
+ * The writer tracks what may come next and validates strings as it writes them. */
 #include "core/base/json_text.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ static bool in_object(const struct lmi_jtext *j)
 	return j->depth && (j->objects >> (j->depth - 1) & 1);
 }
 
-/* The comma before a value or key, if the place is right for it. */
+/* Writes the comma before a value or key; returns false if none may stand here. */
 static bool place(struct lmi_jtext *j, bool key)
 {
 	char last = j->bytes ? j->text[j->bytes - 1] : 0;
@@ -218,7 +218,7 @@ static void scalar(struct lmi_jtext *j, const struct lmi_jnode *v)
 		lmi_jtext_null(j);
 }
 
-/* Depth is bounded by that of the tree. */
+/* The recursion depth is bounded by the depth of the tree. */
 void lmi_jtext_node(struct lmi_jtext *j, const struct lmi_jnode *v)
 {
 	const struct lmi_jnode *k = lmi_jnode_first(v);
@@ -249,15 +249,16 @@ enum lmd_status lmi_jtext_finish(struct lmi_jtext *j, struct lmd_error *err)
 	case LMD_OK:
 		return LMD_OK;
 	case LMD_NOMEM:
-		return lmd_fail(err, LMD_NOMEM, "JSON: no memory beyond %zu bytes", j->bytes);
+		return lmd_fail(err, LMD_NOMEM, "JSON: no memory for more than %zu bytes",
+				j->bytes);
 	case LMD_CORRUPT:
 		return lmd_fail(err, LMD_CORRUPT, "JSON: the string at byte %zu is not UTF-8",
 				j->bytes);
 	case LMD_INVALID:
-		return lmd_fail(err, LMD_INVALID, "JSON: more than %zu bytes or %d levels",
+		return lmd_fail(err, LMD_INVALID, "JSON: exceeds %zu bytes or %d levels",
 				j->max_bytes ? j->max_bytes : MAX_BYTES, LMI_JTEXT_DEPTH);
 	default:
-		return lmd_fail(err, LMD_INTERNAL, "JSON: a value in the wrong place, byte %zu",
+		return lmd_fail(err, LMD_INTERNAL, "JSON: misplaced value at byte %zu",
 				j->bytes);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * json_text.h - writes JSON into memory that grows.
+ * json_text.h - writes JSON into a growing buffer.
  *
  *     struct lmi_jtext j = {.max_bytes = 1 << 20};
  *     lmi_jtext_object(&j);
@@ -12,9 +12,9 @@
  *     st = lmi_jtext_finish(&j, &err);         // j.text, j.bytes
  *     lmi_jtext_fini(&j);
  *
- * Failures are kept until finish, so that writing needs no checks on the way.  What is written
- * is strict JSON: strings that are no UTF-8 are a failure, as is a value where none may stand;
- * NaN and infinities are the strings "nan", "inf" and "-inf".  Owned by one thread. */
+ * Errors are remembered until finish, so that the calls in between need no checks. The output is
+ * strict JSON: a string that is not UTF-8 is an error, and so is a misplaced value. NaN and
+ * infinities are written as the strings "nan", "inf" and "-inf". A writer belongs to one thread. */
 #ifndef LLAMAD_CORE_BASE_JSON_TEXT_H
 #define LLAMAD_CORE_BASE_JSON_TEXT_H
 
@@ -28,37 +28,37 @@ struct lmi_jnode;
 
 #define LMI_JTEXT_DEPTH 64
 
-/* Zeroed but for max_bytes. */
+/* All zero except max_bytes. */
 struct lmi_jtext {
-	size_t max_bytes; /* 0: 16 MiB; beyond it finish says LMD_INVALID */
-	char *text;       /* bytes and a zero */
+	size_t max_bytes; /* 0: 16 MiB; finish returns LMD_INVALID if exceeded */
+	char *text;       /* bytes and a terminating zero */
 	size_t bytes, room;
 	uint32_t depth;
 	uint64_t objects; /* bit d: level d is an object */
 	bool started, key_set;
-	enum lmd_status status; /* the first failure */
+	enum lmd_status status; /* the first error */
 };
 
 void lmi_jtext_object(struct lmi_jtext *j);
 void lmi_jtext_array(struct lmi_jtext *j);
-void lmi_jtext_end(struct lmi_jtext *j); /* of the innermost object or array */
+void lmi_jtext_end(struct lmi_jtext *j); /* Ends the innermost object or array. */
 void lmi_jtext_key(struct lmi_jtext *j, const char *key);
 
-void lmi_jtext_str(struct lmi_jtext *j, const char *s); /* NULL: null */
+void lmi_jtext_str(struct lmi_jtext *j, const char *s); /* NULL writes null */
 void lmi_jtext_strn(struct lmi_jtext *j, const char *s, size_t n);
 void lmi_jtext_int(struct lmi_jtext *j, int64_t v);
 void lmi_jtext_uint(struct lmi_jtext *j, uint64_t v);
-/* The shortest text that reads back as the same number. */
+/* Writes the shortest text that reads back as the same number. */
 void lmi_jtext_real(struct lmi_jtext *j, double v);
 void lmi_jtext_bool(struct lmi_jtext *j, bool v);
 void lmi_jtext_null(struct lmi_jtext *j);
-/* A value of a tree with all that is in it. */
+/* Writes a value of a tree with everything in it. */
 void lmi_jtext_node(struct lmi_jtext *j, const struct lmi_jnode *v);
 
-/* LMD_OK when one whole value was written and nothing failed. */
+/* Returns LMD_OK if exactly one complete value was written without error. */
 LMD_NODISCARD enum lmd_status lmi_jtext_finish(struct lmi_jtext *j, struct lmd_error *err);
 
-/* A zeroed struct is allowed. */
+/* *j may be zeroed. */
 void lmi_jtext_fini(struct lmi_jtext *j);
 
 #endif /* LLAMAD_CORE_BASE_JSON_TEXT_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The items of the text are taken twice by the same code: first without a tree, to check them and
- * to count nodes and bytes of strings; then into the one allocation, which escapes leave with a
- * little room.  Whatever is wrong is found by the first pass, which the second one repeats. */
+ * The same code reads the text twice: first without a tree, to validate it and to count nodes and
+ * string bytes; then into the single allocation, in which escapes leave a little unused space. The
+ * first pass finds every error, so the second cannot fail. */
 #include "core/base/json_tree.h"
 
 #include <math.h>
@@ -14,8 +14,8 @@
 struct builder {
 	struct lmi_jr r;
 	uint32_t max_nodes, n_nodes;
-	size_t n_text;          /* bytes of strings, with their zeros */
-	struct lmi_jnode *node; /* NULL: counting */
+	size_t n_text;          /* string bytes, with terminating zeros */
+	struct lmi_jnode *node; /* NULL in the counting pass */
 	char *text;
 	struct {
 		uint32_t at, n; /* an open container: its node, elements or members so far */
@@ -59,13 +59,13 @@ static enum lmd_status put_number(struct builder *b, const struct lmi_jr_item *i
 		v.type = LMI_JREAL;
 		if (!lmi_jr_double(it, &v.u.d))
 			return lmd_fail(b->err, LMD_INVALID,
-					"JSON, byte %zu: a number beyond the range of a double",
+					"JSON, byte %zu: number exceeds the range of a double",
 					(size_t)(it->text.ptr - b->r.begin));
 	}
 	return put_node(b, &v);
 }
 
-/* A container is a node from its beginning; what is in it is known at its end. */
+/* A container gets its node when it starts; its size is known only at its end. */
 static void close_container(struct builder *b, bool object)
 {
 	uint32_t at = b->level[b->r.depth].at;
@@ -121,7 +121,7 @@ static enum lmd_status whole(struct builder *b, const char *text, size_t bytes)
 		bool closes = it.type == LMI_JR_OBJECT_END || it.type == LMI_JR_ARRAY_END;
 		uint32_t inside = b->r.depth - (opens ? 1 : 0);
 
-		/* an element of an array, or the key of a member */
+		/* an element of an array or the key of a member */
 		if (inside && !closes &&
 		    (it.type == LMI_JR_KEY || !(b->r.objects >> (inside - 1) & 1)))
 			b->level[inside - 1].n++;
@@ -141,7 +141,8 @@ static int by_text(const void *a, const void *b)
 	return c ? c : (x->n > y->n) - (x->n < y->n);
 }
 
-/* Sorted keys beside each other; `keys` has room for all of the tree. */
+/* Checks for duplicates by comparing adjacent sorted keys; `keys` has room for all keys of the
+ * tree. */
 static enum lmd_status unique(const struct lmi_jtree *t, const struct lmi_jnode **keys,
 			      struct lmd_error *err)
 {
@@ -155,7 +156,7 @@ static enum lmd_status unique(const struct lmi_jtree *t, const struct lmi_jnode 
 		qsort(keys, o->n, sizeof(*keys), by_text);
 		for (uint32_t m = 1; m < o->n; m++)
 			if (by_text(&keys[m - 1], &keys[m]) == 0)
-				return lmd_fail(err, LMD_CORRUPT, "JSON: key '%.64s' comes twice",
+				return lmd_fail(err, LMD_CORRUPT, "JSON: duplicate key '%.64s'",
 						keys[m]->u.s);
 	}
 	return LMD_OK;
@@ -167,7 +168,7 @@ static enum lmd_status check_unique(const struct lmi_jtree *t, struct lmd_error 
 	enum lmd_status st;
 
 	if (!keys)
-		return lmd_fail(err, LMD_NOMEM, "JSON: no memory for its keys");
+		return lmd_fail(err, LMD_NOMEM, "JSON: no memory to check its keys");
 	st = unique(t, keys, err);
 	lmi_free(keys);
 	return st;
@@ -185,7 +186,8 @@ enum lmd_status lmi_jtree_parse(struct lmi_jtree *t, const char *text, size_t by
 	enum lmd_status st;
 
 	if (bytes > max || bytes > 1u << 30)
-		return lmd_fail(err, LMD_INVALID, "JSON: %zu bytes, at most %zu", bytes, max);
+		return lmd_fail(err, LMD_INVALID, "JSON: %zu bytes exceed the limit of %zu",
+				bytes, max);
 	st = whole(&b, text, bytes);
 	if (st != LMD_OK)
 		return st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON read into a tree and written as text. */
+ * JSON parsed into a tree and written as text. */
 #include "core/base/alloc.h"
 #include "core/base/json_text.h"
 #include "core/base/json_tree.h"
@@ -16,7 +16,7 @@ static void leaves_nothing(void)
 	ck_assert_uint_eq(s.n_live, 0);
 }
 
-/* The text as this writer would have written it. */
+/* Parses the text and writes it again with our writer. */
 static char *rewritten(const struct lmi_jnode *v)
 {
 	struct lmi_jtext j = {0};
@@ -76,23 +76,23 @@ START_TEST(bad)
 	static const struct {
 		const char *text, *why;
 	} t[] = {
-		{"", "byte 0: the text ends, a value"},
+		{"", "byte 0: the text ends, expected a value"},
 		{"  ", "byte 2: the text ends"},
 		{"[", "byte 1: the text ends"},
-		{"[1", "',' or ']' expected"},
-		{"[1,", "a value expected"},
-		{"[1 2]", "byte 3: '2', ',' or ']' expected"},
-		{"[,1]", "byte 1: ',', a value"},
-		{"[1,]", "byte 3: ']', a value"},
-		{"[1}", "byte 2: '}'"},
+		{"[1", "expected ',' or ']'"},
+		{"[1,", "expected a value"},
+		{"[1 2]", "byte 3: found '2', expected ',' or ']'"},
+		{"[,1]", "byte 1: found ',', expected a value"},
+		{"[1,]", "byte 3: found ']', expected a value"},
+		{"[1}", "byte 2: found '}'"},
 		{"{", "a key"},
-		{"{\"a\"}", "':' expected"},
+		{"{\"a\"}", "expected ':'"},
 		{"{\"a\":}", "a value"},
-		{"{a:1}", "byte 1: 'a', a key"},
+		{"{a:1}", "byte 1: found 'a', expected a key"},
 		{"{\"a\":1,}", "a key"},
 		{"{\"a\":1]", "',' or '}'"},
 		{"{1:1}", "a key"},
-		{"1 2", "byte 2: '2', the end"},
+		{"1 2", "byte 2: found '2', expected the end"},
 		{"nul", "a value"},
 		{"nulls", "the end"},
 		{"True", "a value"},
@@ -112,8 +112,8 @@ START_TEST(bad)
 		{"\"a", "the end of a string"},
 		{"\"a\\", "an escape"},
 		{"\"\\x\"", "byte 1: unknown escape"},
-		{"\"\\u12g4\"", "\\u without"},
-		{"\"\\u12", "\\u without"},
+		{"\"\\u12g4\"", "\\u is not followed"},
+		{"\"\\u12", "\\u is not followed"},
 		{"\"\\ud83d\"", "first half"},
 		{"\"\\ud83dx\"", "first half"},
 		{"\"\\ud83d\\u0041\"", "first half"},
@@ -128,7 +128,7 @@ START_TEST(bad)
 		{"\"\xED\xA0\x80\"", "not UTF-8"},
 		{"\"\xF4\x90\x80\x80\"", "not UTF-8"},
 		{"\"\xF8\x88\x80\x80\x80\"", "not UTF-8"},
-		{"\xEF\xBB\xBF{}", "0xef, a value"},
+		{"\xEF\xBB\xBF{}", "found byte 0xef, expected a value"},
 		{"[1] // no", "the end"},
 	};
 	struct lmi_jtree tree = {0};
@@ -161,7 +161,7 @@ START_TEST(bounds)
 	ck_assert_int_eq(lmi_jtree_parse(&t, deep, LMI_JTREE_DEPTH + 1, NULL, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "byte 64: nested more than 64"));
 	ck_assert_int_eq(lmi_jtree_parse(&t, "[1,2]      ", 11, &o, &err), LMD_INVALID);
-	ck_assert_ptr_nonnull(strstr(err.text, "11 bytes, at most 10"));
+	ck_assert_ptr_nonnull(strstr(err.text, "11 bytes exceed the limit of 10"));
 	ck_assert_int_eq(lmi_jtree_parse(&t, "[1,2,3]", 7, &o, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "more than 3 values"));
 	ck_assert_int_eq(lmi_jtree_parse(&t, "[1,2]", 5, &o, &err), LMD_OK);
@@ -172,7 +172,7 @@ START_TEST(bounds)
 	ck_assert_int_eq(lmi_jtree_parse(&t, number, 300, NULL, &err), LMD_OK);
 	lmi_jtree_fini(&t);
 	ck_assert_int_eq(lmi_jtree_parse(&t, number, sizeof(number), NULL, &err), LMD_INVALID);
-	ck_assert_ptr_nonnull(strstr(err.text, "more than 1024 bytes"));
+	ck_assert_ptr_nonnull(strstr(err.text, "longer than 1024 bytes"));
 }
 END_TEST
 
@@ -191,7 +191,7 @@ START_TEST(keys)
 		ck_assert_int_eq(lmi_jtree_parse(&t, text[i], n, &o, &err),
 				 i < 2 ? LMD_CORRUPT : LMD_OK);
 		if (i < 2)
-			ck_assert_ptr_nonnull(strstr(err.text, i ? "'a' comes" : "'b' comes"));
+			ck_assert_ptr_nonnull(strstr(err.text, i ? "key 'a'" : "key 'b'"));
 		else
 			lmi_jtree_fini(&t);
 	}
@@ -227,7 +227,7 @@ START_TEST(walk)
 	ck_assert(!lmi_jnode_int(lmi_jnode_get(t.root, "t"), INT64_MIN, INT64_MAX, &i));
 	ck_assert_str_eq(lmi_jnode_kind(lmi_jnode_get(t.root, "n")), "null");
 	ck_assert_str_eq(lmi_jnode_kind(NULL), "nothing");
-	/* everything takes nothing, and what it is not */
+	/* every function accepts NULL and nodes of another type */
 	ck_assert_ptr_null(lmi_jnode_get(NULL, "a"));
 	ck_assert_ptr_null(lmi_jnode_get(list, "a"));
 	ck_assert_ptr_null(lmi_jnode_at(t.root, 0));
@@ -279,7 +279,7 @@ static void write_random(struct lmi_jtext *j, uint64_t *seed, unsigned depth)
 	}
 }
 
-/* What is written is read, and written again as the same bytes. */
+/* Written text is parsed and written again as the same bytes. */
 START_TEST(round_trip)
 {
 	uint64_t seed = lmd_seed("json", 11);
@@ -301,7 +301,8 @@ START_TEST(round_trip)
 		lmi_jtree_fini(&t);
 		for (size_t cut = 0; k < 200 && cut < j.bytes; cut++)
 			if (lmi_jtree_parse(&t, j.text, cut, NULL, &err) == LMD_OK)
-				lmi_jtree_fini(&t); /* a number has whole numbers before its end */
+				lmi_jtree_fini(&t); /* a number's prefix may itself be a complete
+						     * number */
 		lmi_jtext_fini(&j);
 	}
 }

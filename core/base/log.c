@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines for a terminal or the journal.  A failing write is nobody's business here: there is
- * no other place to report it. */
+ * Log lines for a terminal or the journal. A failed write is ignored, since there is no other place
+ * to report it. */
 #include "core/base/log.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ const char *lmi_log_level_name(int level)
 	return level >= 0 && level < (int)LMD_LEN(name) ? name[level] : "?";
 }
 
-/* As syslog(3) counts. */
+/* The priority of syslog(3). */
 static int priority(int level)
 {
 	static const int of[] = {3, 4, 6, 7, 7};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * log.h - one event, one line.
+ * log.h - writes one line per event.
  *
- * A log is an object of its host, not of the process.  Each event is formatted on the
- * stack and written with a single call, so lines of several threads never mix and nothing
- * is allocated or locked. */
+ * A log is an object of its host, not of the process. Each event is formatted on the stack and
+ * written with a single call, so lines of several threads never mix and nothing is allocated or
+ * locked. */
 #ifndef LLAMAD_CORE_BASE_LOG_H
 #define LLAMAD_CORE_BASE_LOG_H
 
@@ -14,19 +14,20 @@
 
 #include "llamad/host.h"
 
-/* Longest line with its newline; longer ones are cut and end in "...". */
+/* Maximum length of a line with its newline; longer ones are cut and end in "...". */
 #define LMI_LOG_LINE 1024
 
 struct lmi_log {
-	_Atomic int level; /* greatest enum lmd_log_level that is written; any thread sets it */
-	int fd;            /* where to; not owned */
-	bool journal;      /* lines begin with "<N>", the priority that the journal reads */
+	_Atomic int level; /* most verbose enum lmd_log_level that is written; any thread may set
+			    * it */
+	int fd;            /* output; not owned */
+	bool journal;      /* lines start with "<N>", the priority for the journal */
 };
 
 void lmi_log_init(struct lmi_log *log, int level, int fd);
 
-/* "llamad: warn: topic: sentence", for the journal "<4>topic: sentence".  Control characters become
- * spaces.  Any thread. */
+/* Writes "llamad: warn: topic: message", or for the journal "<4>topic: message". Control characters
+ * become spaces. Any thread. */
 void lmi_log_vwrite(struct lmi_log *log, const char *topic, int level, const char *fmt, va_list ap);
 void lmi_log_write(struct lmi_log *log, const char *topic, int level, const char *fmt, ...)
 	LMD_PRINTF(4, 5);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stack that is taken whole and turned around.  Who posts into an empty stack writes to the
- * eventfd; the owner empties the eventfd before it takes the stack.  So a message is either
- * taken, or the eventfd is written after it was emptied: no wake-up is lost, and a message that
- * is taken early leaves one spurious wake-up at most. */
+ * A stack that is taken as a whole and reversed. A thread that posts into an empty stack writes to
+ * the eventfd; the owner empties the eventfd before it takes the stack. So a message is either
+ * taken, or the eventfd is written after it was emptied: no wakeup is lost, and a message that is
+ * taken early leaves at most one spurious wakeup. */
 #include "core/base/mailbox.h"
 
 #include <errno.h>
@@ -37,9 +37,9 @@ void lmi_mailbox_post(struct lmi_mailbox *mb, struct lmi_message *m)
 		m->next = old;
 	while (!atomic_compare_exchange_weak(&mb->last, &old, m));
 	if (old)
-		return; /* the owner was told and has not looked yet */
+		return; /* the owner has been woken and has not looked yet */
 	n = write(mb->fd, &one, sizeof(one));
-	(void)n; /* a full counter is readable already */
+	(void)n; /* a full counter is already readable */
 	errno = saved;
 }
 

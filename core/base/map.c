@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bytes of files in memory: mapped where they lie, or read into the heap.
+ * Bytes of files in memory: mapped in place, or read into the heap.
  *
- * A copy begins in its block as far behind a page as its bytes do in the file, so that reads past
- * the page cache, which want whole pages on both sides, need no second buffer.  A descriptor
- * of its own has the flag for that: it names the open file, not the path. */
+ * A copy starts at the same offset within a page as its bytes in the file, so that direct reads,
+ * which need whole pages on both sides, need no second buffer. O_DIRECT is set on a separate
+ * descriptor, opened from the open file and not from the path. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ enum lmd_status lmi_map_open(struct lmi_map *m, const struct lmi_file *f, uint64
 	return LMD_OK;
 }
 
-/* A descriptor of the same open file for reads past the page cache; -1: there is none. */
+/* Opens the same file again for direct reads; -1 if that is not possible. */
 static int open_direct(int fd)
 {
 	char path[40];
@@ -49,7 +49,7 @@ static int open_direct(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_DIRECT);
 }
 
-/* Whole pages [at, at + n) to p as far as direct reads go; returns the bytes that were read. */
+/* Reads whole pages [at, at + n) to p as far as direct reads work; returns the bytes read. */
 static uint64_t read_direct(int fd, uint8_t *p, uint64_t at, uint64_t n)
 {
 	uint64_t done = 0;
@@ -62,7 +62,7 @@ static uint64_t read_direct(int fd, uint8_t *p, uint64_t at, uint64_t n)
 		if (k <= 0)
 			break;
 		done += (uint64_t)k;
-		if (done % PAGE) /* the end of the file, or a short read: the rest as usual */
+		if (done % PAGE) /* end of file or a short read: read the rest normally */
 			break;
 	}
 	return done;
@@ -71,8 +71,8 @@ static uint64_t read_direct(int fd, uint8_t *p, uint64_t at, uint64_t n)
 struct load {
 	const struct lmi_file *f;
 	uint8_t *p;	      /* byte `first` of the file */
-	uint64_t first, end;  /* whole pages around what is wanted; end: in the file */
-	uint64_t skip;	      /* from first to what is wanted */
+	uint64_t first, end;  /* whole pages around the wanted bytes; end: offset in the file */
+	uint64_t skip;	      /* from first to the first wanted byte */
 	int direct;
 	lmi_map_fn fn;
 	void *arg;
@@ -99,7 +99,7 @@ static enum lmd_status load(struct load *l, struct lmd_error *err)
 		}
 		at += n;
 		if (l->fn && !l->fn(l->arg, at - l->first > l->skip ? at - l->first - l->skip : 0))
-			return lmd_fail(err, LMD_CANCELLED, "given up at byte %llu",
+			return lmd_fail(err, LMD_CANCELLED, "cancelled at byte %llu",
 					(unsigned long long)at);
 	}
 	return LMD_OK;
@@ -111,7 +111,7 @@ enum lmd_status lmi_map_load(struct lmi_map *m, const struct lmi_file *f, uint64
 {
 	uint64_t skip = at % PAGE;
 	uint64_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : PAGE;
-	/* room to align, and for the rest of the last page */
+	/* space to align, and for the rest of the last page */
 	uint64_t room = skip + bytes + align + PAGE;
 	uint8_t *block = bytes && bytes <= SIZE_MAX / 4 ? lmi_alloc((size_t)room, 1) : NULL;
 	struct load l = {.f = f, .first = at - skip, .end = at + bytes, .skip = skip, .fn = fn,
@@ -123,7 +123,7 @@ enum lmd_status lmi_map_load(struct lmi_map *m, const struct lmi_file *f, uint64
 				(unsigned long long)bytes);
 	l.p = block + (align - (uintptr_t)block % align) % align;
 	if (align == HUGE_PAGE)
-		(void)madvise(l.p, (size_t)(skip + bytes), MADV_HUGEPAGE); /* as the system likes */
+		(void)madvise(l.p, (size_t)(skip + bytes), MADV_HUGEPAGE); /* only a hint */
 	l.direct = direct ? open_direct(f->fd) : -1;
 	st = load(&l, err);
 	if (l.direct >= 0)
@@ -159,11 +159,11 @@ enum lmd_status lmi_map_zeros(struct lmi_map *m, uint64_t bytes, struct lmd_erro
 {
 	void *p = MAP_FAILED;
 
-	if (bytes <= SIZE_MAX / 2) /* never written: all pages are the one of zeros */
+	if (bytes <= SIZE_MAX / 2) /* never written: all pages are the shared zero page */
 		p = mmap(NULL, (size_t)bytes, PROT_READ,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
-		return lmd_fail(err, LMD_NOMEM, "no addresses for %llu bytes",
+		return lmd_fail(err, LMD_NOMEM, "no address space for %llu bytes",
 				(unsigned long long)bytes);
 	*m = (struct lmi_map){.ptr = p, .bytes = bytes};
 	return LMD_OK;

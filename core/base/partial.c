@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files that a later run goes on with.  The lock on the partial file, held until it is closed,
- * keeps two processes from writing it; the journal needs none.  A journal is only believed as
- * far as the bytes bear it out, so that a record torn by a loss of power, or one whose data did
- * not reach the disk, costs the stretches behind it and nothing else. */
+ * Files that a later run can resume. The lock on the partial file, held until it is closed, keeps
+ * two processes from writing it; the journal needs none. A journal record counts only if the bytes
+ * match it, so that a record torn by a power loss, or one whose data did not reach the disk, costs
+ * only the stretches from there on. */
 #include "core/base/partial.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 #define MAGIC  "lmdpart1"
 #define HEAD   (8 + LMI_PARTIAL_KEY)
 #define RECORD 16
-#define PIECE  (1u << 20) /* bytes that are read back at a time */
+#define PIECE  (1u << 20) /* bytes read back at a time */
 #define SHOW   128
 #define TRIES  100
 
@@ -45,8 +45,8 @@ static enum lmd_status check_kind(int fd, const char *path, struct lmd_error *er
 				lmi_show_path(show, sizeof(show), path), lmi_file_kind(sb.st_mode));
 	if (sb.st_uid != geteuid() || sb.st_nlink > 1)
 		return lmd_fail(err, LMD_INVALID,
-				"%s: is another user's, or has a second name; it would be "
-				"written to",
+				"%s: cannot be written: it belongs to another user or has a second "
+				"hard link",
 				lmi_show_path(show, sizeof(show), path));
 	return LMD_OK;
 }
@@ -56,8 +56,8 @@ static int open_at(const char *path, unsigned mode)
 	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
 }
 
-/* The partial file, locked.  Who had the lock may have given it its name in the meantime: then
- * what was opened is the finished file, and must not be touched. */
+/* Opens and locks the partial file. The previous holder of the lock may have renamed it in the
+ * meantime: then the opened file is the finished one and must not be touched. */
 static enum lmd_status open_locked(struct lmi_new_file *f, unsigned mode, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
@@ -83,7 +83,7 @@ static enum lmd_status open_locked(struct lmi_new_file *f, unsigned mode, struct
 				       lmi_show_path(show, sizeof(show), f->temp));
 }
 
-/* Exactly n bytes; false: the file ends before, or cannot be read. */
+/* Reads exactly n bytes; returns false if the file ends first or cannot be read. */
 static bool read_at(int fd, uint64_t at, void *buf, size_t n)
 {
 	uint8_t *p = buf;
@@ -110,7 +110,8 @@ static enum lmd_status write_journal(struct lmi_partial *p, uint64_t at, const v
 	return lmi_new_file_write_at(&f, at, data, n, err);
 }
 
-/* Are the bytes [at, end) those of the fingerprint?  *st gets LMD_CANCELLED when told so. */
+/* Returns true if the bytes [at, end) match the fingerprint. Sets *st to LMD_CANCELLED if the
+ * callback cancels. */
 static bool is_whole(const struct lmi_partial *p, const struct lmi_partial_opts *o, uint64_t at,
 		     uint64_t end, uint64_t sum, uint8_t *buf, enum lmd_status *st)
 {
@@ -132,7 +133,7 @@ static bool is_whole(const struct lmi_partial *p, const struct lmi_partial_opts 
 	return lmi_fingerprint_get(&have) == sum;
 }
 
-/* Counts the stretches that are whole. */
+/* Counts the complete stretches. */
 static enum lmd_status read_back(struct lmi_partial *p, const struct lmi_partial_opts *o,
 				 enum lmi_partial_found *found, struct lmd_error *err)
 {
@@ -163,11 +164,11 @@ static enum lmd_status read_back(struct lmi_partial *p, const struct lmi_partial
 		*found = LMI_PARTIAL_KEPT;
 	}
 	lmi_free(buf);
-	return st == LMD_OK ? st : lmd_fail(err, st, "%s: given up while it was read back",
+	return st == LMD_OK ? st : lmd_fail(err, st, "%s: cancelled while it was read back",
 					    p->file.temp);
 }
 
-/* Leaves n_stretch stretches in both files. */
+/* Truncates both files to n_stretch stretches. */
 static enum lmd_status cut(struct lmi_partial *p, struct lmd_error *err)
 {
 	uint64_t records = p->n_stretch ? HEAD + (uint64_t)p->n_stretch * RECORD : 0;
@@ -219,7 +220,11 @@ static enum lmd_status open_both(struct lmi_partial *p, const char *path, unsign
 		return lmd_fail(err, LMD_INVALID, "%s: is %s, not a regular file",
 				lmi_show_path(show, sizeof(show), path), lmi_file_kind(sb.st_mode));
 	if (n > PATH_MAX)
-		return lmd_fail(err, LMD_INVALID, "path of %zu bytes, at most %d", n, PATH_MAX);
+		return lmd_fail(err, LMD_INVALID, "path of %zu bytes exceeds the limit of %d",
+				n, PATH_MAX);
+	st = lmi_file_check_folder(path, err);
+	if (st != LMD_OK)
+		return st;
 	p->file.path = lmi_strndup(path, n);
 	p->file.temp = lmi_alloc(n + 32, 1);
 	p->journal_path = lmi_alloc(n + 32, 1);
@@ -297,7 +302,8 @@ enum lmd_status lmi_partial_mark(struct lmi_partial *p, struct lmd_error *err)
 
 enum lmd_status lmi_partial_commit(struct lmi_partial *p, struct lmd_error *err)
 {
-	/* the lock is held until the file has its name: nobody else goes on with it meanwhile */
+	/* keep the lock until the file has its name, so that no other process resumes it
+	 * meanwhile */
 	enum lmd_status st = lmi_new_file_publish(&p->file, err);
 
 	if (st != LMD_OK)

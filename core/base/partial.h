@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * partial.h - a new file that a later run can go on with when this one does not end.
+ * partial.h - a new file that a later run can resume if this one is interrupted.
  *
- * As lmi_new_file, but what is written lies in "PATH.partial" until commit, and the journal
- * "PATH.partial.journal" tells which stretches of it are whole.  A process that dies leaves
- * both.  The next open with the same key reads the stretches back, keeps those whose bytes are as
- * they were written, up to the first that is not, and cuts off the rest: nothing depends on the
- * order in which the system brought data to disk.
+ * Like lmi_new_file, but until commit the data is in "PATH.partial", and the journal
+ * "PATH.partial.journal" records which stretches of it are complete. A process that dies leaves
+ * both. The next open with the same key reads the stretches back, keeps those whose bytes match
+ * their fingerprints, up to the first that does not, and truncates the rest. So nothing depends on
+ * the order in which the system wrote data to disk.
  *
- * Journal: 8 bytes "lmdpart1", the key; then for each stretch u64 where it ends, u64 its
- * fingerprint, little-endian. */
+ * Journal: 8 bytes "lmdpart1", the key; then for each stretch u64 end offset, u64 fingerprint,
+ * little-endian. */
 #ifndef LLAMAD_CORE_BASE_PARTIAL_H
 #define LLAMAD_CORE_BASE_PARTIAL_H
 
@@ -22,22 +22,23 @@ struct lmi_partial {
 	struct lmi_new_file file;
 	int journal;
 	char *journal_path;
-	struct lmi_fingerprint sum; /* of the stretch in work */
+	struct lmi_fingerprint sum; /* of the unfinished stretch */
 	uint32_t n_stretch;
 };
 
 struct lmi_partial_opts {
-	/* Stands for all that the bytes depend on: a file with another key is begun anew. */
+	/* Identifies everything that the bytes depend on: a file with another key is started
+	 * afresh. */
 	uint8_t key[LMI_PARTIAL_KEY];
-	bool anew; /* do not look at what there is */
-	/* Told while stretches are read back, with the bytes so far; false gives up
-	 * (LMD_CANCELLED), and both files stay.  NULL: nobody. */
+	bool anew; /* ignore existing files */
+	/* Called while stretches are read back, with the bytes so far; returning false cancels
+	 * (LMD_CANCELLED), and both files stay. May be NULL. */
 	bool (*progress)(void *arg, uint64_t done);
 	void *progress_arg;
 };
 
-/* What open found: nothing (or it was not to look), a file with another key, a file of which no
- * stretch is whole, or one whose first n_stretch stretches were kept. */
+/* What open found: nothing (or `anew` was set), a file with another key, a file without a complete
+ * stretch, or a file whose first n_stretch stretches were kept. */
 enum lmi_partial_found {
 	LMI_PARTIAL_NOTHING,
 	LMI_PARTIAL_OTHER,
@@ -45,24 +46,24 @@ enum lmi_partial_found {
 	LMI_PARTIAL_KEPT,
 };
 
-/* Afterwards p->file.bytes bytes in p->n_stretch stretches are there.  LMD_BUSY: another process
- * writes it.  LMD_INVALID: path or the partial file is no regular file, or the partial file is
- * another user's. */
+/* On success the file holds p->file.bytes bytes in p->n_stretch stretches. LMD_BUSY: another
+ * process is writing it. LMD_INVALID: path or the partial file is not a regular file, or the
+ * partial file belongs to another user. */
 enum lmd_status lmi_partial_open(struct lmi_partial *p, const char *path, unsigned mode,
 				 const struct lmi_partial_opts *o, enum lmi_partial_found *found,
 				 struct lmd_error *err);
-/* Forgets what there is. */
+/* Discards the data written so far. */
 enum lmd_status lmi_partial_restart(struct lmi_partial *p, struct lmd_error *err);
-/* The next n bytes. */
+/* Appends n bytes. */
 enum lmd_status lmi_partial_write(struct lmi_partial *p, const void *data, size_t n,
 				  struct lmd_error *err);
-/* A stretch ends here. */
+/* Ends a stretch here. */
 enum lmd_status lmi_partial_mark(struct lmi_partial *p, struct lmd_error *err);
 
-/* One of these ends it; after open failed, none.  A commit that failed does not: all is there,
- * and is kept or removed. */
+/* One of these three ends p, unless open failed. After a failed commit nothing is lost: call keep
+ * or abort. */
 enum lmd_status lmi_partial_commit(struct lmi_partial *p, struct lmd_error *err);
-void lmi_partial_keep(struct lmi_partial *p);  /* for a later run */
+void lmi_partial_keep(struct lmi_partial *p);  /* leaves both files for a later run */
 void lmi_partial_abort(struct lmi_partial *p); /* removes both files */
 
 #endif /* LLAMAD_CORE_BASE_PARTIAL_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sanitized.h - LMI_SANITIZED is 1 in a build with a sanitizer that the compiler tells of. */
+ * sanitized.h - LMI_SANITIZED is 1 in a build with a sanitizer that the compiler announces. */
 #ifndef LLAMAD_CORE_BASE_SANITIZED_H
 #define LLAMAD_CORE_BASE_SANITIZED_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * SHA-256 by libcrypto, which chooses the processor's own instructions where it has them; this
- * file is the only place that would change for another library. */
+ * SHA-256 from libcrypto, which uses the processor's SHA instructions where available. Only this
+ * file would change for another library. */
 #include "core/base/sha256.h"
 
 #include <openssl/evp.h>

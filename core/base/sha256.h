@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sha256.h - SHA-256 (FIPS 180-4) of bytes that come in pieces. */
+ * sha256.h - SHA-256 (FIPS 180-4) of bytes that arrive in pieces. */
 #ifndef LLAMAD_CORE_BASE_SHA256_H
 #define LLAMAD_CORE_BASE_SHA256_H
 
@@ -9,26 +9,27 @@
 #include <stdint.h>
 
 #define LMI_SHA256_BYTES 32
-#define LMI_SHA256_HEX   65 /* hex digits and a zero */
+#define LMI_SHA256_HEX   65 /* hex digits and a terminating zero */
 
 struct lmi_sha256 {
-	void *state; /* NULL: not begun */
+	void *state; /* NULL: not initialised */
 	bool failed;
 };
 
-/* False without memory; then nothing is to be undone. */
+/* Returns false if memory runs out; no fini is needed then. */
 bool lmi_sha256_init(struct lmi_sha256 *h);
 
-/* Any number of pieces of any size. */
+/* Adds a piece of any size. */
 void lmi_sha256_update(struct lmi_sha256 *h, const void *data, size_t n);
 
-/* The digest of all pieces; the struct is empty afterwards.  False when the library failed. */
+/* Returns the digest of all pieces; the struct is empty afterwards. Returns false if the library
+ * failed. */
 bool lmi_sha256_final(struct lmi_sha256 *h, uint8_t out[LMI_SHA256_BYTES]);
 
-/* Gives up; nothing after final, or for a zeroed struct. */
+/* Discards the state; does nothing after final or for a zeroed struct. */
 void lmi_sha256_fini(struct lmi_sha256 *h);
 
-/* Lower-case hex digits. */
+/* Writes lower-case hex digits. */
 void lmi_sha256_hex(char out[LMI_SHA256_HEX], const uint8_t digest[LMI_SHA256_BYTES]);
 
 #endif /* LLAMAD_CORE_BASE_SHA256_H */

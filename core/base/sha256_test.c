@@ -66,7 +66,7 @@ START_TEST(unused)
 	lmi_sha256_fini(&h);
 	ck_assert(lmi_sha256_init(&h));
 	lmi_sha256_update(&h, "x", 1);
-	lmi_sha256_fini(&h); /* given up */
+	lmi_sha256_fini(&h); /* abandon it */
 	lmi_sha256_fini(&h);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Escaping of outside bytes for messages. */
+ * Escapes outside bytes for messages. */
 #include "core/base/show.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ const char *lmi_show_path(char *buf, size_t n, const char *path)
 
 bool lmi_shows_path(const char *sentence, const char *path)
 {
-	char shown[64]; /* shorter than anybody shows it */
+	char shown[64]; /* shorter than any caller's buffer */
 
 	(void)lmi_show_path(shown, sizeof(shown), path);
 	return strstr(sentence, path) ||

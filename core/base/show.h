@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * show.h - bytes from outside made fit for one line of text. */
+ * show.h - makes bytes from outside fit for one line of text. */
 #ifndef LLAMAD_CORE_BASE_SHOW_H
 #define LLAMAD_CORE_BASE_SHOW_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A text that may stand in an error sentence or a log line: at most n - 1 bytes of s in
- * buf, control and non-ASCII bytes as \xNN, "..." at the end when it was cut.  n >= 8.
- * Returns buf. */
+/* Makes text safe for an error message or a log line: writes at most n - 1 bytes of s to buf,
+ * control and non-ASCII bytes as \xNN, with "..." at the end if it was cut. n >= 8. Returns buf. */
 const char *lmi_show(char *buf, size_t n, const char *s, size_t len);
 
-/* The same for a path: when it is cut, its end is kept. */
+/* Like lmi_show, for a path: if it is cut, its end is kept. */
 const char *lmi_show_path(char *buf, size_t n, const char *path);
 
-/* Is the path in a sentence already, as it is or as lmi_show_path shows it? */
+/* Returns true if the message already contains the path, plain or as lmi_show_path writes it. */
 bool lmi_shows_path(const char *sentence, const char *path);
 
 #endif /* LLAMAD_CORE_BASE_SHOW_H */

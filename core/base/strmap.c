@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Open addressing with linear steps, at most two thirds full. */
+ * Open addressing with linear probing, at most two thirds full. */
 #include "core/base/strmap.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static void sip_round(uint64_t v[4])
 	v[2] = rotl(v[2], 32);
 }
 
-/* SipHash with one round a word and three at the end (Aumasson and Bernstein, 2012). */
+/* SipHash-1-3: one round per word and three at the end (Aumasson and Bernstein, 2012). */
 static uint64_t sip13(const uint64_t key[2], const char *s, size_t len)
 {
 	uint64_t v[4] = {key[0] ^ 0x736F6D6570736575u, key[1] ^ 0x646F72616E646F6Du,
@@ -81,7 +81,7 @@ bool lmi_strmap_init(struct lmi_strmap *m, struct lmd_arena *a, uint32_t n_max)
 	return m->slots != NULL;
 }
 
-/* The slot of a name, or the free one where it belongs. */
+/* Returns the slot of a name, or the free slot where it belongs. */
 static struct lmi_strmap_slot *slot_of(const struct lmi_strmap *m, const char *name, uint32_t *tag)
 {
 	uint64_t h = sip13(m->key, name, strlen(name));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names to numbers. */
+ * The map from names to numbers. */
 #include "core/base/strmap.h"
 
 #include "core/base/alloc.h"
@@ -15,7 +15,7 @@ START_TEST(add_and_find)
 	uint32_t v = 77;
 	char name[32];
 
-	ck_assert(!lmi_strmap_find(&m, "x", &v)); /* an empty map */
+	ck_assert(!lmi_strmap_find(&m, "x", &v)); /* empty map */
 	ck_assert(lmi_strmap_init(&m, a, N));
 	for (uint32_t i = 0; i < N; i++) {
 		snprintf(name, sizeof(name), "blk.%u.weight", i);
@@ -34,7 +34,7 @@ START_TEST(add_and_find)
 }
 END_TEST
 
-/* Filled to the brim, whatever the number: a look-up of what is not there ends. */
+/* A full table of any size: a look-up of a missing name still ends. */
 START_TEST(full)
 {
 	char name[100][4];

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * A thread team.  Two words carry everything:
+ * A thread team. Two words coordinate everything:
  *
  *   job   counts jobs.  run() stores fn and arg, sets `left`, and increments it (release); a
  *         helper that sees a new number (acquire) reads fn and arg and works.
  *   left  helpers still at work.  Each decrements it (release); run() returns when it reads 0
  *         (acquire).
  *
+ * A barrier inside a job works in the same way with `arrived`, a count, and `phase`, the number of
+ * barriers passed: the last part to arrive resets the count and increments the number.
  *
- * A barrier inside a job is the same with `arrived`, a count, and `phase`, the number of barriers
- * passed: the last one to arrive sets the count back and increments the number.
- *
- * All but `arrived` are futexes.  A side that is about to sleep first says so in a counter and the
- * kernel then compares the word once more; the other side changes the word first and then looks at
- * the counter.  These accesses are sequentially consistent, so at least one side sees the
- * other and no wake-up is lost.  A late wake-up is harmless: sleepers compare again. */
+ * All words except `arrived` are futexes. A thread that is about to sleep first increments a
+ * counter, and the kernel then compares the word once more; the other side changes the word first
+ * and then reads the counter. These accesses are sequentially consistent, so at least one side sees
+ * the other and no wakeup is lost. A late wakeup is harmless, since sleepers compare again. */
 #include "core/base/team.h"
 
 #include <linux/futex.h>
@@ -49,12 +48,12 @@ struct lmd_team {
 	struct helper *helpers; /* [n - 1] */
 
 	_Alignas(LINE) _Atomic uint32_t job;
-	_Atomic uint32_t n_asleep; /* helpers that sleep on `job`, or are about to */
+	_Atomic uint32_t n_asleep; /* helpers asleep on `job`, or about to sleep */
 	_Alignas(LINE) _Atomic uint32_t left;
 	_Atomic uint32_t caller_asleep;
 	_Alignas(LINE) _Atomic uint32_t arrived;
 	_Alignas(LINE) _Atomic uint32_t phase;
-	_Atomic uint32_t n_waiting; /* parts that sleep on `phase`, or are about to */
+	_Atomic uint32_t n_waiting; /* parts asleep on `phase`, or about to sleep */
 };
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value)
@@ -84,8 +83,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Spins until the word differs from `value` (or equals, with `until` true); false when the
- * time `ns` is over. */
+/* Spins until the word differs from `value` (with `until`: until it equals it). Returns false when
+ * `ns` have passed. */
 static bool spin(uint32_t ns, _Atomic uint32_t *word, uint32_t value, bool until)
 {
 	uint64_t end = ns ? now_ns() + ns : 0;
@@ -247,9 +246,9 @@ enum lmd_status lmi_team_create(struct lmd_team **out, const struct lmi_team_opt
 					opts->n);
 		}
 	}
-	/* signals of the process are for the threads that expect them */
+	/* signals to the process are for the threads that expect them */
 	sigfillset(&all);
-	/* faults are the thread's own: blocked, they would end the process unheard */
+	/* faults belong to the thread: if blocked, they would kill the process without a handler */
 	sigdelset(&all, SIGBUS);
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGFPE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every part runs exactly once, in order of jobs, with everything written before visible;
- * also under the thread sanitizer. */
+ * Every part runs exactly once per job, in the order of jobs, and sees everything written before.
+ * Also run under the thread sanitizer. */
 #include "core/base/team.h"
 
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of RFC 3629, section 4: overlong forms, surrogates and what lies above U+10FFFF
- * are excluded by the bounds of the second byte. */
+ * The table of RFC 3629, section 4: the bounds of the second byte exclude overlong forms,
+ * surrogates and code points above U+10FFFF. */
 #include "core/base/utf8.h"
 
 size_t lmi_utf8_char(const char *s, size_t n)

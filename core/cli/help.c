@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * --help of options, wrapped at 80 columns. */
+ * Prints the --help of options, wrapped at 80 columns. */
 #include <string.h>
 
 #include "core/cli/texts.h"
@@ -8,7 +8,7 @@
 #define WIDTH	80
 #define DOC_COL LMI_HELP_DOC_COL
 
-/* Writes words from column `at`, wrapped, further lines indented by `indent`. */
+/* Writes words from column `at`, wrapped; continuation lines are indented by `indent`. */
 void lmi_text_wrap(FILE *f, const char *text, int at, int indent)
 {
 	bool first = true;
@@ -53,14 +53,17 @@ void lmi_opt_number(const struct lmi_opt *o, double v, char *buf, size_t n)
 
 void lmi_opt_bounds(const struct lmi_opt *o, char *buf, size_t n)
 {
-	char def[80] = "", range[80] = "", lo[32], hi[32];
+	char def[112] = "", range[80] = "", lo[32], hi[32];
 
-	if (o->def)
+	if (o->def_text)
+		snprintf(def, sizeof(def), "default: %s", o->def_text);
+	else if (o->def)
 		snprintf(def, sizeof(def), "default %s", o->def);
 	if (o->min != 0 || o->max != 0) {
 		lmi_opt_number(o, o->min, lo, sizeof(lo));
 		lmi_opt_number(o, o->max, hi, sizeof(hi));
-		snprintf(range, sizeof(range), "%s%s to %s", *def ? ", " : "", lo, hi);
+		snprintf(range, sizeof(range), "%s%s to %s",
+			 o->def_text ? "; " : *def ? ", " : "", lo, hi);
 	}
 	if (*def || *range)
 		snprintf(buf, n, "(%s%s)", def, range);

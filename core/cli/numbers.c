@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers as people write them on a command line or into a configuration file.  The whole text must
- * be the number. */
+ * Parses numbers as people write them on a command line or in a configuration file. The whole text
+ * must be the number. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "core/cli/opts.h"
 #include "llamad/attr.h"
 
-/* "what: " or nothing. */
+/* Returns "what: ", or "" without what. */
 static const char *head(const char *what)
 {
 	return what ? what : "";
@@ -39,13 +39,13 @@ enum lmd_status lmi_parse_int(const char *what, const char *text, int64_t *out,
 		return lmd_fail(err, LMD_INVALID, "%s%s'%.60s' is not a whole number", head(what),
 				colon(what), text);
 	if (errno)
-		return lmd_fail(err, LMD_INVALID, "%s%s%.60s does not fit into 64 bits", head(what),
+		return lmd_fail(err, LMD_INVALID, "%s%s%.60s does not fit in 64 bits", head(what),
 				colon(what), text);
 	*out = v;
 	return LMD_OK;
 }
 
-/* Bits to shift by for "k", "KiB", "kB", ...; -1 for anything else. */
+/* Returns the shift for "k", "KiB", "kB", ...; -1 for anything else. */
 static int unit_shift(const char *unit)
 {
 	static const char units[] = "kMGT";
@@ -79,13 +79,13 @@ enum lmd_status lmi_parse_size(const char *what, const char *text, int64_t *out,
 			"%s%s'%.60s' is not a whole number with an optional unit k, M, G or T",
 			head(what), colon(what), text);
 	if (errno || __builtin_mul_overflow(v, (int64_t)1 << shift, &r))
-		return lmd_fail(err, LMD_INVALID, "%s%s%.60s does not fit into 64 bits", head(what),
+		return lmd_fail(err, LMD_INVALID, "%s%s%.60s does not fit in 64 bits", head(what),
 				colon(what), text);
 	*out = r;
 	return LMD_OK;
 }
 
-/* Milliseconds of a unit of time, 0 for anything else. */
+/* Returns the milliseconds of a time unit, 0 for anything else. */
 static int64_t unit_ms(const char *unit)
 {
 	static const struct {
@@ -113,7 +113,7 @@ enum lmd_status lmi_parse_time(const char *what, const char *text, int64_t *out,
 				"%s%s'%.60s' is not a whole number with a unit ms, s, m or h",
 				head(what), colon(what), text);
 	if (errno || __builtin_mul_overflow(v, unit, &r))
-		return lmd_fail(err, LMD_INVALID, "%s%s%.60s does not fit into 64 bits", head(what),
+		return lmd_fail(err, LMD_INVALID, "%s%s%.60s does not fit in 64 bits", head(what),
 				colon(what), text);
 	*out = r;
 	return LMD_OK;

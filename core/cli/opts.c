@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parsing of the command line by the table.  The first word that is no option (two words
- * when they name a command) is the command.  After it common options and the command's own are
- * known, and the command's own win.  Before it stand common options and flags of commands
- * ("--json list"); these wait until the command is known.  Defaults are parsed by the same
- * code as what the user types, so a bad default cannot hide. */
+ * Table-driven parsing of the command line. The first word that is not an option (two words if they
+ * name a command) is the command. After it, the common options and those of the command are valid,
+ * and the command's take precedence. Before it, common options and flags of commands are allowed
+ * ("--json list"); these flags wait until the command is known. Defaults are parsed by the same
+ * code as user input, so an invalid default is noticed. */
 #include "core/cli/opts.h"
 
 #include <assert.h>
@@ -18,7 +18,7 @@ struct parser {
 	struct lmi_args *a;
 	int argc, at;
 	char *const *argv;
-	const char **early; /* [n_early] flags that stand before their command */
+	const char **early; /* [n_early] flags given before their command */
 	uint32_t n_early;
 	struct lmd_error *err;
 };
@@ -128,7 +128,7 @@ enum lmd_status lmi_opt_set(struct lmi_opt_value *v, const char *text, struct lm
 	return LMD_OK;
 }
 
-/* Appends the values of n options, at their defaults. */
+/* Appends the values of n options, set to their defaults. */
 static void add_options(struct lmi_args *a, const struct lmi_opt *opts, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -138,13 +138,13 @@ static void add_options(struct lmi_args *a, const struct lmi_opt *opts, uint32_t
 		if (opts[i].def && opts[i].type != LMI_OPT_LIST) {
 			enum lmd_status st = lmi_opt_set(v, opts[i].def, NULL);
 
-			assert(st == LMD_OK && "a default is what its option accepts");
+			assert(st == LMD_OK && "a default must be valid for its option");
 			(void)st;
 		}
 	}
 }
 
-/* The value of a long option (n bytes of name) or, with n = 0, of a letter. */
+/* Returns the value of a long option (n bytes of name) or, if n = 0, of a one-letter option. */
 static struct lmi_opt_value *find_option(const struct lmi_args *a, const char *name, size_t n)
 {
 	for (uint32_t i = 0; i < a->n_value; i++) {
@@ -157,7 +157,7 @@ static struct lmi_opt_value *find_option(const struct lmi_args *a, const char *n
 	return NULL;
 }
 
-/* The command's name for messages, "" before it is known. */
+/* The command's name for messages; "" before it is known. */
 static const char *command_name(const struct parser *p)
 {
 	return p->a->cmd ? p->a->cmd->name : "";
@@ -185,7 +185,8 @@ static enum lmd_status unknown_option(struct parser *p, const char *name, size_t
 			p->a->prog->name, gap, cmd);
 }
 
-/* An option of some command, or NULL; a flag only if it is one in all commands that have it. */
+/* Finds an option of any command, or NULL. A flag counts only if it is a flag in every command that
+ * has it. */
 static const struct lmi_opt *command_option(const struct lmi_program *prog, const char *name,
 					    size_t n)
 {
@@ -203,8 +204,9 @@ static const struct lmi_opt *command_option(const struct lmi_program *prog, cons
 	return found;
 }
 
-/* An option that is not common, before the command.  A flag waits for the command.  With a value
- * the word that names the command could not be told from the value. */
+/* Handles an option before the command that is not a common one. A flag waits for the command. An
+ * option with a value is an error, because its value could not be told apart from the name of the
+ * command. */
 static enum lmd_status early_option(struct parser *p, const char *word, size_t n)
 {
 	const char *prog = p->a->prog->name;
@@ -214,13 +216,14 @@ static enum lmd_status early_option(struct parser *p, const char *word, size_t n
 		return unknown_option(p, word + 2, n);
 	if (o->type != LMI_OPT_FLAG)
 		return lmd_fail(p->err, LMD_INVALID,
-				"option '--%s' belongs after the command: %s COMMAND --%s %s",
+				"option '--%s' must follow the command: %s COMMAND --%s %s",
 				o->name, prog, o->name, o->value);
 	p->early[p->n_early++] = word;
 	return LMD_OK;
 }
 
-/* Sets v from `text` (NULL: from the next word); `spelled` is how the user called it. */
+/* Sets v from `text`, or from the next word if text is NULL; `spelled` is the option as the user
+ * wrote it. */
 static enum lmd_status take_value(struct parser *p, struct lmi_opt_value *v, const char *spelled,
 				  const char *text)
 {
@@ -254,12 +257,12 @@ static enum lmd_status long_option(struct parser *p, const char *word)
 		return p->a->cmd || !n ? unknown_option(p, name, n) : early_option(p, word, n);
 	snprintf(spelled, sizeof(spelled), "--%s", v->opt->name);
 	if (v->opt->type == LMI_OPT_FLAG && eq)
-		return lmd_fail(p->err, LMD_INVALID, "option '%s' takes no value, got '%.60s'",
+		return lmd_fail(p->err, LMD_INVALID, "option '%s' takes no value, but got '%.60s'",
 				spelled, eq + 1);
 	return take_value(p, v, spelled, eq ? eq + 1 : NULL);
 }
 
-/* -n 8, -n8, -hv */
+/* Handles short options: -n 8, -n8, -hv. */
 static enum lmd_status letters(struct parser *p, const char *word)
 {
 	for (const char *c = word + 1; *c; c++) {
@@ -291,7 +294,7 @@ static enum lmd_status unknown_command(struct parser *p, const char *word)
 	if (!prog->n_cmds)
 		return lmd_fail(p->err, LMD_INVALID, "unexpected argument '%.60s'; see %s --help",
 				word, prog->name);
-	/* "debug" alone: say what follows it */
+	/* the first word of a two-word command alone: say that the second is missing */
 	for (uint32_t i = 0; i < prog->n_cmds; i++)
 		if (!strncmp(prog->cmds[i]->name, word, n) && prog->cmds[i]->name[n] == ' ')
 			return lmd_fail(p->err, LMD_INVALID,
@@ -326,7 +329,7 @@ static enum lmd_status set_command(struct parser *p, const char *word)
 		cmd = lmi_cmd_find(a->prog, word);
 	if (!cmd)
 		return unknown_command(p, word);
-	/* the command's options go in front, so that they are found first */
+	/* the command's options come first, so that they are found first */
 	all = lmi_alloc(cmd->n_opts + a->prog->n_opts, sizeof(*all));
 	if (!all)
 		return lmd_fail(p->err, LMD_NOMEM, "no memory for the command line");
@@ -340,7 +343,7 @@ static enum lmd_status set_command(struct parser *p, const char *word)
 	return LMD_OK;
 }
 
-/* Word i of a list of words, as precision and text of "%.*s". */
+/* Returns word i of a list of words, as precision and text for "%.*s". */
 static const char *word_at(const char *words, uint32_t i, int *len)
 {
 	for (; i; i--) {
@@ -370,7 +373,7 @@ static enum lmd_status check_arguments(struct parser *p)
 		return LMD_OK;
 	missing = word_at(a->cmd->args, a->n_pos, &len);
 	return lmd_fail(p->err, LMD_INVALID,
-			"the argument %.*s is missing; usage: %s %s [OPTION]... %s", len, missing,
+			"argument %.*s is missing; usage: %s %s [OPTION]... %s", len, missing,
 			a->prog->name, a->cmd->name, a->cmd->args);
 }
 
@@ -427,7 +430,7 @@ static const struct lmi_opt_value *get(const struct lmi_args *a, const char *nam
 	size_t n = strlen(name);
 	const struct lmi_opt_value *v = find_option(a, name, n > 1 ? n : 0);
 
-	assert(v && "the option is in no table of this command");
+	assert(v && "the option is not in any table of this command");
 	return v;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parsing, numbers and suggestions, with a table of its own. */
+ * Parsing, numbers and suggestions, tested with a table of options defined here. */
 #include "core/base/alloc.h"
 #include "core/cli/opts.h"
 #include "core/cli/suggest.h"
+#include "core/cli/texts.h"
 #include "tests/lmd_check.h"
 
 static enum lmd_status run_nothing(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -67,7 +68,7 @@ static const struct lmi_program program = {
 	.opts = common_opts,
 	.n_opts = LMD_LEN(common_opts),
 };
-/* without commands */
+/* a program without commands */
 static const struct lmi_program bare = {
 	.name = "llamad",
 	.opts = common_opts,
@@ -76,7 +77,7 @@ static const struct lmi_program bare = {
 
 #define MAX_WORDS 16
 
-/* Parses a command line of words separated by '|'. */
+/* Parses a command line whose words are separated by '|'. */
 static enum lmd_status parse(struct lmi_args *a, const char *line, struct lmd_error *err)
 {
 	static char text[1024];
@@ -95,6 +96,26 @@ static enum lmd_status parse(struct lmi_args *a, const char *line, struct lmd_er
 	*err = (struct lmd_error){0};
 	return lmi_args_parse(a, &program, argc, argv, err);
 }
+
+START_TEST(printed_bounds)
+{
+	static const struct {
+		struct lmi_opt opt;
+		const char *want;
+	} cases[] = {
+		{{.type = LMI_OPT_INT, .def = "8", .min = 1, .max = 9}, "(default 8, 1 to 9)"},
+		{{.type = LMI_OPT_SIZE, .min = 1, .max = 2048}, "(1 to 2k)"},
+		{{.type = LMI_OPT_TIME, .def_text = "the daemon's", .max = 60000},
+		 "(default: the daemon's; 0 to 1m)"},
+		{{.type = LMI_OPT_STR, .def_text = "from the clock"}, "(default: from the clock)"},
+		{{.type = LMI_OPT_STR}, ""},
+	};
+	char text[192];
+
+	lmi_opt_bounds(&cases[_i].opt, text, sizeof(text));
+	ck_assert_str_eq(text, cases[_i].want);
+}
+END_TEST
 
 START_TEST(values_and_defaults)
 {
@@ -128,7 +149,7 @@ START_TEST(values_and_defaults)
 }
 END_TEST
 
-/* A flag of a command before the command. */
+/* A flag of a command given before the command. */
 START_TEST(early_flags)
 {
 	struct lmd_error err;
@@ -144,7 +165,7 @@ START_TEST(early_flags)
 	lmi_args_fini(&a);
 	ck_assert_int_eq(parse(&a, "--temp|1|run|m.gguf", &err), LMD_INVALID);
 	ck_assert_str_eq(err.text,
-			 "option '--temp' belongs after the command: llamactl COMMAND --temp T");
+			 "option '--temp' must follow the command: llamactl COMMAND --temp T");
 	lmi_args_fini(&a);
 }
 END_TEST
@@ -166,7 +187,7 @@ START_TEST(commands_of_two_words)
 	ck_assert_int_eq(parse(&a, "plug|test|f.so", &err), LMD_OK);
 	ck_assert_ptr_eq(a.cmd, &cmd_plug_test);
 	lmi_args_fini(&a);
-	/* help asks for no arguments */
+	/* --help needs no arguments */
 	ck_assert_int_eq(parse(&a, "plug|test|-h", &err), LMD_OK);
 	lmi_args_fini(&a);
 }
@@ -194,7 +215,7 @@ static const struct {
 	{"run|f|-n| 3", "option '-n': ' 3' is not a whole number"},
 	{"run|f|-n|0", "option '-n': 0 is below 1"},
 	{"run|f|-n|101", "option '-n': 101 is above 100"},
-	{"run|f|-n|99999999999999999999", "does not fit into 64 bits"},
+	{"run|f|-n|99999999999999999999", "does not fit in 64 bits"},
 	{"run|f|--temp=warm", "option '--temp': 'warm' is not a number"},
 	{"run|f|--temp=nan", "'nan' is not a number"},
 	{"run|f|--temp=1e999", "'1e999' is not a number"},
@@ -202,11 +223,11 @@ static const struct {
 	{"run|f|--temp=-1", "option '--temp': -1 is below 0"},
 	{"run|f|-c|8X", "option '-c': '8X' is not a whole number with an optional unit"},
 	{"run|f|-c|2M", "option '-c': 2M is above 1048576"},
-	{"run|f|-c|9000000000T", "does not fit into 64 bits"},
+	{"run|f|-c|9000000000T", "does not fit in 64 bits"},
 	{"run|f|--act|f16", "option '--act': 'f16' is not one of f32|int8"},
 	{"run|f|--act|f32|--act=f3", "'f3' is not one of f32|int8"},
-	{"run|f|--help=yes", "option '--help' takes no value, got 'yes'"},
-	{"run", "the argument FILE is missing; usage: llamactl run [OPTION]... FILE [TEXT]"},
+	{"run|f|--help=yes", "option '--help' takes no value, but got 'yes'"},
+	{"run", "argument FILE is missing; usage: llamactl run [OPTION]... FILE [TEXT]"},
 	{"run|a|b|c", "unexpected argument 'c'"},
 	{"plug|what", "unexpected argument 'what'"},
 };
@@ -345,6 +366,7 @@ int main(void)
 	Suite *s = suite_create("cli");
 	TCase *t = tcase_create("opts");
 
+	tcase_add_loop_test(t, printed_bounds, 0, 5);
 	tcase_add_test(t, values_and_defaults);
 	tcase_add_test(t, early_flags);
 	tcase_add_test(t, commands_of_two_words);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pieces of manual pages. */
+ * Writes parts of manual pages. */
 #include <string.h>
 
 #include "core/cli/texts.h"
 
-/* Text with what roff would take for markup escaped: backslashes, hyphens, and dots and
- * quotes at the beginning of a line.  A line break of `s` stays one. */
+/* Escapes everything that roff would take for markup: backslashes, hyphens, and dots and quotes at
+ * the start of a line. Line breaks of `s` are kept. */
 void lmi_roff_text(FILE *f, const char *s)
 {
 	bool line_start = true;
@@ -69,4 +69,29 @@ void lmi_roff_option(FILE *f, const struct lmi_opt *o)
 		lmi_roff_text(f, bounds);
 	}
 	putc('\n', f);
+}
+
+void lmi_roff_list(FILE *f, const char *title, const struct lmi_roff_item *items, uint32_t n)
+{
+	fprintf(f, ".SH \"%s\"\n", title);
+	for (uint32_t i = 0; i < n; i++) {
+		fputs(".TP\n\\fB", f);
+		lmi_roff_text(f, items[i].what);
+		fputs("\\fR\n", f);
+		lmi_roff_text(f, items[i].text);
+		putc('\n', f);
+	}
+}
+
+void lmi_roff_examples(FILE *f, const struct lmi_roff_item *items, uint32_t n)
+{
+	fputs(".SH EXAMPLES\n", f);
+	for (uint32_t i = 0; i < n; i++) {
+		if (i)
+			fputs(".PP\n", f);
+		lmi_roff_text(f, items[i].text);
+		fputs("\n.PP\n.RS 4\n.nf\n", f);
+		lmi_roff_text(f, items[i].what);
+		fputs("\n.fi\n.RE\n", f);
+	}
 }

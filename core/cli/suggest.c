@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Edit distance with insertions, deletions, substitutions and swaps of neighbours, each of
- * cost 1.  A word counts as near when at most a third of its letters differ (at least
- * one, at most three), or when it begins with what was typed. */
+ * Edit distance with insertions, deletions, substitutions and transpositions of neighbours, each of
+ * cost 1. A word is close enough if at most a third of its letters differ (at least one, at most
+ * three), or if it begins with the typed text. */
 #include "core/cli/suggest.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static uint32_t min3(uint32_t a, uint32_t b, uint32_t c)
 	return a < c ? a : c;
 }
 
-/* Both words are at most WORD_MAX long. */
+/* Both words must be at most WORD_MAX long. */
 static uint32_t distance(const char *a, uint32_t na, const char *b, uint32_t nb)
 {
 	uint32_t row[3][WORD_MAX + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * texts.h - what is written from rows of options: help and manual pages. */
+ * texts.h - help and manual pages generated from option rows. */
 #ifndef LLAMAD_CORE_CLI_TEXTS_H
 #define LLAMAD_CORE_CLI_TEXTS_H
 
@@ -8,28 +8,37 @@
 
 #include "core/cli/opts.h"
 
-/* Column at which descriptions begin. */
+/* Column at which descriptions start. */
 #define LMI_HELP_DOC_COL 26
 
-/* Writes words from column `at`, wrapped at 80, further lines indented by `indent`, and a
- * newline. */
+/* Writes words from column `at`, wrapped at 80, with continuation lines indented by `indent`, and a
+ * final newline. */
 void lmi_text_wrap(FILE *f, const char *text, int at, int indent);
 
-/* An empty line, "TITLE:", and the options that have a doc; nothing when n is 0. */
+/* Writes an empty line, "TITLE:", and the options that have a doc; nothing if n is 0. */
 void lmi_help_options(FILE *f, const char *title, const struct lmi_opt *o, uint32_t n);
 
-/* "(default 8, 1 to 128k)" of an option, "" when there is nothing to say. */
+/* Writes "(default 8, 1 to 128k)" for an option, or "" if it has neither default nor limits. */
 void lmi_opt_bounds(const struct lmi_opt *o, char *buf, size_t n);
 
-/* A value of an option as the user would type it, with the largest unit that fits: "128k". */
+/* Writes a value of an option as the user would type it, with the largest unit that fits:
+ * "128k". */
 void lmi_opt_number(const struct lmi_opt *o, double v, char *buf, size_t n);
 
-/* Text with what roff would take for markup escaped: backslashes, hyphens, and dots and
- * quotes at the beginning of a line.  A line break of `s` stays one. */
+/* Escapes everything that roff would take for markup: backslashes, hyphens, and dots and quotes at
+ * the start of a line. Line breaks of `s` are kept. */
 void lmi_roff_text(FILE *f, const char *s);
-/* The same for paragraphs that are separated by empty lines. */
+/* Writes paragraphs, separated by empty lines in `doc`, escaped like lmi_roff_text. */
 void lmi_roff_paragraphs(FILE *f, const char *doc);
-/* A .TP item with spelling, doc and bounds; nothing for an option without doc. */
+/* One row of a list in a manual page. */
+struct lmi_roff_item {
+	const char *what, *text;
+};
+/* Writes .SH TITLE and a .TP item for each row, `what` in bold. */
+void lmi_roff_list(FILE *f, const char *title, const struct lmi_roff_item *items, uint32_t n);
+/* Writes .SH EXAMPLES: a text, and below it the lines of `what` as they are typed. */
+void lmi_roff_examples(FILE *f, const struct lmi_roff_item *items, uint32_t n);
+/* Writes a .TP item with spelling, doc and limits; nothing for an option without doc. */
 void lmi_roff_option(FILE *f, const struct lmi_opt *o);
 
 #endif /* LLAMAD_CORE_CLI_TEXTS_H */

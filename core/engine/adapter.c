@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adapters of files on a model.  A device has one pair at a site and slot; files that share a site
- * become one pair: their ranks stand one behind the other, their scales go into B. */
+ * Applies adapter files to a model. A device has one pair of matrices per site and slot; files that
+ * share a site are merged into one pair: their ranks are concatenated, and their scales are
+ * multiplied into B. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -33,7 +34,7 @@ static const struct lmi_adapter_pair *find(const struct lmi_adapter_file *f, con
 	return NULL;
 }
 
-/* Sizes of all pairs at a site together; n_pairs counts them. */
+/* Adds up the sizes of all pairs at a site; n_pairs counts the pairs. */
 static enum lmd_status sizes(const struct files *fs, const struct lmi_adapter_pair *p,
 			     uint32_t *rank, uint32_t *n_pairs, struct lmd_error *err)
 {
@@ -45,15 +46,15 @@ static enum lmd_status sizes(const struct files *fs, const struct lmi_adapter_pa
 			continue;
 		if (!q->rank != !p->rank || q->n_slice != p->n_slice)
 			return lmd_fail(err, LMD_UNSUPPORTED,
-					"%s: an adapter and a control vector at %s together",
+					"%s: cannot combine an adapter and a control vector at %s",
 					fs->refs[i].path, p->site);
-		*rank += q->rank; /* each at most 4096, files at most 2^16 */
+		*rank += q->rank; /* each at most 4096, and at most 2^16 files */
 		(*n_pairs)++;
 	}
 	return LMD_OK;
 }
 
-/* Rank after rank. */
+/* Concatenates the ranks. */
 static void join(const struct files *fs, const struct lmi_adapter_pair *p, uint32_t rank, float *a,
 		 float *b)
 {
@@ -110,7 +111,7 @@ static enum lmd_status bind_joined(struct lmi_inst *inst, const struct files *fs
 	return st;
 }
 
-/* Is it an earlier file's site? */
+/* Returns true if an earlier file has this site. */
 static bool was_bound(const struct files *fs, uint32_t i, const char *site)
 {
 	for (uint32_t k = 0; k < i; k++)
@@ -119,7 +120,7 @@ static bool was_bound(const struct files *fs, uint32_t i, const char *site)
 	return false;
 }
 
-/* What a backend keeps of the joined pair of a site: its numbers as floats. */
+/* Adds what a backend stores for the merged pair of a site: its numbers as floats. */
 static bool add_bytes(const struct lmi_adapter_pair *p, uint32_t rank, uint64_t *bytes)
 {
 	uint64_t a, b;
@@ -130,7 +131,8 @@ static bool add_bytes(const struct lmi_adapter_pair *p, uint32_t rank, uint64_t 
 	       lmi_add_ok(*bytes, a, bytes);
 }
 
-/* Each site once, its pair into the slot, or only its size to *bytes where that is not NULL. */
+/* Visits each site once and puts its merged pair into the slot, or, if bytes is not NULL, only adds
+ * its size to *bytes. */
 static enum lmd_status each_site(struct lmi_inst *inst, const struct files *fs, uint32_t slot,
 				 uint64_t *bytes, struct lmd_error *err)
 {
@@ -147,7 +149,8 @@ static enum lmd_status each_site(struct lmi_inst *inst, const struct files *fs, 
 			if (st == LMD_OK && !bytes)
 				st = bind_joined(inst, fs, p, rank, slot, err);
 			else if (st == LMD_OK && !add_bytes(p, rank, bytes))
-				st = lmd_fail(err, LMD_INVALID, "rank %u at %s: too large", rank,
+				st = lmd_fail(err, LMD_INVALID, "the sum of ranks %u at %s is too "
+								"large", rank,
 					      p->site);
 		}
 	}
@@ -168,8 +171,8 @@ static enum lmd_status open_one(struct files *fs, const struct lmi_inst *inst, u
 	(void)lmi_adapter_invocation(fs->v[i], &n);
 	if (n)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%s: acts behind a sequence of %u tokens alone, which is not done "
-				"here",
+				"%s: activates only after a sequence of %u tokens, which is not "
+				"supported",
 				fs->refs[i].path, n);
 	return LMD_OK;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * command.h - what an engine is told and what it answers: plain values.
+ * command.h - commands to an engine and the events it reports, as plain values.
  *
- * A command is copied when it is submitted; nothing of it is kept.  Every command that was
- * accepted ends in exactly one final event: DONE, FAILED or CANCELLED. */
+ * A command is copied when it is submitted; the engine keeps no pointer into it. Every accepted
+ * command ends in exactly one final event: DONE, FAILED or CANCELLED. */
 #ifndef LLAMAD_CORE_ENGINE_COMMAND_H
 #define LLAMAD_CORE_ENGINE_COMMAND_H
 
@@ -24,72 +24,74 @@ struct lmi_constraint;
 struct lmi_input_seq {
 	const lmd_token *tokens; /* [n_tokens]; of the decoder for encoder-decoder models */
 	uint32_t n_tokens;
-	const lmd_token *enc; /* [n_enc] of the encoder */
+	const lmd_token *enc; /* [n_enc] tokens of the encoder */
 	uint32_t n_enc;
 	const float *rows; /* [n_rows][width], instead of tokens */
 	uint32_t n_rows, width;
-	const int32_t *pos; /* [n_plane][rows] positions; n_plane 0: the row's number; 1 or 4.
-			     * Evaluations only */
+	const int32_t *pos; /* [n_plane][rows] positions, n_plane 1 or 4; n_plane 0: positions are
+			     * row numbers. Evaluations only */
 	uint32_t n_plane;
 	int32_t adapter; /* slot, 0 = none */
-	/* The first fork_at tokens are those of sequence fork_of of the same command, an earlier
-	 * one; they are computed once if possible and do not leave.  LMI_NO_FORK: none. */
+	/* The first fork_at tokens equal those of sequence fork_of, an earlier one of the same
+	 * command; they are computed once if possible and are not output. LMI_NO_FORK: no fork. */
 	uint32_t fork_of, fork_at;
-	uint32_t out_from; /* results of rows below this one are not wanted */
+	uint32_t out_from; /* rows below this one are not output */
 };
 
 /* ---- evaluation ---- */
 
 enum lmi_want {
-	LMI_WANT_LOGITS = 0, /* of every row */
+	LMI_WANT_LOGITS = 0, /* logits of every row */
 	LMI_WANT_LAST = 1,   /* logits of the last row */
-	LMI_WANT_EMBED = 2,  /* by `pooling`: a vector for each sequence, or for each row */
-	LMI_WANT_NLL = 3     /* of every row but the last: minus the log probability of the token
+	LMI_WANT_EMBED = 2,  /* by `pooling`: one vector per sequence, or one per row */
+	LMI_WANT_NLL = 3     /* for every row but the last: minus the log probability of the token
 			      * that follows; rows of one number */
 };
 
 struct lmi_eval {
-	uint64_t id; /* unique among the commands of the engine that are not done */
+	uint64_t id; /* unique among the unfinished commands of the engine */
 	const struct lmi_input_seq *seqs;
 	uint32_t n_seq;
 	enum lmi_want want;
-	int32_t pooling; /* enum lmd_pooling; LMD_POOL_UNSET: the file's */
-	uint32_t chunk;	 /* rows of a sequence in one step at most; 0 = no bound */
+	int32_t pooling; /* enum lmd_pooling; LMD_POOL_UNSET: as in the model file */
+	uint32_t chunk;	 /* maximum rows of a sequence per step; 0 = no limit */
 	bool whole;	 /* all rows of a sequence in one step */
 };
 
 /* ---- generation ---- */
 
 #define LMI_GEN_IGNORE_EOG 1u /* end-of-generation tokens do not end it */
-#define LMI_GEN_SPECIAL	   2u /* text of control tokens is written out */
-/* After its end it stays in memory, where the next generation finds the rows that both begin
- * with.  Of an engine the latest one stays; it takes one of the sequences (n_seq), and gives
- * way when memory for others is short. */
+#define LMI_GEN_SPECIAL	   2u /* output the text of control tokens */
+/* Retain the sequence after its end, so that the next generation can reuse the rows of a common
+ * prefix. An engine retains only the latest one; it occupies one of the sequences (n_seq) and is
+ * dropped when others need the memory. */
 #define LMI_GEN_KEEP 4u
 
 struct lmi_generate {
 	uint64_t id;
 	struct lmi_input_seq seq;
-	int64_t n_predict;		      /* tokens at most; < 0: until the context is full */
-	const struct lmi_sampler_spec *specs; /* [n_specs] the chain */
+	int64_t n_predict;		      /* maximum number of tokens; < 0: until the context is
+					       * full */
+	const struct lmi_sampler_spec *specs; /* [n_specs] the sampler chain */
 	uint32_t n_specs;
 	uint64_t seed;
-	const struct lmd_str *stops; /* [n_stops] texts that end it; they are not part of it */
+	const struct lmd_str *stops; /* [n_stops] stop texts; they are not part of the output */
 	uint32_t n_stops;
-	const lmd_token *shown; /* [n_shown], ascending: control tokens that are written out, too */
+	const lmd_token *shown; /* [n_shown], ascending: control tokens whose text is output as
+				 * well */
 	uint32_t n_shown;
 	uint32_t flags; /* LMI_GEN_* */
 	enum lmi_class class;
-	/* What the answer must be, or NULL; the engine's once the command was accepted.  The end of
-	 * its grammar ends the answer; when nothing can follow, the command fails. */
+	/* Constraint on the answer, or NULL; owned by the engine once the command is accepted. The
+	 * end of its grammar ends the answer; if no token may follow, the command fails. */
 	struct lmi_constraint *constraint;
 };
 
 /* ---- events ---- */
 
 enum lmi_event_kind {
-	LMI_EV_TOKEN = 1, /* a token, and the text that can be shown since the last one */
-	LMI_EV_TEXT = 2,  /* more text, without a token */
+	LMI_EV_TOKEN = 1, /* a token, and the text that has become printable since the last one */
+	LMI_EV_TEXT = 2,  /* more text without a token */
 	LMI_EV_ROWS = 3,  /* results of an evaluation */
 	LMI_EV_DONE = 4,
 	LMI_EV_FAILED = 5,
@@ -99,8 +101,8 @@ enum lmi_event_kind {
 enum lmi_finish {
 	LMI_FINISH_NONE = 0,   /* an evaluation */
 	LMI_FINISH_EOG = 1,    /* the model ended it */
-	LMI_FINISH_STOP = 2,   /* a stop text */
-	LMI_FINISH_LENGTH = 3, /* n_predict tokens */
+	LMI_FINISH_STOP = 2,   /* a stop text matched */
+	LMI_FINISH_LENGTH = 3, /* n_predict tokens were generated */
 	LMI_FINISH_CONTEXT = 4 /* the context is full */
 };
 
@@ -112,25 +114,25 @@ struct lmi_event {
 	union {
 		struct {
 			lmd_token token;
-			uint32_t n;		    /* bytes of text, may be 0 */
+			uint32_t n;		    /* bytes of text; may be 0 */
 			char bytes[LMI_EVENT_TEXT]; /* whole UTF-8 characters as far as the tokens
-						  * make them; no terminating zero */
+						     * form them; no terminating zero */
 		} text;
 		struct {
-			uint32_t seq;		  /* of the command */
+			uint32_t seq;		  /* index in the command */
 			uint32_t first, n, width; /* rows [first, first + n) of the sequence; a
-						  * pooled vector is row 0 */
-			float *v;		  /* [n][width]; the receiver frees it with
-						  * lmi_event_release */
+						   * pooled vector is row 0 */
+			float *v;		  /* [n][width]; the receiver must free it with
+						   * lmi_event_release */
 		} rows;
 		struct {
 			enum lmi_finish finish;
-			uint32_t n_prompt, n_out; /* tokens read and written */
-			uint32_t n_forced; /* of n_out: without a step of their own, since
-					    * nothing else could come: constrain.h */
+			uint32_t n_prompt, n_out; /* tokens read and generated */
+			uint32_t n_forced; /* how many of n_out had no step of their own, because no
+					    * other token was possible: constrain.h */
 			uint64_t prompt_ns;	  /* from its first step to its first token */
-			uint64_t out_ns;	  /* from there to the end */
-		} done;			/* DONE; of a generation also CANCELLED, without finish */
+			uint64_t out_ns;	  /* from its first token to its end */
+		} done;			/* DONE; also CANCELLED for a generation, without finish */
 		struct lmd_error error; /* FAILED */
 	} u;
 };

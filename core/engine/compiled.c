@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list is short (LMI_COMPILED_MAX), so it is walked.  An entry is in it from the moment
- * somebody compiles it: who finds it without a grammar waits.  n_ref counts those who use or make
- * it; one that was taken out of the list dies with its last reference.  Nothing slow happens under
- * the lock: what is to be freed is gathered and freed behind it. */
+ * The list is short (LMI_COMPILED_MAX), so it is searched linearly. An entry is listed as soon as
+ * somebody starts to compile it; a thread that finds it without a grammar waits. n_ref counts the
+ * threads that use or compile it; an entry that was removed from the list is freed with its last
+ * reference. Nothing slow happens under the lock: entries to be freed are collected and freed after
+ * unlocking. */
 #include "core/engine/compiled.h"
 
 #include <assert.h>
@@ -13,25 +14,25 @@
 #include "core/base/sha256.h"
 #include "core/grammar/grammar.h"
 
-/* Of what one matcher remembers. */
+/* Limit for what one matcher remembers. */
 #define MATCHER_BYTES (32u << 20)
-/* Matchers of an entry that wait for an answer. */
+/* Maximum number of idle matchers of an entry. */
 #define IDLE_MAX 4u
 
 struct lmi_compiled {
 	struct lmi_compiled *prev, *next;
 	uint8_t digest[LMI_SHA256_BYTES];
-	struct lmi_grammar *grammar; /* NULL: it is being made */
+	struct lmi_grammar *grammar; /* NULL: being compiled */
 	struct lmi_matcher *idle[IDLE_MAX];
 	uint32_t n_idle, n_ref;
-	uint64_t bytes; /* counted in the cache's */
+	uint64_t bytes; /* as counted in the cache's statistics */
 	bool listed;
 };
 
 void lmi_compiled_init(struct lmi_compiled_cache *x, uint32_t max, uint64_t max_bytes)
 {
 	*x = (struct lmi_compiled_cache){.max = max, .max_bytes = max_bytes};
-	(void)pthread_mutex_init(&x->lock, NULL); /* fails for attributes alone */
+	(void)pthread_mutex_init(&x->lock, NULL); /* can fail only because of attributes */
 	(void)pthread_cond_init(&x->made, NULL);
 }
 
@@ -54,7 +55,7 @@ void lmi_compiled_fini(struct lmi_compiled_cache *x)
 	(void)pthread_mutex_destroy(&x->lock);
 }
 
-/* ---- the list; under the lock ---- */
+/* ---- the list; the lock is held ---- */
 
 static void push_first(struct lmi_compiled_cache *x, struct lmi_compiled *c)
 {
@@ -88,8 +89,8 @@ static void count_bytes(struct lmi_compiled_cache *x, struct lmi_compiled *c)
 	c->bytes = bytes;
 }
 
-/* Takes out what is too much, but for what is being made; a list of those that nobody uses, to be
- * destroyed. */
+/* Removes the least recently used entries until the cache is within its limits, except those being
+ * compiled. Returns a list of the removed entries that nobody uses, for the caller to destroy. */
 static struct lmi_compiled *evict(struct lmi_compiled_cache *x)
 {
 	struct lmi_compiled *dead = NULL;
@@ -126,7 +127,7 @@ static struct lmi_compiled *find(struct lmi_compiled_cache *x, const uint8_t *di
 	return NULL;
 }
 
-/* ---- making ---- */
+/* ---- compiling ---- */
 
 static void hash_text(struct lmi_sha256 *h, char kind, struct lmd_str s)
 {
@@ -158,12 +159,12 @@ static enum lmd_status compile(const struct lmi_gvocab *v, const struct lmi_gram
 		st = lmi_grammar_from_gbnf(out, from->gbnf.ptr, from->gbnf.len, v, err);
 	else
 		st = lmi_grammar_from_schema(out, from->schema.ptr, from->schema.len, err);
-	/* a text that is no JSON is the asker's fault, as a wrong schema is */
+	/* text that is not JSON is the caller's error, like an invalid schema */
 	return st == LMD_CORRUPT ? LMD_INVALID : st;
 }
 
-/* The entry of that digest, with a reference; when it is new, without a grammar: the caller makes
- * it.  NULL: no memory. */
+/* Returns the entry for a digest, with a reference. A new entry has no grammar: the caller must
+ * compile it. Returns NULL if memory runs out. */
 static struct lmi_compiled *enter(struct lmi_compiled_cache *x, const uint8_t *digest,
 				  struct lmi_matcher **idle, bool *is_new)
 {
@@ -192,8 +193,9 @@ static struct lmi_compiled *enter(struct lmi_compiled_cache *x, const uint8_t *d
 	return c;
 }
 
-/* The new entry has its grammar, or NULL: there is none, and the entry goes. */
-static void settle(struct lmi_compiled_cache *x, struct lmi_compiled *c, struct lmi_grammar *own_g)
+/* Stores the grammar in a new entry, or removes the entry if own_g is NULL (compiling failed). */
+static void set_grammar(struct lmi_compiled_cache *x, struct lmi_compiled *c,
+			struct lmi_grammar *own_g)
 {
 	struct lmi_compiled *dead = NULL;
 
@@ -208,7 +210,7 @@ static void settle(struct lmi_compiled_cache *x, struct lmi_compiled *c, struct 
 	(void)pthread_cond_broadcast(&x->made);
 	(void)pthread_mutex_unlock(&x->lock);
 	if (!own_g)
-		destroy(c); /* nobody else has seen it */
+		destroy(c); /* no other thread has seen it */
 	destroy_all(dead);
 }
 
@@ -233,7 +235,7 @@ enum lmd_status lmi_compiled_take(struct lmi_compiled_cache *x, const struct lmi
 		return lmd_fail(err, LMD_NOMEM, "out of memory");
 	if (is_new) {
 		st = compile(v, from, &g, err);
-		settle(x, lent.entry, st == LMD_OK ? g : NULL);
+		set_grammar(x, lent.entry, st == LMD_OK ? g : NULL);
 		if (st != LMD_OK)
 			return st;
 	}
@@ -256,7 +258,7 @@ void lmi_compiled_give(struct lmi_compiled_cache *x, struct lmi_lent *own)
 		return;
 	(void)pthread_mutex_lock(&x->lock);
 	c->n_ref--;
-	/* one that is great would drive out all others */
+	/* a large matcher would evict all other entries */
 	if (c->listed && m && c->n_idle < IDLE_MAX && lmi_matcher_bytes(m) <= x->max_bytes / 4) {
 		c->idle[c->n_idle++] = m;
 		m = NULL;

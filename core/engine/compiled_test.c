@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cache of compiled grammars: what is found, what goes, who keeps what went, and many threads
- * that ask for the same. */
+ * The cache of compiled grammars: look-up, eviction, use of evicted entries, and many threads that
+ * need the same grammar. */
 #include "core/engine/compiled.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static struct lmi_lent take(const struct lmi_grammar_source *from)
 	return l;
 }
 
-/* Takes and gives back. */
+/* Takes a grammar and gives it back. */
 static void use(const char *text)
 {
 	struct lmi_grammar_source from = gbnf(text);
@@ -76,16 +76,16 @@ START_TEST(the_same_is_compiled_once)
 	l[0] = take(&a);
 	l[1] = take(&a);
 	ck_assert_ptr_eq(l[0].entry, l[1].entry);
-	ck_assert_ptr_ne(l[0].matcher, l[1].matcher); /* each answer has its own */
+	ck_assert_ptr_ne(l[0].matcher, l[1].matcher); /* each answer has its own matcher */
 	count_is(1, 1, 0, 1);
 	l[2] = l[0];
 	lmi_compiled_give(&cache, &l[0]);
 	l[0] = take(&a);
-	ck_assert_ptr_eq(l[0].matcher, l[2].matcher); /* the one that was given back */
+	ck_assert_ptr_eq(l[0].matcher, l[2].matcher); /* the matcher that was given back */
 	lmi_compiled_give(&cache, &l[0]);
 	lmi_compiled_give(&cache, &l[1]);
 	count_is(2, 1, 0, 1);
-	/* another kind, or other triggers, is another grammar */
+	/* another kind or other triggers make another grammar */
 	l[0] = take(&s);
 	lmi_compiled_give(&cache, &l[0]);
 	a.triggers = trigger;
@@ -104,7 +104,7 @@ START_TEST(what_was_not_used_goes_first)
 	use("root ::= \"a\"");
 	use("root ::= \"b\"");
 	use("root ::= \"a\"");
-	use("root ::= \"c\""); /* b goes */
+	use("root ::= \"c\""); /* b is evicted */
 	count_is(1, 3, 1, 2);
 	use("root ::= \"a\"");
 	count_is(2, 3, 1, 2);
@@ -130,7 +130,7 @@ START_TEST(bytes_are_bounded)
 	ck_assert_uint_gt(stats().n_evicted, 100);
 	ck_assert_uint_gt(most, 10000);
 	lmi_compiled_fini(&cache);
-	lmi_compiled_init(&cache, 10, 0); /* keeps none */
+	lmi_compiled_init(&cache, 10, 0); /* caches nothing */
 	use("root ::= \"a\"");
 	count_is(0, 1, 1, 0);
 	lmi_compiled_fini(&cache);

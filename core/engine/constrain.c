@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Constraints on an answer: grammars, healing and forced tokens; see constrain.h. */
 #include "core/engine/constrain.h"
 
 #include <string.h>
@@ -9,7 +11,7 @@
 
 void lmi_vocab_index_init(struct lmi_vocab_index *x)
 {
-	(void)pthread_mutex_init(&x->lock, NULL); /* fails for attributes alone */
+	(void)pthread_mutex_init(&x->lock, NULL); /* can fail only because of attributes */
 	x->v = NULL;
 }
 
@@ -19,7 +21,8 @@ void lmi_vocab_index_fini(struct lmi_vocab_index *x)
 	(void)pthread_mutex_destroy(&x->lock);
 }
 
-/* Who comes meanwhile waits: it would make the same. */
+/* Creates the vocabulary index once; other threads wait meanwhile, since they would create the
+ * same. */
 static enum lmd_status vocab(struct lmi_engine *e, const struct lmi_gvocab **out,
 			     struct lmd_error *err)
 {
@@ -54,8 +57,8 @@ static enum lmd_status take_grammar(struct lmi_constraint *c, const struct lmi_g
 	return st;
 }
 
-/* Which tokens begin with the text that must come, or are its beginning; behind it the grammar
- * goes on.  Every token is looked at, which takes some milliseconds. */
+/* Marks the tokens that start with the healed text or are a prefix of it; after the healed text the
+ * grammar has to accept the rest. Takes some milliseconds, since it looks at every token. */
 static void fill_heal_mask(struct lmi_constraint *c)
 {
 	size_t left = c->heal.n - c->heal.at;
@@ -104,7 +107,7 @@ enum lmd_status lmi_engine_constrain(struct lmi_engine *e, const struct lmi_cons
 	*out = NULL;
 	*n_kept = o->n_prompt;
 	if (o->grammar.gbnf.ptr && o->grammar.schema.ptr)
-		return lmd_fail(err, LMD_INVALID, "a grammar or a json_schema, one of them");
+		return lmd_fail(err, LMD_INVALID, "set either grammar or json_schema, not both");
 	if (!e->tok)
 		return lmd_fail(err, LMD_UNSUPPORTED, "the engine was opened without a tokenizer");
 	if (!has_grammar && !heals)
@@ -149,12 +152,12 @@ size_t lmi_constraint_healed(const struct lmi_constraint *c)
 	return c->heal.n;
 }
 
-/* ---- a token ---- */
+/* ---- one token ---- */
 
 enum lmd_status lmi_constraint_mask(struct lmi_constraint *c, uint32_t n_logits,
 				    const uint64_t **mask, uint32_t *n)
 {
-	/* a head may have more rows than the vocabulary: those are nothing */
+	/* the output may have more rows than the vocabulary; those are not allowed */
 	*n = n_logits < c->n_vocab ? n_logits : c->n_vocab;
 	if (!lmi_heal_done(&c->heal)) {
 		if (c->heal_at != c->heal.at)
@@ -169,7 +172,7 @@ enum lmd_status lmi_constraint_mask(struct lmi_constraint *c, uint32_t n_logits,
 	return LMD_OK;
 }
 
-/* What is behind the healed text in the token that ends it goes to the grammar. */
+/* Passes the rest of the token that completes the healed text to the grammar. */
 static enum lmd_status accept_healing(struct lmi_constraint *c, lmd_token token)
 {
 	size_t left = c->heal.n - c->heal.at, n, taken;
@@ -197,9 +200,9 @@ enum lmd_status lmi_constraint_accept(struct lmi_constraint *c, lmd_token token)
 	return c->state ? lmi_gstate_accept(c->state, token) : LMD_OK;
 }
 
-/* ---- without a choice ---- */
+/* ---- forced tokens ---- */
 
-/* The token that was planned, if the mask says so too. */
+/* Returns the next planned token if the mask allows it. */
 static lmd_token next_ahead(struct lmi_constraint *c, const uint64_t *mask, uint32_t n)
 {
 	lmd_token t;

@@ -1,32 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * constrain.h - what one answer must be: a grammar that it follows, the text that it heals, or
- * both.
+ * constrain.h - constraints on one answer: a grammar that it follows, the text that token healing
+ * requires, or both.
  *
- * Compiling is slow and happens where the caller is, off the engine's thread; so does the first
- * look at the engine's vocabulary.  From then on it belongs to one generation.  What the grammar
- * remembers grows while it is used: the token path of such an answer allocates.
+ * Compiling a grammar is slow and happens on the caller's thread, not on the engine's; so does
+ * creating the index of the engine's vocabulary. After that a constraint belongs to one generation.
+ * The memory of a grammar matcher grows during use, so the token path of such an answer allocates.
  *
- * Jump-forward.  Where a constraint leaves no choice, tokens are taken without a row of logits, and
- * many of them are computed as rows of one step, like a prompt.
+ * Jump-forward decoding: where a constraint leaves no choice, tokens are taken without a row of
+ * logits, and many of them are computed as rows of one step, like a prompt.
  *
- * LMI_JUMP_TOKEN takes a token when the mask allows no other.  Any sampler would have chosen it,
- * whatever the logits; samplers that remember (mirostat) are told so.  The answer is the one
- * without jumps, token for token, but for what rows that are computed together may differ in their
- * last bits.
+ * LMI_JUMP_TOKEN takes a token if the mask allows no other. Any sampler would have chosen it,
+ * whatever the logits; samplers with memory (mirostat) are told about it. The answer is the same as
+ * without jumps, token for token, except that rows computed together may differ in their last bits.
  *
- * LMI_JUMP_TEXT takes text that is forced (lmi_gstate_forced), in the tokens that the tokenizer has
- * for it.  The text is tokenised behind the last tokens of the sequence, and is taken only when
- * they come out again as they are: at a border where they would become others, the model chooses as
- * usual.  Where something goes on behind the forced text, its last token is held back, and as many
- * before it as together begin a longer token of the vocabulary: these are left to the model.  The
- * answer follows the grammar, since each token is taken by it; but a model that would have spelled
- * the text in other tokens, or samplers that ban some of these, are not asked, so what comes behind
- * may differ.
+ * LMI_JUMP_TEXT takes forced text (lmi_gstate_forced) in the tokens that the tokenizer produces for
+ * it. The text is tokenised together with the last tokens of the sequence, and is taken only if
+ * these come out unchanged; at a boundary where they would merge into others, the model chooses as
+ * usual. If something follows the forced text, its last token is left to the model, and with it as
+ * many tokens before as together start a longer token of the vocabulary. The answer follows the
+ * grammar, since the grammar accepts each token. But a model that would have split the text into
+ * other tokens, or samplers that ban some of them, have no say, so what follows may differ.
  *
- * Healing.  Tokens at the end of a prompt are taken back, and what is generated begins with their
- * text, in whichever tokens (core/text/heal.h).  That text is no part of the answer: the grammar
- * begins behind it. */
+ * Token healing: tokens at the end of a prompt are taken back, and the generation starts with their
+ * text, in any tokens (core/text/heal.h). That text is not part of the answer: the grammar starts
+ * after it. */
 #ifndef LLAMAD_CORE_ENGINE_CONSTRAIN_H
 #define LLAMAD_CORE_ENGINE_CONSTRAIN_H
 
@@ -42,9 +40,9 @@ struct lmi_constraint;
 struct lmi_engine;
 struct lmi_gvocab;
 
-/* Tokens of a prompt that healing takes back at most. */
+/* Maximum number of prompt tokens that healing takes back. */
 #define LMI_HEAL_TOKENS 4
-/* Tokens that are planned at a time, and taken in one step at most. */
+/* Maximum number of tokens that are planned at a time and taken in one step. */
 #define LMI_JUMP_MAX 64
 
 enum lmi_jump {
@@ -54,47 +52,49 @@ enum lmi_jump {
 };
 
 struct lmi_constrain_opts {
-	/* gbnf and schema: one or none; triggers: regular expressions, the grammar counts from
-	 * where the answer matches one of them; none: from the beginning.  See grammar.h. */
+	/* At most one of gbnf and schema is set. triggers: regular expressions; the grammar applies
+	 * from where the answer matches one of them; without triggers, from the start. See
+	 * grammar.h. */
 	struct lmi_grammar_source grammar;
 	enum lmi_jump jump;
-	bool heal; /* the end of the prompt; one of its tokens stays at least */
+	bool heal; /* heal the end of the prompt; at least one of its tokens is kept */
 	const lmd_token *prompt; /* [n_prompt] */
 	size_t n_prompt;
 };
 
-/* *n_kept: tokens of the prompt that stay.
- * *out NULL: nothing is to be kept to, since there is no grammar and nothing to heal.
- * The sentence of a failure begins with "grammar" or "json_schema".  The engine outlives it.  Any
- * thread. */
+/* Creates a constraint. Any thread. The engine must outlive it.
+ * *n_kept: number of prompt tokens that are kept.
+ * *out: NULL if there is no constraint: no grammar and nothing to heal.
+ * The error message starts with "grammar" or "json_schema". */
 enum lmd_status lmi_engine_constrain(struct lmi_engine *e, const struct lmi_constrain_opts *o,
 				     struct lmi_constraint **out, size_t *n_kept,
 				     struct lmd_error *err);
-/* NULL allowed. */
+/* c may be NULL. */
 void lmi_constraint_destroy(struct lmi_constraint *c);
 
-/* It has a grammar: behind that one's end comes nothing. */
+/* Returns true if c has a grammar: the end of the grammar ends the answer. */
 bool lmi_constraint_has_end(const struct lmi_constraint *c);
-/* Bytes that the answer begins with and that are no part of it. */
+/* Returns the number of bytes at the start of the generated text that are not part of the
+ * answer. */
 size_t lmi_constraint_healed(const struct lmi_constraint *c);
 
 /* ---- for generations, on the engine's thread ---- */
 
-/* Tokens below *n, at most n_logits, that may come next, as lmi_gstate_mask has it; *mask NULL:
- * all. */
+/* Returns the tokens that may come next, below *n (at most n_logits), as lmi_gstate_mask does;
+ * *mask NULL: all. */
 enum lmd_status lmi_constraint_mask(struct lmi_constraint *c, uint32_t n_logits,
 				    const uint64_t **mask, uint32_t *n);
-/* LMD_INVALID: it may not come. */
+/* LMD_INVALID if the token is not allowed. */
 enum lmd_status lmi_constraint_accept(struct lmi_constraint *c, lmd_token token);
 
-/* The token that comes next without a choice, or -1.  before: the sequence so far. */
+/* Returns the next token if there is no choice, or -1. before: the sequence so far. */
 enum lmd_status lmi_constraint_forced(struct lmi_constraint *c, uint32_t n_logits,
 				      const lmd_token *before, uint32_t n_before, lmd_token *out);
 
-/* The index of an engine's vocabulary, made when it is first needed. */
+/* The index of an engine's vocabulary, created on first use. */
 struct lmi_vocab_index {
 	pthread_mutex_t lock;
-	struct lmi_gvocab *v; /* NULL: not yet */
+	struct lmi_gvocab *v; /* NULL: not yet created */
 };
 void lmi_vocab_index_init(struct lmi_vocab_index *x);
 void lmi_vocab_index_fini(struct lmi_vocab_index *x);

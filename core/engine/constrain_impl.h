@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * constrain_impl.h - the inside of a constraint, shared by constrain.c and jump.c. */
+ * constrain_impl.h - internals of a constraint, shared by constrain.c and jump.c. */
 #ifndef LLAMAD_CORE_ENGINE_CONSTRAIN_IMPL_H
 #define LLAMAD_CORE_ENGINE_CONSTRAIN_IMPL_H
 
@@ -9,7 +9,7 @@
 #include "core/text/heal.h"
 #include "core/text/tokenizer.h"
 
-/* Tokens of forced text that were planned and not taken yet. */
+/* Tokens of forced text that are planned and not yet taken. */
 struct lmi_ahead {
 	lmd_token token[LMI_JUMP_MAX];
 	uint32_t n, at;
@@ -19,17 +19,16 @@ struct lmi_constraint {
 	struct lmi_engine *e;
 	const struct lmi_tokenizer *tok;
 	struct lmi_lent lent;     /* entry NULL: no grammar */
-	struct lmi_gstate *state; /* likewise */
+	struct lmi_gstate *state; /* NULL: no grammar */
 	uint32_t n_vocab;
 	enum lmi_jump jump;
 	struct lmi_heal heal;
-	uint64_t *heal_mask; /* while it heals, at heal_at; NULL: it never did */
+	uint64_t *heal_mask; /* for position heal_at, while healing; NULL: nothing was healed */
 	size_t heal_at;
 	struct lmi_ahead ahead;
 };
 
-/* Plans the tokens of forced text into c->ahead, none when there is nothing to be sure of;
- * jump.c. */
+/* Plans the tokens of forced text into c->ahead, or none if no token is certain; see jump.c. */
 enum lmd_status lmi_jump_plan(struct lmi_constraint *c, const struct lmi_gvocab *v,
 			      const lmd_token *before, uint32_t n_before);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Answers with a constraint: jumps change no answer and save steps, prompts are healed, grammars
- * are compiled once. */
+ * Answers with constraints: jump-forward decoding changes no answer and saves steps, prompts are
+ * healed, grammars are compiled once. */
 #include <unistd.h>
 
 #include "core/base/alloc.h"
@@ -115,7 +115,7 @@ static void tell(struct answer *a, const struct lmi_event *ev)
 
 static struct answer ask(struct lmi_engine *e, const struct ask *q)
 {
-	static uint64_t id; /* of the test program */
+	static uint64_t id; /* unique in the test program */
 	struct answer a = {0};
 	struct lmi_engine_stats before, after;
 	struct lmi_event ev;
@@ -206,7 +206,7 @@ START_TEST(a_jump_changes_no_answer)
 }
 END_TEST
 
-/* The context ends in the middle of what is forced. */
+/* The context ends in the middle of the forced text. */
 START_TEST(a_jump_ends_with_the_context)
 {
 	struct lmi_engine *e = open_engine(1, 0);
@@ -236,19 +236,19 @@ START_TEST(forced_text_is_taken_in_tokens)
 	ck_assert_uint_eq(text.n_text, off.n_text);
 	ck_assert(!strncmp(text.text, "say: hello world, ", 18));
 	ck_assert_str_eq(text.text + 20, " hello");
-	/* the tokens of the tokenizer, and an end */
+	/* the tokenizer's tokens, and an end token */
 	ck_assert(lmi_tokenizer_encode(tok, text.text, text.n_text, 0, &t, NULL) == LMD_OK);
 	ck_assert_uint_eq(text.n_tokens, t.n + 1);
 	ck_assert_mem_eq(text.tokens, t.id, t.n * sizeof(t.id[0]));
-	/* a step for the prompt, one for the held back blank, two letters, and one at most
-	 * beside */
+	/* one step for the prompt, one for the space left to the model, two letters, and at most
+	 * one more */
 	ck_assert_msg(text.n_step <= 5, "%u steps", text.n_step);
 	lmi_tokens_fini(&t);
 	lmi_engine_fini(e);
 }
 END_TEST
 
-/* What might become another token with what follows is left to the model. */
+/* A token that may merge with what follows is left to the model. */
 START_TEST(the_border_is_left_to_the_model)
 {
 	struct lmi_engine *e = open_engine(1, 0);
@@ -256,9 +256,9 @@ START_TEST(the_border_is_left_to_the_model)
 			.jump = LMI_JUMP_TEXT, .n_predict = 2};
 	struct answer a = ask(e, &q);
 
-	/* x alone is sure: behind it hel, hell and hello are possible */
+	/* only x is certain: after it hel, hell and hello are possible */
 	ck_assert_int_eq(a.tokens[0], 'x' - 32);
-	ck_assert_uint_eq(a.last.u.done.n_forced, 0); /* x took the step of the prompt */
+	ck_assert_uint_eq(a.last.u.done.n_forced, 0); /* x came from the step of the prompt */
 	lmi_engine_fini(e);
 }
 END_TEST
@@ -332,7 +332,7 @@ END_TEST
 
 /* ---- healing ---- */
 
-/* Text of an answer's tokens, which begins with what was taken back. */
+/* Writes the text of an answer's tokens, which starts with the healed text. */
 static size_t spelled(struct lmi_engine *e, const struct answer *a, char *out, size_t cap)
 {
 	size_t n = 0;
@@ -366,10 +366,10 @@ START_TEST(a_prompt_is_healed)
 
 	heals(e, "say he", "he");	/* hel, hell, hello */
 	heals(e, "say hell", "hell");	/* hello */
-	heals(e, "say hello ", " ");	/* " w" and longer */
+	heals(e, "say hello ", " ");	/* " w" and longer ones */
 	heals(e, "say hello wor", " wor");
 	heals(e, "say h", "h");
-	/* what begins nothing longer stays, and so does the only token of a prompt */
+	/* a token that starts no longer token stays, and so does the only token of a prompt */
 	h = q;
 	h.heal = true;
 	plain = ask(e, &q);
@@ -408,7 +408,7 @@ START_TEST(a_grammar_begins_behind_what_is_healed)
 }
 END_TEST
 
-/* Behind the healed text neither a stop text nor a trigger sees it. */
+/* Neither a stop text nor a trigger sees the healed text. */
 START_TEST(what_is_healed_is_no_part_of_the_answer)
 {
 	struct lmi_engine *e = open_engine(1, 0);
@@ -422,7 +422,7 @@ START_TEST(what_is_healed_is_no_part_of_the_answer)
 }
 END_TEST
 
-/* ---- refusals ---- */
+/* ---- errors ---- */
 
 START_TEST(refusals)
 {
@@ -434,7 +434,7 @@ START_TEST(refusals)
 	size_t n = 0;
 
 	ck_assert_int_eq(lmi_engine_constrain(e, &o, &c, &n, &err), LMD_OK);
-	ck_assert(!c && n == 2); /* nothing is asked for */
+	ck_assert(!c && n == 2); /* no constraint was requested */
 	o.grammar.gbnf = str("root ::= ");
 	o.grammar.schema = str("{}");
 	ck_assert_int_eq(lmi_engine_constrain(e, &o, &c, &n, &err), LMD_INVALID);
@@ -465,7 +465,7 @@ START_TEST(every_allocation_may_fail)
 		enum lmd_status st;
 		size_t n;
 
-		/* one that is not compiled yet */
+		/* a grammar that is not cached yet */
 		snprintf(text, sizeof(text), "root ::= \"number %u\" [a-z]*", (unsigned)++nth);
 		o.grammar.gbnf = str(text);
 		lmi_alloc_fail_nth(nth, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Readers that do not want to hear of each token. */
+ * Wakeup coalescing: readers that do not want a wakeup for each token. */
 #include <poll.h>
 
 #include "tests/engine_fixture.h"
@@ -67,7 +67,8 @@ static bool is_told(void)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* Reads what is there: how many tokens; *ended: the final event was among it. */
+/* Reads the waiting events; returns the number of tokens. *ended: the final event was among
+ * them. */
 static uint32_t read_all(bool *ended)
 {
 	struct lmi_event ev;
@@ -94,7 +95,7 @@ START_TEST(tokens_wake_nobody_the_end_does)
 		ck_assert_int_eq(lmi_engine_turn(engine), LMI_TURN_RAN);
 		ck_assert_msg(!is_told(), "told in turn %d", i);
 	}
-	n = read_all(&ended); /* they are there nevertheless */
+	n = read_all(&ended); /* the events are there nevertheless */
 	ck_assert_uint_ge(n, N_PREDICT - 2);
 	ck_assert(!ended);
 	while (lmi_engine_turn(engine) != LMI_TURN_IDLE)
@@ -126,7 +127,7 @@ START_TEST(who_is_awake_hears_of_each)
 }
 END_TEST
 
-/* Nothing is read until the engine has to wait for room. */
+/* Nothing is read until the engine has to wait for space in the ring. */
 START_TEST(a_queue_that_fills_wakes)
 {
 	bool told = false, ended = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of drivers, and the forward plan that every one of them ends with. */
+ * The table of drivers, and the forward plan that all drivers share. */
 #include "core/engine/driver.h"
 
 static const struct lmi_driver *const drivers[] = {

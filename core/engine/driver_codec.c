@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ids in, a frame of numbers for each out. */
+ * Reads ids and outputs one frame of numbers for each. */
 #include "core/engine/driver.h"
 
 static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_session *s,
 			     struct lmd_error *err)
 {
 	if (s->gen || s->want != LMI_WANT_EMBED || s->pooling > LMD_POOL_NONE)
-		return lmi_driver_refuse(inst, "a codec has frames (embeddings without pooling)",
+		return lmi_driver_refuse(inst, "a codec outputs frames (embeddings without "
+					       "pooling)",
 					 err);
 	return LMD_OK;
 }

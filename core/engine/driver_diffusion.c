@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Full passes over a whole sequence in which masked tokens are replaced step by step.  What
- * stands here is the pass; choosing tokens needs a request kind of its own, so plain
- * generation is refused. */
+ * Full passes over a whole sequence, in which masked tokens are replaced step by step. Only the
+ * pass is implemented; choosing tokens needs its own request type, so plain generation is
+ * unsupported. */
 #include "core/engine/driver.h"
 
 static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_session *s,
@@ -10,8 +10,8 @@ static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_sessi
 {
 	if (s->gen)
 		return lmi_driver_refuse(inst,
-					 "generation is not supported for diffusion models; the "
-					 "logits of given tokens are",
+					 "generation is not supported for diffusion models, only "
+					 "logits of given tokens",
 					 err);
 	return LMD_OK;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The encoder's rows once into the CROSS groups, then the decoder token after token. */
+ * Runs the encoder's rows once into the CROSS groups, then the decoder token by token. */
 #include "core/engine/driver.h"
 
 static enum lmd_status check(const struct lmi_inst *inst, const struct lmi_session *s,
 			     struct lmd_error *err)
 {
 	if (!s->gen && s->want == LMI_WANT_EMBED)
-		return lmi_driver_refuse(inst, "an encoder-decoder has logits, no embeddings", err);
+		return lmi_driver_refuse(inst, "an encoder-decoder outputs logits, not embeddings",
+					 err);
 	return LMD_OK;
 }
 

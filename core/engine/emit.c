@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Events on their way to the reader. */
+ * Queues events for the reader. */
 #include "core/engine/engine_impl.h"
 
 struct lmi_event *lmi_emit(struct lmi_engine *e, const struct lmi_session *s,
@@ -8,7 +8,7 @@ struct lmi_event *lmi_emit(struct lmi_engine *e, const struct lmi_session *s,
 {
 	struct lmi_event *ev;
 
-	if (e->pushed) /* the one before is complete now */
+	if (e->pushed) /* the previous event is complete now */
 		lmi_event_ring_push(&e->events);
 	ev = lmi_event_ring_next(&e->events);
 	ev->id = s->id;
@@ -23,9 +23,9 @@ uint32_t lmi_emit_room(const struct lmi_engine *e)
 	return e->events_per_seq * e->inst->n_seq + atomic_load(&e->n_live) + 1;
 }
 
-/* Does the reader not want to hear of it yet?  It is told of a queue that is half full, or so full
- * that no step can run. */
-static bool is_left_alone(const struct lmi_engine *e)
+/* Returns true if the reader has deferred its wakeup. It is woken anyway if the queue is half full,
+ * or so full that no step can run. */
+static bool wakeup_is_deferred(const struct lmi_engine *e)
 {
 	const struct lmd_host *host = e->inst->host;
 	uint64_t until = atomic_load(&e->doze_ns);
@@ -40,7 +40,7 @@ void lmi_emit_flush(struct lmi_engine *e)
 	if (!e->pushed)
 		return;
 	lmi_event_ring_push(&e->events);
-	if (!is_left_alone(e))
+	if (!wakeup_is_deferred(e))
 		lmi_event_ring_wake(&e->events);
 	e->pushed = e->urgent = false;
 }

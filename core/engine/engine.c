@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of an engine: open, the thread, the queues, close, stop, fini.
+ * The life cycle of an engine: open, thread, queues, close, stop, fini.
  *
- * Sessions are made here, on the thread that submits, and belong to the engine's thread from
- * the moment they are queued.  Places are counted before (n_live), so that the engine's
- * thread never finds the scheduler full; and the queue of events has room for the final event
- * of every sequence beside what a step may write, so that an end can always be told. */
+ * Sessions are created here, on the submitting thread, and belong to the engine's thread from the
+ * moment they are queued. Slots are counted before (n_live), so that the engine's thread never
+ * finds the scheduler full. The event queue has room for the final event of every sequence besides
+ * what a step may write, so that an end can always be reported. */
 #include "core/engine/engine.h"
 
 #include <errno.h>
@@ -28,14 +28,15 @@ static void *main_loop(void *arg)
 	for (;;) {
 		enum lmi_turn t = lmi_turn(e);
 
-		/* shut last: a command that came meanwhile has its final event too */
+		/* shut the queue last: a command that arrived meanwhile still gets its final
+		 * event */
 		if (atomic_load(&e->stopping) && lmi_engine_is_quiet(e) &&
 		    lmi_order_ring_shut(&e->orders))
 			break;
 		if (t == LMI_TURN_RAN)
 			continue;
 		if (t == LMI_TURN_FULL) {
-			/* the reader wakes us when it sees this; it may have read meanwhile */
+			/* the reader wakes us when it sees this flag; it may have read meanwhile */
 			atomic_store(&e->events.blocked, true);
 			if (lmi_event_ring_room(&e->events) == e->events.size)
 				continue;
@@ -60,10 +61,10 @@ static enum lmd_status start_thread(struct lmi_engine *e, struct lmd_error *err)
 static enum lmd_status check_opts(const struct lmi_engine_opts *o, struct lmd_error *err)
 {
 	if (o->n_request > N_REQUEST_MAX)
-		return lmd_fail(err, LMD_INVALID, "%u requests: the most is %u", o->n_request,
-				N_REQUEST_MAX);
+		return lmd_fail(err, LMD_INVALID, "%u requests exceed the limit of %u",
+				o->n_request, N_REQUEST_MAX);
 	if (o->n_event > N_EVENT_MAX)
-		return lmd_fail(err, LMD_INVALID, "%u events: the most is %u", o->n_event,
+		return lmd_fail(err, LMD_INVALID, "%u events exceed the limit of %u", o->n_event,
 				N_EVENT_MAX);
 	return LMD_OK;
 }
@@ -87,14 +88,15 @@ static enum lmd_status open_queues(struct lmi_engine *e, const struct lmi_engine
 				   struct lmd_error *err)
 {
 	enum lmd_status st = lmi_order_ring_init(&e->orders, 4 * e->n_request + 64, err);
-	/* what may wait, what a step may write, and the end of every sequence */
+	/* waiting events, what a step may write, and the end of every sequence */
 	uint64_t step = (uint64_t)e->events_per_seq * e->inst->n_seq;
 	uint64_t wait = o->n_event ? o->n_event : N_EVENT;
 	uint64_t n = (wait > step ? wait : step) + e->n_request + 1u;
 
 	if (n > N_EVENT_MAX)
 		return lmd_fail(err, LMD_INVALID,
-				"%u sequences at a time may cause %llu events: the most is %u",
+				"%u sequences at a time may cause %llu events, which exceeds the "
+				"limit of %u",
 				e->inst->n_seq, (unsigned long long)n, N_EVENT_MAX);
 	return st == LMD_OK ? lmi_event_ring_init(&e->events, (uint32_t)n, err) : st;
 }
@@ -197,7 +199,7 @@ bool lmi_engine_is_stale(const struct lmi_engine *e)
 
 /* ---- commands ---- */
 
-/* A session that was not accepted; the constraint stays the caller's. */
+/* Destroys a session that was not accepted; the constraint still belongs to the caller. */
 static void discard(struct lmi_session *own_s)
 {
 	if (own_s->gen)
@@ -205,7 +207,7 @@ static void discard(struct lmi_session *own_s)
 	lmi_session_destroy(own_s);
 }
 
-/* Takes places for the sequences of a session and queues it; owns it from here on. */
+/* Reserves slots for the sequences of a session and queues it. Takes ownership. */
 static enum lmd_status submit(struct lmi_engine *e, struct lmi_session *own_s,
 			      struct lmd_error *err)
 {
@@ -217,12 +219,12 @@ static enum lmd_status submit(struct lmi_engine *e, struct lmi_session *own_s,
 		st = lmd_fail(err, LMD_CANCELLED, "the engine is closed");
 	else if (n > e->n_request || before > e->n_request - n)
 		st = lmd_fail(err, LMD_BUSY,
-			      "%u sequences wait or run, %u more are over the %u of "
-			      "this engine",
+			      "%u sequences are waiting or running; %u more would exceed the limit "
+			      "of %u",
 			      before, n, e->n_request);
 	else if (!lmi_order_ring_push(&e->orders, &o))
 		st = lmd_fail(err, LMD_BUSY,
-			      "the queue of %u commands is full, or the engine stops",
+			      "the queue of %u commands is full, or the engine is stopping",
 			      e->orders.size);
 	if (st != LMD_OK) {
 		atomic_fetch_sub(&e->n_live, n);
@@ -231,7 +233,7 @@ static enum lmd_status submit(struct lmi_engine *e, struct lmi_session *own_s,
 	return st;
 }
 
-/* Can the driver serve it?  Owns the session. */
+/* Asks the driver whether it can serve the session, then submits it. Takes ownership. */
 static enum lmd_status check_and_submit(struct lmi_engine *e, struct lmi_session *own_s,
 					struct lmd_error *err)
 {
@@ -250,7 +252,7 @@ enum lmd_status lmi_engine_eval(struct lmi_engine *e, const struct lmi_eval *cmd
 	enum lmd_status st;
 
 	if (!cmd->id)
-		return lmd_fail(err, LMD_INVALID, "command id 0: ids begin with 1");
+		return lmd_fail(err, LMD_INVALID, "command id 0 is invalid, ids start at 1");
 	st = lmi_session_eval(&s, e->inst, cmd, err);
 	return st == LMD_OK ? check_and_submit(e, s, err) : st;
 }
@@ -262,7 +264,7 @@ enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_gener
 	enum lmd_status st;
 
 	if (!cmd->id)
-		return lmd_fail(err, LMD_INVALID, "command id 0: ids begin with 1");
+		return lmd_fail(err, LMD_INVALID, "command id 0 is invalid, ids start at 1");
 	if (!e->tok)
 		return lmd_fail(err, LMD_UNSUPPORTED, "the engine was opened without a tokenizer");
 	st = lmi_session_generate(&s, e->inst, &e->vocab, cmd, err);
@@ -277,8 +279,8 @@ enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id)
 
 	if (!lmi_order_ring_push(&e->orders, &o))
 		return LMD_BUSY;
-	/* the order stands, so a step that is cut short belongs to a command that ends; should
-	 * the next step have begun meanwhile, it is begun once more */
+	/* The command is queued, so a step that is cut short belongs to a command that is ending.
+	 * If the next step has started meanwhile, it is started again. */
 	if (atomic_load(&e->only_id) == id)
 		atomic_store(&e->cancel_word, 1);
 	return LMD_OK;
@@ -340,7 +342,7 @@ void lmi_event_release(struct lmi_event *ev)
 	ev->kind = 0;
 }
 
-/* ---- the end ---- */
+/* ---- shutdown ---- */
 
 enum lmi_turn lmi_engine_turn(struct lmi_engine *e)
 {
@@ -362,7 +364,7 @@ void lmi_engine_stop(struct lmi_engine *e)
 		(void)pthread_join(e->thread, NULL);
 		e->has_thread = false;
 	} else if (e->events.v) {
-		do /* ends everything */
+		do /* cancels everything */
 			(void)lmi_turn(e);
 		while (!lmi_order_ring_shut(&e->orders));
 	}

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine.h - one model at work: commands in, events out.
+ * engine.h - runs one model: commands in, events out.
  *
- * An engine owns an instance of a model, its scheduler and its sequences.  Commands go in from
- * any thread through a bounded queue (full: LMD_BUSY); events come out through another, which
- * one thread reads.  When nobody reads, the engine stops before a step whose events might not
- * fit; nothing is dropped.
+ * An engine owns an instance of a model, its scheduler and its sequences. Any thread may submit
+ * commands to a bounded queue (LMD_BUSY if it is full); events come out of another queue, which a
+ * single thread reads. If events are not read, the engine stops before a step whose events might
+ * not fit; nothing is dropped.
  *
- * With a thread of its own the engine runs by itself.  Without one (opts.in_line) the caller
- * makes it run, step by step, with lmi_engine_turn.
+ * An engine normally has its own thread. Without one (opts.in_line) the caller runs it step by step
+ * with lmi_engine_turn.
  *
- * There is no global state; any number of engines may live in a process.  Between receiving a
- * step and queueing its events the engine's thread allocates nothing. */
+ * There is no global state; a process may have any number of engines. Between receiving a step and
+ * queueing its events the engine's thread allocates nothing. */
 #ifndef LLAMAD_CORE_ENGINE_ENGINE_H
 #define LLAMAD_CORE_ENGINE_ENGINE_H
 
@@ -28,63 +28,63 @@ struct lmi_chat;
 
 struct lmi_engine_opts {
 	struct lmi_inst_opts inst;
-	uint32_t n_request; /* sequences at a time, waiting ones included; 0 = 256 */
-	uint32_t n_event;   /* events that may wait to be read; 0 = 1024 */
-	bool in_line;	    /* no thread: see lmi_engine_turn */
-	bool no_tokenizer;  /* evaluation only: the vocabulary is not opened */
+	uint32_t n_request; /* maximum sequences, including waiting ones; 0 = 256 */
+	uint32_t n_event;   /* maximum unread events; 0 = 1024 */
+	bool in_line;	    /* no thread: the caller calls lmi_engine_turn */
+	bool no_tokenizer;  /* evaluation only: do not open the vocabulary */
 };
 
-/* Opens the model and starts the thread.  Slow: reads the file's tables and weights. */
+/* Opens the model and starts the thread. Slow: reads the file's tables and weights. */
 enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine_opts *opts,
 				struct lmd_error *err);
-/* What was opened; read-only, lives as long as the engine. */
+/* Returns the instance, read-only; valid as long as the engine. */
 const struct lmi_inst *lmi_engine_inst(const struct lmi_engine *e);
-/* NULL when it was opened without. */
+/* NULL if opened without a tokenizer. */
 const struct lmi_tokenizer *lmi_engine_tokenizer(const struct lmi_engine *e);
-/* Its conversations; likewise. */
+/* Chat templates of the model; NULL if opened without a tokenizer. */
 const struct lmi_chat *lmi_engine_chat(const struct lmi_engine *e);
 
-/* Would the model be opened with other code now?  True when the plugin of its architecture,
- * backend or tokenizer was replaced; what was removed does not count.  Looks at files; any
- * thread. */
+/* Returns true if opening the model now would use other code, because the plugin of its
+ * architecture, backend or tokenizer was replaced. Removed plugins do not count. Accesses files;
+ * any thread. */
 bool lmi_engine_is_stale(const struct lmi_engine *e);
 
-/* Any thread.  What cannot be run is refused here, with the numbers: LMD_INVALID,
- * LMD_UNSUPPORTED, LMD_NOTFOUND; LMD_BUSY: too many at a time.  What is found out later comes
- * as an event. */
+/* Submit a command. Any thread. A command that cannot run fails here, with the numbers in the
+ * message: LMD_INVALID, LMD_UNSUPPORTED, LMD_NOTFOUND; LMD_BUSY: too many at a time. Later errors
+ * are reported as events. */
 enum lmd_status lmi_engine_eval(struct lmi_engine *e, const struct lmi_eval *cmd,
 				struct lmd_error *err);
 enum lmd_status lmi_engine_generate(struct lmi_engine *e, const struct lmi_generate *cmd,
 				    struct lmd_error *err);
-/* Ends a command after the step that runs now, which is cut short if all its rows are of
- * that command.  Unknown ids are ignored: the command may have ended meanwhile.  LMD_BUSY: the
- * queue is full, nothing was cancelled.  Any thread. */
+/* Ends a command after the running step, which is cut short if all its rows belong to that command.
+ * Unknown ids are ignored, since the command may have ended meanwhile. LMD_BUSY: the queue is full
+ * and nothing was cancelled. Any thread. */
 enum lmd_status lmi_engine_cancel(struct lmi_engine *e, uint64_t id);
 
-/* A number that changes while the engine computes: after each step and, if the backend tells,
- * several times within one.  Any thread. */
+/* Returns a number that changes while the engine computes: after each step and, if the backend
+ * supports it, several times within one. Any thread. */
 uint32_t lmi_engine_progress(const struct lmi_engine *e);
-/* True when the device or the model's file was lost in a step: all commands have failed, new ones
- * will, and *why says the reason.  Only a new engine can go on.  Any thread. */
+/* Returns true if the device or the model's file was lost in a step. All commands have failed then,
+ * and so will new ones; *why has the reason. A new engine must be opened. Any thread. */
 bool lmi_engine_is_broken(const struct lmi_engine *e, struct lmd_error *why);
 
-/* The next event; false when there is none.  One thread. */
+/* Returns the next event, or false if there is none. One thread. */
 bool lmi_engine_poll(struct lmi_engine *e, struct lmi_event *out);
-/* Waits for it; false after timeout_ms (-1 = for ever), when the engine has stopped and all was
- * read, and whenever the wait ended for another reason, such as a signal or a write to
- * lmi_engine_fd (an eventfd).  Not for engines in line. */
+/* Waits for an event. Returns false after timeout_ms (-1 = no limit), if the engine has stopped and
+ * everything was read, and whenever the wait was interrupted, for example by a signal or a write to
+ * lmi_engine_fd (an eventfd). Not for in-line engines. */
 bool lmi_engine_wait(struct lmi_engine *e, struct lmi_event *out, int timeout_ms);
-/* Readable while events may be there; for loops that watch many things. */
+/* Readable while events may be waiting; for loops that watch many descriptors. */
 int lmi_engine_fd(const struct lmi_engine *e);
-/* Empties it; whoever watches it does so before each round of lmi_engine_poll. */
+/* Clears the descriptor; call it before each round of lmi_engine_poll. */
 void lmi_engine_clear_fd(struct lmi_engine *e);
-/* Tokens and text that come before until_ns of the host's clock need not make it readable: the
- * reader polls by then on its own.  Other events still do, and so does a queue that fills.  0:
- * everything does, as in the beginning.  The reader's thread: 0 before a round of
- * lmi_engine_poll, a time only after one that ended with false, so that nothing lies there that it
- * does not know of. */
+/* Defers wakeups: tokens and text that arrive before until_ns of the host's clock need not make the
+ * descriptor readable, because the reader will poll by then. Other events still do, and so does a
+ * queue that fills up. 0 (the default): every event wakes the reader. Reader's thread only. Set 0
+ * before a round of lmi_engine_poll, and a time only after a round that ended with false, so that
+ * no event is waiting unnoticed. */
 void lmi_engine_doze(struct lmi_engine *e, uint64_t until_ns);
-/* Frees what an event carries. */
+/* Frees the data that an event owns. */
 void lmi_event_release(struct lmi_event *ev);
 
 enum lmi_turn {
@@ -92,27 +92,28 @@ enum lmi_turn {
 	LMI_TURN_RAN = 1,  /* a step ran */
 	LMI_TURN_FULL = 2  /* events must be read first */
 };
-/* In line: takes commands and runs at most one step. */
+/* In-line engines: takes commands and runs at most one step. */
 enum lmi_turn lmi_engine_turn(struct lmi_engine *e);
 
-/* No more commands; idempotent; any thread. */
+/* Stops accepting commands. Idempotent; any thread. */
 void lmi_engine_close(struct lmi_engine *e);
-/* Cancels what is left, waits until the engine is quiet; final events can still be read. */
+/* Cancels the remaining commands and waits until the engine is idle; final events can still be
+ * read. */
 void lmi_engine_stop(struct lmi_engine *e);
-/* Stops if needed and frees everything; events not read are lost.  NULL allowed. */
+/* Stops if needed and frees everything; unread events are lost. e may be NULL. */
 void lmi_engine_fini(struct lmi_engine *e);
 
 struct lmi_engine_stats {
 	uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated;
-	uint64_t n_forced; /* of n_generated: without a step of their own, see constrain.h */
+	uint64_t n_forced; /* how many of n_generated had no step of their own; see constrain.h */
 	uint32_t n_waiting, n_active;
 	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];
 	uint64_t step_allocs; /* allocations of the engine's thread from choosing a step to queueing
-			       * its events; steps with evaluations, whose rows are
-			       * allocated, are left out */
+			       * its events, without steps that contain evaluations, whose rows are
+			       * allocated */
 	struct lmi_compiled_stats grammars;
 };
-/* As of the last turn; any thread. */
+/* As of the last completed turn; any thread. */
 void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out);
 
 #endif /* LLAMAD_CORE_ENGINE_ENGINE_H */

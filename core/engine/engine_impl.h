@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_impl.h - the inside of an engine, shared by its files: engine.c (life, queues), turn.c
- * (one turn), orders.c (sessions come and go), results.c (what a step gave), emit.c (events). */
+ * engine_impl.h - internals of an engine, shared by its files: engine.c (life cycle, queues),
+ * turn.c (one turn), orders.c (start and end of sessions), results.c (results of a step), emit.c
+ * (events). */
 #ifndef LLAMAD_CORE_ENGINE_ENGINE_IMPL_H
 #define LLAMAD_CORE_ENGINE_ENGINE_IMPL_H
 
@@ -28,75 +29,79 @@ struct lmi_engine {
 	const struct lmi_driver *driver;
 	struct lmi_sched *sched;
 	struct lmi_tokenizer *tok; /* NULL: evaluation only */
-	struct lmi_chat *chat;	   /* likewise */
+	struct lmi_chat *chat;	   /* NULL: evaluation only */
 	struct lmi_gen_vocab vocab;
-	struct lmi_vocab_index vocab_index; /* of grammars */
+	struct lmi_vocab_index vocab_index; /* for grammars */
 	struct lmi_compiled_cache compiled;
-	uint32_t events_per_seq; /* that one sequence can cause in one step, at most */
+	uint32_t events_per_seq; /* maximum number that one sequence can cause in one step */
 	uint32_t n_request;
 	struct lmi_order_ring orders;
 	struct lmi_event_ring events;
 
-	/* any thread */
-	_Atomic uint64_t doze_ns; /* until then the reader is not woken for tokens and text */
+	/* accessed by any thread */
+	_Atomic uint64_t doze_ns; /* until then tokens and text do not wake the reader */
 	_Atomic uint32_t n_live; /* sequences that were accepted and have not ended */
 	_Atomic bool closed, stopping, quiet;
-	_Atomic uint64_t only_id;    /* all rows of the running step are of this command; 0 */
+	_Atomic uint64_t only_id;    /* command that all rows of the running step belong to, or 0 */
 	_Atomic int32_t cancel_word; /* polled by the backend */
-	_Atomic uint32_t progress;   /* counted by the backend and after each step */
-	_Atomic bool is_broken;	     /* `broken` is set and does not change any more */
+	_Atomic uint32_t progress;   /* incremented by the backend and after each step */
+	_Atomic bool is_broken;	     /* `broken` is set and no longer changes */
 	struct lmi_counters count;
 
-	/* the engine's thread */
+	/* accessed only by the engine's thread */
 	struct lmi_session *sessions;	 /* list */
-	struct lmi_session *kept;	 /* has ended, its rows are still there; or NULL */
-	uint32_t heir;			 /* scheduler's number of who begins with them */
+	struct lmi_session *kept;	 /* retained session: it has ended, but its rows are still
+					  * there; or NULL */
+	uint32_t heir;			 /* scheduler's number of the successor, which starts with
+					  * the retained rows */
 	struct lmi_seq **seq_of;	 /* [n_request] by the scheduler's number */
-	struct lmi_rows *parts;		 /* [inst->n_seq] of the step */
-	struct lmi_seq **part_seq;	 /* [inst->n_seq] of its parts; NULL: gone meanwhile */
-	struct lmi_session **session_of; /* [inst->n_seq] of its parts */
+	struct lmi_rows *parts;		 /* [inst->n_seq] parts of the step */
+	struct lmi_seq **part_seq;	 /* [inst->n_seq] sequence of each part; NULL: ended
+					  * meanwhile */
+	struct lmi_session **session_of; /* [inst->n_seq] session of each part */
 	bool pushed;			 /* events were queued in this turn */
-	bool urgent;			 /* some of them are no tokens or text */
-	bool evaluated;			 /* ... rows among them, which are allocated */
-	struct lmd_error broken;	 /* status LMD_OK, or why nothing runs any more */
+	bool urgent;			 /* some of them are neither tokens nor text */
+	bool evaluated;			 /* some of them are evaluation rows, which are allocated */
+	struct lmd_error broken;	 /* status LMD_OK, or the reason why nothing runs any
+					  * more */
 
 	pthread_t thread;
 	bool has_thread;
 };
 
 enum lmi_turn lmi_turn(struct lmi_engine *e);
-/* No sequence and no command is left. */
+/* Returns true if no sequence and no command is left. */
 bool lmi_engine_is_quiet(struct lmi_engine *e);
 
-/* What follows: the engine's thread. */
+/* The following functions run on the engine's thread. */
 
 /* ---- emit.c ---- */
 
-/* Queues an event of a session; there is room.  The caller fills it before the next call. */
+/* Queues an event of a session; there must be room. The caller fills it in before the next call. */
 struct lmi_event *lmi_emit(struct lmi_engine *e, const struct lmi_session *s,
 			   enum lmi_event_kind kind);
-/* Events that must have room before a step: what it may write, beside a final event for each
- * sequence that lives. */
+/* Returns how many free events are needed before a step: what the step may write, plus a final
+ * event for each live sequence. */
 uint32_t lmi_emit_room(const struct lmi_engine *e);
-/* Makes the last event readable and tells the reader, unless it wants to be left alone. */
+/* Publishes the last event and wakes the reader, unless it has deferred wakeups. */
 void lmi_emit_flush(struct lmi_engine *e);
 
 /* ---- orders.c ---- */
 
-/* Starts and cancels what was asked for; ends everything when the engine is being stopped. */
+/* Starts and cancels sessions as commanded; ends everything if the engine is stopping. */
 void lmi_orders_take(struct lmi_engine *e);
-/* After its final event: frees a session, or keeps its sequence for the next one. */
+/* Call after the final event: frees a session, or retains its sequence for the next one. */
 void lmi_engine_end(struct lmi_engine *e, struct lmi_session *s);
-/* Its final event is this error. */
+/* Ends a session with this error as its final event. */
 void lmi_engine_fail(struct lmi_engine *e, struct lmi_session *s, const struct lmd_error *err);
-/* A sequence is not computed any more; its pages are free. */
+/* Stops computing a sequence and frees its pages. */
 void lmi_engine_leave(struct lmi_engine *e, struct lmi_seq *q);
-/* Frees the sequence that was kept, if there is one. */
+/* Drops the retained sequence, if there is one. */
 void lmi_kept_drop(struct lmi_engine *e);
 
 /* ---- results.c ---- */
 
-/* Hands out the rows of a part of the step that ran; false when its session is gone. */
+/* Reports the rows of one part of the step; returns false if its session has ended. */
 bool lmi_results_hand(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
 		      const float *rows);
 

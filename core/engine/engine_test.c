@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The engine as its hosts see it: generations, ends, refusals, queues, a file that shrinks, and
+ * The engine as its hosts use it: generations, ends, errors, queues, a file that is truncated, and
  * memory that runs out. */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -24,14 +24,14 @@ static void teardown(void)
 {
 	char copy[300];
 
-	snprintf(copy, sizeof(copy), "%s.copy", env.path); /* of a test that failed */
+	snprintf(copy, sizeof(copy), "%s.copy", env.path); /* left over from a failed test */
 	(void)remove(copy);
 	story_env_fini(&env);
 }
 
 /* ---- generation ---- */
 
-/* Greedy choice, token by token, from whole evaluations. */
+/* Greedy decoding gives, token by token, what whole evaluations give. */
 START_TEST(generation_is_what_evaluation_says)
 {
 	struct lmi_engine_opts o = story_opts(&env, 1);
@@ -60,7 +60,7 @@ START_TEST(generation_is_what_evaluation_says)
 		ck_assert_int_eq(s.tokens[i], (lmd_token)best);
 		v[5 + i] = (lmd_token)best;
 	}
-	/* and the text is the tokens' */
+	/* and the text is that of the tokens */
 	for (uint32_t i = 0, at = 0; i < 30; i++)
 		if (s.tokens[i] != LMT_EOS)
 			ck_assert_int_eq(s.text[at++], 32 + s.tokens[i]);
@@ -68,7 +68,8 @@ START_TEST(generation_is_what_evaluation_says)
 }
 END_TEST
 
-/* The prompt is the encoder's, the decoder begins by itself; against whole evaluations. */
+/* The prompt goes to the encoder and the decoder starts by itself; compared with whole
+ * evaluations. */
 START_TEST(an_encoder_and_a_decoder)
 {
 	const char *models = lmt_parity_models();
@@ -143,7 +144,7 @@ START_TEST(many_at_a_time_are_each_alone)
 	}
 	lmi_engine_stats(b, &st);
 	ck_assert_uint_eq(st.n_generated, 12 * 5 + 66);
-	ck_assert_uint_eq(st.step_allocs, 0); /* no token took memory */
+	ck_assert_uint_eq(st.step_allocs, 0); /* no token allocated memory */
 	lmi_engine_fini(a);
 	lmi_engine_fini(b);
 }
@@ -177,7 +178,7 @@ START_TEST(stop_texts_end_it_before_them)
 }
 END_TEST
 
-/* Everything but the end token is banned from the second choice on. */
+/* Everything but the end token is banned from the second token on. */
 START_TEST(the_model_ends_it)
 {
 	struct lmd_bias bias[] = {{.id = LMT_EOS, .bias = 1000.0f}};
@@ -255,7 +256,7 @@ START_TEST(nothing_to_write)
 }
 END_TEST
 
-/* ---- refusals ---- */
+/* ---- errors ---- */
 
 START_TEST(refusals_have_numbers)
 {
@@ -283,7 +284,7 @@ START_TEST(refusals_have_numbers)
 	REFUSED(lmi_engine_generate(e, &g, &err), LMD_INVALID, "0 tokens");
 	g = story_command(1, long_prompt, 300, 1);
 	REFUSED(lmi_engine_generate(e, &g, &err), LMD_INVALID,
-		"300 tokens are more than the context of 256");
+		"300 tokens exceed the context of 256");
 	g = story_command(0, hello, 5, 1);
 	REFUSED(lmi_engine_generate(e, &g, &err), LMD_INVALID, "id 0");
 	g = story_command(1, hello, 5, 1);
@@ -302,14 +303,14 @@ START_TEST(refusals_have_numbers)
 	in = lmt_tokens(hello, 5);
 	in.fork_of = 0;
 	in.fork_at = 2;
-	REFUSED(lmi_engine_eval(e, &ev, &err), LMD_INVALID, "forks");
+	REFUSED(lmi_engine_eval(e, &ev, &err), LMD_INVALID, "cannot fork");
 	in = (struct lmi_input_seq){
 		.rows = (const float[]){1, 2, 3}, .n_rows = 1, .width = 3, .fork_of = LMI_NO_FORK};
 	REFUSED(lmi_engine_eval(e, &ev, &err), LMD_INVALID, "rows of 3 numbers");
 	ev.n_seq = 0;
 	REFUSED(lmi_engine_eval(e, &ev, &err), LMD_INVALID, "0 sequences");
 #undef REFUSED
-	/* none of it left anything behind */
+	/* none of them left anything behind */
 	g = story_command(1, hello, 5, 3);
 	ck_assert_uint_eq(story_generate(e, &g).n_tokens, 3);
 	lmi_engine_close(e);
@@ -376,7 +377,7 @@ START_TEST(nobody_reads)
 	want = story_generate(e, &cmd);
 	ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_OK);
 	while (!s.n_final) {
-		/* one event is read for every two turns: the ring fills and the engine waits */
+		/* one event is read for every two turns: the ring fills up and the engine waits */
 		n += lmi_engine_turn(e) == LMI_TURN_FULL;
 		n += lmi_engine_turn(e) == LMI_TURN_FULL;
 		if (lmi_engine_poll(e, &ev))
@@ -428,7 +429,7 @@ START_TEST(a_thread_of_its_own)
 		ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_OK);
 	}
 	ck_assert_int_eq(lmi_engine_cancel(e, 5), LMD_OK);
-	ck_assert_int_eq(lmi_engine_cancel(e, 77), LMD_OK); /* nobody */
+	ck_assert_int_eq(lmi_engine_cancel(e, 77), LMD_OK); /* unknown id */
 	while (n_final < 8) {
 		if (!lmi_engine_wait(e, &ev, -1))
 			continue;
@@ -441,7 +442,7 @@ START_TEST(a_thread_of_its_own)
 			ck_assert_str_eq(s[i].text, s[0].text);
 	}
 	ck_assert_int_eq(s[4].end, LMI_EV_CANCELLED);
-	/* stopped in the middle: final events are there to be read */
+	/* stopped in the middle: final events can be read */
 	for (uint64_t id = 1; id <= 4; id++) {
 		struct lmi_generate cmd = story_command(id, hello, 5, -1);
 
@@ -456,7 +457,7 @@ START_TEST(a_thread_of_its_own)
 }
 END_TEST
 
-/* ---- a file that shrinks ---- */
+/* ---- a truncated file ---- */
 
 static void copy_file(const char *from, const char *to)
 {
@@ -485,7 +486,7 @@ START_TEST(the_file_shrinks_while_it_is_read)
 	snprintf(copy, sizeof(copy), "%s.copy", env.path);
 	copy_file(env.path, copy);
 	o.inst.path = copy;
-	o.inst.n_thread = 1 + (uint32_t)_i; /* the fault may come in any thread of the team */
+	o.inst.n_thread = 1 + (uint32_t)_i; /* the fault may occur in any thread of the team */
 	e = story_engine(&o);
 	sound = story_engine(&other);
 	ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_OK);
@@ -502,9 +503,9 @@ START_TEST(the_file_shrinks_while_it_is_read)
 		ck_assert_uint_eq(s[i].n_final, 1);
 		ck_assert_int_eq(s[i].end, LMI_EV_FAILED);
 		ck_assert_int_eq(s[i].last.u.error.status, LMD_IO);
-		ck_assert_ptr_nonnull(strstr(s[i].last.u.error.text, "cut short"));
+		ck_assert_ptr_nonnull(strstr(s[i].last.u.error.text, "truncated"));
 	}
-	/* who comes later hears the same; another engine does not notice */
+	/* later commands get the same error; another engine is not affected */
 	memset(s, 0, sizeof(s));
 	cmd.id = 1;
 	ck_assert_int_eq(lmi_engine_generate(e, &cmd, &err), LMD_OK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The compiled plans of an instance, each made when it is asked for the first time, and what
- * else a running model is given: adapters, external rows. */
+ * The compiled plans of an instance, each created on first use, and its optional inputs: adapters
+ * and external rows. */
 #include <stdio.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ static enum lmd_status build(struct lmi_inst *inst, struct lmi_exec *e, struct l
 			  : lmd_fail(err, LMD_NOMEM, "no memory for %u weights", e->view->n_wref);
 }
 
-/* The output that a caller of this plan wants to read, and the bytes of its rows. */
+/* Finds the output that a caller of this plan wants to read, and the bytes of its rows. */
 static uint64_t find_output(const struct lmi_inst *inst, struct lmi_exec *e)
 {
 	uint32_t want = e->view->key.flags & LMD_PLAN_EMBED ? LMD_OUT_EMBED : LMD_OUT_LOGITS;
@@ -80,7 +80,7 @@ static uint64_t find_output(const struct lmi_inst *inst, struct lmi_exec *e)
 		e->out_rows = (uint32_t)rows;
 		return rows * v->width * sizeof(float);
 	}
-	e->out_id = LMD_NONE; /* an encoder that writes caches only */
+	e->out_id = LMD_NONE; /* an encoder that only writes caches */
 	return 0;
 }
 
@@ -158,12 +158,13 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 			       : lmd_fail(err, old->failed.status, "%s", old->failed.text);
 	}
 	if (inst->n_exec == LMI_MAX_EXEC)
-		return lmd_fail(err, LMD_NOMEM, "%d plans of one model are in use", LMI_MAX_EXEC);
+		return lmd_fail(err, LMD_NOMEM, "all %d plans of the model are in use",
+				LMI_MAX_EXEC);
 	e = lmi_alloc(1, sizeof(*e));
 	if (!e)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
-	/* kept after a failure too: weights may name its operands, and who asks again gets
-	 * the same answer */
+	/* kept even after a failure: weights may refer to its operands, and later calls get the
+	 * same error */
 	inst->execs[inst->n_exec] = e;
 	*exec = inst->n_exec++;
 	e->key = k;
@@ -228,15 +229,16 @@ enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_adapter *a
 	if (!inst->has_adapters || !ad->slot)
 		return lmd_fail(err, LMD_INVALID, "adapter slot %u of %s: the model was opened %s",
 				ad->slot, ad->site,
-				inst->has_adapters ? "with slots from 1" : "without adapters");
+				inst->has_adapters ? "with slots starting at "
+						     "1" : "without adapters");
 	if (!b->adapter_bind)
-		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s has no adapters",
+		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s does not support adapters",
 				inst->backend->f->name);
 	for (bind.site = 0; bind.site < inst->desc.n_lora_site; bind.site++)
 		if (!strcmp(inst->desc.lora_sites[bind.site], ad->site))
 			return b->adapter_bind(inst->dev, &bind, err);
-	return lmd_fail(err, LMD_NOTFOUND, "no adapter can sit at %s of architecture %s", ad->site,
-			inst->model->arch);
+	return lmd_fail(err, LMD_NOTFOUND, "no adapter can be applied at %s of architecture %s",
+			ad->site, inst->model->arch);
 }
 
 int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked)
@@ -251,7 +253,7 @@ enum lmd_status lmi_inst_want_rows(struct lmi_inst *inst, struct lmd_error *err)
 	if (inst->ext)
 		return LMD_OK;
 	if (!inst->desc.n_input_embd)
-		return lmd_fail(err, LMD_UNSUPPORTED, "architecture %s takes no rows, only tokens",
+		return lmd_fail(err, LMD_UNSUPPORTED, "architecture %s takes only tokens, no rows",
 				inst->model->arch);
 	inst->ext = lmi_alloc((size_t)inst->n_batch * inst->desc.n_input_embd, sizeof(float));
 	if (!inst->ext)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A generation is a chain of samplers, a detokeniser and a matcher of stop texts, with counts.
+ * A generation consists of a sampler chain, a detokeniser, a matcher of stop texts, and counters.
  * Everything is allocated when it is submitted; a token allocates nothing. */
 #include "core/engine/generate.h"
 
@@ -18,19 +18,19 @@ struct lmi_gen {
 	const struct lmi_tokenizer *tok;
 	struct lmi_detok detok;
 	struct lmi_stop *stop; /* NULL: no stop texts */
-	lmd_token *shown;      /* control tokens that are written out */
-	char *raw;	       /* [lmi_detok_room] bytes of a token */
+	lmd_token *shown;      /* control tokens whose text is output */
+	char *raw;	       /* [lmi_detok_room] bytes of one token */
 	char *text;	       /* [lmi_gen_text_max] */
-	int64_t n_predict;     /* < 0: no bound */
+	int64_t n_predict;     /* < 0: no limit */
 	uint32_t flags;
 	uint32_t n_prompt, n_out, n_forced;
-	size_t n_skip; /* bytes to come that are no part of the answer */
+	size_t n_skip; /* bytes still to come that are not part of the answer */
 	enum lmi_finish finish;
 	bool begun;
 	uint64_t begin_ns, first_ns, last_ns;
 };
 
-/* ---- the vocabulary of samplers ---- */
+/* ---- the vocabulary for samplers ---- */
 
 static size_t vocab_piece(const void *ctx, lmd_token id, char *out, size_t cap)
 {
@@ -74,13 +74,13 @@ enum lmd_status lmi_gen_vocab_init(struct lmi_gen_vocab *v, const struct lmi_tok
 	if (st == LMD_OK && nl.n)
 		v->view.nl = nl.id[nl.n - 1];
 	lmi_tokens_fini(&nl);
-	/* a vocabulary without text has no newline, and that is all there is to say */
+	/* a vocabulary without text has no newline token, which is not an error */
 	return st == LMD_NOMEM ? st : LMD_OK;
 }
 
 size_t lmi_gen_text_max(const struct lmi_tokenizer *tok)
 {
-	/* a token, what the detokeniser and the matcher hold back */
+	/* one token, and what the detokeniser and the matcher hold back */
 	return 2 * lmi_detok_room(tok) + LMI_STOP_MAX_BYTES;
 }
 
@@ -171,18 +171,19 @@ enum lmd_status lmi_session_generate(struct lmi_session **out, const struct lmi_
 
 	in.fork_of = LMI_NO_FORK;
 	if (in.n_rows)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%u rows: a generation begins with tokens",
+		return lmd_fail(err, LMD_UNSUPPORTED, "%u rows: a generation must start with "
+						      "tokens",
 				in.n_rows);
 	if (in.n_plane)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%u lists of positions: a generation numbers its rows by itself; "
-				"positions are for evaluations",
+				"%u lists of positions: a generation numbers its rows itself; "
+				"positions are only for evaluations",
 				in.n_plane);
 	if (inst->desc.driver == LMD_DRIVER_ENCDEC && in.n_tokens) {
-		/* the prompt is the encoder's; the decoder begins by itself */
+		/* the prompt goes to the encoder; the decoder starts by itself */
 		if (start < 0)
 			return lmd_fail(err, LMD_UNSUPPORTED,
-					"architecture %s: the file names no token to begin with",
+					"architecture %s: the file names no token to start with",
 					inst->model->arch);
 		in.enc = in.tokens;
 		in.n_enc = in.n_tokens;
@@ -205,7 +206,7 @@ enum lmd_status lmi_session_generate(struct lmi_session **out, const struct lmi_
 	return LMD_OK;
 }
 
-/* ---- a token ---- */
+/* ---- one token ---- */
 
 void lmi_gen_begin(struct lmi_gen *g, uint64_t now_ns)
 {
@@ -214,7 +215,7 @@ void lmi_gen_begin(struct lmi_gen *g, uint64_t now_ns)
 	g->begun = true;
 }
 
-/* Takes bytes through the matcher; appends what it sets free.  True at a stop text. */
+/* Passes bytes through the matcher and appends what it releases. Returns true at a stop text. */
 static bool feed(struct lmi_gen *g, size_t n_raw, size_t *n_text)
 {
 	size_t n, used, skip = n_raw < g->n_skip ? n_raw : g->n_skip;
@@ -233,7 +234,7 @@ static bool feed(struct lmi_gen *g, size_t n_raw, size_t *n_text)
 	return hit >= 0;
 }
 
-/* The end without a stop text: what was held back comes out. */
+/* Releases the text held back, at an end without a stop text. */
 static size_t flush(struct lmi_gen *g, size_t n_text)
 {
 	if (feed(g, lmi_detok_flush(&g->detok, g->raw), &n_text)) {
@@ -245,7 +246,7 @@ static size_t flush(struct lmi_gen *g, size_t n_text)
 
 static enum lmi_finish why_finish(const struct lmi_gen *g, lmd_token token, bool room)
 {
-	/* behind the end of a grammar there is nothing, whatever was asked for */
+	/* the end of a grammar always ends the answer, even with LMI_GEN_IGNORE_EOG */
 	if ((!(g->flags & LMI_GEN_IGNORE_EOG) ||
 	     (g->constraint && lmi_constraint_has_end(g->constraint))) &&
 	    lmi_tokenizer_is_eog(g->tok, token))
@@ -255,7 +256,7 @@ static enum lmi_finish why_finish(const struct lmi_gen *g, lmd_token token, bool
 	return room ? LMI_FINISH_NONE : LMI_FINISH_CONTEXT;
 }
 
-/* The token that comes without a choice, or -1. */
+/* Returns the forced token, or -1. */
 static enum lmd_status forced(struct lmi_gen *g, const struct lmi_seq *q, uint32_t n,
 			      lmd_token *out)
 {
@@ -280,7 +281,7 @@ static enum lmd_status sample(struct lmi_gen *g, const float *logits, uint32_t n
 	return st == LMD_OK ? lmi_chain_sample(g->chain, logits, n, mask, out) : st;
 }
 
-/* Takes the token that was chosen. */
+/* Takes the chosen token. */
 static enum lmd_status take(struct lmi_gen *g, struct lmi_seq *q, lmd_token token, bool room,
 			    struct lmi_gen_step *out)
 {
@@ -297,7 +298,7 @@ static enum lmd_status take(struct lmi_gen *g, struct lmi_seq *q, lmd_token toke
 	if (room)
 		q->tokens[q->n_tokens++] = token;
 	g->finish = why_finish(g, token, room);
-	/* the token that ends a text is no part of it */
+	/* the token that ends a text is not part of it */
 	if ((g->finish != LMI_FINISH_EOG || lmi_detok_shows(&g->detok, token)) &&
 	    feed(g, lmi_detok_add(&g->detok, token, g->raw), &n_text))
 		g->finish = LMI_FINISH_STOP;

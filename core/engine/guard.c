@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The SIGBUS handler and its table.
+ * The SIGBUS handler and its table of ranges.
  *
- * An entry is written lo last and cleared lo first, each with release order, so the handler
- * sees either a whole entry or none.  Entries are reused; the lock keeps writers apart. */
+ * In an entry `lo` is written last and cleared first, each with release order, so the handler sees
+ * either a complete entry or none. Entries are reused; the lock serialises writers. */
 #include "core/engine/guard.h"
 
 #include <errno.h>
@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 struct range {
-	_Atomic uintptr_t lo, hi; /* lo 0: free */
+	_Atomic uintptr_t lo, hi; /* lo 0: free entry */
 	struct lmi_guard *_Atomic owner;
 };
 
-/* Process-wide, as the signal is. */
+/* Process-wide, like the signal. */
 static struct range ranges[LMI_GUARD_RANGES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool installed;
@@ -37,7 +37,7 @@ static struct range *find(uintptr_t at)
 	return NULL;
 }
 
-/* As if this handler were not there. */
+/* Handles the signal as if this handler were not installed. */
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
 	if (before.sa_flags & SA_SIGINFO) {
@@ -57,7 +57,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 	int saved = errno;
 	void *page = (void *)(at & ~(page_bytes - 1));
 
-	/* the plain system call: what a library wraps around mmap need not be safe here */
+	/* use the raw system call: a library's wrapper around mmap may not be async-signal-safe */
 	if (!r || syscall(SYS_mmap, page, page_bytes, PROT_READ,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == -1)
 		pass_on(sig, info, context);
@@ -93,7 +93,8 @@ static enum lmd_status add(struct lmi_guard *g, uintptr_t lo, size_t bytes, stru
 		atomic_store_explicit(&r->lo, lo, memory_order_release);
 		return LMD_OK;
 	}
-	return lmd_fail(err, LMD_NOMEM, "%d files are mapped already", LMI_GUARD_RANGES);
+	return lmd_fail(err, LMD_NOMEM, "all %d entries for mapped files are in use",
+			LMI_GUARD_RANGES);
 }
 
 enum lmd_status lmi_guard_add(struct lmi_guard *g, const void *ptr, size_t bytes,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Watches a step.  The plan is of plain ops, so what a weight is multiplied with is a value that
- * some op before has written.  A value that a product needs is copied when it is written and
- * let go after the last product that needs it; its memory in the plan may be another's by then. */
+ * Observes a step. The plan consists of plain ops, so the factor of each weight is a value that an
+ * earlier op has written. A value that a product needs is copied when it is written and freed after
+ * the last such product; its memory in the plan may have been reused by then. */
 #include "core/engine/importance.h"
 
 #include <math.h>
@@ -13,9 +13,9 @@
 #include "core/engine/observe.h"
 
 struct copy {
-	void *data; /* f32 or i32 [n_row][width]; NULL: not written yet, or let go */
+	void *data; /* f32 or i32 [n_row][width]; NULL: not yet written, or freed */
 	uint32_t n_row, width;
-	uint32_t last; /* op that needs it last; valid when `wanted` */
+	uint32_t last; /* last op that needs it; valid if `wanted` */
 	bool wanted;
 };
 
@@ -25,18 +25,18 @@ struct watch {
 	bool with_head;
 	const struct lmd_plan *plan;
 	struct copy *copies; /* [n_value] */
-	uint32_t next;	     /* ops before this one are through */
-	float *sum, *sum2;   /* [width] of the row sums in work */
+	uint32_t next;	     /* ops before this one are done */
+	float *sum, *sum2;   /* [width] of the current row sums */
 	uint64_t cap;
 	enum lmd_status st;
 	struct lmd_error err;
 };
 
-/* What a product multiplies: operand, expert numbers (or NULL) and weight. */
+/* The operands of a product: input, expert numbers (or NULL) and weight. */
 struct product {
 	const struct lmd_opnd *x, *ids;
 	const struct lmd_wref *w;
-	bool by_head; /* head h of x goes through matrix h */
+	bool by_head; /* head h of x is multiplied by matrix h */
 };
 
 static bool product_of(const struct lmd_plan *p, uint32_t i, struct product *out)
@@ -65,7 +65,7 @@ static void want(struct watch *t, const struct lmd_opnd *o, uint32_t op)
 	t->copies[o->id].last = op;
 }
 
-/* The plan that runs is the one that was compiled last. */
+/* The running plan is the one that was compiled last. */
 static bool begin(struct watch *t)
 {
 	struct product f;
@@ -111,7 +111,7 @@ static void add_row(float *sum, float *sum2, const float *x, uint32_t n)
 	}
 }
 
-/* Head h of row r of an operand. */
+/* Returns head h of row r of an operand. */
 static const float *row_of(const struct watch *t, const struct lmd_opnd *o, uint32_t r, uint32_t h)
 {
 	const struct copy *c = &t->copies[o->id];
@@ -121,7 +121,8 @@ static const float *row_of(const struct watch *t, const struct lmd_opnd *o, uint
 	       (size_t)h * o->head_stride;
 }
 
-/* The first rows of a tensor: what is made of other rows of it has the same inputs. */
+/* Returns the tensor of a part that starts at row 0, else NULL: weights made of other rows of the
+ * tensor have the same inputs. */
 static const struct lmd_tensor *tensor_of(const struct watch *t, const struct lmd_wref *w,
 					  uint32_t part)
 {
@@ -151,7 +152,7 @@ static bool add_to(struct watch *t, const char *name, uint64_t n, uint32_t n_cou
 			e->sum[at + i] += t->sum[i];
 		if (!isfinite(e->sum2[at + i]))
 			t->st = lmd_fail(&t->err, LMD_INVALID,
-					 "%s: an input that is infinite or no number",
+					 "%s: an input is infinite or NaN",
 					 lmi_show(show, sizeof(show), name, strlen(name)));
 	}
 	if (t->st == LMD_OK)
@@ -159,7 +160,7 @@ static bool add_to(struct watch *t, const char *name, uint64_t n, uint32_t n_cou
 	return t->st == LMD_OK;
 }
 
-/* One matrix, or a stack whose heads have inputs of their own and one count. */
+/* Handles one matrix, or a stack whose heads have their own inputs and share one count. */
 static bool add_dense(struct watch *t, const struct product *f)
 {
 	const struct lmd_opnd *x = f->x;
@@ -185,7 +186,7 @@ static bool add_dense(struct watch *t, const struct product *f)
 	return true;
 }
 
-/* Expert e of a stack: rows whose list has its number. */
+/* Handles expert e of a stack: the rows whose list contains its number. */
 static uint64_t sum_expert(struct watch *t, const struct product *f, uint32_t e)
 {
 	const struct copy *ids = &t->copies[f->ids->id];
@@ -239,7 +240,7 @@ static bool add_product(struct watch *t, uint32_t i)
 	if (!product_of(t->plan, i, &f))
 		return true;
 	if (!t->copies[f.x->id].data || (f.ids && !t->copies[f.ids->id].data))
-		return true; /* not of this step: an encoder's */
+		return true; /* not computed in this step: an encoder's value */
 	return f.ids ? add_experts(t, &f) : add_dense(t, &f);
 }
 
@@ -280,7 +281,7 @@ static bool keep(struct watch *t, const struct lmd_observed *o)
 	return true;
 }
 
-/* Ops are seen in their order; all that an op reads was written before. */
+/* Ops are observed in order; everything an op reads was written before. */
 static bool on_value(void *arg, const struct lmd_observed *o)
 {
 	struct watch *t = arg;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * instance.h - a model that is ready to run on a device: what load.c puts together.
+ * instance.h - a model that is ready to run on a device, assembled by load.c.
  *
- * Model file, architecture and backend as plugins in use, device, weights, pools, compiled
- * plans with their step blocks, page tables.  It belongs to one engine and is used by one
- * thread at a time.  Nothing here knows of requests. */
+ * It consists of the model file, the architecture and backend plugins in use, the device, weights,
+ * pools, compiled plans with their step blocks, and page tables. It belongs to one engine and is
+ * used by one thread at a time. Nothing here knows about requests. */
 #ifndef LLAMAD_CORE_ENGINE_INSTANCE_H
 #define LLAMAD_CORE_ENGINE_INSTANCE_H
 
@@ -21,62 +21,67 @@
 #include "llamad/arch.h"
 #include "llamad/backend.h"
 
-/* A file that is added to a model: adapter or control vector. */
+/* A file applied to a model: adapter or control vector. */
 struct lmi_adapter_ref {
 	const char *path;
-	float scale; /* times the file's own */
+	float scale; /* multiplies the file's own scale */
 };
 
-/* Told while a model is opened, in the thread that opens it: `done` of `total` bytes of a phase.
- * false gives up: LMD_CANCELLED. */
+/* Progress callback while a model is opened, called on the opening thread: `done` of `total` bytes
+ * of a phase. Returning false cancels with LMD_CANCELLED. */
 enum lmi_load_phase {
-	LMI_LOAD_READ,	 /* files are read into memory, or locked there */
-	LMI_LOAD_WEIGHTS /* the backend takes the weights */
+	LMI_LOAD_READ,	 /* reading files into memory, or locking them there */
+	LMI_LOAD_WEIGHTS /* passing weights to the backend */
 };
 typedef bool (*lmi_load_fn)(void *arg, enum lmi_load_phase phase, uint64_t done, uint64_t total);
 
-/* Memory of a model at work in bytes, known before it is taken; the device's, but for `file`. */
+/* Memory of a loaded model in bytes, known before it is allocated. All but `file` is memory of the
+ * device. */
 struct lmi_memory {
-	uint64_t file;	    /* of the files, mapped: shared with whoever else reads them */
-	uint64_t copied;    /* of the files, read into memory */
-	uint64_t weights;   /* in a layout of the backend's own, beyond the files */
+	uint64_t file;	    /* mapped files; shared with other readers */
+	uint64_t copied;    /* files read into memory */
+	uint64_t weights;   /* weights in the backend's own layout, beyond the files */
 	uint64_t adapters;  /* of adapter_files */
 	uint64_t sequences; /* keys, values and states */
 	uint64_t step;	    /* values of a step */
-	uint64_t results;   /* of a step */
-	uint64_t budget;    /* what all but `file` may take; UINT64_MAX: not known */
+	uint64_t results;   /* results of a step */
+	uint64_t budget;    /* limit for everything but `file`; UINT64_MAX: unknown */
 };
 
 struct lmi_inst_opts {
-	struct lmi_registry *registry; /* outlives the instance */
-	const struct lmd_host *host;   /* likewise */
+	struct lmi_registry *registry; /* must outlive the instance */
+	const struct lmd_host *host;   /* must outlive the instance */
 	const char *path;	       /* of the model file */
-	const char *backend;	       /* name; NULL or "auto": the best there is */
+	const char *label;	       /* the model's name for its users, for the log; may be NULL */
+	const char *backend;	       /* name; NULL or "auto": the best available */
 	uint32_t device;	       /* number of the backend's device */
-	uint32_t n_thread;	       /* CPUs: threads; 0 = one for each processor */
+	uint32_t n_thread;	       /* CPU threads; 0 = one per processor */
 	uint32_t activations;	       /* enum lmd_activations */
 	uint32_t attention;	       /* enum lmd_attention */
-	uint32_t n_ctx;		       /* tokens of a sequence; 0 = the model's, or what fits */
+	uint32_t n_ctx;		       /* context length of a sequence; 0 = the model's, or what
+				        * fits */
 	uint32_t n_seq;		       /* sequences at a time; 0 = 1 */
-	uint32_t n_batch;	       /* rows of a step; 0 = 512, or n_whole when rows see ahead */
-	uint32_t n_whole;	       /* tokens of the longest sequence to come; 0 = n_ctx */
-	uint32_t n_out;		       /* rows of a step that leave; 0 = what 64 MiB hold, or all
-					 * when rows see ahead */
+	uint32_t n_batch;	       /* rows of a step; 0 = 512, or n_whole if rows attend to
+				        * later ones */
+	uint32_t n_whole;	       /* tokens of the longest expected sequence; 0 = n_ctx */
+	uint32_t n_out;		       /* output rows of a step; 0 = as many as fit in 64 MiB, or
+				        * all if rows attend to later ones */
 	uint64_t kv_tokens;	       /* tokens of all sequences; 0 = n_seq times n_ctx */
-	bool share_kv;		       /* kv_tokens 0: as many as half of the memory holds */
-	int32_t kv_dtype;	       /* enum lmd_dtype; -1 = what the device likes */
+	bool share_kv;		       /* if kv_tokens is 0: as many as fit in half of the memory */
+	int32_t kv_dtype;	       /* enum lmd_dtype; -1 = the device's preference */
 	int32_t pooling;	       /* enum lmd_pooling, or LMD_POOL_UNSET */
-	uint64_t memory_limit;	       /* bytes; 0 = what the machine says is available */
+	uint64_t memory_limit;	       /* bytes; 0 = the machine's available memory */
 	uint32_t open_flags;	       /* LMI_OPEN_* of format.h */
-	lmi_load_fn progress;	       /* NULL: nobody waits */
+	lmi_load_fn progress;	       /* may be NULL */
 	void *progress_arg;
 	bool adapters;		       /* rows may carry adapters (lmi_inst_bind) */
-	const struct lmi_adapter_ref *adapter_files; /* [n_adapter_files]: all rows that name no
-						      * slot carry these together, in slot 1 */
+	const struct lmi_adapter_ref *adapter_files; /* [n_adapter_files], applied together in slot
+						      * 1 to all rows that name no slot */
 	uint32_t n_adapter_files;
-	bool keep_values;	       /* plans whose values share no memory (observation) */
-	bool apart;		       /* plans of plain ops: what goes into a weight is a value */
-	struct lmi_lane *lane;	       /* of the device, shared by engines; NULL = none */
+	bool keep_values;	       /* values of a plan share no memory (for observation) */
+	bool apart;		       /* unfused plans of plain ops: the input of each weight is a
+				        * value */
+	struct lmi_lane *lane;	       /* queue of the device, shared by engines; NULL = none */
 };
 
 /* A compiled plan and its step block. */
@@ -91,7 +96,7 @@ struct lmi_exec {
 	uint32_t out_id;    /* enum lmd_out */
 	uint32_t out_width; /* columns of its rows */
 	uint32_t out_space; /* enum lmd_space */
-	uint32_t out_rows;  /* room for them in the instance's out */
+	uint32_t out_rows;  /* number of rows that fit in the instance's out */
 };
 
 #define LMI_MAX_EXEC 16
@@ -103,12 +108,12 @@ struct lmi_inst {
 	struct lmi_registry *registry;
 	struct lmi_model *file;
 	const struct lmd_model *model;
-	struct lmd_arena *arena; /* of the architecture's description */
+	struct lmd_arena *arena; /* arena of the architecture's description */
 	const struct lmi_factory *arch, *backend;
 	struct lmd_arch_desc desc;
 	struct lmd_team *team;
 	uint32_t n_thread;
-	void *dev; /* state of the backend; open when dev_open */
+	void *dev; /* state of the backend; open if dev_open */
 	bool dev_open;
 	struct lmd_device_info info;
 	struct lmi_weights *weights;
@@ -118,84 +123,86 @@ struct lmi_inst {
 	uint32_t n_exec;
 	struct lmi_lane *lane;
 	uint32_t lane_id;
-	enum lmi_class lane_class; /* of the step that runs next; the engine sets it */
-	struct lmi_guard guard;	   /* of the mapped files */
+	enum lmi_class lane_class; /* class of the next step; set by the engine */
+	struct lmi_guard guard;	   /* guards the mapped files */
 
-	lmi_load_fn progress; /* while it is opened */
+	lmi_load_fn progress; /* only while opening */
 	void *progress_arg;
 
 	uint32_t n_ctx, n_seq, n_batch, n_out, kv_dtype;
-	bool ctx_cut;	  /* n_ctx is what memory holds, not what the model could */
-	bool looks_ahead; /* some group is not causal: a sequence runs in one step */
+	bool ctx_cut;	  /* n_ctx is limited by memory, not by the model */
+	bool looks_ahead; /* some group is not causal: a sequence must run in one step */
 	bool keep_values, apart;
-	bool has_adapters; /* plans let rows carry adapters */
-	int32_t own_adapter; /* slot of rows that name none */
-	bool copies; /* an estimate for files that would be read into memory */
-	uint64_t available; /* the limit, or what the machine had at the start; 0: not known */
+	bool has_adapters; /* rows of plans may have adapters */
+	int32_t own_adapter; /* slot for rows that name none */
+	bool copies; /* estimating for files that would be read into memory */
+	uint64_t available; /* the limit, or the machine's available memory at the start; 0:
+			     * unknown */
 	uint64_t file_bytes, weight_bytes, kv_bytes, budget;
-	struct lmi_memory estimate; /* of the plan that most requests use */
-	uint64_t scratch_bytes; /* of all plans */
+	struct lmi_memory estimate; /* for the plan that most requests use */
+	uint64_t scratch_bytes; /* for all plans */
 	/* results of a step: n_out (or n_seq) rows of the widest output so far */
 	float *out;
 	uint64_t out_bytes;
-	/* external rows of a step, [n_batch][n_input_embd]; NULL until somebody has some */
+	/* external rows of a step, [n_batch][n_input_embd]; NULL until needed */
 	float *ext;
 };
 
-/* Opens everything, with the plan that most requests use; that this one cannot be made is told to
- * whoever asks for it, but memory that does not suffice is told here, before it is taken.
- * Sentences begin with what was asked for.  Calls may block on the disk. */
+/* Opens everything, and prepares the plan that most requests use. If that plan cannot be made, the
+ * requests that need it fail; but insufficient memory is reported here, before it is allocated.
+ * Error messages name the path of the model. Calls may block on the disk. */
 enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts *opts,
 			      struct lmd_error *err);
-/* NULL allowed. */
+/* inst may be NULL. */
 void lmi_inst_close(struct lmi_inst *inst);
 
-/* What opening with these options would take, without taking it: no data is read, no pool made.
- * n_ctx: the context length that fits. */
+/* Estimates the memory that opening with these options would take, without allocating it: reads no
+ * data and creates no pool. n_ctx: the context length that fits. */
 enum lmd_status lmi_inst_estimate(struct lmi_memory *out, uint32_t *n_ctx,
 				  const struct lmi_inst_opts *opts, struct lmd_error *err);
 
-/* All that is taken from the budget. */
+/* Sums up everything that counts against the budget. */
 uint64_t lmi_memory_sum(const struct lmi_memory *m);
 
-/* The number of the compiled plan for a key, made when it is new.  No step may be running. */
+/* Returns the number of the compiled plan for a key; compiles it if it is new. No step may be
+ * running. */
 enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *key, uint32_t *exec,
 			      struct lmd_error *err);
 
-/* Puts an adapter for one base tensor into a slot >= 1: to what the tensor gives is added
- * scale * b (a x).  site: the tensor's name without ".weight".  a [rank, k], b [n, rank]; copied
- * by the backend as backend.h says; rank 0: b is one vector [n].  No step may be running.
- * LMD_INVALID: opened without adapters; LMD_NOTFOUND: no adapter can sit there. */
+/* Puts an adapter for one base tensor into a slot >= 1: scale * b (a x) is added to the tensor's
+ * product. site: the tensor's name without ".weight". a [rank, k], b [n, rank]; the backend copies
+ * them as described in backend.h; rank 0: b is one vector [n]. No step may be running. LMD_INVALID:
+ * opened without adapters; LMD_NOTFOUND: no adapter can be applied there. */
 struct lmi_adapter {
 	uint32_t slot;
 	const char *site;
 	uint32_t rank, n, k;
-	uint32_t n_stack; /* slices of a stack of experts, each with a pair; 0 counts as 1 */
+	uint32_t n_stack; /* slices of a stack of experts, each with its own pair; 0 counts as 1 */
 	const float *a, *b;
 	float scale;
 };
 enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_adapter *ad,
 			      struct lmd_error *err);
-/* Reads files and puts them all into a slot; adapter.c. */
+/* Reads files and puts them all into one slot; adapter.c. */
 enum lmd_status lmi_inst_add_adapters(struct lmi_inst *inst, const struct lmi_adapter_ref *refs,
 				      uint32_t n, uint32_t slot, struct lmd_error *err);
 
-/* What these files will take in a slot; no number is read. */
+/* Computes the memory these files would take in a slot, without reading their numbers. */
 enum lmd_status lmi_inst_measure_adapters(struct lmi_inst *inst, const struct lmi_adapter_ref *refs,
 					  uint32_t n, uint64_t *bytes, struct lmd_error *err);
 
-/* The pooling that is meant when `asked` (enum lmd_pooling) was asked for. */
+/* Resolves a requested pooling (enum lmd_pooling): LMD_POOL_UNSET means the model's own. */
 int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked);
 
-/* Says that external rows will come: makes room for them. */
+/* Allocates space for external rows. */
 enum lmd_status lmi_inst_want_rows(struct lmi_inst *inst, struct lmd_error *err);
 
 /* ---- exec.c ---- */
 
-/* The plan that most requests use: logits, or for encoders the embedding. */
+/* Returns the key of the plan that most requests use: logits, or for encoders the embedding. */
 struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst);
-/* Fills weights, step and results of m for it, from a plan that is built and thrown away.
- * Zeros when the model has no such plan. */
+/* Fills in weights, step and results of m for that plan, which is built and discarded. All are 0 if
+ * the model has no such plan. */
 enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_memory *m,
 				 struct lmd_error *err);
 
@@ -203,13 +210,13 @@ enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_memory *m,
 
 struct lmi_place;
 
-/* Bytes of files that may be read into memory; 0 = not known. */
+/* Returns how many bytes of files may be read into memory; 0 = unknown. */
 uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_inst_opts *opts);
 /* Describes the model, checks its tensors and chooses all sizes: rows of a step, budget, context
- * length, pages (*place).  Takes no memory that grows with the model. */
+ * length, pages (*place). Allocates nothing that grows with the model. */
 enum lmd_status lmi_inst_settle(struct lmi_inst *inst, const struct lmi_inst_opts *opts,
 				struct lmi_place *place, struct lmd_error *err);
-/* The pools and page tables of that size. */
+/* Creates the pools and page tables of that size. */
 enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst, const struct lmi_place *place,
 				    struct lmd_error *err);
 
@@ -218,12 +225,12 @@ enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst, const struct lmi_plac
 enum lmd_status lmi_weights_create(struct lmi_weights **out, struct lmi_inst *inst,
 				   struct lmd_error *err);
 void lmi_weights_destroy(struct lmi_weights *w);
-/* Loads what the plan's wrefs name and is not there yet; fills out[n_wref].  The plan lives as
- * long as the instance.  fn NULL: nobody is told. */
+/* Loads the weights that the plan refers to and that are not yet loaded; fills in out[n_wref]. The
+ * plan must live as long as the instance. fn may be NULL. */
 enum lmd_status lmi_weights_load(struct lmi_weights *w, const struct lmd_plan *plan,
 				 struct lmd_weight **out, lmi_load_fn fn, void *arg,
 				 struct lmd_error *err);
-/* What they take beyond the mapped file. */
+/* Returns the bytes they take beyond the mapped file. */
 enum lmd_status lmi_weights_query(struct lmi_weights *w, const struct lmd_plan *plan,
 				  uint64_t *bytes, struct lmd_error *err);
 

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tokens of forced text: see constrain.h for what may be taken and what is left to the model.
+ * Tokens of forced text; constrain.h says which may be taken and which are left to the model.
  *
- * A tokenizer cuts a text with its surroundings, so the forced text is tokenised behind the last
- * tokens of the sequence, and these must come out as they are.  Vocabularies that put a blank
- * before every text would put it before those, so there is a second try behind a line feed, whose
- * own tokens are known. */
+ * How a text is tokenised depends on its surroundings, so the forced text is tokenised together
+ * with the last tokens of the sequence, and these must come out unchanged. Vocabularies that insert
+ * a space before every text would insert it before those, so there is a second try with a line feed
+ * in front, whose tokens are known. */
 #include <string.h>
 
 #include "core/engine/constrain_impl.h"
 
-/* Forced text that is looked at, in bytes. */
+/* Maximum bytes of forced text that are examined. */
 #define TEXT_MAX 512
-/* Tokens of the sequence that it is tokenised behind, and their bytes. */
+/* Maximum number of preceding tokens that are tokenised with it, and their bytes. */
 #define TAIL_MAX   4
 #define TAIL_BYTES 128
-/* Where the forced text begins: a line feed and the tail stand before it. */
+/* Offset of the forced text: a line feed and the tail precede it. */
 #define HEAD (1 + TAIL_BYTES)
 
 struct jump {
 	const struct lmi_tokenizer *tok;
 	const lmd_token *tail; /* [n_tail] the last tokens, as far as they are text */
 	uint32_t n_tail;
-	size_t tail_bytes; /* that stand before HEAD */
+	size_t tail_bytes; /* bytes of the tail, before HEAD */
 	size_t n_text;	   /* bytes from HEAD on */
 	char text[HEAD + TEXT_MAX];
 	struct lmi_tokens ids;
-	size_t at; /* of ids: the forced text */
+	size_t at; /* index in ids of the forced text */
 };
 
 static void take_tail(struct jump *j, const lmd_token *before, uint32_t n_before, uint32_t most)
@@ -47,7 +47,7 @@ static void take_tail(struct jump *j, const lmd_token *before, uint32_t n_before
 	j->tail = before + n_before - j->n_tail;
 }
 
-/* The ids from `at` on spell the forced text. */
+/* Returns true if the ids from `at` on spell the forced text. */
 static bool spells(const struct jump *j)
 {
 	size_t done = 0;
@@ -63,8 +63,8 @@ static bool spells(const struct jump *j)
 	return done == j->n_text;
 }
 
-/* Tokenises tail and forced text, behind a line feed or not.  False: the tail does not come out as
- * it is, or there is no memory. */
+/* Tokenises tail and forced text, optionally after a line feed. Returns false if the tail does not
+ * come out unchanged or if memory runs out. */
 static bool encode(struct jump *j, bool behind_line)
 {
 	const char *from = j->text + HEAD - j->tail_bytes;
@@ -99,7 +99,7 @@ static bool encode_behind(struct jump *j, const lmd_token *before, uint32_t n_be
 	return false;
 }
 
-/* Takes tokens up to the first from which on all of them might become others. */
+/* Takes tokens up to the point after which the remaining text might be tokenised differently. */
 static void take_sure(const struct jump *j, const struct lmi_gvocab *v, bool ends,
 		      struct lmi_ahead *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sequences that stay behind their generation: what goes on from one, what stays of one that was
- * cancelled, and when it has to go. */
+ * Retained sequences: successors that reuse their rows, sequences of cancelled generations, and
+ * when a retained sequence is dropped. */
 #include "core/base/alloc.h"
 #include "tests/lmd_check.h"
 #include "tests/story_fixture.h"
@@ -18,8 +18,8 @@ static void teardown(void)
 	story_env_fini(&env);
 }
 
-/* A talk: each turn goes on where the one before ended.  Rows are computed once, and the text
- * is the same as without. */
+/* A conversation in which each turn continues the previous sequence. Rows are computed once, and
+ * the text is the same as without retaining. */
 START_TEST(a_kept_sequence_is_not_read_again)
 {
 	struct lmi_engine_opts o = story_opts(&env, 2);
@@ -28,7 +28,7 @@ START_TEST(a_kept_sequence_is_not_read_again)
 	lmd_token v[250];
 	uint32_t n = 5;
 
-	o.inst.kv_tokens = 256; /* room for one, and the page where both end */
+	o.inst.kv_tokens = 256; /* room for one sequence, and the page in which both end */
 	kept = story_engine(&o);
 	plain = story_engine(&o);
 	memcpy(v, hello, sizeof(hello));
@@ -52,7 +52,7 @@ START_TEST(a_kept_sequence_is_not_read_again)
 	ck_assert_uint_eq(b.n_row + b.n_shared_rows, a.n_row);
 	ck_assert_uint_eq(b.step_allocs, 0);
 	ck_assert_uint_lt(b.n_free[0], b.n_page[0]); /* it is still there */
-	/* another beginning: it goes */
+	/* a different prefix: it is dropped */
 	{
 		static const lmd_token other[] = {1, 2, 3};
 		struct lmi_generate cmd = story_command(1, other, 3, 2);
@@ -66,7 +66,7 @@ START_TEST(a_kept_sequence_is_not_read_again)
 }
 END_TEST
 
-/* What was cancelled stays as far as it came, and is not computed further. */
+/* A cancelled sequence is retained as far as it was computed, and is not computed further. */
 START_TEST(a_kept_sequence_that_was_cancelled)
 {
 	struct lmi_engine_opts o = story_opts(&env, 2);
@@ -106,7 +106,7 @@ START_TEST(a_kept_sequence_that_was_cancelled)
 }
 END_TEST
 
-/* Somebody needs the memory, or the only place, that it has. */
+/* Another sequence needs its memory, or its only slot. */
 START_TEST(a_kept_sequence_gives_way)
 {
 	struct lmi_engine_opts o = story_opts(&env, _i ? 1 : 2);
@@ -122,7 +122,7 @@ START_TEST(a_kept_sequence_gives_way)
 	plain = story_engine(&o);
 	cmd.flags |= LMI_GEN_KEEP;
 	(void)story_generate(e, &cmd);
-	v[10] = 50; /* ten rows in common: all others need pages of their own */
+	v[10] = 50; /* ten common rows; all others need their own pages */
 	s = story_generate(e, &cmd);
 	ck_assert_int_eq(s.end, LMI_EV_DONE);
 	cmd.flags &= ~LMI_GEN_KEEP;
@@ -132,14 +132,14 @@ START_TEST(a_kept_sequence_gives_way)
 }
 END_TEST
 
-/* An engine that is closed as soon as its last answer has ended, with the sequence that stays. */
+/* An engine is closed right after its last answer, while it retains a sequence. */
 START_TEST(a_kept_sequence_goes_with_its_engine)
 {
 	struct lmi_engine_opts o = story_opts(&env, 2);
 	struct lmi_alloc_stats before, after;
 
 	o.in_line = false;
-	lmi_engine_fini(story_engine(&o)); /* plugins are loaded */
+	lmi_engine_fini(story_engine(&o)); /* plugins are loaded now */
 	lmi_alloc_stats(&before);
 	for (int i = 0; i < 200; i++) {
 		struct lmi_generate cmd = story_command(1, hello, 5, 2);

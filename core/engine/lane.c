@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Admission of steps to a device by class and virtual time. */
+ * Schedules steps on a device by class and virtual time. */
 #include "core/engine/lane.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 
 static const uint32_t weight[LMI_N_CLASS] = {8, 4, 1};
 
-/* ---- the machine ---- */
+/* ---- the state machine ---- */
 
 void lmi_lane_state_init(struct lmi_lane_state *s)
 {
@@ -39,7 +39,7 @@ void lmi_lane_state_want(struct lmi_lane_state *s, uint32_t id, enum lmi_class c
 	struct lmi_lane_member *m = &s->m[id];
 
 	assert(m->used && !m->waits && s->holder != id);
-	/* who was away does not come back with credit: not below where the others are */
+	/* a member that was idle earns no credit: start at the virtual time of the others */
 	if (m->vtime < s->floor)
 		m->vtime = s->floor;
 	m->waits = true;
@@ -128,7 +128,7 @@ enum lmd_status lmi_lane_join(struct lmi_lane *l, uint32_t *id, struct lmd_error
 	*id = lmi_lane_state_join(&l->s);
 	(void)pthread_mutex_unlock(&l->lock);
 	return *id < LMI_LANE_MAX ? LMD_OK
-				  : lmd_fail(err, LMD_BUSY, "%d engines share the device already",
+				  : lmd_fail(err, LMD_BUSY, "%d engines already share the device",
 					     LMI_LANE_MAX);
 }
 
@@ -141,7 +141,7 @@ void lmi_lane_part(struct lmi_lane *l, uint32_t id)
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static void let_in(struct lmi_lane *l)
 {
 	uint32_t next = lmi_lane_state_admit(&l->s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lane: simulated engines on one device, and threads on a real one.  Place: the estimate
- * against sums by hand.  Guard: a mapping beyond the end of its file. */
+ * Device queue: simulated engines on one device, and threads with the real queue. Memory plan: the
+ * estimate compared with sums by hand. Guard: a mapping beyond the end of its file. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,15 +14,14 @@
 #include "core/plugin/host_services.h"
 #include "tests/lmd_check.h"
 
-/* ---- lane ---- */
+/* ---- device queue ---- */
 
-/* Members that always want to run share the device by their weights, whatever their steps
- * cost. */
+/* Members that always want to run share the device by weight, whatever their steps cost. */
 START_TEST(time_is_shared_by_weight)
 {
 	static const struct {
 		enum lmi_class class;
-		uint32_t cost, weight; /* ms of a step */
+		uint32_t cost, weight; /* cost of a step in ms */
 	} who[] = {{LMI_CLASS_INTERACTIVE, 3, 8},
 		   {LMI_CLASS_INTERACTIVE, 40, 8},
 		   {LMI_CLASS_NORMAL, 7, 4},
@@ -58,7 +57,7 @@ START_TEST(time_is_shared_by_weight)
 }
 END_TEST
 
-/* Who was away for long does not keep the others out when it comes back. */
+/* A member that was idle for long does not starve the others when it returns. */
 START_TEST(absence_is_no_credit)
 {
 	struct lmi_lane_state s;
@@ -85,7 +84,7 @@ START_TEST(absence_is_no_credit)
 }
 END_TEST
 
-/* Random members: nobody waits for ever, nobody runs who did not ask. */
+/* Random members: no member waits for ever, and none runs without asking. */
 START_TEST(random_members)
 {
 	uint64_t rnd = lmd_seed("lane", 3), waited[LMI_LANE_MAX] = {0};
@@ -144,7 +143,7 @@ static void *member(void *arg)
 		return NULL;
 	for (int i = 0; i < 2000; i++) {
 		lmi_lane_enter(s->lane, id, LMI_CLASS_NORMAL);
-		s->inside++; /* nobody else is here: plain variables do */
+		s->inside++; /* no other thread is inside: plain variables suffice */
 		s->most = s->inside > s->most ? s->inside : s->most;
 		s->n++;
 		s->inside--;
@@ -168,14 +167,14 @@ START_TEST(one_at_a_time)
 		(void)pthread_join(t[i], NULL);
 	ck_assert_int_eq(s.most, 1);
 	ck_assert_uint_eq(s.n, 4 * 2000);
-	lmi_lane_enter(NULL, 0, LMI_CLASS_NORMAL); /* no lane: everybody is let in */
+	lmi_lane_enter(NULL, 0, LMI_CLASS_NORMAL); /* without a queue everybody is admitted */
 	lmi_lane_leave(NULL);
 	lmi_lane_destroy(s.lane);
 	lmi_host_destroy(host);
 }
 END_TEST
 
-/* ---- place ---- */
+/* ---- memory plan ---- */
 
 static const struct lmd_group groups[] = {
 	{.name = "full", .kind = LMD_GROUP_PAGED, .causal = 1, .ratio = 1},
@@ -205,7 +204,7 @@ static const struct lmd_arch_desc desc = {.n_group = 3,
 					  .caches = caches,
 					  .n_ctx_train = 4096};
 
-#define FULL_TOKEN   ((2 * (64 + 32) + 96) * 2) /* f16 bytes */
+#define FULL_TOKEN   ((2 * (64 + 32) + 96) * 2) /* bytes of f16 */
 #define WINDOW_TOKEN ((32 + 32) * 2)
 #define STATE_SLOT   ((3 * 128 + 8 * 16 * 16) * 4)
 
@@ -228,17 +227,17 @@ START_TEST(the_estimate_is_the_sum)
 	ck_assert_uint_eq(p.n_ctx, 4096);
 	ck_assert(!p.cut);
 	ck_assert_uint_eq(p.n_page[0], 3 * 128);
-	/* a window needs what it sees and a step, not the context */
+	/* a window needs its own size plus a step, not the context */
 	ck_assert_uint_eq(p.n_page[1], 3 * ((64 + 100 + 31) / 32 + 1));
 	ck_assert_uint_eq(p.n_slot[2], 7);
 	ck_assert_uint_eq(p.kv_bytes, (uint64_t)p.n_page[0] * 32 * FULL_TOKEN +
 					      (uint64_t)p.n_page[1] * 32 * WINDOW_TOKEN +
 					      7 * STATE_SLOT);
-	/* fewer tokens than contexts */
+	/* fewer tokens than full contexts */
 	in.kv_tokens = 1000;
 	ck_assert_int_eq(lmi_place(&p, &in, NULL), LMD_OK);
 	ck_assert_uint_eq(p.n_page[0], 1000 / 32 + 1 + 3);
-	/* a type with blocks that the heads do not fill */
+	/* a type whose blocks the heads do not fill */
 	in.kv_dtype = LMD_DTYPE_Q4_K;
 	ck_assert_int_eq(lmi_place(&p, &in, NULL), LMD_UNSUPPORTED);
 }
@@ -280,7 +279,7 @@ START_TEST(the_context_is_what_fits)
 }
 END_TEST
 
-/* Many sequences of one pool: the context is not cut for their number. */
+/* Many sequences share one pool: the context is not reduced because of their number. */
 START_TEST(sequences_share_a_pool)
 {
 	struct lmi_place_in in = {.desc = &desc,
@@ -309,7 +308,7 @@ START_TEST(sequences_share_a_pool)
 		last = p.kv_bytes;
 	}
 	ck_assert_uint_gt(last, 15 * one.kv_bytes);
-	/* not even one: then it is cut, until nothing fits */
+	/* not even one fits: then the context is reduced, until nothing fits */
 	for (in.budget = 2 * one.kv_bytes; lmi_place(&p, &in, NULL) == LMD_OK;)
 		in.budget -= one.kv_bytes / 10;
 	ck_assert(p.cut);
@@ -360,7 +359,7 @@ START_TEST(a_mapping_beyond_its_file_reads_zeros)
 }
 END_TEST
 
-/* Addresses that nobody guards end the process as ever. */
+/* A fault at an unguarded address ends the process as usual. */
 START_TEST(other_faults_are_not_ours)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -370,7 +369,7 @@ START_TEST(other_faults_are_not_ours)
 	const volatile char *p;
 
 	(void)remove(name);
-	(void)signal(SIGBUS, SIG_DFL); /* sanitizers have a handler of their own */
+	(void)signal(SIGBUS, SIG_DFL); /* sanitizers install their own handler */
 	ck_assert(fd >= 0 && !ftruncate(fd, (off_t)page));
 	p = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, fd, 0);
 	ck_assert(p != MAP_FAILED);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening a model on a device.  The order is: file, architecture, device, description, memory
- * estimate, pools (settle.c); then, for each plan that somebody asks for (exec.c): build, lower,
- * lay out, estimate, weights, compile.  Nothing large is taken before it was estimated.  Closing
- * undoes whatever part of this happened. */
+ * Opens a model on a device. The order is: file, architecture, device, description, memory
+ * estimate, pools (settle.c); then, for each plan that is requested (exec.c): build, lower, lay
+ * out, estimate, weights, compile. Nothing large is allocated before it was estimated. Closing
+ * undoes whatever part of this has happened. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -46,7 +46,7 @@ static enum lmd_status open_model(struct lmi_inst *inst, const struct lmi_inst_o
 	return lmi_factory_take(inst->registry, LMD_KIND_ARCH, inst->model->arch, &inst->arch, err);
 }
 
-/* Guards what is mapped of each file: from its first tensor to the end of its last. */
+/* Guards the mapped part of each file, from its first tensor to the end of its last. */
 static enum lmd_status guard_files(struct lmi_inst *inst, struct lmd_error *err)
 {
 	for (uint32_t f = 0; f < inst->model->n_files; f++) {
@@ -92,12 +92,12 @@ static enum lmd_status find_device(struct lmi_inst *inst, const struct lmi_inst_
 		inst->info = all[o->device];
 	lmi_free(all);
 	if (o->device >= n)
-		return lmd_fail(err, LMD_DEVICE, "backend %s: device %u is gone",
+		return lmd_fail(err, LMD_DEVICE, "backend %s: device %u has disappeared",
 				inst->backend->f->name, o->device);
 	if (!(inst->info.caps & LMD_DEV_HOST_MEMORY))
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"backend %s: device %u has memory of its own, which this host does "
-				"not drive",
+				"backend %s: device %u has its own memory, which this host does "
+				"not support",
 				inst->backend->f->name, o->device);
 	return LMD_OK;
 }
@@ -109,7 +109,8 @@ static enum lmd_status open_team(struct lmi_inst *inst, uint32_t n_thread, struc
 	if (!n_thread)
 		to.n = inst->host->cpu(inst->host->ctx)->n_core;
 	if (to.n > LMI_TEAM_MAX)
-		return lmd_fail(err, LMD_INVALID, "%u threads: the most is %d", to.n, LMI_TEAM_MAX);
+		return lmd_fail(err, LMD_INVALID, "%u threads exceed the limit of %d",
+				to.n, LMI_TEAM_MAX);
 	inst->n_thread = to.n;
 	return to.n > 1 ? lmi_team_create(&inst->team, &to, err) : LMD_OK;
 }
@@ -147,7 +148,7 @@ static enum lmd_status open_device(struct lmi_inst *inst, const struct lmi_inst_
 
 /* ---- open and close ---- */
 
-/* Everything that takes no memory which grows with the model. */
+/* Opens everything that takes no memory growing with the model. */
 static enum lmd_status open_small(struct lmi_inst *inst, const struct lmi_inst_opts *o,
 				  struct lmi_place *place, struct lmd_error *err)
 {
@@ -162,7 +163,7 @@ static enum lmd_status open_small(struct lmi_inst *inst, const struct lmi_inst_o
 	return st == LMD_OK ? lmi_inst_settle(inst, o, place, err) : st;
 }
 
-/* The plan that most requests use.  A model without it may serve others. */
+/* Prepares the plan that most requests use. A model without it may still serve others. */
 static enum lmd_status prepare(struct lmi_inst *inst, struct lmd_error *err)
 {
 	const struct lmd_plan_key key = lmi_inst_main_key(inst);
@@ -191,7 +192,7 @@ static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_inst_opt
 		inst->own_adapter = 1;
 		st = lmi_inst_add_adapters(inst, o->adapter_files, o->n_adapter_files, 1, err);
 	}
-	/* whoever observes says which plan it wants */
+	/* an observer chooses its own plan */
 	return st == LMD_OK && !o->keep_values ? prepare(inst, err) : st;
 }
 
@@ -215,7 +216,7 @@ static struct lmi_inst *create(const struct lmi_inst_opts *o, struct lmd_error *
 	return inst;
 }
 
-/* Closes what failed to open, and names the file in the sentence. */
+/* Closes what failed to open, and puts the file's name into the message. */
 static enum lmd_status give_up(struct lmi_inst *inst, const char *path, enum lmd_status st,
 			       const struct lmd_error *cause, struct lmd_error *err)
 {
@@ -239,7 +240,7 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts 
 		return LMD_NOMEM;
 	st = open_all(inst, o, &cause);
 	if (st == LMD_OK && lmi_guard_is_bad(&inst->guard))
-		st = lmd_fail(&cause, LMD_IO, "the file was cut short while it was read");
+		st = lmd_fail(&cause, LMD_IO, "the file was truncated while it was read");
 	if (st != LMD_OK)
 		return give_up(inst, o->path, st, &cause, err);
 	inst->progress = NULL;
@@ -257,7 +258,7 @@ enum lmd_status lmi_inst_estimate(struct lmi_memory *out, uint32_t *n_ctx,
 	struct lmi_place place;
 	enum lmd_status st;
 
-	o.open_flags = LMI_OPEN_MEASURE; /* what asks for memory is counted below */
+	o.open_flags = LMI_OPEN_MEASURE; /* requests that need memory are counted below */
 	o.n_thread = 1;
 	inst = create(&o, err);
 	if (!inst)
@@ -280,7 +281,7 @@ static void close_exec(struct lmi_inst *inst, struct lmi_exec *e)
 		inst->backend->ops.backend->plan_destroy(inst->dev, e->cplan);
 	lmi_step_destroy(e->step);
 	lmi_free(e->weights);
-	/* weights name operands of the plan and are compared with them until they are gone */
+	/* weights refer to operands of the plan and are compared with them as long as they live */
 }
 
 void lmi_inst_close(struct lmi_inst *inst)

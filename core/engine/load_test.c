@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening a model: the same weights by every path, what it takes against what was said before,
- * who is told, and disks that fail at any moment. */
+ * Opening a model: the same weights by every path, memory use compared with the estimate, progress
+ * callbacks, and disks that fail at any moment. */
 #include <unistd.h>
 
 #include "core/base/alloc.h"
@@ -46,7 +46,7 @@ static struct lmi_engine_opts opts(int kind)
 	return o;
 }
 
-/* Opens and asks for the logits of a few tokens. */
+/* Opens an engine and gets the logits of a few tokens. */
 static enum lmd_status logits(const struct lmi_engine_opts *o, struct lmt_rows *rows,
 			      struct lmd_error *err)
 {
@@ -80,8 +80,8 @@ END_TEST
 
 /* ---- estimate ---- */
 
-/* What is taken is what was said, piece by piece and by the allocator's count; with that much
- * it opens, with a byte less it does not, and then next to nothing was taken. */
+/* The memory taken matches the estimate, item by item and by the allocator's count. With that much
+ * the model opens; with one byte less it does not, and then hardly anything was allocated. */
 START_TEST(the_estimate_is_kept)
 {
 	static const char *const backends[] = {"ref", "cpu"};
@@ -112,10 +112,10 @@ START_TEST(the_estimate_is_kept)
 		ck_assert_uint_eq(inst->scratch_bytes, m.step);
 		ck_assert_uint_eq(inst->out_bytes, m.results);
 		taken = after.live_bytes - before.live_bytes;
-		/* beside it: tables of the file, the plan, the page tables */
+		/* in addition: tables of the file, the plan, the page tables */
 		ck_assert_msg(taken >= sum * 97 / 100 && taken <= sum * 103 / 100 + (6u << 20),
-			      "%s: said %llu, took %llu", o.inst.backend, (unsigned long long)sum,
-			      (unsigned long long)taken);
+			      "%s: estimated %llu, took %llu",
+			      o.inst.backend, (unsigned long long)sum, (unsigned long long)taken);
 		lmi_inst_close(inst);
 
 		o.inst.memory_limit = sum - 1;
@@ -128,7 +128,7 @@ START_TEST(the_estimate_is_kept)
 }
 END_TEST
 
-/* A pair for each tensor: in embeddings A has a row for each token. */
+/* Writes a pair for each tensor; in embeddings A has a row for each token. */
 static void write_adapter(const char *path, const struct lmd_model *base, uint32_t rank,
 			  const char *const names[2])
 {
@@ -167,7 +167,7 @@ static void write_adapter(const char *path, const struct lmd_model *base, uint32
 	lmi_gguf_writer_destroy(w);
 }
 
-/* What an instance with these options keeps. */
+/* Returns the memory that an instance with these options keeps. */
 static uint64_t live_bytes(const struct lmi_inst_opts *o)
 {
 	struct lmi_alloc_stats before, after;
@@ -181,8 +181,8 @@ static uint64_t live_bytes(const struct lmi_inst_opts *o)
 	return after.live_bytes - before.live_bytes;
 }
 
-/* Two files with a site in common: within 3 % of what is taken for them, and no number is read to
- * know it. */
+/* Two files with a common site: the estimate is within 3 % of the memory taken, and no number is
+ * read for it. */
 START_TEST(adapters_are_in_the_estimate)
 {
 	enum { RANK0 = 2000, RANK1 = 1500 };
@@ -228,7 +228,7 @@ START_TEST(adapters_are_in_the_estimate)
 	o.inst.memory_limit = lmi_memory_sum(&m);
 	taken = live_bytes(&o.inst) - plain;
 	ck_assert_msg(want >= taken * 97 / 100 && want <= taken * 103 / 100,
-		      "%s: said %llu, took %llu", o.inst.backend, (unsigned long long)want,
+		      "%s: estimated %llu, took %llu", o.inst.backend, (unsigned long long)want,
 		      (unsigned long long)taken);
 	o.inst.memory_limit--;
 	ck_assert_int_eq(lmi_inst_open(&inst, &o.inst, &err), LMD_NOMEM);
@@ -240,7 +240,7 @@ START_TEST(adapters_are_in_the_estimate)
 }
 END_TEST
 
-/* A file that is to be read and does not fit is not read. */
+/* A file that is to be copied and does not fit is not read. */
 START_TEST(a_copy_has_a_bound)
 {
 	struct lmi_model *m = NULL;
@@ -255,10 +255,10 @@ START_TEST(a_copy_has_a_bound)
 }
 END_TEST
 
-/* ---- who waits ---- */
+/* ---- progress ---- */
 
 struct watch {
-	uint32_t n, stop; /* calls; the one that gives up, 0: none */
+	uint32_t n, stop; /* calls; the one that cancels, 0: none */
 	enum lmi_load_phase phase;
 	uint64_t done, total;
 	bool seen[2];
@@ -310,7 +310,8 @@ END_TEST
 
 /* ---- disks ---- */
 
-/* Each call that reads or maps fails once: an error and no leak, or no harm at all. */
+/* Each call that reads or maps fails once: the result is an error and no leak, or no effect at
+ * all. */
 START_TEST(every_read_may_fail)
 {
 	static const enum lmi_file_fault faults[] = {LMI_FAULT_EIO, LMI_FAULT_SHORT,
@@ -347,7 +348,8 @@ START_TEST(every_read_may_fail)
 					break;
 				}
 				n_fault++;
-				if (st == LMD_OK) /* direct reads fall back; mappings only fail */
+				if (st == LMD_OK) /* direct reads have a fallback; mappings must
+						   * fail */
 					ck_assert(faults[k] == LMI_FAULT_SHORT ||
 						  faults[k] == LMI_FAULT_EINTR ||
 						  ways[w] == LMI_OPEN_DIRECT ||
@@ -361,7 +363,7 @@ START_TEST(every_read_may_fail)
 }
 END_TEST
 
-/* Memory runs out while files are read, not only while they are mapped. */
+/* Memory runs out while files are copied, not only while they are mapped. */
 START_TEST(every_allocation_of_a_copy_may_fail)
 {
 	struct lmi_engine_opts o = opts(_i);

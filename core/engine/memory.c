@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a model takes: sums, refusals, and the estimate for somebody who only asks. */
+ * The memory of a model: sums, limits, and the estimate without opening it. */
 #include "core/base/alloc.h"
 #include "core/engine/instance.h"
 #include "core/engine/place.h"
@@ -18,7 +18,7 @@ enum lmd_status lmi_memory_check(const struct lmi_memory *m, struct lmd_error *e
 		return LMD_OK;
 	return lmd_fail(err, LMD_NOMEM,
 			"needs %llu MiB (sequences %llu, weights beyond the file %llu, values of a "
-			"step %llu); %llu MiB are left",
+			"step %llu), but only %llu MiB are available",
 			(unsigned long long)(need >> 20), (unsigned long long)(m->sequences >> 20),
 			(unsigned long long)((m->copied + m->weights + m->adapters) >> 20),
 			(unsigned long long)((m->step + m->results) >> 20),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A step by hand: the sequences of a session take memory, run once, and give it back. */
+ * Runs one step directly: the sequences of a session take memory, run once, and give it back. */
 #include "core/engine/observe.h"
 
 #include "core/base/alloc.h"
@@ -15,7 +15,7 @@ struct run {
 	uint32_t exec, encode_exec;
 };
 
-/* Rows that leave. */
+/* Returns the number of output rows. */
 static uint32_t n_out_of(const struct lmi_seq *q)
 {
 	return q->out_from < q->n_rows ? q->n_rows - q->out_from : 1;
@@ -36,7 +36,7 @@ static struct lmi_rows rows_of(const struct lmi_seq *q, uint32_t kv_seq, bool en
 	return r;
 }
 
-/* Memory and plans of one sequence. */
+/* Allocates the memory and plans of one sequence. */
 static enum lmd_status open_seq(struct run *r, uint32_t i, struct lmd_error *err)
 {
 	const struct lmi_seq *q = &r->s->seqs[i];
@@ -50,7 +50,7 @@ static enum lmd_status open_seq(struct run *r, uint32_t i, struct lmd_error *err
 	r->encode_exec = o.encode_plan;
 	kv = lmi_kv_open(r->inst->kv);
 	if (kv == LMI_NO_PAGE)
-		return lmd_fail(err, LMD_NOMEM, "%u sequences are more than this instance has",
+		return lmd_fail(err, LMD_NOMEM, "%u sequences exceed the limit of this instance",
 				r->s->n_seq);
 	r->parts[i] = rows_of(q, kv, false);
 	r->n_open = i + 1;
@@ -71,7 +71,8 @@ static enum lmd_status check(const struct run *r, struct lmd_error *err)
 	}
 	if (n > r->inst->n_batch || n_out > r->inst->n_out)
 		return lmd_fail(err, LMD_INVALID,
-				"%llu rows, %llu leave: one step has %u, of which %u leave",
+				"%llu rows with %llu outputs do not fit: one step has %u rows and "
+				"%u outputs",
 				(unsigned long long)n, (unsigned long long)n_out,
 				r->inst->n_batch, r->inst->n_out);
 	return LMD_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sessions come, by command, and go. */
+ * Commands start and cancel sessions; sessions end and may leave a retained sequence. */
 #include <string.h>
 
 #include "core/engine/engine_impl.h"
@@ -79,8 +79,8 @@ static void cancel_session(struct lmi_engine *e, struct lmi_session *s)
 	lmi_engine_end(e, s);
 }
 
-/* Rows that a generation begins with and that the kept one has computed; 0 = none.  One row
- * at least is left to be computed. */
+/* Returns the length of the common prefix of a new generation and the retained sequence, as far as
+ * it is computed; 0 = none. At least one row is left to compute. */
 static uint32_t rows_in_common(const struct lmi_engine *e, const struct lmi_seq *q)
 {
 	const struct lmi_seq *k = e->kept ? &e->kept->seqs[0] : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The estimate.  It is exact for pools, since it counts what they will be asked for; weights
+ * The memory plan. It is exact for pools, since it counts what will be allocated for them; weights
  * and scratch are known from the plan and added by the loader. */
 #include "core/engine/place.h"
 
@@ -11,10 +11,10 @@
 #include "core/kv/kv.h"
 #include "core/quant/quant.h"
 
-/* Greatest context that can be asked for: rows and their physical numbers are int32. */
+/* Largest context that can be requested: rows and their physical numbers are int32. */
 #define CTX_MAX (1u << 30)
 
-/* What the automatic choice starts from when the model does not say. */
+/* Starting value of the automatic choice if the model does not specify a context length. */
 #define CTX_UNKNOWN 4096u
 
 static enum lmd_status rows_bytes(const struct lmi_place_in *in, uint32_t cache, uint32_t cols,
@@ -27,7 +27,8 @@ static enum lmd_status rows_bytes(const struct lmi_place_in *in, uint32_t cache,
 
 	if (!t || !lmi_row_bytes(t, cols, &bytes))
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"cache %u: heads of %u values are no whole blocks of %s", cache,
+				"cache %u: rows of heads with %u values are not whole blocks of %s",
+				cache,
 				cols, t ? t->name : "an unknown type");
 	if (!lmi_mul_ok(bytes, n, &bytes) || !lmi_add_ok(*sum, bytes, sum))
 		return lmd_fail(err, LMD_NOMEM, "cache %u: %u columns are too large", cache, cols);
@@ -75,8 +76,8 @@ enum lmd_status lmi_place_unit(const struct lmi_place_in *in, uint32_t group, ui
 	return LMD_OK;
 }
 
-/* Pages of a group: those of the tokens that it must hold, and a page for each sequence that
- * ends inside one; but for windows no more than all sequences together can use. */
+/* Returns the pages of a group: those for the tokens it must hold, plus one for each sequence that
+ * ends inside a page; but for windows at most what all sequences together can use. */
 static uint64_t pages_of(const struct lmi_place_in *in, const struct lmd_group *g, uint32_t n_ctx,
 			 uint32_t n_full)
 {
@@ -91,7 +92,7 @@ static uint64_t pages_of(const struct lmi_place_in *in, const struct lmd_group *
 	return want < all ? want : all;
 }
 
-/* Fills `out` for one context length, and room for n_full such contexts. */
+/* Fills in `out` for one context length and n_full such contexts. */
 static enum lmd_status try_ctx(struct lmi_place *out, const struct lmi_place_in *in, uint32_t n_ctx,
 			       uint32_t n_full, struct lmd_error *err)
 {
@@ -110,7 +111,7 @@ static enum lmd_status try_ctx(struct lmi_place *out, const struct lmi_place_in 
 		case LMD_GROUP_CROSS:
 			n = (uint64_t)(in->n_batch / in->page_tokens + 1) * in->n_seq;
 			break;
-		case LMD_GROUP_STATE: /* one each, as many again for forks and marks */
+		case LMD_GROUP_STATE: /* one per sequence, and as many again for forks and marks */
 			n = 2ull * in->n_seq + 1;
 			break;
 		case LMD_GROUP_BATCH:
@@ -119,7 +120,7 @@ static enum lmd_status try_ctx(struct lmi_place *out, const struct lmi_place_in 
 		if (n > INT32_MAX / in->page_tokens || !lmi_mul_ok(unit, n, &bytes) ||
 		    !lmi_add_ok(out->kv_bytes, bytes, &out->kv_bytes))
 			return lmd_fail(err, LMD_NOMEM,
-					"group %s: %llu pages for a context of %u do not fit",
+					"group %s: %llu pages for a context of %u exceed the limit",
 					g->name, (unsigned long long)n, n_ctx);
 		*(g->kind == LMD_GROUP_STATE ? &out->n_slot[i] : &out->n_page[i]) = (uint32_t)n;
 	}
@@ -130,13 +131,13 @@ static enum lmd_status too_much(const struct lmi_place *p, const struct lmi_plac
 				struct lmd_error *err)
 {
 	return lmd_fail(err, LMD_NOMEM,
-			"context %u with %u sequences needs %llu MiB for keys, values and states; "
-			"%llu MiB are left",
+			"context %u with %u sequences needs %llu MiB for keys, values and states, "
+			"but only %llu MiB are available",
 			p->n_ctx, in->n_seq, (unsigned long long)(p->kv_bytes >> 20),
 			(unsigned long long)(in->budget >> 20));
 }
 
-/* The context length, with room for n_full of them. */
+/* Chooses the context length, with room for n_full contexts. */
 static enum lmd_status choose_ctx(struct lmi_place *out, const struct lmi_place_in *in,
 				  uint32_t n_full, struct lmd_error *err)
 {
@@ -149,8 +150,8 @@ static enum lmd_status choose_ctx(struct lmi_place *out, const struct lmi_place_
 	if (n_ctx > CTX_MAX && !in->n_ctx)
 		n_ctx = CTX_MAX;
 	if (n_ctx > CTX_MAX)
-		return lmd_fail(err, LMD_INVALID, "context length %u: the greatest is %u", n_ctx,
-				CTX_MAX);
+		return lmd_fail(err, LMD_INVALID, "context length %u exceeds the limit of %u",
+				n_ctx, CTX_MAX);
 	st = try_ctx(&p, in, n_ctx, n_full, err);
 	if (st == LMD_OK && p.kv_bytes <= in->budget) {
 		*out = p;
@@ -160,7 +161,7 @@ static enum lmd_status choose_ctx(struct lmi_place *out, const struct lmi_place_
 		return st;
 	if (in->n_ctx)
 		return st == LMD_OK ? too_much(&p, in, err) : st;
-	/* the greatest number of whole pages that fits */
+	/* find the largest number of whole pages that fits */
 	hi = n_ctx / in->page_tokens + 1;
 	while (hi - lo > 1) {
 		uint32_t mid = lo + (hi - lo) / 2;
@@ -188,7 +189,7 @@ enum lmd_status lmi_place(struct lmi_place *out, const struct lmi_place_in *in,
 
 	if (st != LMD_OK || !share)
 		return st;
-	/* the greatest number of contexts that half of the budget holds */
+	/* find the largest number of contexts that half of the budget holds */
 	while (hi - lo > 1) {
 		uint32_t mid = lo + (hi - lo) / 2;
 		struct lmi_place p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a step gave, part by part: rows of evaluations, tokens of generations. */
+ * Reports the results of a step, part by part: rows of evaluations, tokens of generations. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/engine_impl.h"
 
-/* -log softmax(logits)[id], in double: sums over a vocabulary lose digits in float. */
+/* Computes -log softmax(logits)[id] in double: sums over a vocabulary lose digits in float. */
 static float neg_log_prob(const float *logits, uint32_t n, lmd_token id)
 {
 	double sum = 0, most = -INFINITY;
@@ -20,7 +20,7 @@ static float neg_log_prob(const float *logits, uint32_t n, lmd_token id)
 	return (float)(log(sum) - ((double)logits[id] - most));
 }
 
-/* Queues a block of n rows; false without memory. */
+/* Queues a block of n rows; returns false if memory runs out. */
 static bool emit_rows(struct lmi_engine *e, const struct lmi_seq *q, uint32_t first, uint32_t n,
 		      uint32_t width, float **v)
 {
@@ -45,7 +45,7 @@ static bool eval_nll(struct lmi_engine *e, const struct lmi_seq *q, uint32_t fir
 	float *v;
 
 	if (first + n == q->n_rows)
-		n--; /* nothing follows the last row */
+		n--; /* no token follows the last row */
 	if (!n)
 		return true;
 	if (!emit_rows(e, q, first, n, 1, &v))
@@ -55,7 +55,7 @@ static bool eval_nll(struct lmi_engine *e, const struct lmi_seq *q, uint32_t fir
 	return true;
 }
 
-/* Hands out what a part of the step gave; false without memory. */
+/* Reports the results of a part of the step; returns false if memory runs out. */
 static bool eval_results(struct lmi_engine *e, const struct lmi_exec *x, const struct lmi_rows *p,
 			 const struct lmi_seq *q, uint32_t part, const float *rows)
 {
@@ -65,7 +65,7 @@ static bool eval_results(struct lmi_engine *e, const struct lmi_exec *x, const s
 
 	if (s->want == LMI_WANT_EMBED && s->pooling != LMD_POOL_NONE) {
 		if (p->first + p->n < q->n_rows)
-			return true; /* LAST: the vector of a part that is not the last */
+			return true; /* LAST: the vector of a part that is not the last one */
 		rows = e->inst->out + (size_t)part * x->out_width;
 		first = 0;
 		n = 1;
@@ -80,7 +80,7 @@ static bool eval_results(struct lmi_engine *e, const struct lmi_exec *x, const s
 	return true;
 }
 
-/* False when the session is gone. */
+/* Returns false if the session has ended. */
 static bool eval_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
 		      const float *rows)
 {
@@ -106,7 +106,7 @@ static bool eval_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t p
 	return false;
 }
 
-/* Text in as many events as it takes; the first one carries the token. */
+/* Queues the text in as many events as needed; the first one carries the token. */
 static void emit_text(struct lmi_engine *e, const struct lmi_session *s,
 		      const struct lmi_gen_step *g)
 {
@@ -135,7 +135,7 @@ static void fail_generation(struct lmi_engine *e, struct lmi_session *s, enum lm
 	lmi_engine_fail(e, s, &err);
 }
 
-/* Says what a token gave; false when it was the last one. */
+/* Reports a token; returns false if it was the last one. */
 static bool tell_token(struct lmi_engine *e, struct lmi_seq *q, const struct lmi_gen_step *g)
 {
 	bool grown;
@@ -147,13 +147,13 @@ static bool tell_token(struct lmi_engine *e, struct lmi_seq *q, const struct lmi
 	if (g->finish != LMI_FINISH_NONE)
 		return false;
 	grown = lmi_sched_grow(e->sched, q->handle);
-	assert(grown); /* there was room in the tokens */
+	assert(grown); /* the token array had room */
 	(void)grown;
 	return true;
 }
 
-/* Takes tokens that come without a choice, so that the next step computes them all.  What finds no
- * room among the events is taken in the next step. */
+/* Takes forced tokens, so that the next step computes them all. If the events run out of space, the
+ * rest is taken in the next step. */
 static enum lmd_status take_forced(struct lmi_engine *e, struct lmi_seq *q, uint32_t n_logits,
 				   struct lmi_gen_step *g)
 {
@@ -174,7 +174,7 @@ static enum lmd_status take_forced(struct lmi_engine *e, struct lmi_seq *q, uint
 	return LMD_OK;
 }
 
-/* False when the session is gone. */
+/* Returns false if the session has ended. */
 static bool gen_part(struct lmi_engine *e, const struct lmi_exec *x, uint32_t part,
 		     const float *logits)
 {

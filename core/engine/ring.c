@@ -17,7 +17,7 @@ static void wake(int fd)
 	const uint64_t one = 1;
 	ssize_t n = write(fd, &one, sizeof(one));
 
-	(void)n; /* a full counter is readable already */
+	(void)n; /* a full counter is already readable */
 }
 
 bool lmi_eventfd_wait(int fd, int timeout_ms)
@@ -29,7 +29,7 @@ bool lmi_eventfd_wait(int fd, int timeout_ms)
 	if (poll(&p, 1, timeout_ms) <= 0)
 		return false;
 	n = read(fd, &count, sizeof(count));
-	(void)n; /* non-blocking: somebody else may have emptied it */
+	(void)n; /* non-blocking: another thread may have emptied it */
 	return true;
 }
 
@@ -82,7 +82,8 @@ struct lmi_event *lmi_event_ring_next(struct lmi_event_ring *r)
 
 void lmi_event_ring_push(struct lmi_event_ring *r)
 {
-	atomic_fetch_add(&r->tail, 1); /* before any look at how the reader wants to be told */
+	atomic_fetch_add(&r->tail, 1); /* must precede any check whether the reader wants to be
+				        * woken */
 }
 
 void lmi_event_ring_wake(struct lmi_event_ring *r)

@@ -2,9 +2,9 @@
  *
  * ring.h - the two queues of an engine.
  *
- * Events: one writer (the engine's thread), one reader, no lock.  Commands: any writer, one
- * reader; writers hold a short lock, the reader takes it only when something is there.  Both
- * are bounded and wake their reader through an eventfd. */
+ * Events: one writer (the engine's thread), one reader, no lock. Commands: any number of writers,
+ * one reader; writers hold a lock briefly, and the reader takes it only if something is queued.
+ * Both queues are bounded and wake their reader through an eventfd. */
 #ifndef LLAMAD_CORE_ENGINE_RING_H
 #define LLAMAD_CORE_ENGINE_RING_H
 
@@ -21,18 +21,18 @@
 struct lmi_event_ring {
 	struct lmi_event *v;   /* [size] */
 	uint32_t size;	       /* power of two */
-	_Atomic uint32_t head; /* next to read; the reader's */
-	_Atomic uint32_t tail; /* next to write; the writer's */
+	_Atomic uint32_t head; /* next to read; written by the reader */
+	_Atomic uint32_t tail; /* next to write; written by the writer */
 	int fd;		       /* eventfd: readable after something was written */
-	_Atomic bool blocked;  /* the writer waits for room */
+	_Atomic bool blocked;  /* the writer waits for space */
 };
 
 enum lmd_status lmi_event_ring_init(struct lmi_event_ring *r, uint32_t n, struct lmd_error *err);
 void lmi_event_ring_fini(struct lmi_event_ring *r);
 uint32_t lmi_event_ring_room(const struct lmi_event_ring *r);
-/* The next event to be filled; there is room. */
+/* Returns the next event to fill; there must be room. */
 struct lmi_event *lmi_event_ring_next(struct lmi_event_ring *r);
-/* Makes it readable; wake: tells the reader. */
+/* push makes the event readable; wake signals the reader. */
 void lmi_event_ring_push(struct lmi_event_ring *r);
 void lmi_event_ring_wake(struct lmi_event_ring *r);
 bool lmi_event_ring_pop(struct lmi_event_ring *r, struct lmi_event *out);
@@ -40,7 +40,7 @@ bool lmi_event_ring_pop(struct lmi_event_ring *r, struct lmi_event *out);
 /* ---- commands ---- */
 
 struct lmi_order {
-	struct lmi_session *start; /* or NULL: */
+	struct lmi_session *start; /* or NULL: cancel */
 	uint64_t cancel;
 };
 
@@ -54,18 +54,18 @@ struct lmi_order_ring {
 };
 
 enum lmd_status lmi_order_ring_init(struct lmi_order_ring *r, uint32_t n, struct lmd_error *err);
-/* Destroys sessions that nobody took. */
+/* Destroys sessions that were not taken. */
 void lmi_order_ring_fini(struct lmi_order_ring *r);
-/* False when it is full or shut. */
+/* Returns false if the queue is full or shut. */
 bool lmi_order_ring_push(struct lmi_order_ring *r, const struct lmi_order *o);
 bool lmi_order_ring_pop(struct lmi_order_ring *r, struct lmi_order *out);
-/* From now on nothing can be pushed; false when something is there still. */
+/* Shuts the queue if it is empty: all later pushes fail.  Returns true if it is shut. */
 bool lmi_order_ring_shut(struct lmi_order_ring *r);
-/* Wakes the reader without an order. */
+/* Wakes the reader without a command. */
 void lmi_order_ring_wake(struct lmi_order_ring *r);
 
-/* Waits until an eventfd is readable, and empties it; false after timeout_ms (-1: never) or
- * a signal. */
+/* Waits until an eventfd is readable, and clears it. Returns false after timeout_ms (-1: no limit)
+ * or a signal. */
 bool lmi_eventfd_wait(int fd, int timeout_ms);
 
 #endif /* LLAMAD_CORE_ENGINE_RING_H */

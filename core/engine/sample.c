@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A chain has two parts: the plan, which never changes after create and is shared by all
- * clones (factories, offsets of states), and the states, one block per clone.  The plan
- * holds the references on the plugins and gives them back with its last chain. */
+ * A chain has two parts: the plan, which is immutable after create and shared by all clones
+ * (factories, offsets of states), and the states, one block per clone. The plan holds the
+ * references to the plugins and gives them back with its last chain. */
 #include "core/engine/sample.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 
 struct member {
 	const struct lmi_factory *factory;
-	size_t at;            /* of its state in the block */
+	size_t at;            /* offset of its state in the block */
 	size_t bytes;
 };
 
@@ -28,10 +28,10 @@ struct plan {
 	uint32_t n;
 	struct lmi_registry *registry;
 	size_t state_bytes;
-	bool greedy;          /* the single member is `greedy`: no candidates are needed */
-	size_t top_k;         /* of the first `top_k`, when only members stand before it that change
-			       * logits of few tokens; 0: there is none */
-	struct lmi_touched touched; /* which tokens those are */
+	bool greedy;          /* `greedy` is the only member: no candidates are needed */
+	size_t top_k;         /* of the first `top_k`, if all members before it change the logits of
+			       * only a few tokens; 0: none */
+	struct lmi_touched touched; /* those tokens */
 	bool partial;
 	struct member m[LMI_CHAIN_MAX];
 };
@@ -39,9 +39,9 @@ struct plan {
 struct lmi_chain {
 	struct plan *plan;
 	char *state;          /* [plan->state_bytes] */
-	struct lmd_cands c;   /* v has n_vocab entries, or is NULL for a greedy chain */
+	struct lmd_cands c;   /* v has n_vocab entries; NULL for a greedy chain */
 	bool own_cands;
-	struct lmi_shortlist *list; /* NULL: no top_k at the begin */
+	struct lmi_shortlist *list; /* NULL: no early top_k */
 	uint32_t n_vocab;
 	uint64_t seed;
 	uint64_t step;
@@ -57,9 +57,9 @@ static void plan_unref(struct plan *p)
 	lmi_free(p);
 }
 
-/* Building */
+/* ---- building ---- */
 
-/* Init structs of all members, valid while the chain is built. */
+/* Init structs of all members, valid while the chain is being built. */
 struct build {
 	struct lmd_sampler_init in[LMI_CHAIN_MAX];
 	struct lmd_value_param values[LMI_CHAIN_MAX][LMI_SAMPLER_PARAMS];
@@ -75,7 +75,7 @@ static enum lmd_status fail_at(struct lmd_error *err, uint32_t i, const char *na
 	return st;
 }
 
-/* Takes the factory of one spec and decides where its state lies. */
+/* Takes the factory of one spec and chooses the offset of its state. */
 static enum lmd_status add_member(struct plan *p, const struct lmi_sampler_spec *spec,
 				  struct build *b, struct lmd_error *err)
 {
@@ -99,7 +99,7 @@ static enum lmd_status add_member(struct plan *p, const struct lmi_sampler_spec 
 	    !lmi_align_ok(bytes, STATE_ALIGN, &bytes) ||
 	    bytes > LMI_CHAIN_STATE_MAX - p->state_bytes)
 		return lmd_fail(err, LMD_NOMEM,
-				"its state would take the chain over the limit of %u bytes",
+				"its state would exceed the chain's limit of %u bytes",
 				LMI_CHAIN_STATE_MAX);
 	m->at = p->state_bytes;
 	m->bytes = (size_t)bytes;
@@ -107,7 +107,7 @@ static enum lmd_status add_member(struct plan *p, const struct lmi_sampler_spec 
 	return LMD_OK;
 }
 
-/* A factory of such a name is what is known by it, whoever made it. */
+/* The name identifies what a factory does, whichever plugin provides it. */
 static enum lmd_status look_for_top_k(struct plan *p, const struct build *b, struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
@@ -145,8 +145,8 @@ static enum lmd_status make_plan(struct plan *p, const struct lmi_chain_opts *o,
 	return look_for_top_k(p, b, err);
 }
 
-/* Runs members in order; *chose is the first that selected, or n.  A plugin that breaks
- * the contract is caught here, since the index goes into memory. */
+/* Runs members in order; *chose is the first that selected, or n. Catches a plugin that violates
+ * the contract, since the index is used for memory access. */
 static enum lmd_status run(const struct plan *p, char *state, struct lmd_cands *c, uint32_t *chose)
 {
 	size_t cap = c->n;
@@ -164,7 +164,7 @@ static enum lmd_status run(const struct plan *p, char *state, struct lmd_cands *
 	return LMD_OK;
 }
 
-/* Runs a copy of the fresh chain over two candidates to see who chooses. */
+/* Runs a copy of the new chain over two candidates to find out which member chooses. */
 static enum lmd_status check_choice(const struct lmi_chain *ch, struct lmd_error *err)
 {
 	struct lmd_cand v[2] = {{.id = 0, .logit = 1.0f}, {.id = ch->n_vocab > 1, .logit = 0.0f}};
@@ -181,8 +181,8 @@ static enum lmd_status check_choice(const struct lmi_chain *ch, struct lmd_error
 	st = run(p, copy, &c, &chose);
 	lmi_free(copy);
 	if (st != LMD_OK)
-		return lmd_fail(err, st, "sampler chain: a sampler left no candidate or an index "
-					 "outside of them");
+		return lmd_fail(err, st, "sampler chain: a sampler left no candidate or selected "
+					 "an invalid index");
 	if (chose == p->n)
 		return lmd_fail(err, LMD_INVALID,
 				"sampler chain: none of its %u samplers chooses a token; end it "
@@ -194,7 +194,7 @@ static enum lmd_status check_choice(const struct lmi_chain *ch, struct lmd_error
 	return LMD_OK;
 }
 
-/* A chain of the plan with a state of zeros; takes over one reference on the plan. */
+/* Creates a chain of the plan with a zeroed state; takes over one reference to the plan. */
 static struct lmi_chain *make_chain(struct plan *own_plan, uint32_t n_vocab,
 				    struct lmd_cand *scratch)
 {
@@ -274,10 +274,10 @@ enum lmd_status lmi_chain_create(struct lmi_chain **out, const struct lmi_chain_
 
 	if (!o->n_specs || o->n_specs > LMI_CHAIN_MAX)
 		return lmd_fail(err, LMD_INVALID,
-				"sampler chain: it has %u samplers, it must have 1 to %u",
+				"sampler chain: %u samplers, must be 1 to %u",
 				o->n_specs, LMI_CHAIN_MAX);
 	if (!o->n_vocab || o->n_vocab > INT32_MAX)
-		return lmd_fail(err, LMD_INVALID, "sampler chain: a vocabulary of %u tokens",
+		return lmd_fail(err, LMD_INVALID, "sampler chain: invalid vocabulary size %u",
 				o->n_vocab);
 	b = lmi_alloc(1, sizeof(*b));
 	if (!b)
@@ -318,7 +318,7 @@ void lmi_chain_destroy(struct lmi_chain *ch)
 	lmi_free(ch);
 }
 
-/* The token path */
+/* ---- the token path ---- */
 
 static size_t fill(struct lmd_cand *v, const float *logits, size_t n, const uint64_t *mask)
 {

@@ -22,7 +22,7 @@ static const char *type_text(uint32_t type)
 	case LMD_PARAM_BIAS:
 		return "a list of pairs of token and number";
 	}
-	return "of a type that this version does not know";
+	return "a value of an unknown type";
 }
 
 static bool str_is(const struct lmd_str *s, const char *word)
@@ -62,7 +62,7 @@ static bool is_list(uint32_t type)
 	return type == LMD_PARAM_STRS || type == LMD_PARAM_BIAS;
 }
 
-/* Value of an argument for a row of the parameter table, in *v. */
+/* Stores the value of an argument for one row of the parameter table in *v. */
 static enum lmd_status take_arg(const struct lmd_param *p, const struct lmi_sampler_arg *a,
 				struct lmd_value_param *v, struct lmd_error *err)
 {
@@ -83,13 +83,13 @@ static enum lmd_status take_arg(const struct lmd_param *p, const struct lmi_samp
 				type_text(p->type));
 	if (p->type == LMD_PARAM_INT && ((double)v->i < p->min || (double)v->i > p->max))
 		return lmd_fail(err, LMD_INVALID,
-				"parameter %s is %" PRId64 ", it must be between %.15g and %.15g",
+				"parameter %s is %" PRId64 ", must be between %.15g and %.15g",
 				p->name, v->i, p->min, p->max);
 	if (p->type == LMD_PARAM_FLOAT &&
 	    (isnan(v->f) || v->f < p->min || v->f > p->max ||
 	     (isinf(v->f) && !isinf(p->min))))
 		return lmd_fail(err, LMD_INVALID,
-				"parameter %s is %.9g, it must be between %.9g and %.9g", p->name,
+				"parameter %s is %.9g, must be between %.9g and %.9g", p->name,
 				v->f, p->min, p->max);
 	return LMD_OK;
 }
@@ -104,10 +104,10 @@ static enum lmd_status unknown_arg(const struct lmd_sampler_ops *ops, const char
 		at += (size_t)snprintf(known + at, sizeof(known) - at, "%s, ",
 				       ops->params[i].name);
 	return lmd_fail(err, LMD_INVALID,
-			"parameter \"%.60s\" is unknown; there are %sseed, n_vocab", name, known);
+			"unknown parameter \"%.60s\"; known are %sseed, n_vocab", name, known);
 }
 
-/* Seed and row length of one member, where the spec gives them. */
+/* Takes seed and row length of one member, if the spec has them. */
 static enum lmd_status take_common(const struct lmi_sampler_arg *a, struct lmd_sampler_init *in,
 				   struct lmd_error *err)
 {
@@ -137,7 +137,7 @@ enum lmd_status lmi_sampler_args(const struct lmd_sampler_ops *ops,
 
 	if (ops->n_params > LMI_SAMPLER_PARAMS)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"it has %u parameters, at most %u are possible",
+				"%u parameters exceed the limit of %u",
 				ops->n_params, LMI_SAMPLER_PARAMS);
 	for (uint32_t i = 0; i < ops->n_params; i++) {
 		values[i] = (struct lmd_value_param){.i = (int64_t)ops->params[i].def,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * One row of the table per sampler that plain parameters know: how to write its
- * arguments, and when it is worth a place in the usual order. */
+ * A table with one row per sampler that the plain parameters support: how to write its arguments,
+ * and when it is included in the usual order. */
 #include "core/engine/sample_params.h"
 
 #include <string.h>
 
-/* Added at both ends of an order, besides the names themselves. */
+/* Members added at both ends of an order, besides the named ones. */
 #define ENDS 2
 
 void lmi_sample_params_default(struct lmi_sample_params *p)
@@ -198,8 +198,8 @@ static void no_args(struct lmi_spec_list *l, const struct lmi_sample_params *p)
 }
 
 enum group {
-	ALWAYS,       /* also before greedy */
-	TRUNCATE,     /* not before mirostat, which truncates by itself */
+	ALWAYS,       /* even before greedy */
+	TRUNCATE,     /* not before mirostat, which truncates itself */
 	TEMPER,
 	CHOOSE
 };
@@ -301,7 +301,7 @@ enum lmd_status lmi_sample_specs_ordered(struct lmi_spec_list *out,
 {
 	if (n_names > LMI_CHAIN_MAX - ENDS)
 		return lmd_fail(err, LMD_INVALID,
-				"sampler order: %u names, at most %d are possible", n_names,
+				"sampler order: %u names exceed the limit of %d", n_names,
 				LMI_CHAIN_MAX - ENDS);
 	out->n = 0;
 	out->n_args = 0;
@@ -314,7 +314,7 @@ enum lmd_status lmi_sample_specs_ordered(struct lmi_spec_list *out,
 	return LMD_OK;
 }
 
-/* ---- an order by name ---- */
+/* ---- an order as text ---- */
 
 static const char *const temperature_first[] = {"penalties", "temp",	"temp_ext", "top_k",
 						"top_p",     "min_p",	"typical"};
@@ -336,7 +336,7 @@ static void specs_temperature_first(struct lmi_spec_list *out, const struct lmi_
 	add_choice(out, p);
 }
 
-/* Are these letters, and not the name of one sampler? */
+/* Returns true if the text consists of sampler letters and is not the name of a sampler. */
 static bool all_letters(struct lmd_str text)
 {
 	for (size_t i = 0; i < text.len; i++)
@@ -368,7 +368,7 @@ enum lmd_status lmi_sample_specs_order(struct lmi_spec_list *out,
 		return LMD_OK;
 	}
 	if (text.len >= LMI_ORDER_MAX || memchr(text.ptr, 0, text.len))
-		return lmd_fail(err, LMD_INVALID, "sampler order: %zu bytes are more than %d",
+		return lmd_fail(err, LMD_INVALID, "sampler order: %zu bytes exceed the limit of %d",
 				text.len, LMI_ORDER_MAX - 1);
 	memcpy(names_buf, text.ptr, text.len);
 	names_buf[text.len] = '\0';
@@ -389,7 +389,8 @@ enum lmd_status lmi_sample_specs_order(struct lmi_spec_list *out,
 	}
 	if (*at || !n)
 		return lmd_fail(err, LMD_INVALID,
-				"sampler order: it names %s samplers, at most %d are possible",
+				"sampler order: it names %s samplers, which exceeds the limit of "
+				"%d",
 				n ? "more" : "no", LMI_CHAIN_MAX);
 	return lmi_sample_specs_ordered(out, p, names, n, err);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * sample_params.h - the plain sampling parameters of a request, and the chain they mean.
+ * sample_params.h - the plain sampling parameters of a request, and the chain they stand for.
  *
  * Most requests carry a temperature and a few limits instead of a chain.  This file turns
  * them into specs in the usual order
  *     logit_bias, penalties, dry, top_n_sigma, top_k, typical, top_p, min_p, xtc,
  *     temperature, dist
- * or in an order that the request names.  Values are taken as they are: the chain checks
+ * or in an order that the request names.  Values are not checked here: the chain checks
  * them against the tables of its samplers. */
 #ifndef LLAMAD_CORE_ENGINE_SAMPLE_PARAMS_H
 #define LLAMAD_CORE_ENGINE_SAMPLE_PARAMS_H
@@ -39,48 +39,47 @@ struct lmi_sample_params {
 	double mirostat_eta;        /* 0.1 */
 	double adaptive_target;     /* -1; >= 0: adaptive_p chooses instead of dist */
 	double adaptive_decay;      /* 0.9 */
-	int64_t min_keep;           /* 0; of top_p, min_p, typical and xtc */
+	int64_t min_keep;           /* 0; for top_p, min_p, typical and xtc */
 	const struct lmd_bias *bias; /* [n_bias] */
 	uint32_t n_bias;
-	int64_t n_ctx;              /* what -1 stands for above; 0 = unknown: off */
+	int64_t n_ctx;              /* meaning of -1 above; 0 = unknown: off */
 };
 
-/* The values in the comments above. */
+/* Sets the defaults given in the comments above. */
 void lmi_sample_params_default(struct lmi_sample_params *p);
 
-/* Specs with room for their arguments; the arguments point into the list and into the
- * parameters it was made from, so it stays where it is while it is used. */
+/* Specs with space for their arguments. The arguments point into the list and into the parameters
+ * it was made from, so neither may move while the list is in use. */
 struct lmi_spec_list {
 	uint32_t n, n_args;
 	struct lmi_sampler_spec spec[LMI_CHAIN_MAX];
 	struct lmi_sampler_arg arg[5 * LMI_CHAIN_MAX];
 };
 
-/* The usual order; what the values switch off is left out.  temp <= 0 leaves biases,
+/* Makes the usual order, without samplers that the values switch off. temp <= 0 leaves only biases,
  * penalties, dry and greedy. */
 void lmi_sample_specs(struct lmi_spec_list *out, const struct lmi_sample_params *p);
 
-/* The samplers named, in that order, each with its values of p; a name that no value of p
- * belongs to gets no arguments.  logit_bias comes first if there are biases, and a sampler
- * that chooses is added at the end unless the last name is one.
- * LMD_INVALID: too many names. */
+/* Makes the named samplers in the given order, each with its values from p; a name without values
+ * in p gets no arguments. logit_bias comes first if there are biases, and a sampler that chooses is
+ * added at the end unless the last name is one. LMD_INVALID: too many names. */
 enum lmd_status lmi_sample_specs_ordered(struct lmi_spec_list *out,
 					 const struct lmi_sample_params *p,
 					 const char *const *names, uint32_t n_names,
 					 struct lmd_error *err);
 
-/* The order that a text names: "default" (or NULL), the usual one; "temperature-first", penalties,
- * temperature, top_k, top_p, min_p, typical and then the choice; letters, as "edskypmxt"; or
- * names with commas between them.  In the first two what the values switch off is left out.
- * names_buf, [LMI_ORDER_MAX], holds names as long as the list is used.
- * LMD_INVALID: too long, or too many. */
+/* Makes the order that a text describes: "default" (or NULL), the usual one; "temperature-first":
+ * penalties, temperature, top_k, top_p, min_p, typical and then the choice; letters, such as
+ * "edskypmxt"; or names separated by commas. In the first two, samplers that the values switch off
+ * are left out. names_buf, [LMI_ORDER_MAX], holds names as long as the list is used. LMD_INVALID:
+ * too long, or too many. */
 #define LMI_ORDER_MAX 256
 enum lmd_status lmi_sample_specs_order(struct lmi_spec_list *out,
 				       const struct lmi_sample_params *p, struct lmd_str text,
 				       char *names_buf, struct lmd_error *err);
 
-/* The sampler that a letter stands for in the short form of an order, as in "edskypmxt";
- * NULL if none. */
+/* Returns the sampler for a letter in the short form of an order, such as "edskypmxt"; NULL if
+ * there is none. */
 const char *lmi_sample_letter(char letter);
 
 #endif /* LLAMAD_CORE_ENGINE_SAMPLE_PARAMS_H */

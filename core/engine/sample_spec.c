@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON to specs.  Types are taken as written; what they must be is known to the chain. */
+ * Converts JSON to specs. Types are taken as written; the chain knows which are required. */
 #include "core/engine/sample_spec.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static enum lmd_status no_memory(struct lmd_error *err)
 static enum lmd_status too_long(struct lmd_error *err, const char *name, size_t n)
 {
 	return lmd_fail(err, LMD_INVALID,
-			"parameter \"%.60s\" has %zu entries, at most %d are possible", name,
+			"parameter \"%.60s\" has %zu entries, which exceeds the limit of %d", name,
 			n, LMI_SPEC_LIST_MAX);
 }
 
@@ -26,7 +26,7 @@ static bool take_str(const json_t *j, struct lmd_arena *arena, struct lmd_str *s
 	return s->ptr != NULL;
 }
 
-/* A number, false for -inf, or the words for infinities. */
+/* Accepts a number, false for -inf, or the words for infinities. */
 static bool take_bias_value(const json_t *j, float *out)
 {
 	if (json_is_number(j))
@@ -64,7 +64,7 @@ static enum lmd_status take_bias_list(const json_t *j, struct lmd_arena *arena,
 		    !take_token(json_integer_value(id), &b[i].id) ||
 		    !take_bias_value(json_array_get(pair, 1), &b[i].bias))
 			return lmd_fail(err, LMD_INVALID,
-					"parameter \"%.60s\": entry %zu is not a pair of a token "
+					"parameter \"%.60s\": entry %zu must be a pair of a token "
 					"and a number or false", a->name, i);
 	}
 	a->type = LMD_PARAM_BIAS;
@@ -92,7 +92,7 @@ static enum lmd_status take_bias_object(json_t *j, struct lmd_arena *arena,
 		if (end == key || *end || !take_token(id, &b[i].id) ||
 		    !take_bias_value(value, &b[i].bias))
 			return lmd_fail(err, LMD_INVALID,
-					"parameter \"%.60s\": \"%.60s\" is not a token with a "
+					"parameter \"%.60s\": \"%.60s\" must be a token with a "
 					"number or false", a->name, key);
 		i++;
 	}
@@ -120,8 +120,8 @@ static enum lmd_status take_list(const json_t *j, struct lmd_arena *arena,
 
 		if (!json_is_string(item))
 			return lmd_fail(err, LMD_INVALID,
-					"parameter \"%.60s\": entry %zu is neither a text nor a "
-					"pair", a->name, i);
+					"parameter \"%.60s\": entry %zu must be a text or a pair",
+					a->name, i);
 		if (!take_str(item, arena, &s[i]))
 			return no_memory(err);
 	}
@@ -165,7 +165,7 @@ static enum lmd_status take_value(json_t *j, struct lmd_arena *arena, struct lmi
 	case JSON_NULL:
 		break;
 	}
-	return lmd_fail(err, LMD_INVALID, "parameter \"%.60s\" is null", a->name);
+	return lmd_fail(err, LMD_INVALID, "parameter \"%.60s\" must not be null", a->name);
 }
 
 static enum lmd_status take_object(json_t *j, struct lmd_arena *arena, struct lmi_sampler_spec *s,
@@ -177,7 +177,7 @@ static enum lmd_status take_object(json_t *j, struct lmd_arena *arena, struct lm
 	json_t *value;
 
 	if (!json_is_string(name))
-		return lmd_fail(err, LMD_INVALID, "it has no text \"sampler\" with a name");
+		return lmd_fail(err, LMD_INVALID, "member \"sampler\" with a name is missing");
 	s->name = lmi_arena_strndup(arena, json_string_value(name), json_string_length(name));
 	if (!args || !s->name)
 		return no_memory(err);
@@ -208,7 +208,7 @@ enum lmd_status lmi_specs_from_json(const json_t *list, struct lmd_arena *arena,
 
 	if (!json_is_array(list) || !len || len > LMI_CHAIN_MAX)
 		return lmd_fail(err, LMD_INVALID,
-				"sampler chain: it must be a list of 1 to %d samplers",
+				"sampler chain: must be a list of 1 to %d samplers",
 				LMI_CHAIN_MAX);
 	specs = lmi_arena_array(arena, len, sizeof(*specs));
 	if (!specs)
@@ -224,7 +224,7 @@ enum lmd_status lmi_specs_from_json(const json_t *list, struct lmd_arena *arena,
 			specs[i].name = lmi_arena_strndup(arena, json_string_value(j),
 							  json_string_length(j));
 		else
-			st = lmd_fail(err, LMD_INVALID, "it is neither an object nor a name");
+			st = lmd_fail(err, LMD_INVALID, "must be an object or a name");
 		if (st == LMD_OK && !specs[i].name)
 			st = no_memory(err);
 		if (st != LMD_OK) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sampler chain: what it refuses, that its laws hold for any logits, and that the
- * token path allocates nothing. */
+ * The sampler chain: the errors it reports, properties that hold for any logits, and a token path
+ * that does not allocate. */
 #include "core/engine/sample.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ static lmd_token take(struct lmi_chain *ch, const float *logits, size_t n, const
 	return t;
 }
 
-/* Refusals */
+/* ---- errors ---- */
 
 START_TEST(refusals)
 {
@@ -63,13 +63,13 @@ START_TEST(refusals)
 		{ "[1]", LMD_INVALID, "sampler 1" },
 		{ "[{\"k\":1}]", LMD_INVALID, "\"sampler\"" },
 		{ "[\"dist\",\"no_such\"]", LMD_NOTFOUND, "no_such" },
-		{ "[{\"sampler\":\"top_k\",\"kk\":1},\"dist\"]", LMD_INVALID, "there are k, seed" },
+		{ "[{\"sampler\":\"top_k\",\"kk\":1},\"dist\"]", LMD_INVALID, "known are k, seed" },
 		{ "[{\"sampler\":\"top_k\",\"k\":-5},\"dist\"]", LMD_INVALID,
-		  "k is -5, it must be between -1 and 2147483647" },
+		  "k is -5, must be between -1 and 2147483647" },
 		{ "[{\"sampler\":\"top_k\",\"k\":1.5},\"dist\"]", LMD_INVALID, "a whole number" },
 		{ "[{\"sampler\":\"top_k\",\"k\":true},\"dist\"]", LMD_INVALID, "a whole number" },
 		{ "[{\"sampler\":\"top_p\",\"p\":1.01},\"dist\"]", LMD_INVALID,
-		  "p is 1.01, it must be between 0 and 1" },
+		  "p is 1.01, must be between 0 and 1" },
 		{ "[{\"sampler\":\"temp\",\"t\":\"-inf\"},\"dist\"]", LMD_INVALID, "t is -inf" },
 		{ "[{\"sampler\":\"temp\",\"t\":\"warm\"},\"dist\"]", LMD_INVALID, "a number" },
 		{ "[{\"sampler\":\"temp\",\"t\":null},\"dist\"]", LMD_INVALID, "null" },
@@ -112,7 +112,7 @@ START_TEST(too_long)
 }
 END_TEST
 
-/* Laws */
+/* ---- properties ---- */
 
 static const char *const chains[] = {
 	"[\"greedy\"]",
@@ -181,7 +181,7 @@ static void fill_logits(float *v, size_t n, uint64_t kind, uint64_t *rng)
 	}
 }
 
-/* Any logits, any mask: a valid token that the mask allows, twice the same, and no
+/* For any logits and any mask: a valid token that the mask allows, the same in two runs, and no
  * allocation. */
 START_TEST(any_logits)
 {
@@ -217,7 +217,7 @@ START_TEST(any_logits)
 }
 END_TEST
 
-/* A clone goes on as the original does, and the original does not see it. */
+/* A clone continues like the original, which is not affected. */
 START_TEST(clone)
 {
 	uint64_t rng = lmd_seed("clone", 5);
@@ -253,7 +253,7 @@ START_TEST(clone)
 }
 END_TEST
 
-/* After reset a chain is a new one. */
+/* A chain after reset behaves like a new one. */
 START_TEST(reset)
 {
 	uint64_t rng = lmd_seed("reset", 6);
@@ -283,7 +283,7 @@ START_TEST(reset)
 }
 END_TEST
 
-/* A step decides the draw, not what was drawn before it. */
+/* The random draw depends only on the step, not on earlier draws. */
 START_TEST(draw_is_counted)
 {
 	struct lmi_chain *a = make("[\"dist\"]", 9), *b = make("[\"dist\"]", 9);
@@ -301,7 +301,7 @@ START_TEST(draw_is_counted)
 }
 END_TEST
 
-/* The order of a chain is that of the list: one best of ten, or ten scaled before the cut. */
+/* A chain runs in the order of its list: for example best of ten, or scaling before the cut. */
 START_TEST(order)
 {
 	struct lmi_chain *a = make("[{\"sampler\":\"temp\",\"t\":10},{\"sampler\":\"top_p\","
@@ -321,7 +321,7 @@ START_TEST(order)
 }
 END_TEST
 
-/* Equal logits: the lower ids stay, and greedy takes the first. */
+/* Of equal logits the lower ids stay, and greedy takes the first. */
 START_TEST(ties)
 {
 	struct lmi_chain *a = make("[{\"sampler\":\"top_k\",\"k\":3},\"dist\"]", 1);
@@ -339,7 +339,7 @@ START_TEST(ties)
 }
 END_TEST
 
-/* top_k and top_p against a full sort. */
+/* top_k and top_p compared with a full sort. */
 START_TEST(selection)
 {
 	uint64_t rng = lmd_seed("selection", 77);
@@ -376,7 +376,7 @@ START_TEST(selection)
 }
 END_TEST
 
-/* Candidates that are impossible change nothing for `typical`. */
+/* Impossible candidates do not affect `typical`. */
 START_TEST(typical_ignores_zero)
 {
 	struct lmi_chain *a = make("[{\"sampler\":\"typical\",\"p\":0.5},\"dist\"]", 1);
@@ -394,8 +394,8 @@ START_TEST(typical_ignores_zero)
 }
 END_TEST
 
-/* 16 tokens drawn by their probabilities: chi-square with 15 degrees of freedom, whose
- * 99.99 % point is 44.3. */
+/* 16 tokens drawn by their probabilities: chi-square with 15 degrees of freedom, whose 99.99 %
+ * point is 44.3. */
 START_TEST(distribution)
 {
 	enum { N = 16, DRAWS = 100000 };
@@ -443,7 +443,7 @@ START_TEST(bad_rows)
 }
 END_TEST
 
-/* One scratch for several chains. */
+/* Several chains share one scratch buffer. */
 START_TEST(shared_scratch)
 {
 	struct lmd_cand *scratch = malloc(N_VOCAB * sizeof(*scratch));
@@ -471,7 +471,7 @@ START_TEST(shared_scratch)
 }
 END_TEST
 
-/* Every allocation of create and clone may fail: a status, and nothing is left behind. */
+/* Each allocation of create and clone may fail: they return a status and leave nothing behind. */
 START_TEST(no_memory)
 {
 	struct lmi_chain *ch;
@@ -503,7 +503,7 @@ START_TEST(no_memory)
 }
 END_TEST
 
-/* Plain parameters */
+/* ---- plain parameters ---- */
 
 static void expect_names(const struct lmi_spec_list *l, const char *want)
 {
@@ -539,7 +539,7 @@ START_TEST(plain_params)
 	p.repeat_penalty = 1.1;
 	lmi_sample_specs(&l, &p);
 	expect_names(&l, "logit_bias penalties greedy");
-	p.last_n = -1; /* of an unknown context */
+	p.last_n = -1; /* the context length is unknown */
 	lmi_sample_specs(&l, &p);
 	expect_names(&l, "logit_bias greedy");
 	p.n_ctx = 4096;
@@ -598,7 +598,7 @@ END_TEST
 START_TEST(orders_by_name)
 {
 	static const struct {
-		const char *order, *names; /* NULL: refused */
+		const char *order, *names; /* NULL: an error */
 	} t[] = {
 		{ "default", "penalties top_k typical top_p min_p temp dist" },
 		{ "temperature-first", "penalties temp top_k top_p min_p typical dist" },

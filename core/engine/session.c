@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Commands become sessions: everything a caller can get wrong is found here, and said with
- * the number and the bound. */
+ * Converts commands to sessions. All errors of the caller are detected here and reported with the
+ * value and its limit. */
 #include "core/engine/session.h"
 
 #include <string.h>
@@ -19,8 +19,8 @@ static enum lmd_status check_tokens(const struct lmi_inst *inst, const char *wha
 	for (uint32_t i = 0; i < n; i++)
 		if (v[i] < 0 || (uint32_t)v[i] >= inst->desc.n_vocab)
 			return lmd_fail(err, LMD_INVALID,
-					"%s %u is %d: the model's vocabulary has %u", what, i, v[i],
-					inst->desc.n_vocab);
+					"%s %u is %d, but the model's vocabulary has %u tokens",
+					what, i, v[i], inst->desc.n_vocab);
 	return LMD_OK;
 }
 
@@ -28,18 +28,18 @@ static enum lmd_status check_rows(const struct lmi_inst *inst, const struct lmi_
 				  struct lmd_error *err)
 {
 	if (in->n_tokens && in->n_rows)
-		return lmd_fail(err, LMD_INVALID, "%u tokens and %u rows: one of the two",
+		return lmd_fail(err, LMD_INVALID, "%u tokens and %u rows: use one or the other",
 				in->n_tokens, in->n_rows);
 	if (!in->n_tokens && !in->n_rows)
-		return lmd_fail(err, LMD_INVALID, "0 tokens: a sequence has at least 1");
+		return lmd_fail(err, LMD_INVALID, "0 tokens: a sequence needs at least 1");
 	if (in->n_tokens > inst->n_ctx || in->n_rows > inst->n_ctx)
-		return lmd_fail(err, LMD_INVALID, "%u tokens are more than the context of %u",
+		return lmd_fail(err, LMD_INVALID, "%u tokens exceed the context of %u",
 				in->n_tokens ? in->n_tokens : in->n_rows, inst->n_ctx);
 	if (in->n_rows && !inst->desc.n_input_embd)
-		return lmd_fail(err, LMD_UNSUPPORTED, "architecture %s takes no rows, only tokens",
+		return lmd_fail(err, LMD_UNSUPPORTED, "architecture %s takes only tokens, no rows",
 				inst->model->arch);
 	if (in->n_rows && in->width != inst->desc.n_input_embd)
-		return lmd_fail(err, LMD_INVALID, "rows of %u numbers: the model takes %u",
+		return lmd_fail(err, LMD_INVALID, "rows of %u numbers, but the model takes %u",
 				in->width, inst->desc.n_input_embd);
 	return LMD_OK;
 }
@@ -50,13 +50,13 @@ static enum lmd_status check_positions(const struct lmi_inst *inst, const struct
 	uint32_t n = in->n_tokens ? in->n_tokens : in->n_rows;
 
 	if (in->n_plane != 0 && in->n_plane != 1 && in->n_plane != 4)
-		return lmd_fail(err, LMD_INVALID, "%u lists of positions: known are 1 and 4",
+		return lmd_fail(err, LMD_INVALID, "%u lists of positions: must be 1 or 4",
 				in->n_plane);
 	for (uint64_t i = 0; i < (uint64_t)in->n_plane * n; i++)
 		if (in->pos[i] < 0 || (uint32_t)in->pos[i] >= inst->n_ctx)
 			return lmd_fail(err, LMD_INVALID,
-					"position %d of row %u: the context has %u", in->pos[i],
-					(uint32_t)(i % n), inst->n_ctx);
+					"position %d of row %u is outside the context of %u",
+					in->pos[i], (uint32_t)(i % n), inst->n_ctx);
 	return LMD_OK;
 }
 
@@ -67,14 +67,15 @@ static enum lmd_status check_encoder(const struct lmi_inst *inst, const struct l
 
 	if (in->n_enc && !has)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%u tokens for an encoder: architecture %s has none", in->n_enc,
+				"%u tokens for an encoder, but architecture %s has none", in->n_enc,
 				inst->model->arch);
 	if (has && !in->n_enc)
 		return lmd_fail(err, LMD_INVALID,
-				"architecture %s needs tokens for its encoder, there are 0",
+				"architecture %s needs tokens for its encoder, but there are 0",
 				inst->model->arch);
 	if (in->n_enc > inst->n_batch)
-		return lmd_fail(err, LMD_INVALID, "%u tokens for the encoder: it takes %u",
+		return lmd_fail(err, LMD_INVALID, "%u tokens for the encoder exceed the limit of "
+						  "%u",
 				in->n_enc, inst->n_batch);
 	return LMD_OK;
 }
@@ -95,14 +96,15 @@ static enum lmd_status check_seq(const struct lmi_inst *inst, const struct lmi_i
 	if (st == LMD_OK && in->fork_of != LMI_NO_FORK &&
 	    (in->fork_of >= index || !in->n_tokens || !in->fork_at || in->fork_at >= in->n_tokens))
 		return lmd_fail(err, LMD_INVALID,
-				"sequence %u forks from sequence %u after %u of its %u tokens",
+				"sequence %u cannot fork from sequence %u after %u of its %u "
+				"tokens",
 				index, in->fork_of, in->fork_at, in->n_tokens);
 	if (st == LMD_OK && in->adapter < 0)
 		return lmd_fail(err, LMD_INVALID, "adapter slot %d", in->adapter);
 	return st;
 }
 
-/* A sequence that must run in one step has to fit into one. */
+/* A sequence that must run in one step has to fit in one. */
 static enum lmd_status check_step(const struct lmi_inst *inst, const struct lmi_session *s,
 				  struct lmd_error *err)
 {
@@ -118,8 +120,8 @@ static enum lmd_status check_step(const struct lmi_inst *inst, const struct lmi_
 			most = inst->n_out;
 		if (n > most)
 			return lmd_fail(err, LMD_INVALID,
-					"%u tokens that must run in one step: a step has %u", n,
-					most);
+					"%u tokens must run in one step, but a step has at most %u",
+					n, most);
 	}
 	return LMD_OK;
 }
@@ -169,7 +171,7 @@ static enum lmd_status create(struct lmi_session **out, const struct lmi_inst *i
 	struct lmi_session *s;
 
 	if (!n || n > SEQ_MAX)
-		return lmd_fail(err, LMD_INVALID, "%u sequences: a command has 1 to %u", n,
+		return lmd_fail(err, LMD_INVALID, "%u sequences: a command must have 1 to %u", n,
 				SEQ_MAX);
 	for (uint32_t i = 0; i < n; i++) {
 		enum lmd_status st = check_seq(inst, &in[i], i, err);
@@ -212,18 +214,21 @@ enum lmd_status lmi_session_eval(struct lmi_session **out, const struct lmi_inst
 	enum lmd_status st;
 
 	if (cmd->pooling < LMD_POOL_UNSET || cmd->pooling > LMD_POOL_RANK)
-		return lmd_fail(err, LMD_INVALID, "pooling %d: known are %d to %d", cmd->pooling,
-				LMD_POOL_UNSET, LMD_POOL_RANK);
+		return lmd_fail(err, LMD_INVALID, "pooling %d is unknown, must be %d to %d",
+				cmd->pooling, LMD_POOL_UNSET, LMD_POOL_RANK);
 	if (cmd->whole && cmd->chunk)
-		return lmd_fail(err, LMD_INVALID, "%u rows at a time, and all at once", cmd->chunk);
+		return lmd_fail(err, LMD_INVALID, "cannot combine chunks of %u rows with running "
+						  "all rows at once", cmd->chunk);
 	if (cmd->chunk && inst->looks_ahead)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"architecture %s looks ahead: its tokens cannot go %u at a time",
+				"architecture %s attends to later tokens: its sequences cannot be "
+				"split into chunks of %u",
 				inst->model->arch, cmd->chunk);
 	for (uint32_t i = 0; i < cmd->n_seq && cmd->want == LMI_WANT_NLL; i++)
 		if (cmd->seqs[i].n_rows)
 			return lmd_fail(err, LMD_INVALID,
-					"sequence %u has rows: only tokens have a probability", i);
+					"sequence %u has rows, but only tokens have a probability",
+					i);
 	st = create(&s, inst, cmd->id, cmd->seqs, cmd->n_seq, 0, err);
 	if (st != LMD_OK)
 		return st;
@@ -231,7 +236,7 @@ enum lmd_status lmi_session_eval(struct lmi_session **out, const struct lmi_inst
 	s->chunk = cmd->chunk;
 	s->pooling =
 		cmd->want == LMI_WANT_EMBED ? lmi_inst_pooling(inst, cmd->pooling) : LMD_POOL_UNSET;
-	/* a vector of a sequence is made of all its rows, but for the last row's */
+	/* the vector of a sequence needs all its rows, except with last-row pooling */
 	s->whole = cmd->whole || inst->looks_ahead ||
 		   (cmd->want == LMI_WANT_EMBED && s->pooling != LMD_POOL_NONE &&
 		    s->pooling != LMD_POOL_LAST);

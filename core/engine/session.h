@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * session.h - a command at work: its sequences with their tokens, and what becomes of them.
+ * session.h - the state of a running command: its sequences with their tokens, and its output.
  *
- * Made and checked on the thread that submits, then owned by the engine's thread. */
+ * Created and checked on the submitting thread, then owned by the engine's thread. */
 #ifndef LLAMAD_CORE_ENGINE_SESSION_H
 #define LLAMAD_CORE_ENGINE_SESSION_H
 
@@ -16,15 +16,15 @@ struct lmi_gen;
 struct lmi_seq {
 	struct lmi_session *session;
 	uint32_t index;	   /* in the command */
-	uint32_t handle;   /* of the scheduler; LMI_NO_SEQ: not there (yet, or any more) */
-	lmd_token *tokens; /* [cap], n_tokens known; NULL with external rows */
+	uint32_t handle;   /* of the scheduler; LMI_NO_SEQ: not scheduled (yet or any more) */
+	lmd_token *tokens; /* [cap], of which n_tokens are known; NULL with external rows */
 	uint32_t n_tokens, cap;
 	lmd_token *enc; /* [n_enc] */
 	uint32_t n_enc;
 	float *ext;   /* [n_rows][n_input_embd] */
 	int32_t *pos; /* [n_plane][n_rows] */
 	uint32_t n_plane;
-	uint32_t n_rows; /* rows at the start: tokens or external ones */
+	uint32_t n_rows; /* rows at the start: tokens or external rows */
 	int32_t adapter;
 	uint32_t fork_of, fork_at, out_from;
 };
@@ -33,16 +33,16 @@ struct lmi_session {
 	uint64_t id;
 	enum lmi_class class;
 	struct lmi_session *next, *prev; /* in the engine's list */
-	/* evaluation */
+	/* for an evaluation */
 	enum lmi_want want;
 	int32_t pooling;
 	uint32_t chunk;
 	bool whole;
-	/* generation; NULL: an evaluation */
+	/* for a generation; NULL: an evaluation */
 	struct lmi_gen *gen;
 	bool keep; /* LMI_GEN_KEEP */
 
-	uint32_t n_left; /* sequences that are not done */
+	uint32_t n_left; /* unfinished sequences */
 	uint32_t n_seq;
 	struct lmi_seq seqs[];
 };
@@ -50,14 +50,14 @@ struct lmi_session {
 /* Checks the command against the model and copies it. */
 enum lmd_status lmi_session_eval(struct lmi_session **out, const struct lmi_inst *inst,
 				 const struct lmi_eval *cmd, struct lmd_error *err);
-/* A session of one sequence, with room for `cap` tokens; gen is left to the caller. */
+/* Creates a session of one sequence with room for `cap` tokens; the caller sets gen. */
 enum lmd_status lmi_session_one(struct lmi_session **out, const struct lmi_inst *inst, uint64_t id,
 				const struct lmi_input_seq *in, uint32_t cap,
 				struct lmd_error *err);
-/* NULL allowed. */
+/* s may be NULL. */
 void lmi_session_destroy(struct lmi_session *s);
 
-/* Position plane k of a sequence, or NULL: the row's number. */
+/* Returns position plane k of a sequence; NULL: positions are row numbers. */
 const int32_t *lmi_seq_pos(const struct lmi_seq *q, int k);
 
 #endif /* LLAMAD_CORE_ENGINE_SESSION_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a description to sizes: what the architecture says of the model, whether the file has what
- * it needs, rows of a step, memory that may be taken, the context length that fits, and the
- * pools of the sequences. */
+ * Chooses all sizes from the architecture's description: checks that the file has the tensors it
+ * needs, chooses the rows of a step, the memory budget and the context length that fits, and
+ * creates the pools for sequences. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -16,7 +16,7 @@
 #define WHOLE_MAX     8192u
 #define OUT_BYTES     (64ull << 20)
 #define N_SEQ_MAX     4096u
-/* Left to everything else when a budget is made from what the machine has available. */
+/* Reserved for everything else when the budget is derived from the machine's available memory. */
 #define SLACK_BYTES (256ull << 20)
 
 /* ---- description and estimate ---- */
@@ -38,12 +38,12 @@ static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_inst_opt
 	if (st != LMD_OK)
 		return st;
 	if (!d->n_vocab)
-		return lmd_fail(err, LMD_INTERNAL, "architecture %s: vocabulary of 0",
+		return lmd_fail(err, LMD_INTERNAL, "architecture %s: the vocabulary is empty",
 				inst->model->arch);
 	return lmi_desc_check(d, err);
 }
 
-/* A file without a tensor that it needs is refused before anything is allocated for it. */
+/* Rejects a file with missing tensors before anything is allocated for it. */
 static enum lmd_status check_tensors(const struct lmi_inst *inst, struct lmd_error *err)
 {
 	struct lmi_model_check c;
@@ -56,7 +56,8 @@ static enum lmd_status check_tensors(const struct lmi_inst *inst, struct lmd_err
 	return st;
 }
 
-/* A row's keys are those of the step alone, or lie ahead: the sequence must run whole. */
+/* Returns true if rows attend only to rows of their own step or to later rows: the sequence must
+ * run in one step. */
 static bool looks_ahead(const struct lmd_arch_desc *d)
 {
 	switch ((enum lmd_driver)d->driver) {
@@ -91,11 +92,11 @@ static enum lmd_status choose_sizes(struct lmi_inst *inst, const struct lmi_inst
 	inst->n_seq = o->n_seq ? o->n_seq : 1;
 	inst->looks_ahead = looks_ahead(d);
 	if (inst->n_seq > N_SEQ_MAX)
-		return lmd_fail(err, LMD_INVALID, "%u sequences: the most is %u", inst->n_seq,
-				N_SEQ_MAX);
+		return lmd_fail(err, LMD_INVALID, "%u sequences exceed the limit of %u",
+				inst->n_seq, N_SEQ_MAX);
 	if (o->n_batch > BATCH_MAX)
-		return lmd_fail(err, LMD_INVALID, "%u rows in a step: the most is %u", o->n_batch,
-				BATCH_MAX);
+		return lmd_fail(err, LMD_INVALID, "%u rows in a step exceed the limit of %u",
+				o->n_batch, BATCH_MAX);
 	inst->n_batch = o->n_batch	    ? o->n_batch
 			: inst->looks_ahead ? clamp_u32(whole, BATCH_DEFAULT, WHOLE_MAX)
 					    : BATCH_DEFAULT;
@@ -112,7 +113,7 @@ uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_inst_op
 	uint64_t slack = o->memory_limit ? 0 : SLACK_BYTES;
 
 	if (!inst->available)
-		return 0; /* not known */
+		return 0; /* unknown */
 	return inst->available > slack ? inst->available - slack : 1;
 }
 
@@ -124,13 +125,14 @@ static void set_budget(struct lmi_inst *inst, const struct lmi_inst_opts *o)
 		inst->estimate.copied += inst->estimate.file;
 		inst->estimate.file = 0;
 	}
-	/* mapped files want to stay in memory, too; a limit is of what cannot be read again */
+	/* Mapped files should stay in memory as well, so they reduce the available memory; a
+	 * configured limit counts only memory that cannot be read again. */
 	rest = o->memory_limit ? 0 : SLACK_BYTES + inst->estimate.file;
 	inst->budget = !have ? UINT64_MAX : have > rest ? have - rest : 0;
 	inst->estimate.budget = inst->budget;
 }
 
-/* What does not depend on the context length; refused when that alone is too much. */
+/* Measures what does not depend on the context length; fails if that alone exceeds the budget. */
 static enum lmd_status measure(struct lmi_inst *inst, struct lmd_error *err)
 {
 	struct lmi_memory *m = &inst->estimate;
@@ -141,7 +143,7 @@ static enum lmd_status measure(struct lmi_inst *inst, struct lmd_error *err)
 	return st == LMD_OK ? lmi_memory_check(m, err) : st;
 }
 
-/* Chooses the context length and describes the model for it; fills caches' types. */
+/* Chooses the context length, describes the model for it and sets the types of caches. */
 enum lmd_status lmi_inst_settle(struct lmi_inst *inst, const struct lmi_inst_opts *o,
 				struct lmi_place *place, struct lmd_error *err)
 {
@@ -192,9 +194,11 @@ enum lmd_status lmi_inst_settle(struct lmi_inst *inst, const struct lmi_inst_opt
 	}
 	inst->desc.caches = caches;
 	inst->host->log(inst->host->ctx, "engine", place->cut ? LMD_LOG_WARN : LMD_LOG_INFO,
-			"context chosen%s model=%s n_ctx=%u trained=%u sequences=%u kv_mib=%llu",
-			place->cut ? " by memory" : "", inst->model->name, inst->n_ctx,
-			inst->desc.n_ctx_train, inst->n_seq,
+			"context chosen%s model=%s%s%s%s n_ctx=%u trained=%u sequences=%u "
+			"kv_mib=%llu",
+			place->cut ? " by memory" : "", o->label ? o->label : inst->model->name,
+			o->label ? " (" : "", o->label ? inst->model->name : "",
+			o->label ? ")" : "", inst->n_ctx, inst->desc.n_ctx_train, inst->n_seq,
 			(unsigned long long)(inst->kv_bytes >> 20));
 	return LMD_OK;
 }
@@ -248,8 +252,8 @@ enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst, const struct lmi_plac
 		k.n_slot[g] = place->n_slot[g];
 		if (inst->desc.groups[g].of_target)
 			return lmd_fail(err, LMD_UNSUPPORTED,
-					"architecture %s is a draft of another model, which is not "
-					"loaded",
+					"architecture %s is a draft for another model, which is "
+					"not loaded",
 					inst->model->arch);
 		if (inst->desc.groups[g].kind != LMD_GROUP_BATCH)
 			st = open_pool(inst, place, g, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tokens that are changed are taken out of the mask before the k best are looked for, and put
- * behind them; a bit that is gone already says that a token was put. */
+ * Changed tokens are removed from the mask before the k best are searched, and appended afterwards;
+ * a bit that is already clear means that its token has been handled. */
 #include "core/engine/shortlist.h"
 
 #include <string.h>
@@ -13,13 +13,13 @@ struct lmi_shortlist {
 	const struct lmi_touched *t;
 	size_t k;
 	uint32_t n_words;
-	float *block_max; /* scratch of lmi_topk */
+	float *block_max; /* scratch for lmi_topk */
 	uint64_t *mask;	  /* [n_words] scratch */
-	lmd_token *ring;  /* [t->last] accepted */
+	lmd_token *ring;  /* [t->last] accepted tokens */
 	uint32_t used, next;
 };
 
-/* ---- what is changed ---- */
+/* ---- changed tokens ---- */
 
 static const struct lmd_value_param *param(const struct lmd_sampler_ops *ops,
 					   const struct lmd_sampler_init *in, const char *name)
@@ -125,7 +125,7 @@ void lmi_shortlist_reset(struct lmi_shortlist *s)
 
 /* ---- a row of logits ---- */
 
-/* Takes ids out of the mask; the bits that were there go to out[*n ..]. */
+/* Removes ids from the mask; the ids whose bits were set go to out[*n ..]. */
 static void take_out(struct lmi_shortlist *s, const lmd_token *ids, uint32_t n_ids, size_t n_logits,
 		     lmd_token *out, size_t *n)
 {

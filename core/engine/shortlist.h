@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * shortlist.h - the candidates of a chain whose top_k comes early.
+ * shortlist.h - selects the candidates of a chain with an early top_k.
  *
- * Before top_k there may be samplers that change the logits of few tokens and leave all others as
- * they are: penalties those of the last so many tokens, logit_bias those of its list.  The k
- * best of all tokens are then among the k best of the others, and those few; nothing else need
+ * The samplers before top_k may change the logits of a few tokens and leave all others unchanged:
+ * penalties change the last accepted tokens, logit_bias those of its list. The k best of all tokens
+ * are then among the k best of the unchanged ones plus the changed ones; no other token needs to
  * become a candidate. */
 #ifndef LLAMAD_CORE_ENGINE_SHORTLIST_H
 #define LLAMAD_CORE_ENGINE_SHORTLIST_H
@@ -16,40 +16,42 @@
 
 #include "llamad/sampler.h"
 
-/* Tokens back, and tokens of a list, that it is worth for. */
+/* Maximum window of accepted tokens, and of listed tokens, for which this is worthwhile. */
 #define LMI_TOUCHED_MAX 1024
 
-/* Which tokens are changed before top_k; part of a plan. */
+/* The tokens that are changed before top_k; part of a plan. */
 struct lmi_touched {
-	uint32_t last;	/* of the last so many accepted ones */
+	uint32_t last;	/* the last so many accepted tokens */
 	lmd_token *ids; /* [n_ids] and these */
 	uint32_t n_ids;
 };
 
-/* Adds what a sampler changes.  *goes_on: it is one of those, and what it changes is little.
- * False: no memory. */
+/* Adds the tokens that a sampler changes. *goes_on: true if it is such a sampler and changes few
+ * tokens. Returns false if memory runs out. */
 bool lmi_touched_add(struct lmi_touched *t, const char *name, const struct lmd_sampler_ops *ops,
 		     const struct lmd_sampler_init *in, bool *goes_on);
-/* Zeroed allowed. */
+/* *t may be zeroed. */
 void lmi_touched_fini(struct lmi_touched *t);
 
-/* A parameter of that name; 0: there is none. */
+/* Returns the parameter of that name; 0 if there is none. */
 int64_t lmi_sampler_int(const struct lmd_sampler_ops *ops, const struct lmd_sampler_init *in,
 			const char *name);
 
 struct lmi_shortlist;
 
-/* Of one chain, with the tokens it has accepted.  t outlives it.  NULL: no memory. */
+/* Creates the list of one chain, with the tokens it has accepted. t must outlive it. Returns NULL
+ * if memory runs out. */
 struct lmi_shortlist *lmi_shortlist_create(const struct lmi_touched *t, size_t k, uint32_t n_vocab);
 void lmi_shortlist_copy(struct lmi_shortlist *to, const struct lmi_shortlist *from);
-/* NULL allowed. */
+/* s may be NULL. */
 void lmi_shortlist_destroy(struct lmi_shortlist *s);
 
 void lmi_shortlist_accept(struct lmi_shortlist *s, lmd_token token);
 void lmi_shortlist_reset(struct lmi_shortlist *s);
 
-/* Candidates of logits[n] that the mask allows (NULL: all), so that those changed as said have the
- * same k best as all; their number, 0: it is not the way.  v: room for n; *sorted: in order. */
+/* Writes candidates of logits[n] that the mask allows (NULL: all) such that, after the changes
+ * described by t, they have the same k best as all tokens. Returns their number; 0: use the full
+ * way. v: room for n; *sorted: true if in order. */
 size_t lmi_shortlist_fill(struct lmi_shortlist *s, const float *logits, size_t n,
 			  const uint64_t *mask, struct lmd_cand *v, bool *sorted);
 

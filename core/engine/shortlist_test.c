@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Short ways of choosing give what the long ones give: chains whose top_k stands behind penalties
- * and biases against the same chains over all candidates, and top_p over a whole vocabulary against
- * a full sort. */
+ * Optimised selection gives the same results as the plain one: chains whose top_k follows penalties
+ * and biases compared with the same chains over all candidates, and top_p over a whole vocabulary
+ * compared with a full sort. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -33,7 +33,7 @@ static struct lmi_chain *make(const char *json, bool partial)
 			  (struct lmi_chain_opts){.n_vocab = N, .seed = 5, .partial = partial});
 }
 
-/* Rows of several kinds: spread, peaked, full of equal logits, with infinities and NaN. */
+/* Fills rows of several kinds: spread, peaked, with many equal logits, with infinities and NaN. */
 static void fill(int kind)
 {
 	for (int i = 0; i < N; i++) {
@@ -61,7 +61,7 @@ static void same_cands(const struct lmi_chain *a, const struct lmi_chain *b, con
 			      (double)x->v[i].logit, y->v[i].id, (double)y->v[i].logit);
 }
 
-/* `temp` of 1 in front changes nothing but the way. */
+/* a leading `temp` of 1 changes nothing but the code path */
 static const char *const chains[] = {
 	"{\"sampler\":\"penalties\",\"repeat\":1.3,\"freq\":0.1},{\"sampler\":\"top_k\",\"k\":40},"
 	"\"dist\"]",
@@ -100,7 +100,7 @@ static void one_chain(const char *rest, const uint64_t *mask)
 		ck_assert_int_eq(lmi_chain_sample(b, logits, N - 5, mask, &y), LMD_OK);
 		same_cands(a, b, rest);
 		ck_assert_int_eq(x, y);
-		/* what was likely, and something else */
+		/* a likely token, and another one */
 		lmi_chain_accept(a, x, false);
 		lmi_chain_accept(b, x, false);
 		y = (lmd_token)(lmd_rand(&rng) % N);
@@ -135,7 +135,7 @@ static int by_logit(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* The definition: softmax in the order of ids, a full sort, a sum of floats. */
+/* Follows the definition: softmax in the order of ids, a full sort, a sum of floats. */
 static size_t slow_top_p(struct lmd_cand *v, float p, size_t min_keep)
 {
 	float max = -INFINITY, sum = 0, at = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The step block.  Rows of the parts follow each other in the order given; the index of a part
- * is the index of its sequence in the step. */
+ * The step block. Rows of the parts follow each other in the given order; the index of a part is
+ * the index of its sequence in the step. */
 #include "core/engine/step.h"
 
 #include <string.h>
 
 #include "core/engine/lane.h"
 
-/* What the row inputs of an architecture may ask about sequences. */
+/* What the row inputs of an architecture may query about sequences. */
 struct history {
 	const struct lmi_rows *parts;
 	uint32_t n_part;
@@ -69,7 +69,7 @@ static void fill_rows(struct lmi_inst *inst, struct lmi_step *s, const struct lm
 	s->view.n_seq++;
 }
 
-/* Keys in memory: the sequence's rows so far and those of this step. */
+/* Keys in memory: the sequence's earlier rows and those of this step. */
 static void fill_paged(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
 		       const struct lmi_rows *p, uint32_t t0)
 {
@@ -85,7 +85,7 @@ static void fill_paged(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
 	}
 }
 
-/* Keys of the encoder: it writes them, the decoder sees all of them. */
+/* Keys of the encoder, which writes them; the decoder sees all of them. */
 static void fill_cross(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
 		       const struct lmi_rows *p, uint32_t t0)
 {
@@ -99,7 +99,7 @@ static void fill_cross(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
 	}
 }
 
-/* Keys are rows of this step. */
+/* The keys are rows of this step. */
 static void fill_batch(struct lmi_inst *inst, struct lmi_step *s, uint32_t g,
 		       const struct lmi_rows *p, uint32_t t0)
 {
@@ -183,7 +183,7 @@ static enum lmd_status fill(struct lmi_inst *inst, struct lmi_exec *e, const str
 
 /* ---- running ---- */
 
-/* Copies of shared pages that this step writes to. */
+/* Copies shared pages that this step writes to. */
 static enum lmd_status copy_pages(struct lmi_inst *inst, struct lmd_error *err)
 {
 	const struct lmi_kv_copy *c;
@@ -251,7 +251,7 @@ enum lmd_status lmi_step_run(struct lmi_inst *inst, uint32_t exec, const struct 
 	lmi_lane_leave(inst->lane);
 	if (lmi_guard_is_bad(&inst->guard))
 		return lmd_fail(err, LMD_IO,
-				"%s: the file was cut short while the model was in use",
+				"%s: the file was truncated while the model was in use",
 				inst->model->name);
 	return st;
 }
@@ -267,7 +267,7 @@ enum lmd_status lmi_step_observe(struct lmi_inst *inst, uint32_t exec, const str
 	uint32_t n_in;
 
 	if (!b->plan_observe)
-		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s does not show values",
+		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s cannot show values",
 				inst->backend->f->name);
 	lmi_lane_enter(inst->lane, inst->lane_id, inst->lane_class);
 	st = prepare(inst, e, parts, n_part, NULL, err);

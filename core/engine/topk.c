@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The greatest logit of each block is found first, which reads the row once with nothing but
- * comparisons.  k blocks have a logit of at least the k-th greatest of these; so every one of
- * the k best is at least that, and few others are: only blocks that reach it are looked into. */
+ * First the maximum of each block is found, which reads the row once with nothing but comparisons.
+ * At least k blocks have a maximum not below the k-th largest of these maxima; so each of the k
+ * best is not below it either, and few other logits are: only blocks that reach it are examined. */
 #include "core/engine/topk.h"
 
 #include <math.h>
@@ -11,9 +11,9 @@
 
 #define LANES 16
 
-/* ---- the greatest of a block ---- */
+/* ---- the maximum of a block ---- */
 
-/* Lanes side by side, so that the compiler can compare many at a time. */
+/* Independent lanes, so that the compiler can vectorise the comparisons. */
 static float max_of(const float *x)
 {
 	float m[LANES], best = -INFINITY;
@@ -28,7 +28,7 @@ static float max_of(const float *x)
 	return best;
 }
 
-/* A block with a hole in its mask, or the short one at the end. */
+/* Handles a block with gaps in its mask, or the short last one. */
 static float max_of_some(const float *x, size_t n, uint64_t mask)
 {
 	float best = -INFINITY;
@@ -56,7 +56,7 @@ static size_t n_blocks(size_t n)
 	return (n + LMI_TOPK_BLOCK - 1) / LMI_TOPK_BLOCK;
 }
 
-/* ---- heaps: the least at the root ---- */
+/* ---- heaps with the minimum at the root ---- */
 
 static void sift_float(float *v, size_t n, size_t i)
 {
@@ -72,7 +72,7 @@ static void sift_float(float *v, size_t n, size_t i)
 	v[i] = x;
 }
 
-/* The k-th greatest of v[n], n >= k. */
+/* Returns the k-th largest of v[n], n >= k. */
 static float kth(const float *v, size_t n, size_t k)
 {
 	float heap[LMI_TOPK_MAX];
@@ -108,7 +108,7 @@ static void sift(struct lmd_cand *v, size_t n, size_t i)
 	v[i] = x;
 }
 
-/* One more candidate among the best k. */
+/* Adds one candidate if it is among the best k. */
 static void offer(struct lmd_cand *v, size_t *n, size_t k, const struct lmd_cand *c)
 {
 	if (*n < k) {
@@ -148,7 +148,7 @@ size_t lmi_topk(const float *logits, size_t n, const uint64_t *mask, size_t k, f
 			if (logits[i] >= least && (!mask || (mask[b] >> (i - at) & 1)))
 				offer(out, &n_out, k, &c);
 		}
-		/* what is below the worst of k is in nobody's way */
+		/* logits below the worst of the k can be skipped */
 		if (n_out == k && out[0].logit > least)
 			least = out[0].logit;
 	}
@@ -175,7 +175,7 @@ size_t lmi_argmax(const float *logits, size_t n, const uint64_t *mask)
 			best = b * LMI_TOPK_BLOCK;
 		}
 	}
-	if (best < n) /* in that block, the first that is it */
+	if (best < n) /* in that block, find its first occurrence */
 		while (logits[best] != max || (mask && !(mask[best / 64] >> (best % 64) & 1)))
 			best++;
 	for (size_t i = 0; best == n && i < n; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The greatest logits, beside sorting all of them. */
+ * The largest logits, compared with a full sort. */
 #include "core/engine/topk.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static int by_order(const void *pa, const void *pb)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-/* Few values, so that many are equal; NaN and infinities among them. */
+/* Few distinct values, so that many are equal; NaN and infinities among them. */
 static float any_logit(int kind)
 {
 	if (!draw(50))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One turn of the engine: take commands, let the scheduler choose a step, run it, hand out
- * what it gave.  All state here belongs to the engine's thread. */
+ * One turn of the engine: take commands, let the scheduler choose a step, run it, report the
+ * results. All state here belongs to the engine's thread. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -30,7 +30,7 @@ static void fill_part(struct lmi_engine *e, const struct lmi_sched_part *p, uint
 		e->parts[i].pos[k] = lmi_seq_pos(q, k);
 }
 
-/* A step has the class of the most urgent of its sequences. */
+/* A step has the class of its most urgent sequence. */
 static enum lmi_class class_of(const struct lmi_engine *e, uint32_t n_part)
 {
 	enum lmi_class best = LMI_CLASS_BATCH;
@@ -68,7 +68,7 @@ static enum lmd_status run_step(struct lmi_engine *e, const struct lmi_sched_ste
 	return st;
 }
 
-/* Parts from `part` on that belong to a session which is gone have no sequence any more. */
+/* Clears the sequences of parts from `part` on that belong to an ended session. */
 static void forget(struct lmi_engine *e, const struct lmi_session *gone, uint32_t part,
 		   uint32_t n_part)
 {
@@ -91,12 +91,13 @@ static void hand_out(struct lmi_engine *e, uint32_t plan, uint32_t n_part)
 	}
 }
 
-/* The step failed: so do its sessions; when the device or the file is gone, all of them. */
+/* After a failed step, fails its sessions; if the device or the file was lost, fails all
+ * sessions. */
 static void give_up(struct lmi_engine *e, uint32_t n_part, const struct lmd_error *err)
 {
 	if (err->status == LMD_IO || err->status == LMD_DEVICE) {
 		e->broken = *err;
-		atomic_store(&e->is_broken, true); /* from here on nobody writes e->broken */
+		atomic_store(&e->is_broken, true); /* e->broken is not written after this */
 		while (e->sessions)
 			lmi_engine_fail(e, e->sessions, err);
 		return;
@@ -128,8 +129,8 @@ static void publish(struct lmi_engine *e)
 	}
 }
 
-/* Who was kept has done its duty when its heir has begun. */
-static void settle_heir(struct lmi_engine *e)
+/* Drops the retained sequence once its successor has copied the prefix. */
+static void drop_after_successor(struct lmi_engine *e)
 {
 	if (e->kept && e->heir != LMI_NO_SEQ && lmi_sched_n_done(e->sched, e->heir)) {
 		lmi_kept_drop(e);
@@ -150,10 +151,10 @@ static bool step(struct lmi_engine *e)
 	plan = step.plan;
 	st = run_step(e, &step, &err);
 	lmi_sched_done(e->sched, st == LMD_OK);
-	settle_heir(e);
+	drop_after_successor(e);
 	if (st == LMD_OK)
 		hand_out(e, plan, n_part);
-	else if (st != LMD_CANCELLED) /* cut short: whoever asked is in the queue */
+	else if (st != LMD_CANCELLED) /* cut short: the cancelling command is in the queue */
 		give_up(e, n_part, &err);
 	return true;
 }
@@ -170,7 +171,7 @@ enum lmi_turn lmi_turn(struct lmi_engine *e)
 		t = LMI_TURN_FULL;
 	else if (step(e))
 		t = LMI_TURN_RAN;
-	else if (e->kept && e->sessions) { /* in the way of somebody */
+	else if (e->kept && e->sessions) { /* it blocks another session */
 		lmi_kept_drop(e);
 		t = step(e) ? LMI_TURN_RAN : t;
 	}

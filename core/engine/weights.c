@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the weight operands of plans to weights on the device.  Plans of one model name the
- * same tensors, so a weight is kept with the operand that made it and found again by
- * comparing operands.  Scales and biases are converted to f32 here and live as long. */
+ * Turns the weight operands of plans into weights on the device. Plans of one model refer to the
+ * same tensors, so a weight is stored with the operand that created it and found again by comparing
+ * operands. Scales and biases are converted to f32 here and live as long as the weights. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -11,7 +11,7 @@
 #include "core/quant/quant.h"
 
 struct entry {
-	const struct lmd_wref *ref; /* of a plan, which outlives this */
+	const struct lmd_wref *ref; /* belongs to a plan, which outlives this */
 	struct lmd_weight *weight;
 	float *scale, *bias;
 };
@@ -81,7 +81,7 @@ static struct entry *find(struct lmi_weights *w, const struct lmd_wref *ref)
 	return NULL;
 }
 
-/* The values of a whole tensor as f32; the caller owns them. */
+/* Returns the values of a whole tensor as f32; the caller frees them. */
 static enum lmd_status floats(const struct lmi_inst *inst, const struct lmd_wref *ref,
 			      uint32_t tensor, float **out, uint32_t *n, struct lmd_error *err)
 {
@@ -93,8 +93,8 @@ static enum lmd_status floats(const struct lmi_inst *inst, const struct lmd_wref
 		total *= (uint64_t)t->dims[i]; /* at most the file's size, checked by the reader */
 	if (!type || !type->dequant || total > UINT32_MAX)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%s: tensor %s of type %u has no plain numbers", ref->name, t->name,
-				t->dtype);
+				"%s: tensor %s has type %u, which does not store plain numbers",
+				ref->name, t->name, t->dtype);
 	*out = lmi_alloc((size_t)total, sizeof(**out));
 	if (!*out)
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for the %llu values of %s",
@@ -127,7 +127,7 @@ static enum lmd_status grow(struct lmi_weights *w, uint32_t n_part, struct lmd_e
 	return LMD_OK;
 }
 
-/* What the backend wants to know of an operand; scale and bias belong to the entry. */
+/* Fills in the backend's description of an operand; scale and bias belong to the entry. */
 static enum lmd_status describe(struct lmi_weights *w, const struct lmd_wref *ref, struct entry *e,
 				struct lmd_wdesc *d, struct lmd_error *err)
 {
@@ -166,7 +166,7 @@ static enum lmd_status load(struct lmi_weights *w, const struct lmd_wref *ref,
 	return LMD_OK;
 }
 
-/* Bytes of the file that an operand stands for, about. */
+/* Returns approximately how many bytes of the file an operand refers to. */
 static uint64_t ref_bytes(const struct lmi_weights *w, const struct lmd_wref *ref)
 {
 	uint64_t n = 0;
@@ -197,7 +197,7 @@ enum lmd_status lmi_weights_load(struct lmi_weights *w, const struct lmd_plan *p
 			return st;
 		done += fn ? ref_bytes(w, &plan->wrefs[i]) : 0;
 		if (fn && !fn(arg, LMI_LOAD_WEIGHTS, done, total))
-			return lmd_fail(err, LMD_CANCELLED, "given up after weight %s",
+			return lmd_fail(err, LMD_CANCELLED, "cancelled after weight %s",
 					plan->wrefs[i].name);
 	}
 	return LMD_OK;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * format.h - from a path to a model descriptor.
+ * format.h - opens a model file and returns a model descriptor.
  *
- * Opening validates in layers (container, tensor table, hyper-parameters, vocabulary)
- * before it allocates, points or casts, and refuses with a sentence that names the file,
- * the key or tensor, the value and the bound.  No file can make it crash, hang, or take
- * more than 256 MiB beyond the mapping. */
+ * Opening validates in layers (container, tensor table, hyper-parameters, vocabulary) before
+ * anything is allocated, pointed to or cast.  Error messages name the file, the key or tensor, the
+ * value and the limit.  No file can make it crash, hang, or take more than 256 MiB beyond the
+ * mapping. */
 #ifndef LLAMAD_CORE_FORMAT_FORMAT_H
 #define LLAMAD_CORE_FORMAT_FORMAT_H
 
@@ -16,54 +16,54 @@ struct lmi_model;
 
 #define LMI_OPEN_HEADER_ONLY 1u /* no tensor data: lmd_tensor.data is NULL */
 #define LMI_OPEN_NO_MMAP     2u /* read into memory instead of mapping */
-#define LMI_OPEN_MLOCK       4u /* keep resident; a refusal is no error, see lmi_model_file */
-#define LMI_OPEN_DIRECT      8u /* NO_MMAP, and past the page cache where that can be */
-#define LMI_OPEN_MEASURE     16u /* to be counted, not run: tensors that a folder would make read as
-				  * zeros and take no memory */
+#define LMI_OPEN_MLOCK       4u /* lock in memory; failure is not an error, see lmi_model_file */
+#define LMI_OPEN_DIRECT      8u /* NO_MMAP, bypassing the page cache where possible */
+#define LMI_OPEN_MEASURE     16u /* for measuring, not running: tensors that would be built in
+				  * memory read as zeros and take no memory */
 
-/* Opens a model: a GGUF file (a split set by its first part), or a Hugging Face folder, also by its
- * config.json or one of its *.safetensors.  On success *out owns files, mappings and tables until
- * lmi_model_close.  Symlinks are followed; devices, FIFOs and other folders are refused.  A mapped
- * file that somebody shortens raises SIGBUS in the thread that reads its weights; the engine has
- * the handler.  Any thread. */
+/* Opens a model: a GGUF file (a split set by its first part), or a Hugging Face checkpoint by its
+ * folder, its config.json or one of its *.safetensors.  On success *out owns files, mappings and
+ * tables until lmi_model_close.  Symlinks are followed; devices, FIFOs and other folders are
+ * rejected.  If a mapped file is truncated by another process, the thread that reads its weights
+ * gets SIGBUS; the engine has the handler.  Any thread. */
 enum lmd_status lmi_model_open(struct lmi_model **out, const char *path, uint32_t flags,
 			       struct lmd_error *err);
 
-/* The same for somebody who waits.  Mapping takes no time; what does is reading into memory (a
- * flag, or a big-endian file) and locking. */
+/* Options of lmi_model_open_with, with progress reports.  Mapping takes no time; reading into
+ * memory (by flag, or for a big-endian file) and locking do. */
 struct lmi_open {
 	uint32_t flags;	   /* LMI_OPEN_* */
-	uint64_t max_copy; /* more bytes of files are not read into memory: LMD_NOMEM; 0 = no bound */
-	/* Told in the calling thread; false gives up: LMD_CANCELLED.  NULL: nobody. */
+	uint64_t max_copy; /* limit for file data read into memory, else LMD_NOMEM; 0 = no limit */
+	/* Called in the calling thread; return false to cancel (LMD_CANCELLED).  May be NULL. */
 	bool (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *arg;
 };
 enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
-				    const struct lmi_open *how, struct lmd_error *err);
+				    const struct lmi_open *opts, struct lmd_error *err);
 
-/* The view that architectures and tokenizers read; lives until close. */
+/* The view that architectures and tokenizers read; valid until close. */
 const struct lmd_model *lmi_model_view(const struct lmi_model *m);
 
-/* Facts beside the view. */
+/* State of one file of a model. */
 struct lmi_model_file {
 	const char *path;
 	uint64_t bytes;
-	bool locked; /* LMI_OPEN_MLOCK was asked for and granted */
-	bool copied; /* its data is a copy in memory, not a mapping */
-	bool mapped; /* tensors lie in it as they are used */
-	uint64_t made; /* bytes of tensors that are made in memory from other files; this one names them */
+	bool locked; /* LMI_OPEN_MLOCK was requested and succeeded */
+	bool copied; /* data was copied to memory, not mapped */
+	bool mapped; /* tensors are used in place */
+	uint64_t made; /* bytes of tensors built in memory, all listed under one file */
 };
 uint32_t lmi_model_n_files(const struct lmi_model *m);
 void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file *out);
 
-/* Reads n bytes of the data of tensor t, from byte `at` of it on, by read(2) and not through a
- * mapping: works on a model opened for its header alone, and a file that was shortened or
- * cannot be read is LMD_IO.  Whole elements or blocks: data of big-endian files is turned.
- * t is one of the model's.  Any thread. */
+/* Reads n bytes of the data of tensor t from byte `at` on, with read(2) and not through a mapping.
+ * This works on a model opened for its header alone; a file that was truncated or cannot be read is
+ * LMD_IO.  Read whole elements or blocks: data of big-endian files is byte-swapped.  t must be one
+ * of the model's.  Any thread. */
 enum lmd_status lmi_model_read(const struct lmi_model *m, const struct lmd_tensor *t, uint64_t at,
 			       void *buf, size_t n, struct lmd_error *err);
 
-/* NULL allowed. */
+/* m may be NULL. */
 void lmi_model_close(struct lmi_model *m);
 
 #endif /* LLAMAD_CORE_FORMAT_FORMAT_H */

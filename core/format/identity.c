@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sources are not read: a file with the same inode, size and time of change is taken for the same,
- * as make(1) does.  A program whose encoders give other bytes shows it on made-up values, so that
- * no number has to be kept in step with them. */
+ * The source's data is not read: a file with the same inode, size and modification time is assumed
+ * to be unchanged, as in make(1).  A program whose encoders produce different bytes is detected by
+ * encoding synthetic values, so that there is no version number to maintain. */
 #include "core/format/identity.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "core/base/show.h"
 #include "core/quant/quant.h"
 
-#define SAMPLE	    512 /* values: whole blocks of every type */
+#define SAMPLE	    512 /* values; whole blocks of every type */
 #define SAMPLE_MOST (SAMPLE * 8)
 
 void lmi_identity_u64(struct lmi_sha256 *h, uint64_t v)
@@ -29,7 +29,7 @@ static enum lmd_status add_file(struct lmi_sha256 *h, const char *path, struct l
 	struct stat sb;
 
 	if (stat(path, &sb) < 0)
-		return lmd_fail(err, LMD_IO, "%s: is gone",
+		return lmd_fail(err, LMD_IO, "%s: no longer exists",
 				lmi_show_path(show, sizeof(show), path));
 	lmi_identity_u64(h, (uint64_t)sb.st_dev);
 	lmi_identity_u64(h, (uint64_t)sb.st_ino);
@@ -39,7 +39,8 @@ static enum lmd_status add_file(struct lmi_sha256 *h, const char *path, struct l
 	return LMD_OK;
 }
 
-/* Values between -1 and 1, most of them small, from a linear congruence. */
+/* Fills x with values between -1 and 1, most of them small, from a linear congruential
+ * generator. */
 static void make_sample(float *x, float *w)
 {
 	uint32_t r = 1;

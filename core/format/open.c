@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a path to a model: finds out the format, a folder's or by the first bytes, and hands
- * over.  A new format is a row of the table. */
+ * Opens a model: determines the format, from the path or the first bytes, and calls its reader.  To
+ * add a format, add a row to the table. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -12,17 +12,17 @@
 #include "core/format/safetensors/safetensors.h"
 #include "core/quant/quant.h"
 
-#define MIN_BYTES 24u /* of the shortest container */
+#define MIN_BYTES 24u /* size of the shortest container */
 #define HEAD      16u
 #define ALL_FLAGS                                                                                  \
 	(LMI_OPEN_HEADER_ONLY | LMI_OPEN_NO_MMAP | LMI_OPEN_MLOCK | LMI_OPEN_DIRECT |              \
 	 LMI_OPEN_MEASURE)
 
-/* A format: whether the first bytes of a file are its own, and how a path is opened. */
+/* A format: how to recognise it by path and first bytes, and how to open it. */
 struct format {
 	const char *name;
 	bool (*sniff)(const uint8_t head[HEAD], const char *path);
-	/* own_file is taken in any case; its fd is -1 for a folder. */
+	/* Takes ownership of own_file in any case; its fd is -1 for a folder. */
 	enum lmd_status (*open)(struct lmi_model *m, const char *path, struct lmi_file *own_file,
 				uint32_t flags, struct lmd_error *err);
 };
@@ -33,7 +33,7 @@ static bool sniff_gguf(const uint8_t head[HEAD], const char *path)
 	return !memcmp(head, "GGUF", 4);
 }
 
-/* The configuration of a folder stands for all of it. */
+/* config.json stands for its whole folder. */
 static bool sniff_config(const uint8_t head[HEAD], const char *path)
 {
 	const char *base = strrchr(path, '/');
@@ -61,7 +61,7 @@ static const struct format formats[] = {
 	{"safetensors", sniff_safetensors, open_folder},
 };
 
-/* The format of an open file. */
+/* Finds the format of an open file. */
 static enum lmd_status find_format(const struct lmi_file *f, const char *path,
 				   const struct format **out, struct lmd_error *err)
 {
@@ -71,7 +71,8 @@ static enum lmd_status find_format(const struct lmi_file *f, const char *path,
 
 	lmi_show_path(show, sizeof(show), path);
 	if (f->bytes < MIN_BYTES)
-		return lmd_fail(err, LMD_CORRUPT, "%s: %llu bytes, a model file has at least %u",
+		return lmd_fail(err, LMD_CORRUPT,
+				"%s: %llu bytes, but a model file has at least %u",
 				show, (unsigned long long)f->bytes, MIN_BYTES);
 	st = lmi_file_read(f, 0, head, sizeof(head), err);
 	if (st != LMD_OK) {
@@ -83,7 +84,7 @@ static enum lmd_status find_format(const struct lmi_file *f, const char *path,
 		if (formats[i].sniff(head, path))
 			return LMD_OK;
 	}
-	return lmd_fail(err, LMD_UNSUPPORTED, "%s: begins with \"%s\", not \"GGUF\"", show,
+	return lmd_fail(err, LMD_UNSUPPORTED, "%s: starts with \"%s\", not \"GGUF\"", show,
 			lmi_show(found, sizeof(found), (const char *)head, 4));
 }
 
@@ -101,7 +102,7 @@ enum lmd_status lmi_model_open(struct lmi_model **out, const char *path, uint32_
 }
 
 enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
-				    const struct lmi_open *how, struct lmd_error *err)
+				    const struct lmi_open *opts, struct lmd_error *err)
 {
 	static const struct format folder = {"folder", NULL, open_folder};
 	const struct format *format = &folder;
@@ -109,8 +110,9 @@ enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
 	struct lmi_model *m;
 	enum lmd_status st = LMD_OK;
 
-	if (how->flags & ~ALL_FLAGS)
-		return lmd_fail(err, LMD_INVALID, "open flags 0x%x, known are 0x%x", how->flags,
+	if (opts->flags & ~ALL_FLAGS)
+		return lmd_fail(err, LMD_INVALID,
+				"open flags 0x%x, must be a subset of 0x%x", opts->flags,
 				ALL_FLAGS);
 	if (!is_folder(path)) {
 		st = lmi_file_open(&f, path, err);
@@ -127,8 +129,8 @@ enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for a model", path);
 	}
 	m->wait = (struct lmi_model_wait){
-		.max_copy = how->max_copy, .progress = how->progress, .arg = how->arg};
-	st = format->open(m, path, &f, how->flags, err);
+		.max_copy = opts->max_copy, .progress = opts->progress, .arg = opts->arg};
+	st = format->open(m, path, &f, opts->flags, err);
 	m->wait = (struct lmi_model_wait){0};
 	if (st != LMD_OK) {
 		lmi_model_destroy(m);
@@ -168,7 +170,9 @@ enum lmd_status lmi_model_read(const struct lmi_model *m, const struct lmd_tenso
 	char show[112];
 
 	if (at > t->bytes || n > t->bytes - at)
-		return lmd_fail(err, LMD_INVALID, "tensor %s: bytes %llu + %zu of %llu", t->name,
+		return lmd_fail(err, LMD_INVALID,
+				"tensor %s: bytes %llu + %zu are outside of its %llu bytes",
+				t->name,
 				(unsigned long long)at, n, (unsigned long long)t->bytes);
 	if (m->own_read)
 		return m->own_read(m->own, (uint32_t)(t - m->tensors), at, buf, n, err);
@@ -177,7 +181,7 @@ enum lmd_status lmi_model_read(const struct lmi_model *m, const struct lmd_tenso
 		lmd_error_prefix(err, lmi_show_path(show, sizeof(show), part->path));
 	else if (part->big_endian && !lmi_gguf_swap(t->dtype, buf, n))
 		st = lmd_fail(err, LMD_UNSUPPORTED,
-			      "tensor %s: big-endian data of type %s, which has no such form",
+			      "tensor %s: data of type %s has no big-endian form",
 			      t->name, lmi_dtype(t->dtype)->name);
 	return st;
 }

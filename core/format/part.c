@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Maps files or reads them into memory, within the limit of the caller and with progress
+ * reports. */
 #include "core/format/part.h"
 
 #include "core/format/format.h"
@@ -12,8 +15,8 @@ enum lmd_status lmi_parts_begin(struct lmi_model *m, uint64_t copied, uint32_t f
 	w->copied = copied;
 	if (w->max_copy && copied > w->max_copy)
 		return lmd_fail(err, LMD_NOMEM,
-				"%llu MiB of files are to be read into memory, %llu MiB are left; "
-				"mapped they would take none",
+				"%llu MiB of files would be read into memory, but only %llu MiB "
+				"are left; map them instead, which takes no memory",
 				(unsigned long long)(copied >> 20),
 				(unsigned long long)(w->max_copy >> 20));
 	for (uint32_t i = 0; (flags & LMI_OPEN_MLOCK) && i < m->n_parts; i++)
@@ -29,16 +32,16 @@ enum lmd_status lmi_parts_make(struct lmi_model *m, uint64_t made, struct lmd_er
 	if (w->max_copy && (w->copied > w->max_copy || made > w->max_copy - w->copied))
 		return lmd_fail(
 			err, LMD_NOMEM,
-			"%llu MiB of weights are stored in another form than they are used and "
-			"would be made in memory, %llu MiB are left; llamactl convert makes a "
-			"file that is mapped whole",
+			"%llu MiB of weights are not stored in the form in which they are used and "
+			"would be built in memory, but only %llu MiB are left; llamactl convert "
+			"makes a file that needs no such memory",
 			(unsigned long long)(made >> 20),
 			(unsigned long long)((w->max_copy - w->copied) >> 20));
 	w->total += made;
 	return LMD_OK;
 }
 
-/* Of one map; wait.done is what the work before it came to. */
+/* Reports the progress of one map; w->done is the work before it. */
 static bool on_progress(void *arg, uint64_t done)
 {
 	struct lmi_model_wait *w = arg;
@@ -56,7 +59,7 @@ enum lmd_status lmi_parts_made(struct lmi_model *m, uint64_t bytes, struct lmd_e
 	w->done += bytes;
 	if (!w->progress || on_progress(w, 0))
 		return LMD_OK;
-	return lmd_fail(err, LMD_CANCELLED, "given up while weights were made");
+	return lmd_fail(err, LMD_CANCELLED, "cancelled while weights were built");
 }
 
 enum lmd_status lmi_part_load(struct lmi_model *m, uint32_t i, uint64_t from, bool copy,
@@ -79,5 +82,6 @@ enum lmd_status lmi_part_load(struct lmi_model *m, uint32_t i, uint64_t from, bo
 		return st;
 	p->locked = lmi_map_lock(&p->map, fn, w);
 	w->done += p->file.bytes;
-	return !w->given_up ? LMD_OK : lmd_fail(err, LMD_CANCELLED, "given up while it was locked");
+	return !w->given_up ? LMD_OK : lmd_fail(err, LMD_CANCELLED,
+						"cancelled while the file was locked in memory");
 }

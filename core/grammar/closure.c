@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * What follows from a set of items before the next character: empty edges are followed,
- * rules are called, and what has ended returns.
+ * Closure of a set of items before the next character: follows empty edges, calls rules, and
+ * returns from completed rules.
  *
- * A rule that is called here gets one new frame, whoever calls it, so the work is bounded
- * by states times frames however many ways there are.  While the closure grows, new
- * frames have no content yet and are named by their rule.  When nothing is left to
- * follow, they get their content in the order of ranks: a rule's callers have theirs
- * before it, since no rule calls itself before it takes something.
+ * A rule that is called here gets one new frame, whoever calls it, so the work is bounded by
+ * states times frames, however many paths there are. While the closure grows, new frames have no
+ * content yet and are named by their rule. When nothing is left to follow, they get their content
+ * in order of rank: the callers of a rule get theirs first, because no rule calls itself before it
+ * has consumed something.
  *
- * A rule that ends where it began is not returned from: its callers went on already,
- * because it is nullable.  A call in the last place of a rule returns to where that rule
- * returns to (its frame is never made), which keeps lists that recurse on their right
- * from growing. */
+ * A rule that ends where it started is not returned from: its callers have already gone on,
+ * because it is nullable. A call at the end of a rule is a tail call: it returns to where that
+ * rule returns to, and no frame is made for it. This keeps right-recursive lists from growing the
+ * stack. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/grammar/match.h"
 
-#define NEW     0x80000000u      /* frame of a rule that is called here */
-#define TAIL    UINT32_MAX       /* state of a return: wherever the frame returns to */
-/* Items of one closure: more means that ambiguity explodes. */
+#define NEW     0x80000000u      /* frame of a rule that is called in this closure */
+#define TAIL    UINT32_MAX       /* state of a tail-call return: wherever the frame returns to */
+/* Maximum number of items in one closure; more means that the ambiguity explodes. */
 #define ITEMS_MAX 200000
 
 struct ret {
-	uint32_t state, frame; /* state TAIL: what the frame has */
+	uint32_t state, frame; /* state TAIL: all returns of that frame */
 	uint32_t next;         /* + 1 */
 };
 
@@ -33,14 +33,14 @@ struct lmi_closure {
 	const struct lmi_grammar *g;
 	struct lmi_item *todo, *leaf, *content;
 	uint32_t n_todo, cap_todo, n_leaf, cap_leaf, n_content, cap_content;
-	struct lmi_item *seen; /* [n_slots] open addressing, cleared by its list */
+	struct lmi_item *seen; /* [n_slots] open addressing, cleared through its list */
 	uint32_t *seen_at, n_seen, cap_seen, n_slots;
 	struct ret *ret;
 	uint32_t n_ret, cap_ret;
 	uint32_t *first_ret; /* [n_rules] + 1 */
-	uint32_t *called;    /* [n_rules] rules with a new frame */
+	uint32_t *called;    /* [n_rules] rules that have a new frame */
 	uint32_t n_called;
-	uint32_t *frame_of; /* [n_rules] number of the new frame, once it has content */
+	uint32_t *frame_of; /* [n_rules] number of the new frame once it has content */
 	bool *is_called;    /* [n_rules] */
 	bool may_end, failed;
 };
@@ -118,7 +118,7 @@ static uint32_t hash_item(uint32_t state, uint32_t frame)
 	return (uint32_t)(x >> 32);
 }
 
-/* States in the table are counted from 1: 0 is a free slot. */
+/* The table stores state + 1, so that 0 marks a free slot. */
 static uint32_t find_slot(const struct lmi_closure *c, uint32_t state, uint32_t frame)
 {
 	uint32_t i = hash_item(state, frame) & (c->n_slots - 1);
@@ -186,10 +186,11 @@ static void call(struct lmi_closure *c, const struct lmi_edge *e, uint32_t frame
 	if (!c->is_called[e->arg]) {
 		c->is_called[e->arg] = true;
 		c->called[c->n_called++] = e->arg;
-		(void)lmi_closure_add(c, c->g->rule[e->arg].start, NEW | e->arg); /* kept */
+		/* c keeps a failure */
+		(void)lmi_closure_add(c, c->g->rule[e->arg].start, NEW | e->arg);
 	}
 	if (c->g->rule[e->arg].nullable)
-		(void)lmi_closure_add(c, e->to, frame); /* kept */
+		(void)lmi_closure_add(c, e->to, frame); /* c keeps a failure */
 }
 
 static void follow(struct lmi_matcher *m, struct lmi_closure *c, struct lmi_item it)
@@ -205,7 +206,7 @@ static void follow(struct lmi_matcher *m, struct lmi_closure *c, struct lmi_item
 		const struct lmi_edge *e = &c->g->edge[i];
 
 		if (e->kind == LMI_EDGE_EMPTY)
-			(void)lmi_closure_add(c, e->to, it.frame); /* kept */
+			(void)lmi_closure_add(c, e->to, it.frame); /* c keeps a failure */
 		else if (e->kind == LMI_EDGE_RULE)
 			call(c, e, it.frame);
 	}
@@ -214,7 +215,7 @@ static void follow(struct lmi_matcher *m, struct lmi_closure *c, struct lmi_item
 	for (uint32_t i = 0; i < m->frame[it.frame].n && !c->failed; i++) {
 		struct lmi_item back = m->item[m->frame[it.frame].item + i];
 
-		(void)lmi_closure_add(c, back.state, back.frame); /* kept */
+		(void)lmi_closure_add(c, back.state, back.frame); /* c keeps a failure */
 	}
 }
 
@@ -234,8 +235,8 @@ static bool add_content(struct lmi_closure *c, uint32_t state, uint32_t frame)
 	return true;
 }
 
-/* The content of the frame of a rule, now that its callers' frames have numbers. */
-static bool give_content(struct lmi_matcher *m, struct lmi_closure *c, uint32_t rule)
+/* Fills in the frame of a rule once its callers' frames have numbers. */
+static bool fill_frame(struct lmi_matcher *m, struct lmi_closure *c, uint32_t rule)
 {
 	c->n_content = 0;
 	for (uint32_t i = c->first_ret[rule]; i; i = c->ret[i - 1].next) {
@@ -260,7 +261,7 @@ static bool give_content(struct lmi_matcher *m, struct lmi_closure *c, uint32_t 
 
 static void sort_by_rank(const struct lmi_grammar *g, uint32_t *rule, uint32_t n)
 {
-	/* Ranks as keys, in place: a rank names its rule. */
+	/* Shell sort by rank: each rule is replaced by its rank, which identifies it. */
 	for (uint32_t i = 0; i < n; i++)
 		rule[i] = g->rule[rule[i]].rank;
 	for (uint32_t gap = n / 2; gap; gap /= 2) {
@@ -286,7 +287,7 @@ uint32_t lmi_closure_end(struct lmi_matcher *m)
 		return LMI_NOWHERE;
 	sort_by_rank(c->g, c->called, c->n_called);
 	for (uint32_t i = 0; i < c->n_called; i++) {
-		if (!give_content(m, c, c->called[i]))
+		if (!fill_frame(m, c, c->called[i]))
 			return LMI_NOWHERE;
 	}
 	for (uint32_t i = 0; i < c->n_leaf; i++)

@@ -16,7 +16,7 @@ static bool covers(const struct lmi_chars *k, const struct lmi_gmade *t)
 	       (!t->high || k->high);
 }
 
-/* Number of a length: longer ones than are counted are one. */
+/* Index of a length group; all lengths above LMI_COVER_CHARS share one group. */
 static uint32_t length_class(const struct lmi_gmade *t)
 {
 	return t->n_chars < LMI_COVER_CHARS ? t->n_chars
@@ -39,7 +39,7 @@ static void split(const struct lmi_gvocab *v, struct lmi_cover *c)
 			c->end[n] = sum;
 	}
 	for (uint32_t i = 0; i < v->n_tokens; i++) {
-		/* what it has in common with the one before it that is left */
+		/* prefix shared with the previous remaining token */
 		same = v->token[i].same < same ? v->token[i].same : same;
 		if (lmi_bit(c->mask, v->token[i].id)) {
 			c->by_length[at[length_class(&v->made[i])]++] = i;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a draft to a grammar.  Two questions are answered for all rules at once, by walking every
- * rule from its start as far as nothing is taken: which rules can be empty, and which rules do they
- * call before they took anything?  If the calls have no circle they have an order, which matching
- * needs; a circle is left recursion. */
+ * Builds a grammar from an NFA under construction. Two questions are answered for all rules at
+ * once, by walking every rule from its start as long as nothing is consumed: which rules can match
+ * the empty text, and which rules do they call before they consume anything? If these calls form
+ * no cycle, they define an order, which matching needs; a cycle is left recursion. */
 #include "core/grammar/draft.h"
 
 #include <stdlib.h>
@@ -20,10 +20,10 @@ static void *keep(struct lmi_draft *c, uint64_t n, size_t item)
 	return p;
 }
 
-/* Where a state that only leads on for nothing leads to. */
+/* Follows states whose only edge is empty and returns where they lead. */
 static uint32_t resolve(const struct lmi_state *s, const struct lmi_edge *e, uint32_t i)
 {
-	for (uint32_t hops = 0; hops < 64; hops++) { /* a circle of nothing stays as it is */
+	for (uint32_t hops = 0; hops < 64; hops++) { /* a cycle of empty edges is kept as it is */
 		if (s[i].accept || s[i].n_edges != 1 || e[s[i].edge].kind != LMI_EDGE_EMPTY)
 			break;
 		i = e[s[i].edge].to;
@@ -70,7 +70,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Every end of a range begins a class. */
+/* Every boundary of a range starts a class. */
 static void make_classes(struct lmi_draft *c)
 {
 	struct lmi_grammar *g = c->g;
@@ -119,11 +119,11 @@ void lmi_draft_sets(struct lmi_draft *c)
 	}
 }
 
-/* What is reached before anything is taken */
+/* What is reached before anything is consumed */
 
 struct walk {
 	struct lmi_draft *c;
-	uint8_t *reached; /* [n_states] from the start of its rule */
+	uint8_t *reached; /* [n_states] reached from the start of its rule */
 	uint32_t *stack, n_stack;
 	uint32_t *waiting;    /* [n_edges] next edge that waits for the same rule, + 1 */
 	uint32_t *first_wait; /* [n_rules] + 1 */
@@ -161,11 +161,12 @@ static void visit(struct walk *w, uint32_t state)
 		reach(w, g->edge[i - 1].to);
 }
 
-/* Ranks: callers before those they call first; what has no place is in a circle. */
+/* Ranks order callers before the rules that they call first; a rule left without a rank is in a
+ * cycle. */
 static void rank_rules(struct walk *w)
 {
 	struct lmi_grammar *g = w->c->g;
-	uint32_t *callers = w->first_wait, done = 0, n = 0; /* reused: the walk is over */
+	uint32_t *callers = w->first_wait, done = 0, n = 0; /* reuses the array: the walk is over */
 
 	memset(callers, 0, g->n_rules * sizeof(*callers));
 	for (uint32_t i = 0; i < g->n_states; i++) {
@@ -180,7 +181,8 @@ static void rank_rules(struct walk *w)
 		if (!callers[r])
 			g->by_rank[n++] = r;
 	}
-	/* the states of a rule are one run of numbers: from its start to the next rule's */
+	/* the states of a rule have consecutive numbers, from its start up to the next rule's
+	 * start */
 	for (; done < n; done++) {
 		uint32_t r = g->by_rank[done];
 
@@ -197,7 +199,7 @@ static void rank_rules(struct walk *w)
 	for (uint32_t r = 0; r < g->n_rules && n < g->n_rules; r++) {
 		if (callers[r]) {
 			lmi_gbuild_fail(w->c->b, LMD_INVALID,
-					"grammar: rule '%.100s' calls itself before it takes a "
+					"grammar: rule '%.100s' calls itself before it consumes a "
 					"character (left recursion)",
 					w->c->b->name[r]);
 			return;

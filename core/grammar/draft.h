@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * draft.h - a network while it is compiled, shared by net.c, which makes states and edges, and
- * draft.c, which makes a grammar of them. */
+ * draft.h - an NFA under construction, shared by net.c, which creates states and edges, and
+ * draft.c, which turns them into a grammar. */
 #ifndef LLAMAD_GRAMMAR_DRAFT_H
 #define LLAMAD_GRAMMAR_DRAFT_H
 
@@ -13,7 +13,7 @@ struct lmi_draft_edge {
 	struct lmi_edge e;
 };
 
-/* A set while its characters are not classes yet. */
+/* A character set before its characters have been mapped to classes. */
 struct lmi_draft_set {
 	const struct lmi_grange *r;
 	uint32_t n, hash;
@@ -28,13 +28,14 @@ struct lmi_draft {
 	struct lmi_draft_set *set;
 	uint32_t *set_index; /* open addressing: set + 1 */
 	uint32_t n_states, cap_states, n_edges, cap_edges, n_sets, cap_sets, n_index;
-	uint32_t rule; /* that is compiled */
+	uint32_t rule; /* the rule being compiled */
 };
 
 void lmi_draft_no_memory(struct lmi_draft *c);
 
-/* One after the other, each when the one before did not fail (c->b->st): states and edges in their
- * order, classes of characters and the sets in them, rules with their ranks; starts: [n_rules]. */
+/* These run in this order, each only if nothing has failed so far (c->b->st): sort states and
+ * edges; compute the character classes and the sets made of them; compute the rules and their
+ * ranks. starts: [n_rules] start state of each rule. */
 void lmi_draft_states(struct lmi_draft *c);
 void lmi_draft_sets(struct lmi_draft *c);
 void lmi_draft_rules(struct lmi_draft *c, const uint32_t *starts);

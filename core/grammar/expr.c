@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Building expressions. */
+ * Construction of expressions. */
 #include "core/grammar/expr.h"
 
 #include <stdarg.h>
@@ -37,10 +37,11 @@ void lmi_gbuild_fail(struct lmi_gbuild *b, enum lmd_status st, const char *fmt, 
 
 static void no_memory(struct lmi_gbuild *b)
 {
-	lmi_gbuild_fail(b, LMD_NOMEM, "grammar: it takes too much memory");
+	lmi_gbuild_fail(b, LMD_NOMEM, "grammar: out of memory or too large");
 }
 
-/* Room for one more in an array of n items with room for *cap; the array, or NULL. */
+/* Makes room for one more element in an array of n elements with capacity *cap; returns the array,
+ * or NULL. */
 static void *grow(struct lmi_gbuild *b, void *old, uint32_t n, uint32_t *cap, size_t item)
 {
 	uint32_t want = *cap ? 2 * *cap : 4;
@@ -66,7 +67,7 @@ uint32_t lmi_gbuild_rule(struct lmi_gbuild *b, const char *name)
 	const char **names;
 
 	if (b->n_rules == LMI_GX_RULES)
-		lmi_gbuild_fail(b, LMD_INVALID, "grammar: there are more than %d rules",
+		lmi_gbuild_fail(b, LMD_INVALID, "grammar: too many rules: at most %d are allowed",
 				LMI_GX_RULES);
 	if (b->st != LMD_OK)
 		return 0;
@@ -107,7 +108,8 @@ void lmi_gx_add(struct lmi_gbuild *b, struct lmi_gx *list, struct lmi_gx *kid)
 	if (kid->depth >= list->depth)
 		list->depth = kid->depth + 1;
 	if (list->depth > LMI_GX_DEPTH)
-		lmi_gbuild_fail(b, LMD_INVALID, "grammar: it is nested deeper than %d levels",
+		lmi_gbuild_fail(b, LMD_INVALID,
+				"grammar: nested too deeply: at most %d levels are allowed",
 				LMI_GX_DEPTH);
 }
 
@@ -144,8 +146,8 @@ static int by_lo(const void *a, const void *b)
 	return (x->lo > y->lo) - (x->lo < y->lo);
 }
 
-/* Ranges in order that touch become one; NUL goes. */
-static uint32_t join(struct lmi_grange *r, uint32_t n)
+/* Merges adjacent sorted ranges and removes NUL. */
+static uint32_t merge_ranges(struct lmi_grange *r, uint32_t n)
 {
 	uint32_t k = 0;
 
@@ -173,7 +175,7 @@ void lmi_gx_class_done(struct lmi_gbuild *b, struct lmi_gx *cls, bool negate)
 		return;
 	if (cls->n)
 		qsort(cls->u.ranges, cls->n, sizeof(*cls->u.ranges), by_lo);
-	cls->n = join(cls->u.ranges, cls->n);
+	cls->n = merge_ranges(cls->u.ranges, cls->n);
 	if (!negate)
 		return;
 	c = lmi_gx_new(b, LMI_GX_CLASS);
@@ -205,7 +207,7 @@ struct lmi_gx *lmi_gx_text(struct lmi_gbuild *b, const char *utf8, size_t bytes)
 		uint32_t c = lmi_utf8_next(utf8, bytes, &at);
 
 		if (c >= LMI_GX_CHAR_END)
-			lmi_gbuild_fail(b, LMD_INVALID, "grammar: a text is not UTF-8");
+			lmi_gbuild_fail(b, LMD_INVALID, "grammar: a text is not valid UTF-8");
 		lmi_gx_add_char(b, e, c);
 	}
 	return e;

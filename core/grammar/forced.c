@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What must come, whatever is chosen: the text that alone can follow, the token that alone is
- * allowed. */
+ * Jump-forward decoding: the only text that can follow, and the only token that a mask allows. */
 #include "core/base/utf8.h"
 #include "core/grammar/expr.h"
 #include "core/grammar/state.h"
 
-/* The class of the only character that may come in a situation, when that class has no other;
- * UINT32_MAX: there are several, or none, or a token that counts by its number. */
+/* Returns the class of the only character that may come in a parser state, or UINT32_MAX if there
+ * are several, none, or a token literal. */
 static uint32_t only_class(const struct lmi_matcher *m, uint32_t situation)
 {
 	const struct lmi_situation *sit = &m->situation[situation];
@@ -35,7 +34,7 @@ static uint32_t only_class(const struct lmi_matcher *m, uint32_t situation)
 	return only;
 }
 
-/* The character of a class that has but one; 0: it has more. */
+/* Returns the only character of a class, or 0 if the class has several. */
 static uint32_t char_of(const struct lmi_grammar *g, uint32_t class_id)
 {
 	uint32_t end = class_id + 1 < g->n_classes ? g->first[class_id + 1] : LMI_GX_CHAR_END;

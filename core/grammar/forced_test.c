@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Forced text is what trying every byte says, at every place of texts that a grammar takes. */
+ * Compares forced text with the result of trying every byte, at every position of texts that a
+ * grammar accepts. */
 #include <string.h>
 
 #include "core/grammar/grammar.h"
@@ -46,7 +47,7 @@ static void close_grammar(struct lmi_gstate *s)
 	lmi_grammar_destroy(grammar);
 }
 
-/* What may come: number of bytes, one of them. */
+/* Returns the number of bytes that may come next, and one of them. */
 static uint32_t followers(struct lmi_gstate *s, unsigned char *one)
 {
 	const uint64_t *mask;
@@ -61,7 +62,7 @@ static uint32_t followers(struct lmi_gstate *s, unsigned char *one)
 	return n;
 }
 
-/* Bytes one after the other as long as a single one may come and the text may not end. */
+/* Appends bytes one by one as long as only one may come and the text may not end. */
 static size_t slow_forced(const struct lmi_gstate *from, char *out, size_t cap, bool *ends)
 {
 	struct lmi_gstate *s;
@@ -87,7 +88,8 @@ static void compare(struct lmi_gstate *s, const char *what)
 	ck_assert(lmi_gstate_forced(s, a, sizeof(a), &n, &a_ends) == LMD_OK);
 	if (m && ((unsigned char)b[0] & 0xc0) == 0x80) /* in the middle of a character */
 		m = 0, b_ends = false;
-	/* the bytes of a character that others begin with are not forced as a whole */
+	/* bytes that several characters start with are not forced, because forced text is whole
+	 * characters */
 	ck_assert_msg(n <= m && !memcmp(a, b, n), "%s: '%.*s', not '%.*s'", what, (int)n, a, (int)m,
 		      b);
 	ck_assert_msg(m - n < 4, "%s: %zu of %zu bytes", what, n, m);
@@ -101,7 +103,7 @@ static uint32_t draw(uint32_t below)
 	return (seed >> 8) % below;
 }
 
-/* A random text of the grammar, with a comparison before each byte. */
+/* Generates a random text of the grammar and compares before each byte. */
 static void walk(const char *text, bool is_schema)
 {
 	struct lmi_gstate *s = open_grammar(text, is_schema);
@@ -160,7 +162,7 @@ static void forced_is(const char *gbnf, const char *before, const char *want, bo
 	ck_assert(lmi_gstate_accept_text(s, before, strlen(before), &n) == LMD_OK);
 	ck_assert(lmi_gstate_forced(s, out, sizeof(out), &n, &ends) == LMD_OK);
 	ck_assert_msg(n == strlen(want) && !memcmp(out, want, n) && ends == want_ends,
-		      "%s behind '%s': '%.*s' %d", gbnf, before, (int)n, out, ends);
+		      "%s after '%s': '%.*s' %d", gbnf, before, (int)n, out, ends);
 	close_grammar(s);
 }
 
@@ -172,10 +174,10 @@ START_TEST(cases)
 	forced_is("root ::= \"key: \" [0-9]+", "", "key: ", false);
 	forced_is("root ::= \"a\" <[65]> \"b\"", "", "a", false);
 	forced_is("root ::= \"\\u00e9\\u4e2d\" | \"\\u00e9x\"", "", "\xc3\xa9", false);
-	forced_is("root ::= \"\\u00e9a\"", "\xc3", "", false); /* in a character */
+	forced_is("root ::= \"\\u00e9a\"", "\xc3", "", false); /* in the middle of a character */
 	forced_is("root ::= \"x\" root", "", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 					    "xxxxxxxxxxx",
-		  false); /* as much as there is room for, whole characters of up to four bytes */
+		  false); /* as much as fits, in whole characters of up to four bytes */
 }
 END_TEST
 

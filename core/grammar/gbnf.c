@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * GBNF: rules "name ::= ...", each up to the end of its line, or further inside of
- * parentheses.  Groups are kept on a stack of our own, so that nesting costs heap. */
+ * GBNF parser: rules "name ::= ...", each up to the end of its line, or longer inside parentheses.
+ * Open groups are kept on a heap-allocated stack, so that nesting does not use the C stack. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "core/base/utf8.h"
 #include "core/grammar/expr.h"
 
-/* Bytes of memory for expressions of the longest text. */
+/* Memory for the expressions of the longest text, in bytes. */
 #define BUILD_BYTES (512u << 20)
 
 struct level {
@@ -23,7 +23,7 @@ struct parser {
 	size_t n, at;
 	struct lmi_strmap names;
 	const struct lmi_gvocab *vocab;
-	struct level *level; /* groups that are open; [0] is the rule */
+	struct level *level; /* open groups; [0] is the rule */
 	uint32_t depth, cap;
 };
 
@@ -59,7 +59,7 @@ static bool skip(struct parser *p, char c)
 	return true;
 }
 
-/* Blanks and comments; line ends too, where a rule may go on. */
+/* Skips blanks and comments, and also line ends where a rule may continue. */
 static void skip_space(struct parser *p, bool lines)
 {
 	for (; p->at < p->n; p->at++) {
@@ -82,7 +82,7 @@ static bool name_char(char c)
 	return isalnum((unsigned char)c) || c == '-' || c == '_';
 }
 
-/* The number of the rule that is called here; it may be new. */
+/* Returns the number of the rule named here, which may be new. */
 static uint32_t parse_name(struct parser *p)
 {
 	size_t from = p->at;
@@ -92,19 +92,19 @@ static uint32_t parse_name(struct parser *p)
 	while (name_char(peek(p, 0)))
 		p->at++;
 	if (p->at == from) {
-		fail(p, "the name of a rule is expected");
+		fail(p, "expected a rule name");
 		return 0;
 	}
 	name = lmi_arena_strndup(p->b.arena, p->s + from, p->at - from);
 	if (!name) {
-		lmi_gbuild_fail(&p->b, LMD_NOMEM, "grammar: it takes too much memory");
+		lmi_gbuild_fail(&p->b, LMD_NOMEM, "grammar: out of memory or too large");
 		return 0;
 	}
 	if (lmi_strmap_find(&p->names, name, &rule))
 		return rule;
 	rule = lmi_gbuild_rule(&p->b, name);
 	if (!failed(p))
-		(void)lmi_strmap_add(&p->names, name, rule); /* it is not there yet */
+		(void)lmi_strmap_add(&p->names, name, rule); /* cannot be a duplicate */
 	return rule;
 }
 
@@ -118,13 +118,13 @@ static uint32_t parse_hex(struct parser *p, int digits)
 		unsigned char d = (unsigned char)peek(p, 0);
 
 		if (!isxdigit(d)) {
-			fail(p, "a hexadecimal digit is expected");
+			fail(p, "expected a hexadecimal digit");
 			return 0;
 		}
 		c = c * 16 + (uint32_t)(isdigit(d) ? d - '0' : tolower(d) - 'a' + 10);
 	}
 	if (c > 0x10ffff)
-		fail(p, "a character is beyond U+10FFFF");
+		fail(p, "the character is beyond U+10FFFF");
 	return c;
 }
 
@@ -154,12 +154,12 @@ static uint32_t parse_escape(struct parser *p)
 	case '^':
 		return (unsigned char)c;
 	default: /* any other byte */
-		fail(p, "an escape is unknown");
+		fail(p, "unknown escape sequence");
 		return 0;
 	}
 }
 
-/* One character of a text or a class. */
+/* Reads one character of a string or a class. */
 static uint32_t parse_char(struct parser *p)
 {
 	uint32_t c;
@@ -168,9 +168,9 @@ static uint32_t parse_char(struct parser *p)
 		return parse_escape(p);
 	c = p->at < p->n ? lmi_utf8_next(p->s, p->n, &p->at) : 0;
 	if (!c)
-		fail(p, "it ends inside of a text or a class");
+		fail(p, "unexpected end of the grammar inside a string or a class");
 	else if (c >= LMI_GX_CHAR_END)
-		fail(p, "a byte is no UTF-8");
+		fail(p, "invalid UTF-8");
 	return c;
 }
 
@@ -205,7 +205,7 @@ static struct lmi_gx *parse_class(struct parser *p)
 	return e;
 }
 
-/* <text> or <[id]>, with ! before it for any other token. */
+/* Parses <text> or <[id]>; a leading ! means any other token. */
 static struct lmi_gx *parse_token(struct parser *p)
 {
 	bool negate = skip(p, '!');
@@ -214,21 +214,21 @@ static struct lmi_gx *parse_token(struct parser *p)
 	int64_t id = 0;
 
 	if (!skip(p, '<')) {
-		fail(p, "a token such as <[5]> or <text> is expected");
+		fail(p, "expected a token such as <[5]> or <text>");
 		return e;
 	}
 	if (skip(p, '[')) {
 		if (!isdigit((unsigned char)peek(p, 0)))
-			fail(p, "the number of a token is expected");
+			fail(p, "expected a token number");
 		for (; isdigit((unsigned char)peek(p, 0)); p->at++)
 			id = id > INT32_MAX ? id : id * 10 + peek(p, 0) - '0';
 		if (!skip(p, ']') || !skip(p, '>'))
-			fail(p, "']>' is expected behind the number of a token");
+			fail(p, "expected ']>' after the token number");
 	} else {
 		while (peek(p, 0) && peek(p, 0) != '>' && peek(p, 0) != '\n')
 			p->at++;
 		if (!skip(p, '>'))
-			fail(p, "'>' is expected behind the text of a token");
+			fail(p, "expected '>' after the token text");
 		else
 			id = p->vocab ? lmi_gvocab_find(p->vocab, p->s + from, p->at - from) : -1;
 		if (id < 0)
@@ -239,14 +239,14 @@ static struct lmi_gx *parse_token(struct parser *p)
 	return e;
 }
 
-/* Counts */
+/* Repetition counts */
 
 static uint32_t parse_count(struct parser *p)
 {
 	uint32_t n = 0;
 
 	if (!isdigit((unsigned char)peek(p, 0)))
-		fail(p, "a count is expected");
+		fail(p, "expected a repetition count");
 	for (; isdigit((unsigned char)peek(p, 0)); p->at++)
 		n = n > LMI_GRAMMAR_COUNT_MAX ? n : n * 10 + (uint32_t)(peek(p, 0) - '0');
 	return n;
@@ -267,11 +267,11 @@ static void parse_counts(struct parser *p, uint32_t *min, uint32_t *max)
 		skip_space(p, lines);
 	}
 	if (!skip(p, '}'))
-		fail(p, "'}' is expected behind a count");
+		fail(p, "expected '}' after the repetition count");
 	else if (*min > LMI_GRAMMAR_COUNT_MAX)
-		fail(p, "a least count is over 2000");
+		fail(p, "the minimum repetition count is above 2000");
 	else if (*max < *min)
-		fail(p, "the greatest count is below the least");
+		fail(p, "the maximum repetition count is below the minimum");
 	if (*max > LMI_GRAMMAR_COUNT_MAX)
 		*max = UINT32_MAX;
 }
@@ -282,7 +282,7 @@ static void parse_repeat(struct parser *p)
 	uint32_t min = 0, max = UINT32_MAX;
 
 	if (!seq->n) {
-		fail(p, "there is nothing to repeat");
+		fail(p, "nothing to repeat");
 		return;
 	}
 	switch (peek(p, 0)) {
@@ -297,7 +297,7 @@ static void parse_repeat(struct parser *p)
 		p->at++;
 		max = 1;
 		break;
-	default: /* '{': the caller saw one of the four */
+	default: /* '{': the caller has checked for * + ? { */
 		parse_counts(p, &min, &max);
 	}
 	seq->u.kids[seq->n - 1] = lmi_gx_repeat(&p->b, seq->u.kids[seq->n - 1], min, max);
@@ -314,7 +314,8 @@ static void open_level(struct parser *p)
 		struct level *l = lmi_realloc(p->level, cap, sizeof(*l));
 
 		if (!l) {
-			lmi_gbuild_fail(&p->b, LMD_NOMEM, "grammar: it takes too much memory");
+			lmi_gbuild_fail(&p->b, LMD_NOMEM,
+					"grammar: out of memory or too large");
 			return;
 		}
 		p->level = l;
@@ -332,14 +333,14 @@ static void next_alternative(struct parser *p)
 	l->seq = lmi_gx_new(&p->b, LMI_GX_SEQ);
 }
 
-/* The innermost level as an expression. */
+/* Closes the innermost level and returns its expression. */
 static struct lmi_gx *close_level(struct parser *p)
 {
 	next_alternative(p);
 	return lmi_gx_unwrap(p->level[--p->depth].alt);
 }
 
-/* One element of a sequence; false at the end of the rule. */
+/* Parses one element of a sequence; returns false at the end of the rule. */
 static bool parse_element(struct parser *p)
 {
 	struct lmi_gx *e = NULL;
@@ -399,7 +400,7 @@ static void parse_rule(struct parser *p)
 
 	skip_space(p, false);
 	if (!failed(p) && (p->n - p->at < 3 || memcmp(p->s + p->at, "::=", 3)))
-		fail(p, "'::=' is expected behind the name of a rule");
+		fail(p, "expected '::=' after the rule name");
 	if (failed(p))
 		return;
 	p->at += 3;
@@ -410,14 +411,14 @@ static void parse_rule(struct parser *p)
 	if (failed(p))
 		return;
 	if (p->depth > 1) {
-		fail(p, "')' is expected");
+		fail(p, "expected ')'");
 		return;
 	}
 	if (p->at < p->n && p->s[p->at] != '\n' && p->s[p->at] != '\r') {
-		fail(p, "a rule ends with its line, but something follows");
+		fail(p, "unexpected text at the end of the line of a rule");
 		return;
 	}
-	p->b.rule[rule] = close_level(p); /* a later definition wins */
+	p->b.rule[rule] = close_level(p); /* the last definition wins */
 }
 
 static void parse_all(struct parser *p)
@@ -444,7 +445,7 @@ enum lmd_status lmi_grammar_from_gbnf(struct lmi_grammar **out, const char *text
 
 	if (bytes > LMI_GRAMMAR_MAX)
 		return lmd_fail(err, LMD_INVALID,
-				"grammar: it has %zu bytes, at most %u are possible", bytes,
+				"grammar: %zu bytes long, at most %u are allowed", bytes,
 				LMI_GRAMMAR_MAX);
 	st = lmi_gbuild_init(&p.b, BUILD_BYTES, err);
 	if (st != LMD_OK)
@@ -452,7 +453,7 @@ enum lmd_status lmi_grammar_from_gbnf(struct lmi_grammar **out, const char *text
 	if (bytes) {
 		parse_all(&p);
 		if (!failed(&p) && (!lmi_strmap_find(&p.names, "root", &root) || !p.b.rule[root]))
-			lmi_gbuild_fail(&p.b, LMD_INVALID, "grammar: there is no rule 'root'");
+			lmi_gbuild_fail(&p.b, LMD_INVALID, "grammar: the rule 'root' is missing");
 	}
 	st = failed(&p) ? p.b.st : lmi_gbuild_compile(&p.b, root, out);
 	lmi_free(p.level);

@@ -2,23 +2,24 @@
  *
  * grammar.h - structured output: which tokens may come next.
  *
- * A grammar is compiled once from GBNF or from a JSON schema, and is then immutable.  A
- * vocabulary is indexed once.  A matcher brings both together and remembers what it
- * computed; a state is one sequence in it: small, cheap to copy for a fork or a draft.
+ * A grammar is compiled once from GBNF or from a JSON schema and is immutable afterwards. A
+ * vocabulary is indexed once. A matcher combines a grammar with a vocabulary and caches what it
+ * computes. A state is one sequence in a matcher; it is small and cheap to copy for a fork or a
+ * draft.
  *
- *     lmi_grammar_from_gbnf(&g, text, n, vocab, &err);   off the engine's thread
- *     lmi_matcher_create(&m, &opts, &err);               per grammar and vocabulary
- *     lmi_gstate_create(&s, m, &err);                    per sequence
- *     mask = lmi_gstate_mask(s, ...);  token chosen;  lmi_gstate_accept(s, token);
+ *     lmi_grammar_from_gbnf(&g, text, n, vocab, &err);   not on the engine's thread
+ *     lmi_matcher_create(&m, &opts, &err);               once per grammar and vocabulary
+ *     lmi_gstate_create(&s, m, &err);                    once per sequence
+ *     lmi_gstate_mask(s, &mask);  choose a token;  lmi_gstate_accept(s, token);
  *
- * Grammars are untrusted.  Compiling is bounded in time and memory and refuses with a
- * sentence; matching takes time in proportion to text times grammar for grammars without
- * ambiguity and is cut off with LMD_NOMEM for those whose ambiguity explodes.
+ * Grammars are untrusted. Compilation is bounded in time and memory and fails with an error
+ * message. Matching takes time proportional to text times grammar for unambiguous grammars; if the
+ * ambiguity of a grammar explodes, matching stops with LMD_NOMEM.
  *
- * Method: rules are networks of states that call each other.  The stacks of calls are
- * shared and interned, so that equal situations are one number, whatever led to them;
- * transitions between situations and the masks of situations are computed when they are
- * first met and kept, which makes it an automaton that grows on demand. */
+ * Method: rules are NFAs that call each other. Call stacks are shared and interned, so that equal
+ * parser states get the same number however they were reached. Transitions between parser states
+ * and the token masks of parser states are computed on first use and cached; the result is an
+ * automaton that grows on demand. */
 #ifndef LLAMAD_CORE_GRAMMAR_GRAMMAR_H
 #define LLAMAD_CORE_GRAMMAR_GRAMMAR_H
 
@@ -29,9 +30,9 @@
 #include "llamad/sampler.h"
 #include "llamad/status.h"
 
-/* The longest grammar or schema text, in bytes. */
+/* Maximum length of a grammar or schema text, in bytes. */
 #define LMI_GRAMMAR_MAX (4u << 20)
-/* Counts {m,n}: a greater m is refused, a greater n means no bound. */
+/* Repetitions {m,n}: m above this is an error, n above this means unbounded. */
 #define LMI_GRAMMAR_COUNT_MAX 2000
 
 struct lmi_grammar;
@@ -41,102 +42,107 @@ struct lmi_gstate;
 
 /* Vocabularies */
 
-/* Index of a vocabulary: texts in order, and what they are made of.  vocab NULL: bytes,
- * id = byte, and 256 for the end of text.  The result refers to nothing of vocab. */
+/* Builds the index of a vocabulary: token texts in sorted order, and which characters they
+ * contain. If vocab is NULL, the tokens are the 256 bytes (id = byte) and 256 for the end of text.
+ * The result keeps no reference to vocab. */
 enum lmd_status lmi_gvocab_create(struct lmi_gvocab **out, const struct lmd_sample_vocab *vocab,
 				  struct lmd_error *err);
 void lmi_gvocab_destroy(struct lmi_gvocab *v);
 uint32_t lmi_gvocab_size(const struct lmi_gvocab *v);
-/* The token with exactly this text, or -1. */
+/* Returns the token with exactly this text, or -1. */
 lmd_token lmi_gvocab_find(const struct lmi_gvocab *v, const char *text, size_t bytes);
-/* Does some token begin with this text and go on? */
+/* Returns true if some token starts with this text and is longer than it. */
 bool lmi_gvocab_goes_on(const struct lmi_gvocab *v, const char *text, size_t bytes);
 
 /* Grammars */
 
-/* vocab: for literals of tokens by text (<think>); NULL: there are none.  An empty text
- * constrains nothing.  LMD_INVALID: the line and what is wrong there. */
+/* vocab resolves token literals by their text (<think>); if it is NULL, no such literal resolves.
+ * An empty text constrains nothing. LMD_INVALID: the message gives the line and what is wrong
+ * there. */
 enum lmd_status lmi_grammar_from_gbnf(struct lmi_grammar **out, const char *text, size_t bytes,
 				      const struct lmi_gvocab *vocab, struct lmd_error *err);
-/* JSON text that a schema (drafts 7 to 2020-12) accepts; `text` is the schema.
+/* Compiles the JSON schema (drafts 7 to 2020-12) in `text` to a grammar of the JSON texts that it
+ * accepts.
  *
- * Members of objects come in the order of the schema, or required ones first; those that it does
- * not describe only when it asks for them or describes none.  Blanks between the parts of a value
- * are optional and bounded.  Formats other than date, time, date-time, uuid and ipv4 are
- * annotations.  oneOf is taken as anyOf.
+ * Object members come in the order of the schema, or with the required ones first. Members that
+ * the schema does not describe are allowed only if it asks for them or describes none. White space
+ * between the parts of a value is optional and bounded. Formats other than date, time, date-time,
+ * uuid and ipv4 are annotations. oneOf is treated as anyOf.
  *
- * LMD_CORRUPT: not JSON.  LMD_INVALID: not a schema, or beyond a bound; LMD_UNSUPPORTED: a keyword
- * that the grammar would not enforce (the table in schema_keywords.c), or a pattern that no grammar
- * can express.  The sentence names the place by its JSON pointer.  A schema that
- * nothing can fulfil is a grammar that leads nowhere. */
+ * LMD_CORRUPT: not JSON. LMD_INVALID: not a schema, or a limit is exceeded. LMD_UNSUPPORTED: a
+ * keyword that the grammar would not enforce (the table in schema_keywords.c), or a pattern that
+ * no grammar can express. The message names the place by its JSON pointer. A schema that no value
+ * satisfies compiles to a grammar that matches nothing. */
 enum lmd_status lmi_grammar_from_schema(struct lmi_grammar **out, const char *text, size_t bytes,
 					struct lmd_error *err);
-/* NULL allowed.  Any thread. */
+/* g may be NULL. Callable from any thread. */
 void lmi_grammar_destroy(struct lmi_grammar *g);
-/* Bytes of memory that it takes. */
+/* Returns the size of the grammar in bytes. */
 uint64_t lmi_grammar_bytes(const struct lmi_grammar *g);
 
-/* Matching: everything below belongs to one thread at a time per matcher */
+/* Matching: a matcher and everything below that uses it belong to one thread at a time */
 
 struct lmi_matcher_opts {
-	const struct lmi_grammar *grammar; /* outlives the matcher */
-	const struct lmi_gvocab *vocab;    /* outlives the matcher */
-	/* Lazy: with any of these nothing is constrained until a trigger comes.  A pattern is
-	 * an ECMAScript regular expression, searched in all text so far (or matched to all of
-	 * it, if it begins with ^ and ends with $); the constraint begins at its first group
-	 * that took part, or where it matched.  A token begins the constraint itself. */
+	const struct lmi_grammar *grammar; /* must outlive the matcher */
+	const struct lmi_gvocab *vocab;    /* must outlive the matcher */
+	/* Lazy grammar: if there is any pattern or token here, nothing is constrained until a
+	 * trigger occurs. A pattern is an ECMAScript regular expression that is searched for in
+	 * all text so far; if it starts with ^ and ends with $, it must match all of the text. The
+	 * constraint starts at the first group that took part in the match, or else at the start
+	 * of the match. A trigger token starts the constraint with itself. */
 	const struct lmd_str *patterns; /* [n_patterns], copied */
 	uint32_t n_patterns;
 	const lmd_token *tokens; /* [n_tokens], copied */
 	uint32_t n_tokens;
-	/* What is remembered may take so much memory (0: 64 MiB); beyond, what no state needs
-	 * is forgotten. */
+	/* Memory limit of the cache in bytes (0 = 64 MiB). Above it, entries that no state needs
+	 * are dropped. */
 	uint64_t cache_bytes;
 };
 
 enum lmd_status lmi_matcher_create(struct lmi_matcher **out, const struct lmi_matcher_opts *opts,
 				   struct lmd_error *err);
-/* NULL allowed.  Its states are destroyed before. */
+/* m may be NULL. All its states must have been destroyed. */
 void lmi_matcher_destroy(struct lmi_matcher *m);
 
 enum lmd_status lmi_gstate_create(struct lmi_gstate **out, struct lmi_matcher *m,
 				  struct lmd_error *err);
 enum lmd_status lmi_gstate_clone(struct lmi_gstate **out, const struct lmi_gstate *from);
-/* `to` becomes what `from` is; both of one matcher. */
+/* Makes `to` a copy of `from`; both must belong to the same matcher. */
 enum lmd_status lmi_gstate_copy(struct lmi_gstate *to, const struct lmi_gstate *from);
 void lmi_gstate_destroy(struct lmi_gstate *s);
 
-/* Takes one token.  LMD_INVALID: it is not allowed here; the state is as it was.
- * LMD_NOMEM: the state is as it was. */
+/* Accepts one token. LMD_INVALID: the token is not allowed here. On any error, including
+ * LMD_NOMEM, the state is unchanged. */
 enum lmd_status lmi_gstate_accept(struct lmi_gstate *s, lmd_token token);
-/* Takes text byte by byte, as tokens of one byte each, none of which is a token literal.
- * LMD_INVALID: byte number *n_taken is not allowed. */
+/* Accepts text byte by byte, as one-byte tokens that match no token literal. LMD_INVALID: byte
+ * number *n_taken is not allowed. */
 enum lmd_status lmi_gstate_accept_text(struct lmi_gstate *s, const char *text, size_t bytes,
 				       size_t *n_taken);
 
-/* Bit i % 64 of word i / 64 says that token i may come next; ends of generation exactly
- * when the text may end here.  Lives until the next call with this matcher. */
+/* Bit i % 64 of word i / 64 is set if token i may come next; end-of-generation tokens are set
+ * exactly when the text may end here. *out is valid until the next call with this matcher. */
 enum lmd_status lmi_gstate_mask(struct lmi_gstate *s, const uint64_t **out);
 
-/* Text that must come next, since at each of its characters nothing else may: whole characters,
- * at most cap bytes.  *ends: behind it the grammar is at its end.  None (*n 0) where the text may
- * end, where a token that counts by its number may come, in the middle of a character, and while
- * a trigger is waited for. */
+/* Returns the text that must come next because the grammar allows nothing else: whole characters,
+ * at most cap bytes. *ends is set if the grammar is complete after that text. *n is 0 if the text
+ * may end here, if a token literal may come, in the middle of a character, and while waiting for a
+ * trigger. */
 enum lmd_status lmi_gstate_forced(struct lmi_gstate *s, char *out, size_t cap, size_t *n,
 				  bool *ends);
-/* The only token below n that a mask allows; -1: there are several, or none. */
+/* Returns the only token below n that the mask allows, or -1 if it allows none or several. */
 lmd_token lmi_mask_only(const uint64_t *mask, uint32_t n);
-/* May text that goes on so come next, byte by byte?  The state is as it was. */
+/* Returns true if this text may come next, byte by byte. The state is unchanged. */
 bool lmi_gstate_fits(struct lmi_gstate *s, const char *text, size_t bytes);
 
-/* The text may end here (while a lazy grammar waits for its trigger: always). */
+/* Returns true if the text may end here; always true while a lazy grammar waits for its trigger. */
 bool lmi_gstate_may_end(const struct lmi_gstate *s);
-/* A lazy grammar still waits for its trigger. */
+/* Returns true while a lazy grammar waits for its trigger. */
 bool lmi_gstate_waiting(const struct lmi_gstate *s);
-/* Nothing may come and the text may not end: only with a grammar that leads nowhere. */
+/* Returns true if nothing may come next and the text may not end either; happens only with a
+ * grammar that cannot be completed. */
 bool lmi_gstate_stuck(struct lmi_gstate *s);
 
-/* Bytes that the matcher's memory holds, for reports. */
+/* Returns the memory held by the matcher in bytes, for reports. */
 uint64_t lmi_matcher_bytes(const struct lmi_matcher *m);
 
 #endif /* LLAMAD_CORE_GRAMMAR_GRAMMAR_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Grammars and schemas against the verdicts of the parity pack. */
+ * Checks grammars and schemas against the verdicts of the parity pack. */
 #include "core/grammar/grammar.h"
 
 #include <inttypes.h>
@@ -47,7 +47,7 @@ static json_t *load(const char *name)
 	json_t *j;
 
 	if (!dir) {
-		LMD_SKIP(name, "there is no parity pack");
+		LMD_SKIP(name, "the parity pack is missing");
 		return NULL;
 	}
 	snprintf(path, sizeof(path), "%s/grammar/%s", dir, name);
@@ -57,7 +57,7 @@ static json_t *load(const char *name)
 	return j;
 }
 
-/* Text of a grammar or a case: as it is, or in hexadecimal. */
+/* Returns the text of a grammar or case, given directly or in hexadecimal. */
 static char *text_of(const json_t *j, const char *key, const char *hex_key, size_t *n)
 {
 	const json_t *text = json_object_get(j, key);
@@ -83,7 +83,7 @@ static char *text_of(const json_t *j, const char *key, const char *hex_key, size
 	return s;
 }
 
-/* Tokens of a case. */
+/* Returns the tokens of a case. */
 static lmd_token *tokens_of(const json_t *c, size_t *n)
 {
 	const json_t *list = json_object_get(c, "tokens");
@@ -122,7 +122,7 @@ static void describe_mask(const uint64_t *mask, char *out, size_t cap)
 	}
 }
 
-/* Runs a case; writes the verdict, and compares masks on the way where they are given. */
+/* Runs a case; writes the verdict, and compares the masks of the case if it has any. */
 static void run_case(struct lmi_matcher *m, const char *name, const json_t *c, char *verdict,
 		     size_t cap)
 {
@@ -189,7 +189,7 @@ enum parses {
 	EITHER /* the reference did not finish */
 };
 
-/* One entry of gbnf.json, gbnf_invalid.json or lazy.json. */
+/* Runs one entry of gbnf.json, gbnf_invalid.json or lazy.json. */
 static void one_grammar(const json_t *g, enum parses want)
 {
 	const char *name = json_string_value(json_object_get(g, "name"));
@@ -264,7 +264,7 @@ START_TEST(lazy)
 }
 END_TEST
 
-/* Without the pack: a few of each kind. */
+/* A few grammars of each kind that need no parity pack. */
 START_TEST(basics)
 {
 	static const struct {
@@ -284,7 +284,7 @@ START_TEST(basics)
 		{"root ::= e root \"a\"\ne ::= \"b\"?", NULL, "root"},
 		{"root ::= other", NULL, "other"},
 		{"a ::= \"x\"", NULL, "'root'"},
-		{"root ::= \"a\"{3,2}", NULL, "below the least"},
+		{"root ::= \"a\"{3,2}", NULL, "below the minimum"},
 		{"root ::= (\"a\"", NULL, "line 1"},
 		{"root ::= \"a\"\nroot2 = \"b\"", NULL, "line 2"},
 		{"root ::= <nosuch>", NULL, "not one token"},
@@ -322,7 +322,8 @@ START_TEST(basics)
 }
 END_TEST
 
-/* Each allocation fails once: an error each time, nothing leaks, a state stays as it was. */
+/* Lets each allocation fail once: every time there is an error, nothing leaks, and a state is
+ * unchanged. */
 START_TEST(starved)
 {
 	static const char text[] = "root ::= <[257]> | (\"a\" [^x]{2,5} | root2)+\nroot2 ::= \"b\"";
@@ -382,7 +383,7 @@ static double seconds(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* An error or the verdict, in bounded time and memory. */
+/* Expects an error or the given verdict, in bounded time and memory. */
 static void one_hostile(const json_t *h)
 {
 	const char *name = json_string_value(json_object_get(h, "name"));
@@ -489,7 +490,8 @@ START_TEST(schemas)
 	either = agree = 0;
 	json_array_foreach(all, i, s) one_schema(s);
 	json_decref(all);
-	printf("cases with either answer: %u, of them as the validator says: %u\n", either, agree);
+	printf("cases with two possible answers: %u, agreeing with the validator: %u\n", either,
+	       agree);
 	LMD_CASES("schemas.json", tally.passed, tally.failed, 0);
 	ck_assert_uint_eq(tally.failed, 0);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Triggers: what ends the time in which nothing is constrained.
+ * Triggers of lazy grammars: they end the time in which nothing is constrained.
  *
- * A pattern would have to be searched in all text after each token.  What usually stands
- * before the interesting part, [\s\S]* or [\s\S]*?, is left out for the search, which then
- * goes on where a match may still begin: partial matching tells.  Once something is found
- * the pattern as it was given says where the constraint begins.
+ * A pattern would have to be searched for in all text after each token. The usual prefix [\s\S]*
+ * or [\s\S]*? is therefore dropped for the search, and partial matching tells where a match may
+ * still start, so that the next search continues there. Once something is found, the full pattern
+ * determines where the constraint starts.
  *
- * Patterns may be hostile: steps and memory of each search are bounded. */
+ * Patterns may be hostile: the steps and the memory of each search are bounded. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <string.h>
@@ -19,16 +19,16 @@
 #define PATTERNS_MAX  64
 #define PATTERN_BYTES 16384
 #define HEAP_KIB      20480u
-#define STEPS         500000u /* of one search, and some for each byte */
-/* As ECMAScript has it, over bytes. */
+#define STEPS         500000u /* per search, plus some for each byte */
+/* ECMAScript semantics over bytes. */
 #define OPTIONS                                                                                    \
 	(PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF |                    \
 	 PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_UTF | PCRE2_NEVER_UCP)
 
 struct pattern {
 	pcre2_code *exact;
-	pcre2_code *search; /* NULL: exact */
-	bool whole;         /* matches all of the text or nothing */
+	pcre2_code *search; /* NULL: same as the exact pattern */
+	bool whole;         /* must match the whole text */
 };
 
 struct lmi_trigger {
@@ -65,14 +65,14 @@ static enum lmd_status compile(const struct lmi_trigger *t, pcre2_code **out, co
 	if (*out)
 		return LMD_OK;
 	if (e == PCRE2_ERROR_HEAP_FAILED)
-		return lmd_fail(err, LMD_NOMEM, "grammar: no memory for a trigger pattern");
+		return lmd_fail(err, LMD_NOMEM, "grammar: out of memory for a trigger pattern");
 	if (pcre2_get_error_message(e, (PCRE2_UCHAR *)why, sizeof(why)) < 0)
 		why[0] = '\0';
 	return lmd_fail(err, LMD_INVALID, "grammar: trigger pattern '%s': at %zu: %s",
 			lmi_show(show, sizeof(show), s, n), at, why);
 }
 
-/* Is there a | outside of groups and classes? */
+/* Returns true if there is a | outside groups and classes. */
 static bool has_alternatives(const char *s, size_t n)
 {
 	uint32_t depth = 0;
@@ -93,7 +93,8 @@ static bool has_alternatives(const char *s, size_t n)
 	return false;
 }
 
-/* A part of the pattern that matches somewhere if all of it does. */
+/* Returns the offset of a part of the pattern that matches somewhere whenever the whole pattern
+ * does. */
 static size_t search_from(const char *s, size_t n, bool whole)
 {
 	size_t at = whole ? 1 : 0;
@@ -114,8 +115,8 @@ static enum lmd_status add_pattern(struct lmi_trigger *t, const struct lmd_str *
 
 	if (n > PATTERN_BYTES)
 		return lmd_fail(err, LMD_INVALID,
-				"grammar: a trigger pattern has %zu bytes, at most "
-				"%d are possible",
+				"grammar: a trigger pattern has %zu bytes; at most "
+				"%d are allowed",
 				n, PATTERN_BYTES);
 	p->whole = n > 1 && s[0] == '^' && s[n - 1] == '$';
 	st = compile(t, &p->exact, s, n, err);
@@ -150,7 +151,7 @@ enum lmd_status lmi_trigger_create(struct lmi_trigger **out, const struct lmi_ma
 
 	if (o->n_patterns > PATTERNS_MAX)
 		return lmd_fail(err, LMD_INVALID,
-				"grammar: %u trigger patterns; at most %d are possible",
+				"grammar: %u trigger patterns; at most %d are allowed",
 				o->n_patterns, PATTERNS_MAX);
 	t = lmi_alloc(1, sizeof(*t));
 	if (!t || !make_contexts(t, o))
@@ -160,8 +161,8 @@ enum lmd_status lmi_trigger_create(struct lmi_trigger **out, const struct lmi_ma
 	for (uint32_t i = 0; st == LMD_OK && i < o->n_tokens; i++) {
 		if (o->tokens[i] < 0 || (uint32_t)o->tokens[i] >= o->vocab->n)
 			st = lmd_fail(err, LMD_INVALID,
-				      "grammar: trigger token %d: the vocabulary has "
-				      "%u",
+				      "grammar: trigger token %d is not in the "
+				      "vocabulary of %u tokens",
 				      o->tokens[i], o->vocab->n);
 		t->token[t->n_tokens++] = o->tokens[i];
 	}
@@ -205,8 +206,8 @@ static int search(struct lmi_gstate *s, const pcre2_code *code, uint32_t from, u
 	return pcre2_match(code, (PCRE2_SPTR)s->text, s->n_text, from, options, t->data, t->match);
 }
 
-/* Where the constraint begins, from what was matched. */
-static uint32_t begin_of(const struct lmi_trigger *t, int n_groups)
+/* Returns where the constraint starts, given the match. */
+static uint32_t constraint_start(const struct lmi_trigger *t, int n_groups)
 {
 	const PCRE2_SIZE *at = pcre2_get_ovector_pointer(t->data);
 
@@ -217,7 +218,7 @@ static uint32_t begin_of(const struct lmi_trigger *t, int n_groups)
 	return (uint32_t)at[0];
 }
 
-/* LMD_NOTFOUND: not yet. */
+/* Returns LMD_NOTFOUND if the pattern has not matched yet. */
 static enum lmd_status find(struct lmi_gstate *s, uint32_t i, uint32_t *begin)
 {
 	struct lmi_trigger *t = s->m->trigger;
@@ -237,7 +238,7 @@ static enum lmd_status find(struct lmi_gstate *s, uint32_t i, uint32_t *begin)
 		return LMD_NOTFOUND;
 	if (rc < 0)
 		return rc == PCRE2_ERROR_NOMEMORY ? LMD_NOMEM : LMD_UNSUPPORTED;
-	*begin = begin_of(t, rc ? rc : 64);
+	*begin = constraint_start(t, rc ? rc : 64);
 	return LMD_OK;
 }
 
@@ -272,8 +273,8 @@ static bool append(struct lmi_gstate *s, lmd_token token, const char *text, uint
 	return true;
 }
 
-/* What was taken from byte `begin` on, now under the constraint: tokens as tokens, but of
- * one that began before, the rest of its text. */
+/* Feeds everything from byte `begin` on to the constrained grammar: tokens as tokens, but only the
+ * rest of the text of a token that started earlier. */
 static enum lmd_status replay(struct lmi_gstate *s, uint32_t begin)
 {
 	enum lmd_status st = LMD_OK;

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which tokens fit a spot.
+ * Token masks: which tokens are allowed at a position.
  *
- * Tokens are walked through in the order of their texts, so that what a token has in
- * common with the one before it is not fed again, and what has failed is skipped.
+ * Tokens are walked in the order of their texts, so that the prefix shared with the previous token
+ * is not fed again, and tokens that share a failed prefix are skipped.
  *
- * Inside of a string most of a vocabulary fits, and for all situations there it is the same
- * part of it.  A run is a set of characters that lead from a situation to one next, from
- * there to one next, and so on: back to itself, or up a counter until none of them goes any
- * further.  A token of only such characters fits without a walk, unless it is longer than the
- * run; which tokens those are (a cover), and which are left to be walked through, is found
- * once for each set of characters. */
+ * Inside a string most of a vocabulary is allowed, and it is the same part of it for all parser
+ * states there. A run is a set of characters that lead from one parser state to a single next one,
+ * from there to a single next one, and so on: either back to itself, or up a counter until none of
+ * them is allowed any more. A token made only of such characters is allowed without a walk, unless
+ * it is longer than the run. Which tokens those are, and which tokens must be walked, is computed
+ * once per set of characters (cover.h). */
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/grammar/match.h"
 
 #define CHAR_LAST 0x10ffffu
-/* A run of fewer ASCII characters covers too little: digits, say. */
+/* Runs of fewer ASCII characters, such as digits, are not worth it. */
 #define RUN_CHARS_MIN 32
 
 /* How a run ends. */
 enum run_end {
-	RUN_NONE,  /* there is none that is worth it */
-	RUN_LOOPS, /* never */
-	RUN_DEAD,  /* behind its last step none of the characters may come */
-	RUN_LONG   /* behind LMI_COVER_CHARS steps, which is as far as was looked */
+	RUN_NONE,  /* no run that is worth it */
+	RUN_LOOPS, /* the run never ends */
+	RUN_DEAD,  /* after its last step none of the characters is allowed */
+	RUN_LONG   /* longer than LMI_COVER_CHARS steps, which is the look-ahead */
 };
 
 struct run {
@@ -38,20 +38,20 @@ struct filler {
 	struct lmi_matcher *m;
 	const struct lmi_gvocab *v;
 	uint64_t *mask;
-	uint32_t fed;  /* walk[0..fed] hold for the text of the token before */
-	uint32_t dead; /* its so many first bytes lead nowhere; 0: they do */
-	bool failed;   /* no memory */
+	uint32_t fed;  /* walk[0..fed] is valid for the text of the previous token */
+	uint32_t dead; /* length of the shortest prefix that leads nowhere; 0 if none does */
+	bool failed;   /* out of memory */
 };
 
 /* ---- runs ---- */
 
-/* The situation that most ASCII characters lead to; DEAD: none does. */
-static uint32_t usual_next(struct filler *f, uint32_t situation)
+/* Returns the parser state that most ASCII characters lead to, or LMI_DEAD. */
+static uint32_t majority_next(struct filler *f, uint32_t situation)
 {
 	const struct lmi_grammar *g = f->m->g;
 	uint32_t best = LMI_DEAD, lead = 0;
 
-	/* the one of a majority, if there is one */
+	/* majority vote: finds the majority if there is one */
 	for (uint32_t c = 1; c < 128; c++) {
 		uint32_t to = lmi_match_class(f->m, situation, g->ascii[c]);
 
@@ -66,7 +66,7 @@ static uint32_t usual_next(struct filler *f, uint32_t situation)
 	return best;
 }
 
-/* Characters that lead from a situation to that one. */
+/* Returns the characters that lead from `situation` to `next`. */
 static struct lmi_chars chars_to(struct filler *f, uint32_t situation, uint32_t next)
 {
 	const struct lmi_grammar *g = f->m->g;
@@ -96,7 +96,7 @@ static struct run find_run(struct filler *f, uint32_t situation)
 	uint32_t at = situation;
 
 	for (;;) {
-		uint32_t next = usual_next(f, at);
+		uint32_t next = majority_next(f, at);
 		struct lmi_chars dead = chars_to(f, at, LMI_DEAD), k;
 
 		if (f->failed)
@@ -125,7 +125,7 @@ static struct run find_run(struct filler *f, uint32_t situation)
 	return run;
 }
 
-/* The cover of these characters; NULL: no memory. */
+/* Returns the cover of these characters, or NULL if out of memory. */
 static const struct lmi_cover *cover_of(const struct filler *f, const struct lmi_chars *k)
 {
 	struct lmi_matcher *m = f->m;
@@ -148,7 +148,8 @@ static const struct lmi_cover *cover_of(const struct filler *f, const struct lmi
 
 /* ---- walks ---- */
 
-/* Feeds what is new of a token; true: it fits. */
+/* Feeds the part of a token that is not shared with the previous one; returns true if the token is
+ * allowed. */
 static bool walk(struct filler *f, const struct lmi_gtoken *t)
 {
 	const char *text = f->v->text + t->text;
@@ -166,7 +167,7 @@ static bool walk(struct filler *f, const struct lmi_gtoken *t)
 	return lmi_spot_alive(f->m, &f->m->walk[f->fed]);
 }
 
-/* A token that has `same` bytes in common with the one that was tried before it. */
+/* Tries a token that shares `same` bytes with the previously tried token. */
 static void try_token(struct filler *f, uint32_t i, uint32_t same)
 {
 	const struct lmi_gtoken *t = &f->v->token[i];
@@ -210,7 +211,7 @@ static void fill_run(struct filler *f, const struct lmi_cover *c, const struct r
 	memcpy(f->mask, c->mask, f->v->n_words * sizeof(*f->mask));
 	for (uint32_t i = c->end[run->steps]; i < c->n && run->end != RUN_LOOPS; i++)
 		clear(f->mask, f->v->token[c->by_length[i]].id);
-	/* those that are longer than was looked ahead */
+	/* tokens longer than the look-ahead */
 	for (uint32_t i = c->end[run->steps]; i < c->n && run->end == RUN_LONG && !f->failed; i++) {
 		f->fed = f->dead = 0;
 		try_token(f, c->by_length[i], 0);
@@ -220,7 +221,7 @@ static void fill_run(struct filler *f, const struct lmi_cover *c, const struct r
 		try_token(f, c->rest[i].token, i ? c->rest[i].same : 0);
 }
 
-/* Tokens that count by their numbers. */
+/* Adds the tokens that the grammar names as literals. */
 static void fill_literals(struct filler *f, const struct lmi_situation *sit)
 {
 	const struct lmi_grammar *g = f->m->g;

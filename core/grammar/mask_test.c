@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A mask says of every token what taking it would say, whatever way the mask was made. */
+ * A mask must agree with accepting each token, however the mask was computed. */
 #include <string.h>
 
 #include "core/grammar/grammar.h"
@@ -37,8 +37,9 @@ static const struct lmd_sample_vocab vocab = {.struct_size = sizeof(vocab),
 					      .eos = END,
 					      .nl = -1};
 
-/* Every byte; words of many lengths; quotes and escapes inside of them; characters of two to
- * four bytes, whole, cut off, too long, surrogates, beyond the last one. */
+/* The vocabulary has every byte; words of many lengths; words with quotes and escapes; characters
+ * of two to four bytes that are whole, cut off or overlong, surrogates, and characters beyond the
+ * last code point. */
 static void make_vocab(void)
 {
 	static const char *const parts[] = {"a",
@@ -106,7 +107,7 @@ static const char *const grammars[] = {
 	"root ::= [a-z0-9]{0,30}",
 };
 
-/* Both answers for all tokens of one state. */
+/* Compares the mask with accepting every token in one state. */
 static void compare(const struct lmi_gstate *s, const uint64_t *mask, const char *grammar)
 {
 	for (lmd_token id = 0; id < N_TOKENS; id++) {

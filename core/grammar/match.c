@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables of a matcher, and steps from one situation to the next. */
+ * Tables of a matcher, and steps from one parser state to the next. */
 #include "core/grammar/match.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ bool lmi_matcher_grow(struct lmi_matcher *m, void **p, uint32_t *cap, uint32_t n
 		return true;
 	while (want <= n && want < UINT32_MAX / 2)
 		want *= 2;
-	/* Four times the bound is the end: live situations alone need it. */
+	/* Hard limit: the live parser states alone need four times the configured memory. */
 	if (m->bytes + (want - *cap) * (uint64_t)item > 4 * m->cache_bytes)
 		return false;
 	q = want > n ? lmi_realloc(*p, want, item) : NULL;
@@ -187,7 +187,7 @@ uint32_t lmi_frame_intern(struct lmi_matcher *m, struct lmi_item *items, uint32_
 	return m->n_frame++;
 }
 
-/* Room for the transitions of one more situation. */
+/* Makes room for the transitions of one more parser state. */
 static bool grow_next(struct lmi_matcher *m)
 {
 	uint32_t want = m->cap_next ? 2 * m->cap_next : 16;
@@ -343,12 +343,12 @@ bool lmi_spot_feed(struct lmi_matcher *m, struct lmi_spot *s, unsigned char byte
 		s->situation = lmi_match_class(m, s->situation, lmi_net_class(m->g, s->value));
 		s->value = 0;
 	} else if (byte < 0x80) {
-		/* NUL is in no set, so its class leads nowhere */
+		/* NUL is in no set, so its class leads to the dead state */
 		s->situation = lmi_match_class(m, s->situation, m->g->ascii[byte]);
 	} else if (byte < 0xc0) {
 		return false;
 	} else {
-		/* Any byte from F0 on begins four: it is its four lower bits that count. */
+		/* Bytes from F0 on start a sequence of four; their low four bits are used. */
 		s->left = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
 		s->value = byte & (byte < 0xe0 ? 0x1f : 0x0f);
 		return true;
@@ -364,7 +364,7 @@ bool lmi_spot_alive(const struct lmi_matcher *m, const struct lmi_spot *s)
 	if (!s->left)
 		return s->situation != LMI_DEAD;
 	if (s->left == 1 && s->value < 2)
-		return false; /* an ASCII character in two bytes */
+		return false; /* overlong encoding of an ASCII character */
 	high = low | ((1u << 6 * s->left) - 1);
 	if (!low)
 		low = s->left == 2 ? 0x800 : 0x10000;

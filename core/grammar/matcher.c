@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of a matcher: its tables, and forgetting what no state needs. */
+ * Life cycle of a matcher: its tables, and dropping what no state needs. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -40,7 +40,7 @@ static void empty_tables(struct lmi_matcher *m)
 	m->bytes = 0;
 }
 
-/* Frame 0, situation 0, and the situation before the first character. */
+/* Creates frame 0, parser state 0, and the parser state before the first character. */
 static bool first_entries(struct lmi_matcher *m)
 {
 	struct lmi_item bottom = {LMI_THE_END, 0};
@@ -55,7 +55,7 @@ static bool first_entries(struct lmi_matcher *m)
 	return m->start != LMI_NOWHERE;
 }
 
-/* Copies frames and situations that a state needs from `old` to the new tables. */
+/* Copies the frames and parser states that some state needs from `old` to the new tables. */
 struct copy {
 	const struct lmi_matcher *old;
 	struct lmi_matcher *m;
@@ -73,8 +73,8 @@ static struct lmi_item *new_items(const struct copy *c, uint32_t at, uint32_t n)
 	return items;
 }
 
-/* A frame's items are older frames or itself (the bottom), so numbers ascend: what a frame
- * needs has a smaller number. */
+/* The items of a frame refer to older frames, or to itself in case of the bottom. Numbers
+ * therefore ascend: whatever a frame needs has a smaller number. */
 static bool copy_frames(const struct copy *c, const uint8_t *needed)
 {
 	for (uint32_t f = 0; f < c->old->n_frame; f++) {
@@ -163,7 +163,7 @@ void lmi_matcher_forget(struct lmi_matcher *m)
 
 void lmi_matcher_tidy(struct lmi_matcher *m)
 {
-	/* What is needed may be more than the bound: then it may double. */
+	/* The memory that states need may exceed the limit; in that case let it double first. */
 	if (m->bytes > m->cache_bytes && m->bytes > 2 * m->floor)
 		lmi_matcher_forget(m);
 }
@@ -187,7 +187,7 @@ enum lmd_status lmi_matcher_create(struct lmi_matcher **out, const struct lmi_ma
 		m->walk = lmi_alloc((size_t)m->vocab->longest + 1, sizeof(*m->walk));
 		if (!m->closure || !m->walk || !first_entries(m))
 			st = lmd_fail(err, LMD_NOMEM,
-				      "grammar: too many ways to begin, or out of memory");
+				      "grammar: too ambiguous at its start, or out of memory");
 	}
 	if (st != LMD_OK) {
 		lmi_matcher_destroy(m);

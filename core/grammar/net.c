@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Expressions to networks.
+ * Compiles expressions to an NFA.
  *
- * A repetition that must be copied (a count other than ? * +) becomes a rule of its own
- * first, so that nested counts add up instead of multiplying.  States that only lead to
- * another one for nothing are left out (draft.c). */
+ * A repetition that must be copied (a count other than ? * +) first becomes a rule of its own, so
+ * that nested counts add up instead of multiplying. States with a single empty edge are removed
+ * later (draft.c). */
 #include "core/grammar/draft.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 void lmi_draft_no_memory(struct lmi_draft *c)
 {
-	lmi_gbuild_fail(c->b, LMD_NOMEM, "grammar: it takes too much memory");
+	lmi_gbuild_fail(c->b, LMD_NOMEM, "grammar: out of memory or too large");
 }
 
 static bool grow(struct lmi_draft *c, void **p, uint32_t *cap, uint32_t n, size_t item)
@@ -42,7 +42,7 @@ static uint32_t new_state(struct lmi_draft *c)
 	uint32_t cap = c->cap_states;
 
 	if (c->n_states >= LMI_NET_STATES)
-		lmi_gbuild_fail(c->b, LMD_NOMEM, "grammar: it has more than %d states",
+		lmi_gbuild_fail(c->b, LMD_NOMEM, "grammar: too large: more than %d states",
 				LMI_NET_STATES);
 	if (c->b->st != LMD_OK || !grow(c, (void **)&c->accept, &cap, c->n_states, 1) ||
 	    !grow(c, (void **)&c->rule_of, &c->cap_states, c->n_states, sizeof(*c->rule_of)))
@@ -60,7 +60,7 @@ static void add_edge(struct lmi_draft *c, uint32_t from, uint32_t to, uint32_t k
 	c->edge[c->n_edges++] = (struct lmi_draft_edge){from, {.to = to, .kind = kind, .arg = arg}};
 }
 
-/* A new state behind `from`. */
+/* Adds a state after `from` and returns it. */
 static uint32_t step(struct lmi_draft *c, uint32_t from, uint32_t kind, uint32_t arg)
 {
 	uint32_t to = new_state(c);
@@ -102,7 +102,7 @@ static bool rehash_sets(struct lmi_draft *c)
 	return true;
 }
 
-/* The number of the set of these ranges; equal ones are one. */
+/* Returns the number of the set with these ranges; equal sets share a number. */
 static uint32_t find_set(struct lmi_draft *c, const struct lmi_grange *r, uint32_t n)
 {
 	uint32_t h = hash_ranges(r, n), i;
@@ -129,7 +129,7 @@ static uint32_t char_set(struct lmi_draft *c, uint32_t ch)
 
 	if (set < n || c->b->st != LMD_OK)
 		return set;
-	/* It is new, so it needs ranges that last. */
+	/* A new set needs its own copy of the ranges. */
 	r = lmi_arena_alloc(c->b->arena, sizeof(*r), 16);
 	if (!r) {
 		lmi_draft_no_memory(c);
@@ -140,7 +140,7 @@ static uint32_t char_set(struct lmi_draft *c, uint32_t ch)
 	return set;
 }
 
-/* Expressions: each returns the state behind it */
+/* Expressions: each function returns the state after the expression */
 
 static uint32_t compile(struct lmi_draft *c, const struct lmi_gx *e, uint32_t from);
 
@@ -160,7 +160,7 @@ static uint32_t compile_alt(struct lmi_draft *c, const struct lmi_gx *e, uint32_
 	return to;
 }
 
-/* Something that is one edge may be copied as it is. */
+/* Returns true if the expression is a single edge and can simply be copied. */
 static bool is_one_edge(const struct lmi_gx *e)
 {
 	return e->kind == LMI_GX_CLASS || e->kind == LMI_GX_RULE || e->kind == LMI_GX_TOKEN ||
@@ -176,7 +176,7 @@ static const struct lmi_gx *as_one_edge(struct lmi_draft *c, const struct lmi_gx
 	rule = lmi_gbuild_rule(c->b, "(repeated)");
 	if (c->b->st != LMD_OK)
 		return e;
-	c->b->rule[rule] = (struct lmi_gx *)(uintptr_t)e; /* never written from here on */
+	c->b->rule[rule] = (struct lmi_gx *)(uintptr_t)e; /* not written from here on */
 	return lmi_gx_rule(c->b, rule);
 }
 
@@ -200,7 +200,8 @@ static uint32_t compile_repeat(struct lmi_draft *c, const struct lmi_gx *e, uint
 
 		to = compile(c, kid, head);
 		add_edge(c, to, head, LMI_EDGE_EMPTY, 0);
-		return step(c, to, LMI_EDGE_EMPTY, 0); /* its own state: `to` leads back */
+		/* a separate state, because `to` loops back */
+		return step(c, to, LMI_EDGE_EMPTY, 0);
 	}
 	if (e->max > 1)
 		kid = as_one_edge(c, kid);
@@ -221,7 +222,7 @@ static uint32_t compile_repeat(struct lmi_draft *c, const struct lmi_gx *e, uint
 
 static uint32_t compile(struct lmi_draft *c, const struct lmi_gx *e, uint32_t from)
 {
-	/* An id that no vocabulary has matches nothing, as any other that is too large. */
+	/* An id outside every vocabulary matches nothing; all such ids are equivalent. */
 	uint32_t number = e->number < INT32_MAX ? (uint32_t)e->number : INT32_MAX;
 
 	if (c->b->st != LMD_OK)
@@ -249,7 +250,7 @@ static uint32_t compile(struct lmi_draft *c, const struct lmi_gx *e, uint32_t fr
 	return from;
 }
 
-/* All rules, those made on the way too. */
+/* Compiles all rules, including those added on the way. */
 static void compile_rules(struct lmi_draft *c, uint32_t **starts)
 {
 	uint32_t cap = 0;
@@ -268,7 +269,7 @@ static void compile_rules(struct lmi_draft *c, uint32_t **starts)
 		start = new_state(c);
 		(*starts)[c->rule] = start;
 		end = compile(c, c->b->rule[c->rule], start);
-		/* A state of its own: what ends a rule has no edges. */
+		/* A separate state, because the end of a rule must have no edges. */
 		end = step(c, end, LMI_EDGE_EMPTY, 0);
 		if (c->b->st == LMD_OK)
 			c->accept[end] = 1;
@@ -345,7 +346,7 @@ bool lmi_net_meets(const struct lmi_grammar *g, uint32_t set, uint32_t lo, uint3
 	const struct lmi_class_range *r = g->range + g->set[set].range;
 	uint32_t a = 0, b = g->set[set].n;
 
-	/* the first range that ends at lo or later */
+	/* find the first range that ends at lo or later */
 	while (a < b) {
 		uint32_t mid = a + (b - a) / 2;
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * net.h - a compiled grammar: states and edges, classes of characters, rules.
+ * net.h - a compiled grammar: NFA states and edges, character classes, rules.
  *
- * A state stands between two elements of a rule.  Edges lead on for nothing, for a
- * character of a set, for a token, or for what another rule takes.  Characters that no
- * set tells apart are one class, so a set is a few ranges of classes. */
+ * A state stands between two elements of a rule. An edge consumes nothing, a character of a set, a
+ * token, or whatever another rule matches. Characters that no set distinguishes form one class, so
+ * that a set is a few ranges of classes. */
 #ifndef LLAMAD_GRAMMAR_NET_H
 #define LLAMAD_GRAMMAR_NET_H
 
 #include "core/base/arena.h"
 #include "core/grammar/grammar.h"
 
-/* States of one grammar; edges are at most a few times as many. */
+/* Maximum number of states in one grammar; there are at most a few times as many edges. */
 #define LMI_NET_STATES 2000000
 
 enum lmi_edge_kind {
@@ -32,12 +32,13 @@ struct lmi_state {
 	uint32_t edge, n_edges; /* edge[edge .. edge + n_edges) */
 	bool accept;            /* the rule may end here */
 	bool takes;             /* has edges for characters or tokens */
-	bool only_accept;       /* accepts and has no edges: a call to here is the caller's last */
+	bool only_accept;       /* accepts and has no edges: a call to here is a tail call */
 };
 
 struct lmi_nrule {
 	uint32_t start;
-	uint32_t rank; /* rules that it calls before it took anything rank higher */
+	uint32_t rank; /* rules that this rule calls before it consumes anything have a higher
+		        * rank */
 	bool nullable;
 };
 
@@ -61,12 +62,12 @@ struct lmi_grammar {
 	struct lmi_class_range *range;
 	uint32_t *first; /* [n_classes] first character of each class, ascending from 0 */
 	uint32_t n_states, n_edges, n_rules, n_sets, n_ranges, n_classes;
-	uint8_t ascii[128]; /* class of each: at most as many begin before it */
+	uint8_t ascii[128]; /* class of each ASCII character; an ASCII class fits in a byte */
 };
 
-/* Class of a character below LMI_GX_CHAR_END. */
+/* Returns the class of a character below LMI_GX_CHAR_END. */
 uint32_t lmi_net_class(const struct lmi_grammar *g, uint32_t c);
-/* Is one of the classes lo..hi in the set? */
+/* Returns true if any of the classes lo..hi is in the set. */
 bool lmi_net_meets(const struct lmi_grammar *g, uint32_t set, uint32_t lo, uint32_t hi);
 
 #endif /* LLAMAD_GRAMMAR_NET_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON schemas (drafts 7 to 2020-12) to grammars.  This file finds out which types are possible at
- * a place; the types have files of their own. */
+ * Compiles JSON schemas (drafts 7 to 2020-12) to grammars. This file determines which types are
+ * possible at a place; the types have files of their own. */
 #include "core/grammar/schema.h"
 
 #include <stdarg.h>
@@ -10,12 +10,13 @@
 
 #include "core/base/show.h"
 
-/* Memory for expressions. */
+/* Memory for expressions, in bytes. */
 #define BUILD_BYTES (128u << 20)
 
-/* Sentences */
+/* Error messages */
 
-/* The JSON pointer of a node: down to the child that holds it, again and again. */
+/* Writes the JSON pointer of a node, by descending again and again into the child that contains
+ * it. */
 static void pointer_to(const struct lmi_jnode *root, const struct lmi_jnode *at, char *out,
 		       size_t n)
 {
@@ -71,7 +72,8 @@ const struct lmi_jnode *lmi_schema_get(struct lmi_schema *s, const struct lmi_jn
 
 	if (!v || v->type == type)
 		return v;
-	lmi_schema_fail(s, LMD_INVALID, v, "'%s' is of the type %s", keyword, lmi_jnode_kind(v));
+	lmi_schema_fail(s, LMD_INVALID, v, "'%s' has the wrong type: %s", keyword,
+			lmi_jnode_kind(v));
 	return NULL;
 }
 
@@ -92,7 +94,7 @@ bool lmi_schema_count(struct lmi_schema *s, const struct lmi_jnode *schema, cons
 		*out = INT32_MAX;
 		return true;
 	}
-	lmi_schema_fail(s, LMD_INVALID, v, "'%s' is no count", keyword);
+	lmi_schema_fail(s, LMD_INVALID, v, "'%s' is not a non-negative integer", keyword);
 	return false;
 }
 
@@ -113,7 +115,7 @@ bool lmi_schema_counts(struct lmi_schema *s, const struct lmi_conj *c, const cha
 			*max = n;
 	}
 	if (*min > LMI_GRAMMAR_COUNT_MAX)
-		lmi_schema_fail(s, LMD_INVALID, at, "'%s' is %u, at most %d is possible",
+		lmi_schema_fail(s, LMD_INVALID, at, "'%s' is %u, at most %d is allowed",
 				min_keyword, *min, LMI_GRAMMAR_COUNT_MAX);
 	if (*max < *min)
 		return false;
@@ -131,7 +133,7 @@ enum {
 	T_ARRAY = 8,
 	T_NUMBER = 16,
 	T_STRING = 32,
-	T_INTEGER = 64, /* with T_NUMBER: only integers of it */
+	T_INTEGER = 64, /* with T_NUMBER: integers only */
 	T_ALL = T_NULL | T_BOOL | T_OBJECT | T_ARRAY | T_NUMBER | T_STRING | T_INTEGER
 };
 
@@ -153,10 +155,10 @@ static unsigned type_bit(struct lmi_schema *s, const struct lmi_jnode *name)
 		if (lmi_jnode_eq(name, t[i].name))
 			return t[i].bit;
 	if (lmi_jnode_is(name, LMI_JSTRING))
-		lmi_schema_fail(s, LMD_INVALID, name, "the type '%s' is unknown",
+		lmi_schema_fail(s, LMD_INVALID, name, "unknown type '%s'",
 				lmi_show(show, sizeof(show), name->u.s, name->n));
 	else
-		lmi_schema_fail(s, LMD_INVALID, name, "a name of a type is of the type %s",
+		lmi_schema_fail(s, LMD_INVALID, name, "a type name must be a string, not %s",
 				lmi_jnode_kind(name));
 	return 0;
 }
@@ -175,7 +177,7 @@ static unsigned types_of(struct lmi_schema *s, const struct lmi_jnode *type)
 	return t;
 }
 
-/* The types that one schema allows; lmi_schema_check lets no other `not` pass. */
+/* Returns the types that one schema allows; lmi_schema_check rejects any other form of `not`. */
 static unsigned allowed_types(struct lmi_schema *s, const struct lmi_jnode *schema)
 {
 	const struct lmi_jnode *type = lmi_jnode_get(schema, "type");
@@ -203,9 +205,9 @@ bool lmi_schema_type_fits(struct lmi_schema *s, const struct lmi_conj *c, const 
 	return true;
 }
 
-/* Without a type, what is said of objects means an object, and so on: what somebody who wrote
- * {"properties": ...} wanted. */
-static unsigned implied(const struct lmi_jnode *schema)
+/* If there is no type, keywords for objects imply an object, and so on; this is what the author of
+ * {"properties": ...} means. */
+static unsigned implied_types(const struct lmi_jnode *schema)
 {
 	static const struct {
 		const char *keyword;
@@ -230,7 +232,7 @@ static unsigned conj_types(struct lmi_schema *s, const struct lmi_conj *c)
 	for (uint32_t i = 0; i < c->n; i++) {
 		t &= allowed_types(s, c->v[i]);
 		given |= lmi_jnode_get(c->v[i], "type") != NULL;
-		said |= implied(c->v[i]);
+		said |= implied_types(c->v[i]);
 	}
 	return given || !said ? t : t & said;
 }
@@ -250,7 +252,7 @@ static bool plain(const struct lmi_conj *c)
 	return true;
 }
 
-/* What is left when alternatives and listed values are dealt with. */
+/* Handles what remains after alternatives and listed values. */
 static struct lmi_gx *by_type(struct lmi_schema *s, const struct lmi_conj *c)
 {
 	unsigned t = conj_types(s, c);
@@ -278,7 +280,8 @@ static struct lmi_gx *by_type(struct lmi_schema *s, const struct lmi_conj *c)
 	return alt && alt->n ? lmi_gx_unwrap(alt) : lmi_schema_never(s);
 }
 
-/* Alternatives: the first anyOf or oneOf that is not resolved yet (bit i: that of v[i] is). */
+/* Alternatives: the first anyOf or oneOf that is not resolved yet (bit i: that of v[i] is
+ * resolved). */
 
 static const struct lmi_jnode *alternatives(struct lmi_schema *s, const struct lmi_conj *c,
 					    const struct lmi_jnode **done, uint32_t n_done)
@@ -319,7 +322,7 @@ static struct lmi_gx *expand(struct lmi_schema *s, const struct lmi_conj *c,
 	}
 	if (n_done == ALTERNATIVES_DEPTH) {
 		lmi_schema_fail(s, LMD_INVALID, list,
-				"more than %d anyOf or oneOf hold at one place",
+				"more than %d anyOf or oneOf apply at one place",
 				ALTERNATIVES_DEPTH);
 		return NULL;
 	}
@@ -329,7 +332,7 @@ static struct lmi_gx *expand(struct lmi_schema *s, const struct lmi_conj *c,
 	for (uint32_t i = 0; i < list->n && !lmi_schema_failed(s); i++, v = lmi_jnode_next(v)) {
 		struct lmi_conj one;
 
-		if (c->n == 1 && n_done == 0 && c->v[0]->n == 1) { /* nothing else is said here */
+		if (c->n == 1 && n_done == 0 && c->v[0]->n == 1) { /* nothing else applies here */
 			lmi_conj_init(s, &one, v);
 			lmi_gx_add(&s->b, alt, lmi_schema_value(s, &one));
 			continue;
@@ -381,7 +384,7 @@ static uint32_t new_rule(struct lmi_schema *s, const struct lmi_conj *c)
 		s->cap_memo = p ? cap : s->cap_memo;
 	}
 	if (!m.v || s->n_memo == s->cap_memo) {
-		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: it takes too much memory");
+		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
 		return rule;
 	}
 	memcpy(m.v, c->v, c->n * sizeof(m.v[0]));

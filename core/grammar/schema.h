@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: MIT
  *
- * schema.h - what the files share that make a grammar of a JSON schema.
+ * schema.h - declarations shared by the files that compile a JSON schema to a grammar.
  *
- * A place where a value is expected is described by several schemas that all hold there: a
- * `struct lmi_conj`.  $ref and allOf add to it, anyOf and oneOf make alternatives of it, and what
- * is left says which types are possible and what each type has to fulfil.  A conj that was seen
- * before is the same rule, which is also how recursion ends. */
+ * Each place where a value is expected is described by a conjunction of schemas that all apply
+ * there: a `struct lmi_conj`. $ref and allOf add schemas to it, anyOf and oneOf split it into
+ * alternatives, and the remaining keywords say which types are possible and what each type must
+ * satisfy. Equal conjunctions share one rule, which also makes recursion terminate. */
 #ifndef LLAMAD_GRAMMAR_SCHEMA_H
 #define LLAMAD_GRAMMAR_SCHEMA_H
 
 #include "core/base/json_tree.h"
 #include "core/grammar/expr.h"
 
-/* Schemas that hold at one place. */
+/* Maximum number of schemas that apply at one place. */
 #define LMI_CONJ_MAX 256
-/* Schemas looked at while one is compiled. */
+/* Maximum number of schemas visited while one schema is compiled. */
 #define LMI_SCHEMA_STEPS 2000000u
 
-/* Schemas whose allOf and $ref are looked through already, in order, each once. */
+/* Schemas whose allOf and $ref have already been followed, in order, without duplicates. */
 struct lmi_conj {
 	const struct lmi_jnode *v[LMI_CONJ_MAX];
 	uint32_t n;
-	bool never; /* `false` is among them */
+	bool never; /* the schema `false` is among them */
 };
 
 struct lmi_memo {
-	const struct lmi_jnode **v; /* [n], the conj */
-	uint32_t n, rule, next;     /* next of the same hash, + 1 */
+	const struct lmi_jnode **v; /* [n] the schemas of the conjunction */
+	uint32_t n, rule, next;     /* next: entry with the same hash, + 1 */
 };
 
-/* Rules that are the same everywhere; UINT32_MAX until they are needed. */
+/* Rules that are the same in every schema; UINT32_MAX until they are first needed. */
 enum lmi_common {
 	LMI_C_SPACE,
-	LMI_C_CHAR, /* one character inside of a string */
+	LMI_C_CHAR, /* one character inside a string */
 	LMI_C_STRING,
 	LMI_C_VALUE,
-	LMI_C_MEMBER, /* any key, colon, any value */
+	LMI_C_MEMBER, /* any key, a colon, any value */
 	LMI_C_NUMBER,
 	LMI_C_INTEGER,
 	LMI_C_N
@@ -48,76 +48,80 @@ struct lmi_schema {
 	const struct lmi_jnode *root;
 	struct lmi_memo *memo;
 	uint32_t n_memo, cap_memo;
-	uint32_t slot[LMI_MEMO_SLOTS]; /* in memo, + 1 */
+	uint32_t slot[LMI_MEMO_SLOTS]; /* index in memo, + 1 */
 	uint32_t common[LMI_C_N];
-	uint32_t n_steps; /* bounds the work */
+	uint32_t n_steps; /* limits the work */
 };
 
-/* The first failure is kept; the sentence names the place of `at` in the schema. */
+/* Keeps the first error; the message names the place of `at` in the schema. */
 void lmi_schema_fail(struct lmi_schema *s, enum lmd_status st, const struct lmi_jnode *at,
 		     const char *fmt, ...) LMD_PRINTF(4, 5);
 bool lmi_schema_failed(const struct lmi_schema *s);
 
-/* A conj of one schema and what it leads to. */
+/* Initialises the conjunction with one schema and the schemas that it leads to. */
 void lmi_conj_init(struct lmi_schema *s, struct lmi_conj *c, const struct lmi_jnode *schema);
-/* Adds another. */
+/* Adds another schema. */
 void lmi_conj_add(struct lmi_schema *s, struct lmi_conj *c, const struct lmi_jnode *schema);
 
-/* A keyword of one schema of a conj, if it is there and of that type; of another type it is a
- * failure.  NULL: absent. */
+/* Returns a keyword of a schema, or NULL if it is absent. A value of another type than `type` is
+ * an error. */
 const struct lmi_jnode *lmi_schema_get(struct lmi_schema *s, const struct lmi_jnode *schema,
 				       const char *keyword, enum lmi_jtype type);
-/* A count 0..2^31; false: absent. */
+/* Reads a count from 0 to 2^31 - 1; returns false if it is absent. */
 bool lmi_schema_count(struct lmi_schema *s, const struct lmi_jnode *schema, const char *keyword,
 		      uint32_t *out);
-/* The greatest `min_keyword` and the least `max_keyword` of a conj; max UINT32_MAX: none, also
- * for what is over LMI_GRAMMAR_COUNT_MAX.  False: no count fits. */
+/* The largest `min_keyword` and the smallest `max_keyword` of a conjunction. *max is UINT32_MAX if
+ * there is no maximum or if it exceeds LMI_GRAMMAR_COUNT_MAX. Returns false if no count satisfies
+ * both. */
 bool lmi_schema_counts(struct lmi_schema *s, const struct lmi_conj *c, const char *min_keyword,
 		       const char *max_keyword, uint32_t *min, uint32_t *max);
 
-/* Refuses the keywords of a schema that the grammar does not enforce and that say something.
+/* Fails for keywords of a schema that have an effect which the grammar would not enforce.
  * docs/grammar.md lists them; the table is in schema_keywords.c. */
 void lmi_schema_check(struct lmi_schema *s, const struct lmi_jnode *schema);
-/* What holds for members that `properties` does not describe: additionalProperties, or else
- * unevaluatedProperties; NULL: neither is there. */
+/* Returns the schema of members that `properties` does not describe: additionalProperties, or else
+ * unevaluatedProperties; NULL if both are absent. */
 const struct lmi_jnode *lmi_schema_other_members(const struct lmi_jnode *schema);
-/* Are two values the same JSON? */
+/* Returns true if the two values are equal JSON. */
 bool lmi_schema_equal(const struct lmi_jnode *a, const struct lmi_jnode *b);
 
-/* Is v of a type that all of the conj allow? */
+/* Returns true if every schema of the conjunction allows the type of v. */
 bool lmi_schema_type_fits(struct lmi_schema *s, const struct lmi_conj *c,
 			  const struct lmi_jnode *v);
 
-/* Expressions.  All return some expression, after a failure too (possibly NULL). */
+/* Expressions. All of these return some expression, possibly NULL, even after a failure. */
 
-/* A value that the conj describes: a call of its rule. */
+/* Returns a call of the rule for a value that the conjunction describes. */
 struct lmi_gx *lmi_schema_value(struct lmi_schema *s, struct lmi_conj *c);
 struct lmi_gx *lmi_schema_object(struct lmi_schema *s, const struct lmi_conj *c);
 struct lmi_gx *lmi_schema_array(struct lmi_schema *s, const struct lmi_conj *c);
 struct lmi_gx *lmi_schema_string(struct lmi_schema *s, const struct lmi_conj *c);
 struct lmi_gx *lmi_schema_number(struct lmi_schema *s, const struct lmi_conj *c);
 struct lmi_gx *lmi_schema_integer(struct lmi_schema *s, const struct lmi_conj *c);
-/* Exactly this value; blanks between its parts. */
+/* Matches exactly this value, with optional white space between its parts. */
 struct lmi_gx *lmi_schema_literal(struct lmi_schema *s, const struct lmi_jnode *v);
-/* One of those of `enum` and `const` that fit all of the conj; NULL: there is neither. */
+/* Matches any value of `enum` and `const` that fits the whole conjunction; NULL if the schemas
+ * have neither keyword. */
 struct lmi_gx *lmi_schema_enum(struct lmi_schema *s, const struct lmi_conj *c);
-/* Text that a regular expression finds, in a string without its quotes.  at: for sentences. */
+/* Matches strings (without quotes) in which the regular expression finds a match. at: the schema
+ * node for error messages. */
 struct lmi_gx *lmi_schema_pattern(struct lmi_schema *s, const char *regex, size_t n,
 				  const struct lmi_jnode *at);
 
-/* A string that is none of the n names, with its quotes. */
+/* Matches a string with its quotes that is none of the n names. */
 struct lmi_gx *lmi_schema_other_key(struct lmi_schema *s, const struct lmi_jnode *const *names,
 				    uint32_t n);
 
 struct lmi_gx *lmi_schema_common(struct lmi_schema *s, enum lmi_common which);
-/* Nothing matches. */
+/* Matches nothing. */
 struct lmi_gx *lmi_schema_never(struct lmi_schema *s);
 struct lmi_gx *lmi_schema_word(struct lmi_schema *s, const char *ascii);
-/* SEQ of expressions; NULL ends the list. */
+/* SEQ of the given expressions; the list ends with NULL. */
 struct lmi_gx *lmi_schema_seq(struct lmi_schema *s, ...);
-/* One character of a string as JSON writes it; code points of `cls` (done already). */
+/* Matches one character of the string as JSON writes it; cls: its code points, after
+ * lmi_gx_class_done. */
 struct lmi_gx *lmi_schema_char_of(struct lmi_schema *s, const struct lmi_gx *cls);
-/* The text between the quotes, as JSON writes it. */
+/* Matches the text between the quotes, as JSON writes it. */
 struct lmi_gx *lmi_schema_chars(struct lmi_schema *s, const char *utf8, size_t n);
 
 #endif /* LLAMAD_GRAMMAR_SCHEMA_H */

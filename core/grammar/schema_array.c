@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arrays: elements that are described one by one, then any number of the others. */
+ * Arrays: elements that are described one by one, followed by any number of others. */
 #include "core/grammar/schema.h"
 
-/* What may stand at place i: of each schema the one for the place, or for the rest. */
+/* Collects the schemas for element i: from each schema the one for this position, or the one for
+ * the remaining elements. */
 static void element(struct lmi_schema *s, const struct lmi_conj *c, uint32_t i,
 		    struct lmi_conj *out)
 {
@@ -20,7 +21,8 @@ static void element(struct lmi_schema *s, const struct lmi_conj *c, uint32_t i,
 		const struct lmi_jnode *one = lmi_jnode_at(list, i);
 
 		if (list && list->type != LMI_JARRAY)
-			lmi_schema_fail(s, LMD_INVALID, list, "'prefixItems' is of the type %s",
+			lmi_schema_fail(s, LMD_INVALID, list,
+					"'prefixItems' has the wrong type: %s",
 					lmi_jnode_kind(list));
 		if (one)
 			lmi_conj_add(s, out, one);
@@ -29,9 +31,9 @@ static void element(struct lmi_schema *s, const struct lmi_conj *c, uint32_t i,
 	}
 }
 
-/* Places that are described one by one, and whether others may follow them: yes, if there are
- * none or if it is said. */
-static uint32_t places(const struct lmi_conj *c, bool *open)
+/* Returns the number of elements described one by one. *open says whether others may follow: yes
+ * if none are described or if a schema allows it. */
+static uint32_t described_elements(const struct lmi_conj *c, bool *open)
 {
 	uint32_t n = 0;
 
@@ -57,9 +59,9 @@ static struct lmi_gx *separator(struct lmi_schema *s)
 			      lmi_schema_common(s, LMI_C_SPACE), NULL);
 }
 
-/* Elements from place i on, where `i` were written; NULL: nothing. */
-static struct lmi_gx *from_place(struct lmi_schema *s, const struct lmi_conj *c, uint32_t n,
-				 bool open, uint32_t min, uint32_t max)
+/* Elements from position i on, after `i` elements have been written; NULL if there are none. */
+static struct lmi_gx *elements_from(struct lmi_schema *s, const struct lmi_conj *c, uint32_t n,
+				    bool open, uint32_t min, uint32_t max)
 {
 	struct lmi_gx *tail = NULL;
 	struct lmi_conj e;
@@ -102,22 +104,23 @@ struct lmi_gx *lmi_schema_array(struct lmi_schema *s, const struct lmi_conj *c)
 {
 	uint32_t min, max, n;
 	struct lmi_gx *inside;
-	bool open, said = false;
+	bool open, given = false;
 
 	if (!lmi_schema_counts(s, c, "minItems", "maxItems", &min, &max))
 		return lmi_schema_never(s);
-	n = places(c, &open);
+	n = described_elements(c, &open);
 	if (n > LMI_GRAMMAR_COUNT_MAX) {
-		lmi_schema_fail(s, LMD_INVALID, s->root, "an array with %u described places", n);
+		lmi_schema_fail(s, LMD_INVALID, s->root, "too many described array elements: %u",
+				n);
 		return NULL;
 	}
 	for (uint32_t k = 0; k < c->n; k++)
-		said |= lmi_jnode_get(c->v[k], "minItems") != NULL;
-	if (!said) /* who describes places wants them filled */
+		given |= lmi_jnode_get(c->v[k], "minItems") != NULL;
+	if (!given) /* a schema that describes elements one by one expects them to be present */
 		min = n < max ? n : max;
 	if (!open && min > n)
 		return lmi_schema_never(s);
-	inside = from_place(s, c, n, open, min, max);
+	inside = elements_from(s, c, n, open, min, max);
 	if (!inside)
 		return lmi_schema_seq(s, lmi_schema_word(s, "["), lmi_schema_common(s, LMI_C_SPACE),
 				      lmi_schema_word(s, "]"), NULL);

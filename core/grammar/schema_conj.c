@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which schemas hold at a place: what $ref and allOf lead to. */
+ * Collects the schemas that apply at a place by following $ref and allOf. */
 #include <string.h>
 
 #include "core/base/show.h"
@@ -18,7 +18,8 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The next part of a pointer, undone: %XX of URLs, then ~0 and ~1.  Returns its length. */
+/* Decodes the next part of a JSON pointer: first %XX of URLs, then ~0 and ~1. Returns its
+ * length. */
 static size_t pointer_part(const char **p, const char *end, char *out, size_t cap)
 {
 	size_t n = 0;
@@ -63,7 +64,7 @@ static const struct lmi_jnode *child(const struct lmi_jnode *v, const char *name
 	return found;
 }
 
-/* A schema with this $anchor, or this $id; any of the tree. */
+/* Finds a schema anywhere in the tree with this $anchor or this $id. */
 static const struct lmi_jnode *named(const struct lmi_schema *s, const char *keyword,
 				     const char *name)
 {
@@ -93,7 +94,7 @@ static const struct lmi_jnode *resolve(struct lmi_schema *s, const struct lmi_jn
 		}
 	}
 	if (!v)
-		lmi_schema_fail(s, LMD_INVALID, ref, "'$ref' leads nowhere: %s",
+		lmi_schema_fail(s, LMD_INVALID, ref, "'$ref' does not resolve: %s",
 				lmi_show(show, sizeof(show), ref->u.s, ref->n));
 	return v;
 }
@@ -112,7 +113,8 @@ static void add(struct lmi_schema *s, struct lmi_conj *c, const struct lmi_jnode
 		return;
 	}
 	if (!lmi_jnode_is(schema, LMI_JOBJECT)) {
-		lmi_schema_fail(s, LMD_INVALID, schema, "a schema of the type %s",
+		lmi_schema_fail(s, LMD_INVALID, schema,
+				"a schema must be an object or a boolean, not %s",
 				lmi_jnode_kind(schema));
 		return;
 	}
@@ -120,7 +122,7 @@ static void add(struct lmi_schema *s, struct lmi_conj *c, const struct lmi_jnode
 		if (c->v[i] == schema)
 			return;
 	if (c->n == LMI_CONJ_MAX || ++s->n_steps > LMI_SCHEMA_STEPS || depth > REF_DEPTH) {
-		lmi_schema_fail(s, LMD_INVALID, schema, "too many schemas hold at one place");
+		lmi_schema_fail(s, LMD_INVALID, schema, "too many schemas apply at one place");
 		return;
 	}
 	c->v[c->n++] = schema;
@@ -131,7 +133,7 @@ static void add(struct lmi_schema *s, struct lmi_conj *c, const struct lmi_jnode
 
 		for (uint32_t i = 0; i < c->n && to; i++)
 			if (c->v[i] == to)
-				lmi_schema_fail(s, LMD_INVALID, ref, "'$ref' leads to itself");
+				lmi_schema_fail(s, LMD_INVALID, ref, "'$ref' refers to itself");
 		if (to)
 			add(s, c, to, depth + 1);
 	}

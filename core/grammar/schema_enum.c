@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listed values: those that the rest of what holds at the place allows too. */
+ * Listed values (enum and const) that the other schemas at the place also allow. */
 #include <math.h>
 #include <string.h>
 
@@ -63,10 +63,10 @@ static uint32_t characters(const struct lmi_jnode *v)
 	return n;
 }
 
-/* Is d on the wrong side (sign 1: above) of `keyword`, or on it where `exclusive` is true, as
- * draft 4 has it, or on the wrong side of the number `exclusive`? */
-static bool beyond(const struct lmi_jnode *schema, const char *keyword, const char *exclusive,
-		   double d, double sign)
+/* Returns true if d is on the wrong side of `keyword` (sign 1: above it), equal to it while
+ * `exclusive` is true (as in draft 4), or on the wrong side of the number `exclusive`. */
+static bool violates(const struct lmi_jnode *schema, const char *keyword, const char *exclusive,
+		     double d, double sign)
 {
 	const struct lmi_jnode *x = lmi_jnode_get(schema, exclusive);
 	bool strict = lmi_jnode_is(x, LMI_JBOOL) && x->u.b;
@@ -80,8 +80,8 @@ static bool beyond(const struct lmi_jnode *schema, const char *keyword, const ch
 
 static bool in_bounds(const struct lmi_jnode *schema, double d)
 {
-	return !beyond(schema, "minimum", "exclusiveMinimum", d, -1) &&
-	       !beyond(schema, "maximum", "exclusiveMaximum", d, 1);
+	return !violates(schema, "minimum", "exclusiveMinimum", d, -1) &&
+	       !violates(schema, "maximum", "exclusiveMaximum", d, 1);
 }
 
 static bool listed(struct lmi_schema *s, const struct lmi_jnode *schema, const struct lmi_jnode *v)
@@ -98,8 +98,8 @@ static bool listed(struct lmi_schema *s, const struct lmi_jnode *schema, const s
 	return !list;
 }
 
-/* A listed value is compared with types and bounds alone; other keywords for its type would be
- * dropped. */
+/* Listed values are checked only against types and bounds; other keywords for their type would be
+ * silently ignored and are therefore rejected. */
 static void check_listed(struct lmi_schema *s, const struct lmi_jnode *schema,
 			 const struct lmi_jnode *v)
 {
@@ -118,7 +118,7 @@ static void check_listed(struct lmi_schema *s, const struct lmi_jnode *schema,
 
 		if (k && v->type == t[i].type)
 			lmi_schema_fail(s, LMD_UNSUPPORTED, k,
-					"'%s' is not supported for values that enum or const list",
+					"'%s' is not supported for values listed in enum or const",
 					t[i].keyword);
 	}
 }
@@ -159,8 +159,8 @@ static struct lmi_gx *scalar(struct lmi_schema *s, const struct lmi_jnode *v)
 	if (lmi_jtext_finish(&j, NULL) == LMD_OK)
 		e = lmi_gx_text(&s->b, j.text, j.bytes);
 	else
-		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: it takes too much memory");
-	if (e && v->type == LMI_JREAL && !strpbrk(j.text, ".eE")) { /* 1.0 was meant, 1 is it too */
+		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+	if (e && v->type == LMI_JREAL && !strpbrk(j.text, ".eE")) { /* 1.0 also allows 1 */
 		alt = lmi_gx_new(&s->b, LMI_GX_ALT);
 		lmi_gx_add(&s->b, alt, e);
 		lmi_gx_add(&s->b, alt,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys that are none of some names.  A rule for each beginning of a name: it goes on with the
- * next character of a name to the rule of the longer beginning, or leaves all names for good
- * with any other character, however these are written. */
+ * Keys that are none of a set of names. Each prefix of a name has a rule: it continues with the
+ * next character of a name to the rule of the longer prefix, or leaves all names for good with any
+ * other character, however that character is written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +10,13 @@
 
 #include "core/base/utf8.h"
 
-/* A name as characters. */
+/* A name as an array of code points. */
 struct name {
 	uint32_t *c;
 	uint32_t n;
 };
 
-/* Names from..to of the sorted list begin with the same `at` characters. */
+/* Names from..to of the sorted list share their first `at` characters. */
 struct part {
 	uint32_t from, to, at, rule;
 };
@@ -24,9 +24,9 @@ struct part {
 struct keys {
 	struct lmi_schema *s;
 	struct name *name;
-	struct part *part; /* to do, a stack */
+	struct part *part; /* stack of parts still to do */
 	uint32_t n, cap;
-	uint32_t rest; /* rule: any characters and the quote */
+	uint32_t rest; /* rule: any characters and the closing quote */
 };
 
 static int by_text(const void *a, const void *b)
@@ -41,7 +41,7 @@ static int by_text(const void *a, const void *b)
 
 static void no_memory(struct lmi_schema *s)
 {
-	lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: it takes too much memory");
+	lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
 }
 
 static uint32_t push(struct keys *k, uint32_t from, uint32_t to, uint32_t at)
@@ -65,8 +65,8 @@ static uint32_t push(struct keys *k, uint32_t from, uint32_t to, uint32_t at)
 	return rule;
 }
 
-/* The digits of \uXXXX, lower case, that stand for a character: of one beyond 16 bits the first
- * half of its pair, which is enough to tell it by. */
+/* The hexadecimal digits, lower case, of the \uXXXX escape of a character. For a character beyond
+ * 16 bits it is the first half of its surrogate pair, which is enough to tell it from others. */
 static uint32_t unit_of(uint32_t c)
 {
 	return c < 0x10000 ? c : 0xd800 + ((c - 0x10000) >> 10);
@@ -80,8 +80,8 @@ static bool among(const uint32_t *list, uint32_t n, uint32_t v)
 	return false;
 }
 
-/* Four hexadecimal digits, from digit `at` on, that are none of the units, all of which begin
- * with the same digits. */
+/* Matches four hexadecimal digits, from digit `at` on, that are none of the units, all of which
+ * share the digits before `at`. */
 static struct lmi_gx *other_hex(struct lmi_schema *s, const uint32_t *unit, uint32_t n, int at)
 {
 	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT);
@@ -128,7 +128,7 @@ static struct lmi_gx *other_hex(struct lmi_schema *s, const uint32_t *unit, uint
 	return alt;
 }
 
-/* One character that is none of c[n], written in any way. */
+/* Matches one character, in any notation, that is none of c[n]. */
 static struct lmi_gx *other_char(struct lmi_schema *s, const uint32_t *c, uint32_t n)
 {
 	static const char short_escape[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
@@ -173,7 +173,7 @@ static size_t to_utf8(uint32_t c, char out[4])
 	return n;
 }
 
-/* \uXXXX with digits of both cases. */
+/* \uXXXX with digits in either case. */
 static void add_unit(struct lmi_schema *s, struct lmi_gx *seq, uint32_t unit)
 {
 	lmi_gx_add(&s->b, seq, lmi_schema_word(s, "\\u"));
@@ -191,7 +191,7 @@ static void add_unit(struct lmi_schema *s, struct lmi_gx *seq, uint32_t unit)
 	}
 }
 
-/* This character, written in any way. */
+/* Matches this character in any notation. */
 static struct lmi_gx *this_char(struct lmi_schema *s, uint32_t c)
 {
 	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT), *units = lmi_gx_new(&s->b, LMI_GX_SEQ);
@@ -213,7 +213,7 @@ static void one_part(struct keys *k, struct part p)
 	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT), *other;
 	uint32_t *next = lmi_arena_array(s->b.arena, p.to - p.from, sizeof(*next)), n = 0;
 	uint32_t i = p.from;
-	bool ends = k->name[i].n == p.at; /* the shortest is the first */
+	bool ends = k->name[i].n == p.at; /* the shortest name is the first */
 
 	if (!next) {
 		no_memory(s);

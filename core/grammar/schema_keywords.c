@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which keywords of a schema are enforced, which are annotations, and which are refused because an
- * answer could break them.  A keyword that no draft knows is an annotation, as the drafts say. */
+ * Table of the schema keywords: which are enforced, which are annotations, and which are rejected
+ * because an answer could violate them. Keywords that no draft defines are annotations, as the
+ * drafts demand. */
 #include <string.h>
 
 #include "core/base/show.h"
 #include "core/grammar/schema.h"
 
 enum kind {
-	ENFORCED,   /* the grammar is made of it */
+	ENFORCED,   /* the grammar enforces it */
 	ANNOTATION, /* allows every value */
-	REFUSED     /* unless it allows every value here: see `allows_all` */
+	REFUSED     /* rejected unless it allows every value here, see `allows_all` */
 };
 
 static bool is_true(const struct lmi_jnode *schema, const struct lmi_jnode *v)
@@ -31,7 +32,7 @@ static bool is_empty(const struct lmi_jnode *schema, const struct lmi_jnode *v)
 	return lmi_jnode_is(v, LMI_JOBJECT) && !v->n;
 }
 
-/* Integers are multiples of 1. */
+/* Every integer is a multiple of 1. */
 static bool is_one_of_integer(const struct lmi_jnode *schema, const struct lmi_jnode *v)
 {
 	double d;
@@ -40,7 +41,7 @@ static bool is_one_of_integer(const struct lmi_jnode *schema, const struct lmi_j
 	       lmi_jnode_eq(lmi_jnode_get(schema, "type"), "integer");
 }
 
-/* `if` without consequences, or "if P then P". */
+/* `if` without `then` and `else`, or "if P then P". */
 static bool without_consequence(const struct lmi_jnode *schema, const struct lmi_jnode *v)
 {
 	const struct lmi_jnode *then = lmi_jnode_get(schema, "then");
@@ -50,7 +51,7 @@ static bool without_consequence(const struct lmi_jnode *schema, const struct lmi
 	       (!other || is_true(schema, other));
 }
 
-/* Types alone: {"type": "string"}.  The integers cannot be taken out of the numbers. */
+/* Types only, such as {"type": "string"}. Integers cannot be excluded from the numbers. */
 static bool is_type(const struct lmi_jnode *schema, const struct lmi_jnode *v)
 {
 	const struct lmi_jnode *type = lmi_jnode_get(v, "type"), *t = type;
@@ -69,8 +70,9 @@ static bool is_type(const struct lmi_jnode *schema, const struct lmi_jnode *v)
 	return number || !integer;
 }
 
-/* Alone in its schema it says what additionalProperties says. */
-static bool as_additional(const struct lmi_jnode *schema, const struct lmi_jnode *v)
+/* Means the same as additionalProperties when no other keyword applies schemas to the same
+ * object. */
+static bool means_additional(const struct lmi_jnode *schema, const struct lmi_jnode *v)
 {
 	static const char *const beside[] = {"allOf", "anyOf", "oneOf", "$ref", "if"};
 
@@ -98,17 +100,17 @@ static const struct {
 	{"properties", ENFORCED, NULL},
 	{"required", ENFORCED, NULL},
 	{"additionalProperties", ENFORCED, NULL},
-	{"minProperties", ENFORCED, NULL}, /* or refused, by the object */
+	{"minProperties", ENFORCED, NULL}, /* or rejected in schema_object.c */
 	{"maxProperties", ENFORCED, NULL},
 	{"items", ENFORCED, NULL},
 	{"prefixItems", ENFORCED, NULL},
 	{"additionalItems", ENFORCED, NULL},
 	{"minItems", ENFORCED, NULL},
 	{"maxItems", ENFORCED, NULL},
-	{"minLength", ENFORCED, NULL}, /* or refused, by the string */
+	{"minLength", ENFORCED, NULL}, /* or rejected in schema_string.c */
 	{"maxLength", ENFORCED, NULL},
 	{"pattern", ENFORCED, NULL},
-	{"format", ENFORCED, NULL}, /* those that are known, else an annotation */
+	{"format", ENFORCED, NULL}, /* known formats; unknown ones are annotations */
 	{"minimum", ENFORCED, NULL},
 	{"maximum", ENFORCED, NULL},
 	{"exclusiveMinimum", ENFORCED, NULL},
@@ -131,9 +133,9 @@ static const struct {
 	{"contentEncoding", ANNOTATION, NULL},
 	{"contentMediaType", ANNOTATION, NULL},
 	{"contentSchema", ANNOTATION, NULL},
-	{"then", ANNOTATION, NULL}, /* they mean something beside `if` alone */
+	{"then", ANNOTATION, NULL}, /* has an effect only beside `if` */
 	{"else", ANNOTATION, NULL},
-	{"minContains", ANNOTATION, NULL}, /* beside `contains` alone */
+	{"minContains", ANNOTATION, NULL}, /* has an effect only beside `contains` */
 	{"maxContains", ANNOTATION, NULL},
 	{"if", REFUSED, without_consequence},
 	{"not", REFUSED, is_type}, /* types are enforced */
@@ -145,7 +147,7 @@ static const struct {
 	{"dependencies", REFUSED, is_empty},
 	{"dependentRequired", REFUSED, is_empty},
 	{"dependentSchemas", REFUSED, is_empty},
-	{"unevaluatedProperties", REFUSED, as_additional},
+	{"unevaluatedProperties", REFUSED, means_additional},
 	{"unevaluatedItems", REFUSED, is_true},
 	{"$dynamicRef", REFUSED, NULL},
 	{"$recursiveRef", REFUSED, NULL},
@@ -161,7 +163,7 @@ void lmi_schema_check(struct lmi_schema *s, const struct lmi_jnode *schema)
 
 		if (v && !(keywords[i].allows_all && keywords[i].allows_all(schema, v))) {
 			lmi_schema_fail(s, LMD_UNSUPPORTED, v,
-					"'%s' is not supported here: an answer could break it",
+					"'%s' is not supported here: an answer could violate it",
 					keywords[i].name);
 			return;
 		}

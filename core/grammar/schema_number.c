@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers.  Bounds are exact: a range of numbers is a choice of digits that follow the digits of
- * its ends, before the point and after it.  A number with bounds is written without an exponent. */
+ * Numbers. Bounds are exact: a range of numbers is compiled to choices of digits that follow the
+ * digits of its bounds, before the decimal point and after it. A number with bounds is written
+ * without an exponent. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,26 +10,26 @@
 
 #include "core/grammar/schema.h"
 
-#define DIGITS_MAX 19 /* of an integer of 64 bits */
+#define DIGITS_MAX 19 /* of a 64-bit integer */
 
-/* Digits that a number with bounds may have after its point. */
+/* Maximum number of digits after the decimal point of a number with bounds. */
 #define FRAC_MAX 20
 
-/* One end of a range of numbers. */
+/* One bound of a range of numbers. */
 struct end {
 	double v;
-	bool given, strict; /* strict: the number itself does not belong to the range */
+	bool given, strict; /* strict: the range excludes the bound itself */
 };
 
 struct bounds {
-	int64_t min, max; /* of integers, inclusive */
+	int64_t min, max; /* for integers, inclusive */
 	bool has_min, has_max, never;
-	struct end lo, hi; /* of all numbers */
+	struct end lo, hi; /* for all numbers */
 };
 
-/* The least integer that a lower bound allows, or the greatest of an upper one; out of range of
- * 64 bits: *beyond says on which side. */
-static int64_t whole(const struct lmi_jnode *v, bool exclusive, int side, int *beyond)
+/* Returns the smallest integer that a lower bound allows, or the largest for an upper bound. If it
+ * does not fit 64 bits, *beyond says on which side. */
+static int64_t integer_bound(const struct lmi_jnode *v, bool exclusive, int side, int *beyond)
 {
 	double d = 0, w;
 	int64_t i;
@@ -58,7 +59,7 @@ static int64_t whole(const struct lmi_jnode *v, bool exclusive, int side, int *b
 static void lower(struct bounds *b, const struct lmi_jnode *v, bool exclusive)
 {
 	int beyond;
-	int64_t i = whole(v, exclusive, 1, &beyond);
+	int64_t i = integer_bound(v, exclusive, 1, &beyond);
 	struct end e = {.given = true, .strict = exclusive};
 
 	(void)lmi_jnode_real(v, &e.v);
@@ -74,7 +75,7 @@ static void lower(struct bounds *b, const struct lmi_jnode *v, bool exclusive)
 static void upper(struct bounds *b, const struct lmi_jnode *v, bool exclusive)
 {
 	int beyond;
-	int64_t i = whole(v, exclusive, -1, &beyond);
+	int64_t i = integer_bound(v, exclusive, -1, &beyond);
 	struct end e = {.given = true, .strict = exclusive};
 
 	(void)lmi_jnode_real(v, &e.v);
@@ -87,7 +88,8 @@ static void upper(struct bounds *b, const struct lmi_jnode *v, bool exclusive)
 	b->max = i;
 }
 
-/* minimum and exclusiveMinimum (a number, or as in draft 4 a boolean), or the same of maximum. */
+/* Handles minimum and exclusiveMinimum (a number, or a boolean as in draft 4), or maximum and
+ * exclusiveMaximum. */
 static void bound(struct lmi_schema *s, const struct lmi_jnode *schema, const char *keyword,
 		  const char *exclusive, struct bounds *b,
 		  void (*set)(struct bounds *, const struct lmi_jnode *, bool))
@@ -98,14 +100,14 @@ static void bound(struct lmi_schema *s, const struct lmi_jnode *schema, const ch
 	double d;
 
 	if (v && !lmi_jnode_real(v, &d))
-		lmi_schema_fail(s, LMD_INVALID, v, "'%s' is of the type %s", keyword,
+		lmi_schema_fail(s, LMD_INVALID, v, "'%s' has the wrong type: %s", keyword,
 				lmi_jnode_kind(v));
 	else if (v)
 		set(b, v, strict);
 	if (!x || lmi_jnode_is(x, LMI_JBOOL))
 		return;
 	if (!lmi_jnode_real(x, &d))
-		lmi_schema_fail(s, LMD_INVALID, x, "'%s' is of the type %s", exclusive,
+		lmi_schema_fail(s, LMD_INVALID, x, "'%s' has the wrong type: %s", exclusive,
 				lmi_jnode_kind(x));
 	else
 		set(b, x, true);
@@ -132,7 +134,7 @@ static struct lmi_gx *any_digits(struct lmi_schema *s, size_t n)
 	return lmi_gx_repeat(&s->b, digit(s, '0', '9'), (uint32_t)n, (uint32_t)n);
 }
 
-/* Numbers of n digits from lo to hi; NULL: no limit on that side. */
+/* Numbers of n digits from lo to hi; NULL means no limit on that side. */
 static struct lmi_gx *same_length(struct lmi_schema *s, const char *lo, const char *hi, size_t n)
 {
 	char first = lo ? lo[0] : '0', last = hi ? hi[0] : '9';
@@ -177,7 +179,7 @@ static size_t decimal(char out[24], uint64_t v)
 	return n;
 }
 
-/* Numbers from lo to hi without sign; open: hi is only a bound of length. */
+/* Unsigned numbers from lo to hi; open: hi only limits the number of digits. */
 static void add_range(struct lmi_schema *s, struct lmi_gx *alt, uint64_t lo, uint64_t hi, bool open)
 {
 	static const char zeros[] = "10000000000000000000", nines[] = "99999999999999999999";
@@ -222,17 +224,17 @@ struct lmi_gx *lmi_schema_integer(struct lmi_schema *s, const struct lmi_conj *c
 
 /* ---- numbers with a fraction ---- */
 
-/* A size without sign in decimal digits, those that the shortest text of the number has. */
+/* An unsigned decimal number, with the digits of the shortest text that gives the same double. */
 struct digits {
 	uint64_t whole;
-	char frac[48]; /* without zeros at its end */
+	char frac[48]; /* without trailing zeros */
 	bool strict;
 };
 
-/* Without an end, sizes have at most DIGITS_MAX digits before the point: they are below this. */
+/* Unbounded values have at most DIGITS_MAX digits before the point, so they are below this. */
 #define WHOLE_MAX 1e19
 
-/* False: it is too small to be told apart from 0 by FRAC_MAX digits. */
+/* Returns false if v is so small that FRAC_MAX digits cannot distinguish it from 0. */
 static bool to_digits(double v, bool strict, struct digits *out)
 {
 	char text[400];
@@ -240,7 +242,8 @@ static bool to_digits(double v, bool strict, struct digits *out)
 
 	if (v != 0 && v < 1e-20)
 		return false;
-	for (int precision = 1; precision <= 17; precision++) { /* in digits of the whole number */
+	/* precision in significant digits */
+	for (int precision = 1; precision <= 17; precision++) {
 		(void)snprintf(text, sizeof(text), "%.*e", precision - 1, v);
 		if (strtod(text, NULL) == v) {
 			int fraction = precision - 1 - atoi(strchr(text, 'e') + 1);
@@ -257,7 +260,7 @@ static bool to_digits(double v, bool strict, struct digits *out)
 	return true;
 }
 
-/* The rest of the digits of a lower and an upper end; NULL: there is no limit on that side. */
+/* The remaining digits of a lower and an upper bound; NULL means no limit on that side. */
 struct rest {
 	const char *lo, *hi;
 	bool lo_strict, hi_strict;
@@ -273,7 +276,7 @@ static struct lmi_gx *digits_of(struct lmi_schema *s, char lo, char hi, uint32_t
 	return lmi_gx_repeat(&s->b, digit(s, lo, hi), min, FRAC_MAX);
 }
 
-/* Digits after the point, at least `min` (0 or 1) of them. */
+/* Digits after the decimal point, at least `min` (0 or 1) of them. */
 static struct lmi_gx *fraction_digits(struct lmi_schema *s, struct rest r, uint32_t min)
 {
 	char first, last;
@@ -286,7 +289,7 @@ static struct lmi_gx *fraction_digits(struct lmi_schema *s, struct rest r, uint3
 		return digits_of(s, '0', '9', min);
 	if (r.hi && !*r.hi) /* only zeros may follow */
 		return r.lo || r.hi_strict ? lmi_schema_never(s) : digits_of(s, '0', '0', min);
-	if (!r.hi && !*r.lo) /* something else than zeros has to follow */
+	if (!r.hi && !*r.lo) /* something other than zeros must follow */
 		return lmi_schema_seq(s, digits_of(s, '0', '0', 0), digit(s, '1', '9'),
 				      digits_of(s, '0', '9', 0), NULL);
 	alt = lmi_gx_new(&s->b, LMI_GX_ALT);
@@ -341,8 +344,9 @@ static struct lmi_gx *whole_and(struct lmi_schema *s, uint64_t whole, struct res
 	return lmi_schema_seq(s, lmi_gx_text(&s->b, text, n), fraction(s, r), NULL);
 }
 
-/* Sizes from lo to hi, or without an end (NULL), without sign. */
-static struct lmi_gx *sizes(struct lmi_schema *s, const struct digits *lo, const struct digits *hi)
+/* Unsigned numbers from lo to hi; hi NULL means unbounded. */
+static struct lmi_gx *unsigned_range(struct lmi_schema *s, const struct digits *lo,
+				     const struct digits *hi)
 {
 	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT), *between;
 	struct rest at_lo = {.lo = lo->frac, .lo_strict = lo->strict};
@@ -366,8 +370,8 @@ static struct lmi_gx *sizes(struct lmi_schema *s, const struct digits *lo, const
 	return alt;
 }
 
-/* The part of a range on one side of 0, as sizes: from `near` to `far`. */
-static struct lmi_gx *side(struct lmi_schema *s, struct end near, struct end far)
+/* The part of a range on one side of 0, as unsigned numbers from `near` to `far`. */
+static struct lmi_gx *one_sign(struct lmi_schema *s, struct end near, struct end far)
 {
 	struct digits lo = {.whole = 0}, hi;
 	bool open = !far.given || far.v >= WHOLE_MAX;
@@ -383,7 +387,7 @@ static struct lmi_gx *side(struct lmi_schema *s, struct end near, struct end far
 				"a bound of a number is closer to 0 than 1e-20");
 		return NULL;
 	}
-	return sizes(s, &lo, open ? NULL : &hi);
+	return unsigned_range(s, &lo, open ? NULL : &hi);
 }
 
 struct lmi_gx *lmi_schema_number(struct lmi_schema *s, const struct lmi_conj *c)
@@ -398,13 +402,13 @@ struct lmi_gx *lmi_schema_number(struct lmi_schema *s, const struct lmi_conj *c)
 		return lmi_schema_never(s);
 	alt = lmi_gx_new(&s->b, LMI_GX_ALT);
 	if (!hi.given || hi.v > 0 || (hi.v == 0 && !hi.strict))
-		lmi_gx_add(&s->b, alt, side(s, lo.given && lo.v >= 0 ? lo : none, hi));
+		lmi_gx_add(&s->b, alt, one_sign(s, lo.given && lo.v >= 0 ? lo : none, hi));
 	if (!lo.given || lo.v < 0) {
 		struct end near = {.v = -hi.v, .given = hi.given && hi.v <= 0, .strict = hi.strict};
 		struct end far = {.v = -lo.v, .given = lo.given, .strict = lo.strict};
 
 		lmi_gx_add(&s->b, alt, lmi_schema_seq(s, lmi_schema_word(s, "-"),
-						      side(s, near, far), NULL));
+						      one_sign(s, near, far), NULL));
 	}
 	return alt;
 }

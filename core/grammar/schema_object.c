@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Objects.  Members come in the order of the schema, or those that are required first and the
- * others after them; optional ones may be left out; members that are not described come last,
- * and only if they are asked for or nothing is described.  If nothing is, a few names that are
- * required may come anywhere. */
+ * Objects. Members come in the order of the schema, or with the required ones first and the others
+ * after them. Optional members may be left out. Members that are not described come last, and only
+ * if the schema asks for them or describes none. If none are described, a few required names may
+ * come in any order. */
 #include <string.h>
 
 #include "core/grammar/schema.h"
@@ -11,27 +11,27 @@
 struct member {
 	const struct lmi_jnode *key;
 	bool required;
-	struct lmi_gx *item; /* of an unordered one: key, colon, value */
+	struct lmi_gx *item; /* if unordered: key, colon, value */
 };
 
 struct members {
 	struct member *v;
 	uint32_t n, n_required;
-	bool open;            /* others may follow */
-	bool unordered;       /* nothing is described: v are required names */
-	struct lmi_gx *other; /* one of the others: key, colon, value */
+	bool open;            /* other members may follow */
+	bool unordered;       /* no member is described: v are the required names */
+	struct lmi_gx *other; /* any undescribed member: key, colon, value */
 };
 
-/* Members of all schemas of the conj, in order, each once. */
+/* Members of all schemas of the conjunction, in order, without duplicates. */
 
 static bool same(const struct lmi_jnode *a, const struct lmi_jnode *b)
 {
 	return a->n == b->n && memcmp(a->u.s, b->u.s, a->n) == 0;
 }
 
-/* At most that many members of one object; each is compared with those before. */
+/* Maximum number of members of one object; each is compared with those before it. */
 #define MEMBERS_MAX 4096
-/* At most that many names anywhere: there is a rule for each set of them. */
+/* Maximum number of required names in any order; there is a rule for each subset of them. */
 #define UNORDERED_MAX 5
 
 static struct member *find(struct members *m, const struct lmi_jnode *key)
@@ -49,7 +49,7 @@ static struct member *put(struct lmi_schema *s, struct members *m, const struct 
 	if (f)
 		return f;
 	if (m->n == MEMBERS_MAX) {
-		lmi_schema_fail(s, LMD_INVALID, key, "an object of more than %d members",
+		lmi_schema_fail(s, LMD_INVALID, key, "an object with more than %d members",
 				MEMBERS_MAX);
 		return NULL;
 	}
@@ -94,8 +94,8 @@ static void collect(struct lmi_schema *s, const struct lmi_conj *c, struct membe
 
 			if (k->type != LMI_JSTRING) {
 				lmi_schema_fail(s, LMD_INVALID, k,
-						"a name in 'required' is of the "
-						"type %s",
+						"a name in 'required' must be a "
+						"string, not %s",
 						lmi_jnode_kind(k));
 				return;
 			}
@@ -109,8 +109,8 @@ static void collect(struct lmi_schema *s, const struct lmi_conj *c, struct membe
 
 /* Values */
 
-/* What holds for the value of a member: of each schema what it says of that name, or else of the
- * names that it does not know. */
+/* Collects what applies to the value of a member: what each schema says about this name, or else
+ * about names that it does not describe. */
 static void value_of(struct lmi_schema *s, const struct lmi_conj *c, const struct lmi_jnode *key,
 		     struct lmi_conj *out)
 {
@@ -166,7 +166,7 @@ static struct lmi_gx *others(struct lmi_schema *s, const struct lmi_conj *c,
 			   : lmi_schema_common(s, LMI_C_MEMBER);
 	names = lmi_arena_array(s->b.arena, m->n, sizeof(*names));
 	if (!names) {
-		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: it takes too much memory");
+		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
 		return NULL;
 	}
 	for (uint32_t i = 0; i < m->n; i++)
@@ -183,8 +183,8 @@ static struct lmi_gx *separator(struct lmi_schema *s)
 			      lmi_schema_common(s, LMI_C_SPACE), NULL);
 }
 
-/* Members in the order of `m`.  What follows member i when something was written is a rule of its
- * own, so that all begins share it. */
+/* Members in the order of `m`. What may follow member i once something has been written is a rule
+ * of its own, so that all starting points share it. */
 static struct lmi_gx *in_order(struct lmi_schema *s, const struct members *m,
 			       struct lmi_gx *const *item)
 {
@@ -192,7 +192,7 @@ static struct lmi_gx *in_order(struct lmi_schema *s, const struct members *m,
 	struct lmi_gx **follow = lmi_arena_array(s->b.arena, m->n + 1, sizeof(*follow));
 
 	if (!follow) {
-		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: it takes too much memory");
+		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
 		return NULL;
 	}
 	if (m->other)
@@ -219,11 +219,11 @@ static struct lmi_gx *in_order(struct lmi_schema *s, const struct members *m,
 	first = m->other ? lmi_gx_seq2(&s->b, m->other, tail) : NULL;
 	if (first)
 		lmi_gx_add(&s->b, alt, first);
-	lmi_gx_add(&s->b, alt, lmi_gx_new(&s->b, LMI_GX_SEQ)); /* none at all */
+	lmi_gx_add(&s->b, alt, lmi_gx_new(&s->b, LMI_GX_SEQ)); /* the empty object */
 	return alt;
 }
 
-/* Required members to the front; false: they are there. */
+/* Moves required members to the front; returns false if they already are there. */
 static bool required_first(struct members *m, struct lmi_gx **item)
 {
 	bool moved = false;
@@ -250,7 +250,7 @@ static struct lmi_gx *described(struct lmi_schema *s, const struct lmi_conj *c, 
 	struct lmi_gx *alt = lmi_gx_new(&s->b, LMI_GX_ALT);
 
 	if (!item) {
-		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: it takes too much memory");
+		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
 		return NULL;
 	}
 	for (uint32_t i = 0; i < m->n && !lmi_schema_failed(s); i++) {
@@ -268,8 +268,8 @@ static struct lmi_gx *described(struct lmi_schema *s, const struct lmi_conj *c, 
 	return lmi_gx_unwrap(alt);
 }
 
-/* What may come when the names of `seen` (bits) were written; rule[set] is the same when a
- * separator comes first. */
+/* What may come after the names in the bit set `seen` have been written; rule[set] is the same,
+ * preceded by a separator. */
 static struct lmi_gx *any_order_from(struct lmi_schema *s, const struct members *m,
 				     const uint32_t *rule, uint32_t seen, bool first)
 {
@@ -306,7 +306,7 @@ static struct lmi_gx *any_order(struct lmi_schema *s, const struct lmi_conj *c, 
 	return any_order_from(s, m, rule, 0, true);
 }
 
-/* Nothing is described: only how many there are. */
+/* No member is described: only the number of members counts. */
 static struct lmi_gx *counted(struct lmi_schema *s, const struct members *m, uint32_t min,
 			      uint32_t max)
 {
@@ -320,11 +320,11 @@ static struct lmi_gx *counted(struct lmi_schema *s, const struct members *m, uin
 	return min ? e : lmi_gx_optional(&s->b, e);
 }
 
-/* What the schemas ask for beyond what the members below can say. */
+/* Rejects counts that the expressions below cannot enforce. */
 static void check_counts(struct lmi_schema *s, const struct lmi_conj *c, const struct members *m,
 			 uint32_t min, uint32_t max)
 {
-	bool counted = !m->n && (m->open || !min); /* by counted() */
+	bool counted = !m->n && (m->open || !min); /* handled by counted() */
 
 	for (uint32_t i = 0; i < c->n && !lmi_schema_failed(s); i++) {
 		const struct lmi_jnode *r = lmi_jnode_get(c->v[i], "required");
@@ -339,16 +339,16 @@ static void check_counts(struct lmi_schema *s, const struct lmi_conj *c, const s
 		else if (least && !counted && min > m->n_required)
 			lmi_schema_fail(s, LMD_UNSUPPORTED, least,
 					"'minProperties' is not supported where members are "
-					"described, unless as many are required");
+					"described, unless at least that many are required");
 		else if (most && !counted && (m->other || max < m->n))
 			lmi_schema_fail(s, LMD_UNSUPPORTED, most,
 					"'maxProperties' is not supported where members are "
-					"described, unless that many are");
+					"described, unless it allows all of them");
 	}
 }
 
-/* At most so many members are described. */
-static size_t room(const struct lmi_conj *c)
+/* Returns an upper bound of the number of described members. */
+static size_t max_members(const struct lmi_conj *c)
 {
 	size_t n = 1;
 
@@ -363,12 +363,12 @@ static size_t room(const struct lmi_conj *c)
 
 struct lmi_gx *lmi_schema_object(struct lmi_schema *s, const struct lmi_conj *c)
 {
-	struct members m = {.v = lmi_arena_array(s->b.arena, room(c), sizeof(*m.v))};
+	struct members m = {.v = lmi_arena_array(s->b.arena, max_members(c), sizeof(*m.v))};
 	uint32_t min, max;
 	struct lmi_gx *inside;
 
 	if (!m.v) {
-		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: it takes too much memory");
+		lmi_gbuild_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
 		return NULL;
 	}
 	if (!lmi_schema_counts(s, c, "minProperties", "maxProperties", &min, &max))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Regular expressions of ECMAScript (with its flag u) over the characters of a string, as JSON
- * writes them.  What a grammar cannot say (looking around, back references, word boundaries,
- * classes of Unicode properties) is refused by name. */
+ * Regular expressions of ECMAScript (with the flag u) over the characters of a string as JSON
+ * writes them. What a grammar cannot express (look-around, back references, word boundaries,
+ * Unicode property classes) is rejected with an error that names it. */
 #include <string.h>
 
 #include "core/grammar/schema.h"
@@ -71,7 +71,7 @@ static struct lmi_gx *set_of(struct regex *r, const struct lmi_grange *v, size_t
 	return cls;
 }
 
-/* \d \w \s and their opposites; NULL: another letter. */
+/* \d \w \s and their complements; NULL for any other letter. */
 static struct lmi_gx *named_set(struct regex *r, char c)
 {
 	switch (c) {
@@ -107,11 +107,11 @@ static uint32_t hex(struct regex *r, int min, int max)
 			break;
 	}
 	if (n < min || v > 0x10ffff)
-		fail(r, LMD_INVALID, "a character in hexadecimal is expected");
+		fail(r, LMD_INVALID, "expected a hexadecimal character code");
 	return v;
 }
 
-/* Behind \u: four digits, a pair of halves, or {digits}. */
+/* After \u: four digits, a surrogate pair, or {digits}. */
 static uint32_t unicode(struct regex *r)
 {
 	uint32_t c, low;
@@ -120,7 +120,7 @@ static uint32_t unicode(struct regex *r)
 	if (skip(r, "{")) {
 		c = hex(r, 1, 8);
 		if (!failed(r) && !skip(r, "}"))
-			fail(r, LMD_INVALID, "'}' is expected");
+			fail(r, LMD_INVALID, "expected '}'");
 		return c;
 	}
 	c = hex(r, 4, 4);
@@ -134,7 +134,7 @@ static uint32_t unicode(struct regex *r)
 	return c;
 }
 
-/* Behind the backslash: one character. */
+/* After a backslash: one character. */
 static uint32_t escaped(struct regex *r, bool in_class)
 {
 	static const char from[] = "tnrvf0", to[] = "\t\n\r\v\f";
@@ -142,7 +142,7 @@ static uint32_t escaped(struct regex *r, bool in_class)
 	const char *k = c ? strchr(from, c) : NULL;
 
 	if (r->i == r->n) {
-		fail(r, LMD_INVALID, "it ends with a backslash");
+		fail(r, LMD_INVALID, "a backslash at the end");
 		return 0;
 	}
 	if (k && !(c == '0' && peek(r, 1) >= '0' && peek(r, 1) <= '9')) {
@@ -162,17 +162,17 @@ static uint32_t escaped(struct regex *r, bool in_class)
 		return (uint32_t)(r->p[r->i - 1] & 31);
 	}
 	if ((c >= '0' && c <= '9') || c == 'k')
-		fail(r, LMD_UNSUPPORTED, "a back reference");
+		fail(r, LMD_UNSUPPORTED, "back references are not supported");
 	else if (c == 'b' || c == 'B')
-		fail(r, LMD_UNSUPPORTED, "a word boundary");
+		fail(r, LMD_UNSUPPORTED, "word boundaries are not supported");
 	else if (c == 'p' || c == 'P')
-		fail(r, LMD_UNSUPPORTED, "a class of a Unicode property");
+		fail(r, LMD_UNSUPPORTED, "Unicode property classes are not supported");
 	else if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
-		fail(r, LMD_INVALID, "an escape is unknown");
+		fail(r, LMD_INVALID, "unknown escape sequence");
 	return failed(r) ? 0 : lmi_utf8_next(r->p, r->n, &r->i);
 }
 
-/* One character of a class, or a set (*set). */
+/* Reads one character of a class, or a set (*set). */
 static uint32_t class_atom(struct regex *r, struct lmi_gx **set)
 {
 	*set = NULL;
@@ -195,7 +195,7 @@ static struct lmi_gx *parse_class(struct regex *r)
 		uint32_t lo, hi;
 
 		if (r->i == r->n) {
-			fail(r, LMD_INVALID, "']' is expected");
+			fail(r, LMD_INVALID, "expected ']'");
 			break;
 		}
 		lo = hi = class_atom(r, &set);
@@ -231,10 +231,10 @@ static struct lmi_gx *parse_group(struct regex *r)
 	}
 	if (peek(r, 0) == '?' && !skip(r, "?:")) {
 		if (peek(r, 1) != '<' || peek(r, 2) == '=' || peek(r, 2) == '!') {
-			fail(r, LMD_UNSUPPORTED, "looking ahead or behind");
+			fail(r, LMD_UNSUPPORTED, "look-ahead and look-behind are not supported");
 			return NULL;
 		}
-		while (r->i < r->n && r->p[r->i] != '>') /* the name of a group */
+		while (r->i < r->n && r->p[r->i] != '>') /* skip the name of the group */
 			r->i++;
 		(void)skip(r, ">");
 	}
@@ -242,7 +242,7 @@ static struct lmi_gx *parse_group(struct regex *r)
 	e = parse_alternatives(r, false);
 	r->depth--;
 	if (!failed(r) && !skip(r, ")"))
-		fail(r, LMD_INVALID, "')' is expected");
+		fail(r, LMD_INVALID, "expected ')'");
 	return e;
 }
 
@@ -300,19 +300,19 @@ static struct lmi_gx *quantified(struct regex *r, struct lmi_gx *e)
 		if (skip(r, ","))
 			max = digit_next(r, 0) ? count(r) : UINT32_MAX;
 		if (!skip(r, "}"))
-			fail(r, LMD_INVALID, "'}' is expected");
+			fail(r, LMD_INVALID, "expected '}'");
 		else if (min > LMI_GRAMMAR_COUNT_MAX)
-			fail(r, LMD_INVALID, "a least count is over 2000");
+			fail(r, LMD_INVALID, "the minimum repetition count is above 2000");
 		else if (max < min)
-			fail(r, LMD_INVALID, "the greatest count is below the least");
+			fail(r, LMD_INVALID, "the maximum repetition count is below the minimum");
 		if (max > LMI_GRAMMAR_COUNT_MAX)
 			max = UINT32_MAX;
 	} else if (!skip(r, "*")) {
 		return e;
 	}
-	(void)skip(r, "?"); /* lazy: the same texts */
+	(void)skip(r, "?"); /* a lazy quantifier matches the same texts */
 	if (peek(r, 0) == '*' || peek(r, 0) == '+' || peek(r, 0) == '?')
-		fail(r, LMD_INVALID, "there is nothing to repeat");
+		fail(r, LMD_INVALID, "nothing to repeat");
 	return failed(r) ? NULL : lmi_gx_repeat(&r->s->b, e, min, max);
 }
 
@@ -321,7 +321,8 @@ static struct lmi_gx *any_text(struct lmi_schema *s)
 	return lmi_gx_repeat(&s->b, lmi_schema_common(s, LMI_C_CHAR), 0, UINT32_MAX);
 }
 
-/* One alternative; at the top ^ and $ say that nothing is before and after it. */
+/* Parses one alternative. At the top level, ^ and $ anchor the pattern to the start and end of the
+ * string. */
 static struct lmi_gx *parse_sequence(struct regex *r, bool top)
 {
 	struct lmi_gx *seq = lmi_gx_new(&r->s->b, LMI_GX_SEQ);
@@ -340,7 +341,7 @@ static struct lmi_gx *parse_sequence(struct regex *r, bool top)
 			break;
 		}
 		if (c == '^' || c == '$')
-			fail(r, LMD_UNSUPPORTED, "an end of the text inside of the expression");
+			fail(r, LMD_UNSUPPORTED, "^ and $ are supported only at the ends");
 		else if (strchr("*+?)", c) && c)
 			fail(r, LMD_INVALID, c == ')' ? "')' without '('" : "nothing to repeat");
 		else

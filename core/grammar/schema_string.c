@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Strings: a pattern, else a format that is known, else a count of characters. */
+ * Strings: a pattern, or a known format, or a range of lengths. */
 #include <string.h>
 
 #include "core/grammar/schema.h"
 
-/* Formats are patterns too; months know their days, but not which years have a 29th of
- * February. */
+/* Formats are patterns too. Dates check the number of days in each month, but not in which years
+ * February has 29 days. */
 #define DATE                                                                                       \
 	"\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|"   \
 	"30)|02-(?:0[1-9]|[12]\\d))"
@@ -30,7 +30,7 @@ static struct lmi_gx *quoted(struct lmi_schema *s, struct lmi_gx *inside)
 	return lmi_schema_seq(s, lmi_schema_word(s, "\""), inside, lmi_schema_word(s, "\""), NULL);
 }
 
-/* The expression of a format, or NULL: it is an annotation. */
+/* Returns the expression of a format, or NULL if the format is an annotation. */
 static const char *format_of(const struct lmi_jnode *v)
 {
 	for (size_t k = 0; k < LMD_LEN(formats); k++)
@@ -51,11 +51,12 @@ static struct lmi_gx *by_format(struct lmi_schema *s, const struct lmi_conj *c)
 	return NULL;
 }
 
-/* A string is made from one pattern, one format or its length; more of these would be dropped. */
+/* A string is compiled from one pattern, one format or its lengths; any further keyword would be
+ * silently ignored and is therefore rejected. */
 static void check_one(struct lmi_schema *s, const struct lmi_conj *c)
 {
 	static const char *const keyword[] = {"pattern", "format", "minLength", "maxLength"};
-	const struct lmi_jnode *form = NULL; /* the pattern or format */
+	const struct lmi_jnode *form = NULL; /* the first pattern or format */
 
 	for (size_t k = 0; k < LMD_LEN(keyword); k++) {
 		for (uint32_t i = 0; i < c->n; i++) {

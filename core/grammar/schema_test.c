@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON schemas: what is accepted, what is refused, ranges of integers number by number. */
+ * JSON schemas: which texts they accept and reject, which schemas are rejected, and ranges of
+ * integers number by number. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -58,7 +59,7 @@ static void release(struct checker *c)
 	lmi_grammar_destroy(c->g);
 }
 
-/* A schema, texts that it accepts, and texts that it refuses; NULL ends each list. */
+/* A schema, texts that it accepts, and texts that it rejects; NULL ends each list. */
 static const struct {
 	const char *schema, *good[8], *bad[8];
 } cases[] = {
@@ -116,7 +117,7 @@ static const struct {
 	 "\"null\"}}",
 	 {"{\"a\":1}", "{\"a\":1,\"b\":null}"},
 	 {"{\"b\":1}"}},
-	/* keywords that allow everything where they stand, and annotations */
+	/* annotations, and keywords that allow everything where they stand */
 	{"{\"type\": \"integer\", \"multipleOf\": 1, \"title\": \"t\", \"default\": "
 	 "1, \"then\": false, \"x-own\": {\"not\": 1}}",
 	 {"1"},
@@ -140,7 +141,7 @@ static const struct {
 	{"{\"type\": \"integer\", \"minLength\": 3, \"pattern\": \"^a\"}",
 	 {"1"},
 	 {"\"abc\""}},
-	/* types that are taken out */
+	/* excluded types */
 	{"{\"not\": {\"type\": \"string\"}}",
 	 {"1", "[\"x\"]", "null"},
 	 {"\"x\""}},
@@ -167,7 +168,7 @@ static const struct {
 	 {"[1,1]"}},
 	{"{\"items\": false}", {"[]"}, {"[1]"}},
 	{"{\"type\": \"array\", \"minItems\": 2, \"maxItems\": 1}", {NULL}, {"[]", "[1]", "[1,2]"}},
-	/* together */
+	/* combinations */
 	{"{\"allOf\": [{\"type\": [\"integer\", \"null\"]}, {\"type\": \"number\"}], \"maximum\": "
 	 "3}",
 	 {"3", "-7"},
@@ -231,10 +232,10 @@ START_TEST(verdicts)
 
 		compile(&c, cases[i].schema);
 		for (size_t k = 0; k < 8 && cases[i].good[k]; k++)
-			ck_assert_msg(takes(&c, cases[i].good[k]), "%s should take %s",
+			ck_assert_msg(takes(&c, cases[i].good[k]), "%s should accept %s",
 				      cases[i].schema, cases[i].good[k]);
 		for (size_t k = 0; k < 8 && cases[i].bad[k]; k++)
-			ck_assert_msg(!takes(&c, cases[i].bad[k]), "%s should refuse %s",
+			ck_assert_msg(!takes(&c, cases[i].bad[k]), "%s should reject %s",
 				      cases[i].schema, cases[i].bad[k]);
 		release(&c);
 	}
@@ -248,37 +249,38 @@ START_TEST(refusals)
 		enum lmd_status st;
 	} t[] = {
 		{"{", "schema: JSON, byte 1", LMD_CORRUPT},
-		{"5", "schema #: a schema of the type integer", LMD_INVALID},
-		{"{\"type\": \"frob\"}", "schema #/type: the type 'frob'", LMD_INVALID},
+		{"5", "schema #: a schema must be an object or a boolean, not integer",
+		 LMD_INVALID},
+		{"{\"type\": \"frob\"}", "schema #/type: unknown type 'frob'", LMD_INVALID},
 		{"{\"type\": []}", "'type' is empty", LMD_INVALID},
-		{"{\"type\": [1]}", "schema #/type/0: a name of a type is of the type integer",
+		{"{\"type\": [1]}", "schema #/type/0: a type name must be a string, not integer",
 		 LMD_INVALID},
 		{"{\"properties\": {\"a\": {\"items\": 5}}}",
 		 "schema #/properties/a/items: a schema", LMD_INVALID},
-		{"{\"properties\": []}", "'properties' is of the type array", LMD_INVALID},
+		{"{\"properties\": []}", "'properties' has the wrong type: array", LMD_INVALID},
 		{"{\"type\": \"object\", \"required\": [1]}", "#/required/0", LMD_INVALID},
-		{"{\"$ref\": \"#/nowhere\"}", "leads nowhere: #/nowhere", LMD_INVALID},
-		{"{\"$ref\": \"http://x/y\"}", "leads nowhere: http://x/y", LMD_INVALID},
-		{"{\"$ref\": \"#\"}", "leads to itself", LMD_INVALID},
+		{"{\"$ref\": \"#/nowhere\"}", "does not resolve: #/nowhere", LMD_INVALID},
+		{"{\"$ref\": \"http://x/y\"}", "does not resolve: http://x/y", LMD_INVALID},
+		{"{\"$ref\": \"#\"}", "refers to itself", LMD_INVALID},
 		{"{\"anyOf\": []}", "'anyOf' is empty", LMD_INVALID},
 		{"{\"enum\": []}", "'enum' is empty", LMD_INVALID},
-		{"{\"type\": \"string\", \"minLength\": -1}", "'minLength' is no count",
-		 LMD_INVALID},
+		{"{\"type\": \"string\", \"minLength\": -1}",
+		 "'minLength' is not a non-negative integer", LMD_INVALID},
 		{"{\"type\": \"string\", \"minLength\": 3000}", "at most 2000", LMD_INVALID},
-		{"{\"type\": \"integer\", \"minimum\": \"1\"}", "'minimum' is of the type string",
-		 LMD_INVALID},
-		{"{\"pattern\": \"a(\"}", "#/pattern: pattern, byte 2: ')' is expected",
+		{"{\"type\": \"integer\", \"minimum\": \"1\"}",
+		 "'minimum' has the wrong type: string", LMD_INVALID},
+		{"{\"pattern\": \"a(\"}", "#/pattern: pattern, byte 2: expected ')'",
 		 LMD_INVALID},
 		{"{\"pattern\": \"[b-a]\"}", "wrong order", LMD_INVALID},
-		{"{\"pattern\": \"a{3,2}\"}", "below the least", LMD_INVALID},
+		{"{\"pattern\": \"a{3,2}\"}", "below the minimum", LMD_INVALID},
 		{"{\"pattern\": \"*\"}", "nothing to repeat", LMD_INVALID},
 		{"{\"pattern\": \"a)\"}", "')' without '('", LMD_INVALID},
-		{"{\"pattern\": \"(?=a)\"}", "looking ahead", LMD_UNSUPPORTED},
-		{"{\"pattern\": \"(a)\\\\1\"}", "a back reference", LMD_UNSUPPORTED},
-		{"{\"pattern\": \"\\\\bword\"}", "a word boundary", LMD_UNSUPPORTED},
-		{"{\"pattern\": \"\\\\p{L}\"}", "a Unicode property", LMD_UNSUPPORTED},
-		{"{\"pattern\": \"a^b\"}", "an end of the text inside", LMD_UNSUPPORTED},
-		/* keywords that an answer could break */
+		{"{\"pattern\": \"(?=a)\"}", "look-ahead", LMD_UNSUPPORTED},
+		{"{\"pattern\": \"(a)\\\\1\"}", "back references", LMD_UNSUPPORTED},
+		{"{\"pattern\": \"\\\\bword\"}", "word boundaries", LMD_UNSUPPORTED},
+		{"{\"pattern\": \"\\\\p{L}\"}", "Unicode property classes", LMD_UNSUPPORTED},
+		{"{\"pattern\": \"a^b\"}", "^ and $ are supported only", LMD_UNSUPPORTED},
+		/* keywords that an answer could violate */
 		{"{\"properties\": {\"a\": {\"multipleOf\": 3}}}",
 		 "schema #/properties/a/multipleOf: 'multipleOf' is not supported",
 		 LMD_UNSUPPORTED},
@@ -349,7 +351,7 @@ START_TEST(refusals)
 }
 END_TEST
 
-/* Every number near the ends of ranges, against comparison. */
+/* Compares every number near the bounds of ranges with plain comparison. */
 START_TEST(ranges)
 {
 	static const int ends[] = {-1000, -999, -101, -100, -99, -11, -10, -9,  -1,  0,
@@ -380,7 +382,7 @@ START_TEST(ranges)
 }
 END_TEST
 
-/* Decimal numbers near the ends of ranges, against comparison. */
+/* Compares decimal numbers near the bounds of ranges with plain comparison. */
 START_TEST(decimal_ranges)
 {
 	static const char *const ends[] = {"-1000.5", "-10", "-9.75", "-2",  "-0.1",    "-0.05",
@@ -420,7 +422,7 @@ START_TEST(decimal_ranges)
 					 frac[i / 2 / LMD_LEN(whole)]);
 				v = atof(text);
 				if (v == 0 && i % 2)
-					continue; /* -0 need not be offered */
+					continue; /* -0 need not be accepted */
 				ck_assert_msg(takes(&c, text) ==
 						      ((strict ? v > lo : v >= lo) &&
 						       (only_lo || (strict ? v < hi : v <= hi))),
@@ -451,7 +453,7 @@ START_TEST(wide_ranges)
 }
 END_TEST
 
-/* Schemas made to take long or much: refused or made, soon. */
+/* Schemas designed to take much time or memory: they must compile or fail soon. */
 START_TEST(hostile)
 {
 	static char text[1 << 20];

@@ -9,7 +9,7 @@
 
 #include "core/base/utf8.h"
 
-/* Digits of a number before the point, behind it, and of an exponent. */
+/* Maximum number of digits before the decimal point, after it, and in an exponent. */
 #define INT_DIGITS  18
 #define FRAC_DIGITS 20
 #define EXP_DIGITS  3
@@ -50,7 +50,7 @@ static struct lmi_gx *digits(struct lmi_schema *s, uint32_t min, uint32_t max)
 	return lmi_gx_repeat(&s->b, lmi_gx_range(&s->b, '0', '9'), min, max);
 }
 
-/* The letters of a short escape, in pairs with what they mean. */
+/* Pairs of the letter of a short escape and the character that it stands for. */
 static const char escapes[] = "\"\"\\\\n\nt\tr\rb\bf\f";
 
 static struct lmi_gx *hex(struct lmi_schema *s)
@@ -65,7 +65,7 @@ static struct lmi_gx *hex(struct lmi_schema *s)
 	return e;
 }
 
-/* What may stand in a string as it is. */
+/* Characters that may stand unescaped in a string. */
 static struct lmi_gx *raw_char(struct lmi_schema *s)
 {
 	struct lmi_gx *e = lmi_gx_new(&s->b, LMI_GX_CLASS);
@@ -111,8 +111,8 @@ static struct lmi_gx *number(struct lmi_schema *s, bool integer)
 			      lmi_gx_optional(&s->b, exponent), NULL);
 }
 
-/* Nothing, a blank, or one or two line ends with blanks after them: enough for every usual style,
- * and never without end. */
+/* White space: nothing, one blank, or one or two line ends followed by blanks. This covers all
+ * common styles and is bounded. */
 static struct lmi_gx *space(struct lmi_schema *s)
 {
 	struct lmi_gx *blank = choice(s, lmi_schema_word(s, " "), lmi_schema_word(s, "\t"));
@@ -195,7 +195,7 @@ struct lmi_gx *lmi_schema_common(struct lmi_schema *s, enum lmi_common which)
 	return lmi_gx_rule(&s->b, s->common[which]);
 }
 
-/* Some characters have a short escape, other control characters \u00xx. */
+/* The short escape of a character if it has one, otherwise \u00xx for other control characters. */
 static struct lmi_gx *escape_of(struct lmi_schema *s, uint32_t c)
 {
 	char text[8];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One sequence in a matcher. */
+ * The state of one sequence in a matcher. */
 #include "core/grammar/state.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ enum lmd_status lmi_gstate_create(struct lmi_gstate **out, struct lmi_matcher *m
 	return LMD_OK;
 }
 
-/* Room for n bytes and pieces; what is there stays. */
+/* Makes room for n bytes and pieces; keeps what is there. */
 static bool reserve(struct lmi_gstate *s, uint32_t n_text, uint32_t n_piece)
 {
 	if (n_text > s->cap_text) {
@@ -107,7 +107,7 @@ void lmi_gstate_destroy(struct lmi_gstate *s)
 	lmi_free(s);
 }
 
-/* Taking */
+/* Accepting */
 
 enum lmd_status lmi_gstate_take_text(struct lmi_gstate *s, const char *text, uint32_t n,
 				     uint32_t *n_taken)
@@ -126,7 +126,7 @@ enum lmd_status lmi_gstate_take_text(struct lmi_gstate *s, const char *text, uin
 	return LMD_OK;
 }
 
-/* What comes of the token's text; false: it does not fit (or no memory). */
+/* Walks the text of a token; returns false if it is not allowed (or out of memory). */
 static bool walk_text(const struct lmi_gstate *s, lmd_token token, struct lmi_spot *spot)
 {
 	const struct lmi_gvocab *v = s->m->vocab;
@@ -166,8 +166,8 @@ enum lmd_status lmi_gstate_take_token(struct lmi_gstate *s, lmd_token token)
 	if (!fits && by_id == LMI_DEAD)
 		return LMD_INVALID;
 	if (by_id != LMI_DEAD) {
-		/* As text and as itself: both go on.  A character that is only begun is given
-		 * up for the token. */
+		/* The token may match both by its text and as a literal: both paths continue. An
+		 * unfinished character is given up in favour of the literal. */
 		if (fits && !spot.left)
 			by_id = lmi_match_union(s->m, by_id, spot.situation);
 		if (by_id == LMI_NOWHERE)
@@ -238,7 +238,7 @@ enum lmd_status lmi_gstate_accept_text(struct lmi_gstate *s, const char *text, s
 	return LMD_OK;
 }
 
-/* Asking */
+/* Queries */
 
 enum lmd_status lmi_gstate_mask(struct lmi_gstate *s, const uint64_t **out)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_vocab.h - the vocabulary of the parity pack: bytes, an end, and three words. */
+ * test_vocab.h - the vocabulary of the parity pack: the bytes, an end token, and three special
+ * tokens. */
 #ifndef LLAMAD_GRAMMAR_TEST_VOCAB_H
 #define LLAMAD_GRAMMAR_TEST_VOCAB_H
 

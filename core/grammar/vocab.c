@@ -9,7 +9,7 @@
 #include "core/base/alloc.h"
 #include "core/base/utf8.h"
 
-/* Bytes of all texts together. */
+/* Maximum total length of all texts in bytes. */
 #define TEXT_MAX (1u << 30)
 
 static size_t byte_piece(const void *ctx, lmd_token id, char *out, size_t cap)
@@ -32,7 +32,7 @@ static const struct lmd_sample_vocab bytes_alone = {.struct_size = sizeof(bytes_
 						    .eos = 256,
 						    .nl = 10};
 
-/* Appends the text of a token; its length, or SIZE_MAX without memory. */
+/* Appends the text of a token; returns its length, or SIZE_MAX if out of memory. */
 static size_t add_text(struct lmi_gvocab *v, const struct lmd_sample_vocab *from, lmd_token id,
 		       size_t at, size_t *cap)
 {
@@ -51,7 +51,8 @@ static size_t add_text(struct lmi_gvocab *v, const struct lmd_sample_vocab *from
 	return n;
 }
 
-/* Bytes of the character that begins here; 0: none does or it is cut off. */
+/* Returns the length of the UTF-8 character that starts here, or 0 if none does or it is cut
+ * off. */
 static size_t whole_char(const char *s, size_t n)
 {
 	unsigned char c = (unsigned char)s[0];
@@ -99,7 +100,7 @@ static int compare(const struct lmi_gvocab *v, const char *text, size_t n,
 	return c ? c : (n > t->n) - (n < t->n);
 }
 
-/* Merge sort: libc's has no place for the texts. */
+/* Merge sort, because qsort of libc has no context argument for the texts. */
 static void sort(const struct lmi_gvocab *v, struct lmi_gtoken *a, struct lmi_gtoken *tmp,
 		 uint32_t n)
 {
@@ -138,7 +139,7 @@ static void index_order(struct lmi_gvocab *v)
 		v->first[b++] = v->n_tokens;
 }
 
-/* Everything from the blank on but quote and backslash. */
+/* All characters from U+0020 on except the quote and the backslash. */
 static const struct lmi_chars usual = {
 	.ascii = {~0ull << ' ' & ~(1ull << '"'), ~(1ull << ('\\' - 64))}, .high = true};
 
@@ -159,8 +160,8 @@ static enum lmd_status fill(struct lmi_gvocab *v, const struct lmd_sample_vocab 
 		lmi_bit_set(v->all, id);
 		if (n == SIZE_MAX)
 			return lmd_fail(err, LMD_NOMEM,
-					"grammar: no memory for the texts of %u tokens", v->n);
-		/* A text that begins with NUL is as good as none. */
+					"grammar: out of memory for the texts of %u tokens", v->n);
+		/* A text that starts with NUL is treated as empty. */
 		if (!n || !v->text[at] || lmi_bit(v->eog, id))
 			continue;
 		v->token[v->n_tokens++] =
@@ -172,14 +173,14 @@ static enum lmd_status fill(struct lmi_gvocab *v, const struct lmd_sample_vocab 
 	}
 	tmp = lmi_alloc(v->n_tokens ? v->n_tokens : 1, sizeof(*tmp));
 	if (!tmp)
-		return lmd_fail(err, LMD_NOMEM, "grammar: no memory for %u tokens", v->n);
+		return lmd_fail(err, LMD_NOMEM, "grammar: out of memory for %u tokens", v->n);
 	sort(v, v->token, tmp, v->n_tokens);
 	lmi_free(tmp);
 	for (uint32_t i = 0; i < v->n_tokens; i++)
 		describe(v, &v->token[i], &v->made[i]);
 	index_order(v);
 	if (!lmi_cover_init(&v->usual, v, &usual))
-		return lmd_fail(err, LMD_NOMEM, "grammar: no memory for %u tokens", v->n);
+		return lmd_fail(err, LMD_NOMEM, "grammar: out of memory for %u tokens", v->n);
 	return LMD_OK;
 }
 
@@ -203,7 +204,7 @@ enum lmd_status lmi_gvocab_create(struct lmi_gvocab **out, const struct lmd_samp
 	if (v->token && v->made && v->place && v->all && v->eog && v->plain)
 		st = fill(v, vocab, err);
 	else
-		st = lmd_fail(err, LMD_NOMEM, "grammar: no memory for %u tokens", v->n);
+		st = lmd_fail(err, LMD_NOMEM, "grammar: out of memory for %u tokens", v->n);
 	if (st != LMD_OK) {
 		lmi_gvocab_destroy(v);
 		return st;
@@ -232,7 +233,7 @@ uint32_t lmi_gvocab_size(const struct lmi_gvocab *v)
 	return v->n;
 }
 
-/* The first token whose text is not before this one. */
+/* Returns the first token whose text is not less than this one. */
 static uint32_t lower_bound(const struct lmi_gvocab *v, const char *text, size_t bytes)
 {
 	uint32_t lo = 0, hi = v->n_tokens;

@@ -1,44 +1,45 @@
 /* SPDX-License-Identifier: MIT
  *
- * vocab.h - a vocabulary in the order of its texts, so that tokens with a common begin
- * stand together and are walked through once. */
+ * vocab.h - a vocabulary sorted by token text, so that tokens with a common prefix are adjacent
+ * and the prefix is matched once. */
 #ifndef LLAMAD_GRAMMAR_VOCAB_H
 #define LLAMAD_GRAMMAR_VOCAB_H
 
 #include "core/grammar/cover.h"
 #include "core/grammar/grammar.h"
 
-/* One token that can be matched by its text. */
+/* A token that can be matched by its text. */
 struct lmi_gtoken {
 	uint32_t id;
 	uint32_t text, n;  /* bytes text[text .. text + n), n >= 1 */
-	uint32_t same;     /* bytes in common with the token before it */
+	uint32_t same;     /* length of the prefix shared with the previous token */
 };
 
-/* What a token is made of; apart from the rest, since all are looked through at a time. */
+/* What a token's text contains. Kept apart from struct lmi_gtoken because all of these are scanned
+ * together. */
 struct lmi_gmade {
-	uint64_t ascii[2]; /* which ASCII characters are in it */
-	uint8_t n_chars;   /* 255: as many or more */
-	bool high;         /* holds bytes of 0x80 and above */
-	bool whole;        /* consists of whole characters of UTF-8 */
+	uint64_t ascii[2]; /* which ASCII characters it contains */
+	uint8_t n_chars;   /* 255: that many or more */
+	bool high;         /* contains bytes of 0x80 and above */
+	bool whole;        /* consists of complete UTF-8 characters */
 };
 
 struct lmi_gvocab {
-	uint32_t n;        /* ids */
-	uint32_t n_words;  /* of a bit set of ids */
-	uint32_t n_tokens; /* in order; without empty texts and ends of generation */
+	uint32_t n;        /* number of ids */
+	uint32_t n_words;  /* words of a bit set of ids */
+	uint32_t n_tokens; /* sorted tokens, without empty texts and end-of-generation tokens */
 	struct lmi_gtoken *token;
-	struct lmi_gmade *made; /* [n_tokens], in the same order */
-	uint32_t first[257]; /* [b, b + 1): tokens that begin with byte b */
+	struct lmi_gmade *made; /* [n_tokens], in the order of token */
+	uint32_t first[257]; /* [b, b + 1): tokens that start with byte b */
 	char *text;
-	uint32_t *place;  /* [n] in token, or UINT32_MAX */
-	uint32_t longest; /* text, in bytes */
+	uint32_t *place;  /* [n] index in token, or UINT32_MAX */
+	uint32_t longest; /* length of the longest text in bytes */
 	uint64_t *all;    /* bit set of all ids */
-	uint64_t *eog;    /* bit set */
-	/* Bit set of what a negated token literal takes: tokens that begin with a complete
-	 * character. */
+	uint64_t *eog;    /* bit set of the end-of-generation tokens */
+	/* Bit set of the tokens that a negated token literal accepts: those that start with a
+	 * complete character. */
 	uint64_t *plain;
-	struct lmi_cover usual; /* of what strings of JSON hold without an escape */
+	struct lmi_cover usual; /* for the characters that may appear unescaped in a JSON string */
 };
 
 static inline bool lmi_bit(const uint64_t *set, uint32_t i)

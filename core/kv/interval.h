@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * interval.h - which keys a row sees: causal, windowed, chunked and full attention are all
- * one interval [lo, hi) of the rows of a group. */
+ * interval.h - the keys that a row attends to: causal, windowed, chunked and full attention
+ * all reduce to one interval [lo, hi) of the rows of a group. */
 #ifndef LLAMAD_CORE_KV_INTERVAL_H
 #define LLAMAD_CORE_KV_INTERVAL_H
 
@@ -13,9 +13,9 @@ struct lmi_interval {
 	int32_t lo, hi;
 };
 
-/* Row p (>= 0) of a sequence that has n rows when the step is done.  For BATCH groups both
- * count from the sequence's first row of the step.  Rows of a group with ratio r are blocks
- * of r tokens. */
+/* Interval seen by row p (>= 0) of a sequence that will have n rows after the step.  For BATCH
+ * groups both count from the sequence's first row in the step.  In a group with ratio r each
+ * row is a block of r tokens. */
 static inline struct lmi_interval lmi_interval(const struct lmd_group *g, int64_t p, int64_t n)
 {
 	int64_t r = g->ratio > 1 ? g->ratio : 1;

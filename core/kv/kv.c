@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The groups of a model together.  Each group is a page table (PAGED, CROSS) or a set of
- * state slots (STATE); BATCH groups have no memory.  Reservation asks every group first and
- * takes only when all agree, so that a refusal leaves nothing behind. */
+ * KV memory over all groups of a model.  Each group is a page table (PAGED, CROSS) or a set of
+ * state slots (STATE); BATCH groups have no memory.  A reservation checks every group before it
+ * takes anything, so that a failed one changes nothing. */
 #include "core/kv/kv.h"
 
 #include <assert.h>
@@ -13,9 +13,9 @@
 
 struct seq {
 	bool open;
-	uint32_t len;	   /* tokens that are written */
-	uint32_t reserved; /* tokens of the step that is being planned or runs */
-	uint32_t mark;	   /* absolute; 0 = none */
+	uint32_t len;	   /* tokens written */
+	uint32_t reserved; /* tokens of the step in planning or execution */
+	uint32_t mark;	   /* absolute position; 0 = none */
 	uint32_t cross;	   /* rows in CROSS groups */
 };
 
@@ -44,7 +44,7 @@ static uint32_t ratio_of(const struct lmd_group *g)
 	return g->ratio > 1 ? g->ratio : 1;
 }
 
-/* Rows of the group that a sequence of n tokens has. */
+/* Number of rows in the group of a sequence of n tokens. */
 static uint32_t rows_of(const struct lmd_group *g, uint32_t n)
 {
 	return n / ratio_of(g);
@@ -64,7 +64,7 @@ uint32_t lmi_kv_pages_for(const struct lmd_group *g, uint32_t page_tokens, uint3
 
 	if (!g->causal || !reach)
 		return all;
-	/* a step's rows, what its first row sees, and the parts of two pages that stick out */
+	/* the rows of a step, those that its first row sees, and a partial page at either end */
 	most = ((uint64_t)reach + rows_of(g, n_step) + page_tokens - 1) / page_tokens + 1;
 	return most < all ? (uint32_t)most : all;
 }
@@ -104,11 +104,12 @@ enum lmd_status lmi_kv_create(struct lmi_kv **out, const struct lmi_kv_opts *o,
 	if (o->n_group > LMD_MAX_GROUP || !o->n_seq || o->n_seq > 65536 || !o->n_ctx ||
 	    o->n_ctx > INT32_MAX)
 		return lmd_fail(err, LMD_INVALID,
-				"kv: %u groups (at most %d), %u sequences (1 to 65536), context %u",
+				"kv: %u groups (maximum %d), %u sequences (1 to 65536), "
+				"context of %u tokens (1 to 2^31-1)",
 				o->n_group, LMD_MAX_GROUP, o->n_seq, o->n_ctx);
 	kv = lmi_alloc(1, sizeof(*kv));
 	if (!kv)
-		return lmd_fail(err, LMD_NOMEM, "kv: no memory");
+		return lmd_fail(err, LMD_NOMEM, "kv: out of memory");
 	kv->n_group = o->n_group;
 	kv->n_seq = kv->n_free_seq = o->n_seq;
 	kv->n_ctx = o->n_ctx;
@@ -122,7 +123,8 @@ enum lmd_status lmi_kv_create(struct lmi_kv **out, const struct lmi_kv_opts *o,
 		st = init_group(kv, i, o);
 	if (st != LMD_OK) {
 		lmi_kv_destroy(kv);
-		return lmd_fail(err, st, "kv: no room for the tables of %u sequences of %u tokens",
+		return lmd_fail(err, st,
+				"kv: cannot create page tables for %u sequences of %u tokens",
 				o->n_seq, o->n_ctx);
 	}
 	*out = kv;
@@ -160,7 +162,7 @@ uint32_t lmi_kv_open(struct lmi_kv *kv)
 	return LMI_NO_PAGE;
 }
 
-/* Copies into pages that nobody has any more need not be made. */
+/* Drops pending copies whose destination page is no longer in use. */
 static void forget_copies(struct lmi_kv *kv)
 {
 	uint32_t n = 0;
@@ -452,7 +454,7 @@ void lmi_kv_stats(const struct lmi_kv *kv, struct lmi_kv_stats *out)
 	}
 }
 
-/* The rows that the next row of a sequence sees are there. */
+/* Are all rows present that the next row of sequence i sees? */
 static bool check_seq(const struct lmi_kv *kv, uint32_t i)
 {
 	const struct seq *s = &kv->seq[i];

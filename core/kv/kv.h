@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * kv.h - the memory of all sequences of one model: its groups together.
+ * kv.h - the KV memory of all sequences of one model, over all of its groups.
  *
  * A sequence has a seq slot (its row in the page tables) and a length in tokens.  One step
- * is: reserve room for the next n tokens in every group, or get nothing; run; commit; let
- * forks start; settle, which gives back what no later row can see.
+ * consists of: reserve memory for the next n tokens in every group (all or nothing); run;
+ * commit; fork new sequences; settle, which frees what no later row can see.
  *
- * Pure: no device, no clock, one thread at a time, nothing allocated after create. */
+ * Pure bookkeeping: no device and no clock.  Not thread-safe.  Allocates only in create. */
 #ifndef LLAMAD_CORE_KV_KV_H
 #define LLAMAD_CORE_KV_KV_H
 
@@ -22,76 +22,80 @@ struct lmi_kv_opts {
 	const struct lmd_group *groups; /* [n_group], copied */
 	uint32_t n_group;		/* at most LMD_MAX_GROUP */
 	uint32_t page_tokens;
-	uint32_t n_seq;			/* sequences at a time */
-	uint32_t n_ctx;			/* tokens of one sequence */
-	uint32_t n_cross;		/* rows of one sequence in CROSS groups */
-	uint32_t n_page[LMD_MAX_GROUP]; /* PAGED, CROSS */
-	uint32_t n_slot[LMD_MAX_GROUP]; /* STATE */
+	uint32_t n_seq;			/* maximum number of open sequences */
+	uint32_t n_ctx;			/* maximum tokens of one sequence */
+	uint32_t n_cross;		/* maximum rows of one sequence in CROSS groups */
+	uint32_t n_page[LMD_MAX_GROUP]; /* for PAGED and CROSS groups */
+	uint32_t n_slot[LMD_MAX_GROUP]; /* for STATE groups */
 };
 
 struct lmi_kv;
 
-/* LMD_NOMEM, LMD_INVALID (sizes). */
+/* Returns LMD_NOMEM, or LMD_INVALID if a size is out of range. */
 enum lmd_status lmi_kv_create(struct lmi_kv **out, const struct lmi_kv_opts *opts,
 			      struct lmd_error *err);
 void lmi_kv_destroy(struct lmi_kv *kv);
 
-/* Pages that one sequence of n tokens takes in group g when it computes at most n_step of
- * them in a step (windows give pages back on the way). */
+/* Pages that one sequence of n tokens needs at most in group g if it computes at most n_step
+ * tokens per step (groups with a window free pages as they go). */
 uint32_t lmi_kv_pages_for(const struct lmd_group *g, uint32_t page_tokens, uint32_t n,
 			  uint32_t n_step);
-/* Logical pages of a table row of group g. */
+/* Number of logical pages in a page-table row of group g. */
 uint32_t lmi_kv_n_index(const struct lmd_group *g, uint32_t page_tokens, uint32_t n_ctx,
 			uint32_t n_cross);
 
-/* A seq slot, or LMI_NO_PAGE when all are taken. */
+/* Returns a seq slot, or LMI_NO_PAGE if all are in use. */
 uint32_t lmi_kv_open(struct lmi_kv *kv);
-/* Gives back everything the sequence has. */
+/* Frees the seq slot and all memory of the sequence. */
 void lmi_kv_close(struct lmi_kv *kv, uint32_t seq);
 uint32_t lmi_kv_len(const struct lmi_kv *kv, uint32_t seq);
 uint32_t lmi_kv_n_free_seq(const struct lmi_kv *kv);
 
-/* Would a sequence that has nothing yet get memory for n tokens, in steps of n_step? */
+/* Would an empty sequence get memory for n tokens, computed in steps of n_step? */
 bool lmi_kv_fits(const struct lmi_kv *kv, uint32_t n, uint32_t n_step);
-/* The same if nobody else had anything. */
+/* As lmi_kv_fits, but as if no other sequence held any memory. */
 bool lmi_kv_could_fit(const struct lmi_kv *kv, uint32_t n, uint32_t n_step);
 
-/* Room for n more tokens in every group, all or nothing.  mark: also keep the state after
- * the first `mark` tokens of these (0 = no; less than n), so that a fork can start there.
- * n beyond n_ctx is refused. */
+/* Reserves memory for n more tokens in every group, all or nothing.  mark: also keep the state
+ * after the first `mark` of these tokens (0 = no; less than n), so that a fork can start there.
+ * Returns false if the sequence would exceed n_ctx or memory is short. */
 bool lmi_kv_reserve(struct lmi_kv *kv, uint32_t seq, uint32_t n, uint32_t mark);
-/* Room for n rows in every CROSS group, once per sequence. */
+/* Reserves memory for n rows in every CROSS group; call at most once per sequence. */
 bool lmi_kv_reserve_cross(struct lmi_kv *kv, uint32_t seq, uint32_t n);
 uint32_t lmi_kv_cross(const struct lmi_kv *kv, uint32_t seq);
 
-/* The step ran and wrote n tokens (as reserved), or failed before it wrote any: n = 0. */
+/* Ends a step.  n: the reserved number if the step wrote its tokens, 0 if it failed before it
+ * wrote any. */
 void lmi_kv_commit(struct lmi_kv *kv, uint32_t seq, uint32_t n);
-/* Is everything that a sequence of `at` tokens needs there: rows in its windows, and a state?
- * True for the length itself and the mark of the last step, until settle. */
+/* Can a fork start after the first `at` tokens, that is, are the rows of its windows and a state
+ * still present?  Always true for the current length, and for the mark of the last step until
+ * lmi_kv_settle. */
 bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at);
-/* A new sequence with the first `at` tokens of `from`; LMI_NO_PAGE without a free seq slot.
- * can_fork must hold, and `from` has no reservation. */
+/* Opens a sequence that shares the first `at` tokens of `from`.  Returns its seq slot, or
+ * LMI_NO_PAGE if none is free.  lmi_kv_can_fork must hold, and `from` must not have a pending
+ * reservation. */
 uint32_t lmi_kv_fork(struct lmi_kv *kv, uint32_t from, uint32_t at);
-/* Drops the mark, and pages that no row from the length on can see. */
+/* Drops the mark and frees pages that no future row can see. */
 void lmi_kv_settle(struct lmi_kv *kv, uint32_t seq);
 
-/* What the step block wants to know.  Group kinds as their names say. */
+/* Queries for building the step block.  Each applies only to the group kind that it names. */
 struct lmi_interval lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n);
-/* PAGED: where the row of token `pos` goes, or -1 where no block ends.  CROSS: row `pos`. */
+/* PAGED: physical row of token `pos`, or -1 if no block ends there.  CROSS: that of row `pos`. */
 int32_t lmi_kv_row(const struct lmi_kv *kv, uint32_t g, uint32_t seq, uint32_t pos);
 int32_t lmi_kv_state_in(const struct lmi_kv *kv, uint32_t g, uint32_t seq); /* -1: zeros */
 int32_t lmi_kv_state_out(const struct lmi_kv *kv, uint32_t g,
 			 uint32_t seq); /* after the last row */
 int32_t lmi_kv_state_mark(const struct lmi_kv *kv, uint32_t g, uint32_t seq); /* -1: no mark */
 
-/* Page table changes of a sequence in a group since the last call. */
+/* Stores the page table changes of a sequence in group g since the last call in `out`.  `cap` must
+ * not be less than their number.  Returns the number stored. */
 uint32_t lmi_kv_changes(struct lmi_kv *kv, uint32_t g, uint32_t seq, struct lmd_page_set *out,
 			uint32_t cap);
-/* Most changes that one step can have in a group. */
+/* Maximum number of changes in one group in one step. */
 uint32_t lmi_kv_max_changes(const struct lmi_kv *kv);
 
-/* Pages to be copied before the step runs; the list is emptied by the call.  At most one for
- * each sequence and group. */
+/* Pages to copy before the step runs.  The call empties the list, which has at most one entry for
+ * each sequence and group; *out stays valid until the next reservation. */
 struct lmi_kv_copy {
 	uint32_t group, src, dst;
 };
@@ -103,7 +107,7 @@ struct lmi_kv_stats {
 };
 void lmi_kv_stats(const struct lmi_kv *kv, struct lmi_kv_stats *out);
 
-/* All invariants, for tests. */
+/* Checks all invariants; for tests. */
 bool lmi_kv_check(const struct lmi_kv *kv);
 
 #endif /* LLAMAD_CORE_KV_KV_H */

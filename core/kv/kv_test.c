@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory of sequences against a model that knows nothing of pages: every sequence has a
- * list of tags, one per token, and what a row would read through the device's page table
- * must be those tags.  The device (its tables, rows and states) is played by arrays that only
- * learn what a step block would tell a device. */
+ * Tests the KV memory against a model without pages: each sequence has a list of tags, one per
+ * token, and a row that is read through the device's page table must have the expected tag.
+ * The device (its tables, rows and states) is simulated by arrays that are updated only with
+ * what a step block would pass to a real device. */
 #include "core/base/alloc.h"
 #include "core/kv/kv.h"
 #include "core/kv/page_table.h"
@@ -30,14 +30,14 @@ static const struct lmd_group groups[] = {
 #define G_STATE 2
 #define G_CROSS 5
 
-/* ck_assert tells its parent process of every check that it passes; these are millions. */
+/* ck_assert reports every passed check to its parent process; there are millions here. */
 #define MUST(cond)                                                                                 \
 	do {                                                                                       \
 		if (!(cond))                                                                       \
 			ck_abort_msg("%s", #cond);                                                 \
 	} while (0)
 
-/* What the model knows of a sequence. */
+/* The model's view of a sequence. */
 struct model_seq {
 	bool open;
 	uint32_t len, n, mark;
@@ -91,7 +91,7 @@ static void world_init(struct world *w, uint64_t seed)
 	ck_assert_int_eq(lmi_kv_create(&w->kv, &o, NULL), LMD_OK);
 }
 
-/* The device looks up a row as a kernel does. */
+/* Looks up a row of the simulated device as a kernel does. */
 static uint32_t device_read(const struct world *w, uint32_t g, uint32_t seq, uint32_t row)
 {
 	uint32_t page = w->table[g][seq][row / PT];
@@ -105,7 +105,7 @@ static uint32_t group_ratio(uint32_t g)
 	return groups[g].ratio > 1 ? groups[g].ratio : 1;
 }
 
-/* Everything that the row after token `pos` sees is what was written for it. */
+/* Checks that everything the row of token `pos` sees is what was written for it. */
 static void verify_row(const struct world *w, uint32_t s, uint32_t pos, uint32_t n)
 {
 	const struct model_seq *m = &w->seq[s];
@@ -147,7 +147,7 @@ static void apply_tables(struct world *w)
 	}
 }
 
-/* No slot is read by one sequence and written by another, or written twice. */
+/* Checks that no slot is read by one sequence and written by another, nor written twice. */
 static void verify_slots(const struct world *w)
 {
 	for (uint32_t a = 0; a < N_SEQ; a++) {
@@ -251,7 +251,7 @@ static void step(struct world *w)
 	bool fails;
 
 	plan_step(w);
-	if (!below(w, 40)) { /* somebody leaves while the step is planned */
+	if (!below(w, 40)) { /* a sequence is closed while the step is planned */
 		uint32_t s = below(w, N_SEQ);
 
 		if (w->seq[s].open) {
@@ -331,7 +331,7 @@ START_TEST(random_walk)
 		else
 			open_or_close(w);
 		if (!lmi_kv_check(w->kv))
-			ck_abort_msg("invariants after operation %u", op);
+			ck_abort_msg("invariants violated after operation %u", op);
 	}
 	ck_assert_uint_eq(lmi_alloc_thread_count(), allocs);
 	printf("refused %u, copied %u, forked %u, marked %u, failed %u, closed %u\n", w->n_refused,
@@ -353,7 +353,7 @@ START_TEST(random_walk)
 }
 END_TEST
 
-/* Every interval against its definition, key by key. */
+/* Checks every interval against its definition, key by key. */
 START_TEST(intervals)
 {
 	static const struct lmd_group kinds[] = {
@@ -421,7 +421,7 @@ START_TEST(window_gives_pages_back)
 		ck_assert(lmi_kv_check(kv));
 	}
 	ck_assert_uint_le(most, 3);
-	ck_assert(!lmi_kv_reserve(kv, s, 1, 0)); /* the context is full */
+	ck_assert(!lmi_kv_reserve(kv, s, 1, 0)); /* context full */
 	lmi_kv_destroy(kv);
 }
 END_TEST

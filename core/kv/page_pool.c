@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records with reference counts and a free list through them.  Invariant: a record is on
- * the list exactly when its count is 0, and n_free is the length of the list. */
+ * Reference-counted records with a free list linked through them.  Invariant: a record is on
+ * the list if and only if its count is 0, and n_free is the length of the list. */
 #include "core/kv/page_pool.h"
 
 #include <assert.h>

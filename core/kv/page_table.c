@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Page tables of one group.  Invariant: the references of a page are the table entries that
- * name it, over the spans of all sequences.  An entry outside of its sequence's span is
- * stale and means nothing; the device may keep such entries too, since no interval reaches
- * them. */
+ * Page tables of one group.  Invariant: the reference count of a page is the number of table
+ * entries that name it, within the spans of all sequences.  An entry outside its sequence's
+ * span is stale and has no meaning; the device may keep stale entries as well, because no
+ * interval reaches them. */
 #include "core/kv/page_table.h"
 
 #include <assert.h>
@@ -68,7 +68,7 @@ static void mark_dirty(struct lmi_page_span *s, uint32_t index)
 		s->dirty_end = index + 1;
 }
 
-/* The page of `row` is there, will be written, and somebody else has it too. */
+/* Will the page of `row` be written while another sequence shares it? */
 static bool must_copy(const struct lmi_page_table *t, uint32_t seq, uint32_t row, uint32_t end)
 {
 	const struct lmi_page_span *s = &t->span[seq];
@@ -151,7 +151,7 @@ void lmi_page_table_clear(struct lmi_page_table *t, uint32_t seq)
 {
 	struct lmi_page_span *s = &t->span[seq];
 
-	/* last first: the beginning of a sequence is what somebody may want again */
+	/* last page first, so that the pages of the prefix are reused last */
 	while (s->end > s->first)
 		lmi_page_give(&t->pool, *entry(t, seq, --s->end));
 	*s = (struct lmi_page_span){0};
@@ -196,6 +196,6 @@ bool lmi_page_table_check(const struct lmi_page_table *t)
 				return false;
 		named += p->end - p->first;
 	}
-	/* every entry names a page in use, and there are as many entries as references */
+	/* each entry names a page in use, and the number of entries equals that of references */
 	return refs == named;
 }

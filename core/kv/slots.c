@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * State slots of one group.  Invariant: the references of a slot are the members cur, next
- * (when it is not cur) and mark that name it, over all sequences. */
+ * State slots of one group.  Invariant: the reference count of a slot is the number of members
+ * cur, next (if not equal to cur) and mark that name it, over all sequences. */
 #include "core/kv/slots.h"
 
 #include <assert.h>
@@ -35,7 +35,7 @@ void lmi_slots_fini(struct lmi_slots *t)
 	*t = (struct lmi_slots){0};
 }
 
-/* The step may write where it reads: there is a slot and nobody else has it. */
+/* May the step write to the slot it reads?  Only if no other sequence shares it. */
 static bool in_place(const struct lmi_slots *t, const struct lmi_slot_set *s)
 {
 	return s->cur != LMI_NO_PAGE && lmi_page_refs(&t->pool, s->cur) == 1;

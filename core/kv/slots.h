@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * slots.h - where the recurrent state of each sequence lies, in one state group.
+ * slots.h - assigns slots for the recurrent state of each sequence, in one state group.
  *
- * A sequence reads the slot `cur` (none: zeros) and a step stores the state after its last
- * row into `next`.  They are the same slot unless somebody else has `cur` too: then the step
- * writes a fresh one, so a fork costs no copy.  A step may also store the state after one
- * row in its middle into `mark`, from which a fork at that row starts.
+ * A sequence reads its state from slot `cur` (none: zeros), and a step stores the state after
+ * its last row in `next`.  The two are the same slot unless another sequence shares `cur`; then
+ * the step writes to a new slot, so that a fork needs no copy.  A step may also store the state
+ * after one of its inner rows in `mark`; a fork at that row starts from it.
  *
- * Slots that a step stops using are given back when it is done, never while it is being
- * planned: no slot is read by one sequence and written by another in the same step. */
+ * A slot that a step no longer needs is freed when the step is done, not while it is planned,
+ * so that within one step no slot is read by one sequence and written by another. */
 #ifndef LLAMAD_CORE_KV_SLOTS_H
 #define LLAMAD_CORE_KV_SLOTS_H
 
@@ -27,15 +27,16 @@ struct lmi_slots {
 enum lmd_status lmi_slots_init(struct lmi_slots *t, uint32_t n_slot, uint32_t n_seq);
 void lmi_slots_fini(struct lmi_slots *t);
 
-/* Slots to take for a step of `seq`, with or without a mark. */
+/* Number of free slots that a step of `seq` needs, with or without a mark. */
 uint32_t lmi_slots_need(const struct lmi_slots *t, uint32_t seq, bool mark);
-/* Sets next and mark; the pool has enough. */
+/* Sets next and mark; the pool must have lmi_slots_need() slots free. */
 void lmi_slots_plan(struct lmi_slots *t, uint32_t seq, bool mark);
-/* The step ran: next becomes cur.  The mark stays. */
+/* Call after the step ran: next becomes cur.  The mark stays. */
 void lmi_slots_commit(struct lmi_slots *t, uint32_t seq);
-/* The step did not run, or its mark is no longer wanted: gives next (if not cur) and mark back. */
+/* Call if the step did not run, or when its mark is no longer needed: frees next (unless it is
+ * cur) and mark. */
 void lmi_slots_settle(struct lmi_slots *t, uint32_t seq);
-/* `to`, which is empty, starts from the mark of `from`, or from its cur. */
+/* Makes `to`, which must be empty, start from the mark of `from` if `mark`, else from its cur. */
 void lmi_slots_fork(struct lmi_slots *t, uint32_t from, uint32_t to, bool mark);
 void lmi_slots_clear(struct lmi_slots *t, uint32_t seq);
 

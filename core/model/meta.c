@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Typed look-ups of metadata and the general checks. */
+ * Typed look-ups of metadata, and the checks that all models need. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "core/base/show.h"
 #include "core/model/model.h"
 
-#define NAME_BYTES 255u /* of a name for display */
+#define NAME_BYTES 255u /* limit for a displayed name */
 
 const char *lmi_meta_type_text(uint32_t type)
 {
@@ -34,10 +34,11 @@ const char *lmi_meta_type_text(uint32_t type)
 	return "of no known type";
 }
 
-static enum lmd_status wrong_type(const struct lmd_meta *v, const char *want, struct lmd_error *err)
+static enum lmd_status wrong_type(const struct lmd_meta *v, const char *expected,
+				  struct lmd_error *err)
 {
 	return lmd_fail(err, LMD_INVALID, "key %s is %s, not %s", v->key,
-			lmi_meta_type_text(v->type), want);
+			lmi_meta_type_text(v->type), expected);
 }
 
 enum lmd_status lmi_model_get_int(const struct lmi_model *m, const char *key, int64_t min,
@@ -49,7 +50,7 @@ enum lmd_status lmi_model_get_int(const struct lmi_model *m, const char *key, in
 	if (!v)
 		return LMD_OK;
 	if (v->type == LMD_META_U64)
-		return lmd_fail(err, LMD_INVALID, "key %s: %llu, at most %lld", key,
+		return lmd_fail(err, LMD_INVALID, "key %s: %llu, must be at most %lld", key,
 				(unsigned long long)v->v.u, (long long)max);
 	if (v->type != LMD_META_I64 && v->type != LMD_META_BOOL)
 		return wrong_type(v, "an integer", err);
@@ -85,7 +86,7 @@ enum lmd_status lmi_model_get_str(const struct lmi_model *m, const char *key, st
 	return LMD_OK;
 }
 
-/* [a-z0-9][a-z0-9_.-]{0,47}: the name may then be looked up among plugins. */
+/* Matches [a-z0-9][a-z0-9_.-]{0,47}, the form of names that can be looked up among plugins. */
 static bool is_arch_name(const struct lmd_str *s)
 {
 	if (s->len < 1 || s->len > 48)
@@ -101,8 +102,8 @@ static bool is_arch_name(const struct lmd_str *s)
 	return true;
 }
 
-/* A file that is no model (an importance matrix) may have no architecture; its kind then
- * stands in for it. */
+/* A file that is not a model (such as an importance matrix) may have no architecture; its
+ * general.type is used instead. */
 static enum lmd_status read_arch(struct lmi_model *m, struct lmd_error *err)
 {
 	struct lmd_str arch = {0}, kind = {0};
@@ -120,14 +121,15 @@ static enum lmd_status read_arch(struct lmi_model *m, struct lmd_error *err)
 		return lmd_fail(err, LMD_CORRUPT, "key general.architecture is missing");
 	if (!is_arch_name(&arch))
 		return lmd_fail(err, LMD_INVALID,
-				"key general.architecture: \"%s\" is not a name of 1..48 of "
-				"a-z 0-9 _ . -",
+				"key general.architecture: \"%s\" must be a name of 1..48 "
+				"characters a-z 0-9 _ . -",
 				lmi_show(show, sizeof(show), arch.ptr, arch.len));
 	m->view.arch = arch.ptr;
 	return LMD_OK;
 }
 
-/* A name for display: the file's own, or what the path ends in; control bytes become '?'. */
+/* Sets the name for display: the file's own or the last component of the path; control bytes become
+ * '?'. */
 static enum lmd_status read_name(struct lmi_model *m, const char *path, struct lmd_error *err)
 {
 	const char *base = strrchr(path, '/');
@@ -141,7 +143,7 @@ static enum lmd_status read_name(struct lmi_model *m, const char *path, struct l
 	base = base ? base + 1 : path;
 	if (!found || !name.len)
 		name = (struct lmd_str){.ptr = base, .len = strlen(base)};
-	if (name.len > NAME_BYTES) { /* cut between characters of UTF-8 */
+	if (name.len > NAME_BYTES) { /* cut between UTF-8 characters */
 		name.len = NAME_BYTES;
 		while (name.len > NAME_BYTES - 3 && (name.ptr[name.len] & 0xC0) == 0x80)
 			name.len--;
@@ -156,7 +158,7 @@ static enum lmd_status read_name(struct lmi_model *m, const char *path, struct l
 	return LMD_OK;
 }
 
-/* An integer or an array of integers, each 0..max; absent is fine. */
+/* Checks an integer or an array of integers, each 0..max; the key may be absent. */
 static enum lmd_status check_count(const struct lmi_model *m, const char *suffix, int64_t max,
 				   struct lmd_error *err)
 {
@@ -171,7 +173,7 @@ static enum lmd_status check_count(const struct lmi_model *m, const char *suffix
 	if (!v || v->type != LMD_META_ARR_I64)
 		return lmi_model_get_int(m, key, 0, max, &n, &found, err);
 	if (v->n > LMI_MAX_LAYERS)
-		return lmd_fail(err, LMD_INVALID, "key %s: %llu elements, at most %u", key,
+		return lmd_fail(err, LMD_INVALID, "key %s: %llu elements, must be at most %u", key,
 				(unsigned long long)v->n, LMI_MAX_LAYERS);
 	a = v->v.a;
 	for (uint64_t i = 0; i < v->n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The container behind struct lmd_model.  All that the view points to lives in one arena
- * of bounded size; mappings and descriptors belong to the parts. */
+ * The container behind struct lmd_model.  Everything that the view points to lives in one arena of
+ * limited size; mappings and descriptors belong to the parts. */
 #include "core/model/model.h"
 
 #include <string.h>
@@ -67,8 +67,8 @@ enum lmd_status lmi_model_no_memory(const struct lmi_model *m, uint64_t bytes,
 
 	if (bytes > m->heap_bytes - used)
 		return lmd_fail(err, LMD_INVALID,
-				"keys, vocabulary and tensor table need %llu bytes more than the "
-				"%llu in use, at most %llu",
+				"keys, vocabulary and tensor table need %llu bytes in addition to "
+				"%llu in use, but the limit is %llu",
 				(unsigned long long)bytes, (unsigned long long)used,
 				(unsigned long long)m->heap_bytes);
 	return lmd_fail(err, LMD_NOMEM, "no memory for %llu bytes of the model's tables",
@@ -103,7 +103,7 @@ enum lmd_status lmi_model_reserve_parts(struct lmi_model *m, uint32_t n, struct 
 		return lmi_model_no_memory(m, n * sizeof(*parts), err);
 	for (uint32_t i = 0; i < n; i++)
 		parts[i].file.fd = -1;
-	if (m->n_parts) /* grows from the first part to the whole set */
+	if (m->n_parts) /* keep the parts that are already there */
 		memcpy(parts, m->parts, m->n_parts * sizeof(*parts));
 	m->parts = parts;
 	m->n_parts = n;

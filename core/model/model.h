@@ -2,9 +2,9 @@
  *
  * model.h - the model while a format reader fills it.
  *
- * A reader creates an empty model, allocates what the view points to in the model's arena,
- * and registers keys and tensors, which also proves that their names are unique.  Users
- * see only the view and the functions of core/format/format.h. */
+ * A reader creates an empty model, allocates what the view points to in the model's arena, and adds
+ * keys and tensors, which also checks that their names are unique.  Users see only the view and the
+ * functions of core/format/format.h. */
 #ifndef LLAMAD_CORE_MODEL_MODEL_H
 #define LLAMAD_CORE_MODEL_MODEL_H
 
@@ -17,26 +17,26 @@
 
 struct lmd_arena;
 
-/* Bound on what keys, vocabulary and tensor table of one model may take on the heap. */
+/* Limit for the heap memory of one model's keys, vocabulary and tensor table. */
 #define LMI_MODEL_HEAP_BYTES (120ull << 20)
 
 #define LMI_MAX_KEYS    (1u << 20)
 #define LMI_MAX_TENSORS (1u << 17)
 #define LMI_MAX_VOCAB   (1u << 22)
-#define LMI_MAX_LAYERS  1024u /* also heads of a layer, and experts */
+#define LMI_MAX_LAYERS  1024u /* also limits heads per layer and experts */
 #define LMI_MAX_DIM     (1ull << 40)
 
 struct lmi_model_part {
-	uint64_t made; /* bytes of `map` that are no part of the file, but made of others */
+	uint64_t made; /* bytes of `map` that are not part of the file but built from others */
 	char *path;
 	struct lmi_file file;
-	struct lmi_map map; /* ptr NULL when only the header is open */
-	uint64_t map_at;    /* offset in the file of map.ptr */
+	struct lmi_map map; /* ptr is NULL if only the header is open */
+	uint64_t map_at;    /* file offset of map.ptr */
 	bool locked;
-	bool big_endian;    /* numbers of tensor data in the file */
+	bool big_endian;    /* byte order of tensor data in the file */
 };
 
-/* Who waits for the data of a model, and how far that is; see struct lmi_open. */
+/* Progress callback and state while the data of a model is loaded; see struct lmi_open. */
 struct lmi_model_wait {
 	uint64_t max_copy;
 	bool (*progress)(void *arg, uint64_t done, uint64_t total);
@@ -52,44 +52,44 @@ struct lmi_model {
 	struct lmi_strmap keys, names;
 	struct lmd_meta *meta;        /* [cap_meta] */
 	struct lmd_tensor *tensors;   /* [cap_tensors] */
-	struct lmi_model_part *parts; /* [n_parts] in the arena */
+	struct lmi_model_part *parts; /* [n_parts], in the arena */
 	uint32_t cap_meta, cap_tensors, n_parts;
-	uint64_t heap_bytes; /* bound of the arena */
+	uint64_t heap_bytes; /* limit of the arena */
 	struct lmi_model_wait wait;
-	/* What a reader keeps as long as the model lives, for tensors whose bytes are not those of
-	 * a file; own_read, if set, reads all of them.  All NULL: nothing. */
+	/* State that a reader keeps as long as the model lives, for tensors whose bytes are not
+	 * those of a file; own_read, if set, then reads all tensors.  All may be NULL. */
 	void *own;
 	void (*own_close)(void *own);
 	enum lmd_status (*own_read)(void *own, uint32_t i_tensor, uint64_t at, void *buf, size_t n,
 				    struct lmd_error *err);
 };
 
-/* heap_bytes bounds what the tables may take: LMI_MODEL_HEAP_BYTES, or less.  NULL without
+/* heap_bytes limits the memory of the tables: at most LMI_MODEL_HEAP_BYTES.  Returns NULL if out of
  * memory. */
 struct lmi_model *lmi_model_create(uint64_t heap_bytes);
 
-/* Closes files and mappings too.  NULL allowed. */
+/* Also closes files and mappings.  m may be NULL. */
 void lmi_model_destroy(struct lmi_model *m);
 
-/* Why an allocation from the arena failed: a model beyond its heap_bytes is LMD_INVALID,
- * otherwise LMD_NOMEM.  `bytes` is what was asked for. */
+/* Sets the error after a failed arena allocation of `bytes`: LMD_INVALID if the model exceeds its
+ * heap_bytes, otherwise LMD_NOMEM. */
 enum lmd_status lmi_model_no_memory(const struct lmi_model *m, uint64_t bytes,
 				    struct lmd_error *err);
 
-/* Room for that many; called once each, before the first add. */
+/* Make room; called once each, before the first add. */
 enum lmd_status lmi_model_reserve_meta(struct lmi_model *m, uint32_t n, struct lmd_error *err);
 enum lmd_status lmi_model_reserve_tensors(struct lmi_model *m, uint32_t n, struct lmd_error *err);
 enum lmd_status lmi_model_reserve_parts(struct lmi_model *m, uint32_t n, struct lmd_error *err);
 
-/* Copies the record; LMD_CORRUPT when its name is there already. */
+/* Copy the record; LMD_CORRUPT if the name already exists. */
 enum lmd_status lmi_model_add_meta(struct lmi_model *m, const struct lmd_meta *v,
 				   struct lmd_error *err);
 enum lmd_status lmi_model_add_tensor(struct lmi_model *m, const struct lmd_tensor *t,
 				     struct lmd_error *err);
 
-/* Typed look-ups.  *found says whether the key is there (if not, *out is untouched); a value
- * of another type or out of range is LMD_INVALID and names the key.  Integers of any width
- * and 0/1 booleans fit integer keys; integers 0/1 fit boolean keys. */
+/* Typed look-ups.  *found tells whether the key exists; if not, *out is not changed.  A value of
+ * another type or out of range is LMD_INVALID and the error names the key.  Integer keys accept
+ * integers of any width and booleans as 0/1; boolean keys accept the integers 0 and 1. */
 enum lmd_status lmi_model_get_int(const struct lmi_model *m, const char *key, int64_t min,
 				  int64_t max, int64_t *out, bool *found, struct lmd_error *err);
 enum lmd_status lmi_model_get_bool(const struct lmi_model *m, const char *key, int8_t *out,
@@ -97,16 +97,16 @@ enum lmd_status lmi_model_get_bool(const struct lmi_model *m, const char *key, i
 enum lmd_status lmi_model_get_str(const struct lmi_model *m, const char *key, struct lmd_str *out,
 				  bool *found, struct lmd_error *err);
 
-/* "an array of strings", "an integer", ... for sentences. */
+/* "an array of strings", "an integer", ... for error messages. */
 const char *lmi_meta_type_text(uint32_t type);
 
-/* Checks what every architecture relies on: general.architecture and the counts that size
- * tables (layers, heads, experts) against their bounds; sets view.arch and view.name.
- * `path` gives the name when the file has none. */
+/* Checks the keys that every architecture relies on: general.architecture and the counts that size
+ * tables (layers, heads, experts) against their limits; sets view.arch and view.name.  The name
+ * comes from `path` if the file has none. */
 enum lmd_status lmi_model_check_general(struct lmi_model *m, const char *path,
 					struct lmd_error *err);
 
-/* Fills m->tok from the tokenizer.* keys, and the chat template. */
+/* Fills m->tok from the tokenizer.* keys, and sets the chat template. */
 enum lmd_status lmi_model_read_tokspec(struct lmi_model *m, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_MODEL_MODEL_H */

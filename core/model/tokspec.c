@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the tokenizer.* keys to struct lmd_tokspec.  Afterwards every array has n_tokens
- * elements of the right type and every special id names a token, so that tokenizers may
- * index without looking. */
+ * Converts the tokenizer.* keys to struct lmd_tokspec.  Afterwards every array has n_tokens
+ * elements of the right type and every special id names a token, so that tokenizers can index
+ * without checks. */
 #include <limits.h>
 #include <math.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #define PREFIX "tokenizer.ggml."
 
-/* Two keys may stand for one id: the newer name, then an older one or another spelling. */
+/* An id may have two keys: the newer name, then an older name or another spelling. */
 static const struct {
 	const char *key, *old;
 	size_t at;
@@ -68,18 +68,20 @@ static const struct lmd_meta *find(const struct lmi_model *m, const char *key)
 	return m->view.find_meta(&m->view, key);
 }
 
-static enum lmd_status wrong_type(const struct lmd_meta *v, const char *want, struct lmd_error *err)
+static enum lmd_status wrong_type(const struct lmd_meta *v, const char *expected,
+				  struct lmd_error *err)
 {
 	return lmd_fail(err, LMD_INVALID, "key %s is %s, not %s", v->key,
-			lmi_meta_type_text(v->type), want);
+			lmi_meta_type_text(v->type), expected);
 }
 
-/* An array with one element for each token. */
+/* Checks that an array has one element for each token. */
 static enum lmd_status check_length(const struct lmi_model *m, const struct lmd_meta *v,
 				    struct lmd_error *err)
 {
 	if (v->n != m->tok.n_tokens)
-		return lmd_fail(err, LMD_CORRUPT, "key %s: %llu elements for %u tokens", v->key,
+		return lmd_fail(err, LMD_CORRUPT,
+				"key %s: %llu elements, must be one for each of %u tokens", v->key,
 				(unsigned long long)v->n, m->tok.n_tokens);
 	return LMD_OK;
 }
@@ -202,7 +204,8 @@ static enum lmd_status read_charsmap(struct lmi_model *m, struct lmd_error *err)
 	return LMD_OK;
 }
 
-/* Ids below the number of tokens; without a token list any that fit. */
+/* Ids must be below the number of tokens; if there is no token list, any id that fits is
+ * accepted. */
 static enum lmd_status read_ids(struct lmi_model *m, struct lmd_error *err)
 {
 	int64_t max = m->tok.text ? (int64_t)m->tok.n_tokens - 1 : INT32_MAX;
@@ -238,7 +241,7 @@ static enum lmd_status read_flags(struct lmi_model *m, struct lmd_error *err)
 	return LMD_OK;
 }
 
-/* A name: no NUL inside, so that it may be used as a C string. */
+/* Reads a name, which contains no NUL so that it can be used as a C string. */
 static enum lmd_status read_name(const struct lmi_model *m, const char *key, const char **out,
 				 struct lmd_error *err)
 {
@@ -249,12 +252,14 @@ static enum lmd_status read_name(const struct lmi_model *m, const char *key, con
 	if (st != LMD_OK || !found)
 		return st;
 	if (s.len > 64 || memchr(s.ptr, 0, s.len))
-		return lmd_fail(err, LMD_INVALID, "key %s: not a name of at most 64 bytes", key);
+		return lmd_fail(err, LMD_INVALID,
+				"key %s: must be a name of at most 64 bytes without a zero byte",
+				key);
 	*out = s.ptr;
 	return LMD_OK;
 }
 
-/* What the file says of the model as a whole.  A name that is no C string says nothing. */
+/* Sets architecture and name of the model.  A name that is not a C string is ignored. */
 static enum lmd_status read_model(struct lmi_model *m, struct lmd_error *err)
 {
 	struct lmd_str s = {0};
@@ -267,7 +272,7 @@ static enum lmd_status read_model(struct lmi_model *m, struct lmd_error *err)
 	return st;
 }
 
-/* A vocabulary without texts may say how many ids there are. */
+/* A vocabulary without texts may still state its size. */
 static enum lmd_status read_size(struct lmi_model *m, struct lmd_error *err)
 {
 	int64_t n = 0;
@@ -319,7 +324,7 @@ enum lmd_status lmi_model_read_tokspec(struct lmi_model *m, struct lmd_error *er
 	if (st == LMD_OK)
 		st = lmi_model_get_str(m, "tokenizer.chat_template", &m->view.chat_template, &found,
 				       err);
-	/* The original tokenizer.json, where a file carries it instead of the arrays. */
+	/* the original tokenizer.json, in files that carry it instead of the arrays */
 	if (st == LMD_OK && !m->tok.text)
 		st = lmi_model_get_str(m, "tokenizer.huggingface.json", &m->tok.json, &found, err);
 	return st;

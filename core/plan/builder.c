@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The builder that an architecture's build function fills a plan with.  Every call is checked when
- * it is made; the first refusal sticks, later calls do nothing, and lmi_plan_build returns it. */
+ * The builder that an architecture's build function uses to fill a plan.  Every call is checked
+ * when it is made.  The first error is sticky: later calls do nothing, and lmi_plan_build returns
+ * that error. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -82,7 +83,7 @@ static bool same_wref(const struct lmd_wref *a, const struct lmd_wref *b)
 	       same_parts(a, b);
 }
 
-/* A name when the architecture gave none: that of the first tensor. */
+/* Default name if the architecture gave none: the name of the first tensor. */
 static const char *wref_name(const struct build *b, const struct lmd_wref *w)
 {
 	const struct lmd_model *m = lmi_wref_model(w, b->p->model, b->p->target);
@@ -95,8 +96,8 @@ static const char *wref_name(const struct build *b, const struct lmd_wref *w)
 	return "literal";
 }
 
-/* Literals have kind, numbers and rows alone, so that equal ones compare equal. */
-static void tidy_part(struct lmd_wpart *pt)
+/* Clears the members that do not apply to the kind of part, so that equal parts compare equal. */
+static void normalise_part(struct lmd_wpart *pt)
 {
 	if (pt->kind == LMD_WPART_LITERAL)
 		pt->tensor = pt->row0 = 0;
@@ -114,14 +115,14 @@ static enum lmd_status add_wref(struct build *b, const struct lmd_wref *given, u
 	w.struct_size = sizeof(w);
 	w.name = wref_name(b, given);
 	if (!w.n_part || !w.parts || w.n_part > 4096)
-		return lmd_fail(&b->err, LMD_INVALID, "weight %s: %u parts, possible are 1..4096",
+		return lmd_fail(&b->err, LMD_INVALID, "weight %s: %u parts, expected 1..4096",
 				w.name, w.n_part);
 	parts = lmi_alloc(w.n_part, sizeof(*parts));
 	if (!parts)
-		return lmd_fail(&b->err, LMD_NOMEM, "weight %s: no memory", w.name);
+		return lmd_fail(&b->err, LMD_NOMEM, "weight %s: out of memory", w.name);
 	memcpy(parts, given->parts, w.n_part * sizeof(*parts));
 	for (uint32_t i = 0; i < w.n_part; i++)
-		tidy_part(&parts[i]);
+		normalise_part(&parts[i]);
 	st = lmi_wref_resolve(&w, parts, b->p->model, b->p->target, &dtype, &b->err);
 	if (st != LMD_OK)
 		goto out;
@@ -199,7 +200,7 @@ static void b_op(void *ctx, const struct lmd_op *given)
 	if (b->st != LMD_OK)
 		return;
 	if (!lmi_op_info(op.code)) {
-		b->st = lmd_fail(&b->err, LMD_INVALID, "op %u (layer %d): code %u, known are 1..%d",
+		b->st = lmd_fail(&b->err, LMD_INVALID, "op %u (layer %d): code %u, expected 1..%d",
 				 b->p->view.n_op, b->layer, op.code, LMD_N_OP - 1);
 		return;
 	}
@@ -235,8 +236,7 @@ static void b_output(void *ctx, uint32_t id, uint32_t value)
 	for (uint32_t i = 0; i < b->p->view.n_output; i++)
 		if (b->p->outputs[i].id == id) {
 			b->st = lmd_fail(&b->err, LMD_INVALID,
-					 "output %u: value %s, it is %s "
-					 "already",
+					 "output %u: cannot be value %s, it is already %s",
 					 id, b->p->values[value].name,
 					 b->p->values[b->p->outputs[i].value].name);
 			return;
@@ -300,7 +300,7 @@ static bool b_wref_info(void *ctx, uint32_t wref, struct lmd_wref *out)
 	return true;
 }
 
-/* ---- a plan's frame: what describe() declared ---- */
+/* ---- parts that describe() declared ---- */
 
 static enum lmd_status cache_dtypes(struct lmd_cache *c, uint32_t i, uint32_t user,
 				    struct lmd_error *err)
@@ -312,14 +312,15 @@ static enum lmd_status cache_dtypes(struct lmd_cache *c, uint32_t i, uint32_t us
 		return lmd_fail(err, LMD_INVALID, "cache %u: type %u is unknown", i, user);
 	if (c->dk % t->block_elems || c->dv % t->block_elems)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"cache %u: type %s needs heads of a multiple of %u, not %u and %u",
+				"cache %u: type %s needs head widths that are multiples of %u, "
+				"not %u and %u",
 				i, t->name, t->block_elems, c->dk, c->dv);
 	c->k_dtype = c->v_dtype = t->id;
 	return LMD_OK;
 }
 
-static enum lmd_status frame(struct lmi_plan *p, const struct lmd_arch_desc *d, uint32_t kv_dtype,
-			     struct lmd_error *err)
+static enum lmd_status copy_declarations(struct lmi_plan *p, const struct lmd_arch_desc *d,
+					 uint32_t kv_dtype, struct lmd_error *err)
 {
 	const struct lmd_plan declared = {
 		.n_group = d->n_group,
@@ -358,14 +359,14 @@ static enum lmd_status check_params(const struct lmi_plan_params *p, struct lmd_
 	if (p->key.kind > LMD_PLAN_TAIL || p->key.pooling < LMD_POOL_UNSET ||
 	    p->key.pooling > LMD_POOL_RANK)
 		return lmd_fail(err, LMD_INVALID,
-				"plan: kind %u, pooling %d; known are 0..%d and "
+				"plan: kind %u, pooling %d; expected 0..%d and "
 				"-1..%d",
 				p->key.kind, p->key.pooling, LMD_PLAN_TAIL, LMD_POOL_RANK);
 	if (p->act_dtype != LMD_DTYPE_F32 && p->act_dtype != LMD_DTYPE_F16 &&
 	    p->act_dtype != LMD_DTYPE_BF16)
 		return lmd_fail(err, LMD_INVALID,
-				"plan: activations of type %u, possible are f32, "
-				"f16, bf16",
+				"plan: activations of type %u, expected f32, "
+				"f16 or bf16",
 				p->act_dtype);
 	for (int i = 0; i < LMD_N_SPACE; i++)
 		if (p->max_rows[i] > 1u << 30)
@@ -400,7 +401,7 @@ static enum lmd_status run_build(struct build *b, const struct lmi_plan_params *
 	if (b->st != LMD_OK)
 		return b->st;
 	if (st != LMD_OK)
-		return lmd_fail(&b->err, st, "plan: the architecture gave up (%s)",
+		return lmd_fail(&b->err, st, "plan: the architecture's build function failed (%s)",
 				lmd_status_text((int)st));
 	if (!b->p->view.n_op)
 		return lmd_fail(&b->err, LMD_INVALID, "plan: the architecture emitted 0 ops");
@@ -425,7 +426,7 @@ enum lmd_status lmi_plan_build(struct lmi_plan **out, const struct lmi_plan_para
 	b.p->model = params->model;
 	b.p->target = params->target;
 	lmi_check_init(&b.check, b.p);
-	st = frame(b.p, params->desc, params->kv_dtype, err);
+	st = copy_declarations(b.p, params->desc, params->kv_dtype, err);
 	if (st == LMD_OK) {
 		st = run_build(&b, params);
 		if (st != LMD_OK && err)

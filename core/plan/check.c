@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A plan as a whole: each column is written by exactly one op, before anything reads it, and all
- * columns are written in the end. */
+ * Checks of a plan as a whole: each column is written by exactly one op, before anything reads it,
+ * and in the end all columns have been written. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -30,13 +30,13 @@ static enum lmd_status room(struct lmi_check *c, struct lmd_error *err)
 		return LMD_OK;
 	s = lmi_realloc(c->written, cap, sizeof(*s));
 	if (!s)
-		return lmd_fail(err, LMD_NOMEM, "no memory to check a plan");
+		return lmd_fail(err, LMD_NOMEM, "out of memory while checking a plan");
 	c->written = s;
 	c->cap = cap;
 	return LMD_OK;
 }
 
-/* Visits the columns of an operand in runs; folded columns are those of the value below. */
+/* Called for each run of columns of an operand; folded columns map to the columns of the value. */
 typedef enum lmd_status (*run_fn)(struct lmi_check *c, const struct lmd_opnd *o, uint32_t a,
 				  uint32_t b, void *arg);
 
@@ -101,7 +101,7 @@ static enum lmd_status write_run(struct lmi_check *c, const struct lmd_opnd *o, 
 	case LMI_COVER_NOMEM:
 		break;
 	}
-	return lmd_fail(w->err, LMD_NOMEM, "no memory to check a plan");
+	return lmd_fail(w->err, LMD_NOMEM, "out of memory while checking a plan");
 }
 
 static enum lmd_status each_value(struct lmi_check *c, struct where *w, enum lmi_field_kind kind,

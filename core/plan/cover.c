@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which columns of a value were written: sorted spans that do not touch.  Most values have one. */
+ * The set of columns of a value that have been written: sorted spans that do not touch.  Most
+ * values have one span. */
 #include "core/plan/plan_priv.h"
 
 #include <string.h>
 
 #include "core/base/alloc.h"
 
-/* The first span that ends after column a. */
+/* Returns the index of the first span that ends after column a. */
 static uint32_t find(const struct lmi_spans *s, uint32_t a)
 {
 	uint32_t lo = 0, hi = s->n;

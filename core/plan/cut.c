@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A plan as segments, each for one device.  Segment s holds value v when one of its ops touches it.
- * If an earlier segment wrote v, s gets these columns through an input and copies them into its
- * own v at its start, so that all operands stay values; the input comes from the last segment
- * before s that wrote v, which by the same rule has all that was written until then. */
+ * Splits a plan into segments, one device each.  Segment s holds value v if one of its ops uses it.
+ * If an earlier segment wrote v, s receives these columns through an input and copies them into its
+ * own v at its start, so that all operands remain values.  The input comes from the last segment
+ * before s that wrote v, which by the same rule has everything written until then. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -13,10 +13,11 @@
 struct segment {
 	struct lmi_plan *plan;
 	uint32_t device;
-	uint32_t first, end; /* ops of the whole plan */
+	uint32_t first, end; /* range of ops in the whole plan */
 	uint32_t n_link, cap_link;
 	struct lmi_cut_link *links;
-	uint32_t *value; /* numbers here of the whole's values; LMD_NONE: not held */
+	uint32_t *value; /* number in this segment for each value of the whole plan; LMD_NONE: not
+			  * held */
 };
 
 struct lmi_cut {
@@ -24,19 +25,19 @@ struct lmi_cut {
 	uint32_t n;
 };
 
-/* Scratch memory, by number in the whole plan; LMD_NONE = none. */
+/* Scratch memory, indexed by number in the whole plan; LMD_NONE = none. */
 struct work {
 	const struct lmi_plan *p;
 	struct lmi_cut *c;
-	struct lmi_spans *written; /* columns of each value, up to the segment at hand */
-	uint32_t *writer;	   /* last segment that wrote it */
-	uint32_t *wref;		   /* numbers of the weights in the segment at hand */
-	bool *touched;		   /* by the segment at hand */
+	struct lmi_spans *written; /* columns of each value written before the current segment */
+	uint32_t *writer;	   /* last segment that wrote each value */
+	uint32_t *wref;		   /* numbers of the weights in the current segment */
+	bool *touched;		   /* used by the current segment */
 };
 
 static enum lmd_status no_memory(struct lmd_error *err)
 {
-	return lmd_fail(err, LMD_NOMEM, "no memory to cut a plan");
+	return lmd_fail(err, LMD_NOMEM, "out of memory while cutting a plan");
 }
 
 static void mark_touched(struct work *w, const struct lmd_op *op)
@@ -57,7 +58,7 @@ static void mark_touched(struct work *w, const struct lmd_op *op)
 	}
 }
 
-/* ---- what a segment needs ---- */
+/* ---- imports of a segment ---- */
 
 static enum lmd_status import_weight(struct work *w, struct lmi_plan *to, uint32_t *id,
 				     struct lmd_error *err)
@@ -118,8 +119,8 @@ static uint64_t taps_of(const struct lmd_plan *p)
 	return used;
 }
 
-/* A tap of segment `from` for its value, the same one if it has one already; none of the numbers
- * that the whole plan uses. */
+/* Returns the tap of segment `from` for a value, creating it if necessary with a number that the
+ * whole plan does not use. */
 static enum lmd_status tap(struct segment *from, const struct lmi_plan *whole, uint32_t value,
 			   uint32_t *out_id, struct lmd_error *err)
 {
@@ -156,7 +157,7 @@ static enum lmd_status add_link(struct segment *s, uint32_t input, uint32_t from
 	return LMD_OK;
 }
 
-/* Columns [a, b) of the input into the value, which get a copy of their own. */
+/* Copies columns [a, b) of the input into the value. */
 static enum lmd_status copy_span(struct segment *s, uint32_t input, uint32_t value,
 				 const struct lmi_span *span, int32_t layer, struct lmd_error *err)
 {
@@ -214,8 +215,8 @@ static enum lmd_status import_value(struct work *w, struct segment *s, uint32_t 
 
 /* ---- one segment ---- */
 
-static enum lmd_status copy_frame(struct lmi_plan **out, const struct lmi_plan *p,
-				  struct lmd_error *err)
+static enum lmd_status copy_declarations(struct lmi_plan **out, const struct lmi_plan *p,
+					 struct lmd_error *err)
 {
 	struct lmi_plan *to;
 	enum lmd_status st = lmi_plan_new(&to, &p->view, err);
@@ -271,7 +272,7 @@ static enum lmd_status note_written(struct work *w, uint32_t index, struct lmd_e
 static enum lmd_status make_segment(struct work *w, uint32_t index, struct lmd_error *err)
 {
 	struct segment *s = &w->c->segments[index];
-	enum lmd_status st = copy_frame(&s->plan, w->p, err);
+	enum lmd_status st = copy_declarations(&s->plan, w->p, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -296,7 +297,7 @@ static enum lmd_status make_segment(struct work *w, uint32_t index, struct lmd_e
 	return st == LMD_OK ? note_written(w, index, err) : st;
 }
 
-/* Outputs of the whole belong to the last segment that wrote their value. */
+/* Outputs of the whole plan belong to the last segment that wrote their value. */
 static enum lmd_status give_outputs(struct work *w, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A plan as text: one line for each thing, only what differs from the default, no numbers of ops
- * or values, so that a change of one op is a change of one line.  Limits of a step and memory are
- * left out: they are not the architecture's. */
+ * A plan as text: one line per item, only members that differ from the default, no numbers of ops
+ * or values, so that changing one op changes one line.  Limits of a step and memory layout are
+ * omitted, because they do not come from the architecture. */
 #include <string.h>
 
 #include "core/plan/ew.h"
@@ -89,7 +89,7 @@ static void dump_inputs(const struct lmd_plan *p, FILE *f)
 			p->inputs[i].own_rows ? "own rows" : spaces[p->inputs[i].space]);
 }
 
-/* Planes as runs: 0x8 1x4 ... */
+/* Planes are printed as runs: 0x8 1x4 ... */
 static void dump_ropes(const struct lmd_plan *p, FILE *f)
 {
 	for (uint32_t i = 0; i < p->n_rope; i++) {
@@ -240,7 +240,7 @@ static void dump_program(const struct lmd_op_ew *o, FILE *f)
 		fprintf(f, "%sr%u", i ? "," : " -> ", o->out_reg[i]);
 }
 
-/* One member as " name=text"; nothing when it is the default. */
+/* Prints one member as " name=text", or nothing if it has the default value. */
 static void dump_element(const struct lmi_plan *p, const struct lmi_field *fd, const void *at,
 			 const char *name, FILE *f)
 {
@@ -297,7 +297,7 @@ static void dump_element(const struct lmi_plan *p, const struct lmi_field *fd, c
 	}
 }
 
-/* "src[0].kind" as "src0.kind"; a number behind it for members of arrays. */
+/* Writes "src[0].kind" as "src0.kind"; members of arrays get a number as suffix. */
 static void member_name(char *out, size_t n, const char *name, int index)
 {
 	size_t at = 0;

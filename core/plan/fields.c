@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One table for the members of all ops.  A row says where a member lies, what it is and what it
- * may hold; the builder, the checks, liveness, lowering, the cut and the dump walk over it.  What
- * only one op knows (that two widths agree, say) is in shape_*.c. */
+ * One table for the members of all ops.  A row says where a member lies, what it is and what it may
+ * contain; the builder, the checks, liveness, lowering, the cut and the dump all use it.  Rules
+ * that only one op has (for example, that two widths are equal) are in shape_*.c. */
 #include "core/plan/plan.h"
 
 #include <stddef.h>
@@ -34,7 +34,7 @@ NAMES(index_names, NULL, "weighted", "sum", "per_head");
 		.name = #f, .offset = AT(op, f), .kind = LMI_FIELD_##k, .count = 1,                \
 		.stride = SIZE(op, f), .flags = fl, .def = d                                       \
 	}
-/* An array, of which the first op.n are in use. */
+/* An array; in the second form only the first op.n elements are in use. */
 #define ARRAY(op, f, k, fl, d)                                                                     \
 	{                                                                                          \
 		.name = #f, .offset = AT(op, f), .kind = LMI_FIELD_##k,                            \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fused = decomposed: every conformance case runs on `ref` as it is and taken apart as far as
- * possible; the results agree. */
+ * Fused and decomposed ops agree: every conformance case runs on `ref` as it is and fully
+ * decomposed, and the results are compared. */
 #include <math.h>
 
 #include "core/plan/opcase_priv.h"
@@ -34,7 +34,7 @@ static void teardown(void)
 	lmi_host_destroy(host);
 }
 
-/* *n_op: ops of the plan, lowered or not. */
+/* *n_op: number of ops in the plan, after lowering if requested. */
 static void run(struct oc_backend *be, const struct opcase *def, const struct oc_layout *layout,
 		uint64_t seed, bool lowered, struct oc_result *out, uint32_t *n_op)
 {
@@ -42,7 +42,7 @@ static void run(struct oc_backend *be, const struct opcase *def, const struct oc
 	struct lmd_error err = {0};
 	struct oc *c = NULL;
 
-	dev.support = NULL; /* ref runs everything; nothing else may be taken apart */
+	dev.support = NULL; /* ref runs everything; nothing is decomposed by accident */
 	ck_assert_msg(oc_create(&c, def, layout, host, &dev, seed, lowered, &err) == LMD_OK,
 		      "%s: %s", def->name, err.text);
 	ck_assert_msg(oc_execute(be, c, out, &err) == LMD_OK, "%s: %s", def->name, err.text);
@@ -50,7 +50,8 @@ static void run(struct oc_backend *be, const struct opcase *def, const struct oc
 	oc_destroy(c);
 }
 
-/* Sums in another order, and activations as programs, on top of the case's own tolerance. */
+/* Sums in another order, and activations as EW programs, in addition to the case's own
+ * tolerance. */
 static double tolerance(const struct opcase *def)
 {
 	return fmax(def->nmse, 1e-9);
@@ -105,7 +106,7 @@ START_TEST(fused_is_decomposed)
 			}
 	oc_backend_close(&be);
 	LMD_CASES("fused ops", passed, failed, 0);
-	printf("%u cases have nothing to take apart\n", same);
+	printf("%u cases have no decomposition\n", same);
 	ck_assert_uint_eq(failed, 0);
 	ck_assert_uint_gt(passed, 100);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Memory of the values.  A value lives from the first op that writes one of its columns to the last
- * op that touches it; two that never live at once may share bytes.  Values are placed in order of
- * falling size, each at the lowest offset that no placed contemporary covers.  That is within a few
- * per cent of the peak for plans, whose big values come and go layer by layer. */
+ * op that uses it; two values whose lifetimes do not overlap may share bytes.  Values are placed in
+ * order of decreasing size, each at the lowest offset that is free during its lifetime.  For plans,
+ * whose large values come and go layer by layer, this is within a few per cent of the peak. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 
 struct life {
 	uint32_t value;
-	uint32_t first, last; /* ops */
+	uint32_t first, last; /* range of ops */
 	uint64_t offset, bytes;
 };
 
@@ -43,7 +43,7 @@ static void touch(struct life *life, uint32_t op)
 	life->last = op;
 }
 
-/* What is looked at after the run shares with nobody. */
+/* Values that are read after the run do not share memory. */
 static void forever(struct life *life, uint32_t n_op)
 {
 	life->first = 0;
@@ -95,7 +95,8 @@ static enum lmd_status measure(struct lmi_plan *p, struct life *life, struct lmd
 	return LMD_OK;
 }
 
-/* The lowest place for `l` beside the placed ones that live with it; `near` is scratch memory. */
+/* Returns the lowest free offset for `l` among the placed values whose lifetimes overlap; `near` is
+ * scratch memory. */
 static uint64_t place(const struct life *placed, uint32_t n, const struct life *l,
 		      const struct life **near)
 {
@@ -124,7 +125,7 @@ enum lmd_status lmi_plan_layout(struct lmi_plan *p, struct lmd_error *err)
 	uint64_t end = 0;
 
 	if (!life || !near) {
-		st = lmd_fail(err, LMD_NOMEM, "no memory to lay out a plan");
+		st = lmd_fail(err, LMD_NOMEM, "out of memory while laying out a plan");
 		goto out;
 	}
 	lives(&p->view, life);
@@ -137,7 +138,7 @@ enum lmd_status lmi_plan_layout(struct lmi_plan *p, struct lmd_error *err)
 
 		life[i].offset = place(life, i, &life[i], near);
 		if (!lmi_add_ok(life[i].offset, life[i].bytes, &here) || here > INT64_MAX) {
-			st = lmd_fail(err, LMD_INVALID, "value %s: its end does not fit a number",
+			st = lmd_fail(err, LMD_INVALID, "value %s: its offset overflows",
 				      p->values[life[i].value].name);
 			goto out;
 		}

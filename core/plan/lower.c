@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replaces what a device does not run.  The op list is rewritten from front to back; an op that is
- * refused is handed to its rule, and what the rule emits goes through the same question, so a fused
- * op falls apart only as far as needed.  Every rule makes ops with fewer features, so this ends;
- * the depth is watched all the same. */
+ * Replaces ops that a device does not support.  The op list is rewritten from front to back.  An
+ * unsupported op is passed to its rule, and each op that the rule emits is checked in the same way,
+ * so a fused op is decomposed only as far as necessary.  Every rule emits ops with fewer features,
+ * so this terminates; the depth is limited nevertheless. */
 #include "core/plan/lower.h"
 
 #include <string.h>
@@ -36,14 +36,15 @@ uint32_t lower_value(struct lower *l, const struct lmd_opnd *like, uint32_t vtyp
 		return 0;
 	if (width > LMI_MAX_WIDTH) {
 		l->st = lmd_fail(l->err, LMD_UNSUPPORTED,
-				 "op %s (layer %d): taken apart it needs %llu columns, at most %u",
+				 "op %s (layer %d): its decomposition needs %llu columns, at "
+				 "most %u",
 				 lmi_op_info(l->from->code)->name, l->from->layer,
 				 (unsigned long long)width, LMI_MAX_WIDTH);
 		return 0;
 	}
 	v.name = lmi_arena_printf(l->p->arena, "%s.%s", base, suffix);
 	if (!v.name)
-		l->st = lmd_fail(l->err, LMD_NOMEM, "no memory to lower a plan");
+		l->st = lmd_fail(l->err, LMD_NOMEM, "out of memory while lowering a plan");
 	else
 		l->st = lmi_plan_add_value(l->p, &v, -1, &id, l->err);
 	return id;
@@ -87,7 +88,7 @@ static void push(struct lower *l, const struct lmd_op *op)
 		struct lmd_op *out = lmi_realloc(l->out, cap, sizeof(*out));
 
 		if (!out) {
-			l->st = lmd_fail(l->err, LMD_NOMEM, "no memory to lower a plan");
+			l->st = lmd_fail(l->err, LMD_NOMEM, "out of memory while lowering a plan");
 			return;
 		}
 		l->out = out;
@@ -109,7 +110,8 @@ static void lower_op(struct lower *l, const struct lmd_op *op)
 		return;
 	}
 	if (l->depth == MAX_DEPTH) {
-		l->st = lmd_fail(l->err, LMD_INTERNAL, "op %s (layer %d): taken apart %d times",
+		l->st = lmd_fail(l->err, LMD_INTERNAL,
+				 "op %s (layer %d): still unsupported after %d decompositions",
 				 lmi_op_info(op->code)->name, op->layer, MAX_DEPTH);
 		return;
 	}
@@ -146,7 +148,8 @@ static enum lmd_status lower_all(struct lmi_plan *p, lmi_support_fn support, voi
 
 	for (uint32_t i = 0; i < p->view.n_op; i++) {
 		struct lmd_op op =
-			p->ops[i]; /* rules may grow other arrays of the plan, not this */
+			p->ops[i]; /* a copy: rules may grow the other arrays of the plan, but not
+				    * this one */
 
 		lower_op(&l, &op);
 	}

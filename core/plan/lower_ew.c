@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * EW programs for what fused ops do to single elements: activations, soft caps, residuals.
+ * EW programs for the element-wise parts of fused ops: activations, soft caps, residuals.
  * Formulas: op.h. */
 #include "core/plan/lower.h"
 
@@ -108,7 +108,7 @@ static uint8_t relu(struct prog *g, uint8_t x)
 	return prog_ins(g, LMD_EW_MAX, x, prog_const(g, 0), 0);
 }
 
-/* The two branches differ in the factor of x*x or of expm1; beta*x is common. */
+/* The two branches differ in the coefficient of x*x or of expm1; beta*x is common to both. */
 static uint8_t xielu(struct prog *g, const float *p, uint8_t x)
 {
 	uint8_t bx = prog_ins(g, LMD_EW_MUL, x, prog_const(g, p[2]), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * FFN and MOE_FFN as products, activations and sums. */
+ * Decomposes FFN and MOE_FFN into products, activations and sums. */
 #include <string.h>
 
 #include "core/plan/lower.h"
@@ -63,7 +63,7 @@ bool lower_ffn(struct lower *l, const struct lmd_op *op)
 	return true;
 }
 
-/* The weights of a row's experts, one head each. */
+/* Returns the weights of a row's experts as one head per expert. */
 static struct lmd_opnd expert_weights(const struct lmd_op_moe_ffn *o, uint32_t k)
 {
 	struct lmd_opnd w = o->weights;
@@ -75,7 +75,7 @@ static struct lmd_opnd expert_weights(const struct lmd_op_moe_ffn *o, uint32_t k
 	return w;
 }
 
-/* x times the weight of each expert: k heads. */
+/* Multiplies x by the weight of each expert: k heads. */
 static struct lmd_opnd weigh_before(struct lower *l, const struct lmd_op_moe_ffn *o, uint32_t k)
 {
 	struct lmd_opnd y = lower_temp(l, &o->x, LMD_VTYPE_ACT, k, o->x.width, "weighted");
@@ -91,7 +91,7 @@ static struct lmd_opnd weigh_before(struct lower *l, const struct lmd_op_moe_ffn
 	return y;
 }
 
-/* gate and up (or gate_up) for each expert, then the activation: k heads of width F. */
+/* Computes gate and up (or gate_up) for each expert, then the activation: k heads of width F. */
 static struct lmd_opnd expert_hidden(struct lower *l, const struct lmd_op_moe_ffn *o,
 				     const struct lmd_opnd *x, uint32_t k)
 {
@@ -147,7 +147,7 @@ bool lower_moe_ffn(struct lower *l, const struct lmd_op *op)
 	struct lmd_op linear, mix;
 	struct prog g;
 
-	if (k > LMD_LEN(ones)) /* as many as a MIX takes */
+	if (k > LMD_LEN(ones)) /* the maximum that MIX accepts */
 		return false;
 	if (o->weight_before)
 		x = weigh_before(l, o, k);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * NORM, LINEAR, HEAD and ROPE_KV without what is fused into them. */
+ * Decomposes NORM, LINEAR, HEAD and ROPE_KV into their fused parts. */
 #include <string.h>
 
 #include "core/plan/lower.h"
@@ -17,7 +17,7 @@ static void emit_norm(struct lower *l, const struct lmd_opnd *x, const struct lm
 	lower_emit(l, &op);
 }
 
-/* h = x + a*r apart from the norm. */
+/* Separates h = x + a*r from the norm. */
 bool lower_norm(struct lower *l, const struct lmd_op *op)
 {
 	struct lmd_op rest = *op;
@@ -59,7 +59,7 @@ static bool linear_has_epilogue(const struct lmd_op_linear *o)
 	       o->clamp_hi != 0;
 }
 
-/* Activation, softcap, clamp and residual of weight i over v. */
+/* Emits activation, softcap, clamp and residual of weight i applied to v. */
 static void linear_epilogue(struct lower *l, const struct lmd_op_linear *o, uint32_t i,
 			    struct lmd_opnd v)
 {
@@ -98,7 +98,7 @@ static void linear_epilogue(struct lower *l, const struct lmd_op_linear *o, uint
 	lower_emit(l, &g.op);
 }
 
-/* The products alone, then one epilogue for each weight. */
+/* Emits the products alone, then one epilogue for each weight. */
 static void linear_without_epilogue(struct lower *l, const struct lmd_op *op)
 {
 	const struct lmd_op_linear *o = &op->u.linear;
@@ -121,8 +121,8 @@ static void linear_without_epilogue(struct lower *l, const struct lmd_op *op)
 		linear_epilogue(l, o, i, b->y[i]);
 }
 
-/* One op for each weight. */
-static void linear_one_by_one(struct lower *l, const struct lmd_op *op)
+/* Emits one op for each weight. */
+static void split_weights(struct lower *l, const struct lmd_op *op)
 {
 	for (uint32_t i = 0; i < op->u.linear.n_w; i++) {
 		struct lmd_op one = *op;
@@ -153,7 +153,7 @@ bool lower_linear(struct lower *l, const struct lmd_op *op)
 	} else if (linear_has_epilogue(o)) {
 		linear_without_epilogue(l, op);
 	} else if (o->n_w > 1) {
-		linear_one_by_one(l, op);
+		split_weights(l, op);
 	} else {
 		return false;
 	}
@@ -198,9 +198,9 @@ bool lower_head(struct lower *l, const struct lmd_op *op)
 	return true;
 }
 
-/* A norm of q or k with a value of its own, which takes the operand's place. */
-static void norm_apart(struct lower *l, struct lmd_opnd *x, const struct lmd_norm *n,
-		       const struct lmd_opnd *y)
+/* Computes a norm of q or k into a new value, which replaces the operand. */
+static void separate_norm(struct lower *l, struct lmd_opnd *x, const struct lmd_norm *n,
+			  const struct lmd_opnd *y)
 {
 	struct lmd_opnd to;
 
@@ -211,7 +211,7 @@ static void norm_apart(struct lower *l, struct lmd_opnd *x, const struct lmd_nor
 	*x = to;
 }
 
-/* Rotation into values, norms, then the append. */
+/* Emits the rotation into values, the norms, then the append. */
 static void norm_after(struct lower *l, const struct lmd_op *op)
 {
 	const struct lmd_op_rope_kv *o = &op->u.rope_kv;
@@ -229,8 +229,8 @@ static void norm_after(struct lower *l, const struct lmd_op *op)
 		t->k_out = lower_temp(l, &o->k, LMD_VTYPE_ACT, o->k.n_head, o->k.width, "rope");
 	if (o->q.src || o->k.src)
 		lower_emit(l, &turn);
-	norm_apart(l, &t->q_out, &o->qn, &o->q_out);
-	norm_apart(l, &t->k_out, &o->kn, o->k_out.src ? &o->k_out : NULL);
+	separate_norm(l, &t->q_out, &o->qn, &o->q_out);
+	separate_norm(l, &t->k_out, &o->kn, o->k_out.src ? &o->k_out : NULL);
 	if (!o->append)
 		return;
 	a->norm_when = LMD_QKN_NONE;
@@ -252,8 +252,8 @@ bool lower_rope_kv(struct lower *l, const struct lmd_op *op)
 		norm_after(l, op);
 		return true;
 	}
-	norm_apart(l, &rest.u.rope_kv.q, &o->qn, NULL);
-	norm_apart(l, &rest.u.rope_kv.k, &o->kn, NULL);
+	separate_norm(l, &rest.u.rope_kv.q, &o->qn, NULL);
+	separate_norm(l, &rest.u.rope_kv.k, &o->kn, NULL);
 	rest.u.rope_kv.norm_when = LMD_QKN_NONE;
 	lower_emit(l, &rest);
 	return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walks the rows of an architecture's tables over the layers of a model.  A stem may stand in
- * several rows with different shapes: a tensor fits when one of them does.  Names are built here
- * from "%d" alone, so that a table cannot smuggle in another conversion. */
+ * Checks the rows of an architecture's tables against the layers of a model.  A stem may occur in
+ * several rows with different shapes: a tensor fits if one of them does.  In stems only "%d" is
+ * expanded here, so a table cannot inject another conversion. */
 #include "core/plan/model_check.h"
 
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "core/base/strmap.h"
 #include "core/model/model.h"
 
-#define MAX_MISSING 65536u /* beyond this the table is at fault */
+#define MAX_MISSING 65536u /* more than this means that the table is wrong */
 
 struct walk {
 	const struct lmd_model *m;
@@ -24,20 +24,20 @@ struct walk {
 	const struct lmd_arch_desc *desc;
 	struct lmi_model_fit *fits;
 	uint32_t n, cap;
-	struct lmi_strmap absent; /* names of the missing ones */
+	struct lmi_strmap absent; /* names of missing tensors */
 	struct lmd_arena *arena;
 	enum lmd_status st;
 	struct lmd_error *err;
 };
 
-/* What one row expects in one layer. */
+/* Expectation of one row in one layer. */
 struct want {
 	const struct lmd_tensor_row *row;
 	int32_t layer;
-	bool applies; /* the layer has such a thing */
+	bool applies; /* the layer has this tensor */
 	uint32_t n;   /* dimensions other than 1 */
 	int64_t dims[LMD_MAX_DIMS];
-	int64_t in, out, stack; /* dims 0, 1 and 2 with the ones */
+	int64_t in, out, stack; /* dims 0, 1 and 2, including those that are 1 */
 };
 
 const char *lmi_fit_text(enum lmi_fit fit)
@@ -77,7 +77,7 @@ const char *lmi_shape_text(char *buf, size_t n, const int64_t *dims, uint32_t n_
 
 /* ---- names ---- */
 
-/* The stem with its "%d"s replaced by the layer and the expert, and a suffix. */
+/* Writes the stem with its "%d"s replaced by the layer and the expert, and a suffix. */
 static void make_name(char *out, size_t n, const char *stem, int32_t layer, int32_t expert,
 		      const char *suffix)
 {
@@ -100,10 +100,12 @@ static void make_name(char *out, size_t n, const char *stem, int32_t layer, int3
 
 static void no_memory(struct walk *w)
 {
-	w->st = lmd_fail(w->err, LMD_NOMEM, "no memory to check %u tensors", w->m->n_tensors);
+	w->st = lmd_fail(w->err, LMD_NOMEM, "out of memory while checking %u tensors",
+			 w->m->n_tensors);
 }
 
-/* Room for one more, and the name is new.  Two rows may ask for one tensor. */
+/* Returns whether the name is new, after making room for an entry.  Two rows may ask for one
+ * tensor. */
 static bool is_new_missing(struct walk *w, const char *name)
 {
 	if (!w->absent.slots && !lmi_strmap_init(&w->absent, w->arena, MAX_MISSING)) {
@@ -152,7 +154,7 @@ static bool same_shape(const struct lmd_tensor *t, const int64_t *dims, uint32_t
 	return k == n && !memcmp(have, dims, n * sizeof(*have));
 }
 
-/* Looks for `name`; notes how it fits.  false: not there. */
+/* Looks up `name` and records how it fits.  Returns false if there is no such tensor. */
 static bool visit(struct walk *w, const struct want *want, const char *name, const int64_t *dims,
 		  uint32_t n)
 {
@@ -165,7 +167,7 @@ static bool visit(struct walk *w, const struct want *want, const char *name, con
 	if (want->row->flags & LMD_TENSOR_ANY_SHAPE || same_shape(t, dims, n)) {
 		if (want->applies && !(want->row->flags & LMD_TENSOR_UNUSED))
 			f->fit = LMI_FIT_USED;
-		else if (f->fit != LMI_FIT_USED) /* by another row of the stem */
+		else if (f->fit != LMI_FIT_USED) /* it does not fit another row of the stem */
 			f->fit = LMI_FIT_IGNORED;
 		else
 			return true;
@@ -181,7 +183,7 @@ static bool visit(struct walk *w, const struct want *want, const char *name, con
 	return true;
 }
 
-/* Under its name or the other one. */
+/* Looks up a tensor under its name or its alternative name. */
 static bool visit_either(struct walk *w, const struct want *want, const char *suffix,
 			 const int64_t *dims, uint32_t n)
 {
@@ -238,7 +240,7 @@ static struct want expect(const struct walk *w, const struct lmd_tensor_row *row
 	return want;
 }
 
-/* A tensor for each slice, as older files have them. */
+/* Looks up one tensor per slice, as in older files. */
 static bool visit_experts(struct walk *w, const struct want *want)
 {
 	char name[256];
@@ -276,7 +278,8 @@ static const struct lmd_tensor *find_suffixed(struct walk *w, const struct want 
 	return t;
 }
 
-/* STEM.bias: as many values as a matrix has rows, in every slice; the shape of a table of norms. */
+/* STEM.bias: as many values as the matrix has rows, for every slice; for norms the shape of the
+ * table row. */
 static void visit_bias(struct walk *w, const struct want *want)
 {
 	const struct lmd_tensor *t = find_suffixed(w, want, ".bias");
@@ -293,7 +296,7 @@ static void visit_bias(struct walk *w, const struct want *want)
 		missing(w, want, ".bias", dims, n);
 }
 
-/* STEM.scale: one value, or one for each row or slice. */
+/* STEM.scale: one value, or one per row or slice. */
 static void visit_scale(struct walk *w, const struct want *want)
 {
 	const struct lmd_tensor *t = find_suffixed(w, want, ".scale");
@@ -338,7 +341,7 @@ static void check_sets(struct walk *w)
 		}
 }
 
-/* ---- the whole ---- */
+/* ---- entry points ---- */
 
 static enum lmd_status start(struct walk *w)
 {

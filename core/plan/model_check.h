@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * model_check.h - the tensors of a model against the tables of its architecture: what is there,
- * what is missing, what has another shape, what is not used. */
+ * model_check.h - compares the tensors of a model with the tables of its architecture: which are
+ * used, missing, of another shape, or unused. */
 #ifndef LLAMAD_CORE_PLAN_MODEL_CHECK_H
 #define LLAMAD_CORE_PLAN_MODEL_CHECK_H
 
@@ -10,12 +10,12 @@
 #include "llamad/status.h"
 
 enum lmi_fit {
-	LMI_FIT_USED = 0,    /* as a table says */
-	LMI_FIT_MISSING = 1, /* required and not there */
-	LMI_FIT_SHAPE = 2,   /* there, with another shape */
-	LMI_FIT_IGNORED = 3, /* known; not needed for what this program does */
-	LMI_FIT_BEYOND = 4,  /* of a block behind the trunk (drafts) */
-	LMI_FIT_UNKNOWN = 5  /* in no table */
+	LMI_FIT_USED = 0,    /* as the table says */
+	LMI_FIT_MISSING = 1, /* required but absent */
+	LMI_FIT_SHAPE = 2,   /* present with another shape */
+	LMI_FIT_IGNORED = 3, /* known, but not needed by this program */
+	LMI_FIT_BEYOND = 4,  /* of a block after the trunk (drafts) */
+	LMI_FIT_UNKNOWN = 5  /* not in any table */
 };
 #define LMI_N_FIT 6
 
@@ -26,11 +26,11 @@ struct lmi_model_fit {
 	const char *name;
 	enum lmi_fit fit;
 	const struct lmd_tensor *tensor; /* NULL: missing */
-	uint32_t n_want;		 /* dimensions other than 1; 0: any shape, or not known */
+	uint32_t n_want;		 /* dimensions other than 1; 0: any shape, or unknown */
 	int64_t want[LMD_MAX_DIMS];
 };
 
-/* Entries of the model's tensors in file order, then the missing ones. */
+/* Entries for the model's tensors in file order, then for the missing ones. */
 struct lmi_model_check {
 	uint32_t n;
 	const struct lmi_model_fit *fits;
@@ -38,18 +38,20 @@ struct lmi_model_check {
 	struct lmd_arena *arena; /* owns the entries */
 };
 
-/* Compares.  desc: of describe() for this model.  LMD_OK also when things are missing; fails for
- * want of memory alone, or when a table is no table (LMD_INVALID).  Release with _fini. */
+/* Compares the tensors.  desc: result of describe() for this model.  Returns LMD_OK even if tensors
+ * are missing; fails only if out of memory or if a table is invalid (LMD_INVALID).  Release with
+ * _fini. */
 enum lmd_status lmi_model_check(struct lmi_model_check *out, const struct lmd_model *m,
 				const struct lmd_arch_ops *arch, const struct lmd_arch_desc *desc,
 				struct lmd_error *err);
 void lmi_model_check_fini(struct lmi_model_check *c);
 
-/* LMD_OK, or the sentence a loader refuses with: the first missing tensor (LMD_NOTFOUND) or the
- * first of another shape (LMD_INVALID), expected and found, and how many more there are. */
+/* Returns LMD_OK, or the error with which a loader rejects the model: the first missing tensor
+ * (LMD_NOTFOUND) or the first with another shape (LMD_INVALID), with the expected and actual shape
+ * and the number of further mismatches. */
 enum lmd_status lmi_model_check_verdict(const struct lmi_model_check *c, struct lmd_error *err);
 
-/* "[576, 49152]" of the dimensions other than 1; "[1]" when all are. */
+/* Formats the dimensions other than 1, as in "[576, 49152]"; "[1]" if all are 1. */
 const char *lmi_shape_text(char *buf, size_t n, const int64_t *dims, uint32_t n_dim);
 
 #endif /* LLAMAD_CORE_PLAN_MODEL_CHECK_H */

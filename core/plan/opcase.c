@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs cases on two backends and compares.  A backend with 16-bit activations rounds every value
- * that is not declared f32; its tolerance is that of one such rounding on top of the case's own. */
+ * Runs cases on two backends and compares the results.  A backend with 16-bit activations rounds
+ * every value that is not declared f32; its tolerance adds one such rounding to that of the
+ * case. */
 #include "core/plan/opcase.h"
 
 #include <math.h>
@@ -30,7 +31,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Number of differing integers. */
+/* Returns the number of integers that differ. */
 static size_t compare_ints(const struct oc_out *a, const struct oc_out *b, bool sets)
 {
 	size_t n = (size_t)a->n_row * a->width, bad = 0;
@@ -44,7 +45,7 @@ static size_t compare_ints(const struct oc_out *a, const struct oc_out *b, bool 
 	return bad;
 }
 
-/* Squared error over squares, and greatest error over the root of their mean. */
+/* Computes the squared error over the sum of squares, and the greatest error over the RMS. */
 static void compare_floats(const struct oc_out *a, const struct oc_out *b, double *nmse,
 			   double *max_abs)
 {
@@ -115,13 +116,13 @@ struct session {
 	struct lmi_opcase_totals *totals;
 };
 
-/* Rounding of one value to the activation type, as squared relative error. */
+/* Squared relative error of rounding one value to the activation type. */
 static double act_nmse(uint32_t dtype)
 {
 	return dtype == LMD_DTYPE_BF16 ? 4e-5 : dtype == LMD_DTYPE_F16 ? 1e-6 : 0;
 }
 
-static void conclude(struct session *s, struct lmi_opcase_result *r)
+static void report_result(struct session *s, struct lmi_opcase_result *r)
 {
 	s->totals->n_pass += r->verdict == LMI_OPCASE_PASS;
 	s->totals->n_fail += r->verdict == LMI_OPCASE_FAIL;
@@ -178,7 +179,7 @@ static void one_case(struct session *s, uint32_t op, const struct opcase *def,
 				       err.text);
 	}
 	r.text = text;
-	conclude(s, &r);
+	report_result(s, &r);
 	oc_result_free(&a);
 	oc_result_free(&b);
 }
@@ -217,8 +218,8 @@ uint32_t lmi_opcase_count(const char *filter)
 	return n;
 }
 
-/* All cases with one setting of the activations. */
-static enum lmd_status setting(struct session *s, uint32_t activations, struct lmd_error *err)
+/* Runs all cases with one kind of activations. */
+static enum lmd_status run_setting(struct session *s, uint32_t activations, struct lmd_error *err)
 {
 	bool int8 = activations == LMD_ACTIVATIONS_INT8;
 	enum lmd_status st;
@@ -243,11 +244,11 @@ enum lmd_status lmi_opcase_run(const struct lmi_opcase_opts *o, struct lmi_opcas
 	enum lmd_status st;
 
 	*out = (struct lmi_opcase_totals){0};
-	st = setting(&s, LMD_ACTIVATIONS_F32, err);
+	st = run_setting(&s, LMD_ACTIVATIONS_F32, err);
 	if (st != LMD_OK)
 		return st;
-	st = setting(&s, LMD_ACTIVATIONS_INT8, &without);
-	if (st == LMD_OK || st == LMD_UNSUPPORTED) /* a backend may have float alone */
+	st = run_setting(&s, LMD_ACTIVATIONS_INT8, &without);
+	if (st == LMD_OK || st == LMD_UNSUPPORTED) /* a backend may support only float */
 		return LMD_OK;
 	return lmd_fail(err, st, "%s", without.text);
 }

@@ -56,7 +56,7 @@ static const struct opcase rope_kv_cases[] = {
 	{"interleaved sections, not stored", rope_kv,
 	 {0, LMD_ROPE_HALVES, LMD_SECTIONS_INTERLEAVED}, .nmse = OC_ELEM},
 	{"two dimensions", rope_kv, {0, LMD_ROPE_HALVES, LMD_SECTIONS_2D}, .nmse = OC_ELEM},
-	{"turned back, given far positions", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 0, 1, 1},
+	{"inverse rotation, given far positions", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 0, 1, 1},
 	 .nmse = OC_ELEM},
 	{"into f16", rope_kv, {0, LMD_ROPE_HALVES, 0, 0, 3}, 0, kv, 1,
 	 .nmse = OC_HALF, .kv_dtype = LMD_DTYPE_F16},
@@ -111,7 +111,8 @@ static void attn_bias(struct oc *c, struct lmd_op_attn *a, int flags)
 	}
 }
 
-/* kind of the first source (0 cache, 1 rows), flags, dk, dv, key heads, group of the cache */
+/* kind of the first source (0 cache, 1 rows), flags, dk, dv, number of key heads, group of the
+ * cache */
 static void attn(struct oc *c, const int *v)
 {
 	uint32_t dk = (uint32_t)v[2], dv = (uint32_t)v[3], hk = (uint32_t)v[4];
@@ -149,7 +150,7 @@ static void attn(struct oc *c, const int *v)
 	oc_emit(c, &op);
 }
 
-/* Keys of X0 for rows of TOKENS, or rows of X0 among themselves. */
+/* Rows of TOKENS attend to keys of X0, or rows of X0 to each other. */
 static void attn_x(struct oc *c, const int *v)
 {
 	uint32_t space = v[0] ? LMD_SPACE_X0 : T;
@@ -198,9 +199,9 @@ static const struct opcase attn_cases[] = {
 	 .nmse = OC_CHAIN, .kv_dtype = LMD_DTYPE_Q4_0},
 	{"one key head, dv < dk, softcap", attn, {0, A_SOFTCAP, 40, 24, 1, OC_G_FULL}, 0, kv_mqa, 1,
 	 .nmse = OC_CHAIN},
-	{"a key head each, sinks", attn, {0, A_SINKS, 16, 16, 4, OC_G_FULL}, 0, kv_mha, 1,
+	{"one key head per head, sinks", attn, {0, A_SINKS, 16, 16, 4, OC_G_FULL}, 0, kv_mha, 1,
 	 .nmse = OC_CHAIN},
-	{"heads in turn, alibi", attn, {0, A_CYCLE | A_ALIBI, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
+	{"cyclic key heads, alibi", attn, {0, A_CYCLE | A_ALIBI, DK, DK, HK, OC_G_FULL}, 0, kv, 1,
 	 .nmse = OC_CHAIN},
 	{"values in keys", attn, {0, 0, 36, 32, 1, OC_G_FULL}, 0, mla, 1, .nmse = OC_CHAIN},
 	{"buckets", attn, {0, A_BUCKET, DK, DK, HK, OC_G_FULL}, 0, kv, 1, .nmse = OC_CHAIN},
@@ -215,7 +216,7 @@ static const struct opcase attn_cases[] = {
 	 0, kv, 1, .nmse = OC_CHAIN},
 	{"cache and rows in one softmax", attn, {0, A_BATCH_TOO | A_SINKS, DK, DK, HK, OC_G_FULL},
 	 0, kv, 1, .nmse = OC_CHAIN},
-	{"one key for four tokens, and rows", attn,
+	{"one key per four tokens, and rows", attn,
 	 {0, A_BATCH_TOO | A_ALIBI, DK, DK, HK, OC_G_COMP},
 	 0, comp, 1, .nmse = OC_CHAIN},
 	{"cross", attn_x, {0}, 0, cross, 1, .nmse = OC_CHAIN},

@@ -159,7 +159,7 @@ static void linear(struct oc *c, const int *v)
 	oc_emit(c, &op);
 }
 
-/* ids: K, N, heads of x (1 or k), k choices, epilogue */
+/* with ids: K, N, heads of x (1 or k), k choices, epilogue */
 static void linear_ids(struct oc *c, const int *v)
 {
 	uint32_t k = (uint32_t)v[0], n = (uint32_t)v[1], picks = (uint32_t)v[3];
@@ -185,7 +185,7 @@ static void linear_ids(struct oc *c, const int *v)
 	oc_emit(c, &op);
 }
 
-/* Further types: whole blocks of 256. */
+/* All other types, with whole blocks of 256. */
 #define TYPE(name, id)                                                                             \
 	{name, linear, {LMD_DTYPE_##id, 256, 17, 1}, OC_INT8, .nmse = OC_SUM}
 static const struct opcase linear_cases[] = {
@@ -197,14 +197,14 @@ static const struct opcase linear_cases[] = {
 	{"bf16, K 31, layer norm before, whole epilogue", linear,
 	 {LMD_DTYPE_BF16, 31, 12, 2, 0, 1, LMD_NORM_LAYER}, .nmse = OC_CHAIN},
 	{"heads as rows", linear, {LMD_DTYPE_F32, 20, 7, 1, 3, 1}, .nmse = OC_CHAIN},
-	{"residual alone", linear, {LMD_DTYPE_F32, 48, 11, 1, 0, 2}, .nmse = OC_CHAIN},
+	{"residual only", linear, {LMD_DTYPE_F32, 48, 11, 1, 0, 2}, .nmse = OC_CHAIN},
 	{"q4_0, three weights, whole epilogue", linear, {LMD_DTYPE_Q4_0, 96, 20, 3, 0, 1},
 	 OC_INT8, .nmse = OC_CHAIN},
 	{"q8_0 with adapters", linear, {LMD_DTYPE_Q8_0, 64, 10, 2, 0, 1}, OC_LORA,
 	 .nmse = OC_CHAIN},
 	{"ids, one x", linear_ids, {24, 9, 1, 2}, .nmse = OC_SUM},
-	{"ids, an x for each, whole epilogue", linear_ids, {24, 9, 3, 3, 1}, .nmse = OC_CHAIN},
-	{"ids, a tensor for each expert", linear_ids, {31, 8, 1, 4, 2}, .nmse = OC_CHAIN},
+	{"ids, one x per choice, whole epilogue", linear_ids, {24, 9, 3, 3, 1}, .nmse = OC_CHAIN},
+	{"ids, one tensor per expert", linear_ids, {31, 8, 1, 4, 2}, .nmse = OC_CHAIN},
 	{"ids with adapters of experts", linear_ids, {24, 9, 1, 2, 1}, OC_LORA, .nmse = OC_CHAIN},
 	TYPE("q4_0", Q4_0),   TYPE("q4_1", Q4_1),	TYPE("q5_0", Q5_0),
 	TYPE("q5_1", Q5_1),   TYPE("q8_0", Q8_0),	TYPE("q2_k", Q2_K),
@@ -252,7 +252,7 @@ static void glu(struct oc *c, const int *v)
 }
 
 #define GLU(name, act)                                                                             \
-	{name, glu, {act, 1}, .nmse = OC_ELEM}, {name " alone", glu, {act, 0}, .nmse = OC_ELEM}
+	{name, glu, {act, 1}, .nmse = OC_ELEM}, {name " without b", glu, {act, 0}, .nmse = OC_ELEM}
 static const struct opcase glu_cases[] = {
 	GLU("none", LMD_ACT_NONE),
 	GLU("silu", LMD_ACT_SILU),
@@ -274,7 +274,7 @@ static const struct opcase glu_cases[] = {
 };
 SET(glu, LMD_OP_GLU);
 
-/* ---- FFN: dtype, act, gate, norm, bias and scale, residual (1 too, 2 alone) ---- */
+/* ---- FFN: dtype, act, gate, norm, bias and scale, residual (1 both, 2 only) ---- */
 
 static void ffn(struct oc *c, const int *v)
 {

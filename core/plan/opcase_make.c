@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a case to a plan with data.  The architecture is a fake whose build function calls the
- * case's; tensors are made as the case asks for them.  All random numbers come from one stream,
- * drawn in the order in which the case asks, so they do not depend on the device. */
+ * Makes a plan with data from a case.  The architecture is a fake whose build function calls that
+ * of the case; tensors are created when the case asks for them.  All random numbers come from one
+ * stream, in the order in which the case asks, so they do not depend on the device. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void fail(struct oc *c, enum lmd_status st, const char *fmt, ...)
 
 /* ---- tensors ---- */
 
-/* A block of random bytes whose numbers are finite and of ordinary size. */
+/* Makes a block of random bytes whose numbers are finite and of normal magnitude. */
 static void random_block(struct oc *c, const struct lmi_dtype *t, uint8_t *out)
 {
 	float v[256];
@@ -76,7 +76,7 @@ static void random_block(struct oc *c, const struct lmi_dtype *t, uint8_t *out)
 	memset(out, 0, t->block_bytes);
 }
 
-/* A tensor of n*k numbers; its index. */
+/* Creates a tensor of n*k numbers; returns its index. */
 static uint32_t tensor(struct oc *c, uint32_t dtype, uint64_t n, uint64_t k, double mean,
 		       double std)
 {
@@ -99,7 +99,7 @@ static uint32_t tensor(struct oc *c, uint32_t dtype, uint64_t n, uint64_t k, dou
 	if (!data || !row) {
 		lmi_free(data);
 		lmi_free(row);
-		fail(c, LMD_NOMEM, "no memory for a tensor");
+		fail(c, LMD_NOMEM, "out of memory for a tensor");
 		return 0;
 	}
 	for (uint64_t i = 0; i < n; i++) {
@@ -256,8 +256,9 @@ struct lmd_opnd oc_list(struct oc *c, uint32_t space, uint32_t n_head, uint32_t 
 	return o;
 }
 
-/* A value that holds an input as it is. */
-static struct lmd_opnd held(struct oc *c, struct lmd_opnd in, uint32_t space, uint32_t width)
+/* Creates a value with the unchanged contents of an input. */
+static struct lmd_opnd value_of_input(struct oc *c, struct lmd_opnd in, uint32_t space,
+				      uint32_t width)
 {
 	struct lmd_op op = oc_op(LMD_OP_CAST_COPY);
 	bool i32 = c->n_input && c->inputs[c->n_input - 1].i32;
@@ -275,7 +276,7 @@ struct lmd_opnd oc_x_like(struct oc *c, uint32_t space, uint32_t n_head, uint32_
 			  double mean, double std)
 {
 	uint32_t stride = width + 1, all = n_head > 1 ? n_head * stride : width + 3;
-	struct lmd_opnd y = held(c, oc_in(c, space, all, mean, std), space, all);
+	struct lmd_opnd y = value_of_input(c, oc_in(c, space, all, mean, std), space, all);
 
 	y.col0 = n_head > 1 ? 0 : 1;
 	y.n_head = n_head;
@@ -291,7 +292,7 @@ struct lmd_opnd oc_x(struct oc *c, uint32_t space, uint32_t n_head, uint32_t wid
 
 struct lmd_opnd oc_ids(struct oc *c, uint32_t space, uint32_t width, int lo, int hi)
 {
-	return held(c, oc_in_ids(c, space, width, lo, hi), space, width);
+	return value_of_input(c, oc_in_ids(c, space, width, lo, hi), space, width);
 }
 
 static struct lmd_opnd result(struct oc *c, uint32_t space, uint32_t n_head, uint32_t width,
@@ -355,7 +356,7 @@ static float *numbers(struct oc *c, size_t n, double std)
 	for (size_t i = 0; v && i < n; i++)
 		v[i] = (float)(std * oc_normal(c));
 	if (!v)
-		fail(c, LMD_NOMEM, "no memory for an adapter");
+		fail(c, LMD_NOMEM, "out of memory for an adapter");
 	return v;
 }
 
@@ -474,7 +475,7 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	struct oc *c = (struct oc *)(uintptr_t)state;
 
 	c->b = b;
-	if (key->kind == LMD_PLAN_FORWARD) /* input 0 is there already: rows that tokens name */
+	if (key->kind == LMD_PLAN_FORWARD) /* input 0 already exists: rows that tokens name */
 		c->inputs[c->n_input++] =
 			(struct oc_input){.space = LMD_N_SPACE, .width = OC_EMBD, .hi = 1};
 	c->def->build(c, c->def->v);
@@ -557,7 +558,7 @@ enum lmd_status oc_create(struct oc **out, const struct opcase *def, const struc
 	enum lmd_status st;
 
 	if (!c)
-		return lmd_fail(err, LMD_NOMEM, "case %s: no memory", def->name);
+		return lmd_fail(err, LMD_NOMEM, "case %s: out of memory", def->name);
 	c->def = def;
 	c->layout = layout;
 	c->host = host;

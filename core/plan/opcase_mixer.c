@@ -37,7 +37,7 @@ static void route(struct oc *c, const int *v)
 static const struct opcase route_cases[] = {
 	{"softmax", route, {LMD_ROUTE_SOFTMAX, 16, 4}, .nmse = OC_SUM},
 	{"softmax, renormalised", route, {LMD_ROUTE_SOFTMAX, 60, 6, 0, 0, 0, 1}, .nmse = OC_SUM},
-	{"softmax of the chosen", route, {LMD_ROUTE_SOFTMAX_CHOSEN, 32, 4}, .nmse = OC_SUM},
+	{"softmax of the chosen experts", route, {LMD_ROUTE_SOFTMAX_CHOSEN, 32, 4}, .nmse = OC_SUM},
 	{"sigmoid, bias, groups", route, {LMD_ROUTE_SIGMOID, 32, 6, 1, 8, 3, 1}, .nmse = OC_SUM},
 	{"root of softplus, bias", route, {LMD_ROUTE_SQRT_SOFTPLUS, 24, 5, 1, 0, 0, 1},
 	 .nmse = OC_SUM},
@@ -46,8 +46,8 @@ static const struct opcase route_cases[] = {
 };
 SET(route, LMD_OP_ROUTE);
 
-/* ---- MOE_FFN: dtype, act, form (0 up alone, 1 gate and up, 2 gate_up), weight before, extras,
- * residual, a tensor for each expert ---- */
+/* ---- MOE_FFN: dtype, act, form (0 up only, 1 gate and up, 2 gate_up), weight before, extras,
+ * residual, one tensor per expert ---- */
 
 static void moe_ffn(struct oc *c, const int *v)
 {
@@ -96,11 +96,11 @@ static void moe_ffn(struct oc *c, const int *v)
 
 static const struct opcase moe_ffn_cases[] = {
 	{"f32, gate and up", moe_ffn, {LMD_DTYPE_F32, LMD_ACT_SILU, 1}, .nmse = OC_CHAIN},
-	{"f32, up alone, weight before, residual", moe_ffn,
+	{"f32, up only, weight before, residual", moe_ffn,
 	 {LMD_DTYPE_F32, LMD_ACT_RELU2, 0, 1, 0, 1}, .nmse = OC_CHAIN},
 	{"q4_0, gate_up, biases and scales", moe_ffn, {LMD_DTYPE_Q4_0, LMD_ACT_OAI, 2, 0, 1, 2},
 	 OC_INT8, .nmse = OC_CHAIN},
-	{"q8_0, a tensor for each expert, weight before", moe_ffn,
+	{"q8_0, one tensor per expert, weight before", moe_ffn,
 	 {LMD_DTYPE_Q8_0, LMD_ACT_GELU, 1, 1, 1, 0, 1}, OC_INT8, .nmse = OC_CHAIN},
 	{"f32 with adapters", moe_ffn, {LMD_DTYPE_F32, LMD_ACT_SILU, 1}, OC_LORA,
 	 .nmse = OC_CHAIN},
@@ -201,7 +201,7 @@ CONV(rows1, 1, C);
 CONV(rows5, 5, C);
 CONV(pool3, 3, C);
 CONV(pool9, 9, 4 * C);
-/* as GROUP STATE keeps them: heads of columns */
+/* with the layout of STATE caches: heads of columns */
 static const struct lmd_cache heads3[] = {
 	{OC_G_STATE, LMD_CACHE_CONV, 3, 3, C / 3, LMD_KV_DTYPE_F32, 0, 0},
 };
@@ -224,7 +224,7 @@ static const struct opcase conv_cases[] = {
 };
 SET(conv, LMD_OP_CONV);
 
-/* ---- SCAN: kind, heads, key heads, dk, dv, key map, gate (heads of 1 or dk; 2 a weight) ---- */
+/* ---- SCAN: kind, heads, key heads, dk, dv, key map, gate (heads of 1 or dk; 2: a weight) ---- */
 
 static void scan(struct oc *c, const int *v)
 {
@@ -299,25 +299,24 @@ static const struct opcase scan_cases[] = {
 	{"mamba1", scan, {LMD_SCAN_MAMBA1, 10, 10, 5, 1, 0, 1}, 0, s10_5_1, 1, .nmse = OC_CHAIN},
 	{"mamba2, key heads in blocks", scan, {LMD_SCAN_MAMBA2, 6, 2, 8, 4, LMD_MAP_BLOCK, 1}, 0,
 	 s6_8_4, 1, .nmse = OC_CHAIN},
-	{"mamba2, key heads in turn, no D", scan, {LMD_SCAN_MAMBA2, 6, 3, 8, 4, LMD_MAP_CYCLE}, 0,
+	{"mamba2, cyclic key heads, no D", scan, {LMD_SCAN_MAMBA2, 6, 3, 8, 4, LMD_MAP_CYCLE}, 0,
 	 s6_8_4, 1, .nmse = OC_CHAIN},
 	{"rwkv6", scan, {LMD_SCAN_RWKV6, 3, 3, 8, 8}, 0, s3_8_8, 1, .nmse = OC_CHAIN},
 	{"rwkv7", scan, {LMD_SCAN_RWKV7, 3, 3, 8, 8}, 0, s3_8_8, 1, .nmse = OC_CHAIN},
-	{"gla, gate of a head", scan, {LMD_SCAN_GLA, 4, 2, 6, 10, LMD_MAP_BLOCK, 0}, 0, s4_6_10, 1,
+	{"gla, gate per head", scan, {LMD_SCAN_GLA, 4, 2, 6, 10, LMD_MAP_BLOCK, 0}, 0, s4_6_10, 1,
 	 .nmse = OC_CHAIN},
-	{"gla, gate of a channel", scan, {LMD_SCAN_GLA, 4, 4, 6, 10, 0, 1}, 0, s4_6_10, 1,
+	{"gla, gate per channel", scan, {LMD_SCAN_GLA, 4, 4, 6, 10, 0, 1}, 0, s4_6_10, 1,
 	 .nmse = OC_CHAIN},
 	{"gla, gate is a weight", scan, {LMD_SCAN_GLA, 4, 4, 6, 10, 0, 2}, 0, s4_6_10, 1,
 	 .nmse = OC_CHAIN},
-	{"delta, gate of a head, key heads in turn", scan,
+	{"delta, gate per head, cyclic key heads", scan,
 	 {LMD_SCAN_DELTA, 4, 2, 6, 10, LMD_MAP_CYCLE, 0}, 0, s4_6_10, 1, .nmse = OC_CHAIN},
-	{"delta, gate of a channel", scan, {LMD_SCAN_DELTA, 4, 2, 6, 10, LMD_MAP_BLOCK, 1}, 0,
+	{"delta, gate per channel", scan, {LMD_SCAN_DELTA, 4, 2, 6, 10, LMD_MAP_BLOCK, 1}, 0,
 	 s4_6_10, 1, .nmse = OC_CHAIN},
 };
 SET(scan, LMD_OP_SCAN);
 
-/* ---- INDEX: kind, n, unit, local, coarse (scores of whole numbers, so that many are equal),
- * each ---- */
+/* ---- INDEX: kind, n, unit, local, coarse (integer scores, so that many are equal), each ---- */
 
 static void index_op(struct oc *c, const int *v)
 {
@@ -369,15 +368,15 @@ static const struct lmd_cache block_keys[] = {
 
 static const struct opcase index_cases[] = {
 	{"weighted", index_op, {LMD_INDEX_WEIGHTED, 6, 1, 0}, OC_SETS, keys, 1, .nmse = OC_SUM},
-	{"sum, more than there are", index_op, {LMD_INDEX_SUM, 50, 1, 0}, OC_SETS, keys, 1,
+	{"sum, n above the number of keys", index_op, {LMD_INDEX_SUM, 50, 1, 0}, OC_SETS, keys, 1,
 	 .nmse = OC_SUM},
-	{"lists of heads", index_op, {LMD_INDEX_PER_HEAD, 5, 1, 0}, OC_SETS, head_keys, 1,
+	{"one list per head", index_op, {LMD_INDEX_PER_HEAD, 5, 1, 0}, OC_SETS, head_keys, 1,
 	 .nmse = OC_SUM},
 	{"units of 4, the last 2 always", index_op, {LMD_INDEX_SUM, 5, 4, 2}, OC_SETS, keys, 1,
 	 .nmse = OC_SUM},
 	{"all scores equal", index_op, {LMD_INDEX_SUM, 7, 1, 1, 1}, OC_SETS, keys, 1,
 	 .nmse = OC_SUM},
-	{"a row for four keys", index_op, {LMD_INDEX_SUM, 7, 1, 0, 0, 4}, OC_SETS, block_keys, 2,
+	{"one row per four keys", index_op, {LMD_INDEX_SUM, 7, 1, 0, 0, 4}, OC_SETS, block_keys, 2,
 	 .nmse = OC_SUM},
 };
 SET(index, LMD_OP_INDEX);

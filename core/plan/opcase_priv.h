@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * opcase_priv.h - what the files of the conformance cases share: how a case is written, and the
- * instance that is made of it for one layout. */
+ * opcase_priv.h - shared by the files of the conformance cases: how a case is written, and the
+ * instance that is created from it for one layout. */
 #ifndef LLAMAD_CORE_PLAN_OPCASE_PRIV_H
 #define LLAMAD_CORE_PLAN_OPCASE_PRIV_H
 
@@ -18,8 +18,8 @@ typedef void (*opcase_build_fn)(struct oc *c, const int *v);
 #define OC_TAIL	  1u  /* a TAIL plan */
 #define OC_LORA	  2u  /* rows carry adapters */
 #define OC_TREE	  4u  /* with step.tree */
-#define OC_SETS	  8u  /* i32 outputs are sets: order is free */
-#define OC_INT8	  16u /* also with activations rounded to int8 */
+#define OC_SETS	  8u  /* i32 outputs are sets: any order is accepted */
+#define OC_INT8	  16u /* runs additionally with activations rounded to int8 */
 #define OC_ENCODE 32u /* an ENCODE plan */
 
 #define OC_N_V 8
@@ -30,9 +30,9 @@ struct opcase {
 	uint32_t flags;
 	const struct lmd_cache *caches;
 	uint32_t n_cache;
-	double nmse; /* with f32 activations */
+	double nmse; /* tolerance with f32 activations */
 	const char *why;
-	uint32_t kv_dtype; /* of caches with policy USER */
+	uint32_t kv_dtype; /* type of caches with policy USER */
 };
 struct opcase_set {
 	uint32_t op; /* enum lmd_op_code */
@@ -46,7 +46,7 @@ extern const struct opcase_set opcase_embed, opcase_norm, opcase_linear, opcase_
 extern const struct opcase_set *const opcase_sets[];
 extern const uint32_t n_opcase_sets;
 
-/* Reasons of tolerances. */
+/* Tolerances with their reasons. */
 #define OC_EXACT 0.0, "copies: the same bits"
 #define OC_ELEM	 1e-10, "a few f32 roundings and one function within 2 ulp"
 #define OC_SUM	 1e-10, "f32 sums of at most some hundred terms, in any order"
@@ -54,18 +54,18 @@ extern const uint32_t n_opcase_sets;
 #define OC_BYTE	 1e-5, "f32 roundings decide the last bit of an 8-bit number now and then"
 #define OC_CHAIN 1e-9, "sums of sums: a few roundings on top of each other"
 
-/* Groups that every case has; pools are made for those with caches. */
+/* Groups that every case has; groups with caches get pools. */
 enum {
-	OC_G_FULL, /* PAGED, causal; every fourth row sees its last five keys, one sees none */
+	OC_G_FULL, /* PAGED, causal; every fourth row sees only its last five keys, one sees none */
 	OC_G_STATE,
-	OC_G_BATCH, /* rows of TOKENS, both ways */
-	OC_G_COMP,  /* PAGED, one row for four tokens */
+	OC_G_BATCH, /* rows of TOKENS, bidirectional */
+	OC_G_COMP,  /* PAGED, one row per four tokens */
 	OC_G_CROSS, /* keys of X0 */
-	OC_G_XB,    /* rows of X0, both ways */
+	OC_G_XB,    /* rows of X0, bidirectional */
 	OC_N_GROUP
 };
 
-/* A layout: sequences with that many tokens before this step and in it. */
+/* A layout: for each sequence, the number of tokens before this step and in it. */
 #define OC_MAX_SEQ 4
 struct oc_layout {
 	const char *name;
@@ -80,9 +80,9 @@ extern const uint32_t n_oc_layouts;
 #define OC_N_SLOT    16 /* state slots */
 #define OC_SEQ_SLOTS 6
 #define OC_MAX_KEYS  160 /* logical rows of a sequence */
-#define OC_EMBD	     320 /* columns of input 0 */
-#define OC_EXT_ROWS  6	 /* its rows */
-#define OC_VOCAB     32	 /* tokens are less */
+#define OC_EMBD	     320 /* width of input 0 */
+#define OC_EXT_ROWS  6	 /* rows of input 0 */
+#define OC_VOCAB     32	 /* tokens are below this */
 
 /* ---- an instance ---- */
 
@@ -90,23 +90,23 @@ extern const uint32_t n_oc_layouts;
 #define OC_MAX_INPUT   16
 #define OC_MAX_TAP     12
 #define OC_MAX_ADAPTER 16
-#define OC_PARAMS      12 /* columns of SAMPLE's parameters */
+#define OC_PARAMS      12 /* columns of SAMPLE's params */
 
 struct oc_input {
 	uint32_t space, width, n_row;
 	bool i32;
 	double lo, hi; /* i32: uniform lo..hi (inclusive); f32: normal with mean lo, deviation hi */
-	uint32_t list; /* > 0: i32 lists of so many entries, none twice: entry j is -1 or one
-			       * of the `hi` numbers from j*hi on */
+	uint32_t list; /* > 0: i32 lists of this many entries without duplicates: entry j is -1 or
+			* one of the `hi` numbers from j*hi on */
 	double column[OC_PARAMS]; /* f32: added to the first columns */
 	void *data;		  /* [n_row][width] */
 };
 
-/* Rows of one cache as they are before the step, encoded: PAGED and CROSS by (sequence slot,
- * logical row), STATE by slot (k alone, the whole slot). */
+/* Rows of one cache before the step, encoded.  PAGED and CROSS: by (sequence slot, logical row);
+ * STATE: by slot (only k, which holds the whole slot). */
 struct oc_rows {
-	size_t k_bytes, v_bytes; /* of a row, or of a slot */
-	uint32_t n_row;		 /* per sequence; or slots */
+	size_t k_bytes, v_bytes; /* of a row or of a slot */
+	uint32_t n_row;		 /* per sequence; for STATE the number of slots */
 	char *k, *v;
 };
 
@@ -128,42 +128,43 @@ struct oc {
 	uint32_t n_input;
 	uint32_t n_tap;
 	struct {
-		uint32_t h, w; /* of sequence s: h + s x w + s; h 0: none */
-		uint32_t step; /* growth by sequence */
+		uint32_t h, w; /* sequence s has h + s x w + s rows; h 0: none */
+		uint32_t step; /* growth from sequence to sequence */
 	} x[3];
 	uint32_t n_out;
 	uint32_t rows[LMD_N_SPACE];
 	struct lmd_adapter_bind adapters[OC_MAX_ADAPTER];
 	uint32_t n_adapter;
-	struct oc_rows memory[16]; /* by cache */
+	struct oc_rows memory[16]; /* indexed by cache */
 	struct lmd_error *err;
 	enum lmd_status st;
 };
 
-/* What a device wants of plans. */
+/* Requirements of a device on plans. */
 struct oc_device {
 	uint32_t act_dtype;
 	uint32_t page_tokens;
 	uint32_t n_bucket;
 	const uint32_t *bucket;
-	lmi_support_fn support; /* NULL: everything */
+	lmi_support_fn support; /* NULL: supports everything */
 	void *support_arg;
 };
 
-/* Makes plan, data and step of a case in a layout; the same seed gives the same numbers for any
- * device. */
+/* Creates plan, data and step of a case in a layout.  The same seed gives the same numbers for
+ * every device. */
 enum lmd_status oc_create(struct oc **out, const struct opcase *def, const struct oc_layout *layout,
 			  const struct lmd_host *host, const struct oc_device *dev, uint64_t seed,
 			  bool lowered, struct lmd_error *err);
 void oc_destroy(struct oc *c);
 
-/* opcase_step.c: step block, contents of caches.  page_of: the page of (sequence slot, index). */
+/* opcase_step.c: step block, contents of caches.  oc_page_of: the page of (sequence slot,
+ * index). */
 enum lmd_status oc_fill(struct oc *c, uint32_t page_tokens);
 uint32_t oc_n_index(uint32_t page_tokens);
 uint32_t oc_n_page(uint32_t page_tokens);
 uint32_t oc_page_of(uint32_t seq_slot, uint32_t index, uint32_t page_tokens);
 uint32_t oc_seq_slot(uint32_t seq);
-/* Rows of a cache's group that exist after the step, in a sequence. */
+/* Returns the number of rows that a sequence has in a cache's group after the step. */
 uint32_t oc_n_key(const struct oc *c, uint32_t group, uint32_t seq);
 
 /* ---- results ---- */
@@ -172,7 +173,7 @@ struct oc_out {
 	char name[40];
 	uint32_t n_row, width;
 	bool i32;
-	float *f; /* [n_row][width]; or */
+	float *f; /* [n_row][width]; or i */
 	int32_t *i;
 };
 struct oc_result {
@@ -195,12 +196,13 @@ enum lmd_status oc_backend_open(struct oc_backend *be, const struct lmi_factory 
 				const struct lmd_host *host, struct lmd_team *team,
 				uint32_t activations, struct lmd_error *err);
 void oc_backend_close(struct oc_backend *be);
-/* The device's wishes. */
+/* Returns the requirements of the device. */
 struct oc_device oc_backend_device(struct oc_backend *be);
 enum lmd_status oc_execute(struct oc_backend *be, const struct oc *c, struct oc_result *out,
 			   struct lmd_error *err);
 
-/* Compares a with b; worst numbers in *r; false with r->text in `text`. */
+/* Compares a with b.  Stores the worst numbers in *r; on a mismatch returns false and describes it
+ * in `text`. */
 bool oc_compare(const struct oc_result *a, const struct oc_result *b, bool sets, double int_share,
 		struct lmi_opcase_result *r, char *text, size_t n);
 
@@ -209,47 +211,48 @@ bool oc_compare(const struct oc_result *a, const struct oc_result *b, bool sets,
 double oc_uniform(struct oc *c, double lo, double hi);
 double oc_normal(struct oc *c);
 
-/* A random weight [n_stack, n, k]; zero members take the defaults: f32, one slice, deviation
+/* A random weight [n_stack, n, k]; members that are 0 take the defaults: f32, one slice, deviation
  * 1/sqrt(k). */
 struct oc_w {
 	uint32_t dtype, n_stack, n, k;
 	double mean, std;
 	bool bias;
-	uint32_t n_scale; /* values of a scale tensor; 0: none */
-	uint32_t parts;	  /* split over so many tensors */
+	uint32_t n_scale; /* number of values of a scale tensor; 0: none */
+	uint32_t parts;	  /* number of tensors that it is split into */
 	uint32_t xform;
-	uint32_t n_head, head_rows; /* taken head by head */
+	uint32_t n_head, head_rows; /* rows are taken head by head */
 };
 uint32_t oc_weight(struct oc *c, const struct oc_w *w);
-/* An i32 table [n, k] of numbers lo..hi. */
+/* Creates an i32 table [n, k] of numbers in lo..hi. */
 uint32_t oc_table(struct oc *c, uint32_t n, uint32_t k, int lo, int hi);
-/* A weight operand of n numbers around mean. */
+/* Creates a weight operand of n numbers around mean. */
 struct lmd_opnd oc_vector(struct oc *c, uint32_t n, double mean, double std);
 
-/* External inputs: normal numbers, or integers lo..hi. */
+/* Create external inputs: normally distributed numbers, or integers in lo..hi. */
 struct lmd_opnd oc_in(struct oc *c, uint32_t space, uint32_t width, double mean, double std);
 struct lmd_opnd oc_in_ids(struct oc *c, uint32_t space, uint32_t width, int lo, int hi);
-/* Lists of keys for n_head heads; see oc_input.list. */
+/* Creates lists of keys for n_head heads; see oc_input.list. */
 struct lmd_opnd oc_list(struct oc *c, uint32_t space, uint32_t n_head, uint32_t width, int step);
-/* Values filled from inputs, heads apart by one column more than they are wide; one head: with a
- * column before and two behind. */
+/* Create values filled from inputs.  Several heads have one unused column between them; a single
+ * head has one unused column before it and two after it. */
 struct lmd_opnd oc_x(struct oc *c, uint32_t space, uint32_t n_head, uint32_t width);
 struct lmd_opnd oc_x_like(struct oc *c, uint32_t space, uint32_t n_head, uint32_t width,
 			  double mean, double std);
 struct lmd_opnd oc_ids(struct oc *c, uint32_t space, uint32_t width, int lo, int hi);
-/* A value that is compared. */
+/* Create a value that is compared. */
 struct lmd_opnd oc_y(struct oc *c, uint32_t space, uint32_t n_head, uint32_t width);
 struct lmd_opnd oc_y_ids(struct oc *c, uint32_t space, uint32_t n_head, uint32_t width);
-/* A norm whose g (and b) have n_head heads. */
+/* Creates a norm whose g (and b) have n_head heads. */
 struct lmd_norm oc_norm(struct oc *c, uint32_t kind, uint32_t n_head, uint32_t width, int plus_one,
 			bool bias);
-/* Space X(k) is a map of h + s*step rows by w + s*step columns for sequence s. */
+/* Declares that space X(k) is a map of h + s*step rows by w + s*step columns for sequence s. */
 void oc_map(struct oc *c, uint32_t k, uint32_t h, uint32_t w, uint32_t step);
-/* Adapter site `site` gets an adapter of rank 3 in slot 1 and one of rank 0 in slot 2. */
+/* Gives the next adapter site an adapter of rank 3 in slot 1 and one of rank 0 in slot 2; returns
+ * the site. */
 uint32_t oc_site(struct oc *c, uint32_t n, uint32_t k, uint32_t n_stack);
-/* A rotation table of n_rot columns. */
+/* Creates a rope table of n_rot columns. */
 uint32_t oc_rope(struct oc *c, uint32_t n_rot, uint32_t pairing, uint32_t sections);
-/* An op with everything at its default. */
+/* Returns an op with all members at their defaults. */
 struct lmd_op oc_op(uint32_t code);
 void oc_emit(struct oc *c, const struct lmd_op *op);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cases of the ops that move, mix and fold rows: EW, GATHER, REDUCE, SOFTMAX, MIX, CAST_COPY, BMM
+ * Cases of the ops that move, mix and reduce rows: EW, GATHER, REDUCE, SOFTMAX, MIX, CAST_COPY, BMM
  * and PATCH. */
 #include <math.h>
 
@@ -24,7 +24,7 @@ static void constant(struct lmd_op_ew *e, uint8_t dst, float x)
 	e->ins[e->n_ins++] = (struct lmd_ew_ins){.op = LMD_EW_CONST, .dst = dst, .imm = x};
 }
 
-/* Every instruction once, on numbers where it is defined. */
+/* Runs every instruction once, on numbers for which it is defined. */
 static void ew_all(struct oc *c, const int *v)
 {
 	struct lmd_op op = oc_op(LMD_OP_EW);
@@ -77,7 +77,7 @@ static void ew_all(struct oc *c, const int *v)
 	oc_emit(c, &op);
 }
 
-/* Inputs of one row, one column, one head, of sequences, of integers, of row inputs. */
+/* Inputs with one row, one column, one head, over sequences, of integers, and row inputs. */
 static void ew_broadcast(struct oc *c, const int *v)
 {
 	struct lmd_op op = oc_op(LMD_OP_EW);
@@ -170,7 +170,7 @@ static void gather(struct oc *c, const int *v)
 }
 
 static const struct opcase gather_cases[] = {
-	{"rows that leave", gather, {LMD_IDX_OUT_ROW, 1}, .nmse = OC_EXACT},
+	{"output rows", gather, {LMD_IDX_OUT_ROW, 1}, .nmse = OC_EXACT},
 	{"rows of sequences", gather, {LMD_IDX_SEQ_OF, 1}, .nmse = OC_EXACT},
 	{"rows named by tokens", gather, {LMD_IDX_EXT, 1}, .nmse = OC_EXACT},
 	{"row input, two side by side", gather, {LMD_IDX_OPND, 2}, .nmse = OC_EXACT},
@@ -327,7 +327,7 @@ static const struct opcase cast_copy_cases[] = {
 };
 SET(cast_copy, LMD_OP_CAST_COPY);
 
-/* ---- BMM: dtype, K, N, how the weight is taken (1 heads of a tensor, 2 transposed) ---- */
+/* ---- BMM: dtype, K, N, source of the weight (1 heads of a tensor, 2 transposed) ---- */
 
 static void bmm(struct oc *c, const int *v)
 {

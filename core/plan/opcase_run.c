@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * An instance on a device: load weights, make pools and put the caches' contents there, bind
- * adapters, compile, run once, and collect the values and what changed in the caches.  Devices
- * that do not compute in host memory get their inputs and give their outputs through buffers. */
+ * Runs an instance on a device: loads weights, creates pools and fills the caches, binds adapters,
+ * compiles, runs once, and collects the values and the changes in the caches.  Devices that do not
+ * compute in host memory get their inputs and return their outputs through buffers. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,7 +65,8 @@ enum lmd_status oc_backend_open(struct oc_backend *be, const struct lmi_factory 
 		return lmd_fail(err, LMD_NOTFOUND, "backend %s: no device: %s", f->f->name, why);
 	be->state = lmi_alloc(1, f->f->state_bytes ? f->f->state_bytes : 1);
 	if (!be->state)
-		return lmd_fail(err, LMD_NOMEM, "backend %s: no memory for its state", f->f->name);
+		return lmd_fail(err, LMD_NOMEM, "backend %s: out of memory for its state",
+				f->f->name);
 	st = be->ops->open(be->state, host, &p, err);
 	if (st != LMD_OK) {
 		lmi_free(be->state);
@@ -150,7 +151,7 @@ static enum lmd_status load_weights(struct exec *x)
 
 	x->weights = lmi_alloc(n ? n : 1, sizeof(*x->weights));
 	if (!x->weights)
-		return lmd_fail(x->err, LMD_NOMEM, "case %s: no memory", x->c->def->name);
+		return lmd_fail(x->err, LMD_NOMEM, "case %s: out of memory", x->c->def->name);
 	for (uint32_t i = 0; i < n; i++) {
 		enum lmd_status st = load_weight(x, i);
 
@@ -160,7 +161,7 @@ static enum lmd_status load_weights(struct exec *x)
 	return LMD_OK;
 }
 
-/* Caches of a group, in order. */
+/* Collects the caches of a group, in order. */
 static uint32_t caches_of(const struct oc *c, uint32_t group, struct lmd_cache *caches,
 			  uint32_t *ids)
 {
@@ -190,7 +191,8 @@ static enum lmd_status move(struct exec *x, uint32_t group, uint32_t kind, uint3
 	return x->be->ops->pool_op(x->be->state, x->q, x->pools[group], &op, 1, x->err);
 }
 
-/* n rows of a page from row key0 of a sequence slot on: into or out of the arrays of `rows`. */
+/* Copies n rows of a sequence slot, starting at row key0, between a page and the arrays of
+ * `rows`. */
 static void copy_rows(const struct oc *c, const uint32_t *ids, uint32_t n_cache, uint32_t slot,
 		      uint32_t key0, uint32_t n, char *page, bool in)
 {
@@ -221,7 +223,8 @@ static enum lmd_status fill_pages(struct exec *x, uint32_t group, const uint32_t
 	uint32_t pt = x->be->info.page_tokens;
 	size_t bytes = pt * row_bytes(x->c, ids, n);
 	char *page = lmi_alloc(1, bytes);
-	enum lmd_status st = page ? LMD_OK : lmd_fail(x->err, LMD_NOMEM, "no memory for a page");
+	enum lmd_status st =
+		page ? LMD_OK : lmd_fail(x->err, LMD_NOMEM, "out of memory for a page");
 
 	for (uint32_t s = 0; s < OC_SEQ_SLOTS; s++) {
 		for (uint32_t key = 0; st == LMD_OK && key < OC_MAX_KEYS; key += pt) {
@@ -247,7 +250,7 @@ static enum lmd_status fill_slots(struct exec *x, uint32_t group, const uint32_t
 		bytes += c->memory[ids[i]].k_bytes;
 	unit = lmi_alloc(1, bytes);
 	if (!unit)
-		return lmd_fail(x->err, LMD_NOMEM, "no memory for a slot");
+		return lmd_fail(x->err, LMD_NOMEM, "out of memory for a slot");
 	for (uint32_t s = 0; st == LMD_OK && s < OC_N_SLOT; s++) {
 		char *to = unit;
 
@@ -304,7 +307,8 @@ static enum lmd_status bind_adapters(struct exec *x)
 		enum lmd_status st;
 
 		if (!x->be->ops->adapter_bind)
-			return lmd_fail(x->err, LMD_UNSUPPORTED, "the backend has no adapters");
+			return lmd_fail(x->err, LMD_UNSUPPORTED,
+					"the backend does not support adapters");
 		st = x->be->ops->adapter_bind(x->be->state, &x->c->adapters[i], x->err);
 		if (st != LMD_OK)
 			return st;
@@ -312,18 +316,19 @@ static enum lmd_status bind_adapters(struct exec *x)
 	return LMD_OK;
 }
 
-/* Adapters outlive an instance on an open device. */
+/* Adapters would otherwise outlive the instance on an open device. */
 static void unbind_adapters(struct exec *x)
 {
 	for (uint32_t i = 0; x->be->ops->adapter_bind && i < x->c->n_adapter; i++) {
 		struct lmd_adapter_bind a = x->c->adapters[i];
 
 		a.a = a.b = NULL;
-		(void)x->be->ops->adapter_bind(x->be->state, &a, NULL); /* nothing was bound then */
+		(void)x->be->ops->adapter_bind(x->be->state, &a, NULL); /* fails only if nothing was
+									 * bound */
 	}
 }
 
-/* Memory of the device's kind for a binding. */
+/* Makes memory of the device's kind for a binding. */
 static enum lmd_status bind(struct exec *x, struct lmd_binding *b, void *host, uint32_t id,
 			    uint32_t n_row, uint32_t width, bool upload)
 {
@@ -359,7 +364,7 @@ static enum lmd_status bind_all(struct exec *x, struct oc_result *out)
 						 "result %u (%s)", i, y->name);
 
 		if (!o)
-			return lmd_fail(x->err, LMD_NOMEM, "no memory for results");
+			return lmd_fail(x->err, LMD_NOMEM, "out of memory for results");
 		st = bind(x, &x->out[i], i32 ? (void *)o->i : (void *)o->f, v->outputs[i].id,
 			  o->n_row, y->width, false);
 	}
@@ -383,7 +388,7 @@ static enum lmd_status download(struct exec *x, struct oc_result *out)
 	return LMD_OK;
 }
 
-/* n encoded rows of n_head heads as floats. */
+/* Decodes n encoded rows of n_head heads to floats. */
 static bool decode(const struct exec *x, uint32_t dtype, const char *from, size_t row, uint32_t n,
 		   uint32_t n_head, uint32_t width, struct oc_out *o)
 {
@@ -395,7 +400,7 @@ static bool decode(const struct exec *x, uint32_t dtype, const char *from, size_
 	return true;
 }
 
-/* Rows of a sequence in the group's caches after the step. */
+/* Collects the rows that a sequence has in the group's caches after the step. */
 static enum lmd_status collect_pages(struct exec *x, uint32_t group, const uint32_t *ids,
 				     uint32_t n, uint32_t seq, struct oc_result *out)
 {
@@ -403,7 +408,8 @@ static enum lmd_status collect_pages(struct exec *x, uint32_t group, const uint3
 	uint32_t pt = x->be->info.page_tokens, keys = oc_n_key(c, group, seq), first = out->n;
 	size_t bytes = pt * row_bytes(c, ids, n);
 	char *page = lmi_alloc(1, bytes);
-	enum lmd_status st = page ? LMD_OK : lmd_fail(x->err, LMD_NOMEM, "no memory for a page");
+	enum lmd_status st =
+		page ? LMD_OK : lmd_fail(x->err, LMD_NOMEM, "out of memory for a page");
 
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
 		const struct lmd_cache *k = &c->view->caches[ids[i]];
@@ -412,7 +418,7 @@ static enum lmd_status collect_pages(struct exec *x, uint32_t group, const uint3
 				   seq) ||
 		    (c->memory[ids[i]].v && !oc_result_add(out, keys, k->n_head * k->dv, false,
 							   "cache %u V seq %u", ids[i], seq)))
-			st = lmd_fail(x->err, LMD_NOMEM, "no memory for results");
+			st = lmd_fail(x->err, LMD_NOMEM, "out of memory for results");
 	}
 	for (uint32_t key = 0; st == LMD_OK && key < keys; key += pt) {
 		uint32_t rows = keys - key < pt ? keys - key : pt, o = first;
@@ -427,7 +433,7 @@ static enum lmd_status collect_pages(struct exec *x, uint32_t group, const uint3
 
 			part.f += (size_t)key * part.width;
 			if (!decode(x, k->k_dtype, from, m->k_bytes, rows, k->n_head, k->dk, &part))
-				st = lmd_fail(x->err, LMD_INTERNAL, "a cache cannot be decoded");
+				st = lmd_fail(x->err, LMD_INTERNAL, "cannot decode a cache");
 			from += rows * m->k_bytes;
 			o++;
 			if (!m->v)
@@ -435,7 +441,7 @@ static enum lmd_status collect_pages(struct exec *x, uint32_t group, const uint3
 			part = out->out[o++];
 			part.f += (size_t)key * part.width;
 			if (!decode(x, k->v_dtype, from, m->v_bytes, rows, k->n_head, k->dv, &part))
-				st = lmd_fail(x->err, LMD_INTERNAL, "a cache cannot be decoded");
+				st = lmd_fail(x->err, LMD_INTERNAL, "cannot decode a cache");
 			from += rows * m->v_bytes;
 		}
 	}
@@ -443,7 +449,7 @@ static enum lmd_status collect_pages(struct exec *x, uint32_t group, const uint3
 	return st;
 }
 
-/* The slots that the step may have written. */
+/* Collects the slots that the step may have written. */
 static enum lmd_status collect_slots(struct exec *x, uint32_t group, const uint32_t *ids,
 				     uint32_t n, struct oc_result *out)
 {
@@ -456,7 +462,7 @@ static enum lmd_status collect_slots(struct exec *x, uint32_t group, const uint3
 		bytes += c->memory[ids[i]].k_bytes;
 	unit = lmi_alloc(1, bytes);
 	if (!unit)
-		return lmd_fail(x->err, LMD_NOMEM, "no memory for a slot");
+		return lmd_fail(x->err, LMD_NOMEM, "out of memory for a slot");
 	for (uint32_t s = 8; st == LMD_OK && s < OC_N_SLOT; s++) {
 		const char *from = unit;
 
@@ -471,7 +477,7 @@ static enum lmd_status collect_slots(struct exec *x, uint32_t group, const uint3
 
 			if (!o || !decode(x, k->k_dtype, from, c->memory[ids[i]].k_bytes / rows,
 					  rows, 1, cols, o))
-				st = lmd_fail(x->err, LMD_NOMEM, "no memory for results");
+				st = lmd_fail(x->err, LMD_NOMEM, "out of memory for results");
 			from += c->memory[ids[i]].k_bytes;
 		}
 	}

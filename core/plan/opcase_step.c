@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The step of an instance, its inputs, and what the caches hold before it. */
+ * The step of an instance, its inputs, and the contents of the caches before it. */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ uint32_t oc_n_index(uint32_t page_tokens)
 	return OC_MAX_KEYS / page_tokens + 1;
 }
 
-/* Odd and no multiple of 7, so that steps of 7 meet every page. */
+/* Odd and not a multiple of 7, so that strides of 7 reach every page. */
 uint32_t oc_n_page(uint32_t page_tokens)
 {
 	uint32_t n = OC_SEQ_SLOTS * oc_n_index(page_tokens) | 1;
@@ -100,7 +100,7 @@ static void fill_rows(struct oc *c)
 			st->pos[3][t] = 7;
 			st->seq_of[t] = (int32_t)s;
 			st->lora_slot[t] = (int32_t)(t % 3);
-			/* row i of the sequence sees itself and every second of those before */
+			/* row i of the sequence sees itself and every second row before it */
 			st->tree[t] = 1ull << i | (0x5555555555555555ull & ((1ull << i) - 1));
 		}
 		st->out_row[c->n_out++] = (int32_t)t - 1;
@@ -116,7 +116,7 @@ static void fill_rows(struct oc *c)
 		((float *)st->row_in[1])[i] = (float)oc_normal(c);
 }
 
-/* Row t sees keys lo..hi. */
+/* Lets row t see keys lo..hi. */
 static void see(struct lmi_step *st, uint32_t group, uint32_t t, int32_t lo, int32_t hi)
 {
 	st->group[group].kv_lo[t] = t % 4 == 3 && hi - lo > 5 ? hi - 5 : lo;
@@ -217,7 +217,7 @@ static bool fill_inputs(struct oc *c)
 	return true;
 }
 
-/* n_row rows of n_head encoded heads of width numbers. */
+/* Makes n_row rows of n_head encoded heads, each of `width` numbers. */
 static char *random_rows(struct oc *c, uint32_t dtype, size_t n_row, uint32_t n_head,
 			 uint32_t width, size_t *bytes)
 {
@@ -235,7 +235,7 @@ static char *random_rows(struct oc *c, uint32_t dtype, size_t n_row, uint32_t n_
 				v[j] = (float)oc_normal(c);
 			(void)c->host->quant_rows(
 				c->host->ctx, dtype, v, out + i * head,
-				width); /* pool_create refuses what cannot be encoded */
+				width); /* pool_create rejects types that cannot be encoded */
 		}
 	}
 	lmi_free(v);
@@ -281,6 +281,7 @@ enum lmd_status oc_fill(struct oc *c, uint32_t page_tokens)
 	fill_groups(c, page_tokens);
 	fill_pages(c, page_tokens);
 	if (!fill_inputs(c) || !fill_memory(c))
-		return lmd_fail(c->err, LMD_NOMEM, "case %s: no memory for its data", c->def->name);
+		return lmd_fail(c->err, LMD_NOMEM, "case %s: out of memory for its data",
+				c->def->name);
 	return LMD_OK;
 }

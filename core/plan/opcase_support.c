@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a backend takes: each case in one layout, with a note of whether the op itself was taken or
- * its decomposition.  Whether a type of weights is taken is known when weights are loaded, so that
- * the case is run. */
+ * Finds out what a backend supports: runs each case in one layout and records whether the op itself
+ * or its decomposition was accepted.  Whether a weight type is supported is known only when weights
+ * are loaded, so the case is run. */
 #include <stdio.h>
 #include <string.h>
 
 #include "core/plan/opcase_priv.h"
 
-/* One sequence with a past, all that an op can meet in the smallest step. */
+/* One sequence with a past: the smallest step with everything that an op can encounter. */
 #define LAYOUT 0
 
-struct asked {
+struct query {
 	struct oc_device dev; /* the backend's own answers */
-	uint32_t op;          /* the one that the case is about */
-	uint32_t n_refused;
-	char reason[96]; /* of the first refusal */
+	uint32_t op;          /* op of the case */
+	uint32_t n_rejected;
+	char reason[96]; /* of the first rejection */
 };
 
-static bool note(void *arg, const struct lmd_plan *plan, const struct lmd_op *op, char *reason,
-		 size_t n)
+static bool query_support(void *arg, const struct lmd_plan *plan, const struct lmd_op *op,
+			  char *reason, size_t n)
 {
-	struct asked *a = arg;
+	struct query *a = arg;
 	bool native = a->dev.support(a->dev.support_arg, plan, op, reason, n);
 
-	if (!native && op->code == a->op && !a->n_refused++)
+	if (!native && op->code == a->op && !a->n_rejected++)
 		(void)snprintf(a->reason, sizeof(a->reason), "%s", reason);
 	return native;
 }
@@ -32,24 +32,24 @@ static bool note(void *arg, const struct lmd_plan *plan, const struct lmd_op *op
 static void one_case(struct oc_backend *be, uint32_t op, const struct opcase *def,
 		     lmi_opcase_known_fn report, void *arg)
 {
-	struct asked asked = {.dev = oc_backend_device(be), .op = op};
-	struct oc_device dev = asked.dev;
+	struct query query = {.dev = oc_backend_device(be), .op = op};
+	struct oc_device dev = query.dev;
 	struct lmi_opcase_known k = {.op = lmi_op_info(op)->name, .name = def->name};
 	struct lmd_error err = {.text = ""};
 	struct oc_result out = {0};
 	struct oc *c = NULL;
 	enum lmd_status st;
 
-	dev.support = note;
-	dev.support_arg = &asked;
+	dev.support = query_support;
+	dev.support_arg = &query;
 	st = oc_create(&c, def, &oc_layouts[LAYOUT], be->host, &dev, 1, false, &err);
 	if (st == LMD_OK)
 		st = oc_execute(be, c, &out, &err);
 	k.support = st == LMD_UNSUPPORTED ? LMI_OPCASE_NONE
 		    : st != LMD_OK        ? LMI_OPCASE_BROKEN
-		    : asked.n_refused     ? LMI_OPCASE_PARTS
+		    : query.n_rejected    ? LMI_OPCASE_PARTS
 					  : LMI_OPCASE_NATIVE;
-	k.text = st != LMD_OK ? err.text : asked.reason;
+	k.text = st != LMD_OK ? err.text : query.reason;
 	report(arg, &k);
 	oc_result_free(&out);
 	oc_destroy(c);

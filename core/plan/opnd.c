@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operands and ops as such: one form for each meaning, so that equal ops are equal bytes and
- * nobody downstream meets an unused member. */
+ * Canonical form of operands and ops: ops with the same meaning are equal byte for byte, and unused
+ * members have fixed values. */
 #include <string.h>
 
 #include "core/plan/plan_priv.h"

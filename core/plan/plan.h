@@ -3,8 +3,8 @@
  * plan.h - from an architecture to a plan that a backend can compile.
  *
  * build: calls the architecture with a builder and checks every op (shapes, types, single
- * assignment, order).  lower: replaces ops that a device does not run by simpler ones from
- * one table.  layout: lets values whose lives do not overlap share memory.  dump: text. */
+ * assignment, order).  lower: uses a table to replace ops that a device does not support by simpler
+ * ones.  layout: lets values whose lifetimes do not overlap share memory.  dump: text form. */
 #ifndef LLAMAD_CORE_PLAN_PLAN_H
 #define LLAMAD_CORE_PLAN_PLAN_H
 
@@ -22,68 +22,69 @@ struct lmi_plan;
 struct lmi_plan_params {
 	const struct lmd_host *host;
 	const struct lmd_model *model;
-	const struct lmd_model *target; /* of a draft: the group's target; else NULL */
+	const struct lmd_model *target; /* for a draft: the group's target; otherwise NULL */
 	const struct lmd_arch_ops *arch;
 	const struct lmd_arch_desc *desc;
 	struct lmd_plan_key key;
 	uint32_t act_dtype;             /* enum lmd_dtype */
 	uint32_t kv_dtype;              /* for caches whose policy is USER */
-	uint32_t max_rows[LMD_N_SPACE]; /* limits of a step */
+	uint32_t max_rows[LMD_N_SPACE]; /* maximum rows of a step */
 };
 
-/* Checks what describe() declared: groups, caches and row inputs.  lmi_plan_build does it too; a
- * loader that sizes memory by them does it first. */
+/* Checks what describe() declared: groups, caches and row inputs.  lmi_plan_build does this too; a
+ * loader that sizes memory from them calls it first. */
 enum lmd_status lmi_desc_check(const struct lmd_arch_desc *d, struct lmd_error *err);
 
-/* Builds and checks.  The sentence of a failure names the op, its layer, the operand and both
+/* Builds and checks a plan.  The error message names the op, its layer, the operand and both
  * numbers. */
 enum lmd_status lmi_plan_build(struct lmi_plan **out, const struct lmi_plan_params *p,
 			       struct lmd_error *err);
 
-/* Asks about one op; false with a reason (may be "") when it cannot be run. */
+/* Asks whether one op can be run; returns false with a reason (may be "") if not. */
 typedef bool (*lmi_support_fn)(void *arg, const struct lmd_plan *plan, const struct lmd_op *op,
 			       char *reason, size_t n);
 
-/* Replaces ops that `support` refuses by their decomposition, repeatedly; an op that has none and
- * is refused is LMD_UNSUPPORTED with its name and the reason.  In place. */
+/* Replaces ops that `support` rejects by their decomposition, repeatedly and in place.  Returns
+ * LMD_UNSUPPORTED with name and reason for an op that is rejected and has no decomposition. */
 enum lmd_status lmi_plan_lower(struct lmi_plan *p, lmi_support_fn support, void *arg,
 			       struct lmd_error *err);
 
 /* Decomposes every op that has a decomposition (tests: fused = decomposed). */
 enum lmd_status lmi_plan_lower_all(struct lmi_plan *p, struct lmd_error *err);
 
-/* Assigns offsets and scratch_bytes; call last.  Values with LMD_VALUE_KEEP, taps, outputs, and all
- * with key.flags LMD_PLAN_KEEP share with nobody. */
+/* Assigns offsets and scratch_bytes; must be called last.  Values with LMD_VALUE_KEEP, taps,
+ * outputs, and with LMD_PLAN_KEEP in key.flags all values, do not share memory. */
 enum lmd_status lmi_plan_layout(struct lmi_plan *p, struct lmd_error *err);
 
-/* Segments by device: device_of[i] for op i.  Neighbouring ops of one device make a segment; its
- * plan has the groups, caches, row inputs and inputs of the whole under the same numbers, those of
- * its values and weights that it needs, the outputs that it finishes, and a layout.  A value that
- * is written in one segment and used in a later one is a TAP output of the former and a further
- * input of the latter, which copies it into a value of its own; links tell which belong together.
- * p stays as it is. */
+/* Splits a plan into segments by device: device_of[i] is the device of op i.  Consecutive ops on
+ * one device form a segment.  Its plan has the groups, caches, row inputs and inputs of the whole
+ * plan under the same numbers, the values and weights that it needs, the outputs that it finishes,
+ * and a layout.  A value that is written in one segment and used in a later one is a TAP output of
+ * the former and an additional input of the latter, which copies it into a value of its own; links
+ * tell which belong together.  p is not changed. */
 struct lmi_cut;
 struct lmi_cut_link {
 	uint32_t input;        /* input number in this segment's plan */
 	uint32_t from_segment; /* an earlier segment */
-	uint32_t out_id;       /* enum lmd_out there */
+	uint32_t out_id;       /* enum lmd_out in that segment */
 };
 enum lmd_status lmi_plan_cut(struct lmi_cut **out, const struct lmi_plan *p,
 			     const uint8_t *device_of, struct lmd_error *err);
 uint32_t lmi_cut_n(const struct lmi_cut *c);
 const struct lmi_plan *lmi_cut_segment(const struct lmi_cut *c, uint32_t i, uint32_t *device);
-/* Links of segment i; their number. */
+/* Returns the number of links of segment i. */
 uint32_t lmi_cut_links(const struct lmi_cut *c, uint32_t i, const struct lmi_cut_link **out);
 void lmi_cut_destroy(struct lmi_cut *c);
 
 const struct lmd_plan *lmi_plan_view(const struct lmi_plan *p);
 void lmi_plan_destroy(struct lmi_plan *p);
 
-/* Text form, stable: the golden files of the architectures. */
+/* Writes the text form, which is stable: the golden files of the architectures use it. */
 enum lmd_status lmi_plan_dump(const struct lmi_plan *p, FILE *f);
 
-/* The step block of a plan: one allocation whose arrays lie at fixed offsets for the plan's limits.
- * The host writes through the pointers (they are not const here), then passes `view`. */
+/* The step block of a plan: one allocation whose arrays have fixed offsets that depend on the
+ * plan's limits.  The host writes through these pointers (which are not const), then passes
+ * `view`. */
 struct lmi_step {
 	struct lmd_step view;
 	int32_t *token, *pos[4], *seq_of, *q_start, *q_len, *seq_slot, *out_row, *lora_slot;
@@ -101,33 +102,33 @@ enum lmd_status lmi_step_create(struct lmi_step **out, const struct lmd_plan *pl
 				uint32_t max_change, struct lmd_error *err);
 void lmi_step_destroy(struct lmi_step *s);
 
-/* Describes the members of ops, so that checks, liveness, lowering and dumps need no switch over
+/* Describes the members of ops, so that checks, liveness, lowering and dumps need no switch over op
  * codes: see fields.c.  Every byte of an op's struct belongs to one field. */
 enum lmi_field_kind {
 	LMI_FIELD_IN = 1,   /* struct lmd_opnd that is read */
 	LMI_FIELD_OUT = 2,  /* struct lmd_opnd that is written */
-	LMI_FIELD_WREF = 3, /* uint32_t wref id or LMD_NONE */
-	LMI_FIELD_ROPE = 4, /* uint32_t rope id or LMD_NONE */
+	LMI_FIELD_WREF = 3, /* uint32_t weight reference id or LMD_NONE */
+	LMI_FIELD_ROPE = 4, /* uint32_t rope table id or LMD_NONE */
 	LMI_FIELD_CACHE = 5,
 	LMI_FIELD_GROUP = 6,
 	LMI_FIELD_SITE = 7, /* adapter site or LMD_NONE */
-	LMI_FIELD_ENUM = 8, /* uint32_t with names */
+	LMI_FIELD_ENUM = 8, /* uint32_t with named values */
 	LMI_FIELD_U32 = 9,
 	LMI_FIELD_I32 = 10,
 	LMI_FIELD_F32 = 11,
-	LMI_FIELD_COUNT = 12, /* uint32_t: how many of an array are in use */
+	LMI_FIELD_COUNT = 12, /* uint32_t: number of array elements in use */
 	LMI_FIELD_PROG = 13,  /* struct lmd_ew_ins */
 	LMI_FIELD_REG = 14,   /* uint8_t */
 	LMI_FIELD_PAD = 15    /* reserved words */
 };
 #define LMI_F_OPT    1u  /* may be absent */
-#define LMI_F_I32    2u  /* operand: i32; otherwise f32 or act */
-#define LMI_F_ANY    4u  /* operand: any element type */
-#define LMI_F_WEIGHT 8u  /* operand: a WEIGHT may stand here */
-#define LMI_F_ROWS   16u /* operand: its row space is not the op's; the op's rule checks it */
-#define LMI_F_OWN    32u /* operand: an INPUT with rows of its own may stand here */
-#define LMI_F_INF    64u /* number: may be infinite */
-#define LMI_F_INT    128u /* wref: an integer table may stand here */
+#define LMI_F_I32    2u  /* operand must be i32; otherwise f32 or act */
+#define LMI_F_ANY    4u  /* operand may have any element type */
+#define LMI_F_WEIGHT 8u  /* operand may be a WEIGHT */
+#define LMI_F_ROWS   16u /* operand has a row space other than the op's; the op's rule checks it */
+#define LMI_F_OWN    32u /* operand may be an INPUT with rows of its own */
+#define LMI_F_INF    64u /* number may be infinite */
+#define LMI_F_INT    128u /* weight may be an integer table */
 struct lmi_field {
 	const char *name;
 	uint16_t offset;      /* in struct lmd_op */
@@ -135,9 +136,10 @@ struct lmi_field {
 	uint16_t count;       /* array length */
 	uint16_t stride;
 	uint16_t flags;       /* LMI_F_* */
-	uint16_t live;        /* offset of the COUNT that says how many are in use; 0 = all */
-	double def;           /* what dumps leave out */
-	const char *const *names; /* ENUM; NULL entries are no values */
+	uint16_t live;        /* offset of the COUNT with the number of elements in use; 0 = all
+			       * are */
+	double def;           /* default value, which dumps omit */
+	const char *const *names; /* for ENUM; NULL entries are invalid values */
 	uint32_t n_names;
 };
 struct lmi_op_info {
@@ -147,10 +149,10 @@ struct lmi_op_info {
 	uint32_t bytes;       /* of the op's struct */
 	bool mandatory;
 };
-/* NULL for codes that do not exist. */
+/* Returns NULL for codes that do not exist. */
 const struct lmi_op_info *lmi_op_info(uint32_t code);
 
-/* The i-th element of a field. */
+/* Returns the i-th element of a field. */
 static inline void *lmi_field_at(const struct lmi_field *f, struct lmd_op *op, uint32_t i)
 {
 	return (char *)op + f->offset + (size_t)i * f->stride;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Segments: what reaches the outputs through all borders is what reaches them in the whole plan.
- * A column is a hash of the op that wrote it and of everything the op read. */
+ * Segments: the outputs of the segments together equal the outputs of the whole plan.  A column is
+ * represented by a hash of the op that wrote it and of everything that op read. */
 #include "core/base/alloc.h"
 #include "core/plan/plan_test.h"
 
@@ -101,7 +101,7 @@ static void drop(struct cols *c)
 		free(c->input[i]);
 }
 
-/* Runs the segments one after another, handing taps to inputs. */
+/* Runs the segments one after another, passing taps to inputs. */
 static void evaluate_cut(const struct lmi_cut *cut, struct cols *seg)
 {
 	for (uint32_t i = 0; i < lmi_cut_n(cut); i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan_fixture.h - tests: a model of invented tensors without a file, and an architecture whose
- * build function is the test's. */
+ * plan_fixture.h - tests: a model with made-up tensors and no file, and an architecture whose build
+ * function is supplied by the test. */
 #ifndef LLAMAD_CORE_PLAN_PLAN_FIXTURE_H
 #define LLAMAD_CORE_PLAN_PLAN_FIXTURE_H
 
@@ -21,10 +21,10 @@ struct fx {
 	void *arg;
 };
 
-/* An empty model; limits of 8 tokens, 4 outputs, 2 sequences, 16 rows of each X space. */
+/* Sets up an empty model; limits of 8 tokens, 4 outputs, 2 sequences, 16 rows of each X space. */
 void fx_init(struct fx *fx, void (*build)(struct fx *fx, const struct lmd_builder *b));
 
-/* Declares a tensor [d1, d0] (d1 0: a vector) once; its number. */
+/* Declares a tensor [d1, d0] (d1 0: a vector) once; returns its number. */
 uint32_t fx_tensor(struct fx *fx, const char *name, uint32_t dtype, int64_t d0, int64_t d1,
 		   int64_t d2);
 
@@ -40,7 +40,7 @@ struct lmd_opnd fx_heads(uint32_t value, uint32_t col0, uint32_t n_head, uint32_
 			 uint32_t width);
 struct lmd_opnd fx_src(uint32_t src, uint32_t id, uint32_t width);
 
-/* An op of this code with all ids absent and all scales 1. */
+/* Returns an op of this code with all ids absent and all scales 1. */
 struct lmd_op fx_op(uint32_t code);
 
 #endif /* LLAMAD_CORE_PLAN_PLAN_FIXTURE_H */

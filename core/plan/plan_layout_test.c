@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory: plans of random shape are run on paper, with an owner for each 64 bytes.  What an op
- * reads must still belong to the value it means. */
+ * Memory layout: simulates random plans, with an owner for each 64 bytes.  Whatever an op reads
+ * must still belong to the value that it refers to. */
 #include "core/base/alloc.h"
 #include "core/plan/plan_test.h"
 
@@ -30,7 +30,7 @@ static void build_random(struct fx *fx, const struct lmd_builder *b)
 		op = fx_op(LMD_OP_EW);
 		op.u.ew.n_in = (uint32_t)(1 + lmd_rand(&r->seed) % 3);
 		op.u.ew.n_out = (uint32_t)(1 + lmd_rand(&r->seed) % 2);
-		for (uint32_t j = 0; j < op.u.ew.n_in; j++) /* mostly recent ones */
+		for (uint32_t j = 0; j < op.u.ew.n_in; j++) /* mostly recent values */
 			op.u.ew.in[j] = fx_cols(
 				values[n - 1 - lmd_rand(&r->seed) % (n < 12 ? n : 12)], 0, 1);
 		for (uint32_t j = 0; j < op.u.ew.n_out; j++) {
@@ -250,7 +250,7 @@ START_TEST(step_arrays_lie_apart)
 		in_block(s, s->x_h[i], n_seq * 4, used);
 		in_block(s, s->x_w[i], n_seq * 4, used);
 	}
-	ck_assert_ptr_null(s->view.tree); /* the host says when there is one */
+	ck_assert_ptr_null(s->view.tree); /* the host sets it if there is a tree */
 	ck_assert_ptr_eq(s->view.lora_slot, s->lora_slot);
 	ck_assert_ptr_eq(s->view.x_w[1], s->x_w[1]);
 	ck_assert_int_eq((char *)s->x_w[1] - (char *)s->block,

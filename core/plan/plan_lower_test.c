@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decompositions: their programs give the formulas of op.h, and what remains is simple. */
+ * Decompositions: their EW programs compute the formulas of op.h, and only simple ops remain. */
 #include <math.h>
 
 #include "core/plan/lower.h"
@@ -77,7 +77,7 @@ static double clamp(double v, double l)
 	return fmax(-l, fmin(l, v));
 }
 
-/* Formulas of op.h in double; b is 1 when there is none. */
+/* The formulas of op.h in double; b is 1 if there is none. */
 static double activation(uint32_t act, const float *p, double x, double b, bool has_b)
 {
 	switch ((enum lmd_act)act) {
@@ -176,7 +176,7 @@ static uint32_t n_ops(const struct lmi_plan *p, uint32_t code)
 	return n;
 }
 
-START_TEST(everything_falls_apart)
+START_TEST(everything_is_decomposed)
 {
 	struct lmd_error err = {0};
 	struct fx fx;
@@ -205,7 +205,7 @@ START_TEST(everything_falls_apart)
 			ck_assert(!op->u.norm.r.src && !op->u.norm.h.src);
 		}
 	}
-	/* fix point: nothing is left to do */
+	/* fixed point: nothing is left to decompose */
 	v = lmi_plan_view(p);
 	{
 		uint32_t n = v->n_op;
@@ -220,7 +220,7 @@ END_TEST
 
 /* A device that runs all but one code, or LINEAR without a prologue. */
 struct device {
-	uint32_t refused;
+	uint32_t unsupported;
 	bool no_prologue;
 	uint32_t asked;
 };
@@ -232,7 +232,7 @@ static bool support(void *arg, const struct lmd_plan *plan, const struct lmd_op 
 
 	(void)plan;
 	d->asked++;
-	if (op->code == d->refused) {
+	if (op->code == d->unsupported) {
 		snprintf(reason, n, "no kernel for code %u", op->code);
 		return false;
 	}
@@ -240,10 +240,10 @@ static bool support(void *arg, const struct lmd_plan *plan, const struct lmd_op 
 		 op->u.linear.pro.kind != LMD_NORM_NONE);
 }
 
-START_TEST(a_device_gets_what_it_runs)
+START_TEST(device_gets_supported_ops)
 {
 	static const struct {
-		uint32_t refused;
+		uint32_t unsupported;
 		enum lmd_status st;
 	} cases[] = {
 		{0, LMD_OK},
@@ -256,7 +256,7 @@ START_TEST(a_device_gets_what_it_runs)
 		{LMD_OP_BMM, LMD_UNSUPPORTED},
 		{LMD_OP_SCAN, LMD_UNSUPPORTED},
 	};
-	struct device d = {.refused = cases[_i].refused};
+	struct device d = {.unsupported = cases[_i].unsupported};
 	struct lmd_error err = {0};
 	struct fx fx;
 	struct lmi_plan *p = plan_of_all_ops(&fx);
@@ -264,11 +264,11 @@ START_TEST(a_device_gets_what_it_runs)
 
 	ck_assert_msg(lmi_plan_lower(p, support, &d, &err) == cases[_i].st, "%s", err.text);
 	ck_assert_uint_gt(d.asked, 0);
-	if (cases[_i].st == LMD_OK && d.refused) {
-		ck_assert_uint_eq(n_ops(p, d.refused), 0);
+	if (cases[_i].st == LMD_OK && d.unsupported) {
+		ck_assert_uint_eq(n_ops(p, d.unsupported), 0);
 		ck_assert_uint_ge(lmi_plan_view(p)->n_op, before);
 	} else if (cases[_i].st != LMD_OK) {
-		ck_assert_ptr_nonnull(strstr(err.text, lmi_op_info(d.refused)->name));
+		ck_assert_ptr_nonnull(strstr(err.text, lmi_op_info(d.unsupported)->name));
 		ck_assert_ptr_nonnull(strstr(err.text, "no kernel for code"));
 	} else {
 		ck_assert_uint_eq(lmi_plan_view(p)->n_op, before);
@@ -277,18 +277,19 @@ START_TEST(a_device_gets_what_it_runs)
 }
 END_TEST
 
-/* FFN falls into a LINEAR whose prologue stays, unless the device has none. */
+/* FFN is decomposed into a LINEAR that keeps its prologue, unless the device does not support
+ * prologues. */
 START_TEST(no_further_than_needed)
 {
 	for (int no_prologue = 0; no_prologue < 2; no_prologue++) {
-		struct device d = {.refused = LMD_OP_FFN, .no_prologue = no_prologue};
+		struct device d = {.unsupported = LMD_OP_FFN, .no_prologue = no_prologue};
 		struct lmd_error err = {0};
 		struct fx fx;
 		struct lmi_plan *p = plan_of_all_ops(&fx);
 		const uint32_t norms = n_ops(p, LMD_OP_NORM);
 
 		ck_assert_int_eq(lmi_plan_lower(p, support, &d, &err), LMD_OK);
-		/* the attention's and the feed forward's */
+		/* those of attention and of the feed-forward block */
 		ck_assert_uint_eq(n_ops(p, LMD_OP_NORM), norms + (no_prologue ? 2 : 0));
 		lmi_plan_destroy(p);
 	}
@@ -300,8 +301,8 @@ TCase *plan_lower_cases(void)
 	TCase *t = tcase_create("lower");
 
 	tcase_add_loop_test(t, activations, 0, 2 * LMD_N_ACT);
-	tcase_add_test(t, everything_falls_apart);
-	tcase_add_loop_test(t, a_device_gets_what_it_runs, 0, 9);
+	tcase_add_test(t, everything_is_decomposed);
+	tcase_add_loop_test(t, device_gets_supported_ops, 0, 9);
 	tcase_add_test(t, no_further_than_needed);
 	return t;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors of an invented model against an invented table. */
+ * Checks tensors of a made-up model against a made-up table. */
 #include "core/base/alloc.h"
 #include "core/plan/model_check.h"
 #include "core/plan/plan_test.h"
@@ -61,7 +61,7 @@ struct tensor {
 	int64_t dims[3];
 };
 
-/* Two layers with everything they need. */
+/* A complete model of two layers. */
 static const struct tensor whole[] = {
 	{"embd.weight", {8, 32}}, {"blk.0.up.weight", {8, 12}}, {"blk.0.norm.weight", {8}},
 	{"blk.0.norm.bias", {8}}, {"blk.1.up.weight", {8, 12}}, {"blk.1.exps.weight", {8, 12, 3}},
@@ -98,7 +98,7 @@ static enum lmi_fit fit_of(const struct lmi_model_check *c, const char *name)
 	return LMI_FIT_UNKNOWN;
 }
 
-START_TEST(a_whole_model)
+START_TEST(complete_model)
 {
 	struct lmi_model_check c;
 	struct lmd_error err = {0};
@@ -113,11 +113,11 @@ START_TEST(a_whole_model)
 }
 END_TEST
 
-/* One tensor of the whole model changed, or one more. */
+/* One tensor of the complete model changed, or one added. */
 static const struct {
-	const char *drop; /* tensor that is left out */
+	const char *drop; /* tensor to remove */
 	struct tensor add;
-	const char *name; /* whose fit is looked at */
+	const char *name; /* tensor whose fit is checked */
 	enum lmi_fit fit;
 	enum lmd_status st;
 	const char *text;
@@ -210,7 +210,7 @@ START_TEST(one_difference)
 		      lmi_fit_text(fit_of(&c, cases[_i].name)));
 	if (cases[_i].text)
 		ck_assert_msg(strstr(err.text, cases[_i].text) != NULL,
-			      "\"%s\" does not say \"%s\"", err.text, cases[_i].text);
+			      "\"%s\" does not contain \"%s\"", err.text, cases[_i].text);
 	lmi_model_check_fini(&c);
 }
 END_TEST
@@ -256,7 +256,7 @@ TCase *plan_model_cases(void)
 {
 	TCase *t = tcase_create("model");
 
-	tcase_add_test(t, a_whole_model);
+	tcase_add_test(t, complete_model);
 	tcase_add_loop_test(t, one_difference, 0, LMD_LEN(cases));
 	tcase_add_test(t, too_many_layers);
 	tcase_add_test(t, no_memory);

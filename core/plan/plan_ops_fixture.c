@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nothing here means anything as a model; shapes are small, different where they may differ, and
- * each op finds its inputs written. */
+ * This plan means nothing as a model.  Shapes are small and differ wherever they may differ, and
+ * the inputs of each op have been written before. */
 #include "core/plan/plan_ops_priv.h"
 
 #include <stdio.h>
@@ -142,7 +142,7 @@ struct lmd_norm fx_rms(struct em *m, const char *name, uint32_t n)
 	return (struct lmd_norm){.kind = LMD_NORM_RMS, .eps = 1e-6f, .g = fx_wvec(m, name, n)};
 }
 
-/* y = x W^T, the simplest way to a value of some width. */
+/* Emits y = x W^T, the simplest way to get a value of a given width. */
 uint32_t fx_linear(struct em *m, uint32_t x, uint32_t k, uint32_t n, const char *name)
 {
 	struct lmd_op op = fx_op(LMD_OP_LINEAR);

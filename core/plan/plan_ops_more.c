@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan of every op, second part: experts, rows, time, X spaces, sampling. */
+ * The plan with every op, part two: experts, rows, time, X spaces, sampling. */
 #include <string.h>
 
 #include "core/plan/plan_ops_priv.h"
@@ -41,7 +41,7 @@ void fx_experts(struct em *m, uint32_t x)
 	op.u.moe_ffn.gate_up = fx_stack(m->fx, m->b, "gate_up_e", 8, 24, D);
 	op.u.moe_ffn.weight_before = 1;
 	fx_emit(m, &op);
-	op = fx_op(LMD_OP_LINEAR); /* the third */
+	op = fx_op(LMD_OP_LINEAR); /* third LINEAR of the plan */
 	op.u.linear.x = fx_cols(x, 0, D);
 	op.u.linear.ids = fx_cols(id, 0, 2);
 	op.u.linear.n_w = 1;
@@ -251,7 +251,7 @@ void fx_sparse(struct em *m, uint32_t x)
 	op.u.index.cache = C_INDEX;
 	op.u.index.n = 4;
 	fx_emit(m, &op);
-	op = fx_op(LMD_OP_ATTN); /* the fourth */
+	op = fx_op(LMD_OP_ATTN); /* fourth ATTN of the plan */
 	op.u.attn.q = fx_heads(q, 0, H, DK, DK);
 	op.u.attn.y = fx_heads(y, 0, H, DK, DK);
 	op.u.attn.n_kv_head = HK;
@@ -288,14 +288,14 @@ void fx_maps(struct em *m)
 	for (int i = 0; i < 2; i++)
 		op.u.patch.kernel[i] = op.u.patch.stride[i] = 2, op.u.patch.dilation[i] = 1;
 	fx_emit(m, &op);
-	op = fx_op(LMD_OP_LINEAR); /* four rows as one */
+	op = fx_op(LMD_OP_LINEAR); /* folds four rows into one */
 	op.u.linear.x = (struct lmd_opnd){
 		.src = LMD_SRC_VALUE, .id = p, .n_head = 1, .width = 32, .fold = 4};
 	op.u.linear.n_w = 1;
 	op.u.linear.w[0] = fx_wt(m, "merge", 8, 32);
 	op.u.linear.y[0] = fx_cols(f, 0, 8);
 	fx_emit(m, &op);
-	op = fx_op(LMD_OP_REDUCE); /* the fourth */
+	op = fx_op(LMD_OP_REDUCE); /* fourth REDUCE of the plan */
 	op.u.reduce.x = fx_cols(p, 0, 8);
 	op.u.reduce.y = fx_cols(mean, 0, 8);
 	op.u.reduce.kind = LMD_REDUCE_MEAN;

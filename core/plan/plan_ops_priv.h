@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan_ops_priv.h - tests: what the files of the plan of every op share. */
+ * plan_ops_priv.h - tests: shared by the files that build the plan with every op. */
 #ifndef LLAMAD_CORE_PLAN_PLAN_OPS_PRIV_H
 #define LLAMAD_CORE_PLAN_PLAN_OPS_PRIV_H
 
@@ -20,23 +20,23 @@ struct em {
 	uint32_t count[LMD_N_OP];
 };
 
-/* Appends an op, changed if it is the one that fx->arg is about. */
+/* Appends an op, changed if it is the one that fx->arg selects. */
 void fx_emit(struct em *m, struct lmd_op *op);
 
-/* Values; over TOKENS; lists over TOKENS. */
+/* Create values: in any row space; over TOKENS; lists of ids over TOKENS. */
 uint32_t fx_val(struct em *m, enum lmd_space space, enum lmd_vtype vtype, uint32_t width,
 		const char *name);
 uint32_t fx_tok(struct em *m, uint32_t width, const char *name);
 uint32_t fx_ids(struct em *m, uint32_t width, const char *name);
 
-/* A weight [n, k]; one of n numbers as an operand; a norm with it. */
+/* A weight [n, k]; a weight operand of n numbers; an RMS norm with such a weight. */
 uint32_t fx_wt(struct em *m, const char *name, int64_t n, int64_t k);
 struct lmd_opnd fx_wvec(struct em *m, const char *name, uint32_t n);
 struct lmd_norm fx_rms(struct em *m, const char *name, uint32_t n);
-/* y = x W^T, the simplest way to a value of some width. */
+/* Emits y = x W^T, the simplest way to get a value of a given width. */
 uint32_t fx_linear(struct em *m, uint32_t x, uint32_t k, uint32_t n, const char *name);
 
-/* Parts of the plan; x is a value of D columns. */
+/* Emit parts of the plan; x is a value of D columns. */
 void fx_experts(struct em *m, uint32_t x);
 void fx_row_ops(struct em *m, uint32_t x, uint32_t hash);
 void fx_ew_and_mix(struct em *m, uint32_t x);
@@ -44,7 +44,7 @@ void fx_convs(struct em *m, uint32_t x);
 void fx_scans(struct em *m, uint32_t x);
 void fx_sparse(struct em *m, uint32_t x);
 void fx_maps(struct em *m);
-/* All of the TAIL plan. */
+/* Emits the whole TAIL plan. */
 void fx_tail(struct em *m);
 
 #endif /* LLAMAD_CORE_PLAN_PLAN_OPS_PRIV_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rotation tables against their formulas, written down a second time. */
+ * Rope tables compared with an independent implementation of their formulas. */
 #include <math.h>
 
 #include "core/plan/plan_test.h"
@@ -10,7 +10,7 @@ struct probe {
 	uint32_t n_rope;
 };
 
-/* An op that uses the table, so that the plan is whole. */
+/* An op that uses the table, so that the plan is complete. */
 static void build_rope(struct fx *fx, const struct lmd_builder *b)
 {
 	struct probe *probe = fx->arg;
@@ -97,7 +97,7 @@ START_TEST(factors)
 }
 END_TEST
 
-/* The ramp of the paper in wavelengths: pair i turns r = n_ctx / (2 pi / freq) times. */
+/* The ramp of the paper in terms of wavelengths: pair i rotates r = n_ctx / (2 pi / freq) times. */
 START_TEST(yarn)
 {
 	enum { N = 64, CTX = 4096 };
@@ -164,7 +164,7 @@ END_TEST
 static const struct {
 	struct lmd_rope_params p;
 	const char *text;
-} refused[] = {
+} invalid[] = {
 	{{.n_rot = 0}, "n_rot 0"},
 	{{.n_rot = 7}, "n_rot 7"},
 	{{.n_rot = 65538}, "n_rot 65538"},
@@ -183,15 +183,15 @@ static const struct {
 	{{.n_rot = 6, .base = 1e4, .freq_scale = 1, .sections_kind = LMD_SECTIONS_2D}, "n_rot 6"},
 };
 
-START_TEST(refusals)
+START_TEST(invalid_params)
 {
-	struct probe p = {.params = refused[_i].p};
+	struct probe p = {.params = invalid[_i].p};
 	struct lmi_plan *plan = NULL;
 	struct lmd_error err = {0};
 
 	ck_assert_int_eq(make(&p, &plan, &err), LMD_INVALID);
-	ck_assert_msg(strstr(err.text, refused[_i].text) != NULL, "\"%s\" does not say \"%s\"",
-		      err.text, refused[_i].text);
+	ck_assert_msg(strstr(err.text, invalid[_i].text) != NULL, "\"%s\" does not contain \"%s\"",
+		      err.text, invalid[_i].text);
 }
 END_TEST
 
@@ -204,6 +204,6 @@ TCase *plan_rope_cases(void)
 	tcase_add_test(t, yarn);
 	tcase_add_test(t, sections);
 	tcase_add_test(t, two_dimensions);
-	tcase_add_loop_test(t, refusals, 0, LMD_LEN(refused));
+	tcase_add_loop_test(t, invalid_params, 0, LMD_LEN(invalid));
 	return t;
 }

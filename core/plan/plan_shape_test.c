@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Refusals: one member of one op of a plan that builds is changed, and the sentence must name it
- * with both numbers. */
+ * Errors in ops: one member of one op is changed in a plan that otherwise builds, and the error
+ * message must name it with both numbers. */
 #include <math.h>
 
 #include "core/plan/plan_test.h"
@@ -10,17 +10,17 @@
 	{                                                                                          \
 		LMD_OP_##op, nth, field, FX_##member, value, text                                  \
 	}
-static const struct fx_edit refused[] = {
-	/* what the field table knows */
-	E(EMBED, 0, "y", SRC, 9, "y is 9, possible are"),
-	E(EMBED, 0, "y", SRC, LMD_SRC_WEIGHT, "an output with source 4"),
+static const struct fx_edit invalid[] = {
+	/* checks based on the field table */
+	E(EMBED, 0, "y", SRC, 9, "y is 9, expected"),
+	E(EMBED, 0, "y", SRC, LMD_SRC_WEIGHT, "not source 4"),
 	E(EMBED, 0, "y", NONE, 0, "y is missing"),
 	E(EMBED, 0, "y", ID, 7777, "source 1 has no number 7777"),
 	E(EMBED, 0, "y", N_HEAD, 0, "0 heads of 16"),
 	E(EMBED, 0, "y", COL0, 4294967295.0, "columns up to 4294967311 of a source of 16"),
 	E(NORM, 0, "x", COL0, 1, "x: columns up to 17 of a source of 16"),
 	E(NORM, 0, "x", WIDTH, 0, "1 heads of 0"),
-	E(NORM, 0, "x", SRC, LMD_SRC_WEIGHT, "cannot stand here"),
+	E(NORM, 0, "x", SRC, LMD_SRC_WEIGHT, "is not allowed here"),
 	E(NORM, 0, "x", SRC, LMD_SRC_INPUT, "input rows has rows of its own"),
 	E(NORM, 0, "x", FOLD, 2, "only an X space folds"),
 	E(NORM, 0, "y", FOLD, 2, "an output with fold 2"),
@@ -29,27 +29,27 @@ static const struct fx_edit refused[] = {
 	E(LINEAR, 0, "w#1", SELF, 400, "w is number 400"),
 	E(LINEAR, 0, "w#1", SELF, 4294967295.0, "w is missing"),
 	E(LINEAR, 0, "w#1", SELF, 3, "w ids_table holds integers"),
-	E(LINEAR, 0, "lora_site#1", SELF, 3, "lora_site is number 3, there are 3"),
-	E(LINEAR, 0, "n_w", SELF, 5, "is 5, possible are 0..4"),
-	E(ROPE_KV, 0, "rope", SELF, 1, "rope is number 1, there are 1"),
-	E(ROPE_KV, 0, "cache", SELF, 10, "cache is number 10, there are 10"),
-	E(ATTN, 0, "src[0].group", SELF, 6, "src[0].group is number 6, there are 6"),
+	E(LINEAR, 0, "lora_site#1", SELF, 3, "lora_site is number 3, but there are only 3"),
+	E(LINEAR, 0, "n_w", SELF, 5, "is 5, expected 0..4"),
+	E(ROPE_KV, 0, "rope", SELF, 1, "rope is number 1, but there are only 1"),
+	E(ROPE_KV, 0, "cache", SELF, 10, "cache is number 10, but there are only 10"),
+	E(ATTN, 0, "src[0].group", SELF, 6, "src[0].group is number 6, but there are only 6"),
 	E(GLU, 0, "act", SELF, 16, "act is 16"),
 	E(ROUTE, 0, "fn", SELF, 0, "fn is 0"),
 	E(ROUTE, 0, "ids", ID, 13, "ids is f32, expected i32"),
-	E(GATHER, 0, "x", ID, 19, "x lies over seqs, expected tokens"),
-	E(REDUCE, 2, "x", ID, 19, "x lies over seqs, expected tokens"),
-	E(BMM, 0, "y", STRIDE, 5, "heads of an output 5 apart, 6 wide"),
+	E(GATHER, 0, "x", ID, 19, "x has rows of seqs, expected tokens"),
+	E(REDUCE, 2, "x", ID, 19, "x has rows of seqs, expected tokens"),
+	E(BMM, 0, "y", STRIDE, 5, "heads of an output are 5 apart but 6 wide"),
 	E(FFN, 0, "norm.kind", SELF, 4, "norm.kind is 4"),
 	/* embed */
 	E(EMBED, 0, "y", WIDTH, 15, "y has 15 columns, expected 16"),
-	E(EMBED, 0, "idx_kind", SELF, LMD_IDX_OUT_ROW, "idx_kind is 2, possible are 0..1"),
+	E(EMBED, 0, "idx_kind", SELF, LMD_IDX_OUT_ROW, "idx_kind is 2, expected 0..1"),
 	E(EMBED, 0, "n_id", SELF, 0, "n_id is 0"),
 	E(EMBED, 0, "type_row", SELF, 2, "type_row is 2, the table type_embd has 2 rows"),
 	E(EMBED, 0, "ext_col0", SELF, 1, "columns 1..17 of input rows, which has 16"),
 	E(EMBED, 0, "pos_table", SELF, 3, "pos_table ids_table holds integers"),
 	E(EMBED, 1, "y", ID, 0, "y is float, the table ids_table holds i32"),
-	E(EMBED, 1, "scale", SELF, 2, "a table of ids has no scale 2"),
+	E(EMBED, 1, "scale", SELF, 2, "a table of ids cannot have a scale (2)"),
 	E(EMBED, 1, "idx", WIDTH, 1, "idx has 1 columns, expected 2"),
 	E(EMBED, 1, "table", SELF, 0, "y has 6 columns, expected 32"),
 	/* norm */
@@ -102,7 +102,7 @@ static const struct fx_edit refused[] = {
 	E(ATTN, 0, "src[0].cache", SELF, 3, "src.cache 3 is of kind 5"),
 	E(ATTN, 0, "src[0].cache", SELF, 4, "heads of the cache is 1, expected 2"),
 	E(ATTN, 0, "src[0].group", SELF, 3, "src.group is 3, expected 0"),
-	E(ATTN, 0, "src[0].group", SELF, 1, "src.group state has states"),
+	E(ATTN, 0, "src[0].group", SELF, 1, "src.group state holds states"),
 	E(ATTN, 0, "q", WIDTH, 4, "dk of the cache is 8, expected 4"),
 	E(ATTN, 0, "sinks", SELF, 4, "sinks norm has 16 elements, expected 4"),
 	E(ATTN, 0, "bias_w", SELF, 13, "bias_w"),
@@ -130,13 +130,13 @@ static const struct fx_edit refused[] = {
 	E(FFN, 0, "r_in", NONE, 0, "r_out is given without r_in"),
 	E(HEAD, 0, "x", WIDTH, 8, "w token_embd is [1, 32, 16], expected [1, 0, 8]"),
 	E(HEAD, 0, "x", ID, 48, "x: columns up to 16 of a source of 8"),
-	E(HEAD, 0, "x", ID, 20, "x lies over outputs, expected tokens"),
+	E(HEAD, 0, "x", ID, 20, "x has rows of outputs, expected tokens"),
 	E(HEAD, 0, "y", ID, 0, "y: columns up to 32"),
 	E(HEAD, 0, "bias", SELF, 4, "bias norm has 16 elements, expected 32"),
 	E(HEAD, 0, "softcap", SELF, -1, "softcap is -1"),
 	/* ew */
 	E(EW, 0, "n_out", SELF, 0, "n_out is 0"),
-	E(EW, 0, "n_ins", SELF, 25, "is 25, possible are 0..24"),
+	E(EW, 0, "n_ins", SELF, 25, "is 25, expected 0..24"),
 	E(EW, 0, "in#1", WIDTH, 2, "columns up to 2 of a source of 1"),
 	E(EW, 0, "in#0", N_HEAD, 2, "in has 2 heads of 4, out has 4 of 4"),
 	E(EW, 0, "out#1", N_HEAD, 2, "out[1] has 2 heads of 4"),
@@ -147,18 +147,18 @@ static const struct fx_edit refused[] = {
 	E(EW, 0, "ins#1", SELF, LMD_EW_FMA | 3 << 8, "instruction 1 fma: writes register 3"),
 	E(EW, 0, "ins#1", SELF, LMD_EW_FMA | 32 << 8, "instruction 1 fma: writes register 32"),
 	/* experts */
-	E(ROUTE, 0, "k", SELF, 9, "k is 9, possible are 1..8"),
+	E(ROUTE, 0, "k", SELF, 9, "k is 9, expected 1..8"),
 	E(ROUTE, 0, "k", SELF, 3, "ids has 1 heads of 2, expected 1 of 3"),
 	E(ROUTE, 0, "n_group", SELF, 3, "n_group is 3"),
 	E(ROUTE, 0, "n_group", SELF, 8, "n_group is 8"),
-	E(ROUTE, 0, "n_group_used", SELF, 5, "n_group_used is 5, possible are 1..4"),
+	E(ROUTE, 0, "n_group_used", SELF, 5, "n_group_used is 5, expected 1..4"),
 	E(ROUTE, 0, "id_div", SELF, 0, "id_div is 0"),
 	E(ROUTE, 0, "bias", SELF, 4, "bias norm has 16 elements, expected 8"),
 	E(MOE_FFN, 0, "ids", WIDTH, 1, "weights has 1 heads of 2, expected 1 of 1"),
 	E(MOE_FFN, 0, "gate", SELF, 23, "gate down_e is [8, 16, 12], expected [8, 12, 16]"),
 	E(MOE_FFN, 0, "up", SELF, 4294967295.0, "up is missing"),
 	E(MOE_FFN, 0, "weight_before", SELF, 2, "weight_before is 2"),
-	E(MOE_FFN, 1, "up", SELF, 22, "gate_up is given beside gate or up"),
+	E(MOE_FFN, 1, "up", SELF, 22, "gate_up is given together with gate or up"),
 	E(MOE_FFN, 1, "gate_up", SELF, 22, "gate_up up_e is [8, 12, 16], expected [8, 24, 16]"),
 	E(BMM, 0, "x", N_HEAD, 2, "x has 2 heads of 4, expected 4 of 4"),
 	E(BMM, 0, "w", SELF, 24, "x has 4 heads of 4, expected 8 of 16"),
@@ -171,12 +171,12 @@ static const struct fx_edit refused[] = {
 	E(GATHER, 3, "y", WIDTH, 47, "y has 47 columns, expected 48"),
 	E(GATHER, 3, "sum", SELF, 1, "y has 48 columns, expected 16"),
 	E(GATHER, 3, "idx", WIDTH, 2, "idx has 2 columns, expected 3"),
-	E(REDUCE, 0, "axis", SELF, LMD_AXIS_ROW, "x lies over tokens, expected seqs"),
-	E(REDUCE, 0, "kind", SELF, LMD_REDUCE_ARGMAX, "kind is 6, which goes along a row"),
+	E(REDUCE, 0, "axis", SELF, LMD_AXIS_ROW, "x has rows of tokens, expected seqs"),
+	E(REDUCE, 0, "kind", SELF, LMD_REDUCE_ARGMAX, "kind is 6, which needs axis ROW"),
 	E(REDUCE, 0, "y", WIDTH, 8, "y has 1 heads of 8, x has 1 of 16"),
-	E(REDUCE, 1, "n", SELF, 17, "n is 17, possible are 1..16"),
+	E(REDUCE, 1, "n", SELF, 17, "n is 17, expected 1..16"),
 	E(REDUCE, 1, "n", SELF, 2, "y has 1 heads of 3, expected 1 of 2"),
-	E(REDUCE, 2, "kind", SELF, LMD_REDUCE_FIRST, "kind is 4, which goes over rows"),
+	E(REDUCE, 2, "kind", SELF, LMD_REDUCE_FIRST, "kind is 4, which does not allow axis ROW"),
 	E(REDUCE, 3, "n", SELF, 0, "n is 0"),
 	E(REDUCE, 3, "axis", SELF, LMD_AXIS_SEQ, "runs over x1, expected seqs"),
 	E(SOFTMAX, 0, "y", N_HEAD, 2, "y has 2 heads of 4, x has 4 of 4"),
@@ -188,14 +188,14 @@ static const struct fx_edit refused[] = {
 	E(MIX, 0, "y", WIDTH, 3, "width of y is 3, expected 4"),
 	E(CAST_COPY, 0, "x", WIDTH, 8, "x has 1 heads of 8, expected 1 of 16"),
 	E(ALLREDUCE, 0, "x", WIDTH, 8, "y has 1 heads of 16, x has 1 of 8"),
-	E(ALLGATHER, 0, "x", WIDTH, 6, "y has 32 columns, no multiple of the 6"),
+	E(ALLGATHER, 0, "x", WIDTH, 6, "y has 32 columns, not a multiple of the 6"),
 	E(PATCH, 0, "n_dim", SELF, 3, "n_dim is 3"),
 	E(PATCH, 0, "kernel#0", SELF, 3, "w patch is [1, 8, 12], expected [1, 0, 18]"),
 	E(PATCH, 0, "stride#1", SELF, 0, "stride is 0"),
-	E(PATCH, 0, "x_space", SELF, 0, "x_space is 0, possible are 3..4"),
+	E(PATCH, 0, "x_space", SELF, 0, "x_space is 0, expected 3..4"),
 	E(PATCH, 0, "y", WIDTH, 7, "y has 7 columns, expected 8"),
 	/* time */
-	E(CONV, 0, "kernel", SELF, 3, "left is 3, possible are 0..2"),
+	E(CONV, 0, "kernel", SELF, 3, "left is 3, expected 0..2"),
 	E(CONV, 0, "kernel", SELF, 5, "w conv is [1, 16, 4], expected [1, 16, 5]"),
 	E(CONV, 0, "left", SELF, 2, "left is 2, expected 3"),
 	E(CONV, 0, "dilation", SELF, 0, "dilation is 0"),
@@ -208,7 +208,7 @@ static const struct fx_edit refused[] = {
 	E(CONV, 2, "score", WIDTH, 8, "score has 1 heads of 8"),
 	E(CONV, 2, "group", SELF, 2, "kind of group is 3, expected 0"),
 	E(CONV, 2, "group", SELF, 4294967295.0, "group is missing"),
-	E(CONV, 2, "n", SELF, 5, "rows (dk) of the cache is 7, possible are 9..256"),
+	E(CONV, 2, "n", SELF, 5, "rows (dk) of the cache is 7, expected 9..256"),
 	E(SCAN, 0, "cache", SELF, 0, "cache 0 is of kind 0"),
 	E(SCAN, 0, "n_head", SELF, 8, "n_key_head is 16, n_head 8"),
 	E(SCAN, 0, "in#2", WIDTH, 3, "in[2] has 3 columns, expected 4"),
@@ -225,7 +225,7 @@ static const struct fx_edit refused[] = {
 	E(INDEX, 0, "q", WIDTH, 4, "width of q is 4, expected 8"),
 	E(INDEX, 0, "n", SELF, 3, "y has 1 heads of 4, expected 1 of 3"),
 	E(INDEX, 0, "w", NONE, 0, "w is missing"),
-	E(INDEX, 0, "kind", SELF, LMD_INDEX_SUM, "w is given, but kind has no weights"),
+	E(INDEX, 0, "kind", SELF, LMD_INDEX_SUM, "w is given, but this kind has no weights"),
 	E(INDEX, 0, "unit", SELF, 0, "unit is 0"),
 	E(INDEX, 0, "local", SELF, 5, "local is 5"),
 	/* order */
@@ -236,17 +236,17 @@ static const struct fx_edit refused[] = {
 };
 
 /* The TAIL plan's op. */
-static const struct fx_edit refused_tail[] = {
+static const struct fx_edit invalid_tail[] = {
 	E(SAMPLE, 0, "n_stage", SELF, 0, "n_stage is 0"),
 	E(SAMPLE, 0, "stage#0", SELF, 8, "stage is 8"),
-	E(SAMPLE, 0, "stage#0", SELF, LMD_STAGE_GREEDY, "greedy or dist is the last one"),
-	E(SAMPLE, 0, "stage#2", SELF, LMD_STAGE_TOP_P, "greedy or dist is the last one"),
+	E(SAMPLE, 0, "stage#0", SELF, LMD_STAGE_GREEDY, "only the last stage is greedy or dist"),
+	E(SAMPLE, 0, "stage#2", SELF, LMD_STAGE_TOP_P, "only the last stage is greedy or dist"),
 	E(SAMPLE, 0, "param_col#0", SELF, 6, "stage[0] reads columns from 6 on, params has 8"),
 	E(SAMPLE, 0, "param_col#1", SELF, 9, "stage[1] reads columns from 9 on, params has 8"),
 	E(SAMPLE, 0, "history", NONE, 0, "history is missing"),
 	E(SAMPLE, 0, "mask", WIDTH, 1, NULL),
 	E(SAMPLE, 0, "logits", WIDTH, 31, NULL),
-	E(SAMPLE, 0, "logits", WIDTH, 3, "columns of top_id is 5, possible are 1..3"),
+	E(SAMPLE, 0, "logits", WIDTH, 3, "columns of top_id is 5, expected 1..3"),
 	E(SAMPLE, 0, "rng", WIDTH, 3, "rng has 3 columns, expected 4"),
 	E(SAMPLE, 0, "token", ID, 1, "columns 0..5 of top are written twice"),
 	E(SAMPLE, 0, "top_lp", WIDTH, 4, "top_lp has 4 columns, expected 5"),
@@ -254,7 +254,7 @@ static const struct fx_edit refused_tail[] = {
 };
 #undef E
 
-static void check_refusal(const struct fx_edit *e, uint32_t kind)
+static void check_error(const struct fx_edit *e, uint32_t kind)
 {
 	struct lmd_error err = {0};
 	struct lmi_plan *p = NULL;
@@ -275,20 +275,20 @@ static void check_refusal(const struct fx_edit *e, uint32_t kind)
 	ck_assert_msg(st == LMD_INVALID, "%s %u %s = %g: status %d, %s", lmi_op_info(e->code)->name,
 		      e->nth, e->field, e->value, st, err.text);
 	ck_assert_msg(strstr(err.text, head) && strstr(err.text, e->text),
-		      "%s %u %s = %g: \"%s\" does not say \"%s\"", lmi_op_info(e->code)->name,
+		      "%s %u %s = %g: \"%s\" does not contain \"%s\"", lmi_op_info(e->code)->name,
 		      e->nth, e->field, e->value, err.text, e->text);
 	ck_assert_ptr_null(p);
 }
 
-START_TEST(refusals)
+START_TEST(op_errors)
 {
-	check_refusal(&refused[_i], LMD_PLAN_FORWARD);
+	check_error(&invalid[_i], LMD_PLAN_FORWARD);
 }
 END_TEST
 
-START_TEST(refusals_tail)
+START_TEST(tail_op_errors)
 {
-	check_refusal(&refused_tail[_i], LMD_PLAN_TAIL);
+	check_error(&invalid_tail[_i], LMD_PLAN_TAIL);
 }
 END_TEST
 
@@ -331,7 +331,7 @@ static void inside(const struct lmd_plan *p, const struct lmd_opnd *o)
 			  (uint64_t)p->values[o->id].width * o->fold);
 }
 
-/* Every window of a plan that was accepted lies inside what it looks at. */
+/* Checks that every window of an accepted plan lies inside its source. */
 static void windows_inside(const struct lmd_plan *p)
 {
 	for (uint32_t i = 0; i < p->n_op; i++) {
@@ -347,7 +347,7 @@ static void windows_inside(const struct lmd_plan *p)
 	}
 }
 
-/* Whatever passes the checks can be taken apart, laid out and printed. */
+/* Plans that pass the checks can be decomposed, laid out and printed. */
 static bool try_edit(const struct fx_edit *e, FILE *f)
 {
 	struct lmd_error err = {0};
@@ -379,7 +379,7 @@ START_TEST(any_change)
 {
 	uint64_t seed = lmd_seed("changes of ops", 990);
 	FILE *f = fopen("/dev/null", "w");
-	unsigned accepted = 0, refusals_seen = 0;
+	unsigned accepted = 0, n_rejected = 0;
 
 	for (int i = 0; i < 3000; i++) {
 		char name[64];
@@ -388,11 +388,11 @@ START_TEST(any_change)
 		if (try_edit(&e, f))
 			accepted++;
 		else
-			refusals_seen++;
+			n_rejected++;
 	}
 	fclose(f);
 	ck_assert_uint_gt(accepted, 300);
-	ck_assert_uint_gt(refusals_seen, 300);
+	ck_assert_uint_gt(n_rejected, 300);
 }
 END_TEST
 
@@ -400,8 +400,8 @@ TCase *plan_shape_cases(void)
 {
 	TCase *t = tcase_create("shape");
 
-	tcase_add_loop_test(t, refusals, 0, LMD_LEN(refused));
-	tcase_add_loop_test(t, refusals_tail, 0, LMD_LEN(refused_tail));
+	tcase_add_loop_test(t, op_errors, 0, LMD_LEN(invalid));
+	tcase_add_loop_test(t, tail_op_errors, 0, LMD_LEN(invalid_tail));
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, any_change);
 	return t;

@@ -6,9 +6,9 @@
 #include "core/base/alloc.h"
 #include "core/plan/plan_test.h"
 
-#undef fail /* Check's; a member of the builder here */
+#undef fail /* a macro of Check; here a member of the builder */
 
-/* Each byte of an op's struct belongs to one field. */
+/* Every byte of an op's struct belongs to exactly one field. */
 START_TEST(fields_cover_ops)
 {
 	for (uint32_t code = 0; code < LMD_N_OP; code++) {
@@ -114,12 +114,12 @@ START_TEST(builds_and_dumps)
 
 	fx_init(&fx, mlp);
 	ck_assert_msg(lmi_plan_build(&p, &fx.params, &err) == LMD_OK, "%s", err.text);
-	ck_assert_uint_eq(lmi_plan_view(p)->n_wref, 3); /* equal ones are one */
+	ck_assert_uint_eq(lmi_plan_view(p)->n_wref, 3); /* equal weights are merged */
 	text = dump(p);
 	ck_assert_str_eq(text, mlp_text);
 	ck_assert_int_eq(lmi_plan_layout(p, &err), LMD_OK);
 	again = dump(p);
-	ck_assert_str_eq(text, again); /* memory is no part of it */
+	ck_assert_str_eq(text, again); /* the memory layout is not part of the dump */
 	free(text);
 	free(again);
 	lmi_plan_destroy(p);
@@ -149,7 +149,7 @@ START_TEST(all_ops_build)
 }
 END_TEST
 
-/* ---- refusals of the builder itself ---- */
+/* ---- errors reported by the builder ---- */
 
 static uint32_t a_value(const struct lmd_builder *b, uint32_t width)
 {
@@ -234,7 +234,7 @@ static void input_wide(struct fx *fx, const struct lmd_builder *b)
 	(void)b->input(b->ctx, &in);
 }
 
-static void own_refusal(struct fx *fx, const struct lmd_builder *b)
+static void own_error(struct fx *fx, const struct lmd_builder *b)
 {
 	b->fail(b->ctx, LMD_UNSUPPORTED, "heads %d of %s", 3, fx->model.arch);
 	b->fail(b->ctx, LMD_INVALID, "later ones do not count");
@@ -259,33 +259,33 @@ static const struct {
 	void (*build)(struct fx *fx, const struct lmd_builder *b);
 	enum lmd_status st;
 	const char *text;
-} refused[] = {
+} invalid[] = {
 	{no_ops, LMD_INVALID, "0 ops"},
 	{width_zero, LMD_INVALID, "value v (layer -1): space 0, type 0, width 0"},
 	{space_unknown, LMD_INVALID, "value map (layer -1): space 3"},
 	{unwritten, LMD_INVALID, "value v: column 5 of 8 is never written"},
 	{unwritten_middle, LMD_INVALID, "value v: column 3 of 8 is never written"},
 	{written_twice, LMD_INVALID, "columns 4..8 of v are written twice"},
-	{op_unknown, LMD_INVALID, "op 0 (layer -1): code 99, known are 1..24"},
+	{op_unknown, LMD_INVALID, "op 0 (layer -1): code 99, expected 1..24"},
 	{output_unknown, LMD_INVALID, "output 7: value 0 of 1"},
-	{output_twice, LMD_INVALID, "output 3: value v, it is v already"},
+	{output_twice, LMD_INVALID, "output 3: cannot be value v, it is already v"},
 	{input_wide, LMD_INVALID, "input 0: space 0, type 0, width 33554432"},
-	{own_refusal, LMD_UNSUPPORTED, "heads 3 of fake"},
+	{own_error, LMD_UNSUPPORTED, "heads 3 of fake"},
 	{literal_empty, LMD_INVALID, "weight nothing: literal [1, 4] without numbers"},
 	{literal_large, LMD_INVALID, "weight huge: literal [1024, 257] is greater than 1 MiB"},
 };
 
-START_TEST(builder_refuses)
+START_TEST(builder_errors)
 {
 	struct lmd_error err = {0};
 	struct lmi_plan *p = NULL;
 	struct fx fx;
 
-	fx_init(&fx, refused[_i].build);
-	ck_assert_int_eq(lmi_plan_build(&p, &fx.params, &err), refused[_i].st);
-	ck_assert_msg(strstr(err.text, refused[_i].text) != NULL, "\"%s\" does not say \"%s\"",
-		      err.text, refused[_i].text);
-	ck_assert_int_eq(lmi_plan_build(&p, &fx.params, NULL), refused[_i].st);
+	fx_init(&fx, invalid[_i].build);
+	ck_assert_int_eq(lmi_plan_build(&p, &fx.params, &err), invalid[_i].st);
+	ck_assert_msg(strstr(err.text, invalid[_i].text) != NULL, "\"%s\" does not contain \"%s\"",
+		      err.text, invalid[_i].text);
+	ck_assert_int_eq(lmi_plan_build(&p, &fx.params, NULL), invalid[_i].st);
 }
 END_TEST
 
@@ -315,11 +315,11 @@ static void reset_description(struct fx *fx)
 		reset_description(&fx);                                                            \
 		what;                                                                              \
 		ck_assert_int_ne(lmi_plan_build(&p, &fx.params, &err), LMD_OK);                    \
-		ck_assert_msg(strstr(err.text, sentence) != NULL, "\"%s\" does not say \"%s\"",    \
-			      err.text, sentence);                                                 \
+		ck_assert_msg(strstr(err.text, sentence) != NULL,                                  \
+			      "\"%s\" does not contain \"%s\"", err.text, sentence);               \
 	} while (0)
 
-START_TEST(descriptions_refused)
+START_TEST(invalid_descriptions)
 {
 	DESCRIPTION(fx.desc.n_group = 9, "9 groups");
 	DESCRIPTION(fx.desc.groups = NULL, "1 groups, 1 caches");
@@ -328,7 +328,7 @@ START_TEST(descriptions_refused)
 	DESCRIPTION(bad_group.window = bad_group.chunk = 5, "window 5 and chunk 5");
 	DESCRIPTION((bad_group.kind = LMD_GROUP_BATCH, bad_group.q_space = 2), "q_space is 2");
 	DESCRIPTION((bad_group.kind = LMD_GROUP_CROSS, bad_group.k_space = 5), "k_space is 5");
-	DESCRIPTION(bad_cache.group = 1, "cache 0: group 1, there are 1");
+	DESCRIPTION(bad_cache.group = 1, "cache 0: group 1, but there are only 1");
 	DESCRIPTION(bad_cache.kind = 6, "cache 0: kind 6");
 	DESCRIPTION(bad_cache.dv = 0, "cache 0: 1 heads, dk 8, dv 0");
 	DESCRIPTION((bad_cache.kind = LMD_CACHE_V_IN_K, bad_cache.dv = 9), "first 9 columns of 8");
@@ -339,7 +339,7 @@ START_TEST(descriptions_refused)
 		    "257 rows of history, at most 256");
 	DESCRIPTION(bad_row.width = 33, "row input 0: type 0, width 33");
 	DESCRIPTION(bad_row.vtype = LMD_VTYPE_ACT, "row input 0: type 1");
-	DESCRIPTION(fx.params.kv_dtype = LMD_DTYPE_Q8_0, "needs heads of a multiple of 32, not 8");
+	DESCRIPTION(fx.params.kv_dtype = LMD_DTYPE_Q8_0, "multiples of 32, not 8");
 	DESCRIPTION(fx.params.kv_dtype = 5, "type 5 is unknown");
 	DESCRIPTION(fx.params.act_dtype = LMD_DTYPE_Q8_0, "activations of type 8");
 	DESCRIPTION(fx.params.key.kind = 4, "kind 4");
@@ -418,8 +418,8 @@ int main(void)
 	tcase_add_test(t, fields_cover_ops);
 	tcase_add_test(t, builds_and_dumps);
 	tcase_add_test(t, all_ops_build);
-	tcase_add_loop_test(t, builder_refuses, 0, LMD_LEN(refused));
-	tcase_add_test(t, descriptions_refused);
+	tcase_add_loop_test(t, builder_errors, 0, LMD_LEN(invalid));
+	tcase_add_test(t, invalid_descriptions);
 	tcase_add_test(t, no_leak_without_memory);
 	suite_add_tcase(s, t);
 	suite_add_tcase(s, plan_wref_cases());

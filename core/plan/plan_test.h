@@ -17,7 +17,7 @@ TCase *plan_cut_cases(void);
 TCase *plan_model_cases(void);
 TCase *plan_wref_cases(void);
 
-/* The plan of every op; fails the test when it does not build. */
+/* Builds the plan with every op; the test fails if it does not build. */
 static inline struct lmi_plan *plan_of_all_ops(struct fx *fx)
 {
 	struct lmd_error err = {0};

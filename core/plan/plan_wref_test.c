@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weight operands against tensors: sizes that are computed, and refusals. */
+ * Weight references against tensors: computed sizes and errors. */
 #include "core/plan/plan_test.h"
 #include "core/plan/wref.h"
 
 struct wcase {
 	struct lmd_wref w;
 	struct lmd_wpart parts[3];
-	const char *text; /* refusal, or NULL: */
+	const char *text; /* expected error, or NULL and the sizes: */
 	uint32_t n_stack, n, k;
 };
 
@@ -51,7 +51,7 @@ static const struct wcase weights[] = {
 	{W(.n_part = 1, .k = 32), {P(1)}, NULL, 1, 12, 32},
 	{{.n_part = 1, .scale = LMD_NONE, .bias = 4}, {P(0)}, NULL, 1, 12, 8},
 	{{.n_part = 1, .n_stack = 3, .scale = LMD_NONE, .bias = 4}, {P(2)}, NULL, 3, 4, 8},
-	{W(.n_part = 0), {P(0)}, "0 parts, possible are 1..4096", 0, 0, 0},
+	{W(.n_part = 0), {P(0)}, "0 parts, expected 1..4096", 0, 0, 0},
 	{W(.n_part = 1), {P(77)}, "tensor 77, the model has 8", 0, 0, 0},
 	{W(.n_part = 1), {P(0, .row0 = 10, .n_row = 3)},
 	 "rows 10..13 of tensor m, which has 12", 0, 0, 0},
@@ -63,17 +63,18 @@ static const struct wcase weights[] = {
 	{W(.n_part = 2), {P(0), P(4)}, "K of tensor m is 8, of tensor v12 12", 0, 0, 0},
 	{W(.n_part = 2), {P(0), P(1)}, "tensor m is f32, tensor q is q8_0", 0, 0, 0},
 	{W(.n_part = 1), {P(6)}, "type 99 of tensor odd is unknown", 0, 0, 0},
-	{W(.n_part = 1, .k = 7), {P(0)}, "96 elements, no multiple of K 7", 0, 0, 0},
+	{W(.n_part = 1, .k = 7), {P(0)}, "96 elements, not a multiple of K 7", 0, 0, 0},
 	{W(.n_part = 1, .k = 48), {P(1)},
-	 "K 48 of tensor q is no multiple of the q8_0 block 32", 0, 0, 0},
+	 "K 48 of tensor q is not a multiple of the q8_0 block 32", 0, 0, 0},
 	{W(.n_part = 1, .n = 11, .n_stack = 1), {P(0)}, "n is 11, its parts give 12", 0, 0, 0},
-	{W(.n_part = 1, .n_stack = 5), {P(0)}, "12 rows are no multiple of n_stack 5", 0, 0, 0},
-	{W(.n_part = 1, .n = 5), {P(0)}, "12 rows are no multiple of n 5", 0, 0, 0},
+	{W(.n_part = 1, .n_stack = 5), {P(0)}, "12 rows are not a multiple of n_stack 5", 0, 0, 0},
+	{W(.n_part = 1, .n = 5), {P(0)}, "12 rows are not a multiple of n 5", 0, 0, 0},
 	{W(.n_part = 2, .n_stack = 2), {P(0), P(5)},
 	 "2 parts of a stack of 2 need n_head", 0, 0, 0},
 	{W(.n_part = 2, .xform = LMD_XFORM_STACK_EXPERTS), {P(5), P(0)},
 	 "expert 0 has 4 rows, expert 1 has 12", 0, 0, 0},
-	{W(.n_part = 1, .xform = LMD_XFORM_HEAD_TRANSPOSE), {P(0)}, "not 1 and 0", 0, 0, 0},
+	{W(.n_part = 1, .xform = LMD_XFORM_HEAD_TRANSPOSE), {P(0)},
+	 "not 1 parts and 0 heads", 0, 0, 0},
 	{W(.n_part = 1, .n_head = 5), {P(0)},
 	 "12 rows of tensor m do not divide over 5 heads", 0, 0, 0},
 	{W(.n_part = 1, .n_head = 4, .head_rows = 4), {P(0)},
@@ -109,7 +110,7 @@ START_TEST(weights_resolve)
 	st = lmi_wref_resolve(&w, parts, &fx.model, NULL, &dtype, &err);
 	if (c->text) {
 		ck_assert_int_ne(st, LMD_OK);
-		ck_assert_msg(strstr(err.text, c->text) != NULL, "\"%s\" does not say \"%s\"",
+		ck_assert_msg(strstr(err.text, c->text) != NULL, "\"%s\" does not contain \"%s\"",
 			      err.text, c->text);
 		return;
 	}
@@ -120,7 +121,7 @@ START_TEST(weights_resolve)
 }
 END_TEST
 
-/* Rows that a wref names, read through its pieces, against the tensor they were cut from. */
+/* Reads the rows of a weight reference through its pieces and compares them with the tensor. */
 START_TEST(pieces)
 {
 	static float data[12 * 8];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rotation tables: the one place that knows frequencies, context extension and how the planes of
- * a position share the pairs.  In double throughout; backends see a frequency and a plane for each
- * pair.  YaRN: arXiv 2309.00071, equations 17 to 23; a pair's share of the unscaled frequency falls
- * from 1 at the pair that turns beta_fast times in the original context to 0 at the pair that turns
+ * Rope tables.  Frequencies, context extension and the assignment of pairs to planes are known only
+ * here.  Everything is computed in double; backends see a frequency and a plane for each pair.
+ * YaRN: arXiv 2309.00071, equations 17 to 23; the share of the unscaled frequency falls from 1 at
+ * the pair that rotates beta_fast times in the original context to 0 at the pair that rotates
  * beta_slow times. */
 #include <math.h>
 
@@ -12,7 +12,7 @@
 
 #define MAX_ROT 65536u
 
-/* Pair (a real number) that turns `turns` times in n_ctx positions. */
+/* Returns the pair (a real number) that rotates `turns` times in n_ctx positions. */
 static double pair_of_turns(const struct lmd_rope_params *p, double turns)
 {
 	return p->n_rot * log(p->n_ctx_orig / (turns * 2 * M_PI)) / (2 * log(p->base));
@@ -87,12 +87,11 @@ static enum lmd_status check(const struct lmd_rope_params *p, uint32_t *sum, str
 {
 	if (!p->n_rot || p->n_rot % 2 || p->n_rot > MAX_ROT)
 		return lmd_fail(err, LMD_INVALID,
-				"rope: n_rot %u, an even number up to %u is "
-				"possible",
+				"rope: n_rot %u, expected an even number up to %u",
 				p->n_rot, MAX_ROT);
 	if (p->pairing > LMD_ROPE_HALVES || p->sections_kind > LMD_SECTIONS_2D)
 		return lmd_fail(err, LMD_INVALID,
-				"rope: pairing %u, sections %u; known are 0..1 and "
+				"rope: pairing %u, sections %u; expected 0..1 and "
 				"0..3",
 				p->pairing, p->sections_kind);
 	if (!positive(p->base) || !positive(p->freq_scale) || !isfinite(p->ext_factor) ||
@@ -129,8 +128,8 @@ static enum lmd_status check(const struct lmd_rope_params *p, uint32_t *sum, str
 				p->n_rot / 2);
 	if (p->sections_kind == LMD_SECTIONS_2D && p->n_rot % 4)
 		return lmd_fail(err, LMD_INVALID,
-				"rope: n_rot %u in two dimensions, a multiple of 4 "
-				"is needed",
+				"rope: n_rot %u with sections in two dimensions, "
+				"expected a multiple of 4",
 				p->n_rot);
 	return LMD_OK;
 }
@@ -149,7 +148,7 @@ enum lmd_status lmi_rope_make(struct lmd_rope *out, struct lmd_arena *arena,
 	freq = lmi_arena_array(arena, n, sizeof(*freq));
 	plane = lmi_arena_array(arena, n, sizeof(*plane));
 	if (!freq || !plane)
-		return lmd_fail(err, LMD_NOMEM, "rope: no memory for %u pairs", n);
+		return lmd_fail(err, LMD_NOMEM, "rope: out of memory for %u pairs", n);
 	magnitude = p->attn_factor;
 	if (p->ext_factor != 0) {
 		ramp = yarn_ramp(p);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of one op.  First what the field table knows of every member: ids in range, windows
- * inside their values, element types, row spaces, numbers that are numbers.  Then the op's own
- * rule.  An op that passes cannot make a backend that follows op.h read or write out of bounds;
- * only numbers that come with a step (ids, rows, positions) are left to the step. */
+ * Checks of one op.  First everything that the field table describes: ids in range, windows inside
+ * their values, element types, row spaces, numbers that are not NaN.  Then the op's own rule.
+ * After these checks, a backend that follows op.h cannot read or write out of bounds; only numbers
+ * that come with a step (ids, rows, positions) are left for the step. */
 #include "core/plan/shape.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ void shape_eq(struct shape *s, const char *what, uint64_t value, const char *why
 void shape_range(struct shape *s, const char *what, uint64_t value, uint64_t lo, uint64_t hi)
 {
 	if (value < lo || value > hi)
-		shape_fail(s, "%s is %llu, possible are %llu..%llu", what,
+		shape_fail(s, "%s is %llu, expected %llu..%llu", what,
 			   (unsigned long long)value, (unsigned long long)lo,
 			   (unsigned long long)hi);
 }
@@ -119,7 +119,7 @@ void shape_rows(struct shape *s, const char *what, const struct lmd_opnd *o, uin
 		return;
 	have = shape_space(s, o);
 	if (have != space)
-		shape_fail(s, "%s lies over %s, expected %s", what, space_names[have],
+		shape_fail(s, "%s has rows of %s, expected %s", what, space_names[have],
 			   space_names[space]);
 }
 
@@ -237,9 +237,9 @@ const struct lmd_cache *shape_cache(struct shape *s, const char *what, uint32_t 
 	return NULL;
 }
 
-/* ---- what the field table knows ---- */
+/* ---- checks based on the field table ---- */
 
-/* Columns of what an operand looks at, 0 when its id is out of range. */
+/* Returns the columns of an operand's source; 0 if its id is out of range. */
 static uint64_t source_width(const struct shape *s, const struct lmd_opnd *o)
 {
 	const struct lmd_plan *p = s->p;
@@ -273,12 +273,13 @@ static void check_window(struct shape *s, const struct lmi_field *f, const struc
 			   f->name, o->n_head, o->width, o->fold, LMI_MAX_WIDTH);
 		return;
 	}
-	/* 2^24 * 2^32 + 2^32 + 2^24 and 2^24 * 2^24 fit; a weight has fewer than 2^63 elements */
+	/* none of these can overflow: 2^24 * 2^32 + 2^32 + 2^24, 2^24 * 2^24; a weight has fewer
+	 * than 2^63 elements */
 	end = o->col0 + (uint64_t)(o->n_head - 1) * o->head_stride + o->width;
 	if (o->src == LMD_SRC_VALUE)
 		width *= o->fold;
 	else if (o->fold > 1)
-		shape_fail(s, "%s: fold %u of what is no value", f->name, o->fold);
+		shape_fail(s, "%s: fold %u, but the source is not a value", f->name, o->fold);
 	if (end > width)
 		shape_fail(s, "%s: columns up to %llu of a source of %llu", f->name,
 			   (unsigned long long)end, (unsigned long long)width);
@@ -287,27 +288,28 @@ static void check_window(struct shape *s, const struct lmi_field *f, const struc
 static void check_out_window(struct shape *s, const struct lmi_field *f, const struct lmd_opnd *o)
 {
 	if (o->src != LMD_SRC_VALUE)
-		shape_fail(s, "%s: an output with source %u is no value", f->name, o->src);
+		shape_fail(s, "%s: an output must be a value, not source %u", f->name, o->src);
 	else if (o->fold != 1)
 		shape_fail(s, "%s: an output with fold %u", f->name, o->fold);
 	else if (o->n_head > 1 && o->head_stride < o->width)
-		shape_fail(s, "%s: heads of an output %u apart, %u wide", f->name, o->head_stride,
-			   o->width);
+		shape_fail(s, "%s: heads of an output are %u apart but %u wide", f->name,
+			   o->head_stride, o->width);
 	else if (s->p->values[o->id].space != s->op->space)
-		shape_fail(s, "%s lies over %s, the other outputs over %s", f->name,
+		shape_fail(s, "%s has rows of %s, the other outputs of %s", f->name,
 			   space_names[s->p->values[o->id].space], space_names[s->op->space]);
 }
 
 static void check_in_source(struct shape *s, const struct lmi_field *f, const struct lmd_opnd *o)
 {
 	if (o->src == LMD_SRC_WEIGHT && !(f->flags & LMI_F_WEIGHT))
-		shape_fail(s, "%s: weight %s cannot stand here", f->name, s->p->wrefs[o->id].name);
+		shape_fail(s, "%s: weight %s is not allowed here", f->name,
+			   s->p->wrefs[o->id].name);
 	if (o->src == LMD_SRC_INPUT && s->p->inputs[o->id].own_rows && !(f->flags & LMI_F_OWN))
 		shape_fail(s, "%s: input %s has rows of its own", f->name,
 			   s->p->inputs[o->id].name);
 	if (o->src != LMD_SRC_WEIGHT && !(f->flags & LMI_F_ROWS) && o->fold == 1)
 		shape_rows(s, f->name, o, s->op->space);
-	/* folded rows are of another space; how many they are comes with the step */
+	/* folded rows belong to another space; their number comes with the step */
 	if (o->fold > 1 && s->st == LMD_OK &&
 	    (shape_space(s, o) < LMD_SPACE_X0 || s->op->space < LMD_SPACE_X0 ||
 	     shape_space(s, o) == s->op->space))
@@ -350,7 +352,7 @@ static void check_id(struct shape *s, const struct lmi_field *f, uint32_t id, ui
 		if (!(f->flags & LMI_F_OPT))
 			shape_fail(s, "%s is missing", f->name);
 	} else if (id >= n) {
-		shape_fail(s, "%s is number %u, there are %u", f->name, id, n);
+		shape_fail(s, "%s is number %u, but there are only %u", f->name, id, n);
 	}
 }
 
@@ -391,7 +393,7 @@ static void check_element(struct shape *s, const struct lmi_field *f, const void
 		break;
 	case LMI_FIELD_ENUM:
 		if (u >= f->n_names || !f->names[u])
-			shape_fail(s, "%s is %u, no value of its list", f->name, u);
+			shape_fail(s, "%s is %u, which is not a valid value", f->name, u);
 		break;
 	case LMI_FIELD_F32:
 		memcpy(&x, at, sizeof(x));

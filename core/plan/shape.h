@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * shape.h - the checks of one op: what the rules of shape_*.c are written in. */
+ * shape.h - helpers for the rules in shape_*.c, which check one op each. */
 #ifndef LLAMAD_CORE_PLAN_SHAPE_H
 #define LLAMAD_CORE_PLAN_SHAPE_H
 
@@ -13,49 +13,52 @@ struct shape {
 	uint32_t index;
 	uint32_t n_lora_site;
 	const uint32_t *wref_dtype; /* [n_wref] */
-	enum lmd_status st;	    /* sticks: after the first refusal all checks do nothing */
+	enum lmd_status st;	    /* sticky: after the first error all checks do nothing */
 	struct lmd_error *err;
 };
 
-/* Refuses: "op 12 linear (layer 3): " and the sentence. */
+/* Reports an error: "op 12 linear (layer 3): " and the message. */
 void shape_fail(struct shape *s, const char *fmt, ...) LMD_PRINTF(2, 3);
 
-/* value == want, else "WHAT is VALUE, expected WANT (WHY)". */
+/* Requires value == want; otherwise reports "WHAT is VALUE, expected WANT (WHY)". */
 void shape_eq(struct shape *s, const char *what, uint64_t value, const char *why, uint64_t want);
-/* lo <= value <= hi. */
+/* Requires lo <= value <= hi. */
 void shape_range(struct shape *s, const char *what, uint64_t value, uint64_t lo, uint64_t hi);
-/* An operand that must (not) be there. */
+/* Require an operand to be present or absent. */
 bool shape_has(struct shape *s, const char *what, const struct lmd_opnd *o);
 void shape_absent(struct shape *s, const char *what, const struct lmd_opnd *o, const char *why);
 
-/* Operand of exactly n_head heads of width.  An operand without heads whose columns are
- * n_head * width is given that form. */
+/* Requires an operand of exactly n_head heads of the given width.  An operand without heads that
+ * has n_head * width columns is split into heads. */
 void shape_heads(struct shape *s, const char *what, struct lmd_opnd *o, uint64_t n_head,
 		 uint64_t width);
-/* Operand of n columns in any number of heads, read in order of (head, column). */
+/* Requires an operand of n columns in any number of heads, read in order of (head, column). */
 void shape_cols(struct shape *s, const char *what, const struct lmd_opnd *o, uint64_t n);
-/* b of the shape of a (heads and width). */
+/* Requires b to have the shape of a (heads and width). */
 void shape_like(struct shape *s, const char *what, struct lmd_opnd *b, const char *other,
 		const struct lmd_opnd *a);
-/* Row space of an operand; LMD_N_SPACE when it has one row for all (WEIGHT) or rows of its own. */
+/* Returns the row space of an operand; LMD_N_SPACE if it has one row for all (WEIGHT) or rows of
+ * its own. */
 uint32_t shape_space(const struct shape *s, const struct lmd_opnd *o);
 void shape_rows(struct shape *s, const char *what, const struct lmd_opnd *o, uint32_t space);
-/* Element type of an operand: enum lmd_vtype; weights are F32. */
+/* Returns the element type of an operand: enum lmd_vtype; weights are F32. */
 uint32_t shape_vtype(const struct shape *s, const struct lmd_opnd *o);
 
-/* A weight of [n_stack, n, k]; LMD_NONE is refused.  0 = any.  Returns it, NULL after a refusal. */
+/* Requires a weight of [n_stack, n, k], where 0 = any; LMD_NONE is an error.  Returns the weight,
+ * or NULL after an error. */
 const struct lmd_wref *shape_weight(struct shape *s, const char *what, uint32_t wref,
 				    uint64_t n_stack, uint64_t n, uint64_t k);
-/* A weight of n elements in any shape. */
+/* Requires a weight of n elements in any shape. */
 void shape_vector(struct shape *s, const char *what, uint32_t wref, uint64_t n);
 
-/* A norm over n_head heads of width. */
+/* Requires a norm over n_head heads of the given width. */
 void shape_norm(struct shape *s, const char *what, struct lmd_norm *n, uint64_t n_head,
 		uint64_t width);
-/* r_in and r_out: both or none, of the shape given. */
+/* Requires both or none of r_in and r_out, with the given shape. */
 void shape_residual(struct shape *s, struct lmd_opnd *y, struct lmd_opnd *r_in,
 		    struct lmd_opnd *r_out, uint64_t n_head, uint64_t width);
-/* A cache of one of the kinds in `kinds` (bits 1 << enum lmd_cache_kind); NULL after a refusal. */
+/* Requires a cache of one of the kinds in `kinds` (bits 1 << enum lmd_cache_kind).  Returns NULL
+ * after an error. */
 const struct lmd_cache *shape_cache(struct shape *s, const char *what, uint32_t cache,
 				    uint32_t kinds);
 void shape_in_space(struct shape *s, uint32_t space, const char *why);

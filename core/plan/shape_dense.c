@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rules of the ops that every model uses: 1 to 8. */
+ * Rules of ops 1 to 8, which every model uses. */
 #include "core/plan/shape.h"
 
 static void table_is_ids(struct shape *s, const struct lmd_op_embed *e)
@@ -12,7 +12,7 @@ static void table_is_ids(struct shape *s, const struct lmd_op_embed *e)
 		shape_fail(s, "y is %s, the table %s holds %s", y_ids ? "i32" : "float",
 			   s->p->wrefs[e->table].name, ids ? "i32" : "floats");
 	if (ids && (e->scale != 1 || e->pos_table != LMD_NONE || e->type_table != LMD_NONE))
-		shape_fail(s, "a table of ids has no scale %g, position or type table",
+		shape_fail(s, "a table of ids cannot have a scale (%g), position or type table",
 			   (double)e->scale);
 }
 
@@ -24,14 +24,14 @@ static void embed_negative(struct shape *s, const struct lmd_op_embed *e,
 	if (e->neg == LMD_NEG_ROW && e->neg_row >= table->n)
 		shape_fail(s, "neg_row is %u, the table %s has %u rows", e->neg_row, table->name,
 			   table->n);
-	/* without an input the host refuses tokens that name its rows */
+	/* without an input, the host rejects tokens that refer to its rows */
 	if (e->neg != LMD_NEG_EXTERNAL || e->idx_kind != LMD_IDX_TOKEN || !in)
 		return;
 	if (!in->own_rows || in->vtype != LMD_VTYPE_F32 || in->width < e->ext_col0 ||
 	    in->width - e->ext_col0 < table->k)
 		shape_fail(s, "columns %u..%llu of input %s, which has %u%s", e->ext_col0,
 			   (unsigned long long)e->ext_col0 + table->k, in->name, in->width,
-			   in->own_rows ? "" : " in rows not its own");
+			   in->own_rows ? "" : " but no rows of its own");
 }
 
 void shape_embed(struct shape *s)
@@ -118,7 +118,7 @@ void shape_linear(struct shape *s)
 	}
 }
 
-/* The group that a row appends to decides its row space. */
+/* The group that a row is appended to determines its row space. */
 static void append_space(struct shape *s, const struct lmd_cache *c)
 {
 	const struct lmd_group *g = &s->p->groups[c->group];
@@ -170,7 +170,7 @@ void shape_rope_kv(struct shape *s)
 
 	if (!o->q.src && !o->k.src && !o->v.src)
 		shape_fail(s, "none of q, k, v is given");
-	rope_append(s, o); /* first: it brings k and v into heads */
+	rope_append(s, o); /* first, because it splits k and v into heads */
 	if (o->q.src)
 		shape_like(s, "q_out", &o->q_out, "q", &o->q);
 	else
@@ -179,7 +179,7 @@ void shape_rope_kv(struct shape *s)
 		if (shape_has(s, "k", &o->k))
 			shape_like(s, "k_out", &o->k_out, "k", &o->k);
 	} else if (o->k.src && !(o->append & LMD_APPEND_K)) {
-		shape_fail(s, "k goes nowhere: no k_out, not appended");
+		shape_fail(s, "k is not used: there is no k_out and it is not appended");
 	}
 	if (o->q.src && o->k.src)
 		shape_eq(s, "width of a head of k", o->k.width, "of q", o->q.width);
@@ -238,7 +238,7 @@ static void attn_source(struct shape *s, const struct lmd_op_attn *o, struct lmd
 	}
 	g = &s->p->groups[src->group];
 	if (g->kind == LMD_GROUP_STATE)
-		shape_fail(s, "src.group %s has states, no keys", g->name);
+		shape_fail(s, "src.group %s holds states, not keys", g->name);
 	shape_in_space(s, g->kind == LMD_GROUP_PAGED ? LMD_SPACE_TOKENS : g->q_space,
 		       "queries of the group");
 	if (src->kind == LMD_KV_CACHE)
@@ -267,7 +267,7 @@ static void attn_bias(struct shape *s, struct lmd_op_attn *o)
 	case LMD_BIAS_BUCKET:
 		(void)shape_weight(s, "bias_w", o->bias_w, 1, o->n_bucket, o->q.n_head);
 		if (!exact || (o->bidirectional && o->n_bucket % 2))
-			shape_fail(s, "n_bucket is %u, too few or odd", o->n_bucket);
+			shape_fail(s, "n_bucket is %u, which is too small or odd", o->n_bucket);
 		if (!(o->max_distance > (float)exact))
 			shape_fail(s, "max_distance is %g, expected more than %u",
 				   (double)o->max_distance, exact);
@@ -341,7 +341,7 @@ void shape_head(struct shape *s)
 	const struct lmd_wref *w = shape_weight(s, "w", o->w, 1, 0, o->x.width);
 
 	shape_rows(s, "x", &o->x, LMD_SPACE_TOKENS);
-	shape_in_space(s, LMD_SPACE_OUTPUTS, "rows that leave");
+	shape_in_space(s, LMD_SPACE_OUTPUTS, "output rows");
 	shape_eq(s, "heads of x", o->x.n_head, "plain columns", 1);
 	shape_norm(s, "norm", &o->norm, 1, o->x.width);
 	if (!(o->softcap >= 0))

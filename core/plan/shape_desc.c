@@ -13,15 +13,15 @@ static enum lmd_status check_group(const struct lmd_group *g, uint32_t i, uint32
 	if (!g->name)
 		return lmd_fail(err, LMD_INVALID, "group %u has no name", i);
 	if (g->kind > LMD_GROUP_BATCH)
-		return lmd_fail(err, LMD_INVALID, "group %u %s: kind %u, known are 0..%d", i,
+		return lmd_fail(err, LMD_INVALID, "group %u %s: kind %u, expected 0..%d", i,
 				g->name, g->kind, LMD_GROUP_BATCH);
 	if (!g->ratio || g->ratio > 1u << 16)
-		return lmd_fail(err, LMD_INVALID, "group %u %s: ratio %u, possible are 1..65536", i,
+		return lmd_fail(err, LMD_INVALID, "group %u %s: ratio %u, expected 1..65536", i,
 				g->name, g->ratio);
 	if (g->window && g->chunk)
 		return lmd_fail(err, LMD_INVALID,
-				"group %u %s: window %u and chunk %u, only one is "
-				"possible",
+				"group %u %s: window %u and chunk %u, only one "
+				"may be set",
 				i, g->name, g->window, g->chunk);
 	if (g->kind != LMD_GROUP_BATCH && g->kind != LMD_GROUP_CROSS)
 		return LMD_OK;
@@ -45,11 +45,11 @@ static enum lmd_status check_cache(const struct lmd_cache *c, uint32_t i,
 	uint32_t group_kind;
 
 	if (c->group >= d->n_group)
-		return lmd_fail(err, LMD_INVALID, "cache %u: group %u, there are %u", i, c->group,
-				d->n_group);
+		return lmd_fail(err, LMD_INVALID, "cache %u: group %u, but there are only %u", i,
+				c->group, d->n_group);
 	if (c->kind > LMD_CACHE_INDEX || c->dtype_policy > LMD_KV_DTYPE_F32)
 		return lmd_fail(err, LMD_INVALID,
-				"cache %u: kind %u, dtype policy %u; known are "
+				"cache %u: kind %u, dtype policy %u; expected "
 				"0..%d and 0..1",
 				i, c->kind, c->dtype_policy, LMD_CACHE_INDEX);
 	if (!c->n_head || !c->dk || (has_v && !c->dv) || c->n_head > LMI_MAX_WIDTH ||
@@ -86,7 +86,7 @@ enum lmd_status lmi_desc_check(const struct lmd_arch_desc *d, struct lmd_error *
 	    (d->n_row_in && !d->row_ins))
 		return lmd_fail(err, LMD_INVALID,
 				"description: %u groups, %u caches, %u row inputs "
-				"announced, but not all are there",
+				"declared, but not all are given",
 				d->n_group, d->n_cache, d->n_row_in);
 	for (uint32_t i = 0; i < d->n_group && st == LMD_OK; i++)
 		st = check_group(&d->groups[i], i, d->n_x, err);
@@ -98,8 +98,8 @@ enum lmd_status lmi_desc_check(const struct lmd_arch_desc *d, struct lmd_error *
 		if ((r->vtype != LMD_VTYPE_F32 && r->vtype != LMD_VTYPE_I32) || !r->width ||
 		    r->width > 32)
 			st = lmd_fail(err, LMD_INVALID,
-				      "row input %u: type %u, width %u; possible "
-				      "are f32 or i32, 1..32",
+				      "row input %u: type %u, width %u; expected "
+				      "f32 or i32 and 1..32",
 				      i, r->vtype, r->width);
 	}
 	return st;

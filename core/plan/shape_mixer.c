@@ -20,7 +20,7 @@ void shape_route(struct shape *s)
 	if (o->n_group <= 1)
 		return;
 	if (n % o->n_group || n / o->n_group < 2)
-		shape_fail(s, "n_group is %u: %llu experts do not make groups of two and more",
+		shape_fail(s, "n_group is %u: %llu experts cannot form groups of two or more",
 			   o->n_group, (unsigned long long)n);
 	shape_range(s, "n_group_used", o->n_group_used, 1, o->n_group);
 	shape_range(s, "k", o->k, 1, n / o->n_group * o->n_group_used);
@@ -39,7 +39,7 @@ void shape_moe_ffn(struct shape *s)
 	shape_range(s, "weight_before", o->weight_before, 0, 1);
 	if (o->gate_up != LMD_NONE) {
 		if (o->gate != LMD_NONE || o->up != LMD_NONE)
-			shape_fail(s, "gate_up is given beside gate or up");
+			shape_fail(s, "gate_up is given together with gate or up");
 		(void)shape_weight(s, "gate_up", o->gate_up, down->n_stack, 2ull * down->k,
 				   o->x.width);
 	} else {
@@ -132,7 +132,7 @@ void shape_conv(struct shape *s)
 	if (o->x.src != LMD_SRC_VALUE)
 		shape_fail(s, "x is source %u, expected a value", o->x.src);
 	if (o->kind != LMD_CONV_POOL)
-		shape_absent(s, "score", &o->score, "kind has none");
+		shape_absent(s, "score", &o->score, "this kind has none");
 	switch ((enum lmd_conv)o->kind) {
 	case LMD_CONV_DEPTHWISE:
 		conv_depthwise(s, o);
@@ -150,8 +150,8 @@ void shape_conv(struct shape *s)
 
 /* ---- SCAN ---- */
 
-/* Shape of one input: heads of state (H) or of keys (Hk), columns of dk, dv or 1; 0 heads: plain
- * columns of that many. */
+/* Shape of one input: heads of the state (H) or of the keys (Hk), with dk, dv or 1 columns.  0
+ * heads: that many plain columns. */
 enum part { NONE, KEYS_DK, KEYS_DK_FLAT, HEADS_DK, HEADS_DV, HEADS_1, GATE };
 
 static const struct {
@@ -173,7 +173,7 @@ static void scan_input(struct shape *s, struct lmd_op_scan *o, uint32_t i)
 	snprintf(what, sizeof(what), "in[%u]", i);
 	switch (scan_in[o->kind].in[i]) {
 	case NONE:
-		shape_absent(s, what, in, "kind has fewer");
+		shape_absent(s, what, in, "this kind has fewer inputs");
 		return;
 	case KEYS_DK:
 		shape_heads(s, what, in, o->n_key_head, o->dk);
@@ -220,11 +220,11 @@ static void scan_weights(struct shape *s, const struct lmd_op_scan *o)
 	case LMD_SCAN_GLA:
 	case LMD_SCAN_DELTA:
 		if (o->w[0] != LMD_NONE)
-			shape_fail(s, "w[0] is given, kind has none");
+			shape_fail(s, "w[0] is given, but this kind has none");
 		break;
 	}
 	if (o->w[1] != LMD_NONE)
-		shape_fail(s, "w[1] is given, kind has none");
+		shape_fail(s, "w[1] is given, but this kind has none");
 }
 
 void shape_scan(struct shape *s)
@@ -251,7 +251,7 @@ void shape_scan(struct shape *s)
 
 /* ---- INDEX, SAMPLE ---- */
 
-/* Rows of the cache that stand for several keys each. */
+/* Case in which a row of the cache stands for several keys. */
 static void index_each(struct shape *s, const struct lmd_op_index *o, const struct lmd_cache *c)
 {
 	const struct lmd_group *of;
@@ -289,7 +289,7 @@ void shape_index(struct shape *s)
 	if (o->kind == LMD_INDEX_WEIGHTED)
 		shape_cols(s, "w", &o->w, o->q.n_head);
 	else
-		shape_absent(s, "w", &o->w, "kind has no weights");
+		shape_absent(s, "w", &o->w, "this kind has no weights");
 }
 
 static uint32_t stage_params(uint32_t stage)
@@ -315,14 +315,15 @@ void shape_sample(struct shape *s)
 	uint64_t n_vocab = lmi_opnd_cols(&o->logits), n_param = lmi_opnd_cols(&o->params);
 
 	shape_eq(s, "kind of the plan", s->p->key.kind, "TAIL", LMD_PLAN_TAIL);
-	shape_in_space(s, LMD_SPACE_OUTPUTS, "rows that leave");
+	shape_in_space(s, LMD_SPACE_OUTPUTS, "output rows");
 	shape_range(s, "n_stage", o->n_stage, 1, LMD_SAMPLE_STAGES);
 	for (uint32_t i = 0; i < o->n_stage && s->st == LMD_OK; i++) {
 		bool last = o->stage[i] == LMD_STAGE_GREEDY || o->stage[i] == LMD_STAGE_DIST;
 
 		if (last != (i + 1 == o->n_stage))
-			shape_fail(s, "stage[%u] of %u is %u; greedy or dist is the last one", i,
-				   o->n_stage, o->stage[i]);
+			shape_fail(s,
+				   "stage[%u] of %u is %u; only the last stage is greedy or dist",
+				   i, o->n_stage, o->stage[i]);
 		if (o->param_col[i] > n_param ||
 		    stage_params(o->stage[i]) > n_param - o->param_col[i])
 			shape_fail(s, "stage[%u] reads columns from %u on, params has %llu", i,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rules of the ops that move, mix and fold rows: EW, GATHER, REDUCE, SOFTMAX, MIX, CAST_COPY,
+ * Rules of the ops that move, mix and reduce rows: EW, GATHER, REDUCE, SOFTMAX, MIX, CAST_COPY,
  * collectives and PATCH. */
 #include "core/plan/ew.h"
 #include "core/plan/shape.h"
@@ -35,7 +35,7 @@ const char *lmi_ew_info(uint32_t op, uint32_t *n_arg)
 	return instructions[op].name;
 }
 
-/* An input may be narrower, have one head or one row; heads that repeat are written as one. */
+/* An input may be narrower or have only one head or one row; repeated heads are written as one. */
 static void ew_input(struct shape *s, struct lmd_opnd *in, const struct lmd_opnd *out)
 {
 	uint32_t space = shape_space(s, in);
@@ -65,7 +65,7 @@ static void ew_program(struct shape *s, const struct lmd_op_ew *o)
 		const uint8_t arg[] = {ins->a, ins->b, ins->c};
 
 		if (!lmi_ew_info(ins->op, &n_arg)) {
-			shape_fail(s, "instruction %u: code %u, known are 0..%d", i, ins->op,
+			shape_fail(s, "instruction %u: code %u, expected 0..%d", i, ins->op,
 				   LMD_N_EW - 1);
 			return;
 		}
@@ -159,13 +159,14 @@ static void reduce_spaces(struct shape *s, const struct lmd_op_reduce *o)
 	case LMD_AXIS_SEQ:
 		shape_in_space(s, LMD_SPACE_SEQS, "one row for a sequence");
 		if (from != LMD_SPACE_TOKENS && from < LMD_SPACE_X0)
-			shape_fail(s, "x lies over space %u, expected tokens or an X space", from);
+			shape_fail(s, "x has rows of space %u, expected tokens or an X space",
+				   from);
 		return;
 	case LMD_AXIS_BLOCK:
 		shape_range(s, "n", o->n, 1, 1u << 20);
 		if (from < LMD_SPACE_X0 || s->op->space < LMD_SPACE_X0 || from == s->op->space)
 			shape_fail(s,
-				   "blocks of rows over space %u to rows over %u, expected two X "
+				   "blocks of row space %u reduced to space %u, expected two X "
 				   "spaces",
 				   from, s->op->space);
 		return;
@@ -186,9 +187,9 @@ void shape_reduce(struct shape *s)
 		shape_fail(s, "x has fold %u, expected none", o->x.fold);
 	reduce_spaces(s, o);
 	if (ids && !row)
-		shape_fail(s, "kind is %u, which goes along a row", o->kind);
+		shape_fail(s, "kind is %u, which needs axis ROW", o->kind);
 	if (row && (o->kind == LMD_REDUCE_FIRST || o->kind == LMD_REDUCE_LAST))
-		shape_fail(s, "kind is %u, which goes over rows", o->kind);
+		shape_fail(s, "kind is %u, which does not allow axis ROW", o->kind);
 	if (row)
 		shape_range(s, "n", n, 1, o->x.width);
 	if (row)
@@ -198,12 +199,12 @@ void shape_reduce(struct shape *s)
 	if (s->st == LMD_OK && ids != (shape_vtype(s, &o->y) == LMD_VTYPE_I32))
 		shape_fail(s, "y is %s, expected %s", ids ? "float" : "i32", ids ? "i32" : "float");
 	if (!ids)
-		shape_absent(s, "y2", &o->y2, "kind has one output");
+		shape_absent(s, "y2", &o->y2, "this kind has one output");
 	else if (o->y2.src)
 		shape_like(s, "y2", &o->y2, "y", &o->y);
 }
 
-/* ---- the rest ---- */
+/* ---- other ops ---- */
 
 void shape_softmax(struct shape *s)
 {
@@ -256,7 +257,7 @@ void shape_allgather(struct shape *s)
 	const struct lmd_op_collective *o = &s->op->u.collective;
 
 	if (lmi_opnd_cols(&o->y) % lmi_opnd_cols(&o->x))
-		shape_fail(s, "y has %llu columns, no multiple of the %llu of x",
+		shape_fail(s, "y has %llu columns, not a multiple of the %llu of x",
 			   (unsigned long long)lmi_opnd_cols(&o->y),
 			   (unsigned long long)lmi_opnd_cols(&o->x));
 }
@@ -277,7 +278,7 @@ void shape_patch(struct shape *s)
 	}
 	if (o->x.src == LMD_SRC_VALUE) {
 		if (shape_space(s, &o->x) < LMD_SPACE_X0 && o->n_dim == 2)
-			shape_fail(s, "x lies over space %u, a map needs an X space",
+			shape_fail(s, "x has rows of space %u, a map needs an X space",
 				   shape_space(s, &o->x));
 	} else if (o->x.src == LMD_SRC_INPUT) {
 		shape_range(s, "x_space", o->x_space, LMD_SPACE_X0, LMD_SPACE_X0 + s->p->n_x - 1);

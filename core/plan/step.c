@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The step block: one allocation with every array at an offset that depends only on the limits of
- * the plan.  A first pass adds up the sizes, a second hands out the pointers; both run the same
- * code, so they cannot disagree. */
+ * The step block: one allocation in which every array has an offset that depends only on the limits
+ * of the plan.  A first pass adds up the sizes and a second one assigns the pointers; both run the
+ * same code, so they cannot disagree. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -12,12 +12,13 @@
 #define ALIGN 64u
 
 struct carve {
-	char *base; /* NULL: count only */
+	char *base; /* NULL: compute sizes only */
 	uint64_t at;
 	bool overflow;
 };
 
-/* The next n items, 64-byte aligned; at least one item, so that no array is NULL by accident. */
+/* Reserves the next n items, 64-byte aligned; at least one item, so that no array is NULL by
+ * accident. */
 static void *carve(struct carve *c, uint64_t n, uint64_t item)
 {
 	uint64_t bytes, at = c->at;
@@ -35,7 +36,7 @@ static int32_t *ints(struct carve *c, uint64_t n)
 	return carve(c, n, sizeof(int32_t));
 }
 
-/* Rows of a group's queries and of what is written to it. */
+/* Rows of the queries of a group, and rows that are written to it. */
 static uint32_t query_rows(const struct lmd_plan *p, const struct lmd_group *g)
 {
 	bool own = g->kind == LMD_GROUP_BATCH || g->kind == LMD_GROUP_CROSS;
@@ -109,17 +110,17 @@ enum lmd_status lmi_step_create(struct lmi_step **out, const struct lmd_plan *pl
 	struct carve c = {0};
 
 	if (!s)
-		return lmd_fail(err, LMD_NOMEM, "step block: no memory");
+		return lmd_fail(err, LMD_NOMEM, "step block: out of memory");
 	carve_all(&c, s, plan, max_change);
 	if (c.overflow || c.at > SIZE_MAX / 2) {
 		lmi_free(s);
-		return lmd_fail(err, LMD_INVALID, "step block: %u rows do not fit",
+		return lmd_fail(err, LMD_INVALID, "step block: the size for %u rows overflows",
 				plan->max_rows[LMD_SPACE_TOKENS]);
 	}
 	s->block = lmi_alloc((size_t)c.at, 1);
 	if (!s->block) {
 		lmi_free(s);
-		return lmd_fail(err, LMD_NOMEM, "step block: no memory for %llu bytes",
+		return lmd_fail(err, LMD_NOMEM, "step block: out of memory for %llu bytes",
 				(unsigned long long)c.at);
 	}
 	s->view.struct_size = sizeof(s->view);

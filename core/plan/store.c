@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory of a plan.  The arrays of the view grow by doubling on the heap and the view points into
- * them; what they point to is copied into the arena and never moves. */
+ * Memory of a plan.  The arrays of the view grow by doubling on the heap, and the view points to
+ * them; everything they point to is copied into the arena and never moves. */
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/plan/plan_priv.h"
 
-/* Literals of the largest models come to some hundred MiB. */
+/* Literals of the largest models amount to a few hundred MiB. */
 #define ARENA_LIMIT (1ull << 30)
 
 static enum lmd_status no_memory(struct lmd_error *err)
 {
-	return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
+	return lmd_fail(err, LMD_NOMEM, "out of memory for a plan");
 }
 
-/* Room for item number n in an array of *cap. */
+/* Makes room for item number n in an array of *cap items. */
 static enum lmd_status room(void *array, uint32_t *cap, uint32_t n, size_t item, const char *what,
 			    struct lmd_error *err)
 {
@@ -110,7 +110,7 @@ enum lmd_status lmi_plan_copy_rope(struct lmi_plan *p, const struct lmd_rope *r,
 	return lmi_plan_add_rope(p, &copy, &id, err);
 }
 
-/* Values of one layer follow each other nearly always, so only the last ones are looked at. */
+/* Values of one layer are almost always consecutive, so only the last ones are compared. */
 static uint32_t same_name(const struct lmi_plan *p, const char *name)
 {
 	size_t len = strlen(name);
@@ -164,7 +164,7 @@ enum lmd_status lmi_plan_add_op(struct lmi_plan *p, const struct lmd_op *op, str
 	return st;
 }
 
-/* Parts of one tensor are different weights: "t", "t#2", ... */
+/* Different parts of one tensor are different weights: "t", "t#2", ... */
 static const char *weight_name(const struct lmi_plan *p, const char *name)
 {
 	size_t len = strlen(name);

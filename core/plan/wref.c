@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weight operands against tensors.  A tensor is a run of elements, seen as rows of K; a part is a
- * window of these rows, taken once, or once for each head.  Block types keep their blocks whole
- * because K is a multiple of the block. */
+ * Resolves weight references against tensors.  A tensor is a run of elements, viewed as rows of K;
+ * a part is a window of these rows, taken once or once per head.  Blocks of block types are never
+ * split, because K is a multiple of the block. */
 #include "core/plan/wref.h"
 
 #include "core/base/checked.h"
@@ -14,7 +14,7 @@ struct rows {
 	const struct lmi_dtype *type;
 	const void *data;
 	uint64_t k, rows;   /* of the tensor */
-	uint64_t head_rows; /* distance of heads in rows */
+	uint64_t head_rows; /* rows from head to head */
 	uint64_t row0, n_row;
 };
 
@@ -41,7 +41,7 @@ static bool tensor_elems(const struct lmd_tensor *t, uint64_t *out)
 	return true;
 }
 
-/* K of the tensor before any transposition; 0 = its own. */
+/* Returns K of the tensor before any transpose; 0 = the tensor's own. */
 static uint64_t wanted_k(const struct lmd_wref *w)
 {
 	return w->xform == LMD_XFORM_HEAD_TRANSPOSE ? w->n : w->k;
@@ -94,19 +94,20 @@ static enum lmd_status open_tensor(const struct lmd_wref *w, const struct lmd_wp
 	r->k = wanted_k(w) ? wanted_k(w) : (uint64_t)t->dims[0];
 	if (elems % r->k)
 		return lmd_fail(err, LMD_INVALID,
-				"weight %s: tensor %s has %llu elements, no multiple of K %llu",
+				"weight %s: tensor %s has %llu elements, not a multiple of K %llu",
 				w->name, t->name, (unsigned long long)elems,
 				(unsigned long long)r->k);
 	if (r->k % r->type->block_elems || (uint64_t)t->dims[0] % r->type->block_elems)
 		return lmd_fail(err, LMD_INVALID,
-				"weight %s: K %llu of tensor %s is no multiple of the %s block %u",
+				"weight %s: K %llu of tensor %s is not a multiple of the %s "
+				"block %u",
 				w->name, (unsigned long long)r->k, t->name, r->type->name,
 				r->type->block_elems);
 	r->rows = elems / r->k;
 	return LMD_OK;
 }
 
-/* Window of a part: fills row0, n_row, head_rows. */
+/* Computes the window of a part: row0, n_row, head_rows. */
 static enum lmd_status window(const struct lmd_wref *w, const struct lmd_wpart *pt, struct rows *r,
 			      struct lmd_error *err)
 {
@@ -152,7 +153,7 @@ static enum lmd_status open_part(const struct lmd_wref *w, const struct lmd_wpar
 	enum lmd_status st;
 
 	if (pt->kind > LMD_WPART_OF_TARGET)
-		return lmd_fail(err, LMD_INVALID, "weight %s: part kind %u, known are 0..2",
+		return lmd_fail(err, LMD_INVALID, "weight %s: part kind %u, expected 0..2",
 				w->name, pt->kind);
 	*r = (struct rows){0};
 	st = pt->kind == LMD_WPART_LITERAL
@@ -161,7 +162,7 @@ static enum lmd_status open_part(const struct lmd_wref *w, const struct lmd_wpar
 	return st == LMD_OK ? window(w, pt, r, err) : st;
 }
 
-/* n, k, n_stack from the rows that were found, or a refusal when they were given and differ. */
+/* Sets n, k or n_stack to the value found; reports an error if it was given and differs. */
 static enum lmd_status set_size(const struct lmd_wref *w, const char *what, uint32_t *dst,
 				uint64_t found, struct lmd_error *err)
 {
@@ -178,7 +179,8 @@ static enum lmd_status plain_sizes(struct lmd_wref *w, uint64_t total, struct lm
 	uint64_t part = w->n_stack ? w->n_stack : w->n ? w->n : 1;
 
 	if (total % part)
-		return lmd_fail(err, LMD_INVALID, "weight %s: %llu rows are no multiple of %s %llu",
+		return lmd_fail(err, LMD_INVALID,
+				"weight %s: %llu rows are not a multiple of %s %llu",
 				w->name, (unsigned long long)total, w->n_stack ? "n_stack" : "n",
 				(unsigned long long)part);
 	if (!w->n_stack && !w->n)
@@ -218,7 +220,7 @@ static enum lmd_status sizes(struct lmd_wref *w, const struct rows *first, uint6
 	return st;
 }
 
-/* scale and bias: a tensor of one of the counts in n[3] (0 = not allowed). */
+/* Checks scale or bias: a tensor whose element count is one of n[3]. */
 static enum lmd_status extra(const struct lmd_wref *w, const char *what, uint32_t tensor,
 			     const uint64_t n[3], const struct lmd_model *m, struct lmd_error *err)
 {
@@ -244,23 +246,23 @@ static enum lmd_status extra(const struct lmd_wref *w, const char *what, uint32_
 static enum lmd_status check_form(const struct lmd_wref *w, struct lmd_error *err)
 {
 	if (!w->n_part || !w->parts || w->n_part > 4096)
-		return lmd_fail(err, LMD_INVALID, "weight %s: %u parts, possible are 1..4096",
+		return lmd_fail(err, LMD_INVALID, "weight %s: %u parts, expected 1..4096",
 				w->name, w->n_part);
 	if (w->xform > LMD_XFORM_STACK_EXPERTS || w->split > LMD_SPLIT_EXPERTS)
 		return lmd_fail(err, LMD_INVALID,
-				"weight %s: transform %u, split %u; known are "
+				"weight %s: transform %u, split %u; expected "
 				"0..%d and 0..%d",
 				w->name, w->xform, w->split, LMD_XFORM_STACK_EXPERTS,
 				LMD_SPLIT_EXPERTS);
 	if (w->xform == LMD_XFORM_HEAD_TRANSPOSE && (!w->n_head || w->n_part != 1))
 		return lmd_fail(err, LMD_INVALID,
-				"weight %s: a transposition of heads has 1 part "
-				"and some heads, not %u and %u",
+				"weight %s: a head transpose needs 1 part and n_head > 0, "
+				"not %u parts and %u heads",
 				w->name, w->n_part, w->n_head);
 	if (w->xform == LMD_XFORM_STACK_EXPERTS && w->n_head)
 		return lmd_fail(err, LMD_INVALID,
-				"weight %s: a stack of experts has no heads, not "
-				"%u",
+				"weight %s: a stack of experts cannot have heads, "
+				"but n_head is %u",
 				w->name, w->n_head);
 	return LMD_OK;
 }
@@ -304,7 +306,7 @@ enum lmd_status lmi_wref_resolve(struct lmd_wref *w, struct lmd_wpart *parts,
 		if (r.n_row > INT32_MAX || !lmi_add_ok(total, r.n_row, &total))
 			return lmd_fail(err, LMD_INVALID,
 					"weight %s: tensor %s has %llu rows, at "
-					"most 2^31 - 1 can be",
+					"most 2^31 - 1 are possible",
 					w->name, r.name, (unsigned long long)r.n_row);
 	}
 	st = sizes(w, &first, total, err);
@@ -320,7 +322,8 @@ enum lmd_status lmi_wref_resolve(struct lmd_wref *w, struct lmd_wpart *parts,
 		return st;
 	return extra(
 		w, "bias", w->bias,
-		(uint64_t[]){w->n, (uint64_t)w->n * w->n_stack, w->n}, /* one for all, or each */
+		(uint64_t[]){w->n, (uint64_t)w->n * w->n_stack, w->n}, /* shared by the stack, or
+									* one per slice */
 		lmi_wref_model(w, model, target), err);
 }
 

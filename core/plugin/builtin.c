@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list that configure wrote to builtin.inc: LMD_BUILTIN(symbol) for each plugin. */
+ * The list that configure wrote to builtin.inc: one LMD_BUILTIN(symbol) per plugin. */
 #include "core/plugin/builtin.h"
 
 #include <stddef.h>

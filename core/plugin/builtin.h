@@ -6,7 +6,7 @@
 
 #include "llamad/plugin.h"
 
-/* Ended by NULL; empty in ordinary builds. */
+/* Terminated by NULL; empty in ordinary builds. */
 extern const struct lmd_plugin *const lmi_builtin_plugins[];
 
 #endif /* LLAMAD_CORE_PLUGIN_BUILTIN_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies of plugin files.  glibc recognises a loaded object first by the name it was
- * opened with and then by device and inode.  Both must be new for new code to be mapped: the
- * name holds as long as the descriptor is open, and the inode of a memfd is its own. */
+ * Copies of plugin files. glibc recognises a loaded object first by the name it was opened with,
+ * then by device and inode. Both must be new for new code to be mapped: the name is unique while
+ * the descriptor is open, and each memfd has its own inode. */
 #include "core/plugin/carrier.h"
 
 #include <dlfcn.h>
@@ -28,7 +28,7 @@ static int make_memfd(const char *name)
 	int fd;
 
 	snprintf(label, sizeof(label), "llamad:%.50s", name);
-	/* kernels since 6.3 want to be told that the memory is going to be mapped executable */
+	/* kernels since 6.3 want to know that the memory will be mapped executable */
 	fd = memfd_create(label, flags | MFD_EXEC);
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create(label, flags);
@@ -60,14 +60,14 @@ static enum lmd_status copy_bytes(struct lmi_carrier *c, int fd_in, struct lmd_e
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r < 0)
-			return lmd_fail(err, LMD_IO, "reading at %llu: %s",
+			return lmd_fail(err, LMD_IO, "reading at offset %llu: %s",
 					(unsigned long long)total, strerror(errno));
 		total += (uint64_t)r;
 		if (total > LMI_PLUGIN_MAX_BYTES)
-			return lmd_fail(err, LMD_INVALID, "more than %llu bytes",
+			return lmd_fail(err, LMD_INVALID, "larger than %llu bytes",
 					(unsigned long long)LMI_PLUGIN_MAX_BYTES);
 		if (!write_all(c->fd, buf, (size_t)r))
-			return lmd_fail(err, LMD_IO, "copying at %llu: %s",
+			return lmd_fail(err, LMD_IO, "copying at offset %llu: %s",
 					(unsigned long long)total, strerror(errno));
 	}
 	if (!total)
@@ -88,7 +88,7 @@ static enum lmd_status map_and_hash(struct lmi_carrier *c, struct lmd_error *err
 	return LMD_OK;
 }
 
-/* Gives the private file its name by digest; the same content twice is the same file. */
+/* Names the private file after its digest, so that equal contents share one file. */
 static enum lmd_status name_by_digest(struct lmi_carrier *c, const char *folder,
 				      struct lmd_error *err)
 {
@@ -123,7 +123,7 @@ enum lmd_status lmi_carrier_copy(struct lmi_carrier *c, int fd_in, const char *f
 	}
 	if (c->fd < 0) {
 		c->path[0] = 0;
-		return lmd_fail(err, LMD_IO, "no %s for a copy: %s",
+		return lmd_fail(err, LMD_IO, "cannot create %s for the copy: %s",
 				folder ? folder : "anonymous memory", strerror(errno));
 	}
 	st = copy_bytes(c, fd_in, err);
@@ -149,7 +149,7 @@ static void unmap(struct lmi_carrier *c)
 	c->bytes = NULL;
 }
 
-/* The name the dynamic loader gets. */
+/* The name given to the dynamic loader. */
 static void object_name(const struct lmi_carrier *c, char *buf, size_t n)
 {
 	if (c->path[0])
@@ -158,7 +158,7 @@ static void object_name(const struct lmi_carrier *c, char *buf, size_t n)
 		snprintf(buf, n, "/proc/self/fd/%d", c->fd);
 }
 
-/* Is an object of this name mapped? */
+/* Returns true if an object with this name is mapped. */
 static bool is_mapped(const char *name)
 {
 	void *h = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
@@ -168,8 +168,8 @@ static bool is_mapped(const char *name)
 	return h != NULL;
 }
 
-/* Another library of the process may have been loaded under this very descriptor number and its
- * descriptor closed since: take the next number then. */
+/* The process may have loaded another library from the same descriptor number and closed the
+ * descriptor since. In that case move to the next free number. */
 static enum lmd_status fresh_name(struct lmi_carrier *c, char *name, size_t n,
 				  struct lmd_error *err)
 {
@@ -200,7 +200,7 @@ enum lmd_status lmi_carrier_open(struct lmi_carrier *c, struct lmd_error *err)
 	c->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	if (c->handle)
 		return LMD_OK;
-	/* "NAME: reason": the name says nothing to the reader */
+	/* "NAME: reason": the name means nothing to the reader */
 	why = dlerror();
 	why = why ? why : "no reason given";
 	colon = strncmp(why, name, strlen(name)) ? NULL : why + strlen(name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Default folders.  Nothing comes from the environment: whoever can set a variable must not
- * be able to choose the code. */
+ * Default plugin folders. Nothing comes from the environment: somebody who can set a variable must
+ * not be able to choose the code that runs. */
 #include "core/plugin/dirs.h"
 
 #include <limits.h>
@@ -19,7 +19,7 @@ static bool is_dir(const char *path)
 	return !stat(path, &sb) && S_ISDIR(sb.st_mode);
 }
 
-/* Cuts the last component; false when there is none. */
+/* Removes the last path component; returns false if there is none. */
 static bool parent(char *path)
 {
 	char *slash = strrchr(path, '/');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A bounded reader of ELF64: header, program headers, section headers, one section.  Every
- * offset and count of the file is checked against its length before it is used, and every
- * struct is copied out, since a file aligns nothing. */
+ * A bounds-checked reader of ELF64: header, program headers, section headers, one section. Every
+ * offset and count is checked against the file's length before it is used, and every struct is
+ * copied out, because nothing in a file need be aligned. */
 #include "core/plugin/elf_note.h"
 
 #include <elf.h>
@@ -11,7 +11,7 @@
 
 #include "core/base/checked.h"
 
-/* More than any linker makes; bounds the work on a hostile file. */
+/* More than any linker produces; limits the work on a hostile file. */
 #define MAX_HEADERS 4096u
 
 #if defined(__x86_64__)
@@ -36,7 +36,7 @@ struct image {
 	struct lmd_error *err;
 };
 
-/* Copies len bytes at `at`; false beyond the end. */
+/* Copies len bytes from offset `at`; returns false beyond the end. */
 static bool copy_at(const struct image *im, uint64_t at, void *out, uint64_t len)
 {
 	uint64_t end;
@@ -75,37 +75,40 @@ static enum lmd_status check_ident(const struct image *im, Elf64_Ehdr *eh)
 		return lmd_fail(im->err, LMD_CORRUPT, "not an ELF file");
 	if (eh->e_ident[EI_CLASS] != ELFCLASS64)
 		return lmd_fail(im->err, LMD_UNSUPPORTED,
-				"ELF class %d is not supported, 2 (64 bit) is needed",
+				"ELF class %d is not supported, must be 2 (64 bit)",
 				eh->e_ident[EI_CLASS]);
 	if (eh->e_ident[EI_DATA] != OWN_DATA)
 		return lmd_fail(im->err, LMD_UNSUPPORTED,
-				"ELF byte order %d is not that of this machine (%d)",
+				"ELF byte order %d differs from this machine's (%d)",
 				eh->e_ident[EI_DATA], OWN_DATA);
 	if (!copy_at(im, 0, eh, sizeof(*eh)))
-		return lmd_fail(im->err, LMD_CORRUPT, "ELF header is cut short at %llu bytes",
+		return lmd_fail(im->err, LMD_CORRUPT, "ELF header is truncated: the file has only "
+						      "%llu bytes",
 				(unsigned long long)im->n);
 	if (eh->e_machine != OWN_MACHINE)
 		return lmd_fail(im->err, LMD_UNSUPPORTED,
-				"built for machine %s (%u), this one is %s (%u)",
+				"built for machine %s (%u), but this machine is %s (%u)",
 				machine_name(eh->e_machine), eh->e_machine,
 				machine_name(OWN_MACHINE), (unsigned)OWN_MACHINE);
 	if (eh->e_type != ET_DYN)
 		return lmd_fail(im->err, LMD_UNSUPPORTED,
-				"ELF type %u is no shared object (%d)", eh->e_type, ET_DYN);
+				"ELF type %u is not a shared object (%d)", eh->e_type, ET_DYN);
 	return LMD_OK;
 }
 
-/* A table of `count` headers of `size` bytes: inside of the file, and of a known size. */
+/* Checks a table of `count` headers of `size` bytes each: it must lie inside the file, and the
+ * header size must be the expected one. */
 static enum lmd_status check_table(const struct image *im, const char *what, uint64_t at,
 				   uint64_t count, uint64_t size, uint64_t want)
 {
 	uint64_t bytes, end;
 
 	if (size != want)
-		return lmd_fail(im->err, LMD_CORRUPT, "%s headers of %llu bytes, not %llu", what,
+		return lmd_fail(im->err, LMD_CORRUPT, "size of %s headers is %llu bytes, must be "
+						      "%llu", what,
 				(unsigned long long)size, (unsigned long long)want);
 	if (!count || count > MAX_HEADERS)
-		return lmd_fail(im->err, LMD_CORRUPT, "%llu %s headers are outside 1..%u",
+		return lmd_fail(im->err, LMD_CORRUPT, "%llu %s headers, must be 1..%u",
 				(unsigned long long)count, what, MAX_HEADERS);
 	if (!lmi_mul_ok(count, size, &bytes) || !lmi_add_ok(at, bytes, &end) || end > im->n)
 		return lmd_fail(im->err, LMD_CORRUPT,
@@ -115,7 +118,7 @@ static enum lmd_status check_table(const struct image *im, const char *what, uin
 	return LMD_OK;
 }
 
-/* Pages of a mapping beyond the end of a file raise SIGBUS when they are touched. */
+/* Touching pages that are mapped beyond the end of a file raises SIGBUS. */
 static enum lmd_status check_segments(const struct image *im, const Elf64_Ehdr *eh)
 {
 	enum lmd_status st = check_table(im, "program", eh->e_phoff, eh->e_phnum,
@@ -144,7 +147,7 @@ static enum lmd_status check_segments(const struct image *im, const Elf64_Ehdr *
 	return st;
 }
 
-/* Does the string at `at` of the section of names equal `want`? */
+/* Returns true if the string at `at` in the section of names equals `want`. */
 static bool name_is(const struct image *im, const Elf64_Shdr *names, uint64_t at, const char *want)
 {
 	size_t len = strlen(want) + 1;
@@ -166,12 +169,12 @@ static enum lmd_status find_section(const struct image *im, const Elf64_Ehdr *eh
 		return st;
 	if (eh->e_shstrndx >= eh->e_shnum)
 		return lmd_fail(im->err, LMD_CORRUPT,
-				"section %u has the names, but there are only %u", eh->e_shstrndx,
-				eh->e_shnum);
+				"section names are in section %u, but there are only %u sections",
+				eh->e_shstrndx, eh->e_shnum);
 	(void)copy_at(im, eh->e_shoff + eh->e_shstrndx * sizeof(names), &names, sizeof(names));
 	if (!lmi_add_ok(names.sh_offset, names.sh_size, &end) || end > im->n)
 		return lmd_fail(im->err, LMD_CORRUPT,
-				"names of the sections end beyond the file's %llu bytes",
+				"section names end beyond the file's %llu bytes",
 				(unsigned long long)im->n);
 	for (unsigned i = 0; i < eh->e_shnum; i++) {
 		(void)copy_at(im, eh->e_shoff + i * sizeof(sh), &sh, sizeof(sh));
@@ -182,13 +185,13 @@ static enum lmd_status find_section(const struct image *im, const Elf64_Ehdr *eh
 	}
 	if (found != 1)
 		return lmd_fail(im->err, LMD_UNSUPPORTED,
-				found ? "%u sections .note.llamad, there must be one"
-				      : "not a llamad plugin: there is no section .note.llamad",
+				found ? "%u sections .note.llamad, must be exactly one"
+				      : "not a llamad plugin: section .note.llamad is missing",
 				found);
 	return LMD_OK;
 }
 
-/* A text of fixed room: ended inside of it, not empty, printable, without blanks. */
+/* Checks a fixed-size text: terminated inside its room, not empty, printable, no blanks. */
 static bool is_word(const char *s, size_t room)
 {
 	size_t n = strnlen(s, room);
@@ -210,15 +213,15 @@ static enum lmd_status check_note(const struct image *im, const struct lmd_note 
 		return lmd_fail(im->err, LMD_INVALID,
 				"note: owner and type are not \"llamad\" and %d", LMD_NOTE_TYPE);
 	if (note->desc_bytes != sizeof(*note) - offsetof(struct lmd_note, magic))
-		return lmd_fail(im->err, LMD_INVALID, "note: %u bytes of description, not %zu",
+		return lmd_fail(im->err, LMD_INVALID, "note: description has %u bytes, must be %zu",
 				note->desc_bytes, sizeof(*note) - offsetof(struct lmd_note, magic));
 	if (note->magic != LMD_PLUGIN_MAGIC)
-		return lmd_fail(im->err, LMD_INVALID, "note: magic is %#x, not %#x", note->magic,
-				LMD_PLUGIN_MAGIC);
+		return lmd_fail(im->err, LMD_INVALID, "note: magic is %#x, must be %#x",
+				note->magic, LMD_PLUGIN_MAGIC);
 	if (!is_word(note->name, sizeof(note->name)))
-		return lmd_fail(im->err, LMD_INVALID, "note: the name is no word");
+		return lmd_fail(im->err, LMD_INVALID, "note: invalid name");
 	if (!is_word(note->version, sizeof(note->version)))
-		return lmd_fail(im->err, LMD_INVALID, "note: the version is no word");
+		return lmd_fail(im->err, LMD_INVALID, "note: invalid version");
 	return LMD_OK;
 }
 
@@ -240,8 +243,8 @@ enum lmd_status lmi_elf_note(const void *bytes, size_t n, struct lmd_note *out,
 		return st;
 	if (sh.sh_size != sizeof(note) || !copy_at(&im, sh.sh_offset, &note, sizeof(note)))
 		return lmd_fail(err, LMD_INVALID,
-				"section .note.llamad has %llu bytes at offset %llu of a file of "
-				"%zu, the note has %zu",
+				"section .note.llamad has %llu bytes at offset %llu in a file of "
+				"%zu bytes; the note has %zu",
 				(unsigned long long)sh.sh_size, (unsigned long long)sh.sh_offset, n,
 				sizeof(note));
 	st = check_note(&im, &note);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * struct lmd_host over core's own log, allocator, arena, clock, tensor types and teams. */
+ * Implements struct lmd_host with core's log, allocator, arena, clock, tensor types and teams. */
 #include "core/plugin/host_services.h"
 
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include "core/quant/quant.h"
 
 struct host {
-	struct lmd_host pub; /* first member; pub.ctx points to the whole */
+	struct lmd_host pub; /* first member; pub.ctx points to this struct */
 	struct lmi_log log;
 	struct lmd_cpu cpu;
 };

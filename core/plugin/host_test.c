@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every member of struct lmd_host, through the table as a plugin sees it. */
+ * Calls every member of struct lmd_host through the table, as a plugin does. */
 #include "core/plugin/host_services.h"
 
 #include <stdatomic.h>
@@ -58,7 +58,7 @@ START_TEST(memory)
 	lmi_alloc_stats(&after);
 	ck_assert_uint_eq(before.n_live, after.n_live);
 	ck_assert_ptr_nonnull(h->arena_alloc(h->ctx, arena, 4000, 64));
-	ck_assert_ptr_null(h->arena_alloc(h->ctx, arena, 4000, 64)); /* beyond its limit */
+	ck_assert_ptr_null(h->arena_alloc(h->ctx, arena, 4000, 64)); /* exceeds its limit */
 	lmi_arena_destroy(arena);
 }
 END_TEST
@@ -92,7 +92,7 @@ START_TEST(tensor_types)
 	ck_assert_int_eq(h->dequant_rows(h->ctx, LMD_DTYPE_Q8_0, block, out, 64), LMD_OK);
 	for (int i = 0; i < 64; i++)
 		ck_assert_float_eq_tol(in[i], out[i], 0.2f);
-	/* not a whole number of blocks; no such type */
+	/* not a whole number of blocks; unknown type */
 	ck_assert_int_eq(h->quant_rows(h->ctx, LMD_DTYPE_Q8_0, in, block, 33), LMD_INVALID);
 	ck_assert_int_eq(h->dequant_rows(h->ctx, LMD_DTYPE_Q8_0, block, out, 1), LMD_INVALID);
 	ck_assert_int_eq(h->dequant_rows(h->ctx, (enum lmd_dtype)4, block, out, 32),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the host demands of the table of each kind.  A new kind is a row here. */
+ * The host's requirements on the table of each kind. A new kind is a row here. */
 #include "core/plugin/kinds.h"
 
 #include "llamad/arch.h"
@@ -36,20 +36,22 @@ static const struct lmi_member sampler_must[] = {
 	MEMBER(lmd_sampler_ops, apply),
 };
 
-/* Functions that only make sense together. */
+/* Functions that must be provided together. */
 static enum lmd_status check_backend(const void *ops, struct lmd_error *err)
 {
 	const struct lmd_backend_ops *b = ops;
 
 	if (!b->buffer_create != !b->buffer_destroy || !b->buffer_create != !b->buffer_copy)
 		return lmd_fail(err, LMD_INVALID,
-				"buffer_create, buffer_destroy and buffer_copy come together");
+				"buffer_create, buffer_destroy and buffer_copy must be provided "
+				"together");
 	if (!b->queue_create != !b->queue_destroy || !b->event_create != !b->event_destroy ||
 	    !b->event_create != !b->event_wait)
 		return lmd_fail(err, LMD_INVALID,
 				"a queue or event that can be created needs destroy and wait");
 	if (!b->group_create != !b->group_destroy)
-		return lmd_fail(err, LMD_INVALID, "group_create and group_destroy come together");
+		return lmd_fail(err, LMD_INVALID, "group_create and group_destroy must be provided "
+						  "together");
 	return LMD_OK;
 }
 
@@ -68,13 +70,13 @@ static enum lmd_status check_sampler(const void *ops, struct lmd_error *err)
 	const struct lmd_sampler_ops *s = ops;
 
 	if (s->n_params > 64 || (s->n_params && !s->params))
-		return lmd_fail(err, LMD_INVALID, "%u parameters %s", s->n_params,
-				s->params ? "are more than 64" : "without a table");
+		return lmd_fail(err, LMD_INVALID, "%u parameters: %s", s->n_params,
+				s->params ? "the limit is 64" : "the table is missing");
 	for (uint32_t i = 0; i < s->n_params; i++) {
 		const struct lmd_param *p = &s->params[i];
 
 		if (!p->name || !lmi_name_ok(p->name))
-			return lmd_fail(err, LMD_INVALID, "parameter %u has no proper name", i);
+			return lmd_fail(err, LMD_INVALID, "parameter %u has an invalid name", i);
 		if (p->type < LMD_PARAM_INT || p->type > LMD_PARAM_BIAS)
 			return lmd_fail(err, LMD_INVALID, "parameter %s: type %u is outside 1..%d",
 					p->name, p->type, LMD_PARAM_BIAS);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list of `llamactl plugins`: every object with its factories, why what was refused and
- * what shadows what. */
+ * The list for `llamactl plugins`: every object with its factories, the reasons for rejected files,
+ * and which entry shadows which. */
 #include <string.h>
 
 #include "core/plugin/registry_impl.h"
 
 #define ALL_KINDS UINT32_MAX
 
-/* The entry that look-ups of e's name get instead, or NULL. */
+/* Returns the entry that a look-up of e's name finds instead of e, or NULL. */
 static const struct lmi_entry *shadow_of(const struct lmi_registry *r, const struct lmi_entry *e)
 {
 	bool complete;
@@ -51,7 +51,7 @@ static void list_object(struct lmi_registry *r, const struct lmi_object *o,
 	if (o->n_entries && n_zero == o->n_entries)
 		snprintf(reason, sizeof(reason), "cannot run here: %s", o->entries[0].why);
 	else if (n_shadowed && n_shadowed + n_zero == o->n_entries)
-		snprintf(reason, sizeof(reason), "all it offers is taken from %.300s",
+		snprintf(reason, sizeof(reason), "all its factories are provided by %.300s instead",
 			 by->object->path);
 	pthread_mutex_lock(&r->mu);
 	users = o->n_users;
@@ -77,7 +77,8 @@ static void list_object(struct lmi_registry *r, const struct lmi_object *o,
 		struct lmi_factory_info f = {e->f.kind, e->f.name, e->pub.score, e->why};
 
 		if (s) {
-			snprintf(reason, sizeof(reason), "taken from %.300s", s->object->path);
+			snprintf(reason, sizeof(reason), "provided by %.300s instead",
+				 s->object->path);
 			f.reason = reason;
 		}
 		factory(arg, &f);
@@ -89,7 +90,7 @@ void lmi_registry_list(struct lmi_registry *r,
 		       void (*factory)(void *arg, const struct lmi_factory_info *info), void *arg)
 {
 	pthread_mutex_lock(&r->work);
-	/* without memory the list is what is known so far */
+	/* if memory runs out, list what is known so far */
 	(void)lmi_scan(r, NULL);
 	(void)lmi_load_kinds(r, ALL_KINDS, NULL);
 	for (const struct lmi_object *o = r->objects; o; o = o->next)

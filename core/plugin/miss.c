@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a look-up that found nothing says: where it looked and, the most telling first, which
- * objects would have answered but cannot run here, are gone, or are refused. */
+ * The error message of a failed look-up: which folders were searched, and, the most informative
+ * first, which objects would have matched but cannot run here, were removed, or were rejected. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -40,7 +40,8 @@ static bool offers(const struct lmi_object *o, uint32_t kind, const char *name,
 	return false;
 }
 
-/* Why this object does not answer, if that is worth a word; the most telling `rank` first. */
+/* Appends the reason why this object does not match, if its rank (0 = most informative) is
+ * `rank`. */
 static void say_reason(struct text *t, const struct lmi_object *o, uint32_t kind, const char *name,
 		       int rank)
 {
@@ -53,11 +54,11 @@ static void say_reason(struct text *t, const struct lmi_object *o, uint32_t kind
 		break;
 	case LMI_OBJECT_RETIRED:
 		if (rank == 1 && offers(o, kind, name, &e))
-			say(t, "; %s had it: %s", o->path, o->reason);
+			say(t, "; %s provided it: %s", o->path, o->reason);
 		break;
 	case LMI_OBJECT_REFUSED:
 		if (rank == 2 && (!o->note.kinds || (o->note.kinds & LMD_KIND_BIT(kind))))
-			say(t, "; %s is refused: %s", o->path, o->reason);
+			say(t, "; %s was rejected: %s", o->path, o->reason);
 		break;
 	case LMI_OBJECT_CHECKED:
 		break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of one version of a plugin.  Until dlopen every check looks at bytes; after it
- * the descriptor's tables are compared with what the note promised and copied. */
+ * The life cycle of one version of a plugin. Before dlopen every check looks at bytes; afterwards
+ * the descriptor's tables are compared with the note and copied. */
 #include "core/plugin/object.h"
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 #include "core/plugin/elf_note.h"
 #include "core/plugin/trust.h"
 
-/* File systems take times from a clock that ticks every 1 to 10 ms. */
+/* File systems take timestamps from a clock that ticks every 1 to 10 ms. */
 #define RACY_NS 100000000ll
 
 #define MAX_FACTORIES 4096u
@@ -25,7 +25,7 @@ static int64_t ns_between(const struct timespec *a, const struct timespec *b)
 {
 	int64_t s = (int64_t)b->tv_sec - (int64_t)a->tv_sec;
 
-	/* beyond an hour nobody counts */
+	/* clamp: differences above an hour do not matter */
 	s = s > 3600 ? 3600 : s < -3600 ? -3600 : s;
 	return s * 1000000000ll + (b->tv_nsec - a->tv_nsec);
 }
@@ -38,7 +38,7 @@ struct lmi_file_id lmi_file_id(const struct stat *sb, const struct timespec *now
 		.size = sb->st_size,
 		.mtime = sb->st_mtim,
 		.ctime = sb->st_ctim,
-		/* the time of change is set by the kernel alone */
+		/* only the kernel can set the change time */
 		.racy = ns_between(&sb->st_ctim, now) < RACY_NS,
 	};
 }
@@ -94,10 +94,10 @@ void lmi_object_refuse(struct lmi_object *o, const char *reason)
 	snprintf(o->reason, sizeof(o->reason), "%s", reason);
 }
 
-/* A failure of the file is the object's state, one of the host is the caller's. */
-static enum lmd_status settle(struct lmi_object *o, enum lmd_status st, enum lmi_object_state good,
-			      enum lmi_object_state *out, const struct lmd_error *why,
-			      struct lmd_error *err)
+/* Stores an error of the file in the object's state; returns an error of the host to the caller. */
+static enum lmd_status set_state(struct lmi_object *o, enum lmd_status st,
+				 enum lmi_object_state good, enum lmi_object_state *out,
+				 const struct lmd_error *why, struct lmd_error *err)
 {
 	if (st == LMD_NOMEM)
 		return lmd_fail(err, st, "%.200s: %.200s", o->path, why->text);
@@ -107,12 +107,13 @@ static enum lmd_status settle(struct lmi_object *o, enum lmd_status st, enum lmi
 	return LMD_OK;
 }
 
-/* Major 0 promises nothing between minors; from 1 on tables only grow at their end. */
+/* While the major version is 0, minor versions are incompatible; from 1 on tables only grow at
+ * their end. */
 static enum lmd_status check_abi(unsigned major, unsigned minor, struct lmd_error *err)
 {
 	if (major != LMD_ABI_MAJOR || (LMD_ABI_MAJOR == 0 && minor != LMD_ABI_MINOR))
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"built for plugin ABI %u.%u, this program speaks %d.%d", major,
+				"built for plugin ABI %u.%u, but this program has %d.%d", major,
 				minor, LMD_ABI_MAJOR, LMD_ABI_MINOR);
 	return LMD_OK;
 }
@@ -127,12 +128,13 @@ static enum lmd_status check_note(struct lmd_note *note, struct lmd_error *err)
 		return st;
 	if (!lmi_name_ok(note->name))
 		return lmd_fail(err, LMD_INVALID,
-				"note: '%s' is no name ([a-z0-9][a-z0-9_.-]*)", note->name);
+				"note: invalid name '%s' (must match [a-z0-9][a-z0-9_.-]*)",
+				note->name);
 	if (!note->kinds || (note->kinds & ~known)) {
 		st = lmd_fail(err, LMD_UNSUPPORTED,
-			      "note: kinds %#x are not those that can be loaded (%#x)", note->kinds,
-			      known);
-		note->kinds = 0; /* it might have been any */
+			      "note: kinds %#x contain none or unknown ones (loadable kinds: %#x)",
+			      note->kinds, known);
+		note->kinds = 0; /* the kind is unknown */
 	}
 	return st;
 }
@@ -140,12 +142,12 @@ static enum lmd_status check_note(struct lmd_note *note, struct lmd_error *err)
 static enum lmd_status open_file(const struct lmi_object *o, int dir_fd, int *out,
 				 struct lmd_error *err)
 {
-	/* NONBLOCK: opening a pipe must not wait for its writer */
+	/* O_NONBLOCK: opening a FIFO must not wait for a writer */
 	int fd = openat(dir_fd, o->base,
 			O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0 && errno == ELOOP)
-		return lmd_fail(err, LMD_INVALID, "a symbolic link, which is not followed");
+		return lmd_fail(err, LMD_INVALID, "is a symbolic link; links are not followed");
 	if (fd < 0)
 		return lmd_fail(err, LMD_IO, "opening: %s", strerror(errno));
 	*out = fd;
@@ -164,7 +166,7 @@ static enum lmd_status read_file(struct lmi_object *o, int fd, enum lmi_trust tr
 		return lmd_fail(err, LMD_IO, "stat: %s", strerror(errno));
 	o->id = lmi_file_id(&sb, &now);
 	if (!S_ISREG(sb.st_mode))
-		return lmd_fail(err, LMD_INVALID, "no regular file (mode %06o)",
+		return lmd_fail(err, LMD_INVALID, "not a regular file (mode %06o)",
 				(unsigned)sb.st_mode);
 	st = lmi_trust_check(trust, fd, &sb, "file", err);
 	if (st == LMD_OK)
@@ -174,7 +176,7 @@ static enum lmd_status read_file(struct lmi_object *o, int fd, enum lmi_trust tr
 	if (fstat(fd, &after) || after.st_size != sb.st_size ||
 	    !same_time(&after.st_mtim, &sb.st_mtim) || (off_t)o->carrier.n != sb.st_size) {
 		o->id.racy = true;
-		return lmd_fail(err, LMD_BUSY, "it was changed while it was read");
+		return lmd_fail(err, LMD_BUSY, "the file changed while it was being read");
 	}
 	st = lmi_elf_note(o->carrier.bytes, o->carrier.n, &o->note, err);
 	if (st == LMD_OK)
@@ -198,7 +200,7 @@ enum lmd_status lmi_object_read(struct lmi_object *o, int dir_fd, enum lmi_trust
 		close(fd);
 	if (st != LMD_OK)
 		lmi_carrier_close(&o->carrier);
-	return settle(o, st, LMI_OBJECT_CHECKED, &o->state, &why, err);
+	return set_state(o, st, LMI_OBJECT_CHECKED, &o->state, &why, err);
 }
 
 static enum lmd_status check_descriptor(const struct lmi_object *o, const struct lmd_plugin *p,
@@ -208,24 +210,24 @@ static enum lmd_status check_descriptor(const struct lmi_object *o, const struct
 	enum lmd_status st;
 
 	if (p->magic != LMD_PLUGIN_MAGIC)
-		return lmd_fail(err, LMD_INVALID, "llamad_plugin: magic is %#x, not %#x", p->magic,
-				LMD_PLUGIN_MAGIC);
+		return lmd_fail(err, LMD_INVALID, "llamad_plugin: magic is %#x, must be %#x",
+				p->magic, LMD_PLUGIN_MAGIC);
 	st = check_abi(p->abi_major, p->abi_minor, err);
 	if (st != LMD_OK)
 		return st;
 	if (p->struct_size < need)
 		return lmd_fail(err, LMD_INVALID,
-				"llamad_plugin says it has %u bytes, at least %u are needed",
+				"llamad_plugin: size is %u bytes, must be at least %u",
 				p->struct_size, need);
 	if (!p->name || !lmi_name_ok(p->name) || !p->version || !p->license)
 		return lmd_fail(err, LMD_INVALID,
 				"llamad_plugin: name, version or license is missing");
 	if (*o->note.name && (strcmp(p->name, o->note.name) || strcmp(p->version, o->note.version)))
 		return lmd_fail(err, LMD_INVALID,
-				"the note says %s %s, llamad_plugin says %.48s %.32s", o->note.name,
-				o->note.version, p->name, p->version);
+				"the note says %s %s, but llamad_plugin says %.48s %.32s",
+				o->note.name, o->note.version, p->name, p->version);
 	if (!p->factories || !p->n_factories || p->n_factories > MAX_FACTORIES)
-		return lmd_fail(err, LMD_INVALID, "llamad_plugin: %u factories are outside 1..%u",
+		return lmd_fail(err, LMD_INVALID, "llamad_plugin: %u factories, must be 1..%u",
 				p->factories ? p->n_factories : 0, MAX_FACTORIES);
 	return LMD_OK;
 }
@@ -279,7 +281,8 @@ static enum lmd_status add_entries(struct lmi_object *o, const struct lmd_plugin
 	if (st != LMD_OK)
 		return st;
 	if (*o->note.name && all != o->note.kinds)
-		return lmd_fail(err, LMD_INVALID, "the note says kinds %#x, the factories %#x",
+		return lmd_fail(err, LMD_INVALID, "the note says kinds %#x, but the factories have "
+						  "%#x",
 				o->note.kinds, all);
 	*kinds = all;
 	o->n_entries = p->n_factories;
@@ -298,11 +301,11 @@ enum lmd_status lmi_object_load(struct lmi_object *o, enum lmi_object_state *out
 	if (st == LMD_OK) {
 		p = dlsym(o->carrier.handle, "llamad_plugin");
 		st = p ? add_entries(o, p, &kinds, &why)
-		       : lmd_fail(&why, LMD_INVALID, "there is no symbol llamad_plugin");
+		       : lmd_fail(&why, LMD_INVALID, "symbol llamad_plugin is missing");
 	}
 	if (st != LMD_OK)
 		lmi_carrier_close(&o->carrier);
-	return settle(o, st, LMI_OBJECT_LOADED, out, &why, err);
+	return set_state(o, st, LMI_OBJECT_LOADED, out, &why, err);
 }
 
 enum lmd_status lmi_object_adopt(struct lmi_object *o, const struct lmd_plugin *p,
@@ -317,5 +320,5 @@ enum lmd_status lmi_object_adopt(struct lmi_object *o, const struct lmd_plugin *
 	}
 	o->note.abi_major = p->abi_major;
 	o->note.abi_minor = p->abi_minor;
-	return settle(o, st, LMI_OBJECT_LOADED, &o->state, &why, err);
+	return set_state(o, st, LMI_OBJECT_LOADED, &o->state, &why, err);
 }

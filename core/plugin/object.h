@@ -6,9 +6,10 @@
  *       |          |
  *       +--> REFUSED <+
  *
- * CHECKED: copied, owner and mode, ELF and note are fine, nothing of it has run.
- * LOADED: mapped, descriptor checked, tables copied.  RETIRED: still mapped, for those who
- * use it, but new look-ups do not find it.  REFUSED: `reason` says why. */
+ * CHECKED: copied; owner, mode, ELF and note are valid; none of its code has run.
+ * LOADED:  mapped, descriptor checked, tables copied.
+ * RETIRED: still mapped for its users, but new look-ups do not find it.
+ * REFUSED: `reason` says why. */
 #ifndef LLAMAD_CORE_PLUGIN_OBJECT_H
 #define LLAMAD_CORE_PLUGIN_OBJECT_H
 
@@ -20,22 +21,22 @@
 
 #define LMI_BUILT_IN UINT32_MAX
 
-/* Tells whether a file or folder is as it was. */
+/* Identifies the state of a file or folder, to see whether it has changed. */
 struct lmi_file_id {
 	dev_t dev;
 	ino_t ino;
 	off_t size;
 	struct timespec mtime, ctime;
-	/* It was changed so shortly before it was looked at that a further change may have left
-	 * the same times: such a file is read again. */
+	/* The file changed so shortly before it was examined that a later change may have left the
+	 * same times; it must be read again. */
 	bool racy;
 };
 
-/* now: CLOCK_REALTIME before the stat. */
+/* now: CLOCK_REALTIME, taken before the stat. */
 struct lmi_file_id lmi_file_id(const struct stat *sb, const struct timespec *now);
-/* Surely unchanged? */
+/* Returns true if the file is certainly unchanged. */
 bool lmi_file_id_same(const struct lmi_file_id *old, const struct stat *sb);
-/* The same file with the same times, racy or not? */
+/* Returns true for the same file with the same times, racy or not. */
 bool lmi_file_id_equal(const struct lmi_file_id *a, const struct lmi_file_id *b);
 
 enum lmi_object_state {
@@ -48,52 +49,53 @@ enum lmi_object_state {
 struct lmi_object;
 
 struct lmi_entry {
-	struct lmi_factory pub; /* first member: what lmi_factory_take hands out */
+	struct lmi_factory pub; /* first member: returned by lmi_factory_take */
 	struct lmd_factory f;
 	struct lmi_object *object;
 	bool probed;            /* pub.score is valid */
-	char why[160];          /* when the score is 0 */
+	char why[160];          /* if the score is 0 */
 };
 
 struct lmi_object {
 	struct lmi_object *next;
 	struct lmd_arena *arena; /* owns everything below */
 	const char *path, *base; /* base: the part after the last slash */
-	uint32_t dir;            /* index of its folder; LMI_BUILT_IN */
+	uint32_t dir;            /* index of its folder, or LMI_BUILT_IN */
 	enum lmi_object_state state;
 	struct lmi_file_id id;
-	struct lmd_note note;    /* name "" when it could not be read */
+	struct lmd_note note;    /* name is "" if it could not be read */
 	struct lmi_carrier carrier;
-	uint8_t digest[LMI_DIGEST_BYTES]; /* of what passed the checks before loading, else zeros */
+	uint8_t digest[LMI_DIGEST_BYTES]; /* of files that passed the checks before loading, else
+					   * zeros */
 	uint64_t generation;
 	uint32_t n_users;
 	uint32_t n_entries;
 	struct lmi_entry *entries;
-	bool seen;               /* by the scan that runs */
+	bool seen;               /* by the running scan */
 	char reason[LMD_ERROR_TEXT];
 };
 
-/* NULL without memory. */
+/* Returns NULL if memory runs out. */
 struct lmi_object *lmi_object_create(const char *dir_path, const char *base, uint32_t dir);
-/* Unmaps it: nobody uses it any more.  NULL allowed. */
+/* Unmaps the object; it must have no users. o may be NULL. */
 void lmi_object_destroy(struct lmi_object *o);
 
-/* Opens `base` in the folder, checks it, copies it (to `folder`, NULL: sealed memory) and checks
- * the copy: CHECKED, or REFUSED with the reason.  Any other status than LMD_OK is that of the
- * host (LMD_NOMEM), the object is then to be destroyed. */
+/* Opens `base` in the folder, checks it, copies it (to `folder`; NULL: sealed memory) and checks
+ * the copy. The object becomes CHECKED, or REFUSED with the reason. A status other than LMD_OK is
+ * an error of the host (LMD_NOMEM); the caller must then destroy the object. */
 enum lmd_status lmi_object_read(struct lmi_object *o, int dir_fd, enum lmi_trust trust,
 				const char *folder, struct lmd_error *err);
 
-/* Maps a CHECKED object and tells what it becomes: LOADED or REFUSED; status as above.  The
- * state itself is left to the caller, who may have readers to keep out. */
+/* Maps a CHECKED object and sets *out to its next state, LOADED or REFUSED; status as for
+ * lmi_object_read. The caller sets the state itself, because it may have to exclude readers. */
 enum lmd_status lmi_object_load(struct lmi_object *o, enum lmi_object_state *out,
 				struct lmd_error *err);
 
-/* A descriptor that is linked in: LOADED or REFUSED; status as above. */
+/* Takes a linked-in descriptor: LOADED or REFUSED; status as for lmi_object_read. */
 enum lmd_status lmi_object_adopt(struct lmi_object *o, const struct lmd_plugin *p,
 				 struct lmd_error *err);
 
-/* Makes it REFUSED for this reason. */
+/* Sets the state to REFUSED with this reason. */
 void lmi_object_refuse(struct lmi_object *o, const char *reason);
 
 #endif /* LLAMAD_CORE_PLUGIN_OBJECT_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is refused before it runs: owner and mode, links, ELF of every broken kind, notes of
- * other ABIs; and what is refused after loading.  The canary of the samples proves that
- * nothing of a refused file ran. */
+ * Files that are rejected before they run: owner and mode, links, broken ELF of every kind, notes
+ * of other ABIs; and files that are rejected after loading. The canary of the sample plugins proves
+ * that no code of a rejected file ran. */
 #include "core/plugin/plugin_test.h"
 
 #include <elf.h>
@@ -32,7 +32,7 @@ static size_t note_at(const char *p, size_t n)
 	return found;
 }
 
-/* ---- the reader alone ---- */
+/* ---- the note reader ---- */
 
 START_TEST(reads_the_note)
 {
@@ -57,7 +57,7 @@ START_TEST(every_truncation_is_refused)
 	char *p = read_whole(sample("v1"), &n);
 
 	for (size_t len = 0; len < n; len += len < 2048 || len + 4096 > n ? 1 : 97) {
-		/* of exactly that size, so that a sanitizer sees a byte too many */
+		/* exactly that size, so that a sanitizer detects a read past the end */
 		char *cut = malloc(len ? len : 1);
 		struct lmd_error err = {0};
 
@@ -105,7 +105,7 @@ START_TEST(random_flips_never_crash)
 		ck_assert(st == LMD_OK || err.text[0]);
 		ck_assert(st != LMD_OK || memchr(note.name, 0, sizeof(note.name)));
 	}
-	/* many flips hit what is not read */
+	/* many flips hit bytes that are not read */
 	ck_assert_uint_gt(ok, 1000);
 	ck_assert_uint_lt(ok, 39000);
 	free(p);
@@ -318,7 +318,7 @@ static void note_kinds_format(void)
 	patch_note(offsetof(struct lmd_note, kinds), &v, 4);
 }
 
-/* Cuts a segment's claim to run beyond the file. */
+/* Makes a segment extend beyond the file. */
 static void segment_outside(void)
 {
 	size_t n;
@@ -365,43 +365,44 @@ static void other_kind(void)
 static const struct {
 	void (*make)(void);
 	const char *says;
-	bool runs; /* its constructor runs before the fault can be seen */
+	bool runs; /* its constructor runs before the fault can be detected */
 } refusals[] = {
 	{all_write, "file is writable by everybody (mode 0666)", false},
 	{group_write, "file is writable by its group (mode 0775)", false},
 	{dir_all_write, "its folder is writable by everybody (mode 0777)", false},
 	{dir_group_write, "its folder is writable by its group (mode 0775)", false},
 	{sticky_dir, "its folder is writable by everybody (mode 1777)", false},
-	{link_to_file, "a symbolic link", false},
-	{dangling_link, "a symbolic link", false},
-	{pipe_file, "no regular file", false},
-	{folder, "no regular file", false},
+	{link_to_file, "is a symbolic link", false},
+	{dangling_link, "is a symbolic link", false},
+	{pipe_file, "not a regular file", false},
+	{folder, "not a regular file", false},
 	{empty, "the file is empty", false},
 	{text, "not an ELF file", false},
 	{half, "beyond the file's", false},
-	{machine, "built for machine s390 (22), this one is", false},
-	{class32, "ELF class 1 is not supported, 2 (64 bit) is needed", false},
-	{big_endian, "ELF byte order 2 is not that of this machine", false},
-	{executable, "ELF type 2 is no shared object", false},
-	{many_sections, "65280 section headers are outside 1..4096", false},
-	{no_sections, "0 section headers are outside", false},
-	{names_section, "section 999 has the names, but there are only", false},
+	{machine, "built for machine s390 (22), but this machine is", false},
+	{class32, "ELF class 1 is not supported, must be 2 (64 bit)", false},
+	{big_endian, "ELF byte order 2 differs from this machine's", false},
+	{executable, "ELF type 2 is not a shared object", false},
+	{many_sections, "65280 section headers, must be 1..4096", false},
+	{no_sections, "0 section headers, must be", false},
+	{names_section, "section names are in section 999, but there are only", false},
 	{sections_outside, "section headers at offset 1073741824 end beyond the file's", false},
 	{segment_outside, "segment 0 (offset 0", false},
-	{abi_minor, "built for plugin ABI 0.3, this program speaks 0.2", false},
-	{abi_major, "built for plugin ABI 3.2, this program speaks 0.2", false},
-	{note_magic, "note: magic is 0, not 0x444d4c6c", false},
+	{abi_minor, "built for plugin ABI 0.4, but this program has 0.3", false},
+	{abi_major, "built for plugin ABI 3.3, but this program has 0.3", false},
+	{note_magic, "note: magic is 0, must be 0x444d4c6c", false},
 	{note_owner, "note: owner and type are not", false},
-	{note_size, "note: 0 bytes of description, not 96", false},
-	{note_name_open, "note: the name is no word", false},
-	{note_name_bad, "note: 'Sampler/../x' is no name", false},
-	{note_version, "note: the version is no word", false},
-	{note_kinds_none, "note: kinds 0 are not those", false},
-	{note_kinds_format, "note: kinds 0x20 are not those", false},
+	{note_size, "note: description has 0 bytes, must be 96", false},
+	{note_name_open, "note: invalid name", false},
+	{note_name_bad, "note: invalid name 'Sampler/../x'", false},
+	{note_version, "note: invalid version", false},
+	{note_kinds_none, "note: kinds 0 contain", false},
+	{note_kinds_format, "note: kinds 0x20 contain", false},
 	{lacks_member, "lacks the mandatory member 'apply'", true},
 	{bad_magic, "llamad_plugin: magic is 0x12345678", true},
-	{renamed_note, "the note says sampler-simple 1.0, llamad_plugin says sampler-sample", true},
-	{other_kind, "the note says kinds 0x18, the factories 0x10", true},
+	{renamed_note, "the note says sampler-simple 1.0, but llamad_plugin says sampler-sample",
+		       true},
+	{other_kind, "the note says kinds 0x18, but the factories have 0x10", true},
 	{unresolved, "undefined symbol: no_such_function", false},
 };
 
@@ -415,7 +416,7 @@ START_TEST(refused_with_a_sentence)
 	refusals[_i].make();
 	r = open_registry();
 	ck_assert_int_eq(version_now(r, "test-sample", &why), -1);
-	ck_assert_msg(strstr(why.text, "a/x.so is refused: ") && strstr(why.text, says), "%s",
+	ck_assert_msg(strstr(why.text, "a/x.so was rejected: ") && strstr(why.text, says), "%s",
 		      why.text);
 	ck_assert_msg(strstr(why.text, "no plugin offers sampler 'test-sample'") != NULL, "%s",
 		      why.text);
@@ -434,7 +435,7 @@ START_TEST(canary_of_a_good_one)
 
 	good();
 	r = open_registry();
-	ck_assert_int_eq(canary_count(), 0); /* found and checked, but nobody asked for it */
+	ck_assert_int_eq(canary_count(), 0); /* found and checked, but not requested */
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
 	ck_assert_int_eq(canary_count(), 1);
 	lmi_registry_destroy(r);
@@ -495,7 +496,7 @@ START_TEST(names_that_are_no_plugins)
 }
 END_TEST
 
-/* ---- rules as functions ---- */
+/* ---- trust rules as functions ---- */
 
 START_TEST(trust_rules)
 {
@@ -535,7 +536,7 @@ START_TEST(default_folders)
 	snprintf(command, sizeof(command),
 		 "mkdir -p %s/p/bin %s/p/lib/llamad/plugins %s/b/plugins/.libs", top, top, top);
 	ck_assert_int_eq(system(command), 0);
-	/* installed and moved */
+	/* installed and then moved */
 	snprintf(exe, sizeof(exe), "%s/p/bin/llamactl", top);
 	snprintf(want, sizeof(want), "%s/p/lib/llamad/plugins", top);
 	ck_assert_int_eq(lmi_default_dirs(exe, "/opt/x/plugins", dirs), 2);
@@ -547,7 +548,7 @@ START_TEST(default_folders)
 	ck_assert_int_eq(lmi_default_dirs(exe, want, dirs), 1);
 	ck_assert_str_eq(dirs[0], want);
 	lmi_free(dirs[0]);
-	/* a build tree, also by libtool's wrapper */
+	/* a build tree, also through libtool's wrapper */
 	snprintf(want, sizeof(want), "%s/b/plugins/.libs", top);
 	snprintf(exe, sizeof(exe), "%s/b/llamactl", top);
 	ck_assert_int_eq(lmi_default_dirs(exe, "/opt/x/plugins", dirs), 1);
@@ -617,12 +618,12 @@ START_TEST(tables_of_other_sizes)
 	} out = {.guard = 42};
 	struct lmd_error err = {0};
 
-	/* of a newer minor: the end is cut off */
+	/* from a newer minor version: the end is cut off */
 	big.ops.struct_size = sizeof(big);
 	ck_assert_int_eq(lmi_ops_widen(kind, &big, &out.ops, &err), LMD_OK);
 	ck_assert_uint_eq(out.ops.struct_size, sizeof(struct lmd_sampler_ops));
 	ck_assert(out.ops.apply == any_apply && out.guard == 42);
-	/* of an older one: what it does not have is NULL, whatever lies behind */
+	/* from an older minor version: missing members are NULL, whatever follows the table */
 	memset(&out.ops, 0, sizeof(out.ops));
 	big.ops.accept = any_accept;
 	big.ops.struct_size = offsetof(struct lmd_sampler_ops, accept);
@@ -642,7 +643,7 @@ START_TEST(tables_of_other_sizes)
 }
 END_TEST
 
-/* Every mandatory member of every kind is missed when it is not there. */
+/* Every mandatory member of every kind is reported if it is missing. */
 START_TEST(each_mandatory_member)
 {
 	unsigned members = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * plugin_test.h - what the two test programs of core/plugin share: a private folder, copies
- * of the sample plugins, a registry over chosen folders, and the canary. */
+ * plugin_test.h - helpers shared by the test programs of core/plugin: a private folder, copies of
+ * the sample plugins, a registry over chosen folders, and the canary. */
 #ifndef LLAMAD_CORE_PLUGIN_PLUGIN_TEST_H
 #define LLAMAD_CORE_PLUGIN_PLUGIN_TEST_H
 
@@ -54,7 +54,7 @@ static inline char *read_whole(const char *path, size_t *n)
 	return p;
 }
 
-/* Writes over what is there, in the same inode. */
+/* Overwrites the file in place, in the same inode. */
 static inline void write_whole(const char *path, const void *p, size_t n)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -74,7 +74,7 @@ static inline void copy_file(const char *from, const char *to)
 	free(p);
 }
 
-/* Puts a new inode in place. */
+/* Replaces the file with a new inode. */
 static inline void move_in(const char *from, const char *to)
 {
 	char tmp[PATH_ROOM + 8];
@@ -84,7 +84,7 @@ static inline void move_in(const char *from, const char *to)
 	ck_assert_int_eq(rename(tmp, to), 0);
 }
 
-/* Times the constructor of a sample ran. */
+/* Returns how many times the constructor of a sample has run. */
 static inline long canary_count(void)
 {
 	struct stat sb;
@@ -126,13 +126,13 @@ static inline struct lmi_registry *open_with(enum lmi_carrier_kind carrier)
 	return r;
 }
 
-/* A registry over the folders a and b. */
+/* Opens a registry over the folders a and b. */
 static inline struct lmi_registry *open_registry(void)
 {
 	return open_with(LMI_CARRIER_DEFAULT);
 }
 
-/* Which sample stands behind a factory. */
+/* Returns which sample a factory belongs to. */
 static inline int version_of(const struct lmi_factory *f)
 {
 	struct lmd_cand v[1] = {{0}};
@@ -153,7 +153,7 @@ static inline const struct lmi_factory *take(struct lmi_registry *r, const char 
 	return f;
 }
 
-/* Version behind a name, or -1 when it is not found; `why` gets the sentence. */
+/* Returns the version that a name finds, or -1 if it is not found; `why` gets the error message. */
 static inline int version_now(struct lmi_registry *r, const char *name, struct lmd_error *why)
 {
 	const struct lmi_factory *f = NULL;
@@ -172,7 +172,7 @@ static inline int version_now(struct lmi_registry *r, const char *name, struct l
 	return v;
 }
 
-/* The last row of lmi_registry_list for a file that ends in `tail`. */
+/* The last row of lmi_registry_list for a file whose path ends in `tail`. */
 struct row {
 	const char *tail;
 	int n;

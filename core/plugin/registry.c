@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Look-ups and references.  The ordinary look-up finds a probed factory under `mu`, sees by
- * a few stats that nothing changed on disk, and counts a reference; everything else (first
- * use of a kind, a change, a miss) goes through `work`. */
+ * Look-ups and references. The usual look-up finds a probed factory under `mu`, sees from a few
+ * stat calls that nothing changed on disk, and takes a reference. Everything else (first use of a
+ * kind, a change, a failed look-up) takes `work`. */
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -49,7 +49,7 @@ int lmi_entry_answers(const struct lmi_entry *e, const char *name)
 	return 0;
 }
 
-/* Does a win over b?  `answers` as lmi_entry_answers gives it. */
+/* Returns true if a wins over b; the `answers` are from lmi_entry_answers. */
 static bool better(const struct lmi_entry *a, int a_answers, const struct lmi_entry *b,
 		   int b_answers)
 {
@@ -139,8 +139,8 @@ enum lmd_status lmi_load_kinds(struct lmi_registry *r, uint32_t kinds, struct lm
 	return LMD_OK;
 }
 
-/* Counts a reference on the best entry; NULL when there is none or, with `fresh_only`, when
- * the answer might be another one after a scan. */
+/* Takes a reference on the best entry. Returns NULL if there is none, or if with `fresh_only` a
+ * scan might change the answer. */
 static struct lmi_entry *take_best(struct lmi_registry *r, uint32_t kind, const char *name,
 				   bool fresh_only)
 {
@@ -193,7 +193,7 @@ void lmi_factory_give(struct lmi_registry *r, const struct lmi_factory *f)
 		return;
 	o = ((const struct lmi_entry *)f)->object;
 	pthread_mutex_lock(&r->mu);
-	assert(o->n_users && "a factory is given back once");
+	assert(o->n_users && "a factory must be given back exactly once");
 	o->n_users--;
 	pthread_mutex_unlock(&r->mu);
 }
@@ -239,7 +239,7 @@ enum lmd_status lmi_registry_rescan(struct lmi_registry *r, struct lmd_error *er
 	return st;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static enum lmd_status add_dir(struct lmi_registry *r, const char *path, struct lmd_error *err)
 {
@@ -362,7 +362,7 @@ static void remove_copies(struct lmi_registry *r)
 	if (dir)
 		closedir(dir);
 	if (r->copies && rmdir(r->copies))
-		r->host->log(r->host->ctx, "plugin", LMD_LOG_WARN, "left behind: %s dir=%s",
+		r->host->log(r->host->ctx, "plugin", LMD_LOG_WARN, "could not remove: %s dir=%s",
 			     strerror(errno), r->copies);
 	lmi_free(r->copies);
 }
@@ -373,7 +373,8 @@ void lmi_registry_destroy(struct lmi_registry *r)
 		return;
 	for (struct lmi_object *o = r->objects, *next; o; o = next) {
 		next = o->next;
-		assert(!o->n_users && "a factory outlives its registry");
+		assert(!o->n_users && "all factories must be given back before the registry is "
+				      "destroyed");
 		lmi_object_destroy(o);
 	}
 	remove_copies(r);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * registry_impl.h - the inside of a registry, for registry.c, scan.c and list.c.
+ * registry_impl.h - internals of the registry, shared by registry.c, scan.c, list.c and miss.c.
  *
- * Two mutexes.  `work` is held while files are read, objects loaded and factories probed: at
- * most one thread does these.  `mu` guards the tables for look-ups and is a leaf: nothing
- * is called through a table while it is held.  The tables are written with both held, so
- * holding either is enough to read them.  Order: work before mu. */
+ * There are two mutexes. `work` is held while files are read, objects loaded and factories probed,
+ * so at most one thread does this. `mu` guards the tables for look-ups and is a leaf: nothing is
+ * called through a table while it is held. The tables are written with both held, so holding either
+ * is enough to read them. Lock order: work before mu. */
 #ifndef LLAMAD_CORE_PLUGIN_REGISTRY_IMPL_H
 #define LLAMAD_CORE_PLUGIN_REGISTRY_IMPL_H
 
@@ -14,7 +14,7 @@
 #include "core/plugin/object.h"
 #include "core/plugin/registry.h"
 
-/* Versions of one file that stay mapped although replaced. */
+/* Maximum number of replaced versions of one file that stay mapped. */
 #define LMI_MAX_RETIRED 64u
 
 enum lmi_dir_state {
@@ -35,35 +35,37 @@ struct lmi_registry {
 	pthread_mutex_t work, mu;
 	const struct lmd_host *host;
 	enum lmi_trust trust;
-	char *copies;            /* folder of FILE carriers, or NULL */
+	char *copies;            /* folder of FILE copies, or NULL */
 	uint32_t n_dirs;
 	struct lmi_dir *dirs;    /* the array and the paths never change */
-	struct lmi_object *objects; /* in the order they were found */
+	struct lmi_object *objects; /* in the order in which they were found */
 };
 
-/* Appends an object, or takes it out; locks mu. */
+/* Add an object at the end, and remove one; both lock mu. */
 void lmi_registry_add(struct lmi_registry *r, struct lmi_object *o);
 void lmi_registry_drop(struct lmi_registry *r, struct lmi_object *o);
 
-/* Looks at all folders.  `work` is held. */
+/* Scans all folders. `work` must be held. */
 enum lmd_status lmi_scan(struct lmi_registry *r, struct lmd_error *err);
 
-/* Is the folder list, and the file of `o` (NULL: none), as the last scan saw it?  Either lock. */
+/* Returns true if the folder list, and the file of `o` (NULL: none), are unchanged since the last
+ * scan. Either lock must be held. */
 bool lmi_scan_is_fresh(const struct lmi_registry *r, const struct lmi_object *o);
 
-/* Loads what is CHECKED and has one of these kinds; probes their factories.  `work` is held. */
+/* Loads every CHECKED object that has one of these kinds and probes its factories. `work` must be
+ * held. */
 enum lmd_status lmi_load_kinds(struct lmi_registry *r, uint32_t kinds, struct lmd_error *err);
 
-/* The best entry of that kind and name among the loaded objects, or NULL; *complete: no other
- * could have won (all candidates are loaded and probed).  Entries of score 0 never win.
- * Either lock. */
+/* Returns the best entry of that kind and name among the loaded objects, or NULL. Sets *complete if
+ * no other entry could have won (all candidates are loaded and probed). Entries of score 0 never
+ * win. Either lock must be held. */
 struct lmi_entry *lmi_find_best(const struct lmi_registry *r, uint32_t kind, const char *name,
 				bool *complete);
 
-/* Does the entry answer to this name?  0 no, 1 by an alias, 2 by its name. */
+/* Compares the entry with a name: 0 = no match, 1 = an alias matches, 2 = its name matches. */
 int lmi_entry_answers(const struct lmi_entry *e, const char *name);
 
-/* LMD_NOTFOUND with the sentence of a miss.  `work` is held. */
+/* Fails with LMD_NOTFOUND and explains the failed look-up. `work` must be held. */
 enum lmd_status lmi_say_miss(const struct lmi_registry *r, uint32_t kind, const char *name,
 			     struct lmd_error *err);
 

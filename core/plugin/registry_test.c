@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plugins that come, go and change while the process runs: references, generations,
- * replacement by rename and by cp, removal, shadowing, several registries, threads,
- * allocation failures. */
+ * Plugins that come, go and change while the process runs: references, generations, replacement by
+ * rename and by cp, removal, shadowing, several registries, threads, allocation failures. */
 #include "core/plugin/plugin_test.h"
 
 #include <dlfcn.h>
@@ -68,7 +67,7 @@ START_TEST(misses)
 	ck_assert_int_eq(lmi_factory_take(r, LMD_KIND_FORMAT, "gguf", &f, &err), LMD_INVALID);
 	ck_assert_int_eq(lmi_factory_take(r, (enum lmd_kind)77, "x", &f, &err), LMD_INVALID);
 	ck_assert_ptr_null(f);
-	/* the folder may come later */
+	/* the folder may appear later */
 	ck_assert_int_eq(mkdir(in_top("none"), 0755), 0);
 	copy_file(sample("v2"), in_top("none/x.so"));
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 2);
@@ -78,7 +77,7 @@ START_TEST(misses)
 }
 END_TEST
 
-/* v1 is in use, v2 takes its place: by rename (0) or written over it (1). */
+/* v1 is in use when v2 replaces it: by rename (0) or by overwriting (1). */
 START_TEST(hot_swap)
 {
 	void (*replace)(const char *from, const char *to) = _i ? copy_file : move_in;
@@ -98,7 +97,7 @@ START_TEST(hot_swap)
 	ck_assert_int_eq(version_of(old), 1);
 	ck_assert_uint_eq(old->generation, 1);
 	ck_assert_int_eq(find_row(r, "x.so").n, 2);
-	/* the older version again is the same object, not a third */
+	/* when the older version returns, it is the same object, not a third */
 	replace(sample("v1"), path);
 	back = take(r, "test-sample");
 	ck_assert_ptr_eq(back, old);
@@ -128,7 +127,8 @@ START_TEST(many_swaps)
 }
 END_TEST
 
-/* More distinct versions than are kept: the one too many is refused, the last good serves. */
+/* More distinct versions than are kept: the last one is rejected, and the previous good one stays
+ * in use. */
 START_TEST(too_many_versions)
 {
 	size_t n;
@@ -142,7 +142,7 @@ START_TEST(too_many_versions)
 	p = realloc(p, n + 100);
 	ck_assert_ptr_nonnull(p);
 	for (size_t i = 1; i <= 66; i++) {
-		p[n + i - 1] = (char)i; /* bytes behind the ELF file count for the digest alone */
+		p[n + i - 1] = (char)i; /* bytes after the ELF file change only the digest */
 		write_whole(in_top("a/x.so"), p, n + i);
 		ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
 	}
@@ -176,7 +176,8 @@ START_TEST(bad_replacement_leaves_the_old)
 	copy_file(sample("v2"), path);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 2);
 	row = find_row(r, "x.so");
-	ck_assert_int_eq(row.n, 2); /* v2, and v1 that is retired: the refused row is gone */
+	ck_assert_int_eq(row.n, 2); /* v2, and the retired v1: the row of the rejected file is
+				     * gone */
 	lmi_registry_destroy(r);
 }
 END_TEST
@@ -194,7 +195,7 @@ START_TEST(removed_and_put_back)
 	for (int i = 0; i < 3; i++) {
 		ck_assert_int_eq(rename(path, away), 0);
 		ck_assert_int_eq(version_now(r, "test-sample", &why), -1);
-		ck_assert_msg(strstr(why.text, "x.so had it: the file is gone") != NULL, "%s",
+		ck_assert_msg(strstr(why.text, "x.so provided it: the file is gone") != NULL, "%s",
 			      why.text);
 		ck_assert_str_eq(find_row(r, "x.so").state, "retired");
 		ck_assert_int_eq(version_of(f), 1);
@@ -238,12 +239,12 @@ START_TEST(shadowing)
 	copy_file(sample("v1"), in_top("a/x.so"));
 	copy_file(sample("v2"), in_top("b/x.so"));
 	r = open_registry();
-	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1); /* the first folder */
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1); /* the first folder wins */
 	row = find_row(r, "b/x.so");
 	ck_assert_str_eq(row.state, "shadowed");
 	ck_assert_ptr_nonnull(strstr(row.reason, in_top("a/x.so")));
-	ck_assert_ptr_nonnull(strstr(row.factory_reason, "taken from"));
-	/* a greater priority wins from the last folder */
+	ck_assert_ptr_nonnull(strstr(row.factory_reason, "provided by"));
+	/* a higher priority wins even from the last folder */
 	copy_file(sample("high"), in_top("b/y.so"));
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 3);
 	ck_assert_int_eq(version_now(r, "test-choose", NULL), 3);
@@ -254,7 +255,7 @@ START_TEST(shadowing)
 	ck_assert_int_eq(unlink(in_top("a/x.so")), 0);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 2);
 	ck_assert_str_eq(find_row(r, "b/x.so").state, "loaded");
-	/* in one folder the name of the file decides */
+	/* within one folder the file name decides */
 	copy_file(sample("v1"), in_top("b/w.so"));
 	ck_assert_int_eq(lmi_registry_rescan(r, NULL), LMD_OK);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
@@ -300,7 +301,7 @@ START_TEST(two_registries)
 }
 END_TEST
 
-/* Descriptor numbers are used again; the dynamic loader must not take it for the old code. */
+/* Descriptor numbers are reused; the dynamic loader must not return the old code. */
 START_TEST(one_after_another)
 {
 	for (int i = 0; i < 20; i++) {
@@ -327,7 +328,7 @@ static bool maps_have(const char *word)
 	return found;
 }
 
-/* The descriptor of this process that is a sealed copy of a file of this name, or -1. */
+/* Returns the descriptor that is a sealed copy of a file of this name, or -1. */
 static int find_copy(const char *base)
 {
 	char path[64], target[PATH_ROOM], want[128];
@@ -369,7 +370,8 @@ START_TEST(carriers)
 }
 END_TEST
 
-/* An object that the dynamic loader never unmaps keeps its name, and so must the descriptor. */
+/* An object that the dynamic loader never unmaps keeps its name, so its descriptor must stay
+ * open. */
 START_TEST(object_that_stays)
 {
 	struct lmi_registry *r;
@@ -389,7 +391,7 @@ START_TEST(object_that_stays)
 }
 END_TEST
 
-/* Somebody else loaded an object under the very name that the registry would use next. */
+/* Another library was loaded under the name that the registry would use next. */
 START_TEST(name_that_is_taken)
 {
 	struct lmi_registry *r;
@@ -415,7 +417,7 @@ START_TEST(name_that_is_taken)
 }
 END_TEST
 
-/* ---- what counts as unchanged ---- */
+/* ---- detection of unchanged files ---- */
 
 START_TEST(changes_of_a_file)
 {
@@ -429,7 +431,7 @@ START_TEST(changes_of_a_file)
 	struct stat other;
 
 	ck_assert(lmi_file_id_same(&id, &sb));
-	/* one tick of the clock may hide a second change; a clock that was set back, too */
+	/* one tick of the clock may hide a second change, and so may a clock that was set back */
 	id = lmi_file_id(&sb, &soon);
 	ck_assert(!lmi_file_id_same(&id, &sb));
 	id = lmi_file_id(&sb, &before);
@@ -455,9 +457,9 @@ START_TEST(fresh_until_something_changes)
 	copy_file(sample("v1"), in_top("a/x.so"));
 	r = open_registry();
 	for (o = r->objects; o && strcmp(o->base, "x.so"); o = o->next)
-		; /* what is linked in comes first */
+		; /* skip linked-in plugins, which come first */
 	ck_assert_ptr_nonnull(o);
-	ck_assert(!lmi_scan_is_fresh(r, o)); /* all of it was made just now */
+	ck_assert(!lmi_scan_is_fresh(r, o)); /* everything was created just now */
 	for (uint32_t i = 0; i < r->n_dirs; i++)
 		r->dirs[i].id.racy = false;
 	o->id.racy = false;
@@ -477,7 +479,7 @@ START_TEST(fresh_until_something_changes)
 }
 END_TEST
 
-/* ---- descriptors that are linked in ---- */
+/* ---- linked-in descriptors ---- */
 
 static enum lmd_status linked_init(void *state, const struct lmd_sampler_init *init,
 				   struct lmd_error *err)
@@ -537,12 +539,12 @@ START_TEST(linked_in)
 		ck_assert_int_eq(find_row(r, "(built in)").n, 2);
 		ck_assert_str_eq(find_row(r, "(built in)").state, "refused");
 	}
-	/* a file of the same rank goes before it */
+	/* a file of the same rank wins over it */
 	copy_file(sample("v1"), in_top("a/x.so"));
 	ck_assert_int_eq(lmi_registry_rescan(r, NULL), LMD_OK);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
 	lmi_registry_destroy(r);
-	/* ... and a greater score before the file */
+	/* ... but a higher score wins over the file */
 	f[0].probe = twice_as_good;
 	ck_assert_int_eq(lmi_registry_create(&r, &opts, NULL), LMD_OK);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 77);
@@ -636,7 +638,7 @@ START_TEST(allocation_failures)
 			      (unsigned)nth, lmd_status_text(st), err.text);
 		ck_assert(st == LMD_OK || err.text[0]);
 		if (r) {
-			/* it goes on as if nothing had been */
+			/* works as if nothing had happened */
 			ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
 			lmi_factory_give(r, f);
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The promise of the plugin folder, for every plugin that this build has: remove the file and what
- * it offered is gone, with a sentence that names the file; put it back and it is there, in the
- * same process, and nobody else noticed. */
+ * Hot removal, for every plugin of this build: after its file is removed, everything it provided is
+ * gone, with an error message that names the file; after the file is put back, it is there again,
+ * in the same process, and no other plugin is affected. */
 #include "core/plugin/plugin_test.h"
 
 #include <dirent.h>
@@ -42,7 +42,7 @@ static void on_factory(void *arg, const struct lmi_factory_info *f)
 	x->score = f->score;
 }
 
-/* Files copied from the build. */
+/* Returns how many files were copied from the build. */
 static unsigned copy_plugins(void)
 {
 	char from[PATH_ROOM], to[PATH_ROOM];
@@ -79,7 +79,7 @@ static const char *file_of(struct lmi_registry *r, const struct offer *x, struct
 	return file;
 }
 
-/* Everything that `path` offers is gone, everything else is there. */
+/* Checks that everything `path` provides is gone and everything else is there. */
 static unsigned check_without(struct lmi_registry *r, const struct offers *all, const char *path)
 {
 	unsigned gone = 0;
@@ -98,7 +98,7 @@ static unsigned check_without(struct lmi_registry *r, const struct offers *all, 
 		}
 		ck_assert_msg(!file || strcmp(file, path), "%s still comes from %s", x->name, path);
 		if (file)
-			continue; /* somebody else offers it too */
+			continue; /* also provided by another plugin */
 		ck_assert_int_eq(err.status, LMD_NOTFOUND);
 		ck_assert_msg(strstr(err.text, x->name) && strstr(err.text, path) &&
 				      strstr(err.text, "the file is gone"),
@@ -141,7 +141,7 @@ START_TEST(each_plugin_of_the_build)
 					      all.v[k].name, err.text);
 		}
 	}
-	printf("%u plugins, %zu factories, %u of them missed by name\n", n, all.n, gone);
+	printf("%u plugins, %zu factories, %u of them looked up in vain\n", n, all.n, gone);
 	ck_assert_uint_gt(gone, 0);
 	lmi_registry_destroy(r);
 	free(all.v);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plugin that the registry's tests load: one sampler that selects candidate SAMPLE.
- * SAMPLE is its version; the other macros break it in one way each.  A constructor writes
- * to the file named by LMD_TEST_CANARY: whoever refuses a plugin must not have run it. */
+ * The plugin that the registry's tests load: one sampler that selects candidate SAMPLE. SAMPLE is
+ * its version; each of the other macros breaks it in one way. A constructor writes to the file
+ * named by LMD_TEST_CANARY, to prove that a rejected plugin was not run. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scanning folders: which file is new, replaced, gone, or as it was.
+ * Scans folders for new, replaced, removed and unchanged files.
  *
- * For one path there are at most one current object (CHECKED or LOADED), one REFUSED row
- * and some RETIRED versions.  A replacement takes over only when it is as ready as what it
- * replaces: if the old version was LOADED, the new one is loaded first, and if any check
- * fails the old one goes on serving beside the REFUSED row.  A version that comes back
- * (same digest) is the old object again and not a second copy. */
+ * A path has at most one current object (CHECKED or LOADED), one REFUSED row and some RETIRED
+ * versions. A replacement takes over only when it is as ready as the version it replaces: if the
+ * old version was LOADED, the new one is loaded first, and if any check fails the old one stays in
+ * use beside the REFUSED row. A version that comes back (same digest) is the old object again, not
+ * a second copy. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "core/plugin/registry_impl.h"
 #include "core/plugin/trust.h"
 
-/* Files of one folder that are looked at. */
+/* Maximum number of files examined per folder. */
 #define MAX_FILES 4096u
 
 #define LOG(r, level, ...) (r)->host->log((r)->host->ctx, "plugin", level, __VA_ARGS__)
@@ -60,7 +60,8 @@ static enum lmd_status list_names(struct lmi_registry *r, const struct lmi_dir *
 		if (!is_plugin_name(de->d_name))
 			continue;
 		if (out->n == MAX_FILES) {
-			LOG(r, LMD_LOG_WARN, "only the first %u plugins of a folder count dir=%s",
+			LOG(r, LMD_LOG_WARN, "too many plugins in a folder: using only the first "
+					     "%u dir=%s",
 			    MAX_FILES, d->path);
 			break;
 		}
@@ -84,11 +85,11 @@ no_memory:
 	return lmd_fail(err, LMD_NOMEM, "%.200s: no memory for its list", d->path);
 }
 
-/* What is known of one path. */
+/* The known objects of one path. */
 struct path_rows {
 	struct lmi_object *current; /* CHECKED or LOADED */
 	struct lmi_object *refused;
-	uint64_t generation;        /* greatest so far */
+	uint64_t generation;        /* highest so far */
 	uint32_t n_retired;
 };
 
@@ -122,7 +123,7 @@ static bool same_content(const struct lmi_object *a, const struct lmi_object *b)
 	return !memcmp(a->digest, b->digest, sizeof(a->digest));
 }
 
-/* The RETIRED version of the same content, or NULL. */
+/* Returns the RETIRED version with the same content, or NULL. */
 static struct lmi_object *find_retired(const struct lmi_registry *r, const struct lmi_object *like)
 {
 	for (struct lmi_object *o = r->objects; o; o = o->next)
@@ -140,7 +141,7 @@ static void drop(struct lmi_registry *r, struct lmi_object *o)
 	lmi_object_destroy(o);
 }
 
-/* Nobody finds it any more; what was mapped stays for its users. */
+/* Hides the object from look-ups; it stays mapped for its users. */
 static void retire(struct lmi_registry *r, struct lmi_object *o, const char *reason)
 {
 	uint32_t users;
@@ -160,7 +161,8 @@ static void retire(struct lmi_registry *r, struct lmi_object *o, const char *rea
 	    (unsigned long long)o->generation, users);
 }
 
-/* The same content looked at again, or retired and put back. */
+/* Marks an object as current again: its content was found unchanged, or a retired version came
+ * back. */
 static void revive(struct lmi_registry *r, struct lmi_object *o, const struct lmi_file_id *id)
 {
 	pthread_mutex_lock(&r->mu);
@@ -184,8 +186,8 @@ static void publish(struct lmi_registry *r, struct lmi_object *o)
 		    o->note.version, o->path, (unsigned long long)o->generation);
 }
 
-/* A second look at an unchanged file that is refused.  What was refused after loading is not run
- * again for it. */
+/* Recognises an unchanged file that was rejected before. A file that was rejected after loading is
+ * not run again. */
 static bool same_refusal(const struct lmi_object *refused, const struct lmi_object *o)
 {
 	if (!refused || !lmi_file_id_equal(&refused->id, &o->id))
@@ -194,7 +196,7 @@ static bool same_refusal(const struct lmi_object *refused, const struct lmi_obje
 					      : !strcmp(refused->reason, o->reason);
 }
 
-/* Decides what becomes of `o`, just read from its path; owns it. */
+/* Decides what happens to `own_o`, just read from its path; takes ownership. */
 static enum lmd_status take_over(struct lmi_registry *r, struct lmi_object *own_o,
 				 const struct path_rows *rows, struct lmd_error *err)
 {
@@ -241,7 +243,7 @@ static enum lmd_status take_over(struct lmi_registry *r, struct lmi_object *own_
 	return LMD_OK;
 }
 
-/* dir_why: why nothing of the folder may be loaded, or NULL. */
+/* dir_why: why nothing from the folder may be loaded, or NULL. */
 static enum lmd_status scan_file(struct lmi_registry *r, uint32_t i_dir, int dir_fd,
 				 const char *base, const char *dir_why, struct lmd_error *err)
 {
@@ -256,7 +258,7 @@ static enum lmd_status scan_file(struct lmi_registry *r, uint32_t i_dir, int dir
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (fstatat(dir_fd, base, &sb, AT_SYMLINK_NOFOLLOW)) {
 		if (errno == ENOENT)
-			return LMD_OK; /* went away just now: not seen */
+			return LMD_OK; /* removed just now: treat as not seen */
 		snprintf(no_stat, sizeof(no_stat), "stat: %s", strerror(errno));
 		dir_why = no_stat;
 	}
@@ -264,7 +266,7 @@ static enum lmd_status scan_file(struct lmi_registry *r, uint32_t i_dir, int dir
 		rows.current->seen = true;
 	if (rows.refused)
 		rows.refused->seen = true;
-	/* the row of a bad folder has no id: it ends with the folder's fault */
+	/* the row of a bad folder has no id: it lasts as long as the folder's fault */
 	if (dir_why ? rows.refused && !rows.refused->id.ino && !strcmp(last->reason, dir_why)
 		    : last && last->id.ino && lmi_file_id_same(&last->id, &sb))
 		return LMD_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Owner and mode of files whose code is going to run in this process.  What somebody else
- * may write is refused, whatever it contains at the moment. */
+ * Checks owner and mode of files whose code will run in this process. A file that other users may
+ * write is rejected, whatever it contains at the moment. */
 #include "core/plugin/trust.h"
 
 #include <fcntl.h>
@@ -13,11 +13,11 @@ enum lmd_status lmi_trust_judge(enum lmi_trust trust, uid_t euid, uid_t owner, m
 	if (trust == LMI_TRUST_SYSTEM && owner != 0)
 		return lmd_fail(
 			err, LMD_INVALID,
-			"%s belongs to user %u; with trust \"system\" only root's are loaded", what,
+			"%s belongs to user %u, but trust \"system\" allows only root's", what,
 			(unsigned)owner);
 	if (owner != euid && owner != 0)
 		return lmd_fail(err, LMD_INVALID,
-				"%s belongs to user %u, neither to user %u nor to root", what,
+				"%s belongs to user %u, not to user %u or root", what,
 				(unsigned)owner, (unsigned)euid);
 	if (mode & (S_IWGRP | S_IWOTH))
 		return lmd_fail(err, LMD_INVALID, "%s is writable by %s (mode %04o)", what,
@@ -34,11 +34,11 @@ enum lmd_status lmi_trust_check(enum lmi_trust trust, int fd, const struct stat 
 
 	if (st != LMD_OK || trust != LMI_TRUST_SYSTEM || geteuid() == 0)
 		return st;
-	/* access lists may say more than the mode */
+	/* access lists may grant more than the mode */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
 		return lmd_fail(err, LMD_INVALID,
-				"%s is writable by user %u, as which this process runs", what,
+				"%s is writable by user %u, which runs this process", what,
 				(unsigned)geteuid());
 	return LMD_OK;
 }

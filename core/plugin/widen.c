@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables of plugins that were built with an older or newer minor version of the headers
- * become tables of the host's own size, so that no call site ever compares sizes. */
+ * Converts tables of plugins that were built with an older or newer minor version of the headers to
+ * the host's own size, so that no call site has to compare sizes. */
 #include <string.h>
 
 #include "core/plugin/kinds.h"
 
-/* Bounds that no honest plugin meets. */
+/* Limits that no valid plugin reaches. */
 #define MAX_TABLE_BYTES 65536u
 #define MAX_ALIASES     256u
 #define MAX_STATE_BYTES (1ull << 30)
@@ -34,11 +34,11 @@ enum lmd_status lmi_ops_widen(const struct lmi_kind *kind, const void *ops, void
 	uint32_t size, own = (uint32_t)kind->ops_bytes;
 
 	if (!ops)
-		return lmd_fail(err, LMD_INVALID, "there is no %s table", kind->word);
+		return lmd_fail(err, LMD_INVALID, "the %s table is missing", kind->word);
 	memcpy(&size, ops, sizeof(size));
 	if (size < sizeof(size) || size > MAX_TABLE_BYTES)
-		return lmd_fail(err, LMD_INVALID, "the %s table says it has %u bytes", kind->word,
-				size);
+		return lmd_fail(err, LMD_INVALID, "invalid size of the %s table: %u bytes",
+				kind->word, size);
 	memcpy(out, ops, size < own ? size : own);
 	memcpy(out, &own, sizeof(own));
 	for (uint32_t i = 0; i < kind->n_must; i++) {
@@ -61,8 +61,8 @@ static enum lmd_status check_aliases(const struct lmd_factory *f, struct lmd_err
 		if (!lmi_name_ok(a))
 			return lmd_fail(
 				err, LMD_INVALID,
-				"factory '%s': alias %u is no name ([a-z0-9][a-z0-9_.-]*, at "
-				"most %u)",
+				"factory '%s': invalid name of alias %u (must match "
+				"[a-z0-9][a-z0-9_.-]*, at most %u)",
 				f->name, n, NAME_MAX_LEN);
 		if (++n > MAX_ALIASES)
 			return lmd_fail(err, LMD_INVALID, "factory '%s': more than %u aliases",
@@ -81,26 +81,29 @@ enum lmd_status lmi_factory_widen(const struct lmd_plugin *p, uint32_t i, struct
 	/* all factories of an object were compiled with the same headers */
 	memcpy(&stride, p->factories, sizeof(stride));
 	if (stride < need || stride > MAX_TABLE_BYTES || stride % _Alignof(struct lmd_factory))
-		return lmd_fail(err, LMD_INVALID, "factory %u says it has %u bytes, not %u", i,
+		return lmd_fail(err, LMD_INVALID, "factory %u: size is %u bytes, must be at least "
+						  "%u", i,
 				stride, need);
 	at = (const char *)p->factories + (size_t)i * stride;
 	memcpy(&size, at, sizeof(size));
 	if (size != stride)
-		return lmd_fail(err, LMD_INVALID, "factory %u says it has %u bytes, the first %u",
+		return lmd_fail(err, LMD_INVALID, "factory %u: size is %u bytes, but the first one "
+						  "has %u",
 				i, size, stride);
 	*out = (struct lmd_factory){0};
 	memcpy(out, at, stride < sizeof(*out) ? stride : sizeof(*out));
 	out->struct_size = sizeof(*out);
 	if (!out->name || !lmi_name_ok(out->name))
 		return lmd_fail(err, LMD_INVALID,
-				"factory %u: its name is none ([a-z0-9][a-z0-9_.-]*, at most %u)",
+				"factory %u: invalid name (must match [a-z0-9][a-z0-9_.-]*, at "
+				"most %u)",
 				i, NAME_MAX_LEN);
 	if (!lmi_kind(out->kind))
 		return lmd_fail(err, LMD_INVALID, "factory '%s': kind %u cannot be loaded",
 				out->name, out->kind);
 	if (out->state_bytes > MAX_STATE_BYTES)
 		return lmd_fail(err, LMD_INVALID,
-				"factory '%s': %zu bytes of state, more than %llu", out->name,
-				out->state_bytes, (unsigned long long)MAX_STATE_BYTES);
+				"factory '%s': state of %zu bytes exceeds the limit of %llu",
+				out->name, out->state_bytes, (unsigned long long)MAX_STATE_BYTES);
 	return check_aliases(out, err);
 }

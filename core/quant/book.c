@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Code books. */
+ * Codebooks. */
 #include "core/quant/book.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ uint8_t lmi_fp4_code(float v)
 	return code && v < 0 ? code | 8 : code;
 }
 
-/* The values of the fork's types; the second book of a type lies a constant higher. */
+/* Codebooks of the ik_llama.cpp types; the second codebook of a type is offset by a constant. */
 const int8_t lmi_book_iq2k[4] = {-31, -13, 1, 17};
 
 const int8_t lmi_book_iq3k[8] = {-63, -40, -23, -10, 1, 13, 28, 47};

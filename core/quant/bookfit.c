@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * The search of bookfit.h.  A unit's values are scaled by a power of two, so that their greatest
- * magnitude is near 1 and single precision is enough for everything; d is rounded as it will be
- * stored wherever an error is computed. */
+ * Codebook search; bookfit.h has the contract.  The values of a unit are scaled by a power of two
+ * so that their greatest magnitude is near 1 and single precision is sufficient everywhere; d is
+ * rounded as it will be stored wherever an error is computed. */
 #include "core/quant/bookfit.h"
 
 #include <math.h>
 
 #include "core/quant/fit.h"
 
-#define CACHED	 4096  /* groups of a row whose scales are kept; of longer rows they are found again */
-#define N_FAN	 9     /* scales of a group that are tried */
-#define N_D	 9     /* a fan of d */
-#define N_ROUNDS 3     /* of "integers, then d" */
-#define LEAST_W	 1e-9f /* no value is without any weight */
+#define CACHED	 4096  /* groups of a row whose scales are kept; for further groups they are
+			* computed again */
+#define N_FAN	 9     /* default number of candidate scales of a group */
+#define N_D	 9     /* default number of candidates for d */
+#define N_ROUNDS 3     /* rounds of "integers, then d" */
+#define LEAST_W	 1e-9f /* every value has at least this weight */
 
 struct lmi_bookfit {
 	const struct lmi_bookshape *shape;
 	const float *src, *importance;
 	size_t n;
-	float up, down; /* a power of two and its inverse: from the fit's values to those of src */
-	float w_inv;    /* 1 / the greatest importance; 0: all are equal */
+	float up, down; /* a power of two and its inverse: from scaled values to those of src */
+	float w_inv;    /* 1 / the greatest importance; 0: equal weights */
 	float v[2][LMI_BOOKFIT_CODES], mid[LMI_BOOKFIT_CODES];
 	float lo, span;
-	uint8_t at[LMI_BOOKFIT_BLOCK]; /* code of lo + i in the first book */
-	float t[CACHED][2];            /* best scale of a group with each book */
+	uint8_t at[LMI_BOOKFIT_BLOCK]; /* code of the value lo + i in the first codebook */
+	float t[CACHED][2];            /* best scale of a group with each codebook */
 };
 
 /* A group, loaded. */
@@ -33,13 +34,13 @@ struct group {
 	float t[2];
 };
 
-/* What a group takes for a given d. */
+/* The choice of a group for a given d. */
 struct choice {
 	float err, xv, vv; /* sums of w (x - dsv)^2, w x v, w v^2 */
 	int s, second;
 };
 
-/* ---- books ---- */
+/* ---- codebooks ---- */
 
 static void books(struct lmi_bookfit *f)
 {
@@ -103,7 +104,7 @@ static void code(const struct lmi_bookfit *f, const struct group *g, float scale
 /* ---- one group alone ---- */
 
 struct probe {
-	float gain, t; /* what of sum w x^2 is explained, with this scale */
+	float gain, t; /* the part of sum w x^2 that is explained with the scale t */
 };
 
 static void probe(const struct lmi_bookfit *f, const struct group *g, float t, int second,
@@ -124,8 +125,8 @@ static void probe(const struct lmi_bookfit *f, const struct group *g, float t, i
 		*best = (struct probe){.gain = a * (a / b), .t = a / b};
 }
 
-/* The best scale of a group with a book; 0 when there is nothing but zeros. */
-static float alone(const struct lmi_bookfit *f, const struct group *g, int second)
+/* Returns the best scale of a group with a codebook; 0 if all values are 0. */
+static float best_scale_alone(const struct lmi_bookfit *f, const struct group *g, int second)
 {
 	const struct lmi_bookshape *k = f->shape;
 	float top = f->v[second][k->n_code - 1], low = -f->v[second][0], most = 0, least = 0;
@@ -173,11 +174,11 @@ static void load(const struct lmi_bookfit *f, size_t i_group, struct group *g)
 static void find_scales(const struct lmi_bookfit *f, struct group *g)
 {
 	for (int b = 0; b < 2; b++)
-		g->t[b] = b < f->shape->n_book ? alone(f, g, b) : 0;
+		g->t[b] = b < f->shape->n_book ? best_scale_alone(f, g, b) : 0;
 }
 
-/* The group with its scales. */
-static void get(const struct lmi_bookfit *f, size_t i_group, struct group *g)
+/* Loads a group with its scales. */
+static void load_with_scales(const struct lmi_bookfit *f, size_t i_group, struct group *g)
 {
 	load(f, i_group, g);
 	if (i_group >= CACHED)
@@ -191,8 +192,8 @@ static int scale_of(const struct lmi_bookshape *k, int i)
 	return k->s_book ? k->s_book[i] : k->s_lo + k->s_step * i;
 }
 
-/* The number of the greatest scale that is not above r, or 0. */
-static int below(const struct lmi_bookshape *k, float r)
+/* Returns the index of the greatest scale that is not above r, or 0. */
+static int scale_index_below(const struct lmi_bookshape *k, float r)
 {
 	float i;
 	int j = 0;
@@ -231,14 +232,14 @@ static void try_scale(const struct lmi_bookfit *f, const struct group *g, float 
 					.second = second};
 }
 
-/* The best integer near those that make the group's own scales, and its book. */
+/* Finds the best integer near those that give the group's own scales, and its codebook. */
 static struct choice choose(const struct lmi_bookfit *f, const struct group *g, float d)
 {
 	const struct lmi_bookshape *k = f->shape;
 	struct choice best = {.err = INFINITY, .s = scale_of(k, 0)};
 
 	for (int b = 0; b < k->n_book; b++) {
-		int i = below(k, d != 0 ? g->t[b] / d : 0);
+		int i = scale_index_below(k, d != 0 ? g->t[b] / d : 0);
 
 		try_scale(f, g, d, scale_of(k, i), b, &best);
 		if (i + 1 < k->n_s)
@@ -248,7 +249,7 @@ static struct choice choose(const struct lmi_bookfit *f, const struct group *g, 
 }
 
 struct total {
-	double err, num, den; /* the error; num / den: the d that suits these codes best */
+	double err, num, den; /* the error; num / den is the best d for these codes */
 };
 
 static struct total total(const struct lmi_bookfit *f, float d)
@@ -259,7 +260,7 @@ static struct total total(const struct lmi_bookfit *f, float d)
 	for (size_t i = 0; i < f->n / (size_t)f->shape->group; i++) {
 		struct choice c;
 
-		get(f, i, &g);
+		load_with_scales(f, i, &g);
 		c = choose(f, &g, d);
 		sum.err += (double)c.err;
 		sum.num += (double)c.s * (double)c.xv;
@@ -268,14 +269,14 @@ static struct total total(const struct lmi_bookfit *f, float d)
 	return sum;
 }
 
-/* d as it is stored. */
+/* Returns d as it will be stored. */
 static float stored(const struct lmi_bookfit *f, float d)
 {
 	return f->shape->half ? lmi_fit_f16(d * f->up) : d * f->up;
 }
 
 struct best_d {
-	float d; /* stored */
+	float d; /* as stored */
 	struct total t;
 };
 
@@ -291,7 +292,7 @@ static void try_d(const struct lmi_bookfit *f, float d, struct best_d *best)
 		*best = (struct best_d){.d = as_stored, .t = t};
 }
 
-/* The greatest scale that any group wants, with its sign. */
+/* Returns the greatest scale that any group would choose alone, with its sign. */
 static float greatest_scale(struct lmi_bookfit *f)
 {
 	float top = 0;
@@ -327,7 +328,7 @@ static float fit_d(struct lmi_bookfit *f)
 		return 0;
 	best.t = total(f, 0);
 	for (int e = 0; e < 2; e++) {
-		/* few integers: where they fall matters more than what is cut */
+		/* there are few integers: their position matters more than what is clipped */
 		float step = 0.5f / (float)k->n_s;
 
 		if (!ends[e])
@@ -335,7 +336,7 @@ static float fit_d(struct lmi_bookfit *f)
 		for (int i = 0; i < n_d; i++)
 			try_d(f, top / (float)ends[e] * (1 + step * (float)(i - n_d / 4)), &best);
 		if (-ends[0] == ends[1])
-			break; /* the other end would give the same */
+			break; /* the other end would give the same result */
 	}
 	for (int i = 0; i < N_ROUNDS && best.t.den > 0; i++)
 		try_d(f, (float)(best.t.num / best.t.den), &best);
@@ -352,7 +353,7 @@ static void fit_block(const struct lmi_bookfit *f, size_t i_block, float d, stru
 	for (int i = 0; i < n; i++) {
 		struct choice c;
 
-		get(f, i_block * (size_t)n + (size_t)i, &g);
+		load_with_scales(f, i_block * (size_t)n + (size_t)i, &g);
 		c = choose(f, &g, scaled);
 		b->s[i] = (int16_t)c.s;
 		b->second[i] = (uint8_t)c.second;
@@ -362,7 +363,7 @@ static void fit_block(const struct lmi_bookfit *f, size_t i_block, float d, stru
 
 /* ---- units ---- */
 
-/* Fits the unit of n values from src on. */
+/* Fits the unit of n values starting at src; returns d. */
 static float unit(struct lmi_bookfit *f, const float *src, const float *importance, size_t n,
 		  uint8_t *dst, size_t block_bytes, lmi_bookpack_fn pack)
 {
@@ -405,7 +406,7 @@ void lmi_bookfit_blocks(const struct lmi_bookshape *shape, const float *src,
 	books(&f);
 	for (size_t i = 0; i < n; i += LMI_BOOKFIT_BLOCK, to += block_bytes)
 		(void)unit(&f, src + i, importance ? importance + i : NULL, LMI_BOOKFIT_BLOCK, to,
-			   block_bytes, pack); /* d is in the block */
+			   block_bytes, pack); /* the block contains d */
 }
 
 float lmi_bookfit_row(const struct lmi_bookshape *shape, const float *src, const float *importance,

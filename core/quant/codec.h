@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * codec.h - decoder and encoder of each tensor type; the table in types.c is their only
- * caller outside of tests.
+ * codec.h - decoder and encoder of each tensor type.  Outside of tests they are called only through
+ * the table in types.c.
  *
- * Each file TYPE.c holds the layout of a block as a struct of bytes (so a block may lie at
- * any address, on a host of any byte order), its size as a static assertion, and the two
- * functions.  Decoders compute in the order that the formula of docs/formats.md is written
- * in, in float, without fused multiply-add: the result is defined to the last bit.
- * Encoders minimise the sum of importance * (x - decoded)^2 over a block. */
+ * Each file TYPE.c contains the layout of a block as a struct of bytes (so that a block may lie at
+ * any address, on a host of any byte order), a static assertion on its size, and the two functions.
+ * Decoders compute in the order of the formula in docs/formats.md, in float, without fused
+ * multiply-add, so the result is defined to the last bit.  Encoders minimise the sum of importance
+ * * (x - decoded)^2 over a block. */
 #ifndef LLAMAD_CORE_QUANT_CODEC_H
 #define LLAMAD_CORE_QUANT_CODEC_H
 
@@ -128,7 +128,7 @@ LMI_ENCODER(q8_kv);
 LMI_ENCODER(f8_e4m3);
 LMI_ENCODER(f8_e5m2);
 
-/* Plain rounding without a search, for caches: near.c. */
+/* Plain rounding without a search, for KV caches: near.c. */
 void lmi_q4_0_near(const float *src, void *dst, size_t n, const float *importance);
 void lmi_q4_1_near(const float *src, void *dst, size_t n, const float *importance);
 void lmi_q5_0_near(const float *src, void *dst, size_t n, const float *importance);

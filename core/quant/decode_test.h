@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * decode_test.h - what the tests of decoders share: all values of a type in one number. */
+ * decode_test.h - shared by the tests of decoders: a hash of all decoded values of a type. */
 #ifndef LLAMAD_CORE_QUANT_DECODE_TEST_H
 #define LLAMAD_CORE_QUANT_DECODE_TEST_H
 
@@ -8,7 +8,8 @@
 #include "core/quant/quant.h"
 #include "tests/lmd_check.h"
 
-/* Hash of what 8 pseudo-random rows of 1024 values decode to; any NaN counts as one. */
+/* Returns a hash of the values decoded from 8 pseudo-random rows of 1024 values; all NaNs are
+ * equal. */
 static inline uint64_t decode_hash(const struct lmi_dtype *t)
 {
 	enum { WIDTH = 1024, ROWS = 8 };

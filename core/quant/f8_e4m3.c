@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * F8_E4M3 (arXiv 2209.05433, the variant without infinities): sign, 4 bits of exponent with bias 7,
- * 3 of mantissa; all ones is not a number, the greatest value 448.  A type of checkpoints alone:
- * each value is one of F16, too. */
+ * 3 bits of mantissa.  All ones is NaN; the greatest value is 448.  Appears only in checkpoints;
+ * every value is also an F16 value. */
 #include <math.h>
 #include <stdint.h>
 
@@ -29,7 +29,7 @@ LMI_DECODER(f8_e4m3)
 		dst[i] = value(p[i]);
 }
 
-/* To nearest, ties to even; beyond 448 the greatest value, as of saturating conversions. */
+/* Rounds to nearest, ties to even; saturates at 448. */
 LMI_ENCODER(f8_e4m3)
 {
 	uint8_t *p = dst;

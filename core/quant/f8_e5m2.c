@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * F8_E5M2 (arXiv 2209.05433): the upper byte of an F16, with its infinities and NaNs.  A type of
- * checkpoints alone. */
+ * F8_E5M2 (arXiv 2209.05433): the upper byte of an F16, with its infinities and NaNs.  Appears only
+ * in checkpoints. */
 #include <stdint.h>
 
 #include "core/quant/codec.h"
@@ -15,7 +15,7 @@ LMI_DECODER(f8_e5m2)
 		dst[i] = lmi_f16_to_f32((uint16_t)(p[i] << 8));
 }
 
-/* To nearest, ties to even; 61440 and more in magnitude become infinite. */
+/* Rounds to nearest, ties to even; magnitudes of 61440 and above become infinite. */
 LMI_ENCODER(f8_e5m2)
 {
 	uint8_t *p = dst;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What all encoders share, and the searches for a scale alone.  A fan of scales is probed in
- * one pass each; the most promising ones are improved by rounding and solving in turn. */
+ * Helpers shared by all encoders, and the searches for a scale without a minimum.  Each candidate
+ * scale is evaluated in one pass; the most promising ones are improved by alternately rounding and
+ * solving. */
 #include "core/quant/fit.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 
 #include "core/quant/half.h"
 
-#define N_TOP 4 /* scales that are looked at closer */
+#define N_TOP 4 /* number of candidates that are improved */
 
 void lmi_fit_clean(const float *src, float *x, size_t n)
 {
@@ -45,7 +46,7 @@ void lmi_fit_load(const float *src, const float *importance, size_t at, float *x
 
 float lmi_fit_greatest(const float *x, size_t n)
 {
-	int32_t top = 0; /* bits without the sign: in the order of the magnitudes */
+	int32_t top = 0; /* bits without the sign: they order like the magnitudes */
 
 	for (size_t i = 0; i < n; i++) {
 		int32_t mag = (int32_t)(lmi_f32_bits(x[i]) & 0x7FFFFFFFu);
@@ -79,7 +80,7 @@ float lmi_fit_f16(float f)
 
 struct scale_fit {
 	const float *x, *w;
-	const int8_t *book; /* NULL: the codes themselves are the values */
+	const int8_t *book; /* NULL: the codes are the values */
 	size_t n;
 	int lo, hi;
 	double best;
@@ -91,7 +92,7 @@ struct scale_fit {
 	} top[N_TOP]; /* the most promising scales, best first */
 };
 
-/* The number of the book's value nearest to v: four steps of a binary search. */
+/* Returns the index of the codebook value nearest to v: four steps of a binary search. */
 static int nearest(const int8_t book[16], float v)
 {
 	int i = 0;
@@ -101,8 +102,8 @@ static int nearest(const int8_t book[16], float v)
 	return i;
 }
 
-/* How much of sum w x^2 the codes for scale d explain when the best scale for them is
- * taken; one pass in float, good enough to choose where to look closer. */
+/* Estimates how much of sum w x^2 the codes for scale d explain with the best scale for these
+ * codes.  One pass in float, accurate enough to choose the candidates to improve. */
 static void scale_probe(struct scale_fit *f, float d)
 {
 	float xq = 0, qq = 0, inv = 1 / d, lo = (float)f->lo, hi = (float)f->hi;
@@ -130,7 +131,7 @@ static void scale_probe(struct scale_fit *f, float d)
 	f->top[at].d = d;
 }
 
-/* Scales that put the peak near code `end`; step: the distance of codes there. */
+/* Evaluates scales that put the peak near code `end`; step: distance between codes there. */
 static void scale_fan(struct scale_fit *f, float peak, float end, float step)
 {
 	for (int i = 0; i < LMI_FIT_FAN; i++) {
@@ -142,8 +143,8 @@ static void scale_fan(struct scale_fit *f, float peak, float end, float step)
 	}
 }
 
-/* Rounds with scale d, keeps it if that is the best so far; returns the scale that suits
- * these codes best. */
+/* Rounds with scale d and keeps the result if it is the best so far; returns the best scale for
+ * these codes. */
 static float scale_round(struct scale_fit *f, float d)
 {
 	double err = 0, xq = 0, qq = 0;
@@ -180,7 +181,7 @@ static void scale_improve(struct scale_fit *f, float d)
 	}
 }
 
-/* All values equal: every code can meet them, only the rounding of d differs. */
+/* All values are equal: every code can represent them, only the rounding of d differs. */
 static void scale_flat(struct scale_fit *f, float x)
 {
 	int n = f->book ? 16 : f->hi - f->lo + 1;
@@ -193,7 +194,7 @@ static void scale_flat(struct scale_fit *f, float x)
 	}
 }
 
-/* The search from both ends of the codes. */
+/* Searches from both ends of the codes. */
 static float scale_search(struct scale_fit *f, float lo, float lo_step, float hi, float hi_step)
 {
 	float peak = 0;
@@ -205,7 +206,7 @@ static float scale_search(struct scale_fit *f, float lo, float lo_step, float hi
 		return 0;
 	scale_fan(f, peak, lo, lo_step);
 	scale_fan(f, peak, hi, hi_step);
-	scale_improve(f, lmi_fit_f16(peak / lo)); /* the plain scale wins when all are equal */
+	scale_improve(f, lmi_fit_f16(peak / lo)); /* the plain scale wins if all are equally good */
 	for (int i = 0; i < N_TOP; i++)
 		scale_improve(f, f->top[i].d);
 	if (lmi_fit_flat(f->x, f->n))

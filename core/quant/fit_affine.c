@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Searches for a scale and a minimum; see fit.h.  As in fit.c a fan of scales is probed, and
- * the best is improved. */
+ * Searches for a scale and a minimum; see fit.h.  As in fit.c, several candidate scales are
+ * evaluated and the best one is improved. */
 #include <math.h>
 #include <string.h>
 
@@ -11,20 +11,21 @@ struct fit {
 	const float *x, *w;
 	size_t n;
 	int hi;
-	bool stored;        /* scale and minimum are f16 values; else the minimum is at most 0 */
-	double best, noise; /* an error lower by less than `noise` is not lower */
+	bool stored;        /* scale and minimum are f16 values; otherwise the minimum is at most
+			     * 0 */
+	double best, noise; /* an error counts as lower only if it is lower by at least `noise` */
 	float d, m;
 	uint8_t *q;  /* NULL: not wanted */
-	double gain; /* of the best probe, which led to d0 and m0 */
+	double gain; /* gain of the best candidate, which led to d0 and m0 */
 	float d0, m0;
 };
 
-/* Sums over codes q for the values: all that a solution needs. */
+/* Sums over values and codes q: everything that solving needs. */
 struct sums {
 	double w, x, q, xq, qq;
 };
 
-/* The scale and minimum that suit the codes behind the sums best. */
+/* Computes the best scale and minimum for the codes that the sums describe. */
 static void solve(const struct fit *f, const struct sums *s, float *d, float *m)
 {
 	double det = s->w * s->qq - s->q * s->q, slope = *d, min;
@@ -47,7 +48,7 @@ static float inverse(float d)
 	return d > 1e-30f ? 1 / d : 0;
 }
 
-/* One pass in float: what scale d and minimum m lead to, and how good that is. */
+/* Evaluates scale d and minimum m in one pass in float, after solving for their codes. */
 static void probe(struct fit *f, float d, float m)
 {
 	float x = 0, q = 0, xq = 0, qq = 0, w = 0, inv = inverse(d), hi = (float)f->hi;
@@ -65,7 +66,7 @@ static void probe(struct fit *f, float d, float m)
 	}
 	s = (struct sums){.w = w, .x = x, .q = q, .xq = xq, .qq = qq};
 	solve(f, &s, &d, &m);
-	/* sum w x^2 less the error */
+	/* sum w x^2 minus the error */
 	gain = 2 * (d * s.xq + m * s.x) - (d * d * s.qq + 2.0 * d * m * s.q + (double)m * m * s.w);
 	if (gain <= f->gain)
 		return;
@@ -74,7 +75,7 @@ static void probe(struct fit *f, float d, float m)
 	f->m0 = m;
 }
 
-/* Rounds, keeps it if that is the best so far, and solves. */
+/* Rounds, keeps the result if it is the best so far, and solves. */
 static void improve(struct fit *f, float *d, float *m)
 {
 	struct sums s = {0, 0, 0, 0, 0};
@@ -115,12 +116,12 @@ static void improve_from(struct fit *f, float d, float m)
 	}
 }
 
-/* The fan over scales that map min..max onto the codes. */
+/* Tries candidate scales that map min..max onto the codes. */
 static void search(struct fit *f, float min, float max)
 {
 	float d = (max - min) / (float)f->hi;
 
-	/* the plain scale first: it wins when all are equal */
+	/* the plain scale comes first: it wins if all are equally good */
 	improve_from(f, f->stored ? lmi_fit_f16(d) : d, f->stored ? lmi_fit_f16(min) : min);
 	f->gain = -INFINITY;
 	f->d0 = f->m0 = 0;
@@ -138,12 +139,13 @@ static void range_of(const float *x, size_t n, float *min, float *max)
 	}
 }
 
-/* All values equal: the minimum meets them but for its rounding, which the scale adds. */
+/* All values are equal: the minimum represents them except for its rounding error, which the scale
+ * adds. */
 static void flat(struct fit *f, float x)
 {
 	float m = lmi_fit_f16(x), d;
 
-	if (m > x) /* the f16 below: a step of 2^-11 of it is at least one of f16 */
+	if (m > x) /* use the f16 below: 2^-11 of the value is at least one step of f16 */
 		m = lmi_fit_f16(m - fmaxf(fabsf(m) * 0x1p-11f, 0x1p-24f));
 	d = lmi_fit_f16(x - m);
 	improve(f, &d, &m);
@@ -157,7 +159,8 @@ void lmi_fit_affine(const float *x, const float *w, size_t n, int hi, float *d, 
 
 	range_of(x, n, &min, &max);
 	search(&f, min, max);
-	/* Values on one side of 0: a range from 0 lets the minimum correct the rounding of d. */
+	/* Values on one side of 0: a range starting at 0 lets the minimum correct the rounding of
+	 * d. */
 	if (min > 0 || max < 0)
 		search(&f, fminf(min, 0), fmaxf(max, 0));
 	if (min == max)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The types of the fork ik_llama.cpp: values to the last bit, rows with a header, and the error of
- * the encoders.  Hashes and bars were computed with the fork's own decoders and encoders (2026-08)
- * on the same pseudo-random bytes and values. */
+ * The types of ik_llama.cpp: decoded values to the last bit, rows with a header, and the error of
+ * the encoders.  The hashes and error bounds were computed with ik_llama.cpp's own decoders and
+ * encoders (2026-08) on the same pseudo-random bytes and values. */
 #include "tests/lmd_check.h"
 
 #include <math.h>
@@ -43,8 +43,8 @@ START_TEST(decode_hashes)
 }
 END_TEST
 
-/* Row r of 8 of weights as models have them: a sum of uniform numbers, its spread changing along
- * the row, or with a few far-off values. */
+/* Makes row r of 8 with weights like those of real models: sums of uniform numbers, with a spread
+ * that changes along the row, or with a few outliers. */
 static void weights(int r, uint64_t *seed, float *x, float *w)
 {
 	for (int i = 0; i < WIDTH; i++) {
@@ -65,7 +65,7 @@ static void weights(int r, uint64_t *seed, float *x, float *w)
 	}
 }
 
-/* The error of 8 rows, relative to their own size, by the measure that was asked for. */
+/* Returns the relative error of 8 rows, by the measure that was requested. */
 static double error_of(const struct lmi_dtype *t, bool imatrix)
 {
 	static float x[WIDTH], w[WIDTH], y[WIDTH];
@@ -94,7 +94,7 @@ START_TEST(encoders)
 {
 	static const struct {
 		enum lmd_dtype type;
-		double plain, imatrix; /* of the fork */
+		double plain, imatrix; /* errors of ik_llama.cpp's encoders */
 	} bars[] = {
 		{LMD_DTYPE_Q6_0, 0.024386, 0.022723},
 		{LMD_DTYPE_IQ1_BN, 0.870369, 0.889892},
@@ -121,7 +121,7 @@ START_TEST(encoders)
 		const struct lmi_dtype *t = lmi_dtype(bars[i].type);
 		double plain = error_of(t, false), imatrix = error_of(t, true);
 
-		printf("%s: error of the fork times %.3f, with importances %.3f\n", t->name,
+		printf("%s: error relative to ik_llama.cpp: %.3f, with importances %.3f\n", t->name,
 		       plain / bars[i].plain, imatrix / bars[i].imatrix);
 		ck_assert_double_le(plain, 1.02 * bars[i].plain);
 		ck_assert_double_le(imatrix, 1.02 * bars[i].imatrix);
@@ -129,7 +129,7 @@ START_TEST(encoders)
 }
 END_TEST
 
-/* As many bits, better values: what these types are for. */
+/* These types exist because they give better values with the same number of bits. */
 START_TEST(better_than)
 {
 	static const enum lmd_dtype pairs[][2] = {
@@ -148,8 +148,8 @@ START_TEST(better_than)
 }
 END_TEST
 
-/* A row's header says how large it is: each row is decoded by its own, also from the middle of a
- * tensor, and a power of two in the values goes into it. */
+/* The row header determines the magnitude: each row is decoded with its own header, even in the
+ * middle of a tensor, and a power of two in the values goes into the header. */
 START_TEST(row_headers)
 {
 	enum { ROWS = 3, COLS = 512 };
@@ -184,7 +184,7 @@ START_TEST(row_headers)
 			}
 			ck_assert_msg(e2 < 0.4 * x2, "%s row %d: %g of %g", t->name, r, e2, x2);
 		}
-		/* the same codes, eight times the scale */
+		/* same codes, eight times the scale */
 		for (int i = 0; i < COLS; i++)
 			x[i] *= 8;
 		t->quant(x, rows + bytes, COLS, NULL);
@@ -198,7 +198,7 @@ START_TEST(row_headers)
 }
 END_TEST
 
-/* Ternary rows, zeros and equal values come back as they were, or nearly. */
+/* Ternary rows, zeros and equal values are reproduced exactly or nearly so. */
 START_TEST(special_rows)
 {
 	enum { COLS = 256 };
@@ -229,13 +229,13 @@ START_TEST(special_rows)
 }
 END_TEST
 
-/* Blocks whose fields are worked out by hand. */
+/* Blocks whose fields were computed by hand. */
 START_TEST(decode_by_hand)
 {
 	uint8_t row[512];
 	float y[256];
 
-	/* d = 2, a sum that nobody looks at, codes 1 and -3 */
+	/* d = 2, a sum that is not used, codes 1 and -3 */
 	memset(row, 0, sizeof(row));
 	lmi_put_le32(row, lmi_f32_bits(2));
 	lmi_put_le32(row + 4, 77);
@@ -244,8 +244,8 @@ START_TEST(decode_by_hand)
 	lmi_dtype(LMD_DTYPE_Q8_KV)->dequant(row, y, 32);
 	ck_assert_float_eq(y[0], 2);
 	ck_assert_float_eq(y[31], -6);
-	/* d = 1; code 63 of value 24 (high bits 6, 7 of byte 0, high nibble of byte 8), 32 of value
-	 * 0 */
+	/* d = 1; code 63 for value 24 (high bits 6, 7 of byte 0, high nibble of byte 8), code 32
+	 * for value 0 */
 	memset(row, 0, sizeof(row));
 	lmi_put_f16(row, 1);
 	row[2] = 0xC2;
@@ -254,7 +254,7 @@ START_TEST(decode_by_hand)
 	ck_assert_float_eq(y[24], 31);
 	ck_assert_float_eq(y[0], 0);
 	ck_assert_float_eq(y[16], -32);
-	/* d = 1/2; group 2: scale 33 - 32, second book; its value 5 (code 15): 113 + 4 */
+	/* d = 1/2; group 2: scale 33 - 32, second codebook; its value 5 (code 15): 113 + 4 */
 	memset(row, 0, sizeof(row));
 	lmi_put_f16(row, 0.5f);
 	row[2] = 4;
@@ -264,8 +264,9 @@ START_TEST(decode_by_hand)
 	lmi_dtype(LMD_DTYPE_IQ4_K)->dequant(row, y, 256);
 	ck_assert_float_eq(y[37], 58.5f);
 	ck_assert_float_eq(y[38], -61.5f);
-	/* d = 1; group 1 of IQ4_KSS: scale byte 129 by the lowest bits of words 0 and 7, so 128 -
-	 * 127 and the second book; word 3 = 0x8000 makes bytes 6, 7 of codes 0x00, 0xC0 */
+	/* d = 1; group 1 of IQ4_KSS: the lowest bits of words 0 and 7 make the scale byte 129, that
+	 * is, scale 128 - 127 and the second codebook; word 3 = 0x8000 makes bytes 6, 7 of the
+	 * codes 0x00, 0xC0 */
 	memset(row, 0, sizeof(row));
 	lmi_put_le32(row, lmi_f32_bits(1));
 	row[4 + 16] = 1;
@@ -275,8 +276,8 @@ START_TEST(decode_by_hand)
 	ck_assert_float_eq(y[32 + 16 + 7], 57);
 	ck_assert_float_eq(y[32 + 7], -123);
 	ck_assert_float_eq(y[0], -127 * -127);
-	/* d = 1; trits of the last byte: 2, 0, 1, 0 from the lowest: 256 / 243 * (2 + 9), rounded
-	 * up */
+	/* d = 1; ternary digits of the last byte: 2, 0, 1, 0 from the lowest: 256 / 243 * (2 + 9),
+	 * rounded up */
 	memset(row, 0, sizeof(row));
 	lmi_put_f16(row, 1);
 	row[2 + 12] = 12;
@@ -288,7 +289,7 @@ START_TEST(decode_by_hand)
 }
 END_TEST
 
-START_TEST(refusals)
+START_TEST(unknown_types)
 {
 	char buf[160];
 
@@ -300,7 +301,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("quant of the fork");
+	Suite *s = suite_create("ik_llama.cpp types");
 	TCase *tc = tcase_create("types");
 
 	tcase_set_timeout(tc, 300);
@@ -310,7 +311,7 @@ int main(void)
 	tcase_add_test(tc, better_than);
 	tcase_add_test(tc, row_headers);
 	tcase_add_test(tc, special_rows);
-	tcase_add_test(tc, refusals);
+	tcase_add_test(tc, unknown_types);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Grid search; gridfit.h has the idea.  Values are scaled to a peak of 1 and weights to a
- * peak of 1, so that floats neither overflow nor vanish.  8 values form a "unit": one cell
- * of 8 or two of 4, in up to two alternatives (where the odd minus is given up, or the sign
- * of the shift), each cell of an alternative with its envelope. */
+ * Codebook search for grids; gridfit.h explains the idea.  Values and weights are scaled to a peak
+ * of 1, so that floats neither overflow nor underflow.  A "unit" is 8 values: one cell of 8 or two
+ * of 4.  It has up to two alternatives: which cell flips a sign to make the number of minus signs
+ * even, or the sign of the shift.  Each cell of an alternative has an envelope. */
 #include "core/quant/gridfit.h"
 
 #include <math.h>
@@ -15,12 +15,12 @@
 #define N         256
 #define N_UNITS   (N / 8)
 #define MAX_CODES 2048
-#define N_CORNERS 24 /* of an envelope */
-#define N_FAN     32 /* scales of the block that are tried first */
-#define N_ROUNDS  6  /* of improving the best of them */
+#define N_CORNERS 24 /* maximum corners of an envelope */
+#define N_FAN     32 /* candidate scales of the block that are tried first */
+#define N_ROUNDS  6  /* rounds of improving the best candidate */
 #define SHIFT     0.125f
 
-/* Lower envelope: from scale from[i] on, point[i] is best. */
+/* Lower envelope: point[i] is best from scale from[i] on. */
 struct envelope {
 	int n;
 	float from[N_CORNERS], a[N_CORNERS], b[N_CORNERS];
@@ -29,9 +29,9 @@ struct envelope {
 
 struct unit {
 	int n_alt;
-	bool odd;                  /* the number of negative values, where it must be even */
-	float wx[8];               /* w |x| (w x for the types with shifts) */
-	struct envelope env[2][2]; /* of cell c without [0] and with [1] a flipped sign or shift */
+	bool odd;                  /* the number of negative values is odd and must be even */
+	float wx[8];               /* w |x| (w x for types with shifts) */
+	struct envelope env[2][2]; /* cell c without [0] and with [1] a flipped sign or shift */
 };
 
 struct search {
@@ -43,8 +43,8 @@ struct search {
 	float a[MAX_CODES], b[MAX_CODES], s[MAX_CODES];
 };
 
-/* y[p] += f * level[p], or f * level[p]^2, for a chunk of 256 codes: fixed, so that
- * compilers make vectors of it. */
+/* y[p] += f * level[p], or f * level[p]^2, for 256 codes.  The fixed count lets compilers vectorise
+ * the loop. */
 static void add_scaled(float *restrict y, const float *restrict level, float f)
 {
 	for (int p = 0; p < 256; p++)
@@ -73,7 +73,7 @@ static void unpack_levels(struct search *s)
 				k->level[k->codes[p] >> k->bits * j & ((1 << k->bits) - 1)];
 }
 
-/* A and B of every point for one cell; s[] gets the sum of w g, for shifts. */
+/* Computes A and B of every point for one cell; s[] gets the sum of w g, for shifts. */
 static void score_points(struct search *s, const float *wx, const float *w)
 {
 	const struct lmi_gridshape *k = s->k;
@@ -94,7 +94,7 @@ static void score_points(struct search *s, const float *wx, const float *w)
 	}
 }
 
-/* From scores without to scores with one sign flipped: the one that costs least. */
+/* Changes the scores to those with one sign flipped, the one that costs least. */
 static void flip_scores(struct search *s, const float *wx)
 {
 	const struct lmi_gridshape *k = s->k;
@@ -108,7 +108,7 @@ static void flip_scores(struct search *s, const float *wx)
 	}
 }
 
-/* Scores of the grid moved by `shift`. */
+/* Changes the scores to those of the grid moved by `shift`. */
 static void shift_scores(struct search *s, const float *wx, const float *w, float shift)
 {
 	float sum_wx = 0, sum_w = 0;
@@ -135,7 +135,7 @@ static void add_corner(const struct search *s, struct envelope *e, float from, i
 	e->n++;
 }
 
-/* Walks from corner to corner between scales lo and hi: the next one is the line of smaller
+/* Walks from corner to corner between scales lo and hi: the next line is the one with a smaller
  * slope that crosses the current line first. */
 static void make_envelope(const struct search *s, float lo, float hi, struct envelope *e)
 {
@@ -151,7 +151,7 @@ static void make_envelope(const struct search *s, float lo, float hi, struct env
 		int next = -1;
 
 		for (int p = 0; p < n; p++) {
-			/* crosses before `first`, written without the division */
+			/* crosses before `first`; written without the division */
 			if (s->b[p] < b && 2 * (a - s->a[p]) < first * (b - s->b[p])) {
 				first = 2 * (a - s->a[p]) / (b - s->b[p]);
 				next = p;
@@ -173,7 +173,7 @@ static int corner_at(const struct envelope *e, float t)
 	return i;
 }
 
-/* Which of a unit's envelopes stands for cell c in alternative alt. */
+/* Returns the envelope of cell c of a unit in alternative alt. */
 static const struct envelope *env_of(const struct search *s, const struct unit *u, int alt, int c)
 {
 	if (s->k->sign >= LMI_SHIFT_GROUP)
@@ -204,13 +204,13 @@ static struct sums unit_sums(const struct search *s, const struct unit *u, int a
 	return v;
 }
 
-/* The better alternative of a unit for scale t. */
+/* Returns the better alternative of a unit for scale t. */
 static int best_alt(const struct search *s, const struct unit *u, float t)
 {
 	return u->n_alt > 1 && cost(unit_sums(s, u, 1, t), t) < cost(unit_sums(s, u, 0, t), t);
 }
 
-/* A and B of a group at scale t; *alt: the shift of the group. */
+/* Returns A and B of a group at scale t; *alt is set to the shift of the group. */
 static struct sums group_sums(const struct search *s, int g, float t, int *alt)
 {
 	const struct unit *u = s->unit + g * s->units_in_group;
@@ -234,15 +234,15 @@ static float scale_of(const struct search *s, int i)
 	return s->k->scale0 + s->k->step * (float)i;
 }
 
-/* The scales of a block, what they cost (less a constant), and the block scale that suits
- * the points chosen for them best. */
+/* The scales of a block, their cost (minus a constant), and the block scale that is best for the
+ * points chosen with them. */
 struct choice {
 	float d, next;
 	double cost;
 	uint8_t s[16];
 };
 
-/* The best scale of each group for block scale d. */
+/* Chooses the best scale of each group for block scale d. */
 static struct choice choose(const struct search *s, float d)
 {
 	struct choice c = {.d = d};
@@ -257,7 +257,8 @@ static struct choice choose(const struct search *s, float d)
 			float t = d * scale_of(s, i);
 			struct sums v;
 
-			/* far from what the group would like, and not the nearest there is */
+			/* too far from the group's own choice, and not the nearest available
+			 * scale */
 			if ((i < last && t < 0.4f * s->like[g]) || (i && t > 2 * s->like[g]))
 				continue;
 			v = group_sums(s, g, t, &alt);
@@ -316,7 +317,8 @@ static void fill_unit(struct search *s, struct unit *u, const float *x, const fl
 	}
 }
 
-/* Envelopes of all units; returns the greatest scale that a group would like to have. */
+/* Computes the envelopes of all units; returns the greatest scale that a group would choose
+ * alone. */
 static float fill_all(struct search *s, const float *x, const float *w)
 {
 	const struct lmi_gridshape *k = s->k;
@@ -353,7 +355,7 @@ static float fill_all(struct search *s, const float *x, const float *w)
 	return greatest;
 }
 
-/* What the block holds for its scales: points, signs, shifts. */
+/* Writes points, signs and shifts of a group for its scale. */
 static void write_group(const struct search *s, int g, float t, const float *x,
 			struct lmi_gridblock *out)
 {
@@ -386,7 +388,7 @@ static void write_group(const struct search *s, int g, float t, const float *x,
 	}
 }
 
-/* Peak of |v|, and v / peak. */
+/* Returns the peak of |v| and writes v / peak. */
 static float scale_to_one(const float *v, float *to)
 {
 	float peak = 0;
@@ -398,7 +400,7 @@ static float scale_to_one(const float *v, float *to)
 	return peak > 1e-30f ? peak : 0;
 }
 
-/* A block scale as it will be stored, in the scaled units. */
+/* Returns a block scale rounded as it will be stored, in scaled units. */
 static float stored(float d, float peak)
 {
 	return lmi_fit_f16(d * peak) / peak;

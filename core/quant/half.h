@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * half.h - 16-bit floats: exact widening, narrowing to nearest with ties to even.
+ * half.h - 16-bit floats: exact widening; narrowing to nearest, ties to even.
  *
- * Integer arithmetic only, so every machine gives the same bits.  A NaN stays a (quiet)
- * NaN of the same sign.  F16: values of 65520 and more in magnitude become infinite. */
+ * Integer arithmetic only, so every machine gives the same bits.  A NaN becomes a quiet NaN of the
+ * same sign.  F16: magnitudes of 65520 and above become infinite. */
 #ifndef LLAMAD_CORE_QUANT_HALF_H
 #define LLAMAD_CORE_QUANT_HALF_H
 
@@ -22,7 +22,7 @@ static inline float lmi_f16_to_f32(uint16_t h)
 	return lmi_bits_f32(sign | (exp + 112) << 23 | man << 13);
 }
 
-/* v / 2^shift to nearest, ties to even; shift 1..24. */
+/* Returns v / 2^shift rounded to nearest, ties to even; shift is 1..24. */
 static inline uint32_t lmi_shift_even(uint32_t v, uint32_t shift)
 {
 	uint32_t r = v >> shift, rest = v & ((1u << shift) - 1), half = 1u << (shift - 1);
@@ -62,7 +62,7 @@ static inline uint16_t lmi_f32_to_bf16(float f)
 	return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
-/* The same from and to two bytes in memory, little-endian. */
+/* F16 values stored as two bytes in memory, little-endian. */
 static inline float lmi_get_f16(const void *p)
 {
 	return lmi_f16_to_f32(lmi_get_le16(p));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ1_BN: a row has one d; 64 values, x = d * (trit - 1), 16 trits in 3 1/4 bytes. */
+ * IQ1_BN: one d per row; 64 values, x = d * (t - 1), 16 ternary digits in 3 1/4 bytes. */
 #include <stdint.h>
 
 #include "core/quant/codec.h"
@@ -9,8 +9,8 @@
 
 #define N 64
 
-/* Values 16g to 16g + 14: five in each of the bytes 3g, 3g + 1, 3g + 2; value 16g + 15: trit g of
- * the last byte. */
+/* Values 16g to 16g + 14: five in each of bytes 3g, 3g + 1, 3g + 2; value 16g + 15: digit g of the
+ * last byte. */
 struct block {
 	uint8_t ql[12];
 	uint8_t last;
@@ -24,7 +24,7 @@ struct row {
 
 static const uint8_t power[5] = {81, 27, 9, 3, 1};
 
-/* A byte is 256/243 of a number of five trits, rounded up, the first trit lowest. */
+/* A byte is 256/243 times a number of five ternary digits, rounded up, the first digit lowest. */
 static int trit(uint8_t byte, int i)
 {
 	return (uint8_t)(byte * power[i]) * 3 >> 8;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ1_KT: a row has one d; 256 values in 8 groups of 32, and 8 values are a point of the trellis
- * with an index of 13 bits: x = (d * book[scale]) * value. */
+ * IQ1_KT: one d per row; 256 values in 8 groups of 32; every 8 values are a trellis point
+ * with a 13-bit index: x = (d * book[scale]) * value. */
 #include <stdint.h>
 #include <string.h>
 
@@ -14,9 +14,11 @@
 #define N 256
 
 struct block {
-	uint8_t scales[N / 32]; /* low nibble: of group g; bit 4 + i: bit 12 of its point i */
-	uint8_t ql[N / 8];      /* low bits of indices */
-	uint8_t qh[N / 16];     /* bits 8 to 11: low nibbles of the first 16, high of the last */
+	uint8_t scales[N / 32]; /* low nibble: scale of group g; bit 4 + i: bit 12 of point i of the
+				 * group */
+	uint8_t ql[N / 8];      /* low 8 bits of the indices */
+	uint8_t qh[N / 16];     /* bits 8 to 11 of the indices: low nibbles for the first 16, high
+				 * nibbles for the rest */
 };
 _Static_assert(sizeof(struct block) == 56, "iq1_kt block");
 

@@ -14,7 +14,8 @@
 struct block {
 	uint8_t d[2];          /* f16 */
 	uint8_t qs[N / 8];     /* low 8 bits of the point of values 8p .. 8p + 7 */
-	uint8_t qh[N / 32][2]; /* u16: four times 3 high bits, 3 bits of scale, sign of the shift */
+	uint8_t qh[N / 32][2]; /* u16: high bits of four points (3 each), 3 bits of scale, sign of
+				* the shift */
 };
 _Static_assert(sizeof(struct block) == 50, "iq1_s block");
 

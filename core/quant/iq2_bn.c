@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ2_BN: a row has one d; 64 values of two bits, x = d * (q - 1). */
+ * IQ2_BN: one d per row; 64 values of two bits, x = d * (q - 1). */
 #include <stdint.h>
 #include <string.h>
 

@@ -11,13 +11,13 @@
 #include "core/quant/iqk.h"
 
 #define N 256
-#define SHIFT 5 /* of the second book */
+#define SHIFT 5 /* offset of the second codebook */
 
 struct block {
 	uint8_t d[2];           /* f16 */
-	uint8_t second[2];      /* bit g: group g uses the second book */
+	uint8_t second[2];      /* bit g: group g uses the second codebook */
 	uint8_t scales[N / 32]; /* nibbles */
-	uint8_t qs[N / 4];      /* two bits: iqk.h */
+	uint8_t qs[N / 4];      /* two-bit codes: iqk.h */
 };
 _Static_assert(sizeof(struct block) == 76, "iq2_k block");
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ2_KL: a row has one d; 256 values in 8 groups of 32, and two neighbours share a code of five
- * bits: (x0, x1) = (d * (scale - 32)) * pair[q]. */
+ * IQ2_KL: one d per row; 256 values in 8 groups of 32; every two neighbouring values share a 5-bit
+ * code: (x0, x1) = (d * (scale - 32)) * pair[q]. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,9 +15,10 @@
 #define N_PAIR 32
 
 struct block {
-	uint8_t scales_h[2];      /* two high bits of a scale each */
-	uint8_t scales_l[N / 64]; /* low nibbles: groups 0 to 3, high nibbles: 4 to 7 */
-	uint8_t qs[N / 4];        /* group g: nibble g % 2 of 16 bytes from 16 (g / 2) on */
+	uint8_t scales_h[2];      /* the two high bits of each scale */
+	uint8_t scales_l[N / 64]; /* low bits of the scales: low nibbles for groups 0 to 3, high
+				   * nibbles for 4 to 7 */
+	uint8_t qs[N / 4];        /* group g: nibble g % 2 of the 16 bytes starting at 16 (g / 2) */
 	uint8_t qh[N / 16];       /* bit g of byte j: the fifth bit of its pair j */
 };
 _Static_assert(sizeof(struct block) == 86, "iq2_kl block");
@@ -77,7 +78,7 @@ static void pack(void *dst, const struct lmi_bookblock *k)
 	}
 }
 
-/* The nearest pair; its number is the code of both values. */
+/* Finds the nearest pair; its index is the code of both values. */
 static void pair_codes(const struct lmi_bookfit *f, const float *x, const float *w, int n,
 		       float inv, int second, float *v, uint16_t *q)
 {
@@ -101,7 +102,7 @@ static void pair_codes(const struct lmi_bookfit *f, const float *x, const float 
 	}
 }
 
-/* The range of the pairs, for the fan of scales. */
+/* The range of the pairs, for the candidate scales. */
 static const int8_t range[2] = {-63, 47};
 
 static const struct lmi_bookshape shape = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ2_KS: a row has one d; 256 values in 8 groups of 32, x = (d * (scale - 16)) * book[q]. */
+ * IQ2_KS: one d per row; 256 values in 8 groups of 32, x = (d * (scale - 16)) * book[q]. */
 #include <stdint.h>
 #include <string.h>
 
@@ -11,13 +11,13 @@
 #include "core/quant/iqk.h"
 
 #define N 256
-#define SHIFT 5 /* of the second book */
+#define SHIFT 5 /* offset of the second codebook */
 
 struct block {
-	uint8_t second;         /* bit g: group g uses the second book */
-	uint8_t scales_h;       /* bit g: the fifth bit of its scale */
-	uint8_t scales[N / 64]; /* nibbles: the others */
-	uint8_t qs[N / 4];      /* two bits: iqk.h */
+	uint8_t second;         /* bit g: group g uses the second codebook */
+	uint8_t scales_h;       /* bit g: the fifth bit of the scale of group g */
+	uint8_t scales[N / 64]; /* nibbles: the low bits of each scale */
+	uint8_t qs[N / 4];      /* two-bit codes: iqk.h */
 };
 _Static_assert(sizeof(struct block) == 70, "iq2_ks block");
 

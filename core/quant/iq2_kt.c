@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ2_KT: a row has one d; 256 values in 8 groups of 32, and 8 values are a point of the trellis
- * with an index of 16 bits: x = (d * book[scale]) * value. */
+ * IQ2_KT: one d per row; 256 values in 8 groups of 32; every 8 values are a trellis point
+ * with a 16-bit index: x = (d * book[scale]) * value. */
 #include <stdint.h>
 #include <string.h>
 

@@ -15,7 +15,7 @@
 struct block {
 	uint8_t d[2];           /* f16 */
 	uint8_t qs[N / 8];      /* low 8 bits of the point of values 8p .. 8p + 7 */
-	uint8_t signs[N / 8];   /* one bit a value */
+	uint8_t signs[N / 8];   /* one bit per value */
 	uint8_t qh[N / 32];     /* bits 2l, 2l + 1: the high bits of point 4b + l */
 	uint8_t scales[N / 32]; /* group 2i in the low, 2i + 1 in the high nibble */
 };

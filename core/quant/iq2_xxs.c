@@ -14,7 +14,7 @@
 struct block {
 	uint8_t d[2]; /* f16 */
 	struct {
-		uint8_t point[4]; /* of values 8l .. 8l + 7 */
+		uint8_t point[4]; /* points of values 8l .. 8l + 7 */
 		uint8_t sas[4];   /* u32: four sign indices of 7 bits, scale in the top 4 bits */
 	} group[N / 32];
 };

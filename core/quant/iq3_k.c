@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ3_K: 256 values in 16 groups of 16, x = (d * (2 scale + 1, or minus that)) * book[q]. */
+ * IQ3_K: 256 values in 16 groups of 16, x = (d * +-(2 scale + 1)) * book[q]. */
 #include <stdint.h>
 #include <string.h>
 
@@ -11,15 +11,15 @@
 #include "core/quant/iqk.h"
 
 #define N 256
-#define SHIFT 4 /* of the second book */
+#define SHIFT 4 /* offset of the second codebook */
 
 struct block {
 	uint8_t d[2];           /* f16 */
-	uint8_t second[2];      /* bit g: group g uses the second book */
+	uint8_t second[2];      /* bit g: group g uses the second codebook */
 	uint8_t minus[2];       /* bit g: its scale is negative */
 	uint8_t scales[N / 32]; /* nibbles */
-	uint8_t qs[N / 4];      /* two bits: iqk.h */
-	uint8_t qh[N / 8];      /* the third */
+	uint8_t qs[N / 4];      /* two low bits of each code: iqk.h */
+	uint8_t qh[N / 8];      /* the third bit of each code */
 };
 _Static_assert(sizeof(struct block) == 110, "iq3_k block");
 

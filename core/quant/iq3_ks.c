@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ3_KS: a row has one d; 256 values in 8 groups of 32, x = (d * (scale - 16)) * book[q]. */
+ * IQ3_KS: one d per row; 256 values in 8 groups of 32, x = (d * (scale - 16)) * book[q]. */
 #include <stdint.h>
 #include <string.h>
 
@@ -11,14 +11,14 @@
 #include "core/quant/iqk.h"
 
 #define N 256
-#define SHIFT 4 /* of the second book */
+#define SHIFT 4 /* offset of the second codebook */
 
 struct block {
 	uint8_t scales_h;       /* bit g: the fifth bit of the scale of group g */
-	uint8_t second;         /* bit g: the group uses the second book */
+	uint8_t second;         /* bit g: the group uses the second codebook */
 	uint8_t scales[N / 64]; /* low nibbles: groups 0 to 3, high nibbles: 4 to 7 */
-	uint8_t qs[N / 4];      /* two bits: iqk.h */
-	uint8_t qh[N / 8];      /* the third */
+	uint8_t qs[N / 4];      /* two low bits of each code: iqk.h */
+	uint8_t qh[N / 8];      /* the third bit of each code */
 };
 _Static_assert(sizeof(struct block) == 102, "iq3_ks block");
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ3_KT: a row has one d; 256 values in 8 groups of 32, and 8 values are a point of the trellis
- * with an index of 16 bits and signs of their own: x = +-((d * scale) * |value|). */
+ * IQ3_KT: one d per row; 256 values in 8 groups of 32; every 8 values are a trellis point
+ * with a 16-bit index and separate signs: x = +-((d * scale) * |value|). */
 #include <stdint.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 struct block {
 	uint8_t scales[N / 64]; /* low nibbles: groups 0 to 3, high nibbles: 4 to 7 */
 	uint8_t ql[N / 8][2];   /* u16: indices */
-	uint8_t minus[N / 8];   /* bit g of byte j: of value j of group g */
+	uint8_t minus[N / 8];   /* bit g of byte j: sign of value j of group g */
 };
 _Static_assert(sizeof(struct block) == 100, "iq3_kt block");
 

@@ -16,7 +16,7 @@ struct block {
 	uint8_t d[2];           /* f16 */
 	uint8_t qs[N / 4];      /* low 8 bits of the point of values 4p .. 4p + 3 */
 	uint8_t qh[N / 32];     /* bit p % 8 of qh[p / 8]: the ninth bit of point p */
-	uint8_t signs[N / 8];   /* one bit a value */
+	uint8_t signs[N / 8];   /* one bit per value */
 	uint8_t scales[N / 64]; /* group 2i in the low, 2i + 1 in the high nibble */
 };
 _Static_assert(sizeof(struct block) == 110, "iq3_s block");

@@ -11,14 +11,14 @@
 #include "core/quant/iqk.h"
 
 #define N 256
-#define SHIFT 4 /* of the second book */
+#define SHIFT 4 /* offset of the second codebook */
 
 struct block {
 	uint8_t d[2];             /* f16 */
-	uint8_t second[2];        /* bit g: group g uses the second book */
-	uint8_t scales_h[N / 64]; /* two high bits of a scale each */
-	uint8_t scales_l[N / 32]; /* nibbles: its low bits */
-	uint8_t qs[N / 2];        /* nibble order of 32 */
+	uint8_t second[2];        /* bit g: group g uses the second codebook */
+	uint8_t scales_h[N / 64]; /* the two high bits of each scale */
+	uint8_t scales_l[N / 32]; /* nibbles: the low bits of each scale */
+	uint8_t qs[N / 2];        /* codes, as groups of 32 nibbles: iqk.h */
 };
 _Static_assert(sizeof(struct block) == 144, "iq4_k block");
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ4_KS: a row has one d; 256 values in 8 groups of 32, x = (d * (2 scale - 127)) * book[q]. */
+ * IQ4_KS: one d per row; 256 values in 8 groups of 32, x = (d * (2 scale - 127)) * book[q]. */
 #include <stdint.h>
 #include <string.h>
 
@@ -11,11 +11,11 @@
 #include "core/quant/iqk.h"
 
 #define N 256
-#define SHIFT 4 /* of the second book */
+#define SHIFT 4 /* offset of the second codebook */
 
 struct block {
-	uint8_t scales[N / 32]; /* bit 0: the group uses the second book; the rest: its scale */
-	uint8_t qs[N / 2];      /* nibble order of 32 */
+	uint8_t scales[N / 32]; /* bit 0: the group uses the second codebook; rest: scale */
+	uint8_t qs[N / 2];      /* codes, as groups of 32 nibbles: iqk.h */
 };
 _Static_assert(sizeof(struct block) == 136, "iq4_ks block");
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ4_KSS: a row has one d; 256 values in 8 groups of 32, x = (d * (2 scale - 127)) * book[q].
+ * IQ4_KSS: one d per row; 256 values in 8 groups of 32, x = (d * (2 scale - 127)) * book[q].
  *
- * 16 bits hold the codes of four values in 15 bits and one bit of the group's scale: the exclusive
- * or of the 16 bits of four codes is 0. */
+ * Each 16-bit word holds the codes of four values in 15 bits and one bit of the group's scale.
+ * This is possible because the exclusive or of the 16 bits of four codes is 0. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,10 +15,10 @@
 #include "core/quant/iqk.h"
 
 #define N 256
-#define SHIFT 4 /* of the second book */
+#define SHIFT 4 /* offset of the second codebook */
 
 struct block {
-	uint8_t qs[N / 32][16]; /* of a group: 8 words of 16 bits */
+	uint8_t qs[N / 32][16]; /* 8 words of 16 bits per group */
 };
 _Static_assert(sizeof(struct block) == 128, "iq4_kss block");
 
@@ -27,8 +27,9 @@ struct row {
 	struct block b[];
 };
 
-/* Word k of a group: bit 0 is bit k of a byte as IQ4_KS has it, with the scale and the book.  The
- * rest exclusive or itself shifted right are bytes 2k and 2k + 1 of codes in nibble order. */
+/* Bit 0 of word k of a group is bit k of the scale byte of IQ4_KS, which holds the scale and the
+ * codebook.  The other bits, exclusive-ored with themselves shifted right, are bytes 2k and 2k + 1
+ * of the codes in nibble order. */
 static int unpack(const uint8_t words[16], uint8_t codes[16])
 {
 	int s = 0;
@@ -87,12 +88,12 @@ static int parity(unsigned v)
 	return __builtin_popcount(v) & 1;
 }
 
-/* Makes the parity of four codes even: the one whose change costs least goes to the nearest value
- * of the other parity. */
+/* Makes the parity of four codes even: the code that is cheapest to change goes to the nearest
+ * value of the other parity. */
 static void make_even(const struct lmi_bookfit *f, const float *x, const float *w, float inv,
 		      int second, float *v, uint16_t *q)
 {
-	int at = 0, to = q[0] ^ 1; /* what stays when x * inv is no number */
+	int at = 0, to = q[0] ^ 1; /* result if x * inv is NaN */
 	float best = INFINITY, best_v = lmi_bookfit_value(f, second, to);
 
 	for (int i = 0; i < 4; i++) {

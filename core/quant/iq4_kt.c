@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ4_KT: a row has one d; 256 values in 8 groups of 32, and 4 values are a point of the trellis
- * with an index of 15 bits, which a group may begin to count elsewhere: x = (d * (scale - 64)) *
- * value. */
+ * IQ4_KT: one d per row; 256 values in 8 groups of 32; every 4 values are a trellis point with a
+ * 15-bit index into one of two codebooks per group: x = (d * (scale - 64)) * value. */
 #include <stdint.h>
 #include <string.h>
 
@@ -14,11 +13,12 @@
 #define N 256
 
 struct block {
-	/* u32: bit 0: second beginning; bits 1 to 7: scale; bits 8 + 3i to 10 + 3i: bits 12 to 14
-	 * of point i of the group */
+	/* u32; bit 0: use the second codebook; bits 1 to 7: scale; bits 8 + 3i to 10 + 3i: bits 12
+	 * to 14 of point i of the group */
 	uint8_t groups[N / 32][4];
-	uint8_t ql[N / 4]; /* low bits of indices */
-	uint8_t qh[N / 8]; /* bits 8 to 11: low nibbles of the first 32, high of the last */
+	uint8_t ql[N / 4]; /* low 8 bits of the indices */
+	uint8_t qh[N / 8]; /* bits 8 to 11 of the indices: low nibbles for the first 32, high
+			    * nibbles for the rest */
 };
 _Static_assert(sizeof(struct block) == 128, "iq4_kt block");
 

@@ -13,8 +13,8 @@
 
 struct block {
 	uint8_t d[2];             /* f16 */
-	uint8_t scales_h[2];      /* u16: bits 2g, 2g + 1: high bits of scale g */
-	uint8_t scales_l[N / 64]; /* nibble g % 2 of byte g / 2: its low bits */
+	uint8_t scales_h[2];      /* u16; bits 2g, 2g + 1: high bits of the scale of group g */
+	uint8_t scales_l[N / 64]; /* nibble g % 2 of byte g / 2: low bits of the scale of group g */
 	uint8_t qs[N / 32][16];   /* value j in the low, j + 16 in the high nibble of byte j */
 };
 _Static_assert(sizeof(struct block) == 136, "iq4_xs block");

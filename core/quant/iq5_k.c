@@ -11,15 +11,15 @@
 #include "core/quant/iqk.h"
 
 #define N 256
-#define SHIFT 2 /* of the second book */
+#define SHIFT 2 /* offset of the second codebook */
 
 struct block {
 	uint8_t d[2];             /* f16 */
-	uint8_t second[2];        /* bit g: group g uses the second book */
-	uint8_t scales_h[N / 64]; /* two high bits of a scale each */
-	uint8_t scales_l[N / 32]; /* nibbles: its low bits */
-	uint8_t qs[N / 2];        /* four bits: iqk.h */
-	uint8_t qh[N / 8];        /* the fifth */
+	uint8_t second[2];        /* bit g: group g uses the second codebook */
+	uint8_t scales_h[N / 64]; /* the two high bits of each scale */
+	uint8_t scales_l[N / 32]; /* nibbles: the low bits of each scale */
+	uint8_t qs[N / 2];        /* four low bits of each code: iqk.h */
+	uint8_t qh[N / 8];        /* the fifth bit of each code */
 };
 _Static_assert(sizeof(struct block) == 176, "iq5_k block");
 

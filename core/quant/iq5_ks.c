@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ5_KS: a row has one d; 256 values in 8 groups of 32, x = (d * (2 scale - 127)) * book[q]. */
+ * IQ5_KS: one d per row; 256 values in 8 groups of 32, x = (d * (2 scale - 127)) * book[q]. */
 #include <stdint.h>
 #include <string.h>
 
@@ -11,12 +11,12 @@
 #include "core/quant/iqk.h"
 
 #define N 256
-#define SHIFT 2 /* of the second book */
+#define SHIFT 2 /* offset of the second codebook */
 
 struct block {
-	uint8_t scales[N / 32]; /* bit 0: the group uses the second book; the rest: its scale */
-	uint8_t qs[N / 2];      /* four bits: iqk.h */
-	uint8_t qh[N / 8];      /* the fifth */
+	uint8_t scales[N / 32]; /* bit 0: the group uses the second codebook; rest: scale */
+	uint8_t qs[N / 2];      /* four low bits of each code: iqk.h */
+	uint8_t qh[N / 8];      /* the fifth bit of each code */
 };
 _Static_assert(sizeof(struct block) == 168, "iq5_ks block");
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ6_K: 256 values in 16 groups of 16, x = (d * scale) * value(q), where the book is a cubic:
- * value(q) = -127 + q (6.2568 + q (-0.11218 + 0.0011972 q)), and one more in the second book. */
+ * IQ6_K: 256 values in 16 groups of 16, x = (d * scale) * value(q), where the codebook is a cubic:
+ * value(q) = -127 + q (6.2568 + q (-0.11218 + 0.0011972 q)), plus 1 in the second codebook. */
 #include <stdint.h>
 #include <string.h>
 
@@ -11,14 +11,14 @@
 #include "core/quant/iqk.h"
 
 #define N 256
-#define SHIFT 1 /* of the second book */
+#define SHIFT 1 /* offset of the second codebook */
 
 struct block {
 	uint8_t d[2];          /* f16 */
-	uint8_t second[2];     /* bit g: group g uses the second book */
+	uint8_t second[2];     /* bit g: group g uses the second codebook */
 	int8_t scales[N / 16];
-	uint8_t qs[N / 2];     /* four bits: iqk.h */
-	uint8_t qh[N / 4];     /* two more */
+	uint8_t qs[N / 2];     /* four low bits of each code: iqk.h */
+	uint8_t qh[N / 4];     /* the two high bits of each code */
 };
 _Static_assert(sizeof(struct block) == 212, "iq6_k block");
 

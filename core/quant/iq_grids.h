@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * iq_grids.h - the code tables of the IQ types.
+ * iq_grids.h - the codebooks of the IQ types.
  *
- * A grid is a list of points of 8 (IQ2, IQ1) or 4 (IQ3) coordinates; a block stores the
- * number of a point.  A code packs one level per coordinate, the first in the lowest bits:
- * 2 bits each for 8 coordinates, 3 bits each for 4.  Levels stand for the values below.
- * Codes ascend within a grid. */
+ * A grid is a list of points with 8 (IQ2, IQ1) or 4 (IQ3) coordinates; a block stores the index of
+ * a point.  A code packs one level per coordinate, the first in the lowest bits: 2 bits each for 8
+ * coordinates, 3 bits each for 4.  The functions below give the value of a level.  Codes ascend
+ * within a grid. */
 #ifndef LLAMAD_CORE_QUANT_IQ_GRIDS_H
 #define LLAMAD_CORE_QUANT_IQ_GRIDS_H
 
@@ -15,7 +15,7 @@
 
 extern const uint16_t lmi_iq_codes[LMI_IQ_N_CODES];
 
-/* First code of each grid in lmi_iq_codes. */
+/* Index of the first code of each grid in lmi_iq_codes. */
 enum {
 	LMI_GRID_IQ2_XXS = 0,    /* 256 points */
 	LMI_GRID_IQ2_XS = 256,   /* 512 */
@@ -25,7 +25,7 @@ enum {
 	LMI_GRID_IQ1_S = 2560    /* 2048 */
 };
 
-/* Coordinate j of a code. */
+/* Value of coordinate j of a code. */
 static inline int lmi_iq2_value(uint16_t code, int j)
 {
 	static const uint8_t value[4] = {8, 25, 43, 0};
@@ -50,7 +50,8 @@ static inline int lmi_iq3_s_value(uint16_t code, int j)
 	return 2 * (code >> 3 * j & 7) + 1;
 }
 
-/* The eight signs (bit 1 = minus) behind a 7-bit index: the number of minuses is even. */
+/* Returns the eight signs (bit 1 = minus) that a 7-bit index encodes; the number of minus signs is
+ * even. */
 static inline uint8_t lmi_iq_signs(unsigned index)
 {
 	return (uint8_t)(index | (unsigned)__builtin_parity(index) << 7);

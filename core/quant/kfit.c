@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two-level searches; kfit.h has the contract.  "Trial" is a block under construction:
- * scales of the block, integers of the groups, codes, and the error they leave. */
+ * Superblock search; kfit.h has the contract.  A "trial" is a block under construction: scales of
+ * the block, integers of the groups, codes, and the resulting error. */
 #include "core/quant/kfit.h"
 
 #include <math.h>
@@ -11,8 +11,8 @@
 #include "core/quant/fit.h"
 
 #define MAX_GROUPS (LMI_K / 16)
-#define N_ROUNDS   5  /* of "integers, then scales" */
-#define N_FLAT     24 /* starts when all values are equal: only the rounding of d differs */
+#define N_ROUNDS   5  /* rounds of "integers, then scales" */
+#define N_FLAT     24 /* starts if all values are equal: only the rounding of d differs */
 
 struct trial {
 	const struct lmi_kshape *k;
@@ -31,7 +31,8 @@ static double total(const struct trial *t)
 	return sum;
 }
 
-/* Rounds group g to integers s and m; keeps them when the error is below the group's. */
+/* Rounds group g with integers s and m; keeps them if the error is below the group's current
+ * error. */
 static void try_group(struct trial *t, int g, int s, int m, bool affine)
 {
 	const struct lmi_kshape *k = t->k;
@@ -62,9 +63,9 @@ static void try_group(struct trial *t, int g, int s, int m, bool affine)
 	memcpy(t->b.q + g * k->group, q, (size_t)k->group);
 }
 
-/* The integers of all groups near those that they have, for the block's scales as they
- * are now; scales with the other sign too, where codes reach further to one side.
- * wide: all scales. */
+/* Tries the integers of all groups near their current values, for the current scales of the block.
+ * Also tries scales with the opposite sign, because codes may reach further on one side.  wide:
+ * tries all scales. */
 static void improve_groups(struct trial *t, bool affine, bool wide)
 {
 	for (int g = 0; g < t->n_groups; g++) {
@@ -82,7 +83,7 @@ static void improve_groups(struct trial *t, bool affine, bool wide)
 	}
 }
 
-/* The block's scales that suit all codes best; false when they stay as they are. */
+/* Solves for the best scales of the block, given all codes; returns false if they do not change. */
 static bool improve_scales(struct trial *t, bool affine)
 {
 	double vv = 0, vm = 0, mm = 0, xv = 0, xm = 0, det;
@@ -115,7 +116,7 @@ static bool improve_scales(struct trial *t, bool affine)
 	return true;
 }
 
-/* Integers and scales in turn; wide: of the first look at the integers. */
+/* Improves integers and scales alternately; wide applies to the first round of integers. */
 static void improve(struct trial *t, bool affine, bool wide, double *best, struct lmi_kblock *out)
 {
 	for (int round = 0; round < N_ROUNDS; round++) {
@@ -136,7 +137,7 @@ static int clamp(int v, int lo, int hi)
 	return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* Integers of the groups for block scales d and dmin. */
+/* Sets the integers of the groups for block scales d and dmin. */
 static void start(struct trial *t, float d, float dmin, const float *a, const float *b)
 {
 	const struct lmi_kshape *k = t->k;
@@ -206,7 +207,7 @@ void lmi_kfit_scale(const struct lmi_kshape *k, const float *x, const float *w,
 			improve(&t, false, false, &best, out);
 		}
 	}
-	/* With few codes, values that are nearly equal are met by many products s * q. */
+	/* With few codes, nearly equal values can be represented by many products s * q. */
 	if (k->q_hi - k->q_lo < 8 && !k->book) {
 		t.b = *out;
 		improve(&t, false, true, &best, out);

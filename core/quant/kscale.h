@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * kscale.h - the eight pairs of 6-bit scale and minimum that Q4_K and Q5_K pack in 12 bytes.
+ * kscale.h - eight pairs of 6-bit scale and minimum, packed in 12 bytes by Q4_K and Q5_K.
  *
- * Byte j < 4 holds scale j in its low 6 bits, byte j + 4 minimum j; the low nibbles of scale
- * and minimum j >= 4 share byte j + 4, their two high bits lie on top of bytes j - 4 and j. */
+ * Byte j < 4 holds scale j in its low 6 bits, byte j + 4 holds minimum j.  For j >= 4, the low
+ * nibbles of scale and minimum j share byte j + 4; their two high bits are the top bits of bytes j
+ * - 4 and j. */
 #ifndef LLAMAD_CORE_QUANT_KSCALE_H
 #define LLAMAD_CORE_QUANT_KSCALE_H
 
@@ -20,7 +21,7 @@ static inline void lmi_kscale_get(const uint8_t s[12], int j, uint8_t *scale, ui
 	}
 }
 
-/* The inverse, for all eight; values 0..63. */
+/* The inverse, for all eight pairs; values are 0..63. */
 static inline void lmi_kscale_put(uint8_t s[12], const int16_t scale[8], const int16_t min[8])
 {
 	for (int j = 0; j < 4; j++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What happens between the loops of lanes.h: whole blocks, whose groups share a scale.
+ * SIMD search for blocks whose groups share a scale; the inner loops are those of lanes.h.
  *
- * A block's search: each group finds the scale that suits it alone; the block's f16 scale is the
- * greatest of them over the greatest integer; each group takes the best of a few integers around
- * its own; the block's scale is solved for again, and so on.  It does not look at the blocks
- * beside it, so how a row is cut makes no difference. */
+ * The search for a block: each group finds its best scale alone; the f16 scale of the block is the
+ * greatest of them divided by the greatest integer; each group takes the best of a few integers
+ * around its own; the scale of the block is solved for again, and so on.  The result does not
+ * depend on neighbouring blocks, so it does not matter how a row is split. */
 #include "core/quant/lanefit_impl.h"
 
 #include <math.h>
@@ -14,12 +14,12 @@
 #include "core/base/bytes.h"
 #include "core/quant/fit.h"
 
-#define N_ROUNDS 3 /* of "integers, then scales"; the same for every block */
+#define N_ROUNDS 3 /* rounds of "integers, then scales"; the same for every block */
 
 #define ALIGNED _Alignas(64)
 
-/* May a block be fitted here?  both_signs: only when it has values of both.  Looks at the bits as
- * whole numbers, whose order is that of the magnitudes, NaN above all. */
+/* Can a block be fitted here?  both_signs: only if it has values of both signs.  Compares the bit
+ * patterns as integers, which order like the magnitudes, with NaN above all. */
 static bool is_ordinary(const float *x, size_t n, bool both_signs)
 {
 	uint32_t first = lmi_f32_bits(x[0]), differ = 0;
@@ -50,14 +50,15 @@ static float greatest(const float *a, int n)
 	return peak;
 }
 
-/* A block in work: lanes [at, at + n). */
+/* The lanes of a block: [at, at + n). */
 struct span {
 	int at, n;
 };
 
-/* What has been found for all lanes; dmin and m only with minima. */
+/* Current solution for all lanes; dmin and m are used only with minima. */
 struct state {
-	ALIGNED float d[LMI_LANES], dmin[LMI_LANES]; /* of the block, in each of its lanes */
+	ALIGNED float d[LMI_LANES], dmin[LMI_LANES]; /* of the block, repeated in each of its
+						      * lanes */
 	ALIGNED float s[LMI_LANES], m[LMI_LANES];    /* integers */
 };
 
@@ -115,7 +116,7 @@ static void try_integers(struct search *f, const struct state *from, float ds, f
 	}
 }
 
-/* The best integers near those that there are; err gets what they leave. */
+/* Finds the best integers near the current ones; err is set to the remaining errors. */
 static void improve_integers(struct search *f, float *err)
 {
 	const struct state from = f->now;
@@ -157,7 +158,7 @@ static void set_block(struct search *f, int i, float d, float dmin)
 	}
 }
 
-/* The block's scales that suit the codes best. */
+/* Solves for the best scales of the blocks, given the codes. */
 static void solve_scale(struct search *f)
 {
 	ALIGNED float scale[LMI_LANES], xv[LMI_LANES], vv[LMI_LANES];
@@ -226,7 +227,8 @@ static void begin(struct search *f, const struct lmi_lanes *v, const struct lmi_
 	}
 }
 
-/* The integers of the groups for block scales; a, b: what suits the groups alone. */
+/* Sets the integers of the groups for block scales d and dmin; a, b: the groups' own best
+ * values. */
 static void start(struct search *f, int i, float d, float dmin, const float *a, const float *b)
 {
 	float id, im;
@@ -329,12 +331,12 @@ static void search_affine(const struct lmi_lanes *v, const struct lmi_kshape *k,
 	finish(&f, out);
 }
 
-/* Blocks that are not ordinary one by one, those that are together. */
+/* Fits blocks that are not ordinary one by one, ordinary blocks together. */
 static void fit_blocks(const struct lmi_lanes *v, const struct lmi_kshape *k, const float *src,
 		       const float *importance, int n, bool affine, struct lmi_kblock *out)
 {
-	int per = LMI_LANES * k->group / LMI_K; /* blocks that fill the lanes */
-	/* with few codes, values of one sign are met best by kfit.c's search of all scales */
+	int per = LMI_LANES * k->group / LMI_K; /* number of blocks that fill the lanes */
+	/* with few codes, kfit.c's search of all scales is best for values of one sign */
 	bool few = !affine && !k->book && k->q_hi - k->q_lo < 8;
 	float x[LMI_K], w[LMI_LANEFIT_BLOCKS * LMI_K];
 	struct lmi_batch b;

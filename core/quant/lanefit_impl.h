@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * lanefit_impl.h - what lanefit.c (blocks of groups) and lanefit_single.c (blocks with one scale)
- * share. */
+ * lanefit_impl.h - shared by lanefit.c (blocks of groups) and lanefit_single.c (blocks with one
+ * scale). */
 #ifndef LLAMAD_CORE_QUANT_LANEFIT_IMPL_H
 #define LLAMAD_CORE_QUANT_LANEFIT_IMPL_H
 
 #include "core/quant/lanefit.h"
 
-/* Groups of up to LMI_LANES, values and lanes exchanged; w: NULL or their weights. */
+/* Loads up to LMI_LANES groups, transposed into lanes; w: their weights, or NULL. */
 void lmi_lanefit_load(const struct lmi_lanes *v, struct lmi_batch *b, const float *src,
 		      const float *w, int n_group, int group);
 

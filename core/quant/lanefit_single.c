@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks with one scale, sixteen side by side. */
+ * SIMD search for blocks with one scale, sixteen side by side. */
 #include <string.h>
 
 #include "core/base/bytes.h"
@@ -9,19 +9,20 @@
 
 #define ALIGNED _Alignas(64)
 #define N	32 /* values in a block */
-#define N_UNCUT 6  /* members of a fan that leave the greatest value in the range */
+#define N_UNCUT 6  /* number of candidates that do not clip the greatest value */
 
-/* a where the bits of `which` are set, b where they are not. */
+/* Bitwise select: a where the bits of `which` are set, otherwise b. */
 static inline float choose(uint32_t which, float a, float b)
 {
 	return lmi_bits_f32((lmi_f32_bits(a) & which) | (lmi_f32_bits(b) & ~which));
 }
 
-/* The scale of each lane as an f16, the better of two. */
+/* Keeps the better of two f16 scales in each lane. */
 static void better_of(float *restrict d, float *restrict err, const float *restrict d2,
 		      const float *restrict err2)
 {
-	for (int l = 0; l < LMI_LANES; l++) { /* no branch, which would be a toss-up */
+	for (int l = 0; l < LMI_LANES; l++) { /* branch-free, because a branch would be
+					       * unpredictable */
 		uint32_t less = err2[l] < err[l] ? UINT32_MAX : 0;
 
 		d[l] = choose(less, d2[l], d[l]);
@@ -29,7 +30,7 @@ static void better_of(float *restrict d, float *restrict err, const float *restr
 	}
 }
 
-/* Takes the scales d2, as f16, where they leave less. */
+/* Rounds the scales d2 to f16 and takes them in the lanes where they leave a smaller error. */
 static void try_scales(const struct lmi_lanes *v, const struct lmi_levels *l,
 		       const struct lmi_batch *b, float *d2, float *d, float *err)
 {
@@ -40,7 +41,7 @@ static void try_scales(const struct lmi_lanes *v, const struct lmi_levels *l,
 	better_of(d, err, d2, err2);
 }
 
-/* The scales that suit the codes of the scales d best; 0 when all codes are 0. */
+/* Computes the best scales for the codes that the scales d give; 0 if all codes are 0. */
 static void least_squares(const struct lmi_lanes *v, const struct lmi_levels *l,
 			  const struct lmi_batch *b, const float *d, float *best)
 {
@@ -54,7 +55,7 @@ static void least_squares(const struct lmi_lanes *v, const struct lmi_levels *l,
 	}
 }
 
-/* The plain scales, which put the greatest value on the lowest code, and what they leave. */
+/* Computes the plain scales, which put the greatest value on the lowest code, and their errors. */
 static void plain(const struct lmi_lanes *v, const struct lmi_levels *l,
 		  const struct lmi_batch *b, float *d, float *err)
 {
@@ -63,9 +64,9 @@ static void plain(const struct lmi_lanes *v, const struct lmi_levels *l,
 	v->err(b, l, d, err);
 }
 
-/* The better of the two scales that put the greatest value on an outer code, moved half of the way
- * to what least squares make of its codes.  The whole way would cut the greatest values: models
- * answer better half way than at either end (docs/formats.md). */
+/* Takes the better of the two scales that put the greatest value on an outer code, moved halfway to
+ * the least-squares scale of its codes.  The full way would clip the greatest values: models answer
+ * better halfway than at either end (docs/formats.md). */
 static void quick_single(const struct lmi_lanes *v, const struct lmi_levels *l,
 			 const struct lmi_batch *b, float *d)
 {
@@ -80,17 +81,18 @@ static void quick_single(const struct lmi_lanes *v, const struct lmi_levels *l,
 	try_scales(v, l, b, d2, d, err);
 }
 
-/* How many scales are tried at each end.  With a book, whose outer values lie far apart, the least
- * squared error often cuts the greatest value of a block.  Models answer better when it is left
- * whole: SmolLM2's IQ4_XS, most of which is IQ4_NL, has KL divergences of 0.153 and 0.144 with
- * N_UNCUT, 0.171 and 0.152 without, on two texts.  An importance says itself what may be cut. */
+/* Number of scales that are tried at each end.  With a codebook, whose outer values lie far apart,
+ * the least squared error often clips the greatest value of a block.  Models answer better if it is
+ * not clipped: SmolLM2's IQ4_XS, most of which is IQ4_NL, has KL divergences of 0.153 and 0.144
+ * with N_UNCUT, and 0.171 and 0.152 without, on two texts.  With an importance matrix, the weights
+ * decide what may be clipped. */
 static int n_fan(const struct lmi_levels *l, const struct lmi_batch *b)
 {
 	return l->is_book && !b->weighted ? N_UNCUT : LMI_FIT_FAN;
 }
 
-/* The best of a fan at both ends, then what least squares make of it.  The plain scale is one of
- * the candidates: it wins when no other is better. */
+/* Takes the best candidate at both ends, then solves by least squares.  The plain scale is one of
+ * the candidates and wins if no other is better. */
 static void search_single(const struct lmi_lanes *v, const struct lmi_levels *l,
 			  const struct lmi_batch *b, float *d)
 {
@@ -117,7 +119,7 @@ void lmi_lanefit_single(const struct lmi_lanes *lanes, int lo, int hi, const int
 	ALIGNED float scale[LMI_LANES], ordinary[LMI_LANES];
 	ALIGNED const float none[LMI_LANES] = {0};
 	const struct lmi_levels l = lmi_lanefit_levels(&k);
-	/* q4_0 is the type that people take for being made quickly */
+	/* q4_0 is the type that users choose for fast quantisation */
 	bool quick = !importance && !book && hi - lo < 16;
 	float x[N], w[LMI_LANES * N];
 	int8_t codes[LMI_LANES * N];
@@ -139,7 +141,7 @@ void lmi_lanefit_single(const struct lmi_lanes *lanes, int lo, int hi, const int
 		}
 		for (int j = 0; importance && j < run; j++)
 			lmi_fit_weights(importance + (i + j) * N, w + j * N, N);
-		if (importance || run < n) /* else they are there */
+		if (importance || run < n) /* otherwise they are already loaded */
 			lmi_lanefit_load(v, &b, src + i * N, importance ? w : NULL, run, N);
 		if (quick)
 			quick_single(v, &l, &b, scale);

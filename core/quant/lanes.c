@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which variants of lanes.h this processor can run. */
+ * Selects the variants of lanes.h that this processor can run. */
 #include "core/quant/lanes.h"
 
 #include <stddef.h>
@@ -17,7 +17,7 @@ static const struct lmi_lanes *const plain[] = {&lmi_lanes_c, NULL};
 const struct lmi_lanes *const *lmi_lanes_all(void)
 {
 #if defined(LANES_WITH_AVX512) && defined(LANES_WITH_AVX2)
-	/* all that the flags of the file allow the compiler to use */
+	/* all features that the compiler flags of that file allow */
 	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
 	    __builtin_cpu_supports("avx512vnni"))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * lanes.h one lane after the other: the oracle, and what runs where there is no variant. */
+ * Portable variant of lanes.h, one lane at a time: the oracle, and the fallback for other
+ * processors. */
 #include "core/quant/half.h"
 #include "core/quant/lanes.h"
 
@@ -17,14 +18,14 @@
 #define v_over(a, b, x, y) ((a) > (b) ? (x) : (y))
 #define v_f16(v)	   lmi_f16_to_f32(lmi_f32_to_f16(v))
 
-static void turn(const float *from, int n_group, int n, float (*to)[LMI_LANES])
+static void transpose(const float *from, int n_group, int n, float (*to)[LMI_LANES])
 {
 	for (int l = 0; l < LMI_LANES; l++)
 		for (int i = 0; i < n; i++)
 			to[i][l] = from[(l < n_group ? l : 0) * n + i];
 }
 
-static void turn_codes(float (*from)[LMI_LANES], int n, int8_t *q)
+static void transpose_codes(float (*from)[LMI_LANES], int n, int8_t *q)
 {
 	for (int l = 0; l < LMI_LANES; l++)
 		for (int i = 0; i < n; i++)

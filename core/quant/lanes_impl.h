@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of lanes.h for any width, included once by each variant, which defines
+ * The loops of lanes.h for any vector width.  Each variant includes this file once and defines
  *
- *     LANES_NAME		the struct lmi_lanes
- *     V, VF			lanes in a vector, its type; + - * / work on it
+ *     LANES_NAME			the struct lmi_lanes
+ *     V, VF			number of lanes in a vector, and its type; + - * / work on it
  *     v_set(f)			f in all lanes
  *     v_load(p) v_store(p, v)	aligned
  *     v_max(a, b) v_min(a, b)	a > b ? a : b and a < b ? a : b
- *     v_over(a, b, x, y)	a > b ? x : y
- *     v_f16(v)		v, of at most 65504, as the nearest f16
+ *     v_over(a, b, x, y)		a > b ? x : y
+ *     v_f16(v)			v, of magnitude at most 65504, rounded to the nearest f16
  *
- *     turn, turn_codes	functions: see lanes.h, and the same for codes, back and narrowed
+ *     transpose			see lanes.h
+ *     transpose_codes		the inverse, narrowed to int8_t
  *
- * All functions here are static; functions that take `weighted` are inlined with a constant. */
+ * All functions here are static; functions with a parameter `weighted` are inlined with a
+ * constant. */
 #include "core/quant/lanes.h"
 
 #define INLINE static inline __attribute__((always_inline))
-#define MAGIC  0x1.8p23f /* adding and taking it away rounds to a whole number, ties to even */
+#define MAGIC  0x1.8p23f /* adding and subtracting it rounds to an integer, ties to even */
 #define TINY   1e-30f
 
 INLINE VF v_nearest(VF v, VF lo, VF hi)
@@ -26,7 +28,7 @@ INLINE VF v_nearest(VF v, VF lo, VF hi)
 	return (v + v_set(MAGIC)) - v_set(MAGIC);
 }
 
-/* The value of the code nearest to v. */
+/* Returns the value of the code nearest to v. */
 INLINE VF v_value(const struct lmi_levels *l, VF v, bool book)
 {
 	VF out;
@@ -39,7 +41,7 @@ INLINE VF v_value(const struct lmi_levels *l, VF v, bool book)
 	return out;
 }
 
-/* 1 / v, 0 for 0. */
+/* Returns 1 / v, or 0 if v is 0. */
 INLINE VF v_inverse(VF v)
 {
 	VF size = v_max(v, v_set(0) - v);
@@ -98,7 +100,7 @@ static void ordinary(const struct lmi_batch *b, float *yes)
 			most = v_max(x, most);
 			size = v_max(a, size);
 			present = present + v_over(a, zero, one, zero);
-			small = small + v_over(v_set(LMI_LANES_MOST), a, one, zero); /* no NaN */
+			small = small + v_over(v_set(LMI_LANES_MOST), a, one, zero); /* not NaN */
 		}
 		is = v_over(most, least, one, zero);
 		is = v_over(size, v_set(LMI_LANES_LEAST), is, zero);
@@ -205,7 +207,7 @@ static void sums(const struct lmi_batch *b, const struct lmi_levels *l, const fl
 static void codes(const struct lmi_batch *b, const struct lmi_levels *l, const float *scale,
 		  const float *off, int8_t *q)
 {
-	_Alignas(64) float turned[LMI_LANES_VALUES][LMI_LANES];
+	_Alignas(64) float transposed[LMI_LANES_VALUES][LMI_LANES];
 
 	for (int at = 0; at < LMI_LANES; at += V) {
 		VF inv = v_inverse(v_load(scale + at)), o = v_load(off + at);
@@ -218,10 +220,10 @@ static void codes(const struct lmi_batch *b, const struct lmi_levels *l, const f
 			else
 				for (int k = 0; k < 15; k++)
 					out = out + v_over(v, v_set(l->mid[k]), v_set(1), v_set(0));
-			v_store(&turned[i][at], out);
+			v_store(&transposed[i][at], out);
 		}
 	}
-	turn_codes(turned, b->n, q);
+	transpose_codes(transposed, b->n, q);
 }
 
 INLINE void do_slopes(const struct lmi_batch *b, float hi, int n_fan, float *a, float *m,
@@ -266,10 +268,10 @@ INLINE void do_slopes(const struct lmi_batch *b, float hi, int n_fan, float *a, 
 			d = v_max((sw * sxq - sx * sq) * v_inverse(det), zero);
 			d = v_over(det, zero, d, zero);
 			o = (sx - d * sq) / sw;
-			/* no minimum above 0: then the slope alone */
+			/* a minimum above 0 is not allowed: fit the slope alone */
 			d = v_over(o, zero, v_max(sxq * v_inverse(sqq), zero), d);
 			o = v_min(o, zero);
-			/* sum of w x^2 less the error */
+			/* sum of w x^2 minus the error */
 			gain = v_set(2) * (d * sxq + o * sx) -
 			       (d * d * sqq + v_set(2) * d * o * sq + o * o * sw);
 			best_a = v_over(gain, best, d, best_a);
@@ -341,7 +343,7 @@ static void sums_affine(const struct lmi_batch *b, float hi, const float *scale,
 
 const struct lmi_lanes LANES_NAME = {
 	.name = LANES_TEXT,
-	.turn = turn,
+	.turn = transpose,
 	.ordinary = ordinary,
 	.peaks = peaks,
 	.round = round_f16,

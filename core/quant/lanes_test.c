@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every variant of lanes.h gives the bits of the plain one: through the searches that use it,
- * for every kind of type, with and without importances, for all numbers of blocks. */
+ * Every variant of lanes.h gives the same bits as the portable one: tested through the searches
+ * that use it, for every kind of type, with and without importances, for all numbers of blocks. */
 #include "tests/lmd_check.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 static float x[MAX_VALUES], w[MAX_VALUES];
 
-/* Blocks of very different sizes, and some that are not ordinary. */
+/* Makes blocks of very different magnitudes, including some that are not ordinary. */
 static void fill(uint64_t *seed)
 {
 	for (int i = 0; i < MAX_VALUES; i += 32) {

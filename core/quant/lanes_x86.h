@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Exchanging values and lanes, four by four: for the x86 variants of lanes.h. */
+ * Transposes between values and lanes in blocks of 4 x 4, for the x86 variants of lanes.h. */
 #include <immintrin.h>
 #include <string.h>
 
 #include "core/quant/lanes.h"
 
-static void turn(const float *from, int n_group, int n, float (*to)[LMI_LANES])
+static void transpose(const float *from, int n_group, int n, float (*to)[LMI_LANES])
 {
 	for (int l = 0; l < LMI_LANES; l += 4) {
 		const float *row[4];
@@ -26,8 +26,8 @@ static void turn(const float *from, int n_group, int n, float (*to)[LMI_LANES])
 	}
 }
 
-/* Whole numbers within int8_t. */
-static void turn_codes(float (*from)[LMI_LANES], int n, int8_t *q)
+/* The values are integers within int8_t. */
+static void transpose_codes(float (*from)[LMI_LANES], int n, int8_t *q)
 {
 	for (int l = 0; l < LMI_LANES; l += 4) {
 		for (int i = 0; i < n; i += 4) {

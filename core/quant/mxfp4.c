@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * MXFP4: 32 values of E2M1 with a power of two as scale, x = book[q] * 2^(e - 128), the
- * book holding twice the values of E2M1. */
+ * MXFP4: 32 values of E2M1 with a power of two as scale, x = book[q] * 2^(e - 128); the codebook
+ * holds twice the values of E2M1. */
 #include <math.h>
 #include <stdint.h>
 
@@ -18,7 +18,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 17, "mxfp4 block");
 
-/* 2^(e - 128); denormal for e = 0 and 1.  255 is an exponent as any other. */
+/* 2^(e - 128); denormal for e = 0 and 1.  255 is an ordinary exponent. */
 static float scale_of(unsigned e)
 {
 	return lmi_bits_f32(e < 2 ? 0x200000u << e : (e - 1) << 23);
@@ -66,7 +66,8 @@ LMI_ENCODER(mxfp4)
 		lmi_fit_load(src, importance, i, x, w, N);
 		for (int j = 0; j < N; j++)
 			peak = fmaxf(peak, fabsf(x[j]));
-		/* The greatest code is 12: from "peak is 12" to "peak is far beyond it". */
+		/* The greatest codebook value is 12: tries scales from "the peak is 12" to "the
+		 * peak is far beyond it". */
 		top = peak > 0 ? ilogbf(peak) + 128 - 3 : 0;
 		for (int e = top - 2; e <= top + 1; e++) {
 			double err = e >= 0 && e < 255 ? try_scale(x, w, (unsigned)e, q) : INFINITY;

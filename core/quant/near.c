@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plain rounding for types that a cache may have: the range of a block gives the scale, each
- * value goes to the nearest code.  One pass, no search. */
+ * Plain rounding for types used in KV caches: the range of a block gives the scale, and each value
+ * is rounded to the nearest code.  One pass, no search. */
 #include <math.h>
 #include <stdint.h>
 
@@ -12,7 +12,7 @@
 
 #define N 32
 
-/* The value of greatest magnitude, with its sign. */
+/* Returns the value of greatest magnitude, with its sign. */
 static float peak_of(const float *x)
 {
 	float peak = 0;
@@ -28,7 +28,7 @@ static float inverse(float d)
 	return fabsf(d) > 1e-38f ? 1 / d : 0;
 }
 
-/* v + bias rounded down, at most hi: halves go up. */
+/* Returns v + bias rounded down, clipped to 0..hi; with a bias of 0.5 halves round up. */
 static uint8_t code(float v, float bias, int hi)
 {
 	v += bias;
@@ -50,7 +50,7 @@ static void put_fifth(uint8_t qh[4], const uint8_t q[N])
 	lmi_put_le32(qh, v);
 }
 
-/* Codes around `half` for a peak at code 0. */
+/* Codes centred at `half`; the peak gets code 0. */
 static float symmetric(const float *src, int half, uint8_t q[N])
 {
 	float x[N], d, inv;
@@ -88,7 +88,7 @@ void lmi_q6_0_near(const float *src, void *dst, size_t n, const float *importanc
 	(void)importance;
 	for (size_t i = 0; i < n; i += N, b += 26) {
 		lmi_put_f16(b, lmi_fit_f16(symmetric(src + i, 32, q)));
-		for (int j = 0; j < N / 4; j++) /* order of q6_0.c */
+		for (int j = 0; j < N / 4; j++) /* bit order of q6_0.c */
 			b[2 + j] = (uint8_t)(q[j] >> 4 | q[j + 16] >> 4 << 2 | q[j + 8] >> 4 << 4 |
 					     q[j + 24] >> 4 << 6);
 		put_nibbles(b + 10, q);
@@ -147,7 +147,7 @@ void lmi_q5_1_near(const float *src, void *dst, size_t n, const float *importanc
 	}
 }
 
-/* The peak at the end of the book, then the scale that suits these codes best. */
+/* Puts the peak at the end of the codebook, then computes the best scale for these codes. */
 void lmi_iq4_nl_near(const float *src, void *dst, size_t n, const float *importance)
 {
 	uint8_t *b = dst, codes[N];

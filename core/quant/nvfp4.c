@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * NVFP4: 64 values of E2M1 in groups of 16 with 8-bit float scales, x = book[q] * scale / 2,
- * the book holding twice the values of E2M1.  A file may have one more scale for the whole
- * tensor; it is a tensor of its own and applied to products. */
+ * NVFP4: 64 values of E2M1 in groups of 16 with 8-bit float scales, x = book[q] * scale / 2; the
+ * codebook holds twice the values of E2M1.  A file may have an additional scale for the whole
+ * tensor, stored as a separate tensor and applied to products. */
 #include <math.h>
 #include <stdint.h>
 
@@ -21,8 +21,8 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 36, "nvfp4 block");
 
-/* Half of an E4M3 number without sign, bias 7.  0x7F, which would be no number, is 0; bit 7
- * is ignored but makes 0xFF an ordinary 480. */
+/* Half of an E4M3 number without sign, bias 7.  0x7F, normally NaN, is 0; bit 7 is ignored except
+ * that it makes 0xFF an ordinary 480. */
 static float scale_of(unsigned code)
 {
 	unsigned exp = code >> 3 & 15, man = code & 7;
@@ -62,7 +62,7 @@ static double try_scale(const float *x, const float *w, unsigned code, uint8_t *
 	return err;
 }
 
-/* The least code whose scale brings `peak` down to the greatest value, 12. */
+/* Returns the lowest code whose scale maps `peak` to at most the greatest value, 12. */
 static int code_for(float peak)
 {
 	int code = 0;

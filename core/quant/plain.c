@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Types without blocks: floats and integers of one element each, little-endian.  Integers
- * are index tables; they decode to the nearest float and have no encoder. */
+ * Types without blocks: floats and integers of one element each, little-endian.  Integers are index
+ * tables; they decode to the nearest float and have no encoder. */
 #include <stdint.h>
 
 #include "core/base/bytes.h"

@@ -13,7 +13,7 @@
 
 struct block {
 	uint8_t d[2];      /* f16 */
-	uint8_t qs[N / 8]; /* bit j % 8 of byte j / 8: 1 is plus */
+	uint8_t qs[N / 8]; /* bit j % 8 of byte j / 8; 1 = plus */
 };
 _Static_assert(sizeof(struct block) == 18, "q1_0 block");
 
@@ -29,7 +29,7 @@ LMI_DECODER(q1_0)
 	}
 }
 
-/* With the signs given, the best d is the weighted mean of the magnitudes. */
+/* Given the signs, the best d is the weighted mean of the magnitudes. */
 LMI_ENCODER(q1_0)
 {
 	struct block *b = dst;

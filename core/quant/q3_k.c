@@ -16,8 +16,9 @@
 struct block {
 	uint8_t hmask[N / 8];
 	uint8_t qs[N / 4];
-	uint8_t scales[12]; /* 16 of 6 bits: low nibbles of 0..7 and 8..15 in bytes 0..7, then
-			     * the high pairs, that of scale i in bits 2(i / 4) of byte 8 + i % 4 */
+	uint8_t scales[12]; /* 16 scales of 6 bits: the low nibbles of scales 0..7 and 8..15 in
+			     * bytes 0..7, then the high bit pairs, that of scale i in bits 2(i / 4)
+			     * of byte 8 + i % 4 */
 	uint8_t d[2];       /* f16 */
 };
 _Static_assert(sizeof(struct block) == 110, "q3_k block");

@@ -13,7 +13,7 @@
 
 struct block {
 	uint8_t d[2], dmin[2]; /* f16 */
-	uint8_t scales[12];    /* kscale.h */
+	uint8_t scales[12];    /* see kscale.h */
 	uint8_t qs[N / 2];     /* group 2p in the low, 2p + 1 in the high nibbles of qs[32p..] */
 };
 _Static_assert(sizeof(struct block) == 144, "q4_k block");

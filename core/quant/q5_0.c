@@ -11,7 +11,7 @@
 
 struct block {
 	uint8_t d[2];      /* f16 */
-	uint8_t qh[4];     /* bit j: the fifth bit of value j */
+	uint8_t qh[4];     /* bit j is the fifth bit of value j */
 	uint8_t qs[N / 2]; /* value j in the low, j + 16 in the high nibble of byte j */
 };
 _Static_assert(sizeof(struct block) == 22, "q5_0 block");

@@ -13,9 +13,9 @@
 
 struct block {
 	uint8_t d[2], dmin[2]; /* f16 */
-	uint8_t scales[12];    /* kscale.h */
-	uint8_t qh[32];        /* bit g of byte l: the fifth bit of value l of group g */
-	uint8_t qs[N / 2];     /* as Q4_K */
+	uint8_t scales[12];    /* see kscale.h */
+	uint8_t qh[32];        /* bit g of byte l is the fifth bit of value l of group g */
+	uint8_t qs[N / 2];     /* as in Q4_K */
 };
 _Static_assert(sizeof(struct block) == 176, "q5_k block");
 

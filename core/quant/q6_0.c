@@ -12,12 +12,13 @@
 
 struct block {
 	uint8_t d[2];      /* f16 */
-	uint8_t qh[N / 4]; /* two high bits; byte j: of values j, j + 16, j + 8, j + 24 */
-	uint8_t qs[N / 2]; /* low bits of value j in the low, of j + 16 in the high nibble */
+	uint8_t qh[N / 4]; /* byte j: two high bits of values j, j + 16, j + 8, j + 24 */
+	uint8_t qs[N / 2]; /* byte j: low bits of value j in the low nibble, of j + 16 in the high
+			    * nibble */
 };
 _Static_assert(sizeof(struct block) == 26, "q6_0 block");
 
-/* Where the high bits of a value are in their byte. */
+/* Returns the position of a value's high bits within their byte. */
 static int high_at(int e)
 {
 	return 4 * (e / 8 % 2) + 2 * (e / 16);

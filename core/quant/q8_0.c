@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q8_0: 32 values, one scale, x = q * d.  Q8_1 is its form for activations, which carries
- * d * (sum of q) as well, so that a product with a type that has a minimum needs no second
- * pass.  Both encode by plain rounding with d = max |x| / 127. */
+ * Q8_0: 32 values, one scale, x = q * d.  Q8_1 is the variant for activations; it also stores d *
+ * (sum of q), so that a product with a type that has a minimum needs no second pass.  Both encode
+ * by plain rounding with d = max |x| / 127. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct block_q8_1 {
 };
 _Static_assert(sizeof(struct block_q8_1) == 36, "q8_1 block");
 
-/* Codes of one block; returns d before it is narrowed. */
+/* Writes the codes of one block; returns d before it is narrowed. */
 static float encode(const float *src, int8_t *q)
 {
 	int8_t codes[N];
@@ -40,7 +40,8 @@ static float encode(const float *src, int8_t *q)
 	}
 	d = fminf(peak / 127, 65504);
 	inv = d > 0 ? 1 / d : 0;
-	for (int j = 0; j < N; j++) /* apart from q, which might lie in x as far as C knows */
+	for (int j = 0; j < N; j++) /* a separate array: the compiler must assume that q aliases
+				     * x */
 		codes[j] = (int8_t)lmi_fit_round(x[j] * inv, -127, 127);
 	memcpy(q, codes, N);
 	return d;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q8_A: 32 codes of 8 bits with the scale and offset of their group, x = q * d + m.  It is what
- * checkpoints with affine codes of any width up to 8 bits become in memory, without a rounding:
- * both factors are kept as float.  No file has it, so it has no encoder. */
+ * Q8_A: 32 codes of 8 bits with the scale and offset of their group, x = q * d + m.  Checkpoints
+ * with affine codes of up to 8 bits are converted to this type in memory, without rounding, because
+ * both factors are kept as float.  It never appears in a file, so it has no encoder. */
 #include <stdint.h>
 
 #include "core/base/bytes.h"

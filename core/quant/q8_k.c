@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q8_K: 256 activations, one float scale, x = d * q, and the sums of the codes of each
- * group of 16 for products with types that have minima. */
+ * Q8_K: 256 activations, one float scale, x = d * q, and the sums of the codes of each group of 16
+ * for products with types that have minima. */
 #include <math.h>
 #include <stdint.h>
 
@@ -42,7 +42,8 @@ LMI_ENCODER(q8_k)
 		lmi_fit_clean(src + i, x, N);
 		for (int j = 0; j < N; j++)
 			peak = fmaxf(peak, fabsf(x[j]));
-		inv = peak >= 0x1p-119f ? 127 / peak : 0; /* below, the inverse is not finite */
+		inv = peak >= 0x1p-119f ? 127 / peak : 0; /* below this, the inverse is not
+							   * finite */
 		for (int j = 0; j < N; j++)
 			b->qs[j] = (int8_t)lmi_fit_round(x[j] * inv, -127, 127);
 		lmi_put_le32(b->d, lmi_f32_bits(inv > 0 ? peak / 127 : 0));

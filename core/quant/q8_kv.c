@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q8_KV: a row has one d and the sum of its codes, which products use; x = d * q. */
+ * Q8_KV: one d per row and the sum of the row's codes, which products use; x = d * q. */
 #include <math.h>
 #include <stdint.h>
 
@@ -11,7 +11,7 @@
 struct row {
 	uint8_t d[4];   /* f32 */
 	uint8_t sum[4]; /* i32 */
-	int8_t qs[];    /* a multiple of 32 */
+	int8_t qs[];    /* the number of codes is a multiple of 32 */
 };
 _Static_assert(sizeof(struct row) == 8, "q8_kv header");
 

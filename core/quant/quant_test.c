@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensor types: the table, 16-bit floats, and for every type decoding to the last bit and
- * the error of the encoder, over the blocks of the parity pack; small vectors that were
- * worked out by hand stand in where there is no pack. */
+ * Tensor types: the table, 16-bit floats, and for every type bit-exact decoding and the error of
+ * the encoder, using the blocks of the parity pack.  Without a pack, small vectors computed by hand
+ * are used instead. */
 #include "tests/lmd_check.h"
 
 #include <jansson.h>
@@ -13,7 +13,7 @@
 #include "core/quant/half.h"
 #include "core/quant/quant.h"
 
-/* A file of the pack; NULL if it does not exist.  The caller frees it. */
+/* Reads a file of the pack; returns NULL if it does not exist.  The caller frees it. */
 static uint8_t *slurp(const char *name, size_t *n)
 {
 	char path[4096];
@@ -68,7 +68,7 @@ static bool same_float(uint32_t got, uint32_t want)
 	return got == want || (want_nan && (got & 0x7FFFFFFFu) > 0x7F800000u);
 }
 
-/* Number of the first value that differs, or n. */
+/* Returns the index of the first value that differs, or n. */
 static size_t first_difference(const float *got, const uint8_t *want, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -213,7 +213,7 @@ START_TEST(half_parity)
 }
 END_TEST
 
-/* Decodes all blocks of one type; false and a line on stdout when a value differs. */
+/* Decodes all blocks of one type; if a value differs, prints it and returns false. */
 static bool decode_type(const struct lmi_dtype *t, const json_t *e)
 {
 	size_t n_blocks = number(e, "n_blocks"), n = n_blocks * t->block_elems, n_blk, n_want, i;
@@ -289,7 +289,8 @@ static double row_error(const struct rows *r, size_t row, const float *got, bool
 	return sqrt(sum / sw);
 }
 
-/* Encodes all rows in one way; counts rows whose error is above the bar. */
+/* Encodes all rows, with or without importance; returns the number of rows whose error exceeds the
+ * bound. */
 static unsigned encode_type(const struct lmi_dtype *t, const struct rows *r, const json_t *e,
 			    const char *how, bool imatrix)
 {
@@ -305,7 +306,8 @@ static unsigned encode_type(const struct lmi_dtype *t, const struct rows *r, con
 	for (size_t i = 0; i < r->n_rows; i++) {
 		double want = json_real_value(json_array_get(bar, i)), mine;
 
-		t->dequant(ref + i * row_bytes, got, r->width); /* the measure is the pack's */
+		t->dequant(ref + i * row_bytes, got, r->width); /* checks that row_error() is the
+								 * measure of the pack */
 		ck_assert_double_eq_tol(row_error(r, i, got, imatrix), want, 1e-9 + want * 1e-6);
 		t->quant(r->x + i * r->width, blk, r->width, imatrix ? r->w : NULL);
 		t->dequant(blk, got, r->width);
@@ -317,11 +319,11 @@ static unsigned encode_type(const struct lmi_dtype *t, const struct rows *r, con
 		}
 		if (mine <= 1.02 * want)
 			continue;
-		printf("%s %s: row %s: error %g, bar 1.02 * %g\n", t->name, how,
+		printf("%s %s: row %s: error %g, bound 1.02 * %g\n", t->name, how,
 		       json_string_value(json_array_get(r->names, i)), mine, want);
 		bad++;
 	}
-	printf("%s %s: error of the reference times %.3f, in the worst row %.3f\n", t->name, how,
+	printf("%s %s: error relative to the reference: %.3f, worst row %.3f\n", t->name, how,
 	       sum / n_sum, worst);
 	free(blk);
 	free(ref);
@@ -373,8 +375,8 @@ START_TEST(encode_parity)
 }
 END_TEST
 
-/* Plain rounding is the textbook formula: the bytes are those of the pack, where its
- * encoder is that too. */
+/* Plain rounding is the textbook formula: the bytes are those of the pack for types whose encoder
+ * uses the same formula. */
 START_TEST(near_parity)
 {
 	static const char *const types[] = {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0"};
@@ -428,8 +430,7 @@ static void encode_odd(const struct lmi_dtype *t, lmi_quant_fn quant, const floa
 			      "%s: value %zu is %a", t->name, i, y[i]);
 }
 
-/* Whatever goes in, a block comes out that decodes to finite values, and its bytes depend
- * on nothing but the input. */
+/* Any input gives a block that decodes to finite values, and the bytes depend only on the input. */
 START_TEST(encode_hostile)
 {
 	enum { N = 512 };
@@ -476,7 +477,7 @@ static void decode_hex(const char *type, const char *hex, float *y, size_t n)
 	t->dequant(blk, y, n);
 }
 
-/* Where there is no pack: the values of the day when the decoders agreed with it. */
+/* For runs without a pack: hashes recorded when the decoders agreed with the pack. */
 START_TEST(decode_hashes)
 {
 	static const struct {
@@ -556,7 +557,7 @@ START_TEST(decode_by_hand)
 }
 END_TEST
 
-/* Every code of the 8-bit floats by its definition, and back. */
+/* Decodes every code of the 8-bit floats by definition, and encodes it back. */
 START_TEST(f8_by_hand)
 {
 	for (unsigned b = 0; b < 256; b++) {
@@ -589,7 +590,7 @@ START_TEST(f8_by_hand)
 }
 END_TEST
 
-/* To nearest with ties to even, at the ends of the range. */
+/* Rounding to nearest with ties to even, at the ends of the range. */
 START_TEST(f8_rounding)
 {
 	static const struct {

@@ -9,10 +9,10 @@
 
 #define N 256
 
-/* A byte holds trits t0 t1 t2 t3 t4 as the fraction 0.t0t1t2t3t4 in base 3, scaled to 256
- * and rounded up; multiplying by 3 brings the next trit above the byte.  Bytes 0..31 of qs
- * hold values m + 32k (k < 5), bytes 32..47 values 160 + m + 16k, qh values 240 + m + 4k
- * with four trits each. */
+/* A byte holds the ternary digits t0 t1 t2 t3 t4 as the fraction 0.t0t1t2t3t4 in base 3, scaled to
+ * 256 and rounded up; multiplying by 3 moves the next digit above the byte.  Bytes 0..31 of qs hold
+ * values m + 32k (k < 5), bytes 32..47 values 160 + m + 16k, qh values 240 + m + 4k with four
+ * digits each. */
 struct block {
 	uint8_t qs[48];
 	uint8_t qh[4];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The nearest point.  Points are sorted into cells, by which side of the cuts each of their values
- * lies on; a search looks into the cell of what it is for and into those behind the nearest cuts,
- * as long as these are nearer than the best point.  Tables are made for each row, which costs
- * little beside the searches; without memory for them all points are made anew for each search. */
+ * Nearest-point search in trellis codebooks.  Points are sorted into cells, by the side of the cuts
+ * on which each of their values lies.  A search scans the cell of its target and the cells beyond
+ * the nearest cuts, as long as those cuts are nearer than the best point so far.  The tables are
+ * built for each row, which is cheap compared with the searches; if there is no memory for them,
+ * every search generates all points again. */
 #include "core/quant/trellis.h"
 
 #include <math.h>
@@ -12,14 +13,14 @@
 #include "core/base/alloc.h"
 
 #define N_CELL 256
-#define CHUNK  64 /* points side by side */
-#define NEAR   4  /* cuts that the final search looks behind; all ways of crossing them */
-#define QUICK  1  /* the same, when a scale is tried */
+#define CHUNK  64 /* points processed side by side */
+#define NEAR   4  /* number of cuts that the final search crosses, in all combinations */
+#define QUICK  1  /* number of cuts to cross while scales are compared */
 
 struct cells {
 	const struct lmi_trellis_shape *t;
 	uint32_t first, n;
-	uint16_t *index; /* [n] of the points, cell by cell; NULL: no memory */
+	uint16_t *index; /* [n] indices of the points, ordered by cell; NULL: no memory */
 	float *v;        /* [dim][n] */
 	uint32_t begin[N_CELL + 1];
 };
@@ -97,7 +98,7 @@ static void cells_fini(struct cells *c)
 
 struct nearest {
 	float err;
-	uint32_t at; /* in the order of the cells */
+	uint32_t at; /* position in cell order */
 };
 
 static void scan(const struct cells *c, uint32_t cell, const float *u, const float *w,
@@ -119,15 +120,15 @@ static void scan(const struct cells *c, uint32_t cell, const float *u, const flo
 	}
 }
 
-/* A cut that is not crossed yet. */
-struct door {
+/* A cut that has not been crossed yet. */
+struct crossing {
 	float cost; /* w (distance)^2 */
-	int32_t step; /* to the number of the cell */
+	int32_t step; /* change of the cell index */
 };
 
-/* The nearest cut of each dimension, the `n` cheapest first. */
-static void doors(const struct lmi_trellis_shape *t, const float *u, const float *w, int n,
-		  struct door *out)
+/* Finds the nearest cut of each dimension; writes the `n` with the lowest cost. */
+static void find_crossings(const struct lmi_trellis_shape *t, const float *u, const float *w, int n,
+			   struct crossing *out)
 {
 	int32_t step = 1;
 	int have = 0;
@@ -137,31 +138,31 @@ static void doors(const struct lmi_trellis_shape *t, const float *u, const float
 		float down = l ? u[d] - t->cut[l - 1] : INFINITY;
 		float up = l < t->n_cut ? t->cut[l] - u[d] : INFINITY;
 		float dist = down < up ? down : up;
-		struct door door = {.cost = w[d] * dist * dist, .step = down < up ? -step : step};
+		struct crossing x = {.cost = w[d] * dist * dist, .step = down < up ? -step : step};
 
-		for (at = have < n ? have++ : n; at > 0 && out[at - 1].cost > door.cost; at--)
+		for (at = have < n ? have++ : n; at > 0 && out[at - 1].cost > x.cost; at--)
 			if (at < n)
 				out[at] = out[at - 1];
 		if (at < n)
-			out[at] = door;
+			out[at] = x;
 	}
 }
 
-static uint32_t find(const struct cells *c, const float *u, const float *w, int n_door)
+static uint32_t find(const struct cells *c, const float *u, const float *w, int n_crossing)
 {
 	struct nearest best = {.err = INFINITY};
-	struct door door[NEAR];
+	struct crossing crossing[NEAR];
 	uint32_t cell = cell_of(c->t, u);
 
 	scan(c, cell, u, w, &best);
-	doors(c->t, u, w, n_door, door);
-	for (int mask = 1; mask < 1 << n_door; mask++) {
+	find_crossings(c->t, u, w, n_crossing, crossing);
+	for (int mask = 1; mask < 1 << n_crossing; mask++) {
 		float cost = 0;
 		int32_t to = (int32_t)cell;
 
-		for (int i = 0; i < n_door; i++) {
-			cost += mask >> i & 1 ? door[i].cost : 0;
-			to += mask >> i & 1 ? door[i].step : 0;
+		for (int i = 0; i < n_crossing; i++) {
+			cost += mask >> i & 1 ? crossing[i].cost : 0;
+			to += mask >> i & 1 ? crossing[i].step : 0;
 		}
 		if (cost < best.err)
 			scan(c, (uint32_t)to, u, w, &best);
@@ -169,7 +170,7 @@ static uint32_t find(const struct cells *c, const float *u, const float *w, int 
 	return c->index[best.at];
 }
 
-static uint32_t find_slowly(const struct cells *c, const float *u, const float *w)
+static uint32_t find_exhaustive(const struct cells *c, const float *u, const float *w)
 {
 	float best = INFINITY, v[8];
 	uint32_t at = 0;
@@ -200,13 +201,14 @@ static void codes(const struct lmi_bookfit *f, const float *x, const float *w, i
 
 		for (int d = 0; d < dim; d++) {
 			u[d] = x[i + d] * inv;
-			u[d] = fabsf(u[d]) < 1e6f ? u[d] : 0; /* no number, too */
+			u[d] = fabsf(u[d]) < 1e6f ? u[d] : 0; /* catches NaN as well */
 			if (c->t->magnitude && u[d] < 0) {
 				u[d] = -u[d];
 				minus |= 1u << d;
 			}
 		}
-		index = c->index ? find(c, u, w + i, q ? NEAR : QUICK) : find_slowly(c, u, w + i);
+		index = c->index ? find(c, u, w + i, q ? NEAR : QUICK)
+				    : find_exhaustive(c, u, w + i);
 		point(c, index, v + i);
 		for (int d = 0; d < dim; d++)
 			v[i + d] = minus >> d & 1 ? -v[i + d] : v[i + d];
@@ -217,7 +219,7 @@ static void codes(const struct lmi_bookfit *f, const float *x, const float *w, i
 	}
 }
 
-/* The range of the points but for the far-off ones, for the fan of scales. */
+/* The range of the points except outliers, for the candidate scales. */
 static const int8_t range[2] = {-100, 100};
 
 float lmi_trellis_row(const struct lmi_trellis_shape *t, const struct lmi_bookshape *shape,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * trellis.h - the points of the types IQ*_KT, and the search for the nearest.
+ * trellis.h - the trellis codebooks of the types IQ*_KT, and the search for the nearest point.
  *
- * A point is 4 or 8 values that a generator makes of an index: x = first + index; for each value
- * x = 0xCBAC1FED x mod 2^32, and the value is the sum of the four bytes of x, of 6 bits each, less
- * 126.  They are spread like a normal distribution. */
+ * A point has 4 or 8 values, generated from an index: x = first + index; then for each value
+ * x = 0xCBAC1FED x mod 2^32, and the value is the sum of the low 6 bits of each of the four bytes
+ * of x, minus 126.  The values are approximately normally distributed. */
 #ifndef LLAMAD_CORE_QUANT_TRELLIS_H
 #define LLAMAD_CORE_QUANT_TRELLIS_H
 
@@ -15,9 +15,9 @@
 #include "core/quant/bookfit.h"
 
 #define LMI_TRELLIS_FIRST  4096u /* x of index 0 */
-#define LMI_TRELLIS_SECOND 36864u /* where a group of IQ4_KT may begin instead */
+#define LMI_TRELLIS_SECOND 36864u /* where the second codebook of IQ4_KT starts */
 
-/* The next value; *x is that before it. */
+/* Returns the next value; *x is the generator state. */
 static inline int lmi_trellis_next(uint32_t *x)
 {
 	uint32_t s;
@@ -28,17 +28,18 @@ static inline int lmi_trellis_next(uint32_t *x)
 }
 
 struct lmi_trellis_shape {
-	int dim;       /* values of a point: 4 or 8 */
-	int bits;      /* of an index */
-	bool magnitude; /* points are magnitudes, each value has a sign of its own */
-	int n_first;   /* 1, or 2: a group's second book begins at LMI_TRELLIS_SECOND */
-	int n_cut;     /* a dimension is cut so often to find points: 1 for 8 of them, 3 for 4 */
+	int dim;       /* number of values in a point: 4 or 8 */
+	int bits;      /* bits of an index */
+	bool magnitude; /* points are magnitudes; each value has its own sign */
+	int n_first;   /* 1, or 2: a group's second codebook starts at LMI_TRELLIS_SECOND */
+	int n_cut;     /* number of cuts per dimension that divide points into cells: 1 for 8
+			* dimensions, 3 for 4 */
 	float cut[3];
 };
 
-/* lmi_bookfit_row with these points for a book.  Of codes q[32] of a group, that at the beginning
- * of each point is its index, and for magnitudes the next one the signs, bit i = minus of value
- * i. */
+/* lmi_bookfit_row with these points as the codebook.  Of the codes q[32] of a group, the one at the
+ * start of each point is its index; for magnitudes the next one holds the signs, bit i = value i is
+ * negative. */
 float lmi_trellis_row(const struct lmi_trellis_shape *t, const struct lmi_bookshape *shape,
 		      const float *src, const float *importance, size_t n, void *dst,
 		      size_t block_bytes, lmi_bookpack_fn pack);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A fan of d, each improved by rounding and solving in turn. */
+ * Ternary search: several candidates for d, each improved by alternately rounding and solving. */
 #include "core/quant/tritfit.h"
 
 #include <math.h>
@@ -15,7 +15,8 @@ int lmi_trit(float x, float d)
 	return d > 0 ? x > 0.5f * d ? 2 : x < -0.5f * d ? 0 : 1 : 1;
 }
 
-/* How much of sum w x^2 the trits for d explain; *next: the d that is best for these trits. */
+/* Returns how much of sum w x^2 the ternary codes for d explain; *next is set to the best d for
+ * these codes. */
 static double explained(const float *src, const float *importance, size_t n, float d, float *next)
 {
 	double xt = 0, tt = 0;
@@ -60,7 +61,7 @@ float lmi_tritfit(const float *src, const float *importance, size_t n, bool half
 			d = next;
 		}
 	}
-	if (best == 0) /* nothing has any weight */
+	if (best == 0) /* all weights are 0 */
 		best_d = most;
 	return half ? lmi_fit_f16(best_d) : best_d;
 }

@@ -23,7 +23,7 @@
 #define ACTIV(ID, type, elems, bytes)                                                              \
 	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_activation = true)
 
-/* Each row begins with so many bytes. */
+/* A type whose rows start with a header of `head` bytes. */
 #define ROWS(ID, type, elems, bytes, head)                                                         \
 	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true, .row_bytes_extra = head)
 
@@ -109,7 +109,7 @@ const char *lmi_dtype_refusal(uint32_t id, char *buf, size_t n)
 		{33, "q4_0_8_8"}, {36, "iq4_nl_4_4"}, {37, "iq4_nl_4_8"}, {38, "iq4_nl_8_8"},
 	};
 
-	/* of ik_llama.cpp */
+	/* row-interleaved types of ik_llama.cpp */
 	static const struct {
 		uint32_t id;
 		const char *name;
@@ -136,7 +136,7 @@ const char *lmi_dtype_refusal(uint32_t id, char *buf, size_t n)
 			(void)snprintf(
 				buf, n,
 				"type %u (%s) has rows interleaved for one kind of processor; "
-				"it needs the file before it was repacked",
+				"use the file from before it was repacked",
 				id, repacks[i].name);
 			return buf;
 		}
@@ -171,7 +171,7 @@ void lmi_dequant_rows(const struct lmi_dtype *t, const void *src, float *dst, si
 		t->dequant(src, dst, n * n_row);
 		return;
 	}
-	(void)lmi_row_bytes(t, n, &bytes); /* of rows that are there */
+	(void)lmi_row_bytes(t, n, &bytes); /* cannot fail: the rows exist */
 	for (size_t i = 0; i < n_row; i++)
 		t->dequant(p + i * bytes, dst + i * n, n);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A ring of buffers between two threads: who fills takes the next one when it is free, who
- * hands on follows.  One lock, held for a few instructions. */
+ * A ring of buffers between two threads: one fills the next free buffer, the other passes filled
+ * buffers on.  A single lock is held for a few instructions. */
 #include "core/quantize/behind.h"
 
 #include <pthread.h>
@@ -24,12 +24,12 @@ struct lmi_behind {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* under the lock */
-	uint64_t given, done; /* buffers; given - done of them wait or are being handed on */
+	uint64_t given, done; /* counters; given - done buffers are queued or in use */
 	bool closed;
 	struct lmd_error err; /* status LMD_OK: no call has failed */
 };
 
-static void *hand_on(void *arg)
+static void *writer_main(void *arg)
 {
 	struct lmi_behind *b = arg;
 	struct lmd_error err = {.status = LMD_OK};
@@ -54,7 +54,7 @@ static void *hand_on(void *arg)
 	return NULL;
 }
 
-/* Signals are the business of the thread that started the work. */
+/* Signals are left to the thread that started the work. */
 static int start(struct lmi_behind *b)
 {
 	sigset_t all, old;
@@ -62,7 +62,7 @@ static int start(struct lmi_behind *b)
 
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&b->thread, NULL, hand_on, b);
+	rc = pthread_create(&b->thread, NULL, writer_main, b);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc;
 }
@@ -84,7 +84,7 @@ enum lmd_status lmi_behind_create(struct lmi_behind **out, struct lmd_error *err
 	(void)pthread_cond_destroy(&b->changed);
 	(void)pthread_mutex_destroy(&b->lock);
 	lmi_free(b);
-	return lmd_fail(err, LMD_NOMEM, "no thread to write with: %s", strerror(rc));
+	return lmd_fail(err, LMD_NOMEM, "cannot start a writer thread: %s", strerror(rc));
 }
 
 void lmi_behind_destroy(struct lmi_behind *b)
@@ -103,7 +103,7 @@ void lmi_behind_destroy(struct lmi_behind *b)
 	lmi_free(b);
 }
 
-/* Waits until at most `most` buffers are given and not done. */
+/* Waits until at most `most` buffers are queued or in use. */
 static enum lmd_status wait_for(struct lmi_behind *b, uint64_t most, struct lmd_error *err)
 {
 	struct lmd_error e;

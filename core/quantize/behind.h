@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * behind.h - hands data on in a thread of its own, while the next is being made.
+ * behind.h - passes data to a writer thread, so that the next piece can be computed meanwhile.
  *
- *     lmi_behind_take(b, &buf, n, err)     a buffer of n bytes, when one is free
+ *     lmi_behind_take(b, &buf, n, err)     waits for a free buffer of n bytes
  *     ... fills it ...
- *     lmi_behind_give(b, fn, arg, n)       fn(arg, buf, n) will be called
- *     lmi_behind_flush(b, err)             all calls have returned
+ *     lmi_behind_give(b, fn, arg, n)       queues the call fn(arg, buf, n)
+ *     lmi_behind_flush(b, err)             waits until all calls have returned
  *
- * Calls come in the order of give.  After one that fails no others are made; take and flush return
- * its failure.  Take, give and flush belong to one thread; there are LMI_BEHIND_BUFFERS buffers,
- * which are used again and again. */
+ * Calls are made in the order of give.  After one has failed no others are made; take and flush
+ * return its error.  Take, give and flush must be called by one thread.  LMI_BEHIND_BUFFERS buffers
+ * are reused. */
 #ifndef LLAMAD_CORE_QUANTIZE_BEHIND_H
 #define LLAMAD_CORE_QUANTIZE_BEHIND_H
 
@@ -25,7 +25,7 @@ typedef enum lmd_status (*lmi_behind_fn)(void *arg, const void *data, size_t n,
 					 struct lmd_error *err);
 
 enum lmd_status lmi_behind_create(struct lmi_behind **out, struct lmd_error *err);
-/* Lets the calls that are due end.  NULL allowed. */
+/* Waits for the queued calls.  b may be NULL. */
 void lmi_behind_destroy(struct lmi_behind *b);
 
 enum lmd_status lmi_behind_take(struct lmi_behind *b, uint8_t **buf, size_t n,

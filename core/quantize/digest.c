@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Digest of a plan.  Each encoder is added once. */
 #include "core/quantize/digest.h"
 
 #include <stdbool.h>
@@ -6,7 +8,7 @@
 
 #include "core/format/identity.h"
 
-#define SEEN 1024 /* above every number of a type */
+#define SEEN 1024 /* greater than every type number */
 
 static void add_item(struct lmi_sha256 *h, const struct lmi_quantize_item *it)
 {
@@ -44,6 +46,6 @@ enum lmd_status lmi_quantize_digest(const struct lmi_quantize_plan *p,
 	if (st != LMD_OK)
 		lmi_sha256_fini(&h);
 	else if (!lmi_sha256_final(&h, out))
-		st = lmd_fail(err, LMD_INTERNAL, "no digest of the plan");
+		st = lmd_fail(err, LMD_INTERNAL, "cannot compute the digest of the plan");
 	return st;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tensor goes through in windows, cut into pieces that the threads take in turn (read, decode to
- * f32, encode); a window's bytes are written while the next one is made.  A piece is a part of a
- * row or a few rows, small enough to stay in a core's cache.  Encoders work block by block, so rows
- * may be cut between blocks and bytes do not depend on the cuts; rows of types that give them a
- * header are encoded as a whole. */
+ * Converts a tensor window by window.  A window is split into pieces that the threads take in turn
+ * (read, decode to f32, encode); its bytes are written while the next window is converted.  A piece
+ * is a part of a row or a few rows, small enough to stay in a core's cache.  Encoders work block by
+ * block, so rows may be split between blocks and the bytes do not depend on the split; rows of
+ * types with a row header are encoded as a whole. */
 #include "core/quantize/encode.h"
 
 #include <stdatomic.h>
@@ -17,26 +17,26 @@
 #include "core/quant/fit.h"
 #include "core/quant/quant.h"
 
-#define PIECE	     16384u /* values: a multiple of every block length */
-#define VALUE_BYTES  8u     /* at most, with the headers of rows */
-#define WINDOW	     32u   /* pieces in a window for each thread, but */
-#define WINDOW_MOST  1024u /* of all threads, as long as */
-#define WINDOW_LEAST 8u	   /* each has so many */
+#define PIECE	     16384u /* values; a multiple of every block length */
+#define VALUE_BYTES  8u     /* maximum, including row headers */
+#define WINDOW	     32u   /* pieces per thread in a window, but */
+#define WINDOW_MOST  1024u /* at most this many for all threads, unless */
+#define WINDOW_LEAST 8u	   /* that is less than this many per thread */
 #define COPY	     (4u << 20)
 
 struct lmi_encoder {
-	struct lmd_team *team; /* NULL: this thread alone */
+	struct lmd_team *team; /* NULL: only the calling thread */
 	uint32_t n_thread;
-	uint64_t piece; /* values in a piece at most */
+	uint64_t piece; /* maximum number of values in a piece */
 	float *values; /* [n_thread][piece] */
 	uint8_t *in;   /* [n_thread][piece * VALUE_BYTES] */
 	struct lmd_error *err; /* [n_thread] */
 	struct lmi_behind *behind;
-	float *means; /* of the tensor's importances */
+	float *means; /* importances of the tensor */
 	uint64_t cap_means;
 };
 
-/* One window. */
+/* State of one window. */
 struct work {
 	const struct lmi_encoder *e;
 	uint8_t *out; /* its bytes */
@@ -45,21 +45,21 @@ struct work {
 	const struct lmi_dtype *from, *to;
 	uint64_t n_col, n_row; /* of one matrix */
 	uint64_t n_mat;
-	uint64_t per_row;      /* pieces in a row, when a row is cut; else 1 */
-	uint64_t rows;	       /* rows in a piece, when it is not */
-	uint64_t first;	       /* piece of the tensor that this window begins with */
-	uint64_t n_piece;      /* in the window */
-	uint64_t n_all;	       /* rows of the tensor, all matrices */
-	uint64_t begin;	       /* value of the tensor that this window begins with */
+	uint64_t per_row;      /* pieces in a row if rows are split, else 1 */
+	uint64_t rows;	       /* rows in a piece if rows are not split */
+	uint64_t first;	       /* first piece of this window */
+	uint64_t n_piece;      /* in this window */
+	uint64_t n_all;	       /* rows of the tensor, in all matrices */
+	uint64_t begin;	       /* first value of this window */
 	const float *means;    /* [n_mat][n_col] or [n_col], or NULL */
-	bool one_mean;	       /* the same for all matrices */
-	_Atomic uint64_t next; /* piece to be taken */
+	bool one_mean;	       /* shared by all matrices */
+	_Atomic uint64_t next; /* next piece to take */
 	_Atomic uint64_t bad;  /* row + 1 of a value that cannot be encoded; 0: none */
-	_Atomic uint32_t failed; /* thread + 1 of a read that failed; 0: none */
+	_Atomic uint32_t failed; /* thread + 1 of a failed read; 0: none */
 };
 
-/* Room for pieces of n values. */
-static enum lmd_status pieces(struct lmi_encoder *e, uint64_t n, struct lmd_error *err)
+/* Makes room for pieces of n values. */
+static enum lmd_status reserve_pieces(struct lmi_encoder *e, uint64_t n, struct lmd_error *err)
 {
 	uint64_t all;
 
@@ -95,7 +95,7 @@ enum lmd_status lmi_encoder_create(struct lmi_encoder **out, uint32_t n_thread,
 	if (!e->err)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for %u threads", n_thread);
 	if (st == LMD_OK)
-		st = pieces(e, PIECE, err);
+		st = reserve_pieces(e, PIECE, err);
 	if (st == LMD_OK)
 		st = lmi_behind_create(&e->behind, err);
 	if (st == LMD_OK && n_thread > 1)
@@ -120,10 +120,10 @@ void lmi_encoder_destroy(struct lmi_encoder *e)
 	lmi_free(e);
 }
 
-/* Can all n values be encoded?  f32 and bf16 hold whatever there is. */
-static bool fits(const struct lmi_dtype *to, const float *v, uint64_t n)
+/* True if all n values can be encoded.  f32 and bf16 can hold any value. */
+static bool can_encode(const struct lmi_dtype *to, const float *v, uint64_t n)
 {
-	const float most = 65519.996f; /* that rounds to a finite f16 */
+	const float most = 65519.996f; /* rounds to a finite f16 */
 
 	if (to->id == LMD_DTYPE_F32 || to->id == LMD_DTYPE_BF16)
 		return true;
@@ -131,19 +131,19 @@ static bool fits(const struct lmi_dtype *to, const float *v, uint64_t n)
 				       : lmi_fit_finite(v, (size_t)n);
 }
 
-/* The values of a source that has them as this machine does need no decoding. */
+/* True if the source's values are stored as this machine stores floats and need no decoding. */
 static bool is_native(const struct lmi_dtype *t)
 {
 	return t->id == LMD_DTYPE_F32 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 }
 
-/* Of n values from the beginning of a row on. */
+/* Size of n values, starting at the beginning of a row. */
 static uint64_t bytes_of(const struct lmi_dtype *t, uint64_t n, uint64_t n_col)
 {
 	return n / t->block_elems * t->block_bytes + n / n_col * t->row_bytes_extra;
 }
 
-/* Values of pieces before `piece`. */
+/* Number of values in the pieces before `piece`. */
 static uint64_t values_before(const struct work *w, uint64_t piece)
 {
 	uint64_t rows;
@@ -154,7 +154,8 @@ static uint64_t values_before(const struct work *w, uint64_t piece)
 	return (rows < w->n_all ? rows : w->n_all) * w->n_col;
 }
 
-/* n values of one row, whose source is src and of which the first is value `at` of the tensor. */
+/* Encodes n values of one row.  src: their bytes in the source; at: index of the first value in the
+ * tensor. */
 static void encode_run(struct work *w, float *values, const uint8_t *src, uint64_t at, uint64_t n)
 {
 	uint8_t *dst = w->out + bytes_of(w->to, at, w->n_col) - bytes_of(w->to, w->begin, w->n_col);
@@ -163,11 +164,11 @@ static void encode_run(struct work *w, float *values, const uint8_t *src, uint64
 
 	if (mean)
 		mean += at % w->n_col + (w->one_mean ? 0 : row / w->n_row % w->n_mat * w->n_col);
-	if (is_native(w->from)) /* pieces are aligned, and rows in them are whole values */
+	if (is_native(w->from)) /* pieces are aligned */
 		x = (const float *)(const void *)src;
 	else
 		w->from->dequant(src, values, (size_t)n);
-	if (!fits(w->to, x, n))
+	if (!can_encode(w->to, x, n))
 		(void)atomic_compare_exchange_strong(&w->bad, &none, row + 1);
 	else
 		w->to->quant(x, dst, (size_t)n, mean);
@@ -195,7 +196,7 @@ static void encode_piece(struct work *w, uint32_t thread, uint64_t piece)
 	}
 }
 
-static void part(void *arg, uint32_t i, uint32_t n)
+static void worker(void *arg, uint32_t i, uint32_t n)
 {
 	struct work *w = arg;
 	uint64_t piece;
@@ -205,7 +206,7 @@ static void part(void *arg, uint32_t i, uint32_t n)
 		encode_piece(w, i, w->first + piece);
 }
 
-static enum lmd_status hand_on(struct lmi_encoder *e, const struct lmi_encoder_sink *to, size_t n,
+static enum lmd_status pass_on(struct lmi_encoder *e, const struct lmi_encoder_sink *to, size_t n,
 			       uint64_t n_src, struct lmd_error *err)
 {
 	lmi_behind_give(e->behind, to->write, to->arg, n);
@@ -227,18 +228,18 @@ static enum lmd_status run_window(struct lmi_encoder *e, const struct lmi_quanti
 		return st;
 	w->begin = begin;
 	atomic_store(&w->next, 0);
-	lmi_team_run(e->team, part, w);
+	lmi_team_run(e->team, worker, w);
 	failed = atomic_load(&w->failed);
 	if (failed)
 		return lmd_fail(err, e->err[failed - 1].status, "%s", e->err[failed - 1].text);
 	bad = atomic_load(&w->bad);
 	if (bad)
 		return lmd_fail(err, LMD_INVALID,
-				"tensor %s, row %llu: a value that is infinite, no number, or "
-				"beyond the range of %s",
+				"tensor %s, row %llu: a value is infinite, NaN, or beyond the "
+				"range of %s",
 				lmi_show(show, sizeof(show), it->name, strlen(it->name)),
 				(unsigned long long)bad - 1, w->to->name);
-	return hand_on(e, to, n_dst, n_src, err);
+	return pass_on(e, to, n_dst, n_src, err);
 }
 
 static enum lmd_status load_means(struct lmi_encoder *e, const struct lmi_imatrix_entry *im,
@@ -273,7 +274,7 @@ static enum lmd_status copy(struct lmi_encoder *e, const struct lmi_model *m,
 		if (st == LMD_OK)
 			st = lmi_model_read(m, it->src, at, out, n, err);
 		if (st == LMD_OK)
-			st = hand_on(e, to, n, n, err);
+			st = pass_on(e, to, n, n, err);
 	}
 	return st;
 }
@@ -302,7 +303,7 @@ enum lmd_status lmi_encoder_run(struct lmi_encoder *e, const struct lmi_model *m
 	w.per_row = (w.n_col + PIECE - 1) / PIECE;
 	if (w.per_row > 1 && (w.from->row_bytes_extra || w.to->row_bytes_extra)) {
 		w.per_row = 1;
-		st = pieces(e, w.n_col, err);
+		st = reserve_pieces(e, w.n_col, err);
 	}
 	w.rows = w.per_row > 1 || w.n_col > PIECE ? 1 : PIECE / w.n_col;
 	n_piece = w.per_row > 1 ? w.n_all * w.per_row : (w.n_all + w.rows - 1) / w.rows;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * encode.h - the data of a tensor from one type to another, by a team of threads. */
+ * encode.h - converts the data of a tensor from one type to another with a team of threads. */
 #ifndef LLAMAD_CORE_QUANTIZE_ENCODE_H
 #define LLAMAD_CORE_QUANTIZE_ENCODE_H
 
@@ -9,15 +9,15 @@
 
 struct lmi_encoder;
 
-/* n_thread 1..LMI_TEAM_MAX. */
+/* n_thread: 1..LMI_TEAM_MAX. */
 enum lmd_status lmi_encoder_create(struct lmi_encoder **out, uint32_t n_thread,
 				   struct lmd_error *err);
 void lmi_encoder_destroy(struct lmi_encoder *e); /* NULL allowed */
 
-/* Where the new bytes go.  `write` is called in a thread of the encoder's, in order, with `arg` of
- * the lmi_encoder_run that made them; calls may go on after that has returned, until
- * lmi_encoder_flush has.  `tell` is called in the thread of lmi_encoder_run when n_src bytes of the
- * source are through; what it returns but LMD_OK ends the run. */
+/* Receives the new bytes.  `write` is called in a thread of the encoder, in order, with the `arg`
+ * given to lmi_encoder_run; calls may continue after lmi_encoder_run has returned, until
+ * lmi_encoder_flush has.  `tell` is called in the thread of lmi_encoder_run when another n_src
+ * bytes of the source have been encoded; a status other than LMD_OK ends the run. */
 struct lmi_encoder_sink {
 	lmi_behind_fn write;
 	void *arg;
@@ -25,13 +25,14 @@ struct lmi_encoder_sink {
 	void *tell_arg;
 };
 
-/* Hands out all of it->bytes in order.  The same bytes for any number of threads.  LMD_INVALID:
- * a value of the source is no number, is infinite, or does not fit into f16. */
+/* Writes all of it->bytes in order.  The bytes do not depend on the number of threads.
+ * LMD_INVALID: a value of the source is NaN, infinite, or does not fit into f16. */
 enum lmd_status lmi_encoder_run(struct lmi_encoder *e, const struct lmi_model *m,
 				const struct lmi_quantize_item *it,
 				const struct lmi_encoder_sink *to, struct lmd_error *err);
 
-/* Returns when everything is written; the failure of a write, unless a run has returned it. */
+/* Waits until everything is written.  Returns the error of a failed write unless a run has returned
+ * it. */
 enum lmd_status lmi_encoder_flush(struct lmi_encoder *e, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_QUANTIZE_ENCODE_H */

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers of a model, looked up in the options first. */
 #include "core/quantize/facts.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Quantising on a machine that fails: into one file and into a set, with what is whole kept and
- * without. */
+ * Quantising with failing system calls: to one file and to a set, with and without keeping
+ * completed tensors. */
 #include "core/quantize/test_source.h"
 #include "tests/fault_loops.h"
 
@@ -35,12 +35,12 @@ static enum lmd_status run(fault_progress_fn progress, struct lmd_error *e)
 
 static const struct fault_job jobs[] = {
 	{.name = "file", FILE_JOB},
-	{.name = "file that is gone on with", FILE_JOB, .keep = true},
+	{.name = "file, resumed", FILE_JOB, .keep = true},
 	{.name = "set", SET_JOB},
-	{.name = "set that is gone on with", SET_JOB, .keep = true},
+	{.name = "set, resumed", SET_JOB, .keep = true},
 };
 
-static const struct fault_job *choose(int i, uint32_t threads)
+static const struct fault_job *prepare(int i, uint32_t threads)
 {
 	keep = jobs[i].keep;
 	set = jobs[i].result[1] != NULL;
@@ -55,31 +55,31 @@ static const struct fault_job *choose(int i, uint32_t threads)
 
 START_TEST(every_write)
 {
-	fault_writes(choose(_i, 1));
+	fault_writes(prepare(_i, 1));
 }
 END_TEST
 
 START_TEST(every_read)
 {
-	fault_reads(choose(_i, 1), NULL);
+	fault_reads(prepare(_i, 1), NULL);
 }
 END_TEST
 
-static bool give_up(void *arg, uint64_t done, uint64_t total)
+static bool cancel(void *arg, uint64_t done, uint64_t total)
 {
 	(void)arg;
 	return done < total / 2;
 }
 
-START_TEST(every_read_going_on)
+START_TEST(every_read_resuming)
 {
-	fault_reads(choose(_i, 1), give_up);
+	fault_reads(prepare(_i, 1), cancel);
 }
 END_TEST
 
 START_TEST(every_allocation)
 {
-	fault_allocations(choose(_i, 2), 0);
+	fault_allocations(prepare(_i, 2), 0);
 }
 END_TEST
 
@@ -95,7 +95,7 @@ int main(void)
 	tcase_add_loop_test(tc, every_read, 0, LMD_LEN(jobs));
 	for (int i = 0; i < (int)LMD_LEN(jobs); i++)
 		if (jobs[i].keep)
-			tcase_add_loop_test(tc, every_read_going_on, i, i + 1);
+			tcase_add_loop_test(tc, every_read_resuming, i, i + 1);
 	tcase_add_loop_test(tc, every_allocation, 0, LMD_LEN(jobs));
 	suite_add_tcase(s, tc);
 	return lmd_check_run(r);

@@ -36,7 +36,7 @@ static const struct lmi_ftype table[LMI_FTYPE_END] = {
 	ROW(IQ1_M, IQ1_M, NULL),
 	ROW(IQ2_XXS, IQ2_XXS, NULL),
 	ROW(IQ2_XS, IQ2_XS, NULL),
-	ROW(IQ2_S, IQ2_XS, NULL), /* the file of that name is mostly IQ2_XS, IQ2_M mostly IQ2_S */
+	ROW(IQ2_S, IQ2_XS, NULL), /* a file of this name is mostly IQ2_XS, and IQ2_M mostly IQ2_S */
 	ROW(IQ2_M, IQ2_S, NULL),
 	ROW(IQ3_XXS, IQ3_XXS, NULL),
 	ROW(IQ3_XS, IQ3_S, NULL),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ftype.h - file types: what a quantised file is called as a whole (general.file_type). */
+ * ftype.h - file types: the name of a quantisation mix, stored as general.file_type. */
 #ifndef LLAMAD_CORE_QUANTIZE_FTYPE_H
 #define LLAMAD_CORE_QUANTIZE_FTYPE_H
 
@@ -8,7 +8,7 @@
 
 #include "llamad/types.h"
 
-/* The numbers of the key general.file_type. */
+/* Values of the key general.file_type. */
 enum lmi_ftype_id {
 	LMI_FTYPE_F32 = 0,
 	LMI_FTYPE_F16 = 1,
@@ -46,7 +46,7 @@ enum lmi_ftype_id {
 	LMI_FTYPE_NVFP4 = 39,
 	LMI_FTYPE_Q1_0 = 40,
 	LMI_FTYPE_Q2_0 = 41,
-	/* of the fork ik_llama.cpp */
+	/* of ik_llama.cpp */
 	LMI_FTYPE_Q6_0 = 135,
 	LMI_FTYPE_IQ1_BN = 136,
 	LMI_FTYPE_IQ2_BN = 137,
@@ -74,16 +74,16 @@ struct lmi_ftype {
 	enum lmi_ftype_id id;
 	const char *name;    /* "Q4_K_M" */
 	const char *alias;   /* another name for it, or NULL */
-	enum lmd_dtype type; /* of tensors about which no rule says more */
+	enum lmd_dtype type; /* of tensors that no rule covers */
 };
 
-/* NULL for numbers without a file type. */
+/* Returns NULL if the number is not a file type. */
 const struct lmi_ftype *lmi_ftype(uint32_t id);
 
-/* By name (any case), alias, or the number in digits; NULL if there is none. */
+/* Looks up a name (case-insensitive), alias, or decimal number; NULL if there is none. */
 const struct lmi_ftype *lmi_ftype_by_name(const char *name);
 
-/* All names, separated by blanks, for sentences and help; returns buf. */
+/* All names, separated by spaces, for error messages and help; returns buf. */
 const char *lmi_ftype_names(char *buf, size_t n);
 
 #endif /* LLAMAD_CORE_QUANTIZE_FTYPE_H */

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Builds the keys of the new file. */
 #include "core/quantize/keys.h"
 
 #include <stdio.h>
@@ -8,9 +10,10 @@
 #include "core/quantize/facts.h"
 #include "llamad/attr.h"
 
-#define QUANTIZATION_VERSION 2 /* of the block layouts */
+#define QUANTIZATION_VERSION 2 /* version of the block layouts */
 
-/* Keys that are not taken over: the new file has its own, or none. */
+/* True for keys of the source that are not copied, because the new file has its own value or
+ * none. */
 static bool is_replaced(const struct lmi_quantize_plan *p, const char *key)
 {
 	static const char *const split[] = {"split.no", "split.count", "split.tensors.count"};
@@ -35,8 +38,8 @@ static bool is_replaced(const struct lmi_quantize_plan *p, const char *key)
 	return false;
 }
 
-/* An array with a number for each layer; of those that have by chance as many members, only the
- * sections of positions have a fixed length. */
+/* True for an array with one element per layer.  Among arrays that happen to have this length, only
+ * dimension_sections has a fixed length. */
 static bool is_by_layer(const struct lmi_quantize_plan *p, const struct lmd_meta *v)
 {
 	const char *arch = lmi_model_view(p->model)->arch;
@@ -47,29 +50,29 @@ static bool is_by_layer(const struct lmi_quantize_plan *p, const struct lmd_meta
 	       !strstr(v->key, "dimension_sections");
 }
 
-/* The array without the members of layers that are left out. */
-static enum lmd_status put_cut(const struct lmi_quantize_plan *p, const struct lmd_meta *v,
-			       struct lmi_gguf_writer *w, struct lmd_error *err)
+/* Puts the array without the elements of pruned layers. */
+static enum lmd_status put_pruned(const struct lmi_quantize_plan *p, const struct lmd_meta *v,
+				  struct lmi_gguf_writer *w, struct lmd_error *err)
 {
 	size_t size = v->type == LMD_META_ARR_BOOL  ? 1
 		      : v->type == LMD_META_ARR_STR ? sizeof(struct lmd_str)
 						    : 8;
-	struct lmd_meta cut = *v;
+	struct lmd_meta pruned = *v;
 	uint8_t *a = lmi_alloc((size_t)v->n, size);
 
 	if (!a)
 		return lmd_fail(err, LMD_NOMEM, "no memory for key %s", v->key);
-	cut.n = 0;
-	cut.v.a = a;
+	pruned.n = 0;
+	pruned.v.a = a;
 	for (uint64_t i = 0; i < v->n; i++) {
 		bool out = false;
 
 		for (uint32_t k = 0; k < p->opts.n_prune; k++)
 			out |= p->opts.prune[k] == i;
 		if (!out)
-			memcpy(a + cut.n++ * size, (const uint8_t *)v->v.a + i * size, size);
+			memcpy(a + pruned.n++ * size, (const uint8_t *)v->v.a + i * size, size);
 	}
-	lmi_gguf_put_meta(w, &cut);
+	lmi_gguf_put_meta(w, &pruned);
 	lmi_free(a);
 	return LMD_OK;
 }
@@ -84,7 +87,7 @@ static enum lmd_status put_source(const struct lmi_quantize_plan *p, struct lmi_
 		if (is_replaced(p, v->meta[i].key))
 			continue;
 		if (p->opts.n_prune && is_by_layer(p, &v->meta[i]))
-			st = put_cut(p, &v->meta[i], w, err);
+			st = put_pruned(p, &v->meta[i], w, err);
 		else
 			lmi_gguf_put_meta(w, &v->meta[i]);
 	}

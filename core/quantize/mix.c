@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The mixes as a table of rules.  A rule has file types, a role, conditions that must all hold,
- * and a type; the first that fits decides, and a tensor that no rule fits gets the type of the
- * file.  Rules about the same role and file types stand from the particular to the general. */
+ * The mixes as a table of rules.  A rule has file types, a role, conditions that must all hold, and
+ * a type; the first rule that matches decides, and a tensor without a matching rule gets the type
+ * of the file.  Rules with the same role and file types are sorted from the specific to the
+ * general. */
 #include "core/quantize/mix.h"
 
 #include <stdlib.h>
@@ -11,29 +12,29 @@
 #include "core/quant/quant.h"
 #include "llamad/attr.h"
 
-/* Conditions.  "Position" is the number of the tensor among those of its role, or in models with
- * experts the layer in its name, of how many there are. */
+/* Conditions.  "Position" is the index of the tensor among those of its role, or in models with
+ * experts the layer in its name, relative to their number. */
 enum {
-	GQA4 = 1u << 0,	     /* four and more query heads share keys and values */
-	E4 = 1u << 1,	     /* four and more experts */
-	E8 = 1u << 2,	     /* eight experts exactly */
+	GQA4 = 1u << 0,	     /* at least four query heads share keys and values */
+	E4 = 1u << 1,	     /* at least four experts */
+	E8 = 1u << 2,	     /* exactly eight experts */
 	IMATRIX = 1u << 3,   /* there is an importance matrix */
-	BLIND = 1u << 4,     /* there is none */
+	NO_IMATRIX = 1u << 4, /* there is no importance matrix */
 	FALCON = 1u << 5,    /* the architecture */
 	NOFALCON = 1u << 6,
-	FIRST2 = 1u << 7,    /* position 0 and 1 */
+	FIRST2 = 1u << 7,    /* position 0 or 1 */
 	FIRST4 = 1u << 8,    /* position 0..3 */
 	FIRST_16TH = 1u << 9,/* in the first sixteenth */
 	FIRST_8TH = 1u << 10,
 	MIDDLE = 1u << 11,   /* neither in the first nor in the last eighth */
-	MORE = 1u << 12,     /* in the first or last eighth, or every third between */
-	ODD_ROW = 1u << 13,  /* the file's type has no whole number of blocks in a row */
+	MORE_BITS = 1u << 12,     /* in the first or last eighth, or every third in between */
+	ODD_ROW = 1u << 13,  /* rows are not whole blocks of the file's type */
 	STACK = 1u << 14,    /* matrices of several experts in one tensor */
-	GQA2 = 1u << 15,     /* two and more query heads share keys and values */
-	TIED = 1u << 16	     /* the embedding is the head, too */
+	GQA2 = 1u << 15,     /* at least two query heads share keys and values */
+	TIED = 1u << 16	     /* the embedding is also the head */
 };
 
-/* Sets of file types: those of the fork, 135 to 156, follow the others. */
+/* Sets of file types as bits; the types of ik_llama.cpp, 135 to 156, follow the others. */
 #define BIT(id) ((id) < 64 ? (id) : (id) - 93)
 #define T(ID) (1ull << BIT(LMI_FTYPE_##ID))
 _Static_assert(BIT(LMI_FTYPE_Q6_0) == LMI_FTYPE_Q2_0 + 1 && BIT(LMI_FTYPE_END - 1) == 63,
@@ -42,17 +43,19 @@ _Static_assert(BIT(LMI_FTYPE_Q6_0) == LMI_FTYPE_Q2_0 + 1 && BIT(LMI_FTYPE_END - 
 #define ANY   UINT64_MAX
 #define IQ1   (T(IQ1_S) | T(IQ1_M))
 #define IQ2SM (T(IQ2_S) | T(IQ2_M))
-#define LOW   (IQ1 | T(IQ2_XXS) | T(IQ2_XS) | IQ2SM) /* rules of their own in all layers */
+#define LOW   (IQ1 | T(IQ2_XXS) | T(IQ2_XS) | IQ2SM) /* these have rules of their own in all
+						      * layers */
 #define IQ4   (T(IQ4_NL) | T(IQ4_XS))
-/* of the fork: all, those below four bits, and those for which experts double attn_output */
-#define FORK (~0ull << BIT(LMI_FTYPE_Q6_0))
-#define FLOW                                                                                       \
+/* ik_llama.cpp: all types, those below four bits, and those that get a better attn_output in models
+ * with experts */
+#define IK (~0ull << BIT(LMI_FTYPE_Q6_0))
+#define IK_LOW                                                                                     \
 	(T(IQ2_K) | T(IQ3_K) | T(IQ2_KS) | T(IQ3_KS) | T(IQ2_KL) | T(IQ1_KT) | T(IQ2_KT) |         \
 	 T(IQ3_KT))
-#define FOUT                                                                                       \
+#define IK_OUT                                                                                     \
 	(T(IQ2_K) | T(IQ2_KS) | T(IQ3_K) | T(IQ3_KL) | T(IQ3_KS) | T(IQ4_K) | T(IQ4_KS) |          \
 	 T(IQ4_KSS) | T(IQ5_KS) | T(IQ3_KT))
-/* attn_output of models with eight experts */
+/* attn_output in models with eight experts */
 #define OUT8                                                                                       \
 	(T(Q2_K) | T(IQ3_XS) | T(IQ3_XXS) | T(Q3_K_S) | T(Q3_K_M) | T(Q4_K_S) | T(Q4_K_M) |        \
 	 T(IQ3_S) | T(IQ3_M) | IQ4)
@@ -70,13 +73,13 @@ struct rule {
 #define TO(ID) LMD_DTYPE_##ID
 
 static const struct rule rules[] = {
-	/* the head, which may be the embedding too */
+	/* the head, which may also be the embedding */
 	{T(MXFP4_MOE), LMI_ROLE_OUTPUT, 0, TO(Q8_0)},
 	{ANY, LMI_ROLE_OUTPUT, FALCON, TO(Q8_0)},
 	{ANY, LMI_ROLE_OUTPUT, ODD_ROW, TO(Q8_0)},
 	{LOW | T(IQ3_XXS), LMI_ROLE_OUTPUT, 0, TO(Q5_K)},
-	{FLOW, LMI_ROLE_OUTPUT, TIED, TO(IQ4_K)},
-	{FLOW, LMI_ROLE_OUTPUT, 0, TO(Q5_K)},
+	{IK_LOW, LMI_ROLE_OUTPUT, TIED, TO(IQ4_K)},
+	{IK_LOW, LMI_ROLE_OUTPUT, 0, TO(Q5_K)},
 	{T(IQ3_KL) | T(IQ4_KS) | T(IQ4_KSS), LMI_ROLE_OUTPUT, TIED, TO(IQ5_K)},
 	{T(IQ6_K) | T(Q8_KV), LMI_ROLE_OUTPUT, 0, KEEP},
 	{T(Q8_0), LMI_ROLE_OUTPUT, 0, TO(Q8_0)},
@@ -88,13 +91,13 @@ static const struct rule rules[] = {
 	{T(IQ1_BN) | T(IQ2_BN), LMI_ROLE_EMBD, 0, TO(IQ4_NL)},
 	{T(IQ3_KT), LMI_ROLE_EMBD, 0, TO(IQ3_S)},
 
-	/* the fork's */
+	/* types of ik_llama.cpp */
 	{T(IQ2_KS) | T(IQ2_KT), LMI_ROLE_V, E4, TO(IQ4_K)},
 	{T(IQ2_KS) | T(IQ2_KT), LMI_ROLE_V, GQA4, TO(IQ4_K)},
 	{T(IQ2_KS) | T(IQ2_KT), LMI_ROLE_V, GQA2, TO(IQ3_K)},
 	{T(IQ2_KS) | T(IQ2_KT), LMI_ROLE_V, 0, TO(Q2_K)},
 	{T(IQ2_KS), LMI_ROLE_DOWN, FIRST_8TH, TO(Q2_K)},
-	{FORK, LMI_ROLE_V, E4, TO(Q8_0)},
+	{IK, LMI_ROLE_V, E4, TO(Q8_0)},
 	{T(IQ2_K), LMI_ROLE_V, GQA2, TO(IQ4_K)},
 	{T(IQ2_K), LMI_ROLE_V, 0, TO(IQ3_K)},
 	{T(IQ3_K), LMI_ROLE_V, GQA2, TO(IQ4_K)},
@@ -106,16 +109,16 @@ static const struct rule rules[] = {
 	{T(IQ3_KL), LMI_ROLE_V, GQA2, TO(IQ5_K)},
 	{T(IQ3_KL), LMI_ROLE_V, 0, TO(IQ4_K)},
 	{T(IQ4_K) | T(IQ4_KS) | T(IQ4_KSS), LMI_ROLE_V, GQA2, TO(IQ5_K)},
-	{FORK, LMI_ROLE_K, E4, TO(Q8_0)},
-	{T(IQ4_KS) | T(IQ4_KSS), LMI_ROLE_DOWN, BLIND | FIRST_8TH, TO(Q5_K)},
-	{T(IQ3_KT), LMI_ROLE_DOWN, BLIND | FIRST_8TH, TO(IQ4_K)},
-	{T(IQ3_KT), LMI_ROLE_DOWN, BLIND, TO(IQ3_K)},
-	{T(IQ3_KL), LMI_ROLE_DOWN, MORE, TO(IQ4_KS)},
-	{T(IQ3_KL), LMI_ROLE_GATE, MORE, TO(IQ4_KS)},
-	{T(IQ3_KL), LMI_ROLE_UP, MORE, TO(IQ4_KS)},
-	{FOUT, LMI_ROLE_O, NOFALCON | E4, TO(Q5_K)},
+	{IK, LMI_ROLE_K, E4, TO(Q8_0)},
+	{T(IQ4_KS) | T(IQ4_KSS), LMI_ROLE_DOWN, NO_IMATRIX | FIRST_8TH, TO(Q5_K)},
+	{T(IQ3_KT), LMI_ROLE_DOWN, NO_IMATRIX | FIRST_8TH, TO(IQ4_K)},
+	{T(IQ3_KT), LMI_ROLE_DOWN, NO_IMATRIX, TO(IQ3_K)},
+	{T(IQ3_KL), LMI_ROLE_DOWN, MORE_BITS, TO(IQ4_KS)},
+	{T(IQ3_KL), LMI_ROLE_GATE, MORE_BITS, TO(IQ4_KS)},
+	{T(IQ3_KL), LMI_ROLE_UP, MORE_BITS, TO(IQ4_KS)},
+	{IK_OUT, LMI_ROLE_O, NOFALCON | E4, TO(Q5_K)},
 	{T(IQ2_KL), LMI_ROLE_O, NOFALCON | E4, TO(IQ4_KS)},
-	{FORK, LMI_ROLE_O, E4, KEEP},
+	{IK, LMI_ROLE_O, E4, KEEP},
 	{T(IQ2_K), LMI_ROLE_O, NOFALCON, TO(IQ3_K)},
 	{T(IQ3_KT), LMI_ROLE_O, NOFALCON | GQA4, TO(IQ3_K)},
 	{T(IQ3_KL), LMI_ROLE_O, NOFALCON, TO(IQ4_KS)},
@@ -138,14 +141,14 @@ static const struct rule rules[] = {
 	{T(Q2_K), LMI_ROLE_V, 0, TO(Q3_K)},
 	{T(Q2_K_S), LMI_ROLE_V, GQA4, TO(Q4_K)},
 	{T(IQ3_XXS), LMI_ROLE_V, GQA4, TO(Q4_K)},
-	{T(IQ3_XXS), LMI_ROLE_V, BLIND, TO(IQ3_S)},
+	{T(IQ3_XXS), LMI_ROLE_V, NO_IMATRIX, TO(IQ3_S)},
 	{T(IQ3_XS) | T(IQ3_S), LMI_ROLE_V, GQA4, TO(Q4_K)},
 	{T(IQ3_M), LMI_ROLE_V, 0, TO(Q4_K)},
 	{T(Q3_K_M), LMI_ROLE_V, FIRST2, TO(Q5_K)},
 	{T(Q3_K_M), LMI_ROLE_V, 0, TO(Q4_K)},
 	{T(Q3_K_L), LMI_ROLE_V, 0, TO(Q5_K)},
 	{IQ4, LMI_ROLE_V, GQA4, TO(Q5_K)},
-	{T(Q4_K_M) | T(Q5_K_M), LMI_ROLE_V, MORE, TO(Q6_K)},
+	{T(Q4_K_M) | T(Q5_K_M), LMI_ROLE_V, MORE_BITS, TO(Q6_K)},
 	{T(Q4_K_S), LMI_ROLE_V, FIRST4, TO(Q5_K)},
 
 	/* queries and keys */
@@ -157,20 +160,20 @@ static const struct rule rules[] = {
 
 	{T(Q2_K), LMI_ROLE_DOWN, 0, TO(Q3_K)},
 	{T(Q2_K_S), LMI_ROLE_DOWN, FIRST_8TH, TO(Q4_K)},
-	{T(IQ3_XXS), LMI_ROLE_DOWN, BLIND | FIRST_8TH, TO(Q4_K)},
-	{T(IQ3_XXS), LMI_ROLE_DOWN, BLIND, TO(Q3_K)},
+	{T(IQ3_XXS), LMI_ROLE_DOWN, NO_IMATRIX | FIRST_8TH, TO(Q4_K)},
+	{T(IQ3_XXS), LMI_ROLE_DOWN, NO_IMATRIX, TO(Q3_K)},
 	{T(Q3_K_M), LMI_ROLE_DOWN, FIRST_16TH, TO(Q5_K)},
 	{T(Q3_K_M), LMI_ROLE_DOWN, NOFALCON, TO(Q4_K)},
-	{T(Q3_K_M), LMI_ROLE_DOWN, MORE, TO(Q4_K)},
+	{T(Q3_K_M), LMI_ROLE_DOWN, MORE_BITS, TO(Q4_K)},
 	{T(IQ3_M), LMI_ROLE_DOWN, FIRST_8TH, TO(Q4_K)},
-	{T(IQ3_M), LMI_ROLE_DOWN, E8 | MORE, TO(Q4_K)},
+	{T(IQ3_M), LMI_ROLE_DOWN, E8 | MORE_BITS, TO(Q4_K)},
 	{T(Q3_K_L), LMI_ROLE_DOWN, FALCON, TO(Q4_K)},
 	{T(Q3_K_L), LMI_ROLE_DOWN, 0, TO(Q5_K)},
 	{T(Q4_K_M), LMI_ROLE_DOWN, FALCON | FIRST_16TH, TO(Q6_K)},
-	{T(Q4_K_M), LMI_ROLE_DOWN, FALCON | MORE, TO(Q5_K)},
-	{T(Q4_K_M), LMI_ROLE_DOWN, NOFALCON | MORE, TO(Q6_K)},
-	{IQ4, LMI_ROLE_DOWN, BLIND | FIRST_8TH, TO(Q5_K)},
-	{T(Q5_K_M), LMI_ROLE_DOWN, MORE, TO(Q6_K)},
+	{T(Q4_K_M), LMI_ROLE_DOWN, FALCON | MORE_BITS, TO(Q5_K)},
+	{T(Q4_K_M), LMI_ROLE_DOWN, NOFALCON | MORE_BITS, TO(Q6_K)},
+	{IQ4, LMI_ROLE_DOWN, NO_IMATRIX | FIRST_8TH, TO(Q5_K)},
+	{T(Q5_K_M), LMI_ROLE_DOWN, MORE_BITS, TO(Q6_K)},
 	{T(Q4_K_S), LMI_ROLE_DOWN, NOFALCON | FIRST_8TH, TO(Q5_K)},
 	{T(Q4_0), LMI_ROLE_DOWN, IMATRIX | FIRST_8TH, TO(Q4_1)},
 	{T(Q5_0), LMI_ROLE_DOWN, IMATRIX | FIRST_8TH, TO(Q5_1)},
@@ -189,12 +192,12 @@ static const struct rule rules[] = {
 };
 #undef TO
 
-/* Parts of names of tensors that stay as they are. */
+/* Parts of the names of tensors that keep their type. */
 static const char *const kept[] = {
 	"_norm.weight",
 	"ffn_gate_inp.weight",	   /* routers */
 	"ffn_gate_tid2eid.weight", /* a table of expert numbers */
-	"altup", "laurel",	   /* tiny */
+	"altup", "laurel",	   /* very small */
 	"per_layer_model_proj",
 	"ssm_conv1d", "shortconv.conv.weight",
 	"indexer.k_proj.weight", "indexer.q_proj.weight",
@@ -206,7 +209,7 @@ static const char *const kept[] = {
 	"time_mix_decay_w1.weight", "time_mix_decay_w2.weight",
 	"time_mix_lerp_fused.weight",
 	"attn_rel_b.weight", /* relative positions */
-	/* projectors of other media */
+	/* projectors of other modalities */
 	".position_embd", "sam.pos_embd", "sam.neck.", "sam.net_", ".rel_pos", ".patch_embd",
 	".patch_merger", "a.rvq.codebook", "mm.a.code_embd",
 };
@@ -219,7 +222,7 @@ static bool ends_in(const char *s, const char *end)
 	return n >= k && !strcmp(s + n - k, end);
 }
 
-/* Dimensions without those of 1 at the end. */
+/* Number of dimensions without trailing ones of size 1. */
 static uint32_t rank(const struct lmd_tensor *t)
 {
 	uint32_t n = t->n_dim;
@@ -285,8 +288,8 @@ int lmi_mix_order(const char *a, const char *b)
 	return x != y ? (x < y ? -1 : 1) : strcmp(a, b);
 }
 
-/* The 70-billion form of some families: 8 query heads share a value head, which makes attn_v so
- * small that it gets more bits. */
+/* The 70B size of some families: 8 query heads share a value head, so attn_v is small enough to get
+ * more bits. */
 static bool is_70b(const struct lmi_mix_facts *f)
 {
 	static const struct {
@@ -324,7 +327,7 @@ static uint32_t at_position(int64_t i, int64_t n)
 	if (i >= n / 8 && i < 7 * n / 8)
 		c |= MIDDLE;
 	if (i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2)
-		c |= MORE;
+		c |= MORE_BITS;
 	return c;
 }
 
@@ -333,7 +336,7 @@ static bool has(uint64_t ftypes, const struct lmi_ftype *f)
 	return (ftypes >> BIT(f->id) & 1) != 0;
 }
 
-/* The conditions that hold for a tensor; counts it. */
+/* Returns the conditions that hold for a tensor, and counts it. */
 static uint32_t conditions(struct lmi_mix *m, const struct lmd_tensor *t, const char *name,
 			   enum lmi_role role)
 {
@@ -346,7 +349,7 @@ static uint32_t conditions(struct lmi_mix *m, const struct lmd_tensor *t, const 
 	c |= f->n_head_kv > 0 && f->n_head / f->n_head_kv >= 2 ? GQA2 : 0;
 	c |= f->n_expert >= 4 ? E4 : 0;
 	c |= f->n_expert == 8 ? E8 : 0;
-	c |= f->has_imatrix ? IMATRIX : BLIND;
+	c |= f->has_imatrix ? IMATRIX : NO_IMATRIX;
 	c |= t->dims[0] % lmi_dtype(m->ftype->type)->block_elems ? ODD_ROW : 0;
 	c |= t->n_dim > 2 && t->dims[2] > 1 ? STACK : 0;
 	if (role == LMI_ROLE_V) {
@@ -359,18 +362,18 @@ static uint32_t conditions(struct lmi_mix *m, const struct lmd_tensor *t, const 
 	} else if (role == LMI_ROLE_GATE) {
 		i = m->i_gate++;
 	}
-	/* the tensors of experts do not come one a layer */
+	/* models with experts may have several such tensors in a layer */
 	if (f->n_expert > 1 && role != LMI_ROLE_V && !low && layer >= 0)
 		i = layer;
 	return c | at_position(i, n);
 }
 
-/* Files of 4-bit floats: experts get them, everything else 8 bits. */
+/* Files of 4-bit floats: experts get MXFP4, everything else 8 bits. */
 static enum lmd_dtype mxfp4_type(const struct lmi_mix *m, enum lmi_role role, uint32_t have)
 {
 	bool expert = role == LMI_ROLE_UP || role == LMI_ROLE_GATE || role == LMI_ROLE_DOWN;
 
-	/* this family has other stacks of matrices */
+	/* only this family has other stacks of matrices */
 	if (strcmp(m->facts.arch, "bailingmoe3") != 0)
 		expert = true;
 	return (have & STACK) && expert ? LMD_DTYPE_MXFP4 : LMD_DTYPE_Q8_0;
@@ -408,7 +411,7 @@ enum lmd_dtype lmi_mix_fallback(enum lmd_dtype type, int64_t n_col)
 {
 	static const struct {
 		enum lmd_dtype from, to;
-	} near[] = {
+	} fallbacks[] = {
 		{LMD_DTYPE_IQ1_S, LMD_DTYPE_IQ4_NL},   {LMD_DTYPE_IQ1_M, LMD_DTYPE_IQ4_NL},
 		{LMD_DTYPE_IQ2_XXS, LMD_DTYPE_IQ4_NL}, {LMD_DTYPE_IQ2_XS, LMD_DTYPE_IQ4_NL},
 		{LMD_DTYPE_IQ2_S, LMD_DTYPE_IQ4_NL},   {LMD_DTYPE_IQ3_XXS, LMD_DTYPE_IQ4_NL},
@@ -431,9 +434,10 @@ enum lmd_dtype lmi_mix_fallback(enum lmd_dtype type, int64_t n_col)
 
 	if (n_col % lmi_dtype(type)->block_elems == 0)
 		return type;
-	for (size_t i = 0; i < LMD_LEN(near); i++)
-		if (near[i].from == type && n_col % lmi_dtype(near[i].to)->block_elems == 0)
-			return near[i].to;
+	for (size_t i = 0; i < LMD_LEN(fallbacks); i++)
+		if (fallbacks[i].from == type &&
+		    n_col % lmi_dtype(fallbacks[i].to)->block_elems == 0)
+			return fallbacks[i].to;
 	return LMD_DTYPE_F16;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * mix.h - which tensor of a file of some type gets which tensor type.
+ * mix.h - the quantisation mix: which tensor of a file gets which tensor type.
  *
- * A file type names a mix: most weights get its own type, the ones that cost more quality than
- * bytes (the head, attention values, the down projections of some layers) get a better one, a
- * few get a cheaper one.  The rules are those of llama.cpp's quantiser, so that a file of either
- * program is what its name promises; mix.c has them as a table.
+ * A file type names a mix: most weights get the tensor type of that name, those that lose the most
+ * quality per saved byte (the head, attention values, the down projections of some layers) get a
+ * better one, and a few get a cheaper one.  The rules are those of llama.cpp's quantiser, so that
+ * files of both programs with the same type are equivalent; mix.c has the rules as a table.
  *
- * The rules count: "the first eighth of the ffn_down tensors".  So tensors are asked for in the
- * order of lmi_mix_order, each once. */
+ * Some rules count tensors ("the first eighth of the ffn_down tensors"), so lmi_mix_type must be
+ * called once for each tensor, in the order of lmi_mix_order. */
 #ifndef LLAMAD_CORE_QUANTIZE_MIX_H
 #define LLAMAD_CORE_QUANTIZE_MIX_H
 
@@ -17,14 +17,14 @@
 #include "core/quantize/ftype.h"
 #include "llamad/model.h"
 
-/* What a tensor is for, by its name. */
+/* The role of a tensor, derived from its name. */
 enum lmi_role {
 	LMI_ROLE_OTHER,
 	LMI_ROLE_OUTPUT, /* output.weight */
 	LMI_ROLE_EMBD,	 /* token_embd.weight, per_layer_token_embd.weight */
 	LMI_ROLE_Q,
 	LMI_ROLE_K,
-	LMI_ROLE_V, /* attn_v, and what holds it: attn_qkv, attn_kv_b */
+	LMI_ROLE_V, /* attn_v and tensors that contain it: attn_qkv, attn_kv_b */
 	LMI_ROLE_O, /* attn_output */
 	LMI_ROLE_UP,
 	LMI_ROLE_GATE,
@@ -32,44 +32,46 @@ enum lmi_role {
 };
 enum lmi_role lmi_role(const char *name);
 
-/* Facts of the model that rules look at. */
+/* Properties of the model that the rules depend on. */
 struct lmi_mix_facts {
 	const char *arch;
 	int64_t n_layer;
 	int64_t n_head, n_head_kv; /* of the first layer */
 	int64_t n_expert;	   /* 0: dense */
-	bool has_output;	   /* without output.weight the embedding is the head too */
+	bool has_output;	   /* if false, the embedding is also the head */
 	bool has_imatrix;
-	int64_t n_v; /* tensors of LMI_ROLE_V */
+	int64_t n_v; /* number of tensors of LMI_ROLE_V */
 };
 
 struct lmi_mix {
 	const struct lmi_ftype *ftype;
 	struct lmi_mix_facts facts;
-	int64_t i_v, i_down, i_up, i_gate; /* tensors of these roles so far */
+	int64_t i_v, i_down, i_up, i_gate; /* number of tensors of these roles so far */
 };
 
 void lmi_mix_init(struct lmi_mix *m, const struct lmi_ftype *ftype,
 		  const struct lmi_mix_facts *facts);
 
-/* Order of two names: tensors outside of layers first, then layer by layer, by bytes within. */
+/* Compares two names: tensors outside of layers come first, then layer by layer, bytewise within a
+ * layer. */
 int lmi_mix_order(const char *a, const char *b);
 
-/* The layer of "blk.7.x", -1 for other names. */
+/* The layer of "blk.7.x"; -1 for other names. */
 int64_t lmi_mix_layer(const char *name);
 
-/* A tensor that is never encoded, whatever the file type: vectors, norms, routers, small
- * matrices that recurrent layers are sensitive to, position tables, all but "*.weight". */
+/* True for a tensor that is never encoded, whatever the file type: vectors, norms, routers, small
+ * matrices of recurrent layers that are sensitive to rounding, position tables, everything but
+ * "*.weight". */
 bool lmi_mix_keeps(const struct lmd_tensor *t, const char *name);
 
-/* The type of a tensor that is encoded, by the rules; `name` as in the new file. */
+/* The type that the rules give to a tensor that is encoded; `name` is its name in the new file. */
 enum lmd_dtype lmi_mix_type(struct lmi_mix *m, const struct lmd_tensor *t, const char *name);
 
-/* A type whose blocks divide rows of n_col values, near to `type`: that itself if it does, else
- * one with blocks of 32, else f16. */
+/* A similar type whose blocks divide rows of n_col values: `type` itself if it does, else one with
+ * blocks of 32, else f16. */
 enum lmd_dtype lmi_mix_fallback(enum lmd_dtype type, int64_t n_col);
 
-/* Would this tensor be garbage without an importance matrix? */
+/* True if this tensor would be unusable when encoded without an importance matrix. */
 bool lmi_mix_needs_imatrix(const char *name, enum lmd_dtype type, const struct lmi_ftype *ftype);
 
 #endif /* LLAMAD_CORE_QUANTIZE_MIX_H */

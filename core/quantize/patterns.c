@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Compiles the patterns with PCRE2 and matches tensor names. */
 #include "core/quantize/patterns.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -8,7 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/show.h"
 
-#define STEPS 100000u /* of one match: names are short */
+#define STEPS 100000u /* limit for one match; names are short */
 #define SHOW  80
 
 struct lmi_patterns {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * patterns.h - the regular expressions of lmi_quantize_rule. */
+ * patterns.h - matches the regular expressions of lmi_quantize_rule. */
 #ifndef LLAMAD_CORE_QUANTIZE_PATTERNS_H
 #define LLAMAD_CORE_QUANTIZE_PATTERNS_H
 
@@ -8,14 +8,15 @@
 
 struct lmi_patterns;
 
-/* The rules are borrowed.  LMD_INVALID: one is no expression; names it and the place. */
+/* The rules are borrowed.  Returns LMD_INVALID if one is not a valid expression; the error names it
+ * and the position. */
 enum lmd_status lmi_patterns_create(struct lmi_patterns **out,
 				    const struct lmi_quantize_rule *rules, uint32_t n,
 				    struct lmd_error *err);
 void lmi_patterns_destroy(struct lmi_patterns *p); /* NULL allowed */
 
-/* The type of the first rule whose pattern is found in the name; *type stays as it is when none
- * is.  LMD_INVALID: a pattern takes too many steps. */
+/* Sets *type to the type of the first rule whose pattern occurs in the name; leaves it unchanged if
+ * there is none.  Returns LMD_INVALID if a match takes too many steps. */
 enum lmd_status lmi_patterns_find(struct lmi_patterns *p, const char *name, int32_t *type,
 				  struct lmd_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What becomes of each tensor.  The mix wants to see them in an order of its own; the items stay
- * in the order of the source. */
+ * Decides the type of each tensor.  The mix needs the tensors in its own order; the items stay in
+ * the order of the source. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,22 +37,22 @@ static enum lmd_status check_prune(struct lmi_quantize_plan *p, struct lmd_error
 	for (uint32_t i = 0; i < o->n_prune; i++) {
 		if (o->prune[i] >= p->n_layer)
 			return lmd_fail(err, LMD_INVALID,
-					"layer %u cannot be left out: the model has layers 0..%lld",
+					"layer %u cannot be pruned, must be 0..%lld",
 					o->prune[i], (long long)p->n_layer - 1);
 		for (uint32_t k = 0; k < i; k++)
 			if (o->prune[k] == o->prune[i])
-				return lmd_fail(err, LMD_INVALID, "layer %u is left out twice",
+				return lmd_fail(err, LMD_INVALID, "layer %u is pruned twice",
 						o->prune[i]);
 		p->n_left--;
 	}
 	if (o->n_prune && p->n_left < 1)
-		return lmd_fail(err, LMD_INVALID, "all %lld layers would be left out",
+		return lmd_fail(err, LMD_INVALID, "cannot prune all %lld layers",
 				(long long)p->n_layer);
 	return LMD_OK;
 }
 
-/* The name in the new file: its layer without those that are left out before it.  NULL in
- * *out: the tensor is left out itself. */
+/* Returns the name in the new file, with the layer number reduced by the layers pruned before it.
+ * *out is NULL if the tensor itself is pruned. */
 static enum lmd_status new_name(const struct lmi_quantize_opts *o, const char *name, char **out,
 				struct lmd_error *err)
 {
@@ -99,14 +99,14 @@ static enum lmd_status list_items(struct lmi_quantize_plan *p, struct lmd_error 
 	return LMD_OK;
 }
 
-/* Types that options ask for must have an encoder. */
+/* Checks that a type given in the options has an encoder. */
 static enum lmd_status check_type(const char *what, int32_t type, struct lmd_error *err)
 {
 	const struct lmi_dtype *t = type >= 0 ? lmi_dtype((uint32_t)type) : NULL;
 
 	if (type < 0 || (t && t->quant && !t->is_activation && t->id != LMD_DTYPE_F64))
 		return LMD_OK;
-	return lmd_fail(err, LMD_INVALID, "%s: type %s is none for weights", what,
+	return lmd_fail(err, LMD_INVALID, "%s: weights cannot have type %s", what,
 			t ? t->name : "(unknown)");
 }
 
@@ -123,7 +123,8 @@ static enum lmd_status check_types(const struct lmi_quantize_opts *o, struct lmd
 	return st;
 }
 
-/* The type that a tensor gets; see lmi_quantize_opts for what goes before what. */
+/* Chooses the type of a tensor.  Precedence: explicit types of embedding and output, then patterns,
+ * then `pure`, then the rules of the mix. */
 static enum lmd_status choose(struct lmi_quantize_plan *p, struct lmi_mix *mix,
 			      struct lmi_patterns *patterns, struct lmi_quantize_item *it,
 			      struct lmd_error *err)
@@ -188,8 +189,9 @@ static enum lmd_status choose_all(struct lmi_quantize_plan *p, struct lmd_error 
 	return st;
 }
 
-/* The importances of a tensor, which must have its shape: one row of columns, or one for each
- * matrix of a stack.  The embedding is looked up and not multiplied: it has none that matter. */
+/* Finds the importances of a tensor, which must match its shape: one row of columns, or one per
+ * matrix of a stack.  A mismatch is ignored for the embedding, which is looked up and not
+ * multiplied. */
 static enum lmd_status find_importance(const struct lmi_quantize_plan *p,
 				       struct lmi_quantize_item *it, struct lmd_error *err)
 {
@@ -208,8 +210,8 @@ static enum lmd_status find_importance(const struct lmi_quantize_plan *p,
 	if (lmi_role(t->name) == LMI_ROLE_EMBD)
 		return LMD_OK;
 	return lmd_fail(err, LMD_INVALID,
-			"tensor %s: %lld columns in %llu matrices, the importance matrix has %llu "
-			"values for it: was it made from another model?",
+			"tensor %s: %lld columns in %llu matrices, but the importance matrix has "
+			"%llu values; was it made from another model?",
 			show_name(show, t->name), (long long)t->dims[0], (unsigned long long)n_mat,
 			(unsigned long long)e->n);
 }
@@ -223,10 +225,10 @@ static enum lmd_status count_item(struct lmi_quantize_plan *p, struct lmi_quanti
 	char show[SHOW];
 
 	for (uint32_t i = 1; i < t->n_dim; i++)
-		rows *= (uint64_t)t->dims[i]; /* the reader has checked the product */
+		rows *= (uint64_t)t->dims[i]; /* no overflow, checked by the reader */
 	if (!lmi_row_bytes(lmi_dtype(it->type), (uint64_t)t->dims[0], &row) ||
 	    !lmi_mul_ok(row, rows, &it->bytes))
-		return lmd_fail(err, LMD_INVALID, "tensor %s: too large for type %s",
+		return lmd_fail(err, LMD_INVALID, "tensor %s: its size overflows with type %s",
 				show_name(show, it->name), lmi_dtype(it->type)->name);
 	if (it->type != t->dtype) {
 		st = find_importance(p, it, err);
@@ -292,16 +294,16 @@ enum lmd_status lmi_quantize_check(const struct lmi_quantize_plan *p, struct lmd
 		show_name(show, it->name);
 		if (it->requantized && !p->opts.allow_requantize)
 			return lmd_fail(err, LMD_INVALID,
-					"tensor %s is %s already, and encoding it again loses "
-					"more: start from an f16 or f32 file, or allow it "
-					"(--allow-requantize)",
+					"tensor %s is already %s, and encoding it again loses more "
+					"quality: start from an f16 or f32 file, or allow it with "
+					"--allow-requantize",
 					show, lmi_dtype(it->src->dtype)->name);
 		if (it->lacks_imatrix)
 			return lmd_fail(err, LMD_INVALID,
-					"tensor %s would be garbage as %s without importances: "
-					"%s (--imatrix; `llamactl imatrix` makes one)",
+					"tensor %s would be unusable as %s without importances: %s "
+					"(pass one with --imatrix; `llamactl imatrix` makes one)",
 					show, lmi_dtype(it->type)->name,
-					p->opts.imatrix ? "the importance matrix has none for it"
+					p->opts.imatrix ? "the importance matrix has none"
 							: "an importance matrix is needed");
 	}
 	return LMD_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Quantising whole files: what the result holds, and what is refused. */
+ * Quantising whole files: the contents of the result, and rejected input. */
 #include <math.h>
 #include <sys/stat.h>
 
@@ -9,7 +9,7 @@
 #include "core/quantize/test_source.h"
 #include "tests/faults.h"
 
-/* ---- what a file holds ---- */
+/* ---- reading a file ---- */
 
 static struct lmi_model *open_file(const char *path)
 {
@@ -81,7 +81,7 @@ START_TEST(bytes)
 			const struct lmi_dtype *t = lmi_dtype(y->dtype);
 			uint64_t n = (uint64_t)x->dims[0], rows = x->bytes / 4 / n, row;
 			static float mean[33024], all[33024];
-			static uint8_t want[33024 * 4];
+			static uint8_t expected[33024 * 4];
 
 			ck_assert(lmi_row_bytes(t, n, &row));
 			ck_assert_uint_eq(y->bytes, rows * row);
@@ -93,10 +93,10 @@ START_TEST(bytes)
 				for (uint64_t k = 0; has && k < n; k++)
 					mean[k] = all[e->n == n ? k
 								: r / (uint64_t)x->dims[1] * n + k];
-				t->quant((const float *)x->data + r * n, want, n,
+				t->quant((const float *)x->data + r * n, expected, n,
 					 has ? mean : NULL);
 				ck_assert_msg(
-					!memcmp(want, (const uint8_t *)y->data + r * row, row),
+					!memcmp(expected, (const uint8_t *)y->data + r * row, row),
 					"%s: %s row %u", ftypes[f], y->name, (unsigned)r);
 			}
 		}
@@ -112,7 +112,7 @@ START_TEST(types_and_keys)
 	static const struct {
 		const char *name;
 		enum lmd_dtype type;
-	} want[] = {
+	} expected[] = {
 		{"token_embd.weight", LMD_DTYPE_Q4_K},	  {"output.weight", LMD_DTYPE_Q6_K},
 		{"output_norm.weight", LMD_DTYPE_F32},	  {"odd.weight", LMD_DTYPE_Q5_0},
 		{"very_odd.weight", LMD_DTYPE_F16},	  {"blk.0.attn_v.weight", LMD_DTYPE_Q6_K},
@@ -137,9 +137,9 @@ START_TEST(types_and_keys)
 	OK(convert(&o));
 	m = open_file(dst);
 	v = lmi_model_view(m);
-	for (size_t i = 0; i < LMD_LEN(want); i++)
-		ck_assert_msg(tensor(m, want[i].name)->dtype == want[i].type, "%s: %u",
-			      want[i].name, tensor(m, want[i].name)->dtype);
+	for (size_t i = 0; i < LMD_LEN(expected); i++)
+		ck_assert_msg(tensor(m, expected[i].name)->dtype == expected[i].type, "%s: %u",
+			      expected[i].name, tensor(m, expected[i].name)->dtype);
 	ck_assert_int_eq(v->find_meta(v, "general.file_type")->v.i, 15);
 	ck_assert_int_eq(v->find_meta(v, "general.quantization_version")->v.i, 2);
 	ck_assert_int_eq(v->find_meta(v, "llama.expert_count")->v.i, 4);
@@ -154,7 +154,7 @@ START_TEST(types_and_keys)
 }
 END_TEST
 
-/* Options about single tensors. */
+/* Options for single tensors. */
 START_TEST(chosen_types)
 {
 	const struct lmi_quantize_rule rules[] = {{"blk\\.[01]\\.attn_q", LMD_DTYPE_Q8_0},
@@ -188,7 +188,7 @@ START_TEST(chosen_types)
 }
 END_TEST
 
-/* Layers left out: the others move up, arrays by layer lose their members. */
+/* Pruned layers: later layers move up, and arrays by layer lose elements. */
 START_TEST(prune)
 {
 	const uint32_t layers[] = {6, 0};
@@ -218,7 +218,7 @@ START_TEST(prune)
 	o.prune = (const uint32_t[]){8};
 	o.n_prune = 1;
 	ck_assert_int_eq(convert(&o), LMD_INVALID);
-	ck_assert_ptr_nonnull(strstr(err.text, "layers 0..7"));
+	ck_assert_ptr_nonnull(strstr(err.text, "must be 0..7"));
 	o.prune = (const uint32_t[]){3, 3};
 	o.n_prune = 2;
 	ck_assert_int_eq(convert(&o), LMD_INVALID);
@@ -236,7 +236,7 @@ START_TEST(sets)
 	unsigned before;
 
 	write_set(first);
-	OK(convert_from(first, &o)); /* into one file */
+	OK(convert_from(first, &o)); /* to one file */
 	one = open_file(dst);
 	o.keep_split = true;
 	before = temp_n_files();
@@ -257,7 +257,7 @@ START_TEST(sets)
 	lmi_model_close(one);
 	lmi_model_close(set);
 
-	/* the second file cannot have its name: the first one is taken back */
+	/* if the second file cannot be renamed, the first one is removed */
 	(void)unlink(out);
 	out[strlen(dir) + 9] = '2';
 	(void)unlink(out);
@@ -269,7 +269,7 @@ START_TEST(sets)
 }
 END_TEST
 
-START_TEST(refusals)
+START_TEST(rejected)
 {
 	struct lmi_quantize_opts o = options("IQ2_XXS");
 	const struct lmi_quantize_rule bad[] = {{"(", LMD_DTYPE_Q8_0}},
@@ -298,7 +298,7 @@ START_TEST(refusals)
 	ck_assert_ptr_nonnull(strstr(err.text, "--allow-requantize"));
 	o.allow_requantize = true;
 	ck_assert_int_eq(convert_from(dst, &o), LMD_INVALID);
-	ck_assert_ptr_nonnull(strstr(err.text, "is the source itself"));
+	ck_assert_ptr_nonnull(strstr(err.text, "is a file of the source model"));
 	(void)unlink(dst);
 
 	OK(lmi_imatrix_add(&imatrix, "odd.weight", 1, 1, &one, NULL, &one, &err));
@@ -308,7 +308,7 @@ START_TEST(refusals)
 }
 END_TEST
 
-START_TEST(values_that_cannot_be)
+START_TEST(unencodable_values)
 {
 	static const float bad[] = {NAN, INFINITY, -INFINITY, 70000};
 
@@ -326,7 +326,7 @@ START_TEST(values_that_cannot_be)
 }
 END_TEST
 
-static bool cut_source(void *arg, uint64_t done, uint64_t total)
+static bool truncate_source(void *arg, uint64_t done, uint64_t total)
 {
 	(void)arg;
 	if (done > total / 2)
@@ -334,7 +334,7 @@ static bool cut_source(void *arg, uint64_t done, uint64_t total)
 	return true;
 }
 
-static bool give_up(void *arg, uint64_t done, uint64_t total)
+static bool cancel(void *arg, uint64_t done, uint64_t total)
 {
 	(void)arg;
 	return done < total / 2;
@@ -344,10 +344,10 @@ START_TEST(interrupted)
 {
 	struct lmi_quantize_opts o = options("Q8_0");
 
-	o.progress = give_up;
+	o.progress = cancel;
 	ck_assert_int_eq(convert(&o), LMD_CANCELLED);
 	ck_assert_uint_eq(temp_n_files(), 1);
-	o.progress = cut_source;
+	o.progress = truncate_source;
 	ck_assert_int_eq(convert(&o), LMD_IO);
 	ck_assert_ptr_nonnull(strstr(err.text, "src.gguf"));
 	ck_assert_uint_eq(temp_n_files(), 1);
@@ -368,8 +368,8 @@ int main(void)
 	tcase_add_test(tc, chosen_types);
 	tcase_add_test(tc, prune);
 	tcase_add_test(tc, sets);
-	tcase_add_test(tc, refusals);
-	tcase_add_test(tc, values_that_cannot_be);
+	tcase_add_test(tc, rejected);
+	tcase_add_test(tc, unencodable_values);
 	tcase_add_test(tc, interrupted);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs that are killed and gone on with: whenever that happens, the file is the one of a single
- * run; and nothing is gone on with that was made of something else. */
+ * Killed runs are resumed: wherever that happens, the file equals that of a single run; and nothing
+ * is reused that was made from other inputs. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -23,8 +23,8 @@
 
 static char src[64], dst[64], whole[64], partial[80], journal[96];
 static struct lmd_error err;
-static char said[256];
-static unsigned n_said;
+static char note[256];
+static unsigned n_notes;
 
 static void write_source(float first)
 {
@@ -53,11 +53,11 @@ static void write_source(float first)
 	lmi_gguf_writer_destroy(w);
 }
 
-static void say(void *arg, const char *text)
+static void on_note(void *arg, const char *text)
 {
 	(void)arg;
-	n_said++;
-	snprintf(said, sizeof(said), "%s", text);
+	n_notes++;
+	snprintf(note, sizeof(note), "%s", text);
 }
 
 struct call {
@@ -78,14 +78,14 @@ static enum lmd_status run(const struct call *c)
 		.embedding_type = -1,
 		.n_thread = 2,
 		.progress = c->progress,
-		.resume = {.keep = c->keep, .note = say},
+		.resume = {.keep = c->keep, .note = on_note},
 	};
 	struct lmi_quantize_plan *p = NULL;
 	struct lmi_model *m = NULL;
 	enum lmd_status st = lmi_model_open(&m, src, LMI_OPEN_HEADER_ONLY, &err);
 
-	n_said = 0;
-	said[0] = 0;
+	n_notes = 0;
+	note[0] = 0;
 	if (st == LMD_OK)
 		st = lmi_quantize_plan(&p, m, &o, &err);
 	if (st == LMD_OK)
@@ -95,9 +95,9 @@ static enum lmd_status run(const struct call *c)
 	return st;
 }
 
-static const struct call go_on = {.keep = LMI_GGUF_KEEP};
+static const struct call resume = {.keep = LMI_GGUF_KEEP};
 
-/* In a child that is killed after n calls; true when it ended by itself. */
+/* Runs in a child that is killed after n calls; returns true if it ended by itself. */
 static bool run_until(unsigned n)
 {
 	int status;
@@ -105,7 +105,7 @@ static bool run_until(unsigned n)
 
 	if (!child) {
 		fault_arm(FAULT_KILL, n);
-		_exit(run(&go_on) == LMD_OK ? 0 : 1);
+		_exit(run(&resume) == LMD_OK ? 0 : 1);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	if (WIFSIGNALED(status)) {
@@ -130,7 +130,7 @@ static bool is_same(const char *a, const char *b)
 	return same;
 }
 
-/* The source, the file of a single run, and the one under test, which goes. */
+/* Only the source, the file of a single run and the result exist; removes the result. */
 static void check_result(void)
 {
 	ck_assert(is_same(whole, dst));
@@ -163,25 +163,25 @@ static void teardown(void)
 
 /* ---- tests ---- */
 
-/* At every call that writes, cuts, renames or removes. */
+/* Killed at every call that writes, truncates, renames or removes. */
 START_TEST(killed_anywhere)
 {
-	unsigned n = 0, went_on = 0;
+	unsigned n = 0, n_resumed = 0;
 
 	for (;; n++) {
 		if (run_until(n))
 			break;
-		OK(run(&go_on));
-		went_on += strstr(said, "going on after") != NULL;
+		OK(run(&resume));
+		n_resumed += strstr(note, "resuming after") != NULL;
 		check_result();
 	}
 	ck_assert_uint_gt(n, 2 * N_TENSOR);
-	ck_assert_uint_gt(went_on, N_TENSOR);
-	printf("killed at %u calls, gone on with after %u\n", n, went_on);
+	ck_assert_uint_gt(n_resumed, N_TENSOR);
+	printf("killed at %u calls, resumed after %u\n", n, n_resumed);
 }
 END_TEST
 
-/* Again and again, until it is through. */
+/* Killed repeatedly until it finishes. */
 START_TEST(killed_often)
 {
 	unsigned seed = 20251, n = 0;
@@ -196,8 +196,8 @@ START_TEST(killed_often)
 }
 END_TEST
 
-/* Leaves half of the tensors. */
-static bool give_up(void *arg, uint64_t done, uint64_t total)
+/* Cancels after half of the tensors. */
+static bool cancel_half(void *arg, uint64_t done, uint64_t total)
 {
 	(void)arg;
 	return done <= total / 2;
@@ -205,10 +205,10 @@ static bool give_up(void *arg, uint64_t done, uint64_t total)
 
 static void leave_half(void)
 {
-	const struct call c = {.keep = LMI_GGUF_KEEP, .progress = give_up};
+	const struct call c = {.keep = LMI_GGUF_KEEP, .progress = cancel_half};
 
 	ck_assert_int_eq(run(&c), LMD_CANCELLED);
-	ck_assert_ptr_nonnull(strstr(err.text, "dst.gguf.partial, the same command goes on"));
+	ck_assert_ptr_nonnull(strstr(err.text, "dst.gguf.partial, the same command resumes"));
 	ck_assert_uint_eq(temp_n_files(), 4);
 }
 
@@ -235,17 +235,17 @@ static off_t bytes_of(const char *path)
 START_TEST(stopped)
 {
 	leave_half();
-	OK(run(&go_on));
-	ck_assert_ptr_nonnull(strstr(said, "of 12 tensors"));
-	ck_assert_uint_eq(n_said, 1);
+	OK(run(&resume));
+	ck_assert_ptr_nonnull(strstr(note, "of 12 tensors"));
+	ck_assert_uint_eq(n_notes, 1);
 	check_result();
-	OK(run(&go_on)); /* there is nothing: it says nothing */
-	ck_assert_uint_eq(n_said, 0);
+	OK(run(&resume)); /* nothing to resume, so there is no note */
+	ck_assert_uint_eq(n_notes, 0);
 	check_result();
 }
 END_TEST
 
-/* What a loss of power may have done to either file. */
+/* Damage that a loss of power may do to either file. */
 START_TEST(damaged)
 {
 	off_t n;
@@ -253,65 +253,66 @@ START_TEST(damaged)
 	leave_half();
 	n = bytes_of(partial);
 	change(partial, n - 3000);
-	OK(run(&go_on));
-	ck_assert_ptr_nonnull(strstr(said, "going on after"));
+	OK(run(&resume));
+	ck_assert_ptr_nonnull(strstr(note, "resuming after"));
 	check_result();
 
 	leave_half();
 	change(partial, 10); /* in the header */
-	OK(run(&go_on));
-	ck_assert_ptr_nonnull(strstr(said, "holds nothing that is whole; starting anew"));
+	OK(run(&resume));
+	ck_assert_ptr_nonnull(
+		strstr(note, "contains no complete tensor; starting from the beginning"));
 	check_result();
 
 	leave_half();
 	ck_assert_int_eq(truncate(partial, bytes_of(partial) / 2), 0);
-	OK(run(&go_on));
-	ck_assert_ptr_nonnull(strstr(said, "going on after"));
+	OK(run(&resume));
+	ck_assert_ptr_nonnull(strstr(note, "resuming after"));
 	check_result();
 
 	leave_half();
 	ck_assert_int_eq(truncate(journal, bytes_of(journal) - 5), 0);
-	OK(run(&go_on));
-	ck_assert_ptr_nonnull(strstr(said, "going on after"));
+	OK(run(&resume));
+	ck_assert_ptr_nonnull(strstr(note, "resuming after"));
 	check_result();
 
 	leave_half();
-	change(journal, bytes_of(journal) - 20); /* where a stretch ends */
-	OK(run(&go_on));
+	change(journal, bytes_of(journal) - 20); /* where a segment ends */
+	OK(run(&resume));
 	check_result();
 
 	leave_half();
 	ck_assert_int_eq(unlink(journal), 0);
-	OK(run(&go_on));
-	ck_assert_ptr_nonnull(strstr(said, "starting anew"));
+	OK(run(&resume));
+	ck_assert_ptr_nonnull(strstr(note, "starting from the beginning"));
 	check_result();
 
 	leave_half();
 	ck_assert_int_eq(unlink(partial), 0);
-	OK(run(&go_on));
-	ck_assert_uint_eq(n_said, 0);
+	OK(run(&resume));
+	ck_assert_uint_eq(n_notes, 0);
 	check_result();
 }
 END_TEST
 
-START_TEST(other)
+START_TEST(other_inputs)
 {
-	const struct call anew = {.keep = LMI_GGUF_KEEP_ANEW}, single = {.to = whole};
+	const struct call restart = {.keep = LMI_GGUF_KEEP_ANEW}, single = {.to = whole};
 	const struct call q8 = {.keep = LMI_GGUF_KEEP, .type = "Q8_0"};
 	struct lmi_imatrix im;
 	float sum[N_COL], one = 1;
-	struct call with = go_on;
+	struct call with = resume;
 
 	leave_half(); /* another source */
 	write_source(0.25f);
 	OK(run(&single));
-	OK(run(&go_on));
-	ck_assert_ptr_nonnull(strstr(said, "is of another source"));
+	OK(run(&resume));
+	ck_assert_ptr_nonnull(strstr(note, "is from another source"));
 	check_result();
 
 	leave_half(); /* another type */
 	OK(run(&q8));
-	ck_assert_ptr_nonnull(strstr(said, "is of another source, other options"));
+	ck_assert_ptr_nonnull(strstr(note, "is from another source, other options"));
 	ck_assert(!is_same(whole, dst));
 	ck_assert_int_eq(unlink(dst), 0);
 
@@ -323,42 +324,42 @@ START_TEST(other)
 	with.imatrix = &im;
 	OK(run(&with));
 	lmi_imatrix_fini(&im);
-	ck_assert_ptr_nonnull(strstr(said, "is of another source"));
+	ck_assert_ptr_nonnull(strstr(note, "is from another source"));
 	ck_assert_int_eq(unlink(dst), 0);
 
-	leave_half(); /* asked for */
-	OK(run(&anew));
-	ck_assert_uint_eq(n_said, 0);
+	leave_half(); /* by request */
+	OK(run(&restart));
+	ck_assert_uint_eq(n_notes, 0);
 	check_result();
 }
 END_TEST
 
-START_TEST(refused)
+START_TEST(rejected)
 {
 	int fd;
 
 	leave_half();
 	fd = open(partial, O_RDONLY);
 	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
-	ck_assert_int_eq(run(&go_on), LMD_BUSY);
+	ck_assert_int_eq(run(&resume), LMD_BUSY);
 	ck_assert_ptr_nonnull(strstr(err.text, "another process"));
 	close(fd);
-	OK(run(&go_on));
-	ck_assert_ptr_nonnull(strstr(said, "going on after"));
+	OK(run(&resume));
+	ck_assert_ptr_nonnull(strstr(note, "resuming after"));
 	check_result();
 
-	/* nothing that a name leads to elsewhere is written to */
+	/* the run does not write to other files through links */
 	ck_assert_int_eq(symlink(src, partial), 0);
-	ck_assert_int_eq(run(&go_on), LMD_IO);
+	ck_assert_int_eq(run(&resume), LMD_IO);
 	ck_assert_int_eq(unlink(partial), 0);
 	ck_assert_int_eq(link(src, partial), 0);
-	ck_assert_int_eq(run(&go_on), LMD_INVALID);
+	ck_assert_int_eq(run(&resume), LMD_INVALID);
 	ck_assert_int_eq(unlink(partial), 0);
 	ck_assert_int_eq(mkfifo(partial, 0600), 0);
-	ck_assert_int_eq(run(&go_on), LMD_INVALID);
+	ck_assert_int_eq(run(&resume), LMD_INVALID);
 	ck_assert_int_eq(unlink(partial), 0);
 	ck_assert_int_eq(mkdir(journal, 0700), 0);
-	ck_assert_int_eq(run(&go_on), LMD_IO);
+	ck_assert_int_eq(run(&resume), LMD_IO);
 }
 END_TEST
 
@@ -374,8 +375,8 @@ int main(void)
 	tcase_add_test(tc, killed_often);
 	tcase_add_test(tc, stopped);
 	tcase_add_test(tc, damaged);
-	tcase_add_test(tc, other);
-	tcase_add_test(tc, refused);
+	tcase_add_test(tc, other_inputs);
+	tcase_add_test(tc, rejected);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(r);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads, encodes and writes.  The files of a set are all open until the last one is complete;
- * then they get their names one by one. */
+ * Runs a plan: reads, encodes and writes.  All files of a set stay open until the last one is
+ * complete; then they get their names one by one. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +17,7 @@
 
 struct file {
 	struct lmi_gguf_writer *w;
-	uint32_t n_skip; /* tensors that an earlier run has written */
+	uint32_t n_skip; /* tensors already written by an earlier run */
 };
 
 struct run {
@@ -55,7 +55,7 @@ static bool same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Encoding into the source's own name would lose what cannot be made again from the result. */
+/* Overwriting the source would lose data that cannot be recovered from the result. */
 static enum lmd_status check_target(const struct lmi_quantize_plan *p, const char *path,
 				    struct lmd_error *err)
 {
@@ -65,7 +65,7 @@ static enum lmd_status check_target(const struct lmi_quantize_plan *p, const cha
 	for (uint32_t i = 0; i < lmi_model_n_files(p->model); i++) {
 		lmi_model_file(p->model, i, &f);
 		if (same_file(f.path, path))
-			return lmd_fail(err, LMD_INVALID, "%s: is the source itself",
+			return lmd_fail(err, LMD_INVALID, "%s: is a file of the source model",
 					lmi_show_path(show, sizeof(show), path));
 	}
 	return LMD_OK;
@@ -92,12 +92,12 @@ static enum lmd_status open_one(struct run *r, const char *path, uint32_t i, con
 			lmi_gguf_add_tensor(r->file[i].w, it->name, it->type, it->src->n_dim,
 					    it->src->dims);
 	}
-	if (st == LMD_OK && p->opts.resume.keep != LMI_GGUF_KEEP_NONE) /* of what is read back */
+	if (st == LMD_OK && p->opts.resume.keep != LMI_GGUF_KEEP_NONE) /* for what is read back */
 		lmi_gguf_writer_on_progress(r->file[i].w, p->opts.progress, p->opts.progress_arg);
 	if (st == LMD_OK)
 		st = lmi_gguf_writer_resume(r->file[i].w, name, &p->opts.resume, key,
 					    &r->file[i].n_skip, err);
-	if (st == LMD_OK) /* data is told of in bytes of the source, by this thread */
+	if (st == LMD_OK) /* progress of data is reported in bytes of the source, by this thread */
 		lmi_gguf_writer_on_progress(r->file[i].w, NULL, NULL);
 	lmi_free(name);
 	return st;
@@ -108,7 +108,7 @@ static enum lmd_status write_data(void *arg, const void *data, size_t n, struct 
 	return lmi_gguf_writer_data(arg, data, n, err);
 }
 
-static enum lmd_status tell(void *arg, uint64_t n_src, struct lmd_error *err)
+static enum lmd_status report_progress(void *arg, uint64_t n_src, struct lmd_error *err)
 {
 	struct run *r = arg;
 	const struct lmi_quantize_opts *o = &r->p->opts;
@@ -116,14 +116,14 @@ static enum lmd_status tell(void *arg, uint64_t n_src, struct lmd_error *err)
 	r->done += n_src;
 	if (!o->progress || o->progress(o->progress_arg, r->done, r->p->bytes_in))
 		return LMD_OK;
-	return lmd_fail(err, LMD_CANCELLED, "given up after %llu of %llu bytes",
+	return lmd_fail(err, LMD_CANCELLED, "cancelled after %llu of %llu bytes",
 			(unsigned long long)r->done, (unsigned long long)r->p->bytes_in);
 }
 
 static enum lmd_status encode_all(struct run *r, struct lmd_error *err)
 {
 	uint32_t n_thread = r->p->opts.n_thread ? r->p->opts.n_thread : lmi_cpu_count();
-	struct lmi_encoder_sink to = {.write = write_data, .tell = tell, .tell_arg = r};
+	struct lmi_encoder_sink to = {.write = write_data, .tell = report_progress, .tell_arg = r};
 	struct lmi_encoder *e = NULL;
 	enum lmd_status st;
 
@@ -135,7 +135,7 @@ static enum lmd_status encode_all(struct run *r, struct lmd_error *err)
 		to.arg = f->w;
 		if (f->n_skip) {
 			f->n_skip--;
-			st = tell(r, it->src->bytes, err);
+			st = report_progress(r, it->src->bytes, err);
 		} else {
 			st = lmi_encoder_run(e, r->p->model, it, &to, err);
 		}
@@ -146,7 +146,7 @@ static enum lmd_status encode_all(struct run *r, struct lmd_error *err)
 	return st;
 }
 
-/* Gives the files their names; a set of which one cannot have it is taken back. */
+/* Renames the files to their final names; if one fails, the others of the set are removed. */
 static enum lmd_status finish(struct run *r, const char *path, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_source.h - a model to be quantised, in one file or two, with importances, in a folder of its
- * own for each test. */
+ * test_source.h - a model to be quantised, in one or two files, with importances, in a temporary
+ * folder for each test. */
 #ifndef LLAMAD_CORE_QUANTIZE_TEST_SOURCE_H
 #define LLAMAD_CORE_QUANTIZE_TEST_SOURCE_H
 
@@ -29,7 +29,7 @@ static const struct shape shapes[] = {
 	{"token_embd.weight", {256, 9}, 2},
 	{"output_norm.weight", {256}, 1},
 	{"output.weight", {256, 9}, 2},
-	{"long.weight", {33024, 2}, 2}, /* rows of more than one piece, the last one small */
+	{"long.weight", {33024, 2}, 2}, /* rows of several pieces, the last one small */
 	{"odd.weight", {96, 5}, 2},
 	{"very_odd.weight", {40, 5}, 2},
 };
@@ -61,7 +61,7 @@ static void add_all(struct lmi_gguf_writer *w, uint32_t first, uint32_t last, bo
 	}
 }
 
-/* bad: is written in the place of one value of blk.5.attn_q. */
+/* bad: written in place of one value of blk.5.attn_q. */
 static void fill(struct lmi_gguf_writer *w, uint32_t first, uint32_t last, bool globals, float bad)
 {
 	uint64_t seed = 7 + first;
@@ -127,7 +127,7 @@ static void write_source(float bad)
 	lmi_gguf_writer_destroy(w);
 }
 
-/* The same in two files; the path of the first one goes to `first`. */
+/* Writes the model as two files; the path of the first one goes to `first`. */
 static void write_set(char first[160])
 {
 	for (uint32_t i = 0; i < 2; i++) {
@@ -180,7 +180,7 @@ static void setup(void)
 		}
 	}
 	add_importance("long.weight", 33024, 1);
-	add_importance("token_embd.weight", 100, 1); /* of another shape: does not matter */
+	add_importance("token_embd.weight", 100, 1); /* another shape, which is ignored */
 }
 
 static void teardown(void)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scheduler.  Sequences are records in two lists, both in order of arrival: active ones
- * have a seq slot of the kv, waiting ones have nothing.  comes_before() is the whole policy
- * of who goes first.
+ * The scheduler. Sequences are records in two lists, both in order of arrival: active ones have a
+ * seq slot of the KV pool, waiting ones have no memory. comes_before() is the whole priority
+ * policy.
  *
- * Progress.  The oldest active sequence is never a victim, may make anybody newer one that
- * is not yet part of the step, and was checked at submit to fit alone; if it cannot run in
- * a step because newer ones are part of it already, those do.  So every step computes
- * something as long as there is something to compute. */
+ * Progress: the oldest active sequence is never preempted, may preempt any newer one that is not
+ * yet part of the step, and was checked at submit to fit alone. If it cannot run in a step because
+ * newer ones are already part of it, those run. So every step computes something as long as there
+ * is work. */
 #include "core/sched/sched.h"
 
 #include <assert.h>
 
 #include "core/base/alloc.h"
 
-/* Sequences of the queue that one of another plan may overtake. */
+/* How many waiting sequences of other plans a sequence may overtake. */
 #define LOOK_AHEAD 64u
 
 enum state { FREE, WAITING, ACTIVE };
@@ -22,13 +22,13 @@ enum state { FREE, WAITING, ACTIVE };
 struct rec {
 	struct lmi_sched_seq o;
 	enum state state;
-	bool planned; /* part of the step that runs */
-	bool doomed;  /* removed while planned */
+	bool planned; /* part of the running step */
+	bool doomed;  /* removed while planned; freed after the step */
 	bool encoded;
 	uint64_t arrival;   /* unique */
 	uint64_t share;	    /* arrival of the parent; 0 = none */
 	uint32_t n_done;    /* rows in memory */
-	uint32_t n_emitted; /* rows below this have left, or never will */
+	uint32_t n_emitted; /* rows below this one have been output, or never will be */
 	uint32_t kv_seq;
 	uint32_t next, prev;
 };
@@ -87,7 +87,7 @@ static void activate(struct lmi_sched *s, uint32_t i, uint32_t kv_seq)
 	list_insert(s, &s->active, i);
 }
 
-/* Back to the queue with nothing in memory. */
+/* Preempts a sequence: frees its memory and puts it back into the queue. */
 static void restart(struct lmi_sched *s, uint32_t i)
 {
 	struct rec *r = &s->rec[i];
@@ -111,7 +111,7 @@ enum lmd_status lmi_sched_create(struct lmi_sched **out, const struct lmi_sched_
 	lmi_kv_stats(o->kv, &kv);
 	if (!o->n_max || o->n_batch < kv.n_seq || o->n_out < kv.n_seq)
 		return lmd_fail(err, LMD_INVALID,
-				"scheduler: a step of %u rows with %u leaving is too small for %u "
+				"scheduler: a step of %u rows with %u outputs is too small for %u "
 				"sequences",
 				o->n_batch, o->n_out, kv.n_seq);
 	s = lmi_alloc(1, sizeof(*s));
@@ -146,32 +146,33 @@ static enum lmd_status check_seq(const struct lmi_sched *s, const struct lmi_sch
 				 struct lmd_error *err)
 {
 	if (!o->n_known || o->n_limit < o->n_known)
-		return lmd_fail(err, LMD_INVALID, "a sequence of %u rows with room for %u",
+		return lmd_fail(err, LMD_INVALID, "a sequence of %u rows cannot be limited to %u "
+						  "rows",
 				o->n_known, o->n_limit);
 	if (o->whole && (o->n_limit != o->n_known || o->max_chunk))
 		return lmd_fail(err, LMD_INVALID,
-				"%u rows in one step that may grow to %u, or be cut after %u",
+				"%u rows that must run in one step cannot grow to %u or be split "
+				"after %u",
 				o->n_known, o->n_limit, o->max_chunk);
 	if (o->whole && o->n_known > s->n_batch)
 		return lmd_fail(err, LMD_INVALID,
-				"%u rows that must run in one step: a step has %u", o->n_known,
-				s->n_batch);
+				"%u rows must run in one step, but a step has at most %u",
+				o->n_known, s->n_batch);
 	if (o->whole && o->out == LMI_OUT_ALL && o->n_known > s->n_out)
 		return lmd_fail(err, LMD_INVALID,
-				"%u rows that must leave in one step: a step has %u", o->n_known,
-				s->n_out);
+				"%u rows must be output in one step, but a step outputs at most %u",
+				o->n_known, s->n_out);
 	if (o->n_encode > s->n_batch)
-		return lmd_fail(err, LMD_INVALID, "%u rows to encode: a step has %u", o->n_encode,
-				s->n_batch);
+		return lmd_fail(err, LMD_INVALID, "%u rows to encode, but a step has at most %u",
+				o->n_encode, s->n_batch);
 	if (!lmi_kv_could_fit(s->kv, o->n_limit, s->n_batch))
 		return lmd_fail(err, LMD_INVALID,
-				"a sequence of up to %u rows does not fit into the memory for "
-				"sequences",
+				"a sequence of up to %u rows does not fit into the KV cache",
 				o->n_limit);
 	if (o->share != LMI_NO_SEQ &&
 	    (o->share >= s->n_max || s->rec[o->share].state == FREE || !o->share_rows ||
 	     o->share_rows >= o->n_known || o->share_rows > s->rec[o->share].o.n_known))
-		return lmd_fail(err, LMD_INVALID, "%u rows cannot be shared with sequence %u",
+		return lmd_fail(err, LMD_INVALID, "cannot share %u rows with sequence %u",
 				o->share_rows, o->share);
 	return LMD_OK;
 }
@@ -187,7 +188,8 @@ enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq
 	while (i < s->n_max && s->rec[i].state != FREE)
 		i++;
 	if (i == s->n_max)
-		return lmd_fail(err, LMD_BUSY, "all %u places for sequences are taken", s->n_max);
+		return lmd_fail(err, LMD_BUSY, "all %u sequence slots of the scheduler are in use",
+				s->n_max);
 	s->rec[i] = (struct rec){.o = *o, .state = WAITING, .arrival = ++s->n_arrived};
 	if (o->share != LMI_NO_SEQ) {
 		s->rec[i].share = s->rec[o->share].arrival;
@@ -243,7 +245,7 @@ void lmi_sched_remove(struct lmi_sched *s, uint32_t seq)
 
 /* ---- sharing ---- */
 
-/* The parent that a waiting sequence hopes to share with; NULL once it cannot. */
+/* Returns the parent whose rows a waiting sequence may still share; NULL if it no longer can. */
 static const struct rec *parent_of(const struct lmi_sched *s, struct rec *r)
 {
 	const struct rec *p;
@@ -257,7 +259,7 @@ static const struct rec *parent_of(const struct lmi_sched *s, struct rec *r)
 	return NULL;
 }
 
-/* Starts waiting sequences whose parent has just what they share. */
+/* Starts waiting sequences whose parent has computed the rows that they share. */
 static void start_shared(struct lmi_sched *s)
 {
 	for (uint32_t i = s->waiting.head, next; i != LMI_NO_SEQ; i = next) {
@@ -281,7 +283,7 @@ static void start_shared(struct lmi_sched *s)
 	}
 }
 
-/* Rows of a part after which a waiting sequence wants to start; 0 = none. */
+/* Returns the number of rows of a part after which a waiting sequence wants to start; 0 = none. */
 static uint32_t wanted_mark(struct lmi_sched *s, const struct rec *p, uint32_t first, uint32_t n)
 {
 	for (uint32_t i = s->waiting.head; i != LMI_NO_SEQ; i = s->rec[i].next) {
@@ -296,7 +298,7 @@ static uint32_t wanted_mark(struct lmi_sched *s, const struct rec *p, uint32_t f
 
 /* ---- the next step ---- */
 
-/* What is left of the step that is being planned. */
+/* The remaining capacity of the step that is being planned. */
 struct room {
 	uint32_t plan, n_row, n_out;
 };
@@ -311,7 +313,7 @@ static uint32_t plan_of(const struct rec *r)
 	return r->o.n_encode && !r->encoded ? r->o.encode_plan : r->o.plan;
 }
 
-/* Plans take turns: the next greater number that has work, else the smallest. */
+/* Selects plans round robin: the next greater number that has work, else the smallest. */
 static bool pick_plan(const struct lmi_sched *s, uint32_t *plan)
 {
 	bool any = false, found_next = false;
@@ -338,7 +340,7 @@ static bool pick_plan(const struct lmi_sched *s, uint32_t *plan)
 	return any;
 }
 
-/* The rows of `r` that fit into the room; 0 = none now. */
+/* Returns how many rows of `r` fit into the room; 0 = none now. */
 static uint32_t chunk_of(const struct rec *r, const struct room *room)
 {
 	uint32_t left = r->o.n_known - r->n_done, n = left;
@@ -371,7 +373,8 @@ static uint32_t outputs_of(const struct rec *r, uint32_t n)
 	return end - (r->n_emitted > r->n_done ? r->n_emitted : r->n_done);
 }
 
-/* The newest active sequence behind `r` that is not part of the step; LMI_NO_SEQ. */
+/* Returns the newest active sequence that arrived after `r` and is not part of the step, or
+ * LMI_NO_SEQ. */
 static uint32_t victim_for(const struct lmi_sched *s, const struct rec *r)
 {
 	for (uint32_t i = s->active.tail; i != LMI_NO_SEQ; i = s->rec[i].prev) {
@@ -389,7 +392,7 @@ static bool reserve(struct lmi_sched *s, const struct rec *r, uint32_t n, uint32
 		uint32_t v = victim_for(s, r);
 
 		if (mark) {
-			mark = 0; /* a luxury */
+			mark = 0; /* a mark is optional */
 			continue;
 		}
 		if (v == LMI_NO_SEQ)
@@ -412,7 +415,7 @@ static void add_part(struct lmi_sched *s, uint32_t i, struct lmi_sched_part p, s
 	room->n_out -= p.n_out;
 }
 
-/* Makes an active sequence part of the step if it has work for this plan and there is room. */
+/* Adds an active sequence to the step if it has work for this plan and there is room. */
 static void plan_seq(struct lmi_sched *s, uint32_t i, struct room *room)
 {
 	struct rec *r = &s->rec[i];
@@ -436,7 +439,7 @@ static void plan_seq(struct lmi_sched *s, uint32_t i, struct room *room)
 	add_part(s, i, p, room);
 }
 
-/* Starts a waiting sequence when memory for all that is known of it is free. */
+/* Starts a waiting sequence if there is free memory for all its known rows. */
 static bool start(struct lmi_sched *s, uint32_t i, struct room *room)
 {
 	struct rec *r = &s->rec[i];
@@ -460,7 +463,7 @@ static bool start(struct lmi_sched *s, uint32_t i, struct room *room)
 	return true;
 }
 
-/* The first of the queue that has the plan of the step, not further back than LOOK_AHEAD. */
+/* Returns the first waiting sequence with the plan of the step, at most LOOK_AHEAD places back. */
 static uint32_t first_of_plan(const struct lmi_sched *s, uint32_t plan)
 {
 	uint32_t i = s->waiting.head;
@@ -473,9 +476,9 @@ static uint32_t first_of_plan(const struct lmi_sched *s, uint32_t plan)
 	return i;
 }
 
-/* Lets the next one of the queue in.  It may overtake sequences of other plans, which cannot be
- * part of this step, as long as the head of the queue could start as well: since plans take turns,
- * the head starts when its plan is next, and nobody overtakes a head that waits for memory. */
+/* Starts the next waiting sequence. It may overtake sequences of other plans, which cannot be part
+ * of this step, as long as the head of the queue could start as well. Since plans take turns, the
+ * head starts when its plan is next; a head that waits for memory is never overtaken. */
 static bool admit(struct lmi_sched *s, struct room *room)
 {
 	uint32_t head = s->waiting.head, i = first_of_plan(s, room->plan);
@@ -507,7 +510,7 @@ bool lmi_sched_next(struct lmi_sched *s, struct lmi_sched_step *out)
 	assert(!s->running);
 	start_shared(s);
 	s->n_part = 0;
-	/* a plan whose only work waits for memory must not stop the others */
+	/* a plan whose only work waits for memory must not block the others */
 	for (bool again = false; !s->n_part; again = true) {
 		if (!pick_plan(s, &room.plan) || (again && room.plan == first))
 			return false;
@@ -547,7 +550,7 @@ void lmi_sched_done(struct lmi_sched *s, bool ran)
 		if (r->n_emitted < r->n_done)
 			r->n_emitted = r->n_done;
 	}
-	/* forks see marks and pages that settling drops */
+	/* fork first: trimming drops marks and pages that the forks need */
 	if (ran)
 		start_shared(s);
 	for (uint32_t k = 0; k < s->n_part; k++) {
@@ -562,7 +565,7 @@ void lmi_sched_done(struct lmi_sched *s, bool ran)
 	}
 }
 
-/* ---- facts ---- */
+/* ---- statistics ---- */
 
 void lmi_sched_stats(const struct lmi_sched *s, struct lmi_sched_stats *out)
 {

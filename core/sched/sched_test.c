@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scheduler under random traffic with too little memory.  The test plays the engine: it
- * submits, samples, cancels and lets steps fail, and checks after each step that every
- * sequence computes its rows in order, that what leaves leaves once, and that all that were
- * not cancelled come to their end. */
+ * The scheduler under random traffic with too little memory. The test plays the engine: it submits,
+ * samples, cancels and lets steps fail. After each step it checks that every sequence computes its
+ * rows in order, that each row is output once, and that every sequence that was not cancelled
+ * finishes. */
 #include "core/base/alloc.h"
 #include "core/sched/sched.h"
 #include "tests/lmd_check.h"
@@ -13,19 +13,19 @@
 #define N_BATCH 32
 #define N_OUT	20
 
-/* ck_assert tells its parent process of every check that it passes; these are millions. */
+/* ck_assert reports every passed check to its parent process; there are millions here. */
 #define MUST(cond)                                                                                 \
 	do {                                                                                       \
 		if (!(cond))                                                                       \
 			ck_abort_msg("%s", #cond);                                                 \
 	} while (0)
 
-/* What the test knows of a sequence. */
+/* The test's record of a sequence. */
 struct client {
 	bool used, cancelled;
 	struct lmi_sched_seq o;
-	uint32_t n_known, n_out, first_out; /* rows that left; the first that may */
-	uint32_t at;			    /* rows that are in memory */
+	uint32_t n_known, n_out, first_out; /* rows output; the first that may be */
+	uint32_t at;			    /* rows in memory */
 	bool encoded;
 	uint64_t born;
 };
@@ -158,7 +158,7 @@ static void check_part(struct world *w, const struct lmi_sched_step *step, uint3
 	MUST(p->n_out <= p->n && p->mark < p->n);
 	if (c->o.out == LMI_OUT_LAST)
 		MUST(p->n_out == (p->first + p->n == c->n_known));
-	else /* rows leave in order, none twice, none is skipped */
+	else /* rows are output in order, none twice, none skipped */
 		MUST(p->first + p->n <= c->n_out ? !p->n_out
 						 : p->first + p->n - p->n_out == c->n_out);
 	w->n_marked += p->mark != 0;
@@ -188,7 +188,7 @@ static void after_part(struct world *w, const struct lmi_sched_part *p)
 	w->n_finished++;
 }
 
-/* Rows of sequences that lack one row come before all chunks. */
+/* Sequences that lack one row come before all chunks. */
 static void check_order(struct world *w, const struct lmi_sched_step *step)
 {
 	uint32_t n_single = 0, n_many = 0;
@@ -221,7 +221,7 @@ static bool step(struct world *w)
 	}
 	MUST(n_row == step.n_row && n_row <= N_BATCH && n_out == step.n_out && n_out <= N_OUT);
 	check_order(w, &step);
-	if (!below(w, 20)) { /* somebody goes while the step runs */
+	if (!below(w, 20)) { /* cancelled while the step runs */
 		uint32_t i = parts[below(w, step.n_part)].seq;
 
 		lmi_sched_remove(w->s, i);
@@ -279,7 +279,7 @@ START_TEST(random_traffic)
 	}
 	for (uint32_t k = 0; any_client(&w) != LMI_NO_SEQ; k++) {
 		MUST(step(&w));
-		MUST(k < 100000); /* everybody comes to an end */
+		MUST(k < 100000); /* every sequence finishes */
 	}
 	ck_assert_uint_eq(lmi_alloc_thread_count(), allocs);
 	lmi_sched_stats(w.s, &st);
@@ -299,7 +299,7 @@ START_TEST(random_traffic)
 }
 END_TEST
 
-/* A long prompt and a stream: the stream gets a row in every step. */
+/* A long prompt beside a decoding sequence, which gets a row in every step. */
 START_TEST(decode_comes_first)
 {
 	struct lmi_sched_seq stream = {.n_known = 3, .n_limit = 100, .share = LMI_NO_SEQ};
@@ -326,7 +326,7 @@ START_TEST(decode_comes_first)
 }
 END_TEST
 
-/* Two that together need more than there is: the older one is never set back. */
+/* Two sequences that together exceed the memory: the older one is never preempted. */
 START_TEST(the_oldest_gets_on)
 {
 	struct lmi_sched_seq o = {.n_known = 60, .n_limit = 150, .share = LMI_NO_SEQ};
@@ -355,7 +355,7 @@ START_TEST(the_oldest_gets_on)
 		ck_assert(lmi_sched_next(w.s, &st));
 		lmi_sched_done(w.s, true);
 	}
-	ck_assert(!lmi_sched_grow(w.s, seq[0])); /* ends alone */
+	ck_assert(!lmi_sched_grow(w.s, seq[0])); /* finishes alone */
 	world_fini(&w);
 }
 END_TEST
@@ -370,7 +370,7 @@ static uint32_t submit_short(struct world *w, uint32_t plan, uint32_t n_known)
 	return seq;
 }
 
-/* Runs a step and ends all sequences that were part of it; the number of those. */
+/* Runs a step and removes all sequences that were part of it; returns their number. */
 static uint32_t step_and_end(struct world *w, uint32_t *plan)
 {
 	struct lmi_sched_part parts[N_SEQ];
@@ -386,7 +386,7 @@ static uint32_t step_and_end(struct world *w, uint32_t *plan)
 	return st.n_part;
 }
 
-/* 40 short prompts whose plans alternate: those of one plan share steps. */
+/* 40 short prompts with alternating plans: those of one plan share steps. */
 START_TEST(plans_join_over_the_queue)
 {
 	uint32_t n_step = 0, n_done = 0, plan, n_of[2] = {0, 0};
@@ -400,20 +400,20 @@ START_TEST(plans_join_over_the_queue)
 
 		n_done += n;
 		n_of[plan] += n;
-		ck_assert_uint_ne(plan, n_step % 2 ? 0 : 1); /* they take turns */
+		ck_assert_uint_ne(plan, n_step % 2 ? 0 : 1); /* the plans alternate */
 		n_step++;
 	}
 	ck_assert_uint_eq(n_of[0], 20);
 	ck_assert_uint_eq(n_of[1], 20);
-	/* 5 or 6 sequences in each step; one of the 6 places is left to the head of the queue */
+	/* 5 or 6 sequences in each step; one of the 6 slots is left to the head of the queue */
 	ck_assert_uint_le(n_step, 8);
 	expect_all_free(&w);
 	world_fini(&w);
 }
 END_TEST
 
-/* One of a plan among many of another: it starts when its plan is next, although sequences of the
- * other one come all the time and stay. */
+/* One sequence of one plan among many of another: it starts when its plan is next, although
+ * sequences of the other plan keep arriving and stay. */
 START_TEST(overtaking_starves_nobody)
 {
 	struct lmi_sched_seq stays = {.n_known = 2, .n_limit = 3, .share = LMI_NO_SEQ};
@@ -428,7 +428,7 @@ START_TEST(overtaking_starves_nobody)
 		ck_assert_int_eq(lmi_sched_submit(w.s, &stays, &many[i], NULL), LMD_OK);
 	ck_assert(lmi_sched_next(w.s, &st));
 	ck_assert_uint_eq(st.plan, 0);
-	ck_assert_uint_eq(st.n_part, N_SEQ - 1); /* a place is left */
+	ck_assert_uint_eq(st.n_part, N_SEQ - 1); /* one slot is left free */
 	lmi_sched_done(w.s, true);
 	ck_assert(lmi_sched_next(w.s, &st));
 	ck_assert_uint_eq(st.plan, 1);
@@ -439,7 +439,7 @@ START_TEST(overtaking_starves_nobody)
 }
 END_TEST
 
-/* The head of the queue waits for memory: nobody takes what becomes free. */
+/* The head of the queue waits for memory: no other sequence takes the memory that becomes free. */
 START_TEST(a_head_without_memory_is_not_overtaken)
 {
 	struct lmi_sched_seq big = {.n_known = 100, .n_limit = 150, .share = LMI_NO_SEQ};
@@ -515,15 +515,15 @@ START_TEST(refusals_have_numbers)
 		const char *text;
 	} cases[] = {
 		{{.n_known = 0, .n_limit = 1}, "0 rows"},
-		{{.n_known = 5, .n_limit = 4}, "5 rows with room for 4"},
-		{{.n_known = 5, .n_limit = 6, .whole = true}, "may grow to 6"},
-		{{.n_known = 33, .n_limit = 33, .whole = true}, "33 rows that must run"},
+		{{.n_known = 5, .n_limit = 4}, "5 rows cannot be limited to 4"},
+		{{.n_known = 5, .n_limit = 6, .whole = true}, "cannot grow to 6"},
+		{{.n_known = 33, .n_limit = 33, .whole = true}, "33 rows must run"},
 		{{.n_known = 21, .n_limit = 21, .whole = true, .out = LMI_OUT_ALL},
-		 "21 rows that must leave"},
+		 "21 rows must be output"},
 		{{.n_known = 1, .n_limit = 1, .n_encode = 40}, "40 rows to encode"},
 		{{.n_known = 1, .n_limit = 161}, "up to 161 rows"},
 		{{.n_known = 4, .n_limit = 9, .share = 7, .share_rows = 2},
-		 "2 rows cannot be shared"},
+		 "cannot share 2 rows"},
 	};
 	struct lmd_error err;
 	struct world w;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * An architecture in a page: the next token depends on the last one alone.
+ * An architecture in one page: the next token depends only on the current one.
  *     logits(t) = output * token_embd[token[t]]
- * Files name it by general.architecture = "bigram"; they have bigram.embedding_length and the
- * tensors token_embd.weight and output.weight, both [embedding_length, vocabulary]. */
+ * Model files select it by general.architecture = "bigram".  They have the key
+ * bigram.embedding_length and the tensors token_embd.weight and output.weight, both
+ * [embedding_length, vocabulary]. */
 #include <llamad/arch.h>
 #include <llamad/plugin.h>
 
@@ -41,15 +42,15 @@ static enum lmd_status bigram_describe(const struct lmd_host *host, struct lmd_a
 				"bigram.embedding_length: %lld is outside 1..65536",
 				(long long)width->v.i);
 	if (!embd || embd->n_dim != 2 || embd->dims[1] > 1 << 24)
-		return lmd_fail(err, LMD_NOTFOUND, "token_embd.weight is missing or no matrix");
+		return lmd_fail(err, LMD_NOTFOUND, "token_embd.weight is missing or not a matrix");
 	s = host->arena_alloc(host->ctx, arena, sizeof(*s), 16);
 	if (!s)
-		return lmd_fail(err, LMD_NOMEM, "bigram: no memory");
+		return lmd_fail(err, LMD_NOMEM, "bigram: out of memory");
 	s->n_embd = (uint32_t)width->v.i;
 	s->n_vocab = (uint32_t)embd->dims[1];
 	out->n_vocab = s->n_vocab;
 	out->n_embd = out->n_embd_out = out->n_input_embd = s->n_embd;
-	out->n_ctx_train = 4096; /* no position matters */
+	out->n_ctx_train = 4096; /* positions do not matter */
 	out->driver = LMD_DRIVER_AUTOREGRESSIVE;
 	out->pooling = LMD_POOL_UNSET;
 	out->decoder_start = out->mask_token = -1;
@@ -66,7 +67,7 @@ static int64_t bigram_dim(const void *state, uint32_t symbol, int32_t layer)
 	return symbol == DIM_EMBD ? s->n_embd : symbol == DIM_VOCAB ? s->n_vocab : 0;
 }
 
-/* The matrix in tensor `name` of the model. */
+/* Returns a reference to the matrix in tensor `name` of the model. */
 static uint32_t matrix(const struct lmd_builder *b, const char *name)
 {
 	const struct lmd_tensor *t = b->model->find_tensor(b->model, name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A backend in two pages: one device in host memory that knows EMBED and HEAD in float, just
- * enough for the example architecture "bigram".  Everything else is refused by op_support with
- * a reason, so the host never sends it.  plugins/backend/ref shows all ops. */
+ * A backend in two pages: one device in host memory that supports EMBED and HEAD in float, just
+ * enough for the example architecture "bigram".  op_support rejects everything else with a reason,
+ * so the host never sends it.  plugins/backend/ref implements all ops. */
 #include <llamad/backend.h>
 #include <llamad/plugin.h>
 
@@ -41,7 +41,8 @@ static enum lmd_status tiny_open(void *state, const struct lmd_host *host,
 	struct device *d = state;
 
 	if (p->index)
-		return lmd_fail(err, LMD_NOTFOUND, "tiny: device %u, there is only 0", p->index);
+		return lmd_fail(err, LMD_NOTFOUND, "tiny: there is no device %u, only device 0",
+				p->index);
 	d->host = host;
 	return LMD_OK;
 }
@@ -57,7 +58,7 @@ static enum lmd_status tiny_weight_query(void *state, const struct lmd_wdesc *d,
 					 struct lmd_wplan *out, struct lmd_error *err)
 {
 	if (d->ref->xform != LMD_XFORM_NONE || d->ref->n_stack != 1 || d->n_scale || d->n_bias)
-		return lmd_fail(err, LMD_UNSUPPORTED, "tiny: weight %s is no plain matrix",
+		return lmd_fail(err, LMD_UNSUPPORTED, "tiny: weight %s is not a plain matrix",
 				d->ref->name);
 	(void)state;
 	*out = (struct lmd_wplan){.struct_size = sizeof(*out), .placement = LMD_PLACE_COPY,
@@ -81,7 +82,7 @@ static enum lmd_status tiny_weight_load(void *state, const struct lmd_wdesc *d,
 	float *row;
 
 	if (!w)
-		return lmd_fail(err, LMD_NOMEM, "tiny: weight %s: no memory", d->ref->name);
+		return lmd_fail(err, LMD_NOMEM, "tiny: weight %s: out of memory", d->ref->name);
 	w->n = n;
 	w->k = k;
 	row = w->v;
@@ -95,8 +96,8 @@ static enum lmd_status tiny_weight_load(void *state, const struct lmd_wdesc *d,
 
 			if (st != LMD_OK) {
 				tiny_weight_destroy(state, w);
-				return lmd_fail(err, st, "tiny: weight %s: type %u", d->ref->name,
-						d->dtype);
+				return lmd_fail(err, st, "tiny: weight %s: cannot decode type %u",
+						d->ref->name, d->dtype);
 			}
 		}
 	}
@@ -111,7 +112,8 @@ static enum lmd_status tiny_pool_create(void *state, const struct lmd_pool_desc 
 {
 	(void)state;
 	(void)out;
-	return lmd_fail(err, LMD_UNSUPPORTED, "tiny: group %s: there are no caches", d->desc->name);
+	return lmd_fail(err, LMD_UNSUPPORTED, "tiny: group %s: caches are not supported",
+			d->desc->name);
 }
 
 static enum lmd_status tiny_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
@@ -123,7 +125,7 @@ static enum lmd_status tiny_pool_op(void *state, struct lmd_queue *q, struct lmd
 	(void)pool;
 	(void)ops;
 	(void)n;
-	return lmd_fail(err, LMD_UNSUPPORTED, "tiny: there are no caches");
+	return lmd_fail(err, LMD_UNSUPPORTED, "tiny: caches are not supported");
 }
 
 static void tiny_pool_destroy(void *state, struct lmd_pool *pool)
@@ -148,7 +150,8 @@ static void tiny_op_support(void *state, const struct lmd_plan *plan, const stru
 		      (op->code == LMD_OP_HEAD && h->norm.kind == LMD_NORM_NONE &&
 		       h->softcap == 0 && h->bias == LMD_NONE && h->x.src == LMD_SRC_VALUE);
 	if (!out->native)
-		snprintf(out->reason, sizeof(out->reason), "tiny has plain EMBED and HEAD only");
+		snprintf(out->reason, sizeof(out->reason),
+			 "tiny supports only plain EMBED and HEAD");
 }
 
 static void tiny_plan_destroy(void *state, struct lmd_cplan *p)
@@ -180,7 +183,7 @@ static enum lmd_status tiny_plan_compile(void *state, const struct lmd_compile *
 		p->values = h->alloc(h->ctx, c->plan->scratch_bytes);
 	if (!p || !p->values) {
 		tiny_plan_destroy(state, p);
-		return lmd_fail(err, LMD_NOMEM, "tiny: no memory for a plan");
+		return lmd_fail(err, LMD_NOMEM, "tiny: out of memory for a plan");
 	}
 	p->plan = c->plan;
 	memcpy(p->weights, c->weights, weights_bytes);
@@ -235,7 +238,7 @@ static enum lmd_status tiny_plan_run(void *state, struct lmd_queue *q, struct lm
 	(void)q;
 	(void)in;
 	(void)n_in;
-	(void)done; /* no events: it is done on return */
+	(void)done; /* no events: the plan has finished on return */
 	for (uint32_t i = 0; i < p->plan->n_op; i++) {
 		const struct lmd_op *op = &p->plan->ops[i];
 
@@ -288,7 +291,7 @@ static const struct lmd_factory factories[] = {{
 	.struct_size = sizeof(struct lmd_factory),
 	.kind = LMD_KIND_BACKEND,
 	.name = "tiny",
-	.priority = -10, /* never by accident */
+	.priority = -10, /* never chosen by accident */
 	.state_bytes = sizeof(struct device),
 	.ops = &ops,
 }};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An example client in C: streams an answer of at most N tokens (default 32).
+ * An example client in C: streams a continuation and, if N is given, cancels it after N tokens.
  *
  *     ./stream MODEL PROMPT [N [URL]] */
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A sampler in a page: keeps the candidates whose logit is at most `margin` below the best.
- * A request's chain asks for it by {"sampler": "margin", "margin": 3}:
+ * A sampler in one page: keeps the candidates whose logit is at most `margin` below the best.  A
+ * request selects it in its sampler chain with {"sampler": "margin", "margin": 3}:
  *     llamactl run FILE -p TEXT --chain '[{"sampler": "margin", "margin": 3}, "dist"]' */
 #include <math.h>
 
@@ -18,7 +18,7 @@ static const struct lmd_param params[] = {
 	 .def = 5,
 	 .min = 0,
 	 .max = 1000,
-	 .doc = "Greatest distance of a candidate's logit from the best one."},
+	 .doc = "Maximum distance of a candidate's logit from the best one."},
 };
 
 static enum lmd_status margin_init(void *state, const struct lmd_sampler_init *init,
@@ -43,7 +43,7 @@ static void margin_apply(void *state, struct lmd_cands *c)
 	for (size_t i = 0; i < c->n; i++)
 		if (c->v[i].logit >= best - s->margin)
 			c->v[n++] = c->v[i];
-	/* at least one stays, even if no logit is a number */
+	/* at least one candidate remains, even if all logits are NaN */
 	c->n = n ? n : 1;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tokenizer in a page: every byte is a token, 256 begins a text and 257 ends it.
- * Models name it by tokenizer.ggml.model = "bytes". */
+ * A tokenizer in one page: every byte is a token, 256 begins a text and 257 ends it.  Models select
+ * it by tokenizer.ggml.model = "bytes". */
 #include <llamad/plugin.h>
 #include <llamad/tokenizer.h>
 
 enum { BEGIN = 256, END = 257, N_TOKENS = 258 };
 
 struct state {
-	bool add_begin; /* begin each text with BEGIN unless the file says no */
+	bool add_begin; /* begin each text with BEGIN unless the file disables it */
 };
 
 static const int32_t end_of_generation[] = {END};
@@ -22,7 +22,7 @@ static enum lmd_status bytes_open(void *state, const struct lmd_host *host,
 	if (spec->n_tokens && spec->n_tokens != N_TOKENS)
 		return lmd_fail(err, LMD_CORRUPT, "bytes: the vocabulary has %u tokens, not %d",
 				spec->n_tokens, N_TOKENS);
-	(void)host; /* its alloc is there for tables; this tokenizer needs none */
+	(void)host; /* host->alloc is available for tables; this tokenizer needs none */
 	s->add_begin = spec->add_bos != 0;
 	info->n_tokens = N_TOKENS;
 	info->bos = BEGIN;
@@ -42,7 +42,7 @@ static void bytes_close(void *state)
 	(void)state;
 }
 
-/* What a special token is written as. */
+/* The text of a special token. */
 static const char *special(lmd_token id)
 {
 	return id == BEGIN ? "<s>" : id == END ? "</s>" : NULL;

@@ -2,14 +2,14 @@
  *
  * arch.h - kind ARCH: what a model of one architecture computes.
  *
- * The factory's name (and aliases) are values of general.architecture.  An architecture is
- * facts and a short function: tables of the tensors it reads with symbolic dims, a
- * describe() that resolves hyper-parameters and declares the memory of a sequence, and a
- * build() that emits a plan.  It never sees a device, a pointer to weights, or a clock.
+ * The factory's name and aliases are values of general.architecture.  An architecture consists of
+ * tables of the tensors it reads, with symbolic dims; describe(), which resolves the
+ * hyper-parameters and declares the memory of a sequence; and build(), which emits a plan.  It
+ * never sees a device, a pointer to weights, or a clock.
  *
- * One call of describe() per loaded model; its results live in an arena as long as the model.
- * build() is called once for each plan key.  rows() runs before every step, on the engine
- * thread, and must not allocate. */
+ * describe() is called once per loaded model; its results live in an arena as long as the model.
+ * build() is called once for each plan key.  rows() runs before every step, on the engine thread,
+ * and must not allocate. */
 #ifndef LLAMAD_ARCH_H
 #define LLAMAD_ARCH_H
 
@@ -30,30 +30,32 @@ LMD_BEGIN_DECLS
 
 #define LMD_TENSOR_REQUIRED   1u
 #define LMD_TENSOR_BIAS       2u  /* "STEM.bias" may exist: dims[1] values (dims[0] for vectors) */
-#define LMD_TENSOR_BIAS_REQ   4u  /* ... and must */
+#define LMD_TENSOR_BIAS_REQ   4u  /* "STEM.bias" must exist */
 #define LMD_TENSOR_SCALE      8u  /* "STEM.scale" may exist */
 #define LMD_TENSOR_BARE       16u /* the name is the stem itself, without ".weight" */
-#define LMD_TENSOR_GLOBAL     32u /* once for the model: the stem has no %d */
-#define LMD_TENSOR_PER_EXPERT 64u /* "alt" names one tensor for each slice of dims[2]: "%d" twice */
-#define LMD_TENSOR_UNUSED     128u /* known and ignored (explain says so) */
-#define LMD_TENSOR_ANY_SHAPE  256u /* dims depend on what the file holds; build checks */
+#define LMD_TENSOR_GLOBAL     32u /* one per model: the stem has no %d */
+#define LMD_TENSOR_PER_EXPERT 64u /* "alt" names one tensor for each slice of dims[2]: it contains
+				   * "%d" twice */
+#define LMD_TENSOR_UNUSED     128u /* known and ignored (`explain` says so) */
+#define LMD_TENSOR_ANY_SHAPE  256u /* dims depend on the contents of the file; build checks them */
 
-/* Symbolic dims: numbers with LMD_DIM_CONST are literal, 0 is "1 or absent", all others are the
- * architecture's symbols, resolved by lmd_arch_ops.dim. */
+/* Symbolic dims: numbers with LMD_DIM_CONST are literal, 0 means "1 or absent", and all others are
+ * symbols of the architecture, resolved by lmd_arch_ops.dim. */
 #define LMD_DIM_CONST     0x8000u
 #define LMD_DIM(n)        (LMD_DIM_CONST | (n))
 
-/* A row of a tensor table: one weight with what belongs to it. */
+/* A row of a tensor table: one weight with its bias and scale. */
 struct lmd_tensor_row {
 	const char *stem;     /* "blk.%d.attn_q": ".weight", ".bias", ".scale" are appended */
 	uint16_t dims[LMD_MAX_DIMS]; /* symbols, dims[0] contiguous; sizes of 1 are not compared */
 	uint16_t flags;       /* LMD_TENSOR_* */
 	uint16_t split;       /* enum lmd_split */
-	uint32_t when;        /* layers that have it: bits of lmd_arch_ops.layer_class; 0 = all */
-	const char *alt;      /* another name of the same thing, or NULL */
+	uint32_t when;        /* layers that have it, as bits of lmd_arch_ops.layer_class;
+			       * 0 = all */
+	const char *alt;      /* alternative name of the tensor, or NULL */
 };
 
-/* A block of rows; architectures of a family share most of them. */
+/* A block of rows; the architectures of a family share most of their blocks. */
 struct lmd_tensor_set {
 	const struct lmd_tensor_row *rows;
 	uint32_t n_rows;
@@ -63,22 +65,22 @@ struct lmd_tensor_set {
 /* ---- description ---- */
 
 enum lmd_driver {
-	LMD_DRIVER_AUTOREGRESSIVE = 0, /* token after token through the cache */
-	LMD_DRIVER_ENCODER = 1,        /* one pass, EMBED */
+	LMD_DRIVER_AUTOREGRESSIVE = 0, /* one token after another through the cache */
+	LMD_DRIVER_ENCODER = 1,        /* one pass, output EMBED */
 	LMD_DRIVER_ENCDEC = 2,         /* ENCODE, then autoregressive from decoder_start */
 	LMD_DRIVER_DIFFUSION = 3,      /* full passes over the whole sequence, LOGITS for all rows */
 	LMD_DRIVER_CODEC = 4           /* ids in, frames out (EMBED, no pooling) */
 };
 
-#define LMD_TRAIT_HOST_TOKENS   1u /* rows() reads token history: steps are not chained */
-#define LMD_TRAIT_NO_MIX        2u /* external rows and tokens never share a step: plans of variant 1
-				    * run the rows, those of variant 0 the tokens */
-#define LMD_TRAIT_RECURRENT     4u /* has STATE groups: a prefix can only be kept at snapshots */
-#define LMD_TRAIT_POOL_BY_KEY   8u /* ENCODER: pooling type is in the file */
+#define LMD_TRAIT_HOST_TOKENS   1u /* rows() reads the token history, so steps cannot be chained */
+#define LMD_TRAIT_NO_MIX        2u /* external rows and tokens never share a step: plans of variant
+				    * 1 run the rows, those of variant 0 the tokens */
+#define LMD_TRAIT_RECURRENT     4u /* has STATE groups: a prefix can be kept only at snapshots */
+#define LMD_TRAIT_POOL_BY_KEY   8u /* ENCODER: the file states the pooling type */
 
 struct lmd_arch_desc {
 	uint32_t struct_size;
-	uint32_t n_layer;          /* trunk, without draft blocks */
+	uint32_t n_layer;          /* layers of the trunk, without draft blocks */
 	uint32_t n_vocab;
 	uint32_t n_embd;           /* width of the residual stream */
 	uint32_t n_embd_out;       /* width of EMBED */
@@ -86,42 +88,44 @@ struct lmd_arch_desc {
 	uint32_t n_ctx_train;
 	uint32_t driver;           /* enum lmd_driver */
 	uint32_t traits;           /* LMD_TRAIT_* */
-	int32_t pooling;           /* enum lmd_pooling: the file's own, or LMD_POOL_UNSET */
+	int32_t pooling;           /* enum lmd_pooling: from the file, or LMD_POOL_UNSET */
 	int32_t decoder_start;     /* ENCDEC: first token of the decoder; -1 = none */
-	int32_t mask_token;        /* DIFFUSION: id of the mask; -1 = the tokenizer knows */
+	int32_t mask_token;        /* DIFFUSION: id of the mask token; -1 = ask the tokenizer */
 	uint32_t n_group, n_cache, n_row_in, n_x, n_lora_site;
-	uint32_t n_variant;        /* values of lmd_plan_key.variant, >= 1 */
+	uint32_t n_variant;        /* number of values of lmd_plan_key.variant, >= 1 */
 	const struct lmd_group *groups;
-	const struct lmd_cache *caches;   /* dtypes left open */
+	const struct lmd_cache *caches;   /* dtypes are not filled in */
 	const struct lmd_row_in *row_ins;
 	const char *const *lora_sites;    /* [n_lora_site] stem of the base tensor of each site */
-	/* The architecture's own, for build and rows: hyper-parameters per layer and so on. */
+	/* Private state of the architecture, for build and rows (hyper-parameters per layer
+	 * etc.). */
 	const void *state;
-	/* Lines for `llamactl explain` and `info`: "heads 9, kv heads 3, ..."; may be NULL. */
+	/* Text for `llamactl explain` and `info`: "heads 9, kv heads 3, ..."; may be NULL. */
 	const char *summary;
 };
 
 struct lmd_arch_params {
 	uint32_t struct_size;
-	uint32_t n_ctx;            /* context length of this engine (decides longrope factors); 0 = train */
-	int32_t pooling;           /* asked for, or LMD_POOL_UNSET */
+	uint32_t n_ctx;            /* context length of this engine (decides longrope factors),
+				    * 0 = n_ctx_train */
+	int32_t pooling;           /* requested pooling, or LMD_POOL_UNSET */
 	uint32_t reserved;
 };
 
 /* ---- rows ---- */
 
-/* History of a sequence: the token at a position of the sequence with this slot, counting
- * tokens of this step too; -1 before the first or for an external row. */
+/* Token history.  token_at returns the token at a position of the sequence in this slot, including
+ * the tokens of this step; -1 before the first token or for an external row. */
 struct lmd_rows_in {
 	uint32_t struct_size;
-	const struct lmd_step *step; /* all but row_in is filled */
+	const struct lmd_step *step; /* all members except row_in are set */
 	void *ctx;
 	lmd_token (*token_at)(void *ctx, uint32_t seq_slot, int64_t index);
 	/* number of tokens of the sequence before its first row of this step */
 	int64_t (*n_past)(void *ctx, uint32_t seq_slot);
 };
 
-/* row_in[k]: [n_tok][width] to be filled; i32 or f32 as declared. */
+/* Buffers that rows() fills: row_in[k] is [n_tok][width], i32 or f32 as declared. */
 struct lmd_rows_out {
 	void *row_in[LMD_MAX_ROW_IN];
 };
@@ -133,26 +137,27 @@ struct lmd_arch_ops {
 	uint32_t n_sets;
 	const struct lmd_tensor_set *sets;   /* [n_sets] */
 
-	/* Mandatory.  Reads keys, checks ranges (LMD_INVALID or LMD_NOTFOUND naming the key, the
-	 * value and the bound), fills *out; memory from host->arena_alloc(arena). */
+	/* Mandatory.  Reads keys, checks ranges (LMD_INVALID or LMD_NOTFOUND with the key, the
+	 * value and the bound), and fills *out.  Memory comes from host->arena_alloc(arena). */
 	enum lmd_status (*describe)(const struct lmd_host *host, struct lmd_arena *arena,
 				    const struct lmd_model *model,
 				    const struct lmd_arch_params *params,
 				    struct lmd_arch_desc *out, struct lmd_error *err);
 
-	/* Mandatory with tensor sets.  Value of a dim symbol in a layer (-1 for GLOBAL rows); 0
-	 * when the layer has no such thing. */
+	/* Mandatory with tensor sets.  Returns the value of a dim symbol in a layer (-1 for GLOBAL
+	 * rows), or 0 if the layer has no such dimension. */
 	int64_t (*dim)(const void *state, uint32_t symbol, int32_t layer);
 
-	/* Optional (NULL: all ones).  Which kinds of block layer il is: bits that
+	/* Optional (NULL: all ones).  Returns the classes of block layer il: the bits that
 	 * lmd_tensor_row.when refers to. */
 	uint32_t (*layer_class)(const void *state, int32_t il);
 
-	/* Mandatory.  Emits the plan for `key`; a key it cannot serve is LMD_UNSUPPORTED. */
+	/* Mandatory.  Emits the plan for `key`; returns LMD_UNSUPPORTED for a key it cannot
+	 * serve. */
 	enum lmd_status (*build)(const void *state, const struct lmd_builder *b,
 				 const struct lmd_plan_key *key);
 
-	/* Optional: fills the row inputs that describe declared. */
+	/* Optional.  Fills the row inputs that describe declared. */
 	enum lmd_status (*rows)(const void *state, const struct lmd_rows_in *in,
 				struct lmd_rows_out *out);
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * attr.h - compiler features behind names.
+ * attr.h - compiler features under portable names.
  *
- * The one public file that knows which compiler it meets.  Plain C11 and C++17
- * both accept it; an unknown compiler gets empty macros and loses only warnings. */
+ * This is the only public file that depends on the compiler.  C11 and C++17 both accept it; with an
+ * unknown compiler the macros are empty, which costs only warnings. */
 #ifndef LLAMAD_ATTR_H
 #define LLAMAD_ATTR_H
 
@@ -17,7 +17,7 @@
 #define LMD_STATIC_ASSERT(expr, text) _Static_assert(expr, text)
 #endif
 
-/* clang's address sanitizer pads globals, in a section of fixed layout too. */
+/* clang's address sanitizer pads globals even in a section of fixed layout. */
 #if defined(__clang__)
 #define LMD_NO_REDZONE    __attribute__((no_sanitize("address")))
 #else

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * backend.h - kind BACKEND: what runs plans on a device.
+ * backend.h - kind BACKEND: runs plans on a device.
  *
- * The host owns all policy: page ids, placement, buckets, order.  A backend holds weights,
- * pools and compiled plans, and runs a plan when told.  The smallest one is
- * plugins/backend/null; `llamactl plugins test FILE.so` runs the op cases of any backend
- * against `ref`.
+ * The host decides all policy: page ids, placement, buckets, order.  A backend holds weights, pools
+ * and compiled plans, and runs a plan on request.  The smallest example is plugins/backend/null;
+ * `llamactl plugins test FILE.so` compares any backend with `ref` on the op cases.
  *
- * Objects.  The device's state is allocated by the host (factory state_bytes); weights,
- * pools, plans, buffers, queues, events and groups are device-owned: made and destroyed by
- * the functions below, memory from host->alloc.  Destroy functions accept NULL.
- * Threads.  Calls on one device come from its lane, one at a time, except that
- * weight_load, buffer_* and pool_create may run beside a running plan.
- * Errors.  A status plus a sentence.  LMD_DEVICE means the device is lost: the host closes
- * everything and may open it again.  Nothing is allocated in plan_run. */
+ * Objects.  The host allocates the state of the device (factory state_bytes).  Weights, pools,
+ * plans, buffers, queues, events and groups are owned by the device: they are created and destroyed
+ * by the functions below, with memory from host->alloc.  Destroy functions accept NULL.
+ * Threads.  The device arbiter serialises the calls on one device, except that weight_load,
+ * buffer_* and pool_create may run while a plan is running.
+ * Errors.  A status plus an error message.  LMD_DEVICE means the device is lost: the host closes
+ * everything and may open it again.  plan_run must not allocate. */
 #ifndef LLAMAD_BACKEND_H
 #define LLAMAD_BACKEND_H
 
@@ -29,7 +28,7 @@
 
 LMD_BEGIN_DECLS
 
-struct lmd_weight; /* device-owned, opaque */
+struct lmd_weight; /* opaque, owned by the device */
 struct lmd_pool;
 struct lmd_cplan;
 struct lmd_buffer;
@@ -49,56 +48,56 @@ struct lmd_device_info {
 	uint32_t struct_size;
 	uint32_t caps;            /* LMD_DEV_* */
 	char name[64];            /* "ref", "NVIDIA H200" */
-	char id[40];              /* stable: uuid or bus address; "" = none */
+	char id[40];              /* stable: UUID or bus address; "" = none */
 	uint64_t memory_bytes;    /* 0 = host memory */
 	uint64_t free_bytes;
-	double bandwidth;         /* bytes/s, hint, 0 = unknown */
-	uint32_t act_dtype;       /* what LMD_VTYPE_ACT becomes: enum lmd_dtype */
+	double bandwidth;         /* hint in bytes/s, 0 = unknown */
+	uint32_t act_dtype;       /* enum lmd_dtype that LMD_VTYPE_ACT becomes */
 	uint32_t page_tokens;     /* rows of a KV page: power of two, 16..256 */
-	uint32_t kv_dtype;        /* KV type it likes by default */
+	uint32_t kv_dtype;        /* preferred KV type */
 	uint32_t n_bucket;        /* 0: T is read from the step */
-	uint32_t bucket[16];      /* row counts it compiles plans for, ascending */
+	uint32_t bucket[16];      /* row counts that it compiles plans for, ascending */
 };
 
-/* activations: how LINEAR, FFN, MOE_FFN and HEAD treat activations in front of block types */
+/* activations: how LINEAR, FFN, MOE_FFN and HEAD treat activation rows before block types */
 enum lmd_activations {
 	LMD_ACTIVATIONS_DEFAULT = 0,
-	LMD_ACTIVATIONS_F32 = 1,  /* float throughout: finds wrong formulas */
+	LMD_ACTIVATIONS_F32 = 1,  /* f32 throughout: shows wrong formulas */
 	LMD_ACTIVATIONS_INT8 = 2  /* rounded to 8 bits in blocks of 32, integer dot products */
 };
 
-/* attention: the arithmetic of ATTN over keys that no list chose */
+/* attention: the arithmetic of ATTN over keys that were not selected by a list */
 enum lmd_attention {
-	LMD_ATTENTION_DEFAULT = 0, /* the backend's own, at least as exact as float sums of what
-				    * the cache holds */
+	LMD_ATTENTION_DEFAULT = 0, /* the backend's own, at least as exact as float sums of the
+				    * cached values */
 	LMD_ATTENTION_HALF = 1     /* queries, keys, values and the running sum of weighted values
-				    * rounded to half precision after each key, keys in order, the
-				    * sum rescaled whenever a greater score comes: what kernels that
-				    * sum in half precision give, to compare with them.  Optional:
-				    * LMD_UNSUPPORTED */
+				    * are rounded to half precision after each key; keys in order;
+				    * the sum is rescaled whenever a greater score comes.
+				    * Reproduces kernels that accumulate in half precision, for
+				    * comparison with them.  Optional: LMD_UNSUPPORTED */
 };
 
 struct lmd_open_params {
 	uint32_t struct_size;
-	uint32_t index;           /* device */
-	uint32_t n_thread;        /* CPUs: team size wanted, 0 = the backend's choice */
+	uint32_t index;           /* device index */
+	uint32_t n_thread;        /* CPUs: requested team size, 0 = chosen by the backend */
 	uint32_t activations;     /* enum lmd_activations */
-	struct lmd_team *team;    /* CPUs: threads to run on; NULL = the calling one */
+	struct lmd_team *team;    /* CPUs: threads to run on; NULL = the calling thread */
 	uint32_t attention;       /* enum lmd_attention; since ABI 0.2 */
 };
 
 /* ---- weights ---- */
 
-/* One piece of a weight as it lies in memory. */
+/* One part of a weight as it lies in memory. */
 struct lmd_wpiece {
 	const void *data;         /* first row; readable as long as the weight lives */
-	uint64_t row_bytes;       /* distance of rows */
-	uint64_t head_bytes;      /* distance of heads (wref n_head > 0) or slices */
-	uint32_t n_row;           /* rows taken (of each head or slice) */
+	uint64_t row_bytes;       /* distance between rows */
+	uint64_t head_bytes;      /* distance between heads (n_head > 0) or slices */
+	uint32_t n_row;           /* rows used (of each head or slice) */
 	uint32_t n_slice;         /* heads or slices in this piece */
 };
 
-/* A wref with its tensors looked up: the host has checked all sizes. */
+/* A weight reference with its tensors resolved; the host has checked all sizes. */
 struct lmd_wdesc {
 	uint32_t struct_size;
 	uint32_t dtype;           /* enum lmd_dtype of the pieces */
@@ -112,20 +111,21 @@ struct lmd_wdesc {
 };
 
 enum lmd_placement { LMD_PLACE_IN_PLACE = 0, LMD_PLACE_COPY = 1, LMD_PLACE_REPACK = 2 };
-/* Exactness of what is stored: 0 same bits; 1 integer-exact (same real value); 2 re-expressed
- * within 2^-15; 3 re-rounded (only when asked for). */
+/* Exactness of the stored form: 0 = same bits; 1 = integer-exact (same real value);
+ * 2 = re-expressed within 2^-15; 3 = rounded again (only on request). */
 struct lmd_wplan {
 	uint32_t struct_size;
 	uint32_t placement;       /* enum lmd_placement */
-	uint32_t layout;          /* REPACK: the backend's number, part of a cache file's key */
+	uint32_t layout;          /* REPACK: number chosen by the backend, part of a cache file's
+				   * key */
 	uint32_t exactness;
-	uint64_t bytes;           /* device memory beyond the mapped file */
+	uint64_t bytes;           /* device memory in addition to the mapped file */
 };
 
 /* ---- pools ---- */
 
-/* The memory of one group for all sequences.  PAGED and CROSS: n_page pages of page_tokens
- * rows for each of its caches, and a page table [n_seq][n_index]; page 0 is an ordinary page.
+/* The memory of one group for all sequences.  PAGED and CROSS: n_page pages of page_tokens rows for
+ * each of its caches, and a page table [n_seq][n_index]; page 0 is an ordinary page.
  * STATE: n_slot slots for each of its caches. */
 struct lmd_pool_desc {
 	uint32_t struct_size;
@@ -142,15 +142,16 @@ struct lmd_pool_desc {
 };
 
 enum lmd_pool_op_kind {
-	LMD_POOL_COPY_PAGE = 1, /* page src to page dst, all caches of the group */
-	LMD_POOL_COPY_SLOT = 2, /* state slot src to dst */
-	LMD_POOL_ZERO_SLOT = 3, /* state slot dst */
-	LMD_POOL_EXPORT = 4,    /* rows [row0, row0+n_row) of page src to host, canonical: for each
-				 * cache n_row rows of K (heads side by side), then n_row rows of V,
-				 * in the cache's dtype, each head encoded on its own.  Of a state
-				 * slot always everything: CONV dk rows of n_head*dv, each encoded
-				 * as a whole; STATE n_head matrices as SCAN writes S, row-major */
-	LMD_POOL_IMPORT = 5     /* the same, into page/slot dst */
+	LMD_POOL_COPY_PAGE = 1, /* copy page src to page dst, all caches of the group */
+	LMD_POOL_COPY_SLOT = 2, /* copy state slot src to dst */
+	LMD_POOL_ZERO_SLOT = 3, /* zero state slot dst */
+	LMD_POOL_EXPORT = 4,    /* write rows [row0, row0+n_row) of page src to host in canonical
+				 * form: for each cache n_row rows of K (heads side by side), then
+				 * n_row rows of V, in the cache's dtype, each head encoded on its
+				 * own.  State slots are always exported whole: CONV dk rows of
+				 * n_head*dv, each encoded as a whole; STATE n_head matrices S as
+				 * defined at SCAN, row-major */
+	LMD_POOL_IMPORT = 5     /* the inverse, into page or slot dst */
 };
 struct lmd_pool_op {
 	uint32_t kind;
@@ -166,8 +167,8 @@ struct lmd_pool_op {
 struct lmd_support {
 	uint32_t struct_size;
 	uint32_t native;          /* 0: the host decomposes the op or runs it elsewhere */
-	uint64_t est_ns;          /* for one row; 0 = unknown */
-	char reason[96];          /* when native is 0 */
+	uint64_t est_ns;          /* per row; 0 = unknown */
+	char reason[96];          /* set when native is 0 */
 };
 
 struct lmd_compile {
@@ -178,25 +179,26 @@ struct lmd_compile {
 	struct lmd_pool *const *pools;     /* [n_group]; NULL for BATCH */
 };
 
-/* Where an input comes from or an output goes to.  Host memory devices: `ptr`; others: a
- * buffer with an offset.  Rows of an output are those of its value. */
+/* Source of an input or destination of an output.  Devices in host memory use `ptr`; others use a
+ * buffer with an offset.  An output has the rows of its value. */
 struct lmd_binding {
-	uint32_t id;              /* external input number, or enum lmd_out */
-	uint32_t n_row;           /* rows at hand (inputs with own rows), or room for rows */
-	uint64_t row_bytes;       /* distance of rows */
+	uint32_t id;              /* number of the external input, or enum lmd_out */
+	uint32_t n_row;           /* available rows (inputs with rows of their own), or capacity in
+				   * rows */
+	uint64_t row_bytes;       /* distance between rows */
 	void *ptr;
 	struct lmd_buffer *buffer;
 	uint64_t offset;
 };
 
-/* plan_observe: called after each op, in order, with a pointer to every output window's value. */
+/* For plan_observe: passed after each op, in order, for the value of every output window. */
 struct lmd_observed {
 	uint32_t op;              /* index in the plan */
 	uint32_t value;
 	uint32_t n_row, width;
 	const void *data;         /* f32 or i32 rows, converted from the device's type; packed */
 };
-typedef bool (*lmd_observe_fn)(void *arg, const struct lmd_observed *o); /* false: stop */
+typedef bool (*lmd_observe_fn)(void *arg, const struct lmd_observed *o); /* return false to stop */
 
 struct lmd_opstat {
 	uint32_t op;
@@ -213,43 +215,44 @@ struct lmd_adapter_bind {
 	uint32_t rank;            /* 0: B is one vector [N] that is added at the site */
 	const float *a;           /* [n_stack, rank, K]; rank 0: unused */
 	const float *b;           /* [n_stack, N, rank], rank 0: [n_stack, N]; NULL unbinds */
-	uint32_t n, k;            /* EMBED: N is the width, K the rows of the table */
+	uint32_t n, k;            /* EMBED: N is the width, K the number of rows of the table */
 	float scale;
-	uint32_t n_stack;         /* slices of a stacked weight that have a pair each; 0, 1: one for all */
+	uint32_t n_stack;         /* slices of a stacked weight that each have their own pair; 0 or
+				   * 1: one pair for all */
 };
 
 struct lmd_backend_ops {
 	uint32_t struct_size;
 	uint32_t reserved;
 
-	/* Mandatory.  Number of devices; fills up to cap.  0 with a sentence in why[0..n): none
-	 * here. */
+	/* Mandatory.  Returns the number of devices and fills up to cap.  0 with an error message
+	 * in why[0..n): there are none. */
 	uint32_t (*enumerate)(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
 			      char *why, size_t n);
 	/* Mandatory.  state: factory state_bytes, zeroed. */
 	enum lmd_status (*open)(void *state, const struct lmd_host *host,
 				const struct lmd_open_params *p, struct lmd_error *err);
-	/* Mandatory.  All objects were destroyed before. */
+	/* Mandatory.  All objects of the device have been destroyed before. */
 	void (*close)(void *state);
 
 	/* Optional; NULL for devices that compute in host memory. */
 	enum lmd_status (*buffer_create)(void *state, uint64_t bytes, uint32_t flags,
 					 struct lmd_buffer **out, struct lmd_error *err);
 	void (*buffer_destroy)(void *state, struct lmd_buffer *b);
-	/* dst/src NULL: host memory at dst_ptr/src_ptr.  Ordered on the queue. */
+	/* If dst or src is NULL, dst_ptr or src_ptr is host memory.  Ordered on the queue. */
 	enum lmd_status (*buffer_copy)(void *state, struct lmd_queue *q, struct lmd_buffer *dst,
 				       void *dst_ptr, uint64_t dst_off, struct lmd_buffer *src,
 				       const void *src_ptr, uint64_t src_off, uint64_t bytes);
 
-	/* Mandatory.  What loading this weight would cost; LMD_UNSUPPORTED names type or
+	/* Mandatory.  Computes the cost of loading this weight; LMD_UNSUPPORTED names the type or
 	 * transform. */
 	enum lmd_status (*weight_query)(void *state, const struct lmd_wdesc *d,
 					struct lmd_wplan *out, struct lmd_error *err);
-	/* Mandatory.  d and its arrays are valid in the call; the data behind `pieces`, and scale
-	 * and bias, live as long as the weight. */
+	/* Mandatory.  d and its arrays are valid during the call; the data that `pieces`, scale and
+	 * bias point to lives as long as the weight. */
 	enum lmd_status (*weight_load)(void *state, const struct lmd_wdesc *d,
 				       struct lmd_weight **out, struct lmd_error *err);
-	/* Optional: repacked bytes for the cache file; *n as in encode (tokenizer.h). */
+	/* Optional.  Repacked bytes for the cache file; *n as in encode (tokenizer.h). */
 	enum lmd_status (*weight_export)(void *state, const struct lmd_weight *w, void *out,
 					 size_t cap, size_t *n);
 	void (*weight_destroy)(void *state, struct lmd_weight *w);             /* mandatory */
@@ -266,38 +269,41 @@ struct lmd_backend_ops {
 	enum lmd_status (*adapter_bind)(void *state, const struct lmd_adapter_bind *b,
 					struct lmd_error *err);
 
-	/* Mandatory.  Can the device run this op of this plan (types, shapes, kinds)? */
+	/* Mandatory.  Reports whether the device can run this op of this plan (types, shapes,
+	 * kinds). */
 	void (*op_support)(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
 			   struct lmd_support *out);
 
 	/* Mandatory.  Allocates everything that plan_run needs. */
 	enum lmd_status (*plan_compile)(void *state, const struct lmd_compile *c,
 					struct lmd_cplan **out, struct lmd_error *err);
-	/* Mandatory.  Starts the plan; `done` NULL: returns when it is done.  Otherwise the event
-	 * fires then, and step and bindings stay valid until it does.  LMD_CANCELLED (from here or
-	 * the event) when step.cancel stopped it. */
+	/* Mandatory.  Starts the plan.  If `done` is NULL, it returns when the plan has finished;
+	 * otherwise the event fires at that time, and step and bindings stay valid until then.  The
+	 * status, returned here or by the event, is LMD_CANCELLED if step.cancel stopped the
+	 * plan. */
 	enum lmd_status (*plan_run)(void *state, struct lmd_queue *q, struct lmd_cplan *plan,
 				    const struct lmd_step *step, const struct lmd_binding *in,
 				    uint32_t n_in, const struct lmd_binding *out, uint32_t n_out,
 				    struct lmd_event *done);
-	/* Optional: like plan_run, op by op, showing every value. */
+	/* Optional.  Like plan_run, but runs op by op and shows every value. */
 	enum lmd_status (*plan_observe)(void *state, struct lmd_cplan *plan,
 					const struct lmd_step *step, const struct lmd_binding *in,
 					uint32_t n_in, lmd_observe_fn fn, void *arg);
-	/* Optional: time of each op since compile; returns their number. */
+	/* Optional.  Time of each op since the plan was compiled; returns the number of ops. */
 	uint32_t (*plan_stats)(void *state, const struct lmd_cplan *plan, struct lmd_opstat *out,
 			       uint32_t cap);
 	void (*plan_destroy)(void *state, struct lmd_cplan *plan);             /* mandatory */
 
-	/* Optional; NULL: the device has one queue, NULL is passed, and plan_run is synchronous. */
+	/* Optional; NULL: the device has one queue, callers pass NULL, and plan_run is
+	 * synchronous. */
 	enum lmd_status (*queue_create)(void *state, int priority, struct lmd_queue **out,
 					struct lmd_error *err);
 	void (*queue_destroy)(void *state, struct lmd_queue *q);
 	enum lmd_status (*event_create)(void *state, struct lmd_event **out, struct lmd_error *err);
 	void (*event_destroy)(void *state, struct lmd_event *e);
-	/* LMD_TIMEOUT after timeout_ns; otherwise the status of what it waited for. */
+	/* Returns LMD_TIMEOUT after timeout_ns; otherwise the status of the awaited work. */
 	enum lmd_status (*event_wait)(void *state, struct lmd_event *e, uint64_t timeout_ns);
-	int (*event_fd)(void *state, struct lmd_event *e);  /* pollable; -1 = none */
+	int (*event_fd)(void *state, struct lmd_event *e);  /* a pollable descriptor; -1 = none */
 	enum lmd_status (*queue_wait_event)(void *state, struct lmd_queue *q, struct lmd_event *e);
 
 	/* Optional: collectives. */
@@ -305,7 +311,8 @@ struct lmd_backend_ops {
 					struct lmd_error *err);
 	void (*group_destroy)(struct lmd_devgroup *g);
 
-	/* The sentence of the last failure of plan_run or an event on this device; never NULL. */
+	/* The error message of the last failure of plan_run or of an event on this device; never
+	 * NULL. */
 	const char *(*last_error)(void *state);                                /* mandatory */
 };
 

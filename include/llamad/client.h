@@ -64,8 +64,11 @@ LMD_EXPORT enum lmd_status lmd_client_open(struct lmd_client **out,
 /* Closes the connection.  The client's streams must be closed before.  NULL allowed. */
 LMD_EXPORT void lmd_client_close(struct lmd_client *c);
 
-/* Writes the default address: /run/llamad/llamad.sock if it exists or $XDG_RUNTIME_DIR is not set,
- * otherwise $XDG_RUNTIME_DIR/llamad/llamad.sock.  LMD_INVALID: it does not fit into size bytes. */
+/* Writes the default address: /run/llamad/llamad.sock if it exists, otherwise
+ * $XDG_RUNTIME_DIR/llamad/llamad.sock or, if that variable is not set, /run/llamad/llamad.sock for
+ * root and /tmp/llamad-UID/llamad.sock for other users.
+ * Returns LMD_INVALID if the address does not fit into size bytes, or if /tmp/llamad-UID is not a
+ * folder of mode 0700 that belongs to this user. */
 LMD_EXPORT enum lmd_status lmd_client_default_url(char *out, size_t size, struct lmd_error *err);
 
 struct lmd_server {

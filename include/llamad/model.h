@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * model.h - the model descriptor: what a file says, with no trace of the file's format.
+ * model.h - the model descriptor: the contents of a model file, independent of its format.
  *
- * A format reader fills it after validating every count, offset and size; architectures
- * and tokenizers read it.  It is a read-only view: everything it points to belongs to the
- * host, is immutable and lives until the model is closed.  Any thread may read it. */
+ * A format reader fills it after validating every count, offset and size; architectures and
+ * tokenizers read it.  It is a read-only view: everything it points to belongs to the host, is
+ * immutable and lives until the model is closed.  Any thread may read it. */
 #ifndef LLAMAD_MODEL_H
 #define LLAMAD_MODEL_H
 
@@ -24,7 +24,7 @@ enum lmd_meta_type {
 	LMD_META_U64 = 3,  /* u */
 	LMD_META_F64 = 4,  /* f */
 	LMD_META_STR = 5,  /* s */
-	/* arrays: n elements at `a` of the type in the comment */
+	/* arrays: n elements at `a`, with the type in the comment */
 	LMD_META_ARR_BOOL = 17, /* uint8_t, 0 or 1 */
 	LMD_META_ARR_I64 = 18,  /* int64_t */
 	LMD_META_ARR_F64 = 20,  /* double */
@@ -34,7 +34,7 @@ enum lmd_meta_type {
 struct lmd_meta {
 	const char *key;      /* NUL-terminated, no NUL inside */
 	uint32_t type;        /* enum lmd_meta_type */
-	uint32_t file_type;   /* the format's own number of the (element) type, for display */
+	uint32_t file_type;   /* the format's own number for the (element) type, for display */
 	uint64_t n;           /* elements of an array, 1 otherwise */
 	union {
 		int64_t i;
@@ -53,9 +53,9 @@ struct lmd_tensor {
 	int64_t dims[LMD_MAX_DIMS];
 	uint32_t file;        /* index of the part of a split model */
 	uint32_t reserved;
-	uint64_t offset;      /* of the first byte in that file */
+	uint64_t offset;      /* offset of the first byte in that file */
 	uint64_t bytes;
-	const void *data;     /* mapped and readable, or NULL when only the header was opened */
+	const void *data;     /* mapped and readable, or NULL if only the header was opened */
 };
 
 /* Kinds of a vocabulary entry (tokenizer.ggml.token_type). */
@@ -68,8 +68,8 @@ enum lmd_token_kind {
 	LMD_TOKEN_BYTE = 6
 };
 
-/* One step of a tokenizer that its file describes as a row of steps (kind "hf").  Types and
- * parameters are those of tokenizer.json; sequences of steps are flattened. */
+/* One step of a tokenizer that is described as a sequence of steps (kind "hf").  Types and
+ * parameters are those of tokenizer.json; nested sequences are flattened. */
 enum lmd_tok_phase {
 	LMD_TOK_NORMALIZE = 1,
 	LMD_TOK_SPLIT = 2,
@@ -77,24 +77,23 @@ enum lmd_tok_phase {
 	LMD_TOK_DECODE = 4
 };
 struct lmd_tokstep {
-	uint32_t phase;               /* enum lmd_tok_phase; in this order */
+	uint32_t phase;               /* enum lmd_tok_phase; steps are in this order */
 	uint32_t n_param;
 	const char *type;             /* "NFC", "Split", "BPE", ... */
-	const struct lmd_meta *param; /* keys as in the file; "pattern.Regex" for a member of a member */
+	const struct lmd_meta *param; /* keys as in the file; "pattern.Regex" for a nested member */
 };
 
-/* How a token that was added to a vocabulary is matched in text (kind "hf"). */
+/* How an added token of a vocabulary is matched in text (kind "hf"). */
 #define LMD_ADDED_TOKEN       1u
-#define LMD_ADDED_SPECIAL     2u  /* not shown when special tokens are left out */
-#define LMD_ADDED_SINGLE_WORD 4u  /* only where no word goes on beside it */
-#define LMD_ADDED_LSTRIP      8u  /* takes the white space in front of it */
-#define LMD_ADDED_RSTRIP      16u /* takes the white space behind it */
-#define LMD_ADDED_NORMALIZED  32u /* matched behind normalisation */
-#define LMD_ADDED_ONLY        64u /* no token of the model itself */
+#define LMD_ADDED_SPECIAL     2u  /* omitted when special tokens are left out */
+#define LMD_ADDED_SINGLE_WORD 4u  /* matches only if no word continues on either side */
+#define LMD_ADDED_LSTRIP      8u  /* includes the white space before it */
+#define LMD_ADDED_RSTRIP      16u /* includes the white space after it */
+#define LMD_ADDED_NORMALIZED  32u /* matched after normalisation */
+#define LMD_ADDED_ONLY        64u /* not a token of the model's own vocabulary */
 
-/* What a file says about its tokenizer.  Absent things are NULL, 0, or -1 for ids and
- * flags: the tokenizer applies the defaults of its kind.  Array lengths were checked
- * against n_tokens. */
+/* What a file says about its tokenizer.  Absent things are NULL, 0, or -1 for ids and flags; the
+ * tokenizer then applies the defaults of its kind.  Array lengths were checked against n_tokens. */
 struct lmd_tokspec {
 	uint32_t struct_size;
 	const char *kind;            /* "gpt2", "llama", ...; "no_vocab"; NULL: the file has none */
@@ -114,21 +113,22 @@ struct lmd_tokspec {
 		escape_whitespaces, treat_whitespace_as_suffix, ignore_merges, clean_spaces,
 		lowercase, strip_accents, reserved;
 	uint32_t n_token_types;      /* tokenizer.ggml.token_type_count */
-	struct lmd_str json;         /* the text of a tokenizer.json, when the model has one */
-	/* Some families keep rules for their special tokens in no key of their own. */
+	struct lmd_str json;         /* the text of tokenizer.json, if the model has one */
+	/* Some families have rules for their special tokens that no key of the file expresses;
+	 * tokenizers recognise them by these names. */
 	const char *arch;            /* general.architecture, or NULL */
 	const char *model;           /* general.name, or NULL */
-	/* Kind "hf"; absent for all others. */
+	/* Only for kind "hf". */
 	uint32_t n_step;
 	const struct lmd_tokstep *step;
 	const uint8_t *added;        /* [n_tokens] LMD_ADDED_*, or NULL */
-	const uint32_t *merge_left;  /* [n_merges] bytes of the left part, or NULL: up to the first
-				      * blank behind the first byte */
-	uint32_t n_prefix, n_suffix; /* tokens that encode adds in front and behind */
+	const uint32_t *merge_left;  /* [n_merges] length of the left part in bytes; NULL: it ends
+				      * at the first blank after the first byte */
+	uint32_t n_prefix, n_suffix; /* tokens that encode adds before and after the text */
 	const int32_t *prefix, *suffix;
 };
 
-/* How the tensors of a model may be looked up.  `lookup` state is the host's. */
+/* A model as its file describes it.  `lookup` is private state of the host. */
 struct lmd_model {
 	uint32_t struct_size;
 	uint32_t n_meta;
@@ -142,7 +142,7 @@ struct lmd_model {
 	const struct lmd_tokspec *tok;   /* never NULL */
 	struct lmd_str chat_template;    /* ptr NULL if absent */
 
-	/* Constant-time look-ups; NULL when there is none of that name. */
+	/* Constant-time lookups; return NULL if the name does not exist. */
 	const struct lmd_meta *(*find_meta)(const struct lmd_model *m, const char *key);
 	const struct lmd_tensor *(*find_tensor)(const struct lmd_model *m, const char *name);
 	void *lookup;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan.h - a plan: what architectures emit and backends run.
+ * plan.h - a plan: the list of operations that an architecture emits and a backend runs.
  *
- * A plan is data: values, weights, rotation tables and a list of ops (op.h) in an order in
- * which every operand is written before it is read.  An architecture's build function
- * makes one through struct lmd_builder; the host checks it, plans its memory, cuts it by
- * device, and gives the result to a backend, which compiles it once and runs it with one
- * step block (step.h) a time.  `llamactl debug plan FILE` prints it. */
+ * A plan is data: values, weights, rope tables and a list of ops (op.h), ordered so that every
+ * operand is written before it is read.  An architecture's build function creates one through
+ * struct lmd_builder.  The host checks it, plans its memory, cuts it by device, and gives the
+ * result to a backend, which compiles it once and runs it with one step block (step.h) at a time.
+ * `llamactl debug plan FILE` prints a plan. */
 #ifndef LLAMAD_PLAN_H
 #define LLAMAD_PLAN_H
 
@@ -24,16 +24,17 @@ LMD_BEGIN_DECLS
 
 /* ---- values ---- */
 
-#define LMD_VALUE_KEEP 1u /* memory is not shared: taps, observation */
+#define LMD_VALUE_KEEP 1u /* the memory is not shared with other values: taps, observation */
 
 struct lmd_value {
 	uint32_t space;       /* enum lmd_space */
 	uint32_t vtype;       /* enum lmd_vtype */
 	uint32_t width;       /* columns, 1..2^24 */
 	uint32_t flags;
-	uint32_t row_bytes;   /* host: distance of rows, multiple of 64 */
+	uint32_t row_bytes;   /* set by the host: distance between rows, multiple of 64 */
 	uint32_t reserved;
-	uint64_t offset;      /* host: of row 0 in the plan's scratch memory, multiple of 64 */
+	uint64_t offset;      /* set by the host: offset of row 0 in the plan's scratch memory,
+			       * multiple of 64 */
 	const char *name;     /* for dumps; never NULL */
 };
 
@@ -41,28 +42,28 @@ struct lmd_value {
 
 enum lmd_wpart_kind {
 	LMD_WPART_TENSOR = 0,
-	LMD_WPART_LITERAL = 1,  /* f32 numbers of the architecture, at most 1 MiB */
+	LMD_WPART_LITERAL = 1,  /* f32 numbers supplied by the architecture, at most 1 MiB */
 	LMD_WPART_OF_TARGET = 2 /* tensor of the group's target model (drafts) */
 };
 
-/* Rows row0 .. row0+n_row of a tensor seen as [rows, K] (all dims but the first taken
- * together), or of a literal.  With n_head > 0 in the wref the rows are taken in every head:
- * head h owns the rows h*head_rows .. of the tensor. */
+/* Rows row0 .. row0+n_row of a tensor seen as [rows, K] (all dims except the first are merged), or
+ * of a literal.  With n_head > 0 in the weight reference, the rows are taken from every head: head
+ * h owns the rows from h*head_rows on of the tensor. */
 struct lmd_wpart {
 	uint32_t kind;        /* enum lmd_wpart_kind */
 	uint32_t tensor;      /* index into lmd_model.tensors */
 	uint32_t row0;
-	uint32_t n_row;       /* 0: all */
+	uint32_t n_row;       /* 0 = all */
 	const float *literal; /* LITERAL: n_row * K numbers; copied by the builder */
 };
 
 enum lmd_xform {
 	LMD_XFORM_NONE = 0,
-	LMD_XFORM_HEAD_TRANSPOSE = 1, /* of every head: [n_row, K] becomes [K, n_row] */
-	LMD_XFORM_STACK_EXPERTS = 2   /* part e is slice e: one tensor for each expert */
+	LMD_XFORM_HEAD_TRANSPOSE = 1, /* in every head: [n_row, K] becomes [K, n_row] */
+	LMD_XFORM_STACK_EXPERTS = 2   /* part e is slice e: one tensor per expert */
 };
 
-/* How a weight divides over devices (tensor and expert parallelism). */
+/* How a weight is divided among devices (tensor and expert parallelism). */
 enum lmd_split {
 	LMD_SPLIT_REPLICATE = 0,
 	LMD_SPLIT_ROWS = 1,   /* outputs (N): column-parallel q, k, v, gate, up */
@@ -71,11 +72,11 @@ enum lmd_split {
 	LMD_SPLIT_EXPERTS = 4 /* slices of the stack */
 };
 
-/* One weight operand: [N, K], or stacked [n_stack, N, K].  Its parts follow each other in N
- * (or in the stack).  Its dtype is that of its parts, which agree.
- * Sizes left 0 are computed: k = dims[0] of the first part (a k that is given regroups the
- * elements of a tensor in order, so {14,14,3,N} with k = 588 is [N, 588]); n_stack = 1 or, with n
- * given, rows / n; n = rows / n_stack.  With HEAD_TRANSPOSE n and k are those after it. */
+/* A reference to one weight: [N, K], or stacked [n_stack, N, K].  Its parts are concatenated along
+ * N (or along the stack).  Its dtype is that of its parts, which must agree.  Sizes left 0 are
+ * computed: k = dims[0] of the first part (an explicit k regroups the elements of a tensor in
+ * order, so {14,14,3,N} with k = 588 is [N, 588]); n_stack = 1 or, if n is given, rows / n;
+ * n = rows / n_stack.  With HEAD_TRANSPOSE, n and k are the sizes after the transpose. */
 struct lmd_wref {
 	uint32_t struct_size;
 	uint32_t n_part;
@@ -83,7 +84,7 @@ struct lmd_wref {
 	uint32_t xform;       /* enum lmd_xform */
 	uint32_t split;       /* enum lmd_split */
 	uint32_t n_head;      /* > 0: the parts are taken head by head; n_stack = n_head */
-	uint32_t head_rows;   /* rows of a head in the tensor; 0: n_row of the part */
+	uint32_t head_rows;   /* rows of a head in the tensor; 0 = n_row of the part */
 	uint32_t n_stack;     /* 1 for a plain matrix */
 	uint32_t n;           /* N of a slice */
 	uint32_t k;           /* K */
@@ -99,44 +100,44 @@ enum lmd_rope_pairing {
 	LMD_ROPE_HALVES = 1    /* (0, n/2), (1, n/2 + 1), ... */
 };
 
-/* A table as backends see it. */
+/* A rope table as backends see it. */
 struct lmd_rope {
 	uint32_t n_rot;       /* columns, even */
 	uint32_t pairing;     /* enum lmd_rope_pairing */
-	const double *freq;   /* [n_rot/2] radians for a position */
-	const uint8_t *plane; /* [n_rot/2] which of step.pos */
-	float magnitude;      /* of the rotated columns */
+	const double *freq;   /* [n_rot/2] radians per position */
+	const uint8_t *plane; /* [n_rot/2] index into step.pos */
+	float magnitude;      /* scales the rotated columns */
 	uint32_t reserved;
 };
 
-/* How the planes of multi-part positions share the pairs. */
+/* How the pairs are assigned to the planes of multi-part positions. */
 enum lmd_rope_sections {
 	LMD_SECTIONS_NONE = 0,        /* plane 0 everywhere */
 	LMD_SECTIONS_BLOCKS = 1,      /* section[0] pairs of plane 0, section[1] of plane 1, ...;
-				       * repeated when their sum is less than n_rot/2 */
-	LMD_SECTIONS_INTERLEAVED = 2, /* pair i (modulo their sum): i%3 == 1 and i < 3*section[1]: plane 1; i%3 == 2 and
-				       * i < 3*section[2]: plane 2; i%3 == 0 and i < 3*section[0]:
-				       * 0; else 3 */
-	LMD_SECTIONS_2D = 3           /* first half of the pairs plane 0, second half plane 1, each with
-				       * its own frequencies from the start */
+				       * repeated if their sum is less than n_rot/2 */
+	LMD_SECTIONS_INTERLEAVED = 2, /* pair i (modulo their sum): i%3 == 1 and i < 3*section[1]:
+				       * plane 1; i%3 == 2 and i < 3*section[2]: plane 2; i%3 == 0
+				       * and i < 3*section[0]: plane 0; otherwise plane 3 */
+	LMD_SECTIONS_2D = 3           /* first half of the pairs plane 0, second half plane 1; each
+				       * half starts its own frequencies */
 };
 
-/* What files say about rotation: pair i < n_rot/2 turns with base^(-2i/n_rot), divided by
- * factors[i], times freq_scale; YaRN (arXiv 2309.00071) blends the scaled and the unscaled
- * frequency by ext_factor over the ramp between beta_fast and beta_slow.
- * magnitude = attn_factor, with ext_factor != 0 times 1 + 0.1 ln(1/freq_scale). */
+/* Rotation parameters as model files state them.  Pair i < n_rot/2 rotates by base^(-2i/n_rot),
+ * divided by factors[i], times freq_scale; YaRN (arXiv 2309.00071) blends the scaled and the
+ * unscaled frequency by ext_factor over the ramp between beta_fast and beta_slow.
+ * magnitude = attn_factor; if ext_factor != 0, times 1 + 0.1 ln(1/freq_scale). */
 struct lmd_rope_params {
 	uint32_t struct_size;
 	uint32_t n_rot;
 	uint32_t pairing;
 	uint32_t sections_kind; /* enum lmd_rope_sections */
 	uint32_t sections[4];
-	double base;            /* 10000 */
-	double freq_scale;      /* 1; linear scaling by f: 1/f */
-	double ext_factor;      /* 0: no YaRN */
-	double attn_factor;     /* 1 */
-	double beta_fast, beta_slow; /* 32, 1 */
-	uint32_t n_ctx_orig;    /* YaRN */
+	double base;            /* usually 10000 */
+	double freq_scale;      /* usually 1; linear scaling by f: 1/f */
+	double ext_factor;      /* 0 = no YaRN */
+	double attn_factor;     /* usually 1 */
+	double beta_fast, beta_slow; /* usually 32 and 1 */
+	uint32_t n_ctx_orig;    /* for YaRN */
 	uint32_t n_factors;     /* n_rot/2 or 0 */
 	const float *factors;
 };
@@ -144,7 +145,8 @@ struct lmd_rope_params {
 /* ---- inputs and outputs ---- */
 
 struct lmd_input {
-	uint32_t space;       /* row space; the rows of input 0 of a FORWARD plan are its own (images) */
+	uint32_t space;       /* row space; input 0 of a FORWARD plan has rows of its own
+			       * (images) */
 	uint32_t vtype;       /* F32 or I32 */
 	uint32_t width;
 	uint32_t own_rows;    /* 1: any number of rows, addressed by EMBED and GATHER */
@@ -177,7 +179,7 @@ enum lmd_pooling {
 	LMD_POOL_LAST = 3, LMD_POOL_RANK = 4
 };
 
-/* What tells one plan of a model from another. */
+/* What distinguishes one plan of a model from another. */
 #define LMD_PLAN_LOGITS 1u /* ends in HEAD, output LOGITS */
 #define LMD_PLAN_EMBED  2u /* output EMBED: [SEQS] pooled, or [OUTPUTS] with pooling NONE */
 #define LMD_PLAN_LORA   4u /* rows may carry adapters */
@@ -187,31 +189,31 @@ struct lmd_plan_key {
 	uint32_t kind;        /* enum lmd_plan_kind */
 	uint32_t flags;       /* LMD_PLAN_* */
 	int32_t pooling;      /* enum lmd_pooling, with LMD_PLAN_EMBED */
-	uint32_t bucket;      /* T this plan is for; 0: read from the step */
-	uint32_t variant;     /* the architecture's own meaning (image rows, MTP block) */
+	uint32_t bucket;      /* T that this plan is compiled for; 0 = read from the step */
+	uint32_t variant;     /* meaning is private to the architecture (image rows, MTP block) */
 };
 
-/* Memory of sequences (see arch.h for the declarations that they come from). */
+/* Memory of sequences (declared by lmd_arch_desc in arch.h). */
 enum lmd_group_kind {
 	LMD_GROUP_PAGED = 0, LMD_GROUP_STATE = 1, LMD_GROUP_CROSS = 2, LMD_GROUP_BATCH = 3
 };
 enum lmd_cache_kind {
 	LMD_CACHE_KV = 0,     /* n_head heads of dk and of dv */
 	LMD_CACHE_K_ONLY = 1, /* n_head heads of dk */
-	LMD_CACHE_V_IN_K = 2, /* as K_ONLY; V is the first dv columns of K */
+	LMD_CACHE_V_IN_K = 2, /* like K_ONLY; V is the first dv columns of K */
 	LMD_CACHE_CONV = 3,   /* STATE group: the last dk rows of n_head*dv columns, oldest first */
-	LMD_CACHE_STATE = 4,  /* STATE group: n_head matrices [dk, dv] as SCAN defines S */
+	LMD_CACHE_STATE = 4,  /* STATE group: n_head matrices [dk, dv], S as defined at SCAN */
 	LMD_CACHE_INDEX = 5   /* n_head (usually 1) keys of dk */
 };
 enum lmd_dtype_policy {
-	LMD_KV_DTYPE_USER = 0, /* the KV type that was asked for */
+	LMD_KV_DTYPE_USER = 0, /* the KV type that the user requested */
 	LMD_KV_DTYPE_F32 = 1   /* always f32 (states, index keys) */
 };
 
 struct lmd_group {
 	const char *name;
 	uint32_t kind;        /* enum lmd_group_kind */
-	uint32_t causal;      /* 1: keys up to the row itself; 0: all of the sequence */
+	uint32_t causal;      /* 1: keys up to the row itself; 0: all keys of the sequence */
 	uint32_t window;      /* > 0: the last `window` keys (causal), or |pos_q - pos_k| <= window/2 */
 	uint32_t chunk;       /* > 0: keys of the row's own chunk of that many positions */
 	uint32_t ratio;       /* >= 1: one row for `ratio` tokens, written at block ends;
@@ -226,7 +228,7 @@ struct lmd_cache {
 	uint32_t kind;        /* enum lmd_cache_kind */
 	uint32_t n_head, dk, dv;
 	uint32_t dtype_policy;  /* enum lmd_dtype_policy */
-	uint32_t k_dtype, v_dtype; /* host: enum lmd_dtype, filled before backends see it */
+	uint32_t k_dtype, v_dtype; /* set by the host before backends see it: enum lmd_dtype */
 };
 
 struct lmd_row_in {
@@ -235,7 +237,7 @@ struct lmd_row_in {
 	const char *name;
 };
 
-/* Everything a backend needs to compile.  Read-only; outlives the compiled plan. */
+/* Everything a backend needs to compile a plan.  Read-only; outlives the compiled plan. */
 struct lmd_plan {
 	uint32_t struct_size;
 	struct lmd_plan_key key;
@@ -250,50 +252,52 @@ struct lmd_plan {
 	const struct lmd_group *groups;
 	const struct lmd_cache *caches;
 	const struct lmd_row_in *row_ins;
-	/* limits of a step that this plan can run */
+	/* limits of the steps that this plan can run */
 	uint32_t max_rows[LMD_N_SPACE];
-	uint64_t scratch_bytes; /* values at their offsets, for max_rows rows */
+	uint64_t scratch_bytes; /* size of the values at their offsets, for max_rows rows */
 };
 
 /* ---- the builder ---- */
 
-/* Implemented by the host; the first argument is always `ctx`.  Errors stick: after the first
- * one all calls are ignored and return 0, and build fails with the first sentence, so a
- * build function need not test.  Structs are copied. */
+/* Implemented by the host; the first argument is always `ctx`.  Errors are sticky: after the first
+ * error all calls are ignored and return 0, and the build fails with the first error message, so a
+ * build function need not check.  Structs are copied. */
 struct lmd_builder {
 	uint32_t struct_size;
 	void *ctx;
 	const struct lmd_host *host;
 	const struct lmd_model *model;
 
-	/* Following ops belong to this layer; -1 = none. */
+	/* The following ops belong to this layer; -1 = none. */
 	void (*layer)(void *ctx, int32_t layer);
-	/* A new value; `name` is copied and gets the layer as prefix in dumps. */
+	/* Creates a value; `name` is copied and prefixed with the layer in dumps. */
 	uint32_t (*value)(void *ctx, enum lmd_space space, enum lmd_vtype vtype, uint32_t width,
 			  const char *name);
-	/* A weight; the same parts and transform twice give the same id. */
+	/* Creates a weight reference; the same parts and transform always give the same id. */
 	uint32_t (*wref)(void *ctx, const struct lmd_wref *w);
-	/* A weight [n, k] of numbers that the architecture computed. */
+	/* Creates a weight [n, k] from numbers that the architecture computed. */
 	uint32_t (*literal)(void *ctx, const float *v, uint32_t n, uint32_t k, const char *name);
-	/* A rotation table; the only place that knows frequencies, YaRN and sections. */
+	/* Creates a rope table; frequencies, YaRN and sections are known only here. */
 	uint32_t (*rope)(void *ctx, const struct lmd_rope_params *p);
-	/* Appends an op; its code decides the member of the union.  struct_size, layer and space
-	 * are filled in.  Optional operands and wrefs that are absent: src NONE, LMD_NONE (a
-	 * zeroed uint32_t id is weight 0, so start from the initialisers of the arch library or set
-	 * each). */
+	/* Appends an op; its code selects the member of the union.  struct_size, layer and space
+	 * are filled in.  Absent optional operands and weights are src NONE and LMD_NONE (a zeroed
+	 * uint32_t id is weight 0, so start from the initialisers of the arch library or set each
+	 * id). */
 	void (*op)(void *ctx, const struct lmd_op *op);
 	void (*output)(void *ctx, uint32_t id, uint32_t value);
-	/* The architecture's own refusal. */
+	/* Reports an error of the architecture. */
 	void (*fail)(void *ctx, enum lmd_status status, const char *fmt, ...) LMD_PRINTF(3, 4);
-	/* LMD_OK so far? */
+	/* Returns LMD_OK if there was no error so far. */
 	enum lmd_status (*status)(void *ctx);
-	/* Facts of a value or a weight, for helpers that compute shapes.  false: no such id. */
+	/* Properties of a value or a weight reference, for helpers that compute shapes.  Return
+	 * false if there is no such id. */
 	bool (*value_info)(void *ctx, uint32_t value, struct lmd_value *out);
 	bool (*wref_info)(void *ctx, uint32_t wref, struct lmd_wref *out);
-	/* An external input.  Input 0 of a FORWARD plan is there already when describe() gave
-	 * n_input_embd: f32 rows of its own of that width. */
+	/* Declares an external input.  Input 0 of a FORWARD plan already exists if describe() set
+	 * n_input_embd: f32, with rows of its own of that width. */
 	uint32_t (*input)(void *ctx, const struct lmd_input *in);
-	/* Of a draft: the target model, whose tensors LMD_WPART_OF_TARGET parts name; else NULL. */
+	/* For a draft: the target model, whose tensors LMD_WPART_OF_TARGET parts name; otherwise
+	 * NULL. */
 	const struct lmd_model *target;
 };
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * status.h - how every call says how it went.
+ * status.h - result codes and error messages.
  *
- * One enum travels by return value; results go to out-parameters and are written
- * only on success.  The same numbers travel over the wire and map to HTTP codes in
- * one table, so they never change meaning.  `struct lmd_error` is the sentence for a
- * human: the lowest layer that knows the cause fills it, a higher one may prefix its
- * own context ("loading qwen3-4b: ...").  Every sentence names the thing, the value
- * and the bound. */
+ * One enum travels by return value; results go to out-parameters, which are written only on
+ * success.  The same numbers travel over the wire and map to HTTP codes in one table, so they never
+ * change meaning.  `struct lmd_error` holds the error message for a human: the lowest layer that
+ * knows the cause fills it, and a higher layer may prefix its own context ("loading qwen3-4b:
+ * ...").  Every message names the thing, the value and the bound. */
 #ifndef LLAMAD_STATUS_H
 #define LLAMAD_STATUS_H
 
@@ -22,34 +21,34 @@ LMD_BEGIN_DECLS
 
 enum lmd_status {
 	LMD_OK = 0,
-	LMD_NOMEM = 1,       /* memory, pages or a table ran out; try again with less */
+	LMD_NOMEM = 1,       /* out of memory, pages or table entries; try again with less */
 	LMD_INVALID = 2,     /* an argument, key or request is outside its documented range */
-	LMD_NOTFOUND = 3,    /* a name or id is not known here */
+	LMD_NOTFOUND = 3,    /* the name or id does not exist */
 	LMD_UNSUPPORTED = 4, /* understood, but this build, plugin or device cannot do it */
-	LMD_CORRUPT = 5,     /* a file or message contradicts itself */
+	LMD_CORRUPT = 5,     /* a file or message is malformed or inconsistent */
 	LMD_BUSY = 6,        /* try again later; nothing was changed */
-	LMD_CANCELLED = 7,   /* ended because somebody asked */
+	LMD_CANCELLED = 7,   /* cancelled on request */
 	LMD_TIMEOUT = 8,     /* a deadline passed */
-	LMD_IO = 9,          /* the operating system refused: see errno in the sentence */
+	LMD_IO = 9,          /* the operating system reported an error: the message has errno */
 	LMD_DEVICE = 10,     /* a device failed or is lost; reopen it */
-	LMD_INTERNAL = 11,   /* our bug */
-	LMD_DENIED = 12      /* who asks may not: a role or a key is missing */
+	LMD_INTERNAL = 11,   /* a bug in llamad */
+	LMD_DENIED = 12      /* permission denied: a role or a key is missing */
 };
 #define LMD_N_STATUS 13
 
-/* Size of the sentence, with its terminating zero. */
+/* Size of the message, including its terminating zero. */
 #define LMD_ERROR_TEXT 480
 
-/* Caller-owned, may live on the stack, needs no destructor.  NULL is accepted
- * wherever a pointer to it is taken. */
+/* Caller-owned; may live on the stack; needs no destructor.  Every function that takes a pointer to
+ * it accepts NULL. */
 struct lmd_error {
 	enum lmd_status status;
 	char text[LMD_ERROR_TEXT];
 };
 
-/* Fills `err` (NULL allowed) and returns `status`, so that a refusal is one line:
+/* Fills `err` (may be NULL) and returns `status`, so that an error return is one line:
  *     return lmd_fail(err, LMD_CORRUPT, "%s: type %u is unknown", name, type);
- * A text that does not fit is cut. */
+ * A text that does not fit is truncated. */
 static inline enum lmd_status lmd_fail(struct lmd_error *err, enum lmd_status status,
 				       const char *fmt, ...) LMD_PRINTF(3, 4);
 
@@ -67,7 +66,7 @@ static inline enum lmd_status lmd_fail(struct lmd_error *err, enum lmd_status st
 	return status;
 }
 
-/* Puts `prefix` and ": " before the sentence that is already there. */
+/* Puts `prefix` and ": " before the existing message. */
 static inline void lmd_error_prefix(struct lmd_error *err, const char *prefix)
 {
 	if (err) {
@@ -78,8 +77,8 @@ static inline void lmd_error_prefix(struct lmd_error *err, const char *prefix)
 	}
 }
 
-/* One lower-case word for a code ("ok", "nomem", ...); "unknown" for any other number.
- * The word is what --json output and the wire carry. */
+/* One lower-case word for a code ("ok", "nomem", ...); "unknown" for any other number.  This word
+ * appears in --json output and on the wire. */
 static inline const char *lmd_status_text(int status)
 {
 	static const char *const text[LMD_N_STATUS] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * types.h - the words that all other headers share: tokens, tensor types, byte spans. */
+ * types.h - basic types that all other headers share: tokens, tensor types, byte spans. */
 #ifndef LLAMAD_TYPES_H
 #define LLAMAD_TYPES_H
 
@@ -12,13 +12,13 @@
 
 LMD_BEGIN_DECLS
 
-/* A token id: >= 0 in a vocabulary.  Negative values have the meanings of
- * step.token (step.h). */
+/* A token id; ids of a vocabulary are >= 0.  Negative values are explained at step.token
+ * (step.h). */
 typedef int32_t lmd_token;
 
-/* Type of the elements of a tensor.  The numbers are the ids of the GGUF file format
- * and are given in docs/formats.md with block length, bytes and layout.
- * Ids 4, 5, 31-33 and 36-38 were removed from the format and are refused by name. */
+/* Type of the elements of a tensor.  The numbers are the type ids of the GGUF file format;
+ * docs/formats.md lists them with block length, bytes and layout.  Ids 4, 5, 31-33 and 36-38 were
+ * removed from the format and are rejected by name. */
 enum lmd_dtype {
 	LMD_DTYPE_F32 = 0,
 	LMD_DTYPE_F16 = 1,
@@ -55,8 +55,8 @@ enum lmd_dtype {
 	LMD_DTYPE_NVFP4 = 40,
 	LMD_DTYPE_Q1_0 = 41,
 	LMD_DTYPE_Q2_0 = 42,
-	LMD_DTYPE_Q8_A = 63, /* weights in memory alone: no file has this number */
-	/* Of the fork ik_llama.cpp; where docs/formats.md says so, rows have a header. */
+	LMD_DTYPE_Q8_A = 63, /* only for weights in memory: never appears in a file */
+	/* Types of the fork ik_llama.cpp.  Where docs/formats.md says so, rows have a header. */
 	LMD_DTYPE_Q6_0 = 133,
 	LMD_DTYPE_IQ1_BN = 134,
 	LMD_DTYPE_IQ2_BN = 135,
@@ -78,17 +78,17 @@ enum lmd_dtype {
 	LMD_DTYPE_IQ1_KT = 158
 };
 
-/* One past the greatest id a file may carry; tables indexed by type have this length. */
+/* One past the greatest id a file may contain; tables indexed by type have this length. */
 #define LMD_DTYPE_END 160
 
-/* Bytes with a length, not terminated; text from a file or a client is bytes and may
- * hold NUL.  Whoever hands a span out owns the memory. */
+/* Bytes with a length, not terminated; text from a file or a client is bytes and may contain NUL.
+ * The memory belongs to the provider of the span. */
 struct lmd_str {
 	const char *ptr;
 	size_t len;
 };
 
-/* The greatest number of dimensions of a tensor; dims[0] is the contiguous one. */
+/* The maximum number of dimensions of a tensor; dims[0] is the contiguous one. */
 #define LMD_MAX_DIMS 4
 
 LMD_END_DECLS

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every parity case of a supported architecture: a model with its keys and tensors (no data but for
- * short vectors) is described, its tensors are compared with the architecture's tables, and all
- * kinds of plans are built, checked, lowered and laid out.  Then: keys that are missing, absurd or
- * of the wrong type are refused with a sentence that names them. */
+ * Tests every parity case of a supported architecture: a model with the keys and tensors of the
+ * case (with data only for short vectors) is described, its tensors are compared with the
+ * architecture's tables, and all kinds of plans are built, checked, lowered and laid out.  Keys
+ * that are missing, absurd or of the wrong type must be rejected with a message that names them. */
 #include <jansson.h>
 
 #include "core/base/arena.h"
@@ -105,7 +105,8 @@ static void add_tensor(struct lmi_model *m, const json_t *t)
 	ck_assert_int_eq(lmi_model_add_tensor(m, &v, NULL), LMD_OK);
 }
 
-/* `changed` (may be NULL) replaces or, when JSON null, drops the key. */
+/* Makes the model of a case.  changed: a key to set to `value`, or to omit if that is JSON null;
+ * may be NULL. */
 static struct lmi_model *make_model(const json_t *c, const char *changed, const json_t *value)
 {
 	const json_t *meta = json_object_get(c, "meta"), *tensors = json_object_get(c, "tensors");
@@ -138,8 +139,8 @@ static struct lmi_model *make_model(const json_t *c, const char *changed, const 
 
 /* ---- tables against tensors ---- */
 
-/* Every tensor is one that the architecture reads, of the shape it expects; none is missing.
- * Draft blocks behind the trunk are not its own. */
+/* Checks that the architecture reads every tensor, that each has the expected shape, and that none
+ * is missing.  Tensors of draft layers are ignored. */
 static bool check_tensors(const struct lmd_arch_ops *ops, const struct lmd_arch_desc *d,
 			  const struct lmd_model *m)
 {
@@ -310,7 +311,7 @@ static void refused(const char *key, json_t *value, enum lmd_status want)
 	ck_assert_msg((int)f->ops.arch->describe(host, arena, &m->view, NULL, &d, &err) ==
 			      (int)want,
 		      "%s: %s", key, err.text);
-	ck_assert_msg(strstr(err.text, key) != NULL, "%s is not named: %s", key, err.text);
+	ck_assert_msg(strstr(err.text, key) != NULL, "message does not name %s: %s", key, err.text);
 	lmi_factory_give(registry, f);
 	lmi_arena_destroy(arena);
 	lmi_model_close(m);
@@ -344,7 +345,8 @@ END_TEST
 
 /* ---- hostile keys ---- */
 
-/* Describes and, when that goes well, builds; any answer is right, as long as there is one. */
+/* Describes the model and, if that succeeds, builds plans.  Any result is correct, but an error
+ * must have a message. */
 static void try_model(const json_t *c, const struct lmi_factory *f, const char *key,
 		      const json_t *value)
 {
@@ -364,14 +366,14 @@ static void try_model(const json_t *c, const struct lmi_factory *f, const char *
 		p.max_rows[s] = 8;
 	if (st == LMD_OK)
 		st = lmi_plan_build(&out, &p, &err);
-	ck_assert_msg(st == LMD_OK || err.text[0], "%s: %s fails without a sentence",
+	ck_assert_msg(st == LMD_OK || err.text[0], "%s: %s fails without an error message",
 		      m->view.name, key);
 	lmi_plan_destroy(out);
 	lmi_arena_destroy(arena);
 	lmi_model_close(m);
 }
 
-/* The first case of every architecture, each of its keys replaced by things that it is not. */
+/* Replaces each key of the first case of every architecture by invalid values. */
 START_TEST(hostile_keys_do_no_harm)
 {
 	static const char *const values[] = {
@@ -410,8 +412,8 @@ START_TEST(hostile_keys_do_no_harm)
 }
 END_TEST
 
-/* Old files hold one tensor for each expert. */
-START_TEST(experts_in_tensors_of_their_own)
+/* Old files have one tensor per expert. */
+START_TEST(one_tensor_per_expert)
 {
 	static const char *const names[] = {"gate", "up", "down"};
 	json_t *c = json_deep_copy(case_named("granitemoe-split")), *t;
@@ -491,7 +493,7 @@ START_TEST(missing_tensor_is_named)
 }
 END_TEST
 
-/* Every family that was built. */
+/* Opens all families that were built. */
 static void open_registry(void)
 {
 	char dir[512];
@@ -515,7 +517,7 @@ static void setup(void)
 	open_registry();
 	snprintf(path, sizeof(path), "%s/arch/archs.json", dir ? dir : "");
 	pack = json_load_file(path, 0, NULL);
-	ck_assert_msg(pack != NULL, "%s cannot be read", path);
+	ck_assert_msg(pack != NULL, "cannot read %s", path);
 }
 
 static void teardown(void)
@@ -540,7 +542,7 @@ int main(void)
 	tcase_add_test(t, parity_cases_build);
 	tcase_add_test(t, odd_keys_are_refused_by_name);
 	tcase_add_test(t, hostile_keys_do_no_harm);
-	tcase_add_test(t, experts_in_tensors_of_their_own);
+	tcase_add_test(t, one_tensor_per_expert);
 	tcase_add_test(t, missing_tensor_is_named);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The plans of small models against those that are checked in: a change of an architecture shows as
-# a change of text.  golden_test.sh --update writes plugins/arch/golden/CASE.plan of all cases
-# there, or of those named.
+# Compares the plans of small models with the recorded ones, so that a change of an architecture is
+# visible as a change of text.  golden_test.sh --update [CASE...] rewrites
+# plugins/arch/golden/CASE.plan for all existing cases, or for those named.
 ctl=${LMD_TEST_BUILDDIR:-.}/llamactl
 src=${LMD_TEST_SRCDIR:-.}
 golden=$src/plugins/arch/golden

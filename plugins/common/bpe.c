@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Merging of one word.  Short words (almost all) in arrays on the stack, by scanning for the
- * lowest rank; long ones with a heap, so that a megabyte without a blank takes n log n. */
+ * Merging of one word. Short words (almost all) are merged in arrays on the stack, by scanning for
+ * the lowest rank. Long words use a heap, so that a megabyte without a blank takes O(n log n). */
 #include "common/bpe.h"
 
 #include "common/uni.h"
 
-/* j->buf[1]: arrays of a long word; [2]: its heap. */
+/* j->buf[1]: arrays of a long word; j->buf[2]: its heap. */
 #define SHORT_MAX 48
 
-/* Tokens of a symbol that is none itself: its bytes, as far as there are tokens. */
+/* Emits a symbol that is not a token: its bytes, as far as there are tokens for them. */
 static void put_bytes(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -19,7 +19,7 @@ static void put_bytes(const struct lmi_bpe *b, struct lmi_job *j, const char *w,
 
 		utf8[0] = (char)c;
 		if (b->byte_level)
-			len = lmi_utf8_put(utf8, lmi_byte_char(c));
+			len = lmi_ucd_put_utf8(utf8, lmi_byte_char(c));
 		for (size_t k = 0; k < len; k++)
 			if (b->byte_tok[(unsigned char)utf8[k]] != LMI_NONE)
 				lmi_job_put(j, b->byte_tok[(unsigned char)utf8[k]]);
@@ -40,12 +40,12 @@ struct reader {
 	const struct lmi_bpe *b;
 	const char *w;
 	size_t n, at;
-	bool unknown;        /* the symbol given last was the unknown token */
-	uint32_t n_bytes;    /* byte tokens still to be given, of the character in front of at */
+	bool unknown;        /* the previous symbol was the unknown token */
+	uint32_t n_bytes;    /* remaining byte tokens of the character before `at` */
 };
 
-/* The symbol of a character with the prefix and suffix that its place asks for. */
-static uint32_t decorated(const struct reader *r, size_t len)
+/* Returns the symbol of a character with the prefix and suffix that its position requires. */
+static uint32_t with_affixes(const struct reader *r, size_t len)
 {
 	const struct lmi_bpe *b = r->b;
 	size_t front = r->at ? b->prefix.len : 0, back = r->at + len == r->n ? b->suffix.len : 0;
@@ -71,7 +71,7 @@ static bool have_bytes(const struct lmi_bpe *b, const char *s, size_t n)
 	return true;
 }
 
-/* The next symbol by the strict rules; false at the end. */
+/* Reads the next symbol by the strict rules; returns false at the end. */
 static bool next_strict(struct reader *r, uint32_t *sym, size_t *at)
 {
 	const struct lmi_bpe *b = r->b;
@@ -90,7 +90,7 @@ static bool next_strict(struct reader *r, uint32_t *sym, size_t *at)
 			len = len < r->n - r->at ? len : r->n - r->at;
 		}
 		*at = r->at;
-		id = b->byte_level ? b->byte_sym[(unsigned char)r->w[r->at]] : decorated(r, len);
+		id = b->byte_level ? b->byte_sym[(unsigned char)r->w[r->at]] : with_affixes(r, len);
 		r->at += len;
 		if (id < b->vocab->n) {
 			r->unknown = false;
@@ -111,7 +111,7 @@ static bool next_strict(struct reader *r, uint32_t *sym, size_t *at)
 	return false;
 }
 
-/* The next symbol: one byte, or one character by its lead byte. */
+/* Reads the next symbol: one byte, or one character as given by its lead byte. */
 static inline bool next_symbol(struct reader *r, uint32_t *sym, size_t *at)
 {
 	size_t len;
@@ -143,14 +143,14 @@ static inline uint32_t rank_of(const struct lmi_bpe *b, uint32_t left, uint32_t 
 	return e->next - 1;
 }
 
-/* n_sym <= SHORT_MAX symbols. */
+/* Merges a word of at most SHORT_MAX symbols. */
 static void merge_short(const struct lmi_bpe *b, struct lmi_job *j, const char *w, size_t n)
 {
 	uint32_t sym[SHORT_MAX], rank[SHORT_MAX], join[SHORT_MAX], at[SHORT_MAX + 1];
 	struct reader r = {.b = b, .w = w, .n = n};
 	size_t k = 0, where;
 
-	for (; next_symbol(&r, &sym[k], &where); k++) /* at most one for each byte */
+	for (; next_symbol(&r, &sym[k], &where); k++) /* at most one symbol per byte */
 		at[k] = (uint32_t)where;
 	at[k] = (uint32_t)n;
 	for (size_t i = 0; i + 1 < k; i++)
@@ -181,11 +181,11 @@ static void merge_short(const struct lmi_bpe *b, struct lmi_job *j, const char *
 		put_symbol(b, j, sym[i], w + at[i], at[i + 1] - at[i]);
 }
 
-/* Symbols of a long word in a list; a dead one has the length 0. */
+/* Symbols of a long word as a linked list; a merged-away symbol has length 0. */
 struct link {
 	uint32_t sym, at;
 	uint32_t prev, next; /* LMI_NONE = end */
-	uint32_t rank;       /* of the pair with next */
+	uint32_t rank;       /* rank of the pair of this symbol and the next */
 };
 
 struct heap {
@@ -235,8 +235,8 @@ static uint64_t heap_pop(struct heap *q)
 	return top;
 }
 
-/* Ranks the pair of l and its successor anew. */
-static bool offer(const struct lmi_bpe *b, struct heap *q, struct link *l, uint32_t i)
+/* Computes the rank of the pair of l[i] and its successor, and queues the pair. */
+static bool queue_pair(const struct lmi_bpe *b, struct heap *q, struct link *l, uint32_t i)
 {
 	uint32_t join;
 
@@ -247,7 +247,7 @@ static bool offer(const struct lmi_bpe *b, struct heap *q, struct link *l, uint3
 	return l[i].rank == LMI_NONE || heap_push(q, (uint64_t)l[i].rank << 32 | i);
 }
 
-/* Joins a pair; false without memory. */
+/* Merges a pair; returns false if out of memory. */
 static bool join_pair(const struct lmi_bpe *b, struct heap *q, struct link *l, uint32_t i)
 {
 	uint32_t r = l[i].next, join = LMI_NONE;
@@ -258,7 +258,7 @@ static bool join_pair(const struct lmi_bpe *b, struct heap *q, struct link *l, u
 	l[r].rank = LMI_NONE;
 	if (l[i].next != LMI_NONE)
 		l[l[i].next].prev = i;
-	return offer(b, q, l, i) && (l[i].prev == LMI_NONE || offer(b, q, l, l[i].prev));
+	return queue_pair(b, q, l, i) && (l[i].prev == LMI_NONE || queue_pair(b, q, l, l[i].prev));
 }
 
 static enum lmd_status merge_long(const struct lmi_bpe *b, struct lmi_job *j, const char *w,
@@ -282,7 +282,7 @@ static enum lmd_status merge_long(const struct lmi_bpe *b, struct lmi_job *j, co
 	l = j->buf[1].p;
 	l[k - 1].next = LMI_NONE;
 	for (uint32_t i = 0; i < k; i++)
-		if (!offer(b, &q, l, i))
+		if (!queue_pair(b, &q, l, i))
 			return LMD_NOMEM;
 	j->work += k;
 	while (q.n) {

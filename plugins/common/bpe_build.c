@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables of byte-pair encoding.
+ * Builds the tables of byte-pair encoding.
  *
- * Byte level: the texts of the file are written in an alphabet of printable characters, one
- * for each byte.  They are turned into bytes once, here, so that text is never rewritten.
- * A token or merge with a character outside of the alphabet can never come from text. */
+ * Byte level: the texts in the file are written in an alphabet of printable characters, one for
+ * each byte. They are converted to bytes once, here, so that input text never has to be rewritten.
+ * A token or merge with a character outside the alphabet can never match text. */
 #include "common/bpe_tables.h"
 
 #include "common/uni.h"
@@ -24,7 +24,7 @@ bool lmi_bpe_to_bytes(const struct lmi_bpe_alphabet *a, const char *text, size_t
 	while (s < end) {
 		uint32_t cp = *s++;
 
-		if (cp >= 0x80) { /* two bytes reach beyond the alphabet */
+		if (cp >= 0x80) { /* two UTF-8 bytes can encode more than the alphabet */
 			if (cp < 0xc2 || cp > 0xc5 || s == end || (*s & 0xc0) != 0x80)
 				return false;
 			cp = (cp & 0x1f) << 6 | (*s++ & 0x3f);
@@ -37,7 +37,7 @@ bool lmi_bpe_to_bytes(const struct lmi_bpe_alphabet *a, const char *text, size_t
 	return true;
 }
 
-/* Tokens as symbols. */
+/* Adds the tokens as symbols. */
 static bool add_tokens(struct lmi_bpe *b, const struct lmd_host *host,
 		       const struct lmi_bpe_alphabet *abc, size_t extra)
 {
@@ -71,7 +71,7 @@ static bool add_tokens(struct lmi_bpe *b, const struct lmd_host *host,
 		*lmi_bpe_sym(b, i) = s;
 	}
 	b->n_sym = v->n;
-	/* Texts differ, so their bytes do. */
+	/* The texts differ, so their bytes do too. */
 	(void)lmi_textmap_add_all(&b->map, b->sym.p, v->n, &other);
 	return true;
 }
@@ -86,7 +86,7 @@ uint32_t lmi_bpe_new_symbol(struct lmi_bpe *b, const struct lmd_host *host, cons
 	return lmi_textmap_add(&b->map, b->sym.p, b->n_sym++);
 }
 
-/* Symbols of single bytes, and tokens for bytes that are left over at the end. */
+/* Determines the symbols of single bytes, and the tokens for bytes that remain after merging. */
 static bool add_bytes(struct lmi_bpe *b, const struct lmd_host *host)
 {
 	static const char all[256] = {
@@ -130,7 +130,7 @@ enum lmd_status lmi_bpe_open(struct lmi_bpe *b, const struct lmi_vocab *v, struc
 
 	b->vocab = v;
 	if (spec->n_merges > 1u << 24)
-		return lmd_fail(err, LMD_CORRUPT, "vocabulary: %llu merges, at most %u",
+		return lmd_fail(err, LMD_CORRUPT, "vocabulary: %llu merges, at most %u are allowed",
 				(unsigned long long)spec->n_merges, 1u << 24);
 	for (uint64_t i = 0; i < spec->n_merges; i++)
 		merge_bytes += spec->merge[i].len;

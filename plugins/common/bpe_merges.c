@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Merges into the table of pairs, and the places that they cannot reach across.
+ * Adds the merges to the pair table, and records the merge boundaries.
  *
- * There are half a million in some files, so that each is to cost little: the bytes of its parts
- * are those of the token that it makes, which is mostly the one that is expected next, and merges
- * go in groups through each step, so that the tables have time to come into the cache. */
+ * Some files have half a million merges, so each of them must be cheap. The bytes of its parts are
+ * taken from the token that it produces, which is usually the one that is expected next, and
+ * merges pass through each step in groups, so that prefetched table entries have time to arrive in
+ * the cache. */
 #include "common/bpe_tables.h"
 
-/* A merge on its way through the tables. */
+/* A merge while it is being added. */
 struct merge {
-	struct lmi_textkey part[3]; /* bytes of left, right, join */
+	struct lmi_textkey part[3]; /* bytes of left, right and joined text */
 	uint32_t sym[3];
 	uint32_t rank;
-	char *own;                  /* bytes of the parts that are no symbol's, or NULL */
+	char *own; /* memory for bytes of the parts that belong to no symbol, or NULL */
 	size_t n_own;
 };
 
-/* Cuts a merge into its parts; false if it has none. */
+/* Splits a merge into its two parts; returns false if it has none. */
 static bool cut_merge(const struct lmd_tokspec *spec, uint32_t rank, struct lmd_str part[2])
 {
 	const struct lmd_str *t = &spec->merge[rank];
@@ -33,14 +34,14 @@ static bool cut_merge(const struct lmd_tokspec *spec, uint32_t rank, struct lmd_
 	return true;
 }
 
-/* Characters of a text in the byte alphabet, of one or two bytes each. */
+/* Counts the characters of a text in the byte alphabet; each takes one or two bytes. */
 static size_t n_chars(const struct lmd_str *s)
 {
 	const uint64_t ones = 0x0101010101010101ull;
 	size_t n = s->len, i = 0;
 	uint64_t w;
 
-	for (; i + 8 <= s->len; i += 8) { /* less the second bytes, 10xxxxxx */
+	for (; i + 8 <= s->len; i += 8) { /* subtracts the continuation bytes, 10xxxxxx */
 		memcpy(&w, s->ptr + i, 8);
 		n -= (w >> 7 & ~(w >> 6) & ones) * ones >> 56;
 	}
@@ -58,7 +59,7 @@ static inline uint64_t differ(const char *a, const char *b, size_t n)
 	return x ^ y;
 }
 
-/* Short texts, most of which are equal: no calls, few branches. */
+/* Compares short texts, most of which are equal, without calls and with few branches. */
 static inline bool same(const char *a, const char *b, size_t n)
 {
 	uint64_t d = 0;
@@ -73,15 +74,16 @@ static inline bool same(const char *a, const char *b, size_t n)
 	return !n || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
 }
 
-/* Most files have tokens in the order of the merges that make them.  Is it the one at *guess, or
- * the one behind it?  Then the bytes of left and right are those of that symbol. */
+/* Tries the token at *guess, and the one after it, as the result of the merge: most files list the
+ * tokens in the order of the merges that produce them. On success, the bytes of left and right are
+ * those of that symbol. */
 static bool read_expected(const struct lmi_bpe *b, const struct lmd_str part[2], uint32_t *guess,
 			  struct merge *m)
 {
 	const struct lmd_str *text = b->vocab->text;
 
 	if (b->byte_level && ((unsigned char)*part[1].ptr & 0xc0) == 0x80)
-		return false; /* the middle of a character of the alphabet */
+		return false; /* in the middle of a character of the alphabet */
 	for (uint32_t id = *guess; id < b->vocab->n && id < *guess + 2; id++) {
 		const struct lmd_str *s = lmi_bpe_sym(b, id), *t = &text[id];
 		size_t n;
@@ -99,8 +101,8 @@ static bool read_expected(const struct lmi_bpe *b, const struct lmd_str part[2],
 	return false;
 }
 
-/* The same for any merge; its bytes go to m->own, which has room for twice as many as the text.
- * False if it can never apply. */
+/* Reads any other merge; its bytes go to m->own, which has room for twice the size of the text.
+ * Returns false if the merge can never apply. */
 static bool read_other(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *abc,
 		       const struct lmd_str part[2], struct merge *m)
 {
@@ -119,7 +121,7 @@ static bool read_other(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *a
 	}
 	if (b->prefix.len && n[1] >= b->prefix.len &&
 	    !memcmp(m->part[1].s, b->prefix.ptr, b->prefix.len)) {
-		/* the prefix of the right part is not in the join */
+		/* the joined text does not include the prefix of the right part */
 		join = p;
 		memcpy(p, m->part[0].s, n[0]);
 		memcpy(p + n[0], m->part[1].s + b->prefix.len, n[1] - b->prefix.len);
@@ -131,7 +133,7 @@ static bool read_other(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *a
 	return true;
 }
 
-/* Reads merge `rank` into m; room is where its bytes may go. */
+/* Reads merge `rank` into m; room: memory for its bytes if they belong to no symbol. */
 static bool read_merge(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *abc, uint32_t rank,
 		       char *room, uint32_t *guess, struct merge *m)
 {
@@ -149,7 +151,7 @@ static bool read_merge(const struct lmi_bpe *b, const struct lmi_bpe_alphabet *a
 	return true;
 }
 
-/* Finds or makes the three symbols.  *used: symbols have their bytes in m->own now. */
+/* Finds or creates the three symbols. *used: some symbol now refers to bytes in m->own. */
 static enum lmd_status find_symbols(struct lmi_bpe *b, const struct lmd_host *host, struct merge *m,
 				    bool *used, struct lmd_error *err)
 {
@@ -162,7 +164,7 @@ static enum lmd_status find_symbols(struct lmi_bpe *b, const struct lmd_host *ho
 			continue;
 		if (b->strict)
 			return lmd_fail(err, LMD_CORRUPT,
-					"vocabulary: merge %u: '%.*s' is no token", m->rank,
+					"vocabulary: merge %u: '%.*s' is not a token", m->rank,
 					(int)(k->len < 60 ? k->len : 60), k->s);
 		m->sym[i] = lmi_bpe_new_symbol(b, host, k->s, k->len);
 		*used = true;
@@ -173,9 +175,10 @@ static enum lmd_status find_symbols(struct lmi_bpe *b, const struct lmd_host *ho
 	return LMD_OK;
 }
 
-/* May words be cut at seams at all?  Not if what becomes of a character depends on its place in the
- * word or on what is in front, nor if it may vanish, so that others come together. */
-static bool have_seams(const struct lmi_bpe *b)
+/* Returns true if words may be split at merge boundaries. They may not if the conversion of a
+ * character depends on its position in the word or on the preceding text, or if a character may be
+ * dropped, so that its neighbours become adjacent. */
+static bool boundaries_are_safe(const struct lmi_bpe *b)
 {
 	if (b->prefix.len || b->suffix.len)
 		return false;
@@ -188,10 +191,10 @@ static bool have_seams(const struct lmi_bpe *b)
 	return true;
 }
 
-/* By the strict rules some tokens stand for text that is not theirs: for bytes of characters that
- * are no tokens, and for such characters.  A merge of these reaches across places that its parts
- * say nothing of. */
-static bool stands_for_another(const struct lmi_bpe *b, uint32_t sym)
+/* Returns true if a token may stand for text other than its own. Under the strict rules, some
+ * tokens stand for the bytes of characters that are not tokens, or for such characters themselves.
+ * A merge with such a token can cross places that its parts do not reveal. */
+static bool is_stand_in(const struct lmi_bpe *b, uint32_t sym)
 {
 	if (!b->strict || b->byte_level)
 		return false;
@@ -203,18 +206,18 @@ static bool stands_for_another(const struct lmi_bpe *b, uint32_t sym)
 
 #define GROUP 64
 
-/* The way through all merges. */
+/* State of the loop over all merges. */
 struct walk {
 	const struct lmd_host *host;
 	const struct lmi_bpe_alphabet *abc;
-	char *room;      /* for bytes that are no symbol's yet */
-	uint32_t guess;  /* the token that the next merge makes, probably */
-	bool seams;      /* there are some so far */
+	char *room;      /* for bytes that belong to no symbol yet */
+	uint32_t guess;  /* the token that the next merge probably produces */
+	bool seams;      /* merge boundaries are still possible */
 	struct merge m[GROUP];
 };
 
-/* Merges from..to, at most GROUP, each step for all of them.  Of equal pairs the first counts; by
- * the strict rules the last. */
+/* Adds the merges from..to, at most GROUP, step by step for all of them. Of equal pairs the first
+ * one counts; under the strict rules the last one. */
 static enum lmd_status add_group(struct lmi_bpe *b, struct walk *k, uint32_t from, uint32_t to,
 				 struct lmd_error *err)
 {
@@ -237,12 +240,12 @@ static enum lmd_status add_group(struct lmi_bpe *b, struct walk *k, uint32_t fro
 		if (st != LMD_OK)
 			return st;
 		k->guess = m->sym[2];
-		if (used) /* keeps what lies before, too */
+		if (used) /* also keeps the bytes before it */
 			k->room = m->own + m->n_own;
 	}
 	for (m = k->m; m < end; m++) {
 		lmi_pairmap_add(&b->pairs, m->sym[0], m->sym[1], m->rank, m->sym[2], b->strict);
-		k->seams &= !stands_for_another(b, m->sym[0]) && !stands_for_another(b, m->sym[1]);
+		k->seams &= !is_stand_in(b, m->sym[0]) && !is_stand_in(b, m->sym[1]);
 		if (k->seams)
 			lmi_seams_add(&b->seams, m->part[0].s, m->part[0].len, m->part[1].s,
 				      m->part[1].len);
@@ -254,7 +257,7 @@ enum lmd_status lmi_bpe_add_merges(struct lmi_bpe *b, const struct lmd_host *hos
 				   const struct lmi_bpe_alphabet *abc, char *room,
 				   struct lmd_error *err)
 {
-	struct walk k = {.host = host, .abc = abc, .room = room, .seams = have_seams(b)};
+	struct walk k = {.host = host, .abc = abc, .room = room, .seams = boundaries_are_safe(b)};
 	uint32_t n = (uint32_t)b->vocab->spec->n_merges;
 	enum lmd_status st = LMD_OK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Byte-pair encoding against its definition on texts: join the pair of lowest rank, the
- * leftmost, until there is none.  Short and long words, plain and in the byte alphabet,
+ * Byte-pair encoding against its definition on texts: merge the pair of lowest rank, leftmost
+ * first, until there is none. Covers short and long words, plain text and the byte alphabet, and
  * vocabularies that lack symbols. */
 #include "common/bpe.h"
 
@@ -23,7 +23,7 @@ static void teardown(void)
 	lmi_host_destroy(host);
 }
 
-/* Rank of a pair of texts, or -1: the first merge that names it. */
+/* Returns the rank of a pair of texts, which is the first merge that names it, or -1. */
 static int slow_rank(const char *l, size_t nl, const char *r, size_t nr)
 {
 	for (uint64_t i = 0; i < t.spec.n_merges; i++) {
@@ -36,7 +36,8 @@ static int slow_rank(const char *l, size_t nl, const char *r, size_t nr)
 	return -1;
 }
 
-/* The definition for words of one-byte characters.  Texts that are no token give nothing. */
+/* Encodes a word of one-byte characters by the definition. Texts that are not tokens give
+ * nothing. */
 static size_t slow_word(const char *w, size_t n, lmd_token *out)
 {
 	size_t at[512], k = n, n_out = 0;
@@ -70,7 +71,7 @@ static size_t slow_word(const char *w, size_t n, lmd_token *out)
 				hits++;
 			}
 		}
-		/* no token: its single bytes, as far as they are tokens */
+		/* not a token: its single bytes, as far as they are tokens */
 		for (size_t c = at[i]; !hits && c < at[i + 1]; c++)
 			for (uint32_t id = 0; id < t.spec.n_tokens; id++)
 				if (t.text[id].len == 1 && t.text[id].ptr[0] == w[c])
@@ -133,12 +134,12 @@ START_TEST(against_definition)
 
 			for (size_t i = 0; i < n; i++)
 				w[i] = (char)('a' + lmd_rand(&seed) % 4);
-			if (!b.byte_level && memchr(w, 'd', n)) /* <0x64> is no token: nothing */
+			if (!b.byte_level && memchr(w, 'd', n)) /* <0x64> is not a token: nothing */
 				continue;
 			n_want = slow_word(w, n, want);
 			ck_assert_int_eq(lmi_bpe_word(&b, &j, w, n), LMD_OK);
 			if (!b.byte_level) {
-				/* letters without a token have no fall-back here */
+				/* letters without a token have no fallback here */
 				size_t kept = 0;
 
 				for (size_t i = 0; i < j.n && i < n_want; i++)
@@ -150,7 +151,7 @@ START_TEST(against_definition)
 				ck_assert_msg(j.n == n_want && !memcmp(have, want, n_want * 4),
 					      "round %d: '%.*s'", round, (int)n, w);
 			}
-			/* again, from the table of words */
+			/* again, from the word cache */
 			j.n = 0;
 			ck_assert_int_eq(lmi_bpe_word(&b, &j, w, n), LMD_OK);
 			if (b.byte_level)
@@ -164,7 +165,8 @@ START_TEST(against_definition)
 }
 END_TEST
 
-/* A million times the same two letters, with merges of all powers: n log n, not n * n. */
+/* A million times the same two letters, with merges of all powers of two: must take O(n log n),
+ * not O(n^2). */
 START_TEST(long_word)
 {
 	static char word[20][32], merge[20][64];
@@ -190,7 +192,7 @@ START_TEST(long_word)
 	ck_assert_uint_eq(j.n, n / 16);
 	for (size_t i = 0; i < j.n; i++)
 		ck_assert_int_eq(out[i], 4);
-	/* each merge was looked at a bounded number of times */
+	/* each merge was looked up a bounded number of times */
 	ck_assert_uint_le(j.work, 16 * n);
 	for (size_t i = 0; i < LMD_LEN(j.buf); i++)
 		lmi_buf_fini(&j.buf[i], host);

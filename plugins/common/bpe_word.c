@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A word on its way to merging: it may be a token as a whole, it falls apart at its seams, and
- * what was merged before in the same call is remembered, words and pieces of them in one table. */
+ * Encodes one word: it may be a token as a whole; otherwise it is split at merge boundaries. Words
+ * and parts of words that were merged before in the same call come from the word cache; both share
+ * one table. */
 #include "common/bpe.h"
 #include "common/word_cache.h"
 
@@ -20,8 +21,8 @@ static bool is_whole(const struct lmi_bpe *b, const char *w, size_t n, uint32_t 
 	return *id < b->vocab->n;
 }
 
-/* A piece of a word: no rule for whole words looks at it, so that what is remembered of it is not
- * to be mixed up with a word of the same text. */
+/* Emits a part of a word. The whole-word rules do not apply to parts, so a cached part must not be
+ * confused with a cached word of the same text: the hash seeds differ. */
 static enum lmd_status put_piece(const struct lmi_bpe *b, struct lmi_job *j, const char *w,
 				 size_t n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adapters: a table ordered by (site, slot) of copies of A and B. */
+ * Adapters: a table of copies of A and B, sorted by (site, slot). */
 #include "common/lora.h"
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@ static uint64_t key(uint32_t slot, uint32_t site)
 	return (uint64_t)site << 32 | slot;
 }
 
-/* Index of the first entry whose key is not less. */
+/* Returns the index of the first entry whose key is not less than k. */
 static uint32_t lower_bound(const struct lmi_lora_table *t, uint64_t k)
 {
 	uint32_t lo = 0, hi = t->n;
@@ -63,7 +63,7 @@ static bool grow(struct lmi_lora_table *t, const struct lmd_host *h)
 	return true;
 }
 
-/* Copies n0*n1*n2 numbers; *out NULL for none. */
+/* Copies n0*n1*n2 numbers; *out is NULL if there are none. */
 static bool copy(const struct lmd_host *h, const float *src, uint64_t n0, uint64_t n1, uint64_t n2,
 		 float **out)
 {

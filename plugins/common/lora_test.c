@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of bound adapters, and which of them fit the sites of a plan. */
+ * The table of bound adapters, and which adapters fit the sites of a plan. */
 #include "common/lora.h"
 
 #include "core/plugin/host_services.h"
@@ -81,7 +81,7 @@ START_TEST(what_fits)
 
 	for (size_t i = 0; i < LMD_LEN(cases); i++) {
 		bind(2, 3, cases[i].n_stack, cases[i].rank, cases[i].n, cases[i].k);
-		ck_assert_int_eq(check(1, &err), LMD_OK); /* nothing is bound there */
+		ck_assert_int_eq(check(1, &err), LMD_OK); /* no adapter is bound there */
 		ck_assert_int_eq(check(2, &err), cases[i].fits ? LMD_OK : LMD_INVALID);
 		if (!cases[i].fits)
 			ck_assert_ptr_nonnull(strstr(err.text, "adapter slot 2, site 3: shape"));

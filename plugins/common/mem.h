@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * mem.h - growing memory of the host, for plugins. */
+ * mem.h - growable host memory for plugins. */
 #ifndef LLAMAD_PLUGINS_COMMON_MEM_H
 #define LLAMAD_PLUGINS_COMMON_MEM_H
 
@@ -11,8 +11,8 @@
 
 #include "llamad/host.h"
 
-/* n items of item_bytes, zeroed; NULL when the product does not fit or memory is short.
- * n = 0 gives one item, so that NULL always means failure. */
+/* Allocates n zeroed items of item_bytes. Returns NULL if the product overflows or memory is
+ * short. n = 0 allocates one item, so that NULL always means failure. */
 static inline void *lmi_host_array(const struct lmd_host *host, size_t n, size_t item_bytes)
 {
 	size_t bytes;
@@ -27,14 +27,14 @@ static inline void lmi_host_free(const struct lmd_host *host, void *p)
 	host->free(host->ctx, p);
 }
 
-/* A block that only grows.  Zeroed struct = empty; release with lmi_buf_fini. */
+/* A buffer that only grows. A zeroed struct is empty; release with lmi_buf_fini. */
 struct lmi_buf {
 	void *p;
 	size_t bytes;
 };
 
-/* Makes room for at least `bytes`, at least doubling; keeps what is there.  False without
- * memory, and then the block is as it was. */
+/* Ensures a size of at least `bytes`, at least doubling the buffer; keeps the contents. Returns
+ * false if out of memory; the buffer is then unchanged. */
 static inline bool lmi_buf_need(struct lmi_buf *b, const struct lmd_host *host, size_t bytes)
 {
 	size_t want;

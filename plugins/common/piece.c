@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pieces and the alphabets behind them. */
+ * Pieces, and the alphabets in which token texts are written. */
 #include "common/piece.h"
 
 #include "common/uni.h"
@@ -21,16 +21,16 @@ void lmi_sink_put(struct lmi_sink *s, const char *p, size_t n)
 	s->n += n;
 }
 
-/* Printable Latin-1 characters stand for themselves; the other 68 bytes, in rising order,
- * are U+0100 and up. */
-static bool stands_for_itself(unsigned b)
+/* Printable Latin-1 characters represent themselves; the other 68 bytes, in ascending order, are
+ * represented by U+0100 and up. */
+static bool represents_itself(unsigned b)
 {
 	return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || (b >= 0xae && b <= 0xff);
 }
 
 uint32_t lmi_byte_char(unsigned byte)
 {
-	if (stands_for_itself(byte))
+	if (represents_itself(byte))
 		return byte;
 	if (byte <= 0x20)
 		return 0x100 + byte;
@@ -42,7 +42,7 @@ uint32_t lmi_byte_char(unsigned byte)
 int lmi_char_byte(uint32_t cp)
 {
 	if (cp < 0x100)
-		return stands_for_itself(cp) ? (int)cp : -1;
+		return represents_itself(cp) ? (int)cp : -1;
 	cp -= 0x100;
 	if (cp <= 0x20)
 		return (int)cp;
@@ -51,7 +51,7 @@ int lmi_char_byte(uint32_t cp)
 	return cp == 67 ? 0xad : -1;
 }
 
-/* A character outside of the alphabet shows as a note that names it and the whole token. */
+/* A character outside the alphabet is written as a note with its code point and the whole token. */
 static void put_bytes(struct lmi_sink *s, const struct lmd_str *text)
 {
 	const char *p = text->ptr, *end = p + text->len;
@@ -66,7 +66,7 @@ static void put_bytes(struct lmi_sink *s, const struct lmd_str *text)
 			continue;
 		}
 		lmi_sink_put(s, "[UNK_BYTE_0x", 12);
-		for (size_t i = 0, n = lmi_utf8_put(utf8, cp); i < n; i++) {
+		for (size_t i = 0, n = lmi_ucd_put_utf8(utf8, cp); i < n; i++) {
 			snprintf(hex, sizeof(hex), "%02x", (unsigned char)utf8[i]);
 			lmi_sink_put(s, hex, 2);
 		}
@@ -100,7 +100,7 @@ static int hex_value(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 0;
 }
 
-/* Reads one character at s[*at] < n with its escape. */
+/* Decodes one character at s[*at] < n, including its escape. */
 static char unescape_one(const char *s, size_t n, size_t *at)
 {
 	char c = s[(*at)++];
@@ -191,7 +191,7 @@ size_t lmi_clean_spaces(char *s, size_t n)
 
 		if (c == '\'' && i + 1 < end && s[i - 1] == ' ' && s[i + 1] == ' ') {
 			len--;
-			s[++i] = '\0'; /* gone, and no space for the next apostrophe */
+			s[++i] = '\0'; /* removed; not counted as a blank below */
 		}
 		s[len++] = c;
 	}

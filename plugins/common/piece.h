@@ -6,7 +6,8 @@
 
 #include "common/tok.h"
 
-/* Memory of the caller that takes as much as fits; n counts everything. */
+/* Caller's memory that stores as much as fits; n counts all bytes, including those that do not
+ * fit. */
 struct lmi_sink {
 	char *p;
 	size_t cap, n;
@@ -15,7 +16,7 @@ struct lmi_sink {
 
 void lmi_sink_put(struct lmi_sink *s, const char *p, size_t n);
 
-/* Appends the piece of a token of the vocabulary.  special: control tokens as their text. */
+/* Appends the piece of a token of the vocabulary. special: write control tokens as text. */
 void lmi_piece(const struct lmi_tok *t, uint32_t id, bool special, struct lmi_sink *s);
 
 #endif /* LLAMAD_PLUGINS_COMMON_PIECE_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The matcher: a program counter, a position, and a stack of choices to come back to.  The
- * stack is on the heap and grows with the text at worst; recursion is only as deep as
- * look-aheads are nested in the expression. */
+ * The matcher: a program counter, a position, and a backtracking stack. The stack is on the heap
+ * and at worst grows with the text; recursion is only as deep as look-aheads are nested in the
+ * expression. */
 #include "common/rx_prog.h"
 
-/* A choice: continue at pc with pos, or, for a loop (low set), first give back characters
- * down to low. */
+/* A backtracking point: continue at pc with pos. If low is set, it is a loop, which first gives
+ * back characters down to low. */
 struct choice {
 	const char *pos, *low;
 	uint32_t pc;
@@ -23,8 +23,8 @@ static inline bool in_set(const struct lmi_rx *rx, uint32_t set, uint32_t cp)
 	return lmi_rx_set_eval(rx->set, rx->range, set, cp);
 }
 
-/* Characters of a set from p on, at most max; returns their end and the end of the first
- * min in *low; NULL if there are fewer than min. */
+/* Matches characters of a set from p on, at most max. Returns their end, and the end of the first
+ * min in *low; returns NULL if there are fewer than min. */
 static const char *repeat(const struct lmi_rx *rx, struct lmi_rx_run *run,
 			  const struct lmi_rx_insn *in, const char *p, const char **low)
 {
@@ -44,9 +44,9 @@ static const char *repeat(const struct lmi_rx *rx, struct lmi_rx_run *run,
 	return n >= in->min ? p : NULL;
 }
 
-/* Behind the last line end of the white space at p, or NULL.  The run of white space is
- * remembered: asking again inside of it costs nothing. */
-static const char *lines(struct lmi_rx_run *run, const char *p)
+/* Returns the place after the last line end of the white space at p, or NULL. The run of white
+ * space is cached, so that further queries within it take constant time. */
+static const char *after_line_end(struct lmi_rx_run *run, const char *p)
 {
 	const char *q = p;
 
@@ -109,7 +109,7 @@ static bool push(struct lmi_rx_run *run, size_t *n, struct choice c)
 	return true;
 }
 
-/* Takes the newest choice above base; false if there is none. */
+/* Pops the newest backtracking point above base; returns false if there is none. */
 static bool pop(struct lmi_rx_run *run, size_t base, size_t *n, uint32_t *pc, const char **p)
 {
 	struct choice *c;
@@ -131,7 +131,7 @@ static bool pop(struct lmi_rx_run *run, size_t base, size_t *n, uint32_t *pc, co
 	return true;
 }
 
-/* Runs the program at pc; the stack below base is not touched. */
+/* Runs the program at pc; does not touch the stack below base. */
 static bool run_at(const struct lmi_rx *rx, struct lmi_rx_run *run, size_t base, uint32_t pc,
 		   const char *p, const char **match_end)
 {
@@ -164,7 +164,7 @@ static bool run_at(const struct lmi_rx *rx, struct lmi_rx_run *run, size_t base,
 			pc++;
 			break;
 		case LMI_OP_LINES:
-			q = lines(run, p);
+			q = after_line_end(run, p);
 			ok = q != NULL;
 			if (ok)
 				p = q;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * rx.h - the regular expressions of pre-tokenizers: a small backtracking matcher over UTF-8.
+ * rx.h - regular expressions of pre-tokenizers: a small backtracking matcher over UTF-8.
  *
- * Syntax: alternation, groups ( ) (?<name> ) (?: ) (?i: ) (?> ), look-ahead (?= ) (?! ),
- * look-behind for one character (?<= ) (?<! ), quantifiers * + ? {n} {n,} {n,m} with the suffixes +
- * (possessive) and ? (lazy), sets [ ] with ranges, nested sets and &&, \p{..} \P{..} by general
- * category, \s \d \w \h and their opposites, ^ $ \A \z \b \B, and the usual escapes.  The first
- * alternative that matches wins, as in Perl.  Everything else is refused by name when compiled.
+ * Syntax: alternation; groups ( ) (?<name> ) (?: ) (?i: ) (?> ); look-ahead (?= ) (?! );
+ * look-behind for one character (?<= ) (?<! ); quantifiers * + ? {n} {n,} {n,m} with the suffixes
+ * + (possessive) and ? (lazy); sets [ ] with ranges, nested sets and &&; \p{..} \P{..} by general
+ * category; \s \d \w \h and their complements; ^ $ \A \z \b \B; and the usual escapes. The first
+ * alternative that matches wins, as in Perl. The compiler rejects everything else with an error
+ * that names it.
  *
- * Text is canonical UTF-8 (lmi_utf8_canonical).  A compiled expression is immutable and may
- * be used by any number of threads, each with its own struct lmi_rx_run. */
+ * Text is canonical UTF-8 (lmi_utf8_canonical). A compiled expression is immutable and may be used
+ * by any number of threads, each with its own struct lmi_rx_run. */
 #ifndef LLAMAD_PLUGINS_COMMON_RX_H
 #define LLAMAD_PLUGINS_COMMON_RX_H
 
@@ -19,33 +20,34 @@
 
 struct lmi_rx;
 
-/* LMD_INVALID: the expression is wrong at a byte; LMD_UNSUPPORTED: it uses something that is
- * not in the list above. */
+/* LMD_INVALID: a syntax error, with its byte offset. LMD_UNSUPPORTED: a construct that is not in
+ * the list above. */
 #define LMI_RX_NOCASE 1u /* as if inside (?i: ) */
-#define LMI_RX_RUBY   2u /* ^ and $ stand at line ends too; {n,m}+ repeats x{n,m} */
+#define LMI_RX_RUBY   2u /* ^ and $ also match at line ends; {n,m}+ repeats x{n,m} */
 enum lmd_status lmi_rx_compile(struct lmi_rx **out, const struct lmd_host *host,
 			       const char *pattern, size_t bytes, uint32_t flags,
 			       struct lmd_error *err);
 void lmi_rx_free(struct lmi_rx *rx);
 
-/* One user of expressions: the text and scratch memory.  Matching looks at [begin, end) and
- * at nothing beyond. */
+/* The state of one user of expressions: the text, and scratch memory. Matching never looks outside
+ * [begin, end). */
 struct lmi_rx_run {
 	const struct lmd_host *host;
 	const char *begin, *end;
 	struct lmi_buf stack;
 	uint64_t steps;       /* work done so far, in basic operations */
-	uint64_t max_steps;   /* 0 = no bound */
-	enum lmd_status st;   /* LMD_NOMEM, LMD_INVALID (too many steps): matching gave up */
-	/* the last run of white space looked at, see op LINES in rx.c */
+	uint64_t max_steps;   /* 0 = unlimited */
+	enum lmd_status st;   /* LMD_NOMEM or LMD_INVALID (too many steps): matching was aborted */
+	/* the last run of white space examined, see op LINES in rx.c */
 	const char *ws_begin, *ws_end, *ws_line;
 };
 
-/* Matches at exactly `at`, which may be the end; on success *match_end is set. */
+/* Matches at exactly `at`, which may be the end of the text. Sets *match_end on success. */
 bool lmi_rx_match(const struct lmi_rx *rx, struct lmi_rx_run *run, const char *at,
 		  const char **match_end);
 
-/* The first match at or behind `at`, maybe of nothing at the end; false if there is none. */
+/* Finds the first match at or after `at`, possibly an empty match at the end. Returns false if
+ * there is none. */
 bool lmi_rx_search(const struct lmi_rx *rx, struct lmi_rx_run *run, const char *at,
 		   const char **match_begin, const char **match_end);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tree of an expression to a program, and for each first byte the alternatives worth a try. */
+ * Compiles the tree of an expression to a program, and determines for each first byte which
+ * alternatives can match. */
 #include "common/rx_prog.h"
 
 struct compiler {
@@ -26,18 +27,18 @@ static uint32_t emit(struct compiler *c, enum lmi_rx_op op, uint32_t a, uint32_t
 	if (c->tree.st != LMD_OK)
 		return 0;
 	if (c->n_code == LMI_RX_MAX_CODE)
-		return fail(c, LMD_UNSUPPORTED, "longer than 8192 steps");
+		return fail(c, LMD_UNSUPPORTED, "longer than 8192 instructions");
 	if (!lmi_buf_need(&c->code, c->tree.host, (c->n_code + 1) * sizeof(struct lmi_rx_insn)))
 		return fail(c, LMD_NOMEM, "no memory");
 	*insn(c, c->n_code) = (struct lmi_rx_insn){.op = (uint8_t)op, .a = a, .b = b};
 	return c->n_code++;
 }
 
-/* What a node may begin with. */
+/* What a match of a node may start with. */
 struct first {
 	uint64_t ascii[2];
 	bool other;    /* a character above U+007F */
-	bool nullable; /* or nothing at all */
+	bool nullable; /* it may match nothing */
 };
 
 static struct first first_of(const struct compiler *c, uint32_t i)
@@ -105,7 +106,7 @@ static void emit_rep(struct compiler *c, const struct lmi_rx_node *n)
 		return;
 	}
 	if (n->max == LMI_RX_INF && first_of(c, n->a).nullable) {
-		fail(c, LMD_UNSUPPORTED, "endless repetition of what may be empty");
+		fail(c, LMD_UNSUPPORTED, "unbounded repetition of an empty match");
 		return;
 	}
 	if (n->mode == LMI_RX_POSSESSIVE)
@@ -121,7 +122,7 @@ static void emit_rep(struct compiler *c, const struct lmi_rx_node *n)
 			insn(c, at)->b = n->mode == LMI_RX_LAZY ? at + 1 : c->n_code;
 		}
 	} else {
-		uint32_t chain = LMI_RX_INF; /* splits whose way out is the end, linked by b */
+		uint32_t chain = LMI_RX_INF; /* splits that exit to the end, linked through b */
 
 		for (uint32_t k = n->min; k < n->max && c->tree.st == LMD_OK; k++) {
 			at = emit(c, LMI_OP_SPLIT, 0, chain);
@@ -234,8 +235,8 @@ static bool is_line_set(const struct lmi_rx_set *s)
 	       !s->ascii[1];
 }
 
-/* Is the alternative \s*[\r\n] or \s*[\r\n]+ and nothing else?  Both end behind the last
- * line end of the white space; as one operation it can remember that there is none. */
+/* Returns true if the alternative is exactly \s*[\r\n] or \s*[\r\n]+. Both end after the last line
+ * end of the white space; a dedicated operation can cache that there is none. */
 static bool is_lines(const struct compiler *c, uint32_t i)
 {
 	const struct lmi_rx_tree *t = &c->tree;
@@ -258,7 +259,7 @@ static bool is_lines(const struct compiler *c, uint32_t i)
 	return line->type == LMI_RX_SET && is_line_set(lmi_rx_set(t, line->a));
 }
 
-/* One alternative of the whole expression. */
+/* Emits one top-level alternative of the expression. */
 static void emit_top(struct compiler *c, struct lmi_rx *rx, uint32_t i)
 {
 	struct first f;
@@ -282,8 +283,8 @@ static void emit_top(struct compiler *c, struct lmi_rx *rx, uint32_t i)
 		rx->nullable |= bit;
 }
 
-/* A greedy loop in front of MATCH never has to give back. */
-static void settle_loops(struct compiler *c)
+/* A greedy loop directly before MATCH never has to backtrack. */
+static void make_final_loops_possessive(struct compiler *c)
 {
 	for (uint32_t i = 0; i + 1 < c->n_code; i++)
 		if (insn(c, i)->op == LMI_OP_REP && insn(c, i + 1)->op == LMI_OP_MATCH)
@@ -330,7 +331,7 @@ enum lmd_status lmi_rx_compile(struct lmi_rx **out, const struct lmd_host *host,
 				emit_top(&c, rx, k);
 	}
 	if (c.tree.st == LMD_OK) {
-		settle_loops(&c);
+		make_final_loops_possessive(&c);
 		*out = rx;
 		return finish(rx, &c);
 	}

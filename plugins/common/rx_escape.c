@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Escapes of expressions: classes, properties by their names, characters by number or letter. */
+ * Escapes in expressions: classes, properties by name, and characters by number or letter. */
 #include "common/rx_parser.h"
 
-/* Category by its one or two letters (or a long name in use); 0 = unknown. */
+/* Returns the category with this short name (one or two letters) or common long name; 0 if
+ * unknown. */
 static uint32_t category(const char *s, size_t n)
 {
 	static const struct {
@@ -39,7 +40,7 @@ static uint32_t category(const char *s, size_t n)
 	return 0;
 }
 
-/* Ranges of the scripts that pre-tokenizers name. */
+/* Ranges of the scripts that pre-tokenizers use. */
 static const struct {
 	const char *name;
 	uint8_t n;
@@ -63,7 +64,7 @@ static const struct {
 			{0xffd2, 0xffd7}, {0xffda, 0xffdc}}},
 };
 
-/* \p{NAME} or \P{NAME}, p behind the letter; fills the set. */
+/* Parses \p{NAME} or \P{NAME}, with p after the letter, into the set. */
 static void parse_property(struct lmi_rx_parser *ps, uint32_t set, bool neg)
 {
 	const char *name, *close;
@@ -149,7 +150,7 @@ uint32_t lmi_rx_class_escape(struct lmi_rx_parser *ps, char c)
 		return set;
 	lmi_rx_set(ps->t, set)->cats = cats;
 	if (cats == LMI_RX_WORD_CATS && ps->ruby) {
-		if (!ps->in_set) { /* outside of brackets alone */
+		if (!ps->in_set) { /* only outside brackets */
 			lmi_rx_add_range(ps, set, 0xb2, 0xb3);
 			lmi_rx_add_range(ps, set, 0xb9, 0xb9);
 			lmi_rx_add_range(ps, set, 0xbc, 0xbe);
@@ -187,7 +188,7 @@ static bool hex_digits(struct lmi_rx_parser *ps, int min, int max, uint32_t *out
 	}
 	*out = v;
 	if (n < min || v > 0x10ffff)
-		return lmi_rx_fail(ps, LMD_INVALID, "wrong hexadecimal number"), false;
+		return lmi_rx_fail(ps, LMD_INVALID, "invalid hexadecimal number"), false;
 	return true;
 }
 

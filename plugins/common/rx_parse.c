@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text of an expression to a tree.  Recursive descent with a bounded depth: alternatives, rows,
- * repetitions, atoms. */
+ * Parses the text of an expression to a tree, by recursive descent of bounded depth: alternatives,
+ * sequences, repetitions, atoms. */
 #include "common/rx_parser.h"
 
 static uint32_t parse_alt(struct lmi_rx_parser *ps);
@@ -38,7 +38,7 @@ static uint32_t char_node(struct lmi_rx_parser *ps, uint32_t cp)
 	return new_node(ps, LMI_RX_SET, set);
 }
 
-/* (?...) behind the question mark; reads through ). */
+/* Parses (?...), with p after the question mark; reads past the closing parenthesis. */
 static uint32_t parse_special_group(struct lmi_rx_parser *ps)
 {
 	enum lmi_rx_node_type type = LMI_RX_CAT;
@@ -51,7 +51,7 @@ static uint32_t parse_special_group(struct lmi_rx_parser *ps)
 		ps->p++;
 	} else if (left >= 2 && ps->p[0] == 'i' && (ps->p[1] == ':' || ps->p[1] == ')')) {
 		ps->icase = true;
-		if (ps->p[1] == ')') { /* for the rest of the group around it */
+		if (ps->p[1] == ')') { /* applies to the rest of the enclosing group */
 			ps->p += 2;
 			return new_node(ps, LMI_RX_EMPTY, 0);
 		}
@@ -69,7 +69,7 @@ static uint32_t parse_special_group(struct lmi_rx_parser *ps)
 		type = LMI_RX_LOOK;
 		mode = 2u | (ps->p[1] == '!');
 		ps->p += 2;
-	} else if (left >= 3 && *ps->p == '<' && memchr(ps->p, '>', left)) { /* its name */
+	} else if (left >= 3 && *ps->p == '<' && memchr(ps->p, '>', left)) { /* skip its name */
 		ps->p = (const char *)memchr(ps->p, '>', left) + 1;
 	} else {
 		return lmi_rx_fail(ps, LMD_UNSUPPORTED, "unknown kind of group");
@@ -180,7 +180,7 @@ static bool parse_number(struct lmi_rx_parser *ps, uint32_t *out)
 	return ps->p > at;
 }
 
-/* {n} {n,} {n,m} at p; false and nothing read if it is no quantifier. */
+/* Parses {n} {n,} {n,m} at p; returns false and reads nothing if it is not a quantifier. */
 static bool parse_braces(struct lmi_rx_parser *ps, uint32_t *min, uint32_t *max)
 {
 	const char *at = ps->p;
@@ -236,7 +236,7 @@ static uint32_t parse_repeat(struct lmi_rx_parser *ps)
 	return ps->t->st == LMD_OK ? atom : LMI_RX_INF;
 }
 
-/* Links a child that has no sibling yet behind *last. */
+/* Links a child that has no sibling yet after *last. */
 static void append(struct lmi_rx_parser *ps, uint32_t parent, uint32_t *last, uint32_t child)
 {
 	if (ps->t->st != LMD_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sets of characters: what is in brackets, and what a set answers.  They are finished here, so that
- * the rest knows only set numbers. */
+ * Character sets: parsing of bracket expressions, and evaluation of sets. Sets are completed here;
+ * other files refer to them only by number. */
 #include "common/rx_parser.h"
 
 #include <stdlib.h>
@@ -21,8 +21,8 @@ uint32_t lmi_rx_new_set(struct lmi_rx_parser *ps)
 	return t->n_set++;
 }
 
-/* Ranges of a set come in a row: a set adds all of its own before another begins, or holds
- * the others as children. */
+/* The ranges of a set are contiguous in the array: a set adds all its ranges before another set is
+ * started, or has further sets as children. */
 bool lmi_rx_add_range(struct lmi_rx_parser *ps, uint32_t set, uint32_t first, uint32_t last)
 {
 	struct lmi_rx_tree *t = ps->t;
@@ -32,7 +32,7 @@ bool lmi_rx_add_range(struct lmi_rx_parser *ps, uint32_t set, uint32_t first, ui
 	if (t->st != LMD_OK)
 		return false;
 	if (s->n_range && s->range0 + s->n_range != t->n_range) {
-		inner = lmi_rx_new_set(ps); /* another set came between */
+		inner = lmi_rx_new_set(ps); /* another set was started in between */
 		if (inner == LMI_RX_INF)
 			return false;
 		s = lmi_rx_set(t, set);
@@ -51,7 +51,8 @@ bool lmi_rx_add_range(struct lmi_rx_parser *ps, uint32_t set, uint32_t first, ui
 	return true;
 }
 
-/* One character, with both cases and the two oddities of Unicode's simple folding. */
+/* Adds one character; without case, adds both cases and the two special cases of Unicode's simple
+ * folding. */
 void lmi_rx_add_char(struct lmi_rx_parser *ps, uint32_t set, uint32_t cp)
 {
 	uint32_t low = lmi_ucd_lower(cp);
@@ -78,7 +79,7 @@ void lmi_rx_add_alphabetic(struct lmi_rx_parser *ps, uint32_t set)
 		lmi_rx_add_range(ps, set, lmi_rx_alpha[i].first, lmi_rx_alpha[i].last);
 }
 
-/* The next character of the pattern, escapes read; only for single characters. */
+/* Reads the next character of the pattern, decoding escapes; only for single characters. */
 static uint32_t one_char(struct lmi_rx_parser *ps)
 {
 	if (*ps->p == '\\') {
@@ -122,7 +123,7 @@ static void add_child(struct lmi_rx_parser *ps, uint32_t set, uint32_t child)
 	lmi_rx_set(ps->t, set)->child = child;
 }
 
-/* One member of a set: a nested set, a class, a character or a range. */
+/* Parses one member of a set: a nested set, a class, a character or a range. */
 static void parse_member(struct lmi_rx_parser *ps, uint32_t set)
 {
 	uint32_t first, last, child;
@@ -205,7 +206,7 @@ uint32_t lmi_rx_parse_set(struct lmi_rx_parser *ps)
 	ps->depth--;
 	ps->in_set--;
 	if (ps->t->st == LMD_OK && neg) {
-		whole = lmi_rx_new_set(ps); /* the opposite of all that is inside */
+		whole = lmi_rx_new_set(ps); /* the complement of everything inside */
 		add_child(ps, whole, first);
 		first = whole;
 		if (ps->t->st == LMD_OK)
@@ -221,7 +222,7 @@ static int by_first(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* In order and apart, for in_ranges; returns how many there are then. */
+/* Sorts and merges the ranges for in_ranges; returns the new number of ranges. */
 static uint32_t sort_ranges(struct lmi_rx_range *r, uint32_t n)
 {
 	uint32_t k = 0;
@@ -240,7 +241,7 @@ static uint32_t sort_ranges(struct lmi_rx_range *r, uint32_t n)
 
 static bool in_ranges(const struct lmi_rx_range *r, uint32_t n, uint32_t cp)
 {
-	while (n > 1) { /* the last that begins at cp or below is r[0] or behind */
+	while (n > 1) { /* the last range that starts at cp or before is r[0] or later */
 		uint32_t half = n / 2;
 
 		r += r[half].first <= cp ? half : 0;
@@ -262,7 +263,8 @@ bool lmi_rx_set_eval(const struct lmi_rx_set *sets, const struct lmi_rx_range *r
 	return hit && (s->cut == LMI_RX_INF || lmi_rx_set_eval(sets, ranges, s->cut, cp));
 }
 
-/* Is every answer above U+007F decided by the category?  Then *mask has it. */
+/* Returns true if membership above U+007F depends only on the category; *mask is then the set of
+ * categories. */
 static bool fold(const struct lmi_rx_tree *t, uint32_t i, uint32_t *mask)
 {
 	const struct lmi_rx_set *s = lmi_rx_set(t, i);

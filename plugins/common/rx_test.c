@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The matcher: syntax, refusals, the same answers as PCRE2 on random texts, and long texts
+ * The matcher: syntax, rejected expressions, agreement with PCRE2 on random texts, and long texts
  * with a small stack. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -32,7 +32,7 @@ static struct lmi_rx *compile(const char *pattern)
 	return rx;
 }
 
-/* All matches with "|" behind each. */
+/* Writes all matches, each followed by "|". */
 static void all_matches(const struct lmi_rx *rx, const char *s, size_t n, char *out)
 {
 	struct lmi_rx_run run = {.host = host};
@@ -135,7 +135,7 @@ START_TEST(syntax)
 }
 END_TEST
 
-/* What differs by the rules of Ruby. */
+/* Differences under Ruby's rules. */
 START_TEST(ruby)
 {
 	static const struct {
@@ -220,7 +220,7 @@ START_TEST(refusals)
 }
 END_TEST
 
-/* Matches of PCRE2 in the same form. */
+/* Writes the matches of PCRE2 in the same form. */
 static void pcre_matches(const char *pattern, const char *s, size_t n, char *out)
 {
 	int code;
@@ -287,8 +287,8 @@ START_TEST(same_as_pcre2)
 }
 END_TEST
 
-/* Groups that repeat a million times must not need the machine's stack, and a search must
- * not look at a run again and again. */
+/* Groups that repeat a million times must not use the machine stack, and a search must not scan
+ * the same run again and again. */
 START_TEST(long_texts)
 {
 	static const struct {
@@ -331,7 +331,7 @@ START_TEST(long_texts)
 }
 END_TEST
 
-/* An expression that explodes is stopped by the bound. */
+/* The step limit stops an expression whose work explodes. */
 START_TEST(bounded_work)
 {
 	struct lmi_rx *rx = compile("(?:a|aa|aaa)+b");

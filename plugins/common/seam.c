@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two sets of bits.  Characters are entered by a hash of both: a collision only hides a seam.
- * Parts that are no whole characters are few; for them the bytes beside the place are enough. */
+ * Two bit sets. Pairs of characters are entered by a hash of both; a collision only hides a
+ * boundary. Merges with parts that are not whole characters are rare; for them the two bytes
+ * beside the place suffice. */
 #include "common/seam.h"
 
 #include "common/textmap.h"
@@ -48,7 +49,7 @@ static inline bool goes_on(unsigned char c)
 	return (c & 0xc0) == 0x80;
 }
 
-/* The bytes of the character at p as a number; 0: it does not end before `end`. */
+/* Returns the bytes of the character at p as a number, or 0 if it does not end before `end`. */
 static inline uint32_t char_at(const unsigned char *p, const unsigned char *end)
 {
 	size_t n = lmi_utf8_len(*p);
@@ -61,7 +62,8 @@ static inline uint32_t char_at(const unsigned char *p, const unsigned char *end)
 	return c;
 }
 
-/* The same for the character that ends at p; 0: there is none between `begin` and p. */
+/* Returns the bytes of the character that ends at p as a number, or 0 if there is none between
+ * `begin` and p. */
 static uint32_t char_before(const unsigned char *p, const unsigned char *begin)
 {
 	const unsigned char *q = p;
@@ -80,7 +82,7 @@ void lmi_seams_add(struct lmi_seams *s, const char *left, size_t n_left, const c
 	unsigned char last = l[n_left - 1];
 	uint32_t a, b, i;
 
-	if ((last | *r) < 0x80 || goes_on(*r)) /* the latter is inside of a character */
+	if ((last | *r) < 0x80 || goes_on(*r)) /* a continuation byte: inside a character */
 		return;
 	a = char_before(l + n_left, l);
 	b = char_at(r, r + n_right);

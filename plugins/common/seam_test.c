@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Seams change nothing: words of random texts by random merges, with and without them.  The
- * alphabet has characters of one to four bytes that share bytes; merges at byte level may cut
- * them; by the strict rules characters may be unknown, vanish, or be bytes that are merged. */
+ * Merge boundaries must not change the result: words of random texts are encoded by random merges
+ * with and without them. The alphabet has characters of one to four bytes that share bytes. At
+ * byte level, merges may cut characters. Under the strict rules, characters may be unknown,
+ * dropped, or bytes that are merged. */
 #include "common/seam.h"
 
 #include "common/bpe.h"
@@ -45,13 +46,13 @@ static size_t random_text(char *out, size_t n_letters)
 	return n;
 }
 
-/* In the byte alphabet. */
+/* Writes a text in the byte alphabet. */
 static size_t spell(char *out, const char *s, size_t n)
 {
 	size_t len = 0;
 
 	for (size_t i = 0; i < n; i++)
-		len += lmi_utf8_put(out + len, lmi_byte_char((unsigned char)s[i]));
+		len += lmi_ucd_put_utf8(out + len, lmi_byte_char((unsigned char)s[i]));
 	return len;
 }
 
@@ -63,14 +64,14 @@ static uint32_t find_token(const char *s, size_t n)
 	return LMI_NONE;
 }
 
-/* Enters a token that is not there yet. */
+/* Adds a token unless it exists. */
 static void add_token(const char *s, size_t n)
 {
 	if (find_token(s, n) == LMI_NONE)
 		spec_addn(&t, s, n, LMD_TOKEN_NORMAL, 0);
 }
 
-/* Joins two texts, of which both are tokens then, and so is what comes of them. */
+/* Merges two texts; both and the result become tokens. */
 static void add_merge(const struct lmd_str *l, const struct lmd_str *r)
 {
 	char *m = merge_text[t.spec.n_merges];
@@ -89,7 +90,7 @@ static void add_merge(const struct lmd_str *l, const struct lmd_str *r)
 	t.merge[t.spec.n_merges++] = (struct lmd_str){m + n, n + 1};
 }
 
-/* Merges of tokens that are there, the more the deeper. */
+/* Adds random merges of existing tokens; the more, the deeper. */
 static void random_merges(size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -100,7 +101,7 @@ static void random_merges(size_t n)
 	}
 }
 
-/* A word and then its pieces as words of their own, from the same memory of words. */
+/* Encodes a word, and then its parts as words of their own, with the same word cache. */
 static size_t encode(const struct lmi_bpe *b, const struct lmi_seams *seams, const char *w,
 		     size_t n, lmd_token *out, size_t cap)
 {
@@ -161,12 +162,14 @@ START_TEST(byte_symbols)
 		for (unsigned c = 0; c < 256; c++) {
 			char byte = (char)c;
 
-			if (b.strict || lmd_rand(&seed) % 32) /* else a byte may be no token */
+			/* otherwise a byte may not be a token */
+			if (b.strict || lmd_rand(&seed) % 32)
 				spec_addn(&t, spelt[c], spell(spelt[c], &byte, 1), LMD_TOKEN_NORMAL,
 					  0);
 		}
 		t.spec.merge_left = merge_left;
-		for (size_t i = 0; i < 40; i++) { /* of bytes of the alphabet, else nothing meets */
+		/* only bytes of the alphabet; others would never be adjacent */
+		for (size_t i = 0; i < 40; i++) {
 			struct lmd_str part[2];
 			char text[2][24];
 
@@ -204,7 +207,7 @@ START_TEST(character_symbols)
 			spec_add_bytes(&t);
 		if (b.strict && lmd_rand(&seed) % 2)
 			b.unk = spec_add(&t, "<unk>", LMD_TOKEN_UNKNOWN, 0);
-		if (lmd_rand(&seed) % 2) { /* else these are merged, too */
+		if (lmd_rand(&seed) % 2) { /* otherwise these are merged as well */
 			t.spec.n_merges = 0;
 			for (size_t i = 0; i < LMD_LEN(letters); i++)
 				if (lmd_rand(&seed) % 4)
@@ -223,7 +226,7 @@ START_TEST(character_symbols)
 				if (i < 2 || lmd_rand(&seed) % 2)
 					add_token(letters[i], strlen(letters[i]));
 			random_merges(60);
-			if (bytes) { /* the bytes of a character that is no token */
+			if (bytes) { /* the bytes of a character that is not a token */
 				struct lmd_str part[2] = {t.text[0xe4], t.text[0xb8]};
 
 				add_merge(&part[0], &part[1]);

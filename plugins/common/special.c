@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The places of special tokens.  One scan of the text with filters over its bytes finds
- * the positions where some token begins, and which lengths occur at all; then one pass over
- * these positions for each length that occurs, the longest first.  So the time is the length
- * of the text, plus positions times lengths, whatever the number of tokens. */
+ * Finds special tokens. One scan of the text with filters over its bytes finds the positions where
+ * some token may start, and which lengths occur at all. Then there is one pass over these
+ * positions for each length that occurs, the longest first. The total time is the length of the
+ * text plus positions times lengths, whatever the number of tokens. */
 #include "common/special.h"
 
 #include <stdlib.h>
 
-/* Buckets from here on share the last bit of a filter word. */
+/* Buckets from this one on share the last bit of a filter word. */
 #define LAST_BIT 63u
 
 static inline unsigned slot_of(unsigned char b0, unsigned char b1)
@@ -35,7 +35,7 @@ static void add_start(struct lmi_special *sp, const struct lmd_str *t, uint32_t 
 		sp->pair[slot_of(b[0], (unsigned char)i)] |= bit;
 }
 
-/* Ids by falling length, then rising id: a merge sort over two arrays. */
+/* Sorts ids by descending length, then ascending id: a merge sort over two arrays. */
 static void sort_ids(const struct lmd_str *text, uint32_t *id, uint32_t *tmp, uint32_t n)
 {
 	for (uint64_t run = 1; run < n; run *= 2) {
@@ -101,18 +101,18 @@ void lmi_special_fini(struct lmi_vocab *v)
 	memset(sp, 0, sizeof(*sp));
 }
 
-/* The work of one lmi_special_find. */
+/* State of one lmi_special_find call. */
 struct finder {
 	const struct lmi_vocab *v;
 	const char *text;
 	uint32_t n;
 	bool control;
-	uint32_t only;        /* look for this token alone, or LMI_NONE */
-	struct lmi_buf pos;   /* uint32_t: where some token may begin */
+	uint32_t only;        /* search only for this token, or LMI_NONE */
+	struct lmi_buf pos;   /* uint32_t: positions where some token may start */
 	size_t n_pos;
-	uint64_t lens;        /* bits of the buckets that may occur */
-	struct lmi_buf cand;  /* struct cand: places of one length */
-	struct lmi_buf other; /* struct lmi_claim: the list before this length */
+	uint64_t lens;        /* bit set of the buckets that may occur */
+	struct lmi_buf cand;  /* struct cand: matches of one length */
+	struct lmi_buf other; /* struct lmi_claim: the matches of longer lengths */
 };
 
 struct cand {
@@ -120,7 +120,7 @@ struct cand {
 	uint32_t taken;
 };
 
-/* The special token of that length at pos, or LMI_NONE. */
+/* Returns the special token of that length at pos, or LMI_NONE. */
 static uint32_t token_at(const struct finder *f, uint32_t pos, uint32_t len)
 {
 	uint32_t id;
@@ -164,9 +164,9 @@ static int by_order(const void *a, const void *b)
 	return x->pos < y->pos ? -1 : x->pos > y->pos;
 }
 
-/* Decides a chain c[0..n) of places of one length that overlap their neighbours: lower id
- * first, each from the left. */
-static bool settle(const struct lmd_host *host, struct cand *c, size_t n, uint32_t len)
+/* Resolves a chain c[0..n) of overlapping matches of one length: the lowest id goes first, each
+ * from the left. */
+static bool resolve_chain(const struct lmd_host *host, struct cand *c, size_t n, uint32_t len)
 {
 	struct cand **order;
 	bool one_id = true;
@@ -207,7 +207,7 @@ static inline bool is_space(char c)
 	return c == ' ' || (c >= 9 && c <= 13);
 }
 
-/* The claim of an accepted place; low and high bound what it may strip. */
+/* Makes the claim of an accepted match; low and high bound the white space that it may strip. */
 static struct lmi_claim claim_of(const struct finder *f, const struct cand *c, uint32_t len,
 				 uint32_t low, uint32_t high)
 {
@@ -223,7 +223,7 @@ static struct lmi_claim claim_of(const struct finder *f, const struct cand *c, u
 	return k;
 }
 
-/* Places of one length that lie in free text.  *n of them. */
+/* Collects the matches of one length in free text; *n is their number. */
 static bool collect(struct finder *f, const struct lmi_claim *old, size_t n_old, uint32_t len,
 		    size_t *n)
 {
@@ -250,8 +250,8 @@ static bool collect(struct finder *f, const struct lmi_claim *old, size_t n_old,
 	return true;
 }
 
-/* Settles each chain of places that overlap. */
-static bool settle_all(struct finder *f, size_t n, uint32_t len)
+/* Resolves each chain of overlapping matches. */
+static bool resolve_overlaps(struct finder *f, size_t n, uint32_t len)
 {
 	struct cand *c = f->cand.p;
 	size_t chain = 0;
@@ -259,14 +259,14 @@ static bool settle_all(struct finder *f, size_t n, uint32_t len)
 	for (size_t i = 1; i <= n; i++) {
 		if (i < n && c[i].pos - c[i - 1].pos < len)
 			continue;
-		if (!settle(f->v->host, c + chain, i - chain, len))
+		if (!resolve_chain(f->v->host, c + chain, i - chain, len))
 			return false;
 		chain = i;
 	}
 	return true;
 }
 
-/* One length: new claims are merged into the list. */
+/* Handles one length: merges new claims into the list. */
 static bool take_length(struct finder *f, uint32_t len, struct lmi_buf *claims, size_t *n_claims)
 {
 	struct lmi_claim *old = claims->p, *out;
@@ -279,7 +279,7 @@ static bool take_length(struct finder *f, uint32_t len, struct lmi_buf *claims, 
 		return false;
 	if (!n_cand)
 		return true;
-	if (!settle_all(f, n_cand, len) ||
+	if (!resolve_overlaps(f, n_cand, len) ||
 	    !lmi_buf_need(&f->other, f->v->host, (n_old + n_cand) * sizeof(*out)))
 		return false;
 	out = f->other.p;
@@ -310,8 +310,8 @@ static int by_id(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* One length with tokens that strip white space: what one of them takes away may be the
- * beginning of the next, so each token that occurs gets its own pass. */
+/* Handles one length with tokens that strip white space. What one of them strips may be the start
+ * of the next, so each token that occurs gets its own pass. */
 static bool take_stripping(struct finder *f, uint32_t len, struct lmi_buf *claims, size_t *n_claims)
 {
 	size_t n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Special tokens in text, against the plain definition: token by token, the longest first,
- * each takes all its places in what is left. */
+ * Special tokens in text against the plain definition: token by token, the longest first, each
+ * takes all its occurrences in the text that is left. */
 #include "common/special.h"
 
 #include "common/vocab_test.h"
@@ -22,7 +22,7 @@ static void teardown(void)
 	lmi_host_destroy(host);
 }
 
-/* stripping: texts of 3 bytes strip on the left, of 4 on the right. */
+/* stripping: texts of 3 bytes strip on the left, texts of 4 bytes on the right. */
 static void open_vocab(struct lmi_vocab *v, bool stripping)
 {
 	static const struct lmi_vocab_defaults def = {
@@ -44,7 +44,7 @@ static bool is_space(char c)
 	return c == ' ' || (c >= 9 && c <= 13);
 }
 
-/* The definition.  owner[i]: claim number of byte i, -1 = free. */
+/* Finds tokens by the definition. owner[i]: number of the claim that has byte i, -1 = free. */
 static size_t slow_find(const struct lmi_vocab *v, const char *s, size_t n, bool control,
 			struct lmi_claim *out)
 {
@@ -78,7 +78,7 @@ static size_t slow_find(const struct lmi_vocab *v, const char *s, size_t n, bool
 			out[k++] = (struct lmi_claim){(uint32_t)from, (uint32_t)to, id};
 		}
 	}
-	/* by position */
+	/* sort by position */
 	for (size_t i = 0; i < k; i++)
 		for (size_t j = i; j && out[j].begin < out[j - 1].begin; j--) {
 			struct lmi_claim c = out[j];
@@ -140,7 +140,7 @@ START_TEST(against_definition)
 }
 END_TEST
 
-/* 4000 tokens of many lengths, and a text that consists of them. */
+/* 4000 tokens of many lengths, and a text composed of them. */
 START_TEST(many_tokens)
 {
 	static char words[4000][16];
@@ -169,7 +169,7 @@ START_TEST(many_tokens)
 }
 END_TEST
 
-/* Runs of one character as tokens of 1..31: the longest first, then what is left. */
+/* Runs of one character as tokens of 1..31: the longest goes first, then the remainder. */
 START_TEST(runs)
 {
 	static char run[40];

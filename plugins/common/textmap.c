@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Open addressing with linear probing: texts at most five eighths full, pairs at most two
- * thirds. */
+ * Open addressing with linear probing. String maps are at most five eighths full, pair maps at
+ * most two thirds. */
 #include "common/textmap.h"
 
 #include "common/mem.h"
 
-/* Differs between processes and instances; only the order of slots depends on it. */
+/* Differs between processes and instances; affects only the order of slots. */
 static uint64_t new_seed(const struct lmd_host *host, const void *p)
 {
 	uint64_t t = host->now_ns ? host->now_ns(host->ctx) : 0;
@@ -14,7 +14,7 @@ static uint64_t new_seed(const struct lmd_host *host, const void *p)
 	return lmi_mix(t ^ 0x2d358dccaa6c78a5ull, (uint64_t)(uintptr_t)p | 1);
 }
 
-/* The power of two of which n is at most num/den. */
+/* Returns a power of two of slots such that n fills at most num/den of them. */
 static uint32_t slots_for(size_t n, size_t num, size_t den)
 {
 	uint32_t size = 16;
@@ -104,7 +104,7 @@ bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host,
 		return true;
 	if (!lmi_textmap_init(&more, host, n + n / 2))
 		return false;
-	more.seed = m->seed; /* keys that callers keep stay right */
+	more.seed = m->seed; /* keys that callers have prepared stay valid */
 	for (uint32_t i = 0; i <= m->mask; i++)
 		if (m->slot[i].next)
 			(void)lmi_textmap_add(&more, keys, m->slot[i].next - 1);

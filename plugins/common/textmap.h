@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * textmap.h - byte strings to numbers, and pairs of numbers to numbers: open addressing,
- * no allocation per entry, seeded so that a file cannot choose the collisions.
+ * textmap.h - hash maps from byte strings to numbers, and from pairs of numbers to numbers: open
+ * addressing, no allocation per entry, seeded so that a file cannot choose the collisions.
  *
- * Readers of a finished map may be many at the same time. */
+ * Any number of threads may read a finished map. */
 #ifndef LLAMAD_PLUGINS_COMMON_TEXTMAP_H
 #define LLAMAD_PLUGINS_COMMON_TEXTMAP_H
 
@@ -24,7 +24,7 @@ static inline uint64_t lmi_mix(uint64_t a, uint64_t b)
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-/* Hash of n bytes; equal for equal seeds only. */
+/* Hash of n bytes. Hashes are comparable only for equal seeds. */
 static inline uint64_t lmi_hash(const char *s, size_t n, uint64_t seed)
 {
 	uint64_t h = seed ^ (n * 0x9e3779b97f4a7c15ull), w = 0;
@@ -49,9 +49,9 @@ static inline uint64_t lmi_hash(const char *s, size_t n, uint64_t seed)
 	return lmi_mix(h ^ w, 0xe7037ed1a0b428dbull);
 }
 
-/* Values are indices into an array of keys that the owner keeps: keys[value].  Keys of up to eight
- * bytes, which most tokens have, are in the map itself; of others there is a hash in their place,
- * and their bytes are compared where they lie. */
+/* A map of byte strings. Values are indices into an array of keys that the owner keeps:
+ * keys[value]. Keys of up to eight bytes, as most tokens have, are stored in the map itself. For
+ * longer keys the map stores a hash, and the bytes are compared in the owner's array. */
 #define LMI_TEXT_INLINE 8u
 struct lmi_textmap {
 	struct lmi_textslot {
@@ -64,14 +64,14 @@ struct lmi_textmap {
 	uint64_t seed;
 };
 
-/* Bytes on their way to a slot. */
+/* A key prepared for a look-up. */
 struct lmi_textkey {
 	uint64_t key, hash;
 	const char *s;
 	uint32_t len;
 };
 
-/* Room for n entries; *key of entry i is found at keys[i] later.  False without memory. */
+/* Makes room for n entries. Returns false if out of memory. */
 bool lmi_textmap_init(struct lmi_textmap *m, const struct lmd_host *host, size_t n);
 void lmi_textmap_fini(struct lmi_textmap *m, const struct lmd_host *host);
 
@@ -100,15 +100,15 @@ static inline struct lmi_textkey lmi_textmap_key(const struct lmi_textmap *m, co
 	return k;
 }
 
-/* Where a key is looked for: to be prefetched, some work before.  These are addresses because a
- * function that only prefetches has no effect for some compilers, and vanishes. */
+/* The address of the first slot that a look-up reads, for the caller to prefetch ahead of time. It
+ * returns an address because some compilers remove calls of a function that only prefetches. */
 static inline const void *lmi_textmap_place(const struct lmi_textmap *m,
 					    const struct lmi_textkey *k)
 {
 	return &m->slot[(uint32_t)k->hash & m->mask];
 }
 
-/* The same for what is looked at next, if anything is: where the bytes of a long key are. */
+/* The address that a look-up reads next, for the caller to prefetch: the bytes of a long key. */
 static inline const void *lmi_textmap_entry(const struct lmi_textmap *m, const struct lmd_str *keys,
 					    const struct lmi_textkey *k)
 {
@@ -117,7 +117,7 @@ static inline const void *lmi_textmap_entry(const struct lmi_textmap *m, const s
 	return k->len > LMI_TEXT_INLINE && e->next ? (const void *)&keys[e->next - 1] : e;
 }
 
-/* The slot of a key, or the free one where it would be. */
+/* Returns the slot of a key, or the free slot where it would be inserted. */
 static inline uint32_t lmi_textmap_slot(const struct lmi_textmap *m, const struct lmd_str *keys,
 					const struct lmi_textkey *k)
 {
@@ -133,11 +133,11 @@ static inline uint32_t lmi_textmap_slot(const struct lmi_textmap *m, const struc
 	}
 }
 
-/* The value of a key, or LMI_NONE. */
+/* Returns the value of a key, or LMI_NONE. */
 static inline uint32_t lmi_textmap_find_key(const struct lmi_textmap *m, const struct lmd_str *keys,
 					    const struct lmi_textkey *k)
 {
-	return m->slot[lmi_textmap_slot(m, keys, k)].next - 1; /* 0 - 1 is LMI_NONE */
+	return m->slot[lmi_textmap_slot(m, keys, k)].next - 1; /* free slot: 0 - 1 is LMI_NONE */
 }
 
 static inline uint32_t lmi_textmap_find(const struct lmi_textmap *m, const struct lmd_str *keys,
@@ -148,20 +148,20 @@ static inline uint32_t lmi_textmap_find(const struct lmi_textmap *m, const struc
 	return lmi_textmap_find_key(m, keys, &k);
 }
 
-/* Adds keys[value]; returns value, or the value of the equal key that is there already.
- * The caller made room for it in init. */
+/* Adds keys[value]. Returns value, or the value of an equal key that was already present. The map
+ * must have room (lmi_textmap_init). */
 uint32_t lmi_textmap_add(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t value);
 
-/* Adds keys[0..n), leaving out those without bytes (ptr NULL).  Returns LMI_NONE, or the first
- * index whose key was there already; *other is its equal. */
+/* Adds keys[0..n), skipping those without bytes (ptr NULL). Returns LMI_NONE, or the first index
+ * whose key was already present; *other is then the index of the equal key. */
 uint32_t lmi_textmap_add_all(struct lmi_textmap *m, const struct lmd_str *keys, uint32_t n,
 			     uint32_t *other);
 
-/* Makes room for n entries in all.  False without memory; the map is unchanged then. */
+/* Makes room for n entries in total. Returns false if out of memory; the map is then unchanged. */
 bool lmi_textmap_grow(struct lmi_textmap *m, const struct lmd_host *host,
 		      const struct lmd_str *keys, size_t n);
 
-/* Pairs of ids to two numbers. */
+/* Map from a pair of ids to a rank and an id. */
 struct lmi_pairmap {
 	struct lmi_pairslot {
 		uint64_t key;  /* left << 32 | right */
@@ -201,7 +201,7 @@ static inline const void *lmi_pairmap_place(const struct lmi_pairmap *m, uint32_
 	return &m->slot[lmi_pair_start(m, (uint64_t)left << 32 | right)];
 }
 
-/* Adds a pair; one that is there already stays, or is replaced.  rank < LMI_NONE. */
+/* Adds a pair; if it is already present, its entry is kept or replaced. rank < LMI_NONE. */
 void lmi_pairmap_add(struct lmi_pairmap *m, uint32_t left, uint32_t right, uint32_t rank,
 		     uint32_t id, bool replace);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Encode, decode and piece around a kind.  Decoding a list is the sum of its pieces, less a
- * leading space where encode puts one, and cleaned where the vocabulary asks for it. */
+ * Encode, decode and piece, built around a kind. Decoding a list concatenates its pieces, drops a
+ * leading space if encode adds one, and cleans up spaces if the vocabulary asks for it. */
 #include "common/tok.h"
 
 #include "common/piece.h"
@@ -95,7 +95,7 @@ enum lmd_status lmi_tok_encode(const void *state, const char *text, size_t bytes
 	enum lmd_status st;
 
 	if (bytes >= UINT32_MAX)
-		return lmd_fail(err, LMD_INVALID, "text: %zu bytes, at most %u", bytes,
+		return lmd_fail(err, LMD_INVALID, "text: %zu bytes, at most %u are allowed", bytes,
 				UINT32_MAX - 1);
 	if (add && ((t->kind.add == LMI_ADD_FLAGS && f->add_bos) ||
 		    (t->kind.add == LMI_ADD_BOS_SEP && f->bos >= 0)))
@@ -126,12 +126,12 @@ enum lmd_status lmi_tok_check_ids(const struct lmi_vocab *v, const lmd_token *id
 		if (ids[i] < 0 || (uint32_t)ids[i] >= v->n)
 			return lmd_fail(
 				err, LMD_INVALID,
-				"token %d at position %zu is outside of the vocabulary 0..%u",
+				"token %d at position %zu is outside the vocabulary 0..%u",
 				ids[i], i, v->n - 1);
 	return LMD_OK;
 }
 
-/* All pieces in a row; one space at the very beginning is left out if `strip`. */
+/* Writes all pieces one after the other; drops one space at the very start if `strip`. */
 static void put_pieces(const struct lmi_tok *t, const lmd_token *ids, size_t n_ids, bool special,
 		       bool strip, struct lmi_sink *s)
 {

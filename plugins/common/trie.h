@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * trie.h - byte strings by their beginnings.  A node is a number; its children are found by
- * hashing (node, byte), so building costs one step for each byte and no sorting.
+ * trie.h - a trie of byte strings. A node is a number; its children are found by hashing (node,
+ * byte), so that building takes one step per byte and needs no sorting.
  *
- * Strings are cut off at LMI_TRIE_DEPTH bytes, and such are not entered: the walk from one
- * place of a text is bounded whatever the vocabulary says. */
+ * Strings longer than LMI_TRIE_DEPTH bytes are not added, so that a walk from any place in a text
+ * is bounded whatever the vocabulary contains. */
 #ifndef LLAMAD_PLUGINS_COMMON_TRIE_H
 #define LLAMAD_PLUGINS_COMMON_TRIE_H
 
@@ -26,16 +26,16 @@ struct lmi_trie {
 	uint64_t mul;
 };
 
-/* bytes: about how many nodes there will be.  False without memory. */
+/* bytes: estimated number of nodes. Returns false if out of memory. */
 bool lmi_trie_init(struct lmi_trie *t, const struct lmd_host *host, size_t bytes);
-void lmi_trie_fini(struct lmi_trie *t, const struct lmd_host *host); /* zeroed allowed */
+void lmi_trie_fini(struct lmi_trie *t, const struct lmd_host *host); /* t may be zeroed */
 
-/* Enters a string; the value of an equal one is replaced.  Empty strings and those above
- * LMI_TRIE_DEPTH bytes are left out.  False without memory. */
+/* Adds a string, or replaces the value of an equal one. Skips empty strings and those above
+ * LMI_TRIE_DEPTH bytes. Returns false if out of memory. */
 bool lmi_trie_add(struct lmi_trie *t, const struct lmd_host *host, const char *s, size_t n,
 		  uint32_t value);
 
-/* The child of a node, or LMI_NONE. */
+/* Returns the child of a node, or LMI_NONE. */
 static inline uint32_t lmi_trie_next(const struct lmi_trie *t, uint32_t node, unsigned char byte)
 {
 	if (node == LMI_TRIE_ROOT)
@@ -51,11 +51,11 @@ static inline uint32_t lmi_trie_next(const struct lmi_trie *t, uint32_t node, un
 	}
 }
 
-/* The longest string that leads on from a node and that s[0..n) begins with: its length (0 = none)
- * and value. */
+/* Finds the longest string that continues from a node and is a prefix of s[0..n). Returns its
+ * length (0 = none) and sets its value. */
 size_t lmi_trie_longest_from(const struct lmi_trie *t, uint32_t node, const char *s, size_t n,
 			     uint32_t *value);
-/* The same from the root. */
+/* Finds the longest string of the trie that is a prefix of s[0..n). */
 static inline size_t lmi_trie_longest(const struct lmi_trie *t, const char *s, size_t n,
 				      uint32_t *value)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unicode look-ups and lenient UTF-8.  The tables are in uni.gen.c. */
+ * Unicode look-ups and lenient UTF-8. The tables are in uni.gen.c. */
 #include "common/uni.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ uint32_t lmi_ucd_base(uint32_t cp)
 
 	if (cp < 0xc0)
 		return cp;
-	if (cp >= 0xac00 && cp <= 0xd7a3) /* Hangul syllables: the leading consonant */
+	if (cp >= 0xac00 && cp <= 0xd7a3) /* Hangul: the leading consonant */
 		return 0x1100 + (cp - 0xac00) / 588;
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
@@ -83,7 +83,7 @@ uint32_t lmi_utf8_get_back(const char **s, const char *begin)
 	return lmi_utf8_get(&q, p + 4);
 }
 
-size_t lmi_utf8_put(char out[4], uint32_t cp)
+size_t lmi_ucd_put_utf8(char out[4], uint32_t cp)
 {
 	if (cp < 0x80) {
 		out[0] = (char)cp;
@@ -130,7 +130,7 @@ bool lmi_utf8_canonical(const char *s, size_t n, uint32_t top)
 		cp = lmi_utf8_get_top(&s, end, top);
 		if (cp < 0x80 && s - at == 1)
 			continue;
-		if (lmi_utf8_put(again, cp) != (size_t)(s - at))
+		if (lmi_ucd_put_utf8(again, cp) != (size_t)(s - at))
 			return false;
 	}
 	return true;
@@ -142,6 +142,6 @@ size_t lmi_utf8_clean(char *out, const char *s, size_t n, uint32_t top)
 	char *o = out;
 
 	while (s < end)
-		o += lmi_utf8_put(o, lmi_utf8_get_top(&s, end, top));
+		o += lmi_ucd_put_utf8(o, lmi_utf8_get_top(&s, end, top));
 	return (size_t)(o - out);
 }

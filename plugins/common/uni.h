@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * uni.h - what a tokenizer needs of Unicode 15.1, and UTF-8 as the tokenizers read it.
+ * uni.h - the parts of Unicode 15.1 that tokenizers need, and UTF-8 as the tokenizers read it.
  *
- * The lenient reading of the byte-level and word-piece kinds: a byte that starts no
- * sequence counts as U+FFFD and takes one byte; overlong forms and surrogates are accepted
- * as the code point that they spell; values above U+10FFFF are not.
+ * The byte-level and word-piece kinds read UTF-8 leniently: a byte that starts no sequence counts
+ * as U+FFFD and consumes one byte; overlong forms and surrogates are accepted as the code point
+ * that they encode; values above U+10FFFF are not accepted.
  *
- * Pure functions over constant tables; any thread. */
+ * Pure functions over constant tables; callable from any thread. */
 #ifndef LLAMAD_PLUGINS_COMMON_UNI_H
 #define LLAMAD_PLUGINS_COMMON_UNI_H
 
@@ -21,7 +21,7 @@ enum lmi_ucd_cat {
 	LMI_CN, LMI_LU, LMI_LL, LMI_LT, LMI_LM, LMI_LO, LMI_MN, LMI_MC, LMI_ME, LMI_ND, LMI_NL,
 	LMI_NO, LMI_PC, LMI_PD, LMI_PS, LMI_PE, LMI_PI, LMI_PF, LMI_PO, LMI_SM, LMI_SC, LMI_SK,
 	LMI_SO, LMI_ZS, LMI_ZL, LMI_ZP, LMI_CC, LMI_CF, LMI_CS, LMI_CO,
-	LMI_WS_CONTROL, /* Cc that is white space: U+0009..U+000D, U+0085 */
+	LMI_WS_CONTROL, /* control characters that are white space: U+0009..U+000D, U+0085 */
 	LMI_N_UCD_CAT
 };
 
@@ -57,26 +57,27 @@ static inline unsigned lmi_ucd_cat(uint32_t cp)
 	return cp < 0x110000 ? lmi_ucd_block[lmi_ucd_index[cp >> 8]][cp & 255] : (unsigned)LMI_CN;
 }
 
-/* Is the category in the set? */
+/* Returns true if the category of cp is in the set. */
 static inline bool lmi_ucd_is(uint32_t cp, uint32_t set)
 {
 	return (set >> lmi_ucd_cat(cp)) & 1;
 }
 
-/* First code point of the lower-case form; of the canonical decomposition. */
+/* lmi_ucd_lower returns the first code point of the lower-case form, lmi_ucd_base that of the
+ * canonical decomposition. */
 uint32_t lmi_ucd_lower(uint32_t cp);
 uint32_t lmi_ucd_base(uint32_t cp);
 
-/* Length of the sequence that a byte announces: 1 for ASCII and continuation bytes. */
+/* Length of the sequence that a lead byte announces; 1 for ASCII and continuation bytes. */
 static inline size_t lmi_utf8_len(unsigned char lead)
 {
 	return lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
 #define LMI_UCD_TOP  0x10ffffu /* the last code point */
-#define LMI_UTF8_TOP 0x1fffffu /* the greatest value that four bytes can spell */
+#define LMI_UTF8_TOP 0x1fffffu /* the greatest value that four bytes can encode */
 
-/* Reads one code point up to `top` leniently at s < end and moves *s behind it. */
+/* Reads one code point up to `top` leniently at s < end and advances *s past it. */
 uint32_t lmi_utf8_get_top(const char **s, const char *end, uint32_t top);
 
 static inline uint32_t lmi_utf8_get(const char **s, const char *end)
@@ -86,16 +87,17 @@ static inline uint32_t lmi_utf8_get(const char **s, const char *end)
 	return lmi_utf8_get_top(s, end, LMI_UCD_TOP);
 }
 
-/* The code point before s in text that is canonical UTF-8; moves *s to its start. */
+/* Returns the code point before *s in canonical UTF-8 text; moves *s to its start. */
 uint32_t lmi_utf8_get_back(const char **s, const char *begin);
 
-/* Writes a code point up to LMI_UTF8_TOP (surrogates as they are) in 1..4 bytes. */
-size_t lmi_utf8_put(char out[4], uint32_t cp);
+/* Writes a code point up to LMI_UTF8_TOP (surrogates included) in 1..4 bytes; returns the
+ * length. */
+size_t lmi_ucd_put_utf8(char out[4], uint32_t cp);
 
-/* True if lenient reading and writing again gives the same bytes. */
+/* Returns true if reading leniently and writing again gives the same bytes. */
 bool lmi_utf8_canonical(const char *s, size_t n, uint32_t top);
 
-/* Reads leniently and writes canonically; out holds 3 * n bytes; returns the length. */
+/* Reads leniently and writes canonically; out must hold 3 * n bytes. Returns the length. */
 size_t lmi_utf8_clean(char *out, const char *s, size_t n, uint32_t top);
 
 #endif /* LLAMAD_PLUGINS_COMMON_UNI_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dynamic programming from the left: best[i] is the best way to cover s[0..i).  Positions are
- * those that lead bytes say are borders of characters. */
+ * Dynamic programming from the left: best[i] is the best segmentation of s[0..i). Positions are
+ * character boundaries as given by the lead bytes. */
 #include "common/unigram.h"
 
 #include <float.h>
@@ -44,7 +44,7 @@ enum lmd_status lmi_unigram_open(struct lmi_unigram *u, const struct lmi_vocab *
 		if (counts(u, i))
 			ok = lmi_trie_add(&u->trie, v->host, v->text[i].ptr, v->text[i].len, i);
 	}
-	/* in single precision where scores are */
+	/* in single precision if the scores are */
 	u->unknown_score = u->exact ? min - UNKNOWN_PENALTY
 				    : (double)((float)min - (float)UNKNOWN_PENALTY);
 	for (unsigned c = 0; c < 256; c++)
@@ -70,7 +70,7 @@ static inline void offer(struct best *b, double sum, uint32_t id, size_t from)
 		*b = (struct best){sum, id, (uint32_t)from};
 }
 
-/* All tokens that begin at `at`. */
+/* Tries all tokens that start at `at`. */
 static void extend(const struct lmi_unigram *u, struct best *b, const char *s, size_t n, size_t at,
 		   size_t one)
 {
@@ -93,7 +93,7 @@ static void extend(const struct lmi_unigram *u, struct best *b, const char *s, s
 		offer(&b[at + one], b[at].sum + u->unknown_score, LMI_NONE, at);
 }
 
-/* A stretch of text and its token. */
+/* A range of the text and its token. */
 struct found {
 	uint32_t id, from, to;
 };
@@ -139,7 +139,7 @@ enum lmd_status lmi_unigram_text(const struct lmi_unigram *u, struct lmi_job *j,
 		uint32_t id = b[at].id == (uint32_t)unk ? LMI_NONE : b[at].id;
 
 		if (id == LMI_NONE && k && f[k - 1].id == LMI_NONE)
-			f[k - 1].from = b[at].from; /* unknown, like what follows */
+			f[k - 1].from = b[at].from; /* merge with the following unknown text */
 		else
 			f[k++] = (struct found){id, b[at].from, (uint32_t)at};
 	}

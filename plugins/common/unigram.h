@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * unigram.h - of all ways to cover a text with tokens, the one with the greatest sum of
- * scores (log probabilities). */
+ * unigram.h - unigram tokenization: of all ways to segment a text into tokens, finds the one with
+ * the greatest sum of scores (log probabilities). */
 #ifndef LLAMAD_PLUGINS_COMMON_UNIGRAM_H
 #define LLAMAD_PLUGINS_COMMON_UNIGRAM_H
 
@@ -12,22 +12,22 @@ struct lmi_unigram {
 	const struct lmi_vocab *vocab;
 	struct lmi_trie trie;  /* normal, user-defined and unused tokens */
 	double *score;         /* [n]; 0 for user-defined tokens */
-	double unknown_score;  /* of a character without a token */
-	/* set by the caller before open, for vocabularies of tokenizer.json: */
-	const double *exact;   /* [n] scores instead of the spec's; then all tokens of the model
-				* count and all have their score; NULL otherwise */
+	double unknown_score;  /* score of a character without a token */
+	/* set by the caller before lmi_unigram_open, for vocabularies of tokenizer.json: */
+	const double *exact;   /* [n] scores that replace the spec's; every token of the model
+			        * then has its score and can match. NULL otherwise */
 	bool byte_fallback;    /* unknown text becomes <0xNN> tokens */
 	uint32_t byte_tok[256];
-	int32_t unk;           /* -1 = the vocabulary's */
+	int32_t unk;           /* -1 = the unknown token of the vocabulary */
 };
 
-/* Reads scores and attributes as the file has them, so before lmi_vocab_finish. */
+/* Reads scores and attributes as the file states them, so call it before lmi_vocab_finish. */
 enum lmd_status lmi_unigram_open(struct lmi_unigram *u, const struct lmi_vocab *v,
 				 struct lmd_error *err);
 void lmi_unigram_close(struct lmi_unigram *u);
 
-/* Puts the tokens of a normalised text.  Neighbouring characters without a token are one
- * unknown token, or bytes.  Sums are in double.  Uses j->buf[0..1]. */
+/* Emits the tokens of a normalised text. Adjacent characters without a token become one unknown
+ * token, or bytes. Sums are in double precision. Uses j->buf[0..1]. */
 enum lmd_status lmi_unigram_text(const struct lmi_unigram *u, struct lmi_job *j, const char *s,
 				 size_t n);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Texts and attributes of the tokens.  Texts are borrowed from the spec; an empty one is
- * replaced by [EMPTY_id], as converters and other programs do, so that every id has a
- * text of its own. */
+ * Texts and attributes of the tokens. Texts are borrowed from the spec. An empty text is replaced
+ * by [EMPTY_id], as converters and other programs do, so that every id has a distinct text. */
 #include "common/vocab.h"
 
 #include "common/special.h"
@@ -88,14 +87,14 @@ static void fill_attrs(struct lmi_vocab *v)
 	}
 	if (n_bad)
 		v->host->log(v->host->ctx, "vocab", LMD_LOG_WARN,
-			     "byte tokens whose text is not <0xNN> are taken as text n=%zu", n_bad);
+			     "byte tokens whose text is not <0xNN> are used as text n=%zu", n_bad);
 }
 
-/* May a role be found by this text?  Those texts begin with a bracket, some with a sign in
- * front. */
+/* Returns true if a special role might be identified by this text. Such texts start with a
+ * bracket, some with U+2581 or an underscore before it. */
 static bool may_have_role(const struct lmd_str *t)
 {
-	static const char sign[] = "\xe2\x96\x81<"; /* U+2581 */
+	static const char sign[] = "\xe2\x96\x81<"; /* U+2581 and '<' */
 	size_t n = sizeof(sign) - 1;
 
 	return *t->ptr == '<' || *t->ptr == '[' ||
@@ -103,8 +102,8 @@ static bool may_have_role(const struct lmd_str *t)
 	       (t->len > n && !memcmp(t->ptr, sign, n));
 }
 
-/* Those texts that a role may be found by. */
-static bool fill_few(struct lmi_vocab *v)
+/* Adds only the texts by which a role might be identified. */
+static bool fill_special_map(struct lmi_vocab *v)
 {
 	for (uint32_t i = 0; i < v->n; i++) {
 		const struct lmd_str *t = &v->text[i];
@@ -125,7 +124,7 @@ static enum lmd_status fill_map(struct lmi_vocab *v, struct lmd_error *err)
 	if (!lmi_textmap_init(&v->map, v->host, v->few ? 4096 : v->n))
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u entries", v->n);
 	if (v->few)
-		return fill_few(v) ? LMD_OK
+		return fill_special_map(v) ? LMD_OK
 				   : lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for its map");
 	twice = lmi_textmap_add_all(&v->map, v->text, v->n, &first);
 	if (twice == LMI_NONE)
@@ -147,11 +146,11 @@ enum lmd_status lmi_vocab_open(struct lmi_vocab *v, const struct lmd_host *host,
 	v->marked_from = LMI_NONE;
 	v->few = spec->step != NULL;
 	if (!spec->text || !v->n)
-		return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokenizer '%s' without tokens",
+		return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokenizer '%s' has no tokens",
 				spec->kind ? spec->kind : "");
 	if (v->n > MAX_TOKENS)
-		return lmd_fail(err, LMD_CORRUPT, "vocabulary: %u tokens, at most %u", v->n,
-				MAX_TOKENS);
+		return lmd_fail(err, LMD_CORRUPT, "vocabulary: %u tokens, at most %u are allowed",
+				v->n, MAX_TOKENS);
 	v->text = lmi_host_array(host, v->n, sizeof(*v->text));
 	v->attr = lmi_host_array(host, v->n, sizeof(*v->attr));
 	if (!v->text || !v->attr)

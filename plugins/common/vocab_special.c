@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Special tokens: ids of the file or of the kind, else found by their customary texts; the
- * set of tokens that end a generation; and a few corrections that files in circulation
- * need.  Where several texts of one role are in a vocabulary, the earlier in the list wins. */
+ * Special tokens: ids given by the file or by the kind, or found by their customary texts; the
+ * end-of-generation set; and a few corrections that files in circulation need. If a vocabulary has
+ * several texts for one role, the first one in the list wins. */
 #include "common/special.h"
 #include "common/vocab.h"
 
@@ -49,7 +49,7 @@ static const char *const eog_texts[] = {
 	"[EOS]", "<|end_of_text|>", "<end_of_utterance>", "<eos>", "<turn|>", "<|tool_response>",
 	"<" FULLWIDTH_BAR "end" LOW_BLOCK "of" LOW_BLOCK "sentence" FULLWIDTH_BAR ">", "[e~[", NULL,
 };
-/* Markers of the channels of a message format: part of the visible text. */
+/* Channel markers of a message format: part of the visible text. */
 static const char *const visible_texts[] = {
 	"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>", NULL,
 };
@@ -61,7 +61,7 @@ static int32_t find_text(const struct lmi_vocab *v, const char *text)
 	return id == LMI_NONE ? -1 : (int32_t)id;
 }
 
-/* The file's id, else the kind's if it is in range. */
+/* Returns the file's id if it is in range, otherwise the kind's if that is. */
 static int32_t choose_id(const struct lmi_vocab *v, int32_t file, int32_t kind)
 {
 	if (file >= 0 && (uint32_t)file < v->n)
@@ -188,7 +188,8 @@ static enum lmd_status fill_eog(struct lmi_vocab *v, struct lmd_error *err)
 	int32_t id;
 
 	if (!s.id)
-		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for the end set");
+		return lmd_fail(err, LMD_NOMEM,
+				"vocabulary: no memory for the end-of-generation set");
 	put(&s, f->fim_pad);
 	put(&s, f->fim_rep);
 	put(&s, f->fim_sep);
@@ -206,7 +207,7 @@ static enum lmd_status fill_eog(struct lmi_vocab *v, struct lmd_error *err)
 	put(&s, f->eos);
 	put(&s, f->eot);
 	put(&s, f->eom);
-	/* Formats whose message ends in <|end|> and whose turn ends otherwise. */
+	/* Formats in which <|end|> ends a message but another token ends the turn. */
 	if ((ends(v, &s, "<|call|>") || ends(v, &s, "<|calls|>")) &&
 	    (ends(v, &s, "<|return|>") || ends(v, &s, "<|flush|>"))) {
 		id = find_text(v, "<|end|>");
@@ -226,8 +227,8 @@ static enum lmd_status fill_eog(struct lmi_vocab *v, struct lmd_error *err)
 	return LMD_OK;
 }
 
-/* Is the word in the text, whatever the case of ASCII letters? */
-static bool mentions(const char *text, const char *word)
+/* Returns true if the text contains the word, ignoring the case of ASCII letters. */
+static bool contains_word(const char *text, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -245,15 +246,16 @@ static void set_strip(struct lmi_vocab *v, const char *text, uint8_t attr, bool 
 		v->attr[id] = (uint8_t)(on ? v->attr[id] | attr : v->attr[id] & ~attr);
 }
 
-/* Which special tokens take the white space beside them: known only by family. */
+/* Determines which special tokens strip adjacent white space; this is known only by model
+ * family. */
 static void fill_strip(struct lmi_vocab *v, const struct lmi_vocab_defaults *def)
 {
 	const char *arch = v->spec->arch, *model = v->spec->model;
 
-	if (def->mask_lstrip || mentions(arch, "nomic-bert-moe") ||
-	    mentions(arch, "jina-bert-v3")) {
+	if (def->mask_lstrip || contains_word(arch, "nomic-bert-moe") ||
+	    contains_word(arch, "jina-bert-v3")) {
 		set_strip(v, "<mask>", LMI_ATTR_LSTRIP, true);
-	} else if (mentions(model, "phi-3") || mentions(model, "phi3")) {
+	} else if (contains_word(model, "phi-3") || contains_word(model, "phi3")) {
 		for (uint32_t i = 0; i < v->n; i++)
 			if (v->attr[i] & (LMI_ATTR_HIDDEN | LMI_ATTR_USER))
 				v->attr[i] |= LMI_ATTR_RSTRIP;
@@ -261,7 +263,7 @@ static void fill_strip(struct lmi_vocab *v, const struct lmi_vocab_defaults *def
 		set_strip(v, "<unk>", LMI_ATTR_RSTRIP, false);
 		set_strip(v, "<s>", LMI_ATTR_RSTRIP, false);
 		set_strip(v, "<|endoftext|>", LMI_ATTR_RSTRIP, false);
-	} else if (mentions(model, "modern-bert")) {
+	} else if (contains_word(model, "modern-bert")) {
 		set_strip(v, "[MASK]", LMI_ATTR_LSTRIP, true);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vocab_test.h - small vocabularies that tests make up. */
+ * vocab_test.h - small artificial vocabularies for tests. */
 #ifndef LLAMAD_PLUGINS_COMMON_VOCAB_TEST_H
 #define LLAMAD_PLUGINS_COMMON_VOCAB_TEST_H
 
@@ -54,7 +54,7 @@ static inline void spec_merge(struct test_spec *t, const char *s)
 	t->merge[t->spec.n_merges++] = (struct lmd_str){s, strlen(s)};
 }
 
-/* <0x00> .. <0xFF>, from the next id on. */
+/* Adds <0x00> .. <0xFF> from the next id on. */
 static inline void spec_add_bytes(struct test_spec *t)
 {
 	static char text[256][8];

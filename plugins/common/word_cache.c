@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of remembered words: its size.  Each call pays for zeroing its own, so it follows the
- * text, to at most 512 KiB. */
+ * Size of the word cache. Each call zeroes its own table, so the size grows with the text, up to
+ * 512 KiB. */
 #include "common/word_cache.h"
 
 #define SLOTS_MIN 256
 #define SLOTS_MAX 8192
-#define SLOT_TEXT 256 /* bytes of text to a slot */
+#define SLOT_TEXT 256 /* bytes of text per slot */
 
 bool lmi_word_table(const struct lmi_job *j, struct lmi_buf *table)
 {

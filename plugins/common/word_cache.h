@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * word_cache.h - the tokens of words, remembered by their text within one call of encode.
+ * word_cache.h - caches the tokens of words by their text within one encode call.
  *
- * A table of one slot for each hash of a word: a word that is kept replaces the one that was in its
- * slot.  Words of more than LMI_WORD_TEXT bytes or LMI_WORD_IDS tokens are not kept, nor are
- * words of which a token had no room in the output.
+ * The table is direct-mapped: each hash has one slot, and a stored word replaces the word that was
+ * in its slot. Words of more than LMI_WORD_TEXT bytes or LMI_WORD_IDS tokens are not stored, nor
+ * are words of which some token did not fit in the output.
  *
- * Size rule: calls of less than LMI_WORD_CALL bytes of text (job->text_bytes) have no table.
- * Others get a power of two of slots, the least of 256 to 8192 that has less than 256 bytes of text
- * to a slot, or 8192.  Memory that is short means no table either, and is no failure.
+ * Calls with less than LMI_WORD_CALL bytes of text (job->text_bytes) have no table. For others,
+ * the number of slots is the smallest power of two, from 256 to 8192, with less than 256 bytes of
+ * text per slot, or 8192 if there is none. If memory is short, there is no table; this is not an
+ * error.
  *
- * The table lies in a buffer of the job, which owns it: it is taken zeroed at the first word and
- * goes with the job's other buffers.  A job belongs to one thread, and so does its table.  Tables
- * are never shared between tokenizers; one tokenizer that has two sets of rules for the same text tells
- * them apart by the seed.
+ * The table is in a buffer of the job, which owns it: it is allocated zeroed at the first word and
+ * freed with the job's other buffers. A job belongs to one thread, and so does its table. Tables
+ * are never shared between tokenizers; a tokenizer that has two sets of rules for the same text
+ * keeps them apart by different seeds.
  *
- *	struct lmi_word word = lmi_word_find(job, &job->buf[0], seed, s, n);
+ * 	struct lmi_word word = lmi_word_find(job, &job->buf[0], seed, s, n);
  *
- *	if (!lmi_word_put(&word, job)) {
- *		... put the tokens ...
- *		lmi_word_keep(&word, job);
- *	} */
+ * 	if (!lmi_word_put(&word, job)) {
+ * 		... put the tokens ...
+ * 		lmi_word_keep(&word, job);
+ * 	} */
 #ifndef LLAMAD_PLUGINS_COMMON_WORD_CACHE_H
 #define LLAMAD_PLUGINS_COMMON_WORD_CACHE_H
 
@@ -28,30 +29,32 @@
 
 #define LMI_WORD_TEXT 22   /* bytes */
 #define LMI_WORD_IDS  9
-#define LMI_WORD_CALL 2048 /* bytes of text that a call has at least, if it has a table */
+#define LMI_WORD_CALL 2048 /* calls with fewer bytes of text have no table */
 
 struct lmi_word_slot {
-	uint32_t tag;         /* the part of the hash that does not choose the slot */
+	uint32_t tag;         /* the hash bits that do not select the slot */
 	uint8_t n_text, n_id; /* n_text 0 = free */
 	char text[LMI_WORD_TEXT];
 	uint32_t id[LMI_WORD_IDS];
 };
 LMD_STATIC_ASSERT(sizeof(struct lmi_word_slot) == 64, "one cache line");
 
-/* A word that was looked for. */
+/* A word that has been looked up. */
 struct lmi_word {
-	struct lmi_word_slot *slot; /* its place in the table; NULL: it cannot be kept */
-	const char *s;              /* its text, borrowed, of n bytes */
+	struct lmi_word_slot *slot; /* its slot in the table; NULL if it cannot be stored */
+	const char *s;              /* its text of n bytes, borrowed */
 	size_t n;
-	size_t first;               /* where its tokens begin in the output */
+	size_t first;               /* where its tokens start in the output */
 	uint32_t tag;
 };
 
-/* Takes the table of a job that has none yet; false without memory.  For lmi_word_find alone. */
+/* Allocates the table of a job that has none yet; returns false if out of memory. Used only by
+ * lmi_word_find. */
 bool lmi_word_table(const struct lmi_job *j, struct lmi_buf *table);
 
-/* Looks for the word s, n >= 1 bytes, whose tokens are to be put next.  table: the buffer of the
- * job that is for this alone; seed: of the hash, the same for all words by the same rules. */
+/* Looks up the word s, n >= 1 bytes, whose tokens are to be emitted next. table: the buffer of the
+ * job that is reserved for the table; seed: hash seed, the same for all words under the same
+ * rules. */
 static inline struct lmi_word lmi_word_find(const struct lmi_job *j, struct lmi_buf *table,
 					    uint64_t seed, const char *s, size_t n)
 {
@@ -70,7 +73,7 @@ static inline struct lmi_word lmi_word_find(const struct lmi_job *j, struct lmi_
 	return w;
 }
 
-/* Puts the tokens of a word that is remembered; false, and nothing put, of one that is not. */
+/* Emits the tokens of a cached word. Returns false and emits nothing if the word is not cached. */
 static inline bool lmi_word_put(const struct lmi_word *w, struct lmi_job *j)
 {
 	const struct lmi_word_slot *c = w->slot;
@@ -82,7 +85,7 @@ static inline bool lmi_word_put(const struct lmi_word *w, struct lmi_job *j)
 	return true;
 }
 
-/* Remembers, if it can be, that what was put since lmi_word_find are the tokens of the word. */
+/* Stores the tokens emitted since lmi_word_find as those of the word, if it can be stored. */
 static inline void lmi_word_keep(const struct lmi_word *w, const struct lmi_job *j)
 {
 	struct lmi_word_slot *c = w->slot;

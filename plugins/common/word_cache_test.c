@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Remembered words: what comes back is what was put, and what is not to be kept is not. */
+ * Word cache: a look-up returns what was stored, and what must not be stored is not. */
 #include "common/word_cache.h"
 
 #include "core/base/alloc.h"
@@ -35,7 +35,7 @@ static bool recall(const char *s, size_t n, uint64_t seed)
 	return lmi_word_put(&w, &job);
 }
 
-/* Puts n_id tokens from `id` on as those of the word, behind those that are there. */
+/* Emits n_id tokens starting at `id` after the existing ones, and stores them for the word. */
 static void keep(const char *s, size_t n, uint64_t seed, uint32_t id, unsigned n_id)
 {
 	struct lmi_word w = lmi_word_find(&job, &job.buf[0], seed, s, n);
@@ -85,7 +85,7 @@ START_TEST(limits)
 	keep("many", 4, SEED, 1, LMI_WORD_IDS + 1);
 	ck_assert(!recall("many", 4, SEED));
 
-	/* of the second token only the number is known */
+	/* the second token was only counted: it did not fit */
 	job.n = CAP - 1;
 	keep("cut", 3, SEED, 1, 2);
 	ck_assert(!recall("cut", 3, SEED));
@@ -93,7 +93,7 @@ START_TEST(limits)
 	keep("fits", 4, SEED, 8, 2);
 	ck_recalls("fits", 4, SEED, 8, 2);
 
-	/* what is remembered is put like anything else: only counted, where there is no room */
+	/* cached tokens are emitted like any others: only counted if there is no room */
 	job.cap = 1;
 	out[1] = -1;
 	ck_assert(recall("fits", 4, SEED));
@@ -103,7 +103,7 @@ START_TEST(limits)
 }
 END_TEST
 
-/* More words than slots: the newer replaces the older, and none is taken for another. */
+/* More words than slots: newer words replace older ones, and no word is mistaken for another. */
 START_TEST(replaced)
 {
 	enum { N_WORD = 3000 };
@@ -149,7 +149,7 @@ START_TEST(size_rule)
 }
 END_TEST
 
-/* Without memory nothing is remembered, until there is some. */
+/* Nothing is cached while out of memory; caching starts once memory is available. */
 START_TEST(out_of_memory)
 {
 	lmi_alloc_fail_nth(1, true);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tokenizers of tokenizer.json files against the parity pack.  The files themselves are not part
- * of it: they are looked for in $LLAMAD_TOKENIZER_DIR, or ~/.cache/llamad/tokenizers. */
+ * Tokenizers of tokenizer.json files against the parity pack. The files themselves are not part of
+ * the pack: they are searched for in $LLAMAD_TOKENIZER_DIR, or else in
+ * ~/.cache/llamad/tokenizers. */
 #include "core/format/hf/hf.h"
 #include "core/text/heal.h"
 #include "plugins/tokenizer/parity_test.h"
@@ -101,7 +102,7 @@ START_TEST(files)
 	if (!lmd_parity_dir())
 		LMD_SKIP(names[_i], "no parity pack");
 	else if (!f)
-		LMD_SKIP(names[_i], "no %s; scripts/fetch-tokenizer %s brings it", path, names[_i]);
+		LMD_SKIP(names[_i], "no %s; run scripts/fetch-tokenizer %s", path, names[_i]);
 	else
 		check_file(names[_i], path, lmd_parity_dir());
 	if (f)
@@ -114,7 +115,7 @@ END_TEST
 	"\"hello\":8,\".\":9,\"\\u0120\":10,\"\\u0120a\":11,\"\\u00e9\":12,\"e\":13,\"<0xC" \
 	"3>\":14,\"<0x9F>\":15,\"12\":16,\"1\":17,\"2\":18,\"<s>\":19,\"[M]\":20}"
 
-/* What the module tokenizers 0.22.2 makes of them, with special tokens added and written out. */
+/* Results of the Python module tokenizers 0.22.2, with special tokens added and decoded. */
 static const struct {
 	const char *json, *text, *ids, *decoded;
 } made_up[] = {
@@ -221,7 +222,7 @@ START_TEST(made_up_tokenizers)
 }
 END_TEST
 
-/* Pieces that are in no table: spaces for signs, bytes; by the byte alphabet. */
+/* Pieces that are in no table: U+2581 replaced by spaces, bytes, and the byte alphabet. */
 START_TEST(pieces)
 {
 	static const struct {
@@ -249,12 +250,12 @@ START_TEST(pieces)
 }
 END_TEST
 
-/* What is not known is named. */
+/* Unsupported features are named in the error message. */
 START_TEST(refusals)
 {
 	static const char *const t[][2] = {
 		{"{}", "members \"model\""},
-		{"[]", "an object was expected"},
+		{"[]", "expected an object"},
 		{"{\"model\":{\"type\":\"Magic\",\"vocab\":{\"a\":0}}}", "'Magic' is not known"},
 		{"{\"normalizer\":{\"type\":\"Upper\"},\"model\":{\"vocab\":{\"a\":0}}}",
 		 "normalizer type 'Upper'"},
@@ -263,7 +264,7 @@ START_TEST(refusals)
 		{"{\"decoder\":{\"type\":\"X\"},\"model\":{\"vocab\":{\"a\":0}}}", "decoder type 'X'"},
 		{"{\"post_processor\":{\"type\":\"Y\"},\"model\":{\"vocab\":{\"a\":0}}}", "'Y'"},
 		{"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a b\"]}}",
-		 "'b' is no token"},
+		 "'b' is not a token"},
 		{"{\"model\":{\"type\":\"BPE\",\"dropout\":0.1,\"vocab\":{\"a\":0},\"merges\":[]}}",
 		 "dropout"},
 		{"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a\"]}}", "merge 0"},
@@ -292,7 +293,7 @@ START_TEST(refusals)
 }
 END_TEST
 
-/* A model of SentencePiece: "<unk>" of type unknown, "a", "b", "ab"; pairs. */
+/* A SentencePiece model: "<unk>" of type unknown, "a", "b", "ab"; pairs. */
 START_TEST(sentencepiece)
 {
 	static const char model[] = "\x0a\x09\x0a\x05<unk>\x18\x02"
@@ -321,7 +322,7 @@ START_TEST(sentencepiece)
 }
 END_TEST
 
-/* "a" at the end of a prompt may be the beginning of "ab". */
+/* "a" at the end of a prompt may be the start of "ab". */
 START_TEST(healing)
 {
 	struct lmi_hf_tokenizer *hf;
@@ -335,7 +336,7 @@ START_TEST(healing)
 	ck_assert(!lmi_heal_allows(&h, 2) && !lmi_heal_allows(&h, 19));
 	lmi_heal_take(&h, 4);
 	ck_assert(lmi_heal_done(&h) && lmi_heal_allows(&h, 2));
-	/* nothing goes on from "c"; nothing to take; nobody asked */
+	/* no token continues "c"; nothing may be taken back; healing was not requested */
 	ck_assert_uint_eq(lmi_heal_begin(&h, t, ids, 2, 1), 2);
 	ck_assert(lmi_heal_done(&h));
 	ck_assert_uint_eq(lmi_heal_begin(&h, t, ids, 0, 3), 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Full vocabularies as tokenizer.json: those of the parity pack are model files, whose ids are
- * known.  Each is written as the tokenizer.json that it came from, read again, and has to give
- * the same ids, where both say the same: what they do to errors in UTF-8, and at ties of equal
- * scores, is not in the files. */
+ * Full vocabularies as tokenizer.json. The vocabularies of the parity pack are model files, whose
+ * ids are known. Each is written as an equivalent tokenizer.json, read again, and must give the
+ * same ids wherever both forms define the same result: the treatment of invalid UTF-8, and of ties
+ * between equal scores, is not in the files. */
 #include <jansson.h>
 
 #include "core/base/utf8.h"
@@ -15,11 +15,11 @@
 
 #define MAX_PRINTED 8
 
-/* Where the two programs that the forms come from do not agree, by the ids of the cases:
- * bert-bge: one takes all marks away, of a Hangul syllable all but the first letter, and any
- * control character; BertNormalizer takes marks of the category Mn away, and leaves some controls;
- * ugm-keep-spaces: one writes no sign in front of a fragment of blanks alone, and looks up no
- * control token in the text of a word, which shows when special tokens are not asked for. */
+/* Cases in which the two reference programs disagree, by case id. bert-bge: one removes all marks,
+ * all of a Hangul syllable except the first letter, and every control character; BertNormalizer
+ * removes marks of category Mn and keeps some control characters. ugm-keep-spaces: one adds no
+ * U+2581 before a fragment of blanks only, and does not match control tokens in the text of a
+ * word, which matters when special tokens are not requested. */
 static const struct vocab {
 	const char *name, *folder, *file;
 	const char *apart;  /* " id id " */
@@ -51,7 +51,7 @@ static void tally(bool ok, const char *what, const char *id, const char *kind)
 		printf("FAILED: %s, case %s, %s\n", what, id, kind);
 }
 
-/* Is there something to compare?  Errors in UTF-8 are read in two ways. */
+/* Returns true if the results are comparable. Invalid UTF-8 is read in two different ways. */
 static bool agree(const struct vocab *v, const struct parity_case *c)
 {
 	char id[24];
@@ -60,7 +60,7 @@ static bool agree(const struct vocab *v, const struct parity_case *c)
 	return lmi_utf8_good(c->text, c->bytes) == c->bytes && !strstr(v->apart, id);
 }
 
-/* Ids for the settings in `kinds`, "as,as,...". */
+/* Checks the ids for the settings in `kinds`, "as,as,...". */
 static void check_ids(const struct vocab *v, const struct lmi_tokenizer *t,
 		      const struct parity_case *c, const char *kinds, const char *want)
 {
@@ -110,7 +110,7 @@ static void check_cases(const struct vocab *v, const struct lmi_tokenizer *t, co
 	parity_cases_free(&cases);
 }
 
-/* The model file opened as it is, for the facts, and then as tokenizer.json. */
+/* Opens the model file as it is, for the facts, and then as tokenizer.json. */
 static void check_vocab(const struct vocab *v, const char *folder, const char *file)
 {
 	const char *name = v->name;

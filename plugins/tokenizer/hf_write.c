@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Four kinds have a form in tokenizer.json: "gpt2" is BPE at byte level, whose steps are the
- * expressions of its pre-tokenizer; "llama" is BPE with tokens of bytes, whose merges are the ways
- * to make each token out of two, best score first; "bert" is WordPiece; "t5" is Unigram. */
+ * Four kinds have an equivalent in tokenizer.json: "gpt2" is byte-level BPE whose steps are the
+ * expressions of its pre-tokenizer; "llama" is BPE with byte tokens, whose merges are all ways to
+ * build each token from two others, best score first; "bert" is WordPiece; "t5" is Unigram. */
 #include "plugins/tokenizer/hf_write.h"
 
 #include <jansson.h>
@@ -35,7 +35,7 @@ static uint8_t type_of(const struct writer *w, uint32_t id)
 	return w->spec->type ? w->spec->type[id] : LMD_TOKEN_NORMAL;
 }
 
-/* Keys are C strings: texts of vocabularies have no NUL but where a file is made to have one. */
+/* Keys are C strings: vocabulary texts contain no NUL, except in files made for that purpose. */
 static void set_id(json_t *vocab, const char *prefix, const char *s, size_t n, uint32_t id)
 {
 	char key[1024];
@@ -65,7 +65,7 @@ static json_t *split(const char *expression)
 			 expression, "behavior", "Isolated", "invert", 0);
 }
 
-/* Tokens that end or frame something are special, whatever the file says of their type. */
+/* Tokens that end or frame something are special, whatever type the file gives them. */
 static bool has_role(const struct writer *w, uint32_t id)
 {
 	const struct lmd_tok_info *f = w->info;
@@ -81,8 +81,9 @@ static bool has_role(const struct writer *w, uint32_t id)
 	return false;
 }
 
-/* In one family most of them take the white space behind them, of which model files say nothing. */
-static bool takes_space(const struct writer *w, const struct lmd_str *t)
+/* In one model family most special tokens strip the white space after them; model files do not
+ * record this. */
+static bool strips_space(const struct writer *w, const struct lmd_str *t)
 {
 	static const char *const not[] = {"<s>", "<unk>", "<|endoftext|>"};
 
@@ -92,7 +93,7 @@ static bool takes_space(const struct writer *w, const struct lmd_str *t)
 	return w->spec->model && !strncasecmp(w->spec->model, "phi3", 4);
 }
 
-/* The tokens that are found in a text as they stand. */
+/* The tokens that are matched verbatim in a text. */
 static json_t *added_tokens(const struct writer *w)
 {
 	json_t *list = json_array();
@@ -108,12 +109,12 @@ static json_t *added_tokens(const struct writer *w)
 				json_pack("{s:i, s:o, s:b, s:b, s:b, s:b, s:b}", "id", (int)id,
 					  "content", token_text(w, id), "special", special,
 					  "single_word", 0, "lstrip", 0, "rstrip",
-					  takes_space(w, &w->spec->text[id]), "normalized", 0));
+					  strips_space(w, &w->spec->text[id]), "normalized", 0));
 	}
 	return list;
 }
 
-/* The begin and end token around a text, as far as they are added. */
+/* The begin and end tokens around a text, as far as they are added. */
 static json_t *post_processor(const struct writer *w)
 {
 	const struct lmd_tok_info *f = w->info;
@@ -139,7 +140,7 @@ static json_t *post_processor(const struct writer *w)
 			 "pair", "special_tokens", ids);
 }
 
-/* A blank becomes the sign, one stands in front where the vocabulary says so. */
+/* Replaces a blank by U+2581, and adds one in front if the vocabulary says so. */
 static json_t *block_normalizer(const struct writer *w)
 {
 	json_t *list = json_array();
@@ -173,8 +174,8 @@ static json_t *vocab_object(const struct writer *w)
 	return vocab;
 }
 
-/* The merges as they stand, "left right", as far as all three are tokens: a tokenizer.json must not
- * have others. */
+/* The merges of the file, "left right", as far as all three texts are tokens: a tokenizer.json
+ * must not contain others. */
 static json_t *file_merges(const struct writer *w, const json_t *vocab)
 {
 	json_t *list = json_array();
@@ -219,10 +220,10 @@ static json_t *write_gpt2(struct writer *w)
 			 file_merges(w, vocab));
 }
 
-/* A token out of two others. */
+/* A way to build a token from two others. */
 struct way {
 	float score;
-	uint32_t id, left; /* bytes */
+	uint32_t id, left; /* left: in bytes */
 };
 
 static int by_score(const void *a, const void *b)
@@ -286,7 +287,8 @@ static json_t *write_llama(struct writer *w)
 			 token_text(w, (uint32_t)w->info->unk), "vocab", vocab, "merges", merges);
 }
 
-/* Words begin with the sign there; here what does not begin a word has a prefix. */
+/* In the model file, words start with U+2581; in tokenizer.json, parts that do not start a word
+ * have a prefix. */
 static json_t *write_bert(struct writer *w)
 {
 	const struct lmd_tokspec *s = w->spec;

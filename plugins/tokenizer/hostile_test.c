@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Vocabularies that a careless or malicious file may bring: each is refused with a sentence,
- * or behaves. */
+ * Vocabularies that a careless or malicious file may contain: each is rejected with an error
+ * message, or works. */
 #include "core/base/alloc.h"
 #include "plugins/common/vocab_test.h"
 #include "plugins/tokenizer/tok_test.h"
@@ -33,7 +33,7 @@ static void refused(enum lmd_status want, const char *words)
 	ck_assert_uint_eq(before.n_live, after.n_live);
 }
 
-/* The ids of a text as "1,2,3". */
+/* Returns the ids of a text as "1,2,3". */
 static const char *ids_of(const struct lmi_tokenizer *tok, const char *text, size_t n,
 			  uint32_t flags)
 {
@@ -85,10 +85,10 @@ START_TEST(no_tokens)
 	for (size_t i = 0; i < LMD_LEN(kinds); i++) {
 		spec_init(&t, kinds[i], NULL);
 		spec_merge(&t, "a b");
-		refused(LMD_CORRUPT, "without tokens");
+		refused(LMD_CORRUPT, "has no tokens");
 		t.spec.n_tokens = 1;
 		t.spec.text = NULL;
-		refused(LMD_CORRUPT, "without tokens");
+		refused(LMD_CORRUPT, "has no tokens");
 	}
 	spec_init(&t, "nonsense", NULL);
 	refused(LMD_NOTFOUND, "nonsense");
@@ -102,7 +102,7 @@ START_TEST(same_text_twice)
 		spec_add(&t, "ab", LMD_TOKEN_NORMAL, 0);
 		refused(LMD_CORRUPT, "tokens 5 and ");
 	}
-	/* an empty text gets a name, which may be taken */
+	/* an empty text gets a name, which may already exist */
 	some_tokens("llama");
 	spec_add(&t, "[EMPTY_7]", LMD_TOKEN_NORMAL, 0);
 	spec_add(&t, "", LMD_TOKEN_NORMAL, 0);
@@ -140,12 +140,13 @@ START_TEST(byte_tokens)
 		some_tokens("llama");
 		spec_add(&t, bad[i], LMD_TOKEN_BYTE, 0);
 		tok = open_spec();
-		/* taken as text */
+		/* treated as text */
 		ck_assert_uint_eq(lmi_tokenizer_piece(tok, 6, 0, piece, sizeof(piece)),
 				  strlen(bad[i]));
 		lmi_tokenizer_close(tok);
 	}
-	/* no byte token: the unknown token, once for each character; without one nothing */
+	/* no byte token: the unknown token, once per character; without an unknown token,
+	 * nothing */
 	some_tokens("llama");
 	t.spec.add_space_prefix = 0;
 	check("a\xc3\xa4z", "3,0,0");
@@ -154,7 +155,7 @@ START_TEST(byte_tokens)
 	t.spec.add_space_prefix = 0;
 	spec_add(&t, "<0x7A>", LMD_TOKEN_NORMAL, 0);
 	check("az", "3,6");
-	/* plamo2 needs all of them */
+	/* plamo2 needs all byte tokens */
 	some_tokens("plamo2");
 	t.text[6 + 0x41].ptr = "<0x-1>";
 	refused(LMD_CORRUPT, "<0x41>");
@@ -164,11 +165,12 @@ END_TEST
 START_TEST(merges)
 {
 	some_tokens("gpt2");
-	t.spec.n_merges = 0; /* a list with nothing in it is fine */
+	t.spec.n_merges = 0; /* an empty list is valid */
 	check("ab", "3,4");
 	t.spec.merge = NULL;
-	refused(LMD_CORRUPT, "without merges");
-	/* no blank, two blanks, nothing behind, nothing at all, characters that are no bytes */
+	refused(LMD_CORRUPT, "has no merges");
+	/* no blank, two blanks, nothing after the blank, nothing at all, characters that are not
+	 * bytes */
 	some_tokens("gpt2");
 	spec_merge(&t, "ab");
 	spec_merge(&t, "a  b");
@@ -179,13 +181,13 @@ START_TEST(merges)
 	spec_merge(&t, "\xe4\xbd\xa0 a");
 	spec_merge(&t, "\xff\xfe a");
 	check("ab a", "5,3");
-	/* parts that are no token may lead on to one that is */
+	/* parts that are not tokens may lead to one that is */
 	some_tokens("gpt2");
 	spec_add(&t, "cde", LMD_TOKEN_NORMAL, 0);
 	spec_merge(&t, "c d");
 	spec_merge(&t, "cd e");
 	check("abcdecd", "5,6");
-	/* a join that is no token falls back to its bytes, as far as they are tokens */
+	/* a merge result that is not a token falls back to its bytes, as far as they are tokens */
 	some_tokens("gpt2");
 	spec_merge(&t, "b a");
 	check("bab", "4,5");
@@ -197,7 +199,7 @@ END_TEST
 
 START_TEST(special_ids)
 {
-	/* ids outside of the vocabulary are as good as absent */
+	/* ids outside the vocabulary are ignored */
 	some_tokens("gpt2");
 	t.spec.bos = 1000;
 	t.spec.eos = INT32_MAX;
@@ -207,13 +209,13 @@ START_TEST(special_ids)
 	t.spec.eos = 1000;
 	t.spec.add_eos = 1;
 	refused(LMD_CORRUPT, "eos_token_id");
-	/* the kind's own ids do not hold for a smaller vocabulary */
+	/* the kind's own ids are ignored in a smaller vocabulary */
 	spec_init(&t, "bert", NULL);
 	spec_add(&t, "\xe2\x96\x81" "a", LMD_TOKEN_NORMAL, 0);
 	t.spec.add_bos = 0;
 	t.spec.add_sep = 0;
 	check("a b", "0");
-	/* no unknown token: unknown text vanishes */
+	/* no unknown token: unknown text is dropped */
 	spec_init(&t, "t5", NULL);
 	spec_add(&t, "a", LMD_TOKEN_NORMAL, -1);
 	t.spec.add_eos = 0;
@@ -228,8 +230,8 @@ START_TEST(escapes)
 {
 	spec_init(&t, "rwkv", NULL);
 	spec_add(&t, "\\", LMD_TOKEN_NORMAL, 0);       /* a lone backslash at the end */
-	spec_add(&t, "a\\x4", LMD_TOKEN_NORMAL, 0);    /* half a number */
-	spec_add(&t, "b\\xZZ", LMD_TOKEN_NORMAL, 0);   /* no number */
+	spec_add(&t, "a\\x4", LMD_TOKEN_NORMAL, 0);    /* an incomplete number */
+	spec_add(&t, "b\\xZZ", LMD_TOKEN_NORMAL, 0);   /* not a number */
 	spec_add(&t, "\\n\\t\\\\", LMD_TOKEN_NORMAL, 0);
 	spec_add(&t, "\\xff\\x00", LMD_TOKEN_NORMAL, 0);
 	{
@@ -242,7 +244,7 @@ START_TEST(escapes)
 }
 END_TEST
 
-/* Tables of replacements made of noise, and truncated ones. */
+/* Replacement tables of random bytes, and truncated ones. */
 START_TEST(charsmaps)
 {
 	uint64_t seed = lmd_seed("charsmap", 31);
@@ -276,7 +278,7 @@ START_TEST(charsmaps)
 }
 END_TEST
 
-/* Scores at the ends of the range. */
+/* Scores at the limits of their range. */
 START_TEST(scores)
 {
 	static const float values[] = {3e38f, -3e38f, 1e-40f, 0.0f, -0.0f, -1000.0f, -2000.0f};
@@ -293,7 +295,7 @@ START_TEST(scores)
 			lmi_tokenizer_close(tok);
 		}
 		some_tokens(kinds[i]);
-		t.spec.score = NULL; /* as absent as types may be */
+		t.spec.score = NULL; /* scores may be absent, and so may types */
 		t.spec.type = NULL;
 		if (strcmp(kinds[i], "plamo2") != 0)
 			lmi_tokenizer_close(open_spec());
@@ -301,7 +303,7 @@ START_TEST(scores)
 }
 END_TEST
 
-/* A token of a megabyte, and texts that almost are it. */
+/* A token of one megabyte, and texts that almost match it. */
 START_TEST(long_token)
 {
 	size_t n = 1 << 20;
@@ -365,7 +367,7 @@ START_TEST(many_tokens)
 }
 END_TEST
 
-/* All tokens special, each the beginning of the next. */
+/* All tokens are special, and each is a prefix of the next. */
 START_TEST(nested_specials)
 {
 	static char run[2000];
@@ -423,7 +425,7 @@ START_TEST(pre_tokenizer_names)
 	t.spec.pre = "nonsense";
 	refused(LMD_UNSUPPORTED, "'nonsense' is not known");
 	t.spec.pre = "";
-	check("ab", "5"); /* as if there were none */
+	check("ab", "5"); /* same as if it were absent */
 	t.spec.pre = NULL;
 	check("ab", "5");
 }

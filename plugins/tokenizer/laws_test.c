@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What holds for every tokenizer whatever the vocabulary: text comes back, any bytes are
- * fine, streaming is decoding, answers do not depend on the size of the buffer or on the
- * thread, an encoder does what its definition says. */
+ * Properties of every tokenizer, whatever the vocabulary: text survives a round trip, arbitrary
+ * bytes are accepted, streaming equals decoding, results do not depend on the buffer size or the
+ * thread, and an encoder does what its definition says. */
 #include <math.h>
 #include <pthread.h>
 
@@ -17,7 +17,7 @@ struct vocab {
 	struct lmi_tokenizer *t;
 };
 
-/* A file of the pack; false without a pack. */
+/* Opens a file of the pack; returns false if there is no pack. */
 static bool open_vocab(struct vocab *v, const char *file, const char *pre)
 {
 	struct lmd_error err;
@@ -72,7 +72,7 @@ static size_t put_utf8(char *s, uint32_t c)
 	return 4;
 }
 
-/* Random text that is UTF-8: letters, runs of white space, anything. */
+/* Random valid UTF-8: letters, runs of white space, anything. */
 static size_t random_text(uint64_t *seed, char *s, size_t cap)
 {
 	size_t n = 0, many = lmd_rand(seed) % 60;
@@ -125,7 +125,7 @@ static void decode(const struct lmi_tokenizer *t, const struct lmi_tokens *ids, 
 		      err.text);
 }
 
-/* Streaming gives the bytes of decode, whole characters as soon as they are there. */
+/* Streaming gives the same bytes as decode, and complete characters as soon as possible. */
 static void check_stream(const struct lmi_tokenizer *t, const struct lmi_tokens *ids,
 			 uint32_t flags, bool utf8)
 {
@@ -236,7 +236,7 @@ START_TEST(any_bytes)
 }
 END_TEST
 
-/* n > cap tells how many there are, and the first cap are written. */
+/* n > cap is the total number, and the first cap are written. */
 START_TEST(small_buffers)
 {
 	static const char text[] = "The quick brown fox, 123 \xe4\xbd\xa0\xe5\xa5\xbd </s> jumps!";
@@ -293,7 +293,7 @@ START_TEST(small_buffers)
 }
 END_TEST
 
-/* No piece is longer than announced; ids outside of the vocabulary are refused. */
+/* No piece is longer than announced; ids outside the vocabulary are rejected. */
 START_TEST(pieces)
 {
 	struct lmi_tokens ids = {0};
@@ -332,7 +332,7 @@ START_TEST(pieces)
 }
 END_TEST
 
-/* The letters that are tokens by themselves. */
+/* Returns the letters that are tokens by themselves. */
 static size_t letters(const struct vocab *v, char *out)
 {
 	size_t n = 0;
@@ -347,8 +347,8 @@ static size_t letters(const struct vocab *v, char *out)
 	return n;
 }
 
-/* SentencePiece by its definition on texts: join what makes the best token, leftmost first.
- * The text has no blank, so that nothing is escaped, and ASCII, so a character is a byte. */
+/* SentencePiece by its definition on texts: merge the pair that makes the best token, leftmost
+ * first. The text has no blanks, so nothing is escaped, and is ASCII, so a character is a byte. */
 static size_t slow_spm(const struct vocab *v, const char *s, size_t n, lmd_token *out)
 {
 	size_t at[128], k = n, n_out = 0;
@@ -410,7 +410,7 @@ START_TEST(spm_by_definition)
 }
 END_TEST
 
-/* Unigram: no cover of the text is better than the one found. */
+/* Unigram: no segmentation of the text is better than the one found. */
 START_TEST(unigram_by_definition)
 {
 	uint64_t seed = lmd_seed("unigram", 24);
@@ -434,7 +434,7 @@ START_TEST(unigram_by_definition)
 		encode(v.t, text, n, 0, &ids);
 		for (size_t i = 0; i < ids.n; i++)
 			sum += v.spec.score[ids.id[i]];
-		memmove(text + 3, text, n);      /* the space in front, as the file wants it */
+		memmove(text + 3, text, n);      /* the space in front that the file requires */
 		memcpy(text, "\xe2\x96\x81", 3);
 		n += 3;
 		best[0] = 0;
@@ -511,7 +511,7 @@ START_TEST(many_threads)
 }
 END_TEST
 
-/* Every allocation of open and encode may fail: an error, and nothing is left. */
+/* Every allocation of open and encode may fail: there is an error, and nothing leaks. */
 START_TEST(out_of_memory)
 {
 	static const char text[] =
@@ -559,7 +559,7 @@ START_TEST(out_of_memory)
 				ck_assert_int_eq(st, LMD_OK);
 				break;
 			}
-			/* the table of words can be done without */
+			/* the word cache is optional */
 			ck_assert(st == LMD_NOMEM || st == LMD_OK);
 			ck_assert(st == LMD_OK || !ids.n);
 			lmi_tokens_fini(&ids);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Case files of the parity pack. */
+ * Reads the case files of the parity pack. */
 #include "plugins/tokenizer/parity_test.h"
 
 #include <openssl/evp.h>
@@ -130,7 +130,7 @@ static void sha256_hex(const void *p, size_t n, char out[65])
 		snprintf(out + 2 * i, 3, "%02x", d[i]);
 }
 
-/* "#COUNT:SHA" against count items of item bytes at p */
+/* Compares "#COUNT:SHA" with count items of `item` bytes at p. */
 static bool digest_equal(const char *want, const void *p, size_t count, size_t item)
 {
 	char sum[65], have[100];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tok_test.h - a host and a registry with the tokenizers of the build, for tests. */
+ * tok_test.h - a host, and a registry with the tokenizers of the build, for tests. */
 #ifndef LLAMAD_PLUGINS_TOKENIZER_TOK_TEST_H
 #define LLAMAD_PLUGINS_TOKENIZER_TOK_TEST_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * All kinds of tokenizers against the parity pack: ids, decoded bytes, pieces, special ids,
- * every pre-tokenizer name.  All comparisons are exact. */
+ * All kinds of tokenizers against the parity pack: ids, decoded bytes, pieces, special ids, and
+ * every pre-tokenizer name. All comparisons are exact. */
 #include <jansson.h>
 
 #include "core/format/format.h"
 #include "plugins/tokenizer/parity_test.h"
 #include "plugins/tokenizer/tok_test.h"
 
-#define MAX_PRINTED 8 /* failures shown for each vocabulary */
+#define MAX_PRINTED 8 /* failures printed per vocabulary */
 
 struct count {
 	unsigned passed, failed, skipped;
@@ -24,7 +24,7 @@ static void tally(struct count *c, bool ok, const char *what, const char *id, co
 		printf("FAILED: %s, case %s, %s\n", what, id, kind);
 }
 
-/* One line of expect_*.tsv. */
+/* Checks one line of expect_*.tsv. */
 static void check_line(const struct lmi_tokenizer *t, const struct parity_case *c,
 		       const char *kinds, const char *want, struct count *n, const char *what)
 {
@@ -137,7 +137,7 @@ static void check_facts(const struct lmi_tokenizer *t, const json_t *facts, cons
 	}
 }
 
-/* One vocabulary with its facts and cases; false if this kind is not built. */
+/* Checks one vocabulary with its facts and cases; returns false if its kind is not built. */
 static void check_vocab(const char *file, const char *name, const json_t *facts,
 			const struct parity_cases *cases, const char *expect, struct count *total)
 {
@@ -179,7 +179,7 @@ static json_t *load_json(const char *path)
 	return j;
 }
 
-/* All vocabularies of a folder: FOLDER/vocab_facts.json names them. */
+/* Checks all vocabularies of a folder, as listed in FOLDER/vocab_facts.json. */
 static void check_folder(const char *folder, const char *vocabs)
 {
 	char path[1024], file[1024], expect[1024];
@@ -235,7 +235,7 @@ START_TEST(made_up_vocabularies)
 }
 END_TEST
 
-/* One name on one vocabulary. */
+/* Checks one pre-tokenizer name with one vocabulary. */
 static void check_pre(const struct lmd_tokspec *base, const char *vocab, const char *pre,
 		      const json_t *group, const json_t *ids, const struct parity_cases *cases,
 		      struct count *n)
@@ -258,7 +258,8 @@ static void check_pre(const struct lmd_tokspec *base, const char *vocab, const c
 	      what, "add_bos", "facts");
 	tally(n, json_is_true(json_object_get(group, "add_sep")) == lmi_tokenizer_info(t)->add_sep,
 	      what, "add_sep", "facts");
-	/* Seen by what decoding does, so it says something for vocabularies that fit alone. */
+	/* Determined from decoding results, so it is meaningful only for vocabularies that
+	 * fit. */
 	if (strcmp(pre, "sarvam-moe") != 0 || !strcmp(vocab, "probe-raw"))
 		tally(n, json_is_true(json_object_get(group, "clean_spaces_on_decode")) ==
 			      lmi_tokenizer_info(t)->clean_spaces, what, "clean_spaces", "facts");
@@ -335,18 +336,25 @@ START_TEST(pre_tokenizers)
 }
 END_TEST
 
-/* Path of a model of parity/real in the cache, or NULL. */
+/* Returns the path of a model of parity/real in the cache, or NULL. */
 static const char *cached_model(const json_t *model)
 {
 	static char path[1024];
 	const char *file = strrchr(json_string_value(json_object_get(model, "file")), '/');
 	const char *name = json_string_value(json_object_get(model, "file"));
+	const char *cache = getenv("LLAMAD_CACHE");
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s%s/%s",
-		 getenv("LLAMAD_CACHE") ? getenv("LLAMAD_CACHE") : lmd_env_or("HOME", "/tmp"),
-		 getenv("LLAMAD_CACHE") ? "" : "/.cache/llamad/models", file ? file + 1 : name);
+	name = file ? file + 1 : name;
+	if (!cache)
+		snprintf(path, sizeof(path), "%s/.cache/llamad/models/%s", lmd_env_or("HOME", "/tmp"), name);
+	else /* as scripts/fetch-model does */
+		snprintf(path, sizeof(path), "%s/models/%s", cache, name);
 	f = fopen(path, "rb");
+	if (!f && cache) {
+		snprintf(path, sizeof(path), "%s/%s", cache, name);
+		f = fopen(path, "rb");
+	}
 	if (!f)
 		return NULL;
 	fclose(f);
@@ -408,7 +416,7 @@ START_TEST(real_models)
 		bool same;
 
 		if (!file) {
-			LMD_SKIP(name, "not in the cache; scripts/fetch-model %s brings it", name);
+			LMD_SKIP(name, "not in the cache; run scripts/fetch-model %s", name);
 			continue;
 		}
 		ck_assert_msg(lmi_model_open(&m, file, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s",

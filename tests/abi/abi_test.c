@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plugin ABI is frozen in offsets.txt: size of every struct, offset and size of every
- * member, value of every constant, for machines with 64-bit pointers.  A difference means a
+ * The plugin ABI is recorded in offsets.txt: the size of every struct, the offset and size of every
+ * member, and the value of every constant, for machines with 64-bit pointers.  A change requires a
  * new ABI minor number, a line in NEWS, and `make update-abi`. */
 #include <stddef.h>
 #include <stdint.h>
@@ -58,7 +58,7 @@ static void write_row(const struct abi_row *r, char *buf, size_t n)
 	}
 }
 
-/* Compares the lines of the file with the rows, in order; prints what differs. */
+/* Compares the lines of the file with the rows, in order; prints and counts the differences. */
 static unsigned compare(FILE *f)
 {
 	char want[256], have[256];
@@ -89,7 +89,7 @@ START_TEST(as_recorded)
 	FILE *f;
 
 	if (sizeof(void *) != 8) {
-		LMD_SKIP("as_recorded", "the table is for 64-bit pointers");
+		LMD_SKIP("as_recorded", "the recorded offsets are for 64-bit pointers");
 		return;
 	}
 	snprintf(path, sizeof(path), "%s/tests/abi/offsets.txt", lmd_source_dir());
@@ -103,7 +103,7 @@ START_TEST(as_recorded)
 }
 END_TEST
 
-/* Tables that grow begin with their size. */
+/* Extensible tables begin with their size. */
 START_TEST(tables_begin_with_their_size)
 {
 	unsigned tables = 0;
@@ -122,7 +122,7 @@ START_TEST(tables_begin_with_their_size)
 }
 END_TEST
 
-/* Every status has its word. */
+/* Every status has a name. */
 START_TEST(status_words)
 {
 	for (int i = 0; i < LMD_N_STATUS; i++) {

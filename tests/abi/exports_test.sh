@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each plugin of the build exports llamad_plugin and nothing else, has its note, and takes
-# nothing from core: only the libraries that plugins may use.
+# Checks that each plugin of the build exports only llamad_plugin, has its ELF note, uses no symbols
+# of core, and needs only the libraries that plugins may use.
 build=${LMD_TEST_BUILDDIR:-.}
 passed=0 failed=0
 
@@ -12,7 +12,7 @@ bad() {
 
 for tool in nm readelf; do
 	command -v $tool >/dev/null && continue
-	echo "SKIP: exports_test: there is no $tool"
+	echo "SKIP: exports_test: $tool not found"
 	exit 77
 done
 for so in "$build"/plugins/.libs/*.so; do
@@ -31,7 +31,7 @@ for so in "$build"/plugins/.libs/*.so; do
 done
 echo "CASES: exports of plugins: $passed passed, $failed failed, 0 skipped"
 if [ $passed -eq 0 ] && [ $failed -eq 0 ]; then
-	echo "SKIP: exports_test: this build has no plugins as files"
+	echo "SKIP: exports_test: this build has no plugin files"
 	exit 77
 fi
 [ $failed -eq 0 ]

@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each installed header compiles alone, as C11 and as C++17, without a warning.
+# Checks that each installed header compiles on its own, as C11 and C++17, without warnings.
 src=${LMD_TEST_SRCDIR:-.}
 build=${LMD_TEST_BUILDDIR:-.}
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 passed=0 failed=0 skipped=0
 
-# check NAME COMPILER... : one compiler over all headers
+# check NAME COMPILER... : compiles all headers with one compiler
 check() {
 	name=$1
 	ext=$2
 	shift 2
 	if ! command -v "${1}" >/dev/null; then
-		echo "SKIP: headers alone with $name: there is no $1"
+		echo "SKIP: headers alone with $name: $1 not found"
 		skipped=$((skipped + 1))
 		return
 	fi

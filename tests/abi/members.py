@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Lists what the installed headers promise: every member of every struct, every constant.
+"""Lists the declarations of the installed headers: every member of every struct, every constant.
 
 usage: members.py HEADER...    writes C to standard output
 
-Each line of the output is a macro call that tests/abi/abi_test.c gives a meaning to:
+Each line of the output is a call of a macro that tests/abi/abi_test.c defines:
   STRUCT(lmd_tensor)  MEMBER(lmd_tensor, dims)  CONSTANT(LMD_MAX_DIMS)
-The parser knows the C that our headers are written in: no bit fields, no K&R, structs at
-the top level, anonymous unions and structs inside of them."""
+The parser supports only the C used in these headers: no bit-fields, no K&R declarations, structs at
+the top level with anonymous unions and structs inside."""
 import re
 import sys
 
@@ -18,7 +18,7 @@ def without_comments(text):
 
 
 def split_at(text, sep):
-    """Parts of text between `sep` outside of brackets of any kind."""
+    """Splits text at each `sep` that is outside brackets of any kind."""
     depth, start, out = 0, 0, []
     for i, c in enumerate(text):
         if c in '([{':
@@ -33,7 +33,7 @@ def split_at(text, sep):
 
 
 def name_of(declarator):
-    """The declared name: of a function pointer, an array, or a plain member."""
+    """The declared name of a function pointer, an array, or a plain member."""
     m = re.search(r'\(\s*\*\s*(\w+)\s*\)', declarator)
     if m:
         return m.group(1)
@@ -55,14 +55,14 @@ def members(body):
             if not m.group(4):
                 out += [prefix + x for x in members(m.group(2))]
             continue
-        # attributes behind a function pointer: LMD_PRINTF(4, 5)
+        # attributes after a function pointer, such as LMD_PRINTF(4, 5)
         declaration = re.sub(r'\bLMD_[A-Z]+\([^()]*\)\s*$', '', declaration)
         out += [name_of(d) for d in split_at(declaration, ',')]
     return out
 
 
 def bodies(text, keyword):
-    """(name, body) of every definition at the top level."""
+    """Yields (name, body) of every definition at the top level."""
     for m in re.finditer(r'^' + keyword + r'\s+(lmd_\w+)\s*\{', text, re.M):
         depth, i = 1, m.end()
         while depth:
@@ -72,7 +72,7 @@ def bodies(text, keyword):
 
 
 def constants(text):
-    """Object-like macros whose value is a number or made of numbers and such macros."""
+    """Object-like macros whose value is a number or an expression of numbers and such macros."""
     for m in re.finditer(r'^#define[ \t]+(LMD_\w+)[ \t]+([^\n]*\S)[ \t]*$', text, re.M):
         words = re.findall(r'[A-Za-z_]\w*', m.group(2))
         if '"' in m.group(2) or '\\' in m.group(2):

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Is tests/abi/members.gen.h what the headers say?  A new struct or member must not escape the
-# frozen table.
+# Checks that tests/abi/members.gen.h agrees with the headers, so that no new struct or member is
+# missing from the recorded ABI.
 src=${LMD_TEST_SRCDIR:-.}
 if ! command -v python3 >/dev/null; then
-	echo "SKIP: members_test: there is no python3"
+	echo "SKIP: members_test: python3 not found"
 	exit 77
 fi
 "$src/tests/abi/members.py" "$src"/include/llamad/*.h | cmp - "$src/tests/abi/members.gen.h" || {
-	echo "FAIL: members.gen.h is not what the headers say; run: make update-abi"
+	echo "FAIL: members.gen.h does not agree with the headers; run: make update-abi"
 	exit 1
 }

@@ -78,8 +78,10 @@ for how in run generate; do
 	ctl $how "$what" $apart --tools "$dir/tools.json" >"$dir/got" || bad "$how, parsed"
 	holds "$how: '$(cat "$dir/got")' with reasoning and tool calls" cmp -s "$dir/want_said" "$dir/got"
 	# shellcheck disable=SC2086
-	ctl $how "$what" $apart --tools "$dir/tools.json" --show-thinking >"$dir/got"
-	holds "$how --show-thinking: '$(cat "$dir/got")'" cmp -s "$dir/want_shown" "$dir/got"
+	for show in --show-reasoning --show-thinking; do # the second one is its old name
+		ctl $how "$what" $apart --tools "$dir/tools.json" $show >"$dir/got"
+		holds "$how $show: '$(cat "$dir/got")'" cmp -s "$dir/want_shown" "$dir/got"
+	done
 	# shellcheck disable=SC2086
 	ctl $how "$what" $apart --tools "$dir/tools.json" --json >"$dir/got"
 	holds "$how --json" grep -q '"thinking": "hm"' "$dir/got"
@@ -113,7 +115,7 @@ prints . stats
 prints 'arch-dense' plugins
 prints . plugins reload
 prints '"state": "ready"' load full --json
-prints '^{}$' alias other full --json
+prints '^{}$' alias full other --json
 prints '"alias": true' rm other --json
 prints '^{}$' reload --json
 refused 1 'nothere' generate nothere -p x
@@ -122,7 +124,8 @@ refused 1 'nothere' rm nothere
 refused 1 'token 999999' generate full -p x --logit-bias 999999=1
 refused 1 'ID=X' generate full -p x --logit-bias 30
 refused 1 '00000000000000000000000000000000' cancel 00000000000000000000000000000000
-holds "alias cat full" ctl alias cat full
+refused 1 "'cat' is not known, but 'full' is: .*llamactl alias full cat" alias cat full
+holds "alias full cat" ctl alias full cat
 prints . generate cat -p "$prompt" -n 2
 holds "reload full" ctl reload full
 holds "reload" ctl reload

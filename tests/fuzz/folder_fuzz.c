@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz target: any bytes as a folder of a checkpoint, and as an adapter for it.
+ * Fuzz target: any bytes as a checkpoint folder, and as an adapter for it.
  *
- * The input is files, one behind the other.  Each is a byte that names it (the table below), its
- * text, and the byte 0xff.  Of a safetensors file the text is the header alone: its length is put
- * before it, and behind it as many bytes as its "data_offsets" ask for, which repeat what stands
- * behind a byte 0xfe in the text, or count up.  So a header may change and still have its data.
- * After 'r' all that is left is model.safetensors as it stands: there lengths and data may lie.
- * After 'f' a byte chooses the family, whose name is put before the other members of config.json.
+ * The input is a sequence of files.  Each consists of a byte that names it (see the table below),
+ * its text, and the byte 0xff.  For a safetensors file the text is only the header: the target puts
+ * the length before it and appends as many bytes of data as its "data_offsets" require.  These
+ * repeat the bytes after a byte 0xfe in the text, or count up.  Thus a mutated header still has its
+ * data. After 'r' the rest of the input is model.safetensors verbatim, whose lengths and data may
+ * be wrong.  After 'f' a byte selects the family, whose name is put first in config.json.
  *
- * Whatever opens must be consistent: every tensor has data of its size, the same bytes come by
- * reading, and what opens whole opens for its headers.  The adapter is for the model that opened.
+ * Whatever opens must be consistent: every tensor has data of its size, reading gives the same
+ * bytes as mapping, and a folder that opens with data also opens with headers only.  The adapter is
+ * opened for the model that opened.
  *
- * The words of all these files are a dictionary:
+ * There is a dictionary with the words of all these files:
  *     tests/fuzz/folder_fuzz -dict=SOURCE/tests/fuzz/folder.dict FOLDER
- * With LMD_FUZZ_SAY in the environment each input says what became of it: how deep it led. */
+ * If LMD_FUZZ_SAY is in the environment, the result for each input is printed. */
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
@@ -31,8 +32,8 @@
 
 #define END      0xff
 #define DATA     0xfe
-#define DATA_MAX (16u << 10) /* bytes behind a header */
-#define HEADER   (64u << 10) /* more of it is not looked at */
+#define DATA_MAX (16u << 10) /* maximum bytes of data after a header */
+#define HEADER   (64u << 10) /* bytes of the header that are examined */
 
 enum form { TEXT, FAMILY, SAFETENSORS, RAW };
 
@@ -61,7 +62,7 @@ static const struct {
 };
 
 static char dir[64];
-static float sink; /* keeps reads alive */
+static float sink; /* keeps the compiler from removing reads */
 
 static const char *path_of(char out[128], const char *name)
 {
@@ -101,7 +102,7 @@ static void make_dir(void)
 	REQUIRE(mkdir(path_of(path, "lora"), 0700) == 0);
 }
 
-/* The largest end of a span, for whatever else the header is. */
+/* The largest end of a "data_offsets" span, even if the rest of the header is invalid. */
 static size_t data_bytes(const uint8_t *p, size_t n)
 {
 	static const char key[] = "data_offsets";
@@ -158,7 +159,7 @@ static void put_family(int fd, const uint8_t *p, size_t n)
 	put_all(fd, p + 1, n - 1);
 }
 
-/* One file of the input; how many bytes of it that was. */
+/* Writes one file of the input; returns the number of bytes consumed. */
 static size_t put_file(const uint8_t *p, size_t n)
 {
 	const uint8_t *end = memchr(p, END, n);
@@ -184,7 +185,7 @@ static size_t put_file(const uint8_t *p, size_t n)
 	return all + (all < n);
 }
 
-/* ---- what must hold ---- */
+/* ---- invariants ---- */
 
 static void check(const struct lmi_model *m)
 {
@@ -218,7 +219,7 @@ static void check_adapter(const struct lmi_adapter_file *f)
 	}
 }
 
-/* The headers of the model that opened, and the adapter if there is one.  Did that open? */
+/* Opens the headers of the model, and the adapter if there is one.  Did the adapter open? */
 static bool open_headers(void)
 {
 	struct lmi_adapter_file *f = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Seeds of folder_fuzz: small models, one for each way in which tensors of the files become those
- * of a model, all of which open; and one for each family, so that its keys are read.  Headers are
- * written from rows "NAME TYPE DIM,DIM". */
+ * Seeds of folder_fuzz: small models that all open, one for each way in which tensors of the files
+ * are converted to those of a model; and one seed for each family, so that its keys are read.
+ * Headers are generated from rows "NAME TYPE DIM,DIM". */
 #include <string.h>
 
 #include "core/base/bytes.h"
@@ -10,7 +10,7 @@
 #include "llamad/attr.h"
 #include "tests/fuzz/target.h"
 
-#define END "\xff" /* of a file */
+#define END "\xff" /* end of a file */
 
 /* clang-format off */
 
@@ -191,7 +191,7 @@
 	"\"linear\", \"factor\": 8.0, \"rope_theta\": 1000000.0}, \"sliding_attention\": " \
 	"{\"rope_theta\": 20000.0}}}}"
 
-/* ---- members that families ask for ---- */
+/* ---- members of config.json that families read ---- */
 
 #define ANY "\"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, " \
 	"\"num_key_value_heads\": 1, \"head_dim\": 4, \"intermediate_size\": 8, " \
@@ -209,7 +209,7 @@
 	"\"attn_layer_period\": 2, \"attn_layer_offset\": 1, \"mamba_d_state\": 2, " \
 	"\"mamba_n_heads\": 2, \"use_qk_norm\": true, \"norm_topk_prob\": true}"
 
-/* ---- what lies beside ---- */
+/* ---- other files ---- */
 
 #define LORA "base_model.model." AT("0")
 #define \
@@ -250,12 +250,12 @@
 
 static const struct {
 	const char *config, *rows;
-	const char *data;  /* NULL: counts up */
+	const char *data;  /* NULL: data counts up */
 	size_t n_data;
-	size_t raw_bytes;  /* not 0: the file as it stands, with so many bytes of data */
-	unsigned split;    /* rows of the first of two files; 0: one file */
+	size_t raw_bytes;  /* not 0: write the file verbatim, with this many bytes of data */
+	unsigned split;    /* number of rows in the first of two files; 0: a single file */
 	const char *lora;  /* rows of the adapter, or NULL */
-	const char *more;  /* further files, or NULL */
+	const char *more;  /* more files, or NULL */
 } seeds[] = {
 	{.config = TINY_CONFIG, .rows = TINY_ROWS},
 	{.config = TINY_CONFIG, .rows = TINY_ROWS, .split = 5},
@@ -338,7 +338,7 @@ static void put_str(struct text *t, const char *s)
 	put(t, s, strlen(s));
 }
 
-/* One row; the next one. */
+/* Parses one row; returns the start of the next. */
 static const char *next_row(const char *p, char name[128], char type[16], char dims[32])
 {
 	int n = 0;
@@ -365,7 +365,7 @@ static size_t bytes_of(const char *type, const char *dims)
 	return n;
 }
 
-/* The header of n rows; where the rest of them begins. */
+/* Writes the header of n rows; returns the start of the remaining rows. */
 static const char *put_header(struct text *t, const char *rows, unsigned n)
 {
 	char name[128], type[16], dims[32], row[400];
@@ -386,7 +386,7 @@ static const char *put_header(struct text *t, const char *rows, unsigned n)
 	return rows;
 }
 
-/* model.safetensors as it stands, which is the rest of the input. */
+/* Writes model.safetensors verbatim as the rest of the input. */
 static void put_raw(struct text *t, const char *rows, size_t n_data)
 {
 	struct text header = {.n = 0};
@@ -415,7 +415,7 @@ static void put_index(struct text *t, const char *rows, unsigned split)
 	put_str(t, "}}" END);
 }
 
-/* The tensors as files of the input. */
+/* Writes the tensors as one or two files of the input. */
 static void put_tensors(struct text *t, const char *rows, unsigned split, const char *data,
 			size_t n_data)
 {
@@ -434,7 +434,7 @@ static void put_tensors(struct text *t, const char *rows, unsigned split, const 
 	put_str(t, END);
 }
 
-/* Seed k of those of families: the members that one or the other asks for, and a few tensors. */
+/* Seed k of the families: all members that any family reads, and a few tensors. */
 static bool put_any(struct text *t, size_t k)
 {
 	char number = (char)k;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""GGUF files as Python values that can be bent: read whole, changed anywhere, written as they are."""
+"""GGUF files as Python objects that can be corrupted: read, changed anywhere, and written unchecked."""
 import copy
 import struct
 
@@ -18,7 +18,7 @@ def number(kind, v):
 
 
 def array(kind, values, count=None):
-    """The payload of an array; count may lie."""
+    """The payload of an array; `count` may be wrong."""
     body = b"".join(text(v) if kind == STRING else number(kind, v) for v in values)
     return struct.pack("<IQ", kind, len(values) if count is None else count) + body
 
@@ -36,8 +36,8 @@ class Key:
 class Tensor:
     def __init__(self, name, dims, kind, data):
         self.name, self.dims, self.kind, self.data = name, list(dims), kind, data
-        self.offset = None  # None: where it lies
-        self.n_dim = None   # None: what dims have
+        self.offset = None  # None: the correct offset
+        self.n_dim = None   # None: len(dims)
 
     def emit(self, offset):
         name = self.name.encode() if isinstance(self.name, str) else self.name
@@ -52,7 +52,7 @@ class File:
     def __init__(self):
         self.magic, self.version = b"GGUF", 3
         self.keys, self.tensors = [], []
-        self.n_keys = self.n_tensors = None  # None: as many as there are
+        self.n_keys = self.n_tensors = None  # None: the correct numbers
         self.alignment = 32
         self.tail = b""
 
@@ -98,7 +98,7 @@ class File:
 
 
 def read(path):
-    """A sound little-endian file of version 3."""
+    """Reads a valid little-endian file of version 3."""
     b = open(path, "rb").read()
     at = 4
 

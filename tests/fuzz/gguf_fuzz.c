@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz target: any bytes as a model file.  Whatever opens must be consistent: every tensor
- * lies in the file, every string ends in zero, every id names a token.
+ * Fuzz target: any bytes as a GGUF file.  Whatever opens must be consistent: every tensor lies
+ * within the file, every string ends with a NUL, every id names a token.
  *
- * Keys and tensors as they stand in files are a dictionary:
+ * There is a dictionary with encoded keys and tensors:
  *     tests/fuzz/gguf_fuzz -dict=SOURCE/tests/fuzz/gguf.dict FOLDER */
 #include <fcntl.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "tests/fuzz/target.h"
 #include "tests/gguf_spec.h"
 
-static uint64_t sink; /* keeps reads alive */
+static uint64_t sink; /* keeps the compiler from removing reads */
 
 static void check_strings(const struct lmd_str *s, uint64_t n)
 {
@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	REQUIRE(ftruncate(fd, 0) == 0);
 	REQUIRE(pwrite(fd, data, size, 0) == (ssize_t)size);
-	/* The last byte of the input, which no parser looks at, chooses how to open. */
+	/* The last byte of the input, which no parser reads, determines how to open the file. */
 	st = lmi_model_open(&m, path, size && data[size - 1] & 1 ? LMI_OPEN_NO_MMAP : 0, &err);
 	if (st == LMD_OK) {
 		const struct lmd_model *v = lmi_model_view(m);

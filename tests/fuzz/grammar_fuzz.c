@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz target: the first byte says whether what follows is GBNF or a JSON schema, up to a zero;
- * the rest is a text to check.  The grammar is refused with a sentence or can be used, a token
- * is accepted exactly when its mask says so, and nothing is left behind.
+ * Fuzz target: a grammar and a text.  The first byte selects GBNF or JSON schema; the grammar ends
+ * with a zero byte, and the rest is a text to match.  The grammar must either be rejected with an
+ * error message or be usable; a token must be accepted if and only if the token mask allows it; and
+ * no memory may be leaked.
  *
- *     tests/fuzz/grammar_fuzz -seeds=FOLDER     writes the seed files and ends
+ *     tests/fuzz/grammar_fuzz -seeds=FOLDER     writes the seed files and exits
  *     tests/fuzz/grammar_fuzz FOLDER            runs */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* Without their first byte; the text follows. */
+/* Seeds, without the first byte; the text follows the grammar. */
 static const struct {
 	const char *grammar, *text;
 } seeds[] = {

@@ -3,8 +3,8 @@
  * Fuzz target: a tokenizer.json (or a tokenizer.model) and a text.
  *
  * The input is the file up to the last byte 0xff, then the text; without such a byte all of it is
- * the file.  Whatever is opened must encode and decode without breaking a bound; refusals have a
- * sentence. */
+ * the file.  A tokenizer that opens must encode and decode within its bounds; otherwise there must
+ * be an error message. */
 #include <string.h>
 
 #include "core/format/hf/hf.h"
@@ -19,7 +19,7 @@ static struct lmi_registry *registry;
 
 static bool start(void)
 {
-	/* where this program was built, or where the caller says */
+	/* the caller's folder, or that of the build */
 	const char *dir = getenv("LMD_FUZZ_PLUGINS");
 	struct lmi_registry_opts opts = {.dirs = &dir, .n_dirs = 1, .no_default_dirs = true};
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs llamactl over hostile and unusual model files.
+"""Runs llamactl on hostile and unusual model files.
 
     tests/fuzz/hostile.py [--build DIR] [--every K] [--sanitized] [--models DIR] [--only TEXT]
 
-Each file goes through info, explain, tokenize, debug logits and run.  Wrong is: a signal, an
-assertion, a finding of a sanitizer, an exit status that is neither 0 nor 1, more than 10 s, more than
-256 MiB above what a sound model takes (not --sanitized), a refusal that does not name the file, or one of
-info and explain that does not name what the file's maker expects (key or tensor, value).
+Each file is passed to info, explain, tokenize, debug logits and run.  A failure is: a signal, an
+assertion, a sanitizer report, an exit status other than 0 or 1, a run time of more than 10 s, more than
+256 MiB above the memory for a valid model (except with --sanitized), an error message that does not name
+the file, or one of info and explain that does not name the expected words (key or tensor, value).
 
---every K takes each K-th file, --only those with TEXT in their names.  --models DIR adds models whose
-architecture keys are bent; without it those of tests/mktiny are.  Exit status 1 when anything is wrong; the
-files at fault stay in the folder that is printed.
+--every K runs only each K-th file, --only those with TEXT in their names.  --models DIR gives models whose
+architecture keys are corrupted; the default are those of tests/mktiny.  The exit status is 1 if anything
+fails; the failing files are kept in the folder that is printed.
 """
 import argparse
 import os
@@ -48,7 +48,7 @@ class Bench:
                         UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1")
 
     def call(self, words):
-        """Exit status or minus the signal, seconds, KiB, what was said."""
+        """Returns exit status (or minus the signal), seconds, KiB, and the error output."""
         with open(f"{self.dir}/err", "wb+") as err, open(os.devnull, "r+b") as null:
             begin = time.monotonic()
             p = subprocess.Popen([self.a.llamactl, *words], stdin=null, stdout=null, stderr=err,
@@ -67,18 +67,18 @@ class Bench:
         print(f"FAIL: {name}: llamactl {' '.join(words)}: {why}", flush=True)
 
     def check(self, name, path, expect, shown=None):
-        """shown: what refusals call the file, when not by its name."""
+        """shown: how error messages name the file, if not by its name."""
         shown = shown or os.path.basename(path)[:20]
         self.n_files += 1
         faults = self.n_bad
         for command in COMMANDS:
             words = [w.replace("{}", path) for w in command]
-            status, took, kib, said = self.call(words)
+            status, took, kib, output = self.call(words)
             self.n_runs += 1
             over = (kib - self.idle) / 1024
             self.worst = (max(self.worst[0], (took, name)), max(self.worst[1], (over, name)))
-            if status not in (0, 1) or any(s in said for s in SIGNS):
-                self.bad(name, words, f"status {status}: {said[-1500:]}")
+            if status not in (0, 1) or any(s in output for s in SIGNS):
+                self.bad(name, words, f"status {status}: {output[-1500:]}")
             elif took > SECONDS * self.slow:
                 self.bad(name, words, f"{took:.1f} s")
             elif not self.a.sanitized and over > MIB:
@@ -88,7 +88,7 @@ class Bench:
                     self.bad(name, words, "was accepted")
                 continue
             self.refused += 1
-            last = said.rstrip("\n").rsplit("\n", 1)[-1]
+            last = output.rstrip("\n").rsplit("\n", 1)[-1]
             if shown not in last:
                 self.bad(name, words, f"does not name the file: {last}")
             if expect and command[0] in ("info", "explain") and not all(
@@ -148,7 +148,7 @@ def not_files(b):
 
 
 def sets(b, model):
-    """Sets with a part that is missing, of another set, itself, no file."""
+    """Split models with a part that is missing, belongs to another set, or is not a regular file."""
     d = f"{b.dir}/set"
 
     def cut():
@@ -161,7 +161,7 @@ def sets(b, model):
     def damage(name, change, expect):
         parts = cut()
         change(parts)
-        b.check(f"set-{name}", parts[0], expect, "/set/s-0000")  # the part at fault
+        b.check(f"set-{name}", parts[0], expect, "/set/s-0000")  # the faulty part
 
     def key(part, name, kind, v):
         f = gguf_bytes.read(part)
@@ -216,7 +216,7 @@ def main():
     b.idle = max(b.call([w.replace("{}", sound[0]) for w in c])[2] for c in COMMANDS)
     base = gguf_bytes.read(sound[0])
     if base.emit() != open(sound[0], "rb").read():
-        sys.exit("the model of mktiny does not come out as it went in")
+        sys.exit("gguf_bytes does not reproduce the model of mktiny")
 
     def all_files():
         yield from hostile_files.structural(base)
@@ -228,7 +228,7 @@ def main():
             try:
                 m = gguf_bytes.read(path)
                 arch = m.find("general.architecture").payload[8:].decode()
-            except Exception as e:  # another form of the format
+            except Exception as e:  # a variant of the format that gguf_bytes cannot read
                 print(f"SKIP: {path}: {e}")
                 continue
             label = os.path.basename(path)[:-5]
@@ -243,12 +243,12 @@ def main():
     if not a.only:
         not_files(b)
         sets(b, sound[0])
-    print(f"{b.n_files} files, {b.n_runs} runs, {b.refused} refusals in "
+    print(f"{b.n_files} files, {b.n_runs} runs, {b.refused} rejected in "
           f"{time.monotonic() - begin:.0f} s; longest {b.worst[0][0]:.2f} s ({b.worst[0][1]}); "
-          f"most memory above a sound model {b.worst[1][0]:.0f} MiB ({b.worst[1][1]})")
+          f"most memory above a valid model {b.worst[1][0]:.0f} MiB ({b.worst[1][1]})")
     print(f"CASES: hostile files: {b.n_runs - b.n_bad} passed, {b.n_bad} failed, 0 skipped")
     if b.n_bad:
-        print(f"kept in {folder}")
+        print(f"failing files kept in {folder}")
     else:
         subprocess.run(["rm", "-rf", folder])
     sys.exit(1 if b.n_bad else 0)

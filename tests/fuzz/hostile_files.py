@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Hostile and unusual model files, as (name, bytes, words) one by one.
+"""Generates hostile and unusual model files as tuples (name, bytes, words).
 
-`words`: what the refusal of `llamactl info` or `explain` must name; None when the file may well
-be sound.  Everything is made from small sound models by changes that know the structure."""
+`words`: what the error message of `llamactl info` or `explain` must contain; None if the file may be
+valid.  All files are made from small valid models by structure-aware changes."""
 import math
 import random
 import struct
@@ -44,7 +44,7 @@ def cuts(m):
         at += len(part)
         places |= {at - 9, at - 8, at - 4, at - 1, at, at + 1}
     at = 24
-    for k in m.keys:  # in the name, behind it, in the type, in the value
+    for k in m.keys:  # within the name, after it, within the type, within the value
         places |= {at + 4, at + 8, at + 8 + len(k.name), at + 10 + len(k.name),
                    at + 12 + len(k.name), at + 13 + len(k.name)}
         at += len(k.emit())
@@ -290,7 +290,7 @@ VALUES = [(U32, 0), (U32, 1), (U32, 3), (U32, 1023), (U32, 1025), (U32, 2**16), 
 
 
 def hyperparameters(m, arch):
-    """Each key of the architecture with each value that no model has, or few."""
+    """Replaces each key of the architecture by values that no model has, or only few."""
     for k in [k.name.decode() for k in m.keys if k.name.startswith(arch.encode() + b".")]:
         for kind, v in VALUES:
             f = m.copy()
@@ -312,7 +312,7 @@ def hyperparameters(m, arch):
 
 
 def wild(m, n, seed):
-    """Bytes changed at random in front of the data, with an eye on lengths."""
+    """Random changes of bytes before the data, preferably of lengths."""
     rnd = random.Random(seed)
     whole = m.emit()
     end = len(whole) - len(m.sections()[3])

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz target: any bytes as an importance matrix of either format.  What is read is in order, has
- * the shape that it says, no negative sum, and can be written and read again.
+ * Fuzz target: any bytes as an importance matrix of either format.  A matrix that is read must be
+ * sorted, have the shape that it claims and no negative sums, and survive writing and reading
+ * again.
  *
- * Keys and names as they stand in files are a dictionary:
+ * There is a dictionary with encoded keys and names:
  *     tests/fuzz/imatrix_fuzz -dict=SOURCE/tests/fuzz/imatrix.dict FOLDER */
 #include <fcntl.h>
 #include <string.h>
@@ -70,7 +71,7 @@ static void put_text(struct fuzz_bytes *b, const char *s)
 	b->n += strlen(s);
 }
 
-/* 0: the older format; 1: GGUF, made by the writer. */
+/* Seed 0: the older format; seed 1: GGUF, created by the writer. */
 bool fuzz_seed(size_t k, struct fuzz_bytes *out)
 {
 	static const float sum[4] = {1, 2, 3, 4}, count = 512;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz target: any bytes as JSON.  They are refused with a sentence, or what the tree says can be
- * written, and read again as the same tree.
+ * Fuzz target: any bytes as JSON.  They are rejected with an error message, or the resulting tree
+ * can be written and read again as an equal tree.
  *
- *     tests/fuzz/json_fuzz -seeds=FOLDER     writes the seed files and ends
+ *     tests/fuzz/json_fuzz -seeds=FOLDER     writes the seed files and exits
  *     tests/fuzz/json_fuzz FOLDER            runs */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void same(const struct lmi_jtree *a, const struct lmi_jtree *b)
 		const struct lmi_jnode *x = a->root + i, *y = b->root + i;
 
 		REQUIRE(x->span == y->span);
-		if (x->type == LMI_JREAL) { /* 1e2 is written 100 */
+		if (x->type == LMI_JREAL) { /* 1e2 is written as 100 */
 			double v = 0;
 
 			REQUIRE(lmi_jnode_real(y, &v) && v == x->u.d);
@@ -80,7 +80,7 @@ static const char *const seeds[] = {
 	"[0.1, 1E400, 123456789012345678901234567890, 4.9e-324]",
 };
 
-/* -seeds=FOLDER: one file for each text above. */
+/* Handles -seeds=FOLDER: writes one file for each text above. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	for (int i = 1; i < *argc; i++) {

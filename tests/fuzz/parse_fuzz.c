@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz target: any bytes as the answer of a model, taken apart.
+ * Fuzz target: any bytes as a model's answer for the answer parser.
  *
- * The first byte says in which format, whether the prompt left a thought open (bit 7) and whether
- * calls have markers (bit 6); the second how the text, which is all the rest, comes in pieces: one
- * of 1 + its low four bits, then pieces of 1 + its high four bits.
+ * The first byte selects the format, whether the prompt left the reasoning open (bit 7), and
+ * whether calls have markers (bit 6).  The second says how the rest, the text, is divided into
+ * pieces: the first has 1 + (low four bits) bytes, each later one 1 + (high four bits) bytes.
  *
- * What must hold: the pieces change nothing but how events are cut, those of one byte too; the raw
- * bytes of all events are those that were fed; what is said and thought is told as it was written;
- * calls begin and end in turn, have names, and whole ones are JSON objects; arguments and memory
- * grow in proportion to the answer.
+ * Invariants: the division into pieces, even of one byte each, changes only how events are divided;
+ * the raw bytes of all events are the input; content and reasoning are reported as written; calls
+ * start and end alternately and have names, and the arguments of complete calls are JSON objects;
+ * arguments and memory are bounded by a multiple of the answer's size.
  *
- * The markers of all formats are a dictionary:
+ * There is a dictionary with the markers of all formats:
  *     tests/fuzz/parse_fuzz -dict=SOURCE/tests/fuzz/parse.dict FOLDER */
 #include <string.h>
 
@@ -25,16 +25,16 @@
 
 #define THINKS         0x80
 #define MARKED         0x40
-#define NAME_MAX_BYTES 128 /* LMI_PARSE_NAME_MAX, which is not for callers */
-#define GROWTH         32  /* bytes of arguments for one of the answer: 1e9 as a real number */
+#define NAME_MAX_BYTES 128 /* LMI_PARSE_NAME_MAX, which is private */
+#define GROWTH         32  /* maximum bytes of arguments per byte of the answer: 1e9 as a real */
 
-/* What came, events of one kind put together. */
-struct told {
+/* The collected events; consecutive ones of one kind are joined. */
+struct collected {
 	struct lmi_text events, raw, args;
 	enum lmi_out_kind last;
 	bool in_call;
 	uint32_t n_call;
-	size_t n_args; /* of all calls */
+	size_t n_args; /* bytes of arguments of all calls */
 };
 
 static void add(struct lmi_text *t, const void *p, size_t n)
@@ -42,7 +42,7 @@ static void add(struct lmi_text *t, const void *p, size_t n)
 	REQUIRE(lmi_text_add(t, p, n, NULL) == LMD_OK);
 }
 
-static void check_call_end(const struct told *t, const struct lmi_out *o)
+static void check_call_end(const struct collected *t, const struct lmi_out *o)
 {
 	struct lmi_jtree tree = {0};
 
@@ -54,7 +54,7 @@ static void check_call_end(const struct told *t, const struct lmi_out *o)
 	lmi_jtree_fini(&tree);
 }
 
-static void check(struct told *t, const struct lmi_out *o)
+static void check(struct collected *t, const struct lmi_out *o)
 {
 	switch (o->kind) {
 	case LMI_OUT_CONTENT:
@@ -85,7 +85,7 @@ static void check(struct told *t, const struct lmi_out *o)
 
 static void take(void *arg, const struct lmi_out *o)
 {
-	struct told *t = arg;
+	struct collected *t = arg;
 	char kind[] = {0, (char)('a' + o->kind), o->complete ? '1' : '0'};
 
 	check(t, o);
@@ -102,8 +102,8 @@ static void take(void *arg, const struct lmi_out *o)
 	t->last = o->kind;
 }
 
-static void tell(struct told *t, const uint8_t *head, const char *text, size_t n, size_t first,
-		 size_t step)
+static void parse_pieces(struct collected *t, const uint8_t *head, const char *text, size_t n,
+			 size_t first, size_t step)
 {
 	static uint32_t n_format;
 	struct lmi_parse *p;
@@ -143,7 +143,7 @@ static bool same(const struct lmi_text *a, const struct lmi_text *b)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct told whole = {.n_call = 0}, pieces = {.n_call = 0};
+	struct collected whole = {.n_call = 0}, pieces = {.n_call = 0};
 	const char *text = (const char *)data + 2;
 	struct lmi_alloc_stats stats;
 	size_t n;
@@ -152,10 +152,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	n = size - 2;
 	lmi_alloc_reset_peak();
-	tell(&whole, data, text, n, n, 1);
-	tell(&pieces, data, text, n, 1 + (data[1] & 15u), 1 + (data[1] >> 4));
+	parse_pieces(&whole, data, text, n, n, 1);
+	parse_pieces(&pieces, data, text, n, 1 + (data[1] & 15u), 1 + (data[1] >> 4));
 	REQUIRE(same(&whole.events, &pieces.events));
-	tell(&pieces, data, text, n, 1, 1);
+	parse_pieces(&pieces, data, text, n, 1, 1);
 	REQUIRE(same(&whole.events, &pieces.events));
 	lmi_text_fini(&whole.events);
 	lmi_text_fini(&whole.raw);

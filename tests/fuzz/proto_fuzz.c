@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz target: any bytes as a message.  The first byte says what they are read as: 0 a request,
- * k a reply to op k.  A request that is accepted can be written, and reads back as the same;
- * memory is bounded by the arena; JSON of what passes the check is always made. */
+ * Fuzz target: any bytes as a protocol message.  The first byte says how they are decoded: 0 as a
+ * request, k as a reply to op k.  A request that is accepted must survive encoding and decoding;
+ * memory is bounded by the arena; any message that passes the check can be converted to JSON. */
 #include <string.h>
 
 #include "proto/check.h"
@@ -35,7 +35,7 @@ static void check_request(const uint8_t *p, size_t n, struct lmd_arena *arena)
 		return;
 	}
 	if (r.op == LMI_WIRE_OP_HELLO)
-		r.v = LMI_WIRE_V; /* others are read, not written */
+		r.v = LMI_WIRE_V; /* other versions can be read but not written */
 	s = lmi_wire_ops[r.op].request;
 	REQUIRE(lmi_request_encode(&b, &r, NULL) == LMD_OK);
 	REQUIRE(lmi_request_decode(&again, b.p, b.n, arena, NULL) == LMD_OK);
@@ -53,7 +53,7 @@ static void check_reply(const uint8_t *p, size_t n, enum lmi_wire_op op, struct 
 		REQUIRE(err.text[0]);
 		return;
 	}
-	/* what a newer server says may be more than we could say */
+	/* a newer server may send what this version cannot encode */
 	if (lmi_reply_encode(&b, &r, &err) != LMD_OK)
 		REQUIRE(err.text[0] && !b.n);
 	else
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* A request of each op, then a reply to each, with all their fields. */
+/* Seeds: a request of each op, then a reply to each, with all fields. */
 bool fuzz_seed(size_t k, struct fuzz_bytes *out)
 {
 	struct fill f = {.seed = k, .full = true};

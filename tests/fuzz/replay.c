@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A fuzz target without libFuzzer: its seeds, and random changes of them, as a test that runs
- * everywhere; or the files that are named.  An input that ends the program is written beside
- * it, as NAME.crash, so that it can be run again by name. */
+ * Runs a fuzz target without libFuzzer, as a test that works with any compiler: on its seeds and
+ * random mutations of them, or on the files given as arguments.  An input that crashes the program
+ * is written to PROGRAM.crash, which can then be given as an argument. */
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "tests/fuzz/target.h"
 #include "tests/lmd_check.h"
 
-#define N_SHORT   2000 /* changes of each seed, where there are at most SEEDS_FEW */
+#define N_SHORT   2000 /* mutations per seed if there are at most SEEDS_FEW */
 #define N_LONG    200000
-#define SEEDS_FEW 32 /* of more, each is changed in proportion fewer times */
+#define SEEDS_FEW 32 /* with more seeds, each has proportionally fewer mutations */
 #define SIZE_LAST 16384
 #define SEEDS_MAX 256
 
@@ -26,7 +26,7 @@ static size_t input_n;
 static char crash_path[4096];
 static const int deadly[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGPROF};
 
-/* Calls nothing that a signal handler may not call. */
+/* Signal handler; calls only async-signal-safe functions. */
 static void keep_input(int sig)
 {
 	int fd = open(crash_path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -44,7 +44,7 @@ static void keep_input(int sig)
 
 static void run(void)
 {
-	/* a hang is a fault too; in time of this process, for a busy machine is none */
+	/* detect hangs, in CPU time, so that a busy machine does not cause false alarms */
 	static const struct itimerval limit = {.it_value = {.tv_sec = 20}};
 
 	(void)setitimer(ITIMER_PROF, &limit, NULL);
@@ -57,7 +57,7 @@ static void set_input(const uint8_t *p, size_t n)
 	memcpy(input, p, input_n);
 }
 
-/* ---- changes ---- */
+/* ---- mutations ---- */
 
 static size_t below(uint64_t *s, size_t n)
 {
@@ -76,7 +76,7 @@ static void change_byte(uint64_t *s)
 		input[at] = odd[below(s, sizeof(odd))];
 }
 
-/* A number where a file may have a count, a length or an offset. */
+/* Overwrites a number, where the file may have a count, a length or an offset. */
 static void change_number(uint64_t *s)
 {
 	static const uint64_t odd[] = {0,          1,          31,         32,
@@ -100,7 +100,7 @@ static void cut(uint64_t *s)
 	input_n -= n;
 }
 
-/* A piece of this or another seed, put in or written over. */
+/* Inserts a piece of this or another seed, or overwrites bytes with it. */
 static void graft(uint64_t *s)
 {
 	const struct fuzz_bytes *from = &seeds[below(s, n_seed)];
@@ -155,7 +155,7 @@ static int run_files(int argc, char **argv)
 		input_n = fread(input, 1, sizeof(input), f);
 		fclose(f);
 		run();
-		printf("%s: %zu bytes, nothing found\n", argv[i], input_n);
+		printf("%s: %zu bytes, no failure\n", argv[i], input_n);
 	}
 	return 0;
 }

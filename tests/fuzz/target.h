@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * target.h - what a fuzz target is: a function over any bytes that aborts when something that
- * must hold does not, and a few inputs to begin with.
+ * target.h - interface of fuzz targets.
  *
- * Each target is linked twice.  With libFuzzer (configure --enable-fuzz):
- *     tests/fuzz/NAME_fuzz -seeds=FOLDER     writes the seeds and ends
+ * A target is a function that accepts any bytes and aborts if an invariant is violated, plus a few
+ * seed inputs.  Each target is linked twice: with libFuzzer (configure --enable-fuzz):
+ *     tests/fuzz/NAME_fuzz -seeds=FOLDER     writes the seeds and exits
  *     tests/fuzz/NAME_fuzz FOLDER            runs
- * and with replay.c, by any compiler, as a test:
- *     tests/fuzz/NAME_replay [FILE...]       the seeds and changes of them, or these files */
+ * and, with any compiler, with replay.c as a test:
+ *     tests/fuzz/NAME_replay [FILE...]       runs these files, or seeds and mutations of them */
 #ifndef LLAMAD_TESTS_FUZZ_TARGET_H
 #define LLAMAD_TESTS_FUZZ_TARGET_H
 
@@ -25,13 +25,15 @@
 		}                                                                                  \
 	} while (0)
 
-/* Both defined by the target.  The bytes of a seed come from malloc. */
+/* The bytes of a seed, allocated with malloc; the caller frees them. */
 struct fuzz_bytes {
 	uint8_t *p;
 	size_t n;
 };
 
-/* Seed number k; false when there are no more. */
+/* The target defines the following two functions. */
+
+/* Stores seed number k in *out; returns false if there are no more. */
 bool fuzz_seed(size_t k, struct fuzz_bytes *out);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz target: any bytes as a chat template over fixed variables.  It renders or it fails
- * with a sentence, within its bounds, and leaves nothing behind; every other one also says whose
- * bytes it wrote. */
+ * Fuzz target: any bytes as a chat template with fixed variables.  It must render or fail with an
+ * error message, within its bounds, without leaking memory; every other input also records the
+ * origin of the bytes that it writes. */
 #include <string.h>
 
 #include "core/base/alloc.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzz target: encoding of any bytes, with made-up vocabularies.
+ * Fuzz target: encoding of any bytes with generated vocabularies.
  *
- * The first byte chooses the kind, the second the flags and the pre-tokenizer, the third
- * how many tokens the next bytes describe (a length, then so many bytes); what is left is
- * the text.  Encoding, decoding and streaming must agree and stay in their bounds. */
+ * The first byte selects the kind, the second the flags and the pre-tokenizer, and the third the
+ * number of tokens described by the bytes that follow (each a length and that many bytes); the rest
+ * is the text.  Encoding, decoding and streaming must agree and stay within their bounds. */
 #include <string.h>
 
 #include "core/plugin/host_services.h"
@@ -26,7 +26,7 @@ static const char *const pres[] = {"gpt-2",      "llama-bpe", "qwen35",    "deep
 
 static bool start(void)
 {
-	/* where this program was built, or where the caller says */
+	/* the caller's folder, or that of the build */
 	const char *dir = getenv("LMD_FUZZ_PLUGINS");
 	struct lmi_registry_opts opts = {.dirs = &dir, .n_dirs = 1, .no_default_dirs = true};
 
@@ -129,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* Two for each kind: with byte tokens and without; pre-tokenizers in turn. */
+/* Two seeds for each kind, with and without byte tokens, cycling through the pre-tokenizers. */
 bool fuzz_seed(size_t k, struct fuzz_bytes *out)
 {
 	static const char *const tokens[] = {

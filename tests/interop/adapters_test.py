@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Adapters (folders of PEFT, GGUF files) and control vectors against models that they were merged
-into.
+"""Compares adapters (PEFT folders, GGUF files) and control vectors with models into which they were
+merged.
 
     adapters_test.py LLAMACTL SOURCE"""
 
@@ -17,7 +17,7 @@ from folders_test import Tester
 RANK, ALPHA = 3, 6.0
 BACKENDS = ["cpu", "ref"]
 
-# model, weights that are adapted (in both layers)
+# model, adapted weights (in both layers)
 CASES = [
     ("llama", ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
                "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"]),
@@ -43,7 +43,7 @@ def matmul(b, a, n, r, k):
 
 
 def pairs_of(model, stems, conv1d):
-    """(name of the weight, in, out) of every adapted tensor."""
+    """Yields (name of the weight, n, k) for every adapted tensor [n, k]."""
     for name, shape in model["tensors"]:
         if name.endswith(".weight") and any(name.endswith(s + ".weight") for s in stems):
             n, k = (shape[1], shape[0]) if conv1d else shape
@@ -51,7 +51,7 @@ def pairs_of(model, stems, conv1d):
 
 
 def merged(path, model, deltas):
-    """The folder with deltas {name: numbers} added to its weights."""
+    """Writes the folder with deltas {name: numbers} added to its weights."""
     os.makedirs(path, exist_ok=True)
     with open(os.path.join(path, "config.json"), "w") as f:
         json.dump(model["config"], f)
@@ -75,7 +75,7 @@ def write_peft(path, tensors, **config):
 
 
 def gguf(path, keys, tensors):
-    """keys: (name, value); tensors: (name, dims with the contiguous one first, numbers)."""
+    """Writes a GGUF file.  keys: (name, value); tensors: (name, dims, fastest first, numbers)."""
     def text(s):
         return struct.pack("<Q", len(s.encode())) + s.encode()
 
@@ -146,7 +146,7 @@ def low_rank(t, tmp):
             want = t.logits(whole, model, backend=backend)
             t.same(f"{name} on {backend}",
                    t.logits(base, model, "--lora", lora + ":0.5", backend=backend), want, plain)
-        # half of it twice is the whole: two files share their sites
+        # half of the adapter twice equals the whole: two files share their sites
         t.same(f"{name} twice", t.logits(base, model, "--lora", lora + ":0.25", "--lora",
                                          lora + ":0.25"), want)
         file = os.path.join(tmp, name + ".gguf")
@@ -173,7 +173,7 @@ def embeddings(t, tmp):
     ])
     want = t.logits(whole, model)
     t.same("embeddings", t.logits(base, model, "--lora", lora), want)
-    # the same as GGUF: both are turned there
+    # as GGUF, where both are transposed
     keys = [("general.type", "adapter"), ("general.architecture", "qwen2"),
             ("adapter.type", "lora"), ("adapter.lora.alpha", ALPHA)]
     turned = [a[r * n + v] for v in range(n) for r in range(RANK)]
@@ -204,7 +204,7 @@ def gguf_adapter(t, tmp):
     for backend in BACKENDS:
         t.same(f"GGUF on {backend}", t.logits(base, model, "--lora", path + ":2", backend=backend),
                want)
-    # refusals
+    # errors
     args = ("debug", "logits", base, "--tokens", "1", "-o", os.path.join(tmp, "o"), "--lora")
 
     def bad(name, words, k=keys, v=tensors):
@@ -221,7 +221,7 @@ def gguf_adapter(t, tmp):
         v=[("blk.9.attn_q.weight.lora_a", [64, RANK], [0.0] * 64 * RANK),
            ("blk.9.attn_q.weight.lora_b", [RANK, 64], [0.0] * 64 * RANK)])
     bad("strange name", ["lora_a"], v=[("x", [64], [0.0] * 64)])
-    bad("empty", ["no pairs"], v=[])
+    bad("empty", ["no adapter pairs"], v=[])
     bad("not lora", ["adapter.type"], [x for x in keys if x[0] != "adapter.type"])
     bad("aLoRA", ["sequence of 2 tokens"],
         keys + [("adapter.alora.invocation_tokens", [1, 2])])
@@ -249,18 +249,18 @@ def gguf_adapter(t, tmp):
          [pair[0], (pair[1][0], "F32", [65, RANK], pair[1][3] + b"\0" * RANK * 4)], {}),
         ("columns missing", ["does not fit blk.0.attn_q", "64 x 63"],
          [(pair[0][0], "F32", [RANK, 63], pair[0][3][:63 * RANK * 4]), pair[1]], {}),
-        ("another rank", ["one rank"],
+        ("another rank", ["the same rank"],
          [pair[0], (pair[1][0], "F32", [32, 2 * RANK], pair[1][3])], {}),
     ]:
         write_peft(lora, tensors_, **config)
         t.refused(f"PEFT: {name}", words, *args, lora)
-    # a weight that is used in parts
+    # a weight that is used in several parts
     deep = os.path.join(tmp, "deepseek-v3")
     folders.write_folder(deep, t.models["deepseek-v3"])
     stem = "base_model.model.model.layers.0.self_attn.kv_b_proj"
     write_peft(lora, [(stem + ".lora_A.weight", "F32", [RANK, 16], b"\0" * 4 * 16 * RANK),
                       (stem + ".lora_B.weight", "F32", [160, RANK], b"\0" * 4 * 160 * RANK)])
-    t.refused("PEFT: in parts", ["used in parts"], "debug", "logits", deep, "--tokens", "1", "-o",
+    t.refused("PEFT: in parts", ["uses parts of this weight"], "debug", "logits", deep, "--tokens", "1", "-o",
               os.path.join(tmp, "o"), "--lora", lora)
 
 
@@ -281,7 +281,7 @@ def control_vector(t, tmp):
     t.refused("together", ["together"], *args, "--control-vector", path, "--lora",
               os.path.join(tmp, "llama-lora"))
     gguf(path, [("general.architecture", "controlvector")], [("direction.1", [32], v[:32])])
-    t.refused("another width", ["32 values", "64 wide"], *args, "--control-vector", path)
+    t.refused("another width", ["32 values", "must have 64"], *args, "--control-vector", path)
     gguf(path, [("general.architecture", "controlvector")], [("direction.x", [64], v)])
     t.refused("no layer", ["direction.x"], *args, "--control-vector", path)
     gguf(path, [("general.architecture", "controlvector")], [("direction.1", [64], v)])

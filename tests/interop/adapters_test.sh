@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Adapters and control vectors against models that they were merged into.
+# Compares adapters and control vectors with models into which they were merged.
 if ! command -v python3 >/dev/null; then
 	echo "SKIP: adapters: no Python"
 	exit 77

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Folders of tiny models: numbers by a formula, files by the standard library alone."""
+"""Checkpoint folders of tiny models: weights from a formula, files written by the standard library."""
 
 import json
 import math
@@ -11,7 +11,7 @@ BYTES = {"F32": 4, "F16": 2, "BF16": 2}
 
 
 def values(name, shape):
-    """The numbers of a tensor: from its name, alike in every run."""
+    """The numbers of a tensor: derived from its name, equal in every run."""
     n = math.prod(shape)
     x = seed = zlib.crc32(name.encode())
     out = []
@@ -36,12 +36,12 @@ def pack(numbers, stored):
     data = struct.pack(f"<{len(numbers)}f", *numbers)
     if stored == "F32":
         return data
-    words = struct.unpack(f"<{len(numbers)}I", data)  # to nearest, ties to even
+    words = struct.unpack(f"<{len(numbers)}I", data)  # round to nearest, ties to even
     return struct.pack(f"<{len(numbers)}H", *((w + 0x7FFF + (w >> 16 & 1)) >> 16 for w in words))
 
 
 def write_raw(path, tensors):
-    """tensors: (name, dtype, shape, bytes) in the order of the data."""
+    """Writes a safetensors file.  tensors: (name, dtype, shape, bytes) in the order of the data."""
     header, at = {"__metadata__": {"format": "pt"}}, 0
     for name, dtype, shape, data in tensors:
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
@@ -84,7 +84,7 @@ TABLES = ("embed_tokens.weight", "lm_head.weight", "word_embeddings.weight", "wt
 
 
 def write_with_tokenizer(path, model, data):
-    """The model with a tokenizer.json, and as many rows in its embedding as that has tokens."""
+    """Writes the model with a tokenizer.json, and with one row of the embedding per token."""
     j = json.loads(data)
     vocab = j["model"]["vocab"]
     ids = range(len(vocab)) if isinstance(vocab, list) else vocab.values()

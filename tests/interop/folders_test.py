@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Folders of many families against the logits that transformers gave for them (models.json)."""
+"""Compares checkpoint folders of many families with logits computed by transformers (models.json)."""
 
 import json
 import os
@@ -30,7 +30,7 @@ class Tester:
         return subprocess.run([self.llamactl, *args], capture_output=True, text=True)
 
     def last_row(self, path, model, backend):
-        """The logits of the last position, or a sentence."""
+        """Returns the logits of the last position, or an error message."""
         with tempfile.TemporaryDirectory() as tmp:
             out = os.path.join(tmp, "out.f32")
             ids = ",".join(str(t) for t in model["tokens"])
@@ -50,8 +50,8 @@ class Tester:
         self.verdict(name, why)
 
     def windows_lost(self, tmp, name, model):
-        """A file cannot say that its layers have windows: it is the model without them, and convert
-        says so."""
+        """The file format cannot express the windows of this architecture: the file has the model
+        without them, and convert prints a warning."""
         config = dict(model["config"], sliding_window=None, use_sliding_window=False)
         config.pop("layer_types", None)
         path, gguf = os.path.join(tmp, name + "-full"), os.path.join(tmp, name + ".gguf")
@@ -75,7 +75,7 @@ class Tester:
         return subprocess.run([self.llamactl, *args], input=text, capture_output=True, text=True)
 
     def pretokenizers(self, tmp):
-        """Each way of splitting gets its name, or a sentence."""
+        """Each pre-tokenizer gets its name in the GGUF file, or an error message."""
         by_type = {m["config"]["model_type"]: m for m in self.models.values()}
         for i, (kind, pre, want) in enumerate(tk.CASES):
             path = os.path.join(tmp, f"pre{i}")
@@ -92,7 +92,7 @@ class Tester:
             self.verdict(f"pre-tokenizer {i}", "" if got == want else f"{got}, not {want}")
 
     def texts(self, tmp):
-        """The folder's own tokenizer and the file made of it cut alike; special tokens go over."""
+        """The folder's tokenizer and the converted file give equal tokens; special tokens are kept."""
         model = self.models["llama"]
         for name, j in [("pairs", tk.bytelevel(tk.CASES[0][1], 272)), ("bytes", tk.fallback())]:
             path, gguf = os.path.join(tmp, name), os.path.join(tmp, name + ".gguf")
@@ -118,7 +118,7 @@ class Tester:
 
 
     def encoders(self, tmp):
-        """Vocabularies of encoders: the file's tokens are the folder's."""
+        """Vocabularies of encoders: the folder and the converted file give equal tokens."""
         for name, j, config in [
             ("words", tk.wordpiece(), {"cls_token": "[CLS]", "sep_token": "[SEP]",
                                        "unk_token": "[UNK]", "pad_token": "[PAD]",

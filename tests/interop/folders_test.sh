@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Hugging Face folders of many families, made by the standard library of Python, against the logits
-# that transformers gave for them.
+# Compares Hugging Face checkpoints of many families, written with Python's standard library, with the
+# logits that transformers computed for them.
 if ! command -v python3 >/dev/null; then
 	echo "SKIP: folders: no Python"
 	exit 77

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A small tokenizer.json in each of the ways that have a name in GGUF files."""
+"""Small tokenizer.json files, one for each pre-tokenizer that has a name in GGUF files."""
 
 import json
 
@@ -52,7 +52,7 @@ CASES = [
 
 
 def bytelevel(pre, n):
-    """n tokens: the bytes, then pairs, two special ones at the end."""
+    """n tokens: the bytes, then pairs, and two special ones at the end."""
     texts = [BYTE_TEXT[b] for b in range(256)]
     merges = []
     for a, b in [("t", "h"), ("th", "e"), ("Ġ", "the"), ("i", "n"), ("e", "r"), ("1", "2")]:
@@ -76,7 +76,7 @@ def bytelevel(pre, n):
 
 
 def fallback():
-    """Pairs over characters with byte tokens, spaces as U+2581: as Llama 2 has it."""
+    """BPE over characters with byte tokens and spaces as U+2581, as in Llama 2."""
     texts = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)]
     texts += ["▁"] + [chr(c) for c in range(ord("a"), ord("z") + 1)]
     merges = []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""GGUF files for tests: read as keys and tensors, written from them.  An implementation of its
-own, so that what it reads is not what the program under test believes."""
+"""Reads and writes GGUF files, as keys and tensors, for tests.  An independent implementation, so that
+it does not share mistakes with the program under test."""
 import struct
 
 SCALAR = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}

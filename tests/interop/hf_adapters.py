@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Adapters that PEFT makes, and the logits of the model with them.
+"""Creates adapters with PEFT, and compares the logits of models with these adapters.
 
-    hf_adapters.py FOLDER LLAMACTL      compares, one line a model"""
+    hf_adapters.py FOLDER LLAMACTL      prints one line per model"""
 
 import os
 import subprocess

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Logits of folders made by hf_models.py: transformers' against llamactl's.
+"""Compares the logits of transformers and llamactl for folders made by hf_models.py.
 
     hf_logits.py LLAMACTL FOLDER [--backend B] [NAME...]
 
-Prints one line a model and ends with status 1 when any differs by more than 1e-4 of its
-greatest logit."""
+Prints one line per model.  The exit status is 1 if any differs by more than 1e-4 of its largest
+logit."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def floats(path):
 
 
 def compare(llamactl, folder, name, backend, path=None):
-    """The greatest difference, relative to the greatest logit; None and a sentence on failure."""
+    """Returns the maximum difference relative to the largest logit, or None and an error message."""
     with open(os.path.join(folder, name + ".json")) as f:
         want = json.load(f)
     ids = ",".join(str(t) for t in want["tokens"])

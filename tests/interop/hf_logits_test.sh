@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The same families with transformers itself: models are made, saved and computed anew.  For make
-# check-long; LMD_TEST_TRANSFORMERS names a Python that has it.
+# Compares checkpoints of many families with transformers itself, which creates, saves and runs the
+# models.  For make check-long; LMD_TEST_TRANSFORMERS names a Python that has transformers.
 python=${LMD_TEST_TRANSFORMERS:-python3}
 here=${LMD_TEST_SRCDIR:-.}/tests/interop
 if ! "$python" -c 'import torch, transformers' 2>/dev/null; then

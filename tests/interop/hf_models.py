@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Tiny models of many families with the logits that transformers computes for them.
+"""Creates tiny models of many families, with the logits that transformers computes for them.
 
     hf_models.py FOLDER [NAME...]      writes FOLDER/NAME (the model) and FOLDER/NAME.json
     hf_models.py --record FILE [NAME...]
-                                       writes what folders_test.py needs to make the same models
+                                       writes what folders_test.py needs to create these models
                                        without transformers, and the last row of their logits; with
-                                       names, these alone anew
+                                       names, only these are updated
 
-FOLDER/NAME.json: {"tokens": [...], "shape": [rows, vocab]}, with the numbers in NAME.f32.  The
-numbers of all weights come from folders.values, so that nothing but names and shapes is kept."""
+FOLDER/NAME.json: {"tokens": [...], "shape": [rows, vocab]}, with the logits in NAME.f32.  All weights
+come from folders.values, so that only names and shapes need to be stored."""
 
 import json
 import os
@@ -425,8 +425,8 @@ MODELS = {
 }
 
 
-# What the comparison has to know: options of llamactl, and a tolerance of its own.  MPT has the exact
-# GELU where files of this architecture stand for its approximation by tanh.
+# Options of llamactl and tolerances of single models.  MPT has the exact GELU, but GGUF files of this
+# architecture imply the tanh approximation.
 NOTES = {
     "phi3-long": {"options": ["--ctx", "64"]},
     "mpt": {"tolerance": 1e-3},
@@ -435,11 +435,11 @@ NOTES = {
 }
 
 
-# How the numbers are stored, where it is not as float32.
+# Types in which weights are stored, if not float32.
 STORED = {"llama-bf16": "BF16", "qwen2-f16": "F16", "gemma-bf16": "BF16"}
 
 
-# What computes a model, where it is not AutoModelForCausalLM.
+# Classes of models, if not AutoModelForCausalLM.
 CLASSES = {
     "bert": "AutoModel",
     "roberta": "AutoModel",
@@ -448,7 +448,7 @@ CLASSES = {
 
 
 def make(name, path):
-    """Writes the folder; returns names with shapes, and the logits."""
+    """Writes the folder; returns the tensors' names and shapes, and the logits."""
     cls, args = MODELS[name]
     config = getattr(transformers, cls)(**args)
     kind = getattr(transformers, CLASSES.get(name, "AutoModelForCausalLM"))
@@ -457,7 +457,7 @@ def make(name, path):
     else:
         model = kind(config)
     model.save_pretrained(path, safe_serialization=True)
-    # A saved model has the names of a checkpoint, which those in memory may not be.
+    # A saved model has the tensor names of a checkpoint, which may differ from those in memory.
     file = os.path.join(path, "model.safetensors")
     tensors = [[t["name"], t["shape"]] for t in folders.read_header(file)]
     folders.write_tensors(file, tensors, STORED.get(name, "F32"))

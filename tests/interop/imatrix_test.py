@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""llamactl imatrix beside a forward pass written here: imatrix_test.py LLAMACTL [OPTION...]
+"""Compares llamactl imatrix with the forward pass in this file: imatrix_test.py LLAMACTL [OPTION...]
 
-Two small models are made up, a dense one and one with experts, with rows of known inputs: the pass
-below runs in double precision from the formulas of the architecture and sums what goes into
-each weight.  Sums and counts must agree within 1e-3 of each tensor's greatest.
+Two small models are generated, a dense one and one with experts, with known inputs.  The forward pass
+below follows the formulas of the architecture in double precision and sums the squares of each
+weight's input.  Sums and counts must agree within 1e-3 of each tensor's maximum.
 """
 import json
 import math
@@ -77,7 +77,7 @@ class Pass:
         self.sums, self.counts = {}, {}
 
     def mul(self, name, x, k, n, expert=None):
-        """One row through a weight [n, k]; notes the row."""
+        """Multiplies one row by a weight [n, k] and records the row."""
         mats = self.experts if expert is not None else 1
         at = expert or 0
         s = self.sums.setdefault(name, [0.0] * (k * mats))

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Are sets and merged files that llamactl writes what llama.cpp expects?
+"""Checks that llama.cpp accepts split and merged files written by llamactl.
 
     tests/interop/llama_cpp_sets.py LIBDIR LLAMACTL MODEL...
 
-Cuts each model by number and by size, puts it together again, and lets llama.cpp's library load
-every form: the number of parameters, the bytes of tensors and the logits after some tokens must be
-those of the original, bit by bit.  LIBDIR is the folder of libllama (see bench/peers/compare).
+Splits each model by number of tensors and by size, merges it again, and loads every form with
+llama.cpp's library: the number of parameters, the bytes of tensors and the logits after some tokens
+must be identical to those of the original.  LIBDIR is the folder of libllama (see
+bench/peers/compare).
 """
 import ctypes as C
 import os
@@ -56,7 +57,7 @@ def main():
         with tempfile.TemporaryDirectory() as d:
             want = look(lib, model)
             if not want:
-                sys.exit(f"{model}: llama.cpp does not load it")
+                sys.exit(f"{model}: llama.cpp cannot load it")
 
             def cut(name, source, *how):
                 out = subprocess.run([ctl, "split", source, f"{d}/{name}", *how], check=True,

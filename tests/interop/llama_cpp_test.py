@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Files that llamactl convert makes, in llama.cpp: they load, give the same greedy tokens there and
-here, and cut texts into the same tokens.
+"""Checks files written by llamactl convert in llama.cpp: they load, and give the same greedy tokens
+and the same tokenisation as in llamad.
 
     llama_cpp_test.py LLAMACTL LIBDIR SOURCE [TOKENIZERS] [NAME...]
 
-LIBDIR holds libllama as the npm package @node-llama-cpp/linux-x64 ships it; TOKENIZERS holds files
-NAME.json, each a tokenizer.json."""
+LIBDIR contains libllama as shipped in the npm package @node-llama-cpp/linux-x64; TOKENIZERS contains
+files NAME.json, each a tokenizer.json."""
 
 import ctypes as C
 import json
@@ -18,7 +18,7 @@ import folders
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 N_NEW = 12
-N_CTX = 256  # theirs is a multiple of it
+N_CTX = 256  # llama.cpp rounds the context length up to a multiple of this
 TEXTS = [
     "Hello world, this is a test. 12345 67 8 it's I'LL don't",
     "  leading and   inner    blanks\n\n\nand lines\r\n\ttabs \n",
@@ -37,7 +37,7 @@ SKIP = {
 
 
 def child(libdir, path, spec):
-    """In a process of its own: a library that aborts ends nothing else."""
+    """Runs in its own process, because the library may abort."""
     r = subprocess.run(
         [sys.executable, "-B", __file__, "--child", libdir, path],
         input=json.dumps(spec),
@@ -81,7 +81,7 @@ def run_child(libdir, path):
         p.type_k = p.type_v = 0
         ctx = lib.llama_init_from_model(model, p)
         if not ctx:
-            sys.exit("llama.cpp makes no context")
+            sys.exit("llama.cpp cannot create a context")
         n_vocab = lib.llama_vocab_n_tokens(vocab)
         new, batch = [], spec["tokens"]
         for _ in range(N_NEW):
@@ -109,7 +109,7 @@ class Tester:
         return subprocess.run([self.llamactl, *args], capture_output=True, text=True, **more)
 
     def greedy(self, name, path, model):
-        """Their tokens are ours: each is the best after all before it."""
+        """Both programs give the same tokens: each is the most likely after those before it."""
         spec = {"tokens": model["tokens"]}
         theirs, why = child(self.libdir, path, spec)
         if why:

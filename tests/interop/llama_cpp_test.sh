@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Converted files in llama.cpp.  For make check-long; LMD_TEST_LLAMA_CPP: the folder of its libraries,
-# as the npm package @node-llama-cpp/linux-x64 has it in bins/linux-x64; LMD_TEST_TOKENIZERS: a folder
+# Checks converted files in llama.cpp.  For make check-long; LMD_TEST_LLAMA_CPP: the folder of its
+# libraries, bins/linux-x64 of the npm package @node-llama-cpp/linux-x64; LMD_TEST_TOKENIZERS: a folder
 # of files NAME.json, each a tokenizer.json (optional).
 if [ ! -d "${LMD_TEST_LLAMA_CPP:-/nonexistent}" ]; then
-	echo "SKIP: files in llama.cpp: LMD_TEST_LLAMA_CPP names no folder of its libraries"
+	echo "SKIP: files in llama.cpp: LMD_TEST_LLAMA_CPP does not name a folder"
 	exit 77
 fi
 here=${LMD_TEST_SRCDIR:-.}/tests/interop

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""llama.cpp's own quantiser, as its library ships it: llama_model_quantize.
+"""Runs llama.cpp's quantiser through its library function llama_model_quantize.
 
     peer_quantize.py LIBDIR IN OUT FTYPE [--threads N] [--imatrix DAT] [--verbose]
 
-FTYPE is the number of general.file_type.  LIBDIR holds libllama of release v0.5.0 as the npm
-package @node-llama-cpp/linux-x64 has it; the layout of the parameters is checked against their
-defaults.  Prints the seconds that the call took, and those of processor time.  Exit status 1: refused.
+FTYPE is the number of general.file_type.  LIBDIR contains libllama of release v0.5.0 from the npm
+package @node-llama-cpp/linux-x64; the layout of the parameters is checked against their defaults.
+Prints wall time and CPU time of the call in seconds.  The exit status is 1 if the library fails.
 """
 import argparse
 import ctypes as C
@@ -36,7 +36,7 @@ class Params(C.Structure):
 
 
 def read_dat(path):
-    """Entries of an importance matrix in the older format, as means."""
+    """Reads the entries of an importance matrix in the older format, as means."""
     data = open(path, "rb").read()
     at, out = 4, []
     for _ in range(struct.unpack_from("<i", data)[0]):
@@ -70,7 +70,7 @@ class Peer:
             raise SystemExit("llama_model_quantize_params has another layout than in v0.5.0")
 
     def warm(self):
-        """Makes the search tables of the IQ types here, once, and not in every child."""
+        """Creates the search tables of the IQ types once in this process, not in every child."""
         for kind in (16, 17, 18, 19, 21, 22, 29):
             self.keep[0].ggml_quantize_init(kind)
 
@@ -102,7 +102,7 @@ class Peer:
         return self.lib.llama_model_quantize(src.encode(), dst.encode(), C.byref(p)) == 0
 
     def run_apart(self, src, dst, p):
-        """In a child: the library ends the process where a shape does not suit it."""
+        """Runs in a child process, because the library exits if it does not support a shape."""
         child = os.fork()
         if not child:
             null = os.open(os.devnull, os.O_WRONLY)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Folders with quantised weights against folders of the numbers that these stand for.
+"""Compares folders with quantised weights with folders of the dequantised numbers.
 
     quantised_test.py LLAMACTL SOURCE"""
 
@@ -15,7 +15,7 @@ from folders_test import Tester
 
 
 def narrow(v, stored):
-    """A number as it comes back from a 16-bit float."""
+    """A number after rounding to a 16-bit float."""
     if stored == "F32":
         return struct.unpack("<f", struct.pack("<f", v))[0]
     if stored == "F16":
@@ -40,7 +40,7 @@ def to_f8(v):
 
 
 def affine(w, n, k, bits, group, stored, symmetric):
-    """Codes, scales and offsets of rows: x = s q + m; symmetric: m = -s * middle."""
+    """Returns codes, scales and offsets of rows: x = s q + m; symmetric: m = -s * middle."""
     q, s, m, top = [], [], [], 2**bits - 1
     for r in range(n):
         for g in range(0, k, group):
@@ -79,7 +79,7 @@ def words(codes, bits):
     return struct.pack("<I", out)
 
 
-# Each returns tensors of one weight [n, k] and the numbers that they stand for.
+# Each function returns the tensors of one weight [n, k] and the dequantised numbers.
 
 
 def mlx(stem, w, n, k, bits=4, group=32, stored="BF16"):
@@ -216,7 +216,7 @@ CASES = [
 
 
 def write(path, model, config, make, args):
-    """A folder with quantised projections, and one of the numbers they stand for."""
+    """Writes a folder with quantised projections, and one with the dequantised numbers."""
     for p in (path, path + "-plain"):
         os.makedirs(p, exist_ok=True)
         with open(os.path.join(p, "config.json"), "w") as f:
@@ -251,12 +251,12 @@ def check(t, tmp, name, family, make, args, config, type_, tolerance):
     file = os.path.join(tmp, "q.gguf")
     r = t.run("convert", path, file)
     t.verdict(label + ": convert", r.stderr.strip())
-    # the file keeps codes; floats go over in 16 bits
+    # the file keeps codes; floats are converted to 16 bits
     t.compare(label + ": file", file, dict(model, last=want), tolerance=max(tolerance, 6e-3))
 
 
 def memory_only(t, tmp):
-    """A type that no file has is written as another, by every command that writes."""
+    """A tensor type that exists only in memory is written as another type by every command."""
     model = t.models["llama"]
     path, out = os.path.join(tmp, "m"), os.path.join(tmp, "m.gguf")
     config = {"quantization": {"bits": 8, "group_size": 32}}
@@ -291,7 +291,7 @@ MX_VALUES += [-v for v in MX_VALUES]
 
 
 def mxfp4(t, tmp):
-    """Experts in blocks of MXFP4 against the numbers that these stand for, which lie turned."""
+    """Compares experts in MXFP4 blocks with the dequantised numbers, which are stored transposed."""
     model = t.models["gpt-oss"]
     path, file = os.path.join(tmp, "mx"), os.path.join(tmp, "mx.gguf")
     config = dict(model["config"], quantization_config={"quant_method": "mxfp4"})
@@ -345,7 +345,7 @@ def refusals(t, tmp):
     refused("hqq", ["hqq"], {"quant_method": "hqq"})
     refused("GPTQ of 3 bits", ["without quantisation"], dict(GPTQ, bits=3))
     refused("AWQ as GPTQ", ["qzeros or scales"], GPTQ, awq)
-    # what the configuration says is not so
+    # the configuration does not match the tensors
     write(path, model, {"quantization_config": GPTQ}, gptq, {"symmetric": False})
     r = t.run("debug", "logits", path, "--tokens", "1", "-o", os.path.join(tmp, "o"))
     t.verdict("not symmetric", "" if r.returncode == 1 and "zero point" in r.stderr else r.stderr)

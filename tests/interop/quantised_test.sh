@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Quantised folders against folders of the numbers that they stand for.
+# Compares folders with quantised weights with folders of the dequantised numbers.
 if ! command -v python3 >/dev/null; then
 	echo "SKIP: quantised folders: no Python"
 	exit 77

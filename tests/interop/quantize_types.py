@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""llamactl quantize beside llama.cpp's quantiser: the same type for every tensor, the same keys.
+"""Checks that llamactl quantize chooses the same tensor types and keys as llama.cpp's quantiser.
 
     quantize_types.py --libs DIR [--llamactl PATH] [--quick] [MODEL...]
 
-Of each model a skeleton is made: its keys, and its tensors with rows of 256, 96 and 80 values and two
-rows each, so that every rule and every fall-back shows without a model's worth of encoding.
-Models of the shapes that rules ask for (eight experts, shared values, 80 layers, falcon) are made
-up.  Every file type, with and without an importance matrix, and options on some.
+For each model a skeleton is written: its keys, and its tensors with rows of 256, 96 and 80 values and
+two rows each, so that every rule and fallback is tested without encoding a whole model.  Models for
+special rules (eight experts, shared values, 80 layers, falcon) are generated.  Every file type is tested
+with and without an importance matrix, and some with options.
 """
 import argparse
 import json
@@ -53,7 +53,7 @@ def shrink(src, row):
 
 
 def made_up(arch, layers, heads, kv, experts=0, tied=False):
-    """A transformer of that shape, as far as a quantiser looks at it."""
+    """Generates a transformer of that shape, with everything that a quantiser reads."""
     f = File()
     f.keys = {"general.architecture": (8, arch.encode()), "general.name": (8, b"made up")}
     for name, v in {"context_length": 512, "embedding_length": 256, "block_count": layers,
@@ -96,7 +96,7 @@ def made_up(arch, layers, heads, kv, experts=0, tied=False):
 
 
 def write_dat(f, path):
-    """An importance matrix for every matrix of the model."""
+    """Writes an importance matrix with an entry for every matrix of the model."""
     rows = [(n, d) for n, (d, _, _) in f.tensors.items() if len(d) > 1]
     with open(path, "wb") as out:
         out.write(struct.pack("<i", len(rows)))
@@ -156,7 +156,7 @@ class Check:
             self.fail(label, f"keys {diff}: {x.keys.get(diff[0])} there, {y.keys.get(diff[0])} here")
 
     def imatrix_key(self, label, key, value, dat):
-        """What its command line program writes; the library leaves these keys to its caller."""
+        """The keys that llama.cpp's command-line program writes; the library leaves them to its caller."""
         want = {"file": (8, dat.encode()), "dataset": (8, b"text"), "chunks_count": (4, 1)}
         name = key.rpartition(".")[2]
         if name != "entries_count" and value != want[name]:
@@ -195,8 +195,8 @@ class Check:
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--llamactl", default="./llamactl")
-    a.add_argument("--libs", required=True, help="folder of llama.cpp's libraries")
-    a.add_argument("--quick", action="store_true", help="few file types of the given models")
+    a.add_argument("--libs", required=True, help="folder with llama.cpp's libraries")
+    a.add_argument("--quick", action="store_true", help="test only a few file types of the models")
     a.add_argument("models", nargs="*")
     a = a.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -217,7 +217,7 @@ def main():
             for row in (256,) if a.quick else (256, 96, 80):
                 c.model(f"{os.path.basename(path)} rows of {row}", shrink(f, row),
                         few if a.quick else FTYPES)
-        print(f"{c.n} files the same but {c.bad}; {c.refused} that the peer refuses")
+        print(f"{c.n} files compared, {c.bad} differ; {c.refused} not supported by llama.cpp")
         return 1 if c.bad else 0
 
 

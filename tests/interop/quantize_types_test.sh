@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The choices of llamactl quantize beside llama.cpp's quantiser.  For make check-long;
-# LMD_TEST_LLAMA_CPP: the folder of its libraries, as the npm package @node-llama-cpp/linux-x64 has
-# it in bins/linux-x64; LMD_TEST_MODELS: further model files, with blanks between (optional).
+# Compares the tensor types chosen by llamactl quantize with llama.cpp's.  For make check-long;
+# LMD_TEST_LLAMA_CPP: the folder of its libraries, bins/linux-x64 of the npm package
+# @node-llama-cpp/linux-x64; LMD_TEST_MODELS: more model files, separated by spaces (optional).
 if [ ! -d "${LMD_TEST_LLAMA_CPP:-/nonexistent}" ]; then
-	echo "SKIP: types beside llama.cpp: LMD_TEST_LLAMA_CPP names no folder of its libraries"
+	echo "SKIP: types beside llama.cpp: LMD_TEST_LLAMA_CPP does not name a folder"
 	exit 77
 fi
 # shellcheck disable=SC2086 # a list

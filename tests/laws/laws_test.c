@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What must hold for every model, whatever it computes: how rows are divided into steps, who
- * shares a step, what was forked, evicted, set back or cancelled changes no result.  On a
- * backend that promises the same bits for the same row (`ref` does) equal means equal bits.
+ * Tests invariants that hold for every model: the results do not depend on how rows are divided
+ * into steps, on which sequences share a step, or on forks, evictions, preemptions and
+ * cancellations.  On a backend that promises the same bits for the same row (as `ref` does),
+ * results must be bit-exact.
  *
- * Each law runs on a small random model of each kind of memory; LMD_TEST_SEED changes models
- * and inputs. */
+ * Each invariant is tested on a small random model of each kind of memory; LMD_TEST_SEED changes
+ * models and inputs. */
 #include <math.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -76,7 +77,7 @@ static struct lmt_rows eval(struct lmi_engine *e, const struct lmi_eval *cmd)
 	return r;
 }
 
-/* Logits of each of n tokens, alone and in one step. */
+/* Logits of each of n tokens of a sequence that runs alone and in one step. */
 static struct lmt_rows plain(int kind, const lmd_token *v, uint32_t n)
 {
 	struct lmi_engine_opts o = opts_of(kind, 1, n);
@@ -152,7 +153,7 @@ START_TEST(prefill_and_one_step_is_the_whole)
 	random_tokens(v, N_MAX, 2);
 	want = plain(_i, v, N_MAX);
 	e = open_engine(&o);
-	/* the second sequence is one token behind the memory of the first */
+	/* the second sequence has one more token than the first */
 	for (uint32_t n = 1; n < N_MAX; n += 17) {
 		struct lmi_input_seq in[2] = {lmt_tokens(v, n), lmt_tokens(v, n + 1)};
 		struct lmi_eval cmd = {.id = 1, .seqs = in, .n_seq = 2, .want = LMI_WANT_LAST};
@@ -243,14 +244,14 @@ START_TEST(a_fork_in_the_middle_of_a_chunk)
 		shared += 2 * at[k];
 	}
 	lmi_engine_stats(e, &st);
-	ck_assert_uint_eq(st.n_shared_rows, shared); /* taken over, not computed again */
+	ck_assert_uint_eq(st.n_shared_rows, shared); /* shared, not computed again */
 	lmi_engine_fini(e);
 }
 END_TEST
 
 /* ---- too little memory ---- */
 
-START_TEST(being_set_back_changes_nothing)
+START_TEST(preemption_changes_nothing)
 {
 	lmd_token v[5][100];
 	struct lmi_input_seq in[5];
@@ -261,7 +262,7 @@ START_TEST(being_set_back_changes_nothing)
 	struct lmt_rows got;
 	bool paged = _i != LMT_STATE;
 
-	o.inst.kv_tokens = 120; /* of 500 */
+	o.inst.kv_tokens = 120; /* less than the 500 tokens of all sequences */
 	e = open_engine(&o);
 	for (int i = 0; i < 5; i++) {
 		random_tokens(v[i], 100, 30 + (uint64_t)i);
@@ -368,7 +369,7 @@ START_TEST(an_adapter_on_half_of_the_rows)
 	o.inst.adapters = true;
 	e = open_engine(&o);
 	bind(e, 1, 1.0f, mem[0]);
-	bind(e, 2, 0.0f, mem[1]); /* changes nothing */
+	bind(e, 2, 0.0f, mem[1]); /* no effect */
 	for (int i = 0; i < 4; i++) {
 		random_tokens(v[i], 50, 50 + (uint64_t)i);
 		in[i] = lmt_tokens(v[i], 50);
@@ -386,7 +387,7 @@ START_TEST(an_adapter_on_half_of_the_rows)
 		if (i % 2)
 			ck_assert_int_ne(memcmp(want.v, mine, want.width * sizeof(float)), 0);
 		else
-			same_rows(want.v, mine, 50, want.width, "no adapter, or one of zeros");
+			same_rows(want.v, mine, 50, want.width, "no adapter, or one with scale 0");
 		lmi_free(alone.v);
 		lmi_free(want.v);
 	}
@@ -464,7 +465,7 @@ static void *work(void *arg)
 		if (lmi_engine_eval(w->e, &cmd, &err) != LMD_OK)
 			return NULL;
 		while (ev.kind != LMI_EV_DONE) {
-			/* a wait may end early for an event that was taken before */
+			/* a wait may return early because of an event that was already read */
 			if (!lmi_engine_wait(w->e, &ev, 60000)) {
 				if (++n_early > 100)
 					return NULL;
@@ -534,7 +535,7 @@ START_TEST(everything_is_given_back)
 		struct lmi_engine *e = open_engine(&o);
 
 		ck_assert_int_eq(lmi_engine_eval(e, &cmd, &err), LMD_OK);
-		if (way > 0) /* events are left unread */
+		if (way > 0) /* leave events unread */
 			(void)lmi_engine_turn(e);
 		if (way > 1)
 			lmi_engine_stop(e);
@@ -556,7 +557,7 @@ int main(void)
 	tcase_add_loop_test(t, prefill_and_one_step_is_the_whole, 0, LMT_N_TINY);
 	tcase_add_loop_test(t, neighbours_change_nothing, 0, LMT_N_TINY);
 	tcase_add_loop_test(t, a_fork_in_the_middle_of_a_chunk, 0, LMT_N_TINY);
-	tcase_add_loop_test(t, being_set_back_changes_nothing, 0, LMT_N_TINY);
+	tcase_add_loop_test(t, preemption_changes_nothing, 0, LMT_N_TINY);
 	tcase_add_test(t, a_window_gives_pages_back);
 	tcase_add_loop_test(t, an_adapter_on_half_of_the_rows, 0, 3);
 	tcase_add_loop_test(t, a_cancel_takes_effect_after_the_step, 0, LMT_N_TINY);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every architecture against numbers of another implementation: tiny random models, each in one
- * batch and token by token, in a long run in other chunks too.  The cases, the models and the
- * limits are a pack of their own (LLAMAD_PARITY_DIR/arch); without it, or for an architecture
- * without a plugin, a case is skipped by name. */
+ * Compares every architecture with numbers of another implementation, using tiny random models.
+ * Each case runs in one batch and token by token, and with LMD_TEST_LONG also in other chunk sizes.
+ * Cases, models and tolerances come from the parity pack (LLAMAD_PARITY_DIR/arch).  Without the
+ * pack, or if no plugin has the architecture, cases are reported as skipped. */
 #include <jansson.h>
 #include <math.h>
 
@@ -13,7 +13,8 @@
 
 #define SEQ_MAX 8
 
-/* The least mean squared error (over that of the values) that counts as wrong. */
+/* Normalised mean squared error (relative to the values' mean square) from which a result is
+ * wrong. */
 #define NMSE_MAX 1e-6
 
 struct input {
@@ -122,7 +123,7 @@ struct distance {
 	double worst, nmse;
 };
 
-/* Greatest difference and mean squared error; what the reference masks must be masked. */
+/* Maximum difference and mean squared error; values masked in the reference must be masked. */
 static struct distance compare(const float *want, const float *got, size_t n)
 {
 	struct distance d = {0, 0};
@@ -146,40 +147,40 @@ static struct distance compare(const float *want, const float *got, size_t n)
 	return d;
 }
 
-/* A case of which only the first rows can be compared. */
-static const struct apart {
+/* Cases of which only the first rows can be compared. */
+static const struct partial_case {
 	const char *name, *why;
 	uint32_t n_row;
-} apart[] = {
+} partial_cases[] = {
 	{"minimax-m3-dense",
-	 "expected with attention over all keys, which the model does not have; its first 12 rows, "
-	 "which see all keys either way, are compared",
+	 "the reference attends to all keys, which the model does not do; only the first 12 rows, "
+	 "which see all keys in both cases, are compared",
 	 12},
 };
 
-static const struct apart *set_apart(const char *name)
+static const struct partial_case *partial_case(const char *name)
 {
-	for (size_t i = 0; i < LMD_LEN(apart); i++)
-		if (!strcmp(apart[i].name, name))
-			return &apart[i];
+	for (size_t i = 0; i < LMD_LEN(partial_cases); i++)
+		if (!strcmp(partial_cases[i].name, name))
+			return &partial_cases[i];
 	return NULL;
 }
 
-/* True when the rows are those of the pack (or of the pack with an exact GELU). */
-static bool judge(const char *dir, const char *name, const char *how, const json_t *e,
+/* Do the rows match those of the pack (or those of the pack with exact GELU)? */
+static bool judge(const char *dir, const char *name, const char *batching, const json_t *e,
 		  const struct lmt_rows *got)
 {
 	size_t n = (size_t)json_integer_value(json_object_get(e, "rows")) *
 		   (size_t)json_integer_value(json_object_get(e, "width"));
 	double tol = json_number_value(json_object_get(e, "tol"));
 	const json_t *tol_exact = json_object_get(e, "tol_exact");
-	const struct apart *a = set_apart(name);
+	const struct partial_case *a = partial_case(name);
 	struct distance d, x = {INFINITY, INFINITY};
 	float *want;
 
 	if ((size_t)got->n_row * got->width != n) {
-		printf("FAIL: %s, %s: %u rows of %u, expected %zu numbers\n", name, how, got->n_row,
-		       got->width, n);
+		printf("FAIL: %s, %s: %u rows of %u, expected %zu numbers\n", name, batching,
+		       got->n_row, got->width, n);
 		return false;
 	}
 	want = read_expected(dir, name, ".f32", n);
@@ -193,15 +194,15 @@ static bool judge(const char *dir, const char *name, const char *how, const json
 	if (d.worst <= tol ||
 	    (tol_exact && x.worst <= json_number_value(tol_exact) && x.nmse <= NMSE_MAX))
 		return true;
-	printf("FAIL: %s, %s: greatest difference %.2e (exact GELU %.2e), allowed %.2e; "
-	       "squared error %.1e\n",
-	       name, how, d.worst, x.worst, tol, fmin(d.nmse, x.nmse));
+	printf("FAIL: %s, %s: maximum difference %.2e (exact GELU %.2e), allowed %.2e; "
+	       "normalised squared error %.1e\n",
+	       name, batching, d.worst, x.worst, tol, fmin(d.nmse, x.nmse));
 	return false;
 }
 
 /* ---- cases ---- */
 
-/* Tokens at a time, after all at once; the first is what every run does. */
+/* Chunk sizes in tokens, in addition to all tokens at once.  Short runs use only the first. */
 static const uint32_t chunks[] = {1, 2, 5, 16};
 
 enum verdict { PASSED, FAILED, SKIPPED };
@@ -233,8 +234,8 @@ static enum verdict run_one(const struct lmt_env *env, const char *dir, const ch
 			    const json_t *c, const json_t *e, uint32_t chunk)
 {
 	const char *name = json_string_value(json_object_get(c, "name"));
-	const struct apart *a = set_apart(name);
-	char path[4096], how[64] = "one batch";
+	const struct partial_case *a = partial_case(name);
+	char path[4096], batching[64] = "one batch";
 	struct lmi_engine_opts o = lmt_opts(env, path);
 	struct lmt_rows rows = {0};
 	struct lmi_eval cmd;
@@ -245,19 +246,19 @@ static enum verdict run_one(const struct lmt_env *env, const char *dir, const ch
 
 	snprintf(path, sizeof(path), "%s/%s.gguf", models, name);
 	if (chunk)
-		snprintf(how, sizeof(how), "%u at a time", chunk);
+		snprintf(batching, sizeof(batching), "%u at a time", chunk);
 	read_input(&in, c, models);
 	cmd = command(c, &in, chunk);
 	o.inst.n_ctx = (uint32_t)json_integer_value(json_object_get(c, "n_ctx"));
 	o.inst.n_seq = in.n_seq;
 	o.inst.pooling = cmd.pooling;
-	/* the reference computed it by kernels that sum in half precision: exact sums turn a near
-	 * tie of experts */
+	/* the reference used kernels that sum in half precision; exact sums would choose another
+	 * expert in a near tie */
 	if (json_integer_value(json_object_get(c, "flash")))
 		o.inst.attention = LMD_ATTENTION_HALF;
 	st = lmt_eval_once(&o, &cmd, &rows, &err);
 	if (st == LMD_OK) {
-		v = judge(dir, name, how, e, &rows) ? (a ? SKIPPED : PASSED) : FAILED;
+		v = judge(dir, name, batching, e, &rows) ? (a ? SKIPPED : PASSED) : FAILED;
 		if (v == SKIPPED && !chunk)
 			LMD_SKIP(name, "%s", a->why);
 	} else if (st == LMD_NOTFOUND) { /* no plugin has this architecture */
@@ -266,7 +267,7 @@ static enum verdict run_one(const struct lmt_env *env, const char *dir, const ch
 			LMD_SKIP(name, "%s", err.text);
 	} else {
 		v = FAILED;
-		printf("FAIL: %s, %s: %s: %s\n", name, how, lmd_status_text(st), err.text);
+		printf("FAIL: %s, %s: %s: %s\n", name, batching, lmd_status_text(st), err.text);
 	}
 	lmi_free(rows.v);
 	free_input(&in);
@@ -275,7 +276,7 @@ static enum verdict run_one(const struct lmt_env *env, const char *dir, const ch
 
 static bool wanted(const char *name)
 {
-	const char *only = getenv("LMD_TEST_CASES"); /* names with commas between */
+	const char *only = getenv("LMD_TEST_CASES"); /* comma-separated names */
 	size_t n = strlen(name);
 
 	for (const char *p = only; p && *p; p += strcspn(p, ","), p += *p == ',')
@@ -306,7 +307,7 @@ START_TEST(architectures)
 	size_t i;
 
 	if (!models) {
-		LMD_SKIP("architectures", "no parity pack, or no Python to make its models with");
+		LMD_SKIP("architectures", "no parity pack, or no Python to make its models");
 		return;
 	}
 	ck_assert_msg(lmt_env_init(&env, &err) == LMD_OK, "%s", err.text);
@@ -316,7 +317,7 @@ START_TEST(architectures)
 	{
 		const char *name = json_string_value(json_object_get(c, "name"));
 		const json_t *e = json_object_get(index, name);
-		bool by_step = json_object_get(c, "first") != NULL; /* the only way expected */
+		bool by_step = json_object_get(c, "first") != NULL; /* token by token only */
 
 		if (!wanted(name))
 			continue;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs llamactl over real models and lets the pack's compare.py judge.
+"""Runs llamactl on real models and evaluates the results with the pack's compare.py.
 
     real_test.py PACK          PACK: folder with compare.py, cases.json, text.txt
 
-Environment: LMD_TEST_BUILDDIR, LLAMAD_CACHE, LMD_TEST_LONG=1 (all cases, else a selection),
-LMD_TEST_CASES (only those with this text in "WAY MODEL/CASE"; WAY: batch, step, greedy, perplexity),
-LMD_TEST_BACKEND (default ref), LMD_TEST_ACTIVATIONS (f32 or int8; decides the limits).
+Environment: LMD_TEST_BUILDDIR, LLAMAD_CACHE, LMD_TEST_LONG=1 (all cases; default: a selection),
+LMD_TEST_CASES (only cases with this text in "WAY MODEL/CASE"; WAY: batch, step, greedy, perplexity),
+LMD_TEST_BACKEND (default: ref), LMD_TEST_ACTIVATIONS (f32 or int8; determines the tolerances).
 """
 import json
 import math
@@ -15,16 +15,18 @@ import subprocess
 import sys
 
 FILES = {"smollm2": "SmolLM2-135M-Instruct.Q4_1.gguf", "gemma3": "gemma-3-270m-q4_k_m.gguf"}
-# what every run does: a window model and one without, each way once
+# the cases of short runs: a model with a window and one without, each way once
 SHORT = {("batch", "smollm2/prose"), ("batch", "gemma3/question"), ("step", "smollm2/question"),
          ("greedy", "smollm2/one-token")}
-# token by token, the long run takes only what is shorter than this
+# long runs compute token by token only cases that are shorter than this
 STEP_MAX = 140
 
 pack = sys.argv[1]
 build = os.environ.get("LMD_TEST_BUILDDIR", ".")
 llamactl = os.path.join(build, "llamactl")
 cache = os.environ.get("LLAMAD_CACHE") or os.path.expanduser("~/.cache/llamad/models")
+if os.path.isdir(os.path.join(cache, "models")):  # as scripts/fetch-model does
+    cache = os.path.join(cache, "models")
 long_run = os.environ.get("LMD_TEST_LONG") == "1"
 only = os.environ.get("LMD_TEST_CASES", "")
 backend = os.environ.get("LMD_TEST_BACKEND", "ref")
@@ -87,7 +89,7 @@ def run(way, name, fn, *args):
     model = os.path.join(cache, FILES[name.split("/")[0]])
     if not os.path.exists(model):
         count["skipped"] += 1
-        print("SKIP: %s, %s: %s is not there (scripts/fetch-model)" % (name, way, model))
+        print("SKIP: %s, %s: %s not found (run scripts/fetch-model)" % (name, way, model))
         return
     try:
         fn(name, model, *args)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Real models against two oracles (LLAMAD_PARITY_DIR/real): logits in one batch and token by
-# token, free-running continuations, perplexities.  The models are those that
-# scripts/fetch-model keeps; what is not there is skipped by name.  LMD_TEST_LONG=1: all cases.
+# Compares real models with two oracles (LLAMAD_PARITY_DIR/real): logits in one batch and token by
+# token, greedy continuations, perplexities.  The models are those cached by scripts/fetch-model;
+# missing ones are reported as skipped.  LMD_TEST_LONG=1: all cases.
 dir=$LLAMAD_PARITY_DIR/real
 if ! command -v python3 >/dev/null; then
 	echo "SKIP: real models: no Python"

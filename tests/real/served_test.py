@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Serves real models by a private daemon and lets the clients ask for the pack's greedy cases.
+"""Serves real models with a private daemon, and runs the pack's greedy cases through the clients.
 
     served_test.py PACK        PACK: folder with cases.json
 
-What `llamactl run` gives is written to a file of cases, which the live tests of the Python and the
-Go client hold their answers to: alone, and eight clients at once with different prompts, so that
-their rows share steps.
+The output of `llamactl run` is written to a file of cases, with which the live tests of the Python and
+Go clients compare their answers: of a single client, and of eight clients at once with different
+prompts, so that their rows share steps.
 
 Environment: LMD_TEST_BUILDDIR, LMD_TEST_SRCDIR, LLAMAD_CACHE, LMD_TEST_LONG=1 (all models and
-cases, else eight short ones of the first model), LMD_TEST_CASES (only those with this text in
+cases; default: eight short ones of the first model), LMD_TEST_CASES (only cases with this text in
 MODEL/CASE).
 """
 import json
@@ -28,13 +28,15 @@ N, N_CTX = 64, 2048
 build = os.environ.get("LMD_TEST_BUILDDIR", ".")
 src = os.path.abspath(os.environ.get("LMD_TEST_SRCDIR", "."))
 cache = os.environ.get("LLAMAD_CACHE") or os.path.expanduser("~/.cache/llamad/models")
+if os.path.isdir(os.path.join(cache, "models")):  # as scripts/fetch-model does
+    cache = os.path.join(cache, "models")
 only = os.environ.get("LMD_TEST_CASES", "")
 long_run = os.environ.get("LMD_TEST_LONG") == "1" or bool(only)
 count = {"passed": 0, "failed": 0, "skipped": 0}
 
 
 def check(ok, text, n=1):
-    """n: cases that passed when it is ok."""
+    """Counts n passed cases if `ok`, else one failed case."""
     count["passed" if ok else "failed"] += n if ok else 1
     if not ok:
         print("FAIL: " + text)
@@ -53,11 +55,11 @@ def ctl(*args, stdin=b""):
 
 
 def chosen(cases):
-    """Those of models that are there, by model."""
+    """Selected cases of the models that are available, by model."""
     out = {}
     for model, file in FILES.items():
         if not os.path.exists(os.path.join(cache, file)):
-            skip(f"{model}: {os.path.join(cache, file)} is not there (scripts/fetch-model)")
+            skip(f"{model}: {os.path.join(cache, file)} not found (run scripts/fetch-model)")
             continue
         mine = [c for c in cases if c["model"] == model and only in f"{model}/{c['name']}"]
         if not long_run:
@@ -70,8 +72,8 @@ def chosen(cases):
 
 
 def expected(model, case):
-    """What `llamactl run` makes of it: tokens as JSON tells them, bytes as they come.  A conversation
-    of a model with a template of its own is the same as the text that the template makes."""
+    """The output of `llamactl run`: tokens from its JSON output, and the bytes of its text output.  For
+    a model with a chat template, a conversation gives the same result as the rendered template."""
     n = N if long_run else SHORT_N
     args = ["run", os.path.join(cache, FILES[model]), "-n", str(n), "--temp", "0",
             "--raw", "-c", str(N_CTX)]
@@ -83,7 +85,7 @@ def expected(model, case):
     told = json.loads(ctl(*args, "--json", stdin=prompt))
     text = ctl(*args, stdin=prompt)
     if not told["text"].endswith("\n"):
-        text = text[:-1]  # the end of line that makes it a line
+        text = text[:-1]  # the newline added at the end
     want = {"name": f"{model}/{case['name']}", "model": model, "prompt": case["text"], "n": n,
             "add_special": case["add_special"], "parse_special": case["parse_special"],
             "tokens": told["tokens"], "finish": told["finish"], "hex": text.hex()}
@@ -93,7 +95,7 @@ def expected(model, case):
 
 
 class Daemon:
-    """A daemon in a folder of its own."""
+    """A daemon in its own folder."""
 
     def __init__(self, folder):
         self.url = f"ipc://{folder}/sock"
@@ -113,8 +115,8 @@ class Daemon:
                 self.ctl("ping")
                 return
             except RuntimeError:
-                time.sleep(0.05)  # asks again; nothing depends on its length
-        raise RuntimeError("the daemon does not get ready")
+                time.sleep(0.05)  # polling interval; no result depends on it
+        raise RuntimeError("the daemon did not become ready")
 
     def ctl(self, *args):
         return ctl(*args[:1], "--socket", self.url, *args[1:])
@@ -143,9 +145,9 @@ def ask(daemon, file, n):
     go = os.path.join(src, "bindings/go")
     program = os.path.join(os.path.dirname(file), "cases.test")
     if not shutil.which("go"):
-        skip("the client in Go: there is no go")
+        skip("the Go client: go not found")
     elif subprocess.run(["go", "test", "-c", "-o", program, "."], cwd=go).returncode:
-        skip("the client in Go: its module cannot be fetched")
+        skip("the Go client: cannot fetch its modules")
     else:
         client("Go", 2 * n, [program, "-test.run", "TestCases", "-test.timeout", "60m"], go, env)
 

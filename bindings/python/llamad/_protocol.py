@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import ssl
+import stat
 import struct
 import uuid
 from typing import Any, Mapping, Optional, Sequence, TypeVar, Union
@@ -34,12 +35,31 @@ R = TypeVar("R", bound=t.Message)
 # ---- addresses ----
 
 def default_url() -> str:
-    """The socket of the system's daemon if it exists, otherwise that of the user's daemon."""
+    """The socket of the system's daemon if it exists, otherwise that of the user's daemon: in
+    XDG_RUNTIME_DIR, or in /tmp/llamad-UID if that variable is not set.  Raises Invalid if the latter
+    folder does not belong to the user or has another mode than 0700."""
     system = "/run/llamad/llamad.sock"
     own = os.environ.get("XDG_RUNTIME_DIR", "")
-    if os.path.exists(system) or not own.startswith("/"):
+    uid = os.geteuid()
+    if os.path.exists(system):
         return "ipc://" + system
-    return f"ipc://{own}/llamad/llamad.sock"
+    if own.startswith("/"):
+        return f"ipc://{own}/llamad/llamad.sock"
+    if uid == 0:
+        return "ipc://" + system
+    folder = f"/tmp/llamad-{uid}"
+    check_private(folder, uid)
+    return f"ipc://{folder}/llamad.sock"
+
+
+def check_private(folder: str, uid: int) -> None:
+    """Raises Invalid if the folder exists and is accessible to others: any user can create one in /tmp."""
+    try:
+        s = os.lstat(folder)
+    except OSError:
+        return
+    if not stat.S_ISDIR(s.st_mode) or s.st_uid != uid or s.st_mode & 0o077:
+        raise Invalid(f"{folder}: must be a folder of user {uid} with mode 0700")
 
 
 @dataclasses.dataclass(frozen=True)

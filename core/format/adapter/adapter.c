@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adapters as a list of pairs, whatever file they come from. */
+ * A list of adapter pairs, filled by the reader of the file's format. */
 #include "core/format/adapter/adapter.h"
 
 #include <stdio.h>
@@ -29,14 +29,15 @@ struct lmi_adapter_pair *lmi_adapter_place(struct lmi_adapter_file *f, const cha
 		if (p->rank == rank && p->n == n && p->k == k && p->n_slice == n_slice)
 			return p;
 		(void)lmd_fail(err, LMD_UNSUPPORTED,
-			       "%s: rank %u of %u x %u, another part of %s has rank %u of %u x %u",
+			       "%s: rank %u of %u x %u, but another part of %s has rank %u of %u x "
+			       "%u",
 			       what, rank, n, k, site, p->rank, p->n, p->k);
 		return NULL;
 	}
 	if (f->n == f->cap) {
 		p = lmi_realloc(f->v, f->cap ? 2 * f->cap : 64, sizeof(*p));
 		if (!p) {
-			(void)lmd_fail(err, LMD_NOMEM, "%s: no memory for its pairs", what);
+			(void)lmd_fail(err, LMD_NOMEM, "%s: no memory for pairs", what);
 			return NULL;
 		}
 		f->v = p;
@@ -51,7 +52,8 @@ struct lmi_adapter_pair *lmi_adapter_place(struct lmi_adapter_file *f, const cha
 	p->a = numbers && rank ? lmi_arena_array(f->arena, na, sizeof(float)) : NULL;
 	p->b = numbers ? lmi_arena_array(f->arena, nb, sizeof(float)) : NULL;
 	if (!p->site || (numbers && rank && !p->a) || (numbers && !p->b)) {
-		(void)lmd_fail(err, LMD_NOMEM, "%s: no memory for rank %u of %u x %u", what, rank, n, k);
+		(void)lmd_fail(err, LMD_NOMEM,
+			       "%s: no memory for rank %u of %u x %u", what, rank, n, k);
 		return NULL;
 	}
 	f->n++;
@@ -77,7 +79,8 @@ static int by_site(const void *a, const void *b)
 		      ((const struct lmi_adapter_pair *)b)->site);
 }
 
-/* A folder, a file of one, or a GGUF file? */
+/* Sets *out to true for a folder or a file of one, to false for a GGUF file; anything else is an
+ * error. */
 static enum lmd_status is_peft(const char *path, bool *out, struct lmd_error *err)
 {
 	const char *base = strrchr(path, '/');
@@ -98,7 +101,7 @@ static enum lmd_status is_peft(const char *path, bool *out, struct lmd_error *er
 		s = lmi_file_read(&f, 0, magic, sizeof(magic), err);
 	if (s == LMD_OK && (f.bytes < sizeof(magic) || memcmp(magic, "GGUF", 4) != 0))
 		s = lmd_fail(err, LMD_UNSUPPORTED,
-			     "%.200s: neither a GGUF file nor a folder of PEFT", path);
+			     "%.200s: neither a GGUF file nor a PEFT folder", path);
 	lmi_file_close(&f);
 	return s;
 }
@@ -127,7 +130,7 @@ static enum lmd_status open_file(struct lmi_adapter_file **out, const char *path
 	else
 		st = lmi_adapter_read_gguf(f, path, err);
 	if (st == LMD_OK && !f->n)
-		st = lmd_fail(err, LMD_INVALID, "it changes nothing: no pairs in it");
+		st = lmd_fail(err, LMD_INVALID, "contains no adapter pairs");
 	if (st != LMD_OK) {
 		if (!err || !strstr(err->text, path))
 			lmd_error_prefix(err, lmi_show_path(show, sizeof(show), path));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * adapter.h - what is added to a model: low-rank pairs (LoRA, arXiv 2106.09685) and control vectors
+ * adapter.h - additions to a model: low-rank pairs (LoRA, arXiv 2106.09685) and control vectors
  * (arXiv 2310.01405).
  *
  *     gguf.c   GGUF files of general.type "adapter", and control vectors
- *     peft.c   folders of PEFT: adapter_config.json and adapter_model.safetensors
+ *     peft.c   PEFT folders: adapter_config.json and adapter_model.safetensors
  *
- * Numbers are kept as floats, with every shape checked against the model that they are for. */
+ * Numbers are stored as floats.  Every shape is checked against the base model. */
 #ifndef LLAMAD_CORE_FORMAT_ADAPTER_ADAPTER_H
 #define LLAMAD_CORE_FORMAT_ADAPTER_ADAPTER_H
 
@@ -15,33 +15,35 @@
 #include "llamad/model.h"
 #include "llamad/status.h"
 
-/* One weight's share: to what the weight gives for x is added scale * b (a x), or with rank 0 the
- * vector scale * b. */
+/* What an adapter does to one weight: scale * b (a x) is added to the weight's output for input x;
+ * with rank 0, the vector scale * b is added. */
 struct lmi_adapter_pair {
-	const char *site; /* the weight's name without ".weight" */
+	const char *site; /* name of the weight without ".weight" */
 	uint32_t rank, n, k;
-	uint32_t n_slice; /* > 1: a stack of experts, slice after slice */
-	float *a;         /* [n_slice][rank][k]; for embeddings k counts tokens */
+	uint32_t n_slice; /* > 1: a stack of experts, one slice each */
+	float *a;         /* [n_slice][rank][k]; k is the number of tokens for embeddings */
 	float *b;         /* [n_slice][n][rank]; rank 0: [n] */
-	float scale;      /* of the file: alpha / rank */
+	float scale;      /* from the file: alpha / rank */
 };
 
 struct lmi_adapter_file;
 
-/* path: a GGUF file (adapter or control vector), a PEFT folder, or a file of one.  base: the model,
- * which outlives nothing here.  Refusals name the file, the tensor and the bound. */
+/* path: a GGUF file (adapter or control vector), a PEFT folder, or a file of one.
+ * base: the model that the adapter is for; only used during the call
+ *
+ * Error messages name the file, the tensor and the limit. */
 enum lmd_status lmi_adapter_open(struct lmi_adapter_file **out, const char *path,
 				 const struct lmd_model *base, struct lmd_error *err);
-/* The same for the sizes alone: no number is read, a and b of the pairs are NULL. */
+/* Like lmi_adapter_open, but reads the sizes only: a and b of all pairs are NULL. */
 enum lmd_status lmi_adapter_measure(struct lmi_adapter_file **out, const char *path,
 				    const struct lmd_model *base, struct lmd_error *err);
-/* NULL allowed. */
+/* f may be NULL. */
 void lmi_adapter_close(struct lmi_adapter_file *f);
 
 uint32_t lmi_adapter_n(const struct lmi_adapter_file *f);
-/* Ordered by site, each site once. */
+/* Pair i, ordered by site; each site occurs once. */
 const struct lmi_adapter_pair *lmi_adapter_pair(const struct lmi_adapter_file *f, uint32_t i);
-/* Tokens after which alone it acts (aLoRA); *n 0: it always acts. */
+/* The tokens after which the adapter becomes active (aLoRA); with *n == 0 it is always active. */
 const int32_t *lmi_adapter_invocation(const struct lmi_adapter_file *f, uint32_t *n);
 
 #endif /* LLAMAD_CORE_FORMAT_ADAPTER_ADAPTER_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adapters when things go wrong: each allocation failing, files cut at every byte.  What adapters
- * compute is compared with merged models in tests/interop. */
+ * Adapters with failing allocations and truncated files.  The numbers that adapters compute are
+ * compared with merged models in tests/interop. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,12 +69,12 @@ START_TEST(no_memory)
 	struct lmd_error err;
 	uint64_t n;
 
-	for (int ever_after = 0; ever_after < 2; ever_after++) {
+	for (int all_later = 0; all_later < 2; all_later++) {
 		for (n = 1;; n++) {
 			enum lmd_status st;
 			bool hit;
 
-			lmi_alloc_fail_nth(n, ever_after);
+			lmi_alloc_fail_nth(n, all_later);
 			st = try_open(&err);
 			hit = lmi_alloc_did_fail();
 			lmi_alloc_fail_nth(0, false);
@@ -106,7 +106,7 @@ START_TEST(cut_at_every_byte)
 }
 END_TEST
 
-/* Rows of B are in the order of the model's, the scale is alpha / rank. */
+/* The rows of B are in the model's order; the scale is alpha / rank. */
 START_TEST(pair)
 {
 	struct lmi_adapter_file *f = NULL;
@@ -128,8 +128,8 @@ START_TEST(pair)
 }
 END_TEST
 
-/* The same pairs without their numbers. */
-START_TEST(sizes_alone)
+/* lmi_adapter_measure returns the same pairs without their numbers. */
+START_TEST(sizes_only)
 {
 	struct lmi_adapter_file *f = NULL, *sizes = NULL;
 	struct lmd_error err = {0};
@@ -161,7 +161,7 @@ int main(void)
 	tcase_add_test(tc, no_memory);
 	tcase_add_test(tc, cut_at_every_byte);
 	tcase_add_test(tc, pair);
-	tcase_add_test(tc, sizes_alone);
+	tcase_add_test(tc, sizes_only);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adapters in GGUF: tensors NAME.lora_a [k, rank] and NAME.lora_b [rank, n] for a tensor NAME [k,
- * n] of the model; of embeddings both are turned, NAME.lora_a [rank, tokens], NAME.lora_b [rank,
- * width].  Control vectors: tensors direction.N [width], added to what layer N gives. */
+ * Reads adapters from GGUF files: for a tensor NAME [k, n] of the model, the tensors NAME.lora_a
+ * [k, rank] and NAME.lora_b [rank, n].  For embeddings both are transposed: NAME.lora_a [rank,
+ * tokens], NAME.lora_b [rank, width].  Control vectors are tensors direction.N [width], which are
+ * added to the output of layer N. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,9 +26,9 @@ static bool text_is(const struct lmd_model *m, const char *key, const char *text
 	       !memcmp(v->v.s.ptr, text, v->v.s.len);
 }
 
-/* All values of a tensor; the caller frees them. */
-static enum lmd_status values(const struct lmi_model *m, const struct lmd_tensor *t, float **out,
-			      struct lmd_error *err)
+/* Returns all values of a tensor; the caller frees them. */
+static enum lmd_status read_values(const struct lmi_model *m, const struct lmd_tensor *t,
+				   float **out, struct lmd_error *err)
 {
 	const struct lmi_dtype *type = lmi_dtype(t->dtype);
 	uint64_t n = 1;
@@ -35,9 +36,9 @@ static enum lmd_status values(const struct lmi_model *m, const struct lmd_tensor
 	void *raw;
 
 	for (uint32_t i = 0; i < t->n_dim; i++)
-		n *= (uint64_t)t->dims[i]; /* at most the file's size, checked by the reader */
+		n *= (uint64_t)t->dims[i]; /* less than the file size, checked by the reader */
 	if (!type->dequant)
-		return lmd_fail(err, LMD_UNSUPPORTED, "tensor %s: type %s has no plain numbers",
+		return lmd_fail(err, LMD_UNSUPPORTED, "tensor %s: type %s cannot be decoded",
 				t->name, type->name);
 	raw = lmi_alloc((size_t)t->bytes, 1);
 	*out = lmi_alloc((size_t)n, sizeof(**out));
@@ -54,11 +55,12 @@ static enum lmd_status values(const struct lmi_model *m, const struct lmd_tensor
 	return st;
 }
 
-static enum lmd_status misfit(const struct lmd_tensor *a, const struct lmd_tensor *b,
-			      const struct lmd_tensor *base, struct lmd_error *err)
+static enum lmd_status shape_error(const struct lmd_tensor *a, const struct lmd_tensor *b,
+				   const struct lmd_tensor *base, struct lmd_error *err)
 {
 	return lmd_fail(err, LMD_INVALID,
-			"tensor %s [%lld, %lld] with lora_b [%lld, %lld] does not fit %s [%lld, %lld]",
+			"tensor %s [%lld, %lld] with lora_b [%lld, %lld] does not fit %s [%lld, "
+			"%lld]",
 			a->name, (long long)a->dims[0], (long long)a->dims[1], (long long)b->dims[0],
 			(long long)b->dims[1], base->name, (long long)base->dims[0],
 			(long long)base->dims[1]);
@@ -80,13 +82,14 @@ static enum lmd_status read_pair(struct lmi_adapter_file *f, const struct lmi_mo
 	if (a->n_dim > 3 || b->n_dim > 3 || slices != b->dims[2] || slices != base->dims[2] ||
 	    rank != b->dims[0] || (embd ? a->dims[1] != base->dims[1] || b->dims[1] != base->dims[0]
 				       : a->dims[0] != base->dims[0] || b->dims[1] != base->dims[1]))
-		return misfit(a, b, base, err);
+		return shape_error(a, b, base, err);
 	if (rank > LMI_ADAPTER_MAX_RANK)
-		return lmd_fail(err, LMD_INVALID, "tensor %s: rank %lld, at most %u", a->name,
+		return lmd_fail(err, LMD_INVALID,
+				"tensor %s: rank %lld, must be at most %u", a->name,
 				(long long)rank, LMI_ADAPTER_MAX_RANK);
-	st = f->sizes_only ? LMD_OK : values(m, a, &va, err);
+	st = f->sizes_only ? LMD_OK : read_values(m, a, &va, err);
 	if (st == LMD_OK && !f->sizes_only)
-		st = values(m, b, &vb, err);
+		st = read_values(m, b, &vb, err);
 	p = st != LMD_OK ? NULL
 			 : lmi_adapter_place(f, site, (uint32_t)rank, (uint32_t)b->dims[1],
 					     (uint32_t)(embd ? a->dims[1] : a->dims[0]),
@@ -117,10 +120,11 @@ static enum lmd_status read_lora(struct lmi_adapter_file *f, const struct lmi_mo
 	if (!text_is(v, "adapter.type", "lora"))
 		return lmd_fail(err, LMD_UNSUPPORTED, "key adapter.type is not \"lora\"");
 	if (strcmp(v->arch, f->base->arch) != 0)
-		return lmd_fail(err, LMD_INVALID, "it is for architecture %.48s, the model is %s",
+		return lmd_fail(err, LMD_INVALID,
+				"the adapter is for architecture %.48s, but the model is %s",
 				v->arch, f->base->arch);
 	if (alpha && alpha->type != LMD_META_F64)
-		return lmd_fail(err, LMD_INVALID, "key adapter.lora.alpha is no float");
+		return lmd_fail(err, LMD_INVALID, "key adapter.lora.alpha is not a float");
 	for (uint32_t i = 0; st == LMD_OK && i < v->n_tensors; i++) {
 		const struct lmd_tensor *t = &v->tensors[i], *b;
 		size_t n = strlen(t->name), k = sizeof(TAIL_A) - 1;
@@ -134,7 +138,8 @@ static enum lmd_status read_lora(struct lmi_adapter_file *f, const struct lmi_mo
 		(void)snprintf(name, sizeof(name), "%s%s", site, is_b ? TAIL_A : TAIL_B);
 		b = v->find_tensor(v, name);
 		if (!b)
-			return lmd_fail(err, LMD_CORRUPT, "tensor %s is there, %s is not", t->name,
+			return lmd_fail(err, LMD_CORRUPT,
+					"tensor %s is present, but %s is missing", t->name,
 					name);
 		if (!is_b)
 			st = read_pair(f, m, t, b, site, alpha ? alpha->v.f : 0, err);
@@ -152,7 +157,7 @@ static enum lmd_status read_invocation(struct lmi_adapter_file *f, const struct 
 		return LMD_OK;
 	if (k->type != LMD_META_ARR_I64 || k->n > 4096)
 		return lmd_fail(err, LMD_INVALID,
-				"key %s is no array of at most 4096 integers", k->key);
+				"key %s is not an array of at most 4096 integers", k->key);
 	ids = lmi_arena_array(f->arena, k->n + 1, sizeof(*ids));
 	if (!ids)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %llu tokens",
@@ -161,7 +166,8 @@ static enum lmd_status read_invocation(struct lmi_adapter_file *f, const struct 
 		int64_t id = ((const int64_t *)k->v.a)[i];
 
 		if (id < 0 || id >= (int64_t)f->base->tok->n_tokens)
-			return lmd_fail(err, LMD_INVALID, "key %s: token %lld of %u", k->key,
+			return lmd_fail(err, LMD_INVALID,
+					"key %s: token %lld, must be below %u", k->key,
 					(long long)id, f->base->tok->n_tokens);
 		ids[i] = (int32_t)id;
 	}
@@ -172,7 +178,7 @@ static enum lmd_status read_invocation(struct lmi_adapter_file *f, const struct 
 
 /* ---- control vectors ---- */
 
-/* A vector can be added where the last product of a layer goes into the stream as it is. */
+/* A vector can only be added if the output of ffn_down goes directly into the residual stream. */
 static enum lmd_status read_direction(struct lmi_adapter_file *f, const struct lmi_model *m,
 				      const struct lmd_tensor *t, struct lmd_error *err)
 {
@@ -185,7 +191,8 @@ static enum lmd_status read_direction(struct lmi_adapter_file *f, const struct l
 	enum lmd_status st;
 
 	if (il == ULONG_MAX || *end || il < 1 || il > 1024)
-		return lmd_fail(err, LMD_INVALID, "tensor %s: not direction.N of a layer 1..1024",
+		return lmd_fail(err, LMD_INVALID,
+				"tensor %s: the name must be direction.N with a layer N of 1..1024",
 				t->name);
 	(void)snprintf(site, sizeof(site), "blk.%lu.ffn_down", il);
 	(void)snprintf(norm, sizeof(norm), "blk.%lu.post_ffw_norm.weight", il);
@@ -194,13 +201,14 @@ static enum lmd_status read_direction(struct lmi_adapter_file *f, const struct l
 		return LMD_NOTFOUND;
 	if (f->base->find_tensor(f->base, norm))
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"tensor %s: layers of architecture %s end in a norm, nothing can be "
-				"added behind it",
+				"tensor %s: layers of architecture %s end in a norm, so a control "
+				"vector cannot be added after them",
 				t->name, f->base->arch);
 	if (t->n_dim != 1 || t->dims[0] != base->dims[1])
-		return lmd_fail(err, LMD_INVALID, "tensor %s has %lld values, the model is %lld wide",
+		return lmd_fail(err, LMD_INVALID,
+				"tensor %s has %lld values, must have %lld like the embedding",
 				t->name, (long long)t->dims[0], (long long)base->dims[1]);
-	st = f->sizes_only ? LMD_OK : values(m, t, &v, err);
+	st = f->sizes_only ? LMD_OK : read_values(m, t, &v, err);
 	if (st != LMD_OK)
 		return st;
 	p = lmi_adapter_place(f, site, 0, (uint32_t)t->dims[0], (uint32_t)base->dims[0], 1, t->name,
@@ -240,7 +248,8 @@ enum lmd_status lmi_adapter_read_gguf(struct lmi_adapter_file *f, const char *pa
 		st = read_vectors(f, m, err);
 	} else {
 		st = lmd_fail(err, LMD_INVALID,
-			      "a model of architecture %.48s, neither an adapter nor a control vector",
+			      "neither an adapter nor a control vector, but a model of "
+			      "architecture %.48s",
 			      v->arch);
 	}
 	lmi_model_close(m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * inner.h - what the readers of adapters share. */
+ * inner.h - shared between the adapter readers. */
 #ifndef LLAMAD_CORE_FORMAT_ADAPTER_INNER_H
 #define LLAMAD_CORE_FORMAT_ADAPTER_INNER_H
 
@@ -10,25 +10,26 @@
 #include "core/format/adapter/adapter.h"
 
 #define LMI_ADAPTER_MAX_RANK 4096u
-#define LMI_ADAPTER_BYTES    (16ull << 30) /* of all numbers */
+#define LMI_ADAPTER_BYTES    (16ull << 30) /* limit for all numbers together */
 
 struct lmi_adapter_file {
 	struct lmd_arena *arena;
 	const struct lmd_model *base;
 	struct lmi_adapter_pair *v; /* [n] */
 	uint32_t n, cap;
-	bool sizes_only; /* no numbers */
+	bool sizes_only; /* a and b stay NULL */
 	const int32_t *invocation;
 	uint32_t n_invocation;
 };
 
-/* The pair of a site, made when it is new: zeros of these sizes, or sizes alone.  A pair that is
- * there must have them.  `what` begins sentences.  NULL with a sentence. */
+/* Finds or creates the pair of a site; a new one has zeroed arrays, or sizes only.  An existing
+ * pair must have the same sizes.  `what` starts the error message.  Returns NULL on error. */
 struct lmi_adapter_pair *lmi_adapter_place(struct lmi_adapter_file *f, const char *site,
 					   uint32_t rank, uint32_t n, uint32_t k, uint32_t n_slice,
 					   const char *what, struct lmd_error *err);
 
-/* The base's tensor of a site (".weight" is added); NULL with a sentence. */
+/* The base model's tensor for a site (".weight" is appended); NULL and an error if there is
+ * none. */
 const struct lmd_tensor *lmi_adapter_base(const struct lmi_adapter_file *f, const char *site,
 					  const char *what, struct lmd_error *err);
 

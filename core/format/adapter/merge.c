@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * W + sum of scale * B A, a piece of rows at a time.  The rows of an embedding are tokens, and
- * there the pair is meant transposed (adapter.h): A has a column for each token. */
+ * Computes W + sum of scale * B A, several rows at a time.  The rows of an embedding are tokens, so
+ * there the product is transposed (adapter.h): A has a column for each token. */
 #include "core/format/adapter/merge.h"
 
 #include <string.h>
@@ -15,9 +15,9 @@ struct job {
 	const struct lmi_merge *m;
 	const struct lmd_model *view;
 	struct lmi_gguf_writer *w;
-	uint8_t *raw, *out; /* a piece as it is read and written */
+	uint8_t *raw, *out; /* several rows as read and as written */
 	float *v;
-	size_t n_raw, n_out, n_v; /* allocated */
+	size_t n_raw, n_out, n_v; /* allocated elements */
 };
 
 /* The pair of adapter i for a tensor, or NULL. */
@@ -42,7 +42,7 @@ static bool changes(const struct lmi_merge *m, const struct lmd_tensor *t)
 	return false;
 }
 
-/* A weight in a type that no file has is written in another. */
+/* Adapters do not change it, and files can store its type. */
 static bool is_copied(const struct lmi_merge *m, const struct lmd_tensor *t)
 {
 	return !changes(m, t) && lmi_dtype_in_file(t->dtype) == t->dtype;
@@ -79,16 +79,16 @@ static enum lmd_status check(const struct lmi_merge *m, struct lmd_error *err)
 		(void)lmi_adapter_invocation(m->adapters[i], &n);
 		if (n)
 			return lmd_fail(err, LMD_UNSUPPORTED,
-					"adapter %u acts behind a sequence of %u tokens alone: "
-					"merged it would always act",
+					"adapter %u is active only after a sequence of %u tokens, "
+					"but would always be active once merged",
 					i + 1, n);
 		for (uint32_t k = 0; k < lmi_adapter_n(m->adapters[i]); k++) {
 			const struct lmi_adapter_pair *p = lmi_adapter_pair(m->adapters[i], k);
 
 			if (!p->rank)
 				return lmd_fail(err, LMD_UNSUPPORTED,
-						"adapter %u is a control vector, which no weight "
-						"can take in",
+						"adapter %u is a control vector, which cannot be "
+						"merged into a weight",
 						i + 1);
 		}
 	}
@@ -109,30 +109,32 @@ static enum lmd_status check(const struct lmi_merge *m, struct lmd_error *err)
 	return LMD_OK;
 }
 
-static bool room(void **p, size_t *have, size_t want, size_t item)
+static bool reserve(void **p, size_t *have, size_t need, size_t item)
 {
-	if (want <= *have)
+	if (need <= *have)
 		return true;
 	lmi_free(*p);
-	*p = lmi_alloc(want, item);
-	*have = *p ? want : 0;
+	*p = lmi_alloc(need, item);
+	*have = *p ? need : 0;
 	return *p != NULL;
 }
 
-/* Adds to row `row` of all slices, `v`, what a pair says. */
+/* Adds the pair's product to v, which is row `row` counted over all slices. */
 static void add_row(const struct lmi_adapter_pair *p, float scale, uint64_t row, float *v,
 		    uint64_t width, uint64_t n_row)
 {
-	bool turned = width != p->k || (p->n == p->k && !strcmp(p->site, "token_embd"));
+	bool transposed = width != p->k || (p->n == p->k && !strcmp(p->site, "token_embd"));
 	uint64_t slice = row / n_row, r = row % n_row;
 	const float *a = p->a + (size_t)slice * p->rank * p->k;
 	const float *b = p->b + (size_t)slice * p->n * p->rank;
 
 	for (uint32_t j = 0; j < p->rank; j++) {
-		float f = scale * (turned ? a[(size_t)j * p->k + r] : b[(size_t)r * p->rank + j]);
+		float f = scale * (transposed ? a[(size_t)j * p->k + r]
+					      : b[(size_t)r * p->rank + j]);
 
 		for (uint64_t c = 0; c < width; c++)
-			v[c] += f * (turned ? b[(size_t)c * p->rank + j] : a[(size_t)j * p->k + c]);
+			v[c] += f * (transposed ? b[(size_t)c * p->rank + j]
+						: a[(size_t)j * p->k + c]);
 	}
 }
 
@@ -143,11 +145,11 @@ static enum lmd_status merge_rows(struct job *j, const struct lmd_tensor *t, uin
 	uint64_t width = (uint64_t)t->dims[0], in = 0, out = 0;
 	enum lmd_status st;
 
-	(void)lmi_row_bytes(from, width, &in); /* both were checked */
+	(void)lmi_row_bytes(from, width, &in); /* check() has validated both */
 	(void)lmi_row_bytes(to, width, &out);
-	if (!room((void **)&j->raw, &j->n_raw, (size_t)(n * in), 1) ||
-	    !room((void **)&j->out, &j->n_out, (size_t)(n * out), 1) ||
-	    !room((void **)&j->v, &j->n_v, (size_t)(n * width), sizeof(float)))
+	if (!reserve((void **)&j->raw, &j->n_raw, (size_t)(n * in), 1) ||
+	    !reserve((void **)&j->out, &j->n_out, (size_t)(n * out), 1) ||
+	    !reserve((void **)&j->v, &j->n_v, (size_t)(n * width), sizeof(float)))
 		return lmd_fail(err, LMD_NOMEM, "tensor %s: no memory for %llu rows", t->name,
 				(unsigned long long)n);
 	st = lmi_model_read(j->m->model, t, row0 * in, j->raw, (size_t)(n * in), err);
@@ -187,7 +189,7 @@ static enum lmd_status copy_tensor(struct job *j, const struct lmd_tensor *t, st
 	for (uint64_t at = 0; st == LMD_OK && at < t->bytes; at += piece) {
 		uint64_t n = t->bytes - at < piece ? t->bytes - at : piece;
 
-		if (!room((void **)&j->raw, &j->n_raw, (size_t)n, 1))
+		if (!reserve((void **)&j->raw, &j->n_raw, (size_t)n, 1))
 			return lmd_fail(err, LMD_NOMEM, "tensor %s: no memory to copy", t->name);
 		st = lmi_model_read(j->m->model, t, at, j->raw, (size_t)n, err);
 		if (st == LMD_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * merge.h - a model with adapters merged into its weights, as one GGUF file. */
+ * merge.h - writes a model with adapters merged into its weights as one GGUF file. */
 #ifndef LLAMAD_CORE_FORMAT_ADAPTER_MERGE_H
 #define LLAMAD_CORE_FORMAT_ADAPTER_MERGE_H
 
@@ -8,22 +8,21 @@
 #include "core/format/format.h"
 #include "core/format/gguf/write.h"
 
-/* Decoded weights take what the model and its adapters say; all else is copied. */
+/* Weights that an adapter changes are decoded and added to; everything else is copied. */
 struct lmi_merge {
 	const struct lmi_model *model; /* LMI_OPEN_HEADER_ONLY suffices */
 	struct lmi_adapter_file *const *adapters; /* [n], opened for this model */
-	const float *scales;			  /* [n] beside the adapters' own */
+	const float *scales;			  /* [n], times the adapters' own */
 	uint32_t n;
-	int32_t type; /* enum lmd_dtype of changed weights; -1: their own where that is a float
-		       * type, else f16 */
-	lmi_gguf_progress_fn progress; /* NULL: nobody */
+	int32_t type; /* enum lmd_dtype of changed weights; -1: keep float types, otherwise f16 */
+	lmi_gguf_progress_fn progress; /* may be NULL */
 	void *arg;
 };
 
 /* Number of weights that would change. */
 uint32_t lmi_merge_count(const struct lmi_merge *m);
-/* Writes the file.  LMD_UNSUPPORTED: a control vector, an adapter that acts only behind certain
- * tokens, a type without an encoder. */
+/* Writes the file.  Returns LMD_UNSUPPORTED for a control vector, an adapter that is active only
+ * after certain tokens, or a type without an encoder. */
 enum lmd_status lmi_merge_write(const struct lmi_merge *m, const char *path, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_FORMAT_ADAPTER_MERGE_H */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adapters of PEFT: adapter_config.json says rank and alpha, adapter_model.safetensors has tensors
+ * Reads PEFT adapters: adapter_config.json has rank and alpha, adapter_model.safetensors has
+ * tensors
+ *
  *     base_model.model.STEM.lora_A.weight [rank, in]     STEM.lora_B.weight [out, rank]
  *     base_model.model.STEM.lora_embedding_A [rank, tokens]    STEM.lora_embedding_B [width, rank]
- * whose stems are those of the checkpoint.  The rows of its family lead to ours; what a row does to
- * the rows of a weight is done to those of B. */
+ *
+ * where STEM is a name of the checkpoint.  The tables of its model family map names to ours; if
+ * they permute the rows of a weight, the rows of B are permuted in the same way. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +26,7 @@
 
 struct peft {
 	struct lmi_adapter_file *f;
-	struct lmi_model *m; /* holds the parts */
+	struct lmi_model *m; /* owns the parts */
 	struct lmi_st st;
 	struct lmi_jtree config;
 	uint32_t n_head, n_head_kv, head_dim, n_expert;
@@ -75,19 +78,21 @@ static enum lmd_status check_config(struct peft *p)
 
 	if (!lmi_jnode_eq(t, "LORA"))
 		return lmd_fail(p->err, LMD_UNSUPPORTED,
-				"adapter_config.json: \"peft_type\" %.40s, only LORA is read",
+				"adapter_config.json: \"peft_type\" is %.40s, must be LORA",
 				lmi_jnode_is(t, LMI_JSTRING) ? t->u.s : lmi_jnode_kind(t));
 	if (is_true(lmi_jnode_get(o, "use_dora")))
 		return lmd_fail(p->err, LMD_UNSUPPORTED,
-				"adapter_config.json: \"use_dora\": magnitudes are not read; merge it "
-				"into the model");
+				"adapter_config.json: \"use_dora\": DoRA is not supported; merge "
+				"the adapter into the model");
 	if (lmi_jnode_is(alphas, LMI_JOBJECT) && alphas->n)
 		return lmd_fail(p->err, LMD_UNSUPPORTED,
-				"adapter_config.json: \"alpha_pattern\" has %u entries, only one alpha "
-				"for all is read",
+				"adapter_config.json: \"alpha_pattern\" has %u entries, but only "
+				"one alpha for all modules is supported",
 				alphas->n);
 	if (!lmi_jnode_real(lmi_jnode_get(o, "lora_alpha"), &p->alpha) || !(fabs(p->alpha) < 1e9))
-		return lmd_fail(p->err, LMD_INVALID, "adapter_config.json: \"lora_alpha\" is %s",
+		return lmd_fail(p->err, LMD_INVALID,
+				"adapter_config.json: \"lora_alpha\" is %s, must be a number below "
+				"1e9",
 				lmi_jnode_kind(lmi_jnode_get(o, "lora_alpha")));
 	p->rslora = is_true(lmi_jnode_get(o, "use_rslora"));
 	return LMD_OK;
@@ -115,14 +120,14 @@ static void read_sizes(struct peft *p)
 	p->head_dim = key_int(m, "attention.key_length",
 			      key_int(m, "embedding_length", 1) / p->n_head);
 	p->head_dim = p->head_dim ? p->head_dim : 1;
-	if (p->n_head % p->n_head_kv) /* counts of their own for each layer */
+	if (p->n_head % p->n_head_kv) /* the counts differ from layer to layer */
 		p->n_head_kv = p->n_head;
 	p->n_expert = key_int(m, "expert_count", 0);
 }
 
 /* ---- names ---- */
 
-/* "layers.%d.mlp.experts.%d.up_proj" against a text; the numbers go to n[]. */
+/* Matches a pattern such as "layers.%d.mlp.experts.%d.up_proj"; the numbers go to n[]. */
 static bool match(const char *pattern, const char *s, uint32_t n[2])
 {
 	unsigned k = 0;
@@ -144,7 +149,7 @@ static bool match(const char *pattern, const char *s, uint32_t n[2])
 	return !*s;
 }
 
-/* The row of a stem in any family of the architecture. */
+/* Finds the row of a stem in any family of the architecture. */
 static const struct lmi_row *find_row(const struct peft *p, const char *stem, uint32_t n[2])
 {
 	static const char *const prefixes[] = {"model.", "", "transformer.", "gpt_neox.",
@@ -192,8 +197,8 @@ static void site_of(const struct lmi_row *row, uint32_t il, char out[128])
 
 /* ---- pairs ---- */
 
-/* Values as floats; the caller frees them. */
-static enum lmd_status values(struct peft *p, const struct lmi_st_tensor *t, float **out)
+/* Returns the values as floats; the caller frees them. */
+static enum lmd_status read_values(struct peft *p, const struct lmi_st_tensor *t, float **out)
 {
 	void *raw = lmi_alloc((size_t)t->bytes, 1);
 	enum lmd_status st;
@@ -214,7 +219,7 @@ static enum lmd_status values(struct peft *p, const struct lmi_st_tensor *t, flo
 	return st;
 }
 
-/* Where row u of B comes from. */
+/* The row of the file's B that becomes row u. */
 static uint64_t b_row(const struct peft *p, const struct lmi_row *row, uint64_t u)
 {
 	const struct lmi_recipe r = {
@@ -229,7 +234,7 @@ static uint64_t b_row(const struct peft *p, const struct lmi_row *row, uint64_t 
 	return lmi_recipe_row(&r, u);
 }
 
-/* Weights of which more than the order of the rows is changed. */
+/* For these rows the weight's data is selected or transposed, not just permuted. */
 #define REARRANGED                                                                                 \
 	(LMI_ROW_HALF0 | LMI_ROW_HALF1 | LMI_ROW_EVEN0 | LMI_ROW_EVEN1 | LMI_ROW_K_B |             \
 	 LMI_ROW_V_B | LMI_ROW_DELTA | LMI_ROW_DELTA_GATE)
@@ -253,8 +258,8 @@ static enum lmd_status put_pair(struct peft *p, const struct found *x)
 
 	if (x->row->flags & REARRANGED)
 		return lmd_fail(p->err, LMD_UNSUPPORTED,
-				"tensor %.80s: the weight is used in parts, which adapters are not "
-				"taken apart for; merge it into the model",
+				"tensor %.80s: the model uses parts of this weight, for which "
+				"adapters are not supported; merge it into the model",
 				x->a->name);
 	site_of(x->row, x->il, site);
 	base = lmi_adapter_base(p->f, site, x->a->name, p->err);
@@ -268,12 +273,13 @@ static enum lmd_status put_pair(struct peft *p, const struct found *x)
 	    (x->embd ? k != base->dims[1] || n != base->dims[0]
 		     : k != base->dims[0] || n != base->dims[1]))
 		return lmd_fail(p->err, LMD_INVALID,
-				"tensor %.80s: %u x %u of rank %u does not fit %s [%lld, %lld, %lld]",
+				"tensor %.80s: %u x %u of rank %u does not fit %s [%lld, %lld, "
+				"%lld]",
 				x->a->name, n, k, rank, base->name, (long long)base->dims[0],
 				(long long)base->dims[1], (long long)base->dims[2]);
-	st = p->f->sizes_only ? LMD_OK : values(p, x->a, &va);
+	st = p->f->sizes_only ? LMD_OK : read_values(p, x->a, &va);
 	if (st == LMD_OK && !p->f->sizes_only)
-		st = values(p, x->b, &vb);
+		st = read_values(p, x->b, &vb);
 	to = st == LMD_OK ? lmi_adapter_place(p->f, site, rank, n, k, slices, x->a->name, p->err)
 			  : NULL;
 	if (to && !p->f->sizes_only) {
@@ -286,7 +292,8 @@ static enum lmd_status put_pair(struct peft *p, const struct found *x)
 				       rank * sizeof(float));
 			else
 				st = lmd_fail(p->err, LMD_INVALID,
-					      "tensor %.80s: %u rows are not those of all heads",
+					      "tensor %.80s: %u rows do not match the number of "
+					      "heads",
 					      x->b->name, n);
 		}
 		to->scale = (float)(p->alpha / (p->rslora ? sqrt(rank) : rank));
@@ -298,7 +305,7 @@ static enum lmd_status put_pair(struct peft *p, const struct found *x)
 	return st;
 }
 
-static bool cut(const char *name, const char *tail, char *stem, size_t room)
+static bool strip_name(const char *name, const char *tail, char *stem, size_t room)
 {
 	size_t n = strlen(name), k = strlen(tail), skip = sizeof(BEGIN) - 1;
 
@@ -309,7 +316,7 @@ static bool cut(const char *name, const char *tail, char *stem, size_t room)
 	return true;
 }
 
-/* One tensor of the file: the A of a pair, or its B. */
+/* Reads one tensor of the file: the A of a pair, or its B. */
 static enum lmd_status read_tensor(struct peft *p, const struct lmi_st_tensor *t)
 {
 	static const struct {
@@ -323,18 +330,19 @@ static enum lmd_status read_tensor(struct peft *p, const struct lmi_st_tensor *t
 
 	for (size_t i = 0; i < LMD_LEN(tails); i++) {
 		struct found x = {.embd = tails[i].embd};
-		bool is_a = cut(t->name, tails[i].a, stem, sizeof(stem));
+		bool is_a = strip_name(t->name, tails[i].a, stem, sizeof(stem));
 		uint32_t num[2] = {0, 0};
 		size_t k = strlen(tails[i].a);
 
-		if (!is_a && !cut(t->name, tails[i].b, stem, sizeof(stem)))
+		if (!is_a && !strip_name(t->name, tails[i].b, stem, sizeof(stem)))
 			continue;
 		(void)snprintf(other, sizeof(other), "%.*s%s", (int)(n - k), t->name,
 			       is_a ? tails[i].b : tails[i].a);
 		x.a = t;
 		x.b = lmi_st_find(&p->st, other);
 		if (!x.b)
-			return lmd_fail(p->err, LMD_CORRUPT, "tensor %.80s is there, %.80s is not",
+			return lmd_fail(p->err, LMD_CORRUPT,
+					"tensor %.80s is present, but %.80s is missing",
 					t->name, other);
 		if (!is_a)
 			return LMD_OK;
@@ -342,25 +350,26 @@ static enum lmd_status read_tensor(struct peft *p, const struct lmi_st_tensor *t
 		    x.a->dims[0] < 1 || x.a->dims[0] > LMI_ADAPTER_MAX_RANK ||
 		    x.a->dims[1] > 1 << 28 || x.b->dims[0] > 1 << 28)
 			return lmd_fail(p->err, LMD_INVALID,
-					"tensor %.80s: no pair of matrices of one rank 1..%u", t->name,
+					"tensor %.80s: the pair must be two matrices with the same "
+					"rank of 1..%u", t->name,
 					LMI_ADAPTER_MAX_RANK);
 		x.row = find_row(p, stem, num);
 		if (!x.row || x.row->flags & (LMI_ROW_HALF0 | LMI_ROW_HALF1))
 			return lmd_fail(p->err, LMD_UNSUPPORTED,
-					"tensor %.80s: a model of architecture %s has no such weight "
-					"to adapt",
+					"tensor %.80s: models of architecture %s have no such "
+					"weight to adapt",
 					t->name, p->f->base->arch);
 		x.il = num[0];
 		x.expert = num[1];
 		return put_pair(p, &x);
 	}
-	/* the model's own embeddings, which PEFT saves beside a pair for them */
-	if (cut(t->name, ".base_layer.weight", stem, sizeof(stem)) ||
-	    cut(t->name, ".base_layer.bias", stem, sizeof(stem)))
+	/* PEFT saves the model's own embeddings next to a pair for them. */
+	if (strip_name(t->name, ".base_layer.weight", stem, sizeof(stem)) ||
+	    strip_name(t->name, ".base_layer.bias", stem, sizeof(stem)))
 		return LMD_OK;
 	return lmd_fail(p->err, LMD_UNSUPPORTED,
-			"tensor %.100s: only pairs lora_A, lora_B are read (modules that were trained "
-			"whole are not)",
+			"tensor %.100s: only pairs lora_A, lora_B are supported, not modules that "
+			"were trained in full",
 			t->name);
 }
 

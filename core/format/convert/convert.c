@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys are copied as the reader of folders made them, with those that belong to a file; tensors are
- * streamed in pieces of rows.  Types: vectors, norms, routers and tables of positions are F32, as
- * in all files of this format; all other tensors get the type that was asked for, or F16 where
- * their rows are no whole blocks. */
+ * Converts a checkpoint.  The keys are those of the checkpoint reader plus the keys that only files
+ * have; tensors are streamed, several rows at a time.  Vectors, norms, routers and position tables
+ * are F32, as in all files of this format; all other tensors get the requested type, or F16 if
+ * their rows are not a multiple of the block. */
 #include "core/format/convert/convert.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static bool ends_in(const char *s, const char *tail)
 	return n >= k && !strcmp(s + n - k, tail);
 }
 
-/* Tensors that every file has in F32. */
+/* Tensors that are F32 in every file. */
 static bool stays_f32(const struct lmd_tensor *t)
 {
 	static const char *const tails[] = {
@@ -73,7 +73,7 @@ static uint64_t rows_of(const struct lmd_tensor *t)
 	uint64_t n = 1;
 
 	for (uint32_t d = 1; d < t->n_dim; d++)
-		n *= (uint64_t)t->dims[d]; /* checked by the reader */
+		n *= (uint64_t)t->dims[d]; /* no overflow, checked by the reader */
 	return n;
 }
 
@@ -91,8 +91,8 @@ enum lmd_dtype lmi_convert_file_type(const struct lmi_convert *c)
 	return (enum lmd_dtype)c->file_type;
 }
 
-/* What "auto" means: by the first matrix. */
-static uint32_t guess(const struct lmi_model *m)
+/* The type for LMI_CONVERT_AUTO, from the first matrix. */
+static uint32_t auto_type(const struct lmi_model *m)
 {
 	for (uint32_t i = 0; i < m->view.n_tensors; i++)
 		if (!stays_f32(&m->tensors[i]))
@@ -101,7 +101,7 @@ static uint32_t guess(const struct lmi_model *m)
 	return LMD_DTYPE_F16;
 }
 
-/* general.file_type of the file: that of most bytes. */
+/* The value of general.file_type: the type with the most bytes. */
 static uint32_t file_type_number(const struct lmi_convert *c)
 {
 	uint64_t bytes[LMD_DTYPE_END] = {0};
@@ -124,8 +124,8 @@ static uint32_t file_type_number(const struct lmi_convert *c)
 
 /* ---- opening ---- */
 
-/* "7.6B": two digits that count. */
-static void rounded(double n, char *out, size_t room)
+/* Formats a count as "7.6B", with two significant digits. */
+static void format_count(double n, char *out, size_t room)
 {
 	static const struct {
 		double scale;
@@ -139,8 +139,8 @@ static void rounded(double n, char *out, size_t room)
 	(void)snprintf(out, room, "%.*f%s", n < 10 ? 1 : 0, n, units[k].unit);
 }
 
-/* "8B"; of models with experts "8x7B". */
-static void label(struct lmi_convert *c)
+/* Sets size_label: "8B", or "8x7B" for models with experts. */
+static void set_size_label(struct lmi_convert *c)
 {
 	double all = 0, experts = 0;
 	uint64_t n_expert = 0;
@@ -157,11 +157,11 @@ static void label(struct lmi_convert *c)
 		n_expert = (uint64_t)t->dims[t->n_dim - 1];
 	}
 	if (n_expert) {
-		rounded(all - experts + experts / (double)n_expert, text, sizeof(text));
+		format_count(all - experts + experts / (double)n_expert, text, sizeof(text));
 		(void)snprintf(c->size_label, sizeof(c->size_label), "%llux%s",
 			       (unsigned long long)n_expert, text);
 	} else {
-		rounded(all, c->size_label, sizeof(c->size_label));
+		format_count(all, c->size_label, sizeof(c->size_label));
 	}
 }
 
@@ -176,13 +176,14 @@ static enum lmd_status open_folder(struct lmi_convert *c, const char *path, stru
 	if (st != LMD_OK)
 		return st;
 	if (lmi_folder_no_vocab(c->f))
-		return lmd_fail(err, LMD_UNSUPPORTED, "%.120s: the tokenizer: %s", path,
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%.120s: cannot convert the tokenizer: %s", path,
 				lmi_folder_no_vocab(c->f));
 	if (c->o.type != LMI_CONVERT_AUTO && !(lmi_dtype(c->o.type) && lmi_dtype(c->o.type)->quant))
-		return lmd_fail(err, LMD_INVALID, "type %u: tensors cannot be encoded so",
+		return lmd_fail(err, LMD_INVALID, "type %u: there is no encoder for it",
 				c->o.type);
-	c->file_type = c->o.type == LMI_CONVERT_AUTO ? guess(c->m) : c->o.type;
-	label(c);
+	c->file_type = c->o.type == LMI_CONVERT_AUTO ? auto_type(c->m) : c->o.type;
+	set_size_label(c);
 	return LMD_OK;
 }
 
@@ -225,14 +226,14 @@ static void put_keys(struct lmi_convert *c, struct lmi_gguf_writer *w)
 
 	for (uint32_t i = 0; i < m->n_meta; i++) {
 		lmi_gguf_put_meta(w, &m->meta[i]);
-		if (i != 1) /* behind general.architecture and general.type */
+		if (i != 1) /* after general.architecture and general.type */
 			continue;
 		lmi_gguf_put_str(w, "general.name", c->o.name ? c->o.name : m->name);
 		lmi_gguf_put_str(w, "general.size_label", c->size_label);
 		lmi_gguf_put_u32(w, "general.file_type", file_type_number(c));
 		lmi_gguf_put_u32(w, "general.quantization_version", 2);
 	}
-	if (!m->tok->text) /* ids alone */
+	if (!m->tok->text) /* no token texts */
 		lmi_gguf_put_str(w, "tokenizer.ggml.model", "no_vocab");
 }
 
@@ -243,13 +244,13 @@ static enum lmd_status check_f16(const struct lmd_tensor *t, const float *v, uin
 		if (fabsf(v[i]) > F16_MAX && !isinf(v[i]))
 			return lmd_fail(
 				err, LMD_INVALID,
-				"tensor %s: a value is %g, f16 ends at 65504: --outtype bf16 "
-				"holds it",
+				"tensor %s: the value %g exceeds 65504, the largest of f16; use "
+				"--outtype bf16",
 				t->name, (double)v[i]);
 	return LMD_OK;
 }
 
-/* Rows of one tensor, in the type of the new file. */
+/* Writes the rows of one tensor in the type of the new file. */
 static enum lmd_status put_tensor(struct lmi_convert *c, struct lmi_gguf_writer *w, uint32_t i,
 				  float *values, uint8_t *bytes, struct lmd_error *err)
 {
@@ -292,7 +293,7 @@ static enum lmd_status put_tensors(struct lmi_convert *c, struct lmi_gguf_writer
 			widest = (uint64_t)c->m->tensors[i].dims[0];
 	widest = widest > PIECE_VALUES ? widest : PIECE_VALUES;
 	values = lmi_alloc((size_t)widest, sizeof(*values));
-	bytes = lmi_alloc((size_t)widest, sizeof(float)); /* no type is wider */
+	bytes = lmi_alloc((size_t)widest, sizeof(float)); /* no type needs more bytes per value */
 	if (!values || !bytes)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for %llu values",
 			      (unsigned long long)widest);
@@ -303,7 +304,7 @@ static enum lmd_status put_tensors(struct lmi_convert *c, struct lmi_gguf_writer
 	return st;
 }
 
-/* What the data depends on, besides what the header says. */
+/* Digest of everything that the data depends on, except what the header contains. */
 static enum lmd_status digest(const struct lmi_convert *c, uint8_t out[LMI_SHA256_BYTES],
 			      struct lmd_error *err)
 {
@@ -317,7 +318,7 @@ static enum lmd_status digest(const struct lmi_convert *c, uint8_t out[LMI_SHA25
 	if (st != LMD_OK)
 		lmi_sha256_fini(&h);
 	else if (!lmi_sha256_final(&h, out))
-		st = lmd_fail(err, LMD_INTERNAL, "no digest of the folder");
+		st = lmd_fail(err, LMD_INTERNAL, "cannot compute the digest of the folder");
 	return st;
 }
 

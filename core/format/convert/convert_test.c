@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversion when things go wrong: calls that fail, sources that end too early, a run that is given
- * up, values beyond the type.  No file is left behind, nothing stays allocated. */
+ * Conversion with failing system calls, truncated sources, cancelled runs and values beyond the
+ * type.  No file is left and no memory leaks. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 
 static char out[64];
 
-/* Weights of 0.5, or of `v` in the embedding. */
+/* Writes weights of 0.5, or of `v` in the embedding. */
 static void write_model(float v)
 {
 	struct st_file f = st_build_llama(0, ST_LLAMA_N);
@@ -45,7 +45,7 @@ static void make_dir(void)
 	write_model(0.5f);
 }
 
-/* Only the four files of the folder are there. */
+/* Only the four files of the folder exist. */
 static void check_nothing_left(void)
 {
 	ck_assert_uint_eq(temp_n_files(), 4);
@@ -71,7 +71,7 @@ static enum lmd_status convert(const struct lmi_convert_opts *o, struct lmd_erro
 	return st;
 }
 
-/* ---- a machine that fails ---- */
+/* ---- failing system calls ---- */
 
 static enum lmd_status run(fault_progress_fn progress, bool keep, struct lmd_error *err)
 {
@@ -101,7 +101,7 @@ static enum lmd_status run_keeping(fault_progress_fn progress, struct lmd_error 
 
 static const struct fault_job jobs[] = {
 	{.name = "folder", .run = run_once, .source = dir, .result = {"out.gguf"}, .stem = "out."},
-	{.name = "folder that is gone on with",
+	{.name = "folder, resumed",
 	 .run = run_keeping,
 	 .source = dir,
 	 .result = {"out.gguf"},
@@ -121,33 +121,33 @@ START_TEST(every_read)
 }
 END_TEST
 
-static bool give_up(void *arg, uint64_t done, uint64_t total)
+static bool cancel(void *arg, uint64_t done, uint64_t total)
 {
 	(void)arg;
 	return done < total - total / 4;
 }
 
-START_TEST(every_read_going_on)
+START_TEST(every_read_resuming)
 {
-	fault_reads(&jobs[1], give_up);
+	fault_reads(&jobs[1], cancel);
 }
 END_TEST
 
-/* Two lists of the tokenizer may stay larger than they need be. */
+/* Two lists of the tokenizer keep their size if shrinking them fails. */
 START_TEST(every_allocation)
 {
 	fault_allocations(&jobs[_i], 2);
 }
 END_TEST
 
-/* ---- other ends ---- */
+/* ---- other failures ---- */
 
-/* The source ends at each of its bytes while it is read. */
+/* The source is truncated at each of its bytes while it is read. */
 START_TEST(short_reads)
 {
 	const struct lmi_convert_opts o = {.type = LMD_DTYPE_F32};
 	char path[160];
-	unsigned n_refused = 0;
+	unsigned n_rejected = 0;
 
 	snprintf(path, sizeof(path), "%s/model.safetensors", dir);
 	for (off_t end = 0; end < 1856; end += 61) {
@@ -164,9 +164,9 @@ START_TEST(short_reads)
 			      "%s", err.text);
 		lmi_convert_close(c);
 		check_nothing_left();
-		n_refused++;
+		n_rejected++;
 	}
-	ck_assert_uint_gt(n_refused, 20);
+	ck_assert_uint_gt(n_rejected, 20);
 }
 END_TEST
 
@@ -175,7 +175,7 @@ struct stop {
 	uint64_t last;
 };
 
-static bool stop_there(void *arg, uint64_t done, uint64_t total)
+static bool cancel_at(void *arg, uint64_t done, uint64_t total)
 {
 	struct stop *s = arg;
 
@@ -184,11 +184,11 @@ static bool stop_there(void *arg, uint64_t done, uint64_t total)
 	return done < s->at;
 }
 
-START_TEST(given_up)
+START_TEST(cancelled)
 {
 	struct stop s = {.at = 1500};
 	struct lmi_convert_opts o = {
-		.type = LMD_DTYPE_F16, .progress = stop_there, .progress_arg = &s};
+		.type = LMD_DTYPE_F16, .progress = cancel_at, .progress_arg = &s};
 	struct lmd_error err;
 
 	ck_assert_int_eq(convert(&o, &err), LMD_CANCELLED);
@@ -216,7 +216,7 @@ START_TEST(values_beyond)
 }
 END_TEST
 
-/* The keys of a vocabulary. */
+/* Keys of a vocabulary. */
 START_TEST(vocabulary)
 {
 	const struct lmi_convert_opts o = {.type = LMI_CONVERT_AUTO, .pre = "smollm"};
@@ -251,10 +251,10 @@ int main(void)
 	tcase_add_checked_fixture(tc, make_dir, temp_dir_remove);
 	tcase_add_loop_test(tc, every_write, 0, LMD_LEN(jobs));
 	tcase_add_loop_test(tc, every_read, 0, LMD_LEN(jobs));
-	tcase_add_test(tc, every_read_going_on);
+	tcase_add_test(tc, every_read_resuming);
 	tcase_add_loop_test(tc, every_allocation, 0, LMD_LEN(jobs));
 	tcase_add_test(tc, short_reads);
-	tcase_add_test(tc, given_up);
+	tcase_add_test(tc, cancelled);
 	tcase_add_test(tc, values_beyond);
 	tcase_add_test(tc, vocabulary);
 	suite_add_tcase(s, tc);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights that are codes: rows of them as floats, or as blocks of the type that holds the same
- * numbers (scheme.c says which layouts there are). */
+ * Decodes packed codes: rows of them as floats, or as blocks of the type that holds the same
+ * numbers (scheme.c describes the layouts). */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,15 +10,16 @@
 #include "core/quant/half.h"
 #include "core/quant/quant.h"
 
-/* One row: x = d q + m, or d (q - z). */
+/* One row of codes: x = d q + m, or d (q - z). */
 struct coded {
 	uint8_t *q;       /* [cols] */
-	float *d, *m;     /* [groups]; m: minimum, or zero point */
+	float *d, *m;     /* [groups]; m: minimum or zero point */
 	uint32_t *group;  /* [cols], or NULL: column / group size */
 	bool zero_based;
 };
 
-/* What GPTQ and AWQ store by columns is read at once: qweight, qzeros, scales, g_idx. */
+/* GPTQ and AWQ store the codes by columns, so their tensors are read as a whole: qweight, qzeros,
+ * scales, g_idx. */
 static enum lmd_status load_whole(struct lmi_folder *f, const struct lmi_source *s,
 				  struct lmd_error *err)
 {
@@ -70,11 +71,11 @@ static void gptq_row(const struct lmi_source *s, const uint8_t *w, uint64_t row,
 
 static void awq_row(const struct lmi_source *s, const uint8_t *w, uint64_t row, struct coded *c)
 {
-	static const uint8_t place[8] = {0, 4, 1, 5, 2, 6, 3, 7}; /* of value k among the nibbles */
+	static const uint8_t nibble[8] = {0, 4, 1, 5, 2, 6, 3, 7}; /* nibble of value k */
 	const uint8_t *zero = w + s->w->bytes, *scale = zero + s->zero->bytes;
 	uint64_t groups = s->cols / s->group, each = lmi_st_type_bytes(s->scale->type);
 	uint64_t words = s->rows / 8;
-	uint32_t shift = 4u * place[row % 8];
+	uint32_t shift = 4u * nibble[row % 8];
 
 	for (uint64_t g = 0; g < groups; g++) {
 		lmi_st_decode(s->scale->type, scale + each * (g * s->rows + row), &c->d[g], 1);
@@ -84,7 +85,7 @@ static void awq_row(const struct lmi_source *s, const uint8_t *w, uint64_t row, 
 		c->q[i] = (uint8_t)(lmi_get_le32(w + 4 * (i * words + row / 8)) >> shift & 15);
 }
 
-/* A little-endian stream of codes along the row. */
+/* Decodes a row stored as a little-endian stream of codes. */
 static enum lmd_status stream_row(struct lmi_folder *f, const struct lmi_source *s, uint64_t row,
 				  struct coded *c, struct lmd_error *err)
 {
@@ -135,8 +136,8 @@ static enum lmd_status coded_row(struct lmi_folder *f, const struct lmi_source *
 		gptq_row(s, f->whole.p, row, c);
 	for (uint64_t i = 0; c->group && i < s->cols; i++)
 		if (c->group[i] >= groups)
-			return lmd_fail(err, LMD_CORRUPT, "tensor %.80s: element %llu is %u, must "
-					"be below %llu",
+			return lmd_fail(err, LMD_CORRUPT,
+					"tensor %.80s: element %llu is %u, must be below %llu",
 					s->order->name, (unsigned long long)i, c->group[i],
 					(unsigned long long)groups);
 	return LMD_OK;
@@ -144,8 +145,8 @@ static enum lmd_status coded_row(struct lmi_folder *f, const struct lmi_source *
 
 /* ---- MXFP4 ---- */
 
-/* Blocks of n rows: two values that follow each other share a byte in the files, here one of the
- * first and one of the second half. */
+/* Reads n rows of blocks.  In a checkpoint two adjacent values share a byte; in our blocks a byte
+ * holds one value of the first half and one of the second. */
 static enum lmd_status mxfp4_rows(struct lmi_folder *f, const struct lmi_source *s, uint64_t row0,
 				  uint64_t n, uint8_t *out, struct lmd_error *err)
 {
@@ -207,7 +208,7 @@ enum lmd_status lmi_coded_floats(struct lmi_folder *f, const struct lmi_source *
 	return st;
 }
 
-/* 32 codes of a group as one block. */
+/* Packs 32 codes of a group into one block. */
 static enum lmd_status put_block(const struct lmi_source *s, const struct coded *c, uint64_t at,
 				 enum lmd_dtype type, uint8_t *b, struct lmd_error *err)
 {
@@ -225,12 +226,13 @@ static enum lmd_status put_block(const struct lmi_source *s, const struct coded 
 	if ((type == LMD_DTYPE_Q4_1 && !(min >= -65504 && min <= 65504)) ||
 	    !(d >= -65504 && d <= 65504))
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"tensor %.80s: scale %g with minimum %g, at most 65504 can be kept",
+				"tensor %.80s: scale %g with minimum %g, must be at most 65504 in "
+				"f16",
 				s->w->name, (double)d, (double)min);
 	if (type != LMD_DTYPE_Q4_1 && !mid)
 		return lmd_fail(err, LMD_CORRUPT,
 				"tensor %.80s: a zero point is %g, but the configuration says that "
-				"all are in the middle",
+				"all are the middle code",
 				s->w->name, (double)m);
 	lmi_put_f16(b, d);
 	b += 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values of config.json by name, and the keys of the model.  Every number is checked against the
- * bounds that the caller gives before it is used; the first failure sticks, so that the readers of
- * families are lists without checks. */
+ * Looks up values of config.json by name, and adds keys to the model.  Every number is checked
+ * against the limits given by the caller before it is used.  The first error is sticky, so that the
+ * code of the families consists of plain lists without error checks. */
 #include <float.h>
 #include <math.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ void *lmi_folder_alloc(struct lmi_folder *f, size_t n, size_t item_bytes)
 
 /* ---- values ---- */
 
-/* One of "a|b|c" in an object; a dot leads into a member. */
+/* Returns the first of "a|b|c" that exists in an object; a dot selects a member of a member. */
 static const struct lmi_jnode *look(const struct lmi_jnode *o, const char *names)
 {
 	while (*names) {
@@ -80,7 +80,7 @@ static int first_len(const char *names)
 	return (int)strcspn(names, "|");
 }
 
-/* A number that is written once for each layer counts as that number. */
+/* An array with the same number for each layer counts as that number. */
 static const struct lmi_jnode *one_for_all(const struct lmi_jnode *v)
 {
 	const struct lmi_jnode *first = lmi_jnode_first(v), *e = first;
@@ -105,7 +105,7 @@ int64_t lmi_conf_int(struct lmi_folder *f, const char *names, int64_t def, int64
 	(void)snprintf(number, sizeof(number), "%.15g",
 		       v->type == LMI_JINT ? (double)v->u.i : v->u.d);
 	lmi_folder_fail(f, LMD_INVALID,
-			"%s/config.json: \"%.*s\" is %s, must be an integer of %lld..%lld", f->dir,
+			"%s/config.json: \"%.*s\" is %s, must be an integer in %lld..%lld", f->dir,
 			first_len(names), names,
 			v->type == LMI_JINT || v->type == LMI_JREAL ? number : lmi_jnode_kind(v),
 			(long long)min, (long long)max);
@@ -186,7 +186,7 @@ enum lmd_status lmi_folder_json(struct lmi_folder *f, const char *name, bool opt
 
 /* ---- keys ---- */
 
-/* Adds a record under its full name. */
+/* Adds a value under its full name. */
 static void put(struct lmi_folder *f, const char *key, struct lmd_meta v)
 {
 	if (f->status != LMD_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Encoders: BERT and RoBERTa.  RoBERTa counts positions from behind the padding token, so the first
- * rows of its table belong to no position. */
+ * Encoders: BERT and RoBERTa.  RoBERTa's positions start after the padding token, so that the first
+ * rows of its table are not used. */
 #include "core/format/folder/families.h"
 
 static const struct lmi_row bert_rows[] = {
@@ -19,7 +19,7 @@ static const struct lmi_row bert_rows[] = {
 	{"encoder.layer.%d.output.LayerNorm", "blk.%d.layer_output_norm", 0},
 };
 
-/* Heads for masked words and the pooler of the first token are not used. */
+/* The heads for masked words and the pooler of the first token are not used. */
 static const struct lmi_row bert_heads[] = {
 	{"pooler.dense", "", LMI_ROW_IGNORE},
 	{"embeddings.position_ids", "", LMI_ROW_IGNORE | LMI_ROW_BARE},
@@ -43,8 +43,8 @@ static void bert(struct lmi_folder *f)
 	    !lmi_conf_is(f, "position_embedding_type", "absolute"))
 		lmi_folder_fail(
 			f, LMD_UNSUPPORTED,
-			"%s/config.json: \"position_embedding_type\": architecture bert has "
-			"absolute positions alone",
+			"%s/config.json: \"position_embedding_type\": architecture bert supports "
+			"only absolute positions",
 			f->dir);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gemma.  Checkpoints hold the weights of norms minus 1. */
+ * Gemma.  Checkpoints store the weights of norms minus 1. */
 #include "core/format/folder/families.h"
 
 static const struct lmi_row head[] = {
@@ -12,7 +12,7 @@ static const struct lmi_row head[] = {
 #define ATTN LMI_ROWS(lmi_rows_attn)
 #define GLU  LMI_ROWS(lmi_rows_glu)
 
-/* The embedding is the head unless the configuration says otherwise. */
+/* The embedding is the output head unless the configuration says otherwise. */
 static void gemma(struct lmi_folder *f)
 {
 	f->tied = lmi_conf_bool(f, "tie_word_embeddings", true);
@@ -28,13 +28,14 @@ const struct lmi_family lmi_family_gemma = {.type = "gemma",
 					    .rows = {HEAD, ATTN, GLU, LMI_ROWS(gemma_norms)},
 					    .keys = gemma};
 
-/* Scores are scaled by the width of a head; of the largest models, told by their layers, by the
- * share of a head in the embedding. */
+/* Attention scores are scaled by the head width, except in the largest models (recognised by their
+ * number of layers), which use n_embd / n_head. */
 static void check_scale(struct lmi_folder *f, uint32_t n_layer_large)
 {
-	double want = f->n_layer == n_layer_large ? (double)(f->n_embd / f->n_head) : f->head_dim;
+	double expected =
+		f->n_layer == n_layer_large ? (double)(f->n_embd / f->n_head) : f->head_dim;
 
-	lmi_conf_only(f, "query_pre_attn_scalar", want);
+	lmi_conf_only(f, "query_pre_attn_scalar", expected);
 }
 
 static const struct lmi_row gemma2_norms[] = {
@@ -78,7 +79,7 @@ static void gemma3(struct lmi_folder *f)
 	if (lmi_conf_has(f, "attn_logit_softcapping"))
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
 				"%s/config.json: \"attn_logit_softcapping\": architecture gemma3 "
-				"has no cap of scores",
+				"does not cap attention scores",
 				f->dir);
 }
 
@@ -88,7 +89,7 @@ const struct lmi_family lmi_family_gemma3_text = {
 	.rows = {HEAD, ATTN, GLU, LMI_ROWS(gemma2_norms)},
 	.keys = gemma3};
 
-/* The text model of one that sees pictures. */
+/* The text model of a vision model. */
 const struct lmi_family lmi_family_gemma3 = {.type = "gemma3",
 					     .arch = "gemma3",
 					     .rows = {HEAD, ATTN, GLU, LMI_ROWS(gemma2_norms)},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Families with LayerNorm: GPT-2 and what came of it. */
+ * Families with LayerNorm: GPT-2 and its descendants. */
 #include "core/format/folder/families.h"
 
 #define HEAD LMI_ROWS(lmi_rows_head)
@@ -37,7 +37,7 @@ const struct lmi_family lmi_family_gpt2 = {.type = "gpt2",
 					   .rows = {LMI_ROWS(gpt2_head), LMI_ROWS(gpt2_rows)},
 					   .keys = gpt2};
 
-/* SantaCoder and StarCoder: the same with plain linear layers and one head of keys. */
+/* SantaCoder and StarCoder: GPT-2 with ordinary linear layers and a single key head. */
 static const struct lmi_row bigcode_rows[] = {
 	{"h.%d.ln_1", "blk.%d.attn_norm", 0},
 	{"h.%d.attn.c_attn", "blk.%d.attn_qkv", 0},
@@ -60,7 +60,7 @@ const struct lmi_family lmi_family_gpt_bigcode = {
 	.rows = {LMI_ROWS(gpt2_head), LMI_ROWS(bigcode_rows)},
 	.keys = bigcode};
 
-/* ---- GPT-NeoX, BLOOM: query, key and value of each head side by side ---- */
+/* ---- GPT-NeoX, BLOOM: query, key and value of each head are interleaved ---- */
 
 static const struct lmi_row neox_rows[] = {
 	{"embed_in", "token_embd", 0},
@@ -142,7 +142,7 @@ const struct lmi_family lmi_family_mpt = {.type = "mpt",
 					  .rows = {LMI_ROWS(mpt_rows)},
 					  .keys = mpt};
 
-/* ---- Falcon: groups of queries with their key and value ---- */
+/* ---- Falcon: groups of queries, each with its key and value ---- */
 
 static const struct lmi_row falcon_rows[] = {
 	{"word_embeddings", "token_embd", 0},
@@ -195,7 +195,7 @@ const struct lmi_family lmi_family_starcoder2 = {
 	.rows = {HEAD, ATTN, LMI_ROWS(starcoder2_rows), LMI_ROWS(norms)},
 	.keys = starcoder2};
 
-/* Weights of its norms are stored minus 1. */
+/* Norm weights are stored minus 1. */
 static const struct lmi_row nemotron_rows[] = {
 	{"embed_tokens", "token_embd", 0},
 	{"norm", "output_norm", LMI_ROW_ADD1},
@@ -212,7 +212,7 @@ const struct lmi_family lmi_family_nemotron = {.type = "nemotron",
 					       .flags = LMI_FAM_LAYER_NORM,
 					       .rows = {LMI_ROWS(nemotron_rows), ATTN}};
 
-/* ---- StableLM: a norm for each head ---- */
+/* ---- StableLM: each head has a norm ---- */
 
 static const struct lmi_row stablelm_rows[] = {
 	{"layers.%d.self_attn.q_layernorm.norms.%d", "blk.%d.attn_q_norm",
@@ -261,7 +261,7 @@ const struct lmi_family lmi_family_phi = {.type = "phi",
 					  .rows = {LMI_ROWS(phi_rows)},
 					  .keys = phi};
 
-/* ---- Cohere: adjacent pairs rotated by the checkpoint itself ---- */
+/* ---- Cohere: the checkpoint itself uses adjacent pairs ---- */
 
 static const struct lmi_row cohere_rows[] = {
 	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * LLaMA and its kin.  Checkpoints rotate the halves of a head; files in GGUF for these
- * architectures have the rows of queries and keys in the order of adjacent pairs. */
+ * LLaMA and related families.  Their checkpoints apply RoPE to the two halves of a head; GGUF files
+ * of these architectures have the rows of queries and keys reordered to adjacent pairs. */
 #include "core/format/folder/families.h"
 
 #define HEAD LMI_ROWS(lmi_rows_head)
@@ -17,7 +17,7 @@ static const struct lmi_row norms[] = {
 const struct lmi_family lmi_family_llama = {
 	.type = "llama", .arch = "llama", .rows = {HEAD, ATTN, GLU, NORMS}};
 
-/* Every layer has the window; where nothing is said, that of the first of them. */
+/* All layers have the window; if the key is absent, that of the first Mistral model. */
 static void mistral(struct lmi_folder *f)
 {
 	lmi_conf_own_window(f, lmi_conf_window_size(f, 4096), NULL);
@@ -55,7 +55,7 @@ const struct lmi_family lmi_family_mixtral = {
 	.rows = {HEAD, ATTN, LMI_ROWS(mixtral_rows), NORMS},
 	.keys = mixtral};
 
-/* ---- Granite: four factors ---- */
+/* ---- Granite: four multipliers ---- */
 
 void lmi_conf_granite(struct lmi_folder *f)
 {
@@ -102,7 +102,7 @@ const struct lmi_family lmi_family_granitemoeshared = {
 	.rows = {HEAD, ATTN, LMI_ROWS(granitemoe_rows), LMI_ROWS(granite_shared), NORMS},
 	.keys = granite_moe_shared};
 
-/* ---- SmolLM3: every fourth layer without rotation ---- */
+/* ---- SmolLM3: every fourth layer without RoPE ---- */
 
 static void smollm3(struct lmi_folder *f)
 {
@@ -111,15 +111,14 @@ static void smollm3(struct lmi_folder *f)
 	if (!a || (a->type == LMI_JARRAY && !a->n))
 		return;
 	for (uint32_t i = 0; i < f->n_layer; i++, v = lmi_jnode_next(v)) {
-		int64_t rotates = 0;
+		int64_t has_rope = 0;
 
 		if (a->type != LMI_JARRAY || a->n != f->n_layer ||
-		    !lmi_jnode_int(v, 0, 1, &rotates) || rotates != ((i + 1) % 4 != 0)) {
+		    !lmi_jnode_int(v, 0, 1, &has_rope) || has_rope != ((i + 1) % 4 != 0)) {
 			lmi_folder_fail(
 				f, LMD_UNSUPPORTED,
-				"%s/config.json: \"no_rope_layers\": element %u is not what "
-				"architecture smollm3 has, every fourth layer without "
-				"rotation",
+				"%s/config.json: \"no_rope_layers\": element %u does not fit "
+				"architecture smollm3, where every fourth layer has no RoPE",
 				f->dir, i);
 			return;
 		}
@@ -129,7 +128,7 @@ static void smollm3(struct lmi_folder *f)
 const struct lmi_family lmi_family_smollm3 = {
 	.type = "smollm3", .arch = "smollm3", .rows = {HEAD, ATTN, GLU, NORMS}, .keys = smollm3};
 
-/* ---- OLMo: LayerNorm without weights; 2 and 3: norms after the blocks ---- */
+/* ---- OLMo: LayerNorm without weights; OLMo 2 and 3: norms after the blocks ---- */
 
 static const struct lmi_row olmo_head[] = {
 	{"embed_tokens", "token_embd", 0},
@@ -171,9 +170,9 @@ const struct lmi_family lmi_family_olmo3 = {
 	.rows = {HEAD, LMI_ROWS(lmi_rows_attn), GLU, LMI_ROWS(olmo2_rows)},
 	.keys = olmo3};
 
-/* ---- EXAONE 4: the same places of norms, norms of each head ---- */
+/* ---- EXAONE 4: norms placed as in OLMo 2, and a norm for each head ---- */
 
-#define EXAONE4_LARGE 64 /* layers of the model with windows */
+#define EXAONE4_LARGE 64 /* number of layers of the model that has windows */
 
 static void exaone4(struct lmi_folder *f)
 {
@@ -186,7 +185,7 @@ static void exaone4(struct lmi_folder *f)
 	if (any && f->n_layer != EXAONE4_LARGE)
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
 				"%s/config.json: \"layer_types\": architecture exaone4 has windows "
-				"in models of %d layers alone, this one has %u",
+				"only in models of %d layers, this one has %u",
 				f->dir, EXAONE4_LARGE, f->n_layer);
 	else if (any)
 		lmi_conf_window(f, 4);
@@ -198,7 +197,7 @@ const struct lmi_family lmi_family_exaone4 = {
 	.rows = {HEAD, LMI_ROWS(lmi_rows_attn), GLU, LMI_ROWS(olmo2_rows)},
 	.keys = exaone4};
 
-/* ---- Apertus: xIELU, whose four numbers each layer has as tensors ---- */
+/* ---- Apertus: xIELU, with four parameters stored as tensors in each layer ---- */
 
 static const struct lmi_row apertus_rows[] = {
 	{"layers.%d.attention_layernorm", "blk.%d.attn_norm", 0},

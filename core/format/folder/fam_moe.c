@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Families whose first layers have one block and whose other layers have experts, most of them
- * beside an expert that always computes: DeepSeek and what is built alike. */
+ * Families whose first layers are dense and whose other layers have experts, usually with a shared
+ * expert: DeepSeek and similar models. */
 #include "core/format/folder/families.h"
 
 #define HEAD LMI_ROWS(lmi_rows_head)
@@ -35,16 +35,16 @@ static const struct lmi_row blocks[] = {
 
 /* ---- keys ---- */
 
-enum gate { SOFTMAX = 1, SIGMOID = 2 }; /* the numbers of expert_gating_func */
+enum gate { SOFTMAX = 1, SIGMOID = 2 }; /* values of expert_gating_func */
 
-static void lead(struct lmi_folder *f)
+static void dense_layers(struct lmi_folder *f)
 {
 	lmi_conf_lead(f, lmi_conf_int(f, "first_k_dense_replace", f->n_expert ? 0 : f->n_layer, 0,
 				      f->n_layer));
 }
 
-/* How experts are chosen; `def` where the file does not say it. */
-static void route(struct lmi_folder *f, enum gate def)
+/* Sets how experts are chosen; `def` is used if the file does not say. */
+static void put_routing(struct lmi_folder *f, enum gate def)
 {
 	enum gate gate = lmi_conf_is(f, "scoring_func", "sigmoid")   ? SIGMOID
 			 : lmi_conf_is(f, "scoring_func", "softmax") ? SOFTMAX
@@ -63,7 +63,7 @@ static void route(struct lmi_folder *f, enum gate def)
 	}
 }
 
-static void shared(struct lmi_folder *f, const char *names)
+static void put_shared_count(struct lmi_folder *f, const char *names)
 {
 	lmi_folder_put_u32(f, "expert_shared_count", lmi_conf_int(f, names, 0, 0, 64));
 }
@@ -82,8 +82,8 @@ static const struct lmi_row latent[] = {
 	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", LMI_ROW_NO_BIAS},
 };
 
-/* Rotation of YaRN kind also scales the scores, by a factor of its own in these models. */
-static void magnitude(struct lmi_folder *f)
+/* YaRN also scales the scores; these models state their own factor for it. */
+static void yarn_mscale(struct lmi_folder *f)
 {
 	double one = lmi_conf_real(f, "rope_parameters.mscale|rope_scaling.mscale", 1);
 	double all =
@@ -93,8 +93,8 @@ static void magnitude(struct lmi_folder *f)
 		return;
 	if (all != one)
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
-				"%s/config.json: \"mscale\" is %g and \"mscale_all_dim\" %g: "
-				"architecture %s computes with equal ones",
+				"%s/config.json: \"mscale\" is %g and \"mscale_all_dim\" is %g: "
+				"architecture %s requires equal values",
 				f->dir, one, all, f->fam->arch);
 	lmi_folder_put_f32(f, "rope.scaling.yarn_log_multiplier", 0.1 * all);
 }
@@ -114,15 +114,16 @@ static void deepseek(struct lmi_folder *f, enum gate def)
 	lmi_folder_put_u32(f, "attention.key_length_mla", nope + f->rope_dim);
 	lmi_folder_put_u32(f, "attention.value_length_mla", value);
 	lmi_conf_only(f, "moe_layer_freq", 1);
-	magnitude(f);
-	shared(f, "n_shared_experts");
-	route(f, def);
+	yarn_mscale(f);
+	put_shared_count(f, "n_shared_experts");
+	put_routing(f, def);
 }
 
 static void deepseek_v2(struct lmi_folder *f)
 {
 	if (lmi_conf_is(f, "topk_method", "group_limited_greedy"))
-		lmi_conf_only(f, "n_group", 1); /* here a group counts by its best two experts */
+		lmi_conf_only(f, "n_group", 1); /* our plans score a group by its best two
+						 * experts */
 	deepseek(f, SOFTMAX);
 }
 
@@ -137,7 +138,7 @@ const struct lmi_family lmi_family_deepseek_v2 = {
 	.arch = "deepseek2",
 	.flags = LMI_FAM_MLA,
 	.rows = {HEAD, LMI_ROWS(latent), BLOCKS, NORMS},
-	.layers = lead,
+	.layers = dense_layers,
 	.keys = deepseek_v2};
 
 const struct lmi_family lmi_family_deepseek_v3 = {
@@ -145,7 +146,7 @@ const struct lmi_family lmi_family_deepseek_v3 = {
 	.arch = "deepseek2",
 	.flags = LMI_FAM_MLA,
 	.rows = {HEAD, LMI_ROWS(latent), BLOCKS, NORMS},
-	.layers = lead,
+	.layers = dense_layers,
 	.keys = deepseek_v3};
 
 /* ---- GLM 4.5, dots ---- */
@@ -159,15 +160,15 @@ static const struct lmi_row glm4_moe_norms[] = {
 
 static void glm4_moe(struct lmi_folder *f)
 {
-	shared(f, "n_shared_experts");
-	route(f, SIGMOID);
+	put_shared_count(f, "n_shared_experts");
+	put_routing(f, SIGMOID);
 }
 
 const struct lmi_family lmi_family_glm4_moe = {
 	.type = "glm4_moe",
 	.arch = "glm4moe",
 	.rows = {HEAD, ATTN, BLOCKS, LMI_ROWS(glm4_moe_norms)},
-	.layers = lead,
+	.layers = dense_layers,
 	.keys = glm4_moe};
 
 static const struct lmi_row dots_norms[] = {
@@ -183,15 +184,15 @@ static void dots1(struct lmi_folder *f)
 
 	if (is && lmi_folder_windows(f, is))
 		lmi_conf_own_window(f, lmi_conf_window_size(f, 0), is);
-	shared(f, "n_shared_experts");
-	route(f, SIGMOID);
+	put_shared_count(f, "n_shared_experts");
+	put_routing(f, SIGMOID);
 }
 
 const struct lmi_family lmi_family_dots1 = {
 	.type = "dots1",
 	.arch = "dots1",
 	.rows = {HEAD, ATTN, BLOCKS, LMI_ROWS(dots_norms)},
-	.layers = lead,
+	.layers = dense_layers,
 	.keys = dots1};
 
 /* ---- ERNIE 4.5 ---- */
@@ -208,8 +209,8 @@ static void ernie_layers(struct lmi_folder *f)
 	lmi_conf_only(f, "moe_layer_interval", 1);
 	if (last >= 0 && last + 1 < (int64_t)f->n_layer)
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
-				"%s/config.json: \"moe_layer_end_index\" is %lld, the last of %u "
-				"layers has experts in architecture %s",
+				"%s/config.json: \"moe_layer_end_index\" is %lld, but the last of "
+				"%u layers must have experts in architecture %s",
 				f->dir, (long long)last, f->n_layer, f->fam->arch);
 	lmi_conf_lead(f, lmi_conf_int(f, "moe_layer_start_index", 0, 0, f->n_layer));
 }
@@ -220,7 +221,7 @@ static void ernie4_5_moe(struct lmi_folder *f)
 
 	f->tied = lmi_conf_bool(f, "tie_word_embeddings", true);
 	lmi_folder_put_u32(f, "interleave_moe_layer_step", 1);
-	shared(f, "moe_num_shared_experts");
+	put_shared_count(f, "moe_num_shared_experts");
 	if (n)
 		lmi_folder_put_u32(f, "expert_shared_feed_forward_length",
 				   n * lmi_conf_need(f, "moe_intermediate_size", 1, 1 << 24));
@@ -233,7 +234,7 @@ const struct lmi_family lmi_family_ernie4_5_moe = {
 	.layers = ernie_layers,
 	.keys = ernie4_5_moe};
 
-/* ---- MiniMax M2: experts everywhere, norms of all queries and keys ---- */
+/* ---- MiniMax M2: experts in every layer, norms over all queries and keys ---- */
 
 static const struct lmi_row minimax_m2_rows[] = {
 	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", 0},
@@ -259,7 +260,7 @@ const struct lmi_family lmi_family_minimax_m2 = {
 	.rows = {HEAD, ATTN, LMI_ROWS(minimax_m2_rows), NORMS},
 	.keys = minimax_m2};
 
-/* ---- Hunyuan: norms of queries and keys behind the rotation ---- */
+/* ---- Hunyuan: norms of queries and keys after RoPE ---- */
 
 static const struct lmi_row hunyuan_norms[] = {
 	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},

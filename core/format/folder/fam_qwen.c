@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen and what is built alike: halves rotated, so that rows stay as they are. */
+ * Qwen and similar models: RoPE on halves, so that the rows keep their order. */
 #include "core/format/folder/families.h"
 
 #define HEAD LMI_ROWS(lmi_rows_head)
@@ -19,7 +19,8 @@ static const struct lmi_row qk_norms[] = {
 	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", 0},
 };
 
-/* Which layers have a window, where they have one at all: by layer_types, or by a rule. */
+/* Sets the windows, if there are any: the layers come from layer_types, or else from the rule
+ * `has`. */
 static void windows(struct lmi_folder *f, bool (*has)(int64_t il, int64_t n_max))
 {
 	int64_t n = lmi_conf_window_size(f, 4096), n_max;
@@ -37,19 +38,19 @@ static void windows(struct lmi_folder *f, bool (*has)(int64_t il, int64_t n_max)
 	lmi_conf_own_window(f, n, is);
 }
 
-static bool upper(int64_t il, int64_t n_max)
+static bool upper_layer(int64_t il, int64_t n_max)
 {
 	return il >= n_max;
 }
 
-static bool lower_even(int64_t il, int64_t n_max)
+static bool lower_even_layer(int64_t il, int64_t n_max)
 {
 	return il % 2 == 0 && il < n_max;
 }
 
 static void qwen(struct lmi_folder *f)
 {
-	windows(f, upper);
+	windows(f, upper_layer);
 }
 
 const struct lmi_family lmi_family_qwen2 = {.type = "qwen2",
@@ -62,7 +63,7 @@ const struct lmi_family lmi_family_qwen3 = {.type = "qwen3",
 					    .rows = {HEAD, ATTN, GLU, LMI_ROWS(qk_norms)},
 					    .keys = qwen};
 
-/* The text models of those that see pictures: positions of four parts. */
+/* The text models of vision models, whose positions have four parts. */
 const struct lmi_family lmi_family_qwen2_vl = {
 	.type = "qwen2_vl",
 	.arch = "qwen2vl",
@@ -92,7 +93,7 @@ static const struct lmi_row qwen2_moe_rows[] = {
 };
 static const struct lmi_row expert_rows[] = {EXPERTS};
 
-/* Every layer has experts. */
+/* Checks that every layer has experts. */
 static void all_experts(struct lmi_folder *f)
 {
 	const struct lmi_jnode *dense = lmi_conf(f, "mlp_only_layers");
@@ -100,15 +101,15 @@ static void all_experts(struct lmi_folder *f)
 	lmi_conf_only(f, "decoder_sparse_step", 1);
 	if (lmi_jnode_is(dense, LMI_JARRAY) && dense->n)
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
-				"%s/config.json: \"mlp_only_layers\" has %u elements, architecture "
-				"%s has experts in every layer",
+				"%s/config.json: \"mlp_only_layers\" has %u elements, but all "
+				"layers have experts in architecture %s",
 				f->dir, dense->n, f->fam->arch);
 }
 
 static void qwen2_moe(struct lmi_folder *f)
 {
 	all_experts(f);
-	windows(f, lower_even);
+	windows(f, lower_even_layer);
 	lmi_conf_only_bool(f, "norm_topk_prob", false);
 }
 
@@ -137,7 +138,7 @@ static void olmoe(struct lmi_folder *f)
 	lmi_conf_only_bool(f, "norm_topk_prob", false);
 	if (lmi_conf_has(f, "clip_qkv"))
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
-				"%s/config.json: \"clip_qkv\": architecture olmoe has no clamp of "
+				"%s/config.json: \"clip_qkv\": architecture olmoe does not clamp "
 				"queries, keys and values",
 				f->dir);
 }
@@ -148,7 +149,7 @@ const struct lmi_family lmi_family_olmoe = {
 	.rows = {HEAD, ATTN, LMI_ROWS(expert_rows), LMI_ROWS(qk_norms)},
 	.keys = olmoe};
 
-/* ---- others of this kind ---- */
+/* ---- similar models ---- */
 
 static const struct lmi_row seed_norms[] = {
 	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
@@ -165,7 +166,7 @@ static const struct lmi_row phi3_rows[] = {
 	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", 0},
 };
 
-/* The window is in the files and not in use there, as in all that read them. */
+/* Files have the window as a key, but no program that reads them applies it. */
 static void phi3(struct lmi_folder *f)
 {
 	int64_t n = lmi_conf_window_size(f, 0);

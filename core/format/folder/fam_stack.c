@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Families whose experts are stacks of [in, out] in the files: gpt-oss, where columns of the gate
- * and of what it multiplies take turns, and Llama 4, where they are halves. */
+ * Families whose checkpoints store stacks of experts as [in, out]: gpt-oss, with interleaved
+ * columns of gate and up projection, and Llama 4, where these are halves. */
 #include "core/format/folder/families.h"
 
 #define HEAD LMI_ROWS(lmi_rows_head)
@@ -40,8 +40,8 @@ const struct lmi_family lmi_family_gpt_oss = {.type = "gpt_oss",
 
 /* ---- Llama 4 ---- */
 
-#define CHUNK       8192 /* positions that layers with rotation see */
-#define BIG_EXPERTS 128  /* the model without norms of queries and keys */
+#define CHUNK       8192 /* positions that layers with RoPE attend to */
+#define BIG_EXPERTS 128  /* number of experts of the model without norms of queries and keys */
 
 static const struct lmi_row llama4_rows[] = {
 	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
@@ -72,19 +72,19 @@ static void llama4_layers(struct lmi_folder *f)
 	lmi_folder_put_u32(f, "interleave_moe_layer_step", step);
 }
 
-/* Is every fourth layer, and no other, without rotation? */
-static void check_rotation(struct lmi_folder *f)
+/* Checks that exactly every fourth layer has no RoPE. */
+static void check_rope_layers(struct lmi_folder *f)
 {
 	const struct lmi_jnode *a = lmi_conf(f, "no_rope_layers"), *v = lmi_jnode_first(a);
 
 	for (uint32_t i = 0; lmi_jnode_is(a, LMI_JARRAY) && i < a->n; i++, v = lmi_jnode_next(v)) {
-		int64_t rotates = 0;
+		int64_t has_rope = 0;
 
-		if (lmi_jnode_int(v, 0, 1, &rotates) && rotates == ((i + 1) % 4 != 0))
+		if (lmi_jnode_int(v, 0, 1, &has_rope) && has_rope == ((i + 1) % 4 != 0))
 			continue;
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
-				"%s/config.json: \"no_rope_layers\": element %u is not what "
-				"architecture llama4 has, every fourth layer without rotation",
+				"%s/config.json: \"no_rope_layers\": element %u does not fit "
+				"architecture llama4, where every fourth layer has no RoPE",
 				f->dir, i);
 		return;
 	}
@@ -99,7 +99,7 @@ static void llama4(struct lmi_folder *f)
 	lmi_conf_only(f, "floor_scale", CHUNK);
 	lmi_conf_only(f, "attn_scale", 0.1);
 	lmi_conf_only_bool(f, "use_qk_norm", f->n_expert != BIG_EXPERTS);
-	check_rotation(f);
+	check_rope_layers(f);
 }
 
 const struct lmi_family lmi_family_llama4_text = {.type = "llama4_text",
@@ -108,7 +108,7 @@ const struct lmi_family lmi_family_llama4_text = {.type = "llama4_text",
 						  .layers = llama4_layers,
 						  .keys = llama4};
 
-/* The text model of one that sees pictures. */
+/* The text model of a vision model. */
 const struct lmi_family lmi_family_llama4 = {.type = "llama4",
 					     .arch = "llama4",
 					     .rows = {HEAD, ATTN, LMI_ROWS(llama4_rows)},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Families with recurrent mixers: Mamba and Mamba-2, alone or between layers of attention, short
- * convolutions (LFM2), gated delta (Qwen3-Next). */
+ * Families with recurrent mixers: Mamba and Mamba-2, alone or mixed with attention layers; short
+ * convolutions (LFM2); gated delta (Qwen3-Next). */
 #include "core/format/folder/families.h"
 
 #define HEAD LMI_ROWS(lmi_rows_head)
@@ -9,7 +9,7 @@
 #define MIX LMI_ROW_MIXER
 #define ATT LMI_ROW_ATTN
 
-/* The tensors of one mixer under the name that the family gives it. */
+/* The tensors of one mixer; `at` is the prefix that the family gives it. */
 #define MAMBA1(at)                                                                                 \
 	{at "in_proj", "blk.%d.ssm_in", MIX | LMI_ROW_NO_BIAS},                                    \
 		{at "conv1d", "blk.%d.ssm_conv1d", MIX}, {at "x_proj", "blk.%d.ssm_x", MIX},       \
@@ -58,7 +58,7 @@ static const struct lmi_row mamba_head[] = {
 };
 static const struct lmi_row mamba_rows[] = {MAMBA1("layers.%d.mixer.")};
 
-/* Ranks may be left to the width: a sixteenth of it. */
+/* The rank defaults to a sixteenth of the width. */
 static int64_t rank_of(struct lmi_folder *f, const char *name)
 {
 	int64_t def = ((int64_t)f->n_embd + 15) / 16;
@@ -83,7 +83,7 @@ const struct lmi_family lmi_family_mamba = {.type = "mamba",
 					    .layers = all_mixers,
 					    .keys = mamba};
 
-/* The same with norms without weights. */
+/* As Mamba, with norms that have no weights. */
 const struct lmi_family lmi_family_falcon_mamba = {
 	.type = "falcon_mamba",
 	.arch = "mamba",
@@ -117,7 +117,7 @@ const struct lmi_family lmi_family_mamba2 = {.type = "mamba2",
 					     .layers = all_mixers,
 					     .keys = mamba2};
 
-/* ---- Jamba: every so many layers attention, every so many experts ---- */
+/* ---- Jamba: attention every n-th layer, experts every m-th layer ---- */
 
 static const struct lmi_row jamba_rows[] = {
 	{"embed_tokens", "token_embd", 0},
@@ -173,7 +173,7 @@ const struct lmi_family lmi_family_jamba = {.type = "jamba",
 					    .layers = jamba_layers,
 					    .keys = jamba};
 
-/* ---- Granite 4: Mamba-2 and attention, experts beside a shared one, or that one alone ---- */
+/* ---- Granite 4: Mamba-2 and attention; experts with a shared one, or the shared one alone ---- */
 
 static const struct lmi_row granite_rows[] = {
 	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
@@ -204,7 +204,7 @@ static void granite_layers(struct lmi_folder *f)
 		f->layers[i] |= (uint8_t)(f->n_expert ? LMI_LAYER_MOE : 0);
 }
 
-/* Without experts the shared one is the block. */
+/* In models without experts the shared expert is the dense block. */
 static int64_t granite_width(struct lmi_folder *f, int64_t n)
 {
 	return f->n_expert ? n : lmi_conf_need(f, "shared_intermediate_size", 1, 1 << 24);
@@ -267,10 +267,10 @@ static const struct lmi_row lfm2_experts[] = {
 	 LMI_ROW_MOE | LMI_ROW_EXPERT},
 };
 
-/* Two thirds of what is said, times a factor, rounded up. */
+/* Two thirds of the stated width, times a factor, rounded up. */
 static int64_t lfm2_width(struct lmi_folder *f, int64_t n)
 {
-	int64_t of = lmi_conf_int(f, "block_multiple_of", 256, 1, 1 << 20);
+	int64_t multiple = lmi_conf_int(f, "block_multiple_of", 256, 1, 1 << 20);
 	double factor = lmi_conf_real(f, "block_ffn_dim_multiplier", 1);
 
 	if (!lmi_conf_bool(f, "block_auto_adjust_ff_dim", true))
@@ -282,7 +282,7 @@ static int64_t lfm2_width(struct lmi_folder *f, int64_t n)
 			"and below 64",
 			f->dir, factor);
 	n = f->status == LMD_OK ? (int64_t)(factor * (double)(2 * n / 3)) : n;
-	return (n + of - 1) / of * of;
+	return (n + multiple - 1) / multiple * multiple;
 }
 
 static void lfm2(struct lmi_folder *f)
@@ -382,8 +382,8 @@ static void qwen3_next(struct lmi_folder *f)
 	if (values % keys)
 		lmi_folder_fail(
 			f, LMD_INVALID,
-			"%s/config.json: \"linear_num_value_heads\" is %lld, no multiple of "
-			"%lld heads of keys",
+			"%s/config.json: \"linear_num_value_heads\" is %lld, must be a multiple of "
+			"%lld key heads",
 			f->dir, (long long)values, (long long)keys);
 	f->n_delta = (uint32_t)keys;
 	f->delta_key = (uint32_t)dk;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of families and what they share. */
+ * The table of families and the functions that they share. */
 #include "core/format/folder/families.h"
 
 #define FAMILY(name) &lmi_family_##name,
@@ -52,7 +52,7 @@ void lmi_conf_only(struct lmi_folder *f, const char *name, double want)
 
 	if (v != want)
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
-				"%s/config.json: \"%s\" is %g, architecture %s computes with %g",
+				"%s/config.json: \"%s\" is %g, but architecture %s requires %g",
 				f->dir, name, v, f->fam->arch, want);
 }
 
@@ -60,8 +60,8 @@ void lmi_conf_only_bool(struct lmi_folder *f, const char *name, bool want)
 {
 	if (lmi_conf_bool(f, name, want) != want)
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
-				"%s/config.json: \"%s\" is %s, architecture %s computes with the "
-				"other",
+				"%s/config.json: \"%s\" is %s, but architecture %s supports only "
+				"the other value",
 				f->dir, name, want ? "false" : "true", f->fam->arch);
 }
 
@@ -134,7 +134,8 @@ void lmi_conf_mixers(struct lmi_folder *f)
 	if (!lmi_jnode_is(a, LMI_JARRAY) || a->n != f->n_layer) {
 		lmi_folder_fail(
 			f, LMD_INVALID,
-			"%s/config.json: \"layer_types\" is %s of %u, must be an array of %u",
+			"%s/config.json: \"layer_types\" is %s of %u elements, must be an array of "
+			"%u",
 			f->dir, lmi_jnode_kind(a), a ? a->n : 0, f->n_layer);
 		return;
 	}

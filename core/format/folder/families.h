@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * families.h - the families of checkpoints that are known: one line for each model_type, whose
- * table is in a file fam_*.c.  A new one is a table there and a line here. */
+ * families.h - the known model families: one line for each model_type, whose table is in a fam_*.c
+ * file.  To add a family, write a table there and add a line here. */
 #ifndef LLAMAD_CORE_FORMAT_FOLDER_FAMILIES_H
 #define LLAMAD_CORE_FORMAT_FOLDER_FAMILIES_H
 
@@ -24,35 +24,36 @@
 LMI_FAMILIES(LMI_FAMILY_EXTERN)
 #undef LMI_FAMILY_EXTERN
 
-/* Rows that many share: embeddings and head, attention, a block with a gate. */
+/* Rows shared by many families: embeddings and head, attention, a gated feed-forward block. */
 #define LMI_ROW_COUNT_HEAD 3
 #define LMI_ROW_COUNT_ATTN 4
 #define LMI_ROW_COUNT_GLU  3
 extern const struct lmi_row lmi_rows_head[LMI_ROW_COUNT_HEAD];
-extern const struct lmi_row lmi_rows_attn[LMI_ROW_COUNT_ATTN];     /* halves rotated */
-extern const struct lmi_row lmi_rows_attn_adj[LMI_ROW_COUNT_ATTN]; /* to adjacent pairs */
+extern const struct lmi_row lmi_rows_attn[LMI_ROW_COUNT_ATTN];     /* RoPE rotates halves */
+extern const struct lmi_row lmi_rows_attn_adj[LMI_ROW_COUNT_ATTN]; /* reordered to adjacent pairs */
 extern const struct lmi_row lmi_rows_glu[LMI_ROW_COUNT_GLU];
 
-/* Refuses a value that the architecture has built in differently: the number of the key must be
- * `want`, or absent. */
+/* Rejects a checkpoint that sets the key to anything but the value `want` that is built into the
+ * architecture.  The key may be absent. */
 void lmi_conf_only(struct lmi_folder *f, const char *name, double want);
-/* ... a boolean */
+/* As lmi_conf_only, for a boolean. */
 void lmi_conf_only_bool(struct lmi_folder *f, const char *name, bool want);
-/* The window of layers: attention.sliding_window, and the pattern where it is not every
- * `period`-th layer that is full (0: the architecture has no pattern of its own). */
+/* Sliding windows: sets attention.sliding_window, and the pattern unless every `period`-th layer is
+ * full (0: the architecture has no default pattern). */
 void lmi_conf_window(struct lmi_folder *f, uint32_t period);
 
-/* f->layers: from layer n on experts; puts leading_dense_block_count. */
+/* Fills f->layers: layers from n on have experts.  Sets leading_dense_block_count. */
 void lmi_conf_lead(struct lmi_folder *f, int64_t n);
-/* f->layers: mixers, but where "layer_types" says attention. */
+/* Fills f->layers: all are mixers except where "layer_types" says attention. */
 void lmi_conf_mixers(struct lmi_folder *f);
-/* The four factors of Granite. */
+/* Sets the four multipliers of Granite. */
 void lmi_conf_granite(struct lmi_folder *f);
-/* A window that files of the architecture have no key for: of all layers, or of those with is[il]
- * (NULL: all; [n_layer], of lmi_folder_alloc).  n 0: none. */
+/* Sets a window of n positions that files of the architecture have no key for: in the layers where
+ * is[il] is set, or in all if `is` is NULL.  `is` has n_layer elements and comes from
+ * lmi_folder_alloc.  n = 0: no window. */
 void lmi_conf_own_window(struct lmi_folder *f, int64_t n, const uint8_t *is);
-/* "sliding_window" of a model whose layers all have it; `absent` when the key is not there, 0 when
- * it is null. */
+/* The value of "sliding_window" for a model that has the same window in all layers; `absent` if the
+ * key is missing, 0 if it is null. */
 int64_t lmi_conf_window_size(struct lmi_folder *f, int64_t absent);
 
 #endif /* LLAMAD_CORE_FORMAT_FOLDER_FAMILIES_H */

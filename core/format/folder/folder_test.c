@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a folder takes beyond its files: said before anything is taken, and refused; what it
- * lacks. */
+ * Memory that a folder takes in addition to its files: it is known before it is taken, and limited.
+ * Missing tensors. */
 #include "core/base/alloc.h"
 #include "core/format/format.h"
 #include "tests/st_file.h"
@@ -17,8 +17,8 @@ static void make_dir(void)
 	free(f.p);
 }
 
-/* Bytes of tensors of part 0, each at the next multiple of 64. */
-static uint64_t made_of(const struct lmi_model *m)
+/* Size of the tensors of part 0, each padded to a multiple of 64 bytes. */
+static uint64_t sum_built(const struct lmi_model *m)
 {
 	const struct lmd_model *v = lmi_model_view(m);
 	uint64_t sum = 0;
@@ -28,7 +28,7 @@ static uint64_t made_of(const struct lmi_model *m)
 	return sum;
 }
 
-static uint64_t said(const struct lmi_model *m)
+static uint64_t reported_built(const struct lmi_model *m)
 {
 	struct lmi_model_file f;
 
@@ -47,16 +47,16 @@ START_TEST(measured)
 	lmi_alloc_stats(&before);
 	ck_assert_msg(lmi_model_open(&m, dir, LMI_OPEN_MEASURE, &err) == LMD_OK, "%s", err.text);
 	lmi_alloc_stats(&small);
-	made = said(m);
+	made = reported_built(m);
 	ck_assert_uint_gt(made, 0);
-	ck_assert_uint_eq(made, made_of(m));
+	ck_assert_uint_eq(made, sum_built(m));
 	for (uint32_t i = 0; i < lmi_model_view(m)->n_tensors; i++)
 		ck_assert_ptr_nonnull(lmi_model_view(m)->tensors[i].data);
 	lmi_model_close(m);
 
 	ck_assert_int_eq(lmi_model_open(&m, dir, 0, &err), LMD_OK);
 	lmi_alloc_stats(&large);
-	ck_assert_uint_eq(said(m), made);
+	ck_assert_uint_eq(reported_built(m), made);
 	ck_assert_uint_ge(large.live_bytes - small.live_bytes, made);
 	lmi_model_close(m);
 	lmi_alloc_stats(&large);
@@ -77,7 +77,7 @@ static bool on_progress(void *arg, uint64_t done, uint64_t total)
 	return s->total < UINT64_MAX;
 }
 
-static bool give_up(void *arg, uint64_t done, uint64_t total)
+static bool cancel(void *arg, uint64_t done, uint64_t total)
 {
 	(void)arg;
 	(void)done;
@@ -85,42 +85,43 @@ static bool give_up(void *arg, uint64_t done, uint64_t total)
 	return false;
 }
 
-/* What may be taken is a bound of what is made, too; the work is told, and can be given up. */
+/* The memory limit also applies to tensors built in memory; the work is reported and can be
+ * cancelled. */
 START_TEST(bounded)
 {
 	struct seen seen = {0};
-	struct lmi_open how = {.progress = on_progress, .arg = &seen};
+	struct lmi_open opts = {.progress = on_progress, .arg = &seen};
 	struct lmi_model *m = NULL;
 	struct lmi_alloc_stats before, after;
 	struct lmd_error err;
 	uint64_t made;
 
 	ck_assert_int_eq(lmi_model_open(&m, dir, LMI_OPEN_MEASURE, &err), LMD_OK);
-	made = said(m);
+	made = reported_built(m);
 	lmi_model_close(m);
 	m = NULL;
 
 	lmi_alloc_stats(&before);
-	how.max_copy = made - 1;
-	ck_assert_int_eq(lmi_model_open_with(&m, dir, &how, &err), LMD_NOMEM);
-	ck_assert_ptr_nonnull(strstr(err.text, "would be made in memory"));
+	opts.max_copy = made - 1;
+	ck_assert_int_eq(lmi_model_open_with(&m, dir, &opts, &err), LMD_NOMEM);
+	ck_assert_ptr_nonnull(strstr(err.text, "would be built in memory"));
 	ck_assert_ptr_null(m);
-	how.max_copy = made;
-	ck_assert_int_eq(lmi_model_open_with(&m, dir, &how, &err), LMD_OK);
+	opts.max_copy = made;
+	ck_assert_int_eq(lmi_model_open_with(&m, dir, &opts, &err), LMD_OK);
 	ck_assert_uint_gt(seen.done, 0);
 	ck_assert_uint_eq(seen.total, made);
 	lmi_model_close(m);
 	m = NULL;
-	how.progress = give_up;
-	ck_assert_int_eq(lmi_model_open_with(&m, dir, &how, &err), LMD_CANCELLED);
+	opts.progress = cancel;
+	ck_assert_int_eq(lmi_model_open_with(&m, dir, &opts, &err), LMD_CANCELLED);
 	ck_assert_ptr_null(m);
 	lmi_alloc_stats(&after);
 	ck_assert_uint_eq(after.n_live, before.n_live);
 }
 END_TEST
 
-/* Two experts of the three that the configuration says, however it is opened. */
-START_TEST(an_expert_is_missing)
+/* Two of the three configured experts exist; every way of opening reports the missing one. */
+START_TEST(missing_expert)
 {
 	static const char config[] =
 		"{\"model_type\": \"qwen3_moe\", \"hidden_size\": 8, \"num_hidden_layers\": 1, "
@@ -156,9 +157,9 @@ START_TEST(an_expert_is_missing)
 	temp_write("config.json", config, strlen(config));
 	for (size_t missing = 0; missing < 4; missing++) {
 		struct st_file f = st_build_rows(rows, LMD_LEN(rows) - missing);
-		const char *want = missing == 3 ? "experts.2.gate_proj is missing, 2 before it"
-				 : missing == 2 ? "experts.2.up_proj is missing, 2 before it"
-						: "experts.2.down_proj is missing, 2 before it";
+		const char *expected = missing == 3   ? "experts.2.gate_proj is missing, although"
+				       : missing == 2 ? "experts.2.up_proj is missing, although"
+						      : "experts.2.down_proj is missing, although";
 
 		temp_write("model.safetensors", f.p, f.n);
 		free(f.p);
@@ -166,7 +167,7 @@ START_TEST(an_expert_is_missing)
 			enum lmd_status st = lmi_model_open(&m, dir, flags[k], &err);
 
 			ck_assert_int_eq(st, missing ? LMD_CORRUPT : LMD_OK);
-			ck_assert_msg(!missing || strstr(err.text, want), "%s", err.text);
+			ck_assert_msg(!missing || strstr(err.text, expected), "%s", err.text);
 			lmi_model_close(m);
 			m = NULL;
 		}
@@ -187,7 +188,7 @@ int main(void)
 	suite_add_tcase(s, tc);
 	tc = tcase_create("experts");
 	tcase_add_checked_fixture(tc, temp_dir_make, temp_dir_remove);
-	tcase_add_test(tc, an_expert_is_missing);
+	tcase_add_test(tc, missing_expert);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys that nearly all families share.  Names differ over the years: "a|b" takes what is there.
+ * Keys that nearly all families share.  Names have changed over the years: "a|b" takes the first
+ * one that is present.
  *
- * Rotation comes in two spellings: rope_theta and rope_scaling beside each other, or both in
- * rope_parameters, which may be one object for each kind of layer.  Scaling of llama3 kind and long
- * factors become tensors, as files in GGUF have them. */
+ * RoPE parameters have two forms: rope_theta next to rope_scaling, or both in rope_parameters,
+ * which may be one object for each kind of layer.  The frequency factors of llama3 and LongRoPE
+ * scaling become tensors, as in GGUF files. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "core/format/folder/inner.h"
 
 #define MAX_FACTORS 4096u
-#define NO_END      (1 << 20) /* positions of a model that counts none */
+#define NO_END      (1 << 20) /* context length of a model without positions */
 
 static void head_counts(struct lmi_folder *f)
 {
@@ -29,15 +30,15 @@ static void head_counts(struct lmi_folder *f)
 		f->n_head_kv = f->n_head;
 	if (flags & LMI_FAM_FALCON_KV && !lmi_conf_bool(f, "new_decoder_architecture", false))
 		f->n_head_kv = lmi_conf_bool(f, "multi_query", true) ? 1 : f->n_head;
-	if (flags & LMI_FAM_MLA) /* the part that rotates */
+	if (flags & LMI_FAM_MLA) /* the part that RoPE rotates */
 		f->head_dim = (uint32_t)lmi_conf_need(f, "qk_rope_head_dim", 1, 1 << 14);
 	else
 		f->head_dim = (uint32_t)lmi_conf_int(f, "head_dim", f->n_embd / f->n_head, 1,
 						     1 << 14);
 	if (!f->head_dim)
 		lmi_folder_fail(f, LMD_INVALID,
-				"%s/config.json: \"num_attention_heads\" is %u, more than "
-				"\"hidden_size\" %u",
+				"%s/config.json: \"num_attention_heads\" is %u, must be at most "
+				"\"hidden_size\", %u",
 				f->dir, f->n_head, f->n_embd);
 }
 
@@ -73,7 +74,7 @@ static void sizes(struct lmi_folder *f)
 	lmi_folder_put_u32(f, "attention.head_count", f->n_head);
 }
 
-/* Heads of keys, of which layers with a mixer have none. */
+/* Number of key heads; layers with a mixer have none. */
 static void kv_counts(struct lmi_folder *f)
 {
 	int64_t *n;
@@ -94,11 +95,11 @@ static void heads(struct lmi_folder *f)
 
 	if (f->n_head % f->n_head_kv)
 		lmi_folder_fail(f, LMD_INVALID,
-				"%s/config.json: \"num_key_value_heads\" is %u, no divisor of %u "
-				"heads",
+				"%s/config.json: \"num_key_value_heads\" is %u, must divide the "
+				"number of heads, %u",
 				f->dir, f->n_head_kv, f->n_head);
 	kv_counts(f);
-	if (f->fam->flags & LMI_FAM_MLA) { /* what is in the cache */
+	if (f->fam->flags & LMI_FAM_MLA) { /* the size of a row in the cache */
 		dv = (uint32_t)lmi_conf_need(f, "kv_lora_rank", 1, 1 << 14);
 		dk += dv;
 	} else if (!lmi_conf_has(f, "head_dim") && (uint64_t)f->head_dim * f->n_head == f->n_embd) {
@@ -141,9 +142,9 @@ static void experts(struct lmi_folder *f)
 				   lmi_conf_need(f, "shared_expert_intermediate_size", 1, 1 << 24));
 }
 
-/* ---- rotation ---- */
+/* ---- RoPE ---- */
 
-/* A member of the object that describes the rotation of full layers. */
+/* A number from the object that describes the RoPE of full layers. */
 static double rope_real(struct lmi_folder *f, const struct lmi_jnode *o, const char *key,
 			double def)
 {
@@ -153,7 +154,7 @@ static double rope_real(struct lmi_folder *f, const struct lmi_jnode *o, const c
 	if (v && v->type != LMI_JNULL && (!lmi_jnode_real(v, &d) || !(d > 0 && d < 1e18)))
 		lmi_folder_fail(
 			f, LMD_INVALID,
-			"%s/config.json: \"%s\" of the rotation is %s, not a number above 0",
+			"%s/config.json: RoPE parameter \"%s\" is %s, must be a number above 0",
 			f->dir, key, lmi_jnode_kind(v));
 	return d;
 }
@@ -166,7 +167,7 @@ static const struct lmi_jnode *rope_object(struct lmi_folder *f)
 	return full ? full : o;
 }
 
-/* The tensor rope_freqs: what each frequency is divided by. */
+/* Computes the tensor rope_freqs: the divisor of each frequency. */
 static void llama3(struct lmi_folder *f, const struct lmi_jnode *o, double base)
 {
 	double factor = rope_real(f, o, "factor", 8), low = rope_real(f, o, "low_freq_factor", 1);
@@ -177,8 +178,8 @@ static void llama3(struct lmi_folder *f, const struct lmi_jnode *o, double base)
 
 	if (high <= low)
 		lmi_folder_fail(f, LMD_INVALID,
-				"%s/config.json: \"high_freq_factor\" of the rotation is %g, not "
-				"above %g",
+				"%s/config.json: RoPE parameter \"high_freq_factor\" is %g, must "
+				"be above %g",
 				f->dir, high, low);
 	for (uint32_t i = 0; f->status == LMD_OK && i < n; i++) {
 		double wave = 2 * 3.14159265358979323846 * pow(base, 2.0 * i / f->rope_dim);
@@ -200,8 +201,8 @@ static const float *factors(struct lmi_folder *f, const struct lmi_jnode *o, con
 
 	if (!lmi_jnode_is(a, LMI_JARRAY) || a->n != n || n > MAX_FACTORS) {
 		lmi_folder_fail(f, LMD_INVALID,
-				"%s/config.json: \"%s\" of the rotation is %s of %u, must be an "
-				"array of %u",
+				"%s/config.json: RoPE parameter \"%s\" is %s of %u elements, must "
+				"be an array of %u",
 				f->dir, key, lmi_jnode_kind(a), a ? a->n : 0, n);
 		return NULL;
 	}
@@ -211,7 +212,7 @@ static const float *factors(struct lmi_folder *f, const struct lmi_jnode *o, con
 
 		if (!lmi_jnode_real(v, &d) || !(d > 0 && d < 1e9))
 			lmi_folder_fail(f, LMD_INVALID,
-					"%s/config.json: \"%s\" of the rotation: element %u is not "
+					"%s/config.json: RoPE parameter \"%s\": element %u is not "
 					"a number above 0",
 					f->dir, key, i);
 		out[i] = (float)d;
@@ -260,7 +261,7 @@ static void yarn(struct lmi_folder *f, const struct lmi_jnode *o)
 		lmi_folder_put_f32(f, "rope.scaling.attn_factor", attn / usual);
 }
 
-/* Positions of four parts: how many pairs of a head each turns. */
+/* Positions of four parts: the number of pairs of a head that each part rotates. */
 static void sections(struct lmi_folder *f, const struct lmi_jnode *o)
 {
 	const struct lmi_jnode *a = lmi_jnode_get(o, "mrope_section"), *v = lmi_jnode_first(a);
@@ -273,8 +274,8 @@ static void sections(struct lmi_folder *f, const struct lmi_jnode *o)
 		if (a->type != LMI_JARRAY || a->n > 4 || !lmi_jnode_int(v, 0, 4096, &n[i])) {
 			lmi_folder_fail(
 				f, LMD_INVALID,
-				"%s/config.json: \"mrope_section\" is no array of at most 4 "
-				"integers of 0..4096",
+				"%s/config.json: \"mrope_section\" is not an array of at most 4 "
+				"integers in 0..4096",
 				f->dir);
 			return;
 		}
@@ -289,7 +290,7 @@ static void scaling(struct lmi_folder *f, const struct lmi_jnode *o, double base
 	t = t ? t : lmi_jnode_get(o, "type");
 	if (!t || lmi_jnode_eq(t, "default") || lmi_jnode_eq(t, "none") ||
 	    lmi_jnode_eq(t, "dynamic") || lmi_jnode_eq(t, "mrope"))
-		return; /* dynamic: changes nothing within the length of the training */
+		return; /* "dynamic" changes nothing within the trained context length */
 	if (lmi_jnode_eq(t, "linear")) {
 		lmi_folder_put_str(f, "rope.scaling.type", "linear", 6);
 		lmi_folder_put_f32(f, "rope.scaling.factor", rope_real(f, o, "factor", 1));
@@ -301,8 +302,8 @@ static void scaling(struct lmi_folder *f, const struct lmi_jnode *o, double base
 		yarn(f, o);
 	} else {
 		lmi_folder_fail(f, LMD_UNSUPPORTED,
-				"%s/config.json: scaling of positions \"%s\" is none of default, "
-				"linear, dynamic, llama3, longrope, yarn",
+				"%s/config.json: RoPE scaling \"%s\" is not supported, must be "
+				"default, linear, dynamic, llama3, longrope or yarn",
 				f->dir,
 				t->type == LMI_JSTRING ? lmi_show(show, sizeof(show), t->u.s, t->n)
 						       : lmi_jnode_kind(t));
@@ -316,7 +317,8 @@ static void rotation(struct lmi_folder *f)
 	double part = lmi_conf_real(f, "partial_rotary_factor|rotary_pct|rope_pct", 1);
 
 	base = rope_real(f, o, "rope_theta", base);
-	if (lmi_jnode_get(o, "alpha") && f->head_dim > 2) /* longer waves, in proportion */
+	if (lmi_jnode_get(o, "alpha") && f->head_dim > 2) /* NTK scaling: longer waves, in
+							   * proportion */
 		base *= pow(rope_real(f, o, "alpha", 1),
 			    (double)f->head_dim / (double)(f->head_dim - 2));
 	part = rope_real(f, o, "partial_rotary_factor", part);
@@ -352,7 +354,8 @@ bool lmi_folder_windows(struct lmi_folder *f, uint8_t *is)
 	return true;
 }
 
-/* What sentence-transformers keeps beside a model; the numbers are those of the key. */
+/* Reads the file that sentence-transformers adds to a model.  The numbers are the values of the key
+ * pooling_type. */
 void lmi_folder_pooling(struct lmi_folder *f)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order in which a folder is read: configuration, tensors of the files, keys, vocabulary, our
- * tensors; data last, when everything was accepted. */
+ * Opens a checkpoint in this order: configuration, tensors of the files, keys, vocabulary, our
+ * tensors.  Data comes last, when everything else has been checked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -22,10 +22,10 @@
 #define CONFIG_BYTES (1u << 20)
 #define CONFIG_NODES (1u << 17)
 #define MAX_KEYS     256u
-#define PIECE_BYTES  (8u << 20) /* made at once */
+#define PIECE_BYTES  (8u << 20) /* bytes built at once */
 #define MAX_PATH     4000u
 
-/* The folder of the path and which file of it was named. */
+/* Splits the path into the folder and the named file, if any. */
 static enum lmd_status set_path(struct lmi_folder *f, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -61,7 +61,7 @@ static enum lmd_status set_path(struct lmi_folder *f, const char *path)
 	return LMD_OK;
 }
 
-/* Part 0: config.json. */
+/* Opens config.json, which is part 0. */
 static enum lmd_status open_config(struct lmi_folder *f)
 {
 	const struct lmi_jnode *type;
@@ -72,7 +72,9 @@ static enum lmd_status open_config(struct lmi_folder *f)
 
 	if (st == LMD_OK && !f->config.root)
 		st = lmd_fail(f->err, LMD_NOTFOUND,
-			      "%s: no " CONFIG " there, which says what the tensors mean", f->dir);
+			      "%s: no " CONFIG
+			      " in this folder, which is needed to interpret the tensors",
+			      f->dir);
 	if (st == LMD_OK)
 		st = lmi_model_reserve_parts(f->m, 1, f->err);
 	if (st != LMD_OK)
@@ -95,7 +97,7 @@ static enum lmd_status open_config(struct lmi_folder *f)
 		return LMD_OK;
 	return lmd_fail(
 		f->err, LMD_UNSUPPORTED,
-		"%s/" CONFIG ": \"model_type\" %s is not known here; a GGUF file of the model "
+		"%s/" CONFIG ": \"model_type\" %s is not supported here; a GGUF file of the model "
 		"may be",
 		f->dir,
 		lmi_jnode_is(type, LMI_JSTRING) ? lmi_show(show, sizeof(show), type->u.s, type->n)
@@ -155,7 +157,7 @@ enum lmd_status lmi_folder_open(struct lmi_folder **out, struct lmi_model *m, co
 	if (st == LMD_OK)
 		st = read_all(f, pre);
 	f->err = NULL;
-	/* what only reading the keys needs */
+	/* free what was needed to read the keys */
 	lmi_jtree_fini(&f->config);
 	lmi_jtree_fini(&f->generation);
 	lmi_free(f->used);
@@ -204,7 +206,7 @@ static enum lmd_status in_file(const struct lmi_model_part *p, enum lmd_status s
 	return st;
 }
 
-/* Do tensors lie in that file as they are? */
+/* True if a tensor is used in place in that file. */
 static bool is_needed(const struct lmi_folder *f, uint32_t part)
 {
 	for (uint32_t k = 0; k < f->m->view.n_tensors; k++)
@@ -213,7 +215,7 @@ static bool is_needed(const struct lmi_folder *f, uint32_t part)
 	return false;
 }
 
-/* The files that tensors lie in. */
+/* Maps the files that hold tensors used in place. */
 static enum lmd_status map_files(struct lmi_folder *f, uint32_t flags, struct lmd_error *err)
 {
 	uint64_t copied = 0;
@@ -232,14 +234,15 @@ static enum lmd_status map_files(struct lmi_folder *f, uint32_t flags, struct lm
 	return st;
 }
 
-static enum lmd_status make(struct lmi_folder *f, uint32_t i, uint8_t *out, struct lmd_error *err)
+static enum lmd_status build_tensor(struct lmi_folder *f, uint32_t i, uint8_t *out,
+				    struct lmd_error *err)
 {
 	const struct lmd_tensor *t = &f->m->tensors[i];
 	uint64_t rows = 1, row_bytes, per;
 	enum lmd_status st = LMD_OK;
 
 	for (uint32_t d = 1; d < t->n_dim; d++)
-		rows *= (uint64_t)t->dims[d]; /* checked when it was added */
+		rows *= (uint64_t)t->dims[d]; /* no overflow, checked when the tensor was added */
 	row_bytes = t->bytes / rows;
 	per = PIECE_BYTES / row_bytes + 1;
 	for (uint64_t r = 0; st == LMD_OK && r < rows; r += per) {
@@ -250,7 +253,7 @@ static enum lmd_status make(struct lmi_folder *f, uint32_t i, uint8_t *out, stru
 	return st;
 }
 
-/* Places for what does not lie in a file as it is used, in the map of part 0. */
+/* Assigns offsets in the map of part 0 to the tensors that are built in memory. */
 static enum lmd_status lay_out(struct lmi_folder *f, struct lmd_error *err)
 {
 	struct lmi_model *m = f->m;
@@ -270,8 +273,8 @@ static enum lmd_status lay_out(struct lmi_folder *f, struct lmd_error *err)
 	return LMD_OK;
 }
 
-/* One allocation; to be counted alone, pages of zeros. */
-static enum lmd_status take(struct lmi_folder *f, uint32_t flags, struct lmd_error *err)
+/* Allocates the memory for them; for measuring, zero pages only. */
+static enum lmd_status alloc_built(struct lmi_folder *f, uint32_t flags, struct lmd_error *err)
 {
 	struct lmi_model_part *p = &f->m->parts[0];
 	uint8_t *data;
@@ -281,22 +284,22 @@ static enum lmd_status take(struct lmi_folder *f, uint32_t flags, struct lmd_err
 	data = p->made <= SIZE_MAX / 2 ? lmi_alloc((size_t)p->made, 1) : NULL;
 	if (!data)
 		return lmd_fail(err, LMD_NOMEM,
-				"%s: no memory for the %llu bytes of tensors that are stored in "
-				"another form than they are used; llamactl convert makes a file "
-				"that is mapped whole",
+				"%s: no memory for %llu bytes of tensors that are not stored in "
+				"the form in which they are used; llamactl convert makes a file "
+				"that needs no such memory",
 				f->dir, (unsigned long long)p->made);
 	p->map = (struct lmi_map){.ptr = data, .bytes = p->made, .on_heap = true, .block = data};
 	return LMD_OK;
 }
 
-static enum lmd_status make_rest(struct lmi_folder *f, uint32_t flags, struct lmd_error *err)
+static enum lmd_status build_tensors(struct lmi_folder *f, uint32_t flags, struct lmd_error *err)
 {
 	struct lmi_model *m = f->m;
 	enum lmd_status st;
 
 	if (!m->parts[0].made)
 		return LMD_OK;
-	st = take(f, flags, err);
+	st = alloc_built(f, flags, err);
 	for (uint32_t i = 0; st == LMD_OK && !(flags & LMI_OPEN_MEASURE) && i < m->view.n_tensors;
 	     i++) {
 		const struct lmd_tensor *t = &m->tensors[i];
@@ -304,7 +307,7 @@ static enum lmd_status make_rest(struct lmi_folder *f, uint32_t flags, struct lm
 
 		if (f->recipes[i].in_place)
 			continue;
-		st = make(f, i, data + t->offset, err);
+		st = build_tensor(f, i, data + t->offset, err);
 		if (st == LMD_OK)
 			st = lmi_parts_made(m, t->bytes, err);
 	}
@@ -318,7 +321,7 @@ enum lmd_status lmi_folder_map(struct lmi_folder *f, uint32_t open_flags, struct
 	if (st == LMD_OK)
 		st = map_files(f, open_flags, err);
 	if (st == LMD_OK)
-		st = make_rest(f, open_flags, err);
+		st = build_tensors(f, open_flags, err);
 	for (uint32_t i = 0; st == LMD_OK && i < f->m->view.n_tensors; i++) {
 		struct lmd_tensor *t = &f->m->tensors[i];
 
@@ -327,7 +330,7 @@ enum lmd_status lmi_folder_map(struct lmi_folder *f, uint32_t open_flags, struct
 	return st;
 }
 
-/* Bytes of a tensor, for lmi_model_read. */
+/* Reads bytes of a tensor, for lmi_model_read. */
 static enum lmd_status read_own(void *own, uint32_t i, uint64_t at, void *buf, size_t n,
 				struct lmd_error *err)
 {
@@ -359,7 +362,7 @@ static void close_own(void *own)
 enum lmd_status lmi_folder_open_model(struct lmi_model *m, const char *path, uint32_t open_flags,
 				      struct lmd_error *err)
 {
-	/* without data nothing is copied: experts may be one tensor, as in files */
+	/* without data nothing is copied, so experts can be one tensor as in GGUF files */
 	uint32_t flags = open_flags & LMI_OPEN_HEADER_ONLY ? LMI_FOLDER_STACKED : 0;
 	struct lmi_folder *f;
 	enum lmd_status st = lmi_folder_open(&f, m, path, flags, NULL, err);

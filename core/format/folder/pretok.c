@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of pre-tokenizers: files in GGUF say by a word how text is split before pairs are merged;
- * tokenizer.json says it by steps.  A row here is the steps of one word, each as a line:
+ * Names of pre-tokenizers.  GGUF files name the way text is split before merges apply;
+ * tokenizer.json describes it as steps.  A row here holds the steps of one name, each as a line:
  *
- *     "R" expression      a split by an expression, pieces isolated
- *     "r" beginning       a split by an expression that begins so
- *     "D0", "D1"          runs of digits, digits one by one
+ *     "R" expression      split by an expression, pieces isolated
+ *     "r" beginning       split by an expression with this beginning
+ *     "D0", "D1"          runs of digits, single digits
  *     "P"                 punctuation
- *     "B0", "B1"          bytes to characters, without or with the expression of GPT-2
+ *     "B0", "B1"          bytes to characters, without or with GPT-2's expression
  *
- * Tokenizers with the same steps share a row unless their architecture has a word of its own. */
+ * Tokenizers with the same steps share a row unless their architecture has its own name. */
 #include <string.h>
 
 #include "core/format/folder/inner.h"
@@ -25,7 +25,7 @@
 	"[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" tail "|[^\\r\\n\\p{L}\\p{N}]?" UPPER          \
 	"+" LOWER "*" tail
 
-/* The first that fits counts. */
+/* The first match is used. */
 static const struct {
 	const char *arch; /* NULL: any */
 	const char *name, *steps;
@@ -66,7 +66,7 @@ static const struct {
 	{NULL, "gpt-2", "B1\n"},
 };
 
-/* ---- the steps of a tokenizer as such lines ---- */
+/* ---- the steps of a tokenizer as lines of this form ---- */
 
 struct lines {
 	char text[4096];
@@ -77,7 +77,7 @@ struct lines {
 static void put(struct lines *l, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		bool end = s[i] == '\r' || s[i] == '\n'; /* written out, as most files do */
+		bool end = s[i] == '\r' || s[i] == '\n'; /* escaped, as in most files */
 
 		if (l->n + 3 > sizeof(l->text)) {
 			l->unknown = true;
@@ -112,10 +112,10 @@ static bool is(const struct lmd_meta *v, const char *text)
 
 static void split_line(struct lines *l, const struct lmd_tokstep *s)
 {
-	const struct lmd_meta *rx = param(s, "pattern.Regex"), *how = param(s, "behavior");
+	const struct lmd_meta *rx = param(s, "pattern.Regex"), *behavior = param(s, "behavior");
 
 	if (!rx || rx->type != LMD_META_STR || flag(s, "invert", false) ||
-	    !(is(how, "Isolated") || is(how, "Removed"))) {
+	    !(is(behavior, "Isolated") || is(behavior, "Removed"))) {
 		l->unknown = true;
 		return;
 	}
@@ -141,8 +141,8 @@ static void step_line(struct lines *l, const struct lmd_tokstep *s)
 		l->unknown = true;
 }
 
-/* Do all lines agree? */
-static bool fits(const char *row, const char *line, size_t n)
+/* True if all lines match. */
+static bool matches(const char *row, const char *line, size_t n)
 {
 	const char *end = line + n;
 
@@ -175,7 +175,7 @@ const char *lmi_pretok_name(const struct lmd_tokspec *s, const char *arch)
 	}
 	for (size_t i = 0; !l.unknown && !name && i < LMD_LEN(rows); i++)
 		if ((!rows[i].arch || !strcmp(rows[i].arch, arch)) &&
-		    fits(rows[i].steps, l.text, l.n))
+		    matches(rows[i].steps, l.text, l.n))
 			name = rows[i].name;
 	return name;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The numbers of a tensor from those of its sources.  Apart from a transposition every recipe says
- * which row of which source comes next, so rows are read one run after the other and nothing larger
- * than the caller's piece is held. */
+ * Computes the numbers of a tensor from its sources.  Except for a transposition, every recipe maps
+ * each row of the tensor to one row of a source, so rows are read in runs and no more is held in
+ * memory than the rows that the caller asked for. */
 #include <math.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static uint64_t qkv_row(const struct lmi_recipe *r, uint64_t u)
 	return (kv * (g + 2) + j) * d + u % d;
 }
 
-/* Row u of all queries, then all keys, then all values. */
+/* The source row of row u of: all queries, then all keys, then all values. */
 static uint64_t delta_row(const struct lmi_recipe *r, uint64_t u)
 {
 	uint64_t heads = r->n_kv, dk = r->slice.first, dv = r->slice.n, at = 0;
@@ -43,7 +43,7 @@ static uint64_t delta_row(const struct lmi_recipe *r, uint64_t u)
 			   : u / dv * r->slice.rows + at + u % dv;
 }
 
-/* Where row u of the tensor comes from. */
+/* Source and row from which row u of the tensor comes. */
 static struct place place_of(const struct lmi_recipe *r, uint64_t u)
 {
 	struct place p = {(uint32_t)(u / r->rows), u % r->rows};
@@ -78,7 +78,7 @@ uint64_t lmi_recipe_row(const struct lmi_recipe *r, uint64_t u)
 	return place_of(r, u).row;
 }
 
-/* How many of the next n rows of the tensor follow each other in the source, too. */
+/* Returns how many of the next n rows of the tensor are also consecutive in the source. */
 static uint64_t run_of(const struct lmi_recipe *r, uint64_t u, uint64_t n, struct place *first)
 {
 	uint64_t k = 1;
@@ -94,7 +94,7 @@ static uint64_t run_of(const struct lmi_recipe *r, uint64_t u, uint64_t n, struc
 	return k;
 }
 
-/* The used rows of a slice as floats, kept for the columns that follow. */
+/* Loads the used rows of a slice as floats; they are kept for the columns that follow. */
 static enum lmd_status load_slice(struct lmi_folder *f, const struct lmi_recipe *r, uint64_t slice,
 				  struct lmd_error *err)
 {
@@ -116,9 +116,9 @@ static enum lmd_status load_slice(struct lmi_folder *f, const struct lmi_recipe 
 	return st;
 }
 
-/* Columns of the source as rows. */
-static enum lmd_status transposed(struct lmi_folder *f, const struct lmi_recipe *r, uint64_t row0,
-				  uint64_t n, float *out, struct lmd_error *err)
+/* Returns columns of the source as rows. */
+static enum lmd_status transpose_rows(struct lmi_folder *f, const struct lmi_recipe *r,
+				      uint64_t row0, uint64_t n, float *out, struct lmd_error *err)
 {
 	const struct lmi_slices *p = &r->slice;
 	uint64_t cols = r->src[0].cols;
@@ -136,8 +136,8 @@ static enum lmd_status transposed(struct lmi_folder *f, const struct lmi_recipe 
 	return LMD_OK;
 }
 
-/* Rows of the recipe: of sources, that is, not of the tensor. */
-static void units(const struct lmi_folder *f, uint32_t i, uint64_t *u0, uint64_t *n)
+/* Converts a range of tensor rows to rows of the recipe, which are source rows. */
+static void to_recipe_rows(const struct lmi_folder *f, uint32_t i, uint64_t *u0, uint64_t *n)
 {
 	const struct lmi_recipe *r = &f->recipes[i];
 	uint64_t per = r->op == LMI_OP_TRANSPOSE
@@ -161,9 +161,9 @@ enum lmd_status lmi_folder_floats(struct lmi_folder *f, uint32_t i, uint64_t row
 		return LMD_OK;
 	}
 	if (r->op == LMI_OP_TRANSPOSE) {
-		st = transposed(f, r, row0, n, out, err);
+		st = transpose_rows(f, r, row0, n, out, err);
 	} else {
-		units(f, i, &row0, &n);
+		to_recipe_rows(f, i, &row0, &n);
 		while (st == LMD_OK && n) {
 			struct place at;
 			uint64_t k = run_of(r, row0, n, &at);
@@ -208,7 +208,8 @@ enum lmd_status lmi_folder_rows(struct lmi_folder *f, uint32_t i, uint64_t row0,
 	enum lmd_status st;
 	float *values;
 
-	(void)lmi_row_bytes(type, width, &row_bytes); /* fits: the tensor was added */
+	(void)lmi_row_bytes(type, width, &row_bytes); /* no overflow, checked when the tensor was
+						       * added */
 	if (type->is_quant)
 		return blocks(f, i, row0, n, row_bytes, out, err);
 	values = lmi_scratch(&f->row, n * width, sizeof(*values), err);

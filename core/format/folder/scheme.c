@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights of checkpoints, plain or quantised.  One weight is one to four tensors of the files:
+ * Finds the weights of checkpoints, plain or quantised.  One weight consists of one to four file
+ * tensors:
  *
  *     plain     STEM.weight
- *     scaled    STEM.weight, STEM.weight_scale_inv or weight_scale: one value, one a row, or one for
- *               each block of rows and columns
+ *     scaled    STEM.weight, STEM.weight_scale_inv or weight_scale: one value, one per row, or
+ *               one per block of rows and columns
  *     affine    STEM.weight (U32), STEM.scales, STEM.biases               x = s q + b      (MLX)
  *     GPTQ      STEM.qweight [in/8, out], qzeros, scales [groups, out], g_idx   x = s (q - z)
  *     AWQ       STEM.qweight [in, out/8], qzeros, scales; nibbles in the order 0 2 4 6 1 3 5 7
  *     packed    STEM.weight_packed [out, in/8], weight_scale, weight_shape      x = s (q - 8)
  *     MXFP4     STEM_blocks [experts, out, in/32, 16], STEM_scales: the exponent of each block
  *
- * MXFP4 is a type of its own.  All others but the first two are codes with a scale and an offset
- * for each group of columns, which is what Q4_0, Q4_1, Q8_0 and, of codes of other widths, Q8_A
- * are: where the group is a multiple of 32 the codes go over as they are. */
+ * MXFP4 is a tensor type of its own.  All others except the first two are codes with a scale and an
+ * offset for each group of columns.  Q4_0, Q4_1, Q8_0 and, for other code widths, Q8_A have the
+ * same form, so if the group size is a multiple of 32 the codes are kept as they are. */
 #include <stdio.h>
 #include <string.h>
 
@@ -52,14 +53,15 @@ void lmi_folder_scheme(struct lmi_folder *f)
 		 !lmi_jnode_eq(m, "mlx") && !lmi_jnode_eq(m, "mxfp4"))
 		lmi_folder_fail(
 			f, LMD_UNSUPPORTED,
-			"%s/config.json: \"quant_method\" \"%s\" is none of gptq, awq, fp8, "
-			"mxfp4, compressed-tensors; take the model without quantisation",
+			"%s/config.json: \"quant_method\" \"%s\" is not supported, must be gptq, "
+			"awq, fp8, mxfp4, mlx or compressed-tensors; use the model without "
+			"quantisation",
 			f->dir,
 			m->type == LMI_JSTRING ? lmi_show(show, sizeof(show), m->u.s, m->n)
 					       : lmi_jnode_kind(m));
 }
 
-/* ---- finding ---- */
+/* ---- finding weights ---- */
 
 static const struct lmi_st_tensor *find(struct lmi_folder *f, const char *stem, const char *suffix)
 {
@@ -85,7 +87,7 @@ static void bad(struct lmi_folder *f, const struct lmi_st_tensor *t, const char 
 			what);
 }
 
-/* Rows of the last dimension. */
+/* Views the tensor as a matrix whose rows run along the last dimension. */
 static void as_rows(struct lmi_source *s)
 {
 	const struct lmi_st_tensor *t = s->w;
@@ -98,11 +100,11 @@ static void check_plain(struct lmi_folder *f, struct lmi_source *s)
 {
 	as_rows(s);
 	if (!s->rows || !s->cols)
-		bad(f, s->w, "is empty");
+		bad(f, s->w, "it is empty");
 	else if (s->w->n_dim > LMD_MAX_DIMS)
-		bad(f, s->w, "too many dimensions for a weight");
+		bad(f, s->w, "a weight cannot have so many dimensions");
 	else if (s->w->type == LMI_ST_F8_E8M0 || s->w->type == LMI_ST_U64)
-		bad(f, s->w, "not a type of weights");
+		bad(f, s->w, "weights cannot have this type");
 }
 
 bool lmi_source_plain(struct lmi_folder *f, const char *name, struct lmi_source *out)
@@ -121,7 +123,7 @@ bool lmi_scaled_by_row(const struct lmi_source *s)
 	       (t->n_dim == 1 || t->dims[t->n_dim - 1] == 1);
 }
 
-/* The scales cover rows and columns in whole blocks. */
+/* Checks that the scales cover rows and columns in whole blocks. */
 static void check_scaled(struct lmi_folder *f, struct lmi_source *s)
 {
 	uint64_t n = lmi_st_elems(s->scale);
@@ -131,21 +133,22 @@ static void check_scaled(struct lmi_folder *f, struct lmi_source *s)
 		      (uint64_t)s->scale->dims[1] <= s->cols;
 
 	if (!one && !rows && !blocks)
-		bad(f, s->scale, "scales fit neither the tensor, its rows nor blocks of it");
+		bad(f, s->scale,
+		    "the scales match neither the tensor nor its rows nor blocks of it");
 	if (s->w->n_dim > 3)
-		bad(f, s->w, "too many dimensions for a scaled weight");
+		bad(f, s->w, "a scaled weight cannot have so many dimensions");
 }
 
-/* Groups of columns: the number of scales in a row says how many. */
+/* Derives the group size from the number of scales in a row. */
 static void set_groups(struct lmi_folder *f, struct lmi_source *s, uint64_t n_groups)
 {
 	if (!n_groups || s->cols % n_groups)
-		bad(f, s->scale, "groups do not divide the columns");
+		bad(f, s->scale, "the groups do not divide the columns");
 	else
 		s->group = (uint32_t)(s->cols / n_groups);
 }
 
-/* MLX: layers may have bits of their own, so they follow from the group size. */
+/* MLX: layers may differ in bits, so the bits are derived from the group size. */
 static void check_affine(struct lmi_folder *f, struct lmi_source *s)
 {
 	uint32_t n = s->w->n_dim;
@@ -154,17 +157,17 @@ static void check_affine(struct lmi_folder *f, struct lmi_source *s)
 	if (n < 1 || n > 3 || s->scale->n_dim != n || !s->zero || s->zero->n_dim != n ||
 	    memcmp(s->scale->dims, s->zero->dims, sizeof(s->zero->dims)) != 0 ||
 	    s->scale->type != s->zero->type || !lmi_st_elems(s->scale)) {
-		bad(f, s->w, "its scales or biases are missing or of another shape");
+		bad(f, s->w, "its scales or biases are missing or have another shape");
 		return;
 	}
 	words = (uint64_t)s->w->dims[n - 1];
 	groups = (uint64_t)s->scale->dims[n - 1];
-	bits = words * 32 / groups; /* of a group */
+	bits = words * 32 / groups; /* bits of one group */
 	s->group = f->quant.group;
-	if (!s->group || bits % s->group) /* unsaid, or a layer with a group size of its own */
+	if (!s->group || bits % s->group) /* group size not stated, or different in this layer */
 		s->group = (uint32_t)(bits / f->quant.bits);
 	if (!s->group) {
-		bad(f, s->w, "codes of 1 to 8 bits do not fit its scales");
+		bad(f, s->w, "the scales do not match codes of 1 to 8 bits");
 		return;
 	}
 	bits /= s->group;
@@ -173,18 +176,19 @@ static void check_affine(struct lmi_folder *f, struct lmi_source *s)
 	s->rows = lmi_st_elems(s->scale) / groups;
 	if (bits < 1 || bits > 8 || words * 32 != groups * s->group * bits ||
 	    lmi_st_elems(s->w) != s->rows * words)
-		bad(f, s->w, "codes of 1 to 8 bits do not fit its scales");
+		bad(f, s->w, "the scales do not match codes of 1 to 8 bits");
 }
 
-/* [in / per, out] and [groups, out / per]. */
+/* Shapes: [in / per, out] and [groups, out / per]. */
 static void check_gptq(struct lmi_folder *f, struct lmi_source *s)
 {
 	uint32_t per;
 
 	s->bits = f->quant.bits;
 	if (s->bits != 4 && s->bits != 8) {
-		bad(f, s->w, "GPTQ codes of 4 and 8 bits are read, others are not: take the model "
-			     "without quantisation");
+		bad(f, s->w,
+		    "only GPTQ codes of 4 and 8 bits are supported: use the model without "
+		    "quantisation");
 		return;
 	}
 	per = 32 / s->bits;
@@ -192,7 +196,7 @@ static void check_gptq(struct lmi_folder *f, struct lmi_source *s)
 	    s->scale->n_dim != 2 || s->zero->n_dim != 2 || s->zero->type != LMI_ST_I32 ||
 	    s->scale->dims[1] != s->w->dims[1] || s->zero->dims[0] != s->scale->dims[0] ||
 	    s->zero->dims[1] * per != s->scale->dims[1]) {
-		bad(f, s->w, "qzeros or scales are missing or of another shape");
+		bad(f, s->w, "qzeros or scales are missing or have another shape");
 		return;
 	}
 	s->cols = (uint64_t)s->w->dims[0] * per;
@@ -203,10 +207,10 @@ static void check_gptq(struct lmi_folder *f, struct lmi_source *s)
 	if (!f->quant.order)
 		s->order = NULL;
 	else if (!s->order || s->order->type != LMI_ST_I32 || lmi_st_elems(s->order) != s->cols)
-		bad(f, s->w, "g_idx is missing or of another shape");
+		bad(f, s->w, "g_idx is missing or has another shape");
 }
 
-/* [in, out / 8] and [groups, out / 8]. */
+/* Shapes: [in, out / 8] and [groups, out / 8]. */
 static void check_awq(struct lmi_folder *f, struct lmi_source *s)
 {
 	s->bits = 4;
@@ -214,7 +218,7 @@ static void check_awq(struct lmi_folder *f, struct lmi_source *s)
 	    s->w->n_dim != 2 || s->scale->n_dim != 2 || s->zero->n_dim != 2 ||
 	    s->zero->type != LMI_ST_I32 || s->w->dims[1] * 8 != s->scale->dims[1] ||
 	    s->zero->dims[1] != s->w->dims[1] || s->zero->dims[0] != s->scale->dims[0]) {
-		bad(f, s->w, "AWQ codes of 4 bits need qzeros and scales of fitting shapes");
+		bad(f, s->w, "AWQ needs codes of 4 bits with qzeros and scales of matching shapes");
 		return;
 	}
 	s->cols = (uint64_t)s->w->dims[0];
@@ -228,13 +232,13 @@ static void check_packed(struct lmi_folder *f, struct lmi_source *s, bool has_ze
 	s->symmetric = true;
 	if (has_zero || s->order) {
 		bad(f, s->w,
-		    "packed codes with zero points or an order are not read: take the model "
+		    "packed codes with zero points or an order are not supported: use the model "
 		    "without quantisation");
 		return;
 	}
 	if (!s->scale || s->w->type != LMI_ST_I32 || s->w->n_dim != 2 || s->scale->n_dim != 2 ||
 	    s->scale->dims[0] != s->w->dims[0]) {
-		bad(f, s->w, "weight_scale is missing or of another shape");
+		bad(f, s->w, "weight_scale is missing or has another shape");
 		return;
 	}
 	s->rows = (uint64_t)s->w->dims[0];
@@ -249,22 +253,23 @@ static void check_mxfp4(struct lmi_folder *f, struct lmi_source *s)
 	if (w->type != LMI_ST_U8 || w->n_dim != 4 || w->dims[3] != LMI_SCHEME_BLOCK / 2 || !e ||
 	    e->type != LMI_ST_U8 || e->n_dim != 3 ||
 	    memcmp(e->dims, w->dims, 3 * sizeof(*w->dims)) != 0) {
-		bad(f, w, "blocks of 16 bytes need scales of a fitting shape");
+		bad(f, w, "blocks of 16 bytes need scales of a matching shape");
 		return;
 	}
 	s->bits = 4;
 	s->group = LMI_SCHEME_BLOCK;
-	s->rows = (uint64_t)w->dims[0] * (uint64_t)w->dims[1]; /* no more than values in the file */
+	s->rows = (uint64_t)w->dims[0] * (uint64_t)w->dims[1]; /* no overflow: at most the number of
+							        * values in the file */
 	s->cols = (uint64_t)w->dims[2] * LMI_SCHEME_BLOCK;
 }
 
-/* STEM.weight with whatever else there is of it. */
-static void found_weight(struct lmi_folder *f, const char *stem, struct lmi_source *s)
+/* Completes STEM.weight with the other tensors of its scheme. */
+static void complete_weight(struct lmi_folder *f, const char *stem, struct lmi_source *s)
 {
 	s->scale = find(f, stem, ".weight_scale_inv");
 	if (!s->scale)
 		s->scale = find(f, stem, ".weight_scale");
-	(void)find(f, stem, ".input_scale"); /* of activations, which are not quantised here */
+	(void)find(f, stem, ".input_scale"); /* for activations, which are not quantised here */
 	if (s->scale) {
 		s->scheme = LMI_SCHEME_SCALED;
 		check_plain(f, s);
@@ -285,7 +290,7 @@ static bool find_any(struct lmi_folder *f, const char *stem, struct lmi_source *
 {
 	*out = (struct lmi_source){.w = find(f, stem, ".weight")};
 	if (out->w) {
-		found_weight(f, stem, out);
+		complete_weight(f, stem, out);
 		return f->status == LMD_OK;
 	}
 	out->w = find(f, stem, ".qweight");
@@ -326,7 +331,7 @@ bool lmi_source_find(struct lmi_folder *f, const char *stem, struct lmi_source *
 		return false;
 	coded = out->scheme != LMI_SCHEME_PLAIN && out->scheme != LMI_SCHEME_SCALED;
 	if (!out->rows || !out->cols || (coded && !out->group))
-		bad(f, out->w, "is empty");
+		bad(f, out->w, "it is empty");
 	return f->status == LMD_OK;
 }
 

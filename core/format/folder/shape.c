@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One tensor of the model from its sources in the files: which operation the row of its family asks
- * for, with its sizes checked against the shapes that are there, and the shape that comes out. */
+ * Builds one tensor of the model from its sources in the files: chooses the operation that the row
+ * of its family asks for, checks the sizes against the shapes in the file, and computes the
+ * resulting shape. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -13,7 +14,7 @@
 
 #define FIRST_CAP 256u
 
-/* Room for one more. */
+/* Makes room for one more recipe. */
 static bool grow(struct lmi_folder *f)
 {
 	uint32_t cap = f->cap ? 2 * f->cap : FIRST_CAP;
@@ -31,7 +32,7 @@ static bool grow(struct lmi_folder *f)
 	return true;
 }
 
-static void refuse(struct lmi_folder *f, const struct lmi_source *s, const char *what)
+static void fail_source(struct lmi_folder *f, const struct lmi_source *s, const char *what)
 {
 	char show[80];
 
@@ -53,7 +54,7 @@ static void dims_of(const struct lmi_source *s, bool keep, struct lmd_tensor *t)
 		for (uint32_t i = 0; i < n; i++) {
 			int64_t d = w->dims[n - 1 - i];
 
-			if (i == 0 || keep || d != 1) /* outer sizes of 1 say nothing */
+			if (i == 0 || keep || d != 1) /* drop outer dimensions of 1 */
 				t->dims[t->n_dim++] = d;
 		}
 		t->n_dim = t->n_dim ? t->n_dim : 1;
@@ -71,7 +72,7 @@ static void dims_of(const struct lmi_source *s, bool keep, struct lmd_tensor *t)
 
 /* ---- operations ---- */
 
-/* What is taken of n rows or columns: all, a half, every second. */
+/* Selects from n rows or columns: all, one half, or every second one. */
 static void pick(struct lmi_folder *f, const struct lmi_row *row, const struct lmi_source *s,
 		 uint64_t n, struct lmi_slices *p)
 {
@@ -80,20 +81,20 @@ static void pick(struct lmi_folder *f, const struct lmi_row *row, const struct l
 	bool second = row->flags & (LMI_ROW_HALF1 | LMI_ROW_EVEN1);
 
 	if ((half || even) && n % 2)
-		refuse(f, s, "rows have no halves");
+		fail_source(f, s, "the number of rows is odd");
 	p->n = half || even ? n / 2 : n;
 	p->step = even ? 2 : 1;
 	p->first = !second ? 0 : even ? 1 : p->n;
 }
 
-/* A row of each slice for each of its columns that are picked. */
-static void turn(struct lmi_folder *f, const struct lmi_row *row, struct lmi_recipe *r,
-		 struct lmd_tensor *t)
+/* Transposes: a row for each selected column of each slice. */
+static void transpose(struct lmi_folder *f, const struct lmi_row *row, struct lmi_recipe *r,
+		      struct lmd_tensor *t)
 {
 	const struct lmi_source *s = &r->src[0];
 
 	if (t->n_dim < 2 || t->n_dim > 3)
-		refuse(f, s, "is no matrix, nor a stack of them");
+		fail_source(f, s, "is neither a matrix nor a stack of matrices");
 	r->op = LMI_OP_TRANSPOSE;
 	pick(f, row, s, s->cols, &r->slice);
 	r->slice.rows = r->slice.n_used = (uint64_t)t->dims[1];
@@ -101,9 +102,9 @@ static void turn(struct lmi_folder *f, const struct lmi_row *row, struct lmi_rec
 	t->dims[1] = (int64_t)r->slice.n;
 }
 
-/* Rows of each slice: dimension d of the tensor. */
-static void part(struct lmi_folder *f, const struct lmi_row *row, struct lmi_recipe *r,
-		 struct lmd_tensor *t, uint32_t d)
+/* Selects rows of each slice, which is dimension d of the tensor. */
+static void select_rows(struct lmi_folder *f, const struct lmi_row *row, struct lmi_recipe *r,
+			struct lmd_tensor *t, uint32_t d)
 {
 	r->op = LMI_OP_PART;
 	r->slice.rows = (uint64_t)t->dims[d];
@@ -112,14 +113,16 @@ static void part(struct lmi_folder *f, const struct lmi_row *row, struct lmi_rec
 	r->rows = r->rows / r->slice.rows * r->slice.n;
 }
 
-/* Of each head of latent attention the rows of keys, which are used turned, or of values. */
-static void of_heads(struct lmi_folder *f, bool keys, struct lmi_recipe *r, struct lmd_tensor *t)
+/* Selects from each head of latent attention the key rows, transposed, or the value rows. */
+static void select_latent(struct lmi_folder *f, bool keys, struct lmi_recipe *r,
+			  struct lmd_tensor *t)
 {
 	const struct lmi_source *s = &r->src[0];
 	uint64_t each = (uint64_t)f->n_nope + f->n_value;
 
 	if (t->n_dim != 2 || !f->n_nope || !f->n_value || s->rows != each * f->n_head) {
-		refuse(f, s, "rows are not those of keys and values of all heads");
+		fail_source(f, s,
+			    "the number of rows does not match the keys and values of all heads");
 		return;
 	}
 	r->slice.rows = each;
@@ -141,14 +144,17 @@ static void of_heads(struct lmi_folder *f, bool keys, struct lmi_recipe *r, stru
 	}
 }
 
-/* Of each head of keys of gated delta all but the gates, or the gates. */
-static void of_delta(struct lmi_folder *f, bool gates, struct lmi_recipe *r, struct lmd_tensor *t)
+/* Selects from each key head of gated delta everything but the gates, or only the gates. */
+static void select_delta(struct lmi_folder *f, bool gates, struct lmi_recipe *r,
+			 struct lmd_tensor *t)
 {
 	const struct lmi_source *s = &r->src[0];
 	uint64_t each = 2 * ((uint64_t)f->delta_key + f->delta_value);
 
 	if (t->n_dim != 2 || !f->n_delta || s->rows != each * f->n_delta) {
-		refuse(f, s, "rows are not those of queries, keys, values and gates of all heads");
+		fail_source(f, s,
+			    "the number of rows does not match the queries, keys, values and gates "
+			    "of all heads");
 		return;
 	}
 	r->op = gates ? LMI_OP_PART : LMI_OP_DELTA;
@@ -161,14 +167,14 @@ static void of_delta(struct lmi_folder *f, bool gates, struct lmi_recipe *r, str
 	t->dims[1] = (int64_t)r->rows;
 }
 
-/* Values in another shape. */
+/* Gives a vector two dimensions. */
 static void reshape(struct lmi_folder *f, const struct lmi_row *row, const struct lmi_source *s,
 		    struct lmd_tensor *t)
 {
 	int64_t n = t->dims[0], groups = row->flags & LMI_ROW_COLUMN ? n : (int64_t)f->n_group;
 
 	if (t->n_dim != 1 || groups < 1 || n % groups) {
-		refuse(f, s, "values do not divide into the groups of the configuration");
+		fail_source(f, s, "the values cannot be divided into the configured groups");
 		return;
 	}
 	t->n_dim = 2;
@@ -176,11 +182,11 @@ static void reshape(struct lmi_folder *f, const struct lmi_row *row, const struc
 	t->dims[1] = groups;
 }
 
-/* The operation that the flags of a row ask for.  flat: each value is a row of the source. */
+/* Sets the operation that the flags of a row ask for.  flat: each value is a row of the source. */
 static void set_op(struct lmi_folder *f, const struct lmi_row *row, bool flat, bool bias,
 		   struct lmi_recipe *r, struct lmd_tensor *t)
 {
-	const uint32_t picks = LMI_ROW_HALF0 | LMI_ROW_HALF1 | LMI_ROW_EVEN0 | LMI_ROW_EVEN1;
+	const uint32_t selects = LMI_ROW_HALF0 | LMI_ROW_HALF1 | LMI_ROW_EVEN0 | LMI_ROW_EVEN1;
 	struct lmi_source *s = &r->src[0];
 	uint64_t heads = row->flags & LMI_ROW_ROPE_K ? f->n_head_kv : f->n_head;
 
@@ -191,25 +197,27 @@ static void set_op(struct lmi_folder *f, const struct lmi_row *row, bool flat, b
 	if (row->flags & (LMI_ROW_ROPE_Q | LMI_ROW_ROPE_K)) {
 		r->op = LMI_OP_ROPE;
 		if (s->rows != heads * f->head_dim || f->head_dim % 2)
-			refuse(f, s, "rows are not heads of an even size");
+			fail_source(f, s, "the rows are not heads of an even width");
 	} else if (row->flags & LMI_ROW_QKV) {
 		r->op = LMI_OP_QKV;
 		if (s->rows != (f->n_head + 2ull * f->n_head_kv) * f->head_dim)
-			refuse(f, s, "rows are not those of all queries, keys and values");
+			fail_source(f, s,
+				    "the number of rows does not match all queries, keys and "
+				    "values");
 	} else if (row->flags & (LMI_ROW_K_B | LMI_ROW_V_B)) {
-		of_heads(f, row->flags & LMI_ROW_K_B, r, t);
+		select_latent(f, row->flags & LMI_ROW_K_B, r, t);
 	} else if (row->flags & (LMI_ROW_DELTA | LMI_ROW_DELTA_GATE)) {
-		of_delta(f, row->flags & LMI_ROW_DELTA_GATE, r, t);
+		select_delta(f, row->flags & LMI_ROW_DELTA_GATE, r, t);
 	} else if (row->flags & LMI_ROW_TURN && !flat && s->scheme != LMI_SCHEME_MXFP4) {
-		turn(f, row, r, t);
-	} else if (row->flags & picks) {
-		part(f, row, r, t, flat ? 0 : 1);
+		transpose(f, row, r, t);
+	} else if (row->flags & selects) {
+		select_rows(f, row, r, t, flat ? 0 : 1);
 	} else if (row->flags & (LMI_ROW_COLUMN | LMI_ROW_GROUPS)) {
 		reshape(f, row, s, t);
 	}
 	if (row->flags & LMI_ROW_BEHIND_PAD && f->n_pad_rows) {
 		if (t->n_dim != 2 || s->rows <= f->n_pad_rows)
-			refuse(f, s, "has no rows behind those of padding");
+			fail_source(f, s, "has no rows after the padding token");
 		r->row0 = f->n_pad_rows;
 		r->rows -= r->row0;
 		t->dims[1] -= (int64_t)r->row0;
@@ -239,7 +247,7 @@ static bool is_in_place(const struct lmi_recipe *r, const struct lmd_tensor *t, 
 	       s->w->offset % block == 0;
 }
 
-static void place(struct lmi_folder *f, struct lmi_recipe *r, struct lmd_tensor *t)
+static void set_location(struct lmi_folder *f, struct lmi_recipe *r, struct lmd_tensor *t)
 {
 	const struct lmi_dtype *type = lmi_dtype(t->dtype);
 	uint64_t n = 1;
@@ -250,7 +258,7 @@ static void place(struct lmi_folder *f, struct lmi_recipe *r, struct lmd_tensor 
 	if (!lmi_row_bytes(type, (uint64_t)t->dims[0], &t->bytes) ||
 	    !lmi_mul_ok(t->bytes, n, &t->bytes)) {
 		lmi_folder_fail(f, LMD_INVALID,
-				"tensor %s: rows of %lld values do not fit blocks of type %s",
+				"tensor %s: rows of %lld values are not whole blocks of type %s",
 				t->name, (long long)t->dims[0], type->name);
 		return;
 	}
@@ -265,7 +273,7 @@ static void add(struct lmi_folder *f, struct lmi_recipe *r, struct lmd_tensor *t
 {
 	if (f->status != LMD_OK || !grow(f))
 		return;
-	place(f, r, t);
+	set_location(f, r, t);
 	if (f->status != LMD_OK)
 		return;
 	f->recipes[f->m->view.n_tensors] = *r;
@@ -291,10 +299,10 @@ void lmi_folder_add(struct lmi_folder *f, const struct lmi_row *row, struct lmi_
 		return;
 	for (uint32_t i = 1; i < n; i++)
 		if (!same_shape(&src[0], &src[i]))
-			refuse(f, &src[i], "differs in shape or type from the one before it");
+			fail_source(f, &src[i], "differs in shape or type from the first one");
 	dims_of(&src[0], row->flags & LMI_ROW_KEEP_DIMS, &t);
 	flat = t.n_dim == 1 || is_bias(to);
-	if (flat) { /* operations on rows are those on its values */
+	if (flat) { /* operations on rows then apply to values */
 		for (uint32_t i = 0; i < n; i++) {
 			src[i].rows *= src[i].cols;
 			src[i].cols = 1;
@@ -304,7 +312,7 @@ void lmi_folder_add(struct lmi_folder *f, const struct lmi_row *row, struct lmi_
 	set_op(f, row, flat, bias, &r, &t);
 	if (n > 1) {
 		if (t.n_dim == LMD_MAX_DIMS)
-			refuse(f, &src[0], "too many dimensions to be stacked");
+			fail_source(f, &src[0], "has too many dimensions to be stacked");
 		else
 			t.dims[t.n_dim++] = n;
 	}
@@ -313,7 +321,7 @@ void lmi_folder_add(struct lmi_folder *f, const struct lmi_row *row, struct lmi_
 			  : lmi_source_type(&src[0], r.op == LMI_OP_TRANSPOSE);
 	t.name = lmi_arena_printf(f->m->arena, "%s%s", to, tail);
 	if (!t.name)
-		lmi_folder_fail(f, LMD_NOMEM, "no memory for the name of a tensor");
+		lmi_folder_fail(f, LMD_NOMEM, "no memory for a tensor name");
 	add(f, &r, &t);
 }
 

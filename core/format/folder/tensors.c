@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the rows of a family to tensors with recipes.  A name in the files that no row explains is
- * refused: a model without some of its weights would run and answer nonsense. */
+ * Turns the rows of a family into tensors with recipes.  A tensor in the files that no row explains
+ * is an error: a model without some of its weights would run and produce nonsense. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +15,15 @@
 
 #define NAME 320u
 
-/* Where the names of the language model may begin. */
+/* Possible prefixes of the language model's tensor names. */
 static const char *const prefixes[] = {
 	"model.", "", "transformer.", "gpt_neox.", "model.language_model.",
-	"language_model.model.", "language_model.", "bert.", "roberta.", "backbone.", "model.backbone.",
+	"language_model.model.", "language_model.", "bert.", "roberta.", "backbone.",
+	"model.backbone.",
 };
 
-/* In files, and of no use here: tables that are computed, parts of other kinds. */
+/* Tensors that may be present but are not needed: computed tables, other modalities, draft
+ * layers. */
 static const char *const ends[] = {
 	".rotary_emb.inv_freq",           ".attn.bias", ".attn.masked_bias", ".attention.bias",
 	".attention.masked_bias",         ".k_scale",   ".v_scale",          ".kv_scale",
@@ -57,13 +59,13 @@ static void find_prefix(struct lmi_folder *f)
 		}
 	}
 	lmi_folder_fail(f, LMD_NOTFOUND,
-			"%s: no tensor %s.weight, as models of the type \"%s\" have it", f->dir,
+			"%s: tensor %s.weight is missing, which models of type \"%s\" have", f->dir,
 			embd, f->fam->type);
 }
 
 /* ---- rows ---- */
 
-/* "%d" once or twice; the table is ours, so the formats are. */
+/* Fills in one or two "%d"; the patterns come from our own tables. */
 static void expand(char *out, const char *pattern, uint32_t il, uint32_t k)
 {
 	size_t n = 0;
@@ -80,7 +82,7 @@ static void expand(char *out, const char *pattern, uint32_t il, uint32_t k)
 	out[n] = 0;
 }
 
-/* A weight or a bias by its stem in the files. */
+/* Finds a weight or a bias by its stem in the files. */
 static bool get(struct lmi_folder *f, const struct lmi_row *row, const char *stem, bool bias,
 		struct lmi_source *out)
 {
@@ -103,14 +105,15 @@ static void stem_of(const struct lmi_folder *f, const struct lmi_row *row, uint3
 	(void)snprintf(out, 2 * NAME, "%s%s", row->flags & LMI_ROW_ROOT ? "" : f->prefix, name);
 }
 
-/* Of the experts the first k are there and number k, of that stem, is not. */
+/* Reports that expert k, of that stem, is missing although experts 0..k-1 exist. */
 static void is_missing(struct lmi_folder *f, const char *stem, uint32_t k)
 {
-	lmi_folder_fail(f, LMD_CORRUPT, "%s: tensor %.120s is missing, %u before it are there",
+	lmi_folder_fail(f, LMD_CORRUPT,
+			"%s: tensor %.120s is missing, although the %u before it exist",
 			f->dir, stem, k);
 }
 
-/* One tensor for each expert. */
+/* Adds one tensor for each expert. */
 static bool add_each(struct lmi_folder *f, const struct lmi_row *row, uint32_t il, bool bias)
 {
 	struct lmi_source src;
@@ -131,7 +134,7 @@ static bool add_each(struct lmi_folder *f, const struct lmi_row *row, uint32_t i
 	return k > 0;
 }
 
-/* All of them as one. */
+/* Adds all experts as one tensor. */
 static bool add_stacked(struct lmi_folder *f, const struct lmi_row *row, uint32_t il, bool bias)
 {
 	uint32_t n = row->flags & LMI_ROW_EXPERT  ? f->n_expert
@@ -167,7 +170,7 @@ static bool add_row(struct lmi_folder *f, const struct lmi_row *row, uint32_t il
 	return each ? add_each(f, row, il, bias) : add_stacked(f, row, il, bias);
 }
 
-/* Do layers of that kind have the row? */
+/* True if layers of this kind have the row. */
 static bool is_for(const struct lmi_folder *f, const struct lmi_row *row, uint32_t il)
 {
 	uint32_t is = f->layers ? f->layers[il] : 0;
@@ -207,9 +210,9 @@ static bool is_layered(const struct lmi_row *row)
 	return strstr(row->hf, "%d") != NULL;
 }
 
-/* ---- what is left ---- */
+/* ---- unused tensors ---- */
 
-/* "layers.61." of a model with 61 layers: a block for drafts. */
+/* True for "layers.61." in a model with 61 layers, which is a layer for drafts. */
 static bool beyond(const struct lmi_folder *f, const char *name)
 {
 	static const char *const words[] = {"layers.", "h.", "blocks."};
@@ -223,7 +226,7 @@ static bool beyond(const struct lmi_folder *f, const char *name)
 	return false;
 }
 
-static bool of_no_use(const struct lmi_folder *f, const char *name)
+static bool is_unneeded(const struct lmi_folder *f, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -243,10 +246,9 @@ static void check_used(struct lmi_folder *f)
 	for (uint32_t i = 0; f->status == LMD_OK && i < f->st.n; i++) {
 		const char *name = f->st.v[i].name;
 
-		if (!f->used[i] && !of_no_use(f, name))
+		if (!f->used[i] && !is_unneeded(f, name))
 			lmi_folder_fail(f, LMD_UNSUPPORTED,
-					"%s: tensor %s: models of the type \"%s\" have no such "
-					"tensor here",
+					"%s: tensor %s is unknown in models of type \"%s\"",
 					f->dir, lmi_show(show, sizeof(show), name, strlen(name)),
 					f->fam->type);
 	}

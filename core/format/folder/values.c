@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The values of a source: rows read from the files and decoded, as floats or as blocks. */
+ * Values of a source: rows are read from the files and decoded to floats. */
 #include <stdio.h>
 #include <string.h>
 
@@ -72,7 +72,7 @@ void lmi_st_decode(enum lmi_st_type type, const void *src, float *dst, size_t n)
 	case LMI_ST_U8: widen(src, dst, n, 1); return;
 	case LMI_ST_U16: widen(src, dst, n, 2); return;
 	case LMI_ST_U32: widen(src, dst, n, 4); return;
-	case LMI_ST_F8_E8M0: /* 2^(b - 127); 255 is no number */
+	case LMI_ST_F8_E8M0: /* 2^(b - 127); 255 is NaN */
 		for (size_t i = 0; i < n; i++) {
 			uint8_t b = ((const uint8_t *)src)[i];
 
@@ -116,7 +116,7 @@ double lmi_folder_scalar(struct lmi_folder *f, const char *before, uint32_t il, 
 	return (double)v;
 }
 
-/* Rows times their scales. */
+/* Decodes a row and multiplies it with its scales. */
 static enum lmd_status scaled_row(struct lmi_folder *f, const struct lmi_source *s, uint64_t row,
 				  float *out, struct lmd_error *err)
 {
@@ -127,7 +127,7 @@ static enum lmd_status scaled_row(struct lmi_folder *f, const struct lmi_source 
 
 	if (lmi_scaled_by_row(s)) {
 		at = row;
-	} else if (n > 1) { /* blocks of equal size but for the last ones */
+	} else if (n > 1) { /* blocks have equal sizes except the last ones */
 		uint64_t tall = (s->rows + (uint64_t)t->dims[0] - 1) / (uint64_t)t->dims[0];
 
 		k = (uint64_t)t->dims[1];

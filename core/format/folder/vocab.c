@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The vocabulary: core/format/hf reads the tokenizer of the folder; here it is fitted to the model,
- * which may have more rows in its embedding than there are tokens, or fewer, and the tokens that
- * end a text are taken from generation_config.json. */
+ * The vocabulary.  core/format/hf reads the tokenizer of the folder; this file adapts it to the
+ * model, whose embedding may have more or fewer rows than there are tokens, and takes the tokens
+ * that end a text from generation_config.json. */
 #include <string.h>
 
 #include "core/base/arena.h"
@@ -12,7 +12,7 @@
 #define GENERATION_BYTES (1u << 20)
 #define GENERATION_NODES 65536u
 
-/* A copy of n items with zeros behind them up to n_new. */
+/* Returns a copy of n items, extended with zeros or truncated to n_new. */
 static void *resized(struct lmi_folder *f, const void *p, uint32_t n, uint32_t n_new, size_t bytes)
 {
 	char *q = lmi_folder_alloc(f, n_new, bytes);
@@ -22,7 +22,7 @@ static void *resized(struct lmi_folder *f, const void *p, uint32_t n, uint32_t n
 	return q;
 }
 
-/* As many tokens as the embedding has rows. */
+/* Makes the number of tokens equal to the rows of the embedding. */
 static void fit(struct lmi_folder *f, struct lmd_tokspec *s, uint32_t n)
 {
 	int32_t *const ids[] = {&s->bos,     &s->eos,     &s->eot,     &s->eom,     &s->unk,
@@ -49,16 +49,18 @@ static void fit(struct lmi_folder *f, struct lmd_tokspec *s, uint32_t n)
 	for (uint32_t i = 0; i < s->n_prefix; i++)
 		if (s->prefix[i] >= (int32_t)n)
 			lmi_folder_fail(f, LMD_INVALID,
-					"%s: token %d begins every text, the model has %u", f->dir,
+					"%s: token %d is added before every text, but the model "
+					"has only %u tokens", f->dir,
 					s->prefix[i], n);
 	for (uint32_t i = 0; i < s->n_suffix; i++)
 		if (s->suffix[i] >= (int32_t)n)
 			lmi_folder_fail(f, LMD_INVALID,
-					"%s: token %d ends every text, the model has %u", f->dir,
+					"%s: token %d is added after every text, but the model has "
+					"only %u tokens", f->dir,
 					s->suffix[i], n);
 }
 
-/* Ids that end a text: a number or a list.  The tokenizer's own stays the first. */
+/* Adds the ids that end a text, a number or a list.  The tokenizer's own id stays the first. */
 static void end_ids(struct lmi_folder *f, struct lmd_tokspec *s, const struct lmi_jnode *v)
 {
 	const struct lmi_jnode *e = lmi_jnode_is(v, LMI_JARRAY) ? lmi_jnode_first(v) : v;
@@ -73,7 +75,7 @@ static void end_ids(struct lmi_folder *f, struct lmd_tokspec *s, const struct lm
 			continue;
 		if (!lmi_jnode_int(e, 0, (int64_t)s->n_tokens - 1, &id)) {
 			lmi_folder_fail(f, LMD_INVALID,
-					"%s: \"eos_token_id\" is %s, must be a token of 0..%u",
+					"%s: \"eos_token_id\" is %s, must be a token in 0..%u",
 					f->dir, lmi_jnode_kind(e), s->n_tokens - 1);
 			return;
 		}
@@ -96,7 +98,7 @@ static void begin_id(struct lmd_tokspec *s, const struct lmi_jnode *v)
 		s->bos = (int32_t)id;
 }
 
-/* Defaults of sampling, under the names of keys in GGUF files. */
+/* Adds sampling defaults under the key names of GGUF files. */
 static void sampling(struct lmi_folder *f)
 {
 	static const struct {
@@ -134,13 +136,13 @@ void lmi_folder_generation(struct lmi_folder *f)
 void lmi_folder_vocab(struct lmi_folder *f)
 {
 	struct lmd_tokspec *s = &f->m->tok;
-	uint32_t n = s->n_tokens; /* by the key vocab_size */
+	uint32_t n = s->n_tokens; /* from the key vocab_size */
 	const char *arch = s->arch, *name = s->model;
 
 	if (f->status != LMD_OK)
 		return;
 	f->status = lmi_hf_tokenizer_open(&f->tokenizer, f->dir, f->err);
-	if (f->status == LMD_NOTFOUND) { /* a model without a tokenizer still computes */
+	if (f->status == LMD_NOTFOUND) { /* a model without a tokenizer can still compute */
 		f->status = LMD_OK;
 		return;
 	}

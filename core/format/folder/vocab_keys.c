@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The vocabulary as keys of GGUF, for files that are made of a folder.  Four kinds have a form
- * there: byte-level pairs ("gpt2", with the name of the pre-tokenizer), pairs with byte tokens and
- * SentencePiece pairs ("llama", with scores), unigram ("t5"), WordPiece ("bert"). */
+ * Converts a vocabulary to GGUF keys, for files that are made from a checkpoint.  GGUF can
+ * represent four kinds: byte-level BPE ("gpt2", with the name of the pre-tokenizer), BPE with byte
+ * tokens and SentencePiece BPE ("llama", with scores), unigram ("t5"), and WordPiece ("bert"). */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,13 +41,13 @@ static bool text_is(const struct lmd_meta *v, const char *text)
 	       !memcmp(v->v.s.ptr, text, v->v.s.len);
 }
 
-/* "<0x41>" */
+/* True for a byte token such as "<0x41>". */
 static bool is_byte(const struct lmd_str *t)
 {
 	return t->len == 6 && !memcmp(t->ptr, "<0x", 3) && t->ptr[5] == '>';
 }
 
-/* Texts, with names for ids that have none. */
+/* Puts the token texts; ids without a text get a name. */
 static void put_tokens(struct lmi_folder *f, const struct lmd_tokspec *s)
 {
 	struct lmd_str *v = lmi_folder_alloc(f, s->n_tokens, sizeof(*v));
@@ -82,13 +82,13 @@ static void put_types(struct lmi_folder *f, const struct lmd_tokspec *s, bool by
 	lmi_folder_put_ints(f, PREFIX "token_type", v, s->n_tokens);
 }
 
-/* Scores that order pairs as their ranks do: a token is worth minus the rank of the first merge
- * that makes it.  Tokens that no merge makes are never the better pair. */
+/* Puts scores that give merges the same order as their ranks: the score of a token is minus the
+ * rank of the first merge that produces it.  Tokens that no merge produces get the lowest score. */
 static void put_rank_scores(struct lmi_folder *f, const struct lmd_tokspec *s)
 {
 	double *v = lmi_folder_alloc(f, s->n_tokens, sizeof(*v));
 	struct lmi_strmap map;
-	size_t room = 1;
+	size_t longest = 1;
 	char *both;
 
 	if (!v)
@@ -108,11 +108,11 @@ static void put_rank_scores(struct lmi_folder *f, const struct lmd_tokspec *s)
 			return;
 		}
 		if (*t)
-			(void)lmi_strmap_add(&map, t, i); /* of equal ones the first */
+			(void)lmi_strmap_add(&map, t, i); /* of equal texts the first one counts */
 	}
 	for (uint64_t k = 0; k < s->n_merges; k++)
-		room = s->merge[k].len > room ? s->merge[k].len : room;
-	both = lmi_folder_alloc(f, room + 1, 1);
+		longest = s->merge[k].len > longest ? s->merge[k].len : longest;
+	both = lmi_folder_alloc(f, longest + 1, 1);
 	for (uint64_t k = 0; both && k < s->n_merges; k++) {
 		uint32_t left = s->merge_left[k], id;
 		size_t n = s->merge[k].len - 1;
@@ -168,7 +168,7 @@ static void put_ids(struct lmi_folder *f, const struct lmd_tokspec *s)
 		lmi_folder_put_bool(f, PREFIX "add_eos_token", s->add_eos > 0);
 }
 
-/* Does every text get a blank in front? */
+/* True if a space is added before every text. */
 static bool space_prefix(const struct lmd_tokspec *s)
 {
 	const struct lmd_tokstep *m = find_step(s, LMD_TOK_SPLIT, "Metaspace");
@@ -195,7 +195,7 @@ static void put_bytelevel(struct lmi_folder *f, const struct lmd_tokspec *s, con
 	lmi_folder_put_strings(f, PREFIX "merges", s->merge, s->n_merges);
 }
 
-static void put_pairs(struct lmi_folder *f, const struct lmd_tokspec *s)
+static void put_bpe(struct lmi_folder *f, const struct lmd_tokspec *s)
 {
 	put_kind(f, "llama", "default");
 	put_tokens(f, s);
@@ -239,8 +239,9 @@ static void put_sentencepiece(struct lmi_folder *f, const struct lmd_tokspec *s)
 
 /* ---- WordPiece ---- */
 
-/* Words begin with U+2581 there, and their later parts with nothing: "##ing" is "ing". */
-static enum lmd_status turn_piece(struct lmi_folder *f, struct lmd_str *t)
+/* GGUF marks the start of a word with U+2581 and continuations not at all: "##ing" becomes
+ * "ing". */
+static enum lmd_status convert_piece(struct lmi_folder *f, struct lmd_str *t)
 {
 	bool special = t->len > 1 && t->ptr[0] == '[' && t->ptr[t->len - 1] == ']';
 	char *p;
@@ -271,7 +272,7 @@ static void put_wordpiece(struct lmi_folder *f, const struct lmd_tokspec *s)
 	v = f->status == LMD_OK ? (struct lmd_str *)(uintptr_t)f->m->meta[f->m->view.n_meta - 1].v.a
 				: NULL;
 	for (uint32_t i = 0; v && f->status == LMD_OK && i < s->n_tokens; i++)
-		f->status = turn_piece(f, &v[i]);
+		f->status = convert_piece(f, &v[i]);
 	put_types(f, s, false);
 	if (n) {
 		lmi_folder_put_bool(f, PREFIX "normalizer.lowercase", flag(n, "lowercase"));
@@ -292,7 +293,7 @@ static int base64_value(char c)
 	return p ? (int)(p - digits) : -1;
 }
 
-/* The table of characters, as tokenizer.json writes bytes. */
+/* Decodes the character table, which tokenizer.json stores as base64. */
 static void put_charsmap(struct lmi_folder *f, const struct lmd_meta *text)
 {
 	uint64_t n = 0, bits = 0, have = 0;
@@ -334,7 +335,7 @@ static void put_unigram(struct lmi_folder *f, const struct lmd_tokspec *s,
 			      "precompiled_charsmap"));
 }
 
-/* What is in the way of keys, or NULL. */
+/* Returns NULL on success, otherwise why the vocabulary cannot be represented. */
 static const char *put_vocab(struct lmi_folder *f, const struct lmd_tokspec *s, const char *pre)
 {
 	const struct lmd_tokstep *m = find_step(s, LMD_TOK_MODEL, NULL);
@@ -352,17 +353,17 @@ static const char *put_vocab(struct lmi_folder *f, const struct lmd_tokspec *s, 
 		return NULL;
 	}
 	if (!m || strcmp(m->type, "BPE") != 0)
-		return "its model is none of pairs, WordPiece, unigram, SentencePiece";
+		return "its model is not BPE, WordPiece, unigram or SentencePiece";
 	if (find_step(s, LMD_TOK_SPLIT, "ByteLevel")) {
 		pre = pre ? pre : lmi_pretok_name(s, f->m->view.arch);
 		if (!pre)
-			return "it splits text in a way that has no name in GGUF; --pre gives one";
+			return "GGUF has no name for its pre-tokenizer; choose one with --pre";
 		put_bytelevel(f, s, pre);
 		return NULL;
 	}
 	if (!flag(m, "byte_fallback"))
-		return "its pairs have neither bytes as characters nor byte tokens";
-	put_pairs(f, s);
+		return "its BPE model is neither byte-level nor has byte tokens";
+	put_bpe(f, s);
 	return NULL;
 }
 

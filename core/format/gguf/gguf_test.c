@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a well-formed file becomes: values, tensors and vocabulary of files that the writer
- * made, the older versions, sets of parts, and the vocabularies of the parity pack. */
+ * Reads well-formed files: values, tensors and vocabulary of files made by the writer, the older
+ * versions, sets of parts, and the vocabularies of the parity pack. */
 #include <jansson.h>
 #include <math.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ static struct lmi_gguf_writer *new_writer(uint32_t alignment)
 	return w;
 }
 
-/* Writes and frees. */
+/* Writes the file and frees its contents. */
 static void write_bytes(const char *name, struct spec_file *s)
 {
 	FILE *f = fopen(name, "wb");
@@ -70,7 +70,7 @@ static const struct lmd_meta *key(const struct lmi_model *m, const char *name, u
 	return k;
 }
 
-/* Every type of value survives; look-ups find what is there and nothing else. */
+/* Every value type is read back unchanged; look-ups find what exists and nothing else. */
 START_TEST(values)
 {
 	static const int64_t ints[] = {1, -2, 300};
@@ -203,7 +203,8 @@ static void write_tensors(uint32_t alignment, uint32_t from, uint32_t to, const 
 				    shapes[i].dims);
 	OK(lmi_gguf_writer_start(w, name, &err));
 	for (uint32_t i = from; i < to; i++) {
-		for (uint64_t b = 0; b < shapes[i].bytes; b++) { /* one by one: any cut is fine */
+		for (uint64_t b = 0; b < shapes[i].bytes; b++) { /* byte by byte: any split is
+								  * allowed */
 			uint8_t x = byte_at(i, b);
 
 			OK(lmi_gguf_writer_data(w, &x, 1, &err));
@@ -303,12 +304,12 @@ static void write_part(int i, uint32_t from, uint32_t to)
 	write_tensors(i == 1 ? 64 : 32, from, to, part_name(i + 1, 3), part_keys);
 }
 
-static void refused(const char *name, enum lmd_status want, const char *word)
+static void expect_error(const char *name, enum lmd_status expected, const char *text)
 {
 	struct lmi_model *m = NULL;
 	enum lmd_status st = lmi_model_open(&m, name, 0, &err);
 
-	ck_assert_msg(st == want && strstr(err.text, word), "%s: %s \"%s\"", name,
+	ck_assert_msg(st == expected && strstr(err.text, text), "%s: %s \"%s\"", name,
 		      lmd_status_text((int)st), err.text);
 }
 
@@ -321,7 +322,7 @@ START_TEST(split_set)
 	part_tensors = LMD_LEN(shapes);
 	strcpy(first, part_name(1, 3));
 	write_part(0, 0, 2);
-	refused(first, LMD_NOTFOUND, "set-00002-of-00003.gguf");
+	expect_error(first, LMD_NOTFOUND, "set-00002-of-00003.gguf");
 	write_part(1, 2, 3);
 	write_part(2, 3, LMD_LEN(shapes));
 	for (int flags = 0; flags < 3; flags++) {
@@ -333,27 +334,27 @@ START_TEST(split_set)
 		ck_assert_uint_eq(lmi_model_view(m)->tensors[5].file, 2);
 		lmi_model_close(m);
 	}
-	refused(part_name(2, 3), LMD_INVALID, "part 2 of 3");
+	expect_error(part_name(2, 3), LMD_INVALID, "part 2 of 3");
 
 	write_part(2, 3, LMD_LEN(shapes) - 1); /* one tensor is missing */
-	refused(first, LMD_CORRUPT, "split.tensors.count: 6, the parts have 5");
+	expect_error(first, LMD_CORRUPT, "split.tensors.count: 6, but the parts have 5");
 	part_count = 4; /* the last part belongs to another set */
 	write_part(2, 3, LMD_LEN(shapes));
-	refused(first, LMD_CORRUPT, "split.count 4, expected 2 and 3");
+	expect_error(first, LMD_CORRUPT, "split.count 4, expected 2 and 3");
 	part_count = 3;
-	part_no = 1; /* it is not the part that its name says */
+	part_no = 1; /* the number does not match the name */
 	write_tensors(32, 3, LMD_LEN(shapes), part_name(3, 3), part_keys);
-	refused(first, LMD_CORRUPT, "split.no 1");
-	write_part(2, 2, LMD_LEN(shapes) - 1); /* a tensor of part 2 again */
-	refused(first, LMD_CORRUPT, "set-00003-of-00003.gguf: tensor experts appears twice");
+	expect_error(first, LMD_CORRUPT, "split.no 1");
+	write_part(2, 2, LMD_LEN(shapes) - 1); /* a tensor of part 2 appears again */
+	expect_error(first, LMD_CORRUPT, "set-00003-of-00003.gguf: tensor experts appears twice");
 	ck_assert_int_eq(truncate(part_name(3, 3), 300), 0);
-	refused(first, LMD_CORRUPT, "set-00003-of-00003.gguf");
+	expect_error(first, LMD_CORRUPT, "set-00003-of-00003.gguf");
 	ck_assert_int_eq(rename(first, path), 0);
-	refused(path, LMD_INVALID, "does not end in -00001-of-00003.gguf");
+	expect_error(path, LMD_INVALID, "does not end in -00001-of-00003.gguf");
 }
 END_TEST
 
-/* The same content in every version. */
+/* Every version gives the same content. */
 START_TEST(versions)
 {
 	static const char *const specs[] = {
@@ -393,16 +394,16 @@ START_TEST(versions)
 }
 END_TEST
 
-/* Blocks of a big-endian file decode to the values that they had; types without such a
- * form are refused. */
+/* Blocks of a big-endian file decode to their original values; types without a big-endian form are
+ * rejected. */
 START_TEST(big_endian_blocks)
 {
 	struct spec_file f;
 	const struct lmd_tensor *t;
 	struct lmi_model *m;
-	float got[256], want[256];
+	float got[256], expected[256];
 	uint64_t seed = lmd_seed("big_endian_blocks", 3);
-	unsigned n_types = 0, n_refused = 0;
+	unsigned n_types = 0, n_rejected = 0;
 
 	for (uint32_t id = 0; id < LMD_DTYPE_END; id++) {
 		const struct lmi_dtype *type = lmi_dtype(id);
@@ -415,38 +416,38 @@ START_TEST(big_endian_blocks)
 			continue;
 		ck_assert(lmi_row_bytes(type, 256, &bytes));
 		for (uint64_t i = 0; i < bytes; i++)
-			blk[i] = lmd_rand(&seed) & 0x3F; /* small numbers, no NaN */
-		type->dequant(blk, want, 256);
+			blk[i] = lmd_rand(&seed) & 0x3F; /* small numbers, not NaN */
+		type->dequant(blk, expected, 256);
 		snprintf(spec, sizeof(spec),
 			 "m:GGUF B4:3 B8:1 B8:1 Z:general.architecture B4:8 Z:llama Z:t B4:1 "
 			 "B8:256 B4:%u B8:0 p:32",
 			 id);
 		f = spec_build(spec);
-		if (lmi_gguf_swap(id, blk, bytes)) /* its own inverse */
+		if (lmi_gguf_swap(id, blk, bytes)) /* swapping twice restores the data */
 			n_types++;
 		spec_bytes(&f, blk, bytes);
 		write_bytes(path, &f);
 		st = lmi_model_open(&m, path, 0, &err);
 		if (st == LMD_UNSUPPORTED) {
 			ck_assert_ptr_nonnull(strstr(err.text, type->name));
-			n_refused++;
+			n_rejected++;
 			continue;
 		}
 		OK(st);
 		t = &lmi_model_view(m)->tensors[0];
 		type->dequant(t->data, got, 256);
-		ck_assert_mem_eq(got, want, sizeof(got));
+		ck_assert_mem_eq(got, expected, sizeof(got));
 		lmi_model_close(m);
 		OK(lmi_model_open(&m, path, LMI_OPEN_HEADER_ONLY, &err));
 		t = &lmi_model_view(m)->tensors[0];
 		ck_assert_ptr_null(t->data);
 		OK(lmi_model_read(m, t, 0, blk, bytes, &err));
 		type->dequant(blk, got, 256);
-		ck_assert_mem_eq(got, want, sizeof(got));
+		ck_assert_mem_eq(got, expected, sizeof(got));
 		lmi_model_close(m);
 	}
 	ck_assert_uint_eq(n_types, 25);
-	ck_assert_uint_eq(n_refused, 8 + 19);
+	ck_assert_uint_eq(n_rejected, 8 + 19);
 }
 END_TEST
 
@@ -493,7 +494,7 @@ START_TEST(vocabulary)
 	ck_assert_int_eq(t->unk, 0);
 	ck_assert_int_eq(t->sep, 2);
 	ck_assert_int_eq(t->fim_pre, 1);
-	ck_assert_int_eq(t->fim_suf, 0); /* the new name wins */
+	ck_assert_int_eq(t->fim_suf, 0); /* the new name takes precedence */
 	ck_assert_int_eq(t->fim_mid, -1);
 	ck_assert_int_eq(t->eot, 0);
 	ck_assert_int_eq(t->eom, -1);
@@ -536,7 +537,7 @@ START_TEST(names)
 }
 END_TEST
 
-/* The writer refuses what the reader would, and leaves no file behind. */
+/* The writer rejects what the reader would reject, and leaves no file. */
 START_TEST(writer)
 {
 	static const int64_t dims[] = {33, 2};
@@ -550,10 +551,10 @@ START_TEST(writer)
 	w = new_writer(32);
 	lmi_gguf_put_u32(w, "general.architecture", 1);
 	ck_assert_int_eq(lmi_gguf_writer_header(w, &head, &n, &err), LMD_INVALID);
-	ck_assert_ptr_nonnull(strstr(err.text, "general.architecture is given twice"));
+	ck_assert_ptr_nonnull(strstr(err.text, "general.architecture is defined twice"));
 	lmi_gguf_writer_destroy(w);
 	w = new_writer(32);
-	lmi_gguf_add_tensor(w, "t", LMD_DTYPE_Q4_0, 2, dims); /* 33 is no multiple of 32 */
+	lmi_gguf_add_tensor(w, "t", LMD_DTYPE_Q4_0, 2, dims); /* 33 is not a multiple of 32 */
 	lmi_gguf_put_str(w, "later", "x");
 	ck_assert_int_eq(lmi_gguf_writer_start(w, path, &err), LMD_INVALID);
 	ck_assert_ptr_nonnull(strstr(err.text, "tensor 0"));
@@ -578,14 +579,14 @@ START_TEST(writer)
 }
 END_TEST
 
-struct told {
-	uint64_t last, total, stop; /* gives up when `stop` bytes are written; 0: never */
+struct progress {
+	uint64_t last, total, stop; /* cancels when `stop` bytes are written; 0: never */
 	unsigned n;
 };
 
 static bool on_progress(void *arg, uint64_t done, uint64_t total)
 {
-	struct told *t = arg;
+	struct progress *t = arg;
 
 	ck_assert_uint_ge(done, t->last);
 	ck_assert_uint_ge(total, done);
@@ -595,14 +596,14 @@ static bool on_progress(void *arg, uint64_t done, uint64_t total)
 	return !t->stop || done < t->stop;
 }
 
-/* The callback sees every write up to the last byte, and giving up leaves no file. */
+/* The callback sees every write up to the last byte, and cancelling leaves no file. */
 START_TEST(writer_progress)
 {
 	static const uint8_t zero[64];
 
 	for (uint64_t stop = 0; stop <= 160; stop += 32) {
 		struct lmi_gguf_writer *w = new_writer(32);
-		struct told t = {.stop = stop};
+		struct progress t = {.stop = stop};
 		enum lmd_status st;
 		uint64_t bytes;
 
@@ -610,7 +611,7 @@ START_TEST(writer_progress)
 		lmi_gguf_add_tensor(w, "u", LMD_DTYPE_F32, 1, (int64_t[]){4});
 		OK(lmi_gguf_writer_bytes(w, &bytes, &err));
 		lmi_gguf_writer_on_progress(w, on_progress, &t);
-		snprintf(path, sizeof(path), "%s/told.gguf", dir);
+		snprintf(path, sizeof(path), "%s/progress.gguf", dir);
 		st = lmi_gguf_writer_start(w, path, &err);
 		for (int i = 0; st == LMD_OK && i < 2; i++)
 			st = lmi_gguf_writer_data(w, zero, i ? 16 : 36, &err);
@@ -630,7 +631,7 @@ START_TEST(writer_progress)
 }
 END_TEST
 
-/* A file copied key by key and tensor by tensor reads the same. */
+/* A file copied key by key and tensor by tensor has the same content. */
 START_TEST(copy)
 {
 	struct lmi_model *a, *b;
@@ -668,7 +669,7 @@ START_TEST(copy)
 			ck_assert_uint_eq(y->v.u, x->v.u);
 	}
 	ck_assert_mem_eq(vb->tensors[0].data, va->tensors[0].data, 24);
-	{ /* data read piece by piece; beyond the tensor, and beyond a file that was cut */
+	{ /* reads data in pieces, beyond the tensor, and beyond the end of a truncated file */
 		const struct lmd_tensor *t = &vb->tensors[0];
 		uint8_t got[24];
 
@@ -709,8 +710,7 @@ START_TEST(parity_vocabularies)
 			 json_string_value(json_object_get(e, "file")));
 		OK(lmi_model_open(&m, name, 0, &err));
 		t = lmi_model_view(m)->tok;
-		/* an id that the file has is the id of the reference, whose defaults fill the
-		 * rest */
+		/* ids in the file must match the reference, whose defaults fill in the others */
 		if (t->n_tokens == json_integer_value(json_object_get(e, "n_tokens")) &&
 		    (t->bos < 0 || t->bos == json_integer_value(json_object_get(e, "bos"))) &&
 		    (t->eos < 0 || t->eos == json_integer_value(json_object_get(e, "eos"))) &&

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The header: magic, version, two counts. */
+ * Reads the file header: magic, version, two counts. */
 #include <string.h>
 
 #include "core/base/show.h"
 #include "core/format/gguf/gguf.h"
 
-/* Bytes that one thing takes at least: length of its name, a byte of name, its fields. */
+/* The least number of bytes that one key takes: length of the name, one byte of name, its
+ * fields. */
 static uint64_t min_key_bytes(const struct lmi_reader *r)
 {
 	return (r->narrow ? 4 : 8) + 1 + 4 + 1;
@@ -25,7 +26,8 @@ static enum lmd_status check_count(const struct lmi_reader *r, const char *what,
 				(long long)n, cap);
 	if (n > lmi_reader_left(r) / min_bytes)
 		return lmd_fail(err, LMD_CORRUPT,
-				"header: %s %llu, but %llu bytes hold at most %llu", what,
+				"header: %s %llu, but the remaining %llu bytes hold at most %llu",
+				what,
 				(unsigned long long)n, (unsigned long long)lmi_reader_left(r),
 				(unsigned long long)(lmi_reader_left(r) / min_bytes));
 	return LMD_OK;
@@ -37,7 +39,7 @@ static enum lmd_status read_version(struct lmi_reader *r, uint32_t *version, str
 
 	if (st != LMD_OK)
 		return st;
-	if (*version == 0x03000000u) { /* 3 with its bytes in the other order */
+	if (*version == 0x03000000u) { /* 3 in the other byte order */
 		r->big_endian = true;
 		*version = 3;
 	}
@@ -58,7 +60,7 @@ enum lmd_status lmi_gguf_read_header(struct lmi_reader *r, struct lmi_gguf_heade
 	if (st != LMD_OK)
 		return st;
 	if (memcmp(magic, "GGUF", 4) != 0)
-		return lmd_fail(err, LMD_INVALID, "header: begins with \"%s\", not \"GGUF\"",
+		return lmd_fail(err, LMD_INVALID, "header: starts with \"%s\", not \"GGUF\"",
 				lmi_show(show, sizeof(show), magic, sizeof(magic)));
 	st = read_version(r, &h->version, err);
 	if (st == LMD_OK)

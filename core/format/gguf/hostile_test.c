@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files that lie.  A table of specs with the status and the words that the sentence must
- * hold; then sweeps: cut at every byte, each byte changed, each allocation failing.  No
- * case may crash, leak, take long or take much memory. */
+ * Opens malformed files.  A table of specs has the expected status and words of the error message;
+ * then come sweeps: truncation at every byte, each byte changed, each allocation failing.  No case
+ * may crash, leak, take long or take much memory. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -24,7 +24,7 @@ struct row {
 	const char *name;
 	const char *spec;
 	enum lmd_status want;
-	const char *words; /* each in the sentence, separated by '|' */
+	const char *words; /* must occur in the message, separated by '|' */
 };
 
 #define HEAD SPEC_HEAD
@@ -89,7 +89,7 @@ static const struct row rows[] = {
 	{"array one too long", KEY("s:a 4:9 4:4 8:3 z:11"), LMD_CORRUPT, "key a|3 elements"},
 	{"string in array cut", KEY("s:a 4:9 4:8 8:2 s:x 8:9 z:3"), LMD_CORRUPT, "key a|9 bytes"},
 	{"string in array 2^63", KEY("s:a 4:9 4:8 8:1 8:" BIG), LMD_INVALID, "key a"},
-	/* known keys of the wrong type or value */
+	/* known keys with a wrong type or value */
 	{"architecture is a number", HEAD(0, 1) "s:general.architecture 4:4 4:1", LMD_INVALID,
 	 "general.architecture|an integer|a string"},
 	{"architecture is a path", HEAD(0, 1) "s:general.architecture 4:8 s:../x", LMD_INVALID,
@@ -223,9 +223,10 @@ static const struct row rows[] = {
 	{"type 339", TENSOR("s:t 4:1 8:256 4:339 8:0 " DATA), LMD_UNSUPPORTED,
 	 "tensor t|iq4_k_r4|before it was repacked"},
 	{"type -1", TENSOR("s:t 4:1 8:8 4:-1 8:0 " DATA), LMD_UNSUPPORTED, "4294967295"},
-	{"type in memory alone", TENSOR("s:t 4:1 8:256 4:63 8:0 " DATA), LMD_UNSUPPORTED,
+	{"type that exists only in memory", TENSOR("s:t 4:1 8:256 4:63 8:0 " DATA), LMD_UNSUPPORTED,
 	 "type 63 is unknown"},
-	{"activation type", TENSOR("s:t 4:1 8:256 4:15 8:0 " DATA), LMD_UNSUPPORTED, "activations"},
+	{"activation type", TENSOR("s:t 4:1 8:256 4:15 8:0 " DATA), LMD_UNSUPPORTED,
+	"activation type"},
 	{"row of 31 in q4_0", TENSOR("s:t 4:1 8:31 4:2 8:0 " DATA), LMD_CORRUPT, "t|31|q4_0|32"},
 	{"row of 128 in q4_k", TENSOR("s:t 4:2 8:128 8:2 4:12 8:0 " DATA), LMD_CORRUPT, "q4_k|256"},
 	{"offset 1", TENSOR(T(t, 1) DATA "z:32"), LMD_CORRUPT, "tensor t|offset 1|32"},
@@ -248,9 +249,9 @@ static const struct row rows[] = {
 	 LMD_UNSUPPORTED, "tensor t|big-endian|iq2_xs"},
 };
 
-/* What must open: unusual, but not wrong. */
+/* Unusual files that must open. */
 static const struct row good[] = {
-	{"least", HEAD(0, 1) ARCH, LMD_OK, ""},
+	{"minimal", HEAD(0, 1) ARCH, LMD_OK, ""},
 	{"version 2", "m:GGUF 4:2 8:0 8:1 " ARCH, LMD_OK, ""},
 	{"version 1", "m:GGUF 4:1 4:0 4:1 S:general.architecture 4:8 S:llama", LMD_OK, ""},
 	{"version 1 with tensor",
@@ -265,7 +266,7 @@ static const struct row good[] = {
 	{"no dimension", TENSOR("s:t 4:0 4:0 8:0 p:32 z:4"), LMD_OK, ""},
 	{"name of 63", TENSOR("8:63 c:63,97 4:1 8:8 4:0 8:0 " DATA), LMD_OK, ""},
 	{"gap between tensors", HEAD(2, 1) ARCH T(t, 0) T(u, 64) DATA "z:64", LMD_OK, ""},
-	{"order of data not of table", HEAD(2, 1) ARCH T(t, 32) T(u, 0) DATA "z:32", LMD_OK, ""},
+	{"data order differs from table", HEAD(2, 1) ARCH T(t, 32) T(u, 0) DATA "z:32", LMD_OK, ""},
 	{"bytes after the data", TENSOR(T(t, 0) DATA "z:1000"), LMD_OK, ""},
 	{"alignment 8", HEAD(1, 2) ARCH "s:general.alignment 4:4 4:8 " T(t, 0) "p:8 z:32", LMD_OK,
 	 ""},
@@ -315,7 +316,7 @@ START_TEST(table)
 }
 END_TEST
 
-/* A file with something of everything. */
+/* A file with every kind of key and tensor. */
 static struct spec_file rich_file(void)
 {
 	return spec_build(
@@ -354,7 +355,7 @@ START_TEST(change_every_byte)
 {
 	static const uint8_t to[] = {0x00, 0xFF, 0x80, 0x7F, 0x01};
 	struct spec_file f = rich_file();
-	unsigned refused = 0, taken = 0;
+	unsigned rejected = 0, accepted = 0;
 	struct lmd_error err;
 
 	for (size_t i = 0; i < f.n - 82; i++) { /* the data may be anything */
@@ -364,19 +365,19 @@ START_TEST(change_every_byte)
 			f.p[i] = k < LMD_LEN(to) ? to[k] : old ^ 0x10;
 			temp_write("m.gguf", f.p, f.n);
 			if (try_open(path, 0, &err) == LMD_OK)
-				taken++;
+				accepted++;
 			else
-				refused++;
+				rejected++;
 		}
 		f.p[i] = old;
 	}
-	printf("%u changed files refused, %u still sound\n", refused, taken);
-	ck_assert_uint_gt(refused, taken);
+	printf("%u changed files rejected, %u accepted\n", rejected, accepted);
+	ck_assert_uint_gt(rejected, accepted);
 	free(f.p);
 }
 END_TEST
 
-/* Several random changes at once, 8-byte extremes among them. */
+/* Several random changes at once, including extreme 8-byte values. */
 START_TEST(change_at_random)
 {
 	static const uint64_t extreme[] = {
@@ -397,7 +398,8 @@ START_TEST(change_at_random)
 			memcpy(copy + at, &v, lmd_rand(&seed) % 2 ? 8 : 4);
 		}
 		temp_write("m.gguf", copy, f.n);
-		(void)try_open(path, round % 2 ? LMI_OPEN_NO_MMAP : 0, &err); /* either is fine */
+		(void)try_open(path, round % 2 ? LMI_OPEN_NO_MMAP : 0, &err); /* either result is
+									       * fine */
 	}
 	free(copy);
 	free(f.p);
@@ -414,7 +416,7 @@ START_TEST(no_memory)
 }
 END_TEST
 
-static void check_refused(const char *name, enum lmd_status want, const char *words)
+static void check_error(const char *name, enum lmd_status want, const char *words)
 {
 	check_open(name, name, want, words);
 }
@@ -427,28 +429,28 @@ START_TEST(not_a_file)
 	struct spec_file f = rich_file();
 	int fd;
 
-	check_refused("/dev/zero", LMD_INVALID, "/dev/zero|device");
-	check_refused("/dev/null", LMD_INVALID, "/dev/null|device");
-	check_refused(dir, LMD_NOTFOUND, "config.json"); /* a folder may be a model */
-	check_refused("", LMD_NOTFOUND, "");
+	check_error("/dev/zero", LMD_INVALID, "/dev/zero|device");
+	check_error("/dev/null", LMD_INVALID, "/dev/null|device");
+	check_error(dir, LMD_NOTFOUND, "config.json"); /* a folder may be a model */
+	check_error("", LMD_NOTFOUND, "");
 	other = temp_path("missing.gguf");
-	check_refused(other, LMD_NOTFOUND, "missing.gguf");
+	check_error(other, LMD_NOTFOUND, "missing.gguf");
 	other = temp_path("fifo.gguf");
 	ck_assert_int_eq(mkfifo(other, 0600), 0);
-	check_refused(other, LMD_INVALID, "fifo.gguf|FIFO");
+	check_error(other, LMD_INVALID, "fifo.gguf|FIFO");
 	other = temp_path("loop.gguf");
 	ck_assert_int_eq(symlink("loop.gguf", other), 0);
-	check_refused(other, LMD_IO, "loop.gguf");
+	check_error(other, LMD_IO, "loop.gguf");
 	other = temp_path("nowhere.gguf");
 	ck_assert_int_eq(symlink("missing.gguf", other), 0);
-	check_refused(other, LMD_NOTFOUND, "nowhere.gguf");
+	check_error(other, LMD_NOTFOUND, "nowhere.gguf");
 	other = temp_path("fifo2.gguf");
 	ck_assert_int_eq(symlink("fifo.gguf", other), 0);
-	check_refused(other, LMD_INVALID, "FIFO");
+	check_error(other, LMD_INVALID, "FIFO");
 	other = temp_path("m.gguf/x");
 	temp_write("m.gguf", f.p, f.n);
 	free(f.p);
-	check_refused(other, LMD_IO, "m.gguf/x");
+	check_error(other, LMD_IO, "m.gguf/x");
 	other = temp_path("link.gguf");
 	ck_assert_int_eq(symlink("m.gguf", other), 0);
 	ck_assert_msg(try_open(other, 0, &err) == LMD_OK, "%s", err.text);
@@ -456,11 +458,11 @@ START_TEST(not_a_file)
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
-	check_refused(addr.sun_path, LMD_INVALID, "sock.gguf|not a regular file");
+	check_error(addr.sun_path, LMD_INVALID, "sock.gguf|not a regular file");
 	close(fd);
 	if (geteuid() != 0) {
 		ck_assert_int_eq(chmod(path, 0), 0);
-		check_refused(path, LMD_IO, "m.gguf");
+		check_error(path, LMD_IO, "m.gguf");
 		ck_assert_int_eq(chmod(path, 0600), 0);
 	} else {
 		LMD_SKIP("unreadable file", "root reads everything");
@@ -468,7 +470,7 @@ START_TEST(not_a_file)
 }
 END_TEST
 
-/* Counts that the file can hold, but that would take too much memory or time elsewhere. */
+/* Counts that the file can hold, but that would take too much memory or time. */
 START_TEST(large)
 {
 	enum { N = 200000, LONGEST = 16 << 20 };
@@ -476,13 +478,13 @@ START_TEST(large)
 	struct lmd_error err;
 	int fd;
 
-	/* 4 GiB of bytes that would be 32 GiB of integers */
+	/* 4 GiB of bytes would become 32 GiB of integers */
 	f = spec_build(KEY("s:a 4:9 4:0 8:0xffff0000"));
 	temp_write("m.gguf", f.p, f.n);
 	free(f.p);
 	ck_assert_int_eq(truncate(path, (off_t)1 << 32), 0);
-	check_refused(path, LMD_INVALID, "keys, vocabulary and tensor table|125829120");
-	/* 64 times the longest string allowed */
+	check_error(path, LMD_INVALID, "keys, vocabulary and tensor table|125829120");
+	/* 64 strings of the maximum length */
 	f = spec_build(KEY("s:a 4:9 4:8 8:64"));
 	temp_write("m.gguf", f.p, f.n);
 	ck_assert_int_eq(truncate(path, (off_t)(64 * (8 + LONGEST) + f.n)), 0);
@@ -493,8 +495,8 @@ START_TEST(large)
 				 8);
 	close(fd);
 	free(f.p);
-	check_refused(path, LMD_INVALID, "keys, vocabulary and tensor table");
-	/* many keys, all different, then the last one twice */
+	check_error(path, LMD_INVALID, "keys, vocabulary and tensor table");
+	/* many different keys, then with the last one duplicated */
 	for (int twice = 0; twice < 2; twice++) {
 		char name[32];
 
@@ -518,7 +520,7 @@ START_TEST(large)
 		temp_write("m.gguf", f.p, f.n);
 		free(f.p);
 		if (twice)
-			check_refused(path, LMD_CORRUPT, "twice");
+			check_error(path, LMD_CORRUPT, "twice");
 		else
 			ck_assert_msg(try_open(path, 0, &err) == LMD_OK, "%s", err.text);
 	}

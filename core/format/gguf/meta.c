@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys and values.  Nothing is allocated before its length was compared with the bytes
- * that are left in the file and with its cap; arrays never nest. */
+ * Reads keys and values.  Every length is compared with its limit and with the rest of the file
+ * before anything is allocated.  Arrays do not nest. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "core/base/show.h"
 #include "core/format/gguf/gguf.h"
 
-/* Bytes of a number; 0 for strings, arrays and unknown types. */
+/* Size of a number in bytes; 0 for strings, arrays and unknown types. */
 static uint32_t width_of(uint32_t type)
 {
 	static const uint8_t width[LMI_GGUF_N_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -24,7 +24,7 @@ static bool is_float(uint32_t type)
 	return type == LMI_GGUF_F32 || type == LMI_GGUF_F64;
 }
 
-/* An integer in the file's order, sign-extended; U64 keeps its bits. */
+/* Decodes an integer in the file's byte order, sign-extended; a U64 keeps its bits. */
 static int64_t get_int(const struct lmi_reader *r, uint32_t type, const uint8_t *p)
 {
 	switch (type) {
@@ -57,7 +57,7 @@ static enum lmd_status bad_bool(const struct lmi_reader *r, unsigned v, struct l
 	return lmd_fail(err, LMD_CORRUPT, "%s: boolean %u, must be 0 or 1", r->what, v);
 }
 
-/* Length and bytes of a string, copied with a terminating zero. */
+/* Reads a string and stores a copy with a terminating zero. */
 static enum lmd_status read_string(struct lmi_reader *r, struct lmi_model *m, uint64_t cap,
 				   struct lmd_str *out, struct lmd_error *err)
 {
@@ -68,10 +68,12 @@ static enum lmd_status read_string(struct lmi_reader *r, struct lmi_model *m, ui
 	if (st != LMD_OK)
 		return st;
 	if (len > cap)
-		return lmd_fail(err, LMD_INVALID, "%s: string of %llu bytes, at most %llu", r->what,
+		return lmd_fail(err, LMD_INVALID,
+				"%s: string of %llu bytes, must be at most %llu", r->what,
 				(unsigned long long)len, (unsigned long long)cap);
 	if (len > lmi_reader_left(r))
-		return lmd_fail(err, LMD_CORRUPT, "%s: string of %llu bytes, %llu are left",
+		return lmd_fail(err, LMD_CORRUPT,
+				"%s: string of %llu bytes, but only %llu are left",
 				r->what, (unsigned long long)len,
 				(unsigned long long)lmi_reader_left(r));
 	p = lmi_arena_alloc(m->arena, (size_t)len + 1, 1);
@@ -167,14 +169,15 @@ static enum lmd_status read_array(struct lmi_reader *r, struct lmi_model *m, str
 	if (st != LMD_OK)
 		return st;
 	if (v->file_type == LMI_GGUF_ARRAY)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%s: an array of arrays, at most one level",
+		return lmd_fail(err, LMD_UNSUPPORTED, "%s: arrays of arrays are not supported",
 				r->what);
 	if (v->file_type >= LMI_GGUF_N_TYPES)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: element type %u, must be 0..%d", r->what,
 				v->file_type, LMI_GGUF_N_TYPES - 1);
 	min_bytes = v->file_type == LMI_GGUF_STRING ? (r->narrow ? 4 : 8) : width_of(v->file_type);
 	if (v->n > lmi_reader_left(r) / min_bytes)
-		return lmd_fail(err, LMD_CORRUPT, "%s: array of %llu elements, %llu bytes are left",
+		return lmd_fail(err, LMD_CORRUPT,
+				"%s: array of %llu elements, but only %llu bytes are left",
 				r->what, (unsigned long long)v->n,
 				(unsigned long long)lmi_reader_left(r));
 	if (v->n == 0) {
@@ -189,7 +192,7 @@ static enum lmd_status read_array(struct lmi_reader *r, struct lmi_model *m, str
 					       : read_numbers(r, m, v, err);
 }
 
-/* Texts that are whole documents may be longer than other strings. */
+/* Whole documents may be longer than other strings. */
 static uint64_t string_cap(const char *key)
 {
 	return !strncmp(key, "tokenizer.chat_template", 23) ||
@@ -231,9 +234,9 @@ enum lmd_status lmi_gguf_read_meta(struct lmi_reader *r, uint32_t n, struct lmi_
 		if (st != LMD_OK)
 			return st;
 		if (!key.len || memchr(key.ptr, 0, key.len))
-			return lmd_fail(err, LMD_CORRUPT, "key %u: the name \"%s\" is %s", i,
+			return lmd_fail(err, LMD_CORRUPT, "key %u: the name \"%s\" %s", i,
 					lmi_show(show, sizeof(show), key.ptr, key.len),
-					key.len ? "no text" : "empty");
+					key.len ? "contains a zero byte" : "is empty");
 		(void)snprintf(r->what, sizeof(r->what), "key %s",
 			       lmi_show(show, sizeof(show), key.ptr, key.len));
 		v.key = key.ptr;

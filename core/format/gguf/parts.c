@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cutting and writing.  The size of a file is what its writer says of an empty table, plus what
- * each tensor adds to table and data. */
+ * Splits a model into files and writes them.  The size of a file is the size of its header with an
+ * empty table, plus what each tensor adds to table and data. */
 #include "core/format/gguf/parts.h"
 
 #include <stdio.h>
@@ -18,10 +18,10 @@ static uint32_t alignment_of(const struct lmd_model *m)
 {
 	const struct lmd_meta *v = m->find_meta(m, "general.alignment");
 
-	return v ? (uint32_t)v->v.i : 32; /* a power of two within bounds, or it had not opened */
+	return v ? (uint32_t)v->v.i : 32; /* validated on opening */
 }
 
-/* A writer with the keys of file i of n. */
+/* Creates a writer with the keys of file i of n. */
 static enum lmd_status begin(struct lmi_gguf_writer **out, const struct lmi_model *model,
 			     uint32_t i, uint32_t n, struct lmd_error *err)
 {
@@ -41,7 +41,7 @@ static enum lmd_status begin(struct lmi_gguf_writer **out, const struct lmi_mode
 	return LMD_OK;
 }
 
-/* Bytes of file i of n before the first line of its table. */
+/* Size of file i of n before the first entry of its table. */
 static enum lmd_status head_bytes(const struct lmi_model *m, uint32_t i, uint32_t n_files,
 				  uint64_t *bytes, struct lmd_error *err)
 {
@@ -58,14 +58,14 @@ static enum lmd_status head_bytes(const struct lmi_model *m, uint32_t i, uint32_
 	return st;
 }
 
-/* All sums here are of parts of files that exist. */
+/* Cannot overflow: all sums here are sizes of parts of existing files. */
 static uint64_t padded(uint64_t bytes, uint32_t alignment)
 {
 	return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/* The tensor's line of the table. */
-static uint64_t line_bytes(const struct lmd_tensor *t)
+/* Size of the tensor's entry in the table. */
+static uint64_t entry_bytes(const struct lmd_tensor *t)
 {
 	return 8 + strlen(t->name) + 4 + 8ull * t->n_dim + 4 + 8;
 }
@@ -83,9 +83,9 @@ static enum lmd_status add_part(struct lmi_gguf_parts *p, uint32_t first, uint64
 
 	if (p->n == LMI_GGUF_MAX_PARTS)
 		return lmd_fail(err, LMD_INVALID,
-				"more than %u files: a set has no more, raise the bound of a file",
+				"a set has at most %u files; allow more bytes or tensors per file",
 				LMI_GGUF_MAX_PARTS);
-	if (!(p->n & (p->n - 1))) { /* full at each power of two */
+	if (!(p->n & (p->n - 1))) { /* the capacity is a power of two */
 		v = lmi_realloc(p->v, p->n ? 2 * p->n : 1, sizeof(*p->v));
 		if (!v)
 			return lmd_fail(err, LMD_NOMEM, "no memory for %u files", p->n + 1);
@@ -95,27 +95,28 @@ static enum lmd_status add_part(struct lmi_gguf_parts *p, uint32_t first, uint64
 	return LMD_OK;
 }
 
-/* Does one more tensor go beyond what a file may have? */
-static bool is_full(const struct lmi_gguf_parts *p, const struct lmi_gguf_cut *how,
+/* True if the last file must not take this tensor. */
+static bool is_full(const struct lmi_gguf_parts *p, const struct lmi_gguf_cut *limits,
 		    const struct lmd_tensor *t, uint32_t alignment)
 {
 	const struct lmi_gguf_part *last = &p->v[p->n - 1];
-	uint64_t bytes = padded(last->head + line_bytes(t), alignment) + last->data +
+	uint64_t bytes = padded(last->head + entry_bytes(t), alignment) + last->data +
 			 padded(t->bytes, alignment);
 
-	if (how->keys_alone && p->n == 1)
+	if (limits->keys_alone && p->n == 1)
 		return true;
-	if (how->max_tensors && last->n == how->max_tensors)
+	if (limits->max_tensors && last->n == limits->max_tensors)
 		return true;
-	/* a file with no tensor yet takes one of any size; the first may stay with its keys */
-	return how->max_bytes && (last->n || p->n == 1) && bytes > how->max_bytes;
+	/* an empty file accepts a tensor of any size, except the first file, which may hold the
+	 * keys alone */
+	return limits->max_bytes && (last->n || p->n == 1) && bytes > limits->max_bytes;
 }
 
 enum lmd_status lmi_gguf_cut(struct lmi_gguf_parts *out, const struct lmi_model *model,
-			     const struct lmi_gguf_cut *how, struct lmd_error *err)
+			     const struct lmi_gguf_cut *limits, struct lmd_error *err)
 {
 	const struct lmd_model *m = lmi_model_view(model);
-	bool one = !how->max_bytes && !how->max_tensors && !how->keys_alone;
+	bool one = !limits->max_bytes && !limits->max_tensors && !limits->keys_alone;
 	uint32_t alignment = alignment_of(m);
 	uint64_t head[2] = {0};
 	enum lmd_status st;
@@ -129,12 +130,12 @@ enum lmd_status lmi_gguf_cut(struct lmi_gguf_parts *out, const struct lmi_model 
 	for (uint32_t i = 0; st == LMD_OK && i < m->n_tensors; i++) {
 		const struct lmd_tensor *t = &m->tensors[i];
 
-		if (is_full(out, how, t, alignment))
+		if (is_full(out, limits, t, alignment))
 			st = add_part(out, i, head[1], err);
 		if (st != LMD_OK)
 			break;
 		out->v[out->n - 1].n++;
-		out->v[out->n - 1].head += line_bytes(t);
+		out->v[out->n - 1].head += entry_bytes(t);
 		out->v[out->n - 1].data += padded(t->bytes, alignment);
 	}
 	return st;
@@ -173,7 +174,7 @@ static enum lmd_status copy_tensor(struct job *j, struct lmi_gguf_writer *w,
 		at += n;
 		j->done += n;
 		if (j->to->progress && !j->to->progress(j->to->arg, j->done, j->total))
-			return lmd_fail(err, LMD_CANCELLED, "given up at tensor %s", t->name);
+			return lmd_fail(err, LMD_CANCELLED, "cancelled at tensor %s", t->name);
 	}
 	return LMD_OK;
 }
@@ -198,7 +199,7 @@ static enum lmd_status write_part(struct job *j, uint32_t i, struct lmd_error *e
 	return st;
 }
 
-/* Writing over what is being read. */
+/* An output file must not be one of the input files. */
 static enum lmd_status check_paths(const struct job *j, struct lmd_error *err)
 {
 	char show[112];
@@ -207,7 +208,8 @@ static enum lmd_status check_paths(const struct job *j, struct lmd_error *err)
 		struct stat to, from;
 
 		if (stat(j->to->paths[i], &to))
-			continue; /* not there, or what it is will be said when it is written */
+			continue; /* does not exist; other errors show up when it is opened for
+				   * writing */
 		for (uint32_t k = 0; k < lmi_model_n_files(j->m); k++) {
 			struct lmi_model_file f;
 
@@ -215,7 +217,7 @@ static enum lmd_status check_paths(const struct job *j, struct lmd_error *err)
 			if (!stat(f.path, &from) && from.st_dev == to.st_dev &&
 			    from.st_ino == to.st_ino)
 				return lmd_fail(err, LMD_INVALID,
-						"%s: is a file of the model itself",
+						"%s: is a file of the source model",
 						lmi_show_path(show, sizeof(show), j->to->paths[i]));
 		}
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Buffered reading with one bound: the size that the file had when it was opened. */
+ * Buffered reader, limited to the size that the file had when it was opened. */
 #include "core/format/gguf/reader.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ void lmi_reader_seek(struct lmi_reader *r, uint64_t pos)
 	r->at = r->have = 0;
 }
 
-/* The buffer is used up: takes the next piece of the file. */
+/* Reads the next piece of the file into the empty buffer. */
 static enum lmd_status fill(struct lmi_reader *r, struct lmd_error *err)
 {
 	uint64_t left = lmi_reader_left(r);
@@ -45,7 +45,8 @@ enum lmd_status lmi_reader_bytes(struct lmi_reader *r, void *dst, uint64_t n, st
 
 	if (n > lmi_reader_left(r))
 		return lmd_fail(err, LMD_CORRUPT,
-				"%s: %llu bytes at byte %llu, the file ends at %llu", r->what,
+				"%s: needs %llu bytes at byte %llu, but the file ends at %llu",
+				r->what,
 				(unsigned long long)n, (unsigned long long)r->pos,
 				(unsigned long long)r->file->bytes);
 	while (n) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * reader.h - numbers and bytes from the front part of a file, in order, never beyond its end.
+ * reader.h - sequential reader of numbers and bytes that never reads past the end of the file.
  *
- * Bytes come through a buffer by pread, not through a mapping, so that a file that changes
- * under the reader gives an error and not a signal. */
+ * It uses a buffer and pread instead of a mapping, so that a file that changes while it is being
+ * read causes an error and not a signal. */
 #ifndef LLAMAD_CORE_FORMAT_GGUF_READER_H
 #define LLAMAD_CORE_FORMAT_GGUF_READER_H
 
@@ -19,18 +19,18 @@
 struct lmi_reader {
 	const struct lmi_file *file;
 	uint8_t *buf;    /* LMI_READER_BUF bytes */
-	size_t at, have; /* in buf */
-	uint64_t pos;    /* offset in the file of the next byte */
+	size_t at, have; /* position and valid bytes in buf */
+	uint64_t pos;    /* file offset of the next byte */
 	bool big_endian;
 	bool narrow;   /* counts and lengths are 32 bits wide (version 1) */
-	char what[96]; /* the thing being read, for sentences: "key 3" */
+	char what[96]; /* what is being read, for error messages: "key 3" */
 };
 
 enum lmd_status lmi_reader_open(struct lmi_reader *r, const struct lmi_file *f,
 				struct lmd_error *err);
-void lmi_reader_close(struct lmi_reader *r); /* a zeroed struct is allowed */
+void lmi_reader_close(struct lmi_reader *r); /* r may be zeroed */
 
-/* Goes on at another offset, at most the size of the file. */
+/* Continues at another offset, which must not exceed the file size. */
 void lmi_reader_seek(struct lmi_reader *r, uint64_t pos);
 
 static inline uint64_t lmi_reader_left(const struct lmi_reader *r)
@@ -38,16 +38,16 @@ static inline uint64_t lmi_reader_left(const struct lmi_reader *r)
 	return r->file->bytes - r->pos;
 }
 
-/* All fail with LMD_CORRUPT "WHAT: N bytes at byte P, the file ends at S" at the end of the
- * file, and then have read nothing. */
+/* At the end of the file all of these fail with LMD_CORRUPT and "WHAT: needs N bytes at byte P, but
+ * the file ends at S", and consume nothing. */
 enum lmd_status lmi_reader_bytes(struct lmi_reader *r, void *dst, uint64_t n,
 				 struct lmd_error *err);
 enum lmd_status lmi_reader_u32(struct lmi_reader *r, uint32_t *v, struct lmd_error *err);
 enum lmd_status lmi_reader_u64(struct lmi_reader *r, uint64_t *v, struct lmd_error *err);
-/* A count or length: 32 bits wide in version 1, else 64. */
+/* Reads a count or length: 32 bits in version 1, else 64 bits. */
 enum lmd_status lmi_reader_count(struct lmi_reader *r, uint64_t *v, struct lmd_error *err);
 
-/* Numbers from bytes in the file's order. */
+/* Decode numbers in the file's byte order. */
 uint16_t lmi_reader_get16(const struct lmi_reader *r, const void *p);
 uint32_t lmi_reader_get32(const struct lmi_reader *r, const void *p);
 uint64_t lmi_reader_get64(const struct lmi_reader *r, const void *p);

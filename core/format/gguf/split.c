@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One file or a set NAME-00001-of-0000N.gguf: the order in which the layers run.  The keys
- * come from the first part; the later ones bring their tensors and prove by their split.*
- * keys that they belong to the set.  Data is mapped last, when everything was accepted. */
+ * Opens a single file or a set NAME-00001-of-0000N.gguf by running the layers in order.  The keys
+ * come from the first part; later parts contribute tensors, and their split.* keys must match the
+ * set.  Data is mapped last, when everything else has been checked. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,9 +14,9 @@
 #include "core/format/part.h"
 #include "core/quant/quant.h"
 
-#define PART_HEAP_BYTES (16ull << 20) /* keys of a later part */
+#define PART_HEAP_BYTES (16ull << 20) /* limit for the keys of a later part */
 
-/* What is kept of a part between its keys and its tensor table. */
+/* Kept for each part from reading its keys to reading its tensor table. */
 struct part {
 	struct lmi_gguf_header h;
 	struct lmi_gguf_facts facts;
@@ -24,7 +24,7 @@ struct part {
 	bool big_endian;
 };
 
-/* Puts the part's path before the sentence. */
+/* Prepends the part's path to the error message. */
 static enum lmd_status in_file(const struct lmi_model *m, uint32_t i, enum lmd_status st,
 			       struct lmd_error *err)
 {
@@ -35,7 +35,7 @@ static enum lmd_status in_file(const struct lmi_model *m, uint32_t i, enum lmd_s
 	return st;
 }
 
-/* Header and keys of one file into `keys`. */
+/* Reads header and keys of one file into `keys`. */
 static enum lmd_status read_front(struct lmi_model *keys, const struct lmi_file *f, struct part *p,
 				  struct lmd_error *err)
 {
@@ -79,14 +79,14 @@ static void suffix_of(char buf[32], uint32_t i, uint32_t n)
 	(void)snprintf(buf, 32, "-%05u-of-%05u.gguf", i + 1, n);
 }
 
-/* The path of part i, made from that of the first part. */
+/* Derives the path of part i from that of the first part. */
 static enum lmd_status part_path(struct lmi_model *m, uint32_t i, struct lmd_error *err)
 {
 	char suffix[32];
 	size_t stem = strlen(m->parts[0].path);
 
 	suffix_of(suffix, i, m->n_parts);
-	stem -= strlen(suffix); /* part 0 was found to end in a suffix as long as this */
+	stem -= strlen(suffix); /* check_first() found a suffix of this length */
 	m->parts[i].path =
 		lmi_arena_printf(m->arena, "%.*s%s", (int)stem, m->parts[0].path, suffix);
 	return m->parts[i].path ? LMD_OK : lmi_model_no_memory(m, stem + sizeof(suffix), err);
@@ -134,21 +134,23 @@ static enum lmd_status open_later(struct lmi_model *m, uint32_t i, struct part *
 	return in_file(m, i, st, err);
 }
 
-/* All tensor tables; the parts' keys were read. */
+/* Reads all tensor tables; the keys of all parts have been read. */
 static enum lmd_status read_tables(struct lmi_model *m, struct part *p, struct lmd_error *err)
 {
-	int64_t want = p[0].facts.split_tensors;
+	int64_t expected = p[0].facts.split_tensors;
 	enum lmd_status st = LMD_OK;
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < m->n_parts; i++)
 		n += p[i].h.n_tensors;
 	if (n > LMI_MAX_TENSORS)
-		st = lmd_fail(err, LMD_INVALID, "%llu tensors, at most %u", (unsigned long long)n,
+		st = lmd_fail(err, LMD_INVALID,
+			      "%llu tensors, must be at most %u", (unsigned long long)n,
 			      LMI_MAX_TENSORS);
-	else if (m->n_parts > 1 && want >= 0 && (uint64_t)want != n)
+	else if (m->n_parts > 1 && expected >= 0 && (uint64_t)expected != n)
 		st = lmd_fail(err, LMD_CORRUPT,
-			      "key split.tensors.count: %lld, the parts have %llu", (long long)want,
+			      "key split.tensors.count: %lld, but the parts have %llu",
+			      (long long)expected,
 			      (unsigned long long)n);
 	else
 		st = lmi_model_reserve_tensors(m, (uint32_t)n, err);
@@ -158,7 +160,7 @@ static enum lmd_status read_tables(struct lmi_model *m, struct part *p, struct l
 	return st;
 }
 
-/* The data of a big-endian file, which is in memory by now. */
+/* Swaps the data of a big-endian file, which has been copied to memory. */
 static enum lmd_status swap_part(struct lmi_model *m, uint32_t i, struct lmd_error *err)
 {
 	struct lmi_model_part *part = &m->parts[i];
@@ -170,8 +172,7 @@ static enum lmd_status swap_part(struct lmi_model *m, uint32_t i, struct lmd_err
 
 		if (t->file == i && !lmi_gguf_swap(t->dtype, data, t->bytes))
 			return lmd_fail(err, LMD_UNSUPPORTED,
-					"tensor %s: big-endian data of type %s, which has no such "
-					"form",
+					"tensor %s: data of type %s has no big-endian form",
 					lmi_show(show, sizeof(show), t->name, strlen(t->name)),
 					lmi_dtype(t->dtype)->name);
 	}
@@ -212,7 +213,7 @@ static enum lmd_status map_all(struct lmi_model *m, const struct part *p, uint32
 	return LMD_OK;
 }
 
-/* Everything but the first part's header and keys, which are read. */
+/* Does everything except reading the first part's header and keys, which has been done. */
 static enum lmd_status open_rest(struct lmi_model *m, struct part *p, uint32_t flags,
 				 struct lmd_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensor data of big-endian files.  A plain type is one number of its width.  In a block
- * only the 16-bit scales are numbers, everything else is bytes; types that pack further
- * wide words (q5_0, iq2_xs, ...) have no agreed big-endian form and are refused. */
+ * Byte-swaps tensor data of big-endian files.  An unquantised type is one number of its width.  In
+ * a block, only the 16-bit scales are numbers and everything else is bytes; types that also pack
+ * wider words (q5_0, iq2_xs, ...) have no agreed big-endian form and are rejected. */
 #include "core/base/bytes.h"
 #include "core/format/gguf/gguf.h"
 #include "core/quant/quant.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tensor table.  After it, every tensor has a known type, a shape whose product and
- * size in bytes fit, and a span of its own inside of the file. */
+ * Reads the tensor table.  Afterwards every tensor has a known type, a shape whose product and size
+ * in bytes do not overflow, and its own range of bytes inside the file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static enum lmd_status read_name(struct lmi_reader *r, struct lmi_model *m, uint
 	if (st != LMD_OK)
 		return st;
 	if (memchr(buf, 0, (size_t)len))
-		return lmd_fail(err, LMD_CORRUPT, "tensor %u: name \"%s\" holds a zero byte", i,
+		return lmd_fail(err, LMD_CORRUPT, "tensor %u: name \"%s\" contains a zero byte", i,
 				lmi_show(show, sizeof(show), buf, (size_t)len));
 	name = lmi_arena_strndup(m->arena, buf, (size_t)len);
 	if (!name)
@@ -42,7 +42,7 @@ static enum lmd_status read_name(struct lmi_reader *r, struct lmi_model *m, uint
 	return LMD_OK;
 }
 
-/* Each dimension within 1..2^40.  No dimension at all is a single value. */
+/* Each dimension must be 1..2^40.  Zero dimensions mean a single value. */
 static enum lmd_status read_dims(struct lmi_reader *r, struct lmd_tensor *t, struct lmd_error *err)
 {
 	enum lmd_status st = lmi_reader_u32(r, &t->n_dim, err);
@@ -50,7 +50,7 @@ static enum lmd_status read_dims(struct lmi_reader *r, struct lmd_tensor *t, str
 	if (st != LMD_OK)
 		return st;
 	if (t->n_dim > LMD_MAX_DIMS)
-		return lmd_fail(err, LMD_INVALID, "%s: %u dimensions, at most %d", r->what,
+		return lmd_fail(err, LMD_INVALID, "%s: %u dimensions, must be at most %d", r->what,
 				t->n_dim, LMD_MAX_DIMS);
 	for (uint32_t i = 0; i < LMD_MAX_DIMS; i++) {
 		uint64_t d = 1;
@@ -81,10 +81,11 @@ static enum lmd_status size_of(const struct lmi_reader *r, struct lmd_tensor *t,
 	if (!type || type->is_activation || type->memory_only)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%s: %s", r->what,
 				type && type->is_activation
-					? "a type of activations, not of weights"
+					? "an activation type, which weights cannot have"
 					: lmi_dtype_refusal(t->dtype, why, sizeof(why)));
 	if (t->dims[0] % type->block_elems)
-		return lmd_fail(err, LMD_CORRUPT, "%s: rows of %lld, type %s has blocks of %u",
+		return lmd_fail(err, LMD_CORRUPT,
+				"%s: rows of %lld values, must be a multiple of the %s block of %u",
 				r->what, (long long)t->dims[0], type->name, type->block_elems);
 	for (uint32_t i = 1; i < LMD_MAX_DIMS; i++)
 		ok = ok && lmi_mul_ok(rows, (uint64_t)t->dims[i], &rows);
@@ -113,14 +114,14 @@ static enum lmd_status read_tensor(struct lmi_reader *r, struct lmi_model *m, ui
 		st = size_of(r, t, err);
 	if (st == LMD_OK && t->offset % alignment)
 		st = lmd_fail(err, LMD_CORRUPT,
-			      "%s: offset %llu is no multiple of the alignment %u", r->what,
+			      "%s: offset %llu is not a multiple of the alignment %u", r->what,
 			      (unsigned long long)t->offset, alignment);
 	return st;
 }
 
-/* From offsets in the data section to offsets in the file. */
-static enum lmd_status place(struct lmd_tensor *t, uint64_t data_at, uint64_t file_bytes,
-			     struct lmd_error *err)
+/* Converts the offset in the data section to a file offset. */
+static enum lmd_status resolve_offset(struct lmd_tensor *t, uint64_t data_at, uint64_t file_bytes,
+				      struct lmd_error *err)
 {
 	uint64_t at, end;
 	char show[80];
@@ -128,8 +129,8 @@ static enum lmd_status place(struct lmd_tensor *t, uint64_t data_at, uint64_t fi
 	if (!lmi_add_ok(data_at, t->offset, &at) || !lmi_add_ok(at, t->bytes, &end) ||
 	    end > file_bytes)
 		return lmd_fail(err, LMD_CORRUPT,
-				"tensor %s: %llu bytes at offset %llu of the data, which begins at "
-				"byte %llu; the file ends at %llu",
+				"tensor %s: %llu bytes at offset %llu of the data, which starts at "
+				"byte %llu, but the file ends at %llu",
 				lmi_show(show, sizeof(show), t->name, strlen(t->name)),
 				(unsigned long long)t->bytes, (unsigned long long)t->offset,
 				(unsigned long long)data_at, (unsigned long long)file_bytes);
@@ -190,7 +191,8 @@ enum lmd_status lmi_gguf_read_tensors(struct lmi_reader *r, uint32_t n, uint32_t
 	if (!lmi_align_ok(r->pos, alignment, data_at) || *data_at > r->file->bytes)
 		*data_at = r->file->bytes;
 	for (uint32_t i = 0; i < n; i++) {
-		enum lmd_status st = place(&m->tensors[first + i], *data_at, r->file->bytes, err);
+		enum lmd_status st =
+			resolve_offset(&m->tensors[first + i], *data_at, r->file->bytes, err);
 
 		if (st != LMD_OK)
 			return st;

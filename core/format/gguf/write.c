@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The writer.  Keys are encoded as they come; the tensor table, whose place in the file
- * depends on nothing but itself, is encoded at the end.  Two growing buffers, one error
- * that sticks. */
+ * Encodes keys and tensor table.  Keys are encoded as they are put; the tensor table is encoded at
+ * the end, because its position depends on all keys.  There are two growing buffers and one sticky
+ * error. */
 #include "core/format/gguf/write_impl.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ enum lmd_status lmi_gguf_writer_create(struct lmi_gguf_writer **out, uint32_t al
 
 	if (alignment < LMI_GGUF_MIN_ALIGN || alignment > LMI_GGUF_MAX_ALIGN ||
 	    (alignment & (alignment - 1)))
-		return lmd_fail(err, LMD_INVALID, "alignment %u, must be a power of two of %u..%u",
+		return lmd_fail(err, LMD_INVALID, "alignment %u, must be a power of two in %u..%u",
 				alignment, LMI_GGUF_MIN_ALIGN, LMI_GGUF_MAX_ALIGN);
 	w = lmi_alloc(1, sizeof(*w));
 	if (!w)
@@ -92,7 +92,7 @@ void lmi_gguf_writer_destroy(struct lmi_gguf_writer *w)
 	lmi_free(w);
 }
 
-/* Begins a key; the value's bytes follow. */
+/* Writes name and type of a key; the caller appends the value. */
 static void begin_key(struct lmi_gguf_writer *w, const char *key, uint32_t type)
 {
 	size_t n = strlen(key);
@@ -179,7 +179,7 @@ void lmi_gguf_put_strings(struct lmi_gguf_writer *w, const char *key, const stru
 		put_text(w, &w->keys, s[i].ptr, s[i].len);
 }
 
-/* One number, given both ways, in the width of its type. */
+/* Writes a number with the width of its type; the caller passes it as integer or as float. */
 static void put_number(struct lmi_gguf_writer *w, uint32_t type, int64_t i, double f)
 {
 	static const uint8_t width[LMI_GGUF_N_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -243,7 +243,7 @@ void lmi_gguf_put_meta(struct lmi_gguf_writer *w, const struct lmd_meta *v)
 	}
 }
 
-/* The bytes of a tensor of that type and shape. */
+/* Computes t->bytes from type and shape; false if they are invalid. */
 static bool tensor_bytes(struct lmi_gguf_place *t)
 {
 	const struct lmi_dtype *type = lmi_dtype(t->type);
@@ -299,7 +299,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorts and compares neighbours. */
+/* Sorts the names and compares neighbours. */
 static enum lmd_status check_unique(const char *what, const char **names, size_t n,
 				    struct lmd_error *err)
 {
@@ -308,7 +308,7 @@ static enum lmd_status check_unique(const char *what, const char **names, size_t
 	qsort(names, n, sizeof(*names), by_name);
 	for (size_t i = 1; i < n; i++)
 		if (!strcmp(names[i - 1], names[i]))
-			return lmd_fail(err, LMD_INVALID, "%s %s is given twice", what,
+			return lmd_fail(err, LMD_INVALID, "%s %s is defined twice", what,
 					lmi_show(show, sizeof(show), names[i], strlen(names[i])));
 	return LMD_OK;
 }
@@ -378,6 +378,6 @@ enum lmd_status lmi_gguf_writer_bytes(struct lmi_gguf_writer *w, uint64_t *bytes
 	enum lmd_status st = lmi_gguf_writer_header(w, &head, &n, err);
 
 	if (st == LMD_OK && !lmi_add_ok(n, w->data_bytes, bytes))
-		st = lmd_fail(err, LMD_INVALID, "the file would have 2^64 bytes and more");
+		st = lmd_fail(err, LMD_INVALID, "the file would have 2^64 bytes or more");
 	return st;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The file of a writer: header first, then tensor data in order. */
+ * Writes the file: header first, then tensor data in order. */
 #include "core/format/gguf/write_impl.h"
 
 #include <stdio.h>
@@ -14,13 +14,13 @@ void lmi_gguf_writer_on_progress(struct lmi_gguf_writer *w, lmi_gguf_progress_fn
 	w->progress_arg = arg;
 }
 
-static enum lmd_status tell(const struct lmi_gguf_writer *w, struct lmd_error *err)
+static enum lmd_status report_progress(const struct lmi_gguf_writer *w, struct lmd_error *err)
 {
 	const struct lmi_new_file *f = &w->out.file;
 
 	if (!w->progress || w->progress(w->progress_arg, f->bytes, w->total))
 		return LMD_OK;
-	return lmd_fail(err, LMD_CANCELLED, "%s: given up after %llu of %llu bytes", f->path,
+	return lmd_fail(err, LMD_CANCELLED, "%s: cancelled after %llu of %llu bytes", f->path,
 			(unsigned long long)f->bytes, (unsigned long long)w->total);
 }
 
@@ -31,20 +31,20 @@ static enum lmd_status put(struct lmi_gguf_writer *w, const void *data, size_t n
 			    : lmi_new_file_write(&w->out.file, data, n, err);
 }
 
-/* What was written since the last mark is whole: the header, or a tensor. */
+/* Records that everything since the last mark, the header or a tensor, is complete. */
 static enum lmd_status mark(struct lmi_gguf_writer *w, struct lmd_error *err)
 {
 	return w->resumable ? lmi_partial_mark(&w->out, err) : LMD_OK;
 }
 
-/* The header's bytes, and whether the file may begin. */
+/* Returns the bytes of the header, after checking that no file is open yet. */
 static enum lmd_status prepare(struct lmi_gguf_writer *w, const char *path, const uint8_t **head,
 			       size_t *n, struct lmd_error *err)
 {
 	enum lmd_status st;
 
 	if (w->is_open)
-		return lmd_fail(err, LMD_INVALID, "%s: the writer has begun a file already", path);
+		return lmd_fail(err, LMD_INVALID, "%s: the writer already has an open file", path);
 	st = lmi_gguf_writer_bytes(w, &w->total, err);
 	return st == LMD_OK ? lmi_gguf_writer_header(w, head, n, err) : st;
 }
@@ -56,7 +56,7 @@ static enum lmd_status begin(struct lmi_gguf_writer *w, const uint8_t *head, siz
 
 	if (st == LMD_OK)
 		st = mark(w, err);
-	return st == LMD_OK ? tell(w, err) : st;
+	return st == LMD_OK ? report_progress(w, err) : st;
 }
 
 enum lmd_status lmi_gguf_writer_start(struct lmi_gguf_writer *w, const char *path,
@@ -75,18 +75,18 @@ enum lmd_status lmi_gguf_writer_start(struct lmi_gguf_writer *w, const char *pat
 	return begin(w, head, n, err);
 }
 
-/* ---- going on ---- */
+/* ---- resuming a run ---- */
 
-static bool tell_read_back(void *arg, uint64_t done)
+static bool report_read_back(void *arg, uint64_t done)
 {
 	const struct lmi_gguf_writer *w = arg;
 
 	return !w->progress || w->progress(w->progress_arg, done, w->total);
 }
 
-/* What was found, for whoever started the run. */
-static void note(const struct lmi_gguf_writer *w, const struct lmi_gguf_resume *r,
-		 enum lmi_partial_found found, uint32_t n_done)
+/* Tells the caller what was found of an earlier run. */
+static void report_found(const struct lmi_gguf_writer *w, const struct lmi_gguf_resume *r,
+			 enum lmi_partial_found found, uint32_t n_done)
 {
 	char text[256], path[120];
 
@@ -94,18 +94,18 @@ static void note(const struct lmi_gguf_writer *w, const struct lmi_gguf_resume *
 	if (!r->note || found == LMI_PARTIAL_NOTHING)
 		return;
 	if (found == LMI_PARTIAL_KEPT)
-		(void)snprintf(text, sizeof(text), "%s: going on after %u of %u tensors", path,
+		(void)snprintf(text, sizeof(text), "%s: resuming after %u of %u tensors", path,
 			       n_done, w->n_tensors);
 	else
-		(void)snprintf(text, sizeof(text), "%s: %s; starting anew", path,
+		(void)snprintf(text, sizeof(text), "%s: %s; starting from the beginning", path,
 			       found == LMI_PARTIAL_OTHER
-				       ? "is of another source, other options or another version"
-				       : "holds nothing that is whole");
+				       ? "is from another source, other options or another version"
+				       : "contains no complete tensor");
 	r->note(r->note_arg, text);
 }
 
-/* Where stretch `n` of the file ends: the header is 0, tensor i is i + 1. */
-static uint64_t stretch_end(const struct lmi_gguf_writer *w, size_t head, uint32_t n)
+/* File offset where segment n ends: the header is segment 0, tensor i is segment i + 1. */
+static uint64_t segment_end(const struct lmi_gguf_writer *w, size_t head, uint32_t n)
 {
 	return n < w->n_tensors ? head + w->tensors[n].offset : w->total;
 }
@@ -116,7 +116,7 @@ enum lmd_status lmi_gguf_writer_resume(struct lmi_gguf_writer *w, const char *pa
 				       struct lmd_error *err)
 {
 	struct lmi_partial_opts o = {.anew = r->keep == LMI_GGUF_KEEP_ANEW,
-				     .progress = tell_read_back,
+				     .progress = report_read_back,
 				     .progress_arg = w};
 	enum lmi_partial_found found = LMI_PARTIAL_NOTHING;
 	struct lmi_sha256 h = {0};
@@ -136,20 +136,21 @@ enum lmd_status lmi_gguf_writer_resume(struct lmi_gguf_writer *w, const char *pa
 	lmi_sha256_update(&h, key, LMI_SHA256_BYTES);
 	lmi_sha256_update(&h, head, n_head);
 	if (!lmi_sha256_final(&h, o.key))
-		return lmd_fail(err, LMD_INTERNAL, "%s: no digest of the header", path);
+		return lmd_fail(err, LMD_INTERNAL,
+				"%s: cannot compute the digest of the header", path);
 	st = lmi_partial_open(&w->out, path, 0644, &o, &found, err);
 	if (st != LMD_OK)
 		return st;
 	w->is_open = w->resumable = true;
 	n = w->out.n_stretch;
-	if (n && (n - 1 > w->n_tensors || w->out.file.bytes != stretch_end(w, n_head, n - 1))) {
-		found = LMI_PARTIAL_DAMAGED; /* a fingerprint that fits by chance */
+	if (n && (n - 1 > w->n_tensors || w->out.file.bytes != segment_end(w, n_head, n - 1))) {
+		found = LMI_PARTIAL_DAMAGED; /* the fingerprints matched by chance */
 		st = lmi_partial_restart(&w->out, err);
 		n = 0;
 	}
 	*n_done = w->current = n ? n - 1 : 0;
 	if (st == LMD_OK)
-		note(w, r, found, *n_done);
+		report_found(w, r, found, *n_done);
 	return st != LMD_OK || n ? st : begin(w, head, n_head, err);
 }
 
@@ -161,14 +162,15 @@ enum lmd_status lmi_gguf_writer_leave(struct lmi_gguf_writer *w, enum lmd_status
 	if (!w || !w->is_open || !w->resumable || st == LMD_OK)
 		return st;
 	if (!w->current || st == LMD_INVALID || st == LMD_UNSUPPORTED || st == LMD_CORRUPT)
-		return st; /* nothing to keep, or it would end here again */
+		return st; /* nothing to keep, or a later run would fail in the same way */
 	lmi_show_path(path, sizeof(path), w->out.file.temp);
 	lmi_partial_keep(&w->out);
 	w->is_open = false;
 	if (!err)
 		return st;
 	(void)snprintf(text, sizeof(text), "%s", err->text);
-	return lmd_fail(err, st, "%s; %u of %u tensors are kept in %s, the same command goes on",
+	return lmd_fail(err, st,
+			"%s; %u of %u tensors are kept in %s, the same command resumes after them",
 			text, w->current, w->n_tensors, path);
 }
 
@@ -194,7 +196,8 @@ enum lmd_status lmi_gguf_writer_data(struct lmi_gguf_writer *w, const void *data
 	enum lmd_status st;
 
 	if (!w->is_open || !t || n > t->bytes - w->written)
-		return lmd_fail(err, LMD_INVALID, "tensor %s: %llu bytes of data, %llu are missing",
+		return lmd_fail(err, LMD_INVALID,
+				"tensor %s: got %llu bytes of data, must be at most %llu",
 				t ? t->name : "(none)", (unsigned long long)n,
 				(unsigned long long)(t ? t->bytes - w->written : 0));
 	st = put(w, data, (size_t)n, err);
@@ -210,7 +213,7 @@ enum lmd_status lmi_gguf_writer_data(struct lmi_gguf_writer *w, const void *data
 		w->current++;
 		w->written = 0;
 	}
-	return tell(w, err);
+	return report_progress(w, err);
 }
 
 enum lmd_status lmi_gguf_writer_finish(struct lmi_gguf_writer *w, struct lmd_error *err)
@@ -218,7 +221,7 @@ enum lmd_status lmi_gguf_writer_finish(struct lmi_gguf_writer *w, struct lmd_err
 	enum lmd_status st;
 
 	if (!w->is_open)
-		return lmd_fail(err, LMD_INVALID, "the writer has not begun a file");
+		return lmd_fail(err, LMD_INVALID, "the writer has no open file");
 	if (w->current < w->n_tensors)
 		return lmd_fail(err, LMD_INVALID, "tensor %s: %llu bytes of data are missing",
 				w->tensors[w->current].name,

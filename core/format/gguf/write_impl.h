@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * write_impl.h - what write.c (keys, tensor table) and write_file.c (the file) share. */
+ * write_impl.h - shared between write.c (keys, tensor table) and write_file.c (the file). */
 #ifndef LLAMAD_CORE_FORMAT_GGUF_WRITE_IMPL_H
 #define LLAMAD_CORE_FORMAT_GGUF_WRITE_IMPL_H
 
@@ -23,19 +23,19 @@ struct lmi_gguf_writer {
 	uint32_t alignment;
 	struct lmi_gguf_bytes keys;
 	uint64_t n_keys;
-	char **key_names; /* for the test of uniqueness */
+	char **key_names; /* to detect duplicates */
 	size_t cap_keys;
 	struct lmi_gguf_place *tensors;
 	uint32_t n_tensors, cap_tensors;
 	uint64_t data_bytes; /* end of the last tensor, padded */
 	struct lmi_gguf_bytes head;
-	struct lmd_error err; /* the first failure of a put or add */
-	struct lmi_partial out; /* of which only `file` is used when not resumable */
+	struct lmd_error err; /* the first error of a put or add */
+	struct lmi_partial out; /* only `file` is used if not resumable */
 	bool is_open, resumable;
-	uint32_t current; /* tensor that data goes to */
-	uint64_t written; /* of it */
-	uint64_t total;	  /* bytes of the whole file */
-	lmi_gguf_progress_fn progress; /* NULL: nobody asks */
+	uint32_t current; /* the tensor being written */
+	uint64_t written; /* bytes of it so far */
+	uint64_t total;	  /* size of the whole file */
+	lmi_gguf_progress_fn progress; /* may be NULL */
 	void *progress_arg;
 };
 

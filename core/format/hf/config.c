@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer_config.json and special_tokens_map.json: which tokens are begin, end, unknown, ...,
- * given by text; and the chat template. */
+ * Reads tokenizer_config.json and special_tokens_map.json: which tokens are begin, end, unknown and
+ * so on, named by their text; and the chat template. */
 #include <string.h>
 
 #include "core/base/show.h"
 #include "core/format/hf/reader.h"
 
-/* The id of a text, or -1. */
+/* Returns the id of a text, or -1. */
 static int32_t find_token(const struct lmd_tokspec *s, const struct lmd_str *text)
 {
 	for (uint32_t i = 0; i < s->n_tokens; i++)
@@ -17,7 +17,7 @@ static int32_t find_token(const struct lmd_tokspec *s, const struct lmd_str *tex
 	return -1;
 }
 
-/* "text" or {"content": "text", ...}; anything else says nothing. */
+/* Accepts "text" or {"content": "text", ...}; ignores anything else. */
 static enum lmd_status read_token(struct lmi_hf_tokenizer *h, int32_t *id, struct lmd_error *err)
 {
 	struct lmd_str text = {NULL, 0};
@@ -52,7 +52,7 @@ static enum lmd_status read_token(struct lmi_hf_tokenizer *h, int32_t *id, struc
 	return st;
 }
 
-/* {"name": "default", "template": "text"}: one of several templates. */
+/* Reads {"name": "default", "template": "text"}, one of several templates. */
 static enum lmd_status read_named(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 {
 	struct lmd_str text = {NULL, 0};
@@ -76,7 +76,7 @@ static enum lmd_status read_named(struct lmi_hf_tokenizer *h, struct lmd_error *
 	return st;
 }
 
-/* A text, or a list of such with names. */
+/* Reads a template or a list of named templates. */
 static enum lmd_status read_template(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 {
 	struct lmi_jr_item it;
@@ -120,7 +120,7 @@ static enum lmd_status read_member(struct lmi_hf_tokenizer *h, const struct lmi_
 			return read_token(h, ids[i].id, err);
 	if (lmi_jr_is(key, "chat_template"))
 		return read_template(h, err);
-	/* in a tokenizer.json its post-processor says this */
+	/* if there is a tokenizer.json, its post-processor says this */
 	if (!h->spec.n_step && lmi_jr_is(key, "add_bos_token"))
 		return read_flag(h, &h->spec.add_bos, err);
 	if (!h->spec.n_step && lmi_jr_is(key, "add_eos_token"))
@@ -147,7 +147,7 @@ enum lmd_status lmi_hf_read_config(struct lmi_hf_tokenizer *h, const char *path,
 	enum lmd_status st = lmi_hf_read_file(&map, path, &found, err);
 
 	if (st != LMD_OK || !found)
-		return st; /* nobody has to have one */
+		return st; /* the file is optional */
 	lmi_jr_init(&h->json, (const char *)map.ptr, map.bytes);
 	st = parse(h, err);
 	if (st != LMD_OK) {

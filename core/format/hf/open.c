@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files: which of a folder is the tokenizer, and what stands beside it. */
+ * Finds the tokenizer files of a folder. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,9 +53,9 @@ enum lmd_status lmi_hf_read_file(struct lmi_map *map, const char *path, bool *fo
 	return st;
 }
 
-/* FOLDER/name, where path is the folder or a file in it. */
-static enum lmd_status beside(char out[MAX_PATH], const char *path, bool folder, const char *name,
-			      struct lmd_error *err)
+/* Writes FOLDER/name to out, where path is the folder or a file in it. */
+static enum lmd_status sibling_path(char out[MAX_PATH], const char *path, bool folder,
+				    const char *name, struct lmd_error *err)
 {
 	const char *slash = strrchr(path, '/');
 	size_t dir = folder ? strlen(path) : slash ? (size_t)(slash - path) : 0;
@@ -63,12 +63,13 @@ static enum lmd_status beside(char out[MAX_PATH], const char *path, bool folder,
 			 name);
 
 	if (n < 0 || n >= MAX_PATH)
-		return lmd_fail(err, LMD_INVALID, "a path of %zu bytes, at most %d", strlen(path),
+		return lmd_fail(err, LMD_INVALID,
+				"path of %zu bytes, must be at most %d", strlen(path),
 				MAX_PATH - 32);
 	return LMD_OK;
 }
 
-/* Reads the vocabulary of a file into h; *found false when there is no such file. */
+/* Reads the vocabulary of a file into h; *found is false if there is no such file. */
 static enum lmd_status read_vocab(struct lmi_hf_tokenizer *h, const char *file, bool *found,
 				  struct lmd_error *err)
 {
@@ -97,33 +98,33 @@ static enum lmd_status read_all(struct lmi_hf_tokenizer *h, const char *path, st
 	enum lmd_status st = LMD_OK;
 
 	if (strlen(path) >= MAX_PATH)
-		return beside(file, path, true, "", err);
+		return sibling_path(file, path, true, "", err);
 	if (!folder)
 		st = read_vocab(h, path, &found, err);
 	for (size_t i = 0; folder && i < LMD_LEN(names) && st == LMD_OK && !found; i++) {
-		st = beside(file, path, true, names[i], err);
+		st = sibling_path(file, path, true, names[i], err);
 		if (st == LMD_OK)
 			st = read_vocab(h, file, &found, err);
 	}
 	if (st == LMD_OK && !found) {
 		lmi_show_path(show, sizeof(show), path);
 		return lmd_fail(err, LMD_NOTFOUND,
-				folder ? "%s: neither a tokenizer.json nor a tokenizer.model in it"
+				folder ? "%s: contains no tokenizer.json or tokenizer.model"
 				       : "%s: no such file",
 				show);
 	}
 	if (st == LMD_OK && !h->spec.n_step) {
-		st = beside(file, path, folder, "added_tokens.json", err);
+		st = sibling_path(file, path, folder, "added_tokens.json", err);
 		if (st == LMD_OK)
 			st = lmi_hf_finish_sentencepiece(h, file, err);
 	}
 	for (size_t i = 0; i < LMD_LEN(configs) && st == LMD_OK; i++) {
-		st = beside(file, path, folder, configs[i], err);
+		st = sibling_path(file, path, folder, configs[i], err);
 		if (st == LMD_OK)
 			st = lmi_hf_read_config(h, file, err);
 	}
 	if (st == LMD_OK)
-		st = beside(file, path, folder, "chat_template.jinja", err);
+		st = sibling_path(file, path, folder, "chat_template.jinja", err);
 	return st == LMD_OK ? lmi_hf_read_template(h, file, err) : st;
 }
 

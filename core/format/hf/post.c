@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is added around a text.  All post-processors of single texts come down to tokens in
- * front and tokens behind; in a sequence, later ones go around earlier ones. */
+ * Tokens added around a text.  All post-processors of single texts reduce to tokens before and
+ * tokens after the text; in a sequence, those of later processors go around those of earlier
+ * ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,10 +11,10 @@
 #define MAX_PARTS 64
 #define MAX_IDS   16
 
-/* A template as it is read: names and their ids come in any order. */
+/* A template while it is read: names and their ids can come in any order. */
 struct post {
 	char type[32];
-	struct lmd_str part[MAX_PARTS]; /* ptr NULL: the text */
+	struct lmd_str part[MAX_PARTS]; /* ptr NULL stands for the text */
 	size_t n_part;
 	struct {
 		struct lmd_str name;
@@ -29,7 +30,8 @@ static enum lmd_status too_many(const char *what, struct lmd_error *err)
 	return lmd_fail(err, LMD_UNSUPPORTED, "post_processor: more than %d %s", MAX_PARTS, what);
 }
 
-/* {"SpecialToken": {"id": "<s>", ...}} or {"Sequence": {"id": "A", ...}}, at the brace. */
+/* Reads {"SpecialToken": {"id": "<s>", ...}} or {"Sequence": {"id": "A", ...}}, after the opening
+ * brace. */
 static enum lmd_status read_part(struct lmi_hf_tokenizer *h, struct post *p, struct lmd_error *err)
 {
 	struct lmi_jr_item it;
@@ -70,12 +72,12 @@ static enum lmd_status read_single(struct lmi_hf_tokenizer *h, struct post *p,
 		st = it.type == LMI_JR_OBJECT
 			     ? read_part(h, p, err)
 			     : lmd_fail(err, LMD_CORRUPT,
-					"post_processor: a part that is no object");
+					"post_processor: a part is not an object");
 	}
 	return st;
 }
 
-/* {"ids": [1], ...} behind a name. */
+/* Reads {"ids": [1], ...} after a name. */
 static enum lmd_status read_ids(struct lmi_hf_tokenizer *h, struct post *p, struct lmd_error *err)
 {
 	int32_t *id = p->special[p->n_special].id;
@@ -94,7 +96,8 @@ static enum lmd_status read_ids(struct lmi_hf_tokenizer *h, struct post *p, stru
 		while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err)) {
 			if (!lmi_jr_int(&it, &v) || v < 0 || v > INT32_MAX || *n == MAX_IDS)
 				return lmd_fail(err, LMD_CORRUPT,
-						"post_processor: a wrong id, or more than %d",
+						"post_processor: an id is invalid, or there are "
+						"more than %d",
 						MAX_IDS);
 			id[(*n)++] = (int32_t)v;
 		}
@@ -119,7 +122,7 @@ static enum lmd_status read_specials(struct lmi_hf_tokenizer *h, struct post *p,
 	return st;
 }
 
-/* ["[SEP]", 102] */
+/* Reads ["[SEP]", 102]. */
 static enum lmd_status read_pair(struct lmi_hf_tokenizer *h, int32_t *id, struct lmd_error *err)
 {
 	struct lmi_jr_item it;
@@ -131,14 +134,15 @@ static enum lmd_status read_pair(struct lmi_hf_tokenizer *h, int32_t *id, struct
 	if (st == LMD_OK)
 		st = lmi_hf_want(h, &it, LMI_JR_NUMBER, "an id", err);
 	if (st == LMD_OK && (!lmi_jr_int(&it, &v) || v < 0 || v > INT32_MAX))
-		st = lmd_fail(err, LMD_CORRUPT, "post_processor: a wrong id");
+		st = lmd_fail(err, LMD_CORRUPT,
+			      "post_processor: an id is not an integer of 0..2^31-1");
 	if (st != LMD_OK)
 		return st;
 	*id = (int32_t)v;
 	return lmi_hf_want(h, &it, LMI_JR_ARRAY_END, "the end of [text, id]", err);
 }
 
-/* Around what is there already. */
+/* Adds tokens around those that are already there. */
 static enum lmd_status wrap(struct lmi_hf_tokenizer *h, const int32_t *front, size_t n_front,
 			    const int32_t *back, size_t n_back, struct lmd_error *err)
 {
@@ -190,7 +194,8 @@ static enum lmd_status wrap_template(struct lmi_hf_tokenizer *h, const struct po
 	}
 	if (texts != 1)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"post_processor: a template with the text %zu times, must be once",
+				"post_processor: a template contains the text %zu times, must be "
+				"once",
 				texts);
 	return wrap(h, side[0], n[0], side[1], n[1], err);
 }
@@ -242,7 +247,7 @@ enum lmd_status lmi_hf_read_post(struct lmi_hf_tokenizer *h, const struct lmi_jr
 	enum lmd_status st;
 
 	if (begin->type != LMI_JR_OBJECT)
-		return lmd_fail(err, LMD_CORRUPT, "\"post_processor\" is no object");
+		return lmd_fail(err, LMD_CORRUPT, "\"post_processor\" is not an object");
 	p = lmi_arena_array(h->arena, 1, sizeof(*p));
 	if (!p)
 		return lmi_hf_no_memory(err);
@@ -260,5 +265,6 @@ enum lmd_status lmi_hf_read_post(struct lmi_hf_tokenizer *h, const struct lmi_jr
 		h->spec.sep = p->sep;
 		return wrap(h, &p->cls, 1, &p->sep, 1, err);
 	}
-	return lmd_fail(err, LMD_UNSUPPORTED, "post_processor: type '%s' is not known", p->type);
+	return lmd_fail(err, LMD_UNSUPPORTED,
+			"post_processor: type '%s' is not supported", p->type);
 }

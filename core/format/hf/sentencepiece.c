@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer.model: a protobuf message of SentencePiece.  Of its fields are read (number: what):
- *   1 a piece: 1 text, 2 score, 3 type (as enum lmd_token_kind)
- *   2 the trainer: 3 model (1 unigram, 2 pairs), 24 spaces are suffixes, 40-43 the ids of
- *     unknown, begin, end, padding
- *   3 the normalizer: 2 table of characters, 3 space in front, 4 merge spaces, 5 escape spaces
- * All others are passed over.  Numbers of fields and wire types are as protobuf writes them. */
+ * Reads tokenizer.model, a protobuf message of SentencePiece.  These fields are used, by number:
+ *
+ *     1 a piece: 1 text, 2 score, 3 type (as enum lmd_token_kind)
+ *     2 the trainer: 3 model (1 unigram, 2 BPE), 24 spaces are suffixes, 40-43 the ids of
+ *       unknown, begin, end, padding
+ *     3 the normalizer: 2 character table, 3 space prefix, 4 merge spaces, 5 escape spaces
+ *
+ * All others are skipped.  Field numbers and wire types are those of the protobuf encoding. */
 #include <math.h>
 #include <string.h>
 
 #include "core/format/hf/reader.h"
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
-enum { UNIGRAM = 1, PAIRS = 2 };
+enum { UNIGRAM = 1, BPE = 2 };
 
 struct message {
-	const uint8_t *begin, *p, *end; /* begin: of the file, for sentences */
+	const uint8_t *begin, *p, *end; /* begin: start of the file, for error messages */
 };
 
 struct field {
@@ -24,9 +26,9 @@ struct field {
 	struct message in; /* BYTES */
 };
 
-static enum lmd_status cut_short(const struct message *m, struct lmd_error *err)
+static enum lmd_status bad_field(const struct message *m, struct lmd_error *err)
 {
-	return lmd_fail(err, LMD_CORRUPT, "byte %zu: no field of a SentencePiece model",
+	return lmd_fail(err, LMD_CORRUPT, "byte %zu: not a field of a SentencePiece model",
 			(size_t)(m->p - m->begin));
 }
 
@@ -54,7 +56,7 @@ static bool fixed(struct message *m, size_t bytes, uint64_t *v)
 	return true;
 }
 
-/* The next field; the end of the message is no failure: number 0. */
+/* Reads the next field; at the end of the message the field number is 0. */
 static enum lmd_status next(struct message *m, struct field *f, struct lmd_error *err)
 {
 	uint64_t tag, n;
@@ -65,7 +67,7 @@ static enum lmd_status next(struct message *m, struct field *f, struct lmd_error
 		return LMD_OK;
 	ok = varint(m, &tag) && tag >> 3 && tag >> 3 <= UINT32_MAX;
 	if (!ok)
-		return cut_short(m, err);
+		return bad_field(m, err);
 	f->number = (uint32_t)(tag >> 3);
 	f->wire = tag & 7;
 	switch (f->wire) {
@@ -86,7 +88,7 @@ static enum lmd_status next(struct message *m, struct field *f, struct lmd_error
 	default:
 		ok = false;
 	}
-	return ok ? LMD_OK : cut_short(m, err);
+	return ok ? LMD_OK : bad_field(m, err);
 }
 
 static enum lmd_status read_piece(struct lmi_hf_tokenizer *h, struct message m,
@@ -113,7 +115,7 @@ static enum lmd_status read_piece(struct lmi_hf_tokenizer *h, struct message m,
 	if (st != LMD_OK)
 		return st;
 	if (!e.type || isnan(e.score))
-		return lmd_fail(err, LMD_CORRUPT, "piece %zu: a wrong type or score", h->entries.n);
+		return lmd_fail(err, LMD_CORRUPT, "piece %zu: invalid type or score", h->entries.n);
 	if (h->entries.n == LMI_HF_MAX_VOCAB)
 		return lmd_fail(err, LMD_INVALID, "more than %u pieces", LMI_HF_MAX_VOCAB);
 	e.id = (uint32_t)h->entries.n;
@@ -172,7 +174,7 @@ enum lmd_status lmi_hf_read_sentencepiece(struct lmi_hf_tokenizer *h, const char
 	enum lmd_status st;
 	struct field f;
 
-	/* what SentencePiece assumes where the file is silent */
+	/* defaults of SentencePiece for absent fields */
 	s->unk = 0;
 	s->bos = 1;
 	s->eos = 2;
@@ -194,15 +196,15 @@ enum lmd_status lmi_hf_read_sentencepiece(struct lmi_hf_tokenizer *h, const char
 		return st;
 	if (!h->entries.n)
 		return lmd_fail(err, LMD_CORRUPT, "no pieces: not a SentencePiece model");
-	if (model != UNIGRAM && model != PAIRS)
-		return lmd_fail(err, LMD_UNSUPPORTED, "SentencePiece model type %llu, known are 1 "
-						      "(unigram) and 2 (pairs)",
+	if (model != UNIGRAM && model != BPE)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"SentencePiece model type %llu, must be 1 (unigram) or 2 (BPE)",
 				(unsigned long long)model);
-	s->kind = model == PAIRS ? "llama" : "t5";
+	s->kind = model == BPE ? "llama" : "t5";
 	return LMD_OK;
 }
 
-/* {"text": id, ...} of an added_tokens.json. */
+/* Reads {"text": id, ...} of an added_tokens.json. */
 static enum lmd_status read_added(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 {
 	struct lmi_jr_item it;
@@ -217,7 +219,8 @@ static enum lmd_status read_added(struct lmi_hf_tokenizer *h, struct lmd_error *
 		if (st == LMD_OK)
 			st = lmi_jr_next(&h->json, &it, err);
 		if (st == LMD_OK && (!lmi_jr_int(&it, &id) || id < 0 || id >= LMI_HF_MAX_VOCAB))
-			st = lmd_fail(err, LMD_CORRUPT, "byte %zu: an id must be 0..%u",
+			st = lmd_fail(err, LMD_CORRUPT,
+				      "byte %zu: the id of an added token must be 0..%u",
 				      lmi_jr_pos(&h->json), LMI_HF_MAX_VOCAB - 1);
 		if (st != LMD_OK)
 			break;
@@ -265,7 +268,7 @@ static enum lmd_status fill(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 	for (size_t i = 0; i < LMD_LEN(ids); i++)
 		if (*ids[i] >= (int32_t)n)
 			*ids[i] = -1;
-	/* what the kind would add by itself must be there */
+	/* tokens that this kind adds by default must exist */
 	if (s->bos < 0)
 		s->add_bos = 0;
 	if (s->eos < 0)

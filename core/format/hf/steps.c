@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalizers, pre-tokenizers and decoders: objects with a type and parameters, or sequences
- * of such, which are flattened. */
+ * Reads normalizers, pre-tokenizers and decoders: objects with a type and parameters, or sequences
+ * of such objects, which are flattened. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,9 +18,9 @@ enum lmd_status lmi_hf_add_param(struct lmi_hf_tokenizer *h, const struct lmd_me
 	return LMD_OK;
 }
 
-/* A scalar as a parameter; false if the item is none. */
-static bool scalar(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it, struct lmd_meta *v,
-		   enum lmd_status *st, struct lmd_error *err)
+/* Stores a scalar as a parameter; false if the item is not one. */
+static bool read_scalar(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it,
+			struct lmd_meta *v, enum lmd_status *st, struct lmd_error *err)
 {
 	int64_t i;
 	double d;
@@ -53,8 +53,9 @@ static bool scalar(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it, str
 	}
 }
 
-/* Members of an object as KEY.MEMBER; what is inside of these is skipped. */
-static enum lmd_status members(struct lmi_hf_tokenizer *h, const char *key, struct lmd_error *err)
+/* Adds the members of an object as KEY.MEMBER; nested values are skipped. */
+static enum lmd_status read_members(struct lmi_hf_tokenizer *h, const char *key,
+				    struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
 	struct lmi_jr_item it;
@@ -72,7 +73,7 @@ static enum lmd_status members(struct lmi_hf_tokenizer *h, const char *key, stru
 					 (int)(name.len < 64 ? name.len : 64), name.ptr);
 		if (!v.key)
 			st = lmi_hf_no_memory(err);
-		else if (!scalar(h, &it, &v, &st, err))
+		else if (!read_scalar(h, &it, &v, &st, err))
 			st = lmi_jr_skip(&h->json, &it, err);
 		else if (st == LMD_OK)
 			st = lmi_hf_add_param(h, &v, err);
@@ -90,8 +91,8 @@ enum lmd_status lmi_hf_read_param(struct lmi_hf_tokenizer *h, const char *key,
 	if (st != LMD_OK)
 		return st;
 	if (it.type == LMI_JR_OBJECT)
-		return members(h, key, err);
-	if (!scalar(h, &it, &v, &st, err))
+		return read_members(h, key, err);
+	if (!read_scalar(h, &it, &v, &st, err))
 		return lmi_jr_skip(&h->json, &it, err);
 	return st == LMD_OK ? lmi_hf_add_param(h, &v, err) : st;
 }

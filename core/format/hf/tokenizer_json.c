@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The frame of the reader of tokenizer.json: the members of the top object, the end. */
+ * Top level of the tokenizer.json reader: the members of the outermost object, and the final
+ * steps. */
 #include "core/format/hf/hf.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ void lmi_hf_settle(struct lmi_hf_list *l, size_t item_bytes)
 	size_t n = l->n ? l->n : 1;
 	void *p = n < l->cap ? lmi_realloc(l->p, n, item_bytes) : NULL;
 
-	if (p) { /* else it stays as it is */
+	if (p) { /* on failure the list keeps its size */
 		l->p = p;
 		l->cap = n;
 	}
@@ -45,7 +46,7 @@ enum lmd_status lmi_hf_want(struct lmi_hf_tokenizer *h, struct lmi_jr_item *it,
 	enum lmd_status st = lmi_jr_next(&h->json, it, err);
 
 	if (st == LMD_OK && it->type != type)
-		st = lmd_fail(err, LMD_CORRUPT, "byte %zu: %s was expected", lmi_jr_pos(&h->json),
+		st = lmd_fail(err, LMD_CORRUPT, "byte %zu: expected %s", lmi_jr_pos(&h->json),
 			      what);
 	return st;
 }
@@ -72,7 +73,7 @@ enum lmd_status lmi_hf_text(struct lmi_hf_tokenizer *h, const struct lmi_jr_item
 	return LMD_OK;
 }
 
-/* What is not needed behind reading. */
+/* Frees what is only needed while reading. */
 static void drop_lists(struct lmi_hf_tokenizer *h)
 {
 	struct lmi_hf_list *const lists[] = {&h->entries, &h->added, &h->params};
@@ -83,7 +84,7 @@ static void drop_lists(struct lmi_hf_tokenizer *h)
 	}
 }
 
-/* One member of the top object. */
+/* Reads one member of the outermost object. */
 static enum lmd_status read_member(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *key,
 				   struct lmd_error *err)
 {
@@ -107,7 +108,7 @@ static enum lmd_status read_member(struct lmi_hf_tokenizer *h, const struct lmi_
 	return lmi_jr_skip(&h->json, &it, err);
 }
 
-/* The steps in the order of their phases, whatever the order in the file. */
+/* Sorts the steps by phase, whatever their order in the file. */
 static enum lmd_status order_steps(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 {
 	struct lmd_tokstep *s = lmi_arena_array(h->arena, h->spec.n_step + 1, sizeof(*s));
@@ -138,7 +139,7 @@ enum lmd_status lmi_hf_parse(struct lmi_hf_tokenizer *h, const char *text, size_
 	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &it, &st, err))
 		st = read_member(h, &it, err);
 	if (st == LMD_OK)
-		st = lmi_jr_next(&h->json, &it, err); /* nothing behind it */
+		st = lmi_jr_next(&h->json, &it, err); /* nothing may follow */
 	if (st == LMD_OK)
 		st = order_steps(h, err);
 	if (st == LMD_OK)
@@ -171,7 +172,7 @@ struct lmi_hf_tokenizer *lmi_hf_create(void)
 	return h;
 }
 
-/* No control characters but white space at the beginning. */
+/* True if the text begins without control characters other than white space. */
 static bool is_text(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n && i < 8; i++)

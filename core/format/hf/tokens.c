@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The arrays of the spec, made of the tokens and merges that were read.
+ * Builds the arrays of the spec from the tokens and merges that were read.
  *
- * Ids may come in any order and may have holes, which get no text.  An added token that repeats
- * one of the model's has that one's id; the others are numbered behind the model's in the order of
- * the file, whatever ids it states. */
+ * Ids may come in any order and may have gaps, which get no text.  An added token with the same
+ * text as a token of the model gets that token's id; the others are numbered after the model's
+ * tokens in the order of the file, whatever ids it states. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,10 +19,10 @@ static int by_text(const void *a, const void *b)
 
 	if (!c)
 		c = (x->text.len > y->text.len) - (x->text.len < y->text.len);
-	return c ? c : (x > y) - (x < y); /* of equal ones the first in the file */
+	return c ? c : (x > y) - (x < y); /* equal texts stay in file order */
 }
 
-/* The first of sorted entries whose text is not below s; n if there is none. */
+/* Returns the first sorted entry whose text is not below s; n if there is none. */
 static size_t lower_bound(struct lmi_hf_entry *const *sorted, size_t n, const struct lmd_str *s)
 {
 	size_t low = 0;
@@ -45,12 +45,12 @@ static bool same_text(const struct lmd_str *a, const struct lmd_str *b)
 	return a->len == b->len && !memcmp(a->ptr, b->ptr, a->len);
 }
 
-/* Ids of the added tokens. */
+/* Assigns ids to the added tokens. */
 static enum lmd_status number_added(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 {
 	struct lmi_hf_entry *added = h->added.p, **sorted;
 	const struct lmi_hf_entry *e = h->entries.p;
-	uint64_t begins[256] = {0}; /* by first byte: bit of the length, modulo 64 */
+	uint64_t lengths[256] = {0}; /* for each first byte: a bit for each length modulo 64 */
 	uint32_t next = (uint32_t)h->entries.n;
 	size_t n = h->added.n, k;
 
@@ -60,19 +60,19 @@ static enum lmd_status number_added(struct lmi_hf_tokenizer *h, struct lmd_error
 	for (size_t i = 0; i < n; i++) {
 		added[i].id = UINT32_MAX;
 		sorted[i] = &added[i];
-		begins[(unsigned char)*added[i].text.ptr] |= 1ull << (added[i].text.len & 63);
+		lengths[(unsigned char)*added[i].text.ptr] |= 1ull << (added[i].text.len & 63);
 	}
 	qsort(sorted, n, sizeof(struct lmi_hf_entry *), by_text);
 	for (size_t i = 0; i < h->entries.n; i++) {
 		const struct lmd_str *t = &e[i].text;
 
-		if (!t->len || !(begins[(unsigned char)*t->ptr] >> (t->len & 63) & 1))
+		if (!t->len || !(lengths[(unsigned char)*t->ptr] >> (t->len & 63) & 1))
 			continue;
 		k = lower_bound(sorted, n, t);
 		if (k < n && same_text(t, &sorted[k]->text))
 			sorted[k]->id = e[i].id;
 	}
-	for (size_t i = 0; i < n; i++) { /* the first of equal ones has the id */
+	for (size_t i = 0; i < n; i++) { /* duplicates get the id of the first one */
 		k = lower_bound(sorted, n, &added[i].text);
 		if (sorted[k]->id == UINT32_MAX)
 			sorted[k]->id = next++;
@@ -97,7 +97,7 @@ bool lmi_hf_count_ids(const struct lmi_hf_tokenizer *h, uint32_t *n)
 	return *n <= 4 * (h->entries.n + h->added.n) + 65536;
 }
 
-/* The exact scores as a parameter of the model. */
+/* Adds the exact scores as a parameter of the model. */
 static enum lmd_status keep_scores(struct lmi_hf_tokenizer *h, const double *score, uint32_t n,
 				   struct lmd_error *err)
 {
@@ -119,24 +119,25 @@ static enum lmd_status keep_scores(struct lmi_hf_tokenizer *h, const double *sco
 	return LMD_OK;
 }
 
-static enum lmd_status check_around(const struct lmi_hf_tokenizer *h, const int32_t *id, uint32_t n,
-				    struct lmd_error *err)
+static enum lmd_status check_added_ids(const struct lmi_hf_tokenizer *h, const int32_t *id,
+				       uint32_t n, struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (id[i] < 0 || (uint32_t)id[i] >= h->spec.n_tokens)
-			return lmd_fail(err, LMD_CORRUPT, "post_processor: token %d of %u", id[i],
+			return lmd_fail(err, LMD_CORRUPT,
+					"post_processor: token %d, must be below %u", id[i],
 					h->spec.n_tokens);
 	return LMD_OK;
 }
 
-/* Tokens around a text. */
-static enum lmd_status finish_around(struct lmi_hf_tokenizer *h, struct lmd_error *err)
+/* Sets the tokens that are added around a text. */
+static enum lmd_status finish_prefix_suffix(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 {
 	struct lmd_tokspec *s = &h->spec;
-	enum lmd_status st = check_around(h, h->prefix, s->n_prefix, err);
+	enum lmd_status st = check_added_ids(h, h->prefix, s->n_prefix, err);
 
 	if (st == LMD_OK)
-		st = check_around(h, h->suffix, s->n_suffix, err);
+		st = check_added_ids(h, h->suffix, s->n_suffix, err);
 	s->prefix = h->prefix;
 	s->suffix = h->suffix;
 	if (s->n_prefix)
@@ -182,7 +183,7 @@ enum lmd_status lmi_hf_finish_vocab(struct lmi_hf_tokenizer *h, struct lmd_error
 		if (score)
 			score[e[i].id] = e[i].score;
 	}
-	for (size_t i = 0; i < h->added.n; i++) { /* of equal ones the last counts */
+	for (size_t i = 0; i < h->added.n; i++) { /* of duplicates the last one counts */
 		bool only = !text[a[i].id].ptr || (added[a[i].id] & LMD_ADDED_ONLY);
 
 		added[a[i].id] = a[i].added | (only ? LMD_ADDED_ONLY : 0);
@@ -201,5 +202,5 @@ enum lmd_status lmi_hf_finish_vocab(struct lmi_hf_tokenizer *h, struct lmd_error
 	s->n_merges = h->merges.n;
 	s->merge = h->merges.p;
 	s->merge_left = h->lefts.p;
-	return st == LMD_OK ? finish_around(h, err) : st;
+	return st == LMD_OK ? finish_prefix_suffix(h, err) : st;
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tokens as the file has them: the model's vocabulary and merges, added tokens. */
+ * Reads tokens as stated in the file: the model's vocabulary and merges, and the added tokens. */
 #include <string.h>
 
 #include "core/format/hf/reader.h"
 
-/* Texts of vocabularies and merges come in their hundreds of thousands.  Pointer and length are
- * handed on one by one: copying a struct waits until what was written in two pieces can be read as
- * one. */
+/* A string without a struct copy.  Vocabularies and merges have hundreds of thousands of strings;
+ * pointer and length are passed separately because copying a struct stalls until both halves,
+ * written separately, can be loaded as one. */
 struct text {
 	const char *p;
 	size_t n;
 	struct lmd_str own;
 };
 
-/* Text of a KEY or STRING in t->p and t->n. */
+/* Returns the text of a KEY or STRING in t->p and t->n. */
 static inline enum lmd_status text_of(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it,
 				      struct text *t, struct lmd_error *err)
 {
@@ -63,7 +63,7 @@ static enum lmd_status read_added_token(struct lmi_hf_tokenizer *h, struct lmd_e
 		    {"lstrip", LMD_ADDED_LSTRIP}, {"rstrip", LMD_ADDED_RSTRIP},
 		    {"normalized", LMD_ADDED_NORMALIZED}};
 	struct lmi_hf_entry e = {.added = LMD_ADDED_TOKEN};
-	bool has_text = false, says_normalized = false;
+	bool has_text = false, has_normalized = false;
 	struct lmi_jr_item key, it;
 	enum lmd_status st = LMD_OK;
 	struct lmi_hf_entry *to;
@@ -79,7 +79,7 @@ static enum lmd_status read_added_token(struct lmi_hf_tokenizer *h, struct lmd_e
 		for (size_t i = 0; i < LMD_LEN(bits); i++) {
 			if (it.type == LMI_JR_BOOL && lmi_jr_is(&key, bits[i].key)) {
 				e.added |= it.b ? bits[i].bit : 0;
-				says_normalized |= bits[i].bit == LMD_ADDED_NORMALIZED;
+				has_normalized |= bits[i].bit == LMD_ADDED_NORMALIZED;
 			}
 		}
 		if (st == LMD_OK)
@@ -88,9 +88,9 @@ static enum lmd_status read_added_token(struct lmi_hf_tokenizer *h, struct lmd_e
 	if (st != LMD_OK)
 		return st;
 	if (!has_text)
-		return lmd_fail(err, LMD_CORRUPT, "byte %zu: an added token without \"content\"",
+		return lmd_fail(err, LMD_CORRUPT, "byte %zu: an added token has no \"content\"",
 				lmi_jr_pos(&h->json));
-	if (!says_normalized && !(e.added & LMD_ADDED_SPECIAL))
+	if (!has_normalized && !(e.added & LMD_ADDED_SPECIAL))
 		e.added |= LMD_ADDED_NORMALIZED;
 	if (!e.text.len)
 		return LMD_OK;
@@ -110,7 +110,7 @@ enum lmd_status lmi_hf_read_added(struct lmi_hf_tokenizer *h, const struct lmi_j
 	enum lmd_status st = LMD_OK;
 
 	if (begin->type != LMI_JR_ARRAY)
-		return lmd_fail(err, LMD_CORRUPT, "\"added_tokens\" is no array");
+		return lmd_fail(err, LMD_CORRUPT, "\"added_tokens\" is not an array");
 	while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err)) {
 		if (it.type != LMI_JR_OBJECT)
 			return lmd_fail(err, LMD_CORRUPT,
@@ -121,25 +121,25 @@ enum lmd_status lmi_hf_read_added(struct lmi_hf_tokenizer *h, const struct lmi_j
 	return st;
 }
 
-/* Room for what the rest of the text may hold, if an item takes about that many bytes of it: memory
- * that is not written to costs nothing, a list that grows does.  Not more than a million items,
- * whatever the text. */
-static bool expect(const struct lmi_hf_tokenizer *h, struct lmi_hf_list *l, size_t text_bytes,
-		   size_t item_bytes)
+/* Reserves room for the rest of the text, assuming that an item takes about text_bytes of it:
+ * memory that is never written costs nothing, but growing a list does.  Reserves a million items at
+ * most. */
+static bool reserve_expected(const struct lmi_hf_tokenizer *h, struct lmi_hf_list *l,
+			     size_t text_bytes, size_t item_bytes)
 {
 	size_t n = (size_t)(h->json.end - h->json.p) / text_bytes;
 
 	return lmi_hf_reserve(l, n < 1u << 20 ? n : 1u << 20, item_bytes);
 }
 
-/* {"text": id, ...} */
+/* Reads {"text": id, ...}. */
 static enum lmd_status read_vocab_object(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 {
 	struct lmi_jr_item key, it;
 	enum lmd_status st = LMD_OK;
 	int64_t id;
 
-	if (!expect(h, &h->entries, 24, sizeof(struct lmi_hf_entry)))
+	if (!reserve_expected(h, &h->entries, 24, sizeof(struct lmi_hf_entry)))
 		return lmi_hf_no_memory(err);
 	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &key, &st, err)) {
 		struct text t;
@@ -157,7 +157,7 @@ static enum lmd_status read_vocab_object(struct lmi_hf_tokenizer *h, struct lmd_
 	return st;
 }
 
-/* [["text", score], ...] */
+/* Reads [["text", score], ...]. */
 static enum lmd_status read_vocab_array(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 {
 	struct lmi_jr_item it;
@@ -178,7 +178,7 @@ static enum lmd_status read_vocab_array(struct lmi_hf_tokenizer *h, struct lmd_e
 		if (st == LMD_OK)
 			st = lmi_hf_want(h, &it, LMI_JR_NUMBER, "the score of a token", err);
 		if (st == LMD_OK && !lmi_jr_double(&it, &score))
-			st = lmd_fail(err, LMD_CORRUPT, "byte %zu: a score beyond the range",
+			st = lmd_fail(err, LMD_CORRUPT, "byte %zu: a score is out of range",
 				      lmi_jr_pos(&h->json));
 		if (st == LMD_OK)
 			st = lmi_hf_want(h, &it, LMI_JR_ARRAY_END, "the end of a token", err);
@@ -188,7 +188,7 @@ static enum lmd_status read_vocab_array(struct lmi_hf_tokenizer *h, struct lmd_e
 	return st;
 }
 
-/* A merge of n bytes, of which the first `left` are the left part. */
+/* Adds a merge of n bytes, of which the first `left` are the left piece. */
 static inline enum lmd_status add_merge(struct lmi_hf_tokenizer *h, const char *p, size_t n,
 					size_t left, struct lmd_error *err)
 {
@@ -203,9 +203,9 @@ static inline enum lmd_status add_merge(struct lmi_hf_tokenizer *h, const char *
 	return LMD_OK;
 }
 
-/* "left right" */
-static enum lmd_status cut_merge(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it,
-				 struct lmd_error *err)
+/* Reads a merge "left right". */
+static enum lmd_status text_merge(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it,
+				  struct lmd_error *err)
 {
 	struct text t;
 	enum lmd_status st = text_of(h, it, &t, err);
@@ -218,12 +218,13 @@ static enum lmd_status cut_merge(struct lmi_hf_tokenizer *h, const struct lmi_jr
 		blanks += t.p[i] == ' ';
 	}
 	if (blanks != 1)
-		return lmd_fail(err, LMD_CORRUPT, "merge %zu: not two parts with a blank between",
+		return lmd_fail(err, LMD_CORRUPT,
+				"merge %zu: must be two pieces separated by one space",
 				h->merges.n);
 	return add_merge(h, t.p, t.n, left, err);
 }
 
-/* ["left", "right"], behind the bracket. */
+/* Reads a merge ["left", "right"], after the opening bracket. */
 static enum lmd_status pair_merge(struct lmi_hf_tokenizer *h, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
@@ -249,15 +250,15 @@ static enum lmd_status pair_merge(struct lmi_hf_tokenizer *h, struct lmd_error *
 	return add_merge(h, p, part[0].n + part[1].n + 1, part[0].n, err);
 }
 
-/* "left right", or ["left", "right"]. */
+/* Reads a merge "left right" or ["left", "right"]. */
 static enum lmd_status read_merge(struct lmi_hf_tokenizer *h, const struct lmi_jr_item *it,
 				  struct lmd_error *err)
 {
 	if (it->type == LMI_JR_STRING)
-		return cut_merge(h, it, err);
+		return text_merge(h, it, err);
 	if (it->type == LMI_JR_ARRAY)
 		return pair_merge(h, err);
-	return lmd_fail(err, LMD_CORRUPT, "merge %zu: neither text nor a pair", h->merges.n);
+	return lmd_fail(err, LMD_CORRUPT, "merge %zu: neither a string nor a pair", h->merges.n);
 }
 
 static enum lmd_status read_merges(struct lmi_hf_tokenizer *h, struct lmd_error *err)
@@ -265,8 +266,8 @@ static enum lmd_status read_merges(struct lmi_hf_tokenizer *h, struct lmd_error 
 	struct lmi_jr_item it;
 	enum lmd_status st = lmi_hf_want(h, &it, LMI_JR_ARRAY, "a list of merges", err);
 
-	if (!expect(h, &h->merges, 16, sizeof(struct lmd_str)) ||
-	    !expect(h, &h->lefts, 16, sizeof(uint32_t)))
+	if (!reserve_expected(h, &h->merges, 16, sizeof(struct lmd_str)) ||
+	    !reserve_expected(h, &h->lefts, 16, sizeof(uint32_t)))
 		return lmi_hf_no_memory(err);
 	while (lmi_jr_more(&h->json, LMI_JR_ARRAY_END, &it, &st, err))
 		st = read_merge(h, &it, err);
@@ -282,7 +283,7 @@ enum lmd_status lmi_hf_read_model(struct lmi_hf_tokenizer *h, const struct lmi_j
 	enum lmd_status st = LMD_OK;
 
 	if (begin->type != LMI_JR_OBJECT)
-		return lmd_fail(err, LMD_CORRUPT, "\"model\" is no object");
+		return lmd_fail(err, LMD_CORRUPT, "\"model\" is not an object");
 	while (lmi_jr_more(&h->json, LMI_JR_OBJECT_END, &it, &st, err)) {
 		if (lmi_jr_is(&it, "type")) {
 			st = lmi_hf_want(h, &it, LMI_JR_STRING, "the name of a type", err);
@@ -296,7 +297,7 @@ enum lmd_status lmi_hf_read_model(struct lmi_hf_tokenizer *h, const struct lmi_j
 				st = read_vocab_array(h, err);
 			else if (st == LMD_OK)
 				st = lmd_fail(err, LMD_CORRUPT,
-					      "\"vocab\" is neither object nor array");
+					      "\"vocab\" is neither an object nor an array");
 		} else if (lmi_jr_is(&it, "merges")) {
 			has_merges = true;
 			st = read_merges(h, err);
@@ -309,7 +310,7 @@ enum lmd_status lmi_hf_read_model(struct lmi_hf_tokenizer *h, const struct lmi_j
 	}
 	if (st != LMD_OK)
 		return st;
-	if (!type.ptr) /* old files do not say */
+	if (!type.ptr) /* old files do not state the type */
 		type.ptr = h->has_scores ? "Unigram"
 			   : has_merges	 ? "BPE"
 			   : has_prefix	 ? "WordPiece"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The older format.  All numbers are 32 bits, little-endian: the number of entries; of each the
- * length of its name, the name, the number of calls, the number of values, the values as floats;
- * after them, in files of later programs, the calls of the whole run, and length and name of the
- * data set.  A value is the mean of squares times the calls, so one call stands for a chunk. */
+ * Reads and writes the older format.  All numbers are 32 bits, little-endian: the number of
+ * entries; for each entry the length of its name, the name, the number of calls, the number of
+ * values, the values as floats; after them, in files of later programs, the calls of the whole run,
+ * and length and name of the data set.  A value is the mean square times the calls, so one call
+ * stands for one chunk. */
 #include <math.h>
 #include <string.h>
 
@@ -25,14 +26,15 @@ static enum lmd_status read_name(struct lmi_reader *r, char **out, struct lmd_er
 	if (st != LMD_OK)
 		return st;
 	if (n > NAME_MAX_BYTES)
-		return lmd_fail(err, LMD_CORRUPT, "%s: a name of %u bytes, at most %u", r->what, n,
+		return lmd_fail(err, LMD_CORRUPT,
+				"%s: name of %u bytes, must be at most %u", r->what, n,
 				NAME_MAX_BYTES);
 	s = lmi_alloc(n + 1, 1);
 	if (!s)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a name");
 	st = lmi_reader_bytes(r, s, n, err);
 	if (st == LMD_OK && strlen(s) != n)
-		st = lmd_fail(err, LMD_CORRUPT, "%s: a zero byte in its name", r->what);
+		st = lmd_fail(err, LMD_CORRUPT, "%s: the name contains a zero byte", r->what);
 	if (st == LMD_OK)
 		*out = s;
 	else
@@ -53,7 +55,8 @@ static enum lmd_status read_values(struct lmi_imatrix *m, struct lmi_reader *r, 
 		return st;
 	if (calls > INT32_MAX || n < 1 || n > lmi_reader_left(r) / 4)
 		return lmd_fail(err, LMD_CORRUPT,
-				"%s: %u values of %u calls, %llu bytes are left in the file",
+				"%s: %u values of %u calls, but only %llu bytes are left in the "
+				"file",
 				r->what, n, calls, (unsigned long long)lmi_reader_left(r));
 	v = lmi_alloc(n, sizeof(*v));
 	if (!v)
@@ -68,7 +71,7 @@ static enum lmd_status read_values(struct lmi_imatrix *m, struct lmi_reader *r, 
 	return st;
 }
 
-/* What later programs append; its absence is no error, a part of it is. */
+/* Reads what later programs append; it may be absent but not incomplete. */
 static enum lmd_status read_tail(struct lmi_imatrix *m, struct lmi_reader *r,
 				 struct lmd_error *err)
 {
@@ -102,7 +105,8 @@ enum lmd_status lmi_imatrix_read_dat(struct lmi_imatrix *m, const struct lmi_fil
 		st = lmi_reader_u32(&r, &n, err);
 	if (st == LMD_OK && (n < 1 || n > LMI_IMATRIX_ENTRIES || n > lmi_reader_left(&r) / 16))
 		st = lmd_fail(err, LMD_CORRUPT,
-			      "%u entries in %llu bytes: neither GGUF nor an importance matrix", n,
+			      "%u entries in %llu bytes: the file is neither GGUF nor an "
+			      "importance matrix", n,
 			      (unsigned long long)f->bytes);
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
 		char *name = NULL;
@@ -148,7 +152,7 @@ static void put_text(struct out *o, const char *s)
 	put(o, s, strlen(s));
 }
 
-static float greatest_count(const struct lmi_imatrix_entry *e)
+static float max_count(const struct lmi_imatrix_entry *e)
 {
 	float top = 0;
 
@@ -160,8 +164,8 @@ static float greatest_count(const struct lmi_imatrix_entry *e)
 static void put_entry(struct out *o, const struct lmi_imatrix *m,
 		      const struct lmi_imatrix_entry *e)
 {
-	/* rounded up: 0 calls would mean that there is nothing */
-	uint32_t calls = (uint32_t)fminf(ceilf(greatest_count(e) / (float)m->chunk), 0x1p30f);
+	/* rounded up, because 0 calls would mean that the entry was never used */
+	uint32_t calls = (uint32_t)fminf(ceilf(max_count(e) / (float)m->chunk), 0x1p30f);
 	uint8_t *v = lmi_alloc((size_t)e->n, 4);
 	float *mean = lmi_alloc((size_t)e->n, sizeof(*mean));
 
@@ -191,10 +195,10 @@ enum lmd_status lmi_imatrix_write_dat(const struct lmi_imatrix *m, const char *p
 	if (o.st != LMD_OK)
 		return o.st;
 	for (uint32_t i = 0; i < m->n_entry; i++)
-		n += greatest_count(&m->entry[i]) > 0;
+		n += max_count(&m->entry[i]) > 0;
 	put32(&o, n);
 	for (uint32_t i = 0; i < m->n_entry; i++)
-		if (greatest_count(&m->entry[i]) > 0)
+		if (max_count(&m->entry[i]) > 0)
 			put_entry(&o, m, &m->entry[i]);
 	put32(&o, m->n_chunk);
 	put_text(&o, m->n_dataset ? m->dataset[m->n_dataset - 1] : "");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Importance matrices as GGUF: tensors NAME.in_sum2 [columns, matrices] and NAME.counts
- * [1, matrices], where there are plain sums NAME.in_sum too; keys general.type, imatrix.datasets,
- * imatrix.chunk_count, imatrix.chunk_size. */
+ * Reads and writes importance matrices as GGUF: tensors NAME.in_sum2 [columns, matrices] and
+ * NAME.counts [1, matrices], and NAME.in_sum if there are plain sums; keys general.type,
+ * imatrix.datasets, imatrix.chunk_count, imatrix.chunk_size. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static uint64_t n_values(const struct lmd_tensor *t)
 	return t->bytes / 4; /* f32 */
 }
 
-/* The tensor NAME SUFFIX, or NULL in *out; LMD_CORRUPT when it is not f32. */
+/* Finds the tensor NAME SUFFIX; *out is NULL if there is none.  LMD_CORRUPT if it is not f32. */
 static enum lmd_status sibling(const struct lmd_model *v, const char *name, size_t n,
 			       const char *suffix, const struct lmd_tensor **out,
 			       struct lmd_error *err)
@@ -55,7 +55,7 @@ static enum lmd_status load(const struct lmi_model *m, const struct lmd_tensor *
 	return st;
 }
 
-/* The entry whose squares are in tensor t. */
+/* Reads the entry whose sums of squares are in tensor t. */
 static enum lmd_status read_entry(struct lmi_imatrix *im, const struct lmi_model *m,
 				  const struct lmd_tensor *t, size_t n, struct lmd_error *err)
 {
@@ -74,11 +74,13 @@ static enum lmd_status read_entry(struct lmi_imatrix *im, const struct lmi_model
 		return lmd_fail(err, LMD_CORRUPT, "tensor %s: type %u, must be f32 (0)", t->name,
 				t->dtype);
 	if (!count)
-		return lmd_fail(err, LMD_CORRUPT, "tensor %s: there is no %s%s", t->name, name,
+		return lmd_fail(err, LMD_CORRUPT,
+				"tensor %s: its counts, tensor %s%s, are missing", t->name, name,
 				COUNT);
 	if (n_values(count) > UINT32_MAX || n_values(t) % n_values(count) ||
 	    (sum && n_values(sum) != n_values(t)))
-		return lmd_fail(err, LMD_CORRUPT, "entry %s: %llu squares, %llu sums, %llu counts",
+		return lmd_fail(err, LMD_CORRUPT,
+				"entry %s: %llu squares, %llu sums and %llu counts do not match",
 				name, (unsigned long long)n_values(t),
 				(unsigned long long)(sum ? n_values(sum) : 0),
 				(unsigned long long)n_values(count));
@@ -121,8 +123,10 @@ static enum lmd_status read_keys(struct lmi_imatrix *im, const struct lmi_model 
 		return st;
 	im->chunk = (uint32_t)chunk;
 	if ((uint64_t)n_chunk > UINT32_MAX - im->n_chunk)
-		return lmd_fail(err, LMD_INVALID, "imatrix.chunk_count: %lld, with those before "
-				"more than 2^32", (long long)n_chunk);
+		return lmd_fail(err, LMD_INVALID,
+				"imatrix.chunk_count: %lld, the sum with earlier files exceeds "
+				"2^32 - 1",
+				(long long)n_chunk);
 	im->n_chunk += (uint32_t)n_chunk;
 	for (uint64_t i = 0; st == LMD_OK && names && names->type == LMD_META_ARR_STR &&
 			     i < names->n; i++) {
@@ -154,7 +158,8 @@ enum lmd_status lmi_imatrix_read_gguf(struct lmi_imatrix *im, const char *path,
 			st = read_entry(im, m, &v->tensors[i], n - k, err);
 	}
 	if (st == LMD_OK && !im->n_entry)
-		st = lmd_fail(err, LMD_INVALID, "has no tensor NAME%s: no importance matrix", SUM2);
+		st = lmd_fail(err, LMD_INVALID,
+			      "contains no tensor NAME%s, so it is not an importance matrix", SUM2);
 	lmi_model_close(m);
 	if (st != LMD_OK && err && !strstr(err->text, path))
 		lmd_error_prefix(err, lmi_show_path(show, sizeof(show), path));
@@ -167,7 +172,7 @@ static void declare(struct lmi_gguf_writer *w, const char *name, const char *suf
 	const int64_t dims[2] = {(int64_t)row, n};
 	char full[LMI_GGUF_NAME_BYTES + 16 + 1];
 
-	/* a name that is too long is refused by the writer */
+	/* the writer rejects a name that is too long */
 	(void)snprintf(full, sizeof(full), "%s%s", name, suffix);
 	lmi_gguf_add_tensor(w, full, LMD_DTYPE_F32, 2, dims);
 }

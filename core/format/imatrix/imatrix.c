@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The matrix in memory: entries in the order of their names, so that files are the same
- * whatever order they were filled in. */
+ * The matrix in memory.  Entries are sorted by name, so that files do not depend on the order in
+ * which they were filled. */
 #include "core/format/imatrix/imatrix.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "core/base/file.h"
 #include "core/base/show.h"
 
-#define NAME_BYTES 4096u /* the longest name */
+#define NAME_BYTES 4096u /* maximum length of a name */
 #define SHOW	   100
 
 void lmi_imatrix_init(struct lmi_imatrix *m)
@@ -38,8 +38,8 @@ void lmi_imatrix_fini(struct lmi_imatrix *m)
 	*m = (struct lmi_imatrix){0};
 }
 
-/* Where the name is, or would be. */
-static bool place_of(const struct lmi_imatrix *m, const char *name, uint32_t *at)
+/* Sets *at to the index where the name is or would be inserted; returns whether it exists. */
+static bool find_index(const struct lmi_imatrix *m, const char *name, uint32_t *at)
 {
 	uint32_t lo = 0, hi = m->n_entry;
 
@@ -64,7 +64,7 @@ const struct lmi_imatrix_entry *lmi_imatrix_find(const struct lmi_imatrix *m, co
 {
 	uint32_t at;
 
-	return place_of(m, name, &at) ? &m->entry[at] : NULL;
+	return find_index(m, name, &at) ? &m->entry[at] : NULL;
 }
 
 static enum lmd_status check_shape(const struct lmi_imatrix *m, const char *name, uint64_t n,
@@ -74,15 +74,16 @@ static enum lmd_status check_shape(const struct lmi_imatrix *m, const char *name
 
 	lmi_show(show, sizeof(show), name, strlen(name));
 	if (!*name || strlen(name) > NAME_BYTES)
-		return lmd_fail(err, LMD_INVALID, "entry %s: a name of %zu bytes, must be 1..%u",
+		return lmd_fail(err, LMD_INVALID, "entry %s: name of %zu bytes, must be 1..%u",
 				show, strlen(name), NAME_BYTES);
 	if (!n || !n_count || n % n_count)
-		return lmd_fail(err, LMD_INVALID, "entry %s: %llu values for %u counts", show,
+		return lmd_fail(err, LMD_INVALID,
+				"entry %s: %llu values are not a multiple of %u counts", show,
 				(unsigned long long)n, n_count);
 	if (m->n_entry == LMI_IMATRIX_ENTRIES || n > LMI_IMATRIX_VALUES - m->n_value)
 		return lmd_fail(err, LMD_INVALID,
-				"entry %s: %u entries with %llu values and %llu more, at most %u "
-				"with %llu",
+				"entry %s: %u entries with %llu values and %llu more, must be at "
+				"most %u with %llu",
 				show, m->n_entry, (unsigned long long)m->n_value,
 				(unsigned long long)n, LMI_IMATRIX_ENTRIES,
 				(unsigned long long)LMI_IMATRIX_VALUES);
@@ -123,8 +124,9 @@ static enum lmd_status insert(struct lmi_imatrix *m, uint32_t at, const char *na
 	return LMD_OK;
 }
 
-/* One count for all becomes n_count equal ones. */
-static enum lmd_status widen(struct lmi_imatrix_entry *e, uint32_t n_count, struct lmd_error *err)
+/* Replaces the one count for all matrices by n_count equal ones. */
+static enum lmd_status expand_count(struct lmi_imatrix_entry *e, uint32_t n_count,
+				    struct lmd_error *err)
 {
 	float *p = lmi_realloc(e->count, n_count, sizeof(*p));
 
@@ -146,16 +148,17 @@ enum lmd_status lmi_imatrix_entry(struct lmi_imatrix *m, const char *name, uint6
 	char show[SHOW];
 	uint32_t at;
 
-	if (!place_of(m, name, &at))
+	if (!find_index(m, name, &at))
 		st = insert(m, at, name, n, n_count, with_sum, err);
 	if (st != LMD_OK)
 		return st;
 	e = &m->entry[at];
 	if (e->n == n && e->n_count == 1 && n_count > 1 && n % n_count == 0)
-		st = widen(e, n_count, err);
+		st = expand_count(e, n_count, err);
 	else if (e->n != n || (e->n_count != n_count && n_count != 1))
 		st = lmd_fail(err, LMD_INVALID,
-			      "entry %s: %llu values with %u counts, others had %llu with %u",
+			      "entry %s: %llu values with %u counts, but earlier ones had %llu "
+			      "with %u",
 			      lmi_show(show, sizeof(show), name, strlen(name)),
 			      (unsigned long long)n, n_count, (unsigned long long)e->n, e->n_count);
 	if (st == LMD_OK)
@@ -163,7 +166,7 @@ enum lmd_status lmi_imatrix_entry(struct lmi_imatrix *m, const char *name, uint6
 	return st;
 }
 
-static bool sane(const float *v, uint64_t n, bool negative)
+static bool are_valid(const float *v, uint64_t n, bool negative)
 {
 	for (uint64_t i = 0; i < n; i++)
 		if (!isfinite(v[i]) || (!negative && v[i] < 0))
@@ -181,9 +184,10 @@ enum lmd_status lmi_imatrix_add(struct lmi_imatrix *m, const char *name, uint64_
 	char show[SHOW];
 
 	lmi_show(show, sizeof(show), name, strlen(name));
-	if (!sane(sum2, n, false) || !sane(count, n_count, false) || (sum && !sane(sum, n, true)))
+	if (!are_valid(sum2, n, false) || !are_valid(count, n_count, false) ||
+	    (sum && !are_valid(sum, n, true)))
 		return lmd_fail(err, LMD_CORRUPT,
-				"entry %s: a value that is negative, infinite or no number", show);
+				"entry %s: a value is negative, infinite or NaN", show);
 	st = lmi_imatrix_entry(m, name, n, n_count, sum != NULL, &e, err);
 	if (st != LMD_OK)
 		return st;
@@ -194,12 +198,12 @@ enum lmd_status lmi_imatrix_add(struct lmi_imatrix *m, const char *name, uint64_
 	if (sum && e->sum) {
 		for (uint64_t i = 0; i < n; i++)
 			e->sum[i] += sum[i];
-	} else if (!is_new) { /* only one of the two has sums: they would be too small */
+	} else if (!is_new) { /* only one of the two has sums, so the total would be too small */
 		lmi_free(e->sum);
 		e->sum = NULL;
 	}
-	if (!sane(e->sum2, n, false) || !sane(e->count, e->n_count, false))
-		return lmd_fail(err, LMD_CORRUPT, "entry %s: its sum is infinite", show);
+	if (!are_valid(e->sum2, n, false) || !are_valid(e->count, e->n_count, false))
+		return lmd_fail(err, LMD_CORRUPT, "entry %s: the sum is infinite", show);
 	return LMD_OK;
 }
 
@@ -209,13 +213,14 @@ enum lmd_status lmi_imatrix_add_dataset(struct lmi_imatrix *m, const char *text,
 	char **p, *copy;
 
 	if (m->n_dataset == LMI_IMATRIX_DATASETS)
-		return lmd_fail(err, LMD_INVALID, "more than %u data sets", LMI_IMATRIX_DATASETS);
+		return lmd_fail(err, LMD_INVALID,
+				"too many data sets, at most %u are allowed", LMI_IMATRIX_DATASETS);
 	p = lmi_realloc(m->dataset, m->n_dataset + 1, sizeof(*p));
 	if (p)
 		m->dataset = p;
 	copy = p ? lmi_strndup(text, n) : NULL;
 	if (!copy)
-		return lmd_fail(err, LMD_NOMEM, "no memory for the name of a data set");
+		return lmd_fail(err, LMD_NOMEM, "no memory for a data set name");
 	m->dataset[m->n_dataset++] = copy;
 	return LMD_OK;
 }

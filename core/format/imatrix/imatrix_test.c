@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Importance matrices: both formats there and back, adding up, what is refused, files that are
- * cut or changed, and allocations that fail. */
+ * Importance matrices: writing and reading both formats, adding, rejected input, truncated and
+ * changed files, failing allocations. */
 #include "tests/lmd_check.h"
 
 #include <math.h>
@@ -66,7 +66,7 @@ START_TEST(gguf)
 	ck_assert_uint_eq(b.chunk, 512);
 	ck_assert_uint_eq(b.n_dataset, 2);
 	ck_assert_str_eq(b.dataset[1], "last.txt");
-	ck_assert_str_eq(b.entry[0].name, "blk.0.attn_q.weight"); /* in order */
+	ck_assert_str_eq(b.entry[0].name, "blk.0.attn_q.weight"); /* sorted */
 	for (uint32_t i = 0; i < 3; i++) {
 		ck_assert_str_eq(b.entry[i].name, m.entry[i].name);
 		ck_assert_uint_eq(b.entry[i].n, m.entry[i].n);
@@ -75,7 +75,7 @@ START_TEST(gguf)
 		ck_assert_mem_eq(b.entry[i].sum, m.entry[i].sum, m.entry[i].n * 4);
 		ck_assert_mem_eq(b.entry[i].count, m.entry[i].count, m.entry[i].n_count * 4);
 	}
-	OK(lmi_imatrix_read(&b, path, &err)); /* a second time: everything doubles */
+	OK(lmi_imatrix_read(&b, path, &err)); /* read again: everything doubles */
 	ck_assert_float_eq(entry(&b, "blk.1.ffn_down_exps.weight")->sum2[5], 16);
 	ck_assert_float_eq(entry(&b, "blk.1.ffn_down_exps.weight")->count[0], 2048);
 	ck_assert_uint_eq(b.n_chunk, 4);
@@ -100,7 +100,7 @@ START_TEST(dat)
 		ck_assert_float_eq_tol(mean[i], again[i], 1e-6f);
 	ck_assert_float_eq(mean[4], 1); /* an expert that was never used */
 	ck_assert_float_eq(mean[1], 4.0f / 1024);
-	/* a count for all stands for one of each matrix */
+	/* one count for all matrices stands for one count each */
 	OK(lmi_imatrix_write_gguf(&m, path, &err));
 	OK(lmi_imatrix_read(&b, path, &err));
 	ck_assert_uint_eq(entry(&b, "blk.1.ffn_down_exps.weight")->n_count, 2);
@@ -109,7 +109,7 @@ START_TEST(dat)
 }
 END_TEST
 
-START_TEST(refusals)
+START_TEST(rejected)
 {
 	static const float good[4] = {1, 2, 3, 4}, bad[4] = {1, NAN, 3, 4},
 			   below[4] = {1, -1, 0, 0};
@@ -193,7 +193,7 @@ static enum lmd_status read_bytes(const uint8_t *p, size_t n)
 	return st;
 }
 
-/* Cut at every byte, and with bytes changed. */
+/* Truncated at every byte, and with changed bytes. */
 START_TEST(hostile)
 {
 	uint64_t seed = lmd_seed("hostile", 5);
@@ -206,7 +206,8 @@ START_TEST(hostile)
 		     : lmi_imatrix_write_gguf(&m, path, &err));
 		n = slurp(good, sizeof(good));
 		ck_assert(n > 100 && n < sizeof(good));
-		last = k ? n - 16 : n - 24; /* the end of an older file; padding */
+		last = k ? n - 16 : n - 24; /* the end of an older file, or the start of the
+					     * padding */
 		for (size_t cut = 0; cut < n; cut++)
 			if (read_bytes(good, cut) == LMD_OK)
 				ck_assert_uint_ge(cut, last);
@@ -260,7 +261,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, gguf);
 	tcase_add_test(tc, dat);
-	tcase_add_test(tc, refusals);
+	tcase_add_test(tc, rejected);
 	tcase_add_test(tc, statistics);
 	tcase_add_test(tc, hostile);
 	tcase_add_test(tc, no_memory);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Figures of an entry: does a weight have few columns that matter, or many? */
+ * Statistics of an entry, which show whether few columns of a weight matter, or many. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +19,9 @@ static double mean_of(const struct lmi_imatrix_entry *e, uint64_t i)
 	return count > 0 ? (double)e->sum2[i] / count : NAN;
 }
 
-/* The entry of the same tensor one layer before. */
-static const struct lmi_imatrix_entry *before(const struct lmi_imatrix *m,
-					      const struct lmi_imatrix_entry *e)
+/* Finds the entry of the same tensor in the previous layer. */
+static const struct lmi_imatrix_entry *previous_layer(const struct lmi_imatrix *m,
+						      const struct lmi_imatrix_entry *e)
 {
 	const struct lmi_imatrix_entry *found;
 	size_t n = strlen(e->name) + 1;
@@ -58,7 +58,7 @@ static double cosine(const struct lmi_imatrix_entry *a, const struct lmi_imatrix
 	return aa > 0 && bb > 0 ? ab / (sqrt(aa) * sqrt(bb)) : NAN;
 }
 
-/* What needs the mean and the sum of all columns. */
+/* Computes the statistics that need the mean and the sum of all columns. */
 static void second_pass(const struct lmi_imatrix_entry *e, struct lmi_imatrix_stats *s)
 {
 	double far = 0, squares = 0;
@@ -81,7 +81,7 @@ static void second_pass(const struct lmi_imatrix_entry *e, struct lmi_imatrix_st
 void lmi_imatrix_stats(const struct lmi_imatrix *m, const struct lmi_imatrix_entry *e,
 		       struct lmi_imatrix_stats *out)
 {
-	const struct lmi_imatrix_entry *prev = before(m, e);
+	const struct lmi_imatrix_entry *prev = previous_layer(m, e);
 	struct lmi_imatrix_stats s = {.min = INFINITY, .max = 0, .cosine = NAN};
 	double active = 0;
 

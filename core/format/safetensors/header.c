@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One safetensors file.  The length of the header is checked against the file and its cap before
- * it is read; afterwards every tensor has a known type, a shape whose bytes are its span, and the
- * spans cover the data from its first to its last byte without gap and overlap. */
+ * Reads the header of one safetensors file.  The length of the header is checked against the file
+ * and its limit before it is read; afterwards every tensor has a known type and a shape that
+ * matches its bytes, and the tensors cover the data exactly, without gap or overlap. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,17 +49,17 @@ bool lmi_st_sniff(const uint8_t head[16])
 	return n >= 2 && n <= LMI_ST_HEADER_BYTES && head[LENGTH_BYTES] == '{';
 }
 
-/* What is read of one file. */
+/* State while one file is read. */
 struct header {
 	struct lmi_st *st;
 	struct lmd_arena *arena;
 	uint64_t data_at, data_bytes;
 	uint32_t part;
-	char what[80]; /* the tensor that is looked at, for sentences */
+	char what[80]; /* the current tensor, for error messages */
 	struct lmd_error *err;
 };
 
-/* A member that must be there with that type. */
+/* Returns a member that must exist with this type. */
 static const struct lmi_jnode *member(struct header *h, const struct lmi_jnode *o, const char *key,
 				      enum lmi_jtype type, const char *kind)
 {
@@ -99,25 +99,25 @@ static enum lmd_status read_shape(struct header *h, const struct lmi_jnode *o,
 	if (!a)
 		return LMD_CORRUPT;
 	if (a->n > LMI_ST_MAX_DIMS)
-		return lmd_fail(h->err, LMD_INVALID, "tensor %s: %u dimensions, at most %u",
+		return lmd_fail(h->err, LMD_INVALID, "tensor %s: %u dimensions, must be at most %u",
 				h->what, a->n, LMI_ST_MAX_DIMS);
 	v = lmi_jnode_first(a);
 	t->n_dim = (uint8_t)a->n;
 	for (uint32_t i = 0; i < a->n; i++, v = lmi_jnode_next(v)) {
 		if (v->type != LMI_JINT)
 			return lmd_fail(h->err, LMD_CORRUPT,
-					"tensor %s: dimension %u is no integer", h->what, i);
+					"tensor %s: dimension %u is not an integer", h->what, i);
 		if (v->u.i < 0 || v->u.i > (int64_t)LMI_MAX_DIM)
 			return lmd_fail(h->err, LMD_INVALID,
 					"tensor %s: dimension %u is %lld, must be 0..%llu", h->what,
 					i, (long long)v->u.i, LMI_MAX_DIM);
 		t->dims[i] = v->u.i;
 	}
-	/* step by step, so that a later 0 hides no overflow */
+	/* multiply before looking for zeros, so that a later 0 hides no overflow */
 	for (uint32_t i = 0; i < a->n; i++)
 		if (t->dims[i] && !lmi_mul_ok(bytes, (uint64_t)t->dims[i], &bytes))
 			return lmd_fail(h->err, LMD_INVALID,
-					"tensor %s: the product of its dimensions does not fit",
+					"tensor %s: the product of its dimensions overflows",
 					h->what);
 	for (uint32_t i = 0; i < a->n; i++)
 		if (!t->dims[i])
@@ -137,15 +137,15 @@ static enum lmd_status read_span(struct header *h, const struct lmi_jnode *o,
 	if (a->n != 2 || !lmi_jnode_int(lmi_jnode_at(a, 0), 0, INT64_MAX, &begin) ||
 	    !lmi_jnode_int(lmi_jnode_at(a, 1), 0, INT64_MAX, &end))
 		return lmd_fail(h->err, LMD_CORRUPT,
-				"tensor %s: \"data_offsets\" are not two integers >= 0", h->what);
+				"tensor %s: \"data_offsets\" must be two integers >= 0", h->what);
 	if (end < begin || (uint64_t)end > h->data_bytes)
 		return lmd_fail(h->err, LMD_CORRUPT,
-				"tensor %s: bytes %lld..%lld, the data has %llu", h->what,
+				"tensor %s: bytes %lld..%lld, but the data has %llu", h->what,
 				(long long)begin, (long long)end,
 				(unsigned long long)h->data_bytes);
 	if ((uint64_t)(end - begin) != t->bytes)
 		return lmd_fail(h->err, LMD_CORRUPT,
-				"tensor %s: %lld bytes of data, type %s and shape need %llu",
+				"tensor %s: %lld bytes of data, but type %s and shape need %llu",
 				h->what, (long long)(end - begin), types[t->type].name,
 				(unsigned long long)t->bytes);
 	t->offset = h->data_at + (uint64_t)begin;
@@ -161,7 +161,8 @@ static enum lmd_status read_tensor(struct header *h, const struct lmi_jnode *key
 	(void)lmi_show(h->what, sizeof(h->what), key->u.s, key->n);
 	if (key->n < 1 || key->n > LMI_ST_NAME_BYTES || memchr(key->u.s, 0, key->n))
 		return lmd_fail(h->err, LMD_INVALID,
-				"tensor \"%s\": name of %u bytes, must be 1..%u without zero",
+				"tensor \"%s\": name of %u bytes, must be 1..%u without a zero "
+				"byte",
 				h->what, key->n, LMI_ST_NAME_BYTES);
 	if (o->type != LMI_JOBJECT)
 		return lmd_fail(h->err, LMD_CORRUPT, "tensor %s: is %s, not an object", h->what,
@@ -204,7 +205,7 @@ static enum lmd_status grow(struct header *h, uint32_t more)
 	struct lmi_st_tensor *v;
 
 	if (more > LMI_MAX_TENSORS - st->n)
-		return lmd_fail(h->err, LMD_INVALID, "%llu tensors, at most %u",
+		return lmd_fail(h->err, LMD_INVALID, "%llu tensors, must be at most %u",
 				(unsigned long long)st->n + more, LMI_MAX_TENSORS);
 	v = lmi_realloc(st->v, st->n + more + 1, sizeof(*v));
 	if (!v)
@@ -239,7 +240,7 @@ static enum lmd_status read_all(struct header *h, const struct lmi_jnode *root)
 	return st;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_offset(const void *a, const void *b)
 {
 	const struct lmi_st_tensor *x = *(const struct lmi_st_tensor *const *)a;
 	const struct lmi_st_tensor *y = *(const struct lmi_st_tensor *const *)b;
@@ -249,7 +250,7 @@ static int by_place(const void *a, const void *b)
 	return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* The spans of the tensors from `first` on cover the data exactly. */
+/* Checks that the tensors from `first` on cover the data exactly. */
 static enum lmd_status check_cover(struct header *h, uint32_t first)
 {
 	uint32_t n = h->st->n - first;
@@ -261,28 +262,28 @@ static enum lmd_status check_cover(struct header *h, uint32_t first)
 		return lmd_fail(h->err, LMD_NOMEM, "no memory to compare %u tensors", n);
 	for (uint32_t i = 0; i < n; i++)
 		v[i] = &h->st->v[first + i];
-	qsort(v, n, sizeof(*v), by_place);
+	qsort(v, n, sizeof(*v), by_offset);
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
 		if (v[i]->offset != at)
 			st = lmd_fail(h->err, LMD_CORRUPT,
-				      "tensor %s: begins at byte %llu of the data, the one before "
-				      "ends at %llu",
+				      "tensor %s: begins at byte %llu of the data, but the "
+				      "previous one ends at %llu",
 				      lmi_show(h->what, sizeof(h->what), v[i]->name,
 					       strlen(v[i]->name)),
 				      (unsigned long long)(v[i]->offset - h->data_at),
 				      (unsigned long long)(at - h->data_at));
-		at = v[i]->offset + v[i]->bytes; /* inside of the file, by read_span */
+		at = v[i]->offset + v[i]->bytes; /* cannot overflow: checked by read_span */
 	}
 	if (st == LMD_OK && at != end)
 		st = lmd_fail(h->err, LMD_CORRUPT,
-			      "the tensors end at byte %llu of the data, which has %llu",
+			      "the tensors end at byte %llu, but the data has %llu bytes",
 			      (unsigned long long)(at - h->data_at),
 			      (unsigned long long)h->data_bytes);
 	lmi_free(v);
 	return st;
 }
 
-/* The header's text, with the length of the data behind it. */
+/* Reads the text of the header and sets the length of the data after it. */
 static enum lmd_status read_text(struct header *h, const struct lmi_file *f, char **out,
 				 size_t *n_out)
 {
@@ -293,17 +294,18 @@ static enum lmd_status read_text(struct header *h, const struct lmi_file *f, cha
 
 	if (f->bytes < LENGTH_BYTES + 2)
 		return lmd_fail(h->err, LMD_CORRUPT,
-				"%llu bytes, a safetensors file has at least %u",
+				"%llu bytes, but a safetensors file has at least %u",
 				(unsigned long long)f->bytes, LENGTH_BYTES + 2);
 	st = lmi_file_read(f, 0, head, sizeof(head), h->err);
 	if (st != LMD_OK)
 		return st;
 	n = lmi_get_le64(head);
 	if (n > LMI_ST_HEADER_BYTES)
-		return lmd_fail(h->err, LMD_INVALID, "header of %llu bytes, at most %u",
+		return lmd_fail(h->err, LMD_INVALID, "header of %llu bytes, must be at most %u",
 				(unsigned long long)n, LMI_ST_HEADER_BYTES);
 	if (n > f->bytes - LENGTH_BYTES)
-		return lmd_fail(h->err, LMD_CORRUPT, "header of %llu bytes, the file has %llu more",
+		return lmd_fail(h->err, LMD_CORRUPT,
+				"header of %llu bytes, but the file has only %llu more",
 				(unsigned long long)n,
 				(unsigned long long)(f->bytes - LENGTH_BYTES));
 	text = lmi_alloc((size_t)n + 1, 1);

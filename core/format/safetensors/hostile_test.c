@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Folders that lie: headers of safetensors files, indices, configurations.  Tables with the status
- * and the words that the sentence must hold; then sweeps: cut at every byte, each byte changed,
- * each allocation failing.  No case may crash, leak, take long or take much memory. */
+ * Malformed folders: headers of safetensors files, indices, configurations.  Tables have the
+ * expected status and words of the error message; then come sweeps: truncation at every byte, each
+ * byte changed, each allocation failing.  No case may crash, leak, take long or take much
+ * memory. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,7 +32,7 @@ static void make_dir(void)
 
 struct row {
 	const char *json;
-	long long length; /* stated */
+	long long length; /* as stated in the file */
 	size_t n_data;
 	enum lmd_status want;
 	const char *words;
@@ -39,7 +40,7 @@ struct row {
 
 static const struct row headers[] = {
 	{"", -1, 0, LMD_CORRUPT, "8 bytes|at least 10"},
-	{"{}", 1 << 20, 0, LMD_CORRUPT, "header of 1048576 bytes|has 2 more"},
+	{"{}", 1 << 20, 0, LMD_CORRUPT, "header of 1048576 bytes|only 2 more"},
 	{"{}", -1, 16, LMD_CORRUPT, "end at byte 0|16"},
 	{"{}              ", -1, 0, LMD_NOTFOUND, "embed_tokens"},
 	{"{}              ", 17, 0, LMD_CORRUPT, "header of 17 bytes|16"},
@@ -56,10 +57,11 @@ static const struct row headers[] = {
 	{"{" T("", "F32", "1", "0, 4") "}", -1, 4, LMD_INVALID, "name of 0 bytes"},
 	{"{" T("a\\u0000b", "F32", "1", "0, 4") "}", -1, 4, LMD_INVALID, "a\\x00b|zero"},
 	{"{" T("a", "F32", "-1", "0, 4") "}", -1, 4, LMD_INVALID, "dimension 0 is -1"},
-	{"{" T("a", "F32", "1.5", "0, 4") "}", -1, 4, LMD_CORRUPT, "dimension 0|no integer"},
-	{"{" T("a", "F32", "true", "0, 4") "}", -1, 4, LMD_CORRUPT, "no integer"},
-	{"{" T("a", "F32", "1e2", "0, 400") "}", -1, 400, LMD_CORRUPT, "no integer"},
-	{"{" T("a", "F32", "99999999999999999999", "0, 4") "}", -1, 4, LMD_CORRUPT, "no integer"},
+	{"{" T("a", "F32", "1.5", "0, 4") "}", -1, 4, LMD_CORRUPT, "dimension 0|not an integer"},
+	{"{" T("a", "F32", "true", "0, 4") "}", -1, 4, LMD_CORRUPT, "not an integer"},
+	{"{" T("a", "F32", "1e2", "0, 400") "}", -1, 400, LMD_CORRUPT, "not an integer"},
+	{"{" T("a", "F32", "99999999999999999999", "0, 4") "}", -1, 4, LMD_CORRUPT,
+	"not an integer"},
 	{"{" T("a", "F32", "1099511627777", "0, 4") "}", -1, 4, LMD_INVALID,
 	 "1099511627777|1099511627776"},
 	{"{" T("a", "F64", "1099511627776, 1099511627776", "0, 4") "}", -1, 4, LMD_INVALID,
@@ -67,10 +69,10 @@ static const struct row headers[] = {
 	{"{" T("a", "F32", "4294967296, 4294967296, 0", "0, 0") "}", -1, 0, LMD_INVALID, "product"},
 	{"{" T("a", "F32", "1,1,1,1,1,1,1,1,1", "0, 4") "}", -1, 4, LMD_INVALID,
 	 "9 dimensions|at most 8"},
-	{"{" T("a", "F32", "1", "0") "}", -1, 4, LMD_CORRUPT, "not two integers"},
-	{"{" T("a", "F32", "1", "0, 4, 8") "}", -1, 4, LMD_CORRUPT, "not two integers"},
-	{"{" T("a", "F32", "1", "-4, 0") "}", -1, 4, LMD_CORRUPT, "not two integers"},
-	{"{" T("a", "F32", "1", "0, 4.5") "}", -1, 4, LMD_CORRUPT, "not two integers"},
+	{"{" T("a", "F32", "1", "0") "}", -1, 4, LMD_CORRUPT, "must be two integers"},
+	{"{" T("a", "F32", "1", "0, 4, 8") "}", -1, 4, LMD_CORRUPT, "must be two integers"},
+	{"{" T("a", "F32", "1", "-4, 0") "}", -1, 4, LMD_CORRUPT, "must be two integers"},
+	{"{" T("a", "F32", "1", "0, 4.5") "}", -1, 4, LMD_CORRUPT, "must be two integers"},
 	{"{" T("a", "F32", "1", "4, 0") "}", -1, 4, LMD_CORRUPT, "bytes 4..0"},
 	{"{" T("a", "F32", "1", "0, 8") "}", -1, 4, LMD_CORRUPT, "bytes 0..8|the data has 4"},
 	{"{" T("a", "F32", "1", "0, 9223372036854775807") "}", -1, 4, LMD_CORRUPT, "bytes 0.."},
@@ -86,7 +88,7 @@ static const struct row headers[] = {
 	{"{" T("a", "F32", "1", "0, 4") ", " T("b", "F32", "1", "8, 12") "}", -1, 12, LMD_CORRUPT,
 	 "tensor b|byte 8|ends at 4"},
 	{"{" T("a", "F32", "1", "0, 4") ", " T("a", "F32", "1", "4, 8") "}", -1, 8, LMD_CORRUPT,
-	 "'a' comes twice"},
+	 "duplicate key 'a'"},
 	{"{\"__metadata__\": []}", -1, 0, LMD_CORRUPT, "__metadata__|array"},
 	{"{\"__metadata__\": {\"a\": 1}}", -1, 0, LMD_CORRUPT, "__metadata__|\"a\" is integer"},
 	{"{\"a\": }            ", -1, 0, LMD_CORRUPT, "header|JSON"},
@@ -140,12 +142,12 @@ static const struct edit configs[] = {
 	 "heads|9|hidden_size"},
 	{"\"num_key_value_heads\": 1", "\"num_key_value_heads\": 0", LMD_INVALID, "num_key_value"},
 	{"\"num_attention_heads\": 2, \"num_key_value_heads\": 1",
-	 "\"num_attention_heads\": 4, \"num_key_value_heads\": 3", LMD_INVALID, "no divisor"},
+	 "\"num_attention_heads\": 4, \"num_key_value_heads\": 3", LMD_INVALID, "must divide"},
 	{"\"vocab_size\": 4", "\"vocab_size\": 0", LMD_INVALID, "vocab_size"},
 	{"\"vocab_size\": 4", "\"vocab_size\": 99999999", LMD_INVALID, "vocab_size|4194304"},
 	{"\"rms_norm_eps\": 1e-5", "\"rms_norm_eps\": \"x\"", LMD_INVALID, "rms_norm_eps|string"},
 	{"\"rms_norm_eps\": 1e-5", "\"rms_norm_eps\": 1e300", LMD_INVALID, "rms_norm_eps|range"},
-	{"\"rope_theta\": 10000.0", "\"head_dim\": 3", LMD_CORRUPT, "even size"},
+	{"\"rope_theta\": 10000.0", "\"head_dim\": 3", LMD_CORRUPT, "even width"},
 	{"\"rope_theta\": 10000.0", "\"rope_scaling\": {\"type\": \"magic\"}", LMD_UNSUPPORTED,
 	 "magic|llama3"},
 	{"\"rope_theta\": 10000.0", "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 0}",
@@ -197,7 +199,7 @@ START_TEST(config_table)
 }
 END_TEST
 
-/* Quantised weights whose parts do not fit, in place of the embedding. */
+/* Quantised weights whose parts do not match, in place of the embedding. */
 #define E(name, type, shape, span) T("model.embed_tokens" name, type, shape, span)
 static const struct {
 	const char *quant, *json;
@@ -216,19 +218,19 @@ static const struct {
 	 0, "is empty"},
 	{"awq", E(".qweight", "I32", "8, 1", "0, 32") ", " E(".qzeros", "I32", "1, 2", "32, 40") ", " E(
 			".scales", "F16", "1, 8", "40, 56"),
-	 56, "AWQ codes"},
+	 56, "AWQ needs"},
 	{"fp8", E(".weight", "F8_E4M3", "4, 8", "0, 32") ", " E(".weight_scale_inv", "F32", "5, 1",
 								"32, 52"),
-	 52, "scales fit neither"},
+	 52, "scales match neither"},
 	{"fp8", E(".weight", "F8_E4M3", "4, 8", "0, 32") ", " E(".weight_scale", "F32", "0", "32, 32"),
-	 32, "scales fit neither"},
+	 32, "scales match neither"},
 	{"fp8", E(".weight", "F8_E4M3", "0, 8", "0, 0") ", " E(".weight_scale", "F32", "", "0, 4"), 4,
 	 "is empty"},
 	{"mlx", E(".weight", "U32", "4, 1", "0, 16") ", " E(".scales", "F16", "4, 1", "16, 24"), 24,
 	 "biases are missing"},
 	{"mlx", E(".weight", "U32", "4, 1", "0, 16") ", " E(".scales", "F16", "4, 0", "16, 16") ", " E(
 			".biases", "F16", "4, 0", "16, 16"),
-	 16, "biases are missing or of another shape"},
+	 16, "biases are missing or have another shape"},
 	{"mlx", E(".weight", "U32", "4, 0", "0, 0") ", " E(".scales", "F16", "4, 1", "0, 8") ", " E(
 			".biases", "F16", "4, 1", "8, 16"),
 	 16, "codes of 1 to 8 bits"},
@@ -258,8 +260,8 @@ START_TEST(coded_table)
 }
 END_TEST
 
-/* A tensor that nobody asked for, and one of another shape. */
-START_TEST(strange_tensors)
+/* A tensor that the family does not have, and one with another shape. */
+START_TEST(unexpected_tensors)
 {
 	struct lmd_error err;
 
@@ -272,7 +274,7 @@ START_TEST(strange_tensors)
 	write_edited("\"num_hidden_layers\": 1",
 		     "\"num_hidden_layers\": 1, \"model_type\": \"gemma\"");
 	ck_assert_msg(try_open(dir, 0, &err) == LMD_OK, "%s",
-		      err.text); /* the head is tied there */
+		      err.text); /* its head is the embedding */
 	write_edited("\"llama\"", "\"qwen3\"");
 	check_open("no norms", dir, LMD_NOTFOUND, "q_norm.weight is missing");
 	write_edited("\"llama\"", "\"arcee\"");
@@ -307,7 +309,7 @@ static const struct {
 	{INDEX(A ", \"lm_head.weight\": \"a.safetensors\", \"y\": \"b.safetensors\""), LMD_CORRUPT,
 	 "tensor lm_head.weight|a.safetensors|b.safetensors"},
 	{INDEX(A ", " B ", \"x.y\": \"b.safetensors\""), LMD_CORRUPT, "tensor x.y is not in"},
-	{INDEX(A ", " A), LMD_CORRUPT, "twice"},
+	{INDEX(A ", " A), LMD_CORRUPT, "duplicate"},
 	{"[1]", LMD_CORRUPT, "weight_map"},
 	{"nonsense", LMD_CORRUPT, "index.json|JSON"},
 };
@@ -400,12 +402,12 @@ START_TEST(no_memory)
 
 	temp_write("tokenizer.json", tokenizer, strlen(tokenizer));
 	temp_write("generation_config.json", "{\"eos_token_id\": [2, 3]}", 24);
-	/* two lists of the tokenizer may stay larger than they need be */
+	/* two lists of the tokenizer keep their size if shrinking them fails */
 	open_without_memory(dir, 2, 20);
 }
 END_TEST
 
-/* Each file of a folder as something that is no file. */
+/* Each file of a folder is replaced by something that is not a regular file. */
 START_TEST(not_a_file)
 {
 	static const char *const names[] = {"model.safetensors", "config.json", "tokenizer.json",
@@ -446,8 +448,8 @@ START_TEST(not_a_file)
 }
 END_TEST
 
-/* A file that is shortened: reading says so; what is mapped is guarded. */
-START_TEST(shrinks)
+/* A truncated file: reading reports it; the mapping is guarded. */
+START_TEST(truncated)
 {
 	struct lmi_model *m = NULL;
 	struct lmd_error err = {0};
@@ -486,13 +488,13 @@ int main(void)
 	tcase_add_test(tc, header_table);
 	tcase_add_test(tc, config_table);
 	tcase_add_test(tc, coded_table);
-	tcase_add_test(tc, strange_tensors);
+	tcase_add_test(tc, unexpected_tensors);
 	tcase_add_test(tc, index_table);
 	tcase_add_test(tc, cut_at_every_byte);
 	tcase_add_test(tc, change_every_byte);
 	tcase_add_test(tc, no_memory);
 	tcase_add_test(tc, not_a_file);
-	tcase_add_test(tc, shrinks);
+	tcase_add_test(tc, truncated);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

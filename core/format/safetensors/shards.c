@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which files a model has, and one table over all of them.  Names in an index are those of files in
- * the same folder: a name that leads elsewhere is refused. */
+ * Finds the files of a model and builds one table over all of them.  An index may only name files
+ * in its own folder; other names are rejected. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,15 +19,15 @@
 #define SUFFIX      ".safetensors"
 #define INDEX_BYTES (64u << 20)
 #define INDEX_NODES (1u << 19)
-#define FOLDER_MAX  65536u /* entries that are looked at */
+#define FOLDER_MAX  65536u /* number of directory entries that are examined */
 
 struct shards {
 	struct lmi_st *st;
 	struct lmi_model *m;
 	const char *folder;
-	uint32_t first; /* part */
+	uint32_t first; /* first part number */
 	struct lmi_jtree index;
-	const char **names; /* [n] of files */
+	const char **names; /* [n], file names */
 	uint32_t n;
 	struct lmd_error *err;
 };
@@ -37,7 +37,7 @@ static const char *path_of(struct shards *s, const char *name)
 	return lmi_arena_printf(s->m->arena, "%s/%s", s->folder, name);
 }
 
-/* One component that is no "." or "..". */
+/* True for a file name without directory that does not begin with a dot. */
 static bool is_plain(const char *s, size_t n)
 {
 	return n > sizeof(SUFFIX) - 1 && n <= LMI_ST_NAME_BYTES && !memchr(s, '/', n) &&
@@ -52,10 +52,10 @@ static int by_name(const void *a, const void *b)
 
 static enum lmd_status no_memory(struct shards *s)
 {
-	return lmd_fail(s->err, LMD_NOMEM, "%.120s: no memory for its list of files", s->folder);
+	return lmd_fail(s->err, LMD_NOMEM, "%.120s: no memory for the list of files", s->folder);
 }
 
-/* The names of the weight_map, each once. */
+/* Lists the distinct file names of the weight_map. */
 static enum lmd_status list_index(struct shards *s)
 {
 	const struct lmi_jnode *map = lmi_jnode_get(s->index.root, "weight_map");
@@ -65,7 +65,7 @@ static enum lmd_status list_index(struct shards *s)
 
 	if (!lmi_jnode_is(map, LMI_JOBJECT) || !map->n)
 		return lmd_fail(s->err, LMD_CORRUPT,
-				"\"weight_map\" is %s, not an object with names",
+				"\"weight_map\" is %s, must be an object with members",
 				lmi_jnode_is(map, LMI_JOBJECT) ? "empty" : lmi_jnode_kind(map));
 	s->names = lmi_alloc(map->n, sizeof(*s->names));
 	if (!s->names)
@@ -75,8 +75,8 @@ static enum lmd_status list_index(struct shards *s)
 
 		if (!lmi_jnode_is(v, LMI_JSTRING) || !is_plain(v->u.s, v->n))
 			return lmd_fail(s->err, LMD_INVALID,
-					"\"weight_map\": \"%.60s\" is in %s%s%s, not in NAME" SUFFIX
-					" of the same folder",
+					"\"weight_map\": \"%.60s\" is in %s%s%s, must be in "
+					"NAME" SUFFIX " in the same folder",
 					k->u.s, lmi_jnode_is(v, LMI_JSTRING) ? "\"" : "",
 					lmi_jnode_is(v, LMI_JSTRING)
 						? lmi_show(show, sizeof(show), v->u.s, v->n)
@@ -90,7 +90,8 @@ static enum lmd_status list_index(struct shards *s)
 		if (!i || strcmp(s->names[i], s->names[s->n - 1]) != 0)
 			s->names[s->n++] = s->names[i];
 	if (s->n > LMI_ST_MAX_SHARDS)
-		return lmd_fail(s->err, LMD_INVALID, "\"weight_map\": %u files, at most %u", s->n,
+		return lmd_fail(s->err, LMD_INVALID,
+				"\"weight_map\": %u files, must be at most %u", s->n,
 				LMI_ST_MAX_SHARDS);
 	return LMD_OK;
 }
@@ -130,8 +131,8 @@ static enum lmd_status one_name(struct shards *s, const char *name)
 	return LMD_OK;
 }
 
-/* Without index and usual name: the only file with the suffix. */
-static enum lmd_status look_around(struct shards *s)
+/* Without an index and the usual file name: uses the only file with the suffix. */
+static enum lmd_status find_only_file(struct shards *s)
 {
 	DIR *d = opendir(s->folder);
 	const char *found = NULL;
@@ -150,8 +151,8 @@ static enum lmd_status look_around(struct shards *s)
 	if (n == 1)
 		return found ? one_name(s, found) : no_memory(s);
 	return lmd_fail(s->err, n ? LMD_INVALID : LMD_NOTFOUND,
-			n ? "%.200s: %u files *" SUFFIX " without " INDEX "; name one of them"
-			  : "%.200s: neither " ONE " nor " INDEX,
+			n ? "%.200s: %u files *" SUFFIX " without " INDEX "; pass one of them"
+			  : "%.200s: contains neither " ONE " nor " INDEX,
 			s->folder, n);
 }
 
@@ -170,14 +171,14 @@ static enum lmd_status find_files(struct shards *s, const char *name)
 	st = lmi_file_open(&f, path, &none);
 	lmi_file_close(&f);
 	if (st != LMD_NOTFOUND)
-		return one_name(s, ONE); /* whatever is wrong with it is said when it is read */
+		return one_name(s, ONE); /* other errors are reported when it is read */
 	path = path_of(s, INDEX);
 	if (!path)
 		return no_memory(s);
 	st = lmi_file_open(&f, path, s->err);
 	if (st == LMD_OK)
 		return read_index(s, path, &f);
-	return st == LMD_NOTFOUND ? look_around(s) : st;
+	return st == LMD_NOTFOUND ? find_only_file(s) : st;
 }
 
 static enum lmd_status open_part(struct shards *s, uint32_t i)
@@ -209,14 +210,14 @@ static enum lmd_status build_names(struct shards *s)
 
 		if (!lmi_strmap_add(&s->st->names, t->name, i))
 			return lmd_fail(
-				s->err, LMD_CORRUPT, "%s: tensor %s is in another file, too",
+				s->err, LMD_CORRUPT, "%s: tensor %s is also in another file",
 				lmi_show_path(path, sizeof(path), s->m->parts[t->part].path),
 				lmi_show(show, sizeof(show), t->name, strlen(t->name)));
 	}
 	return LMD_OK;
 }
 
-/* Every tensor is where the index says. */
+/* Checks that every tensor is where the index says. */
 static enum lmd_status check_index(struct shards *s)
 {
 	const struct lmi_jnode *map = lmi_jnode_get(s->index.root, "weight_map");

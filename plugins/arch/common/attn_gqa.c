@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * attn_gqa.c - attention with heads that share keys (arXiv 2305.13245) and its variants.
+ * attn_gqa.c - grouped-query attention (arXiv 2305.13245) and its variants.
  *
- * One LINEAR makes q|k|v side by side in one value, from one fused tensor or from three; one
- * ROPE_KV normalises, rotates and stores; one ATTN; one LINEAR back.  A layer that reads another
- * layer's keys makes q alone. */
+ * One LINEAR computes [q | k | v] into one value, from one fused tensor or from three; one
+ * ROPE_KV normalises, rotates and stores; one ATTN attends; one LINEAR projects back.  A layer
+ * that reads another layer's keys computes only q. */
 #include <math.h>
 #include <string.h>
 
@@ -14,10 +14,10 @@ const struct lmi_attn_rows lmi_attn_rows = {
 	.q = &lmi_rows[T_ATTN_Q], .k = &lmi_rows[T_ATTN_K], .v = &lmi_rows[T_ATTN_V],
 	.qkv = &lmi_rows[T_ATTN_QKV], .out = &lmi_rows[T_ATTN_OUT]};
 
-/* Columns of the projections in one value. */
+/* The projections side by side in one value. */
 struct qkv {
 	uint32_t value;
-	uint32_t nq, nk, nv;   /* columns; nk = nv = 0: keys of another layer */
+	uint32_t nq, nk, nv;   /* columns of each; nk = nv = 0: keys of another layer */
 	struct lmd_opnd q, k, v;
 };
 
@@ -113,7 +113,7 @@ static void windows(struct lmi_emit *e, const struct lmi_attn *a, const struct l
 	}
 }
 
-/* Norm over the full width, which ROPE_KV cannot do. */
+/* Norm over the full width, which ROPE_KV does not support. */
 static struct lmd_opnd full_norm(struct lmi_emit *e, const struct lmi_attn *a, struct lmd_opnd x,
 				 enum lmi_t row, const char *name)
 {
@@ -145,7 +145,7 @@ static struct lmd_norm head_norm(struct lmi_emit *e, const struct lmi_attn *a, e
 	return n;
 }
 
-/* Norms, rotation, storing.  Leaves q (and without a cache k) where ATTN reads them. */
+/* Normalises, rotates and stores.  Updates s->q, and s->k if there is no cache, for ATTN. */
 static void rope_kv(struct lmi_emit *e, const struct lmi_attn *a, const struct lmi_layer *l,
 		    struct qkv *s)
 {
@@ -196,7 +196,7 @@ static struct lmd_opnd times(struct lmi_emit *e, const struct lmi_layer *l, stru
 	return lmi_heads(y, 0, l->n_head, l->dk);
 }
 
-/* What q is multiplied by after its rotation: a gain of the head, a temperature of the row. */
+/* Multiplies q, after its rotation, by a gain per head and a temperature per row. */
 static struct lmd_opnd temper(struct lmi_emit *e, const struct lmi_attn *a,
 			      const struct lmi_layer *l, struct lmd_opnd q)
 {
@@ -246,7 +246,7 @@ static uint32_t attend(struct lmi_emit *e, const struct lmi_attn *a, const struc
 	return y;
 }
 
-/* The gate reads what q, k and v read, or stands beside q. */
+/* Applies the gate to y.  The gate is computed from the block's input, or by row q next to q. */
 static uint32_t gate(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_attn *a,
 		     const struct lmi_layer *l, uint32_t qkv, uint32_t y)
 {

@@ -40,7 +40,9 @@ struct lmi_mla *lmi_mla_read(struct lmi_hparams *hp, struct lmi_keys *k, bool lo
 	m->dv = lmi_key_u32(k, "attention.value_length_mla", LMI_OPTIONAL, l0->dv, 1, LMI_MAX_DK);
 	m->n_rot = l0->n_rot;
 	if (k->st == LMD_OK && (m->n_rot >= dk || m->n_rot % 2))
-		lmi_key_fail(k, LMD_INVALID, "%s.rope.dimension_count: %u of keys of %u",
+		lmi_key_fail(k, LMD_INVALID,
+			     "%s.rope.dimension_count: %u must be even and less than the key "
+			     "length %u",
 			     hp->model->arch, m->n_rot, dk);
 	if (k->st != LMD_OK)
 		return NULL;
@@ -50,7 +52,7 @@ struct lmi_mla *lmi_mla_read(struct lmi_hparams *hp, struct lmi_keys *k, bool lo
 
 		if (l->n_head != m->n_head)
 			lmi_key_fail(k, LMD_UNSUPPORTED,
-				     "%s.attention.head_count: %u in layer %u, %u in layer 0",
+				     "%s.attention.head_count: %u in layer %u but %u in layer 0",
 				     hp->model->arch, l->n_head, il, m->n_head);
 		l->n_head_kv = m->absorbed ? 1 : m->n_head;
 		l->dk = m->absorbed ? m->rank_kv + m->n_rot : dk;
@@ -104,7 +106,7 @@ static void copy(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd y)
 	lmi_put(e, &op);
 }
 
-/* n heads of `width` columns, `stride` apart. */
+/* n heads of `width` columns that are `stride` columns apart. */
 static struct lmd_opnd part(uint32_t value, uint32_t col0, uint32_t n, uint32_t stride,
 			    uint32_t width)
 {
@@ -114,10 +116,10 @@ static struct lmd_opnd part(uint32_t value, uint32_t col0, uint32_t n, uint32_t 
 	return o;
 }
 
-struct sides {
+struct projected {
 	uint32_t q;           /* heads of [nope | rope] */
 	uint32_t kv;          /* [latent | rope], not normalised */
-	struct lmd_opnd list; /* keys to look at */
+	struct lmd_opnd list; /* keys to attend to */
 	uint32_t q_row_in;
 };
 
@@ -128,12 +130,13 @@ static void add(struct lmd_op_linear *l, const struct lmi_w *w, struct lmd_opnd 
 	l->y[l->n_w++] = y;
 }
 
-static struct sides project(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_mla *m)
+static struct projected project(struct lmi_emit *e, const struct lmi_io *io,
+				const struct lmi_mla *m)
 {
 	const struct lmd_tensor_row *r = lmi_mla_rows;
 	struct lmi_w wkv = lmi_w(e, &r[MLA_KV_A]);
 	struct lmi_w wq = lmi_w(e, &r[m->rank_q ? MLA_Q_A : MLA_Q]);
-	struct sides s = {.kv = lmi_f32(e, m->rank_kv + m->n_rot, "kv_a")};
+	struct projected s = {.kv = lmi_f32(e, m->rank_kv + m->n_rot, "kv_a")};
 	struct lmd_op op = lmi_op(LMD_OP_LINEAR);
 	struct lmd_norm norm;
 
@@ -159,7 +162,7 @@ static struct sides project(struct lmi_emit *e, const struct lmi_io *io, const s
 	return s;
 }
 
-/* Half of kv_b as a stack [H, ..]: keys transposed (rows row0.. of each head), or values. */
+/* One half of kv_b as a stack [H, ..]: the key part of each head, transposed, or the value part. */
 static uint32_t from_kv_b(struct lmi_emit *e, const struct lmi_mla *m, bool keys)
 {
 	struct lmd_wpart p = {.kind = LMD_WPART_TENSOR,
@@ -178,7 +181,7 @@ static uint32_t from_kv_b(struct lmi_emit *e, const struct lmi_mla *m, bool keys
 				   .name = keys ? "k_b of attn_kv_b" : "v_b of attn_kv_b"};
 
 	if (p.tensor == LMD_NONE) {
-		(void)lmi_w(e, &lmi_mla_rows[keys ? MLA_K_B : MLA_V_B]); /* names what is missing */
+		(void)lmi_w(e, &lmi_mla_rows[keys ? MLA_K_B : MLA_V_B]); /* reports it missing */
 		return 0;
 	}
 	return e->b->wref(e->b->ctx, &w);
@@ -207,8 +210,8 @@ static struct lmd_opnd temper(struct lmi_emit *e, struct lmd_opnd q, uint32_t ro
 	return lmi_heads(y, 0, q.n_head, q.width);
 }
 
-/* Rotation of the last n_rot columns of q and k, storing; then attention. */
-static uint32_t attend(struct lmi_emit *e, const struct lmi_mla *m, const struct sides *s,
+/* Rotates the last n_rot columns of q and k, stores the keys, and attends. */
+static uint32_t attend(struct lmi_emit *e, const struct lmi_mla *m, const struct projected *s,
 		       struct lmd_opnd q, struct lmd_opnd k, struct lmd_opnd v)
 {
 	const struct lmi_layer *l = lmi_cur(e);
@@ -242,7 +245,7 @@ static uint32_t attend(struct lmi_emit *e, const struct lmi_mla *m, const struct
 	return y;
 }
 
-/* The part of the key that all heads share, normalised where the architecture does. */
+/* Copies the part of the key that all heads share, with a norm if the architecture has one. */
 static void shared_key(struct lmi_emit *e, const struct lmi_mla *m, struct lmd_opnd x,
 		       struct lmd_opnd y)
 {
@@ -256,7 +259,7 @@ static void shared_key(struct lmi_emit *e, const struct lmi_mla *m, struct lmd_o
 	lmi_put_norm(e, x, &norm, y);
 }
 
-static uint32_t absorbed(struct lmi_emit *e, const struct lmi_mla *m, const struct sides *s)
+static uint32_t absorbed(struct lmi_emit *e, const struct lmi_mla *m, const struct projected *s)
 {
 	const uint32_t h = m->n_head, rank = m->rank_kv, dk = m->nope + m->n_rot,
 		       dc = rank + m->n_rot;
@@ -273,7 +276,7 @@ static uint32_t absorbed(struct lmi_emit *e, const struct lmi_mla *m, const stru
 	return out;
 }
 
-static uint32_t expanded(struct lmi_emit *e, const struct lmi_mla *m, const struct sides *s)
+static uint32_t expanded(struct lmi_emit *e, const struct lmi_mla *m, const struct projected *s)
 {
 	const uint32_t h = m->n_head, rank = m->rank_kv, dk = m->nope + m->n_rot,
 		       n = m->nope + m->dv;
@@ -288,7 +291,7 @@ static uint32_t expanded(struct lmi_emit *e, const struct lmi_mla *m, const stru
 		      part(kv, m->nope, h, n, m->dv));
 }
 
-/* y * sigmoid(W x), a number for each head or each column. */
+/* y * sigmoid(W x), with one gate per head or per column. */
 static uint32_t gated(struct lmi_emit *e, const struct lmi_mla *m, const struct lmi_io *io,
 		      uint32_t y)
 {
@@ -308,7 +311,7 @@ uint32_t lmi_mla(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_m
 		 uint32_t q_row_in)
 {
 	struct lmi_io in = *io;
-	struct sides s;
+	struct projected s;
 	struct lmi_w w;
 	uint32_t y;
 

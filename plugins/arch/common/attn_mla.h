@@ -2,11 +2,11 @@
  *
  * attn_mla.h - multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1).
  *
- * Keys and values of all heads are products of one latent row; a part of each key (rope) is
- * rotated and shared by the heads.  Two forms of the same thing:
- *   absorbed  the cache holds [latent | rope], one key head; queries go through k_b, results
- *             through v_b (a file with kv_b alone gives both by transposition),
- *   expanded  kv_b makes keys and values of every head, the cache holds them.
+ * The keys and values of all heads are products of one latent row; a part of each key (rope) is
+ * rotated and shared by the heads.  There are two equivalent forms:
+ *   absorbed  the cache holds [latent | rope] as one key head; queries are multiplied by k_b and
+ *             results by v_b (both can be derived from kv_b if a file has only that),
+ *   expanded  kv_b computes the keys and values of every head, and the cache holds those.
  *
  * An architecture calls lmi_mla_read from its adjust hook and keeps the result in
  * hp->own_data (first member of whatever it points to). */
@@ -15,7 +15,7 @@
 
 #include "arch/common/decoder.h"
 
-/* Symbols of dims, resolved by lmi_mla_dim. */
+/* Dimension symbols, resolved by lmi_mla_dim. */
 enum lmi_d_mla {
 	D_MLA_RANK_Q = 160,
 	D_MLA_Q,      /* heads * dk */
@@ -36,25 +36,25 @@ extern const struct lmd_tensor_row lmi_mla_rows[MLA_N];
 #define LMI_SET_MLA {lmi_mla_rows, MLA_N, 0}
 
 struct lmi_mla {
-	uint32_t rank_q;      /* 0: q is one matrix */
+	uint32_t rank_q;      /* 0: q is a single matrix */
 	uint32_t rank_kv;
 	uint32_t n_head;
 	uint32_t nope, n_rot; /* parts of a key; dk = nope + n_rot */
 	uint32_t dv;
 	bool absorbed;
-	float scale;          /* of q k^T; 0: 1/sqrt(dk) */
+	float scale;          /* factor of q k^T; 0: 1/sqrt(dk) */
 
-	/* further pieces; NULL: the architecture has none */
-	const struct lmd_tensor_row *k_norm; /* of the shared part of the key, before rotation */
+	/* optional parts; NULL if the architecture does not have them */
+	const struct lmd_tensor_row *k_norm; /* norm of the key's shared part, before rotation */
 	const struct lmd_tensor_row *sinks;
-	const struct lmd_tensor_row *gate;   /* sigmoid, times the result; per head or per column */
-	/* The list of keys to look at (i32, one head), or NONE for all: x is what the block reads,
-	 * normalised, qr the normalised low-rank query. */
+	const struct lmd_tensor_row *gate;   /* sigmoid gate of the result, per head or column */
+	/* Returns the list of keys to attend to (i32, one head), or NONE for all keys.  x: the
+	 * block's normalised input; qr: the normalised low-rank query. */
 	struct lmd_opnd (*choose)(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd qr);
 };
 
-/* Reads q_lora_rank (when `low_q`), kv_lora_rank and the head sizes; sets the layers' key heads and
- * sizes to what the cache holds.  NULL after an error. */
+/* Reads q_lora_rank (if `low_q`), kv_lora_rank and the head sizes; sets the key heads and sizes of
+ * each layer to what the cache holds.  Returns NULL after an error. */
 struct lmi_mla *lmi_mla_read(struct lmi_hparams *hp, struct lmi_keys *k, bool low_q);
 
 /* Value of a D_MLA_* symbol; 0 for others. */
@@ -62,8 +62,8 @@ int64_t lmi_mla_dim(const struct lmi_mla *m, uint32_t symbol);
 /* lmd_arch_ops.dim of decoders whose hp->own_data is a struct lmi_mla. */
 int64_t lmi_mla_hp_dim(const void *state, uint32_t symbol, int32_t layer);
 
-/* The attention of the current layer.  q_row_in: row input [1] that multiplies the queries, or
- * LMD_NONE. */
+/* Emits the attention of the current layer and returns its output value.  q_row_in: row input [1]
+ * that multiplies the queries, or LMD_NONE. */
 uint32_t lmi_mla(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_mla *m,
 		 uint32_t q_row_in);
 

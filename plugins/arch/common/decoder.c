@@ -45,7 +45,7 @@ struct lmi_decoder *lmi_decoder_open(size_t bytes, const struct lmi_decoder_trai
 	struct lmi_decoder *d = host->arena_alloc(host->ctx, arena, bytes, 16);
 
 	if (!d) {
-		lmi_key_fail(k, LMD_NOMEM, "architecture %s: no memory", k->model->arch);
+		lmi_key_fail(k, LMD_NOMEM, "architecture %s: out of memory", k->model->arch);
 		return NULL;
 	}
 	d->traits = t;
@@ -168,7 +168,7 @@ static float residual(const struct lmi_decoder *d)
 	return d->hp.residual_scale != 0.0f ? d->hp.residual_scale : 1.0f;
 }
 
-/* norm(y) joins the stream with the next norm. */
+/* Makes norm(y) the stream's pending addition. */
 static void post_norm(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 		      uint32_t y, uint32_t row, uint32_t def)
 {
@@ -180,9 +180,9 @@ static void post_norm(struct lmi_emit *e, const struct lmi_decoder *d, struct lm
 	lmi_add_later(e, s, z, residual(d));
 }
 
-/* How a block reads the stream at its place. */
-static struct lmi_io enter(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
-			   uint32_t row, uint32_t def)
+/* Input of a block, depending on the norm placement. */
+static struct lmi_io block_input(struct lmi_emit *e, const struct lmi_decoder *d,
+				 struct lmi_stream *s, uint32_t row, uint32_t def)
 {
 	uint32_t place = d->hp.place;
 	struct lmd_norm n = place == LMI_POST ? lmi_no_norm() : lmi_decoder_norm(e, d, row, def);
@@ -194,8 +194,9 @@ static struct lmi_io enter(struct lmi_emit *e, const struct lmi_decoder *d, stru
 	return io;
 }
 
-static void leave(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s, uint32_t y,
-		  uint32_t row, uint32_t def)
+/* Takes the result y of a block into the stream, depending on the norm placement. */
+static void block_output(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
+			 uint32_t y, uint32_t row, uint32_t def)
 {
 	if (d->hp.place == LMI_POST || d->hp.place == LMI_SANDWICH)
 		post_norm(e, d, s, y, row, def);
@@ -203,16 +204,16 @@ static void leave(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 		s->x = y;
 }
 
-/* One norm for both blocks, or each its own (a second attn_norm, or an ffn_norm, in the file). */
+/* Both blocks share a norm, or each has its own (if the file has attn_norm_2 or ffn_norm). */
 static void parallel_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 			   uint32_t pass)
 {
 	bool two = lmi_has(e, &lmi_rows[T_ATTN_NORM_2]), ffn = lmi_has(e, &lmi_rows[T_FFN_NORM]);
 	struct lmi_attn a = lmi_decoder_attn(e, d, pass);
-	struct lmi_io io = enter(e, d, s, two ? T_ATTN_NORM_2 : 0, T_ATTN_NORM), f;
+	struct lmi_io io = block_input(e, d, s, two ? T_ATTN_NORM_2 : 0, T_ATTN_NORM), f;
 
 	if (two || ffn) {
-		f = enter(e, d, s, ffn ? T_FFN_NORM : 0, T_ATTN_NORM);
+		f = block_input(e, d, s, ffn ? T_FFN_NORM : 0, T_ATTN_NORM);
 	} else {
 		io.x = lmi_normed(e, &io, "attn_norm");
 		io.norm = lmi_no_norm();
@@ -237,23 +238,23 @@ void lmi_decoder_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct l
 	if (l->cls & LMI_L_ATTN) {
 		struct lmi_attn a = lmi_decoder_attn(e, d, pass);
 
-		io = enter(e, d, s, t->t_attn_norm, T_ATTN_NORM);
+		io = block_input(e, d, s, t->t_attn_norm, T_ATTN_NORM);
 		y = lmi_attn(e, &io, &a);
-		leave(e, d, s, y, t->t_attn_post, T_POST_ATTN_NORM);
+		block_output(e, d, s, y, t->t_attn_post, T_POST_ATTN_NORM);
 	} else if (t->mixer && (l->cls & LMI_L_RECURRENT)) {
-		io = enter(e, d, s, t->t_attn_norm, T_ATTN_NORM);
+		io = block_input(e, d, s, t->t_attn_norm, T_ATTN_NORM);
 		y = t->mixer(e, d, &io);
-		leave(e, d, s, y, t->t_attn_post, T_POST_ATTN_NORM);
+		block_output(e, d, s, y, t->t_attn_post, T_POST_ATTN_NORM);
 	}
 	if (l->cls & (LMI_L_DENSE | LMI_L_MOE)) {
-		io = enter(e, d, s, t->t_ffn_norm, T_FFN_NORM);
+		io = block_input(e, d, s, t->t_ffn_norm, T_FFN_NORM);
 		y = lmi_decoder_ffn_block(e, d, &io);
-		leave(e, d, s, y, t->t_ffn_post, T_POST_FFN_NORM);
+		block_output(e, d, s, y, t->t_ffn_post, T_POST_FFN_NORM);
 	}
 }
 
-/* Further columns of external rows that join the stream around the first layers (DeepStack,
- * arXiv 2406.04334); rows of tokens have none. */
+/* Adds more columns of external rows to the stream around the first layers (DeepStack,
+ * arXiv 2406.04334); token rows have none. */
 static void deepstack(struct lmi_emit *e, const struct lmi_hparams *hp, struct lmi_stream *s,
 		      uint32_t block)
 {
@@ -317,7 +318,7 @@ enum lmd_status lmi_decoder_build(const void *state, const struct lmd_builder *b
 	struct lmi_emit e;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u, known is %d",
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u, expected %d",
 			d.hp.model->arch, key->kind, LMD_PLAN_FORWARD);
 		return LMD_UNSUPPORTED;
 	}
@@ -338,7 +339,7 @@ enum lmd_status lmi_decoder_build(const void *state, const struct lmd_builder *b
 	return b->status(b->ctx);
 }
 
-/* Queries of late positions are sharpened: 1 + scale * ln(1 + floor((pos + offset) / length)). */
+/* Attention temperature of each row: 1 + scale * ln(1 + floor((pos + offset) / length)). */
 enum lmd_status lmi_decoder_rows(const void *state, const struct lmd_rows_in *in,
 				 struct lmd_rows_out *out)
 {

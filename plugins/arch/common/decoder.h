@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * decoder.h - the decoder that most architectures are, driven by a table of traits.
+ * decoder.h - the shared decoder of most architectures, driven by a table of traits.
  *
- * A difference becomes a trait when a second architecture needs it; until then it is code in
- * that architecture's file, reached through the hooks at the end of the table.  An architecture
- * whose layers are something else altogether uses hparams, emit and blocks directly.
+ * A variation becomes a trait when a second architecture needs it; until then it is code in
+ * that architecture's file, called through the hooks at the end of the table.  An architecture
+ * whose layers do not fit at all uses hparams, emit and blocks directly.
  *
  *     static const struct lmd_tensor_set sets[] = { LMI_SET_GLOBAL, ... };
  *     static const struct lmi_decoder_traits traits = { .hp = { ... }, .act = LMD_ACT_SILU };
@@ -28,14 +28,14 @@ struct lmi_decoder;
 
 struct lmi_decoder_traits {
 	struct lmi_hp_opts hp;
-	const struct lmi_key_f32 *floats; /* further keys, offsets into struct lmi_hparams */
+	const struct lmi_key_f32 *floats; /* more float keys; offsets into struct lmi_hparams */
 	uint32_t n_floats;
 
-	uint32_t place;         /* enum lmi_place; adjust may change hp->place */
+	uint32_t place;         /* enum lmi_place; the adjust hook may change hp->place */
 	bool bare_norm;         /* norms of the stream have no weights */
 	uint32_t embd_norm;     /* enum lmi_embd_norm */
-	bool pos_embd;          /* adds learned positions where the file has them */
-	/* rows of norms; 0: attn_norm, ffn_norm, post_attention_norm, post_ffw_norm */
+	bool pos_embd;          /* add learned positions if the file has them */
+	/* norm rows; 0: attn_norm, ffn_norm, post_attention_norm, post_ffw_norm */
 	uint32_t t_attn_norm, t_ffn_norm, t_attn_post, t_ffn_post;
 	const struct lmd_tensor_row *final_norm; /* NULL: output_norm */
 
@@ -43,45 +43,48 @@ struct lmi_decoder_traits {
 	uint32_t qk_norm_kind;  /* enum lmd_norm_kind; 0: RMS */
 	bool qk_norm_after;
 	bool sinks;
-	uint32_t gate;          /* enum lmi_gate; rows attn_gate */
-	uint32_t nope_period;   /* every period-th layer has no rotation */
-	bool nope_full;         /* layers without a window have no rotation when others have one */
+	uint32_t gate;          /* enum lmi_gate; reads the row attn_gate */
+	uint32_t nope_period;   /* every period-th layer has no rotation; 0: none */
+	bool nope_full;         /* if any layer has a window, those without have no rotation */
 	bool out_bias_ignored;
 
 	uint32_t act;           /* enum lmd_act; 0: SiLU */
 	bool ffn_plain;         /* no gate */
-	bool ffn_fused;         /* ffn_up holds gate and up */
+	bool ffn_fused;         /* ffn_up holds [gate | up] */
 	bool moe_gate;          /* experts must have a gate */
-	bool shared_fused;      /* ffn_up_shexp holds gate and up */
+	bool shared_fused;      /* ffn_up_shexp holds [gate | up] */
 	struct lmi_pool pool;
 
-	/* After the keys are read: own keys, own defaults, kinds of layers.  Before memory. */
+	/* All hooks may be NULL. */
+
+	/* Called after the common keys are read and before memory is declared: reads the
+	 * architecture's own keys, sets its defaults and the classes of layers. */
 	void (*adjust)(struct lmi_hparams *hp, struct lmi_keys *k);
-	/* After groups and caches of the usual kind are declared: more of them. */
+	/* Called after the usual groups and caches are declared: declares more of them. */
 	void (*memory)(struct lmi_hparams *hp, struct lmi_keys *k);
-	/* Last word on a layer's attention and feed-forward. */
+	/* Override the attention, feed-forward block and experts of the current layer. */
 	void (*attn)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_attn *a);
 	void (*ffn)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_ffn *f);
 	void (*moe)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_moe *m);
-	/* In place of the embeddings of tokens; returns the stream. */
+	/* Replaces the token embedding; returns the stream. */
 	uint32_t (*embed)(struct lmi_emit *e, const struct lmi_decoder *d);
-	/* Before the first layer. */
+	/* Called before the first layer. */
 	void (*begin)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s);
-	/* In place of the attention in layers of class LMI_L_RECURRENT. */
+	/* Replaces the attention in layers of class LMI_L_RECURRENT. */
 	uint32_t (*mixer)(struct lmi_emit *e, const struct lmi_decoder *d, const struct lmi_io *io);
-	/* In place of a whole layer. */
+	/* Replaces a whole layer. */
 	void (*layer)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 		      uint32_t pass);
-	/* After a layer, and between two passes over all layers. */
+	/* Called after each layer, and between two passes over all layers. */
 	void (*after)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s);
 	void (*between)(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s);
-	/* wref [V] that is added to the logits; NULL hook: none. */
+	/* Returns a wref [V] that is added to the logits. */
 	uint32_t (*logit_bias)(struct lmi_emit *e, const struct lmi_decoder *d);
-	/* The description, when everything else is in it. */
+	/* Changes the description after everything else is filled in. */
 	void (*describe)(struct lmi_hparams *hp, struct lmd_arch_desc *out);
 };
 
-/* The state of a decoder. */
+/* State of a decoder. */
 struct lmi_decoder {
 	struct lmi_hparams hp;
 	const struct lmi_decoder_traits *traits;
@@ -96,12 +99,12 @@ enum lmd_status lmi_decoder_describe(const struct lmi_decoder_traits *t,
 				     struct lmd_arch_desc *out, struct lmd_error *err);
 enum lmd_status lmi_decoder_build(const void *state, const struct lmd_builder *b,
 				  const struct lmd_plan_key *key);
-/* Row input 0 of architectures whose queries grow with the position (hp->temp_len). */
+/* Fills row input 0 for architectures that scale queries by position (hp->temp_len). */
 enum lmd_status lmi_decoder_rows(const void *state, const struct lmd_rows_in *in,
 				 struct lmd_rows_out *out);
 
-/* What lmi_decoder_describe does, for architectures that have more to say: the state's size is
- * theirs, it begins with struct lmi_decoder. */
+/* The two halves of lmi_decoder_describe, for architectures with a larger state.  bytes: size of
+ * that state, which must begin with struct lmi_decoder.  open returns NULL after an error. */
 struct lmi_decoder *lmi_decoder_open(size_t bytes, const struct lmi_decoder_traits *t,
 				     struct lmi_keys *k, const struct lmd_host *host,
 				     struct lmd_arena *arena, const struct lmd_arch_params *params);
@@ -109,12 +112,12 @@ enum lmd_status lmi_decoder_close(struct lmi_decoder *d, struct lmi_keys *k,
 				  const struct lmd_tensor_set *sets, uint32_t n_sets,
 				  const struct lmd_arch_params *params, struct lmd_arch_desc *out);
 
-/* Pieces of the usual layer, for hooks. */
+/* Parts of the usual layer, for use in hooks. */
 struct lmd_norm lmi_decoder_norm(struct lmi_emit *e, const struct lmi_decoder *d, uint32_t row,
 				 uint32_t def);
 struct lmi_attn lmi_decoder_attn(struct lmi_emit *e, const struct lmi_decoder *d, uint32_t pass);
 struct lmi_ffn lmi_decoder_ffn(struct lmi_emit *e, const struct lmi_decoder *d);
-/* Dense or experts, by the layer's class. */
+/* Dense feed-forward block or experts, depending on the layer's class. */
 uint32_t lmi_decoder_ffn_block(struct lmi_emit *e, const struct lmi_decoder *d,
 			       const struct lmi_io *io);
 void lmi_decoder_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,

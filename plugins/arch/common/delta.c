@@ -2,8 +2,9 @@
  *
  * delta.c - keys, memory and the mixer of gated delta layers.
  *
- * (q, k, v) = silu(conv(W u)); q and k to length one; log decay g = A softplus(alpha u + dt) and
- * step beta = sigmoid(b u) for every head; y = scan(q, k, v, g, beta); out(norm(y) * act(Z u)). */
+ * (q, k, v) = silu(conv(W u)); q and k are scaled to unit length; for each head, log decay g =
+ * A softplus(alpha u + dt) and step beta = sigmoid(b u); y = scan(q, k, v, g, beta); the result is
+ * out(norm(y) * act(Z u)). */
 #include <math.h>
 #include <string.h>
 
@@ -111,11 +112,11 @@ int64_t lmi_delta_dim(const struct lmi_delta *d, uint32_t symbol)
 	}
 }
 
-/* What the layer's input becomes. */
+/* The projections of the layer's input. */
 struct parts {
-	uint32_t qkv;               /* value, q, k and v side by side */
-	struct lmd_opnd z;          /* the gate: one run of columns, or one for each key head */
-	struct lmd_opnd alpha, beta; /* for every head, in runs likewise */
+	uint32_t qkv;               /* value [q | k | v] */
+	struct lmd_opnd z;          /* the gate: one block of columns, or one per key head */
+	struct lmd_opnd alpha, beta; /* one column per head, in blocks likewise */
 };
 
 /* Adds one projection to the op; returns its value. */
@@ -132,7 +133,7 @@ static uint32_t add(struct lmi_emit *e, struct lmd_op *op, const struct lmd_tens
 	return v;
 }
 
-/* Columns of the joint value `v` for all key heads. */
+/* The columns from col0 of each key head's part of the joint value `v`. */
 static struct lmd_opnd of_key_heads(const struct lmi_delta *d, uint32_t v, uint32_t col0,
 				    uint32_t stride, uint32_t width)
 {
@@ -151,9 +152,9 @@ static void copy(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd y)
 	lmi_put(e, &op);
 }
 
-/* q, k, v of the joint value side by side, as the convolution wants them. */
-static uint32_t sort_out(struct lmi_emit *e, const struct lmi_delta *d, uint32_t in,
-			 struct lmd_opnd *z)
+/* Reorders the joint value to [q | k | v], as the convolution needs it, and sets *z. */
+static uint32_t split_joint(struct lmi_emit *e, const struct lmi_delta *d, uint32_t in,
+			    struct lmd_opnd *z)
 {
 	const uint32_t hk = d->n_key_head, dk = d->dk, n = d->n_head / hk * d->dv;
 	const uint32_t stride = 2 * dk + 2 * n;
@@ -166,7 +167,7 @@ static uint32_t sort_out(struct lmi_emit *e, const struct lmi_delta *d, uint32_t
 	return v;
 }
 
-/* The projections of the layer's input in one op. */
+/* Emits the projections of the layer's input as one op. */
 static struct parts project(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_delta *d)
 {
 	const uint32_t r = d->n_head / d->n_key_head;
@@ -195,11 +196,11 @@ static struct parts project(struct lmi_emit *e, const struct lmi_io *io, const s
 		p.beta = lmi_whole(e, v);
 	}
 	lmi_put(e, &op);
-	p.qkv = joint ? sort_out(e, d, in, &p.z) : in;
+	p.qkv = joint ? split_joint(e, d, in, &p.z) : in;
 	return p;
 }
 
-/* Log decay and step of every head. */
+/* Log decay and step of each head. */
 static void put_steps(struct lmi_emit *e, const struct parts *v, uint32_t g, uint32_t beta)
 {
 	const uint32_t n = v->alpha.n_head, r = v->alpha.width;
@@ -213,7 +214,7 @@ static void put_steps(struct lmi_emit *e, const struct parts *v, uint32_t g, uin
 	lmi_ew_out(e, &p, lmi_ew2(&p, LMD_EW_MUL, alpha, a), lmi_heads(g, 0, n, r));
 }
 
-/* q and k of every head to length one: x / sqrt(sum x^2 + eps). */
+/* Scales q and k of each head to unit length: x / sqrt(sum x^2 + eps). */
 static uint32_t put_unit(struct lmi_emit *e, const struct lmi_delta *d, uint32_t x)
 {
 	const uint32_t n = 2 * d->n_key_head;

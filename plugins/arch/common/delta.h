@@ -3,18 +3,18 @@
  * delta.h - linear attention by the gated delta rule (arXiv 2412.06464).
  *
  * An architecture with such layers keeps a struct lmi_delta in its state, lists LMI_SET_DELTA for
- * its recurrent layers, asks lmi_delta_dim from its own dim function, and puts lmi_delta where the
- * layer's mixer stands. */
+ * its recurrent layers, calls lmi_delta_dim from its own dim function, and calls lmi_delta as the
+ * mixer of those layers. */
 #ifndef LLAMAD_ARCH_COMMON_DELTA_H
 #define LLAMAD_ARCH_COMMON_DELTA_H
 
 #include "arch/common/blocks.h"
 
-/* Symbols of dims; between those of ssm.h and an architecture's own. */
+/* Dimension symbols; between those of ssm.h and an architecture's own. */
 enum lmi_d_delta {
 	D_DELTA_CONV = 144, /* kernel of the convolution */
 	D_DELTA_QKV,        /* q, k and v side by side: the channels of the convolution */
-	D_DELTA_V,          /* heads of v * dv */
+	D_DELTA_V,          /* n_head * dv */
 	D_DELTA_HEAD,
 	D_DELTA_DV,
 	D_DELTA_IN,         /* q, k, v and the gate */
@@ -27,8 +27,8 @@ enum lmi_delta_t {
 extern const struct lmd_tensor_row lmi_delta_rows[DL_N];
 #define LMI_SET_DELTA {lmi_delta_rows, DL_N, 0}
 
-/* The same in files that join matrices, the outputs for each key head side by side: step and decay
- * in ssm_ba; q, k, v and the gate of its value heads in ssm_in, where the file has that one. */
+/* Tensors of files with joint matrices, whose outputs lie side by side for each key head: ssm_ba
+ * holds step and decay; ssm_in, if present, holds q, k, v and the gate of the value heads. */
 enum lmi_delta_joint_t { DJ_IN, DJ_BA, DJ_QKV, DJ_GATE, DJ_N };
 extern const struct lmd_tensor_row lmi_delta_joint_rows[DJ_N];
 #define LMI_SET_DELTA_JOINT                                                                        \
@@ -39,12 +39,12 @@ struct lmi_delta {
 	uint32_t dk, dv;      /* of a head */
 	uint32_t n_head;      /* of v */
 	uint32_t n_key_head;  /* of q and k */
-	uint32_t key_map;     /* enum lmd_head_map; lmi_delta_read: CYCLE */
-	uint32_t gate_act;    /* enum lmd_act of the output gate; lmi_delta_read: SiLU */
+	uint32_t key_map;     /* enum lmd_head_map; lmi_delta_read sets CYCLE */
+	uint32_t gate_act;    /* enum lmd_act of the output gate; lmi_delta_read sets SiLU */
 	uint32_t group;       /* the STATE group */
-	uint32_t *conv;       /* [n_layer] cache of each recurrent layer */
-	uint32_t *scan;
-	float *unit;          /* [dk] 1/sqrt(dk), makes of an RMS norm one of length one */
+	uint32_t *conv;       /* [n_layer] convolution cache of each recurrent layer */
+	uint32_t *scan;       /* [n_layer] scan cache of each recurrent layer */
+	float *unit;          /* [dk] all 1/sqrt(dk): turns an RMS norm into an L2 norm */
 };
 
 /* Reads ssm.* keys. */
@@ -56,7 +56,7 @@ void lmi_delta_memory(struct lmi_delta *d, struct lmi_hparams *hp, struct lmi_ke
 /* Value of a D_DELTA_* symbol; 0 for all others. */
 int64_t lmi_delta_dim(const struct lmi_delta *d, uint32_t symbol);
 
-/* The mixer of the current layer, with the residual or without it as blocks.h says. */
+/* The mixer of the current layer; adds to the residual stream or not, as described in blocks.h. */
 uint32_t lmi_delta(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_delta *d);
 
 #endif /* LLAMAD_ARCH_COMMON_DELTA_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * embed.c - tokens and external rows to the residual stream. */
+ * embed.c - from tokens and external rows to the residual stream. */
 #include "arch/common/blocks.h"
 
 uint32_t lmi_embed_pos(struct lmi_emit *e, const struct lmd_tensor_row *pos, int32_t off)
@@ -11,7 +11,7 @@ uint32_t lmi_embed_pos(struct lmi_emit *e, const struct lmd_tensor_row *pos, int
 	uint32_t x = lmi_f32(e, hp->n_embd, "x");
 
 	if (w.id == LMD_NONE && lmi_has(e, &lmi_rows[T_OUTPUT])) {
-		w = lmi_w(e, &lmi_rows[T_OUTPUT]); /* tied the other way around */
+		w = lmi_w(e, &lmi_rows[T_OUTPUT]); /* tied, but stored under the other name */
 		w.site = LMD_NONE;
 	} else if (w.id == LMD_NONE) {
 		w = lmi_w(e, &lmi_rows[T_TOKEN_EMBD]);

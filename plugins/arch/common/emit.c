@@ -197,7 +197,7 @@ struct lmd_op lmi_op(enum lmd_op_code code)
 		for (uint32_t i = 0; i < 2; i++)
 			op.u.patch.kernel[i] = op.u.patch.stride[i] = op.u.patch.dilation[i] = 1;
 		break;
-	default: break; /* operands alone, or counts that have no neutral value */
+	default: break; /* only operands, or counts without a neutral value */
 	}
 	return op;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * emit_weight.c - from a tensor row and a layer to a weight of the plan; norms and rotation,
- * which are made of weights.
+ * emit_weight.c - finds the weight of a tensor row in a layer; norms and rotation, which are
+ * built from weights.
  *
- * Names come from the rows' stems.  A row with per-expert tensors ("blk.%d.ffn_up.%d") becomes
- * one stacked weight either way. */
+ * Names come from the stems of rows.  A row with one tensor per expert ("blk.%d.ffn_up.%d") becomes
+ * one stacked weight, as if the file had a merged tensor. */
 #include <stdio.h>
 #include <string.h>
 
@@ -110,7 +110,7 @@ static struct lmi_w stack_experts(struct lmi_emit *e, const struct lmd_tensor_ro
 			(void)snprintf(name, sizeof(name), row->alt, (int)e->il, (int)i);
 			e->b->fail(
 				e->b->ctx, LMD_NOTFOUND,
-				"%s.weight: the file has no such tensor, %u experts are expected",
+				"%s.weight: the file has no such tensor, but expert_count is %u",
 				name, e->hp->n_expert);
 			return no_weight();
 		}
@@ -179,7 +179,7 @@ bool lmi_read_floats(struct lmi_emit *e, const char *name, float *out, uint32_t 
 		return false;
 	}
 	if (t->n_dim != 1 || t->dims[0] < n) {
-		e->b->fail(e->b->ctx, LMD_INVALID, "%s: %lld values, at least %u", name,
+		e->b->fail(e->b->ctx, LMD_INVALID, "%s: %lld values, expected at least %u", name,
 			   (long long)t->dims[0], n);
 		return false;
 	}
@@ -190,7 +190,7 @@ bool lmi_read_floats(struct lmi_emit *e, const char *name, float *out, uint32_t 
 	}
 	st = host->dequant_rows(host->ctx, (enum lmd_dtype)t->dtype, t->data, out, n);
 	if (st != LMD_OK)
-		e->b->fail(e->b->ctx, st, "%s: type %u cannot be read", name, t->dtype);
+		e->b->fail(e->b->ctx, st, "%s: cannot decode tensor type %u", name, t->dtype);
 	return st == LMD_OK;
 }
 
@@ -217,7 +217,7 @@ struct lmd_norm lmi_norm_heads(struct lmi_emit *e, uint32_t kind, const struct l
 	return n;
 }
 
-/* Elements of a row's tensor: the width of its norm. */
+/* Number of elements of a norm's tensor, 0 if absent. */
 static uint32_t vector_width(struct lmi_emit *e, const struct lmd_tensor_row *row)
 {
 	uint32_t t = row ? lmi_tensor_index(e, row, ".weight") : LMD_NONE;
@@ -239,7 +239,7 @@ struct lmd_norm lmi_norm_req(struct lmi_emit *e, uint32_t kind, const struct lmd
 
 /* ---- rotation ---- */
 
-/* The tensor of frequency divisors that holds for this context, or NULL. */
+/* Name of the tensor with the frequency divisors for this context length, or NULL. */
 static const char *factor_tensor(const struct lmi_emit *e, const struct lmi_rope_hp *r)
 {
 	const char *name = e->hp->n_ctx > r->n_ctx_orig ? "rope_factors_long.weight"
@@ -276,7 +276,7 @@ static uint32_t make_rope(struct lmi_emit *e, const struct lmi_rope_hp *r, uint3
 	if (name) {
 		f = host->alloc(host->ctx, sizeof(*f) * (n_rot / 2));
 		if (!f) {
-			e->b->fail(e->b->ctx, LMD_NOMEM, "%s: no memory for %u values", name,
+			e->b->fail(e->b->ctx, LMD_NOMEM, "%s: out of memory for %u values", name,
 				   n_rot / 2);
 			return LMD_NONE;
 		}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * ffn.c - the dense feed-forward block as one FFN op; as LINEAR, GLU, LINEAR where the op does not
- * reach: a fused gate and up with a bias or a scale of their own, a norm before the last matrix. */
+ * ffn.c - the dense feed-forward block.
+ *
+ * It is one FFN op where possible.  For what that op does not support (a fused gate and up with a
+ * bias, scale or adapter, or a norm before the last matrix) it is LINEAR, GLU, LINEAR. */
 #include <string.h>
 
 #include "arch/common/blocks.h"
@@ -13,7 +15,7 @@ struct lmi_ffn lmi_ffn_default(void)
 		.down = &lmi_rows[T_FFN_DOWN], .act = LMD_ACT_SILU, .sub_norm_kind = LMD_NORM_RMS};
 }
 
-/* Where the result goes: operands y, r_in, r_out of an op; returns the value. */
+/* Creates the result value and sets the operands y, or r_in and r_out; returns the value. */
 static uint32_t target(struct lmi_emit *e, const struct lmi_io *io, uint32_t width,
 		       struct lmd_opnd *y, struct lmd_opnd *r_in, struct lmd_opnd *r_out)
 {
@@ -30,7 +32,7 @@ static uint32_t target(struct lmi_emit *e, const struct lmi_io *io, uint32_t wid
 	return out;
 }
 
-/* gate and up in one matrix of 2F rows. */
+/* gate and up fused in one matrix of 2F rows. */
 static uint32_t two_halves(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_ffn *f)
 {
 	struct lmi_w w = lmi_w(e, f->up);
@@ -97,7 +99,7 @@ uint32_t lmi_ffn(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_f
 
 	if (f->fused) {
 		up = lmi_w(e, f->up);
-		/* an adapter of the fused tensor needs its 2F outputs in one piece */
+		/* an adapter of the fused tensor needs all 2F outputs in one LINEAR */
 		if (up.extras || f->sub_norm || (e->lora && up.site != LMD_NONE))
 			return down(e, io, f, two_halves(e, io, f));
 		gate = lmi_w_part(e, f->up, f->swap_fused ? up.n / 2 : 0, up.n / 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * head.c - the end of a plan: logits, embeddings. */
+ * head.c - the outputs of a plan: logits and embeddings. */
 #include "arch/common/blocks.h"
 
 void lmi_head(struct lmi_emit *e, struct lmd_opnd x, const struct lmd_norm *norm, uint32_t bias)
@@ -38,7 +38,7 @@ void lmi_finish(struct lmi_emit *e, const struct lmd_plan_key *key, struct lmi_s
 	lmi_layer(e, -1);
 	if (!(key->flags & (LMD_PLAN_LOGITS | LMD_PLAN_EMBED))) {
 		e->b->fail(e->b->ctx, LMD_UNSUPPORTED,
-			   "plan without logits and without embeddings");
+			   "plan key requests neither logits nor embeddings");
 		return;
 	}
 	if (key->flags & LMD_PLAN_EMBED) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * hp_memory.c - groups, caches, adapter sites: what a description says beyond numbers. */
+ * hp_memory.c - groups, caches and adapter sites of a description. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ uint32_t lmi_hp_add_group(struct lmi_hparams *hp, struct lmi_keys *k, const stru
 	if (!hp->groups)
 		return LMD_NONE;
 	if (hp->n_group == LMD_MAX_GROUP) {
-		lmi_key_fail(k, LMD_UNSUPPORTED, "architecture %s: more than %d groups of layers",
+		lmi_key_fail(k, LMD_UNSUPPORTED, "architecture %s: more than %d layer groups",
 			     hp->model->arch, LMD_MAX_GROUP);
 		return LMD_NONE;
 	}
@@ -34,7 +34,7 @@ uint32_t lmi_hp_add_cache(struct lmi_hparams *hp, struct lmi_keys *k, const stru
 	return hp->n_cache++;
 }
 
-/* The group of a layer's keys, made when it is new. */
+/* The group of a layer's keys; created if there is none like it yet. */
 static uint32_t group_of(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_layer *l)
 {
 	struct lmd_group g = {
@@ -84,7 +84,7 @@ void lmi_hp_memory(struct lmi_hparams *hp, struct lmi_keys *k, uint32_t n_copy)
 		l->cls &= ~(LMI_L_WINDOW | LMI_L_FULL);
 		l->cls |= l->window || l->chunk ? LMI_L_WINDOW : LMI_L_FULL;
 	}
-	/* full layers first, so that group 0 holds whole sequences where there is one */
+	/* full attention first, so that group 0 holds whole sequences if any group does */
 	for (uint32_t pass = 0; pass < 2; pass++) {
 		for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
 			struct lmi_layer *l = &hp->layer[il];
@@ -117,7 +117,7 @@ uint32_t lmi_hp_tensor(const struct lmi_hparams *hp, const char *name)
 	return t ? (uint32_t)(t - hp->model->tensors) : LMD_NONE;
 }
 
-/* Gives the tensor STEM.weight the next site, if it exists and has none. */
+/* Gives the tensor STEM.weight the next adapter site, if it exists and has none. */
 static void add_site(struct lmi_hparams *hp, struct lmi_keys *k, const char *stem)
 {
 	char name[128];

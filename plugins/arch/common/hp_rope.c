@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * hp_rope.c - the keys of rotation and of windows.
+ * hp_rope.c - the keys of rotation (RoPE) and of sliding windows.
  *
- * Scaling: "linear" divides positions by the factor (old files say rope.scale_linear), "none"
- * ignores the factor, "yarn" (arXiv 2309.00071) blends; "longrope" has its factors as tensors.
- * YaRN files of some architectures carry a log multiplier m: their magnitude is the quotient of
- * 1 + 0.1 ln(factor) and 1 + 0.1 m ln(factor).  The table helper of the host multiplies by
- * 1 + 0.1 ln(1/freq_scale) on its own, so what is stored here is divided by it. */
+ * Scaling: "linear" divides positions by the factor (old files use rope.scale_linear), "none"
+ * ignores the factor, "yarn" (arXiv 2309.00071) interpolates by frequency, and "longrope" has its
+ * factors in tensors.  YaRN files of some architectures have a log multiplier m; their magnitude is
+ * (1 + 0.1 ln(factor)) / (1 + 0.1 m ln(factor)).  The host's rope table function multiplies by
+ * 1 + 0.1 ln(1/freq_scale) itself, so the magnitude stored here is divided by that. */
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool str_is(struct lmd_str s, const char *word)
 	return s.ptr && s.len == strlen(word) && memcmp(s.ptr, word, s.len) == 0;
 }
 
-/* 1 + 0.1 m ln(factor), 1 for factors that do not stretch */
+/* 1 + 0.1 m ln(factor); 1 if factor <= 1 */
 static double yarn_magnitude(double factor, double m)
 {
 	return factor <= 1.0 ? 1.0 : 1.0 + 0.1 * m * log(factor);
@@ -46,7 +46,7 @@ static void read_sections(struct lmi_hparams *hp, struct lmi_keys *k, const stru
 	for (uint32_t i = 0; i < n; i++)
 		sum += hp->sections[i];
 	if (!sum && !o->sections_required)
-		return; /* all zero: the file means plain positions */
+		return; /* all zero means ordinary positions */
 	hp->sections_kind = o->sections_kind;
 	if (!sum)
 		lmi_key_fail(k, LMD_INVALID, "%s.%s: all sections are 0", k->model->arch, key);
@@ -67,7 +67,7 @@ void lmi_hp_rope(struct lmi_hparams *hp, struct lmi_keys *k, const struct lmi_hp
 	    !str_is(type, "longrope"))
 		lmi_key_fail(
 			k, LMD_UNSUPPORTED,
-			"%s.rope.scaling.type: \"%.*s\" is none of none, linear, yarn, longrope",
+			"%s.rope.scaling.type: \"%.*s\" is not none, linear, yarn or longrope",
 			k->model->arch, (int)(type.len < 32 ? type.len : 32), type.ptr);
 	r->freq_scale = factor == 0.0 || str_is(type, "none") ? 1.0 : 1.0 / factor;
 	r->n_ctx_orig = lmi_key_u32(k, "rope.scaling.original_context_length", LMI_OPTIONAL,

@@ -2,8 +2,8 @@
  *
  * hparams.c - sizes, heads, experts and rotation of a model from its keys.
  *
- * After lmi_hp_read every number is inside its bounds and every product that a builder takes
- * (heads * head size, experts * width) fits 32 bits, so later code multiplies freely. */
+ * After lmi_hp_read every number is within its bounds, and every product that plan building
+ * computes (heads * head size, experts * width) fits 32 bits, so later code need not check. */
 #include "arch/common/hparams.h"
 
 #include <string.h>
@@ -19,12 +19,12 @@ void *lmi_hp_alloc(struct lmi_hparams *hp, struct lmi_keys *k, size_t n, size_t 
 	if (n && size <= SIZE_MAX / n)
 		p = hp->host->arena_alloc(hp->host->ctx, hp->arena, n * size, 16);
 	if (!p)
-		lmi_key_fail(k, LMD_NOMEM, "architecture %s: no memory for %zu entries",
+		lmi_key_fail(k, LMD_NOMEM, "architecture %s: out of memory for %zu entries",
 			     hp->model->arch, n);
 	return p;
 }
 
-/* One number for each layer, in scratch of the arena; NULL after an error. */
+/* One number for each layer, allocated from the arena; NULL after an error. */
 static uint32_t *per_layer(struct lmi_hparams *hp, struct lmi_keys *k, const char *key,
 			   enum lmi_need need, uint32_t def, uint32_t lo, uint32_t hi)
 {
@@ -52,7 +52,7 @@ static void read_sizes(struct lmi_hparams *hp, struct lmi_keys *k,
 	else
 		hp->n_vocab = lmi_key_u32(k, "vocab_size", LMI_REQUIRED, 1, 1, LMI_MAX_VOCAB);
 	if (hp->n_vocab > LMI_MAX_VOCAB)
-		lmi_key_fail(k, LMD_INVALID, "vocabulary: %u tokens, at most %u", hp->n_vocab,
+		lmi_key_fail(k, LMD_INVALID, "vocabulary: %u tokens, maximum %u", hp->n_vocab,
 			     LMI_MAX_VOCAB);
 	hp->pooling = (int32_t)lmi_key_u32(k, "pooling_type", LMI_OPTIONAL, UINT32_MAX, 0, 4);
 	hp->causal = lmi_key_bool(k, "attention.causal", LMI_OPTIONAL, true);
@@ -94,7 +94,7 @@ static void read_heads(struct lmi_hparams *hp, struct lmi_keys *k, const struct 
 	n_rot = o->no_rope ? 0 : lmi_key_u32(k, "rope.dimension_count", LMI_OPTIONAL, dk, 0, dk);
 	if (n_head && (!dk || !dv))
 		lmi_key_fail(k, LMD_INVALID,
-			     "%s.attention.head_count: %u heads for an embedding of %u",
+			     "%s.attention.head_count: %u heads, but embedding_length is only %u",
 			     k->model->arch, n_head, hp->n_embd);
 	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
 		struct lmi_layer *l = &hp->layer[il];
@@ -106,12 +106,13 @@ static void read_heads(struct lmi_hparams *hp, struct lmi_keys *k, const struct 
 		l->n_rot = n_rot;
 		if (l->n_head && l->n_head_kv && l->n_head % l->n_head_kv)
 			lmi_key_fail(k, LMD_INVALID,
-				     "%s.attention.head_count_kv: %u of layer %u does not divide "
-				     "%u heads",
+				     "%s.attention.head_count_kv: %u in layer %u does not divide "
+				     "the head count %u",
 				     k->model->arch, l->n_head_kv, il, l->n_head);
 		if ((uint64_t)l->n_head * (dk > dv ? dk : dv) > MAX_EMBD_PRODUCT / 4)
 			lmi_key_fail(k, LMD_INVALID,
-				     "%s.attention.key_length: %u heads of %u, at most %u",
+				     "%s.attention.key_length: %u heads of %u columns; the product "
+				     "must be at most %u",
 				     k->model->arch, l->n_head, dk, MAX_EMBD_PRODUCT / 4);
 	}
 }
@@ -155,7 +156,7 @@ static void read_experts(struct lmi_hparams *hp, struct lmi_keys *k, const struc
 	}
 }
 
-/* Which blocks a layer has when nothing special is said about it. */
+/* Sets the default class of each layer. */
 static void classify(struct lmi_hparams *hp)
 {
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
@@ -227,7 +228,8 @@ void lmi_hp_deepstack(struct lmi_hparams *hp, struct lmi_keys *k)
 	hp->n_embd_inp = hp->n_embd * (1 + n);
 }
 
-/* GLOBAL rows ask with layer -1: the first layer that has the thing answers. */
+/* The layer that a symbol refers to.  For GLOBAL rows il is -1: the first layer to which the symbol
+ * applies. */
 static const struct lmi_layer *layer_of(const struct lmi_hparams *hp, uint32_t symbol, int32_t il)
 {
 	if (il >= 0)

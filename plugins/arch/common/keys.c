@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * keys.c - see keys.h.  Every number of the file passes one of two conversions (integer,
- * float) and one range check, so that no architecture meets a value it did not ask for. */
+ * keys.c - see keys.h.  Every number of the file passes one of two conversions (integer or
+ * float) and a range check, so that no architecture sees a value outside its bounds. */
 #include "arch/common/keys.h"
 
 #include <math.h>
@@ -75,7 +75,7 @@ static bool int_at(const struct lmd_meta *m, uint64_t i, int64_t *out)
 		*out = m->v.i;
 		return true;
 	case LMD_META_U64:
-		*out = INT64_MAX; /* beyond every bound; the sentence shows the clipped value */
+		*out = INT64_MAX; /* exceeds every bound; error messages show the clipped value */
 		return true;
 	case LMD_META_ARR_BOOL:
 		*out = ((const uint8_t *)m->v.a)[i];
@@ -103,7 +103,8 @@ static bool float_at(const struct lmd_meta *m, uint64_t i, double *out)
 	return true;
 }
 
-/* The key's entry if it is there and of use; reports what is wrong with it. */
+/* The key's entry, or NULL if it is absent or of the wrong kind; the latter and a missing required
+ * key are reported as errors. */
 static const struct lmd_meta *take(struct lmi_keys *k, const char *key, enum lmi_need need,
 				   bool array_ok)
 {
@@ -208,7 +209,7 @@ struct lmd_str lmi_key_str(struct lmi_keys *k, const char *key, enum lmi_need ne
 	return m->v.s;
 }
 
-/* Array or scalar with enough elements for n layers; `step` is 0 for a scalar. */
+/* An array with at least n elements, or a scalar; *step is 0 for a scalar, else 1. */
 static const struct lmd_meta *take_layers(struct lmi_keys *k, const char *key, enum lmi_need need,
 					  uint32_t n, uint32_t *step)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * moe.c - experts: router, choice, weighted sum, shared experts.
+ * moe.c - mixture of experts: router, expert choice, weighted sum, shared expert.
  *
- * Files hold the experts of a layer merged (one tensor each for gate, up, down), with gate and up
- * merged too, or one tensor for each expert; all become stacked weights.  The shared expert adds
- * to the same stream, scaled by the sigmoid of one logit where the file has its weight. */
+ * A file stores the experts of a layer merged (one tensor each for gate, up and down, or with gate
+ * and up fused as well) or as one tensor per expert; all of these become stacked weights.  The
+ * shared expert adds to the same stream; if the file has a gate for it, it is scaled by the sigmoid
+ * of one logit. */
 #include <string.h>
 
 #include "arch/common/blocks.h"
@@ -106,7 +107,7 @@ static void expert_weights(struct lmi_emit *e, const struct lmi_moe *m, struct l
 	o->lora_site[2] = down.site;
 }
 
-/* r + a * sigmoid(w x) * shared(x) as a new stream. */
+/* Returns r + a * sigmoid(w x) * shared(x). */
 static uint32_t gated_shared(struct lmi_emit *e, struct lmd_opnd x, const struct lmi_moe *m,
 			     uint32_t r, float a, bool stream)
 {
@@ -128,7 +129,7 @@ static uint32_t gated_shared(struct lmi_emit *e, struct lmd_opnd x, const struct
 	return y;
 }
 
-/* What the experts read and where their sum goes; returns the value. */
+/* Sets the input and output operands of the experts; returns the output value. */
 static uint32_t experts(struct lmi_emit *e, struct lmd_opnd x, const struct lmi_io *io,
 			const struct lmi_moe *m, struct lmd_op_moe_ffn *o)
 {
@@ -147,7 +148,7 @@ static uint32_t experts(struct lmi_emit *e, struct lmd_opnd x, const struct lmi_
 	return out;
 }
 
-/* The same for experts on a narrower row. */
+/* Emits the experts on a narrower (latent) row and the projections around them. */
 static uint32_t latent_experts(struct lmi_emit *e, struct lmd_opnd x, const struct lmi_io *io,
 			       const struct lmi_moe *m, struct lmd_op *op)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * pool.c - one vector for a sequence (or for every row that leaves): pooling, the projections
- * of sentence-transformers files (dense_2, dense_3), the classifiers of rerankers (cls, cls.norm,
- * cls.output). */
+ * pool.c - one vector for each sequence (or output row): pooling, the projections of
+ * sentence-transformers models (dense_2, dense_3), and the classifiers of rerankers (cls,
+ * cls.norm, cls.output). */
 #include "arch/common/blocks.h"
 
 static uint32_t reduce(struct lmi_emit *e, struct lmd_opnd x, enum lmd_reduce kind)
@@ -38,7 +38,7 @@ static uint32_t in_space_of(struct lmi_emit *e, uint32_t like, uint32_t width, c
 	return lmi_value(e, (enum lmd_space)v.space, LMD_VTYPE_F32, width, name);
 }
 
-/* One matrix with its bias, and an activation. */
+/* One matrix with its bias, and an activation function; x itself if the file has no such matrix. */
 static uint32_t dense(struct lmi_emit *e, uint32_t x, enum lmi_t row, uint32_t act,
 		      const char *name)
 {
@@ -101,7 +101,8 @@ void lmi_pool(struct lmi_emit *e, const struct lmd_plan_key *key, struct lmd_opn
 		y = classify(e, y, p);
 		break;
 	default:
-		e->b->fail(e->b->ctx, LMD_UNSUPPORTED, "pooling %d: known are 0..4", key->pooling);
+		e->b->fail(e->b->ctx, LMD_UNSUPPORTED, "pooling type %d is not in 0..4",
+			   key->pooling);
 		return;
 	}
 	y = dense(e, y, T_DENSE_2, LMD_ACT_NONE, "dense_2");

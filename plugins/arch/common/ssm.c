@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * ssm.c - keys, memory and the two mixers of state space layers.
+ * ssm.c - keys, memory and the two kinds of mixer of state space layers.
  *
  * Mamba: (x, z) = in(u); x = silu(conv(x)); (dt, B, C) = split(x_proj(x)); dt =
  * softplus(dt_proj(dt)); y = scan(x, dt, A, B, C) + D x; out(y * silu(z)).
- * Mamba-2: (z, x, B, C, dt) = in(u) in one projection, the convolution runs over x, B and C, and
- * the gated result is normalised in groups. */
+ * Mamba-2: (z, x, B, C, dt) = in(u) is one projection, the convolution covers x, B and C, and the
+ * gated result is normalised in groups. */
 #include "arch/common/ssm.h"
 
 #define R LMD_TENSOR_REQUIRED
@@ -115,7 +115,7 @@ int64_t lmi_ssm_dim(const struct lmi_ssm *s, uint32_t symbol)
 	}
 }
 
-/* x' = silu(conv(x)) with the layer's history. */
+/* silu(conv(x)), with the layer's cached history. */
 static uint32_t put_conv(struct lmi_emit *e, const struct lmi_ssm *s,
 			 const struct lmd_tensor_row *row, struct lmd_opnd x)
 {
@@ -143,7 +143,7 @@ static uint32_t put_out(struct lmi_emit *e, const struct lmd_tensor_row *row, ui
 	return lmi_block_out(e, lmi_whole(e, x), NULL, &w, io);
 }
 
-/* dt, B, C one after another in a value, normalised when the model wants it. */
+/* One value [dt | B | C], normalised if the model does so. */
 static uint32_t put_dbc(struct lmi_emit *e, const struct lmi_ssm *s, uint32_t x)
 {
 	static const uint8_t rows[3] = {S_DT_NORM, S_B_NORM, S_C_NORM};
@@ -203,7 +203,7 @@ static uint32_t mamba1(struct lmi_emit *e, const struct lmi_ssm *s, const struct
 	return put_out(e, &lmi_mamba1_rows[S_OUT], g, io);
 }
 
-/* softplus(dt + bias) for every head. */
+/* softplus(dt + bias) of each head. */
 static uint32_t put_dt(struct lmi_emit *e, const struct lmi_ssm *s, struct lmd_opnd x)
 {
 	uint32_t dt = lmi_f32(e, s->dt_rank, "ssm_dt");

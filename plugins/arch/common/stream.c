@@ -2,8 +2,8 @@
  *
  * stream.c - the residual stream.
  *
- * Where a norm follows a block (sandwich and post-norm layers) the sum x + a*z is left pending and
- * joins the next norm, so that a layer has no separate addition. */
+ * Where a norm follows a block (sandwich and post-norm layers), the sum x + a*z stays pending until
+ * the next norm, which performs it, so that a layer needs no separate addition. */
 #include "arch/common/blocks.h"
 
 uint32_t lmi_flush(struct lmi_emit *e, struct lmi_stream *s)

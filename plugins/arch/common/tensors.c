@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensors.c - the two tables of tensors.h, from its one list. */
+ * tensors.c - the two tables of tensors.h, generated from its list. */
 #include "arch/common/tensors.h"
 
 #define REQ LMD_TENSOR_REQUIRED
@@ -9,7 +9,7 @@
 #define BAR LMD_TENSOR_BARE
 #define GLB LMD_TENSOR_GLOBAL
 #define PEX LMD_TENSOR_PER_EXPERT
-#define ANY LMD_TENSOR_ANY_SHAPE /* a square matrix, or one row */
+#define ANY LMD_TENSOR_ANY_SHAPE /* a square matrix or a single row */
 
 #define ROW(name, stem, d0, d1, d2, flags, split, when, alt)                                       \
 	[T_##name] = {stem, {d0, d1, d2, 0}, flags, LMD_SPLIT_##split, when, alt},

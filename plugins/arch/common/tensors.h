@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensors.h - the tensors that many architectures have, as one table.
+ * tensors.h - the tensors that many architectures share, as a table.
  *
- * enum lmi_t names the rows; lmi_rows[] holds them as they are usually required, lmi_rows_opt[]
- * the same rows with nothing required.  An architecture lists what it reads as slices of the two
+ * enum lmi_t names the rows.  lmi_rows[] holds them with the usual ones required; lmi_rows_opt[]
+ * holds the same rows, all optional.  An architecture lists what it reads as slices of the two
  * tables plus rows of its own:
  *
  *     static const struct lmd_tensor_set sets[] = {
@@ -11,14 +11,14 @@
  *         LMI_OWN(own_rows),
  *     };
  *
- * Rows whose split is not REPLICATE are the weights of matrices: their stems are the adapter
- * sites of the model. */
+ * Rows whose split is not REPLICATE are matrices; their stems are the adapter sites of the
+ * model. */
 #ifndef LLAMAD_ARCH_COMMON_TENSORS_H
 #define LLAMAD_ARCH_COMMON_TENSORS_H
 
 #include "llamad/arch.h"
 
-/* Symbols of dims; lmi_hp_dim resolves them.  An architecture's own begin at D_OWN. */
+/* Dimension symbols; lmi_hp_dim resolves them.  Those of an architecture begin at D_OWN. */
 enum lmi_d {
 	D_NONE = 0,
 	D_EMBD,      /* width of the residual stream */
@@ -37,7 +37,7 @@ enum lmi_d {
 	D_QKV2,      /* D_Q2 + D_K + D_V */
 	D_ROT_HALF,  /* n_rot / 2 of the layer; GLOBAL rows: of the first layer with rotation */
 	D_FF,
-	D_FF2,       /* gate and up in one */
+	D_FF2,       /* gate and up fused */
 	D_EXPERT,
 	D_FF_EXP,
 	D_FF_EXP2,
@@ -50,8 +50,8 @@ enum lmi_d {
 	D_OWN = 256
 };
 
-/* Kinds of layer: bits of lmd_tensor_row.when and lmi_layer.cls. */
-#define LMI_L_ATTN      1u  /* has attention with keys and values of its own */
+/* Classes of layers: bits of lmd_tensor_row.when and lmi_layer.cls. */
+#define LMI_L_ATTN      1u  /* has attention */
 #define LMI_L_DENSE     2u  /* has a dense feed-forward block */
 #define LMI_L_MOE       4u
 #define LMI_L_SHEXP     8u  /* has a shared expert */
@@ -145,12 +145,13 @@ enum lmi_t { LMI_TENSOR_LIST(LMI_TENSOR_ENUM) T_N };
 extern const struct lmd_tensor_row lmi_rows[T_N];
 extern const struct lmd_tensor_row lmi_rows_opt[T_N];
 
-/* Slices of the tables, first and last row. */
+/* Slices of the tables, from the first to the last row inclusive. */
 #define LMI_REQ(first, last) {lmi_rows + (first), (last) - (first) + 1, 0}
 #define LMI_OPT(first, last) {lmi_rows_opt + (first), (last) - (first) + 1, 0}
 #define LMI_OWN(rows)        {rows, (uint32_t)LMD_LEN(rows), 0}
 
-/* Blocks of rows.  QKV: split or fused, the output projection; NORM of its own. */
+/* Named slices.  QKV: the projections, split or fused, and the output projection; the norm is a
+ * slice of its own. */
 #define LMI_SET_GLOBAL    LMI_REQ(T_TOKEN_EMBD, T_OUTPUT)
 #define LMI_SET_ATTN_NORM LMI_REQ(T_ATTN_NORM, T_ATTN_NORM)
 #define LMI_SET_QKV       LMI_REQ(T_ATTN_Q, T_ATTN_OUT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Apertus (arXiv 2509.14233): norm of queries and keys, xIELU (arXiv 2411.13010) without a gate.
- * The file has the alphas before their softplus. */
+ * Apertus (arXiv 2509.14233): queries and keys are normalised; xIELU (arXiv 2411.13010) without a
+ * gate.  The file has the alphas before softplus. */
 #include <math.h>
 
 #include "arch/dense/dense.h"
@@ -16,7 +16,7 @@ static double softplus(double x)
 	return x > 20.0 ? x : log1p(exp(x));
 }
 
-/* Parameters as the activation wants them: alpha_n, alpha_p, beta, eps of each layer. */
+/* Computes the parameters of the activation function: alpha_n, alpha_p, beta, eps of each layer. */
 static void activation(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	static const char *const key[LMD_N_ACT_PARAM] = {

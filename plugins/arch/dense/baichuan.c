@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Baichuan (arXiv 2309.10305).  The 7B model rotates; the 13B model, told by its 40 layers, has
- * ALiBi instead. */
+ * Baichuan (arXiv 2309.10305).  The 7B model uses RoPE; the 13B model, identified by its 40 layers,
+ * uses ALiBi. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

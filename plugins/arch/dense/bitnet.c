@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * BitNet b1.58 (arXiv 2402.17764): norms before the two output matrices; ternary weights, scaled by
- * a number of the matrix.  hidden_activation is SiLU where the file does not say. */
+ * BitNet b1.58 (arXiv 2402.17764): norms before the two output matrices; ternary weights with one
+ * scale per matrix.  hidden_activation defaults to SiLU. */
 #include <string.h>
 
 #include "arch/dense/dense.h"
@@ -31,7 +31,7 @@ static void activation(struct lmi_hparams *hp, struct lmi_keys *k)
 		}
 	}
 	lmi_key_fail(k, LMD_UNSUPPORTED,
-		     "%s.hidden_activation: \"%.*s\" is none of silu, gelu, relu, relu2",
+		     "%s.hidden_activation: \"%.*s\" is not silu, gelu, relu or relu2",
 		     k->model->arch, (int)(s.len < 32 ? s.len : 32), s.ptr);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chameleon (arXiv 2405.09818): LayerNorm of queries and keys with a weight for each head; the ids
- * of picture tokens are banned from the output.  Models with "swin norm" normalise after the
- * blocks; there the feed-forward block reads the normalised result of attention alone, as the
- * reference implementation of the file format has it. */
+ * Chameleon (arXiv 2405.09818): LayerNorm of queries and keys with a weight per head; image tokens
+ * are banned from the output.  Models with "swin norm" normalise after the blocks; in these the
+ * feed-forward block reads only the normalised result of attention, as in the reference
+ * implementation of the file format. */
 #include "arch/dense/dense.h"
 
 #include <math.h>
@@ -67,7 +67,7 @@ static uint32_t ban_images(struct lmi_emit *e, const struct lmi_decoder *d)
 	float *v = host->alloc(host->ctx, (size_t)n * sizeof(*v));
 
 	if (!v) {
-		e->b->fail(e->b->ctx, LMD_NOMEM, "banned tokens: no memory for %u values", n);
+		e->b->fail(e->b->ctx, LMD_NOMEM, "banned tokens: out of memory for %u values", n);
 		return LMD_NONE;
 	}
 	for (uint32_t i = IMAGE_FIRST; i < IMAGE_END && i < n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ChatGLM 3 and GLM-4-9B (arXiv 2406.12793): biases of q, k, v, rotation of a part of the head,
- * gate and up in one matrix. */
+ * ChatGLM 3 and GLM-4-9B (arXiv 2406.12793): q, k and v have biases; partial rotation; gate and up
+ * are fused. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

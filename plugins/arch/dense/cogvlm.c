@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Text model of CogVLM (arXiv 2311.03079): LLaMA with a second set of matrices ("visual expert")
- * for picture rows.  Picture and text rows never share a step; variant 1 of a plan is for
- * pictures. */
+ * for image rows.  Image and text rows never share a step; plan variant 1 is for images. */
 #include "arch/dense/dense.h"
 
 #define VIS_SPLIT(stem, d0, d1, split)                                                             \

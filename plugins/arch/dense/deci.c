@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Llama-3.1-Nemotron (arXiv 2411.19146; general.architecture "deci"): LLaMA whose layers were
- * searched: heads and widths differ, a layer may have no attention (head_count 0), one matrix in
- * place of attention (head_count_kv 0), or nothing at all (feed_forward_length 0). */
+ * Llama-3.1-Nemotron (arXiv 2411.19146; general.architecture "deci"): LLaMA whose layers come from
+ * an architecture search.  Heads and widths differ by layer; a layer may have no attention
+ * (head_count 0), one matrix instead of attention (head_count_kv 0), or no feed-forward block
+ * (feed_forward_length 0). */
 #include "arch/dense/dense.h"
 
 #define LINEAR_LAYER LMI_L_OWN

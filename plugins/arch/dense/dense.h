@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * dense.h - the architectures of arch-dense.so: the name in files, the identifier of the table.
- * A new one is a file here and a line in this list. */
+ * dense.h - the architectures of arch-dense.so: name in model files, identifier of the ops table.
+ * To add one, add a file here and a line to this list. */
 #ifndef LLAMAD_ARCH_DENSE_DENSE_H
 #define LLAMAD_ARCH_DENSE_DENSE_H
 
@@ -56,10 +56,10 @@
 #define LMI_DENSE_EXTERN(name, ident) extern const struct lmd_arch_ops lmi_arch_##ident;
 LMI_DENSE_LIST(LMI_DENSE_EXTERN)
 
-/* Keys that the Granite architectures share. */
+/* Read keys that the Granite architectures share. */
 void lmi_granite_scales(struct lmi_hparams *hp, struct lmi_keys *k);
 void lmi_granite_deepstack(struct lmi_hparams *hp, struct lmi_keys *k);
-/* rope.scaling.alpha: base * alpha^(d / (d - 2)). */
+/* Applies rope.scaling.alpha: base * alpha^(d / (d - 2)). */
 void lmi_hunyuan_alpha(struct lmi_hparams *hp, struct lmi_keys *k);
 
 #endif /* LLAMAD_ARCH_DENSE_DENSE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ERNIE 4.5 (model card baidu/ERNIE-4.5-0.3B-PT): the LLaMA block.  Files may carry a bias of the
- * output projection that the model does not add. */
+ * ERNIE 4.5 (model card baidu/ERNIE-4.5-0.3B-PT): the LLaMA block.  Files may have a bias of the
+ * output projection that the model does not use. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * EXAONE 3.x (arXiv 2408.03541, 2412.04862): the LLaMA block, halves rotated, frequency factors. */
+ * EXAONE 3.x (arXiv 2408.03541, 2412.04862): the LLaMA block with NeoX-style rotation and frequency
+ * factors. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * EXAONE 4 (arXiv 2507.11407): norms after the blocks alone, norm of queries and keys.  The model
- * with 64 layers has a window in three of four layers; its full layers do not rotate. */
+ * EXAONE 4 (arXiv 2507.11407): norms only after the blocks; queries and keys are normalised.  The
+ * model with 64 layers has a window in three of four layers; its full layers have no rotation. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * GLM-4-0414 and the text model of GLM-4.1V (model cards zai-org/GLM-4-9B-0414,
- * GLM-4.1V-9B-Thinking): norms before and after the blocks, gate and up in one matrix.  Files with
- * sections have positions of four parts and rotate halves. */
+ * GLM-4.1V-9B-Thinking): norms before and after the blocks; gate and up are fused.  Files with
+ * rope.dimension_sections use M-RoPE with NeoX-style rotation. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -2,7 +2,7 @@
  *
  * Granite 3 and 4, dense and with experts (model cards ibm-granite/granite-3.0-8b-base,
  * granite-3.0-3b-a800m-base): LLaMA with scaled embeddings, residuals, scores and logits; a shared
- * expert; picture rows that join before some layers (granite-vision-4.1). */
+ * expert; image rows that are added before some layers (granite-vision-4.1). */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

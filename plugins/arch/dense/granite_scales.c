@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the Granite architectures share beyond blocks. */
+ * Scales and DeepStack keys shared by the Granite architectures. */
 #include "arch/dense/dense.h"
 
 void lmi_granite_scales(struct lmi_hparams *hp, struct lmi_keys *k)
@@ -9,12 +9,12 @@ void lmi_granite_scales(struct lmi_hparams *hp, struct lmi_keys *k)
 	hp->embd_scale_ext = hp->embd_scale;
 	hp->residual_scale = (float)lmi_key_f64(k, "residual_scale", LMI_OPTIONAL, 0.0, 0.0, 1e6);
 	hp->attn_scale = (float)lmi_key_f64(k, "attention.scale", LMI_OPTIONAL, 0.0, 0.0, 1e3);
-	/* the file's number divides */
+	/* the file has a divisor */
 	hp->logit_scale =
 		(float)(1.0 / lmi_key_f64(k, "logit_scale", LMI_REQUIRED, 1.0, 1e-6, 1e6));
 }
 
-/* One block of columns for each layer, -1 = none; block 0 is the embedding itself. */
+/* Reads which block of columns each layer adds (-1 = none; block 0 is the embedding itself). */
 void lmi_granite_deepstack(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	static const char key[] = "deepstack_mapping";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Granite with windows (architecture granite_swa): Granite scales, attention sinks, a window in the
- * layers that the pattern names, rotation in those that another pattern names; dense or with
- * experts whose shared expert has gate and up in one tensor. */
+ * Granite with sliding windows (architecture granite_swa): Granite scales; attention sinks; one
+ * pattern selects the layers with a window, another those with rotation; dense, or with experts
+ * and a shared expert whose gate and up are fused. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

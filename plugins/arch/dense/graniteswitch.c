@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Granite with switched adapters: a Granite whose file carries several LoRA adapters, stacked.  A
- * control token selects one for itself and all that follows; it is embedded as its substitute.
- * Slot 0 of each stack is no adapter.
+ * Granite with switchable adapters: the file contains several LoRA adapters as stacked tensors.  A
+ * control token selects an adapter for itself and all tokens after it; it is embedded as its
+ * substitute token.  Slot 0 of each stack means no adapter.
  *
- * The choice is a single attention head in the reference: control tokens have the score +gain with
- * their slot as value, all others -gain and 0; the rounded result is the slot.  It is a function of
- * the token history alone, so rows() computes it. */
+ * In the reference implementation a single attention head makes the choice: control tokens have
+ * the score +gain and their slot as value, all others the score -gain and the value 0; the rounded
+ * result is the slot.  It depends only on the token history, so rows() computes it. */
 #include <math.h>
 #include <string.h>
 
@@ -106,14 +106,14 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 
 static uint32_t slot_of(const struct adapters *a, lmd_token token)
 {
-	for (uint32_t i = a->n; i > 0; i--) { /* of two with one token the later counts */
+	for (uint32_t i = a->n; i > 0; i--) { /* for duplicate tokens the last one counts */
 		if (token >= 0 && a->token[i - 1] == (uint32_t)token)
 			return i;
 	}
 	return 0;
 }
 
-/* The slots of a sequence's rows, from the sums over its history. */
+/* Computes the slots of a sequence's rows from sums over its token history. */
 static void slots_of(const struct adapters *a, const struct lmd_rows_in *in, uint32_t s,
 		     int32_t *embed, int32_t *slot)
 {
@@ -150,7 +150,7 @@ static enum lmd_status rows(const void *state, const struct lmd_rows_in *in,
 
 /* ---- building ---- */
 
-/* y = x + B_slot A_slot z, column windows of the same width. */
+/* y = x + B_slot A_slot z; x and y are column windows of the same width. */
 static void add_delta(struct lmi_emit *e, struct lmd_opnd z, uint32_t pair, struct lmd_opnd x,
 		      struct lmd_opnd y)
 {
@@ -245,7 +245,7 @@ static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 	lmi_add_later(e, s, feed_forward(e, lmi_normed(e, &io, "ffn_norm")), a);
 }
 
-/* Embeds the substitutes. */
+/* Embeds tokens, with control tokens replaced by their substitutes. */
 static uint32_t embed(struct lmi_emit *e, const struct lmi_decoder *d)
 {
 	struct lmd_op op = lmi_op(LMD_OP_EMBED);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hunyuan dense (model card tencent/Hunyuan-7B-Instruct): norm of queries and keys after the
- * rotation; the base of the rotation may be stretched by a factor alpha (NTK-aware: base *
- * alpha^(d/(d-2))). */
+ * Hunyuan dense (model card tencent/Hunyuan-7B-Instruct): queries and keys are normalised after the
+ * rotation; the rotation base may be scaled by alpha (NTK-aware: base * alpha^(d/(d-2))). */
 #include <math.h>
 
 #include "arch/dense/dense.h"

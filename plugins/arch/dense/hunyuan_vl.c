@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text model of HunyuanOCR and Hunyuan-VL (arXiv 2511.19575): Hunyuan dense with positions of four
- * parts. */
+ * Text model of HunyuanOCR and Hunyuan-VL (arXiv 2511.19575): Hunyuan dense with M-RoPE. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

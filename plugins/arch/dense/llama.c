@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * LLaMA (arXiv 2302.13971) and what shares its files: Llama 2 and 3, Mistral (arXiv 2310.06825),
- * Mixtral (arXiv 2401.04088), Yi, SOLAR, SmolLM2 and many others.  llama-embed is the same
- * without the causal mask. */
+ * LLaMA (arXiv 2302.13971) and models that use its architecture name: Llama 2 and 3, Mistral (arXiv
+ * 2310.06825), Mixtral (arXiv 2401.04088), Yi, SOLAR, SmolLM2 and many others.  llama-embed is
+ * LLaMA without the causal mask. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Maincoder (model card Maincode/Maincoder-1B): LLaMA with a norm of queries and keys after
- * the rotation. */
+ * Maincoder (model card Maincode/Maincoder-1B): LLaMA with queries and keys normalised after the
+ * rotation. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

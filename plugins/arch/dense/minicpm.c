@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * MiniCPM (arXiv 2404.06395): LLaMA with scaled embeddings, residuals and logits (muP).  Files
- * without the three keys take the values below, which depend on the depth and the width. */
+ * MiniCPM (arXiv 2404.06395): LLaMA with scaled embeddings, residuals and logits (muP).  The three
+ * keys default to the values below, which depend on depth and width. */
 #include <math.h>
 
 #include "arch/dense/dense.h"
@@ -19,7 +19,7 @@ static void scales(struct lmi_hparams *hp, struct lmi_keys *k)
 	hp->embd_scale_ext = hp->embd_scale;
 	hp->residual_scale =
 		(float)lmi_key_f64(k, "residual_scale", LMI_OPTIONAL, depth, 1e-6, 1e6);
-	/* the file's number divides */
+	/* the file has a divisor */
 	hp->logit_scale =
 		(float)(1.0 / lmi_key_f64(k, "logit_scale", LMI_OPTIONAL, width, 1e-6, 1e6));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Mistral Small 3.x, Ministral 3 (model cards mistralai/Mistral-Small-3.1-24B, Ministral-3-8B): the
- * LLaMA block; queries beyond the original context grow with the logarithm of the position. */
+ * LLaMA block; queries beyond the original context are scaled by the logarithm of the position. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

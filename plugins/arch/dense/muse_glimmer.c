@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Muse Glimmer (architecture muse-glimmer): norms before and after the blocks, the latter with an
- * epsilon of their own; normalised embeddings; norm of queries and keys; the result of attention
- * times the sigmoid of a gate; a window in three of four layers, rotation in these alone. */
+ * Muse Glimmer (architecture muse-glimmer): norms before and after the blocks, the latter with
+ * their own epsilon; normalised embeddings, queries and keys; a sigmoid gate on the attention
+ * result; a window in three of four layers, and rotation only in these. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nanbeige (model cards Nanbeige/Nanbeige4-3B and its looped successors): the LLaMA block; the
- * stack of layers may run several times over its own output, each pass with its own cache, with the
- * final norm between passes. */
+ * Nanbeige (model cards Nanbeige/Nanbeige4-3B and its looped successors): the LLaMA block.  The
+ * stack of layers may run several times over its own output; each pass has its own caches, and the
+ * final norm is applied between passes. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -15,7 +15,7 @@ static const struct lmd_tensor_set sets[] = {
 static void loops(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	hp->n_copy = lmi_key_u32(k, "num_loops", LMI_OPTIONAL, 1, 1, MAX_LOOP);
-	/* a flag of this architecture alone: kept as the number of norms between passes */
+	/* 1: apply the final norm between passes */
 	hp->own[0] = !lmi_key_bool(k, "skip_loop_final_norm", LMI_OPTIONAL, false);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * OLMo 2 and 3 (arXiv 2501.00656, 2512.13961): norms after the blocks alone, norm of queries and
- * keys over all heads together.  OLMo 3 has a window in three of four layers; only its full layers
- * stretch positions. */
+ * OLMo 2 and 3 (arXiv 2501.00656, 2512.13961): norms only after the blocks; queries and keys are
+ * normalised over all heads together.  OLMo 3 has a window in three of four layers; only its full
+ * layers scale positions. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

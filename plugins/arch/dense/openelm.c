@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * OpenELM (arXiv 2404.14619): heads and feed-forward width differ by layer; fused q, k, v; norm of
- * queries, keys. */
+ * OpenELM (arXiv 2404.14619): heads and feed-forward width differ by layer; q, k and v are fused;
+ * queries and keys are normalised. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

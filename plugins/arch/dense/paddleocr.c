@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * PaddleOCR-VL (arXiv 2510.14528): the text model of ERNIE 4.5 with positions of four parts. */
+ * PaddleOCR-VL (arXiv 2510.14528): the text model of ERNIE 4.5 with M-RoPE. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

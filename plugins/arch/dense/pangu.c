@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * openPangu Embedded (arXiv 2505.22375): Qwen2 with a bias of the output projection too.  It
- * rotates without frequency factors, even where the file has some. */
+ * openPangu Embedded (arXiv 2505.22375): Qwen2 with an additional bias of the output projection.
+ * Frequency factors in the file are ignored. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

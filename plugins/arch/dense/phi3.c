@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Phi-3 and Phi-4 mini (arXiv 2404.14219): fused q, k, v and gate, up; two sets of frequency
- * factors, chosen by the context length.  The key of a window is in the files and not in use. */
+ * Phi-3 and Phi-4 mini (arXiv 2404.14219): q, k, v are fused, as are gate and up; one of two sets
+ * of frequency factors is chosen by context length.  The window key of the files is not used. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

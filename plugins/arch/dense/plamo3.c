@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * PLaMo 3 (model card pfnet/plamo-3-nict-8b-base): norms before and after the blocks, fused q, k, v
- * and gate, up, norm of queries and keys, a window in all but every eighth layer when the file has
- * one. */
+ * PLaMo 3 (model card pfnet/plamo-3-nict-8b-base): norms before and after the blocks; q, k, v are
+ * fused, as are gate and up; queries and keys are normalised.  If the file has a window, it applies
+ * to all but every eighth layer. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plugin.c - arch-dense: decoders that are tables over the shared decoder. */
+ * plugin.c - arch-dense: dense decoders, most of them only a table for the shared decoder. */
 #include "arch/dense/dense.h"
 #include "llamad/plugin.h"
 

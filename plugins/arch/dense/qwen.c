@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen 1 (arXiv 2309.16609): fused q, k, v with a bias.  Its feed_forward_length counts gate and up
- * together. */
+ * Qwen 1 (arXiv 2309.16609): q, k and v are fused and have a bias.  feed_forward_length counts gate
+ * and up together. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen2 and Qwen2.5 (arXiv 2407.10671): LLaMA with biases of q, k, v, halves rotated. */
+ * Qwen2 and Qwen2.5 (arXiv 2407.10671): LLaMA with biases of q, k, v and NeoX-style rotation. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text model of Qwen2-VL and Qwen2.5-VL (arXiv 2409.12191): Qwen2 with positions of four parts. */
+ * Text model of Qwen2-VL and Qwen2.5-VL (arXiv 2409.12191): Qwen2 with M-RoPE. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

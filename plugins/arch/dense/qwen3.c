@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3 (arXiv 2505.09388): norm of queries and keys in every head.  Rerankers end in a softmax
+ * Qwen3 (arXiv 2505.09388): queries and keys are normalised per head.  Rerankers end with a softmax
  * over the labels of the last row. */
 #include "arch/dense/dense.h"
 

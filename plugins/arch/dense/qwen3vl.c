@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text model of Qwen3-VL (arXiv 2511.21631): Qwen3 with interleaved positions of four parts;
- * picture rows bring further columns, which join the stream after the first layers. */
+ * Text model of Qwen3-VL (arXiv 2511.21631): Qwen3 with interleaved M-RoPE; image rows have more
+ * columns, which are added to the stream after the first layers (DeepStack). */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

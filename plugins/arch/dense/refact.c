@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Refact (model card smallcloudai/Refact-1_6B-fim): LLaMA with ALiBi in place of rotation. */
+ * Refact (model card smallcloudai/Refact-1_6B-fim): LLaMA with ALiBi instead of rotation. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

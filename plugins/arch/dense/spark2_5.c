@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Spark 2.5 (architecture spark2_5): GeGLU, the result of attention times the sigmoid of one gate
- * for each head, a window in the layers that the pattern names. */
+ * Spark 2.5 (architecture spark2_5): GeGLU, a sigmoid gate per head on the attention result, and a
+ * window in the layers selected by the pattern. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Talkie (architecture talkie): norms without weights; queries and keys are normalised after the
- * rotation and queries then scaled by one number for each head; the normalised embedding joins
- * again after every layer. */
+ * rotation, and queries are then scaled by a factor per head; the normalised embedding is added
+ * again after each layer. */
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_row own_rows[] = {
@@ -35,7 +35,7 @@ static void attn(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_att
 }
 
 /* x += gain * embedding */
-static void again(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s)
+static void add_embedding(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s)
 {
 	uint32_t width = d->hp.n_embd, y = lmi_f32(e, width, "x_skip");
 	struct lmi_w w = lmi_w(e, &lmi_rows[T_LAYER_OUT_SCALE]);
@@ -58,7 +58,7 @@ static const struct lmi_decoder_traits traits = {
 	.qk_norm_after = true,
 	.begin = begin,
 	.attn = attn,
-	.after = again,
+	.after = add_embedding,
 };
 
 LMI_DECODER_ARCH(talkie, traits, sets)

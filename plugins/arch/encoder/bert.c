@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * BERT (arXiv 1810.04805) and its kin: Nomic (arXiv 2402.01613), Jina v2 (arXiv 2310.19923) and v3
- * (arXiv 2409.10173).  Norms stand after each block: x = norm(x + f(x)).  They differ in how
- * positions enter (learned, rotation, ALiBi on both sides) and in the feed-forward block. */
+ * BERT (arXiv 1810.04805) and its descendants: Nomic (arXiv 2402.01613), Jina v2 (arXiv 2310.19923)
+ * and v3 (arXiv 2409.10173).  Each block is followed by a norm: x = norm(x + f(x)).  The models
+ * differ in position encoding (learned, RoPE, bidirectional ALiBi) and feed-forward block. */
 #include <stdio.h>
 
 #include "arch/common/blocks.h"
 #include "arch/encoder/encoder.h"
 
 struct kind {
-	bool learned_pos;     /* position_embd */
+	bool learned_pos;     /* has position_embd */
 	bool rope;
 	float alibi_max;
 	uint32_t act;
-	bool gate_optional;   /* a gate tensor, a fused one, or none: as the file has it */
+	bool gate_optional;   /* a gate tensor, a fused one, or none, depending on the file */
 	bool gated;
 };
 
 struct bert {
 	struct lmi_hparams hp;
 	const struct kind *kind;
-	uint32_t moe_every;   /* layers il with il % moe_every == 1 have experts; 0: none */
+	uint32_t moe_every;   /* layers il with il % moe_every == 1 have experts; 0: none do */
 };
 
 enum bert_t { B_OUT_NORM, B_NORM_2, B_LAYER_NORM, B_UP, B_N };
@@ -57,7 +57,7 @@ static enum lmd_status describe(const struct kind *kind, const struct lmd_host *
 
 	lmi_keys_init(&k, model, err);
 	if (!m)
-		return lmd_fail(err, LMD_NOMEM, "architecture %s: no memory", model->arch);
+		return lmd_fail(err, LMD_NOMEM, "architecture %s: out of memory", model->arch);
 	m->kind = kind;
 	lmi_hp_read(&m->hp, &k, host, arena, params, &opts);
 	m->moe_every = lmi_key_u32(&k, "moe_every_n_layers", LMI_OPTIONAL, 0, 0, LMI_MAX_LAYER);
@@ -78,7 +78,7 @@ static enum lmd_status describe(const struct kind *kind, const struct lmd_host *
 	return k.st;
 }
 
-/* Tokens, token type 0, positions; then the norm. */
+/* Sum of the embeddings of the token, of token type 0 and of the position, then the norm. */
 static uint32_t embed(struct lmi_emit *e, const struct bert *m)
 {
 	struct lmd_op op = lmi_op(LMD_OP_EMBED);
@@ -166,7 +166,7 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	struct lmi_emit e;
 
 	if (key->kind != LMD_PLAN_FORWARD || (key->flags & LMD_PLAN_LOGITS)) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s gives embeddings alone",
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s computes only embeddings",
 			b->model->arch);
 		return LMD_UNSUPPORTED;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Diffusion language models: the layers of known decoders, no causal mask, logits for all rows of
- * the whole text at once.  LLaDA (arXiv 2502.09992), LLaDA-MoE, Dream (arXiv 2508.15487), RND1. */
+ * Diffusion language models: layers of known decoders without the causal mask, and logits for all
+ * rows at once.  LLaDA (arXiv 2502.09992), LLaDA-MoE, Dream (arXiv 2508.15487), RND1. */
 #include "arch/common/decoder.h"
 #include "arch/encoder/encoder.h"
 

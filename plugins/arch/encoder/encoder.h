@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * encoder.h - the architectures of this family: models that read a whole text at once. */
+ * encoder.h - the architectures of arch-encoder.so: models that read a whole text at once. */
 #ifndef LLAMAD_ARCH_ENCODER_ENCODER_H
 #define LLAMAD_ARCH_ENCODER_ENCODER_H
 

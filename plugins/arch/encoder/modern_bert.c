@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * ModernBERT (arXiv 2412.13663), NeoBERT (arXiv 2502.19587) and EuroBERT (arXiv 2503.05500):
- * layers of decoders, without the causal mask. */
+ * decoder layers without the causal mask. */
 #include "arch/common/decoder.h"
 #include "arch/encoder/encoder.h"
 
@@ -46,7 +46,7 @@ static void modern_adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	lmi_hp_rope_window(hp, k, 10000.0, true);
 }
 
-/* The first layer reads the embeddings, which are normalised already. */
+/* Emits a layer.  The first one has no norm before attention: the embeddings are normalised. */
 static void modern_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 			 uint32_t pass)
 {

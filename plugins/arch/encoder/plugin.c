@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Encoders, encoder-decoders and diffusion models: the descriptor. */
+ * plugin.c - arch-encoder: encoders, encoder-decoders and diffusion models. */
 #include "arch/encoder/encoder.h"
 #include "llamad/plugin.h"
 

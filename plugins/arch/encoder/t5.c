@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * T5 (arXiv 1910.10683) and its encoder alone.  No rotation and no scale of q k^T: positions enter
- * as a bias by distance buckets, whose table in layer 0 serves all layers.
+ * T5 (arXiv 1910.10683) and its encoder alone.  There is no rotation and no scale of q k^T;
+ * positions are encoded as a bias by distance bucket, whose table in layer 0 serves all layers.
  *
- * An ENCODE plan reads the source text (its tokens are the TOKENS of that plan) and stores the keys
- * and values of every decoder layer in the CROSS group; FORWARD is the decoder, which reads
- * them. */
+ * An ENCODE plan reads the source text (as the TOKENS of that plan) and stores the keys and values
+ * of every decoder layer in the CROSS group; the FORWARD plan is the decoder, which reads them. */
 #include "arch/common/blocks.h"
 #include "arch/encoder/encoder.h"
 
@@ -15,7 +14,7 @@ enum { D_BUCKET = D_OWN };
 
 struct t5 {
 	struct lmi_hparams hp;
-	uint32_t n_dec;       /* decoder layers; 0: the encoder alone */
+	uint32_t n_dec;       /* decoder layers; 0: encoder only */
 	uint32_t n_bucket;
 	uint32_t group_enc;   /* BATCH group */
 	uint32_t *self, *cross; /* [n_dec] caches */
@@ -28,8 +27,8 @@ enum t5_dec_t { X_NORM = E_N, X_Q, X_K, X_V, X_OUT, X_N };
 
 #define R LMD_TENSOR_REQUIRED
 #define G LMD_TENSOR_GLOBAL
-/* The rows of one side; a decoder layer has the cross attention as well. */
-#define IN_DECODER LMI_L_OWN /* layers that the decoder has too */
+/* The rows of the encoder or the decoder; decoder layers also have cross attention. */
+#define IN_DECODER LMI_L_OWN /* layer indices that also exist in the decoder */
 #define ROW(side, stem, d0, d1, flags, split, when)                                                \
 	{                                                                                          \
 		side ".blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, when, NULL               \
@@ -74,7 +73,7 @@ static void memory(struct t5 *m, struct lmi_keys *k)
 					.ratio = 1,
 					.q_space = LMD_SPACE_TOKENS,
 					.k_space = LMD_SPACE_TOKENS};
-	/* an encoder alone has the mask that the file says */
+	/* an encoder-only model has the mask given in the file */
 	const struct lmd_group enc = {.name = "encoder",
 				      .kind = LMD_GROUP_BATCH,
 				      .ratio = 1,
@@ -113,7 +112,7 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 
 	lmi_keys_init(&k, model, err);
 	if (!m)
-		return lmd_fail(err, LMD_NOMEM, "architecture %s: no memory", model->arch);
+		return lmd_fail(err, LMD_NOMEM, "architecture %s: out of memory", model->arch);
 	lmi_hp_read(&m->hp, &k, host, arena, params, &opts);
 	m->n_bucket = lmi_key_u32(&k, "attention.relative_buckets_count", LMI_REQUIRED, 4, 4, 4096);
 	if (decoder)
@@ -160,7 +159,7 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 	return symbol == D_BUCKET ? m->n_bucket : lmi_hp_dim(state, symbol, layer);
 }
 
-/* q, k, v of the normalised stream side by side. */
+/* The projections q, k, v of the normalised stream, side by side in one value. */
 static uint32_t project(struct lmi_emit *e, const struct t5 *m, struct lmd_opnd x,
 			const struct lmd_norm *norm, const struct lmd_tensor_row *const w[3],
 			uint32_t n)
@@ -212,7 +211,7 @@ static uint32_t add_out(struct lmi_emit *e, uint32_t x, uint32_t y,
 	return lmi_block_out(e, lmi_whole(e, y), NULL, &w, &io);
 }
 
-/* The bias table: the layer's own, or that of layer 0. */
+/* The bias table of the layer, or that of layer 0 if it has none. */
 static uint32_t rel_table(struct lmi_emit *e, const struct lmd_tensor_row *row)
 {
 	struct lmi_w w = lmi_w_opt(e, row);
@@ -301,7 +300,7 @@ static uint32_t feed_forward(struct lmi_emit *e, uint32_t x, const struct lmd_te
 	return lmi_ffn(e, &io, &ffn);
 }
 
-/* Keys and values of every decoder layer from the encoder's result. */
+/* Computes keys and values of every decoder layer from the encoder's result. */
 static void fill_cross(struct lmi_emit *e, const struct t5 *m, uint32_t x)
 {
 	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &enc_rows[E_FINAL]),
@@ -329,7 +328,7 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	struct lmi_emit e;
 
 	if (key->kind != LMD_PLAN_FORWARD && (key->kind != LMD_PLAN_ENCODE || !m->n_dec)) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: no plan of kind %u",
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u is not supported",
 			b->model->arch, key->kind);
 		return LMD_UNSUPPORTED;
 	}

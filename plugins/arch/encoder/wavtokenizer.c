@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * WavTokenizer's decoder (arXiv 2408.16532): codes of audio in, frames of a spectrum out.  A
- * convolution, "posnet" (residual convolutions with group norm over time, one attention of a single
- * head), then ConvNeXt blocks (arXiv 2201.03545).  Everything sees the whole sequence. */
+ * WavTokenizer's decoder (arXiv 2408.16532): from audio codes to spectrum frames.  It consists of a
+ * convolution, "posnet" (residual convolutions with group norm over time, and one single-head
+ * attention), and ConvNeXt blocks (arXiv 2201.03545).  All parts see the whole sequence. */
 #include <math.h>
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ struct wav {
 	uint32_t n_out;       /* columns of a frame */
 	uint32_t n;           /* width of posnet and ConvNeXt */
 	uint32_t n_pos, n_next, n_ff;
-	uint32_t n_group;     /* of group norms */
+	uint32_t n_group;     /* groups of the group norms */
 	float eps_group;
 	uint32_t batch;       /* the BATCH group */
 };
@@ -80,7 +80,7 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 
 	lmi_keys_init(&k, model, err);
 	if (!m)
-		return lmd_fail(err, LMD_NOMEM, "architecture %s: no memory", model->arch);
+		return lmd_fail(err, LMD_NOMEM, "architecture %s: out of memory", model->arch);
 	lmi_hp_read(&m->hp, &k, host, arena, params, &opts);
 	m->n_out = m->hp.n_embd;
 	m->hp.n_embd = m->hp.n_embd_inp =
@@ -96,7 +96,8 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 	if (k.st == LMD_OK && (n_next != m->n || m->n % m->n_group))
 		lmi_key_fail(
 			&k, LMD_INVALID,
-			"%s.posnet.embedding_length: %u; ConvNeXt has %u, norms have %u groups",
+			"%s.posnet.embedding_length: %u must equal that of ConvNeXt, %u, and be "
+			"divisible by the %u groups of the norms",
 			model->arch, m->n, n_next, m->n_group);
 	if (k.st != LMD_OK)
 		return k.st;
@@ -145,7 +146,7 @@ struct build {
 	struct lmi_emit e;
 	const struct wav *m;
 	const char *part;     /* "posnet" or "convnext" */
-	uint32_t i;           /* block */
+	uint32_t i;           /* index of the block */
 };
 
 static void tensor_name(const struct build *b, const char *stem, const char *suffix, char *out,
@@ -157,7 +158,7 @@ static void tensor_name(const struct build *b, const char *stem, const char *suf
 		(void)snprintf(out, n, "%s.%s", stem, suffix);
 }
 
-/* The tensor as a matrix of k columns, with its bias. */
+/* The tensor as a matrix with k columns, with its bias. */
 static uint32_t matrix(struct build *b, const char *stem, uint32_t n, uint32_t k)
 {
 	char name[96], bias[96];
@@ -194,7 +195,7 @@ static struct lmd_opnd vector(struct build *b, const char *stem, const char *suf
 	return lmi_wcols(w, n);
 }
 
-/* A convolution along time that keeps the number of rows; odd kernel. */
+/* A convolution over time that keeps the number of rows; the kernel size must be odd. */
 static uint32_t conv(struct build *b, uint32_t x, const char *stem, uint32_t kernel)
 {
 	const uint32_t c = lmi_width(&b->e, x), n = b->m->n;
@@ -322,7 +323,7 @@ static enum lmd_status build(const void *state, const struct lmd_builder *bd,
 	uint32_t x;
 
 	if (key->kind != LMD_PLAN_FORWARD || !(key->flags & LMD_PLAN_EMBED)) {
-		bd->fail(bd->ctx, LMD_UNSUPPORTED, "architecture %s gives frames alone",
+		bd->fail(bd->ctx, LMD_UNSUPPORTED, "architecture %s computes only frames",
 			 bd->model->arch);
 		return LMD_UNSUPPORTED;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gemma (arXiv 2403.08295): GeGLU, embeddings times the root of the width, wide heads. */
+ * Gemma (arXiv 2403.08295): GeGLU, embeddings scaled by sqrt(n_embd), wide heads. */
 #include "arch/gemma/gemma.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gemma 2 (arXiv 2408.00118): norms before and after the blocks, soft caps of scores and logits, a
+ * Gemma 2 (arXiv 2408.00118): norms before and after the blocks, softcaps of scores and logits, a
  * window in every second layer. */
 #include "arch/gemma/gemma.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gemma 3 (arXiv 2503.19786): Gemma 2 with a norm of queries and keys in place of the soft cap of
- * scores; five of six layers have a window and a rotation of their own, which is never
- * stretched. */
+ * Gemma 3 (arXiv 2503.19786): Gemma 2 with normalised queries and keys instead of the softcap of
+ * scores; five of six layers have a window and their own rotation without context scaling. */
 #include "arch/gemma/gemma.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -20,7 +19,7 @@ static const struct lmi_key_f32 floats[] = {
 
 static void scale(struct lmi_hparams *hp, struct lmi_keys *k)
 {
-	lmi_gemma_embedding(hp, 1.0f); /* rows of pictures come scaled */
+	lmi_gemma_embedding(hp, 1.0f); /* image rows are already scaled */
 	lmi_gemma_attn_scale(hp, N_LAYER_27B);
 	lmi_hp_rope_window(hp, k, WINDOW_BASE, true);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Gemma 4 (model cards google/gemma-4-E2B, -E4B, -26B-A4B, -31B).  Window layers have smaller heads
- * and a rotation of their own, full layers divide their frequencies by rope_freqs; values are
- * normalised, and are the keys where the file has no attn_v; the last layers read the keys of the
- * last earlier layer of their kind. Optional: per-layer embeddings, which enter through a gate
- * after each layer; experts beside the dense block, each branch with norms of its own; a factor on
- * the result of a layer. */
+ * and their own rotation; full layers divide their frequencies by rope_freqs.  Values are
+ * normalised; without attn_v in the file, the keys serve as values.  The last layers read the keys
+ * of the last earlier layer of the same kind.  Optional: per-layer embeddings, which are added
+ * through a gate after each layer; experts beside the dense block, each branch with its own norms;
+ * a factor on the result of a layer. */
 #include <math.h>
 
 #include "arch/gemma/gemma.h"
@@ -22,8 +22,8 @@ enum {
 	POST_1,
 	POST_2
 };
-#define D_PLE     (D_OWN + 0) /* columns of the per-layer embedding of a layer */
-#define D_PLE_ALL (D_OWN + 1) /* of all layers */
+#define D_PLE     (D_OWN + 0) /* columns of one layer's per-layer embedding */
+#define D_PLE_ALL (D_OWN + 1) /* columns for all layers */
 #define HAS_PLE   LMI_L_OWN
 static const struct lmd_tensor_row own_rows[] = {
 	[PLE_EMBD] = {"per_layer_token_embd", {D_PLE_ALL, D_VOCAB}, LMD_TENSOR_GLOBAL,
@@ -61,7 +61,7 @@ static const struct lmi_key_f32 floats[] = {
 };
 
 #define N_PLE(hp) ((hp)->own[0])
-enum { PLE = 0 }; /* own value of a build: the per-layer inputs, one head for each layer */
+enum { PLE = 0 }; /* index in lmi_emit.own: the per-layer inputs, one head for each layer */
 
 /* ---- description ---- */
 
@@ -82,7 +82,7 @@ static void window_heads(struct lmi_hparams *hp, struct lmi_keys *k)
 	}
 }
 
-/* The last layers read the keys of the last layer of their kind that has some of its own. */
+/* Lets the last layers read the keys of the last layer of the same kind that has its own. */
 static void shared_keys(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	uint32_t n = lmi_key_u32(k, "attention.shared_kv_layers", LMI_OPTIONAL, 0, 0,
@@ -98,8 +98,8 @@ static void shared_keys(struct lmi_hparams *hp, struct lmi_keys *k)
 		else if (*mine == LMD_NONE)
 			lmi_key_fail(
 				k, LMD_INVALID,
-				"%s.attention.shared_kv_layers: %u, but no earlier layer is of "
-				"the kind of layer %u",
+				"%s.attention.shared_kv_layers: %u, but there is no earlier layer "
+				"of the same kind as layer %u",
 				k->model->arch, n, il);
 		else
 			l->kv_layer = *mine;
@@ -139,8 +139,8 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 
 /* ---- per-layer embeddings ---- */
 
-/* (norm(W x / sqrt(width)) + table[token] * sqrt(columns)) / sqrt 2, a head for each layer.
- * External rows read row 0 of the table. */
+/* Computes (norm(W x / sqrt(width)) + table[token] * sqrt(columns)) / sqrt 2, one head per layer.
+ * External rows use row 0 of the table. */
 static void begin(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s)
 {
 	uint32_t n = N_PLE(&d->hp), all = n * d->hp.n_layer, look, proj, normed, y;
@@ -183,7 +183,7 @@ static void begin(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 	e->own[PLE] = y;
 }
 
-/* norm(W (gelu(G x) * input of the layer)) joins the stream. */
+/* Adds norm(W (gelu(G x) * the layer's input)) to the stream. */
 static void per_layer_input(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s)
 {
 	uint32_t n = N_PLE(&d->hp), g, y, z;
@@ -214,7 +214,7 @@ static uint32_t post(struct lmi_emit *e, uint32_t x, const struct lmd_tensor_row
 	return y;
 }
 
-/* The router reads the stream by a norm of its own: x / rms(x) / sqrt(width) * scale. */
+/* Router logits.  The router has its own norm of the stream: x / rms(x) / sqrt(width) * scale. */
 static uint32_t router(struct lmi_emit *e, const struct lmi_decoder *d, uint32_t x)
 {
 	uint32_t width = d->hp.n_embd, y = lmi_f32(e, width, "router_norm");

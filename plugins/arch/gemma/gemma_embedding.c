@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * EmbeddingGemma (arXiv 2509.20354): Gemma 3 that sees both sides, the window reaches half of its
- * length to each; mean pooling, then two matrices where the file has them. */
+ * EmbeddingGemma (arXiv 2509.20354): Gemma 3 with bidirectional attention, whose window extends
+ * half of its length to each side; mean pooling, then two projections if the file has them. */
 #include "arch/gemma/gemma.h"
 
 static const struct lmd_tensor_set sets[] = {

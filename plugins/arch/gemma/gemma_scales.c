@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the Gemma models share beyond blocks. */
+ * Scales shared by the Gemma models. */
 #include <math.h>
 
 #include "arch/gemma/gemma.h"
@@ -11,8 +11,8 @@ void lmi_gemma_embedding(struct lmi_hparams *hp, float ext)
 	hp->embd_scale_ext = ext != 0.0f ? ext : hp->embd_scale;
 }
 
-/* The largest model of a generation, told by its depth, scales queries by the width of its share of
- * the embedding, not by the size of its heads. */
+/* Sets the attention scale.  The largest model of a generation, identified by its depth, uses
+ * 1/sqrt(n_embd / n_head); all others use 1/sqrt(head size). */
 void lmi_gemma_attn_scale(struct lmi_hparams *hp, uint32_t n_layer_large)
 {
 	const struct lmi_layer *l = &hp->layer[0];

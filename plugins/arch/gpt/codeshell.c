@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * CodeShell (arXiv 2403.15747): LayerNorm, rotation, biases, GELU without a gate.  The embedding
- * may be missing and is the output matrix then. */
+ * CodeShell (arXiv 2403.15747): LayerNorm, rotation, biases, GELU without a gate.  If the file has
+ * no token embedding, the output matrix is used. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {

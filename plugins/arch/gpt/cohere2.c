@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Command R7B and A (arXiv 2504.00698): Command R where three of four layers have a window and
- * rotate, the fourth does neither. */
+ * Command R7B and A (arXiv 2504.00698): Command R in which three of four layers have a window and
+ * rotation, and the fourth has neither. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Command R and R+ (model cards CohereLabs/c4ai-command-r-v01, -plus): both blocks read one
- * LayerNorm without bias; R+ normalises queries and keys in every head; logits are scaled. */
+ * Command R and R+ (model cards CohereLabs/c4ai-command-r-v01, -plus): both blocks share one
+ * LayerNorm without bias; R+ normalises queries and keys per head; logits are scaled. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Falcon (arXiv 2311.16867): both blocks read one LayerNorm and add to the same stream; the 40B
- * model has a second norm, for attention. */
+ * Falcon (arXiv 2311.16867): both blocks share one LayerNorm and add to the same stream; the 40B
+ * model has a separate norm for attention. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpt.h - the architectures of arch-gpt.so: the name in files, the identifier of the table.
- * A new one is a file here and a line in this list. */
+ * gpt.h - the architectures of arch-gpt.so: name in model files, identifier of the ops table.
+ * To add one, add a file here and a line to this list. */
 #ifndef LLAMAD_ARCH_GPT_GPT_H
 #define LLAMAD_ARCH_GPT_GPT_H
 

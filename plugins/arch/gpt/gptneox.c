@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * GPT-NeoX and Pythia (arXiv 2204.06745): LayerNorm, rotation of a part of the head; a key says
- * whether the blocks are parallel (each with its own norm) or follow each other. */
+ * GPT-NeoX and Pythia (arXiv 2204.06745): LayerNorm, partial rotation; a key says whether the
+ * blocks are parallel (each with its own norm) or sequential. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jais (arXiv 2308.16149): LayerNorm, ALiBi, SwiGLU with biases, scores divided by the size of the
- * head. */
+ * Jais (arXiv 2308.16149): LayerNorm, ALiBi, SwiGLU with biases; scores are divided by the head
+ * size. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {

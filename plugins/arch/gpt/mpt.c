@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * MPT (model card mosaicml/mpt-7b): LayerNorm, ALiBi or learned positions, queries, keys and values
- * clamped where the file says so. */
+ * MPT (model card mosaicml/mpt-7b): LayerNorm, ALiBi or learned positions; queries, keys and values
+ * may be clamped. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nemotron-4 and Minitron (arXiv 2402.16819): LayerNorm, rotation of a part of the head, squared
- * ReLU without a gate. */
+ * Nemotron-4 and Minitron (arXiv 2402.16819): LayerNorm, partial rotation, squared ReLU without a
+ * gate. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {

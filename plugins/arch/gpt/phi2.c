@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Phi-1.5 and Phi-2 (arXiv 2309.05463): both blocks read one LayerNorm; biases everywhere, of the
- * logits too; rotation of a part of the head. */
+ * Phi-1.5 and Phi-2 (arXiv 2309.05463): both blocks share one LayerNorm; all matrices have biases,
+ * including the output; partial rotation. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {

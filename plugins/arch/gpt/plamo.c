@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * PLaMo (model card pfnet/plamo-13b): both blocks read one norm; heads that share keys are stored
- * side by side. */
+ * PLaMo (model card pfnet/plamo-13b): both blocks share one norm; the query heads that share a key
+ * head are adjacent. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {

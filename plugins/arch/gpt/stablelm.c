@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * StableLM 2 (arXiv 2402.17834): LLaMA with LayerNorm and rotation of a part of the head.  The 12B
- * model normalises queries and keys in every head and has no ffn_norm: its blocks are parallel. */
+ * StableLM 2 (arXiv 2402.17834): LLaMA with LayerNorm and partial rotation.  The 12B model
+ * normalises queries and keys per head and has no ffn_norm: its blocks are parallel. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * StarCoder (arXiv 2305.06161): GPT-2 with one head of keys. */
+ * StarCoder (arXiv 2305.06161): GPT-2 with multi-query attention. */
 #include "arch/gpt/gpt.h"
 
 static const struct lmd_tensor_set sets[] = {

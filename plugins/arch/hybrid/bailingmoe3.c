@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ling 3 (BailingMoE V3): Kimi Delta Attention with a bounded decay, every few layers a latent
- * attention whose heads have a sigmoid gate; dense first layers, then shared and routed experts. */
+ * Ling 3 (BailingMoE V3): Kimi Delta Attention with a bounded decay, and latent attention with a
+ * sigmoid gate per head in every few layers; leading dense layers, then shared and routed
+ * experts. */
 #include "arch/hybrid/hybrid.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -10,7 +11,7 @@ static const struct lmd_tensor_set sets[] = {
 	LMI_SET_SHEXP, LMI_SET_ROPE_FREQS,
 };
 
-static void refuse(struct lmi_hparams *hp, struct lmi_keys *k, const char *key)
+static void require_zero(struct lmi_hparams *hp, struct lmi_keys *k, const char *key)
 {
 	double *v = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*v));
 
@@ -33,10 +34,10 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	h->kda.a_sign = 1.0f;
 	if (!lmi_key_bool(k, "kda.safe_gate", LMI_OPTIONAL, true) || h->kda.lower == 0.0f)
 		lmi_key_fail(k, LMD_UNSUPPORTED,
-			     "bailingmoe3.kda.gate_lower_bound: decay without a bound below 0 is "
-			     "not supported");
-	refuse(hp, k, "swiglu_clamp_exp");
-	refuse(hp, k, "swiglu_clamp_shexp");
+			     "bailingmoe3.kda.gate_lower_bound: must be present and below 0; "
+			     "unbounded decay is not supported");
+	require_zero(hp, k, "swiglu_clamp_exp");
+	require_zero(hp, k, "swiglu_clamp_shexp");
 	lmi_hybrid_layers(hp);
 	m = lmi_mla_read(hp, k, lmi_key_has(k, "attention.q_lora_rank"));
 	if (m)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Falcon-H1 (arXiv 2507.22448): in every layer an attention and a Mamba-2 mixer read the same
- * normalised stream and both add to it.  The multipliers of the paper are in the weights. */
+ * Falcon-H1 (arXiv 2507.22448): in every layer, attention and a Mamba-2 mixer read the same
+ * normalised stream, and both add to it.  The multipliers of the paper are folded into the
+ * weights. */
 #include "arch/hybrid/hybrid.h"
 
-/* the name in files has no ".weight" */
+/* in files the name has no ".weight" */
 static const struct lmd_tensor_row ffn_norm_rows[] = {
 	{"blk.%d.ffn_norm", {D_EMBD}, LMD_TENSOR_REQUIRED | LMD_TENSOR_BARE, LMD_SPLIT_REPLICATE, 0,
 	 NULL},
@@ -21,7 +22,8 @@ static void both(struct lmi_hparams *hp, struct lmi_keys *k)
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		if (!(hp->layer[il].cls & LMI_L_ATTN))
 			lmi_key_fail(k, LMD_UNSUPPORTED,
-				     "falcon-h1.attention.head_count_kv: 0 in layer %u, at least 1",
+				     "falcon-h1.attention.head_count_kv: 0 in layer %u, expected "
+				     "at least 1",
 				     il);
 		hp->layer[il].cls |= LMI_L_RECURRENT;
 	}

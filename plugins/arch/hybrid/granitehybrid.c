@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Granite 4 (model card ibm-granite/granite-4.0-h-small): Mamba-2 layers, every few an
- * attention, dense or with experts and a shared one; scaled embeddings, residuals, scores and
+ * Granite 4 (model card ibm-granite/granite-4.0-h-small): Mamba-2 layers, with attention in every
+ * few; dense, or with routed experts and a shared one; scaled embeddings, residuals, scores and
  * logits. */
 #include "arch/hybrid/hybrid.h"
 
@@ -22,7 +22,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	bool rotates = lmi_key_bool(k, "rope.scaling.finetuned", LMI_OPTIONAL, true);
 
-	hp->logit_scale = 1.0f / hp->logit_scale; /* the file's number divides */
+	hp->logit_scale = 1.0f / hp->logit_scale; /* the file has a divisor */
 	for (uint32_t il = 0; il < hp->n_layer && !rotates; il++)
 		hp->layer[il].rope = LMD_NONE;
 	lmi_hybrid_mamba2(hp, k);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * HRM-Text (Hierarchical Reasoning Model, arXiv 2506.21734, as a language model): two short
- * stacks of layers that run in nested cycles over the same tokens.  The low stack refines z_L
- * several times, then the high stack z_H; each reads z_H + z_L and ends in a norm.  z_H begins as
- * the embeddings, z_L as a learned row.  No norm has weights; attention has a sigmoid gate.
+ * HRM-Text (Hierarchical Reasoning Model, arXiv 2506.21734, as a language model): two short stacks
+ * of layers run in nested cycles over the same tokens.  The low stack refines z_L several times,
+ * then the high stack refines z_H; each reads z_H + z_L and ends with a norm.  z_H starts as the
+ * embeddings, z_L as a learned row.  Norms have no weights; attention has a sigmoid gate.
  *
- * The file holds each layer once, low stack first; block_count counts the runs, since every run has
- * keys and values of its own. */
+ * The file contains each layer once, low stack first; block_count is the number of runs, because
+ * each run of a layer has its own keys and values. */
 #include "arch/hybrid/hybrid.h"
 
 static const struct lmd_tensor_row init_rows[] = {
@@ -33,8 +33,8 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	if (lmi_key_bool(k, "hrm.prefix_lm", LMI_OPTIONAL, false))
 		lmi_key_fail(
 			k, LMD_UNSUPPORTED,
-			"hrm_text.hrm.prefix_lm: true, prompts that see their later tokens are not "
-			"supported");
+			"hrm_text.hrm.prefix_lm: true is not supported (bidirectional attention "
+			"within the prompt)");
 	if (k->st == LMD_OK && runs != hp->n_layer)
 		lmi_key_fail(k, LMD_INVALID,
 			     "hrm_text.block_count: %u, expected %llu runs of layers", hp->n_layer,
@@ -44,7 +44,8 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
 		if (!(hp->layer[il].cls & LMI_L_ATTN))
 			lmi_key_fail(k, LMD_INVALID,
-				     "hrm_text.attention.head_count_kv: 0 in layer %u, at least 1",
+				     "hrm_text.attention.head_count_kv: 0 in layer %u, expected at "
+				     "least 1",
 				     il);
 	}
 	if (k->st != LMD_OK)
@@ -53,7 +54,8 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	hp->embd_scale_ext = hp->embd_scale;
 }
 
-/* Run i of layer il has cache runs[i * n_layer + il]; the first ones are there already. */
+/* Declares the caches: run i of layer il has cache runs[i * n_layer + il].  Those of the first runs
+ * exist already. */
 static void memory(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	const uint32_t lps = hp->own[STACK], n_low = hp->own[H_CYCLES] * hp->own[L_CYCLES];
@@ -72,7 +74,7 @@ static void memory(struct lmi_hparams *hp, struct lmi_keys *k)
 	}
 }
 
-/* A stack over s; its result, normalised, as a new value. */
+/* Runs a stack over s; returns its normalised result as a new value. */
 static uint32_t stack(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream s,
 		      uint32_t first, uint32_t run)
 {
@@ -117,7 +119,7 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	struct lmi_emit e;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u, known is %d",
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture %s: plan kind %u, expected %d",
 			d->hp.model->arch, key->kind, LMD_PLAN_FORWARD);
 		return LMD_UNSUPPORTED;
 	}

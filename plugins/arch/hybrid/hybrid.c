@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * hybrid.c - the state of the family, and layers that are Mamba-2 or attention. */
+ * hybrid.c - the state of the family, and models whose layers are Mamba-2 or attention. */
 #include <stdio.h>
 
 #include "arch/hybrid/hybrid.h"
@@ -114,7 +114,7 @@ enum lmd_status lmi_hybrid_describe(const struct lmi_decoder_traits *t,
 	if (!d)
 		return k.st;
 	d->hp.own_data = d;
-	(void)lmi_decoder_close(d, &k, sets, n_sets, params, out); /* k.st says the same */
+	(void)lmi_decoder_close(d, &k, sets, n_sets, params, out); /* the status is also in k.st */
 	for (uint32_t il = 0; k.st == LMD_OK && il < d->hp.n_layer; il++) {
 		if (d->hp.layer[il].cls & LMI_L_RECURRENT)
 			out->traits |= LMD_TRAIT_RECURRENT;

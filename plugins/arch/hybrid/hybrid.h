@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * hybrid.h - the architectures of arch-hybrid.so, and what they share.
+ * hybrid.h - the architectures of arch-hybrid.so, and their shared state and hooks.
  *
- * They are shared decoders (common/decoder.h) some of whose layers have a mixer with a state of
- * fixed size in the place of attention: class LMI_L_RECURRENT.  A new one is a file here and a
- * line in LMI_HYBRID_LIST. */
+ * They use the shared decoder (common/decoder.h); in some layers (class LMI_L_RECURRENT) a mixer
+ * with a state of fixed size replaces attention.  To add one, add a file here and a line to
+ * LMI_HYBRID_LIST. */
 #ifndef LLAMAD_ARCH_HYBRID_HYBRID_H
 #define LLAMAD_ARCH_HYBRID_HYBRID_H
 
@@ -34,19 +34,19 @@
 #define LMI_HYBRID_EXTERN(name, ident) extern const struct lmd_arch_ops lmi_arch_##ident;
 LMI_HYBRID_LIST(LMI_HYBRID_EXTERN)
 
-/* Values of an architecture's own symbols of dims, D_OWN and up. */
+/* Number of an architecture's own dimension symbols, from D_OWN. */
 #define LMI_HYBRID_N_DIM 8u
 
-/* The state; build hooks find it as hp->own_data, the hooks of describe by lmi_hybrid. */
+/* The state.  Build hooks find it in hp->own_data, the hooks of describe by lmi_hybrid(). */
 struct lmi_hybrid {
 	struct lmi_decoder d;
 	struct lmi_ssm ssm;
 	struct lmi_delta delta;
-	uint32_t n_conv;      /* LFM2: kernel of the convolution */
-	uint32_t *conv;       /* ... [n_layer] cache of each recurrent layer */
-	uint32_t *scan;       /* MiniMax-01: likewise */
+	uint32_t n_conv;      /* LFM2: kernel size of the convolution */
+	uint32_t *conv;       /* LFM2: [n_layer] cache of each recurrent layer */
+	uint32_t *scan;       /* MiniMax-01: [n_layer] cache of each recurrent layer */
 	uint32_t *runs;       /* HRM-Text: cache of each run of each layer */
-	float *ban;           /* MiniMax-01: added to the logits */
+	float *ban;           /* MiniMax-01: bias of the logits */
 	float situ[2];        /* Kimi-K3: parameters of LMD_ACT_SITU */
 	struct lmi_kda kda;
 	const struct lmi_mla *mla;
@@ -58,27 +58,27 @@ static inline struct lmi_hybrid *lmi_hybrid(struct lmi_hparams *hp)
 	return (struct lmi_hybrid *)hp;
 }
 
-/* attn_norm in all layers, whatever their mixer. */
+/* attn_norm, required in all layers regardless of their mixer. */
 extern const struct lmd_tensor_row lmi_hybrid_norm_rows[1];
 #define LMI_SET_HYBRID_NORM LMI_OWN(lmi_hybrid_norm_rows)
 
-/* Layers without key heads are recurrent. */
+/* Makes layers without key heads recurrent. */
 void lmi_hybrid_layers(struct lmi_hparams *hp);
-/* ... or so say attention.recurrent_layers (a flag a layer), or full_attention_interval (every
- * n-th has attention; n without the key). */
+/* Makes layers recurrent according to attention.recurrent_layers (one flag per layer) or
+ * full_attention_interval (every n-th layer has attention; n is the default of the key). */
 void lmi_hybrid_kinds(struct lmi_hparams *hp, struct lmi_keys *k, uint32_t n);
 
-/* Shared experts are where their tensors are, whatever the keys count. */
+/* Gives shared experts to the layers that have their tensors, regardless of the keys. */
 void lmi_hybrid_shared(struct lmi_hparams *hp);
 
-/* The three hooks of layers without key heads that have a Mamba-2 mixer. */
+/* Hooks adjust, memory and mixer for models whose layers without key heads are Mamba-2 layers. */
 void lmi_hybrid_mamba2(struct lmi_hparams *hp, struct lmi_keys *k);
 void lmi_hybrid_mamba2_memory(struct lmi_hparams *hp, struct lmi_keys *k);
 uint32_t lmi_hybrid_mamba2_mixer(struct lmi_emit *e, const struct lmi_decoder *d,
 				 const struct lmi_io *io);
 
-/* Memory, first half and whole of a layer of models with Kimi Delta Attention and latent attention
- * (members kda, mla). */
+/* Hooks for models with Kimi Delta Attention and latent attention (members kda, mla): memory, the
+ * first half of a layer, and a whole layer. */
 void lmi_hybrid_kda_memory(struct lmi_hparams *hp, struct lmi_keys *k);
 void lmi_hybrid_kda_mixer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s);
 void lmi_hybrid_kda_layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
@@ -92,7 +92,7 @@ enum lmd_status lmi_hybrid_describe(const struct lmi_decoder_traits *t,
 				    struct lmd_arch_desc *out, struct lmd_error *err);
 int64_t lmi_hybrid_dim(const void *state, uint32_t symbol, int32_t layer);
 
-/* LMI_DECODER_ARCH for states that are a struct lmi_hybrid. */
+/* LMI_DECODER_ARCH for architectures whose state is a struct lmi_hybrid. */
 #define LMI_HYBRID_ARCH(ident, traits_, sets_)                                                     \
 	static enum lmd_status ident##_describe(                                                   \
 		const struct lmd_host *host, struct lmd_arena *arena,                              \

@@ -2,10 +2,10 @@
  *
  * kda.c - keys, memory and the mixer of Kimi Delta Attention.
  *
- * q, k, v = silu(conv(W u)), a convolution for each; q and k to length one; f = F u (F of low
- * rank or not), log decay g = A softplus(f + dt), or with a lower bound
+ * q, k, v = silu(conv(W u)), with separate convolutions; q and k are scaled to unit length;
+ * f = F u (F may be low-rank); log decay g = A softplus(f + dt), or with a lower bound
  * g = bound * sigmoid(-A (f + dt)), A < 0; step beta = sigmoid(b u) for each head;
- * y = scan(q, k, v, g, beta); out(norm(y) * sigmoid(G u)). */
+ * y = scan(q, k, v, g, beta); the result is out(norm(y) * sigmoid(G u)). */
 #include <math.h>
 
 #include "arch/hybrid/kda.h"
@@ -112,7 +112,7 @@ static void add(struct lmi_emit *e, struct lmd_op *op, const struct lmd_tensor_r
 	l->y[l->n_w++] = y;
 }
 
-/* The three kernels under each other. */
+/* The three convolution kernels as one matrix, one below the other. */
 static uint32_t kernels(struct lmi_emit *e)
 {
 	struct lmd_wpart parts[3] = {
@@ -131,7 +131,7 @@ static uint32_t kernels(struct lmi_emit *e)
 
 		parts[i].tensor = lmi_tensor_index(e, row, ".weight");
 		if (parts[i].tensor == LMD_NONE)
-			return lmi_w(e, row).id; /* names what is missing */
+			return lmi_w(e, row).id; /* reports it missing */
 	}
 	return e->b->wref(e->b->ctx, &w);
 }
@@ -154,7 +154,7 @@ static uint32_t put_conv(struct lmi_emit *e, const struct lmi_kda *a, uint32_t x
 	return y;
 }
 
-/* Log decay of every column of the keys from f. */
+/* Computes the log decay of each key column from f. */
 static uint32_t put_decay(struct lmi_emit *e, const struct lmi_kda *a, uint32_t f)
 {
 	const uint32_t h = a->n_head, dk = a->dk;
@@ -178,7 +178,7 @@ static uint32_t put_decay(struct lmi_emit *e, const struct lmi_kda *a, uint32_t 
 	return g;
 }
 
-/* q and k of every head to length one. */
+/* Scales q and k of each head to unit length. */
 static uint32_t put_unit(struct lmi_emit *e, const struct lmi_kda *a, uint32_t x)
 {
 	const uint32_t n = 2 * a->n_head;
@@ -190,7 +190,7 @@ static uint32_t put_unit(struct lmi_emit *e, const struct lmi_kda *a, uint32_t x
 	return y;
 }
 
-/* The second matrix of a pair, where there is one. */
+/* Applies the second matrix of a low-rank pair, if there is one. */
 static uint32_t second(struct lmi_emit *e, const struct lmi_kda *a, enum lmi_kda_low_t row,
 		       uint32_t x, enum lmd_vtype vtype, const char *name)
 {

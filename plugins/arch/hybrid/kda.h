@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * kda.h - Kimi Delta Attention (arXiv 2510.26692): the gated delta rule with a decay of its own
- * for each column of the key.
+ * kda.h - Kimi Delta Attention (arXiv 2510.26692): the gated delta rule with a separate decay for
+ * each column of the key.
  *
- * It is used as delta.h is: LMI_SET_KDA and what the file has of LMI_SET_KDA_LOW, lmi_kda_dim, and
- * lmi_kda in the place of the mixer. */
+ * Use it like delta.h: list LMI_SET_KDA, call lmi_kda_dim from the dim function, and call lmi_kda
+ * as the mixer. */
 #ifndef LLAMAD_ARCH_HYBRID_KDA_H
 #define LLAMAD_ARCH_HYBRID_KDA_H
 
 #include "arch/common/blocks.h"
 
-/* Symbols of dims; after those of delta.h. */
+/* Dimension symbols; after those of delta.h. */
 enum lmi_d_kda {
 	D_KDA_CONV = 192, /* kernel of the convolutions */
-	D_KDA_INNER,      /* heads of dk */
+	D_KDA_INNER,      /* n_head * dk */
 	D_KDA_HEAD,
 	D_KDA_DK,
-	D_KDA_LOW         /* between the two matrices of decay and gate; full: INNER */
+	D_KDA_LOW         /* rank of the low-rank decay and gate; INNER if `full` */
 };
 
 enum lmi_kda_t {
@@ -30,15 +30,15 @@ extern const struct lmd_tensor_row lmi_kda_rows[KDA_N], lmi_kda_low_rows[KDA_LOW
 struct lmi_kda {
 	uint32_t d_conv;
 	uint32_t n_head, dk;  /* of keys and values */
-	bool full;            /* decay and gate come out of one matrix each */
-	float a_sign;         /* of the file's A where there is a lower bound; else 1 */
-	float lower;          /* least log decay; 0: no bound */
-	uint32_t *conv;       /* [n_layer] cache of each recurrent layer */
-	uint32_t *scan;
-	float *unit;          /* [dk] 1/sqrt(dk) */
+	bool full;            /* decay and gate are computed by one matrix each, not low-rank */
+	float a_sign;         /* sign of the file's A if there is a lower bound; else 1 */
+	float lower;          /* lower bound of the log decay; 0: none */
+	uint32_t *conv;       /* [n_layer] convolution cache of each recurrent layer */
+	uint32_t *scan;       /* [n_layer] scan cache of each recurrent layer */
+	float *unit;          /* [dk] all 1/sqrt(dk) */
 };
 
-/* Reads kda.* keys and ssm.conv_kernel; heads are those of attention. */
+/* Reads kda.* keys and ssm.conv_kernel; the number of heads is that of attention. */
 void lmi_kda_read(struct lmi_kda *a, struct lmi_hparams *hp, struct lmi_keys *k);
 
 /* Declares the STATE group and two caches for every layer of class LMI_L_RECURRENT. */
@@ -47,7 +47,7 @@ void lmi_kda_memory(struct lmi_kda *a, struct lmi_hparams *hp, struct lmi_keys *
 /* Value of a D_KDA_* symbol; 0 for all others. */
 int64_t lmi_kda_dim(const struct lmi_kda *a, uint32_t symbol);
 
-/* The mixer of the current layer, with the residual or without it as blocks.h says. */
+/* The mixer of the current layer; adds to the residual stream or not, as described in blocks.h. */
 uint32_t lmi_kda(struct lmi_emit *e, const struct lmi_io *io, const struct lmi_kda *a);
 
 #endif /* LLAMAD_ARCH_HYBRID_KDA_H */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kimi-K3 (model card moonshotai/Kimi-K3): Kimi Delta Attention with a bounded decay, in some
- * layers a gated latent attention without rotation; a dense lead, then experts on a narrower row
- * beside a shared one; SiTU in the place of SwiGLU.
+ * Kimi-K3 (model card moonshotai/Kimi-K3): Kimi Delta Attention with a bounded decay, and gated
+ * latent attention without rotation in some layers; leading dense layers, then routed experts on a
+ * narrower row and a shared expert; SiTU instead of SwiGLU.
  *
- * Residual: every attn_res.block_size layers the stream is put aside as a checkpoint and begins
- * anew with the result of that layer's mixer.  Each block, and the end of the model, reads a mix
- * of the checkpoints and the stream, weighted by a softmax over the products of a learned row with
- * their RMS norms (attention residuals). */
+ * Residual: every attn_res.block_size layers the stream is saved as a checkpoint and restarts with
+ * the result of that layer's mixer.  Each block, and the end of the model, reads a mix of the
+ * checkpoints and the stream, weighted by a softmax over the products of a learned row with their
+ * RMS norms (attention residuals). */
 #include <stdio.h>
 
 #include "arch/hybrid/hybrid.h"
@@ -47,8 +47,8 @@ static const struct lmd_tensor_set sets[] = {
 	LMI_SET_SHEXP, LMI_OWN(rows),
 };
 
-/* hp->own: layers of a checkpoint, 0: the plain residual stream.  e->own: the value that holds
- * the checkpoints side by side. */
+/* Indices into own.  hp->own[BLOCK]: layers per checkpoint, 0: ordinary residual stream.
+ * e->own[CHECKPOINTS]: the value that holds the checkpoints side by side. */
 enum { BLOCK };
 enum { CHECKPOINTS };
 
@@ -57,7 +57,7 @@ static uint32_t n_checkpoint(const struct lmi_hparams *hp, uint32_t n_layer)
 	return hp->own[BLOCK] ? (n_layer + hp->own[BLOCK] - 1) / hp->own[BLOCK] : 0;
 }
 
-/* Do the results of latent attention go through a gate? */
+/* Does latent attention have an output gate? */
 static bool has_gate(const struct lmi_hparams *hp)
 {
 	char name[64];
@@ -85,7 +85,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	if (n_checkpoint(hp, hp->n_layer) > MIX_MAX)
 		lmi_key_fail(
 			k, LMD_UNSUPPORTED,
-			"%s.attn_res.block_size: %u makes %u checkpoints of %u layers, at most %u",
+			"%s.attn_res.block_size: %u gives %u checkpoints for %u layers, maximum %u",
 			hp->model->arch, hp->own[BLOCK], n_checkpoint(hp, hp->n_layer), hp->n_layer,
 			MIX_MAX);
 	lmi_kda_read(&h->kda, hp, k);
@@ -109,7 +109,7 @@ static void put_scores(struct lmi_emit *e, struct lmd_opnd x, const struct lmi_w
 	lmi_put_linear(e, x, &norm, w, y);
 }
 
-/* What a block reads: the stream x and the first n checkpoints, mixed. */
+/* The input of a block: a mix of the stream x and the first n checkpoints. */
 static uint32_t mixed(struct lmi_emit *e, uint32_t x, uint32_t n, const struct lmd_tensor_row *row)
 {
 	const uint32_t width = e->hp->n_embd;
@@ -139,8 +139,8 @@ static uint32_t mixed(struct lmi_emit *e, uint32_t x, uint32_t n, const struct l
 	return y;
 }
 
-/* The stream as checkpoint i. */
-static void keep(struct lmi_emit *e, uint32_t x, uint32_t i)
+/* Saves the stream as checkpoint i. */
+static void save_checkpoint(struct lmi_emit *e, uint32_t x, uint32_t i)
 {
 	struct lmd_op op = lmi_op(LMD_OP_CAST_COPY);
 
@@ -171,7 +171,7 @@ static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 
 	(void)pass;
 	if (block && il % block == 0) {
-		keep(e, s->x, n++);
+		save_checkpoint(e, s->x, n++);
 		io.res = LMD_NONE;
 	}
 	s->x = lmi_cur(e)->cls & LMI_L_ATTN ? lmi_mla(e, &io, h->mla, LMD_NONE)

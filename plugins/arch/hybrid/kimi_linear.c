@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kimi-Linear (arXiv 2510.26692): Kimi Delta Attention, every fourth layer a latent attention
- * without rotation; dense first layers, then shared and routed experts.
+ * Kimi-Linear (arXiv 2510.26692): Kimi Delta Attention, and latent attention without rotation in
+ * every fourth layer; leading dense layers, then shared and routed experts.
  *
- * A file that counts shared experts but has no tensors of them gets silu(x) in their place, as the
- * reference implementation of the file format has it. */
+ * If a file counts shared experts but does not have their tensors, silu(x) replaces them, as in the
+ * reference implementation of the file format. */
 #include "arch/hybrid/hybrid.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -24,8 +24,8 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 		hp->layer[il].rope = LMD_NONE;
 }
 
-/* x + silu(norm(x)), which the routed experts then add to. */
-static void bare_shared(struct lmi_emit *e, struct lmi_io *io)
+/* Sets the stream to x + silu(norm(x)), to which the routed experts then add. */
+static void silu_shared(struct lmi_emit *e, struct lmi_io *io)
 {
 	const uint32_t n = io->x.width;
 	uint32_t z = lmi_act(e, n, "shared"), x = lmi_f32(e, n, "x_shared");
@@ -49,7 +49,7 @@ static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 	norm = lmi_norm_req(e, LMD_NORM_RMS, &lmi_rows[T_FFN_NORM]);
 	io = lmi_read(e, s, &norm);
 	if ((cls & LMI_L_MOE) && !(cls & LMI_L_SHEXP) && d->hp.n_expert_shared)
-		bare_shared(e, &io);
+		silu_shared(e, &io);
 	s->x = lmi_decoder_ffn_block(e, d, &io);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * LFM2, dense and with experts (arXiv 2511.23404): short convolutions between two gates, every few
- * layers an attention with norm of queries and keys instead.  The final norm has the name
+ * LFM2, dense and with experts (arXiv 2511.23404): short convolutions between two gates; every few
+ * layers have attention with normalised queries and keys instead.  The final norm is named
  * token_embd_norm.
  *
- * The convolution layer: (b, c, x) = W u; out(c * conv(b * x)), causal, a kernel for each
- * column. */
+ * Convolution layer: (b, c, x) = W u; the result is out(c * conv(b * x)), with a causal depthwise
+ * convolution. */
 #include "arch/hybrid/hybrid.h"
 
 enum { D_L_CONV = D_OWN, D_BCX };
@@ -38,7 +38,7 @@ static void read_conv(struct lmi_hparams *hp, struct lmi_keys *k)
 	lmi_hybrid_layers(hp);
 }
 
-/* The model without experts alone knows windows. */
+/* Reads the window, which only the model without experts supports. */
 static void adjust_dense(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	uint32_t w = lmi_key_u32(k, "attention.sliding_window", LMI_OPTIONAL, 0, 0, LMI_MAX_CTX);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * MiniMax-01 (arXiv 2501.08313): linear attention with a fixed decay for each head (lightning
- * attention, arXiv 2405.17381), every eighth layer an attention; experts in all layers.  What a
- * block adds to is not the stream but its normalised form, times a factor of the file.
+ * MiniMax-01 (arXiv 2501.08313): linear attention with a fixed decay per head (lightning attention,
+ * arXiv 2405.17381), softmax attention in every eighth layer, and experts in all layers.  A block
+ * adds its result not to the stream but to the normalised stream times a factor from the file.
  *
- * The linear layer: (q, k, v) = silu(W u), side by side for each head; S = exp(-s) S + k v,
- * y = q S; out(norm(y) * sigmoid(G u)).  The slope s of a head is that of ALiBi (arXiv 2108.12409)
- * and falls from layer to layer. */
+ * Linear layer: (q, k, v) = silu(W u), side by side for each head; S = exp(-s) S + k v; y = q S;
+ * the result is out(norm(y) * sigmoid(G u)).  The slope s of a head is that of ALiBi (arXiv
+ * 2108.12409), and decreases from layer to layer. */
 #include <math.h>
 
 #include "arch/hybrid/hybrid.h"
@@ -29,7 +29,7 @@ static const struct lmd_tensor_set sets[] = {
 	LMI_SET_MOE,
 };
 
-/* The tokens of the vocabulary; rows of the head after them are padding. */
+/* Size of the vocabulary; later rows of the head are padding. */
 #define N_TOKEN 200032u
 
 static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
@@ -38,7 +38,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	const struct lmi_layer *l = &hp->layer[0];
 
 	if (!hp->n_expert)
-		lmi_key_fail(k, LMD_INVALID, "minimax-01.expert_count: 0, at least 1");
+		lmi_key_fail(k, LMD_INVALID, "minimax-01.expert_count: 0, expected at least 1");
 	if (l->dk != l->dv)
 		lmi_key_fail(k, LMD_UNSUPPORTED,
 			     "minimax-01.attention.value_length: %u, expected the key length %u",
@@ -73,7 +73,7 @@ static void memory(struct lmi_hparams *hp, struct lmi_keys *k)
 	}
 }
 
-/* What a token leaves of the state of each head. */
+/* The decay of each head's state per token. */
 static struct lmd_opnd decay(struct lmi_emit *e, uint32_t n_head)
 {
 	const uint32_t n_layer = e->hp->n_layer;
@@ -138,9 +138,9 @@ static uint32_t mixer(struct lmi_emit *e, const struct lmi_decoder *d, const str
 	return lmi_block_out(e, lmi_whole(e, gated), NULL, &out, io);
 }
 
-/* The normalised stream, and that times the factor as what the block adds to. */
-static struct lmi_io enter(struct lmi_emit *e, const struct lmi_decoder *d, uint32_t x,
-			   const struct lmd_tensor_row *row)
+/* Input of a block: the normalised stream; the residual is that times the factor. */
+static struct lmi_io block_input(struct lmi_emit *e, const struct lmi_decoder *d, uint32_t x,
+				 const struct lmd_tensor_row *row)
 {
 	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, row);
 	uint32_t n = d->hp.n_embd, h = lmi_f32(e, n, "norm"), r = h;
@@ -157,7 +157,7 @@ static struct lmi_io enter(struct lmi_emit *e, const struct lmi_decoder *d, uint
 static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_stream *s,
 		  uint32_t pass)
 {
-	struct lmi_io io = enter(e, d, s->x, &lmi_hybrid_norm_rows[0]);
+	struct lmi_io io = block_input(e, d, s->x, &lmi_hybrid_norm_rows[0]);
 	struct lmi_attn a;
 
 	if (lmi_cur(e)->cls & LMI_L_ATTN) {
@@ -166,7 +166,7 @@ static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 	} else {
 		s->x = mixer(e, d, &io);
 	}
-	io = enter(e, d, s->x, &lmi_rows[T_FFN_NORM]);
+	io = block_input(e, d, s->x, &lmi_rows[T_FFN_NORM]);
 	s->x = lmi_decoder_ffn_block(e, d, &io);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Nemotron-H (arXiv 2504.03624) and Nemotron 3 with experts (model card
- * nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16): every layer is one thing behind one norm:
- * Mamba-2, an attention without rotation, or a feed-forward block with squared ReLU and no
- * gate.  Experts may work on a narrower row than the stream; their shared expert does not. */
+ * nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16): every layer is a norm and a single block: Mamba-2,
+ * attention without rotation, or a feed-forward block with squared ReLU and no gate.  Experts may
+ * work on a narrower row than the stream; the shared expert does not. */
 #include "arch/hybrid/hybrid.h"
 
 enum { D_LATENT = D_OWN, D_EXP_IN };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * PLaMo 2 (arXiv 2509.04897): Mamba layers with heads as in Mamba-2, in between attention with
- * norm of queries and keys; norms before and after the blocks; fused q, k, v and gate, up.
+ * PLaMo 2 (arXiv 2509.04897): Mamba layers with heads as in Mamba-2, alternating with attention
+ * layers with normalised queries and keys; norms before and after the blocks; q, k, v are fused, as
+ * are gate and up.
  *
- * The mixer: (z, x) = W u, interleaved by head; x = silu(conv(x)); (B, C, dt) = X x, each
- * normalised; dt = softplus(D dt + bias) for every head; y = scan(x, dt, A, B, C);
+ * Mixer: (z, x) = W u, interleaved by head; x = silu(conv(x)); (B, C, dt) = X x, each normalised;
+ * dt = softplus(D dt + bias) for each head; y = scan(x, dt, A, B, C); the result is
  * out(silu(z) * y). */
 #include "arch/hybrid/hybrid.h"
 
@@ -46,7 +47,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 		lmi_key_fail(k, LMD_INVALID,
 			     "plamo2.ssm.time_step_rank: %u does not divide an inner size of %u",
 			     s->dt_rank, s->d_inner);
-	s->version = 2; /* heads in the state; B and C are not in the convolution */
+	s->version = 2; /* the state has heads; the convolution does not include B and C */
 	s->n_group = 0;
 	h->dims[D_ZX - D_OWN] = 2 * (int64_t)s->d_inner;
 	h->dims[D_BCDT - D_OWN] = 2 * (int64_t)s->d_state + dt;
@@ -54,7 +55,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	lmi_hybrid_layers(hp);
 }
 
-/* silu(conv(x)); x stands in the second half of every head's columns. */
+/* silu(conv(x)), where x is the second half of each head's columns of zx. */
 static uint32_t put_conv(struct lmi_emit *e, const struct lmi_ssm *s, uint32_t zx)
 {
 	const uint32_t h = s->dt_rank, p = s->d_inner / h;
@@ -79,7 +80,7 @@ static uint32_t put_conv(struct lmi_emit *e, const struct lmi_ssm *s, uint32_t z
 	return y;
 }
 
-/* B, C and the rows that dt is made of, each normalised. */
+/* B, C and the input of dt, each normalised. */
 static uint32_t put_bcdt(struct lmi_emit *e, const struct lmi_ssm *s, uint32_t x, uint32_t dt)
 {
 	static const uint8_t norms[3] = {P_B_NORM, P_C_NORM, P_DT_NORM};

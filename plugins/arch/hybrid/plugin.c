@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plugin.c - arch-hybrid: decoders with attention in some layers and states in others. */
+ * plugin.c - arch-hybrid: decoders with attention in some layers and recurrent states in others. */
 #include "arch/hybrid/hybrid.h"
 #include "llamad/plugin.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Qwen3-Next (model card Qwen/Qwen3-Next-80B-A3B-Instruct) and Qwen3.5, dense and with experts
- * (model card Qwen/Qwen3.5-397B-A17B): gated delta layers (arXiv 2412.06464), every fourth an
- * attention with a sigmoid gate out of the matrix of q and a norm of queries and keys; experts
- * beside a shared one behind a gate of its own.  Qwen3.5 has interleaved positions of four parts
- * and deals the key heads out in turn, not in blocks. */
+ * (model card Qwen/Qwen3.5-397B-A17B): gated delta layers (arXiv 2412.06464); every fourth layer
+ * has attention with normalised queries and keys and a sigmoid gate that is part of the q matrix;
+ * routed experts and a shared expert with its own gate.  Qwen3.5 has interleaved M-RoPE and maps
+ * value heads to key heads cyclically, not in blocks. */
 #include "arch/hybrid/hybrid.h"
 
-/* both in one for files with fused matrices */
+/* query with gate, key and value, for files with fused matrices */
 static const struct lmd_tensor_row qkv_rows[] = {
 	{"blk.%d.attn_qkv", {D_EMBD, D_QKV2}, LMD_TENSOR_BIAS | LMD_TENSOR_SCALE, LMD_SPLIT_HEADS,
 	 LMI_L_ATTN, NULL},
@@ -37,7 +37,8 @@ static void kinds(struct lmi_hparams *hp, struct lmi_keys *k)
 static void kinds_moe(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	if (!hp->n_expert) {
-		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, at least 1", hp->model->arch);
+		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected at least 1",
+			     hp->model->arch);
 		return;
 	}
 	if (!lmi_key_has(k, "expert_feed_forward_length"))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * DeepSeek-V2 (arXiv 2405.04434) and V3 (arXiv 2412.19437), Kimi-K2, GLM-4.7-Flash, Mistral 4:
- * latent attention, dense first layers, then shared and routed experts.
+ * latent attention, leading dense layers, then shared and routed experts.
  *
- * Stretching scales all of q k^T by (a (1 + 0.1 m ln factor))^2: m the log multiplier, which files
- * store divided by ten, a the magnitude that the rotated columns have on top of that.  Draft blocks
- * after the trunk are not run. */
+ * YaRN scales all of q k^T by (a (1 + 0.1 m ln factor))^2, where m is the log multiplier (files
+ * store a tenth of it) and a the additional magnitude of the rotated columns.  Draft layers are not
+ * run. */
 #include <math.h>
 
 #include "arch/common/attn_mla.h"
@@ -16,7 +16,7 @@ static const struct lmd_tensor_set sets[] = {
 	LMI_SET_FFN,    LMI_SET_MOE,       LMI_SET_SHEXP, LMI_SET_ROPE_FREQS,
 };
 
-/* The small model has one matrix for q; nothing in the file says so. */
+/* Is this the small model, which has a single matrix for q?  No key says so. */
 static bool is_lite(const struct lmi_hparams *hp)
 {
 	return hp->n_layer == 26 || hp->n_layer == 27;
@@ -28,23 +28,23 @@ static double magnitude(double factor, double m)
 }
 
 void lmi_deepseek_yarn(struct lmi_hparams *hp, struct lmi_keys *k, struct lmi_mla *m,
-		       enum lmi_yarn_log how)
+		       enum lmi_yarn_log log_mode)
 {
 	struct lmi_rope_hp *r = &hp->rope[LMI_ROPE_FULL];
 	double f = 1.0 / r->freq_scale, inner = 1.0 + 0.1 * log(f), mul = 0.0, s;
 
-	if (how != LMI_YARN_LOG_NONE)
+	if (log_mode != LMI_YARN_LOG_NONE)
 		mul = 10.0 * lmi_key_f64(k, "rope.scaling.yarn_log_multiplier", LMI_OPTIONAL, 0.0,
 					 -1e3, 1e3);
 	if (r->ext_factor != 0.0 && mul != 0.0)
 		r->attn_factor = r->file_factor / inner *
-				 magnitude(f, how == LMI_YARN_LOG_LEVEL ? mul : 1.0) /
+				 magnitude(f, log_mode == LMI_YARN_LOG_LEVEL ? mul : 1.0) /
 				 magnitude(f, mul);
 	s = r->attn_factor * inner * (1.0 + 0.1 * mul * log(f));
 	m->scale = (float)(s * s / sqrt((double)(m->nope + m->n_rot)));
 }
 
-static void adjust(struct lmi_hparams *hp, struct lmi_keys *k, enum lmi_yarn_log how)
+static void adjust(struct lmi_hparams *hp, struct lmi_keys *k, enum lmi_yarn_log log_mode)
 {
 	struct lmi_mla *m =
 		lmi_mla_read(hp, k, !is_lite(hp) && lmi_key_has(k, "attention.q_lora_rank"));
@@ -52,7 +52,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k, enum lmi_yarn_log
 	hp->own_data = m;
 	if (!m)
 		return;
-	lmi_deepseek_yarn(hp, k, m, how);
+	lmi_deepseek_yarn(hp, k, m, log_mode);
 	hp->temp_scale =
 		(float)lmi_key_f64(k, "attention.temperature_scale", LMI_OPTIONAL, 0.0, 0.0, 1e3);
 	if (hp->temp_scale != 0.0f)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * DeepSeek-V3.2 (arXiv 2512.02556): DeepSeek-V3 that looks at the keys an indexer chooses.
- * glm-dsa (GLM-5, arXiv 2602.15763): the same, where some layers use the choice of a layer before.
- * dots3note: beside it layers with a window, whose latent rows have another size; the shared part
- * of the key is normalised, every head has a gate. */
+ * DeepSeek-V3.2 (arXiv 2512.02556): DeepSeek-V3 with attention over keys chosen by an indexer.
+ * glm-dsa (GLM-5, arXiv 2602.15763): some layers reuse the choice of an earlier layer.
+ * dots3note: also has layers with a window, whose latent rows have a different size; the shared
+ * part of the key is normalised, and every head has a gate. */
 #include "arch/mla/indexer.h"
 #include "arch/mla/mla.h"
 
@@ -12,13 +12,15 @@ static const struct lmd_tensor_set sets[] = {
 	LMI_SET_FFN,    LMI_SET_MOE,       LMI_SET_SHEXP, LMI_SET_ROPE_FREQS,
 };
 
-/* Files of GLM-5.2, told by their context, came without the key at first. */
+/* Layers with an indexer in early files of GLM-5.2 (identified by context length) without the
+ * key. */
 static bool glm_layers(const struct lmi_hparams *hp, uint32_t il)
 {
 	return hp->n_ctx_train < 1048576 || il < 2 || il % 4 == 2;
 }
 
-/* Which layers have an indexer: the key, or as the model is known. */
+/* Selects the layers with an indexer by the key or, if it is absent, by what is known of the
+ * model. */
 static void layers_by_type(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	uint32_t *type = lmi_hp_alloc(hp, k, hp->n_layer, sizeof(*type));
@@ -32,7 +34,7 @@ static void layers_by_type(struct lmi_hparams *hp, struct lmi_keys *k)
 	if (k->st == LMD_OK && !(hp->layer[0].cls & LMI_L_INDEX))
 		lmi_key_fail(
 			k, LMD_INVALID,
-			"%s.attention.indexer.types: layer 0 has no indexer and none is before it",
+			"%s.attention.indexer.types: layer 0 must have an indexer",
 			hp->model->arch);
 }
 
@@ -118,7 +120,7 @@ static const struct lmd_tensor_set note_sets[] = {
 	LMI_SET_SHEXP,
 };
 
-/* The latent rows of layers with a window. */
+/* Reads the latent attention of layers with a window. */
 static void window_layers(struct lmi_hparams *hp, struct lmi_keys *k, struct lmi_dsa *d)
 {
 	struct lmi_mla *w = &d->w;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * HY 4 (hy_v4): latent attention with sinks and a gate for each column, over the keys of an
- * indexer where the file has one; clamped routed experts beside shared ones.
+ * HY 4 (hy_v4): latent attention with sinks and a gate per column, over the keys chosen by an
+ * indexer if the file has one; clamped routed experts and shared ones.
  *
- * Residual: several streams (hyper-connections, arXiv 2409.19606).  Before a block a weighted sum
- * of them is taken, after it the result joins each with a weight of its own; all weights come
- * from the streams themselves. */
+ * Residual: several streams (hyper-connections, arXiv 2409.19606).  A block reads a weighted sum of
+ * the streams, and its result is added to each stream with a separate weight; all weights are
+ * computed from the streams. */
 #include "arch/mla/indexer.h"
 #include "arch/mla/mla.h"
 
@@ -15,7 +15,7 @@ struct hyv4 {
 	struct lmi_decoder d;
 	uint32_t hc;
 	float eps, magnitude;
-	double *clamp;        /* [n_layer] of routed experts; 0: none */
+	double *clamp;        /* [n_layer] clamp of routed experts; 0: none */
 };
 
 enum { D_HC = D_IDX_END, D_HC_E, D_HC_MIX };
@@ -100,7 +100,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	if (k->st == LMD_OK && !type[0])
 		lmi_key_fail(
 			k, LMD_INVALID,
-			"%s.attention.indexer.types: layer 0 has no indexer and none is before it",
+			"%s.attention.indexer.types: layer 0 must have an indexer",
 			hp->model->arch);
 }
 
@@ -127,7 +127,8 @@ static void read_streams(struct hyv4 *m, struct lmi_keys *k)
 				   0.0, 1e9);
 	if (k->st == LMD_OK && (uint64_t)m->hc * hp->n_embd > LMI_MAX_WIDTH)
 		lmi_key_fail(k, LMD_INVALID,
-			     "%s.hyper_connection.count: %u streams of %u, at most %u",
+			     "%s.hyper_connection.count: %u streams of %u columns; the product "
+			     "must be at most %u",
 			     hp->model->arch, m->hc, hp->n_embd, LMI_MAX_WIDTH);
 }
 
@@ -152,7 +153,7 @@ struct mixes {
 	uint32_t pre, post;   /* values; post LMD_NONE at the end of the model */
 };
 
-/* times * sigmoid(scale * x + base) + eps for columns col0.. of all coefficients. */
+/* times * sigmoid(scale * x + base) + eps for one part (pre or post) of the coefficients. */
 static uint32_t coefficient(struct lmi_emit *e, const struct hyv4 *m, uint32_t mix, uint32_t part,
 			    uint32_t base, uint32_t scale, float times)
 {
@@ -259,13 +260,13 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	uint32_t xs;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture hy_v4: plan kind %u, known is %d",
+		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture hy_v4: plan kind %u, expected %d",
 			key->kind, LMD_PLAN_FORWARD);
 		return LMD_UNSUPPORTED;
 	}
 	lmi_emit_init(&e, b, &m->d.hp, key);
 	op.u.cast_copy.x = lmi_heads(lmi_embed(&e), 0, m->hc, w);
-	op.u.cast_copy.x.head_stride = 0; /* every stream begins with the embedding */
+	op.u.cast_copy.x.head_stride = 0; /* every stream starts as the embedding */
 	xs = lmi_f32(&e, m->hc * w, "streams");
 	op.u.cast_copy.y = lmi_heads(xs, 0, m->hc, w);
 	lmi_put(&e, &op);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#define OWN_LIST 0 /* e->own: the list of the last layer that made one */
+#define OWN_LIST 0 /* index into e->own: the list made by the last layer with an indexer */
 
 #define ROW(stem, d0, d1, flags)                                                                   \
 	{                                                                                          \
@@ -102,7 +102,7 @@ int64_t lmi_dsa_dim(const void *state, uint32_t symbol, int32_t layer)
 	}
 }
 
-/* Queries and keys, rotated; the keys stored. */
+/* Computes and rotates index queries and keys; stores the keys, returns the queries. */
 static struct lmd_opnd queries(struct lmi_emit *e, const struct lmi_dsa *d, struct lmd_opnd x,
 			       struct lmd_opnd qr)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * MiniCPM3 (model card openbmb/MiniCPM3-4B): latent attention with the scales of MiniCPM
- * (arXiv 2404.06395).  PLM (arXiv 2503.12167): latent attention with one matrix for q, and squared
- * ReLU without a gate. */
+ * (arXiv 2404.06395).  PLM (arXiv 2503.12167): latent attention with a single matrix for q, and
+ * squared ReLU without a gate. */
 #include <math.h>
 
 #include "arch/common/attn_mla.h"
@@ -29,7 +29,7 @@ static const struct lmd_tensor_set minicpm_sets[] = {
 	LMI_SET_ROPE_FACTORS,
 };
 
-/* Constants of the architecture, not of the file. */
+/* The scales are constants of the architecture; the file does not have them. */
 static void minicpm_adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	hp->own_data = lmi_mla_read(hp, k, true);

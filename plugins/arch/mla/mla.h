@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * mla.h - architectures with latent attention. */
+ * mla.h - the architectures of arch-mla.so, which have latent attention. */
 #ifndef LLAMAD_ARCH_MLA_MLA_H
 #define LLAMAD_ARCH_MLA_MLA_H
 
@@ -11,11 +11,11 @@ extern const struct lmd_arch_ops lmi_arch_deepseek2, lmi_arch_mistral4, lmi_arch
 
 enum lmi_yarn_log {
 	LMI_YARN_LOG_NONE = 0, /* rope.scaling.yarn_log_multiplier is not read */
-	LMI_YARN_LOG = 1,      /* the rotated columns grow by 1 + 0.1 ln f over 1 + 0.1 m ln f */
-	LMI_YARN_LOG_LEVEL = 2 /* they keep their length, whatever m is */
+	LMI_YARN_LOG = 1,      /* magnitude of rotated columns: (1 + 0.1 ln f) / (1 + 0.1 m ln f) */
+	LMI_YARN_LOG_LEVEL = 2 /* magnitude 1, for any m */
 };
-/* Stretched rotation as DeepSeek-V2 has it: sets m->scale and the magnitude of the rotation. */
+/* YaRN as in DeepSeek-V2: sets m->scale and the magnitude of the rotation. */
 void lmi_deepseek_yarn(struct lmi_hparams *hp, struct lmi_keys *k, struct lmi_mla *m,
-		       enum lmi_yarn_log how);
+		       enum lmi_yarn_log log_mode);
 
 #endif /* LLAMAD_ARCH_MLA_MLA_H */

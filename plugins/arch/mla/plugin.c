@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Architectures with latent attention: the descriptor. */
+ * plugin.c - arch-mla: decoders with latent attention. */
 #include "arch/mla/mla.h"
 #include "llamad/plugin.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * AFMoE (model card arcee-ai/Trinity-Mini): norms before and after the blocks, scaled embeddings, a
- * sigmoid gate on the result of attention; three of four layers have a window and rotate, the
- * fourth does neither. */
+ * sigmoid gate on the attention result; three of four layers have a window and rotation, the fourth
+ * has neither. */
 #include <math.h>
 
 #include "arch/moe/moe.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Snowflake Arctic (model card Snowflake/snowflake-arctic-base): a square dense feed-forward block
- * after attention, and experts beside both, which read the layer's input through a norm of their
- * own. */
+ * after attention and, parallel to both, experts that read the layer's input through their own
+ * norm. */
 #include "arch/moe/moe.h"
 
 enum { A_GATE, A_UP, A_DOWN, A_NORM, A_N };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ling (arXiv 2503.05139): LLaMA with experts and shared experts; scores are divided by the root of
- * the rotated columns.  bailingmoe2 (Ling 2.0, arXiv 2510.22115): norm of queries and keys, partial
- * rotation, dense first layers, a sigmoid router with groups and a bias of the choice. */
+ * Ling (arXiv 2503.05139): LLaMA with routed and shared experts; scores are divided by the square
+ * root of the number of rotated columns.  bailingmoe2 (Ling 2.0, arXiv 2510.22115): normalised
+ * queries and keys, partial rotation, leading dense layers, a sigmoid router with groups and a
+ * selection bias. */
 #include <math.h>
 
 #include "arch/moe/moe.h"
@@ -31,7 +32,7 @@ static const struct lmd_tensor_set sets2[] = {
 	LMI_SET_FFN_NORM, LMI_SET_FFN,       LMI_SET_MOE, LMI_SET_SHEXP,
 };
 
-/* The file's width is that of one shared expert. */
+/* Sets the width of all shared experts together; the file has that of one. */
 static void shared(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	(void)k;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Command A with experts (cohere2moe): attention and feed-forward read the same norm, which is a
- * layer norm or an RMS norm by the file's epsilon; the first of four layers is full and does not
- * rotate unless it is one of the dense first ones.  Where there is a shared expert its sum with
- * the others is halved. */
+ * Command A with experts (cohere2moe): attention and feed-forward block share a norm, which is a
+ * LayerNorm or an RMS norm depending on the file's epsilon key.  The first of four layers has full
+ * attention and, unless it is a leading dense layer, no rotation.  If there is a shared expert, its
+ * sum with the others is halved. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

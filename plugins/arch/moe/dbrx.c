@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * DBRX (model card databricks/dbrx-base): layer norms, clamped queries, keys and values. */
+ * DBRX (model card databricks/dbrx-base): LayerNorm; clamped queries, keys and values. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * DeepSeekMoE (arXiv 2401.06066): LLaMA with dense first layers, then fine-grained and shared
- * experts.  deepseek2-ocr is the text model of DeepSeek-OCR (arXiv 2510.18234): the
- * same with halves rotated and a router as the file says. */
+ * DeepSeekMoE (arXiv 2401.06066): LLaMA with leading dense layers, then fine-grained and shared
+ * experts.  deepseek2-ocr is the text model of DeepSeek-OCR (arXiv 2510.18234): DeepSeekMoE with
+ * NeoX-style rotation and a router configured by the file. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -15,7 +15,7 @@ static const struct lmi_decoder_traits traits = {
 };
 LMI_DECODER_ARCH(deepseek, traits, sets)
 
-/* Files with a window mean one that never lets go of the picture, which is not built here. */
+/* Rejects files with a window: theirs must keep the image visible, which is not implemented. */
 static void no_window(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	uint32_t n = lmi_key_u32(k, "attention.sliding_window", LMI_OPTIONAL, 0, 0, LMI_MAX_CTX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * dots.llm1 (arXiv 2506.05767): norm of queries and keys per head, dense first layers, then a
- * sigmoid router with shared experts. */
+ * dots.llm1 (arXiv 2506.05767): queries and keys are normalised per head; leading dense layers,
+ * then a sigmoid router with shared experts. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

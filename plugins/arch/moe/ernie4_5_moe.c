@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * ERNIE 4.5 with experts (model card baidu/ERNIE-4.5-21B-A3B-PT): dense first layers, then experts
- * in every step-th, with a bias of the choice and, when the file has a width for it, a shared
- * one. */
+ * ERNIE 4.5 with experts (model card baidu/ERNIE-4.5-21B-A3B-PT): leading dense layers, then
+ * experts in every step-th layer, with a selection bias and, if the file gives its width, a shared
+ * expert. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * K-EXAONE (model card LGAI-EXAONE/K-EXAONE-236B-A23B): three of four layers have a window and
- * rotate, the fourth does neither; dense first layers, then a router as the file says with shared
- * experts.  Draft blocks are not run. */
+ * rotation, the fourth has neither; leading dense layers, then shared experts and a router
+ * configured by the file.  Draft layers are not run. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

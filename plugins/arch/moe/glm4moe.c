@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * GLM-4.5 and 4.6 (arXiv 2508.06471) and the text model of GLM-4.5V: partial rotation, norm of
- * queries and keys in the large model, dense first layers, a sigmoid router with a bias of the
- * choice.  Files with sections have positions of four parts.  Draft blocks are not run. */
+ * GLM-4.5 and 4.6 (arXiv 2508.06471) and the text model of GLM-4.5V: partial rotation; normalised
+ * queries and keys in the large model; leading dense layers; a sigmoid router with a selection
+ * bias.  Files with rope.dimension_sections use M-RoPE.  Draft layers are not run. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

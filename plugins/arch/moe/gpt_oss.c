@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpt-oss (arXiv 2508.10925): a window in every second layer, attention sinks, biases everywhere,
- * a softmax over the chosen experts alone, a clamped gate. */
+ * gpt-oss (arXiv 2508.10925): a window in every second layer, attention sinks, biases in all
+ * matrices, a softmax over the chosen experts only, a clamped gate. */
 #include "arch/moe/moe.h"
 
 #define ALPHA 1.702f /* of the activation */

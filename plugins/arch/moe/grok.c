@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Grok-1 and 2 (model cards xai-org/grok-1, grok-2): norms before and after the blocks, capped
- * scores, GELU.  Grok-2 has a dense block beside the experts; the two are added and divided by the
- * root of two.  Old files say nothing of the factors, which then are those of Grok-1. */
+ * Grok-1 and 2 (model cards xai-org/grok-1, grok-2): norms before and after the blocks, softcapped
+ * scores, GELU.  Grok-2 has a dense block beside the experts; their sum is divided by sqrt 2.
+ * Factors that are missing in old files default to those of Grok-1. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -59,7 +59,7 @@ static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 	}
 	y = lmi_moe(e, &io, &m);
 	n = lmi_decoder_norm(e, d, 0, T_LAYER_OUT_NORM);
-	/* norm(y / sqrt 2) with eps is norm(y) with twice of it */
+	/* norm(y / sqrt 2) with eps equals norm(y) with 2 * eps */
 	n.eps *= beside ? 2.0f : 1.0f;
 	z = lmi_act(e, d->hp.n_embd, "layer_norm_out");
 	lmi_put_norm(e, lmi_whole(e, y), &n, lmi_whole(e, z));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * GroveMoE (arXiv 2508.07785): Qwen3 with experts, and small "chunk" experts that groups of
- * neighbouring experts share.  The chunk experts read what the experts gave; their choice is the
- * experts' divided by the size of a group. */
+ * GroveMoE (arXiv 2508.07785): Qwen3 with experts, and small "chunk" experts, each shared by a
+ * group of neighbouring experts.  The chunk experts read the output of the experts; the index of a
+ * chosen expert divided by the group size gives its chunk expert. */
 #include "arch/moe/moe.h"
 
 enum { D_FF_CHUNK = D_OWN, D_CHUNKS };
@@ -55,8 +55,8 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 				    : lmi_hp_dim(state, symbol, layer);
 }
 
-/* The experts of the router, divided.  The weights of the chunks are then looked up under the
- * divided numbers too, as the files in use expect. */
+/* The chosen experts' indices divided by the group size.  The routing weights are also looked up
+ * by the divided index, as existing files expect. */
 static uint32_t chunks_of(struct lmi_emit *e, const struct lmi_moe *m, uint32_t per_group)
 {
 	struct lmd_op op = lmi_op(LMD_OP_ROUTE);

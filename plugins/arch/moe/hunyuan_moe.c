@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hunyuan-A13B (model card tencent/Hunyuan-A13B-Instruct): norm of queries and keys after the
- * rotation, a shared expert in every layer.  The experts are as wide as the layer, whatever
- * expert_feed_forward_length says.
+ * Hunyuan-A13B (model card tencent/Hunyuan-A13B-Instruct): queries and keys are normalised after
+ * the rotation; every layer has a shared expert.  Experts have the layer's feed_forward_length;
+ * expert_feed_forward_length is ignored.
  *
- * hy_v3 is its successor: norm before the rotation, a sigmoid router with a bias of the choice;
- * a layer is dense unless it has a router. */
+ * hy_v3 is its successor: norm before the rotation, a sigmoid router with a selection bias; a layer
+ * is dense unless it has a router. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -31,7 +31,7 @@ static const struct lmi_decoder_traits traits = {
 };
 LMI_DECODER_ARCH(hunyuan_moe, traits, sets)
 
-/* Some converters left the suffix of the bias away. */
+/* Some converters omitted the suffix ".bias". */
 static const struct lmd_tensor_row bare_bias[] = {
 	{"blk.%d.exp_probs_b", {D_EXPERT}, LMD_TENSOR_BARE, LMD_SPLIT_REPLICATE, LMI_L_MOE, NULL},
 };

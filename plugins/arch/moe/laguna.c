@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Laguna (model card poolside/Laguna-XS.2): a softplus gate on the result of attention, one number
- * for each head or each column; layers with a window have more heads and a plain rotation of
- * their own, the first of four is full and stretched. */
+ * Laguna (model card poolside/Laguna-XS.2): a softplus gate on the attention result, per head or
+ * per column.  The first of four layers has full attention and context scaling; the others have a
+ * window, more heads, and their own rotation without scaling. */
 #include <stdio.h>
 
 #include "arch/moe/moe.h"
@@ -24,7 +24,7 @@ static const struct lmd_tensor_set sets[] = {
 	LMI_SET_FFN_NORM, LMI_SET_FFN,       LMI_SET_MOE, LMI_SET_SHEXP,
 };
 
-/* Which gate a layer has shows in the width of its tensor. */
+/* Determines the kind of a layer's gate from the width of its tensor. */
 static uint32_t gate_class(const struct lmi_hparams *hp, uint32_t il)
 {
 	const struct lmi_layer *l = &hp->layer[il];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Llama 4 (model cards meta-llama/Llama-4-Scout-17B-16E, -Maverick-17B-128E): three of four layers
- * look at their own chunk of 8192 positions, rotate, and in the small model normalise queries and
- * keys; the fourth sees everything, does not rotate, and sharpens the queries of late positions.
- * The router's sigmoid multiplies what the experts read.  Files with a window of 0 rotate
- * everywhere and have no chunks. */
+ * Llama 4 (model cards meta-llama/Llama-4-Scout-17B-16E, -Maverick-17B-128E).  In three of four
+ * layers attention is limited to chunks of 8192 positions, with rotation and, in the small model,
+ * normalised queries and keys.  The fourth layer has full attention, no rotation, and an attention
+ * temperature that grows with the position.  The router's sigmoid multiplies the input of the
+ * experts.  Files with a window of 0 have rotation in all layers and no chunks. */
 #include "arch/moe/moe.h"
 
 #define CHUNK      8192u
@@ -16,7 +16,7 @@ static const struct lmd_tensor_set sets[] = {
 	LMI_SET_FFN,    LMI_SET_MOE,       LMI_SET_SHEXP, LMI_SET_ROPE_FREQS,
 };
 
-/* The file may say which layers have chunks as it would say of windows. */
+/* The keys for windows say which layers have chunks. */
 static const struct lmi_hp_opts chunks = {
 	.window = true, .window_default = CHUNK, .window_period = PERIOD};
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Maple: Qwen3 with experts where the file says which layers have a window; the others do not
- * rotate; the experts' gates are clamped. */
+ * Maple: Qwen3 with experts.  The file says which layers have a window; the others have no
+ * rotation.  The gates of the experts are clamped. */
 #include "arch/moe/moe.h"
 
-#define LIMIT 7.0 /* of old files */
+#define LIMIT 7.0 /* clamp of old files */
 
 static const struct lmd_tensor_set sets[] = {
 	LMI_SET_GLOBAL,  LMI_SET_ATTN_NORM, LMI_SET_QKV,

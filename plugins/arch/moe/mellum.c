@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mellum 2 (model card JetBrains/Mellum-2): Qwen3 with experts where three of four layers have a
- * window; they rotate without stretching. */
+ * Mellum 2 (model card JetBrains/Mellum-2): Qwen3 with experts; three of four layers have a window
+ * and rotation without context scaling. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * MiMo-V2 (arXiv 2601.02780): layers with a window have heads, sizes of heads and a rotation of
- * their own, and sinks; partial rotation; the result of attention is scaled.  A layer is dense
- * unless it has a router.  Draft blocks are not run. */
+ * MiMo-V2 (arXiv 2601.02780): layers with a window have their own number and size of heads, their
+ * own rotation, and sinks; partial rotation; the attention result is scaled.  A layer is dense
+ * unless it has a router.  Draft layers are not run. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -40,7 +40,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	}
 }
 
-/* Sinks where the layer has them. */
+/* Uses sinks if the layer has them. */
 static void sinks(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_attn *a)
 {
 	(void)d;
@@ -62,7 +62,7 @@ static void layer(struct lmi_emit *e, const struct lmi_decoder *d, struct lmi_st
 	s->x = lmi_decoder_ffn_block(e, d, &io);
 }
 
-/* Scales what attention alone adds to the stream. */
+/* Scales only what attention adds to the stream. */
 static const struct lmi_key_f32 floats[] = {
 	{"attention.value_scale", LMI_HP(residual_scale), LMI_OPTIONAL, 1, 1e-6f, 1e6f},
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * MiniMax-M2 (model card MiniMaxAI/MiniMax-M2): norms of queries and keys over all heads together,
- * partial rotation, a sigmoid router with a bias of the choice.  The experts are as wide as the
- * layer, whatever expert_feed_forward_length says. */
+ * MiniMax-M2 (model card MiniMaxAI/MiniMax-M2): queries and keys are normalised over all heads
+ * together; partial rotation; a sigmoid router with a selection bias.  Experts have the layer's
+ * feed_forward_length; expert_feed_forward_length is ignored. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

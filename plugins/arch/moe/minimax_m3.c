@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * MiniMax-M3 (model card MiniMaxAI/MiniMax-M3): grouped-query attention over blocks of keys, dense
- * first layers, then experts with a shared one; the clamped gate of GPT-OSS everywhere.
+ * MiniMax-M3 (model card MiniMaxAI/MiniMax-M3): grouped-query attention over blocks of keys;
+ * leading dense layers, then routed experts and a shared one; all gates are clamped as in gpt-oss.
  *
- * In the layers with experts an indexer scores every block of keys by its best key, for each key
- * head; a row reads the best blocks and always its own last ones. */
+ * In layers with experts an indexer scores each block of keys by its best key, for each key head; a
+ * row attends to the best blocks and always to its own most recent ones. */
 #include <math.h>
 
 #include "arch/moe/moe.h"
@@ -56,14 +56,13 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 
 		if ((l->cls & LMI_L_MOE) && (l->n_head_kv != x->n_head || l->n_rot > x->dk))
 			lmi_key_fail(k, LMD_INVALID,
-				     "%s.attention.indexer.head_count: %u heads of %u; layer %u "
-				     "has %u key "
-				     "heads and rotates %u columns",
+				     "%s.attention.indexer.head_count: %u heads of %u columns, but "
+				     "layer %u has %u key heads and rotates %u columns",
 				     hp->model->arch, x->n_head, x->dk, il, l->n_head_kv, l->n_rot);
 	}
 }
 
-/* The index keys lie in the group of the keys that they stand for. */
+/* Places the index keys in the group of the attention keys that they represent. */
 static void index_memory(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	struct indexer *x = (struct indexer *)(uintptr_t)hp->own_data;
@@ -91,7 +90,7 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 				   : lmi_hp_dim(state, symbol, layer);
 }
 
-/* Lists of blocks, one for each key head. */
+/* The chosen blocks: one list per key head. */
 static uint32_t choose(struct lmi_emit *e, const struct indexer *x, struct lmd_opnd in)
 {
 	const struct lmi_layer *l = lmi_cur(e);

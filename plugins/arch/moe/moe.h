@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * moe.h - the architectures of arch-moe.so: the name in files, the identifier of the table.
- * A new one is a file here and a line in this list. */
+ * moe.h - the architectures of arch-moe.so: name in model files, identifier of the ops table.
+ * To add one, add a file here and a line to this list. */
 #ifndef LLAMAD_ARCH_MOE_MOE_H
 #define LLAMAD_ARCH_MOE_MOE_H
 
@@ -43,13 +43,14 @@
 #define LMI_MOE_EXTERN(name, ident) extern const struct lmd_arch_ops lmi_arch_##ident;
 LMI_MOE_LIST(LMI_MOE_EXTERN)
 
-/* Hooks' helpers, after the keys are read: which layers have experts.  All of them have the
- * shared one when the keys speak of it. */
-/* ... those with a router in the file, and a shared one where it has that too. */
+/* Helpers for adjust hooks, which select the layers that have experts. */
+
+/* Layers with a router tensor have experts, and a shared expert if its tensors exist. */
 void lmi_moe_by_tensor(struct lmi_hparams *hp);
-/* ... every step-th after the dense ones; step 0: none. */
+/* Every step-th layer, except leading dense ones, has experts, and a shared expert if the keys
+ * give one; step 0: no layer. */
 void lmi_moe_by_step(struct lmi_hparams *hp, uint32_t step);
-/* Files without a width of an expert: the chosen ones share that of the layer. */
+/* For files without an expert width: the chosen experts divide that of the layer among them. */
 void lmi_moe_split_ff(struct lmi_hparams *hp, struct lmi_keys *k);
 
 #endif /* LLAMAD_ARCH_MOE_MOE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * OLMoE (arXiv 2409.02060): norms of queries and keys over all heads together; the router's
- * weights are used as they are. */
+ * OLMoE (arXiv 2409.02060): queries and keys are normalised over all heads together; the router's
+ * weights are not renormalised. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

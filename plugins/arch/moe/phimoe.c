@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Phi-3.5-MoE (arXiv 2404.14219): norms and projections with biases, two sets of frequency factors
- * chosen by the context length. */
+ * Phi-3.5-MoE (arXiv 2404.14219): norms and projections have biases; one of two sets of frequency
+ * factors is chosen by context length. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen1.5-MoE and Qwen2-57B-A14B (arXiv 2407.10671): Qwen2 with experts and a shared expert behind
- * a sigmoid gate; the router's weights are used as they are. */
+ * Qwen1.5-MoE and Qwen2-57B-A14B (arXiv 2407.10671): Qwen2 with experts and a shared expert with a
+ * sigmoid gate; the router's weights are not renormalised. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -12,7 +12,7 @@ static const struct lmd_tensor_set sets[] = {
 static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 {
 	(void)k;
-	if (!hp->n_ff_shexp) /* the key is younger than the first files */
+	if (!hp->n_ff_shexp) /* the oldest files do not have the key */
 		hp->n_ff_shexp = hp->layer[0].n_ff;
 	for (uint32_t il = 0; il < hp->n_layer; il++)
 		hp->layer[il].cls |= LMI_L_SHEXP;

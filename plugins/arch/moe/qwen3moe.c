@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3 with experts (arXiv 2505.09388): norm of queries and keys per head, the chosen weights
- * divided by their sum.  qwen3vlmoe is the text model of Qwen3-VL (arXiv 2511.21631): positions of
- * four parts interleaved, and picture rows with further columns that join after the first
- * layers. */
+ * Qwen3 with experts (arXiv 2505.09388): queries and keys are normalised per head; the chosen
+ * weights are divided by their sum.  qwen3vlmoe is the text model of Qwen3-VL (arXiv 2511.21631):
+ * interleaved M-RoPE, and image rows with more columns that are added after the first layers. */
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * SmallThinker (arXiv 2507.20984): the router reads the layer's input before attention, so that
- * experts can be fetched in time; gates with ReLU.  The first of four layers sees everything and
- * does not rotate, the others have a window of 4096, whatever number the file gives; without the
- * key all layers are full and rotate. */
+ * experts can be prefetched; ReLU gates.  The first of four layers has full attention and no
+ * rotation; the others have a window of 4096, regardless of the number in the file.  Without the
+ * window key all layers have full attention and rotation. */
 #include "arch/moe/moe.h"
 
 #define WINDOW 4096u
@@ -26,7 +26,7 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 		windows |= l->window > 0;
 		l->window = l->window ? WINDOW : 0;
 	}
-	/* in a model of one period all layers rotate */
+	/* in a model with a single period all layers have rotation */
 	for (uint32_t il = 0; windows && hp->n_layer != PERIOD && il < hp->n_layer; il += PERIOD)
 		hp->layer[il].rope = LMD_NONE;
 }

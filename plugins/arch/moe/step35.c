@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Step-3.5 (model card stepfun-ai/Step-3.5-Flash): a sigmoid gate for each head of attention; full
- * layers rotate half of the columns that window layers do; clamped gates in some layers.  A layer
- * is dense unless it has a router.  Draft blocks are not run. */
+ * Step-3.5 (model card stepfun-ai/Step-3.5-Flash): a sigmoid gate per attention head; full layers
+ * rotate half as many columns as window layers; clamped gates in some layers.  A layer is dense
+ * unless it has a router.  Draft layers are not run. */
 #include "arch/moe/moe.h"
 
-/* Factors of the widest rotation; narrower ones use the first. */
+/* Factors for the widest rotation; narrower ones use the first of them. */
 static const struct lmd_tensor_row freqs[] = {
 	{"rope_freqs",
 	 {D_ROT_HALF},
@@ -28,7 +28,7 @@ static const struct lmd_tensor_set sets[] = {
 	LMI_OWN(freqs),
 };
 
-/* Limits of the gates of routed and shared experts; 0: none.  [n_layer] */
+/* Clamps of the gates of routed and shared experts, [n_layer]; 0: none. */
 struct limits {
 	double *routed, *shared;
 };

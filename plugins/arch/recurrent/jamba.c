@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jamba (arXiv 2403.19887): Mamba layers, every few an attention without rotation, every few a
- * mixture of experts instead of the dense block.  A layer without key heads is a Mamba layer; a
- * layer with a router tensor has experts. */
+ * Jamba (arXiv 2403.19887): Mamba layers; every few layers have attention without rotation instead,
+ * and every few have experts instead of the dense block.  A layer without key heads is a Mamba
+ * layer; a layer with a router tensor has experts. */
 #include <stdio.h>
 
 #include "arch/common/ssm.h"
@@ -30,7 +30,7 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 	char name[64];
 
 	if (!m)
-		return lmd_fail(err, LMD_NOMEM, "architecture %s: no memory", model->arch);
+		return lmd_fail(err, LMD_NOMEM, "architecture %s: out of memory", model->arch);
 	lmi_keys_init(&k, model, err);
 	lmi_hp_read(&m->hp, &k, host, arena, params, &opts);
 	lmi_ssm_read(&m->ssm, &m->hp, &k, 1);

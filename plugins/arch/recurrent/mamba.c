@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mamba and Mamba-2: nothing but state space layers.
- * Papers: arXiv 2312.00752 (Mamba), arXiv 2405.21060 (Mamba-2); Falcon-Mamba (arXiv 2410.05355)
- * adds norms without weights on dt, B and C. */
+ * Mamba (arXiv 2312.00752) and Mamba-2 (arXiv 2405.21060): only state space layers.  Falcon-Mamba
+ * (arXiv 2410.05355) adds norms without weights on dt, B and C. */
 #include "arch/common/ssm.h"
 #include "arch/recurrent/recurrent.h"
 
@@ -28,7 +27,7 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 	struct lmi_keys k;
 
 	if (!m)
-		return lmd_fail(err, LMD_NOMEM, "architecture %s: no memory", model->arch);
+		return lmd_fail(err, LMD_NOMEM, "architecture %s: out of memory", model->arch);
 	lmi_keys_init(&k, model, err);
 	lmi_hp_read(&m->hp, &k, host, arena, params, &opts);
 	lmi_ssm_read(&m->ssm, &m->hp, &k, version);

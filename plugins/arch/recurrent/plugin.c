@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Architectures whose memory is a state of fixed size: the descriptor. */
+ * plugin.c - arch-recurrent: models whose memory is a state of fixed size. */
 #include "arch/recurrent/recurrent.h"
 #include "llamad/plugin.h"
 

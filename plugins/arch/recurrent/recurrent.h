@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * recurrent.h - the architectures of this family. */
+ * recurrent.h - the architectures of arch-recurrent.so. */
 #ifndef LLAMAD_ARCH_RECURRENT_RECURRENT_H
 #define LLAMAD_ARCH_RECURRENT_RECURRENT_H
 

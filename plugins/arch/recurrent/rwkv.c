@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rwkv.c - the parts that RWKV-6 (arXiv 2404.05892) and RWKV-7 (arXiv 2503.14456) share. */
+ * rwkv.c - the parts shared by RWKV-6 (arXiv 2404.05892) and RWKV-7 (arXiv 2503.14456). */
 #include "arch/recurrent/rwkv.h"
 
 #define R LMD_TENSOR_REQUIRED
@@ -36,7 +36,7 @@ static void read_keys(struct rwkv *m, struct lmi_keys *k, const struct lmd_host 
 	if (hp->n_embd % m->d || !m->n_head || m->n_head % m->n_head_kv)
 		lmi_key_fail(
 			k, LMD_INVALID,
-			"%s.wkv.head_size: heads of %u (%u for keys) do not divide a width of %u",
+			"%s.wkv.head_size: %u and %u key heads do not divide the width %u",
 			k->model->arch, m->d, m->n_head_kv, hp->n_embd);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		hp->layer[il].cls = LMI_L_RECURRENT | LMI_L_DENSE;
@@ -85,7 +85,7 @@ enum lmd_status rwkv_describe(const struct rwkv_kind *kind, bool qwen,
 
 	lmi_keys_init(&k, model, err);
 	if (!m) {
-		lmi_key_fail(&k, LMD_NOMEM, "architecture %s: no memory", model->arch);
+		lmi_key_fail(&k, LMD_NOMEM, "architecture %s: out of memory", model->arch);
 		return k.st;
 	}
 	m->kind = kind;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * RWKV-6 "Finch" (arXiv 2404.05892), and QRWKV-6: the mixer as gated linear attention with
- * shared key heads in a Qwen2 layer.  A file with `time_mix_first` has the plain form.
+ * RWKV-6 "Finch" (arXiv 2404.05892), and QRWKV-6, whose mixer is gated linear attention with shared
+ * key heads in a Qwen2 layer.  A file with `time_mix_first` has the plain form.
  *
- * The five blends w, k, v, r, g depend on the row: their factors are fixed ones plus
+ * The five blends w, k, v, r, g depend on the row: their factors are constants plus
  * W2_i tanh(W1 (cur + (prev - cur) mu_x)).  Decay = exp(-exp(d0 + f(tanh))). */
 #include <math.h>
 
@@ -104,7 +104,7 @@ static uint32_t decay(struct lmi_emit *e, const struct rwkv *m, struct lmd_opnd 
 	return y;
 }
 
-/* k (1 - decay) for every head; a key head serves its neighbours. */
+/* k (1 - decay) for every head; a key head is shared by neighbouring heads. */
 static uint32_t scale_keys(struct lmi_emit *e, const struct rwkv *m, uint32_t k, uint32_t w)
 {
 	const uint32_t d = m->d, n = m->n_head / m->n_head_kv;
@@ -180,7 +180,7 @@ static uint32_t time_mix(struct lmi_emit *e, const struct rwkv *m, uint32_t x, u
 	(void)v_first;
 	if (plain && m->n_head != m->n_head_kv)
 		e->b->fail(e->b->ctx, LMD_INVALID,
-			   "blk.%d.time_mix_first: %u key heads for %u heads", (int)e->il,
+			   "blk.%d.time_mix_first: %u key heads, expected %u", (int)e->il,
 			   m->n_head_kv, m->n_head);
 	lmi_put_norm(e, lmi_whole(e, x), &norm, lmi_whole(e, cur));
 	prev = rwkv_shift(e, cur, m->shift_att[e->il]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * RWKV-7 "Goose" (arXiv 2503.14456), and ARWKV-7 (arXiv 2501.15570): the same mixer in a Qwen2
+ * RWKV-7 "Goose" (arXiv 2503.14456), and ARWKV-7 (arXiv 2501.15570), which has its mixer in a Qwen2
  * layer.
  *
- * For a row and the row before it six blends r, w, k, v, a, g.  With small products f:
+ * There are six blends r, w, k, v, a, g of a row and the previous row.  With low-rank products f:
  *   decay  w = exp(-0.606531 sigmoid(w0 + f_w(tanh)))      (0.606531 = exp(-1/2))
- *   v      of later layers moves towards that of layer 0 by sigmoid(v0 + f_v)
+ *   v      of later layers is interpolated towards that of layer 0 by sigmoid(v0 + f_v)
  *   a      = sigmoid(a0 + f_a);  kk = l2(k * k_k) per head;  k' = k (1 + (a - 1) k_a)
  *   y      = state scan of r, w, k', v, -kk, kk a; norm of heads; + v sum(r k' r_k); * gate */
 #include "arch/recurrent/recurrent.h"
@@ -55,7 +55,7 @@ static const struct lmd_tensor_set sets_rwkv[] = {
 static const struct lmd_tensor_set sets_arwkv[] = {LMI_SET_GLOBAL, LMI_OWN(mix_rows),
 						   LMI_SET_FFN_NORM, LMI_SET_FFN};
 
-/* Blends in the order of the fused factors. */
+/* The blends, in the order of the fused factors. */
 enum { X_R, X_W, X_K, X_V, X_A, X_G };
 
 struct mix {
@@ -165,7 +165,7 @@ static struct keys keys(const struct mix *c, uint32_t a)
 	return out;
 }
 
-/* y + v * sum over the head of r k' r_k; times the gate. */
+/* (y + v * sum over the head of r k' r_k) * gate */
 static uint32_t bonus(const struct mix *c, uint32_t y, uint32_t r, uint32_t k, uint32_t v)
 {
 	struct lmi_emit *e = c->e;

@@ -2,9 +2,9 @@
  *
  * deepseek4.c - DeepSeek-V4 (model card deepseek-ai/DeepSeek-V4): experts and the plan.
  *
- * Several residual streams (deepseek4_streams.c), attention to raw and to compressed keys
- * (deepseek4_attn.c).  Experts: sqrt-softplus router; in the first layers the token's id chooses
- * the experts. */
+ * The model has several residual streams (deepseek4_streams.c) and attention to raw and compressed
+ * keys (deepseek4_attn.c).  Experts: sqrt-softplus router; in the first layers the token id
+ * determines the experts. */
 #include "arch/streams/deepseek4.h"
 #include "arch/streams/streams.h"
 
@@ -55,8 +55,8 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	uint32_t xs;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture deepseek4: no plan of kind %u",
-			key->kind);
+		b->fail(b->ctx, LMD_UNSUPPORTED,
+			"architecture deepseek4: plan kind %u is not supported", key->kind);
 		return LMD_UNSUPPORTED;
 	}
 	lmi_emit_init(&e, b, &m->d.hp, key);

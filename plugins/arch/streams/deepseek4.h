@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * deepseek4.h - what the files of DeepSeek-V4 share.
+ * deepseek4.h - shared by the files of DeepSeek-V4.
  *
  * deepseek4_keys.c: tensors, keys, memory, row inputs.  deepseek4_streams.c: the residual streams.
  * deepseek4_attn.c: attention.  deepseek4.c: experts and the plan. */
@@ -9,29 +9,29 @@
 
 #include "arch/common/decoder.h"
 
-/* The ratios of compressed keys that are known. */
+/* The supported ratios of compressed keys. */
 #define DS4_OVERLAP_RATIO 4u
 #define DS4_FULL_RATIO    128u
 
-/* Row inputs: per ratio the row of the position table and the position of the block. */
+/* Row inputs for each ratio: the row of the position table, and the position of the block. */
 enum { DS4_IN_APE, DS4_IN_BLOCK, DS4_N_IN };
 
 struct lmi_ds4 {
 	struct lmi_decoder d;
-	uint32_t hc;          /* streams */
-	uint32_t sinkhorn;    /* iterations */
+	uint32_t hc;          /* number of streams */
+	uint32_t sinkhorn;    /* number of iterations */
 	float hc_eps;
 	uint32_t rank_q, rank_o, n_group_o;
 	uint32_t idx_head, idx_dk, idx_top;
-	uint32_t n_hash;      /* first layers whose experts are chosen by the token's id */
-	float *clamp, *clamp_sh;      /* [n_layer] of the experts' and the shared expert's gate */
+	uint32_t n_hash;      /* number of leading layers with experts chosen by token id */
+	float *clamp, *clamp_sh;      /* [n_layer] clamps of the routed and shared experts' gates */
 	uint32_t *ratio;              /* [n_layer] */
 	uint32_t group[2], state;     /* groups of the two ratios; STATE group */
-	uint32_t *raw, *comp, *index; /* [n_layer] caches of keys as they are, blocks, index keys */
+	uint32_t *raw, *comp, *index; /* [n_layer] caches of raw, compressed and index keys */
 	uint32_t *pool, *pool_idx;    /* [n_layer] caches of open blocks */
 };
 
-/* The ratio's place in `group` and among the row inputs. */
+/* Index of a ratio in `group` and in the row inputs. */
 static inline uint32_t lmi_ds4_which(uint32_t ratio)
 {
 	return ratio == DS4_FULL_RATIO;
@@ -60,23 +60,24 @@ extern const struct lmd_tensor_set lmi_ds4_sets[LMI_DS4_N_SET];
 
 /* ---- the residual streams ---- */
 
-/* Coefficients of a block, from all streams. */
+/* Coefficients of a block, computed from all streams. */
 struct lmi_ds4_mix {
 	uint32_t pre, post, comb; /* values; post and comb LMD_NONE at the end of the model */
 };
 
-/* xs: the value with all streams.  fn, base, scale: rows of the block's (or the end's) tensors. */
+/* xs: the value with all streams.  fn, base, scale: tensor rows of the block or of the model's end.
+ * block: false at the end of the model. */
 struct lmi_ds4_mix lmi_ds4_coefficients(struct lmi_emit *e, const struct lmi_ds4 *m, uint32_t xs,
 					uint32_t fn, uint32_t base, uint32_t scale, bool block);
-/* What a block reads: the streams weighted by `pre`. */
+/* The input of a block: the sum of the streams weighted by `pre`. */
 uint32_t lmi_ds4_collect(struct lmi_emit *e, const struct lmi_ds4 *m, uint32_t xs, uint32_t pre);
-/* The streams after a block that gave z. */
+/* The streams after a block with the result z. */
 uint32_t lmi_ds4_spread(struct lmi_emit *e, const struct lmi_ds4 *m, uint32_t xs, uint32_t z,
 			const struct lmi_ds4_mix *c);
 
 /* ---- attention ---- */
 
-/* Of the current layer; x is normalised. */
+/* The attention of the current layer; x must be normalised. */
 uint32_t lmi_ds4_attention(struct lmi_emit *e, const struct lmi_ds4 *m, struct lmd_opnd x);
 
 #endif /* LLAMAD_ARCH_STREAMS_DEEPSEEK4_H */

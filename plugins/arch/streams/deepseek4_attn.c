@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * deepseek4_attn.c - attention of DeepSeek-V4: one key head whose row is key and value at once,
- * low-rank q, the last columns rotated and turned back after attention, grouped low-rank output,
- * sinks.  Every layer sees a window of raw rows; layers with a compress ratio see, beside it, one
- * row for every `ratio` tokens: a softmax-weighted sum over the block (ratio 4: over this block and
- * the one before, and only the rows that an indexer chooses; ratio 128: all). */
+ * deepseek4_attn.c - attention of DeepSeek-V4: one key head whose row is both key and value,
+ * low-rank q, rotation of the last columns (reversed after attention), grouped low-rank output,
+ * sinks.  Every layer sees a window of raw rows.  Layers with a compress ratio also see one row for
+ * each block of `ratio` tokens, a softmax-weighted sum.  With ratio 4 the sum covers the block and
+ * the previous one, and only rows chosen by an indexer are read; with ratio 128 all rows are. */
 #include <math.h>
 
 #include "arch/streams/deepseek4.h"
@@ -26,7 +26,7 @@ static uint32_t product(struct lmi_emit *e, struct lmd_opnd x, uint32_t row, flo
 	return y;
 }
 
-/* One row for each block of the layer's ratio, normalised, rotated, stored. */
+/* Computes one row for each block of tokens; normalises, rotates and stores it. */
 static void compress(struct lmi_emit *e, const struct lmi_ds4 *m, struct lmd_opnd x,
 		     uint32_t kv_row, uint32_t gate_row, uint32_t ape_row, uint32_t norm_row,
 		     uint32_t width, uint32_t pool, uint32_t cache)
@@ -71,7 +71,7 @@ static void compress(struct lmi_emit *e, const struct lmi_ds4 *m, struct lmd_opn
 	lmi_put(e, &op);
 }
 
-/* The blocks that a row looks at: relu scores of a few small heads. */
+/* Chooses the blocks that a row attends to, by ReLU scores of a few small heads. */
 static uint32_t choose(struct lmi_emit *e, const struct lmi_ds4 *m, struct lmd_opnd x, uint32_t qr)
 {
 	const uint32_t h = m->idx_head, d = m->idx_dk, n_rot = m->d.hp.layer[0].n_rot;
@@ -100,7 +100,8 @@ static uint32_t choose(struct lmi_emit *e, const struct lmi_ds4 *m, struct lmd_o
 	return list;
 }
 
-/* Turned back, then two products: group by group, then all. */
+/* Output projection: reverses the rotation, then multiplies by a matrix per group and a common
+ * one. */
 static uint32_t output(struct lmi_emit *e, const struct lmi_ds4 *m, uint32_t y)
 {
 	const struct lmi_layer *l = lmi_cur(e);

@@ -160,18 +160,18 @@ static void check(struct lmi_ds4 *m, struct lmi_keys *k)
 			     hp->model->arch, m->n_group_o, l->n_head);
 	if (l->n_head_kv != 1 || l->dk != l->dv || l->n_rot > l->dk || l->n_rot > m->idx_dk)
 		lmi_key_fail(k, LMD_INVALID,
-			     "%s.attention: %u key heads of %u and %u, %u rotated; expected 1 of "
-			     "one size",
+			     "%s.attention: %u key heads of sizes %u and %u with %u rotated "
+			     "columns; expected 1 head with equal sizes",
 			     hp->model->arch, l->n_head_kv, l->dk, l->dv, l->n_rot);
 	if (!hp->n_expert)
-		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected experts",
+		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected at least 1",
 			     hp->model->arch);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		uint32_t r = m->ratio[il];
 
 		if (r && r != DS4_OVERLAP_RATIO && r != DS4_FULL_RATIO)
 			lmi_key_fail(k, LMD_UNSUPPORTED,
-				     "%s.attention.compress_ratios: %u in layer %u, known are 0, "
+				     "%s.attention.compress_ratios: %u in layer %u; supported: 0, "
 				     "%u and %u",
 				     hp->model->arch, r, il, DS4_OVERLAP_RATIO, DS4_FULL_RATIO);
 		hp->layer[il].cls |= (r ? L_COMP : 0) | (r == DS4_OVERLAP_RATIO ? L_INDEX : 0) |
@@ -179,8 +179,8 @@ static void check(struct lmi_ds4 *m, struct lmi_keys *k)
 	}
 }
 
-/* Layers without a ratio turn plainly, those with one by their own base and with YaRN, which leaves
- * the length of the columns alone. */
+/* Sets the rotation: layers without a ratio have ordinary RoPE; those with one have their own base
+ * and YaRN with magnitude 1. */
 static void rotation(struct lmi_ds4 *m, struct lmi_keys *k)
 {
 	struct lmi_hparams *hp = &m->d.hp;
@@ -299,7 +299,8 @@ enum lmd_status lmi_ds4_describe(const struct lmd_host *host, struct lmd_arena *
 	return k.st;
 }
 
-/* Place in the block, and the position of the block's first token at its last one. */
+/* For each row: its index within the block, and the position of the block's first token (read only
+ * at the last row of a block). */
 enum lmd_status lmi_ds4_row_inputs(const void *state, const struct lmd_rows_in *in,
 				   struct lmd_rows_out *out)
 {

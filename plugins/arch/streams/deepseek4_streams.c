@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * deepseek4_streams.c - hyper-connections (arXiv 2409.19606, with doubly stochastic mixing as in
- * arXiv 2512.24880): several residual streams; before a block a weighted sum of them is taken,
- * after it streams are mixed by a Sinkhorn-normalised matrix and the result is added to each. */
+ * arXiv 2512.24880): several residual streams.  A block reads a weighted sum of them; after it the
+ * streams are mixed by a Sinkhorn-normalised matrix and the result is added to each. */
 #include "arch/streams/deepseek4.h"
 
 static uint32_t gate(struct lmi_emit *e, struct lmd_opnd x, struct lmd_opnd scale,

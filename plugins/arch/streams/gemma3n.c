@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gemma 3n (model card google/gemma-3n-E4B).  Four residual streams (AltUp, arXiv 2301.13310): a
- * layer predicts all of them from each other, computes on the first, and corrects all by what it
- * found.  Beside attention a low-rank branch (LAuReL, arXiv 2411.07501); per-layer embeddings enter
- * the other streams; the first layers keep only the gates above mean + 1.645 sigma; the last layers
- * read keys and values of earlier ones. */
+ * Gemma 3n (model card google/gemma-3n-E4B).  There are four residual streams (AltUp, arXiv
+ * 2301.13310): a layer predicts all of them from each other, computes on the first, and corrects
+ * all by the result.  A low-rank branch (LAuReL, arXiv 2411.07501) is parallel to attention;
+ * per-layer embeddings are added to the other streams; the first layers keep only gates above mean
+ * + 1.645 sigma; the last layers read keys and values of earlier ones. */
 #include <math.h>
 
 #include "arch/common/decoder.h"
@@ -14,7 +14,7 @@
 #define N_ALTUP    4u
 #define LAUREL     64u
 #define D_PER      256u  /* per-layer embedding */
-#define N_KV       20u   /* layers with keys of their own */
+#define N_KV       20u   /* layers with their own keys */
 #define N_SPARSE   10u
 #define SPARSE_STD 1.6448533535003662f /* 95 % quantile of the normal distribution */
 #define ROOT_HALF  0.70710678118654752f
@@ -68,15 +68,15 @@ static void adjust(struct lmi_hparams *hp, struct lmi_keys *k)
 	for (uint32_t il = N_KV; il < hp->n_layer; il++)
 		hp->layer[il].kv_layer = hp->layer[il].window ? N_KV - 2 : N_KV - 1;
 	if (hp->n_layer > LMD_DIM_CONST / D_PER)
-		lmi_key_fail(k, LMD_INVALID, "gemma3n.block_count: %u layers, at most %u",
+		lmi_key_fail(k, LMD_INVALID, "gemma3n.block_count: %u layers, maximum %u",
 			     hp->n_layer, LMD_DIM_CONST / D_PER);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		const struct lmi_layer *a = &hp->layer[il], *b = &hp->layer[a->kv_layer];
 
 		if (a->n_head_kv != b->n_head_kv || (a->window != 0) != (b->window != 0))
 			lmi_key_fail(k, LMD_INVALID,
-				     "gemma3n: layer %u cannot read the keys of layer %u, of "
-				     "another kind",
+				     "gemma3n: layer %u cannot read the keys of layer %u, which is "
+				     "of a different kind",
 				     il, a->kv_layer);
 	}
 }
@@ -152,7 +152,7 @@ static uint32_t square_sum(struct lmi_emit *e, struct lmd_opnd x)
 	return y;
 }
 
-/* The matrices of three streams, each result of length 1. */
+/* Multiplies by the matrices of three streams and scales each result to unit length. */
 static uint32_t unit_streams(struct lmi_emit *e, struct lmd_opnd x,
 			     const struct lmd_tensor_row *row)
 {
@@ -170,7 +170,8 @@ static uint32_t unit_streams(struct lmi_emit *e, struct lmd_opnd x,
 	return y;
 }
 
-/* Stream 0 is the embedding; the others are projections of it, scaled to its length. */
+/* Creates the streams: stream 0 is the embedding, the others are projections of it, scaled to its
+ * length. */
 static uint32_t spread(struct lmi_emit *e, uint32_t x, uint32_t w)
 {
 	struct lmd_opnd repeated = lmi_heads(x, 0, N_ALTUP - 1, w);
@@ -190,7 +191,7 @@ static uint32_t spread(struct lmi_emit *e, uint32_t x, uint32_t w)
 	return y;
 }
 
-/* The mean of stream 0 and of the others, projected and scaled to its length. */
+/* The mean of stream 0 and the others, which are first projected and scaled to its length. */
 static uint32_t gather_up(struct lmi_emit *e, uint32_t xs, uint32_t w)
 {
 	uint32_t sum = square_sum(e, lmi_cols(xs, 0, w)), y = lmi_f32(e, w, "x");
@@ -225,7 +226,7 @@ static uint32_t per_layer_inputs(struct lmi_emit *e, const struct lmi_hparams *h
 	op.u.embed.table = lmi_w(e, &rows[N_PER_EMBD]).id;
 	op.u.embed.idx_kind = LMD_IDX_TOKEN;
 	op.u.embed.scale = sqrtf((float)D_PER);
-	op.u.embed.neg = LMD_NEG_ROW; /* external rows count as the padding token, 0 */
+	op.u.embed.neg = LMD_NEG_ROW; /* external rows use the padding token, 0 */
 	lmi_put(e, &op);
 	lmi_put_norm(e, lmi_heads(proj, 0, n, D_PER), &norm, lmi_heads(unit, 0, n, D_PER));
 	a = lmi_ew_in(&p, lmi_whole(e, tok));
@@ -235,7 +236,7 @@ static uint32_t per_layer_inputs(struct lmi_emit *e, const struct lmi_hparams *h
 	return y;
 }
 
-/* tanh(W norm(x) / width): how much each stream matters. */
+/* The router weights of the streams: tanh(W norm(x) / width). */
 static uint32_t modalities(struct lmi_emit *e, struct lmd_opnd x)
 {
 	struct lmd_norm norm = lmi_norm_req(e, LMD_NORM_RMS, &rows[L_ROUTER_NORM]);
@@ -266,7 +267,7 @@ static uint32_t predict(struct lmi_emit *e, uint32_t xs, uint32_t w)
 	return y;
 }
 
-/* predicted + (found - predicted[0]) * (1 + coefficient) */
+/* Corrects the streams: predicted + (found - predicted[0]) * (1 + coefficient). */
 static uint32_t correct(struct lmi_emit *e, uint32_t predicted, uint32_t found, uint32_t w)
 {
 	uint32_t m = modalities(e, lmi_whole(e, found));
@@ -313,7 +314,7 @@ static uint32_t attention(struct lmi_emit *e, const struct lmi_decoder *d, struc
 	return y;
 }
 
-/* max(0, gate - (mean + 1.645 sigma)), sigma with n - 1. */
+/* max(0, gate - (mean + 1.645 sigma)), with the sample standard deviation (n - 1). */
 static uint32_t sparse_gate(struct lmi_emit *e, uint32_t gate)
 {
 	const uint32_t n = lmi_width(e, gate);
@@ -361,7 +362,7 @@ static uint32_t feed_forward(struct lmi_emit *e, uint32_t x)
 	return y;
 }
 
-/* The per-layer embedding, gated by stream 0, is added to the other streams. */
+/* Adds the per-layer embedding, gated by stream 0, to the other streams. */
 static uint32_t inject(struct lmi_emit *e, uint32_t xs, uint32_t per_layer, uint32_t w)
 {
 	static const float others[N_ALTUP] = {0, 1, 1, 1};
@@ -397,8 +398,8 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	uint32_t per_layer, xs;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture gemma3n: no plan of kind %u",
-			key->kind);
+		b->fail(b->ctx, LMD_UNSUPPORTED,
+			"architecture gemma3n: plan kind %u is not supported", key->kind);
 		return LMD_UNSUPPORTED;
 	}
 	d.key = key;

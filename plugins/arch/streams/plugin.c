@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Architectures with several residual streams: the descriptor. */
+ * plugin.c - arch-streams: decoders with several residual streams. */
 #include "arch/streams/streams.h"
 #include "llamad/plugin.h"
 

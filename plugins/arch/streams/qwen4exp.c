@@ -2,15 +2,15 @@
  *
  * Qwen4 (experimental).
  *
- * Residual: hyper-connections (arXiv 2409.19606) of low rank.  A block reads the mean of the
- * normalised streams, each through a gate; its result is added to every stream with a weight.  The
- * mixer at the end stands in the place of a final norm.
+ * Residual: low-rank hyper-connections (arXiv 2409.19606).  A block reads the mean of the
+ * normalised and gated streams; its result is added to each stream with a separate weight.  At the
+ * end of the model such a mix replaces the final norm.
  *
- * Mixer: gated delta layers, every few a layer of attention.  There an indexer scores blocks of
- * `ratio` tokens by the mean of their raw index keys; a row reads the tokens of the best blocks and
- * those of its own open block.
+ * Mixer: gated delta layers, with attention in every few.  In attention layers an indexer scores
+ * blocks of `ratio` tokens by the mean of their raw index keys; a row attends to the tokens of the
+ * best blocks and of its own open block.
  *
- * Experts with a gated shared one in every layer. */
+ * Every layer has routed experts and a gated shared one. */
 #include <math.h>
 
 #include "arch/streams/qwen4exp.h"
@@ -18,7 +18,7 @@
 
 #define HC_MAX 8u
 
-enum { IN_BLOCK, IN_NGRAM, N_IN }; /* row inputs: position of the row's block, rows of the table */
+enum { IN_BLOCK, IN_NGRAM, N_IN }; /* row inputs: position of the row's block; n-gram table rows */
 
 enum t4 {
 	O_NORM, O_DOWN, O_UP, A_NORM, A_DOWN, A_UP, A_INJECT, F_NORM, F_DOWN, F_UP, F_INJECT, I_Q,
@@ -92,7 +92,8 @@ static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 
 /* ---- description ---- */
 
-/* Layers: `attention.recurrent_layers`, or all but every `full_attention_interval`-th. */
+/* Recurrent layers: by `attention.recurrent_layers`, or all but every
+ * `full_attention_interval`-th. */
 static void read_layers(struct qw4 *m, struct lmi_keys *k)
 {
 	struct lmi_hparams *hp = &m->hp;
@@ -137,23 +138,23 @@ static void read_keys(struct qw4 *m, struct lmi_keys *k)
 			continue;
 		if (m->ratio && ratio[il] != m->ratio)
 			lmi_key_fail(k, LMD_UNSUPPORTED,
-				     "%s.attention.compress_ratios: %u in layer %u, %u before; one "
-				     "is supported",
+				     "%s.attention.compress_ratios: %u in layer %u but %u in an "
+				     "earlier one; all must be equal",
 				     hp->model->arch, ratio[il], il, m->ratio);
 		m->ratio = ratio[il];
 		if (l->dk != l->dv || l->n_rot > m->idx_dk)
 			lmi_key_fail(k, LMD_INVALID,
-				     "%s.attention.indexer.key_length: %u, layer %u has heads of "
-				     "%u and %u and "
-				     "rotates %u columns",
+				     "%s.attention.indexer.key_length: %u does not fit layer %u, "
+				     "which has head sizes %u and %u and rotates %u columns",
 				     hp->model->arch, m->idx_dk, il, l->dk, l->dv, l->n_rot);
 	}
 	if (k->st == LMD_OK && !hp->n_expert)
-		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected experts",
+		lmi_key_fail(k, LMD_INVALID, "%s.expert_count: 0, expected at least 1",
 			     hp->model->arch);
 }
 
-/* Index keys: raw ones of the open block among the states, pooled ones in pages of their own. */
+/* Declares caches for index keys: raw keys of the open block are in the STATE group, pooled keys in
+ * a paged group of their own. */
 static void index_memory(struct qw4 *m, struct lmi_keys *k)
 {
 	struct lmi_hparams *hp = &m->hp;
@@ -200,7 +201,7 @@ static enum lmd_status describe(const struct lmd_host *host, struct lmd_arena *a
 	struct lmd_row_in *in;
 
 	if (!m)
-		return lmd_fail(err, LMD_NOMEM, "architecture %s: no memory", model->arch);
+		return lmd_fail(err, LMD_NOMEM, "architecture %s: out of memory", model->arch);
 	*m = (struct qw4){.blocks = LMD_NONE};
 	lmi_keys_init(&k, model, err);
 	lmi_hp_read(&m->hp, &k, host, arena, params, &opts);
@@ -246,7 +247,7 @@ static enum lmd_status fill_rows(const void *state, const struct lmd_rows_in *in
 
 /* ---- hyper-connections ---- */
 
-/* What a block reads of the streams; *inject: the weights of its result, unless NULL. */
+/* Returns a block's input.  Stores the weights of its result in *inject, unless NULL. */
 static uint32_t collect(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, enum t4 first,
 			uint32_t *inject)
 {
@@ -311,7 +312,7 @@ static uint32_t spread(struct lmi_emit *e, const struct qw4 *m, uint32_t xs, uin
 
 /* ---- attention ---- */
 
-/* One index key for each block: the mean of the raw ones, normalised, rotated, stored. */
+/* Computes one index key per block: the mean of the raw keys; normalises, rotates and stores it. */
 static void pool_keys(struct lmi_emit *e, const struct qw4 *m, struct lmd_opnd x)
 {
 	struct lmi_w w = lmi_w(e, &rows[I_K]);
@@ -339,7 +340,7 @@ static void pool_keys(struct lmi_emit *e, const struct qw4 *m, struct lmd_opnd x
 	lmi_put(e, &op);
 }
 
-/* The tokens that a row reads. */
+/* The list of tokens that a row attends to. */
 static struct lmd_opnd choose(struct lmi_emit *e, const struct qw4 *m, struct lmd_opnd x)
 {
 	const uint32_t h = m->idx_head, d = m->idx_dk, n = m->idx_top + m->ratio - 1;
@@ -412,8 +413,8 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	uint32_t xs;
 
 	if (key->kind != LMD_PLAN_FORWARD) {
-		b->fail(b->ctx, LMD_UNSUPPORTED, "architecture qwen4exp: no plan of kind %u",
-			key->kind);
+		b->fail(b->ctx, LMD_UNSUPPORTED,
+			"architecture qwen4exp: plan kind %u is not supported", key->kind);
 		return LMD_UNSUPPORTED;
 	}
 	lmi_emit_init(&e, b, &m->hp, key);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Embeddings of n-grams of tokens, found by hashing (Qwen4).
+ * Hashed embeddings of token n-grams (Qwen4).
  *
- * For every length L = 2..n and each of `per` hashes h of that length
+ * For each length L = 2..n and each of the `per` hashes h of that length
  *     row = first[h] + (t0 mul[0] ^ t1 mul[1] ^ ... ^ t(L-1) mul[L-1]) mod size[h]
- * with t0 the token and tj the one j before it (64 bits, wrapping).  The end-of-text token cuts: it
- * and everything before it count as end-of-text, and so does what lies before the sequence.
+ * where t0 is the token and tj the j-th token before it (64 bits, wrapping).  An end-of-text token
+ * separates texts: everything before it, and before the sequence, counts as end-of-text.
  *
- * The rows side by side give a key for each residual stream and one value.  gate = the signed root
- * of (key . stream), through a sigmoid; value * gate, and a dilated convolution of it over the
+ * From the rows, side by side, a key for each residual stream and one value are computed.  gate =
+ * sigmoid(signed square root of (key . stream)); value * gate, and a dilated convolution of it over
  * earlier tokens, are added to the streams. */
 #include <math.h>
 
@@ -47,14 +47,14 @@ static void read_hashes(struct qw4 *m, struct lmi_keys *k)
 	for (uint32_t i = 0; i < g->n_hash; i++) {
 		if (g->size[i] > INT32_MAX - g->first[i])
 			lmi_key_fail(k, LMD_INVALID,
-				     "%s.ple.head_offsets: rows from %u, %u of them, in %u",
+				     "%s.ple.head_offsets: first row %u, %u rows, in entry %u",
 				     m->hp.model->arch, g->first[i], g->size[i], i);
 		else if (g->first[i] + g->size[i] > g->n_row)
 			g->n_row = g->first[i] + g->size[i];
 	}
 }
 
-/* The table must have the rows that the hashes reach; it may have more. */
+/* Checks that the table has all rows that hashes can address; it may have more. */
 static void check_table(struct qw4 *m, struct lmi_keys *k)
 {
 	const struct lmd_model *model = m->hp.model;
@@ -66,8 +66,8 @@ static void check_table(struct qw4 *m, struct lmi_keys *k)
 		 model->tensors[i].dims[1] < m->ngram.n_row)
 		lmi_key_fail(
 			k, LMD_INVALID,
-			"tensor per_layer_token_embd.weight has %llu rows of %llu, expected at "
-			"least %u of %u",
+			"tensor per_layer_token_embd.weight has %llu rows of %llu columns, "
+			"expected at least %u rows of %u",
 			(unsigned long long)model->tensors[i].dims[1],
 			(unsigned long long)model->tensors[i].dims[0], m->ngram.n_row, m->ngram.d);
 	else
@@ -97,7 +97,8 @@ void qw4_ngram_read(struct qw4 *m, struct lmi_keys *k)
 		g->image = g->eos;
 	if (k->st == LMD_OK && (g->n - 1) * g->per > QW4_MAX_HASH)
 		lmi_key_fail(k, LMD_INVALID,
-			     "%s.ple.heads_per_ngram: %u for each of %u lengths, at most %u",
+			     "%s.ple.heads_per_ngram: %u for each of %u lengths; the product must "
+			     "be at most %u",
 			     m->hp.model->arch, g->per, g->n - 1, QW4_MAX_HASH);
 	if (k->st != LMD_OK)
 		return;
@@ -105,7 +106,7 @@ void qw4_ngram_read(struct qw4 *m, struct lmi_keys *k)
 	read_hashes(m, k);
 	check_table(m, k);
 	if (k->st == LMD_OK && !(m->hp.layer[g->layer].cls & LMI_L_RECURRENT))
-		lmi_key_fail(k, LMD_INVALID, "%s.ple.layers: layer %u has no state",
+		lmi_key_fail(k, LMD_INVALID, "%s.ple.layers: layer %u is not recurrent",
 			     m->hp.model->arch, g->layer);
 	m->hp.layer[g->layer].cls |= QW4_L_NGRAM;
 }
@@ -147,7 +148,7 @@ void qw4_ngram_rows_in(const struct qw4 *m, const struct lmd_rows_in *in, int32_
 	}
 }
 
-/* y = norm of each stream, with weights for all of them. */
+/* Normalises each stream; the weights cover all of them. */
 static uint32_t normed(struct lmi_emit *e, const struct qw4 *m, uint32_t x, uint32_t row,
 		       const char *name)
 {
@@ -159,7 +160,7 @@ static uint32_t normed(struct lmi_emit *e, const struct qw4 *m, uint32_t x, uint
 	return y;
 }
 
-/* sigmoid(sign(s) sqrt|s|) of s = key . query / sqrt(width) for each stream. */
+/* sigmoid(sign(s) sqrt|s|) for each stream, where s = key . query / sqrt(width). */
 static uint32_t put_gate(struct lmi_emit *e, const struct qw4 *m, uint32_t key, uint32_t query)
 {
 	const uint32_t w = m->hp.n_embd;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * streams.h - architectures with several residual streams side by side. */
+ * streams.h - the architectures of arch-streams.so, which have several residual streams. */
 #ifndef LLAMAD_ARCH_STREAMS_STREAMS_H
 #define LLAMAD_ARCH_STREAMS_STREAMS_H
 

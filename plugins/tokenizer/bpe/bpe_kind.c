@@ -5,7 +5,7 @@
 
 #include "common/uni.h"
 
-/* Scratch of a job beside what lmi_bpe_word uses. */
+/* Scratch buffers of a job, in addition to those of lmi_bpe_word. */
 enum { BUF_ESCAPED = 3, BUF_CLEAN = 4 };
 
 static const char *escape_spaces(struct lmi_job *j, const char *s, size_t *n)
@@ -68,7 +68,7 @@ static void close_kind(struct lmi_tok *t)
 	lmi_bpe_close(&b->bpe);
 }
 
-/* Characters outside of the byte alphabet are shown by a note. */
+/* Characters outside the byte alphabet are written as a note, which is longer. */
 static bool long_piece(const struct lmi_tok *t, uint32_t id)
 {
 	const struct bpe_state *b = (const struct bpe_state *)t;
@@ -82,8 +82,8 @@ static const struct pretok_name *find_name(const struct lmd_host *host, const ch
 	if (pre && *pre)
 		return pretok_find(pre);
 	host->log(host->ctx, "tokenizer", LMD_LOG_WARN,
-		  "the file names no pre-tokenizer: 'default' is assumed, which splits some texts "
-		  "otherwise than the model was trained");
+		  "the file names no pre-tokenizer: using 'default', which splits some texts "
+		  "differently from the model's training");
 	return pretok_find("default");
 }
 
@@ -101,7 +101,7 @@ enum lmd_status bpe_open(struct bpe_state *b, const struct lmd_host *host,
 				"not known",
 				pre);
 	if (!spec->merge && !(name->flags & PRETOK_NO_MERGES))
-		return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokenizer '%s' without merges",
+		return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokenizer '%s' has no merges",
 				spec->kind ? spec->kind : "");
 	st = lmi_vocab_open(&b->tok.vocab, host, spec, err);
 	if (st != LMD_OK)

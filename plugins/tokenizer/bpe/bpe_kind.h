@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bpe_kind.h - what the kinds of this plugin share: vocabulary, words, merges. */
+ * bpe_kind.h - shared by the kinds of this plugin: vocabulary, words, merges. */
 #ifndef LLAMAD_PLUGINS_TOKENIZER_BPE_BPE_KIND_H
 #define LLAMAD_PLUGINS_TOKENIZER_BPE_BPE_KIND_H
 
@@ -8,22 +8,23 @@
 #include "tokenizer/bpe/pretok.h"
 
 struct bpe_state {
-	struct lmi_tok tok; /* first */
+	struct lmi_tok tok; /* must be first */
 	struct lmi_bpe bpe;
 	struct pretok pre;
 	bool escape_space;
 	bool lowercase;     /* kind whitespace */
 	bool dna;           /* kind hybriddna */
-	uint32_t dna_begin, dna_end, dna_oov; /* its tokens, or LMI_NONE */
+	uint32_t dna_begin, dna_end, dna_oov; /* tokens of kind hybriddna, or LMI_NONE */
 };
 
-/* Opens with the pre-tokenizer `pre` (NULL: the spec's, or "default" with a warning).
- * text: how a fragment becomes tokens; NULL: bpe_text.  def_bos: default begin and end id. */
+/* Opens with the pre-tokenizer `pre` (NULL: the spec's, or "default" with a warning). text: how a
+ * fragment is tokenised; NULL: bpe_text. def_bos: default begin and end id. */
 enum lmd_status bpe_open(struct bpe_state *b, const struct lmd_host *host,
 			 const struct lmd_tokspec *spec, const char *pre, int32_t def_bos,
 			 struct lmd_tok_info *info, struct lmd_error *err);
 
-/* A fragment: spaces escaped if so wanted, made canonical, cut into words, merged. */
+/* Tokenises a fragment: escapes spaces if required, makes it canonical, splits it into words, and
+ * merges them. */
 enum lmd_status bpe_text(const struct lmi_tok *t, struct lmi_job *j, const char *s, size_t n);
 
 /* Looks up the tokens of kind hybriddna. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kind hybriddna: byte-pair encoding, but between <dna> and </dna> each six bases are one
- * token.  Such a token is written with U+E000 behind it in the vocabulary, so that its text
- * differs from that of ordinary tokens; the mark is not part of its piece. */
+ * Kind hybriddna: byte-pair encoding, except that between <dna> and </dna> each six bases are one
+ * token. In the vocabulary such a token is followed by U+E000, so that its text differs from
+ * ordinary tokens; this mark is not part of its piece. */
 #include "tokenizer/bpe/bpe_kind.h"
 
 #define OPEN_TAG  "<dna>"
@@ -14,7 +14,7 @@ static const char *find(const char *s, size_t n, const char *what)
 	return memmem(s, n, what, strlen(what));
 }
 
-/* One group of at most six bases; a shorter one is filled up with A. */
+/* Emits one group of at most six bases; a shorter group is padded with A. */
 static void put_group(const struct bpe_state *b, struct lmi_job *j, const char *s, size_t n)
 {
 	char text[K + 3];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cutting: the steps are walked depth first, so nothing is stored but the position in each
- * step.  Each step takes time in proportion to its piece. */
+ * Splitting: the steps are traversed depth first, so that nothing is stored except the position in
+ * each step. Each step takes time proportional to its piece. */
 #include "tokenizer/bpe/pretok.h"
 
 #include "common/uni.h"
@@ -96,11 +96,11 @@ static bool digit_at(const char *s, const char *end, bool ascii, const char **ne
 	return ascii ? cp >= '0' && cp <= '9' : lmi_ucd_is(cp, LMI_UCD_N);
 }
 
-/* Groups of three digits, counted from the right end of each run. */
+/* Splits into groups of three digits, counted from the right end of each run. */
 static enum lmd_status walk_digits(struct split *sp, uint32_t level, const char *s, const char *end)
 {
 	bool ascii = sp->p->step[level].kind == STEP_DIGITS;
-	const char *from = s; /* not given yet */
+	const char *from = s; /* start of the text not yet passed on */
 	enum lmd_status st = LMD_OK;
 
 	while (s < end && st == LMD_OK) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * pretok.h - where byte-pair encoding cuts a text into words, by the pre-tokenizer's name.
+ * pretok.h - pre-tokenizers of byte-pair encoding, by name: they split a text into words.
  *
- * A family is a list of steps.  A step finds places in a piece of text; the places, and what
- * is between them, are the pieces that the next step works on; those of the last are the
+ * A family is a list of steps. A step finds matches in a piece of text; the matches, and the text
+ * between them, are the pieces that the next step works on. The pieces of the last step are the
  * words. */
 #ifndef LLAMAD_PLUGINS_TOKENIZER_BPE_PRETOK_H
 #define LLAMAD_PLUGINS_TOKENIZER_BPE_PRETOK_H
@@ -13,29 +13,29 @@
 
 #define PRETOK_MAX_STEPS 6
 
-/* Steps that are no regular expression are named by a text that begins with a colon. */
+/* A step that is not a regular expression is named by a text that starts with a colon. */
 #define PRETOK_DIGITS    ":digits"    /* groups of 3 ASCII digits, counted from the right */
-#define PRETOK_NUMBERS   ":numbers"   /* the same with \p{N}; the text in front of a number goes
-				       * with its first group */
-#define PRETOK_END_SPACE ":end-space" /* white space at the end */
+/* groups of 3 \p{N} characters; the text before a number belongs to its first group */
+#define PRETOK_NUMBERS   ":numbers"
+#define PRETOK_END_SPACE ":end-space" /* trailing white space */
 
 struct pretok_family {
 	const char *name;
 	const char *step[PRETOK_MAX_STEPS + 1]; /* NULL-terminated */
 };
 
-/* What a name says besides. */
+/* Further properties of a name. */
 #define PRETOK_IGNORE_MERGES 1u
 #define PRETOK_ADD_BOS       2u
 #define PRETOK_ADD_SEP       4u
-#define PRETOK_KEEP_SPACES   8u   /* no cleaning of spaces on decode */
-#define PRETOK_PLAIN         16u  /* plain UTF-8, not the byte alphabet */
-#define PRETOK_ESCAPE_SPACE  32u  /* spaces are U+2581 */
-#define PRETOK_NO_BOS        64u  /* the kind's begin token does not hold */
-#define PRETOK_FORCE_BOS     128u /* add_bos, whatever the file says */
-#define PRETOK_LINES_WHOLE   256u /* a run of line feeds that is a token is that token */
-#define PRETOK_NO_MERGES     512u /* a file without merges is complete */
-#define PRETOK_MASK_LSTRIP   1024u /* "<mask>" takes the white space in front of it */
+#define PRETOK_KEEP_SPACES   8u   /* decode does not clean up spaces */
+#define PRETOK_PLAIN         16u  /* plain UTF-8 instead of the byte alphabet */
+#define PRETOK_ESCAPE_SPACE  32u  /* spaces are written as U+2581 */
+#define PRETOK_NO_BOS        64u  /* ignore the begin token of the kind */
+#define PRETOK_FORCE_BOS     128u /* add_bos overrides the file */
+#define PRETOK_LINES_WHOLE   256u /* a run of line feeds that is a token is not merged */
+#define PRETOK_NO_MERGES     512u /* a file without merges is valid */
+#define PRETOK_MASK_LSTRIP   1024u /* "<mask>" strips the white space before it */
 
 struct pretok_name {
 	const char *name;
@@ -43,17 +43,17 @@ struct pretok_name {
 	uint32_t flags;
 };
 
-/* The row of a name, or NULL. */
+/* Returns the row of a name, or NULL. */
 const struct pretok_name *pretok_find(const char *name);
-/* Row i of all names, or NULL behind the last. */
+/* Returns row i of all names, or NULL after the last one. */
 const struct pretok_name *pretok_row(size_t i);
 
-/* A family ready to be used. */
+/* A compiled family. */
 struct pretok {
 	const struct lmd_host *host;
 	uint32_t n;
 	struct {
-		int kind;          /* 0: rx; else one of the named steps */
+		int kind;          /* 0: rx; otherwise one of the named steps */
 		struct lmi_rx *rx;
 	} step[PRETOK_MAX_STEPS];
 };
@@ -62,9 +62,9 @@ enum lmd_status pretok_open(struct pretok *p, const struct lmd_host *host,
 			    const struct pretok_family *f, struct lmd_error *err);
 void pretok_close(struct pretok *p);
 
-/* Calls word for each word of canonical UTF-8 text, in order, n >= 1; stops at the first
- * status that is not LMD_OK and returns it.  The words in a row are the text.  Adds the
- * basic operations that matching took to *work (NULL allowed). */
+/* Calls word for each word of canonical UTF-8 text, in order, n >= 1; stops at the first status
+ * other than LMD_OK and returns it. The concatenated words are the text. Adds the number of basic
+ * operations that matching took to *work (may be NULL). */
 typedef enum lmd_status (*pretok_word_fn)(void *arg, const char *w, size_t n);
 enum lmd_status pretok_split(const struct pretok *p, const char *s, size_t n, pretok_word_fn word,
 			     void *arg, uint64_t *work);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * All pre-tokenizer names and the families behind them.
+ * All pre-tokenizer names and their families.
  *
- * \p{L} and its kin are general categories, \s the property White_Space.  Where the model's
- * own expression tells upper from lower case, files in this format have always been read
- * with ASCII case only ([\p{L}&&[^a-z]]), and models were converted on this understanding. */
+ * \p{L} and the like are general categories; \s is the property White_Space. Where the model's own
+ * expression distinguishes upper from lower case, files in this format have always been read with
+ * ASCII case only ([\p{L}&&[^a-z]]), and models were converted on that assumption. */
 #include "tokenizer/bpe/pretok.h"
 
-/* English contractions in both cases, and in lower case. */
+/* English contractions in either case, and in lower case only. */
 #define SHORT_ANY "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
 #define SHORT_LOW "'s|'t|'re|'ve|'m|'ll|'d"
-/* Letters with a sign or blank in front; signs with line ends behind; white space. */
+/* Letters after an optional sign or blank; signs followed by line ends; white space. */
 #define WORD      "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
 #define SIGNS     " ?[^\\s\\p{L}\\p{N}]+"
 #define SPACES    "\\s+(?!\\S)|\\s+"
 #define LINES     "\\s*[\\r\\n]+"
-/* The same two for expressions that know punctuation and symbols. */
+/* Variants of WORD and SIGNS for expressions that distinguish punctuation and symbols. */
 #define ASCII_SIGN "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~]"
 #define MARKED     "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
 #define PUNCT      " ?[\\p{P}\\p{S}]+"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pre-tokenizers: the words in a row are the text, and the work grows with the text alone,
- * whatever is in it.  What the words are is tested with vocabularies in tokenizer_test. */
+ * Pre-tokenizers: the concatenated words are the text, and the work grows only with the size of
+ * the text, whatever it contains. The words themselves are tested with vocabularies in
+ * tokenizer_test. */
 #include "tokenizer/bpe/pretok.h"
 
 #include "common/uni.h"
@@ -29,7 +30,7 @@ static enum lmd_status next_word(void *arg, const char *w, size_t n)
 {
 	struct cursor *c = arg;
 
-	c->wrong |= w != c->at || !n; /* an assertion for each word would take most of the time */
+	c->wrong |= w != c->at || !n; /* one assertion per word would take most of the time */
 	c->at += n;
 	return LMD_OK;
 }
@@ -42,7 +43,7 @@ static void open_row(struct pretok *p, const struct pretok_name *row)
 		      err.text);
 }
 
-/* Splits and returns the work. */
+/* Splits a text and returns the work. */
 static uint64_t split(const struct pretok *p, const char *s, size_t n)
 {
 	struct cursor c = {s, false};
@@ -60,7 +61,7 @@ START_TEST(names)
 	size_t n = 0;
 
 	for (; (row = pretok_row(n)); n++) {
-		ck_assert_ptr_eq(pretok_find(row->name), row); /* no name twice */
+		ck_assert_ptr_eq(pretok_find(row->name), row); /* names are unique */
 		ck_assert_ptr_nonnull(row->family);
 	}
 	ck_assert_uint_ge(n, 90);
@@ -88,7 +89,7 @@ START_TEST(words_are_the_text)
 					cp = r % 0x3000;
 				else if (r >> 30 == 2)
 					cp = r % 0x20000;
-				n += lmi_utf8_put(text + n, cp);
+				n += lmi_ucd_put_utf8(text + n, cp);
 			}
 			split(&p, text, n);
 		}
@@ -122,7 +123,7 @@ START_TEST(linear_work)
 			once = split(&p, text, N / len * len);
 			four = split(&p, text, 4 * (N / len * len));
 			ck_assert_msg(four <= 5 * once + 1000 && once <= 400u * N,
-				      "%s on '%s': work %llu, four times the text %llu",
+				      "%s on '%s': work %llu, for four times the text %llu",
 				      pretok_row(i)->name, units[u], (unsigned long long)once,
 				      (unsigned long long)four);
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kind whitespace: white space separates words and is gone; each word goes through
- * byte-pair encoding, in lower case if the file says so. */
+ * Kind whitespace: white space separates words and is dropped; each word is encoded with byte-pair
+ * encoding, in lower case if the file says so. */
 #include "tokenizer/bpe/bpe_kind.h"
 
 #include "common/uni.h"
@@ -28,7 +28,7 @@ static enum lmd_status whitespace_text(const struct lmi_tok *t, struct lmi_job *
 		}
 		if (!lmi_buf_need(buf, j->host, len + 4))
 			return LMD_NOMEM;
-		len += lmi_utf8_put((char *)buf->p + len, b->lowercase ? lmi_ucd_lower(cp) : cp);
+		len += lmi_ucd_put_utf8((char *)buf->p + len, b->lowercase ? lmi_ucd_lower(cp) : cp);
 	}
 	return st == LMD_OK && len ? bpe_text(t, j, buf->p, len) : st;
 }

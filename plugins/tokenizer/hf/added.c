@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Added tokens: at each place of a text the longest that begins there, from the left.  White
- * space beside one may belong to it. */
+ * Added tokens: at each position of a text the longest one that starts there is matched, from the
+ * left. Adjacent white space may belong to it. */
 #include "tokenizer/hf/hf_kind.h"
 
 #include "common/uni.h"
@@ -18,7 +18,7 @@ static bool may_begin(const struct hf_matcher *m, const char *s, const char *end
 	return m->pair[(a << 8 | b) >> 3] >> (b & 7) & 1;
 }
 
-/* Enters a text; an earlier one that is equal stays. */
+/* Adds a text, unless an equal one is present. */
 static bool enter(struct hf_matcher *m, const struct lmd_host *host, struct lmd_str s, uint32_t id)
 {
 	uint32_t other;
@@ -61,7 +61,7 @@ enum lmd_status hf_added_open(struct hf_state *h, struct lmd_error *err)
 		if (!m[i]->pair || !lmi_trie_init(&m[i]->trie, v->host, 64))
 			st = lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for added tokens");
 	}
-	/* special ones first: of equal texts the first counts */
+	/* special tokens first: of equal texts the first one counts */
 	for (unsigned special = 1; special < 2; special--)
 		for (uint32_t i = 0; v->spec->added && i < v->n && st == LMD_OK; i++)
 			if ((v->spec->added[i] & LMD_ADDED_TOKEN) &&
@@ -92,7 +92,7 @@ static bool word_at(const char *s, const char *end)
 	return s < end && hf_is_word(lmi_utf8_get(&s, end));
 }
 
-/* The next token at or behind *at: its place, without the white space. */
+/* Finds the next token at or after *at, without the white space that it strips. */
 static bool find(const struct hf_matcher *m, const char **at, const char *end, const char **stop,
 		 uint32_t *id)
 {
@@ -123,7 +123,7 @@ enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *
 		uint8_t how = h->tok.vocab.spec->added[id];
 
 		begin = at;
-		at = stop; /* where the search goes on, whatever is said below */
+		at = stop; /* where the search continues, whatever happens below */
 		if (((how & LMD_ADDED_SPECIAL) && !f->control) ||
 		    ((how & LMD_ADDED_SINGLE_WORD) &&
 		     (word_before(begin, s) || word_at(stop, end))))
@@ -142,7 +142,7 @@ enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *
 			part.zero = f->zero && done == s;
 			st = text(h, j, &part);
 		}
-		if (begin < stop) /* else others took all of it */
+		if (begin < stop) /* otherwise earlier tokens have taken all of it */
 			lmi_job_put(j, id);
 		done = stop;
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sets of characters: ASCII by general category, all others from tables, since the programs that
- * the files were made for follow different versions of Unicode in different places. */
+ * Character sets: ASCII by general category, all other characters from tables, because the
+ * programs that the files were made for use different versions of Unicode in different places. */
 #include "tokenizer/hf/hf_kind.h"
 
 #include "common/uni.h"
 
-/* The value of the range with cp, or 0. */
+/* Returns the value of the range that contains cp, or 0. */
 static uint32_t look_up(const struct hf_char_range *r, uint32_t n, uint32_t cp)
 {
 	uint32_t low = 0;

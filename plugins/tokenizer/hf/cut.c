@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pre-tokenizers.  The steps are walked depth first: each gives its pieces to the next one at
- * once, so nothing is stored but the position in each step and the texts that steps change. */
+ * Pre-tokenizers. The steps are traversed depth first: each passes its pieces to the next one at
+ * once, so that nothing is stored except the position in each step and the texts that steps
+ * change. */
 #include "tokenizer/hf/cut.h"
 
 #include "common/uni.h"
@@ -18,15 +19,15 @@ enum lmd_status hf_cut_give(struct hf_cut *c, uint32_t level, const char *s, con
 	return h->cut[level].type->cut(c, level, s, end, zero);
 }
 
-/* Pieces as they are found, joined to neighbours as the behaviour says.  One is held back. */
+/* Joins pieces to their neighbours as the behavior says; one piece is held back. */
 struct joiner {
 	struct hf_cut *c;
 	uint32_t level;
 	enum hf_behavior behavior;
 	bool held;
-	const char *from, *to; /* held back */
-	bool match;            /* is that a match? */
-	const char *begin;     /* of the whole */
+	const char *from, *to; /* the piece held back */
+	bool match;            /* whether that piece is a match */
+	const char *begin;     /* start of the whole text */
 	bool zero;
 };
 
@@ -40,7 +41,7 @@ static enum lmd_status emit(struct joiner *q)
 		    : LMD_OK;
 }
 
-/* A piece behind the one held back; a match may be empty. */
+/* Adds the piece after the one held back; a match may be empty. */
 static enum lmd_status add(struct joiner *q, const char *from, const char *to, bool match)
 {
 	enum lmd_status st = LMD_OK;
@@ -79,7 +80,8 @@ bool hf_next_place(const struct hf_step *s, struct lmi_rx_run *run, struct hf_pl
 			at->next = at->last = at->to;
 			return true;
 		}
-		/* nothing again where the last place ended: on behind the next character */
+		/* another empty match where the last match ended: continue after the next
+		 * character */
 		if (at->next == run->end)
 			break;
 		(void)lmi_utf8_get(&at->next, run->end);
@@ -119,8 +121,8 @@ enum lmd_status hf_cut_pattern(struct hf_cut *c, uint32_t level, const char *s, 
 	return by_places(c, level, s, end, zero, step->behavior, step->invert);
 }
 
-/* A text of the step's own: what, then s..end. */
-static char *own_text(struct hf_cut *c, uint32_t level, size_t n)
+/* Returns memory for a text of n bytes that belongs to the step. */
+static char *step_buffer(struct hf_cut *c, uint32_t level, size_t n)
 {
 	struct lmi_buf *b = &c->text[level];
 
@@ -150,7 +152,7 @@ enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *
 	const char *begin;
 
 	if (step->left && *s != ' ') {
-		/* its buffer is apart from the one that the pieces are written to */
+		/* its buffer is separate from the one that the pieces are written to */
 		size_t n = (size_t)(end - s);
 		char *p;
 
@@ -178,7 +180,7 @@ enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *
 	return st == LMD_OK && s < end ? byte_pieces(c, level, s, end, zero && s == begin) : st;
 }
 
-/* Blanks become the replacement, one stands in front; cut in front of each. */
+/* Replaces blanks, adds a replacement in front, and splits before each replacement. */
 enum lmd_status hf_cut_metaspace(struct hf_cut *c, uint32_t level, const char *s, const char *end,
 				 bool zero)
 {
@@ -190,7 +192,7 @@ enum lmd_status hf_cut_metaspace(struct hf_cut *c, uint32_t level, const char *s
 
 	for (const char *p = s; p < end; p++)
 		spaces += *p == ' ';
-	begin = o = own_text(c, level, (size_t)(end - s) + (spaces + 1) * r->len);
+	begin = o = step_buffer(c, level, (size_t)(end - s) + (spaces + 1) * r->len);
 	if (!o)
 		return LMD_NOMEM;
 	front = *s != ' ' && ((size_t)(end - s) < r->len || memcmp(s, r->ptr, r->len) != 0) &&
@@ -212,7 +214,7 @@ enum lmd_status hf_cut_metaspace(struct hf_cut *c, uint32_t level, const char *s
 	return by_places(c, level, begin, o, zero, HF_WITH_NEXT, false);
 }
 
-/* Runs of one class of characters: 0 is left out. */
+/* Splits into runs of one character class; class 0 is dropped. */
 static enum lmd_status by_class(struct hf_cut *c, uint32_t level, const char *s, const char *end,
 				bool zero, int (*class)(uint32_t cp))
 {
@@ -260,7 +262,7 @@ enum lmd_status hf_cut_bert(struct hf_cut *c, uint32_t level, const char *s, con
 	return by_class(c, level, s, end, zero, bert_class);
 }
 
-/* Each character of a set is a match. */
+/* Treats each character of a set as a match. */
 enum lmd_status hf_cut_class(struct hf_cut *c, uint32_t level, const char *s, const char *end,
 			     bool zero)
 {
@@ -273,7 +275,8 @@ enum lmd_status hf_cut_class(struct hf_cut *c, uint32_t level, const char *s, co
 		const char *from = s;
 		bool match = step->type->is(lmi_utf8_get(&s, end));
 
-		for (const char *p = s; !match && s < end; s = p) /* all up to the next match */
+		/* everything up to the next match */
+		for (const char *p = s; !match && s < end; s = p)
 			if (step->type->is(lmi_utf8_get(&p, end)))
 				break;
 		st = add(&q, from, s, match);
@@ -297,8 +300,8 @@ enum lmd_status hf_cut_length(struct hf_cut *c, uint32_t level, const char *s, c
 	return st;
 }
 
-/* Cut where the script changes.  Characters of no script go with what is in front of them; such at
- * the very beginning are lost. */
+/* Splits where the script changes. Characters without a script belong to the preceding piece; at
+ * the very start of the text they are lost. */
 enum lmd_status hf_cut_scripts(struct hf_cut *c, uint32_t level, const char *s, const char *end,
 			       bool zero)
 {
@@ -338,7 +341,7 @@ enum lmd_status hf_cut_text(const struct hf_state *h, struct lmi_job *j, const c
 		if (c.run[i].st == LMD_INVALID)
 			return lmd_fail(
 				j->err, LMD_INVALID,
-				"pre-tokenizer %s: a text of %zu bytes takes too many steps",
+				"pre-tokenizer %s: a text of %zu bytes needs too many steps",
 				h->cut[i].type->name, n);
 	}
 	return st;

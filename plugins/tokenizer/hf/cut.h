@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * cut.h - the walk through the pre-tokenizers of a kind hf. */
+ * cut.h - traversal of the pre-tokenizers of kind hf. */
 #ifndef LLAMAD_PLUGINS_TOKENIZER_HF_CUT_H
 #define LLAMAD_PLUGINS_TOKENIZER_HF_CUT_H
 
 #include "tokenizer/hf/hf_kind.h"
 
-#define HF_ALONE 100 /* a class whose characters are words of their own */
+#define HF_ALONE 100 /* class of characters that are words of their own */
 
-/* One walk; each level has its own memory, as those above are still reading theirs. */
+/* One traversal. Each level has its own memory, because the levels above it are still reading
+ * theirs. */
 struct hf_cut {
 	const struct hf_state *h;
 	struct lmi_job *job;
@@ -16,15 +17,16 @@ struct hf_cut {
 	struct lmi_buf text[HF_MAX_STEPS], space[HF_MAX_STEPS];
 };
 
-/* The places of a step's pattern, one after the other; next = where to begin, others zero. */
+/* Iterates over the matches of a step's pattern; initialise next to the start and the rest to
+ * zero. */
 struct hf_place {
 	const char *from, *to;
 	const char *next, *last;
 };
 bool hf_next_place(const struct hf_step *s, struct lmi_rx_run *run, struct hf_place *at);
 
-/* Gives a piece to a level; level n_cut is the model.  zero: the piece begins where the whole
- * text does. */
+/* Passes a piece to a level; level n_cut is the model. zero: the piece starts where the whole text
+ * does. */
 enum lmd_status hf_cut_give(struct hf_cut *c, uint32_t level, const char *s, const char *end,
 			    bool zero);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decoding: the texts of a list of tokens go through the steps as a list, and what comes out is
- * joined. */
+ * Decoding: the texts of the tokens pass through the steps as a list, and the result is
+ * concatenated. */
 #include "tokenizer/hf/decode.h"
 
-/* Leaves out what encode puts around a text. */
+/* Drops the tokens that encode adds around a text. */
 static void without_ends(const struct lmd_tokspec *s, const lmd_token **ids, size_t *n)
 {
 	const lmd_token *end = *ids + *n;
@@ -50,6 +50,6 @@ enum lmd_status hf_decode(const void *state, const lmd_token *ids, size_t n_ids,
 	}
 	hf_decode_drop(&d);
 	if (st == LMD_INVALID)
-		return lmd_fail(err, st, "decoding: a token takes a decoder too many steps");
+		return lmd_fail(err, st, "decoding: a token needs too many decoder steps");
 	return st == LMD_OK ? st : lmd_fail(err, st, "decoding: no memory for %zu tokens", n_ids);
 }

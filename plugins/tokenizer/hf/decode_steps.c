@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decoders, each from one list of texts to another. */
+ * Decoders; each converts one list of texts to another. */
 #include "tokenizer/hf/decode.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* Takes blanks away that are customary in front of punctuation. */
+/* Removes the customary blanks before punctuation. */
 static void clean_up(struct hf_texts *t, struct hf_texts *spare)
 {
 	static const char *const rules[][2] = {
@@ -112,7 +112,7 @@ static void end_fallback(struct hf_decoding *d, struct lmi_buf *held, size_t *n)
 	*n = 0;
 }
 
-/* Bytes in a row are a text if they are UTF-8. */
+/* Consecutive byte tokens become text if they are valid UTF-8. */
 static void each_fallback(struct hf_decoding *d)
 {
 	struct lmi_buf held = {NULL, 0};
@@ -189,7 +189,7 @@ static void each_suffix(struct hf_decoding *d, const struct hf_step *s)
 	}
 }
 
-/* Repeated tokens count once, padding is nothing. */
+/* Drops repeated tokens and padding. */
 static void each_ctc(struct hf_decoding *d, const struct hf_step *s)
 {
 	char pad[64], gap[64];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a word to tokens.  BPE and Unigram are shared with other kinds; WordPiece covers a word
- * from the left with the longest tokens, WordLevel takes it as a whole. */
+ * Converts a word to tokens. BPE and Unigram are shared with other kinds; WordPiece covers a word
+ * from the left with the longest tokens; WordLevel looks it up as a whole. */
 #include "tokenizer/hf/hf_kind.h"
 
 #include "common/uni.h"
 
-/* A token of the model by its text; looks at all of them. */
+/* Finds a token of the model by its text; scans all tokens. */
 static uint32_t find_token(const struct hf_state *h, struct lmd_str s)
 {
 	const struct lmi_vocab *v = &h->tok.vocab;
@@ -27,7 +27,7 @@ static enum lmd_status open_bpe(struct hf_state *h, const struct lmd_tokstep *m,
 
 	if (dropout && ((dropout->type == LMD_META_F64 && dropout->v.f > 0) ||
 			(dropout->type == LMD_META_I64 && dropout->v.i > 0)))
-		return lmd_fail(err, LMD_UNSUPPORTED, "model BPE: dropout is for training");
+		return lmd_fail(err, LMD_UNSUPPORTED, "model BPE: dropout is not supported");
 	b->strict = true;
 	b->ignore_merges = hf_param_bool(m, "ignore_merges", false);
 	b->byte_fallback = hf_param_bool(m, "byte_fallback", false);
@@ -35,7 +35,7 @@ static enum lmd_status open_bpe(struct hf_state *h, const struct lmd_tokstep *m,
 	b->prefix = hf_param_str(m, "continuing_subword_prefix");
 	b->suffix = hf_param_str(m, "end_of_word_suffix");
 	b->unk = h->unk;
-	/* Words of bytes, unless somebody looks at the characters that stand for them. */
+	/* Words are bytes, unless something examines the characters that represent them. */
 	b->byte_level = last && !strcmp(last->type->name, "ByteLevel") && !b->byte_fallback &&
 			!b->prefix.len && !b->suffix.len;
 	if (b->byte_level)

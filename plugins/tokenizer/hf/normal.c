@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalizers that look at one character at a time, or at places of a pattern. */
+ * Normalizers that look at one character at a time, or at the matches of a pattern. */
 #include "tokenizer/hf/cut.h"
 
 #include "common/uni.h"
@@ -19,7 +19,7 @@ bool hf_put_char(struct hf_out *o, uint32_t cp)
 {
 	char utf8[4];
 
-	return hf_put(o, utf8, lmi_utf8_put(utf8, cp));
+	return hf_put(o, utf8, lmi_ucd_put_utf8(utf8, cp));
 }
 
 bool hf_lowercase(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
@@ -39,7 +39,7 @@ bool hf_lowercase(const struct hf_step *s, const struct lmd_str *in, struct hf_o
 	return true;
 }
 
-/* Keeps what is not in the set. */
+/* Keeps the characters that are not in the set. */
 static bool without(const struct lmd_str *in, bool (*is)(uint32_t cp), struct hf_out *o, bool *zero)
 {
 	const char *p = in->ptr, *end = p + in->len;
@@ -137,7 +137,8 @@ bool hf_nmt(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
 	return true;
 }
 
-/* Control characters vanish, white space becomes blanks, Chinese characters stand alone. */
+/* Removes control characters, turns white space into blanks, and puts blanks around Chinese
+ * characters. */
 static bool bert_clean(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
 		       bool *zero)
 {
@@ -163,7 +164,7 @@ static bool bert_clean(const struct hf_step *s, const struct lmd_str *in, struct
 	return true;
 }
 
-/* Runs a step from `text` into a buffer and makes that the new text. */
+/* Runs a step from `text` into a buffer, which becomes the new text. */
 static enum lmd_status step(hf_normal_fn f, const struct hf_step *s, struct lmd_str *text,
 			    struct lmi_buf *buf, struct lmi_job *j, bool *zero)
 {
@@ -232,7 +233,7 @@ enum lmd_status hf_normalize(const struct hf_state *h, struct lmi_job *j, struct
 
 		if (st == LMD_INVALID)
 			return lmd_fail(j->err, st,
-					"normalizer %s: a text of %zu bytes takes too many "
+					"normalizer %s: a text of %zu bytes needs too many "
 					"steps",
 					s->type->name, text->len);
 		if (st != LMD_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The piece of one token, as it is in the middle of a text: what the decoders make of it there,
- * less what they only do at the ends or to the whole. */
+ * The piece of one token as it appears in the middle of a text: the output of the decoders there,
+ * without the steps that apply only to the ends or to the whole text. */
 #include "tokenizer/hf/decode.h"
 
 #include "common/uni.h"
@@ -32,8 +32,9 @@ static bool decodes(const struct hf_state *h, uint32_t i, enum hf_decoder what)
 	return i < h->n_decode && h->decode[i].type->detail == (int)what;
 }
 
-/* What vocabularies with tokens of bytes have: one text replaced by another (no longer one, so that
- * the longest piece is known), tokens of bytes, and then only what joins and strips the whole. */
+/* Recognises the decoders that vocabularies with byte tokens have: one replacement of a text (by
+ * one that is not longer, so that the longest piece is known), byte tokens, and then only steps
+ * that fuse and strip the whole text. */
 static enum hf_piece_rule rule_of(const struct hf_state *h)
 {
 	const struct hf_step *s = h->decode;
@@ -81,7 +82,7 @@ enum lmd_status hf_pieces_open(struct hf_state *h, struct lmd_error *err)
 	}
 	hf_decode_drop(&d);
 	return d.st == LMD_OK ? LMD_OK
-			      : lmd_fail(err, d.st, "vocabulary: no pieces of %u tokens", v->n);
+			      : lmd_fail(err, d.st, "vocabulary: cannot decode %u tokens", v->n);
 }
 
 void hf_pieces_close(struct hf_state *h)
@@ -103,7 +104,7 @@ static void put_replaced(const struct hf_state *h, const struct lmd_str *text, s
 	lmi_sink_put(out, p, (size_t)(end - p));
 }
 
-/* What is <0xNN> then is that byte. */
+/* If the result is <0xNN>, writes that byte. */
 static void put_replaced_or_byte(const struct hf_state *h, const struct lmd_str *text,
 				 struct lmi_sink *out)
 {
@@ -120,8 +121,9 @@ static void put_replaced_or_byte(const struct hf_state *h, const struct lmd_str 
 		put_replaced(h, text, out);
 }
 
-/* A text in the byte alphabet as bytes; one with another character as it stands. */
-static void put_spelt(const struct lmd_str *text, struct lmi_sink *out)
+/* Writes the bytes of a text in the byte alphabet; a text with any other character is written
+ * unchanged. */
+static void put_from_alphabet(const struct lmd_str *text, struct lmi_sink *out)
 {
 	const char *p = text->ptr, *end = p + text->len;
 
@@ -153,7 +155,7 @@ size_t hf_piece(const void *state, lmd_token id, uint32_t flags, char *out, size
 			     h->piece_at[id + 1] - h->piece_at[id]);
 		break;
 	case HF_PIECE_SPELT:
-		put_spelt(&v->text[id], &s);
+		put_from_alphabet(&v->text[id], &s);
 		break;
 	case HF_PIECE_REPLACED:
 		put_replaced_or_byte(h, &v->text[id], &s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kind hf: opening, and the frame of encoding. */
+ * Kind hf: opening, and the outer part of encoding. */
 #include "tokenizer/hf/hf_kind.h"
 
 #include "common/uni.h"
@@ -36,7 +36,7 @@ static enum lmd_status hf_open(void *state, const struct lmd_host *host,
 	enum lmd_status st;
 
 	if (!model)
-		return lmd_fail(err, LMD_CORRUPT, "tokenizer: its description names no model");
+		return lmd_fail(err, LMD_CORRUPT, "tokenizer: the description has no model");
 	st = lmi_vocab_open(&h->tok.vocab, host, spec, err);
 	if (st != LMD_OK)
 		return st;
@@ -67,14 +67,14 @@ static enum lmd_status hf_open(void *state, const struct lmd_host *host,
 	return LMD_OK;
 }
 
-/* Behind normalisation and the tokens that are looked for there. */
+/* Handles a fragment between added tokens after normalisation. */
 static enum lmd_status put_normal(const struct hf_state *h, struct lmi_job *j,
 				  const struct hf_fragment *f)
 {
 	return hf_cut_text(h, j, f->s, f->n, f->zero);
 }
 
-/* What the added tokens of the raw text leave over. */
+/* Handles a fragment of the raw text between added tokens. */
 static enum lmd_status put_raw(const struct hf_state *h, struct lmi_job *j,
 			       const struct hf_fragment *f)
 {
@@ -115,7 +115,7 @@ static enum lmd_status hf_encode(const void *state, const char *text, size_t byt
 	enum lmd_status st;
 
 	if (bytes >= UINT32_MAX / 4)
-		return lmd_fail(err, LMD_INVALID, "text: %zu bytes, at most %u", bytes,
+		return lmd_fail(err, LMD_INVALID, "text: %zu bytes, at most %u are allowed", bytes,
 				UINT32_MAX / 4 - 1);
 	for (uint32_t i = 0; add && i < spec->n_prefix; i++)
 		lmi_job_put(&j, (uint32_t)spec->prefix[i]);

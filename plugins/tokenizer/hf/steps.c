@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The types of steps that are known.  Everything else is refused by its name when a tokenizer is
- * opened, as is a known type with a parameter that it cannot have. */
+ * The known step types. Any other type, and a known type with an impossible parameter, is rejected
+ * with an error when a tokenizer is opened. */
 #include "tokenizer/hf/cut.h"
 
 #include "common/uni.h"
 
-/* The expression of ByteLevel. */
+/* The regular expression of ByteLevel. */
 #define WORDS                                                                                      \
 	"'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
@@ -104,7 +104,7 @@ static enum lmd_status compile(struct hf_step *s, const struct lmd_tokstep *t, c
 	return st;
 }
 
-/* A text or an expression, in any of the ways that files write it. */
+/* Reads a text or an expression, in any of the notations that files use. */
 static enum lmd_status read_pattern(struct hf_step *s, const struct lmd_tokstep *t,
 				    struct lmd_error *err)
 {
@@ -138,7 +138,7 @@ static enum lmd_status read_behavior(struct hf_step *s, const struct lmd_tokstep
 			return LMD_OK;
 		}
 	}
-	return refuse(t, LMD_UNSUPPORTED, "its behavior is not known", err);
+	return refuse(t, LMD_UNSUPPORTED, "unknown behavior", err);
 }
 
 static enum lmd_status read_prepend(struct hf_step *s, const struct lmd_tokstep *t,
@@ -156,7 +156,7 @@ static enum lmd_status read_prepend(struct hf_step *s, const struct lmd_tokstep 
 	else if (p.len == 6 && !memcmp(p.ptr, "always", 6))
 		s->prepend = HF_ALWAYS;
 	else
-		return refuse(t, LMD_UNSUPPORTED, "its prepend_scheme is not known", err);
+		return refuse(t, LMD_UNSUPPORTED, "unknown prepend_scheme", err);
 	return LMD_OK;
 }
 
@@ -171,7 +171,7 @@ static int digit_of(unsigned char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* The table, which the file has in base 64. */
+/* Decodes the replacement table, which the file stores in base64. */
 static enum lmd_status read_table(struct hf_step *s, const struct lmd_tokstep *t,
 				  struct lmd_error *err)
 {
@@ -188,7 +188,7 @@ static enum lmd_status read_table(struct hf_step *s, const struct lmd_tokstep *t
 		int d = digit_of((unsigned char)b.ptr[i]);
 
 		if (d < 0)
-			return refuse(t, LMD_CORRUPT, "its table is not in base 64", err);
+			return refuse(t, LMD_CORRUPT, "its table is not valid base64", err);
 		bits = bits << 6 | (uint32_t)d;
 		n_bits += 6;
 		if (n_bits >= 8) {
@@ -199,7 +199,7 @@ static enum lmd_status read_table(struct hf_step *s, const struct lmd_tokstep *t
 	return lmi_charsmap_open(&s->map, (struct lmd_str){s->bytes, n}, err);
 }
 
-/* Parameters by the name of the type; each phase has its own meaning of a name. */
+/* Reads parameters by the name of the type; in each phase a name has its own meaning. */
 static enum lmd_status read_params(struct hf_step *s, const struct lmd_tokstep *t,
 				   struct lmd_error *err)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists of texts in one row of bytes.  A list that had no memory once takes nothing any more. */
+ * Lists of texts in one contiguous byte buffer. A list that has failed to allocate memory ignores
+ * all further additions. */
 #include "tokenizer/hf/decode.h"
 
 #include "common/uni.h"
@@ -39,9 +40,9 @@ void hf_texts_end(struct hf_texts *t)
 	hf_texts_at(t)[++t->n] = t->end;
 }
 
-/* Bytes of the character at p, strictly UTF-8; 0: none, and *bad is how many bytes belong to
- * what was begun. */
-static size_t strict(const unsigned char *p, const unsigned char *end, size_t *bad)
+/* Returns the length of the character at p in strict UTF-8, or 0 if there is none; *bad is then
+ * the number of bytes that belong to the truncated sequence. */
+static size_t strict_utf8_len(const unsigned char *p, const unsigned char *end, size_t *bad)
 {
 	unsigned char c = *p, low = 0x80, high = 0xbf;
 	size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
@@ -73,7 +74,7 @@ bool hf_is_utf8(const char *s, size_t n)
 	size_t bad, len;
 
 	for (size_t i = 0; i < n; i += len) {
-		len = strict(p + i, p + n, &bad);
+		len = strict_utf8_len(p + i, p + n, &bad);
 		if (!len)
 			return false;
 	}
@@ -86,7 +87,7 @@ void hf_texts_add_lossy(struct hf_texts *t, const char *s, size_t n)
 	size_t i = 0, from = 0, bad, len;
 
 	while (i < n) {
-		len = strict(p + i, p + n, &bad);
+		len = strict_utf8_len(p + i, p + n, &bad);
 		if (len) {
 			i += len;
 			continue;

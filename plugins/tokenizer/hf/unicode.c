@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalizers that look at more than one character: the normal forms of Unicode, and the tables
- * of SentencePiece.
+ * Normalizers that look at more than one character: the Unicode normal forms, and SentencePiece
+ * replacement tables.
  *
- * Normal forms are computed for the stretches of a text that may change; most text does not. */
+ * Normal forms are computed only for the parts of a text that may change; most text does not. */
 #include <utf8proc.h>
 
 #include "tokenizer/hf/hf_kind.h"
 
 #include "common/uni.h"
 
-/* No character of the form changes, and none joins with what stands in front of it. */
+/* Returns true if the form does not change the character and it does not combine with the
+ * preceding text. */
 static bool inert(int form, uint32_t c)
 {
 	bool compatible = form == HF_NFKC || form == HF_NFKD;
@@ -28,8 +29,8 @@ static unsigned class_of(utf8proc_int32_t c)
 	return (unsigned)utf8proc_get_property(c)->combining_class;
 }
 
-/* Marks in the order of their classes, equal ones as they were; spare holds n as well.  Takes time
- * in proportion to n, however many marks a text piles up. */
+/* Sorts marks stably by combining class; spare also has room for n. Takes time proportional to n,
+ * however many marks a text piles up. */
 static void order_marks(utf8proc_int32_t *c, size_t n, utf8proc_int32_t *spare)
 {
 	uint32_t at[256] = {0}, sum = 0;
@@ -69,7 +70,7 @@ static void order_all(utf8proc_int32_t *c, size_t n, utf8proc_int32_t *spare)
 	}
 }
 
-/* The characters of s..end decomposed, in j's buffer; -1 without memory. */
+/* Decomposes the characters of s..end into j's buffer; returns -1 if out of memory. */
 static ptrdiff_t decompose(utf8proc_option_t opt, const char *s, const char *end, struct lmi_job *j)
 {
 	struct lmi_buf *wide = &j->buf[HF_BUF_WIDE];
@@ -79,12 +80,12 @@ static ptrdiff_t decompose(utf8proc_option_t opt, const char *s, const char *end
 		utf8proc_int32_t c = (utf8proc_int32_t)lmi_utf8_get(&s, end), *to;
 		utf8proc_ssize_t many;
 
-		/* no character has more than 18 */
+		/* no character decomposes to more than 18 */
 		if (!lmi_buf_need(wide, j->host, (n + 32) * sizeof(*to)))
 			return -1;
 		to = (utf8proc_int32_t *)wide->p + n;
 		many = utf8proc_decompose_char(c, to, 32, opt, NULL);
-		if (many < 0 || many > 32) { /* a surrogate: as it is */
+		if (many < 0 || many > 32) { /* a surrogate: kept as it is */
 			*to = c;
 			many = 1;
 		}
@@ -93,7 +94,7 @@ static ptrdiff_t decompose(utf8proc_option_t opt, const char *s, const char *end
 	return (ptrdiff_t)n;
 }
 
-/* Puts the form of s..end, which is canonical UTF-8. */
+/* Appends the normal form of s..end, which is canonical UTF-8. */
 static bool put_form(int form, const char *s, const char *end, struct hf_out *o, struct lmi_job *j)
 {
 	static const int options[] = {
@@ -132,7 +133,8 @@ bool hf_unicode_form(const struct hf_step *s, const struct lmd_str *in, struct h
 			last = at;
 			continue;
 		}
-		/* from the character in front of the first that is not inert to the next that is */
+		/* from the character before the first one that is not inert, up to the next inert
+		 * one */
 		while (p < end) {
 			const char *q = p;
 
@@ -147,8 +149,8 @@ bool hf_unicode_form(const struct hf_step *s, const struct lmd_str *in, struct h
 	return hf_put(o, done, (size_t)(end - done));
 }
 
-/* The end of the grapheme cluster at p < end. */
-static const char *cluster(const char *p, const char *end)
+/* Returns the end of the grapheme cluster at p < end. */
+static const char *cluster_end(const char *p, const char *end)
 {
 	utf8proc_int32_t state = 0, a = (utf8proc_int32_t)lmi_utf8_get(&p, end);
 
@@ -164,15 +166,15 @@ static const char *cluster(const char *p, const char *end)
 	return p;
 }
 
-/* The table's text for the shortest beginning of s..end that it knows. */
+/* Looks up the replacement for the shortest prefix of s..end in the table. */
 static bool look_up(const struct hf_step *s, const char *from, const char *end,
 		    struct lmd_str *with)
 {
 	return lmi_charsmap_first(&s->map, from, (size_t)(end - from), with) > 0;
 }
 
-/* A short cluster is replaced as a whole by what its beginning is mapped to; else each character
- * is looked up. */
+/* A short cluster is replaced as a whole by the replacement of its prefix; in other clusters each
+ * character is looked up. */
 bool hf_precompiled(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
 		    struct lmi_job *j, bool *zero)
 {
@@ -181,7 +183,7 @@ bool hf_precompiled(const struct hf_step *s, const struct lmd_str *in, struct hf
 
 	(void)j;
 	while (p < end) {
-		const char *stop = cluster(p, end);
+		const char *stop = cluster_end(p, end);
 
 		if (stop - p < 6 && look_up(s, p, stop, &with)) {
 			*zero &= p != in->ptr || with.len;

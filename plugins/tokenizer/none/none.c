@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Models without a text vocabulary: ids are numbers, nothing can be encoded, and every piece
+ * Models without a text vocabulary: ids are plain numbers, nothing can be encoded, and every piece
  * is empty. */
 #include "llamad/plugin.h"
 #include "llamad/tokenizer.h"
@@ -43,8 +43,8 @@ static enum lmd_status none_encode(const void *state, const char *text, size_t b
 	(void)cap;
 	if (bytes)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"the model has no text vocabulary: %zu bytes of text cannot become "
-				"tokens",
+				"the model has no text vocabulary: %zu bytes of text cannot be "
+				"tokenised",
 				bytes);
 	*n = 0;
 	return LMD_OK;
@@ -63,7 +63,7 @@ static enum lmd_status none_decode(const void *state, const lmd_token *ids, size
 		if (ids[i] < 0 || (uint32_t)ids[i] >= s->n_tokens)
 			return lmd_fail(
 				err, LMD_INVALID,
-				"token %d at position %zu is outside of the vocabulary of %u",
+				"token %d at position %zu is outside the vocabulary of %u",
 				ids[i], i, s->n_tokens);
 	*n = 0;
 	return LMD_OK;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kind plamo2: of all ways to cover a text with tokens, the one with the least cost, found
- * from the end of the text: cost[i] is the least for the text from character i on.  The cost
- * of a token is its score, negative and rounded to 1e-4; a character that no token covers
- * costs 1000 and becomes its bytes.  A longer token wins against a shorter one of the same
- * cost.  A byte order mark at the beginning is dropped; begin and end tokens are never
- * added. */
+ * Kind plamo2: the segmentation of a text into tokens with the least cost, found from the end of
+ * the text: cost[i] is the least cost of the text from character i on. The cost of a token is its
+ * negated score, rounded to 1e-4; a character that no token covers costs 1000 and becomes its
+ * bytes. Of tokens with equal cost the longest wins. A byte order mark at the start is dropped.
+ * Begin and end tokens are never added. */
 #include <math.h>
 
 #include "common/tok.h"
@@ -16,27 +15,27 @@
 enum { BUF_CLEAN, BUF_BEST, BUF_HITS };
 
 #define UNKNOWN_SCORE (-10000000)
-#define USABLE_SCORE  (-20000000) /* scores must be greater */
+#define USABLE_SCORE  (-20000000) /* usable scores must be greater */
 
 struct plamo2_state {
-	struct lmi_tok tok; /* first */
+	struct lmi_tok tok; /* must be first */
 	struct lmi_trie trie;
-	int32_t *score;     /* [n], in 1e-4 */
+	int32_t *score;     /* [n], in units of 1e-4 */
 	uint32_t byte_tok[256];
 };
 
-/* The best way on from a byte of the text. */
+/* The best continuation from a byte of the text. */
 struct best {
 	int64_t cost;
-	uint32_t id;  /* LMI_NONE: bytes of one character */
-	uint32_t len; /* bytes; 0 = not the beginning of a character */
+	uint32_t id;  /* LMI_NONE: the bytes of one character */
+	uint32_t len; /* in bytes; 0 = not the start of a character */
 };
 
 struct hit {
 	uint32_t len, id;
 };
 
-/* Fills b[at] from what lies behind it. */
+/* Computes b[at] from the entries after it. */
 static bool choose(const struct plamo2_state *p, struct lmi_job *j, const char *s, size_t n,
 		   size_t at, struct best *b)
 {
@@ -116,7 +115,7 @@ static void plamo2_close(struct lmi_tok *t)
 	lmi_host_free(t->vocab.host, p->score);
 }
 
-/* Scores beyond the range of the integer are as good as none. */
+/* Scores beyond the range of the integer count as unusable. */
 static int32_t rounded(float score)
 {
 	double v = round((double)score * 1e4);
@@ -136,7 +135,7 @@ static enum lmd_status build(struct plamo2_state *p, struct lmd_error *err)
 		p->byte_tok[c] = lmi_vocab_byte(v, c);
 		if (p->byte_tok[c] == LMI_NONE || !(v->attr[p->byte_tok[c]] & LMI_ATTR_BYTE))
 			return lmd_fail(err, LMD_CORRUPT,
-					"vocabulary: there is no byte token <0x%02X>", c);
+					"vocabulary: the byte token <0x%02X> is missing", c);
 	}
 	for (uint32_t i = 0; i < v->n; i++)
 		bytes += v->text[i].len;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kind rwkv: texts of tokens are written with backslash escapes; a text is covered from the
- * left by the longest tokens.  No begin or end token is ever added. */
+ * Kind rwkv: token texts are written with backslash escapes, and a text is covered from the left
+ * by the longest tokens. Begin and end tokens are never added. */
 #include "common/tok.h"
 #include "common/trie.h"
 #include "llamad/plugin.h"
 
 struct rwkv_state {
-	struct lmi_tok tok; /* first */
+	struct lmi_tok tok; /* must be first */
 	struct lmi_trie trie;
 };
 

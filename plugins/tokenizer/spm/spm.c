@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kind llama: SentencePiece's byte-pair model.  The text with its spaces as U+2581 is a row of
- * characters; of all neighbours whose join is a token, the one with the best score (the
- * leftmost of equal ones) is joined, until there is none.  A character that is no token
+ * Kind llama: SentencePiece's byte-pair model. The text, with its spaces as U+2581, is a sequence
+ * of characters. Of all adjacent pairs whose concatenation is a token, the one with the best score
+ * (the leftmost of equal ones) is merged, until there is none. A character that is not a token
  * becomes the tokens of its bytes.
  *
- * Characters are cut by the lead byte alone, so any bytes survive.
+ * Characters are delimited by the lead byte alone, so arbitrary bytes survive.
  *
- * Since a join is always a token, nothing is ever joined across two characters that stand
- * side by side in no token.  The text falls apart at these places into short parts, which
- * are remembered within a call. */
+ * Since the result of a merge is always a token, nothing is ever merged across two characters that
+ * are adjacent in no token. The text is split at these places into short parts, which are cached
+ * within a call. */
 #include "tokenizer/spm/spm.h"
 
 #include "common/uni.h"
@@ -44,10 +44,10 @@ static inline bool is_joint(const struct spm_state *s, uint32_t a, uint32_t b)
 	return s->joint[bit >> 6] >> (bit & 63) & 1;
 }
 
-/* Score of a token as a sortable number: greater is better. */
+/* Score of a token as a sortable number; greater is better. */
 static inline uint32_t score_key(const struct lmi_vocab *v, uint32_t id)
 {
-	float f = lmi_vocab_score(v, id) + 0.0f; /* -0 is 0 */
+	float f = lmi_vocab_score(v, id) + 0.0f; /* turns -0 into 0 */
 	uint32_t u;
 
 	memcpy(&u, &f, 4);
@@ -55,10 +55,10 @@ static inline uint32_t score_key(const struct lmi_vocab *v, uint32_t id)
 }
 
 struct part {
-	uint32_t at, len; /* bytes; len 0 = joined to the one before */
+	uint32_t at, len; /* in bytes; len 0 = merged into the previous one */
 	uint32_t prev, next;
-	uint32_t id;      /* token, or LMI_NONE: a character without one */
-	uint32_t join;    /* token of this and the next, or LMI_NONE */
+	uint32_t id;      /* token, or LMI_NONE for a character without one */
+	uint32_t join;    /* token of this and the next part, or LMI_NONE */
 };
 
 static void put_part(const struct spm_state *s, struct lmi_job *j, const char *text,
@@ -87,7 +87,7 @@ static inline uint32_t join_of(const struct spm_state *s, const char *text, cons
 	return lmi_vocab_find(&s->tok.vocab, text + l->at, (size_t)l->len + r->len);
 }
 
-/* At most SHORT_MAX characters: the best join is looked for by scanning. */
+/* Merges at most SHORT_MAX characters, scanning for the best pair. */
 static void merge_short(const struct spm_state *s, struct lmi_job *j, const char *text, size_t n)
 {
 	const struct lmi_vocab *v = &s->tok.vocab;
@@ -131,7 +131,7 @@ static void merge_short(const struct spm_state *s, struct lmi_job *j, const char
 		put_part(s, j, text, &p[i]);
 }
 
-/* A heap of 64-bit keys, the greatest first: score, then the leftmost. */
+/* A heap of 64-bit keys, greatest first: best score, then leftmost. */
 struct heap {
 	struct lmi_buf *buf;
 	const struct lmd_host *host;
@@ -209,7 +209,7 @@ static enum lmd_status merge_long(const struct spm_state *s, struct lmi_job *j, 
 		uint32_t i = UINT32_MAX - (uint32_t)top, r;
 
 		if (!p[i].len || p[i].join == LMI_NONE || heap_key(v, p[i].join, i) != top)
-			continue; /* one of the two was joined elsewhere meanwhile */
+			continue; /* one of the two has been merged in the meantime */
 		r = p[i].next;
 		p[i].id = p[i].join;
 		p[i].len += p[r].len;
@@ -226,8 +226,8 @@ static enum lmd_status merge_long(const struct spm_state *s, struct lmi_job *j, 
 	return LMD_OK;
 }
 
-/* The text with escaped spaces, and one in front if the vocabulary wants it. */
-static const char *escaped(struct lmi_job *j, const char *s, size_t *n, bool prefix)
+/* Returns the text with escaped spaces, and with one in front if the vocabulary wants it. */
+static const char *escape_spaces(struct lmi_job *j, const char *s, size_t *n, bool prefix)
 {
 	size_t spaces = prefix;
 	char *o;
@@ -255,7 +255,7 @@ static const char *escaped(struct lmi_job *j, const char *s, size_t *n, bool pre
 	return j->buf[BUF_TEXT].p;
 }
 
-/* A part between cuts. */
+/* Encodes a part between two split points. */
 static enum lmd_status put_word(const struct spm_state *s, struct lmi_job *j, const char *w,
 				size_t n, size_t n_chars)
 {
@@ -278,7 +278,7 @@ static enum lmd_status spm_text(const struct lmi_tok *t, struct lmi_job *j, cons
 	size_t from = 0, chars = 0, len;
 	uint32_t last = 0;
 
-	text = escaped(j, text, &n, t->vocab.info.add_space_prefix && j->after_special);
+	text = escape_spaces(j, text, &n, t->vocab.info.add_space_prefix && j->after_special);
 	if (!text)
 		return LMD_NOMEM;
 	for (size_t i = 0; i < n; i += len) {

@@ -5,11 +5,11 @@
 #include "common/tok.h"
 
 struct spm_state {
-	struct lmi_tok tok; /* first */
-	/* token of a byte that no token covers; the unknown token if none */
+	struct lmi_tok tok; /* must be first */
+	/* token for a byte that no token covers, or the unknown token */
 	uint32_t byte_tok[256];
-	uint64_t *joint;        /* 2^20 bits by joint_bit: a token has these two characters side by
-				 * side; a text is cut where none has */
+	uint64_t *joint;        /* 2^20 bits indexed by joint_bit: some token contains these two
+				 * adjacent characters; text is split where none does */
 };
 
 extern const struct lmd_tokenizer_ops spm_ops;

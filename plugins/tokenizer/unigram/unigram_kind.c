@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kind t5: SentencePiece's unigram model.  The text is normalised by the model's table of
- * replacements, its spaces become U+2581, merged and with one in front (or behind) as the
- * file says; then the best cover with tokens is taken. */
+ * Kind t5: SentencePiece's unigram model. The text is normalised with the model's replacement
+ * table; its spaces become U+2581, are merged, and one is added in front (or at the end) as the
+ * file says. Then the best segmentation into tokens is taken. */
 #include "common/charsmap.h"
 #include "common/uni.h"
 #include "common/unigram.h"
@@ -13,15 +13,15 @@ enum { BUF_NORMAL = 2 };
 #define BLOCK "\xe2\x96\x81"
 
 struct unigram_state {
-	struct lmi_tok tok; /* first */
+	struct lmi_tok tok; /* must be first */
 	struct lmi_unigram uni;
 	struct lmi_charsmap map;
-	struct lmi_trie user;   /* user-defined tokens: not normalised */
+	struct lmi_trie user;   /* user-defined tokens, which are not normalised */
 	bool merge_spaces, suffix;
-	struct lmd_str space;   /* what a space becomes */
+	struct lmd_str space;   /* replacement for a space */
 };
 
-/* The normalised text as it grows. */
+/* The normalised text as it is built. */
 struct normal {
 	const struct unigram_state *u;
 	struct lmi_job *job;
@@ -41,7 +41,7 @@ static bool append(struct normal *o, const char *s, size_t n)
 	return true;
 }
 
-/* Adds normalised bytes; single spaces are judged here. */
+/* Appends normalised bytes; decides about each single space. */
 static bool add_bytes(struct normal *o, const char *s, size_t n)
 {
 	const struct lmd_str *space = &o->u->space;
@@ -67,9 +67,9 @@ static bool add_bytes(struct normal *o, const char *s, size_t n)
 	return true;
 }
 
-/* How far the beginnings of user-defined tokens reach into s: such bytes stay as they are,
- * even if the token does not go on like the text. */
-static size_t user_path(const struct lmi_trie *t, const char *s, size_t n)
+/* Returns how far a prefix of some user-defined token matches s. These bytes stay as they are,
+ * even if the rest of the token does not match the text. */
+static size_t user_token_prefix(const struct lmi_trie *t, const char *s, size_t n)
 {
 	uint32_t node = LMI_TRIE_ROOT;
 	size_t i = 0;
@@ -82,8 +82,8 @@ static size_t user_path(const struct lmi_trie *t, const char *s, size_t n)
 	return i;
 }
 
-/* Length of the sequence at s if its continuation bytes are all there; else 0.  Values above
- * U+10FFFF pass: the bytes are kept, whatever they mean. */
+/* Returns the length of the sequence at s if all its continuation bytes are present, otherwise 0.
+ * Values above U+10FFFF pass: their bytes are kept. */
 static size_t sequence(const char *s, size_t n)
 {
 	unsigned char c = (unsigned char)*s;
@@ -110,7 +110,7 @@ static enum lmd_status unigram_text(const struct lmi_tok *t, struct lmi_job *j, 
 	for (size_t at = 0, len; ok && at < n; at += len) {
 		struct lmd_str with;
 
-		len = user_path(&u->user, s + at, n - at);
+		len = user_token_prefix(&u->user, s + at, n - at);
 		with = (struct lmd_str){s + at, len};
 		if (!len)
 			len = lmi_charsmap_find(&u->map, s + at, n - at, &with);

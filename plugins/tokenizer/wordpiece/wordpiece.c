@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kind bert: words are cut at white space, punctuation and Chinese characters, lower-cased and
- * stripped of accents as the file says; a word, with U+2581 in front, is covered from the
- * left by the longest tokens.  A word that cannot be covered is one unknown token. */
+ * Kind bert: text is split into words at white space, punctuation and Chinese characters,
+ * lower-cased and stripped of accents as the file says. A word, preceded by U+2581, is covered
+ * from the left by the longest tokens. A word that cannot be covered becomes one unknown token. */
 #include "common/tok.h"
 #include "common/trie.h"
 #include "common/uni.h"
@@ -11,12 +11,12 @@
 enum { BUF_WORD };
 
 struct wordpiece_state {
-	struct lmi_tok tok; /* first */
+	struct lmi_tok tok; /* must be first */
 	struct lmi_trie trie;
 	bool lowercase, strip_accents;
 };
 
-/* A word as it is collected; it begins with the mark of a word's beginning. */
+/* A word as it is collected; it starts with the word-start mark. */
 struct word {
 	struct lmi_buf *buf;
 	size_t n;
@@ -67,7 +67,7 @@ static bool is_chinese(uint32_t cp)
 static bool add_char(struct word *w, const struct lmd_host *host, uint32_t cp)
 {
 	char utf8[4];
-	size_t n = lmi_utf8_put(utf8, cp);
+	size_t n = lmi_ucd_put_utf8(utf8, cp);
 
 	if (!lmi_buf_need(w->buf, host, w->n + n))
 		return false;

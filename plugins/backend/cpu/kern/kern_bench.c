@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Times the kernels that this machine can run, on one thread:
+ * Times the kernels that this machine can run, on one thread (make bench-programs builds it):
  *   kern_bench [--type NAME] [--isa NAME] [--k K] [--runs N] [--float] [--json]
  * "memory": one row of x times weights that do not fit the caches, as in decoding; GB/s of
  * weights.  "cached": the same with 512 KiB of weights.  Then 8, 64 and 512 rows of x times at
@@ -14,7 +14,7 @@
 #include "core/quant/quant.h"
 #include "kern.h"
 #include "kern_data_test.h"
-#include "tests/lmd_check.h"
+#include "tests/support.h"
 
 #define MEMORY_BYTES (96u << 20)
 #define CACHED_BYTES (512u << 10)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/quant/quant.h"
-#include "tests/lmd_check.h"
+#include "tests/support.h"
 
 bool kern_guarded_create(struct kern_guarded *g, size_t bytes)
 {
