@@ -383,7 +383,7 @@ START_TEST(a_request_that_is_sent_again)
 }
 END_TEST
 
-/* ---- who may do what ---- */
+/* ---- permissions ---- */
 
 START_TEST(roles)
 {

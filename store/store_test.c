@@ -124,12 +124,12 @@ START_TEST(model_bounds)
 	m.name = "n";
 	m.n_files = 2;
 	f[0].size = f[1].size = INT64_MAX;
-	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "is too large");
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "too large");
 	f[0].size = UINT64_MAX;
-	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "is too large");
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "too large");
 	f[0].size = f[1].size = 0;
 	f[0].path = "relative";
-	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "is not absolute");
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "path: is not absolute");
 	f[0].path = NULL;
 	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "path: missing");
 	f[0].path = "/x";

@@ -179,7 +179,7 @@ START_TEST(no_key_no_start)
 }
 END_TEST
 
-/* ---- who may what ---- */
+/* ---- permissions ---- */
 
 START_TEST(strangers)
 {
