@@ -4,7 +4,7 @@
  * when a retained sequence is dropped. */
 #include "core/base/alloc.h"
 #include "tests/lmd_check.h"
-#include "tests/story_fixture.h"
+#include "tests/generation_fixture.h"
 
 static struct story_env env;
 
