@@ -75,7 +75,7 @@ static uint64_t tick(void *arg, uint64_t now)
 	struct lmi_daemon *d = arg;
 	uint64_t until;
 
-	lmi_front_tick(d->front, now);
+	lmi_front_listener_tick(d->front, now);
 	lmi_service_tick(d->service, now);
 	until = lmi_service_deadline(d->service);
 	if (lmi_front_deadline(d->front) < until)

@@ -37,7 +37,7 @@ struct lmi_daemon {
 	struct lmi_device_arbiter *arbiter;
 	struct lmi_loop *loop;
 	struct lmi_service *service;
-	struct lmi_front *front;
+	struct lmi_front_listener *front;
 
 	enum lmi_daemon_phase phase;
 	uint64_t until;

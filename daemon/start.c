@@ -209,14 +209,14 @@ static void gone(void *arg, uint64_t conn)
 	struct lmi_daemon *d = arg;
 
 	if (d->service)
-		lmi_service_gone(d->service, lmi_loop_now(), conn);
+		lmi_service_disconnected(d->service, lmi_loop_now(), conn);
 }
 
 static bool busy(void *arg, uint64_t conn)
 {
 	struct lmi_daemon *d = arg;
 
-	return d->service && lmi_svc_tasks_of(d->service, conn);
+	return d->service && lmi_service_has_running_stream(d->service, conn);
 }
 
 struct lmi_front_limits lmi_daemon_front_limits(const struct lmi_config *c)

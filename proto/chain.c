@@ -8,7 +8,7 @@
 
 #include "proto/codec.h"
 
-static enum lmd_status take_name(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_name(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const struct lmd_str *s, const char **out)
 {
 	enum lmd_status st = lmi_wire_fit_name(c, at, s);
@@ -23,8 +23,8 @@ static enum lmd_status take_name(const struct lmi_wire_codec *c, const struct lm
 
 /* Decodes a number, false for minus infinity, or the word "inf" or "-inf". */
 static enum lmd_status take_bias_value(const struct lmi_wire_codec *c,
-				       const struct lmi_wire_where *at, const struct lmi_wire_mp *v,
-				       float *out)
+				       const struct lmi_wire_msg_pos *at,
+				       const struct lmi_wire_mp *v, float *out)
 {
 	double d;
 
@@ -47,7 +47,7 @@ static enum lmd_status take_bias_value(const struct lmi_wire_codec *c,
 	return LMD_OK;
 }
 
-static enum lmd_status take_pair(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_pair(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const uint8_t *p, const uint8_t *end, struct lmd_bias *out)
 {
 	struct lmi_wire_mp v;
@@ -84,7 +84,7 @@ static bool token_of_key(const struct lmd_str *s, lmd_token *out)
 }
 
 enum lmd_status lmi_wire_bias_decode(const struct lmi_wire_codec *c,
-				     const struct lmi_wire_where *at,
+				     const struct lmi_wire_msg_pos *at,
 				     const struct lmi_wire_mp *list, const uint8_t *p,
 				     const uint8_t *end, uint32_t max, const struct lmd_bias **out,
 				     uint32_t *n)
@@ -103,7 +103,7 @@ enum lmd_status lmi_wire_bias_decode(const struct lmi_wire_codec *c,
 	}
 	p += lmi_wire_mp_read(p, end, &(struct lmi_wire_mp){0});
 	for (uint32_t i = 0; st == LMD_OK && i < list->u.n; i++) {
-		struct lmi_wire_where here = {.up = at, .index = i};
+		struct lmi_wire_msg_pos here = {.up = at, .index = i};
 		const uint8_t *value_at;
 		struct lmi_wire_mp v;
 
@@ -125,7 +125,7 @@ enum lmd_status lmi_wire_bias_decode(const struct lmi_wire_codec *c,
 
 /* ---- arguments ---- */
 
-static enum lmd_status take_texts(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_texts(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_mp *v, const uint8_t *p, const uint8_t *end,
 				  struct lmi_wire_arg *a)
 {
@@ -140,7 +140,7 @@ static enum lmd_status take_texts(const struct lmi_wire_codec *c, const struct l
 	}
 	p += lmi_wire_mp_read(p, end, &(struct lmi_wire_mp){0});
 	for (uint32_t i = 0; i < v->u.n; i++) {
-		const struct lmi_wire_where here = {.up = at, .index = i};
+		const struct lmi_wire_msg_pos here = {.up = at, .index = i};
 		struct lmi_wire_mp e;
 
 		(void)lmi_wire_mp_read(p, end, &e);
@@ -157,7 +157,7 @@ static enum lmd_status take_texts(const struct lmi_wire_codec *c, const struct l
 	return LMD_OK;
 }
 
-static enum lmd_status take_text(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_text(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const struct lmi_wire_mp *v, struct lmi_wire_arg *a)
 {
 	struct lmd_str *s = lmi_arena_array(c->arena, 1, sizeof(*s));
@@ -171,9 +171,9 @@ static enum lmd_status take_text(const struct lmi_wire_codec *c, const struct lm
 	return LMD_OK;
 }
 
-static enum lmd_status take_biases(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
-				   const struct lmi_wire_mp *v, const uint8_t *p,
-				   const uint8_t *end, struct lmi_wire_arg *a)
+static enum lmd_status take_biases(const struct lmi_wire_codec *c,
+				   const struct lmi_wire_msg_pos *at, const struct lmi_wire_mp *v,
+				   const uint8_t *p, const uint8_t *end, struct lmi_wire_arg *a)
 {
 	a->type = LMD_PARAM_BIAS;
 	return lmi_wire_bias_decode(c, at, v, p, end, LMI_WIRE_ARG_LIST_MAX, &a->v.bias, &a->v.n);
@@ -188,7 +188,7 @@ static enum lmd_status take_number(struct lmi_wire_arg *a, enum lmd_param_type t
 	return LMD_OK;
 }
 
-static enum lmd_status take_arg(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_arg(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				const struct lmi_wire_mp *v, const uint8_t *p, const uint8_t *end,
 				struct lmi_wire_arg *a)
 {
@@ -224,7 +224,8 @@ static enum lmd_status take_arg(const struct lmi_wire_codec *c, const struct lmi
 	return lmi_wire_codec_fail(c, c->bad, at, "null is not allowed");
 }
 
-static enum lmd_status take_sampler(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_sampler(const struct lmi_wire_codec *c,
+				    const struct lmi_wire_msg_pos *at,
 				    const struct lmi_wire_mp *map, const uint8_t *p,
 				    const uint8_t *end, struct lmi_wire_sampler *out)
 {
@@ -236,7 +237,7 @@ static enum lmd_status take_sampler(const struct lmi_wire_codec *c, const struct
 		return lmi_wire_codec_nomem(c, at);
 	p += lmi_wire_mp_read(p, end, &(struct lmi_wire_mp){0});
 	for (uint32_t i = 0; i < map->u.n && st == LMD_OK; i++) {
-		struct lmi_wire_where here = {.up = at};
+		struct lmi_wire_msg_pos here = {.up = at};
 		const uint8_t *value_at;
 		struct lmi_wire_mp v;
 
@@ -259,7 +260,7 @@ static enum lmd_status take_sampler(const struct lmi_wire_codec *c, const struct
 }
 
 enum lmd_status lmi_wire_chain_decode(const struct lmi_wire_codec *c,
-				      const struct lmi_wire_where *at, const uint8_t *p,
+				      const struct lmi_wire_msg_pos *at, const uint8_t *p,
 				      const uint8_t *end, struct lmi_wire_sampler *out)
 {
 	struct lmi_wire_mp v;

@@ -87,7 +87,7 @@ END_TEST
 static const struct {
 	const char *field, *bytes;
 	size_t n;
-	const char *sentence;
+	const char *message;
 } refused[] = {
 	CHAIN("\x91\x05", "[0]: a whole number is neither a sampler's name nor a map"),
 	CHAIN("\x91\xA0", "[0]: a name of 0 bytes, allowed are 1 to 48"),
@@ -131,7 +131,7 @@ static const struct {
 	     "[0]: 1e+300 does not fit into a 32-bit float"),
 };
 
-START_TEST(refusals)
+START_TEST(errors)
 {
 	struct lmd_error err = {0};
 	struct lmi_wire_request r;
@@ -141,8 +141,8 @@ START_TEST(refusals)
 	raw_str(&m, refused[_i].field);
 	ck_assert(lmi_wire_buf_add(&m.b, refused[_i].bytes, refused[_i].n));
 	ck_assert_int_eq(lmi_wire_request_decode(&r, m.b.p, m.b.n, arena, &err), LMD_INVALID);
-	ck_assert_msg(!strncmp(err.text, refused[_i].sentence, strlen(refused[_i].sentence)),
-		      "\"%s\", expected \"%s\"", err.text, refused[_i].sentence);
+	ck_assert_msg(!strncmp(err.text, refused[_i].message, strlen(refused[_i].message)),
+		      "\"%s\", expected \"%s\"", err.text, refused[_i].message);
 	lmi_wire_buf_fini(&m.b);
 }
 END_TEST
@@ -172,7 +172,7 @@ START_TEST(biases)
 END_TEST
 
 static void encode_refused(const struct lmi_wire_sampler *chain, const struct lmd_bias *bias,
-			   const char *sentence)
+			   const char *message)
 {
 	struct lmi_wire_buf b = {0};
 	struct lmd_error err = {0};
@@ -187,7 +187,7 @@ static void encode_refused(const struct lmi_wire_sampler *chain, const struct lm
 	r.u.generate.logit_bias = bias;
 	r.u.generate.n_logit_bias = bias ? 1 : 0;
 	ck_assert_int_eq(lmi_wire_request_encode(&b, &r, &err), LMD_INVALID);
-	ck_assert_str_eq(err.text, sentence);
+	ck_assert_str_eq(err.text, message);
 	ck_assert_uint_eq(b.n, 0);
 	lmi_wire_buf_fini(&b);
 }
@@ -232,7 +232,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, samplers);
-	tcase_add_loop_test(tc, refusals, 0, (int)LMD_LEN(refused));
+	tcase_add_loop_test(tc, errors, 0, (int)LMD_LEN(refused));
 	tcase_add_test(tc, biases);
 	tcase_add_test(tc, refused_to_write);
 	suite_add_tcase(s, tc);

@@ -16,7 +16,7 @@
 static const struct {
 	const char *bytes;
 	size_t n;
-	const char *sentence; /* NULL: valid */
+	const char *message; /* NULL: valid */
 } cases[] = {
 	{BYTES("\xC0"), NULL},
 	{BYTES("\x80"), NULL},
@@ -80,18 +80,18 @@ static const struct {
 	{BYTES("\xC4\x01\xFF"), NULL},
 };
 
-START_TEST(refusals)
+START_TEST(errors)
 {
 	struct lmd_error err = {0};
 	enum lmd_status st = lmi_wire_check(cases[_i].bytes, cases[_i].n, &err);
 
-	if (!cases[_i].sentence) {
+	if (!cases[_i].message) {
 		ck_assert_msg(st == LMD_OK, "%s", err.text);
 		return;
 	}
 	ck_assert_int_eq(st, LMD_INVALID);
-	ck_assert_msg(!strncmp(err.text, cases[_i].sentence, strlen(cases[_i].sentence)),
-		      "\"%s\", expected \"%s\"", err.text, cases[_i].sentence);
+	ck_assert_msg(!strncmp(err.text, cases[_i].message, strlen(cases[_i].message)),
+		      "\"%s\", expected \"%s\"", err.text, cases[_i].message);
 	ck_assert_int_eq(lmi_wire_check(cases[_i].bytes, cases[_i].n, NULL), LMD_INVALID);
 }
 END_TEST
@@ -342,7 +342,7 @@ int main(void)
 	TCase *tc = tcase_create("bytes");
 
 	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, refusals, 0, (int)LMD_LEN(cases));
+	tcase_add_loop_test(tc, errors, 0, (int)LMD_LEN(cases));
 	tcase_add_test(tc, depth);
 	tcase_add_test(tc, counts);
 	tcase_add_test(tc, many_keys);

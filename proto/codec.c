@@ -14,7 +14,7 @@
 
 /* ---- error messages ---- */
 
-static size_t print_where(char *buf, size_t cap, const struct lmi_wire_where *w)
+static size_t print_where(char *buf, size_t cap, const struct lmi_wire_msg_pos *w)
 {
 	size_t n = w->up ? print_where(buf, cap, w->up) : 0;
 	char show[80];
@@ -30,7 +30,7 @@ static size_t print_where(char *buf, size_t cap, const struct lmi_wire_where *w)
 }
 
 enum lmd_status lmi_wire_codec_fail(const struct lmi_wire_codec *c, enum lmd_status st,
-				    const struct lmi_wire_where *at, const char *fmt, ...)
+				    const struct lmi_wire_msg_pos *at, const char *fmt, ...)
 {
 	char place[160] = "", text[300];
 	va_list ap;
@@ -46,14 +46,14 @@ enum lmd_status lmi_wire_codec_fail(const struct lmi_wire_codec *c, enum lmd_sta
 }
 
 enum lmd_status lmi_wire_codec_nomem(const struct lmi_wire_codec *c,
-				     const struct lmi_wire_where *at)
+				     const struct lmi_wire_msg_pos *at)
 {
 	return lmi_wire_codec_fail(c, LMD_NOMEM, at, "out of memory");
 }
 
 /* ---- bounds ---- */
 
-enum lmd_status lmi_wire_fit_int(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_fit_int(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const struct lmi_wire_field *f, int64_t v)
 {
 	if (c->lenient)
@@ -67,7 +67,8 @@ enum lmd_status lmi_wire_fit_int(const struct lmi_wire_codec *c, const struct lm
 	return LMD_OK;
 }
 
-enum lmd_status lmi_wire_fit_float(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_fit_float(const struct lmi_wire_codec *c,
+				   const struct lmi_wire_msg_pos *at,
 				   const struct lmi_wire_field *f, double v)
 {
 	if (c->lenient)
@@ -92,7 +93,7 @@ bool lmi_wire_is_line(const char *s, size_t n)
 	return true;
 }
 
-enum lmd_status lmi_wire_fit_span(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_fit_span(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_field *f, const struct lmd_str *s)
 {
 	if (c->lenient)
@@ -106,8 +107,8 @@ enum lmd_status lmi_wire_fit_span(const struct lmi_wire_codec *c, const struct l
 	return LMD_OK;
 }
 
-enum lmd_status lmi_wire_fit_items(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
-				   uint32_t n, uint32_t max)
+enum lmd_status lmi_wire_fit_items(const struct lmi_wire_codec *c,
+				   const struct lmi_wire_msg_pos *at, uint32_t n, uint32_t max)
 {
 	if (c->lenient)
 		return LMD_OK;
@@ -116,7 +117,8 @@ enum lmd_status lmi_wire_fit_items(const struct lmi_wire_codec *c, const struct 
 	return LMD_OK;
 }
 
-enum lmd_status lmi_wire_fit_one_of(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_fit_one_of(const struct lmi_wire_codec *c,
+				    const struct lmi_wire_msg_pos *at,
 				    const struct lmi_wire_struct *s, uint32_t seen)
 {
 	char names[120] = "";
@@ -134,7 +136,7 @@ enum lmd_status lmi_wire_fit_one_of(const struct lmi_wire_codec *c, const struct
 /* Maximum length of the name of a sampler or parameter. */
 #define NAME_MAX_BYTES 48
 
-enum lmd_status lmi_wire_fit_name(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_fit_name(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmd_str *s)
 {
 	char show[80];
@@ -151,7 +153,7 @@ enum lmd_status lmi_wire_fit_name(const struct lmi_wire_codec *c, const struct l
 	return LMD_OK;
 }
 
-enum lmd_status lmi_wire_fit_bias(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_fit_bias(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmd_bias *b)
 {
 	if (b->id < 0)

@@ -10,8 +10,8 @@
 #include "proto/reader.h"
 
 /* A position in a message: the root is the message, the others are fields or elements. */
-struct lmi_wire_where {
-	const struct lmi_wire_where *up; /* NULL: the root */
+struct lmi_wire_msg_pos {
+	const struct lmi_wire_msg_pos *up; /* NULL: the root */
 	struct lmd_str name;        /* name of a field; "" for an element */
 	uint32_t index;             /* index of an element */
 };
@@ -33,27 +33,29 @@ struct lmi_wire_codec {
 
 /* Fails with "what: a.b[3]: ...".  If `at` is NULL, the error is about the whole message. */
 enum lmd_status lmi_wire_codec_fail(const struct lmi_wire_codec *c, enum lmd_status st,
-				    const struct lmi_wire_where *at, const char *fmt, ...)
+				    const struct lmi_wire_msg_pos *at, const char *fmt, ...)
 	LMD_PRINTF(4, 5);
 enum lmd_status lmi_wire_codec_nomem(const struct lmi_wire_codec *c,
-				     const struct lmi_wire_where *at);
+				     const struct lmi_wire_msg_pos *at);
 
 /* Check a value against the field's bounds. */
-enum lmd_status lmi_wire_fit_int(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_fit_int(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const struct lmi_wire_field *f, int64_t v);
-enum lmd_status lmi_wire_fit_float(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_fit_float(const struct lmi_wire_codec *c,
+				   const struct lmi_wire_msg_pos *at,
 				   const struct lmi_wire_field *f, double v);
-enum lmd_status lmi_wire_fit_span(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_fit_span(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_field *f, const struct lmd_str *s);
-enum lmd_status lmi_wire_fit_items(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
-				   uint32_t n, uint32_t max);
+enum lmd_status lmi_wire_fit_items(const struct lmi_wire_codec *c,
+				   const struct lmi_wire_msg_pos *at, uint32_t n, uint32_t max);
 /* Checks that exactly one of the fields in one_of is present; seen: the number of present ones. */
-enum lmd_status lmi_wire_fit_one_of(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_fit_one_of(const struct lmi_wire_codec *c,
+				    const struct lmi_wire_msg_pos *at,
 				    const struct lmi_wire_struct *s, uint32_t seen);
 /* Checks the name of a sampler or parameter: 1 to 48 printable ASCII characters without spaces. */
-enum lmd_status lmi_wire_fit_name(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_fit_name(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmd_str *s);
-enum lmd_status lmi_wire_fit_bias(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_fit_bias(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmd_bias *b);
 /* Returns whether the text has no control characters. */
 bool lmi_wire_is_line(const char *s, size_t n);
@@ -63,10 +65,10 @@ size_t lmi_wire_elem_bytes(const struct lmi_wire_field *f);
 
 /* chain.c: lists of samplers and of biases. */
 enum lmd_status lmi_wire_chain_decode(const struct lmi_wire_codec *c,
-				      const struct lmi_wire_where *at, const uint8_t *p,
+				      const struct lmi_wire_msg_pos *at, const uint8_t *p,
 				      const uint8_t *end, struct lmi_wire_sampler *out);
 enum lmd_status lmi_wire_bias_decode(const struct lmi_wire_codec *c,
-				     const struct lmi_wire_where *at,
+				     const struct lmi_wire_msg_pos *at,
 				     const struct lmi_wire_mp *list, const uint8_t *p,
 				     const uint8_t *end, uint32_t max, const struct lmd_bias **out,
 				     uint32_t *n);
@@ -77,10 +79,10 @@ int lmi_wire_pack_bin(struct lmi_wire_codec *c, const void *p, size_t n);
 /* as str if it is UTF-8, otherwise as bin */
 int lmi_wire_pack_text(struct lmi_wire_codec *c, const struct lmd_str *s);
 /* as one line of UTF-8, cut to at most max bytes */
-int lmi_wire_pack_tidy(struct lmi_wire_codec *c, const struct lmd_str *s, size_t max);
+int lmi_wire_pack_sanitised(struct lmi_wire_codec *c, const struct lmd_str *s, size_t max);
 int lmi_wire_pack_bias(struct lmi_wire_codec *c, const struct lmd_bias *b);
 /* If the packer fails, returns LMD_OK and sets *failed. */
-enum lmd_status lmi_wire_pack_sampler(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_pack_sampler(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				      const struct lmi_wire_sampler *s, int *failed);
 
 #endif /* LLAMAD_PROTO_CODEC_H */

@@ -10,7 +10,7 @@
 #include "proto/check.h"
 #include "proto/codec.h"
 
-static enum lmd_status wrong_kind(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status wrong_kind(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_mp *v, const char *wanted)
 {
 	char show[60];
@@ -43,7 +43,7 @@ static enum lmd_status wrong_kind(const struct lmi_wire_codec *c, const struct l
 
 /* ---- single values ---- */
 
-static enum lmd_status take_int(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_int(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				const struct lmi_wire_field *f, const struct lmi_wire_mp *v,
 				int64_t *out)
 {
@@ -56,7 +56,7 @@ static enum lmd_status take_int(const struct lmi_wire_codec *c, const struct lmi
 	return lmi_wire_fit_int(c, at, f, v->u.i);
 }
 
-static enum lmd_status take_float(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_float(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_field *f, const struct lmi_wire_mp *v,
 				  double *out)
 {
@@ -71,7 +71,7 @@ static enum lmd_status take_float(const struct lmi_wire_codec *c, const struct l
 	return lmi_wire_fit_float(c, at, f, *out);
 }
 
-static enum lmd_status take_span(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_span(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const struct lmi_wire_field *f, const struct lmi_wire_mp *v,
 				 struct lmd_str *out)
 {
@@ -85,7 +85,7 @@ static enum lmd_status take_span(const struct lmi_wire_codec *c, const struct lm
 	return lmi_wire_fit_span(c, at, f, out);
 }
 
-static enum lmd_status take_id(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_id(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 			       const struct lmi_wire_mp *v, struct lmi_wire_id *out)
 {
 	if (v->kind != LMI_WIRE_MP_BIN)
@@ -97,7 +97,7 @@ static enum lmd_status take_id(const struct lmi_wire_codec *c, const struct lmi_
 	return LMD_OK;
 }
 
-static enum lmd_status take_token(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_token(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_mp *v, lmd_token *out)
 {
 	if (v->kind != LMI_WIRE_MP_INT || v->u.i < 0 || v->u.i > INT32_MAX)
@@ -106,8 +106,9 @@ static enum lmd_status take_token(const struct lmi_wire_codec *c, const struct l
 	return LMD_OK;
 }
 
-static enum lmd_status take_status(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
-				   const struct lmi_wire_mp *v, enum lmd_status *out)
+static enum lmd_status take_status(const struct lmi_wire_codec *c,
+				   const struct lmi_wire_msg_pos *at, const struct lmi_wire_mp *v,
+				   enum lmd_status *out)
 {
 	if (v->kind != LMI_WIRE_MP_STR)
 		return wrong_kind(c, at, v, "an error code");
@@ -118,7 +119,7 @@ static enum lmd_status take_status(const struct lmi_wire_codec *c, const struct 
 	return LMD_OK;
 }
 
-static enum lmd_status take_enum(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_enum(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const struct lmi_wire_words *w, const struct lmi_wire_mp *v,
 				 int *out)
 {
@@ -141,15 +142,16 @@ static enum lmd_status take_enum(const struct lmi_wire_codec *c, const struct lm
 
 /* ---- maps ---- */
 
-static enum lmd_status take_struct(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_struct(const struct lmi_wire_codec *c,
+				   const struct lmi_wire_msg_pos *at,
 				   const struct lmi_wire_struct *s, const struct lmi_wire_mp *map,
 				   const uint8_t *p, const uint8_t *end, bool envelope, void *out);
-static enum lmd_status take_item(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_item(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const struct lmi_wire_mp *map, const uint8_t *p,
 				 const uint8_t *end, struct lmi_wire_item *out);
 
 /* Decodes the single value at p, of which *v has been read; for an array or map only its head. */
-static enum lmd_status take_value(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_value(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_field *f, const struct lmi_wire_mp *v,
 				  const uint8_t *p, const uint8_t *end, void *out)
 {
@@ -191,13 +193,13 @@ static enum lmd_status take_value(const struct lmi_wire_codec *c, const struct l
 	return lmi_wire_codec_fail(c, LMD_INTERNAL, at, "the codec does not support its type");
 }
 
-static enum lmd_status take_list(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_list(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const struct lmi_wire_field *f, const struct lmi_wire_mp *v,
 				 const uint8_t *p, const uint8_t *end, const void **out,
 				 uint32_t *n_out)
 {
 	size_t bytes = lmi_wire_elem_bytes(f);
-	struct lmi_wire_where here = {.up = at};
+	struct lmi_wire_msg_pos here = {.up = at};
 	enum lmd_status st;
 	char *items = NULL;
 
@@ -228,7 +230,7 @@ static enum lmd_status take_list(const struct lmi_wire_codec *c, const struct lm
 	return st;
 }
 
-static enum lmd_status take_field(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_field(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_field *f, const struct lmi_wire_mp *v,
 				  const uint8_t *p, const uint8_t *end, char *out)
 {
@@ -268,7 +270,7 @@ static bool was_seen(const struct seen *s, uint32_t i)
 	return s->bits[i / 64] >> i % 64 & 1;
 }
 
-static enum lmd_status all_there(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status all_there(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const struct lmi_wire_struct *s, const struct seen *seen)
 {
 	uint32_t n_one = 0;
@@ -284,7 +286,7 @@ static enum lmd_status all_there(const struct lmi_wire_codec *c, const struct lm
 
 /* Decodes the pairs of a map into the fields of s.  Keys that s does not have are ignored if `pass`
  * accepts them or if this is a reply, and otherwise rejected. */
-static enum lmd_status take_pairs(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_pairs(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_struct *s, const struct lmi_wire_mp *map,
 				  const uint8_t *p, const uint8_t *end, bool envelope, char *out)
 {
@@ -293,7 +295,7 @@ static enum lmd_status take_pairs(const struct lmi_wire_codec *c, const struct l
 	p += lmi_wire_mp_read(p, end, &(struct lmi_wire_mp){0});
 	for (uint32_t i = 0; i < map->u.n; i++) {
 		const struct lmi_wire_field *f;
-		struct lmi_wire_where here = {.up = at};
+		struct lmi_wire_msg_pos here = {.up = at};
 		const uint8_t *value_at;
 		struct lmi_wire_mp v;
 		enum lmd_status st;
@@ -313,7 +315,8 @@ static enum lmd_status take_pairs(const struct lmi_wire_codec *c, const struct l
 	return all_there(c, at, s, &seen);
 }
 
-static enum lmd_status take_struct(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_struct(const struct lmi_wire_codec *c,
+				   const struct lmi_wire_msg_pos *at,
 				   const struct lmi_wire_struct *s, const struct lmi_wire_mp *map,
 				   const uint8_t *p, const uint8_t *end, bool envelope, void *out)
 {
@@ -337,7 +340,7 @@ static bool look_up(const struct lmi_wire_mp *map, const uint8_t *p, const uint8
 }
 
 /* Decodes an item.  Items occur only in replies, so unknown kinds are accepted. */
-static enum lmd_status take_item(const struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status take_item(const struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const struct lmi_wire_mp *map, const uint8_t *p,
 				 const uint8_t *end, struct lmi_wire_item *out)
 {
@@ -412,7 +415,7 @@ static uint32_t head_v(const struct head *h)
 static enum lmd_status take_rid(const struct lmi_wire_codec *c, const struct head *h,
 				struct lmd_str *out)
 {
-	const struct lmi_wire_where at = {.name = {.ptr = "rid", .len = 3}};
+	const struct lmi_wire_msg_pos at = {.name = {.ptr = "rid", .len = 3}};
 	struct lmd_str rid;
 	enum lmd_status st;
 
@@ -484,7 +487,7 @@ static enum lmd_status take_reply(const struct lmi_wire_codec *c, const struct l
 				  const struct head *h, const uint8_t *p, const uint8_t *end,
 				  struct lmi_wire_reply *out)
 {
-	const struct lmi_wire_where error_at = {.name = {.ptr = "error", .len = 5}};
+	const struct lmi_wire_msg_pos error_at = {.name = {.ptr = "error", .len = 5}};
 	enum lmd_status st;
 	char show[80];
 

@@ -32,9 +32,9 @@ static int sink_write(void *data, const char *p, size_t n)
 
 /* ---- values ---- */
 
-static enum lmd_status put_struct(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status put_struct(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_struct *s, const char *in);
-static enum lmd_status put_item(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status put_item(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				const struct lmi_wire_item *item);
 
 /* Converts a result of the packer; the error message is written by the caller at the end. */
@@ -43,13 +43,13 @@ static enum lmd_status packed(int failed)
 	return failed ? LMD_NOMEM : LMD_OK;
 }
 
-static enum lmd_status put_span(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status put_span(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				const struct lmi_wire_field *f, const struct lmd_str *s)
 {
 	enum lmd_status st;
 
 	if (f->type == LMI_WIRE_T_STRING && c->tidy)
-		return packed(lmi_wire_pack_tidy(c, s, f->u.s.max));
+		return packed(lmi_wire_pack_sanitised(c, s, f->u.s.max));
 	st = lmi_wire_fit_span(c, at, f, s);
 	if (st != LMD_OK)
 		return st;
@@ -63,7 +63,7 @@ static enum lmd_status put_span(struct lmi_wire_codec *c, const struct lmi_wire_
 	return packed(lmi_wire_pack_str(c, s->ptr, s->len));
 }
 
-static enum lmd_status put_word(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status put_word(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				const struct lmi_wire_words *w, int value)
 {
 	const char *word = lmi_wire_word(w, value);
@@ -73,7 +73,7 @@ static enum lmd_status put_word(struct lmi_wire_codec *c, const struct lmi_wire_
 	return packed(lmi_wire_pack_str(c, word, strlen(word)));
 }
 
-static enum lmd_status put_status(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status put_status(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  int code)
 {
 	if (code <= LMD_OK || code >= LMD_N_STATUS)
@@ -81,7 +81,7 @@ static enum lmd_status put_status(struct lmi_wire_codec *c, const struct lmi_wir
 	return packed(lmi_wire_pack_str(c, lmi_wire_codes[code], strlen(lmi_wire_codes[code])));
 }
 
-static enum lmd_status put_int(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status put_int(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 			       const struct lmi_wire_field *f, int64_t v)
 {
 	enum lmd_status st = lmi_wire_fit_int(c, at, f, v);
@@ -89,7 +89,7 @@ static enum lmd_status put_int(struct lmi_wire_codec *c, const struct lmi_wire_w
 	return st == LMD_OK ? packed(msgpack_pack_int64(&c->pk, v)) : st;
 }
 
-static enum lmd_status put_float(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status put_float(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const struct lmi_wire_field *f, double v)
 {
 	enum lmd_status st = lmi_wire_fit_float(c, at, f, v);
@@ -97,7 +97,7 @@ static enum lmd_status put_float(struct lmi_wire_codec *c, const struct lmi_wire
 	return st == LMD_OK ? packed(msgpack_pack_double(&c->pk, v)) : st;
 }
 
-static enum lmd_status put_token(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status put_token(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 lmd_token v)
 {
 	if (v < 0)
@@ -105,7 +105,7 @@ static enum lmd_status put_token(struct lmi_wire_codec *c, const struct lmi_wire
 	return packed(msgpack_pack_int32(&c->pk, v));
 }
 
-static enum lmd_status put_value(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status put_value(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const struct lmi_wire_field *f, const void *in)
 {
 	int failed = 0;
@@ -145,7 +145,7 @@ static enum lmd_status put_value(struct lmi_wire_codec *c, const struct lmi_wire
 	return LMD_INTERNAL;
 }
 
-static enum lmd_status put_list(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status put_list(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				const struct lmi_wire_field *f, const char *items, uint32_t n)
 {
 	size_t bytes = lmi_wire_elem_bytes(f);
@@ -154,7 +154,7 @@ static enum lmd_status put_list(struct lmi_wire_codec *c, const struct lmi_wire_
 	if (st == LMD_OK)
 		st = packed(msgpack_pack_array(&c->pk, n));
 	for (uint32_t i = 0; i < n && st == LMD_OK; i++) {
-		const struct lmi_wire_where here = {.up = at, .index = i};
+		const struct lmi_wire_msg_pos here = {.up = at, .index = i};
 
 		st = put_value(c, &here, f, items + i * bytes);
 	}
@@ -212,7 +212,7 @@ static uint32_t count_there(const struct lmi_wire_struct *s, const char *in)
 }
 
 /* Encodes the fields that are present.  The head of the map has been written. */
-static enum lmd_status put_fields(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status put_fields(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_struct *s, const char *in)
 {
 	uint32_t n_one = 0;
@@ -221,7 +221,7 @@ static enum lmd_status put_fields(struct lmi_wire_codec *c, const struct lmi_wir
 		n_one += is_there(&s->fields[s->one_of[i]], in);
 	for (uint32_t i = 0; i < s->n_fields; i++) {
 		const struct lmi_wire_field *f = &s->fields[i];
-		const struct lmi_wire_where here = {
+		const struct lmi_wire_msg_pos here = {
 			.up = at, .name = {.ptr = f->name, .len = strlen(f->name)}};
 		enum lmd_status st;
 
@@ -238,7 +238,7 @@ static enum lmd_status put_fields(struct lmi_wire_codec *c, const struct lmi_wir
 	return lmi_wire_fit_one_of(c, at, s, n_one);
 }
 
-static enum lmd_status put_struct(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status put_struct(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_struct *s, const char *in)
 {
 	if (msgpack_pack_map(&c->pk, count_there(s, in)))
@@ -246,7 +246,7 @@ static enum lmd_status put_struct(struct lmi_wire_codec *c, const struct lmi_wir
 	return put_fields(c, at, s, in);
 }
 
-static enum lmd_status put_item(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status put_item(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				const struct lmi_wire_item *item)
 {
 	const struct lmi_wire_variants *v = &lmi_wire_items;
@@ -329,7 +329,7 @@ enum lmd_status lmi_wire_request_encode(struct lmi_wire_buf *b, const struct lmi
 enum lmd_status lmi_wire_reply_encode(struct lmi_wire_buf *b, const struct lmi_wire_reply *r,
 				      struct lmd_error *err)
 {
-	const struct lmi_wire_where error_at = {.name = {.ptr = "error", .len = 5}};
+	const struct lmi_wire_msg_pos error_at = {.name = {.ptr = "error", .len = 5}};
 	const struct lmi_wire_struct *of = r->failed ? NULL : lmi_wire_ops[r->op].reply;
 	const char *in = (const char *)&r->u;
 	char what[64];

@@ -26,7 +26,7 @@ int lmi_wire_pack_text(struct lmi_wire_codec *c, const struct lmd_str *s)
 
 /* A replacement has the same length as the bytes that it replaces, so the length is known
  * before. */
-int lmi_wire_pack_tidy(struct lmi_wire_codec *c, const struct lmd_str *s, size_t max)
+int lmi_wire_pack_sanitised(struct lmi_wire_codec *c, const struct lmd_str *s, size_t max)
 {
 	size_t n = s->len, at = 0;
 
@@ -106,11 +106,11 @@ static struct lmd_str str_of(const char *s)
 	return (struct lmd_str){.ptr = s, .len = strlen(s)};
 }
 
-static enum lmd_status check_arg(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+static enum lmd_status check_arg(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				 const struct lmi_wire_sampler *s, uint32_t i)
 {
 	const struct lmi_wire_arg *a = &s->args[i];
-	struct lmi_wire_where here = {.up = at, .name = str_of(a->name)};
+	struct lmi_wire_msg_pos here = {.up = at, .name = str_of(a->name)};
 	bool twice = !strcmp(a->name, "sampler");
 	enum lmd_status st = lmi_wire_fit_name(c, at, &here.name);
 
@@ -132,7 +132,7 @@ static enum lmd_status check_arg(struct lmi_wire_codec *c, const struct lmi_wire
 	return LMD_OK;
 }
 
-enum lmd_status lmi_wire_pack_sampler(struct lmi_wire_codec *c, const struct lmi_wire_where *at,
+enum lmd_status lmi_wire_pack_sampler(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				      const struct lmi_wire_sampler *s, int *failed)
 {
 	const struct lmd_str name = str_of(s->name);

@@ -155,15 +155,15 @@ END_TEST
 
 /* ---- bounds ---- */
 
-static void refused(struct raw *m, enum lmd_status want, const char *sentence)
+static void refused(struct raw *m, enum lmd_status want, const char *message)
 {
 	struct lmd_error err = {0};
 	struct lmi_wire_request r;
 
 	ck_assert_msg(lmi_wire_request_decode(&r, m->b.p, m->b.n, arena, &err) == want, "%s: %s",
-		      sentence, err.text);
-	ck_assert_msg(!strncmp(err.text, sentence, strlen(sentence)), "\"%s\", expected \"%s\"",
-		      err.text, sentence);
+		      message, err.text);
+	ck_assert_msg(!strncmp(err.text, message, strlen(message)), "\"%s\", expected \"%s\"",
+		      err.text, message);
 	lmi_wire_buf_fini(&m->b);
 }
 

@@ -115,7 +115,7 @@ START_TEST(odd_replies)
 }
 END_TEST
 
-/* ---- refusals ---- */
+/* ---- errors ---- */
 
 #define HEAD "\xA1v\x01"
 
@@ -123,7 +123,7 @@ static const struct {
 	enum lmi_wire_op op;
 	const char *bytes;
 	size_t n;
-	const char *sentence;
+	const char *message;
 } refused[] = {
 #define CASE(op, bytes, why)                                                                       \
 	{                                                                                          \
@@ -169,7 +169,7 @@ static const struct {
 #undef CASE
 };
 
-START_TEST(refusals)
+START_TEST(errors)
 {
 	struct lmd_error err = {0};
 	struct lmi_wire_reply r;
@@ -177,8 +177,8 @@ START_TEST(refusals)
 	ck_assert_int_eq(lmi_wire_reply_decode(&r, refused[_i].op, refused[_i].bytes, refused[_i].n,
 					       arena, &err),
 			 LMD_CORRUPT);
-	ck_assert_msg(!strncmp(err.text, refused[_i].sentence, strlen(refused[_i].sentence)),
-		      "\"%s\", expected \"%s\"", err.text, refused[_i].sentence);
+	ck_assert_msg(!strncmp(err.text, refused[_i].message, strlen(refused[_i].message)),
+		      "\"%s\", expected \"%s\"", err.text, refused[_i].message);
 }
 END_TEST
 
@@ -208,13 +208,13 @@ END_TEST
 
 /* ---- writing ---- */
 
-static void encode_refused(const struct lmi_wire_reply *r, const char *sentence)
+static void encode_refused(const struct lmi_wire_reply *r, const char *message)
 {
 	struct lmi_wire_buf b = {0};
 	struct lmd_error err = {0};
 
 	ck_assert_int_eq(lmi_wire_reply_encode(&b, r, &err), LMD_INVALID);
-	ck_assert_str_eq(err.text, sentence);
+	ck_assert_str_eq(err.text, message);
 	ck_assert_uint_eq(b.n, 0);
 	lmi_wire_buf_fini(&b);
 }
@@ -276,7 +276,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, newer_server);
 	tcase_add_test(tc, odd_replies);
-	tcase_add_loop_test(tc, refusals, 0, (int)LMD_LEN(refused));
+	tcase_add_loop_test(tc, errors, 0, (int)LMD_LEN(refused));
 	tcase_add_test(tc, lenient);
 	tcase_add_test(tc, refused_to_write);
 	tcase_add_test(tc, requests_refused_to_write);

@@ -20,9 +20,9 @@
 #include "store/import.h"
 
 struct add_work {
-	struct lmi_svc_task work;
+	struct lmi_svc_stream_writer work;
 	struct lmi_service *svc;
-	struct lmi_svc_once once;
+	struct lmi_svc_idempotency_key_reply once;
 	struct lmi_svc_copy copy;
 	struct lmd_arena *arena;
 	struct lmi_job job;
@@ -61,11 +61,11 @@ static void release(struct add_work *w)
 static void finish(struct add_work *w, uint64_t now, const struct lmi_svc_end *end)
 {
 	w->ended = true;
-	lmi_svc_task_end(w->svc, &w->work, now, end);
+	lmi_svc_stream_end(w->svc, &w->work, now, end);
 	release(w);
 }
 
-static void cancel(struct lmi_svc_task *work, uint64_t now, uint32_t reason)
+static void cancel(struct lmi_svc_stream_writer *work, uint64_t now, uint32_t reason)
 {
 	struct add_work *w = (struct add_work *)work;
 	const struct lmi_svc_end end = lmi_svc_end_of(reason);
@@ -74,7 +74,7 @@ static void cancel(struct lmi_svc_task *work, uint64_t now, uint32_t reason)
 	finish(w, now, &end);
 }
 
-static bool runs(const struct lmi_svc_task *work)
+static bool runs(const struct lmi_svc_stream_writer *work)
 {
 	(void)work;
 	return true;
@@ -317,7 +317,7 @@ static void row_done(void *arg)
 
 	w->svc->n_job--;
 	w->job_runs = false;
-	lmi_svc_names_forget(w->svc);
+	lmi_svc_names_clear(w->svc);
 	if (w->ended)
 		release(w);
 	else
@@ -351,7 +351,7 @@ static void read_done(void *arg)
 	end_with(w);
 }
 
-enum lmd_status lmi_svc_do_add(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_add(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 			       struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
@@ -374,9 +374,9 @@ enum lmd_status lmi_svc_do_add(const struct lmi_svc_request *a, uint32_t *retry_
 		return lmd_fail(err, LMD_NOMEM, "no memory for a job");
 	}
 	w->svc = svc;
-	w->work = (struct lmi_svc_task){.cancel = cancel, .runs = runs};
-	st = lmi_svc_task_begin(a, &w->work, LMI_WIRE_STREAM_KIND_ADD, &a->req->u.add.name,
-				svc->limits.lease_default, err);
+	w->work = (struct lmi_svc_stream_writer){.cancel = cancel, .runs = runs};
+	st = lmi_svc_stream_begin(a, &w->work, LMI_WIRE_STREAM_KIND_ADD, &a->req->u.add.name,
+				  svc->limits.lease_default, err);
 	if (st != LMD_OK)
 		goto undo;
 	w->job = (struct lmi_job){.run = run_read, .done = read_done, .arg = w};
@@ -389,8 +389,8 @@ enum lmd_status lmi_svc_do_add(const struct lmi_svc_request *a, uint32_t *retry_
 	*a->copy = (struct lmi_svc_copy){0};
 	svc->n_job++;
 	w->job_runs = true;
-	lmi_svc_once_init(&w->once, a);
-	lmi_svc_once_answer(&w->once, w->work.stream, 0);
+	lmi_svc_idempotency_key_reply_init(&w->once, a);
+	lmi_svc_idempotency_key_reply_stream(&w->once, w->work.stream, 0);
 	return LMD_OK;
 undo:
 	lmi_arena_destroy(w->arena);

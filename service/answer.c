@@ -6,7 +6,7 @@
 
 #include "core/base/alloc.h"
 
-struct lmi_svc_answer {
+struct lmi_svc_answer_stream {
 	struct lmi_answer_parser *parse;
 	uint8_t seed[4];
 	uint32_t n_call;
@@ -17,7 +17,7 @@ struct lmi_svc_answer {
 	enum lmd_status st;
 };
 
-static void add(struct lmi_svc_answer *a, struct lmi_svc_item *item, const char *text)
+static void add(struct lmi_svc_answer_stream *a, struct lmi_svc_item *item, const char *text)
 {
 	item->at_ns = a->now;
 	if (a->st == LMD_OK)
@@ -25,7 +25,7 @@ static void add(struct lmi_svc_answer *a, struct lmi_svc_item *item, const char 
 }
 
 /* Adds the token's item, with text or without. */
-static void add_token(struct lmi_svc_answer *a, struct lmd_str text)
+static void add_token(struct lmi_svc_answer_stream *a, struct lmd_str text)
 {
 	struct lmi_svc_item item = {
 		.kind = LMI_SVC_ITEM_TOKEN, .token = a->token, .n_text = (uint32_t)text.len};
@@ -36,7 +36,8 @@ static void add_token(struct lmi_svc_answer *a, struct lmd_str text)
 	add(a, &item, text.ptr);
 }
 
-static void add_text(struct lmi_svc_answer *a, enum lmi_svc_item_kind kind, struct lmd_str text)
+static void add_text(struct lmi_svc_answer_stream *a, enum lmi_svc_item_kind kind,
+		     struct lmd_str text)
 {
 	struct lmi_svc_item item = {.kind = kind,
 				    .token = -1,
@@ -48,7 +49,7 @@ static void add_text(struct lmi_svc_answer *a, enum lmi_svc_item_kind kind, stru
 }
 
 /* Adds a tool call; name and id are stored as one text. */
-static void add_call(struct lmi_svc_answer *a, struct lmd_str name, struct lmd_str id)
+static void add_call(struct lmi_svc_answer_stream *a, struct lmd_str name, struct lmd_str id)
 {
 	struct lmi_svc_item item = {.kind = LMI_SVC_ITEM_CALL, .token = -1, .call = a->n_call++};
 	char own[16], both[2 * LMI_SVC_ANSWER_NAME_MAX];
@@ -71,7 +72,7 @@ static void add_call(struct lmi_svc_answer *a, struct lmd_str name, struct lmd_s
 
 static void take(void *arg, const struct lmi_answer_event *out)
 {
-	struct lmi_svc_answer *a = arg;
+	struct lmi_svc_answer_stream *a = arg;
 	struct lmi_svc_item end = {.kind = LMI_SVC_ITEM_CALL_END,
 				   .token = -1,
 				   .call = a->n_call - 1,
@@ -105,11 +106,11 @@ static void take(void *arg, const struct lmi_answer_event *out)
 	}
 }
 
-enum lmd_status lmi_svc_answer_create(struct lmi_svc_answer **out,
+enum lmd_status lmi_svc_answer_create(struct lmi_svc_answer_stream **out,
 				      const struct lmi_chat_answer_format *how,
 				      const uint8_t seed[4], struct lmd_error *err)
 {
-	struct lmi_svc_answer *a = lmi_alloc(1, sizeof(*a));
+	struct lmi_svc_answer_stream *a = lmi_alloc(1, sizeof(*a));
 	enum lmd_status st;
 
 	if (!a)
@@ -125,7 +126,7 @@ enum lmd_status lmi_svc_answer_create(struct lmi_svc_answer **out,
 	return LMD_OK;
 }
 
-void lmi_svc_answer_destroy(struct lmi_svc_answer *a)
+void lmi_svc_answer_destroy(struct lmi_svc_answer_stream *a)
 {
 	if (!a)
 		return;
@@ -133,7 +134,7 @@ void lmi_svc_answer_destroy(struct lmi_svc_answer *a)
 	lmi_free(a);
 }
 
-static enum lmd_status feed(struct lmi_svc_answer *a, struct lmi_svc_output *o, uint64_t now,
+static enum lmd_status feed(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o, uint64_t now,
 			    const char *text, uint32_t n)
 {
 	enum lmd_status st;
@@ -145,20 +146,21 @@ static enum lmd_status feed(struct lmi_svc_answer *a, struct lmi_svc_output *o, 
 	return st == LMD_OK ? a->st : st;
 }
 
-enum lmd_status lmi_svc_answer_token(struct lmi_svc_answer *a, struct lmi_svc_output *o,
+enum lmd_status lmi_svc_answer_token(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,
 				     uint64_t now, lmd_token token, const char *text, uint32_t n)
 {
 	a->token = token;
 	return feed(a, o, now, text, n);
 }
 
-enum lmd_status lmi_svc_answer_text(struct lmi_svc_answer *a, struct lmi_svc_output *o,
+enum lmd_status lmi_svc_answer_text(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,
 				    uint64_t now, const char *text, uint32_t n)
 {
 	return feed(a, o, now, text, n);
 }
 
-enum lmd_status lmi_svc_answer_end(struct lmi_svc_answer *a, struct lmi_svc_output *o, uint64_t now)
+enum lmd_status lmi_svc_answer_end(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,
+				   uint64_t now)
 {
 	a->o = o;
 	a->now = now;

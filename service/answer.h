@@ -17,23 +17,23 @@
 /* Longer names and ids of tool calls are cut; this is the bound of the protocol. */
 #define LMI_SVC_ANSWER_NAME_MAX 128
 
-struct lmi_svc_answer;
+struct lmi_svc_answer_stream;
 
 /* seed: random bytes for the ids of tool calls to which the model gave none.  LMD_NOMEM. */
-enum lmd_status lmi_svc_answer_create(struct lmi_svc_answer **out,
+enum lmd_status lmi_svc_answer_create(struct lmi_svc_answer_stream **out,
 				      const struct lmi_chat_answer_format *how,
 				      const uint8_t seed[4], struct lmd_error *err);
 /* NULL allowed. */
-void lmi_svc_answer_destroy(struct lmi_svc_answer *a);
+void lmi_svc_answer_destroy(struct lmi_svc_answer_stream *a);
 
 /* Parse a token or text and add the resulting items.  After LMD_BUSY or LMD_NOMEM some of them may
  * have been added, and nothing more can be added. */
-enum lmd_status lmi_svc_answer_token(struct lmi_svc_answer *a, struct lmi_svc_output *o,
+enum lmd_status lmi_svc_answer_token(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,
 				     uint64_t now, lmd_token token, const char *text, uint32_t n);
-enum lmd_status lmi_svc_answer_text(struct lmi_svc_answer *a, struct lmi_svc_output *o,
+enum lmd_status lmi_svc_answer_text(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,
 				    uint64_t now, const char *text, uint32_t n);
 /* Ends the answer: adds the text that was held back. */
-enum lmd_status lmi_svc_answer_end(struct lmi_svc_answer *a, struct lmi_svc_output *o,
+enum lmd_status lmi_svc_answer_end(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,
 				   uint64_t now);
 
 #endif /* LLAMAD_SERVICE_ANSWER_H */

@@ -196,7 +196,7 @@ START_TEST(resumed)
 	ck_assert_uint_eq(after, 40);
 	for (uint32_t i = 0; i < fx.a.r.u.next.n_items; i++)
 		take(&t, &fx.a.r.u.next.items[i]);
-	lmi_service_gone(fx.svc, fx.now, fx_user.conn);
+	lmi_service_disconnected(fx.svc, fx.now, fx_user.conn);
 	(void)read_all(&t, &id, after, 4096);
 	check_told(&t);
 }

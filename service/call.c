@@ -36,7 +36,7 @@ void lmi_svc_copy_fini(struct lmi_svc_copy *c)
 
 /* ---- calls ---- */
 
-enum lmd_status lmi_svc_call_create(struct lmi_svc_call **out, const struct lmi_svc_request *a,
+enum lmd_status lmi_svc_call_create(struct lmi_svc_call **out, const struct lmi_svc_request_ctx *a,
 				    struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
@@ -96,7 +96,7 @@ void lmi_svc_call_destroy(struct lmi_svc_call *c)
 		c->next->prev = c->prev;
 	svc->n_call--;
 	if (c->res)
-		lmi_svc_resident_give(c->res, svc->now);
+		lmi_svc_resident_unref(c->res, svc->now);
 	lmi_svc_copy_fini(&c->copy);
 	lmi_arena_destroy(c->arena);
 	lmi_free(c);
@@ -154,11 +154,13 @@ void lmi_svc_call_drop(struct lmi_svc_call *c)
 
 /* ---- replies to requests with a request id ---- */
 
-void lmi_svc_once_init(struct lmi_svc_once *o, const struct lmi_svc_request *a)
+void lmi_svc_idempotency_key_reply_init(struct lmi_svc_idempotency_key_reply *o,
+					const struct lmi_svc_request_ctx *a)
 {
 	size_t n = a->req->rid.len < sizeof(o->rid_text) ? a->req->rid.len : sizeof(o->rid_text);
 
-	*o = (struct lmi_svc_once){.reply = a->reply, .arg = a->arg, .rid = a->rid};
+	*o = (struct lmi_svc_idempotency_key_reply){
+		.reply = a->reply, .arg = a->arg, .rid = a->rid};
 	o->head.v = a->req->v;
 	o->head.op = a->req->op;
 	if (n)
@@ -199,9 +201,9 @@ static void fill(struct lmi_wire_reply *r, const struct lmi_wire_request *to,
 	}
 }
 
-void lmi_svc_idempotency_key_answer(const struct lmi_svc_idempotency_key *rid,
-				    const struct lmi_wire_request *to, lmi_svc_reply_fn fn,
-				    void *arg)
+void lmi_svc_idempotency_key_repeat_reply(const struct lmi_svc_idempotency_key *rid,
+					  const struct lmi_wire_request *to, lmi_svc_reply_fn fn,
+					  void *arg)
 {
 	struct lmi_wire_reply r;
 
@@ -209,9 +211,9 @@ void lmi_svc_idempotency_key_answer(const struct lmi_svc_idempotency_key *rid,
 	fn(arg, &r, NULL, 0);
 }
 
-void lmi_svc_idempotency_key_read_by(struct lmi_service *svc,
-				     const struct lmi_svc_idempotency_key *rid,
-				     const struct lmi_svc_principal *who, uint64_t now)
+void lmi_svc_idempotency_key_set_reader(struct lmi_service *svc,
+					const struct lmi_svc_idempotency_key *rid,
+					const struct lmi_svc_principal *who, uint64_t now)
 {
 	struct lmi_svc_stream *s;
 
@@ -221,7 +223,7 @@ void lmi_svc_idempotency_key_read_by(struct lmi_service *svc,
 	s->touched_ns = now;
 }
 
-bool lmi_svc_idempotency_key_moves(struct lmi_service *svc, struct lmi_svc_stream *s)
+bool lmi_svc_idempotency_key_move_stream(struct lmi_service *svc, struct lmi_svc_stream *s)
 {
 	const struct lmd_str text = lmi_svc_str(s->rid);
 	struct lmi_svc_idempotency_key *rid =
@@ -240,7 +242,8 @@ bool lmi_svc_idempotency_key_moves(struct lmi_service *svc, struct lmi_svc_strea
 	return false;
 }
 
-void lmi_svc_once_say(struct lmi_svc_once *o, const struct lmi_svc_cached_reply *said)
+void lmi_svc_idempotency_key_reply_send(struct lmi_svc_idempotency_key_reply *o,
+					const struct lmi_svc_cached_reply *said)
 {
 	struct lmi_svc_idempotency_key *rid = o->rid;
 	lmi_svc_reply_fn fn = o->reply;
@@ -265,16 +268,18 @@ void lmi_svc_once_say(struct lmi_svc_once *o, const struct lmi_svc_cached_reply 
 	}
 }
 
-void lmi_svc_once_answer(struct lmi_svc_once *o, const struct lmi_svc_stream *s, int64_t seed)
+void lmi_svc_idempotency_key_reply_stream(struct lmi_svc_idempotency_key_reply *o,
+					  const struct lmi_svc_stream *s, int64_t seed)
 {
 	struct lmi_svc_cached_reply said = {.number = seed};
 
 	memcpy(said.id, s->id, sizeof(said.id));
-	lmi_svc_once_say(o, &said);
+	lmi_svc_idempotency_key_reply_send(o, &said);
 }
 
-void lmi_svc_once_fail(struct lmi_service *svc, struct lmi_svc_once *o, const struct lmd_error *err,
-		       uint32_t retry_ms)
+void lmi_svc_idempotency_key_reply_fail(struct lmi_service *svc,
+					struct lmi_svc_idempotency_key_reply *o,
+					const struct lmd_error *err, uint32_t retry_ms)
 {
 	struct lmi_svc_idempotency_key *rid = o->rid;
 	lmi_svc_reply_fn fn = o->reply;

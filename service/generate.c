@@ -10,14 +10,14 @@
 
 #define LOOKS 4u
 
-static bool has_engine(const struct lmi_svc_resident *r)
+static bool has_engine(const struct lmi_svc_loaded_model *r)
 {
 	return r->state == LMI_SVC_RESIDENT_READY || r->state == LMI_SVC_RESIDENT_DRAINING;
 }
 
 static void watch_progress(struct lmi_service *svc, uint64_t now)
 {
-	for (struct lmi_svc_resident *r = svc->residents; r; r = r->next) {
+	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next) {
 		uint32_t n = has_engine(r) ? lmi_engine_progress(r->engine) : 0;
 
 		if (n != r->n_progress)
@@ -35,7 +35,7 @@ static uint64_t last_progress(const struct lmi_svc_generation *g)
 		g->state == LMI_SVC_GEN_RUN ? lmi_engine_inst(g->res->engine)->arbiter : NULL;
 	uint64_t last = g->ready_ns;
 
-	for (const struct lmi_svc_resident *r = g->svc->residents; r; r = r->next)
+	for (const struct lmi_svc_loaded_model *r = g->svc->residents; r; r = r->next)
 		if (has_engine(r) && (!arbiter || lmi_engine_inst(r->engine)->arbiter == arbiter) &&
 		    r->progress_ns > last)
 			last = r->progress_ns;
@@ -81,7 +81,7 @@ static void expire(struct lmi_svc_generation *g, uint64_t now)
 	lmi_svc_gen_stop(g, now, &end);
 	/* tell the client now, since a step that hangs may never end */
 	if (stuck && runs)
-		lmi_svc_task_end(g->svc, &g->work, now, &end);
+		lmi_svc_stream_end(g->svc, &g->work, now, &end);
 }
 
 void lmi_svc_generate_tick(struct lmi_service *svc, uint64_t now)
@@ -110,8 +110,9 @@ uint64_t lmi_svc_generate_deadline(const struct lmi_service *svc)
 		if (awaits_first_token(g) && look < when)
 			when = look;
 	}
-	for (const struct lmi_svc_resident *r = svc->residents; r; r = r->next)
-		when = r->defer_wakeups_until_ns && r->defer_wakeups_until_ns < when ? r->defer_wakeups_until_ns : when;
+	for (const struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next)
+		if (r->defer_wakeups_until_ns && r->defer_wakeups_until_ns < when)
+			when = r->defer_wakeups_until_ns;
 	return when;
 }
 
@@ -122,7 +123,7 @@ static uint64_t settled_until(const struct lmi_svc_generation *g)
 
 	if (!s || s->given_up || g->stopping)
 		return UINT64_MAX;
-	return g->n_out ? lmi_svc_stream_settled_until(s)
+	return g->n_out ? lmi_svc_stream_wakeup_due(s)
 			: 0; /* the first token ends the limit first_token */
 }
 
@@ -130,7 +131,7 @@ void lmi_svc_generate_defer_wakeups(struct lmi_service *svc, uint64_t now)
 {
 	uint64_t longest = now + svc->limits.hold_default * LMI_SVC_NS_PER_MS;
 
-	for (struct lmi_svc_resident *r = svc->residents; r; r = r->next)
+	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next)
 		r->defer_wakeups_until_ns = r->n_running ? UINT64_MAX : 0;
 	for (const struct lmi_svc_generation *g = svc->works; g; g = g->next) {
 		uint64_t until;
@@ -140,9 +141,10 @@ void lmi_svc_generate_defer_wakeups(struct lmi_service *svc, uint64_t now)
 		until = settled_until(g);
 		/* without a reader nothing is due; events are still fetched from time to time */
 		until = until == UINT64_MAX ? longest : until;
-		g->res->defer_wakeups_until_ns = until < g->res->defer_wakeups_until_ns ? until : g->res->defer_wakeups_until_ns;
+		if (until < g->res->defer_wakeups_until_ns)
+			g->res->defer_wakeups_until_ns = until;
 	}
-	for (struct lmi_svc_resident *r = svc->residents; r; r = r->next) {
+	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next) {
 		if (r->defer_wakeups_until_ns <= now)
 			r->defer_wakeups_until_ns = 0;
 		if (r->state == LMI_SVC_RESIDENT_READY || r->state == LMI_SVC_RESIDENT_DRAINING)
@@ -151,7 +153,7 @@ void lmi_svc_generate_defer_wakeups(struct lmi_service *svc, uint64_t now)
 }
 
 void lmi_svc_generate_cancel_all(struct lmi_service *svc, uint64_t now,
-				 const struct lmi_svc_resident *r,
+				 const struct lmi_svc_loaded_model *r,
 				 enum lmi_wire_cancel_reason reason)
 {
 	struct lmi_svc_generation *next;
@@ -163,7 +165,7 @@ void lmi_svc_generate_cancel_all(struct lmi_service *svc, uint64_t now,
 	}
 }
 
-void lmi_svc_generate_refuse_waiting(struct lmi_service *svc, uint64_t now)
+void lmi_svc_generate_fail_queued(struct lmi_service *svc, uint64_t now)
 {
 	struct lmi_svc_generation *next;
 	struct lmd_error err;
@@ -176,7 +178,8 @@ void lmi_svc_generate_refuse_waiting(struct lmi_service *svc, uint64_t now)
 	}
 }
 
-uint32_t lmi_svc_generate_n_waiting(const struct lmi_service *svc, const struct lmi_svc_resident *r)
+uint32_t lmi_svc_generate_n_waiting(const struct lmi_service *svc,
+				    const struct lmi_svc_loaded_model *r)
 {
 	uint32_t n = 0;
 

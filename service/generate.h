@@ -18,7 +18,7 @@ enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
 				       struct lmd_error *err);
 
 /* Handles the events of a loaded model's engine. */
-void lmi_svc_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_svc_resident *r);
+void lmi_svc_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_svc_loaded_model *r);
 /* Handles deadlines, and cancellations that did not fit into the command queue. */
 void lmi_svc_generate_tick(struct lmi_service *svc, uint64_t now);
 /* Starts queued generations as far as possible. */
@@ -30,12 +30,12 @@ void lmi_svc_generate_defer_wakeups(struct lmi_service *svc, uint64_t now);
 
 /* Cancels all generations of an engine, or of all engines if r is NULL. */
 void lmi_svc_generate_cancel_all(struct lmi_service *svc, uint64_t now,
-				 const struct lmi_svc_resident *r,
+				 const struct lmi_svc_loaded_model *r,
 				 enum lmi_wire_cancel_reason reason);
 /* Fails all generations that are not running yet, because the daemon is draining. */
-void lmi_svc_generate_refuse_waiting(struct lmi_service *svc, uint64_t now);
+void lmi_svc_generate_fail_queued(struct lmi_service *svc, uint64_t now);
 /* Returns the number of generations that hold the engine but are not running yet. */
 uint32_t lmi_svc_generate_n_waiting(const struct lmi_service *svc,
-				    const struct lmi_svc_resident *r);
+				    const struct lmi_svc_loaded_model *r);
 
 #endif /* LLAMAD_SERVICE_GENERATE_H */

@@ -42,7 +42,7 @@ static void encode_done(void *arg)
 	g->job_runs = false;
 	if (g->ended)
 		lmi_svc_gen_drop_constraint(g);
-	lmi_svc_resident_give(g->encoder, svc->now);
+	lmi_svc_resident_unref(g->encoder, svc->now);
 	g->encoder = NULL;
 	if (g->ended)
 		lmi_svc_gen_release(g);
@@ -50,7 +50,7 @@ static void encode_done(void *arg)
 		encoded(g, svc->now);
 }
 
-static void model_ready(struct lmi_svc_waiter *w, uint64_t now, struct lmi_svc_resident *r,
+static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_loaded_model *r,
 			const struct lmd_error *err, uint32_t retry_ms)
 {
 	struct lmi_svc_generation *g =
@@ -82,7 +82,7 @@ static void model_ready(struct lmi_svc_waiter *w, uint64_t now, struct lmi_svc_r
 		return;
 	}
 	/* the job needs the engine even if the generation ends meanwhile */
-	lmi_svc_resident_take(r);
+	lmi_svc_resident_ref(r);
 	g->job_runs = true;
 	svc->n_job++;
 }
@@ -105,7 +105,7 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 		lmi_svc_model_add_waiter(g->svc, now, m, &g->want);
 	}
 	if (!g->ended)
-		lmi_svc_once_answer(&g->once, g->work.stream, (int64_t)g->seed);
+		lmi_svc_idempotency_key_reply_stream(&g->once, g->work.stream, (int64_t)g->seed);
 	g->n_hold--;
 	lmi_svc_gen_release(g);
 }
@@ -127,7 +127,7 @@ static enum lmd_status admit(const struct lmi_service *svc, uint32_t *retry_ms,
 			(unsigned long long)svc->limits.queue);
 }
 
-static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_svc_request *a,
+static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_svc_request_ctx *a,
 			      struct lmd_error *err)
 {
 	const struct lmi_wire_req_generate *q = &a->req->u.generate;
@@ -140,11 +140,12 @@ static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_
 
 	if (!g)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a generation");
-	g->work = (struct lmi_svc_task){.cancel = lmi_svc_gen_cancel, .runs = lmi_svc_gen_runs};
+	g->work = (struct lmi_svc_stream_writer){.cancel = lmi_svc_gen_cancel,
+						 .runs = lmi_svc_gen_runs};
 	st = q->has_seed ? LMD_OK : lmi_svc_random(&g->seed, sizeof(g->seed), err);
 	if (st == LMD_OK)
-		st = lmi_svc_task_begin(a, &g->work, LMI_WIRE_STREAM_KIND_GENERATE, &q->model,
-					lease, err);
+		st = lmi_svc_stream_begin(a, &g->work, LMI_WIRE_STREAM_KIND_GENERATE, &q->model,
+					  lease, err);
 	if (st != LMD_OK) {
 		lmi_free(g);
 		return st;
@@ -154,7 +155,7 @@ static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_
 	g->svc = svc;
 	g->copy = *a->copy;
 	*a->copy = (struct lmi_svc_copy){0};
-	lmi_svc_once_init(&g->once, a);
+	lmi_svc_idempotency_key_reply_init(&g->once, a);
 	g->serial = ++svc->serial;
 	g->deadline_ns = a->now + timeout * LMI_SVC_NS_PER_MS;
 	g->ready_ns = UINT64_MAX;
@@ -167,7 +168,7 @@ static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_do_generate(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_generate(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				    struct lmd_error *err)
 {
 	const struct lmi_wire_req_generate *q = &a->req->u.generate;

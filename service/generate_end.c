@@ -97,7 +97,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 	if (!g->job_runs)
 		lmi_svc_gen_drop_constraint(g);
 	if (g->res)
-		lmi_svc_resident_give(g->res, now);
+		lmi_svc_resident_unref(g->res, now);
 	g->res = NULL;
 	count_end(svc, end);
 	if (g->once.reply) {
@@ -109,9 +109,9 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 			(void)lmd_fail(&err, LMD_CANCELLED, "cancelled");
 		if (g->work.stream)
 			g->work.stream->given_up = true;
-		lmi_svc_once_fail(svc, &g->once, &err, g->retry_ms);
+		lmi_svc_idempotency_key_reply_fail(svc, &g->once, &err, g->retry_ms);
 	}
-	lmi_svc_task_end(svc, &g->work, now, end);
+	lmi_svc_stream_end(svc, &g->work, now, end);
 	lmi_svc_gen_release(g);
 }
 
@@ -137,14 +137,14 @@ void lmi_svc_gen_stop(struct lmi_svc_generation *g, uint64_t now, const struct l
 	g->cancel_waits = lmi_engine_cancel(g->res->engine, g->cmd) != LMD_OK;
 }
 
-void lmi_svc_gen_cancel(struct lmi_svc_task *w, uint64_t now, uint32_t reason)
+void lmi_svc_gen_cancel(struct lmi_svc_stream_writer *w, uint64_t now, uint32_t reason)
 {
 	const struct lmi_svc_end end = lmi_svc_end_of(reason);
 
 	lmi_svc_gen_stop((struct lmi_svc_generation *)w, now, &end);
 }
 
-bool lmi_svc_gen_runs(const struct lmi_svc_task *w)
+bool lmi_svc_gen_runs(const struct lmi_svc_stream_writer *w)
 {
 	return ((const struct lmi_svc_generation *)w)->state == LMI_SVC_GEN_RUN;
 }

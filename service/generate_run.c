@@ -143,7 +143,7 @@ static void take_end(struct lmi_svc_generation *g, uint64_t now, const struct lm
 	lmi_svc_gen_finish(g, now, &end);
 }
 
-void lmi_svc_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_svc_resident *r)
+void lmi_svc_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_svc_loaded_model *r)
 {
 	struct lmi_engine_event ev;
 

@@ -25,11 +25,11 @@ enum lmi_svc_gen_state {
 };
 
 struct lmi_svc_generation {
-	struct lmi_svc_task work;
+	struct lmi_svc_stream_writer work;
 	struct lmi_service *svc;
 	struct lmi_svc_generation *prev, *next; /* list of all generations */
 	struct lmi_svc_generation *behind;      /* next one in the queue */
-	struct lmi_svc_once once;
+	struct lmi_svc_idempotency_key_reply once;
 	struct lmi_svc_copy copy;
 	uint64_t serial, deadline_ns, begun_ns;
 	uint64_t ready_ns; /* when its model was loaded; UINT64_MAX: not yet */
@@ -37,14 +37,14 @@ struct lmi_svc_generation {
 	enum lmi_svc_gen_state state;
 	struct lmi_svc_lookup lookup;
 	struct lmi_svc_model *model; /* in LMI_SVC_GEN_LOAD */
-	struct lmi_svc_waiter want;
-	struct lmi_svc_resident *res;
-	struct lmi_svc_resident *encoder; /* used by the job */
+	struct lmi_svc_load_waiter want;
+	struct lmi_svc_loaded_model *res;
+	struct lmi_svc_loaded_model *encoder; /* used by the job */
 	struct lmi_job job;
 	struct lmd_error job_err;
 	struct lmi_text_token_buf tokens; /* the prompt */
 	struct lmi_chat_answer_format how;
-	struct lmi_svc_answer *answer;            /* the answer parser; NULL: do not parse */
+	struct lmi_svc_answer_stream *answer;     /* the answer parser; NULL: do not parse */
 	struct lmi_engine_constraint *constraint; /* until it is passed to the engine; or NULL */
 	uint32_t slot;
 	uint64_t cmd; /* id of the engine's command */
@@ -78,9 +78,9 @@ void lmi_svc_gen_fail(struct lmi_svc_generation *g, uint64_t now, const struct l
 		      uint32_t retry_ms);
 /* Ends the generation with `end`, at once or when the engine has stopped it. */
 void lmi_svc_gen_stop(struct lmi_svc_generation *g, uint64_t now, const struct lmi_svc_end *end);
-/* Functions of struct lmi_svc_task. */
-void lmi_svc_gen_cancel(struct lmi_svc_task *w, uint64_t now, uint32_t reason);
-bool lmi_svc_gen_runs(const struct lmi_svc_task *w);
+/* Functions of struct lmi_svc_stream_writer. */
+void lmi_svc_gen_cancel(struct lmi_svc_stream_writer *w, uint64_t now, uint32_t reason);
+bool lmi_svc_gen_runs(const struct lmi_svc_stream_writer *w);
 
 /* Removes the generation from the queue, if it is queued. */
 void lmi_svc_gen_leave_queue(struct lmi_service *svc, struct lmi_svc_generation *g);

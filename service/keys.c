@@ -29,7 +29,7 @@ static void end(struct lmi_svc_call *c)
 }
 
 /* Creates a call with a label; label may be NULL. */
-static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_request *a,
+static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_request_ctx *a,
 			     const struct lmd_str *label, struct lmd_error *err)
 {
 	struct key_call *k;
@@ -90,7 +90,7 @@ static void add_done(struct lmi_svc_call *c)
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_key_add(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_key_add(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				   struct lmd_error *err)
 {
 	const struct lmi_wire_req_key_add *q = &a->req->u.key_add;
@@ -144,7 +144,7 @@ static void rm_done(struct lmi_svc_call *c)
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_key_rm(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_key_rm(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
@@ -203,7 +203,7 @@ static void list_done(struct lmi_svc_call *c)
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_keys(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_keys(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
 	struct lmi_svc_call *c;

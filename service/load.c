@@ -11,12 +11,12 @@
 #include "service/service_impl.h"
 
 struct load_work {
-	struct lmi_svc_task work;
+	struct lmi_svc_stream_writer work;
 	struct lmi_service *svc;
-	struct lmi_svc_once once;
+	struct lmi_svc_idempotency_key_reply once;
 	struct lmi_svc_copy copy;
 	struct lmi_svc_lookup lookup;
-	struct lmi_svc_waiter want;
+	struct lmi_svc_load_waiter want;
 	struct lmi_svc_unload_waiter gone;
 	struct lmi_svc_load load;
 	bool ended, waits; /* waits: a callback of the lookup, the load or the unload is pending */
@@ -44,10 +44,10 @@ static void finish(struct load_work *w, uint64_t now, const struct lmi_svc_end *
 		if (end->kind != LMI_SVC_END_ERROR)
 			(void)lmd_fail(&err, LMD_CANCELLED, "cancelled");
 		w->work.stream->given_up = true;
-		lmi_svc_once_fail(svc, &w->once, &err, w->retry_ms);
+		lmi_svc_idempotency_key_reply_fail(svc, &w->once, &err, w->retry_ms);
 	}
 	w->ended = true;
-	lmi_svc_task_end(svc, &w->work, now, end);
+	lmi_svc_stream_end(svc, &w->work, now, end);
 	release(w);
 }
 
@@ -65,14 +65,14 @@ static void fail(struct load_work *w, uint64_t now, const struct lmd_error *err)
 	finish(w, now, &end);
 }
 
-static void cancel(struct lmi_svc_task *work, uint64_t now, uint32_t reason)
+static void cancel(struct lmi_svc_stream_writer *work, uint64_t now, uint32_t reason)
 {
 	const struct lmi_svc_end end = lmi_svc_end_of(reason);
 
 	finish(OF(work, work), now, &end);
 }
 
-static bool runs(const struct lmi_svc_task *work)
+static bool runs(const struct lmi_svc_stream_writer *work)
 {
 	const struct load_work *w = (const struct load_work *)work;
 
@@ -91,7 +91,7 @@ static void progress(struct load_work *w, uint64_t now, enum lmi_wire_phase phas
 
 /* ---- load and reload ---- */
 
-static void ready(struct lmi_svc_waiter *want, uint64_t now, struct lmi_svc_resident *r,
+static void ready(struct lmi_svc_load_waiter *want, uint64_t now, struct lmi_svc_loaded_model *r,
 		  const struct lmd_error *err, uint32_t retry_ms)
 {
 	struct load_work *w = OF(want, want);
@@ -99,7 +99,7 @@ static void ready(struct lmi_svc_waiter *want, uint64_t now, struct lmi_svc_resi
 	w->waits = false;
 	w->retry_ms = retry_ms;
 	if (r)
-		lmi_svc_resident_give(r, now);
+		lmi_svc_resident_unref(r, now);
 	if (w->ended)
 		release(w);
 	else if (r)
@@ -108,7 +108,7 @@ static void ready(struct lmi_svc_waiter *want, uint64_t now, struct lmi_svc_resi
 		fail(w, now, err);
 }
 
-static void comes(struct lmi_svc_waiter *want, uint64_t now, uint64_t n, uint64_t total)
+static void comes(struct lmi_svc_load_waiter *want, uint64_t now, uint64_t n, uint64_t total)
 {
 	struct load_work *w = OF(want, want);
 
@@ -136,7 +136,7 @@ static void bring(struct load_work *w, uint64_t now, struct lmi_svc_model *m)
 	w->waits = true;
 	if (!reload && !m->current && !m->coming)
 		m->load = w->load;
-	lmi_svc_model_forgive(m);
+	lmi_svc_model_end_pause(m);
 	if (!reload && m->current && same_but_keep(&m->load, &w->load))
 		m->current->load.keep_ms = m->load.keep_ms = w->load.keep_ms;
 	if (m->current && (reload || !same_but_keep(&m->load, &w->load))) {
@@ -166,7 +166,7 @@ static void gone(struct lmi_svc_unload_waiter *g, uint64_t now)
 
 static void unload(struct load_work *w, uint64_t now, struct lmi_svc_model *m)
 {
-	struct lmi_svc_resident *r = m->current;
+	struct lmi_svc_loaded_model *r = m->current;
 	struct lmd_error err;
 
 	if (!r) {
@@ -185,11 +185,11 @@ static void unload(struct load_work *w, uint64_t now, struct lmi_svc_model *m)
 	w->gone.next = r->gone;
 	r->gone = &w->gone;
 	progress(w, now, LMI_WIRE_PHASE_DRAIN, 0, r->n_user);
-	lmi_svc_resident_take(r); /* keeps r alive until the cancellations below are done */
+	lmi_svc_resident_ref(r); /* keeps r alive until the cancellations below are done */
 	lmi_svc_resident_retire(w->svc, now, r);
 	if (w->copy.req.u.unload.force)
 		lmi_svc_generate_cancel_all(w->svc, now, r, LMI_WIRE_CANCEL_REASON_UNLOAD);
-	lmi_svc_resident_give(r, now);
+	lmi_svc_resident_unref(r, now);
 }
 
 /* ---- all of them ---- */
@@ -212,7 +212,7 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 		unload(w, now, m); /* fails */
 		return;
 	}
-	lmi_svc_once_answer(&w->once, w->work.stream, 0);
+	lmi_svc_idempotency_key_reply_stream(&w->once, w->work.stream, 0);
 	if (w->once.head.op == LMI_WIRE_OP_UNLOAD) {
 		unload(w, now, m);
 		return;
@@ -221,7 +221,7 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 	bring(w, now, m);
 }
 
-static enum lmd_status begin(const struct lmi_svc_request *a, uint32_t kind,
+static enum lmd_status begin(const struct lmi_svc_request_ctx *a, uint32_t kind,
 			     const struct lmd_str *model, const struct lmi_svc_load *load,
 			     struct lmd_error *err)
 {
@@ -236,15 +236,15 @@ static enum lmd_status begin(const struct lmi_svc_request *a, uint32_t kind,
 		return lmd_fail(err, LMD_NOMEM, "no memory for a job");
 	w->svc = a->svc;
 	w->load = *load;
-	w->work = (struct lmi_svc_task){.cancel = cancel, .runs = runs};
-	st = lmi_svc_task_begin(a, &w->work, kind, &name, a->svc->limits.lease_default, err);
+	w->work = (struct lmi_svc_stream_writer){.cancel = cancel, .runs = runs};
+	st = lmi_svc_stream_begin(a, &w->work, kind, &name, a->svc->limits.lease_default, err);
 	if (st != LMD_OK) {
 		lmi_free(w);
 		return st;
 	}
 	w->copy = *a->copy;
 	*a->copy = (struct lmi_svc_copy){0};
-	lmi_svc_once_init(&w->once, a);
+	lmi_svc_idempotency_key_reply_init(&w->once, a);
 	w->lookup.found = found;
 	w->waits = true;
 	lmi_svc_lookup_start(a->svc, a->now, &w->lookup, &name);
@@ -269,7 +269,7 @@ static enum lmd_status kv_type(const struct lmd_str *word, int32_t *out, struct 
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_do_load(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_load(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
 	const struct lmi_wire_req_load *q = &a->req->u.load;
@@ -296,7 +296,7 @@ enum lmd_status lmi_svc_do_load(const struct lmi_svc_request *a, uint32_t *retry
 	return begin(a, LMI_WIRE_STREAM_KIND_LOAD, &q->model, &l, err);
 }
 
-enum lmd_status lmi_svc_do_reload(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_reload(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	const struct lmi_svc_load none = {0};
@@ -305,7 +305,7 @@ enum lmd_status lmi_svc_do_reload(const struct lmi_svc_request *a, uint32_t *ret
 	return begin(a, LMI_WIRE_STREAM_KIND_RELOAD, &a->req->u.reload.model, &none, err);
 }
 
-enum lmd_status lmi_svc_do_unload(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_unload(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	const struct lmi_svc_load none = {0};

@@ -11,7 +11,7 @@
 #include "core/engine/engine.h"
 #include "service/service_impl.h"
 
-void lmi_svc_model_record_give(struct lmi_svc_model_record *row)
+void lmi_svc_model_record_give(struct lmi_svc_model_row *row)
 {
 	if (!row || --row->n_user)
 		return;
@@ -19,7 +19,7 @@ void lmi_svc_model_record_give(struct lmi_svc_model_record *row)
 	lmi_free(row);
 }
 
-static struct lmi_svc_model_record *row_take(struct lmi_svc_model_record *row)
+static struct lmi_svc_model_row *row_take(struct lmi_svc_model_row *row)
 {
 	row->n_user++;
 	return row;
@@ -40,19 +40,19 @@ struct lmi_svc_model *lmi_svc_model_find(struct lmi_service *svc, const char *na
 
 /* ---- loads ---- */
 
-static void tell_wants(struct lmi_svc_model *m, uint64_t now, struct lmi_svc_resident *r,
+static void tell_wants(struct lmi_svc_model *m, uint64_t now, struct lmi_svc_loaded_model *r,
 		       const struct lmd_error *err, uint32_t retry_ms)
 {
-	struct lmi_svc_waiter *w = m->wants;
+	struct lmi_svc_load_waiter *w = m->wants;
 
 	m->wants = NULL;
 	while (w) {
-		struct lmi_svc_waiter *next = w->next;
+		struct lmi_svc_load_waiter *next = w->next;
 
 		w->waits = false;
 		w->next = NULL;
 		if (r)
-			lmi_svc_resident_take(r);
+			lmi_svc_resident_ref(r);
 		w->ready(w, now, r, err, retry_ms);
 		w = next;
 	}
@@ -80,12 +80,12 @@ static uint32_t note_failure(const struct lmi_service *svc, struct lmi_svc_model
 	return pause;
 }
 
-void lmi_svc_model_forgive(struct lmi_svc_model *m)
+void lmi_svc_model_end_pause(struct lmi_svc_model *m)
 {
 	m->fail_until = 0;
 }
 
-void lmi_svc_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_svc_resident *r,
+void lmi_svc_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_svc_loaded_model *r,
 			   const struct lmd_error *err)
 {
 	struct lmi_svc_model *m = r->model;
@@ -102,7 +102,7 @@ void lmi_svc_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_svc
 	lmi_svc_resident_retire(svc, now, r);
 }
 
-static void load_failed(struct lmi_service *svc, struct lmi_svc_resident *r)
+static void load_failed(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 {
 	struct lmi_svc_model *m = r->model;
 	struct lmd_error err = r->err;
@@ -117,14 +117,14 @@ static void load_failed(struct lmi_service *svc, struct lmi_svc_resident *r)
 	tell_wants(m, svc->now, NULL, &err, pause);
 }
 
-void lmi_svc_model_opened(void *arg)
+void lmi_svc_model_on_opened(void *arg)
 {
-	struct lmi_svc_resident *r = arg, *old, *victim;
+	struct lmi_svc_loaded_model *r = arg, *old, *victim;
 	struct lmi_service *svc = r->svc;
 	struct lmi_svc_model *m = r->model;
 
 	svc->n_job--;
-	if (r->err.status == LMD_NOMEM && !r->again && (victim = lmi_svc_resident_victim(svc))) {
+	if (r->err.status == LMD_NOMEM && !r->again && (victim = lmi_svc_resident_find_idle(svc))) {
 		r->again = true;
 		victim->after = r;
 		lmi_svc_resident_retire(svc, svc->now, victim);
@@ -146,9 +146,9 @@ void lmi_svc_model_opened(void *arg)
 			 "model ready; model=%s engine=%llu ms=%llu", lmi_svc_model_name(m),
 			 (unsigned long long)r->number,
 			 (unsigned long long)(r->load_ns / LMI_SVC_NS_PER_MS));
-	lmi_svc_resident_take(r); /* keeps r alive during the callbacks */
+	lmi_svc_resident_ref(r); /* keeps r alive during the callbacks */
 	tell_wants(m, svc->now, r, NULL, 0);
-	lmi_svc_resident_give(r, svc->now);
+	lmi_svc_resident_unref(r, svc->now);
 	if (old)
 		lmi_svc_resident_retire(svc, svc->now, old);
 }
@@ -158,12 +158,12 @@ void lmi_svc_model_opened(void *arg)
 static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model *m,
 				  struct lmd_error *err)
 {
-	struct lmi_svc_resident *r, *victim = NULL;
+	struct lmi_svc_loaded_model *r, *victim = NULL;
 	uint32_t n = 0;
 
 	for (r = svc->residents; r; r = r->next)
 		n += r->state != LMI_SVC_RESIDENT_UNLOADING;
-	if (n >= svc->limits.models && !(victim = lmi_svc_resident_victim(svc)))
+	if (n >= svc->limits.models && !(victim = lmi_svc_resident_find_idle(svc)))
 		return lmd_fail(err, LMD_BUSY,
 				"all %u models in memory are in use, the maximum is %llu", n,
 				(unsigned long long)svc->limits.models);
@@ -190,9 +190,9 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 	return LMD_OK;
 }
 
-static void add_want(struct lmi_svc_model *m, struct lmi_svc_waiter *w)
+static void add_want(struct lmi_svc_model *m, struct lmi_svc_load_waiter *w)
 {
-	struct lmi_svc_waiter **end = &m->wants;
+	struct lmi_svc_load_waiter **end = &m->wants;
 
 	while (*end)
 		end = &(*end)->next;
@@ -201,9 +201,9 @@ static void add_want(struct lmi_svc_model *m, struct lmi_svc_waiter *w)
 	*end = w;
 }
 
-void lmi_svc_model_remove_waiter(struct lmi_svc_model *m, struct lmi_svc_waiter *w)
+void lmi_svc_model_remove_waiter(struct lmi_svc_model *m, struct lmi_svc_load_waiter *w)
 {
-	for (struct lmi_svc_waiter **p = &m->wants; *p && w->waits; p = &(*p)->next) {
+	for (struct lmi_svc_load_waiter **p = &m->wants; *p && w->waits; p = &(*p)->next) {
 		if (*p != w)
 			continue;
 		*p = w->next;
@@ -214,13 +214,13 @@ void lmi_svc_model_remove_waiter(struct lmi_svc_model *m, struct lmi_svc_waiter 
 }
 
 void lmi_svc_model_add_waiter(struct lmi_service *svc, uint64_t now, struct lmi_svc_model *m,
-			      struct lmi_svc_waiter *w)
+			      struct lmi_svc_load_waiter *w)
 {
 	struct lmd_error err;
 
 	w->waits = false;
 	if (m->current) {
-		lmi_svc_resident_take(m->current);
+		lmi_svc_resident_ref(m->current);
 		w->ready(w, now, m->current, NULL, 0);
 		return;
 	}
@@ -241,7 +241,7 @@ void lmi_svc_model_add_waiter(struct lmi_service *svc, uint64_t now, struct lmi_
 }
 
 enum lmd_status lmi_svc_model_reload(struct lmi_service *svc, uint64_t now, struct lmi_svc_model *m,
-				     const struct lmi_svc_load *load, struct lmi_svc_waiter *w,
+				     const struct lmi_svc_load *load, struct lmi_svc_load_waiter *w,
 				     struct lmd_error *err)
 {
 	enum lmd_status st;
@@ -260,9 +260,9 @@ enum lmd_status lmi_svc_model_reload(struct lmi_service *svc, uint64_t now, stru
 
 /* ---- the table ---- */
 
-enum lmd_status lmi_svc_model_of(struct lmi_service *svc, uint64_t now,
-				 struct lmi_svc_model_record *own_row, struct lmi_svc_model **out,
-				 struct lmd_error *err)
+enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc, uint64_t now,
+					    struct lmi_svc_model_row *own_row,
+					    struct lmi_svc_model **out, struct lmd_error *err)
 {
 	struct lmi_svc_model *m = lmi_svc_model_find(svc, own_row->m.v[0].name);
 
@@ -301,13 +301,13 @@ static bool in_use(const struct lmi_service *svc, const struct lmi_svc_model *m)
 	if (m->current || m->coming || m->wants ||
 	    (m->n_fail && svc->now < m->fail_until && !svc->stopping))
 		return true;
-	for (const struct lmi_svc_resident *r = svc->residents; r; r = r->next)
+	for (const struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next)
 		if (r->model == m)
 			return true;
 	return false;
 }
 
-void lmi_svc_models_tidy(struct lmi_service *svc)
+void lmi_svc_models_collect(struct lmi_service *svc)
 {
 	struct lmi_svc_model **p = &svc->models;
 
@@ -326,7 +326,7 @@ void lmi_svc_models_tidy(struct lmi_service *svc)
 
 /* ---- time ---- */
 
-static uint64_t keep_end(const struct lmi_svc_resident *r)
+static uint64_t keep_end(const struct lmi_svc_loaded_model *r)
 {
 	int64_t keep = r->load.keep_ms;
 
@@ -337,9 +337,9 @@ static uint64_t keep_end(const struct lmi_svc_resident *r)
 
 void lmi_svc_models_tick(struct lmi_service *svc, uint64_t now)
 {
-	struct lmi_svc_resident *next;
+	struct lmi_svc_loaded_model *next;
 
-	for (struct lmi_svc_resident *r = svc->residents; r; r = next) {
+	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = next) {
 		next = r->next;
 		if (r->job_waits)
 			lmi_svc_resident_submit(svc, r);
@@ -352,7 +352,7 @@ uint64_t lmi_svc_models_deadline(const struct lmi_service *svc)
 {
 	uint64_t when = UINT64_MAX;
 
-	for (const struct lmi_svc_resident *r = svc->residents; r; r = r->next) {
+	for (const struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next) {
 		uint64_t end = r->job_waits ? svc->now + 10 * LMI_SVC_NS_PER_MS : keep_end(r);
 
 		when = end < when ? end : when;
@@ -362,9 +362,9 @@ uint64_t lmi_svc_models_deadline(const struct lmi_service *svc)
 
 void lmi_svc_models_fini(struct lmi_service *svc)
 {
-	struct lmi_svc_resident *next;
+	struct lmi_svc_loaded_model *next;
 
-	for (struct lmi_svc_resident *r = svc->residents; r; r = next) {
+	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = next) {
 		next = r->next;
 		if (r->state == LMI_SVC_RESIDENT_READY)
 			lmi_svc_resident_retire(svc, svc->now, r);

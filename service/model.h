@@ -22,24 +22,25 @@
 #include "store/store.h"
 
 struct lmi_svc_model;
-struct lmi_svc_resident;
+struct lmi_svc_loaded_model;
 
 /* A model's row of the registry; reference counted. */
-struct lmi_svc_model_record {
+struct lmi_svc_model_row {
 	uint32_t n_user;
 	struct lmi_store_models m; /* one model */
 };
-void lmi_svc_model_record_give(struct lmi_svc_model_record *row);
+void lmi_svc_model_record_give(struct lmi_svc_model_row *row);
 
 /* Waits for a model to be loaded; a member of a larger object. */
-struct lmi_svc_waiter {
-	struct lmi_svc_waiter *next;
+struct lmi_svc_load_waiter {
+	struct lmi_svc_load_waiter *next;
 	bool waits; /* is in a list */
 	/* Called with a reference to the loaded model, or with NULL and the error. */
-	void (*ready)(struct lmi_svc_waiter *w, uint64_t now, struct lmi_svc_resident *r,
+	void (*ready)(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_loaded_model *r,
 		      const struct lmd_error *err, uint32_t retry_ms);
 	/* Called during loading, with the number of bytes.  May be NULL. */
-	void (*progress)(struct lmi_svc_waiter *w, uint64_t now, uint64_t done, uint64_t total);
+	void (*progress)(struct lmi_svc_load_waiter *w, uint64_t now, uint64_t done,
+			 uint64_t total);
 };
 
 /* Waits until an engine has been closed. */
@@ -65,8 +66,8 @@ struct lmi_svc_load {
 	int64_t keep_ms;  /* idle time after which it is unloaded; < 0: never */
 };
 
-struct lmi_svc_resident {
-	struct lmi_svc_resident *prev, *next; /* list of all loaded models */
+struct lmi_svc_loaded_model {
+	struct lmi_svc_loaded_model *prev, *next; /* list of all loaded models */
 	struct lmi_service *svc;
 	struct lmi_svc_model *model;
 	struct lmi_engine *engine; /* NULL while it is being loaded */
@@ -83,7 +84,7 @@ struct lmi_svc_resident {
 	/* the job that opens or closes it */
 	struct lmi_job job;
 	bool job_waits; /* the queue was full; retry in the next tick */
-	struct lmi_svc_model_record *row;
+	struct lmi_svc_model_row *row;
 	struct lmi_svc_load load;
 	struct lmd_error err; /* status LMD_OK: it was opened */
 	/* progress: written by the job, read when the message is delivered */
@@ -91,16 +92,16 @@ struct lmi_svc_resident {
 	_Atomic bool posted;
 	_Atomic uint64_t load_done, load_total;
 	uint64_t load_ns;
-	struct lmi_svc_resident *after; /* opened after this one has been closed */
+	struct lmi_svc_loaded_model *after; /* opened after this one has been closed */
 	bool again;                 /* it did not fit and is retried after closing another one */
 };
 
 struct lmi_svc_model {
 	struct lmi_svc_model *next;
-	struct lmi_svc_model_record *row;
+	struct lmi_svc_model_row *row;
 	struct lmi_svc_load load;
-	struct lmi_svc_resident *current, *coming;
-	struct lmi_svc_waiter *wants; /* waiters for `coming` */
+	struct lmi_svc_loaded_model *current, *coming;
+	struct lmi_svc_load_waiter *wants; /* waiters for `coming` */
 	uint32_t n_fail;
 	uint64_t fail_until;
 	struct lmd_error fail;
@@ -108,53 +109,53 @@ struct lmi_svc_model {
 
 /* Finds or creates the model of a row; takes ownership of the row.  If the digest of an existing
  * model has changed, its current engine is drained. */
-enum lmd_status lmi_svc_model_of(struct lmi_service *svc, uint64_t now,
-				 struct lmi_svc_model_record *own_row, struct lmi_svc_model **out,
-				 struct lmd_error *err);
+enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc, uint64_t now,
+					    struct lmi_svc_model_row *own_row,
+					    struct lmi_svc_model **out, struct lmd_error *err);
 const char *lmi_svc_model_name(const struct lmi_svc_model *m);
 /* Returns the model of that name, or NULL if it was not requested before. */
 struct lmi_svc_model *lmi_svc_model_find(struct lmi_service *svc, const char *name);
 
 /* Loads the model if necessary, and calls w->ready during the call or later. */
 void lmi_svc_model_add_waiter(struct lmi_service *svc, uint64_t now, struct lmi_svc_model *m,
-			      struct lmi_svc_waiter *w);
+			      struct lmi_svc_load_waiter *w);
 /* Removes a waiter. */
-void lmi_svc_model_remove_waiter(struct lmi_svc_model *m, struct lmi_svc_waiter *w);
+void lmi_svc_model_remove_waiter(struct lmi_svc_model *m, struct lmi_svc_load_waiter *w);
 /* Loads a new engine that replaces the current one; w waits for the new one.  Returns LMD_BUSY if
  * one is already being loaded. */
 enum lmd_status lmi_svc_model_reload(struct lmi_service *svc, uint64_t now, struct lmi_svc_model *m,
-				     const struct lmi_svc_load *load, struct lmi_svc_waiter *w,
+				     const struct lmi_svc_load *load, struct lmi_svc_load_waiter *w,
 				     struct lmd_error *err);
 
 /* Call this if the engine is broken: the model becomes failed, and is loaded again by op load or by
  * the next request after a pause. */
-void lmi_svc_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_svc_resident *r,
+void lmi_svc_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_svc_loaded_model *r,
 			   const struct lmd_error *err);
 /* Ends the pause after a failed load. */
-void lmi_svc_model_forgive(struct lmi_svc_model *m);
+void lmi_svc_model_end_pause(struct lmi_svc_model *m);
 
 /* Drains the engine: it accepts no new users and is closed when it has none. */
-void lmi_svc_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_svc_resident *r);
-void lmi_svc_resident_take(struct lmi_svc_resident *r);
-void lmi_svc_resident_give(struct lmi_svc_resident *r, uint64_t now);
+void lmi_svc_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_svc_loaded_model *r);
+void lmi_svc_resident_ref(struct lmi_svc_loaded_model *r);
+void lmi_svc_resident_unref(struct lmi_svc_loaded_model *r, uint64_t now);
 
 /* ---- between model.c and resident.c ---- */
 
 /* Returns the engine that has been idle for the longest time, or NULL. */
-struct lmi_svc_resident *lmi_svc_resident_victim(const struct lmi_service *svc);
+struct lmi_svc_loaded_model *lmi_svc_resident_find_idle(const struct lmi_service *svc);
 /* Submits the job that opens or closes the engine, depending on its state.  If the queue is full,
  * it is retried in the next tick. */
-void lmi_svc_resident_submit(struct lmi_service *svc, struct lmi_svc_resident *r);
+void lmi_svc_resident_submit(struct lmi_service *svc, struct lmi_svc_loaded_model *r);
 /* Removes it from the service's list and frees it. */
-void lmi_svc_resident_unlink(struct lmi_service *svc, struct lmi_svc_resident *r);
+void lmi_svc_resident_unlink(struct lmi_service *svc, struct lmi_svc_loaded_model *r);
 /* Called on the loop's thread when the job that opens an engine is done. */
-void lmi_svc_model_opened(void *arg);
+void lmi_svc_model_on_opened(void *arg);
 
 /* Unloads models that were idle for too long, and retries jobs that did not fit into the queue. */
 void lmi_svc_models_tick(struct lmi_service *svc, uint64_t now);
 uint64_t lmi_svc_models_deadline(const struct lmi_service *svc);
 /* Frees models that have no engine, no waiter and no failure to remember. */
-void lmi_svc_models_tidy(struct lmi_service *svc);
+void lmi_svc_models_collect(struct lmi_service *svc);
 /* Drains all engines; the caller runs jobs until none is left. */
 void lmi_svc_models_fini(struct lmi_service *svc);
 

@@ -144,7 +144,7 @@ START_TEST(a_device_that_is_lost)
 	ck_assert_uint_eq(fx_stats(&fx).n_failed, 2);
 	ck_assert_uint_eq(fx_stats(&fx).n_model, 0);
 	ck_assert_int_eq(listed_state(text, sizeof(text)), LMI_WIRE_MODEL_STATE_FAILED);
-	ck_assert_msg(strstr(text, "device is lost") != NULL, "%s", text);
+	ck_assert_msg(strstr(text, "device was lost") != NULL, "%s", text);
 	/* a request during the pause gets the reason and retry_ms */
 	q = fx_generate(&fx, "tiny", "hello", 2);
 	ck_assert(!fx_call(&fx, &fx_user, &q));

@@ -30,11 +30,11 @@ static void drop(struct lmi_service *svc)
 	svc->n_name = 0;
 }
 
-void lmi_svc_names_forget(struct lmi_service *svc)
+void lmi_svc_names_clear(struct lmi_service *svc)
 {
 	drop(svc);
 	svc->names_epoch++;
-	lmi_svc_models_tidy(svc);
+	lmi_svc_models_collect(svc);
 }
 
 static struct lmi_svc_model *find(const struct lmi_service *svc, const char *name)
@@ -73,7 +73,7 @@ static void done(void *arg)
 {
 	struct lmi_svc_lookup *l = arg;
 	struct lmi_service *svc = l->svc;
-	struct lmi_svc_model_record *row = l->row;
+	struct lmi_svc_model_row *row = l->row;
 	struct lmi_svc_model *m = NULL;
 
 	svc->n_job--;
@@ -81,7 +81,7 @@ static void done(void *arg)
 	if (l->err.status != LMD_OK)
 		lmi_svc_model_record_give(row);
 	else
-		l->err.status = lmi_svc_model_of(svc, svc->now, row, &m, &l->err);
+		l->err.status = lmi_svc_model_get_or_create(svc, svc->now, row, &m, &l->err);
 	if (l->err.status == LMD_OK && l->epoch == svc->names_epoch && !find(svc, l->name))
 		remember(svc, l->name, m);
 	l->found(l, svc->now, l->err.status == LMD_OK ? m : NULL, &l->err);

@@ -15,7 +15,7 @@ struct lmi_svc_lookup {
 	struct lmi_service *svc;
 	struct lmi_job job;
 	char name[LMI_STORE_NAME_MAX + 1];
-	struct lmi_svc_model_record *row;
+	struct lmi_svc_model_row *row;
 	struct lmd_error err;
 	uint64_t epoch;
 };
@@ -24,6 +24,6 @@ struct lmi_svc_lookup {
 void lmi_svc_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_svc_lookup *l,
 			  const struct lmd_str *name);
 /* Clears the cache, after the registry has changed. */
-void lmi_svc_names_forget(struct lmi_service *svc);
+void lmi_svc_names_clear(struct lmi_service *svc);
 
 #endif /* LLAMAD_SERVICE_NAMES_H */

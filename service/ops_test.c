@@ -358,7 +358,7 @@ START_TEST(tokens_and_back)
 	/* nothing is left if the client disconnects meanwhile */
 	q = fx_generate(&fx, "tiny", "hello", 3);
 	ck_assert(fx_call(&fx, &fx_user, &q));
-	lmi_service_gone(fx.svc, fx.now, fx_user.conn);
+	lmi_service_disconnected(fx.svc, fx.now, fx_user.conn);
 	fx_settle(&fx);
 	ck_assert_uint_eq(fx_stats(&fx).n_stream, 0);
 }

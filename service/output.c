@@ -149,7 +149,7 @@ enum lmd_status lmi_svc_output_check(const struct lmi_svc_output *o, uint64_t af
 	return LMD_OK;
 }
 
-void lmi_svc_output_forget(struct lmi_svc_output *o, uint64_t after)
+void lmi_svc_output_drop(struct lmi_svc_output *o, uint64_t after)
 {
 	uint64_t gone;
 
@@ -202,7 +202,7 @@ const struct lmi_svc_item *lmi_svc_output_item(const struct lmi_svc_output *o, u
 	return item;
 }
 
-void lmi_svc_output_gave(struct lmi_svc_output *o, uint64_t number)
+void lmi_svc_output_set_sent(struct lmi_svc_output *o, uint64_t number)
 {
 	if (number > o->given)
 		o->given = number;

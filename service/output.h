@@ -92,7 +92,7 @@ uint64_t lmi_svc_output_last(const struct lmi_svc_output *o);
 enum lmd_status lmi_svc_output_check(const struct lmi_svc_output *o, uint64_t after,
 				     struct lmd_error *err);
 /* Drops the items up to `after`, a checked cursor. */
-void lmi_svc_output_forget(struct lmi_svc_output *o, uint64_t after);
+void lmi_svc_output_drop(struct lmi_svc_output *o, uint64_t after);
 
 /* Returns when to answer a reader with that cursor: at once (0) at the beginning of the stream, if
  * max items are there, or at the end; otherwise hold_ns after its first unread item; UINT64_MAX if
@@ -106,6 +106,6 @@ uint32_t lmi_svc_output_count(const struct lmi_svc_output *o, uint64_t after, ui
 const struct lmi_svc_item *lmi_svc_output_item(const struct lmi_svc_output *o, uint64_t number,
 					       const char **text);
 /* Records that a reader was sent the items up to `number`. */
-void lmi_svc_output_gave(struct lmi_svc_output *o, uint64_t number);
+void lmi_svc_output_set_sent(struct lmi_svc_output *o, uint64_t number);
 
 #endif /* LLAMAD_SERVICE_OUTPUT_H */

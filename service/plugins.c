@@ -113,7 +113,7 @@ static enum lmd_status take_list(struct lmi_svc_call *c, struct list *l, bool wi
 			    : LMD_OK;
 }
 
-static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_request *a,
+static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_request_ctx *a,
 			     struct lmd_error *err)
 {
 	enum lmd_status st = lmi_svc_call_create(out, a, err);
@@ -153,7 +153,7 @@ static void answer_list(struct lmi_svc_call *c)
 	lmi_svc_call_destroy(c);
 }
 
-enum lmd_status lmi_svc_do_plugins(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_plugins(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				   struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
@@ -173,7 +173,7 @@ enum lmd_status lmi_svc_do_plugins(const struct lmi_svc_request *a, uint32_t *re
 
 /* A model that is loaded again because its plugins were replaced. */
 struct renewal {
-	struct lmi_svc_waiter want;
+	struct lmi_svc_load_waiter want;
 	struct lmi_svc_call *call;
 };
 
@@ -246,7 +246,7 @@ static void answer_reload(struct lmi_svc_call *c)
 	lmi_svc_call_destroy(c);
 }
 
-static void renewed(struct lmi_svc_waiter *w, uint64_t now, struct lmi_svc_resident *r,
+static void renewed(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_loaded_model *r,
 		    const struct lmd_error *err, uint32_t retry_ms)
 {
 	struct renewal *n = (struct renewal *)((char *)w - offsetof(struct renewal, want));
@@ -256,7 +256,7 @@ static void renewed(struct lmi_svc_waiter *w, uint64_t now, struct lmi_svc_resid
 	(void)err; /* the old engine stays; the error is in the log and stored with the model */
 	(void)retry_ms;
 	if (r)
-		lmi_svc_resident_give(r, now);
+		lmi_svc_resident_unref(r, now);
 	if (!--f->n_reload)
 		answer_reload(c);
 }
@@ -291,7 +291,7 @@ static void renew(struct lmi_svc_call *c)
 		answer_reload(c);
 }
 
-enum lmd_status lmi_svc_do_plugins_reload(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_plugins_reload(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 					  struct lmd_error *err)
 {
 	struct lmi_svc_call *c;

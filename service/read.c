@@ -126,7 +126,7 @@ static void answer(struct lmi_service *svc, struct lmi_svc_stream *s,
 	r.u.next.n_items = n;
 	r.u.next.last = (int64_t)last;
 	r.u.next.end = s->out.ended && last == lmi_svc_output_last(&s->out);
-	lmi_svc_output_gave(&s->out, last);
+	lmi_svc_output_set_sent(&s->out, last);
 	s->read_out |= r.u.next.end;
 	p->reply(p->arg, &r, NULL, 0);
 	lmi_free(items);
@@ -137,7 +137,7 @@ void lmi_svc_stream_pump(struct lmi_service *svc, struct lmi_svc_stream *s, uint
 {
 	struct lmi_svc_waiting_reader *p;
 
-	while ((p = lmi_svc_stream_due(&svc->streams, s, now)))
+	while ((p = lmi_svc_stream_take_due_reader(&svc->streams, s, now)))
 		answer(svc, s, p, now);
 }
 
@@ -164,7 +164,7 @@ static void fail_older(struct lmi_service *svc, struct lmi_svc_stream *s, uint64
 	}
 }
 
-enum lmd_status lmi_svc_do_next(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
 	const struct lmi_wire_req_next *q = &a->req->u.next;
@@ -207,8 +207,8 @@ enum lmd_status lmi_svc_do_next(const struct lmi_svc_request *a, uint32_t *retry
 	s->conn = a->who->conn;
 	s->touched_ns = a->now;
 	fail_older(svc, s, after);
-	lmi_svc_output_forget(&s->out, after);
-	lmi_svc_stream_wait(&svc->streams, s, p);
+	lmi_svc_output_drop(&s->out, after);
+	lmi_svc_stream_add_reader(&svc->streams, s, p);
 	lmi_svc_stream_pump(svc, s, a->now);
 	return LMD_OK;
 }
@@ -249,9 +249,10 @@ enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc, const struct lmi_s
 			(unsigned long long)n, (unsigned long long)svc->limits.streams);
 }
 
-enum lmd_status lmi_svc_task_begin(const struct lmi_svc_request *a, struct lmi_svc_task *w,
-				   uint32_t kind, const struct lmd_str *model, uint64_t lease_ms,
-				   struct lmd_error *err)
+enum lmd_status lmi_svc_stream_begin(const struct lmi_svc_request_ctx *a,
+				     struct lmi_svc_stream_writer *w, uint32_t kind,
+				     const struct lmd_str *model, uint64_t lease_ms,
+				     struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
 	struct lmi_svc_stream *s;
@@ -268,8 +269,8 @@ enum lmd_status lmi_svc_task_begin(const struct lmi_svc_request *a, struct lmi_s
 	return LMD_OK;
 }
 
-void lmi_svc_task_end(struct lmi_service *svc, struct lmi_svc_task *w, uint64_t now,
-		      const struct lmi_svc_end *end)
+void lmi_svc_stream_end(struct lmi_service *svc, struct lmi_svc_stream_writer *w, uint64_t now,
+			const struct lmi_svc_end *end)
 {
 	struct lmi_svc_stream *s = w->stream;
 
@@ -292,7 +293,7 @@ void lmi_svc_stream_give_up(struct lmi_service *svc, struct lmi_svc_stream *s, u
 	struct lmi_svc_waiting_reader *p;
 
 	s->given_up = true;
-	while ((p = lmi_svc_stream_stop_waiting(&svc->streams, s, 0)))
+	while ((p = lmi_svc_stream_remove_reader(&svc->streams, s, 0)))
 		lmi_svc_waiting_reader_drop(p);
 	if (s->work)
 		s->work->cancel(s->work, now, reason);
@@ -300,7 +301,7 @@ void lmi_svc_stream_give_up(struct lmi_service *svc, struct lmi_svc_stream *s, u
 		lmi_svc_stream_destroy(&svc->streams, s);
 }
 
-enum lmd_status lmi_svc_do_cancel(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_cancel(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
@@ -318,7 +319,7 @@ enum lmd_status lmi_svc_do_cancel(const struct lmi_svc_request *a, uint32_t *ret
 		s->work->cancel(s->work, a->now, LMI_WIRE_CANCEL_REASON_ASKED);
 	else
 		lmi_svc_stream_give_up(svc, s, a->now, LMI_WIRE_CANCEL_REASON_ASKED);
-	return lmi_svc_answer(a, &r);
+	return lmi_svc_reply_send(a, &r);
 }
 
 /* ---- streams ---- */
@@ -338,7 +339,7 @@ static void fill_stream(struct lmi_wire_stream *out, const struct lmi_svc_stream
 	memcpy(out->id.b, s->id, sizeof(out->id.b));
 }
 
-enum lmd_status lmi_svc_do_streams(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_streams(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				   struct lmd_error *err)
 {
 	const struct lmi_svc_owner owner = lmi_svc_owner_of(a->who);
@@ -356,7 +357,7 @@ enum lmd_status lmi_svc_do_streams(const struct lmi_svc_request *a, uint32_t *re
 	lmi_wire_reply_init(&r, a->req);
 	r.u.streams.streams = v;
 	r.u.streams.n_streams = n;
-	(void)lmi_svc_answer(a, &r);
+	(void)lmi_svc_reply_send(a, &r);
 	lmi_free(v);
 	return LMD_OK;
 }

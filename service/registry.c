@@ -19,7 +19,7 @@ struct found {
 	char *before; /* alias: the model it named before */
 	bool alias;
 	int64_t bytes;
-	struct lmi_svc_once once; /* rm */
+	struct lmi_svc_idempotency_key_reply once; /* rm */
 	struct lmi_wire_rep_info info;
 };
 
@@ -43,7 +43,7 @@ static bool failed(struct lmi_svc_call *c)
 }
 
 /* Creates a call with space for the results; copies the names with a terminating zero. */
-static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_request *a,
+static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_request_ctx *a,
 			     const struct lmd_str *name, const struct lmd_str *other,
 			     struct lmd_error *err)
 {
@@ -187,7 +187,7 @@ static void answer_models(struct lmi_svc_call *c)
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_models(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_models(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	const struct lmi_wire_req_models *q = &a->req->u.models;
@@ -239,15 +239,15 @@ static void answer_rm(struct lmi_svc_call *c)
 	struct found *f = c->data;
 	const struct lmi_svc_cached_reply said = {.flag = f->alias, .number = f->bytes};
 
-	lmi_svc_names_forget(c->svc);
+	lmi_svc_names_clear(c->svc);
 	if (c->err.status == LMD_OK)
-		lmi_svc_once_say(&f->once, &said);
+		lmi_svc_idempotency_key_reply_send(&f->once, &said);
 	else
-		lmi_svc_once_fail(c->svc, &f->once, &c->err, 0);
+		lmi_svc_idempotency_key_reply_fail(c->svc, &f->once, &c->err, 0);
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_rm(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_rm(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 			      struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
@@ -258,14 +258,14 @@ enum lmd_status lmi_svc_do_rm(const struct lmi_svc_request *a, uint32_t *retry_m
 	if (st != LMD_OK)
 		return st;
 	f = c->data;
-	for (const struct lmi_svc_resident *r = a->svc->residents; r; r = r->next) {
+	for (const struct lmi_svc_loaded_model *r = a->svc->residents; r; r = r->next) {
 		if (strcmp(lmi_svc_model_name(r->model), f->name))
 			continue;
 		st = lmd_fail(err, LMD_BUSY, "model %s is in memory: unload it first", f->name);
 		end(c);
 		return st;
 	}
-	lmi_svc_once_init(&f->once, a); /* replies in place of the call */
+	lmi_svc_idempotency_key_reply_init(&f->once, a); /* replies in place of the call */
 	c->reply = NULL;
 	return submit(c, a->svc->o.registry, run_rm, answer_rm, err);
 }
@@ -291,7 +291,7 @@ static void answer_alias(struct lmi_svc_call *c)
 	const struct found *f = c->data;
 	struct lmi_wire_reply r;
 
-	lmi_svc_names_forget(c->svc);
+	lmi_svc_names_clear(c->svc);
 	if (failed(c))
 		return;
 	lmi_wire_reply_init(&r, &c->copy.req);
@@ -301,7 +301,7 @@ static void answer_alias(struct lmi_svc_call *c)
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_alias(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_alias(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				 struct lmd_error *err)
 {
 	const struct lmi_wire_req_alias *q = &a->req->u.alias;
@@ -344,7 +344,7 @@ static void answer_info(struct lmi_svc_call *c)
 		(void)failed(c);
 		return;
 	}
-	for (const struct lmi_svc_resident *res = c->svc->residents; res; res = res->next) {
+	for (const struct lmi_svc_loaded_model *res = c->svc->residents; res; res = res->next) {
 		if (strcmp(lmi_svc_model_name(res->model), f->models.v[0].name))
 			continue;
 		lmi_svc_fill_resident(c->svc, res, &r.u.info.resident);
@@ -378,7 +378,7 @@ static void found_info(struct lmi_svc_call *c)
 	end(c);
 }
 
-enum lmd_status lmi_svc_do_info(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_info(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
 	struct lmi_svc_call *c;

@@ -12,14 +12,14 @@
 
 /* ---- users ---- */
 
-static void start_close(struct lmi_service *svc, struct lmi_svc_resident *r);
+static void start_close(struct lmi_service *svc, struct lmi_svc_loaded_model *r);
 
-void lmi_svc_resident_take(struct lmi_svc_resident *r)
+void lmi_svc_resident_ref(struct lmi_svc_loaded_model *r)
 {
 	r->n_user++;
 }
 
-void lmi_svc_resident_give(struct lmi_svc_resident *r, uint64_t now)
+void lmi_svc_resident_unref(struct lmi_svc_loaded_model *r, uint64_t now)
 {
 	assert(r->n_user);
 	if (--r->n_user)
@@ -29,7 +29,7 @@ void lmi_svc_resident_give(struct lmi_svc_resident *r, uint64_t now)
 		start_close(r->svc, r);
 }
 
-void lmi_svc_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_svc_resident *r)
+void lmi_svc_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_svc_loaded_model *r)
 {
 	(void)now;
 	if (r->model->current == r)
@@ -41,11 +41,11 @@ void lmi_svc_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_s
 		start_close(svc, r);
 }
 
-struct lmi_svc_resident *lmi_svc_resident_victim(const struct lmi_service *svc)
+struct lmi_svc_loaded_model *lmi_svc_resident_find_idle(const struct lmi_service *svc)
 {
-	struct lmi_svc_resident *best = NULL;
+	struct lmi_svc_loaded_model *best = NULL;
 
-	for (struct lmi_svc_resident *r = svc->residents; r; r = r->next)
+	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next)
 		if (r->state == LMI_SVC_RESIDENT_READY && !r->n_user &&
 		    (!best || r->idle_ns < best->idle_ns))
 			best = r;
@@ -54,7 +54,7 @@ struct lmi_svc_resident *lmi_svc_resident_victim(const struct lmi_service *svc)
 
 /* ---- jobs ---- */
 
-static enum lmd_status check_file(const struct lmi_svc_resident *r, struct lmd_error *err)
+static enum lmd_status check_file(const struct lmi_svc_loaded_model *r, struct lmd_error *err)
 {
 	const struct lmi_store_model *m = &r->row->m.v[0];
 
@@ -63,7 +63,7 @@ static enum lmd_status check_file(const struct lmi_svc_resident *r, struct lmd_e
 	return lmi_store_model_changed(m, err);
 }
 
-static void fill_opts(const struct lmi_svc_resident *r, struct lmi_engine_opts *o)
+static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_opts *o)
 {
 	const struct lmi_service *svc = r->svc;
 	const struct lmi_svc_load *l = &r->load;
@@ -95,12 +95,13 @@ static void fill_opts(const struct lmi_svc_resident *r, struct lmi_engine_opts *
  * later. */
 static void on_progress(struct lmi_mailbox_message *m)
 {
-	struct lmi_svc_resident *r =
-		(struct lmi_svc_resident *)((char *)m - offsetof(struct lmi_svc_resident, message));
+	struct lmi_svc_loaded_model *r =
+		(struct lmi_svc_loaded_model *)((char *)m -
+						offsetof(struct lmi_svc_loaded_model, message));
 	uint64_t total = atomic_load(&r->load_total);
 
 	atomic_store(&r->posted, false);
-	for (struct lmi_svc_waiter *w = r->model->wants, *next; w; w = next) {
+	for (struct lmi_svc_load_waiter *w = r->model->wants, *next; w; w = next) {
 		next = w->next;
 		if (w->progress)
 			w->progress(w, r->svc->now, atomic_load(&r->load_done), total);
@@ -110,7 +111,7 @@ static void on_progress(struct lmi_mailbox_message *m)
 /* Runs on the job's thread. */
 static bool on_load(void *arg, enum lmi_engine_load_phase phase, uint64_t done, uint64_t total)
 {
-	struct lmi_svc_resident *r = arg;
+	struct lmi_svc_loaded_model *r = arg;
 
 	(void)phase;
 	atomic_store(&r->load_done, done);
@@ -124,7 +125,7 @@ static bool on_load(void *arg, enum lmi_engine_load_phase phase, uint64_t done, 
 
 static void run_open(void *arg)
 {
-	struct lmi_svc_resident *r = arg;
+	struct lmi_svc_loaded_model *r = arg;
 	const struct lmd_host *host = r->svc->o.host;
 	uint64_t begin = host->now_ns(host->ctx);
 	struct lmi_engine_opts o;
@@ -140,7 +141,7 @@ static void run_open(void *arg)
 
 static void run_close(void *arg)
 {
-	struct lmi_svc_resident *r = arg;
+	struct lmi_svc_loaded_model *r = arg;
 
 	lmi_engine_fini(r->engine);
 	r->engine = NULL;
@@ -148,14 +149,14 @@ static void run_close(void *arg)
 
 static void closed(void *arg);
 
-void lmi_svc_resident_submit(struct lmi_service *svc, struct lmi_svc_resident *r)
+void lmi_svc_resident_submit(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 {
 	bool close = r->state == LMI_SVC_RESIDENT_UNLOADING;
 	struct lmd_error err;
 	enum lmd_status st;
 
 	r->job = (struct lmi_job){.run = close ? run_close : run_open,
-				  .done = close ? closed : lmi_svc_model_opened,
+				  .done = close ? closed : lmi_svc_model_on_opened,
 				  .arg = r};
 	st = lmi_jobs_submit(svc->o.io, &r->job, &err);
 	r->job_waits = st == LMD_BUSY;
@@ -172,7 +173,7 @@ void lmi_svc_resident_submit(struct lmi_service *svc, struct lmi_svc_resident *r
 	r->job.done(r);
 }
 
-static void start_close(struct lmi_service *svc, struct lmi_svc_resident *r)
+static void start_close(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 {
 	assert(!r->n_user);
 	r->state = LMI_SVC_RESIDENT_UNLOADING;
@@ -181,7 +182,7 @@ static void start_close(struct lmi_service *svc, struct lmi_svc_resident *r)
 	lmi_svc_resident_submit(svc, r);
 }
 
-void lmi_svc_resident_unlink(struct lmi_service *svc, struct lmi_svc_resident *r)
+void lmi_svc_resident_unlink(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 {
 	*(r->prev ? &r->prev->next : &svc->residents) = r->next;
 	if (r->next)
@@ -193,7 +194,7 @@ void lmi_svc_resident_unlink(struct lmi_service *svc, struct lmi_svc_resident *r
 
 static void closed(void *arg)
 {
-	struct lmi_svc_resident *r = arg, *after = r->after;
+	struct lmi_svc_loaded_model *r = arg, *after = r->after;
 	struct lmi_service *svc = r->svc;
 	struct lmi_svc_unload_waiter *g = r->gone;
 

@@ -61,7 +61,7 @@ static const char *role_word(enum lmi_svc_role role)
 	return role == LMI_SVC_ROLE_ADMIN ? "admin" : role == LMI_SVC_ROLE_USER ? "user" : "none";
 }
 
-static enum lmd_status check_op(const struct lmi_svc_request *a, struct lmd_error *err)
+static enum lmd_status check_op(const struct lmi_svc_request_ctx *a, struct lmd_error *err)
 {
 	enum lmi_wire_op op = a->req->op;
 	enum lmi_svc_role least;
@@ -81,15 +81,15 @@ static enum lmd_status check_op(const struct lmi_svc_request *a, struct lmd_erro
 }
 
 /* Answers a repetition like the first request, or waits until that has been answered. */
-static enum lmd_status repeat(const struct lmi_svc_request *a, struct lmi_svc_idempotency_key *rid,
-			      struct lmd_error *err)
+static enum lmd_status repeat(const struct lmi_svc_request_ctx *a,
+			      struct lmi_svc_idempotency_key *rid, struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
 	enum lmd_status st;
 
 	if (rid->answered) {
-		lmi_svc_idempotency_key_read_by(a->svc, rid, a->who, a->now);
-		lmi_svc_idempotency_key_answer(rid, a->req, a->reply, a->arg);
+		lmi_svc_idempotency_key_set_reader(a->svc, rid, a->who, a->now);
+		lmi_svc_idempotency_key_repeat_reply(rid, a->req, a->reply, a->arg);
 		return LMD_OK;
 	}
 	st = lmi_svc_call_create(&c, a, err);
@@ -101,7 +101,7 @@ static enum lmd_status repeat(const struct lmi_svc_request *a, struct lmi_svc_id
 	return LMD_OK;
 }
 
-static enum lmd_status run_once(struct lmi_svc_request *a, uint32_t *retry_ms,
+static enum lmd_status run_once(struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
 	const struct lmi_svc_owner owner = lmi_svc_owner_of(a->who);
@@ -129,7 +129,7 @@ static enum lmd_status run_once(struct lmi_svc_request *a, uint32_t *retry_ms,
 void lmi_service_call(struct lmi_service *svc, uint64_t now, const struct lmi_svc_principal *who,
 		      const struct lmi_wire_request *req, lmi_svc_reply_fn reply, void *arg)
 {
-	struct lmi_svc_request a = {
+	struct lmi_svc_request_ctx a = {
 		.svc = svc, .now = now, .who = who, .req = req, .reply = reply, .arg = arg};
 	struct lmd_error err = {0};
 	uint32_t retry_ms = 0;
@@ -149,7 +149,7 @@ void lmi_service_call(struct lmi_service *svc, uint64_t now, const struct lmi_sv
 
 /* ---- connections ---- */
 
-void lmi_service_gone(struct lmi_service *svc, uint64_t now, uint64_t conn)
+void lmi_service_disconnected(struct lmi_service *svc, uint64_t now, uint64_t conn)
 {
 	struct lmi_svc_call *next_call;
 	struct lmi_svc_stream *next;
@@ -164,16 +164,16 @@ void lmi_service_gone(struct lmi_service *svc, uint64_t now, uint64_t conn)
 		struct lmi_svc_waiting_reader *p;
 
 		next = s->next;
-		while ((p = lmi_svc_stream_stop_waiting(&svc->streams, s, conn)))
+		while ((p = lmi_svc_stream_remove_reader(&svc->streams, s, conn)))
 			lmi_svc_waiting_reader_drop(p);
 		if (s->conn == conn && !s->own_lease && !s->given_up &&
-		    !lmi_svc_idempotency_key_moves(svc, s))
+		    !lmi_svc_idempotency_key_move_stream(svc, s))
 			lmi_svc_stream_give_up(svc, s, now, LMI_WIRE_CANCEL_REASON_GONE);
 	}
 	lmi_svc_generate_pump(svc, now);
 }
 
-bool lmi_svc_tasks_of(const struct lmi_service *svc, uint64_t conn)
+bool lmi_service_has_running_stream(const struct lmi_service *svc, uint64_t conn)
 {
 	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next)
 		if (s->conn == conn && s->work)
@@ -185,22 +185,22 @@ bool lmi_svc_tasks_of(const struct lmi_service *svc, uint64_t conn)
 
 static void engines(struct lmi_service *svc, uint64_t now)
 {
-	struct lmi_svc_resident *next;
+	struct lmi_svc_loaded_model *next;
 	struct lmd_error lost;
 	bool used;
 
-	for (struct lmi_svc_resident *r = svc->residents; r; r = next) {
+	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = next) {
 		next = r->next;
 		if (r->state != LMI_SVC_RESIDENT_READY && r->state != LMI_SVC_RESIDENT_DRAINING)
 			continue;
 		if (svc->o.in_line)
 			(void)lmi_engine_step(r->engine);
 		used = r->n_user > 0;
-		lmi_svc_resident_take(r); /* keeps r alive if its last user leaves */
+		lmi_svc_resident_ref(r); /* keeps r alive if its last user leaves */
 		lmi_svc_generate_events(svc, now, r);
 		if (lmi_engine_is_broken(r->engine, &lost))
 			lmi_svc_resident_lost(svc, now, r, &lost);
-		lmi_svc_resident_give(r, used ? now : r->idle_ns);
+		lmi_svc_resident_unref(r, used ? now : r->idle_ns);
 	}
 }
 
@@ -211,7 +211,7 @@ static void streams(struct lmi_service *svc, uint64_t now)
 	for (struct lmi_svc_stream *s = svc->streams.first; s; s = next) {
 		next = s->next;
 		lmi_svc_stream_pump(svc, s, now);
-		if (!lmi_svc_stream_is_stale(s, now))
+		if (!lmi_svc_stream_lease_expired(s, now))
 			continue;
 		if (s->work) {
 			/* the stream stays for another lease, so that a late reader gets the
@@ -363,7 +363,7 @@ void lmi_service_destroy(struct lmi_service *svc)
 	drain(svc);
 	lmi_svc_streams_fini(&svc->streams);
 	lmi_svc_idempotency_keys_fini(&svc->rids);
-	lmi_svc_names_forget(svc);
+	lmi_svc_names_clear(svc);
 	lmi_free(svc);
 }
 
@@ -389,7 +389,7 @@ void lmi_service_stats(const struct lmi_service *svc, struct lmi_service_stats *
 	out->n_waiting = svc->n_waiting;
 	out->n_stream = svc->streams.n;
 	out->n_parked = svc->streams.n_parked + svc->n_call;
-	for (const struct lmi_svc_resident *r = svc->residents; r; r = r->next) {
+	for (const struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next) {
 		struct lmi_engine_stats st;
 
 		out->n_model++;

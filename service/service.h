@@ -139,10 +139,10 @@ void lmi_service_call(struct lmi_service *svc, uint64_t now, const struct lmi_sv
 
 /* Reports the end of a connection: its pending requests are answered with LMD_CANCELLED, and the
  * streams it read end unless they were requested with a lease of their own. */
-void lmi_service_gone(struct lmi_service *svc, uint64_t now, uint64_t conn);
+void lmi_service_disconnected(struct lmi_service *svc, uint64_t now, uint64_t conn);
 
 /* Returns whether a stream of the connection is running. */
-bool lmi_svc_tasks_of(const struct lmi_service *svc, uint64_t conn);
+bool lmi_service_has_running_stream(const struct lmi_service *svc, uint64_t conn);
 
 /* One tick: handles messages and the events of all engines, starts generations, answers readers and
  * ends what has expired. */

@@ -33,7 +33,7 @@ struct lmi_service {
 
 	/* models */
 	struct lmi_svc_model *models;
-	struct lmi_svc_resident *residents;
+	struct lmi_svc_loaded_model *residents;
 	uint32_t n_resident;
 	uint64_t n_engine; /* engines opened so far */
 	struct lmi_svc_name *names;
@@ -70,7 +70,7 @@ enum lmd_status lmi_svc_copy_init(struct lmi_svc_copy *c, const struct lmi_wire_
 void lmi_svc_copy_fini(struct lmi_svc_copy *c);
 
 /* The context of a request. */
-struct lmi_svc_request {
+struct lmi_svc_request_ctx {
 	struct lmi_service *svc;
 	uint64_t now;
 	const struct lmi_svc_principal *who;
@@ -83,64 +83,64 @@ struct lmi_svc_request {
 };
 
 /* Handles an op: replies during the call or later, or returns an error. */
-typedef enum lmd_status (*lmi_svc_do_fn)(const struct lmi_svc_request *a, uint32_t *retry_ms,
+typedef enum lmd_status (*lmi_svc_do_fn)(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 					 struct lmd_error *err);
 
-enum lmd_status lmi_svc_do_add(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_add(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 			       struct lmd_error *err);
-enum lmd_status lmi_svc_do_alias(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_alias(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				 struct lmd_error *err);
-enum lmd_status lmi_svc_do_cancel(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_cancel(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err);
-enum lmd_status lmi_svc_do_config_reload(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_config_reload(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 					 struct lmd_error *err);
-enum lmd_status lmi_svc_do_detokenize(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_detokenize(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				      struct lmd_error *err);
-enum lmd_status lmi_svc_do_drain(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_drain(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				 struct lmd_error *err);
-enum lmd_status lmi_svc_do_generate(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_generate(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				    struct lmd_error *err);
-enum lmd_status lmi_svc_do_hello(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_hello(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				 struct lmd_error *err);
-enum lmd_status lmi_svc_do_info(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_info(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				struct lmd_error *err);
-enum lmd_status lmi_svc_do_key_add(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_key_add(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				   struct lmd_error *err);
-enum lmd_status lmi_svc_do_key_rm(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_key_rm(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err);
-enum lmd_status lmi_svc_do_keys(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_keys(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				struct lmd_error *err);
-enum lmd_status lmi_svc_do_limits(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_limits(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err);
-enum lmd_status lmi_svc_do_load(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_load(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				struct lmd_error *err);
-enum lmd_status lmi_svc_do_models(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_models(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err);
-enum lmd_status lmi_svc_do_next(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				struct lmd_error *err);
-enum lmd_status lmi_svc_do_ping(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_ping(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				struct lmd_error *err);
-enum lmd_status lmi_svc_do_plugins(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_plugins(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				   struct lmd_error *err);
-enum lmd_status lmi_svc_do_plugins_reload(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_plugins_reload(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 					  struct lmd_error *err);
-enum lmd_status lmi_svc_do_ps(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_ps(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 			      struct lmd_error *err);
-enum lmd_status lmi_svc_do_reload(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_reload(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err);
-enum lmd_status lmi_svc_do_rm(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_rm(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 			      struct lmd_error *err);
-enum lmd_status lmi_svc_do_shutdown(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_shutdown(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				    struct lmd_error *err);
-enum lmd_status lmi_svc_do_stats(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_stats(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				 struct lmd_error *err);
-enum lmd_status lmi_svc_do_status(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_status(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err);
-enum lmd_status lmi_svc_do_streams(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_streams(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				   struct lmd_error *err);
-enum lmd_status lmi_svc_do_tokenize(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_tokenize(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				    struct lmd_error *err);
-enum lmd_status lmi_svc_do_unload(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_unload(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err);
 
 /* ---- ops that reply later ---- */
@@ -160,14 +160,14 @@ struct lmi_svc_call {
 	struct lmi_job job;
 	struct lmd_error err; /* error of the job; status LMD_OK: it succeeded */
 	struct lmi_svc_lookup lookup;
-	struct lmi_svc_waiter want;
-	struct lmi_svc_resident *res;     /* the model it uses */
+	struct lmi_svc_load_waiter want;
+	struct lmi_svc_loaded_model *res; /* the model it uses */
 	void *data;                       /* data of the op, in the arena */
 	void (*done)(struct lmi_svc_call *c); /* called after the job: replies, then destroys c */
 };
 
 /* Returns LMD_NOMEM, or LMD_BUSY if there are too many pending requests. */
-enum lmd_status lmi_svc_call_create(struct lmi_svc_call **out, const struct lmi_svc_request *a,
+enum lmd_status lmi_svc_call_create(struct lmi_svc_call **out, const struct lmi_svc_request_ctx *a,
 				    struct lmd_error *err);
 /* Destroys a call without a pending or running job. */
 void lmi_svc_call_destroy(struct lmi_svc_call *c);
@@ -187,16 +187,16 @@ void lmi_svc_call_drop(struct lmi_svc_call *c);
 struct lmi_svc_end lmi_svc_end_of(uint32_t reason);
 
 /* A generation or a job that writes to a stream; a member of a larger object. */
-struct lmi_svc_task {
+struct lmi_svc_stream_writer {
 	struct lmi_svc_stream *stream; /* NULL: it has ended */
 	/* Ends it, during the call or later, with a reason as above. */
-	void (*cancel)(struct lmi_svc_task *w, uint64_t now, uint32_t reason);
+	void (*cancel)(struct lmi_svc_stream_writer *w, uint64_t now, uint32_t reason);
 	/* Returns whether it is running, for op streams. */
-	bool (*runs)(const struct lmi_svc_task *w);
+	bool (*runs)(const struct lmi_svc_stream_writer *w);
 };
 
 /* The reply to a request that is not idempotent. */
-struct lmi_svc_once {
+struct lmi_svc_idempotency_key_reply {
 	lmi_svc_reply_fn reply; /* NULL: answered */
 	void *arg;
 	struct lmi_wire_request head; /* only v, op and rid */
@@ -204,38 +204,43 @@ struct lmi_svc_once {
 	struct lmi_svc_idempotency_key *rid; /* NULL: none, or answered */
 };
 /* Answers a repetition with the cached reply. */
-void lmi_svc_idempotency_key_answer(const struct lmi_svc_idempotency_key *rid,
-				    const struct lmi_wire_request *to, lmi_svc_reply_fn fn,
-				    void *arg);
+void lmi_svc_idempotency_key_repeat_reply(const struct lmi_svc_idempotency_key *rid,
+					  const struct lmi_wire_request *to, lmi_svc_reply_fn fn,
+					  void *arg);
 /* Moves the stream of a request id to the connection that repeated the request. */
-void lmi_svc_idempotency_key_read_by(struct lmi_service *svc,
-				     const struct lmi_svc_idempotency_key *rid,
-				     const struct lmi_svc_principal *who, uint64_t now);
+void lmi_svc_idempotency_key_set_reader(struct lmi_service *svc,
+					const struct lmi_svc_idempotency_key *rid,
+					const struct lmi_svc_principal *who, uint64_t now);
 /* Call this if the connection of a stream has ended.  If the request was repeated on another one,
  * moves the stream to that and returns true.  Otherwise forgets the request id, since the stream
  * will be given up, and returns false. */
-bool lmi_svc_idempotency_key_moves(struct lmi_service *svc, struct lmi_svc_stream *s);
-void lmi_svc_once_init(struct lmi_svc_once *o, const struct lmi_svc_request *a);
+bool lmi_svc_idempotency_key_move_stream(struct lmi_service *svc, struct lmi_svc_stream *s);
+void lmi_svc_idempotency_key_reply_init(struct lmi_svc_idempotency_key_reply *o,
+					const struct lmi_svc_request_ctx *a);
 /* Answers the request and its repetitions. */
-void lmi_svc_once_say(struct lmi_svc_once *o, const struct lmi_svc_cached_reply *said);
+void lmi_svc_idempotency_key_reply_send(struct lmi_svc_idempotency_key_reply *o,
+					const struct lmi_svc_cached_reply *said);
 /* Answers them with the id of a stream and a seed. */
-void lmi_svc_once_answer(struct lmi_svc_once *o, const struct lmi_svc_stream *s, int64_t seed);
-void lmi_svc_once_fail(struct lmi_service *svc, struct lmi_svc_once *o, const struct lmd_error *err,
-		       uint32_t retry_ms);
+void lmi_svc_idempotency_key_reply_stream(struct lmi_svc_idempotency_key_reply *o,
+					  const struct lmi_svc_stream *s, int64_t seed);
+void lmi_svc_idempotency_key_reply_fail(struct lmi_service *svc,
+					struct lmi_svc_idempotency_key_reply *o,
+					const struct lmd_error *err, uint32_t retry_ms);
 
 /* Creates a stream for the request, which w writes to.  lmi_svc_stream_admit() must have succeeded.
  * model: name of the model, for op streams. */
-enum lmd_status lmi_svc_task_begin(const struct lmi_svc_request *a, struct lmi_svc_task *w,
-				   uint32_t kind, const struct lmd_str *model, uint64_t lease_ms,
-				   struct lmd_error *err);
+enum lmd_status lmi_svc_stream_begin(const struct lmi_svc_request_ctx *a,
+				     struct lmi_svc_stream_writer *w, uint32_t kind,
+				     const struct lmd_str *model, uint64_t lease_ms,
+				     struct lmd_error *err);
 /* Makes room for one more stream of that principal, if necessary by destroying one that was read to
  * its end.  Returns LMD_BUSY if there is none. */
 enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc, const struct lmi_svc_principal *who,
 				     struct lmd_error *err);
 /* Ends the work: adds the final item, answers readers, and destroys the stream if it was given
  * up. */
-void lmi_svc_task_end(struct lmi_service *svc, struct lmi_svc_task *w, uint64_t now,
-		      const struct lmi_svc_end *end);
+void lmi_svc_stream_end(struct lmi_service *svc, struct lmi_svc_stream_writer *w, uint64_t now,
+			const struct lmi_svc_end *end);
 /* Gives up a stream: it cannot be found any more, its work is cancelled, its readers get an
  * error. */
 void lmi_svc_stream_give_up(struct lmi_service *svc, struct lmi_svc_stream *s, uint64_t now,
@@ -251,8 +256,8 @@ static inline struct lmd_str lmi_svc_str(const char *s)
 }
 
 /* Sends the reply to the client. */
-static inline enum lmd_status lmi_svc_answer(const struct lmi_svc_request *a,
-					     const struct lmi_wire_reply *r)
+static inline enum lmd_status lmi_svc_reply_send(const struct lmi_svc_request_ctx *a,
+						 const struct lmi_wire_reply *r)
 {
 	a->reply(a->arg, r, NULL, 0);
 	return LMD_OK;
@@ -261,7 +266,7 @@ static inline enum lmd_status lmi_svc_answer(const struct lmi_svc_request *a,
 enum lmi_wire_server_state lmi_service_state(const struct lmi_service *svc);
 uint32_t lmi_svc_retry_ms(const struct lmi_service *svc);
 /* Fills in a row of `ps`; status.c. */
-void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_resident *r,
+void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_loaded_model *r,
 			   struct lmi_wire_resident *out);
 /* Returns the state of a model, for `models`. */
 enum lmi_wire_model_state lmi_svc_model_state(const struct lmi_service *svc,

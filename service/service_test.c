@@ -137,9 +137,9 @@ START_TEST(what_is_wrong_is_said_at_once)
 	REFUSED(LMD_NOTFOUND, "nobody");
 	fx_load(&fx);
 	fx_settle(&fx);
-	lmi_service_gone(fx.svc, fx.now, fx_admin.conn);
+	lmi_service_disconnected(fx.svc, fx.now, fx_admin.conn);
 	(void)fx_begin(&fx, &fx_user, "warm", 1); /* the name is cached now, so replies come at once */
-	lmi_service_gone(fx.svc, fx.now, fx_user.conn);
+	lmi_service_disconnected(fx.svc, fx.now, fx_user.conn);
 	fx_settle(&fx);
 	q = fx_generate(&fx, "tiny", "a", 1);
 	q.u.generate.has_prompt = false;
@@ -358,7 +358,7 @@ START_TEST(a_request_that_is_sent_again)
 	 * it */
 	ck_assert(fx_call(&fx, &again, &q));
 	ck_assert(lmi_wire_id_equal(&fx.a.r.u.generate.id, &id));
-	lmi_service_gone(fx.svc, fx.now, fx_user.conn);
+	lmi_service_disconnected(fx.svc, fx.now, fx_user.conn);
 	ck_assert_int_eq(fx_read(&fx, &again, &id, text, sizeof(text)).u.done.n_out, 5);
 	/* a different request with that id fails; another principal has its own ids */
 	other = q;
@@ -372,7 +372,7 @@ START_TEST(a_request_that_is_sent_again)
 	ck_assert(!lmi_wire_id_equal(&fx.a.r.u.generate.id, &id));
 	/* a request that was cancelled by the end of its connection can be sent again */
 	id = fx.a.r.u.generate.id;
-	lmi_service_gone(fx.svc, fx.now, fx_user.conn);
+	lmi_service_disconnected(fx.svc, fx.now, fx_user.conn);
 	ck_assert(fx_call(&fx, &again, &q));
 	ck_assert(!lmi_wire_id_equal(&fx.a.r.u.generate.id, &id));
 	/* a failed request can be sent again */
@@ -386,7 +386,7 @@ START_TEST(a_request_that_is_sent_again)
 }
 END_TEST
 
-/* ---- who may do what ---- */
+/* ---- permissions ---- */
 
 START_TEST(roles)
 {

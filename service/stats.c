@@ -48,8 +48,8 @@ static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metr
 }
 
 /* Lists the metrics of one engine. */
-static uint32_t list_engine(const struct lmi_svc_resident *res, const struct lmi_wire_label *label,
-			    struct lmi_wire_metric *out)
+static uint32_t list_engine(const struct lmi_svc_loaded_model *res,
+			    const struct lmi_wire_label *label, struct lmi_wire_metric *out)
 {
 	struct lmi_engine_stats s;
 
@@ -85,7 +85,7 @@ static uint32_t list_engine(const struct lmi_svc_resident *res, const struct lmi
 #define ENGINE_METRICS 14u
 #define ALL_METRICS    32u
 
-enum lmd_status lmi_svc_do_stats(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_stats(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				 struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
@@ -104,7 +104,7 @@ enum lmd_status lmi_svc_do_stats(const struct lmi_svc_request *a, uint32_t *retr
 	}
 	if (!q->has_model)
 		n = list_metrics(svc, v);
-	for (const struct lmi_svc_resident *res = svc->residents; res; res = res->next) {
+	for (const struct lmi_svc_loaded_model *res = svc->residents; res; res = res->next) {
 		const char *name = lmi_svc_model_name(res->model);
 
 		if (res->state != LMI_SVC_RESIDENT_READY && res->state != LMI_SVC_RESIDENT_DRAINING)
@@ -118,7 +118,7 @@ enum lmd_status lmi_svc_do_stats(const struct lmi_svc_request *a, uint32_t *retr
 	lmi_wire_reply_init(&r, a->req);
 	r.u.stats.metrics = v;
 	r.u.stats.n_metrics = n;
-	(void)lmi_svc_answer(a, &r);
+	(void)lmi_svc_reply_send(a, &r);
 	lmi_free(v);
 	lmi_free(labels);
 	return LMD_OK;

@@ -63,7 +63,7 @@ static enum lmd_status list_limits(const struct lmi_service *svc, struct lmi_wir
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_do_limits(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_limits(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	struct lmi_wire_limit *v;
@@ -77,7 +77,7 @@ enum lmd_status lmi_svc_do_limits(const struct lmi_svc_request *a, uint32_t *ret
 	lmi_wire_reply_init(&r, a->req);
 	r.u.limits.limits = v;
 	r.u.limits.n_limits = n;
-	(void)lmi_svc_answer(a, &r);
+	(void)lmi_svc_reply_send(a, &r);
 	lmi_free(v);
 	return LMD_OK;
 }
@@ -89,7 +89,7 @@ static enum lmi_wire_role role_of(const struct lmi_svc_principal *who)
 	return who->role == LMI_SVC_ROLE_ADMIN ? LMI_WIRE_ROLE_ADMIN : LMI_WIRE_ROLE_USER;
 }
 
-enum lmd_status lmi_svc_do_hello(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_hello(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				 struct lmd_error *err)
 {
 	struct lmd_str features[LMI_WIRE_N_OP];
@@ -117,12 +117,12 @@ enum lmd_status lmi_svc_do_hello(const struct lmi_svc_request *a, uint32_t *retr
 	r.u.hello.n_features = n_feature;
 	r.u.hello.limits = v;
 	r.u.hello.n_limits = n;
-	(void)lmi_svc_answer(a, &r);
+	(void)lmi_svc_reply_send(a, &r);
 	lmi_free(v);
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_do_ping(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_ping(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
 	struct lmi_wire_reply r;
@@ -132,12 +132,12 @@ enum lmd_status lmi_svc_do_ping(const struct lmi_svc_request *a, uint32_t *retry
 	lmi_wire_reply_init(&r, a->req);
 	r.u.ping.state = lmi_service_state(a->svc);
 	r.u.ping.uptime_ms = (int64_t)((a->now - a->svc->start_ns) / LMI_SVC_NS_PER_MS);
-	return lmi_svc_answer(a, &r);
+	return lmi_svc_reply_send(a, &r);
 }
 
 /* ---- models in memory ---- */
 
-static enum lmi_wire_model_state resident_state(const struct lmi_svc_resident *r)
+static enum lmi_wire_model_state resident_state(const struct lmi_svc_loaded_model *r)
 {
 	if (r->lost)
 		return LMI_WIRE_MODEL_STATE_FAILED;
@@ -163,13 +163,13 @@ enum lmi_wire_model_state lmi_svc_model_state(const struct lmi_service *svc,
 		return LMI_WIRE_MODEL_STATE_LOADING;
 	if (m->n_fail)
 		return LMI_WIRE_MODEL_STATE_FAILED;
-	for (const struct lmi_svc_resident *r = svc->residents; r; r = r->next)
+	for (const struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next)
 		if (r->model == m)
 			return resident_state(r);
 	return LMI_WIRE_MODEL_STATE_ABSENT;
 }
 
-void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_resident *r,
+void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_loaded_model *r,
 			   struct lmi_wire_resident *out)
 {
 	const struct lmi_inst *inst;
@@ -194,7 +194,7 @@ void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_r
 	out->idle_ms = r->n_user ? 0 : (int64_t)((svc->now - r->idle_ns) / LMI_SVC_NS_PER_MS);
 }
 
-enum lmd_status lmi_svc_do_ps(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_ps(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 			      struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
@@ -205,12 +205,12 @@ enum lmd_status lmi_svc_do_ps(const struct lmi_svc_request *a, uint32_t *retry_m
 	(void)retry_ms;
 	if (!v)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u models", svc->n_resident);
-	for (const struct lmi_svc_resident *res = svc->residents; res; res = res->next)
+	for (const struct lmi_svc_loaded_model *res = svc->residents; res; res = res->next)
 		lmi_svc_fill_resident(svc, res, &v[n++]);
 	lmi_wire_reply_init(&r, a->req);
 	r.u.ps.models = v;
 	r.u.ps.n_models = n;
-	(void)lmi_svc_answer(a, &r);
+	(void)lmi_svc_reply_send(a, &r);
 	lmi_free(v);
 	return LMD_OK;
 }
@@ -249,7 +249,7 @@ static void answer_status(struct lmi_svc_call *c)
 	r.u.status.streams = svc->streams.n;
 	r.u.status.connections =
 		svc->hooks.n_connection ? svc->hooks.n_connection(svc->hooks.arg) : 0;
-	for (const struct lmi_svc_resident *res = svc->residents; res; res = res->next) {
+	for (const struct lmi_svc_loaded_model *res = svc->residents; res; res = res->next) {
 		struct lmi_wire_resident row;
 
 		lmi_svc_fill_resident(svc, res, &row);
@@ -262,7 +262,7 @@ static void answer_status(struct lmi_svc_call *c)
 	lmi_svc_call_destroy(c);
 }
 
-enum lmd_status lmi_svc_do_status(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_status(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				  struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
@@ -284,7 +284,7 @@ enum lmd_status lmi_svc_do_status(const struct lmi_svc_request *a, uint32_t *ret
 
 /* ---- the process ---- */
 
-enum lmd_status lmi_svc_do_drain(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_drain(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				 struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
@@ -298,14 +298,14 @@ enum lmd_status lmi_svc_do_drain(const struct lmi_svc_request *a, uint32_t *retr
 	r.u.drain.waiting = svc->n_waiting;
 	if (a->req->u.drain.on) {
 		lmi_service_close(svc);
-		lmi_svc_generate_refuse_waiting(svc, a->now);
+		lmi_svc_generate_fail_queued(svc, a->now);
 	} else {
 		lmi_service_open(svc);
 	}
-	return lmi_svc_answer(a, &r);
+	return lmi_svc_reply_send(a, &r);
 }
 
-enum lmd_status lmi_svc_do_shutdown(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_shutdown(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				    struct lmd_error *err)
 {
 	const struct lmi_wire_req_shutdown *q = &a->req->u.shutdown;
@@ -318,12 +318,12 @@ enum lmd_status lmi_svc_do_shutdown(const struct lmi_svc_request *a, uint32_t *r
 	lmi_service_close(svc);
 	lmi_wire_reply_init(&r, a->req);
 	r.u.shutdown.running = svc->n_running;
-	(void)lmi_svc_answer(a, &r);
+	(void)lmi_svc_reply_send(a, &r);
 	svc->hooks.shutdown(svc->hooks.arg, q->has_drain_ms ? q->drain_ms : -1);
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_do_config_reload(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_config_reload(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 					 struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
@@ -342,5 +342,5 @@ enum lmd_status lmi_svc_do_config_reload(const struct lmi_svc_request *a, uint32
 	r.u.config_reload.n_changed = c.n_changed;
 	r.u.config_reload.restart = c.restart;
 	r.u.config_reload.n_restart = c.n_restart;
-	return lmi_svc_answer(a, &r);
+	return lmi_svc_reply_send(a, &r);
 }

@@ -102,7 +102,7 @@ void lmi_svc_stream_destroy(struct lmi_svc_streams *t, struct lmi_svc_stream *s)
 	struct lmi_svc_stream **b = bucket(t, s->id);
 	struct lmi_svc_waiting_reader *p;
 
-	while ((p = lmi_svc_stream_stop_waiting(t, s, 0)))
+	while ((p = lmi_svc_stream_remove_reader(t, s, 0)))
 		lmi_free(p);
 	while (*b != s)
 		b = &(*b)->in_bucket;
@@ -135,8 +135,8 @@ enum lmd_status lmi_svc_stream_find(struct lmi_svc_stream **out, struct lmi_svc_
 
 /* ---- readers ---- */
 
-void lmi_svc_stream_wait(struct lmi_svc_streams *t, struct lmi_svc_stream *s,
-			 struct lmi_svc_waiting_reader *own_p)
+void lmi_svc_stream_add_reader(struct lmi_svc_streams *t, struct lmi_svc_stream *s,
+			       struct lmi_svc_waiting_reader *own_p)
 {
 	own_p->next = s->parked;
 	s->parked = own_p;
@@ -150,7 +150,7 @@ static uint64_t wait_due(const struct lmi_svc_stream *s, const struct lmi_svc_wa
 	return due < p->until_ns ? due : p->until_ns;
 }
 
-uint64_t lmi_svc_stream_settled_until(const struct lmi_svc_stream *s)
+uint64_t lmi_svc_stream_wakeup_due(const struct lmi_svc_stream *s)
 {
 	uint64_t when = UINT64_MAX;
 
@@ -175,8 +175,8 @@ static struct lmi_svc_waiting_reader *take(struct lmi_svc_streams *t,
 	return p;
 }
 
-struct lmi_svc_waiting_reader *lmi_svc_stream_due(struct lmi_svc_streams *t,
-						  struct lmi_svc_stream *s, uint64_t now)
+struct lmi_svc_waiting_reader *
+lmi_svc_stream_take_due_reader(struct lmi_svc_streams *t, struct lmi_svc_stream *s, uint64_t now)
 {
 	for (struct lmi_svc_waiting_reader **p = &s->parked; *p; p = &(*p)->next)
 		if (wait_due(s, *p) <= now)
@@ -184,8 +184,8 @@ struct lmi_svc_waiting_reader *lmi_svc_stream_due(struct lmi_svc_streams *t,
 	return NULL;
 }
 
-struct lmi_svc_waiting_reader *lmi_svc_stream_stop_waiting(struct lmi_svc_streams *t,
-							   struct lmi_svc_stream *s, uint64_t conn)
+struct lmi_svc_waiting_reader *lmi_svc_stream_remove_reader(struct lmi_svc_streams *t,
+							    struct lmi_svc_stream *s, uint64_t conn)
 {
 	for (struct lmi_svc_waiting_reader **p = &s->parked; *p; p = &(*p)->next)
 		if (!conn || (*p)->conn == conn)
@@ -221,7 +221,7 @@ uint64_t lmi_svc_stream_deadline(const struct lmi_svc_stream *s)
 	return when;
 }
 
-bool lmi_svc_stream_is_stale(const struct lmi_svc_stream *s, uint64_t now)
+bool lmi_svc_stream_lease_expired(const struct lmi_svc_stream *s, uint64_t now)
 {
 	return lease_end(s) <= now;
 }

@@ -25,7 +25,7 @@ struct lmi_svc_owner {
 struct lmi_svc_owner lmi_svc_owner_of(const struct lmi_svc_principal *who);
 bool lmi_svc_owner_same(const struct lmi_svc_owner *a, const struct lmi_svc_owner *b);
 
-struct lmi_svc_task;
+struct lmi_svc_stream_writer;
 
 /* A waiting reader (long poll). */
 struct lmi_svc_waiting_reader {
@@ -53,7 +53,7 @@ struct lmi_svc_stream {
 	bool own_lease;        /* the client requested a lease, so it outlives its connection */
 	bool read_out;         /* a reader was sent the final item */
 	bool given_up;         /* cannot be found any more; freed when its work has ended */
-	struct lmi_svc_task *work; /* what writes to it; NULL: it has ended */
+	struct lmi_svc_stream_writer *work; /* what writes to it; NULL: it has ended */
 };
 
 struct lmi_svc_streams {
@@ -84,23 +84,23 @@ enum lmd_status lmi_svc_stream_find(struct lmi_svc_stream **out, struct lmi_svc_
 				    const uint8_t id[LMI_SVC_ID_BYTES], struct lmd_error *err);
 
 /* Adds a waiting reader; the stream owns it until it is removed. */
-void lmi_svc_stream_wait(struct lmi_svc_streams *t, struct lmi_svc_stream *s,
-			 struct lmi_svc_waiting_reader *own_p);
+void lmi_svc_stream_add_reader(struct lmi_svc_streams *t, struct lmi_svc_stream *s,
+			       struct lmi_svc_waiting_reader *own_p);
 /* Removes and returns a reader that must be answered now, or NULL. */
-struct lmi_svc_waiting_reader *lmi_svc_stream_due(struct lmi_svc_streams *t,
-						  struct lmi_svc_stream *s, uint64_t now);
+struct lmi_svc_waiting_reader *
+lmi_svc_stream_take_due_reader(struct lmi_svc_streams *t, struct lmi_svc_stream *s, uint64_t now);
 /* Removes and returns a reader of that connection (conn 0: any reader), or NULL. */
-struct lmi_svc_waiting_reader *lmi_svc_stream_stop_waiting(struct lmi_svc_streams *t,
-							   struct lmi_svc_stream *s, uint64_t conn);
+struct lmi_svc_waiting_reader *
+lmi_svc_stream_remove_reader(struct lmi_svc_streams *t, struct lmi_svc_stream *s, uint64_t conn);
 /* Answers a removed reader with an error because its connection has ended, and frees it. */
 void lmi_svc_waiting_reader_drop(struct lmi_svc_waiting_reader *own_p);
 /* For wakeup coalescing: returns until when a new item makes no difference to the readers.  This is
  * 0 if a reader has no unread item or its reply is nearly full, otherwise the time at which the
  * next reader is due, or UINT64_MAX if there is no reader. */
-uint64_t lmi_svc_stream_settled_until(const struct lmi_svc_stream *s);
+uint64_t lmi_svc_stream_wakeup_due(const struct lmi_svc_stream *s);
 /* Returns when the next reader is due or the lease ends; UINT64_MAX: neither depends on time. */
 uint64_t lmi_svc_stream_deadline(const struct lmi_svc_stream *s);
 /* Returns whether the lease has expired. */
-bool lmi_svc_stream_is_stale(const struct lmi_svc_stream *s, uint64_t now);
+bool lmi_svc_stream_lease_expired(const struct lmi_svc_stream *s, uint64_t now);
 
 #endif /* LLAMAD_SERVICE_STREAM_H */

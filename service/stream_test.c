@@ -149,7 +149,7 @@ START_TEST(tokens_that_wait_wake_nobody)
 	/* a reader without unread items waits for the next one */
 	fx_ask(&fx, &fx_user, &q, &a);
 	ck_assert(!a.n);
-	ck_assert_uint_eq(lmi_svc_stream_settled_until(fx.svc->streams.last), 0);
+	ck_assert_uint_eq(lmi_svc_stream_wakeup_due(fx.svc->streams.last), 0);
 	/* then until its reply is due */
 	fx_step(&fx, 2);
 	ck_assert(!a.n);
@@ -291,7 +291,7 @@ START_TEST(cancel_within_one_step)
 		q.u.cancel.id = b;
 		ck_assert(fx_call(&fx, &fx_user, &q));
 		fx_settle(&fx);
-		lmi_service_gone(fx.svc, fx.now, fx_user.conn);
+		lmi_service_disconnected(fx.svc, fx.now, fx_user.conn);
 		fx_settle(&fx);
 		fx_check_empty(&fx);
 		ck_assert_uint_eq(fx_stats(&fx).n_stream, 1); /* that of the load */
@@ -327,7 +327,7 @@ START_TEST(a_connection_is_gone)
 	q.u.next.after = fx.a.r.u.next.last;
 	fx_ask(&fx, &fx_user, &q, &a);
 	ck_assert_uint_eq(a.n + b.n + c.n, 0);
-	lmi_service_gone(fx.svc, fx.now, fx_user.conn);
+	lmi_service_disconnected(fx.svc, fx.now, fx_user.conn);
 	ck_assert_uint_eq(a.n, 1);
 	ck_assert_int_eq(a.err.status, LMD_CANCELLED);
 	ck_assert_uint_eq(b.n, 1);
@@ -340,7 +340,7 @@ START_TEST(a_connection_is_gone)
 	ck_assert_int_eq(fx.a.err.status, LMD_NOTFOUND);
 	q = fx_next(&leased, 0);
 	ck_assert(fx_call(&fx, &later, &q));
-	lmi_service_gone(fx.svc, fx.now, later.conn);
+	lmi_service_disconnected(fx.svc, fx.now, later.conn);
 	ck_assert_uint_eq(c.n, 1);
 	fx_answer_fini(&c);
 	fx.now += 5001 * FX_MS; /* the lease expires */

@@ -113,7 +113,7 @@ static void answer(struct lmi_svc_call *c)
 	end(c);
 }
 
-static void ready(struct lmi_svc_waiter *w, uint64_t now, struct lmi_svc_resident *r,
+static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_loaded_model *r,
 		  const struct lmd_error *err, uint32_t retry_ms)
 {
 	struct lmi_svc_call *c =
@@ -156,7 +156,7 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 	lmi_svc_model_add_waiter(c->svc, now, m, &c->want);
 }
 
-static enum lmd_status begin(const struct lmi_svc_request *a, const struct lmd_str *model,
+static enum lmd_status begin(const struct lmi_svc_request_ctx *a, const struct lmd_str *model,
 			     struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
@@ -174,7 +174,7 @@ static enum lmd_status begin(const struct lmi_svc_request *a, const struct lmd_s
 	return LMD_OK;
 }
 
-enum lmd_status lmi_svc_do_tokenize(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_tokenize(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				    struct lmd_error *err)
 {
 	const struct lmi_wire_req_tokenize *q = &a->req->u.tokenize;
@@ -186,7 +186,7 @@ enum lmd_status lmi_svc_do_tokenize(const struct lmi_svc_request *a, uint32_t *r
 	return begin(a, &q->model, err);
 }
 
-enum lmd_status lmi_svc_do_detokenize(const struct lmi_svc_request *a, uint32_t *retry_ms,
+enum lmd_status lmi_svc_do_detokenize(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				      struct lmd_error *err)
 {
 	(void)retry_ms;

@@ -56,7 +56,7 @@ START_TEST(many_clients)
 	q = fx_on(&fx, LMI_WIRE_OP_RELOAD, "tiny");
 	(void)fx_call(&fx, &fx_admin, &q);
 	for (uint32_t i = 1; i < N; i += 2)
-		lmi_service_gone(fx.svc, fx.now, who[i].conn);
+		lmi_service_disconnected(fx.svc, fx.now, who[i].conn);
 	fx_expect("hello", 60, want);
 	for (uint32_t i = 0; i < N; i += 2) {
 		ck_assert_int_eq(
@@ -92,7 +92,7 @@ START_TEST(connections_come_and_go)
 			q = fx_next(&id, 0);
 			ck_assert(fx_call(&fx, &who, &q));
 		}
-		lmi_service_gone(fx.svc, fx.now, who.conn);
+		lmi_service_disconnected(fx.svc, fx.now, who.conn);
 		if (!i)
 			n_fd = n_descriptors();
 	}

@@ -230,7 +230,7 @@ static void one(void)
 		break;
 	case 8:
 		if (!rnd(6))
-			lmi_service_gone(fx.svc, fx.now, 1 + rnd(12));
+			lmi_service_disconnected(fx.svc, fx.now, 1 + rnd(12));
 		break;
 	case 9:
 		if (!rnd(4))
@@ -269,7 +269,7 @@ START_TEST(random_walk)
 	}
 	/* all clients disconnect */
 	for (uint64_t conn = 1; conn <= 12; conn++)
-		lmi_service_gone(fx.svc, fx.now, conn);
+		lmi_service_disconnected(fx.svc, fx.now, conn);
 	fx_settle(&fx);
 	fx.now += 700000 * FX_MS;
 	fx_settle(&fx);
@@ -373,7 +373,7 @@ static bool try_one(void)
 		fx_turn(&fx);
 	}
 	ck_assert(a.failed || b.end);
-	lmi_service_gone(fx.svc, fx.now, fx_user.conn);
+	lmi_service_disconnected(fx.svc, fx.now, fx_user.conn);
 	return b.done;
 }
 

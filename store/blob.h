@@ -17,7 +17,7 @@ LMD_NODISCARD enum lmd_status lmi_store_file_identity(struct lmi_store_file *id,
 /* Waits until a later change of the file would change its times.  A file gets the time of the
  * system's last clock tick, so without waiting (some milliseconds) a second change within the same
  * tick would go unnoticed.  On file systems with coarser times it still can. */
-void lmi_store_file_settle(const struct lmi_store_file *id);
+void lmi_store_file_wait_tick(const struct lmi_store_file *id);
 bool lmi_store_same_identity(const struct lmi_store_file *a, const struct lmi_store_file *b);
 
 /* Reads the next piece of a file, at most n bytes; *got is 0 at its end.  Checks work->cancel. */

@@ -167,7 +167,7 @@ enum lmd_status lmi_store_digest_fd(char out[LMI_STORE_DIGEST_HEX], int fd, uint
 /* Maximum wait for a file whose time is in the future. */
 #define SETTLE_TRIES 32
 
-void lmi_store_file_settle(const struct lmi_store_file *id)
+void lmi_store_file_wait_tick(const struct lmi_store_file *id)
 {
 	int64_t last = id->mtime_ns > id->ctime_ns ? id->mtime_ns : id->ctime_ns;
 
@@ -198,7 +198,7 @@ enum lmd_status lmi_store_digest_file(struct lmi_store_file *out, const char *pa
 	st = lmi_store_file_open(&fd, AT_FDCWD, path, &f, err);
 	if (st != LMD_OK)
 		return st;
-	lmi_store_file_settle(&f);
+	lmi_store_file_wait_tick(&f);
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	st = lmi_store_digest_fd(f.digest, fd, f.size, 0, f.size, work, err);
 	if (st == LMD_OK)

@@ -191,7 +191,7 @@ static void act_all(enum lmd_status *st)
 		err = (struct lmd_error){0};
 		st[i] = op[i].act();
 		ck_assert_msg(st[i] == LMD_OK || (err.status == st[i] && err.text[0]),
-			      "%s: status %d, sentence of %d: %s", op[i].name, st[i], err.status,
+			      "%s: status %d, message of %d: %s", op[i].name, st[i], err.status,
 			      err.text);
 	}
 }

@@ -280,7 +280,7 @@ enum lmd_status lmi_store_import(struct lmi_store_file *out, const char *dir, co
 				lmi_printable_path(show, sizeof(show), dir), strerror(errno));
 	st = lmi_store_file_open(&c.from, AT_FDCWD, path, &c.src, err);
 	if (st == LMD_OK) {
-		lmi_store_file_settle(&c.src);
+		lmi_store_file_wait_tick(&c.src);
 		st = lmi_store_blob_folder(&c.folder, dir_fd, err);
 		if (st == LMD_OK)
 			st = import(&c, out, err);

@@ -233,14 +233,14 @@ START_TEST(log_kept)
 }
 END_TEST
 
-static void expect_untouched(const char *sentence, enum lmd_status want)
+static void expect_untouched(const char *message, enum lmd_status want)
 {
 	off_t size = size_of("registry.db");
 
-	REFUSED(open_as(NULL), want, sentence);
+	REFUSED(open_as(NULL), want, message);
 	ck_assert_int_eq(size_of("registry.db"), size);
 	ck_assert_int_eq(size_of("registry.lock"), 0);
-	REFUSED(open_as(NULL), want, sentence);
+	REFUSED(open_as(NULL), want, message);
 }
 
 START_TEST(newer_schema)

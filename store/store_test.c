@@ -126,12 +126,12 @@ START_TEST(model_bounds)
 	m.name = "n";
 	m.n_files = 2;
 	f[0].size = f[1].size = INT64_MAX;
-	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "too many");
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "too large");
 	f[0].size = UINT64_MAX;
-	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "too many");
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "too large");
 	f[0].size = f[1].size = 0;
 	f[0].path = "relative";
-	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "begin with '/'");
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "path: is not absolute");
 	f[0].path = NULL;
 	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "path: missing");
 	f[0].path = "/x";
@@ -274,7 +274,7 @@ START_TEST(keys)
 	k.hash[0] = 'X';
 	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "64 lower-case hexadecimal digits");
 	k.hash[0] = '1';
-	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "label 'laptop': another key");
+	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "label 'laptop': already used");
 	k.created_at = 4;
 	k.role = LMI_STORE_USER;
 	k.label = "";

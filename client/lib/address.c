@@ -46,7 +46,7 @@ enum lmd_status lmi_client_url_check(const char *url, struct lmd_error *err)
 			url);
 }
 
-enum lmd_status lmi_client_nobody(const char *url, bool is_default, struct lmd_error *err)
+enum lmd_status lmi_client_fail_unreachable(const char *url, bool is_default, struct lmd_error *err)
 {
 	if (is_default && strcmp(url, SYSTEM))
 		return lmd_fail(err, LMD_IO,
@@ -82,7 +82,7 @@ static bool group_of(const char *path, char *name, size_t size)
 	return true;
 }
 
-enum lmd_status lmi_client_no_permission(const char *url, struct lmd_error *err)
+enum lmd_status lmi_client_fail_permission(const char *url, struct lmd_error *err)
 {
 	const char *path = after(url, IPC);
 	char group[64];

@@ -13,10 +13,11 @@ enum lmd_status lmi_client_url_check(const char *url, struct lmd_error *err);
 
 /* Fails with LMD_IO because no server listens at `url`.  is_default: the caller gave no address, so
  * the message names every address that was tried. */
-enum lmd_status lmi_client_nobody(const char *url, bool is_default, struct lmd_error *err);
+enum lmd_status lmi_client_fail_unreachable(const char *url, bool is_default,
+					    struct lmd_error *err);
 
 /* Fails with LMD_IO because this user has no permission to use the socket at `url`.  If a group
  * has, the message names the group and how to join it. */
-enum lmd_status lmi_client_no_permission(const char *url, struct lmd_error *err);
+enum lmd_status lmi_client_fail_permission(const char *url, struct lmd_error *err);
 
 #endif /* LLAMAD_CLIENT_LIB_ADDRESS_H */

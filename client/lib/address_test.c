@@ -56,14 +56,16 @@ END_TEST
 
 START_TEST(nobody_listens)
 {
-	ck_assert_int_eq(lmi_client_nobody("ipc:///a/b", false, &err), LMD_IO);
+	ck_assert_int_eq(lmi_client_fail_unreachable("ipc:///a/b", false, &err), LMD_IO);
 	ck_assert_str_eq(err.text, "ipc:///a/b: no server is listening; is llamad running?");
 	/* without an address the message names all of them */
-	ck_assert_int_eq(lmi_client_nobody("ipc:///run/user/7/llamad/llamad.sock", true, &err),
-			 LMD_IO);
+	ck_assert_int_eq(
+		lmi_client_fail_unreachable("ipc:///run/user/7/llamad/llamad.sock", true, &err),
+		LMD_IO);
 	says("ipc:///run/llamad/llamad.sock does not exist");
 	says("no server is listening on ipc:///run/user/7/llamad/llamad.sock");
-	ck_assert_int_eq(lmi_client_nobody("ipc:///run/llamad/llamad.sock", true, &err), LMD_IO);
+	ck_assert_int_eq(lmi_client_fail_unreachable("ipc:///run/llamad/llamad.sock", true, &err),
+			 LMD_IO);
 	ck_assert_str_eq(err.text,
 			 "ipc:///run/llamad/llamad.sock: no server is listening; is llamad running?");
 }
@@ -102,19 +104,19 @@ START_TEST(a_socket_of_a_group)
 	snprintf(want, sizeof(want), "add yourself to the group: sudo usermod -aG %s $USER",
 		 g->gr_name);
 	ck_assert_int_eq(chmod(a.sun_path, 0660), 0);
-	ck_assert_int_eq(lmi_client_no_permission(url, &err), LMD_IO);
+	ck_assert_int_eq(lmi_client_fail_permission(url, &err), LMD_IO);
 	says("permission denied");
 	says(want);
 	/* the group has no permission */
 	ck_assert_int_eq(chmod(a.sun_path, 0600), 0);
-	ck_assert_int_eq(lmi_client_no_permission(url, &err), LMD_IO);
+	ck_assert_int_eq(lmi_client_fail_permission(url, &err), LMD_IO);
 	says("permission denied");
 	ck_assert_ptr_null(strstr(err.text, "usermod"));
 	unlink(a.sun_path);
 	/* the folder belongs to the group */
 	ck_assert_int_eq(chown(dir, (uid_t)-1, g->gr_gid), 0);
 	ck_assert_int_eq(chmod(dir, 0750), 0);
-	ck_assert_int_eq(lmi_client_no_permission(url, &err), LMD_IO);
+	ck_assert_int_eq(lmi_client_fail_permission(url, &err), LMD_IO);
 	says(want);
 	rmdir(dir);
 	close(fd);

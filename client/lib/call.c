@@ -22,7 +22,7 @@ static enum lmd_status ask(struct lmd_client *c, const char *name, const char *m
 				name);
 	st = lmi_client_members_request(&b, op, members, err);
 	if (st == LMD_OK)
-		st = lmi_client_ask_bytes(c, op, b.p, b.n, 0, a, err);
+		st = lmi_client_exchange_bytes(c, op, b.p, b.n, 0, a, err);
 	lmi_wire_buf_fini(&b);
 	return st;
 }
@@ -43,7 +43,7 @@ LMD_EXPORT enum lmd_status lmd_client_call(struct lmd_client *c, const char *op,
 		*reply = (char *)b.p;
 	else
 		lmi_wire_buf_fini(&b);
-	lmi_client_answer_fini(&a);
+	lmi_client_reply_fini(&a);
 	return st;
 }
 
@@ -84,6 +84,6 @@ LMD_EXPORT enum lmd_status lmd_client_start(struct lmd_client *c, const char *op
 	id = stream_of(&a.r);
 	st = id ? lmi_client_stream_open(c, id, 0, -1, out, err)
 		: lmd_fail(err, LMD_INVALID, "the reply of op '%.64s' is not a stream", op);
-	lmi_client_answer_fini(&a);
+	lmi_client_reply_fini(&a);
 	return st;
 }

@@ -35,9 +35,9 @@ static enum lmd_status failed(const struct lmd_client *c, int rv, struct lmd_err
 	if (rv == NNG_ENOMEM)
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory", c->url);
 	if (rv == NNG_ENOENT || rv == NNG_ECONNREFUSED)
-		return lmi_client_nobody(c->url, c->is_default, err);
+		return lmi_client_fail_unreachable(c->url, c->is_default, err);
 	if (rv == NNG_EPERM)
-		return lmi_client_no_permission(c->url, err);
+		return lmi_client_fail_permission(c->url, err);
 	if (rv == NNG_EPEERAUTH || rv == NNG_ECRYPTO)
 		return lmd_fail(err, LMD_IO,
 				"%s: the certificate is not trusted or is for another name, or the "
@@ -62,7 +62,7 @@ static enum lmd_status hello(struct lmd_client *c, struct lmd_error *err)
 	req.u.hello.key = (struct lmd_str){.ptr = c->key, .len = strlen(c->key)};
 	req.u.hello.version = (struct lmd_str){.ptr = PACKAGE_VERSION,
 					       .len = sizeof(PACKAGE_VERSION) - 1};
-	st = lmi_client_ask(c, &req, 0, &a, err);
+	st = lmi_client_exchange(c, &req, 0, &a, err);
 	if (st != LMD_OK)
 		return st;
 	if (r->v_min > LMI_WIRE_V || r->v_max < LMI_WIRE_V)
@@ -75,7 +75,7 @@ static enum lmd_status hello(struct lmd_client *c, struct lmd_error *err)
 			       r->version.ptr);
 		c->admin = r->role == LMI_WIRE_ROLE_ADMIN;
 	}
-	lmi_client_answer_fini(&a);
+	lmi_client_reply_fini(&a);
 	return st;
 }
 
@@ -229,7 +229,7 @@ bool lmi_client_id(struct lmi_wire_id *id, const char *hex, size_t n)
 	return true;
 }
 
-void lmi_client_answer_fini(struct lmi_client_answer *a)
+void lmi_client_reply_fini(struct lmi_client_answer *a)
 {
 	if (a->msg)
 		nng_msg_free(a->msg);
@@ -316,13 +316,13 @@ static enum lmd_status ask_once(struct lmd_client *c, enum lmi_wire_op op, const
 			      out->r.error.text.ptr);
 	}
 	if (st != LMD_OK)
-		lmi_client_answer_fini(out);
+		lmi_client_reply_fini(out);
 	return st;
 }
 
-enum lmd_status lmi_client_ask_bytes(struct lmd_client *c, enum lmi_wire_op op, const void *p,
-				     size_t n, uint32_t extra_ms, struct lmi_client_answer *out,
-				     struct lmd_error *err)
+enum lmd_status lmi_client_exchange_bytes(struct lmd_client *c, enum lmi_wire_op op, const void *p,
+					  size_t n, uint32_t extra_ms,
+					  struct lmi_client_answer *out, struct lmd_error *err)
 {
 	bool say_hello;
 	enum lmd_status st = ask_once(c, op, p, n, extra_ms, out, &say_hello, err);
@@ -337,9 +337,9 @@ enum lmd_status lmi_client_ask_bytes(struct lmd_client *c, enum lmi_wire_op op, 
 	return st;
 }
 
-enum lmd_status lmi_client_ask(struct lmd_client *c, struct lmi_wire_request *req,
-			       uint32_t extra_ms, struct lmi_client_answer *out,
-			       struct lmd_error *err)
+enum lmd_status lmi_client_exchange(struct lmd_client *c, struct lmi_wire_request *req,
+				    uint32_t extra_ms, struct lmi_client_answer *out,
+				    struct lmd_error *err)
 {
 	struct lmi_wire_buf b = {0};
 	char rid[LMI_CLIENT_IDEMPOTENCY_KEY_SIZE];
@@ -353,7 +353,7 @@ enum lmd_status lmi_client_ask(struct lmd_client *c, struct lmi_wire_request *re
 	if (st == LMD_OK)
 		st = lmi_wire_request_encode(&b, req, err);
 	if (st == LMD_OK)
-		st = lmi_client_ask_bytes(c, req->op, b.p, b.n, extra_ms, out, err);
+		st = lmi_client_exchange_bytes(c, req->op, b.p, b.n, extra_ms, out, err);
 	if (req->rid.ptr == rid)
 		req->rid = (struct lmd_str){0};
 	lmi_wire_buf_fini(&b);

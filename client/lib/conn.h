@@ -32,19 +32,19 @@ struct lmi_client_answer {
 	struct lmd_arena *arena;
 };
 /* A zeroed struct is allowed. */
-void lmi_client_answer_fini(struct lmi_client_answer *a);
+void lmi_client_reply_fini(struct lmi_client_answer *a);
 
 /* Sends the request and waits at most call_ms + extra_ms for its reply.  If the connection breaks,
  * reconnects within connect_ms and repeats the request; one that is not idempotent gets a rid if it
  * has none.  After a reconnect over TCP, sends hello first.  An error of the server becomes the
  * returned status and error message.  On failure *out is empty. */
-enum lmd_status lmi_client_ask(struct lmd_client *c, struct lmi_wire_request *req,
-			       uint32_t extra_ms, struct lmi_client_answer *out,
-			       struct lmd_error *err);
-/* Like lmi_client_ask, for an encoded request of `op`. */
-enum lmd_status lmi_client_ask_bytes(struct lmd_client *c, enum lmi_wire_op op, const void *p,
-				     size_t n, uint32_t extra_ms, struct lmi_client_answer *out,
-				     struct lmd_error *err);
+enum lmd_status lmi_client_exchange(struct lmd_client *c, struct lmi_wire_request *req,
+				    uint32_t extra_ms, struct lmi_client_answer *out,
+				    struct lmd_error *err);
+/* Like lmi_client_exchange, for an encoded request of `op`. */
+enum lmd_status lmi_client_exchange_bytes(struct lmd_client *c, enum lmi_wire_op op, const void *p,
+					  size_t n, uint32_t extra_ms,
+					  struct lmi_client_answer *out, struct lmd_error *err);
 
 /* Parses an id of 2 * sizeof(id->b) hexadecimal digits; returns false if it is not one. */
 bool lmi_client_id(struct lmi_wire_id *id, const char *hex, size_t n);

@@ -92,15 +92,15 @@ static enum lmd_status ask(struct lmd_client *c, struct lmi_wire_request *req, c
 	enum lmd_status st;
 
 	if (!more)
-		return lmi_client_ask(c, req, 0, a, err);
+		return lmi_client_exchange(c, req, 0, a, err);
 	st = lmi_client_idempotency_key(rid, err);
 	req->rid = (struct lmd_str){.ptr = rid, .len = sizeof(rid) - 1};
 	if (st == LMD_OK)
 		st = lmi_wire_request_encode(&own, req, err);
 	if (st == LMD_OK)
-		st = lmi_client_members_over(&all, own.p, own.n, more, err);
+		st = lmi_client_members_override(&all, own.p, own.n, more, err);
 	if (st == LMD_OK)
-		st = lmi_client_ask_bytes(c, req->op, all.p, all.n, 0, a, err);
+		st = lmi_client_exchange_bytes(c, req->op, all.p, all.n, 0, a, err);
 	lmi_wire_buf_fini(&own);
 	lmi_wire_buf_fini(&all);
 	return st;
@@ -137,7 +137,7 @@ LMD_EXPORT enum lmd_status lmd_client_generate(struct lmd_client *c,
 					    : g.hold_ms             ? (int32_t)g.hold_ms
 								    : -1,
 					    out, err);
-	lmi_client_answer_fini(&a);
+	lmi_client_reply_fini(&a);
 	lmi_free(stops);
 	return st;
 }

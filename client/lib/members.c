@@ -153,8 +153,8 @@ undo:
 	return st;
 }
 
-enum lmd_status lmi_client_members_over(struct lmi_wire_buf *out, const void *p, size_t n,
-					const char *json, struct lmd_error *err)
+enum lmd_status lmi_client_members_override(struct lmi_wire_buf *out, const void *p, size_t n,
+					    const char *json, struct lmd_error *err)
 {
 	msgpack_unpacked u;
 	msgpack_sbuffer sb;

@@ -14,7 +14,7 @@ enum lmd_status lmi_client_members_request(struct lmi_wire_buf *out, enum lmi_wi
 
 /* Appends the message in p with the members of a JSON object added; those with the same name
  * replace its own. */
-enum lmd_status lmi_client_members_over(struct lmi_wire_buf *out, const void *p, size_t n,
-					const char *json, struct lmd_error *err);
+enum lmd_status lmi_client_members_override(struct lmi_wire_buf *out, const void *p, size_t n,
+					    const char *json, struct lmd_error *err);
 
 #endif /* LLAMAD_CLIENT_LIB_MEMBERS_H */

@@ -69,7 +69,7 @@ static enum lmd_status fetch(struct lmd_stream *s, uint32_t wait_ms, struct lmd_
 {
 	struct lmi_wire_request req;
 
-	lmi_client_answer_fini(&s->answer);
+	lmi_client_reply_fini(&s->answer);
 	s->at = 0;
 	lmi_wire_request_init(&req, LMI_WIRE_OP_NEXT);
 	req.u.next.id = s->id;
@@ -80,7 +80,7 @@ static enum lmd_status fetch(struct lmd_stream *s, uint32_t wait_ms, struct lmd_
 		req.u.next.has_hold_ms = true;
 		req.u.next.hold_ms = s->hold_ms;
 	}
-	return lmi_client_ask(s->c, &req, wait_ms, &s->answer, err);
+	return lmi_client_exchange(s->c, &req, wait_ms, &s->answer, err);
 }
 
 static const char *word(const struct lmi_wire_words *w, int value)
@@ -210,8 +210,8 @@ LMD_EXPORT enum lmd_status lmd_stream_cancel(struct lmd_stream *s, struct lmd_er
 
 	lmi_wire_request_init(&req, LMI_WIRE_OP_CANCEL);
 	req.u.cancel.id = s->id;
-	st = lmi_client_ask(s->c, &req, 0, &a, err);
-	lmi_client_answer_fini(&a);
+	st = lmi_client_exchange(s->c, &req, 0, &a, err);
+	lmi_client_reply_fini(&a);
 	return st;
 }
 
@@ -219,7 +219,7 @@ LMD_EXPORT void lmd_stream_leave(struct lmd_stream *s)
 {
 	if (!s)
 		return;
-	lmi_client_answer_fini(&s->answer);
+	lmi_client_reply_fini(&s->answer);
 	lmi_free(s);
 }
 

@@ -40,7 +40,7 @@ prints '^tiny .* chat  ' list
 refused 1 "'talk' is not known, but 'chat' is: the model comes first, .*: llamactl alias chat talk" \
 	alias talk chat
 does alias chat talk
-refused 1 "model 'nothing' is not known" alias nothing nobody
+refused 1 "model 'nothing' does not exist" alias nothing nobody
 refused 2 'NAME ALIAS' alias tiny
 
 # the engine's log names the model as the registry does

@@ -12,7 +12,7 @@
 #include "core/engine/sample_params.h"
 #include "core/text/tokenizer.h"
 #include "tests/lmd_check.h"
-#include "tests/story_fixture.h"
+#include "tests/generation_fixture.h"
 #include "tests/tiny_model.h"
 
 static struct story_env env;

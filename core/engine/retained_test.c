@@ -6,7 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "tests/lmd_check.h"
-#include "tests/story_fixture.h"
+#include "tests/generation_fixture.h"
 
 static struct story_env env;
 

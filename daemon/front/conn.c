@@ -40,7 +40,7 @@ static enum lmd_status identify(struct lmi_conn *c)
 		    nng_stream_get_uint64(c->stream, NNG_OPT_IPC_PEER_GID, &gid) ||
 		    nng_stream_get_uint64(c->stream, NNG_OPT_IPC_PEER_PID, &pid))
 			return LMD_IO;
-		c->peer = (struct lmi_conn_peer){.uid = (uint32_t)uid};
+		c->peer = (struct lmi_daemon_visitor){.uid = (uint32_t)uid};
 		c->who = (struct lmi_svc_principal){
 			.uid = (uint32_t)uid, .gid = (uint32_t)gid, .pid = (int32_t)pid};
 		return LMD_OK;
@@ -60,7 +60,7 @@ static enum lmd_status identify(struct lmi_conn *c)
 	return LMD_OK;
 }
 
-static uint64_t unauthenticated_bytes(const struct lmi_front *f)
+static uint64_t unauthenticated_bytes(const struct lmi_front_listener *f)
 {
 	return LMI_FRONT_UNAUTHENTICATED_BYTES < f->o.message_bytes
 		       ? LMI_FRONT_UNAUTHENTICATED_BYTES
@@ -71,13 +71,13 @@ static uint64_t unauthenticated_bytes(const struct lmi_front *f)
  * request is answered with the reason. */
 static enum lmd_status admit(struct lmi_conn *c)
 {
-	struct lmi_front *f = c->f;
+	struct lmi_front_listener *f = c->f;
 	struct lmd_error err = {0};
 	enum lmd_status st = identify(c);
 
 	if (st != LMD_OK)
 		return st;
-	st = lmi_conn_limiter_admit(&f->limiter, &c->peer, &err);
+	st = lmi_daemon_door_enter(&f->limiter, &c->peer, &err);
 	if (st == LMD_BUSY && f->n_turned_away < LMI_FRONT_REJECTED_MAX) {
 		f->n_turned_away++;
 		c->turned_away = true;
@@ -89,8 +89,8 @@ static enum lmd_status admit(struct lmi_conn *c)
 		return st;
 	c->who.conn = ++f->n_conn_ever;
 	if (!c->peer.remote)
-		c->who.role = lmi_conn_limiter_is_admin(&f->limiter, &c->peer) ? LMI_SVC_ROLE_ADMIN
-									       : LMI_SVC_ROLE_USER;
+		c->who.role = lmi_daemon_door_is_admin(&f->limiter, &c->peer) ? LMI_SVC_ROLE_ADMIN
+									      : LMI_SVC_ROLE_USER;
 	c->frames.max = c->peer.remote ? unauthenticated_bytes(f) : f->o.message_bytes;
 	return LMD_OK;
 }
@@ -109,7 +109,8 @@ static bool send_hello(struct lmi_conn *c)
 	return true;
 }
 
-void lmi_conn_begin(struct lmi_front *f, const struct lmi_front_listener *l, nng_stream *own_stream)
+void lmi_conn_begin(struct lmi_front_listener *f, const struct lmi_front_listen_socket *l,
+		    nng_stream *own_stream)
 {
 	struct lmi_conn *c = lmi_alloc(1, sizeof(*c));
 	bool in = false;
@@ -137,9 +138,9 @@ void lmi_conn_begin(struct lmi_front *f, const struct lmi_front_listener *l, nng
 		lmi_front_check_by(f, lmi_conn_tick(c, f->now));
 }
 
-void lmi_conn_flush_close(struct lmi_conn *c)
+void lmi_conn_free_if_done(struct lmi_conn *c)
 {
-	struct lmi_front *f = c->f;
+	struct lmi_front_listener *f = c->f;
 
 	if (!c->closed || c->rx.runs || c->tx.runs || c->n_call || f->walks)
 		return;
@@ -160,7 +161,7 @@ void lmi_conn_flush_close(struct lmi_conn *c)
 
 void lmi_conn_close(struct lmi_conn *c)
 {
-	struct lmi_front *f = c->f;
+	struct lmi_front_listener *f = c->f;
 
 	if (c->closed)
 		return;
@@ -172,17 +173,17 @@ void lmi_conn_close(struct lmi_conn *c)
 	if (c->turned_away) {
 		f->n_turned_away--;
 	} else if (c->who.conn) {
-		lmi_conn_limiter_leave(&f->limiter, &c->peer);
+		lmi_daemon_door_leave(&f->limiter, &c->peer);
 		if (f->open)
 			f->o.ops.gone(f->o.arg, c->who.conn);
 	}
 	c->n_call--;
-	lmi_conn_flush_close(c);
+	lmi_conn_free_if_done(c);
 }
 
-void lmi_conn_demote(struct lmi_conn *c)
+void lmi_conn_deauthenticate(struct lmi_conn *c)
 {
-	struct lmi_front *f = c->f;
+	struct lmi_front_listener *f = c->f;
 	uint64_t conn = c->who.conn;
 
 	c->revoked = false;
@@ -201,7 +202,7 @@ void lmi_conn_revoke(struct lmi_conn *c)
 	lmi_front_check_by(c->f, 0);
 }
 
-void lmi_conn_kill(struct lmi_conn *c)
+void lmi_conn_close_later(struct lmi_conn *c)
 {
 	c->doomed = true;
 	lmi_front_check_by(c->f, 0);
@@ -211,7 +212,7 @@ void lmi_conn_answered(struct lmi_conn *c)
 {
 	c->n_call--;
 	c->since_ns = c->f->now;
-	lmi_conn_flush_close(c);
+	lmi_conn_free_if_done(c);
 }
 
 /* ---- writing ---- */
@@ -271,7 +272,7 @@ static void sent(struct lmi_conn *c, size_t n)
 static void end(struct lmi_conn *c)
 {
 	if (c->closed)
-		lmi_conn_flush_close(c);
+		lmi_conn_free_if_done(c);
 	else
 		lmi_conn_close(c);
 }
@@ -308,12 +309,12 @@ void lmi_conn_send(struct lmi_conn *c, const uint8_t *route, uint32_t n_route, c
 		return;
 	if (c->out_bytes > LMI_CONN_OUT_BYTES) {
 		c->f->n_unread++;
-		lmi_conn_kill(c);
+		lmi_conn_close_later(c);
 		return;
 	}
 	o = lmi_alloc(1, sizeof(*o) + LMI_FRONT_FRAME_HEAD_BYTES + n_route + n);
 	if (!o) {
-		lmi_conn_kill(c);
+		lmi_conn_close_later(c);
 		return;
 	}
 	o->n = lmi_front_frame_head(c->ipc, n_route + n, o->bytes);
@@ -330,7 +331,7 @@ void lmi_conn_send(struct lmi_conn *c, const uint8_t *route, uint32_t n_route, c
 static void take(struct lmi_conn *c, const uint8_t *p, size_t n)
 {
 	while (n && !c->closed && !c->doomed && !c->last_words) {
-		bool inside = lmi_front_frames_inside(&c->frames);
+		bool inside = lmi_front_frames_incomplete(&c->frames);
 		struct lmi_front_frame frame;
 
 		switch (lmi_front_frames_feed(&c->frames, &p, &n, &frame)) {
@@ -340,7 +341,7 @@ static void take(struct lmi_conn *c, const uint8_t *p, size_t n)
 			c->part_ns = c->f->now;
 			c->part_got = 0;
 			break;
-		case LMI_FRONT_FRAME_GREETED:
+		case LMI_FRONT_FRAME_HANDSHAKE:
 			c->since_ns = c->f->now;
 			break;
 		case LMI_FRONT_FRAME_MESSAGE:
@@ -353,10 +354,10 @@ static void take(struct lmi_conn *c, const uint8_t *p, size_t n)
 			break;
 		case LMI_FRONT_FRAME_BAD:
 			c->f->n_bad++;
-			lmi_conn_kill(c);
+			lmi_conn_close_later(c);
 			break;
 		case LMI_FRONT_FRAME_NOMEM:
-			lmi_conn_kill(c);
+			lmi_conn_close_later(c);
 			break;
 		}
 	}
@@ -366,7 +367,7 @@ static void on_rx(struct lmi_mailbox_message *m)
 {
 	struct lmi_front_aio *op = (struct lmi_front_aio *)m;
 	struct lmi_conn *c = op->owner;
-	struct lmi_front *f = c->f;
+	struct lmi_front_listener *f = c->f;
 	size_t n = nng_aio_count(op->aio);
 
 	op->runs = false;
@@ -398,7 +399,7 @@ static uint64_t over(struct lmi_conn *c, uint64_t *count)
 
 uint64_t lmi_conn_tick(struct lmi_conn *c, uint64_t now)
 {
-	struct lmi_front *f = c->f;
+	struct lmi_front_listener *f = c->f;
 	uint64_t part = f->o.limits.message_ms * LMI_FRONT_NS_PER_MS,
 		 idle = f->o.limits.idle_ms * LMI_FRONT_NS_PER_MS;
 	uint64_t next = UINT64_MAX;
@@ -410,12 +411,12 @@ uint64_t lmi_conn_tick(struct lmi_conn *c, uint64_t now)
 		return UINT64_MAX;
 	}
 	if (c->revoked)
-		lmi_conn_demote(c);
+		lmi_conn_deauthenticate(c);
 	if (c->turned_away) {
 		if (now >= c->begun_ns + TURNED_AWAY_MS * LMI_FRONT_NS_PER_MS)
 			return over(c, &f->n_slow);
 		next = c->begun_ns + TURNED_AWAY_MS * LMI_FRONT_NS_PER_MS;
-	} else if (lmi_front_frames_inside(&c->frames)) {
+	} else if (lmi_front_frames_incomplete(&c->frames)) {
 		if (now >= c->part_ns + part && c->frames.got - c->part_got < PART_BYTES)
 			return over(c, &f->n_slow);
 		if (now >= c->part_ns + part) {

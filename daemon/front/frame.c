@@ -100,7 +100,7 @@ static enum lmi_front_frame_event head(struct lmi_front_frames *f, const uint8_t
 	f->greeted = true;
 	f->n_head = 0;
 	return memcmp(f->head, peer_hello, sizeof(peer_hello)) ? LMI_FRONT_FRAME_BAD
-							       : LMI_FRONT_FRAME_GREETED;
+							       : LMI_FRONT_FRAME_HANDSHAKE;
 }
 
 enum lmi_front_frame_event lmi_front_frames_feed(struct lmi_front_frames *f, const uint8_t **p,
@@ -129,7 +129,7 @@ enum lmi_front_frame_event lmi_front_frames_feed(struct lmi_front_frames *f, con
 	return LMI_FRONT_FRAME_MORE;
 }
 
-bool lmi_front_frames_inside(const struct lmi_front_frames *f)
+bool lmi_front_frames_incomplete(const struct lmi_front_frames *f)
 {
 	return !f->greeted || f->n_head > 0;
 }

@@ -36,9 +36,9 @@ struct lmi_front_frames {
 };
 
 enum lmi_front_frame_event {
-	LMI_FRONT_FRAME_MORE,    /* more bytes are needed */
-	LMI_FRONT_FRAME_GREETED, /* the handshake is complete: the peer is a REQ socket */
-	LMI_FRONT_FRAME_MESSAGE, /* out is a message */
+	LMI_FRONT_FRAME_MORE,      /* more bytes are needed */
+	LMI_FRONT_FRAME_HANDSHAKE, /* the handshake is complete: the peer is a REQ socket */
+	LMI_FRONT_FRAME_MESSAGE,   /* out is a message */
 	LMI_FRONT_FRAME_LONG, /* out is the route and the length of a message that was too long */
 	LMI_FRONT_FRAME_BAD, /* another protocol, or much too long: the connection must be closed */
 	LMI_FRONT_FRAME_NOMEM,
@@ -59,7 +59,7 @@ extern const uint8_t lmi_front_frame_hello[LMI_FRONT_FRAME_HELLO_BYTES];
 enum lmi_front_frame_event lmi_front_frames_feed(struct lmi_front_frames *f, const uint8_t **p,
 						 size_t *n, struct lmi_front_frame *out);
 /* Returns whether the handshake or a message is incomplete. */
-bool lmi_front_frames_inside(const struct lmi_front_frames *f);
+bool lmi_front_frames_incomplete(const struct lmi_front_frames *f);
 /* Writes the bytes that precede a message of n bytes (including the route); returns their
  * number. */
 uint32_t lmi_front_frame_head(bool ipc, uint64_t n, uint8_t out[LMI_FRONT_FRAME_HEAD_BYTES]);

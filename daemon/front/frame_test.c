@@ -61,7 +61,7 @@ static struct seen feed(bool ipc, size_t step)
 
 		do {
 			ev = lmi_front_frames_feed(&f, &p, &n, &out);
-			s.n_greeted += ev == LMI_FRONT_FRAME_GREETED;
+			s.n_greeted += ev == LMI_FRONT_FRAME_HANDSHAKE;
 			s.n_message += ev == LMI_FRONT_FRAME_MESSAGE;
 			s.n_long += ev == LMI_FRONT_FRAME_LONG;
 			s.n_bad += ev == LMI_FRONT_FRAME_BAD;
@@ -76,7 +76,7 @@ static struct seen feed(bool ipc, size_t step)
 		} while (ev != LMI_FRONT_FRAME_MORE && ev != LMI_FRONT_FRAME_BAD);
 	}
 	if (!s.n_bad)
-		ck_assert(!lmi_front_frames_inside(&f));
+		ck_assert(!lmi_front_frames_incomplete(&f));
 	lmi_front_frames_fini(&f);
 	return s;
 }
@@ -169,10 +169,10 @@ START_TEST(memory_follows_bytes)
 	put(head, lmi_front_frame_head(true, 64u << 20, head));
 	put("\x80\0\0\x07", 4);
 	n = n_bytes;
-	ck_assert_int_eq(lmi_front_frames_feed(&f, &p, &n, &out), LMI_FRONT_FRAME_GREETED);
+	ck_assert_int_eq(lmi_front_frames_feed(&f, &p, &n, &out), LMI_FRONT_FRAME_HANDSHAKE);
 	ck_assert_int_eq(lmi_front_frames_feed(&f, &p, &n, &out), LMI_FRONT_FRAME_MORE);
 	ck_assert_uint_le(f.cap, 8192);
-	ck_assert(lmi_front_frames_inside(&f));
+	ck_assert(lmi_front_frames_incomplete(&f));
 	lmi_front_frames_fini(&f);
 }
 END_TEST

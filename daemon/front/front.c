@@ -34,7 +34,7 @@ struct pending {
 static void answer(struct pending *a, struct lmi_wire_reply *r)
 {
 	struct lmi_conn *c = a->conn;
-	struct lmi_front *f = c->f;
+	struct lmi_front_listener *f = c->f;
 	struct lmd_error err = {0}, keep = {0};
 
 	r->v = a->v;
@@ -81,7 +81,7 @@ static void on_reply(void *arg, const struct lmi_wire_reply *reply, const struct
 
 static void greet(struct pending *a)
 {
-	struct lmi_front *f = a->conn->f;
+	struct lmi_front_listener *f = a->conn->f;
 	struct lmi_wire_request req;
 
 	lmi_wire_request_init(&req, LMI_WIRE_OP_HELLO);
@@ -94,25 +94,25 @@ static void on_login(void *arg, const struct lmi_front_login *login, const struc
 {
 	struct pending *a = arg;
 	struct lmi_conn *c = a->conn;
-	char text[LMI_CONN_PEER_TEXT];
+	char text[LMI_DAEMON_VISITOR_TEXT];
 
 	if (!login) {
 		if (err->status != LMD_DENIED) /* the key was not checked */
-			lmi_conn_limiter_passed(&c->f->limiter, &c->peer);
+			lmi_daemon_door_passed(&c->f->limiter, &c->peer);
 		else
 			LMI_FRONT_LOG(c->f, LMD_LOG_WARN, "login from %s failed: %s",
-				      lmi_conn_peer_text(&c->peer, text), err->text);
+				      lmi_daemon_visitor_text(&c->peer, text), err->text);
 		refuse(a, err, -1, false);
 		return;
 	}
-	lmi_conn_limiter_passed(&c->f->limiter, &c->peer);
+	lmi_daemon_door_passed(&c->f->limiter, &c->peer);
 	if (c->closed) {
 		greet(a);
 		return;
 	}
 	/* with another key the connection belongs to another principal */
 	if (c->revoked || (*c->who.key_label && strcmp(c->who.key_label, login->label)))
-		lmi_conn_demote(c);
+		lmi_conn_deauthenticate(c);
 	c->who.role = login->role;
 	(void)snprintf(c->who.key_label, sizeof(c->who.key_label), "%s", login->label);
 	c->expires_ns = login->expires_ns;
@@ -124,7 +124,7 @@ static void on_login(void *arg, const struct lmi_front_login *login, const struc
 static void hello(struct pending *a, const struct lmd_str *key)
 {
 	struct lmi_conn *c = a->conn;
-	struct lmi_front *f = c->f;
+	struct lmi_front_listener *f = c->f;
 	struct lmd_error err = {0};
 	uint32_t retry_ms = 0;
 
@@ -134,7 +134,7 @@ static void hello(struct pending *a, const struct lmd_str *key)
 		(void)lmd_fail(&err, LMD_DENIED,
 			       "hello: the key is missing: clients over TCP must send one");
 		refuse(a, &err, -1, false);
-	} else if (lmi_conn_limiter_try(&f->limiter, &c->peer, f->now, &retry_ms, &err) != LMD_OK) {
+	} else if (lmi_daemon_door_try(&f->limiter, &c->peer, f->now, &retry_ms, &err) != LMD_OK) {
 		refuse(a, &err, retry_ms ? (int64_t)retry_ms : -1, false);
 	} else {
 		f->o.ops.login(f->o.arg, key, on_login, a);
@@ -166,7 +166,7 @@ static void keep_head(struct pending *a, const struct lmi_wire_request *req)
 static void dispatch(struct pending *a, const struct lmi_wire_request *req)
 {
 	struct lmi_conn *c = a->conn;
-	struct lmi_front *f = c->f;
+	struct lmi_front_listener *f = c->f;
 	struct lmd_error err = {0};
 
 	if (c->turned_away) {
@@ -197,7 +197,7 @@ static void dispatch(struct pending *a, const struct lmi_wire_request *req)
 
 static void decode(struct pending *a, const struct lmi_front_frame *frame)
 {
-	struct lmi_front *f = a->conn->f;
+	struct lmi_front_listener *f = a->conn->f;
 	struct lmd_error err = {0};
 	struct lmi_wire_request req;
 	struct lmd_arena *arena = lmi_arena_create(ARENA_BYTES + 64 * frame->n_body);
@@ -218,12 +218,12 @@ static void decode(struct pending *a, const struct lmi_front_frame *frame)
 
 void lmi_front_message(struct lmi_conn *c, const struct lmi_front_frame *frame, bool too_long)
 {
-	struct lmi_front *f = c->f;
+	struct lmi_front_listener *f = c->f;
 	struct pending *a = lmi_alloc(1, sizeof(*a));
 	struct lmd_error err = {0};
 
 	if (!a) {
-		lmi_conn_kill(c);
+		lmi_conn_close_later(c);
 		return;
 	}
 	a->conn = c;
@@ -246,7 +246,7 @@ void lmi_front_message(struct lmi_conn *c, const struct lmi_front_frame *frame, 
 
 /* ---- life ---- */
 
-static enum lmd_status open_listeners(struct lmi_front *f, struct lmd_error *err)
+static enum lmd_status open_listeners(struct lmi_front_listener *f, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
 	char url[160];
@@ -264,10 +264,10 @@ static enum lmd_status open_listeners(struct lmi_front *f, struct lmd_error *err
 	return st;
 }
 
-enum lmd_status lmi_front_open(struct lmi_front **out, const struct lmi_front_opts *opts,
+enum lmd_status lmi_front_open(struct lmi_front_listener **out, const struct lmi_front_opts *opts,
 			       struct lmd_error *err)
 {
-	struct lmi_front *f = lmi_alloc(1, sizeof(*f));
+	struct lmi_front_listener *f = lmi_alloc(1, sizeof(*f));
 	enum lmd_status st;
 
 	if (!f)
@@ -284,7 +284,7 @@ enum lmd_status lmi_front_open(struct lmi_front **out, const struct lmi_front_op
 	f->open = true;
 	f->now = lmi_loop_now();
 	f->check_ns = UINT64_MAX;
-	lmi_conn_limiter_init(&f->limiter, &opts->limits.limiter, (uint32_t)geteuid());
+	lmi_daemon_door_init(&f->limiter, &opts->limits.limiter, (uint32_t)geteuid());
 	st = open_listeners(f, err);
 	if (st == LMD_OK)
 		*out = f;
@@ -294,7 +294,7 @@ enum lmd_status lmi_front_open(struct lmi_front **out, const struct lmi_front_op
 }
 
 /* Waits for messages of nng's threads.  Returns false once `until` has passed. */
-static bool wait_more(struct lmi_front *f, uint64_t until)
+static bool wait_more(struct lmi_front_listener *f, uint64_t until)
 {
 	struct pollfd p = {.fd = lmi_mailbox_fd(&f->mailbox), .events = POLLIN};
 	uint64_t now = f->now = lmi_loop_now();
@@ -305,7 +305,7 @@ static bool wait_more(struct lmi_front *f, uint64_t until)
 	return true;
 }
 
-void lmi_front_flush(struct lmi_front *f, uint32_t flush_ms)
+void lmi_front_flush(struct lmi_front_listener *f, uint32_t flush_ms)
 {
 	uint64_t until = lmi_loop_now() + flush_ms * LMI_FRONT_NS_PER_MS;
 
@@ -316,16 +316,16 @@ void lmi_front_flush(struct lmi_front *f, uint32_t flush_ms)
 		;
 }
 
-static bool accepts(const struct lmi_front *f)
+static bool accepts(const struct lmi_front_listener *f)
 {
-	for (const struct lmi_front_listener *l = f->listeners; l; l = l->next)
+	for (const struct lmi_front_listen_socket *l = f->listeners; l; l = l->next)
 		if (l->accept.runs)
 			return true;
 	return false;
 }
 
 /* Calls visit for all connections, then frees the closed ones. */
-static void walk(struct lmi_front *f, void (*visit)(struct lmi_conn *c))
+static void walk(struct lmi_front_listener *f, void (*visit)(struct lmi_conn *c))
 {
 	struct lmi_conn *next;
 
@@ -335,32 +335,32 @@ static void walk(struct lmi_front *f, void (*visit)(struct lmi_conn *c))
 	f->walks = false;
 	for (struct lmi_conn *c = f->conns; c; c = next) {
 		next = c->next;
-		lmi_conn_flush_close(c);
+		lmi_conn_free_if_done(c);
 	}
 }
 
-void lmi_front_close(struct lmi_front *f)
+void lmi_front_close(struct lmi_front_listener *f)
 {
 	uint64_t until = lmi_loop_now() + END_MS * LMI_FRONT_NS_PER_MS;
-	struct lmi_front_listener *next;
+	struct lmi_front_listen_socket *next;
 
 	if (!f)
 		return;
 	f->open = false;
-	for (struct lmi_front_listener *l = f->listeners; l; l = l->next)
+	for (struct lmi_front_listen_socket *l = f->listeners; l; l = l->next)
 		lmi_front_listener_stop(l);
 	walk(f, lmi_conn_close);
 	while ((f->conns || accepts(f)) && wait_more(f, until))
 		;
 	if (f->conns || accepts(f))
 		return; /* not freed, since nng's threads may still post to it */
-	for (struct lmi_front_listener *l = f->listeners; l; l = next) {
+	for (struct lmi_front_listen_socket *l = f->listeners; l; l = next) {
 		next = l->next;
 		lmi_front_listener_free(l);
 	}
 	if (f->tls)
 		nng_tls_config_free(f->tls);
-	lmi_conn_limiter_fini(&f->limiter);
+	lmi_daemon_door_fini(&f->limiter);
 	lmi_mailbox_fini(&f->mailbox);
 	lmi_wire_buf_fini(&f->buf);
 	lmi_free(f->path);
@@ -372,7 +372,7 @@ void lmi_front_library_fini(void)
 	nng_fini();
 }
 
-int lmi_front_fd(const struct lmi_front *f)
+int lmi_front_fd(const struct lmi_front_listener *f)
 {
 	return lmi_mailbox_fd(&f->mailbox);
 }
@@ -380,7 +380,7 @@ int lmi_front_fd(const struct lmi_front *f)
 /* ---- ticks ---- */
 
 /* Logs each time that a counter has doubled, since rejected clients retry. */
-static void report(struct lmi_front *f)
+static void report(struct lmi_front_listener *f)
 {
 	if (f->limiter.n_refused >= 2 * f->n_refused_said + 1) {
 		LMI_FRONT_LOG(f, LMD_LOG_WARN,
@@ -402,32 +402,32 @@ static void check(struct lmi_conn *c)
 	lmi_front_check_by(c->f, lmi_conn_tick(c, c->f->now));
 }
 
-void lmi_front_tick(struct lmi_front *f, uint64_t now)
+void lmi_front_listener_tick(struct lmi_front_listener *f, uint64_t now)
 {
 	f->now = now;
 	(void)lmi_mailbox_drain(&f->mailbox);
 	if (now >= f->check_ns) {
 		f->check_ns = UINT64_MAX;
-		for (struct lmi_front_listener *l = f->listeners; l; l = l->next)
-			lmi_front_listener_tick(l, now);
+		for (struct lmi_front_listen_socket *l = f->listeners; l; l = l->next)
+			lmi_front_listen_socket_tick(l, now);
 		walk(f, check);
 	}
 	report(f);
 }
 
-uint64_t lmi_front_deadline(const struct lmi_front *f)
+uint64_t lmi_front_deadline(const struct lmi_front_listener *f)
 {
 	return f->check_ns;
 }
 
-void lmi_front_set_limits(struct lmi_front *f, const struct lmi_front_limits *limits)
+void lmi_front_set_limits(struct lmi_front_listener *f, const struct lmi_front_limits *limits)
 {
 	f->o.limits = *limits;
 	f->limiter.limits = limits->limiter;
 	f->check_ns = 0;
 }
 
-enum lmd_status lmi_front_renew_tls(struct lmi_front *f, struct lmd_error *err)
+enum lmd_status lmi_front_renew_tls(struct lmi_front_listener *f, struct lmd_error *err)
 {
 	nng_tls_config *tls;
 	enum lmd_status st;
@@ -437,21 +437,21 @@ enum lmd_status lmi_front_renew_tls(struct lmi_front *f, struct lmd_error *err)
 	st = lmi_front_tls_read(&tls, &f->o, err);
 	if (st != LMD_OK)
 		return st;
-	for (struct lmi_front_listener *l = f->listeners; l; l = l->next)
+	for (struct lmi_front_listen_socket *l = f->listeners; l; l = l->next)
 		lmi_front_listener_set_tls(l, tls);
 	nng_tls_config_free(f->tls);
 	f->tls = tls;
 	return LMD_OK;
 }
 
-void lmi_front_revoke(struct lmi_front *f, const char *label)
+void lmi_front_revoke(struct lmi_front_listener *f, const char *label)
 {
 	for (struct lmi_conn *c = f->conns; c; c = c->next)
 		if (!c->closed && c->peer.remote && !strcmp(c->who.key_label, label))
 			lmi_conn_revoke(c);
 }
 
-void lmi_front_stats(const struct lmi_front *f, struct lmi_front_stats *out)
+void lmi_front_stats(const struct lmi_front_listener *f, struct lmi_front_stats *out)
 {
 	*out = (struct lmi_front_stats){.n_conn = f->limiter.n,
 					.n_calling = f->n_calling,

@@ -15,7 +15,7 @@
 #ifndef LLAMAD_DAEMON_FRONT_FRONT_H
 #define LLAMAD_DAEMON_FRONT_FRONT_H
 
-#include "daemon/front/conn_limiter.h"
+#include "daemon/listener/conn_limiter.h"
 #include "llamad/host.h"
 #include "service/service.h"
 
@@ -48,7 +48,7 @@ struct lmi_front_ops {
 };
 
 struct lmi_front_limits {
-	struct lmi_conn_limiter_limits limiter;
+	struct lmi_daemon_door_limits limiter;
 	uint64_t idle_ms;    /* idle time after which a connection is closed; 0: never */
 	uint64_t message_ms; /* maximum time for the first bytes and for each 10 KiB of a message */
 };
@@ -66,37 +66,37 @@ struct lmi_front_opts {
 	void *arg;
 };
 
-struct lmi_front;
+struct lmi_front_listener;
 
 /* Opens all sockets.  Returns LMD_BUSY if an address is in use, LMD_INVALID if the TLS files cannot
  * be used, or LMD_IO. */
-enum lmd_status lmi_front_open(struct lmi_front **out, const struct lmi_front_opts *opts,
+enum lmd_status lmi_front_open(struct lmi_front_listener **out, const struct lmi_front_opts *opts,
 			       struct lmd_error *err);
 /* Accepts no more requests, and waits at most flush_ms until all replies are sent.  NULL
  * allowed. */
-void lmi_front_flush(struct lmi_front *f, uint32_t flush_ms);
+void lmi_front_flush(struct lmi_front_listener *f, uint32_t flush_ms);
 /* Closes all connections and removes the socket.  All requests must have been answered.  NULL
  * allowed. */
-void lmi_front_close(struct lmi_front *f);
+void lmi_front_close(struct lmi_front_listener *f);
 
 /* Ends the threads of the socket library, after all listeners are closed.  Leak checkers then
  * report only leaks of llamad. */
 void lmi_front_library_fini(void);
 
-/* Returns a descriptor that is readable when lmi_front_tick has something to do. */
-int lmi_front_fd(const struct lmi_front *f);
+/* Returns a descriptor that is readable when lmi_front_listener_tick has something to do. */
+int lmi_front_fd(const struct lmi_front_listener *f);
 /* Handles received messages and closes connections whose time is over. */
-void lmi_front_tick(struct lmi_front *f, uint64_t now);
-/* Returns the time by which lmi_front_tick must be called. */
-uint64_t lmi_front_deadline(const struct lmi_front *f);
+void lmi_front_listener_tick(struct lmi_front_listener *f, uint64_t now);
+/* Returns the time by which lmi_front_listener_tick must be called. */
+uint64_t lmi_front_deadline(const struct lmi_front_listener *f);
 
 /* Changes the limits.  The numbers of connections apply to new connections, the times at once. */
-void lmi_front_set_limits(struct lmi_front *f, const struct lmi_front_limits *limits);
+void lmi_front_set_limits(struct lmi_front_listener *f, const struct lmi_front_limits *limits);
 /* Reads the TLS files again, for new connections.  On failure the old ones stay in use. */
-enum lmd_status lmi_front_renew_tls(struct lmi_front *f, struct lmd_error *err);
+enum lmd_status lmi_front_renew_tls(struct lmi_front_listener *f, struct lmd_error *err);
 /* Call this after a key was removed: its connections are no longer authenticated and their pending
  * work is dropped. */
-void lmi_front_revoke(struct lmi_front *f, const char *label);
+void lmi_front_revoke(struct lmi_front_listener *f, const char *label);
 
 struct lmi_front_stats {
 	uint32_t n_conn;                      /* open connections */
@@ -106,6 +106,6 @@ struct lmi_front_stats {
 	/* connections closed because they were idle, sent too slowly, or did not read */
 	uint64_t n_idle, n_slow, n_unread;
 };
-void lmi_front_stats(const struct lmi_front *f, struct lmi_front_stats *out);
+void lmi_front_stats(const struct lmi_front_listener *f, struct lmi_front_stats *out);
 
 #endif /* LLAMAD_DAEMON_FRONT_FRONT_H */

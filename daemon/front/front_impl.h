@@ -26,22 +26,22 @@
 /* An nng operation; its completion arrives as a message. */
 struct lmi_front_aio {
 	struct lmi_mailbox_message message;
-	struct lmi_front *f;
+	struct lmi_front_listener *f;
 	void *owner;
 	nng_aio *aio;
 	bool runs;
 };
 /* Initialises an operation; done is called on the loop's thread. */
-enum lmd_status lmi_front_aio_init(struct lmi_front_aio *op, struct lmi_front *f, void *owner,
-				   void (*done)(struct lmi_mailbox_message *m));
+enum lmd_status lmi_front_aio_init(struct lmi_front_aio *op, struct lmi_front_listener *f,
+				   void *owner, void (*done)(struct lmi_mailbox_message *m));
 /* The operation must not be running.  A zeroed struct is allowed. */
 void lmi_front_aio_fini(struct lmi_front_aio *op);
 
 /* ---- listen.c ---- */
 
-struct lmi_front_listener {
-	struct lmi_front_listener *next;
-	struct lmi_front *f;
+struct lmi_front_listen_socket {
+	struct lmi_front_listen_socket *next;
+	struct lmi_front_listener *f;
 	nng_stream_listener *l;
 	struct lmi_front_aio accept;
 	uint64_t again_ns; /* while paused: time to accept again; otherwise 0 */
@@ -50,15 +50,15 @@ struct lmi_front_listener {
 };
 
 /* Listens at a URL. */
-enum lmd_status lmi_front_listener_open(struct lmi_front *f, const char *url,
+enum lmd_status lmi_front_listener_open(struct lmi_front_listener *f, const char *url,
 					struct lmd_error *err);
 /* Accepts again after a pause. */
-void lmi_front_listener_tick(struct lmi_front_listener *l, uint64_t now);
+void lmi_front_listen_socket_tick(struct lmi_front_listen_socket *l, uint64_t now);
 /* Sets the TLS configuration of new connections. */
-void lmi_front_listener_set_tls(struct lmi_front_listener *l, nng_tls_config *tls);
+void lmi_front_listener_set_tls(struct lmi_front_listen_socket *l, nng_tls_config *tls);
 /* Stops accepting.  Free the listener once its operation has ended. */
-void lmi_front_listener_stop(struct lmi_front_listener *l);
-void lmi_front_listener_free(struct lmi_front_listener *l);
+void lmi_front_listener_stop(struct lmi_front_listen_socket *l);
+void lmi_front_listener_free(struct lmi_front_listen_socket *l);
 /* Reads the TLS files into an nng configuration. */
 enum lmd_status lmi_front_tls_read(nng_tls_config **out, const struct lmi_front_opts *o,
 				   struct lmd_error *err);
@@ -74,21 +74,21 @@ struct lmi_front_out {
 
 struct lmi_conn {
 	struct lmi_conn *prev, *next;
-	struct lmi_front *f;
+	struct lmi_front_listener *f;
 	bool ipc;
 	nng_stream *stream;
 	struct lmi_front_aio rx, tx;
 	struct lmi_front_frames frames;
 	struct lmi_front_out *out, **out_end;
 	uint64_t out_bytes;
-	struct lmi_conn_peer peer;
+	struct lmi_daemon_visitor peer;
 	struct lmi_svc_principal who;
 	int64_t expires_ns; /* expiry of its key */
 	uint32_t n_call;    /* pending requests */
 	bool reads;
 	bool closed;      /* nothing is read or sent any more; freed once no operation runs */
 	bool doomed;      /* will be closed in the next tick */
-	bool revoked;     /* its key was removed; lmi_conn_demote follows in the next tick */
+	bool revoked; /* its key was removed; lmi_conn_deauthenticate follows in the next tick */
 	bool last_words;  /* will be closed when everything has been sent */
 	bool turned_away; /* rejected: the next request is answered with `why` */
 	uint64_t begun_ns;
@@ -100,34 +100,34 @@ struct lmi_conn {
 };
 
 /* Creates a connection for an accepted stream; takes ownership of it. */
-void lmi_conn_begin(struct lmi_front *f, const struct lmi_front_listener *l,
+void lmi_conn_begin(struct lmi_front_listener *f, const struct lmi_front_listen_socket *l,
 		    nng_stream *own_stream);
 /* Sends the route and a message of n bytes.  If out of memory, the connection is closed. */
 void lmi_conn_send(struct lmi_conn *c, const uint8_t *route, uint32_t n_route, const void *bytes,
 		   size_t n);
-/* Closes the connection.  Not allowed during a call of ops; use lmi_conn_kill there, which closes
+/* Closes the connection.  Not allowed during a call of ops; use lmi_conn_close_later there, which closes
  * it in the next tick. */
 void lmi_conn_close(struct lmi_conn *c);
-void lmi_conn_kill(struct lmi_conn *c);
+void lmi_conn_close_later(struct lmi_conn *c);
 /* Makes the connection unauthenticated and drops its pending work. */
-void lmi_conn_demote(struct lmi_conn *c);
+void lmi_conn_deauthenticate(struct lmi_conn *c);
 /* Call this after its key was removed: further requests are denied, and the next tick calls
- * lmi_conn_demote. */
+ * lmi_conn_deauthenticate. */
 void lmi_conn_revoke(struct lmi_conn *c);
 /* Call this after a request was answered. */
 void lmi_conn_answered(struct lmi_conn *c);
 /* Frees the connection if it is closed and no operation is running. */
-void lmi_conn_flush_close(struct lmi_conn *c);
+void lmi_conn_free_if_done(struct lmi_conn *c);
 /* Closes the connection if its time is over; returns the time of the next check. */
 uint64_t lmi_conn_tick(struct lmi_conn *c, uint64_t now);
 
 /* ---- front.c ---- */
 
-struct lmi_front {
+struct lmi_front_listener {
 	struct lmi_front_opts o;
 	struct lmi_mailbox mailbox;
-	struct lmi_conn_limiter limiter;
-	struct lmi_front_listener *listeners;
+	struct lmi_daemon_door limiter;
+	struct lmi_front_listen_socket *listeners;
 	struct lmi_conn *conns; /* all connections that have not been freed */
 	uint32_t n_live;        /* their number */
 	bool open;              /* accepts requests */
@@ -146,7 +146,7 @@ struct lmi_front {
 /* Handles a message.  If too_long is true, only its route and length are known. */
 void lmi_front_message(struct lmi_conn *c, const struct lmi_front_frame *frame, bool too_long);
 /* Makes sure that the connections are checked at that time or earlier. */
-static inline void lmi_front_check_by(struct lmi_front *f, uint64_t when)
+static inline void lmi_front_check_by(struct lmi_front_listener *f, uint64_t when)
 {
 	if (when < f->check_ns)
 		f->check_ns = when;

@@ -34,8 +34,8 @@ static void on_aio(void *arg)
 	lmi_mailbox_post(&op->f->mailbox, &op->message);
 }
 
-enum lmd_status lmi_front_aio_init(struct lmi_front_aio *op, struct lmi_front *f, void *owner,
-				   void (*done)(struct lmi_mailbox_message *m))
+enum lmd_status lmi_front_aio_init(struct lmi_front_aio *op, struct lmi_front_listener *f,
+				   void *owner, void (*done)(struct lmi_mailbox_message *m))
 {
 	op->f = f;
 	op->owner = owner;
@@ -52,7 +52,7 @@ void lmi_front_aio_fini(struct lmi_front_aio *op)
 
 /* ---- accepting ---- */
 
-static void accept_one(struct lmi_front_listener *l)
+static void accept_one(struct lmi_front_listen_socket *l)
 {
 	l->again_ns = 0;
 	l->accept.runs = true;
@@ -62,8 +62,8 @@ static void accept_one(struct lmi_front_listener *l)
 static void on_accept(struct lmi_mailbox_message *m)
 {
 	struct lmi_front_aio *op = (struct lmi_front_aio *)m;
-	struct lmi_front_listener *l = op->owner;
-	struct lmi_front *f = l->f;
+	struct lmi_front_listen_socket *l = op->owner;
+	struct lmi_front_listener *f = l->f;
 	int rv = nng_aio_result(op->aio);
 	nng_stream *stream = rv ? NULL : nng_aio_get_output(op->aio, 0);
 
@@ -85,7 +85,7 @@ static void on_accept(struct lmi_mailbox_message *m)
 	lmi_conn_begin(f, l, stream);
 }
 
-void lmi_front_listener_tick(struct lmi_front_listener *l, uint64_t now)
+void lmi_front_listen_socket_tick(struct lmi_front_listen_socket *l, uint64_t now)
 {
 	if (l->again_ns && now >= l->again_ns)
 		accept_one(l);
@@ -95,7 +95,7 @@ void lmi_front_listener_tick(struct lmi_front_listener *l, uint64_t now)
 
 /* ---- opening ---- */
 
-static int listen_ipc(struct lmi_front_listener *l)
+static int listen_ipc(struct lmi_front_listen_socket *l)
 {
 	int rv = nng_stream_listener_set_int(l->l, NNG_OPT_IPC_PERMISSIONS, 0660);
 	mode_t mask;
@@ -109,7 +109,7 @@ static int listen_ipc(struct lmi_front_listener *l)
 	return rv;
 }
 
-static int listen_tcp(struct lmi_front_listener *l)
+static int listen_tcp(struct lmi_front_listen_socket *l)
 {
 	int rv = nng_stream_listener_set_bool(l->l, NNG_OPT_TCP_NODELAY, true);
 
@@ -121,7 +121,7 @@ static int listen_tcp(struct lmi_front_listener *l)
 }
 
 /* With port 0 the system chooses a free port; writes it into the URL. */
-static void note_port(struct lmi_front_listener *l)
+static void note_port(struct lmi_front_listen_socket *l)
 {
 	char *colon = strrchr(l->url, ':');
 	int port = 0;
@@ -132,9 +132,10 @@ static void note_port(struct lmi_front_listener *l)
 	(void)snprintf(colon, sizeof(l->url) - (size_t)(colon - l->url), ":%d", port);
 }
 
-enum lmd_status lmi_front_listener_open(struct lmi_front *f, const char *url, struct lmd_error *err)
+enum lmd_status lmi_front_listener_open(struct lmi_front_listener *f, const char *url,
+					struct lmd_error *err)
 {
-	struct lmi_front_listener *l = lmi_alloc(1, sizeof(*l));
+	struct lmi_front_listen_socket *l = lmi_alloc(1, sizeof(*l));
 	enum lmd_status st;
 	int rv;
 
@@ -165,7 +166,7 @@ enum lmd_status lmi_front_listener_open(struct lmi_front *f, const char *url, st
 	return LMD_OK;
 }
 
-void lmi_front_listener_set_tls(struct lmi_front_listener *l, nng_tls_config *tls)
+void lmi_front_listener_set_tls(struct lmi_front_listen_socket *l, nng_tls_config *tls)
 {
 	if (!l->tls)
 		return;
@@ -175,12 +176,12 @@ void lmi_front_listener_set_tls(struct lmi_front_listener *l, nng_tls_config *tl
 		nng_aio_cancel(l->accept.aio);
 }
 
-void lmi_front_listener_stop(struct lmi_front_listener *l)
+void lmi_front_listener_stop(struct lmi_front_listen_socket *l)
 {
 	nng_stream_listener_close(l->l);
 }
 
-void lmi_front_listener_free(struct lmi_front_listener *l)
+void lmi_front_listener_free(struct lmi_front_listen_socket *l)
 {
 	if (l->l)
 		nng_stream_listener_free(l->l);

@@ -181,7 +181,7 @@ START_TEST(no_key_no_start)
 }
 END_TEST
 
-/* ---- who may what ---- */
+/* ---- permissions ---- */
 
 START_TEST(strangers)
 {
@@ -498,13 +498,13 @@ START_TEST(tls_files)
 	stop();
 	ck_assert_int_eq(chmod(path[1], 0644), 0);
 	ck_assert_int_eq(lmt_daemon_refused(&d, words, text, sizeof(text)), 1);
-	ck_assert_msg(strstr(text, "mode 0644 lets everybody read the key") != NULL, "%s", text);
+	ck_assert_msg(strstr(text, "mode 0644 lets other users access the key") != NULL, "%s", text);
 	ck_assert_int_eq(unlink(path[1]), 0);
 	ck_assert_int_eq(lmt_daemon_refused(&d, words, text, sizeof(text)), 1);
 	ck_assert_msg(strstr(text, "tls_key: ") && strstr(text, "No such file"), "%s", text);
 	words[5] = path[0];
 	ck_assert_int_eq(lmt_daemon_refused(&d, words, text, sizeof(text)), 1);
-	ck_assert_msg(strstr(text, "are no certificate and its key in PEM") != NULL, "%s", text);
+	ck_assert_msg(strstr(text, "not a certificate and its private key in PEM") != NULL, "%s", text);
 }
 END_TEST
 

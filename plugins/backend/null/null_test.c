@@ -123,7 +123,7 @@ START_TEST(pooled_rows)
 }
 END_TEST
 
-START_TEST(refusals)
+START_TEST(errors)
 {
 	volatile int32_t cancel = 1;
 	const struct lmd_open_params second = {.struct_size = sizeof(second), .index = 1};
@@ -136,7 +136,7 @@ START_TEST(refusals)
 	float y[2][V];
 
 	ck_assert_int_eq(run(LMD_OUT_LOGITS, LMD_SPACE_OUTPUTS, y[0], 1, NULL), LMD_INVALID);
-	ck_assert_ptr_nonnull(strstr(fx.ops->last_error(fx.state), "1 rows, 2"));
+	ck_assert_ptr_nonnull(strstr(fx.ops->last_error(fx.state), "1 rows, but 2"));
 	ck_assert_int_eq(run(LMD_OUT_LOGITS, LMD_SPACE_OUTPUTS, y[0], 2, &cancel), LMD_CANCELLED);
 	ck_assert_int_eq(fx.ops->open(fx.state, fx.host, &second, &err), LMD_NOTFOUND);
 	ck_assert_int_eq(fx.ops->plan_compile(fx.state, &compile, &p, &err), LMD_UNSUPPORTED);
@@ -231,7 +231,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, greedy_counts);
 	tcase_add_test(t, pooled_rows);
-	tcase_add_test(t, refusals);
+	tcase_add_test(t, errors);
 	tcase_add_test(t, pools_hold_nothing);
 	tcase_add_test(t, steps_that_take_time);
 	tcase_add_test(t, a_device_that_is_lost);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/story_fixture.h"
+#include "tests/generation_fixture.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  *
  * story_fixture.h - for tests of generations: a tiny model in a file, engines for it, and the text
  * and tokens of each generation collected from its events. */
-#ifndef LLAMAD_TESTS_STORY_FIXTURE_H
-#define LLAMAD_TESTS_STORY_FIXTURE_H
+#ifndef LLAMAD_TESTS_GENERATION_FIXTURE_H
+#define LLAMAD_TESTS_GENERATION_FIXTURE_H
 
 #include "tests/engine_fixture.h"
 
@@ -41,4 +41,4 @@ struct lmi_engine_generate story_command(uint64_t id, const lmd_token *v, uint32
 /* Runs a command with id 1 until its final event. */
 struct story story_generate(struct lmi_engine *e, const struct lmi_engine_generate *cmd);
 
-#endif /* LLAMAD_TESTS_STORY_FIXTURE_H */
+#endif /* LLAMAD_TESTS_GENERATION_FIXTURE_H */
