@@ -52,7 +52,8 @@ put core/direct.c core/a.h tests/fixture.h
 put core/beside.c kern_data_test.h
 put core/fixture.c tiny_fixture.h
 put core/check.c '<check.h>'
-put core/deep.h core/deeper.h
+put core/builder.h core/deeper.h
+put core/deep.h core/builder.h
 put core/deeper.h tests/support.h
 put core/deep.c deep.h
 put core/helper.c tests/support.h
