@@ -40,7 +40,7 @@ static enum lmd_status identify(struct lmi_conn *c)
 		    nng_stream_get_uint64(c->stream, NNG_OPT_IPC_PEER_GID, &gid) ||
 		    nng_stream_get_uint64(c->stream, NNG_OPT_IPC_PEER_PID, &pid))
 			return LMD_IO;
-		c->peer = (struct lmi_daemon_visitor){.uid = (uint32_t)uid};
+		c->peer = (struct lmi_conn_peer){.uid = (uint32_t)uid};
 		c->who = (struct lmi_svc_principal){
 			.uid = (uint32_t)uid, .gid = (uint32_t)gid, .pid = (int32_t)pid};
 		return LMD_OK;
@@ -77,7 +77,7 @@ static enum lmd_status admit(struct lmi_conn *c)
 
 	if (st != LMD_OK)
 		return st;
-	st = lmi_daemon_door_enter(&f->limiter, &c->peer, &err);
+	st = lmi_conn_limiter_admit(&f->limiter, &c->peer, &err);
 	if (st == LMD_BUSY && f->n_turned_away < LMI_FRONT_REJECTED_MAX) {
 		f->n_turned_away++;
 		c->turned_away = true;
@@ -89,8 +89,8 @@ static enum lmd_status admit(struct lmi_conn *c)
 		return st;
 	c->who.conn = ++f->n_conn_ever;
 	if (!c->peer.remote)
-		c->who.role = lmi_daemon_door_is_admin(&f->limiter, &c->peer) ? LMI_SVC_ROLE_ADMIN
-									      : LMI_SVC_ROLE_USER;
+		c->who.role = lmi_conn_limiter_is_admin(&f->limiter, &c->peer) ? LMI_SVC_ROLE_ADMIN
+									       : LMI_SVC_ROLE_USER;
 	c->frames.max = c->peer.remote ? unauthenticated_bytes(f) : f->o.message_bytes;
 	return LMD_OK;
 }
@@ -173,7 +173,7 @@ void lmi_conn_close(struct lmi_conn *c)
 	if (c->turned_away) {
 		f->n_turned_away--;
 	} else if (c->who.conn) {
-		lmi_daemon_door_leave(&f->limiter, &c->peer);
+		lmi_conn_limiter_leave(&f->limiter, &c->peer);
 		if (f->open)
 			f->o.ops.gone(f->o.arg, c->who.conn);
 	}

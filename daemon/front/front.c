@@ -94,18 +94,18 @@ static void on_login(void *arg, const struct lmi_front_login *login, const struc
 {
 	struct pending *a = arg;
 	struct lmi_conn *c = a->conn;
-	char text[LMI_DAEMON_VISITOR_TEXT];
+	char text[LMI_CONN_PEER_TEXT];
 
 	if (!login) {
 		if (err->status != LMD_DENIED) /* the key was not checked */
-			lmi_daemon_door_passed(&c->f->limiter, &c->peer);
+			lmi_conn_limiter_auth_ok(&c->f->limiter, &c->peer);
 		else
 			LMI_FRONT_LOG(c->f, LMD_LOG_WARN, "login from %s failed: %s",
-				      lmi_daemon_visitor_text(&c->peer, text), err->text);
+				      lmi_conn_peer_text(&c->peer, text), err->text);
 		refuse(a, err, -1, false);
 		return;
 	}
-	lmi_daemon_door_passed(&c->f->limiter, &c->peer);
+	lmi_conn_limiter_auth_ok(&c->f->limiter, &c->peer);
 	if (c->closed) {
 		greet(a);
 		return;
@@ -134,7 +134,8 @@ static void hello(struct pending *a, const struct lmd_str *key)
 		(void)lmd_fail(&err, LMD_DENIED,
 			       "hello: the key is missing: clients over TCP must send one");
 		refuse(a, &err, -1, false);
-	} else if (lmi_daemon_door_try(&f->limiter, &c->peer, f->now, &retry_ms, &err) != LMD_OK) {
+	} else if (lmi_conn_limiter_auth_attempt(&f->limiter, &c->peer, f->now, &retry_ms, &err) !=
+		   LMD_OK) {
 		refuse(a, &err, retry_ms ? (int64_t)retry_ms : -1, false);
 	} else {
 		f->o.ops.login(f->o.arg, key, on_login, a);
@@ -284,7 +285,7 @@ enum lmd_status lmi_front_open(struct lmi_front_listener **out, const struct lmi
 	f->open = true;
 	f->now = lmi_loop_now();
 	f->check_ns = UINT64_MAX;
-	lmi_daemon_door_init(&f->limiter, &opts->limits.limiter, (uint32_t)geteuid());
+	lmi_conn_limiter_init(&f->limiter, &opts->limits.limiter, (uint32_t)geteuid());
 	st = open_listeners(f, err);
 	if (st == LMD_OK)
 		*out = f;
@@ -360,7 +361,7 @@ void lmi_front_close(struct lmi_front_listener *f)
 	}
 	if (f->tls)
 		nng_tls_config_free(f->tls);
-	lmi_daemon_door_fini(&f->limiter);
+	lmi_conn_limiter_fini(&f->limiter);
 	lmi_mailbox_fini(&f->mailbox);
 	lmi_wire_buf_fini(&f->buf);
 	lmi_free(f->path);

@@ -15,7 +15,7 @@
 #ifndef LLAMAD_DAEMON_FRONT_FRONT_H
 #define LLAMAD_DAEMON_FRONT_FRONT_H
 
-#include "daemon/listener/conn_limiter.h"
+#include "daemon/front/conn_limiter.h"
 #include "llamad/host.h"
 #include "service/service.h"
 
@@ -48,7 +48,7 @@ struct lmi_front_ops {
 };
 
 struct lmi_front_limits {
-	struct lmi_daemon_door_limits limiter;
+	struct lmi_conn_limiter_limits limiter;
 	uint64_t idle_ms;    /* idle time after which a connection is closed; 0: never */
 	uint64_t message_ms; /* maximum time for the first bytes and for each 10 KiB of a message */
 };

@@ -81,7 +81,7 @@ struct lmi_conn {
 	struct lmi_front_frames frames;
 	struct lmi_front_out *out, **out_end;
 	uint64_t out_bytes;
-	struct lmi_daemon_visitor peer;
+	struct lmi_conn_peer peer;
 	struct lmi_svc_principal who;
 	int64_t expires_ns; /* expiry of its key */
 	uint32_t n_call;    /* pending requests */
@@ -126,7 +126,7 @@ uint64_t lmi_conn_tick(struct lmi_conn *c, uint64_t now);
 struct lmi_front_listener {
 	struct lmi_front_opts o;
 	struct lmi_mailbox mailbox;
-	struct lmi_daemon_door limiter;
+	struct lmi_conn_limiter limiter;
 	struct lmi_front_listen_socket *listeners;
 	struct lmi_conn *conns; /* all connections that have not been freed */
 	uint32_t n_live;        /* their number */
