@@ -96,8 +96,11 @@ class Tree:
             names = [f for f in git.stdout.split("\n")[:-1]
                      if os.path.exists(os.path.join(self.top, f))]
         else:
-            names = [os.path.relpath(os.path.join(d, f), self.top)
-                     for d, _, fs in os.walk(self.top) for f in fs]
+            names = []
+            for folder, below, found in os.walk(self.top):
+                below[:] = [d for d in below if d == "build-aux" or
+                            not d.startswith(("build", "_", "."))]
+                names += [os.path.relpath(os.path.join(folder, f), self.top) for f in found]
         return sorted(f for f in names
                       if f.endswith((".c", ".h", ".h.in")) or f.endswith("Makefile.inc"))
 

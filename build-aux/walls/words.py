@@ -28,7 +28,7 @@ def texts(tree):
     """Every file with text of ours."""
     git = subprocess.run(["git", "-C", tree.top, "ls-files", "-co", "--exclude-standard"],
                          capture_output=True, text=True)
-    for path in git.stdout.split("\n")[:-1] if git.returncode == 0 else tree.files:
+    for path in git.stdout.split("\n")[:-1] if git.stdout else tree.files:
         if not SKIP.search(path) and os.path.isfile(os.path.join(tree.top, path)):
             try:
                 yield path, tree.read(path)
