@@ -59,7 +59,7 @@ put core/deep.c deep.h
 put core/helper.c tests/support.h
 put core/checked.c tests/support.h tests/lmd_check.h
 put plugins/common/unicode.h check.h
-put plugins/x.c common/uni.h
+put plugins/x.c common/unicode.h
 
 clean product core/good.c
 finds product core/direct.c 'core/direct.c:2: a part of the product may not include tests/fixture.h'

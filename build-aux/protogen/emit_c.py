@@ -145,7 +145,7 @@ def types_h(s):
     for op in s.ops:
         out += struct("lmi_wire_req_" + op.name, op.request)
         out += struct("lmi_wire_rep_" + op.name, op.reply)
-    out += union(s, "lmi_req") + union(s, "lmi_rep")
+    out += union(s, "lmi_wire_req") + union(s, "lmi_wire_rep")
     out += ["", "#endif /* LLAMAD_PROTO_GEN_TYPES_GEN_H */"]
     return "\n".join(out) + "\n"
 

@@ -278,7 +278,7 @@ def control_vector(t, tmp):
         t.same(f"control vector on {backend}",
                t.logits(base, model, "--control-vector", path + ":0.75", backend=backend), want)
     args = ("debug", "logits", base, "--tokens", "1", "-o", os.path.join(tmp, "o"))
-    t.refused("together", ["together"], *args, "--control-vector", path, "--lora",
+    t.refused("together", ["cannot combine"], *args, "--control-vector", path, "--lora",
               os.path.join(tmp, "llama-lora"))
     gguf(path, [("general.architecture", "controlvector")], [("direction.1", [32], v[:32])])
     t.refused("another width", ["32 values", "must have 64"], *args, "--control-vector", path)

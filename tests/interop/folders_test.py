@@ -63,7 +63,7 @@ class Tester:
         far = max(abs(a - b) for a, b in zip(want, model["last"])) > 1e-2 * peak
         self.verdict(f"windows of {name}", "" if far else "change nothing")
         r = self.run("convert", os.path.join(tmp, name), gguf, "--outtype", "f32")
-        ok = r.returncode == 0 and "look back 5 positions" in r.stderr
+        ok = r.returncode == 0 and "attend to the last 5 positions" in r.stderr
         self.verdict(f"convert {name}", "" if ok else r.stderr.strip())
         self.compare(f"file of {name}", gguf, dict(model, last=want))
 
