@@ -145,12 +145,6 @@ void lmi_gguf_put_i32(struct lmi_gguf_writer *w, const char *key, int32_t v)
 	put32(w, &w->keys, (uint32_t)v);
 }
 
-void lmi_gguf_put_u64(struct lmi_gguf_writer *w, const char *key, uint64_t v)
-{
-	begin_key(w, key, LMI_GGUF_U64);
-	put64(w, &w->keys, v);
-}
-
 void lmi_gguf_put_f32(struct lmi_gguf_writer *w, const char *key, float v)
 {
 	begin_key(w, key, LMI_GGUF_F32);
