@@ -78,20 +78,6 @@ enum lmd_status lmi_gguf_writer_create(struct lmi_gguf_writer **out, uint32_t al
 	return LMD_OK;
 }
 
-void lmi_gguf_writer_destroy(struct lmi_gguf_writer *w)
-{
-	if (!w)
-		return;
-	lmi_gguf_writer_abort(w);
-	for (uint64_t i = 0; i < w->n_keys; i++)
-		lmi_free(w->key_names[i]);
-	lmi_free(w->key_names);
-	lmi_free(w->tensors);
-	lmi_free(w->keys.p);
-	lmi_free(w->head.p);
-	lmi_free(w);
-}
-
 /* Writes name and type of a key; the caller appends the value. */
 static void begin_key(struct lmi_gguf_writer *w, const char *key, uint32_t type)
 {
