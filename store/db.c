@@ -71,14 +71,8 @@ static int bind(sqlite3_stmt *q, const char *fmt, va_list ap)
 			rc = sqlite3_bind_text(q, i, va_arg(ap, const char *), -1, SQLITE_STATIC);
 		} else if (*fmt == 'i') {
 			rc = sqlite3_bind_int64(q, i, va_arg(ap, int64_t));
-		} else if (*fmt == 'd') {
-			rc = sqlite3_bind_double(q, i, va_arg(ap, double));
 		} else {
-			const void *p = va_arg(ap, const void *);
-			size_t n = va_arg(ap, size_t);
-
-			/* an empty value needs a pointer: sqlite would store NULL for NULL */
-			rc = sqlite3_bind_blob64(q, i, n ? p : "", n, SQLITE_STATIC);
+			rc = sqlite3_bind_double(q, i, va_arg(ap, double));
 		}
 	}
 	return rc;

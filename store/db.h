@@ -35,8 +35,7 @@ enum lmd_status lmi_store_db_fail(struct lmi_store *s, int rc, struct lmd_error 
 
 /* Prepares a statement with bound values, one letter each in fmt:
  *     t  const char *      i  int64_t      d  double
- *     b  const void *, size_t
- * Texts and bytes are borrowed until the statement is finalized. */
+ * Texts are borrowed until the statement is finalized. */
 LMD_NODISCARD enum lmd_status lmi_store_db_query(struct lmi_store *s, sqlite3_stmt **out,
 						 struct lmd_error *err, const char *sql,
 						 const char *fmt, ...);

@@ -13,7 +13,7 @@
 
 #define BIG 20000
 
-static char big[BIG];
+static char big[BIG]; /* facts */
 
 /* Independent operations.  Checks return 1 if done, 0 if not, -1 for anything else. */
 static enum lmd_status do_add(void)
@@ -70,22 +70,24 @@ static int done_replace(void)
 	return added("old") == 6 ? 1 : added("old") == 4 ? 0 : -1;
 }
 
-static enum lmd_status do_kv(void)
+/* A transaction of several pages. */
+static enum lmd_status do_large(void)
 {
-	return lmi_store_kv_set(store, "s", "k", big, sizeof(big), &err);
+	struct lmi_store_file f = some_file(7);
+	struct lmi_store_model m = {.name = "large",
+				    .format = "gguf",
+				    .arch = "llama",
+				    .facts = big,
+				    .added_at = NOW,
+				    .n_files = 1,
+				    .files = &f};
+
+	return lmi_store_model_add(store, &m, &err);
 }
 
-static int done_kv(void)
+static int done_large(void)
 {
-	struct lmi_store_value v;
-	enum lmd_status st = lmi_store_kv_get(store, "s", "k", &v, &err);
-	int r = st == LMD_NOTFOUND ? 0 : -1;
-
-	if (st == LMD_OK && v.n == sizeof(big) && memcmp(v.bytes, big, v.n) == 0)
-		r = 1;
-	if (st == LMD_OK)
-		lmi_store_value_fini(&v);
-	return r;
+	return added("large") == 7 ? 1 : added("large") == -1 ? 0 : -1;
 }
 
 static enum lmd_status do_usage(void)
@@ -132,7 +134,7 @@ static const struct {
 	{"remove", do_remove, done_remove},
 	{"rename", do_rename, done_rename},
 	{"replace", do_replace, done_replace},
-	{"kv", do_kv, done_kv},
+	{"large", do_large, done_large},
 	{"usage", do_usage, done_usage},
 	{"key", do_key, done_key},
 };
@@ -421,7 +423,7 @@ int main(void)
 
 	if (sqlite3_config(SQLITE_CONFIG_MALLOC, &mem) != SQLITE_OK)
 		return 1;
-	memset(big, 'b', sizeof(big));
+	snprintf(big, sizeof(big), "{\"text\":\"%0*d\"}", BIG - 20, 0);
 	tcase_add_checked_fixture(tc, NULL, end);
 	tcase_set_timeout(tc, 600);
 	tcase_add_test(tc, io);

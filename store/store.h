@@ -43,7 +43,7 @@ struct lmi_store;
 #define LMI_STORE_PATH_MAX   4095      /* bytes of a path */
 #define LMI_STORE_WORD_MAX   64        /* bytes of format, arch */
 #define LMI_STORE_TEXT_MAX   256       /* bytes of a label, principal, key of settings and kv */
-#define LMI_STORE_VALUE_MAX  (1 << 20) /* bytes of facts, a setting, a value of kv */
+#define LMI_STORE_VALUE_MAX  (1 << 20) /* bytes of facts */
 #define LMI_STORE_FILES_MAX  1024      /* files of one model */
 #define LMI_STORE_DIGEST_HEX 65        /* 64 lower-case hex digits and a zero */
 
@@ -287,32 +287,5 @@ LMD_NODISCARD enum lmd_status lmi_store_usage_sum(struct lmi_store *s, const cha
 /* Deletes the counts of days before `day`. */
 LMD_NODISCARD enum lmd_status lmi_store_usage_forget(struct lmi_store *s, int32_t day,
 						     struct lmd_error *err);
-
-/* Settings (texts set by an operator) and kv (bytes stored by parts of the daemon, each in its own
- * space).  Keys have 1..256 bytes. */
-
-struct lmi_store_value {
-	void *bytes; /* followed by a zero that is not counted; freed by fini */
-	size_t n;
-};
-
-void lmi_store_value_fini(struct lmi_store_value *v);
-
-LMD_NODISCARD enum lmd_status lmi_store_setting_set(struct lmi_store *s, const char *key,
-						    const char *value, struct lmd_error *err);
-LMD_NODISCARD enum lmd_status lmi_store_setting_get(struct lmi_store *s, const char *key,
-						    struct lmi_store_value *out,
-						    struct lmd_error *err);
-LMD_NODISCARD enum lmd_status lmi_store_setting_remove(struct lmi_store *s, const char *key,
-						       struct lmd_error *err);
-
-LMD_NODISCARD enum lmd_status lmi_store_kv_set(struct lmi_store *s, const char *space,
-					       const char *key, const void *bytes, size_t n,
-					       struct lmd_error *err);
-LMD_NODISCARD enum lmd_status lmi_store_kv_get(struct lmi_store *s, const char *space,
-					       const char *key, struct lmi_store_value *out,
-					       struct lmd_error *err);
-LMD_NODISCARD enum lmd_status lmi_store_kv_remove(struct lmi_store *s, const char *space,
-						  const char *key, struct lmd_error *err);
 
 #endif /* LLAMAD_STORE_STORE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contents of the store: names, models, aliases, keys, usage, values. */
+ * The contents of the store: names, models, aliases, keys, usage. */
 #include "store/test_store.h"
 
 #include <math.h>
@@ -331,43 +331,6 @@ START_TEST(usage)
 }
 END_TEST
 
-START_TEST(values)
-{
-	static char big[LMI_STORE_VALUE_MAX + 2];
-	struct lmi_store_value v = {0};
-
-	REFUSED(lmi_store_setting_get(store, "k", &v, &err), LMD_NOTFOUND, "'k' is not set");
-	REFUSED(lmi_store_setting_remove(store, "k", &err), LMD_NOTFOUND, "'k' is not set");
-	REFUSED(lmi_store_setting_set(store, "", "v", &err), LMD_INVALID, "key: empty");
-	OK(lmi_store_setting_set(store, "k", "v", &err));
-	OK(lmi_store_setting_set(store, "k", "", &err));
-	OK(lmi_store_kv_set(store, "a", "k", "x\0y", 3, &err));
-	OK(lmi_store_kv_set(store, "b", "k", NULL, 0, &err));
-	memset(big, 'z', sizeof(big) - 1);
-	REFUSED(lmi_store_setting_set(store, "k", big, &err), LMD_INVALID, "the maximum of 1048576");
-	REFUSED(lmi_store_kv_set(store, "a", "k", big, LMI_STORE_VALUE_MAX + 1, &err), LMD_INVALID,
-		"the maximum is 1048576");
-	OK(lmi_store_kv_set(store, "c", "k", big, LMI_STORE_VALUE_MAX, &err));
-	reopen();
-	OK(lmi_store_setting_get(store, "k", &v, &err));
-	ck_assert(v.n == 0 && !*(char *)v.bytes);
-	lmi_store_value_fini(&v);
-	OK(lmi_store_kv_get(store, "a", "k", &v, &err));
-	ck_assert_uint_eq(v.n, 3);
-	ck_assert_mem_eq(v.bytes, "x\0y", 4);
-	lmi_store_value_fini(&v);
-	OK(lmi_store_kv_get(store, "b", "k", &v, &err));
-	ck_assert_uint_eq(v.n, 0);
-	lmi_store_value_fini(&v);
-	OK(lmi_store_kv_get(store, "c", "k", &v, &err));
-	ck_assert_mem_eq(v.bytes, big, LMI_STORE_VALUE_MAX);
-	lmi_store_value_fini(&v);
-	OK(lmi_store_kv_remove(store, "a", "k", &err));
-	REFUSED(lmi_store_kv_get(store, "a", "k", &v, &err), LMD_NOTFOUND, "'k' is not set");
-	OK(lmi_store_setting_remove(store, "k", &err));
-}
-END_TEST
-
 /* A file is recognised by its identity; a change of any of the numbers is detected. */
 START_TEST(changed)
 {
@@ -429,7 +392,6 @@ int main(void)
 	tcase_add_test(tc, replacing);
 	tcase_add_test(tc, keys);
 	tcase_add_test(tc, usage);
-	tcase_add_test(tc, values);
 	tcase_add_test(tc, changed);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));

@@ -170,14 +170,6 @@ void lmi_json_text_int(struct lmi_json_text *j, int64_t v)
 	bare(j, s);
 }
 
-void lmi_json_text_uint(struct lmi_json_text *j, uint64_t v)
-{
-	char s[32];
-
-	(void)snprintf(s, sizeof(s), "%llu", (unsigned long long)v);
-	bare(j, s);
-}
-
 void lmi_json_text_real(struct lmi_json_text *j, double v)
 {
 	char s[40];

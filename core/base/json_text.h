@@ -47,7 +47,6 @@ void lmi_json_text_key(struct lmi_json_text *j, const char *key);
 void lmi_json_text_str(struct lmi_json_text *j, const char *s); /* NULL writes null */
 void lmi_json_text_strn(struct lmi_json_text *j, const char *s, size_t n);
 void lmi_json_text_int(struct lmi_json_text *j, int64_t v);
-void lmi_json_text_uint(struct lmi_json_text *j, uint64_t v);
 /* Writes the shortest text that reads back as the same number. */
 void lmi_json_text_real(struct lmi_json_text *j, double v);
 void lmi_json_text_bool(struct lmi_json_text *j, bool v);

@@ -201,9 +201,10 @@ static enum lmd_status create(struct lmi_engine_job **out, const struct lmi_inst
 	return LMD_OK;
 }
 
-enum lmd_status lmi_engine_job_one(struct lmi_engine_job **out, const struct lmi_inst *inst,
-				   uint64_t id, const struct lmi_engine_input_seq *in, uint32_t cap,
-				   struct lmd_error *err)
+/* Creates a session of one sequence with room for `cap` tokens; the caller sets gen. */
+static enum lmd_status one_sequence(struct lmi_engine_job **out, const struct lmi_inst *inst,
+				    uint64_t id, const struct lmi_engine_input_seq *in,
+				    uint32_t cap, struct lmd_error *err)
 {
 	return create(out, inst, id, in, 1, cap, err);
 }
@@ -271,4 +272,52 @@ const int32_t *lmi_engine_seq_pos(const struct lmi_engine_seq *q, int k)
 	if (!q->n_plane)
 		return NULL;
 	return q->pos + (q->n_plane == 4 ? (size_t)k * q->n_rows : 0);
+}
+
+enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struct lmi_inst *inst,
+					const struct lmi_engine_gen_vocab *vocab,
+					const struct lmi_engine_generate *cmd,
+					struct lmd_error *err)
+{
+	struct lmi_engine_input_seq in = cmd->seq;
+	lmd_token start = inst->desc.decoder_start;
+	uint64_t cap = inst->n_ctx;
+	struct lmi_engine_job *s;
+	enum lmd_status st;
+
+	in.fork_of = LMI_ENGINE_NO_FORK;
+	if (in.n_rows)
+		return lmd_fail(err, LMD_UNSUPPORTED, "%u rows: a generation must start with "
+						      "tokens",
+				in.n_rows);
+	if (in.n_plane)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%u lists of positions: a generation numbers its rows itself; "
+				"positions are only for evaluations",
+				in.n_plane);
+	if (inst->desc.driver == LMD_DRIVER_ENCDEC && in.n_tokens) {
+		/* the prompt goes to the encoder; the decoder starts by itself */
+		if (start < 0)
+			return lmd_fail(err, LMD_UNSUPPORTED,
+					"architecture %s: the file names no token to start with",
+					inst->model->arch);
+		in.enc = in.tokens;
+		in.n_enc = in.n_tokens;
+		in.tokens = &start;
+		in.n_tokens = 1;
+	}
+	if (cmd->n_predict >= 0 && in.n_tokens + (uint64_t)cmd->n_predict < cap)
+		cap = in.n_tokens + (uint64_t)cmd->n_predict;
+	st = one_sequence(&s, inst, cmd->id, &in, (uint32_t)cap, err);
+	if (st != LMD_OK)
+		return st;
+	s->class = cmd->class;
+	s->keep = cmd->flags & LMI_ENGINE_GEN_RETAIN;
+	st = lmi_engine_gen_create(&s->gen, inst, vocab, cmd, err);
+	if (st != LMD_OK) {
+		lmi_engine_job_destroy(s);
+		return st;
+	}
+	*out = s;
+	return LMD_OK;
 }

@@ -12,6 +12,7 @@
 
 struct lmi_engine_job;
 struct lmi_engine_gen;
+struct lmi_engine_gen_vocab;
 
 struct lmi_engine_seq {
 	struct lmi_engine_job *session;
@@ -50,10 +51,12 @@ struct lmi_engine_job {
 /* Checks the command against the model and copies it. */
 enum lmd_status lmi_engine_job_eval(struct lmi_engine_job **out, const struct lmi_inst *inst,
 				    const struct lmi_engine_eval *cmd, struct lmd_error *err);
-/* Creates a session of one sequence with room for `cap` tokens; the caller sets gen. */
-enum lmd_status lmi_engine_job_one(struct lmi_engine_job **out, const struct lmi_inst *inst,
-				   uint64_t id, const struct lmi_engine_input_seq *in, uint32_t cap,
-				   struct lmd_error *err);
+/* Creates a generating session with its sampler chain, which has accepted the prompt. Called on the
+ * submitting thread. */
+enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struct lmi_inst *inst,
+					const struct lmi_engine_gen_vocab *vocab,
+					const struct lmi_engine_generate *cmd,
+					struct lmd_error *err);
 /* s may be NULL. */
 void lmi_engine_job_destroy(struct lmi_engine_job *s);
 

@@ -123,9 +123,9 @@ static enum lmd_status make_chain(struct lmi_engine_gen *g, const struct lmi_ins
 	return st;
 }
 
-static enum lmd_status make_gen(struct lmi_engine_gen **out, const struct lmi_inst *inst,
-				const struct lmi_engine_gen_vocab *vocab,
-				const struct lmi_engine_generate *cmd, struct lmd_error *err)
+enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct lmi_inst *inst,
+				      const struct lmi_engine_gen_vocab *vocab,
+				      const struct lmi_engine_generate *cmd, struct lmd_error *err)
 {
 	struct lmi_engine_gen *g = lmi_alloc(1, sizeof(*g));
 	enum lmd_status st = LMD_OK;
@@ -156,54 +156,6 @@ static enum lmd_status make_gen(struct lmi_engine_gen **out, const struct lmi_in
 		return st;
 	}
 	*out = g;
-	return LMD_OK;
-}
-
-enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struct lmi_inst *inst,
-					const struct lmi_engine_gen_vocab *vocab,
-					const struct lmi_engine_generate *cmd,
-					struct lmd_error *err)
-{
-	struct lmi_engine_input_seq in = cmd->seq;
-	lmd_token start = inst->desc.decoder_start;
-	uint64_t cap = inst->n_ctx;
-	struct lmi_engine_job *s;
-	enum lmd_status st;
-
-	in.fork_of = LMI_ENGINE_NO_FORK;
-	if (in.n_rows)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%u rows: a generation must start with "
-						      "tokens",
-				in.n_rows);
-	if (in.n_plane)
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%u lists of positions: a generation numbers its rows itself; "
-				"positions are only for evaluations",
-				in.n_plane);
-	if (inst->desc.driver == LMD_DRIVER_ENCDEC && in.n_tokens) {
-		/* the prompt goes to the encoder; the decoder starts by itself */
-		if (start < 0)
-			return lmd_fail(err, LMD_UNSUPPORTED,
-					"architecture %s: the file names no token to start with",
-					inst->model->arch);
-		in.enc = in.tokens;
-		in.n_enc = in.n_tokens;
-		in.tokens = &start;
-		in.n_tokens = 1;
-	}
-	if (cmd->n_predict >= 0 && in.n_tokens + (uint64_t)cmd->n_predict < cap)
-		cap = in.n_tokens + (uint64_t)cmd->n_predict;
-	st = lmi_engine_job_one(&s, inst, cmd->id, &in, (uint32_t)cap, err);
-	if (st != LMD_OK)
-		return st;
-	s->class = cmd->class;
-	s->keep = cmd->flags & LMI_ENGINE_GEN_RETAIN;
-	st = make_gen(&s->gen, inst, vocab, cmd, err);
-	if (st != LMD_OK) {
-		lmi_engine_job_destroy(s);
-		return st;
-	}
-	*out = s;
 	return LMD_OK;
 }
 

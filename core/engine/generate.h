@@ -21,12 +21,11 @@ struct lmi_engine_gen_vocab {
 enum lmd_status lmi_engine_gen_vocab_init(struct lmi_engine_gen_vocab *v,
 					  const struct lmi_tokenizer *tok, struct lmd_error *err);
 
-/* Creates a generating session with its sampler chain, which has accepted the prompt. Called on the
+/* Creates a generation with its sampler chain, which has accepted the prompt. Called on the
  * submitting thread. */
-enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struct lmi_inst *inst,
-					const struct lmi_engine_gen_vocab *vocab,
-					const struct lmi_engine_generate *cmd,
-					struct lmd_error *err);
+enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct lmi_inst *inst,
+				      const struct lmi_engine_gen_vocab *vocab,
+				      const struct lmi_engine_generate *cmd, struct lmd_error *err);
 /* g may be NULL. */
 void lmi_engine_gen_destroy(struct lmi_engine_gen *g);
 

@@ -426,18 +426,3 @@ void lmi_sampler_chain_reset(struct lmi_sampler_chain *ch)
 	ch->c.n = 0;
 	ch->c.selected = -1;
 }
-
-uint64_t lmi_sampler_chain_step(const struct lmi_sampler_chain *ch)
-{
-	return ch->step;
-}
-
-uint32_t lmi_sampler_chain_length(const struct lmi_sampler_chain *ch)
-{
-	return ch->plan->n;
-}
-
-const char *lmi_sampler_chain_name(const struct lmi_sampler_chain *ch, uint32_t i)
-{
-	return ch->plan->m[i].factory->f->name;
-}

@@ -99,11 +99,4 @@ void lmi_sampler_chain_accept(struct lmi_sampler_chain *ch, lmd_token token, boo
 /* Forgets all accepted tokens. */
 void lmi_sampler_chain_reset(struct lmi_sampler_chain *ch);
 
-/* Returns the number of accepted tokens that were not part of a prompt. */
-uint64_t lmi_sampler_chain_step(const struct lmi_sampler_chain *ch);
-
-/* Returns the number of members, for reports. */
-uint32_t lmi_sampler_chain_length(const struct lmi_sampler_chain *ch);
-const char *lmi_sampler_chain_name(const struct lmi_sampler_chain *ch, uint32_t i);
-
 #endif /* LLAMAD_CORE_ENGINE_SAMPLE_H */

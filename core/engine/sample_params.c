@@ -27,8 +27,6 @@ void lmi_sampler_params_default(struct lmi_sampler_params *p)
 		.dry_last_n = 64,
 		.mirostat_tau = 5,
 		.mirostat_eta = 0.1,
-		.adaptive_target = -1,
-		.adaptive_decay = 0.9,
 	};
 }
 
@@ -197,12 +195,6 @@ static void mirostat_args(struct lmi_sampler_spec_list *l, const struct lmi_samp
 	add_f(l, "eta", p->mirostat_eta);
 }
 
-static void adaptive_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
-{
-	add_f(l, "target", p->adaptive_target);
-	add_f(l, "decay", p->adaptive_decay);
-}
-
 static void no_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
 {
 	(void)l;
@@ -237,7 +229,7 @@ static const struct row {
 	{ "infill", NULL, 'i', TRUNCATE, no_args, NULL },
 	{ "mirostat", NULL, 0, CHOOSE, mirostat_args, NULL },
 	{ "mirostat_v2", NULL, 0, CHOOSE, mirostat_args, NULL },
-	{ "adaptive_p", NULL, 'a', CHOOSE, adaptive_args, NULL },
+	{ "adaptive_p", NULL, 'a', CHOOSE, no_args, NULL },
 	{ "dist", NULL, 0, CHOOSE, no_args, NULL },
 	{ "greedy", NULL, 0, CHOOSE, no_args, NULL },
 };
@@ -279,8 +271,6 @@ static void add_choice(struct lmi_sampler_spec_list *l, const struct lmi_sampler
 		name = "greedy";
 	else if (p->mirostat)
 		name = p->mirostat == 1 ? "mirostat" : "mirostat_v2";
-	else if (p->adaptive_target >= 0)
-		name = "adaptive_p";
 	add(l, name, row_find(name), p);
 }
 

@@ -37,8 +37,6 @@ struct lmi_sampler_params {
 	int64_t mirostat;           /* 0 = off; 1, else 2: chooses instead of dist */
 	double mirostat_tau;        /* 5 */
 	double mirostat_eta;        /* 0.1 */
-	double adaptive_target;     /* -1; >= 0: adaptive_p chooses instead of dist */
-	double adaptive_decay;      /* 0.9 */
 	int64_t min_keep;           /* 0; for top_p, min_p, typical and xtc */
 	const struct lmd_bias *bias; /* [n_bias] */
 	uint32_t n_bias;

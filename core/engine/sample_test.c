@@ -214,7 +214,6 @@ START_TEST(any_logits)
 			ck_assert_msg(x == y, "%s step %d: %d, then %d", chains[k], (int)step, x,
 				      y);
 		}
-		ck_assert_uint_eq(lmi_sampler_chain_step(a), 56);
 		lmi_sampler_chain_destroy(a);
 		lmi_sampler_chain_destroy(b);
 	}
@@ -281,7 +280,6 @@ START_TEST(reset)
 				lmi_sampler_chain_accept(a, x, i < 3);
 			}
 			lmi_sampler_chain_reset(a);
-			ck_assert_uint_eq(lmi_sampler_chain_step(a), 0);
 		}
 		lmi_sampler_chain_destroy(a);
 	}
@@ -323,8 +321,6 @@ START_TEST(order)
 	(void)take(b, logits, 4, NULL);
 	ck_assert_uint_eq(lmi_sampler_chain_cands(a)->n, 4);
 	ck_assert_uint_eq(lmi_sampler_chain_cands(b)->n, 1);
-	ck_assert_uint_eq(lmi_sampler_chain_length(a), 3);
-	ck_assert_str_eq(lmi_sampler_chain_name(a, 1), "top_p");
 	lmi_sampler_chain_destroy(a);
 	lmi_sampler_chain_destroy(b);
 }
@@ -572,11 +568,10 @@ START_TEST(plain_params)
 	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "logit_bias penalties dry temp_ext mirostat_v2");
 	p.mirostat = 0;
-	p.adaptive_target = 0.5;
 	p.top_k = 0;
 	p.n_bias = 0;
 	lmi_sampler_specs(&l, &p);
-	expect_names(&l, "penalties dry top_n_sigma typical top_p min_p xtc temp_ext adaptive_p");
+	expect_names(&l, "penalties dry top_n_sigma typical top_p min_p xtc temp_ext dist");
 }
 END_TEST
 

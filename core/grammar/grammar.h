@@ -139,11 +139,6 @@ bool lmi_gr_state_allows_text(struct lmi_grammar_state *s, const char *text, siz
 
 /* Returns true if the text may end here; always true while a lazy grammar waits for its trigger. */
 bool lmi_gr_state_may_end(const struct lmi_grammar_state *s);
-/* Returns true while a lazy grammar waits for its trigger. */
-bool lmi_gr_state_awaits_trigger(const struct lmi_grammar_state *s);
-/* Returns true if nothing may come next and the text may not end either; happens only with a
- * grammar that cannot be completed. */
-bool lmi_gr_state_stuck(struct lmi_grammar_state *s);
 
 /* Returns the memory held by the matcher in bytes, for reports. */
 uint64_t lmi_gr_matcher_bytes(const struct lmi_grammar_matcher *m);

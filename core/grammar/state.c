@@ -267,21 +267,3 @@ bool lmi_gr_state_may_end(const struct lmi_grammar_state *s)
 		return true;
 	return !s->cursor.left && s->m->parser_state[s->cursor.parser_state].may_end;
 }
-
-bool lmi_gr_state_awaits_trigger(const struct lmi_grammar_state *s)
-{
-	return s->waiting;
-}
-
-bool lmi_gr_state_stuck(struct lmi_grammar_state *s)
-{
-	const uint64_t *mask;
-
-	if (s->ended || lmi_gr_state_mask(s, &mask) != LMD_OK)
-		return false;
-	for (uint32_t i = 0; i < s->m->vocab->n_words; i++) {
-		if (mask[i])
-			return false;
-	}
-	return true;
-}

@@ -78,20 +78,6 @@ enum lmd_status lmi_gguf_writer_create(struct lmi_gguf_writer **out, uint32_t al
 	return LMD_OK;
 }
 
-void lmi_gguf_writer_destroy(struct lmi_gguf_writer *w)
-{
-	if (!w)
-		return;
-	lmi_gguf_writer_abort(w);
-	for (uint64_t i = 0; i < w->n_keys; i++)
-		lmi_free(w->key_names[i]);
-	lmi_free(w->key_names);
-	lmi_free(w->tensors);
-	lmi_free(w->keys.p);
-	lmi_free(w->head.p);
-	lmi_free(w);
-}
-
 /* Writes name and type of a key; the caller appends the value. */
 static void begin_key(struct lmi_gguf_writer *w, const char *key, uint32_t type)
 {
@@ -143,12 +129,6 @@ void lmi_gguf_put_i32(struct lmi_gguf_writer *w, const char *key, int32_t v)
 {
 	begin_key(w, key, LMI_GGUF_I32);
 	put32(w, &w->keys, (uint32_t)v);
-}
-
-void lmi_gguf_put_u64(struct lmi_gguf_writer *w, const char *key, uint64_t v)
-{
-	begin_key(w, key, LMI_GGUF_U64);
-	put64(w, &w->keys, v);
 }
 
 void lmi_gguf_put_f32(struct lmi_gguf_writer *w, const char *key, float v)

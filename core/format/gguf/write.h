@@ -34,7 +34,6 @@ void lmi_gguf_writer_destroy(struct lmi_gguf_writer *w);
 void lmi_gguf_put_u16(struct lmi_gguf_writer *w, const char *key, uint16_t v);
 void lmi_gguf_put_u32(struct lmi_gguf_writer *w, const char *key, uint32_t v);
 void lmi_gguf_put_i32(struct lmi_gguf_writer *w, const char *key, int32_t v);
-void lmi_gguf_put_u64(struct lmi_gguf_writer *w, const char *key, uint64_t v);
 void lmi_gguf_put_f32(struct lmi_gguf_writer *w, const char *key, float v);
 void lmi_gguf_put_bool(struct lmi_gguf_writer *w, const char *key, bool v);
 void lmi_gguf_put_str(struct lmi_gguf_writer *w, const char *key, const char *s);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/printable.h"
 
 void lmi_gguf_writer_on_progress(struct lmi_gguf_writer *w, lmi_gguf_progress_fn fn, void *arg)
@@ -233,7 +234,8 @@ enum lmd_status lmi_gguf_writer_finish(struct lmi_gguf_writer *w, struct lmd_err
 	return st;
 }
 
-void lmi_gguf_writer_abort(struct lmi_gguf_writer *w)
+/* Removes an unfinished file. */
+static void abandon(struct lmi_gguf_writer *w)
 {
 	if (!w->is_open)
 		return;
@@ -242,4 +244,18 @@ void lmi_gguf_writer_abort(struct lmi_gguf_writer *w)
 	else
 		lmi_new_file_abort(&w->out.file);
 	w->is_open = false;
+}
+
+void lmi_gguf_writer_destroy(struct lmi_gguf_writer *w)
+{
+	if (!w)
+		return;
+	abandon(w);
+	for (uint64_t i = 0; i < w->n_keys; i++)
+		lmi_free(w->key_names[i]);
+	lmi_free(w->key_names);
+	lmi_free(w->tensors);
+	lmi_free(w->keys.p);
+	lmi_free(w->head.p);
+	lmi_free(w);
 }

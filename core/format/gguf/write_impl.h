@@ -39,7 +39,4 @@ struct lmi_gguf_writer {
 	void *progress_arg;
 };
 
-/* Removes an unfinished file. */
-void lmi_gguf_writer_abort(struct lmi_gguf_writer *w);
-
 #endif /* LLAMAD_CORE_FORMAT_GGUF_WRITE_IMPL_H */

@@ -122,11 +122,6 @@ void lmi_text_control_tokens_destroy(struct lmi_text_control_tokens *c)
 	lmi_free(c);
 }
 
-uint32_t lmi_text_control_tokens_count(const struct lmi_text_control_tokens *c)
-{
-	return c->n;
-}
-
 /* ---- finding ---- */
 
 /* Binary search among the texts lo..hi, which agree in their first `at` bytes: returns the first
@@ -157,8 +152,7 @@ static size_t match_at(const struct lmi_text_control_tokens *c, const char *text
 	for (size_t i = 0; lo < hi; i++) {
 		if (c->v[lo].text.len == i && i) {
 			longest = i;
-			if (visit)
-				visit(arg, at, i);
+			visit(arg, at, i);
 		}
 		if (at + i >= n)
 			break;
@@ -166,12 +160,6 @@ static size_t match_at(const struct lmi_text_control_tokens *c, const char *text
 		hi = not_below(c, lo, hi, i, (unsigned char)text[at + i] + 1);
 	}
 	return longest;
-}
-
-size_t lmi_text_control_tokens_match(const struct lmi_text_control_tokens *c, const char *text,
-				     size_t n, size_t at)
-{
-	return match_at(c, text, n, at, NULL, NULL);
 }
 
 /* ---- markers ---- */

@@ -24,11 +24,6 @@ enum lmd_status lmi_text_control_tokens_create(struct lmi_text_control_tokens **
 					       struct lmd_error *err);
 /* NULL allowed. */
 void lmi_text_control_tokens_destroy(struct lmi_text_control_tokens *c);
-uint32_t lmi_text_control_tokens_count(const struct lmi_text_control_tokens *c);
-
-/* Length in bytes of the longest control text at text[at]; 0 if none starts there. */
-size_t lmi_text_control_tokens_match(const struct lmi_text_control_tokens *c, const char *text,
-				     size_t n, size_t at);
 
 struct lmi_answer_format;
 /* Finds the control tokens that occur in markers of this answer format, ascending; the result

@@ -16,6 +16,14 @@ static uint32_t head_of(const struct attn *a, const struct attn_block *b, uint32
 	return attn_head(a, b->kv_head, b->head0 + i % b->n_head);
 }
 
+void attn_store(const struct attn_work *w, const struct attn_block *b)
+{
+	for (uint32_t row = b->row0; w->turns && row < b->row0 + b->n_row; row++) {
+		cpu_rope_k(&w->rope, row, b->kv_head);
+		cpu_rope_v(&w->rope, row, b->kv_head);
+	}
+}
+
 void attn_load_queries(struct attn_work *w, const struct attn_block *b)
 {
 	const struct attn *a = &w->a;

@@ -43,6 +43,8 @@ struct attn_block {
 	uint32_t n_step; /* rows of the step in a->step_key; 0 without a tree */
 };
 
+/* Stores the block's keys and values in the cache if this op does the ROPE_KV. */
+void attn_store(const struct attn_work *w, const struct attn_block *b);
 /* Loads the scaled queries of the block: row by row, heads side by side. */
 void attn_load_queries(struct attn_work *w, const struct attn_block *b);
 /* Finds what the block sees in source i; returns false if that is nothing. */
@@ -66,7 +68,5 @@ uint32_t attn_groups(const struct cpu_run *r, const struct cpu_node *n);
 
 /* Sets d->rope to the preceding op if this op can do its work. */
 void attn_find_rope(struct cpu_build *b, const struct lmd_op_attn *a, struct attn_data *d);
-/* Stores the block's keys and values in the cache if this op does the ROPE_KV. */
-void attn_store(const struct attn_work *w, const struct attn_block *b);
 
 #endif /* LLAMAD_CPU_ATTN_BLOCK_H */

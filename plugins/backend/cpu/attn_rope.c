@@ -73,11 +73,3 @@ bool attn_does_rope(const struct cpu_run *r, const struct cpu_node *n)
 	return d->rope && r->single && !r->observed && !r->dev->half &&
 	       !(attn_groups(r, n) > 1 && cpu_rope_little(r, d->rope));
 }
-
-void attn_store(const struct attn_work *w, const struct attn_block *b)
-{
-	for (uint32_t row = b->row0; w->turns && row < b->row0 + b->n_row; row++) {
-		cpu_rope_k(&w->rope, row, b->kv_head);
-		cpu_rope_v(&w->rope, row, b->kv_head);
-	}
-}
