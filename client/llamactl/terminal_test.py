@@ -34,6 +34,9 @@ class Terminal:
         self.seen = b""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            # a shell starts background jobs with these ignored, which llamactl respects
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
             os.execv(CTL, [CTL, *words])
 
     def read(self, until):
