@@ -16,8 +16,8 @@ enum lmd_status lmi_daemon_make_folder(const char *path, unsigned mode, struct l
  * not writable. */
 enum lmd_status lmi_daemon_state_lock(int *fd, const char *dir, struct lmd_error *err);
 
-/* Creates a folder with mode 0700 in a place where every user may create one, such as /tmp.  Returns
- * LMD_INVALID if the path exists and is not a folder of this user with that mode. */
+/* Creates a folder with mode 0700 in a place where every user may create one, such as /tmp. 
+ * Returns LMD_INVALID if the path exists and is not a folder of this user with that mode. */
 enum lmd_status lmi_daemon_make_private_folder(const char *path, struct lmd_error *err);
 
 /* Creates the socket's folder (mode 0750) and removes a stale socket.  Returns LMD_BUSY if another

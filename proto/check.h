@@ -5,7 +5,8 @@
  * The check reads every byte once and allocates nothing.  It rejects:
  *  - a length or count that exceeds the remaining bytes, and bytes after the value;
  *  - nesting deeper than LMI_WIRE_LIMIT_DEPTH, more than LMI_WIRE_LIMIT_MESSAGE_VALUES values;
- *  - maps with more than LMI_WIRE_LIMIT_MAP_KEYS keys, more than LMI_WIRE_LIMIT_MESSAGE_KEYS keys in all,
+ *  - maps with more than LMI_WIRE_LIMIT_MAP_KEYS keys, more than LMI_WIRE_LIMIT_MESSAGE_KEYS keys
+ *    in all,
  *    keys that are not str of 1 to LMI_WIRE_LIMIT_KEY_BYTES bytes, duplicate keys;
  *  - str that is not UTF-8, extension types and the byte c1. */
 #ifndef LLAMAD_PROTO_CHECK_H

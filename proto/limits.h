@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * limits.h - the bounds of the protocol (LMI_WIRE_LIMIT_*, generated from proto/schema/bounds.json),
- * also as a table for the op `limits`. */
+ * limits.h - the bounds of the protocol (LMI_WIRE_LIMIT_*, generated from
+ * proto/schema/bounds.json), also as a table for the op `limits`. */
 #ifndef LLAMAD_PROTO_LIMITS_H
 #define LLAMAD_PROTO_LIMITS_H
 

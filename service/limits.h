@@ -2,9 +2,9 @@
  *
  * limits.h - the limits of a request, a stream and the whole service.
  *
- * The table lmi_svc_limits names every limit with its unit, range, default and meaning.  Requests are
- * checked against the values; the configuration and the op `limits` use the table.  A limit that
- * the protocol has as well has the same name there and can only be stricter. */
+ * The table lmi_svc_limits names every limit with its unit, range, default and meaning.  Requests
+ * are checked against the values; the configuration and the op `limits` use the table.  A limit
+ * that the protocol has as well has the same name there and can only be stricter. */
 #ifndef LLAMAD_SERVICE_LIMITS_H
 #define LLAMAD_SERVICE_LIMITS_H
 

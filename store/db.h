@@ -53,8 +53,8 @@ LMD_NODISCARD enum lmd_status lmi_store_db_number(struct lmi_store *s, struct lm
 						  int64_t *out, bool *found, const char *sql,
 						  const char *fmt, ...);
 
-/* Begin and end a writing transaction.  lmi_store_db_end commits if st is LMD_OK, otherwise it rolls
- * back; it returns st or the error of the commit. */
+/* Begin and end a writing transaction.  lmi_store_db_end commits if st is LMD_OK, otherwise it
+ * rolls back; it returns st or the error of the commit. */
 LMD_NODISCARD enum lmd_status lmi_store_db_begin(struct lmi_store *s, struct lmd_error *err);
 LMD_NODISCARD enum lmd_status lmi_store_db_end(struct lmi_store *s, enum lmd_status st,
 					       struct lmd_error *err);

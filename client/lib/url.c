@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The default address of the server.  The daemon (default_socket in daemon/config.c) and the Python and
- * Go clients use the same rule. */
+ * The default address of the server.  The daemon (default_socket in daemon/config.c) and the Python
+ * and Go clients use the same rule. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 
 #define SYSTEM_SOCKET "/run/llamad/llamad.sock"
 
-/* Checks the folder of the user's daemon in /tmp, where any user could have created it first: another
- * user's daemon must not receive this user's prompts.  Returns LMD_OK if it does not exist. */
+/* Checks the folder of the user's daemon in /tmp, where any user could have created it first:
+ * another user's daemon must not receive this user's prompts.  Returns LMD_OK if it does not exist. */
 static enum lmd_status check_folder(const char *path, unsigned uid, struct lmd_error *err)
 {
 	struct stat sb;

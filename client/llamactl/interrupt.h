@@ -7,8 +7,9 @@
 
 #include <stdbool.h>
 
-/* Until lmi_ctl_interrupt_install is called, makes SIGINT and SIGTERM exit at once with status 130 and 143.
- * For commands that have nothing to clean up.  A signal that the caller ignores stays ignored. */
+/* Until lmi_ctl_interrupt_install is called, makes SIGINT and SIGTERM exit at once with status 130
+ * and 143. For commands that have nothing to clean up.  A signal that the caller ignores stays
+ * ignored. */
 void lmi_ctl_interrupt_exit(void);
 
 /* Installs the handler. From then on SIGINT and SIGTERM set a flag and interrupt blocking calls of

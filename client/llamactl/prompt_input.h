@@ -20,8 +20,8 @@ bool lmi_ctl_wait_stdin(void);
 enum lmd_status lmi_ctl_read_stdin(char **out, size_t *n, struct lmd_error *err);
 
 /* Returns the prompt of a command: `given` (the value of --prompt), or if that is NULL all of
- * standard input, at most LMI_CTL_PROMPT_MAX bytes. On a terminal a hint on standard error says that
- * the prompt is being read and how to end it.
+ * standard input, at most LMI_CTL_PROMPT_MAX bytes. On a terminal a hint on standard error says
+ * that the prompt is being read and how to end it.
  *
  * out: the text, of n bytes; never NULL on success
  * own: memory to be given to free() when the text is no longer needed, or NULL

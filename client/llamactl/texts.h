@@ -10,8 +10,8 @@
 #include "client/llamactl/ctl.h"
 #include "core/cli/texts.h"
 
-/* A group of commands in the texts: the next n of lmi_ctl_program. A title of NULL ends the list; the
- * last group, the debug commands, takes one line in the overview. */
+/* A group of commands in the texts: the next n of lmi_ctl_program. A title of NULL ends the list;
+ * the last group, the debug commands, takes one line in the overview. */
 struct lmi_ctl_cmd_group {
 	const char *title;
 	uint32_t n;

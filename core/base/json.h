@@ -6,10 +6,11 @@
  *     while ((st = lmi_json_reader_next(&r, &it, err)) == LMD_OK && it.type != LMI_JSON_READER_END)
  *             ...
  *
- * Inside an object, each value follows an item of type LMI_JSON_READER_KEY. The reader is strict: exactly
- * one value, no comments, no trailing commas; strings are UTF-8 without surrogates, and \u escapes
- * of surrogates come in pairs. Nesting is at most LMI_JSON_READER_DEPTH levels, a number at most
- * LMI_JSON_READER_DIGITS bytes. json_tree.h builds a tree from the items. A reader belongs to one thread. */
+ * Inside an object, each value follows an item of type LMI_JSON_READER_KEY. The reader is strict:
+ * exactly one value, no comments, no trailing commas; strings are UTF-8 without surrogates, and \u
+ * escapes of surrogates come in pairs. Nesting is at most LMI_JSON_READER_DEPTH levels, a number at
+ * most LMI_JSON_READER_DIGITS bytes. json_tree.h builds a tree from the items. A reader belongs to
+ * one thread. */
 #ifndef LLAMAD_CORE_BASE_JSON_H
 #define LLAMAD_CORE_BASE_JSON_H
 

@@ -7,7 +7,8 @@
  *     file, dir   a path
  *     none        something that nobody can foresee: a number, a text
  *     =a|b|c      one of these words
- *     OTHER       the lines that `PROGRAM --emit-words OTHER:LAST` prints; LAST is the last argument
+ *     OTHER       the lines that `PROGRAM --emit-words OTHER:LAST` prints; LAST is the last
+ *     argument
  *                 before.  Options of `forward` that stand on the line are given to it as well.
  */
 #ifndef LLAMAD_CORE_CLI_COMPLETION_H

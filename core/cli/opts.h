@@ -63,8 +63,8 @@ struct lmi_cli_cmd {
 	const struct lmi_opt *opts;
 	uint32_t n_opts;
 	/* Runs the command: prints its results on stdout, and nothing else there. Returns LMD_OK
-	 * (exit status 0) or an error with its message in err (1); lmi_ctl_usage() turns that into a
-	 * usage error (2). */
+	 * (exit status 0) or an error with its message in err (1); lmi_ctl_usage() turns that into
+	 * a usage error (2). */
 	enum lmd_status (*run)(struct lmi_ctl *ctl, struct lmd_error *err);
 };
 

@@ -33,7 +33,8 @@ struct lmi_engine_input_seq {
 	uint32_t n_plane;
 	int32_t adapter; /* slot, 0 = none */
 	/* The first fork_at tokens equal those of sequence fork_of, an earlier one of the same
-	 * command; they are computed once if possible and are not output. LMI_ENGINE_NO_FORK: no fork. */
+	 * command; they are computed once if possible and are not output. LMI_ENGINE_NO_FORK: no
+	 * fork. */
 	uint32_t fork_of, fork_at;
 	uint32_t out_from; /* rows below this one are not output */
 };

@@ -10,21 +10,23 @@
  * Jump-forward decoding: where a constraint leaves no choice, tokens are taken without a row of
  * logits, and many of them are computed as rows of one step, like a prompt.
  *
- * LMI_ENGINE_JUMP_TOKEN takes a token if the mask allows no other. Any sampler would have chosen it,
- * whatever the logits; samplers with memory (mirostat) are told about it. The answer is the same as
- * without jumps, token for token, except that rows computed together may differ in their last bits.
+ * LMI_ENGINE_JUMP_TOKEN takes a token if the mask allows no other. Any sampler would have chosen
+ * it, whatever the logits; samplers with memory (mirostat) are told about it. The answer is the
+ * same as without jumps, token for token, except that rows computed together may differ in their
+ * last bits.
  *
- * LMI_ENGINE_JUMP_TEXT takes forced text (lmi_gr_state_forced) in the tokens that the tokenizer produces for
- * it. The text is tokenised together with the last tokens of the sequence, and is taken only if
- * these come out unchanged; at a boundary where they would merge into others, the model chooses as
- * usual. If something follows the forced text, its last token is left to the model, and with it as
- * many tokens before as together start a longer token of the vocabulary. The answer follows the
- * grammar, since the grammar accepts each token. But a model that would have split the text into
- * other tokens, or samplers that ban some of them, have no say, so what follows may differ.
+ * LMI_ENGINE_JUMP_TEXT takes forced text (lmi_gr_state_forced) in the tokens that the tokenizer
+ * produces for it. The text is tokenised together with the last tokens of the sequence, and is
+ * taken only if these come out unchanged; at a boundary where they would merge into others, the
+ * model chooses as usual. If something follows the forced text, its last token is left to the
+ * model, and with it as many tokens before as together start a longer token of the vocabulary. The
+ * answer follows the grammar, since the grammar accepts each token. But a model that would have
+ * split the text into other tokens, or samplers that ban some of them, have no say, so what follows
+ * may differ.
  *
  * Token healing: tokens at the end of a prompt are taken back, and the generation starts with their
- * text, in any tokens (core/text/token_healing.h). That text is not part of the answer: the grammar starts
- * after it. */
+ * text, in any tokens (core/text/token_healing.h). That text is not part of the answer: the grammar
+ * starts after it. */
 #ifndef LLAMAD_CORE_ENGINE_CONSTRAIN_H
 #define LLAMAD_CORE_ENGINE_CONSTRAIN_H
 

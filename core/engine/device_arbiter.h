@@ -7,8 +7,8 @@
  * queueing, Goyal, Vin and Cheng 1996). An idle member earns no credit: it resumes with the virtual
  * time at which the last member was admitted.
  *
- * The decision is a pure state machine (struct lmi_device_arbiter_state: no clock, no threads), driven by
- * tests; struct lmi_device_arbiter adds a lock, a clock and waiting threads. */
+ * The decision is a pure state machine (struct lmi_device_arbiter_state: no clock, no threads),
+ * driven by tests; struct lmi_device_arbiter adds a lock, a clock and waiting threads. */
 #ifndef LLAMAD_CORE_ENGINE_DEVICE_ARBITER_H
 #define LLAMAD_CORE_ENGINE_DEVICE_ARBITER_H
 
@@ -50,7 +50,8 @@ uint32_t lmi_device_arbiter_state_join(struct lmi_device_arbiter_state *s);
 void lmi_device_arbiter_state_leave(struct lmi_device_arbiter_state *s, uint32_t id);
 void lmi_device_arbiter_state_request(struct lmi_device_arbiter_state *s, uint32_t id,
 				      enum lmi_engine_class class);
-/* Admits the next member if the device is free; returns LMI_DEVICE_ARBITER_MAX if there is none to admit. */
+/* Admits the next member if the device is free; returns LMI_DEVICE_ARBITER_MAX if there is none to
+ * admit. */
 uint32_t lmi_device_arbiter_state_admit(struct lmi_device_arbiter_state *s);
 /* The holder releases the device, after cost_ns. */
 void lmi_device_arbiter_state_release(struct lmi_device_arbiter_state *s, uint64_t cost_ns);

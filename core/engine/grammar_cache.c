@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list is short (LMI_ENGINE_GRAMMAR_CACHE_MAX), so it is searched linearly. An entry is listed as soon as
- * somebody starts to compile it; a thread that finds it without a grammar waits. n_ref counts the
- * threads that use or compile it; an entry that was removed from the list is freed with its last
- * reference. Nothing slow happens under the lock: entries to be freed are collected and freed after
- * unlocking. */
+ * The list is short (LMI_ENGINE_GRAMMAR_CACHE_MAX), so it is searched linearly. An entry is listed
+ * as soon as somebody starts to compile it; a thread that finds it without a grammar waits. n_ref
+ * counts the threads that use or compile it; an entry that was removed from the list is freed with
+ * its last reference. Nothing slow happens under the lock: entries to be freed are collected and
+ * freed after unlocking. */
 #include "core/engine/grammar_cache.h"
 
 #include <assert.h>

@@ -27,8 +27,8 @@ struct lmi_engine_guard {
 	_Atomic uint64_t n_fault; /* number of missing pages that were read */
 };
 
-/* Guards [ptr, ptr + bytes), which must stay mapped until lmi_engine_guard_drop. The first call installs
- * the handler. LMD_NOMEM if the table is full. Any thread. */
+/* Guards [ptr, ptr + bytes), which must stay mapped until lmi_engine_guard_drop. The first call
+ * installs the handler. LMD_NOMEM if the table is full. Any thread. */
 enum lmd_status lmi_engine_guard_add(struct lmi_engine_guard *g, const void *ptr, size_t bytes,
 				     struct lmd_error *err);
 /* Removes all ranges of g. No thread may be reading them. */

@@ -231,8 +231,8 @@ enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst,
 enum lmd_status lmi_engine_weights_create(struct lmi_engine_weights **out, struct lmi_inst *inst,
 					  struct lmd_error *err);
 void lmi_engine_weights_destroy(struct lmi_engine_weights *w);
-/* Loads the weights that the plan refers to and that are not yet loaded; fills in out[n_weight_ref]. The
- * plan must live as long as the instance. fn may be NULL. */
+/* Loads the weights that the plan refers to and that are not yet loaded; fills in
+ * out[n_weight_ref]. The plan must live as long as the instance. fn may be NULL. */
 enum lmd_status lmi_engine_weights_load(struct lmi_engine_weights *w, const struct lmd_plan *plan,
 					struct lmd_weight **out, lmi_engine_load_fn fn, void *arg,
 					struct lmd_error *err);

@@ -164,7 +164,8 @@ static enum lmd_status open_small(struct lmi_inst *inst, const struct lmi_inst_o
 	return st == LMD_OK ? lmi_inst_resolve_sizes(inst, o, place, err) : st;
 }
 
-/* Prepares the plan that most requests use. A model that lacks this plan may still serve other requests. */
+/* Prepares the plan that most requests use. A model that lacks this plan may still serve other
+ * requests. */
 static enum lmd_status prepare(struct lmi_inst *inst, struct lmd_error *err)
 {
 	const struct lmd_plan_key key = lmi_inst_main_key(inst);

@@ -84,8 +84,8 @@ enum lmd_status lmi_sampler_chain_sample(struct lmi_sampler_chain *ch, const flo
  * LMD_NOTFOUND: no candidates; LMD_INTERNAL: a sampler broke its contract. */
 enum lmd_status lmi_sampler_chain_apply(struct lmi_sampler_chain *ch, struct lmd_cands *c);
 
-/* Acts like lmi_sampler_chain_sample with a mask that allows only this token, for unknown logits: samplers
- * that remember their choices are updated. */
+/* Acts like lmi_sampler_chain_sample with a mask that allows only this token, for unknown logits:
+ * samplers that remember their choices are updated. */
 enum lmd_status lmi_sampler_chain_force(struct lmi_sampler_chain *ch, lmd_token token);
 
 /* Returns the candidates that the last sample left, with the choice; valid until the next use of

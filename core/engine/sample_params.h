@@ -69,8 +69,8 @@ enum lmd_status lmi_sampler_specs_ordered(struct lmi_sampler_spec_list *out,
 /* Makes the order that a text describes: "default" (or NULL), the usual one; "temperature-first":
  * penalties, temperature, top_k, top_p, min_p, typical and then the choice; letters, such as
  * "edskypmxt"; or names separated by commas. In the first two, samplers that the values switch off
- * are left out. names_buf, [LMI_ENGINE_COMMAND_MAX], holds names as long as the list is used. LMD_INVALID:
- * too long, or too many. */
+ * are left out. names_buf, [LMI_ENGINE_COMMAND_MAX], holds names as long as the list is used.
+ * LMD_INVALID: too long, or too many. */
 #define LMI_ENGINE_COMMAND_MAX 256
 enum lmd_status lmi_sampler_specs_order(struct lmi_sampler_spec_list *out,
 					const struct lmi_sampler_params *p, struct lmd_str text,

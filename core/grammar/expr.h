@@ -4,8 +4,8 @@
  *
  * The GBNF parser and the JSON schema compiler both produce expressions; net.h describes the NFA
  * that is compiled from them. All memory comes from the builder's arena. Errors are sticky: the
- * first one is kept, every function still returns some expression, and lmi_grammar_builder_compile reports
- * the error. */
+ * first one is kept, every function still returns some expression, and lmi_grammar_builder_compile
+ * reports the error. */
 #ifndef LLAMAD_GRAMMAR_EXPR_H
 #define LLAMAD_GRAMMAR_EXPR_H
 

@@ -122,7 +122,8 @@ uint32_t lmi_gr_match_class(struct lmi_grammar_matcher *m, uint32_t parser_state
 			    uint32_t class_id);
 uint32_t lmi_gr_match_token(struct lmi_grammar_matcher *m, uint32_t parser_state, lmd_token token);
 uint32_t lmi_gr_match_union(struct lmi_grammar_matcher *m, uint32_t a, uint32_t b);
-/* Consumes one byte. Returns false if dead or, with situation LMI_GR_PARSER_STATE_ERROR, out of memory. */
+/* Consumes one byte. Returns false if dead or, with situation LMI_GR_PARSER_STATE_ERROR, out of
+ * memory. */
 bool lmi_gr_match_cursor_feed(struct lmi_grammar_matcher *m, struct lmi_gr_match_cursor *s,
 			      unsigned char byte);
 /* Returns true if the text can still be continued or completed. */

@@ -3,9 +3,9 @@
  * schema.h - declarations shared by the files that compile a JSON schema to a grammar.
  *
  * Each place where a value is expected is described by a conjunction of schemas that all apply
- * there: a `struct lmi_gr_schema_conjunction`. $ref and allOf add schemas to it, anyOf and oneOf split it into
- * alternatives, and the remaining keywords say which types are possible and what each type must
- * satisfy. Equal conjunctions share one rule, which also makes recursion terminate. */
+ * there: a `struct lmi_gr_schema_conjunction`. $ref and allOf add schemas to it, anyOf and oneOf
+ * split it into alternatives, and the remaining keywords say which types are possible and what each
+ * type must satisfy. Equal conjunctions share one rule, which also makes recursion terminate. */
 #ifndef LLAMAD_GRAMMAR_SCHEMA_H
 #define LLAMAD_GRAMMAR_SCHEMA_H
 

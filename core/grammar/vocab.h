@@ -15,8 +15,8 @@ struct lmi_gr_token {
 	uint32_t same;     /* length of the prefix shared with the previous token */
 };
 
-/* What a token's text contains. Kept apart from struct lmi_gr_token because all of these are scanned
- * together. */
+/* What a token's text contains. Kept apart from struct lmi_gr_token because all of these are
+ * scanned together. */
 struct lmi_gr_token_chars {
 	uint64_t ascii[2]; /* which ASCII characters it contains */
 	uint8_t n_chars;   /* 255: that many or more */

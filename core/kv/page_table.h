@@ -33,8 +33,8 @@ struct lmi_kv_page_table {
 	struct lmi_kv_page_span *span; /* [n_seq] */
 };
 
-/* Returns LMD_NOMEM, or LMD_INVALID if n_page or n_seq * n_index exceeds LMI_KV_PAGE_MAX, or n_page *
- * page_tokens exceeds INT32_MAX. */
+/* Returns LMD_NOMEM, or LMD_INVALID if n_page or n_seq * n_index exceeds LMI_KV_PAGE_MAX, or n_page
+ * * page_tokens exceeds INT32_MAX. */
 enum lmd_status lmi_kv_page_table_init(struct lmi_kv_page_table *t, uint32_t n_page,
 				       uint32_t page_tokens, uint32_t n_seq, uint32_t n_index);
 void lmi_kv_page_table_fini(struct lmi_kv_page_table *t);

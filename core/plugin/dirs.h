@@ -8,8 +8,8 @@
 
 #define LMI_PLUGIN_MAX_DEFAULT_DIRS 2
 
-/* Fills in up to LMI_PLUGIN_MAX_DEFAULT_DIRS absolute paths for a program at `exe` and returns their
- * number; -1 if memory runs out. The caller frees each path with lmi_free.
+/* Fills in up to LMI_PLUGIN_MAX_DEFAULT_DIRS absolute paths for a program at `exe` and returns
+ * their number; -1 if memory runs out. The caller frees each path with lmi_free.
  *
  * A program in the top folder B of a build tree (or in B/.libs, where libtool puts it) uses
  * B/plugins/.libs only: mixing it with an installed version would hide what is being tested.

@@ -25,8 +25,8 @@ void lmi_search_fit_clean(const float *src, float *x, size_t n);
  * Negative values and NaN count as 0, and if all n are 0 each counts as 1. */
 void lmi_search_fit_weights(const float *importance, float *w, size_t n);
 
-/* lmi_search_fit_clean and lmi_search_fit_weights for the n values starting at src[at]; importance may be
- * NULL. */
+/* lmi_search_fit_clean and lmi_search_fit_weights for the n values starting at src[at]; importance
+ * may be NULL. */
 void lmi_search_fit_load(const float *src, const float *importance, size_t at, float *x, float *w,
 			 size_t n);
 

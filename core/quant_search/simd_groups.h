@@ -48,9 +48,9 @@ struct lmi_search_simd_groups_ops {
 	 * on get a copy of the first group, so that they hold valid numbers.  `from` needs no
 	 * alignment. */
 	void (*turn)(const float *from, int n_group, int n, float (*to)[LMI_SEARCH_SIMD_GROUPS]);
-	/* Sets 1 for each lane whose values differ, are all within +-LMI_SEARCH_SIMD_MAX_PEAK, include a
-	 * magnitude of at least LMI_SEARCH_SIMD_MIN_PEAK, and include at least LMI_SEARCH_SIMD_MIN_NONZERO non-zero
-	 * values; otherwise 0. */
+	/* Sets 1 for each lane whose values differ, are all within +-LMI_SEARCH_SIMD_MAX_PEAK,
+	 * include a magnitude of at least LMI_SEARCH_SIMD_MIN_PEAK, and include at least
+	 * LMI_SEARCH_SIMD_MIN_NONZERO non-zero values; otherwise 0. */
 	void (*ordinary)(const struct lmi_search_simd_batch *b, float *yes);
 	/* The value of greatest magnitude times f. */
 	void (*peaks)(const struct lmi_search_simd_batch *b, float f, float *out);

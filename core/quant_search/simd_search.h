@@ -18,8 +18,10 @@
 /* Number of blocks of 256 values that are fitted together. */
 #define LMI_SEARCH_SIMD_BLOCKS 2
 
-/* lmi_search_superblock_scale for n (1..LMI_SEARCH_SIMD_BLOCKS) blocks of 256 values; src may contain any values.
- * importance: [n * 256], or NULL.  lanes: one of lmi_search_simd_groups_variants; NULL: the best one. */
+/* lmi_search_superblock_scale for n (1..LMI_SEARCH_SIMD_BLOCKS) blocks of 256 values; src may
+ * contain any values.
+ * importance: [n * 256], or NULL.  lanes: one of lmi_search_simd_groups_variants; NULL: the best
+ * one. */
 void lmi_search_simd_scale(const struct lmi_search_simd_groups_ops *lanes,
 			   const struct lmi_search_superblock_shape *k, const float *src,
 			   const float *importance, int n, struct lmi_search_superblock *out);
@@ -40,8 +42,8 @@ void lmi_search_simd_encode(lmi_search_simd_fn fit, const struct lmi_search_supe
 			    size_t block_bytes,
 			    void (*pack)(void *dst, const struct lmi_search_superblock *k));
 
-/* lmi_search_fit_scale, or with a book lmi_search_fit_book, for n (1..LMI_SEARCH_SIMD_GROUPS) blocks of 32 values with one f16
- * scale each.  Writes d [n] and q [n][32]. */
+/* lmi_search_fit_scale, or with a book lmi_search_fit_book, for n (1..LMI_SEARCH_SIMD_GROUPS)
+ * blocks of 32 values with one f16 scale each.  Writes d [n] and q [n][32]. */
 void lmi_search_simd_single(const struct lmi_search_simd_groups_ops *lanes, int lo, int hi,
 			    const int8_t *book, const float *src, const float *importance, int n,
 			    float *d, int8_t *q);

@@ -37,9 +37,9 @@ struct lmi_search_trellis_shape {
 	float cut[3];
 };
 
-/* lmi_search_codebook_row with these points as the codebook.  Of the codes q[32] of a group, the one at the
- * start of each point is its index; for magnitudes the next one holds the signs, bit i = value i is
- * negative. */
+/* lmi_search_codebook_row with these points as the codebook.  Of the codes q[32] of a group, the
+ * one at the start of each point is its index; for magnitudes the next one holds the signs, bit i =
+ * value i is negative. */
 float lmi_search_trellis_row(const struct lmi_search_trellis_shape *t,
 			     const struct lmi_search_codebook_shape *shape, const float *src,
 			     const float *importance, size_t n, void *dst, size_t block_bytes,

@@ -8,8 +8,8 @@
  *     lmi_quantize_async_writer_flush(b, err)             waits until all calls have returned
  *
  * Calls are made in the order of give.  After one has failed no others are made; take and flush
- * return its error.  Take, give and flush must be called by one thread.  LMI_QUANTIZE_ASYNC_WRITER_BUFFERS buffers
- * are reused. */
+ * return its error.  Take, give and flush must be called by one thread. 
+ * LMI_QUANTIZE_ASYNC_WRITER_BUFFERS buffers are reused. */
 #ifndef LLAMAD_CORE_QUANTIZE_ASYNC_WRITER_H
 #define LLAMAD_CORE_QUANTIZE_ASYNC_WRITER_H
 

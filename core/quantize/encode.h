@@ -15,9 +15,10 @@ enum lmd_status lmi_quantize_encoder_create(struct lmi_quantize_encoder **out, u
 void lmi_quantize_encoder_destroy(struct lmi_quantize_encoder *e); /* NULL allowed */
 
 /* Receives the new bytes.  `write` is called in a thread of the encoder, in order, with the `arg`
- * given to lmi_quantize_encoder_run; calls may continue after lmi_quantize_encoder_run has returned, until
- * lmi_quantize_encoder_flush has.  `tell` is called in the thread of lmi_quantize_encoder_run when another n_src
- * bytes of the source have been encoded; a status other than LMD_OK ends the run. */
+ * given to lmi_quantize_encoder_run; calls may continue after lmi_quantize_encoder_run has
+ * returned, until lmi_quantize_encoder_flush has.  `tell` is called in the thread of
+ * lmi_quantize_encoder_run when another n_src bytes of the source have been encoded; a status other
+ * than LMD_OK ends the run. */
 struct lmi_quantize_encoder_sink {
 	lmi_quantize_async_writer_fn write;
 	void *arg;

@@ -7,8 +7,8 @@
  * better one, and a few get a cheaper one.  The rules are those of llama.cpp's quantiser, so that
  * files of both programs with the same type are equivalent; mix.c has the rules as a table.
  *
- * Some rules count tensors ("the first eighth of the ffn_down tensors"), so lmi_quantize_mix_type must be
- * called once for each tensor, in the order of lmi_quantize_mix_compare_names. */
+ * Some rules count tensors ("the first eighth of the ffn_down tensors"), so lmi_quantize_mix_type
+ * must be called once for each tensor, in the order of lmi_quantize_mix_compare_names. */
 #ifndef LLAMAD_CORE_QUANTIZE_TYPE_POLICY_H
 #define LLAMAD_CORE_QUANTIZE_TYPE_POLICY_H
 

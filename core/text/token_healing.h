@@ -26,8 +26,8 @@ struct lmi_token_healing {
 };
 
 /* Takes back as many of the last max_back tokens as together are a proper prefix of some longer
- * token.  Never takes back control tokens, nor more than LMI_HEAL_BYTES_MAX.  Returns how many ids are
- * left.  Searches the whole vocabulary up to max_back times. */
+ * token.  Never takes back control tokens, nor more than LMI_HEAL_BYTES_MAX.  Returns how many ids
+ * are left.  Searches the whole vocabulary up to max_back times. */
 size_t lmi_heal_begin(struct lmi_token_healing *h, const struct lmi_tokenizer *t,
 		      const lmd_token *ids, size_t n, size_t max_back);
 

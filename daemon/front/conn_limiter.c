@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A list of peers.  Its length is bounded by the number of connections plus LMI_CONN_LIMITER_GONE_MAX.
- * Authentication attempts are limited by a leaky bucket for each peer: its level falls by one every
- * LMI_CONN_LIMITER_ATTEMPT_MS.  The entry stores the time at which the bucket will be empty. */
+ * A list of peers.  Its length is bounded by the number of connections plus
+ * LMI_CONN_LIMITER_GONE_MAX. Authentication attempts are limited by a leaky bucket for each peer:
+ * its level falls by one every LMI_CONN_LIMITER_ATTEMPT_MS.  The entry stores the time at which the
+ * bucket will be empty. */
 #include "daemon/front/conn_limiter.h"
 
 #include <arpa/inet.h>

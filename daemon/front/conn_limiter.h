@@ -59,8 +59,8 @@ enum lmd_status lmi_conn_limiter_admit(struct lmi_conn_limiter *d, const struct 
 void lmi_conn_limiter_leave(struct lmi_conn_limiter *d, const struct lmi_conn_peer *v);
 
 /* Counts an authentication attempt of a connected peer, which is taken as failed until
- * lmi_conn_limiter_auth_ok().  Returns LMD_BUSY if there were too many; *retry_ms is then the time to
- * wait. */
+ * lmi_conn_limiter_auth_ok().  Returns LMD_BUSY if there were too many; *retry_ms is then the time
+ * to wait. */
 enum lmd_status lmi_conn_limiter_auth_attempt(struct lmi_conn_limiter *d,
 					      const struct lmi_conn_peer *v, uint64_t now,
 					      uint32_t *retry_ms, struct lmd_error *err);

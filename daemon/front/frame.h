@@ -54,8 +54,8 @@ struct lmi_front_frame {
 /* The handshake that this side sends. */
 extern const uint8_t lmi_front_frame_hello[LMI_FRONT_FRAME_HELLO_BYTES];
 
-/* Consumes bytes from *p, *n up to the next event; LMI_FRONT_FRAME_MORE means that all were consumed.
- * *out is valid until the next call. */
+/* Consumes bytes from *p, *n up to the next event; LMI_FRONT_FRAME_MORE means that all were
+ * consumed. *out is valid until the next call. */
 enum lmi_front_frame_event lmi_front_frames_feed(struct lmi_front_frames *f, const uint8_t **p,
 						 size_t *n, struct lmi_front_frame *out);
 /* Returns whether the handshake or a message is incomplete. */

@@ -105,8 +105,8 @@ void lmi_conn_begin(struct lmi_front_listener *f, const struct lmi_front_listen_
 /* Sends the route and a message of n bytes.  If out of memory, the connection is closed. */
 void lmi_conn_send(struct lmi_conn *c, const uint8_t *route, uint32_t n_route, const void *bytes,
 		   size_t n);
-/* Closes the connection.  Not allowed during a call of ops; use lmi_conn_close_later there, which closes
- * it in the next tick. */
+/* Closes the connection.  Not allowed during a call of ops; use lmi_conn_close_later there, which
+ * closes it in the next tick. */
 void lmi_conn_close(struct lmi_conn *c);
 void lmi_conn_close_later(struct lmi_conn *c);
 /* Makes the connection unauthenticated and drops its pending work. */

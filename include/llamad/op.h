@@ -162,8 +162,8 @@ enum lmd_op_code {
  * (+ P[pos + pos_off]) (+ Y[type_row]).
  * With idx TOKEN, a negative token -1-r selects, depending on `neg`: `scale_ext` * row r of
  * external input 0 (columns from ext_col0), row neg_row of E, or zeros; P and Y are added in every
- * case.  With idx OPERAND, a negative id gives zeros.  An i32 table gives an i32 value and ignores the
- * scale.  An id >= N is a bug in the host, which validates tokens beforehand. */
+ * case.  With idx OPERAND, a negative id gives zeros.  An i32 table gives an i32 value and ignores
+ * the scale.  An id >= N is a bug in the host, which validates tokens beforehand. */
 enum lmd_neg_token { LMD_NEG_EXTERNAL = 0, LMD_NEG_ROW = 1, LMD_NEG_ZERO = 2 };
 struct lmd_op_embed {
 	struct lmd_operand y; /* [rows, n_id * W] */

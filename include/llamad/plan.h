@@ -297,8 +297,8 @@ struct lmd_builder {
 	/* Declares an external input.  Input 0 of a FORWARD plan already exists if describe() set
 	 * n_input_embd: f32, with rows of its own of that width. */
 	uint32_t (*input)(void *ctx, const struct lmd_input *in);
-	/* For a draft: the target model, whose tensors LMD_WEIGHT_PART_OF_TARGET parts name; otherwise
-	 * NULL. */
+	/* For a draft: the target model, whose tensors LMD_WEIGHT_PART_OF_TARGET parts name;
+	 * otherwise NULL. */
 	const struct lmd_model *target;
 };
 

@@ -3,13 +3,13 @@
  * word_cache.h - caches the tokens of words by their text within one encode call.
  *
  * The table is direct-mapped: each hash has one slot, and a stored word replaces the word that was
- * in its slot. Words of more than TOK_WORD_CACHE_BYTES_MAX bytes or TOK_WORD_CACHE_TOKENS_MAX tokens are not stored, nor
- * are words of which some token did not fit in the output.
+ * in its slot. Words of more than TOK_WORD_CACHE_BYTES_MAX bytes or TOK_WORD_CACHE_TOKENS_MAX
+ * tokens are not stored, nor are words of which some token did not fit in the output.
  *
- * Calls with less than TOK_WORD_CACHE_MIN_CALL_BYTES bytes of text (job->text_bytes) have no table. For others,
- * the number of slots is the smallest power of two, from 256 to 8192, with less than 256 bytes of
- * text per slot, or 8192 if there is none. If memory is short, there is no table; this is not an
- * error.
+ * Calls with less than TOK_WORD_CACHE_MIN_CALL_BYTES bytes of text (job->text_bytes) have no table.
+ * For others, the number of slots is the smallest power of two, from 256 to 8192, with less than
+ * 256 bytes of text per slot, or 8192 if there is none. If memory is short, there is no table; this
+ * is not an error.
  *
  * The table is in a buffer of the job, which owns it: it is allocated zeroed at the first word and
  * freed with the job's other buffers. A job belongs to one thread, and so does its table. Tables

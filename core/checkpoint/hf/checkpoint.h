@@ -62,7 +62,8 @@ enum lmd_status lmi_checkpoint_read_floats(struct lmi_checkpoint *f, uint32_t i,
 enum lmd_status lmi_checkpoint_load(struct lmi_checkpoint *f, uint32_t open_flags,
 				    struct lmd_error *err);
 
-/* Runs lmi_checkpoint_open and lmi_checkpoint_load according to the LMI_CHECKPOINT_OPEN_* flags of format.h. */
+/* Runs lmi_checkpoint_open and lmi_checkpoint_load according to the LMI_CHECKPOINT_OPEN_* flags of
+ * format.h. */
 enum lmd_status lmi_checkpoint_open_model(struct lmi_model *m, const char *path,
 					  uint32_t open_flags, struct lmd_error *err);
 

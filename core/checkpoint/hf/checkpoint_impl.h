@@ -214,8 +214,8 @@ struct lmi_checkpoint {
 const struct lmi_json_node *lmi_checkpoint_config_find(const struct lmi_checkpoint *f,
 						       const char *names);
 bool lmi_checkpoint_config_has(const struct lmi_checkpoint *f, const char *names);
-/* Typed values.  `def` is returned if the key is absent; lmi_checkpoint_config_require_int fails then.  Errors are
- * sticky and name config.json, the key and the limits. */
+/* Typed values.  `def` is returned if the key is absent; lmi_checkpoint_config_require_int fails
+ * then.  Errors are sticky and name config.json, the key and the limits. */
 int64_t lmi_checkpoint_config_int(struct lmi_checkpoint *f, const char *names, int64_t def,
 				  int64_t min, int64_t max);
 int64_t lmi_checkpoint_config_require_int(struct lmi_checkpoint *f, const char *names, int64_t min,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The vocabulary.  core/checkpoint/tokenizer reads the tokenizer of the folder; this file adapts it to the
- * model, whose embedding may have more or fewer rows than there are tokens, and takes the tokens
- * that end a text from generation_config.json. */
+ * The vocabulary.  core/checkpoint/tokenizer reads the tokenizer of the folder; this file adapts it
+ * to the model, whose embedding may have more or fewer rows than there are tokens, and takes the
+ * tokens that end a text from generation_config.json. */
 #include <string.h>
 
 #include "core/base/arena.h"

@@ -80,7 +80,8 @@ struct lmi_gguf_resume {
 	void *note_arg;
 };
 
-/* Like lmi_gguf_writer_start, but writes "PATH.partial" with a journal (core/base/resumable_file.h).
+/* Like lmi_gguf_writer_start, but writes "PATH.partial" with a journal
+ * (core/base/resumable_file.h).
  *
  * key: digest of everything the data depends on besides keys and tensor table
  * *n_done: number of tensors that are already complete; data starts with the next one */

@@ -153,8 +153,8 @@ uint32_t arch_embed(struct arch_emit *e);
 /* As arch_embed, plus learned positions: row `step.pos` + off of the table `pos` (NULL: none). */
 uint32_t arch_embed_pos(struct arch_emit *e, const struct lmd_tensor_row *pos, int32_t off);
 
-/* Logits of the output rows, computed with `output` or, if absent, token_embd.  bias: weight_ref [V]
- * added to the logits, or LMD_NONE. */
+/* Logits of the output rows, computed with `output` or, if absent, token_embd.  bias: weight_ref
+ * [V] added to the logits, or LMD_NONE. */
 void arch_emit_logits(struct arch_emit *e, struct lmd_operand x, const struct lmd_norm *norm,
 		      uint32_t bias);
 

@@ -3,8 +3,8 @@
  * kda.h - Kimi Delta Attention (arXiv 2510.26692): the gated delta rule with a separate decay for
  * each column of the key.
  *
- * Use it like delta.h: list ARCH_SET_KDA, call arch_kda_dim from the dim function, and call arch_kda
- * as the mixer. */
+ * Use it like delta.h: list ARCH_SET_KDA, call arch_kda_dim from the dim function, and call
+ * arch_kda as the mixer. */
 #ifndef LLAMAD_ARCH_HYBRID_KDA_H
 #define LLAMAD_ARCH_HYBRID_KDA_H
 

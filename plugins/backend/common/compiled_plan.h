@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * compiled_plan.h - compiled plans: what all backends keep in one, and what compiling an op asks for.  A
- * backend's struct lmd_compiled_plan begins with struct host_mem_compiled_plan.
+ * compiled_plan.h - compiled plans: what all backends keep in one, and what compiling an op asks
+ * for.  A backend's struct lmd_compiled_plan begins with struct host_mem_compiled_plan.
  *
  * Threads: as backend.h says for devices; the parts of a running phase only read. */
 #ifndef LLAMAD_PLUGINS_BACKEND_COMMON_COMPILED_PLAN_H
@@ -36,7 +36,8 @@ enum lmd_status host_mem_compiled_plan_check(const struct lmd_plan *plan, const 
 					     struct lmd_error *err);
 
 /* Copies what `c` gives, finds the caches and allocates the values at the places that the plan
- * chose.  p is zeroed except who, host and n_part.  Call host_mem_compiled_plan_fini after a failure, too. */
+ * chose.  p is zeroed except who, host and n_part.  Call host_mem_compiled_plan_fini after a
+ * failure, too. */
 enum lmd_status host_mem_compiled_plan_init(struct host_mem_compiled_plan *p,
 					    const struct lmd_compile *c, struct lmd_error *err);
 /* Allocates the scratch that the ops need.  Call after all ops are compiled. */
@@ -67,8 +68,8 @@ static inline bool host_mem_lora_wanted(const struct lmd_plan *plan, uint32_t si
 }
 
 /* Registers an adapter site for a weight if the plan provides for adapters there; does nothing if
- * weight_ref is LMD_NONE.  transposed: adapters apply to the weight's transpose, so they have a column
- * for each of its rows. */
+ * weight_ref is LMD_NONE.  transposed: adapters apply to the weight's transpose, so they have a
+ * column for each of its rows. */
 enum lmd_status host_mem_add_site(struct host_mem_compiled_plan *p, uint32_t site,
 				  uint32_t weight_ref, bool transposed, struct lmd_error *err);
 

@@ -83,8 +83,8 @@ static inline const float *host_mem_conv_state_row(const struct host_mem_conv *c
 	return c->row;
 }
 
-/* State slots: host_mem_conv_slot_in is read before the sequence's rows, host_mem_conv_slot_out is written after its row
- * i.  Negative = none. */
+/* State slots: host_mem_conv_slot_in is read before the sequence's rows, host_mem_conv_slot_out is
+ * written after its row i.  Negative = none. */
 static inline int32_t host_mem_conv_slot_in(const struct host_mem_conv *c)
 {
 	return c->cache ? c->r->step->group[c->cache->desc.group].state_in[c->seq] : -1;

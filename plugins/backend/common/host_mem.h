@@ -3,16 +3,16 @@
  * hm.h - what backends that compute in host memory share: weights read in place, the operands of a
  * running step (view.h), and the ops that no backend has a faster way to compute (op_*.c).
  *
- * A backend embeds the objects of this header as the first member of its own: struct host_mem_build,
- * host_mem_run and host_mem_part begin its build, run and part.
+ * A backend embeds the objects of this header as the first member of its own: struct
+ * host_mem_build, host_mem_run and host_mem_part begin its build, run and part.
  *
  * An op has two functions.  `plan` runs when a plan is compiled; it says how much scratch memory
  * the op needs and in how many phases it runs.  `run` does one thread's share of one phase.  Each
  * output element is computed by one thread in an order that depends only on the op, so the results
  * are the same for any number of threads.
  *
- * Threads: as backend.h says for devices.  Within a phase the parts share struct host_mem_run read-only;
- * each part owns its slice of the outputs and of the scratch. */
+ * Threads: as backend.h says for devices.  Within a phase the parts share struct host_mem_run
+ * read-only; each part owns its slice of the outputs and of the scratch. */
 #ifndef LLAMAD_PLUGINS_BACKEND_COMMON_HOST_MEM_H
 #define LLAMAD_PLUGINS_BACKEND_COMMON_HOST_MEM_H
 

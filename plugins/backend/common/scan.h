@@ -44,8 +44,8 @@ void host_mem_scan_gather(const struct host_mem_scan *s, uint32_t row,
 /* Writes the current head's columns of a row of y. */
 void host_mem_scan_put(const struct host_mem_scan *s, uint32_t row);
 
-/* State slots: host_mem_scan_slot_in is read before a sequence's rows, host_mem_scan_slot_out is written after a row.
- * Negative = none. */
+/* State slots: host_mem_scan_slot_in is read before a sequence's rows, host_mem_scan_slot_out is
+ * written after a row. Negative = none. */
 static inline int32_t host_mem_scan_slot_in(const struct host_mem_scan *s, uint32_t seq)
 {
 	return s->r->step->group[s->cache->desc.group].state_in[seq];

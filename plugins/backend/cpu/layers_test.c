@@ -117,8 +117,8 @@ START_TEST(five_phases_a_layer)
 }
 END_TEST
 
-/* Rows computed one by one, where ATTN does the work of ROPE_KV, have the same bits as the rows of a
- * prompt, where it does not. */
+/* Rows computed one by one, where ATTN does the work of ROPE_KV, have the same bits as the rows of
+ * a prompt, where it does not. */
 START_TEST(one_by_one_matches_prompt)
 {
 	static const uint32_t types[] = {LMD_DTYPE_F32, LMD_DTYPE_F16};

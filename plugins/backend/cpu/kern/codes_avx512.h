@@ -5,8 +5,8 @@
  * Vectors "of rows" have the eight rows of block b in lanes 0-7 and those of block b+1 in lanes
  * 8-15.  Codes are unsigned bytes in the order of the values, so that a weight is
  *     D * (code - 2^shift) + M        (without M or a shift that term is absent)
- * with the shift of kern_code_shift().  Types with halves have a factor for each 16 values besides D;
- * Q2_K also has a minimum, which is multiplied by M.  Codes that are indices into a codebook are
+ * with the shift of kern_code_shift().  Types with halves have a factor for each 16 values besides
+ * D; Q2_K also has a minimum, which is multiplied by M.  Codes that are indices into a codebook are
  * replaced by its numbers. */
 #ifndef LLAMAD_CPU_KERN_CODES_AVX512_H
 #define LLAMAD_CPU_KERN_CODES_AVX512_H

@@ -266,8 +266,8 @@ INLINE void prefetch_rows(const uint8_t *later, size_t done, size_t n)
 		_mm_prefetch((const char *)later + 8 * done + i, _MM_HINT_T1);
 }
 
-/* Address from which rows [r, r + 8) prefetch: KERN_PREFETCH_BYTES bytes on, in the slice or in what follows
- * it. */
+/* Address from which rows [r, r + 8) prefetch: KERN_PREFETCH_BYTES bytes on, in the slice or in
+ * what follows it. */
 INLINE const uint8_t *prefetch_address(const struct kern_product *p, uint32_t r)
 {
 	size_t at = r * p->w_stride + KERN_PREFETCH_BYTES, end = p->n_row * p->w_stride;
