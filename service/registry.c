@@ -318,7 +318,7 @@ static void run_info(void *arg)
 {
 	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
-	struct lmi_svc_model *file;
+	struct lmi_model *file;
 
 	c->err.status =
 		lmi_model_open(&file, f->models.v[0].files[0].path, LMI_OPEN_HEADER_ONLY, &c->err);
