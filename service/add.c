@@ -16,7 +16,14 @@
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
 #include "core/checkpoint/open.h"
-#include "service/service_impl.h"
+#include "service/idempotency_reply.h"
+#include "service/names.h"
+#include "service/ops.h"
+#include "service/output.h"
+#include "service/request.h"
+#include "service/service_state.h"
+#include "service/stream.h"
+#include "service/stream_writer.h"
 #include "store/import.h"
 
 struct add_work {

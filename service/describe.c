@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/quant/quant.h"
-#include "service/service_impl.h"
+#include "service/request.h"
 
 #define SHOWN_BYTES    4096u /* maximum length of a value */
 #define SHOWN_ELEMENTS 64u

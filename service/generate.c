@@ -8,6 +8,8 @@
  * for its first token. */
 #include "service/generate_work.h"
 
+#include "service/stream.h"
+
 #define LOOKS 4u
 
 static bool has_engine(const struct lmi_svc_loaded_model *r)

@@ -10,7 +10,11 @@
 #ifndef LLAMAD_SERVICE_GENERATE_H
 #define LLAMAD_SERVICE_GENERATE_H
 
-#include "service/service_impl.h"
+#include "proto/proto.h"
+#include "service/limits.h"
+#include "service/service.h"
+
+struct lmi_svc_loaded_model;
 
 /* Checks a request against the limits; returns LMD_INVALID with value and limit. */
 enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,

@@ -4,6 +4,9 @@
  * prompt. */
 #include "core/base/alloc.h"
 #include "service/generate_work.h"
+#include "service/ops.h"
+#include "service/prompt.h"
+#include "service/stream.h"
 
 static void encode(void *arg)
 {

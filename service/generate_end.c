@@ -4,7 +4,9 @@
 #include <assert.h>
 
 #include "core/base/alloc.h"
+#include "core/engine/constrain.h"
 #include "service/generate_work.h"
+#include "service/service.h"
 
 void lmi_svc_gen_release(struct lmi_svc_generation *g)
 {

@@ -4,6 +4,9 @@
  * events to items. */
 #include "service/generate_work.h"
 
+#include "service/limits.h"
+#include "service/prompt.h"
+
 static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct lmd_error *err)
 {
 	struct lmi_service *svc = g->svc;

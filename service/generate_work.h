@@ -11,10 +11,19 @@
 #ifndef LLAMAD_SERVICE_GENERATE_WORK_H
 #define LLAMAD_SERVICE_GENERATE_WORK_H
 
+#include "core/base/jobs.h"
 #include "core/engine/engine.h"
+#include "core/text/chat/answer_format.h"
+#include "core/text/tokenizer.h"
 #include "service/answer.h"
 #include "service/generate.h"
-#include "service/prompt.h"
+#include "service/idempotency_reply.h"
+#include "service/model.h"
+#include "service/names.h"
+#include "service/output.h"
+#include "service/request.h"
+#include "service/service_state.h"
+#include "service/stream_writer.h"
 
 enum lmi_svc_gen_state {
 	LMI_SVC_GEN_LOOK_UP, /* the name is looked up in the registry */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rid.h - request ids (idempotency keys): a repeated request gets the same reply and is not run
- * again.
+ * idempotency.h - request ids (idempotency keys): a repeated request gets the same reply and is
+ * not run again.
  *
  * Only requests that are not idempotent are remembered.  Their replies are small: the id of a
  * stream, a number, a flag.  Until the first request has been answered, its repetitions wait for

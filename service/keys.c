@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "service/service_impl.h"
+#include "service/call.h"
+#include "service/ops.h"
+#include "service/request.h"
+#include "service/service_state.h"
 
 struct key_call {
 	char label[LMI_WIRE_LIMIT_LABEL_BYTES + 1];

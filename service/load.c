@@ -8,7 +8,14 @@
 #include "core/base/alloc.h"
 #include "core/quant/quant.h"
 #include "service/generate.h"
-#include "service/service_impl.h"
+#include "service/idempotency_reply.h"
+#include "service/model.h"
+#include "service/names.h"
+#include "service/ops.h"
+#include "service/output.h"
+#include "service/request.h"
+#include "service/service_state.h"
+#include "service/stream_writer.h"
 
 struct load_work {
 	struct lmi_svc_stream_writer work;

@@ -9,7 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/engine.h"
-#include "service/service_impl.h"
+#include "service/service_state.h"
 
 void lmi_svc_model_record_give(struct lmi_svc_model_row *row)
 {

@@ -9,7 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
-#include "service/service_impl.h"
+#include "service/service_state.h"
 
 #define NAMES_MAX 1024u
 

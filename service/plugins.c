@@ -7,7 +7,11 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/engine.h"
-#include "service/service_impl.h"
+#include "service/call.h"
+#include "service/model.h"
+#include "service/ops.h"
+#include "service/request.h"
+#include "service/service_state.h"
 
 #define ROWS_MAX LMI_WIRE_LIMIT_ROWS
 

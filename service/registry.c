@@ -8,8 +8,17 @@
 
 #include "core/base/alloc.h"
 #include "core/checkpoint/open.h"
+#include "service/call.h"
 #include "service/describe.h"
-#include "service/service_impl.h"
+#include "service/idempotency.h"
+#include "service/idempotency_reply.h"
+#include "service/model.h"
+#include "service/model_status.h"
+#include "service/names.h"
+#include "service/ops.h"
+#include "service/request.h"
+#include "service/service.h"
+#include "service/service_state.h"
 
 /* The results of a job, in the call's arena. */
 struct found {

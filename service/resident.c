@@ -7,8 +7,9 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/engine.h"
+#include "service/limits.h"
 #include "service/model.h"
-#include "service/service_impl.h"
+#include "service/service_state.h"
 
 /* ---- users ---- */
 

@@ -5,7 +5,11 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/engine.h"
-#include "service/service_impl.h"
+#include "service/model.h"
+#include "service/ops.h"
+#include "service/request.h"
+#include "service/service.h"
+#include "service/service_state.h"
 
 struct metric {
 	const char *name;

@@ -7,8 +7,15 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/engine.h"
+#include "service/call.h"
 #include "service/generate.h"
-#include "service/service_impl.h"
+#include "service/limits.h"
+#include "service/model.h"
+#include "service/model_status.h"
+#include "service/ops.h"
+#include "service/request.h"
+#include "service/service.h"
+#include "service/service_state.h"
 
 /* ---- limits ---- */
 
@@ -136,63 +143,6 @@ enum lmd_status lmi_svc_do_ping(const struct lmi_svc_request_ctx *a, uint32_t *r
 }
 
 /* ---- models in memory ---- */
-
-static enum lmi_wire_model_state resident_state(const struct lmi_svc_loaded_model *r)
-{
-	if (r->lost)
-		return LMI_WIRE_MODEL_STATE_FAILED;
-	switch (r->state) {
-	case LMI_SVC_RESIDENT_LOADING:
-		return LMI_WIRE_MODEL_STATE_LOADING;
-	case LMI_SVC_RESIDENT_READY:
-		return LMI_WIRE_MODEL_STATE_READY;
-	case LMI_SVC_RESIDENT_DRAINING:
-		return LMI_WIRE_MODEL_STATE_DRAINING;
-	case LMI_SVC_RESIDENT_UNLOADING:
-		break;
-	}
-	return LMI_WIRE_MODEL_STATE_UNLOADING;
-}
-
-enum lmi_wire_model_state lmi_svc_model_state(const struct lmi_service *svc,
-					      const struct lmi_svc_model *m)
-{
-	if (m->current)
-		return LMI_WIRE_MODEL_STATE_READY;
-	if (m->coming)
-		return LMI_WIRE_MODEL_STATE_LOADING;
-	if (m->n_fail)
-		return LMI_WIRE_MODEL_STATE_FAILED;
-	for (const struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next)
-		if (r->model == m)
-			return resident_state(r);
-	return LMI_WIRE_MODEL_STATE_ABSENT;
-}
-
-void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_loaded_model *r,
-			   struct lmi_wire_resident *out)
-{
-	const struct lmi_inst *inst;
-
-	*out = (struct lmi_wire_resident){.model = lmi_svc_str(lmi_svc_model_name(r->model)),
-					  .state = resident_state(r),
-					  .backend = lmi_svc_str(""),
-					  .active = r->n_running,
-					  .waiting = lmi_svc_generate_n_waiting(svc, r),
-					  .keep_alive_ms = r->load.keep_ms};
-	if (r->state != LMI_SVC_RESIDENT_READY && r->state != LMI_SVC_RESIDENT_DRAINING)
-		return;
-	inst = lmi_engine_inst(r->engine);
-	out->backend = lmi_svc_str(inst->backend->f->name);
-	out->device = r->load.backend[0] ? r->load.device : svc->o.inst.device;
-	out->n_ctx = inst->n_ctx;
-	out->n_seq = inst->n_seq;
-	out->weight_bytes = (int64_t)(inst->file_bytes + inst->weight_bytes);
-	out->kv_bytes = (int64_t)inst->kv_bytes;
-	out->scratch_bytes = (int64_t)inst->scratch_bytes;
-	out->loaded_ms = (int64_t)((svc->now - r->ready_ns) / LMI_SVC_NS_PER_MS);
-	out->idle_ms = r->n_user ? 0 : (int64_t)((svc->now - r->idle_ns) / LMI_SVC_NS_PER_MS);
-}
 
 enum lmd_status lmi_svc_do_ps(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 			      struct lmd_error *err)

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "service/model.h"
-#include "service/service_impl.h"
+#include "service/service.h"
+#include "service/service_state.h"
+#include "service/stream.h"
 #include "tests/service_fixture.h"
 
 static struct fx fx;

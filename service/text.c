@@ -7,7 +7,12 @@
 #include "core/base/alloc.h"
 #include "core/engine/engine.h"
 #include "core/text/tokenizer.h"
-#include "service/service_impl.h"
+#include "service/call.h"
+#include "service/model.h"
+#include "service/names.h"
+#include "service/ops.h"
+#include "service/request.h"
+#include "service/service_state.h"
 
 /* The results of a job, in the call's arena; its two buffers are freed by end(). */
 struct found {

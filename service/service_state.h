@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * service_state.h - the state of the service, for the files of the service only. */
+#ifndef LLAMAD_SERVICE_SERVICE_STATE_H
+#define LLAMAD_SERVICE_SERVICE_STATE_H
+
+#include "proto/proto.h"
+#include "service/idempotency.h"
+#include "service/limits.h"
+#include "service/service.h"
+#include "service/stream.h"
+
+#define LMI_SVC_NS_PER_MS 1000000ull
+
+struct lmi_svc_call;
+struct lmi_svc_generation;
+struct lmi_svc_loaded_model;
+struct lmi_svc_model;
+struct lmi_svc_name;
+
+struct lmi_service {
+	struct lmi_service_opts o;
+	struct lmi_service_limits limits;
+	struct lmi_service_hooks hooks;
+	struct lmi_wire_id boot;
+	uint64_t start_ns, now; /* now: time of the latest call */
+	bool closed, stopping;
+
+	struct lmi_svc_streams streams;
+	struct lmi_svc_idempotency_keys rids;
+
+	/* models */
+	struct lmi_svc_model *models;
+	struct lmi_svc_loaded_model *residents;
+	uint32_t n_resident;
+	uint64_t n_engine; /* engines opened so far */
+	struct lmi_svc_name *names;
+	uint32_t n_name;
+	uint64_t names_epoch; /* counts changes of the registry */
+
+	/* generations */
+	struct lmi_svc_generation *works;                    /* all generations */
+	struct lmi_svc_generation *queue;                    /* ready to run, in order of arrival */
+	struct lmi_svc_generation *run[LMI_SVC_RUNNING_MAX]; /* running ones, by slot */
+	uint32_t n_running, n_waiting;             /* waiting: accepted and not running */
+	uint64_t serial;
+	uint64_t mean_ns;    /* moving average of the run time of a generation */
+	uint64_t watched_ns; /* when the engines' progress was last read */
+
+	struct lmi_svc_call *calls; /* pending requests */
+	uint32_t n_call;
+	uint32_t n_job; /* jobs of the service that are not done */
+
+	struct lmi_service_stats count;
+};
+
+/* Returns whether the daemon is ready or draining. */
+enum lmi_wire_server_state lmi_service_state(const struct lmi_service *svc);
+/* Returns the time after which a retry makes sense if the queue of generations is full. */
+uint32_t lmi_svc_retry_ms(const struct lmi_service *svc);
+
+#endif /* LLAMAD_SERVICE_SERVICE_STATE_H */

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The life of streams, and the replies to their readers. */
+#include "service/stream_writer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "service/service_state.h"
+
+/* ---- replies to readers ---- */
+
+static void fill_end(struct lmi_wire_item *out, const struct lmi_svc_end *end)
+{
+	switch (end->kind) {
+	case LMI_SVC_END_DONE:
+		out->kind = LMI_WIRE_ITEM_DONE;
+		out->u.done.finish = (enum lmi_wire_finish)end->why;
+		out->u.done.n_prompt = end->n_prompt;
+		out->u.done.n_out = end->n_out;
+		out->u.done.n_forced = end->n_forced;
+		out->u.done.prompt_ns = (int64_t)end->prompt_ns;
+		out->u.done.out_ns = (int64_t)end->out_ns;
+		return;
+	case LMI_SVC_END_ERROR:
+		out->kind = LMI_WIRE_ITEM_ERROR;
+		out->u.error.code = end->error.status;
+		out->u.error.text = lmi_svc_str(end->error.text);
+		return;
+	case LMI_SVC_END_CANCELLED:
+		out->kind = LMI_WIRE_ITEM_CANCELLED;
+		out->u.cancelled.reason = (enum lmi_wire_cancel_reason)end->why;
+		return;
+	}
+}
+
+static void fill_item(struct lmi_wire_item *out, const struct lmi_svc_output *o, uint64_t number)
+{
+	const char *text;
+	const struct lmi_svc_item *item = lmi_svc_output_item(o, number, &text);
+
+	*out = (struct lmi_wire_item){.n = (int64_t)number};
+	switch (item->kind) {
+	case LMI_SVC_ITEM_TOKEN:
+		out->kind = LMI_WIRE_ITEM_TOKEN;
+		out->u.token.token = item->token;
+		out->u.token.text = (struct lmd_str){.ptr = text ? text : "", .len = item->n_text};
+		return;
+	case LMI_SVC_ITEM_TEXT:
+		out->kind = LMI_WIRE_ITEM_TEXT;
+		out->u.text.text = (struct lmd_str){.ptr = text ? text : "", .len = item->n_text};
+		return;
+	case LMI_SVC_ITEM_REASONING:
+		out->kind = LMI_WIRE_ITEM_REASONING;
+		out->u.reasoning.text = (struct lmd_str){.ptr = text, .len = item->n_text};
+		return;
+	case LMI_SVC_ITEM_CALL:
+		out->kind = LMI_WIRE_ITEM_CALL;
+		out->u.call.call = item->call;
+		out->u.call.name = (struct lmd_str){.ptr = text, .len = item->n_name};
+		out->u.call.id = (struct lmd_str){.ptr = text + item->n_name,
+						  .len = item->n_text - item->n_name};
+		return;
+	case LMI_SVC_ITEM_ARGUMENTS:
+		out->kind = LMI_WIRE_ITEM_ARGUMENTS;
+		out->u.arguments.call = item->call;
+		out->u.arguments.text = (struct lmd_str){.ptr = text, .len = item->n_text};
+		return;
+	case LMI_SVC_ITEM_CALL_END:
+		out->kind = LMI_WIRE_ITEM_CALL_END;
+		out->u.call_end.call = item->call;
+		out->u.call_end.complete = item->complete;
+		return;
+	case LMI_SVC_ITEM_PROGRESS:
+		out->kind = LMI_WIRE_ITEM_PROGRESS;
+		out->u.progress.phase = (enum lmi_wire_phase)item->phase;
+		out->u.progress.done = (int64_t)item->done;
+		out->u.progress.total = (int64_t)item->total;
+		return;
+	case LMI_SVC_ITEM_END:
+		fill_end(out, &o->end);
+		return;
+	}
+}
+
+/* Returns how many items fit into one reply, at least one. */
+static uint32_t count(const struct lmi_svc_output *o, uint64_t after, uint32_t max)
+{
+	uint32_t n = lmi_svc_output_count(o, after, max);
+	uint64_t bytes = 0;
+	const char *text;
+
+	for (uint32_t i = 0; i < n; i++) {
+		bytes += lmi_svc_output_item(o, after + 1 + i, &text)->n_text;
+		if (i && bytes > LMI_WIRE_LIMIT_REPLY_TEXT_BYTES)
+			return i;
+	}
+	return n;
+}
+
+/* Sends the reply to a reader and frees it. */
+static void answer(struct lmi_service *svc, struct lmi_svc_stream *s,
+		   struct lmi_svc_waiting_reader *own_p, uint64_t now)
+{
+	struct lmi_svc_waiting_reader *p = own_p;
+	uint32_t n = count(&s->out, p->after, p->max);
+	struct lmi_wire_item *items = n ? lmi_alloc(n, sizeof(*items)) : NULL;
+	uint64_t last = p->after + n;
+	struct lmi_wire_request head = {.v = p->v, .op = LMI_WIRE_OP_NEXT};
+	struct lmi_wire_reply r;
+	struct lmd_error err;
+
+	(void)svc;
+	s->touched_ns = now;
+	if (n && !items) {
+		(void)lmd_fail(&err, LMD_NOMEM, "no memory for %u items", n);
+		p->reply(p->arg, NULL, &err, 0);
+		lmi_free(p);
+		return;
+	}
+	head.rid = (struct lmd_str){.ptr = p->rid, .len = p->n_rid};
+	lmi_wire_reply_init(&r, &head);
+	memcpy(r.u.next.id.b, s->id, sizeof(r.u.next.id.b));
+	for (uint32_t i = 0; i < n; i++)
+		fill_item(&items[i], &s->out, p->after + 1 + i);
+	r.u.next.items = items;
+	r.u.next.n_items = n;
+	r.u.next.last = (int64_t)last;
+	r.u.next.end = s->out.ended && last == lmi_svc_output_last(&s->out);
+	lmi_svc_output_set_sent(&s->out, last);
+	s->read_out |= r.u.next.end;
+	p->reply(p->arg, &r, NULL, 0);
+	lmi_free(items);
+	lmi_free(p);
+}
+
+void lmi_svc_stream_pump(struct lmi_service *svc, struct lmi_svc_stream *s, uint64_t now)
+{
+	struct lmi_svc_waiting_reader *p;
+
+	while ((p = lmi_svc_stream_take_due_reader(&svc->streams, s, now)))
+		answer(svc, s, p, now);
+}
+
+/* ---- the life of a stream ---- */
+
+struct lmi_svc_end lmi_svc_end_of(uint32_t reason)
+{
+	if (reason == LMI_SVC_CANCEL_SHUTDOWN)
+		return (struct lmi_svc_end){.kind = LMI_SVC_END_DONE,
+					    .why = LMI_WIRE_FINISH_SHUTDOWN};
+	return (struct lmi_svc_end){.kind = LMI_SVC_END_CANCELLED, .why = reason};
+}
+
+enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc, const struct lmi_svc_principal *who,
+				     struct lmd_error *err)
+{
+	const struct lmi_svc_owner owner = lmi_svc_owner_of(who);
+	struct lmi_svc_stream *done = NULL;
+	uint64_t n = 0;
+
+	for (struct lmi_svc_stream *s = svc->streams.first; s; s = s->next) {
+		if (!lmi_svc_owner_same(&s->owner, &owner))
+			continue;
+		n++;
+		if (!done && s->read_out && !s->parked)
+			done = s;
+	}
+	if (n < svc->limits.streams)
+		return LMD_OK;
+	if (done) {
+		lmi_svc_stream_destroy(&svc->streams, done);
+		return LMD_OK;
+	}
+	return lmd_fail(err, LMD_BUSY,
+			"too many streams: you have %llu, the maximum is %llu: read one to its end "
+			"or cancel one",
+			(unsigned long long)n, (unsigned long long)svc->limits.streams);
+}
+
+enum lmd_status lmi_svc_stream_begin(const struct lmi_svc_request_ctx *a,
+				     struct lmi_svc_stream_writer *w, uint32_t kind,
+				     const struct lmd_str *model, uint64_t lease_ms,
+				     struct lmd_error *err)
+{
+	struct lmi_service *svc = a->svc;
+	struct lmi_svc_stream *s;
+	enum lmd_status st =
+		lmi_svc_stream_create(&s, &svc->streams, a->who, kind, a->now,
+				      lease_ms * LMI_SVC_NS_PER_MS, svc->limits.stream_bytes, err);
+
+	if (st != LMD_OK)
+		return st;
+	(void)snprintf(s->model, sizeof(s->model), "%.*s", (int)model->len, model->ptr);
+	(void)snprintf(s->rid, sizeof(s->rid), "%.*s", (int)a->req->rid.len, a->req->rid.ptr);
+	s->work = w;
+	w->stream = s;
+	return LMD_OK;
+}
+
+void lmi_svc_stream_end(struct lmi_service *svc, struct lmi_svc_stream_writer *w, uint64_t now,
+			const struct lmi_svc_end *end)
+{
+	struct lmi_svc_stream *s = w->stream;
+
+	if (!s)
+		return;
+	w->stream = NULL;
+	s->work = NULL;
+	lmi_svc_output_end(&s->out, now, end);
+	/* restart the lease, so that a reader has time to fetch the end */
+	s->touched_ns = now;
+	if (s->given_up)
+		lmi_svc_stream_destroy(&svc->streams, s);
+	else
+		lmi_svc_stream_pump(svc, s, now);
+}
+
+void lmi_svc_stream_give_up(struct lmi_service *svc, struct lmi_svc_stream *s, uint64_t now,
+			    uint32_t reason)
+{
+	struct lmi_svc_waiting_reader *p;
+
+	s->given_up = true;
+	while ((p = lmi_svc_stream_remove_reader(&svc->streams, s, 0)))
+		lmi_svc_waiting_reader_drop(p);
+	if (s->work)
+		s->work->cancel(s->work, now, reason);
+	else
+		lmi_svc_stream_destroy(&svc->streams, s);
+}

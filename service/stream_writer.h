@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stream_writer.h - what writes to a stream, and the life of a stream from its begin to its end. */
+#ifndef LLAMAD_SERVICE_STREAM_WRITER_H
+#define LLAMAD_SERVICE_STREAM_WRITER_H
+
+#include "service/output.h"
+#include "service/request.h"
+#include "service/service.h"
+#include "service/stream.h"
+
+/* A reason in addition to enum lmi_wire_cancel_reason: the daemon stops, which is a finish. */
+#define LMI_SVC_CANCEL_SHUTDOWN 100u
+struct lmi_svc_end lmi_svc_end_of(uint32_t reason);
+
+/* A generation or a job that writes to a stream; a member of a larger object. */
+struct lmi_svc_stream_writer {
+	struct lmi_svc_stream *stream; /* NULL: it has ended */
+	/* Ends it, during the call or later, with a reason as above. */
+	void (*cancel)(struct lmi_svc_stream_writer *w, uint64_t now, uint32_t reason);
+	/* Returns whether it is running, for op streams. */
+	bool (*runs)(const struct lmi_svc_stream_writer *w);
+};
+
+/* Creates a stream for the request, which w writes to.  lmi_svc_stream_admit() must have succeeded.
+ * model: name of the model, for op streams. */
+enum lmd_status lmi_svc_stream_begin(const struct lmi_svc_request_ctx *a,
+				     struct lmi_svc_stream_writer *w, uint32_t kind,
+				     const struct lmd_str *model, uint64_t lease_ms,
+				     struct lmd_error *err);
+/* Makes room for one more stream of that principal, if necessary by destroying one that was read to
+ * its end.  Returns LMD_BUSY if there is none. */
+enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc, const struct lmi_svc_principal *who,
+				     struct lmd_error *err);
+/* Ends the work: adds the final item, answers readers, and destroys the stream if it was given
+ * up. */
+void lmi_svc_stream_end(struct lmi_service *svc, struct lmi_svc_stream_writer *w, uint64_t now,
+			const struct lmi_svc_end *end);
+/* Gives up a stream: it cannot be found any more, its work is cancelled, its readers get an
+ * error. */
+void lmi_svc_stream_give_up(struct lmi_service *svc, struct lmi_svc_stream *s, uint64_t now,
+			    uint32_t reason);
+/* Answers the readers that are due. */
+void lmi_svc_stream_pump(struct lmi_service *svc, struct lmi_svc_stream *s, uint64_t now);
+
+#endif /* LLAMAD_SERVICE_STREAM_WRITER_H */
