@@ -114,8 +114,10 @@ static bool is_default_socket(const struct lmi_daemon *d)
 
 	if (!strcmp(path, system_path))
 		return true;
-	return access(system_path, F_OK) && n && !strncmp(path, folder, n) &&
-	       !strcmp(path + n, "/llamad/llamad.sock");
+	if (access(system_path, F_OK) == 0)
+		return false; /* clients look there first */
+	return d->config->socket_in_tmp ||
+	       (n && !strncmp(path, folder, n) && !strcmp(path + n, "/llamad/llamad.sock"));
 }
 
 /* Tells a user who started the daemon in a terminal which commands to try in another one. */
