@@ -48,7 +48,7 @@ struct waiting {
 static struct known known[N_STREAM];
 static struct waiting waits[N_WAIT];
 static uint64_t seed;
-static uint32_t n_final, n_refused, n_kind[8];
+static uint32_t n_final, n_refused, n_kind[LMI_WIRE_N_ITEM];
 
 static uint64_t rnd(uint64_t n)
 {
