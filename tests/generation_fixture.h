@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * story_fixture.h - for tests of generations: a tiny model in a file, engines for it, and the text
- * and tokens of each generation collected from its events. */
+ * generation_fixture.h - for tests of generations: a tiny model in a file, engines for it, and the
+ * text and tokens of each generation collected from its events. */
 #ifndef LLAMAD_TESTS_GENERATION_FIXTURE_H
 #define LLAMAD_TESTS_GENERATION_FIXTURE_H
 

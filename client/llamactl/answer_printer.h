@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * spoken.h - prints the parts of an answer as they come, or collects them for --json: content,
- * reasoning and tool calls. */
+ * answer_printer.h - prints the parts of an answer as they come, or collects them for --json:
+ * content, reasoning and tool calls. */
 #ifndef LLAMAD_CLIENT_LLAMACTL_ANSWER_PRINTER_H
 #define LLAMAD_CLIENT_LLAMACTL_ANSWER_PRINTER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * talk.h - a conversation of `run`: the messages so far, and the prompt made from them. */
+ * conversation.h - a conversation of `run`: the messages so far, and the prompt made from them. */
 #ifndef LLAMAD_CLIENT_LLAMACTL_CONVERSATION_H
 #define LLAMAD_CLIENT_LLAMACTL_CONVERSATION_H
 

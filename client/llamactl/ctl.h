@@ -22,8 +22,8 @@ struct lmd_host;
 struct lmi_engine_adapter_ref;
 struct lmi_plugin_registry;
 
-/* All commands and the common options: table.c. A command is one `const struct lmi_cli_cmd
- * lmi_ctl_cmd_name` in cmd_NAME.c and one line in table.c. */
+/* All commands and the common options: command_table.c. A command is one `const struct lmi_cli_cmd
+ * lmi_ctl_cmd_name` in cmd_NAME.c and one line in command_table.c. */
 extern const struct lmi_cli_program lmi_ctl_program;
 
 struct lmi_ctl {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * named.h - commands on a file, applied to a model of the daemon by its name instead. */
+ * daemon_model.h - commands on a file, applied to a model of the daemon by its name instead. */
 #ifndef LLAMAD_CLIENT_LLAMACTL_DAEMON_MODEL_H
 #define LLAMAD_CLIENT_LLAMACTL_DAEMON_MODEL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * said.h - one answer of the engine inside `run`: generated, written as it comes or collected, and
- * ended by Ctrl-C. */
+ * local_generate.h - one answer of the engine inside `run`: generated, written as it comes or
+ * collected, and ended by Ctrl-C. */
 #ifndef LLAMAD_CLIENT_LLAMACTL_LOCAL_GENERATE_H
 #define LLAMAD_CLIENT_LLAMACTL_LOCAL_GENERATE_H
 

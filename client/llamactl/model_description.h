@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * described.h - a model file together with its architecture's description of it, for commands that
- * inspect a model without running it. */
+ * model_description.h - a model file together with its architecture's description of it, for
+ * commands that inspect a model without running it. */
 #ifndef LLAMAD_CLIENT_LLAMACTL_MODEL_DESCRIPTION_H
 #define LLAMAD_CLIENT_LLAMACTL_MODEL_DESCRIPTION_H
 

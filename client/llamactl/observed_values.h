@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * observed.h - the values of one step, kept by name: debug observe prints them and debug diff
- * compares them. */
+ * observed_values.h - the values of one step, kept by name: debug observe prints them and debug
+ * diff compares them. */
 #ifndef LLAMAD_CLIENT_LLAMACTL_OBSERVED_VALUES_H
 #define LLAMAD_CLIENT_LLAMACTL_OBSERVED_VALUES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * half.h - 16-bit floats: exact widening; narrowing to nearest, ties to even.
+ * float16.h - 16-bit floats: exact widening; narrowing to nearest, ties to even.
  *
  * Integer arithmetic only, so every machine gives the same bits.  A NaN becomes a quiet NaN of the
  * same sign.  F16: magnitudes of 65520 and above become infinite. */

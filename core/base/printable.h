@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * show.h - makes bytes from outside fit for one line of text. */
+ * printable.h - makes bytes from outside fit for one line of text. */
 #ifndef LLAMAD_CORE_BASE_PRINTABLE_H
 #define LLAMAD_CORE_BASE_PRINTABLE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * partial.h - a new file that a later run can resume if this one is interrupted.
+ * resumable_file.h - a new file that a later run can resume if this one is interrupted.
  *
  * Like lmi_new_file, but until commit the data is in "PATH.partial", and the journal
  * "PATH.partial.journal" records which stretches of it are complete. A process that dies leaves

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * constrain_impl.h - internals of a constraint, shared by constrain.c and jump.c. */
+ * constrain_impl.h - internals of a constraint, shared by constrain.c and jump_forward.c. */
 #ifndef LLAMAD_CORE_ENGINE_CONSTRAIN_IMPL_H
 #define LLAMAD_CORE_ENGINE_CONSTRAIN_IMPL_H
 
@@ -28,7 +28,8 @@ struct lmi_engine_constraint {
 	struct lmi_engine_planned_tokens ahead;
 };
 
-/* Plans the tokens of forced text into c->ahead, or none if no token is certain; see jump.c. */
+/* Plans the tokens of forced text into c->ahead, or none if no token is certain; see
+ * jump_forward.c. */
 enum lmd_status lmi_engine_jump_forward_plan(struct lmi_engine_constraint *c,
 					     const struct lmi_grammar_vocab *v,
 					     const lmd_token *before, uint32_t n_before);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * lane.h - decides whose step runs next on a device that several engines share.
+ * device_arbiter.h - decides whose step runs next on a device that several engines share.
  *
  * Steps on one device run one at a time. Of the waiting members, the one with the least virtual
  * time goes first: the time its steps took, divided by the weight of its class (start-time fair

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * engine_impl.h - internals of an engine, shared by its files: engine.c (life cycle, queues),
- * turn.c (one turn), orders.c (start and end of sessions), results.c (results of a step), emit.c
- * (events). */
+ * engine_step.c (one turn), commands.c (start and end of sessions), results.c (results of a step),
+ * emit.c (events). */
 #ifndef LLAMAD_CORE_ENGINE_ENGINE_IMPL_H
 #define LLAMAD_CORE_ENGINE_ENGINE_IMPL_H
 
@@ -87,7 +87,7 @@ uint32_t lmi_engine_event_emit_room(const struct lmi_engine *e);
 /* Publishes the last event and wakes the reader, unless it has deferred wakeups. */
 void lmi_engine_event_emit_flush(struct lmi_engine *e);
 
-/* ---- orders.c ---- */
+/* ---- commands.c ---- */
 
 /* Starts and cancels sessions as commanded; ends everything if the engine is stopping. */
 void lmi_engine_commands_take(struct lmi_engine *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * session.h - the state of a running command: its sequences with their tokens, and its output.
+ * engine_job.h - the state of a running command: its sequences with their tokens, and its output.
  *
  * Created and checked on the submitting thread, then owned by the engine's thread. */
 #ifndef LLAMAD_CORE_ENGINE_ENGINE_JOB_H

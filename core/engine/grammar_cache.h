@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * compiled.h - a cache of grammars compiled for a vocabulary.
+ * grammar_cache.h - a cache of grammars compiled for a vocabulary.
  *
  * An entry is found by the SHA-256 of its source: kind, text and triggers. It holds the compiled
  * grammar, which any number of answers share, and matchers that are currently idle. A matcher

@@ -211,7 +211,7 @@ struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst);
 enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_engine_memory *m,
 				 struct lmd_error *err);
 
-/* ---- settle.c ---- */
+/* ---- resolve_sizes.c ---- */
 
 struct lmi_engine_memory_plan;
 

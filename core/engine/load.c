@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Opens a model on a device. The order is: file, architecture, device, description, memory
- * estimate, pools (settle.c); then, for each plan that is requested (exec.c): build, lower, lay
- * out, estimate, weights, compile. Nothing large is allocated before it was estimated. Closing
+ * estimate, pools (resolve_sizes.c); then, for each plan that is requested (exec.c): build, lower,
+ * lay out, estimate, weights, compile. Nothing large is allocated before it was estimated. Closing
  * undoes whatever part of this has happened. */
 #include <string.h>
 

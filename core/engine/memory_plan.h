@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * place.h - computes how much memory a model takes and which context length fits, from the
+ * memory_plan.h - computes how much memory a model takes and which context length fits, from the
  * architecture's description, before anything is allocated. */
 #ifndef LLAMAD_CORE_ENGINE_MEMORY_PLAN_H
 #define LLAMAD_CORE_ENGINE_MEMORY_PLAN_H

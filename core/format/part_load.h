@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * part.h - maps or reads the data of a model's files according to the flags of format.h; shared by
- * the readers of all formats. */
+ * part_load.h - maps or reads the data of a model's files according to the flags of format.h;
+ * shared by the readers of all formats. */
 #ifndef LLAMAD_CORE_FORMAT_PART_LOAD_H
 #define LLAMAD_CORE_FORMAT_PART_LOAD_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * identity.h - adds to a digest what the tensor data made from a model depends on.  The digest
+ * source_digest.h - adds to a digest what the tensor data made from a model depends on.  The digest
  * decides whether a run may resume an earlier one (core/base/resumable_file.h). */
 #ifndef LLAMAD_CORE_FORMAT_SOURCE_DIGEST_H
 #define LLAMAD_CORE_FORMAT_SOURCE_DIGEST_H

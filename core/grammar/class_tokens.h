@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cover.h - the tokens of a vocabulary that consist only of characters of a given set (class
+ * class_tokens.h - the tokens of a vocabulary that consist only of characters of a given set (class
  * tokens), and all remaining tokens. */
 #ifndef LLAMAD_CORE_GRAMMAR_CLASS_TOKENS_H
 #define LLAMAD_CORE_GRAMMAR_CLASS_TOKENS_H

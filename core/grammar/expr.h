@@ -2,7 +2,7 @@
  *
  * expr.h - a grammar under construction: numbered rules, each of them an expression.
  *
- * The GBNF parser and the JSON schema compiler both produce expressions; net.h describes the NFA
+ * The GBNF parser and the JSON schema compiler both produce expressions; nfa.h describes the NFA
  * that is compiled from them. All memory comes from the builder's arena. Errors are sticky: the
  * first one is kept, every function still returns some expression, and lmi_grammar_builder_compile
  * reports the error. */

@@ -10,7 +10,7 @@
  * from there to a single next one, and so on: either back to itself, or up a counter until none of
  * them is allowed any more. A token made only of such characters is allowed without a walk, unless
  * it is longer than the run. Which tokens those are, and which tokens must be walked, is computed
- * once per set of characters (cover.h). */
+ * once per set of characters (class_tokens.h). */
 #include <string.h>
 
 #include "core/base/alloc.h"

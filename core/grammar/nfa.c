@@ -4,7 +4,7 @@
  *
  * A repetition that must be copied (a count other than ? * +) first becomes a rule of its own, so
  * that nested counts add up instead of multiplying. States with a single empty edge are removed
- * later (draft.c). */
+ * later (nfa_builder.c). */
 #include "core/grammar/nfa_builder.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * net.h - a compiled grammar: NFA states and edges, character classes, rules.
+ * nfa.h - a compiled grammar: NFA states and edges, character classes, rules.
  *
  * A state stands between two elements of a rule. An edge consumes nothing, a character of a set, a
  * token, or whatever another rule matches. Characters that no set distinguishes form one class, so

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * draft.h - an NFA under construction, shared by net.c, which creates states and edges, and
- * draft.c, which turns them into a grammar. */
+ * nfa_builder.h - an NFA under construction, shared by nfa.c, which creates states and edges, and
+ * nfa_builder.c, which turns them into a grammar. */
 #ifndef LLAMAD_CORE_GRAMMAR_NFA_BUILDER_H
 #define LLAMAD_CORE_GRAMMAR_NFA_BUILDER_H
 

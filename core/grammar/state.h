@@ -30,7 +30,7 @@ enum lmd_status lmi_gr_state_feed_text(struct lmi_grammar_state *s, const char *
 /* Accepts a token under the constraint. */
 enum lmd_status lmi_gr_state_feed_token(struct lmi_grammar_state *s, lmd_token token);
 
-/* Triggers (lazy.c) */
+/* Triggers (trigger.c) */
 enum lmd_status lmi_gr_trigger_create(struct lmi_gr_trigger **out,
 				      const struct lmi_gr_matcher_opts *o, struct lmd_error *err);
 void lmi_gr_trigger_destroy(struct lmi_gr_trigger *t);

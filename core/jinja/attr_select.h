@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pick.h - what an attribute argument such as "name", "x.y.0" or 3 selects from an item. */
+ * attr_select.h - what an attribute argument such as "name", "x.y.0" or 3 selects from an item. */
 #ifndef LLAMAD_CORE_JINJA_ATTR_SELECT_H
 #define LLAMAD_CORE_JINJA_ATTR_SELECT_H
 

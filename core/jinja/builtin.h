@@ -10,7 +10,7 @@
 #include "core/jinja/str_buf.h"
 #include "core/unicode/unicode.h"
 
-/* Strings (case.c, strip.c, join.c, split.c, pad.c); v is a STR */
+/* Strings (case.c, strip.c, join.c, split.c, str_pad.c); v is a STR */
 
 enum lmi_jinja_str_case {
 	LMI_JINJA_STR_UPPER,

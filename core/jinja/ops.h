@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ops.h - operations on values: equality and order (compare.c), membership and iteration (walk.c),
- * items and attributes (item.c), slices (slice.c), operators (arith.c). */
+ * ops.h - operations on values: equality and order (compare.c), membership and iteration
+ * (iterate.c), items and attributes (item.c), slices (slice.c), operators (arith.c). */
 #ifndef LLAMAD_CORE_JINJA_OPS_H
 #define LLAMAD_CORE_JINJA_OPS_H
 

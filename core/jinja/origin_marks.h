@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * marks.h - origin marks: whether each byte of a string was written by the template or came from a
- * variable.
+ * origin_marks.h - origin marks: whether each byte of a string was written by the template or came
+ * from a variable.
  *
  * Memory for values is taken from the arena in pieces.  With marks each piece is twice as long, and
  * its second half has a mark for each byte of the first: 1 if the template wrote it, 0 if it came

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * text.h - builds strings: growing buffers and the string forms of values. */
+ * str_buf.h - builds strings: growing buffers and the string forms of values. */
 #ifndef LLAMAD_CORE_JINJA_STR_BUF_H
 #define LLAMAD_CORE_JINJA_STR_BUF_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * shape.h - helpers for the rules in shape_*.c, which check one op each. */
+ * op_check.h - helpers for the rules in shape_*.c, which check one op each. */
 #ifndef LLAMAD_CORE_PLAN_OP_CHECK_H
 #define LLAMAD_CORE_PLAN_OP_CHECK_H
 

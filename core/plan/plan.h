@@ -105,7 +105,7 @@ enum lmd_status lmi_plan_step_create(struct lmi_plan_step **out, const struct lm
 void lmi_plan_step_destroy(struct lmi_plan_step *s);
 
 /* Describes the members of ops, so that checks, liveness, lowering and dumps need no switch over op
- * codes: see fields.c.  Every byte of an op's struct belongs to one field. */
+ * codes: see op_fields.c.  Every byte of an op's struct belongs to one field. */
 enum lmi_plan_field_kind {
 	LMI_PLAN_FIELD_IN = 1,         /* struct lmd_operand that is read */
 	LMI_PLAN_FIELD_OUT = 2,        /* struct lmd_operand that is written */

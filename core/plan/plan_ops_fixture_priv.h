@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan_ops_priv.h - tests: shared by the files that build the plan with every op. */
+ * plan_ops_fixture_priv.h - tests: shared by the files that build the plan with every op. */
 #ifndef LLAMAD_CORE_PLAN_PLAN_OPS_FIXTURE_PRIV_H
 #define LLAMAD_CORE_PLAN_PLAN_OPS_FIXTURE_PRIV_H
 

@@ -30,7 +30,7 @@ struct lmi_plan {
 #define LMI_PLAN_MAX  (1u << 20)
 #define LMI_PLAN_MAX_WIDTH (1u << 24)
 
-/* ---- store.c ---- */
+/* ---- plan_store.c ---- */
 
 /* Creates an empty plan; the numeric fields of `view` are copied from `like`. */
 enum lmd_status lmi_plan_new(struct lmi_plan **out, const struct lmd_plan *like,
@@ -60,7 +60,7 @@ enum lmd_status lmi_plan_add_input(struct lmi_plan *p, const struct lmd_input *i
 enum lmd_status lmi_plan_add_output(struct lmi_plan *p, uint32_t out_id, uint32_t value,
 				    struct lmd_error *err);
 
-/* ---- rope.c ---- */
+/* ---- rope_table.c ---- */
 
 /* Fills *out; the tables are allocated in the arena. */
 enum lmd_status lmi_plan_rope_make(struct lmd_rope *out, struct lmd_arena *arena,
@@ -97,7 +97,7 @@ static inline uint64_t lmi_plan_weight_ref_elems(const struct lmd_weight_ref *w)
 /* Returns the size in bytes of one element of a value. */
 uint32_t lmi_plan_vtype_bytes(const struct lmd_plan *p, uint32_t vtype);
 
-/* ---- cover.c: single assignment ---- */
+/* ---- spans.c: single assignment ---- */
 
 struct lmi_plan_span {
 	uint32_t a, b; /* columns [a, b) */
@@ -119,7 +119,7 @@ struct lmi_plan_check_state {
 };
 void lmi_plan_check_init(struct lmi_plan_check_state *c, const struct lmi_plan *p);
 void lmi_plan_check_fini(struct lmi_plan_check_state *c);
-/* Checks op number `index`: first shapes (shape.c), then that the columns it reads have been
+/* Checks op number `index`: first shapes (op_check.c), then that the columns it reads have been
  * written and those it writes have not.  May split operands into the heads that the op requires. */
 enum lmd_status lmi_plan_check_op(struct lmi_plan_check_state *c, struct lmd_op *op, uint32_t index,
 				  struct lmd_error *err);
@@ -128,7 +128,7 @@ enum lmd_status lmi_plan_check_end(struct lmi_plan_check_state *c, struct lmd_er
 /* Runs all checks on a whole plan. */
 enum lmd_status lmi_plan_check(struct lmi_plan *p, struct lmd_error *err);
 
-/* ---- shape.c ---- */
+/* ---- op_check.c ---- */
 
 enum lmd_status lmi_plan_op_check(const struct lmi_plan *p, struct lmd_op *op, uint32_t index,
 				  struct lmd_error *err);

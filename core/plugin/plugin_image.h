@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * carrier.h - the copy of a plugin file that is checked and then run.
+ * plugin_image.h - the copy of a plugin file that is checked and then run.
  *
  * A file is copied once. All checks look at the copy, and the dynamic loader maps the copy. So
  * nothing can change between check and use, and replacing or overwriting the file on disk does not

@@ -29,7 +29,7 @@ enum lmi_plugin_trust {
 	LMI_PLUGIN_TRUST_SYSTEM = 1 /* root-owned and not writable by us */
 };
 
-/* Where the code is mapped from (carrier.h). */
+/* Where the code is mapped from (plugin_image.h). */
 enum lmi_plugin_image_kind {
 	LMI_PLUGIN_IMAGE_DEFAULT = 0, /* sealed memory; a file in sanitized builds */
 	LMI_PLUGIN_IMAGE_SEALED = 1,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * registry_impl.h - internals of the registry, shared by registry.c, scan.c, list.c and miss.c.
+ * registry_impl.h - internals of the registry, shared by registry.c, scan.c, list.c and
+ * lookup_error.c.
  *
  * There are two mutexes. `work` is held while files are read, objects loaded and factories probed,
  * so at most one thread does this. `mu` guards the tables for look-ups and is a leaf: nothing is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * book.h - the codebooks of types with non-linear values. */
+ * codebook.h - the codebooks of types with non-linear values. */
 #ifndef LLAMAD_CORE_QUANT_CODEBOOK_H
 #define LLAMAD_CORE_QUANT_CODEBOOK_H
 

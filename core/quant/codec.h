@@ -130,7 +130,7 @@ LMI_QUANT_ENCODER(q8_kv);
 LMI_QUANT_ENCODER(f8_e4m3);
 LMI_QUANT_ENCODER(f8_e5m2);
 
-/* Plain rounding without a search, for KV caches: near.c. */
+/* Plain rounding without a search, for KV caches: round_nearest.c. */
 void lmi_quant_q4_0_nearest(const float *src, void *dst, size_t n, const float *importance);
 void lmi_quant_q4_1_nearest(const float *src, void *dst, size_t n, const float *importance);
 void lmi_quant_q5_0_nearest(const float *src, void *dst, size_t n, const float *importance);

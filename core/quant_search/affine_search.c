@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Searches for a scale and a minimum; see fit.h.  As in fit.c, several candidate scales are
- * evaluated and the best one is improved. */
+ * Searches for a scale and a minimum; see scale_search.h.  As in scale_search.c, several candidate
+ * scales are evaluated and the best one is improved. */
 #include <math.h>
 #include <string.h>
 

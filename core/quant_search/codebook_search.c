@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Codebook search; bookfit.h has the contract.  The values of a unit are scaled by a power of two
- * so that their greatest magnitude is near 1 and single precision is sufficient everywhere; d is
- * rounded as it will be stored wherever an error is computed. */
+ * Codebook search; codebook_search.h has the contract.  The values of a unit are scaled by a power
+ * of two so that their greatest magnitude is near 1 and single precision is sufficient everywhere;
+ * d is rounded as it will be stored wherever an error is computed. */
 #include "core/quant_search/codebook_search.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bookfit.h - codebook search for types with a codebook and small integer scales.
+ * codebook_search.h - codebook search for types with a codebook and small integer scales.
  *
  * A value is (d * s) * v(q).  d is stored once per unit, which is a block of 256 values or a whole
  * row.  s is one of a few integers, stored once per group of 16 or 32 values.  v is the codebook
@@ -10,7 +10,7 @@
  * Each group is first fitted alone with each codebook, by trying several scales.  Then several
  * values of d are tried with the nearest integers that produce these scales, and the best d is
  * improved by least squares.  Finally every group takes the codebook and the integer with the least
- * error.  Errors are those of fit.h, in single precision. */
+ * error.  Errors are those of scale_search.h, in single precision. */
 #ifndef LLAMAD_CORE_QUANT_SEARCH_CODEBOOK_SEARCH_H
 #define LLAMAD_CORE_QUANT_SEARCH_CODEBOOK_SEARCH_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Codebook search for grids; gridfit.h explains the idea.  Values and weights are scaled to a peak
- * of 1, so that floats neither overflow nor underflow.  A "unit" is 8 values: one cell of 8 or two
- * of 4.  It has up to two alternatives: which cell flips a sign to make the number of minus signs
- * even, or the sign of the shift.  Each cell of an alternative has an envelope. */
+ * Codebook search for grids; lattice_search.h explains the idea.  Values and weights are scaled to
+ * a peak of 1, so that floats neither overflow nor underflow.  A "unit" is 8 values: one cell of 8
+ * or two of 4.  It has up to two alternatives: which cell flips a sign to make the number of minus
+ * signs even, or the sign of the shift.  Each cell of an alternative has an envelope. */
 #include "core/quant_search/lattice_search.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gridfit.h - codebook search for the IQ1, IQ2 and IQ3 encoders.
+ * lattice_search.h - codebook search for the IQ1, IQ2 and IQ3 encoders.
  *
  * A block of 256 values consists of groups with a small integer scale.  A group consists of cells
  * of 8 or 4 values, each decoded as scale * (point of a grid), with signs (IQ2, IQ3) or with a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * fit.h - least-squares searches that the encoders share.
+ * scale_search.h - least-squares searches that the encoders share.
  *
  * All of them minimise E = sum over i of w[i] * (x[i] - decoded[i])^2 in double, where `decoded` is
  * computed from the scales as they are stored (rounded to f16).  They try several candidate scales

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Selects the variants of lanes.h that this processor can run. */
+ * Selects the variants of simd_groups.h that this processor can run. */
 #include "core/quant_search/simd_groups.h"
 
 #include <stddef.h>

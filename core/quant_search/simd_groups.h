@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * lanes.h - the inner loops of the encoders, for sixteen groups of values side by side.
+ * simd_groups.h - the inner loops of the encoders, for sixteen groups of values side by side.
  *
  * An encoder tries many scales on a group of 16 or 32 values.  Here every group has its own SIMD
  * lane: the loops run over the values, and each step does the same operation in all lanes.  No sum
  * crosses lanes and there is no fused multiply-add, so every variant gives the same bits as the
- * portable one (lanes_c.c), which is their oracle. */
+ * portable one (simd_groups_c.c), which is their oracle. */
 #ifndef LLAMAD_CORE_QUANT_SEARCH_SIMD_GROUPS_H
 #define LLAMAD_CORE_QUANT_SEARCH_SIMD_GROUPS_H
 
@@ -15,12 +15,12 @@
 #define LMI_SEARCH_SIMD_GROUPS 16
 #define LMI_SEARCH_SIMD_VALUES 32 /* maximum values in a group */
 
-/* Bounds on the values of a group that these loops can handle: see lanefit.h. */
+/* Bounds on the values of a group that these loops can handle: see simd_search.h. */
 #define LMI_SEARCH_SIMD_MIN_PEAK 1e-12f /* lower bound of the greatest magnitude */
 #define LMI_SEARCH_SIMD_MAX_PEAK 1e12f
 #define LMI_SEARCH_SIMD_MIN_NONZERO                                                                \
 	8 /* minimum number of non-zero values: fewer can be fitted exactly by
-			     * fit.c and kfit.c */
+			     * scale_search.c and superblock_search.c */
 
 /* Values of the codes: integers lo..hi, or the values of a codebook. */
 struct lmi_search_levels {

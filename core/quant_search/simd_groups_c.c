@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Portable variant of lanes.h, one lane at a time: the oracle, and the fallback for other
+ * Portable variant of simd_groups.h, one lane at a time: the oracle, and the fallback for other
  * processors. */
 #include "core/base/float16.h"
 #include "core/quant_search/simd_groups.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of lanes.h for any vector width.  Each variant includes this file once and defines
+ * The loops of simd_groups.h for any vector width.  Each variant includes this file once and
+ * defines
  *
  *     LANES_NAME			the struct lmi_search_simd_groups_ops
  *     V, VF			number of lanes in a vector, and its type; + - * / work on it
@@ -10,7 +11,7 @@
  *     v_over(a, b, x, y)		a > b ? x : y
  *     v_f16(v)			v, of magnitude at most 65504, rounded to the nearest f16
  *
- *     transpose			see lanes.h
+ *     transpose			see simd_groups.h
  *     transpose_codes		the inverse, narrowed to int8_t
  *
  * All functions here are static; functions with a parameter `weighted` are inlined with a

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every variant of lanes.h gives the same bits as the portable one: tested through the searches
- * that use it, for every kind of type, with and without importances, for all numbers of blocks. */
+ * Every variant of simd_groups.h gives the same bits as the portable one: tested through the
+ * searches that use it, for every kind of type, with and without importances, for all numbers of
+ * blocks. */
 #include "tests/lmd_check.h"
 
 #include <math.h>

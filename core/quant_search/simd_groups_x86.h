@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Transposes between values and lanes in blocks of 4 x 4, for the x86 variants of lanes.h. */
+ * Transposes between values and lanes in blocks of 4 x 4, for the x86 variants of simd_groups.h. */
 #include <immintrin.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * SIMD search for blocks whose groups share a scale; the inner loops are those of lanes.h.
+ * SIMD search for blocks whose groups share a scale; the inner loops are those of simd_groups.h.
  *
  * The search for a block: each group finds its best scale alone; the f16 scale of the block is the
  * greatest of them divided by the greatest integer; each group takes the best of a few integers
@@ -351,7 +351,7 @@ static void fit_blocks(const struct lmi_search_simd_groups_ops *v,
 {
 	int per = LMI_SEARCH_SIMD_GROUPS * k->group /
 		  LMI_SEARCH_SUPERBLOCK; /* number of blocks that fill the lanes */
-	/* with few codes, kfit.c's search of all scales is best for values of one sign */
+	/* with few codes, superblock_search.c's search of all scales is best for values of one sign */
 	bool few = !affine && !k->book && k->q_hi - k->q_lo < 8;
 	float x[LMI_SEARCH_SUPERBLOCK], w[LMI_SEARCH_SIMD_BLOCKS * LMI_SEARCH_SUPERBLOCK];
 	struct lmi_search_simd_batch b;

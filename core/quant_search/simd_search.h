@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * lanefit.h - SIMD versions of the searches of fit.h and kfit.h for ordinary values, many groups at
- * a time.
+ * simd_search.h - SIMD versions of the searches of scale_search.h and superblock_search.h for
+ * ordinary values, many groups at a time.
  *
  * A block is "ordinary" if its values differ, their greatest magnitude is within 1e-12..1e12, and
- * the other values are large enough beside it for single precision.  All other blocks go to fit.c
- * and kfit.c, which handle them exactly but are slower.  All variants of lanes.h give identical
- * bits. */
+ * the other values are large enough beside it for single precision.  All other blocks go to
+ * scale_search.c and superblock_search.c, which handle them exactly but are slower.  All variants
+ * of simd_groups.h give identical bits. */
 #ifndef LLAMAD_CORE_QUANT_SEARCH_SIMD_SEARCH_H
 #define LLAMAD_CORE_QUANT_SEARCH_SIMD_SEARCH_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * lanefit_impl.h - shared by lanefit.c (blocks of groups) and lanefit_single.c (blocks with one
- * scale). */
+ * simd_search_impl.h - shared by simd_search.c (blocks of groups) and simd_search_single.c (blocks
+ * with one scale). */
 #ifndef LLAMAD_CORE_QUANT_SEARCH_SIMD_SEARCH_IMPL_H
 #define LLAMAD_CORE_QUANT_SEARCH_SIMD_SEARCH_IMPL_H
 

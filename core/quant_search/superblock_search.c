@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Superblock search; kfit.h has the contract.  A "trial" is a block under construction: scales of
- * the block, integers of the groups, codes, and the resulting error. */
+ * Superblock search; superblock_search.h has the contract.  A "trial" is a block under
+ * construction: scales of the block, integers of the groups, codes, and the resulting error. */
 #include "core/quant_search/superblock_search.h"
 
 #include <math.h>

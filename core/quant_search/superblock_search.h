@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * kfit.h - superblock search: one f16 scale for 256 values and a small integer for each group.
+ * superblock_search.h - superblock search: one f16 scale for 256 values and a small integer for
+ * each group.
  *
  * Both functions fit each group alone, round its scale to the scales of the block, then alternately
  * improve the integers of every group and the scales of the block by least squares.  They return
- * the best result encountered.  Errors are those of fit.h, computed with the scales as stored. */
+ * the best result encountered.  Errors are those of scale_search.h, computed with the scales as
+ * stored. */
 #ifndef LLAMAD_CORE_QUANT_SEARCH_SUPERBLOCK_SEARCH_H
 #define LLAMAD_CORE_QUANT_SEARCH_SUPERBLOCK_SEARCH_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tritfit.h - search for ternary types: one scale per row and values -d, 0, d. */
+ * ternary_search.h - search for ternary types: one scale per row and values -d, 0, d. */
 #ifndef LLAMAD_CORE_QUANT_SEARCH_TERNARY_SEARCH_H
 #define LLAMAD_CORE_QUANT_SEARCH_TERNARY_SEARCH_H
 

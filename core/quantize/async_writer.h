@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * behind.h - passes data to a writer thread, so that the next piece can be computed meanwhile.
+ * async_writer.h - passes data to a writer thread, so that the next piece can be computed
+ * meanwhile.
  *
  *     lmi_quantize_async_writer_get_buffer(b, &buf, n, err)     waits for a free buffer of n bytes
  *     ... fills it ...

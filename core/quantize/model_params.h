@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * facts.h - numbers of a model as the new file will state them: keys of the options override those
- * of the source. */
+ * model_params.h - numbers of a model as the new file will state them: keys of the options override
+ * those of the source. */
 #ifndef LLAMAD_CORE_QUANTIZE_MODEL_PARAMS_H
 #define LLAMAD_CORE_QUANTIZE_MODEL_PARAMS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * keys.h - the keys of the new file. */
+ * output_keys.h - the keys of the new file. */
 #ifndef LLAMAD_CORE_QUANTIZE_OUTPUT_KEYS_H
 #define LLAMAD_CORE_QUANTIZE_OUTPUT_KEYS_H
 

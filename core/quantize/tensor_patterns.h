@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * patterns.h - matches the regular expressions of lmi_quantize_rule. */
+ * tensor_patterns.h - matches the regular expressions of lmi_quantize_rule. */
 #ifndef LLAMAD_CORE_QUANTIZE_TENSOR_PATTERNS_H
 #define LLAMAD_CORE_QUANTIZE_TENSOR_PATTERNS_H
 

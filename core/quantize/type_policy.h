@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * mix.h - the quantisation mix: which tensor of a file gets which tensor type.
+ * type_policy.h - the quantisation mix: which tensor of a file gets which tensor type.
  *
  * A file type names a mix: most weights get the tensor type of that name, those that lose the most
  * quality per saved byte (the head, attention values, the down projections of some layers) get a
  * better one, and a few get a cheaper one.  The rules are those of llama.cpp's quantiser, so that
- * files of both programs with the same type are equivalent; mix.c has the rules as a table.
+ * files of both programs with the same type are equivalent; type_policy.c has the rules as a table.
  *
  * Some rules count tensors ("the first eighth of the ffn_down tensors"), so lmi_quantize_mix_type
  * must be called once for each tensor, in the order of lmi_quantize_mix_compare_names. */

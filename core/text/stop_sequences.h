@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * stop.h - finds stop sequences in the generated text, wherever the token boundaries are.
+ * stop_sequences.h - finds stop sequences in the generated text, wherever the token boundaries are.
  *
  * Bytes are fed as they are generated and come out as soon as they cannot be part of a stop
  * sequence.  The first stop sequence that is complete ends the stream; if several end at the same

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * heal.h - token healing: continues a prompt that may end in the middle of what should be one
- * token.
+ * token_healing.h - token healing: continues a prompt that may end in the middle of what should be
+ * one token.
  *
  * A prompt that ends in "http:" ends in the token ":", but models hardly ever saw "//" after that
  * token, because their training text had "://".  Token healing takes such tokens back; the text

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * uni.h - UTF-8 decoding, character classes and case mapping, as in Python's str. */
+ * unicode.h - UTF-8 decoding, character classes and case mapping, as in Python's str. */
 #ifndef LLAMAD_CORE_UNICODE_UNICODE_H
 #define LLAMAD_CORE_UNICODE_UNICODE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * seam.h - merge boundaries: places in a word that no merge can cross.
+ * merge_boundary.h - merge boundaries: places in a word that no merge can cross.
  *
  * A merge across a place has a left part that ends with the character before the place, or with
  * some of its last bytes, and a right part that starts with the character after the place, or with

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rx.h - regular expressions of pre-tokenizers: a small backtracking matcher over UTF-8.
+ * regex.h - regular expressions of pre-tokenizers: a small backtracking matcher over UTF-8.
  *
  * Syntax: alternation; groups ( ) (?<name> ) (?: ) (?i: ) (?> ); look-ahead (?= ) (?! );
  * look-behind for one character (?<= ) (?<! ); quantifiers * + ? {n} {n,} {n,m} with the suffixes
@@ -38,7 +38,7 @@ struct tok_regex_run {
 	uint64_t steps;       /* work done so far, in basic operations */
 	uint64_t max_steps;   /* 0 = unlimited */
 	enum lmd_status st;   /* LMD_NOMEM or LMD_INVALID (too many steps): matching was aborted */
-	/* the last run of white space examined, see op LINES in rx.c */
+	/* the last run of white space examined, see op LINES in regex.c */
 	const char *ws_begin, *ws_end, *ws_line;
 };
 

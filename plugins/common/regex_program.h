@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rx_prog.h - internals of the matcher: the parsed expression, sets, and the compiled program. */
+ * regex_program.h - internals of the matcher: the parsed expression, sets, and the compiled
+ * program. */
 #ifndef LLAMAD_PLUGINS_COMMON_REGEX_PROGRAM_H
 #define LLAMAD_PLUGINS_COMMON_REGEX_PROGRAM_H
 

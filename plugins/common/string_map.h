@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * textmap.h - hash maps from byte strings to numbers, and from pairs of numbers to numbers: open
+ * string_map.h - hash maps from byte strings to numbers, and from pairs of numbers to numbers: open
  * addressing, no allocation per entry, seeded so that a file cannot choose the collisions.
  *
  * Any number of threads may read a finished map. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tok.h - tokenizer base shared by all kinds: splitting at special tokens, begin and end tokens,
- * decoding, and pieces. A kind adds the conversion of plain text to tokens.
+ * tokenizer_base.h - tokenizer base shared by all kinds: splitting at special tokens, begin and end
+ * tokens, decoding, and pieces. A kind adds the conversion of plain text to tokens.
  *
  * A plugin's state starts with struct tok_tokenizer_base. */
 #ifndef LLAMAD_PLUGINS_COMMON_TOKENIZER_BASE_H

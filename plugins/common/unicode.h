@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * uni.h - the parts of Unicode 15.1 that tokenizers need, and UTF-8 as the tokenizers read it.
+ * unicode.h - the parts of Unicode 15.1 that tokenizers need, and UTF-8 as the tokenizers read it.
  *
  * The byte-level and word-piece kinds read UTF-8 leniently: a byte that starts no sequence counts
  * as U+FFFD and consumes one byte; overlong forms and surrogates are accepted as the code point

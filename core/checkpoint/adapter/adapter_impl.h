@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * inner.h - shared between the adapter readers. */
+ * adapter_impl.h - shared between the adapter readers. */
 #ifndef LLAMAD_CORE_CHECKPOINT_ADAPTER_ADAPTER_IMPL_H
 #define LLAMAD_CORE_CHECKPOINT_ADAPTER_ADAPTER_IMPL_H
 

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * folder.h - reads a Hugging Face checkpoint: config.json, *.safetensors, a tokenizer.
+ * checkpoint.h - reads a Hugging Face checkpoint: config.json, *.safetensors, a tokenizer.
  *
  * Names and numbers are translated to those of GGUF files on opening, so that the users of the view
  * do not need to know which of the two a model came from.
  *
- *     conf.c       values of config.json and related files; keys of the model
- *     keys.c       keys that all families share: sizes, heads, RoPE
- *     families.c   the table from model_type to architecture, tensor rows and keys
- *     fam_*.c      the families
- *     tensors.c    from rows to tensors: which file tensors make up one model tensor
- *     shape.c      operation, shape and type of one model tensor
- *     recipe.c     its numbers: permuted, transposed, stacked, decoded
- *     scheme.c     quantised checkpoints: which file tensors belong to one weight
- *     values.c     values of a weight as floats
- *     codes.c      values of packed codes as floats; codes as blocks
- *     vocab.c      the vocabulary, adapted to the model
+ *     config_json.c       values of config.json and related files; keys of the model
+ *     model_keys.c        keys that all families share: sizes, heads, RoPE
+ *     families.c          the table from model_type to architecture, tensor rows and keys
+ *     fam_*.c             the families
+ *     tensors.c           from rows to tensors: which file tensors make up one model tensor
+ *     tensor_build.c      operation, shape and type of one model tensor
+ *     tensor_transform.c  its numbers: permuted, transposed, stacked, decoded
+ *     quant_scheme.c      quantised checkpoints: which file tensors belong to one weight
+ *     source_values.c     values of a weight as floats
+ *     packed_codes.c      values of packed codes as floats; codes as blocks
+ *     vocab.c             the vocabulary, adapted to the model
  *     vocab_keys.c the vocabulary as keys
- *     pretok.c     names of pre-tokenizers
- *     open.c       runs all of this in order
+ *     pretok.c            names of pre-tokenizers
+ *     open.c              runs all of this in order
  *
  * Most tensors are mapped in place because the file stores them as they are used; the others are
  * built in memory by their recipe.  The built ones are part 0 of the model, whose file is

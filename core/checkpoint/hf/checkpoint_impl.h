@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * inner.h - shared between the files of the checkpoint reader. */
+ * checkpoint_impl.h - shared between the files of the checkpoint reader. */
 #ifndef LLAMAD_CORE_CHECKPOINT_HF_CHECKPOINT_IMPL_H
 #define LLAMAD_CORE_CHECKPOINT_HF_CHECKPOINT_IMPL_H
 
@@ -193,7 +193,7 @@ struct lmi_checkpoint {
 	uint8_t *layers; /* LMI_CHECKPOINT_LAYER_* [n_layer], or NULL if all are alike */
 	const float *rope_freqs, *rope_long, *rope_short; /* [n_rope_freqs] each, or NULL */
 	uint32_t n_rope_freqs;
-	/* scratch buffers of recipe.c and scheme.c */
+	/* scratch buffers of tensor_transform.c and quant_scheme.c */
 	struct lmi_checkpoint_scratch {
 		void *p;
 		size_t bytes;
@@ -207,7 +207,7 @@ struct lmi_checkpoint {
 	struct lmd_error *err;
 };
 
-/* ---- conf.c ---- */
+/* ---- config_json.c ---- */
 
 /* Returns the first value present among the names "a|b|c", in text_config first, then outside; null
  * counts as absent. */
@@ -258,7 +258,7 @@ void lmi_checkpoint_put_bytes(struct lmi_checkpoint *f, const char *key, const i
 /* Zeroed memory in the model's arena; NULL after an error, which is sticky. */
 void *lmi_checkpoint_alloc(struct lmi_checkpoint *f, size_t n, size_t item_bytes);
 
-/* ---- keys.c ---- */
+/* ---- model_keys.c ---- */
 
 /* Adds sizes, heads, norms and RoPE, then the keys of the family. */
 void lmi_checkpoint_add_keys(struct lmi_checkpoint *f);
@@ -269,7 +269,8 @@ bool lmi_checkpoint_window_layers(struct lmi_checkpoint *f, uint8_t *is);
 /* Adds pooling_type from 1_Pooling/config.json. */
 void lmi_checkpoint_add_pooling(struct lmi_checkpoint *f);
 
-/* ---- tensors.c, shape.c, recipe.c, scheme.c, values.c, codes.c ---- */
+/* ---- tensors.c, tensor_build.c, tensor_transform.c, quant_scheme.c, source_values.c,
+ * packed_codes.c ---- */
 
 /* Adds the next tensor of the model, with its recipe: ".weight" or ".bias" of a row, from n sources
  * of one shape.  Errors are sticky. */

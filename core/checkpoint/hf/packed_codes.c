@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decodes packed codes: rows of them as floats, or as blocks of the type that holds the same
- * numbers (scheme.c describes the layouts). */
+ * numbers (quant_scheme.c describes the layouts). */
 #include <stdio.h>
 #include <string.h>
 

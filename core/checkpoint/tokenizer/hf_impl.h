@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * reader.h - internals of the tokenizer.json reader: the state so far, and the parts of the reader.
- * Each part is called at the item that begins its value and returns after its end. */
+ * hf_impl.h - internals of the tokenizer.json reader: the state so far, and the parts of the
+ * reader. Each part is called at the item that begins its value and returns after its end. */
 #ifndef LLAMAD_CORE_CHECKPOINT_TOKENIZER_HF_IMPL_H
 #define LLAMAD_CORE_CHECKPOINT_TOKENIZER_HF_IMPL_H
 

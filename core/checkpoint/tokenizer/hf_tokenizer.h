@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * hf.h - reads the tokenizer of a Hugging Face checkpoint as a tokenizer description.
+ * hf_tokenizer.h - reads the tokenizer of a Hugging Face checkpoint as a tokenizer description.
  *
  *     struct lmi_hf_tokenizer *t;
  *     st = lmi_hf_tokenizer_open(&t, "path/of/folder", &err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * reader.h - sequential reader of numbers and bytes that never reads past the end of the file.
+ * byte_reader.h - sequential reader of numbers and bytes that never reads past the end of the file.
  *
  * It uses a buffer and pread instead of a mapping, so that a file that changes while it is being
  * read causes an error and not a signal. */

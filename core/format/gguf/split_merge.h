@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * parts.h - splits a model into a set of files, and merges a set into one file.
+ * split_merge.h - splits a model into a set of files, and merges a set into one file.
  *
  * Both are the same operation: an open model, however many files it has, is written as N files;
  * with N = 1 the result is not a set.  Keys go to the first file, split.* keys of the source are

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan.h - finds the end of a JSON object or array, byte by byte. */
+ * json_scan.h - finds the end of a JSON object or array, byte by byte. */
 #ifndef LLAMAD_CORE_TEXT_ANSWER_JSON_SCAN_H
 #define LLAMAD_CORE_TEXT_ANSWER_JSON_SCAN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * parse.h - the answer parser: splits the text of an answer into content, reasoning and tool calls
+ * parser.h - the answer parser: splits the text of an answer into content, reasoning and tool calls
  * while it is generated.
  *
  *     lmi_answer_parser_create(&p, lmi_answer_format_find("hermes"), on_event, arg, &err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * machine.h - the state of an answer parser, shared by its source files. */
+ * parser_impl.h - the state of an answer parser, shared by its source files. */
 #ifndef LLAMAD_CORE_TEXT_ANSWER_PARSER_IMPL_H
 #define LLAMAD_CORE_TEXT_ANSWER_PARSER_IMPL_H
 
@@ -116,31 +116,32 @@ void lmi_parse_report_call(struct lmi_answer_parser *p, struct lmd_str name, str
 /* Reports the end of a call. */
 void lmi_parse_report_call_end(struct lmi_answer_parser *p, bool broken, size_t n_raw);
 
-/* text.c: reports content or reasoning; returns false to wait for more input. */
+/* content.c: reports content or reasoning; returns false to wait for more input. */
 bool lmi_parse_in_text(struct lmi_answer_parser *p);
 /* Treats what looked like a call as text: reports its marker and parses what follows again. */
 void lmi_parse_call_to_text(struct lmi_answer_parser *p);
-/* head.c: parses the head of a call.  NO: it is not a call.  YES: its events were reported and the
- * mode was set to what follows. */
+/* call_head.c: parses the head of a call.  NO: it is not a call.  YES: its events were reported and
+ * the mode was set to what follows. */
 enum lmi_text_match lmi_parse_head(struct lmi_answer_parser *p);
 /* Searches for `s` from offset i on and sets *at to its offset.  Does not search a byte twice. */
 enum lmi_text_match lmi_parse_find(struct lmi_answer_parser *p, size_t i, const char *s,
 				   size_t *at);
-/* head_json.c: parses the head after the markers, at offset i. */
+/* call_head_json.c: parses the head after the markers, at offset i. */
 enum lmi_text_match lmi_parse_json_body(struct lmi_answer_parser *p, size_t i);
-/* params.c: parses the next parameter or the end of the call. */
+/* args_params.c: parses the next parameter or the end of the call. */
 enum lmi_text_match lmi_parse_params(struct lmi_answer_parser *p);
-/* tree.c: parses all parameters and the end of the call. */
+/* args_elements.c: parses all parameters and the end of the call. */
 enum lmi_text_match lmi_parse_tree(struct lmi_answer_parser *p);
 
-/* notation.c: reports more of the arguments; returns false to wait for more input, or at the
+/* args_notation.c: reports more of the arguments; returns false to wait for more input, or at the
  * end. */
 bool lmi_parse_notation(struct lmi_answer_parser *p);
 /* Starts parsing arguments that `close` ends. */
 void lmi_parse_notation_begin(struct lmi_answer_parser *p, char close);
 /* Appends to the JSON output; sets p->failed if out of memory. */
 void lmi_parse_notation_append(struct lmi_answer_parser *p, const char *s, size_t n);
-/* notation_string.c: converts more of a string, from offset *i on, to the inside of a JSON string.
+/* args_notation_string.c: converts more of a string, from offset *i on, to the inside of a JSON
+ * string.
  * YES: the closing quote was consumed. */
 enum lmi_text_match lmi_parse_notation_string(struct lmi_answer_parser *p, size_t *i);
 

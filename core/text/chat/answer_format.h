@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * answer.h - how the model writes its answer to a prompt, for the answer parser (parse.h). */
+ * answer_format.h - how the model writes its answer to a prompt, for the answer parser (parse.h). */
 #ifndef LLAMAD_CORE_TEXT_CHAT_ANSWER_FORMAT_H
 #define LLAMAD_CORE_TEXT_CHAT_ANSWER_FORMAT_H
 

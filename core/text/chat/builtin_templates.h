@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * builtin.h - built-in chat templates, by name, for models that have none or a wrong one. */
+ * builtin_templates.h - built-in chat templates, by name, for models that have none or a wrong one. */
 #ifndef LLAMAD_CORE_TEXT_CHAT_BUILTIN_TEMPLATES_H
 #define LLAMAD_CORE_TEXT_CHAT_BUILTIN_TEMPLATES_H
 

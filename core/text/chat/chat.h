@@ -5,7 +5,7 @@
  *
  * Templates and the values they print are untrusted.  Rendering is bounded (template.h), but too
  * slow for an event loop's thread.  Only the template can place control tokens in the prompt, see
- * controls.h. */
+ * control_tokens.h. */
 #ifndef LLAMAD_CORE_TEXT_CHAT_CHAT_H
 #define LLAMAD_CORE_TEXT_CHAT_CHAT_H
 
@@ -34,8 +34,8 @@ struct lmi_chat_input {
 	struct lmd_str tools; /* JSON array, or ptr NULL */
 	struct lmd_str args;  /* JSON object: additional template variables, or ptr NULL */
 	/* Which template to use.  ptr NULL: the model's own.  A name: that variant of the model's
-	 * template, or a built-in one (builtin.h).  Anything that contains "{": the text of a
-	 * template. */
+	 * template, or a built-in one (builtin_templates.h).  Anything that contains "{": the text
+	 * of a template. */
 	struct lmd_str template;
 	struct tm now; /* current time, for templates that print the date */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * controls.h - the texts of a vocabulary's control tokens, and the encoding of a prompt such that
- * only its template can place a control token.
+ * control_tokens.h - the texts of a vocabulary's control tokens, and the encoding of a prompt such
+ * that only its template can place a control token.
  *
  * A prompt consists of text that the template wrote and of text from outside; a flag for each byte
  * says which.  A control text whose bytes are all the template's becomes the token; any other

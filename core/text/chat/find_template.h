@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * source.h - finds the template text that a conversation uses. */
+ * find_template.h - finds the template text that a conversation uses. */
 #ifndef LLAMAD_CORE_TEXT_CHAT_FIND_TEMPLATE_H
 #define LLAMAD_CORE_TEXT_CHAT_FIND_TEMPLATE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * vars.h - a conversation as the variables of a template. */
+ * template_vars.h - a conversation as the variables of a template. */
 #ifndef LLAMAD_CORE_TEXT_CHAT_TEMPLATE_VARS_H
 #define LLAMAD_CORE_TEXT_CHAT_TEMPLATE_VARS_H
 

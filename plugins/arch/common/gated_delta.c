@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * delta.c - keys, memory and the mixer of gated delta layers.
+ * gated_delta.c - keys, memory and the mixer of gated delta layers.
  *
  * (q, k, v) = silu(conv(W u)); q and k are scaled to unit length; for each head, log decay g =
  * A softplus(alpha u + dt) and step beta = sigmoid(b u); y = scan(q, k, v, g, beta); the result is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * delta.h - linear attention by the gated delta rule (arXiv 2412.06464).
+ * gated_delta.h - linear attention by the gated delta rule (arXiv 2412.06464).
  *
  * An architecture with such layers keeps a struct arch_delta in its state, lists ARCH_SET_DELTA for
  * its recurrent layers, calls arch_delta_dim from its own dim function, and calls arch_delta as the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pool.c - one vector for each sequence (or output row): pooling, the projections of
+ * pooling.c - one vector for each sequence (or output row): pooling, the projections of
  * sentence-transformers models (dense_2, dense_3), and the classifiers of rerankers (cls,
  * cls.norm, cls.output). */
 #include "arch/common/blocks.h"

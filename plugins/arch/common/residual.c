@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream.c - the residual stream.
+ * residual.c - the residual stream.
  *
  * Where a norm follows a block (sandwich and post-norm layers), the sum x + a*z stays pending until
  * the next norm, which performs it, so that a layer needs no separate addition. */

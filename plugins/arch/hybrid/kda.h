@@ -3,14 +3,14 @@
  * kda.h - Kimi Delta Attention (arXiv 2510.26692): the gated delta rule with a separate decay for
  * each column of the key.
  *
- * Use it like delta.h: list ARCH_SET_KDA, call arch_kda_dim from the dim function, and call
+ * Use it like gated_delta.h: list ARCH_SET_KDA, call arch_kda_dim from the dim function, and call
  * arch_kda as the mixer. */
 #ifndef LLAMAD_ARCH_HYBRID_KDA_H
 #define LLAMAD_ARCH_HYBRID_KDA_H
 
 #include "arch/common/blocks.h"
 
-/* Dimension symbols; after those of delta.h. */
+/* Dimension symbols; after those of gated_delta.h. */
 enum arch_d_kda {
 	D_KDA_CONV = 192, /* kernel of the convolutions */
 	D_KDA_INNER,      /* n_head * dk */

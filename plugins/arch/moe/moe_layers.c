@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * layers.c - selects the layers with experts where that is not "all after the first n". */
+ * moe_layers.c - selects the layers with experts where that is not "all after the first n". */
 #include <stdio.h>
 
 #include "arch/moe/moe.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * hm.h - what backends that compute in host memory share: weights read in place, the operands of a
- * running step (view.h), and the ops that no backend has a faster way to compute (op_*.c).
+ * host_mem.h - what backends that compute in host memory share: weights read in place, the operands
+ * of a running step (view.h), and the ops that no backend has a faster way to compute (op_*.c).
  *
  * A backend embeds the objects of this header as the first member of its own: struct
  * host_mem_build, host_mem_run and host_mem_part begin its build, run and part.

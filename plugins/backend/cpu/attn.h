@@ -64,7 +64,7 @@ uint32_t attn_step_keys(const struct attn *a, const struct attn_keys *s);
 void attn_mask_tree(const struct attn *a, uint32_t row, uint32_t n_step, float *score,
 		    uint32_t first, uint32_t n);
 
-/* ---- half precision (attn_f16.c) ---- */
+/* ---- half precision (attn_half.c) ---- */
 
 /* LMD_ATTENTION_HALF for one query: computes m, l and o like kernels that see each key once, in
  * order, and round to half precision after each key.  Call attn_half_init before the first key of

@@ -6,7 +6,7 @@
  * each thread rotates the queries itself, and the one with the last keys stores the new key.
  *
  * The output of ATTN must not overlap the unrotated heads, which are still being read
- * (values.c). */
+ * (value_mem.c). */
 #include "attn_block.h"
 
 static bool same(const struct lmd_operand *a, const struct lmd_operand *b)

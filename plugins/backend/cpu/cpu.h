@@ -164,7 +164,7 @@ struct lmd_compiled_plan {
 	uint32_t n_turns;
 	struct cpu_rope_table *turns; /* [n_op], of which n_turns are used */
 	bool *direct;            /* [n_output] may be computed directly in the caller's memory */
-	/* Values that are not where the host placed them; see values.c. */
+	/* Values that are not where the host placed them; see value_mem.c. */
 	bool *moved; /* [n_value] */
 	char *moved_mem;
 	size_t moved_bytes;
@@ -187,7 +187,7 @@ struct cpu_build {
 	struct cpu_node *node;
 };
 
-/* ---- memory of values (values.c) ---- */
+/* ---- memory of values (value_mem.c) ---- */
 
 /* Returns how often a value is read, as an output or by an op; *last = the last op that uses it. */
 uint32_t cpu_value_uses(const struct lmd_plan *plan, uint32_t value, uint32_t *last);

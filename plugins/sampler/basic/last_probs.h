@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * seen.h - the probabilities of the last step, for samplers that adapt to the accepted token.
+ * last_probs.h - the probabilities of the last step, for samplers that adapt to the accepted token.
  *
  * The accepted token is nearly always the one that the sampler chose, but a grammar or a draft can
  * change it.  So the probabilities of the first candidates are stored beside that of the choice. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * book.h - codebooks of the 4-bit types that are not linear (docs/formats.md). */
+ * codebooks.h - codebooks of the 4-bit types that are not linear (docs/formats.md). */
 #ifndef LLAMAD_PLUGINS_BACKEND_CPU_KERN_CODEBOOKS_H
 #define LLAMAD_PLUGINS_BACKEND_CPU_KERN_CODEBOOKS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Derives the tables of points.h from the host's decoder: it decodes blocks that hold one point
+ * Derives the tables of iq_tables.h from the host's decoder: it decodes blocks that hold one point
  * after the other, with d = 1, scale = 0 and no signs. */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * points.h - the IQ types, whose values are points of a grid: their tables, and how to read a
+ * iq_tables.h - the IQ types, whose values are points of a grid: their tables, and how to read a
  * block.
  *
  * In a block of 256, a value is D * sc * P: D = d times kern_point_unit; sc = 2 * scale + 1 of its

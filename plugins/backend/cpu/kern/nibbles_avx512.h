@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * quads_avx512.h - types with blocks of 32 values and nibbles: eight rows, four neighbouring
+ * nibbles_avx512.h - types with blocks of 32 values and nibbles: eight rows, four neighbouring
  * blocks at a time. */
 #ifndef LLAMAD_PLUGINS_BACKEND_CPU_KERN_NIBBLES_AVX512_H
 #define LLAMAD_PLUGINS_BACKEND_CPU_KERN_NIBBLES_AVX512_H

@@ -271,7 +271,7 @@ static void unpack_points(uint32_t dtype, const struct kern_iq_tables *t, const 
 struct type {
 	uint32_t dtype;
 	uint32_t elems, bytes; /* of a block */
-	/* NULL: Q2_K and the types of points.h. */
+	/* NULL: Q2_K and the types of iq_tables.h. */
 	void (*unpack)(const uint8_t *block, int16_t *p, float *d, float *m);
 };
 

@@ -23,7 +23,7 @@
  *   q2_0   2 bits - 1                 d            none
  *   tq1_0  trit - 1                   d            none
  *   tq2_0  2 bits - 1                 d            none
- *   iq1_*, iq2_*, iq3_*: see points.h */
+ *   iq1_*, iq2_*, iq3_*: see iq_tables.h */
 #ifndef LLAMAD_CPU_KERN_UNPACK_H
 #define LLAMAD_CPU_KERN_UNPACK_H
 
