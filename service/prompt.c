@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/engine/sample_params.h"
+#include "core/engine/sample.h"
 #include "core/text/chat/chat.h"
 
 /* ---- the prompt ---- */
@@ -269,7 +269,7 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 				   const struct lmi_svc_prompt *p, struct lmd_error *err)
 {
 	const struct lmi_inst *inst = lmi_engine_inst(e);
-	char names[LMI_ENGINE_COMMAND_MAX];
+	char names[LMI_SAMPLER_ORDER_MAX];
 	struct lmi_engine_generate g = {.id = cmd,
 					.seq = {.tokens = p->tokens,
 						.n_tokens = (uint32_t)p->n_tokens,

@@ -9,7 +9,6 @@
 
 #include "core/base/arena.h"
 #include "core/engine/sample.h"
-#include "core/engine/sample_spec.h"
 #include "core/plugin/host_services.h"
 #include "tests/lmd_check.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/engine/sample_params.h"
+#include "core/engine/sample.h"
 #include "tests/lmd_check.h"
 #include "tests/tiny_model.h"
 

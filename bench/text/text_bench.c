@@ -18,7 +18,6 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/sample.h"
-#include "core/engine/sample_params.h"
 #include "core/grammar/grammar.h"
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"

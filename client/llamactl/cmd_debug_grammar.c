@@ -11,7 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/file.h"
-#include "core/engine/generate.h"
+#include "core/engine/sample.h"
 #include "core/grammar/grammar.h"
 
 /* Largest text to check. */
@@ -19,7 +19,7 @@
 
 struct job {
 	struct lmi_ctl_vocab_file file;
-	struct lmi_engine_gen_vocab words;
+	struct lmi_sampler_vocab words;
 	struct lmi_grammar_vocab *vocab;
 	struct lmi_grammar *grammar;
 	struct lmi_grammar_matcher *matcher;
@@ -80,7 +80,7 @@ static enum lmd_status open_vocab(struct job *j, struct lmi_ctl *ctl, struct lmd
 		return lmi_gr_vocab_create(&j->vocab, NULL, err);
 	st = lmi_ctl_vocab_file_open(&j->file, ctl, path, NULL, err);
 	if (st == LMD_OK)
-		st = lmi_engine_gen_vocab_init(&j->words, j->file.tok, err);
+		st = lmi_sampler_vocab_init(&j->words, j->file.tok, err);
 	if (st == LMD_OK)
 		st = lmi_gr_vocab_create(&j->vocab, &j->words.view, err);
 	return st;

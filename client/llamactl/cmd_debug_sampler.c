@@ -14,9 +14,7 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/file.h"
-#include "core/engine/generate.h"
 #include "core/engine/sample.h"
-#include "core/engine/sample_spec.h"
 #include "llamad/attr.h"
 
 /* Candidates of a step, tokens of a list, steps. */
@@ -36,7 +34,7 @@ struct row {
 struct job {
 	struct lmi_sampler_chain *chain;
 	struct lmi_ctl_vocab_file file;
-	struct lmi_engine_gen_vocab vocab;
+	struct lmi_sampler_vocab vocab;
 	struct lmd_arena *arena;
 	struct tokens history, ids;
 	struct row *rows;
@@ -189,7 +187,7 @@ static enum lmd_status make_chain(struct job *j, struct lmi_ctl *ctl, struct lmd
 		return st;
 	opts.specs = specs;
 	if (j->file.tok) {
-		st = lmi_engine_gen_vocab_init(&j->vocab, j->file.tok, err);
+		st = lmi_sampler_vocab_init(&j->vocab, j->file.tok, err);
 		opts.vocab = &j->vocab.view;
 	}
 	if (st == LMD_OK)

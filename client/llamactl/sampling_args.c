@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/arena.h"
-#include "core/engine/sample_spec.h"
+#include "core/engine/sample.h"
 
 #define ARENA_BYTES (64u << 20)
 
@@ -125,7 +125,7 @@ static enum lmd_status ordered(struct lmi_ctl_sampling_chain *c, const struct lm
 	const char *order = lmi_arg_str(a, "order");
 	struct lmi_sampler_params *p = lmi_arena_array(c->arena, 1, sizeof(*p));
 	struct lmi_sampler_spec_list *list = lmi_arena_array(c->arena, 1, sizeof(*list));
-	char *names = lmi_arena_array(c->arena, LMI_ENGINE_COMMAND_MAX, 1);
+	char *names = lmi_arena_array(c->arena, LMI_SAMPLER_ORDER_MAX, 1);
 	enum lmd_status st;
 
 	if (!p || !list || !names)

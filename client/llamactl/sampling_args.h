@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "client/llamactl/ctl.h"
-#include "core/engine/sample_params.h"
+#include "core/engine/sample.h"
 
 /* X(type of option, option, member of the protocol's generate, member of struct lmi_sampler_params,
  *   name of the value, minimum, maximum, default, text) */

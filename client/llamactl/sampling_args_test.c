@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "core/engine/sample_params.h"
+#include "core/engine/sample.h"
 #include "tests/lmd_check.h"
 
 static const struct {

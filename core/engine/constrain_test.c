@@ -8,7 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/constrain.h"
-#include "core/engine/sample_params.h"
+#include "core/engine/sample.h"
 #include "core/text/tokenizer.h"
 #include "tests/engine_fixture.h"
 #include "tests/lmd_check.h"

@@ -76,7 +76,7 @@ static enum lmd_status open_tokenizer(struct lmi_engine *e, struct lmd_error *er
 		lmi_tokenizer_open(&e->tok, inst->registry, inst->host, inst->model->tok, err);
 
 	if (st == LMD_OK)
-		st = lmi_engine_gen_vocab_init(&e->vocab, e->tok, err);
+		st = lmi_sampler_vocab_init(&e->vocab, e->tok, err);
 	if (st == LMD_OK)
 		st = lmi_chat_create(&e->chat, inst->model, e->tok, err);
 	if (st == LMD_OK)

@@ -30,7 +30,7 @@ struct lmi_engine {
 	struct lmi_sched *sched;
 	struct lmi_tokenizer *tok; /* NULL: evaluation only */
 	struct lmi_chat *chat;	   /* NULL: evaluation only */
-	struct lmi_engine_gen_vocab vocab;
+	struct lmi_sampler_vocab vocab;
 	struct lmi_engine_vocab_index vocab_index; /* for grammars */
 	struct lmi_engine_grammar_cache compiled;
 	uint32_t events_per_seq; /* maximum number that one sequence can cause in one step */

@@ -275,7 +275,7 @@ const int32_t *lmi_engine_seq_pos(const struct lmi_engine_seq *q, int k)
 }
 
 enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struct lmi_inst *inst,
-					const struct lmi_engine_gen_vocab *vocab,
+					const struct lmi_sampler_vocab *vocab,
 					const struct lmi_engine_generate *cmd,
 					struct lmd_error *err)
 {

@@ -12,7 +12,6 @@
 
 struct lmi_engine_job;
 struct lmi_engine_gen;
-struct lmi_engine_gen_vocab;
 
 struct lmi_engine_seq {
 	struct lmi_engine_job *session;
@@ -54,7 +53,7 @@ enum lmd_status lmi_engine_job_eval(struct lmi_engine_job **out, const struct lm
 /* Creates a generating session with its sampler chain, which has accepted the prompt. Called on the
  * submitting thread. */
 enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struct lmi_inst *inst,
-					const struct lmi_engine_gen_vocab *vocab,
+					const struct lmi_sampler_vocab *vocab,
 					const struct lmi_engine_generate *cmd,
 					struct lmd_error *err);
 /* s may be NULL. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/engine/sample_params.h"
+#include "core/engine/sample.h"
 #include "core/text/tokenizer.h"
 #include "tests/lmd_check.h"
 #include "tests/generation_fixture.h"

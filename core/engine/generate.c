@@ -30,54 +30,6 @@ struct lmi_engine_gen {
 	uint64_t begin_ns, first_ns, last_ns;
 };
 
-/* ---- the vocabulary for samplers ---- */
-
-static size_t vocab_piece(const void *ctx, lmd_token id, char *out, size_t cap)
-{
-	return lmi_tokenizer_piece(ctx, id, LMD_DECODE_UNPARSE_SPECIAL, out, cap);
-}
-
-static enum lmd_status vocab_encode(const void *ctx, const char *text, size_t bytes, lmd_token *out,
-				    size_t cap, size_t *n)
-{
-	struct lmi_text_token_buf t = {0};
-	enum lmd_status st = lmi_tokenizer_encode(ctx, text, bytes, 0, &t, NULL);
-
-	if (st == LMD_OK) {
-		*n = t.n;
-		if (t.n && cap)
-			memcpy(out, t.id, (t.n < cap ? t.n : cap) * sizeof(*out));
-	}
-	lmi_text_token_buf_fini(&t);
-	return st;
-}
-
-enum lmd_status lmi_engine_gen_vocab_init(struct lmi_engine_gen_vocab *v,
-					  const struct lmi_tokenizer *tok, struct lmd_error *err)
-{
-	const struct lmd_tok_info *info = lmi_tokenizer_info(tok);
-	struct lmi_text_token_buf nl = {0};
-	enum lmd_status st;
-
-	*v = (struct lmi_engine_gen_vocab){.tok = tok};
-	v->view = (struct lmd_sample_vocab){.struct_size = sizeof(v->view),
-					    .n_tokens = info->n_tokens,
-					    .ctx = tok,
-					    .piece = vocab_piece,
-					    .encode = vocab_encode,
-					    .eog = info->eog,
-					    .n_eog = info->n_eog,
-					    .eot = info->eot,
-					    .eos = info->eos,
-					    .nl = -1};
-	st = lmi_tokenizer_encode(tok, "\n", 1, 0, &nl, err);
-	if (st == LMD_OK && nl.n)
-		v->view.nl = nl.id[nl.n - 1];
-	lmi_text_token_buf_fini(&nl);
-	/* a vocabulary without text has no newline token, which is not an error */
-	return st == LMD_NOMEM ? st : LMD_OK;
-}
-
 size_t lmi_engine_gen_text_max(const struct lmi_tokenizer *tok)
 {
 	/* one token, and what the detokeniser and the matcher hold back */
@@ -106,7 +58,7 @@ void lmi_engine_gen_constrain(struct lmi_engine_gen *g, struct lmi_engine_constr
 }
 
 static enum lmd_status make_chain(struct lmi_engine_gen *g, const struct lmi_inst *inst,
-				  const struct lmi_engine_gen_vocab *vocab,
+				  const struct lmi_sampler_vocab *vocab,
 				  const struct lmi_engine_generate *cmd, struct lmd_error *err)
 {
 	const struct lmi_sampler_chain_opts o = {.registry = inst->registry,
@@ -124,7 +76,7 @@ static enum lmd_status make_chain(struct lmi_engine_gen *g, const struct lmi_ins
 }
 
 enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct lmi_inst *inst,
-				      const struct lmi_engine_gen_vocab *vocab,
+				      const struct lmi_sampler_vocab *vocab,
 				      const struct lmi_engine_generate *cmd, struct lmd_error *err)
 {
 	struct lmi_engine_gen *g = lmi_alloc(1, sizeof(*g));

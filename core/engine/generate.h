@@ -6,25 +6,17 @@
 #define LLAMAD_CORE_ENGINE_GENERATE_H
 
 #include "core/engine/engine_job.h"
+#include "core/engine/sample.h"
 #include "core/text/tokenizer.h"
 
 struct lmi_engine_constraint;
 struct lmi_engine;
 struct lmi_engine_gen;
 
-/* Shared by the generations of one engine: its vocabulary as samplers see it. */
-struct lmi_engine_gen_vocab {
-	const struct lmi_tokenizer *tok;
-	struct lmd_sample_vocab view;
-};
-/* `v` must not move: samplers keep pointers into it. */
-enum lmd_status lmi_engine_gen_vocab_init(struct lmi_engine_gen_vocab *v,
-					  const struct lmi_tokenizer *tok, struct lmd_error *err);
-
 /* Creates a generation with its sampler chain, which has accepted the prompt. Called on the
  * submitting thread. */
 enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct lmi_inst *inst,
-				      const struct lmi_engine_gen_vocab *vocab,
+				      const struct lmi_sampler_vocab *vocab,
 				      const struct lmi_engine_generate *cmd, struct lmd_error *err);
 /* g may be NULL. */
 void lmi_engine_gen_destroy(struct lmi_engine_gen *g);

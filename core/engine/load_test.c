@@ -9,7 +9,7 @@
 #include "core/checkpoint/open.h"
 #include "core/base/alloc.h"
 #include "core/base/file.h"
-#include "core/engine/sample_params.h"
+#include "core/engine/sample.h"
 #include "core/format/gguf/write.h"
 #include "tests/engine_fixture.h"
 #include "tests/lmd_check.h"

@@ -2,7 +2,7 @@
  *
  * A table with one row per sampler that the plain parameters support: how to write its arguments,
  * and when it is included in the usual order. */
-#include "core/engine/sample_params.h"
+#include "core/engine/sample.h"
 
 #include <string.h>
 
@@ -369,9 +369,9 @@ enum lmd_status lmi_sampler_specs_order(struct lmi_sampler_spec_list *out,
 		specs_temperature_first(out, p);
 		return LMD_OK;
 	}
-	if (text.len >= LMI_ENGINE_COMMAND_MAX || memchr(text.ptr, 0, text.len))
+	if (text.len >= LMI_SAMPLER_ORDER_MAX || memchr(text.ptr, 0, text.len))
 		return lmd_fail(err, LMD_INVALID, "sampler order: %zu bytes exceed the limit of %d",
-				text.len, LMI_ENGINE_COMMAND_MAX - 1);
+				text.len, LMI_SAMPLER_ORDER_MAX - 1);
 	memcpy(names_buf, text.ptr, text.len);
 	names_buf[text.len] = '\0';
 	letters = all_letters(text);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Converts JSON to specs. Types are taken as written; the chain knows which are required. */
-#include "core/engine/sample_spec.h"
+#include "core/engine/sample.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/base/arena.h"
 
 static enum lmd_status no_memory(struct lmd_error *err)
 {

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/engine/sample_params.h"
 #include "tests/chain_fixture.h"
 #include "tests/lmd_check.h"
 
@@ -620,7 +619,7 @@ START_TEST(orders_by_name)
 	};
 	struct lmi_sampler_params p;
 	struct lmi_sampler_spec_list l;
-	char buf[LMI_ENGINE_COMMAND_MAX], big[LMI_ENGINE_COMMAND_MAX + 1];
+	char buf[LMI_SAMPLER_ORDER_MAX], big[LMI_SAMPLER_ORDER_MAX + 1];
 	struct lmd_error err;
 
 	lmi_sampler_params_default(&p);

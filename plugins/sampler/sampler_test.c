@@ -12,11 +12,10 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
-#include "core/engine/generate.h"
 #include "core/engine/sample.h"
-#include "core/engine/sample_spec.h"
 #include "core/checkpoint/open.h"
 #include "core/plugin/host_services.h"
+#include "core/text/tokenizer.h"
 #include "tests/lmd_check.h"
 
 struct record {
@@ -30,7 +29,7 @@ struct vocab {
 	char name[64];
 	struct lmi_model *model;
 	struct lmi_tokenizer *tok;
-	struct lmi_engine_gen_vocab gen;
+	struct lmi_sampler_vocab gen;
 };
 
 static struct {
@@ -89,7 +88,7 @@ static const struct lmd_sample_vocab *vocab_of(const char *name)
 	ck_assert_msg(lmi_tokenizer_open(&v->tok, g.registry, g.host,
 					 lmi_model_view(v->model)->tok, &err) == LMD_OK,
 		      "%s", err.text);
-	ck_assert_int_eq(lmi_engine_gen_vocab_init(&v->gen, v->tok, &err), LMD_OK);
+	ck_assert_int_eq(lmi_sampler_vocab_init(&v->gen, v->tok, &err), LMD_OK);
 	return &v->gen.view;
 }
 
