@@ -11,7 +11,7 @@
 #ifndef LLAMAD_SERVICE_ANSWER_H
 #define LLAMAD_SERVICE_ANSWER_H
 
-#include "core/text/chat/answer_format.h"
+#include "core/text/chat/chat.h"
 #include "service/output.h"
 
 /* Longer names and ids of tool calls are cut; this is the bound of the protocol. */

@@ -13,7 +13,7 @@
 
 #include "core/base/jobs.h"
 #include "core/engine/engine.h"
-#include "core/text/chat/answer_format.h"
+#include "core/text/chat/chat.h"
 #include "core/text/tokenizer.h"
 #include "service/answer.h"
 #include "service/generate.h"

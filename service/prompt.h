@@ -6,7 +6,7 @@
 
 #include "core/engine/constrain.h"
 #include "core/engine/engine.h"
-#include "core/text/chat/answer_format.h"
+#include "core/text/chat/chat.h"
 #include "core/text/tokenizer.h"
 #include "proto/proto.h"
 

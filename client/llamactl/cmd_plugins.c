@@ -7,7 +7,6 @@
 #include "client/llamactl/json_out.h"
 #include "client/llamactl/plugins_matrix.h"
 #include "client/llamactl/remote.h"
-#include "core/plugin/kinds.h"
 #include "core/plugin/registry.h"
 
 struct out {
@@ -39,8 +38,8 @@ static void json_plugin(struct out *o, const struct lmi_plugin_info *p)
 	lmi_ctl_json_str(j, "name", p->name);
 	lmi_ctl_json_flat_array(j, "kinds");
 	for (uint32_t k = 0; k < 32; k++)
-		if ((p->kinds >> k & 1) && lmi_plugin_kind(k))
-			lmi_ctl_json_str(j, NULL, lmi_plugin_kind(k)->id);
+		if ((p->kinds >> k & 1) && lmi_plugin_kind_id(k))
+			lmi_ctl_json_str(j, NULL, lmi_plugin_kind_id(k));
 	lmi_ctl_json_end(j);
 	lmi_ctl_json_str(j, "version", p->version);
 	lmi_ctl_json_str(j, "abi", *p->name ? abi : "");
@@ -58,9 +57,9 @@ static void text_plugin(const struct out *o, const struct lmi_plugin_info *p)
 	printf("%-20s %-10s %-9s", *p->name ? p->name : "?", *p->version ? p->version : "-",
 	       p->state);
 	for (uint32_t k = 0; k < 32; k++) {
-		if (!(p->kinds >> k & 1) || !lmi_plugin_kind(k))
+		if (!(p->kinds >> k & 1) || !lmi_plugin_kind_id(k))
 			continue;
-		printf("%s%s", sep, lmi_plugin_kind(k)->id);
+		printf("%s%s", sep, lmi_plugin_kind_id(k));
 		sep = ",";
 	}
 	printf("%s%s\n", *sep ? "  " : "", p->file);
@@ -85,7 +84,7 @@ static void on_plugin(void *arg, const struct lmi_plugin_info *p)
 static void on_factory(void *arg, const struct lmi_factory_info *f)
 {
 	struct out *o = arg;
-	const char *kind = lmi_plugin_kind(f->kind) ? lmi_plugin_kind(f->kind)->id : "?";
+	const char *kind = lmi_plugin_kind_id(f->kind) ? lmi_plugin_kind_id(f->kind) : "?";
 
 	if (!o->json) {
 		if (o->all)

@@ -14,8 +14,8 @@
 #include "core/cli/completion.h"
 #include "core/plugin/registry.h"
 #include "core/quant/quant.h"
-#include "core/quantize/ftype.h"
-#include "core/text/chat/builtin_templates.h"
+#include "core/quantize/quantize.h"
+#include "core/text/chat/chat.h"
 #include "core/text/answer/parser.h"
 
 /* A person waits after the Tab key: a request that takes longer offers nothing. */

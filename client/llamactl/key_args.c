@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/format/gguf/gguf.h"
+#include "core/format/gguf/write.h"
 
 static enum lmd_status int_value(const char *text, struct lmd_meta *m, struct lmd_error *err)
 {

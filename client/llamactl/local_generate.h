@@ -8,7 +8,7 @@
 #include "client/llamactl/chat_args.h"
 #include "client/llamactl/embedded.h"
 #include "client/llamactl/answer_printer.h"
-#include "core/text/chat/answer_format.h"
+#include "core/text/chat/chat.h"
 #include "core/text/tokenizer.h"
 
 struct lmi_ctl_local_answer {

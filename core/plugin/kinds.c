@@ -3,6 +3,7 @@
  * The host's requirements on the table of each kind. A new kind is a row here. */
 #include "core/plugin/kinds.h"
 
+#include "core/plugin/registry.h"
 #include "llamad/arch.h"
 #include "llamad/backend.h"
 #include "llamad/sampler.h"
@@ -101,4 +102,11 @@ const struct lmi_plugin_kind *lmi_plugin_kind(uint32_t kind)
 		if (kinds[i].kind == kind)
 			return &kinds[i];
 	return NULL;
+}
+
+const char *lmi_plugin_kind_id(uint32_t kind)
+{
+	const struct lmi_plugin_kind *k = lmi_plugin_kind(kind);
+
+	return k ? k->id : NULL;
 }

@@ -49,6 +49,9 @@ struct lmi_plugin_registry_opts {
 	uint32_t n_linked;
 };
 
+/* Returns the name of a loadable kind (enum lmd_kind), such as "arch"; NULL for other numbers. */
+const char *lmi_plugin_kind_id(uint32_t kind);
+
 struct lmi_plugin_registry;
 
 enum lmd_status lmi_plugin_registry_create(struct lmi_plugin_registry **out,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The table of file types. */
-#include "core/quantize/ftype.h"
+#include "core/quantize/quantize.h"
 
 #include <stdio.h>
 #include <stdlib.h>

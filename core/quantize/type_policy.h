@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "core/quantize/ftype.h"
+#include "core/quantize/quantize.h"
 #include "llamad/model.h"
 
 /* The role of a tensor, derived from its name. */

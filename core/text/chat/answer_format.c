@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/text/chat/answer_format.h"
+#include "core/text/chat/chat.h"
 
 void lmi_chat_answer_format_fini(struct lmi_chat_answer_format *a)
 {

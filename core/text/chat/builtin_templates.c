@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/text/chat/builtin_templates.h"
+#include "core/text/chat/chat.h"
 
 #include <string.h>
 

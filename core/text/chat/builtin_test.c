@@ -2,7 +2,7 @@
  *
  * The built-in templates: compares what they render with what the templates published with the
  * models render. */
-#include "core/text/chat/builtin_templates.h"
+#include "core/text/chat/chat.h"
 
 #include <jansson.h>
 #include <stdio.h>

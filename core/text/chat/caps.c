@@ -2,7 +2,7 @@
  *
  * Each probe is a conversation with unusual words, together with the words that its rendering must
  * contain, or with another conversation whose rendering must differ. */
-#include "core/text/chat/caps.h"
+#include "core/text/chat/chat.h"
 
 #include <jansson.h>
 #include <string.h>

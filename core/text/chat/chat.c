@@ -9,7 +9,6 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/text/chat/control_tokens.h"
-#include "core/text/chat/find_template.h"
 #include "core/text/chat/template_vars.h"
 #include "core/jinja/template.h"
 

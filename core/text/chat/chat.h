@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * chat.h - turns a conversation into a prompt, as text and as tokens, with the model's chat
- * template or another one.
+ * template or another one: which templates there are, what they support, and in which format the
+ * model answers.
  *
  * Templates and the values they print are untrusted.  Rendering is bounded (template.h), but too
  * slow for an event loop's thread.  Only the template can place control tokens in the prompt, see
@@ -10,11 +11,37 @@
 #define LLAMAD_CORE_TEXT_CHAT_CHAT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 
-#include "core/text/chat/answer_format.h"
+#include "core/text/answer/parser.h"
 #include "core/text/tokenizer.h"
 #include "llamad/model.h"
+
+struct lmi_jinja;
+
+/* ---- the format of the answer: answer_format.c ---- */
+
+/* How the model writes its answer to a prompt, for the answer parser (parser.h).  A zeroed struct
+ * means that nothing is known yet. */
+struct lmi_chat_answer_format {
+	/* NULL until known: the format whose markers occur in the chat template */
+	const struct lmi_answer_format *format;
+	bool tools;  /* the prompt offered tools; otherwise unmarked JSON is not a call */
+	bool thinks; /* the answer starts inside the reasoning */
+	/* control tokens that occur in markers, ascending: their text is part of the answer */
+	struct lmi_text_token_buf shown;
+};
+
+void lmi_chat_answer_format_fini(struct lmi_chat_answer_format *a);
+
+/* Creates an answer parser for this format.  LMD_NOMEM. */
+enum lmd_status lmi_chat_answer_parser_create(const struct lmi_chat_answer_format *a,
+					      struct lmi_answer_parser **out,
+					      lmi_answer_event_fn fn, void *arg,
+					      struct lmd_error *err);
+
+/* ---- prompts: chat.c ---- */
 
 #define LMI_CHAT_MESSAGES_MAX 4096
 
@@ -34,8 +61,7 @@ struct lmi_chat_input {
 	struct lmd_str tools; /* JSON array, or ptr NULL */
 	struct lmd_str args;  /* JSON object: additional template variables, or ptr NULL */
 	/* Which template to use.  ptr NULL: the model's own.  A name: that variant of the model's
-	 * template, or a built-in one (builtin_templates.h).  Anything that contains "{": the text
-	 * of a template. */
+	 * template, or a built-in one.  Anything that contains "{": the text of a template. */
 	struct lmd_str template;
 	struct tm now; /* current time, for templates that print the date */
 };
@@ -72,5 +98,50 @@ enum lmd_status lmi_chat_encode(const struct lmi_chat *c, const struct lmi_chat_
 enum lmd_status lmi_chat_find_answer_format(const struct lmi_chat *c, struct lmd_str prompt,
 					    struct lmi_chat_answer_format *answer,
 					    struct lmd_error *err);
+
+/* ---- finding a template: find_template.c ---- */
+
+/* Finds the template for `requested`: a text that contains "{" is itself a template; a name is that
+ * of a variant of the model's template or, failing that, of a built-in one; ptr NULL or empty means
+ * the model's own template.  The model may be NULL.  The result is valid as long as the model and
+ * `requested`.  LMD_NOTFOUND names the template that does not exist. */
+enum lmd_status lmi_chat_find_template(struct lmd_str *out, const struct lmd_model *model,
+				       struct lmd_str requested, struct lmd_error *err);
+
+/* ---- built-in templates, for models that have none or a wrong one: builtin_templates.c ---- */
+
+/* One file of the folder builtin/. build-aux/embed-text generates the table. */
+struct lmi_chat_builtin_template {
+	const char *name; /* ends in ".jinja" */
+	const char *text;
+};
+
+/* Sorted by name, ascending. */
+extern const struct lmi_chat_builtin_template lmi_chat_builtins[];
+extern const unsigned lmi_chat_builtins_n;
+
+/* Returns NULL if there is no template of that name. */
+const struct lmi_chat_builtin_template *lmi_chat_builtin_find(struct lmd_str name);
+
+/* ---- what a template supports, found out by rendering small conversations: caps.c ---- */
+
+enum lmi_chat_cap {
+	LMI_CHAT_CAP_SYSTEM,           /* a system message */
+	LMI_CHAT_CAP_TOOLS,            /* a list of tools */
+	LMI_CHAT_CAP_TOOL_CALLS,       /* a tool call of the assistant */
+	LMI_CHAT_CAP_PARALLEL_CALLS,   /* two tool calls in one message */
+	LMI_CHAT_CAP_TOOL_RESULTS,     /* the result of a tool call */
+	LMI_CHAT_CAP_REASONING,        /* the assistant's reasoning, in the latest message */
+	LMI_CHAT_CAP_REASONING_SWITCH, /* the variable enable_thinking changes the prompt */
+	LMI_CHAT_CAP_PARTS,            /* content as a list of parts */
+	LMI_CHAT_CAP_GENERATION,       /* the variable add_generation_prompt changes the prompt */
+	LMI_CHAT_N_CAP
+};
+
+const char *lmi_chat_cap_name(enum lmi_chat_cap cap);
+
+/* Sets bit k for each capability k that the template has.  A template that fails to render a probe
+ * lacks that capability.  LMD_NOMEM is the only error.  Any thread; slow. */
+enum lmd_status lmi_chat_caps(const struct lmi_jinja *t, uint32_t *out, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_TEXT_CHAT_CHAT_H */

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/text/chat/caps.h"
 #include "core/text/chat/control_tokens.h"
 #include "core/jinja/template.h"
 #include "plugins/common/vocab_test.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/text/chat/find_template.h"
+#include "core/text/chat/chat.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/text/chat/builtin_templates.h"
 
 #define KEY      "tokenizer.chat_template"
 #define NAME_MAX 64
