@@ -43,7 +43,7 @@ enum lmi_wire_model_state lmi_svc_model_state(const struct lmi_service *svc,
 void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_loaded_model *r,
 			   struct lmi_wire_resident *out)
 {
-	const struct lmi_inst *inst;
+	struct lmi_engine_info e;
 
 	*out = (struct lmi_wire_resident){.model = lmi_svc_str(lmi_svc_model_name(r->model)),
 					  .state = resident_state(r),
@@ -53,14 +53,14 @@ void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_l
 					  .keep_alive_ms = r->load.keep_ms};
 	if (r->state != LMI_SVC_RESIDENT_READY && r->state != LMI_SVC_RESIDENT_DRAINING)
 		return;
-	inst = lmi_engine_inst(r->engine);
-	out->backend = lmi_svc_str(inst->backend->f->name);
+	lmi_engine_info(r->engine, &e);
+	out->backend = lmi_svc_str(e.backend);
 	out->device = r->load.backend[0] ? r->load.device : svc->o.inst.device;
-	out->n_ctx = inst->n_ctx;
-	out->n_seq = inst->n_seq;
-	out->weight_bytes = (int64_t)(inst->file_bytes + inst->weight_bytes);
-	out->kv_bytes = (int64_t)inst->kv_bytes;
-	out->scratch_bytes = (int64_t)inst->scratch_bytes;
+	out->n_ctx = e.n_ctx;
+	out->n_seq = e.n_seq;
+	out->weight_bytes = (int64_t)e.weight_bytes;
+	out->kv_bytes = (int64_t)e.kv_bytes;
+	out->scratch_bytes = (int64_t)e.scratch_bytes;
 	out->loaded_ms = (int64_t)((svc->now - r->ready_ns) / LMI_SVC_NS_PER_MS);
 	out->idle_ms = r->n_user ? 0 : (int64_t)((svc->now - r->idle_ns) / LMI_SVC_NS_PER_MS);
 }

@@ -120,9 +120,11 @@ enum lmd_status lmi_svc_prompt_encode(const struct lmi_engine *e,
 enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lmi_text_token_buf *t,
 				     struct lmd_error *err)
 {
-	const struct lmi_inst *inst = lmi_engine_inst(e);
-	uint32_t max = inst->desc.driver == LMD_DRIVER_ENCDEC ? inst->n_batch : inst->n_ctx;
+	struct lmi_engine_info info;
+	uint32_t max;
 
+	lmi_engine_info(e, &info);
+	max = info.desc->driver == LMD_DRIVER_ENCDEC ? info.n_batch : info.n_ctx;
 	if (!t->n)
 		return lmd_fail(err, LMD_INVALID, "prompt: 0 tokens, at least 1 is required");
 	if (t->n > max)
@@ -175,7 +177,7 @@ enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
 
 /* ---- samplers ---- */
 
-static void params(const struct lmi_wire_req_generate *q, const struct lmi_inst *inst,
+static void params(const struct lmi_wire_req_generate *q, uint32_t n_ctx,
 		   struct lmi_sampler_params *p)
 {
 	lmi_sampler_params_default(p);
@@ -207,7 +209,7 @@ static void params(const struct lmi_wire_req_generate *q, const struct lmi_inst 
 	p->min_keep = q->min_keep;
 	p->bias = q->logit_bias;
 	p->n_bias = q->n_logit_bias;
-	p->n_ctx = inst->n_ctx;
+	p->n_ctx = n_ctx;
 }
 
 /* Converts the sampler chain of the request with its parameters to one block of memory. */
@@ -255,12 +257,12 @@ static enum lmi_engine_class class_of(const struct lmi_wire_req_generate *q)
 }
 
 static int64_t n_predict(const struct lmi_wire_req_generate *q, const struct lmi_svc_prompt *p,
-			 const struct lmi_inst *inst)
+			 uint32_t n_ctx)
 {
 	uint64_t n = q->has_n ? (uint64_t)q->n : p->n_default;
 
 	if (q->has_n && q->n < 0)
-		return p->n_max < inst->n_ctx ? (int64_t)p->n_max : -1;
+		return p->n_max < n_ctx ? (int64_t)p->n_max : -1;
 	return (int64_t)(n < p->n_max ? n : p->n_max);
 }
 
@@ -268,13 +270,12 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 				   const struct lmi_wire_req_generate *q,
 				   const struct lmi_svc_prompt *p, struct lmd_error *err)
 {
-	const struct lmi_inst *inst = lmi_engine_inst(e);
+	struct lmi_engine_info info;
 	char names[LMI_SAMPLER_ORDER_MAX];
 	struct lmi_engine_generate g = {.id = cmd,
 					.seq = {.tokens = p->tokens,
 						.n_tokens = (uint32_t)p->n_tokens,
 						.fork_of = LMI_ENGINE_NO_FORK},
-					.n_predict = n_predict(q, p, inst),
 					.seed = p->seed,
 					.shown = p->shown->id,
 					.n_shown = (uint32_t)p->shown->n,
@@ -289,12 +290,14 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 	struct lmi_sampler_params sp;
 	enum lmd_status st = LMD_OK;
 
+	lmi_engine_info(e, &info);
+	g.n_predict = n_predict(q, p, info.n_ctx);
 	if (q->has_chain) {
 		st = chain(q, &own, err);
 		g.specs = own;
 		g.n_specs = q->n_chain;
 	} else {
-		params(q, inst, &sp);
+		params(q, info.n_ctx, &sp);
 		list = lmi_alloc(1, sizeof(*list));
 		if (!list)
 			return lmd_fail(err, LMD_NOMEM, "no memory for samplers");

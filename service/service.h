@@ -19,7 +19,7 @@
 
 #include "core/base/jobs.h"
 #include "core/base/mailbox.h"
-#include "core/engine/instance.h"
+#include "core/engine/engine.h"
 #include "core/plugin/registry.h"
 #include "service/limits.h"
 
@@ -86,7 +86,7 @@ struct lmi_service_opts {
 	struct lmi_jobs *io;           /* opens and closes engines, reads and hashes files */
 	struct lmi_jobs *work;         /* tokenises long texts */
 	struct lmi_mailbox *mailbox;   /* of all three queues; drained in lmi_service_tick */
-	struct lmi_inst_opts inst;     /* backend, threads, context ... of every model; registry,
+	struct lmi_engine_model_opts inst;     /* backend, threads, context ... of every model; registry,
 					 * host, path and n_seq are filled in by the service */
 	const char *const *model_dirs; /* [n_model_dirs] admins may give paths below these
 					 * folders; none if n_model_dirs is 0 */

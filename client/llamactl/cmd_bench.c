@@ -51,7 +51,7 @@ static void fill_tokens(lmd_token *v, uint32_t n, uint32_t n_vocab)
 static enum lmd_status once(struct lmi_engine *e, const lmd_token *v, uint32_t n, bool prompt,
 			    double *rate, struct lmd_error *err)
 {
-	const struct lmd_host *host = lmi_engine_inst(e)->host;
+	struct lmi_engine_info info;
 	const struct lmi_engine_input_seq in = {
 		.tokens = v, .n_tokens = n, .fork_of = LMI_ENGINE_NO_FORK};
 	const struct lmi_engine_eval cmd = {.id = 1,
@@ -61,12 +61,15 @@ static enum lmd_status once(struct lmi_engine *e, const lmd_token *v, uint32_t n
 							   : LMI_ENGINE_WANT_LOGITS,
 					    .pooling = LMD_POOL_UNSET,
 					    .chunk = prompt ? 0 : 1};
-	uint64_t t0 = host->now_ns(host->ctx);
-	enum lmd_status st = lmi_engine_eval(e, &cmd, err);
+	enum lmd_status st;
+	uint64_t t0;
 
+	lmi_engine_info(e, &info);
+	t0 = info.host->now_ns(info.host->ctx);
+	st = lmi_engine_eval(e, &cmd, err);
 	if (st == LMD_OK)
 		st = lmi_ctl_embedded_drain(e, cmd.id, NULL, NULL, NULL, err);
-	*rate = n * 1e9 / (double)(host->now_ns(host->ctx) - t0);
+	*rate = n * 1e9 / (double)(info.host->now_ns(info.host->ctx) - t0);
 	return st;
 }
 
@@ -82,12 +85,14 @@ static enum lmd_status measure(struct lmi_engine *e, uint32_t n, bool prompt, ui
 {
 	lmd_token *v = lmi_alloc(n, sizeof(*v));
 	double *rate = lmi_alloc(n_run + 1u, sizeof(*rate));
+	struct lmi_engine_info info;
 	enum lmd_status st = LMD_OK;
 
 	if (!v || !rate)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for %u runs of %u tokens", n_run, n);
+	lmi_engine_info(e, &info);
 	if (st == LMD_OK)
-		fill_tokens(v, n, lmi_engine_inst(e)->desc.n_vocab);
+		fill_tokens(v, n, info.desc->n_vocab);
 	/* run 0 warms caches and is not counted */
 	for (uint32_t i = 0; i <= n_run && st == LMD_OK; i++)
 		st = once(e, v, n, prompt, &rate[i], err);
@@ -106,14 +111,15 @@ static enum lmd_status measure(struct lmi_engine *e, uint32_t n, bool prompt, ui
 static void print_results(const struct lmi_args *a, const struct lmi_engine *e,
 			  const struct result *r, uint32_t n)
 {
-	const struct lmi_inst *inst = lmi_engine_inst(e);
+	struct lmi_engine_info info;
 	struct lmi_ctl_json j;
 	char machine[200];
 
-	machine_name(inst->host, machine, sizeof(machine));
+	lmi_engine_info(e, &info);
+	machine_name(info.host, machine, sizeof(machine));
 	if (!lmi_arg_flag(a, "json")) {
-		printf("%s, backend %s, %u threads, %s\n", inst->model->name,
-		       inst->backend->f->name, inst->n_thread, machine);
+		printf("%s, backend %s, %u threads, %s\n", info.model, info.backend,
+		       info.n_thread, machine);
 		for (uint32_t i = 0; i < n; i++)
 			printf("%-8s %10.2f tokens/s (%.2f to %.2f)\n", r[i].test, r[i].median,
 			       r[i].lo, r[i].hi);
@@ -124,12 +130,12 @@ static void print_results(const struct lmi_args *a, const struct lmi_engine *e,
 	for (uint32_t i = 0; i < n; i++) {
 		lmi_ctl_json_object(&j, NULL);
 		lmi_ctl_json_str(&j, "test", r[i].test);
-		lmi_ctl_json_uint(&j, "threads", inst->n_thread);
-		lmi_ctl_json_str(&j, "backend", inst->backend->f->name);
+		lmi_ctl_json_uint(&j, "threads", info.n_thread);
+		lmi_ctl_json_str(&j, "backend", info.backend);
 		lmi_ctl_json_f64(&j, "median", r[i].median);
 		lmi_ctl_json_f64(&j, "min", r[i].lo);
 		lmi_ctl_json_f64(&j, "max", r[i].hi);
-		lmi_ctl_json_str(&j, "model", inst->model->name);
+		lmi_ctl_json_str(&j, "model", info.model);
 		lmi_ctl_json_str(&j, "machine", machine);
 		lmi_ctl_json_end(&j);
 	}

@@ -14,14 +14,14 @@
 #include "client/llamactl/vocab_file.h"
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
-#include "core/engine/importance.h"
+#include "core/engine/observe.h"
 
 #define WINDOW 512u
 
 struct job {
 	struct lmi_ctl *ctl;
 	struct lmi_imatrix m;
-	struct lmi_inst *inst;
+	struct lmi_engine *engine;
 	struct lmi_text_token_buf tokens;
 	uint32_t ctx, n_window, first; /* tokens of a window; number of windows; first window to
 				        * use */
@@ -85,10 +85,11 @@ static enum lmd_status open_model(struct job *j, const char *path, struct lmd_er
 	o.inst.n_out = head ? j->ctx : 1;
 	o.inst.n_seq = 1;
 	o.inst.unfused = true;
+	o.in_line = o.no_tokenizer = true;
 	if (!lmi_arg_given(&j->ctl->args, "activations")) /* collect the exact inputs, not rounded
 							   * ones */
 		o.inst.activations = LMD_ACTIVATIONS_F32;
-	st = lmi_inst_open(&j->inst, &o.inst, err);
+	st = lmi_engine_open(&j->engine, &o, err);
 	return lmi_ctl_name_file(st, path, err);
 }
 
@@ -108,7 +109,7 @@ static enum lmd_status run_window(struct job *j, uint32_t w, struct lmd_error *e
 
 	if (j->bos >= 0)
 		v[0] = j->bos;
-	return lmi_engine_importance_add(j->inst, &cmd, head, &j->m, err);
+	return lmi_engine_importance_add(j->engine, &cmd, head, &j->m, err);
 }
 
 static enum lmd_status collect(struct job *j, const char *path, struct lmd_error *err)
@@ -274,7 +275,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	st = run_job(&j, err);
 	lmi_imatrix_fini(&j.m);
 	lmi_text_token_buf_fini(&j.tokens);
-	lmi_inst_close(j.inst);
+	lmi_engine_fini(j.engine);
 	return st;
 }
 

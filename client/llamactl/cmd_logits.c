@@ -70,7 +70,7 @@ static uint64_t *bases(const struct lmi_engine *e, const struct lmi_ctl_eval_arg
 		       const struct lmi_engine_eval *cmd)
 {
 	bool pooled = cmd->want == LMI_ENGINE_WANT_EMBED &&
-		      lmi_inst_pooling(lmi_engine_inst(e), cmd->pooling) != LMD_POOL_NONE;
+		      lmi_engine_pooling(e, cmd->pooling) != LMD_POOL_NONE;
 	uint64_t *base = lmi_alloc(in->n_seq, sizeof(*base));
 	uint64_t at = 0;
 

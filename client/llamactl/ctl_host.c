@@ -3,7 +3,7 @@
  * Creates what most commands need: a host and a plugin registry set up by the common options. */
 #include "client/llamactl/ctl.h"
 #include "core/base/alloc.h"
-#include "core/engine/instance.h"
+#include "core/engine/engine.h"
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"
 #include "llamad/client.h"

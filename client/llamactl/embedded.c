@@ -44,7 +44,7 @@ enum lmd_status lmi_ctl_adapter_arg(const char *what, const char *text,
 	return out->path ? LMD_OK : lmd_fail(err, LMD_NOMEM, "%s: no memory for a path", what);
 }
 
-static enum lmd_status adapter_args(struct lmi_ctl *ctl, struct lmi_inst_opts *o,
+static enum lmd_status adapter_args(struct lmi_ctl *ctl, struct lmi_engine_model_opts *o,
 				    struct lmd_error *err)
 {
 	static const char *const names[] = {"lora", "control-vector"};
@@ -112,7 +112,7 @@ enum lmd_status lmi_ctl_embedded_opts(struct lmi_ctl *ctl, const char *path,
 {
 	const struct lmi_args *a = &ctl->args;
 	const char *ctx = lmi_arg_given(a, "ctx-size") ? "ctx-size" : "ctx";
-	struct lmi_inst_opts *o = &out->inst;
+	struct lmi_engine_model_opts *o = &out->inst;
 	enum lmd_status st;
 
 	*out = (struct lmi_engine_opts){

@@ -174,6 +174,7 @@ enum lmd_status lmi_ctl_local_generate(struct lmi_ctl *ctl, struct lmi_ctl_local
 					  .shown = a->how.shown.id,
 					  .n_shown = (uint32_t)a->how.shown.n,
 					  .class = LMI_ENGINE_CLASS_INTERACTIVE};
+	struct lmi_engine_info info;
 	struct lmd_str *stop = NULL;
 	enum lmd_status st;
 
@@ -186,7 +187,8 @@ enum lmd_status lmi_ctl_local_generate(struct lmi_ctl *ctl, struct lmi_ctl_local
 		cmd.flags |= LMI_ENGINE_GEN_IGNORE_EOG;
 	if (lmi_arg_flag(args, "special"))
 		cmd.flags |= LMI_ENGINE_GEN_SPECIAL;
-	st = lmi_ctl_sampling_chain(&chain, ctl, lmi_engine_inst(a->e)->n_ctx, err);
+	lmi_engine_info(a->e, &info);
+	st = lmi_ctl_sampling_chain(&chain, ctl, info.n_ctx, err);
 	cmd.specs = chain.specs;
 	cmd.n_specs = chain.n_specs;
 	if (st == LMD_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeps the values that plan_observe reports. A value that several operations write column by
+ * Keeps the values that lmi_engine_observe reports. A value that several operations write column by
  * column is reported several times; it is complete only the last time. */
 #include "client/llamactl/observed_values.h"
 
@@ -8,21 +8,16 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/plan/plan.h"
 
 struct taker {
-	const struct lmi_inst *inst;
+	const struct lmd_plan *plan;
 	struct lmi_ctl_seen_list *list;
 	const char *only;
 	uint32_t *at; /* [n_value] entry of each value of the plan + 1; 0 = none */
 	uint32_t n_value;
 	enum lmd_status st;
 };
-
-/* The running plan is the one that was compiled last. */
-static const struct lmd_plan *plan_of(const struct taker *t)
-{
-	return t->inst->execs[t->inst->n_exec - 1]->view;
-}
 
 static struct lmi_ctl_observed_value *entry(struct taker *t, uint32_t value)
 {
@@ -55,7 +50,7 @@ static bool keep(struct taker *t, const struct lmd_observed *o, const struct lmd
 		return false;
 	(void)snprintf(s->name, sizeof(s->name), "%s", v->name);
 	(void)snprintf(s->op, sizeof(s->op), "%s",
-		       lmi_plan_op_info(plan_of(t)->ops[o->op].code)->name);
+		       lmi_plan_op_info(t->plan->ops[o->op].code)->name);
 	s->n_row = o->n_row;
 	s->width = o->width;
 	s->i32 = v->vtype == LMD_VTYPE_I32;
@@ -68,7 +63,7 @@ static bool keep(struct taker *t, const struct lmd_observed *o, const struct lmd
 static bool on_value(void *arg, const struct lmd_observed *o)
 {
 	struct taker *t = arg;
-	const struct lmd_plan *p = plan_of(t);
+	const struct lmd_plan *p = t->plan;
 
 	if (!t->at) {
 		t->at = lmi_alloc(p->n_value, sizeof(*t->at));
@@ -85,11 +80,9 @@ static bool on_value(void *arg, const struct lmd_observed *o)
 }
 
 /* Checks that the plan has a value of that name; the error message names one that exists. */
-static enum lmd_status check_name(const struct lmi_inst *inst, uint32_t exec, const char *name,
+static enum lmd_status check_name(const struct lmd_plan *p, const char *name,
 				  struct lmd_error *err)
 {
-	const struct lmd_plan *p = inst->execs[exec]->view;
-
 	for (uint32_t i = 0; name && i < p->n_value; i++)
 		if (!strcmp(p->values[i].name, name))
 			return LMD_OK;
@@ -112,9 +105,8 @@ enum lmd_status lmi_ctl_observe_values(struct lmi_ctl *ctl, const struct lmi_ctl
 								      : LMI_ENGINE_WANT_LOGITS,
 				      .pooling = LMD_POOL_UNSET};
 	struct taker t = {.list = out, .only = only};
-	struct lmi_inst *inst = NULL;
+	struct lmi_engine *e = NULL;
 	struct lmi_engine_opts o;
-	uint32_t exec = 0;
 	enum lmd_status st = lmi_ctl_embedded_opts(ctl, lmi_arg_pos(a, 0), &o, err);
 
 	if (st != LMD_OK)
@@ -123,18 +115,18 @@ enum lmd_status lmi_ctl_observe_values(struct lmi_ctl *ctl, const struct lmi_ctl
 	o.inst.backend = backend;
 	o.inst.activations = activations;
 	o.inst.keep_values = true;
+	o.in_line = o.no_tokenizer = true;
 	o.inst.n_batch = o.inst.n_out =
 		(uint32_t)(in->n_row > in->n_row_max ? in->n_row : in->n_row_max);
-	st = lmi_inst_open(&inst, &o.inst, err);
-	t.inst = inst;
+	st = lmi_engine_open(&e, &o, err);
 	if (st == LMD_OK)
-		st = lmi_engine_observe(inst, &cmd, &exec, on_value, &t, err);
+		st = lmi_engine_observe(e, &cmd, &t.plan, on_value, &t, err);
 	if (st == LMD_OK && t.st != LMD_OK)
 		st = lmd_fail(err, t.st, "no memory for the values of a step");
 	if (st == LMD_OK)
-		st = check_name(inst, exec, only, err);
+		st = check_name(t.plan, only, err);
 	lmi_free(t.at);
-	lmi_inst_close(inst);
+	lmi_engine_fini(e);
 	return lmi_ctl_name_file(st, lmi_arg_pos(a, 0), err);
 }
 

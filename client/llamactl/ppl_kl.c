@@ -99,10 +99,18 @@ static enum lmd_status save_head(struct saver *s, struct lmd_error *err)
 	return st;
 }
 
+static uint32_t n_vocab_of(const struct lmi_ctl_ppl *p)
+{
+	struct lmi_engine_info e;
+
+	lmi_engine_info(p->engine, &e);
+	return e.desc->n_vocab;
+}
+
 enum lmd_status lmi_ctl_ppl_save(struct lmi_ctl_ppl *p, struct lmi_ctl_windows *w, const char *path,
 				 struct lmi_ctl_mean *nll, struct lmd_error *err)
 {
-	struct saver s = {.w = w, .nll = nll, .n_vocab = lmi_engine_inst(p->engine)->desc.n_vocab};
+	struct saver s = {.w = w, .nll = nll, .n_vocab = n_vocab_of(p)};
 	enum lmd_status st = lmi_new_file_open(&s.f, path, 0644, err);
 
 	if (st != LMD_OK)
@@ -337,7 +345,7 @@ static void print_text(const struct compare *c)
 static enum lmd_status compare_all(struct lmi_ctl_ppl *p, struct compare *c,
 				   struct lmi_ctl_windows *w, struct lmd_error *err)
 {
-	uint32_t n_vocab = lmi_engine_inst(p->engine)->desc.n_vocab;
+	uint32_t n_vocab = n_vocab_of(p);
 	uint64_t n = (uint64_t)w->n * (w->ctx - 1 - w->first);
 	enum lmd_status st;
 

@@ -30,22 +30,22 @@
 #ifndef LLAMAD_CORE_ENGINE_CONSTRAIN_H
 #define LLAMAD_CORE_ENGINE_CONSTRAIN_H
 
-#include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "core/engine/grammar_cache.h"
 #include "llamad/status.h"
 #include "llamad/types.h"
 
 struct lmi_engine_constraint;
 struct lmi_engine;
-struct lmi_grammar_vocab;
 
-/* Maximum number of prompt tokens that healing takes back. */
-#define LMI_ENGINE_HEAL_TOKENS 4
-/* Maximum number of tokens that are planned at a time and taken in one step. */
-#define LMI_ENGINE_JUMP_MAX 64
+/* The source of a grammar; exactly one of gbnf and schema has a non-NULL ptr. */
+struct lmi_engine_grammar_source {
+	struct lmd_str gbnf, schema;
+	const struct lmd_str *triggers; /* [n_triggers] */
+	uint32_t n_triggers;
+};
 
 enum lmi_engine_jump {
 	LMI_ENGINE_JUMP_TOKEN = 0,
@@ -74,33 +74,5 @@ enum lmd_status lmi_engine_constrain(struct lmi_engine *e,
 				     struct lmd_error *err);
 /* c may be NULL. */
 void lmi_engine_constraint_destroy(struct lmi_engine_constraint *c);
-
-/* Returns true if c has a grammar: the end of the grammar ends the answer. */
-bool lmi_engine_constraint_has_end(const struct lmi_engine_constraint *c);
-/* Returns the number of bytes at the start of the generated text that are not part of the
- * answer. */
-size_t lmi_engine_constraint_healed(const struct lmi_engine_constraint *c);
-
-/* ---- for generations, on the engine's thread ---- */
-
-/* Returns the tokens that may come next, below *n (at most n_logits), as lmi_gr_state_mask does;
- * *mask NULL: all. */
-enum lmd_status lmi_engine_constraint_mask(struct lmi_engine_constraint *c, uint32_t n_logits,
-					   const uint64_t **mask, uint32_t *n);
-/* LMD_INVALID if the token is not allowed. */
-enum lmd_status lmi_engine_constraint_accept(struct lmi_engine_constraint *c, lmd_token token);
-
-/* Returns the next token if there is no choice, or -1. before: the sequence so far. */
-enum lmd_status lmi_engine_constraint_forced(struct lmi_engine_constraint *c, uint32_t n_logits,
-					     const lmd_token *before, uint32_t n_before,
-					     lmd_token *out);
-
-/* The index of an engine's vocabulary, created on first use. */
-struct lmi_engine_vocab_index {
-	pthread_mutex_t lock;
-	struct lmi_grammar_vocab *v; /* NULL: not yet created */
-};
-void lmi_engine_vocab_index_init(struct lmi_engine_vocab_index *x);
-void lmi_engine_vocab_index_fini(struct lmi_engine_vocab_index *x);
 
 #endif /* LLAMAD_CORE_ENGINE_CONSTRAIN_H */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
-#include "core/engine/constrain.h"
+#include "core/engine/constrain_impl.h"
 #include "core/engine/sample.h"
 #include "core/text/tokenizer.h"
 #include "tests/engine_fixture.h"

@@ -164,9 +164,27 @@ enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine
 	return LMD_OK;
 }
 
-const struct lmi_inst *lmi_engine_inst(const struct lmi_engine *e)
+void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 {
-	return e->inst;
+	const struct lmi_inst *i = e->inst;
+
+	*out = (struct lmi_engine_info){.host = i->host,
+					.desc = &i->desc,
+					.model = i->model->name,
+					.backend = i->backend->f->name,
+					.n_thread = i->n_thread,
+					.n_ctx = i->n_ctx,
+					.n_seq = i->n_seq,
+					.n_batch = i->n_batch,
+					.weight_bytes = i->file_bytes + i->weight_bytes,
+					.kv_bytes = i->kv_bytes,
+					.scratch_bytes = i->scratch_bytes,
+					.arbiter = i->arbiter};
+}
+
+int32_t lmi_engine_pooling(const struct lmi_engine *e, int32_t asked)
+{
+	return lmi_inst_pooling(e->inst, asked);
 }
 
 const struct lmi_tokenizer *lmi_engine_tokenizer(const struct lmi_engine *e)

@@ -19,15 +19,96 @@
 #include <stdint.h>
 
 #include "core/engine/command.h"
-#include "core/engine/grammar_cache.h"
-#include "core/engine/instance.h"
+#include "core/format/format.h"
+#include "llamad/arch.h"
 
 struct lmi_engine;
 struct lmi_tokenizer;
 struct lmi_chat;
+struct lmi_plugin_registry;
+struct lmd_host;
+
+/* ---- what to open ---- */
+
+/* A file applied to a model: adapter or control vector. */
+struct lmi_engine_adapter_ref {
+	const char *path;
+	float scale; /* multiplies the file's own scale */
+};
+
+/* Progress callback while a model is opened, called on the opening thread: `done` of `total` bytes
+ * of a phase. Returning false cancels with LMD_CANCELLED. */
+enum lmi_engine_load_phase {
+	LMI_ENGINE_LOAD_READ,   /* reading files into memory, or locking them there */
+	LMI_ENGINE_LOAD_WEIGHTS /* passing weights to the backend */
+};
+typedef bool (*lmi_engine_load_fn)(void *arg, enum lmi_engine_load_phase phase, uint64_t done,
+				   uint64_t total);
+
+/* Memory of a loaded model in bytes, known before it is allocated. All but `file` is memory of the
+ * device. */
+struct lmi_engine_memory {
+	uint64_t file;	    /* mapped files; shared with other readers */
+	uint64_t copied;    /* files read into memory */
+	uint64_t weights;   /* weights in the backend's own layout, beyond the files */
+	uint64_t adapters;  /* of adapter_files */
+	uint64_t sequences; /* keys, values and states */
+	uint64_t step;	    /* values of a step */
+	uint64_t results;   /* results of a step */
+	uint64_t budget;    /* limit for everything but `file`; UINT64_MAX: unknown */
+};
+
+/* The model, the device it runs on and the sizes of its memory. */
+struct lmi_engine_model_opts {
+	struct lmi_plugin_registry *registry; /* must outlive the engine */
+	const struct lmd_host *host;   /* must outlive the engine */
+	const char *path;	       /* of the model file */
+	const char *label;	       /* the model's name for its users, for the log; may be NULL */
+	const char *backend;	       /* name; NULL or "auto": the best available */
+	uint32_t device;	       /* number of the backend's device */
+	uint32_t n_thread;	       /* CPU threads; 0 = one per processor */
+	uint32_t activations;	       /* enum lmd_activations */
+	uint32_t attention;	       /* enum lmd_attention */
+	uint32_t n_ctx;		       /* context length of a sequence; 0 = the model's, or what
+				        * fits */
+	uint32_t n_seq;		       /* sequences at a time; 0 = 1 */
+	uint32_t n_batch;	       /* rows of a step; 0 = 512, or n_whole if rows attend to
+				        * later ones */
+	uint32_t n_whole;	       /* tokens of the longest expected sequence; 0 = n_ctx */
+	uint32_t n_out;		       /* output rows of a step; 0 = as many as fit in 64 MiB, or
+				        * all if rows attend to later ones */
+	uint64_t kv_tokens;	       /* tokens of all sequences; 0 = n_seq times n_ctx */
+	bool share_kv;		       /* if kv_tokens is 0: as many as fit in half of the memory */
+	int32_t kv_dtype;	       /* enum lmd_dtype; -1 = the device's preference */
+	int32_t pooling;	       /* enum lmd_pooling, or LMD_POOL_UNSET */
+	uint64_t memory_limit;	       /* bytes; 0 = the machine's available memory */
+	uint32_t open_flags;           /* LMI_OPEN_* of format.h */
+	lmi_engine_load_fn progress;   /* may be NULL */
+	void *progress_arg;
+	bool adapters;		       /* rows may carry adapters */
+	/* [n_adapter_files], applied together in slot 1 to all rows that name no slot */
+	const struct lmi_engine_adapter_ref *adapter_files;
+	uint32_t n_adapter_files;
+	bool keep_values;	       /* values of a plan share no memory (for observation) */
+	bool unfused;                  /* unfused plans of plain ops: the input of each weight is a
+				        * value */
+	struct lmi_device_arbiter
+		*arbiter; /* queue of the device, shared by engines; NULL = none */
+};
+
+/* Estimates the memory that opening with these options would take, without allocating it: reads no
+ * data and creates no pool. n_ctx: the context length that fits. */
+enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
+				    const struct lmi_engine_model_opts *opts,
+				    struct lmd_error *err);
+
+/* Sums up everything that counts against the budget. */
+uint64_t lmi_engine_memory_sum(const struct lmi_engine_memory *m);
+
+/* ---- an engine ---- */
 
 struct lmi_engine_opts {
-	struct lmi_inst_opts inst;
+	struct lmi_engine_model_opts inst;
 	uint32_t n_request; /* maximum sequences, including waiting ones; 0 = 256 */
 	uint32_t n_event;   /* maximum unread events; 0 = 1024 */
 	bool in_line;       /* no thread: the caller calls lmi_engine_step */
@@ -37,8 +118,25 @@ struct lmi_engine_opts {
 /* Opens the model and starts the thread. Slow: reads the file's tables and weights. */
 enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine_opts *opts,
 				struct lmd_error *err);
-/* Returns the instance, read-only; valid as long as the engine. */
-const struct lmi_inst *lmi_engine_inst(const struct lmi_engine *e);
+
+/* What was opened; pointers are valid as long as the engine. */
+struct lmi_engine_info {
+	const struct lmd_host *host;	  /* of the options */
+	const struct lmd_arch_desc *desc; /* of the architecture */
+	const char *model;		  /* the name that the model's file gives */
+	const char *backend;
+	uint32_t n_thread;
+	uint32_t n_ctx, n_seq, n_batch; /* as in the options, resolved */
+	/* bytes: weights with the files they lie in, sequences, and the values of all plans so
+	 * far */
+	uint64_t weight_bytes, kv_bytes, scratch_bytes;
+	const struct lmi_device_arbiter *arbiter; /* NULL: none */
+};
+void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out);
+
+/* Resolves a requested pooling (enum lmd_pooling): LMD_POOL_UNSET means the model's own. */
+int32_t lmi_engine_pooling(const struct lmi_engine *e, int32_t asked);
+
 /* NULL if opened without a tokenizer. */
 const struct lmi_tokenizer *lmi_engine_tokenizer(const struct lmi_engine *e);
 /* Chat templates of the model; NULL if opened without a tokenizer. */
@@ -102,6 +200,13 @@ void lmi_engine_close(struct lmi_engine *e);
 void lmi_engine_stop(struct lmi_engine *e);
 /* Stops if needed and frees everything; unread events are lost. e may be NULL. */
 void lmi_engine_fini(struct lmi_engine *e);
+
+/* Of compiled grammars, which an engine keeps for its next answers. */
+struct lmi_engine_grammar_cache_stats {
+	uint64_t n_hit, n_miss, n_evicted;
+	uint32_t n;     /* entries */
+	uint64_t bytes; /* of all entries, without matchers in use */
+};
 
 struct lmi_engine_stats {
 	uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated;

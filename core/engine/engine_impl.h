@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/engine/constrain.h"
+#include "core/engine/constrain_impl.h"
 #include "core/engine/driver.h"
 #include "core/engine/engine.h"
 #include "core/engine/generate.h"

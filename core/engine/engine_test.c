@@ -79,6 +79,7 @@ START_TEST(an_encoder_and_a_decoder)
 	char file[4200];
 	struct lmi_engine_opts o;
 	struct lmi_engine_generate cmd = story_command(1, hello, 5, 12);
+	struct lmi_engine_info info;
 	struct lmi_engine *e;
 	struct story s;
 	lmd_token v[16];
@@ -96,7 +97,8 @@ START_TEST(an_encoder_and_a_decoder)
 	ck_assert_int_eq(s.end, LMI_ENGINE_EV_DONE);
 	ck_assert_uint_eq(s.n_tokens, 12);
 	ck_assert_uint_eq(s.last.u.done.n_prompt, 5);
-	v[0] = lmi_engine_inst(e)->desc.decoder_start;
+	lmi_engine_info(e, &info);
+	v[0] = info.desc->decoder_start;
 	for (uint32_t i = 0; i < 12; i++) {
 		struct lmi_engine_input_seq in = lmt_tokens(v, 1 + i);
 		struct lmi_engine_eval ev = {
@@ -328,7 +330,7 @@ END_TEST
 START_TEST(opening_is_refused_with_numbers)
 {
 	static const struct {
-		struct lmi_inst_opts o;
+		struct lmi_engine_model_opts o;
 		enum lmd_status status;
 		const char *word;
 	} cases[] = {

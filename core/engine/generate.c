@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/engine/constrain.h"
+#include "core/engine/constrain_impl.h"
 #include "core/engine/sample.h"
 #include "core/text/detok.h"
 #include "core/text/stop_sequences.h"

@@ -16,8 +16,8 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "llamad/status.h"
-#include "llamad/types.h"
+#include "core/engine/constrain.h"
+#include "core/engine/engine.h"
 
 struct lmi_engine_grammar_cache_entry;
 struct lmi_grammar_vocab;
@@ -25,19 +25,6 @@ struct lmi_grammar_matcher;
 
 #define LMI_ENGINE_GRAMMAR_CACHE_MAX   64u
 #define LMI_ENGINE_GRAMMAR_CACHE_BYTES (64u << 20)
-
-/* The source of a grammar; exactly one of gbnf and schema has a non-NULL ptr. */
-struct lmi_engine_grammar_source {
-	struct lmd_str gbnf, schema;
-	const struct lmd_str *triggers; /* [n_triggers] */
-	uint32_t n_triggers;
-};
-
-struct lmi_engine_grammar_cache_stats {
-	uint64_t n_hit, n_miss, n_evicted;
-	uint32_t n;     /* entries */
-	uint64_t bytes; /* of all entries, without matchers in use */
-};
 
 struct lmi_engine_grammar_cache {
 	pthread_mutex_t lock;

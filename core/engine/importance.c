@@ -3,14 +3,14 @@
  * Observes a step. The plan consists of plain ops, so the factor of each weight is a value that an
  * earlier op has written. A value that a product needs is copied when it is written and freed after
  * the last such product; its memory in the plan may have been reused by then. */
-#include "core/engine/importance.h"
+#include "core/engine/observe.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
-#include "core/engine/observe.h"
+#include "core/engine/engine_impl.h"
 
 struct copy {
 	void *data; /* f32 or i32 [n_row][width]; NULL: not yet written, or freed */
@@ -20,7 +20,7 @@ struct copy {
 };
 
 struct watch {
-	struct lmi_inst *inst;
+	const struct lmd_model *model;
 	struct lmi_imatrix *m;
 	bool with_head;
 	const struct lmd_plan *plan;
@@ -65,12 +65,10 @@ static void want(struct watch *t, const struct lmd_operand *o, uint32_t op)
 	t->copies[o->id].last = op;
 }
 
-/* The running plan is the one that was compiled last. */
 static bool begin(struct watch *t)
 {
 	struct product f;
 
-	t->plan = t->inst->execs[t->inst->n_exec - 1]->view;
 	t->copies = lmi_alloc(t->plan->n_value + 1u, sizeof(*t->copies));
 	for (uint32_t i = 0; t->copies && i < t->plan->n_op; i++) {
 		if (!product_of(t->plan, i, &f))
@@ -132,7 +130,7 @@ static const struct lmd_tensor *tensor_of(const struct watch *t, const struct lm
 
 	if (p->kind != LMD_WEIGHT_PART_TENSOR || p->row0)
 		return NULL;
-	x = &t->inst->model->tensors[p->tensor];
+	x = &t->model->tensors[p->tensor];
 	if ((uint64_t)x->dims[0] != w->k)
 		return NULL;
 	if (!strcmp(x->name, "output.weight"))
@@ -286,7 +284,7 @@ static bool on_value(void *arg, const struct lmd_observed *o)
 {
 	struct watch *t = arg;
 
-	if (!t->plan && !begin(t))
+	if (!t->copies && !begin(t))
 		return false;
 	while (t->next <= o->op) {
 		if (!add_product(t, t->next))
@@ -296,15 +294,14 @@ static bool on_value(void *arg, const struct lmd_observed *o)
 	return keep(t, o);
 }
 
-enum lmd_status lmi_engine_importance_add(struct lmi_inst *inst, const struct lmi_engine_eval *cmd,
+enum lmd_status lmi_engine_importance_add(struct lmi_engine *e, const struct lmi_engine_eval *cmd,
 					  bool with_head, struct lmi_imatrix *m,
 					  struct lmd_error *err)
 {
-	struct watch t = {.inst = inst, .m = m, .with_head = with_head};
-	uint32_t exec;
-	enum lmd_status st = lmi_engine_observe(inst, cmd, &exec, on_value, &t, err);
+	struct watch t = {.model = e->inst->model, .m = m, .with_head = with_head};
+	enum lmd_status st = lmi_engine_observe(e, cmd, &t.plan, on_value, &t, err);
 
-	for (uint32_t i = 0; t.plan && t.copies && i < t.plan->n_value; i++)
+	for (uint32_t i = 0; t.copies && i < t.plan->n_value; i++)
 		lmi_free(t.copies[i].data);
 	lmi_free(t.copies);
 	lmi_free(t.sum);

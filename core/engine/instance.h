@@ -12,80 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/engine/guard.h"
 #include "core/engine/device_arbiter.h"
-#include "core/format/format.h"
+#include "core/engine/engine.h"
+#include "core/engine/guard.h"
 #include "core/kv/kv.h"
 #include "core/plan/plan.h"
 #include "core/plugin/registry.h"
 #include "llamad/arch.h"
 #include "llamad/backend.h"
-
-/* A file applied to a model: adapter or control vector. */
-struct lmi_engine_adapter_ref {
-	const char *path;
-	float scale; /* multiplies the file's own scale */
-};
-
-/* Progress callback while a model is opened, called on the opening thread: `done` of `total` bytes
- * of a phase. Returning false cancels with LMD_CANCELLED. */
-enum lmi_engine_load_phase {
-	LMI_ENGINE_LOAD_READ,   /* reading files into memory, or locking them there */
-	LMI_ENGINE_LOAD_WEIGHTS /* passing weights to the backend */
-};
-typedef bool (*lmi_engine_load_fn)(void *arg, enum lmi_engine_load_phase phase, uint64_t done,
-				   uint64_t total);
-
-/* Memory of a loaded model in bytes, known before it is allocated. All but `file` is memory of the
- * device. */
-struct lmi_engine_memory {
-	uint64_t file;	    /* mapped files; shared with other readers */
-	uint64_t copied;    /* files read into memory */
-	uint64_t weights;   /* weights in the backend's own layout, beyond the files */
-	uint64_t adapters;  /* of adapter_files */
-	uint64_t sequences; /* keys, values and states */
-	uint64_t step;	    /* values of a step */
-	uint64_t results;   /* results of a step */
-	uint64_t budget;    /* limit for everything but `file`; UINT64_MAX: unknown */
-};
-
-struct lmi_inst_opts {
-	struct lmi_plugin_registry *registry; /* must outlive the instance */
-	const struct lmd_host *host;   /* must outlive the instance */
-	const char *path;	       /* of the model file */
-	const char *label;	       /* the model's name for its users, for the log; may be NULL */
-	const char *backend;	       /* name; NULL or "auto": the best available */
-	uint32_t device;	       /* number of the backend's device */
-	uint32_t n_thread;	       /* CPU threads; 0 = one per processor */
-	uint32_t activations;	       /* enum lmd_activations */
-	uint32_t attention;	       /* enum lmd_attention */
-	uint32_t n_ctx;		       /* context length of a sequence; 0 = the model's, or what
-				        * fits */
-	uint32_t n_seq;		       /* sequences at a time; 0 = 1 */
-	uint32_t n_batch;	       /* rows of a step; 0 = 512, or n_whole if rows attend to
-				        * later ones */
-	uint32_t n_whole;	       /* tokens of the longest expected sequence; 0 = n_ctx */
-	uint32_t n_out;		       /* output rows of a step; 0 = as many as fit in 64 MiB, or
-				        * all if rows attend to later ones */
-	uint64_t kv_tokens;	       /* tokens of all sequences; 0 = n_seq times n_ctx */
-	bool share_kv;		       /* if kv_tokens is 0: as many as fit in half of the memory */
-	int32_t kv_dtype;	       /* enum lmd_dtype; -1 = the device's preference */
-	int32_t pooling;	       /* enum lmd_pooling, or LMD_POOL_UNSET */
-	uint64_t memory_limit;	       /* bytes; 0 = the machine's available memory */
-	uint32_t open_flags;           /* LMI_ENGINE_OPEN_* of format.h */
-	lmi_engine_load_fn progress;   /* may be NULL */
-	void *progress_arg;
-	bool adapters;		       /* rows may carry adapters (lmi_inst_bind) */
-	const struct lmi_engine_adapter_ref
-		*adapter_files; /* [n_adapter_files], applied together in slot
-						      * 1 to all rows that name no slot */
-	uint32_t n_adapter_files;
-	bool keep_values;	       /* values of a plan share no memory (for observation) */
-	bool unfused;                  /* unfused plans of plain ops: the input of each weight is a
-				        * value */
-	struct lmi_device_arbiter
-		*arbiter; /* queue of the device, shared by engines; NULL = none */
-};
 
 /* A compiled plan and its step block. */
 struct lmi_engine_exec {
@@ -154,18 +88,10 @@ struct lmi_inst {
 /* Opens everything, and prepares the plan that most requests use. If that plan cannot be made, the
  * requests that need it fail; but insufficient memory is reported here, before it is allocated.
  * Error messages name the path of the model. Calls may block on the disk. */
-enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts *opts,
+enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_engine_model_opts *opts,
 			      struct lmd_error *err);
 /* inst may be NULL. */
 void lmi_inst_close(struct lmi_inst *inst);
-
-/* Estimates the memory that opening with these options would take, without allocating it: reads no
- * data and creates no pool. n_ctx: the context length that fits. */
-enum lmd_status lmi_inst_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
-				  const struct lmi_inst_opts *opts, struct lmd_error *err);
-
-/* Sums up everything that counts against the budget. */
-uint64_t lmi_engine_memory_sum(const struct lmi_engine_memory *m);
 
 /* Returns the number of the compiled plan for a key; compiles it if it is new. No step may be
  * running. */
@@ -216,10 +142,10 @@ enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_engine_memory
 struct lmi_engine_memory_plan;
 
 /* Returns how many bytes of files may be read into memory; 0 = unknown. */
-uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_inst_opts *opts);
+uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_engine_model_opts *opts);
 /* Describes the model, checks its tensors and chooses all sizes: rows of a step, budget, context
  * length, pages (*place). Allocates nothing that grows with the model. */
-enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_inst_opts *opts,
+enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_engine_model_opts *opts,
 				       struct lmi_engine_memory_plan *place, struct lmd_error *err);
 /* Creates the pools and page tables of that size. */
 enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst,

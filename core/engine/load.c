@@ -24,7 +24,7 @@ static bool on_read(void *arg, uint64_t done, uint64_t total)
 	       inst->progress(inst->progress_arg, LMI_ENGINE_LOAD_READ, done, total);
 }
 
-static enum lmd_status open_model(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+static enum lmd_status open_model(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				  struct lmd_error *err)
 {
 	const struct lmi_open_opts how = {.flags = o->open_flags,
@@ -74,7 +74,7 @@ static enum lmd_status guard_files(struct lmi_inst *inst, struct lmd_error *err)
 
 /* ---- device ---- */
 
-static enum lmd_status find_device(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+static enum lmd_status find_device(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				   struct lmd_error *err)
 {
 	const struct lmd_backend_ops *b = inst->backend->ops.backend;
@@ -116,7 +116,7 @@ static enum lmd_status open_team(struct lmi_inst *inst, uint32_t n_thread, struc
 	return to.n > 1 ? lmi_team_create(&inst->team, &to, err) : LMD_OK;
 }
 
-static enum lmd_status open_device(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+static enum lmd_status open_device(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				   struct lmd_error *err)
 {
 	const char *name = o->backend;
@@ -150,7 +150,7 @@ static enum lmd_status open_device(struct lmi_inst *inst, const struct lmi_inst_
 /* ---- open and close ---- */
 
 /* Opens everything that takes no memory growing with the model. */
-static enum lmd_status open_small(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+static enum lmd_status open_small(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				  struct lmi_engine_memory_plan *place, struct lmd_error *err)
 {
 	enum lmd_status st = open_model(inst, o, err);
@@ -178,7 +178,7 @@ static enum lmd_status prepare(struct lmi_inst *inst, struct lmd_error *err)
 		       : LMD_OK;
 }
 
-static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				struct lmd_error *err)
 {
 	struct lmi_engine_memory_plan place;
@@ -198,7 +198,7 @@ static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_inst_opt
 	return st == LMD_OK && !o->keep_values ? prepare(inst, err) : st;
 }
 
-static struct lmi_inst *create(const struct lmi_inst_opts *o, struct lmd_error *err)
+static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd_error *err)
 {
 	struct lmi_inst *inst = lmi_alloc(1, sizeof(*inst));
 
@@ -231,7 +231,7 @@ static enum lmd_status give_up(struct lmi_inst *inst, const char *path, enum lmd
 				  lmi_printable_path(shown, sizeof(shown), path), cause->text);
 }
 
-enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts *o,
+enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_engine_model_opts *o,
 			      struct lmd_error *err)
 {
 	struct lmi_inst *inst = create(o, err);
@@ -250,11 +250,11 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_inst_opts 
 	return LMD_OK;
 }
 
-enum lmd_status lmi_inst_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
-				  const struct lmi_inst_opts *opts, struct lmd_error *err)
+enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
+				  const struct lmi_engine_model_opts *opts, struct lmd_error *err)
 {
 	const uint32_t copy = LMI_OPEN_NO_MMAP | LMI_OPEN_DIRECT;
-	struct lmi_inst_opts o = *opts;
+	struct lmi_engine_model_opts o = *opts;
 	struct lmd_error cause = {0};
 	struct lmi_inst *inst;
 	struct lmi_engine_memory_plan place;

@@ -9,6 +9,7 @@
 #include "core/checkpoint/open.h"
 #include "core/base/alloc.h"
 #include "core/base/file.h"
+#include "core/engine/instance.h"
 #include "core/engine/sample.h"
 #include "core/format/gguf/write.h"
 #include "tests/engine_fixture.h"
@@ -102,7 +103,7 @@ START_TEST(the_estimate_is_kept)
 		o.inst.backend = backends[k / 2];
 		o.inst.open_flags = k % 2 ? LMI_OPEN_NO_MMAP : 0;
 		o.inst.n_seq = 3;
-		ck_assert_msg(lmi_inst_estimate(&m, &n_ctx, &o.inst, &err) == LMD_OK, "%s",
+		ck_assert_msg(lmi_engine_estimate(&m, &n_ctx, &o.inst, &err) == LMD_OK, "%s",
 			      err.text);
 		ck_assert_uint_eq(n_ctx, 64);
 		sum = lmi_engine_memory_sum(&m);
@@ -172,7 +173,7 @@ static void write_adapter(const char *path, const struct lmd_model *base, uint32
 }
 
 /* Returns the memory that an instance with these options keeps. */
-static uint64_t live_bytes(const struct lmi_inst_opts *o)
+static uint64_t live_bytes(const struct lmi_engine_model_opts *o)
 {
 	struct lmi_alloc_stats before, after;
 	struct lmi_inst *inst = NULL;
@@ -225,7 +226,7 @@ START_TEST(adapters_are_in_the_estimate)
 
 	lmi_alloc_reset_peak();
 	lmi_alloc_stats(&before);
-	ck_assert_msg(lmi_inst_estimate(&m, &n_ctx, &o.inst, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_engine_estimate(&m, &n_ctx, &o.inst, &err) == LMD_OK, "%s", err.text);
 	lmi_alloc_stats(&after);
 	ck_assert_uint_lt(after.peak_bytes - before.live_bytes, want);
 	ck_assert_uint_eq(m.adapters, want);
@@ -238,7 +239,7 @@ START_TEST(adapters_are_in_the_estimate)
 	ck_assert_int_eq(lmi_inst_open(&inst, &o.inst, &err), LMD_NOMEM);
 
 	(void)remove(path[1]);
-	ck_assert_int_eq(lmi_inst_estimate(&m, &n_ctx, &o.inst, &err), LMD_NOTFOUND);
+	ck_assert_int_eq(lmi_engine_estimate(&m, &n_ctx, &o.inst, &err), LMD_NOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, path[1]));
 	(void)remove(path[0]);
 }

@@ -4,8 +4,7 @@
 #include "core/engine/observe.h"
 
 #include "core/base/alloc.h"
-#include "core/engine/driver.h"
-#include "core/engine/step.h"
+#include "core/engine/engine_impl.h"
 
 struct run {
 	struct lmi_inst *inst;
@@ -78,7 +77,8 @@ static enum lmd_status check(const struct run *r, struct lmd_error *err)
 	return LMD_OK;
 }
 
-static enum lmd_status run(struct run *r, lmd_observe_fn fn, void *arg, struct lmd_error *err)
+static enum lmd_status run(struct run *r, const struct lmd_plan **plan, lmd_observe_fn fn,
+			   void *arg, struct lmd_error *err)
 {
 	enum lmd_status st = check(r, err);
 
@@ -91,29 +91,30 @@ static enum lmd_status run(struct run *r, lmd_observe_fn fn, void *arg, struct l
 		if (enc.n)
 			st = lmi_engine_step_run(r->inst, r->encode_exec, &enc, 1, NULL, err);
 	}
-	return st == LMD_OK ? lmi_engine_step_observe(r->inst, r->exec, r->parts, r->s->n_seq, fn,
-						      arg, err)
-			    : st;
+	if (st != LMD_OK)
+		return st;
+	*plan = r->inst->execs[r->exec]->view;
+	return lmi_engine_step_observe(r->inst, r->exec, r->parts, r->s->n_seq, fn, arg, err);
 }
 
-enum lmd_status lmi_engine_observe(struct lmi_inst *inst, const struct lmi_engine_eval *cmd,
-				   uint32_t *exec, lmd_observe_fn fn, void *arg,
+enum lmd_status lmi_engine_observe(struct lmi_engine *e, const struct lmi_engine_eval *cmd,
+				   const struct lmd_plan **plan, lmd_observe_fn fn, void *arg,
 				   struct lmd_error *err)
 {
+	struct lmi_inst *inst = e->inst;
 	struct run r = {.inst = inst};
 	enum lmd_status st = lmi_engine_job_eval(&r.s, inst, cmd, err);
 
 	if (st != LMD_OK)
 		return st;
-	st = lmi_driver_of(inst->desc.driver)->check(inst, r.s, err);
+	st = e->driver->check(inst, r.s, err);
 	r.parts = lmi_alloc(r.s->n_seq, sizeof(*r.parts));
 	if (!r.parts)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for %u sequences", r.s->n_seq);
 	if (st == LMD_OK)
-		st = run(&r, fn, arg, err);
+		st = run(&r, plan, fn, arg, err);
 	for (uint32_t i = 0; i < r.n_open; i++)
 		lmi_kv_close(inst->kv, r.parts[i].kv_seq);
-	*exec = r.exec;
 	lmi_free(r.parts);
 	lmi_engine_job_destroy(r.s);
 	return st;

@@ -21,7 +21,7 @@
 
 /* ---- description and estimate ---- */
 
-static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				uint32_t n_ctx, struct lmd_error *err)
 {
 	struct lmd_arch_params p = {
@@ -82,7 +82,7 @@ static uint32_t clamp_u32(uint64_t v, uint32_t lo, uint32_t hi)
 	return v < lo ? lo : v > hi ? hi : (uint32_t)v;
 }
 
-static enum lmd_status choose_sizes(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+static enum lmd_status choose_sizes(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				    struct lmd_error *err)
 {
 	const struct lmd_arch_desc *d = &inst->desc;
@@ -108,7 +108,7 @@ static enum lmd_status choose_sizes(struct lmi_inst *inst, const struct lmi_inst
 	return LMD_OK;
 }
 
-uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_inst_opts *o)
+uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_engine_model_opts *o)
 {
 	uint64_t slack = o->memory_limit ? 0 : SLACK_BYTES;
 
@@ -117,7 +117,7 @@ uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_inst_op
 	return inst->available > slack ? inst->available - slack : 1;
 }
 
-static void set_budget(struct lmi_inst *inst, const struct lmi_inst_opts *o)
+static void set_budget(struct lmi_inst *inst, const struct lmi_engine_model_opts *o)
 {
 	uint64_t have = inst->available, rest;
 
@@ -144,7 +144,7 @@ static enum lmd_status measure(struct lmi_inst *inst, struct lmd_error *err)
 }
 
 /* Chooses the context length, describes the model for it and sets the types of caches. */
-enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_inst_opts *o,
+enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				       struct lmi_engine_memory_plan *place, struct lmd_error *err)
 {
 	struct lmi_engine_memory_plan_in in = {.desc = &inst->desc,

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/engine/engine_impl.h"
 #include "tests/engine_fixture.h"
 #include "tests/lmd_check.h"
 #include "tests/tiny_model.h"
@@ -295,7 +296,7 @@ START_TEST(a_window_gives_pages_back)
 	struct lmi_engine_opts o = opts_of(LMT_WINDOW, 1, 8);
 	struct lmt_rows want, got = {0};
 	struct lmi_engine *e = open_engine(&o);
-	const struct lmi_inst *inst = lmi_engine_inst(e);
+	const struct lmi_inst *inst = e->inst;
 	struct lmd_error err;
 	struct lmi_engine_event ev;
 	uint32_t most[LMD_MAX_GROUP] = {0};
@@ -340,7 +341,6 @@ END_TEST
 
 static void bind(struct lmi_engine *e, uint32_t slot, float scale, float *mem)
 {
-	struct lmi_inst *inst = (struct lmi_inst *)(uintptr_t)lmi_engine_inst(e);
 	struct lmi_engine_adapter ad = {.slot = slot,
 					.site = "blk.0.ffn_down",
 					.rank = 2,
@@ -354,7 +354,7 @@ static void bind(struct lmi_engine *e, uint32_t slot, float scale, float *mem)
 
 	for (uint32_t i = 0; i < 2 * (96 + LMT_EMBD); i++)
 		mem[i] = (float)(lmd_rand(&s) >> 40) * 0x1p-24f - 0.5f;
-	ck_assert_msg(lmi_inst_bind(inst, &ad, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_inst_bind(e->inst, &ad, &err) == LMD_OK, "%s", err.text);
 }
 
 START_TEST(an_adapter_on_half_of_the_rows)
