@@ -676,6 +676,8 @@ START_TEST(each_mandatory_member)
 	ck_assert_uint_eq(members, 14 + 2 + 5 + 2);
 	ck_assert_ptr_null(lmi_plugin_kind(0));
 	ck_assert_ptr_null(lmi_plugin_kind(LMD_KIND_FORMAT));
+	ck_assert_str_eq(lmi_plugin_kind_id(LMD_KIND_ARCH), "arch");
+	ck_assert_ptr_null(lmi_plugin_kind_id(LMD_KIND_FORMAT));
 }
 END_TEST
 
