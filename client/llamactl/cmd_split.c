@@ -104,7 +104,7 @@ static enum lmd_status split(struct lmi_ctl *ctl, const struct lmi_model *m, str
 	struct lmi_gguf_split_opts how = {.max_bytes = (uint64_t)lmi_arg_int(a, "split-max-size"),
 					  .max_tensors =
 						  (uint32_t)lmi_arg_int(a, "split-max-tensors"),
-					  .keys_alone = lmi_arg_flag(a, "no-tensor-first-split")};
+					  .keys_only = lmi_arg_flag(a, "no-tensor-first-split")};
 	struct lmi_gguf_parts p = {0};
 	char **paths = NULL;
 	enum lmd_status st;

@@ -23,22 +23,22 @@ static bool failed(struct lmi_json_text *j, enum lmd_status st)
 
 static bool grow(struct lmi_json_text *j, size_t n)
 {
-	size_t max = j->max_bytes ? j->max_bytes : MAX_BYTES, room = j->room ? 2 * j->room : 256;
+	size_t max = j->max_bytes ? j->max_bytes : MAX_BYTES, cap = j->cap ? 2 * j->cap : 256;
 	char *p;
 
 	if (j->status != LMD_OK)
 		return false;
 	if (n > max || j->bytes > max - n)
 		return failed(j, LMD_INVALID);
-	if (j->bytes + n < j->room)
+	if (j->bytes + n < j->cap)
 		return true;
-	while (room <= j->bytes + n)
-		room *= 2;
-	p = lmi_realloc(j->text, room, 1);
+	while (cap <= j->bytes + n)
+		cap *= 2;
+	p = lmi_realloc(j->text, cap, 1);
 	if (!p)
 		return failed(j, LMD_NOMEM);
 	j->text = p;
-	j->room = room;
+	j->cap = cap;
 	return true;
 }
 

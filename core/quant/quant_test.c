@@ -401,7 +401,7 @@ START_TEST(near_parity)
 		ref = slurp(name, &n_ref);
 		got = malloc(n_ref);
 		ck_assert(ref && got);
-		(t->near ? t->near : t->quant)(x, got, n_x / 4, NULL);
+		(t->quant_nearest ? t->quant_nearest : t->quant)(x, got, n_x / 4, NULL);
 		for (size_t k = 0; k < n_ref; k++)
 			ck_assert_msg(got[k] == ref[k], "%s: byte %zu of block %zu: %02x, not %02x",
 				      t->name, k % t->block_bytes, k / t->block_bytes, got[k],
@@ -457,8 +457,8 @@ START_TEST(encode_hostile)
 				w[i] = round % 3 ? (float)(r >> 40 & 255) : odd[r >> 40 & 7];
 			}
 			encode_odd(t, t->quant, x, round % 2 ? w : NULL, N);
-			if (t->near)
-				encode_odd(t, t->near, x, NULL, N);
+			if (t->quant_nearest)
+				encode_odd(t, t->quant_nearest, x, NULL, N);
 		}
 	}
 }

@@ -16,7 +16,7 @@
 #define N_UNITS   (N / 8)
 #define MAX_CODES 2048
 #define N_CORNERS 24 /* maximum corners of an envelope */
-#define N_FAN     32 /* candidate scales of the block that are tried first */
+#define N_CAND    32 /* candidate scales of the block that are tried first */
 #define N_ROUNDS  6  /* rounds of improving the best candidate */
 #define SHIFT     0.125f
 
@@ -422,7 +422,7 @@ void lmi_search_lattice(const struct lmi_search_lattice_shape *shape, const floa
 		return;
 	unpack_levels(&s);
 	top = fill_all(&s, nx, nw) / scale_of(&s, shape->n_scales - 1);
-	for (int i = 0; i < N_FAN; i++)
+	for (int i = 0; i < N_CAND; i++)
 		keep_best(&s, stored(top * (0.4f + 0.035f * (float)i), peak), &best);
 	for (int round = 0; round < N_ROUNDS; round++) {
 		float d = stored(best.next, peak);

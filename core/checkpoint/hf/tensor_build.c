@@ -14,7 +14,7 @@
 
 #define FIRST_CAP 256u
 
-/* Makes room for one more recipe. */
+/* Makes room for one more transform. */
 static bool grow(struct lmi_checkpoint *f)
 {
 	uint32_t cap = f->cap ? 2 * f->cap : FIRST_CAP;
@@ -22,12 +22,12 @@ static bool grow(struct lmi_checkpoint *f)
 
 	if (f->m->view.n_tensors < f->cap)
 		return true;
-	r = lmi_realloc(f->recipes, cap, sizeof(*r));
+	r = lmi_realloc(f->transforms, cap, sizeof(*r));
 	if (!r) {
 		lmi_checkpoint_fail(f, LMD_NOMEM, "no memory for %u tensors", cap);
 		return false;
 	}
-	f->recipes = r;
+	f->transforms = r;
 	f->cap = cap;
 	return true;
 }
@@ -287,7 +287,7 @@ static void add(struct lmi_checkpoint *f, struct lmi_checkpoint_tensor_transform
 	set_location(f, r, t);
 	if (f->status != LMD_OK)
 		return;
-	f->recipes[f->m->view.n_tensors] = *r;
+	f->transforms[f->m->view.n_tensors] = *r;
 	f->status = lmi_model_add_tensor(f->m, t, f->err);
 }
 

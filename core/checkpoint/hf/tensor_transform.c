@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the numbers of a tensor from its sources.  Except for a transposition, every recipe maps
- * each row of the tensor to one row of a source, so rows are read in runs and no more is held in
- * memory than the rows that the caller asked for. */
+ * Computes the numbers of a tensor from its sources.  Except for a transposition, every transform
+ * maps each row of the tensor to one row of a source, so rows are read in runs and no more is held
+ * in memory than the rows that the caller asked for. */
 #include <math.h>
 #include <string.h>
 
@@ -105,16 +105,17 @@ static enum lmd_status load_slice(struct lmi_checkpoint *f,
 	enum lmd_status st;
 	float *p;
 
-	if (f->turned_of == s->w && f->turned_slice == slice)
+	if (f->transposed_tensor == s->w && f->transposed_slice == slice)
 		return LMD_OK;
-	f->turned_of = NULL;
-	p = lmi_checkpoint_scratch_reserve(&f->turned, r->slice.n_used * s->cols, sizeof(*p), err);
+	f->transposed_tensor = NULL;
+	p = lmi_checkpoint_scratch_reserve(&f->transposed, r->slice.n_used * s->cols, sizeof(*p),
+					   err);
 	if (!p)
 		return LMD_NOMEM;
 	st = lmi_checkpoint_source_floats(f, s, slice * r->slice.rows, r->slice.n_used, p, err);
 	if (st == LMD_OK) {
-		f->turned_of = s->w;
-		f->turned_slice = slice;
+		f->transposed_tensor = s->w;
+		f->transposed_slice = slice;
 	}
 	return st;
 }
@@ -130,7 +131,7 @@ static enum lmd_status transpose_rows(struct lmi_checkpoint *f,
 	for (uint64_t u = row0; u < row0 + n; u++) {
 		uint64_t c = p->first + u % p->n * p->step;
 		enum lmd_status st = load_slice(f, r, u / p->n, err);
-		const float *all = f->turned.p;
+		const float *all = f->transposed.p;
 
 		if (st != LMD_OK)
 			return st;
@@ -140,10 +141,10 @@ static enum lmd_status transpose_rows(struct lmi_checkpoint *f,
 	return LMD_OK;
 }
 
-/* Converts a range of tensor rows to rows of the recipe, which are source rows. */
-static void to_recipe_rows(const struct lmi_checkpoint *f, uint32_t i, uint64_t *u0, uint64_t *n)
+/* Converts a range of tensor rows to rows of the transform, which are source rows. */
+static void to_transform_rows(const struct lmi_checkpoint *f, uint32_t i, uint64_t *u0, uint64_t *n)
 {
-	const struct lmi_checkpoint_tensor_transform *r = &f->recipes[i];
+	const struct lmi_checkpoint_tensor_transform *r = &f->transforms[i];
 	uint64_t per = r->op == LMI_CHECKPOINT_TRANSFORM_TRANSPOSE
 			       ? 1
 			       : (uint64_t)f->m->tensors[i].dims[0] / r->src[0].cols;
@@ -155,7 +156,7 @@ static void to_recipe_rows(const struct lmi_checkpoint *f, uint32_t i, uint64_t 
 enum lmd_status lmi_checkpoint_read_floats(struct lmi_checkpoint *f, uint32_t i, uint64_t row0,
 					   uint64_t n, float *out, struct lmd_error *err)
 {
-	const struct lmi_checkpoint_tensor_transform *r = &f->recipes[i];
+	const struct lmi_checkpoint_tensor_transform *r = &f->transforms[i];
 	uint64_t width = (uint64_t)f->m->tensors[i].dims[0], total = n * width;
 	enum lmd_status st = LMD_OK;
 	float *p = out;
@@ -167,7 +168,7 @@ enum lmd_status lmi_checkpoint_read_floats(struct lmi_checkpoint *f, uint32_t i,
 	if (r->op == LMI_CHECKPOINT_TRANSFORM_TRANSPOSE) {
 		st = transpose_rows(f, r, row0, n, out, err);
 	} else {
-		to_recipe_rows(f, i, &row0, &n);
+		to_transform_rows(f, i, &row0, &n);
 		while (st == LMD_OK && n) {
 			struct place at;
 			uint64_t k = run_of(r, row0, n, &at);
@@ -188,7 +189,7 @@ enum lmd_status lmi_checkpoint_read_floats(struct lmi_checkpoint *f, uint32_t i,
 static enum lmd_status blocks(struct lmi_checkpoint *f, uint32_t i, uint64_t row0, uint64_t n,
 			      uint64_t row_bytes, uint8_t *out, struct lmd_error *err)
 {
-	const struct lmi_checkpoint_tensor_transform *r = &f->recipes[i];
+	const struct lmi_checkpoint_tensor_transform *r = &f->transforms[i];
 	enum lmd_status st = LMD_OK;
 
 	while (st == LMD_OK && n) {

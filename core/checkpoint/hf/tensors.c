@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Turns the rows of a family into tensors with recipes.  A tensor in the files that no row explains
- * is an error: a model without some of its weights would run and produce nonsense. */
+ * Turns the rows of a family into tensors with transforms.  A tensor in the files that no row
+ * explains is an error: a model without some of its weights would run and produce nonsense. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

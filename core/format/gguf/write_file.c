@@ -116,7 +116,7 @@ enum lmd_status lmi_gguf_writer_resume(struct lmi_gguf_writer *w, const char *pa
 				       const uint8_t key[LMI_SHA256_BYTES], uint32_t *n_done,
 				       struct lmd_error *err)
 {
-	struct lmi_partial_opts o = {.anew = r->keep == LMI_GGUF_KEEP_RESTART,
+	struct lmi_partial_opts o = {.restart = r->keep == LMI_GGUF_KEEP_RESTART,
 				     .progress = report_read_back,
 				     .progress_arg = w};
 	enum lmi_partial_found found = LMI_PARTIAL_NOTHING;
@@ -143,7 +143,7 @@ enum lmd_status lmi_gguf_writer_resume(struct lmi_gguf_writer *w, const char *pa
 	if (st != LMD_OK)
 		return st;
 	w->is_open = w->resumable = true;
-	n = w->out.n_stretch;
+	n = w->out.n_segment;
 	if (n && (n - 1 > w->n_tensors || w->out.file.bytes != segment_end(w, n_head, n - 1))) {
 		found = LMI_PARTIAL_DAMAGED; /* the fingerprints matched by chance */
 		st = lmi_partial_restart(&w->out, err);
