@@ -118,8 +118,9 @@ static void print_fit(const struct lmi_plan_model_tensor *f)
 		(void)lmi_plan_dims_text(have, sizeof(have), f->tensor->dims, f->tensor->n_dim);
 	printf("  %-40s %-8s %-20s", lmi_printable(name, sizeof(name), f->name, strlen(f->name)),
 	       f->tensor ? lmi_dtype(f->tensor->dtype)->name : "-", have);
-	if (f->fit == LMI_PLAN_TENSOR_MISSING || f->fit == LMI_PLAN_TENSOR_BAD_SHAPE)
-		printf(" expected %s", lmi_plan_dims_text(want, sizeof(want), f->want, f->n_want));
+	if (f->match == LMI_PLAN_TENSOR_MISSING || f->match == LMI_PLAN_TENSOR_BAD_SHAPE)
+		printf(" expected %s",
+		       lmi_plan_dims_text(want, sizeof(want), f->expected, f->n_expected));
 	putchar('\n');
 }
 
@@ -134,8 +135,8 @@ static void print_fits(const struct lmi_plan_model_check *c, bool all)
 		       c->count[parts[p].fit] == 1 ? "tensor" : "tensors", parts[p].title,
 		       listed ? ":" : "");
 		for (uint32_t i = 0; i < c->n && listed; i++)
-			if (c->fits[i].fit == parts[p].fit)
-				print_fit(&c->fits[i]);
+			if (c->tensors[i].match == parts[p].fit)
+				print_fit(&c->tensors[i]);
 	}
 }
 
@@ -172,17 +173,17 @@ static void json_fits(struct lmi_ctl_json *j, const struct lmi_plan_model_check 
 {
 	lmi_ctl_json_array(j, "tensors");
 	for (uint32_t i = 0; i < c->n; i++) {
-		const struct lmi_plan_model_tensor *f = &c->fits[i];
+		const struct lmi_plan_model_tensor *f = &c->tensors[i];
 
 		lmi_ctl_json_flat_object(j, NULL);
 		lmi_ctl_json_str(j, "name", f->name);
-		lmi_ctl_json_str(j, "fit", lmi_plan_tensor_match_text(f->fit));
+		lmi_ctl_json_str(j, "fit", lmi_plan_tensor_match_text(f->match));
 		if (f->tensor) {
 			lmi_ctl_json_str(j, "type", lmi_dtype(f->tensor->dtype)->name);
 			json_dims(j, "found", f->tensor->dims, f->tensor->n_dim);
 		}
-		if (f->n_want || f->fit == LMI_PLAN_TENSOR_MISSING)
-			json_dims(j, "expected", f->want, f->n_want);
+		if (f->n_expected || f->match == LMI_PLAN_TENSOR_MISSING)
+			json_dims(j, "expected", f->expected, f->n_expected);
 		lmi_ctl_json_end(j);
 	}
 	lmi_ctl_json_end(j);

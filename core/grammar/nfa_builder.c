@@ -55,8 +55,8 @@ void lmi_gr_nfa_builder_sort_states(struct lmi_gr_nfa_builder *c)
 		struct lmi_gr_nfa_state *s = &g->state[c->edge[i].from];
 
 		g->edge[s->edge + s->n_edges++] = c->edge[i].e;
-		s->takes |= c->edge[i].e.kind != LMI_GR_EDGE_EMPTY &&
-			    c->edge[i].e.kind != LMI_GR_EDGE_RULE;
+		s->consumes |= c->edge[i].e.kind != LMI_GR_EDGE_EMPTY &&
+			       c->edge[i].e.kind != LMI_GR_EDGE_RULE;
 	}
 	for (uint32_t i = 0; i < g->n_edges; i++)
 		g->edge[i].to = resolve(g->state, g->edge, g->edge[i].to);

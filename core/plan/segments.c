@@ -29,8 +29,8 @@ struct lmi_plan_segments {
 struct work {
 	const struct lmi_plan *p;
 	struct lmi_plan_segments *c;
-	struct lmi_plan_spans
-		*written;          /* columns of each value written before the current segment */
+	/* columns of each value written before the current segment */
+	struct lmi_plan_spans *written;
 	uint32_t *writer;	   /* last segment that wrote each value */
 	uint32_t *weight_ref;      /* numbers of the weights in the current segment */
 	bool *touched;		   /* used by the current segment */

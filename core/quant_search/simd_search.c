@@ -58,8 +58,7 @@ struct span {
 /* Current solution for all lanes; dmin and m are used only with minima. */
 struct state {
 	ALIGNED float d[LMI_SEARCH_SIMD_GROUPS],
-		dmin[LMI_SEARCH_SIMD_GROUPS]; /* of the block, repeated in each of its
-						      * lanes */
+		dmin[LMI_SEARCH_SIMD_GROUPS]; /* of the block, repeated in each of its lanes */
 	ALIGNED float s[LMI_SEARCH_SIMD_GROUPS], m[LMI_SEARCH_SIMD_GROUPS]; /* integers */
 };
 

@@ -23,10 +23,10 @@ struct rec {
 	struct lmi_sched_seq o;
 	enum state state;
 	bool planned; /* part of the running step */
-	bool doomed;  /* removed while planned; freed after the step */
+	bool removed; /* removed while planned; freed after the step */
 	bool encoded;
 	uint64_t arrival;   /* unique */
-	uint64_t share;	    /* arrival of the parent; 0 = none */
+	uint64_t parent_arrival; /* arrival of the parent; 0 = none */
 	uint32_t n_done;    /* rows in memory */
 	uint32_t n_emitted; /* rows below this one have been output, or never will be */
 	uint32_t kv_seq;
@@ -192,7 +192,7 @@ enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq
 				s->n_max);
 	s->rec[i] = (struct rec){.o = *o, .state = WAITING, .arrival = ++s->n_arrived};
 	if (o->share != LMI_SCHED_NO_SEQ) {
-		s->rec[i].share = s->rec[o->share].arrival;
+		s->rec[i].parent_arrival = s->rec[o->share].arrival;
 		s->rec[i].n_emitted = o->share_rows;
 	}
 	if (o->out_from > s->rec[i].n_emitted)
@@ -234,7 +234,7 @@ void lmi_sched_remove(struct lmi_sched *s, uint32_t seq)
 	struct rec *r = rec_of(s, seq);
 
 	if (r->planned) {
-		r->doomed = true;
+		r->removed = true;
 		return;
 	}
 	if (r->state == ACTIVE)
@@ -250,12 +250,12 @@ static const struct rec *parent_of(const struct lmi_sched *s, struct rec *r)
 {
 	const struct rec *p;
 
-	if (!r->share)
+	if (!r->parent_arrival)
 		return NULL;
 	p = &s->rec[r->o.share];
-	if (p->state != FREE && p->arrival == r->share && !p->doomed)
+	if (p->state != FREE && p->arrival == r->parent_arrival && !p->removed)
 		return p;
-	r->share = 0;
+	r->parent_arrival = 0;
 	return NULL;
 }
 
@@ -270,7 +270,7 @@ static void start_shared(struct lmi_sched *s)
 		next = r->next;
 		if (!p || p->state != ACTIVE || p->n_done < r->o.share_rows)
 			continue;
-		r->share = 0;
+		r->parent_arrival = 0;
 		if (!lmi_kv_can_fork(s->kv, p->kv_seq, r->o.share_rows))
 			continue;
 		kv_seq = lmi_kv_fork(s->kv, p->kv_seq, r->o.share_rows);
@@ -289,7 +289,7 @@ static uint32_t wanted_mark(struct lmi_sched *s, const struct rec *p, uint32_t f
 	for (uint32_t i = s->waiting.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next) {
 		struct rec *r = &s->rec[i];
 
-		if (r->share && parent_of(s, r) == p && r->o.share_rows > first &&
+		if (r->parent_arrival && parent_of(s, r) == p && r->o.share_rows > first &&
 		    r->o.share_rows < first + n)
 			return r->o.share_rows - first;
 	}
@@ -305,7 +305,7 @@ struct room {
 
 static bool has_work(const struct rec *r)
 {
-	return r->n_done < r->o.n_known && !r->doomed;
+	return r->n_done < r->o.n_known && !r->removed;
 }
 
 static uint32_t plan_of(const struct rec *r)
@@ -556,7 +556,7 @@ void lmi_sched_done(struct lmi_sched *s, bool ran)
 	for (uint32_t k = 0; k < s->n_part; k++) {
 		uint32_t i = s->part[k].seq;
 
-		if (s->rec[i].doomed)
+		if (s->rec[i].removed)
 			lmi_sched_remove(s, i);
 		else if (!ran)
 			restart(s, i);

@@ -18,8 +18,9 @@ enum lmi_checkpoint_quant_scheme {
 	LMI_CHECKPOINT_SCHEME_AFFINE, /* MLX: codes in u32 words, scale and bias per group */
 	LMI_CHECKPOINT_SCHEME_GPTQ, /* GPTQ: codes and zero points packed down the columns in i32 */
 	LMI_CHECKPOINT_SCHEME_AWQ, /* AWQ: codes packed along the rows in i32, in AWQ's own order */
-	LMI_CHECKPOINT_SCHEME_PACKED, /* compressed-tensors pack-quantized: codes along the rows in i32 */
-	LMI_CHECKPOINT_SCHEME_MXFP4, /* blocks of 16 bytes, each with an exponent */
+	LMI_CHECKPOINT_SCHEME_PACKED, /* compressed-tensors pack-quantized: codes along the rows in
+				       * i32 */
+	LMI_CHECKPOINT_SCHEME_MXFP4,  /* blocks of 16 bytes, each with an exponent */
 };
 
 #define LMI_CHECKPOINT_SCHEME_BLOCK 32u /* values in a Q4_0, Q4_1 or Q8_0 block */
@@ -46,11 +47,13 @@ struct lmi_checkpoint_weight_source {
 enum lmi_checkpoint_transform_op {
 	LMI_CHECKPOINT_TRANSFORM_NONE,
 	LMI_CHECKPOINT_TRANSFORM_ROPE, /* in each head: from halves to adjacent pairs */
-	LMI_CHECKPOINT_TRANSFORM_QKV, /* from groups of (queries, key, value) to all queries, keys, values */
-	LMI_CHECKPOINT_TRANSFORM_GATED_DELTA, /* from slices of (queries, keys, values) to all of each */
+	LMI_CHECKPOINT_TRANSFORM_QKV,  /* from groups of (queries, key, value) to all queries, keys,
+				       * values */
+	LMI_CHECKPOINT_TRANSFORM_GATED_DELTA, /* from slices of (queries, keys, values) to all of
+					       * each */
 	LMI_CHECKPOINT_TRANSFORM_SELECT,      /* some rows of each slice */
-	LMI_CHECKPOINT_TRANSFORM_TRANSPOSE, /* each slice transposed; some of its columns */
-	LMI_CHECKPOINT_TRANSFORM_VALUES     /* numbers computed from the configuration */
+	LMI_CHECKPOINT_TRANSFORM_TRANSPOSE,   /* each slice transposed; some of its columns */
+	LMI_CHECKPOINT_TRANSFORM_VALUES       /* numbers computed from the configuration */
 };
 
 /* Slices of a source.  A slice is a head, an expert, or the whole source, and has `rows` rows.

@@ -213,9 +213,8 @@ enum lmd_status lmi_checkpoint_read_rows(struct lmi_checkpoint *f, uint32_t i, u
 	enum lmd_status st;
 	float *values;
 
-	(void)lmi_quant_row_bytes(type, width,
-				  &row_bytes); /* no overflow, checked when the tensor was
-						       * added */
+	/* no overflow, checked when the tensor was added */
+	(void)lmi_quant_row_bytes(type, width, &row_bytes);
 	if (type->is_quant)
 		return blocks(f, i, row0, n, row_bytes, out, err);
 	values = lmi_checkpoint_scratch_reserve(&f->row, n * width, sizeof(*values), err);
