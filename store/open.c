@@ -64,7 +64,8 @@ static enum lmd_status lock(struct lmi_store *s, bool *unclean, struct lmd_error
 	if (!*unclean && (pwrite(s->lock_fd, "open\n", 5, 0) != 5 || fsync(s->lock_fd) < 0)) {
 		enum lmd_status st = fail_at(s, LOCK_NAME, "cannot write", err);
 
-		(void)ftruncate(s->lock_fd, 0); /* if it fails, the next open does an unnecessary check */
+		(void)ftruncate(s->lock_fd, 0); /* if it fails, the next open does an unnecessary
+						 * check */
 		return st;
 	}
 	return LMD_OK;

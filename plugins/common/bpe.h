@@ -33,9 +33,9 @@ struct tok_bpe {
 	struct tok_string_map map; /* bytes to symbol */
 	struct tok_pairmap pairs;
 	struct tok_merge_boundaries seams; /* where words can be split before merging; empty if
-				   * splitting would change tokens */
-	uint32_t byte_sym[256];  /* symbol of one byte (byte level) */
-	uint32_t byte_tok[256];  /* token for a byte that belongs to no token, or TOK_NONE */
+					    * splitting would change tokens */
+	uint32_t byte_sym[256];            /* symbol of one byte (byte level) */
+	uint32_t byte_tok[256];       /* token for a byte that belongs to no token, or TOK_NONE */
 	uint32_t byte_low, byte_high; /* range of byte_tok */
 };
 

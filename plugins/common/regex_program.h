@@ -94,7 +94,7 @@ struct tok_regex {
 	uint32_t nullable;            /* bit set of the alternatives that may match nothing */
 	uint32_t word;                /* set of \b; TOK_RX_INF = TOK_RX_WORD_CATS */
 	uint32_t start[129];          /* bit set of the alternatives that may start with this byte;
-			      * [128]: any other byte */
+				       * [128]: any other byte */
 };
 
 /* The expression as a tree; the arrays are scratch memory of the compiler. */

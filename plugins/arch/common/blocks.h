@@ -62,8 +62,8 @@ struct arch_attn {
 	uint32_t q_row_in;      /* row input [1] that q is multiplied by, or LMD_NONE */
 	uint32_t cache;         /* of the layer and pass, or LMD_NONE: keys are rows of the step */
 	struct lmd_operand list; /* attend to these keys only (i32; 1 or n_head_kv heads); src NONE:
-				 * all keys */
-	uint32_t list_unit;     /* number of keys per list entry */
+				  * all keys */
+	uint32_t list_unit;      /* number of keys per list entry */
 };
 
 /* Defaults from hp and the current layer: scale, softcap, clamp, ALiBi, the cache of pass `pass`,
