@@ -48,7 +48,7 @@ enum lmd_status tok_unigram_open(struct tok_unigram *u, const struct tok_vocab *
 	u->unknown_score = u->exact ? min - UNKNOWN_PENALTY
 				    : (double)((float)min - (float)UNKNOWN_PENALTY);
 	for (unsigned c = 0; c < 256; c++)
-		u->byte_tok[c] = tok_vocab_byte(v, c);
+		u->byte_token[c] = tok_vocab_byte(v, c);
 	if (ok)
 		return LMD_OK;
 	tok_unigram_close(u);
@@ -104,9 +104,9 @@ static void put_unknown(const struct tok_unigram *u, struct tok_encode_job *j, c
 	bool bytes = u->byte_fallback;
 
 	for (size_t i = 0; bytes && i < n; i++)
-		bytes = u->byte_tok[(unsigned char)s[i]] != TOK_NONE;
+		bytes = u->byte_token[(unsigned char)s[i]] != TOK_NONE;
 	for (size_t i = 0; bytes && i < n; i++)
-		tok_encode_job_put(j, u->byte_tok[(unsigned char)s[i]]);
+		tok_encode_job_put(j, u->byte_token[(unsigned char)s[i]]);
 	if (!bytes && unk >= 0)
 		tok_encode_job_put(j, (uint32_t)unk);
 }

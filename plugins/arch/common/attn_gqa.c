@@ -238,9 +238,9 @@ static uint32_t attend(struct arch_emit *e, const struct arch_attn *a, const str
 		t->src[0].k = s->k;
 		t->src[0].v = s->v;
 	}
-	if (a->list.src) {
-		t->src[0].list = a->list;
-		t->src[0].list_unit = a->list_unit;
+	if (a->key_list.src) {
+		t->src[0].list = a->key_list;
+		t->src[0].list_unit = a->key_list_unit;
 	}
 	if (a->sinks)
 		t->sinks = arch_weight_req(e, a->sinks).id;

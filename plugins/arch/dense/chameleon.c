@@ -21,7 +21,7 @@ static const struct lmd_tensor_set sets[] = {
 static void swin(struct arch_hparams *hp, struct arch_keys *k)
 {
 	if (arch_key_bool(k, "swin_norm", ARCH_OPTIONAL, false))
-		hp->place = ARCH_NORM_POST;
+		hp->norm_placement = ARCH_NORM_POST;
 }
 
 static void attn(struct arch_emit *e, const struct arch_decoder *d, struct arch_attn *a)
@@ -49,7 +49,7 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 	struct arch_block_io io;
 	uint32_t z;
 
-	if (d->hp.place != ARCH_NORM_POST) {
+	if (d->hp.norm_placement != ARCH_NORM_POST) {
 		arch_decoder_layer(e, d, s, pass);
 		return;
 	}

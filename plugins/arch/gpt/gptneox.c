@@ -10,9 +10,9 @@ static const struct lmd_tensor_set sets[] = {
 
 static void place(struct arch_hparams *hp, struct arch_keys *k)
 {
-	hp->place = arch_key_bool(k, "use_parallel_residual", ARCH_REQUIRED, true)
-			    ? ARCH_NORM_PARALLEL
-			    : ARCH_NORM_PRE;
+	hp->norm_placement = arch_key_bool(k, "use_parallel_residual", ARCH_REQUIRED, true)
+				     ? ARCH_NORM_PARALLEL
+				     : ARCH_NORM_PRE;
 }
 
 static const struct arch_decoder_traits traits = {

@@ -17,7 +17,7 @@ static void place(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	if (arch_hp_tensor(hp, "blk.0.ffn_norm.weight") == LMD_NONE)
-		hp->place = ARCH_NORM_PARALLEL;
+		hp->norm_placement = ARCH_NORM_PARALLEL;
 }
 
 static const struct arch_decoder_traits traits = {

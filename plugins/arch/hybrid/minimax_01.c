@@ -96,7 +96,7 @@ static struct lmd_operand third(uint32_t value, uint32_t i, uint32_t n_head, uin
 static uint32_t mixer(struct arch_emit *e, const struct arch_decoder *d,
 		      const struct arch_block_io *io)
 {
-	const struct arch_hybrid *h = d->hp.own_data;
+	const struct arch_hybrid *h = d->hp.arch_data;
 	const uint32_t n = arch_current_layer(e)->n_head, dk = arch_current_layer(e)->dk;
 	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_RMS, &rows[L_NORM]);
 	struct arch_weight w = arch_weight_req(e, &rows[L_QKV]),
@@ -175,7 +175,7 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 
 static uint32_t ban_padding(struct arch_emit *e, const struct arch_decoder *d)
 {
-	const struct arch_hybrid *h = d->hp.own_data;
+	const struct arch_hybrid *h = d->hp.arch_data;
 
 	return h->ban ? arch_literal(e, h->ban, d->hp.n_vocab, "padding") : LMD_NONE;
 }

@@ -232,7 +232,7 @@ static uint32_t feed_forward(struct arch_emit *e, const struct hyv4 *m,
 
 static uint32_t layer(struct arch_emit *e, const struct hyv4 *m, uint32_t xs)
 {
-	const struct arch_sparse_mla *dsa = m->d.hp.own_data;
+	const struct arch_sparse_mla *dsa = m->d.hp.arch_data;
 	struct mixes c = mixes(e, m, xs, A_FN, true);
 	struct arch_block_io io = {.res = LMD_NONE, .a = 1.0f};
 

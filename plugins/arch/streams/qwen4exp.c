@@ -386,8 +386,8 @@ static uint32_t attention(struct arch_emit *e, const struct qw4 *m, const struct
 	a.qk_norm = ARCH_QKN_HEAD;
 	a.gate = ARCH_GATE_IN_Q;
 	if (m->ratio > 1) {
-		a.list = choose(e, m, io->x);
-		a.list_unit = 1;
+		a.key_list = choose(e, m, io->x);
+		a.key_list_unit = 1;
 	}
 	return arch_attn(e, io, &a);
 }

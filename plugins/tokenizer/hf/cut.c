@@ -64,7 +64,7 @@ static enum lmd_status add(struct joiner *q, const char *from, const char *to, b
 	return st;
 }
 
-bool hf_next_place(const struct hf_step *s, struct tok_regex_run *run, struct hf_place *at)
+bool hf_next_match(const struct hf_step *s, struct tok_regex_run *run, struct hf_match *at)
 {
 	if (!s->rx) {
 		const char *p = s->pattern.len ? memmem(at->next, (size_t)(run->end - at->next),
@@ -97,11 +97,11 @@ static enum lmd_status by_places(struct hf_cut *c, uint32_t level, const char *s
 	const struct hf_step *step = &c->h->cut[level];
 	struct joiner q = {.c = c, .level = level, .behavior = behavior, .begin = s, .zero = zero};
 	struct tok_regex_run *run = &c->run[level];
-	struct hf_place at = {.next = s};
+	struct hf_match at = {.next = s};
 	enum lmd_status st = LMD_OK;
 
 	tok_regex_set_text(run, s, end);
-	while (st == LMD_OK && hf_next_place(step, run, &at)) {
+	while (st == LMD_OK && hf_next_match(step, run, &at)) {
 		if (at.from > s)
 			st = add(&q, s, at.from, invert);
 		if (st == LMD_OK)
@@ -149,7 +149,7 @@ enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *
 {
 	const struct hf_step *step = &c->h->cut[level];
 	struct tok_regex_run *run = &c->run[level];
-	struct hf_place at = {.next = s};
+	struct hf_match at = {.next = s};
 	enum lmd_status st = LMD_OK;
 	const char *begin;
 
@@ -170,7 +170,7 @@ enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *
 		return byte_pieces(c, level, s, end, zero);
 	tok_regex_set_text(run, s, end);
 	begin = at.next = s;
-	while (st == LMD_OK && hf_next_place(step, run, &at)) {
+	while (st == LMD_OK && hf_next_match(step, run, &at)) {
 		if (at.from > s)
 			st = byte_pieces(c, level, s, at.from, zero && s == begin);
 		if (st == LMD_OK)

@@ -19,11 +19,11 @@ struct hf_cut {
 
 /* Iterates over the matches of a step's pattern; initialise next to the start and the rest to
  * zero. */
-struct hf_place {
+struct hf_match {
 	const char *from, *to;
 	const char *next, *last;
 };
-bool hf_next_place(const struct hf_step *s, struct tok_regex_run *run, struct hf_place *at);
+bool hf_next_match(const struct hf_step *s, struct tok_regex_run *run, struct hf_match *at);
 
 /* Passes a piece to a level; level n_cut is the model. zero: the piece starts where the whole text
  * does. */

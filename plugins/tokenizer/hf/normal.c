@@ -97,12 +97,12 @@ bool hf_replace(const struct hf_step *s, const struct lmd_str *in, struct hf_out
 {
 	const char *p = in->ptr, *end = p + in->len;
 	struct tok_regex_run run = {.host = s->host, .max_steps = hf_rx_steps(in->len)};
-	struct hf_place at = {.next = p};
+	struct hf_match at = {.next = p};
 	bool ok = true;
 
 	(void)j;
 	tok_regex_set_text(&run, p, end);
-	while (ok && hf_next_place(s, &run, &at)) {
+	while (ok && hf_next_match(s, &run, &at)) {
 		ok = hf_put(o, p, (size_t)(at.from - p)) &&
 		     hf_put(o, s->content.ptr, s->content.len);
 		*zero &= at.from != in->ptr || at.from == at.to || s->content.len;
