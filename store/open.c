@@ -260,7 +260,7 @@ static enum lmd_status open_db(struct lmi_store *s, const struct lmi_store_opts 
 }
 
 /* Finds an unused name in the state folder: DB_NAME ".corrupt-20260131T235959Z", ".2" and so on. */
-static bool aside_name(const struct lmi_store *s, int64_t now_ns, char *name, size_t n)
+static bool moved_name(const struct lmi_store *s, int64_t now_ns, char *name, size_t n)
 {
 	time_t t = (time_t)(now_ns / 1000000000);
 	char stamp[32];
@@ -288,7 +288,7 @@ static enum lmd_status move_aside(struct lmi_store *s, int64_t now_ns, struct lm
 {
 	char name[sizeof(r->moved_to)], wal[sizeof(r->moved_to) + 4];
 
-	if (!aside_name(s, now_ns, name, sizeof(name)))
+	if (!moved_name(s, now_ns, name, sizeof(name)))
 		return lmd_fail(err, LMD_IO, DB_NAME ": no free name to move it aside");
 	(void)snprintf(wal, sizeof(wal), "%s-wal", name);
 	if (renameat(s->dir_fd, DB_NAME "-wal", s->dir_fd, wal) < 0 && errno != ENOENT)

@@ -68,7 +68,8 @@ static enum lmd_status put(struct lmi_ctl_answer_printer *s, const char *p, size
 }
 
 /* Separates reasoning and content by an empty line. */
-static enum lmd_status turn(struct lmi_ctl_answer_printer *s, bool thinks, struct lmd_error *err)
+static enum lmd_status switch_section(struct lmi_ctl_answer_printer *s, bool thinks,
+				      struct lmd_error *err)
 {
 	static const char dim[] = "\033[2m", plain[] = "\033[0m";
 	enum lmd_status st = LMD_OK;
@@ -96,7 +97,7 @@ enum lmd_status lmi_ctl_answer_printer_text(struct lmi_ctl_answer_printer *s, co
 	if (s->json || s->collect)
 		st = lmi_text_byte_buf_append(&s->text, p, n, err);
 	if (st == LMD_OK && !s->json)
-		st = turn(s, false, err);
+		st = switch_section(s, false, err);
 	return st == LMD_OK && !s->json ? put(s, p, n, err) : st;
 }
 
@@ -109,7 +110,7 @@ enum lmd_status lmi_ctl_answer_printer_reasoning(struct lmi_ctl_answer_printer *
 		return lmi_text_byte_buf_append(&s->reasoning, p, n, err);
 	if (!s->show_reasoning || !n)
 		return LMD_OK;
-	st = turn(s, true, err);
+	st = switch_section(s, true, err);
 	return st == LMD_OK ? put(s, p, n, err) : st;
 }
 
@@ -163,7 +164,7 @@ enum lmd_status lmi_ctl_answer_printer_call_end(struct lmi_ctl_answer_printer *s
 	c->complete = complete;
 	if (s->json)
 		return LMD_OK;
-	st = turn(s, false, err);
+	st = switch_section(s, false, err);
 	if (st == LMD_OK && s->last_byte && s->last_byte != '\n')
 		st = put(s, "\n", 1, err);
 	/* {"name":"f","arguments":{...}}: the arguments are JSON, if they are complete */

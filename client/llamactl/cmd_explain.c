@@ -61,7 +61,7 @@ static const struct {
 #undef AMOUNT
 };
 
-static uint64_t amount(const struct need *n, size_t i)
+static uint64_t bytes_of(const struct need *n, size_t i)
 {
 	uint64_t v;
 
@@ -84,8 +84,8 @@ static void print_need(const struct need *n)
 		return;
 	printf("memory        backend %s, context %u\n", n->backend, n->n_ctx);
 	for (size_t i = 0; i < LMD_LEN(amounts); i++)
-		if (amount(n, i))
-			print_amount(amounts[i].title, amount(n, i));
+		if (bytes_of(n, i))
+			print_amount(amounts[i].title, bytes_of(n, i));
 	print_amount("beyond what is mapped", lmi_engine_memory_sum(&n->m));
 	if (n->m.budget < UINT64_MAX)
 		print_amount("may be taken", n->m.budget);
@@ -218,7 +218,7 @@ static void json_need(struct lmi_ctl_json *j, const struct need *n)
 	lmi_ctl_json_str(j, "backend", n->backend);
 	lmi_ctl_json_uint(j, "context", n->n_ctx);
 	for (size_t i = 0; i < LMD_LEN(amounts); i++)
-		lmi_ctl_json_uint(j, amounts[i].key, amount(n, i));
+		lmi_ctl_json_uint(j, amounts[i].key, bytes_of(n, i));
 	lmi_ctl_json_uint(j, "sum", lmi_engine_memory_sum(&n->m));
 	if (n->m.budget < UINT64_MAX)
 		lmi_ctl_json_uint(j, "budget", n->m.budget);

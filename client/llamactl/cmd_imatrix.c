@@ -56,7 +56,7 @@ static enum lmd_status tokenize(struct job *j, const char *path, struct lmd_erro
 	return st;
 }
 
-static enum lmd_status cut(struct job *j, struct lmd_error *err)
+static enum lmd_status split_windows(struct job *j, struct lmd_error *err)
 {
 	const struct lmi_args *a = &j->ctl->args;
 	uint64_t n = j->tokens.n / j->ctx, most = (uint64_t)lmi_arg_int(a, "chunks");
@@ -120,7 +120,7 @@ static enum lmd_status collect(struct job *j, const char *path, struct lmd_error
 	if (st == LMD_OK)
 		st = tokenize(j, path, err);
 	if (st == LMD_OK)
-		st = cut(j, err);
+		st = split_windows(j, err);
 	lmi_ctl_interrupt_install();
 	lmi_ctl_progress_init(&bar);
 	for (uint32_t w = 0; st == LMD_OK && w < j->n_window; w++) {

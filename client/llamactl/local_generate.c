@@ -119,7 +119,7 @@ static enum lmd_status stops(const struct lmi_args *a, struct lmd_str **out, uin
 	return LMD_OK;
 }
 
-static enum lmi_engine_jump jump_of(const struct lmi_args *a)
+static enum lmi_engine_jump jump_option(const struct lmi_args *a)
 {
 	const char *word = lmi_arg_str(a, "jump");
 
@@ -139,7 +139,7 @@ static enum lmd_status constrain(struct lmi_ctl *ctl, struct lmi_engine *e,
 	struct lmd_str *triggers;
 	struct lmi_engine_constrain_opts o = {
 		.grammar = {.gbnf = chat->grammar, .schema = chat->schema},
-		.jump = jump_of(&ctl->args),
+		.jump = jump_option(&ctl->args),
 		.heal = lmi_arg_flag(&ctl->args, "heal"),
 		.prompt = seq->tokens,
 		.n_prompt = seq->n_tokens};

@@ -57,7 +57,7 @@ static bool in_object(const struct lmi_json_text *j)
 }
 
 /* Writes the comma before a value or key; returns false if none may stand here. */
-static bool place(struct lmi_json_text *j, bool key)
+static bool put_comma(struct lmi_json_text *j, bool key)
 {
 	char last = j->bytes ? j->text[j->bytes - 1] : 0;
 
@@ -103,7 +103,7 @@ static void quoted(struct lmi_json_text *j, const char *s, size_t n)
 
 static void open_level(struct lmi_json_text *j, bool object)
 {
-	if (!place(j, false))
+	if (!put_comma(j, false))
 		return;
 	if (j->depth == LMI_JSON_TEXT_DEPTH) {
 		failed(j, LMD_INVALID);
@@ -136,7 +136,7 @@ void lmi_json_text_end(struct lmi_json_text *j)
 
 void lmi_json_text_key(struct lmi_json_text *j, const char *key)
 {
-	if (!place(j, true))
+	if (!put_comma(j, true))
 		return;
 	quoted(j, key, strlen(key));
 	put(j, ":", 1);
@@ -144,7 +144,7 @@ void lmi_json_text_key(struct lmi_json_text *j, const char *key)
 
 void lmi_json_text_strn(struct lmi_json_text *j, const char *s, size_t n)
 {
-	if (place(j, false))
+	if (put_comma(j, false))
 		quoted(j, s, n);
 }
 
@@ -158,7 +158,7 @@ void lmi_json_text_str(struct lmi_json_text *j, const char *s)
 
 static void bare(struct lmi_json_text *j, const char *s)
 {
-	if (place(j, false))
+	if (put_comma(j, false))
 		put(j, s, strlen(s));
 }
 
@@ -222,7 +222,7 @@ void lmi_json_text_node(struct lmi_json_text *j, const struct lmi_json_node *v)
 	}
 	open_level(j, object);
 	for (uint32_t i = 0; i < v->n && j->status == LMD_OK; i++) {
-		if (object && place(j, true)) {
+		if (object && put_comma(j, true)) {
 			quoted(j, k->u.s, k->n);
 			put(j, ":", 1);
 		}

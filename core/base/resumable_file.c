@@ -171,7 +171,7 @@ static enum lmd_status read_back(struct lmi_resumable_file *p, const struct lmi_
 }
 
 /* Truncates both files to n_segment segments. */
-static enum lmd_status cut(struct lmi_resumable_file *p, struct lmd_error *err)
+static enum lmd_status truncate_files(struct lmi_resumable_file *p, struct lmd_error *err)
 {
 	uint64_t records = p->n_segment ? HEAD + (uint64_t)p->n_segment * RECORD : 0;
 
@@ -260,7 +260,7 @@ enum lmd_status lmi_partial_open(struct lmi_resumable_file *p, const char *path,
 	if (st == LMD_OK)
 		st = read_back(p, o, found, err);
 	if (st == LMD_OK)
-		st = cut(p, err);
+		st = truncate_files(p, err);
 	if (st == LMD_OK && !p->n_segment)
 		st = begin_journal(p, o->key, err);
 	if (st != LMD_OK)
@@ -275,7 +275,7 @@ enum lmd_status lmi_partial_restart(struct lmi_resumable_file *p, struct lmd_err
 	if (!read_at(p->journal, 0, head, sizeof(head)))
 		return lmd_fail(err, LMD_IO, "%s: cannot be read", p->journal_path);
 	p->file.bytes = p->n_segment = 0;
-	if (cut(p, err) != LMD_OK)
+	if (truncate_files(p, err) != LMD_OK)
 		return LMD_IO;
 	return begin_journal(p, head + 8, err);
 }

@@ -366,7 +366,7 @@ static enum lmd_status start(struct walk *w)
 	return LMD_OK;
 }
 
-static bool beyond(const char *name, uint32_t n_layer)
+static bool is_after_trunk(const char *name, uint32_t n_layer)
 {
 	char *end;
 	unsigned long block;
@@ -389,7 +389,8 @@ static enum lmd_status finish(struct walk *w, struct lmi_plan_model_check *out)
 	for (uint32_t i = 0; i < w->n; i++) {
 		struct lmi_plan_model_tensor *f = &w->tensors[i];
 
-		if (f->match == LMI_PLAN_TENSOR_UNKNOWN && beyond(f->name, w->desc->n_layer))
+		if (f->match == LMI_PLAN_TENSOR_UNKNOWN &&
+		    is_after_trunk(f->name, w->desc->n_layer))
 			f->match = LMI_PLAN_TENSOR_AFTER_TRUNK;
 		out->count[f->match]++;
 		tensors[i] = *f;

@@ -42,7 +42,7 @@ struct choice {
 
 /* ---- codebooks ---- */
 
-static void books(struct lmi_search_codebook *f)
+static void fill_codebooks(struct lmi_search_codebook *f)
 {
 	const struct lmi_search_codebook_shape *k = f->shape;
 	int q = 0;
@@ -407,7 +407,7 @@ void lmi_search_codebook_blocks(const struct lmi_search_codebook_shape *shape, c
 	struct lmi_search_codebook f = {.shape = shape};
 	uint8_t *to = dst;
 
-	books(&f);
+	fill_codebooks(&f);
 	for (size_t i = 0; i < n; i += LMI_SEARCH_CODEBOOK_BLOCK, to += block_bytes)
 		(void)unit(&f, src + i, importance ? importance + i : NULL,
 			   LMI_SEARCH_CODEBOOK_BLOCK, to, block_bytes,
@@ -420,6 +420,6 @@ float lmi_search_codebook_row(const struct lmi_search_codebook_shape *shape, con
 {
 	struct lmi_search_codebook f = {.shape = shape};
 
-	books(&f);
+	fill_codebooks(&f);
 	return unit(&f, src, importance, n, dst, block_bytes, pack);
 }

@@ -57,7 +57,7 @@ static void add_squared(float *restrict y, const float *restrict level, float f)
 		y[p] += f * (level[p] * level[p]);
 }
 
-static void keep_less(float *restrict y, const float *restrict level, float f)
+static void take_min(float *restrict y, const float *restrict level, float f)
 {
 	for (int p = 0; p < 256; p++)
 		y[p] = f * level[p] < y[p] ? f * level[p] : y[p];
@@ -103,7 +103,7 @@ static void flip_scores(struct search *s, const float *wx)
 		for (int i = p; i < p + 256; i++)
 			s->s[i] = wx[0] * s->level[i];
 		for (int j = 1; j < k->cell; j++)
-			keep_less(s->s + p, s->level + j * k->n_codes + p, wx[j]);
+			take_min(s->s + p, s->level + j * k->n_codes + p, wx[j]);
 		add_scaled(s->a + p, s->s + p, -2);
 	}
 }

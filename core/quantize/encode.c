@@ -208,9 +208,9 @@ static void worker(void *arg, uint32_t i, uint32_t n)
 		encode_piece(w, i, w->first + piece);
 }
 
-static enum lmd_status pass_on(struct lmi_quantize_encoder *e,
-			       const struct lmi_quantize_encoder_sink *to, size_t n, uint64_t n_src,
-			       struct lmd_error *err)
+static enum lmd_status submit_output(struct lmi_quantize_encoder *e,
+				     const struct lmi_quantize_encoder_sink *to, size_t n,
+				     uint64_t n_src, struct lmd_error *err)
 {
 	lmi_quantize_async_writer_submit(e->writer, to->write, to->arg, n);
 	return to->progress(to->progress_arg, n_src, err);
@@ -242,7 +242,7 @@ static enum lmd_status run_window(struct lmi_quantize_encoder *e,
 				"range of %s",
 				lmi_printable(show, sizeof(show), it->name, strlen(it->name)),
 				(unsigned long long)bad - 1, w->to->name);
-	return pass_on(e, to, n_dst, n_src, err);
+	return submit_output(e, to, n_dst, n_src, err);
 }
 
 static enum lmd_status load_means(struct lmi_quantize_encoder *e,
@@ -277,7 +277,7 @@ static enum lmd_status copy(struct lmi_quantize_encoder *e, const struct lmi_mod
 		if (st == LMD_OK)
 			st = lmi_model_read(m, it->src, at, out, n, err);
 		if (st == LMD_OK)
-			st = pass_on(e, to, n, n, err);
+			st = submit_output(e, to, n, n, err);
 	}
 	return st;
 }

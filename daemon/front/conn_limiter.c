@@ -122,7 +122,7 @@ enum lmd_status lmi_conn_limiter_admit(struct lmi_conn_limiter *d, const struct 
 }
 
 /* Drops the oldest peer without a connection. */
-static void forget_one(struct lmi_conn_limiter *d)
+static void remove_oldest(struct lmi_conn_limiter *d)
 {
 	struct lmi_conn_limiter_entry **oldest = NULL, *e;
 
@@ -153,7 +153,7 @@ void lmi_conn_limiter_leave(struct lmi_conn_limiter *d, const struct lmi_conn_pe
 	if (e->attempts_end) {
 		d->n_idle++;
 		if (d->n_idle > LMI_CONN_LIMITER_IDLE_MAX)
-			forget_one(d);
+			remove_oldest(d);
 		return;
 	}
 	*p = e->next;

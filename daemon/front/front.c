@@ -155,7 +155,7 @@ static bool is_known(struct lmi_conn *c)
 /* ---- requests ---- */
 
 /* Remembers the common fields of the reply. */
-static void keep_head(struct pending *a, const struct lmi_wire_request *req)
+static void copy_head(struct pending *a, const struct lmi_wire_request *req)
 {
 	a->v = req->v ? req->v : LMI_WIRE_V;
 	a->op = req->op;
@@ -207,7 +207,7 @@ static void decode(struct pending *a, const struct lmi_front_frame *frame)
 	lmi_wire_request_init(&req, LMI_WIRE_OP_NONE);
 	if (arena)
 		st = lmi_wire_request_decode(&req, frame->body, frame->n_body, arena, &err);
-	keep_head(a, &req);
+	copy_head(a, &req);
 	if (st == LMD_OK) {
 		dispatch(a, &req);
 	} else {
@@ -327,7 +327,7 @@ static bool accepts(const struct lmi_front_listener *f)
 }
 
 /* Calls visit for all connections, then frees the closed ones. */
-static void walk(struct lmi_front_listener *f, void (*visit)(struct lmi_conn *c))
+static void for_each_conn(struct lmi_front_listener *f, void (*visit)(struct lmi_conn *c))
 {
 	struct lmi_conn *next;
 
@@ -351,7 +351,7 @@ void lmi_front_close(struct lmi_front_listener *f)
 	f->open = false;
 	for (struct lmi_front_listen_socket *l = f->listeners; l; l = l->next)
 		lmi_front_listener_stop(l);
-	walk(f, lmi_conn_close);
+	for_each_conn(f, lmi_conn_close);
 	while ((f->conns || accepts(f)) && wait_more(f, until))
 		;
 	if (f->conns || accepts(f))
@@ -412,7 +412,7 @@ void lmi_front_listener_tick(struct lmi_front_listener *f, uint64_t now)
 		f->check_ns = UINT64_MAX;
 		for (struct lmi_front_listen_socket *l = f->listeners; l; l = l->next)
 			lmi_front_listen_socket_tick(l, now);
-		walk(f, check);
+		for_each_conn(f, check);
 	}
 	report(f);
 }

@@ -20,7 +20,7 @@ struct merge {
 };
 
 /* Splits a merge into its two parts; returns false if it has none. */
-static bool cut_merge(const struct lmd_tok_spec *spec, uint32_t rank, struct lmd_str part[2])
+static bool split_merge(const struct lmd_tok_spec *spec, uint32_t rank, struct lmd_str part[2])
 {
 	const struct lmd_str *t = &spec->merge[rank];
 	const char *gap = t->ptr;
@@ -141,7 +141,7 @@ static bool read_merge(const struct tok_bpe *b, const struct tok_bpe_alphabet *a
 {
 	struct lmd_str part[2];
 
-	if (!cut_merge(b->vocab->spec, rank, part))
+	if (!split_merge(b->vocab->spec, rank, part))
 		return false;
 	m->rank = rank;
 	m->owned = symbol_bytes;

@@ -64,7 +64,7 @@ void tok_unigram_close(struct tok_unigram *u)
 	u->vocab = NULL;
 }
 
-static inline void offer(struct best *b, double sum, uint32_t id, size_t from)
+static inline void consider(struct best *b, double sum, uint32_t id, size_t from)
 {
 	if (sum > b->sum)
 		*b = (struct best){sum, id, (uint32_t)from};
@@ -87,10 +87,10 @@ static void extend(const struct tok_unigram *u, struct best *b, const char *s, s
 		if (id == TOK_NONE)
 			continue;
 		whole |= i + 1 - at == one;
-		offer(&b[i + 1], b[at].sum + u->score[id], id, at);
+		consider(&b[i + 1], b[at].sum + u->score[id], id, at);
 	}
 	if (!whole)
-		offer(&b[at + one], b[at].sum + u->unknown_score, TOK_NONE, at);
+		consider(&b[at + one], b[at].sum + u->unknown_score, TOK_NONE, at);
 }
 
 /* A range of the text and its token. */

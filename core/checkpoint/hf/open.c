@@ -256,7 +256,7 @@ static enum lmd_status build_tensor(struct lmi_checkpoint *f, uint32_t i, uint8_
 }
 
 /* Assigns offsets in the map of part 0 to the tensors that are built in memory. */
-static enum lmd_status lay_out(struct lmi_checkpoint *f, struct lmd_error *err)
+static enum lmd_status assign_offsets(struct lmi_checkpoint *f, struct lmd_error *err)
 {
 	struct lmi_model *m = f->m;
 	uint64_t total = 0;
@@ -321,7 +321,7 @@ static enum lmd_status build_tensors(struct lmi_checkpoint *f, uint32_t flags,
 enum lmd_status lmi_checkpoint_load(struct lmi_checkpoint *f, uint32_t open_flags,
 				    struct lmd_error *err)
 {
-	enum lmd_status st = lay_out(f, err);
+	enum lmd_status st = assign_offsets(f, err);
 
 	if (st == LMD_OK)
 		st = map_files(f, open_flags, err);

@@ -44,7 +44,7 @@ static uint64_t delta_row(const struct lmi_checkpoint_tensor_transform *r, uint6
 }
 
 /* Source and row from which row u of the tensor comes. */
-static struct place place_of(const struct lmi_checkpoint_tensor_transform *r, uint64_t u)
+static struct place source_position(const struct lmi_checkpoint_tensor_transform *r, uint64_t u)
 {
 	struct place p = {(uint32_t)(u / r->rows), u % r->rows};
 	uint64_t d = r->head_dim, k;
@@ -76,7 +76,7 @@ static struct place place_of(const struct lmi_checkpoint_tensor_transform *r, ui
 uint64_t lmi_checkpoint_transform_source_row(const struct lmi_checkpoint_tensor_transform *r,
 					     uint64_t u)
 {
-	return place_of(r, u).row;
+	return source_position(r, u).row;
 }
 
 /* Returns how many of the next n rows of the tensor are also consecutive in the source. */
@@ -85,9 +85,9 @@ static uint64_t run_of(const struct lmi_checkpoint_tensor_transform *r, uint64_t
 {
 	uint64_t k = 1;
 
-	*first = place_of(r, u);
+	*first = source_position(r, u);
 	while (k < n) {
-		struct place p = place_of(r, u + k);
+		struct place p = source_position(r, u + k);
 
 		if (p.src != first->src || p.row != first->row + k)
 			break;

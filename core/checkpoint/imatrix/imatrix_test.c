@@ -167,7 +167,7 @@ START_TEST(statistics)
 }
 END_TEST
 
-static size_t slurp(uint8_t *buf, size_t cap)
+static size_t read_file(uint8_t *buf, size_t cap)
 {
 	FILE *f = fopen(path, "rb");
 	size_t n;
@@ -207,7 +207,7 @@ START_TEST(hostile)
 
 		OK(k ? lmi_imatrix_write_dat(&m, path, &err)
 		     : lmi_imatrix_write_gguf(&m, path, &err));
-		n = slurp(good, sizeof(good));
+		n = read_file(good, sizeof(good));
 		ck_assert(n > 100 && n < sizeof(good));
 		last = k ? n - 16 : n - 24; /* the end of an older file, or the start of the
 					     * padding */

@@ -235,7 +235,7 @@ enum lmd_status lmi_gguf_writer_finish(struct lmi_gguf_writer *w, struct lmd_err
 }
 
 /* Removes an unfinished file. */
-static void abandon(struct lmi_gguf_writer *w)
+static void discard(struct lmi_gguf_writer *w)
 {
 	if (!w->is_open)
 		return;
@@ -250,7 +250,7 @@ void lmi_gguf_writer_destroy(struct lmi_gguf_writer *w)
 {
 	if (!w)
 		return;
-	abandon(w);
+	discard(w);
 	for (uint64_t i = 0; i < w->n_keys; i++)
 		lmi_free(w->key_names[i]);
 	lmi_free(w->key_names);

@@ -62,8 +62,8 @@ static enum lmi_text_match id_until(const struct lmi_answer_parser *p, size_t *i
 }
 
 /* Parses the name and what comes before and after it; sets *out and *id. */
-static enum lmi_text_match named(const struct lmi_answer_parser *p, size_t *i, struct lmd_str *out,
-				 struct lmd_str *id)
+static enum lmi_text_match match_name(const struct lmi_answer_parser *p, size_t *i,
+				      struct lmd_str *out, struct lmd_str *id)
 {
 	const struct lmi_answer_format *f = p->f;
 	size_t from = *i, at;
@@ -114,7 +114,7 @@ static enum lmi_text_match name_body(struct lmi_answer_parser *p, size_t i)
 			return lmi_parse_json_body(p, i);
 		i = at;
 	}
-	g = named(p, &i, &fn, &id);
+	g = match_name(p, &i, &fn, &id);
 	if (g != LMI_TEXT_MATCH_YES)
 		return g;
 	if (f->content_name && fn.len == strlen(f->content_name) &&
@@ -148,7 +148,7 @@ static enum lmi_text_match params_body(struct lmi_answer_parser *p, size_t i)
 	enum lmi_text_match g, h;
 
 	lmi_parse_skip_space(p, &i);
-	g = named(p, &i, &fn, &id);
+	g = match_name(p, &i, &fn, &id);
 	if (g != LMI_TEXT_MATCH_YES)
 		return g;
 	lmi_parse_skip_space(p, &i);

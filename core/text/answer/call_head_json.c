@@ -62,8 +62,8 @@ static enum lmi_text_match args_at(const struct lmi_answer_parser *p, size_t i,
 
 /* Matches the usual order of keys, in which the arguments come last and can be reported while they
  * arrive. */
-static enum lmi_text_match usual_order(const struct lmi_answer_parser *p, size_t *i,
-				       struct lmd_str *out)
+static enum lmi_text_match match_usual_order(const struct lmi_answer_parser *p, size_t *i,
+					     struct lmd_str *out)
 {
 	enum lmi_text_match g = lmi_parse_literal(p, i, "{");
 
@@ -235,7 +235,7 @@ enum lmi_text_match lmi_parse_json_body(struct lmi_answer_parser *p, size_t i)
 	} else if (p->buf[p->at + i] != '{') {
 		g = LMI_TEXT_MATCH_NO;
 	} else {
-		g = p->whole_object ? LMI_TEXT_MATCH_NO : usual_order(p, &at, &f);
+		g = p->whole_object ? LMI_TEXT_MATCH_NO : match_usual_order(p, &at, &f);
 		if (g == LMI_TEXT_MATCH_YES) {
 			lmi_parse_report_call(p, f, (struct lmd_str){0}, at);
 			p->mode = LMI_PARSE_IN_ARGS;

@@ -168,7 +168,7 @@ static uint64_t rnd(uint64_t n)
 }
 
 /* Damages an answer: replaces a byte by another of its bytes, or removes or repeats a part. */
-static size_t damage(char *text, size_t n, size_t most)
+static size_t corrupt(char *text, size_t n, size_t most)
 {
 	size_t at = rnd(n), k = 1 + rnd(12);
 
@@ -206,7 +206,7 @@ START_TEST(random_cuts)
 
 			memcpy(text, lmt_parse_cases[i].text, n);
 			for (uint64_t k = rnd(4); k && n; k--)
-				n = damage(text, n, MOST);
+				n = corrupt(text, n, MOST);
 			if (!rnd(8))
 				name = lmi_answer_format_name_at((uint32_t)rnd(30));
 			run(&g, name, text, n, 0, 0, false);

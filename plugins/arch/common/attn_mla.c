@@ -207,7 +207,8 @@ static void bmm(struct arch_emit *e, struct lmd_operand x, const struct arch_mla
 	arch_emit_op(e, &op);
 }
 
-static struct lmd_operand temper(struct arch_emit *e, struct lmd_operand q, uint32_t row_in)
+static struct lmd_operand scale_by_position(struct arch_emit *e, struct lmd_operand q,
+					    uint32_t row_in)
 {
 	uint32_t y;
 
@@ -239,7 +240,7 @@ static uint32_t attend(struct arch_emit *e, const struct arch_mla *m, const stru
 	arch_emit_op(e, &op);
 
 	op = arch_op_empty(LMD_OP_ATTN);
-	op.u.attn.q = temper(e, q, s->q_row_in);
+	op.u.attn.q = scale_by_position(e, q, s->q_row_in);
 	op.u.attn.y = arch_operand_heads(y, 0, m->n_head, l->dv);
 	op.u.attn.n_kv_head = l->n_head_kv;
 	op.u.attn.src[0].kind = LMD_KV_CACHE;

@@ -62,7 +62,7 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 	arch_residual_defer_add(e, s, z, 1.0f);
 }
 
-static uint32_t ban_images(struct arch_emit *e, const struct arch_decoder *d)
+static uint32_t image_logit_bias(struct arch_emit *e, const struct arch_decoder *d)
 {
 	const struct lmd_host *host = e->b->host;
 	uint32_t n = d->hp.n_vocab, id;
@@ -86,7 +86,7 @@ static const struct arch_decoder_traits traits = {
 	.adjust = swin,
 	.attn = attn,
 	.layer = layer,
-	.logit_bias = ban_images,
+	.logit_bias = image_logit_bias,
 };
 
 ARCH_DECODER_ARCH(chameleon, traits, sets)

@@ -283,7 +283,7 @@ static uint32_t router(struct arch_emit *e, const struct arch_decoder *d, uint32
 	return logits;
 }
 
-static uint32_t two_branches(struct arch_emit *e, const struct arch_decoder *d, uint32_t x)
+static uint32_t dense_and_experts(struct arch_emit *e, const struct arch_decoder *d, uint32_t x)
 {
 	struct arch_block_io io = {.x = arch_operand_all(e, x), .res = LMD_NONE, .a = 1.0f};
 	struct arch_ffn f = arch_decoder_ffn(e, d);
@@ -326,7 +326,7 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 	y = arch_attn(e, &io, &a);
 	arch_residual_defer_add(e, s, post(e, y, &arch_rows[T_POST_ATTN_NORM], "attn_post"), 1.0f);
 	if (arch_current_layer(e)->cls & ARCH_L_MOE) {
-		y = two_branches(e, d, arch_residual_flush(e, s));
+		y = dense_and_experts(e, d, arch_residual_flush(e, s));
 	} else {
 		n = arch_decoder_norm(e, d, 0, T_FFN_NORM);
 		io = arch_residual_read(e, s, &n);

@@ -42,7 +42,8 @@ bool hf_lowercase(const struct hf_step *s, const struct lmd_str *in, struct hf_o
 }
 
 /* Keeps the characters that are not in the set. */
-static bool without(const struct lmd_str *in, bool (*is)(uint32_t cp), struct hf_out *o, bool *zero)
+static bool strip_chars(const struct lmd_str *in, bool (*is)(uint32_t cp), struct hf_out *o,
+			bool *zero)
 {
 	const char *p = in->ptr, *end = p + in->len;
 
@@ -64,7 +65,7 @@ bool hf_strip_accents(const struct hf_step *s, const struct lmd_str *in, struct 
 {
 	(void)s;
 	(void)j;
-	return without(in, hf_is_mark, o, zero);
+	return strip_chars(in, hf_is_mark, o, zero);
 }
 
 bool hf_strip(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
@@ -190,7 +191,7 @@ static bool accents_step(const struct hf_step *s, const struct lmd_str *in, stru
 {
 	(void)s;
 	(void)j;
-	return without(in, hf_is_accent, o, zero);
+	return strip_chars(in, hf_is_accent, o, zero);
 }
 
 bool hf_bert(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
