@@ -68,16 +68,16 @@ static enum lmd_status put(struct lmi_ctl_answer_printer *s, const char *p, size
 }
 
 /* Separates reasoning and content by an empty line. */
-static enum lmd_status switch_section(struct lmi_ctl_answer_printer *s, bool thinks,
+static enum lmd_status switch_section(struct lmi_ctl_answer_printer *s, bool reasoning,
 				      struct lmd_error *err)
 {
 	static const char dim[] = "\033[2m", plain[] = "\033[0m";
 	enum lmd_status st = LMD_OK;
 
-	if (s->in_reasoning == thinks)
+	if (s->in_reasoning == reasoning)
 		return LMD_OK;
-	s->in_reasoning = thinks;
-	if (!thinks) {
+	s->in_reasoning = reasoning;
+	if (!reasoning) {
 		fputs(s->dim ? plain : "", stdout);
 		return put(s, "\n\n", 2, err);
 	}

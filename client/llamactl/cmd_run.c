@@ -38,7 +38,8 @@ static uint32_t encode_flags(const struct lmi_args *a)
 
 /* Encodes the prompt of the command line, or all of standard input, as tokens. */
 static enum lmd_status read_prompt(struct run *r, struct lmi_text_token_buf *out,
-				   struct lmi_chat_answer_format *how, struct lmd_error *err)
+				   struct lmi_chat_answer_format *answer_format,
+				   struct lmd_error *err)
 {
 	struct lmi_ctl_conversation conversation = {0};
 	const char *p;
@@ -57,7 +58,7 @@ static enum lmd_status read_prompt(struct run *r, struct lmi_text_token_buf *out
 		if (st == LMD_OK)
 			st = lmi_ctl_conversation_encode(&conversation, r->e, &r->chat,
 							 !lmi_arg_flag(&r->ctl->args, "no-special"),
-							 out, how, err);
+							 out, answer_format, err);
 		lmi_ctl_conversation_fini(&conversation);
 	}
 	if (st == LMD_OK && !out->n)

@@ -156,7 +156,7 @@ void lmi_json_text_str(struct lmi_json_text *j, const char *s)
 		lmi_json_text_null(j);
 }
 
-static void bare(struct lmi_json_text *j, const char *s)
+static void put_literal(struct lmi_json_text *j, const char *s)
 {
 	if (put_comma(j, false))
 		put(j, s, strlen(s));
@@ -167,7 +167,7 @@ void lmi_json_text_int(struct lmi_json_text *j, int64_t v)
 	char s[32];
 
 	(void)snprintf(s, sizeof(s), "%lld", (long long)v);
-	bare(j, s);
+	put_literal(j, s);
 }
 
 void lmi_json_text_real(struct lmi_json_text *j, double v)
@@ -183,17 +183,17 @@ void lmi_json_text_real(struct lmi_json_text *j, double v)
 		if (strtod(s, NULL) == v)
 			break;
 	}
-	bare(j, s);
+	put_literal(j, s);
 }
 
 void lmi_json_text_bool(struct lmi_json_text *j, bool v)
 {
-	bare(j, v ? "true" : "false");
+	put_literal(j, v ? "true" : "false");
 }
 
 void lmi_json_text_null(struct lmi_json_text *j)
 {
-	bare(j, "null");
+	put_literal(j, "null");
 }
 
 static void scalar(struct lmi_json_text *j, const struct lmi_json_node *v)

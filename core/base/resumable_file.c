@@ -290,7 +290,7 @@ enum lmd_status lmi_partial_write(struct lmi_resumable_file *p, const void *data
 	return st;
 }
 
-enum lmd_status lmi_partial_end_stretch(struct lmi_resumable_file *p, struct lmd_error *err)
+enum lmd_status lmi_partial_end_segment(struct lmi_resumable_file *p, struct lmd_error *err)
 {
 	uint8_t record[RECORD];
 	enum lmd_status st;

@@ -58,7 +58,7 @@ enum lmd_status lmi_partial_restart(struct lmi_resumable_file *p, struct lmd_err
 enum lmd_status lmi_partial_write(struct lmi_resumable_file *p, const void *data, size_t n,
 				  struct lmd_error *err);
 /* Ends a segment here. */
-enum lmd_status lmi_partial_end_stretch(struct lmi_resumable_file *p, struct lmd_error *err);
+enum lmd_status lmi_partial_end_segment(struct lmi_resumable_file *p, struct lmd_error *err);
 
 /* One of these three ends p, unless open failed. After a failed commit nothing is lost: call keep
  * or abort. */

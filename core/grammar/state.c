@@ -186,16 +186,16 @@ enum lmd_status lmi_gr_state_feed_token(struct lmi_grammar_state *s, lmd_token t
 static enum lmd_status accept(struct lmi_grammar_state *s, lmd_token token)
 {
 	const struct lmi_grammar_vocab *v = s->m->vocab;
-	uint32_t place;
+	uint32_t rank;
 
 	if (!s->waiting)
 		return lmi_gr_state_feed_token(s, token);
 	if (lmi_gr_bit(v->eog, (uint32_t)token))
 		return LMD_OK;
-	place = v->rank[token];
-	if (place == UINT32_MAX)
+	rank = v->rank[token];
+	if (rank == UINT32_MAX)
 		return lmi_gr_trigger_feed(s, token, "", 0);
-	return lmi_gr_trigger_feed(s, token, v->text + v->token[place].text, v->token[place].n);
+	return lmi_gr_trigger_feed(s, token, v->text + v->token[rank].text, v->token[rank].n);
 }
 
 enum lmd_status lmi_gr_state_accept(struct lmi_grammar_state *s, lmd_token token)

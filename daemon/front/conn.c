@@ -22,7 +22,7 @@
 /* Minimum number of bytes of a message per message_ms. */
 #define PART_BYTES 10240u
 /* Time that a rejected connection is given to send a request and read the error. */
-#define TURNED_AWAY_MS 2000u
+#define REJECT_MS      2000u
 #define IOV_MAX_SEND   8u
 
 static void on_rx(struct lmi_mailbox_message *m);
@@ -415,9 +415,9 @@ uint64_t lmi_conn_tick(struct lmi_conn *c, uint64_t now)
 	if (c->revoked)
 		lmi_conn_deauthenticate(c);
 	if (c->rejected) {
-		if (now >= c->begun_ns + TURNED_AWAY_MS * LMI_FRONT_NS_PER_MS)
+		if (now >= c->begun_ns + REJECT_MS * LMI_FRONT_NS_PER_MS)
 			return over(c, &f->n_slow);
-		next = c->begun_ns + TURNED_AWAY_MS * LMI_FRONT_NS_PER_MS;
+		next = c->begun_ns + REJECT_MS * LMI_FRONT_NS_PER_MS;
 	} else if (lmi_front_frames_incomplete(&c->frames)) {
 		if (now >= c->part_ns + part && c->frames.got - c->part_got < PART_BYTES)
 			return over(c, &f->n_slow);

@@ -26,9 +26,9 @@ static bool is_whole(const struct tok_bpe *b, const char *w, size_t n, uint32_t 
 static enum lmd_status put_piece(const struct tok_bpe *b, struct tok_encode_job *j, const char *w,
 				 size_t n)
 {
-	bool apart = b->ignore_merges || b->keep_line_feeds;
+	bool try_whole = b->ignore_merges || b->keep_line_feeds;
 	struct tok_cached_word word =
-		tok_word_cache_find(j, &j->buf[BUF_CACHE], b->map.seed ^ apart, w, n);
+		tok_word_cache_find(j, &j->buf[BUF_CACHE], b->map.seed ^ try_whole, w, n);
 	enum lmd_status st;
 
 	if (tok_word_cache_emit(&word, j))

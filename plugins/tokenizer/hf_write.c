@@ -202,7 +202,7 @@ static json_t *write_gpt2(struct writer *w)
 	const struct pretok_name *pre = pretok_find(w->spec->pre ? w->spec->pre : "default");
 	json_t *steps = json_array(), *vocab = vocab_object(w);
 
-	if (!pre || (pre->flags & (PRETOK_PLAIN | PRETOK_ESCAPE_SPACE | PRETOK_LINES_WHOLE)))
+	if (!pre || (pre->flags & (PRETOK_PLAIN | PRETOK_ESCAPE_SPACE | PRETOK_KEEP_LINE_FEEDS)))
 		return NULL;
 	for (const char *const *s = pre->family->step; *s; s++) {
 		const char *expression = !strcmp(*s, PRETOK_END_SPACE) ? "\\s+\\z" : *s;

@@ -10,7 +10,7 @@
 #include "core/checkpoint/hf/checkpoint_impl.h"
 #include "core/quant/quant.h"
 
-struct place {
+struct source_pos {
 	uint32_t src;
 	uint64_t row;
 };
@@ -44,9 +44,10 @@ static uint64_t delta_row(const struct lmi_checkpoint_tensor_transform *r, uint6
 }
 
 /* Source and row from which row u of the tensor comes. */
-static struct place source_position(const struct lmi_checkpoint_tensor_transform *r, uint64_t u)
+static struct source_pos source_position(const struct lmi_checkpoint_tensor_transform *r,
+					 uint64_t u)
 {
-	struct place p = {(uint32_t)(u / r->rows), u % r->rows};
+	struct source_pos p = {(uint32_t)(u / r->rows), u % r->rows};
 	uint64_t d = r->head_dim, k;
 
 	switch ((enum lmi_checkpoint_transform_op)r->op) {
@@ -81,13 +82,13 @@ uint64_t lmi_checkpoint_transform_source_row(const struct lmi_checkpoint_tensor_
 
 /* Returns how many of the next n rows of the tensor are also consecutive in the source. */
 static uint64_t run_of(const struct lmi_checkpoint_tensor_transform *r, uint64_t u, uint64_t n,
-		       struct place *first)
+		       struct source_pos *first)
 {
 	uint64_t k = 1;
 
 	*first = source_position(r, u);
 	while (k < n) {
-		struct place p = source_position(r, u + k);
+		struct source_pos p = source_position(r, u + k);
 
 		if (p.src != first->src || p.row != first->row + k)
 			break;
@@ -170,7 +171,7 @@ enum lmd_status lmi_checkpoint_read_floats(struct lmi_checkpoint *f, uint32_t i,
 	} else {
 		to_transform_rows(f, i, &row0, &n);
 		while (st == LMD_OK && n) {
-			struct place at;
+			struct source_pos at;
 			uint64_t k = run_of(r, row0, n, &at);
 
 			st = lmi_checkpoint_source_floats(f, &r->src[at.src], at.row, k, p, err);
@@ -193,7 +194,7 @@ static enum lmd_status blocks(struct lmi_checkpoint *f, uint32_t i, uint64_t row
 	enum lmd_status st = LMD_OK;
 
 	while (st == LMD_OK && n) {
-		struct place at;
+		struct source_pos at;
 		uint64_t k = run_of(r, row0, n, &at);
 
 		st = lmi_checkpoint_source_blocks(f, &r->src[at.src], at.row, k, out, err);

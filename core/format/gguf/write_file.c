@@ -35,7 +35,7 @@ static enum lmd_status put(struct lmi_gguf_writer *w, const void *data, size_t n
 /* Records that everything since the last mark, the header or a tensor, is complete. */
 static enum lmd_status mark(struct lmi_gguf_writer *w, struct lmd_error *err)
 {
-	return w->resumable ? lmi_partial_end_stretch(&w->out, err) : LMD_OK;
+	return w->resumable ? lmi_partial_end_segment(&w->out, err) : LMD_OK;
 }
 
 /* Returns the bytes of the header, after checking that no file is open yet. */

@@ -185,13 +185,13 @@ static void post_norm(struct arch_emit *e, const struct arch_decoder *d, struct 
 static struct arch_block_io block_input(struct arch_emit *e, const struct arch_decoder *d,
 					struct arch_residual *s, uint32_t row, uint32_t def)
 {
-	uint32_t place = d->hp.norm_placement;
+	uint32_t placement = d->hp.norm_placement;
 	struct lmd_norm n =
-		place == ARCH_NORM_POST ? arch_no_norm() : arch_decoder_norm(e, d, row, def);
+		placement == ARCH_NORM_POST ? arch_no_norm() : arch_decoder_norm(e, d, row, def);
 	struct arch_block_io io = arch_residual_read(e, s, &n);
 
 	io.a = residual(d);
-	if (place == ARCH_NORM_POST || place == ARCH_NORM_SANDWICH)
+	if (placement == ARCH_NORM_POST || placement == ARCH_NORM_SANDWICH)
 		io.res = LMD_NONE;
 	return io;
 }

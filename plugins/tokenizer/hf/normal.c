@@ -3,7 +3,7 @@
  * Normalizers that look at one character at a time, or at the matches of a pattern. */
 #include <string.h>
 
-#include "tokenizer/hf/cut.h"
+#include "tokenizer/hf/split.h"
 
 #include "common/unicode.h"
 
