@@ -61,11 +61,13 @@ static enum lmd_status check_files(const struct lmi_store_file *f, uint32_t n, b
 		if (!imported && f[i].path[0] != '/')
 			return lmd_fail(err, LMD_INVALID, "path: is not absolute");
 		if (!lmi_store_digest_ok(f[i].digest))
-			return lmd_fail(err, LMD_INVALID, "digest of file %u: not 64 lower-case hexadecimal digits",
+			return lmd_fail(err, LMD_INVALID,
+					"digest of file %u: not 64 lower-case hexadecimal digits",
 					i);
 		if (!lmi_add_ok(sum, f[i].size, &sum) || sum > INT64_MAX)
-			return lmd_fail(err, LMD_INVALID, "size of file %u: %llu bytes is too large",
-					i, (unsigned long long)f[i].size);
+			return lmd_fail(err, LMD_INVALID,
+					"size of file %u: %llu bytes is too large", i,
+					(unsigned long long)f[i].size);
 	}
 	*size = sum;
 	return LMD_OK;

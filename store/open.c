@@ -76,7 +76,7 @@ static void unlock(struct lmi_store *s, bool clean)
 	if (s->lock_fd < 0)
 		return;
 	if (clean && ftruncate(s->lock_fd, 0) == 0)
-		(void)fsync(s->lock_fd); /* if it fails, the next open may do an unnecessary check */
+		(void)fsync(s->lock_fd); /* a failure may cause an unnecessary check, no more */
 	close(s->lock_fd);
 	s->lock_fd = -1;
 }

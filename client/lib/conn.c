@@ -118,8 +118,8 @@ static enum lmd_status copy_option(char *out, size_t size, const char *what, con
 	size_t n = text ? strlen(text) : 0;
 
 	if (n >= size)
-		return lmd_fail(err, LMD_INVALID, "the %s has %zu bytes, the maximum is %zu", what, n,
-				size - 1);
+		return lmd_fail(err, LMD_INVALID, "the %s has %zu bytes, the maximum is %zu", what,
+				n, size - 1);
 	if (n)
 		memcpy(out, text, n + 1);
 	return LMD_OK;
@@ -274,8 +274,8 @@ static int exchange(struct lmd_client *c, nng_aio *aio, const void *p, size_t n,
 }
 
 /* Sends a request, again after each reconnect, until a reply arrives or the time is over. */
-static enum lmd_status exchange_retry(struct lmd_client *c, const void *p, size_t n, uint32_t extra_ms,
-			       nng_msg **reply, struct lmd_error *err)
+static enum lmd_status exchange_retry(struct lmd_client *c, const void *p, size_t n,
+				      uint32_t extra_ms, nng_msg **reply, struct lmd_error *err)
 {
 	uint64_t begin = lmi_client_now_ms(), end = begin + c->call_ms + extra_ms;
 	nng_aio *aio;

@@ -48,7 +48,8 @@ static enum lmd_status fill(struct lmi_wire_req_generate *q, const struct lmd_ge
 		return lmd_fail(err, LMD_INVALID, "generate: model is missing");
 	/* a conversation is passed in g->more */
 	if (g->prompt ? g->tokens != NULL : !g->tokens && !g->more)
-		return lmd_fail(err, LMD_INVALID, "generate: exactly one of prompt and tokens is required");
+		return lmd_fail(err, LMD_INVALID,
+				"generate: exactly one of prompt and tokens is required");
 	q->model = str(g->model);
 	if (g->prompt) {
 		q->has_prompt = true;

@@ -45,7 +45,8 @@ START_TEST(limits)
 	/* three for each user, six in all, two more for admins */
 	for (uint32_t i = 0; i < 4; i++)
 		ck_assert_int_eq(enter(&anna), i < 3 ? LMD_OK : LMD_BUSY);
-	ck_assert_str_eq(err.text, "too many connections of uid 1000: 3 are open, the maximum is 3");
+	ck_assert_str_eq(err.text,
+			 "too many connections of uid 1000: 3 are open, the maximum is 3");
 	for (uint32_t i = 0; i < 3; i++)
 		ck_assert_int_eq(enter(&ben), LMD_OK);
 	ck_assert_int_eq(enter(&carl), LMD_BUSY);
@@ -80,7 +81,8 @@ START_TEST(peers)
 	for (uint32_t i = 0; i < 3; i++)
 		ck_assert_int_eq(enter(&v4), LMD_OK);
 	ck_assert_int_eq(enter(&v4), LMD_BUSY);
-	ck_assert_str_eq(err.text, "too many connections of 10.0.0.1: 3 are open, the maximum is 3");
+	ck_assert_str_eq(err.text,
+			 "too many connections of 10.0.0.1: 3 are open, the maximum is 3");
 	ck_assert_int_eq(enter(&v4_next), LMD_OK);
 	for (uint32_t i = 0; i < 3; i++)
 		lmi_conn_limiter_leave(&d, &v4);

@@ -174,7 +174,8 @@ static void dispatch(struct pending *a, const struct lmi_wire_request *req)
 		(void)lmd_fail(&err, LMD_BUSY, "%s", c->reject_reason);
 		refuse(a, &err, BUSY_MS, false);
 	} else if (f->n_calling > f->o.n_call) {
-		(void)lmd_fail(&err, LMD_BUSY, "too many requests: %u are pending, the maximum is %u",
+		(void)lmd_fail(&err, LMD_BUSY,
+			       "too many requests: %u are pending, the maximum is %u",
 			       f->n_calling - 1, f->o.n_call);
 		refuse(a, &err, BUSY_MS, false);
 	} else if (c->n_call > LMI_CONN_CALLS) {

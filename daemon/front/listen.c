@@ -212,8 +212,8 @@ static enum lmd_status read_pem(char **out, const char *key, const char *path, b
 	}
 	if (!S_ISREG(sb.st_mode) || sb.st_size > TLS_BYTES_MAX) {
 		close(fd);
-		return lmd_fail(err, LMD_INVALID, "%s: %.200s: is not a file of at most %u bytes", key,
-				path, TLS_BYTES_MAX);
+		return lmd_fail(err, LMD_INVALID, "%s: %.200s: is not a file of at most %u bytes",
+				key, path, TLS_BYTES_MAX);
 	}
 	if (secret && (sb.st_mode & 07)) {
 		close(fd);

@@ -335,7 +335,10 @@ char *hf_write(const struct lmd_tok_spec *spec, const struct lmd_tok_info *info)
 	static const struct {
 		const char *kind;
 		json_t *(*write)(struct writer *w);
-	} kinds[] = {{"gpt2", write_gpt2}, {"llama", write_llama}, {"bert", write_bert}, {"t5", write_t5}};
+	} kinds[] = {{"gpt2", write_gpt2},
+		     {"llama", write_llama},
+		     {"bert", write_bert},
+		     {"t5", write_t5}};
 	struct writer w = {.spec = spec, .info = info};
 	json_t *j = NULL;
 	char *text;

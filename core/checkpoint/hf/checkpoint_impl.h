@@ -142,7 +142,7 @@ struct lmi_checkpoint_arch_map_rows {
 #define LMI_CHECKPOINT_FAM_LAYER_NORM   1u /* LayerNorm's epsilon, not RMSNorm's */
 #define LMI_CHECKPOINT_FAM_NO_ROPE      2u
 #define LMI_CHECKPOINT_FAM_MQA          4u /* one key head, which no key states */
-#define LMI_CHECKPOINT_FAM_MHA          16u /* as many key heads as query heads, whatever the file says */
+#define LMI_CHECKPOINT_FAM_MHA          16u  /* as many key heads as query heads in any case */
 #define LMI_CHECKPOINT_FAM_PAD_ROWS     32u  /* positions start after the padding token */
 #define LMI_CHECKPOINT_FAM_FALCON_KV    8u   /* from multi_query and new_decoder_architecture */
 #define LMI_CHECKPOINT_FAM_NO_HEADS     64u  /* no attention in any layer */

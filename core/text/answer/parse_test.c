@@ -131,7 +131,8 @@ START_TEST(all_formats)
 			check(i, "in small pieces");
 		}
 		for (size_t k = 0; k < n; k++) /* only checks the invariant */
-			run(&g, lmt_parse_cases[i].format, lmt_parse_cases[i].text, k, 1 + k % 3, 1 + k % 5, false);
+			run(&g, lmt_parse_cases[i].format, lmt_parse_cases[i].text, k, 1 + k % 3,
+			    1 + k % 5, false);
 	}
 }
 END_TEST
