@@ -243,7 +243,7 @@ static enum lmd_status start_front(struct lmi_daemon *d, struct lmd_error *err)
 		.n_call = (uint32_t)d->config->service.calls,
 		.limits = lmi_daemon_front_limits(d->config),
 		.ops = {.call = call,
-			.gone = gone,
+			.closed = gone,
 			.busy = busy,
 			.login = lmi_daemon_login,
 			.wall_ns = lmi_daemon_wall_ns},

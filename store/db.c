@@ -217,7 +217,8 @@ enum lmd_status lmi_store_text_check(const char *what, const char *text, size_t 
 		return lmd_fail(err, LMD_INVALID, "%s: missing", what);
 	n = strnlen(text, max + 1);
 	if (n > max)
-		return lmd_fail(err, LMD_INVALID, "%s: longer than the maximum of %zu bytes", what, max);
+		return lmd_fail(err, LMD_INVALID, "%s: longer than the maximum of %zu bytes", what,
+				max);
 	if (n < min)
 		return lmd_fail(err, LMD_INVALID, "%s: empty", what);
 	return LMD_OK;

@@ -77,8 +77,9 @@ enum lmd_status lmi_store_file_same(const struct lmi_store_file *f, int fd, stru
 		return st;
 	(void)lmi_printable_path(show, sizeof(show), f->path ? f->path : "");
 	if (now.size != f->size)
-		return lmd_fail(err, LMD_CORRUPT, "%s: has %llu bytes, but had %llu when it was added",
-				show, (unsigned long long)now.size, (unsigned long long)f->size);
+		return lmd_fail(err, LMD_CORRUPT,
+				"%s: has %llu bytes, but had %llu when it was added", show,
+				(unsigned long long)now.size, (unsigned long long)f->size);
 	if (now.dev != f->dev || now.ino != f->ino)
 		return lmd_fail(err, LMD_CORRUPT, "%s: is not the file that was added",
 				show);

@@ -230,7 +230,7 @@ static enum lmd_status give_name(struct copy *c, const char *name, bool replace,
 	return LMD_OK;
 }
 
-static enum lmd_status place(struct copy *c, const char *name, struct lmd_error *err)
+static enum lmd_status place_blob(struct copy *c, const char *name, struct lmd_error *err)
 {
 	enum lmd_status st = reuse(c, name, err);
 
@@ -253,9 +253,9 @@ static enum lmd_status import(struct copy *c, struct lmi_store_file *out, struct
 	lmi_store_blob_name(name, c->digest);
 	st = read_back(c, c->part, err);
 	if (st == LMD_OK)
-		st = place(c, name, err);
+		st = place_blob(c, name, err);
 	if (st == LMD_BUSY)
-		st = place(c, name, err);
+		st = place_blob(c, name, err);
 	if (st != LMD_OK)
 		return st;
 	st = lmi_store_file_open(&fd, c->folder, name, &f, err); /* renaming changed its ctime */

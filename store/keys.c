@@ -16,7 +16,8 @@ void lmi_store_keys_fini(struct lmi_store_keys *k)
 static enum lmd_status check_hash(const char *hash, struct lmd_error *err)
 {
 	if (!hash || !lmi_store_digest_ok(hash))
-		return lmd_fail(err, LMD_INVALID, "hash of a key: not 64 lower-case hexadecimal digits");
+		return lmd_fail(err, LMD_INVALID,
+				"hash of a key: not 64 lower-case hexadecimal digits");
 	return LMD_OK;
 }
 
@@ -39,7 +40,8 @@ static enum lmd_status add(struct lmi_store *s, const struct lmi_store_key *k,
 		st = lmi_store_db_number(s, err, &one, &other,
 					 "SELECT 1 FROM keys WHERE label = ?1", "t", k->label);
 	if (st == LMD_OK && other)
-		st = lmd_fail(err, LMD_INVALID, "label '%.64s': already used by another key", k->label);
+		st = lmd_fail(err, LMD_INVALID, "label '%.64s': already used by another key",
+			      k->label);
 	if (st == LMD_OK)
 		st = lmi_store_db_run(
 			s, err,

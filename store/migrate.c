@@ -6,7 +6,7 @@
 
 #include "store/db.h"
 
-static enum lmd_status one(struct lmi_store *s, uint32_t i, struct lmd_error *err)
+static enum lmd_status migrate_one(struct lmi_store *s, uint32_t i, struct lmd_error *err)
 {
 	char *why = NULL;
 	int rc = sqlite3_exec(s->db, lmi_store_sql[i].text, NULL, NULL, &why);
@@ -30,7 +30,7 @@ enum lmd_status lmi_store_migrate(struct lmi_store *s, uint32_t upto, struct lmd
 		return st;
 	st = lmi_store_db_number(s, err, &from, &found, "PRAGMA user_version", "");
 	for (uint32_t i = (uint32_t)from; st == LMD_OK && i < upto; i++)
-		st = one(s, i, err);
+		st = migrate_one(s, i, err);
 	if (st == LMD_OK && from < upto) {
 		(void)snprintf(set, sizeof(set), "PRAGMA user_version = %u", upto);
 		st = lmi_store_db_run(s, err, set, "");

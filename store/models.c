@@ -61,11 +61,13 @@ static enum lmd_status check_files(const struct lmi_store_file *f, uint32_t n, b
 		if (!imported && f[i].path[0] != '/')
 			return lmd_fail(err, LMD_INVALID, "path: is not absolute");
 		if (!lmi_store_digest_ok(f[i].digest))
-			return lmd_fail(err, LMD_INVALID, "digest of file %u: not 64 lower-case hexadecimal digits",
+			return lmd_fail(err, LMD_INVALID,
+					"digest of file %u: not 64 lower-case hexadecimal digits",
 					i);
 		if (!lmi_add_ok(sum, f[i].size, &sum) || sum > INT64_MAX)
-			return lmd_fail(err, LMD_INVALID, "size of file %u: %llu bytes is too large",
-					i, (unsigned long long)f[i].size);
+			return lmd_fail(err, LMD_INVALID,
+					"size of file %u: %llu bytes is too large", i,
+					(unsigned long long)f[i].size);
 	}
 	*size = sum;
 	return LMD_OK;
@@ -167,14 +169,14 @@ enum lmd_status lmi_store_model_add(struct lmi_store *s, const struct lmi_store_
 }
 
 /* Finds the digests of imported files that only this model has. */
-struct doomed {
+struct unused_files {
 	struct lmd_arena *arena;
 	uint32_t n, n_max;
 	const char **digest;
 };
 
-static enum lmd_status find_doomed(struct lmi_store *s, int64_t id, struct doomed *d,
-				   struct lmd_error *err)
+static enum lmd_status find_unused_files(struct lmi_store *s, int64_t id, struct unused_files *d,
+					 struct lmd_error *err)
 {
 	enum lmd_status st;
 	sqlite3_stmt *q;
@@ -205,21 +207,22 @@ static enum lmd_status find_doomed(struct lmi_store *s, int64_t id, struct doome
 	return st;
 }
 
-static enum lmd_status delete_row(struct lmi_store *s, const char *name, struct doomed *d,
+static enum lmd_status delete_row(struct lmi_store *s, const char *name, struct unused_files *d,
 				  struct lmd_error *err)
 {
 	int64_t id;
 	enum lmd_status st = lmi_store_model_id(s, name, false, &id, err);
 
 	if (st == LMD_OK)
-		st = find_doomed(s, id, d, err);
+		st = find_unused_files(s, id, d, err);
 	if (st == LMD_OK)
 		st = lmi_store_db_run(s, err, "DELETE FROM models WHERE id = ?1", "i", id);
 	return st;
 }
 
 /* Removes files that no row refers to any more; called after the transaction. */
-static enum lmd_status remove_doomed(struct lmi_store *s, struct doomed *d, enum lmd_status st)
+static enum lmd_status remove_unused_files(struct lmi_store *s, struct unused_files *d,
+					   enum lmd_status st)
 {
 	for (uint32_t i = 0; st == LMD_OK && i < d->n; i++)
 		lmi_store_blob_remove(s->dir_fd, d->digest[i]);
@@ -229,7 +232,7 @@ static enum lmd_status remove_doomed(struct lmi_store *s, struct doomed *d, enum
 
 enum lmd_status lmi_store_model_remove(struct lmi_store *s, const char *name, struct lmd_error *err)
 {
-	struct doomed d = {.arena = lmi_arena_create(0)};
+	struct unused_files d = {.arena = lmi_arena_create(0)};
 	enum lmd_status st;
 
 	if (!d.arena)
@@ -237,13 +240,13 @@ enum lmd_status lmi_store_model_remove(struct lmi_store *s, const char *name, st
 	st = lmi_store_db_begin(s, err);
 	if (st == LMD_OK)
 		st = lmi_store_db_end(s, delete_row(s, name, &d, err), err);
-	return remove_doomed(s, &d, st);
+	return remove_unused_files(s, &d, st);
 }
 
 /* Renames the row `old` to a name that no model can have; it is deleted after its aliases have been
  * moved to the new row. */
 static enum lmd_status exchange(struct lmi_store *s, int64_t old, const struct lmi_store_model *m,
-				const char *digest, uint64_t size, struct doomed *d,
+				const char *digest, uint64_t size, struct unused_files *d,
 				struct lmd_error *err)
 {
 	enum lmd_status st = lmi_store_db_run(
@@ -252,7 +255,7 @@ static enum lmd_status exchange(struct lmi_store *s, int64_t old, const struct l
 	if (st == LMD_OK)
 		st = insert(s, m, digest, size, err);
 	if (st == LMD_OK)
-		st = find_doomed(s, old, d, err);
+		st = find_unused_files(s, old, d, err);
 	if (st == LMD_OK)
 		st = lmi_store_db_run(s, err,
 				      "UPDATE aliases SET model_id = (SELECT id FROM models WHERE "
@@ -264,7 +267,7 @@ static enum lmd_status exchange(struct lmi_store *s, int64_t old, const struct l
 }
 
 static enum lmd_status replace_row(struct lmi_store *s, const struct lmi_store_model *m,
-				   const char *digest, uint64_t size, struct doomed *d,
+				   const char *digest, uint64_t size, struct unused_files *d,
 				   struct lmd_error *err)
 {
 	int64_t old;
@@ -278,7 +281,7 @@ static enum lmd_status replace_row(struct lmi_store *s, const struct lmi_store_m
 enum lmd_status lmi_store_model_replace(struct lmi_store *s, const struct lmi_store_model *m,
 					struct lmd_error *err)
 {
-	struct doomed d = {.arena = lmi_arena_create(0)};
+	struct unused_files d = {.arena = lmi_arena_create(0)};
 	char digest[LMI_STORE_DIGEST_HEX];
 	uint64_t size;
 	enum lmd_status st =
@@ -288,7 +291,7 @@ enum lmd_status lmi_store_model_replace(struct lmi_store *s, const struct lmi_st
 		st = lmi_store_db_begin(s, err);
 	if (st == LMD_OK)
 		st = lmi_store_db_end(s, replace_row(s, m, digest, size, &d, err), err);
-	return remove_doomed(s, &d, st);
+	return remove_unused_files(s, &d, st);
 }
 
 static enum lmd_status rename_row(struct lmi_store *s, const char *from, const char *to,

@@ -178,8 +178,8 @@ enum lmd_status lmi_store_model_find(struct lmi_store *s, const char *name,
 	return st;
 }
 
-static enum lmd_status orphan(struct lmi_store *s, const char *name, bool *is,
-			      struct lmd_error *err)
+static enum lmd_status is_unused_blob(struct lmi_store *s, const char *name, bool *is,
+				      struct lmd_error *err)
 {
 	bool found;
 	int64_t one;
@@ -218,7 +218,7 @@ enum lmd_status lmi_store_orphans(struct lmi_store *s, bool remove, uint32_t *n_
 	while (st == LMD_OK && (e = readdir(d))) {
 		struct stat sb;
 
-		st = orphan(s, e->d_name, &is, err);
+		st = is_unused_blob(s, e->d_name, &is, err);
 		if (st != LMD_OK || !is || fstatat(fd, e->d_name, &sb, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    (remove && unlinkat(fd, e->d_name, 0) < 0))
 			continue;

@@ -64,7 +64,8 @@ static enum lmd_status lock(struct lmi_store *s, bool *unclean, struct lmd_error
 	if (!*unclean && (pwrite(s->lock_fd, "open\n", 5, 0) != 5 || fsync(s->lock_fd) < 0)) {
 		enum lmd_status st = fail_at(s, LOCK_NAME, "cannot write", err);
 
-		(void)ftruncate(s->lock_fd, 0); /* if it fails, the next open does an unnecessary check */
+		(void)ftruncate(s->lock_fd, 0); /* if it fails, the next open does an unnecessary
+						 * check */
 		return st;
 	}
 	return LMD_OK;
@@ -75,7 +76,7 @@ static void unlock(struct lmi_store *s, bool clean)
 	if (s->lock_fd < 0)
 		return;
 	if (clean && ftruncate(s->lock_fd, 0) == 0)
-		(void)fsync(s->lock_fd); /* if it fails, the next open may do an unnecessary check */
+		(void)fsync(s->lock_fd); /* a failure may cause an unnecessary check, no more */
 	close(s->lock_fd);
 	s->lock_fd = -1;
 }
@@ -259,7 +260,7 @@ static enum lmd_status open_db(struct lmi_store *s, const struct lmi_store_opts 
 }
 
 /* Finds an unused name in the state folder: DB_NAME ".corrupt-20260131T235959Z", ".2" and so on. */
-static bool aside_name(const struct lmi_store *s, int64_t now_ns, char *name, size_t n)
+static bool moved_name(const struct lmi_store *s, int64_t now_ns, char *name, size_t n)
 {
 	time_t t = (time_t)(now_ns / 1000000000);
 	char stamp[32];
@@ -287,7 +288,7 @@ static enum lmd_status move_aside(struct lmi_store *s, int64_t now_ns, struct lm
 {
 	char name[sizeof(r->moved_to)], wal[sizeof(r->moved_to) + 4];
 
-	if (!aside_name(s, now_ns, name, sizeof(name)))
+	if (!moved_name(s, now_ns, name, sizeof(name)))
 		return lmd_fail(err, LMD_IO, DB_NAME ": no free name to move it aside");
 	(void)snprintf(wal, sizeof(wal), "%s-wal", name);
 	if (renameat(s->dir_fd, DB_NAME "-wal", s->dir_fd, wal) < 0 && errno != ENOENT)

@@ -278,7 +278,8 @@ START_TEST(folders)
 	char deep[200];
 
 	snprintf(deep, sizeof(deep), "%s/no/such", base_dir);
-	REFUSED(lmi_store_open(&store, deep, &opts, NULL, &err), LMD_IO, "cannot create the folder");
+	REFUSED(lmi_store_open(&store, deep, &opts, NULL, &err), LMD_IO,
+		"cannot create the folder");
 	REFUSED(lmi_store_open(&store, put_file("f", "x"), &opts, NULL, &err), LMD_IO,
 		"cannot open the folder");
 	REFUSED(lmi_store_open(&store, "", &opts, NULL, &err), LMD_INVALID, "state folder");

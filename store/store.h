@@ -59,7 +59,8 @@ struct lmi_store_opts {
 struct lmi_store_report {
 	bool fresh;               /* a new database was created */
 	bool unclean;             /* the last process did not close the database; it was checked */
-	bool moved_aside;         /* it was corrupt and was moved to `moved_to`; a new one was created */
+	bool moved_aside;         /* it was corrupt and was moved to `moved_to`; a new one was
+				   * created */
 	uint32_t schema_from;     /* its schema before the migrations; 0: new */
 	uint32_t schema;          /* its schema now */
 	uint32_t n_parts_removed; /* unfinished imports that were removed */

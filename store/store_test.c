@@ -142,7 +142,8 @@ START_TEST(model_bounds)
 	f[1].digest[63] = 'a';
 	memset(text, 'x', sizeof(text) - 1);
 	m.facts = text;
-	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "facts: longer than the maximum of 1048576");
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID,
+		"facts: longer than the maximum of 1048576");
 	m.facts = "{\"a\":}";
 	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "facts: JSON, byte 5");
 	m.facts = "[]";
@@ -150,7 +151,8 @@ START_TEST(model_bounds)
 	text[LMI_STORE_WORD_MAX + 1] = 0;
 	m.facts = NULL;
 	m.arch = text;
-	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "arch: longer than the maximum of 64");
+	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID,
+		"arch: longer than the maximum of 64");
 	m.arch = NULL;
 	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "arch: missing");
 	m.arch = "";
@@ -214,11 +216,13 @@ START_TEST(aliases)
 	OK(add("one", 1));
 	OK(add("two", 2));
 	REFUSED(lmi_store_alias_set(store, "a", "none", &err), LMD_NOTFOUND, "'none'");
-	REFUSED(lmi_store_alias_set(store, "one", "two", &err), LMD_INVALID, "'one' is already the name");
+	REFUSED(lmi_store_alias_set(store, "one", "two", &err), LMD_INVALID,
+		"'one' is already the name");
 	REFUSED(lmi_store_alias_set(store, "../x", "two", &err), LMD_INVALID, "'..'");
 	REFUSED(lmi_store_alias_remove(store, "a", &err), LMD_NOTFOUND, "alias 'a'");
 	OK(lmi_store_alias_set(store, "b", "one", &err));
-	OK(lmi_store_alias_set(store, "a", "b", &err)); /* an alias of an alias refers to its model */
+	/* an alias of an alias refers to its model */
+	OK(lmi_store_alias_set(store, "a", "b", &err));
 	OK(lmi_store_alias_set(store, "b", "two", &err));
 	reopen();
 	OK(lmi_store_alias_list(store, &list, &err));
@@ -272,7 +276,8 @@ START_TEST(keys)
 	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "already exists");
 	k.expires_at = 9;
 	k.hash[0] = 'X';
-	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "64 lower-case hexadecimal digits");
+	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID,
+		"64 lower-case hexadecimal digits");
 	k.hash[0] = '1';
 	REFUSED(lmi_store_key_add(store, &k, &err), LMD_INVALID, "label 'laptop': already used");
 	k.created_at = 4;
@@ -290,7 +295,8 @@ START_TEST(keys)
 	ck_assert(got.v[1].role == LMI_STORE_ADMIN && got.v[1].expires_at == 9);
 	lmi_store_keys_fini(&got);
 	REFUSED(lmi_store_key_find(store, k.hash, &got, &err), LMD_NOTFOUND, "does not exist");
-	REFUSED(lmi_store_key_find(store, "", &got, &err), LMD_INVALID, "64 lower-case hexadecimal digits");
+	REFUSED(lmi_store_key_find(store, "", &got, &err), LMD_INVALID,
+		"64 lower-case hexadecimal digits");
 	REFUSED(lmi_store_key_remove(store, "lap", &err), LMD_NOTFOUND, "key 'lap'");
 	k.hash[0] = '1';
 	OK(lmi_store_key_find(store, k.hash, &got, &err));
@@ -358,7 +364,8 @@ START_TEST(changed)
 	}
 	snprintf(other, sizeof(other), "%s", put_file("g", "content"));
 	ck_assert_int_eq(rename(other, path), 0);
-	REFUSED(lmi_store_model_changed(got.v, &err), LMD_CORRUPT, "is not the file that was added");
+	REFUSED(lmi_store_model_changed(got.v, &err), LMD_CORRUPT,
+		"is not the file that was added");
 	OK(lmi_store_model_set_state(store, "m", LMI_STORE_CHANGED, &err));
 	OK(lmi_store_digest_file(&f, path, NULL, &err));
 	OK(lmi_store_model_identify(store, "m", &f, 1, &err));

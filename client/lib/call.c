@@ -9,8 +9,8 @@
 #include "core/base/alloc.h"
 #include "proto/buf.h"
 
-static enum lmd_status ask(struct lmd_client *c, const char *name, const char *members,
-			   struct lmi_client_answer *a, struct lmd_error *err)
+static enum lmd_status call_op(struct lmd_client *c, const char *name, const char *members,
+			       struct lmi_client_answer *a, struct lmd_error *err)
 {
 	enum lmi_wire_op op = lmi_wire_op_find(name, strlen(name));
 	struct lmi_wire_buf b = {0};
@@ -33,7 +33,7 @@ LMD_EXPORT enum lmd_status lmd_client_call(struct lmd_client *c, const char *op,
 {
 	struct lmi_wire_buf b = {0};
 	struct lmi_client_answer a;
-	enum lmd_status st = ask(c, op, members, &a, err);
+	enum lmd_status st = call_op(c, op, members, &a, err);
 
 	if (st == LMD_OK)
 		st = lmi_wire_json(&b, nng_msg_body(a.msg), nng_msg_len(a.msg), err);
@@ -77,7 +77,7 @@ LMD_EXPORT enum lmd_status lmd_client_start(struct lmd_client *c, const char *op
 {
 	const struct lmi_wire_id *id;
 	struct lmi_client_answer a;
-	enum lmd_status st = ask(c, op, members, &a, err);
+	enum lmd_status st = call_op(c, op, members, &a, err);
 
 	if (st != LMD_OK)
 		return st;

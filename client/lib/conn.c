@@ -112,14 +112,14 @@ static enum lmd_status connect_to(struct lmd_client *c, const struct lmd_client_
 }
 
 /* Copies a string of the options; returns LMD_INVALID if it is longer than the protocol allows. */
-static enum lmd_status keep(char *out, size_t size, const char *what, const char *text,
-			    struct lmd_error *err)
+static enum lmd_status copy_option(char *out, size_t size, const char *what, const char *text,
+				   struct lmd_error *err)
 {
 	size_t n = text ? strlen(text) : 0;
 
 	if (n >= size)
-		return lmd_fail(err, LMD_INVALID, "the %s has %zu bytes, the maximum is %zu", what, n,
-				size - 1);
+		return lmd_fail(err, LMD_INVALID, "the %s has %zu bytes, the maximum is %zu", what,
+				n, size - 1);
 	if (n)
 		memcpy(out, text, n + 1);
 	return LMD_OK;
@@ -156,13 +156,13 @@ LMD_EXPORT enum lmd_status lmd_client_open(struct lmd_client **out,
 	if (c->is_default)
 		st = lmd_client_default_url(c->url, sizeof(c->url), err);
 	else
-		st = keep(c->url, sizeof(c->url), "URL", o.url, err);
+		st = copy_option(c->url, sizeof(c->url), "URL", o.url, err);
 	if (st == LMD_OK)
 		st = lmi_client_url_check(c->url, err);
 	if (st == LMD_OK)
-		st = keep(c->name, sizeof(c->name), "name of the program", o.name, err);
+		st = copy_option(c->name, sizeof(c->name), "name of the program", o.name, err);
 	if (st == LMD_OK && strncmp(c->url, "ipc://", strlen("ipc://")))
-		st = keep(c->key, sizeof(c->key), "key", o.key, err);
+		st = copy_option(c->key, sizeof(c->key), "key", o.key, err);
 	if (st == LMD_OK)
 		st = connect_to(c, &o, err);
 	if (st != LMD_OK) {
@@ -274,8 +274,8 @@ static int exchange(struct lmd_client *c, nng_aio *aio, const void *p, size_t n,
 }
 
 /* Sends a request, again after each reconnect, until a reply arrives or the time is over. */
-static enum lmd_status exchange_retry(struct lmd_client *c, const void *p, size_t n, uint32_t extra_ms,
-			       nng_msg **reply, struct lmd_error *err)
+static enum lmd_status exchange_retry(struct lmd_client *c, const void *p, size_t n,
+				      uint32_t extra_ms, nng_msg **reply, struct lmd_error *err)
 {
 	uint64_t begin = lmi_client_now_ms(), end = begin + c->call_ms + extra_ms;
 	nng_aio *aio;
@@ -296,9 +296,9 @@ static enum lmd_status exchange_retry(struct lmd_client *c, const void *p, size_
 }
 
 /* Sets *say_hello if the request failed because the connection is not authenticated. */
-static enum lmd_status ask_once(struct lmd_client *c, enum lmi_wire_op op, const void *p, size_t n,
-				uint32_t extra_ms, struct lmi_client_answer *out, bool *say_hello,
-				struct lmd_error *err)
+static enum lmd_status call_once(struct lmd_client *c, enum lmi_wire_op op, const void *p, size_t n,
+				 uint32_t extra_ms, struct lmi_client_answer *out, bool *say_hello,
+				 struct lmd_error *err)
 {
 	enum lmd_status st;
 
@@ -325,14 +325,14 @@ enum lmd_status lmi_client_exchange_bytes(struct lmd_client *c, enum lmi_wire_op
 					  struct lmi_client_answer *out, struct lmd_error *err)
 {
 	bool say_hello;
-	enum lmd_status st = ask_once(c, op, p, n, extra_ms, out, &say_hello, err);
+	enum lmd_status st = call_once(c, op, p, n, extra_ms, out, &say_hello, err);
 
 	/* nng has reconnected; it may do so again between hello and the request */
 	for (int k = 0; say_hello && k < HELLO_TRIES; k++) {
 		st = hello(c, err);
 		if (st != LMD_OK)
 			break;
-		st = ask_once(c, op, p, n, extra_ms, out, &say_hello, err);
+		st = call_once(c, op, p, n, extra_ms, out, &say_hello, err);
 	}
 	return st;
 }

@@ -48,7 +48,8 @@ static enum lmd_status fill(struct lmi_wire_req_generate *q, const struct lmd_ge
 		return lmd_fail(err, LMD_INVALID, "generate: model is missing");
 	/* a conversation is passed in g->more */
 	if (g->prompt ? g->tokens != NULL : !g->tokens && !g->more)
-		return lmd_fail(err, LMD_INVALID, "generate: exactly one of prompt and tokens is required");
+		return lmd_fail(err, LMD_INVALID,
+				"generate: exactly one of prompt and tokens is required");
 	q->model = str(g->model);
 	if (g->prompt) {
 		q->has_prompt = true;
@@ -84,8 +85,9 @@ static enum lmd_status fill(struct lmi_wire_req_generate *q, const struct lmd_ge
 }
 
 /* Sends the request; the members of g->more override its own. */
-static enum lmd_status ask(struct lmd_client *c, struct lmi_wire_request *req, const char *more,
-			   struct lmi_client_answer *a, struct lmd_error *err)
+static enum lmd_status call_generate(struct lmd_client *c, struct lmi_wire_request *req,
+				     const char *more, struct lmi_client_answer *a,
+				     struct lmd_error *err)
 {
 	struct lmi_wire_buf own = {0}, all = {0};
 	char rid[LMI_CLIENT_IDEMPOTENCY_KEY_SIZE];
@@ -130,7 +132,7 @@ LMD_EXPORT enum lmd_status lmd_client_generate(struct lmd_client *c,
 	lmi_wire_request_init(&req, LMI_WIRE_OP_GENERATE);
 	st = fill(&req.u.generate, &g, stops, err);
 	if (st == LMD_OK)
-		st = ask(c, &req, g.more, &a, err);
+		st = call_generate(c, &req, g.more, &a, err);
 	if (st == LMD_OK)
 		st = lmi_client_stream_open(c, &a.r.u.generate.id, 0,
 					    g.hold_ms == UINT32_MAX ? 0

@@ -96,7 +96,8 @@ static enum lmd_status check_id(enum lmi_wire_op op, const json_t *m, struct lmd
 	if ((op != LMI_WIRE_OP_CANCEL && op != LMI_WIRE_OP_NEXT) || !json_is_string(v) ||
 	    lmi_client_id(&id, json_string_value(v), json_string_length(v)))
 		return LMD_OK;
-	return lmd_fail(err, LMD_INVALID, "id: '%.40s' is not a stream id: it must have %zu hexadecimal digits",
+	return lmd_fail(err, LMD_INVALID,
+			"id: '%.40s' is not a stream id: it must have %zu hexadecimal digits",
 			json_string_value(v), 2 * sizeof(id.b));
 }
 

@@ -88,7 +88,7 @@ static const char *word(const struct lmi_wire_words *w, int value)
 	return lmi_wire_word(w, value);
 }
 
-static const char *keep(char *out, struct lmd_str s)
+static const char *copy_str(char *out, struct lmd_str s)
 {
 	size_t n = s.len < NAME_SIZE ? s.len : NAME_SIZE - 1;
 
@@ -99,13 +99,13 @@ static const char *keep(char *out, struct lmd_str s)
 }
 
 /* Fills in a tool call or a part of one. */
-static void hand_out_call(struct lmd_stream *s, const struct lmi_wire_item *w, struct lmd_item *it)
+static void fill_call(struct lmd_stream *s, const struct lmi_wire_item *w, struct lmd_item *it)
 {
 	if (w->kind == LMI_WIRE_ITEM_CALL) {
 		it->kind = LMD_ITEM_CALL;
 		it->call = (uint64_t)w->u.call.call;
-		it->name = keep(s->name, w->u.call.name);
-		it->id = keep(s->call_id, w->u.call.id);
+		it->name = copy_str(s->name, w->u.call.name);
+		it->id = copy_str(s->call_id, w->u.call.id);
 	} else if (w->kind == LMI_WIRE_ITEM_ARGUMENTS) {
 		it->kind = LMD_ITEM_ARGUMENTS;
 		it->call = (uint64_t)w->u.arguments.call;
@@ -119,8 +119,8 @@ static void hand_out_call(struct lmd_stream *s, const struct lmi_wire_item *w, s
 }
 
 /* Converts an item for the caller; error and cancelled become a status. */
-static enum lmd_status hand_out(struct lmd_stream *s, const struct lmi_wire_item *w,
-				struct lmd_item *out, struct lmd_error *err)
+static enum lmd_status fill_item(struct lmd_stream *s, const struct lmi_wire_item *w,
+				 struct lmd_item *out, struct lmd_error *err)
 {
 	struct lmd_item it = {.number = (uint64_t)w->n, .text = "", .phase = "", .finish = ""};
 
@@ -148,7 +148,7 @@ static enum lmd_status hand_out(struct lmd_stream *s, const struct lmi_wire_item
 	case LMI_WIRE_ITEM_CALL:
 	case LMI_WIRE_ITEM_ARGUMENTS:
 	case LMI_WIRE_ITEM_CALL_END:
-		hand_out_call(s, w, &it);
+		fill_call(s, w, &it);
 		break;
 	case LMI_WIRE_ITEM_PROGRESS:
 		it.kind = LMD_ITEM_PROGRESS;
@@ -199,7 +199,7 @@ LMD_EXPORT enum lmd_status lmd_stream_next(struct lmd_stream *s, struct lmd_item
 		}
 	}
 	s->after = s->answer.r.u.next.items[s->at].n;
-	return hand_out(s, &s->answer.r.u.next.items[s->at++], out, err);
+	return fill_item(s, &s->answer.r.u.next.items[s->at++], out, err);
 }
 
 LMD_EXPORT enum lmd_status lmd_stream_cancel(struct lmd_stream *s, struct lmd_error *err)

@@ -13,7 +13,8 @@
 #define SYSTEM_SOCKET "/run/llamad/llamad.sock"
 
 /* Checks the folder of the user's daemon in /tmp, where any user could have created it first:
- * another user's daemon must not receive this user's prompts.  Returns LMD_OK if it does not exist. */
+ * another user's daemon must not receive this user's prompts.  Returns LMD_OK if it does not
+ * exist. */
 static enum lmd_status check_folder(const char *path, unsigned uid, struct lmd_error *err)
 {
 	struct stat sb;
@@ -22,7 +23,8 @@ static enum lmd_status check_folder(const char *path, unsigned uid, struct lmd_e
 		return LMD_OK;
 	if (S_ISDIR(sb.st_mode) && sb.st_uid == uid && !(sb.st_mode & 077))
 		return LMD_OK;
-	return lmd_fail(err, LMD_INVALID, "%s: must be a folder of user %u with mode 0700", path, uid);
+	return lmd_fail(err, LMD_INVALID, "%s: must be a folder of user %u with mode 0700", path,
+			uid);
 }
 
 LMD_EXPORT enum lmd_status lmd_client_default_url(char *out, size_t size, struct lmd_error *err)

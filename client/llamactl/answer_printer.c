@@ -35,14 +35,14 @@ enum lmd_status lmi_ctl_answer_printer_init(struct lmi_ctl_answer_printer *s, st
 		return lmi_ctl_usage(ctl, err,
 				     "--show-reasoning and --hide-reasoning exclude each other");
 	s->dim = isatty(STDOUT_FILENO);
-	s->thoughts = show || (!hide && s->dim);
+	s->show_reasoning = show || (!hide && s->dim);
 	return LMD_OK;
 }
 
 void lmi_ctl_answer_printer_fini(struct lmi_ctl_answer_printer *s)
 {
 	lmi_text_byte_buf_fini(&s->text);
-	lmi_text_byte_buf_fini(&s->thinking);
+	lmi_text_byte_buf_fini(&s->reasoning);
 	for (uint32_t i = 0; i < s->n_call; i++) {
 		lmi_text_byte_buf_fini(&s->calls[i].name);
 		lmi_text_byte_buf_fini(&s->calls[i].id);
@@ -60,7 +60,7 @@ static enum lmd_status put(struct lmi_ctl_answer_printer *s, const char *p, size
 {
 	if (!n)
 		return LMD_OK;
-	s->last = p[n - 1];
+	s->last_byte = p[n - 1];
 	/* flush, because a pipe or a terminal waits for the text */
 	if (fwrite(p, 1, n, stdout) != n || fflush(stdout))
 		return lmd_fail(err, LMD_IO, "standard output: %s", strerror(errno));
@@ -68,19 +68,20 @@ static enum lmd_status put(struct lmi_ctl_answer_printer *s, const char *p, size
 }
 
 /* Separates reasoning and content by an empty line. */
-static enum lmd_status turn(struct lmi_ctl_answer_printer *s, bool thinks, struct lmd_error *err)
+static enum lmd_status switch_section(struct lmi_ctl_answer_printer *s, bool reasoning,
+				      struct lmd_error *err)
 {
 	static const char dim[] = "\033[2m", plain[] = "\033[0m";
 	enum lmd_status st = LMD_OK;
 
-	if (s->thinks == thinks)
+	if (s->in_reasoning == reasoning)
 		return LMD_OK;
-	s->thinks = thinks;
-	if (!thinks) {
+	s->in_reasoning = reasoning;
+	if (!reasoning) {
 		fputs(s->dim ? plain : "", stdout);
 		return put(s, "\n\n", 2, err);
 	}
-	if (s->last && s->last != '\n')
+	if (s->last_byte && s->last_byte != '\n')
 		st = put(s, "\n", 1, err);
 	fputs(s->dim ? dim : "", stdout);
 	return st;
@@ -93,10 +94,10 @@ enum lmd_status lmi_ctl_answer_printer_text(struct lmi_ctl_answer_printer *s, co
 
 	if (!n)
 		return LMD_OK;
-	if (s->json || s->keep)
+	if (s->json || s->collect)
 		st = lmi_text_byte_buf_append(&s->text, p, n, err);
 	if (st == LMD_OK && !s->json)
-		st = turn(s, false, err);
+		st = switch_section(s, false, err);
 	return st == LMD_OK && !s->json ? put(s, p, n, err) : st;
 }
 
@@ -106,10 +107,10 @@ enum lmd_status lmi_ctl_answer_printer_reasoning(struct lmi_ctl_answer_printer *
 	enum lmd_status st;
 
 	if (s->json)
-		return lmi_text_byte_buf_append(&s->thinking, p, n, err);
-	if (!s->thoughts || !n)
+		return lmi_text_byte_buf_append(&s->reasoning, p, n, err);
+	if (!s->show_reasoning || !n)
 		return LMD_OK;
-	st = turn(s, true, err);
+	st = switch_section(s, true, err);
 	return st == LMD_OK ? put(s, p, n, err) : st;
 }
 
@@ -163,8 +164,8 @@ enum lmd_status lmi_ctl_answer_printer_call_end(struct lmi_ctl_answer_printer *s
 	c->complete = complete;
 	if (s->json)
 		return LMD_OK;
-	st = turn(s, false, err);
-	if (st == LMD_OK && s->last && s->last != '\n')
+	st = switch_section(s, false, err);
+	if (st == LMD_OK && s->last_byte && s->last_byte != '\n')
 		st = put(s, "\n", 1, err);
 	/* {"name":"f","arguments":{...}}: the arguments are JSON, if they are complete */
 	lmi_json_text_object(&name);
@@ -192,9 +193,9 @@ void lmi_ctl_answer_printer_end_line(struct lmi_ctl_answer_printer *s, enum lmd_
 {
 	if (s->json)
 		return;
-	if (s->thinks && s->dim)
+	if (s->in_reasoning && s->dim)
 		fputs("\033[0m", stdout);
-	if (s->last != '\n' && (s->last || st == LMD_OK))
+	if (s->last_byte != '\n' && (s->last_byte || st == LMD_OK))
 		putchar('\n');
 	(void)fflush(stdout); /* an error is reported when the program ends */
 }
@@ -202,8 +203,8 @@ void lmi_ctl_answer_printer_end_line(struct lmi_ctl_answer_printer *s, enum lmd_
 void lmi_ctl_answer_printer_json(const struct lmi_ctl_answer_printer *s, struct lmi_ctl_json *j)
 {
 	lmi_ctl_json_strn(j, "text", s->text.p ? s->text.p : "", s->text.n);
-	if (s->thinking.n)
-		lmi_ctl_json_strn(j, "thinking", s->thinking.p, s->thinking.n);
+	if (s->reasoning.n)
+		lmi_ctl_json_strn(j, "thinking", s->reasoning.p, s->reasoning.n);
 	if (!s->n_call)
 		return;
 	lmi_ctl_json_array(j, "tool_calls");

@@ -13,16 +13,15 @@ struct lmi_ctl_printed_call;
 
 /* Zero it, then set the members that the caller chooses. */
 struct lmi_ctl_answer_printer {
-	bool json;     /* collect everything, print nothing */
-	bool keep;     /* also collect the content */
-	bool apart;    /* the answer is parsed */
-	bool thoughts; /* print the reasoning */
-	bool dim;      /* print the reasoning dim */
-	struct lmi_text_byte_buf text, thinking;
+	bool json;           /* collect everything, print nothing */
+	bool collect;        /* also collect the content */
+	bool show_reasoning; /* print the reasoning */
+	bool dim;            /* print the reasoning dim */
+	struct lmi_text_byte_buf text, reasoning;
 	struct lmi_ctl_printed_call *calls; /* [n_call] */
 	uint32_t n_call;
-	bool thinks; /* the last text printed was reasoning */
-	char last;   /* last byte printed; 0: none yet */
+	bool in_reasoning; /* the last text printed was reasoning */
+	char last_byte;    /* last byte printed; 0: none yet */
 };
 
 /* Decides from --raw, --special, --grammar and --tools whether the answer is parsed. */

@@ -21,10 +21,10 @@ static enum lmd_status from_file(struct lmi_ctl_chat_args *a, int which, const c
 				 uint64_t max, struct lmd_str *out, struct lmd_error *err)
 {
 	size_t n = 0;
-	enum lmd_status st = lmi_file_read_all(path, max, &a->own[which], &n, err);
+	enum lmd_status st = lmi_file_read_all(path, max, &a->owned[which], &n, err);
 
 	if (st == LMD_OK)
-		*out = (struct lmd_str){.ptr = a->own[which], .len = n};
+		*out = (struct lmd_str){.ptr = a->owned[which], .len = n};
 	return st;
 }
 
@@ -67,11 +67,11 @@ static enum lmd_status template_args(struct lmi_ctl *ctl, struct lmi_ctl_chat_ar
 	if (st == LMD_OK && n) {
 		char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
 
-		a->own[ARGS] = text ? lmi_strndup(text, strlen(text)) : NULL;
+		a->owned[ARGS] = text ? lmi_strndup(text, strlen(text)) : NULL;
 		free(text);
-		if (!a->own[ARGS])
+		if (!a->owned[ARGS])
 			st = lmd_fail(err, LMD_NOMEM, "no memory for --template-arg");
-		a->args = str(a->own[ARGS]);
+		a->args = str(a->owned[ARGS]);
 	}
 	json_decref(o);
 	return st;
@@ -88,7 +88,7 @@ static enum lmd_status check(struct lmi_ctl *ctl, const struct lmi_ctl_chat_args
 	    !lmi_arg_given(&ctl->args, "grammar") && !lmi_arg_given(&ctl->args, "json-schema"))
 		return lmi_ctl_usage(ctl, err,
 				     "--grammar-trigger requires --grammar or --json-schema");
-	if (a->wanted && lmi_arg_flag(&ctl->args, "raw"))
+	if (a->needs_template && lmi_arg_flag(&ctl->args, "raw"))
 		return lmi_ctl_usage(ctl, err,
 				     "--raw cannot be combined with --system, --template, "
 				     "--template-arg or --tools");
@@ -107,7 +107,7 @@ enum lmd_status lmi_ctl_chat_args(struct lmi_ctl *ctl, struct lmi_ctl_chat_args 
 	*out = (struct lmi_ctl_chat_args){.system = str(lmi_arg_str(args, "system")),
 					  .template = str(template)};
 	st = template_args(ctl, out, err);
-	out->wanted = out->system.ptr || template || tools || out->args.ptr;
+	out->needs_template = out->system.ptr || template || tools || out->args.ptr;
 	if (st == LMD_OK)
 		st = check(ctl, out, err);
 	if (st == LMD_OK && template && is_path(template) && !strchr(template, '{'))
@@ -125,7 +125,7 @@ enum lmd_status lmi_ctl_chat_args(struct lmi_ctl *ctl, struct lmi_ctl_chat_args 
 
 void lmi_ctl_chat_args_fini(struct lmi_ctl_chat_args *a)
 {
-	for (size_t i = 0; i < LMD_LEN(a->own); i++)
-		lmi_free(a->own[i]);
+	for (size_t i = 0; i < LMD_LEN(a->owned); i++)
+		lmi_free(a->owned[i]);
 	*a = (struct lmi_ctl_chat_args){0};
 }

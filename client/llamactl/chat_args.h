@@ -18,8 +18,8 @@ struct lmi_ctl_chat_args {
 	struct lmd_str args;     /* JSON object */
 	struct lmd_str tools;    /* JSON array */
 	struct lmd_str grammar, schema;
-	bool wanted; /* an option was given that needs a template */
-	char *own[5];
+	bool needs_template; /* an option was given that needs a template */
+	char *owned[5];
 };
 
 /* Release with fini, also after a failure. */

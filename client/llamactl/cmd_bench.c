@@ -48,8 +48,8 @@ static void fill_tokens(lmd_token *v, uint32_t n, uint32_t n_vocab)
 }
 
 /* One run: n tokens at once with the logits of the last one, or one by one with all logits. */
-static enum lmd_status once(struct lmi_engine *e, const lmd_token *v, uint32_t n, bool prompt,
-			    double *rate, struct lmd_error *err)
+static enum lmd_status run_once(struct lmi_engine *e, const lmd_token *v, uint32_t n, bool prompt,
+				double *rate, struct lmd_error *err)
 {
 	struct lmi_engine_info info;
 	const struct lmi_engine_input_seq in = {
@@ -95,7 +95,7 @@ static enum lmd_status measure(struct lmi_engine *e, uint32_t n, bool prompt, ui
 		fill_tokens(v, n, info.desc->n_vocab);
 	/* run 0 warms caches and is not counted */
 	for (uint32_t i = 0; i <= n_run && st == LMD_OK; i++)
-		st = once(e, v, n, prompt, &rate[i], err);
+		st = run_once(e, v, n, prompt, &rate[i], err);
 	if (st == LMD_OK) {
 		qsort(rate + 1, n_run, sizeof(*rate), by_size);
 		(void)snprintf(out->test, sizeof(out->test), "%s%u", prompt ? "pp" : "tg", n);
@@ -193,7 +193,7 @@ static enum lmd_status load_once(const struct lmi_engine_opts *o, double ms[LOAD
 	ms[0] = (double)(host->now_ns(host->ctx) - t0) / 1e6;
 	resident(&rss[0], &rss[1]);
 	if (st == LMD_OK)
-		st = once(e, &first, 1, true, &rate, err);
+		st = run_once(e, &first, 1, true, &rate, err);
 	ms[1] = (double)(host->now_ns(host->ctx) - t0) / 1e6;
 	lmi_engine_fini(e);
 	return st;

@@ -16,7 +16,7 @@ struct show {
 	bool markup;
 	FILE *list; /* collects the events as one list, for --json; NULL: prints each on a line of
 		     * standard output */
-	bool some;  /* at least one event was written */
+	bool any;   /* at least one event was written */
 	struct lmd_error *err;
 	enum lmd_status st;
 };
@@ -49,13 +49,13 @@ static void show(void *arg, const struct lmi_answer_event *o)
 	lmi_json_text_end(&j);
 	s->st = lmi_json_text_finish(&j, s->err);
 	if (s->st == LMD_OK && s->list)
-		fprintf(s->list, "%s\n  %s", s->some ? "," : "", j.text);
+		fprintf(s->list, "%s\n  %s", s->any ? "," : "", j.text);
 	else if (s->st == LMD_OK)
 		printf("%s\n", j.text);
 	else
 		lmd_error_prefix(s->err, "text that is not valid UTF-8");
 	lmi_json_text_fini(&j);
-	s->some = true;
+	s->any = true;
 }
 
 static enum lmd_status parse(struct lmi_ctl *ctl, const struct lmi_answer_format *f, FILE *list,

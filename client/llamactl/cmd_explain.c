@@ -61,7 +61,7 @@ static const struct {
 #undef AMOUNT
 };
 
-static uint64_t amount(const struct need *n, size_t i)
+static uint64_t bytes_of(const struct need *n, size_t i)
 {
 	uint64_t v;
 
@@ -84,8 +84,8 @@ static void print_need(const struct need *n)
 		return;
 	printf("memory        backend %s, context %u\n", n->backend, n->n_ctx);
 	for (size_t i = 0; i < LMD_LEN(amounts); i++)
-		if (amount(n, i))
-			print_amount(amounts[i].title, amount(n, i));
+		if (bytes_of(n, i))
+			print_amount(amounts[i].title, bytes_of(n, i));
 	print_amount("beyond what is mapped", lmi_engine_memory_sum(&n->m));
 	if (n->m.budget < UINT64_MAX)
 		print_amount("may be taken", n->m.budget);
@@ -118,8 +118,9 @@ static void print_fit(const struct lmi_plan_model_tensor *f)
 		(void)lmi_plan_dims_text(have, sizeof(have), f->tensor->dims, f->tensor->n_dim);
 	printf("  %-40s %-8s %-20s", lmi_printable(name, sizeof(name), f->name, strlen(f->name)),
 	       f->tensor ? lmi_dtype(f->tensor->dtype)->name : "-", have);
-	if (f->fit == LMI_PLAN_TENSOR_MISSING || f->fit == LMI_PLAN_TENSOR_BAD_SHAPE)
-		printf(" expected %s", lmi_plan_dims_text(want, sizeof(want), f->want, f->n_want));
+	if (f->match == LMI_PLAN_TENSOR_MISSING || f->match == LMI_PLAN_TENSOR_BAD_SHAPE)
+		printf(" expected %s",
+		       lmi_plan_dims_text(want, sizeof(want), f->expected, f->n_expected));
 	putchar('\n');
 }
 
@@ -134,8 +135,8 @@ static void print_fits(const struct lmi_plan_model_check *c, bool all)
 		       c->count[parts[p].fit] == 1 ? "tensor" : "tensors", parts[p].title,
 		       listed ? ":" : "");
 		for (uint32_t i = 0; i < c->n && listed; i++)
-			if (c->fits[i].fit == parts[p].fit)
-				print_fit(&c->fits[i]);
+			if (c->tensors[i].match == parts[p].fit)
+				print_fit(&c->tensors[i]);
 	}
 }
 
@@ -172,17 +173,17 @@ static void json_fits(struct lmi_ctl_json *j, const struct lmi_plan_model_check 
 {
 	lmi_ctl_json_array(j, "tensors");
 	for (uint32_t i = 0; i < c->n; i++) {
-		const struct lmi_plan_model_tensor *f = &c->fits[i];
+		const struct lmi_plan_model_tensor *f = &c->tensors[i];
 
 		lmi_ctl_json_flat_object(j, NULL);
 		lmi_ctl_json_str(j, "name", f->name);
-		lmi_ctl_json_str(j, "fit", lmi_plan_tensor_match_text(f->fit));
+		lmi_ctl_json_str(j, "fit", lmi_plan_tensor_match_text(f->match));
 		if (f->tensor) {
 			lmi_ctl_json_str(j, "type", lmi_dtype(f->tensor->dtype)->name);
 			json_dims(j, "found", f->tensor->dims, f->tensor->n_dim);
 		}
-		if (f->n_want || f->fit == LMI_PLAN_TENSOR_MISSING)
-			json_dims(j, "expected", f->want, f->n_want);
+		if (f->n_expected || f->match == LMI_PLAN_TENSOR_MISSING)
+			json_dims(j, "expected", f->expected, f->n_expected);
 		lmi_ctl_json_end(j);
 	}
 	lmi_ctl_json_end(j);
@@ -217,7 +218,7 @@ static void json_need(struct lmi_ctl_json *j, const struct need *n)
 	lmi_ctl_json_str(j, "backend", n->backend);
 	lmi_ctl_json_uint(j, "context", n->n_ctx);
 	for (size_t i = 0; i < LMD_LEN(amounts); i++)
-		lmi_ctl_json_uint(j, amounts[i].key, amount(n, i));
+		lmi_ctl_json_uint(j, amounts[i].key, bytes_of(n, i));
 	lmi_ctl_json_uint(j, "sum", lmi_engine_memory_sum(&n->m));
 	if (n->m.budget < UINT64_MAX)
 		lmi_ctl_json_uint(j, "budget", n->m.budget);

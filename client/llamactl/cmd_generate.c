@@ -222,7 +222,7 @@ static void suggest(const char *name, const struct lmi_ctl_chat_args *chat, stru
 		(void)lmd_fail(err, e.status,
 			       "%.400s; to run a file without the daemon: llamactl run %.300s",
 			       e.text, name);
-	else if (chat->wanted && !chat->template.ptr && strstr(e.text, "chat template"))
+	else if (chat->needs_template && !chat->template.ptr && strstr(e.text, "chat template"))
 		(void)lmd_fail(err, e.status, "%.400s (--template chatml, or --raw)", e.text);
 }
 

@@ -56,7 +56,7 @@ static enum lmd_status tokenize(struct job *j, const char *path, struct lmd_erro
 	return st;
 }
 
-static enum lmd_status cut(struct job *j, struct lmd_error *err)
+static enum lmd_status split_windows(struct job *j, struct lmd_error *err)
 {
 	const struct lmi_args *a = &j->ctl->args;
 	uint64_t n = j->tokens.n / j->ctx, most = (uint64_t)lmi_arg_int(a, "chunks");
@@ -121,7 +121,7 @@ static enum lmd_status collect(struct job *j, const char *path, struct lmd_error
 	if (st == LMD_OK)
 		st = tokenize(j, path, err);
 	if (st == LMD_OK)
-		st = cut(j, err);
+		st = split_windows(j, err);
 	lmi_ctl_interrupt_install();
 	lmi_ctl_progress_init(&bar);
 	for (uint32_t w = 0; st == LMD_OK && w < j->n_window; w++) {
@@ -136,7 +136,7 @@ static enum lmd_status collect(struct job *j, const char *path, struct lmd_error
 	if (st == LMD_OK)
 		st = lmi_imatrix_add_dataset(&j->m, text, strlen(text), err);
 	j->m.n_chunk += j->n_window;
-	j->m.chunk = j->ctx;
+	j->m.chunk_tokens = j->ctx;
 	return st;
 }
 
@@ -156,8 +156,7 @@ static void json_entry(struct lmi_ctl_json *o, const struct lmi_imatrix_entry *e
 	lmi_ctl_json_f64(o, "deviation", s->deviation);
 	lmi_ctl_json_f64(o, "active", s->active);
 	lmi_ctl_json_f64(o, "entropy", s->entropy);
-	lmi_ctl_json_f64(o, "entropy_share",
-			 s->normal_entropy > 0 ? s->entropy / s->normal_entropy : 0);
+	lmi_ctl_json_f64(o, "entropy_share", s->max_entropy > 0 ? s->entropy / s->max_entropy : 0);
 	lmi_ctl_json_f64(o, "outliers", s->outliers);
 	lmi_ctl_json_f64(o, "cosine", s->cosine);
 	lmi_ctl_json_end(o);
@@ -173,7 +172,7 @@ static void print_json(const struct job *j)
 	lmi_ctl_json_object(&o, NULL);
 	lmi_ctl_json_uint(&o, "entries", j->m.n_entry);
 	lmi_ctl_json_uint(&o, "chunks", j->m.n_chunk);
-	lmi_ctl_json_uint(&o, "chunk_tokens", j->m.chunk);
+	lmi_ctl_json_uint(&o, "chunk_tokens", j->m.chunk_tokens);
 	lmi_ctl_json_flat_array(&o, "datasets");
 	for (uint32_t i = 0; i < j->m.n_dataset; i++)
 		lmi_ctl_json_str(&o, NULL, j->m.dataset[i]);
@@ -204,8 +203,7 @@ static void print_statistics(const struct lmi_imatrix *m)
 		printf("%-36s %12.4g %10.3g %10.3g %10.3g %7.2f%% %7.2f%% %8.2f%%",
 		       lmi_printable(show, sizeof(show), name, strlen(name)), s.sum, s.min, s.max,
 		       s.mean, 100 * s.active,
-		       s.normal_entropy > 0 ? 100 * s.entropy / s.normal_entropy : 0.0,
-		       100 * s.outliers);
+		       s.max_entropy > 0 ? 100 * s.entropy / s.max_entropy : 0.0, 100 * s.outliers);
 		if (isnan(s.cosine))
 			printf(" %7s\n", "-");
 		else
@@ -230,7 +228,8 @@ static void print_text(const struct job *j)
 
 	if (lmi_arg_flag(&j->ctl->args, "show-statistics"))
 		print_statistics(&j->m);
-	printf("%u tensors, %u windows of %u tokens\n", j->m.n_entry, j->m.n_chunk, j->m.chunk);
+	printf("%u tensors, %u windows of %u tokens\n", j->m.n_entry, j->m.n_chunk,
+	       j->m.chunk_tokens);
 	if (unused)
 		printf("%u matrices of experts were never used; a longer text may reach them\n",
 		       unused);

@@ -24,7 +24,7 @@ struct totals {
 	struct total {
 		uint32_t n;
 		uint64_t elements, bytes;
-	} of[LMD_DTYPE_END], all;
+	} by_dtype[LMD_DTYPE_END], all;
 };
 
 static uint64_t n_elements(const struct lmd_tensor *t)
@@ -48,7 +48,7 @@ static struct totals count(const struct lmd_model *m)
 	struct totals t = {0};
 
 	for (uint32_t i = 0; i < m->n_tensors; i++) {
-		add(&t.of[m->tensors[i].dtype], &m->tensors[i]);
+		add(&t.by_dtype[m->tensors[i].dtype], &m->tensors[i]);
 		add(&t.all, &m->tensors[i]);
 	}
 	return t;
@@ -100,13 +100,13 @@ static void json_types(struct lmi_ctl_json *j, const struct totals *t)
 {
 	lmi_ctl_json_array(j, "types");
 	for (uint32_t i = 0; i < LMD_DTYPE_END; i++) {
-		if (!t->of[i].n)
+		if (!t->by_dtype[i].n)
 			continue;
 		lmi_ctl_json_flat_object(j, NULL);
 		lmi_ctl_json_str(j, "type", lmi_dtype(i)->name);
-		lmi_ctl_json_uint(j, "tensors", t->of[i].n);
-		lmi_ctl_json_uint(j, "elements", t->of[i].elements);
-		lmi_ctl_json_uint(j, "bytes", t->of[i].bytes);
+		lmi_ctl_json_uint(j, "tensors", t->by_dtype[i].n);
+		lmi_ctl_json_uint(j, "elements", t->by_dtype[i].elements);
+		lmi_ctl_json_uint(j, "bytes", t->by_dtype[i].bytes);
 		lmi_ctl_json_end(j);
 	}
 	lmi_ctl_json_end(j);
@@ -176,10 +176,10 @@ static void print_text(const struct lmi_model *model, const struct totals *t, bo
 	printf("memory        %s (%s)\n", lmi_ctl_show_size(size, sizeof(size), t->all.bytes),
 	       weights_note);
 	for (uint32_t i = 0; i < LMD_DTYPE_END; i++)
-		if (t->of[i].n)
+		if (t->by_dtype[i].n)
 			printf("  %-10s  %6u tensors %16" PRIu64 " elements %12s\n",
-			       lmi_dtype(i)->name, t->of[i].n, t->of[i].elements,
-			       lmi_ctl_show_size(size, sizeof(size), t->of[i].bytes));
+			       lmi_dtype(i)->name, t->by_dtype[i].n, t->by_dtype[i].elements,
+			       lmi_ctl_show_size(size, sizeof(size), t->by_dtype[i].bytes));
 	print_keys(m, full);
 	printf("\n%u tensors\n", m->n_tensors);
 	for (uint32_t i = 0; i < m->n_tensors; i++) {

@@ -10,14 +10,14 @@
 
 /* ---- observe ---- */
 
-struct facts {
+struct stats {
 	double mean, rms, lo, hi;
 	uint64_t n_bad; /* infinities and NaN */
 };
 
-static struct facts facts_of(const struct lmi_ctl_observed_value *s)
+static struct stats stats_of(const struct lmi_ctl_observed_value *s)
 {
-	struct facts f = {.lo = INFINITY, .hi = -INFINITY};
+	struct stats f = {.lo = INFINITY, .hi = -INFINITY};
 	uint64_t n = (uint64_t)s->n_row * s->width, finite = 0;
 
 	for (uint64_t i = 0; i < n; i++) {
@@ -32,7 +32,7 @@ static struct facts facts_of(const struct lmi_ctl_observed_value *s)
 		f.hi = fmax(f.hi, s->v[i]);
 	}
 	if (!finite)
-		return (struct facts){.n_bad = f.n_bad};
+		return (struct stats){.n_bad = f.n_bad};
 	f.mean /= (double)finite;
 	f.rms = sqrt(f.rms / (double)finite);
 	return f;
@@ -40,7 +40,7 @@ static struct facts facts_of(const struct lmi_ctl_observed_value *s)
 
 static void json_value(struct lmi_ctl_json *j, const struct lmi_ctl_observed_value *s, bool all)
 {
-	struct facts f = facts_of(s);
+	struct stats f = stats_of(s);
 
 	lmi_ctl_json_flat_object(j, NULL);
 	lmi_ctl_json_str(j, "value", s->name);
@@ -67,7 +67,7 @@ static void json_value(struct lmi_ctl_json *j, const struct lmi_ctl_observed_val
 
 static void print_value(const struct lmi_ctl_observed_value *s, bool all)
 {
-	struct facts f = facts_of(s);
+	struct stats f = stats_of(s);
 
 	if (all) {
 		for (uint32_t r = 0; r < s->n_row; r++)

@@ -71,8 +71,8 @@ static void print_score(const struct lmi_args *a, const struct lmi_ctl_mean *m, 
 }
 
 /* Decides how the tokens of the text are split into windows. */
-static enum lmd_status cut(const struct lmi_ctl_ppl *p, const struct plan *o,
-			   struct lmi_ctl_windows *w, struct lmd_error *err)
+static enum lmd_status split_windows(const struct lmi_ctl_ppl *p, const struct plan *o,
+				     struct lmi_ctl_windows *w, struct lmd_error *err)
 {
 	*w = (struct lmi_ctl_windows){.tokens = w->tokens, .n_tokens = w->n_tokens, .ctx = p->ctx};
 	if (o->plain) {
@@ -107,7 +107,7 @@ static enum lmd_status score_text(struct lmi_ctl_ppl *p, const struct plan *o, c
 	w.tokens = t.id;
 	w.n_tokens = t.n;
 	if (st == LMD_OK)
-		st = cut(p, o, &w, err);
+		st = split_windows(p, o, &w, err);
 	if (st == LMD_OK)
 		st = o->save ? lmi_ctl_ppl_save(p, &w, o->save, &m, err)
 			     : lmi_ctl_ppl_windows(p, &w, LMI_ENGINE_WANT_NLL, on_nll, &m, err);

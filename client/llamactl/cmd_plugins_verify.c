@@ -64,7 +64,7 @@ static void on_case(void *arg, const struct lmi_opcase_result *r)
 
 struct find {
 	const char *base;     /* last component of the file's path */
-	bool here;            /* the factories listed next belong to the file */
+	bool in_file;         /* the factories listed next belong to the file */
 	bool seen;
 	char name[64];
 	char reason[LMD_ERROR_TEXT];
@@ -75,8 +75,8 @@ static void on_plugin(void *arg, const struct lmi_plugin_info *p)
 	struct find *f = arg;
 	const char *slash = strrchr(p->file, '/');
 
-	f->here = !strcmp(slash ? slash + 1 : p->file, f->base);
-	if (!f->here)
+	f->in_file = !strcmp(slash ? slash + 1 : p->file, f->base);
+	if (!f->in_file)
 		return;
 	f->seen = true;
 	snprintf(f->reason, sizeof(f->reason), "%s", p->reason);
@@ -86,7 +86,7 @@ static void on_factory(void *arg, const struct lmi_factory_info *info)
 {
 	struct find *f = arg;
 
-	if (!f->here || info->kind != LMD_KIND_BACKEND || f->name[0])
+	if (!f->in_file || info->kind != LMD_KIND_BACKEND || f->name[0])
 		return;
 	snprintf(f->name, sizeof(f->name), "%s", info->name);
 	if (info->score == 0)

@@ -73,17 +73,17 @@ static enum lmd_status rule_args(struct job *j, struct lmd_error *err)
 	if (!j->rules)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u patterns", n);
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
-		const char *cut = strrchr(list[i], '=');
+		const char *eq = strrchr(list[i], '=');
 		int32_t type;
 
-		if (!cut || cut == list[i])
+		if (!eq || eq == list[i])
 			return lmi_ctl_usage(j->ctl, err, "--tensor-type '%.60s' is not REGEX=TYPE",
 					     list[i]);
-		st = type_arg("--tensor-type", cut + 1, &type, err);
+		st = type_arg("--tensor-type", eq + 1, &type, err);
 		if (st != LMD_OK)
 			return st;
 		j->rules[i].type = (enum lmd_dtype)type;
-		j->rules[i].pattern = lmi_strndup(list[i], (size_t)(cut - list[i]));
+		j->rules[i].pattern = lmi_strndup(list[i], (size_t)(eq - list[i]));
 		if (!j->rules[i].pattern)
 			return lmd_fail(err, LMD_NOMEM, "no memory for %u patterns", n);
 		j->o.n_rules++;

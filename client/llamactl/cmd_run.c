@@ -38,7 +38,8 @@ static uint32_t encode_flags(const struct lmi_args *a)
 
 /* Encodes the prompt of the command line, or all of standard input, as tokens. */
 static enum lmd_status read_prompt(struct run *r, struct lmi_text_token_buf *out,
-				   struct lmi_chat_answer_format *how, struct lmd_error *err)
+				   struct lmi_chat_answer_format *answer_format,
+				   struct lmd_error *err)
 {
 	struct lmi_ctl_conversation conversation = {0};
 	const char *p;
@@ -57,7 +58,7 @@ static enum lmd_status read_prompt(struct run *r, struct lmi_text_token_buf *out
 		if (st == LMD_OK)
 			st = lmi_ctl_conversation_encode(&conversation, r->e, &r->chat,
 							 !lmi_arg_flag(&r->ctl->args, "no-special"),
-							 out, how, err);
+							 out, answer_format, err);
 		lmi_ctl_conversation_fini(&conversation);
 	}
 	if (st == LMD_OK && !out->n)
@@ -74,7 +75,7 @@ static enum lmd_status run_once(struct run *r, struct lmd_error *err)
 	enum lmd_status st = lmi_ctl_answer_printer_init(&a.printer, r->ctl, err);
 
 	if (st == LMD_OK)
-		st = read_prompt(r, &tokens, r->parse ? &a.how : NULL, err);
+		st = read_prompt(r, &tokens, r->parse ? &a.answer_format : NULL, err);
 	if (st == LMD_OK)
 		st = lmi_ctl_local_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
 	lmi_ctl_answer_printer_end_line(&a.printer, st);
@@ -93,7 +94,7 @@ static enum lmd_status run_once(struct run *r, struct lmd_error *err)
 static void end_turn(struct lmi_ctl_local_answer *a, enum lmd_status st)
 {
 	lmi_ctl_answer_printer_end_line(&a->printer, st);
-	if (st == LMD_CANCELLED && !a->printer.last && isatty(STDIN_FILENO))
+	if (st == LMD_CANCELLED && !a->printer.last_byte && isatty(STDIN_FILENO))
 		putc('\n', stderr);
 }
 
@@ -115,8 +116,8 @@ static enum lmd_status continue_text(struct run *r, struct lmi_text_token_buf *h
 		st = lmi_ctl_local_generate(r->ctl, &a, &r->chat, history->id, history->n, err);
 	end_turn(&a, st);
 	if (st == LMD_OK || st == LMD_CANCELLED) {
-		history->n = a.n_kept; /* token healing took tokens back; the answer contains their
-				        * text */
+		/* token healing took tokens back; the answer contains their text */
+		history->n = a.n_prompt_kept;
 		st = lmi_text_token_buf_append(history, a.tokens.id, a.tokens.n, err);
 	}
 	lmi_ctl_local_answer_fini(&a);
@@ -129,7 +130,7 @@ static enum lmd_status continue_text(struct run *r, struct lmi_text_token_buf *h
 static enum lmd_status answer_turn(struct run *r, struct lmi_ctl_conversation *conversation,
 				   const char *line, size_t n, struct lmd_error *err)
 {
-	struct lmi_ctl_local_answer a = {.e = r->e, .printer = {.keep = true}};
+	struct lmi_ctl_local_answer a = {.e = r->e, .printer = {.collect = true}};
 	struct lmi_text_token_buf tokens = {0};
 	enum lmd_status st = lmi_ctl_answer_printer_init(&a.printer, r->ctl, err);
 
@@ -139,7 +140,7 @@ static enum lmd_status answer_turn(struct run *r, struct lmi_ctl_conversation *c
 	if (st == LMD_OK)
 		st = lmi_ctl_conversation_encode(conversation, r->e, &r->chat,
 						 !lmi_arg_flag(&r->ctl->args, "no-special"),
-						 &tokens, r->parse ? &a.how : NULL, err);
+						 &tokens, r->parse ? &a.answer_format : NULL, err);
 	if (st == LMD_OK)
 		st = lmi_ctl_local_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
 	end_turn(&a, st);
@@ -271,8 +272,9 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (st == LMD_OK)
 		st = open_engine(&r, path, err);
 	if (st == LMD_OK) {
-		r.use_template = !lmi_arg_flag(&ctl->args, "raw") &&
-			  (r.chat.wanted || lmi_chat_has_template(lmi_engine_chat(r.e)));
+		r.use_template =
+			!lmi_arg_flag(&ctl->args, "raw") &&
+			(r.chat.needs_template || lmi_chat_has_template(lmi_engine_chat(r.e)));
 		r.parse =
 			r.use_template && lmi_ctl_answer_printer_wants_parsing(&ctl->args, &r.chat);
 		st = check_template(&r, err);

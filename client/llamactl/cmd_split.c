@@ -101,17 +101,17 @@ static enum lmd_status name_parts(const char *prefix, uint32_t n, char ***out,
 static enum lmd_status split(struct lmi_ctl *ctl, const struct lmi_model *m, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
-	struct lmi_gguf_split_opts how = {.max_bytes = (uint64_t)lmi_arg_int(a, "split-max-size"),
-					  .max_tensors =
-						  (uint32_t)lmi_arg_int(a, "split-max-tensors"),
-					  .keys_alone = lmi_arg_flag(a, "no-tensor-first-split")};
+	struct lmi_gguf_split_opts limits = {
+		.max_bytes = (uint64_t)lmi_arg_int(a, "split-max-size"),
+		.max_tensors = (uint32_t)lmi_arg_int(a, "split-max-tensors"),
+		.keys_only = lmi_arg_flag(a, "no-tensor-first-split")};
 	struct lmi_gguf_parts p = {0};
 	char **paths = NULL;
 	enum lmd_status st;
 
-	if (!how.max_bytes && !how.max_tensors)
-		how.max_tensors = DEFAULT_TENSORS;
-	st = lmi_gguf_plan_parts(&p, m, &how, err);
+	if (!limits.max_bytes && !limits.max_tensors)
+		limits.max_tensors = DEFAULT_TENSORS;
+	st = lmi_gguf_plan_parts(&p, m, &limits, err);
 	if (st == LMD_OK && p.n == 1)
 		st = lmd_fail(err, LMD_INVALID,
 			      "%u tensors, %" PRIu64 " bytes: everything fits in one file, there "

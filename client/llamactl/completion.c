@@ -55,9 +55,9 @@ static const char *argument_kind(const struct lmi_cli_cmd *cmd, const char *word
 	static const struct {
 		const char *word, *kind;
 	} kinds[] = {
-		{"NAME", "models"},   {"COMMAND", "commands"}, {"WORD", "words"}, {"TYPE", "ftypes"},
-		{"FORMAT", "formats"}, {"BACKEND", "backends"}, {"DIR", "dir"},	  {"TEXT", "none"},
-		{"ALIAS", "none"},
+		{"NAME", "models"}, {"COMMAND", "commands"}, {"WORD", "words"},
+		{"TYPE", "ftypes"}, {"FORMAT", "formats"},   {"BACKEND", "backends"},
+		{"DIR", "dir"},     {"TEXT", "none"},        {"ALIAS", "none"},
 	};
 
 	if (is(cmd, "add") && arg == 0)

@@ -42,7 +42,7 @@ enum lmd_status lmi_ctl_conversation_encode(const struct lmi_ctl_conversation *t
 					    const struct lmi_engine *e,
 					    const struct lmi_ctl_chat_args *args, bool begin,
 					    struct lmi_text_token_buf *out,
-					    struct lmi_chat_answer_format *how,
+					    struct lmi_chat_answer_format *answer_format,
 					    struct lmd_error *err)
 {
 	struct lmi_chat_input in = {.messages = t->m,
@@ -53,7 +53,7 @@ enum lmd_status lmi_ctl_conversation_encode(const struct lmi_ctl_conversation *t
 	time_t now = time(NULL);
 
 	(void)localtime_r(&now, &in.now); /* fails for years beyond int alone */
-	return lmi_chat_encode(lmi_engine_chat(e), &in, begin, out, how, err);
+	return lmi_chat_encode(lmi_engine_chat(e), &in, begin, out, answer_format, err);
 }
 
 void lmi_ctl_conversation_fini(struct lmi_ctl_conversation *t)

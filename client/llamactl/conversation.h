@@ -24,13 +24,13 @@ enum lmd_status lmi_ctl_conversation_begin(struct lmi_ctl_conversation *t,
 /* Adds a message. role must be a constant; the text is copied. */
 enum lmd_status lmi_ctl_conversation_add(struct lmi_ctl_conversation *t, const char *role,
 					 const char *text, size_t n, struct lmd_error *err);
-/* Encodes the prompt for the next answer. begin: add the vocabulary's begin token; how may be
- * NULL, see lmi_chat_encode. */
+/* Encodes the prompt for the next answer. begin: add the vocabulary's begin token; answer_format
+ * may be NULL, see lmi_chat_encode. */
 enum lmd_status lmi_ctl_conversation_encode(const struct lmi_ctl_conversation *t,
 					    const struct lmi_engine *e,
 					    const struct lmi_ctl_chat_args *args, bool begin,
 					    struct lmi_text_token_buf *out,
-					    struct lmi_chat_answer_format *how,
+					    struct lmi_chat_answer_format *answer_format,
 					    struct lmd_error *err);
 void lmi_ctl_conversation_fini(struct lmi_ctl_conversation *t);
 

@@ -32,8 +32,8 @@ struct lmi_ctl {
 	struct lmd_host *host; /* created on demand by the functions below */
 	struct lmi_plugin_registry *registry;
 	struct lmd_client *client; /* created on demand by remote.h */
-	struct lmi_engine_adapter_ref
-		*adapters; /* [n_adapters] of --lora and so on; paths on the heap */
+	/* [n_adapters] of --lora and so on; paths on the heap */
+	struct lmi_engine_adapter_ref *adapters;
 	uint32_t n_adapters;
 	struct lmi_ctl_progress load_bar; /* for the model that embedded.h is opening */
 	uint64_t load_ns;	      /* when opening began */

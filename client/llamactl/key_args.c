@@ -63,17 +63,17 @@ enum lmd_status lmi_ctl_key_args(struct lmi_ctl *ctl, const char *option, struct
 	if (!*out)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u keys", n_list);
 	for (uint32_t i = 0; i < n_list; i++) {
-		const char *cut = strchr(list[i], '=');
+		const char *eq = strchr(list[i], '=');
 		struct lmd_meta *m = *out + i;
 
-		if (!cut || cut == list[i])
+		if (!eq || eq == list[i])
 			return lmi_ctl_usage(ctl, err, "--%s '%.60s' is not KEY=TYPE:VALUE", option,
 					     list[i]);
-		m->key = lmi_strndup(list[i], (size_t)(cut - list[i]));
+		m->key = lmi_strndup(list[i], (size_t)(eq - list[i]));
 		if (!m->key)
 			return lmd_fail(err, LMD_NOMEM, "no memory for %u keys", n_list);
 		*n = i + 1;
-		if (set_value(cut + 1, m, &why) != LMD_OK)
+		if (set_value(eq + 1, m, &why) != LMD_OK)
 			return lmi_ctl_usage(ctl, err, "--%s %.60s: %.120s", option, m->key,
 					     why.text);
 		for (uint32_t k = 0; k < i; k++)

@@ -119,7 +119,7 @@ static enum lmd_status stops(const struct lmi_args *a, struct lmd_str **out, uin
 	return LMD_OK;
 }
 
-static enum lmi_engine_jump jump_of(const struct lmi_args *a)
+static enum lmi_engine_jump jump_option(const struct lmi_args *a)
 {
 	const char *word = lmi_arg_str(a, "jump");
 
@@ -139,7 +139,7 @@ static enum lmd_status constrain(struct lmi_ctl *ctl, struct lmi_engine *e,
 	struct lmd_str *triggers;
 	struct lmi_engine_constrain_opts o = {
 		.grammar = {.gbnf = chat->grammar, .schema = chat->schema},
-		.jump = jump_of(&ctl->args),
+		.jump = jump_option(&ctl->args),
 		.heal = lmi_arg_flag(&ctl->args, "heal"),
 		.prompt = seq->tokens,
 		.n_prompt = seq->n_tokens};
@@ -171,8 +171,8 @@ enum lmd_status lmi_ctl_local_generate(struct lmi_ctl *ctl, struct lmi_ctl_local
 					  .seq = {.tokens = tokens, .n_tokens = (uint32_t)n_tokens},
 					  .n_predict = lmi_arg_int(args, "predict"),
 					  .seed = seed_of(args),
-					  .shown = a->how.shown.id,
-					  .n_shown = (uint32_t)a->how.shown.n,
+					  .shown = a->answer_format.shown.id,
+					  .n_shown = (uint32_t)a->answer_format.shown.n,
 					  .class = LMI_ENGINE_CLASS_INTERACTIVE};
 	struct lmi_engine_info info;
 	struct lmd_str *stop = NULL;
@@ -196,9 +196,9 @@ enum lmd_status lmi_ctl_local_generate(struct lmi_ctl *ctl, struct lmi_ctl_local
 	cmd.stops = stop;
 	if (st == LMD_OK)
 		st = constrain(ctl, a->e, chat, &cmd.seq, &cmd.constraint, err);
-	a->n_kept = cmd.seq.n_tokens;
-	if (st == LMD_OK && a->how.format) {
-		st = lmi_chat_answer_parser_create(&a->how, &a->parse, take_part, a, err);
+	a->n_prompt_kept = cmd.seq.n_tokens;
+	if (st == LMD_OK && a->answer_format.format) {
+		st = lmi_chat_answer_parser_create(&a->answer_format, &a->parse, take_part, a, err);
 		if (st != LMD_OK)
 			lmi_engine_constraint_destroy(cmd.constraint);
 	}
@@ -241,7 +241,7 @@ void lmi_ctl_local_answer_json(const struct lmi_ctl_local_answer *a)
 void lmi_ctl_local_answer_fini(struct lmi_ctl_local_answer *a)
 {
 	lmi_ctl_answer_printer_fini(&a->printer);
-	lmi_chat_answer_format_fini(&a->how);
+	lmi_chat_answer_format_fini(&a->answer_format);
 	lmi_answer_parser_destroy(a->parse);
 	a->parse = NULL;
 	lmi_text_token_buf_fini(&a->tokens);

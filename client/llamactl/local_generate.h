@@ -14,12 +14,12 @@
 struct lmi_ctl_local_answer {
 	struct lmi_engine *e;
 	struct lmi_ctl_answer_printer printer;
-	struct lmi_chat_answer_format how; /* format NULL: the answer is not parsed */
+	struct lmi_chat_answer_format answer_format; /* format NULL: the answer is not parsed */
 	struct lmi_answer_parser *parse;
 	struct lmd_error *parse_err; /* where a parse error is reported */
 	enum lmd_status parse_st;
 	struct lmi_text_token_buf tokens; /* generated tokens */
-	size_t n_kept;            /* prompt tokens that were kept; fewer than all if its end was
+	size_t n_prompt_kept; /* prompt tokens that were kept; fewer than all if its end was
 				   * healed */
 	struct lmi_engine_event done;
 };

@@ -37,7 +37,7 @@ static struct lmi_ctl_observed_value *entry(struct taker *t, uint32_t value)
 	return &l->v[l->n - 1];
 }
 
-static bool keep(struct taker *t, const struct lmd_observed *o, const struct lmd_value *v)
+static bool append_value(struct taker *t, const struct lmd_observed *o, const struct lmd_value *v)
 {
 	size_t n = (size_t)o->n_row * o->width;
 	struct lmi_ctl_observed_value *s = entry(t, o->value);
@@ -74,7 +74,7 @@ static bool on_value(void *arg, const struct lmd_observed *o)
 	}
 	if (t->only && strcmp(p->values[o->value].name, t->only) != 0)
 		return true;
-	if (!keep(t, o, &p->values[o->value]))
+	if (!append_value(t, o, &p->values[o->value]))
 		t->st = LMD_NOMEM;
 	return t->st == LMD_OK;
 }

@@ -29,11 +29,11 @@ void lmi_ctl_progress_init(struct lmi_ctl_progress *p)
 }
 
 /* Writes ", 2m05s left", or nothing. */
-static const char *rest(const struct lmi_ctl_progress *p, char *out, size_t n, uint64_t done,
-			uint64_t total, int64_t at)
+static const char *remaining_time(const struct lmi_ctl_progress *p, char *out, size_t n,
+				  uint64_t done, uint64_t total, int64_t at)
 {
 	char text[24];
-	double ns = (double)(at - p->begun), part = (double)(done - p->first);
+	double ns = (double)(at - p->begun_ns), part = (double)(done - p->first);
 
 	out[0] = 0;
 	if (done > p->first && done < total && ns > ESTIMATE_NS) {
@@ -56,12 +56,12 @@ void lmi_ctl_progress_show(struct lmi_ctl_progress *p, const char *phase, uint64
 	at = now();
 	if (!p->phase || strcmp(p->phase, phase) != 0) {
 		p->phase = phase;
-		p->begun = at;
+		p->begun_ns = at;
 		p->first = done;
-	} else if (at - p->shown < REDRAW_NS && done < total) {
+	} else if (at - p->drawn_ns < REDRAW_NS && done < total) {
 		return;
 	}
-	p->shown = at;
+	p->drawn_ns = at;
 	p->drawn = true;
 	if (!total) {
 		fprintf(stderr, "\r\033[K%s ...", phase);
@@ -76,7 +76,7 @@ void lmi_ctl_progress_show(struct lmi_ctl_progress *p, const char *phase, uint64
 		(unsigned)((double)done / (double)total * 100),
 		lmi_ctl_show_bytes(a, sizeof(a), (int64_t)done),
 		lmi_ctl_show_bytes(b, sizeof(b), (int64_t)total),
-		rest(p, left, sizeof(left), done, total, at));
+		remaining_time(p, left, sizeof(left), done, total, at));
 }
 
 void lmi_ctl_progress_end(struct lmi_ctl_progress *p)

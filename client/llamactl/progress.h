@@ -9,8 +9,8 @@
 
 struct lmi_ctl_progress {
 	bool on, drawn;
-	int64_t begun, shown; /* ns: when the phase began, and when the bar was last drawn */
-	uint64_t first;	      /* amount done when the phase began */
+	int64_t begun_ns, drawn_ns; /* ns: when the phase began, and when the bar was last drawn */
+	uint64_t first;             /* amount done when the phase began */
 	const char *phase;
 };
 

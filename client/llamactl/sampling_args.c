@@ -16,7 +16,8 @@
 struct row {
 	const char *opt, *member;
 	enum lmi_opt_type type;
-	size_t field; /* offset in struct lmi_sampler_params: int64_t for LMI_OPT_INT, else double */
+	/* offset in struct lmi_sampler_params: int64_t for LMI_OPT_INT, else double */
+	size_t field;
 };
 
 #define ROW(type_, opt_, member_, field_, value_, min_, max_, def_, doc_)                          \

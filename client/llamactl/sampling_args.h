@@ -103,8 +103,8 @@
 /* The sampler chain of the command line: that of --chain, or the one that the sampling options
  * give in the order of --order. */
 struct lmi_ctl_sampling_chain {
-	const struct lmi_sampler_spec
-		*specs; /* [n_specs]; valid until lmi_ctl_sampling_chain_fini */
+	/* [n_specs]; valid until lmi_ctl_sampling_chain_fini */
+	const struct lmi_sampler_spec *specs;
 	uint32_t n_specs;
 	struct lmd_arena *arena; /* holds all of it */
 };

@@ -15,10 +15,10 @@ struct lmi_hf_tokenizer;
 struct lmi_model;
 
 struct lmi_ctl_vocab_file {
-	struct lmi_model *model;     /* exactly one of the two is set */
+	struct lmi_model *model; /* exactly one of the two is set */
 	struct lmi_hf_tokenizer *hf;
-	struct lmd_tok_spec spec; /* the file's specification with the changes of the command
-				      * line */
+	/* the file's specification with the changes of the command line */
+	struct lmd_tok_spec spec;
 	struct lmi_tokenizer *tok;
 };
 

@@ -22,13 +22,13 @@
 
 /* The failure that a test has requested. */
 static _Atomic uint64_t fail_in;
-static _Atomic int fail_how;
+static _Atomic int fail_fault;
 static _Atomic bool failed;
 
-void lmi_file_fail_nth(uint64_t nth, enum lmi_file_fault how)
+void lmi_file_fail_nth(uint64_t nth, enum lmi_file_fault fault)
 {
 	failed = false;
-	fail_how = (int)how;
+	fail_fault = (int)fault;
 	fail_in = nth;
 }
 
@@ -37,7 +37,7 @@ bool lmi_file_did_fail(void)
 	return failed;
 }
 
-bool lmi_file_must_fail(enum lmi_file_fault *how)
+bool lmi_file_must_fail(enum lmi_file_fault *fault)
 {
 	uint64_t left = fail_in;
 
@@ -46,17 +46,17 @@ bool lmi_file_must_fail(enum lmi_file_fault *how)
 	if (left != 1)
 		return false;
 	failed = true;
-	*how = (enum lmi_file_fault)fail_how;
+	*fault = (enum lmi_file_fault)fail_fault;
 	return true;
 }
 
 ssize_t lmi_file_pread(int fd, void *buf, size_t n, uint64_t at)
 {
-	enum lmi_file_fault how;
+	enum lmi_file_fault fault;
 
-	if (!lmi_file_must_fail(&how))
+	if (!lmi_file_must_fail(&fault))
 		return pread(fd, buf, n < IO_MAX ? n : IO_MAX, (off_t)at);
-	switch (how) {
+	switch (fault) {
 	case LMI_FILE_FAULT_SHORT:
 		return pread(fd, buf, n > 1 ? n / 2 : n, (off_t)at);
 	case LMI_FILE_FAULT_END:
@@ -65,7 +65,7 @@ ssize_t lmi_file_pread(int fd, void *buf, size_t n, uint64_t at)
 	case LMI_FILE_FAULT_EINTR:
 		break;
 	}
-	errno = how == LMI_FILE_FAULT_EINTR ? EINTR : EIO;
+	errno = fault == LMI_FILE_FAULT_EINTR ? EINTR : EIO;
 	return -1;
 }
 

@@ -43,11 +43,11 @@ enum lmi_file_fault {
 	LMI_FILE_FAULT_EINTR, /* interrupted by a signal; not an error */
 	LMI_FILE_FAULT_END    /* the file has been truncated */
 };
-void lmi_file_fail_nth(uint64_t nth, enum lmi_file_fault how);
+void lmi_file_fail_nth(uint64_t nth, enum lmi_file_fault fault);
 /* Returns true if a failure has been injected since the last lmi_file_fail_nth. */
 bool lmi_file_did_fail(void);
-/* Returns true if this call has to fail, and sets *how. For core/base alone. */
-bool lmi_file_must_fail(enum lmi_file_fault *how);
+/* Returns true if this call has to fail, and sets *fault. For core/base alone. */
+bool lmi_file_must_fail(enum lmi_file_fault *fault);
 
 /* A zeroed struct that was never opened may be closed if its fd is set to -1. */
 void lmi_file_close(struct lmi_file *f);

@@ -12,7 +12,7 @@
 #define BLOCK LMI_FINGERPRINT_BLOCK
 #define ODD   0x9E3779B97F4A7C15u /* 2^64 / golden ratio */
 
-static uint64_t stir(uint64_t h, uint64_t v)
+static uint64_t mix_word(uint64_t h, uint64_t v)
 {
 	h = (h + v) * ODD;
 	return h ^ h >> 32;
@@ -20,23 +20,23 @@ static uint64_t stir(uint64_t h, uint64_t v)
 
 static void add_blocks(struct lmi_fingerprint *f, const uint8_t *p, size_t n_block)
 {
-	uint64_t a = f->lane[0], b = f->lane[1], c = f->lane[2], d = f->lane[3];
+	uint64_t a = f->acc[0], b = f->acc[1], c = f->acc[2], d = f->acc[3];
 
 	for (; n_block; n_block--, p += BLOCK) {
-		a = stir(a, lmi_get_le64(p));
-		b = stir(b, lmi_get_le64(p + 8));
-		c = stir(c, lmi_get_le64(p + 16));
-		d = stir(d, lmi_get_le64(p + 24));
+		a = mix_word(a, lmi_get_le64(p));
+		b = mix_word(b, lmi_get_le64(p + 8));
+		c = mix_word(c, lmi_get_le64(p + 16));
+		d = mix_word(d, lmi_get_le64(p + 24));
 	}
-	f->lane[0] = a;
-	f->lane[1] = b;
-	f->lane[2] = c;
-	f->lane[3] = d;
+	f->acc[0] = a;
+	f->acc[1] = b;
+	f->acc[2] = c;
+	f->acc[3] = d;
 }
 
 void lmi_fingerprint_init(struct lmi_fingerprint *f)
 {
-	*f = (struct lmi_fingerprint){.lane = {1, 2, 3, 4}};
+	*f = (struct lmi_fingerprint){.acc = {1, 2, 3, 4}};
 }
 
 void lmi_fingerprint_add(struct lmi_fingerprint *f, const void *data, size_t n)
@@ -46,8 +46,8 @@ void lmi_fingerprint_add(struct lmi_fingerprint *f, const void *data, size_t n)
 
 	f->bytes += n;
 	if (have && n >= fill) {
-		memcpy(f->rest + have, p, fill);
-		add_blocks(f, f->rest, 1);
+		memcpy(f->partial + have, p, fill);
+		add_blocks(f, f->partial, 1);
 		p += fill;
 		n -= fill;
 		have = 0;
@@ -58,7 +58,7 @@ void lmi_fingerprint_add(struct lmi_fingerprint *f, const void *data, size_t n)
 		n %= BLOCK;
 	}
 	if (n)
-		memcpy(f->rest + have, p, n);
+		memcpy(f->partial + have, p, n);
 }
 
 uint64_t lmi_fingerprint_get(const struct lmi_fingerprint *f)
@@ -66,9 +66,9 @@ uint64_t lmi_fingerprint_get(const struct lmi_fingerprint *f)
 	struct lmi_fingerprint last = *f;
 	uint64_t h = f->bytes;
 
-	memset(last.rest + f->bytes % BLOCK, 0, BLOCK - (size_t)(f->bytes % BLOCK));
-	add_blocks(&last, last.rest, 1);
+	memset(last.partial + f->bytes % BLOCK, 0, BLOCK - (size_t)(f->bytes % BLOCK));
+	add_blocks(&last, last.partial, 1);
 	for (int i = 0; i < BLOCK / 8; i++)
-		h = stir(h, last.lane[i]);
+		h = mix_word(h, last.acc[i]);
 	return h;
 }

@@ -13,9 +13,9 @@
 #define LMI_FINGERPRINT_BLOCK 32
 
 struct lmi_fingerprint {
-	uint64_t lane[LMI_FINGERPRINT_BLOCK / 8];
+	uint64_t acc[LMI_FINGERPRINT_BLOCK / 8];
 	uint64_t bytes;
-	uint8_t rest[LMI_FINGERPRINT_BLOCK]; /* bytes that do not yet fill a block */
+	uint8_t partial[LMI_FINGERPRINT_BLOCK]; /* bytes that do not yet fill a block */
 };
 
 void lmi_fingerprint_init(struct lmi_fingerprint *f);

@@ -23,22 +23,22 @@ static bool failed(struct lmi_json_text *j, enum lmd_status st)
 
 static bool grow(struct lmi_json_text *j, size_t n)
 {
-	size_t max = j->max_bytes ? j->max_bytes : MAX_BYTES, room = j->room ? 2 * j->room : 256;
+	size_t max = j->max_bytes ? j->max_bytes : MAX_BYTES, cap = j->cap ? 2 * j->cap : 256;
 	char *p;
 
 	if (j->status != LMD_OK)
 		return false;
 	if (n > max || j->bytes > max - n)
 		return failed(j, LMD_INVALID);
-	if (j->bytes + n < j->room)
+	if (j->bytes + n < j->cap)
 		return true;
-	while (room <= j->bytes + n)
-		room *= 2;
-	p = lmi_realloc(j->text, room, 1);
+	while (cap <= j->bytes + n)
+		cap *= 2;
+	p = lmi_realloc(j->text, cap, 1);
 	if (!p)
 		return failed(j, LMD_NOMEM);
 	j->text = p;
-	j->room = room;
+	j->cap = cap;
 	return true;
 }
 
@@ -57,7 +57,7 @@ static bool in_object(const struct lmi_json_text *j)
 }
 
 /* Writes the comma before a value or key; returns false if none may stand here. */
-static bool place(struct lmi_json_text *j, bool key)
+static bool put_comma(struct lmi_json_text *j, bool key)
 {
 	char last = j->bytes ? j->text[j->bytes - 1] : 0;
 
@@ -103,7 +103,7 @@ static void quoted(struct lmi_json_text *j, const char *s, size_t n)
 
 static void open_level(struct lmi_json_text *j, bool object)
 {
-	if (!place(j, false))
+	if (!put_comma(j, false))
 		return;
 	if (j->depth == LMI_JSON_TEXT_DEPTH) {
 		failed(j, LMD_INVALID);
@@ -136,7 +136,7 @@ void lmi_json_text_end(struct lmi_json_text *j)
 
 void lmi_json_text_key(struct lmi_json_text *j, const char *key)
 {
-	if (!place(j, true))
+	if (!put_comma(j, true))
 		return;
 	quoted(j, key, strlen(key));
 	put(j, ":", 1);
@@ -144,7 +144,7 @@ void lmi_json_text_key(struct lmi_json_text *j, const char *key)
 
 void lmi_json_text_strn(struct lmi_json_text *j, const char *s, size_t n)
 {
-	if (place(j, false))
+	if (put_comma(j, false))
 		quoted(j, s, n);
 }
 
@@ -156,9 +156,9 @@ void lmi_json_text_str(struct lmi_json_text *j, const char *s)
 		lmi_json_text_null(j);
 }
 
-static void bare(struct lmi_json_text *j, const char *s)
+static void put_literal(struct lmi_json_text *j, const char *s)
 {
-	if (place(j, false))
+	if (put_comma(j, false))
 		put(j, s, strlen(s));
 }
 
@@ -167,7 +167,7 @@ void lmi_json_text_int(struct lmi_json_text *j, int64_t v)
 	char s[32];
 
 	(void)snprintf(s, sizeof(s), "%lld", (long long)v);
-	bare(j, s);
+	put_literal(j, s);
 }
 
 void lmi_json_text_real(struct lmi_json_text *j, double v)
@@ -183,17 +183,17 @@ void lmi_json_text_real(struct lmi_json_text *j, double v)
 		if (strtod(s, NULL) == v)
 			break;
 	}
-	bare(j, s);
+	put_literal(j, s);
 }
 
 void lmi_json_text_bool(struct lmi_json_text *j, bool v)
 {
-	bare(j, v ? "true" : "false");
+	put_literal(j, v ? "true" : "false");
 }
 
 void lmi_json_text_null(struct lmi_json_text *j)
 {
-	bare(j, "null");
+	put_literal(j, "null");
 }
 
 static void scalar(struct lmi_json_text *j, const struct lmi_json_node *v)
@@ -222,7 +222,7 @@ void lmi_json_text_node(struct lmi_json_text *j, const struct lmi_json_node *v)
 	}
 	open_level(j, object);
 	for (uint32_t i = 0; i < v->n && j->status == LMD_OK; i++) {
-		if (object && place(j, true)) {
+		if (object && put_comma(j, true)) {
 			quoted(j, k->u.s, k->n);
 			put(j, ":", 1);
 		}

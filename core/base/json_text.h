@@ -32,7 +32,7 @@ struct lmi_json_node;
 struct lmi_json_text {
 	size_t max_bytes; /* 0: 16 MiB; finish returns LMD_INVALID if exceeded */
 	char *text;       /* bytes and a terminating zero */
-	size_t bytes, room;
+	size_t bytes, cap;
 	uint32_t depth;
 	uint64_t objects; /* bit d: level d is an object */
 	bool started, key_set;

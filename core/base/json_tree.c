@@ -109,7 +109,7 @@ static enum lmd_status put_item(struct builder *b, const struct lmi_json_reader_
 	return LMD_OK;
 }
 
-static enum lmd_status whole(struct builder *b, const char *text, size_t bytes)
+static enum lmd_status parse_document(struct builder *b, const char *text, size_t bytes)
 {
 	struct lmi_json_reader_item it;
 	enum lmd_status st;
@@ -191,7 +191,7 @@ enum lmd_status lmi_json_tree_parse(struct lmi_json_tree *t, const char *text, s
 	if (bytes > max || bytes > 1u << 30)
 		return lmd_fail(err, LMD_INVALID, "JSON: %zu bytes exceed the limit of %zu",
 				bytes, max);
-	st = whole(&b, text, bytes);
+	st = parse_document(&b, text, bytes);
 	if (st != LMD_OK)
 		return st;
 	out.n_nodes = b.n_nodes;
@@ -200,7 +200,7 @@ enum lmd_status lmi_json_tree_parse(struct lmi_json_tree *t, const char *text, s
 		return lmd_fail(err, LMD_NOMEM, "JSON: no memory for %u values", b.n_nodes);
 	b.node = out.root;
 	b.text = (char *)(out.root + b.n_nodes);
-	st = whole(&b, text, bytes);
+	st = parse_document(&b, text, bytes);
 	if (st == LMD_OK && o->unique_keys)
 		st = check_unique(&out, err);
 	if (st == LMD_OK)

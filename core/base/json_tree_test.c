@@ -307,9 +307,8 @@ START_TEST(round_trip)
 		lmi_json_tree_fini(&t);
 		for (size_t cut = 0; k < 200 && cut < j.bytes; cut++)
 			if (lmi_json_tree_parse(&t, j.text, cut, NULL, &err) == LMD_OK)
-				lmi_json_tree_fini(
-					&t); /* a number's prefix may itself be a complete
-						     * number */
+				/* a number's prefix may itself be a complete number */
+				lmi_json_tree_fini(&t);
 		lmi_json_text_fini(&j);
 	}
 }

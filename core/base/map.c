@@ -23,13 +23,13 @@
 enum lmd_status lmi_map_open(struct lmi_map *m, const struct lmi_file *f, uint64_t bytes,
 			     struct lmd_error *err)
 {
-	enum lmi_file_fault how;
+	enum lmi_file_fault fault;
 	void *p = MAP_FAILED;
 
 	if (bytes > f->bytes || bytes > SIZE_MAX / 2)
 		return lmd_fail(err, LMD_INVALID, "cannot map %llu bytes of a file of %llu",
 				(unsigned long long)bytes, (unsigned long long)f->bytes);
-	if (lmi_file_must_fail(&how) && how == LMI_FILE_FAULT_EIO)
+	if (lmi_file_must_fail(&fault) && fault == LMI_FILE_FAULT_EIO)
 		errno = EIO;
 	else
 		p = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, f->fd, 0);

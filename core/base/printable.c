@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t shown_bytes(char c)
+static size_t printed_bytes(char c)
 {
 	return (unsigned char)c < 0x20 || (unsigned char)c > 0x7E ? 4 : 1;
 }
@@ -16,14 +16,14 @@ const char *lmi_printable(char *buf, size_t n, const char *s, size_t len)
 	size_t at = 0, fit = 0, i, dots;
 
 	for (i = 0; i < len && fit < n; i++)
-		fit += shown_bytes(s[i]);
+		fit += printed_bytes(s[i]);
 	dots = fit < n ? 0 : 3;
-	for (i = 0; i < len && at + shown_bytes(s[i]) + dots < n; i++) {
-		if (shown_bytes(s[i]) == 1)
+	for (i = 0; i < len && at + printed_bytes(s[i]) + dots < n; i++) {
+		if (printed_bytes(s[i]) == 1)
 			buf[at] = s[i];
 		else
 			(void)snprintf(buf + at, 5, "\\x%02x", (unsigned char)s[i]);
-		at += shown_bytes(s[i]);
+		at += printed_bytes(s[i]);
 	}
 	memcpy(buf + at, "...", dots);
 	buf[at + dots] = 0;

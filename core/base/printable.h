@@ -14,7 +14,8 @@ const char *lmi_printable(char *buf, size_t n, const char *s, size_t len);
 /* Like lmi_printable, for a path: if it is cut, its end is kept. */
 const char *lmi_printable_path(char *buf, size_t n, const char *path);
 
-/* Returns true if the message already contains the path, plain or as lmi_printable_path writes it. */
+/* Returns true if the message already contains the path, plain or as lmi_printable_path writes
+ * it. */
 bool lmi_printable_has_path(const char *sentence, const char *path);
 
 #endif /* LLAMAD_CORE_BASE_PRINTABLE_H */

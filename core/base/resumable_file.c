@@ -3,7 +3,7 @@
  * Files that a later run can resume. The lock on the partial file, held until it is closed, keeps
  * two processes from writing it; the journal needs none. A journal record counts only if the bytes
  * match it, so that a record torn by a power loss, or one whose data did not reach the disk, costs
- * only the stretches from there on. */
+ * only the segments from there on. */
 #include "core/base/resumable_file.h"
 
 #include <errno.h>
@@ -134,7 +134,7 @@ static bool is_whole(const struct lmi_resumable_file *p, const struct lmi_partia
 	return lmi_fingerprint_get(&have) == sum;
 }
 
-/* Counts the complete stretches. */
+/* Counts the complete segments. */
 static enum lmd_status read_back(struct lmi_resumable_file *p, const struct lmi_partial_opts *o,
 				 enum lmi_partial_found *found, struct lmd_error *err)
 {
@@ -143,8 +143,9 @@ static enum lmd_status read_back(struct lmi_resumable_file *p, const struct lmi_
 
 	*found = p->file.bytes ? LMI_PARTIAL_DAMAGED : LMI_PARTIAL_NOTHING;
 	p->file.bytes = 0;
-	if (o->anew || !read_at(p->journal, 0, head, sizeof(head)) || memcmp(head, MAGIC, 8) != 0) {
-		*found = o->anew ? LMI_PARTIAL_NOTHING : *found;
+	if (o->restart || !read_at(p->journal, 0, head, sizeof(head)) ||
+	    memcmp(head, MAGIC, 8) != 0) {
+		*found = o->restart ? LMI_PARTIAL_NOTHING : *found;
 		return LMD_OK;
 	}
 	if (memcmp(head + 8, o->key, LMI_PARTIAL_KEY) != 0) {
@@ -154,14 +155,14 @@ static enum lmd_status read_back(struct lmi_resumable_file *p, const struct lmi_
 	buf = lmi_alloc(PIECE, 1);
 	if (!buf)
 		return lmd_fail(err, LMD_NOMEM, "no memory to read %s back", p->file.temp);
-	while (read_at(p->journal, HEAD + (uint64_t)p->n_stretch * RECORD, record, RECORD)) {
+	while (read_at(p->journal, HEAD + (uint64_t)p->n_segment * RECORD, record, RECORD)) {
 		uint64_t end = lmi_get_le64(record);
 
-		if (end < p->file.bytes || p->n_stretch == UINT32_MAX ||
+		if (end < p->file.bytes || p->n_segment == UINT32_MAX ||
 		    !is_whole(p, o, p->file.bytes, end, lmi_get_le64(record + 8), buf, &st))
 			break;
 		p->file.bytes = end;
-		p->n_stretch++;
+		p->n_segment++;
 		*found = LMI_PARTIAL_KEPT;
 	}
 	lmi_free(buf);
@@ -169,10 +170,10 @@ static enum lmd_status read_back(struct lmi_resumable_file *p, const struct lmi_
 					    p->file.temp);
 }
 
-/* Truncates both files to n_stretch stretches. */
-static enum lmd_status cut(struct lmi_resumable_file *p, struct lmd_error *err)
+/* Truncates both files to n_segment segments. */
+static enum lmd_status truncate_files(struct lmi_resumable_file *p, struct lmd_error *err)
 {
-	uint64_t records = p->n_stretch ? HEAD + (uint64_t)p->n_stretch * RECORD : 0;
+	uint64_t records = p->n_segment ? HEAD + (uint64_t)p->n_segment * RECORD : 0;
 
 	lmi_fingerprint_init(&p->sum);
 	if (ftruncate(p->journal, (off_t)records) < 0)
@@ -259,8 +260,8 @@ enum lmd_status lmi_partial_open(struct lmi_resumable_file *p, const char *path,
 	if (st == LMD_OK)
 		st = read_back(p, o, found, err);
 	if (st == LMD_OK)
-		st = cut(p, err);
-	if (st == LMD_OK && !p->n_stretch)
+		st = truncate_files(p, err);
+	if (st == LMD_OK && !p->n_segment)
 		st = begin_journal(p, o->key, err);
 	if (st != LMD_OK)
 		lmi_partial_keep(p);
@@ -273,8 +274,8 @@ enum lmd_status lmi_partial_restart(struct lmi_resumable_file *p, struct lmd_err
 
 	if (!read_at(p->journal, 0, head, sizeof(head)))
 		return lmd_fail(err, LMD_IO, "%s: cannot be read", p->journal_path);
-	p->file.bytes = p->n_stretch = 0;
-	if (cut(p, err) != LMD_OK)
+	p->file.bytes = p->n_segment = 0;
+	if (truncate_files(p, err) != LMD_OK)
 		return LMD_IO;
 	return begin_journal(p, head + 8, err);
 }
@@ -289,16 +290,16 @@ enum lmd_status lmi_partial_write(struct lmi_resumable_file *p, const void *data
 	return st;
 }
 
-enum lmd_status lmi_partial_end_stretch(struct lmi_resumable_file *p, struct lmd_error *err)
+enum lmd_status lmi_partial_end_segment(struct lmi_resumable_file *p, struct lmd_error *err)
 {
 	uint8_t record[RECORD];
 	enum lmd_status st;
 
 	lmi_put_le64(record, p->file.bytes);
 	lmi_put_le64(record + 8, lmi_fingerprint_get(&p->sum));
-	st = write_journal(p, HEAD + (uint64_t)p->n_stretch * RECORD, record, sizeof(record), err);
+	st = write_journal(p, HEAD + (uint64_t)p->n_segment * RECORD, record, sizeof(record), err);
 	lmi_fingerprint_init(&p->sum);
-	p->n_stretch++;
+	p->n_segment++;
 	return st;
 }
 

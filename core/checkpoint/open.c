@@ -128,10 +128,10 @@ enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
 		lmi_file_close(&f);
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for a model", path);
 	}
-	m->wait = (struct lmi_model_load_progress){
+	m->load_progress = (struct lmi_model_load_progress){
 		.max_copy = opts->max_copy, .progress = opts->progress, .arg = opts->arg};
 	st = format->open(m, path, &f, opts->flags, err);
-	m->wait = (struct lmi_model_load_progress){0};
+	m->load_progress = (struct lmi_model_load_progress){0};
 	if (st != LMD_OK) {
 		lmi_model_destroy(m);
 		return st;

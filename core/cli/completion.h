@@ -39,7 +39,8 @@ void lmi_cli_completion_fish(FILE *f, const struct lmi_cli_completion *c);
 const char *lmi_cli_completion_opt_kind(const struct lmi_cli_completion *c,
 					const struct lmi_cli_cmd *cmd, const struct lmi_opt *o,
 					char buf[LMI_CLI_COMPLETION_KIND_SIZE]);
-/* The kind of argument i of cmd; NULL when it takes no more.  *repeated: this one and all after it. */
+/* The kind of argument i of cmd; NULL when it takes no more.  *repeated: this one and all after
+ * it. */
 const char *lmi_cli_completion_arg_kind(const struct lmi_cli_completion *c,
 					const struct lmi_cli_cmd *cmd, uint32_t i, bool *repeated);
 /* The first sentence of a doc, without its full stop; in buf. */

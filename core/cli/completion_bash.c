@@ -28,7 +28,8 @@ static void put_values(FILE *f, const struct lmi_cli_completion *c, const struct
 			continue;
 		putc('\t', f);
 		if (o->name)
-			fprintf(f, "%s%s --%s\"", cmd ? "\"" : "*\"", cmd ? cmd->name : "", o->name);
+			fprintf(f, "%s%s --%s\"", cmd ? "\"" : "*\"", cmd ? cmd->name : "",
+				o->name);
 		if (o->letter)
 			fprintf(f, "%s%s%s -%c\"", o->name ? "|" : "", cmd ? "\"" : "*\"",
 				cmd ? cmd->name : "", o->letter);
@@ -65,7 +66,8 @@ static void put_argument_function(FILE *f, const struct lmi_cli_completion *c)
 			if (repeated)
 				fprintf(f, "\t\"%s \"*) kind='%s' ;;\n", p->cmds[i]->name, kind);
 			else
-				fprintf(f, "\t\"%s %u\") kind='%s' ;;\n", p->cmds[i]->name, k, kind);
+				fprintf(f, "\t\"%s %u\") kind='%s' ;;\n", p->cmds[i]->name, k,
+					kind);
 		}
 	}
 	fputs("\t*) kind=none ;;\n\tesac\n}\n\n", f);

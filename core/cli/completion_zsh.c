@@ -152,7 +152,9 @@ static void put_forward(FILE *f, const struct lmi_cli_completion *c)
 {
 	fputs("\tfor ((i = 2; i < CURRENT; i++)); do\n\t\tcase $words[i] in\n", f);
 	for (uint32_t i = 0; c->forward[i]; i++)
-		fprintf(f, "\t\t--%s) at+=($words[i] $words[i+1]) ;;\n\t\t--%s=*) at+=($words[i]) ;;\n",
+		fprintf(f,
+			"\t\t--%s) at+=($words[i] $words[i+1]) ;;\n"
+			"\t\t--%s=*) at+=($words[i]) ;;\n",
 			c->forward[i], c->forward[i]);
 	fputs("\t\tesac\n\tdone\n", f);
 }

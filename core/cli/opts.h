@@ -132,7 +132,8 @@ enum lmd_status lmi_cli_parse_time(const char *what, const char *text, int64_t *
 enum lmd_status lmi_cli_parse_float(const char *what, const char *text, double *out,
 				    struct lmd_error *err);
 
-/* Returns the minimum and maximum number of arguments that `args` allows (see struct lmi_cli_cmd). */
+/* Returns the minimum and maximum number of arguments that `args` allows (see struct
+ * lmi_cli_cmd). */
 void lmi_args_count(const char *args, uint32_t *min, uint32_t *max);
 
 #endif /* LLAMAD_CORE_CLI_OPTS_H */

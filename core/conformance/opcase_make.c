@@ -128,8 +128,8 @@ uint32_t oc_weight(struct oc *c, const struct oc_w *w)
 {
 	struct lmd_weight_part parts[8] = {0};
 	uint32_t n_stack = w->n_stack ? w->n_stack : 1;
-	bool turn = w->transform == LMD_TRANSFORM_HEAD_TRANSPOSE;
-	uint32_t rows = turn ? w->k : w->n, cols = turn ? w->n : w->k;
+	bool transpose = w->transform == LMD_TRANSFORM_HEAD_TRANSPOSE;
+	uint32_t rows = transpose ? w->k : w->n, cols = transpose ? w->n : w->k;
 	struct lmd_weight_ref ref = {
 		.struct_size = sizeof(ref),
 		.parts = parts,

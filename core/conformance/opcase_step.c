@@ -117,7 +117,8 @@ static void fill_rows(struct oc *c)
 }
 
 /* Lets row t see keys lo..hi. */
-static void see(struct lmi_plan_step *st, uint32_t group, uint32_t t, int32_t lo, int32_t hi)
+static void set_visible_keys(struct lmi_plan_step *st, uint32_t group, uint32_t t, int32_t lo,
+			     int32_t hi)
 {
 	st->group[group].kv_lo[t] = t % 4 == 3 && hi - lo > 5 ? hi - 5 : lo;
 	st->group[group].kv_hi[t] = t == 6 ? lo : hi;
@@ -132,14 +133,14 @@ static void fill_groups(struct oc *c, uint32_t page_tokens)
 		int32_t pos = st->pos[0][t], len = st->q_len[seq];
 		bool end = (pos + 1) % 4 == 0;
 
-		see(st, OC_G_FULL, t, 0, pos + 1);
+		set_visible_keys(st, OC_G_FULL, t, 0, pos + 1);
 		st->group[OC_G_FULL].slot[t] =
 			t % 7 == 5 ? -1 : physical(seq, (uint32_t)pos, page_tokens);
-		see(st, OC_G_COMP, t, 0, (pos + 1) / 4);
+		set_visible_keys(st, OC_G_COMP, t, 0, (pos + 1) / 4);
 		st->group[OC_G_COMP].slot[t] =
 			end ? physical(seq, (uint32_t)pos / 4, page_tokens) : -1;
-		see(st, OC_G_BATCH, t, 0, len);
-		see(st, OC_G_CROSS, t, 0, (int32_t)oc_n_key(c, OC_G_CROSS, seq));
+		set_visible_keys(st, OC_G_BATCH, t, 0, len);
+		set_visible_keys(st, OC_G_CROSS, t, 0, (int32_t)oc_n_key(c, OC_G_CROSS, seq));
 		st->group[OC_G_STATE].state_out[t] = i + 1 == (uint32_t)len ? (int32_t)(8 + seq)
 						     : i == 1		    ? (int32_t)(12 + seq)
 									    : -1;
@@ -150,7 +151,7 @@ static void fill_groups(struct oc *c, uint32_t page_tokens)
 		int32_t first = st->x_off[0][s], n = st->x_off[0][s + 1] - first;
 
 		for (int32_t i = 0; i < n; i++) {
-			see(st, OC_G_XB, (uint32_t)(first + i), 0, n);
+			set_visible_keys(st, OC_G_XB, (uint32_t)(first + i), 0, n);
 			st->group[OC_G_CROSS].slot[first + i] =
 				physical(s, (uint32_t)i, page_tokens);
 		}

@@ -41,7 +41,7 @@ static enum lmd_status open_model(struct lmi_inst *inst, const struct lmi_engine
 
 		lmi_model_file(inst->file, i, &f);
 		inst->file_bytes += f.bytes;
-		inst->estimate.copied += f.made + (f.copied ? f.bytes : 0);
+		inst->estimate.copied += f.built_bytes + (f.copied ? f.bytes : 0);
 		inst->estimate.file += f.mapped ? f.bytes : 0;
 	}
 	return lmi_factory_take(inst->registry, LMD_KIND_ARCH, inst->model->arch, &inst->arch, err);

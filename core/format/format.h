@@ -41,7 +41,7 @@ struct lmi_model_file {
 	bool locked; /* LMI_OPEN_MLOCK was requested and succeeded */
 	bool copied; /* data was copied to memory, not mapped */
 	bool mapped; /* tensors are used in place */
-	uint64_t made; /* bytes of tensors built in memory, all listed under one file */
+	uint64_t built_bytes; /* bytes of tensors built in memory, all listed under one file */
 };
 uint32_t lmi_model_n_files(const struct lmi_model *m);
 void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file *out);

@@ -23,9 +23,10 @@ void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file
 		.path = m->parts[i].path,
 		.bytes = m->parts[i].file.bytes,
 		.locked = m->parts[i].locked,
-		.copied = m->parts[i].map.on_heap && !m->parts[i].made,
-		.mapped = m->parts[i].map.ptr && !m->parts[i].map.on_heap && !m->parts[i].made,
-		.made = m->parts[i].made,
+		.copied = m->parts[i].map.on_heap && !m->parts[i].built_bytes,
+		.mapped =
+			m->parts[i].map.ptr && !m->parts[i].map.on_heap && !m->parts[i].built_bytes,
+		.built_bytes = m->parts[i].built_bytes,
 	};
 }
 
@@ -40,8 +41,8 @@ enum lmd_status lmi_model_read(const struct lmi_model *m, const struct lmd_tenso
 		return lmd_fail(err, LMD_INVALID,
 				"tensor %s: bytes %llu + %zu are outside of its %llu bytes",
 				t->name, (unsigned long long)at, n, (unsigned long long)t->bytes);
-	if (m->own_read)
-		return m->own_read(m->own, (uint32_t)(t - m->tensors), at, buf, n, err);
+	if (m->reader_read)
+		return m->reader_read(m->reader_state, (uint32_t)(t - m->tensors), at, buf, n, err);
 	st = lmi_file_read(&part->file, t->offset + at, buf, n, err);
 	if (st != LMD_OK)
 		lmd_error_prefix(err, lmi_printable_path(show, sizeof(show), part->path));

@@ -9,7 +9,7 @@
 enum lmd_status lmi_model_load_begin(struct lmi_model *m, uint64_t copied, uint32_t flags,
 				     struct lmd_error *err)
 {
-	struct lmi_model_load_progress *w = &m->wait;
+	struct lmi_model_load_progress *w = &m->load_progress;
 
 	w->done = w->total = 0;
 	w->copied = copied;
@@ -27,7 +27,7 @@ enum lmd_status lmi_model_load_begin(struct lmi_model *m, uint64_t copied, uint3
 
 enum lmd_status lmi_model_load_add_built(struct lmi_model *m, uint64_t made, struct lmd_error *err)
 {
-	struct lmi_model_load_progress *w = &m->wait;
+	struct lmi_model_load_progress *w = &m->load_progress;
 
 	if (w->max_copy && (w->copied > w->max_copy || made > w->max_copy - w->copied))
 		return lmd_fail(
@@ -47,14 +47,14 @@ static bool on_progress(void *arg, uint64_t done)
 	struct lmi_model_load_progress *w = arg;
 	uint64_t sum = w->done + done;
 
-	w->given_up = w->given_up ||
-		      !w->progress(w->arg, sum < w->total ? sum : w->total, w->total);
-	return !w->given_up;
+	w->cancelled =
+		w->cancelled || !w->progress(w->arg, sum < w->total ? sum : w->total, w->total);
+	return !w->cancelled;
 }
 
 enum lmd_status lmi_model_load_built(struct lmi_model *m, uint64_t bytes, struct lmd_error *err)
 {
-	struct lmi_model_load_progress *w = &m->wait;
+	struct lmi_model_load_progress *w = &m->load_progress;
 
 	w->done += bytes;
 	if (!w->progress || on_progress(w, 0))
@@ -66,7 +66,7 @@ enum lmd_status lmi_model_load_part(struct lmi_model *m, uint32_t i, uint64_t fr
 				    uint32_t flags, struct lmd_error *err)
 {
 	struct lmi_model_part *p = &m->parts[i];
-	struct lmi_model_load_progress *w = &m->wait;
+	struct lmi_model_load_progress *w = &m->load_progress;
 	lmi_map_fn fn = w->progress ? on_progress : NULL;
 	enum lmd_status st;
 
@@ -82,6 +82,7 @@ enum lmd_status lmi_model_load_part(struct lmi_model *m, uint32_t i, uint64_t fr
 		return st;
 	p->locked = lmi_map_lock(&p->map, fn, w);
 	w->done += p->file.bytes;
-	return !w->given_up ? LMD_OK : lmd_fail(err, LMD_CANCELLED,
-						"cancelled while the file was locked in memory");
+	return !w->cancelled ? LMD_OK
+			     : lmd_fail(err, LMD_CANCELLED,
+					"cancelled while the file was locked in memory");
 }

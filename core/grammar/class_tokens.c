@@ -7,13 +7,14 @@
 
 bool lmi_gr_char_set_equal(const struct lmi_gr_char_set *a, const struct lmi_gr_char_set *b)
 {
-	return a->ascii[0] == b->ascii[0] && a->ascii[1] == b->ascii[1] && a->high == b->high;
+	return a->ascii[0] == b->ascii[0] && a->ascii[1] == b->ascii[1] &&
+	       a->non_ascii == b->non_ascii;
 }
 
-static bool covers(const struct lmi_gr_char_set *k, const struct lmi_gr_token_chars *t)
+static bool consists_of(const struct lmi_gr_char_set *k, const struct lmi_gr_token_chars *t)
 {
-	return t->whole && !(t->ascii[0] & ~k->ascii[0]) && !(t->ascii[1] & ~k->ascii[1]) &&
-	       (!t->high || k->high);
+	return t->complete && !(t->ascii[0] & ~k->ascii[0]) && !(t->ascii[1] & ~k->ascii[1]) &&
+	       (!t->non_ascii || k->non_ascii);
 }
 
 /* Index of a length group; all lengths above LMI_GR_CLASS_TOKEN_CHARS_MAX share one group. */
@@ -30,7 +31,7 @@ static void split(const struct lmi_grammar_vocab *v, struct lmi_gr_class_tokens 
 
 	for (uint32_t i = 0; i < v->n_tokens; i++)
 		if (lmi_gr_bit(c->mask, v->token[i].id))
-			at[length_class(&v->made[i])]++;
+			at[length_class(&v->chars[i])]++;
 	for (uint32_t n = 0; n < LMD_LEN(at); n++) {
 		uint32_t here = at[n];
 
@@ -41,12 +42,13 @@ static void split(const struct lmi_grammar_vocab *v, struct lmi_gr_class_tokens 
 	}
 	for (uint32_t i = 0; i < v->n_tokens; i++) {
 		/* prefix shared with the previous remaining token */
-		same = v->token[i].same < same ? v->token[i].same : same;
+		same = v->token[i].n_shared < same ? v->token[i].n_shared : same;
 		if (lmi_gr_bit(c->mask, v->token[i].id)) {
-			c->by_length[at[length_class(&v->made[i])]++] = i;
+			c->by_length[at[length_class(&v->chars[i])]++] = i;
 			continue;
 		}
-		c->rest[c->n_rest++] = (struct lmi_gr_remaining_token){.token = i, .same = same};
+		c->remaining[c->n_remaining++] =
+			(struct lmi_gr_remaining_token){.token = i, .n_shared = same};
 		same = UINT32_MAX;
 	}
 }
@@ -59,14 +61,14 @@ static bool make(struct lmi_gr_class_tokens *c, const struct lmi_grammar_vocab *
 	if (!c->mask)
 		return false;
 	for (uint32_t i = 0; i < v->n_tokens; i++) {
-		if (covers(k, &v->made[i])) {
+		if (consists_of(k, &v->chars[i])) {
 			lmi_gr_bit_set(c->mask, v->token[i].id);
 			c->n++;
 		}
 	}
 	c->by_length = lmi_alloc(c->n + 1, sizeof(*c->by_length));
-	c->rest = lmi_alloc(v->n_tokens - c->n + 1, sizeof(*c->rest));
-	if (!c->by_length || !c->rest)
+	c->remaining = lmi_alloc(v->n_tokens - c->n + 1, sizeof(*c->remaining));
+	if (!c->by_length || !c->remaining)
 		return false;
 	split(v, c);
 	return true;
@@ -86,13 +88,13 @@ uint64_t lmi_gr_class_tokens_bytes(const struct lmi_gr_class_tokens *c,
 				   const struct lmi_grammar_vocab *v)
 {
 	return v->n_words * sizeof(*c->mask) + c->n * sizeof(*c->by_length) +
-	       c->n_rest * sizeof(*c->rest);
+	       c->n_remaining * sizeof(*c->remaining);
 }
 
 void lmi_gr_class_tokens_fini(struct lmi_gr_class_tokens *c)
 {
 	lmi_free(c->mask);
 	lmi_free(c->by_length);
-	lmi_free(c->rest);
+	lmi_free(c->remaining);
 	*c = (struct lmi_gr_class_tokens){0};
 }

@@ -12,7 +12,7 @@ struct lmi_grammar_vocab;
 
 struct lmi_gr_char_set {
 	uint64_t ascii[2];
-	bool high; /* also contains all non-ASCII characters */
+	bool non_ascii; /* also contains all non-ASCII characters */
 };
 
 bool lmi_gr_char_set_equal(const struct lmi_gr_char_set *a, const struct lmi_gr_char_set *b);
@@ -22,8 +22,8 @@ bool lmi_gr_char_set_equal(const struct lmi_gr_char_set *a, const struct lmi_gr_
 
 /* A token that is not made only of the characters of the set. */
 struct lmi_gr_remaining_token {
-	uint32_t token; /* index in the vocabulary's sorted order */
-	uint32_t same;  /* bytes shared with the previous remaining token */
+	uint32_t token;    /* index in the vocabulary's sorted order */
+	uint32_t n_shared; /* bytes shared with the previous remaining token */
 };
 
 struct lmi_gr_class_tokens {
@@ -33,8 +33,8 @@ struct lmi_gr_class_tokens {
 	uint32_t end[LMI_GR_CLASS_TOKEN_CHARS_MAX +
 		     1]; /* by_length[0 .. end[k]) have at most k characters */
 	uint32_t n;
-	struct lmi_gr_remaining_token *rest; /* [n_rest] all other tokens */
-	uint32_t n_rest;
+	struct lmi_gr_remaining_token *remaining; /* [n_rest] all other tokens */
+	uint32_t n_remaining;
 };
 
 /* Scans the whole vocabulary. Returns false if out of memory; *c is then empty. */

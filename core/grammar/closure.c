@@ -198,7 +198,7 @@ static void follow(struct lmi_grammar_matcher *m, struct lmi_gr_closure *c,
 {
 	const struct lmi_gr_nfa_state *s = &c->g->state[it.state];
 
-	if (s->takes) {
+	if (s->consumes) {
 		if (!grow(c, (void **)&c->leaf, &c->cap_leaf, c->n_leaf, sizeof(*c->leaf)))
 			return;
 		c->leaf[c->n_leaf++] = it;

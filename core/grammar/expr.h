@@ -44,8 +44,8 @@ struct lmi_grammar_expr {
 	union {
 		struct lmi_grammar_expr **kids;
 		uint32_t *chars;
-		struct lmi_gr_char_range
-			*ranges; /* disjoint and ascending after lmi_grammar_expr_class_finish */
+		/* disjoint and ascending after lmi_grammar_expr_class_finish */
+		struct lmi_gr_char_range *ranges;
 	} u;
 	uint32_t min, max; /* REPEAT; max UINT32_MAX = unbounded */
 	int64_t number;

@@ -72,7 +72,7 @@ enum lmd_status lmi_gr_state_forced(struct lmi_grammar_state *s, char *out, size
 
 	*n = 0;
 	*ends = false;
-	if (s->m->g->free || s->waiting || s->ended || s->cursor.left)
+	if (s->m->g->unconstrained || s->waiting || s->ended || s->cursor.n_missing)
 		return LMD_OK;
 	lmi_gr_matcher_enforce_limit(s->m);
 	st = walk(s, out, cap, n, ends);
@@ -107,7 +107,7 @@ bool lmi_gr_state_allows_text(struct lmi_grammar_state *s, const char *text, siz
 {
 	struct lmi_gr_match_cursor cursor = s->cursor;
 
-	if (s->m->g->free || s->waiting || !bytes)
+	if (s->m->g->unconstrained || s->waiting || !bytes)
 		return true;
 	if (s->ended)
 		return false;

@@ -38,8 +38,8 @@ struct filler {
 	struct lmi_grammar_matcher *m;
 	const struct lmi_grammar_vocab *v;
 	uint64_t *mask;
-	uint32_t fed;  /* walk[0..fed] is valid for the text of the previous token */
-	uint32_t dead; /* length of the shortest prefix that leads nowhere; 0 if none does */
+	uint32_t n_valid;  /* cursors[0..n_valid] is valid for the text of the previous token */
+	uint32_t dead_len; /* length of the shortest prefix that leads nowhere; 0 if none does */
 	bool failed;   /* out of memory */
 };
 
@@ -66,21 +66,21 @@ static uint32_t majority_next(struct filler *f, uint32_t parser_state)
 	return best;
 }
 
-/* Returns the characters that lead from `situation` to `next`. */
+/* Returns the characters that lead from `state` to `next`. */
 static struct lmi_gr_char_set chars_to(struct filler *f, uint32_t parser_state, uint32_t next)
 {
 	const struct lmi_grammar *g = f->m->g;
-	struct lmi_gr_char_set k = {.high = true};
+	struct lmi_gr_char_set k = {.non_ascii = true};
 
 	for (uint32_t c = 1; c < 128; c++)
 		if (lmi_gr_match_class(f->m, parser_state, g->ascii[c]) == next)
 			k.ascii[c / 64] |= 1ull << (c % 64);
 	for (uint32_t i = lmi_gr_nfa_char_class(g, 128);
-	     i <= lmi_gr_nfa_char_class(g, CHAR_LAST) && k.high; i++) {
+	     i <= lmi_gr_nfa_char_class(g, CHAR_LAST) && k.non_ascii; i++) {
 		uint32_t to = lmi_gr_match_class(f->m, parser_state, i);
 
 		f->failed |= to == LMI_GR_PARSER_STATE_ERROR;
-		k.high = to == next;
+		k.non_ascii = to == next;
 	}
 	return k;
 }
@@ -88,7 +88,7 @@ static struct lmi_gr_char_set chars_to(struct filler *f, uint32_t parser_state, 
 static bool has_all(const struct lmi_gr_char_set *a, const struct lmi_gr_char_set *b)
 {
 	return !(b->ascii[0] & ~a->ascii[0]) && !(b->ascii[1] & ~a->ascii[1]) &&
-	       (a->high || !b->high);
+	       (a->non_ascii || !b->non_ascii);
 }
 
 static struct run find_run(struct filler *f, uint32_t parser_state)
@@ -127,26 +127,26 @@ static struct run find_run(struct filler *f, uint32_t parser_state)
 	return run;
 }
 
-/* Returns the cover of these characters, or NULL if out of memory. */
-static const struct lmi_gr_class_tokens *cover_of(const struct filler *f,
-						  const struct lmi_gr_char_set *k)
+/* Returns the tokens made of these characters, or NULL if out of memory. */
+static const struct lmi_gr_class_tokens *class_tokens_of(const struct filler *f,
+							 const struct lmi_gr_char_set *k)
 {
 	struct lmi_grammar_matcher *m = f->m;
 	struct lmi_gr_class_tokens *c;
 
-	if (lmi_gr_char_set_equal(&f->v->usual.chars, k))
-		return &f->v->usual;
-	for (uint32_t i = 0; i < m->n_cover; i++)
-		if (lmi_gr_char_set_equal(&m->cover[i].chars, k))
-			return &m->cover[i];
-	if (!lmi_gr_matcher_grow(m, (void **)&m->cover, &m->cap_cover, m->n_cover,
-				 sizeof(*m->cover)))
+	if (lmi_gr_char_set_equal(&f->v->json_string.chars, k))
+		return &f->v->json_string;
+	for (uint32_t i = 0; i < m->n_class_tokens; i++)
+		if (lmi_gr_char_set_equal(&m->class_tokens[i].chars, k))
+			return &m->class_tokens[i];
+	if (!lmi_gr_matcher_grow(m, (void **)&m->class_tokens, &m->cap_class_tokens,
+				 m->n_class_tokens, sizeof(*m->class_tokens)))
 		return NULL;
-	c = &m->cover[m->n_cover];
+	c = &m->class_tokens[m->n_class_tokens];
 	if (!lmi_gr_class_tokens_init(c, f->v, k))
 		return NULL;
 	m->bytes += lmi_gr_class_tokens_bytes(c, f->v);
-	m->n_cover++;
+	m->n_class_tokens++;
 	return c;
 }
 
@@ -158,17 +158,17 @@ static bool walk(struct filler *f, const struct lmi_gr_token *t)
 {
 	const char *text = f->v->text + t->text;
 
-	while (f->fed < t->n) {
-		struct lmi_gr_match_cursor s = f->m->walk[f->fed];
+	while (f->n_valid < t->n) {
+		struct lmi_gr_match_cursor s = f->m->cursors[f->n_valid];
 
-		if (!lmi_gr_match_cursor_feed(f->m, &s, (unsigned char)text[f->fed])) {
+		if (!lmi_gr_match_cursor_feed(f->m, &s, (unsigned char)text[f->n_valid])) {
 			f->failed |= s.parser_state == LMI_GR_PARSER_STATE_ERROR;
-			f->dead = f->fed + 1;
+			f->dead_len = f->n_valid + 1;
 			return false;
 		}
-		f->m->walk[++f->fed] = s;
+		f->m->cursors[++f->n_valid] = s;
 	}
-	return lmi_gr_match_cursor_alive(f->m, &f->m->walk[f->fed]);
+	return lmi_gr_match_cursor_alive(f->m, &f->m->cursors[f->n_valid]);
 }
 
 /* Tries a token that shares `same` bytes with the previously tried token. */
@@ -176,20 +176,20 @@ static void try_token(struct filler *f, uint32_t i, uint32_t same)
 {
 	const struct lmi_gr_token *t = &f->v->token[i];
 
-	if (f->dead && same >= f->dead)
+	if (f->dead_len && same >= f->dead_len)
 		return;
-	f->dead = 0;
-	if (same < f->fed)
-		f->fed = same;
+	f->dead_len = 0;
+	if (same < f->n_valid)
+		f->n_valid = same;
 	if (walk(f, t))
 		lmi_gr_bit_set(f->mask, t->id);
 }
 
 static void fill_bucket(struct filler *f, uint32_t from, uint32_t to)
 {
-	f->fed = f->dead = 0;
+	f->n_valid = f->dead_len = 0;
 	for (uint32_t i = from; i < to && !f->failed; i++)
-		try_token(f, i, i > from ? f->v->token[i].same : 0);
+		try_token(f, i, i > from ? f->v->token[i].n_shared : 0);
 }
 
 static void fill_all(struct filler *f, const struct lmi_gr_match_cursor *s)
@@ -218,12 +218,12 @@ static void fill_run(struct filler *f, const struct lmi_gr_class_tokens *c, cons
 		clear(f->mask, f->v->token[c->by_length[i]].id);
 	/* tokens longer than the look-ahead */
 	for (uint32_t i = c->end[run->steps]; i < c->n && run->end == RUN_LONG && !f->failed; i++) {
-		f->fed = f->dead = 0;
+		f->n_valid = f->dead_len = 0;
 		try_token(f, c->by_length[i], 0);
 	}
-	f->fed = f->dead = 0;
-	for (uint32_t i = 0; i < c->n_rest && !f->failed; i++)
-		try_token(f, c->rest[i].token, i ? c->rest[i].same : 0);
+	f->n_valid = f->dead_len = 0;
+	for (uint32_t i = 0; i < c->n_remaining && !f->failed; i++)
+		try_token(f, c->remaining[i].token, i ? c->remaining[i].n_shared : 0);
 }
 
 /* Adds the tokens that the grammar names as literals. */
@@ -244,7 +244,7 @@ static void fill_literals(struct filler *f, const struct lmi_gr_parser_state *si
 			if (g->edge[k].kind != LMI_GR_EDGE_NOT_TOKEN)
 				continue;
 			for (uint32_t w = 0; w < f->v->n_words; w++)
-				f->mask[w] |= f->v->plain[w];
+				f->mask[w] |= f->v->starts_with_char[w];
 			if (id < f->v->n && !taken)
 				clear(f->mask, id);
 		}
@@ -256,20 +256,20 @@ static void fill(struct filler *f, const struct lmi_gr_match_cursor *s)
 	struct run run = {0};
 	const struct lmi_gr_class_tokens *c = NULL;
 
-	if (!s->left)
+	if (!s->n_missing)
 		run = find_run(f, s->parser_state);
 	if (run.end != RUN_NONE && !f->failed) {
-		c = cover_of(f, &run.chars);
+		c = class_tokens_of(f, &run.chars);
 		f->failed |= !c;
 	}
 	if (f->failed)
 		return;
-	f->m->walk[0] = *s;
+	f->m->cursors[0] = *s;
 	if (c)
 		fill_run(f, c, &run);
 	else
 		fill_all(f, s);
-	if (f->failed || s->left)
+	if (f->failed || s->n_missing)
 		return;
 	fill_literals(f, &f->m->parser_state[s->parser_state]);
 	for (uint32_t w = 0; w < f->v->n_words && f->m->parser_state[s->parser_state].may_end; w++)
@@ -279,7 +279,7 @@ static void fill(struct filler *f, const struct lmi_gr_match_cursor *s)
 const uint64_t *lmi_gr_match_cursor_mask(struct lmi_grammar_matcher *m,
 					 const struct lmi_gr_match_cursor *s)
 {
-	uint64_t key = (uint64_t)s->parser_state << 32 | s->value << 2 | s->left;
+	uint64_t key = (uint64_t)s->parser_state << 32 | s->value << 2 | s->n_missing;
 	struct filler f = {.m = m, .v = m->vocab};
 	uint32_t i;
 

@@ -309,7 +309,7 @@ uint32_t lmi_gr_match_token(struct lmi_grammar_matcher *m, uint32_t parser_state
 
 			if (!(e->kind == LMI_GR_EDGE_TOKEN && same) &&
 			    !(e->kind == LMI_GR_EDGE_NOT_TOKEN && !same &&
-			      lmi_gr_bit(m->vocab->plain, (uint32_t)token)))
+			      lmi_gr_bit(m->vocab->starts_with_char, (uint32_t)token)))
 				continue;
 			any = true;
 			if (!lmi_gr_closure_add(m->closure, e->to, it.frame))
@@ -343,11 +343,11 @@ uint32_t lmi_gr_match_union(struct lmi_grammar_matcher *m, uint32_t a, uint32_t 
 bool lmi_gr_match_cursor_feed(struct lmi_grammar_matcher *m, struct lmi_gr_match_cursor *s,
 			      unsigned char byte)
 {
-	if (s->left) {
+	if (s->n_missing) {
 		if ((byte & 0xc0) != 0x80)
 			return false;
 		s->value = s->value << 6 | (byte & 0x3f);
-		if (--s->left)
+		if (--s->n_missing)
 			return true;
 		s->parser_state = lmi_gr_match_class(m, s->parser_state,
 						     lmi_gr_nfa_char_class(m->g, s->value));
@@ -359,7 +359,7 @@ bool lmi_gr_match_cursor_feed(struct lmi_grammar_matcher *m, struct lmi_gr_match
 		return false;
 	} else {
 		/* Bytes from F0 on start a sequence of four; their low four bits are used. */
-		s->left = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+		s->n_missing = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
 		s->value = byte & (byte < 0xe0 ? 0x1f : 0x0f);
 		return true;
 	}
@@ -371,15 +371,15 @@ bool lmi_gr_match_cursor_alive(const struct lmi_grammar_matcher *m,
 			       const struct lmi_gr_match_cursor *s)
 {
 	const struct lmi_gr_parser_state *sit = &m->parser_state[s->parser_state];
-	uint32_t low = s->value << 6 * s->left, high, a, b;
+	uint32_t low = s->value << 6 * s->n_missing, high, a, b;
 
-	if (!s->left)
+	if (!s->n_missing)
 		return s->parser_state != LMI_GR_PARSER_STATE_DEAD;
-	if (s->left == 1 && s->value < 2)
+	if (s->n_missing == 1 && s->value < 2)
 		return false; /* overlong encoding of an ASCII character */
-	high = low | ((1u << 6 * s->left) - 1);
+	high = low | ((1u << 6 * s->n_missing) - 1);
 	if (!low)
-		low = s->left == 2 ? 0x800 : 0x10000;
+		low = s->n_missing == 2 ? 0x800 : 0x10000;
 	a = lmi_gr_nfa_char_class(m->g, low);
 	b = lmi_gr_nfa_char_class(m->g, high);
 	for (uint32_t i = 0; i < sit->n; i++) {

@@ -44,8 +44,8 @@ struct lmi_gr_parser_state {
 /* A position in a text: a parser state and a partially read character. */
 struct lmi_gr_match_cursor {
 	uint32_t parser_state;
-	uint32_t value; /* bits of the character so far */
-	uint32_t left;  /* bytes of that character still missing, 0..3 */
+	uint32_t value;     /* bits of the character so far */
+	uint32_t n_missing; /* bytes of that character still missing, 0..3 */
 };
 
 struct lmi_gr_key {
@@ -77,19 +77,19 @@ struct lmi_grammar_matcher {
 	struct lmi_gr_parser_state *parser_state;
 	uint32_t n_parser_state, cap_parser_state;
 	struct lmi_gr_intern frames, parser_states;
-	uint32_t n_ascii;         /* number of classes of ASCII characters */
-	uint32_t *next; /* [situation][n_ascii], LMI_GR_PARSER_STATE_ERROR = not computed */
-	uint32_t cap_next;        /* situations */
-	struct lmi_gr_keymap others; /* (situation, class) to situation */
-	struct lmi_gr_keymap masks;  /* (situation, value, left) to mask */
-	uint64_t **mask;          /* bit sets of ids */
+	uint32_t n_ascii;  /* number of classes of ASCII characters */
+	uint32_t *next;    /* [n_parser_state][n_ascii], LMI_GR_PARSER_STATE_ERROR = not computed */
+	uint32_t cap_next; /* of parser states */
+	struct lmi_gr_keymap others; /* (parser state, class) to parser state */
+	struct lmi_gr_keymap masks;  /* (parser state, value, n_missing) to mask */
+	uint64_t **mask;             /* bit sets of ids */
 	uint32_t n_mask, cap_mask;
-	struct lmi_gr_class_tokens *cover;
-	uint32_t n_cover, cap_cover;
+	struct lmi_gr_class_tokens *class_tokens;
+	uint32_t n_class_tokens, cap_class_tokens;
 	uint32_t start;
-	uint64_t floor; /* bytes in use after the last lmi_gr_matcher_collect_garbage */
-	struct lmi_gr_closure *closure;   /* scratch */
-	struct lmi_gr_match_cursor *walk; /* [longest text + 1] scratch */
+	uint64_t live_bytes; /* bytes in use after the last lmi_gr_matcher_collect_garbage */
+	struct lmi_gr_closure *closure;      /* scratch */
+	struct lmi_gr_match_cursor *cursors; /* [longest text + 1] scratch */
 };
 
 /* Grows an array of the matcher; returns false if out of memory. */
@@ -122,7 +122,7 @@ uint32_t lmi_gr_match_class(struct lmi_grammar_matcher *m, uint32_t parser_state
 			    uint32_t class_id);
 uint32_t lmi_gr_match_token(struct lmi_grammar_matcher *m, uint32_t parser_state, lmd_token token);
 uint32_t lmi_gr_match_union(struct lmi_grammar_matcher *m, uint32_t a, uint32_t b);
-/* Consumes one byte. Returns false if dead or, with situation LMI_GR_PARSER_STATE_ERROR, out of
+/* Consumes one byte. Returns false if dead or, with parser state LMI_GR_PARSER_STATE_ERROR, out of
  * memory. */
 bool lmi_gr_match_cursor_feed(struct lmi_grammar_matcher *m, struct lmi_gr_match_cursor *s,
 			      unsigned char byte);

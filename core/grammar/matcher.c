@@ -19,9 +19,9 @@ static void clear_tables(struct lmi_grammar_matcher *m)
 	for (uint32_t i = 0; i < m->n_mask; i++)
 		lmi_free(m->mask[i]);
 	lmi_free(m->mask);
-	for (uint32_t i = 0; i < m->n_cover; i++)
-		lmi_gr_class_tokens_fini(&m->cover[i]);
-	lmi_free(m->cover);
+	for (uint32_t i = 0; i < m->n_class_tokens; i++)
+		lmi_gr_class_tokens_fini(&m->class_tokens[i]);
+	lmi_free(m->class_tokens);
 }
 
 static void empty_tables(struct lmi_grammar_matcher *m)
@@ -34,8 +34,8 @@ static void empty_tables(struct lmi_grammar_matcher *m)
 	m->frames = m->parser_states = (struct lmi_gr_intern){0};
 	m->others = m->masks = (struct lmi_gr_keymap){0};
 	m->n_item = m->cap_item = m->n_frame = m->cap_frame = 0;
-	m->cover = NULL;
-	m->n_cover = m->cap_cover = 0;
+	m->class_tokens = NULL;
+	m->n_class_tokens = m->cap_class_tokens = 0;
 	m->n_parser_state = m->cap_parser_state = m->cap_next = m->n_mask = m->cap_mask = 0;
 	m->bytes = 0;
 }
@@ -111,7 +111,7 @@ static void need_frames(const struct lmi_grammar_matcher *old, uint8_t *needed)
 	}
 }
 
-static bool copy_situations(const struct copy *c, uint32_t *number)
+static bool copy_parser_states(const struct copy *c, uint32_t *number)
 {
 	uint32_t k = 0;
 
@@ -147,13 +147,13 @@ void lmi_gr_matcher_collect_garbage(struct lmi_grammar_matcher *m)
 	if (ok) {
 		memset(c.frame, 0xff, old.n_frame * sizeof(*c.frame));
 		need_frames(&old, needed);
-		ok = first_entries(m) && copy_frames(&c, needed) && copy_situations(&c, number);
+		ok = first_entries(m) && copy_frames(&c, needed) && copy_parser_states(&c, number);
 	}
 	if (ok) {
 		for (struct lmi_grammar_state *s = m->states; s; s = s->next)
 			s->cursor.parser_state = number[k++];
 		clear_tables(&old);
-		m->floor = m->bytes;
+		m->live_bytes = m->bytes;
 	} else {
 		clear_tables(m);
 		*m = old;
@@ -166,7 +166,7 @@ void lmi_gr_matcher_collect_garbage(struct lmi_grammar_matcher *m)
 void lmi_gr_matcher_enforce_limit(struct lmi_grammar_matcher *m)
 {
 	/* The memory that states need may exceed the limit; in that case let it double first. */
-	if (m->bytes > m->cache_bytes && m->bytes > 2 * m->floor)
+	if (m->bytes > m->cache_bytes && m->bytes > 2 * m->live_bytes)
 		lmi_gr_matcher_collect_garbage(m);
 }
 
@@ -183,11 +183,11 @@ enum lmd_status lmi_gr_matcher_create(struct lmi_grammar_matcher **out,
 	m->cache_bytes = o->cache_bytes ? o->cache_bytes : 64u << 20;
 	if (o->n_patterns || o->n_tokens)
 		st = lmi_gr_trigger_create(&m->trigger, o, err);
-	if (st == LMD_OK && !m->g->free) {
+	if (st == LMD_OK && !m->g->unconstrained) {
 		m->n_ascii = m->g->ascii[127] + 1u;
 		m->closure = lmi_gr_closure_create(m->g);
-		m->walk = lmi_alloc((size_t)m->vocab->longest + 1, sizeof(*m->walk));
-		if (!m->closure || !m->walk || !first_entries(m))
+		m->cursors = lmi_alloc((size_t)m->vocab->longest + 1, sizeof(*m->cursors));
+		if (!m->closure || !m->cursors || !first_entries(m))
 			st = lmd_fail(err, LMD_NOMEM,
 				      "grammar: too ambiguous at its start, or out of memory");
 	}
@@ -205,7 +205,7 @@ void lmi_gr_matcher_destroy(struct lmi_grammar_matcher *m)
 		return;
 	clear_tables(m);
 	lmi_gr_closure_destroy(m->closure);
-	lmi_free(m->walk);
+	lmi_free(m->cursors);
 	lmi_gr_trigger_destroy(m->trigger);
 	lmi_free(m);
 }

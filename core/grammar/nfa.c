@@ -301,8 +301,8 @@ enum lmd_status lmi_grammar_builder_compile(struct lmi_grammar_builder *b, uint3
 		return lmd_fail(b->err, LMD_NOMEM, "grammar: out of memory");
 	}
 	c.g->root = root;
-	c.g->free = root == UINT32_MAX;
-	if (!c.g->free) {
+	c.g->unconstrained = root == UINT32_MAX;
+	if (!c.g->unconstrained) {
 		compile_rules(&c, &starts);
 		if (b->st == LMD_OK)
 			lmi_gr_nfa_builder_sort_states(&c);

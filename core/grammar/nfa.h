@@ -31,7 +31,7 @@ struct lmi_gr_nfa_edge {
 struct lmi_gr_nfa_state {
 	uint32_t edge, n_edges; /* edge[edge .. edge + n_edges) */
 	bool accept;            /* the rule may end here */
-	bool takes;             /* has edges for characters or tokens */
+	bool consumes;          /* has edges for characters or tokens */
 	bool only_accept;       /* accepts and has no edges: a call to here is a tail call */
 };
 
@@ -52,7 +52,7 @@ struct lmi_gr_nfa_set {
 
 struct lmi_grammar {
 	struct lmd_arena *arena;
-	bool free; /* constrains nothing */
+	bool unconstrained; /* constrains nothing */
 	uint32_t root;
 	struct lmi_gr_nfa_state *state;
 	struct lmi_gr_nfa_edge *edge;

@@ -11,7 +11,7 @@
 
 #include "core/base/alloc.h"
 
-static void *keep(struct lmi_gr_nfa_builder *c, uint64_t n, size_t item)
+static void *copy_to_arena(struct lmi_gr_nfa_builder *c, uint64_t n, size_t item)
 {
 	void *p = lmi_arena_array(c->g->arena, n ? n : 1, item);
 
@@ -39,8 +39,8 @@ void lmi_gr_nfa_builder_sort_states(struct lmi_gr_nfa_builder *c)
 
 	g->n_states = c->n_states;
 	g->n_edges = c->n_edges;
-	g->state = keep(c, g->n_states, sizeof(*g->state));
-	g->edge = keep(c, g->n_edges, sizeof(*g->edge));
+	g->state = copy_to_arena(c, g->n_states, sizeof(*g->state));
+	g->edge = copy_to_arena(c, g->n_edges, sizeof(*g->edge));
 	if (!g->state || !g->edge)
 		return;
 	for (uint32_t i = 0; i < c->n_edges; i++)
@@ -55,8 +55,8 @@ void lmi_gr_nfa_builder_sort_states(struct lmi_gr_nfa_builder *c)
 		struct lmi_gr_nfa_state *s = &g->state[c->edge[i].from];
 
 		g->edge[s->edge + s->n_edges++] = c->edge[i].e;
-		s->takes |= c->edge[i].e.kind != LMI_GR_EDGE_EMPTY &&
-			    c->edge[i].e.kind != LMI_GR_EDGE_RULE;
+		s->consumes |= c->edge[i].e.kind != LMI_GR_EDGE_EMPTY &&
+			       c->edge[i].e.kind != LMI_GR_EDGE_RULE;
 	}
 	for (uint32_t i = 0; i < g->n_edges; i++)
 		g->edge[i].to = resolve(g->state, g->edge, g->edge[i].to);
@@ -81,7 +81,7 @@ static void make_classes(struct lmi_gr_nfa_builder *c)
 		n += 2 * (uint64_t)c->set[i].n;
 		g->n_ranges += c->set[i].n;
 	}
-	g->first = keep(c, n, sizeof(*g->first));
+	g->first = copy_to_arena(c, n, sizeof(*g->first));
 	if (!g->first)
 		return;
 	g->first[k++] = 0;
@@ -107,8 +107,8 @@ void lmi_gr_nfa_builder_make_sets(struct lmi_gr_nfa_builder *c)
 
 	make_classes(c);
 	g->n_sets = c->n_sets;
-	g->set = keep(c, g->n_sets, sizeof(*g->set));
-	g->range = keep(c, g->n_ranges, sizeof(*g->range));
+	g->set = copy_to_arena(c, g->n_sets, sizeof(*g->set));
+	g->range = copy_to_arena(c, g->n_ranges, sizeof(*g->range));
 	if (!g->first || !g->set || !g->range)
 		return;
 	for (uint32_t i = 0; i < c->n_sets; i++) {
@@ -215,8 +215,8 @@ void lmi_gr_nfa_builder_make_rules(struct lmi_gr_nfa_builder *c, const uint32_t 
 	struct walk w = {.c = c};
 
 	g->n_rules = c->b->n_rules;
-	g->rule = keep(c, g->n_rules, sizeof(*g->rule));
-	g->by_rank = keep(c, g->n_rules, sizeof(*g->by_rank));
+	g->rule = copy_to_arena(c, g->n_rules, sizeof(*g->rule));
+	g->by_rank = copy_to_arena(c, g->n_rules, sizeof(*g->by_rank));
 	w.reached = lmi_alloc(g->n_states, 1);
 	w.stack = lmi_alloc(g->n_states, sizeof(*w.stack));
 	w.waiting = lmi_alloc((size_t)g->n_edges + 1, sizeof(*w.waiting));

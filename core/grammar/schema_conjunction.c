@@ -65,8 +65,8 @@ static const struct lmi_json_node *child(const struct lmi_json_node *v, const ch
 }
 
 /* Finds a schema anywhere in the tree with this $anchor or this $id. */
-static const struct lmi_json_node *named(const struct lmi_gr_schema_compiler *s,
-					 const char *keyword, const char *name)
+static const struct lmi_json_node *find_by_id(const struct lmi_gr_schema_compiler *s,
+					      const char *keyword, const char *name)
 {
 	for (const struct lmi_json_node *v = s->root; v < s->root + s->root->span; v++)
 		if (lmi_json_node_eq(lmi_json_node_get(v, keyword), name))
@@ -82,9 +82,9 @@ static const struct lmi_json_node *resolve(struct lmi_gr_schema_compiler *s,
 	char part[256], show[128];
 
 	if (p < end && *p != '#') {
-		v = named(s, "$id", p);
+		v = find_by_id(s, "$id", p);
 	} else if (end - p > 1 && p[1] != '/') {
-		v = named(s, "$anchor", p + 1);
+		v = find_by_id(s, "$anchor", p + 1);
 	} else if (end - p > 1) {
 		for (p++; v && p < end;) {
 			size_t n;

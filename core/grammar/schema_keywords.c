@@ -43,7 +43,7 @@ static bool is_one_of_integer(const struct lmi_json_node *schema, const struct l
 }
 
 /* `if` without `then` and `else`, or "if P then P". */
-static bool without_consequence(const struct lmi_json_node *schema, const struct lmi_json_node *v)
+static bool is_if_without_effect(const struct lmi_json_node *schema, const struct lmi_json_node *v)
 {
 	const struct lmi_json_node *then = lmi_json_node_get(schema, "then");
 	const struct lmi_json_node *other = lmi_json_node_get(schema, "else");
@@ -138,7 +138,7 @@ static const struct {
 	{"else", ANNOTATION, NULL},
 	{"minContains", ANNOTATION, NULL}, /* has an effect only beside `contains` */
 	{"maxContains", ANNOTATION, NULL},
-	{"if", REFUSED, without_consequence},
+	{"if", REFUSED, is_if_without_effect},
 	{"not", REFUSED, is_type}, /* types are enforced */
 	{"multipleOf", REFUSED, is_one_of_integer},
 	{"uniqueItems", REFUSED, is_false},

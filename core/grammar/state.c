@@ -137,9 +137,9 @@ static bool walk_text(const struct lmi_grammar_state *s, lmd_token token,
 	const struct lmi_grammar_vocab *v = s->m->vocab;
 	const struct lmi_gr_token *t;
 
-	if (v->place[token] == UINT32_MAX)
+	if (v->rank[token] == UINT32_MAX)
 		return false;
-	t = &v->token[v->place[token]];
+	t = &v->token[v->rank[token]];
 	for (uint32_t i = 0; i < t->n; i++) {
 		if (!lmi_gr_match_cursor_feed(s->m, cursor, (unsigned char)v->text[t->text + i]))
 			return false;
@@ -164,7 +164,7 @@ enum lmd_status lmi_gr_state_feed_token(struct lmi_grammar_state *s, lmd_token t
 	fits = walk_text(s, token, &cursor);
 	if (cursor.parser_state == LMI_GR_PARSER_STATE_ERROR)
 		return LMD_NOMEM;
-	if (!s->cursor.left)
+	if (!s->cursor.n_missing)
 		by_id = lmi_gr_match_token(s->m, s->cursor.parser_state, token);
 	if (by_id == LMI_GR_PARSER_STATE_ERROR)
 		return LMD_NOMEM;
@@ -173,7 +173,7 @@ enum lmd_status lmi_gr_state_feed_token(struct lmi_grammar_state *s, lmd_token t
 	if (by_id != LMI_GR_PARSER_STATE_DEAD) {
 		/* The token may match both by its text and as a literal: both paths continue. An
 		 * unfinished character is given up in favour of the literal. */
-		if (fits && !cursor.left)
+		if (fits && !cursor.n_missing)
 			by_id = lmi_gr_match_union(s->m, by_id, cursor.parser_state);
 		if (by_id == LMI_GR_PARSER_STATE_ERROR)
 			return LMD_NOMEM;
@@ -186,16 +186,16 @@ enum lmd_status lmi_gr_state_feed_token(struct lmi_grammar_state *s, lmd_token t
 static enum lmd_status accept(struct lmi_grammar_state *s, lmd_token token)
 {
 	const struct lmi_grammar_vocab *v = s->m->vocab;
-	uint32_t place;
+	uint32_t rank;
 
 	if (!s->waiting)
 		return lmi_gr_state_feed_token(s, token);
 	if (lmi_gr_bit(v->eog, (uint32_t)token))
 		return LMD_OK;
-	place = v->place[token];
-	if (place == UINT32_MAX)
+	rank = v->rank[token];
+	if (rank == UINT32_MAX)
 		return lmi_gr_trigger_feed(s, token, "", 0);
-	return lmi_gr_trigger_feed(s, token, v->text + v->token[place].text, v->token[place].n);
+	return lmi_gr_trigger_feed(s, token, v->text + v->token[rank].text, v->token[rank].n);
 }
 
 enum lmd_status lmi_gr_state_accept(struct lmi_grammar_state *s, lmd_token token)
@@ -204,7 +204,7 @@ enum lmd_status lmi_gr_state_accept(struct lmi_grammar_state *s, lmd_token token
 
 	if (token < 0 || (uint32_t)token >= s->m->vocab->n)
 		return LMD_INVALID;
-	if (s->m->g->free)
+	if (s->m->g->unconstrained)
 		return LMD_OK;
 	lmi_gr_matcher_enforce_limit(s->m);
 	st = accept(s, token);
@@ -227,7 +227,7 @@ static enum lmd_status accept_byte(struct lmi_grammar_state *s, const char *byte
 enum lmd_status lmi_gr_state_accept_text(struct lmi_grammar_state *s, const char *text,
 					 size_t bytes, size_t *n_taken)
 {
-	for (*n_taken = 0; *n_taken < bytes && !s->m->g->free; ++*n_taken) {
+	for (*n_taken = 0; *n_taken < bytes && !s->m->g->unconstrained; ++*n_taken) {
 		enum lmd_status st;
 
 		lmi_gr_matcher_enforce_limit(s->m);
@@ -250,7 +250,7 @@ enum lmd_status lmi_gr_state_mask(struct lmi_grammar_state *s, const uint64_t **
 	static const struct lmi_gr_match_cursor dead = {.parser_state = LMI_GR_PARSER_STATE_DEAD};
 
 	*out = s->m->vocab->all;
-	if (s->m->g->free || s->waiting)
+	if (s->m->g->unconstrained || s->waiting)
 		return LMD_OK;
 	lmi_gr_matcher_enforce_limit(s->m);
 	*out = lmi_gr_match_cursor_mask(s->m, s->ended ? &dead : &s->cursor);
@@ -263,7 +263,7 @@ enum lmd_status lmi_gr_state_mask(struct lmi_grammar_state *s, const uint64_t **
 
 bool lmi_gr_state_may_end(const struct lmi_grammar_state *s)
 {
-	if (s->m->g->free || s->waiting || s->ended)
+	if (s->m->g->unconstrained || s->waiting || s->ended)
 		return true;
-	return !s->cursor.left && s->m->parser_state[s->cursor.parser_state].may_end;
+	return !s->cursor.n_missing && s->m->parser_state[s->cursor.parser_state].may_end;
 }

@@ -68,28 +68,28 @@ static size_t whole_char(const char *s, size_t n)
 }
 
 static void describe(struct lmi_grammar_vocab *v, const struct lmi_gr_token *t,
-		     struct lmi_gr_token_chars *made)
+		     struct lmi_gr_token_chars *chars)
 {
 	const char *s = v->text + t->text;
 
 	for (uint32_t i = 0; i < t->n; i++) {
 		unsigned char c = (unsigned char)s[i];
 
-		made->high |= c >= 0x80;
+		chars->non_ascii |= c >= 0x80;
 		if (c < 0x80)
-			made->ascii[c / 64] |= 1ull << (c % 64);
+			chars->ascii[c / 64] |= 1ull << (c % 64);
 	}
-	made->whole = true;
-	for (uint32_t i = 0; i < t->n && made->whole;) {
+	chars->complete = true;
+	for (uint32_t i = 0; i < t->n && chars->complete;) {
 		size_t len = lmi_utf8_char(s + i, t->n - i);
 
-		made->whole = len > 0;
-		if (made->n_chars < UINT8_MAX)
-			made->n_chars++;
+		chars->complete = len > 0;
+		if (chars->n_chars < UINT8_MAX)
+			chars->n_chars++;
 		i += (uint32_t)len;
 	}
 	if (whole_char(s, t->n))
-		lmi_gr_bit_set(v->plain, t->id);
+		lmi_gr_bit_set(v->starts_with_char, t->id);
 }
 
 static int compare(const struct lmi_grammar_vocab *v, const char *text, size_t n,
@@ -128,10 +128,10 @@ static void index_order(struct lmi_grammar_vocab *v)
 		struct lmi_gr_token *t = &v->token[i];
 		unsigned char c = (unsigned char)v->text[t->text];
 
-		v->place[t->id] = i;
+		v->rank[t->id] = i;
 		while (b <= c)
 			v->first[b++] = i;
-		for (uint32_t k = 0; i && k < t->n && k < t[-1].n; k++, t->same++) {
+		for (uint32_t k = 0; i && k < t->n && k < t[-1].n; k++, t->n_shared++) {
 			if (v->text[t->text + k] != v->text[t[-1].text + k])
 				break;
 		}
@@ -141,8 +141,8 @@ static void index_order(struct lmi_grammar_vocab *v)
 }
 
 /* All characters from U+0020 on except the quote and the backslash. */
-static const struct lmi_gr_char_set usual = {
-	.ascii = {~0ull << ' ' & ~(1ull << '"'), ~(1ull << ('\\' - 64))}, .high = true};
+static const struct lmi_gr_char_set json_string_chars = {
+	.ascii = {~0ull << ' ' & ~(1ull << '"'), ~(1ull << ('\\' - 64))}, .non_ascii = true};
 
 static enum lmd_status fill(struct lmi_grammar_vocab *v, const struct lmd_sample_vocab *from,
 			    struct lmd_error *err)
@@ -157,7 +157,7 @@ static enum lmd_status fill(struct lmi_grammar_vocab *v, const struct lmd_sample
 	for (uint32_t id = 0; id < v->n; id++) {
 		size_t n = add_text(v, from, (lmd_token)id, at, &cap);
 
-		v->place[id] = UINT32_MAX;
+		v->rank[id] = UINT32_MAX;
 		lmi_gr_bit_set(v->all, id);
 		if (n == SIZE_MAX)
 			return lmd_fail(err, LMD_NOMEM,
@@ -178,9 +178,9 @@ static enum lmd_status fill(struct lmi_grammar_vocab *v, const struct lmd_sample
 	sort(v, v->token, tmp, v->n_tokens);
 	lmi_free(tmp);
 	for (uint32_t i = 0; i < v->n_tokens; i++)
-		describe(v, &v->token[i], &v->made[i]);
+		describe(v, &v->token[i], &v->chars[i]);
 	index_order(v);
-	if (!lmi_gr_class_tokens_init(&v->usual, v, &usual))
+	if (!lmi_gr_class_tokens_init(&v->json_string, v, &json_string_chars))
 		return lmd_fail(err, LMD_NOMEM, "grammar: out of memory for %u tokens", v->n);
 	return LMD_OK;
 }
@@ -197,12 +197,12 @@ enum lmd_status lmi_gr_vocab_create(struct lmi_grammar_vocab **out,
 	v->n = vocab->n_tokens;
 	v->n_words = v->n / 64 + 1;
 	v->token = lmi_alloc(v->n ? v->n : 1, sizeof(*v->token));
-	v->made = lmi_alloc(v->n ? v->n : 1, sizeof(*v->made));
-	v->place = lmi_alloc(v->n ? v->n : 1, sizeof(*v->place));
+	v->chars = lmi_alloc(v->n ? v->n : 1, sizeof(*v->chars));
+	v->rank = lmi_alloc(v->n ? v->n : 1, sizeof(*v->rank));
 	v->all = lmi_alloc(v->n_words, sizeof(*v->all));
 	v->eog = lmi_alloc(v->n_words, sizeof(*v->eog));
-	v->plain = lmi_alloc(v->n_words, sizeof(*v->plain));
-	if (v->token && v->made && v->place && v->all && v->eog && v->plain)
+	v->starts_with_char = lmi_alloc(v->n_words, sizeof(*v->starts_with_char));
+	if (v->token && v->chars && v->rank && v->all && v->eog && v->starts_with_char)
 		st = fill(v, vocab, err);
 	else
 		st = lmd_fail(err, LMD_NOMEM, "grammar: out of memory for %u tokens", v->n);
@@ -219,13 +219,13 @@ void lmi_gr_vocab_destroy(struct lmi_grammar_vocab *v)
 	if (!v)
 		return;
 	lmi_free(v->token);
-	lmi_free(v->made);
+	lmi_free(v->chars);
 	lmi_free(v->text);
-	lmi_free(v->place);
+	lmi_free(v->rank);
 	lmi_free(v->all);
 	lmi_free(v->eog);
-	lmi_free(v->plain);
-	lmi_gr_class_tokens_fini(&v->usual);
+	lmi_free(v->starts_with_char);
+	lmi_gr_class_tokens_fini(&v->json_string);
 	lmi_free(v);
 }
 

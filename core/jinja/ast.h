@@ -92,7 +92,7 @@ struct lmi_jinja_node {
 	uint32_t line;
 	struct lmi_jinja_node *a, *b, *c;
 	struct lmi_jinja_nodes kids;
-	struct lmi_jinja_nodes body, other;
+	struct lmi_jinja_nodes body, else_body;
 	struct lmd_str name;
 	struct lmi_jinja_val value;
 	const struct lmi_jinja_arg_nodes *args;

@@ -81,7 +81,7 @@ static void check(struct check *c, const struct lmi_jinja_node *n, bool conditio
 	check_all(c, &n->kids, inside);
 	check_args(c, n, inside);
 	check_all(c, &n->body, inside);
-	check_all(c, &n->other, inside);
+	check_all(c, &n->else_body, inside);
 	c->depth--;
 }
 

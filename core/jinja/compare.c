@@ -78,7 +78,7 @@ static bool equal_views(struct lmi_jinja_run *run, const struct lmi_jinja_view *
 }
 
 /* long double represents every int64 and every double exactly. */
-static long double wide(struct lmi_jinja_val v)
+static long double as_long_double(struct lmi_jinja_val v)
 {
 	return v.kind == LMI_JINJA_V_FLOAT ? (long double)v.u.f : (long double)lmi_jinja_integer(v);
 }
@@ -92,7 +92,7 @@ static bool equal_ranges(const struct lmi_jinja_range *a, const struct lmi_jinja
 bool lmi_jinja_val_equal(struct lmi_jinja_run *run, struct lmi_jinja_val a, struct lmi_jinja_val b)
 {
 	if (lmi_jinja_is_number(a) && lmi_jinja_is_number(b))
-		return wide(a) == wide(b);
+		return as_long_double(a) == as_long_double(b);
 	if (a.kind != b.kind)
 		return false;
 	switch ((enum lmi_jinja_vkind)a.kind) {
@@ -139,7 +139,7 @@ static bool holds(enum lmi_jinja_cmp op, int c)
 
 static bool compare_numbers(enum lmi_jinja_cmp op, struct lmi_jinja_val a, struct lmi_jinja_val b)
 {
-	long double x = wide(a), y = wide(b);
+	long double x = as_long_double(a), y = as_long_double(b);
 
 	if (isnan(x) || isnan(y))
 		return false;

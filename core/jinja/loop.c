@@ -14,13 +14,14 @@ struct lmi_jinja_loop {
 	struct lmi_jinja_scope *outer;
 	const struct lmi_jinja_list *items;
 	uint32_t at;                  /* index of the next item to draw */
-	struct lmi_jinja_list *ahead; /* items drawn but not yet passed to the body */
-	uint32_t ahead_at;
+	struct lmi_jinja_list *lookahead; /* items drawn but not yet passed to the body */
+	uint32_t lookahead_at;
 	int64_t index0; /* index of the current item */
 	uint32_t depth0;
 	struct lmi_jinja_val current, previous;
 	bool has_previous;
-	struct lmi_jinja_list *changed; /* arguments of the last loop.changed(), or NULL */
+	/* arguments of the last loop.changed(), or NULL */
+	struct lmi_jinja_list *last_changed_args;
 };
 
 /* Whether the item satisfies the condition. */
@@ -49,8 +50,8 @@ static bool draw(struct lmi_jinja_run *run, struct lmi_jinja_loop *l, struct lmi
 
 static bool next(struct lmi_jinja_run *run, struct lmi_jinja_loop *l, struct lmi_jinja_val *out)
 {
-	if (l->ahead_at < l->ahead->n) {
-		*out = l->ahead->v[l->ahead_at++];
+	if (l->lookahead_at < l->lookahead->n) {
+		*out = l->lookahead->v[l->lookahead_at++];
 		return true;
 	}
 	return draw(run, l, out);
@@ -58,12 +59,12 @@ static bool next(struct lmi_jinja_run *run, struct lmi_jinja_loop *l, struct lmi
 
 static bool peek(struct lmi_jinja_run *run, struct lmi_jinja_loop *l, struct lmi_jinja_val *out)
 {
-	if (l->ahead_at == l->ahead->n) {
+	if (l->lookahead_at == l->lookahead->n) {
 		if (!draw(run, l, out))
 			return false;
-		lmi_jinja_list_add(run, l->ahead, *out);
+		lmi_jinja_list_add(run, l->lookahead, *out);
 	}
-	*out = l->ahead->v[l->ahead_at];
+	*out = l->lookahead->v[l->lookahead_at];
 	return !run->failed;
 }
 
@@ -72,8 +73,8 @@ static int64_t length(struct lmi_jinja_run *run, struct lmi_jinja_loop *l)
 	struct lmi_jinja_val v;
 
 	while (draw(run, l, &v))
-		lmi_jinja_list_add(run, l->ahead, v);
-	return l->index0 + 1 + (l->ahead->n - l->ahead_at);
+		lmi_jinja_list_add(run, l->lookahead, v);
+	return l->index0 + 1 + (l->lookahead->n - l->lookahead_at);
 }
 
 static bool is(const char *name, size_t n, const char *want)
@@ -134,11 +135,12 @@ static struct lmi_jinja_val loop_changed(struct lmi_jinja_run *run, struct lmi_j
 
 	for (uint32_t i = 0; i < args->n_pos; i++)
 		lmi_jinja_list_add(run, now, args->pos[i]);
-	same = l->changed &&
-	       lmi_jinja_val_equal(
-		       run, (struct lmi_jinja_val){.kind = LMI_JINJA_V_LIST, .u.list = now},
-		       (struct lmi_jinja_val){.kind = LMI_JINJA_V_LIST, .u.list = l->changed});
-	l->changed = now;
+	same = l->last_changed_args &&
+	       lmi_jinja_val_equal(run,
+				   (struct lmi_jinja_val){.kind = LMI_JINJA_V_LIST, .u.list = now},
+				   (struct lmi_jinja_val){.kind = LMI_JINJA_V_LIST,
+							  .u.list = l->last_changed_args});
+	l->last_changed_args = now;
 	return lmi_jinja_bool(!same);
 }
 
@@ -169,7 +171,7 @@ enum lmi_jinja_flow lmi_jinja_loop_exec(struct lmi_jinja_run *run, const struct 
 	*l = (struct lmi_jinja_loop){.node = n,
 				     .outer = s,
 				     .items = lmi_jinja_val_items(run, items),
-				     .ahead = lmi_jinja_list_new(run).u.list,
+				     .lookahead = lmi_jinja_list_new(run).u.list,
 				     .index0 = -1,
 				     .depth0 = depth};
 	while (!run->failed && next(run, l, &item)) {
@@ -191,7 +193,7 @@ enum lmi_jinja_flow lmi_jinja_loop_exec(struct lmi_jinja_run *run, const struct 
 	if (any || run->failed)
 		return LMI_JINJA_FLOW_NEXT;
 	s = lmi_jinja_scope_new(run, s);
-	return s ? lmi_jinja_run_exec(run, &n->other, s) : LMI_JINJA_FLOW_NEXT;
+	return s ? lmi_jinja_run_exec(run, &n->else_body, s) : LMI_JINJA_FLOW_NEXT;
 }
 
 struct lmi_jinja_val lmi_jinja_loop_call(struct lmi_jinja_run *run, struct lmi_jinja_loop *l,

@@ -91,12 +91,13 @@ void lmi_jinja_marks_copy_in(struct lmi_jinja_origin_marks *m, const char *dst, 
 		memset(to, 1, n);
 }
 
-void lmi_jinja_marks_set(struct lmi_jinja_origin_marks *m, const char *dst, size_t n, bool own)
+void lmi_jinja_marks_set(struct lmi_jinja_origin_marks *m, const char *dst, size_t n,
+			 bool from_template)
 {
 	uint8_t *to = m && n ? marks_of(m, dst) : NULL;
 
 	if (to)
-		memset(to, own, n);
+		memset(to, from_template, n);
 }
 
 bool lmi_jinja_marks_reserve_output(struct lmi_jinja_origin_marks *m, size_t cap)

@@ -35,7 +35,8 @@ static inline void lmi_jinja_marks_copy(struct lmi_jinja_origin_marks *m, const 
 }
 
 /* Marks n bytes at dst, which lies in a piece, as the template's own or not. */
-void lmi_jinja_marks_set(struct lmi_jinja_origin_marks *m, const char *dst, size_t n, bool own);
+void lmi_jinja_marks_set(struct lmi_jinja_origin_marks *m, const char *dst, size_t n,
+			 bool from_template);
 
 /* Makes room for the marks of cap bytes of output.  Returns false if out of memory. */
 bool lmi_jinja_marks_reserve_output(struct lmi_jinja_origin_marks *m, size_t cap);

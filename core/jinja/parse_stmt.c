@@ -28,11 +28,11 @@ static struct lmi_jinja_node *parse_cond(struct lmi_jinja_parser *p)
 	parse_body(p, &n->body, ends);
 	if (lmi_jinja_parse_skip_name(p, "elif")) {
 		if (lmi_jinja_parse_enter(p)) {
-			lmi_jinja_nodes_add(p, &n->other, parse_cond(p));
+			lmi_jinja_nodes_add(p, &n->else_body, parse_cond(p));
 			p->depth--;
 		}
 	} else if (lmi_jinja_parse_skip_name(p, "else")) {
-		parse_body(p, &n->other, last);
+		parse_body(p, &n->else_body, last);
 		lmi_jinja_parse_next(p);
 	} else {
 		lmi_jinja_parse_next(p);
@@ -60,7 +60,7 @@ static struct lmi_jinja_node *parse_for(struct lmi_jinja_parser *p)
 	parse_body(p, &n->body, ends);
 	p->loops--;
 	if (lmi_jinja_parse_skip_name(p, "else"))
-		parse_body(p, &n->other, last);
+		parse_body(p, &n->else_body, last);
 	lmi_jinja_parse_next(p);
 	return n;
 }

@@ -214,8 +214,8 @@ static enum lmi_jinja_flow exec(struct lmi_jinja_run *run, const struct lmi_jinj
 	case LMI_JINJA_N_COND:
 		v = lmi_jinja_run_eval(run, n->a, s);
 		if (!run->failed)
-			return lmi_jinja_run_exec(run,
-						  lmi_jinja_val_truth(v) ? &n->body : &n->other, s);
+			return lmi_jinja_run_exec(
+				run, lmi_jinja_val_truth(v) ? &n->body : &n->else_body, s);
 		break;
 	case LMI_JINJA_N_FOR:
 		v = lmi_jinja_run_eval(run, n->b, s);

@@ -219,9 +219,9 @@ enum lmd_status lmi_jinja_render(const struct lmi_jinja *t, const struct lmi_jin
 	run->limits.depth = (uint32_t)limit(in->limits.depth, defaults.depth);
 	run->now = in->now;
 	/* each byte of a value has a mark that says where it came from */
-	run->arena = lmi_arena_create(run->limits.memory_bytes * (in->want_own ? 2 : 1));
-	run->marks = in->want_own ? lmi_jinja_marks_create() : NULL;
-	if (!run->arena || (in->want_own && !run->marks)) {
+	run->arena = lmi_arena_create(run->limits.memory_bytes * (in->want_origins ? 2 : 1));
+	run->marks = in->want_origins ? lmi_jinja_marks_create() : NULL;
+	if (!run->arena || (in->want_origins && !run->marks)) {
 		lmi_arena_destroy(run->arena);
 		lmi_jinja_marks_destroy(run->marks);
 		lmi_free(run);
@@ -236,7 +236,7 @@ enum lmd_status lmi_jinja_render(const struct lmi_jinja *t, const struct lmi_jin
 		run->out[run->n_out] = '\0';
 		out->text = run->out;
 		out->bytes = run->n_out;
-		out->own = lmi_jinja_marks_take_output(run->marks);
+		out->origins = lmi_jinja_marks_take_output(run->marks);
 	}
 	lmi_jinja_marks_destroy(run->marks);
 	lmi_arena_destroy(run->arena);
@@ -247,7 +247,7 @@ enum lmd_status lmi_jinja_render(const struct lmi_jinja *t, const struct lmi_jin
 void lmi_jinja_output_fini(struct lmi_jinja_output *out)
 {
 	lmi_free(out->text);
-	lmi_free(out->own);
+	lmi_free(out->origins);
 	lmi_free(out->raised);
 	*out = (struct lmi_jinja_output){0};
 }

@@ -41,8 +41,9 @@ struct lmi_jinja_member;
 
 struct lmi_jinja_value {
 	enum lmi_jinja_value_kind kind;
-	uint32_t n;           /* LIST: items; DICT: members */
-	bool own;             /* STR: counts as written by the template, see `own` of the output */
+	uint32_t n; /* LIST: items; DICT: members */
+	/* STR: counts as written by the template, see `origins` of the output */
+	bool from_template;
 	union {
 		bool b;
 		int64_t i;
@@ -81,12 +82,11 @@ struct lmi_jinja_limits {
 };
 
 struct lmi_jinja_input {
-	const struct lmi_jinja_value
-		*vars; /* [n_vars] DICTs; a later member overrides an earlier one of
-					* the same name */
+	/* [n_vars] DICTs; a later member overrides an earlier one of the same name */
+	const struct lmi_jinja_value *vars;
 	uint32_t n_vars;
-	struct tm now;        /* for strftime_now */
-	bool want_own;        /* fill in output.own */
+	struct tm now;     /* for strftime_now */
+	bool want_origins; /* fill in output.origins */
 	struct lmi_jinja_limits limits;
 };
 
@@ -96,13 +96,13 @@ struct lmi_jinja_output {
 	/* [bytes], if wanted: 1 for each byte that the template itself wrote, 0 for each byte that
 	 * came from a variable, even if copied, sliced or joined.  What a filter or method computes
 	 * (upper, tojson, repr) counts as coming from a variable, except the digits of numbers. */
-	uint8_t *own;
-	char *raised;         /* after a failure: the argument of raise_exception, or NULL */
+	uint8_t *origins;
+	char *raised; /* after a failure: the argument of raise_exception, or NULL */
 	size_t raised_bytes;
 };
 
-/* Renders a template.  On LMD_OK only text (and own) is set.  LMD_INVALID: the template failed; err
- * has the line and the reason, and if the template called raise_exception, raised has the whole
+/* Renders a template.  On LMD_OK only text (and origins) is set.  LMD_INVALID: the template failed;
+ * err has the line and the reason, and if the template called raise_exception, raised has the whole
  * argument.  LMD_NOMEM: a limit was exceeded or the machine is out of memory.  Call
  * lmi_jinja_output_fini in any case. */
 enum lmd_status lmi_jinja_render(const struct lmi_jinja *t, const struct lmi_jinja_input *in,

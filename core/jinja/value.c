@@ -151,9 +151,10 @@ struct lmi_jinja_val lmi_jinja_tuple2(struct lmi_jinja_run *run, struct lmi_jinj
 
 /* Input */
 
-/* Copies a string, replacing every byte that is not UTF-8 by U+FFFD.  own: mark it as written by
- * the template. */
-static struct lmi_jinja_val import_str(struct lmi_jinja_run *run, struct lmd_str s, bool own)
+/* Copies a string, replacing every byte that is not UTF-8 by U+FFFD.  from_template: mark it as
+ * written by the template. */
+static struct lmi_jinja_val import_str(struct lmi_jinja_run *run, struct lmd_str s,
+				       bool from_template)
 {
 	struct lmi_jinja_str_buf b = {.run = run};
 	size_t at = 0, good = 0;
@@ -177,7 +178,7 @@ static struct lmi_jinja_val import_str(struct lmi_jinja_run *run, struct lmd_str
 		return lmi_jinja_strn(s.ptr, s.len);
 	lmi_jinja_buf_add(&b, s.ptr + good, s.len - good);
 	if (b.n)
-		lmi_jinja_marks_set(run->marks, b.s, b.n, own);
+		lmi_jinja_marks_set(run->marks, b.s, b.n, from_template);
 	return lmi_jinja_buf_done(&b);
 }
 
@@ -201,7 +202,7 @@ struct lmi_jinja_val lmi_jinja_val_import(struct lmi_jinja_run *run,
 		out = lmi_jinja_float(v->u.f);
 		break;
 	case LMI_JINJA_T_STR:
-		out = import_str(run, v->u.s, v->own);
+		out = import_str(run, v->u.s, v->from_template);
 		break;
 	case LMI_JINJA_T_LIST:
 		out = lmi_jinja_list_new(run);

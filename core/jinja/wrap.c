@@ -50,7 +50,7 @@ static bool is_hyphen(struct lmi_jinja_val v, size_t from, size_t at)
 }
 
 /* Splits a string into chunks. */
-static void cut(struct wrap *w, struct lmi_jinja_val v)
+static void split_chunks(struct wrap *w, struct lmi_jinja_val v)
 {
 	for (size_t from = 0, at = 0; from < v.n && lmi_jinja_run_step(w->run, 1); from = at) {
 		bool blank = ascii_space((unsigned char)v.u.s[from]);
@@ -144,7 +144,7 @@ struct lmi_jinja_val lmi_jinja_wordwrap(struct lmi_jinja_run *run, struct lmi_ji
 		w.lines = lmi_jinja_list_new(run).u.list;
 		w.chunks = lmi_jinja_list_new(run).u.list;
 		w.at = 0;
-		cut(&w, lines->v[i]);
+		split_chunks(&w, lines->v[i]);
 		while (w.at < w.chunks->n && lmi_jinja_run_step(run, 1))
 			put_line(&w);
 		lmi_jinja_list_add(run, out.u.list, lmi_jinja_str_join(run, sep, w.lines, false));

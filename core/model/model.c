@@ -50,8 +50,8 @@ void lmi_model_destroy(struct lmi_model *m)
 {
 	if (!m)
 		return;
-	if (m->own_close)
-		m->own_close(m->own);
+	if (m->reader_close)
+		m->reader_close(m->reader_state);
 	for (uint32_t i = 0; i < m->n_parts; i++) {
 		lmi_map_close(&m->parts[i].map);
 		lmi_file_close(&m->parts[i].file);

@@ -27,7 +27,7 @@ struct lmd_arena;
 #define LMI_MODEL_MAX_DIM     (1ull << 40)
 
 struct lmi_model_part {
-	uint64_t made; /* bytes of `map` that are not part of the file but built from others */
+	uint64_t built_bytes; /* bytes of `map` that are not in the file but built from others */
 	char *path;
 	struct lmi_file file;
 	struct lmi_map map; /* ptr is NULL if only the header is open */
@@ -42,7 +42,7 @@ struct lmi_model_load_progress {
 	bool (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *arg;
 	uint64_t done, total, copied;
-	bool given_up;
+	bool cancelled;
 };
 
 struct lmi_model {
@@ -55,13 +55,13 @@ struct lmi_model {
 	struct lmi_model_part *parts; /* [n_parts], in the arena */
 	uint32_t cap_meta, cap_tensors, n_parts;
 	uint64_t heap_bytes; /* limit of the arena */
-	struct lmi_model_load_progress wait;
+	struct lmi_model_load_progress load_progress;
 	/* State that a reader keeps as long as the model lives, for tensors whose bytes are not
-	 * those of a file; own_read, if set, then reads all tensors.  All may be NULL. */
-	void *own;
-	void (*own_close)(void *own);
-	enum lmd_status (*own_read)(void *own, uint32_t i_tensor, uint64_t at, void *buf, size_t n,
-				    struct lmd_error *err);
+	 * those of a file; reader_read, if set, then reads all tensors.  All may be NULL. */
+	void *reader_state;
+	void (*reader_close)(void *state);
+	enum lmd_status (*reader_read)(void *state, uint32_t i_tensor, uint64_t at, void *buf,
+				       size_t n, struct lmd_error *err);
 };
 
 /* heap_bytes limits the memory of the tables: at most LMI_MODEL_HEAP_BYTES.  Returns NULL if out of

@@ -21,7 +21,7 @@ void lmi_plan_check_fini(struct lmi_plan_check_state *c)
 	memset(c, 0, sizeof(*c));
 }
 
-static enum lmd_status room(struct lmi_plan_check_state *c, struct lmd_error *err)
+static enum lmd_status reserve(struct lmi_plan_check_state *c, struct lmd_error *err)
 {
 	uint32_t cap = c->p->cap_value;
 	struct lmi_plan_spans *s;
@@ -137,7 +137,7 @@ enum lmd_status lmi_plan_check_op(struct lmi_plan_check_state *c, struct lmd_op 
 	enum lmd_status st = lmi_plan_op_check(c->p, op, index, err);
 
 	if (st == LMD_OK)
-		st = room(c, err);
+		st = reserve(c, err);
 	if (st == LMD_OK)
 		st = each_value(c, &w, LMI_PLAN_FIELD_IN, read_run);
 	return st == LMD_OK ? each_value(c, &w, LMI_PLAN_FIELD_OUT, write_run) : st;
@@ -146,7 +146,7 @@ enum lmd_status lmi_plan_check_op(struct lmi_plan_check_state *c, struct lmd_op 
 enum lmd_status lmi_plan_check_end(struct lmi_plan_check_state *c, struct lmd_error *err)
 {
 	const struct lmd_plan *p = &c->p->view;
-	enum lmd_status st = room(c, err);
+	enum lmd_status st = reserve(c, err);
 
 	if (st != LMD_OK)
 		return st;

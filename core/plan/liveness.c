@@ -36,7 +36,7 @@ static int by_offset(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static void touch(struct life *life, uint32_t op)
+static void extend_life(struct life *life, uint32_t op)
 {
 	if (life->first == UINT32_MAX)
 		life->first = op;
@@ -50,7 +50,7 @@ static void forever(struct life *life, uint32_t n_op)
 	life->last = n_op;
 }
 
-static void lives(const struct lmd_plan *p, struct life *life)
+static void find_lifetimes(const struct lmd_plan *p, struct life *life)
 {
 	for (uint32_t i = 0; i < p->n_value; i++)
 		life[i] = (struct life){.value = i, .first = UINT32_MAX};
@@ -66,7 +66,7 @@ static void lives(const struct lmd_plan *p, struct life *life)
 				const struct lmd_operand *o = lmi_plan_field_get(f, &p->ops[i], k);
 
 				if (o->src == LMD_SRC_VALUE)
-					touch(&life[o->id], i);
+					extend_life(&life[o->id], i);
 			}
 		}
 	}
@@ -97,8 +97,8 @@ static enum lmd_status measure(struct lmi_plan *p, struct life *life, struct lmd
 
 /* Returns the lowest free offset for `l` among the placed values whose lifetimes overlap; `near` is
  * scratch memory. */
-static uint64_t place(const struct life *placed, uint32_t n, const struct life *l,
-		      const struct life **near)
+static uint64_t find_offset(const struct life *placed, uint32_t n, const struct life *l,
+			    const struct life **near)
 {
 	uint32_t n_near = 0;
 	uint64_t at = 0;
@@ -128,7 +128,7 @@ enum lmd_status lmi_plan_layout(struct lmi_plan *p, struct lmd_error *err)
 		st = lmd_fail(err, LMD_NOMEM, "out of memory while laying out a plan");
 		goto out;
 	}
-	lives(&p->view, life);
+	find_lifetimes(&p->view, life);
 	st = measure(p, life, err);
 	if (st != LMD_OK)
 		goto out;
@@ -136,7 +136,7 @@ enum lmd_status lmi_plan_layout(struct lmi_plan *p, struct lmd_error *err)
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t here;
 
-		life[i].offset = place(life, i, &life[i], near);
+		life[i].offset = find_offset(life, i, &life[i], near);
 		if (!lmi_add_ok(life[i].offset, life[i].bytes, &here) || here > INT64_MAX) {
 			st = lmd_fail(err, LMD_INVALID, "value %s: its offset overflows",
 				      p->values[life[i].value].name);

@@ -76,7 +76,7 @@ static struct lmd_operand expert_weights(const struct lmd_op_moe_ffn *o, uint32_
 }
 
 /* Multiplies x by the weight of each expert: k heads. */
-static struct lmd_operand weigh_before(struct lmi_plan_lower *l, const struct lmd_op_moe_ffn *o,
+static struct lmd_operand weigh_inputs(struct lmi_plan_lower *l, const struct lmd_op_moe_ffn *o,
 				       uint32_t k)
 {
 	struct lmd_operand y =
@@ -155,7 +155,7 @@ bool lmi_plan_lower_moe_ffn(struct lmi_plan_lower *l, const struct lmd_op *op)
 	if (k > LMD_LEN(ones)) /* the maximum that MIX accepts */
 		return false;
 	if (o->weight_before)
-		x = weigh_before(l, o, k);
+		x = weigh_inputs(l, o, k);
 	h = expert_hidden(l, o, &x, k);
 	lmi_plan_op_init(&linear, LMD_OP_LINEAR);
 	linear.u.linear.x = h;

@@ -221,8 +221,8 @@ static void separate_norm(struct lmi_plan_lower *l, struct lmd_operand *x, const
 static void norm_after(struct lmi_plan_lower *l, const struct lmd_op *op)
 {
 	const struct lmd_op_rope_kv *o = &op->u.rope_kv;
-	struct lmd_op turn = *op, append = *op;
-	struct lmd_op_rope_kv *t = &turn.u.rope_kv, *a = &append.u.rope_kv;
+	struct lmd_op transpose = *op, append = *op;
+	struct lmd_op_rope_kv *t = &transpose.u.rope_kv, *a = &append.u.rope_kv;
 	const struct lmd_operand none = {0};
 
 	t->norm_when = LMD_QKN_NONE;
@@ -236,7 +236,7 @@ static void norm_after(struct lmi_plan_lower *l, const struct lmd_op *op)
 		t->k_out = lmi_plan_lower_temp(l, &o->k, LMD_VTYPE_ACT, o->k.n_head, o->k.width,
 					       "rope");
 	if (o->q.src || o->k.src)
-		lmi_plan_lower_emit(l, &turn);
+		lmi_plan_lower_emit(l, &transpose);
 	separate_norm(l, &t->q_out, &o->qn, &o->q_out);
 	separate_norm(l, &t->k_out, &o->kn, o->k_out.src ? &o->k_out : NULL);
 	if (!o->append)

@@ -22,7 +22,7 @@ struct walk {
 	const struct lmd_model *m;
 	const struct lmd_arch_ops *arch;
 	const struct lmd_arch_desc *desc;
-	struct lmi_plan_model_tensor *fits;
+	struct lmi_plan_model_tensor *tensors;
 	uint32_t n, cap;
 	struct lmi_strmap absent; /* names of missing tensors */
 	struct lmd_arena *arena;
@@ -31,7 +31,7 @@ struct walk {
 };
 
 /* Expectation of one row in one layer. */
-struct want {
+struct expected {
 	const struct lmd_tensor_row *row;
 	int32_t layer;
 	bool applies; /* the layer has this tensor */
@@ -40,12 +40,12 @@ struct want {
 	int64_t in, out, stack; /* dims 0, 1 and 2, including those that are 1 */
 };
 
-const char *lmi_plan_tensor_match_text(enum lmi_plan_tensor_match fit)
+const char *lmi_plan_tensor_match_text(enum lmi_plan_tensor_match match)
 {
 	static const char *const text[LMI_PLAN_N_TENSOR_MATCH] = {"used",    "missing", "shape",
 								  "ignored", "beyond",  "unknown"};
 
-	return text[fit];
+	return text[match];
 }
 
 static uint32_t squeeze(int64_t out[LMD_MAX_DIMS], const int64_t *dims, uint32_t n)
@@ -133,19 +133,19 @@ static void add_missing(struct walk *w, const char *text, const int64_t *dims, u
 	if (!is_new_missing(w, name))
 		return;
 	if (w->n == w->cap) {
-		struct lmi_plan_model_tensor *fits =
-			lmi_realloc(w->fits, w->cap * 2, sizeof(*fits));
+		struct lmi_plan_model_tensor *tensors =
+			lmi_realloc(w->tensors, w->cap * 2, sizeof(*tensors));
 
-		if (!fits) {
+		if (!tensors) {
 			no_memory(w);
 			return;
 		}
-		w->fits = fits;
+		w->tensors = tensors;
 		w->cap *= 2;
 	}
-	w->fits[w->n] = (struct lmi_plan_model_tensor){
-		.name = name, .fit = LMI_PLAN_TENSOR_MISSING, .n_want = n};
-	memcpy(w->fits[w->n++].want, dims, n * sizeof(*dims));
+	w->tensors[w->n] = (struct lmi_plan_model_tensor){
+		.name = name, .match = LMI_PLAN_TENSOR_MISSING, .n_expected = n};
+	memcpy(w->tensors[w->n++].expected, dims, n * sizeof(*dims));
 }
 
 static bool same_shape(const struct lmd_tensor *t, const int64_t *dims, uint32_t n)
@@ -157,56 +157,56 @@ static bool same_shape(const struct lmd_tensor *t, const int64_t *dims, uint32_t
 }
 
 /* Looks up `name` and records how it fits.  Returns false if there is no such tensor. */
-static bool visit(struct walk *w, const struct want *want, const char *name, const int64_t *dims,
-		  uint32_t n)
+static bool visit(struct walk *w, const struct expected *expected, const char *name,
+		  const int64_t *dims, uint32_t n)
 {
 	const struct lmd_tensor *t = w->m->find_tensor(w->m, name);
 	struct lmi_plan_model_tensor *f;
 
 	if (!t)
 		return false;
-	f = &w->fits[t - w->m->tensors];
-	if (want->row->flags & LMD_TENSOR_ANY_SHAPE || same_shape(t, dims, n)) {
-		if (want->applies && !(want->row->flags & LMD_TENSOR_UNUSED))
-			f->fit = LMI_PLAN_TENSOR_USED;
-		else if (f->fit !=
+	f = &w->tensors[t - w->m->tensors];
+	if (expected->row->flags & LMD_TENSOR_ANY_SHAPE || same_shape(t, dims, n)) {
+		if (expected->applies && !(expected->row->flags & LMD_TENSOR_UNUSED))
+			f->match = LMI_PLAN_TENSOR_USED;
+		else if (f->match !=
 			 LMI_PLAN_TENSOR_USED) /* it does not fit another row of the stem */
-			f->fit = LMI_PLAN_TENSOR_IGNORED;
+			f->match = LMI_PLAN_TENSOR_IGNORED;
 		else
 			return true;
-	} else if (f->fit == LMI_PLAN_TENSOR_UNKNOWN && want->applies) {
-		f->fit = LMI_PLAN_TENSOR_BAD_SHAPE;
+	} else if (f->match == LMI_PLAN_TENSOR_UNKNOWN && expected->applies) {
+		f->match = LMI_PLAN_TENSOR_BAD_SHAPE;
 	} else {
 		return true;
 	}
-	if (!(want->row->flags & LMD_TENSOR_ANY_SHAPE)) {
-		f->n_want = n;
-		memcpy(f->want, dims, n * sizeof(*dims));
+	if (!(expected->row->flags & LMD_TENSOR_ANY_SHAPE)) {
+		f->n_expected = n;
+		memcpy(f->expected, dims, n * sizeof(*dims));
 	}
 	return true;
 }
 
 /* Looks up a tensor under its name or its alternative name. */
-static bool visit_either(struct walk *w, const struct want *want, const char *suffix,
+static bool visit_either(struct walk *w, const struct expected *expected, const char *suffix,
 			 const int64_t *dims, uint32_t n)
 {
 	char name[256];
 
-	make_name(name, sizeof(name), want->row->stem, want->layer, 0, suffix);
-	if (visit(w, want, name, dims, n))
+	make_name(name, sizeof(name), expected->row->stem, expected->layer, 0, suffix);
+	if (visit(w, expected, name, dims, n))
 		return true;
-	if (!want->row->alt || want->row->flags & LMD_TENSOR_PER_EXPERT)
+	if (!expected->row->alt || expected->row->flags & LMD_TENSOR_PER_EXPERT)
 		return false;
-	make_name(name, sizeof(name), want->row->alt, want->layer, 0, suffix);
-	return visit(w, want, name, dims, n);
+	make_name(name, sizeof(name), expected->row->alt, expected->layer, 0, suffix);
+	return visit(w, expected, name, dims, n);
 }
 
-static void missing(struct walk *w, const struct want *want, const char *suffix,
+static void missing(struct walk *w, const struct expected *expected, const char *suffix,
 		    const int64_t *dims, uint32_t n)
 {
 	char name[256];
 
-	make_name(name, sizeof(name), want->row->stem, want->layer, 0, suffix);
+	make_name(name, sizeof(name), expected->row->stem, expected->layer, 0, suffix);
 	add_missing(w, name, dims, n);
 }
 
@@ -221,41 +221,43 @@ static int64_t dim_value(const struct walk *w, uint16_t symbol, int32_t layer)
 	return w->arch->dim ? w->arch->dim(w->desc->state, symbol, layer) : 0;
 }
 
-static struct want expect(const struct walk *w, const struct lmd_tensor_row *row, int32_t layer)
+static struct expected expect(const struct walk *w, const struct lmd_tensor_row *row, int32_t layer)
 {
-	struct want want = {.row = row, .layer = layer, .applies = true};
+	struct expected expected = {.row = row, .layer = layer, .applies = true};
 	int64_t d[LMD_MAX_DIMS];
 	uint32_t cls = UINT32_MAX;
 
 	if (w->arch->layer_class && layer >= 0)
 		cls = w->arch->layer_class(w->desc->state, layer);
 	if (row->when && !(row->when & cls))
-		want.applies = false;
+		expected.applies = false;
 	for (uint32_t i = 0; i < LMD_MAX_DIMS; i++) {
 		d[i] = dim_value(w, row->dims[i], layer);
 		if (d[i] <= 0 && !(row->flags & LMD_TENSOR_ANY_SHAPE))
-			want.applies = false;
+			expected.applies = false;
 	}
-	want.n = squeeze(want.dims, d, LMD_MAX_DIMS);
-	want.in = d[0];
-	want.out = d[1];
-	want.stack = d[2];
-	return want;
+	expected.n = squeeze(expected.dims, d, LMD_MAX_DIMS);
+	expected.in = d[0];
+	expected.out = d[1];
+	expected.stack = d[2];
+	return expected;
 }
 
 /* Looks up one tensor per slice, as in older files. */
-static bool visit_experts(struct walk *w, const struct want *want)
+static bool visit_experts(struct walk *w, const struct expected *expected)
 {
 	char name[256];
-	const int64_t d[] = {want->in, want->out};
+	const int64_t d[] = {expected->in, expected->out};
 	int64_t dims[LMD_MAX_DIMS];
 	uint32_t n = squeeze(dims, d, LMD_LEN(d));
-	int64_t n_expert = want->stack < LMI_MODEL_MAX_LAYERS ? want->stack : LMI_MODEL_MAX_LAYERS;
+	int64_t n_expert =
+		expected->stack < LMI_MODEL_MAX_LAYERS ? expected->stack : LMI_MODEL_MAX_LAYERS;
 	bool any = false;
 
 	for (int64_t e = 0; e < n_expert && w->st == LMD_OK; e++) {
-		make_name(name, sizeof(name), want->row->alt, want->layer, (int32_t)e, ".weight");
-		if (visit(w, want, name, dims, n))
+		make_name(name, sizeof(name), expected->row->alt, expected->layer, (int32_t)e,
+			  ".weight");
+		if (visit(w, expected, name, dims, n))
 			any = true;
 		else if (any)
 			add_missing(w, name, dims, n);
@@ -265,17 +267,17 @@ static bool visit_experts(struct walk *w, const struct want *want)
 	return any;
 }
 
-static const struct lmd_tensor *find_suffixed(struct walk *w, const struct want *want,
+static const struct lmd_tensor *find_suffixed(struct walk *w, const struct expected *expected,
 					      const char *suffix)
 {
-	const char *const stem[] = {want->row->stem, want->row->alt};
+	const char *const stem[] = {expected->row->stem, expected->row->alt};
 	const struct lmd_tensor *t = NULL;
 	char name[256];
 
 	for (size_t i = 0; i < LMD_LEN(stem) && !t; i++) {
-		if (!stem[i] || (i && want->row->flags & LMD_TENSOR_PER_EXPERT))
+		if (!stem[i] || (i && expected->row->flags & LMD_TENSOR_PER_EXPERT))
 			continue;
-		make_name(name, sizeof(name), stem[i], want->layer, 0, suffix);
+		make_name(name, sizeof(name), stem[i], expected->layer, 0, suffix);
 		t = w->m->find_tensor(w->m, name);
 	}
 	return t;
@@ -283,53 +285,53 @@ static const struct lmd_tensor *find_suffixed(struct walk *w, const struct want 
 
 /* STEM.bias: as many values as the matrix has rows, for every slice; for norms the shape of the
  * table row. */
-static void visit_bias(struct walk *w, const struct want *want)
+static void visit_bias(struct walk *w, const struct expected *expected)
 {
-	const struct lmd_tensor *t = find_suffixed(w, want, ".bias");
-	const bool matrix = want->row->dims[1] != 0;
-	const int64_t d[] = {matrix ? want->out : want->in, want->stack};
+	const struct lmd_tensor *t = find_suffixed(w, expected, ".bias");
+	const bool matrix = expected->row->dims[1] != 0;
+	const int64_t d[] = {matrix ? expected->out : expected->in, expected->stack};
 	int64_t dims[LMD_MAX_DIMS];
 	uint32_t n = squeeze(dims, d, LMD_LEN(d));
 
-	if (t && same_shape(t, want->dims, want->n))
-		(void)visit(w, want, t->name, want->dims, want->n);
+	if (t && same_shape(t, expected->dims, expected->n))
+		(void)visit(w, expected, t->name, expected->dims, expected->n);
 	else if (t)
-		(void)visit(w, want, t->name, dims, n);
-	else if (want->applies && want->row->flags & LMD_TENSOR_BIAS_REQ)
-		missing(w, want, ".bias", dims, n);
+		(void)visit(w, expected, t->name, dims, n);
+	else if (expected->applies && expected->row->flags & LMD_TENSOR_BIAS_REQ)
+		missing(w, expected, ".bias", dims, n);
 }
 
 /* STEM.scale: one value, or one per row or slice. */
-static void visit_scale(struct walk *w, const struct want *want)
+static void visit_scale(struct walk *w, const struct expected *expected)
 {
-	const struct lmd_tensor *t = find_suffixed(w, want, ".scale");
+	const struct lmd_tensor *t = find_suffixed(w, expected, ".scale");
 	int64_t dims[LMD_MAX_DIMS];
 	uint32_t n;
 
 	if (!t)
 		return;
 	n = squeeze(dims, t->dims, t->n_dim);
-	if (n > 1 || (n == 1 && dims[0] != want->out && dims[0] != want->stack)) {
-		n = want->stack != 1;
-		dims[0] = want->stack;
+	if (n > 1 || (n == 1 && dims[0] != expected->out && dims[0] != expected->stack)) {
+		n = expected->stack != 1;
+		dims[0] = expected->stack;
 	}
-	(void)visit(w, want, t->name, dims, n);
+	(void)visit(w, expected, t->name, dims, n);
 }
 
 static void check_row(struct walk *w, const struct lmd_tensor_row *row, int32_t layer)
 {
 	const char *suffix = row->flags & LMD_TENSOR_BARE ? "" : ".weight";
-	const struct want want = expect(w, row, layer);
-	bool found = visit_either(w, &want, suffix, want.dims, want.n);
+	const struct expected expected = expect(w, row, layer);
+	bool found = visit_either(w, &expected, suffix, expected.dims, expected.n);
 
 	if (!found && row->alt && row->flags & LMD_TENSOR_PER_EXPERT)
-		found = visit_experts(w, &want);
-	if (!found && want.applies && row->flags & LMD_TENSOR_REQUIRED)
-		missing(w, &want, suffix, want.dims, want.n);
+		found = visit_experts(w, &expected);
+	if (!found && expected.applies && row->flags & LMD_TENSOR_REQUIRED)
+		missing(w, &expected, suffix, expected.dims, expected.n);
 	if (row->flags & (LMD_TENSOR_BIAS | LMD_TENSOR_BIAS_REQ))
-		visit_bias(w, &want);
+		visit_bias(w, &expected);
 	if (row->flags & LMD_TENSOR_SCALE)
-		visit_scale(w, &want);
+		visit_scale(w, &expected);
 }
 
 static void check_sets(struct walk *w)
@@ -352,19 +354,19 @@ static enum lmd_status start(struct walk *w)
 		return lmd_fail(w->err, LMD_INVALID, "architecture %s: %u layers, at most %u",
 				w->m->arch, w->desc->n_layer, LMI_MODEL_MAX_LAYERS);
 	w->cap = w->m->n_tensors + 16;
-	w->fits = lmi_alloc(w->cap, sizeof(*w->fits));
-	if (!w->fits) {
+	w->tensors = lmi_alloc(w->cap, sizeof(*w->tensors));
+	if (!w->tensors) {
 		no_memory(w);
 		return w->st;
 	}
 	for (; w->n < w->m->n_tensors; w->n++)
-		w->fits[w->n] = (struct lmi_plan_model_tensor){.name = w->m->tensors[w->n].name,
-							       .fit = LMI_PLAN_TENSOR_UNKNOWN,
-							       .tensor = &w->m->tensors[w->n]};
+		w->tensors[w->n] = (struct lmi_plan_model_tensor){.name = w->m->tensors[w->n].name,
+								  .match = LMI_PLAN_TENSOR_UNKNOWN,
+								  .tensor = &w->m->tensors[w->n]};
 	return LMD_OK;
 }
 
-static bool beyond(const char *name, uint32_t n_layer)
+static bool is_after_trunk(const char *name, uint32_t n_layer)
 {
 	char *end;
 	unsigned long block;
@@ -377,23 +379,24 @@ static bool beyond(const char *name, uint32_t n_layer)
 
 static enum lmd_status finish(struct walk *w, struct lmi_plan_model_check *out)
 {
-	struct lmi_plan_model_tensor *fits =
-		lmi_arena_array(w->arena, w->n ? w->n : 1, sizeof(*fits));
+	struct lmi_plan_model_tensor *tensors =
+		lmi_arena_array(w->arena, w->n ? w->n : 1, sizeof(*tensors));
 
-	if (!fits) {
+	if (!tensors) {
 		no_memory(w);
 		return w->st;
 	}
 	for (uint32_t i = 0; i < w->n; i++) {
-		struct lmi_plan_model_tensor *f = &w->fits[i];
+		struct lmi_plan_model_tensor *f = &w->tensors[i];
 
-		if (f->fit == LMI_PLAN_TENSOR_UNKNOWN && beyond(f->name, w->desc->n_layer))
-			f->fit = LMI_PLAN_TENSOR_AFTER_TRUNK;
-		out->count[f->fit]++;
-		fits[i] = *f;
+		if (f->match == LMI_PLAN_TENSOR_UNKNOWN &&
+		    is_after_trunk(f->name, w->desc->n_layer))
+			f->match = LMI_PLAN_TENSOR_AFTER_TRUNK;
+		out->count[f->match]++;
+		tensors[i] = *f;
 	}
 	out->n = w->n;
-	out->fits = fits;
+	out->tensors = tensors;
 	out->arena = w->arena;
 	return LMD_OK;
 }
@@ -418,7 +421,7 @@ enum lmd_status lmi_plan_model_check(struct lmi_plan_model_check *out, const str
 	}
 	if (st == LMD_OK)
 		st = finish(&w, out);
-	lmi_free(w.fits);
+	lmi_free(w.tensors);
 	if (st != LMD_OK)
 		lmi_arena_destroy(w.arena);
 	return st;
@@ -434,26 +437,29 @@ enum lmd_status lmi_plan_model_check_status(const struct lmi_plan_model_check *c
 					    struct lmd_error *err)
 {
 	uint32_t bad = c->count[LMI_PLAN_TENSOR_MISSING] + c->count[LMI_PLAN_TENSOR_BAD_SHAPE];
-	char want[96], have[96], name[128], more[48] = "";
+	char expected[96], have[96], name[128], more[48] = "";
 
 	if (!bad)
 		return LMD_OK;
 	if (bad > 1)
 		(void)snprintf(more, sizeof(more), ", and %u more do not fit", bad - 1);
 	for (uint32_t i = 0; i < c->n; i++) {
-		const struct lmi_plan_model_tensor *f = &c->fits[i];
+		const struct lmi_plan_model_tensor *f = &c->tensors[i];
 
 		(void)lmi_printable(name, sizeof(name), f->name, strlen(f->name));
-		if (f->fit == LMI_PLAN_TENSOR_BAD_SHAPE)
+		if (f->match == LMI_PLAN_TENSOR_BAD_SHAPE)
 			return lmd_fail(err, LMD_INVALID, "tensor %s is %s, expected %s%s", name,
 					lmi_plan_dims_text(have, sizeof(have), f->tensor->dims,
 							   f->tensor->n_dim),
-					lmi_plan_dims_text(want, sizeof(want), f->want, f->n_want),
+					lmi_plan_dims_text(expected, sizeof(expected), f->expected,
+							   f->n_expected),
 					more);
-		if (f->fit == LMI_PLAN_TENSOR_MISSING)
-			return lmd_fail(
-				err, LMD_NOTFOUND, "tensor %s is missing, expected %s%s", name,
-				lmi_plan_dims_text(want, sizeof(want), f->want, f->n_want), more);
+		if (f->match == LMI_PLAN_TENSOR_MISSING)
+			return lmd_fail(err, LMD_NOTFOUND, "tensor %s is missing, expected %s%s",
+					name,
+					lmi_plan_dims_text(expected, sizeof(expected), f->expected,
+							   f->n_expected),
+					more);
 	}
 	return LMD_INTERNAL;
 }

@@ -24,16 +24,16 @@ const char *lmi_plan_tensor_match_text(enum lmi_plan_tensor_match fit);
 
 struct lmi_plan_model_tensor {
 	const char *name;
-	enum lmi_plan_tensor_match fit;
+	enum lmi_plan_tensor_match match;
 	const struct lmd_tensor *tensor; /* NULL: missing */
-	uint32_t n_want;		 /* dimensions other than 1; 0: any shape, or unknown */
-	int64_t want[LMD_MAX_DIMS];
+	uint32_t n_expected;             /* dimensions other than 1; 0: any shape, or unknown */
+	int64_t expected[LMD_MAX_DIMS];
 };
 
 /* Entries for the model's tensors in file order, then for the missing ones. */
 struct lmi_plan_model_check {
 	uint32_t n;
-	const struct lmi_plan_model_tensor *fits;
+	const struct lmi_plan_model_tensor *tensors;
 	uint32_t count[LMI_PLAN_N_TENSOR_MATCH];
 	struct lmd_arena *arena; /* owns the entries */
 };

@@ -94,8 +94,8 @@ static enum lmd_status verdict(struct fx *fx, struct lmi_plan_model_check *c, st
 static enum lmi_plan_tensor_match fit_of(const struct lmi_plan_model_check *c, const char *name)
 {
 	for (uint32_t i = 0; i < c->n; i++)
-		if (!strcmp(c->fits[i].name, name))
-			return c->fits[i].fit;
+		if (!strcmp(c->tensors[i].name, name))
+			return c->tensors[i].match;
 	ck_abort_msg("%s is not listed", name);
 	return LMI_PLAN_TENSOR_UNKNOWN;
 }

@@ -17,8 +17,8 @@ static enum lmd_status no_memory(struct lmd_error *err)
 }
 
 /* Makes room for item number n in an array of *cap items. */
-static enum lmd_status room(void *array, uint32_t *cap, uint32_t n, size_t item, const char *what,
-			    struct lmd_error *err)
+static enum lmd_status reserve(void *array, uint32_t *cap, uint32_t n, size_t item,
+			       const char *what, struct lmd_error *err)
 {
 	uint32_t want = *cap ? *cap * 2 : 32;
 	void *old, *p;
@@ -130,8 +130,8 @@ static uint32_t same_name(const struct lmi_plan *p, const char *name)
 enum lmd_status lmi_plan_add_value(struct lmi_plan *p, const struct lmd_value *v, int32_t layer,
 				   uint32_t *id, struct lmd_error *err)
 {
-	enum lmd_status st =
-		room(&p->values, &p->cap_value, p->view.n_value, sizeof(*p->values), "values", err);
+	enum lmd_status st = reserve(&p->values, &p->cap_value, p->view.n_value, sizeof(*p->values),
+				     "values", err);
 	const char *name = v->name && *v->name ? v->name : "value";
 	uint32_t n;
 
@@ -155,7 +155,8 @@ enum lmd_status lmi_plan_add_value(struct lmi_plan *p, const struct lmd_value *v
 
 enum lmd_status lmi_plan_add_op(struct lmi_plan *p, const struct lmd_op *op, struct lmd_error *err)
 {
-	enum lmd_status st = room(&p->ops, &p->cap_op, p->view.n_op, sizeof(*p->ops), "ops", err);
+	enum lmd_status st =
+		reserve(&p->ops, &p->cap_op, p->view.n_op, sizeof(*p->ops), "ops", err);
 
 	if (st == LMD_OK) {
 		p->view.ops = p->ops;
@@ -183,14 +184,14 @@ static const char *weight_name(const struct lmi_plan *p, const char *name)
 enum lmd_status lmi_plan_add_weight_ref(struct lmi_plan *p, const struct lmd_weight_ref *w,
 					uint32_t dtype, uint32_t *id, struct lmd_error *err)
 {
-	enum lmd_status st = room(&p->weight_refs, &p->cap_weight_ref, p->view.n_weight_ref,
-				  sizeof(*p->weight_refs), "weights", err);
+	enum lmd_status st = reserve(&p->weight_refs, &p->cap_weight_ref, p->view.n_weight_ref,
+				     sizeof(*p->weight_refs), "weights", err);
 	struct lmd_weight_part *parts;
 	struct lmd_weight_ref *dst;
 
 	if (st == LMD_OK)
-		st = room(&p->weight_ref_dtype, &p->cap_dtype, p->view.n_weight_ref,
-			  sizeof(*p->weight_ref_dtype), "weights", err);
+		st = reserve(&p->weight_ref_dtype, &p->cap_dtype, p->view.n_weight_ref,
+			     sizeof(*p->weight_ref_dtype), "weights", err);
 
 	if (st != LMD_OK)
 		return st;
@@ -227,8 +228,8 @@ enum lmd_status lmi_plan_add_weight_ref(struct lmi_plan *p, const struct lmd_wei
 enum lmd_status lmi_plan_add_rope(struct lmi_plan *p, const struct lmd_rope *r, uint32_t *id,
 				  struct lmd_error *err)
 {
-	enum lmd_status st = room(&p->ropes, &p->cap_rope, p->view.n_rope, sizeof(*p->ropes),
-				  "rotation tables", err);
+	enum lmd_status st = reserve(&p->ropes, &p->cap_rope, p->view.n_rope, sizeof(*p->ropes),
+				     "rotation tables", err);
 
 	if (st == LMD_OK) {
 		p->view.ropes = p->ropes;
@@ -241,8 +242,8 @@ enum lmd_status lmi_plan_add_rope(struct lmi_plan *p, const struct lmd_rope *r, 
 enum lmd_status lmi_plan_add_input(struct lmi_plan *p, const struct lmd_input *in, uint32_t *id,
 				   struct lmd_error *err)
 {
-	enum lmd_status st =
-		room(&p->inputs, &p->cap_input, p->view.n_input, sizeof(*p->inputs), "inputs", err);
+	enum lmd_status st = reserve(&p->inputs, &p->cap_input, p->view.n_input, sizeof(*p->inputs),
+				     "inputs", err);
 	const char *name;
 
 	if (st != LMD_OK)
@@ -260,8 +261,8 @@ enum lmd_status lmi_plan_add_input(struct lmi_plan *p, const struct lmd_input *i
 enum lmd_status lmi_plan_add_output(struct lmi_plan *p, uint32_t out_id, uint32_t value,
 				    struct lmd_error *err)
 {
-	enum lmd_status st = room(&p->outputs, &p->cap_output, p->view.n_output,
-				  sizeof(*p->outputs), "outputs", err);
+	enum lmd_status st = reserve(&p->outputs, &p->cap_output, p->view.n_output,
+				     sizeof(*p->outputs), "outputs", err);
 
 	if (st == LMD_OK) {
 		p->view.outputs = p->outputs;

@@ -29,8 +29,8 @@ struct lmi_plan_segments {
 struct work {
 	const struct lmi_plan *p;
 	struct lmi_plan_segments *c;
-	struct lmi_plan_spans
-		*written;          /* columns of each value written before the current segment */
+	/* columns of each value written before the current segment */
+	struct lmi_plan_spans *written;
 	uint32_t *writer;	   /* last segment that wrote each value */
 	uint32_t *weight_ref;      /* numbers of the weights in the current segment */
 	bool *touched;		   /* used by the current segment */
@@ -336,7 +336,7 @@ static enum lmd_status find_segments(struct lmi_plan_segments *c, const struct l
 	return LMD_OK;
 }
 
-static enum lmd_status cut(struct work *w, const uint8_t *device_of, struct lmd_error *err)
+static enum lmd_status split_plan(struct work *w, const uint8_t *device_of, struct lmd_error *err)
 {
 	const struct lmi_plan *p = w->p;
 	enum lmd_status st;
@@ -366,7 +366,7 @@ enum lmd_status lmi_plan_split_by_device(struct lmi_plan_segments **out, const s
 
 	if (!w.c)
 		return no_memory(err);
-	st = cut(&w, device_of, err);
+	st = split_plan(&w, device_of, err);
 	for (uint32_t i = 0; w.written && i < p->view.n_value; i++)
 		lmi_free(w.written[i].v);
 	lmi_free(w.written);

@@ -224,8 +224,9 @@ static enum lmd_status sizes(struct lmd_weight_ref *w, const struct rows *first,
 }
 
 /* Checks scale or bias: a tensor whose element count is one of n[3]. */
-static enum lmd_status extra(const struct lmd_weight_ref *w, const char *what, uint32_t tensor,
-			     const uint64_t n[3], const struct lmd_model *m, struct lmd_error *err)
+static enum lmd_status check_extra(const struct lmd_weight_ref *w, const char *what,
+				   uint32_t tensor, const uint64_t n[3], const struct lmd_model *m,
+				   struct lmd_error *err)
 {
 	const struct lmd_tensor *t;
 	uint64_t elems;
@@ -320,11 +321,11 @@ enum lmd_status lmi_plan_weight_ref_resolve(struct lmd_weight_ref *w, struct lmd
 		return lmd_fail(err, LMD_INVALID, "weight %s: [%u, %u, %u] is too large", w->name,
 				w->n_stack, w->n, w->k);
 	*dtype = first.type->id;
-	st = extra(w, "scale", w->scale, (uint64_t[]){1, w->n, w->n_stack},
-		   lmi_plan_weight_ref_model(w, model, target), err);
+	st = check_extra(w, "scale", w->scale, (uint64_t[]){1, w->n, w->n_stack},
+			 lmi_plan_weight_ref_model(w, model, target), err);
 	if (st != LMD_OK)
 		return st;
-	return extra(
+	return check_extra(
 		w, "bias", w->bias,
 		(uint64_t[]){w->n, (uint64_t)w->n * w->n_stack, w->n}, /* shared by the stack, or
 									* one per slice */

@@ -86,7 +86,7 @@ static enum lmd_status host_quant_rows(void *ctx, enum lmd_dtype type, const flo
 		return LMD_UNSUPPORTED;
 	if (n % t->block_elems)
 		return LMD_INVALID;
-	(t->near ? t->near : t->quant)(src, dst, n, NULL);
+	(t->quant_nearest ? t->quant_nearest : t->quant)(src, dst, n, NULL);
 	return LMD_OK;
 }
 

@@ -61,8 +61,8 @@ static const struct lmi_search_codebook_shape shape = {
 	.s_lo = -8,
 	.s_step = 1,
 	.n_s = 16,
-	.fan_lo = 0.5f,
-	.fan_hi = 1.15f,
+	.cand_lo = 0.5f,
+	.cand_hi = 1.15f,
 	.half = true,
 };
 

@@ -114,9 +114,9 @@ static const struct lmi_search_codebook_shape shape = {
 	.s_lo = -32,
 	.s_step = 1,
 	.n_s = 64,
-	.fan_lo = 0.5f,
-	.fan_hi = 1.15f,
-	.n_fan = 8,
+	.cand_lo = 0.5f,
+	.cand_hi = 1.15f,
+	.n_cand = 8,
 	.half = true,
 };
 

@@ -56,7 +56,7 @@ static void pack(void *dst, const struct lmi_search_codebook_block *k)
 LMI_QUANT_ENCODER(iq2_kt)
 {
 	static const struct lmi_search_trellis_shape points = {
-		.dim = 8, .bits = 16, .n_first = 1, .n_cut = 1};
+		.dim = 8, .bits = 16, .n_codebook = 1, .n_cut = 1};
 	static const struct lmi_search_codebook_shape shape = {.s_book = lmi_quant_book_iq4,
 							       .n_s = 16};
 	struct row *r = dst;

@@ -67,8 +67,8 @@ static const struct lmi_search_codebook_shape shape = {
 	.s_lo = -31,
 	.s_step = 2,
 	.n_s = 32,
-	.fan_lo = 0.65f,
-	.fan_hi = 1.15f,
+	.cand_lo = 0.65f,
+	.cand_hi = 1.15f,
 	.half = true,
 };
 

@@ -71,8 +71,8 @@ static const struct lmi_search_codebook_shape shape = {
 	.s_lo = -16,
 	.s_step = 1,
 	.n_s = 32,
-	.fan_lo = 0.6f,
-	.fan_hi = 1.1f,
+	.cand_lo = 0.6f,
+	.cand_hi = 1.1f,
 	.half = true,
 };
 

@@ -64,7 +64,7 @@ static void pack(void *dst, const struct lmi_search_codebook_block *k)
 LMI_QUANT_ENCODER(iq3_kt)
 {
 	static const struct lmi_search_trellis_shape points = {
-		.dim = 8, .bits = 16, .magnitude = true, .n_first = 1, .n_cut = 1, .cut = {25}};
+		.dim = 8, .bits = 16, .magnitude = true, .n_codebook = 1, .n_cut = 1, .cut = {25}};
 	static const struct lmi_search_codebook_shape shape = {.s_lo = 0, .s_step = 1, .n_s = 16};
 	struct row *r = dst;
 	float d = lmi_search_trellis_row(&points, &shape, src, importance, n, r->b,

@@ -61,8 +61,8 @@ static const struct lmi_search_codebook_shape shape = {
 	.s_lo = -127,
 	.s_step = 2,
 	.n_s = 128,
-	.fan_lo = 0.75f,
-	.fan_hi = 1.1f,
+	.cand_lo = 0.75f,
+	.cand_hi = 1.1f,
 	.half = false,
 };
 

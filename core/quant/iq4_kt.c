@@ -71,7 +71,7 @@ static void pack(void *dst, const struct lmi_search_codebook_block *k)
 LMI_QUANT_ENCODER(iq4_kt)
 {
 	static const struct lmi_search_trellis_shape points = {
-		.dim = 4, .bits = 15, .n_first = 2, .n_cut = 3, .cut = {-25, 0, 25}};
+		.dim = 4, .bits = 15, .n_codebook = 2, .n_cut = 3, .cut = {-25, 0, 25}};
 	static const struct lmi_search_codebook_shape shape = {
 		.s_lo = -64, .s_step = 1, .n_s = 128};
 	struct row *r = dst;

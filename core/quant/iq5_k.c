@@ -65,8 +65,8 @@ static const struct lmi_search_codebook_shape shape = {
 	.s_lo = -32,
 	.s_step = 1,
 	.n_s = 64,
-	.fan_lo = 0.86f,
-	.fan_hi = 1.06f,
+	.cand_lo = 0.86f,
+	.cand_hi = 1.06f,
 	.half = true,
 };
 

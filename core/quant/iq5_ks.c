@@ -62,8 +62,8 @@ static const struct lmi_search_codebook_shape shape = {
 	.s_lo = -127,
 	.s_step = 2,
 	.n_s = 128,
-	.fan_lo = 0.84f,
-	.fan_hi = 1.06f,
+	.cand_lo = 0.84f,
+	.cand_hi = 1.06f,
 	.half = false,
 };
 

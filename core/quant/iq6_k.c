@@ -71,8 +71,8 @@ static const struct lmi_search_codebook_shape shape = {
 	.s_lo = -128,
 	.s_step = 1,
 	.n_s = 256,
-	.fan_lo = 0.92f,
-	.fan_hi = 1.04f,
+	.cand_lo = 0.92f,
+	.cand_hi = 1.04f,
 	.half = true,
 };
 

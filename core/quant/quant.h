@@ -36,7 +36,7 @@ struct lmi_dtype {
 	bool memory_only;         /* q8_a: loaded checkpoints only, never in a file */
 	lmi_quant_dequant_fn dequant; /* NULL: cannot be decoded to float (integers can) */
 	lmi_quant_encode_fn quant; /* searches for the least error, for files; NULL: no encoder */
-	lmi_quant_encode_fn near;  /* plain rounding, for KV caches; NULL: use quant */
+	lmi_quant_encode_fn quant_nearest; /* plain rounding, for KV caches; NULL: use quant */
 };
 
 /* Returns NULL for unknown or removed ids. */

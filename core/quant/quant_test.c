@@ -17,7 +17,7 @@
 #include "core/quant/quant.h"
 
 /* Reads a file of the pack; returns NULL if it does not exist.  The caller frees it. */
-static uint8_t *slurp(const char *name, size_t *n)
+static uint8_t *read_file(const char *name, size_t *n)
 {
 	char path[4096];
 	uint8_t *buf = NULL;
@@ -186,7 +186,7 @@ START_TEST(half_parity)
 		uint8_t code[2];
 
 		snprintf(name, sizeof(name), "%s.f32", wide[k]);
-		want = slurp(name, &n);
+		want = read_file(name, &n);
 		ck_assert_ptr_nonnull(want);
 		ck_assert_uint_eq(n, 65536 * 4);
 		for (uint32_t h = 0; h < 65536; h++) {
@@ -196,9 +196,9 @@ START_TEST(half_parity)
 				      "%s %04x", wide[k], h);
 		}
 		free(want);
-		in = slurp("narrow.f32", &n_in);
+		in = read_file("narrow.f32", &n_in);
 		snprintf(name, sizeof(name), "narrow.%s", wide[k]);
-		want = slurp(name, &n);
+		want = read_file(name, &n);
 		ck_assert(in && want && n_in == 2 * n);
 		for (size_t i = 0; i < n / 2; i++) {
 			uint16_t top = k ? 0x7F80 : 0x7C00, w = lmi_get_le16(want + 2 * i), g;
@@ -221,7 +221,8 @@ END_TEST
 static bool decode_type(const struct lmi_dtype *t, const json_t *e)
 {
 	size_t n_blocks = number(e, "n_blocks"), n = n_blocks * t->block_elems, n_blk, n_want, i;
-	uint8_t *blk = slurp(text(e, "blocks"), &n_blk), *want = slurp(text(e, "expect"), &n_want);
+	uint8_t *blk = read_file(text(e, "blocks"), &n_blk),
+		*want = read_file(text(e, "expect"), &n_want);
 	uint8_t *odd = malloc(n_blk + 1);
 	float *got = malloc(n * sizeof(*got));
 
@@ -300,7 +301,7 @@ static unsigned encode_type(const struct lmi_dtype *t, const struct rows *r, con
 {
 	json_t *bar = json_object_get(e, imatrix ? "weighted_rmse" : "rmse");
 	size_t row_bytes = r->width / t->block_elems * t->block_bytes, n_ref;
-	uint8_t *blk = malloc(row_bytes), *ref = slurp(text(e, "file"), &n_ref);
+	uint8_t *blk = malloc(row_bytes), *ref = read_file(text(e, "file"), &n_ref);
 	float *got = malloc(r->width * sizeof(*got));
 	double worst = 0, sum = 0;
 	unsigned bad = 0, n_sum = 0;
@@ -344,12 +345,12 @@ START_TEST(encode_parity)
 
 	if (!index)
 		return;
-	r.x = (float *)(void *)slurp("rows.f32", &n);
+	r.x = (float *)(void *)read_file("rows.f32", &n);
 	r.width = number(json_object_get(index, "rows"), "row_elems");
 	r.n_rows = number(json_object_get(index, "rows"), "n_rows");
 	r.names = json_object_get(json_object_get(index, "rows"), "names");
 	ck_assert_uint_eq(n, r.width * r.n_rows * 4);
-	r.w = (float *)(void *)slurp("imatrix.f32", &n);
+	r.w = (float *)(void *)read_file("imatrix.f32", &n);
 	ck_assert_uint_eq(n, r.width * 4);
 	json_array_foreach(json_object_get(index, "types"), k, e)
 	{
@@ -391,17 +392,17 @@ START_TEST(near_parity)
 		LMD_SKIP("near_parity", "no parity pack");
 		return;
 	}
-	x = (float *)(void *)slurp("rows.f32", &n_x);
+	x = (float *)(void *)read_file("rows.f32", &n_x);
 	for (size_t i = 0; i < LMD_LEN(types); i++) {
 		const struct lmi_dtype *t = lmi_dtype_by_name(types[i]);
 		uint8_t *ref, *got;
 		char name[64];
 
 		snprintf(name, sizeof(name), "%s.rows_plain.blk", types[i]);
-		ref = slurp(name, &n_ref);
+		ref = read_file(name, &n_ref);
 		got = malloc(n_ref);
 		ck_assert(ref && got);
-		(t->near ? t->near : t->quant)(x, got, n_x / 4, NULL);
+		(t->quant_nearest ? t->quant_nearest : t->quant)(x, got, n_x / 4, NULL);
 		for (size_t k = 0; k < n_ref; k++)
 			ck_assert_msg(got[k] == ref[k], "%s: byte %zu of block %zu: %02x, not %02x",
 				      t->name, k % t->block_bytes, k / t->block_bytes, got[k],
@@ -457,8 +458,8 @@ START_TEST(encode_hostile)
 				w[i] = round % 3 ? (float)(r >> 40 & 255) : odd[r >> 40 & 7];
 			}
 			encode_odd(t, t->quant, x, round % 2 ? w : NULL, N);
-			if (t->near)
-				encode_odd(t, t->near, x, NULL, N);
+			if (t->quant_nearest)
+				encode_odd(t, t->quant_nearest, x, NULL, N);
 		}
 	}
 }

@@ -19,7 +19,8 @@
 #define INTEGER(ID, type, bytes)       ROW(ID, #type, 1, bytes, IN(type))
 #define WEIGHT(ID, type, elems, bytes) ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true)
 #define CACHE(ID, type, elems, bytes)                                                              \
-	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true, .near = lmi_quant_##type##_nearest)
+	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true,                               \
+	    .quant_nearest = lmi_quant_##type##_nearest)
 #define ACTIV(ID, type, elems, bytes)                                                              \
 	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_activation = true)
 

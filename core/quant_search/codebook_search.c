@@ -11,7 +11,7 @@
 
 #define CACHED	 4096  /* groups of a row whose scales are kept; for further groups they are
 			* computed again */
-#define N_FAN	 9     /* default number of candidate scales of a group */
+#define N_CAND   9     /* default number of candidate scales of a group */
 #define N_D	 9     /* default number of candidates for d */
 #define N_ROUNDS 3     /* rounds of "integers, then d" */
 #define LEAST_W	 1e-9f /* every value has at least this weight */
@@ -42,7 +42,7 @@ struct choice {
 
 /* ---- codebooks ---- */
 
-static void books(struct lmi_search_codebook *f)
+static void fill_codebooks(struct lmi_search_codebook *f)
 {
 	const struct lmi_search_codebook_shape *k = f->shape;
 	int q = 0;
@@ -133,7 +133,7 @@ static float best_scale_alone(const struct lmi_search_codebook *f, const struct 
 {
 	const struct lmi_search_codebook_shape *k = f->shape;
 	float top = f->v[second][k->n_code - 1], low = -f->v[second][0], most = 0, least = 0;
-	int n_fan = k->n_fan ? k->n_fan : N_FAN;
+	int n_cand = k->n_cand ? k->n_cand : N_CAND;
 	struct probe best = {0};
 
 	for (int i = 0; i < k->group; i++) {
@@ -144,10 +144,10 @@ static float best_scale_alone(const struct lmi_search_codebook *f, const struct 
 		float a = (sign > 0 ? most : -least) / top, b = (sign > 0 ? -least : most) / low;
 		float t = (float)sign * (a > b ? a : b);
 
-		for (int i = 0; t != 0 && i < n_fan; i++)
+		for (int i = 0; t != 0 && i < n_cand; i++)
 			probe(f, g,
-			      t * (k->fan_lo + (k->fan_hi - k->fan_lo) * (float)i /
-						       (float)(n_fan > 1 ? n_fan - 1 : 1)),
+			      t * (k->cand_lo + (k->cand_hi - k->cand_lo) * (float)i /
+							(float)(n_cand > 1 ? n_cand - 1 : 1)),
 			      second, &best);
 	}
 	for (int i = 0; i < 2 && best.t != 0; i++)
@@ -407,7 +407,7 @@ void lmi_search_codebook_blocks(const struct lmi_search_codebook_shape *shape, c
 	struct lmi_search_codebook f = {.shape = shape};
 	uint8_t *to = dst;
 
-	books(&f);
+	fill_codebooks(&f);
 	for (size_t i = 0; i < n; i += LMI_SEARCH_CODEBOOK_BLOCK, to += block_bytes)
 		(void)unit(&f, src + i, importance ? importance + i : NULL,
 			   LMI_SEARCH_CODEBOOK_BLOCK, to, block_bytes,
@@ -420,6 +420,6 @@ float lmi_search_codebook_row(const struct lmi_search_codebook_shape *shape, con
 {
 	struct lmi_search_codebook f = {.shape = shape};
 
-	books(&f);
+	fill_codebooks(&f);
 	return unit(&f, src, importance, n, dst, block_bytes, pack);
 }

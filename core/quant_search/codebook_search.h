@@ -41,10 +41,10 @@ struct lmi_search_codebook_shape {
 	lmi_search_codebook_code_fn code; /* NULL: use the nearest value of the codebook */
 	int s_lo, s_step, n_s; /* the scales are s_lo, s_lo + s_step, ... */
 	const int8_t *s_book;  /* [n_s] ascending scales that are not such a series; or NULL */
-	float fan_lo, fan_hi;  /* range of candidate scales for a group, relative to the scale that
-				* clips nothing */
-	int n_fan;             /* number of candidates in it; 0: 9 */
-	int n_d;               /* number of candidates for d at each end of the scales; 0: 9 */
+	float cand_lo, cand_hi; /* range of candidate scales for a group, relative to the scale that
+				 * clips nothing */
+	int n_cand;             /* number of candidates in it; 0: 9 */
+	int n_d;                /* number of candidates for d at each end of the scales; 0: 9 */
 	bool one_sign;         /* the codebook has every value with both signs; scales have one
 				* sign */
 	bool half;             /* d is stored as f16, otherwise f32 */

@@ -16,7 +16,7 @@
 #define N_UNITS   (N / 8)
 #define MAX_CODES 2048
 #define N_CORNERS 24 /* maximum corners of an envelope */
-#define N_FAN     32 /* candidate scales of the block that are tried first */
+#define N_CAND    32 /* candidate scales of the block that are tried first */
 #define N_ROUNDS  6  /* rounds of improving the best candidate */
 #define SHIFT     0.125f
 
@@ -57,7 +57,7 @@ static void add_squared(float *restrict y, const float *restrict level, float f)
 		y[p] += f * (level[p] * level[p]);
 }
 
-static void keep_less(float *restrict y, const float *restrict level, float f)
+static void take_min(float *restrict y, const float *restrict level, float f)
 {
 	for (int p = 0; p < 256; p++)
 		y[p] = f * level[p] < y[p] ? f * level[p] : y[p];
@@ -103,7 +103,7 @@ static void flip_scores(struct search *s, const float *wx)
 		for (int i = p; i < p + 256; i++)
 			s->s[i] = wx[0] * s->level[i];
 		for (int j = 1; j < k->cell; j++)
-			keep_less(s->s + p, s->level + j * k->n_codes + p, wx[j]);
+			take_min(s->s + p, s->level + j * k->n_codes + p, wx[j]);
 		add_scaled(s->a + p, s->s + p, -2);
 	}
 }
@@ -422,7 +422,7 @@ void lmi_search_lattice(const struct lmi_search_lattice_shape *shape, const floa
 		return;
 	unpack_levels(&s);
 	top = fill_all(&s, nx, nw) / scale_of(&s, shape->n_scales - 1);
-	for (int i = 0; i < N_FAN; i++)
+	for (int i = 0; i < N_CAND; i++)
 		keep_best(&s, stored(top * (0.4f + 0.035f * (float)i), peak), &best);
 	for (int round = 0; round < N_ROUNDS; round++) {
 		float d = stored(best.next, peak);

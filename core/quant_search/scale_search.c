@@ -133,7 +133,7 @@ static void scale_probe(struct scale_fit *f, float d)
 }
 
 /* Evaluates scales that put the peak near code `end`; step: distance between codes there. */
-static void scale_fan(struct scale_fit *f, float peak, float end, float step)
+static void scale_candidates(struct scale_fit *f, float peak, float end, float step)
 {
 	for (int i = 0; i < LMI_SEARCH_FIT_CANDIDATES; i++) {
 		float out = end + (end < 0 ? -step : step) * lmi_search_fit_candidate(i);
@@ -205,8 +205,8 @@ static float scale_search(struct scale_fit *f, float lo, float lo_step, float hi
 	(void)scale_round(f, 0);
 	if (peak == 0)
 		return 0;
-	scale_fan(f, peak, lo, lo_step);
-	scale_fan(f, peak, hi, hi_step);
+	scale_candidates(f, peak, lo, lo_step);
+	scale_candidates(f, peak, hi, hi_step);
 	scale_improve(f, lmi_search_fit_f16(peak /
 					    lo)); /* the plain scale wins if all are equally good */
 	for (int i = 0; i < N_TOP; i++)

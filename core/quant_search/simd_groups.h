@@ -47,20 +47,22 @@ struct lmi_search_simd_groups_ops {
 	/* Transposes: to[i][l] = from[l][i] for groups of n (16 or 32) values.  Lanes from n_group
 	 * on get a copy of the first group, so that they hold valid numbers.  `from` needs no
 	 * alignment. */
-	void (*turn)(const float *from, int n_group, int n, float (*to)[LMI_SEARCH_SIMD_GROUPS]);
+	void (*transpose)(const float *from, int n_group, int n,
+			  float (*to)[LMI_SEARCH_SIMD_GROUPS]);
 	/* Sets 1 for each lane whose values differ, are all within +-LMI_SEARCH_SIMD_MAX_PEAK,
 	 * include a magnitude of at least LMI_SEARCH_SIMD_MIN_PEAK, and include at least
 	 * LMI_SEARCH_SIMD_MIN_NONZERO non-zero values; otherwise 0. */
-	void (*ordinary)(const struct lmi_search_simd_batch *b, float *yes);
+	void (*are_ordinary)(const struct lmi_search_simd_batch *b, float *yes);
 	/* The value of greatest magnitude times f. */
 	void (*peaks)(const struct lmi_search_simd_batch *b, float f, float *out);
 	/* Rounds each value to the nearest f16, clipped to the finite range. */
 	void (*round)(float *v);
 	/* Finds the best scale among candidates that put the greatest value near end[0] or end[1],
-	 * at end + step * (first + 0.2 * i), i = 0 .. n_fan - 1; each candidate is improved by
+	 * at end + step * (first + 0.2 * i), i = 0 .. n_cand - 1; each candidate is improved by
 	 * least squares. */
-	void (*fan)(const struct lmi_search_simd_batch *b, const struct lmi_search_levels *l,
-		    const float end[2], const float step[2], float first, int n_fan, float *scale);
+	void (*best_candidates)(const struct lmi_search_simd_batch *b,
+				const struct lmi_search_levels *l, const float end[2],
+				const float step[2], float first, int n_cand, float *scale);
 	/* Sum of w (x - scale * value)^2 with the nearest codes. */
 	void (*err)(const struct lmi_search_simd_batch *b, const struct lmi_search_levels *l,
 		    const float *scale, float *err);
@@ -70,8 +72,8 @@ struct lmi_search_simd_groups_ops {
 	/* Codes of x + off, [LMI_SEARCH_SIMD_GROUPS][n]. */
 	void (*codes)(const struct lmi_search_simd_batch *b, const struct lmi_search_levels *l,
 		      const float *scale, const float *off, int8_t *q);
-	/* Fits x ~ a q - b, q in 0..hi, a and b >= 0: the best of n_fan ranges. */
-	void (*slopes)(const struct lmi_search_simd_batch *b, float hi, int n_fan, float *a,
+	/* Fits x ~ a q - b, q in 0..hi, a and b >= 0: the best of n_cand ranges. */
+	void (*slopes)(const struct lmi_search_simd_batch *b, float hi, int n_cand, float *a,
 		       float *m);
 	/* Sum of w (x - (scale q - off))^2, q in 0..hi. */
 	void (*err_affine)(const struct lmi_search_simd_batch *b, float hi, const float *scale,

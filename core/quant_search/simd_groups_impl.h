@@ -51,10 +51,11 @@ LMI_SEARCH_INLINE VF lmi_search_v_inverse(VF v)
 	return v_over(size, v_set(LMI_SEARCH_TINY), v_set(1) / v, v_set(0));
 }
 
-LMI_SEARCH_INLINE void lmi_search_do_fan(const struct lmi_search_simd_batch *b,
-					 const struct lmi_search_levels *l, const float end[2],
-					 const float step[2], float first, int n_fan, float *scale,
-					 bool weighted, bool book)
+LMI_SEARCH_INLINE void lmi_search_do_best_candidates(const struct lmi_search_simd_batch *b,
+						     const struct lmi_search_levels *l,
+						     const float end[2], const float step[2],
+						     float first, int n_cand, float *scale,
+						     bool weighted, bool book)
 {
 	for (int at = 0; at < LMI_SEARCH_SIMD_GROUPS; at += V) {
 		VF peak = v_set(0), size = v_set(0), best = v_set(0), d = v_set(0), inv;
@@ -66,7 +67,7 @@ LMI_SEARCH_INLINE void lmi_search_do_fan(const struct lmi_search_simd_batch *b,
 			size = v_max(a, size);
 		}
 		inv = lmi_search_v_inverse(peak);
-		for (int k = 0; k < 2 * n_fan; k++) {
+		for (int k = 0; k < 2 * n_cand; k++) {
 			float out = end[k & 1] + step[k & 1] * (first + 0.2f * (float)(k >> 1));
 			VF m = inv * v_set(out), xv = v_set(0), vv = v_set(0), gain, best_of;
 
@@ -89,7 +90,7 @@ LMI_SEARCH_INLINE void lmi_search_do_fan(const struct lmi_search_simd_batch *b,
 	}
 }
 
-static void ordinary(const struct lmi_search_simd_batch *b, float *yes)
+static void are_ordinary(const struct lmi_search_simd_batch *b, float *yes)
 {
 	const VF zero = v_set(0), one = v_set(1);
 
@@ -138,17 +139,18 @@ static void round_f16(float *v)
 	}
 }
 
-static void fan(const struct lmi_search_simd_batch *b, const struct lmi_search_levels *l,
-		const float end[2], const float step[2], float first, int n_fan, float *scale)
+static void best_candidates(const struct lmi_search_simd_batch *b,
+			    const struct lmi_search_levels *l, const float end[2],
+			    const float step[2], float first, int n_cand, float *scale)
 {
 	if (l->is_book && b->weighted)
-		lmi_search_do_fan(b, l, end, step, first, n_fan, scale, true, true);
+		lmi_search_do_best_candidates(b, l, end, step, first, n_cand, scale, true, true);
 	else if (l->is_book)
-		lmi_search_do_fan(b, l, end, step, first, n_fan, scale, false, true);
+		lmi_search_do_best_candidates(b, l, end, step, first, n_cand, scale, false, true);
 	else if (b->weighted)
-		lmi_search_do_fan(b, l, end, step, first, n_fan, scale, true, false);
+		lmi_search_do_best_candidates(b, l, end, step, first, n_cand, scale, true, false);
 	else
-		lmi_search_do_fan(b, l, end, step, first, n_fan, scale, false, false);
+		lmi_search_do_best_candidates(b, l, end, step, first, n_cand, scale, false, false);
 }
 
 LMI_SEARCH_INLINE void lmi_search_do_err(const struct lmi_search_simd_batch *b,
@@ -236,7 +238,7 @@ static void codes(const struct lmi_search_simd_batch *b, const struct lmi_search
 }
 
 LMI_SEARCH_INLINE void lmi_search_do_slopes(const struct lmi_search_simd_batch *b, float hi,
-					    int n_fan, float *a, float *m, bool weighted)
+					    int n_cand, float *a, float *m, bool weighted)
 {
 	const VF zero = v_set(0);
 
@@ -258,7 +260,7 @@ LMI_SEARCH_INLINE void lmi_search_do_slopes(const struct lmi_search_simd_batch *
 			sx = sx + wx;
 		}
 		range = max - min;
-		for (int k = 0; k < n_fan; k++) {
+		for (int k = 0; k < n_cand; k++) {
 			float top = hi + (-1 + 0.2f * (float)k);
 			VF inv = lmi_search_v_inverse(range) * v_set(top > 1 ? top : 1);
 			VF sq = zero, sqq = zero, sxq = zero, det, d, o, gain;
@@ -293,12 +295,12 @@ LMI_SEARCH_INLINE void lmi_search_do_slopes(const struct lmi_search_simd_batch *
 	}
 }
 
-static void slopes(const struct lmi_search_simd_batch *b, float hi, int n_fan, float *a, float *m)
+static void slopes(const struct lmi_search_simd_batch *b, float hi, int n_cand, float *a, float *m)
 {
 	if (b->weighted)
-		lmi_search_do_slopes(b, hi, n_fan, a, m, true);
+		lmi_search_do_slopes(b, hi, n_cand, a, m, true);
 	else
-		lmi_search_do_slopes(b, hi, n_fan, a, m, false);
+		lmi_search_do_slopes(b, hi, n_cand, a, m, false);
 }
 
 LMI_SEARCH_INLINE void lmi_search_do_err_affine(const struct lmi_search_simd_batch *b, float hi,
@@ -355,11 +357,11 @@ static void sums_affine(const struct lmi_search_simd_batch *b, float hi, const f
 
 const struct lmi_search_simd_groups_ops LANES_NAME = {
 	.name = LANES_TEXT,
-	.turn = transpose,
-	.ordinary = ordinary,
+	.transpose = transpose,
+	.are_ordinary = are_ordinary,
 	.peaks = peaks,
 	.round = round_f16,
-	.fan = fan,
+	.best_candidates = best_candidates,
 	.err = err_scale,
 	.sums = sums,
 	.codes = codes,

@@ -58,8 +58,7 @@ struct span {
 /* Current solution for all lanes; dmin and m are used only with minima. */
 struct state {
 	ALIGNED float d[LMI_SEARCH_SIMD_GROUPS],
-		dmin[LMI_SEARCH_SIMD_GROUPS]; /* of the block, repeated in each of its
-						      * lanes */
+		dmin[LMI_SEARCH_SIMD_GROUPS]; /* of the block, repeated in each of its lanes */
 	ALIGNED float s[LMI_SEARCH_SIMD_GROUPS], m[LMI_SEARCH_SIMD_GROUPS]; /* integers */
 };
 
@@ -291,7 +290,7 @@ static void search_scale(const struct lmi_search_simd_groups_ops *v,
 		step[0] = -f.l.step[0];
 		step[1] = f.l.step[14];
 	}
-	v->fan(b, &f.l, end, step, -1, LMI_SEARCH_FIT_CANDIDATES, a);
+	v->best_candidates(b, &f.l, end, step, -1, LMI_SEARCH_FIT_CANDIDATES, a);
 	for (int side = 0; side < 2; side++) {
 		float top = (float)(side ? k->s_hi : k->s_lo);
 
@@ -351,7 +350,8 @@ static void fit_blocks(const struct lmi_search_simd_groups_ops *v,
 {
 	int per = LMI_SEARCH_SIMD_GROUPS * k->group /
 		  LMI_SEARCH_SUPERBLOCK; /* number of blocks that fill the lanes */
-	/* with few codes, superblock_search.c's search of all scales is best for values of one sign */
+	/* with few codes, superblock_search.c's search of all scales is best for values of one
+	 * sign */
 	bool few = !affine && !k->book && k->q_hi - k->q_lo < 8;
 	float x[LMI_SEARCH_SUPERBLOCK], w[LMI_SEARCH_SIMD_BLOCKS * LMI_SEARCH_SUPERBLOCK];
 	struct lmi_search_simd_batch b;

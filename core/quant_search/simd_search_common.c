@@ -7,9 +7,9 @@ void lmi_search_simd_load(const struct lmi_search_simd_groups_ops *v,
 {
 	b->n = group;
 	b->weighted = w != NULL;
-	v->turn(src, n_group, group, b->x);
+	v->transpose(src, n_group, group, b->x);
 	if (w)
-		v->turn(w, n_group, group, b->w);
+		v->transpose(w, n_group, group, b->w);
 }
 
 struct lmi_search_levels lmi_search_simd_levels(const struct lmi_search_superblock_shape *k)

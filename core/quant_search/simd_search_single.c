@@ -89,7 +89,7 @@ static void quick_single(const struct lmi_search_simd_groups_ops *v,
  * not clipped: SmolLM2's IQ4_XS, most of which is IQ4_NL, has KL divergences of 0.153 and 0.144
  * with N_UNCUT, and 0.171 and 0.152 without, on two texts.  With an importance matrix, the weights
  * decide what may be clipped. */
-static int n_fan(const struct lmi_search_levels *l, const struct lmi_search_simd_batch *b)
+static int n_cand(const struct lmi_search_levels *l, const struct lmi_search_simd_batch *b)
 {
 	return l->is_book && !b->weighted ? N_UNCUT : LMI_SEARCH_FIT_CANDIDATES;
 }
@@ -109,7 +109,7 @@ static void search_single(const struct lmi_search_simd_groups_ops *v,
 		step[1] = l->step[14];
 	}
 	plain(v, l, b, d, err);
-	v->fan(b, l, end, step, -1, n_fan(l, b), d2);
+	v->best_candidates(b, l, end, step, -1, n_cand(l, b), d2);
 	try_scales(v, l, b, d2, d, err);
 	least_squares(v, l, b, d, d2);
 	try_scales(v, l, b, d2, d, err);
@@ -132,7 +132,7 @@ void lmi_search_simd_single(const struct lmi_search_simd_groups_ops *lanes, int 
 	struct lmi_search_simd_batch b;
 
 	lmi_search_simd_load(v, &b, src, NULL, n, N);
-	v->ordinary(&b, ordinary);
+	v->are_ordinary(&b, ordinary);
 	for (int i = 0; i < n;) {
 		int run = 0;
 

@@ -7,7 +7,7 @@
 
 #include "core/quant_search/scale_search.h"
 
-#define N_FAN	 8
+#define N_CAND   8
 #define N_ROUNDS 4
 
 int lmi_search_ternary_code(float x, float d)
@@ -46,8 +46,8 @@ float lmi_search_ternary(const float *src, const float *importance, size_t n, bo
 		lmi_search_fit_clean(src + i, &x, 1);
 		most = fmaxf(most, fabsf(x));
 	}
-	for (int k = 1; k <= N_FAN; k++) {
-		float d = most * (float)k / N_FAN, next = d;
+	for (int k = 1; k <= N_CAND; k++) {
+		float d = most * (float)k / N_CAND, next = d;
 
 		for (int r = 0; r < N_ROUNDS; r++) {
 			double gain = explained(src, importance, n, d, &next);

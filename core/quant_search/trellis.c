@@ -232,21 +232,21 @@ float lmi_search_trellis_row(const struct lmi_search_trellis_shape *t,
 	float d;
 
 	memset(&s, 0, sizeof(s));
-	for (int i = 0; i < t->n_first; i++)
+	for (int i = 0; i < t->n_codebook; i++)
 		cells_init(&s.c[i], t, i ? LMI_SEARCH_TRELLIS_SECOND : LMI_SEARCH_TRELLIS_FIRST);
 	k.group = 32;
 	k.n_code = 2;
 	k.book = range;
-	k.n_book = t->n_first;
+	k.n_book = t->n_codebook;
 	k.code = codes;
 	k.one_sign = t->magnitude;
-	k.fan_lo = 0.7f;
-	k.fan_hi = 1.5f;
-	k.n_fan = 4;
+	k.cand_lo = 0.7f;
+	k.cand_hi = 1.5f;
+	k.n_cand = 4;
 	k.n_d = 3;
 	k.ctx = &s;
 	d = lmi_search_codebook_row(&k, src, importance, n, dst, block_bytes, pack);
-	for (int i = 0; i < t->n_first; i++)
+	for (int i = 0; i < t->n_codebook; i++)
 		cells_fini(&s.c[i]);
 	return d;
 }

@@ -31,7 +31,7 @@ struct lmi_search_trellis_shape {
 	int dim;       /* number of values in a point: 4 or 8 */
 	int bits;      /* bits of an index */
 	bool magnitude; /* points are magnitudes; each value has its own sign */
-	int n_first;    /* 1, or 2: a group's second codebook starts at LMI_SEARCH_TRELLIS_SECOND */
+	int n_codebook; /* 1, or 2: a group's second codebook starts at LMI_SEARCH_TRELLIS_SECOND */
 	int n_cut;     /* number of cuts per dimension that divide points into cells: 1 for 8
 			* dimensions, 3 for 4 */
 	float cut[3];

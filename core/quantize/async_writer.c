@@ -24,7 +24,7 @@ struct lmi_quantize_async_writer {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* under the lock */
-	uint64_t given, done; /* counters; given - done buffers are queued or in use */
+	uint64_t n_queued, n_done; /* counters; n_queued - n_done buffers are queued or in use */
 	bool closed;
 	struct lmd_error err; /* status LMD_OK: no call has failed */
 };
@@ -36,18 +36,18 @@ static void *writer_main(void *arg)
 
 	(void)pthread_mutex_lock(&b->lock);
 	for (;;) {
-		struct buffer *x = &b->ring[b->done % LMI_QUANTIZE_ASYNC_WRITER_BUFFERS];
+		struct buffer *x = &b->ring[b->n_done % LMI_QUANTIZE_ASYNC_WRITER_BUFFERS];
 
-		while (b->given == b->done && !b->closed)
+		while (b->n_queued == b->n_done && !b->closed)
 			(void)pthread_cond_wait(&b->changed, &b->lock);
-		if (b->given == b->done)
+		if (b->n_queued == b->n_done)
 			break;
 		(void)pthread_mutex_unlock(&b->lock);
 		if (err.status == LMD_OK)
 			err.status = x->fn(x->arg, x->p, x->n, &err);
 		(void)pthread_mutex_lock(&b->lock);
 		b->err = err;
-		b->done++;
+		b->n_done++;
 		(void)pthread_cond_signal(&b->changed);
 	}
 	(void)pthread_mutex_unlock(&b->lock);
@@ -111,7 +111,7 @@ static enum lmd_status wait_for(struct lmi_quantize_async_writer *b, uint64_t mo
 	struct lmd_error e;
 
 	(void)pthread_mutex_lock(&b->lock);
-	while (b->given - b->done > most)
+	while (b->n_queued - b->n_done > most)
 		(void)pthread_cond_wait(&b->changed, &b->lock);
 	e = b->err;
 	(void)pthread_mutex_unlock(&b->lock);
@@ -121,7 +121,7 @@ static enum lmd_status wait_for(struct lmi_quantize_async_writer *b, uint64_t mo
 enum lmd_status lmi_quantize_async_writer_get_buffer(struct lmi_quantize_async_writer *b,
 						     uint8_t **buf, size_t n, struct lmd_error *err)
 {
-	struct buffer *x = &b->ring[b->given % LMI_QUANTIZE_ASYNC_WRITER_BUFFERS];
+	struct buffer *x = &b->ring[b->n_queued % LMI_QUANTIZE_ASYNC_WRITER_BUFFERS];
 	enum lmd_status st = wait_for(b, LMI_QUANTIZE_ASYNC_WRITER_BUFFERS - 1, err);
 
 	if (st != LMD_OK)
@@ -142,13 +142,13 @@ enum lmd_status lmi_quantize_async_writer_get_buffer(struct lmi_quantize_async_w
 void lmi_quantize_async_writer_submit(struct lmi_quantize_async_writer *b,
 				      lmi_quantize_async_writer_fn fn, void *arg, size_t n)
 {
-	struct buffer *x = &b->ring[b->given % LMI_QUANTIZE_ASYNC_WRITER_BUFFERS];
+	struct buffer *x = &b->ring[b->n_queued % LMI_QUANTIZE_ASYNC_WRITER_BUFFERS];
 
 	x->fn = fn;
 	x->arg = arg;
 	x->n = n;
 	(void)pthread_mutex_lock(&b->lock);
-	b->given++;
+	b->n_queued++;
 	(void)pthread_cond_signal(&b->changed);
 	(void)pthread_mutex_unlock(&b->lock);
 }

@@ -31,7 +31,7 @@ struct lmi_quantize_encoder {
 	float *values; /* [n_thread][piece] */
 	uint8_t *in;   /* [n_thread][piece * VALUE_BYTES] */
 	struct lmd_error *err; /* [n_thread] */
-	struct lmi_quantize_async_writer *behind;
+	struct lmi_quantize_async_writer *writer;
 	float *means; /* importances of the tensor */
 	uint64_t cap_means;
 };
@@ -52,7 +52,7 @@ struct work {
 	uint64_t n_all;	       /* rows of the tensor, in all matrices */
 	uint64_t begin;	       /* first value of this window */
 	const float *means;    /* [n_mat][n_col] or [n_col], or NULL */
-	bool one_mean;	       /* shared by all matrices */
+	bool shared_means;     /* shared by all matrices */
 	_Atomic uint64_t next; /* next piece to take */
 	_Atomic uint64_t bad;  /* row + 1 of a value that cannot be encoded; 0: none */
 	_Atomic uint32_t failed; /* thread + 1 of a failed read; 0: none */
@@ -98,7 +98,7 @@ enum lmd_status lmi_quantize_encoder_create(struct lmi_quantize_encoder **out, u
 	if (st == LMD_OK)
 		st = reserve_pieces(e, PIECE, err);
 	if (st == LMD_OK)
-		st = lmi_quantize_async_writer_create(&e->behind, err);
+		st = lmi_quantize_async_writer_create(&e->writer, err);
 	if (st == LMD_OK && n_thread > 1)
 		st = lmi_team_create(&e->team, &o, err);
 	if (st == LMD_OK)
@@ -112,7 +112,7 @@ void lmi_quantize_encoder_destroy(struct lmi_quantize_encoder *e)
 {
 	if (!e)
 		return;
-	lmi_quantize_async_writer_destroy(e->behind);
+	lmi_quantize_async_writer_destroy(e->writer);
 	lmi_team_destroy(e->team);
 	lmi_free(e->values);
 	lmi_free(e->in);
@@ -164,7 +164,8 @@ static void encode_run(struct work *w, float *values, const uint8_t *src, uint64
 	const float *mean = w->means, *x = values;
 
 	if (mean)
-		mean += at % w->n_col + (w->one_mean ? 0 : row / w->n_row % w->n_mat * w->n_col);
+		mean += at % w->n_col +
+			(w->shared_means ? 0 : row / w->n_row % w->n_mat * w->n_col);
 	if (is_native(w->from)) /* pieces are aligned */
 		x = (const float *)(const void *)src;
 	else
@@ -207,12 +208,12 @@ static void worker(void *arg, uint32_t i, uint32_t n)
 		encode_piece(w, i, w->first + piece);
 }
 
-static enum lmd_status pass_on(struct lmi_quantize_encoder *e,
-			       const struct lmi_quantize_encoder_sink *to, size_t n, uint64_t n_src,
-			       struct lmd_error *err)
+static enum lmd_status submit_output(struct lmi_quantize_encoder *e,
+				     const struct lmi_quantize_encoder_sink *to, size_t n,
+				     uint64_t n_src, struct lmd_error *err)
 {
-	lmi_quantize_async_writer_submit(e->behind, to->write, to->arg, n);
-	return to->tell(to->tell_arg, n_src, err);
+	lmi_quantize_async_writer_submit(e->writer, to->write, to->arg, n);
+	return to->progress(to->progress_arg, n_src, err);
 }
 
 static enum lmd_status run_window(struct lmi_quantize_encoder *e,
@@ -222,7 +223,7 @@ static enum lmd_status run_window(struct lmi_quantize_encoder *e,
 	uint64_t begin = values_before(w, w->first), end = values_before(w, w->first + w->n_piece);
 	size_t n_dst = (size_t)(bytes_of(w->to, end, w->n_col) - bytes_of(w->to, begin, w->n_col));
 	uint64_t n_src = bytes_of(w->from, end, w->n_col) - bytes_of(w->from, begin, w->n_col), bad;
-	enum lmd_status st = lmi_quantize_async_writer_get_buffer(e->behind, &w->out, n_dst, err);
+	enum lmd_status st = lmi_quantize_async_writer_get_buffer(e->writer, &w->out, n_dst, err);
 	uint32_t failed;
 	char show[80];
 
@@ -241,7 +242,7 @@ static enum lmd_status run_window(struct lmi_quantize_encoder *e,
 				"range of %s",
 				lmi_printable(show, sizeof(show), it->name, strlen(it->name)),
 				(unsigned long long)bad - 1, w->to->name);
-	return pass_on(e, to, n_dst, n_src, err);
+	return submit_output(e, to, n_dst, n_src, err);
 }
 
 static enum lmd_status load_means(struct lmi_quantize_encoder *e,
@@ -272,11 +273,11 @@ static enum lmd_status copy(struct lmi_quantize_encoder *e, const struct lmi_mod
 	for (uint64_t at = 0; st == LMD_OK && at < it->bytes; at += step) {
 		size_t n = (size_t)(it->bytes - at < step ? it->bytes - at : step);
 
-		st = lmi_quantize_async_writer_get_buffer(e->behind, &out, n, err);
+		st = lmi_quantize_async_writer_get_buffer(e->writer, &out, n, err);
 		if (st == LMD_OK)
 			st = lmi_model_read(m, it->src, at, out, n, err);
 		if (st == LMD_OK)
-			st = pass_on(e, to, n, n, err);
+			st = submit_output(e, to, n, n, err);
 	}
 	return st;
 }
@@ -297,7 +298,7 @@ enum lmd_status lmi_quantize_encoder_run(struct lmi_quantize_encoder *e, const s
 	if (it->importance) {
 		st = load_means(e, it->importance, err);
 		w.means = e->means;
-		w.one_mean = it->importance->n == (uint64_t)t->dims[0];
+		w.shared_means = it->importance->n == (uint64_t)t->dims[0];
 	}
 	w.n_col = (uint64_t)t->dims[0];
 	w.n_row = t->n_dim > 1 ? (uint64_t)t->dims[1] : 1;
@@ -322,5 +323,5 @@ enum lmd_status lmi_quantize_encoder_run(struct lmi_quantize_encoder *e, const s
 
 enum lmd_status lmi_quantize_encoder_flush(struct lmi_quantize_encoder *e, struct lmd_error *err)
 {
-	return lmi_quantize_async_writer_flush(e->behind, err);
+	return lmi_quantize_async_writer_flush(e->writer, err);
 }

@@ -22,8 +22,8 @@ void lmi_quantize_encoder_destroy(struct lmi_quantize_encoder *e); /* NULL allow
 struct lmi_quantize_encoder_sink {
 	lmi_quantize_async_writer_fn write;
 	void *arg;
-	enum lmd_status (*tell)(void *tell_arg, uint64_t n_src, struct lmd_error *err);
-	void *tell_arg;
+	enum lmd_status (*progress)(void *arg, uint64_t n_src, struct lmd_error *err);
+	void *progress_arg;
 };
 
 /* Writes all of it->bytes in order.  The bytes do not depend on the number of threads.

@@ -117,7 +117,7 @@ static void put_ours(const struct lmi_quantize_plan *p, struct lmi_gguf_writer *
 	if (p->opts.n_prune) {
 		(void)snprintf(key, sizeof(key), "%.60s.block_count",
 			       lmi_model_view(p->model)->arch);
-		put_u32(p, w, key, (uint32_t)p->n_left);
+		put_u32(p, w, key, (uint32_t)p->n_layer_out);
 	}
 	if (p->opts.ftype) {
 		put_u32(p, w, "general.quantization_version", QUANTIZATION_VERSION);

@@ -150,7 +150,7 @@ struct lmi_quantize_plan {
 	struct lmi_quantize_item *items; /* in the order of the source */
 	uint32_t n_items;
 	uint32_t n_files;	 /* number of output files */
-	int64_t n_layer, n_left; /* layers of the source, layers that remain */
+	int64_t n_layer, n_layer_out; /* layers of the source, layers that remain */
 	uint64_t elements, bytes_in, bytes_out;
 	uint32_t n_fell_back, n_lacks_imatrix, n_requantized;
 };

@@ -33,7 +33,7 @@ static enum lmd_status check_prune(struct lmi_quantize_plan *p, struct lmd_error
 {
 	const struct lmi_quantize_opts *o = &p->opts;
 
-	p->n_left = p->n_layer;
+	p->n_layer_out = p->n_layer;
 	for (uint32_t i = 0; i < o->n_prune; i++) {
 		if (o->prune[i] >= p->n_layer)
 			return lmd_fail(err, LMD_INVALID,
@@ -43,9 +43,9 @@ static enum lmd_status check_prune(struct lmi_quantize_plan *p, struct lmd_error
 			if (o->prune[k] == o->prune[i])
 				return lmd_fail(err, LMD_INVALID, "layer %u is pruned twice",
 						o->prune[i]);
-		p->n_left--;
+		p->n_layer_out--;
 	}
-	if (o->n_prune && p->n_left < 1)
+	if (o->n_prune && p->n_layer_out < 1)
 		return lmd_fail(err, LMD_INVALID, "cannot prune all %lld layers",
 				(long long)p->n_layer);
 	return LMD_OK;
@@ -149,7 +149,7 @@ static enum lmd_status choose(struct lmi_quantize_plan *p, struct lmi_quantize_m
 	}
 	if (manual >= 0)
 		type = (enum lmd_dtype)manual;
-	else if (role == LMI_QUANTIZE_ROLE_EMBD && !mix->facts.has_output && o->output_type >= 0 &&
+	else if (role == LMI_QUANTIZE_ROLE_EMBD && !mix->params.has_output && o->output_type >= 0 &&
 		 !o->pure)
 		type = (enum lmd_dtype)o->output_type;
 	else if (!o->pure && lmi_dtype(type)->is_quant)
@@ -170,20 +170,20 @@ static enum lmd_status choose_all(struct lmi_quantize_plan *p, struct lmd_error 
 {
 	struct lmi_quantize_item **order = lmi_alloc(p->n_items + 1u, sizeof(*order));
 	struct lmi_quantize_patterns *patterns = NULL;
-	struct lmi_quantize_mix_params facts;
+	struct lmi_quantize_mix_params params;
 	struct lmi_quantize_mix mix;
 	enum lmd_status st;
 
 	if (!order)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u tensors", p->n_items);
 	st = lmi_quantize_patterns_create(&patterns, p->opts.rules, p->opts.n_rules, err);
-	lmi_quantize_model_params(&p->opts, lmi_model_view(p->model), &facts);
+	lmi_quantize_model_params(&p->opts, lmi_model_view(p->model), &params);
 	for (uint32_t i = 0; i < p->n_items; i++) {
 		order[i] = &p->items[i];
-		facts.n_v += lmi_quantize_tensor_role_of(order[i]->name) == LMI_QUANTIZE_ROLE_V;
+		params.n_v += lmi_quantize_tensor_role_of(order[i]->name) == LMI_QUANTIZE_ROLE_V;
 	}
 	qsort(order, p->n_items, sizeof(*order), by_mix_order);
-	lmi_quantize_mix_init(&mix, p->opts.ftype, &facts);
+	lmi_quantize_mix_init(&mix, p->opts.ftype, &params);
 	for (uint32_t i = 0; st == LMD_OK && i < p->n_items; i++)
 		st = choose(p, &mix, patterns, order[i], err);
 	lmi_quantize_patterns_destroy(patterns);

@@ -124,7 +124,7 @@ static enum lmd_status encode_all(struct run *r, struct lmd_error *err)
 {
 	uint32_t n_thread = r->p->opts.n_thread ? r->p->opts.n_thread : lmi_cpu_count();
 	struct lmi_quantize_encoder_sink to = {
-		.write = write_data, .tell = report_progress, .tell_arg = r};
+		.write = write_data, .progress = report_progress, .progress_arg = r};
 	struct lmi_quantize_encoder *e = NULL;
 	enum lmd_status st;
 

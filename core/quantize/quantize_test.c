@@ -116,11 +116,16 @@ START_TEST(types_and_keys)
 		const char *name;
 		enum lmd_dtype type;
 	} expected[] = {
-		{"token_embd.weight", LMD_DTYPE_Q4_K},	  {"output.weight", LMD_DTYPE_Q6_K},
-		{"output_norm.weight", LMD_DTYPE_F32},	  {"odd.weight", LMD_DTYPE_Q5_0},
-		{"very_odd.weight", LMD_DTYPE_F16},	  {"blk.0.attn_v.weight", LMD_DTYPE_Q6_K},
-		{"blk.1.attn_v.weight", LMD_DTYPE_Q4_K},  {"blk.7.attn_v.weight", LMD_DTYPE_Q6_K},
-		{"blk.0.attn_q.weight", LMD_DTYPE_Q4_K},  {"blk.0.ffn_down_exps.weight", LMD_DTYPE_Q6_K},
+		{"token_embd.weight", LMD_DTYPE_Q4_K},
+		{"output.weight", LMD_DTYPE_Q6_K},
+		{"output_norm.weight", LMD_DTYPE_F32},
+		{"odd.weight", LMD_DTYPE_Q5_0},
+		{"very_odd.weight", LMD_DTYPE_F16},
+		{"blk.0.attn_v.weight", LMD_DTYPE_Q6_K},
+		{"blk.1.attn_v.weight", LMD_DTYPE_Q4_K},
+		{"blk.7.attn_v.weight", LMD_DTYPE_Q6_K},
+		{"blk.0.attn_q.weight", LMD_DTYPE_Q4_K},
+		{"blk.0.ffn_down_exps.weight", LMD_DTYPE_Q6_K},
 		{"blk.2.ffn_down_exps.weight", LMD_DTYPE_Q4_K},
 		{"blk.0.ffn_gate_inp.weight", LMD_DTYPE_F32},
 	};

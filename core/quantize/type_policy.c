@@ -311,9 +311,9 @@ static bool is_70b(const struct lmi_quantize_mix_params *f)
 }
 
 void lmi_quantize_mix_init(struct lmi_quantize_mix *m, const struct lmi_ftype *ftype,
-			   const struct lmi_quantize_mix_params *facts)
+			   const struct lmi_quantize_mix_params *params)
 {
-	*m = (struct lmi_quantize_mix){.ftype = ftype, .facts = *facts};
+	*m = (struct lmi_quantize_mix){.ftype = ftype, .params = *params};
 }
 
 static uint32_t at_position(int64_t i, int64_t n)
@@ -344,7 +344,7 @@ static bool has(uint64_t ftypes, const struct lmi_ftype *f)
 static uint32_t conditions(struct lmi_quantize_mix *m, const struct lmd_tensor *t, const char *name,
 			   enum lmi_quantize_tensor_role role)
 {
-	const struct lmi_quantize_mix_params *f = &m->facts;
+	const struct lmi_quantize_mix_params *f = &m->params;
 	bool falcon = !strcmp(f->arch, "falcon"), low = has(LOW, m->ftype);
 	int64_t layer = lmi_quantize_mix_layer(name), i = 0, n = f->n_layer;
 	uint32_t c = falcon ? FALCON : NOFALCON;
@@ -380,7 +380,7 @@ static enum lmd_dtype mxfp4_type(const struct lmi_quantize_mix *m,
 		      role == LMI_QUANTIZE_ROLE_DOWN;
 
 	/* only this family has other stacks of matrices */
-	if (strcmp(m->facts.arch, "bailingmoe3") != 0)
+	if (strcmp(m->params.arch, "bailingmoe3") != 0)
 		expert = true;
 	return (have & STACK) && expert ? LMD_DTYPE_MXFP4 : LMD_DTYPE_Q8_0;
 }
@@ -390,7 +390,7 @@ enum lmd_dtype lmi_quantize_mix_type(struct lmi_quantize_mix *m, const struct lm
 {
 	enum lmi_quantize_tensor_role role = lmi_quantize_tensor_role_of(name);
 	enum lmd_dtype type = m->ftype->type;
-	bool tied = role == LMI_QUANTIZE_ROLE_EMBD && !m->facts.has_output;
+	bool tied = role == LMI_QUANTIZE_ROLE_EMBD && !m->params.has_output;
 	uint32_t have;
 
 	if (tied)
@@ -408,7 +408,7 @@ enum lmd_dtype lmi_quantize_mix_type(struct lmi_quantize_mix *m, const struct lm
 			break;
 		}
 	}
-	if (role == LMI_QUANTIZE_ROLE_V && !has(LOW, m->ftype) && is_70b(&m->facts) &&
+	if (role == LMI_QUANTIZE_ROLE_V && !has(LOW, m->ftype) && is_70b(&m->params) &&
 	    (type == LMD_DTYPE_Q3_K || type == LMD_DTYPE_Q4_K))
 		type = LMD_DTYPE_Q5_K;
 	return type;

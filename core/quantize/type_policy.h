@@ -45,12 +45,12 @@ struct lmi_quantize_mix_params {
 
 struct lmi_quantize_mix {
 	const struct lmi_ftype *ftype;
-	struct lmi_quantize_mix_params facts;
+	struct lmi_quantize_mix_params params;
 	int64_t i_v, i_down, i_up, i_gate; /* number of tensors of these roles so far */
 };
 
 void lmi_quantize_mix_init(struct lmi_quantize_mix *m, const struct lmi_ftype *ftype,
-			   const struct lmi_quantize_mix_params *facts);
+			   const struct lmi_quantize_mix_params *params);
 
 /* Compares two names: tensors outside of layers come first, then layer by layer, bytewise within a
  * layer. */

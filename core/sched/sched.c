@@ -23,10 +23,10 @@ struct rec {
 	struct lmi_sched_seq o;
 	enum state state;
 	bool planned; /* part of the running step */
-	bool doomed;  /* removed while planned; freed after the step */
+	bool removed; /* removed while planned; freed after the step */
 	bool encoded;
 	uint64_t arrival;   /* unique */
-	uint64_t share;	    /* arrival of the parent; 0 = none */
+	uint64_t parent_arrival; /* arrival of the parent; 0 = none */
 	uint32_t n_done;    /* rows in memory */
 	uint32_t n_emitted; /* rows below this one have been output, or never will be */
 	uint32_t kv_seq;
@@ -192,7 +192,7 @@ enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq
 				s->n_max);
 	s->rec[i] = (struct rec){.o = *o, .state = WAITING, .arrival = ++s->n_arrived};
 	if (o->share != LMI_SCHED_NO_SEQ) {
-		s->rec[i].share = s->rec[o->share].arrival;
+		s->rec[i].parent_arrival = s->rec[o->share].arrival;
 		s->rec[i].n_emitted = o->share_rows;
 	}
 	if (o->out_from > s->rec[i].n_emitted)
@@ -234,7 +234,7 @@ void lmi_sched_remove(struct lmi_sched *s, uint32_t seq)
 	struct rec *r = rec_of(s, seq);
 
 	if (r->planned) {
-		r->doomed = true;
+		r->removed = true;
 		return;
 	}
 	if (r->state == ACTIVE)
@@ -250,12 +250,12 @@ static const struct rec *parent_of(const struct lmi_sched *s, struct rec *r)
 {
 	const struct rec *p;
 
-	if (!r->share)
+	if (!r->parent_arrival)
 		return NULL;
 	p = &s->rec[r->o.share];
-	if (p->state != FREE && p->arrival == r->share && !p->doomed)
+	if (p->state != FREE && p->arrival == r->parent_arrival && !p->removed)
 		return p;
-	r->share = 0;
+	r->parent_arrival = 0;
 	return NULL;
 }
 
@@ -270,7 +270,7 @@ static void start_shared(struct lmi_sched *s)
 		next = r->next;
 		if (!p || p->state != ACTIVE || p->n_done < r->o.share_rows)
 			continue;
-		r->share = 0;
+		r->parent_arrival = 0;
 		if (!lmi_kv_can_fork(s->kv, p->kv_seq, r->o.share_rows))
 			continue;
 		kv_seq = lmi_kv_fork(s->kv, p->kv_seq, r->o.share_rows);
@@ -289,7 +289,7 @@ static uint32_t wanted_mark(struct lmi_sched *s, const struct rec *p, uint32_t f
 	for (uint32_t i = s->waiting.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next) {
 		struct rec *r = &s->rec[i];
 
-		if (r->share && parent_of(s, r) == p && r->o.share_rows > first &&
+		if (r->parent_arrival && parent_of(s, r) == p && r->o.share_rows > first &&
 		    r->o.share_rows < first + n)
 			return r->o.share_rows - first;
 	}
@@ -299,13 +299,13 @@ static uint32_t wanted_mark(struct lmi_sched *s, const struct rec *p, uint32_t f
 /* ---- the next step ---- */
 
 /* The remaining capacity of the step that is being planned. */
-struct room {
+struct budget {
 	uint32_t plan, n_row, n_out;
 };
 
 static bool has_work(const struct rec *r)
 {
-	return r->n_done < r->o.n_known && !r->doomed;
+	return r->n_done < r->o.n_known && !r->removed;
 }
 
 static uint32_t plan_of(const struct rec *r)
@@ -340,21 +340,21 @@ static bool pick_plan(const struct lmi_sched *s, uint32_t *plan)
 	return any;
 }
 
-/* Returns how many rows of `r` fit into the room; 0 = none now. */
-static uint32_t chunk_of(const struct rec *r, const struct room *room)
+/* Returns how many rows of `r` fit into the budget; 0 = none now. */
+static uint32_t chunk_of(const struct rec *r, const struct budget *budget)
 {
 	uint32_t left = r->o.n_known - r->n_done, n = left;
 
-	if (n > room->n_row)
-		n = room->n_row;
+	if (n > budget->n_row)
+		n = budget->n_row;
 	if (r->o.max_chunk && n > r->o.max_chunk)
 		n = r->o.max_chunk;
 	if (r->o.out == LMI_SCHED_OUT_ALL) {
 		uint32_t skip = r->n_emitted > r->n_done ? r->n_emitted - r->n_done : 0;
 
-		if (n > skip + room->n_out)
-			n = skip + room->n_out;
-	} else if (r->o.out == LMI_SCHED_OUT_LAST && n == left && !room->n_out) {
+		if (n > skip + budget->n_out)
+			n = skip + budget->n_out;
+	} else if (r->o.out == LMI_SCHED_OUT_LAST && n == left && !budget->n_out) {
 		n--;
 	}
 	return r->o.whole && n < left ? 0 : n;
@@ -403,7 +403,8 @@ static bool reserve(struct lmi_sched *s, const struct rec *r, uint32_t n, uint32
 	return true;
 }
 
-static void add_part(struct lmi_sched *s, uint32_t i, struct lmi_sched_part p, struct room *room)
+static void add_part(struct lmi_sched *s, uint32_t i, struct lmi_sched_part p,
+		     struct budget *budget)
 {
 	struct rec *r = &s->rec[i];
 
@@ -411,43 +412,43 @@ static void add_part(struct lmi_sched *s, uint32_t i, struct lmi_sched_part p, s
 	p.kv_seq = r->kv_seq;
 	s->part[s->n_part++] = p;
 	r->planned = true;
-	room->n_row -= p.n;
-	room->n_out -= p.n_out;
+	budget->n_row -= p.n;
+	budget->n_out -= p.n_out;
 }
 
-/* Adds an active sequence to the step if it has work for this plan and there is room. */
-static void plan_seq(struct lmi_sched *s, uint32_t i, struct room *room)
+/* Adds an active sequence to the step if it has work for this plan and the budget allows it. */
+static void plan_seq(struct lmi_sched *s, uint32_t i, struct budget *budget)
 {
 	struct rec *r = &s->rec[i];
 	struct lmi_sched_part p = {.first = r->n_done};
 
-	if (r->planned || !has_work(r) || plan_of(r) != room->plan || !room->n_row)
+	if (r->planned || !has_work(r) || plan_of(r) != budget->plan || !budget->n_row)
 		return;
 	if (r->o.n_encode && !r->encoded) {
 		p = (struct lmi_sched_part){.n = r->o.n_encode, .encode = true};
-		if (p.n <= room->n_row)
-			add_part(s, i, p, room);
+		if (p.n <= budget->n_row)
+			add_part(s, i, p, budget);
 		return;
 	}
-	p.n = chunk_of(r, room);
+	p.n = chunk_of(r, budget);
 	if (!p.n)
 		return;
 	p.mark = wanted_mark(s, r, p.first, p.n);
 	if (!reserve(s, r, p.n, p.mark))
 		return;
 	p.n_out = outputs_of(r, p.n);
-	add_part(s, i, p, room);
+	add_part(s, i, p, budget);
 }
 
 /* Starts a waiting sequence if there is free memory for all its known rows. */
-static bool start(struct lmi_sched *s, uint32_t i, struct room *room)
+static bool start(struct lmi_sched *s, uint32_t i, struct budget *budget)
 {
 	struct rec *r = &s->rec[i];
 	uint32_t kv_seq;
 
 	if (parent_of(s, r))
 		return false;
-	if (r->o.n_encode ? r->o.n_encode > room->n_row : !chunk_of(r, room))
+	if (r->o.n_encode ? r->o.n_encode > budget->n_row : !chunk_of(r, budget))
 		return false;
 	if (!lmi_kv_fits(s->kv, r->o.n_known, s->n_batch))
 		return false;
@@ -459,7 +460,7 @@ static bool start(struct lmi_sched *s, uint32_t i, struct room *room)
 		return false;
 	}
 	activate(s, i, kv_seq);
-	plan_seq(s, i, room);
+	plan_seq(s, i, budget);
 	return true;
 }
 
@@ -479,53 +480,53 @@ static uint32_t first_of_plan(const struct lmi_sched *s, uint32_t plan)
 /* Starts the next waiting sequence. It may overtake sequences of other plans, which cannot be part
  * of this step, as long as the head of the queue could start as well. Since plans take turns, the
  * head starts when its plan is next; a head that waits for memory is never overtaken. */
-static bool admit(struct lmi_sched *s, struct room *room)
+static bool admit(struct lmi_sched *s, struct budget *budget)
 {
-	uint32_t head = s->waiting.head, i = first_of_plan(s, room->plan);
+	uint32_t head = s->waiting.head, i = first_of_plan(s, budget->plan);
 
-	if (i == LMI_SCHED_NO_SEQ || !room->n_row)
+	if (i == LMI_SCHED_NO_SEQ || !budget->n_row)
 		return false;
 	if (i != head && (lmi_kv_n_free_seq(s->kv) < 2 ||
 			  !lmi_kv_fits(s->kv, s->rec[head].o.n_known, s->n_batch)))
 		return false;
-	return start(s, i, room);
+	return start(s, i, budget);
 }
 
-static void plan_step(struct lmi_sched *s, struct room *room)
+static void plan_step(struct lmi_sched *s, struct budget *budget)
 {
 	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
 		if (s->rec[i].o.n_known - s->rec[i].n_done == 1)
-			plan_seq(s, i, room);
+			plan_seq(s, i, budget);
 	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
-		plan_seq(s, i, room);
-	while (admit(s, room))
+		plan_seq(s, i, budget);
+	while (admit(s, budget))
 		;
 }
 
 bool lmi_sched_next(struct lmi_sched *s, struct lmi_sched_step *out)
 {
-	struct room room = {0};
+	struct budget budget = {0};
 	uint32_t first = 0;
 
 	assert(!s->running);
 	start_shared(s);
 	s->n_part = 0;
 	/* a plan whose only work waits for memory must not block the others */
-	for (bool again = false; !s->n_part; again = true) {
-		if (!pick_plan(s, &room.plan) || (again && room.plan == first))
+	for (bool second_pass = false; !s->n_part; second_pass = true) {
+		if (!pick_plan(s, &budget.plan) || (second_pass && budget.plan == first))
 			return false;
-		first = again ? first : room.plan;
-		room.n_row = s->n_batch;
-		room.n_out = s->n_out;
-		plan_step(s, &room);
-		s->last_plan = room.plan;
+		first = second_pass ? first : budget.plan;
+		budget.n_row = s->n_batch;
+		budget.n_out = s->n_out;
+		plan_step(s, &budget);
+		s->last_plan = budget.plan;
 	}
 	s->running = true;
 	s->stats.n_step++;
-	s->stats.n_row += s->n_batch - room.n_row;
-	*out = (struct lmi_sched_step){.plan = room.plan,
-				       .n_row = s->n_batch - room.n_row,
-				       .n_out = s->n_out - room.n_out,
+	s->stats.n_row += s->n_batch - budget.n_row;
+	*out = (struct lmi_sched_step){.plan = budget.plan,
+				       .n_row = s->n_batch - budget.n_row,
+				       .n_out = s->n_out - budget.n_out,
 				       .n_part = s->n_part,
 				       .parts = s->part};
 	return true;
@@ -556,7 +557,7 @@ void lmi_sched_done(struct lmi_sched *s, bool ran)
 	for (uint32_t k = 0; k < s->n_part; k++) {
 		uint32_t i = s->part[k].seq;
 
-		if (s->rec[i].doomed)
+		if (s->rec[i].removed)
 			lmi_sched_remove(s, i);
 		else if (!ran)
 			restart(s, i);

@@ -22,7 +22,7 @@
 /* Minimum number of bytes of a message per message_ms. */
 #define PART_BYTES 10240u
 /* Time that a rejected connection is given to send a request and read the error. */
-#define TURNED_AWAY_MS 2000u
+#define REJECT_MS      2000u
 #define IOV_MAX_SEND   8u
 
 static void on_rx(struct lmi_mailbox_message *m);
@@ -41,7 +41,7 @@ static enum lmd_status identify(struct lmi_conn *c)
 		    nng_stream_get_uint64(c->stream, NNG_OPT_IPC_PEER_PID, &pid))
 			return LMD_IO;
 		c->peer = (struct lmi_conn_peer){.uid = (uint32_t)uid};
-		c->who = (struct lmi_svc_principal){
+		c->principal = (struct lmi_svc_principal){
 			.uid = (uint32_t)uid, .gid = (uint32_t)gid, .pid = (int32_t)pid};
 		return LMD_OK;
 	}
@@ -56,7 +56,8 @@ static enum lmd_status identify(struct lmi_conn *c)
 	} else {
 		return LMD_IO;
 	}
-	c->who = (struct lmi_svc_principal){.uid = UINT32_MAX, .gid = UINT32_MAX, .remote = true};
+	c->principal =
+		(struct lmi_svc_principal){.uid = UINT32_MAX, .gid = UINT32_MAX, .remote = true};
 	return LMD_OK;
 }
 
@@ -78,19 +79,20 @@ static enum lmd_status admit(struct lmi_conn *c)
 	if (st != LMD_OK)
 		return st;
 	st = lmi_conn_limiter_admit(&f->limiter, &c->peer, &err);
-	if (st == LMD_BUSY && f->n_turned_away < LMI_FRONT_REJECTED_MAX) {
-		f->n_turned_away++;
-		c->turned_away = true;
+	if (st == LMD_BUSY && f->n_rejected < LMI_FRONT_REJECTED_MAX) {
+		f->n_rejected++;
+		c->rejected = true;
 		c->frames.max = unauthenticated_bytes(f);
-		(void)snprintf(c->why, sizeof(c->why), "%.159s", err.text);
+		(void)snprintf(c->reject_reason, sizeof(c->reject_reason), "%.159s", err.text);
 		return LMD_OK;
 	}
 	if (st != LMD_OK)
 		return st;
-	c->who.conn = ++f->n_conn_ever;
+	c->principal.conn = ++f->n_conn_ever;
 	if (!c->peer.remote)
-		c->who.role = lmi_conn_limiter_is_admin(&f->limiter, &c->peer) ? LMI_SVC_ROLE_ADMIN
-									       : LMI_SVC_ROLE_USER;
+		c->principal.role = lmi_conn_limiter_is_admin(&f->limiter, &c->peer)
+					    ? LMI_SVC_ROLE_ADMIN
+					    : LMI_SVC_ROLE_USER;
 	c->frames.max = c->peer.remote ? unauthenticated_bytes(f) : f->o.message_bytes;
 	return LMD_OK;
 }
@@ -142,7 +144,7 @@ void lmi_conn_free_if_done(struct lmi_conn *c)
 {
 	struct lmi_front_listener *f = c->f;
 
-	if (!c->closed || c->rx.runs || c->tx.runs || c->n_call || f->walks)
+	if (!c->closed || c->rx.runs || c->tx.runs || c->n_call || f->iterating)
 		return;
 	*(c->prev ? &c->prev->next : &f->conns) = c->next;
 	if (c->next)
@@ -170,12 +172,12 @@ void lmi_conn_close(struct lmi_conn *c)
 	if (c->out)
 		f->n_sending--;
 	c->n_call++; /* keeps c alive while its requests are answered */
-	if (c->turned_away) {
-		f->n_turned_away--;
-	} else if (c->who.conn) {
+	if (c->rejected) {
+		f->n_rejected--;
+	} else if (c->principal.conn) {
 		lmi_conn_limiter_leave(&f->limiter, &c->peer);
 		if (f->open)
-			f->o.ops.gone(f->o.arg, c->who.conn);
+			f->o.ops.closed(f->o.arg, c->principal.conn);
 	}
 	c->n_call--;
 	lmi_conn_free_if_done(c);
@@ -184,27 +186,27 @@ void lmi_conn_close(struct lmi_conn *c)
 void lmi_conn_deauthenticate(struct lmi_conn *c)
 {
 	struct lmi_front_listener *f = c->f;
-	uint64_t conn = c->who.conn;
+	uint64_t conn = c->principal.conn;
 
 	c->revoked = false;
-	c->who.role = LMI_SVC_ROLE_NONE;
-	*c->who.key_label = 0;
-	c->who.conn = ++f->n_conn_ever;
+	c->principal.role = LMI_SVC_ROLE_NONE;
+	*c->principal.key_label = 0;
+	c->principal.conn = ++f->n_conn_ever;
 	c->expires_ns = 0;
 	c->frames.max = unauthenticated_bytes(f);
-	f->o.ops.gone(f->o.arg, conn);
+	f->o.ops.closed(f->o.arg, conn);
 }
 
 void lmi_conn_revoke(struct lmi_conn *c)
 {
 	c->revoked = true;
-	c->who.role = LMI_SVC_ROLE_NONE;
+	c->principal.role = LMI_SVC_ROLE_NONE;
 	lmi_front_check_by(c->f, 0);
 }
 
 void lmi_conn_close_later(struct lmi_conn *c)
 {
-	c->doomed = true;
+	c->close_pending = true;
 	lmi_front_check_by(c->f, 0);
 }
 
@@ -246,7 +248,7 @@ static void receive(struct lmi_conn *c)
 {
 	nng_iov iov = {.iov_buf = c->in, .iov_len = sizeof(c->in)};
 
-	c->reads = c->rx.runs = true;
+	c->reading = c->rx.runs = true;
 	(void)nng_aio_set_iov(c->rx.aio, 1, &iov);
 	nng_stream_recv(c->stream, c->rx.aio);
 }
@@ -294,9 +296,9 @@ static void on_tx(struct lmi_mailbox_message *m)
 		return;
 	}
 	c->f->n_sending--;
-	if (c->last_words)
+	if (c->close_after_send)
 		lmi_conn_close(c);
-	else if (!c->reads) /* sending the first bytes has completed the TLS handshake */
+	else if (!c->reading) /* sending the first bytes has completed the TLS handshake */
 		receive(c);
 }
 
@@ -305,7 +307,7 @@ void lmi_conn_send(struct lmi_conn *c, const uint8_t *route, uint32_t n_route, c
 {
 	struct lmi_front_out *o;
 
-	if (c->closed || c->doomed)
+	if (c->closed || c->close_pending)
 		return;
 	if (c->out_bytes > LMI_CONN_OUT_BYTES) {
 		c->f->n_unread++;
@@ -322,15 +324,15 @@ void lmi_conn_send(struct lmi_conn *c, const uint8_t *route, uint32_t n_route, c
 	memcpy(o->bytes + o->n + n_route, bytes, n);
 	o->n += n_route + n;
 	put(c, o);
-	if (c->turned_away)
-		c->last_words = true;
+	if (c->rejected)
+		c->close_after_send = true;
 }
 
 /* ---- reading ---- */
 
 static void take(struct lmi_conn *c, const uint8_t *p, size_t n)
 {
-	while (n && !c->closed && !c->doomed && !c->last_words) {
+	while (n && !c->closed && !c->close_pending && !c->close_after_send) {
 		bool inside = lmi_front_frames_incomplete(&c->frames);
 		struct lmi_front_frame frame;
 
@@ -377,7 +379,7 @@ static void on_rx(struct lmi_mailbox_message *m)
 	}
 	if (f->open)
 		take(c, c->in, n);
-	if (!c->doomed)
+	if (!c->close_pending)
 		receive(c);
 	lmi_front_check_by(f, lmi_conn_tick(c, f->now));
 }
@@ -406,16 +408,16 @@ uint64_t lmi_conn_tick(struct lmi_conn *c, uint64_t now)
 
 	if (c->closed)
 		return UINT64_MAX;
-	if (c->doomed) {
+	if (c->close_pending) {
 		lmi_conn_close(c);
 		return UINT64_MAX;
 	}
 	if (c->revoked)
 		lmi_conn_deauthenticate(c);
-	if (c->turned_away) {
-		if (now >= c->begun_ns + TURNED_AWAY_MS * LMI_FRONT_NS_PER_MS)
+	if (c->rejected) {
+		if (now >= c->begun_ns + REJECT_MS * LMI_FRONT_NS_PER_MS)
 			return over(c, &f->n_slow);
-		next = c->begun_ns + TURNED_AWAY_MS * LMI_FRONT_NS_PER_MS;
+		next = c->begun_ns + REJECT_MS * LMI_FRONT_NS_PER_MS;
 	} else if (lmi_front_frames_incomplete(&c->frames)) {
 		if (now >= c->part_ns + part && c->frames.got - c->part_got < PART_BYTES)
 			return over(c, &f->n_slow);
@@ -433,7 +435,7 @@ uint64_t lmi_conn_tick(struct lmi_conn *c, uint64_t now)
 		return least(next, c->wrote_ns + idle);
 	}
 	if (now >= c->since_ns + idle && !c->n_call && next == UINT64_MAX) {
-		if (!f->o.ops.busy(f->o.arg, c->who.conn))
+		if (!f->o.ops.busy(f->o.arg, c->principal.conn))
 			return over(c, &f->n_idle);
 		c->since_ns = now;
 	}

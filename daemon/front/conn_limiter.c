@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A list of peers.  Its length is bounded by the number of connections plus
- * LMI_CONN_LIMITER_GONE_MAX. Authentication attempts are limited by a leaky bucket for each peer:
+ * LMI_CONN_LIMITER_IDLE_MAX. Authentication attempts are limited by a leaky bucket for each peer:
  * its level falls by one every LMI_CONN_LIMITER_ATTEMPT_MS.  The entry stores the time at which the
  * bucket will be empty. */
 #include "daemon/front/conn_limiter.h"
@@ -16,9 +16,9 @@
 
 struct lmi_conn_limiter_entry {
 	struct lmi_conn_limiter_entry *next;
-	struct lmi_conn_peer who;
+	struct lmi_conn_peer peer;
 	uint32_t n;         /* connections */
-	uint64_t tries_end; /* time at which the bucket of its attempts will be empty */
+	uint64_t attempts_end; /* time at which the bucket of its attempts will be empty */
 };
 
 static bool is_mapped(const uint8_t addr[16])
@@ -78,7 +78,7 @@ static struct lmi_conn_limiter_entry *find(const struct lmi_conn_limiter *d,
 {
 	struct lmi_conn_limiter_entry *e = d->first;
 
-	while (e && !same(&e->who, v))
+	while (e && !same(&e->peer, v))
 		e = e->next;
 	return e;
 }
@@ -109,10 +109,10 @@ enum lmd_status lmi_conn_limiter_admit(struct lmi_conn_limiter *d, const struct 
 		d->n_refused++;
 		return st;
 	}
-	if (!e->n && e->tries_end) {
-		d->n_gone--;
+	if (!e->n && e->attempts_end) {
+		d->n_idle--;
 	} else if (!e->n) {
-		e->who = *v;
+		e->peer = *v;
 		e->next = d->first;
 		d->first = e;
 	}
@@ -122,7 +122,7 @@ enum lmd_status lmi_conn_limiter_admit(struct lmi_conn_limiter *d, const struct 
 }
 
 /* Drops the oldest peer without a connection. */
-static void forget_one(struct lmi_conn_limiter *d)
+static void remove_oldest(struct lmi_conn_limiter *d)
 {
 	struct lmi_conn_limiter_entry **oldest = NULL, *e;
 
@@ -133,7 +133,7 @@ static void forget_one(struct lmi_conn_limiter *d)
 		return;
 	e = *oldest;
 	*oldest = e->next;
-	d->n_gone--;
+	d->n_idle--;
 	lmi_free(e);
 }
 
@@ -141,7 +141,7 @@ void lmi_conn_limiter_leave(struct lmi_conn_limiter *d, const struct lmi_conn_pe
 {
 	struct lmi_conn_limiter_entry *e = NULL, **p = &d->first;
 
-	while (*p && !same(&(*p)->who, v))
+	while (*p && !same(&(*p)->peer, v))
 		p = &(*p)->next;
 	e = *p;
 	if (!e || !e->n)
@@ -149,10 +149,11 @@ void lmi_conn_limiter_leave(struct lmi_conn_limiter *d, const struct lmi_conn_pe
 	d->n--;
 	if (--e->n)
 		return;
-	if (e->tries_end) { /* keep the entry, so that reconnecting does not reset the attempts */
-		d->n_gone++;
-		if (d->n_gone > LMI_CONN_LIMITER_GONE_MAX)
-			forget_one(d);
+	/* keep the entry, so that reconnecting does not reset the attempts */
+	if (e->attempts_end) {
+		d->n_idle++;
+		if (d->n_idle > LMI_CONN_LIMITER_IDLE_MAX)
+			remove_oldest(d);
 		return;
 	}
 	*p = e->next;
@@ -169,7 +170,7 @@ enum lmd_status lmi_conn_limiter_auth_attempt(struct lmi_conn_limiter *d,
 
 	if (!e)
 		return lmd_fail(err, LMD_INTERNAL, "the peer is unknown");
-	from = e->tries_end > now ? e->tries_end : now;
+	from = e->attempts_end > now ? e->attempts_end : now;
 	if (from - now > (LMI_CONN_LIMITER_ATTEMPTS_MAX - 1) * TRY_NS) {
 		*retry_ms = (uint32_t)((from - now - (LMI_CONN_LIMITER_ATTEMPTS_MAX - 1) * TRY_NS) /
 					       1000000 +
@@ -180,7 +181,7 @@ enum lmd_status lmi_conn_limiter_auth_attempt(struct lmi_conn_limiter *d,
 				lmi_conn_peer_text(v, text), LMI_CONN_LIMITER_ATTEMPTS_MAX,
 				LMI_CONN_LIMITER_ATTEMPT_MS / 1000);
 	}
-	e->tries_end = from + TRY_NS;
+	e->attempts_end = from + TRY_NS;
 	return LMD_OK;
 }
 
@@ -189,5 +190,5 @@ void lmi_conn_limiter_auth_ok(struct lmi_conn_limiter *d, const struct lmi_conn_
 	struct lmi_conn_limiter_entry *e = find(d, v);
 
 	if (e)
-		e->tries_end -= e->tries_end > TRY_NS ? TRY_NS : e->tries_end;
+		e->attempts_end -= e->attempts_end > TRY_NS ? TRY_NS : e->attempts_end;
 }

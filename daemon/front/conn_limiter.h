@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * door.h - connection limiter: how many connections each peer may have, and how often it may try to
- * authenticate.
+ * conn_limiter.h - connection limiter: how many connections each peer may have, and how often it
+ * may try to authenticate.
  *
- * A peer is a user of this machine, identified by the uid of its process, or a network address.
- * All addresses of an IPv6 /64 network are one peer.
+ * A peer is a user of this machine, identified by the uid of its process, or a network address. All
+ * addresses of an IPv6 /64 network are one peer.
  *
  * Pure: the time is an argument. */
 #ifndef LLAMAD_DAEMON_FRONT_CONN_LIMITER_H
@@ -34,13 +34,13 @@ struct lmi_conn_limiter_limits {
 #define LMI_CONN_LIMITER_ATTEMPTS_MAX 10u
 #define LMI_CONN_LIMITER_ATTEMPT_MS   6000u
 /* Maximum number of peers without a connection whose attempts are remembered. */
-#define LMI_CONN_LIMITER_GONE_MAX 1024u
+#define LMI_CONN_LIMITER_IDLE_MAX 1024u
 
 struct lmi_conn_limiter {
 	struct lmi_conn_limiter_limits limits;
 	uint32_t own_uid;
 	struct lmi_conn_limiter_entry *first; /* newest first */
-	uint32_t n, n_gone;           /* number of connections; of entries without one */
+	uint32_t n, n_idle;                   /* number of connections; of entries without one */
 	uint64_t n_refused;
 };
 

@@ -45,7 +45,8 @@ START_TEST(limits)
 	/* three for each user, six in all, two more for admins */
 	for (uint32_t i = 0; i < 4; i++)
 		ck_assert_int_eq(enter(&anna), i < 3 ? LMD_OK : LMD_BUSY);
-	ck_assert_str_eq(err.text, "too many connections of uid 1000: 3 are open, the maximum is 3");
+	ck_assert_str_eq(err.text,
+			 "too many connections of uid 1000: 3 are open, the maximum is 3");
 	for (uint32_t i = 0; i < 3; i++)
 		ck_assert_int_eq(enter(&ben), LMD_OK);
 	ck_assert_int_eq(enter(&carl), LMD_BUSY);
@@ -68,7 +69,7 @@ START_TEST(limits)
 }
 END_TEST
 
-START_TEST(visitors)
+START_TEST(peers)
 {
 	char text[LMI_CONN_PEER_TEXT];
 
@@ -80,7 +81,8 @@ START_TEST(visitors)
 	for (uint32_t i = 0; i < 3; i++)
 		ck_assert_int_eq(enter(&v4), LMD_OK);
 	ck_assert_int_eq(enter(&v4), LMD_BUSY);
-	ck_assert_str_eq(err.text, "too many connections of 10.0.0.1: 3 are open, the maximum is 3");
+	ck_assert_str_eq(err.text,
+			 "too many connections of 10.0.0.1: 3 are open, the maximum is 3");
 	ck_assert_int_eq(enter(&v4_next), LMD_OK);
 	for (uint32_t i = 0; i < 3; i++)
 		lmi_conn_limiter_leave(&d, &v4);
@@ -91,7 +93,7 @@ START_TEST(visitors)
 }
 END_TEST
 
-START_TEST(tries)
+START_TEST(attempts)
 {
 	const uint64_t step = LMI_CONN_LIMITER_ATTEMPT_MS * 1000000ull;
 	uint64_t now = 1000 * SEC;
@@ -133,11 +135,11 @@ START_TEST(tries)
 END_TEST
 
 /* Attempts of disconnected peers are remembered, but not for ever. */
-START_TEST(memory_of_tries)
+START_TEST(memory_of_attempts)
 {
 	uint32_t retry_ms;
 
-	for (uint32_t i = 0; i < 3 * LMI_CONN_LIMITER_GONE_MAX; i++) {
+	for (uint32_t i = 0; i < 3 * LMI_CONN_LIMITER_IDLE_MAX; i++) {
 		struct lmi_conn_peer v = v4;
 
 		v.addr[14] = (uint8_t)(i >> 8);
@@ -146,23 +148,23 @@ START_TEST(memory_of_tries)
 		ck_assert_int_eq(lmi_conn_limiter_auth_attempt(&d, &v, SEC, &retry_ms, &err),
 				 LMD_OK);
 		lmi_conn_limiter_leave(&d, &v);
-		ck_assert_uint_le(d.n_gone, LMI_CONN_LIMITER_GONE_MAX);
+		ck_assert_uint_le(d.n_idle, LMI_CONN_LIMITER_IDLE_MAX);
 	}
-	ck_assert_uint_eq(d.n_gone, LMI_CONN_LIMITER_GONE_MAX);
+	ck_assert_uint_eq(d.n_idle, LMI_CONN_LIMITER_IDLE_MAX);
 	ck_assert_uint_eq(d.n, 0);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("door");
-	TCase *t = tcase_create("door");
+	Suite *s = suite_create("conn_limiter");
+	TCase *t = tcase_create("conn_limiter");
 
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, limits);
-	tcase_add_test(t, visitors);
-	tcase_add_test(t, tries);
-	tcase_add_test(t, memory_of_tries);
+	tcase_add_test(t, peers);
+	tcase_add_test(t, attempts);
+	tcase_add_test(t, memory_of_attempts);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

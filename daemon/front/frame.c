@@ -42,10 +42,10 @@ static bool grow(struct lmi_front_frames *f, uint64_t want)
 		cap *= 2;
 	if (cap == f->cap)
 		return true;
-	p = lmi_realloc(f->kept, cap, 1);
+	p = lmi_realloc(f->buf, cap, 1);
 	if (!p)
 		return false;
-	f->kept = p;
+	f->buf = p;
 	f->cap = cap;
 	return true;
 }
@@ -59,7 +59,7 @@ static bool take(struct lmi_front_frames *f, const uint8_t *p, uint64_t n)
 	if (more && !grow(f, f->got + more))
 		return false;
 	if (more)
-		memcpy(f->kept + f->got, p, more);
+		memcpy(f->buf + f->got, p, more);
 	f->got += n;
 	return true;
 }
@@ -76,17 +76,17 @@ static enum lmi_front_frame_event end(struct lmi_front_frames *f, struct lmi_fro
 		n += 4;
 		if (n > f->len || n > LMI_FRONT_FRAME_ROUTE_BYTES)
 			return LMI_FRONT_FRAME_BAD;
-	} while (!(f->kept[n - 4] & 0x80));
-	*out = (struct lmi_front_frame){.route = f->kept, .n_route = n, .n_body = f->len - n};
+	} while (!(f->buf[n - 4] & 0x80));
+	*out = (struct lmi_front_frame){.route = f->buf, .n_route = n, .n_body = f->len - n};
 	if (f->too_long || out->n_body > f->max)
 		return LMI_FRONT_FRAME_LONG;
-	out->body = f->kept + n;
+	out->body = f->buf + n;
 	return LMI_FRONT_FRAME_MESSAGE;
 }
 
 static enum lmi_front_frame_event head(struct lmi_front_frames *f, const uint8_t **p, size_t *n)
 {
-	uint32_t want = !f->greeted ? LMI_FRONT_FRAME_HELLO_BYTES : f->ipc ? 9 : 8;
+	uint32_t want = !f->handshake_done ? LMI_FRONT_FRAME_HELLO_BYTES : f->ipc ? 9 : 8;
 	uint32_t take_n = (uint32_t)(*n < want - f->n_head ? *n : want - f->n_head);
 
 	memcpy(f->head + f->n_head, *p, take_n);
@@ -95,9 +95,9 @@ static enum lmi_front_frame_event head(struct lmi_front_frames *f, const uint8_t
 	*n -= take_n;
 	if (f->n_head < want)
 		return LMI_FRONT_FRAME_MORE;
-	if (f->greeted)
+	if (f->handshake_done)
 		return begin(f) ? LMI_FRONT_FRAME_MORE : LMI_FRONT_FRAME_BAD;
-	f->greeted = true;
+	f->handshake_done = true;
 	f->n_head = 0;
 	return memcmp(f->head, peer_hello, sizeof(peer_hello)) ? LMI_FRONT_FRAME_BAD
 							       : LMI_FRONT_FRAME_HANDSHAKE;
@@ -131,7 +131,7 @@ enum lmi_front_frame_event lmi_front_frames_feed(struct lmi_front_frames *f, con
 
 bool lmi_front_frames_incomplete(const struct lmi_front_frames *f)
 {
-	return !f->greeted || f->n_head > 0;
+	return !f->handshake_done || f->n_head > 0;
 }
 
 uint32_t lmi_front_frame_head(bool ipc, uint64_t n, uint8_t out[LMI_FRONT_FRAME_HEAD_BYTES])
@@ -147,7 +147,7 @@ uint32_t lmi_front_frame_head(bool ipc, uint64_t n, uint8_t out[LMI_FRONT_FRAME_
 
 void lmi_front_frames_fini(struct lmi_front_frames *f)
 {
-	lmi_free(f->kept);
-	f->kept = NULL;
+	lmi_free(f->buf);
+	f->buf = NULL;
 	f->cap = 0;
 }

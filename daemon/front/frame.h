@@ -23,15 +23,16 @@
 #define LMI_FRONT_FRAME_ROUTE_BYTES 32u
 
 struct lmi_front_frames {
-	bool ipc;     /* each length is preceded by a byte 1 */
-	uint64_t max; /* maximum bytes of a message without its route; applies to the next message */
+	bool ipc; /* each length is preceded by a byte 1 */
+	/* maximum bytes of a message without its route; applies to the next message */
+	uint64_t max;
 	/* private */
-	bool greeted;
+	bool handshake_done;
 	uint32_t n_head; /* received bytes of the handshake or of a message's length */
 	uint8_t head[LMI_FRONT_FRAME_HEAD_BYTES];
 	bool in_body, too_long;
 	uint64_t len, got; /* length of the message with its route; bytes received of it */
-	uint8_t *kept;     /* the message; only the route if it is too long */
+	uint8_t *buf;      /* the message; only the route if it is too long */
 	uint64_t cap;
 };
 

@@ -79,7 +79,7 @@ static void on_reply(void *arg, const struct lmi_wire_reply *reply, const struct
 
 /* ---- keys ---- */
 
-static void greet(struct pending *a)
+static void call_hello(struct pending *a)
 {
 	struct lmi_front_listener *f = a->conn->f;
 	struct lmi_wire_request req;
@@ -87,7 +87,7 @@ static void greet(struct pending *a)
 	lmi_wire_request_init(&req, LMI_WIRE_OP_HELLO);
 	req.v = a->v;
 	req.rid = (struct lmd_str){.ptr = a->rid, .len = a->n_rid};
-	f->o.ops.call(f->o.arg, &a->conn->who, &req, on_reply, a);
+	f->o.ops.call(f->o.arg, &a->conn->principal, &req, on_reply, a);
 }
 
 static void on_login(void *arg, const struct lmi_front_login *login, const struct lmd_error *err)
@@ -107,17 +107,17 @@ static void on_login(void *arg, const struct lmi_front_login *login, const struc
 	}
 	lmi_conn_limiter_auth_ok(&c->f->limiter, &c->peer);
 	if (c->closed) {
-		greet(a);
+		call_hello(a);
 		return;
 	}
 	/* with another key the connection belongs to another principal */
-	if (c->revoked || (*c->who.key_label && strcmp(c->who.key_label, login->label)))
+	if (c->revoked || (*c->principal.key_label && strcmp(c->principal.key_label, login->label)))
 		lmi_conn_deauthenticate(c);
-	c->who.role = login->role;
-	(void)snprintf(c->who.key_label, sizeof(c->who.key_label), "%s", login->label);
+	c->principal.role = login->role;
+	(void)snprintf(c->principal.key_label, sizeof(c->principal.key_label), "%s", login->label);
 	c->expires_ns = login->expires_ns;
 	c->frames.max = c->f->o.message_bytes;
-	greet(a);
+	call_hello(a);
 }
 
 /* Handles hello on a connection without a uid. */
@@ -128,8 +128,8 @@ static void hello(struct pending *a, const struct lmd_str *key)
 	struct lmd_error err = {0};
 	uint32_t retry_ms = 0;
 
-	if (!key->len && c->who.role != LMI_SVC_ROLE_NONE) {
-		greet(a);
+	if (!key->len && c->principal.role != LMI_SVC_ROLE_NONE) {
+		call_hello(a);
 	} else if (!key->len) {
 		(void)lmd_fail(&err, LMD_DENIED,
 			       "hello: the key is missing: clients over TCP must send one");
@@ -146,16 +146,16 @@ static void hello(struct pending *a, const struct lmd_str *key)
 static bool is_known(struct lmi_conn *c)
 {
 	if (c->expires_ns && c->f->o.ops.wall_ns(c->f->o.arg) >= c->expires_ns) {
-		c->who.role = LMI_SVC_ROLE_NONE;
+		c->principal.role = LMI_SVC_ROLE_NONE;
 		c->expires_ns = 0;
 	}
-	return c->who.role != LMI_SVC_ROLE_NONE;
+	return c->principal.role != LMI_SVC_ROLE_NONE;
 }
 
 /* ---- requests ---- */
 
 /* Remembers the common fields of the reply. */
-static void keep_head(struct pending *a, const struct lmi_wire_request *req)
+static void copy_head(struct pending *a, const struct lmi_wire_request *req)
 {
 	a->v = req->v ? req->v : LMI_WIRE_V;
 	a->op = req->op;
@@ -170,11 +170,12 @@ static void dispatch(struct pending *a, const struct lmi_wire_request *req)
 	struct lmi_front_listener *f = c->f;
 	struct lmd_error err = {0};
 
-	if (c->turned_away) {
-		(void)lmd_fail(&err, LMD_BUSY, "%s", c->why);
+	if (c->rejected) {
+		(void)lmd_fail(&err, LMD_BUSY, "%s", c->reject_reason);
 		refuse(a, &err, BUSY_MS, false);
 	} else if (f->n_calling > f->o.n_call) {
-		(void)lmd_fail(&err, LMD_BUSY, "too many requests: %u are pending, the maximum is %u",
+		(void)lmd_fail(&err, LMD_BUSY,
+			       "too many requests: %u are pending, the maximum is %u",
 			       f->n_calling - 1, f->o.n_call);
 		refuse(a, &err, BUSY_MS, false);
 	} else if (c->n_call > LMI_CONN_CALLS) {
@@ -192,7 +193,7 @@ static void dispatch(struct pending *a, const struct lmi_wire_request *req)
 			       lmi_wire_ops[req->op].name);
 		refuse(a, &err, -1, true);
 	} else {
-		f->o.ops.call(f->o.arg, &c->who, req, on_reply, a);
+		f->o.ops.call(f->o.arg, &c->principal, req, on_reply, a);
 	}
 }
 
@@ -207,7 +208,7 @@ static void decode(struct pending *a, const struct lmi_front_frame *frame)
 	lmi_wire_request_init(&req, LMI_WIRE_OP_NONE);
 	if (arena)
 		st = lmi_wire_request_decode(&req, frame->body, frame->n_body, arena, &err);
-	keep_head(a, &req);
+	copy_head(a, &req);
 	if (st == LMD_OK) {
 		dispatch(a, &req);
 	} else {
@@ -241,7 +242,8 @@ void lmi_front_message(struct lmi_conn *c, const struct lmi_front_frame *frame, 
 	f->n_bad++;
 	(void)lmd_fail(&err, LMD_INVALID, "the message has %llu bytes, the maximum is %llu%s",
 		       (unsigned long long)frame->n_body, (unsigned long long)c->frames.max,
-		       c->peer.remote && c->who.role == LMI_SVC_ROLE_NONE ? " before hello" : "");
+		       c->peer.remote && c->principal.role == LMI_SVC_ROLE_NONE ? " before hello"
+										: "");
 	refuse(a, &err, -1, false);
 }
 
@@ -326,14 +328,14 @@ static bool accepts(const struct lmi_front_listener *f)
 }
 
 /* Calls visit for all connections, then frees the closed ones. */
-static void walk(struct lmi_front_listener *f, void (*visit)(struct lmi_conn *c))
+static void for_each_conn(struct lmi_front_listener *f, void (*visit)(struct lmi_conn *c))
 {
 	struct lmi_conn *next;
 
-	f->walks = true;
+	f->iterating = true;
 	for (struct lmi_conn *c = f->conns; c; c = c->next)
 		visit(c);
-	f->walks = false;
+	f->iterating = false;
 	for (struct lmi_conn *c = f->conns; c; c = next) {
 		next = c->next;
 		lmi_conn_free_if_done(c);
@@ -350,7 +352,7 @@ void lmi_front_close(struct lmi_front_listener *f)
 	f->open = false;
 	for (struct lmi_front_listen_socket *l = f->listeners; l; l = l->next)
 		lmi_front_listener_stop(l);
-	walk(f, lmi_conn_close);
+	for_each_conn(f, lmi_conn_close);
 	while ((f->conns || accepts(f)) && wait_more(f, until))
 		;
 	if (f->conns || accepts(f))
@@ -383,18 +385,18 @@ int lmi_front_fd(const struct lmi_front_listener *f)
 /* Logs each time that a counter has doubled, since rejected clients retry. */
 static void report(struct lmi_front_listener *f)
 {
-	if (f->limiter.n_refused >= 2 * f->n_refused_said + 1) {
+	if (f->limiter.n_refused >= 2 * f->n_refused_logged + 1) {
 		LMI_FRONT_LOG(f, LMD_LOG_WARN,
 			      "connections rejected: %llu so far; open connections=%u",
 			      (unsigned long long)f->limiter.n_refused, f->limiter.n);
-		f->n_refused_said = f->limiter.n_refused;
+		f->n_refused_logged = f->limiter.n_refused;
 	}
-	if (f->n_unread >= 2 * f->n_unread_said + 1) {
+	if (f->n_unread >= 2 * f->n_unread_logged + 1) {
 		LMI_FRONT_LOG(f, LMD_LOG_WARN,
 			      "connections closed because the client did not read its replies: "
 			      "%llu so far",
 			      (unsigned long long)f->n_unread);
-		f->n_unread_said = f->n_unread;
+		f->n_unread_logged = f->n_unread;
 	}
 }
 
@@ -411,7 +413,7 @@ void lmi_front_listener_tick(struct lmi_front_listener *f, uint64_t now)
 		f->check_ns = UINT64_MAX;
 		for (struct lmi_front_listen_socket *l = f->listeners; l; l = l->next)
 			lmi_front_listen_socket_tick(l, now);
-		walk(f, check);
+		for_each_conn(f, check);
 	}
 	report(f);
 }
@@ -448,7 +450,7 @@ enum lmd_status lmi_front_renew_tls(struct lmi_front_listener *f, struct lmd_err
 void lmi_front_revoke(struct lmi_front_listener *f, const char *label)
 {
 	for (struct lmi_conn *c = f->conns; c; c = c->next)
-		if (!c->closed && c->peer.remote && !strcmp(c->who.key_label, label))
+		if (!c->closed && c->peer.remote && !strcmp(c->principal.key_label, label))
 			lmi_conn_revoke(c);
 }
 

@@ -36,7 +36,7 @@ struct lmi_front_ops {
 	void (*call)(void *arg, const struct lmi_svc_principal *who,
 		     const struct lmi_wire_request *req, lmi_svc_reply_fn reply, void *reply_arg);
 	/* Reports that a connection has ended; no more requests of it follow. */
-	void (*gone)(void *arg, uint64_t conn);
+	void (*closed)(void *arg, uint64_t conn);
 	/* Returns whether a stream is running for the connection. */
 	bool (*busy)(void *arg, uint64_t conn);
 	/* Looks up the key of a secret.  The error is LMD_DENIED if it does not exist or has

@@ -44,7 +44,7 @@ struct lmi_front_listen_socket {
 	struct lmi_front_listener *f;
 	nng_stream_listener *l;
 	struct lmi_front_aio accept;
-	uint64_t again_ns; /* while paused: time to accept again; otherwise 0 */
+	uint64_t resume_ns; /* while paused: time to accept again; otherwise 0 */
 	bool ipc, tls;
 	char url[160]; /* with the actual port */
 };
@@ -82,20 +82,20 @@ struct lmi_conn {
 	struct lmi_front_out *out, **out_end;
 	uint64_t out_bytes;
 	struct lmi_conn_peer peer;
-	struct lmi_svc_principal who;
+	struct lmi_svc_principal principal;
 	int64_t expires_ns; /* expiry of its key */
 	uint32_t n_call;    /* pending requests */
-	bool reads;
-	bool closed;      /* nothing is read or sent any more; freed once no operation runs */
-	bool doomed;      /* will be closed in the next tick */
+	bool reading;
+	bool closed;        /* nothing is read or sent any more; freed once no operation runs */
+	bool close_pending; /* will be closed in the next tick */
 	bool revoked; /* its key was removed; lmi_conn_deauthenticate follows in the next tick */
-	bool last_words;  /* will be closed when everything has been sent */
-	bool turned_away; /* rejected: the next request is answered with `why` */
+	bool close_after_send; /* will be closed when everything has been sent */
+	bool rejected;         /* rejected: the next request is answered with `why` */
 	uint64_t begun_ns;
 	uint64_t since_ns;          /* time of its last work */
 	uint64_t wrote_ns;          /* time at which the client last read bytes */
 	uint64_t part_ns, part_got; /* start and bytes of the current 10 KiB of a message */
-	char why[160];
+	char reject_reason[160];
 	uint8_t in[16384];
 };
 
@@ -131,15 +131,15 @@ struct lmi_front_listener {
 	struct lmi_conn *conns; /* all connections that have not been freed */
 	uint32_t n_live;        /* their number */
 	bool open;              /* accepts requests */
-	bool walks;             /* is iterating over conns: none may be freed */
+	bool iterating;         /* is iterating over conns: none may be freed */
 	char *path;
 	nng_tls_config *tls;
 	uint64_t now;
 	uint64_t check_ns; /* time of the next check of all connections */
 	uint64_t n_conn_ever;
-	uint32_t n_calling, n_sending, n_turned_away;
+	uint32_t n_calling, n_sending, n_rejected;
 	uint64_t n_message, n_bad, n_idle, n_slow, n_unread;
-	uint64_t n_refused_said, n_unread_said;
+	uint64_t n_refused_logged, n_unread_logged;
 	struct lmi_wire_buf buf; /* for encoding replies */
 };
 

@@ -54,7 +54,7 @@ void lmi_front_aio_fini(struct lmi_front_aio *op)
 
 static void accept_one(struct lmi_front_listen_socket *l)
 {
-	l->again_ns = 0;
+	l->resume_ns = 0;
 	l->accept.runs = true;
 	nng_stream_listener_accept(l->l, l->accept.aio);
 }
@@ -77,8 +77,8 @@ static void on_accept(struct lmi_mailbox_message *m)
 		return;
 	}
 	if (rv) {
-		l->again_ns = f->now + PAUSE_MS * LMI_FRONT_NS_PER_MS;
-		lmi_front_check_by(f, l->again_ns);
+		l->resume_ns = f->now + PAUSE_MS * LMI_FRONT_NS_PER_MS;
+		lmi_front_check_by(f, l->resume_ns);
 		return;
 	}
 	accept_one(l);
@@ -87,10 +87,10 @@ static void on_accept(struct lmi_mailbox_message *m)
 
 void lmi_front_listen_socket_tick(struct lmi_front_listen_socket *l, uint64_t now)
 {
-	if (l->again_ns && now >= l->again_ns)
+	if (l->resume_ns && now >= l->resume_ns)
 		accept_one(l);
-	else if (l->again_ns)
-		lmi_front_check_by(l->f, l->again_ns);
+	else if (l->resume_ns)
+		lmi_front_check_by(l->f, l->resume_ns);
 }
 
 /* ---- opening ---- */
@@ -212,8 +212,8 @@ static enum lmd_status read_pem(char **out, const char *key, const char *path, b
 	}
 	if (!S_ISREG(sb.st_mode) || sb.st_size > TLS_BYTES_MAX) {
 		close(fd);
-		return lmd_fail(err, LMD_INVALID, "%s: %.200s: is not a file of at most %u bytes", key,
-				path, TLS_BYTES_MAX);
+		return lmd_fail(err, LMD_INVALID, "%s: %.200s: is not a file of at most %u bytes",
+				key, path, TLS_BYTES_MAX);
 	}
 	if (secret && (sb.st_mode & 07)) {
 		close(fd);

@@ -157,15 +157,15 @@ static bool check_tensors(const struct lmd_arch_ops *ops, const struct lmd_arch_
 		return false;
 	}
 	for (uint32_t i = 0; i < c.n; i++) {
-		const struct lmi_plan_model_tensor *f = &c.fits[i];
+		const struct lmi_plan_model_tensor *f = &c.tensors[i];
 
-		if (f->fit == LMI_PLAN_TENSOR_USED || f->fit == LMI_PLAN_TENSOR_AFTER_TRUNK)
+		if (f->match == LMI_PLAN_TENSOR_USED || f->match == LMI_PLAN_TENSOR_AFTER_TRUNK)
 			continue;
-		printf("  %s: %s, %s, expected %s\n", f->name, lmi_plan_tensor_match_text(f->fit),
+		printf("  %s: %s, %s, expected %s\n", f->name, lmi_plan_tensor_match_text(f->match),
 		       f->tensor ? lmi_plan_dims_text(have, sizeof(have), f->tensor->dims,
 						      f->tensor->n_dim)
 				 : "not there",
-		       lmi_plan_dims_text(want, sizeof(want), f->want, f->n_want));
+		       lmi_plan_dims_text(want, sizeof(want), f->expected, f->n_expected));
 		ok = false;
 	}
 	lmi_plan_model_check_fini(&c);

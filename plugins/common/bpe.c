@@ -23,8 +23,8 @@ static void put_bytes(const struct tok_bpe *b, struct tok_encode_job *j, const c
 		if (b->byte_level)
 			len = tok_ucd_put_utf8(utf8, tok_byte_char(c));
 		for (size_t k = 0; k < len; k++)
-			if (b->byte_tok[(unsigned char)utf8[k]] != TOK_NONE)
-				tok_encode_job_put(j, b->byte_tok[(unsigned char)utf8[k]]);
+			if (b->byte_token[(unsigned char)utf8[k]] != TOK_NONE)
+				tok_encode_job_put(j, b->byte_token[(unsigned char)utf8[k]]);
 	}
 }
 
@@ -68,7 +68,7 @@ static uint32_t with_affixes(const struct reader *r, size_t len)
 static bool have_bytes(const struct tok_bpe *b, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (b->byte_tok[(unsigned char)s[i]] == TOK_NONE)
+		if (b->byte_token[(unsigned char)s[i]] == TOK_NONE)
 			return false;
 	return true;
 }
@@ -84,7 +84,7 @@ static bool next_strict(struct reader *r, uint32_t *sym, size_t *at)
 
 		if (r->n_bytes) {
 			*at = r->at - r->n_bytes--;
-			*sym = b->byte_tok[(unsigned char)r->w[*at]];
+			*sym = b->byte_token[(unsigned char)r->w[*at]];
 			return true;
 		}
 		if (!b->byte_level) {

@@ -20,7 +20,7 @@ struct tok_bpe {
 	const struct tok_vocab *vocab;
 	bool byte_level;         /* texts are in the byte alphabet; otherwise plain UTF-8 */
 	bool ignore_merges;      /* a word that is a token is not merged */
-	bool lines_whole;        /* nor is a word of line feeds only */
+	bool keep_line_feeds;    /* nor is a word of line feeds only */
 	bool strict;             /* strict rules; the members up to suffix apply only to them */
 	bool byte_fallback;      /* a character that is not a token becomes <0xNN> tokens */
 	bool fuse_unk;           /* consecutive unknown characters become one token */
@@ -32,11 +32,11 @@ struct tok_bpe {
 	char *bytes;             /* memory of sym's texts that are not the vocabulary's */
 	struct tok_string_map map; /* bytes to symbol */
 	struct tok_pairmap pairs;
-	struct tok_merge_boundaries seams; /* where words can be split before merging; empty if
-				   * splitting would change tokens */
-	uint32_t byte_sym[256];  /* symbol of one byte (byte level) */
-	uint32_t byte_tok[256];  /* token for a byte that belongs to no token, or TOK_NONE */
-	uint32_t byte_low, byte_high; /* range of byte_tok */
+	struct tok_merge_boundaries boundaries; /* where words can be split before merging; empty if
+						 * splitting would change tokens */
+	uint32_t byte_sym[256];                 /* symbol of one byte (byte level) */
+	uint32_t byte_token[256];     /* token for a byte that belongs to no token, or TOK_NONE */
+	uint32_t byte_low, byte_high; /* range of byte_token */
 };
 
 /* Builds the tables from the vocabulary and the merges of its spec. The caller has set the flags.

@@ -71,12 +71,14 @@ static bool add_bytes(struct tok_bpe *b, const struct lmd_host *host)
 	b->byte_high = 0;
 	for (unsigned c = 0; c < 256; c++) {
 		b->byte_sym[c] = TOK_NONE;
-		b->byte_tok[c] = b->byte_level && !b->strict ? tok_vocab_find(b->vocab, &all[c], 1)
-							     : tok_vocab_byte(b->vocab, c);
-		if (b->byte_tok[c] != TOK_NONE) {
-			b->byte_low = b->byte_tok[c] < b->byte_low ? b->byte_tok[c] : b->byte_low;
+		b->byte_token[c] = b->byte_level && !b->strict
+					   ? tok_vocab_find(b->vocab, &all[c], 1)
+					   : tok_vocab_byte(b->vocab, c);
+		if (b->byte_token[c] != TOK_NONE) {
+			b->byte_low =
+				b->byte_token[c] < b->byte_low ? b->byte_token[c] : b->byte_low;
 			b->byte_high =
-				b->byte_tok[c] > b->byte_high ? b->byte_tok[c] : b->byte_high;
+				b->byte_token[c] > b->byte_high ? b->byte_token[c] : b->byte_high;
 		}
 		if (b->byte_level) {
 			b->byte_sym[c] = tok_string_map_find(&b->map, b->sym.p, &all[c], 1);
@@ -129,7 +131,7 @@ void tok_bpe_close(struct tok_bpe *b)
 	tok_host_free(host, b->bytes);
 	tok_string_map_fini(&b->map, host);
 	tok_pairmap_fini(&b->pairs, host);
-	tok_merge_boundaries_fini(&b->seams, host);
+	tok_merge_boundaries_fini(&b->boundaries, host);
 	b->bytes = NULL;
 	b->vocab = NULL;
 }

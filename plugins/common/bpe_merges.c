@@ -15,12 +15,12 @@ struct merge {
 	struct tok_string_map_key part[3]; /* bytes of left, right and joined text */
 	uint32_t sym[3];
 	uint32_t rank;
-	char *own; /* memory for bytes of the parts that belong to no symbol, or NULL */
-	size_t n_own;
+	char *owned; /* memory for bytes of the parts that belong to no symbol, or NULL */
+	size_t n_owned;
 };
 
 /* Splits a merge into its two parts; returns false if it has none. */
-static bool cut_merge(const struct lmd_tok_spec *spec, uint32_t rank, struct lmd_str part[2])
+static bool split_merge(const struct lmd_tok_spec *spec, uint32_t rank, struct lmd_str part[2])
 {
 	const struct lmd_str *t = &spec->merge[rank];
 	const char *gap = t->ptr;
@@ -76,17 +76,17 @@ static inline bool same(const char *a, const char *b, size_t n)
 	return !n || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
 }
 
-/* Tries the token at *guess, and the one after it, as the result of the merge: most files list the
- * tokens in the order of the merges that produce them. On success, the bytes of left and right are
- * those of that symbol. */
-static bool read_expected(const struct tok_bpe *b, const struct lmd_str part[2], uint32_t *guess,
-			  struct merge *m)
+/* Tries the token at *likely_token, and the one after it, as the result of the merge: most files
+ * list the tokens in the order of the merges that produce them. On success, the bytes of left and
+ * right are those of that symbol. */
+static bool read_expected(const struct tok_bpe *b, const struct lmd_str part[2],
+			  uint32_t *likely_token, struct merge *m)
 {
 	const struct lmd_str *text = b->vocab->text;
 
 	if (b->byte_level && ((unsigned char)*part[1].ptr & 0xc0) == 0x80)
 		return false; /* in the middle of a character of the alphabet */
-	for (uint32_t id = *guess; id < b->vocab->n && id < *guess + 2; id++) {
+	for (uint32_t id = *likely_token; id < b->vocab->n && id < *likely_token + 2; id++) {
 		const struct lmd_str *s = tok_bpe_sym(b, id), *t = &text[id];
 		size_t n;
 
@@ -97,26 +97,26 @@ static bool read_expected(const struct tok_bpe *b, const struct lmd_str part[2],
 		n = s->len == t->len ? part[0].len : n_chars(&part[0]);
 		m->part[0] = tok_string_map_key(&b->map, s->ptr, n);
 		m->part[1] = tok_string_map_key(&b->map, s->ptr + n, s->len - n);
-		m->sym[2] = *guess = id;
+		m->sym[2] = *likely_token = id;
 		return true;
 	}
 	return false;
 }
 
-/* Reads any other merge; its bytes go to m->own, which has room for twice the size of the text.
+/* Reads any other merge; its bytes go to m->owned, which has room for twice the size of the text.
  * Returns false if the merge can never apply. */
-static bool read_other(const struct tok_bpe *b, const struct tok_bpe_alphabet *abc,
+static bool read_other(const struct tok_bpe *b, const struct tok_bpe_alphabet *alphabet,
 		       const struct lmd_str part[2], struct merge *m)
 {
-	const char *join = m->own;
-	char *p = m->own;
+	const char *join = m->owned;
+	char *p = m->owned;
 	size_t n[2];
 
 	for (int i = 0; i < 2; i++) {
 		n[i] = part[i].len;
 		if (!b->byte_level)
 			memcpy(p, part[i].ptr, n[i]);
-		else if (!tok_bpe_to_bytes(abc, part[i].ptr, part[i].len, p, &n[i]))
+		else if (!tok_bpe_to_bytes(alphabet, part[i].ptr, part[i].len, p, &n[i]))
 			return false;
 		m->part[i] = tok_string_map_key(&b->map, p, n[i]);
 		p += n[i];
@@ -130,35 +130,36 @@ static bool read_other(const struct tok_bpe *b, const struct tok_bpe_alphabet *a
 		p += n[0] + n[1] - b->prefix.len;
 	}
 	m->part[2] = tok_string_map_key(&b->map, join, (size_t)(p - join));
-	m->n_own = (size_t)(p - m->own);
+	m->n_owned = (size_t)(p - m->owned);
 	m->sym[2] = TOK_NONE;
 	return true;
 }
 
-/* Reads merge `rank` into m; room: memory for its bytes if they belong to no symbol. */
-static bool read_merge(const struct tok_bpe *b, const struct tok_bpe_alphabet *abc, uint32_t rank,
-		       char *room, uint32_t *guess, struct merge *m)
+/* Reads merge `rank` into m; symbol_bytes: memory for its bytes if they belong to no symbol. */
+static bool read_merge(const struct tok_bpe *b, const struct tok_bpe_alphabet *alphabet,
+		       uint32_t rank, char *symbol_bytes, uint32_t *likely_token, struct merge *m)
 {
 	struct lmd_str part[2];
 
-	if (!cut_merge(b->vocab->spec, rank, part))
+	if (!split_merge(b->vocab->spec, rank, part))
 		return false;
 	m->rank = rank;
-	m->own = room;
-	m->n_own = 0;
-	if ((b->prefix.len || !read_expected(b, part, guess, m)) && !read_other(b, abc, part, m))
+	m->owned = symbol_bytes;
+	m->n_owned = 0;
+	if ((b->prefix.len || !read_expected(b, part, likely_token, m)) &&
+	    !read_other(b, alphabet, part, m))
 		return false;
-	for (int i = 0; i < (m->n_own ? 3 : 2); i++)
+	for (int i = 0; i < (m->n_owned ? 3 : 2); i++)
 		__builtin_prefetch(tok_string_map_prefetch_slot(&b->map, &m->part[i]));
 	return true;
 }
 
-/* Finds or creates the three symbols. *used: some symbol now refers to bytes in m->own. */
+/* Finds or creates the three symbols. *used: some symbol now refers to bytes in m->owned. */
 static enum lmd_status find_symbols(struct tok_bpe *b, const struct lmd_host *host, struct merge *m,
 				    bool *used, struct lmd_error *err)
 {
 	*used = false;
-	for (int i = 0; i < (m->n_own ? 3 : 2); i++) {
+	for (int i = 0; i < (m->n_owned ? 3 : 2); i++) {
 		const struct tok_string_map_key *k = &m->part[i];
 
 		m->sym[i] = tok_string_map_find_key(&b->map, b->sym.p, k);
@@ -188,7 +189,7 @@ static bool boundaries_are_safe(const struct tok_bpe *b)
 		return true;
 	for (unsigned c = 0; c < 256; c++)
 		if (b->byte_level ? b->byte_sym[c] >= b->vocab->n
-				  : !b->byte_fallback || b->byte_tok[c] == TOK_NONE)
+				  : !b->byte_fallback || b->byte_token[c] == TOK_NONE)
 			return false;
 	return true;
 }
@@ -201,7 +202,7 @@ static bool is_stand_in(const struct tok_bpe *b, uint32_t sym)
 	if (!b->strict || b->byte_level)
 		return false;
 	for (unsigned c = 0; sym >= b->byte_low && sym <= b->byte_high && c < 256; c++)
-		if (b->byte_tok[c] == sym)
+		if (b->byte_token[c] == sym)
 			return true;
 	return sym == b->unk;
 }
@@ -211,10 +212,10 @@ static bool is_stand_in(const struct tok_bpe *b, uint32_t sym)
 /* State of the loop over all merges. */
 struct walk {
 	const struct lmd_host *host;
-	const struct tok_bpe_alphabet *abc;
-	char *room;      /* for bytes that belong to no symbol yet */
-	uint32_t guess;  /* the token that the next merge probably produces */
-	bool seams;      /* merge boundaries are still possible */
+	const struct tok_bpe_alphabet *alphabet;
+	char *symbol_bytes;    /* for bytes that belong to no symbol yet */
+	uint32_t likely_token; /* the token that the next merge probably produces */
+	bool has_boundaries;   /* merge boundaries are still possible */
 	struct merge m[GROUP];
 };
 
@@ -224,11 +225,11 @@ static enum lmd_status add_group(struct tok_bpe *b, struct walk *k, uint32_t fro
 				 struct lmd_error *err)
 {
 	struct merge *m = k->m, *end = m;
-	char *p = k->room;
+	char *p = k->symbol_bytes;
 
 	for (; from < to; from++) {
-		if (read_merge(b, k->abc, from, p, &k->guess, end)) {
-			p += end->n_own;
+		if (read_merge(b, k->alphabet, from, p, &k->likely_token, end)) {
+			p += end->n_owned;
 			end++;
 		}
 	}
@@ -242,33 +243,37 @@ static enum lmd_status add_group(struct tok_bpe *b, struct walk *k, uint32_t fro
 
 		if (st != LMD_OK)
 			return st;
-		k->guess = m->sym[2];
+		k->likely_token = m->sym[2];
 		if (used) /* also keeps the bytes before it */
-			k->room = m->own + m->n_own;
+			k->symbol_bytes = m->owned + m->n_owned;
 	}
 	for (m = k->m; m < end; m++) {
 		tok_pairmap_add(&b->pairs, m->sym[0], m->sym[1], m->rank, m->sym[2], b->strict);
-		k->seams &= !is_stand_in(b, m->sym[0]) && !is_stand_in(b, m->sym[1]);
-		if (k->seams)
-			tok_merge_boundaries_add(&b->seams, m->part[0].s, m->part[0].len,
+		k->has_boundaries &= !is_stand_in(b, m->sym[0]) && !is_stand_in(b, m->sym[1]);
+		if (k->has_boundaries)
+			tok_merge_boundaries_add(&b->boundaries, m->part[0].s, m->part[0].len,
 						 m->part[1].s, m->part[1].len);
 	}
 	return LMD_OK;
 }
 
 enum lmd_status tok_bpe_add_merges(struct tok_bpe *b, const struct lmd_host *host,
-				   const struct tok_bpe_alphabet *abc, char *room,
+				   const struct tok_bpe_alphabet *alphabet, char *symbol_bytes,
 				   struct lmd_error *err)
 {
-	struct walk k = {.host = host, .abc = abc, .room = room, .seams = boundaries_are_safe(b)};
+	struct walk k = {.host = host,
+			 .alphabet = alphabet,
+			 .symbol_bytes = symbol_bytes,
+			 .has_boundaries = boundaries_are_safe(b)};
 	uint32_t n = (uint32_t)b->vocab->spec->n_merges;
 	enum lmd_status st = LMD_OK;
 
-	if (!tok_pairmap_init(&b->pairs, host, n) || !tok_merge_boundaries_init(&b->seams, host))
+	if (!tok_pairmap_init(&b->pairs, host, n) ||
+	    !tok_merge_boundaries_init(&b->boundaries, host))
 		return LMD_NOMEM;
 	for (uint32_t from = 0; from < n && st == LMD_OK; from += GROUP)
 		st = add_group(b, &k, from, n - from < GROUP ? n : from + GROUP, err);
-	if (!k.seams)
-		tok_merge_boundaries_fini(&b->seams, host);
+	if (!k.has_boundaries)
+		tok_merge_boundaries_fini(&b->boundaries, host);
 	return st;
 }

@@ -27,10 +27,10 @@ static inline struct lmd_str *tok_bpe_sym(const struct tok_bpe *b, uint32_t i)
 uint32_t tok_bpe_new_symbol(struct tok_bpe *b, const struct lmd_host *host, const char *s,
 			    size_t n);
 
-/* Adds the merges of the spec; the tokens and the bytes must already have their symbols. room:
+/* Adds the merges of the spec; the tokens and the bytes must already have their symbols. buf:
  * space for twice the bytes of all merges. */
 enum lmd_status tok_bpe_add_merges(struct tok_bpe *b, const struct lmd_host *host,
-				   const struct tok_bpe_alphabet *abc, char *room,
+				   const struct tok_bpe_alphabet *alphabet, char *buf,
 				   struct lmd_error *err);
 
 #endif /* LLAMAD_PLUGINS_COMMON_BPE_TABLES_H */

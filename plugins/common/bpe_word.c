@@ -11,7 +11,7 @@ enum { BUF_CACHE };
 static bool is_whole(const struct tok_bpe *b, const char *w, size_t n, uint32_t *id)
 {
 	if (!b->ignore_merges) {
-		if (!b->lines_whole)
+		if (!b->keep_line_feeds)
 			return false;
 		for (size_t i = 0; i < n; i++)
 			if (w[i] != '\n')
@@ -26,9 +26,9 @@ static bool is_whole(const struct tok_bpe *b, const char *w, size_t n, uint32_t 
 static enum lmd_status put_piece(const struct tok_bpe *b, struct tok_encode_job *j, const char *w,
 				 size_t n)
 {
-	bool apart = b->ignore_merges || b->lines_whole;
+	bool try_whole = b->ignore_merges || b->keep_line_feeds;
 	struct tok_cached_word word =
-		tok_word_cache_find(j, &j->buf[BUF_CACHE], b->map.seed ^ apart, w, n);
+		tok_word_cache_find(j, &j->buf[BUF_CACHE], b->map.seed ^ try_whole, w, n);
 	enum lmd_status st;
 
 	if (tok_word_cache_emit(&word, j))
@@ -43,21 +43,22 @@ enum lmd_status tok_bpe_word(const struct tok_bpe *b, struct tok_encode_job *j, 
 			     size_t n)
 {
 	struct tok_cached_word word = tok_word_cache_find(j, &j->buf[BUF_CACHE], b->map.seed, w, n);
-	const char *end = w + n, *seam;
+	const char *end = w + n, *boundary;
 	enum lmd_status st = LMD_OK;
 	uint32_t id;
 
 	if (tok_word_cache_emit(&word, j))
 		return LMD_OK;
-	seam = tok_merge_boundary_next(&b->seams, w, end);
+	boundary = tok_merge_boundary_next(&b->boundaries, w, end);
 	if (is_whole(b, w, n, &id))
 		tok_encode_job_put(j, id);
-	else if (seam == end)
+	else if (boundary == end)
 		st = tok_bpe_merge(b, j, w, n);
 	else
-		for (const char *at = w; at < end && st == LMD_OK; at = seam) {
-			seam = at == w ? seam : tok_merge_boundary_next(&b->seams, at, end);
-			st = put_piece(b, j, at, (size_t)(seam - at));
+		for (const char *at = w; at < end && st == LMD_OK; at = boundary) {
+			boundary = at == w ? boundary
+					   : tok_merge_boundary_next(&b->boundaries, at, end);
+			st = put_piece(b, j, at, (size_t)(boundary - at));
 		}
 	if (st == LMD_OK)
 		tok_word_cache_store(&word, j);

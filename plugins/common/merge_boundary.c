@@ -44,7 +44,7 @@ static inline uint32_t broken_bit(unsigned char last, unsigned char first)
 	return (uint32_t)last << 8 | first;
 }
 
-static inline bool goes_on(unsigned char c)
+static inline bool is_continuation_byte(unsigned char c)
 {
 	return (c & 0xc0) == 0x80;
 }
@@ -71,7 +71,7 @@ static uint32_t char_before(const unsigned char *p, const unsigned char *begin)
 	do {
 		if (q == begin || p - q == 4)
 			return 0;
-	} while (goes_on(*--q));
+	} while (is_continuation_byte(*--q));
 	return tok_utf8_len(*q) == (size_t)(p - q) ? char_at(q, p) : 0;
 }
 
@@ -82,7 +82,8 @@ void tok_merge_boundaries_add(struct tok_merge_boundaries *s, const char *left, 
 	unsigned char last = l[n_left - 1];
 	uint32_t a, b, i;
 
-	if ((last | *r) < 0x80 || goes_on(*r)) /* a continuation byte: inside a character */
+	if ((last | *r) < 0x80 ||
+	    is_continuation_byte(*r)) /* a continuation byte: inside a character */
 		return;
 	a = char_before(l + n_left, l);
 	b = char_at(r, r + n_right);

@@ -23,7 +23,7 @@ static struct lmd_host *host;
 static struct test_spec t;
 static uint32_t merge_left[SPEC_MAX];
 static char merge_text[MAX_PARTS][128];
-static uint64_t seed, n_seams;
+static uint64_t seed, n_boundaries;
 
 static void setup(void)
 {
@@ -104,16 +104,16 @@ static void random_merges(size_t n)
 }
 
 /* Encodes a word, and then its parts as words of their own, with the same word cache. */
-static size_t encode(const struct tok_bpe *b, const struct tok_merge_boundaries *seams,
+static size_t encode(const struct tok_bpe *b, const struct tok_merge_boundaries *boundaries,
 		     const char *w, size_t n, lmd_token *out, size_t cap)
 {
 	struct tok_encode_job j = {.host = host, .out = out, .cap = cap, .text_bytes = 9999};
 
 	ck_assert_int_eq(tok_bpe_word(b, &j, w, n), LMD_OK);
 	for (const char *at = w, *to; at < w + n; at = to) {
-		to = tok_merge_boundary_next(seams, at, w + n);
+		to = tok_merge_boundary_next(boundaries, at, w + n);
 		ck_assert_int_eq(tok_bpe_word(b, &j, at, (size_t)(to - at)), LMD_OK);
-		n_seams += to < w + n;
+		n_boundaries += to < w + n;
 	}
 	ck_assert_uint_le(j.n, cap);
 	for (size_t i = 0; i < LMD_LEN(j.buf); i++)
@@ -123,17 +123,17 @@ static size_t encode(const struct tok_bpe *b, const struct tok_merge_boundaries 
 
 static void compare(struct tok_bpe *b)
 {
-	const struct tok_merge_boundaries seams = b->seams;
+	const struct tok_merge_boundaries boundaries = b->boundaries;
 
 	for (int k = 0; k < 20; k++) {
 		lmd_token want[2048], have[2048];
 		char w[1024];
 		size_t n = random_text(w, 1 + lmd_rand(&seed) % (k < 16 ? 24 : 200)), n_want;
 
-		b->seams = (struct tok_merge_boundaries){NULL, NULL};
-		n_want = encode(b, &seams, w, n, want, LMD_LEN(want));
-		b->seams = seams;
-		ck_assert_uint_eq(encode(b, &seams, w, n, have, LMD_LEN(have)), n_want);
+		b->boundaries = (struct tok_merge_boundaries){NULL, NULL};
+		n_want = encode(b, &boundaries, w, n, want, LMD_LEN(want));
+		b->boundaries = boundaries;
+		ck_assert_uint_eq(encode(b, &boundaries, w, n, have, LMD_LEN(have)), n_want);
 		ck_assert_msg(!memcmp(have, want, n_want * sizeof(*want)), "'%.*s'", (int)n, w);
 	}
 }
@@ -192,7 +192,7 @@ START_TEST(byte_symbols)
 		}
 		open_and_compare(&b);
 	}
-	ck_assert_uint_gt(n_seams, 1000);
+	ck_assert_uint_gt(n_boundaries, 1000);
 }
 END_TEST
 
@@ -240,14 +240,14 @@ START_TEST(character_symbols)
 		}
 		open_and_compare(&b);
 	}
-	ck_assert_uint_gt(n_seams, 1000);
+	ck_assert_uint_gt(n_boundaries, 1000);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("seam");
-	TCase *tc = tcase_create("seam");
+	Suite *s = suite_create("boundary");
+	TCase *tc = tcase_create("boundary");
 	SRunner *r;
 
 	tcase_set_timeout(tc, 120);

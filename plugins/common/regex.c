@@ -178,7 +178,7 @@ static bool run_at(const struct tok_regex *rx, struct tok_regex_run *run, size_t
 		case TOK_OP_JMP:
 			pc = in->a;
 			break;
-		case TOK_OP_LOOK:
+		case TOK_OP_LOOKAHEAD:
 			ok = run_at(rx, run, n, pc + 1, p, &q) != (in->mode & 1);
 			if (run->st != LMD_OK)
 				return false;
@@ -192,7 +192,7 @@ static bool run_at(const struct tok_regex *rx, struct tok_regex_run *run, size_t
 				p = q;
 			pc = in->a;
 			break;
-		case TOK_OP_BEHIND:
+		case TOK_OP_LOOKBEHIND:
 			ok = p > run->begin && in_set(rx, in->a, tok_utf8_get_back(&q, run->begin));
 			ok ^= in->mode & 1;
 			pc++;

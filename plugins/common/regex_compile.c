@@ -207,12 +207,12 @@ static void emit_node(struct compiler *c, uint32_t i)
 		return;
 	case TOK_RX_LOOK:
 		if (n->mode & 2) {
-			at = emit(c, TOK_OP_BEHIND, tok_rx_node(&c->tree, n->a)->a, 0);
+			at = emit(c, TOK_OP_LOOKBEHIND, tok_rx_node(&c->tree, n->a)->a, 0);
 			if (c->tree.st == LMD_OK)
 				insn(c, at)->mode = n->mode & 1;
 			return;
 		}
-		emit_sub(c, TOK_OP_LOOK, n);
+		emit_sub(c, TOK_OP_LOOKAHEAD, n);
 		return;
 	case TOK_RX_ATOMIC:
 		emit_sub(c, TOK_OP_ATOMIC, n);

@@ -25,7 +25,7 @@ struct tok_rx_set {
 	bool neg, simple;
 	uint32_t range0, n_range;
 	uint32_t child, next; /* united sets: first child, next sibling; TOK_RX_INF = none */
-	uint32_t cut;         /* set to intersect with, or TOK_RX_INF */
+	uint32_t intersect;   /* set to intersect with, or TOK_RX_INF */
 };
 
 struct tok_rx_range {
@@ -65,15 +65,16 @@ struct tok_rx_node {
 };
 
 enum tok_rx_op {
-	TOK_OP_SET,    /* one character of set a */
-	TOK_OP_REP,    /* min..max characters of set a, mode */
-	TOK_OP_LINES,  /* white space up to and including the last line end of its run */
-	TOK_OP_SPLIT,  /* try a, then b */
-	TOK_OP_JMP,    /* a */
-	TOK_OP_LOOK,   /* program at pc+1 must (mode bit 0: must not) match here; continue at a */
-	TOK_OP_BEHIND, /* the preceding character must (must not) be in set a */
-	TOK_OP_ATOMIC, /* program at pc+1 matches; continue after the match at a */
-	TOK_OP_ASSERT, /* a */
+	TOK_OP_SET,       /* one character of set a */
+	TOK_OP_REP,       /* min..max characters of set a, mode */
+	TOK_OP_LINES,     /* white space up to and including the last line end of its run */
+	TOK_OP_SPLIT,     /* try a, then b */
+	TOK_OP_JMP,       /* a */
+	/* program at pc+1 must (mode bit 0: must not) match here; continue at a */
+	TOK_OP_LOOKAHEAD,
+	TOK_OP_LOOKBEHIND, /* the preceding character must (must not) be in set a */
+	TOK_OP_ATOMIC,     /* program at pc+1 matches; continue after the match at a */
+	TOK_OP_ASSERT,     /* a */
 	TOK_OP_MATCH
 };
 
@@ -94,7 +95,7 @@ struct tok_regex {
 	uint32_t nullable;            /* bit set of the alternatives that may match nothing */
 	uint32_t word;                /* set of \b; TOK_RX_INF = TOK_RX_WORD_CATS */
 	uint32_t start[129];          /* bit set of the alternatives that may start with this byte;
-			      * [128]: any other byte */
+				       * [128]: any other byte */
 };
 
 /* The expression as a tree; the arrays are scratch memory of the compiler. */

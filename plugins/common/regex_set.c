@@ -17,8 +17,8 @@ uint32_t tok_rx_new_set(struct tok_rx_parser *ps)
 		return tok_rx_fail(ps, LMD_UNSUPPORTED, "more than 4096 sets");
 	if (!tok_buf_reserve(&t->sets, t->host, (t->n_set + 1) * sizeof(struct tok_rx_set)))
 		return tok_rx_fail(ps, LMD_NOMEM, "no memory");
-	*tok_rx_set(t, t->n_set) =
-		(struct tok_rx_set){.child = TOK_RX_INF, .next = TOK_RX_INF, .cut = TOK_RX_INF};
+	*tok_rx_set(t, t->n_set) = (struct tok_rx_set){
+		.child = TOK_RX_INF, .next = TOK_RX_INF, .intersect = TOK_RX_INF};
 	return t->n_set++;
 }
 
@@ -202,7 +202,7 @@ uint32_t tok_rx_parse_set(struct tok_rx_parser *ps)
 			ps->p += 2;
 			if (right == TOK_RX_INF)
 				break;
-			tok_rx_set(ps->t, set)->cut = right;
+			tok_rx_set(ps->t, set)->intersect = right;
 			set = right;
 			continue;
 		}
@@ -265,7 +265,8 @@ bool tok_rx_set_eval(const struct tok_rx_set *sets, const struct tok_rx_range *r
 	for (uint32_t c = s->child; !hit && c != TOK_RX_INF; c = sets[c].next)
 		hit = tok_rx_set_eval(sets, ranges, c, cp);
 	hit ^= s->neg;
-	return hit && (s->cut == TOK_RX_INF || tok_rx_set_eval(sets, ranges, s->cut, cp));
+	return hit &&
+	       (s->intersect == TOK_RX_INF || tok_rx_set_eval(sets, ranges, s->intersect, cp));
 }
 
 /* Returns true if membership above U+007F depends only on the category; *mask is then the set of
@@ -285,8 +286,8 @@ static bool fold(const struct tok_rx_tree *t, uint32_t i, uint32_t *mask)
 	}
 	if (s->neg)
 		m = ~m;
-	if (s->cut != TOK_RX_INF) {
-		if (!fold(t, s->cut, &other))
+	if (s->intersect != TOK_RX_INF) {
+		if (!fold(t, s->intersect, &other))
 			return false;
 		m &= other;
 	}

@@ -22,7 +22,7 @@ static bool grow_nodes(struct tok_trie *t, const struct lmd_host *host, size_t c
 	return true;
 }
 
-static void place(struct tok_trie *t, uint32_t child)
+static void insert_slot(struct tok_trie *t, uint32_t child)
 {
 	const struct tok_trie_node *c = &t->node[child];
 	uint32_t i = (uint32_t)tok_mix((uint64_t)c->parent << 8 | c->byte, t->mul) & t->mask;
@@ -47,7 +47,7 @@ static bool grow_slots(struct tok_trie *t, const struct lmd_host *host, size_t n
 	t->mask = (uint32_t)(size - 1);
 	for (uint32_t c = 1; c < t->n; c++)
 		if (t->node[c].parent != TOK_TRIE_ROOT)
-			place(t, c);
+			insert_slot(t, c);
 	return true;
 }
 
@@ -89,7 +89,7 @@ static uint32_t add_child(struct tok_trie *t, const struct lmd_host *host, uint3
 	if (parent == TOK_TRIE_ROOT)
 		t->first[byte] = c;
 	else
-		place(t, c);
+		insert_slot(t, c);
 	return c;
 }
 

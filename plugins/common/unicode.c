@@ -113,7 +113,7 @@ bool tok_utf8_canonical(const char *s, size_t n, uint32_t top)
 
 	while (s < end) {
 		const char *at = s;
-		char again[4];
+		char back[4];
 		uint32_t cp;
 
 		while (end - s >= 8) {
@@ -130,7 +130,7 @@ bool tok_utf8_canonical(const char *s, size_t n, uint32_t top)
 		cp = tok_utf8_get_top(&s, end, top);
 		if (cp < 0x80 && s - at == 1)
 			continue;
-		if (tok_ucd_put_utf8(again, cp) != (size_t)(s - at))
+		if (tok_ucd_put_utf8(back, cp) != (size_t)(s - at))
 			return false;
 	}
 	return true;

@@ -48,7 +48,7 @@ enum lmd_status tok_unigram_open(struct tok_unigram *u, const struct tok_vocab *
 	u->unknown_score = u->exact ? min - UNKNOWN_PENALTY
 				    : (double)((float)min - (float)UNKNOWN_PENALTY);
 	for (unsigned c = 0; c < 256; c++)
-		u->byte_tok[c] = tok_vocab_byte(v, c);
+		u->byte_token[c] = tok_vocab_byte(v, c);
 	if (ok)
 		return LMD_OK;
 	tok_unigram_close(u);
@@ -64,7 +64,7 @@ void tok_unigram_close(struct tok_unigram *u)
 	u->vocab = NULL;
 }
 
-static inline void offer(struct best *b, double sum, uint32_t id, size_t from)
+static inline void consider(struct best *b, double sum, uint32_t id, size_t from)
 {
 	if (sum > b->sum)
 		*b = (struct best){sum, id, (uint32_t)from};
@@ -87,10 +87,10 @@ static void extend(const struct tok_unigram *u, struct best *b, const char *s, s
 		if (id == TOK_NONE)
 			continue;
 		whole |= i + 1 - at == one;
-		offer(&b[i + 1], b[at].sum + u->score[id], id, at);
+		consider(&b[i + 1], b[at].sum + u->score[id], id, at);
 	}
 	if (!whole)
-		offer(&b[at + one], b[at].sum + u->unknown_score, TOK_NONE, at);
+		consider(&b[at + one], b[at].sum + u->unknown_score, TOK_NONE, at);
 }
 
 /* A range of the text and its token. */
@@ -104,9 +104,9 @@ static void put_unknown(const struct tok_unigram *u, struct tok_encode_job *j, c
 	bool bytes = u->byte_fallback;
 
 	for (size_t i = 0; bytes && i < n; i++)
-		bytes = u->byte_tok[(unsigned char)s[i]] != TOK_NONE;
+		bytes = u->byte_token[(unsigned char)s[i]] != TOK_NONE;
 	for (size_t i = 0; bytes && i < n; i++)
-		tok_encode_job_put(j, u->byte_tok[(unsigned char)s[i]]);
+		tok_encode_job_put(j, u->byte_token[(unsigned char)s[i]]);
 	if (!bytes && unk >= 0)
 		tok_encode_job_put(j, (uint32_t)unk);
 }

@@ -14,11 +14,11 @@ struct tok_unigram {
 	double *score;         /* [n]; 0 for user-defined tokens */
 	double unknown_score;  /* score of a character without a token */
 	/* set by the caller before tok_unigram_open, for vocabularies of tokenizer.json: */
-	const double *exact;   /* [n] scores that replace the spec's; every token of the model
-			        * then has its score and can match. NULL otherwise */
-	bool byte_fallback;    /* unknown text becomes <0xNN> tokens */
-	uint32_t byte_tok[256];
-	int32_t unk;           /* -1 = the unknown token of the vocabulary */
+	const double *exact; /* [n] scores that replace the spec's; every token of the model then
+			      * has its score and can match. NULL otherwise */
+	bool byte_fallback;  /* unknown text becomes <0xNN> tokens */
+	uint32_t byte_token[256];
+	int32_t unk; /* -1 = the unknown token of the vocabulary */
 };
 
 /* Reads scores and attributes as the file states them, so call it before tok_vocab_finish. */

@@ -122,9 +122,9 @@ static enum lmd_status fill_map(struct tok_vocab *v, struct lmd_error *err)
 {
 	uint32_t twice, first;
 
-	if (!tok_string_map_init(&v->map, v->host, v->few ? 4096 : v->n))
+	if (!tok_string_map_init(&v->map, v->host, v->special_only ? 4096 : v->n))
 		return lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for %u entries", v->n);
-	if (v->few)
+	if (v->special_only)
 		return fill_special_map(v) ? LMD_OK
 				   : lmd_fail(err, LMD_NOMEM, "vocabulary: no memory for its map");
 	twice = tok_string_map_add_all(&v->map, v->text, v->n, &first);
@@ -145,7 +145,7 @@ enum lmd_status tok_vocab_open(struct tok_vocab *v, const struct lmd_host *host,
 	v->spec = spec;
 	v->n = spec->n_tokens;
 	v->marked_from = TOK_NONE;
-	v->few = spec->step != NULL;
+	v->special_only = spec->step != NULL;
 	if (!spec->text || !v->n)
 		return lmd_fail(err, LMD_CORRUPT, "vocabulary: tokenizer '%s' has no tokens",
 				spec->kind ? spec->kind : "");

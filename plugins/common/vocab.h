@@ -62,8 +62,9 @@ struct tok_vocab {
 				    * not part of the piece; TOK_NONE = nowhere */
 	char *own_text;            /* memory of texts that are not the file's */
 	struct tok_string_map map; /* text to id */
-	bool few; /* map contains only texts that may be special: added tokens and texts that
-		   * start like one. Used by kind hf, whose models have maps of their own */
+	/* map contains only texts that may be special: added tokens and texts that start like one.
+	 * Used by kind hf, whose models have maps of their own */
+	bool special_only;
 	struct tok_special special;
 	struct lmd_tok_info info;  /* information returned by open */
 	int32_t *eog;

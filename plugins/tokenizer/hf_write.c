@@ -202,7 +202,7 @@ static json_t *write_gpt2(struct writer *w)
 	const struct pretok_name *pre = pretok_find(w->spec->pre ? w->spec->pre : "default");
 	json_t *steps = json_array(), *vocab = vocab_object(w);
 
-	if (!pre || (pre->flags & (PRETOK_PLAIN | PRETOK_ESCAPE_SPACE | PRETOK_LINES_WHOLE)))
+	if (!pre || (pre->flags & (PRETOK_PLAIN | PRETOK_ESCAPE_SPACE | PRETOK_KEEP_LINE_FEEDS)))
 		return NULL;
 	for (const char *const *s = pre->family->step; *s; s++) {
 		const char *expression = !strcmp(*s, PRETOK_END_SPACE) ? "\\s+\\z" : *s;
@@ -335,7 +335,10 @@ char *hf_write(const struct lmd_tok_spec *spec, const struct lmd_tok_info *info)
 	static const struct {
 		const char *kind;
 		json_t *(*write)(struct writer *w);
-	} kinds[] = {{"gpt2", write_gpt2}, {"llama", write_llama}, {"bert", write_bert}, {"t5", write_t5}};
+	} kinds[] = {{"gpt2", write_gpt2},
+		     {"llama", write_llama},
+		     {"bert", write_bert},
+		     {"t5", write_t5}};
 	struct writer w = {.spec = spec, .info = info};
 	json_t *j = NULL;
 	char *text;

@@ -350,7 +350,8 @@ static const char *cached_model(const json_t *model)
 
 	name = file ? file + 1 : name;
 	if (!cache)
-		snprintf(path, sizeof(path), "%s/.cache/llamad/models/%s", lmd_env_or("HOME", "/tmp"), name);
+		snprintf(path, sizeof(path), "%s/.cache/llamad/models/%s",
+			 lmd_env_or("HOME", "/tmp"), name);
 	else /* as scripts/fetch-model does */
 		snprintf(path, sizeof(path), "%s/models/%s", cache, name);
 	f = fopen(path, "rb");

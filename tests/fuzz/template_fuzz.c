@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct lmi_jinja_input in = {
 		.vars = &vars,
 		.n_vars = 1,
-		.want_own = size & 1,
+		.want_origins = size & 1,
 		.limits = {.steps = 200000, .memory_bytes = 16 << 20, .output_bytes = 1 << 20}};
 	struct lmi_jinja_output out = {0};
 	struct lmi_jinja *t;
@@ -38,9 +38,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (st == LMD_OK) {
 		st = lmi_jinja_render(t, &in, &out, &err);
 		REQUIRE(st != LMD_OK || (out.text && out.text[out.bytes] == 0));
-		REQUIRE(st != LMD_OK || !out.own == !in.want_own);
-		for (size_t i = 0; st == LMD_OK && out.own && i < out.bytes; i++)
-			REQUIRE(out.own[i] <= 1);
+		REQUIRE(st != LMD_OK || !out.origins == !in.want_origins);
+		for (size_t i = 0; st == LMD_OK && out.origins && i < out.bytes; i++)
+			REQUIRE(out.origins[i] <= 1);
 		lmi_jinja_output_fini(&out);
 		lmi_jinja_destroy(t);
 	}

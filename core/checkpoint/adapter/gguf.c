@@ -61,9 +61,9 @@ static enum lmd_status shape_error(const struct lmd_tensor *a, const struct lmd_
 	return lmd_fail(err, LMD_INVALID,
 			"tensor %s [%lld, %lld] with lora_b [%lld, %lld] does not fit %s [%lld, "
 			"%lld]",
-			a->name, (long long)a->dims[0], (long long)a->dims[1], (long long)b->dims[0],
-			(long long)b->dims[1], base->name, (long long)base->dims[0],
-			(long long)base->dims[1]);
+			a->name, (long long)a->dims[0], (long long)a->dims[1],
+			(long long)b->dims[0], (long long)b->dims[1], base->name,
+			(long long)base->dims[0], (long long)base->dims[1]);
 }
 
 static enum lmd_status read_pair(struct lmi_adapter_file *f, const struct lmi_model *m,
@@ -80,8 +80,9 @@ static enum lmd_status read_pair(struct lmi_adapter_file *f, const struct lmi_mo
 	if (!base)
 		return LMD_NOTFOUND;
 	if (a->n_dim > 3 || b->n_dim > 3 || slices != b->dims[2] || slices != base->dims[2] ||
-	    rank != b->dims[0] || (embd ? a->dims[1] != base->dims[1] || b->dims[1] != base->dims[0]
-				       : a->dims[0] != base->dims[0] || b->dims[1] != base->dims[1]))
+	    rank != b->dims[0] ||
+	    (embd ? a->dims[1] != base->dims[1] || b->dims[1] != base->dims[0]
+		  : a->dims[0] != base->dims[0] || b->dims[1] != base->dims[1]))
 		return shape_error(a, b, base, err);
 	if (rank > LMI_ADAPTER_MAX_RANK)
 		return lmd_fail(err, LMD_INVALID,

@@ -21,7 +21,7 @@
  *     open.c              runs all of this in order
  *
  * Most tensors are mapped in place because the file stores them as they are used; the others are
- * built in memory by their recipe.  The built ones are part 0 of the model, whose file is
+ * built in memory by their transform.  The built ones are part 0 of the model, whose file is
  * config.json. */
 #ifndef LLAMAD_CORE_CHECKPOINT_HF_CHECKPOINT_H
 #define LLAMAD_CORE_CHECKPOINT_HF_CHECKPOINT_H
@@ -58,7 +58,7 @@ enum lmd_status lmi_checkpoint_read_rows(struct lmi_checkpoint *f, uint32_t i, u
 enum lmd_status lmi_checkpoint_read_floats(struct lmi_checkpoint *f, uint32_t i, uint64_t row0,
 					   uint64_t n, float *out, struct lmd_error *err);
 
-/* Maps the files, builds the tensors that have a recipe, and sets the tensors' data. */
+/* Maps the files, builds the tensors that have a transform, and sets the tensors' data. */
 enum lmd_status lmi_checkpoint_load(struct lmi_checkpoint *f, uint32_t open_flags,
 				    struct lmd_error *err);
 

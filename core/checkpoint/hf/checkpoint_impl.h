@@ -18,8 +18,9 @@ enum lmi_checkpoint_quant_scheme {
 	LMI_CHECKPOINT_SCHEME_AFFINE, /* MLX: codes in u32 words, scale and bias per group */
 	LMI_CHECKPOINT_SCHEME_GPTQ, /* GPTQ: codes and zero points packed down the columns in i32 */
 	LMI_CHECKPOINT_SCHEME_AWQ, /* AWQ: codes packed along the rows in i32, in AWQ's own order */
-	LMI_CHECKPOINT_SCHEME_PACKED, /* compressed-tensors pack-quantized: codes along the rows in i32 */
-	LMI_CHECKPOINT_SCHEME_MXFP4, /* blocks of 16 bytes, each with an exponent */
+	LMI_CHECKPOINT_SCHEME_PACKED, /* compressed-tensors pack-quantized: codes along the rows in
+				       * i32 */
+	LMI_CHECKPOINT_SCHEME_MXFP4,  /* blocks of 16 bytes, each with an exponent */
 };
 
 #define LMI_CHECKPOINT_SCHEME_BLOCK 32u /* values in a Q4_0, Q4_1 or Q8_0 block */
@@ -46,11 +47,13 @@ struct lmi_checkpoint_weight_source {
 enum lmi_checkpoint_transform_op {
 	LMI_CHECKPOINT_TRANSFORM_NONE,
 	LMI_CHECKPOINT_TRANSFORM_ROPE, /* in each head: from halves to adjacent pairs */
-	LMI_CHECKPOINT_TRANSFORM_QKV, /* from groups of (queries, key, value) to all queries, keys, values */
-	LMI_CHECKPOINT_TRANSFORM_GATED_DELTA, /* from slices of (queries, keys, values) to all of each */
+	LMI_CHECKPOINT_TRANSFORM_QKV,  /* from groups of (queries, key, value) to all queries, keys,
+				       * values */
+	LMI_CHECKPOINT_TRANSFORM_GATED_DELTA, /* from slices of (queries, keys, values) to all of
+					       * each */
 	LMI_CHECKPOINT_TRANSFORM_SELECT,      /* some rows of each slice */
-	LMI_CHECKPOINT_TRANSFORM_TRANSPOSE, /* each slice transposed; some of its columns */
-	LMI_CHECKPOINT_TRANSFORM_VALUES     /* numbers computed from the configuration */
+	LMI_CHECKPOINT_TRANSFORM_TRANSPOSE,   /* each slice transposed; some of its columns */
+	LMI_CHECKPOINT_TRANSFORM_VALUES       /* numbers computed from the configuration */
 };
 
 /* Slices of a source.  A slice is a head, an expert, or the whole source, and has `rows` rows.
@@ -139,7 +142,7 @@ struct lmi_checkpoint_arch_map_rows {
 #define LMI_CHECKPOINT_FAM_LAYER_NORM   1u /* LayerNorm's epsilon, not RMSNorm's */
 #define LMI_CHECKPOINT_FAM_NO_ROPE      2u
 #define LMI_CHECKPOINT_FAM_MQA          4u /* one key head, which no key states */
-#define LMI_CHECKPOINT_FAM_MHA          16u /* as many key heads as query heads, whatever the file says */
+#define LMI_CHECKPOINT_FAM_MHA          16u  /* as many key heads as query heads in any case */
 #define LMI_CHECKPOINT_FAM_PAD_ROWS     32u  /* positions start after the padding token */
 #define LMI_CHECKPOINT_FAM_FALCON_KV    8u   /* from multi_query and new_decoder_architecture */
 #define LMI_CHECKPOINT_FAM_NO_HEADS     64u  /* no attention in any layer */
@@ -169,7 +172,7 @@ const struct lmi_checkpoint_family *lmi_checkpoint_family_at(uint32_t i);
 struct lmi_checkpoint {
 	struct lmi_model *m;
 	const char *dir;
-	const char *one;      /* the *.safetensors that was named, or NULL */
+	const char *single_file; /* the *.safetensors that was named, or NULL */
 	const char *no_vocab; /* why keys cannot represent the vocabulary; NULL if they do */
 	uint32_t flags;
 	struct lmi_json_tree config, generation;
@@ -180,9 +183,8 @@ struct lmi_checkpoint {
 	struct lmi_checkpoint_quant_config quant;
 	struct lmi_st st;
 	uint8_t *used; /* [st.n] */
-	struct lmi_checkpoint_tensor_transform
-		*recipes; /* [cap], recipe of m->tensors[i]; on the heap, src and values
-				     * in the arena */
+	/* [cap] how to make m->tensors[i]; on the heap, src and values in the arena */
+	struct lmi_checkpoint_tensor_transform *transforms;
 	uint32_t cap;
 	const char *prefix;
 	bool tied; /* the output head is the embedding */
@@ -197,10 +199,11 @@ struct lmi_checkpoint {
 	struct lmi_checkpoint_scratch {
 		void *p;
 		size_t bytes;
-	} raw, values, codes, whole, turned, row, piece;
-	const struct lmi_st_tensor *whole_of;  /* the tensor in `whole` */
-	const struct lmi_st_tensor *turned_of; /* the tensor in `turned`, and its slice */
-	uint64_t turned_slice;
+	} raw, values, codes, whole, transposed, row, piece;
+	const struct lmi_st_tensor *whole_tensor; /* the one in `whole` */
+	/* the tensor in `transposed`, and its slice */
+	const struct lmi_st_tensor *transposed_tensor;
+	uint64_t transposed_slice;
 	pthread_mutex_t lock; /* protects the scratch while a model that owns this is read */
 	/* the first error of a key or value */
 	enum lmd_status status;
@@ -272,8 +275,8 @@ void lmi_checkpoint_add_pooling(struct lmi_checkpoint *f);
 /* ---- tensors.c, tensor_build.c, tensor_transform.c, quant_scheme.c, source_values.c,
  * packed_codes.c ---- */
 
-/* Adds the next tensor of the model, with its recipe: ".weight" or ".bias" of a row, from n sources
- * of one shape.  Errors are sticky. */
+/* Adds the next tensor of the model, with its transform: ".weight" or ".bias" of a row, from n
+ * sources of one shape.  Errors are sticky. */
 void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
 			       const struct lmi_checkpoint_arch_map_row *row,
 			       struct lmi_checkpoint_weight_source *src, uint32_t n, bool bias,
@@ -281,8 +284,8 @@ void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
 /* Adds a tensor of f->n_rope_freqs computed values. */
 void lmi_checkpoint_add_values(struct lmi_checkpoint *f, const char *name, const float *v);
 
-/* Adds all tensors with their recipes.  It is an error if a tensor of the files is neither used nor
- * known to be unneeded. */
+/* Adds all tensors with their transforms.  It is an error if a tensor of the files is neither used
+ * nor known to be unneeded. */
 void lmi_checkpoint_add_tensors(struct lmi_checkpoint *f);
 /* Reads quantization_config, or MLX's quantization. */
 void lmi_checkpoint_read_quant_config(struct lmi_checkpoint *f);
@@ -298,7 +301,8 @@ bool lmi_checkpoint_source_is_scaled_by_row(const struct lmi_checkpoint_weight_s
 /* The type that a source gets in the model; a float type if the rows are `changed`. */
 enum lmd_dtype lmi_checkpoint_source_type(const struct lmi_checkpoint_weight_source *s,
 					  bool changed);
-/* Decode n rows from row0 on to floats, or to blocks if lmi_checkpoint_source_type is a block type. */
+/* Decode n rows from row0 on to floats, or to blocks if lmi_checkpoint_source_type is a block
+ * type. */
 enum lmd_status lmi_checkpoint_source_floats(struct lmi_checkpoint *f,
 					     const struct lmi_checkpoint_weight_source *s,
 					     uint64_t row0, uint64_t n, float *out,

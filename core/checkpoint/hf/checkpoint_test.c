@@ -37,7 +37,7 @@ static uint64_t reported_built(const struct lmi_model *m)
 
 	lmi_model_file(m, 0, &f);
 	ck_assert(!f.copied && !f.mapped);
-	return f.made;
+	return f.built_bytes;
 }
 
 START_TEST(measured)

@@ -42,7 +42,7 @@ void *lmi_checkpoint_alloc(struct lmi_checkpoint *f, size_t n, size_t item_bytes
 /* ---- values ---- */
 
 /* Returns the first of "a|b|c" that exists in an object; a dot selects a member of a member. */
-static const struct lmi_json_node *look(const struct lmi_json_node *o, const char *names)
+static const struct lmi_json_node *find_key(const struct lmi_json_node *o, const char *names)
 {
 	while (*names) {
 		size_t n = strcspn(names, "|");
@@ -66,9 +66,9 @@ static const struct lmi_json_node *look(const struct lmi_json_node *o, const cha
 const struct lmi_json_node *lmi_checkpoint_config_find(const struct lmi_checkpoint *f,
 						       const char *names)
 {
-	const struct lmi_json_node *v = look(f->text, names);
+	const struct lmi_json_node *v = find_key(f->text, names);
 
-	return v || f->text == f->root ? v : look(f->root, names);
+	return v || f->text == f->root ? v : find_key(f->root, names);
 }
 
 bool lmi_checkpoint_config_has(const struct lmi_checkpoint *f, const char *names)

@@ -51,8 +51,8 @@ static enum lmd_status set_path(struct lmi_checkpoint *f, const char *path)
 							    (size_t)(slash - path))
 					: "/";
 		if (strcmp(name, CONFIG) != 0)
-			f->one = lmi_arena_strndup(f->m->arena, name, strlen(name));
-		if (!f->one && strcmp(name, CONFIG) != 0)
+			f->single_file = lmi_arena_strndup(f->m->arena, name, strlen(name));
+		if (!f->single_file && strcmp(name, CONFIG) != 0)
 			f->dir = NULL;
 	}
 	if (!f->dir)
@@ -110,7 +110,7 @@ static enum lmd_status read_all(struct lmi_checkpoint *f, const char *pre)
 	enum lmd_status st = open_config(f);
 
 	if (st == LMD_OK)
-		st = lmi_st_open(&f->st, f->m, f->dir, f->one, 1, f->err);
+		st = lmi_st_open(&f->st, f->m, f->dir, f->single_file, 1, f->err);
 	if (st == LMD_OK)
 		st = lmi_model_reserve_meta(f->m, MAX_KEYS, f->err);
 	if (st != LMD_OK)
@@ -178,13 +178,13 @@ void lmi_checkpoint_close(struct lmi_checkpoint *f)
 		return;
 	lmi_hf_tokenizer_close(f->tokenizer);
 	lmi_st_fini(&f->st);
-	lmi_free(f->recipes);
+	lmi_free(f->transforms);
 	lmi_free(f->used);
 	lmi_free(f->raw.p);
 	lmi_free(f->values.p);
 	lmi_free(f->codes.p);
 	lmi_free(f->whole.p);
-	lmi_free(f->turned.p);
+	lmi_free(f->transposed.p);
 	lmi_free(f->row.p);
 	lmi_free(f->piece.p);
 	(void)pthread_mutex_destroy(&f->lock);
@@ -212,7 +212,7 @@ static enum lmd_status in_file(const struct lmi_model_part *p, enum lmd_status s
 static bool is_needed(const struct lmi_checkpoint *f, uint32_t part)
 {
 	for (uint32_t k = 0; k < f->m->view.n_tensors; k++)
-		if (f->recipes[k].in_place && f->m->tensors[k].file == part)
+		if (f->transforms[k].in_place && f->m->tensors[k].file == part)
 			return true;
 	return false;
 }
@@ -228,7 +228,7 @@ static enum lmd_status map_files(struct lmi_checkpoint *f, uint32_t flags, struc
 			copied += f->m->parts[i].file.bytes;
 	st = lmi_model_load_begin(f->m, copied, flags, err);
 	if (st == LMD_OK && !(flags & LMI_OPEN_MEASURE))
-		st = lmi_model_load_add_built(f->m, f->m->parts[0].made, err);
+		st = lmi_model_load_add_built(f->m, f->m->parts[0].built_bytes, err);
 	for (uint32_t i = 1; st == LMD_OK && i < f->m->n_parts; i++)
 		if (is_needed(f, i))
 			st = in_file(&f->m->parts[i],
@@ -256,7 +256,7 @@ static enum lmd_status build_tensor(struct lmi_checkpoint *f, uint32_t i, uint8_
 }
 
 /* Assigns offsets in the map of part 0 to the tensors that are built in memory. */
-static enum lmd_status lay_out(struct lmi_checkpoint *f, struct lmd_error *err)
+static enum lmd_status assign_offsets(struct lmi_checkpoint *f, struct lmd_error *err)
 {
 	struct lmi_model *m = f->m;
 	uint64_t total = 0;
@@ -264,14 +264,14 @@ static enum lmd_status lay_out(struct lmi_checkpoint *f, struct lmd_error *err)
 	for (uint32_t i = 0; i < m->view.n_tensors; i++) {
 		struct lmd_tensor *t = &m->tensors[i];
 
-		if (f->recipes[i].in_place)
+		if (f->transforms[i].in_place)
 			continue;
 		t->file = 0;
 		t->offset = total;
 		if (!lmi_add_ok(total, t->bytes, &total) || !lmi_align_ok(total, 64, &total))
 			return lmd_fail(err, LMD_INVALID, "tensor %s: the sizes overflow", t->name);
 	}
-	m->parts[0].made = total;
+	m->parts[0].built_bytes = total;
 	return LMD_OK;
 }
 
@@ -282,15 +282,16 @@ static enum lmd_status alloc_built(struct lmi_checkpoint *f, uint32_t flags, str
 	uint8_t *data;
 
 	if (flags & LMI_OPEN_MEASURE)
-		return in_file(p, lmi_map_zeros(&p->map, p->made, err), err);
-	data = p->made <= SIZE_MAX / 2 ? lmi_alloc((size_t)p->made, 1) : NULL;
+		return in_file(p, lmi_map_zeros(&p->map, p->built_bytes, err), err);
+	data = p->built_bytes <= SIZE_MAX / 2 ? lmi_alloc((size_t)p->built_bytes, 1) : NULL;
 	if (!data)
 		return lmd_fail(err, LMD_NOMEM,
 				"%s: no memory for %llu bytes of tensors that are not stored in "
 				"the form in which they are used; llamactl convert makes a file "
 				"that needs no such memory",
-				f->dir, (unsigned long long)p->made);
-	p->map = (struct lmi_map){.ptr = data, .bytes = p->made, .on_heap = true, .block = data};
+				f->dir, (unsigned long long)p->built_bytes);
+	p->map = (struct lmi_map){
+		.ptr = data, .bytes = p->built_bytes, .on_heap = true, .block = data};
 	return LMD_OK;
 }
 
@@ -300,7 +301,7 @@ static enum lmd_status build_tensors(struct lmi_checkpoint *f, uint32_t flags,
 	struct lmi_model *m = f->m;
 	enum lmd_status st;
 
-	if (!m->parts[0].made)
+	if (!m->parts[0].built_bytes)
 		return LMD_OK;
 	st = alloc_built(f, flags, err);
 	for (uint32_t i = 0; st == LMD_OK && !(flags & LMI_OPEN_MEASURE) && i < m->view.n_tensors;
@@ -308,7 +309,7 @@ static enum lmd_status build_tensors(struct lmi_checkpoint *f, uint32_t flags,
 		const struct lmd_tensor *t = &m->tensors[i];
 		uint8_t *data = m->parts[0].map.block;
 
-		if (f->recipes[i].in_place)
+		if (f->transforms[i].in_place)
 			continue;
 		st = build_tensor(f, i, data + t->offset, err);
 		if (st == LMD_OK)
@@ -320,7 +321,7 @@ static enum lmd_status build_tensors(struct lmi_checkpoint *f, uint32_t flags,
 enum lmd_status lmi_checkpoint_load(struct lmi_checkpoint *f, uint32_t open_flags,
 				    struct lmd_error *err)
 {
-	enum lmd_status st = lay_out(f, err);
+	enum lmd_status st = assign_offsets(f, err);
 
 	if (st == LMD_OK)
 		st = map_files(f, open_flags, err);
@@ -335,10 +336,10 @@ enum lmd_status lmi_checkpoint_load(struct lmi_checkpoint *f, uint32_t open_flag
 }
 
 /* Reads bytes of a tensor, for lmi_model_read. */
-static enum lmd_status read_own(void *own, uint32_t i, uint64_t at, void *buf, size_t n,
-				struct lmd_error *err)
+static enum lmd_status read_tensor(void *state, uint32_t i, uint64_t at, void *buf, size_t n,
+				   struct lmd_error *err)
 {
-	struct lmi_checkpoint *f = own;
+	struct lmi_checkpoint *f = state;
 	const struct lmd_tensor *t = &f->m->tensors[i];
 	uint64_t row_bytes = 0, row0, rows;
 	enum lmd_status st = LMD_OK;
@@ -358,9 +359,9 @@ static enum lmd_status read_own(void *own, uint32_t i, uint64_t at, void *buf, s
 	return st;
 }
 
-static void close_own(void *own)
+static void close_checkpoint(void *state)
 {
-	lmi_checkpoint_close(own);
+	lmi_checkpoint_close(state);
 }
 
 enum lmd_status lmi_checkpoint_open_model(struct lmi_model *m, const char *path,
@@ -373,8 +374,8 @@ enum lmd_status lmi_checkpoint_open_model(struct lmi_model *m, const char *path,
 
 	if (st != LMD_OK)
 		return st;
-	m->own = f;
-	m->own_close = close_own;
-	m->own_read = read_own;
+	m->reader_state = f;
+	m->reader_close = close_checkpoint;
+	m->reader_read = read_tensor;
 	return open_flags & LMI_OPEN_HEADER_ONLY ? LMD_OK : lmi_checkpoint_load(f, open_flags, err);
 }

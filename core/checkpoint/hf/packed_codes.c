@@ -29,9 +29,9 @@ static enum lmd_status load_whole(struct lmi_checkpoint *f,
 	enum lmd_status st = LMD_OK;
 	uint8_t *p;
 
-	if (f->whole_of == s->w)
+	if (f->whole_tensor == s->w)
 		return LMD_OK;
-	f->whole_of = NULL;
+	f->whole_tensor = NULL;
 	for (size_t i = 0; i < LMD_LEN(all); i++)
 		n += all[i] ? all[i]->bytes : 0;
 	p = lmi_checkpoint_scratch_reserve(&f->whole, n, 1, err);
@@ -44,7 +44,7 @@ static enum lmd_status load_whole(struct lmi_checkpoint *f,
 		p += all[i]->bytes;
 	}
 	if (st == LMD_OK)
-		f->whole_of = s->w;
+		f->whole_tensor = s->w;
 	return st;
 }
 

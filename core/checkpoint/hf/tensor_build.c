@@ -14,7 +14,7 @@
 
 #define FIRST_CAP 256u
 
-/* Makes room for one more recipe. */
+/* Makes room for one more transform. */
 static bool grow(struct lmi_checkpoint *f)
 {
 	uint32_t cap = f->cap ? 2 * f->cap : FIRST_CAP;
@@ -22,12 +22,12 @@ static bool grow(struct lmi_checkpoint *f)
 
 	if (f->m->view.n_tensors < f->cap)
 		return true;
-	r = lmi_realloc(f->recipes, cap, sizeof(*r));
+	r = lmi_realloc(f->transforms, cap, sizeof(*r));
 	if (!r) {
 		lmi_checkpoint_fail(f, LMD_NOMEM, "no memory for %u tensors", cap);
 		return false;
 	}
-	f->recipes = r;
+	f->transforms = r;
 	f->cap = cap;
 	return true;
 }
@@ -74,9 +74,9 @@ static void dims_of(const struct lmi_checkpoint_weight_source *s, bool keep, str
 /* ---- operations ---- */
 
 /* Selects from n rows or columns: all, one half, or every second one. */
-static void pick(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
-		 const struct lmi_checkpoint_weight_source *s, uint64_t n,
-		 struct lmi_checkpoint_transform_slices *p)
+static void select_slices(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+			  const struct lmi_checkpoint_weight_source *s, uint64_t n,
+			  struct lmi_checkpoint_transform_slices *p)
 {
 	bool half = row->flags & (LMI_CHECKPOINT_ROW_HALF0 | LMI_CHECKPOINT_ROW_HALF1);
 	bool even = row->flags & (LMI_CHECKPOINT_ROW_EVEN | LMI_CHECKPOINT_ROW_ODD);
@@ -98,7 +98,7 @@ static void transpose(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch
 	if (t->n_dim < 2 || t->n_dim > 3)
 		fail_source(f, s, "is neither a matrix nor a stack of matrices");
 	r->op = LMI_CHECKPOINT_TRANSFORM_TRANSPOSE;
-	pick(f, row, s, s->cols, &r->slice);
+	select_slices(f, row, s, s->cols, &r->slice);
 	r->slice.rows = r->slice.n_used = (uint64_t)t->dims[1];
 	t->dims[0] = (int64_t)r->slice.n_used;
 	t->dims[1] = (int64_t)r->slice.n;
@@ -110,7 +110,7 @@ static void select_rows(struct lmi_checkpoint *f, const struct lmi_checkpoint_ar
 {
 	r->op = LMI_CHECKPOINT_TRANSFORM_SELECT;
 	r->slice.rows = (uint64_t)t->dims[d];
-	pick(f, row, &r->src[0], r->slice.rows, &r->slice);
+	select_slices(f, row, &r->src[0], r->slice.rows, &r->slice);
 	t->dims[d] = (int64_t)r->slice.n;
 	r->rows = r->rows / r->slice.rows * r->slice.n;
 }
@@ -287,7 +287,7 @@ static void add(struct lmi_checkpoint *f, struct lmi_checkpoint_tensor_transform
 	set_location(f, r, t);
 	if (f->status != LMD_OK)
 		return;
-	f->recipes[f->m->view.n_tensors] = *r;
+	f->transforms[f->m->view.n_tensors] = *r;
 	f->status = lmi_model_add_tensor(f->m, t, f->err);
 }
 

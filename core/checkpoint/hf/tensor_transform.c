@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the numbers of a tensor from its sources.  Except for a transposition, every recipe maps
- * each row of the tensor to one row of a source, so rows are read in runs and no more is held in
- * memory than the rows that the caller asked for. */
+ * Computes the numbers of a tensor from its sources.  Except for a transposition, every transform
+ * maps each row of the tensor to one row of a source, so rows are read in runs and no more is held
+ * in memory than the rows that the caller asked for. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "core/checkpoint/hf/checkpoint_impl.h"
 #include "core/quant/quant.h"
 
-struct place {
+struct source_pos {
 	uint32_t src;
 	uint64_t row;
 };
@@ -44,9 +44,10 @@ static uint64_t delta_row(const struct lmi_checkpoint_tensor_transform *r, uint6
 }
 
 /* Source and row from which row u of the tensor comes. */
-static struct place place_of(const struct lmi_checkpoint_tensor_transform *r, uint64_t u)
+static struct source_pos source_position(const struct lmi_checkpoint_tensor_transform *r,
+					 uint64_t u)
 {
-	struct place p = {(uint32_t)(u / r->rows), u % r->rows};
+	struct source_pos p = {(uint32_t)(u / r->rows), u % r->rows};
 	uint64_t d = r->head_dim, k;
 
 	switch ((enum lmi_checkpoint_transform_op)r->op) {
@@ -76,18 +77,18 @@ static struct place place_of(const struct lmi_checkpoint_tensor_transform *r, ui
 uint64_t lmi_checkpoint_transform_source_row(const struct lmi_checkpoint_tensor_transform *r,
 					     uint64_t u)
 {
-	return place_of(r, u).row;
+	return source_position(r, u).row;
 }
 
 /* Returns how many of the next n rows of the tensor are also consecutive in the source. */
 static uint64_t run_of(const struct lmi_checkpoint_tensor_transform *r, uint64_t u, uint64_t n,
-		       struct place *first)
+		       struct source_pos *first)
 {
 	uint64_t k = 1;
 
-	*first = place_of(r, u);
+	*first = source_position(r, u);
 	while (k < n) {
-		struct place p = place_of(r, u + k);
+		struct source_pos p = source_position(r, u + k);
 
 		if (p.src != first->src || p.row != first->row + k)
 			break;
@@ -105,16 +106,17 @@ static enum lmd_status load_slice(struct lmi_checkpoint *f,
 	enum lmd_status st;
 	float *p;
 
-	if (f->turned_of == s->w && f->turned_slice == slice)
+	if (f->transposed_tensor == s->w && f->transposed_slice == slice)
 		return LMD_OK;
-	f->turned_of = NULL;
-	p = lmi_checkpoint_scratch_reserve(&f->turned, r->slice.n_used * s->cols, sizeof(*p), err);
+	f->transposed_tensor = NULL;
+	p = lmi_checkpoint_scratch_reserve(&f->transposed, r->slice.n_used * s->cols, sizeof(*p),
+					   err);
 	if (!p)
 		return LMD_NOMEM;
 	st = lmi_checkpoint_source_floats(f, s, slice * r->slice.rows, r->slice.n_used, p, err);
 	if (st == LMD_OK) {
-		f->turned_of = s->w;
-		f->turned_slice = slice;
+		f->transposed_tensor = s->w;
+		f->transposed_slice = slice;
 	}
 	return st;
 }
@@ -130,7 +132,7 @@ static enum lmd_status transpose_rows(struct lmi_checkpoint *f,
 	for (uint64_t u = row0; u < row0 + n; u++) {
 		uint64_t c = p->first + u % p->n * p->step;
 		enum lmd_status st = load_slice(f, r, u / p->n, err);
-		const float *all = f->turned.p;
+		const float *all = f->transposed.p;
 
 		if (st != LMD_OK)
 			return st;
@@ -140,10 +142,10 @@ static enum lmd_status transpose_rows(struct lmi_checkpoint *f,
 	return LMD_OK;
 }
 
-/* Converts a range of tensor rows to rows of the recipe, which are source rows. */
-static void to_recipe_rows(const struct lmi_checkpoint *f, uint32_t i, uint64_t *u0, uint64_t *n)
+/* Converts a range of tensor rows to rows of the transform, which are source rows. */
+static void to_transform_rows(const struct lmi_checkpoint *f, uint32_t i, uint64_t *u0, uint64_t *n)
 {
-	const struct lmi_checkpoint_tensor_transform *r = &f->recipes[i];
+	const struct lmi_checkpoint_tensor_transform *r = &f->transforms[i];
 	uint64_t per = r->op == LMI_CHECKPOINT_TRANSFORM_TRANSPOSE
 			       ? 1
 			       : (uint64_t)f->m->tensors[i].dims[0] / r->src[0].cols;
@@ -155,7 +157,7 @@ static void to_recipe_rows(const struct lmi_checkpoint *f, uint32_t i, uint64_t 
 enum lmd_status lmi_checkpoint_read_floats(struct lmi_checkpoint *f, uint32_t i, uint64_t row0,
 					   uint64_t n, float *out, struct lmd_error *err)
 {
-	const struct lmi_checkpoint_tensor_transform *r = &f->recipes[i];
+	const struct lmi_checkpoint_tensor_transform *r = &f->transforms[i];
 	uint64_t width = (uint64_t)f->m->tensors[i].dims[0], total = n * width;
 	enum lmd_status st = LMD_OK;
 	float *p = out;
@@ -167,9 +169,9 @@ enum lmd_status lmi_checkpoint_read_floats(struct lmi_checkpoint *f, uint32_t i,
 	if (r->op == LMI_CHECKPOINT_TRANSFORM_TRANSPOSE) {
 		st = transpose_rows(f, r, row0, n, out, err);
 	} else {
-		to_recipe_rows(f, i, &row0, &n);
+		to_transform_rows(f, i, &row0, &n);
 		while (st == LMD_OK && n) {
-			struct place at;
+			struct source_pos at;
 			uint64_t k = run_of(r, row0, n, &at);
 
 			st = lmi_checkpoint_source_floats(f, &r->src[at.src], at.row, k, p, err);
@@ -188,11 +190,11 @@ enum lmd_status lmi_checkpoint_read_floats(struct lmi_checkpoint *f, uint32_t i,
 static enum lmd_status blocks(struct lmi_checkpoint *f, uint32_t i, uint64_t row0, uint64_t n,
 			      uint64_t row_bytes, uint8_t *out, struct lmd_error *err)
 {
-	const struct lmi_checkpoint_tensor_transform *r = &f->recipes[i];
+	const struct lmi_checkpoint_tensor_transform *r = &f->transforms[i];
 	enum lmd_status st = LMD_OK;
 
 	while (st == LMD_OK && n) {
-		struct place at;
+		struct source_pos at;
 		uint64_t k = run_of(r, row0, n, &at);
 
 		st = lmi_checkpoint_source_blocks(f, &r->src[at.src], at.row, k, out, err);
@@ -212,9 +214,8 @@ enum lmd_status lmi_checkpoint_read_rows(struct lmi_checkpoint *f, uint32_t i, u
 	enum lmd_status st;
 	float *values;
 
-	(void)lmi_quant_row_bytes(type, width,
-				  &row_bytes); /* no overflow, checked when the tensor was
-						       * added */
+	/* no overflow, checked when the tensor was added */
+	(void)lmi_quant_row_bytes(type, width, &row_bytes);
 	if (type->is_quant)
 		return blocks(f, i, row0, n, row_bytes, out, err);
 	values = lmi_checkpoint_scratch_reserve(&f->row, n * width, sizeof(*values), err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Turns the rows of a family into tensors with recipes.  A tensor in the files that no row explains
- * is an error: a model without some of its weights would run and produce nonsense. */
+ * Turns the rows of a family into tensors with transforms.  A tensor in the files that no row
+ * explains is an error: a model without some of its weights would run and produce nonsense. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,7 +222,7 @@ static bool is_layered(const struct lmi_checkpoint_arch_map_row *row)
 /* ---- unused tensors ---- */
 
 /* True for "layers.61." in a model with 61 layers, which is a layer for drafts. */
-static bool beyond(const struct lmi_checkpoint *f, const char *name)
+static bool is_after_trunk(const struct lmi_checkpoint *f, const char *name)
 {
 	static const char *const words[] = {"layers.", "h.", "blocks."};
 	size_t n = strlen(f->prefix);
@@ -245,7 +245,7 @@ static bool is_unneeded(const struct lmi_checkpoint *f, const char *name)
 	for (size_t i = 0; i < LMD_LEN(begins); i++)
 		if (starts(name, begins[i]))
 			return true;
-	return beyond(f, name) || (f->tied && starts(name, "lm_head."));
+	return is_after_trunk(f, name) || (f->tied && starts(name, "lm_head."));
 }
 
 static void check_used(struct lmi_checkpoint *f)

@@ -64,8 +64,8 @@ static enum lmd_status read_values(struct lmi_imatrix *m, struct lmi_model_byte_
 		return lmd_fail(err, LMD_NOMEM, "%s: no memory for %u values", r->what, n);
 	st = lmi_gguf_reader_bytes(r, v, 4ull * n, err);
 	for (uint32_t i = 0; st == LMD_OK && i < n; i++)
-		v[i] = lmi_bits_f32(lmi_get_le32(&v[i])) * (float)m->chunk;
-	count = (float)calls * (float)m->chunk;
+		v[i] = lmi_bits_f32(lmi_get_le32(&v[i])) * (float)m->chunk_tokens;
+	count = (float)calls * (float)m->chunk_tokens;
 	if (st == LMD_OK)
 		st = lmi_imatrix_add(m, name, n, 1, v, NULL, &count, err);
 	lmi_free(v);
@@ -166,7 +166,7 @@ static void put_entry(struct out *o, const struct lmi_imatrix *m,
 		      const struct lmi_imatrix_entry *e)
 {
 	/* rounded up, because 0 calls would mean that the entry was never used */
-	uint32_t calls = (uint32_t)fminf(ceilf(max_count(e) / (float)m->chunk), 0x1p30f);
+	uint32_t calls = (uint32_t)fminf(ceilf(max_count(e) / (float)m->chunk_tokens), 0x1p30f);
 	uint8_t *v = lmi_alloc((size_t)e->n, 4);
 	float *mean = lmi_alloc((size_t)e->n, sizeof(*mean));
 

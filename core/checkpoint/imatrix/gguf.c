@@ -103,7 +103,7 @@ static enum lmd_status read_keys(struct lmi_imatrix *im, const struct lmi_model 
 {
 	const struct lmd_model *v = lmi_model_view(m);
 	const struct lmd_meta *names = v->find_meta(v, "imatrix.datasets");
-	int64_t n_chunk = 0, chunk = im->chunk;
+	int64_t n_chunk = 0, chunk = im->chunk_tokens;
 	struct lmd_str type = {"", 0};
 	bool found;
 	enum lmd_status st = lmi_model_get_str(m, "general.type", &type, &found, err);
@@ -121,7 +121,7 @@ static enum lmd_status read_keys(struct lmi_imatrix *im, const struct lmi_model 
 		st = lmi_model_get_int(m, "imatrix.chunk_size", 1, INT32_MAX, &chunk, &found, err);
 	if (st != LMD_OK)
 		return st;
-	im->chunk = (uint32_t)chunk;
+	im->chunk_tokens = (uint32_t)chunk;
 	if ((uint64_t)n_chunk > UINT32_MAX - im->n_chunk)
 		return lmd_fail(err, LMD_INVALID,
 				"imatrix.chunk_count: %lld, the sum with earlier files exceeds "
@@ -185,7 +185,7 @@ static void put_keys(struct lmi_gguf_writer *w, const struct lmi_imatrix *m,
 	lmi_gguf_put_str(w, "general.type", "imatrix");
 	lmi_gguf_put_strings(w, "imatrix.datasets", names, m->n_dataset);
 	lmi_gguf_put_u32(w, "imatrix.chunk_count", m->n_chunk);
-	lmi_gguf_put_u32(w, "imatrix.chunk_size", m->chunk);
+	lmi_gguf_put_u32(w, "imatrix.chunk_size", m->chunk_tokens);
 	for (uint32_t i = 0; i < m->n_entry; i++) {
 		const struct lmi_imatrix_entry *e = &m->entry[i];
 

@@ -16,7 +16,7 @@
 
 void lmi_imatrix_init(struct lmi_imatrix *m)
 {
-	*m = (struct lmi_imatrix){.chunk = LMI_IMATRIX_CHUNK};
+	*m = (struct lmi_imatrix){.chunk_tokens = LMI_IMATRIX_CHUNK};
 }
 
 static void entry_fini(struct lmi_imatrix_entry *e)

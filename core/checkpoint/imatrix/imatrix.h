@@ -39,7 +39,7 @@ struct lmi_imatrix {
 	char **dataset; /* names of the texts, as stated in the files */
 	uint32_t n_dataset;
 	uint32_t n_chunk; /* chunks of text; 0: unknown */
-	uint32_t chunk;	  /* tokens in a chunk */
+	uint32_t chunk_tokens; /* tokens in a chunk */
 };
 
 /* Makes an empty matrix. */
@@ -82,7 +82,7 @@ struct lmi_imatrix_stats {
 	double min, max, mean, deviation;
 	double active;	       /* share of columns above 1e-5 */
 	double entropy;	       /* of the means as a distribution, in bits */
-	double normal_entropy; /* the maximum for n columns, log2(n) */
+	double max_entropy;    /* the maximum for n columns, log2(n) */
 	double outliers;       /* share more than one deviation from the mean */
 	double cosine;	       /* with the same tensor of the previous layer; NaN if there is
 			        * none */

@@ -66,7 +66,7 @@ START_TEST(gguf)
 	OK(lmi_imatrix_read(&b, path, &err));
 	ck_assert_uint_eq(b.n_entry, 3);
 	ck_assert_uint_eq(b.n_chunk, 2);
-	ck_assert_uint_eq(b.chunk, 512);
+	ck_assert_uint_eq(b.chunk_tokens, 512);
 	ck_assert_uint_eq(b.n_dataset, 2);
 	ck_assert_str_eq(b.dataset[1], "last.txt");
 	ck_assert_str_eq(b.entry[0].name, "blk.0.attn_q.weight"); /* sorted */
@@ -159,15 +159,15 @@ START_TEST(statistics)
 	ck_assert_uint_eq(s.n, 3); /* the second expert was never used */
 	ck_assert_double_eq_tol(s.sum, 14.0 / 1024, 1e-12);
 	ck_assert_double_eq_tol(s.max, 9.0 / 1024, 1e-12);
-	ck_assert_double_eq_tol(s.normal_entropy, log2(3), 1e-12);
-	ck_assert(s.entropy > 0 && s.entropy < s.normal_entropy);
+	ck_assert_double_eq_tol(s.max_entropy, log2(3), 1e-12);
+	ck_assert(s.entropy > 0 && s.entropy < s.max_entropy);
 	ck_assert(isnan(s.cosine));
 	lmi_imatrix_stats(&m, entry(&m, "blk.1.attn_q.weight"), &s);
 	ck_assert(s.cosine > 0 && s.cosine < 1);
 }
 END_TEST
 
-static size_t slurp(uint8_t *buf, size_t cap)
+static size_t read_file(uint8_t *buf, size_t cap)
 {
 	FILE *f = fopen(path, "rb");
 	size_t n;
@@ -207,7 +207,7 @@ START_TEST(hostile)
 
 		OK(k ? lmi_imatrix_write_dat(&m, path, &err)
 		     : lmi_imatrix_write_gguf(&m, path, &err));
-		n = slurp(good, sizeof(good));
+		n = read_file(good, sizeof(good));
 		ck_assert(n > 100 && n < sizeof(good));
 		last = k ? n - 16 : n - 24; /* the end of an older file, or the start of the
 					     * padding */

@@ -99,7 +99,7 @@ void lmi_imatrix_stats(const struct lmi_imatrix *m, const struct lmi_imatrix_ent
 	if (s.n) {
 		s.mean = s.sum / (double)s.n;
 		s.active = active / (double)s.n;
-		s.normal_entropy = log2((double)s.n);
+		s.max_entropy = log2((double)s.n);
 		second_pass(e, &s);
 	} else {
 		s.min = 0;

@@ -42,7 +42,7 @@ struct lmi_hf_tokenizer {
 	struct lmi_hf_list entries;  /* struct lmi_hf_entry, from the model */
 	struct lmi_hf_list added;    /* struct lmi_hf_entry */
 	struct lmi_hf_list merges;   /* struct lmd_str: "left right" */
-	struct lmi_hf_list lefts;    /* uint32_t: bytes of the left piece of each merge */
+	struct lmi_hf_list left_bytes; /* uint32_t: bytes of the left piece of each merge */
 	struct lmi_hf_list params;   /* struct lmd_meta: parameters of the step being read */
 	struct lmd_tok_step steps[LMI_HF_MAX_STEPS];
 	bool has_scores;

@@ -152,7 +152,7 @@ void lmi_hf_tokenizer_close(struct lmi_hf_tokenizer *t)
 		return;
 	drop_lists(t);
 	lmi_free(t->merges.p);
-	lmi_free(t->lefts.p);
+	lmi_free(t->left_bytes.p);
 	lmi_arena_destroy(t->arena);
 	lmi_map_close(&t->map);
 	lmi_free(t);

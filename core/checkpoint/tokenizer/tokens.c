@@ -198,9 +198,9 @@ enum lmd_status lmi_hf_finish_vocab(struct lmi_hf_tokenizer *h, struct lmd_error
 	if (score)
 		st = keep_scores(h, score, n, err);
 	lmi_hf_list_shrink(&h->merges, sizeof(struct lmd_str));
-	lmi_hf_list_shrink(&h->lefts, sizeof(uint32_t));
+	lmi_hf_list_shrink(&h->left_bytes, sizeof(uint32_t));
 	s->n_merges = h->merges.n;
 	s->merge = h->merges.p;
-	s->merge_left = h->lefts.p;
+	s->merge_left = h->left_bytes.p;
 	return st == LMD_OK ? finish_prefix_suffix(h, err) : st;
 }

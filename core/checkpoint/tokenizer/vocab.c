@@ -197,7 +197,7 @@ static inline enum lmd_status add_merge(struct lmi_hf_tokenizer *h, const char *
 					size_t left, struct lmd_error *err)
 {
 	struct lmd_str *t = lmi_hf_list_push(&h->merges, sizeof(*t));
-	uint32_t *l = lmi_hf_list_push(&h->lefts, sizeof(*l));
+	uint32_t *l = lmi_hf_list_push(&h->left_bytes, sizeof(*l));
 
 	if (!t || !l)
 		return lmi_hf_no_memory(err);
@@ -271,7 +271,7 @@ static enum lmd_status read_merges(struct lmi_hf_tokenizer *h, struct lmd_error 
 	enum lmd_status st = lmi_hf_expect(h, &it, LMI_JSON_READER_ARRAY, "a list of merges", err);
 
 	if (!reserve_expected(h, &h->merges, 16, sizeof(struct lmd_str)) ||
-	    !reserve_expected(h, &h->lefts, 16, sizeof(uint32_t)))
+	    !reserve_expected(h, &h->left_bytes, 16, sizeof(uint32_t)))
 		return lmi_hf_no_memory(err);
 	while (lmi_json_reader_more(&h->json, LMI_JSON_READER_ARRAY_END, &it, &st, err))
 		st = read_merge(h, &it, err);

@@ -19,7 +19,7 @@
 /* Kept for each part from reading its keys to reading its tensor table. */
 struct part {
 	struct lmi_gguf_header h;
-	struct lmi_gguf_file_props facts;
+	struct lmi_gguf_file_props props;
 	uint64_t table_at, data_at;
 	bool big_endian;
 };
@@ -49,7 +49,7 @@ static enum lmd_status read_front(struct lmi_model *keys, const struct lmi_file 
 	if (st == LMD_OK)
 		st = lmi_gguf_read_meta(&r, p->h.n_keys, keys, err);
 	if (st == LMD_OK)
-		st = lmi_gguf_read_file_props(keys, &p->facts, err);
+		st = lmi_gguf_read_file_props(keys, &p->props, err);
 	p->table_at = r.pos;
 	p->big_endian = r.big_endian;
 	lmi_gguf_reader_close(&r);
@@ -66,7 +66,7 @@ static enum lmd_status read_table(struct lmi_model *m, uint32_t i, struct part *
 		r.big_endian = p->big_endian;
 		r.narrow = p->h.version == 1;
 		lmi_gguf_reader_seek(&r, p->table_at);
-		st = lmi_gguf_read_tensors(&r, p->h.n_tensors, p->facts.alignment, i, m,
+		st = lmi_gguf_read_tensors(&r, p->h.n_tensors, p->props.alignment, i, m,
 					   &p->data_at, err);
 	}
 	lmi_gguf_reader_close(&r);
@@ -98,16 +98,16 @@ static enum lmd_status check_first(const struct lmi_model *m, const struct part 
 	size_t len = strlen(m->parts[0].path), n;
 	char suffix[32];
 
-	suffix_of(suffix, 0, p->facts.split_count);
+	suffix_of(suffix, 0, p->props.split_count);
 	n = strlen(suffix);
-	if (p->facts.split_no != 0)
+	if (p->props.split_no != 0)
 		return lmd_fail(err, LMD_INVALID,
 				"is part %u of %u: open the first part, whose name ends in %s",
-				p->facts.split_no + 1, p->facts.split_count, suffix);
+				p->props.split_no + 1, p->props.split_count, suffix);
 	if (len <= n || strcmp(m->parts[0].path + len - n, suffix) != 0)
 		return lmd_fail(err, LMD_INVALID,
 				"key split.count: %u, but the file name does not end in %s",
-				p->facts.split_count, suffix);
+				p->props.split_count, suffix);
 	return LMD_OK;
 }
 
@@ -127,17 +127,17 @@ static enum lmd_status open_later(struct lmi_model *m, uint32_t i, struct part *
 		return lmd_fail(err, LMD_NOMEM, "no memory for the keys of part %u", i + 1);
 	st = read_front(keys, &m->parts[i].file, p, err);
 	lmi_model_destroy(keys);
-	if (st == LMD_OK && (p->facts.split_no != i || p->facts.split_count != m->n_parts))
+	if (st == LMD_OK && (p->props.split_no != i || p->props.split_count != m->n_parts))
 		st = lmd_fail(err, LMD_CORRUPT,
 			      "keys split.no %u and split.count %u, expected %u and %u",
-			      p->facts.split_no, p->facts.split_count, i, m->n_parts);
+			      p->props.split_no, p->props.split_count, i, m->n_parts);
 	return in_file(m, i, st, err);
 }
 
 /* Reads all tensor tables; the keys of all parts have been read. */
 static enum lmd_status read_tables(struct lmi_model *m, struct part *p, struct lmd_error *err)
 {
-	int64_t expected = p[0].facts.split_tensors;
+	int64_t expected = p[0].props.split_tensors;
 	enum lmd_status st = LMD_OK;
 	uint64_t n = 0;
 
@@ -248,10 +248,10 @@ enum lmd_status lmi_gguf_open(struct lmi_model *m, const char *path, struct lmi_
 	if (!m->parts[0].path)
 		return lmi_model_no_memory(m, strlen(path) + 1, err);
 	st = read_front(m, &m->parts[0].file, &first, err);
-	if (st == LMD_OK && first.facts.has_split) {
+	if (st == LMD_OK && first.props.has_split) {
 		st = check_first(m, &first, err);
 		if (st == LMD_OK)
-			st = lmi_model_reserve_parts(m, first.facts.split_count, err);
+			st = lmi_model_reserve_parts(m, first.props.split_count, err);
 	}
 	if (st != LMD_OK)
 		return in_file(m, 0, st, err);

@@ -103,7 +103,7 @@ static bool is_full(const struct lmi_gguf_parts *p, const struct lmi_gguf_split_
 	uint64_t bytes = padded(last->head + entry_bytes(t), alignment) + last->data +
 			 padded(t->bytes, alignment);
 
-	if (limits->keys_alone && p->n == 1)
+	if (limits->keys_only && p->n == 1)
 		return true;
 	if (limits->max_tensors && last->n == limits->max_tensors)
 		return true;
@@ -116,7 +116,7 @@ enum lmd_status lmi_gguf_plan_parts(struct lmi_gguf_parts *out, const struct lmi
 				    const struct lmi_gguf_split_opts *limits, struct lmd_error *err)
 {
 	const struct lmd_model *m = lmi_model_view(model);
-	bool one = !limits->max_bytes && !limits->max_tensors && !limits->keys_alone;
+	bool one = !limits->max_bytes && !limits->max_tensors && !limits->keys_only;
 	uint32_t alignment = alignment_of(m);
 	uint64_t head[2] = {0};
 	enum lmd_status st;

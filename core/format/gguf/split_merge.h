@@ -18,7 +18,7 @@
 struct lmi_gguf_split_opts {
 	uint64_t max_bytes;   /* per file; exceeded only by a single larger tensor; 0 = no limit */
 	uint32_t max_tensors; /* per file; 0 = no limit */
-	bool keys_alone;      /* the first file contains keys but no tensors */
+	bool keys_only;       /* the first file contains keys but no tensors */
 };
 
 struct lmi_gguf_part {

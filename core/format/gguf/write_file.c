@@ -35,7 +35,7 @@ static enum lmd_status put(struct lmi_gguf_writer *w, const void *data, size_t n
 /* Records that everything since the last mark, the header or a tensor, is complete. */
 static enum lmd_status mark(struct lmi_gguf_writer *w, struct lmd_error *err)
 {
-	return w->resumable ? lmi_partial_end_stretch(&w->out, err) : LMD_OK;
+	return w->resumable ? lmi_partial_end_segment(&w->out, err) : LMD_OK;
 }
 
 /* Returns the bytes of the header, after checking that no file is open yet. */
@@ -116,7 +116,7 @@ enum lmd_status lmi_gguf_writer_resume(struct lmi_gguf_writer *w, const char *pa
 				       const uint8_t key[LMI_SHA256_BYTES], uint32_t *n_done,
 				       struct lmd_error *err)
 {
-	struct lmi_partial_opts o = {.anew = r->keep == LMI_GGUF_KEEP_RESTART,
+	struct lmi_partial_opts o = {.restart = r->keep == LMI_GGUF_KEEP_RESTART,
 				     .progress = report_read_back,
 				     .progress_arg = w};
 	enum lmi_partial_found found = LMI_PARTIAL_NOTHING;
@@ -143,7 +143,7 @@ enum lmd_status lmi_gguf_writer_resume(struct lmi_gguf_writer *w, const char *pa
 	if (st != LMD_OK)
 		return st;
 	w->is_open = w->resumable = true;
-	n = w->out.n_stretch;
+	n = w->out.n_segment;
 	if (n && (n - 1 > w->n_tensors || w->out.file.bytes != segment_end(w, n_head, n - 1))) {
 		found = LMI_PARTIAL_DAMAGED; /* the fingerprints matched by chance */
 		st = lmi_partial_restart(&w->out, err);
@@ -235,7 +235,7 @@ enum lmd_status lmi_gguf_writer_finish(struct lmi_gguf_writer *w, struct lmd_err
 }
 
 /* Removes an unfinished file. */
-static void abandon(struct lmi_gguf_writer *w)
+static void discard(struct lmi_gguf_writer *w)
 {
 	if (!w->is_open)
 		return;
@@ -250,7 +250,7 @@ void lmi_gguf_writer_destroy(struct lmi_gguf_writer *w)
 {
 	if (!w)
 		return;
-	abandon(w);
+	discard(w);
 	for (uint64_t i = 0; i < w->n_keys; i++)
 		lmi_free(w->key_names[i]);
 	lmi_free(w->key_names);

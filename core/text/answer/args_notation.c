@@ -40,7 +40,7 @@ void lmi_parse_notation_begin(struct lmi_answer_parser *p, char close)
 
 /* ---- levels ---- */
 
-static bool python(const struct lmi_answer_parser *p)
+static bool is_python_call(const struct lmi_answer_parser *p)
 {
 	return !p->f->quote;
 }
@@ -58,7 +58,7 @@ static enum lmi_text_match open_level(struct lmi_answer_parser *p, char c)
 	if (s->depth == LMI_PARSE_NOTATION_DEPTH)
 		return LMI_TEXT_MATCH_NO;
 	s->close[s->depth++] = c == '{' ? '}' : c == '[' ? ']' : ')';
-	s->some = false;
+	s->has_item = false;
 	s->state = LMI_PARSE_NOTATION_ITEM;
 	put_text(p, c == '{' ? "{" : "[");
 	return LMI_TEXT_MATCH_YES;
@@ -70,15 +70,15 @@ static void close_level(struct lmi_answer_parser *p)
 
 	put_text(p, has_keys(s) ? "}" : "]");
 	s->depth--;
-	s->some = true;
+	s->has_item = true;
 	s->state = LMI_PARSE_NOTATION_AFTER;
 }
 
 static void next_item(struct lmi_answer_parser *p)
 {
-	if (p->notation.some)
+	if (p->notation.has_item)
 		put_text(p, ", ");
-	p->notation.some = true;
+	p->notation.has_item = true;
 }
 
 /* ---- words ---- */
@@ -161,7 +161,7 @@ static bool put_word(struct lmi_answer_parser *p, struct lmd_str w)
 	}
 	if (put_number(p, w))
 		return true;
-	if (python(p)) /* it is a variable */
+	if (is_python_call(p)) /* it is a variable */
 		return false;
 	put_text(p, "\"");
 	lmi_parse_notation_append(p, w.ptr, w.len);
@@ -187,9 +187,9 @@ static enum lmi_text_match begin_string(struct lmi_answer_parser *p, size_t *i, 
 		char three[4] = {c, c, c, 0};
 		size_t at = *i;
 
-		if (c != '"' && (c != '\'' || !python(p)))
+		if (c != '"' && (c != '\'' || !is_python_call(p)))
 			return LMI_TEXT_MATCH_NO;
-		if (python(p)) { /* two quotes are an empty string unless a third follows */
+		if (is_python_call(p)) { /* two quotes are an empty string unless a third follows */
 			g = lmi_parse_literal(p, &at, three);
 			if (g == LMI_TEXT_MATCH_NEED_MORE)
 				return g;
@@ -211,9 +211,9 @@ static enum lmi_text_match key(struct lmi_answer_parser *p, size_t *i)
 	enum lmi_text_match g = LMI_TEXT_MATCH_NO;
 
 	next_item(p);
-	if (s->depth > 1 || !python(p))
+	if (s->depth > 1 || !is_python_call(p))
 		g = begin_string(p, i, true);
-	if (g == LMI_TEXT_MATCH_NO && (s->depth == 1 || !python(p))) {
+	if (g == LMI_TEXT_MATCH_NO && (s->depth == 1 || !is_python_call(p))) {
 		g = word(p, i, &w);
 		if (g == LMI_TEXT_MATCH_YES) {
 			put_text(p, "\"");
@@ -232,7 +232,7 @@ static enum lmi_text_match value(struct lmi_answer_parser *p, size_t *i)
 	char c = p->buf[p->at + *i];
 	enum lmi_text_match g;
 
-	if (c == '{' || c == '[' || (c == '(' && python(p))) {
+	if (c == '{' || c == '[' || (c == '(' && is_python_call(p))) {
 		++*i;
 		return open_level(p, c);
 	}
@@ -251,7 +251,7 @@ static enum lmi_text_match item(struct lmi_answer_parser *p, size_t *i)
 {
 	struct lmi_parse_notation *s = &p->notation;
 	size_t n_out = s->out.n;
-	bool had_item = s->some;
+	bool had_item = s->has_item;
 	enum lmi_text_match g;
 
 	if (p->buf[p->at + *i] == s->close[s->depth - 1]) {
@@ -267,7 +267,7 @@ static enum lmi_text_match item(struct lmi_answer_parser *p, size_t *i)
 	}
 	if (g == LMI_TEXT_MATCH_NEED_MORE) { /* this item will be parsed again */
 		s->out.n = n_out;
-		s->some = had_item;
+		s->has_item = had_item;
 	}
 	return g;
 }
@@ -295,7 +295,7 @@ static enum lmi_text_match step(struct lmi_answer_parser *p, size_t *i)
 	case LMI_PARSE_NOTATION_ITEM:
 		return item(p, i);
 	case LMI_PARSE_NOTATION_COLON:
-		if (c != (s->depth == 1 && python(p) ? '=' : ':'))
+		if (c != (s->depth == 1 && is_python_call(p) ? '=' : ':'))
 			return LMI_TEXT_MATCH_NO;
 		++*i;
 		put_text(p, ": ");
@@ -334,14 +334,14 @@ bool lmi_parse_notation(struct lmi_answer_parser *p)
 		else
 			read = i;
 	}
-	if (g == LMI_TEXT_MATCH_NEED_MORE && p->last)
+	if (g == LMI_TEXT_MATCH_NEED_MORE && p->input_ended)
 		read = p->n - p->at;
 	out = (struct lmd_str){.ptr = s->out.p ? s->out.p : "", .len = s->out.n};
 	lmi_parse_report_args(p, out, read);
 	s->out.n = 0;
 	if (!s->depth)
 		lmi_parse_report_call_end(p, false, 0);
-	else if (g == LMI_TEXT_MATCH_NO || p->last)
+	else if (g == LMI_TEXT_MATCH_NO || p->input_ended)
 		lmi_parse_report_call_end(p, true, 0);
 	else
 		return false;

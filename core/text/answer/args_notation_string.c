@@ -64,7 +64,7 @@ static enum lmi_text_match escape(struct lmi_answer_parser *p, size_t *i)
 	if (left < 2)
 		return LMI_TEXT_MATCH_NEED_MORE;
 	n = s[1] == 'x' ? 2 : s[1] == 'u' ? 4 : s[1] == 'U' ? 8 : 0;
-	if (left < 2 + n && !p->last)
+	if (left < 2 + n && !p->input_ended)
 		return LMI_TEXT_MATCH_NEED_MORE;
 	if (n && left >= 2 + n && digits(p, *i + 2, n, 16, &v) && put_code(p, v)) {
 		*i += 2 + n;
@@ -101,7 +101,7 @@ enum lmi_text_match lmi_parse_notation_string(struct lmi_answer_parser *p, size_
 	const struct lmi_parse_notation *s = &p->notation;
 	size_t n = p->n - p->at;
 
-	if (!p->last) /* report only complete characters */
+	if (!p->input_ended) /* report only complete characters */
 		n -= lmi_text_utf8_incomplete_tail(p->buf + p->at + *i, n - *i);
 	while (*i < n) {
 		enum lmi_text_match g = closing_quote(p, i);

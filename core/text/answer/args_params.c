@@ -17,15 +17,15 @@ enum lmi_text_match lmi_parse_find(struct lmi_answer_parser *p, size_t i, const 
 	const char *hit;
 
 	/* skip what was already searched, except for a possible partial match at its end */
-	if (p->searched > i + m)
-		from = p->searched - m;
+	if (p->n_searched > i + m)
+		from = p->n_searched - m;
 	hit = n > from ? memmem(p->buf + p->at + from, n - from, s, m) : NULL;
 	if (hit) {
 		*at = (size_t)(hit - (p->buf + p->at));
 		return LMI_TEXT_MATCH_YES;
 	}
-	p->searched = n;
-	return p->last ? LMI_TEXT_MATCH_NO : LMI_TEXT_MATCH_NEED_MORE;
+	p->n_searched = n;
+	return p->input_ended ? LMI_TEXT_MATCH_NO : LMI_TEXT_MATCH_NEED_MORE;
 }
 
 /* How to interpret a value. */

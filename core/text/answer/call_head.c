@@ -62,36 +62,37 @@ static enum lmi_text_match id_until(const struct lmi_answer_parser *p, size_t *i
 }
 
 /* Parses the name and what comes before and after it; sets *out and *id. */
-static enum lmi_text_match named(const struct lmi_answer_parser *p, size_t *i, struct lmd_str *out,
-				 struct lmd_str *id)
+static enum lmi_text_match match_name(const struct lmi_answer_parser *p, size_t *i,
+				      struct lmd_str *out, struct lmd_str *id)
 {
 	const struct lmi_answer_format *f = p->f;
 	size_t from = *i, at;
-	enum lmi_text_match g = optional(p, i, f->prefix);
+	enum lmi_text_match g = optional(p, i, f->name_prefix);
 
 	if (g == LMI_TEXT_MATCH_YES && f->id_end)
 		g = id_until(p, i, f->id_end, id);
 	if (g == LMI_TEXT_MATCH_YES)
 		g = lmi_parse_name_at(p, i, out);
-	if (g == LMI_TEXT_MATCH_YES && f->to_id) {
-		g = lmi_parse_literal(p, i, f->to_id);
+	if (g == LMI_TEXT_MATCH_YES && f->id_begin) {
+		g = lmi_parse_literal(p, i, f->id_begin);
 		return g == LMI_TEXT_MATCH_YES ? id_until(p, i, f->name_end, id) : g;
 	}
 	if (g != LMI_TEXT_MATCH_YES)
 		return g;
-	if (f->section && f->prefix && without_number(*out).len < out->len) {
+	if (f->section && f->name_prefix && without_number(*out).len < out->len) {
 		*id = (struct lmd_str){.ptr = p->buf + p->at + from, .len = *i - from};
 		*out = without_number(*out);
 	}
 	if (!f->name_end || !lmi_parse_is_space(f->name_end[0]))
 		lmi_parse_skip_space(p, i);
 	at = *i;
-	if (f->list && lmi_parse_literal(p, &at, "[CALL_ID]") == LMI_TEXT_MATCH_YES) {
+	if (f->json_allowed && lmi_parse_literal(p, &at, "[CALL_ID]") == LMI_TEXT_MATCH_YES) {
 		g = lmi_parse_name_at(p, &at, id);
 		if (g != LMI_TEXT_MATCH_YES)
 			return g;
 		*i = at;
-	} else if (f->list && lmi_parse_literal(p, &at, "[CALL_ID]") == LMI_TEXT_MATCH_NEED_MORE) {
+	} else if (f->json_allowed &&
+		   lmi_parse_literal(p, &at, "[CALL_ID]") == LMI_TEXT_MATCH_NEED_MORE) {
 		return LMI_TEXT_MATCH_NEED_MORE;
 	}
 	return f->name_end ? lmi_parse_literal(p, i, f->name_end) : LMI_TEXT_MATCH_YES;
@@ -103,7 +104,7 @@ static enum lmi_text_match name_body(struct lmi_answer_parser *p, size_t i)
 	struct lmd_str fn = {0}, id = {0};
 	enum lmi_text_match g;
 
-	if (f->list || p->in_list) {
+	if (f->json_allowed || p->in_list) {
 		size_t at = i;
 
 		lmi_parse_skip_space(p, &at);
@@ -113,13 +114,14 @@ static enum lmi_text_match name_body(struct lmi_answer_parser *p, size_t i)
 			return lmi_parse_json_body(p, i);
 		i = at;
 	}
-	g = named(p, &i, &fn, &id);
+	g = match_name(p, &i, &fn, &id);
 	if (g != LMI_TEXT_MATCH_YES)
 		return g;
-	if (f->plain && fn.len == strlen(f->plain) && !memcmp(fn.ptr, f->plain, fn.len)) {
+	if (f->content_name && fn.len == strlen(f->content_name) &&
+	    !memcmp(fn.ptr, f->content_name, fn.len)) {
 		lmi_parse_report_markup(p, i);
 		p->mode = LMI_PARSE_IN_TEXT;
-		p->fresh = false;
+		p->after_markup = false;
 		return LMI_TEXT_MATCH_YES;
 	}
 	lmi_parse_skip_space(p, &i);
@@ -146,7 +148,7 @@ static enum lmi_text_match params_body(struct lmi_answer_parser *p, size_t i)
 	enum lmi_text_match g, h;
 
 	lmi_parse_skip_space(p, &i);
-	g = named(p, &i, &fn, &id);
+	g = match_name(p, &i, &fn, &id);
 	if (g != LMI_TEXT_MATCH_YES)
 		return g;
 	lmi_parse_skip_space(p, &i);
@@ -182,7 +184,7 @@ static enum lmi_text_match channel(struct lmi_answer_parser *p)
 	i = (size_t)(end - text);
 	target = memmem(text, i, to, sizeof(to) - 1);
 	if (!target) {
-		p->thinking = memmem(text, i, "analysis", 8) != NULL;
+		p->in_reasoning = memmem(text, i, "analysis", 8) != NULL;
 		lmi_parse_report_markup(p, i + sizeof(message) - 1);
 		p->mode = LMI_PARSE_IN_TEXT;
 		return LMI_TEXT_MATCH_YES;
@@ -196,7 +198,7 @@ static enum lmi_text_match channel(struct lmi_answer_parser *p)
 		return LMI_TEXT_MATCH_NEED_MORE;
 	if (text[i] != '{')
 		return LMI_TEXT_MATCH_NO;
-	p->thinking = false;
+	p->in_reasoning = false;
 	lmi_parse_report_call(p, fn, (struct lmd_str){0}, i);
 	p->mode = LMI_PARSE_IN_ARGS;
 	return LMI_TEXT_MATCH_YES;

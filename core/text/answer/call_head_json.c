@@ -62,13 +62,13 @@ static enum lmi_text_match args_at(const struct lmi_answer_parser *p, size_t i,
 
 /* Matches the usual order of keys, in which the arguments come last and can be reported while they
  * arrive. */
-static enum lmi_text_match usual_order(const struct lmi_answer_parser *p, size_t *i,
-				       struct lmd_str *out)
+static enum lmi_text_match match_usual_order(const struct lmi_answer_parser *p, size_t *i,
+					     struct lmd_str *out)
 {
 	enum lmi_text_match g = lmi_parse_literal(p, i, "{");
 
 	lmi_parse_skip_space(p, i);
-	if (p->f->keyed) { /* {"f": {...}} */
+	if (p->f->name_is_key) { /* {"f": {...}} */
 		if (g == LMI_TEXT_MATCH_YES)
 			g = quoted_name(p, i, out);
 		lmi_parse_skip_space(p, i);
@@ -147,16 +147,17 @@ static enum lmi_text_match whole_object(struct lmi_answer_parser *p, size_t i)
 	size_t n = p->n - p->at;
 	enum lmi_parse_scan_end e = LMI_PARSE_SCAN_MORE;
 
-	if (!p->whole) {
-		p->whole = true;
+	if (!p->whole_object) {
+		p->whole_object = true;
 		p->scan = (struct lmi_parse_scan){0};
-		p->searched = i;
+		p->n_searched = i;
 	}
-	while (p->searched < n && e == LMI_PARSE_SCAN_MORE)
-		e = lmi_parse_scan_byte(&p->scan, text[p->searched++]);
+	while (p->n_searched < n && e == LMI_PARSE_SCAN_MORE)
+		e = lmi_parse_scan_byte(&p->scan, text[p->n_searched++]);
 	if (e == LMI_PARSE_SCAN_MORE)
 		return LMI_TEXT_MATCH_NEED_MORE;
-	return e == LMI_PARSE_SCAN_LAST && give_object(p, text + i, p->searched - i, p->searched)
+	return e == LMI_PARSE_SCAN_LAST &&
+			       give_object(p, text + i, p->n_searched - i, p->n_searched)
 		       ? LMI_TEXT_MATCH_YES
 		       : LMI_TEXT_MATCH_NO;
 }
@@ -227,14 +228,14 @@ enum lmi_text_match lmi_parse_json_body(struct lmi_answer_parser *p, size_t i)
 	if (lmi_parse_at_end(p, i))
 		return LMI_TEXT_MATCH_NEED_MORE;
 	at = i;
-	if (p->f->python && lmi_parse_is_name_start(p->buf[p->at + i])) {
+	if (p->f->python_calls && lmi_parse_is_name_start(p->buf[p->at + i])) {
 		if (p->head == LMI_PARSE_HEAD_BARE && !list)
 			return LMI_TEXT_MATCH_NO;
 		g = python_body(p, i);
 	} else if (p->buf[p->at + i] != '{') {
 		g = LMI_TEXT_MATCH_NO;
 	} else {
-		g = p->whole ? LMI_TEXT_MATCH_NO : usual_order(p, &at, &f);
+		g = p->whole_object ? LMI_TEXT_MATCH_NO : match_usual_order(p, &at, &f);
 		if (g == LMI_TEXT_MATCH_YES) {
 			lmi_parse_report_call(p, f, (struct lmd_str){0}, at);
 			p->mode = LMI_PARSE_IN_ARGS;

@@ -15,18 +15,18 @@
 static const char *marker(const struct lmi_answer_parser *p, uint32_t i)
 {
 	const struct lmi_answer_format *f = p->f;
-	bool calls = (!p->thinking || f->body == LMI_PARSE_BODY_CHANNEL) &&
+	bool calls = (!p->in_reasoning || f->body == LMI_PARSE_BODY_CHANNEL) &&
 		     p->n_call < LMI_ANSWER_CALLS_MAX;
 	const char *const all[] = {
-		p->thinking ? NULL : f->think,
-		f->think_end,
+		p->in_reasoning ? NULL : f->reasoning_begin,
+		f->reasoning_end,
 		calls ? f->section : NULL,
 		calls ? f->call : NULL,
 		calls && f->body == LMI_PARSE_BODY_CHANNEL ? "<|start|>" : NULL,
-		f->drop[0],
-		f->drop[1],
-		f->drop[2],
-		f->drop[3],
+		f->ignored_markers[0],
+		f->ignored_markers[1],
+		f->ignored_markers[2],
+		f->ignored_markers[3],
 	};
 
 	return i < LMD_LEN(all) ? all[i] ? all[i] : "" : NULL;
@@ -71,14 +71,14 @@ static void take_marker(struct lmi_answer_parser *p, const char *m, size_t n_bla
 	if (begins_call(p, m)) {
 		p->mode = LMI_PARSE_IN_HEAD;
 		p->head = is(m, f->section) ? LMI_PARSE_HEAD_SECTION : LMI_PARSE_HEAD_CALL;
-		p->whole = false;
+		p->whole_object = false;
 		return;
 	}
 	lmi_parse_report_markup(p, n_blank);
-	if (is(m, f->think))
-		p->thinking = true;
-	else if (is(m, f->think_end) || f->body == LMI_PARSE_BODY_CHANNEL)
-		p->thinking = false;
+	if (is(m, f->reasoning_begin))
+		p->in_reasoning = true;
+	else if (is(m, f->reasoning_end) || f->body == LMI_PARSE_BODY_CHANNEL)
+		p->in_reasoning = false;
 	lmi_parse_report_markup(p, strlen(m));
 }
 
@@ -86,9 +86,9 @@ static void give_text(struct lmi_answer_parser *p, size_t n)
 {
 	if (!n)
 		return;
-	lmi_parse_report(p, p->thinking ? LMI_ANSWER_REASONING : LMI_ANSWER_CONTENT,
+	lmi_parse_report(p, p->in_reasoning ? LMI_ANSWER_REASONING : LMI_ANSWER_CONTENT,
 			 (struct lmd_str){.ptr = p->buf + p->at, .len = n}, n);
-	p->fresh = false;
+	p->after_markup = false;
 }
 
 /* Counts the whitespace at the end of text[n], at most `most` bytes. */
@@ -107,13 +107,13 @@ bool lmi_parse_in_text(struct lmi_answer_parser *p)
 	const char *m = NULL, *text = p->buf + p->at;
 	bool part = false;
 
-	if (!p->begun && p->f->bare && !p->marked && !p->thinking) {
+	if (!p->reported_any && p->f->unmarked_calls && !p->markers_required && !p->in_reasoning) {
 		size_t i = 0;
 
 		lmi_parse_skip_space(p, &i);
-		if (i == n && !p->last)
+		if (i == n && !p->input_ended)
 			return false;
-		p->begun = true; /* check this only once */
+		p->reported_any = true; /* check this only once */
 		if (i < n &&
 		    (text[i] == '{' || (text[i] == '[' && p->f->body == LMI_PARSE_BODY_JSON))) {
 			p->mode = LMI_PARSE_IN_HEAD;
@@ -121,8 +121,8 @@ bool lmi_parse_in_text(struct lmi_answer_parser *p)
 			return true;
 		}
 	}
-	if (!p->begun && p->f->bare_name) {
-		p->begun = true;
+	if (!p->reported_any && p->f->starts_with_name) {
+		p->reported_any = true;
 		p->mode = LMI_PARSE_IN_HEAD;
 		p->head = LMI_PARSE_HEAD_BARE;
 		return true;
@@ -131,21 +131,21 @@ bool lmi_parse_in_text(struct lmi_answer_parser *p)
 		m = marker_at(p, end, &part);
 	end -= m || part;
 	k = trailing_blanks(text, end, BLANKS_HELD);
-	if (p->fresh && k == end) { /* nothing but whitespace next to a marker */
+	if (p->after_markup && k == end) { /* nothing but whitespace next to a marker */
 		if (m || end)
 			lmi_parse_report_markup(p, end);
 		k = 0;
-	} else if (p->fresh) {
+	} else if (p->after_markup) {
 		size_t i = 0;
 
 		lmi_parse_skip_space(p, &i);
 		lmi_parse_report_markup(p, i);
-		p->fresh = false;
+		p->after_markup = false;
 		return true;
 	} else if (m) {
 		give_text(p, end - k);
 	} else {
-		if (p->last)
+		if (p->input_ended)
 			k = 0;
 		else if (!part)
 			end -= lmi_text_utf8_incomplete_tail(text, end);
@@ -163,8 +163,8 @@ void lmi_parse_call_to_text(struct lmi_answer_parser *p)
 	size_t n = 0, at;
 
 	p->mode = LMI_PARSE_IN_TEXT;
-	p->whole = false;
-	p->searched = 0;
+	p->whole_object = false;
+	p->n_searched = 0;
 	if (p->head == LMI_PARSE_HEAD_NEXT)
 		p->in_list = p->in_section = false;
 	if (p->head == LMI_PARSE_HEAD_BARE || p->head == LMI_PARSE_HEAD_NEXT)

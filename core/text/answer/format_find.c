@@ -47,8 +47,8 @@ static bool contains(struct lmd_str text, const char *s)
 const struct lmi_answer_format *lmi_answer_format_detect(struct lmd_str template)
 {
 	for (uint32_t i = 0; template.len && i < lmi_parse_n_formats; i++)
-		for (size_t k = 0; k < LMD_LEN(lmi_parse_formats[i].find); k++)
-			if (contains(template, lmi_parse_formats[i].find[k]))
+		for (size_t k = 0; k < LMD_LEN(lmi_parse_formats[i].signatures); k++)
+			if (contains(template, lmi_parse_formats[i].signatures[k]))
 				return &lmi_parse_formats[i];
 	return &lmi_parse_formats[lmi_parse_n_formats - 1];
 }
@@ -56,10 +56,27 @@ const struct lmi_answer_format *lmi_answer_format_detect(struct lmd_str template
 bool lmi_answer_format_has_marker(const struct lmi_answer_format *f, struct lmd_str token)
 {
 	const char *const all[] = {
-		f->think,   f->think_end, f->section,   f->section_end, f->call,    f->call_end,
-		f->prefix,  f->id_end,    f->to_id,     f->name_end,    f->quote,   f->param,
-		f->key_end, f->value,     f->value_end, f->json_value,  f->drop[0], f->drop[1],
-		f->drop[2], f->drop[3],   f->parts,
+		f->reasoning_begin,
+		f->reasoning_end,
+		f->section,
+		f->section_end,
+		f->call,
+		f->call_end,
+		f->name_prefix,
+		f->id_end,
+		f->id_begin,
+		f->name_end,
+		f->quote,
+		f->param,
+		f->key_end,
+		f->value,
+		f->value_end,
+		f->json_value,
+		f->ignored_markers[0],
+		f->ignored_markers[1],
+		f->ignored_markers[2],
+		f->ignored_markers[3],
+		f->other_markers,
 	};
 
 	if (token.len < 2) /* a single character occurs in almost any marker */
@@ -86,16 +103,17 @@ bool lmi_answer_format_opens_reasoning(const struct lmi_answer_format *f, struct
 {
 	size_t n;
 
-	if (!f->think)
+	if (!f->reasoning_begin)
 		return false;
 	if (begun.len) {
-		size_t think = last_of(begun, f->think), end = last_of(begun, f->think_end);
+		size_t begin = last_of(begun, f->reasoning_begin),
+		       end = last_of(begun, f->reasoning_end);
 
-		if (end < begun.len || think < begun.len)
-			return think < begun.len && (end == begun.len || think > end);
+		if (end < begun.len || begin < begun.len)
+			return begin < begun.len && (end == begun.len || begin > end);
 	}
 	while (prompt.len && strchr(" \n\t\r", prompt.ptr[prompt.len - 1]))
 		prompt.len--;
-	n = strlen(f->think);
-	return prompt.len >= n && !memcmp(prompt.ptr + prompt.len - n, f->think, n);
+	n = strlen(f->reasoning_begin);
+	return prompt.len >= n && !memcmp(prompt.ptr + prompt.len - n, f->reasoning_begin, n);
 }

@@ -9,41 +9,44 @@
 
 enum lmi_parse_call_body {
 	LMI_PARSE_BODY_NONE,
-	LMI_PARSE_BODY_JSON,     /* {"name": "f", "arguments": {...}}, or a list of these */
-	LMI_PARSE_BODY_NAME,     /* f, name_end, {...}; also JSON if `list` is set */
-	LMI_PARSE_BODY_NOTATION, /* f, {...} with unquoted keys and strings between `quote` markers */
-	LMI_PARSE_BODY_PARAMS,   /* f, name_end, then each parameter between markers */
-	LMI_PARSE_BODY_ELEMENTS, /* f, name_end, then nested elements, each tag preceded by `param` */
-	LMI_PARSE_BODY_CHANNEL   /* a header up to <|message|> says what follows */
+	LMI_PARSE_BODY_JSON, /* {"name": "f", "arguments": {...}}, or a list of these */
+	LMI_PARSE_BODY_NAME, /* f, name_end, {...}; also JSON if `json_allowed` is set */
+	/* f, {...} with unquoted keys and strings between `quote` markers */
+	LMI_PARSE_BODY_NOTATION,
+	LMI_PARSE_BODY_PARAMS, /* f, name_end, then each parameter between markers */
+	/* f, name_end, then nested elements, each tag preceded by `param` */
+	LMI_PARSE_BODY_ELEMENTS,
+	LMI_PARSE_BODY_CHANNEL /* a header up to <|message|> says what follows */
 };
 
 /* Strings are NULL where a family has no such marker. */
 struct lmi_answer_format {
 	const char *name;
 	const char *aliases; /* separated by spaces */
-	const char *find[3]; /* a template that contains one of these belongs to this format */
-	const char *think, *think_end;
+	/* a template that contains one of these belongs to this format */
+	const char *signatures[3];
+	const char *reasoning_begin, *reasoning_end;
 	const char *section, *section_end; /* around all calls */
 	const char *call, *call_end;       /* one call; NULL: the section is the call */
 	enum lmi_parse_call_body body;
-	bool bare;          /* an answer that begins with { or [ may be calls without markers */
-	bool list;          /* NAME: the body may be JSON instead */
-	bool python;        /* JSON: the body may be f(a=1, b='x') instead, or a list of these */
-	bool keyed;         /* JSON: the object is {"f": {...}} */
-	bool bare_name;     /* the answer starts right after `call` */
-	const char *prefix; /* stripped from the front of the name: "functions." */
-	const char *id_end; /* an id and this marker come before the name */
-	const char *to_id;  /* this marker and an id come after the name */
+	bool unmarked_calls;   /* an answer that begins with { or [ may be calls without markers */
+	bool json_allowed;     /* NAME: the body may be JSON instead */
+	bool python_calls;     /* JSON: the body may be f(a=1, b='x') instead, or a list of these */
+	bool name_is_key;      /* JSON: the object is {"f": {...}} */
+	bool starts_with_name; /* the answer starts right after `call` */
+	const char *name_prefix; /* stripped from the front of the name: "functions." */
+	const char *id_end;      /* an id and this marker come before the name */
+	const char *id_begin;    /* this marker and an id come after the name */
 	const char *name_end;
 	const char *quote; /* NOTATION: around a string */
 	/* A parameter is param KEY key_end value ... value_end.  If json_value is set, a value
 	 * after `value` is always a string, and one after a word and `json_value` is always
 	 * JSON. */
 	const char *param, *key_end, *value, *json_value, *value_end;
-	bool cdata;          /* PARAMS: a value may be wrapped in <![CDATA[ ... ]]> */
-	const char *plain;   /* this name stands for content up to the next call */
-	const char *drop[4]; /* markers that are ignored */
-	const char *parts;   /* further control tokens that occur in markers */
+	bool cdata;                     /* PARAMS: a value may be wrapped in <![CDATA[ ... ]]> */
+	const char *content_name;       /* this name stands for content up to the next call */
+	const char *ignored_markers[4]; /* markers that are ignored */
+	const char *other_markers;      /* further control tokens that occur in markers */
 };
 
 extern const struct lmi_answer_format lmi_parse_formats[];

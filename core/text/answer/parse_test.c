@@ -131,7 +131,8 @@ START_TEST(all_formats)
 			check(i, "in small pieces");
 		}
 		for (size_t k = 0; k < n; k++) /* only checks the invariant */
-			run(&g, lmt_parse_cases[i].format, lmt_parse_cases[i].text, k, 1 + k % 3, 1 + k % 5, false);
+			run(&g, lmt_parse_cases[i].format, lmt_parse_cases[i].text, k, 1 + k % 3,
+			    1 + k % 5, false);
 	}
 }
 END_TEST
@@ -168,7 +169,7 @@ static uint64_t rnd(uint64_t n)
 }
 
 /* Damages an answer: replaces a byte by another of its bytes, or removes or repeats a part. */
-static size_t damage(char *text, size_t n, size_t most)
+static size_t corrupt(char *text, size_t n, size_t most)
 {
 	size_t at = rnd(n), k = 1 + rnd(12);
 
@@ -206,7 +207,7 @@ START_TEST(random_cuts)
 
 			memcpy(text, lmt_parse_cases[i].text, n);
 			for (uint64_t k = rnd(4); k && n; k--)
-				n = damage(text, n, MOST);
+				n = corrupt(text, n, MOST);
 			if (!rnd(8))
 				name = lmi_answer_format_name_at((uint32_t)rnd(30));
 			run(&g, name, text, n, 0, 0, false);

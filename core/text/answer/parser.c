@@ -19,8 +19,9 @@ enum lmi_text_match lmi_parse_literal(const struct lmi_answer_parser *p, size_t 
 	size_t n = strlen(s), left = p->n - p->at - *i;
 
 	if (left < n)
-		return !p->last && !memcmp(p->buf + p->at + *i, s, left) ? LMI_TEXT_MATCH_NEED_MORE
-									 : LMI_TEXT_MATCH_NO;
+		return !p->input_ended && !memcmp(p->buf + p->at + *i, s, left)
+			       ? LMI_TEXT_MATCH_NEED_MORE
+			       : LMI_TEXT_MATCH_NO;
 	if (memcmp(p->buf + p->at + *i, s, n) != 0)
 		return LMI_TEXT_MATCH_NO;
 	*i += n;
@@ -44,8 +45,8 @@ static void give(struct lmi_answer_parser *p, const struct lmi_answer_event *o, 
 	out.raw = (struct lmd_str){.ptr = p->buf + p->at, .len = n_raw};
 	p->fn(p->arg, &out);
 	p->at += n_raw;
-	p->searched = 0;
-	p->begun = true;
+	p->n_searched = 0;
+	p->reported_any = true;
 }
 
 void lmi_parse_report(struct lmi_answer_parser *p, enum lmi_answer_event_kind kind,
@@ -60,7 +61,7 @@ void lmi_parse_report_markup(struct lmi_answer_parser *p, size_t n_raw)
 {
 	if (n_raw)
 		lmi_parse_report(p, LMI_ANSWER_MARKUP, (struct lmd_str){.ptr = ""}, n_raw);
-	p->fresh = true;
+	p->after_markup = true;
 }
 
 void lmi_parse_report_args(struct lmi_answer_parser *p, struct lmd_str text, size_t n_raw)
@@ -81,7 +82,7 @@ void lmi_parse_report_call(struct lmi_answer_parser *p, struct lmd_str name, str
 	p->args.n = 0;
 	p->n_param = 0;
 	p->closed = false;
-	p->whole = false;
+	p->whole_object = false;
 	p->scan = (struct lmi_parse_scan){0};
 }
 
@@ -95,7 +96,7 @@ void lmi_parse_report_call_end(struct lmi_answer_parser *p, bool broken, size_t 
 	lmi_json_tree_fini(&t);
 	give(p, &o, n_raw);
 	p->mode = broken ? LMI_PARSE_IN_TEXT : LMI_TEXT_AFTER_CALL;
-	p->fresh = true;
+	p->after_markup = true;
 	if (broken)
 		p->in_list = p->in_section = false;
 }
@@ -115,12 +116,12 @@ static bool in_args(struct lmi_answer_parser *p)
 		lmi_parse_report_call_end(p, true, 0);
 		return true;
 	}
-	if (e == LMI_PARSE_SCAN_MORE && !p->last)
+	if (e == LMI_PARSE_SCAN_MORE && !p->input_ended)
 		i -= lmi_text_utf8_incomplete_tail(
 			text, i); /* in a string, where rescanning is harmless */
 	lmi_parse_report_args(p, (struct lmd_str){.ptr = text, .len = i}, i);
 	if (e == LMI_PARSE_SCAN_MORE) {
-		if (p->last)
+		if (p->input_ended)
 			lmi_parse_report_call_end(p, true, 0);
 		return false;
 	}
@@ -141,11 +142,11 @@ static bool in_rest(struct lmi_answer_parser *p)
 	enum lmi_parse_scan_end e = LMI_PARSE_SCAN_MORE;
 
 	n = full ? LMI_ANSWER_HEAD_BYTES_MAX : n;
-	while (p->searched < n && e == LMI_PARSE_SCAN_MORE)
-		e = lmi_parse_scan_byte(&p->scan, p->buf[p->at + p->searched++]);
+	while (p->n_searched < n && e == LMI_PARSE_SCAN_MORE)
+		e = lmi_parse_scan_byte(&p->scan, p->buf[p->at + p->n_searched++]);
 	if (e == LMI_PARSE_SCAN_LAST)
-		lmi_parse_report_call_end(p, false, p->searched);
-	else if (e == LMI_PARSE_SCAN_BAD || p->last || full)
+		lmi_parse_report_call_end(p, false, p->n_searched);
+	else if (e == LMI_PARSE_SCAN_BAD || p->input_ended || full)
 		lmi_parse_report_call_end(p, true, 0);
 	else
 		return false;
@@ -162,7 +163,7 @@ static bool may_follow(const struct lmi_answer_parser *p, size_t i)
 
 	return p->f->body == LMI_PARSE_BODY_JSON && p->f->call_end && !p->closed && !p->in_list &&
 	       p->n_call < LMI_ANSWER_CALLS_MAX &&
-	       (c == '{' || (p->f->python && lmi_parse_is_name_start(c)));
+	       (c == '{' || (p->f->python_calls && lmi_parse_is_name_start(c)));
 }
 
 /* Parses one marker after a call.  NO: nothing here continues the calls. */
@@ -174,7 +175,7 @@ static enum lmi_text_match parse_after_call(struct lmi_answer_parser *p)
 
 	lmi_parse_skip_space(p, &i);
 	if (p->at + i == p->n)
-		return p->last ? LMI_TEXT_MATCH_NO : LMI_TEXT_MATCH_NEED_MORE;
+		return p->input_ended ? LMI_TEXT_MATCH_NO : LMI_TEXT_MATCH_NEED_MORE;
 	from = i;
 	if (p->in_list && lmi_parse_literal(p, &i, ",") == LMI_TEXT_MATCH_YES) {
 		lmi_parse_report_markup(p, i);
@@ -187,7 +188,8 @@ static enum lmi_text_match parse_after_call(struct lmi_answer_parser *p)
 		p->in_list = false;
 		return LMI_TEXT_MATCH_YES;
 	}
-	if (f->bare && !p->in_list && lmi_parse_literal(p, &i, ";") == LMI_TEXT_MATCH_YES) {
+	if (f->unmarked_calls && !p->in_list &&
+	    lmi_parse_literal(p, &i, ";") == LMI_TEXT_MATCH_YES) {
 		lmi_parse_report_markup(p, i);
 		p->mode = LMI_PARSE_IN_HEAD;
 		p->head = LMI_PARSE_HEAD_NEXT;
@@ -259,7 +261,7 @@ static enum lmi_text_match bounded(struct lmi_answer_parser *p,
 		p->n = p->at + LMI_ANSWER_HEAD_BYTES_MAX;
 	g = part(p);
 	p->n = n;
-	return g == LMI_TEXT_MATCH_NEED_MORE && (full || p->last) ? LMI_TEXT_MATCH_NO : g;
+	return g == LMI_TEXT_MATCH_NEED_MORE && (full || p->input_ended) ? LMI_TEXT_MATCH_NO : g;
 }
 
 static bool in_head(struct lmi_answer_parser *p)
@@ -332,12 +334,12 @@ void lmi_answer_parser_destroy(struct lmi_answer_parser *p)
 
 void lmi_answer_parser_start_in_reasoning(struct lmi_answer_parser *p)
 {
-	p->thinking = p->fresh = true;
+	p->in_reasoning = p->after_markup = true;
 }
 
 void lmi_answer_parser_require_markers(struct lmi_answer_parser *p)
 {
-	p->marked = true;
+	p->markers_required = true;
 }
 
 enum lmd_status lmi_answer_parser_feed(struct lmi_answer_parser *p, const char *bytes, size_t n,
@@ -367,7 +369,7 @@ enum lmd_status lmi_answer_parser_feed(struct lmi_answer_parser *p, const char *
 
 void lmi_answer_parser_finish(struct lmi_answer_parser *p)
 {
-	p->last = true;
+	p->input_ended = true;
 	if (!p->buf)
 		return;
 	while (p->at < p->n && step(p))

@@ -42,11 +42,11 @@ enum lmi_parse_notation_state {
 /* Initially zeroed, except depth 1 and close[0]. */
 struct lmi_parse_notation {
 	enum lmi_parse_notation_state state;
-	uint32_t depth;                 /* open levels, including the call's own */
+	uint32_t depth;                       /* open levels, including the call's own */
 	char close[LMI_PARSE_NOTATION_DEPTH]; /* the closing bracket of each level */
-	bool some;                      /* this level already has an item */
-	bool is_key;                    /* STRING: it is a key */
-	char quote;                     /* STRING: ' or "; 0 if it is the format's `quote` */
+	bool has_item;                        /* this level already has an item */
+	bool is_key;                          /* STRING: it is a key */
+	char quote;                           /* STRING: ' or "; 0 if it is the format's `quote` */
 	bool triple;                    /* STRING: the quote is tripled */
 	struct lmi_text_byte_buf out;   /* JSON for the text read in this step */
 };
@@ -59,16 +59,17 @@ struct lmi_answer_parser {
 	size_t at, n, cap;
 	enum lmi_parse_mode mode;
 	enum lmi_parse_head head;
-	bool last;     /* the input has ended */
-	bool failed;   /* out of memory */
-	bool thinking; /* text is reasoning */
-	bool fresh;    /* the last event was markup: whitespace that follows is markup as well */
-	bool begun;    /* an event was reported */
-	bool marked;   /* calls must have markers */
+	bool input_ended;  /* the input has ended */
+	bool failed;       /* out of memory */
+	bool in_reasoning; /* text is reasoning */
+	/* the last event was markup: whitespace that follows is markup as well */
+	bool after_markup;
+	bool reported_any;     /* an event was reported */
+	bool markers_required; /* calls must have markers */
 	bool in_section, in_list, closed;
-	bool whole;      /* the call's object is parsed as a whole; it was scanned up to
-			  * `searched` */
-	size_t searched; /* number of bytes from `at` on that were searched */
+	bool whole_object; /* the call's object is parsed as a whole; it was scanned up to
+			    * `n_searched` */
+	size_t n_searched; /* bytes from `at` on that were searched */
 	struct lmi_parse_scan scan;
 	struct lmi_parse_notation notation;
 	struct lmi_text_byte_buf args; /* arguments of the current call */

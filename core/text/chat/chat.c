@@ -111,11 +111,11 @@ static enum lmd_status append_prefix(struct lmi_jinja_output *o, const struct lm
 
 	if (text)
 		o->text = text;
-	own = text ? lmi_realloc(o->own, o->bytes + n + 1, 1) : NULL;
+	own = text ? lmi_realloc(o->origins, o->bytes + n + 1, 1) : NULL;
 	if (!own)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a prompt of %zu bytes",
 				o->bytes + n);
-	o->own = own;
+	o->origins = own;
 	if (n) {
 		memcpy(text + o->bytes, m->content.ptr, n);
 		memset(own + o->bytes, 0, n);
@@ -139,7 +139,7 @@ static enum lmd_status render(const struct lmi_chat *c, const struct lmi_jinja *
 	const struct lmi_chat_message *last = answer_prefix(in);
 	struct lmi_jinja_value vars;
 	const struct lmi_jinja_input ti = {
-		.vars = &vars, .n_vars = 1, .now = in->now, .want_own = true};
+		.vars = &vars, .n_vars = 1, .now = in->now, .want_origins = true};
 	enum lmd_status st = lmi_chat_vars(&vars, in, in->n_messages - (last != NULL), false,
 					   c->tok, arena, err);
 
@@ -185,9 +185,9 @@ enum lmd_status lmi_chat_render(const struct lmi_chat *c, const struct lmi_chat_
 	if (st == LMD_OK) {
 		lmi_text_byte_buf_fini(out);
 		*out = (struct lmi_text_byte_buf){.p = o.text, .n = o.bytes, .cap = o.bytes};
-		*own = o.own;
+		*own = o.origins;
 		o.text = NULL;
-		o.own = NULL;
+		o.origins = NULL;
 	}
 	lmi_jinja_output_fini(&o);
 	return st;

@@ -86,10 +86,10 @@ static const char *marks(const char *template, const char *x)
 				     .value = {.kind = LMI_JINJA_T_STR, .u.s = str(x)}};
 	struct lmi_jinja_member own = {
 		.key = str("own"),
-		.value = {.kind = LMI_JINJA_T_STR, .own = true, .u.s = str("us")}};
+		.value = {.kind = LMI_JINJA_T_STR, .from_template = true, .u.s = str("us")}};
 	struct lmi_jinja_member both[] = {m, own};
 	struct lmi_jinja_value vars = {.kind = LMI_JINJA_T_DICT, .n = 2, .u.members = both};
-	struct lmi_jinja_input in = {.vars = &vars, .n_vars = 1, .want_own = true};
+	struct lmi_jinja_input in = {.vars = &vars, .n_vars = 1, .want_origins = true};
 	struct lmi_jinja *t;
 	struct lmd_error err;
 
@@ -98,7 +98,7 @@ static const char *marks(const char *template, const char *x)
 	ck_assert_msg(lmi_jinja_render(t, &in, &o, &err) == LMD_OK, "%s: %s", template, err.text);
 	ck_assert(o.bytes < sizeof(out));
 	for (size_t i = 0; i < o.bytes; i++)
-		out[i] = o.own[i] ? 'T' : '.';
+		out[i] = o.origins[i] ? 'T' : '.';
 	out[o.bytes] = '\0';
 	lmi_jinja_output_fini(&o);
 	lmi_jinja_destroy(t);

@@ -58,7 +58,7 @@ enum lmd_status lmi_chat_check(const struct lmi_chat_input *in, struct lmd_error
 
 static struct lmi_jinja_value str_value(struct lmd_str s, bool own)
 {
-	return (struct lmi_jinja_value){.kind = LMI_JINJA_T_STR, .own = own, .u.s = s};
+	return (struct lmi_jinja_value){.kind = LMI_JINJA_T_STR, .from_template = own, .u.s = s};
 }
 
 static struct lmd_str str(const char *s)

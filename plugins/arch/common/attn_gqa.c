@@ -202,8 +202,8 @@ static struct lmd_operand times(struct arch_emit *e, const struct arch_layer *l,
 }
 
 /* Multiplies q, after its rotation, by a gain per head and a temperature per row. */
-static struct lmd_operand temper(struct arch_emit *e, const struct arch_attn *a,
-				 const struct arch_layer *l, struct lmd_operand q)
+static struct lmd_operand scale_by_position(struct arch_emit *e, const struct arch_attn *a,
+					    const struct arch_layer *l, struct lmd_operand q)
 {
 	if (a->q_gain)
 		q = times(e, l, q,
@@ -238,9 +238,9 @@ static uint32_t attend(struct arch_emit *e, const struct arch_attn *a, const str
 		t->src[0].k = s->k;
 		t->src[0].v = s->v;
 	}
-	if (a->list.src) {
-		t->src[0].list = a->list;
-		t->src[0].list_unit = a->list_unit;
+	if (a->key_list.src) {
+		t->src[0].list = a->key_list;
+		t->src[0].list_unit = a->key_list_unit;
 	}
 	if (a->sinks)
 		t->sinks = arch_weight_req(e, a->sinks).id;
@@ -302,7 +302,7 @@ uint32_t arch_attn(struct arch_emit *e, const struct arch_block_io *io, const st
 		s.k = full_norm(e, a, s.k, T_ATTN_K_NORM_FULL, "k_norm");
 	}
 	rope_kv(e, a, l, &s);
-	s.q = temper(e, a, l, s.q);
+	s.q = scale_by_position(e, a, l, s.q);
 	y = attend(e, a, l, &s);
 	if (a->gate)
 		y = gate(e, io, a, l, s.value, y);

@@ -49,7 +49,7 @@ struct arch_mla *arch_mla_read(struct arch_hparams *hp, struct arch_keys *k, boo
 			      hp->model->arch, m->n_rot, dk);
 	if (k->st != LMD_OK)
 		return NULL;
-	m->nope = dk - m->n_rot;
+	m->n_nope = dk - m->n_rot;
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		struct arch_layer *l = &hp->layer[il];
 
@@ -71,15 +71,15 @@ int64_t arch_mla_dim(const struct arch_mla *m, uint32_t symbol)
 	case D_MLA_RANK_Q:
 		return m->rank_q;
 	case D_MLA_Q:
-		return (int64_t)m->n_head * (m->nope + m->n_rot);
+		return (int64_t)m->n_head * (m->n_nope + m->n_rot);
 	case D_MLA_RANK_KV:
 		return m->rank_kv;
 	case D_MLA_KV_A:
 		return (int64_t)m->rank_kv + m->n_rot;
 	case D_MLA_KV_B:
-		return (int64_t)m->n_head * (m->nope + m->dv);
+		return (int64_t)m->n_head * (m->n_nope + m->dv);
 	case D_MLA_NOPE:
-		return m->nope;
+		return m->n_nope;
 	case D_MLA_DV:
 		return m->dv;
 	case D_MLA_O:
@@ -94,7 +94,7 @@ int64_t arch_mla_hp_dim(const void *state, uint32_t symbol, int32_t layer)
 	const struct arch_hparams *hp = state;
 
 	if (symbol >= D_MLA_RANK_Q && symbol < D_MLA_END)
-		return hp->own_data ? arch_mla_dim(hp->own_data, symbol) : 0;
+		return hp->arch_data ? arch_mla_dim(hp->arch_data, symbol) : 0;
 	return arch_hp_dim(state, symbol, layer);
 }
 
@@ -152,11 +152,11 @@ static struct projected project(struct arch_emit *e, const struct arch_block_io 
 	if (m->rank_q) {
 		norm = arch_norm_req(e, LMD_NORM_RMS, &r[MLA_Q_A_NORM]);
 		wq = arch_weight_req(e, &r[MLA_Q_B]);
-		if (m->choose) {
+		if (m->choose_keys) {
 			uint32_t qr = arch_value_f32(e, m->rank_q, "q_a_norm");
 
 			arch_put_norm(e, arch_operand_all(e, s.q), &norm, arch_operand_all(e, qr));
-			s.list = m->choose(e, io->x, arch_operand_all(e, qr));
+			s.list = m->choose_keys(e, io->x, arch_operand_all(e, qr));
 			s.q = qr;
 			norm = arch_no_norm();
 		}
@@ -171,8 +171,8 @@ static uint32_t from_kv_b(struct arch_emit *e, const struct arch_mla *m, bool ke
 	struct lmd_weight_part p = {
 		.kind = LMD_WEIGHT_PART_TENSOR,
 		.tensor = arch_tensor_index(e, &arch_mla_rows[MLA_KV_B], ".weight"),
-		.row0 = keys ? 0 : m->nope,
-		.n_row = keys ? m->nope : m->dv};
+		.row0 = keys ? 0 : m->n_nope,
+		.n_row = keys ? m->n_nope : m->dv};
 	const struct lmd_weight_ref w = {.struct_size = sizeof(w),
 					 .n_part = 1,
 					 .parts = &p,
@@ -180,7 +180,7 @@ static uint32_t from_kv_b(struct arch_emit *e, const struct arch_mla *m, bool ke
 							   : LMD_TRANSFORM_NONE,
 					 .split = LMD_SPLIT_HEADS,
 					 .n_head = m->n_head,
-					 .head_rows = m->nope + m->dv,
+					 .head_rows = m->n_nope + m->dv,
 					 .n_stack = m->n_head,
 					 .scale = LMD_NONE,
 					 .bias = LMD_NONE,
@@ -207,7 +207,8 @@ static void bmm(struct arch_emit *e, struct lmd_operand x, const struct arch_mla
 	arch_emit_op(e, &op);
 }
 
-static struct lmd_operand temper(struct arch_emit *e, struct lmd_operand q, uint32_t row_in)
+static struct lmd_operand scale_by_position(struct arch_emit *e, struct lmd_operand q,
+					    uint32_t row_in)
 {
 	uint32_t y;
 
@@ -239,13 +240,13 @@ static uint32_t attend(struct arch_emit *e, const struct arch_mla *m, const stru
 	arch_emit_op(e, &op);
 
 	op = arch_op_empty(LMD_OP_ATTN);
-	op.u.attn.q = temper(e, q, s->q_row_in);
+	op.u.attn.q = scale_by_position(e, q, s->q_row_in);
 	op.u.attn.y = arch_operand_heads(y, 0, m->n_head, l->dv);
 	op.u.attn.n_kv_head = l->n_head_kv;
 	op.u.attn.src[0].kind = LMD_KV_CACHE;
 	op.u.attn.src[0].cache = l->cache;
 	op.u.attn.src[0].group = l->group;
-	op.u.attn.scale = m->scale != 0.0f ? m->scale : 1.0f / sqrtf((float)(m->nope + m->n_rot));
+	op.u.attn.scale = m->scale != 0.0f ? m->scale : 1.0f / sqrtf((float)(m->n_nope + m->n_rot));
 	op.u.attn.tree = 1;
 	op.u.attn.src[0].list = s->list;
 	if (m->sinks)
@@ -270,7 +271,7 @@ static void shared_key(struct arch_emit *e, const struct arch_mla *m, struct lmd
 
 static uint32_t absorbed(struct arch_emit *e, const struct arch_mla *m, const struct projected *s)
 {
-	const uint32_t h = m->n_head, rank = m->rank_kv, dk = m->nope + m->n_rot,
+	const uint32_t h = m->n_head, rank = m->rank_kv, dk = m->n_nope + m->n_rot,
 		       dc = rank + m->n_rot;
 	uint32_t q = arch_value_act(e, h * dc, "q_latent"), k = arch_value_act(e, dc, "k_latent");
 	uint32_t y, out = arch_value_act(e, h * m->dv, "attn_v");
@@ -279,8 +280,8 @@ static uint32_t absorbed(struct arch_emit *e, const struct arch_mla *m, const st
 	arch_put_norm(e, arch_operand_cols(s->kv, 0, rank), &norm, arch_operand_cols(k, 0, rank));
 	shared_key(e, m, arch_operand_cols(s->kv, rank, m->n_rot),
 		   arch_operand_cols(k, rank, m->n_rot));
-	bmm(e, part(s->q, 0, h, dk, m->nope), m, true, part(q, 0, h, dc, rank));
-	copy(e, part(s->q, m->nope, h, dk, m->n_rot), part(q, rank, h, dc, m->n_rot));
+	bmm(e, part(s->q, 0, h, dk, m->n_nope), m, true, part(q, 0, h, dc, rank));
+	copy(e, part(s->q, m->n_nope, h, dk, m->n_rot), part(q, rank, h, dc, m->n_rot));
 	y = attend(e, m, s, arch_operand_heads(q, 0, h, dc), arch_operand_all(e, k),
 		   arch_operand_none());
 	bmm(e, arch_operand_heads(y, 0, h, rank), m, false, arch_operand_heads(out, 0, h, m->dv));
@@ -289,18 +290,18 @@ static uint32_t absorbed(struct arch_emit *e, const struct arch_mla *m, const st
 
 static uint32_t expanded(struct arch_emit *e, const struct arch_mla *m, const struct projected *s)
 {
-	const uint32_t h = m->n_head, rank = m->rank_kv, dk = m->nope + m->n_rot,
-		       n = m->nope + m->dv;
+	const uint32_t h = m->n_head, rank = m->rank_kv, dk = m->n_nope + m->n_rot,
+		       n = m->n_nope + m->dv;
 	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_RMS, &arch_mla_rows[MLA_KV_A_NORM]);
 	struct arch_weight w = arch_weight_req(e, &arch_mla_rows[MLA_KV_B]);
 	uint32_t kv =
 		arch_linear(e, arch_operand_cols(s->kv, 0, rank), &norm, &w, LMD_VTYPE_ACT, "kv");
 	uint32_t k = arch_value_act(e, h * dk, "k");
 
-	copy(e, part(kv, 0, h, n, m->nope), part(k, 0, h, dk, m->nope));
-	shared_key(e, m, part(s->kv, rank, h, 0, m->n_rot), part(k, m->nope, h, dk, m->n_rot));
+	copy(e, part(kv, 0, h, n, m->n_nope), part(k, 0, h, dk, m->n_nope));
+	shared_key(e, m, part(s->kv, rank, h, 0, m->n_rot), part(k, m->n_nope, h, dk, m->n_rot));
 	return attend(e, m, s, arch_operand_heads(s->q, 0, h, dk), arch_operand_heads(k, 0, h, dk),
-		      part(kv, m->nope, h, n, m->dv));
+		      part(kv, m->n_nope, h, n, m->dv));
 }
 
 /* y * sigmoid(W x), with one gate per head or per column. */
@@ -328,7 +329,7 @@ uint32_t arch_mla(struct arch_emit *e, const struct arch_block_io *io, const str
 	struct arch_weight w;
 	uint32_t y;
 
-	if (m->choose || m->gate) { /* several readers */
+	if (m->choose_keys || m->gate) { /* several readers */
 		in.x = arch_normalised_input(e, io, "attn_norm");
 		in.norm = arch_no_norm();
 	}

@@ -9,7 +9,7 @@
  *   expanded  kv_b computes the keys and values of every head, and the cache holds those.
  *
  * An architecture calls arch_mla_read from its adjust hook and keeps the result in
- * hp->own_data (first member of whatever it points to). */
+ * hp->arch_data (first member of whatever it points to). */
 #ifndef LLAMAD_ARCH_COMMON_ATTN_MLA_H
 #define LLAMAD_ARCH_COMMON_ATTN_MLA_H
 
@@ -51,7 +51,7 @@ struct arch_mla {
 	uint32_t rank_q;      /* 0: q is a single matrix */
 	uint32_t rank_kv;
 	uint32_t n_head;
-	uint32_t nope, n_rot; /* parts of a key; dk = nope + n_rot */
+	uint32_t n_nope, n_rot; /* parts of a key; dk = n_nope + n_rot */
 	uint32_t dv;
 	bool absorbed;
 	float scale;          /* factor of q k^T; 0: 1/sqrt(dk) */
@@ -62,8 +62,8 @@ struct arch_mla {
 	const struct lmd_tensor_row *gate;   /* sigmoid gate of the result, per head or column */
 	/* Returns the list of keys to attend to (i32, one head), or NONE for all keys.  x: the
 	 * block's normalised input; qr: the normalised low-rank query. */
-	struct lmd_operand (*choose)(struct arch_emit *e, struct lmd_operand x,
-				     struct lmd_operand qr);
+	struct lmd_operand (*choose_keys)(struct arch_emit *e, struct lmd_operand x,
+					  struct lmd_operand qr);
 };
 
 /* Reads q_lora_rank (if `low_q`), kv_lora_rank and the head sizes; sets the key heads and sizes of
@@ -72,7 +72,7 @@ struct arch_mla *arch_mla_read(struct arch_hparams *hp, struct arch_keys *k, boo
 
 /* Value of a D_MLA_* symbol; 0 for others. */
 int64_t arch_mla_dim(const struct arch_mla *m, uint32_t symbol);
-/* lmd_arch_ops.dim of decoders whose hp->own_data is a struct arch_mla. */
+/* lmd_arch_ops.dim of decoders whose hp->arch_data is a struct arch_mla. */
 int64_t arch_mla_hp_dim(const void *state, uint32_t symbol, int32_t layer);
 
 /* Emits the attention of the current layer and returns its output value.  q_row_in: row input [1]
@@ -80,7 +80,7 @@ int64_t arch_mla_hp_dim(const void *state, uint32_t symbol, int32_t layer);
 uint32_t arch_mla(struct arch_emit *e, const struct arch_block_io *io, const struct arch_mla *m,
 		  uint32_t q_row_in);
 
-/* ARCH_DECODER_ARCH (decoder.h) for decoders whose hp->own_data is a struct arch_mla. */
+/* ARCH_DECODER_ARCH (decoder.h) for decoders whose hp->arch_data is a struct arch_mla. */
 #define ARCH_MLA_ARCH(ident, traits, sets_)                                                        \
 	static enum lmd_status ident##_describe(                                                   \
 		const struct lmd_host *host, struct lmd_arena *arena,                              \

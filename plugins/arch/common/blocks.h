@@ -59,11 +59,11 @@ struct arch_attn {
 	uint32_t gate;                         /* enum arch_gate */
 	const struct lmd_tensor_row *gate_row;
 	const struct lmd_tensor_row *q_gain; /* one factor of q per head, or NULL */
-	uint32_t q_row_in;      /* row input [1] that q is multiplied by, or LMD_NONE */
-	uint32_t cache;         /* of the layer and pass, or LMD_NONE: keys are rows of the step */
-	struct lmd_operand list; /* attend to these keys only (i32; 1 or n_head_kv heads); src NONE:
-				 * all keys */
-	uint32_t list_unit;     /* number of keys per list entry */
+	uint32_t q_row_in; /* row input [1] that q is multiplied by, or LMD_NONE */
+	uint32_t cache;    /* of the layer and pass, or LMD_NONE: keys are rows of the step */
+	/* attend to these keys only (i32; 1 or n_head_kv heads); src NONE: all keys */
+	struct lmd_operand key_list;
+	uint32_t key_list_unit; /* number of keys per list entry */
 };
 
 /* Defaults from hp and the current layer: scale, softcap, clamp, ALiBi, the cache of pass `pass`,
@@ -96,16 +96,16 @@ uint32_t arch_ffn(struct arch_emit *e, const struct arch_block_io *io, const str
 struct arch_moe {
 	uint32_t act;
 	float p[LMD_N_ACT_FN_PARAM];
-	uint32_t fn;            /* enum lmd_route_fn */
+	uint32_t route_fn; /* enum lmd_route_fn */
 	bool renorm;
 	float scale;
 	uint32_t n_used;
 	uint32_t n_group, n_group_used;
 	bool weight_before;
-	bool need_gate;         /* the gate tensors are required */
-	uint32_t logits;        /* value with router logits, or LMD_NONE: computed from x */
-	uint32_t given;         /* i32 value with expert ids, or LMD_NONE: chosen by the logits */
-	float router_softcap;   /* softcap of the logits; 0: none */
+	bool need_gate;       /* the gate tensors are required */
+	uint32_t logits;      /* value with router logits, or LMD_NONE: computed from x */
+	uint32_t expert_ids;  /* i32 value with expert ids, or LMD_NONE: chosen by the logits */
+	float router_softcap; /* softcap of the logits; 0: none */
 	const struct lmd_tensor_row *down, *up, *gate, *gate_up, *router, *probs_b;
 	/* projections into and out of the narrower row that the experts work on; NULL or absent
 	 * tensors: experts work on the full row */

@@ -28,7 +28,7 @@ static void row_inputs(struct arch_hparams *hp, struct arch_keys *k, struct lmd_
 {
 	struct lmd_row_in *r;
 
-	if (hp->temp_scale == 0.0f)
+	if (hp->attn_temp_scale == 0.0f)
 		return;
 	r = arch_hp_alloc(hp, k, 1, sizeof(*r));
 	if (!r)
@@ -53,7 +53,7 @@ struct arch_decoder *arch_decoder_open(size_t bytes, const struct arch_decoder_t
 	arch_hp_read(&d->hp, k, host, arena, params, &t->hp);
 	if (k->st != LMD_OK)
 		return NULL;
-	d->hp.place = t->place;
+	d->hp.norm_placement = t->norm_placement;
 	arch_hp_floats(&d->hp, k, t->floats, t->n_floats);
 	if (t->adjust)
 		t->adjust(&d->hp, k);
@@ -65,7 +65,7 @@ enum lmd_status arch_decoder_close(struct arch_decoder *d, struct arch_keys *k,
 				   const struct lmd_tensor_set *sets, uint32_t n_sets,
 				   const struct lmd_arch_params *params, struct lmd_arch_desc *out)
 {
-	arch_hp_memory(&d->hp, k, d->hp.n_copy);
+	arch_hp_memory(&d->hp, k, d->hp.n_pass);
 	if (d->traits->memory && k->st == LMD_OK)
 		d->traits->memory(&d->hp, k);
 	arch_hp_sites(&d->hp, k, sets, n_sets);
@@ -115,7 +115,7 @@ struct arch_attn arch_decoder_attn(struct arch_emit *e, const struct arch_decode
 	a.gate = t->gate;
 	a.gate_row = &arch_rows[T_ATTN_GATE];
 	a.out_bias_ignored = t->out_bias_ignored;
-	if (d->hp.temp_scale != 0.0f)
+	if (d->hp.attn_temp_scale != 0.0f)
 		a.q_row_in = 0;
 	if (t->attn)
 		t->attn(e, d, &a);
@@ -185,13 +185,13 @@ static void post_norm(struct arch_emit *e, const struct arch_decoder *d, struct 
 static struct arch_block_io block_input(struct arch_emit *e, const struct arch_decoder *d,
 					struct arch_residual *s, uint32_t row, uint32_t def)
 {
-	uint32_t place = d->hp.place;
+	uint32_t placement = d->hp.norm_placement;
 	struct lmd_norm n =
-		place == ARCH_NORM_POST ? arch_no_norm() : arch_decoder_norm(e, d, row, def);
+		placement == ARCH_NORM_POST ? arch_no_norm() : arch_decoder_norm(e, d, row, def);
 	struct arch_block_io io = arch_residual_read(e, s, &n);
 
 	io.a = residual(d);
-	if (place == ARCH_NORM_POST || place == ARCH_NORM_SANDWICH)
+	if (placement == ARCH_NORM_POST || placement == ARCH_NORM_SANDWICH)
 		io.res = LMD_NONE;
 	return io;
 }
@@ -200,7 +200,7 @@ static struct arch_block_io block_input(struct arch_emit *e, const struct arch_d
 static void block_output(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 			 uint32_t y, uint32_t row, uint32_t def)
 {
-	if (d->hp.place == ARCH_NORM_POST || d->hp.place == ARCH_NORM_SANDWICH)
+	if (d->hp.norm_placement == ARCH_NORM_POST || d->hp.norm_placement == ARCH_NORM_SANDWICH)
 		post_norm(e, d, s, y, row, def);
 	else
 		s->x = y;
@@ -234,7 +234,7 @@ void arch_decoder_layer(struct arch_emit *e, const struct arch_decoder *d, struc
 	struct arch_block_io io;
 	uint32_t y;
 
-	if (d->hp.place == ARCH_NORM_PARALLEL) {
+	if (d->hp.norm_placement == ARCH_NORM_PARALLEL) {
 		parallel_layer(e, d, s, pass);
 		return;
 	}
@@ -287,14 +287,14 @@ static void layers(struct arch_emit *e, const struct arch_decoder *d, struct arc
 
 	for (uint32_t il = 0; il < d->hp.n_layer; il++) {
 		arch_set_layer(e, (int32_t)il);
-		deepstack(e, &d->hp, s, d->hp.layer[il].deep_before);
+		deepstack(e, &d->hp, s, d->hp.layer[il].deepstack_before);
 		if (t->layer)
 			t->layer(e, d, s, pass);
 		else
 			arch_decoder_layer(e, d, s, pass);
 		if (t->after)
 			t->after(e, d, s);
-		deepstack(e, &d->hp, s, d->hp.layer[il].deep_after);
+		deepstack(e, &d->hp, s, d->hp.layer[il].deepstack_after);
 	}
 }
 
@@ -335,9 +335,9 @@ enum lmd_status arch_decoder_build(const void *state, const struct lmd_builder *
 	s.x = t->embed ? t->embed(&e, &d) : embed(&e, &d);
 	if (t->begin)
 		t->begin(&e, &d, &s);
-	for (uint32_t pass = 0; pass < d.hp.n_copy; pass++) {
+	for (uint32_t pass = 0; pass < d.hp.n_pass; pass++) {
 		layers(&e, &d, &s, pass);
-		if (t->between && pass + 1 < d.hp.n_copy)
+		if (t->between && pass + 1 < d.hp.n_pass)
 			t->between(&e, &d, &s);
 	}
 	arch_set_layer(&e, -1);
@@ -355,11 +355,11 @@ enum lmd_status arch_decoder_rows(const void *state, const struct lmd_rows_in *i
 	const struct arch_hparams *hp = state;
 	float *y = out->row_in[0];
 
-	for (uint32_t t = 0; y && hp->temp_scale != 0.0f && t < in->step->n_tok; t++) {
-		double p = ((double)in->step->pos[0][t] + (double)hp->temp_offset) /
-			   (double)hp->temp_len;
+	for (uint32_t t = 0; y && hp->attn_temp_scale != 0.0f && t < in->step->n_tok; t++) {
+		double p = ((double)in->step->pos[0][t] + (double)hp->attn_temp_offset) /
+			   (double)hp->attn_temp_len;
 
-		y[t] = (float)(1.0 + (double)hp->temp_scale * log(1.0 + floor(p)));
+		y[t] = (float)(1.0 + (double)hp->attn_temp_scale * log(1.0 + floor(p)));
 	}
 	return LMD_OK;
 }

@@ -31,7 +31,8 @@ struct arch_decoder_traits {
 	const struct arch_key_f32 *floats; /* more float keys; offsets into struct arch_hparams */
 	uint32_t n_floats;
 
-	uint32_t place;         /* enum arch_norm_placement; the adjust hook may change hp->place */
+	/* enum arch_norm_placement; the adjust hook may change hp->norm_placement */
+	uint32_t norm_placement;
 	bool bare_norm;         /* norms of the stream have no weights */
 	uint32_t embd_norm;     /* enum arch_embd_norm */
 	bool pos_embd;          /* add learned positions if the file has them */
@@ -100,7 +101,7 @@ enum lmd_status arch_decoder_describe(const struct arch_decoder_traits *t,
 				      struct lmd_arch_desc *out, struct lmd_error *err);
 enum lmd_status arch_decoder_build(const void *state, const struct lmd_builder *b,
 				   const struct lmd_plan_key *key);
-/* Fills row input 0 for architectures that scale queries by position (hp->temp_len). */
+/* Fills row input 0 for architectures that scale queries by position (hp->attn_temp_len). */
 enum lmd_status arch_decoder_rows(const void *state, const struct lmd_rows_in *in,
 				  struct lmd_rows_out *out);
 

@@ -12,7 +12,7 @@ void arch_emit_init(struct arch_emit *e, const struct lmd_builder *b, const stru
 				.hp = hp,
 				.il = -1,
 				.lora = (key->flags & LMD_PLAN_LORA) != 0,
-				.own = {LMD_NONE, LMD_NONE, LMD_NONE, LMD_NONE}};
+				.arch_values = {LMD_NONE, LMD_NONE, LMD_NONE, LMD_NONE}};
 }
 
 void arch_set_layer(struct arch_emit *e, int32_t il)

@@ -15,13 +15,13 @@
 struct arch_emit {
 	const struct lmd_builder *b;
 	const struct arch_hparams *hp;
-	int32_t il;           /* current layer, replaces "%d" in stems; -1 outside the layers */
-	bool lora;            /* this plan supports adapters */
-	uint32_t own[4];      /* values that an architecture's hooks keep between layers */
+	int32_t il;              /* current layer, replaces "%d" in stems; -1 outside the layers */
+	bool lora;               /* this plan supports adapters */
+	uint32_t arch_values[4]; /* values that an architecture's hooks keep between layers */
 	uint32_t n_rope;
 	struct {
 		uint32_t set, n_rot, id;
-	} ropes[16];          /* tables made so far */
+	} ropes[16]; /* tables made so far */
 };
 
 void arch_emit_init(struct arch_emit *e, const struct lmd_builder *b, const struct arch_hparams *hp,

@@ -35,8 +35,8 @@ static uint32_t target(struct arch_emit *e, const struct arch_block_io *io, uint
 }
 
 /* gate and up fused in one matrix of 2F rows. */
-static uint32_t two_halves(struct arch_emit *e, const struct arch_block_io *io,
-			   const struct arch_ffn *f)
+static uint32_t fused_gate_up(struct arch_emit *e, const struct arch_block_io *io,
+			      const struct arch_ffn *f)
 {
 	struct arch_weight w = arch_weight_req(e, f->up);
 	uint32_t n = w.n / 2, gu = arch_linear(e, io->x, &io->norm, &w, LMD_VTYPE_ACT, "gate_up");
@@ -47,9 +47,9 @@ static uint32_t two_halves(struct arch_emit *e, const struct arch_block_io *io,
 	return y;
 }
 
-static uint32_t two_weights(struct arch_emit *e, const struct arch_block_io *io,
-			    const struct arch_weight *gate, const struct arch_weight *up,
-			    const struct arch_ffn *f)
+static uint32_t separate_gate_up(struct arch_emit *e, const struct arch_block_io *io,
+				 const struct arch_weight *gate, const struct arch_weight *up,
+				 const struct arch_ffn *f)
 {
 	struct lmd_op op = arch_op_empty(LMD_OP_LINEAR);
 	struct lmd_op_linear *l = &op.u.linear;
@@ -106,7 +106,7 @@ uint32_t arch_ffn(struct arch_emit *e, const struct arch_block_io *io, const str
 		up = arch_weight_req(e, f->up);
 		/* an adapter of the fused tensor needs all 2F outputs in one LINEAR */
 		if (up.extras || f->sub_norm || (e->lora && up.site != LMD_NONE))
-			return down(e, io, f, two_halves(e, io, f));
+			return down(e, io, f, fused_gate_up(e, io, f));
 		gate = arch_weight_rows(e, f->up, f->swap_fused ? up.n / 2 : 0, up.n / 2);
 		up = arch_weight_rows(e, f->up, f->swap_fused ? 0 : up.n / 2, up.n / 2);
 		gate.site = up.site = LMD_NONE;
@@ -116,7 +116,7 @@ uint32_t arch_ffn(struct arch_emit *e, const struct arch_block_io *io, const str
 						: arch_weight_req(e, f->gate);
 		up = arch_weight_req(e, f->up);
 		if (f->sub_norm)
-			return down(e, io, f, two_weights(e, io, &gate, &up, f));
+			return down(e, io, f, separate_gate_up(e, io, &gate, &up, f));
 	}
 	dn = arch_weight_req(e, f->down);
 	o->x = io->x;

@@ -24,7 +24,7 @@ uint32_t arch_hp_add_group(struct arch_hparams *hp, struct arch_keys *k, const s
 uint32_t arch_hp_add_cache(struct arch_hparams *hp, struct arch_keys *k, const struct lmd_cache *c)
 {
 	/* a layer has at most four caches (keys, index keys, two states) in each of 8 passes */
-	const uint32_t max = hp->n_layer_all * 4 * (hp->n_copy > 8 ? hp->n_copy : 8);
+	const uint32_t max = hp->n_layer_all * 4 * (hp->n_pass > 8 ? hp->n_pass : 8);
 
 	if (!hp->caches)
 		hp->caches = arch_hp_alloc(hp, k, max, sizeof(*hp->caches));
@@ -73,11 +73,11 @@ static void cache_of(struct arch_hparams *hp, struct arch_keys *k, struct arch_l
 	l->cache = arch_hp_add_cache(hp, k, &c);
 }
 
-void arch_hp_memory(struct arch_hparams *hp, struct arch_keys *k, uint32_t n_copy)
+void arch_hp_memory(struct arch_hparams *hp, struct arch_keys *k, uint32_t n_pass)
 {
 	uint32_t first = hp->n_cache;
 
-	hp->n_copy = n_copy;
+	hp->n_pass = n_pass;
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		struct arch_layer *l = &hp->layer[il];
 
@@ -104,7 +104,7 @@ void arch_hp_memory(struct arch_hparams *hp, struct arch_keys *k, uint32_t n_cop
 			l->cache = hp->layer[l->kv_layer].cache; /* an earlier layer */
 	}
 	hp->n_cache_pass = hp->n_cache - first;
-	for (uint32_t i = 1; i < n_copy && k->st == LMD_OK; i++) {
+	for (uint32_t i = 1; i < n_pass && k->st == LMD_OK; i++) {
 		for (uint32_t c = 0; c < hp->n_cache_pass; c++)
 			(void)arch_hp_add_cache(hp, k, &hp->caches[first + c]);
 	}

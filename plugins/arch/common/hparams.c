@@ -186,7 +186,7 @@ void arch_hp_read(struct arch_hparams *hp, struct arch_keys *k, const struct lmd
 	hp->host = host;
 	hp->model = k->model;
 	hp->arena = arena;
-	hp->n_copy = 1;
+	hp->n_pass = 1;
 	hp->site_output = LMD_NONE;
 	read_sizes(hp, k, params);
 	read_norm(hp, k, o);
@@ -227,7 +227,7 @@ void arch_hp_deepstack(struct arch_hparams *hp, struct arch_keys *k)
 	uint32_t n = arch_key_u32(k, "n_deepstack_layers", ARCH_OPTIONAL, 0, 0, MAX_DEEPSTACK);
 
 	for (uint32_t il = 0; il < n && il < hp->n_layer; il++)
-		hp->layer[il].deep_after = il + 1;
+		hp->layer[il].deepstack_after = il + 1;
 	hp->n_embd_inp = hp->n_embd * (1 + n);
 }
 

@@ -46,9 +46,10 @@ struct arch_layer {
 	uint32_t window;      /* keys seen; 0: all */
 	uint32_t chunk;       /* size of chunks; 0: none */
 	uint32_t n_ff;
-	uint32_t deep_before; /* n > 0: external rows' columns from n * n_embd, added before it */
-	uint32_t deep_after;  /* likewise, added after the layer */
-	uint32_t kv_layer;    /* the layer whose keys and values it reads; usually itself */
+	/* n > 0: external rows' columns from n * n_embd, added before it */
+	uint32_t deepstack_before;
+	uint32_t deepstack_after; /* likewise, added after the layer */
+	uint32_t kv_layer;        /* the layer whose keys and values it reads; usually itself */
 	/* set by arch_hp_memory */
 	uint32_t group;       /* of the attention; LMD_NONE: no attention */
 	uint32_t cache;       /* of kv_layer; LMD_NONE: keys are rows of the step */
@@ -68,8 +69,8 @@ struct arch_hparams {
 
 	uint32_t norm_kind;   /* enum lmd_norm_kind of the residual stream's norms */
 	float eps;
-	float eps_post;       /* for norms after a block; 0: eps */
-	uint32_t place;       /* enum arch_norm_placement of the shared decoder */
+	float eps_post;          /* for norms after a block; 0: eps */
+	uint32_t norm_placement; /* enum arch_norm_placement of the shared decoder */
 
 	struct arch_rope_hp rope[ARCH_N_ROPE];
 	uint32_t rope_pairing;  /* enum lmd_rope_pairing */
@@ -94,22 +95,22 @@ struct arch_hparams {
 
 	/* attention temperature: queries at position p are multiplied by
 	 * 1 + scale ln(1 + floor((p + offset) / len)); scale 0: no temperature */
-	float temp_scale, temp_offset;
-	uint32_t temp_len;
+	float attn_temp_scale, attn_temp_offset;
+	uint32_t attn_temp_len;
 
-	int32_t pooling;      /* enum lmd_pooling of the file */
+	int32_t pooling; /* enum lmd_pooling of the file */
 	uint32_t n_cls, n_dense2, n_dense3;
 	uint32_t n_embd_inp;  /* width of an external row */
 
 	/* for the hooks of one architecture */
-	uint32_t own[4];
-	const void *own_data;
+	uint32_t arch_u32[4];
+	const void *arch_data;
 
 	/* memory */
 	struct lmd_group *groups;
 	struct lmd_cache *caches;
 	uint32_t n_group, n_cache;
-	uint32_t n_copy;      /* number of passes over the layers; each has its own caches */
+	uint32_t n_pass;       /* number of passes over the layers; each has its own caches */
 	uint32_t n_cache_pass; /* caches of one pass */
 
 	/* adapter sites */
@@ -185,10 +186,10 @@ void arch_hp_deepstack(struct arch_hparams *hp, struct arch_keys *k);
 void *arch_hp_alloc(struct arch_hparams *hp, struct arch_keys *k, size_t n, size_t size);
 
 /* Creates groups and caches from the layers: one PAGED group for each distinct (window, chunk),
- * full attention first, and n_copy KV caches for each layer that has its own keys.  If not
+ * full attention first, and n_pass KV caches for each layer that has its own keys.  If not
  * hp->causal, BATCH groups and no caches.  Groups that the architecture added before the call are
  * kept, in front. */
-void arch_hp_memory(struct arch_hparams *hp, struct arch_keys *k, uint32_t n_copy);
+void arch_hp_memory(struct arch_hparams *hp, struct arch_keys *k, uint32_t n_pass);
 /* Add a group or cache; return its index, or LMD_NONE after an error. */
 uint32_t arch_hp_add_group(struct arch_hparams *hp, struct arch_keys *k, const struct lmd_group *g);
 uint32_t arch_hp_add_cache(struct arch_hparams *hp, struct arch_keys *k, const struct lmd_cache *c);

@@ -14,14 +14,14 @@ struct arch_moe arch_moe_default(const struct arch_emit *e)
 {
 	const struct arch_hparams *hp = e->hp;
 	struct arch_moe m = {.act = LMD_ACT_FN_SILU,
-			     .fn = hp->route_fn,
+			     .route_fn = hp->route_fn,
 			     .renorm = hp->route_renorm,
 			     .scale = hp->route_scale,
 			     .n_used = hp->n_expert_used,
 			     .n_group = hp->n_expert_group,
 			     .n_group_used = hp->n_expert_group_used,
 			     .logits = LMD_NONE,
-			     .given = LMD_NONE,
+			     .expert_ids = LMD_NONE,
 			     .down = &arch_rows[T_FFN_DOWN_EXPS],
 			     .up = &arch_rows[T_FFN_UP_EXPS],
 			     .gate = &arch_rows[T_FFN_GATE_EXPS],
@@ -80,14 +80,14 @@ static void route(struct arch_emit *e, const struct arch_moe *m, uint32_t logits
 	r->logits = arch_operand_all(e, logits);
 	r->ids = arch_operand_cols(ids, 0, m->n_used);
 	r->weights = arch_operand_cols(weights, 0, m->n_used);
-	r->fn = m->fn;
+	r->fn = m->route_fn;
 	r->k = m->n_used;
 	r->n_group = m->n_group;
 	r->n_group_used = m->n_group_used;
 	r->renorm = m->renorm;
 	r->scale = m->scale;
-	if (m->given != LMD_NONE)
-		r->given = arch_operand_cols(m->given, 0, m->n_used);
+	if (m->expert_ids != LMD_NONE)
+		r->given = arch_operand_cols(m->expert_ids, 0, m->n_used);
 	if (m->probs_b) {
 		arch_tensor_name(e, m->probs_b, ".weight", name, sizeof(name));
 		r->bias = arch_weight_named(e, name);

@@ -35,12 +35,12 @@ static void activation(struct arch_hparams *hp, struct arch_keys *k)
 		p[il * 4 + 2] = (float)v[2 * n + il];
 		p[il * 4 + 3] = (float)v[3 * n + il];
 	}
-	hp->own_data = p;
+	hp->arch_data = p;
 }
 
 static void of_layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_ffn *f)
 {
-	const float *p = d->hp.own_data;
+	const float *p = d->hp.arch_data;
 
 	for (uint32_t i = 0; i < LMD_N_ACT_FN_PARAM; i++)
 		f->p[i] = p[e->il * LMD_N_ACT_FN_PARAM + (int32_t)i];

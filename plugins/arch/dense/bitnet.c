@@ -23,12 +23,12 @@ static void activation(struct arch_hparams *hp, struct arch_keys *k)
 		    {"relu2", LMD_ACT_FN_RELU2}};
 	struct lmd_str s = arch_key_str(k, "hidden_activation", ARCH_OPTIONAL);
 
-	hp->own[0] = LMD_ACT_FN_SILU;
+	hp->arch_u32[0] = LMD_ACT_FN_SILU;
 	if (!s.ptr)
 		return;
 	for (uint32_t i = 0; i < LMD_LEN(acts); i++) {
 		if (s.len == strlen(acts[i].name) && memcmp(s.ptr, acts[i].name, s.len) == 0) {
-			hp->own[0] = acts[i].act;
+			hp->arch_u32[0] = acts[i].act;
 			return;
 		}
 	}
@@ -47,7 +47,7 @@ static void attn(struct arch_emit *e, const struct arch_decoder *d, struct arch_
 static void ffn(struct arch_emit *e, const struct arch_decoder *d, struct arch_ffn *f)
 {
 	(void)e;
-	f->act = d->hp.own[0];
+	f->act = d->hp.arch_u32[0];
 	f->sub_norm = &arch_rows[T_FFN_SUB_NORM];
 }
 

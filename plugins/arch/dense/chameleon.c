@@ -21,7 +21,7 @@ static const struct lmd_tensor_set sets[] = {
 static void swin(struct arch_hparams *hp, struct arch_keys *k)
 {
 	if (arch_key_bool(k, "swin_norm", ARCH_OPTIONAL, false))
-		hp->place = ARCH_NORM_POST;
+		hp->norm_placement = ARCH_NORM_POST;
 }
 
 static void attn(struct arch_emit *e, const struct arch_decoder *d, struct arch_attn *a)
@@ -49,7 +49,7 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 	struct arch_block_io io;
 	uint32_t z;
 
-	if (d->hp.place != ARCH_NORM_POST) {
+	if (d->hp.norm_placement != ARCH_NORM_POST) {
 		arch_decoder_layer(e, d, s, pass);
 		return;
 	}
@@ -62,7 +62,7 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 	arch_residual_defer_add(e, s, z, 1.0f);
 }
 
-static uint32_t ban_images(struct arch_emit *e, const struct arch_decoder *d)
+static uint32_t image_logit_bias(struct arch_emit *e, const struct arch_decoder *d)
 {
 	const struct lmd_host *host = e->b->host;
 	uint32_t n = d->hp.n_vocab, id;
@@ -86,7 +86,7 @@ static const struct arch_decoder_traits traits = {
 	.adjust = swin,
 	.attn = attn,
 	.layer = layer,
-	.logit_bias = ban_images,
+	.logit_bias = image_logit_bias,
 };
 
 ARCH_DECODER_ARCH(chameleon, traits, sets)

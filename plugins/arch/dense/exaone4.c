@@ -23,7 +23,7 @@ static void windows_of_32b(struct arch_hparams *hp, struct arch_keys *k)
 
 static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
-	.place = ARCH_NORM_POST,
+	.norm_placement = ARCH_NORM_POST,
 	.qk_norm = ARCH_QKN_HEAD,
 	.nope_full = true,
 	.adjust = windows_of_32b,

@@ -26,7 +26,7 @@ static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_ADJACENT,
 	       .sections_kind = LMD_SECTIONS_BLOCKS},
-	.place = ARCH_NORM_SANDWICH,
+	.norm_placement = ARCH_NORM_SANDWICH,
 	.ffn_fused = true,
 	.adjust = pairing,
 };

@@ -30,7 +30,7 @@ void arch_granite_deepstack(struct arch_hparams *hp, struct arch_keys *k)
 		if (map[il] < 0.0)
 			continue;
 		seen |= 1ull << (uint32_t)map[il];
-		hp->layer[il].deep_before = il ? (uint32_t)map[il] : 0;
+		hp->layer[il].deepstack_before = il ? (uint32_t)map[il] : 0;
 	}
 	hp->n_embd_inp = hp->n_embd * (1 + (uint32_t)__builtin_popcountll(seen));
 }

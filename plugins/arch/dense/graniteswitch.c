@@ -71,7 +71,7 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 		hp->layer[il].rope = LMD_NONE;
 	if (!a)
 		return;
-	hp->own_data = a;
+	hp->arch_data = a;
 	a->n = arch_key_u32(k, "adapters.count", ARCH_REQUIRED, 1, 1, MAX_ADAPTER);
 	a->rank = arch_key_u32(k, "adapters.lora_rank", ARCH_REQUIRED, 1, 1, ARCH_KEY_MAX_WIDTH);
 	a->gain = arch_key_f64(k, "adapters.router_gain", ARCH_OPTIONAL, 10.0, 0.0, 1e4);
@@ -97,7 +97,7 @@ static void describe_rows(struct arch_hparams *hp, struct lmd_arch_desc *out)
 static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 {
 	const struct arch_hparams *hp = state;
-	const struct adapters *a = hp->own_data;
+	const struct adapters *a = hp->arch_data;
 
 	return symbol == D_SLOTS  ? (int64_t)a->n + 1
 	       : symbol == D_RANK ? a->rank
@@ -146,7 +146,7 @@ static enum lmd_status rows(const void *state, const struct lmd_rows_in *in,
 	const struct arch_hparams *hp = state;
 
 	for (uint32_t s = 0; s < in->step->n_seq; s++)
-		slots_of(hp->own_data, in, s, out->row_in[IN_TOKEN], out->row_in[IN_SLOT]);
+		slots_of(hp->arch_data, in, s, out->row_in[IN_TOKEN], out->row_in[IN_SLOT]);
 	return LMD_OK;
 }
 

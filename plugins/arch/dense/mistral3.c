@@ -10,13 +10,13 @@ static const struct lmd_tensor_set sets[] = {
 };
 
 static const struct arch_key_f32 floats[] = {
-	{"attention.temperature_scale", ARCH_HP(temp_scale), ARCH_OPTIONAL, 0, 0, 1e3f},
+	{"attention.temperature_scale", ARCH_HP(attn_temp_scale), ARCH_OPTIONAL, 0, 0, 1e3f},
 };
 
 static void temperature(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
-	hp->temp_len = hp->rope[ARCH_ROPE_FULL].n_ctx_orig;
+	hp->attn_temp_len = hp->rope[ARCH_ROPE_FULL].n_ctx_orig;
 }
 
 static const struct arch_decoder_traits traits = {

@@ -14,9 +14,9 @@ static const struct lmd_tensor_set sets[] = {
 
 static void loops(struct arch_hparams *hp, struct arch_keys *k)
 {
-	hp->n_copy = arch_key_u32(k, "num_loops", ARCH_OPTIONAL, 1, 1, MAX_LOOP);
+	hp->n_pass = arch_key_u32(k, "num_loops", ARCH_OPTIONAL, 1, 1, MAX_LOOP);
 	/* 1: apply the final norm between passes */
-	hp->own[0] = !arch_key_bool(k, "skip_loop_final_norm", ARCH_OPTIONAL, false);
+	hp->arch_u32[0] = !arch_key_bool(k, "skip_loop_final_norm", ARCH_OPTIONAL, false);
 }
 
 static void between(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s)
@@ -24,7 +24,7 @@ static void between(struct arch_emit *e, const struct arch_decoder *d, struct ar
 	struct lmd_norm n;
 	uint32_t y;
 
-	if (!d->hp.own[0])
+	if (!d->hp.arch_u32[0])
 		return;
 	n = arch_decoder_norm(e, d, 0, T_OUTPUT_NORM);
 	y = arch_value_f32(e, d->hp.n_embd, "x_loop");

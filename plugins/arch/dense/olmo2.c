@@ -29,7 +29,7 @@ static const struct arch_decoder_traits traits = {
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .window = true,
 	       .window_period = 4},
-	.place = ARCH_NORM_POST,
+	.norm_placement = ARCH_NORM_POST,
 	.qk_norm = ARCH_QKN_FULL,
 	.adjust = plain_windows,
 };

@@ -32,7 +32,7 @@ enum { SKIP = 0 }; /* own value: the normalised embedding */
 static void begin(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s)
 {
 	(void)d;
-	e->own[SKIP] = s->x;
+	e->arch_values[SKIP] = s->x;
 }
 
 static void attn(struct arch_emit *e, const struct arch_decoder *d, struct arch_attn *a)
@@ -50,7 +50,7 @@ static void add_embedding(struct arch_emit *e, const struct arch_decoder *d,
 	struct arch_weight w = arch_weight_req(e, &arch_rows[T_LAYER_OUT_SCALE]);
 	struct arch_ew p = arch_ew();
 	uint8_t x = arch_ew_in(&p, arch_operand_cols(arch_residual_flush(e, s), 0, width));
-	uint8_t skip = arch_ew_in(&p, arch_operand_cols(e->own[SKIP], 0, width));
+	uint8_t skip = arch_ew_in(&p, arch_operand_cols(e->arch_values[SKIP], 0, width));
 	uint8_t gain = arch_ew_in(&p, arch_operand_weight_cols(w.id, 1));
 
 	arch_ew_out(e, &p, arch_ew3(&p, LMD_EW_FMA, skip, gain, x), arch_operand_cols(y, 0, width));

@@ -36,7 +36,7 @@ static const struct arch_decoder_traits traits = {
 	       .window_period = 2},
 	.floats = floats,
 	.n_floats = LMD_LEN(floats),
-	.place = ARCH_NORM_SANDWICH,
+	.norm_placement = ARCH_NORM_SANDWICH,
 	.act = LMD_ACT_FN_GELU,
 	.adjust = scale,
 };

@@ -104,10 +104,10 @@ static const struct arch_key_f32 floats[] = {
 	{"final_logit_softcapping", ARCH_HP(logit_softcap), ARCH_OPTIONAL, 0, 0, 1e6f},
 };
 
-#define N_PLE(hp) ((hp)->own[0])
+#define N_PLE(hp) ((hp)->arch_u32[0])
 enum {
 	PLE = 0
-}; /* index in lmi_engine_event_emit.own: the per-layer inputs, one head for each layer */
+}; /* index in arch_emit.arch_values: the per-layer inputs, one head for each layer */
 
 /* ---- description ---- */
 
@@ -227,7 +227,7 @@ static void begin(struct arch_emit *e, const struct arch_decoder *d, struct arch
 	a = arch_ew2(&p, LMD_EW_ADD, a, b);
 	arch_ew_out(e, &p, arch_ew2(&p, LMD_EW_MUL, a, arch_ew_const(&p, sqrtf(0.5f))),
 		    arch_operand_cols(y, 0, all));
-	e->own[PLE] = y;
+	e->arch_values[PLE] = y;
 }
 
 /* Adds norm(W (gelu(G x) * the layer's input)) to the stream. */
@@ -242,7 +242,7 @@ static void per_layer_input(struct arch_emit *e, const struct arch_decoder *d,
 			"ple_gate");
 	y = arch_value_act(e, n, "ple_in");
 	arch_put_glu(e, LMD_ACT_FN_GELU, NULL, arch_operand_cols(g, 0, n),
-		     arch_operand_cols(e->own[PLE], (uint32_t)e->il * n, n),
+		     arch_operand_cols(e->arch_values[PLE], (uint32_t)e->il * n, n),
 		     arch_operand_cols(y, 0, n));
 	w = arch_weight_req(e, &own_rows[PROJ]);
 	y = arch_linear(e, arch_operand_cols(y, 0, n), NULL, &w, LMD_VTYPE_ACT, "ple_out");
@@ -283,7 +283,7 @@ static uint32_t router(struct arch_emit *e, const struct arch_decoder *d, uint32
 	return logits;
 }
 
-static uint32_t two_branches(struct arch_emit *e, const struct arch_decoder *d, uint32_t x)
+static uint32_t dense_and_experts(struct arch_emit *e, const struct arch_decoder *d, uint32_t x)
 {
 	struct arch_block_io io = {.x = arch_operand_all(e, x), .res = LMD_NONE, .a = 1.0f};
 	struct arch_ffn f = arch_decoder_ffn(e, d);
@@ -293,7 +293,7 @@ static uint32_t two_branches(struct arch_emit *e, const struct arch_decoder *d, 
 	io.norm = arch_decoder_norm(e, d, 0, T_FFN_NORM);
 	dense = post(e, arch_ffn(e, &io, &f), &own_rows[POST_1], "dense_post");
 	m.act = LMD_ACT_FN_GELU;
-	m.fn = LMD_ROUTE_SOFTMAX;
+	m.route_fn = LMD_ROUTE_SOFTMAX;
 	m.renorm = true;
 	m.scale = 1.0f;
 	m.logits = router(e, d, x);
@@ -326,7 +326,7 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 	y = arch_attn(e, &io, &a);
 	arch_residual_defer_add(e, s, post(e, y, &arch_rows[T_POST_ATTN_NORM], "attn_post"), 1.0f);
 	if (arch_current_layer(e)->cls & ARCH_L_MOE) {
-		y = two_branches(e, d, arch_residual_flush(e, s));
+		y = dense_and_experts(e, d, arch_residual_flush(e, s));
 	} else {
 		n = arch_decoder_norm(e, d, 0, T_FFN_NORM);
 		io = arch_residual_read(e, s, &n);
@@ -356,7 +356,7 @@ static const struct arch_decoder_traits traits = {
 	       .window_period = 6},
 	.floats = floats,
 	.n_floats = LMD_LEN(floats),
-	.place = ARCH_NORM_SANDWICH,
+	.norm_placement = ARCH_NORM_SANDWICH,
 	.qk_norm = ARCH_QKN_HEAD,
 	.act = LMD_ACT_FN_GELU,
 	.adjust = adjust,

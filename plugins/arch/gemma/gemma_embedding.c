@@ -18,7 +18,7 @@ static const struct lmd_tensor_set sets[] = {
 
 #define WINDOW_BASE 10000.0
 
-static void both_sides(struct arch_hparams *hp, struct arch_keys *k)
+static void make_bidirectional(struct arch_hparams *hp, struct arch_keys *k)
 {
 	hp->causal = false;
 	arch_gemma_embedding_scale(hp, 1.0f);
@@ -31,10 +31,10 @@ static const struct arch_decoder_traits traits = {
 	       .window = true,
 	       .window_need = ARCH_REQUIRED,
 	       .window_period = 6},
-	.place = ARCH_NORM_SANDWICH,
+	.norm_placement = ARCH_NORM_SANDWICH,
 	.qk_norm = ARCH_QKN_HEAD,
 	.act = LMD_ACT_FN_GELU,
-	.adjust = both_sides,
+	.adjust = make_bidirectional,
 	.pool = {.rank_act = LMD_ACT_FN_TANH},
 };
 

@@ -23,7 +23,7 @@ static const struct arch_decoder_traits traits = {
 	       .window_period = 4},
 	.floats = floats,
 	.n_floats = LMD_LEN(floats),
-	.place = ARCH_NORM_PARALLEL,
+	.norm_placement = ARCH_NORM_PARALLEL,
 	.nope_full = true,
 };
 

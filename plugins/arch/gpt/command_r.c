@@ -18,7 +18,7 @@ static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_LAYER, .rope_pairing = LMD_ROPE_ADJACENT},
 	.floats = floats,
 	.n_floats = LMD_LEN(floats),
-	.place = ARCH_NORM_PARALLEL,
+	.norm_placement = ARCH_NORM_PARALLEL,
 	.qk_norm = ARCH_QKN_HEAD_OWN,
 	.qk_norm_kind = LMD_NORM_LAYER,
 };

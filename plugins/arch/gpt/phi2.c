@@ -13,7 +13,7 @@ static const struct lmd_tensor_set sets[] = {
 
 static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_LAYER, .rope_pairing = LMD_ROPE_HALVES},
-	.place = ARCH_NORM_PARALLEL,
+	.norm_placement = ARCH_NORM_PARALLEL,
 	.act = LMD_ACT_FN_GELU,
 	.ffn_plain = true,
 };

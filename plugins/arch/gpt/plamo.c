@@ -13,7 +13,7 @@ static const struct lmd_tensor_set sets[] = {
 
 static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
-	.place = ARCH_NORM_PARALLEL,
+	.norm_placement = ARCH_NORM_PARALLEL,
 };
 
 ARCH_DECODER_ARCH(plamo, traits, sets)

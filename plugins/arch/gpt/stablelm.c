@@ -13,18 +13,18 @@ static const struct lmd_tensor_set sets[] = {
 	ARCH_SET_FFN,
 };
 
-static void place(struct arch_hparams *hp, struct arch_keys *k)
+static void read_norm_placement(struct arch_hparams *hp, struct arch_keys *k)
 {
 	(void)k;
 	if (arch_hp_tensor(hp, "blk.0.ffn_norm.weight") == LMD_NONE)
-		hp->place = ARCH_NORM_PARALLEL;
+		hp->norm_placement = ARCH_NORM_PARALLEL;
 }
 
 static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_LAYER, .rope_pairing = LMD_ROPE_HALVES},
 	.qk_norm = ARCH_QKN_HEAD_OWN,
 	.qk_norm_kind = LMD_NORM_LAYER,
-	.adjust = place,
+	.adjust = read_norm_placement,
 };
 
 ARCH_DECODER_ARCH(stablelm, traits, sets)

@@ -17,7 +17,7 @@ static const struct lmd_tensor_set sets[] = {
 	ARCH_SET_ROPE_FREQS,
 };
 
-static void both(struct arch_hparams *hp, struct arch_keys *k)
+static void declare_memory(struct arch_hparams *hp, struct arch_keys *k)
 {
 	arch_hybrid_mamba2(hp, k);
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
@@ -49,7 +49,7 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .no_rope_factors = true},
 	.out_bias_ignored = true,
-	.adjust = both,
+	.adjust = declare_memory,
 	.memory = arch_hybrid_mamba2_memory,
 	.layer = layer,
 };

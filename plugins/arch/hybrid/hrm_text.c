@@ -23,18 +23,21 @@ static const struct lmd_tensor_set sets[] = {
 	ARCH_SET_FFN,
 };
 
-/* hp->own */
+/* hp->arch_u32 */
 enum { STACK, H_CYCLES, L_CYCLES };
 
 static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
 	uint64_t runs;
 
-	hp->own[STACK] =
+	hp->arch_u32[STACK] =
 		arch_key_u32(k, "hrm.layers_per_stack", ARCH_REQUIRED, 1, 1, ARCH_MAX_LAYER);
-	hp->own[H_CYCLES] = arch_key_u32(k, "hrm.h_cycles", ARCH_REQUIRED, 1, 1, ARCH_MAX_LAYER);
-	hp->own[L_CYCLES] = arch_key_u32(k, "hrm.l_cycles", ARCH_REQUIRED, 1, 1, ARCH_MAX_LAYER);
-	runs = (uint64_t)hp->own[STACK] * hp->own[H_CYCLES] * (hp->own[L_CYCLES] + 1);
+	hp->arch_u32[H_CYCLES] =
+		arch_key_u32(k, "hrm.h_cycles", ARCH_REQUIRED, 1, 1, ARCH_MAX_LAYER);
+	hp->arch_u32[L_CYCLES] =
+		arch_key_u32(k, "hrm.l_cycles", ARCH_REQUIRED, 1, 1, ARCH_MAX_LAYER);
+	runs = (uint64_t)hp->arch_u32[STACK] * hp->arch_u32[H_CYCLES] *
+	       (hp->arch_u32[L_CYCLES] + 1);
 	if (arch_key_bool(k, "hrm.prefix_lm", ARCH_OPTIONAL, false))
 		arch_key_fail(
 			k, LMD_UNSUPPORTED,
@@ -57,7 +60,7 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 	}
 	if (k->st != LMD_OK)
 		return;
-	hp->n_layer = 2 * hp->own[STACK];
+	hp->n_layer = 2 * hp->arch_u32[STACK];
 	hp->embd_scale_ext = hp->embd_scale;
 }
 
@@ -65,7 +68,8 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
  * exist already. */
 static void memory(struct arch_hparams *hp, struct arch_keys *k)
 {
-	const uint32_t lps = hp->own[STACK], n_low = hp->own[H_CYCLES] * hp->own[L_CYCLES];
+	const uint32_t lps = hp->arch_u32[STACK],
+		       n_low = hp->arch_u32[H_CYCLES] * hp->arch_u32[L_CYCLES];
 	struct arch_hybrid *h = arch_hybrid(hp);
 
 	h->runs = arch_hp_alloc(hp, k, (size_t)n_low * hp->n_layer, sizeof(*h->runs));
@@ -73,7 +77,7 @@ static void memory(struct arch_hparams *hp, struct arch_keys *k)
 		for (uint32_t il = 0; il < hp->n_layer; il++) {
 			uint32_t first = hp->layer[il].cache;
 
-			if (il >= lps && i >= hp->own[H_CYCLES])
+			if (il >= lps && i >= hp->arch_u32[H_CYCLES])
 				continue;
 			h->runs[i * hp->n_layer + il] =
 				i ? arch_hp_add_cache(hp, k, &hp->caches[first]) : first;
@@ -85,11 +89,11 @@ static void memory(struct arch_hparams *hp, struct arch_keys *k)
 static uint32_t stack(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual s,
 		      uint32_t first, uint32_t run)
 {
-	const struct arch_hybrid *h = d->hp.own_data;
+	const struct arch_hybrid *h = d->hp.arch_data;
 	const struct lmd_norm norm = arch_norm(e, LMD_NORM_RMS, NULL);
 	uint32_t y;
 
-	for (uint32_t il = first; il < first + d->hp.own[STACK]; il++) {
+	for (uint32_t il = first; il < first + d->hp.arch_u32[STACK]; il++) {
 		struct arch_block_io io;
 		struct arch_attn a;
 
@@ -121,7 +125,7 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 			     const struct lmd_plan_key *key)
 {
 	const struct arch_decoder *d = state;
-	const uint32_t *own = d->hp.own;
+	const uint32_t *own = d->hp.arch_u32;
 	const struct lmd_norm none = arch_no_norm();
 	struct arch_residual s = {.z = LMD_NONE, .a = 1.0f};
 	uint32_t z_l = LMD_NONE, z_h;

@@ -68,7 +68,7 @@ void arch_hybrid_mamba2_memory(struct arch_hparams *hp, struct arch_keys *k)
 uint32_t arch_hybrid_mamba2_mixer(struct arch_emit *e, const struct arch_decoder *d,
 				  const struct arch_block_io *io)
 {
-	const struct arch_hybrid *h = d->hp.own_data;
+	const struct arch_hybrid *h = d->hp.arch_data;
 
 	return arch_ssm(e, io, &h->ssm);
 }
@@ -81,7 +81,7 @@ void arch_hybrid_kda_memory(struct arch_hparams *hp, struct arch_keys *k)
 void arch_hybrid_kda_mixer(struct arch_emit *e, const struct arch_decoder *d,
 			   struct arch_residual *s)
 {
-	const struct arch_hybrid *h = d->hp.own_data;
+	const struct arch_hybrid *h = d->hp.arch_data;
 	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_RMS, &arch_hybrid_norm_rows[0]);
 	struct arch_block_io io = arch_residual_read(e, s, &norm);
 
@@ -116,7 +116,7 @@ enum lmd_status arch_hybrid_describe(const struct arch_decoder_traits *t,
 	d = arch_decoder_open(sizeof(struct arch_hybrid), t, &k, host, arena, params);
 	if (!d)
 		return k.st;
-	d->hp.own_data = d;
+	d->hp.arch_data = d;
 	(void)arch_decoder_close(d, &k, sets, n_sets, params, out); /* the status is also in k.st */
 	for (uint32_t il = 0; k.st == LMD_OK && il < d->hp.n_layer; il++) {
 		if (d->hp.layer[il].cls & ARCH_L_RECURRENT)

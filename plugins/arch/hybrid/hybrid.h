@@ -37,7 +37,7 @@ ARCH_HYBRID_LIST(ARCH_HYBRID_EXTERN)
 /* Number of an architecture's own dimension symbols, from D_OWN. */
 #define ARCH_HYBRID_N_DIM 8u
 
-/* The state.  Build hooks find it in hp->own_data, the hooks of describe by arch_hybrid(). */
+/* The state.  Build hooks find it in hp->arch_data, the hooks of describe by arch_hybrid(). */
 struct arch_hybrid {
 	struct arch_decoder d;
 	struct arch_ssm ssm;

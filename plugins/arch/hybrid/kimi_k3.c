@@ -56,14 +56,15 @@ static const struct lmd_tensor_set sets[] = {
 	ARCH_ROWS_OWN(rows),
 };
 
-/* Indices into own.  hp->own[BLOCK]: layers per checkpoint, 0: ordinary residual stream.
- * e->own[CHECKPOINTS]: the value that holds the checkpoints side by side. */
+/* Indices into arch_u32 and arch_values.  hp->arch_u32[BLOCK]: layers per checkpoint, 0: ordinary
+ * residual stream. e->arch_values[CHECKPOINTS]: the value that holds the checkpoints side by
+ * side. */
 enum { BLOCK };
 enum { CHECKPOINTS };
 
 static uint32_t n_checkpoint(const struct arch_hparams *hp, uint32_t n_layer)
 {
-	return hp->own[BLOCK] ? (n_layer + hp->own[BLOCK] - 1) / hp->own[BLOCK] : 0;
+	return hp->arch_u32[BLOCK] ? (n_layer + hp->arch_u32[BLOCK] - 1) / hp->arch_u32[BLOCK] : 0;
 }
 
 /* Does latent attention have an output gate? */
@@ -86,7 +87,7 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 	struct arch_hybrid *h = arch_hybrid(hp);
 	struct arch_mla *m;
 
-	hp->own[BLOCK] =
+	hp->arch_u32[BLOCK] =
 		arch_key_u32(k, "attn_res.block_size", ARCH_REQUIRED, 0, 0, ARCH_MAX_LAYER);
 	h->situ[0] = (float)arch_key_f64(k, "activation.situ_beta", ARCH_REQUIRED, 1.0, 1e-6, 1e6);
 	h->situ[1] = (float)arch_key_f64(k, "activation.situ_linear_beta", ARCH_REQUIRED, 0.0, -1e6,
@@ -97,8 +98,8 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 		arch_key_fail(
 			k, LMD_UNSUPPORTED,
 			"%s.attn_res.block_size: %u gives %u checkpoints for %u layers, maximum %u",
-			hp->model->arch, hp->own[BLOCK], n_checkpoint(hp, hp->n_layer), hp->n_layer,
-			MIX_MAX);
+			hp->model->arch, hp->arch_u32[BLOCK], n_checkpoint(hp, hp->n_layer),
+			hp->n_layer, MIX_MAX);
 	arch_kda_read(&h->kda, hp, k);
 	arch_hybrid_layers(hp);
 	arch_hybrid_shared(hp);
@@ -124,7 +125,7 @@ static void put_scores(struct arch_emit *e, struct lmd_operand x, const struct a
 static uint32_t mixed(struct arch_emit *e, uint32_t x, uint32_t n, const struct lmd_tensor_row *row)
 {
 	const uint32_t width = e->hp->n_embd;
-	struct lmd_operand old = arch_operand_heads(e->own[CHECKPOINTS], 0, n, width);
+	struct lmd_operand old = arch_operand_heads(e->arch_values[CHECKPOINTS], 0, n, width);
 	struct lmd_op op = arch_op_empty(LMD_OP_SOFTMAX);
 	uint32_t score, share, y;
 	struct arch_weight w;
@@ -156,10 +157,11 @@ static void save_checkpoint(struct arch_emit *e, uint32_t x, uint32_t i)
 	struct lmd_op op = arch_op_empty(LMD_OP_CAST_COPY);
 
 	if (!i)
-		e->own[CHECKPOINTS] = arch_value_f32(
+		e->arch_values[CHECKPOINTS] = arch_value_f32(
 			e, n_checkpoint(e->hp, e->hp->n_layer) * e->hp->n_embd, "res_kept");
 	op.u.cast_copy.x = arch_operand_all(e, x);
-	op.u.cast_copy.y = arch_operand_cols(e->own[CHECKPOINTS], i * e->hp->n_embd, e->hp->n_embd);
+	op.u.cast_copy.y =
+		arch_operand_cols(e->arch_values[CHECKPOINTS], i * e->hp->n_embd, e->hp->n_embd);
 	arch_emit_op(e, &op);
 }
 
@@ -176,8 +178,8 @@ static struct arch_block_io enter(struct arch_emit *e, const struct arch_residua
 static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
-	const struct arch_hybrid *h = d->hp.own_data;
-	const uint32_t block = d->hp.own[BLOCK], il = (uint32_t)e->il;
+	const struct arch_hybrid *h = d->hp.arch_data;
+	const uint32_t block = d->hp.arch_u32[BLOCK], il = (uint32_t)e->il;
 	uint32_t n = n_checkpoint(&d->hp, il);
 	struct arch_block_io io = enter(e, s, n, &rows[A_SCORE], &arch_hybrid_norm_rows[0]);
 
@@ -204,7 +206,7 @@ static void after(struct arch_emit *e, const struct arch_decoder *d, struct arch
 
 static void ffn(struct arch_emit *e, const struct arch_decoder *d, struct arch_ffn *f)
 {
-	const struct arch_hybrid *h = d->hp.own_data;
+	const struct arch_hybrid *h = d->hp.arch_data;
 
 	(void)e;
 	f->p[0] = h->situ[0];
@@ -213,7 +215,7 @@ static void ffn(struct arch_emit *e, const struct arch_decoder *d, struct arch_f
 
 static void moe(struct arch_emit *e, const struct arch_decoder *d, struct arch_moe *m)
 {
-	const struct arch_hybrid *h = d->hp.own_data;
+	const struct arch_hybrid *h = d->hp.arch_data;
 
 	m->gate_up = NULL;
 	m->gate = &rows[X_GATE];

@@ -85,7 +85,7 @@ static void memory(struct arch_hparams *hp, struct arch_keys *k)
 static uint32_t mixer(struct arch_emit *e, const struct arch_decoder *d,
 		      const struct arch_block_io *io)
 {
-	const struct arch_hybrid *h = d->hp.own_data;
+	const struct arch_hybrid *h = d->hp.arch_data;
 	const uint32_t n = d->hp.n_embd;
 	struct arch_weight in = arch_weight_req(e, &conv_rows[C_IN]),
 			   out = arch_weight_req(e, &conv_rows[C_OUT]);

@@ -85,7 +85,7 @@ static struct lmd_operand decay(struct arch_emit *e, uint32_t n_head)
 	return arch_operand_weight_heads(arch_literal(e, g, n_head, "decay"), n_head, 1);
 }
 
-static struct lmd_operand third(uint32_t value, uint32_t i, uint32_t n_head, uint32_t dk)
+static struct lmd_operand one_of_qkv(uint32_t value, uint32_t i, uint32_t n_head, uint32_t dk)
 {
 	struct lmd_operand x = arch_operand_heads(value, i * dk, n_head, dk);
 
@@ -96,7 +96,7 @@ static struct lmd_operand third(uint32_t value, uint32_t i, uint32_t n_head, uin
 static uint32_t mixer(struct arch_emit *e, const struct arch_decoder *d,
 		      const struct arch_block_io *io)
 {
-	const struct arch_hybrid *h = d->hp.own_data;
+	const struct arch_hybrid *h = d->hp.arch_data;
 	const uint32_t n = arch_current_layer(e)->n_head, dk = arch_current_layer(e)->dk;
 	struct lmd_norm norm = arch_norm_req(e, LMD_NORM_RMS, &rows[L_NORM]);
 	struct arch_weight w = arch_weight_req(e, &rows[L_QKV]),
@@ -123,7 +123,7 @@ static uint32_t mixer(struct arch_emit *e, const struct arch_decoder *d,
 	op = arch_op_empty(LMD_OP_SCAN);
 	op.u.scan.kind = LMD_SCAN_GLA;
 	for (uint32_t i = 0; i < 3; i++)
-		op.u.scan.in[i] = third(qkv, i, n, dk);
+		op.u.scan.in[i] = one_of_qkv(qkv, i, n, dk);
 	op.u.scan.in[3] = decay(e, n);
 	op.u.scan.y = arch_operand_heads(y, 0, n, dk);
 	op.u.scan.n_head = n;
@@ -173,9 +173,9 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 	s->x = arch_decoder_ffn_block(e, d, &io);
 }
 
-static uint32_t ban_padding(struct arch_emit *e, const struct arch_decoder *d)
+static uint32_t padding_logit_bias(struct arch_emit *e, const struct arch_decoder *d)
 {
-	const struct arch_hybrid *h = d->hp.own_data;
+	const struct arch_hybrid *h = d->hp.arch_data;
 
 	return h->ban ? arch_literal(e, h->ban, d->hp.n_vocab, "padding") : LMD_NONE;
 }
@@ -191,7 +191,7 @@ static const struct arch_decoder_traits traits = {
 	.adjust = adjust,
 	.memory = memory,
 	.layer = layer,
-	.logit_bias = ban_padding,
+	.logit_bias = padding_logit_bias,
 };
 
 ARCH_HYBRID_ARCH(minimax_01, traits, sets)

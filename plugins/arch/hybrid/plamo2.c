@@ -124,7 +124,7 @@ static uint32_t put_dt(struct arch_emit *e, struct lmd_operand x)
 static uint32_t mixer(struct arch_emit *e, const struct arch_decoder *d,
 		      const struct arch_block_io *io)
 {
-	const struct arch_hybrid *hy = d->hp.own_data;
+	const struct arch_hybrid *hy = d->hp.arch_data;
 	const struct arch_ssm *s = &hy->ssm;
 	const uint32_t h = s->dt_rank, p = s->d_inner / h, n = s->d_state;
 	const uint32_t n_dt = (uint32_t)hy->dims[D_DT_IN - D_OWN];
@@ -160,7 +160,7 @@ static uint32_t mixer(struct arch_emit *e, const struct arch_decoder *d,
 
 static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .n_head_zero = true},
-	.place = ARCH_NORM_SANDWICH,
+	.norm_placement = ARCH_NORM_SANDWICH,
 	.t_attn_post = T_POST_ATTN_NORM_BARE,
 	.t_ffn_post = T_POST_FFN_NORM_BARE,
 	.qk_norm = ARCH_QKN_HEAD_OWN,

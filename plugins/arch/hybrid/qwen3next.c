@@ -71,7 +71,7 @@ static void memory(struct arch_hparams *hp, struct arch_keys *k)
 static uint32_t mixer(struct arch_emit *e, const struct arch_decoder *d,
 		      const struct arch_block_io *io)
 {
-	const struct arch_hybrid *h = d->hp.own_data;
+	const struct arch_hybrid *h = d->hp.arch_data;
 
 	return arch_delta(e, io, &h->delta);
 }

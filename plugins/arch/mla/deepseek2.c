@@ -41,7 +41,7 @@ void arch_deepseek_yarn(struct arch_hparams *hp, struct arch_keys *k, struct arc
 				 magnitude(f, log_mode == ARCH_YARN_LOG_LEVEL ? mul : 1.0) /
 				 magnitude(f, mul);
 	s = r->attn_factor * inner * (1.0 + 0.1 * mul * log(f));
-	m->scale = (float)(s * s / sqrt((double)(m->nope + m->n_rot)));
+	m->scale = (float)(s * s / sqrt((double)(m->n_nope + m->n_rot)));
 }
 
 static void adjust(struct arch_hparams *hp, struct arch_keys *k, enum arch_yarn_log log_mode)
@@ -49,15 +49,15 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k, enum arch_yarn_
 	struct arch_mla *m =
 		arch_mla_read(hp, k, !is_lite(hp) && arch_key_has(k, "attention.q_lora_rank"));
 
-	hp->own_data = m;
+	hp->arch_data = m;
 	if (!m)
 		return;
 	arch_deepseek_yarn(hp, k, m, log_mode);
-	hp->temp_scale =
+	hp->attn_temp_scale =
 		(float)arch_key_f64(k, "attention.temperature_scale", ARCH_OPTIONAL, 0.0, 0.0, 1e3);
-	if (hp->temp_scale != 0.0f)
-		hp->temp_len = arch_key_u32(k, "attention.temperature_length", ARCH_REQUIRED, 1, 1,
-					    ARCH_MAX_CTX);
+	if (hp->attn_temp_scale != 0.0f)
+		hp->attn_temp_len = arch_key_u32(k, "attention.temperature_length", ARCH_REQUIRED,
+						 1, 1, ARCH_MAX_CTX);
 }
 
 static void adjust_deepseek2(struct arch_hparams *hp, struct arch_keys *k)
@@ -77,7 +77,7 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 	struct arch_block_io io = arch_residual_read(e, s, &n);
 
 	(void)pass;
-	s->x = arch_mla(e, &io, d->hp.own_data, d->hp.temp_scale != 0.0f ? 0 : LMD_NONE);
+	s->x = arch_mla(e, &io, d->hp.arch_data, d->hp.attn_temp_scale != 0.0f ? 0 : LMD_NONE);
 	n = arch_decoder_norm(e, d, 0, T_FFN_NORM);
 	io = arch_residual_read(e, s, &n);
 	s->x = arch_decoder_ffn_block(e, d, &io);

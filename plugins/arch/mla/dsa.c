@@ -69,7 +69,7 @@ static void adjust_glm(struct arch_hparams *hp, struct arch_keys *k)
 static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
-	const struct arch_sparse_mla *x = d->hp.own_data;
+	const struct arch_sparse_mla *x = d->hp.arch_data;
 	bool window = x->w.n_head && arch_current_layer(e)->window;
 	struct lmd_norm n = arch_decoder_norm(e, d, 0, T_ATTN_NORM);
 	struct arch_block_io io = arch_residual_read(e, s, &n);
@@ -126,13 +126,13 @@ static void window_layers(struct arch_hparams *hp, struct arch_keys *k, struct a
 	uint32_t dk;
 
 	*w = d->m;
-	w->choose = NULL;
+	w->choose_keys = NULL;
 	w->rank_kv =
 		arch_key_u32(k, "attention.kv_lora_rank_swa", ARCH_REQUIRED, 1, 1, ARCH_MAX_DK);
 	dk = arch_key_u32(k, "attention.key_length_mla_swa", ARCH_REQUIRED, w->n_rot + 1,
 			  w->n_rot + 1, ARCH_MAX_DK);
 	w->dv = arch_key_u32(k, "attention.value_length_mla_swa", ARCH_REQUIRED, 1, 1, ARCH_MAX_DK);
-	w->nope = dk - w->n_rot;
+	w->n_nope = dk - w->n_rot;
 	for (uint32_t il = 0; il < hp->n_layer; il++) {
 		struct arch_layer *l = &hp->layer[il];
 
@@ -161,7 +161,7 @@ static void adjust_note(struct arch_hparams *hp, struct arch_keys *k)
 static int64_t note_dim(const void *state, uint32_t symbol, int32_t il)
 {
 	const struct arch_hparams *hp = state;
-	const struct arch_sparse_mla *d = hp->own_data;
+	const struct arch_sparse_mla *d = hp->arch_data;
 
 	return symbol == D_ROT ? d->m.n_rot : arch_dsa_dim(state, symbol, il);
 }

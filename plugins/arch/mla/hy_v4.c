@@ -199,8 +199,8 @@ static uint32_t collect(struct arch_emit *e, const struct hyv4 *m, uint32_t xs, 
 }
 
 /* stream[i] += post[i] * z */
-static uint32_t spread(struct arch_emit *e, const struct hyv4 *m, uint32_t xs, uint32_t z,
-		       uint32_t post)
+static uint32_t add_to_streams(struct arch_emit *e, const struct hyv4 *m, uint32_t xs, uint32_t z,
+			       uint32_t post)
 {
 	const uint32_t w = m->d.hp.n_embd;
 	uint32_t y = arch_value_f32(e, m->hc * w, "streams");
@@ -232,17 +232,17 @@ static uint32_t feed_forward(struct arch_emit *e, const struct hyv4 *m,
 
 static uint32_t layer(struct arch_emit *e, const struct hyv4 *m, uint32_t xs)
 {
-	const struct arch_sparse_mla *dsa = m->d.hp.own_data;
+	const struct arch_sparse_mla *dsa = m->d.hp.arch_data;
 	struct mixes c = mixes(e, m, xs, A_FN, true);
 	struct arch_block_io io = {.res = LMD_NONE, .a = 1.0f};
 
 	io.x = arch_operand_all(e, collect(e, m, xs, c.pre));
 	io.norm = arch_norm_req(e, LMD_NORM_RMS, &arch_rows[T_ATTN_NORM]);
-	xs = spread(e, m, xs, arch_mla(e, &io, &dsa->m, LMD_NONE), c.post);
+	xs = add_to_streams(e, m, xs, arch_mla(e, &io, &dsa->m, LMD_NONE), c.post);
 	c = mixes(e, m, xs, F_FN, true);
 	io.x = arch_operand_all(e, collect(e, m, xs, c.pre));
 	io.norm = arch_norm_req(e, LMD_NORM_RMS, &arch_rows[T_FFN_NORM]);
-	return spread(e, m, xs, feed_forward(e, m, &io), c.post);
+	return add_to_streams(e, m, xs, feed_forward(e, m, &io), c.post);
 }
 
 static enum lmd_status build(const void *state, const struct lmd_builder *b,

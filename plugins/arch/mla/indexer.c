@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#define OWN_LIST 0 /* index into e->own: the list made by the last layer with an indexer */
+#define OWN_LIST 0 /* index into e->arch_values: the list made by the last layer with an indexer */
 
 #define ROW(stem, d0, d1, flags)                                                                   \
 	{                                                                                          \
@@ -33,7 +33,7 @@ static void read_indexer(struct arch_hparams *hp, struct arch_keys *k, struct ar
 	d->top = arch_key_u32(k, "attention.indexer.top_k", ARCH_REQUIRED, 1, 1, ARCH_MAX_CTX);
 	d->top = d->top < hp->n_ctx ? d->top : hp->n_ctx;
 	d->eps = 1e-6f;
-	d->m.choose = choose;
+	d->m.choose_keys = choose;
 }
 
 struct arch_sparse_mla *arch_dsa_read(struct arch_hparams *hp, struct arch_keys *k, bool index)
@@ -57,7 +57,7 @@ struct arch_sparse_mla *arch_dsa_read(struct arch_hparams *hp, struct arch_keys 
 		d->cache[il] = LMD_NONE;
 	if (index)
 		read_indexer(hp, k, d);
-	hp->own_data = d;
+	hp->arch_data = d;
 	return k->st == LMD_OK ? d : NULL;
 }
 
@@ -68,7 +68,7 @@ void arch_dsa_layer(struct arch_hparams *hp, uint32_t il)
 
 void arch_dsa_memory(struct arch_hparams *hp, struct arch_keys *k)
 {
-	const struct arch_sparse_mla *d = hp->own_data;
+	const struct arch_sparse_mla *d = hp->arch_data;
 
 	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
 		const struct lmd_cache c = {.group = hp->layer[il].group,
@@ -85,7 +85,7 @@ void arch_dsa_memory(struct arch_hparams *hp, struct arch_keys *k)
 int64_t arch_dsa_dim(const void *state, uint32_t symbol, int32_t layer)
 {
 	const struct arch_hparams *hp = state;
-	const struct arch_sparse_mla *d = hp->own_data;
+	const struct arch_sparse_mla *d = hp->arch_data;
 
 	switch (symbol) {
 	case D_IDX_Q:
@@ -129,14 +129,15 @@ static struct lmd_operand queries(struct arch_emit *e, const struct arch_sparse_
 
 static struct lmd_operand choose(struct arch_emit *e, struct lmd_operand x, struct lmd_operand qr)
 {
-	const struct arch_sparse_mla *d = e->hp->own_data;
+	const struct arch_sparse_mla *d = e->hp->arch_data;
 	struct lmd_op op = arch_op_empty(LMD_OP_LINEAR);
 	struct arch_weight w;
 	uint32_t weights, list;
 
 	if (d->cache[e->il] == LMD_NONE)
-		return e->own[OWN_LIST] == LMD_NONE ? arch_operand_none()
-						    : arch_operand_all(e, e->own[OWN_LIST]);
+		return e->arch_values[OWN_LIST] == LMD_NONE
+			       ? arch_operand_none()
+			       : arch_operand_all(e, e->arch_values[OWN_LIST]);
 	w = arch_weight_req(e, &arch_indexer_rows[IDX_PROJ]);
 	weights = arch_value_f32(e, d->n_head, "index_w");
 	list = arch_value_i32(e, d->top, "index");
@@ -156,6 +157,6 @@ static struct lmd_operand choose(struct arch_emit *e, struct lmd_operand x, stru
 	op.u.index.cache = d->cache[e->il];
 	op.u.index.n = d->top;
 	arch_emit_op(e, &op);
-	e->own[OWN_LIST] = list;
+	e->arch_values[OWN_LIST] = list;
 	return arch_operand_all(e, list);
 }

@@ -17,12 +17,9 @@
 enum arch_d_indexer { D_IDX_Q = D_OWN, D_IDX_K, D_IDX_HEAD, D_IDX_END };
 enum arch_indexer_t { IDX_Q, IDX_K, IDX_K_NORM, IDX_PROJ, IDX_N };
 extern const struct lmd_tensor_row arch_indexer_rows[IDX_N];
-#define ARCH_SET_INDEXER                                                                           \
-	{                                                                                          \
-		arch_indexer_rows, IDX_N, 0                                                        \
-	}
+#define ARCH_SET_INDEXER {arch_indexer_rows, IDX_N, 0}
 
-/* hp->own_data points to this. */
+/* hp->arch_data points to this. */
 struct arch_sparse_mla {
 	struct arch_mla m; /* must be first: arch_mla_hp_dim reads it */
 	struct arch_mla w; /* for layers with a window, if they differ */

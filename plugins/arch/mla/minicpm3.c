@@ -17,7 +17,7 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 
 	(void)pass;
 	io.a = a;
-	s->x = arch_mla(e, &io, d->hp.own_data, LMD_NONE);
+	s->x = arch_mla(e, &io, d->hp.arch_data, LMD_NONE);
 	n = arch_decoder_norm(e, d, 0, T_FFN_NORM);
 	io = arch_residual_read(e, s, &n);
 	io.a = a;
@@ -32,7 +32,7 @@ static const struct lmd_tensor_set minicpm_sets[] = {
 /* The scales are constants of the architecture; the file does not have them. */
 static void minicpm_adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
-	hp->own_data = arch_mla_read(hp, k, true);
+	hp->arch_data = arch_mla_read(hp, k, true);
 	hp->embd_scale = 12.0f;
 	hp->residual_scale = 1.4f / sqrtf((float)hp->n_layer);
 	hp->logit_scale = 256.0f / (float)hp->n_embd;
@@ -50,7 +50,7 @@ static const struct lmd_tensor_set plm_sets[] = {
 
 static void plm_adjust(struct arch_hparams *hp, struct arch_keys *k)
 {
-	hp->own_data = arch_mla_read(hp, k, false);
+	hp->arch_data = arch_mla_read(hp, k, false);
 }
 
 static const struct arch_decoder_traits plm = {

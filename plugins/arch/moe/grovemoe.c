@@ -35,7 +35,7 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 
 	if (!g)
 		return;
-	hp->own_data = g;
+	hp->arch_data = g;
 	g->n_ff = arch_key_u32(k, "expert_chunk_feed_forward_length", ARCH_REQUIRED, 1, 1,
 			       ARCH_KEY_MAX_WIDTH);
 	g->scale = (float)arch_key_f64(k, "expert_group_scale", ARCH_REQUIRED, 1.0, -1e6, 1e6);
@@ -48,7 +48,7 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 {
 	const struct arch_hparams *hp = state;
-	const struct grove *g = hp->own_data;
+	const struct grove *g = hp->arch_data;
 
 	return symbol == D_FF_CHUNK ? g->n_ff
 	       : symbol == D_CHUNKS ? hp->n_expert / g->per_group
@@ -76,7 +76,7 @@ static uint32_t chunks_of(struct arch_emit *e, const struct arch_moe *m, uint32_
 static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
-	const struct grove *g = d->hp.own_data;
+	const struct grove *g = d->hp.arch_data;
 	const uint32_t n_chunk = d->hp.n_expert / g->per_group;
 	struct lmd_norm n = arch_decoder_norm(e, d, 0, T_ATTN_NORM);
 	struct arch_block_io io = arch_residual_read(e, s, &n);
@@ -101,7 +101,7 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 	m.down = &rows[CH_DOWN];
 	m.gate_up = NULL;
 	m.n_used = m.n_used < n_chunk ? m.n_used : n_chunk;
-	m.given = chunks_of(e, &m, g->per_group);
+	m.expert_ids = chunks_of(e, &m, g->per_group);
 	io.x = arch_operand_all(e, y);
 	io.res = s->x;
 	io.a = g->scale;

@@ -40,9 +40,9 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 		if ((il + 1) % PERIOD == 0)
 			l->rope = LMD_NONE;
 	}
-	hp->temp_scale = TEMP_SCALE;
-	hp->temp_offset = 1.0f;
-	hp->temp_len = CHUNK;
+	hp->attn_temp_scale = TEMP_SCALE;
+	hp->attn_temp_offset = 1.0f;
+	hp->attn_temp_len = CHUNK;
 }
 
 static void attn(struct arch_emit *e, const struct arch_decoder *d, struct arch_attn *a)

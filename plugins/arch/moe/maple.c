@@ -17,7 +17,7 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 
 	if (!limit)
 		return;
-	hp->own_data = limit;
+	hp->arch_data = limit;
 	(void)arch_key_f64s(k, "swiglu_clamp_exp", ARCH_OPTIONAL, limit, hp->n_layer, LIMIT, 0.0,
 			    1e9);
 	arch_hp_rope_window(hp, k, hp->rope[ARCH_ROPE_FULL].base, false);
@@ -25,7 +25,7 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 
 static void clamp(struct arch_emit *e, const struct arch_decoder *d, struct arch_moe *m)
 {
-	const double *limit = d->hp.own_data;
+	const double *limit = d->hp.arch_data;
 
 	if (limit[e->il] <= 0.0)
 		return;

@@ -43,7 +43,7 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 
 	if (!x)
 		return;
-	hp->own_data = x;
+	hp->arch_data = x;
 	x->n_head =
 		arch_key_u32(k, "attention.indexer.head_count", ARCH_REQUIRED, 1, 1, ARCH_MAX_HEAD);
 	x->dk = arch_key_u32(k, "attention.indexer.key_length", ARCH_REQUIRED, 2, 2, ARCH_MAX_DK);
@@ -67,7 +67,7 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 /* Places the index keys in the group of the attention keys that they represent. */
 static void index_memory(struct arch_hparams *hp, struct arch_keys *k)
 {
-	struct indexer *x = (struct indexer *)(uintptr_t)hp->own_data;
+	struct indexer *x = (struct indexer *)(uintptr_t)hp->arch_data;
 
 	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
 		const struct lmd_cache c = {.group = hp->layer[il].group,
@@ -85,7 +85,7 @@ static void index_memory(struct arch_hparams *hp, struct arch_keys *k)
 static int64_t dim(const void *state, uint32_t symbol, int32_t layer)
 {
 	const struct arch_hparams *hp = state;
-	const struct indexer *x = hp->own_data;
+	const struct indexer *x = hp->arch_data;
 
 	return symbol == D_IDX_Q   ? (int64_t)x->n_head * x->dk
 	       : symbol == D_IDX_K ? x->dk
@@ -130,7 +130,7 @@ static uint32_t choose(struct arch_emit *e, const struct indexer *x, struct lmd_
 static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch_residual *s,
 		  uint32_t pass)
 {
-	const struct indexer *x = d->hp.own_data;
+	const struct indexer *x = d->hp.arch_data;
 	struct lmd_norm n = arch_decoder_norm(e, d, 0, T_ATTN_NORM);
 	struct arch_block_io io = arch_residual_read(e, s, &n);
 	struct arch_attn a = arch_decoder_attn(e, d, pass);
@@ -138,8 +138,8 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 	if (arch_current_layer(e)->cls & ARCH_L_MOE) {
 		io.x = arch_normalised_input(e, &io, "attn_norm");
 		io.norm = arch_no_norm();
-		a.list = arch_operand_heads(choose(e, x, io.x), 0, x->n_head, x->top);
-		a.list_unit = x->block;
+		a.key_list = arch_operand_heads(choose(e, x, io.x), 0, x->n_head, x->top);
+		a.key_list_unit = x->block;
 	}
 	s->x = arch_attn(e, &io, &a);
 	n = arch_decoder_norm(e, d, 0, T_FFN_NORM);

@@ -42,7 +42,7 @@ static void adjust(struct arch_hparams *hp, struct arch_keys *k)
 
 	if (!m)
 		return;
-	hp->own_data = m;
+	hp->arch_data = m;
 	m->routed = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*m->routed));
 	m->shared = arch_hp_alloc(hp, k, hp->n_layer, sizeof(*m->shared));
 	if (!m->routed || !m->shared)
@@ -74,7 +74,7 @@ static void gate(struct arch_emit *e, const struct arch_decoder *d, struct arch_
 
 static void clamp(struct arch_emit *e, const struct arch_decoder *d, struct arch_moe *m)
 {
-	const struct limits *lim = d->hp.own_data;
+	const struct limits *lim = d->hp.arch_data;
 	float routed = (float)lim->routed[e->il], shared = (float)lim->shared[e->il];
 
 	if (routed > 0.0f) {

@@ -29,9 +29,9 @@ static uint32_t feed_forward(struct arch_emit *e, const struct arch_ds4 *m, uint
 	if ((uint32_t)e->il < m->n_hash) {
 		struct lmd_op op = arch_op_empty(LMD_OP_EMBED);
 
-		moe.given = arch_value_i32(e, m->d.hp.n_expert_used, "experts_of_token");
+		moe.expert_ids = arch_value_i32(e, m->d.hp.n_expert_used, "experts_of_token");
 		moe.probs_b = NULL;
-		op.u.embed.y = arch_operand_all(e, moe.given);
+		op.u.embed.y = arch_operand_all(e, moe.expert_ids);
 		op.u.embed.table = arch_weight_req(e, &arch_ds4_rows[DS4_HASH]).id;
 		op.u.embed.idx_kind = LMD_IDX_TOKEN;
 		op.u.embed.neg = LMD_NEG_ROW;

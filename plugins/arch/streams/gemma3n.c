@@ -181,7 +181,7 @@ static uint32_t unit_streams(struct arch_emit *e, struct lmd_operand x,
 
 /* Creates the streams: stream 0 is the embedding, the others are projections of it, scaled to its
  * length. */
-static uint32_t spread(struct arch_emit *e, uint32_t x, uint32_t w)
+static uint32_t make_streams(struct arch_emit *e, uint32_t x, uint32_t w)
 {
 	struct lmd_operand repeated = arch_operand_heads(x, 0, N_ALTUP - 1, w);
 	uint32_t sum = square_sum(e, arch_operand_all(e, x)), unit,
@@ -430,7 +430,7 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	arch_emit_init(&e, b, &d.hp, key);
 	s.x = arch_embed(&e);
 	per_layer = per_layer_inputs(&e, &d.hp, s.x);
-	xs = spread(&e, s.x, w);
+	xs = make_streams(&e, s.x, w);
 	for (uint32_t il = 0; il < d.hp.n_layer && b->status(b->ctx) == LMD_OK; il++) {
 		uint32_t predicted, found;
 

@@ -299,8 +299,8 @@ static uint32_t collect(struct arch_emit *e, const struct qw4 *m, uint32_t xs, e
 }
 
 /* stream[i] += inject[i] z */
-static uint32_t spread(struct arch_emit *e, const struct qw4 *m, uint32_t xs, uint32_t z,
-		       uint32_t inject)
+static uint32_t add_to_streams(struct arch_emit *e, const struct qw4 *m, uint32_t xs, uint32_t z,
+			       uint32_t inject)
 {
 	const uint32_t w = m->hp.n_embd;
 	uint32_t y = arch_value_f32(e, m->hc * w, "streams");
@@ -386,8 +386,8 @@ static uint32_t attention(struct arch_emit *e, const struct qw4 *m, const struct
 	a.qk_norm = ARCH_QKN_HEAD;
 	a.gate = ARCH_GATE_IN_Q;
 	if (m->ratio > 1) {
-		a.list = choose(e, m, io->x);
-		a.list_unit = 1;
+		a.key_list = choose(e, m, io->x);
+		a.key_list_unit = 1;
 	}
 	return arch_attn(e, io, &a);
 }
@@ -435,11 +435,11 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 			xs = qw4_ngram(&e, m, xs, IN_NGRAM);
 		io.x = arch_operand_all(&e, collect(&e, m, xs, A_NORM, &inject));
 		y = cls & ARCH_L_ATTN ? attention(&e, m, &io) : arch_delta(&e, &io, &m->delta);
-		xs = spread(&e, m, xs, y, inject);
+		xs = add_to_streams(&e, m, xs, y, inject);
 		io.x = arch_operand_all(&e, collect(&e, m, xs, F_NORM, &inject));
 		moe = arch_moe_default(&e);
 		moe.shared_gate = &arch_rows[T_FFN_GATE_INP_SHEXP];
-		xs = spread(&e, m, xs, arch_moe(&e, &io, &moe), inject);
+		xs = add_to_streams(&e, m, xs, arch_moe(&e, &io, &moe), inject);
 	}
 	arch_set_layer(&e, -1);
 	s.x = collect(&e, m, xs, O_NORM, NULL);

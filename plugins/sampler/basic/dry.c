@@ -63,7 +63,7 @@ static bool is_on(const struct lmd_param_value *p)
 }
 
 /* Sets the offsets of the blocks; returns the size of all of them. */
-static size_t lay_out(const struct lmd_sampler_init *in, struct state *s)
+static size_t state_layout(const struct lmd_sampler_init *in, struct state *s)
 {
 	uint32_t n = (uint32_t)in->params[P_LAST_N].i;
 	size_t at = offsetof(struct state, history);
@@ -83,7 +83,7 @@ static size_t bytes(const struct lmd_sampler_init *in)
 {
 	struct state s;
 
-	return lay_out(in, &s);
+	return state_layout(in, &s);
 }
 
 static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
@@ -98,7 +98,7 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 		return lmd_fail(err, LMD_INVALID,
 				"dry: %u sequence breakers need a vocabulary, but there is none",
 				p[P_BREAKERS].n);
-	(void)lay_out(in, s); /* only for its effect on s */
+	(void)state_layout(in, s); /* only for its effect on s */
 	s->multiplier = (float)p[P_MULTIPLIER].f;
 	s->base = (float)p[P_BASE].f;
 	s->max_exponent = s->base > 1.000001f ? LOG_MAX / logf(s->base) : INFINITY;

@@ -37,7 +37,7 @@ void sampler_history_init(struct sampler_history *h, uint32_t n)
 	h->n_table = sampler_history_entries(n);
 }
 
-static uint32_t home(const struct sampler_history *h, lmd_token id)
+static uint32_t home_slot(const struct sampler_history *h, lmd_token id)
 {
 	return ((uint32_t)id * 0x9E3779B1u >> 7) & (h->n_table - 1);
 }
@@ -45,7 +45,7 @@ static uint32_t home(const struct sampler_history *h, lmd_token id)
 uint32_t sampler_history_slot(const struct sampler_history *h, lmd_token id)
 {
 	const struct sampler_history_count *t = sampler_history_table(h);
-	uint32_t i = home(h, id);
+	uint32_t i = home_slot(h, id);
 
 	while (t[i].n && t[i].id != id)
 		i = (i + 1) & (h->n_table - 1);
@@ -61,7 +61,7 @@ static void forget(struct sampler_history *h, lmd_token id)
 		return;
 	/* An entry moves into the hole if the hole is on the way from its home to it. */
 	for (uint32_t i = (hole + 1) & mask; t[i].n; i = (i + 1) & mask) {
-		if (((i - home(h, t[i].id)) & mask) >= ((i - hole) & mask)) {
+		if (((i - home_slot(h, t[i].id)) & mask) >= ((i - hole) & mask)) {
 			t[hole] = t[i];
 			t[i].n = 0;
 			hole = i;

@@ -66,7 +66,7 @@ static void normalise(struct lmd_cands *c)
 }
 
 /* Removes text tokens below `from`; returns the number of text tokens left.  c->n may become 0. */
-static size_t keep(const struct state *s, struct lmd_cands *c, float from)
+static size_t remove_unlikely(const struct state *s, struct lmd_cands *c, float from)
 {
 	size_t n = 0, n_text = 0;
 
@@ -95,7 +95,7 @@ static bool end_wins(const struct state *s, struct lmd_cands *c)
 	}
 	if (!(3.0f * p_end * (float)c->n > p_text))
 		return false;
-	(void)keep(s, c, INFINITY); /* removes all text tokens */
+	(void)remove_unlikely(s, c, INFINITY); /* removes all text tokens */
 	normalise(c);
 	return true;
 }
@@ -146,7 +146,7 @@ static void apply(void *state, struct lmd_cands *c)
 	if (end_wins(s, c))
 		return;
 	merge_all(s, c);
-	n_text = keep(s, c, KEEP_FROM);
+	n_text = remove_unlikely(s, c, KEEP_FROM);
 	c->sorted = false;
 	if (!n_text) {
 		c->n = 1;
@@ -155,7 +155,7 @@ static void apply(void *state, struct lmd_cands *c)
 		return;
 	}
 	normalise(c);
-	(void)keep(s, c, 1.0f / (float)(n_text + 1)); /* always keeps the largest */
+	(void)remove_unlikely(s, c, 1.0f / (float)(n_text + 1)); /* always keeps the largest */
 	normalise(c);
 }
 

@@ -62,7 +62,7 @@ static enum lmd_status init(void *state, const struct lmd_sampler_init *in, stru
 
 /* A weight below exp(result) does not change a float sum: it is less than half of the sum's last
  * bit, with a margin for the rounding of exp. */
-static float unseen(float sum)
+static float min_visible_logit(float sum)
 {
 	int e;
 
@@ -95,7 +95,7 @@ static void count(struct counts *k, struct lmd_cands *c, float max)
 	for (size_t from = 0; from < c->n; from += BLOCK) {
 		size_t n = c->n - from < BLOCK ? c->n - from : BLOCK, m = 0;
 		struct lmd_cand *v = c->v + from;
-		float low = unseen(k->sum);
+		float low = min_visible_logit(k->sum);
 
 		for (size_t i = 0; i < n; i++) {
 			k->n[distance(&v[i], max)]++;

@@ -119,7 +119,7 @@ enum lmd_status bpe_open(struct bpe_state *b, const struct lmd_host *host,
 	b->bpe.byte_level = !(name->flags & PRETOK_PLAIN);
 	b->bpe.ignore_merges = spec->ignore_merges >= 0 ? spec->ignore_merges
 							: (name->flags & PRETOK_IGNORE_MERGES) != 0;
-	b->bpe.lines_whole = name->flags & PRETOK_LINES_WHOLE;
+	b->bpe.keep_line_feeds = name->flags & PRETOK_KEEP_LINE_FEEDS;
 	def = (struct tok_vocab_defaults){
 		.bos = name->flags & PRETOK_NO_BOS ? -1 : def_bos,
 		.eos = def_bos,

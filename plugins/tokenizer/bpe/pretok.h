@@ -31,11 +31,11 @@ struct pretok_family {
 #define PRETOK_KEEP_SPACES   8u   /* decode does not clean up spaces */
 #define PRETOK_PLAIN         16u  /* plain UTF-8 instead of the byte alphabet */
 #define PRETOK_ESCAPE_SPACE  32u  /* spaces are written as U+2581 */
-#define PRETOK_NO_BOS        64u  /* ignore the begin token of the kind */
-#define PRETOK_FORCE_BOS     128u /* add_bos overrides the file */
-#define PRETOK_LINES_WHOLE   256u /* a run of line feeds that is a token is not merged */
-#define PRETOK_NO_MERGES     512u /* a file without merges is valid */
-#define PRETOK_MASK_LSTRIP   1024u /* "<mask>" strips the white space before it */
+#define PRETOK_NO_BOS          64u  /* ignore the begin token of the kind */
+#define PRETOK_FORCE_BOS       128u /* add_bos overrides the file */
+#define PRETOK_KEEP_LINE_FEEDS 256u /* a run of line feeds that is a token is not merged */
+#define PRETOK_NO_MERGES       512u /* a file without merges is valid */
+#define PRETOK_MASK_LSTRIP     1024u /* "<mask>" strips the white space before it */
 
 struct pretok_name {
 	const char *name;

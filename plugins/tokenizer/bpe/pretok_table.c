@@ -142,8 +142,7 @@ static const struct pretok_family
 #define BOS  PRETOK_ADD_BOS
 #define SEP  PRETOK_ADD_SEP
 #define MASK PRETOK_MASK_LSTRIP
-#define GEMMA4                                                                                     \
-	(PRETOK_PLAIN | PRETOK_ESCAPE_SPACE | PRETOK_FORCE_BOS | PRETOK_LINES_WHOLE)
+#define GEMMA4 (PRETOK_PLAIN | PRETOK_ESCAPE_SPACE | PRETOK_FORCE_BOS | PRETOK_KEEP_LINE_FEEDS)
 
 static const struct pretok_name names[] = {
 	{"default", &f_default, 0},

@@ -111,9 +111,9 @@ static bool find(const struct hf_matcher *m, const char **at, const char *end, c
 	return false;
 }
 
-enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *m,
-			     struct tok_encode_job *j, const struct hf_fragment *f,
-			     hf_fragment_fn text)
+enum lmd_status hf_added_split(const struct hf_state *h, const struct hf_matcher *m,
+			       struct tok_encode_job *j, const struct hf_fragment *f,
+			       hf_fragment_fn text)
 {
 	const char *s = f->s, *end = s + f->n, *done = s, *at = s, *begin, *stop;
 	struct hf_fragment part = *f;
@@ -121,20 +121,20 @@ enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *
 	uint32_t id;
 
 	while (m->any && st == LMD_OK && find(m, &at, end, &stop, &id)) {
-		uint8_t how = h->tok.vocab.spec->added[id];
+		uint8_t flags = h->tok.vocab.spec->added[id];
 
 		begin = at;
 		at = stop; /* where the search continues, whatever happens below */
-		if (((how & LMD_ADDED_SPECIAL) && !f->control) ||
-		    ((how & LMD_ADDED_SINGLE_WORD) &&
+		if (((flags & LMD_ADDED_SPECIAL) && !f->control) ||
+		    ((flags & LMD_ADDED_SINGLE_WORD) &&
 		     (word_before(begin, s) || word_at(stop, end))))
 			continue;
-		for (const char *p = begin; (how & LMD_ADDED_LSTRIP) && p > done; begin = p)
+		for (const char *p = begin; (flags & LMD_ADDED_LSTRIP) && p > done; begin = p)
 			if (!hf_is_space(tok_utf8_get_back(&p, done)))
 				break;
-		if ((how & LMD_ADDED_LSTRIP) && begin < done)
+		if ((flags & LMD_ADDED_LSTRIP) && begin < done)
 			begin = done;
-		for (const char *p = stop; (how & LMD_ADDED_RSTRIP) && p < end; stop = p)
+		for (const char *p = stop; (flags & LMD_ADDED_RSTRIP) && p < end; stop = p)
 			if (!hf_is_space(tok_utf8_get(&p, end)))
 				break;
 		if (begin > done) {

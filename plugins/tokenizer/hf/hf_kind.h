@@ -57,8 +57,8 @@ enum hf_piece_rule {
 
 struct hf_state {
 	struct tok_tokenizer_base tok; /* must be first */
-	struct hf_step normal[HF_MAX_STEPS], cut[HF_MAX_STEPS], decode[HF_MAX_STEPS];
-	uint32_t n_normal, n_cut, n_decode;
+	struct hf_step normal[HF_MAX_STEPS], split[HF_MAX_STEPS], decode[HF_MAX_STEPS];
+	uint32_t n_normal, n_split, n_decode;
 	struct hf_matcher raw, normalized;
 	enum hf_model model;
 	struct tok_bpe bpe;
@@ -134,15 +134,15 @@ static inline uint64_t hf_rx_steps(size_t n)
 enum lmd_status hf_normalize(const struct hf_state *h, struct tok_encode_job *j,
 			     struct lmd_str *text, bool *zero);
 
-/* Pre-tokenizers: pass the pieces of s..end to the next level; see cut.h. */
-struct hf_cut;
-typedef enum lmd_status (*hf_cut_fn)(struct hf_cut *c, uint32_t level, const char *s,
-				     const char *end, bool zero);
+/* Pre-tokenizers: pass the pieces of s..end to the next level; see split.h. */
+struct hf_split;
+typedef enum lmd_status (*hf_split_fn)(struct hf_split *c, uint32_t level, const char *s,
+				       const char *end, bool zero);
 
 /* Splits a normalised text into words and emits their tokens. zero: it starts where the whole text
  * does. */
-enum lmd_status hf_cut_text(const struct hf_state *h, struct tok_encode_job *j, const char *s,
-			    size_t n, bool zero);
+enum lmd_status hf_split_text(const struct hf_state *h, struct tok_encode_job *j, const char *s,
+			      size_t n, bool zero);
 
 /* model.c */
 enum lmd_status hf_model_open(struct hf_state *h, const struct lmd_tok_step *model,
@@ -163,9 +163,9 @@ struct hf_fragment {
 };
 typedef enum lmd_status (*hf_fragment_fn)(const struct hf_state *h, struct tok_encode_job *j,
 					  const struct hf_fragment *f);
-enum lmd_status hf_added_cut(const struct hf_state *h, const struct hf_matcher *m,
-			     struct tok_encode_job *j, const struct hf_fragment *f,
-			     hf_fragment_fn text);
+enum lmd_status hf_added_split(const struct hf_state *h, const struct hf_matcher *m,
+			       struct tok_encode_job *j, const struct hf_fragment *f,
+			       hf_fragment_fn text);
 
 /* decode.c, pieces.c */
 enum lmd_status hf_decode(const void *state, const lmd_token *ids, size_t n_ids, uint32_t flags,
@@ -209,9 +209,9 @@ struct hf_type {
 	const char *name;
 	uint32_t phase;
 	hf_normal_fn normal;
-	hf_cut_fn cut;
-	int detail; /* interpreted by the function; for a decoder: enum hf_decoder */
-	bool (*is)(uint32_t cp);         /* hf_cut_class */
+	hf_split_fn split;
+	int detail;              /* interpreted by the function; for a decoder: enum hf_decoder */
+	bool (*is)(uint32_t cp); /* hf_split_class */
 };
 
 enum hf_decoder {

@@ -24,7 +24,7 @@ static enum lmd_status open_bpe(struct hf_state *h, const struct lmd_tok_step *m
 				struct lmd_error *err)
 {
 	const struct lmd_meta *dropout = hf_param(m, "dropout");
-	struct hf_step *last = h->n_cut ? &h->cut[h->n_cut - 1] : NULL;
+	struct hf_step *last = h->n_split ? &h->split[h->n_split - 1] : NULL;
 	struct tok_bpe *b = &h->bpe;
 
 	if (dropout && ((dropout->type == LMD_META_F64 && dropout->v.f > 0) ||
@@ -99,8 +99,8 @@ enum lmd_status hf_model_open(struct hf_state *h, const struct lmd_tok_step *m,
 			      struct lmd_error *err)
 {
 	h->unk = find_token(h, hf_param_str(m, "unk_token"));
-	for (uint32_t i = 0; i < h->n_cut; i++)
-		h->cut[i].materialize = true;
+	for (uint32_t i = 0; i < h->n_split; i++)
+		h->split[i].materialize = true;
 	if (!strcmp(m->type, "BPE")) {
 		h->model = HF_BPE;
 		return open_bpe(h, m, err);

@@ -3,7 +3,7 @@
  * Normalizers that look at one character at a time, or at the matches of a pattern. */
 #include <string.h>
 
-#include "tokenizer/hf/cut.h"
+#include "tokenizer/hf/split.h"
 
 #include "common/unicode.h"
 
@@ -42,7 +42,8 @@ bool hf_lowercase(const struct hf_step *s, const struct lmd_str *in, struct hf_o
 }
 
 /* Keeps the characters that are not in the set. */
-static bool without(const struct lmd_str *in, bool (*is)(uint32_t cp), struct hf_out *o, bool *zero)
+static bool strip_chars(const struct lmd_str *in, bool (*is)(uint32_t cp), struct hf_out *o,
+			bool *zero)
 {
 	const char *p = in->ptr, *end = p + in->len;
 
@@ -64,7 +65,7 @@ bool hf_strip_accents(const struct hf_step *s, const struct lmd_str *in, struct 
 {
 	(void)s;
 	(void)j;
-	return without(in, hf_is_mark, o, zero);
+	return strip_chars(in, hf_is_mark, o, zero);
 }
 
 bool hf_strip(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
@@ -97,12 +98,12 @@ bool hf_replace(const struct hf_step *s, const struct lmd_str *in, struct hf_out
 {
 	const char *p = in->ptr, *end = p + in->len;
 	struct tok_regex_run run = {.host = s->host, .max_steps = hf_rx_steps(in->len)};
-	struct hf_place at = {.next = p};
+	struct hf_match at = {.next = p};
 	bool ok = true;
 
 	(void)j;
 	tok_regex_set_text(&run, p, end);
-	while (ok && hf_next_place(s, &run, &at)) {
+	while (ok && hf_next_match(s, &run, &at)) {
 		ok = hf_put(o, p, (size_t)(at.from - p)) &&
 		     hf_put(o, s->content.ptr, s->content.len);
 		*zero &= at.from != in->ptr || at.from == at.to || s->content.len;
@@ -190,7 +191,7 @@ static bool accents_step(const struct hf_step *s, const struct lmd_str *in, stru
 {
 	(void)s;
 	(void)j;
-	return without(in, hf_is_accent, o, zero);
+	return strip_chars(in, hf_is_accent, o, zero);
 }
 
 bool hf_bert(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,

@@ -76,7 +76,7 @@ static enum lmd_status hf_open(void *state, const struct lmd_host *host,
 static enum lmd_status put_normal(const struct hf_state *h, struct tok_encode_job *j,
 				  const struct hf_fragment *f)
 {
-	return hf_cut_text(h, j, f->s, f->n, f->zero);
+	return hf_split_text(h, j, f->s, f->n, f->zero);
 }
 
 /* Handles a fragment of the raw text between added tokens. */
@@ -91,7 +91,7 @@ static enum lmd_status put_raw(const struct hf_state *h, struct tok_encode_job *
 		return st;
 	normal.s = text.ptr;
 	normal.n = text.len;
-	return hf_added_cut(h, &h->normalized, j, &normal, put_normal);
+	return hf_added_split(h, &h->normalized, j, &normal, put_normal);
 }
 
 static enum lmd_status encode_text(const struct hf_state *h, struct tok_encode_job *j,
@@ -106,7 +106,7 @@ static enum lmd_status encode_text(const struct hf_state *h, struct tok_encode_j
 		f.n = tok_utf8_canonicalise(clean->p, s, n, TOK_UCD_TOP);
 		f.s = clean->p;
 	}
-	return n ? hf_added_cut(h, &h->raw, j, &f, put_raw) : LMD_OK;
+	return n ? hf_added_split(h, &h->raw, j, &f, put_raw) : LMD_OK;
 }
 
 static enum lmd_status hf_encode(const void *state, const char *text, size_t bytes, uint32_t flags,

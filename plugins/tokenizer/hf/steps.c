@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tokenizer/hf/cut.h"
+#include "tokenizer/hf/split.h"
 
 #include "common/unicode.h"
 
@@ -28,17 +28,20 @@ static const struct hf_type types[] = {
 	{.phase = LMD_TOK_NORMALIZE, .name = "BertNormalizer", .normal = hf_bert},
 	{.phase = LMD_TOK_NORMALIZE, .name = "ByteLevel", .normal = hf_byte_chars},
 
-	{.phase = LMD_TOK_SPLIT, .name = "ByteLevel", .cut = hf_cut_byte_level},
-	{.phase = LMD_TOK_SPLIT, .name = "Metaspace", .cut = hf_cut_metaspace},
-	{.phase = LMD_TOK_SPLIT, .name = "Split", .cut = hf_cut_pattern},
-	{.phase = LMD_TOK_SPLIT, .name = "CharDelimiterSplit", .cut = hf_cut_pattern},
-	{.phase = LMD_TOK_SPLIT, .name = "Whitespace", .cut = hf_cut_words},
-	{.phase = LMD_TOK_SPLIT, .name = "WhitespaceSplit", .cut = hf_cut_words, .detail = 1},
-	{.phase = LMD_TOK_SPLIT, .name = "BertPreTokenizer", .cut = hf_cut_bert},
-	{.phase = LMD_TOK_SPLIT, .name = "Punctuation", .cut = hf_cut_class, .is = hf_is_punctuation},
-	{.phase = LMD_TOK_SPLIT, .name = "Digits", .cut = hf_cut_class, .is = hf_is_number},
-	{.phase = LMD_TOK_SPLIT, .name = "UnicodeScripts", .cut = hf_cut_scripts},
-	{.phase = LMD_TOK_SPLIT, .name = "FixedLength", .cut = hf_cut_length},
+	{.phase = LMD_TOK_SPLIT, .name = "ByteLevel", .split = hf_split_byte_level},
+	{.phase = LMD_TOK_SPLIT, .name = "Metaspace", .split = hf_split_metaspace},
+	{.phase = LMD_TOK_SPLIT, .name = "Split", .split = hf_split_pattern},
+	{.phase = LMD_TOK_SPLIT, .name = "CharDelimiterSplit", .split = hf_split_pattern},
+	{.phase = LMD_TOK_SPLIT, .name = "Whitespace", .split = hf_split_words},
+	{.phase = LMD_TOK_SPLIT, .name = "WhitespaceSplit", .split = hf_split_words, .detail = 1},
+	{.phase = LMD_TOK_SPLIT, .name = "BertPreTokenizer", .split = hf_split_bert},
+	{.phase = LMD_TOK_SPLIT,
+	 .name = "Punctuation",
+	 .split = hf_split_class,
+	 .is = hf_is_punctuation},
+	{.phase = LMD_TOK_SPLIT, .name = "Digits", .split = hf_split_class, .is = hf_is_number},
+	{.phase = LMD_TOK_SPLIT, .name = "UnicodeScripts", .split = hf_split_scripts},
+	{.phase = LMD_TOK_SPLIT, .name = "FixedLength", .split = hf_split_length},
 
 	{.phase = LMD_TOK_DECODE, .name = "ByteLevel", .detail = HF_DEC_BYTES},
 	{.phase = LMD_TOK_DECODE, .name = "Replace", .detail = HF_DEC_REPLACE},
@@ -277,10 +280,10 @@ static enum lmd_status add_step(struct hf_state *h, const struct lmd_tok_step *t
 				struct lmd_error *err)
 {
 	struct hf_step *list = t->phase == LMD_TOK_NORMALIZE ? h->normal
-			       : t->phase == LMD_TOK_SPLIT   ? h->cut
+			       : t->phase == LMD_TOK_SPLIT   ? h->split
 							     : h->decode;
 	uint32_t *n = t->phase == LMD_TOK_NORMALIZE ? &h->n_normal
-		      : t->phase == LMD_TOK_SPLIT   ? &h->n_cut
+		      : t->phase == LMD_TOK_SPLIT   ? &h->n_split
 						    : &h->n_decode;
 	const struct hf_type *type = find_type(t);
 	struct hf_step *s = &list[*n];
@@ -320,7 +323,7 @@ static void close_list(struct hf_step *s, uint32_t n)
 void hf_steps_close(struct hf_state *h)
 {
 	close_list(h->normal, h->n_normal);
-	close_list(h->cut, h->n_cut);
+	close_list(h->split, h->n_split);
 	close_list(h->decode, h->n_decode);
-	h->n_normal = h->n_cut = h->n_decode = 0;
+	h->n_normal = h->n_split = h->n_decode = 0;
 }

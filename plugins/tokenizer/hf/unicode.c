@@ -13,7 +13,7 @@
 
 /* Returns true if the form does not change the character and it does not combine with the
  * preceding text. */
-static bool inert(int form, uint32_t c)
+static bool is_inert(int form, uint32_t c)
 {
 	bool compatible = form == HF_NFKC || form == HF_NFKD;
 
@@ -132,7 +132,7 @@ bool hf_unicode_form(const struct hf_step *s, const struct lmd_str *in, struct h
 	while (p < end) {
 		const char *at = p;
 
-		if (inert(form, tok_utf8_get(&p, end))) {
+		if (is_inert(form, tok_utf8_get(&p, end))) {
 			last = at;
 			continue;
 		}
@@ -141,7 +141,7 @@ bool hf_unicode_form(const struct hf_step *s, const struct lmd_str *in, struct h
 		while (p < end) {
 			const char *q = p;
 
-			if (inert(form, tok_utf8_get(&q, end)))
+			if (is_inert(form, tok_utf8_get(&q, end)))
 				break;
 			p = q;
 		}

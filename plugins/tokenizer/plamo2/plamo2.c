@@ -22,7 +22,7 @@ struct plamo2_state {
 	struct tok_tokenizer_base tok; /* must be first */
 	struct tok_trie trie;
 	int32_t *score;     /* [n], in units of 1e-4 */
-	uint32_t byte_tok[256];
+	uint32_t byte_token[256];
 };
 
 /* The best continuation from a byte of the text. */
@@ -103,7 +103,7 @@ static enum lmd_status plamo2_text(const struct tok_tokenizer_base *t, struct to
 			continue;
 		}
 		for (uint32_t i = 0; i < b[at].len; i++)
-			tok_encode_job_put(j, p->byte_tok[(unsigned char)s[at + i]]);
+			tok_encode_job_put(j, p->byte_token[(unsigned char)s[at + i]]);
 	}
 	return LMD_OK;
 }
@@ -133,8 +133,8 @@ static enum lmd_status build(struct plamo2_state *p, struct lmd_error *err)
 	bool ok;
 
 	for (unsigned c = 0; c < 256; c++) {
-		p->byte_tok[c] = tok_vocab_byte(v, c);
-		if (p->byte_tok[c] == TOK_NONE || !(v->attr[p->byte_tok[c]] & TOK_ATTR_BYTE))
+		p->byte_token[c] = tok_vocab_byte(v, c);
+		if (p->byte_token[c] == TOK_NONE || !(v->attr[p->byte_token[c]] & TOK_ATTR_BYTE))
 			return lmd_fail(err, LMD_CORRUPT,
 					"vocabulary: the byte token <0x%02X> is missing", c);
 	}

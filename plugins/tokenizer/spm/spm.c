@@ -73,7 +73,7 @@ static void put_part(const struct spm_state *s, struct tok_encode_job *j, const 
 		return;
 	}
 	for (uint32_t i = 0; i < p->len; i++) {
-		uint32_t id = s->byte_tok[(unsigned char)text[p->at + i]];
+		uint32_t id = s->byte_token[(unsigned char)text[p->at + i]];
 
 		if (id != TOK_NONE)
 			tok_encode_job_put(j, id);
@@ -334,9 +334,9 @@ static bool build(struct spm_state *s)
 	for (unsigned b = 0; b < 256; b++) {
 		char c = (char)b;
 
-		s->byte_tok[b] = tok_vocab_byte(v, b);
-		if (s->byte_tok[b] == TOK_NONE)
-			s->byte_tok[b] = tok_vocab_find(v, &c, 1);
+		s->byte_token[b] = tok_vocab_byte(v, b);
+		if (s->byte_token[b] == TOK_NONE)
+			s->byte_token[b] = tok_vocab_find(v, &c, 1);
 	}
 	return true;
 }

@@ -7,9 +7,9 @@
 struct spm_state {
 	struct tok_tokenizer_base tok; /* must be first */
 	/* token for a byte that no token covers, or the unknown token */
-	uint32_t byte_tok[256];
-	uint64_t *joint;        /* 2^20 bits indexed by joint_bit: some token contains these two
-				 * adjacent characters; text is split where none does */
+	uint32_t byte_token[256];
+	uint64_t *joint; /* 2^20 bits indexed by joint_bit: some token contains these two adjacent
+			  * characters; text is split where none does */
 };
 
 extern const struct lmd_tokenizer_ops spm_ops;

@@ -3,27 +3,27 @@
  * Pre-tokenizers. The steps are traversed depth first: each passes its pieces to the next one at
  * once, so that nothing is stored except the position in each step and the texts that steps
  * change. */
-#include "tokenizer/hf/cut.h"
+#include "tokenizer/hf/split.h"
 
 #include <string.h>
 
 #include "common/unicode.h"
 
-enum lmd_status hf_cut_give(struct hf_cut *c, uint32_t level, const char *s, const char *end,
-			    bool zero)
+enum lmd_status hf_split_give(struct hf_split *c, uint32_t level, const char *s, const char *end,
+			      bool zero)
 {
 	const struct hf_state *h = c->h;
 
 	if (s == end)
 		return LMD_OK;
-	if (level == h->n_cut)
+	if (level == h->n_split)
 		return hf_model_word(h, c->job, s, (size_t)(end - s));
-	return h->cut[level].type->cut(c, level, s, end, zero);
+	return h->split[level].type->split(c, level, s, end, zero);
 }
 
 /* Joins pieces to their neighbours as the behavior says; one piece is held back. */
 struct joiner {
-	struct hf_cut *c;
+	struct hf_split *c;
 	uint32_t level;
 	enum hf_behavior behavior;
 	bool held;
@@ -38,8 +38,8 @@ static enum lmd_status emit(struct joiner *q)
 	bool keep = q->held && !(q->behavior == HF_REMOVED && q->match);
 
 	q->held = false;
-	return keep ? hf_cut_give(q->c, q->level + 1, q->from, q->to,
-				  q->zero && q->from == q->begin)
+	return keep ? hf_split_give(q->c, q->level + 1, q->from, q->to,
+				    q->zero && q->from == q->begin)
 		    : LMD_OK;
 }
 
@@ -64,7 +64,7 @@ static enum lmd_status add(struct joiner *q, const char *from, const char *to, b
 	return st;
 }
 
-bool hf_next_place(const struct hf_step *s, struct tok_regex_run *run, struct hf_place *at)
+bool hf_next_match(const struct hf_step *s, struct tok_regex_run *run, struct hf_match *at)
 {
 	if (!s->rx) {
 		const char *p = s->pattern.len ? memmem(at->next, (size_t)(run->end - at->next),
@@ -91,17 +91,17 @@ bool hf_next_place(const struct hf_step *s, struct tok_regex_run *run, struct hf
 	return false;
 }
 
-static enum lmd_status by_places(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+static enum lmd_status by_places(struct hf_split *c, uint32_t level, const char *s, const char *end,
 				 bool zero, enum hf_behavior behavior, bool invert)
 {
-	const struct hf_step *step = &c->h->cut[level];
+	const struct hf_step *step = &c->h->split[level];
 	struct joiner q = {.c = c, .level = level, .behavior = behavior, .begin = s, .zero = zero};
 	struct tok_regex_run *run = &c->run[level];
-	struct hf_place at = {.next = s};
+	struct hf_match at = {.next = s};
 	enum lmd_status st = LMD_OK;
 
 	tok_regex_set_text(run, s, end);
-	while (st == LMD_OK && hf_next_place(step, run, &at)) {
+	while (st == LMD_OK && hf_next_match(step, run, &at)) {
 		if (at.from > s)
 			st = add(&q, s, at.from, invert);
 		if (st == LMD_OK)
@@ -115,41 +115,41 @@ static enum lmd_status by_places(struct hf_cut *c, uint32_t level, const char *s
 	return st == LMD_OK ? emit(&q) : st;
 }
 
-enum lmd_status hf_cut_pattern(struct hf_cut *c, uint32_t level, const char *s, const char *end,
-			       bool zero)
+enum lmd_status hf_split_pattern(struct hf_split *c, uint32_t level, const char *s, const char *end,
+				 bool zero)
 {
-	const struct hf_step *step = &c->h->cut[level];
+	const struct hf_step *step = &c->h->split[level];
 
 	return by_places(c, level, s, end, zero, step->behavior, step->invert);
 }
 
 /* Returns memory for a text of n bytes that belongs to the step. */
-static char *step_buffer(struct hf_cut *c, uint32_t level, size_t n)
+static char *step_buffer(struct hf_split *c, uint32_t level, size_t n)
 {
 	struct tok_buf *b = &c->text[level];
 
 	return tok_buf_reserve(b, c->job->host, n) ? b->p : NULL;
 }
 
-static enum lmd_status byte_pieces(struct hf_cut *c, uint32_t level, const char *s, const char *end,
-				   bool zero)
+static enum lmd_status byte_pieces(struct hf_split *c, uint32_t level, const char *s,
+				   const char *end, bool zero)
 {
 	struct hf_out o = {&c->text[level], c->job->host, 0, LMD_OK};
 	const struct lmd_str in = {s, (size_t)(end - s)};
 
-	if (!c->h->cut[level].materialize)
-		return hf_cut_give(c, level + 1, s, end, zero);
+	if (!c->h->split[level].materialize)
+		return hf_split_give(c, level + 1, s, end, zero);
 	if (!hf_byte_chars(NULL, &in, &o, NULL, NULL))
 		return LMD_NOMEM;
-	return hf_cut_give(c, level + 1, o.buf->p, (char *)o.buf->p + o.n, zero);
+	return hf_split_give(c, level + 1, o.buf->p, (char *)o.buf->p + o.n, zero);
 }
 
-enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *s, const char *end,
-				  bool zero)
+enum lmd_status hf_split_byte_level(struct hf_split *c, uint32_t level, const char *s,
+				    const char *end, bool zero)
 {
-	const struct hf_step *step = &c->h->cut[level];
+	const struct hf_step *step = &c->h->split[level];
 	struct tok_regex_run *run = &c->run[level];
-	struct hf_place at = {.next = s};
+	struct hf_match at = {.next = s};
 	enum lmd_status st = LMD_OK;
 	const char *begin;
 
@@ -170,7 +170,7 @@ enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *
 		return byte_pieces(c, level, s, end, zero);
 	tok_regex_set_text(run, s, end);
 	begin = at.next = s;
-	while (st == LMD_OK && hf_next_place(step, run, &at)) {
+	while (st == LMD_OK && hf_next_match(step, run, &at)) {
 		if (at.from > s)
 			st = byte_pieces(c, level, s, at.from, zero && s == begin);
 		if (st == LMD_OK)
@@ -183,10 +183,10 @@ enum lmd_status hf_cut_byte_level(struct hf_cut *c, uint32_t level, const char *
 }
 
 /* Replaces blanks, adds a replacement in front, and splits before each replacement. */
-enum lmd_status hf_cut_metaspace(struct hf_cut *c, uint32_t level, const char *s, const char *end,
-				 bool zero)
+enum lmd_status hf_split_metaspace(struct hf_split *c, uint32_t level, const char *s,
+				   const char *end, bool zero)
 {
-	const struct hf_step *step = &c->h->cut[level];
+	const struct hf_step *step = &c->h->split[level];
 	const struct lmd_str *r = &step->content;
 	size_t spaces = 0;
 	char *o, *begin;
@@ -212,12 +212,12 @@ enum lmd_status hf_cut_metaspace(struct hf_cut *c, uint32_t level, const char *s
 		}
 	}
 	if (!step->split)
-		return hf_cut_give(c, level + 1, begin, o, zero);
+		return hf_split_give(c, level + 1, begin, o, zero);
 	return by_places(c, level, begin, o, zero, HF_WITH_NEXT, false);
 }
 
 /* Splits into runs of one character class; class 0 is dropped. */
-static enum lmd_status by_class(struct hf_cut *c, uint32_t level, const char *s, const char *end,
+static enum lmd_status by_class(struct hf_split *c, uint32_t level, const char *s, const char *end,
 				bool zero, int (*class)(uint32_t cp))
 {
 	const char *begin = s;
@@ -231,7 +231,7 @@ static enum lmd_status by_class(struct hf_cut *c, uint32_t level, const char *s,
 			if (class(tok_utf8_get(&q, end)) != k)
 				break;
 		if (k)
-			st = hf_cut_give(c, level + 1, from, s, zero && from == begin);
+			st = hf_split_give(c, level + 1, from, s, zero && from == begin);
 	}
 	return st;
 }
@@ -251,24 +251,24 @@ static int bert_class(uint32_t cp)
 	return hf_is_space(cp) ? 0 : hf_is_punctuation(cp) ? HF_ALONE : 1;
 }
 
-enum lmd_status hf_cut_words(struct hf_cut *c, uint32_t level, const char *s, const char *end,
-			     bool zero)
+enum lmd_status hf_split_words(struct hf_split *c, uint32_t level, const char *s, const char *end,
+			       bool zero)
 {
 	return by_class(c, level, s, end, zero,
-			c->h->cut[level].type->detail ? split_class : word_class);
+			c->h->split[level].type->detail ? split_class : word_class);
 }
 
-enum lmd_status hf_cut_bert(struct hf_cut *c, uint32_t level, const char *s, const char *end,
-			    bool zero)
+enum lmd_status hf_split_bert(struct hf_split *c, uint32_t level, const char *s, const char *end,
+			      bool zero)
 {
 	return by_class(c, level, s, end, zero, bert_class);
 }
 
 /* Treats each character of a set as a match. */
-enum lmd_status hf_cut_class(struct hf_cut *c, uint32_t level, const char *s, const char *end,
-			     bool zero)
+enum lmd_status hf_split_class(struct hf_split *c, uint32_t level, const char *s, const char *end,
+			       bool zero)
 {
-	const struct hf_step *step = &c->h->cut[level];
+	const struct hf_step *step = &c->h->split[level];
 	struct joiner q = {
 		.c = c, .level = level, .behavior = step->behavior, .begin = s, .zero = zero};
 	enum lmd_status st = LMD_OK;
@@ -286,8 +286,8 @@ enum lmd_status hf_cut_class(struct hf_cut *c, uint32_t level, const char *s, co
 	return st == LMD_OK ? emit(&q) : st;
 }
 
-enum lmd_status hf_cut_length(struct hf_cut *c, uint32_t level, const char *s, const char *end,
-			      bool zero)
+enum lmd_status hf_split_length(struct hf_split *c, uint32_t level, const char *s, const char *end,
+				bool zero)
 {
 	const char *begin = s;
 	enum lmd_status st = LMD_OK;
@@ -295,17 +295,17 @@ enum lmd_status hf_cut_length(struct hf_cut *c, uint32_t level, const char *s, c
 	while (s < end && st == LMD_OK) {
 		const char *from = s;
 
-		for (uint32_t i = 0; i < c->h->cut[level].stop && s < end; i++)
+		for (uint32_t i = 0; i < c->h->split[level].stop && s < end; i++)
 			(void)tok_utf8_get(&s, end);
-		st = hf_cut_give(c, level + 1, from, s, zero && from == begin);
+		st = hf_split_give(c, level + 1, from, s, zero && from == begin);
 	}
 	return st;
 }
 
 /* Splits where the script changes. Characters without a script belong to the preceding piece; at
  * the very start of the text they are lost. */
-enum lmd_status hf_cut_scripts(struct hf_cut *c, uint32_t level, const char *s, const char *end,
-			       bool zero)
+enum lmd_status hf_split_scripts(struct hf_split *c, uint32_t level, const char *s, const char *end,
+				 bool zero)
 {
 	const char *begin = s, *from = end;
 	enum lmd_status st = LMD_OK;
@@ -318,25 +318,25 @@ enum lmd_status hf_cut_scripts(struct hf_cut *c, uint32_t level, const char *s, 
 		if (!script || script == last)
 			continue;
 		if (last)
-			st = hf_cut_give(c, level + 1, from, at, zero && from == begin);
+			st = hf_split_give(c, level + 1, from, at, zero && from == begin);
 		from = at;
 		last = script;
 	}
-	return st == LMD_OK ? hf_cut_give(c, level + 1, from, end, zero && from == begin) : st;
+	return st == LMD_OK ? hf_split_give(c, level + 1, from, end, zero && from == begin) : st;
 }
 
-enum lmd_status hf_cut_text(const struct hf_state *h, struct tok_encode_job *j, const char *s,
-			    size_t n, bool zero)
+enum lmd_status hf_split_text(const struct hf_state *h, struct tok_encode_job *j, const char *s,
+			      size_t n, bool zero)
 {
-	struct hf_cut c = {.h = h, .job = j};
+	struct hf_split c = {.h = h, .job = j};
 	enum lmd_status st;
 
-	for (uint32_t i = 0; i < h->n_cut; i++) {
+	for (uint32_t i = 0; i < h->n_split; i++) {
 		c.run[i].host = j->host;
 		c.run[i].max_steps = hf_rx_steps(n);
 	}
-	st = hf_cut_give(&c, 0, s, s + n, zero);
-	for (uint32_t i = 0; i < h->n_cut; i++) {
+	st = hf_split_give(&c, 0, s, s + n, zero);
+	for (uint32_t i = 0; i < h->n_split; i++) {
 		tok_regex_run_fini(&c.run[i]);
 		tok_buf_fini(&c.text[i], j->host);
 		tok_buf_fini(&c.space[i], j->host);
@@ -344,7 +344,7 @@ enum lmd_status hf_cut_text(const struct hf_state *h, struct tok_encode_job *j, 
 			return lmd_fail(
 				j->err, LMD_INVALID,
 				"pre-tokenizer %s: a text of %zu bytes needs too many steps",
-				h->cut[i].type->name, n);
+				h->split[i].type->name, n);
 	}
 	return st;
 }
