@@ -20,7 +20,7 @@
 #include "core/base/printable.h"
 
 #define MAGIC  "lmdpart1"
-#define HEAD   (8 + LMI_PARTIAL_KEY)
+#define HEAD   (8 + LMI_RESUMABLE_FILE_KEY)
 #define RECORD 16
 #define PIECE  (1u << 20) /* bytes read back at a time */
 #define SHOW   128
@@ -113,7 +113,7 @@ static enum lmd_status write_journal(struct lmi_resumable_file *p, uint64_t at, 
 
 /* Returns true if the bytes [at, end) match the fingerprint. Sets *st to LMD_CANCELLED if the
  * callback cancels. */
-static bool is_whole(const struct lmi_resumable_file *p, const struct lmi_partial_opts *o,
+static bool is_whole(const struct lmi_resumable_file *p, const struct lmi_resumable_file_opts *o,
 		     uint64_t at, uint64_t end, uint64_t sum, uint8_t *buf, enum lmd_status *st)
 {
 	struct lmi_fingerprint have;
@@ -135,21 +135,22 @@ static bool is_whole(const struct lmi_resumable_file *p, const struct lmi_partia
 }
 
 /* Counts the complete segments. */
-static enum lmd_status read_back(struct lmi_resumable_file *p, const struct lmi_partial_opts *o,
-				 enum lmi_partial_found *found, struct lmd_error *err)
+static enum lmd_status read_back(struct lmi_resumable_file *p,
+				 const struct lmi_resumable_file_opts *o,
+				 enum lmi_resumable_file_found *found, struct lmd_error *err)
 {
 	uint8_t head[HEAD], record[RECORD], *buf;
 	enum lmd_status st = LMD_OK;
 
-	*found = p->file.bytes ? LMI_PARTIAL_DAMAGED : LMI_PARTIAL_NOTHING;
+	*found = p->file.bytes ? LMI_RESUMABLE_FILE_DAMAGED : LMI_RESUMABLE_FILE_NOTHING;
 	p->file.bytes = 0;
 	if (o->restart || !read_at(p->journal, 0, head, sizeof(head)) ||
 	    memcmp(head, MAGIC, 8) != 0) {
-		*found = o->restart ? LMI_PARTIAL_NOTHING : *found;
+		*found = o->restart ? LMI_RESUMABLE_FILE_NOTHING : *found;
 		return LMD_OK;
 	}
-	if (memcmp(head + 8, o->key, LMI_PARTIAL_KEY) != 0) {
-		*found = *found == LMI_PARTIAL_NOTHING ? *found : LMI_PARTIAL_OTHER;
+	if (memcmp(head + 8, o->key, LMI_RESUMABLE_FILE_KEY) != 0) {
+		*found = *found == LMI_RESUMABLE_FILE_NOTHING ? *found : LMI_RESUMABLE_FILE_OTHER;
 		return LMD_OK;
 	}
 	buf = lmi_alloc(PIECE, 1);
@@ -163,7 +164,7 @@ static enum lmd_status read_back(struct lmi_resumable_file *p, const struct lmi_
 			break;
 		p->file.bytes = end;
 		p->n_segment++;
-		*found = LMI_PARTIAL_KEPT;
+		*found = LMI_RESUMABLE_FILE_KEPT;
 	}
 	lmi_free(buf);
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s: cancelled while it was read back",
@@ -188,7 +189,7 @@ static enum lmd_status begin_journal(struct lmi_resumable_file *p, const uint8_t
 {
 	uint8_t head[HEAD] = MAGIC;
 
-	memcpy(head + 8, key, LMI_PARTIAL_KEY);
+	memcpy(head + 8, key, LMI_RESUMABLE_FILE_KEY);
 	return write_journal(p, 0, head, sizeof(head), err);
 }
 
@@ -201,7 +202,7 @@ static void close_both(struct lmi_resumable_file *p)
 	p->journal = p->file.fd = -1;
 }
 
-void lmi_partial_keep(struct lmi_resumable_file *p)
+void lmi_resumable_file_keep(struct lmi_resumable_file *p)
 {
 	close_both(p);
 	lmi_free(p->journal_path);
@@ -249,9 +250,9 @@ static enum lmd_status open_both(struct lmi_resumable_file *p, const char *path,
 	return st;
 }
 
-enum lmd_status lmi_partial_open(struct lmi_resumable_file *p, const char *path, unsigned mode,
-				 const struct lmi_partial_opts *o, enum lmi_partial_found *found,
-				 struct lmd_error *err)
+enum lmd_status lmi_resumable_file_open(struct lmi_resumable_file *p, const char *path,
+					unsigned mode, const struct lmi_resumable_file_opts *o,
+					enum lmi_resumable_file_found *found, struct lmd_error *err)
 {
 	enum lmd_status st;
 
@@ -264,11 +265,11 @@ enum lmd_status lmi_partial_open(struct lmi_resumable_file *p, const char *path,
 	if (st == LMD_OK && !p->n_segment)
 		st = begin_journal(p, o->key, err);
 	if (st != LMD_OK)
-		lmi_partial_keep(p);
+		lmi_resumable_file_keep(p);
 	return st;
 }
 
-enum lmd_status lmi_partial_restart(struct lmi_resumable_file *p, struct lmd_error *err)
+enum lmd_status lmi_resumable_file_restart(struct lmi_resumable_file *p, struct lmd_error *err)
 {
 	uint8_t head[HEAD];
 
@@ -280,8 +281,8 @@ enum lmd_status lmi_partial_restart(struct lmi_resumable_file *p, struct lmd_err
 	return begin_journal(p, head + 8, err);
 }
 
-enum lmd_status lmi_partial_write(struct lmi_resumable_file *p, const void *data, size_t n,
-				  struct lmd_error *err)
+enum lmd_status lmi_resumable_file_write(struct lmi_resumable_file *p, const void *data, size_t n,
+					 struct lmd_error *err)
 {
 	enum lmd_status st = lmi_new_file_write(&p->file, data, n, err);
 
@@ -290,7 +291,7 @@ enum lmd_status lmi_partial_write(struct lmi_resumable_file *p, const void *data
 	return st;
 }
 
-enum lmd_status lmi_partial_end_segment(struct lmi_resumable_file *p, struct lmd_error *err)
+enum lmd_status lmi_resumable_file_end_segment(struct lmi_resumable_file *p, struct lmd_error *err)
 {
 	uint8_t record[RECORD];
 	enum lmd_status st;
@@ -303,7 +304,7 @@ enum lmd_status lmi_partial_end_segment(struct lmi_resumable_file *p, struct lmd
 	return st;
 }
 
-enum lmd_status lmi_partial_commit(struct lmi_resumable_file *p, struct lmd_error *err)
+enum lmd_status lmi_resumable_file_commit(struct lmi_resumable_file *p, struct lmd_error *err)
 {
 	/* keep the lock until the file has its name, so that no other process resumes it
 	 * meanwhile */
@@ -312,15 +313,15 @@ enum lmd_status lmi_partial_commit(struct lmi_resumable_file *p, struct lmd_erro
 	if (st != LMD_OK)
 		return st;
 	(void)unlink(p->journal_path);
-	lmi_partial_keep(p);
+	lmi_resumable_file_keep(p);
 	return LMD_OK;
 }
 
-void lmi_partial_abort(struct lmi_resumable_file *p)
+void lmi_resumable_file_abort(struct lmi_resumable_file *p)
 {
 	if (p->file.temp) {
 		(void)unlink(p->journal_path);
 		(void)unlink(p->file.temp);
 	}
-	lmi_partial_keep(p);
+	lmi_resumable_file_keep(p);
 }

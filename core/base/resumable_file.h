@@ -16,7 +16,7 @@
 #include "core/base/file.h"
 #include "core/base/fingerprint.h"
 
-#define LMI_PARTIAL_KEY 32
+#define LMI_RESUMABLE_FILE_KEY 32
 
 struct lmi_resumable_file {
 	struct lmi_new_file file;
@@ -26,10 +26,10 @@ struct lmi_resumable_file {
 	uint32_t n_segment;
 };
 
-struct lmi_partial_opts {
+struct lmi_resumable_file_opts {
 	/* Identifies everything that the bytes depend on: a file with another key is started
 	 * afresh. */
-	uint8_t key[LMI_PARTIAL_KEY];
+	uint8_t key[LMI_RESUMABLE_FILE_KEY];
 	bool restart; /* ignore existing files */
 	/* Called while segments are read back, with the bytes so far; returning false cancels
 	 * (LMD_CANCELLED), and both files stay. May be NULL. */
@@ -39,31 +39,32 @@ struct lmi_partial_opts {
 
 /* What open found: nothing (or `restart` was set), a file with another key, a file without a
  * complete segment, or a file whose first n_segment segments were kept. */
-enum lmi_partial_found {
-	LMI_PARTIAL_NOTHING,
-	LMI_PARTIAL_OTHER,
-	LMI_PARTIAL_DAMAGED,
-	LMI_PARTIAL_KEPT,
+enum lmi_resumable_file_found {
+	LMI_RESUMABLE_FILE_NOTHING,
+	LMI_RESUMABLE_FILE_OTHER,
+	LMI_RESUMABLE_FILE_DAMAGED,
+	LMI_RESUMABLE_FILE_KEPT,
 };
 
 /* On success the file holds p->file.bytes bytes in p->n_segment segments. LMD_BUSY: another
  * process is writing it. LMD_INVALID: path or the partial file is not a regular file, or the
  * partial file belongs to another user. */
-enum lmd_status lmi_partial_open(struct lmi_resumable_file *p, const char *path, unsigned mode,
-				 const struct lmi_partial_opts *o, enum lmi_partial_found *found,
-				 struct lmd_error *err);
+enum lmd_status lmi_resumable_file_open(struct lmi_resumable_file *p, const char *path,
+					unsigned mode, const struct lmi_resumable_file_opts *o,
+					enum lmi_resumable_file_found *found,
+					struct lmd_error *err);
 /* Discards the data written so far. */
-enum lmd_status lmi_partial_restart(struct lmi_resumable_file *p, struct lmd_error *err);
+enum lmd_status lmi_resumable_file_restart(struct lmi_resumable_file *p, struct lmd_error *err);
 /* Appends n bytes. */
-enum lmd_status lmi_partial_write(struct lmi_resumable_file *p, const void *data, size_t n,
-				  struct lmd_error *err);
+enum lmd_status lmi_resumable_file_write(struct lmi_resumable_file *p, const void *data, size_t n,
+					 struct lmd_error *err);
 /* Ends a segment here. */
-enum lmd_status lmi_partial_end_segment(struct lmi_resumable_file *p, struct lmd_error *err);
+enum lmd_status lmi_resumable_file_end_segment(struct lmi_resumable_file *p, struct lmd_error *err);
 
 /* One of these three ends p, unless open failed. After a failed commit nothing is lost: call keep
  * or abort. */
-enum lmd_status lmi_partial_commit(struct lmi_resumable_file *p, struct lmd_error *err);
-void lmi_partial_keep(struct lmi_resumable_file *p);  /* leaves both files for a later run */
-void lmi_partial_abort(struct lmi_resumable_file *p); /* removes both files */
+enum lmd_status lmi_resumable_file_commit(struct lmi_resumable_file *p, struct lmd_error *err);
+void lmi_resumable_file_keep(struct lmi_resumable_file *p);  /* leaves both files for a later run */
+void lmi_resumable_file_abort(struct lmi_resumable_file *p); /* removes both files */
 
 #endif /* LLAMAD_CORE_BASE_RESUMABLE_FILE_H */

@@ -28,14 +28,14 @@ static enum lmd_status report_progress(const struct lmi_gguf_writer *w, struct l
 static enum lmd_status put(struct lmi_gguf_writer *w, const void *data, size_t n,
 			   struct lmd_error *err)
 {
-	return w->resumable ? lmi_partial_write(&w->out, data, n, err)
+	return w->resumable ? lmi_resumable_file_write(&w->out, data, n, err)
 			    : lmi_new_file_write(&w->out.file, data, n, err);
 }
 
 /* Records that everything since the last mark, the header or a tensor, is complete. */
 static enum lmd_status mark(struct lmi_gguf_writer *w, struct lmd_error *err)
 {
-	return w->resumable ? lmi_partial_end_segment(&w->out, err) : LMD_OK;
+	return w->resumable ? lmi_resumable_file_end_segment(&w->out, err) : LMD_OK;
 }
 
 /* Returns the bytes of the header, after checking that no file is open yet. */
@@ -87,19 +87,19 @@ static bool report_read_back(void *arg, uint64_t done)
 
 /* Tells the caller what was found of an earlier run. */
 static void report_found(const struct lmi_gguf_writer *w, const struct lmi_gguf_resume *r,
-			 enum lmi_partial_found found, uint32_t n_done)
+			 enum lmi_resumable_file_found found, uint32_t n_done)
 {
 	char text[256], path[120];
 
 	lmi_printable_path(path, sizeof(path), w->out.file.temp);
-	if (!r->note || found == LMI_PARTIAL_NOTHING)
+	if (!r->note || found == LMI_RESUMABLE_FILE_NOTHING)
 		return;
-	if (found == LMI_PARTIAL_KEPT)
+	if (found == LMI_RESUMABLE_FILE_KEPT)
 		(void)snprintf(text, sizeof(text), "%s: resuming after %u of %u tensors", path,
 			       n_done, w->n_tensors);
 	else
 		(void)snprintf(text, sizeof(text), "%s: %s; starting from the beginning", path,
-			       found == LMI_PARTIAL_OTHER
+			       found == LMI_RESUMABLE_FILE_OTHER
 				       ? "is from another source, other options or another version"
 				       : "contains no complete tensor");
 	r->note(r->note_arg, text);
@@ -116,10 +116,10 @@ enum lmd_status lmi_gguf_writer_resume(struct lmi_gguf_writer *w, const char *pa
 				       const uint8_t key[LMI_SHA256_BYTES], uint32_t *n_done,
 				       struct lmd_error *err)
 {
-	struct lmi_partial_opts o = {.restart = r->keep == LMI_GGUF_KEEP_RESTART,
-				     .progress = report_read_back,
-				     .progress_arg = w};
-	enum lmi_partial_found found = LMI_PARTIAL_NOTHING;
+	struct lmi_resumable_file_opts o = {.restart = r->keep == LMI_GGUF_KEEP_RESTART,
+					    .progress = report_read_back,
+					    .progress_arg = w};
+	enum lmi_resumable_file_found found = LMI_RESUMABLE_FILE_NOTHING;
 	struct lmi_sha256 h = {0};
 	const uint8_t *head;
 	enum lmd_status st;
@@ -139,14 +139,14 @@ enum lmd_status lmi_gguf_writer_resume(struct lmi_gguf_writer *w, const char *pa
 	if (!lmi_sha256_final(&h, o.key))
 		return lmd_fail(err, LMD_INTERNAL,
 				"%s: cannot compute the digest of the header", path);
-	st = lmi_partial_open(&w->out, path, 0644, &o, &found, err);
+	st = lmi_resumable_file_open(&w->out, path, 0644, &o, &found, err);
 	if (st != LMD_OK)
 		return st;
 	w->is_open = w->resumable = true;
 	n = w->out.n_segment;
 	if (n && (n - 1 > w->n_tensors || w->out.file.bytes != segment_end(w, n_head, n - 1))) {
-		found = LMI_PARTIAL_DAMAGED; /* the fingerprints matched by chance */
-		st = lmi_partial_restart(&w->out, err);
+		found = LMI_RESUMABLE_FILE_DAMAGED; /* the fingerprints matched by chance */
+		st = lmi_resumable_file_restart(&w->out, err);
 		n = 0;
 	}
 	*n_done = w->current = n ? n - 1 : 0;
@@ -165,7 +165,7 @@ enum lmd_status lmi_gguf_writer_interrupt(struct lmi_gguf_writer *w, enum lmd_st
 	if (!w->current || st == LMD_INVALID || st == LMD_UNSUPPORTED || st == LMD_CORRUPT)
 		return st; /* nothing to keep, or a later run would fail in the same way */
 	lmi_printable_path(path, sizeof(path), w->out.file.temp);
-	lmi_partial_keep(&w->out);
+	lmi_resumable_file_keep(&w->out);
 	w->is_open = false;
 	if (!err)
 		return st;
@@ -228,7 +228,7 @@ enum lmd_status lmi_gguf_writer_finish(struct lmi_gguf_writer *w, struct lmd_err
 		return lmd_fail(err, LMD_INVALID, "tensor %s: %llu bytes of data are missing",
 				w->tensors[w->current].name,
 				(unsigned long long)(w->tensors[w->current].bytes - w->written));
-	st = w->resumable ? lmi_partial_commit(&w->out, err)
+	st = w->resumable ? lmi_resumable_file_commit(&w->out, err)
 			  : lmi_new_file_commit(&w->out.file, err);
 	w->is_open = w->resumable && st != LMD_OK; /* for lmi_gguf_writer_interrupt */
 	return st;
@@ -240,7 +240,7 @@ static void discard(struct lmi_gguf_writer *w)
 	if (!w->is_open)
 		return;
 	if (w->resumable)
-		lmi_partial_abort(&w->out);
+		lmi_resumable_file_abort(&w->out);
 	else
 		lmi_new_file_abort(&w->out.file);
 	w->is_open = false;
