@@ -51,7 +51,7 @@ static bool act(struct ledger *l, uint64_t *seed, bool live)
 	enum lmd_status st = LMD_OK;
 	bool ok = true;
 
-	switch (r % 6) {
+	switch (r % 5) {
 	case 0:
 	case 1:
 		ok = !l->model[i];
@@ -72,18 +72,6 @@ static bool act(struct ledger *l, uint64_t *seed, bool live)
 		st = live ? lmi_store_alias_set(store, alias_name(i), model_name(j), &err) : LMD_OK;
 		if (ok)
 			l->alias[i] = (int)j;
-		break;
-	case 4:
-		ok = l->model[i] && !l->model[j];
-		st = live ? lmi_store_model_rename(store, model_name(i), model_name(j), &err)
-			  : LMD_OK;
-		if (!ok)
-			break;
-		l->model[j] = l->model[i];
-		l->model[i] = 0;
-		for (unsigned k = 0; k < N_NAME; k++)
-			if (l->alias[k] == (int)i)
-				l->alias[k] = (int)j;
 		break;
 	default:
 		st = live ? lmi_store_usage_add(store, &u, 1, &err) : LMD_OK;

@@ -46,18 +46,6 @@ static int done_remove(void)
 	return added("gone") == -1 ? 1 : added("gone") == 2 ? 0 : -1;
 }
 
-static enum lmd_status do_rename(void)
-{
-	return lmi_store_model_rename(store, "from", "to", &err);
-}
-
-static int done_rename(void)
-{
-	if (added("from") == -1 && added("to") == 3)
-		return 1;
-	return added("from") == 3 && added("to") == -1 ? 0 : -1;
-}
-
 static enum lmd_status do_replace(void)
 {
 	return put_model("old", 6, true);
@@ -132,7 +120,6 @@ static const struct {
 	{"add", do_add, done_add},
 	{"alias", do_alias, done_alias},
 	{"remove", do_remove, done_remove},
-	{"rename", do_rename, done_rename},
 	{"replace", do_replace, done_replace},
 	{"large", do_large, done_large},
 	{"usage", do_usage, done_usage},
@@ -165,7 +152,6 @@ static void make_saved(void)
 	OK(open_as(TEST_VFS));
 	OK(add("base", 1));
 	OK(add("gone", 2));
-	OK(add("from", 3));
 	OK(add("old", 4));
 	OK(lmi_store_alias_set(store, "second", "old", &err));
 	close_store();

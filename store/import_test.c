@@ -323,8 +323,6 @@ START_TEST(leftovers)
 {
 	struct lmi_store_file f, g;
 	char path[256];
-	uint64_t bytes;
-	uint32_t n;
 
 	OK(lmi_store_import(&f, dir, put_file("f", "one"), NULL, &err));
 	OK(lmi_store_import(&g, dir, put_file("g", "three"), NULL, &err));
@@ -336,14 +334,9 @@ START_TEST(leftovers)
 	open_store();
 	ck_assert_uint_eq(report.n_parts_removed, 1);
 	ck_assert_int_eq(n_blobs(), 3);
-	OK(lmi_store_orphans(store, false, &n, &bytes, &err));
-	ck_assert(n == 1 && bytes == 5);
+	/* importing the same content again uses the file that is there */
+	OK(lmi_store_import(&g, dir, put_file("g", "three"), NULL, &err));
 	ck_assert_int_eq(n_blobs(), 3);
-	OK(lmi_store_orphans(store, true, &n, &bytes, &err));
-	ck_assert(n == 1 && bytes == 5);
-	ck_assert_int_eq(n_blobs(), 2);
-	OK(lmi_store_orphans(store, true, &n, &bytes, &err));
-	ck_assert(n == 0 && bytes == 0);
 }
 END_TEST
 

@@ -294,45 +294,6 @@ enum lmd_status lmi_store_model_replace(struct lmi_store *s, const struct lmi_st
 	return remove_unused_files(s, &d, st);
 }
 
-static enum lmd_status rename_row(struct lmi_store *s, const char *from, const char *to,
-				  struct lmd_error *err)
-{
-	int64_t id;
-	enum lmd_status st = lmi_store_model_id(s, from, false, &id, err);
-
-	if (st == LMD_OK)
-		st = lmi_store_name_free(s, to, err);
-	if (st == LMD_OK)
-		st = lmi_store_db_run(s, err, "UPDATE models SET name = ?2 WHERE id = ?1", "it", id,
-				      to);
-	return st;
-}
-
-enum lmd_status lmi_store_model_rename(struct lmi_store *s, const char *from, const char *to,
-				       struct lmd_error *err)
-{
-	enum lmd_status st = lmi_store_db_begin(s, err);
-
-	if (st != LMD_OK)
-		return st;
-	return lmi_store_db_end(s, rename_row(s, from, to, err), err);
-}
-
-enum lmd_status lmi_store_model_used(struct lmi_store *s, const char *name, int64_t at_ns,
-				     struct lmd_error *err)
-{
-	enum lmd_status st = lmi_store_db_begin(s, err);
-	int64_t id;
-
-	if (st != LMD_OK)
-		return st;
-	st = lmi_store_model_id(s, name, true, &id, err);
-	if (st == LMD_OK)
-		st = lmi_store_db_run(s, err, "UPDATE models SET used_at = ?2 WHERE id = ?1", "ii",
-				      id, at_ns);
-	return lmi_store_db_end(s, st, err);
-}
-
 enum lmd_status lmi_store_model_measured(struct lmi_store *s, const char *name,
 					 const struct lmi_store_measured *m, struct lmd_error *err)
 {
@@ -378,68 +339,4 @@ enum lmd_status lmi_store_model_set_state(struct lmi_store *s, const char *name,
 		st = lmi_store_db_run(s, err, "UPDATE models SET state = ?2 WHERE id = ?1", "ii",
 				      id, (int64_t)state);
 	return lmi_store_db_end(s, st, err);
-}
-
-/* Checks that the row has files with these digests. */
-static enum lmd_status same_content(struct lmi_store *s, int64_t id, const struct lmi_store_file *f,
-				    uint32_t n, struct lmd_error *err)
-{
-	enum lmd_status st;
-	int64_t n_same = 0, n_row = 0;
-	bool found;
-
-	st = lmi_store_db_number(s, err, &n_row, &found,
-				 "SELECT count(*) FROM model_files WHERE model_id = ?1", "i", id);
-	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
-		int64_t one = 0;
-
-		st = lmi_store_db_number(
-			s, err, &one, &found,
-			"SELECT 1 FROM model_files WHERE model_id = ?1 AND part = ?2 AND "
-			"digest = ?3 AND size = ?4",
-			"iiti", id, (int64_t)i, f[i].digest, (int64_t)f[i].size);
-		n_same += found;
-	}
-	if (st == LMD_OK && (n_same != n || n_row != n))
-		st = lmd_fail(err, LMD_INVALID,
-			      "%u files, %lld of them as added, but the model has %lld: files with "
-			      "other content must be added as another model",
-			      n, (long long)n_same, (long long)n_row);
-	return st;
-}
-
-static enum lmd_status identify(struct lmi_store *s, const char *name,
-				const struct lmi_store_file *f, uint32_t n, struct lmd_error *err)
-{
-	int64_t id, imported = 0;
-	uint64_t size;
-	bool found;
-	enum lmd_status st = lmi_store_model_id(s, name, true, &id, err);
-
-	if (st == LMD_OK)
-		st = lmi_store_db_number(s, err, &imported, &found,
-					 "SELECT imported FROM models WHERE id = ?1", "i", id);
-	if (st == LMD_OK)
-		st = check_files(f, n, imported, &size, err);
-	if (st == LMD_OK)
-		st = same_content(s, id, f, n, err);
-	if (st == LMD_OK)
-		st = lmi_store_db_run(s, err, "DELETE FROM model_files WHERE model_id = ?1", "i",
-				      id);
-	if (st == LMD_OK)
-		st = put_files(s, id, f, n, imported, err);
-	if (st == LMD_OK)
-		st = lmi_store_db_run(s, err, "UPDATE models SET state = 0 WHERE id = ?1", "i", id);
-	return st;
-}
-
-enum lmd_status lmi_store_model_identify(struct lmi_store *s, const char *name,
-					 const struct lmi_store_file *files, uint32_t n,
-					 struct lmd_error *err)
-{
-	enum lmd_status st = lmi_store_db_begin(s, err);
-
-	if (st != LMD_OK)
-		return st;
-	return lmi_store_db_end(s, identify(s, name, files, n, err), err);
 }

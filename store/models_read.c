@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads rows of models into the caller's arena. */
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/base/arena.h"
 #include "store/blob.h"
 #include "store/db.h"
 
 #define COLUMNS                                                                                    \
-	"m.name, m.digest, m.size, m.format, m.arch, m.facts, m.state, m.added_at, m.used_at, "    \
+	"m.name, m.digest, m.size, m.format, m.arch, m.facts, m.state, m.added_at, "                \
 	"m.imported, m.memory_bytes, m.load_ns, m.prefill_tps, m.decode_tps, m.measured_at, "      \
 	"m.id, "                                                                                   \
 	"(SELECT count(*) FROM model_files f WHERE f.model_id = m.id)"
@@ -105,19 +100,18 @@ static enum lmd_status get_model(struct lmi_store *s, struct lmd_arena *a, sqlit
 	m->facts = lmi_store_db_text(a, q, 5);
 	m->state = (enum lmi_store_state)sqlite3_column_int(q, 6);
 	m->added_at = sqlite3_column_int64(q, 7);
-	m->used_at = sqlite3_column_int64(q, 8);
-	m->imported = sqlite3_column_int(q, 9);
+	m->imported = sqlite3_column_int(q, 8);
 	m->measured = (struct lmi_store_measured){
-		.memory_bytes = (uint64_t)sqlite3_column_int64(q, 10),
-		.load_ns = (uint64_t)sqlite3_column_int64(q, 11),
-		.prefill_tps = sqlite3_column_double(q, 12),
-		.decode_tps = sqlite3_column_double(q, 13),
-		.at_ns = sqlite3_column_int64(q, 14),
+		.memory_bytes = (uint64_t)sqlite3_column_int64(q, 9),
+		.load_ns = (uint64_t)sqlite3_column_int64(q, 10),
+		.prefill_tps = sqlite3_column_double(q, 11),
+		.decode_tps = sqlite3_column_double(q, 12),
+		.at_ns = sqlite3_column_int64(q, 13),
 	};
-	m->n_files = (uint32_t)sqlite3_column_int(q, 16);
+	m->n_files = (uint32_t)sqlite3_column_int(q, 15);
 	if (!m->name || !m->format || !m->arch || !m->facts)
 		return lmi_store_rows_nomem(err);
-	return get_files(s, a, sqlite3_column_int64(q, 15), m, err);
+	return get_files(s, a, sqlite3_column_int64(q, 14), m, err);
 }
 
 enum lmd_status lmi_store_model_list(struct lmi_store *s, struct lmi_store_models *out,
@@ -175,60 +169,5 @@ enum lmd_status lmi_store_model_find(struct lmi_store *s, const char *name,
 		*out = m;
 	else
 		lmi_store_models_fini(&m);
-	return st;
-}
-
-static enum lmd_status is_unused_blob(struct lmi_store *s, const char *name, bool *is,
-				      struct lmd_error *err)
-{
-	bool found;
-	int64_t one;
-	enum lmd_status st;
-
-	*is = false;
-	if (strncmp(name, "sha256-", 7) != 0 || !lmi_store_digest_ok(name + 7))
-		return LMD_OK;
-	st = lmi_store_db_number(s, err, &one, &found,
-				 "SELECT 1 FROM model_files JOIN models ON id = model_id "
-				 "WHERE imported AND model_files.digest = ?1",
-				 "t", name + 7);
-	*is = st == LMD_OK && !found;
-	return st;
-}
-
-enum lmd_status lmi_store_orphans(struct lmi_store *s, bool remove, uint32_t *n_files,
-				  uint64_t *bytes, struct lmd_error *err)
-{
-	struct dirent *e;
-	enum lmd_status st;
-	uint64_t sum = 0;
-	uint32_t n = 0;
-	bool is;
-	int fd;
-	DIR *d;
-
-	st = lmi_store_blob_folder(&fd, s->dir_fd, err);
-	if (st != LMD_OK)
-		return st;
-	d = fdopendir(fd);
-	if (!d) {
-		close(fd);
-		return lmi_store_rows_nomem(err);
-	}
-	while (st == LMD_OK && (e = readdir(d))) {
-		struct stat sb;
-
-		st = is_unused_blob(s, e->d_name, &is, err);
-		if (st != LMD_OK || !is || fstatat(fd, e->d_name, &sb, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    (remove && unlinkat(fd, e->d_name, 0) < 0))
-			continue;
-		n++;
-		sum += (uint64_t)sb.st_size;
-	}
-	closedir(d);
-	if (st == LMD_OK) {
-		*n_files = n;
-		*bytes = sum;
-	}
 	return st;
 }

@@ -127,7 +127,7 @@ struct lmi_store_model {
 	const char *facts; /* properties as a JSON object: parameters, layers, context, quant,
 			    * file_type, license, chat_template, ... */
 	enum lmi_store_state state;
-	int64_t added_at, used_at;
+	int64_t added_at;
 	bool imported; /* its files are models/sha256-HEX in this store */
 	struct lmi_store_measured measured;
 	uint32_t n_files;
@@ -161,14 +161,9 @@ LMD_NODISCARD enum lmd_status lmi_store_model_replace(struct lmi_store *s,
 
 /* Removes a model by name, and its aliases.  An alias returns LMD_INVALID, to avoid mistakes.
  * Imported files that no other row refers to are removed from the disk after the row; if a crash
- * prevents that, lmi_store_orphans finds them. */
+ * prevents that, they stay, and importing the same content again uses them. */
 LMD_NODISCARD enum lmd_status lmi_store_model_remove(struct lmi_store *s, const char *name,
 						     struct lmd_error *err);
-
-/* Renames a model; `from` must not be an alias, and no model or alias may be called `to`.  Aliases
- * of the model are kept. */
-LMD_NODISCARD enum lmd_status lmi_store_model_rename(struct lmi_store *s, const char *from,
-						     const char *to, struct lmd_error *err);
 
 /* Finds a model by name or alias; *out has one model. */
 LMD_NODISCARD enum lmd_status lmi_store_model_find(struct lmi_store *s, const char *name,
@@ -180,20 +175,12 @@ LMD_NODISCARD enum lmd_status
 lmi_store_model_list(struct lmi_store *s, struct lmi_store_models *out, struct lmd_error *err);
 
 /* Update a model, found by name or alias. */
-LMD_NODISCARD enum lmd_status lmi_store_model_used(struct lmi_store *s, const char *name,
-						   int64_t at_ns, struct lmd_error *err);
 LMD_NODISCARD enum lmd_status lmi_store_model_measured(struct lmi_store *s, const char *name,
 						       const struct lmi_store_measured *m,
 						       struct lmd_error *err);
 LMD_NODISCARD enum lmd_status lmi_store_model_set_state(struct lmi_store *s, const char *name,
 							enum lmi_store_state state,
 							struct lmd_error *err);
-/* Stores new identities of files whose content is the same, for example after the folder was
- * copied.  n and all digests must be those of the row, otherwise LMD_INVALID.  The state becomes
- * "ready". */
-LMD_NODISCARD enum lmd_status lmi_store_model_identify(struct lmi_store *s, const char *name,
-						       const struct lmi_store_file *files,
-						       uint32_t n, struct lmd_error *err);
 
 /* Checks that the open file `fd` has the size, dev, ino, mtime and ctime of the row; otherwise
  * returns LMD_CORRUPT with an error message about the difference.  Map the same descriptor that was
@@ -205,11 +192,6 @@ LMD_NODISCARD enum lmd_status lmi_store_file_same(const struct lmi_store_file *f
  * one is not the file that was added.  Any thread. */
 LMD_NODISCARD enum lmd_status lmi_store_model_changed(const struct lmi_store_model *m,
 						      struct lmd_error *err);
-
-/* Counts imported files without a row and, with `remove`, removes them.  A file that was just
- * imported has no row yet, so no import may be running. */
-LMD_NODISCARD enum lmd_status lmi_store_orphans(struct lmi_store *s, bool remove, uint32_t *n_files,
-						uint64_t *bytes, struct lmd_error *err);
 
 /* Aliases: additional names of models.  An alias of an alias refers to its model. */
 

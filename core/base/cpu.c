@@ -184,34 +184,3 @@ void lmi_cpu_detect(struct lmd_cpu *out)
 		out->l3_bytes = (uint64_t)sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
 }
-
-const char *lmi_cpu_flag_names(uint64_t flags, char *buf, size_t n)
-{
-	static const struct {
-		uint64_t flag;
-		const char *name;
-	} names[] = {
-		{LMD_CPU_AVX2, "avx2"},
-		{LMD_CPU_AVX_VNNI, "avx_vnni"},
-		{LMD_CPU_AVX512, "avx512"},
-		{LMD_CPU_AVX512_VNNI, "avx512_vnni"},
-		{LMD_CPU_AVX512_BF16, "avx512_bf16"},
-		{LMD_CPU_AVX512_FP16, "avx512_fp16"},
-		{LMD_CPU_AVX512_VBMI, "avx512_vbmi"},
-		{LMD_CPU_AMX_INT8, "amx_int8"},
-		{LMD_CPU_AMX_BF16, "amx_bf16"},
-		{LMD_CPU_NEON, "neon"},
-		{LMD_CPU_DOTPROD, "dotprod"},
-		{LMD_CPU_I8MM, "i8mm"},
-		{LMD_CPU_SVE, "sve"},
-	};
-	size_t at = 0;
-
-	if (n)
-		*buf = 0;
-	for (size_t i = 0; i < LMD_LEN(names) && at + 1 < n; i++)
-		if (flags & names[i].flag)
-			at += (size_t)snprintf(buf + at, n - at, "%s%s", at ? " " : "",
-					       names[i].name);
-	return buf;
-}

@@ -21,8 +21,4 @@ uint32_t lmi_cpu_count(void);
  * ("/sys/devices/system/cpu/cpu0/cache"). Leaves *out unchanged if the folder describes none. */
 void lmi_cpu_caches(const char *sysfs_cpu0_cache, struct lmd_cpu *out);
 
-/* Writes the names of the set flags, separated by spaces, for `llamactl` and the log; returns
- * buf. */
-const char *lmi_cpu_flag_names(uint64_t flags, char *buf, size_t n);
-
 #endif /* LLAMAD_CORE_BASE_CPU_H */

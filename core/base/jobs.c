@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -16,7 +15,6 @@ struct lmi_jobs {
 	const char *name;
 	uint32_t n_max, n_thread;
 	pthread_t *threads; /* [n_thread] */
-	_Atomic uint32_t n_pending;
 
 	pthread_mutex_t lock;
 	pthread_cond_t filled;
@@ -30,7 +28,6 @@ static void deliver(struct lmi_mailbox_message *m)
 {
 	struct lmi_job *job = (struct lmi_job *)((char *)m - offsetof(struct lmi_job, message));
 
-	atomic_fetch_sub(&job->jobs->n_pending, 1);
 	job->done(job->arg);
 }
 
@@ -144,7 +141,6 @@ enum lmd_status lmi_jobs_submit(struct lmi_jobs *j, struct lmi_job *job, struct 
 	enum lmd_status st = LMD_OK;
 
 	job->message.deliver = deliver;
-	job->jobs = j;
 	job->next = NULL;
 	(void)pthread_mutex_lock(&j->lock);
 	if (j->closed)
@@ -155,7 +151,6 @@ enum lmd_status lmi_jobs_submit(struct lmi_jobs *j, struct lmi_job *job, struct 
 		*j->end = job;
 		j->end = &job->next;
 		j->n_waiting++;
-		atomic_fetch_add(&j->n_pending, 1);
 		(void)pthread_cond_signal(&j->filled);
 	}
 	(void)pthread_mutex_unlock(&j->lock);
@@ -165,11 +160,6 @@ enum lmd_status lmi_jobs_submit(struct lmi_jobs *j, struct lmi_job *job, struct 
 			    : lmd_fail(err, st, "%s: the queue is full with %u waiting jobs; try "
 						"again later",
 				       j->name, j->n_max);
-}
-
-uint32_t lmi_jobs_pending(const struct lmi_jobs *j)
-{
-	return atomic_load(&j->n_pending);
 }
 
 void lmi_jobs_close(struct lmi_jobs *j)

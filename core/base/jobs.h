@@ -23,7 +23,6 @@ struct lmi_job {
 	/* private to the queue */
 	struct lmi_mailbox_message message;
 	struct lmi_job *next;
-	struct lmi_jobs *jobs;
 };
 
 struct lmi_jobs_opts {
@@ -45,8 +44,6 @@ void lmi_jobs_destroy(struct lmi_jobs *j);
 /* The queue owns the job until `done` is called. LMD_BUSY: n_max jobs are waiting; LMD_CANCELLED:
  * the queue is closed. On error neither function is called. Any thread. */
 enum lmd_status lmi_jobs_submit(struct lmi_jobs *j, struct lmi_job *job, struct lmd_error *err);
-/* Returns how many submitted jobs are not done: waiting, running, or in the mailbox. Any thread. */
-uint32_t lmi_jobs_pending(const struct lmi_jobs *j);
 
 /* Stops accepting jobs. Idempotent; any thread. */
 void lmi_jobs_close(struct lmi_jobs *j);

@@ -172,7 +172,7 @@ START_TEST(every_job_once)
 		while (lmi_jobs_submit(j, &tasks[i].job, &err) == LMD_BUSY)
 			(void)wait_and_drain(&mb);
 	}
-	while (lmi_jobs_pending(j))
+	while (n_done < LMD_LEN(tasks))
 		(void)wait_and_drain(&mb);
 	for (uint32_t i = 0; i < LMD_LEN(tasks); i++) {
 		ck_assert_uint_eq(tasks[i].n_done, 1);
@@ -207,9 +207,7 @@ START_TEST(bounds_and_close)
 	ck_assert(lmi_jobs_run_one(j));
 	ck_assert_uint_eq(t[0].n_run, 1);
 	ck_assert_uint_eq(t[0].n_done, 0);
-	ck_assert_uint_eq(lmi_jobs_pending(j), 2);
 	ck_assert_uint_eq(lmi_mailbox_drain(&mb), 1);
-	ck_assert_uint_eq(lmi_jobs_pending(j), 1);
 	ck_assert_int_eq(lmi_jobs_submit(j, &t[2].job, &err), LMD_OK);
 	lmi_jobs_close(j);
 	lmi_jobs_close(j);
@@ -219,7 +217,6 @@ START_TEST(bounds_and_close)
 	ck_assert_uint_eq(lmi_mailbox_drain(&mb), 2);
 	ck_assert_uint_eq(t[1].n_done + t[2].n_done, 2);
 	ck_assert_uint_eq(t[3].n_run, 0);
-	ck_assert_uint_eq(lmi_jobs_pending(j), 0);
 	lmi_jobs_destroy(j);
 	lmi_mailbox_fini(&mb);
 }

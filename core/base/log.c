@@ -58,12 +58,3 @@ void lmi_log_vwrite(struct lmi_log *log, const char *topic, int level, const cha
 		;
 	errno = saved;
 }
-
-void lmi_log_write(struct lmi_log *log, const char *topic, int level, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	lmi_log_vwrite(log, topic, level, fmt, ap);
-	va_end(ap);
-}

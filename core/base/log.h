@@ -29,8 +29,6 @@ void lmi_log_init(struct lmi_log *log, int level, int fd);
 /* Writes "llamad: warn: topic: message", or for the journal "<4>topic: message". Control characters
  * become spaces. Any thread. */
 void lmi_log_vwrite(struct lmi_log *log, const char *topic, int level, const char *fmt, va_list ap);
-void lmi_log_write(struct lmi_log *log, const char *topic, int level, const char *fmt, ...)
-	LMD_PRINTF(4, 5);
 
 /* "error" .. "trace"; "?" for any other number. */
 const char *lmi_log_level_name(int level);

@@ -169,11 +169,6 @@ void lmi_host_set_log_level(struct lmd_host *h, int level)
 	atomic_store(&((struct host *)h->ctx)->log.level, level);
 }
 
-void lmi_host_set_log_fd(struct lmd_host *h, int fd)
-{
-	((struct host *)h->ctx)->log.fd = fd;
-}
-
 void lmi_host_set_log_journal(struct lmd_host *h, bool journal)
 {
 	((struct host *)h->ctx)->log.journal = journal;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
@@ -131,14 +132,17 @@ START_TEST(log_level)
 {
 	FILE *f = tmpfile();
 	char line[256];
+	int fd;
 
 	ck_assert_ptr_nonnull(f);
-	lmi_host_set_log_fd(h, fileno(f));
+	fd = dup(STDERR_FILENO);
+	ck_assert(fd >= 0 && dup2(fileno(f), STDERR_FILENO) >= 0);
 	h->log(h->ctx, "t", LMD_LOG_INFO, "not by default");
 	lmi_host_set_log_level(h, LMD_LOG_INFO);
 	h->log(h->ctx, "t", LMD_LOG_INFO, "now n=%d", 1);
 	lmi_host_set_log_journal(h, true);
 	h->log(h->ctx, "t", LMD_LOG_WARN, "for the journal");
+	ck_assert(dup2(fd, STDERR_FILENO) >= 0 && !close(fd));
 	rewind(f);
 	ck_assert_ptr_nonnull(fgets(line, sizeof(line), f));
 	ck_assert_str_eq(line, "llamad: info: t: now n=1\n");

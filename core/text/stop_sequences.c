@@ -19,7 +19,6 @@ struct matcher {
 
 struct lmi_stop_matcher {
 	uint32_t n;
-	size_t max;
 	struct matcher m[LMI_STOP_SEQUENCES_MAX];
 	char *bytes;
 	uint16_t *fails;
@@ -82,8 +81,6 @@ enum lmd_status lmi_stop_create(struct lmi_stop_matcher **out, const struct lmd_
 		s->m[i] = (struct matcher){s->bytes + at, s->fails + at, (uint16_t)text[i].len, 0};
 		fill_fail(&s->m[i]);
 		at += text[i].len;
-		if (text[i].len > s->max)
-			s->max = text[i].len;
 	}
 	*out = s;
 	return LMD_OK;
@@ -102,11 +99,6 @@ void lmi_stop_reset(struct lmi_stop_matcher *s)
 {
 	for (uint32_t i = 0; i < s->n; i++)
 		s->m[i].at = 0;
-}
-
-size_t lmi_stop_longest(const struct lmi_stop_matcher *s)
-{
-	return s->max;
 }
 
 /* The matcher with the longest partial match. */

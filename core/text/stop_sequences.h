@@ -30,18 +30,16 @@ void lmi_stop_destroy(struct lmi_stop_matcher *s); /* NULL allowed */
 /* Forgets everything that was fed. */
 void lmi_stop_reset(struct lmi_stop_matcher *s);
 
-/* Length of the longest stop sequence.  Feeding n bytes writes at most n plus this many. */
-size_t lmi_stop_longest(const struct lmi_stop_matcher *s);
-
-/* Feeds in[0..n).  Writes the bytes that cannot be part of a stop sequence and sets *n_out.
+/* Feeds in[0..n).  Writes the bytes that cannot be part of a stop sequence and sets *n_out, which is
+ * at most n plus the length of the longest stop sequence.
  * Returns the index of the stop sequence that is now complete, or -1.  After a match the output
  * ends before the stop sequence, *used is the number of input bytes consumed, and the object is as
  * after lmi_stop_reset. */
 int lmi_stop_feed(struct lmi_stop_matcher *s, const char *in, size_t n, char *out, size_t *n_out,
 		  size_t *used);
 
-/* Ends the stream without a match: writes the bytes that are held back (at most lmi_stop_longest -
- * 1). */
+/* Ends the stream without a match: writes the bytes that are held back (fewer than
+ * the longest stop sequence has). */
 size_t lmi_stop_flush(struct lmi_stop_matcher *s, char *out);
 
 #endif /* LLAMAD_CORE_TEXT_STOP_SEQUENCES_H */
