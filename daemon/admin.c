@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/clock.h"
 #include "core/plugin/host_services.h"
 #include "daemon/daemon_impl.h"
 
@@ -115,7 +116,7 @@ void lmi_daemon_drain(struct lmi_daemon *d, int64_t drain_ms)
 	lmi_daemon_notify_send(&d->notify, "STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=%lld",
 			       (long long)(drain_ms + 10000) * 1000);
 	d->phase = LMI_DAEMON_PHASE_DRAINING;
-	d->until = lmi_loop_now() + (uint64_t)drain_ms * LMI_DAEMON_NS_PER_MS;
+	d->until = lmi_loop_now() + (uint64_t)drain_ms * LMI_NS_PER_MS;
 	lmi_service_close(d->service);
 }
 

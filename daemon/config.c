@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
@@ -14,6 +15,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
+#include "core/base/default_socket.h"
 #include "core/base/file.h"
 #include "core/base/printable.h"
 #include "core/cli/suggest.h"
@@ -306,20 +308,19 @@ static const char *env_path(struct lmi_config *c, const struct lmi_config_env *e
 static enum lmd_status default_socket(struct lmi_config *c, const struct lmi_config_env *env,
 				      struct lmd_error *err)
 {
-	const char *dir = env_path(c, env, "RUNTIME_DIRECTORY"), *below = "";
+	const char *dir = env_path(c, env, "RUNTIME_DIRECTORY");
+	const char *session = env->get(env->arg, "XDG_RUNTIME_DIR");
+	enum lmi_default_socket socket =
+		env->uid ? lmi_default_socket_own(env->uid, session) : LMI_DEFAULT_SOCKET_SYSTEM;
+	char path[PATH_MAX];
 
-	if (!dir && env->uid == 0)
-		dir = "/run/llamad";
-	if (!dir) {
-		dir = env_path(c, env, "XDG_RUNTIME_DIR");
-		below = "/llamad";
-	}
-	if (!dir) { /* no login session; the clients use the same rule (client/lib/url.c) */
-		c->socket_in_tmp = true;
-		c->socket = lmi_arena_printf(c->arena, "ipc:///tmp/llamad-%u/llamad.sock", env->uid);
+	if (dir) {
+		(void)snprintf(path, sizeof(path), "%s/" LMI_DEFAULT_SOCKET_NAME, dir);
 	} else {
-		c->socket = lmi_arena_printf(c->arena, "ipc://%s%s/llamad.sock", dir, below);
+		(void)lmi_default_socket_path(path, sizeof(path), socket, env->uid, session);
+		c->socket_in_tmp = socket == LMI_DEFAULT_SOCKET_TMP;
 	}
+	c->socket = lmi_arena_printf(c->arena, "ipc://%s", path);
 	return c->socket ? LMD_OK : no_memory(err);
 }
 

@@ -3,12 +3,15 @@
  * The life cycle of the daemon: start, ticks of the loop, shutdown. */
 #include "daemon/daemon.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
+#include "core/base/default_socket.h"
 #include "daemon/daemon_impl.h"
 #include "llamad/version.h"
 
@@ -60,10 +63,10 @@ static uint64_t stopping(struct lmi_daemon *d, uint64_t now)
 			return d->until;
 		lmi_service_stop(d->service, now);
 		d->phase = LMI_DAEMON_PHASE_ENDING;
-		d->until = now + FINAL_READ_MS * LMI_DAEMON_NS_PER_MS;
+		d->until = now + FINAL_READ_MS * LMI_NS_PER_MS;
 	}
-	if (d->hurry && d->until > now + FINAL_READ_HURRY_MS * LMI_DAEMON_NS_PER_MS)
-		d->until = now + FINAL_READ_HURRY_MS * LMI_DAEMON_NS_PER_MS;
+	if (d->hurry && d->until > now + FINAL_READ_HURRY_MS * LMI_NS_PER_MS)
+		d->until = now + FINAL_READ_HURRY_MS * LMI_NS_PER_MS;
 	lmi_service_tick(d->service, now);
 	if (now >= d->until || is_quiet(d))
 		lmi_loop_stop(d->loop);
@@ -104,20 +107,16 @@ enum lmd_status lmi_daemon_signals(struct lmi_daemon *d, struct lmd_error *err)
 	return st == LMD_OK ? lmi_loop_signal(d->loop, SIGHUP, on_reload, d, err) : st;
 }
 
-/* Returns true if clients find the socket without --socket, by the rule of lmd_client_default_url. */
+/* Returns whether clients of this user find the socket without --socket. */
 static bool is_default_socket(const struct lmi_daemon *d)
 {
-	static const char system_path[] = "/run/llamad/llamad.sock";
-	const char *path = d->config->socket + strlen("ipc://");
-	const char *folder = d->env->get(d->env->arg, "XDG_RUNTIME_DIR");
-	size_t n = folder ? strlen(folder) : 0;
+	const char *dir = d->env->get(d->env->arg, "XDG_RUNTIME_DIR");
+	uint32_t uid = d->env->uid;
+	char path[PATH_MAX];
 
-	if (!strcmp(path, system_path))
-		return true;
-	if (access(system_path, F_OK) == 0)
-		return false; /* clients look there first */
-	return d->config->socket_in_tmp ||
-	       (n && !strncmp(path, folder, n) && !strcmp(path + n, "/llamad/llamad.sock"));
+	(void)lmi_default_socket_path(path, sizeof(path), lmi_default_socket_find(uid, dir), uid,
+				      dir);
+	return !strcmp(d->config->socket + strlen("ipc://"), path);
 }
 
 /* Tells a user who started the daemon in a terminal which commands to try in another one. */

@@ -52,8 +52,6 @@ struct lmi_daemon {
 	struct lmd_error rescan_err;
 };
 
-#define LMI_DAEMON_NS_PER_MS 1000000ull
-
 /* ---- daemon.c ---- */
 
 /* Makes the loop handle SIGTERM, SIGINT and SIGHUP. */

@@ -6,6 +6,7 @@
  * first_token bounds the time without progress.  Progress is taken from the engines' counters,
  * which are read in every tick and at least LOOKS times within the limit while a generation waits
  * for its first token. */
+#include "core/base/clock.h"
 #include "service/generate_work.h"
 
 #include "service/stream.h"
@@ -66,7 +67,7 @@ static uint64_t deadline_of(const struct lmi_svc_generation *g)
 		return UINT64_MAX;
 	if (!awaits_first_token(g))
 		return when;
-	first = last_progress(g) + g->svc->limits.first_token_ms * LMI_SVC_NS_PER_MS;
+	first = last_progress(g) + g->svc->limits.first_token_ms * LMI_NS_PER_MS;
 	return first < when ? first : when;
 }
 
@@ -110,11 +111,11 @@ void lmi_svc_generate_tick(struct lmi_service *svc, uint64_t now)
 
 uint64_t lmi_svc_generate_deadline(const struct lmi_service *svc)
 {
-	uint64_t look = svc->watched_ns + svc->limits.first_token_ms * LMI_SVC_NS_PER_MS / LOOKS;
+	uint64_t look = svc->watched_ns + svc->limits.first_token_ms * LMI_NS_PER_MS / LOOKS;
 	uint64_t when = UINT64_MAX;
 
 	for (const struct lmi_svc_generation *g = svc->works; g; g = g->next) {
-		uint64_t end = g->cancel_waits ? svc->now + LMI_SVC_NS_PER_MS : deadline_of(g);
+		uint64_t end = g->cancel_waits ? svc->now + LMI_NS_PER_MS : deadline_of(g);
 
 		when = end < when ? end : when;
 		if (awaits_first_token(g) && look < when)
@@ -139,7 +140,7 @@ static uint64_t settled_until(const struct lmi_svc_generation *g)
 
 void lmi_svc_generate_defer_wakeups(struct lmi_service *svc, uint64_t now)
 {
-	uint64_t longest = now + svc->limits.hold_default * LMI_SVC_NS_PER_MS;
+	uint64_t longest = now + svc->limits.hold_default * LMI_NS_PER_MS;
 
 	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next)
 		r->defer_wakeups_until_ns = r->n_running ? UINT64_MAX : 0;

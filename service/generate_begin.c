@@ -3,6 +3,7 @@
  * A generation from its request to the queue: finds and loads its model, and tokenises its
  * prompt. */
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "service/generate_work.h"
 #include "service/ops.h"
 #include "service/prompt.h"
@@ -160,7 +161,7 @@ static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_
 	*a->copy = (struct lmi_svc_copy){0};
 	lmi_svc_idempotency_key_reply_init(&g->once, a);
 	g->serial = ++svc->serial;
-	g->deadline_ns = a->now + timeout * LMI_SVC_NS_PER_MS;
+	g->deadline_ns = a->now + timeout * LMI_NS_PER_MS;
 	g->ready_ns = UINT64_MAX;
 	g->next = svc->works;
 	if (g->next)

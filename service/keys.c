@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "service/call.h"
 #include "service/ops.h"
 #include "service/request.h"
@@ -109,7 +110,7 @@ enum lmd_status lmi_svc_do_key_add(const struct lmi_svc_request_ctx *a, uint32_t
 		.label = k->label,
 		.role = q->role == LMI_WIRE_ROLE_ADMIN ? LMI_STORE_ADMIN : LMI_STORE_USER,
 		.created_at = k->now_ns,
-		.expires_at = q->expires_ms * (int64_t)LMI_SVC_NS_PER_MS,
+		.expires_at = q->expires_ms * (int64_t)LMI_NS_PER_MS,
 	};
 	(void)snprintf(k->key.hash, sizeof(k->key.hash), "%.*s", (int)q->digest.len, q->digest.ptr);
 	if (q->expires_ms && k->key.expires_at <= k->now_ns) {
@@ -182,8 +183,8 @@ static enum lmd_status fill(struct lmi_svc_call *c, struct lmi_wire_reply *r)
 			.label = lmi_svc_str(key->label),
 			.role = key->role == LMI_STORE_ADMIN ? LMI_WIRE_ROLE_ADMIN
 							     : LMI_WIRE_ROLE_USER,
-			.created_ms = key->created_at / (int64_t)LMI_SVC_NS_PER_MS,
-			.expires_ms = key->expires_at / (int64_t)LMI_SVC_NS_PER_MS,
+			.created_ms = key->created_at / (int64_t)LMI_NS_PER_MS,
+			.expires_ms = key->expires_at / (int64_t)LMI_NS_PER_MS,
 			.expired = key->expires_at && key->expires_at <= k->now_ns,
 		};
 	}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "service/service_state.h"
 
@@ -75,7 +76,7 @@ static uint32_t note_failure(const struct lmi_service *svc, struct lmi_svc_model
 
 	m->n_fail++;
 	pause = pause_of(svc, m->n_fail);
-	m->fail_until = svc->now + pause * LMI_SVC_NS_PER_MS;
+	m->fail_until = svc->now + pause * LMI_NS_PER_MS;
 	m->fail = *err;
 	return pause;
 }
@@ -145,7 +146,7 @@ void lmi_svc_model_on_opened(void *arg)
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
 			 "model ready; model=%s engine=%llu ms=%llu", lmi_svc_model_name(m),
 			 (unsigned long long)r->number,
-			 (unsigned long long)(r->load_ns / LMI_SVC_NS_PER_MS));
+			 (unsigned long long)(r->load_ns / LMI_NS_PER_MS));
 	lmi_svc_resident_ref(r); /* keeps r alive during the callbacks */
 	tell_wants(m, svc->now, r, NULL, 0);
 	lmi_svc_resident_unref(r, svc->now);
@@ -226,8 +227,8 @@ void lmi_svc_model_add_waiter(struct lmi_service *svc, uint64_t now, struct lmi_
 	}
 	if (!m->coming && m->n_fail && now < m->fail_until) {
 		w->ready(w, now, NULL, &m->fail,
-			 (uint32_t)((m->fail_until - now + LMI_SVC_NS_PER_MS - 1) /
-				    LMI_SVC_NS_PER_MS));
+			 (uint32_t)((m->fail_until - now + LMI_NS_PER_MS - 1) /
+				    LMI_NS_PER_MS));
 		return;
 	}
 	add_want(m, w);
@@ -332,7 +333,7 @@ static uint64_t keep_end(const struct lmi_svc_loaded_model *r)
 
 	if (r->state != LMI_SVC_RESIDENT_READY || r->n_user || keep < 0)
 		return UINT64_MAX;
-	return r->idle_ns + (uint64_t)keep * LMI_SVC_NS_PER_MS;
+	return r->idle_ns + (uint64_t)keep * LMI_NS_PER_MS;
 }
 
 void lmi_svc_models_tick(struct lmi_service *svc, uint64_t now)
@@ -353,7 +354,7 @@ uint64_t lmi_svc_models_deadline(const struct lmi_service *svc)
 	uint64_t when = UINT64_MAX;
 
 	for (const struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next) {
-		uint64_t end = r->job_waits ? svc->now + 10 * LMI_SVC_NS_PER_MS : keep_end(r);
+		uint64_t end = r->job_waits ? svc->now + 10 * LMI_NS_PER_MS : keep_end(r);
 
 		when = end < when ? end : when;
 	}

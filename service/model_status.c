@@ -3,6 +3,7 @@
  * The state of models and of those in memory, as the protocol names it. */
 #include "service/model_status.h"
 
+#include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "service/generate.h"
 #include "service/request.h"
@@ -61,6 +62,6 @@ void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_l
 	out->weight_bytes = (int64_t)e.weight_bytes;
 	out->kv_bytes = (int64_t)e.kv_bytes;
 	out->scratch_bytes = (int64_t)e.scratch_bytes;
-	out->loaded_ms = (int64_t)((svc->now - r->ready_ns) / LMI_SVC_NS_PER_MS);
-	out->idle_ms = r->n_user ? 0 : (int64_t)((svc->now - r->idle_ns) / LMI_SVC_NS_PER_MS);
+	out->loaded_ms = (int64_t)((svc->now - r->ready_ns) / LMI_NS_PER_MS);
+	out->idle_ms = r->n_user ? 0 : (int64_t)((svc->now - r->idle_ns) / LMI_NS_PER_MS);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "service/ops.h"
 #include "service/output.h"
 #include "service/request.h"
@@ -65,8 +66,8 @@ enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *r
 		.v = a->req->v,
 		.conn = a->who->conn,
 		.after = after,
-		.hold_ns = hold * LMI_SVC_NS_PER_MS,
-		.until_ns = a->now + wait * LMI_SVC_NS_PER_MS,
+		.hold_ns = hold * LMI_NS_PER_MS,
+		.until_ns = a->now + wait * LMI_NS_PER_MS,
 		.max = (uint32_t)((uint64_t)q->max < l->items ? (uint64_t)q->max : l->items),
 		.reply = a->reply,
 		.arg = a->arg,
@@ -116,8 +117,8 @@ static void fill_stream(struct lmi_wire_stream *out, const struct lmi_svc_stream
 							 : LMI_WIRE_STREAM_STATE_WAITING,
 					.rid = lmi_svc_str(s->rid),
 					.last = (int64_t)lmi_svc_output_last(&s->out),
-					.age_ms = (int64_t)((now - s->made_ns) / LMI_SVC_NS_PER_MS),
-					.lease_ms = (int64_t)(s->lease_ns / LMI_SVC_NS_PER_MS)};
+					.age_ms = (int64_t)((now - s->made_ns) / LMI_NS_PER_MS),
+					.lease_ms = (int64_t)(s->lease_ns / LMI_NS_PER_MS)};
 	memcpy(out->id.b, s->id, sizeof(out->id.b));
 }
 

@@ -10,6 +10,7 @@
 #include <poll.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "service/call.h"
 #include "service/generate.h"
@@ -141,13 +142,13 @@ enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_se
 	if (opts->hooks)
 		svc->hooks = *opts->hooks;
 	svc->start_ns = svc->now = opts->host->now_ns(opts->host->ctx);
-	svc->mean_ns = 1000 * LMI_SVC_NS_PER_MS;
+	svc->mean_ns = 1000 * LMI_NS_PER_MS;
 	st = lmi_svc_random(svc->boot.b, sizeof(svc->boot.b), err);
 	if (st == LMD_OK)
 		st = lmi_svc_streams_init(&svc->streams, err);
 	if (st == LMD_OK)
 		st = lmi_svc_idempotency_keys_init(&svc->rids, (uint32_t)svc->limits.rids,
-						   svc->limits.rid_ms * LMI_SVC_NS_PER_MS, err);
+						   svc->limits.rid_ms * LMI_NS_PER_MS, err);
 	if (st != LMD_OK) {
 		lmi_svc_streams_fini(&svc->streams);
 		lmi_free(svc);
@@ -167,7 +168,7 @@ enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 		return st;
 	svc->limits = *limits;
 	svc->rids.n_max = (uint32_t)limits->rids;
-	svc->rids.age_ns = limits->rid_ms * LMI_SVC_NS_PER_MS;
+	svc->rids.age_ns = limits->rid_ms * LMI_NS_PER_MS;
 	return LMD_OK;
 }
 

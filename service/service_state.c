@@ -3,6 +3,7 @@
  * What the operations ask of the service as a whole: whether it is open, and its counts. */
 #include "service/service_state.h"
 
+#include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "service/model.h"
 
@@ -25,7 +26,7 @@ enum lmi_wire_server_state lmi_service_state(const struct lmi_service *svc)
 uint32_t lmi_svc_retry_ms(const struct lmi_service *svc)
 {
 	uint64_t ms =
-		svc->mean_ns / LMI_SVC_NS_PER_MS * (svc->n_waiting + 1) / svc->limits.max_running;
+		svc->mean_ns / LMI_NS_PER_MS * (svc->n_waiting + 1) / svc->limits.max_running;
 
 	return (uint32_t)(ms < 100 ? 100 : ms > 60000 ? 60000 : ms);
 }

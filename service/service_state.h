@@ -10,8 +10,6 @@
 #include "service/service.h"
 #include "service/stream.h"
 
-#define LMI_SVC_NS_PER_MS 1000000ull
-
 struct lmi_svc_call;
 struct lmi_svc_generation;
 struct lmi_svc_loaded_model;

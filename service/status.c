@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "service/call.h"
 #include "service/generate.h"
@@ -138,7 +139,7 @@ enum lmd_status lmi_svc_do_ping(const struct lmi_svc_request_ctx *a, uint32_t *r
 	(void)err;
 	lmi_wire_reply_init(&r, a->req);
 	r.u.ping.state = lmi_service_state(a->svc);
-	r.u.ping.uptime_ms = (int64_t)((a->now - a->svc->start_ns) / LMI_SVC_NS_PER_MS);
+	r.u.ping.uptime_ms = (int64_t)((a->now - a->svc->start_ns) / LMI_NS_PER_MS);
 	return lmi_svc_reply_send(a, &r);
 }
 
@@ -192,7 +193,7 @@ static void answer_status(struct lmi_svc_call *c)
 	r.u.status.state = lmi_service_state(svc);
 	r.u.status.version = lmi_svc_str(svc->o.version);
 	r.u.status.pid = getpid();
-	r.u.status.uptime_ms = (int64_t)((svc->now - svc->start_ns) / LMI_SVC_NS_PER_MS);
+	r.u.status.uptime_ms = (int64_t)((svc->now - svc->start_ns) / LMI_NS_PER_MS);
 	r.u.status.models = (int64_t)(uintptr_t)c->data;
 	r.u.status.running = svc->n_running;
 	r.u.status.waiting = svc->n_waiting;

@@ -3,6 +3,7 @@
  * Streams as clients read them: cursors, output batching, ends. */
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "service/model.h"
 #include "service/service.h"
 #include "service/service_state.h"
@@ -139,7 +140,7 @@ START_TEST(tokens_that_wait_wake_nobody)
 	id = begin_slow();
 	until = &fx.svc->residents->defer_wakeups_until_ns;
 	fx_step(&fx, 5);
-	ck_assert_uint_eq(*until, fx.svc->now + fx.svc->limits.hold_default * LMI_SVC_NS_PER_MS);
+	ck_assert_uint_eq(*until, fx.svc->now + fx.svc->limits.hold_default * LMI_NS_PER_MS);
 	ck_assert_uint_le(lmi_service_deadline(fx.svc), *until);
 	q = fx_next(&id, 0);
 	fx_ask(&fx, &fx_user, &q, &a);
@@ -156,7 +157,7 @@ START_TEST(tokens_that_wait_wake_nobody)
 	fx_step(&fx, 2);
 	ck_assert(!a.n);
 	ck_assert_uint_gt(*until, fx.svc->now);
-	ck_assert_uint_le(*until, fx.svc->now + 40 * LMI_SVC_NS_PER_MS);
+	ck_assert_uint_le(*until, fx.svc->now + 40 * LMI_NS_PER_MS);
 	fx_step(&fx, 50);
 	ck_assert(a.n);
 	fx_answer_fini(&a);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "service/service_state.h"
 
 /* ---- replies to readers ---- */
@@ -188,7 +189,7 @@ enum lmd_status lmi_svc_stream_begin(const struct lmi_svc_request_ctx *a,
 	struct lmi_svc_stream *s;
 	enum lmd_status st =
 		lmi_svc_stream_create(&s, &svc->streams, a->who, kind, a->now,
-				      lease_ms * LMI_SVC_NS_PER_MS, svc->limits.stream_bytes, err);
+				      lease_ms * LMI_NS_PER_MS, svc->limits.stream_bytes, err);
 
 	if (st != LMD_OK)
 		return st;

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 
 #include "client/lib/conn.h"
+#include "core/base/default_socket.h"
 
-#define IPC    "ipc://"
-#define SYSTEM IPC "/run/llamad/llamad.sock" /* the first choice of lmd_client_default_url */
+#define IPC "ipc://"
 
 static const char *after(const char *url, const char *scheme)
 {
@@ -48,11 +48,14 @@ enum lmd_status lmi_client_url_check(const char *url, struct lmd_error *err)
 
 enum lmd_status lmi_client_fail_unreachable(const char *url, bool is_default, struct lmd_error *err)
 {
-	if (is_default && strcmp(url, SYSTEM))
+	char first[64];
+
+	(void)lmi_default_socket_path(first, sizeof(first), LMI_DEFAULT_SOCKET_SYSTEM, 0, NULL);
+	if (is_default && strcmp(url + strlen(IPC), first))
 		return lmd_fail(err, LMD_IO,
-				SYSTEM " does not exist, and no server is listening on %.300s; is "
-				       "llamad running?",
-				url);
+				IPC "%s does not exist, and no server is listening on %.300s; is "
+				    "llamad running?",
+				first, url);
 	return lmd_fail(err, LMD_IO, "%.400s: no server is listening; is llamad running?", url);
 }
 

@@ -64,6 +64,10 @@ START_TEST(nobody_listens)
 		LMD_IO);
 	says("ipc:///run/llamad/llamad.sock does not exist");
 	says("no server is listening on ipc:///run/user/7/llamad/llamad.sock");
+	ck_assert_int_eq(lmi_client_fail_unreachable("ipc:///tmp/llamad-7/llamad.sock", true, &err),
+			 LMD_IO);
+	says("ipc:///run/llamad/llamad.sock does not exist");
+	says("no server is listening on ipc:///tmp/llamad-7/llamad.sock");
 	ck_assert_int_eq(lmi_client_fail_unreachable("ipc:///run/llamad/llamad.sock", true, &err),
 			 LMD_IO);
 	ck_assert_str_eq(err.text,

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "daemon/front/front_impl.h"
 
 /* Minimum number of bytes of a message per message_ms. */
@@ -402,8 +403,8 @@ static uint64_t over(struct lmi_conn *c, uint64_t *count)
 uint64_t lmi_conn_tick(struct lmi_conn *c, uint64_t now)
 {
 	struct lmi_front_listener *f = c->f;
-	uint64_t part = f->o.limits.message_ms * LMI_FRONT_NS_PER_MS,
-		 idle = f->o.limits.idle_ms * LMI_FRONT_NS_PER_MS;
+	uint64_t part = f->o.limits.message_ms * LMI_NS_PER_MS,
+		 idle = f->o.limits.idle_ms * LMI_NS_PER_MS;
 	uint64_t next = UINT64_MAX;
 
 	if (c->closed)
@@ -415,9 +416,9 @@ uint64_t lmi_conn_tick(struct lmi_conn *c, uint64_t now)
 	if (c->revoked)
 		lmi_conn_deauthenticate(c);
 	if (c->rejected) {
-		if (now >= c->begun_ns + REJECT_MS * LMI_FRONT_NS_PER_MS)
+		if (now >= c->begun_ns + REJECT_MS * LMI_NS_PER_MS)
 			return over(c, &f->n_slow);
-		next = c->begun_ns + REJECT_MS * LMI_FRONT_NS_PER_MS;
+		next = c->begun_ns + REJECT_MS * LMI_NS_PER_MS;
 	} else if (lmi_front_frames_incomplete(&c->frames)) {
 		if (now >= c->part_ns + part && c->frames.got - c->part_got < PART_BYTES)
 			return over(c, &f->n_slow);

@@ -11,8 +11,9 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 
-#define TRY_NS (LMI_CONN_LIMITER_ATTEMPT_MS * 1000000ull)
+#define TRY_NS (LMI_CONN_LIMITER_ATTEMPT_MS * LMI_NS_PER_MS)
 
 struct lmi_conn_limiter_entry {
 	struct lmi_conn_limiter_entry *next;

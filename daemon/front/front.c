@@ -10,6 +10,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
+#include "core/base/clock.h"
 #include "daemon/front/front_impl.h"
 #include "daemon/loop/loop.h"
 
@@ -302,7 +303,7 @@ static bool wait_more(struct lmi_front_listener *f, uint64_t until)
 	struct pollfd p = {.fd = lmi_mailbox_fd(&f->mailbox), .events = POLLIN};
 	uint64_t now = f->now = lmi_loop_now();
 
-	if (now >= until || poll(&p, 1, (int)((until - now) / LMI_FRONT_NS_PER_MS) + 1) < 0)
+	if (now >= until || poll(&p, 1, (int)((until - now) / LMI_NS_PER_MS) + 1) < 0)
 		return false;
 	(void)lmi_mailbox_drain(&f->mailbox);
 	return true;
@@ -310,7 +311,7 @@ static bool wait_more(struct lmi_front_listener *f, uint64_t until)
 
 void lmi_front_flush(struct lmi_front_listener *f, uint32_t flush_ms)
 {
-	uint64_t until = lmi_loop_now() + flush_ms * LMI_FRONT_NS_PER_MS;
+	uint64_t until = lmi_loop_now() + flush_ms * LMI_NS_PER_MS;
 
 	if (!f)
 		return;
@@ -344,7 +345,7 @@ static void for_each_conn(struct lmi_front_listener *f, void (*visit)(struct lmi
 
 void lmi_front_close(struct lmi_front_listener *f)
 {
-	uint64_t until = lmi_loop_now() + END_MS * LMI_FRONT_NS_PER_MS;
+	uint64_t until = lmi_loop_now() + END_MS * LMI_NS_PER_MS;
 	struct lmi_front_listen_socket *next;
 
 	if (!f)

@@ -12,8 +12,6 @@
 #include "daemon/front/front.h"
 #include "proto/proto.h"
 
-#define LMI_FRONT_NS_PER_MS 1000000ull
-
 /* Maximum number of pending requests of a connection; further ones fail as busy.  A connection with
  * more than LMI_CONN_OUT_BYTES of unread replies is closed. */
 #define LMI_CONN_CALLS     1024u

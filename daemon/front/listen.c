@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "daemon/front/front_impl.h"
 
 #define PAUSE_MS      100u
@@ -77,7 +78,7 @@ static void on_accept(struct lmi_mailbox_message *m)
 		return;
 	}
 	if (rv) {
-		l->resume_ns = f->now + PAUSE_MS * LMI_FRONT_NS_PER_MS;
+		l->resume_ns = f->now + PAUSE_MS * LMI_NS_PER_MS;
 		lmi_front_check_by(f, l->resume_ns);
 		return;
 	}
