@@ -21,7 +21,7 @@ put() {
 
 # tree: two libraries, one above the other, and a test
 tree() {
-	rm -rf "$dir/a" "$dir/b" "$dir/build" "$dir/docs" "$dir/build-aux"
+	rm -rf "$dir/a" "$dir/b" "$dir/tests" "$dir/plugins" "$dir/build" "$dir/docs" "$dir/build-aux"
 	put a/Makefile.inc <<-'END'
 		## library a: the one below
 		##   interface a.h
@@ -35,6 +35,8 @@ tree() {
 		libb_la_SOURCES = b/b.c b/b.h
 		CHECK_TESTS += b/b_test
 		b_b_test_SOURCES = b/b_test.c
+		check_PROGRAMS += b/make_data
+		b_make_data_SOURCES = b/make_data.c
 	END
 	echo 'int lmi_a_one(void);' | put a/a.h
 	echo 'int lmi_a_hidden(void);' | put a/inner.h
@@ -43,6 +45,9 @@ tree() {
 	echo 'int lmi_b_two(void);' | put b/b.h
 	printf '#include "a/a.h"\n#include "b/b.h"\nint lmi_b_two(void)\n{\n\treturn lmi_a_one();\n}\n' | put b/b.c
 	printf '#include "a/inner.h"\nint main(void)\n{\n\treturn lmi_a_hidden();\n}\n' | put b/b_test.c
+	printf '#include "b/data.h"\nint main(void)\n{\n\treturn 0;\n}\n' | put b/make_data.c
+	echo '#include "a/inner.h"' | put b/data.h
+	echo '#include <check.h>' | put tests/lmd_check.h
 	printf 'name riddle\nphrase riddles abound\n' | put build-aux/words
 }
 
@@ -89,6 +94,31 @@ passes 'a clean tree, whose test looks behind a wall' "$dir/build"
 
 sed -i 's|"a/a.h"|"a/inner.h"|' "$dir/b/b.c"
 finds 'a header that is not an interface' 'b/b.c:1: a/inner.h is not an interface of library a'
+
+tree
+printf '#  include "tests/lmd_check.h"\n' >>"$dir/a/a.c"
+finds 'a header of the tests in the product' 'a/a.c:6: tests/lmd_check.h belongs to tests'
+
+tree
+printf '#include "b_data.h"\n' >>"$dir/b/b.h"
+echo | put b/b_data.h
+finds 'a header beside it that no library lists' 'b/b.h:2: b/b_data.h belongs to tests'
+
+tree
+printf '#include <check.h>\n' >>"$dir/a/a.h"
+finds 'the header of Check in the product' 'a/a.h:2: check.h belongs to tests'
+
+tree
+printf '#include "x.h"\n' >>"$dir/b/b.c"
+echo | put plugins/x.h
+finds 'a header below plugins/' 'b/b.c:7: plugins/x.h belongs to tests'
+
+tree
+printf '#include "tests/lmd_check.h"\n' >>"$dir/b/b_test.c"
+passes 'a test with Check'
+printf '#include "tests/lmd_check.h"\n' >>"$dir/b/data.h"
+finds 'a helper without Check that includes its header through another one' \
+	'b/data.h:2: tests/lmd_check.h needs the Check library, which programs of b/make_data.c do not link'
 
 tree
 printf '#include "b/b.h"\n' >>"$dir/a/a.c"

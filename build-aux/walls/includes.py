@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Which includes cross a wall."""
+"""Which includes cross a wall, and which ones need the Check library where it is not linked."""
 import os
 import re
 
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+CHECK = ("check.h", "tests/lmd_check.h")   # they need the Check library
 
 
 def resolve(tree, known, path, name):
@@ -14,6 +15,34 @@ def resolve(tree, known, path, name):
             if candidate in known:
                 return candidate
     return None
+
+
+def included(tree, known, path):
+    """(line, file) of each include; a header that is not in the tree keeps its name."""
+    for number, line in enumerate(tree.read(path).split("\n"), 1):
+        include = INCLUDE.match(line)
+        if include:
+            yield number, resolve(tree, known, path, include[1]) or include[1]
+
+
+def without_check(tree, known):
+    """Errors of programs that are built without the Check library and include its header, directly
+    or through other headers."""
+    errors = []
+    for start in sorted(tree.without_check & known):
+        seen, todo = set(), [start]
+        while todo:
+            path = todo.pop()
+            if path in seen:
+                continue
+            seen.add(path)
+            for number, target in included(tree, known, path):
+                if target in CHECK:
+                    errors.append(f"{path}:{number}: {target} needs the Check library, which "
+                                  f"programs of {start} do not link")
+                elif target in known:
+                    todo.append(target)
+    return errors
 
 
 def check(tree):
@@ -29,14 +58,13 @@ def check(tree):
         if not lib:
             errors.append(f"{path}: no Makefile.inc above it declares a library")
             continue
-        for number, line in enumerate(tree.read(path).split("\n"), 1):
-            include = INCLUDE.match(line)
-            target = include and resolve(tree, known, path, include[1])
-            if not target:
-                continue
+        for number, target in included(tree, known, path):
             where = f"{path}:{number}"
-            if tree.is_test(target) and not tree.is_test(path):
+            if not tree.is_test(path) and (target == "check.h" or
+                                           target in known and tree.is_test(target)):
                 errors.append(f"{where}: {target} belongs to tests")
+            if target not in known:
+                continue
             other = tree.owner(target)
             if not other or other is lib or other.name == "include":
                 continue
@@ -47,4 +75,4 @@ def check(tree):
                                   f"{other.name} ({target})")
             if target not in tree.headers(other) and not tree.is_test(path):
                 errors.append(f"{where}: {target} is not an interface of library {other.name}")
-    return errors, seen
+    return errors + without_check(tree, known), seen

@@ -36,6 +36,7 @@ class Tree:
         self.libraries = {}
         self.files = self._files()
         self.product = set()
+        self.without_check = set()   # sources of tests and benchmarks that do not link Check
         for path in self.files:
             if os.path.basename(path) == "Makefile.inc":
                 self._declarations(path)
@@ -136,12 +137,20 @@ class Tree:
         text = re.sub(r"\\\n", " ", self.read(path))
         variables = dict(re.findall(r"^(\w+)\s*=(.*)$", text, re.M))
         text = re.sub(r"\$\((\w+_tests|\w+_TESTS)\)", lambda m: variables.get(m[1], m[0]), text)
-        tests = {re.sub(r"\W", "_", name) for line in
-                 re.findall(r"^(?:check_\w+|CHECK_\w+|BENCHMARKS|FUZZ_TARGETS|EXTRA_PROGRAMS)\s*\+?=(.*)$", text, re.M)
-                 for name in line.split()}
+
+        def targets(variables):
+            return {re.sub(r"\W", "_", name)
+                    for line in re.findall(rf"^(?:{variables})\s*\+?=(.*)$", text, re.M)
+                    for name in line.split()}
+
+        plain = targets(r"check_\w+|BENCHMARKS")
+        tests = plain | targets(r"CHECK_\w+|FUZZ_TARGETS|EXTRA_PROGRAMS")
         for target, words in re.findall(r"^(\w+?)_SOURCES\s*\+?=(.*)$", text, re.M):
+            sources = {w for w in words.split() if w.endswith((".c", ".h"))}
             if target not in tests:
-                self.product |= {w for w in words.split() if w.endswith((".c", ".h"))}
+                self.product |= sources
+            elif target in plain:
+                self.without_check |= sources
         for words in re.findall(r"^\w*(?:_sources|_?HEADERS|[A-Z]+_SOURCES)\s*\+?=(.*)$", text,
                                 re.M):
             self.product |= {w for w in words.split() if w.endswith((".c", ".h", ".h.in"))}

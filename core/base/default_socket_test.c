@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "llamad/types.h"
+#include "llamad/attr.h"
 #include "tests/lmd_check.h"
 
 START_TEST(own_socket)
