@@ -171,6 +171,16 @@ printf '/* Riddles\n * abound. */\n' >>"$dir/b/b.c"
 finds 'a phrase that is not used' 'b/b.c:7: "Riddles * abound" is not plain English'
 
 tree
+printf '/* See a.h, b/b.c and <stdio.h>. */\n' >>"$dir/b/b.c"
+passes 'files that exist'
+printf '/* See\n * inner.h and a/gone.h. */\n' >>"$dir/b/b.c"
+finds 'a file in a comment that does not exist' 'b/b.c:9: names a/gone.h, which is not in the tree'
+
+tree
+printf 'The files are `a.h` and\n`old.c`.\n' | put docs/page.md
+finds 'a file in a page that does not exist' 'docs/page.md:2: names old.c, which is not in the tree'
+
+tree
 printf '<!-- libraries: begin -->\n<!-- libraries: end -->\n' | put docs/layout.md
 finds 'an old table' 'docs/layout.md: its table of libraries is old'
 python3 "$src/build-aux/walls" layout "$dir"

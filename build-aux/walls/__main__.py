@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The walls between the libraries of the tree.
 
-    build-aux/walls check TOP [BUILD]   includes, names, words, and with BUILD also symbols (nm)
+    build-aux/walls check TOP [BUILD]   includes, names, words, names of files in comments, and with
+                                        BUILD also symbols (nm)
     build-aux/walls layout TOP          writes the table of libraries into docs/layout.md
     build-aux/walls libc TOP            adds the includes of C library headers that are missing
 
@@ -14,6 +15,7 @@ import includes
 import layout
 import libc
 import names
+import references
 import rooms
 import symbols
 import words
@@ -31,6 +33,7 @@ def unused(tree, seen):
 def check(tree, build):
     errors, seen = includes.check(tree)
     errors = tree.errors + errors + names.check(tree) + libc.check(tree) + words.check(tree)
+    errors += references.check(tree)
     if build:
         more, taken = symbols.check(tree, build)
         errors += more

@@ -34,7 +34,9 @@ class Tree:
         self.top = top
         self.errors = []
         self.libraries = {}
-        self.files = self._files()
+        self.all_files = self._all_files()
+        self.files = [f for f in self.all_files
+                      if f.endswith((".c", ".h", ".h.in", "Makefile.inc"))]
         self.product = set()
         self.without_check = set()   # sources of tests and benchmarks that do not link Check
         for path in self.files:
@@ -90,7 +92,7 @@ class Tree:
             visit(name, frozenset())
         return height
 
-    def _files(self):
+    def _all_files(self):
         git = subprocess.run(["git", "-C", self.top, "ls-files", "-co", "--exclude-standard"],
                              capture_output=True, text=True)
         if git.returncode == 0 and git.stdout:
@@ -102,8 +104,7 @@ class Tree:
                 below[:] = [d for d in below if d == "build-aux" or
                             not d.startswith(("build", "_", "."))]
                 names += [os.path.relpath(os.path.join(folder, f), self.top) for f in found]
-        return sorted(f for f in names
-                      if f.endswith((".c", ".h", ".h.in")) or f.endswith("Makefile.inc"))
+        return sorted(names)
 
     def _declarations(self, path):
         lib, here = None, os.path.dirname(path)

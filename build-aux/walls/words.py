@@ -5,7 +5,6 @@
     phrase WORDS   no comment, document or text for users has these words"""
 import os
 import re
-import subprocess
 
 import names
 
@@ -26,9 +25,7 @@ def read(tree):
 
 def texts(tree):
     """Every file with text of ours."""
-    git = subprocess.run(["git", "-C", tree.top, "ls-files", "-co", "--exclude-standard"],
-                         capture_output=True, text=True)
-    for path in git.stdout.split("\n")[:-1] if git.stdout else tree.files:
+    for path in tree.all_files:
         if not SKIP.search(path) and os.path.isfile(os.path.join(tree.top, path)):
             try:
                 yield path, tree.read(path)
