@@ -67,7 +67,7 @@ void lmi_svc_call_destroy(struct lmi_svc_call *c)
 		c->next->prev = c->prev;
 	svc->n_call--;
 	if (c->res)
-		lmi_svc_resident_unref(c->res, svc->now);
+		lmi_svc_loaded_model_unref(c->res, svc->now);
 	lmi_svc_copy_fini(&c->copy);
 	lmi_arena_destroy(c->arena);
 	lmi_free(c);

@@ -15,7 +15,7 @@
 
 static bool has_engine(const struct lmi_svc_loaded_model *r)
 {
-	return r->state == LMI_SVC_RESIDENT_READY || r->state == LMI_SVC_RESIDENT_DRAINING;
+	return r->state == LMI_SVC_MODEL_READY || r->state == LMI_SVC_MODEL_DRAINING;
 }
 
 static void watch_progress(struct lmi_service *svc, uint64_t now)
@@ -158,7 +158,7 @@ void lmi_svc_generate_defer_wakeups(struct lmi_service *svc, uint64_t now)
 	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next) {
 		if (r->defer_wakeups_until_ns <= now)
 			r->defer_wakeups_until_ns = 0;
-		if (r->state == LMI_SVC_RESIDENT_READY || r->state == LMI_SVC_RESIDENT_DRAINING)
+		if (r->state == LMI_SVC_MODEL_READY || r->state == LMI_SVC_MODEL_DRAINING)
 			lmi_engine_defer_wakeups(r->engine, r->defer_wakeups_until_ns);
 	}
 }

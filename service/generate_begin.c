@@ -46,7 +46,7 @@ static void encode_done(void *arg)
 	g->job_runs = false;
 	if (g->ended)
 		lmi_svc_gen_drop_constraint(g);
-	lmi_svc_resident_unref(g->encoder, svc->now);
+	lmi_svc_loaded_model_unref(g->encoder, svc->now);
 	g->encoder = NULL;
 	if (g->ended)
 		lmi_svc_gen_release(g);
@@ -86,7 +86,7 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 		return;
 	}
 	/* the job needs the engine even if the generation ends meanwhile */
-	lmi_svc_resident_ref(r);
+	lmi_svc_loaded_model_ref(r);
 	g->job_runs = true;
 	svc->n_job++;
 }

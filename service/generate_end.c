@@ -99,7 +99,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 	if (!g->job_runs)
 		lmi_svc_gen_drop_constraint(g);
 	if (g->res)
-		lmi_svc_resident_unref(g->res, now);
+		lmi_svc_loaded_model_unref(g->res, now);
 	g->res = NULL;
 	count_end(svc, end);
 	if (g->once.reply) {

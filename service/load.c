@@ -106,7 +106,7 @@ static void ready(struct lmi_svc_load_waiter *want, uint64_t now, struct lmi_svc
 	w->waits = false;
 	w->retry_ms = retry_ms;
 	if (r)
-		lmi_svc_resident_unref(r, now);
+		lmi_svc_loaded_model_unref(r, now);
 	if (w->ended)
 		release(w);
 	else if (r)
@@ -192,11 +192,11 @@ static void unload(struct load_work *w, uint64_t now, struct lmi_svc_model *m)
 	w->gone.next = r->gone;
 	r->gone = &w->gone;
 	progress(w, now, LMI_WIRE_PHASE_DRAIN, 0, r->n_user);
-	lmi_svc_resident_ref(r); /* keeps r alive until the cancellations below are done */
-	lmi_svc_resident_retire(w->svc, now, r);
+	lmi_svc_loaded_model_ref(r); /* keeps r alive until the cancellations below are done */
+	lmi_svc_loaded_model_retire(r);
 	if (w->copy.req.u.unload.force)
 		lmi_svc_generate_cancel_all(w->svc, now, r, LMI_WIRE_CANCEL_REASON_UNLOAD);
-	lmi_svc_resident_unref(r, now);
+	lmi_svc_loaded_model_unref(r, now);
 }
 
 /* ---- all of them ---- */

@@ -4,7 +4,6 @@
  * there are no locks. */
 #include "service/model.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -12,23 +11,9 @@
 #include "core/engine/engine.h"
 #include "service/service_state.h"
 
-void lmi_svc_model_record_give(struct lmi_svc_model_row *row)
-{
-	if (!row || --row->n_user)
-		return;
-	lmi_store_models_fini(&row->m);
-	lmi_free(row);
-}
-
-static struct lmi_svc_model_row *row_take(struct lmi_svc_model_row *row)
-{
-	row->n_user++;
-	return row;
-}
-
 const char *lmi_svc_model_name(const struct lmi_svc_model *m)
 {
-	return m->row->m.v[0].name;
+	return lmi_svc_model_record_name(m->row);
 }
 
 struct lmi_svc_model *lmi_svc_model_find(struct lmi_service *svc, const char *name)
@@ -53,7 +38,7 @@ static void tell_wants(struct lmi_svc_model *m, uint64_t now, struct lmi_svc_loa
 		w->waits = false;
 		w->next = NULL;
 		if (r)
-			lmi_svc_resident_ref(r);
+			lmi_svc_loaded_model_ref(r);
 		w->ready(w, now, r, err, retry_ms);
 		w = next;
 	}
@@ -86,8 +71,8 @@ void lmi_svc_model_end_pause(struct lmi_svc_model *m)
 	m->fail_until = 0;
 }
 
-void lmi_svc_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_svc_loaded_model *r,
-			   const struct lmd_error *err)
+void lmi_svc_model_lost(struct lmi_service *svc, struct lmi_svc_loaded_model *r,
+			const struct lmd_error *err)
 {
 	struct lmi_svc_model *m = r->model;
 
@@ -100,7 +85,7 @@ void lmi_svc_resident_lost(struct lmi_service *svc, uint64_t now, struct lmi_svc
 			 lmi_svc_model_name(m), (unsigned long long)r->number, err->text);
 	if (m->current == r)
 		(void)note_failure(svc, m, err);
-	lmi_svc_resident_retire(svc, now, r);
+	lmi_svc_loaded_model_retire(r);
 }
 
 static void load_failed(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
@@ -114,21 +99,21 @@ static void load_failed(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_WARN,
 			 "model failed to load; model=%s failures=%u: %s", lmi_svc_model_name(m),
 			 m->n_fail, err.text);
-	lmi_svc_resident_unlink(svc, r);
+	lmi_svc_loaded_model_destroy(svc, r);
 	tell_wants(m, svc->now, NULL, &err, pause);
 }
 
-void lmi_svc_model_on_opened(void *arg)
+static void on_opened(struct lmi_svc_loaded_model *r)
 {
-	struct lmi_svc_loaded_model *r = arg, *old, *victim;
+	struct lmi_svc_loaded_model *old, *victim;
 	struct lmi_service *svc = r->svc;
 	struct lmi_svc_model *m = r->model;
 
-	svc->n_job--;
-	if (r->err.status == LMD_NOMEM && !r->again && (victim = lmi_svc_resident_find_idle(svc))) {
+	if (r->err.status == LMD_NOMEM && !r->again &&
+	    (victim = lmi_svc_loaded_model_find_idle(svc))) {
 		r->again = true;
 		victim->after = r;
-		lmi_svc_resident_retire(svc, svc->now, victim);
+		lmi_svc_loaded_model_retire(victim);
 		return;
 	}
 	if (r->err.status != LMD_OK) {
@@ -139,7 +124,7 @@ void lmi_svc_model_on_opened(void *arg)
 	m->coming = NULL;
 	m->current = r;
 	m->n_fail = 0;
-	r->state = LMI_SVC_RESIDENT_READY;
+	r->state = LMI_SVC_MODEL_READY;
 	r->ready_ns = r->idle_ns = svc->now;
 	if (svc->o.watch)
 		svc->o.watch(svc->o.watch_arg, lmi_engine_fd(r->engine), true);
@@ -147,12 +132,32 @@ void lmi_svc_model_on_opened(void *arg)
 			 "model ready; model=%s engine=%llu ms=%llu", lmi_svc_model_name(m),
 			 (unsigned long long)r->number,
 			 (unsigned long long)(r->load_ns / LMI_NS_PER_MS));
-	lmi_svc_resident_ref(r); /* keeps r alive during the callbacks */
+	lmi_svc_loaded_model_ref(r); /* keeps r alive during the callbacks */
 	tell_wants(m, svc->now, r, NULL, 0);
-	lmi_svc_resident_unref(r, svc->now);
+	lmi_svc_loaded_model_unref(r, svc->now);
 	if (old)
-		lmi_svc_resident_retire(svc, svc->now, old);
+		lmi_svc_loaded_model_retire(old);
 }
+
+static void on_progress(struct lmi_svc_loaded_model *r)
+{
+	uint64_t total = atomic_load(&r->load_total);
+
+	for (struct lmi_svc_load_waiter *w = r->model->wants, *next; w; w = next) {
+		next = w->next;
+		if (w->progress)
+			w->progress(w, r->svc->now, atomic_load(&r->load_done), total);
+	}
+}
+
+static void on_draining(struct lmi_svc_loaded_model *r)
+{
+	if (r->model->current == r)
+		r->model->current = NULL;
+}
+
+static const struct lmi_svc_loaded_model_events events = {
+	.opened = on_opened, .progress = on_progress, .draining = on_draining};
 
 /* Starts to load the model, closing an idle one if there are too many.  Returns LMD_BUSY if all are
  * in use. */
@@ -163,30 +168,20 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 	uint32_t n = 0;
 
 	for (r = svc->residents; r; r = r->next)
-		n += r->state != LMI_SVC_RESIDENT_UNLOADING;
-	if (n >= svc->limits.models && !(victim = lmi_svc_resident_find_idle(svc)))
+		n += r->state != LMI_SVC_MODEL_UNLOADING;
+	if (n >= svc->limits.models && !(victim = lmi_svc_loaded_model_find_idle(svc)))
 		return lmd_fail(err, LMD_BUSY,
 				"all %u models in memory are in use, the maximum is %llu", n,
 				(unsigned long long)svc->limits.models);
-	r = lmi_alloc(1, sizeof(*r));
+	r = lmi_svc_loaded_model_create(svc, m->row, &m->load, &events, m);
 	if (!r)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
-	r->svc = svc;
-	r->model = m;
-	r->row = row_take(m->row);
-	r->load = m->load;
-	r->number = ++svc->n_engine;
-	r->next = svc->residents;
-	if (r->next)
-		r->next->prev = r;
-	svc->residents = r;
-	svc->n_resident++;
 	m->coming = r;
 	if (victim) {
 		victim->after = r;
-		lmi_svc_resident_retire(svc, svc->now, victim);
+		lmi_svc_loaded_model_retire(victim);
 	} else {
-		lmi_svc_resident_submit(svc, r);
+		lmi_svc_loaded_model_submit(svc, r);
 	}
 	return LMD_OK;
 }
@@ -221,7 +216,7 @@ void lmi_svc_model_add_waiter(struct lmi_service *svc, uint64_t now, struct lmi_
 
 	w->waits = false;
 	if (m->current) {
-		lmi_svc_resident_ref(m->current);
+		lmi_svc_loaded_model_ref(m->current);
 		w->ready(w, now, m->current, NULL, 0);
 		return;
 	}
@@ -261,8 +256,8 @@ enum lmd_status lmi_svc_model_reload(struct lmi_service *svc, uint64_t now, stru
 
 /* ---- the table ---- */
 
-enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc, uint64_t now,
-					    struct lmi_svc_model_row *own_row,
+enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc,
+					    struct lmi_svc_model_record *own_row,
 					    struct lmi_svc_model **out, struct lmd_error *err)
 {
 	struct lmi_svc_model *m = lmi_svc_model_find(svc, own_row->m.v[0].name);
@@ -275,7 +270,7 @@ enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc, uint64_t no
 		if (!same) {
 			m->n_fail = 0;
 			if (m->current)
-				lmi_svc_resident_retire(svc, now, m->current);
+				lmi_svc_loaded_model_retire(m->current);
 		}
 		*out = m;
 		return LMD_OK;
@@ -331,7 +326,7 @@ static uint64_t keep_end(const struct lmi_svc_loaded_model *r)
 {
 	int64_t keep = r->load.keep_ms;
 
-	if (r->state != LMI_SVC_RESIDENT_READY || r->n_user || keep < 0)
+	if (r->state != LMI_SVC_MODEL_READY || r->n_user || keep < 0)
 		return UINT64_MAX;
 	return r->idle_ns + (uint64_t)keep * LMI_NS_PER_MS;
 }
@@ -343,9 +338,9 @@ void lmi_svc_models_tick(struct lmi_service *svc, uint64_t now)
 	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = next) {
 		next = r->next;
 		if (r->job_waits)
-			lmi_svc_resident_submit(svc, r);
+			lmi_svc_loaded_model_submit(svc, r);
 		else if (keep_end(r) <= now)
-			lmi_svc_resident_retire(svc, now, r);
+			lmi_svc_loaded_model_retire(r);
 	}
 }
 
@@ -367,7 +362,7 @@ void lmi_svc_models_fini(struct lmi_service *svc)
 
 	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = next) {
 		next = r->next;
-		if (r->state == LMI_SVC_RESIDENT_READY)
-			lmi_svc_resident_retire(svc, svc->now, r);
+		if (r->state == LMI_SVC_MODEL_READY)
+			lmi_svc_loaded_model_retire(r);
 	}
 }

@@ -14,13 +14,13 @@ static enum lmi_wire_model_state resident_state(const struct lmi_svc_loaded_mode
 	if (r->lost)
 		return LMI_WIRE_MODEL_STATE_FAILED;
 	switch (r->state) {
-	case LMI_SVC_RESIDENT_LOADING:
+	case LMI_SVC_MODEL_LOADING:
 		return LMI_WIRE_MODEL_STATE_LOADING;
-	case LMI_SVC_RESIDENT_READY:
+	case LMI_SVC_MODEL_READY:
 		return LMI_WIRE_MODEL_STATE_READY;
-	case LMI_SVC_RESIDENT_DRAINING:
+	case LMI_SVC_MODEL_DRAINING:
 		return LMI_WIRE_MODEL_STATE_DRAINING;
-	case LMI_SVC_RESIDENT_UNLOADING:
+	case LMI_SVC_MODEL_UNLOADING:
 		break;
 	}
 	return LMI_WIRE_MODEL_STATE_UNLOADING;
@@ -52,7 +52,7 @@ void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_l
 					  .active = r->n_running,
 					  .waiting = lmi_svc_generate_n_waiting(svc, r),
 					  .keep_alive_ms = r->load.keep_ms};
-	if (r->state != LMI_SVC_RESIDENT_READY && r->state != LMI_SVC_RESIDENT_DRAINING)
+	if (r->state != LMI_SVC_MODEL_READY && r->state != LMI_SVC_MODEL_DRAINING)
 		return;
 	lmi_engine_info(r->engine, &e);
 	out->backend = lmi_svc_str(e.backend);

@@ -73,7 +73,7 @@ static void done(void *arg)
 {
 	struct lmi_svc_lookup *l = arg;
 	struct lmi_service *svc = l->svc;
-	struct lmi_svc_model_row *row = l->row;
+	struct lmi_svc_model_record *row = l->row;
 	struct lmi_svc_model *m = NULL;
 
 	svc->n_job--;
@@ -81,7 +81,7 @@ static void done(void *arg)
 	if (l->err.status != LMD_OK)
 		lmi_svc_model_record_give(row);
 	else
-		l->err.status = lmi_svc_model_get_or_create(svc, svc->now, row, &m, &l->err);
+		l->err.status = lmi_svc_model_get_or_create(svc, row, &m, &l->err);
 	if (l->err.status == LMD_OK && l->epoch == svc->names_epoch && !find(svc, l->name))
 		remember(svc, l->name, m);
 	l->found(l, svc->now, l->err.status == LMD_OK ? m : NULL, &l->err);

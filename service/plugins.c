@@ -260,7 +260,7 @@ static void renewed(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_
 	(void)err; /* the old engine stays; the error is in the log and stored with the model */
 	(void)retry_ms;
 	if (r)
-		lmi_svc_resident_unref(r, now);
+		lmi_svc_loaded_model_unref(r, now);
 	if (!--f->n_reload)
 		answer_reload(c);
 }

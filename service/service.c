@@ -66,16 +66,16 @@ static void engines(struct lmi_service *svc, uint64_t now)
 
 	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = next) {
 		next = r->next;
-		if (r->state != LMI_SVC_RESIDENT_READY && r->state != LMI_SVC_RESIDENT_DRAINING)
+		if (r->state != LMI_SVC_MODEL_READY && r->state != LMI_SVC_MODEL_DRAINING)
 			continue;
 		if (svc->o.in_line)
 			(void)lmi_engine_step(r->engine);
 		used = r->n_user > 0;
-		lmi_svc_resident_ref(r); /* keeps r alive if its last user leaves */
+		lmi_svc_loaded_model_ref(r); /* keeps r alive if its last user leaves */
 		lmi_svc_generate_events(svc, now, r);
 		if (lmi_engine_is_broken(r->engine, &lost))
-			lmi_svc_resident_lost(svc, now, r, &lost);
-		lmi_svc_resident_unref(r, used ? now : r->idle_ns);
+			lmi_svc_model_lost(svc, r, &lost);
+		lmi_svc_loaded_model_unref(r, used ? now : r->idle_ns);
 	}
 }
 

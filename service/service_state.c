@@ -42,7 +42,7 @@ void lmi_service_stats(const struct lmi_service *svc, struct lmi_service_stats *
 		struct lmi_engine_stats st;
 
 		out->n_model++;
-		if (r->state != LMI_SVC_RESIDENT_READY && r->state != LMI_SVC_RESIDENT_DRAINING)
+		if (r->state != LMI_SVC_MODEL_READY && r->state != LMI_SVC_MODEL_DRAINING)
 			continue;
 		lmi_engine_stats(r->engine, &st);
 		out->n_step += st.n_step;

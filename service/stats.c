@@ -111,7 +111,7 @@ enum lmd_status lmi_svc_do_stats(const struct lmi_svc_request_ctx *a, uint32_t *
 	for (const struct lmi_svc_loaded_model *res = svc->residents; res; res = res->next) {
 		const char *name = lmi_svc_model_name(res->model);
 
-		if (res->state != LMI_SVC_RESIDENT_READY && res->state != LMI_SVC_RESIDENT_DRAINING)
+		if (res->state != LMI_SVC_MODEL_READY && res->state != LMI_SVC_MODEL_DRAINING)
 			continue;
 		if (q->has_model &&
 		    (strlen(name) != q->model.len || memcmp(name, q->model.ptr, q->model.len)))

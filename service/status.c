@@ -204,8 +204,8 @@ static void answer_status(struct lmi_svc_call *c)
 		struct lmi_wire_resident row;
 
 		lmi_svc_fill_resident(svc, res, &row);
-		r.u.status.resident += res->state == LMI_SVC_RESIDENT_READY ||
-				       res->state == LMI_SVC_RESIDENT_DRAINING;
+		r.u.status.resident += res->state == LMI_SVC_MODEL_READY ||
+				       res->state == LMI_SVC_MODEL_DRAINING;
 		r.u.status.memory_bytes += row.weight_bytes + row.kv_bytes + row.scratch_bytes;
 	}
 	r.u.status.memory_limit = (int64_t)svc->o.inst.memory_limit;

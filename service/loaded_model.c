@@ -2,52 +2,51 @@
  *
  * One loaded engine: its users, and the jobs that open and close it.  A job only accesses the
  * members of the struct that belong to it while it runs. */
+#include "service/loaded_model.h"
+
 #include <assert.h>
 #include <stddef.h>
 
 #include "core/base/alloc.h"
 #include "core/engine/engine.h"
 #include "service/limits.h"
-#include "service/model.h"
 #include "service/service_state.h"
 
 /* ---- users ---- */
 
 static void start_close(struct lmi_service *svc, struct lmi_svc_loaded_model *r);
 
-void lmi_svc_resident_ref(struct lmi_svc_loaded_model *r)
+void lmi_svc_loaded_model_ref(struct lmi_svc_loaded_model *r)
 {
 	r->n_user++;
 }
 
-void lmi_svc_resident_unref(struct lmi_svc_loaded_model *r, uint64_t now)
+void lmi_svc_loaded_model_unref(struct lmi_svc_loaded_model *r, uint64_t now)
 {
 	assert(r->n_user);
 	if (--r->n_user)
 		return;
 	r->idle_ns = now;
-	if (r->state == LMI_SVC_RESIDENT_DRAINING)
+	if (r->state == LMI_SVC_MODEL_DRAINING)
 		start_close(r->svc, r);
 }
 
-void lmi_svc_resident_retire(struct lmi_service *svc, uint64_t now, struct lmi_svc_loaded_model *r)
+void lmi_svc_loaded_model_retire(struct lmi_svc_loaded_model *r)
 {
-	(void)now;
-	if (r->model->current == r)
-		r->model->current = NULL;
-	if (r->state != LMI_SVC_RESIDENT_READY)
+	r->events->draining(r);
+	if (r->state != LMI_SVC_MODEL_READY)
 		return;
-	r->state = LMI_SVC_RESIDENT_DRAINING;
+	r->state = LMI_SVC_MODEL_DRAINING;
 	if (!r->n_user)
-		start_close(svc, r);
+		start_close(r->svc, r);
 }
 
-struct lmi_svc_loaded_model *lmi_svc_resident_find_idle(const struct lmi_service *svc)
+struct lmi_svc_loaded_model *lmi_svc_loaded_model_find_idle(const struct lmi_service *svc)
 {
 	struct lmi_svc_loaded_model *best = NULL;
 
 	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next)
-		if (r->state == LMI_SVC_RESIDENT_READY && !r->n_user &&
+		if (r->state == LMI_SVC_MODEL_READY && !r->n_user &&
 		    (!best || r->idle_ns < best->idle_ns))
 			best = r;
 	return best;
@@ -60,7 +59,8 @@ static enum lmd_status check_file(const struct lmi_svc_loaded_model *r, struct l
 	const struct lmi_store_model *m = &r->row->m.v[0];
 
 	if (m->state == LMI_STORE_QUARANTINED)
-		return lmd_fail(err, LMD_UNSUPPORTED, "the model is quarantined, since it crashed the server");
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"the model is quarantined, since it crashed the server");
 	return lmi_store_model_changed(m, err);
 }
 
@@ -99,14 +99,9 @@ static void on_progress(struct lmi_mailbox_message *m)
 	struct lmi_svc_loaded_model *r =
 		(struct lmi_svc_loaded_model *)((char *)m -
 						offsetof(struct lmi_svc_loaded_model, message));
-	uint64_t total = atomic_load(&r->load_total);
 
 	atomic_store(&r->posted, false);
-	for (struct lmi_svc_load_waiter *w = r->model->wants, *next; w; w = next) {
-		next = w->next;
-		if (w->progress)
-			w->progress(w, r->svc->now, atomic_load(&r->load_done), total);
-	}
+	r->events->progress(r);
 }
 
 /* Runs on the job's thread. */
@@ -148,16 +143,24 @@ static void run_close(void *arg)
 	r->engine = NULL;
 }
 
+static void opened(void *arg)
+{
+	struct lmi_svc_loaded_model *r = arg;
+
+	r->svc->n_job--;
+	r->events->opened(r);
+}
+
 static void closed(void *arg);
 
-void lmi_svc_resident_submit(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
+void lmi_svc_loaded_model_submit(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 {
-	bool close = r->state == LMI_SVC_RESIDENT_UNLOADING;
+	bool close = r->state == LMI_SVC_MODEL_UNLOADING;
 	struct lmd_error err;
 	enum lmd_status st;
 
 	r->job = (struct lmi_job){.run = close ? run_close : run_open,
-				  .done = close ? closed : lmi_svc_model_on_opened,
+				  .done = close ? closed : opened,
 				  .arg = r};
 	st = lmi_jobs_submit(svc->o.io, &r->job, &err);
 	r->job_waits = st == LMD_BUSY;
@@ -177,13 +180,37 @@ void lmi_svc_resident_submit(struct lmi_service *svc, struct lmi_svc_loaded_mode
 static void start_close(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 {
 	assert(!r->n_user);
-	r->state = LMI_SVC_RESIDENT_UNLOADING;
+	r->state = LMI_SVC_MODEL_UNLOADING;
 	if (svc->o.watch)
 		svc->o.watch(svc->o.watch_arg, lmi_engine_fd(r->engine), false);
-	lmi_svc_resident_submit(svc, r);
+	lmi_svc_loaded_model_submit(svc, r);
 }
 
-void lmi_svc_resident_unlink(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
+struct lmi_svc_loaded_model *
+lmi_svc_loaded_model_create(struct lmi_service *svc, struct lmi_svc_model_record *record,
+			    const struct lmi_svc_load *load,
+			    const struct lmi_svc_loaded_model_events *events,
+			    struct lmi_svc_model *model)
+{
+	struct lmi_svc_loaded_model *r = lmi_alloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->svc = svc;
+	r->model = model;
+	r->events = events;
+	r->row = lmi_svc_model_record_take(record);
+	r->load = *load;
+	r->number = ++svc->n_engine;
+	r->next = svc->residents;
+	if (r->next)
+		r->next->prev = r;
+	svc->residents = r;
+	svc->n_resident++;
+	return r;
+}
+
+void lmi_svc_loaded_model_destroy(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 {
 	*(r->prev ? &r->prev->next : &svc->residents) = r->next;
 	if (r->next)
@@ -201,9 +228,9 @@ static void closed(void *arg)
 
 	svc->n_job--;
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
-			 "model unloaded; model=%s engine=%llu", lmi_svc_model_name(r->model),
+			 "model unloaded; model=%s engine=%llu", lmi_svc_model_record_name(r->row),
 			 (unsigned long long)r->number);
-	lmi_svc_resident_unlink(svc, r);
+	lmi_svc_loaded_model_destroy(svc, r);
 	while (g) {
 		struct lmi_svc_unload_waiter *next = g->next;
 
@@ -211,5 +238,5 @@ static void closed(void *arg)
 		g = next;
 	}
 	if (after)
-		lmi_svc_resident_submit(svc, after);
+		lmi_svc_loaded_model_submit(svc, after);
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * loaded_model.h - one engine with its users, and the jobs that open and close it.
+ *
+ * It knows nothing of the model to which it belongs, which hears of changes through a table of
+ * functions. */
+#ifndef LLAMAD_SERVICE_LOADED_MODEL_H
+#define LLAMAD_SERVICE_LOADED_MODEL_H
+
+#include <stdatomic.h>
+
+#include "core/engine/engine.h"
+#include "service/model_record.h"
+#include "service/service.h"
+
+struct lmi_svc_loaded_model;
+struct lmi_svc_model;
+
+/* Waits until an engine has been closed. */
+struct lmi_svc_unload_waiter {
+	struct lmi_svc_unload_waiter *next;
+	void (*gone)(struct lmi_svc_unload_waiter *g, uint64_t now);
+};
+
+enum lmi_svc_loaded_model_state {
+	LMI_SVC_MODEL_LOADING,
+	LMI_SVC_MODEL_READY,
+	LMI_SVC_MODEL_DRAINING,  /* accepts no new users */
+	LMI_SVC_MODEL_UNLOADING, /* has no users; the job that closes it is pending or running */
+};
+
+/* Options for opening a model; zero means the option of the service. */
+struct lmi_svc_load {
+	uint32_t n_ctx, n_seq, n_batch, n_thread, device;
+	uint32_t activations; /* enum lmd_activations; UINT32_MAX: the service's */
+	int32_t kv_dtype;     /* enum lmd_dtype; -1: the service's */
+	uint64_t memory_limit;
+	char backend[48]; /* "": the service's */
+	int64_t keep_ms;  /* idle time after which it is unloaded; < 0: never */
+};
+
+/* What the model is told about its engine, on the loop's thread. */
+struct lmi_svc_loaded_model_events {
+	/* The job that opens it is done; err has its result. */
+	void (*opened)(struct lmi_svc_loaded_model *r);
+	/* load_done and load_total have changed. */
+	void (*progress)(struct lmi_svc_loaded_model *r);
+	/* It accepts no new users from now on. */
+	void (*draining)(struct lmi_svc_loaded_model *r);
+};
+
+struct lmi_svc_loaded_model {
+	struct lmi_svc_loaded_model *prev, *next; /* list of all loaded models */
+	struct lmi_service *svc;
+	struct lmi_svc_model *model;
+	struct lmi_engine *engine; /* NULL while it is being loaded */
+	enum lmi_svc_loaded_model_state state;
+	uint64_t number;            /* serial number, from 1 */
+	uint32_t n_user;            /* references of streams and jobs */
+	uint32_t n_running;         /* running generations */
+	uint64_t ready_ns, idle_ns; /* when it became ready; when it lost its last user */
+	uint32_t n_progress;        /* progress counter of the engine when last read */
+	uint64_t progress_ns;       /* when that counter last changed */
+	bool lost;                  /* its device or file was lost; it drains */
+	uint64_t defer_wakeups_until_ns; /* wakeups are deferred until then; 0: they are not */
+	struct lmi_svc_unload_waiter *gone;
+	const struct lmi_svc_loaded_model_events *events; /* for its model */
+	/* the job that opens or closes it */
+	struct lmi_job job;
+	bool job_waits; /* the queue was full; retry in the next tick */
+	struct lmi_svc_model_record *row;
+	struct lmi_svc_load load;
+	struct lmd_error err; /* status LMD_OK: it was opened */
+	/* progress: written by the job, read when the message is delivered */
+	struct lmi_mailbox_message message;
+	_Atomic bool posted;
+	_Atomic uint64_t load_done, load_total;
+	uint64_t load_ns;
+	struct lmi_svc_loaded_model *after; /* opened after this one has been closed */
+	bool again;                 /* it did not fit and is retried after closing another one */
+};
+
+/* Adds an engine that is to be opened to the service's list; lmi_svc_loaded_model_submit opens it.
+ * Takes a reference to the record.  Returns NULL if there is no memory. */
+struct lmi_svc_loaded_model *
+lmi_svc_loaded_model_create(struct lmi_service *svc, struct lmi_svc_model_record *record,
+			    const struct lmi_svc_load *load,
+			    const struct lmi_svc_loaded_model_events *events,
+			    struct lmi_svc_model *model);
+/* Removes it from the service's list and frees it; its engine must be closed. */
+void lmi_svc_loaded_model_destroy(struct lmi_service *svc, struct lmi_svc_loaded_model *r);
+
+/* Drains the engine: it accepts no new users and is closed when it has none. */
+void lmi_svc_loaded_model_retire(struct lmi_svc_loaded_model *r);
+void lmi_svc_loaded_model_ref(struct lmi_svc_loaded_model *r);
+void lmi_svc_loaded_model_unref(struct lmi_svc_loaded_model *r, uint64_t now);
+
+/* Returns the engine that has been idle for the longest time, or NULL. */
+struct lmi_svc_loaded_model *lmi_svc_loaded_model_find_idle(const struct lmi_service *svc);
+/* Submits the job that opens or closes the engine, depending on its state.  If the queue is full,
+ * it is retried in the next tick. */
+void lmi_svc_loaded_model_submit(struct lmi_service *svc, struct lmi_svc_loaded_model *r);
+
+#endif /* LLAMAD_SERVICE_LOADED_MODEL_H */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * model_record.h - a model as the registry knows it. */
+#ifndef LLAMAD_SERVICE_MODEL_RECORD_H
+#define LLAMAD_SERVICE_MODEL_RECORD_H
+
+#include <stdint.h>
+
+#include "store/store.h"
+
+/* Reference counted; only the loop's thread takes and gives references. */
+struct lmi_svc_model_record {
+	uint32_t n_user;
+	struct lmi_store_models m; /* one model */
+};
+
+struct lmi_svc_model_record *lmi_svc_model_record_take(struct lmi_svc_model_record *record);
+/* Frees it if this was the last reference.  NULL is allowed. */
+void lmi_svc_model_record_give(struct lmi_svc_model_record *record);
+const char *lmi_svc_model_record_name(const struct lmi_svc_model_record *record);
+
+#endif /* LLAMAD_SERVICE_MODEL_RECORD_H */
