@@ -105,7 +105,7 @@ void lmi_daemon_drain(struct lmi_daemon *d, int64_t drain_ms)
 	struct lmi_service_stats s;
 
 	if (d->phase != LMI_DAEMON_PHASE_RUNNING) {
-		d->hurry = true;
+		d->stop_now = true;
 		return;
 	}
 	lmi_service_stats(d->service, &s);

@@ -59,13 +59,13 @@ static bool is_quiet(struct lmi_daemon *d)
 static uint64_t stopping(struct lmi_daemon *d, uint64_t now)
 {
 	if (d->phase == LMI_DAEMON_PHASE_DRAINING) {
-		if (!d->hurry && now < d->until && !lmi_service_is_idle(d->service))
+		if (!d->stop_now && now < d->until && !lmi_service_is_idle(d->service))
 			return d->until;
 		lmi_service_stop(d->service, now);
 		d->phase = LMI_DAEMON_PHASE_ENDING;
 		d->until = now + FINAL_READ_MS * LMI_NS_PER_MS;
 	}
-	if (d->hurry && d->until > now + FINAL_READ_HURRY_MS * LMI_NS_PER_MS)
+	if (d->stop_now && d->until > now + FINAL_READ_HURRY_MS * LMI_NS_PER_MS)
 		d->until = now + FINAL_READ_HURRY_MS * LMI_NS_PER_MS;
 	lmi_service_tick(d->service, now);
 	if (now >= d->until || is_quiet(d))

@@ -41,7 +41,7 @@ struct lmi_daemon {
 
 	enum lmi_daemon_phase phase;
 	uint64_t until;
-	bool hurry; /* a second request to stop has arrived */
+	bool stop_now; /* a second request to stop has arrived */
 
 	/* the changed keys of the last reload that was requested through the service */
 	char changed_keys[LMI_CONFIG_ROWS_MAX][LMI_CONFIG_KEY_BYTES];

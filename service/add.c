@@ -27,9 +27,9 @@
 #include "store/import.h"
 
 struct add_work {
-	struct lmi_svc_stream_writer work;
+	struct lmi_svc_stream_writer writer;
 	struct lmi_service *svc;
-	struct lmi_svc_idempotency_key_reply once;
+	struct lmi_svc_idempotency_key_reply pending_reply;
 	struct lmi_svc_copy copy;
 	struct lmd_arena *arena;
 	struct lmi_job job;
@@ -68,22 +68,22 @@ static void release(struct add_work *w)
 static void finish(struct add_work *w, uint64_t now, const struct lmi_svc_end *end)
 {
 	w->ended = true;
-	lmi_svc_stream_end(w->svc, &w->work, now, end);
+	lmi_svc_stream_end(w->svc, &w->writer, now, end);
 	release(w);
 }
 
-static void cancel(struct lmi_svc_stream_writer *work, uint64_t now, uint32_t reason)
+static void cancel(struct lmi_svc_stream_writer *writer, uint64_t now, uint32_t reason)
 {
-	struct add_work *w = (struct add_work *)work;
+	struct add_work *w = (struct add_work *)writer;
 	const struct lmi_svc_end end = lmi_svc_end_of(reason);
 
 	atomic_store(&w->cancelled, true);
 	finish(w, now, &end);
 }
 
-static bool runs(const struct lmi_svc_stream_writer *work)
+static bool runs(const struct lmi_svc_stream_writer *writer)
 {
-	(void)work;
+	(void)writer;
 	return true;
 }
 
@@ -92,7 +92,7 @@ static bool runs(const struct lmi_svc_stream_writer *work)
 static void on_progress(struct lmi_mailbox_message *m)
 {
 	struct add_work *w = (struct add_work *)((char *)m - offsetof(struct add_work, message));
-	struct lmi_svc_stream *s = w->work.stream;
+	struct lmi_svc_stream *s = w->writer.stream;
 
 	atomic_store(&w->posted, false);
 	if (!s || s->out.ended)
@@ -363,12 +363,12 @@ enum lmd_status lmi_svc_do_add(const struct lmi_svc_request_ctx *a, uint32_t *re
 {
 	struct lmi_service *svc = a->svc;
 	struct add_work *w;
-	enum lmd_status st = lmi_svc_stream_admit(svc, a->who, err);
+	enum lmd_status st = lmi_svc_stream_admit(svc, a->principal, err);
 
 	(void)retry_ms;
 	if (st == LMD_OK && !svc->o.store)
 		st = lmd_fail(err, LMD_UNSUPPORTED, "this server has no registry");
-	if (st == LMD_OK && a->who->remote && svc->o.local_paths)
+	if (st == LMD_OK && a->principal->remote && svc->o.local_paths)
 		st = lmd_fail(err, LMD_DENIED,
 			      "path: not allowed over TCP unless model_dir is configured");
 	if (st != LMD_OK)
@@ -381,8 +381,8 @@ enum lmd_status lmi_svc_do_add(const struct lmi_svc_request_ctx *a, uint32_t *re
 		return lmd_fail(err, LMD_NOMEM, "no memory for a job");
 	}
 	w->svc = svc;
-	w->work = (struct lmi_svc_stream_writer){.cancel = cancel, .runs = runs};
-	st = lmi_svc_stream_begin(a, &w->work, LMI_WIRE_STREAM_KIND_ADD, &a->req->u.add.name,
+	w->writer = (struct lmi_svc_stream_writer){.cancel = cancel, .runs = runs};
+	st = lmi_svc_stream_begin(a, &w->writer, LMI_WIRE_STREAM_KIND_ADD, &a->req->u.add.name,
 				  svc->limits.lease_default, err);
 	if (st != LMD_OK)
 		goto undo;
@@ -390,14 +390,14 @@ enum lmd_status lmi_svc_do_add(const struct lmi_svc_request_ctx *a, uint32_t *re
 	w->copy = *a->copy;
 	st = lmi_jobs_submit(svc->o.io, &w->job, err);
 	if (st != LMD_OK) {
-		lmi_svc_stream_destroy(&svc->streams, w->work.stream);
+		lmi_svc_stream_destroy(&svc->streams, w->writer.stream);
 		goto undo;
 	}
 	*a->copy = (struct lmi_svc_copy){0};
 	svc->n_job++;
 	w->job_runs = true;
-	lmi_svc_idempotency_key_reply_init(&w->once, a);
-	lmi_svc_idempotency_key_reply_stream(&w->once, w->work.stream, 0);
+	lmi_svc_idempotency_key_reply_init(&w->pending_reply, a);
+	lmi_svc_idempotency_key_reply_stream(&w->pending_reply, w->writer.stream, 0);
 	return LMD_OK;
 undo:
 	lmi_arena_destroy(w->arena);

@@ -107,7 +107,7 @@ static void take(void *arg, const struct lmi_answer_event *out)
 }
 
 enum lmd_status lmi_svc_answer_create(struct lmi_svc_answer_stream **out,
-				      const struct lmi_chat_answer_format *how,
+				      const struct lmi_chat_answer_format *format,
 				      const uint8_t seed[4], struct lmd_error *err)
 {
 	struct lmi_svc_answer_stream *a = lmi_alloc(1, sizeof(*a));
@@ -115,7 +115,7 @@ enum lmd_status lmi_svc_answer_create(struct lmi_svc_answer_stream **out,
 
 	if (!a)
 		return lmd_fail(err, LMD_NOMEM, "no memory for an answer");
-	st = lmi_chat_answer_parser_create(how, &a->parse, take, a, err);
+	st = lmi_chat_answer_parser_create(format, &a->parse, take, a, err);
 	if (st != LMD_OK) {
 		lmi_free(a);
 		return st;

@@ -21,7 +21,7 @@ struct lmi_svc_answer_stream;
 
 /* seed: random bytes for the ids of tool calls to which the model gave none.  LMD_NOMEM. */
 enum lmd_status lmi_svc_answer_create(struct lmi_svc_answer_stream **out,
-				      const struct lmi_chat_answer_format *how,
+				      const struct lmi_chat_answer_format *format,
 				      const uint8_t seed[4], struct lmd_error *err);
 /* NULL allowed. */
 void lmi_svc_answer_destroy(struct lmi_svc_answer_stream *a);

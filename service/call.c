@@ -14,9 +14,9 @@ enum lmd_status lmi_svc_call_create(struct lmi_svc_call **out, const struct lmi_
 	struct lmi_svc_call *c;
 	enum lmd_status st;
 
-	if (svc->n_call + svc->streams.n_parked >= svc->limits.calls)
+	if (svc->n_call + svc->streams.n_reader >= svc->limits.calls)
 		return lmd_fail(err, LMD_BUSY, "too many requests: %u are pending, the maximum is %llu",
-				svc->n_call + svc->streams.n_parked,
+				svc->n_call + svc->streams.n_reader,
 				(unsigned long long)svc->limits.calls);
 	c = lmi_alloc(1, sizeof(*c));
 	if (!c)
@@ -35,7 +35,7 @@ enum lmd_status lmi_svc_call_create(struct lmi_svc_call **out, const struct lmi_
 	c->svc = svc;
 	c->reply = a->reply;
 	c->arg = a->arg;
-	c->who = *a->who;
+	c->principal = *a->principal;
 	c->next = svc->calls;
 	if (c->next)
 		c->next->prev = c;
@@ -49,12 +49,12 @@ static void unlink_wait(struct lmi_svc_call *c)
 {
 	struct lmi_svc_call **p;
 
-	if (!c->rid)
+	if (!c->idempotency_key)
 		return;
-	for (p = &c->rid->waits; *p != c; p = &(*p)->next_wait)
+	for (p = &c->idempotency_key->waiters; *p != c; p = &(*p)->next_wait)
 		;
 	*p = c->next_wait;
-	c->rid = NULL;
+	c->idempotency_key = NULL;
 }
 
 void lmi_svc_call_destroy(struct lmi_svc_call *c)
@@ -66,8 +66,8 @@ void lmi_svc_call_destroy(struct lmi_svc_call *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	svc->n_call--;
-	if (c->res)
-		lmi_svc_loaded_model_unref(c->res, svc->now);
+	if (c->loaded)
+		lmi_svc_loaded_model_unref(c->loaded, svc->now);
 	lmi_svc_copy_fini(&c->copy);
 	lmi_arena_destroy(c->arena);
 	lmi_free(c);
@@ -119,6 +119,6 @@ void lmi_svc_call_drop(struct lmi_svc_call *c)
 
 	(void)lmd_fail(&err, LMD_CANCELLED, "the connection was closed");
 	lmi_svc_call_fail(c, &err, 0);
-	if (c->rid) /* a repetition has no job */
+	if (c->idempotency_key) /* a repetition has no job */
 		lmi_svc_call_destroy(c);
 }

@@ -17,17 +17,17 @@ struct lmi_svc_call {
 	struct lmi_svc_call *prev, *next;
 	lmi_svc_reply_fn reply; /* NULL: answered, or the connection has ended */
 	void *arg;
-	struct lmi_svc_principal who;
+	struct lmi_svc_principal principal;
 	struct lmi_svc_copy copy;
 	struct lmi_svc_idempotency_key
-		*rid; /* a repetition waits for the reply to this one; otherwise NULL */
+		*idempotency_key; /* a repetition waits for the reply to this one; otherwise NULL */
 	struct lmi_svc_call *next_wait;
 	struct lmd_arena *arena; /* for the results of the job */
 	struct lmi_job job;
 	struct lmd_error err; /* error of the job; status LMD_OK: it succeeded */
 	struct lmi_svc_lookup lookup;
-	struct lmi_svc_load_waiter want;
-	struct lmi_svc_loaded_model *res; /* the model it uses */
+	struct lmi_svc_load_waiter load_waiter;
+	struct lmi_svc_loaded_model *loaded; /* the model it uses */
 	void *data;                       /* data of the op, in the arena */
 	void (*done)(struct lmi_svc_call *c); /* called after the job: replies, then destroys c */
 };

@@ -36,9 +36,10 @@ static enum lmd_status check_op(const struct lmi_svc_request_ctx *a, struct lmd_
 							     : LMI_SVC_ROLE_USER;
 	if (ops[op].flags & LMI_SVC_OP_ANYBODY)
 		least = LMI_SVC_ROLE_NONE;
-	if (a->who->role < least)
+	if (a->principal->role < least)
 		return lmd_fail(err, LMD_DENIED, "op %s requires the role %s: yours is %s",
-				lmi_wire_ops[op].name, role_word(least), role_word(a->who->role));
+				lmi_wire_ops[op].name, role_word(least),
+				role_word(a->principal->role));
 	if (a->svc->closed && !(ops[op].flags & LMI_SVC_OP_CLOSED_OK))
 		return lmd_fail(err, LMD_CANCELLED, "shutting down");
 	return LMD_OK;
@@ -46,31 +47,31 @@ static enum lmd_status check_op(const struct lmi_svc_request_ctx *a, struct lmd_
 
 /* Answers a repetition like the first request, or waits until that has been answered. */
 static enum lmd_status repeat(const struct lmi_svc_request_ctx *a,
-			      struct lmi_svc_idempotency_key *rid, struct lmd_error *err)
+			      struct lmi_svc_idempotency_key *key, struct lmd_error *err)
 {
 	struct lmi_svc_call *c;
 	enum lmd_status st;
 
-	if (rid->answered) {
-		lmi_svc_idempotency_key_set_reader(a->svc, rid, a->who, a->now);
-		lmi_svc_idempotency_key_repeat_reply(rid, a->req, a->reply, a->arg);
+	if (key->answered) {
+		lmi_svc_idempotency_key_set_reader(a->svc, key, a->principal, a->now);
+		lmi_svc_idempotency_key_repeat_reply(key, a->req, a->reply, a->arg);
 		return LMD_OK;
 	}
 	st = lmi_svc_call_create(&c, a, err);
 	if (st != LMD_OK)
 		return st;
-	c->rid = rid;
-	c->next_wait = rid->waits;
-	rid->waits = c;
+	c->idempotency_key = key;
+	c->next_wait = key->waiters;
+	key->waiters = c;
 	return LMD_OK;
 }
 
 static enum lmd_status run_once(struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
-	const struct lmi_svc_owner owner = lmi_svc_owner_of(a->who);
+	const struct lmi_svc_owner owner = lmi_svc_owner_of(a->principal);
 	struct lmi_svc_copy copy;
-	struct lmi_svc_idempotency_key *rid = NULL;
+	struct lmi_svc_idempotency_key *key = NULL;
 	bool is_new = true;
 	enum lmd_status st = lmi_svc_copy_init(&copy, a->req, err);
 
@@ -78,23 +79,25 @@ static enum lmd_status run_once(struct lmi_svc_request_ctx *a, uint32_t *retry_m
 		return st;
 	if (a->req->rid.len)
 		st = lmi_svc_idempotency_key_take(
-			&a->svc->rids, &rid, &is_new, &owner, a->req->op, &a->req->rid,
+			&a->svc->idempotency_keys, &key, &is_new, &owner, a->req->op, &a->req->rid,
 			lmi_svc_idempotency_key_digest(copy.bytes.p, copy.bytes.n), a->now, err);
 	a->copy = &copy;
-	a->rid = rid;
+	a->key = key;
 	if (st == LMD_OK)
-		st = is_new ? ops[a->req->op].fn(a, retry_ms, err) : repeat(a, rid, err);
-	if (st != LMD_OK && rid && is_new)
-		lmi_svc_idempotency_key_forget(&a->svc->rids, rid);
+		st = is_new ? ops[a->req->op].fn(a, retry_ms, err) : repeat(a, key, err);
+	if (st != LMD_OK && key && is_new)
+		lmi_svc_idempotency_key_forget(&a->svc->idempotency_keys, key);
 	lmi_svc_copy_fini(&copy);
 	return st;
 }
 
-void lmi_service_call(struct lmi_service *svc, uint64_t now, const struct lmi_svc_principal *who,
+void lmi_service_call(struct lmi_service *svc, uint64_t now,
+		      const struct lmi_svc_principal *principal,
 		      const struct lmi_wire_request *req, lmi_svc_reply_fn reply, void *arg)
 {
 	struct lmi_svc_request_ctx a = {
-		.svc = svc, .now = now, .who = who, .req = req, .reply = reply, .arg = arg};
+		.svc = svc, .now = now, .principal = principal,
+		.req = req, .reply = reply, .arg = arg};
 	struct lmd_error err = {0};
 	uint32_t retry_ms = 0;
 	enum lmd_status st;

@@ -20,7 +20,7 @@ static bool has_engine(const struct lmi_svc_loaded_model *r)
 
 static void watch_progress(struct lmi_service *svc, uint64_t now)
 {
-	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next) {
+	for (struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next) {
 		uint32_t n = has_engine(r) ? lmi_engine_progress(r->engine) : 0;
 
 		if (n != r->n_progress)
@@ -43,10 +43,10 @@ static const struct lmi_device_arbiter *arbiter_of(const struct lmi_svc_loaded_m
 static uint64_t last_progress(const struct lmi_svc_generation *g)
 {
 	const struct lmi_device_arbiter *arbiter =
-		g->state == LMI_SVC_GEN_RUN ? arbiter_of(g->res) : NULL;
+		g->state == LMI_SVC_GEN_RUN ? arbiter_of(g->loaded) : NULL;
 	uint64_t last = g->ready_ns;
 
-	for (const struct lmi_svc_loaded_model *r = g->svc->residents; r; r = r->next)
+	for (const struct lmi_svc_loaded_model *r = g->svc->loaded_models; r; r = r->next)
 		if (has_engine(r) && (!arbiter || arbiter_of(r) == arbiter) &&
 		    r->progress_ns > last)
 			last = r->progress_ns;
@@ -92,7 +92,7 @@ static void expire(struct lmi_svc_generation *g, uint64_t now)
 	lmi_svc_gen_stop(g, now, &end);
 	/* tell the client now, since a step that hangs may never end */
 	if (stuck && runs)
-		lmi_svc_stream_end(g->svc, &g->work, now, &end);
+		lmi_svc_stream_end(g->svc, &g->writer, now, &end);
 }
 
 void lmi_svc_generate_tick(struct lmi_service *svc, uint64_t now)
@@ -100,10 +100,10 @@ void lmi_svc_generate_tick(struct lmi_service *svc, uint64_t now)
 	struct lmi_svc_generation *next;
 
 	watch_progress(svc, now);
-	for (struct lmi_svc_generation *g = svc->works; g; g = next) {
+	for (struct lmi_svc_generation *g = svc->generations; g; g = next) {
 		next = g->next;
 		if (g->cancel_waits)
-			g->cancel_waits = lmi_engine_cancel(g->res->engine, g->cmd) != LMD_OK;
+			g->cancel_waits = lmi_engine_cancel(g->loaded->engine, g->cmd) != LMD_OK;
 		else if (deadline_of(g) <= now)
 			expire(g, now);
 	}
@@ -111,17 +111,17 @@ void lmi_svc_generate_tick(struct lmi_service *svc, uint64_t now)
 
 uint64_t lmi_svc_generate_deadline(const struct lmi_service *svc)
 {
-	uint64_t look = svc->watched_ns + svc->limits.first_token_ms * LMI_NS_PER_MS / LOOKS;
+	uint64_t next_look = svc->watched_ns + svc->limits.first_token_ms * LMI_NS_PER_MS / LOOKS;
 	uint64_t when = UINT64_MAX;
 
-	for (const struct lmi_svc_generation *g = svc->works; g; g = g->next) {
+	for (const struct lmi_svc_generation *g = svc->generations; g; g = g->next) {
 		uint64_t end = g->cancel_waits ? svc->now + LMI_NS_PER_MS : deadline_of(g);
 
 		when = end < when ? end : when;
-		if (awaits_first_token(g) && look < when)
-			when = look;
+		if (awaits_first_token(g) && next_look < when)
+			when = next_look;
 	}
-	for (const struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next)
+	for (const struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next)
 		if (r->defer_wakeups_until_ns && r->defer_wakeups_until_ns < when)
 			when = r->defer_wakeups_until_ns;
 	return when;
@@ -130,7 +130,7 @@ uint64_t lmi_svc_generate_deadline(const struct lmi_service *svc)
 /* Returns until when no reader needs its next token. */
 static uint64_t settled_until(const struct lmi_svc_generation *g)
 {
-	const struct lmi_svc_stream *s = g->work.stream;
+	const struct lmi_svc_stream *s = g->writer.stream;
 
 	if (!s || s->given_up || g->stopping)
 		return UINT64_MAX;
@@ -142,9 +142,9 @@ void lmi_svc_generate_defer_wakeups(struct lmi_service *svc, uint64_t now)
 {
 	uint64_t longest = now + svc->limits.hold_default * LMI_NS_PER_MS;
 
-	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next)
+	for (struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next)
 		r->defer_wakeups_until_ns = r->n_running ? UINT64_MAX : 0;
-	for (const struct lmi_svc_generation *g = svc->works; g; g = g->next) {
+	for (const struct lmi_svc_generation *g = svc->generations; g; g = g->next) {
 		uint64_t until;
 
 		if (g->state != LMI_SVC_GEN_RUN)
@@ -152,10 +152,10 @@ void lmi_svc_generate_defer_wakeups(struct lmi_service *svc, uint64_t now)
 		until = settled_until(g);
 		/* without a reader nothing is due; events are still fetched from time to time */
 		until = until == UINT64_MAX ? longest : until;
-		if (until < g->res->defer_wakeups_until_ns)
-			g->res->defer_wakeups_until_ns = until;
+		if (until < g->loaded->defer_wakeups_until_ns)
+			g->loaded->defer_wakeups_until_ns = until;
 	}
-	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next) {
+	for (struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next) {
 		if (r->defer_wakeups_until_ns <= now)
 			r->defer_wakeups_until_ns = 0;
 		if (r->state == LMI_SVC_MODEL_READY || r->state == LMI_SVC_MODEL_DRAINING)
@@ -169,10 +169,10 @@ void lmi_svc_generate_cancel_all(struct lmi_service *svc, uint64_t now,
 {
 	struct lmi_svc_generation *next;
 
-	for (struct lmi_svc_generation *g = svc->works; g; g = next) {
+	for (struct lmi_svc_generation *g = svc->generations; g; g = next) {
 		next = g->next;
-		if (!r || g->res == r)
-			lmi_svc_gen_cancel(&g->work, now, reason);
+		if (!r || g->loaded == r)
+			lmi_svc_gen_cancel(&g->writer, now, reason);
 	}
 }
 
@@ -182,7 +182,7 @@ void lmi_svc_generate_fail_queued(struct lmi_service *svc, uint64_t now)
 	struct lmd_error err;
 
 	(void)lmd_fail(&err, LMD_CANCELLED, "shutting down");
-	for (struct lmi_svc_generation *g = svc->works; g; g = next) {
+	for (struct lmi_svc_generation *g = svc->generations; g; g = next) {
 		next = g->next;
 		if (g->state != LMI_SVC_GEN_RUN)
 			lmi_svc_gen_fail(g, now, &err, 0);
@@ -194,7 +194,7 @@ uint32_t lmi_svc_generate_n_waiting(const struct lmi_service *svc,
 {
 	uint32_t n = 0;
 
-	for (const struct lmi_svc_generation *g = svc->works; g; g = g->next)
-		n += g->res == r && g->state != LMI_SVC_GEN_RUN;
+	for (const struct lmi_svc_generation *g = svc->generations; g; g = g->next)
+		n += g->loaded == r && g->state != LMI_SVC_GEN_RUN;
 	return n;
 }

@@ -17,7 +17,7 @@ static void encode(void *arg)
 	struct lmi_engine *e = g->encoder->engine;
 	struct lmd_error *err = &g->job_err;
 
-	err->status = lmi_svc_prompt_encode(e, q, &g->tokens, &g->how, err);
+	err->status = lmi_svc_prompt_encode(e, q, &g->tokens, &g->answer_format, err);
 	if (err->status == LMD_OK)
 		err->status = lmi_svc_prompt_constrain(e, q, &g->tokens, &g->constraint, err);
 }
@@ -28,9 +28,10 @@ static void encoded(struct lmi_svc_generation *g, uint64_t now)
 	struct lmd_error err = g->job_err;
 
 	if (err.status == LMD_OK)
-		err.status = lmi_svc_prompt_check(g->res->engine, &g->tokens, &err);
+		err.status = lmi_svc_prompt_check(g->loaded->engine, &g->tokens, &err);
 	if (err.status == LMD_OK && lmi_svc_gen_request(g)->parse)
-		err.status = lmi_svc_answer_create(&g->answer, &g->how, g->work.stream->id, &err);
+		err.status = lmi_svc_answer_create(&g->answer, &g->answer_format,
+						   g->writer.stream->id, &err);
 	if (err.status == LMD_OK)
 		lmi_svc_gen_enqueue(g, now);
 	else
@@ -59,7 +60,7 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 {
 	struct lmi_svc_generation *g =
 		(struct lmi_svc_generation *)((char *)w -
-					      offsetof(struct lmi_svc_generation, want));
+					      offsetof(struct lmi_svc_generation, load_waiter));
 	const struct lmi_wire_req_generate *q = lmi_svc_gen_request(g);
 	struct lmi_service *svc = g->svc;
 	struct lmd_error refused;
@@ -68,7 +69,7 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 		lmi_svc_gen_fail(g, now, err, retry_ms);
 		return;
 	}
-	g->res = r;
+	g->loaded = r;
 	g->state = LMI_SVC_GEN_ENCODE;
 	g->ready_ns = now;
 	if (!lmi_svc_prompt_is_chat(r->engine, q) && !lmi_svc_prompt_is_constrained(q) &&
@@ -105,11 +106,12 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 	} else if (!g->ended) {
 		g->state = LMI_SVC_GEN_LOAD;
 		g->model = m;
-		g->want.ready = model_ready;
-		lmi_svc_model_add_waiter(g->svc, now, m, &g->want);
+		g->load_waiter.ready = model_ready;
+		lmi_svc_model_add_waiter(g->svc, now, m, &g->load_waiter);
 	}
 	if (!g->ended)
-		lmi_svc_idempotency_key_reply_stream(&g->once, g->work.stream, (int64_t)g->seed);
+		lmi_svc_idempotency_key_reply_stream(&g->pending_reply, g->writer.stream,
+						     (int64_t)g->seed);
 	g->n_hold--;
 	lmi_svc_gen_release(g);
 }
@@ -144,29 +146,29 @@ static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_
 
 	if (!g)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a generation");
-	g->work = (struct lmi_svc_stream_writer){.cancel = lmi_svc_gen_cancel,
+	g->writer = (struct lmi_svc_stream_writer){.cancel = lmi_svc_gen_cancel,
 						 .runs = lmi_svc_gen_runs};
 	st = q->has_seed ? LMD_OK : lmi_svc_random(&g->seed, sizeof(g->seed), err);
 	if (st == LMD_OK)
-		st = lmi_svc_stream_begin(a, &g->work, LMI_WIRE_STREAM_KIND_GENERATE, &q->model,
+		st = lmi_svc_stream_begin(a, &g->writer, LMI_WIRE_STREAM_KIND_GENERATE, &q->model,
 					  lease, err);
 	if (st != LMD_OK) {
 		lmi_free(g);
 		return st;
 	}
-	g->work.stream->own_lease = q->has_lease_ms;
+	g->writer.stream->own_lease = q->has_lease_ms;
 	g->seed = q->has_seed ? (uint64_t)q->seed : g->seed >> 1; /* the protocol has an int64_t */
 	g->svc = svc;
 	g->copy = *a->copy;
 	*a->copy = (struct lmi_svc_copy){0};
-	lmi_svc_idempotency_key_reply_init(&g->once, a);
+	lmi_svc_idempotency_key_reply_init(&g->pending_reply, a);
 	g->serial = ++svc->serial;
 	g->deadline_ns = a->now + timeout * LMI_NS_PER_MS;
 	g->ready_ns = UINT64_MAX;
-	g->next = svc->works;
+	g->next = svc->generations;
 	if (g->next)
 		g->next->prev = g;
-	svc->works = g;
+	svc->generations = g;
 	svc->n_waiting++;
 	*out = g;
 	return LMD_OK;
@@ -182,7 +184,7 @@ enum lmd_status lmi_svc_do_generate(const struct lmi_svc_request_ctx *a, uint32_
 	if (st == LMD_OK)
 		st = admit(a->svc, retry_ms, err);
 	if (st == LMD_OK)
-		st = lmi_svc_stream_admit(a->svc, a->who, err);
+		st = lmi_svc_stream_admit(a->svc, a->principal, err);
 	if (st == LMD_OK)
 		st = create(&g, a, err);
 	if (st != LMD_OK)

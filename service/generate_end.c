@@ -13,7 +13,7 @@ void lmi_svc_gen_release(struct lmi_svc_generation *g)
 	if (!g->ended || g->job_runs || g->n_hold)
 		return;
 	lmi_text_token_buf_fini(&g->tokens);
-	lmi_chat_answer_format_fini(&g->how);
+	lmi_chat_answer_format_fini(&g->answer_format);
 	lmi_svc_answer_destroy(g->answer);
 	lmi_svc_copy_fini(&g->copy);
 	lmi_free(g);
@@ -21,11 +21,11 @@ void lmi_svc_gen_release(struct lmi_svc_generation *g)
 
 void lmi_svc_gen_leave_queue(struct lmi_service *svc, struct lmi_svc_generation *g)
 {
-	for (struct lmi_svc_generation **p = &svc->queue; *p; p = &(*p)->behind) {
+	for (struct lmi_svc_generation **p = &svc->queue; *p; p = &(*p)->queue_next) {
 		if (*p != g)
 			continue;
-		*p = g->behind;
-		g->behind = NULL;
+		*p = g->queue_next;
+		g->queue_next = NULL;
 		return;
 	}
 }
@@ -82,38 +82,38 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 
 	assert(!g->ended);
 	g->ended = true;
-	if (g->state == LMI_SVC_GEN_LOAD && g->want.waits)
-		lmi_svc_model_remove_waiter(g->model, &g->want);
+	if (g->state == LMI_SVC_GEN_LOAD && g->load_waiter.in_list)
+		lmi_svc_model_remove_waiter(g->model, &g->load_waiter);
 	lmi_svc_gen_leave_queue(svc, g);
 	if (g->state == LMI_SVC_GEN_RUN) {
 		svc->run[g->slot] = NULL;
 		svc->n_running--;
-		g->res->n_running--;
+		g->loaded->n_running--;
 		svc->mean_ns += (now - g->begun_ns) / 8 - svc->mean_ns / 8;
 	} else {
 		svc->n_waiting--;
 	}
-	*(g->prev ? &g->prev->next : &svc->works) = g->next;
+	*(g->prev ? &g->prev->next : &svc->generations) = g->next;
 	if (g->next)
 		g->next->prev = g->prev;
 	if (!g->job_runs)
 		lmi_svc_gen_drop_constraint(g);
-	if (g->res)
-		lmi_svc_loaded_model_unref(g->res, now);
-	g->res = NULL;
+	if (g->loaded)
+		lmi_svc_loaded_model_unref(g->loaded, now);
+	g->loaded = NULL;
 	count_end(svc, end);
-	if (g->once.reply) {
+	if (g->pending_reply.reply) {
 		if (end->kind == LMI_SVC_END_ERROR)
 			err = end->error;
 		else if (end->kind == LMI_SVC_END_DONE && end->why == LMI_WIRE_FINISH_DEADLINE)
 			(void)lmd_fail(&err, LMD_TIMEOUT, "timed out: the deadline timeout_ms has passed");
 		else
 			(void)lmd_fail(&err, LMD_CANCELLED, "cancelled");
-		if (g->work.stream)
-			g->work.stream->given_up = true;
-		lmi_svc_idempotency_key_reply_fail(svc, &g->once, &err, g->retry_ms);
+		if (g->writer.stream)
+			g->writer.stream->given_up = true;
+		lmi_svc_idempotency_key_reply_fail(svc, &g->pending_reply, &err, g->retry_ms);
 	}
-	lmi_svc_stream_end(svc, &g->work, now, end);
+	lmi_svc_stream_end(svc, &g->writer, now, end);
 	lmi_svc_gen_release(g);
 }
 
@@ -136,7 +136,7 @@ void lmi_svc_gen_stop(struct lmi_svc_generation *g, uint64_t now, const struct l
 	}
 	g->stopping = true;
 	g->stop_end = *end;
-	g->cancel_waits = lmi_engine_cancel(g->res->engine, g->cmd) != LMD_OK;
+	g->cancel_waits = lmi_engine_cancel(g->loaded->engine, g->cmd) != LMD_OK;
 }
 
 void lmi_svc_gen_cancel(struct lmi_svc_stream_writer *w, uint64_t now, uint32_t reason)

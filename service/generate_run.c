@@ -14,7 +14,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 				   .tokens = g->tokens.id,
 				   .n_tokens = g->tokens.n,
 				   .constraint = g->constraint,
-				   .shown = &g->how.shown,
+				   .shown = &g->answer_format.shown,
 				   .n_max = svc->limits.output_max,
 				   .n_default = svc->limits.output_default};
 	enum lmd_status st;
@@ -22,7 +22,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	while (svc->run[g->slot])
 		g->slot = (g->slot + 1) % LMI_SVC_RUNNING_MAX;
 	g->cmd = (++svc->serial << 16) | g->slot;
-	st = lmi_svc_prompt_run(g->res->engine, g->cmd, lmi_svc_gen_request(g), &p, err);
+	st = lmi_svc_prompt_run(g->loaded->engine, g->cmd, lmi_svc_gen_request(g), &p, err);
 	if (st != LMD_OK)
 		return st;
 	g->state = LMI_SVC_GEN_RUN;
@@ -30,7 +30,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	svc->run[g->slot] = g;
 	svc->n_running++;
 	svc->n_waiting--;
-	g->res->n_running++;
+	g->loaded->n_running++;
 	/* the engine has copied the tokens and taken the constraint */
 	lmi_text_token_buf_fini(&g->tokens);
 	g->constraint = NULL;
@@ -59,8 +59,8 @@ void lmi_svc_gen_enqueue(struct lmi_svc_generation *g, uint64_t now)
 
 	g->state = LMI_SVC_GEN_QUEUE;
 	while (*p && (*p)->serial < g->serial)
-		p = &(*p)->behind;
-	g->behind = *p;
+		p = &(*p)->queue_next;
+	g->queue_next = *p;
 	*p = g;
 	lmi_svc_generate_pump(g->svc, now);
 }
@@ -88,7 +88,7 @@ static void fail_later(struct lmi_svc_generation *g, uint64_t now, const struct 
 
 static void take_text(struct lmi_svc_generation *g, uint64_t now, const struct lmi_engine_event *ev)
 {
-	struct lmi_svc_stream *s = g->work.stream;
+	struct lmi_svc_stream *s = g->writer.stream;
 	struct lmd_error err;
 	enum lmd_status st;
 
@@ -97,7 +97,7 @@ static void take_text(struct lmi_svc_generation *g, uint64_t now, const struct l
 		return;
 	st = add_text(g, &s->out, now, ev);
 	if (st == LMD_BUSY) {
-		lmi_svc_gen_cancel(&g->work, now, LMI_WIRE_CANCEL_REASON_SLOW_READER);
+		lmi_svc_gen_cancel(&g->writer, now, LMI_WIRE_CANCEL_REASON_SLOW_READER);
 	} else if (st != LMD_OK) {
 		(void)lmd_fail(&err, st, "no memory for the answer");
 		fail_later(g, now, &err);
@@ -141,8 +141,8 @@ static void take_end(struct lmi_svc_generation *g, uint64_t now, const struct lm
 		end.out_ns = ev->u.done.out_ns;
 	}
 	/* may fail if an unread stream is full, which ends anyway */
-	if (g->answer && g->work.stream && !g->work.stream->given_up)
-		(void)lmi_svc_answer_end(g->answer, &g->work.stream->out, now);
+	if (g->answer && g->writer.stream && !g->writer.stream->given_up)
+		(void)lmi_svc_answer_end(g->answer, &g->writer.stream->out, now);
 	lmi_svc_gen_finish(g, now, &end);
 }
 

@@ -34,11 +34,11 @@ enum lmi_svc_gen_state {
 };
 
 struct lmi_svc_generation {
-	struct lmi_svc_stream_writer work;
+	struct lmi_svc_stream_writer writer;
 	struct lmi_service *svc;
 	struct lmi_svc_generation *prev, *next; /* list of all generations */
-	struct lmi_svc_generation *behind;      /* next one in the queue */
-	struct lmi_svc_idempotency_key_reply once;
+	struct lmi_svc_generation *queue_next;  /* next one in the queue */
+	struct lmi_svc_idempotency_key_reply pending_reply;
 	struct lmi_svc_copy copy;
 	uint64_t serial, deadline_ns, begun_ns;
 	uint64_t ready_ns; /* when its model was loaded; UINT64_MAX: not yet */
@@ -46,13 +46,13 @@ struct lmi_svc_generation {
 	enum lmi_svc_gen_state state;
 	struct lmi_svc_lookup lookup;
 	struct lmi_svc_model *model; /* in LMI_SVC_GEN_LOAD */
-	struct lmi_svc_load_waiter want;
-	struct lmi_svc_loaded_model *res;
+	struct lmi_svc_load_waiter load_waiter;
+	struct lmi_svc_loaded_model *loaded;
 	struct lmi_svc_loaded_model *encoder; /* used by the job */
 	struct lmi_job job;
 	struct lmd_error job_err;
 	struct lmi_text_token_buf tokens; /* the prompt */
-	struct lmi_chat_answer_format how;
+	struct lmi_chat_answer_format answer_format;
 	struct lmi_svc_answer_stream *answer;     /* the answer parser; NULL: do not parse */
 	struct lmi_engine_constraint *constraint; /* until it is passed to the engine; or NULL */
 	uint32_t slot;

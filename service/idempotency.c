@@ -53,7 +53,7 @@ void lmi_svc_idempotency_key_forget(struct lmi_svc_idempotency_keys *t,
 {
 	struct lmi_svc_idempotency_key **b = bucket(t, &r->owner, r->text, r->n_text);
 
-	assert(!r->waits);
+	assert(!r->waiters);
 	while (*b != r)
 		b = &(*b)->in_bucket;
 	*b = r->in_bucket;
@@ -67,7 +67,7 @@ void lmi_svc_idempotency_keys_expire(struct lmi_svc_idempotency_keys *t, uint64_
 {
 	struct lmi_svc_idempotency_key *next;
 
-	for (struct lmi_svc_idempotency_key *r = t->first; r && now - r->made_ns >= t->age_ns;
+	for (struct lmi_svc_idempotency_key *r = t->first; r && now - r->created_ns >= t->age_ns;
 	     r = next) {
 		next = r->next;
 		if (r->answered)
@@ -147,7 +147,7 @@ enum lmd_status lmi_svc_idempotency_key_take(struct lmi_svc_idempotency_keys *t,
 	r->n_text = (uint32_t)text->len;
 	memcpy(r->text, text->ptr, text->len);
 	r->digest = digest;
-	r->made_ns = now;
+	r->created_ns = now;
 	b = bucket(t, owner, r->text, r->n_text);
 	r->in_bucket = *b;
 	*b = r;

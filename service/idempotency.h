@@ -26,10 +26,10 @@ struct lmi_svc_idempotency_key {
 	uint32_t op, n_text;
 	char text[LMI_SVC_IDEMPOTENCY_KEY_BYTES];
 	uint64_t digest; /* digest of the request */
-	uint64_t made_ns;
+	uint64_t created_ns;
 	bool answered;
-	struct lmi_svc_cached_reply said;
-	struct lmi_svc_call *waits; /* repetitions */
+	struct lmi_svc_cached_reply reply;
+	struct lmi_svc_call *waiters; /* repetitions */
 };
 
 struct lmi_svc_idempotency_keys {

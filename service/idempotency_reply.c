@@ -14,7 +14,7 @@ void lmi_svc_idempotency_key_reply_init(struct lmi_svc_idempotency_key_reply *o,
 	size_t n = a->req->rid.len < sizeof(o->rid_text) ? a->req->rid.len : sizeof(o->rid_text);
 
 	*o = (struct lmi_svc_idempotency_key_reply){
-		.reply = a->reply, .arg = a->arg, .rid = a->rid};
+		.reply = a->reply, .arg = a->arg, .key = a->key};
 	o->head.v = a->req->v;
 	o->head.op = a->req->op;
 	if (n)
@@ -23,16 +23,16 @@ void lmi_svc_idempotency_key_reply_init(struct lmi_svc_idempotency_key_reply *o,
 }
 
 static void fill(struct lmi_wire_reply *r, const struct lmi_wire_request *to,
-		 const struct lmi_svc_cached_reply *said)
+		 const struct lmi_svc_cached_reply *reply)
 {
 	struct lmi_wire_id id;
 
-	memcpy(id.b, said->id, sizeof(id.b));
+	memcpy(id.b, reply->id, sizeof(id.b));
 	lmi_wire_reply_init(r, to);
 	switch (to->op) {
 	case LMI_WIRE_OP_GENERATE:
 		r->u.generate.id = id;
-		r->u.generate.seed = said->number;
+		r->u.generate.seed = reply->number;
 		break;
 	case LMI_WIRE_OP_ADD:
 		r->u.add.id = id;
@@ -47,76 +47,77 @@ static void fill(struct lmi_wire_reply *r, const struct lmi_wire_request *to,
 		r->u.unload.id = id;
 		break;
 	case LMI_WIRE_OP_RM:
-		r->u.rm.alias = said->flag;
-		r->u.rm.bytes = said->number;
+		r->u.rm.alias = reply->flag;
+		r->u.rm.bytes = reply->number;
 		break;
 	default:
 		break;
 	}
 }
 
-void lmi_svc_idempotency_key_repeat_reply(const struct lmi_svc_idempotency_key *rid,
+void lmi_svc_idempotency_key_repeat_reply(const struct lmi_svc_idempotency_key *key,
 					  const struct lmi_wire_request *to, lmi_svc_reply_fn fn,
 					  void *arg)
 {
 	struct lmi_wire_reply r;
 
-	fill(&r, to, &rid->said);
+	fill(&r, to, &key->reply);
 	fn(arg, &r, NULL, 0);
 }
 
 void lmi_svc_idempotency_key_set_reader(struct lmi_service *svc,
-					const struct lmi_svc_idempotency_key *rid,
-					const struct lmi_svc_principal *who, uint64_t now)
+					const struct lmi_svc_idempotency_key *key,
+					const struct lmi_svc_principal *principal, uint64_t now)
 {
 	struct lmi_svc_stream *s;
 
-	if (lmi_svc_stream_find(&s, &svc->streams, who, rid->said.id, NULL) != LMD_OK)
+	if (lmi_svc_stream_find(&s, &svc->streams, principal, key->reply.id, NULL) != LMD_OK)
 		return;
-	s->conn = who->conn;
+	s->conn = principal->conn;
 	s->touched_ns = now;
 }
 
 bool lmi_svc_idempotency_key_move_stream(struct lmi_service *svc, struct lmi_svc_stream *s)
 {
 	const struct lmd_str text = lmi_svc_str(s->rid);
-	struct lmi_svc_idempotency_key *rid =
-		text.len ? lmi_svc_idempotency_key_find(&svc->rids, &s->owner, &text) : NULL;
+	struct lmi_svc_idempotency_key *key =
+		text.len ? lmi_svc_idempotency_key_find(&svc->idempotency_keys, &s->owner, &text)
+			 : NULL;
 
-	if (!rid)
+	if (!key)
 		return false;
-	for (const struct lmi_svc_call *c = rid->waits; c; c = c->next_wait) {
-		if (c->who.conn == s->conn)
+	for (const struct lmi_svc_call *c = key->waiters; c; c = c->next_wait) {
+		if (c->principal.conn == s->conn)
 			continue;
-		s->conn = c->who.conn;
+		s->conn = c->principal.conn;
 		return true;
 	}
-	if (rid->answered && !memcmp(rid->said.id, s->id, sizeof(s->id)))
-		lmi_svc_idempotency_key_forget(&svc->rids, rid);
+	if (key->answered && !memcmp(key->reply.id, s->id, sizeof(s->id)))
+		lmi_svc_idempotency_key_forget(&svc->idempotency_keys, key);
 	return false;
 }
 
 void lmi_svc_idempotency_key_reply_send(struct lmi_svc_idempotency_key_reply *o,
-					const struct lmi_svc_cached_reply *said)
+					const struct lmi_svc_cached_reply *reply)
 {
-	struct lmi_svc_idempotency_key *rid = o->rid;
+	struct lmi_svc_idempotency_key *key = o->key;
 	lmi_svc_reply_fn fn = o->reply;
 	struct lmi_wire_reply r;
 
 	if (!fn)
 		return;
 	o->reply = NULL;
-	o->rid = NULL;
-	if (rid) {
-		rid->answered = true;
-		rid->said = *said;
+	o->key = NULL;
+	if (key) {
+		key->answered = true;
+		key->reply = *reply;
 	}
-	fill(&r, &o->head, said);
+	fill(&r, &o->head, reply);
 	fn(o->arg, &r, NULL, 0);
-	while (rid && rid->waits) {
-		struct lmi_svc_call *c = rid->waits;
+	while (key && key->waiters) {
+		struct lmi_svc_call *c = key->waiters;
 
-		fill(&r, &c->copy.req, said);
+		fill(&r, &c->copy.req, reply);
 		lmi_svc_call_reply(c, &r);
 		lmi_svc_call_destroy(c);
 	}
@@ -125,31 +126,31 @@ void lmi_svc_idempotency_key_reply_send(struct lmi_svc_idempotency_key_reply *o,
 void lmi_svc_idempotency_key_reply_stream(struct lmi_svc_idempotency_key_reply *o,
 					  const struct lmi_svc_stream *s, int64_t seed)
 {
-	struct lmi_svc_cached_reply said = {.number = seed};
+	struct lmi_svc_cached_reply reply = {.number = seed};
 
-	memcpy(said.id, s->id, sizeof(said.id));
-	lmi_svc_idempotency_key_reply_send(o, &said);
+	memcpy(reply.id, s->id, sizeof(reply.id));
+	lmi_svc_idempotency_key_reply_send(o, &reply);
 }
 
 void lmi_svc_idempotency_key_reply_fail(struct lmi_service *svc,
 					struct lmi_svc_idempotency_key_reply *o,
 					const struct lmd_error *err, uint32_t retry_ms)
 {
-	struct lmi_svc_idempotency_key *rid = o->rid;
+	struct lmi_svc_idempotency_key *key = o->key;
 	lmi_svc_reply_fn fn = o->reply;
 
 	if (!fn)
 		return;
 	o->reply = NULL;
-	o->rid = NULL;
+	o->key = NULL;
 	svc->count.n_refused++;
 	fn(o->arg, NULL, err, retry_ms);
-	while (rid && rid->waits) {
-		struct lmi_svc_call *c = rid->waits;
+	while (key && key->waiters) {
+		struct lmi_svc_call *c = key->waiters;
 
 		lmi_svc_call_fail(c, err, retry_ms);
 		lmi_svc_call_destroy(c);
 	}
-	if (rid)
-		lmi_svc_idempotency_key_forget(&svc->rids, rid);
+	if (key)
+		lmi_svc_idempotency_key_forget(&svc->idempotency_keys, key);
 }

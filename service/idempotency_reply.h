@@ -16,16 +16,16 @@ struct lmi_svc_idempotency_key_reply {
 	void *arg;
 	struct lmi_wire_request head; /* only v, op and rid */
 	char rid_text[LMI_SVC_IDEMPOTENCY_KEY_BYTES];
-	struct lmi_svc_idempotency_key *rid; /* NULL: none, or answered */
+	struct lmi_svc_idempotency_key *key; /* NULL: none, or answered */
 };
 /* Answers a repetition with the cached reply. */
-void lmi_svc_idempotency_key_repeat_reply(const struct lmi_svc_idempotency_key *rid,
+void lmi_svc_idempotency_key_repeat_reply(const struct lmi_svc_idempotency_key *key,
 					  const struct lmi_wire_request *to, lmi_svc_reply_fn fn,
 					  void *arg);
 /* Moves the stream of a request id to the connection that repeated the request. */
 void lmi_svc_idempotency_key_set_reader(struct lmi_service *svc,
-					const struct lmi_svc_idempotency_key *rid,
-					const struct lmi_svc_principal *who, uint64_t now);
+					const struct lmi_svc_idempotency_key *key,
+					const struct lmi_svc_principal *principal, uint64_t now);
 /* Call this if the connection of a stream has ended.  If the request was repeated on another one,
  * moves the stream to that and returns true.  Otherwise forgets the request id, since the stream
  * will be given up, and returns false. */
@@ -34,7 +34,7 @@ void lmi_svc_idempotency_key_reply_init(struct lmi_svc_idempotency_key_reply *o,
 					const struct lmi_svc_request_ctx *a);
 /* Answers the request and its repetitions. */
 void lmi_svc_idempotency_key_reply_send(struct lmi_svc_idempotency_key_reply *o,
-					const struct lmi_svc_cached_reply *said);
+					const struct lmi_svc_cached_reply *reply);
 /* Answers them with the id of a stream and a seed. */
 void lmi_svc_idempotency_key_reply_stream(struct lmi_svc_idempotency_key_reply *o,
 					  const struct lmi_svc_stream *s, int64_t seed);

@@ -39,7 +39,7 @@ static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_req
 	struct key_call *k;
 	enum lmd_status st;
 
-	if (a->who->remote)
+	if (a->principal->remote)
 		return lmd_fail(err, LMD_DENIED, "op %s: keys can be managed only on the unix socket",
 				lmi_wire_ops[a->req->op].name);
 	if (!a->svc->o.store)

@@ -18,15 +18,16 @@
 #include "service/stream_writer.h"
 
 struct load_work {
-	struct lmi_svc_stream_writer work;
+	struct lmi_svc_stream_writer writer;
 	struct lmi_service *svc;
-	struct lmi_svc_idempotency_key_reply once;
+	struct lmi_svc_idempotency_key_reply pending_reply;
 	struct lmi_svc_copy copy;
 	struct lmi_svc_lookup lookup;
-	struct lmi_svc_load_waiter want;
-	struct lmi_svc_unload_waiter gone;
+	struct lmi_svc_load_waiter load_waiter;
+	struct lmi_svc_unload_waiter unload_waiter;
 	struct lmi_svc_load load;
-	bool ended, waits; /* waits: a callback of the lookup, the load or the unload is pending */
+	bool ended;
+	bool pending; /* a callback of the lookup, the load or the unload will come */
 	uint32_t retry_ms;
 };
 
@@ -34,7 +35,7 @@ struct load_work {
 
 static void release(struct load_work *w)
 {
-	if (!w->ended || w->waits)
+	if (!w->ended || w->pending)
 		return;
 	lmi_svc_copy_fini(&w->copy);
 	lmi_free(w);
@@ -46,15 +47,15 @@ static void finish(struct load_work *w, uint64_t now, const struct lmi_svc_end *
 	struct lmi_service *svc = w->svc;
 	struct lmd_error err;
 
-	if (!w->ended && w->once.reply) {
+	if (!w->ended && w->pending_reply.reply) {
 		err = end->error;
 		if (end->kind != LMI_SVC_END_ERROR)
 			(void)lmd_fail(&err, LMD_CANCELLED, "cancelled");
-		w->work.stream->given_up = true;
-		lmi_svc_idempotency_key_reply_fail(svc, &w->once, &err, w->retry_ms);
+		w->writer.stream->given_up = true;
+		lmi_svc_idempotency_key_reply_fail(svc, &w->pending_reply, &err, w->retry_ms);
 	}
 	w->ended = true;
-	lmi_svc_stream_end(svc, &w->work, now, end);
+	lmi_svc_stream_end(svc, &w->writer, now, end);
 	release(w);
 }
 
@@ -72,38 +73,38 @@ static void fail(struct load_work *w, uint64_t now, const struct lmd_error *err)
 	finish(w, now, &end);
 }
 
-static void cancel(struct lmi_svc_stream_writer *work, uint64_t now, uint32_t reason)
+static void cancel(struct lmi_svc_stream_writer *writer, uint64_t now, uint32_t reason)
 {
 	const struct lmi_svc_end end = lmi_svc_end_of(reason);
 
-	finish(OF(work, work), now, &end);
+	finish(OF(writer, writer), now, &end);
 }
 
-static bool runs(const struct lmi_svc_stream_writer *work)
+static bool runs(const struct lmi_svc_stream_writer *writer)
 {
-	const struct load_work *w = (const struct load_work *)work;
+	const struct load_work *w = (const struct load_work *)writer;
 
-	return !w->once.reply;
+	return !w->pending_reply.reply;
 }
 
 static void progress(struct load_work *w, uint64_t now, enum lmi_wire_phase phase, uint64_t n,
 		     uint64_t total)
 {
-	if (!w->work.stream)
+	if (!w->writer.stream)
 		return;
 	/* without memory the client hears less */
-	(void)lmi_svc_output_progress(&w->work.stream->out, now, phase, n, total);
-	lmi_svc_stream_pump(w->svc, w->work.stream, now);
+	(void)lmi_svc_output_progress(&w->writer.stream->out, now, phase, n, total);
+	lmi_svc_stream_pump(w->svc, w->writer.stream, now);
 }
 
 /* ---- load and reload ---- */
 
-static void ready(struct lmi_svc_load_waiter *want, uint64_t now, struct lmi_svc_loaded_model *r,
+static void ready(struct lmi_svc_load_waiter *waiter, uint64_t now, struct lmi_svc_loaded_model *r,
 		  const struct lmd_error *err, uint32_t retry_ms)
 {
-	struct load_work *w = OF(want, want);
+	struct load_work *w = OF(load_waiter, waiter);
 
-	w->waits = false;
+	w->pending = false;
 	w->retry_ms = retry_ms;
 	if (r)
 		lmi_svc_loaded_model_unref(r, now);
@@ -115,9 +116,10 @@ static void ready(struct lmi_svc_load_waiter *want, uint64_t now, struct lmi_svc
 		fail(w, now, err);
 }
 
-static void comes(struct lmi_svc_load_waiter *want, uint64_t now, uint64_t n, uint64_t total)
+static void on_progress(struct lmi_svc_load_waiter *waiter, uint64_t now, uint64_t n,
+			uint64_t total)
 {
-	struct load_work *w = OF(want, want);
+	struct load_work *w = OF(load_waiter, waiter);
 
 	if (!w->ended)
 		progress(w, now, LMI_WIRE_PHASE_LOAD, n, total);
@@ -135,36 +137,36 @@ static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_loa
 static void bring(struct load_work *w, uint64_t now, struct lmi_svc_model *m)
 {
 	struct lmi_service *svc = w->svc;
-	bool reload = w->once.head.op == LMI_WIRE_OP_RELOAD;
+	bool reload = w->pending_reply.head.op == LMI_WIRE_OP_RELOAD;
 	struct lmd_error err;
 
-	w->want.ready = ready;
-	w->want.progress = comes;
-	w->waits = true;
-	if (!reload && !m->current && !m->coming)
+	w->load_waiter.ready = ready;
+	w->load_waiter.progress = on_progress;
+	w->pending = true;
+	if (!reload && !m->current && !m->loading)
 		m->load = w->load;
 	lmi_svc_model_end_pause(m);
 	if (!reload && m->current && same_but_keep(&m->load, &w->load))
 		m->current->load.keep_ms = m->load.keep_ms = w->load.keep_ms;
 	if (m->current && (reload || !same_but_keep(&m->load, &w->load))) {
-		if (lmi_svc_model_reload(svc, now, m, reload ? NULL : &w->load, &w->want, &err) ==
-		    LMD_OK)
+		if (lmi_svc_model_reload(svc, now, m, reload ? NULL : &w->load, &w->load_waiter,
+					 &err) == LMD_OK)
 			return;
-		w->waits = false;
+		w->pending = false;
 		w->retry_ms = err.status == LMD_BUSY ? 1000 : 0;
 		fail(w, now, &err);
 		return;
 	}
-	lmi_svc_model_add_waiter(svc, now, m, &w->want);
+	lmi_svc_model_add_waiter(svc, now, m, &w->load_waiter);
 }
 
 /* ---- unload ---- */
 
-static void gone(struct lmi_svc_unload_waiter *g, uint64_t now)
+static void on_unloaded(struct lmi_svc_unload_waiter *g, uint64_t now)
 {
-	struct load_work *w = OF(gone, g);
+	struct load_work *w = OF(unload_waiter, g);
 
-	w->waits = false;
+	w->pending = false;
 	if (w->ended)
 		release(w);
 	else
@@ -177,20 +179,20 @@ static void unload(struct load_work *w, uint64_t now, struct lmi_svc_model *m)
 	struct lmd_error err;
 
 	if (!r) {
-		if (m->coming)
+		if (m->loading)
 			(void)lmd_fail(&err, LMD_BUSY, "model %s is being loaded",
 				       lmi_svc_model_name(m));
 		else
 			(void)lmd_fail(&err, LMD_NOTFOUND, "model %s is not in memory",
 				       lmi_svc_model_name(m));
-		w->retry_ms = m->coming ? 1000 : 0;
+		w->retry_ms = m->loading ? 1000 : 0;
 		fail(w, now, &err);
 		return;
 	}
-	w->waits = true;
-	w->gone.gone = gone;
-	w->gone.next = r->gone;
-	r->gone = &w->gone;
+	w->pending = true;
+	w->unload_waiter.unloaded = on_unloaded;
+	w->unload_waiter.next = r->unload_waiters;
+	r->unload_waiters = &w->unload_waiter;
 	progress(w, now, LMI_WIRE_PHASE_DRAIN, 0, r->n_user);
 	lmi_svc_loaded_model_ref(r); /* keeps r alive until the cancellations below are done */
 	lmi_svc_loaded_model_retire(r);
@@ -206,7 +208,7 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 {
 	struct load_work *w = OF(lookup, l);
 
-	w->waits = false;
+	w->pending = false;
 	if (w->ended) {
 		release(w);
 		return;
@@ -215,12 +217,12 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 		fail(w, now, err);
 		return;
 	}
-	if (w->once.head.op == LMI_WIRE_OP_UNLOAD && !m->current) {
+	if (w->pending_reply.head.op == LMI_WIRE_OP_UNLOAD && !m->current) {
 		unload(w, now, m); /* fails */
 		return;
 	}
-	lmi_svc_idempotency_key_reply_stream(&w->once, w->work.stream, 0);
-	if (w->once.head.op == LMI_WIRE_OP_UNLOAD) {
+	lmi_svc_idempotency_key_reply_stream(&w->pending_reply, w->writer.stream, 0);
+	if (w->pending_reply.head.op == LMI_WIRE_OP_UNLOAD) {
 		unload(w, now, m);
 		return;
 	}
@@ -234,7 +236,7 @@ static enum lmd_status begin(const struct lmi_svc_request_ctx *a, uint32_t kind,
 {
 	struct load_work *w;
 	struct lmd_str name = *model;
-	enum lmd_status st = lmi_svc_stream_admit(a->svc, a->who, err);
+	enum lmd_status st = lmi_svc_stream_admit(a->svc, a->principal, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -243,17 +245,17 @@ static enum lmd_status begin(const struct lmi_svc_request_ctx *a, uint32_t kind,
 		return lmd_fail(err, LMD_NOMEM, "no memory for a job");
 	w->svc = a->svc;
 	w->load = *load;
-	w->work = (struct lmi_svc_stream_writer){.cancel = cancel, .runs = runs};
-	st = lmi_svc_stream_begin(a, &w->work, kind, &name, a->svc->limits.lease_default, err);
+	w->writer = (struct lmi_svc_stream_writer){.cancel = cancel, .runs = runs};
+	st = lmi_svc_stream_begin(a, &w->writer, kind, &name, a->svc->limits.lease_default, err);
 	if (st != LMD_OK) {
 		lmi_free(w);
 		return st;
 	}
 	w->copy = *a->copy;
 	*a->copy = (struct lmi_svc_copy){0};
-	lmi_svc_idempotency_key_reply_init(&w->once, a);
+	lmi_svc_idempotency_key_reply_init(&w->pending_reply, a);
 	w->lookup.found = found;
-	w->waits = true;
+	w->pending = true;
 	lmi_svc_lookup_start(a->svc, a->now, &w->lookup, &name);
 	return LMD_OK;
 }

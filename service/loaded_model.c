@@ -45,7 +45,7 @@ struct lmi_svc_loaded_model *lmi_svc_loaded_model_find_idle(const struct lmi_ser
 {
 	struct lmi_svc_loaded_model *best = NULL;
 
-	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next)
+	for (struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next)
 		if (r->state == LMI_SVC_MODEL_READY && !r->n_user &&
 		    (!best || r->idle_ns < best->idle_ns))
 			best = r;
@@ -56,7 +56,7 @@ struct lmi_svc_loaded_model *lmi_svc_loaded_model_find_idle(const struct lmi_ser
 
 static enum lmd_status check_file(const struct lmi_svc_loaded_model *r, struct lmd_error *err)
 {
-	const struct lmi_store_model *m = &r->row->m.v[0];
+	const struct lmi_store_model *m = &r->record->m.v[0];
 
 	if (m->state == LMI_STORE_QUARANTINED)
 		return lmd_fail(err, LMD_UNSUPPORTED,
@@ -73,8 +73,8 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 	o->inst.registry = svc->o.plugins;
 	o->inst.host = svc->o.host;
 	o->inst.share_kv = true;
-	o->inst.path = r->row->m.v[0].files[0].path;
-	o->inst.label = r->row->m.v[0].name;
+	o->inst.path = r->record->m.v[0].files[0].path;
+	o->inst.label = r->record->m.v[0].name;
 	o->inst.n_seq = l->n_seq ? l->n_seq : (uint32_t)svc->limits.max_running;
 	o->inst.n_ctx = l->n_ctx ? l->n_ctx : o->inst.n_ctx;
 	o->inst.n_batch = l->n_batch ? l->n_batch : o->inst.n_batch;
@@ -199,44 +199,44 @@ lmi_svc_loaded_model_create(struct lmi_service *svc, struct lmi_svc_model_record
 	r->svc = svc;
 	r->model = model;
 	r->events = events;
-	r->row = lmi_svc_model_record_take(record);
+	r->record = lmi_svc_model_record_take(record);
 	r->load = *load;
 	r->number = ++svc->n_engine;
-	r->next = svc->residents;
+	r->next = svc->loaded_models;
 	if (r->next)
 		r->next->prev = r;
-	svc->residents = r;
-	svc->n_resident++;
+	svc->loaded_models = r;
+	svc->n_loaded_model++;
 	return r;
 }
 
 void lmi_svc_loaded_model_destroy(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 {
-	*(r->prev ? &r->prev->next : &svc->residents) = r->next;
+	*(r->prev ? &r->prev->next : &svc->loaded_models) = r->next;
 	if (r->next)
 		r->next->prev = r->prev;
-	svc->n_resident--;
-	lmi_svc_model_record_give(r->row);
+	svc->n_loaded_model--;
+	lmi_svc_model_record_give(r->record);
 	lmi_free(r);
 }
 
 static void closed(void *arg)
 {
-	struct lmi_svc_loaded_model *r = arg, *after = r->after;
+	struct lmi_svc_loaded_model *r = arg, *open_next = r->open_next;
 	struct lmi_service *svc = r->svc;
-	struct lmi_svc_unload_waiter *g = r->gone;
+	struct lmi_svc_unload_waiter *g = r->unload_waiters;
 
 	svc->n_job--;
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_INFO,
-			 "model unloaded; model=%s engine=%llu", lmi_svc_model_record_name(r->row),
-			 (unsigned long long)r->number);
+			 "model unloaded; model=%s engine=%llu",
+			 lmi_svc_model_record_name(r->record), (unsigned long long)r->number);
 	lmi_svc_loaded_model_destroy(svc, r);
 	while (g) {
 		struct lmi_svc_unload_waiter *next = g->next;
 
-		g->gone(g, svc->now);
+		g->unloaded(g, svc->now);
 		g = next;
 	}
-	if (after)
-		lmi_svc_loaded_model_submit(svc, after);
+	if (open_next)
+		lmi_svc_loaded_model_submit(svc, open_next);
 }

@@ -19,7 +19,7 @@ struct lmi_svc_model;
 /* Waits until an engine has been closed. */
 struct lmi_svc_unload_waiter {
 	struct lmi_svc_unload_waiter *next;
-	void (*gone)(struct lmi_svc_unload_waiter *g, uint64_t now);
+	void (*unloaded)(struct lmi_svc_unload_waiter *g, uint64_t now);
 };
 
 enum lmi_svc_loaded_model_state {
@@ -63,12 +63,12 @@ struct lmi_svc_loaded_model {
 	uint64_t progress_ns;       /* when that counter last changed */
 	bool lost;                  /* its device or file was lost; it drains */
 	uint64_t defer_wakeups_until_ns; /* wakeups are deferred until then; 0: they are not */
-	struct lmi_svc_unload_waiter *gone;
+	struct lmi_svc_unload_waiter *unload_waiters;
 	const struct lmi_svc_loaded_model_events *events; /* for its model */
 	/* the job that opens or closes it */
 	struct lmi_job job;
 	bool job_waits; /* the queue was full; retry in the next tick */
-	struct lmi_svc_model_record *row;
+	struct lmi_svc_model_record *record;
 	struct lmi_svc_load load;
 	struct lmd_error err; /* status LMD_OK: it was opened */
 	/* progress: written by the job, read when the message is delivered */
@@ -76,8 +76,8 @@ struct lmi_svc_loaded_model {
 	_Atomic bool posted;
 	_Atomic uint64_t load_done, load_total;
 	uint64_t load_ns;
-	struct lmi_svc_loaded_model *after; /* opened after this one has been closed */
-	bool again;                 /* it did not fit and is retried after closing another one */
+	struct lmi_svc_loaded_model *open_next; /* opened after this one has been closed */
+	bool retried;                           /* it did not fit and is retried after closing another one */
 };
 
 /* Adds an engine that is to be opened to the service's list; lmi_svc_loaded_model_submit opens it.

@@ -13,7 +13,7 @@
 
 const char *lmi_svc_model_name(const struct lmi_svc_model *m)
 {
-	return lmi_svc_model_record_name(m->row);
+	return lmi_svc_model_record_name(m->record);
 }
 
 struct lmi_svc_model *lmi_svc_model_find(struct lmi_service *svc, const char *name)
@@ -26,16 +26,16 @@ struct lmi_svc_model *lmi_svc_model_find(struct lmi_service *svc, const char *na
 
 /* ---- loads ---- */
 
-static void tell_wants(struct lmi_svc_model *m, uint64_t now, struct lmi_svc_loaded_model *r,
+static void notify_waiters(struct lmi_svc_model *m, uint64_t now, struct lmi_svc_loaded_model *r,
 		       const struct lmd_error *err, uint32_t retry_ms)
 {
-	struct lmi_svc_load_waiter *w = m->wants;
+	struct lmi_svc_load_waiter *w = m->load_waiters;
 
-	m->wants = NULL;
+	m->load_waiters = NULL;
 	while (w) {
 		struct lmi_svc_load_waiter *next = w->next;
 
-		w->waits = false;
+		w->in_list = false;
 		w->next = NULL;
 		if (r)
 			lmi_svc_loaded_model_ref(r);
@@ -94,13 +94,13 @@ static void load_failed(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 	struct lmd_error err = r->err;
 	uint32_t pause;
 
-	m->coming = NULL;
+	m->loading = NULL;
 	pause = note_failure(svc, m, &err);
 	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_WARN,
 			 "model failed to load; model=%s failures=%u: %s", lmi_svc_model_name(m),
 			 m->n_fail, err.text);
 	lmi_svc_loaded_model_destroy(svc, r);
-	tell_wants(m, svc->now, NULL, &err, pause);
+	notify_waiters(m, svc->now, NULL, &err, pause);
 }
 
 static void on_opened(struct lmi_svc_loaded_model *r)
@@ -109,10 +109,10 @@ static void on_opened(struct lmi_svc_loaded_model *r)
 	struct lmi_service *svc = r->svc;
 	struct lmi_svc_model *m = r->model;
 
-	if (r->err.status == LMD_NOMEM && !r->again &&
+	if (r->err.status == LMD_NOMEM && !r->retried &&
 	    (victim = lmi_svc_loaded_model_find_idle(svc))) {
-		r->again = true;
-		victim->after = r;
+		r->retried = true;
+		victim->open_next = r;
 		lmi_svc_loaded_model_retire(victim);
 		return;
 	}
@@ -121,7 +121,7 @@ static void on_opened(struct lmi_svc_loaded_model *r)
 		return;
 	}
 	old = m->current;
-	m->coming = NULL;
+	m->loading = NULL;
 	m->current = r;
 	m->n_fail = 0;
 	r->state = LMI_SVC_MODEL_READY;
@@ -133,7 +133,7 @@ static void on_opened(struct lmi_svc_loaded_model *r)
 			 (unsigned long long)r->number,
 			 (unsigned long long)(r->load_ns / LMI_NS_PER_MS));
 	lmi_svc_loaded_model_ref(r); /* keeps r alive during the callbacks */
-	tell_wants(m, svc->now, r, NULL, 0);
+	notify_waiters(m, svc->now, r, NULL, 0);
 	lmi_svc_loaded_model_unref(r, svc->now);
 	if (old)
 		lmi_svc_loaded_model_retire(old);
@@ -143,7 +143,7 @@ static void on_progress(struct lmi_svc_loaded_model *r)
 {
 	uint64_t total = atomic_load(&r->load_total);
 
-	for (struct lmi_svc_load_waiter *w = r->model->wants, *next; w; w = next) {
+	for (struct lmi_svc_load_waiter *w = r->model->load_waiters, *next; w; w = next) {
 		next = w->next;
 		if (w->progress)
 			w->progress(w, r->svc->now, atomic_load(&r->load_done), total);
@@ -167,18 +167,18 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 	struct lmi_svc_loaded_model *r, *victim = NULL;
 	uint32_t n = 0;
 
-	for (r = svc->residents; r; r = r->next)
+	for (r = svc->loaded_models; r; r = r->next)
 		n += r->state != LMI_SVC_MODEL_UNLOADING;
 	if (n >= svc->limits.models && !(victim = lmi_svc_loaded_model_find_idle(svc)))
 		return lmd_fail(err, LMD_BUSY,
 				"all %u models in memory are in use, the maximum is %llu", n,
 				(unsigned long long)svc->limits.models);
-	r = lmi_svc_loaded_model_create(svc, m->row, &m->load, &events, m);
+	r = lmi_svc_loaded_model_create(svc, m->record, &m->load, &events, m);
 	if (!r)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
-	m->coming = r;
+	m->loading = r;
 	if (victim) {
-		victim->after = r;
+		victim->open_next = r;
 		lmi_svc_loaded_model_retire(victim);
 	} else {
 		lmi_svc_loaded_model_submit(svc, r);
@@ -186,25 +186,25 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 	return LMD_OK;
 }
 
-static void add_want(struct lmi_svc_model *m, struct lmi_svc_load_waiter *w)
+static void append_waiter(struct lmi_svc_model *m, struct lmi_svc_load_waiter *w)
 {
-	struct lmi_svc_load_waiter **end = &m->wants;
+	struct lmi_svc_load_waiter **end = &m->load_waiters;
 
 	while (*end)
 		end = &(*end)->next;
 	w->next = NULL;
-	w->waits = true;
+	w->in_list = true;
 	*end = w;
 }
 
 void lmi_svc_model_remove_waiter(struct lmi_svc_model *m, struct lmi_svc_load_waiter *w)
 {
-	for (struct lmi_svc_load_waiter **p = &m->wants; *p && w->waits; p = &(*p)->next) {
+	for (struct lmi_svc_load_waiter **p = &m->load_waiters; *p && w->in_list; p = &(*p)->next) {
 		if (*p != w)
 			continue;
 		*p = w->next;
 		w->next = NULL;
-		w->waits = false;
+		w->in_list = false;
 		return;
 	}
 }
@@ -214,20 +214,20 @@ void lmi_svc_model_add_waiter(struct lmi_service *svc, uint64_t now, struct lmi_
 {
 	struct lmd_error err;
 
-	w->waits = false;
+	w->in_list = false;
 	if (m->current) {
 		lmi_svc_loaded_model_ref(m->current);
 		w->ready(w, now, m->current, NULL, 0);
 		return;
 	}
-	if (!m->coming && m->n_fail && now < m->fail_until) {
+	if (!m->loading && m->n_fail && now < m->fail_until) {
 		w->ready(w, now, NULL, &m->fail,
 			 (uint32_t)((m->fail_until - now + LMI_NS_PER_MS - 1) /
 				    LMI_NS_PER_MS));
 		return;
 	}
-	add_want(m, w);
-	if (m->coming)
+	append_waiter(m, w);
+	if (m->loading)
 		return;
 	/* w may be answered before start_load returns */
 	if (start_load(svc, m, &err) != LMD_OK) {
@@ -243,11 +243,11 @@ enum lmd_status lmi_svc_model_reload(struct lmi_service *svc, uint64_t now, stru
 	enum lmd_status st;
 
 	(void)now;
-	if (m->coming)
+	if (m->loading)
 		return lmd_fail(err, LMD_BUSY, "%s is being loaded", lmi_svc_model_name(m));
 	if (load)
 		m->load = *load;
-	add_want(m, w);
+	append_waiter(m, w);
 	st = start_load(svc, m, err);
 	if (st != LMD_OK)
 		lmi_svc_model_remove_waiter(m, w);
@@ -257,16 +257,16 @@ enum lmd_status lmi_svc_model_reload(struct lmi_service *svc, uint64_t now, stru
 /* ---- the table ---- */
 
 enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc,
-					    struct lmi_svc_model_record *own_row,
+					    struct lmi_svc_model_record *own_record,
 					    struct lmi_svc_model **out, struct lmd_error *err)
 {
-	struct lmi_svc_model *m = lmi_svc_model_find(svc, own_row->m.v[0].name);
+	struct lmi_svc_model *m = lmi_svc_model_find(svc, own_record->m.v[0].name);
 
 	if (m) {
-		bool same = !strcmp(m->row->m.v[0].digest, own_row->m.v[0].digest);
+		bool same = !strcmp(m->record->m.v[0].digest, own_record->m.v[0].digest);
 
-		lmi_svc_model_record_give(m->row);
-		m->row = own_row;
+		lmi_svc_model_record_give(m->record);
+		m->record = own_record;
 		if (!same) {
 			m->n_fail = 0;
 			if (m->current)
@@ -277,10 +277,10 @@ enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc,
 	}
 	m = lmi_alloc(1, sizeof(*m));
 	if (!m) {
-		lmi_svc_model_record_give(own_row);
+		lmi_svc_model_record_give(own_record);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
 	}
-	m->row = own_row;
+	m->record = own_record;
 	m->load = (struct lmi_svc_load){.activations = UINT32_MAX,
 					.kv_dtype = -1,
 					.keep_ms = (int64_t)svc->limits.keep_alive_ms};
@@ -294,10 +294,10 @@ enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc,
 
 static bool in_use(const struct lmi_service *svc, const struct lmi_svc_model *m)
 {
-	if (m->current || m->coming || m->wants ||
+	if (m->current || m->loading || m->load_waiters ||
 	    (m->n_fail && svc->now < m->fail_until && !svc->stopping))
 		return true;
-	for (const struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next)
+	for (const struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next)
 		if (r->model == m)
 			return true;
 	return false;
@@ -315,7 +315,7 @@ void lmi_svc_models_collect(struct lmi_service *svc)
 			continue;
 		}
 		*p = m->next;
-		lmi_svc_model_record_give(m->row);
+		lmi_svc_model_record_give(m->record);
 		lmi_free(m);
 	}
 }
@@ -335,7 +335,7 @@ void lmi_svc_models_tick(struct lmi_service *svc, uint64_t now)
 {
 	struct lmi_svc_loaded_model *next;
 
-	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = next) {
+	for (struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = next) {
 		next = r->next;
 		if (r->job_waits)
 			lmi_svc_loaded_model_submit(svc, r);
@@ -348,7 +348,7 @@ uint64_t lmi_svc_models_deadline(const struct lmi_service *svc)
 {
 	uint64_t when = UINT64_MAX;
 
-	for (const struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next) {
+	for (const struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next) {
 		uint64_t end = r->job_waits ? svc->now + 10 * LMI_NS_PER_MS : keep_end(r);
 
 		when = end < when ? end : when;
@@ -360,7 +360,7 @@ void lmi_svc_models_fini(struct lmi_service *svc)
 {
 	struct lmi_svc_loaded_model *next;
 
-	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = next) {
+	for (struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = next) {
 		next = r->next;
 		if (r->state == LMI_SVC_MODEL_READY)
 			lmi_svc_loaded_model_retire(r);

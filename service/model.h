@@ -21,7 +21,7 @@
 /* Waits for a model to be loaded; a member of a larger object. */
 struct lmi_svc_load_waiter {
 	struct lmi_svc_load_waiter *next;
-	bool waits; /* is in a list */
+	bool in_list;
 	/* Called with a reference to the loaded model, or with NULL and the error. */
 	void (*ready)(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_loaded_model *r,
 		      const struct lmd_error *err, uint32_t retry_ms);
@@ -32,19 +32,19 @@ struct lmi_svc_load_waiter {
 
 struct lmi_svc_model {
 	struct lmi_svc_model *next;
-	struct lmi_svc_model_record *row;
+	struct lmi_svc_model_record *record;
 	struct lmi_svc_load load;
-	struct lmi_svc_loaded_model *current, *coming;
-	struct lmi_svc_load_waiter *wants; /* waiters for `coming` */
+	struct lmi_svc_loaded_model *current, *loading;
+	struct lmi_svc_load_waiter *load_waiters; /* waiters for `loading` */
 	uint32_t n_fail;
 	uint64_t fail_until;
 	struct lmd_error fail;
 };
 
-/* Finds or creates the model of a row; takes ownership of the row.  If the digest of an existing
- * model has changed, its current engine is drained. */
+/* Finds or creates the model of a record; takes ownership of the record.  If the digest of an
+ * existing model has changed, its current engine is drained. */
 enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc,
-					    struct lmi_svc_model_record *own_row,
+					    struct lmi_svc_model_record *own_record,
 					    struct lmi_svc_model **out, struct lmd_error *err);
 const char *lmi_svc_model_name(const struct lmi_svc_model *m);
 /* Returns the model of that name, or NULL if it was not requested before. */

@@ -31,11 +31,11 @@ enum lmi_wire_model_state lmi_svc_model_state(const struct lmi_service *svc,
 {
 	if (m->current)
 		return LMI_WIRE_MODEL_STATE_READY;
-	if (m->coming)
+	if (m->loading)
 		return LMI_WIRE_MODEL_STATE_LOADING;
 	if (m->n_fail)
 		return LMI_WIRE_MODEL_STATE_FAILED;
-	for (const struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next)
+	for (const struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next)
 		if (r->model == m)
 			return resident_state(r);
 	return LMI_WIRE_MODEL_STATE_ABSENT;

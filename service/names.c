@@ -66,41 +66,41 @@ static void run(void *arg)
 {
 	struct lmi_svc_lookup *l = arg;
 
-	l->err.status = lmi_store_model_find(l->svc->o.store, l->name, &l->row->m, &l->err);
+	l->err.status = lmi_store_model_find(l->svc->o.store, l->name, &l->record->m, &l->err);
 }
 
 static void done(void *arg)
 {
 	struct lmi_svc_lookup *l = arg;
 	struct lmi_service *svc = l->svc;
-	struct lmi_svc_model_record *row = l->row;
+	struct lmi_svc_model_record *record = l->record;
 	struct lmi_svc_model *m = NULL;
 
 	svc->n_job--;
-	l->row = NULL;
+	l->record = NULL;
 	if (l->err.status != LMD_OK)
-		lmi_svc_model_record_give(row);
+		lmi_svc_model_record_give(record);
 	else
-		l->err.status = lmi_svc_model_get_or_create(svc, row, &m, &l->err);
+		l->err.status = lmi_svc_model_get_or_create(svc, record, &m, &l->err);
 	if (l->err.status == LMD_OK && l->epoch == svc->names_epoch && !find(svc, l->name))
 		remember(svc, l->name, m);
 	l->found(l, svc->now, l->err.status == LMD_OK ? m : NULL, &l->err);
 }
 
-static enum lmd_status ask(struct lmi_service *svc, struct lmi_svc_lookup *l)
+static enum lmd_status submit_lookup(struct lmi_service *svc, struct lmi_svc_lookup *l)
 {
 	enum lmd_status st;
 
 	if (!svc->o.store)
 		return lmd_fail(&l->err, LMD_NOTFOUND, "model %s: this server has no registry", l->name);
-	l->row = lmi_alloc(1, sizeof(*l->row));
-	if (!l->row)
+	l->record = lmi_alloc(1, sizeof(*l->record));
+	if (!l->record)
 		return lmd_fail(&l->err, LMD_NOMEM, "no memory to look up a model");
-	l->row->n_user = 1;
+	l->record->n_user = 1;
 	l->job = (struct lmi_job){.run = run, .done = done, .arg = l};
 	st = lmi_jobs_submit(svc->o.registry, &l->job, &l->err);
 	if (st != LMD_OK)
-		lmi_svc_model_record_give(l->row);
+		lmi_svc_model_record_give(l->record);
 	return st;
 }
 
@@ -126,7 +126,7 @@ void lmi_svc_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_svc_
 		l->found(l, now, m, &l->err);
 		return;
 	}
-	if (ask(svc, l) != LMD_OK) {
+	if (submit_lookup(svc, l) != LMD_OK) {
 		l->found(l, now, NULL, &l->err);
 		return;
 	}

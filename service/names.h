@@ -15,7 +15,7 @@ struct lmi_svc_lookup {
 	struct lmi_service *svc;
 	struct lmi_job job;
 	char name[LMI_STORE_NAME_MAX + 1];
-	struct lmi_svc_model_record *row;
+	struct lmi_svc_model_record *record;
 	struct lmd_error err;
 	uint64_t epoch;
 };

@@ -111,7 +111,7 @@ enum lmd_status lmi_svc_output_progress(struct lmi_svc_output *o, uint64_t now, 
 	struct lmi_svc_item *old = n_kept(o) ? &o->items[o->last % o->cap] : NULL;
 
 	assert(!o->ended);
-	if (!old || old->kind != LMI_SVC_ITEM_PROGRESS || o->given >= o->last)
+	if (!old || old->kind != LMI_SVC_ITEM_PROGRESS || o->sent >= o->last)
 		return lmi_svc_output_add(o, &item, NULL);
 	old->phase = phase;
 	old->done = done;
@@ -204,6 +204,6 @@ const struct lmi_svc_item *lmi_svc_output_item(const struct lmi_svc_output *o, u
 
 void lmi_svc_output_set_sent(struct lmi_svc_output *o, uint64_t number)
 {
-	if (number > o->given)
-		o->given = number;
+	if (number > o->sent)
+		o->sent = number;
 }

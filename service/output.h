@@ -55,7 +55,7 @@ struct lmi_svc_output {
 	uint32_t cap;
 	uint64_t first, last; /* numbers of the kept items, without the final one; none if last <
 			       * first */
-	uint64_t given;       /* the highest number that a reader was sent */
+	uint64_t sent;        /* the highest number that a reader was sent */
 	char *text;           /* [text_cap], n_text bytes from offset text_first on */
 	size_t n_text, text_cap;
 	uint64_t text_first;

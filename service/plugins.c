@@ -177,7 +177,7 @@ enum lmd_status lmi_svc_do_plugins(const struct lmi_svc_request_ctx *a, uint32_t
 
 /* A model that is loaded again because its plugins were replaced. */
 struct renewal {
-	struct lmi_svc_load_waiter want;
+	struct lmi_svc_load_waiter load_waiter;
 	struct lmi_svc_call *call;
 };
 
@@ -253,7 +253,7 @@ static void answer_reload(struct lmi_svc_call *c)
 static void renewed(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_loaded_model *r,
 		    const struct lmd_error *err, uint32_t retry_ms)
 {
-	struct renewal *n = (struct renewal *)((char *)w - offsetof(struct renewal, want));
+	struct renewal *n = (struct renewal *)((char *)w - offsetof(struct renewal, load_waiter));
 	struct lmi_svc_call *c = n->call;
 	struct found *f = c->data;
 
@@ -280,15 +280,15 @@ static void renew(struct lmi_svc_call *c)
 	for (struct lmi_svc_model *m = svc->models; m; m = m->next) {
 		struct renewal *n;
 
-		if (!m->current || m->coming || !lmi_engine_is_stale(m->current->engine))
+		if (!m->current || m->loading || !lmi_engine_is_stale(m->current->engine))
 			continue;
 		n = lmi_arena_alloc(c->arena, sizeof(*n), _Alignof(struct renewal));
 		if (!n)
 			break; /* loaded again for a later request */
 		n->call = c;
-		n->want.ready = renewed;
+		n->load_waiter.ready = renewed;
 		f->n_reload++;
-		if (lmi_svc_model_reload(svc, svc->now, m, NULL, &n->want, &err) != LMD_OK)
+		if (lmi_svc_model_reload(svc, svc->now, m, NULL, &n->load_waiter, &err) != LMD_OK)
 			f->n_reload--;
 	}
 	if (!--f->n_reload)

@@ -16,7 +16,7 @@
  * dropped.  Such a reader is an older request of the same client. */
 static void fail_older(struct lmi_service *svc, struct lmi_svc_stream *s, uint64_t after)
 {
-	struct lmi_svc_waiting_reader **at = &s->parked;
+	struct lmi_svc_waiting_reader **at = &s->readers;
 
 	while (*at) {
 		struct lmi_svc_waiting_reader *p = *at;
@@ -27,7 +27,7 @@ static void fail_older(struct lmi_service *svc, struct lmi_svc_stream *s, uint64
 			continue;
 		}
 		*at = p->next;
-		svc->streams.n_parked--;
+		svc->streams.n_reader--;
 		(void)lmd_fail(&err, LMD_CANCELLED, "a later request acknowledged item %llu",
 			       (unsigned long long)after);
 		p->reply(p->arg, NULL, &err, 0);
@@ -46,16 +46,16 @@ enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *r
 	uint64_t after = (uint64_t)q->after;
 	struct lmi_svc_stream *s;
 	struct lmi_svc_waiting_reader *p;
-	enum lmd_status st = lmi_svc_stream_find(&s, &svc->streams, a->who, q->id.b, err);
+	enum lmd_status st = lmi_svc_stream_find(&s, &svc->streams, a->principal, q->id.b, err);
 
 	if (st == LMD_OK)
 		st = lmi_svc_output_check(&s->out, after, err);
 	if (st != LMD_OK)
 		return st;
-	if (svc->n_call + svc->streams.n_parked >= l->calls) {
+	if (svc->n_call + svc->streams.n_reader >= l->calls) {
 		*retry_ms = lmi_svc_retry_ms(svc);
 		return lmd_fail(err, LMD_BUSY, "too many requests: %u are pending, the maximum is %llu",
-				svc->n_call + svc->streams.n_parked, (unsigned long long)l->calls);
+				svc->n_call + svc->streams.n_reader, (unsigned long long)l->calls);
 	}
 	p = lmi_alloc(1, sizeof(*p));
 	if (!p)
@@ -64,7 +64,7 @@ enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *r
 	hold = hold < l->hold_max ? hold : l->hold_max;
 	*p = (struct lmi_svc_waiting_reader){
 		.v = a->req->v,
-		.conn = a->who->conn,
+		.conn = a->principal->conn,
 		.after = after,
 		.hold_ns = hold * LMI_NS_PER_MS,
 		.until_ns = a->now + wait * LMI_NS_PER_MS,
@@ -75,7 +75,7 @@ enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *r
 								     : sizeof(p->rid))};
 	if (p->n_rid)
 		memcpy(p->rid, a->req->rid.ptr, p->n_rid);
-	s->conn = a->who->conn;
+	s->conn = a->principal->conn;
 	s->touched_ns = a->now;
 	fail_older(svc, s, after);
 	lmi_svc_output_drop(&s->out, after);
@@ -91,15 +91,15 @@ enum lmd_status lmi_svc_do_cancel(const struct lmi_svc_request_ctx *a, uint32_t 
 	struct lmi_svc_stream *s;
 	struct lmi_wire_reply r;
 	enum lmd_status st =
-		lmi_svc_stream_find(&s, &svc->streams, a->who, a->req->u.cancel.id.b, err);
+		lmi_svc_stream_find(&s, &svc->streams, a->principal, a->req->u.cancel.id.b, err);
 
 	(void)retry_ms;
 	if (st != LMD_OK)
 		return st;
 	lmi_wire_reply_init(&r, a->req);
 	r.u.cancel.ended = s->out.ended;
-	if (s->work)
-		s->work->cancel(s->work, a->now, LMI_WIRE_CANCEL_REASON_ASKED);
+	if (s->writer)
+		s->writer->cancel(s->writer, a->now, LMI_WIRE_CANCEL_REASON_ASKED);
 	else
 		lmi_svc_stream_give_up(svc, s, a->now, LMI_WIRE_CANCEL_REASON_ASKED);
 	return lmi_svc_reply_send(a, &r);
@@ -112,12 +112,12 @@ static void fill_stream(struct lmi_wire_stream *out, const struct lmi_svc_stream
 	*out = (struct lmi_wire_stream){.kind = (enum lmi_wire_stream_kind)s->kind,
 					.model = lmi_svc_str(s->model),
 					.state = s->out.ended ? LMI_WIRE_STREAM_STATE_ENDED
-						 : s->work && s->work->runs(s->work)
+						 : s->writer && s->writer->runs(s->writer)
 							 ? LMI_WIRE_STREAM_STATE_RUNNING
 							 : LMI_WIRE_STREAM_STATE_WAITING,
 					.rid = lmi_svc_str(s->rid),
 					.last = (int64_t)lmi_svc_output_last(&s->out),
-					.age_ms = (int64_t)((now - s->made_ns) / LMI_NS_PER_MS),
+					.age_ms = (int64_t)((now - s->created_ns) / LMI_NS_PER_MS),
 					.lease_ms = (int64_t)(s->lease_ns / LMI_NS_PER_MS)};
 	memcpy(out->id.b, s->id, sizeof(out->id.b));
 }
@@ -125,7 +125,7 @@ static void fill_stream(struct lmi_wire_stream *out, const struct lmi_svc_stream
 enum lmd_status lmi_svc_do_streams(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				   struct lmd_error *err)
 {
-	const struct lmi_svc_owner owner = lmi_svc_owner_of(a->who);
+	const struct lmi_svc_owner owner = lmi_svc_owner_of(a->principal);
 	const struct lmi_svc_streams *t = &a->svc->streams;
 	struct lmi_wire_stream *v = lmi_alloc(t->n + 1, sizeof(*v));
 	struct lmi_wire_reply r;

@@ -28,7 +28,7 @@ struct found {
 	char *before; /* alias: the model it named before */
 	bool alias;
 	int64_t bytes;
-	struct lmi_svc_idempotency_key_reply once; /* rm */
+	struct lmi_svc_idempotency_key_reply pending_reply; /* rm */
 	struct lmi_wire_rep_info info;
 };
 
@@ -139,7 +139,7 @@ static enum lmd_status fill_row(struct lmi_svc_call *c, struct lmi_wire_model *o
 			return LMD_NOMEM;
 		out->digest = lmi_svc_str(digest);
 	}
-	if (c->who.role == LMI_SVC_ROLE_ADMIN && m->n_files) {
+	if (c->principal.role == LMI_SVC_ROLE_ADMIN && m->n_files) {
 		out->has_path = true;
 		out->path = lmi_svc_str(m->files[0].path);
 	}
@@ -246,13 +246,13 @@ static void run_rm(void *arg)
 static void answer_rm(struct lmi_svc_call *c)
 {
 	struct found *f = c->data;
-	const struct lmi_svc_cached_reply said = {.flag = f->alias, .number = f->bytes};
+	const struct lmi_svc_cached_reply reply = {.flag = f->alias, .number = f->bytes};
 
 	lmi_svc_names_clear(c->svc);
 	if (c->err.status == LMD_OK)
-		lmi_svc_idempotency_key_reply_send(&f->once, &said);
+		lmi_svc_idempotency_key_reply_send(&f->pending_reply, &reply);
 	else
-		lmi_svc_idempotency_key_reply_fail(c->svc, &f->once, &c->err, 0);
+		lmi_svc_idempotency_key_reply_fail(c->svc, &f->pending_reply, &c->err, 0);
 	end(c);
 }
 
@@ -267,14 +267,14 @@ enum lmd_status lmi_svc_do_rm(const struct lmi_svc_request_ctx *a, uint32_t *ret
 	if (st != LMD_OK)
 		return st;
 	f = c->data;
-	for (const struct lmi_svc_loaded_model *r = a->svc->residents; r; r = r->next) {
+	for (const struct lmi_svc_loaded_model *r = a->svc->loaded_models; r; r = r->next) {
 		if (strcmp(lmi_svc_model_name(r->model), f->name))
 			continue;
 		st = lmd_fail(err, LMD_BUSY, "model %s is in memory: unload it first", f->name);
 		end(c);
 		return st;
 	}
-	lmi_svc_idempotency_key_reply_init(&f->once, a); /* replies in place of the call */
+	lmi_svc_idempotency_key_reply_init(&f->pending_reply, a); /* replies in place of the call */
 	c->reply = NULL;
 	return submit(c, a->svc->o.registry, run_rm, answer_rm, err);
 }
@@ -353,7 +353,7 @@ static void answer_info(struct lmi_svc_call *c)
 		(void)failed(c);
 		return;
 	}
-	for (const struct lmi_svc_loaded_model *res = c->svc->residents; res; res = res->next) {
+	for (const struct lmi_svc_loaded_model *res = c->svc->loaded_models; res; res = res->next) {
 		if (strcmp(lmi_svc_model_name(res->model), f->models.v[0].name))
 			continue;
 		lmi_svc_fill_resident(c->svc, res, &r.u.info.resident);

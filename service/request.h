@@ -27,13 +27,13 @@ void lmi_svc_copy_fini(struct lmi_svc_copy *c);
 struct lmi_svc_request_ctx {
 	struct lmi_service *svc;
 	uint64_t now;
-	const struct lmi_svc_principal *who;
+	const struct lmi_svc_principal *principal;
 	const struct lmi_wire_request *req;
 	lmi_svc_reply_fn reply;
 	void *arg;
 	/* only for ops that are not idempotent, otherwise NULL */
 	struct lmi_svc_copy *copy; /* an op that keeps the copy zeroes this one */
-	struct lmi_svc_idempotency_key *rid;
+	struct lmi_svc_idempotency_key *key;
 };
 
 /* Handles an op: replies during the call or later, or returns an error. */

@@ -32,7 +32,7 @@ void lmi_service_disconnected(struct lmi_service *svc, uint64_t now, uint64_t co
 	svc->now = now;
 	for (struct lmi_svc_call *c = svc->calls; c; c = next_call) {
 		next_call = c->next;
-		if (c->who.conn == conn)
+		if (c->principal.conn == conn)
 			lmi_svc_call_drop(c);
 	}
 	for (struct lmi_svc_stream *s = svc->streams.first; s; s = next) {
@@ -51,7 +51,7 @@ void lmi_service_disconnected(struct lmi_service *svc, uint64_t now, uint64_t co
 bool lmi_service_has_running_stream(const struct lmi_service *svc, uint64_t conn)
 {
 	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next)
-		if (s->conn == conn && s->work)
+		if (s->conn == conn && s->writer)
 			return true;
 	return false;
 }
@@ -64,7 +64,7 @@ static void engines(struct lmi_service *svc, uint64_t now)
 	struct lmd_error lost;
 	bool used;
 
-	for (struct lmi_svc_loaded_model *r = svc->residents; r; r = next) {
+	for (struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = next) {
 		next = r->next;
 		if (r->state != LMI_SVC_MODEL_READY && r->state != LMI_SVC_MODEL_DRAINING)
 			continue;
@@ -88,11 +88,11 @@ static void streams(struct lmi_service *svc, uint64_t now)
 		lmi_svc_stream_pump(svc, s, now);
 		if (!lmi_svc_stream_lease_expired(s, now))
 			continue;
-		if (s->work) {
+		if (s->writer) {
 			/* the stream stays for another lease, so that a late reader gets the
 			 * reason */
 			s->touched_ns = now;
-			s->work->cancel(s->work, now, LMI_WIRE_CANCEL_REASON_LEASE);
+			s->writer->cancel(s->writer, now, LMI_WIRE_CANCEL_REASON_LEASE);
 		} else {
 			lmi_svc_stream_give_up(svc, s, now, LMI_WIRE_CANCEL_REASON_LEASE);
 		}
@@ -109,7 +109,7 @@ void lmi_service_tick(struct lmi_service *svc, uint64_t now)
 	lmi_svc_models_tick(svc, now);
 	streams(svc, now);
 	lmi_svc_generate_defer_wakeups(svc, now);
-	lmi_svc_idempotency_keys_expire(&svc->rids, now);
+	lmi_svc_idempotency_keys_expire(&svc->idempotency_keys, now);
 }
 
 uint64_t lmi_service_deadline(const struct lmi_service *svc)
@@ -147,7 +147,8 @@ enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_se
 	if (st == LMD_OK)
 		st = lmi_svc_streams_init(&svc->streams, err);
 	if (st == LMD_OK)
-		st = lmi_svc_idempotency_keys_init(&svc->rids, (uint32_t)svc->limits.rids,
+		st = lmi_svc_idempotency_keys_init(&svc->idempotency_keys,
+						   (uint32_t)svc->limits.rids,
 						   svc->limits.rid_ms * LMI_NS_PER_MS, err);
 	if (st != LMD_OK) {
 		lmi_svc_streams_fini(&svc->streams);
@@ -167,17 +168,17 @@ enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 	if (st != LMD_OK)
 		return st;
 	svc->limits = *limits;
-	svc->rids.n_max = (uint32_t)limits->rids;
-	svc->rids.age_ns = limits->rid_ms * LMI_NS_PER_MS;
+	svc->idempotency_keys.n_max = (uint32_t)limits->rids;
+	svc->idempotency_keys.age_ns = limits->rid_ms * LMI_NS_PER_MS;
 	return LMD_OK;
 }
 
 bool lmi_service_is_idle(const struct lmi_service *svc)
 {
 	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next)
-		if (s->work || !s->read_out)
+		if (s->writer || !s->read_out)
 			return false;
-	return !svc->works && !svc->n_call;
+	return !svc->generations && !svc->n_call;
 }
 
 void lmi_service_stop(struct lmi_service *svc, uint64_t now)
@@ -188,15 +189,15 @@ void lmi_service_stop(struct lmi_service *svc, uint64_t now)
 	svc->closed = svc->stopping = true;
 	for (struct lmi_svc_stream *s = svc->streams.first; s; s = next) {
 		next = s->next;
-		if (s->work)
-			s->work->cancel(s->work, now, LMI_SVC_CANCEL_SHUTDOWN);
+		if (s->writer)
+			s->writer->cancel(s->writer, now, LMI_SVC_CANCEL_SHUTDOWN);
 	}
 }
 
 /* Waits for all jobs and engines to end. */
 static void drain(struct lmi_service *svc)
 {
-	while (svc->n_job || svc->works || svc->residents || svc->calls) {
+	while (svc->n_job || svc->generations || svc->loaded_models || svc->calls) {
 		struct pollfd p = {.fd = lmi_mailbox_fd(svc->o.mailbox), .events = POLLIN};
 
 		lmi_service_tick(svc, svc->now);
@@ -226,7 +227,7 @@ void lmi_service_destroy(struct lmi_service *svc)
 	}
 	drain(svc);
 	lmi_svc_streams_fini(&svc->streams);
-	lmi_svc_idempotency_keys_fini(&svc->rids);
+	lmi_svc_idempotency_keys_fini(&svc->idempotency_keys);
 	lmi_svc_names_clear(svc);
 	lmi_free(svc);
 }

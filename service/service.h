@@ -134,7 +134,8 @@ typedef void (*lmi_svc_reply_fn)(void *arg, const struct lmi_wire_reply *reply,
 				 const struct lmd_error *err, uint32_t retry_ms);
 
 /* Handles a request.  req and who are borrowed for the call. */
-void lmi_service_call(struct lmi_service *svc, uint64_t now, const struct lmi_svc_principal *who,
+void lmi_service_call(struct lmi_service *svc, uint64_t now,
+		      const struct lmi_svc_principal *principal,
 		      const struct lmi_wire_request *req, lmi_svc_reply_fn reply, void *arg);
 
 /* Reports the end of a connection: its pending requests are answered with LMD_CANCELLED, and the

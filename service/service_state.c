@@ -37,8 +37,8 @@ void lmi_service_stats(const struct lmi_service *svc, struct lmi_service_stats *
 	out->n_running = svc->n_running;
 	out->n_waiting = svc->n_waiting;
 	out->n_stream = svc->streams.n;
-	out->n_parked = svc->streams.n_parked + svc->n_call;
-	for (const struct lmi_svc_loaded_model *r = svc->residents; r; r = r->next) {
+	out->n_parked = svc->streams.n_reader + svc->n_call;
+	for (const struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next) {
 		struct lmi_engine_stats st;
 
 		out->n_model++;

@@ -25,19 +25,19 @@ struct lmi_service {
 	bool closed, stopping;
 
 	struct lmi_svc_streams streams;
-	struct lmi_svc_idempotency_keys rids;
+	struct lmi_svc_idempotency_keys idempotency_keys;
 
 	/* models */
 	struct lmi_svc_model *models;
-	struct lmi_svc_loaded_model *residents;
-	uint32_t n_resident;
+	struct lmi_svc_loaded_model *loaded_models;
+	uint32_t n_loaded_model;
 	uint64_t n_engine; /* engines opened so far */
 	struct lmi_svc_name *names;
 	uint32_t n_name;
 	uint64_t names_epoch; /* counts changes of the registry */
 
 	/* generations */
-	struct lmi_svc_generation *works;                    /* all generations */
+	struct lmi_svc_generation *generations;              /* all generations */
 	struct lmi_svc_generation *queue;                    /* ready to run, in order of arrival */
 	struct lmi_svc_generation *run[LMI_SVC_RUNNING_MAX]; /* running ones, by slot */
 	uint32_t n_running, n_waiting;             /* waiting: accepted and not running */

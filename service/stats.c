@@ -94,9 +94,9 @@ enum lmd_status lmi_svc_do_stats(const struct lmi_svc_request_ctx *a, uint32_t *
 {
 	struct lmi_service *svc = a->svc;
 	const struct lmi_wire_req_stats *q = &a->req->u.stats;
-	size_t room = ALL_METRICS + (size_t)svc->n_resident * ENGINE_METRICS;
+	size_t room = ALL_METRICS + (size_t)svc->n_loaded_model * ENGINE_METRICS;
 	struct lmi_wire_metric *v = lmi_alloc(room, sizeof(*v));
-	struct lmi_wire_label *labels = lmi_alloc(svc->n_resident + 1, sizeof(*labels));
+	struct lmi_wire_label *labels = lmi_alloc(svc->n_loaded_model + 1, sizeof(*labels));
 	struct lmi_wire_reply r;
 	uint32_t n = 0, k = 0;
 
@@ -108,7 +108,7 @@ enum lmd_status lmi_svc_do_stats(const struct lmi_svc_request_ctx *a, uint32_t *
 	}
 	if (!q->has_model)
 		n = list_metrics(svc, v);
-	for (const struct lmi_svc_loaded_model *res = svc->residents; res; res = res->next) {
+	for (const struct lmi_svc_loaded_model *res = svc->loaded_models; res; res = res->next) {
 		const char *name = lmi_svc_model_name(res->model);
 
 		if (res->state != LMI_SVC_MODEL_READY && res->state != LMI_SVC_MODEL_DRAINING)

@@ -92,9 +92,9 @@ enum lmd_status lmi_svc_do_limits(const struct lmi_svc_request_ctx *a, uint32_t 
 
 /* ---- hello, ping, status ---- */
 
-static enum lmi_wire_role role_of(const struct lmi_svc_principal *who)
+static enum lmi_wire_role role_of(const struct lmi_svc_principal *principal)
 {
-	return who->role == LMI_SVC_ROLE_ADMIN ? LMI_WIRE_ROLE_ADMIN : LMI_WIRE_ROLE_USER;
+	return principal->role == LMI_SVC_ROLE_ADMIN ? LMI_WIRE_ROLE_ADMIN : LMI_WIRE_ROLE_USER;
 }
 
 enum lmd_status lmi_svc_do_hello(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
@@ -112,7 +112,7 @@ enum lmd_status lmi_svc_do_hello(const struct lmi_svc_request_ctx *a, uint32_t *
 	lmi_wire_reply_init(&r, a->req);
 	for (int op = LMI_WIRE_OP_NONE + 1; op < LMI_WIRE_N_OP; op++)
 		if (lmi_wire_ops[op].role != LMI_WIRE_ROLE_ADMIN ||
-		    a->who->role == LMI_SVC_ROLE_ADMIN)
+		    a->principal->role == LMI_SVC_ROLE_ADMIN)
 			features[n_feature++] = lmi_svc_str(lmi_wire_ops[op].name);
 	r.u.hello.server = lmi_svc_str("llamad");
 	r.u.hello.version = lmi_svc_str(a->svc->o.version);
@@ -120,7 +120,7 @@ enum lmd_status lmi_svc_do_hello(const struct lmi_svc_request_ctx *a, uint32_t *
 	r.u.hello.v_max = LMI_WIRE_V;
 	r.u.hello.revision = LMI_WIRE_REVISION;
 	r.u.hello.boot = a->svc->boot;
-	r.u.hello.role = role_of(a->who);
+	r.u.hello.role = role_of(a->principal);
 	r.u.hello.features = features;
 	r.u.hello.n_features = n_feature;
 	r.u.hello.limits = v;
@@ -149,14 +149,14 @@ enum lmd_status lmi_svc_do_ps(const struct lmi_svc_request_ctx *a, uint32_t *ret
 			      struct lmd_error *err)
 {
 	struct lmi_service *svc = a->svc;
-	struct lmi_wire_resident *v = lmi_alloc(svc->n_resident + 1, sizeof(*v));
+	struct lmi_wire_resident *v = lmi_alloc(svc->n_loaded_model + 1, sizeof(*v));
 	struct lmi_wire_reply r;
 	uint32_t n = 0;
 
 	(void)retry_ms;
 	if (!v)
-		return lmd_fail(err, LMD_NOMEM, "no memory for %u models", svc->n_resident);
-	for (const struct lmi_svc_loaded_model *res = svc->residents; res; res = res->next)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u models", svc->n_loaded_model);
+	for (const struct lmi_svc_loaded_model *res = svc->loaded_models; res; res = res->next)
 		lmi_svc_fill_resident(svc, res, &v[n++]);
 	lmi_wire_reply_init(&r, a->req);
 	r.u.ps.models = v;
@@ -200,7 +200,7 @@ static void answer_status(struct lmi_svc_call *c)
 	r.u.status.streams = svc->streams.n;
 	r.u.status.connections =
 		svc->hooks.n_connection ? svc->hooks.n_connection(svc->hooks.arg) : 0;
-	for (const struct lmi_svc_loaded_model *res = svc->residents; res; res = res->next) {
+	for (const struct lmi_svc_loaded_model *res = svc->loaded_models; res; res = res->next) {
 		struct lmi_wire_resident row;
 
 		lmi_svc_fill_resident(svc, res, &row);

@@ -15,11 +15,11 @@
 
 /* ---- owners ---- */
 
-struct lmi_svc_owner lmi_svc_owner_of(const struct lmi_svc_principal *who)
+struct lmi_svc_owner lmi_svc_owner_of(const struct lmi_svc_principal *principal)
 {
-	struct lmi_svc_owner o = {.uid = who->uid};
+	struct lmi_svc_owner o = {.uid = principal->uid};
 
-	memcpy(o.key_label, who->key_label, sizeof(o.key_label));
+	memcpy(o.key_label, principal->key_label, sizeof(o.key_label));
 	o.key_label[sizeof(o.key_label) - 1] = 0;
 	return o;
 }
@@ -66,7 +66,7 @@ enum lmd_status lmi_svc_random(void *out, size_t n, struct lmd_error *err)
 }
 
 enum lmd_status lmi_svc_stream_create(struct lmi_svc_stream **out, struct lmi_svc_streams *t,
-				      const struct lmi_svc_principal *who, uint32_t kind,
+				      const struct lmi_svc_principal *principal, uint32_t kind,
 				      uint64_t now, uint64_t lease_ns, uint64_t max_bytes,
 				      struct lmd_error *err)
 {
@@ -80,10 +80,10 @@ enum lmd_status lmi_svc_stream_create(struct lmi_svc_stream **out, struct lmi_sv
 		lmi_free(s);
 		return st;
 	}
-	s->owner = lmi_svc_owner_of(who);
+	s->owner = lmi_svc_owner_of(principal);
 	s->kind = kind;
-	s->conn = who->conn;
-	s->made_ns = s->touched_ns = now;
+	s->conn = principal->conn;
+	s->created_ns = s->touched_ns = now;
 	s->lease_ns = lease_ns;
 	lmi_svc_output_init(&s->out, max_bytes);
 	b = bucket(t, s->id);
@@ -115,10 +115,10 @@ void lmi_svc_stream_destroy(struct lmi_svc_streams *t, struct lmi_svc_stream *s)
 }
 
 enum lmd_status lmi_svc_stream_find(struct lmi_svc_stream **out, struct lmi_svc_streams *t,
-				    const struct lmi_svc_principal *who,
+				    const struct lmi_svc_principal *principal,
 				    const uint8_t id[LMI_SVC_ID_BYTES], struct lmd_error *err)
 {
-	const struct lmi_svc_owner owner = lmi_svc_owner_of(who);
+	const struct lmi_svc_owner owner = lmi_svc_owner_of(principal);
 	char hex[2 * LMI_SVC_ID_BYTES + 1];
 
 	for (struct lmi_svc_stream *s = *bucket(t, id); s; s = s->in_bucket) {
@@ -138,9 +138,9 @@ enum lmd_status lmi_svc_stream_find(struct lmi_svc_stream **out, struct lmi_svc_
 void lmi_svc_stream_add_reader(struct lmi_svc_streams *t, struct lmi_svc_stream *s,
 			       struct lmi_svc_waiting_reader *own_p)
 {
-	own_p->next = s->parked;
-	s->parked = own_p;
-	t->n_parked++;
+	own_p->next = s->readers;
+	s->readers = own_p;
+	t->n_reader++;
 }
 
 static uint64_t wait_due(const struct lmi_svc_stream *s, const struct lmi_svc_waiting_reader *p)
@@ -154,7 +154,7 @@ uint64_t lmi_svc_stream_wakeup_due(const struct lmi_svc_stream *s)
 {
 	uint64_t when = UINT64_MAX;
 
-	for (const struct lmi_svc_waiting_reader *p = s->parked; p; p = p->next) {
+	for (const struct lmi_svc_waiting_reader *p = s->readers; p; p = p->next) {
 		uint64_t n = lmi_svc_output_last(&s->out) - p->after, due = wait_due(s, p);
 
 		if (!n || n + NEARLY_FULL >= p->max)
@@ -171,14 +171,14 @@ static struct lmi_svc_waiting_reader *take(struct lmi_svc_streams *t,
 
 	*at = p->next;
 	p->next = NULL;
-	t->n_parked--;
+	t->n_reader--;
 	return p;
 }
 
 struct lmi_svc_waiting_reader *
 lmi_svc_stream_take_due_reader(struct lmi_svc_streams *t, struct lmi_svc_stream *s, uint64_t now)
 {
-	for (struct lmi_svc_waiting_reader **p = &s->parked; *p; p = &(*p)->next)
+	for (struct lmi_svc_waiting_reader **p = &s->readers; *p; p = &(*p)->next)
 		if (wait_due(s, *p) <= now)
 			return take(t, p);
 	return NULL;
@@ -187,7 +187,7 @@ lmi_svc_stream_take_due_reader(struct lmi_svc_streams *t, struct lmi_svc_stream 
 struct lmi_svc_waiting_reader *lmi_svc_stream_remove_reader(struct lmi_svc_streams *t,
 							    struct lmi_svc_stream *s, uint64_t conn)
 {
-	for (struct lmi_svc_waiting_reader **p = &s->parked; *p; p = &(*p)->next)
+	for (struct lmi_svc_waiting_reader **p = &s->readers; *p; p = &(*p)->next)
 		if (!conn || (*p)->conn == conn)
 			return take(t, p);
 	return NULL;
@@ -204,7 +204,7 @@ void lmi_svc_waiting_reader_drop(struct lmi_svc_waiting_reader *own_p)
 
 static uint64_t lease_end(const struct lmi_svc_stream *s)
 {
-	if (s->parked || s->given_up)
+	if (s->readers || s->given_up)
 		return UINT64_MAX;
 	return s->touched_ns < UINT64_MAX - s->lease_ns ? s->touched_ns + s->lease_ns : UINT64_MAX;
 }
@@ -213,7 +213,7 @@ uint64_t lmi_svc_stream_deadline(const struct lmi_svc_stream *s)
 {
 	uint64_t when = lease_end(s);
 
-	for (const struct lmi_svc_waiting_reader *p = s->parked; p; p = p->next) {
+	for (const struct lmi_svc_waiting_reader *p = s->readers; p; p = p->next) {
 		uint64_t due = wait_due(s, p);
 
 		when = due < when ? due : when;

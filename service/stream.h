@@ -22,7 +22,7 @@ struct lmi_svc_owner {
 	uint32_t uid;
 	char key_label[LMI_SVC_KEY_LABEL_MAX];
 };
-struct lmi_svc_owner lmi_svc_owner_of(const struct lmi_svc_principal *who);
+struct lmi_svc_owner lmi_svc_owner_of(const struct lmi_svc_principal *principal);
 bool lmi_svc_owner_same(const struct lmi_svc_owner *a, const struct lmi_svc_owner *b);
 
 struct lmi_svc_stream_writer;
@@ -47,20 +47,20 @@ struct lmi_svc_stream {
 	char model[LMI_SVC_NAME_BYTES + 1],
 		rid[LMI_SVC_IDEMPOTENCY_KEY_BYTES + 1]; /* for op streams */
 	uint64_t conn; /* the connection that read it last or created it */
-	uint64_t made_ns, touched_ns, lease_ns;
+	uint64_t created_ns, touched_ns, lease_ns;
 	struct lmi_svc_output out;
-	struct lmi_svc_waiting_reader *parked;
+	struct lmi_svc_waiting_reader *readers;
 	bool own_lease;        /* the client requested a lease, so it outlives its connection */
 	bool read_out;         /* a reader was sent the final item */
 	bool given_up;         /* cannot be found any more; freed when its work has ended */
-	struct lmi_svc_stream_writer *work; /* what writes to it; NULL: it has ended */
+	struct lmi_svc_stream_writer *writer; /* what writes to it; NULL: it has ended */
 };
 
 struct lmi_svc_streams {
 	struct lmi_svc_stream **buckets; /* [n_bucket], a power of two */
 	uint32_t n_bucket;
 	struct lmi_svc_stream *first, *last; /* by age */
-	uint32_t n, n_parked;
+	uint32_t n, n_reader;
 };
 
 /* Fills out with cryptographically secure random bytes.  LMD_IO. */
@@ -70,17 +70,17 @@ enum lmd_status lmi_svc_streams_init(struct lmi_svc_streams *t, struct lmd_error
 /* Destroys the remaining streams, which must have no waiting readers. */
 void lmi_svc_streams_fini(struct lmi_svc_streams *t);
 
-/* Creates a stream with a new id for the connection who->conn.  LMD_NOMEM; LMD_IO: no random
+/* Creates a stream with a new id for the connection principal->conn.  LMD_NOMEM; LMD_IO: no random
  * numbers. */
 enum lmd_status lmi_svc_stream_create(struct lmi_svc_stream **out, struct lmi_svc_streams *t,
-				      const struct lmi_svc_principal *who, uint32_t kind,
+				      const struct lmi_svc_principal *principal, uint32_t kind,
 				      uint64_t now, uint64_t lease_ns, uint64_t max_bytes,
 				      struct lmd_error *err);
 /* Destroys a stream without waiting readers. */
 void lmi_svc_stream_destroy(struct lmi_svc_streams *t, struct lmi_svc_stream *s);
-/* Returns LMD_NOTFOUND if no stream with that id belongs to `who`. */
+/* Returns LMD_NOTFOUND if no stream with that id belongs to `principal`. */
 enum lmd_status lmi_svc_stream_find(struct lmi_svc_stream **out, struct lmi_svc_streams *t,
-				    const struct lmi_svc_principal *who,
+				    const struct lmi_svc_principal *principal,
 				    const uint8_t id[LMI_SVC_ID_BYTES], struct lmd_error *err);
 
 /* Adds a waiting reader; the stream owns it until it is removed. */

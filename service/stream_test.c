@@ -138,7 +138,7 @@ START_TEST(tokens_that_wait_wake_nobody)
 
 	fx_start(&fx);
 	id = begin_slow();
-	until = &fx.svc->residents->defer_wakeups_until_ns;
+	until = &fx.svc->loaded_models->defer_wakeups_until_ns;
 	fx_step(&fx, 5);
 	ck_assert_uint_eq(*until, fx.svc->now + fx.svc->limits.hold_default * LMI_NS_PER_MS);
 	ck_assert_uint_le(lmi_service_deadline(fx.svc), *until);
@@ -183,10 +183,10 @@ START_TEST(a_reply_that_is_nearly_full_is_waited_for)
 	fx_ask(&fx, &fx_user, &q, &a);
 	fx_step(&fx, 20);
 	ck_assert(!a.n);
-	ck_assert_uint_gt(fx.svc->residents->defer_wakeups_until_ns, fx.svc->now);
+	ck_assert_uint_gt(fx.svc->loaded_models->defer_wakeups_until_ns, fx.svc->now);
 	fx_step(&fx, 25);
 	ck_assert(!a.n);
-	ck_assert_uint_eq(fx.svc->residents->defer_wakeups_until_ns, 0);
+	ck_assert_uint_eq(fx.svc->loaded_models->defer_wakeups_until_ns, 0);
 	fx_step(&fx, 10);
 	ck_assert_uint_eq(a.n, 1);
 	ck_assert_uint_eq(a.r.u.next.n_items, 60);

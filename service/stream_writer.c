@@ -154,10 +154,11 @@ struct lmi_svc_end lmi_svc_end_of(uint32_t reason)
 	return (struct lmi_svc_end){.kind = LMI_SVC_END_CANCELLED, .why = reason};
 }
 
-enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc, const struct lmi_svc_principal *who,
+enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc,
+				     const struct lmi_svc_principal *principal,
 				     struct lmd_error *err)
 {
-	const struct lmi_svc_owner owner = lmi_svc_owner_of(who);
+	const struct lmi_svc_owner owner = lmi_svc_owner_of(principal);
 	struct lmi_svc_stream *done = NULL;
 	uint64_t n = 0;
 
@@ -165,7 +166,7 @@ enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc, const struct lmi_s
 		if (!lmi_svc_owner_same(&s->owner, &owner))
 			continue;
 		n++;
-		if (!done && s->read_out && !s->parked)
+		if (!done && s->read_out && !s->readers)
 			done = s;
 	}
 	if (n < svc->limits.streams)
@@ -188,14 +189,14 @@ enum lmd_status lmi_svc_stream_begin(const struct lmi_svc_request_ctx *a,
 	struct lmi_service *svc = a->svc;
 	struct lmi_svc_stream *s;
 	enum lmd_status st =
-		lmi_svc_stream_create(&s, &svc->streams, a->who, kind, a->now,
+		lmi_svc_stream_create(&s, &svc->streams, a->principal, kind, a->now,
 				      lease_ms * LMI_NS_PER_MS, svc->limits.stream_bytes, err);
 
 	if (st != LMD_OK)
 		return st;
 	(void)snprintf(s->model, sizeof(s->model), "%.*s", (int)model->len, model->ptr);
 	(void)snprintf(s->rid, sizeof(s->rid), "%.*s", (int)a->req->rid.len, a->req->rid.ptr);
-	s->work = w;
+	s->writer = w;
 	w->stream = s;
 	return LMD_OK;
 }
@@ -208,7 +209,7 @@ void lmi_svc_stream_end(struct lmi_service *svc, struct lmi_svc_stream_writer *w
 	if (!s)
 		return;
 	w->stream = NULL;
-	s->work = NULL;
+	s->writer = NULL;
 	lmi_svc_output_end(&s->out, now, end);
 	/* restart the lease, so that a reader has time to fetch the end */
 	s->touched_ns = now;
@@ -226,8 +227,8 @@ void lmi_svc_stream_give_up(struct lmi_service *svc, struct lmi_svc_stream *s, u
 	s->given_up = true;
 	while ((p = lmi_svc_stream_remove_reader(&svc->streams, s, 0)))
 		lmi_svc_waiting_reader_drop(p);
-	if (s->work)
-		s->work->cancel(s->work, now, reason);
+	if (s->writer)
+		s->writer->cancel(s->writer, now, reason);
 	else
 		lmi_svc_stream_destroy(&svc->streams, s);
 }

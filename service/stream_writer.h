@@ -30,7 +30,8 @@ enum lmd_status lmi_svc_stream_begin(const struct lmi_svc_request_ctx *a,
 				     struct lmd_error *err);
 /* Makes room for one more stream of that principal, if necessary by destroying one that was read to
  * its end.  Returns LMD_BUSY if there is none. */
-enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc, const struct lmi_svc_principal *who,
+enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc,
+				     const struct lmi_svc_principal *principal,
 				     struct lmd_error *err);
 /* Ends the work: adds the final item, answers readers, and destroys the stream if it was given
  * up. */

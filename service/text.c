@@ -38,7 +38,7 @@ static void fail(struct lmi_svc_call *c, const struct lmd_error *err, uint32_t r
 
 static const struct lmi_tokenizer *tokenizer(const struct lmi_svc_call *c)
 {
-	return lmi_engine_tokenizer(c->res->engine);
+	return lmi_engine_tokenizer(c->loaded->engine);
 }
 
 static enum lmd_status pieces(struct lmi_svc_call *c, struct found *f, struct lmd_error *err)
@@ -122,7 +122,7 @@ static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_lo
 		  const struct lmd_error *err, uint32_t retry_ms)
 {
 	struct lmi_svc_call *c =
-		(struct lmi_svc_call *)((char *)w - offsetof(struct lmi_svc_call, want));
+		(struct lmi_svc_call *)((char *)w - offsetof(struct lmi_svc_call, load_waiter));
 	bool tokenize = c->copy.req.op == LMI_WIRE_OP_TOKENIZE;
 	struct lmd_error refused;
 
@@ -131,7 +131,7 @@ static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_lo
 		fail(c, err, retry_ms);
 		return;
 	}
-	c->res = r;
+	c->loaded = r;
 	if (!c->reply) { /* the connection has ended */
 		end(c);
 		return;
@@ -157,8 +157,8 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 		fail(c, err, 0);
 		return;
 	}
-	c->want.ready = ready;
-	lmi_svc_model_add_waiter(c->svc, now, m, &c->want);
+	c->load_waiter.ready = ready;
+	lmi_svc_model_add_waiter(c->svc, now, m, &c->load_waiter);
 }
 
 static enum lmd_status begin(const struct lmi_svc_request_ctx *a, const struct lmd_str *model,
