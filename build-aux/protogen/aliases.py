@@ -3,6 +3,7 @@
 
 The table is the only place that knows them: the generated types, the client and docs/clients.md follow
 from it."""
+import os
 import re
 
 PATH = "docs/clients.md"
@@ -52,7 +53,16 @@ def markdown():
     return "\n".join(out)
 
 
-def fill(text):
-    """docs/clients.md with the tables between its two marks."""
-    return re.sub(r"<!-- begin aliases -->\n.*?<!-- end -->",
-                  lambda _: "<!-- begin aliases -->\n%s\n<!-- end -->" % markdown(), text, flags=re.S)
+def go_get(top):
+    """How the module of Go is fetched; bindings/go/go.mod is the only place that knows its path."""
+    with open(os.path.join(top, "bindings/go/go.mod"), encoding="utf-8") as f:
+        path = re.search(r"^module (\S+)$", f.read(), re.M).group(1)
+    return "    go get %s\n\n    import llamad \"%s\"" % (path, path)
+
+
+def fill(text, top):
+    """docs/clients.md with what stands between its marks."""
+    body = {"aliases": markdown(), "go module": go_get(top)}
+    return re.sub(r"<!-- begin ([a-z ]+) -->\n.*?<!-- end -->",
+                  lambda m: "<!-- begin %s -->\n%s\n<!-- end -->" % (m.group(1), body[m.group(1)]), text,
+                  flags=re.S)
