@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The driver of the client conformance suite for the C client: reads a call as JSON from standard input
- * and prints the result as JSON (docs/clients.md). */
+ * The driver of the client conformance suite for the C client: reads a call as JSON from standard
+ * input and prints the result as JSON (docs/clients.md). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void add_text(json_t *o, const char *key, const char *text, size_t n)
 	free(all);
 }
 
-/* The text of the answer.  An item can end within a character, which is not a string of JSON yet. */
+/* The text of the answer.  An item can end within a character, and is not JSON then. */
 struct text {
 	char *p;
 	size_t n;
@@ -50,7 +50,8 @@ static void collect(struct text *t, const char *p, size_t n)
 
 static void take(json_t *out, struct text *text, const struct lmd_item *it)
 {
-	json_t *tokens = json_object_get(out, "tokens"), *calls = json_object_get(out, "tool_calls");
+	json_t *tokens = json_object_get(out, "tokens");
+	json_t *calls = json_object_get(out, "tool_calls");
 	json_t *call = json_array_get(calls, it->call);
 
 	switch (it->kind) {
@@ -65,8 +66,8 @@ static void take(json_t *out, struct text *text, const struct lmd_item *it)
 		add_text(out, "reasoning", it->text, it->n_text);
 		break;
 	case LMD_ITEM_CALL:
-		json_array_append_new(calls, json_pack("{ss ss ss sb}", "id", it->id, "name", it->name,
-						       "arguments", "", "complete", 0));
+		json_array_append_new(calls, json_pack("{ss ss ss sb}", "id", it->id, "name",
+						       it->name, "arguments", "", "complete", 0));
 		break;
 	case LMD_ITEM_ARGUMENTS:
 		add_text(call, "arguments", it->text, it->n_text);
@@ -148,8 +149,8 @@ static enum lmd_status run(struct lmd_client *c, json_t *in, json_t *out, struct
 		return ping(c, out, err);
 	if (!strcmp(what, "resume"))
 		st = lmd_client_resume(c, json_string_value(json_object_get(in, "id")),
-				       (uint64_t)json_integer_value(json_object_get(in, "after")), &s,
-				       err);
+				       (uint64_t)json_integer_value(json_object_get(in, "after")),
+				       &s, err);
 	else
 		st = generate(c, json_object_get(in, "request"), &s, err);
 	if (st == LMD_OK)
