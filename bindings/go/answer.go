@@ -5,6 +5,7 @@ package llamad
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // Delta is the part of an answer that arrived since the previous delta.  Reasoning and Call are used
@@ -45,6 +46,23 @@ type ToolCall struct {
 type Answer struct {
 	Text, Reasoning string
 	ToolCalls       []ToolCall
+	// Finish tells why the answer ended: "eog", "stop", "length", ...
+	Finish string
+	// Tokens are those of the answer, including reasoning and tool calls.
+	Tokens []int32
+	// Seed is the random seed.
+	Seed  int64
+	Usage Usage
+}
+
+// Usage has numbers of tokens, and how long they took.
+type Usage struct {
+	PromptTokens, CompletionTokens int64
+	// ForcedTokens is the part of CompletionTokens that needed no step of its own, because the
+	// grammar allowed no alternative (jump-forward decoding).
+	ForcedTokens int64
+	// Prompt is the time from the first step to the first token, Completion from there to the end.
+	Prompt, Completion time.Duration
 }
 
 // Thinking returns a.Reasoning.
@@ -67,6 +85,15 @@ func (a *Answer) add(d Delta) {
 		c.ID, c.Name = d.Call.ID, d.Call.Name
 	}
 	c.Complete = c.Complete || d.Call.Complete
+}
+
+func (a *Answer) end(s *Stream) {
+	a.Tokens, a.Seed = s.Tokens, s.Seed
+	if last := s.Last; last != nil {
+		a.Finish = last.Finish
+		a.Usage = Usage{last.NPrompt, last.NOut, last.NForced, time.Duration(last.PromptNS),
+			time.Duration(last.OutNS)}
+	}
 }
 
 // More tool calls in one answer are ignored.
@@ -114,6 +141,7 @@ func (s *Stream) Answer(ctx context.Context) (Answer, error) {
 	for {
 		d, err := s.Delta(ctx)
 		if err == io.EOF {
+			a.end(s)
 			return a, nil
 		}
 		if err != nil {

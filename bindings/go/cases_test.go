@@ -33,13 +33,13 @@ type answerCase struct {
 }
 
 func (c *answerCase) request() *GenerateRequest {
-	r := &GenerateRequest{Model: c.Model, N: &c.N, Temp: Ptr(0.0)}
+	r := &GenerateRequest{Model: c.Model, N: &c.N, Temp: Float(0)}
 	for _, m := range c.Messages {
 		r.Messages = append(r.Messages, ChatMessage{Role: m.Role, Content: Text(m.Content)})
 	}
 	if r.Messages == nil {
-		r.Prompt, r.Raw = Prompt(c.Prompt), true
-		r.AddSpecial, r.ParseSpecial = &c.AddSpecial, c.ParseSpecial
+		r.Prompt, r.Raw = String(c.Prompt), Bool(true)
+		r.AddSpecial, r.ParseSpecial = &c.AddSpecial, &c.ParseSpecial
 	}
 	return r
 }

@@ -3,10 +3,14 @@
 // Package llamad is a client for llamad, a server for LLM inference.
 //
 //	c, err := llamad.Dial(ctx, "")
-//	s, err := c.Generate(ctx, &llamad.GenerateRequest{Model: "smollm2", Prompt: llamad.Prompt("Once")})
+//	s, err := c.Generate(ctx, &llamad.GenerateRequest{Model: "smollm2",
+//		Prompt: llamad.String("Why is the sky blue?"), N: llamad.Int(100), Temp: llamad.Float(0)})
 //	for piece, err := range s.Pieces(ctx) {
 //		fmt.Print(piece)
 //	}
+//
+// Each field of a request that can be left out is a pointer or a slice, and nil leaves the server's
+// default.  String, Int, Float and Bool make the pointers.
 //
 // Every request of docs/protocol.md can be sent with Client.Call and the types of this package.
 package llamad
@@ -48,7 +52,7 @@ type Option func(*Client)
 
 // WithKey sets the secret of an API key for tcp and tls+tcp.  It defaults to the environment variable
 // LLAMAD_KEY.
-func WithKey(secret string) Option { return func(c *Client) { c.hello.Key = secret } }
+func WithKey(secret string) Option { return func(c *Client) { c.hello.Key = String(secret) } }
 
 // WithCA names a PEM file of certificates that tls+tcp trusts.  It defaults to those of the system.
 func WithCA(file string) Option { return func(c *Client) { c.caFile = file } }
@@ -57,7 +61,7 @@ func WithCA(file string) Option { return func(c *Client) { c.caFile = file } }
 func WithTLS(config *tls.Config) Option { return func(c *Client) { c.tlsConfig = config } }
 
 // WithName sets the name of the program for the server's log.
-func WithName(name string) Option { return func(c *Client) { c.hello.Client = name } }
+func WithName(name string) Option { return func(c *Client) { c.hello.Client = String(name) } }
 
 // WithPatience sets how long to wait for a connection, and to retry after it was lost.  It defaults
 // to 5 s.
@@ -73,7 +77,7 @@ func Dial(ctx context.Context, url string, opts ...Option) (*Client, error) {
 		}
 	}
 	c := &Client{url: url, patience: 5 * time.Second,
-		hello: HelloRequest{Client: "go", Key: os.Getenv("LLAMAD_KEY")}, dialing: make(chan struct{}, 1)}
+		hello: HelloRequest{Client: String("go"), Key: String(os.Getenv("LLAMAD_KEY"))}, dialing: make(chan struct{}, 1)}
 	for _, o := range opts {
 		o(c)
 	}
@@ -179,7 +183,7 @@ func (c *Client) connect(ctx context.Context) (*conn, error) {
 func (c *Client) sayHello(ctx context.Context, conn *conn) error {
 	hello := c.hello
 	if conn.ipc {
-		hello.Key = "" // keys are not used on unix sockets
+		hello.Key = nil // keys are not used on unix sockets
 	}
 	body, err := packRequest(&hello)
 	if err != nil {
@@ -250,8 +254,22 @@ func (c *Client) tell(req Request) {
 	}
 }
 
-// Ptr returns a pointer to v, for the optional fields of requests.
+// String returns a pointer for the texts of requests.
+func String(s string) *Text { return Ptr(Text(s)) }
+
+// Int returns a pointer for the integers of requests.
+func Int(n int64) *int64 { return &n }
+
+// Float returns a pointer for the numbers of requests.
+func Float(x float64) *float64 { return &x }
+
+// Bool returns a pointer for the switches of requests.
+func Bool(b bool) *bool { return &b }
+
+// Ptr returns a pointer to v.
 func Ptr[T any](v T) *T { return &v }
 
-// Prompt converts a string for GenerateRequest.Prompt.
-func Prompt(s string) *Text { return Ptr(Text(s)) }
+// Prompt returns String(s).
+//
+// Deprecated: use String.
+func Prompt(s string) *Text { return String(s) }

@@ -10,7 +10,11 @@ type Error struct {
 	Text    string // error message
 	RetryMS int64  // do not retry before this much time has passed; 0 = not known
 	hello   bool   // the connection is not authenticated with a valid key
+	cause   error  // of a context
 }
+
+// Unwrap returns the error of the context that cancelled a stream, or nil.
+func (e *Error) Unwrap() error { return e.cause }
 
 func (e *Error) Error() string {
 	if e.Text == "" {

@@ -1,4 +1,4 @@
-module llamad/bindings/go
+module github.com/llamad/llamad/bindings/go
 
 go 1.19
 

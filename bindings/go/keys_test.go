@@ -31,7 +31,7 @@ func TestLiveKeys(t *testing.T) {
 			t.Fatalf("%q, not %q, as %s", got, want(t), c.Server().Role)
 		}
 		r := request()
-		r.LeaseMS = Ptr(int64(60000))
+		r.LeaseMS = Int(60000)
 		s, err := c.Generate(ctx, r)
 		if err != nil {
 			t.Fatal(err)

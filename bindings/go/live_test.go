@@ -33,13 +33,13 @@ func live(t *testing.T) (*Client, context.Context) {
 
 func request() *GenerateRequest {
 	n, _ := strconv.ParseInt(os.Getenv("LMD_TEST_N"), 10, 64)
-	return &GenerateRequest{Model: "full", Prompt: Prompt(os.Getenv("LMD_TEST_PROMPT")), N: &n,
-		Temp: Ptr(0.0)}
+	return &GenerateRequest{Model: "full", Prompt: String(os.Getenv("LMD_TEST_PROMPT")), N: &n,
+		Temp: Float(0)}
 }
 
 func long() *GenerateRequest {
 	r := request()
-	r.N, r.IgnoreEOG, r.LeaseMS = Ptr(int64(100000)), true, Ptr(int64(60000))
+	r.N, r.IgnoreEOG, r.LeaseMS = Int(100000), Bool(true), Int(60000)
 	return r
 }
 
@@ -77,8 +77,8 @@ func TestGenerate(t *testing.T) {
 // A grammar forces one answer, which is split into its parts.
 func TestAnswer(t *testing.T) {
 	c, ctx := live(t)
-	s, err := c.Generate(ctx, &GenerateRequest{Model: "full", Prompt: Prompt("x"), Parse: true,
-		ParseFormat: Ptr("hermes"), Temp: Ptr(0.0), Grammar: Prompt(
+	s, err := c.Generate(ctx, &GenerateRequest{Model: "full", Prompt: String("x"), Parse: Bool(true),
+		ParseFormat: String("hermes"), Temp: Float(0), Grammar: String(
 			`root ::= "<think>hm</think>So.<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1}}</tool_call>"`)})
 	if err != nil {
 		t.Fatal(err)
@@ -169,6 +169,54 @@ func TestContextCancels(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	ends(t, c, ctx, s)
+}
+
+// The context of Generate governs the stream, also if nobody reads it.
+func TestContextCancelsUnread(t *testing.T) {
+	c, ctx := live(t)
+	own, stop := context.WithCancel(ctx)
+	s, err := c.Generate(own, long())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	<-s.left
+	if _, err := c.Resume(s.ID(), 0).Wait(ctx); !errors.Is(err, ErrCancelled) || !strings.Contains(err.Error(), "asked") {
+		t.Fatalf("%v, not cancelled", err)
+	}
+	if _, err = s.Next(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrCancelled) {
+		t.Fatalf("%v", err)
+	}
+}
+
+func TestWholeAnswer(t *testing.T) {
+	c, ctx := live(t)
+	a, err := c.Answer(ctx, request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tokens := text(t, c, ctx)
+	same(t, a.Tokens, tokens)
+	if a.Finish == "" || a.Usage.CompletionTokens != int64(len(tokens)) || a.Usage.PromptTokens < 1 {
+		t.Fatalf("%v %+v", a, a.Usage)
+	}
+	s, err := c.Generate(ctx, request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.String(); !strings.HasPrefix(got, "<Stream "+s.ID().String()[:8]) || !strings.HasSuffix(got, "item 0, open>") {
+		t.Fatal(got)
+	}
+	if !strings.Contains(c.String(), ", llamad ") {
+		t.Fatal(c)
+	}
+	info, err := c.Info(ctx, "full", true)
+	if err != nil || len(info.Meta) == 0 {
+		t.Fatal(info, err)
+	}
+	if metrics, err := c.Stats(ctx, ""); err != nil || len(metrics) == 0 {
+		t.Fatal(metrics, err)
+	}
 }
 
 // ends fails unless the daemon cancelled the generation of a stream.
@@ -296,7 +344,7 @@ func same(t *testing.T, got, want []int32) {
 func TestResumeAndReconnect(t *testing.T) {
 	c, ctx := live(t)
 	r := request()
-	r.LeaseMS = Ptr(int64(60000))
+	r.LeaseMS = Int(60000)
 	s, err := c.Generate(ctx, r)
 	if err != nil {
 		t.Fatal(err)
@@ -318,14 +366,14 @@ func TestResumeAndReconnect(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	c, ctx := live(t)
-	s, err := c.Generate(ctx, &GenerateRequest{Model: "nothere", Prompt: Prompt("x")})
+	s, err := c.Generate(ctx, &GenerateRequest{Model: "nothere", Prompt: String("x")})
 	if err == nil {
 		_, err = s.All(ctx)
 	}
 	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "nothere") {
 		t.Fatalf("%v", err)
 	}
-	hot := &GenerateRequest{Model: "full", Prompt: Prompt("x"), Temp: Ptr(7.5)}
+	hot := &GenerateRequest{Model: "full", Prompt: String("x"), Temp: Float(7.5)}
 	if _, err = c.Generate(ctx, hot); !errors.Is(err, ErrInvalid) {
 		t.Fatalf("%v", err)
 	}

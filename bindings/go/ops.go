@@ -4,9 +4,21 @@ package llamad
 
 import "context"
 
-// Generate generates text from a prompt or a conversation.
+// Generate generates text from a prompt or a conversation.  If ctx is cancelled, so is the generation,
+// also after Generate has returned.
 func (c *Client) Generate(ctx context.Context, req *GenerateRequest) (*Stream, error) {
 	return c.start(ctx, req)
+}
+
+// Answer generates text and waits for the end.  With Parse in the request, the answer is split into
+// text, reasoning and tool calls.
+func (c *Client) Answer(ctx context.Context, req *GenerateRequest) (Answer, error) {
+	s, err := c.Generate(ctx, req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer s.Close()
+	return s.Answer(ctx)
 }
 
 // Resume resumes a stream after its item number after.
@@ -35,7 +47,7 @@ func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	var all []Model
 	for after := ""; ; {
 		var r ModelsReply
-		if err := c.Call(ctx, &ModelsRequest{After: after}, &r); err != nil {
+		if err := c.Call(ctx, &ModelsRequest{After: String(after)}, &r); err != nil {
 			return nil, err
 		}
 		all = append(all, r.Models...)
@@ -44,6 +56,12 @@ func (c *Client) Models(ctx context.Context) ([]Model, error) {
 		}
 		after = r.Models[len(r.Models)-1].Name
 	}
+}
+
+// Info returns the metadata of a model file, with all metadata keys of the file if keys is true.
+func (c *Client) Info(ctx context.Context, model string, keys bool) (r InfoReply, err error) {
+	err = c.Call(ctx, &InfoRequest{Model: model, Keys: &keys}, &r)
+	return r, err
 }
 
 // Ps lists the models in memory.
@@ -91,9 +109,20 @@ func (c *Client) Status(ctx context.Context) (r StatusReply, err error) {
 	return r, err
 }
 
+// Stats returns the metrics of the server, or only those of a model if it is not "".
+func (c *Client) Stats(ctx context.Context, model string) ([]Metric, error) {
+	req := &StatsRequest{}
+	if model != "" {
+		req.Model = String(model)
+	}
+	var r StatsReply
+	err := c.Call(ctx, req, &r)
+	return r.Metrics, err
+}
+
 // Plugins lists the plugins that were found, with their factories if factories is true.
 func (c *Client) Plugins(ctx context.Context, factories bool) ([]Plugin, error) {
 	var r PluginsReply
-	err := c.Call(ctx, &PluginsRequest{Factories: factories}, &r)
+	err := c.Call(ctx, &PluginsRequest{Factories: &factories}, &r)
 	return r.Plugins, err
 }

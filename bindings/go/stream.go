@@ -23,12 +23,14 @@ type Stream struct {
 	after         int64
 	hold          *int64
 	pending       []Item
-	partText      []byte       // start of a UTF-8 character of the text
-	partReasoning []byte       // start of a UTF-8 character of the reasoning
-	over          atomic.Bool  // the final item has been received
-	seen          atomic.Int64 // copy of after, for Close
-	left          chan struct{}
+	partText      []byte        // start of a UTF-8 character of the text
+	partReasoning []byte        // start of a UTF-8 character of the reasoning
+	over          atomic.Bool   // the final item has been received
+	seen          atomic.Int64  // copy of after, for Close
+	left          chan struct{} // closed when the stream is closed or detached before its end
 	leave         sync.Once
+	ended         chan struct{}   // closed at the final item
+	ctx           context.Context // of the call that started the stream; nil after Resume
 
 	// Seed is the random seed of a generation.
 	Seed int64
@@ -39,11 +41,34 @@ type Stream struct {
 }
 
 func newStream(c *Client, id ID) *Stream {
-	return &Stream{c: c, id: id, left: make(chan struct{})}
+	return &Stream{c: c, id: id, left: make(chan struct{}), ended: make(chan struct{})}
 }
 
-// start sends a request whose reply is a stream.  If ctx ends before the reply arrives, the stream is
-// cancelled as soon as its id is known.
+// follow cancels the stream when ctx is cancelled.
+func (s *Stream) follow(ctx context.Context) {
+	s.ctx = ctx
+	if ctx.Done() == nil {
+		return
+	}
+	go func() {
+		select {
+		case <-ctx.Done():
+			_ = s.Close()
+		case <-s.left:
+		case <-s.ended:
+		}
+	}()
+}
+
+// end notes that the final item has been received.
+func (s *Stream) end() {
+	if !s.over.Swap(true) {
+		close(s.ended)
+	}
+}
+
+// start sends a request whose reply is a stream, which is cancelled when ctx ends.  If ctx ends before
+// the reply arrives, the stream is cancelled as soon as its id is known.
 func (c *Client) start(ctx context.Context, req Request) (*Stream, error) {
 	var r struct {
 		ID   ID    `msgpack:"id"`
@@ -62,6 +87,7 @@ func (c *Client) start(ctx context.Context, req Request) (*Stream, error) {
 		}
 		s := newStream(c, r.ID)
 		s.Seed = r.Seed
+		s.follow(ctx)
 		return s, nil
 	case <-ctx.Done():
 		go func() {
@@ -77,7 +103,7 @@ func (c *Client) start(ctx context.Context, req Request) (*Stream, error) {
 // forget cancels a stream and reads its end, so that the server does not keep it for a reader.
 func (c *Client) forget(id ID, after int64) {
 	c.tell(&CancelRequest{ID: id})
-	c.tell(&NextRequest{ID: id, After: after, Max: Ptr(int64(LimitItems))})
+	c.tell(&NextRequest{ID: id, After: &after, Max: Int(LimitItems)})
 }
 
 // ID returns the id of the stream, for Resume.
@@ -94,11 +120,11 @@ func (s *Stream) Hold(d time.Duration) *Stream {
 }
 
 // Next waits for an item.  It returns io.EOF after the last item, and ErrCancelled after Close or
-// Detach.  If ctx is cancelled, so is the stream.
+// Detach.  If ctx or the context of the call that started the stream is cancelled, so is the stream.
 func (s *Stream) Next(ctx context.Context) (Item, error) {
 	select {
 	case <-s.left:
-		return Item{}, &Error{Code: "cancelled", Text: "the stream was closed or detached"}
+		return Item{}, s.wasLeft()
 	default:
 	}
 	if s.over.Load() {
@@ -106,7 +132,7 @@ func (s *Stream) Next(ctx context.Context) (Item, error) {
 	}
 	for len(s.pending) == 0 {
 		var r NextReply
-		err := s.c.Call(ctx, &NextRequest{ID: s.id, After: s.after, WaitMS: Ptr(int64(waitMS)),
+		err := s.c.Call(ctx, &NextRequest{ID: s.id, After: &s.after, WaitMS: Int(waitMS),
 			HoldMS: s.hold}, &r)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -115,7 +141,7 @@ func (s *Stream) Next(ctx context.Context) (Item, error) {
 			return Item{}, err
 		}
 		if r.End && len(r.Items) == 0 { // resumed after the last item
-			s.over.Store(true)
+			s.end()
 			return Item{}, io.EOF
 		}
 		s.pending = r.Items
@@ -128,18 +154,26 @@ func (s *Stream) Next(ctx context.Context) (Item, error) {
 	case ItemToken:
 		s.Tokens = append(s.Tokens, item.Token)
 	case ItemDone:
-		s.over.Store(true)
+		s.end()
 		s.Last = &item
 	case ItemError:
-		s.over.Store(true)
+		s.end()
 		s.Last = &item
 		return item, &Error{Code: item.Code, Text: string(item.Text)}
 	case ItemCancelled:
-		s.over.Store(true)
+		s.end()
 		s.Last = &item
 		return item, &Error{Code: "cancelled", Text: "cancelled: " + item.Reason}
 	}
 	return item, nil
+}
+
+func (s *Stream) wasLeft() error {
+	e := &Error{Code: "cancelled", Text: "the stream was closed or detached"}
+	if s.ctx != nil && s.ctx.Err() != nil {
+		e.Text, e.cause = "the context of the stream has ended: "+s.ctx.Err().Error(), s.ctx.Err()
+	}
+	return e
 }
 
 // Wait waits for the end, such as that of a load, and returns the last item.

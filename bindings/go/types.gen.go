@@ -200,13 +200,13 @@ type ChatMessage struct {
 	Reasoning *Text `msgpack:"reasoning,omitempty"`
 
 	// Name of the tool or of the author.
-	Name *string `msgpack:"name,omitempty"`
+	Name *Text `msgpack:"name,omitempty"`
 
 	// Tool calls of the assistant, as a JSON array.
 	ToolCalls *Text `msgpack:"tool_calls,omitempty"`
 
 	// The tool call that a tool's message answers.
-	ToolCallID *string `msgpack:"tool_call_id,omitempty"`
+	ToolCallID *Text `msgpack:"tool_call_id,omitempty"`
 }
 
 // Limit: One limit.
@@ -545,14 +545,14 @@ type AddRequest struct {
 	// A file or folder below one of the server's model folders.
 	Path string `msgpack:"path"`
 
-	// Copy the files into the server's own store.
-	Copy bool `msgpack:"copy,omitempty"`
+	// Copy the files into the server's own store. Nil means false.
+	Copy *bool `msgpack:"copy,omitempty"`
 
 	// Expected digest; the file is rejected if its digest differs.
-	Digest *string `msgpack:"digest,omitempty"`
+	Digest *Text `msgpack:"digest,omitempty"`
 
-	// Replace the model that has this name.
-	Replace bool `msgpack:"replace,omitempty"`
+	// Replace the model that has this name. Nil means false.
+	Replace *bool `msgpack:"replace,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.
@@ -683,8 +683,8 @@ type GenerateRequest struct {
 	// A conversation. If the last message is the assistant's, the model continues it.
 	Messages []ChatMessage `msgpack:"messages,omitempty"`
 
-	// Use the prompt as plain text even if the model has a chat template.
-	Raw bool `msgpack:"raw,omitempty"`
+	// Use the prompt as plain text even if the model has a chat template. Nil means false.
+	Raw *bool `msgpack:"raw,omitempty"`
 
 	// Chat template to use in place of the model's own: the name of one of the model's variants or of a built-in template, or the text of a template if it contains a {.
 	Template *Text `msgpack:"template,omitempty"`
@@ -695,17 +695,17 @@ type GenerateRequest struct {
 	// Tools for tool calling that the template presents to the model, as a JSON array.
 	Tools *Text `msgpack:"tools,omitempty"`
 
-	// Parse the answer: items distinguish text, reasoning and tool calls.
-	Parse bool `msgpack:"parse,omitempty"`
+	// Parse the answer: items distinguish text, reasoning and tool calls. Nil means false.
+	Parse *bool `msgpack:"parse,omitempty"`
 
 	// How the model marks reasoning and tool calls: a name from llamactl debug parse --list. Defaults to the format that the chat template uses. Only with parse.
-	ParseFormat *string `msgpack:"parse_format,omitempty"`
+	ParseFormat *Text `msgpack:"parse_format,omitempty"`
 
 	// Add the tokens that the model expects at the beginning of a prompt (BOS). Nil means true.
 	AddSpecial *bool `msgpack:"add_special,omitempty"`
 
-	// Convert text that spells a control token in the prompt to that token.
-	ParseSpecial bool `msgpack:"parse_special,omitempty"`
+	// Convert text that spells a control token in the prompt to that token. Nil means false.
+	ParseSpecial *bool `msgpack:"parse_special,omitempty"`
 
 	// Maximum length of the answer; -1 = until the context is full. Defaults to the server's setting.
 	N *int64 `msgpack:"n,omitempty"`
@@ -723,16 +723,16 @@ type GenerateRequest struct {
 	GrammarTriggers []Text `msgpack:"grammar_triggers,omitempty"`
 
 	// Jump-forward decoding: what to append without running the model where the grammar allows no alternative. Nil means token.
-	Jump *string `msgpack:"jump,omitempty"`
+	Jump *Text `msgpack:"jump,omitempty"`
 
-	// Token healing: tokens at the end of the prompt that could be the start of longer tokens are removed, and the model generates their text again in tokens of its choice. That text is not part of the answer.
-	Heal bool `msgpack:"heal,omitempty"`
+	// Token healing: tokens at the end of the prompt that could be the start of longer tokens are removed, and the model generates their text again in tokens of its choice. That text is not part of the answer. Nil means false.
+	Heal *bool `msgpack:"heal,omitempty"`
 
-	// Continue after end-of-generation tokens.
-	IgnoreEOG bool `msgpack:"ignore_eog,omitempty"`
+	// Continue after end-of-generation tokens. Nil means false.
+	IgnoreEOG *bool `msgpack:"ignore_eog,omitempty"`
 
-	// Include the text of control tokens in the answer.
-	Special bool `msgpack:"special,omitempty"`
+	// Include the text of control tokens in the answer. Nil means false.
+	Special *bool `msgpack:"special,omitempty"`
 
 	// Random seed. By default the server chooses one and reports it.
 	Seed *int64 `msgpack:"seed,omitempty"`
@@ -741,7 +741,7 @@ type GenerateRequest struct {
 	Chain []Sampler `msgpack:"chain,omitempty"`
 
 	// Order of the samplers: default, temperature-first, letters such as edskypmxt, or names separated by commas.
-	Order *string `msgpack:"order,omitempty"`
+	Order *Text `msgpack:"order,omitempty"`
 
 	// Temperature; 0 = greedy, always the most likely token. Nil means 0.8.
 	Temp *float64 `msgpack:"temp,omitempty"`
@@ -761,8 +761,8 @@ type GenerateRequest struct {
 	// Keep tokens whose logits are within this many standard deviations of the highest logit; 0 or less = off. Nil means -1.
 	TopNSigma *float64 `msgpack:"top_n_sigma,omitempty"`
 
-	// Minimum number of tokens that top_p, min_p, typical and xtc keep.
-	MinKeep int64 `msgpack:"min_keep,omitempty"`
+	// Minimum number of tokens that top_p, min_p, typical and xtc keep. Nil means 0.
+	MinKeep *int64 `msgpack:"min_keep,omitempty"`
 
 	// Window of the repetition penalties; 0 = off, -1 = the whole context. Nil means 64.
 	RepeatLastN *int64 `msgpack:"repeat_last_n,omitempty"`
@@ -770,26 +770,26 @@ type GenerateRequest struct {
 	// Repetition penalty: divides positive logits of tokens in the window and multiplies negative ones; 1 = off. Nil means 1.
 	RepeatPenalty *float64 `msgpack:"repeat_penalty,omitempty"`
 
-	// Subtracted from a token's logit for each occurrence in the window; 0 = off.
-	FrequencyPenalty float64 `msgpack:"frequency_penalty,omitempty"`
+	// Subtracted from a token's logit for each occurrence in the window; 0 = off. Nil means 0.
+	FrequencyPenalty *float64 `msgpack:"frequency_penalty,omitempty"`
 
-	// Subtracted once from the logit of each token that occurs in the window; 0 = off.
-	PresencePenalty float64 `msgpack:"presence_penalty,omitempty"`
+	// Subtracted once from the logit of each token that occurs in the window; 0 = off. Nil means 0.
+	PresencePenalty *float64 `msgpack:"presence_penalty,omitempty"`
 
-	// Dynamic temperature: the temperature varies with the entropy by at most this much in either direction; 0 = off.
-	DynatempRange float64 `msgpack:"dynatemp_range,omitempty"`
+	// Dynamic temperature: the temperature varies with the entropy by at most this much in either direction; 0 = off. Nil means 0.
+	DynatempRange *float64 `msgpack:"dynatemp_range,omitempty"`
 
 	// Exponent of the normalised entropy in dynamic temperature. Nil means 1.
 	DynatempExponent *float64 `msgpack:"dynatemp_exponent,omitempty"`
 
-	// Probability with which XTC removes the most likely tokens; 0 = off.
-	XtcProbability float64 `msgpack:"xtc_probability,omitempty"`
+	// Probability with which XTC removes the most likely tokens; 0 = off. Nil means 0.
+	XtcProbability *float64 `msgpack:"xtc_probability,omitempty"`
 
 	// XTC removes only tokens at least this likely. Nil means 0.1.
 	XtcThreshold *float64 `msgpack:"xtc_threshold,omitempty"`
 
-	// Strength of the DRY penalty on repeated sequences; 0 = off.
-	DryMultiplier float64 `msgpack:"dry_multiplier,omitempty"`
+	// Strength of the DRY penalty on repeated sequences; 0 = off. Nil means 0.
+	DryMultiplier *float64 `msgpack:"dry_multiplier,omitempty"`
 
 	// Base of the exponential DRY penalty. Nil means 1.75.
 	DryBase *float64 `msgpack:"dry_base,omitempty"`
@@ -803,8 +803,8 @@ type GenerateRequest struct {
 	// Texts at which DRY ends a sequence. Defaults to newline, colon, double quote and asterisk.
 	DryBreakers []Text `msgpack:"dry_breakers,omitempty"`
 
-	// Version of Mirostat sampling; 0 = off.
-	Mirostat int64 `msgpack:"mirostat,omitempty"`
+	// Version of Mirostat sampling; 0 = off. Nil means 0.
+	Mirostat *int64 `msgpack:"mirostat,omitempty"`
 
 	// Target surprise (entropy) of Mirostat. Nil means 5.
 	MirostatTau *float64 `msgpack:"mirostat_tau,omitempty"`
@@ -816,7 +816,7 @@ type GenerateRequest struct {
 	LogitBias []Bias `msgpack:"logit_bias,omitempty"`
 
 	// Scheduling priority. Nil means normal.
-	Class *string `msgpack:"class,omitempty"`
+	Class *Text `msgpack:"class,omitempty"`
 
 	// Deadline of the whole request, including time in the queue. Defaults to the server's setting.
 	TimeoutMS *int64 `msgpack:"timeout_ms,omitempty"`
@@ -843,13 +843,13 @@ type GenerateReply struct {
 // HelloRequest: Identifies the client and reports what the server speaks. May be sent with any v.
 type HelloRequest struct {
 	// Name of the client program, for the log.
-	Client string `msgpack:"client,omitempty"`
+	Client *Text `msgpack:"client,omitempty"`
 
 	// Version of the client program.
-	Version string `msgpack:"version,omitempty"`
+	Version *Text `msgpack:"version,omitempty"`
 
 	// Secret of an API key, which authenticates this connection on tcp and tls+tcp. Ignored on the unix socket.
-	Key string `msgpack:"key,omitempty"`
+	Key *Text `msgpack:"key,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.
@@ -893,8 +893,8 @@ type InfoRequest struct {
 	// The model by name or alias; admins may also give a path.
 	Model string `msgpack:"model"`
 
-	// Include the metadata keys of the file.
-	Keys bool `msgpack:"keys,omitempty"`
+	// Include the metadata keys of the file. Nil means false.
+	Keys *bool `msgpack:"keys,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.
@@ -948,10 +948,10 @@ type KeyAddRequest struct {
 	Digest string `msgpack:"digest"`
 
 	// Role of the clients that use the key. Nil means user.
-	Role *string `msgpack:"role,omitempty"`
+	Role *Text `msgpack:"role,omitempty"`
 
-	// Expiry time since 1970-01-01 UTC; 0 = never.
-	ExpiresMS int64 `msgpack:"expires_ms,omitempty"`
+	// Expiry time since 1970-01-01 UTC; 0 = never. Nil means 0.
+	ExpiresMS *int64 `msgpack:"expires_ms,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.
@@ -1016,32 +1016,32 @@ type LoadRequest struct {
 	// The model by name or alias; admins may also give a path.
 	Model string `msgpack:"model"`
 
-	// Context size of one sequence; 0 = the model's own, or what fits into memory.
-	NCtx int64 `msgpack:"n_ctx,omitempty"`
+	// Context size of one sequence; 0 = the model's own, or what fits into memory. Nil means 0.
+	NCtx *int64 `msgpack:"n_ctx,omitempty"`
 
-	// Maximum number of concurrent sequences (continuous batching); 0 = chosen by the server.
-	NSeq int64 `msgpack:"n_seq,omitempty"`
+	// Maximum number of concurrent sequences (continuous batching); 0 = chosen by the server. Nil means 0.
+	NSeq *int64 `msgpack:"n_seq,omitempty"`
 
-	// Maximum number of tokens in one step; 0 = chosen by the server.
-	NBatch int64 `msgpack:"n_batch,omitempty"`
+	// Maximum number of tokens in one step; 0 = chosen by the server. Nil means 0.
+	NBatch *int64 `msgpack:"n_batch,omitempty"`
 
 	// The backend; auto = the best one available. Nil means auto.
-	Backend *string `msgpack:"backend,omitempty"`
+	Backend *Text `msgpack:"backend,omitempty"`
 
-	// Index of the device within the backend.
-	Device int64 `msgpack:"device,omitempty"`
+	// Index of the device within the backend. Nil means 0.
+	Device *int64 `msgpack:"device,omitempty"`
 
-	// Threads of a CPU backend; 0 = chosen by the server.
-	Threads int64 `msgpack:"threads,omitempty"`
+	// Threads of a CPU backend; 0 = chosen by the server. Nil means 0.
+	Threads *int64 `msgpack:"threads,omitempty"`
 
 	// Data type of the KV cache, such as f16; auto = the device's preference. Nil means auto.
-	KVType *string `msgpack:"kv_type,omitempty"`
+	KVType *Text `msgpack:"kv_type,omitempty"`
 
 	// Data type of activations between layers. Nil means auto.
-	Activations *string `msgpack:"activations,omitempty"`
+	Activations *Text `msgpack:"activations,omitempty"`
 
-	// Maximum memory that the model may use; 0 = all that the server has left.
-	MemoryLimit int64 `msgpack:"memory_limit,omitempty"`
+	// Maximum memory that the model may use; 0 = all that the server has left. Nil means 0.
+	MemoryLimit *int64 `msgpack:"memory_limit,omitempty"`
 
 	// Unload the model after it has been idle for this long; -1 = never. Nil means 300000.
 	KeepAliveMS *int64 `msgpack:"keep_alive_ms,omitempty"`
@@ -1062,10 +1062,10 @@ type LoadReply struct {
 // ModelsRequest: Lists the models in the registry.
 type ModelsRequest struct {
 	// List only this model, by name or alias.
-	Model *string `msgpack:"model,omitempty"`
+	Model *Text `msgpack:"model,omitempty"`
 
 	// List only names after this one (for paging).
-	After string `msgpack:"after,omitempty"`
+	After *Text `msgpack:"after,omitempty"`
 
 	// Maximum number of rows. Nil means 4096.
 	Max *int64 `msgpack:"max,omitempty"`
@@ -1091,8 +1091,8 @@ type NextRequest struct {
 	// The stream.
 	ID ID `msgpack:"id"`
 
-	// Number of the last item that the client has received. Items up to it may be forgotten.
-	After int64 `msgpack:"after,omitempty"`
+	// Number of the last item that the client has received. Items up to it may be forgotten. Nil means 0.
+	After *int64 `msgpack:"after,omitempty"`
 
 	// Maximum time to wait for an item. Defaults to the server's setting.
 	WaitMS *int64 `msgpack:"wait_ms,omitempty"`
@@ -1145,8 +1145,8 @@ type PingReply struct {
 
 // PluginsRequest: Lists the plugin files that were found.
 type PluginsRequest struct {
-	// Include the factories of each plugin.
-	Factories bool `msgpack:"factories,omitempty"`
+	// Include the factories of each plugin. Nil means false.
+	Factories *bool `msgpack:"factories,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.
@@ -1257,7 +1257,7 @@ type ShutdownReply struct {
 // StatsRequest: Returns the server's metrics.
 type StatsRequest struct {
 	// Only metrics of this model.
-	Model *string `msgpack:"model,omitempty"`
+	Model *Text `msgpack:"model,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.
@@ -1346,11 +1346,11 @@ type TokenizeRequest struct {
 	// Add the begin and end tokens that the model expects (BOS, EOS). Nil means true.
 	AddSpecial *bool `msgpack:"add_special,omitempty"`
 
-	// Convert text that spells a control token to that token.
-	ParseSpecial bool `msgpack:"parse_special,omitempty"`
+	// Convert text that spells a control token to that token. Nil means false.
+	ParseSpecial *bool `msgpack:"parse_special,omitempty"`
 
-	// Include the bytes of each token.
-	Pieces bool `msgpack:"pieces,omitempty"`
+	// Include the bytes of each token. Nil means false.
+	Pieces *bool `msgpack:"pieces,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.
@@ -1373,8 +1373,8 @@ type UnloadRequest struct {
 	// The model by name or alias; admins may also give a path.
 	Model string `msgpack:"model"`
 
-	// Cancel its streams instead of waiting for them.
-	Force bool `msgpack:"force,omitempty"`
+	// Cancel its streams instead of waiting for them. Nil means false.
+	Force *bool `msgpack:"force,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.

@@ -65,30 +65,46 @@ def zero(f):
     return f.default in ("", False, 0) or f.list
 
 
-def row(f):
+def sent(op):
+    """The fields of a request.  Those that can be left out are pointers or slices, so that nil always
+    means the default, and texts of any type take the same helper."""
+    return [row(f, True) for f in op.request.fields]
+
+
+def row(f, sent=False):
     typ, tag = elem(f), f.name
+    if sent and f.presence != "required" and typ == "string":
+        typ = "Text"
     if f.list:
         typ = "[]" + typ
         if f.presence != "required":
             tag += ",omitempty"
-    elif f.presence == "optional" or (f.presence == "default" and not zero(f)):
+    elif f.presence == "optional" or (f.presence == "default" and (sent or not zero(f))):
         typ, tag = "*" + typ, tag + ",omitempty"
     elif f.presence == "default":
         tag += ",omitempty"
     doc = f.doc
-    if f.presence == "default" and not zero(f):
+    if f.presence == "default" and (not zero(f) or (sent and f.default != "" and not f.list)):
         doc += " Nil means %s." % (str(f.default).lower() if isinstance(f.default, bool) else f.default)
     return ["\t// " + doc, '\t%s %s `msgpack:"%s"`' % (camel(f.name), typ, tag)]
 
 
-def struct(name, doc, fields):
+def struct(name, doc, rows):
     out = ["", "// %s: %s" % (name, doc)]
-    if not fields:
+    if not rows:
         return out + ["type %s struct{}" % name]
     out.append("type %s struct {" % name)
-    for i, f in enumerate(fields):
-        out += ([""] if i else []) + row(f)
+    for i, r in enumerate(rows):
+        out += ([""] if i else []) + r
     return out + ["}"]
+
+
+#: Types that clients send.
+SENT = {"chat_message"}
+
+
+def type_row(t, f):
+    return row(f, t.name in SENT and f.presence == "optional")
 
 
 def item(s):
@@ -142,16 +158,17 @@ def types_go(s):
     out += ["\t%s = %d" % (("Limit" + camel(r["name"])).ljust(width), r["value"])
             for r in s.limits] + [")"]
     for t in s.types.values():
-        out += struct(type_name(t.name), t.doc, t.fields)
+        out += struct(type_name(t.name), t.doc, [type_row(t, f) for f in t.fields])
     out += item(s)
     for op in s.ops:
         name = camel(op.name)
-        out += struct(name + "Request", op.doc, op.request.fields)
+        out += struct(name + "Request", op.doc, sent(op))
         out += ["", "// Op returns the name of the operation in the protocol.",
                 "func (*%sRequest) Op() string { return \"%s\" }" % (name, op.name), "",
                 "// Changes tells whether the request changes something; see Request.",
                 "func (*%sRequest) Changes() string { return \"%s\" }" % (name, op.changes)]
-        out += struct(name + "Reply", "the reply to %s." % op.name, op.reply.fields)
+        out += struct(name + "Reply", "the reply to %s." % op.name,
+                      [row(f) for f in op.reply.fields])
     return "\n".join(out) + "\n"
 
 

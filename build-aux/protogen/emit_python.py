@@ -4,6 +4,8 @@ import keyword
 import re
 import textwrap
 
+from . import aliases
+
 HEAD = '''# SPDX-License-Identifier: MIT
 # Made by build-aux/gen-proto from proto/schema.
 """Messages of llamad's protocol as dataclasses.
@@ -15,7 +17,8 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Literal, Mapping, TypedDict, TypeVar, Union
+from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence, TypedDict, TypeVar,
+                    Union)
 
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = @V_MIN@
@@ -27,10 +30,34 @@ M = TypeVar("M", bound="Message")
 R = TypeVar("R", bound="Message")
 
 
+class SchemaModel(Protocol):
+    """A model of pydantic."""
+
+    @classmethod
+    def model_json_schema(cls) -> dict[str, Any]: ...
+
+
+def _size(n: float) -> str:
+    """A number of bytes for people, such as 98 MB."""
+    for unit in ("bytes", "kB", "MB"):
+        if n < 1000:
+            return f"{n:.3g} {unit}"
+        n /= 1000
+    return f"{n:.3g} GB"
+
+
 class Message:
     """Base of all messages and types."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        shown = []
+        for f in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, f.name)
+            if f.repr and value is not None and value != f.metadata.get("default"):
+                shown.append(f"{f.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def to_map(self) -> dict[str, Any]:
         kind = getattr(self, "KIND", "")
@@ -75,6 +102,20 @@ class Request(Message, Generic[R]):
 '''
 
 
+#: What a value prints in place of its fields.
+REPR = {
+    "model": "{self.name} {self.state}, {_size(self.size)}",
+    "resident": "{self.model} {self.state} on {self.backend}, {_size(self.weight_bytes)}",
+    "plugin": "{self.name or self.file} {self.version} {self.state}",
+    "stream": "{self.kind} of {self.model} {self.state}, {self.last} items",
+    "key": "{self.label} of {self.role}",
+    "metric": "{self.name} {self.value:g}",
+}
+
+#: Fields that are not printed.
+SECRETS = {("hello", "key")}
+
+
 def camel(name):
     return "".join(p.capitalize() for p in name.split("_"))
 
@@ -117,10 +158,11 @@ def comment(text, indent):
     return out + [line]
 
 
-def row(s, f):
+def row(s, f, of=None):
     typ = elem(s, f)
     if f.list:
         typ = "list[%s]" % typ
+    hide = "repr=False, " if (of, f.name) in SECRETS else ""
     meta = ['"wire": "%s"' % f.name]
     head = ""
     if f.presence == "optional":
@@ -143,7 +185,7 @@ def row(s, f):
         if f.list:
             meta.append('"many": True')
     return comment(f.doc + bounds(f), "    ") + [
-        "    %s: %s = field(%smetadata={%s})" % (py_name(f.name), typ, head, ", ".join(meta))]
+        "    %s: %s = field(%s%smetadata={%s})" % (py_name(f.name), typ, head, hide, ", ".join(meta))]
 
 
 def params(s, op):
@@ -155,20 +197,36 @@ def params(s, op):
     name = camel(op.name) + "Params"
     out = ["", "", "class %s(TypedDict, total=False):" % name,
            '    """Optional fields of %s."""' % op.name, ""]
+    types = {}
     for f in fields:
         typ = "list[%s]" % elem(s, f) if f.list else elem(s, f)
-        if f.presence == "optional":
+        if op.name == "generate":
+            typ = aliases.FORM.get(f.name, typ)
+        if f.presence == "optional" or op.name == "generate":
             typ = "Union[%s, None]" % typ
+        types[f.name] = typ
         out += comment(f.doc + bounds(f), "    ") + ["    %s: %s" % (py_name(f.name), typ)]
+    if op.name == "generate":
+        for name, of, known, typ, _ in aliases.ALIASES:
+            out += comment("Another name of %s, known from %s." % (of, known), "    ")
+            out.append("    %s: %s" % (name, "Union[%s, None]" % typ if typ else types[of]))
+        for name, typ, doc in aliases.EXTRA:
+            out += comment(doc, "    ") + ["    %s: %s" % (name, typ)]
+        out += ["", "", "#: Other names of parameters of generate.", "ALIASES: dict[str, str] = {"]
+        out += ['    "%s": "%s",' % (name, of) for name, of, _, _, _ in aliases.ALIASES]
+        out.append("}")
     return out
 
 
-def cls(s, name, doc, fields, consts=(), base="Message"):
-    out = ["", "", "@dataclass(kw_only=True)", "class %s(%s):" % (name, base),
+def cls(s, name, doc, fields, consts=(), base="Message", of=None):
+    out = ["", "", "@dataclass(kw_only=True, repr=False)", "class %s(%s):" % (name, base),
            '    """%s"""' % doc]
     body = list(consts)
     for f in fields:
-        body += row(s, f)
+        body += row(s, f, of)
+    if base == "Message" and of in REPR:
+        body += ["", "    def __repr__(self) -> str:",
+                 '        return f"<%s %s>"' % (name, REPR[of])]
     return out + ([""] + body if body else [])
 
 
@@ -193,7 +251,7 @@ def types_py(s):
     out += ['    "%s": %d,' % (r["name"], r["value"]) for r in s.limits]
     out += ["}"]
     for t in s.types.values():
-        out += cls(s, camel(t.name), t.doc, t.fields)
+        out += cls(s, camel(t.name), t.doc, t.fields, of=t.name)
     for it in s.items:
         out += cls(s, camel(it.symbol) + "Item", it.doc, s.common.fields + it.fields,
                    ['    KIND: ClassVar[str] = "%s"' % it.name,
@@ -220,7 +278,7 @@ def types_py(s):
                     '    ROLE: ClassVar[str] = "%s"' % op.role,
                     '    CHANGES: ClassVar[str] = "%s"' % op.changes,
                     "    REPLY: ClassVar[Any] = %sReply" % name],
-                   "Request[%sReply]" % name)
+                   "Request[%sReply]" % name, of=op.name)
         out += params(s, op)
     out += public_names("\n".join(out))
     return "\n".join(out) + "\n"

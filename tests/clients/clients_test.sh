@@ -160,6 +160,7 @@ fi
 LMD_TEST_URL=$url LMD_TEST_WANT=$dir/want LMD_TEST_PROMPT=$prompt LMD_TEST_N=$n
 export LMD_TEST_URL LMD_TEST_WANT LMD_TEST_PROMPT LMD_TEST_N
 if [ -n "$python" ]; then
+	holds "Python" py tests/params_test.py
 	holds "Python" py tests/live_test.py
 	py examples/stream.py full "$prompt" $n "$url" >"$dir/got" 2>"$dir/err" ||
 		bad "the example in Python: $(cat "$dir/err")"
@@ -167,6 +168,13 @@ if [ -n "$python" ]; then
 	as_run "the example in Python" "$dir/got"
 else
 	skip "client in Python: Python 3.10 with msgpack is missing"
+fi
+if [ -n "$python" ] && "$python" -m mypy --version >/dev/null 2>&1; then
+	(cd "$src/bindings/python" && "$python" -m mypy --cache-dir "$dir/mypy" llamad \
+		examples/stream.py) >"$dir/out" 2>&1
+	holds "types of Python: $(cat "$dir/out")" [ $? -eq 0 ]
+else
+	skip "types of Python: mypy is missing"
 fi
 if go_has ./... && (cd "$src/bindings/go" && go build -o "$dir/example" ./example); then
 	(cd "$src/bindings/go" && go test -count=1 ./...) >"$dir/out" 2>&1

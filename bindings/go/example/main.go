@@ -11,7 +11,7 @@ import (
 	"os/signal"
 	"strconv"
 
-	llamad "llamad/bindings/go"
+	llamad "github.com/llamad/llamad/bindings/go"
 )
 
 func main() {
@@ -44,7 +44,7 @@ func run(model, prompt string, rest []string) error {
 	}
 	defer c.Close()
 	s, err := c.Generate(ctx, &llamad.GenerateRequest{
-		Model: model, Prompt: llamad.Prompt(prompt), N: &n, Temp: llamad.Ptr(0.0)})
+		Model: model, Prompt: llamad.String(prompt), N: llamad.Int(n), Temp: llamad.Float(0)})
 	if err != nil {
 		return err
 	}

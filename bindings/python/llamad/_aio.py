@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import ssl
 from types import TracebackType
-from typing import (TYPE_CHECKING, Any, AsyncGenerator, AsyncIterator, Generator, Mapping,
-                    Optional, Sequence, TypeVar, Union)
+from typing import (TYPE_CHECKING, Any, AsyncGenerator, AsyncIterator, Coroutine, Generator, Literal,
+                    Optional, Sequence, TypeVar, Union, overload)
 
+from . import _params
 from . import _protocol as p
 from . import _types as t
 from ._answer import Answer, Delta
@@ -29,7 +30,8 @@ class _Connection:
         self._reader, self._writer = reader, writer
         self._waiters: dict[int, asyncio.Future[bytes]] = {}
         self._last = 0
-        self._task = asyncio.get_running_loop().create_task(self._receive())
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._receive())
 
     @classmethod
     async def open(cls, a: p.Address, timeout: float,
@@ -107,6 +109,13 @@ class _Connection:
         if not self.broken:
             self._post(body)
 
+    def tell_later(self, body: bytes) -> None:
+        """Like tell(), from any thread and for the garbage collector."""
+        try:
+            self._loop.call_soon_threadsafe(self.tell, body)
+        except RuntimeError:  # the loop has ended, and the connection with it
+            pass
+
     async def close(self) -> None:
         self._fail(f"{self.address.url}: the client was closed")
         self._task.cancel()
@@ -121,10 +130,14 @@ class AsyncStream:
     """Like Stream.  The request is sent when the stream is awaited, iterated over, or wait() is
     called."""
 
+    #: Dropping the stream cancels it.
+    _owned = False
+
     def __init__(self, client: "AsyncClient", request: Optional[t.Request[Any]],
                  id: bytes = bytes(16), after: int = 0, hold_ms: Optional[int] = None):
         self._client = client
         self._request = request
+        self._owned = isinstance(request, t.GenerateRequest)
         self._cursor = p.Cursor(id, after, hold_ms)
         #: The random seed; None if it is not known.
         self.seed: Optional[int] = None
@@ -221,12 +234,12 @@ class AsyncStream:
             await items.aclose()
 
     async def answer(self) -> Answer:
-        """Waits for the end and returns the rest of the answer, split into text, reasoning and
-        tool calls."""
+        """Waits for the end and returns the rest of the answer.  With the parameter parse it is split
+        into text, reasoning and tool calls."""
         a = Answer()
         async for delta in self.deltas():
             a.add(delta)
-        return a
+        return a.end(self.tokens, self.done, self.seed)
 
     async def wait(self) -> t.DoneItem:
         """Waits for the end, such as that of a load."""
@@ -253,6 +266,15 @@ class AsyncStream:
     async def close(self) -> None:
         """Cancels the stream unless it has ended."""
         self._abandon()
+
+    def __del__(self) -> None:
+        connection = self._client._connection if self._owned else None
+        if connection and self._request is None and not self._cursor.over:
+            for body in self._cursor.farewell():
+                connection.tell_later(body)
+
+    def __repr__(self) -> str:
+        return f"<AsyncStream {self._cursor.state}>"
 
     async def __aenter__(self) -> "AsyncStream":
         return await self._start()
@@ -340,27 +362,49 @@ class AsyncClient:
 
     # -- text --
 
+    @overload
     def generate(self, model: str, prompt: Union[str, bytes, None] = None, *,
-                 tokens: Optional[Sequence[int]] = None,
-                 messages: Optional[Sequence[p.MessageLike]] = None,
-                 hold_ms: Optional[int] = None, **params: Unpack[t.GenerateParams]) -> AsyncStream:
+                 tokens: Optional[Sequence[int]] = None, messages: Optional[_params.Messages] = None,
+                 hold_ms: Optional[int] = None, stream: Literal[True] = True,
+                 **params: Unpack[t.GenerateParams]) -> AsyncStream: ...
+
+    @overload
+    def generate(self, model: str, prompt: Union[str, bytes, None] = None, *,
+                 tokens: Optional[Sequence[int]] = None, messages: Optional[_params.Messages] = None,
+                 hold_ms: Optional[int] = None, stream: Literal[False],
+                 **params: Unpack[t.GenerateParams]) -> Coroutine[Any, Any, Answer]: ...
+
+    def generate(self, model: str, prompt: Union[str, bytes, None] = None, *,
+                 tokens: Optional[Sequence[int]] = None, messages: Optional[_params.Messages] = None,
+                 hold_ms: Optional[int] = None, stream: bool = True,
+                 **params: Unpack[t.GenerateParams]
+                 ) -> Union[AsyncStream, Coroutine[Any, Any, Answer]]:
         """Like Client.generate:
 
-            async for piece in client.generate(model, prompt, n=..., temp=...): ..."""
-        request = p.generate_request(model, prompt, tokens, messages, params)
-        return AsyncStream(self, request, hold_ms=hold_ms)
+            async for piece in client.generate(model, prompt, n=..., temp=...): ...
 
-    # tools accepts objects here, and replaces the parameter of that name
-    def chat(self, model: str, messages: Sequence[p.MessageLike], *,  # type: ignore[misc]
-             tools: Union[str, Sequence[Mapping[str, Any]], None] = None,
-             hold_ms: Optional[int] = None, **params: Unpack[t.GenerateParams]) -> AsyncStream:
+            answer = await client.generate(model, prompt, stream=False)"""
+        s = AsyncStream(self, _params.generate_request("generate", model, prompt, tokens, messages,
+                                                       params), hold_ms=hold_ms)
+        return s if stream else s.answer()
+
+    @overload
+    def chat(self, model: str, messages: _params.Messages, *, hold_ms: Optional[int] = None,
+             stream: Literal[True] = True, **params: Unpack[t.GenerateParams]) -> AsyncStream: ...
+
+    @overload
+    def chat(self, model: str, messages: _params.Messages, *, hold_ms: Optional[int] = None,
+             stream: Literal[False],
+             **params: Unpack[t.GenerateParams]) -> Coroutine[Any, Any, Answer]: ...
+
+    def chat(self, model: str, messages: _params.Messages, *, hold_ms: Optional[int] = None,
+             stream: bool = True, **params: Unpack[t.GenerateParams]
+             ) -> Union[AsyncStream, Coroutine[Any, Any, Answer]]:
         """Like Client.chat:
 
-            answer = await client.chat(model, messages, tools=...).answer()"""
-        params.setdefault("parse", True)
-        if tools is not None:
-            params["tools"] = p.tools_text(tools)
-        return self.generate(model, messages=messages, hold_ms=hold_ms, **params)
+            answer = await client.chat(model, messages, tools=..., stream=False)"""
+        s = AsyncStream(self, _params.chat_request(model, messages, params), hold_ms=hold_ms)
+        return s if stream else s.answer()
 
     def resume(self, id: Union[str, bytes], after: int = 0) -> AsyncStream:
         """Resumes a stream after its item number `after`."""
@@ -387,6 +431,10 @@ class AsyncClient:
             out += r.models
             if not r.more or not r.models:
                 return out
+
+    async def info(self, model: str, keys: bool = False) -> t.InfoReply:
+        """Returns the metadata of a model file.  keys: include all metadata keys of the file."""
+        return await self.call(t.InfoRequest(model=model, keys=keys))
 
     async def ps(self) -> list[t.Resident]:
         """Lists the models in memory."""
@@ -422,6 +470,10 @@ class AsyncClient:
         """Returns a summary of the server's state."""
         return await self.call(t.StatusRequest())
 
+    async def stats(self, model: Optional[str] = None) -> list[t.Metric]:
+        """Returns the metrics of the server, or only those of a model."""
+        return (await self.call(t.StatsRequest(model=model))).metrics
+
     async def plugins(self, factories: bool = False) -> list[t.Plugin]:
         """Lists the plugins that were found.  factories: include the factories of each."""
         return (await self.call(t.PluginsRequest(factories=factories))).plugins
@@ -431,6 +483,12 @@ class AsyncClient:
         self._closed = True
         if self._connection:
             await self._connection.close()
+
+    def __repr__(self) -> str:
+        how = "closed" if self._closed else "not connected"
+        if self.server and not self._closed:
+            how = f"{self.server.server} {self.server.version}"
+        return f"<AsyncClient {self.url}, {how}>"
 
     async def __aenter__(self) -> "AsyncClient":
         await self._connect()

@@ -64,17 +64,65 @@ class Delta:
 
 
 @dataclass
+class Usage:
+    """Numbers of tokens, and how long they took."""
+
+    #: Length of the prompt in tokens.
+    prompt_tokens: int = 0
+    #: Length of the answer in tokens.
+    completion_tokens: int = 0
+    #: The part of completion_tokens that needed no step of its own, because the grammar allowed no
+    #: alternative (jump-forward decoding).
+    forced_tokens: int = 0
+    #: Seconds from the first step to the first token.
+    prompt_seconds: float = 0.0
+    #: Seconds from the first token to the end.
+    completion_seconds: float = 0.0
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    @classmethod
+    def of(cls, done: t.DoneItem) -> "Usage":
+        return cls(done.n_prompt, done.n_out, done.n_forced, done.prompt_ns / 1e9, done.out_ns / 1e9)
+
+
+@dataclass(repr=False)
 class Answer:
-    """An answer, as far as it has been received."""
+    """An answer, as far as it has been received.  str() of it is its text."""
 
     text: str = ""
     reasoning: str = ""
     tool_calls: list[ToolCall] = field(default_factory=list)
+    #: Why it ended: "eog", "stop", "length", ...  None until then.
+    finish: Optional[str] = None
+    #: Its tokens, those of reasoning and tool calls included.
+    tokens: list[int] = field(default_factory=list)
+    #: Numbers of tokens, and how long they took.
+    usage: Usage = field(default_factory=Usage)
+    #: The random seed; None if it is not known.
+    seed: Optional[int] = None
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        calls = "".join(f", calls {c.name}" for c in self.tool_calls)
+        return f"<Answer {shortened(self.text)} {len(self.tokens)} tokens{calls}, " \
+               f"{self.finish or 'unfinished'}>"
 
     @property
     def thinking(self) -> str:
         """Deprecated name of reasoning."""
         return self.reasoning
+
+    def end(self, tokens: list[int], done: Optional[t.DoneItem], seed: Optional[int]) -> "Answer":
+        """Fills in what is known at the end of the stream."""
+        self.tokens, self.seed = list(tokens), seed
+        if done:
+            self.finish, self.usage = done.finish, Usage.of(done)
+        return self
 
     def add(self, d: Delta) -> None:
         self.text += d.text
@@ -96,6 +144,11 @@ class Answer:
         return t.ChatMessage(role="assistant", content=self.text,
                              reasoning=self.reasoning or None,
                              tool_calls=json.dumps(calls) if calls else None)
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text in quotation marks, for one line."""
+    return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 #: More tool calls in one answer are ignored.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from types import TracebackType
-from typing import (TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, TypeVar,
-                    Union)
+from typing import (TYPE_CHECKING, Any, Iterator, Literal, Optional, Sequence, TypeVar, Union,
+                    overload)
 
+from . import _params
 from . import _protocol as p
 from . import _types as t
 from ._answer import Answer, Delta
@@ -24,12 +25,17 @@ class Stream:
     """The items of a generation or a job.  Iterate over it for pieces of text, or over items()
     for everything.
 
-    Leaving the loop early, close(), or leaving a `with` block cancels a stream that has not ended;
-    detach() does not.  If the stream fails, reading it raises an exception."""
+    Leaving the loop early, close(), or leaving a `with` block cancels a stream that has not ended,
+    and so does dropping a generation that nobody reads any more; detach() does not.  If the stream
+    fails, reading it raises an exception."""
+
+    #: Dropping the stream cancels it.
+    _owned = False
 
     def __init__(self, client: "Client", id: bytes, after: int = 0,
-                 hold_ms: Optional[int] = None, seed: Optional[int] = None):
+                 hold_ms: Optional[int] = None, seed: Optional[int] = None, owned: bool = False):
         self._client = client
+        self._owned = owned
         self._cursor = p.Cursor(id, after, hold_ms)
         #: The random seed; None if it is not known.
         self.seed = seed
@@ -93,12 +99,12 @@ class Stream:
                 yield delta
 
     def answer(self) -> Answer:
-        """Waits for the end and returns the rest of the answer, split into text, reasoning and
-        tool calls."""
+        """Waits for the end and returns the rest of the answer.  With the parameter parse it is split
+        into text, reasoning and tool calls."""
         a = Answer()
         for delta in self.deltas():
             a.add(delta)
-        return a
+        return a.end(self.tokens, self.done, self.seed)
 
     def wait(self) -> t.DoneItem:
         """Waits for the end, such as that of a load."""
@@ -123,6 +129,16 @@ class Stream:
     def close(self) -> None:
         """Cancels the stream unless it has ended."""
         self._abandon()
+
+    def __del__(self) -> None:
+        if self._owned:
+            try:
+                self._abandon()
+            except Exception:  # the interpreter ends, and the connection with it
+                pass
+
+    def __repr__(self) -> str:
+        return f"<Stream {self._cursor.state}>"
 
     def __enter__(self) -> "Stream":
         return self
@@ -219,10 +235,22 @@ class Client:
 
     # -- text --
 
+    @overload
     def generate(self, model: str, prompt: Union[str, bytes, None] = None, *,
-                 tokens: Optional[Sequence[int]] = None,
-                 messages: Optional[Sequence[p.MessageLike]] = None,
-                 hold_ms: Optional[int] = None, **params: Unpack[t.GenerateParams]) -> Stream:
+                 tokens: Optional[Sequence[int]] = None, messages: Optional[_params.Messages] = None,
+                 hold_ms: Optional[int] = None, stream: Literal[True] = True,
+                 **params: Unpack[t.GenerateParams]) -> Stream: ...
+
+    @overload
+    def generate(self, model: str, prompt: Union[str, bytes, None] = None, *,
+                 tokens: Optional[Sequence[int]] = None, messages: Optional[_params.Messages] = None,
+                 hold_ms: Optional[int] = None, stream: Literal[False],
+                 **params: Unpack[t.GenerateParams]) -> Answer: ...
+
+    def generate(self, model: str, prompt: Union[str, bytes, None] = None, *,
+                 tokens: Optional[Sequence[int]] = None, messages: Optional[_params.Messages] = None,
+                 hold_ms: Optional[int] = None, stream: bool = True,
+                 **params: Unpack[t.GenerateParams]) -> Union[Stream, Answer]:
         """Generates text from a prompt or a conversation; iterate over the result.
 
         prompt: a user's message if the model has a chat template, unless raw=True; otherwise the
@@ -231,25 +259,35 @@ class Client:
         messages: a conversation: {"role": "user", "content": "..."}, ...
         hold_ms: output batching delay, how long the server collects tokens before it sends them;
             0 = send each token at once.
-        params: fields of llamad.types.GenerateRequest: n, temp, top_k, seed, stop, ..."""
-        r = self.call(p.generate_request(model, prompt, tokens, messages, params))
-        return Stream(self, r.id, hold_ms=hold_ms, seed=r.seed)
+        stream: False waits for the end and returns an Answer.
+        params: fields of llamad.types.GenerateRequest: n, temp, top_k, seed, stop, ..., also under
+            their names in llamad.types.ALIASES, such as max_tokens and temperature."""
+        return self._start(_params.generate_request("generate", model, prompt, tokens, messages,
+                                                    params), hold_ms, stream)
 
-    # tools accepts objects here, and replaces the parameter of that name
-    def chat(self, model: str, messages: Sequence[p.MessageLike], *,  # type: ignore[misc]
-             tools: Union[str, Sequence[Mapping[str, Any]], None] = None,
-             hold_ms: Optional[int] = None, **params: Unpack[t.GenerateParams]) -> Stream:
+    @overload
+    def chat(self, model: str, messages: _params.Messages, *, hold_ms: Optional[int] = None,
+             stream: Literal[True] = True, **params: Unpack[t.GenerateParams]) -> Stream: ...
+
+    @overload
+    def chat(self, model: str, messages: _params.Messages, *, hold_ms: Optional[int] = None,
+             stream: Literal[False], **params: Unpack[t.GenerateParams]) -> Answer: ...
+
+    def chat(self, model: str, messages: _params.Messages, *, hold_ms: Optional[int] = None,
+             stream: bool = True, **params: Unpack[t.GenerateParams]) -> Union[Stream, Answer]:
         """Answers a conversation.  Call deltas() or answer() of the result for text, reasoning and
-        tool calls.
+        tool calls, or pass stream=False to get the answer itself.
 
-        tools: tools for tool calling, as JSON or as a list of objects in the form that chat
-            templates expect.
-        To continue, append answer().message() to the messages, and for each tool call a message
-        with the role "tool"."""
-        params.setdefault("parse", True)
-        if tools is not None:
-            params["tools"] = p.tools_text(tools)
-        return self.generate(model, messages=messages, hold_ms=hold_ms, **params)
+        messages: {"role": "user", "content": "..."}, ..., or the text of one user's message.
+        To continue, append the answer to the messages, and for each tool call a message with the
+        role "tool"."""
+        return self._start(_params.chat_request(model, messages, params), hold_ms, stream)
+
+    def _start(self, request: t.GenerateRequest, hold_ms: Optional[int],
+               stream: bool) -> Union[Stream, Answer]:
+        r = self.call(request)
+        s = Stream(self, r.id, hold_ms=hold_ms, seed=r.seed, owned=True)
+        return s if stream else s.answer()
 
     def resume(self, id: Union[str, bytes], after: int = 0) -> Stream:
         """Resumes a stream after its item number `after`."""
@@ -276,6 +314,10 @@ class Client:
             out += r.models
             if not r.more or not r.models:
                 return out
+
+    def info(self, model: str, keys: bool = False) -> t.InfoReply:
+        """Returns the metadata of a model file.  keys: include all metadata keys of the file."""
+        return self.call(t.InfoRequest(model=model, keys=keys))
 
     def ps(self) -> list[t.Resident]:
         """Lists the models in memory."""
@@ -311,6 +353,10 @@ class Client:
         """Returns a summary of the server's state."""
         return self.call(t.StatusRequest())
 
+    def stats(self, model: Optional[str] = None) -> list[t.Metric]:
+        """Returns the metrics of the server, or only those of a model."""
+        return self.call(t.StatsRequest(model=model)).metrics
+
     def plugins(self, factories: bool = False) -> list[t.Plugin]:
         """Lists the plugins that were found.  factories: include the factories of each."""
         return self.call(t.PluginsRequest(factories=factories)).plugins
@@ -320,6 +366,10 @@ class Client:
         self._closed = True
         if self._connection:
             self._connection.close()
+
+    def __repr__(self) -> str:
+        how = "closed" if self._closed else f"{self.server.server} {self.server.version}"
+        return f"<Client {self.url}, {how}>"
 
     def __del__(self) -> None:
         connection: Optional[Connection] = getattr(self, "_connection", None)

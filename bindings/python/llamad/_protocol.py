@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import ssl
 import stat
 import struct
 import uuid
-from typing import Any, Mapping, Optional, Sequence, TypeVar, Union
+from typing import Any, Optional, TypeVar, Union
 
 import msgpack
 
@@ -132,6 +131,9 @@ def split_frame(payload: bytes) -> tuple[int, bytes]:
 def pack_request(request: t.Request[R]) -> bytes:
     """The bytes of a request.  A request that is not idempotent gets a request id, so that it can
     be repeated after the connection was lost."""
+    if not isinstance(request, t.Request):
+        raise TypeError("call() takes a request such as llamad.types.StatusRequest(), not "
+                        f"{type(request).__name__}")
     message: dict[str, Any] = {"v": t.V_MAX, "op": request.OP}
     if request.CHANGES == "once":
         message["rid"] = uuid.uuid4().hex
@@ -171,24 +173,6 @@ def greeted(url: str, request: t.HelloRequest, body: bytes) -> t.HelloReply:
     return hello
 
 
-def tools_text(tools: Union[str, Sequence[Mapping[str, Any]], None]) -> Optional[str]:
-    """The tools as JSON."""
-    return tools if tools is None or isinstance(tools, str) else json.dumps(list(tools))
-
-
-#: A message of a conversation: a ChatMessage, or a mapping with the same keys.
-MessageLike = Union[t.ChatMessage, Mapping[str, Any]]
-
-
-def generate_request(model: str, prompt: Union[str, bytes, None], tokens: Optional[Sequence[int]],
-                     messages: Optional[Sequence[MessageLike]],
-                     params: t.GenerateParams) -> t.GenerateRequest:
-    return t.GenerateRequest(
-        model=model, prompt=prompt, tokens=None if tokens is None else list(tokens),
-        messages=None if messages is None else
-        [m if isinstance(m, t.ChatMessage) else t.ChatMessage(**m) for m in messages], **params)
-
-
 def stream_id(id: Union[bytes, str]) -> bytes:
     try:
         raw = bytes.fromhex(id) if isinstance(id, str) else bytes(id)
@@ -215,6 +199,12 @@ class Cursor:
         self.tokens: list[int] = []
         self.done: Optional[t.DoneItem] = None
         self.parts = Parts()
+
+    @property
+    def state(self) -> str:
+        """How far the stream is, for people."""
+        how = self.done.finish if self.done else "over" if self.over else "open"
+        return f"{self.id.hex()[:8]} item {self.after}, {how}"
 
     def request(self) -> t.NextRequest:
         return t.NextRequest(id=self.id, after=self.after, wait_ms=WAIT_MS, hold_ms=self.hold_ms)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Literal, Mapping, TypedDict, TypeVar, Union
+from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence, TypedDict, TypeVar,
+                    Union)
 
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
@@ -21,10 +22,34 @@ M = TypeVar("M", bound="Message")
 R = TypeVar("R", bound="Message")
 
 
+class SchemaModel(Protocol):
+    """A model of pydantic."""
+
+    @classmethod
+    def model_json_schema(cls) -> dict[str, Any]: ...
+
+
+def _size(n: float) -> str:
+    """A number of bytes for people, such as 98 MB."""
+    for unit in ("bytes", "kB", "MB"):
+        if n < 1000:
+            return f"{n:.3g} {unit}"
+        n /= 1000
+    return f"{n:.3g} GB"
+
+
 class Message:
     """Base of all messages and types."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        shown = []
+        for f in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, f.name)
+            if f.repr and value is not None and value != f.metadata.get("default"):
+                shown.append(f"{f.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def to_map(self) -> dict[str, Any]:
         kind = getattr(self, "KIND", "")
@@ -131,7 +156,7 @@ LIMITS: dict[str, int] = {
 }
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ChatMessage(Message):
     """One message of a conversation."""
 
@@ -149,7 +174,7 @@ class ChatMessage(Message):
     tool_call_id: Union[str, None] = field(default=None, metadata={"wire": "tool_call_id"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Limit(Message):
     """One limit."""
 
@@ -161,7 +186,7 @@ class Limit(Message):
     unit: str = field(default='', metadata={"wire": "unit", "default": ''})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Label(Message):
     """A label of a metric."""
 
@@ -171,7 +196,7 @@ class Label(Message):
     value: str = field(metadata={"wire": "value"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Model(Message):
     """A model in the registry."""
 
@@ -194,8 +219,11 @@ class Model(Message):
     #: Why the state is failed or quarantined.
     reason: str = field(default='', metadata={"wire": "reason", "default": ''})
 
+    def __repr__(self) -> str:
+        return f"<Model {self.name} {self.state}, {_size(self.size)}>"
 
-@dataclass(kw_only=True)
+
+@dataclass(kw_only=True, repr=False)
 class Resident(Message):
     """A model that is loaded or being loaded."""
 
@@ -228,8 +256,11 @@ class Resident(Message):
     #: Idle time after which it is unloaded; -1 = never. (ms, at least -1)
     keep_alive_ms: int = field(metadata={"wire": "keep_alive_ms"})
 
+    def __repr__(self) -> str:
+        return f"<Resident {self.model} {self.state} on {self.backend}, {_size(self.weight_bytes)}>"
 
-@dataclass(kw_only=True)
+
+@dataclass(kw_only=True, repr=False)
 class Meta(Message):
     """A metadata key of a model file."""
 
@@ -241,7 +272,7 @@ class Meta(Message):
     value: Union[str, bytes] = field(metadata={"wire": "value"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class TensorType(Message):
     """The tensors of one type."""
 
@@ -255,7 +286,7 @@ class TensorType(Message):
     bytes: int = field(metadata={"wire": "bytes"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Factory(Message):
     """One thing that a plugin provides."""
 
@@ -270,7 +301,7 @@ class Factory(Message):
     reason: str = field(default='', metadata={"wire": "reason", "default": ''})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Plugin(Message):
     """A plugin file that was found."""
 
@@ -295,8 +326,11 @@ class Plugin(Message):
     #: Its factories, if requested.
     factories: list[Factory] = field(default_factory=list, metadata={"wire": "factories", "default": [], "make": "Factory", "many": True})
 
+    def __repr__(self) -> str:
+        return f"<Plugin {self.name or self.file} {self.version} {self.state}>"
 
-@dataclass(kw_only=True)
+
+@dataclass(kw_only=True, repr=False)
 class Stream(Message):
     """A stream, as its owner sees it."""
 
@@ -317,8 +351,11 @@ class Stream(Message):
     #: Time without next after which it is cancelled. (ms, at least 0)
     lease_ms: int = field(metadata={"wire": "lease_ms"})
 
+    def __repr__(self) -> str:
+        return f"<Stream {self.kind} of {self.model} {self.state}, {self.last} items>"
 
-@dataclass(kw_only=True)
+
+@dataclass(kw_only=True, repr=False)
 class Key(Message):
     """An API key that authenticates clients over TCP."""
 
@@ -333,8 +370,11 @@ class Key(Message):
     #: The key has expired.
     expired: bool = field(default=False, metadata={"wire": "expired", "default": False})
 
+    def __repr__(self) -> str:
+        return f"<Key {self.label} of {self.role}>"
 
-@dataclass(kw_only=True)
+
+@dataclass(kw_only=True, repr=False)
 class Error(Message):
     """Why a request failed."""
 
@@ -348,7 +388,7 @@ class Error(Message):
     hello: bool = field(default=False, metadata={"wire": "hello", "default": False})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Metric(Message):
     """One metric of the server."""
 
@@ -361,8 +401,11 @@ class Metric(Message):
     #: Its labels.
     labels: list[Label] = field(default_factory=list, metadata={"wire": "labels", "default": [], "make": "Label", "many": True})
 
+    def __repr__(self) -> str:
+        return f"<Metric {self.name} {self.value:g}>"
 
-@dataclass(kw_only=True)
+
+@dataclass(kw_only=True, repr=False)
 class TokenItem(Message):
     """A generated token, with the text that has become available since the previous item."""
 
@@ -376,7 +419,7 @@ class TokenItem(Message):
     text: bytes = field(default=b'', metadata={"wire": "text", "default": b'', "bytes": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class TextItem(Message):
     """More text that does not belong to a token."""
 
@@ -388,7 +431,7 @@ class TextItem(Message):
     text: bytes = field(metadata={"wire": "text", "bytes": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ReasoningItem(Message):
     """More of the model's reasoning. Sent only with parse."""
 
@@ -400,7 +443,7 @@ class ReasoningItem(Message):
     text: bytes = field(metadata={"wire": "text", "bytes": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class CallItem(Message):
     """A tool call begins; its arguments follow. Sent only with parse."""
 
@@ -416,7 +459,7 @@ class CallItem(Message):
     id: str = field(metadata={"wire": "id"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ArgumentsItem(Message):
     """More of a tool call's arguments. The pieces together are a JSON object unless call_end reports otherwise."""
 
@@ -430,7 +473,7 @@ class ArgumentsItem(Message):
     text: bytes = field(metadata={"wire": "text", "bytes": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class CallEndItem(Message):
     """A tool call has ended."""
 
@@ -444,7 +487,7 @@ class CallEndItem(Message):
     complete: bool = field(metadata={"wire": "complete"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ProgressItem(Message):
     """Progress of a job. Only the latest one is kept."""
 
@@ -460,7 +503,7 @@ class ProgressItem(Message):
     total: int = field(default=0, metadata={"wire": "total", "default": 0})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class DoneItem(Message):
     """The stream ended normally."""
 
@@ -483,7 +526,7 @@ class DoneItem(Message):
     n_forced: int = field(default=0, metadata={"wire": "n_forced", "default": 0})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ErrorItem(Message):
     """The stream failed."""
 
@@ -497,7 +540,7 @@ class ErrorItem(Message):
     text: str = field(metadata={"wire": "text"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class CancelledItem(Message):
     """The stream was cancelled."""
 
@@ -509,7 +552,7 @@ class CancelledItem(Message):
     reason: str = field(metadata={"wire": "reason"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class UnknownItem(Message):
     """An item of a kind that only newer versions know."""
 
@@ -547,7 +590,7 @@ class Item_:
         return item
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class AddReply(Message):
     """Reply to add."""
 
@@ -555,7 +598,7 @@ class AddReply(Message):
     id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class AddRequest(Request[AddReply]):
     """Adds a model file on the server to the registry. This is a job; its stream ends when the model is registered."""
 
@@ -586,7 +629,7 @@ class AddParams(TypedDict, total=False):
     replace: bool
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class AliasReply(Message):
     """Reply to alias."""
 
@@ -594,7 +637,7 @@ class AliasReply(Message):
     before: Union[str, None] = field(default=None, metadata={"wire": "before"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class AliasRequest(Request[AliasReply]):
     """Gives a model another name. An existing alias is moved to the model."""
 
@@ -608,7 +651,7 @@ class AliasRequest(Request[AliasReply]):
     model: str = field(metadata={"wire": "model"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class CancelReply(Message):
     """Reply to cancel."""
 
@@ -616,7 +659,7 @@ class CancelReply(Message):
     ended: bool = field(metadata={"wire": "ended"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class CancelRequest(Request[CancelReply]):
     """Cancels a stream within one step of the model. A stream that has already ended is forgotten."""
 
@@ -628,7 +671,7 @@ class CancelRequest(Request[CancelReply]):
     id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ConfigReloadReply(Message):
     """Reply to config_reload."""
 
@@ -638,7 +681,7 @@ class ConfigReloadReply(Message):
     restart: list[str] = field(default_factory=list, metadata={"wire": "restart", "default": []})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ConfigReloadRequest(Request[ConfigReloadReply]):
     """Reads the configuration again. Either all of it takes effect or, on an error, none of it."""
 
@@ -648,7 +691,7 @@ class ConfigReloadRequest(Request[ConfigReloadReply]):
     REPLY: ClassVar[Any] = ConfigReloadReply
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class DetokenizeReply(Message):
     """Reply to detokenize."""
 
@@ -656,7 +699,7 @@ class DetokenizeReply(Message):
     text: bytes = field(metadata={"wire": "text", "bytes": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class DetokenizeRequest(Request[DetokenizeReply]):
     """Converts tokens to text."""
 
@@ -679,7 +722,7 @@ class DetokenizeParams(TypedDict, total=False):
     special: bool
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class DrainReply(Message):
     """Reply to drain."""
 
@@ -689,7 +732,7 @@ class DrainReply(Message):
     waiting: int = field(metadata={"wire": "waiting"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class DrainRequest(Request[DrainReply]):
     """Stops accepting work and finishes the running generations, or accepts work again."""
 
@@ -708,7 +751,7 @@ class DrainParams(TypedDict, total=False):
     on: bool
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class GenerateReply(Message):
     """Reply to generate."""
 
@@ -718,7 +761,7 @@ class GenerateReply(Message):
     seed: int = field(metadata={"wire": "seed"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class GenerateRequest(Request[GenerateReply]):
     """Generates text from a prompt or a conversation. Replies at once with a stream; its items are fetched with next."""
 
@@ -858,46 +901,46 @@ class GenerateParams(TypedDict, total=False):
     """Optional fields of generate."""
 
     #: Use the prompt as plain text even if the model has a chat template.
-    raw: bool
+    raw: Union[bool, None]
     #: Chat template to use in place of the model's own: the name of one of the model's variants
     #: or of a built-in template, or the text of a template if it contains a {.
     template: Union[Union[str, bytes], None]
     #: Additional variables for the template, as a JSON object.
-    template_args: Union[Union[str, bytes], None]
+    template_args: Union[Union[str, bytes, Mapping[str, Any]], None]
     #: Tools for tool calling that the template presents to the model, as a JSON array.
-    tools: Union[Union[str, bytes], None]
+    tools: Union[Union[str, bytes, Sequence[Mapping[str, Any]]], None]
     #: Parse the answer: items distinguish text, reasoning and tool calls.
-    parse: bool
+    parse: Union[bool, None]
     #: How the model marks reasoning and tool calls: a name from llamactl debug parse --list.
     #: Defaults to the format that the chat template uses. Only with parse.
     parse_format: Union[str, None]
     #: Add the tokens that the model expects at the beginning of a prompt (BOS).
-    add_special: bool
+    add_special: Union[bool, None]
     #: Convert text that spells a control token in the prompt to that token.
-    parse_special: bool
+    parse_special: Union[bool, None]
     #: Maximum length of the answer; -1 = until the context is full. Defaults to the server's
     #: setting. (tokens, at least -1, at most 1073741824)
     n: Union[int, None]
     #: Stop sequences. The answer ends before the first of them.
-    stop: list[Union[str, bytes]]
+    stop: Union[Union[str, bytes, Sequence[Union[str, bytes]]], None]
     #: Grammar in GBNF that constrains the answer (structured output).
     grammar: Union[Union[str, bytes], None]
     #: JSON schema that constrains the answer (structured output); {} allows any JSON. Not
     #: together with grammar.
-    json_schema: Union[Union[str, bytes], None]
+    json_schema: Union[Union[str, bytes, Mapping[str, Any], type[SchemaModel], SchemaModel], None]
     #: The grammar applies only after the answer has matched one of these regular expressions.
-    grammar_triggers: list[Union[str, bytes]]
+    grammar_triggers: Union[list[Union[str, bytes]], None]
     #: Jump-forward decoding: what to append without running the model where the grammar allows no
     #: alternative.
-    jump: str
+    jump: Union[str, None]
     #: Token healing: tokens at the end of the prompt that could be the start of longer tokens are
     #: removed, and the model generates their text again in tokens of its choice. That text is not
     #: part of the answer.
-    heal: bool
+    heal: Union[bool, None]
     #: Continue after end-of-generation tokens.
-    ignore_eog: bool
+    ignore_eog: Union[bool, None]
     #: Include the text of control tokens in the answer.
-    special: bool
+    special: Union[bool, None]
     #: Random seed. By default the server chooses one and reports it. (at least 0)
     seed: Union[int, None]
     #: The sampler chain, in order. The sampling parameters below are then ignored.
@@ -906,76 +949,112 @@ class GenerateParams(TypedDict, total=False):
     #: separated by commas.
     order: Union[str, None]
     #: Temperature; 0 = greedy, always the most likely token. (at least 0, at most 5)
-    temp: float
+    temp: Union[float, None]
     #: Sample from the K most likely tokens; 0 or less = all. (at least -1, at most 2147483647)
-    top_k: int
+    top_k: Union[int, None]
     #: Sample from the most likely tokens whose probabilities add up to this value; 1 = all. (at
     #: least 0, at most 1)
-    top_p: float
+    top_p: Union[float, None]
     #: Drop tokens less likely than this fraction of the most likely token's probability; 0 = off.
     #: (at least 0, at most 1)
-    min_p: float
+    min_p: Union[float, None]
     #: Locally typical sampling: keep the most typical tokens whose probabilities add up to this
     #: value; 1 = off. (at least 0, at most 1)
-    typical: float
+    typical: Union[float, None]
     #: Keep tokens whose logits are within this many standard deviations of the highest logit; 0
     #: or less = off. (at least -1, at most 100)
-    top_n_sigma: float
+    top_n_sigma: Union[float, None]
     #: Minimum number of tokens that top_p, min_p, typical and xtc keep. (at least 0, at most
     #: 2147483647)
-    min_keep: int
+    min_keep: Union[int, None]
     #: Window of the repetition penalties; 0 = off, -1 = the whole context. (tokens, at least -1,
     #: at most 2147483647)
-    repeat_last_n: int
+    repeat_last_n: Union[int, None]
     #: Repetition penalty: divides positive logits of tokens in the window and multiplies negative
     #: ones; 1 = off. (at least 0.01, at most 100)
-    repeat_penalty: float
+    repeat_penalty: Union[float, None]
     #: Subtracted from a token's logit for each occurrence in the window; 0 = off. (at least -100,
     #: at most 100)
-    frequency_penalty: float
+    frequency_penalty: Union[float, None]
     #: Subtracted once from the logit of each token that occurs in the window; 0 = off. (at least
     #: -100, at most 100)
-    presence_penalty: float
+    presence_penalty: Union[float, None]
     #: Dynamic temperature: the temperature varies with the entropy by at most this much in either
     #: direction; 0 = off. (at least 0, at most 5)
-    dynatemp_range: float
+    dynatemp_range: Union[float, None]
     #: Exponent of the normalised entropy in dynamic temperature. (at least 0, at most 100)
-    dynatemp_exponent: float
+    dynatemp_exponent: Union[float, None]
     #: Probability with which XTC removes the most likely tokens; 0 = off. (at least 0, at most 1)
-    xtc_probability: float
+    xtc_probability: Union[float, None]
     #: XTC removes only tokens at least this likely. (at least 0, at most 1)
-    xtc_threshold: float
+    xtc_threshold: Union[float, None]
     #: Strength of the DRY penalty on repeated sequences; 0 = off. (at least 0, at most 100)
-    dry_multiplier: float
+    dry_multiplier: Union[float, None]
     #: Base of the exponential DRY penalty. (at least 0, at most 100)
-    dry_base: float
+    dry_base: Union[float, None]
     #: Repeated sequences up to this length get no DRY penalty. (tokens, at least 0, at most
     #: 2147483647)
-    dry_allowed_length: int
+    dry_allowed_length: Union[int, None]
     #: Window of the DRY penalty; -1 = the whole context. (tokens, at least -1, at most
     #: 2147483647)
-    dry_last_n: int
+    dry_last_n: Union[int, None]
     #: Texts at which DRY ends a sequence. Defaults to newline, colon, double quote and asterisk.
     dry_breakers: Union[list[Union[str, bytes]], None]
     #: Version of Mirostat sampling; 0 = off. (at least 0, at most 2)
-    mirostat: int
+    mirostat: Union[int, None]
     #: Target surprise (entropy) of Mirostat. (at least 0, at most 100)
-    mirostat_tau: float
+    mirostat_tau: Union[float, None]
     #: Learning rate of Mirostat. (at least 0, at most 100)
-    mirostat_eta: float
+    mirostat_eta: Union[float, None]
     #: Values added to the logits of given tokens.
-    logit_bias: list[tuple[int, Union[float, bool]]]
+    logit_bias: Union[Union[Mapping[int, float], Mapping[str, float], Sequence[tuple[int, Union[float, bool]]]], None]
     #: Scheduling priority.
-    class_: str
+    class_: Union[str, None]
     #: Deadline of the whole request, including time in the queue. Defaults to the server's
     #: setting. (ms, at least 1, at most 86400000)
     timeout_ms: Union[int, None]
     #: Cancel the stream if no next arrives for this long. Defaults to the server's setting. (ms,
     #: at least 100, at most 600000)
     lease_ms: Union[int, None]
+    #: Another name of temp, known from openai, ollama.
+    temperature: Union[float, None]
+    #: Another name of n, known from openai.
+    max_tokens: Union[int, None]
+    #: Another name of n, known from openai.
+    max_completion_tokens: Union[int, None]
+    #: Another name of n, known from ollama.
+    num_predict: Union[int, None]
+    #: Another name of typical, known from ollama.
+    typical_p: Union[float, None]
+    #: Another name of repeat_penalty, known from transformers, vLLM.
+    repetition_penalty: Union[float, None]
+    #: Another name of ignore_eog, known from llamactl, vLLM.
+    ignore_eos: Union[bool, None]
+    #: Another name of json_schema, known from openai.
+    response_format: Union[Union[Mapping[str, Any], type[SchemaModel]], None]
+    #: Another name of json_schema, known from ollama.
+    format: Union[Union[str, Mapping[str, Any], type[SchemaModel]], None]
+    #: Parameters as a dict, as ollama takes them.
+    options: Union[Mapping[str, Any], None]
+    #: With none, the tools are not presented to the model.
+    tool_choice: Union[Literal["auto", "none"], None]
 
 
-@dataclass(kw_only=True)
+#: Other names of parameters of generate.
+ALIASES: dict[str, str] = {
+    "temperature": "temp",
+    "max_tokens": "n",
+    "max_completion_tokens": "n",
+    "num_predict": "n",
+    "typical_p": "typical",
+    "repetition_penalty": "repeat_penalty",
+    "ignore_eos": "ignore_eog",
+    "response_format": "json_schema",
+    "format": "json_schema",
+}
+
+
+@dataclass(kw_only=True, repr=False)
 class HelloReply(Message):
     """Reply to hello."""
 
@@ -1000,7 +1079,7 @@ class HelloReply(Message):
     limits: list[Limit] = field(default_factory=list, metadata={"wire": "limits", "default": [], "make": "Limit", "many": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class HelloRequest(Request[HelloReply]):
     """Identifies the client and reports what the server speaks. May be sent with any v."""
 
@@ -1014,7 +1093,7 @@ class HelloRequest(Request[HelloReply]):
     version: str = field(default='', metadata={"wire": "version", "default": ''})
     #: Secret of an API key, which authenticates this connection on tcp and tls+tcp. Ignored on
     #: the unix socket.
-    key: str = field(default='', metadata={"wire": "key", "default": ''})
+    key: str = field(default='', repr=False, metadata={"wire": "key", "default": ''})
 
 
 class HelloParams(TypedDict, total=False):
@@ -1029,7 +1108,7 @@ class HelloParams(TypedDict, total=False):
     key: str
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class InfoReply(Message):
     """Reply to info."""
 
@@ -1057,7 +1136,7 @@ class InfoReply(Message):
     resident: Union[Resident, None] = field(default=None, metadata={"wire": "resident", "make": "Resident"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class InfoRequest(Request[InfoReply]):
     """Returns the metadata of a model file."""
 
@@ -1078,12 +1157,12 @@ class InfoParams(TypedDict, total=False):
     keys: bool
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class KeyAddReply(Message):
     """Reply to key_add."""
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class KeyAddRequest(Request[KeyAddReply]):
     """Adds an API key whose secret only the client knows. Only on the unix socket."""
 
@@ -1111,7 +1190,7 @@ class KeyAddParams(TypedDict, total=False):
     expires_ms: int
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class KeyRmReply(Message):
     """Reply to key_rm."""
 
@@ -1119,7 +1198,7 @@ class KeyRmReply(Message):
     found: bool = field(metadata={"wire": "found"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class KeyRmRequest(Request[KeyRmReply]):
     """Removes an API key. Its connections are no longer authenticated, and their streams end unless they have a lease of their own. Only on the unix socket."""
 
@@ -1131,7 +1210,7 @@ class KeyRmRequest(Request[KeyRmReply]):
     label: str = field(metadata={"wire": "label"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class KeysReply(Message):
     """Reply to keys."""
 
@@ -1139,7 +1218,7 @@ class KeysReply(Message):
     keys: list[Key] = field(metadata={"wire": "keys", "make": "Key", "many": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class KeysRequest(Request[KeysReply]):
     """Lists the API keys, oldest first. Only on the unix socket."""
 
@@ -1149,7 +1228,7 @@ class KeysRequest(Request[KeysReply]):
     REPLY: ClassVar[Any] = KeysReply
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class LimitsReply(Message):
     """Reply to limits."""
 
@@ -1157,7 +1236,7 @@ class LimitsReply(Message):
     limits: list[Limit] = field(metadata={"wire": "limits", "make": "Limit", "many": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class LimitsRequest(Request[LimitsReply]):
     """Lists the limits of this server."""
 
@@ -1167,7 +1246,7 @@ class LimitsRequest(Request[LimitsReply]):
     REPLY: ClassVar[Any] = LimitsReply
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class LoadReply(Message):
     """Reply to load."""
 
@@ -1175,7 +1254,7 @@ class LoadReply(Message):
     id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class LoadRequest(Request[LoadReply]):
     """Loads a model into memory. This is a job; its stream reports progress and ends when the model is ready."""
 
@@ -1242,7 +1321,7 @@ class LoadParams(TypedDict, total=False):
     keep_alive_ms: int
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ModelsReply(Message):
     """Reply to models."""
 
@@ -1252,7 +1331,7 @@ class ModelsReply(Message):
     more: bool = field(default=False, metadata={"wire": "more", "default": False})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ModelsRequest(Request[ModelsReply]):
     """Lists the models in the registry."""
 
@@ -1279,7 +1358,7 @@ class ModelsParams(TypedDict, total=False):
     max: int
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class NextReply(Message):
     """Reply to next."""
 
@@ -1294,7 +1373,7 @@ class NextReply(Message):
     end: bool = field(default=False, metadata={"wire": "end", "default": False})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class NextRequest(Request[NextReply]):
     """Fetches the items of a stream after a cursor. Asking again returns the same items."""
 
@@ -1335,7 +1414,7 @@ class NextParams(TypedDict, total=False):
     max: int
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class PingReply(Message):
     """Reply to ping."""
 
@@ -1345,7 +1424,7 @@ class PingReply(Message):
     uptime_ms: int = field(metadata={"wire": "uptime_ms"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class PingRequest(Request[PingReply]):
     """Checks that the server is alive."""
 
@@ -1355,7 +1434,7 @@ class PingRequest(Request[PingReply]):
     REPLY: ClassVar[Any] = PingReply
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class PluginsReply(Message):
     """Reply to plugins."""
 
@@ -1363,7 +1442,7 @@ class PluginsReply(Message):
     plugins: list[Plugin] = field(metadata={"wire": "plugins", "make": "Plugin", "many": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class PluginsRequest(Request[PluginsReply]):
     """Lists the plugin files that were found."""
 
@@ -1382,7 +1461,7 @@ class PluginsParams(TypedDict, total=False):
     factories: bool
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class PluginsReloadReply(Message):
     """Reply to plugins_reload."""
 
@@ -1394,7 +1473,7 @@ class PluginsReloadReply(Message):
     refused: list[Plugin] = field(default_factory=list, metadata={"wire": "refused", "default": [], "make": "Plugin", "many": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class PluginsReloadRequest(Request[PluginsReloadReply]):
     """Scans the plugin folders again. Models that are loaded afterwards use the plugins found now."""
 
@@ -1404,7 +1483,7 @@ class PluginsReloadRequest(Request[PluginsReloadReply]):
     REPLY: ClassVar[Any] = PluginsReloadReply
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class PsReply(Message):
     """Reply to ps."""
 
@@ -1412,7 +1491,7 @@ class PsReply(Message):
     models: list[Resident] = field(metadata={"wire": "models", "make": "Resident", "many": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class PsRequest(Request[PsReply]):
     """Lists the models in memory."""
 
@@ -1422,7 +1501,7 @@ class PsRequest(Request[PsReply]):
     REPLY: ClassVar[Any] = PsReply
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ReloadReply(Message):
     """Reply to reload."""
 
@@ -1430,7 +1509,7 @@ class ReloadReply(Message):
     id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ReloadRequest(Request[ReloadReply]):
     """Loads a model again with the current plugins. Running streams finish on the old instance. This is a job."""
 
@@ -1442,7 +1521,7 @@ class ReloadRequest(Request[ReloadReply]):
     model: str = field(metadata={"wire": "model"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class RmReply(Message):
     """Reply to rm."""
 
@@ -1452,7 +1531,7 @@ class RmReply(Message):
     bytes: int = field(default=0, metadata={"wire": "bytes", "default": 0})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class RmRequest(Request[RmReply]):
     """Removes a model or an alias from the registry. A model in memory must be unloaded first."""
 
@@ -1464,7 +1543,7 @@ class RmRequest(Request[RmReply]):
     name: str = field(metadata={"wire": "name"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ShutdownReply(Message):
     """Reply to shutdown."""
 
@@ -1472,7 +1551,7 @@ class ShutdownReply(Message):
     running: int = field(metadata={"wire": "running"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class ShutdownRequest(Request[ShutdownReply]):
     """Drains the server, then stops it."""
 
@@ -1493,7 +1572,7 @@ class ShutdownParams(TypedDict, total=False):
     drain_ms: Union[int, None]
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class StatsReply(Message):
     """Reply to stats."""
 
@@ -1501,7 +1580,7 @@ class StatsReply(Message):
     metrics: list[Metric] = field(metadata={"wire": "metrics", "make": "Metric", "many": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class StatsRequest(Request[StatsReply]):
     """Returns the server's metrics."""
 
@@ -1520,7 +1599,7 @@ class StatsParams(TypedDict, total=False):
     model: Union[str, None]
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class StatusReply(Message):
     """Reply to status."""
 
@@ -1550,7 +1629,7 @@ class StatusReply(Message):
     memory_limit: int = field(metadata={"wire": "memory_limit"})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class StatusRequest(Request[StatusReply]):
     """Summarises the state of the server."""
 
@@ -1560,7 +1639,7 @@ class StatusRequest(Request[StatusReply]):
     REPLY: ClassVar[Any] = StatusReply
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class StreamsReply(Message):
     """Reply to streams."""
 
@@ -1568,7 +1647,7 @@ class StreamsReply(Message):
     streams: list[Stream] = field(metadata={"wire": "streams", "make": "Stream", "many": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class StreamsRequest(Request[StreamsReply]):
     """Lists the client's own streams."""
 
@@ -1578,7 +1657,7 @@ class StreamsRequest(Request[StreamsReply]):
     REPLY: ClassVar[Any] = StreamsReply
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class TokenizeReply(Message):
     """Reply to tokenize."""
 
@@ -1588,7 +1667,7 @@ class TokenizeReply(Message):
     pieces: list[bytes] = field(default_factory=list, metadata={"wire": "pieces", "default": []})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class TokenizeRequest(Request[TokenizeReply]):
     """Converts text to tokens."""
 
@@ -1619,7 +1698,7 @@ class TokenizeParams(TypedDict, total=False):
     pieces: bool
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class UnloadReply(Message):
     """Reply to unload."""
 
@@ -1627,7 +1706,7 @@ class UnloadReply(Message):
     id: bytes = field(metadata={"wire": "id", "bytes": True})
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class UnloadRequest(Request[UnloadReply]):
     """Removes a model from memory once its streams have ended. This is a job."""
 
@@ -1649,7 +1728,7 @@ class UnloadParams(TypedDict, total=False):
 
 
 __all__ = [
-    "Activations", "AddParams", "AddReply", "AddRequest", "AliasReply", "AliasRequest",
+    "ALIASES", "Activations", "AddParams", "AddReply", "AddRequest", "AliasReply", "AliasRequest",
     "ArgumentsItem", "CallEndItem", "CallItem", "CancelReason", "CancelReply", "CancelRequest",
     "CancelledItem", "ChatMessage", "Class", "ConfigReloadReply", "ConfigReloadRequest",
     "DetokenizeParams", "DetokenizeReply", "DetokenizeRequest", "DoneItem", "DrainParams",
@@ -1663,9 +1742,10 @@ __all__ = [
     "Phase", "PingReply", "PingRequest", "Plugin", "PluginsParams", "PluginsReloadReply",
     "PluginsReloadRequest", "PluginsReply", "PluginsRequest", "ProgressItem", "PsReply",
     "PsRequest", "REVISION", "ReasoningItem", "ReloadReply", "ReloadRequest", "Request",
-    "Resident", "RmReply", "RmRequest", "Role", "ServerState", "ShutdownParams", "ShutdownReply",
-    "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest",
-    "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType",
-    "TextItem", "ThoughtItem", "TokenItem", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
-    "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX", "V_MIN"
+    "Resident", "RmReply", "RmRequest", "Role", "SchemaModel", "ServerState", "ShutdownParams",
+    "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",
+    "StatusRequest", "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest",
+    "TensorType", "TextItem", "ThoughtItem", "TokenItem", "TokenizeParams", "TokenizeReply",
+    "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX",
+    "V_MIN"
 ]

@@ -2,6 +2,8 @@
 """Tests against a live daemon at LMD_TEST_URL with a model `full`.  The file LMD_TEST_WANT contains
 its greedy continuation of LMD_TEST_PROMPT by LMD_TEST_N tokens."""
 import asyncio
+import gc
+import json
 import os
 import socket
 import sys
@@ -63,6 +65,60 @@ class Sync(unittest.TestCase):
         self.assertEqual(calls[0].name, "f")
         self.assertEqual("".join(c.arguments for c in calls), '{"a": 1}')
         self.assertIs(calls[-1].complete, True)
+
+    def test_without_a_stream(self):
+        a = self.client.generate("full", PROMPT, max_tokens=N, temperature=0, stream=False)
+        self.assertEqual(shown(str(a)), WANT)
+        self.assertEqual(a.tokens, self.tokens(self.client))
+        self.assertEqual(a.usage.completion_tokens, len(a.tokens))
+        self.assertGreater(a.usage.prompt_tokens, 0)
+        self.assertIn(f"{len(a.tokens)} tokens, {a.finish}", repr(a))
+        self.assertIsInstance(a.seed, int)
+
+    def test_as_with_other_packages(self):
+        parts = [{"type": "text", "text": "x"}]
+        a = self.client.chat("full", [{"role": "user", "content": parts, "name": None}],
+                             options={"num_predict": 20, "temperature": 0}, stop="T",
+                             template="{{ messages[0].content }}<think>", format="json", stream=False)
+        self.assertIsInstance(a, llamad.Answer)
+        schema = {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"],
+                  "additionalProperties": False}
+        a = self.client.generate("full", "x", json_schema=schema, temp=0, stream=False)
+        self.assertEqual(json.loads(a.text), {"a": 1})
+        a = self.client.chat("full", "x", template="{{ messages[0].content }}", n=2, stream=False)
+        self.assertEqual(a.finish, "length")
+
+    def test_a_dropped_stream_ends(self):
+        stream = self.client.generate(lease_ms=60000, **LONG)
+        id = stream.id
+        del stream
+        gc.collect()
+        self.ends(id, 0)
+        stream = self.client.generate(lease_ms=60000, **LONG)
+        items = stream.items()
+        next(items)
+        id, after = stream.id, stream.after
+        del stream, items
+        gc.collect()
+        self.ends(id, after)
+
+    def test_a_dropped_stream_that_was_detached_goes_on(self):
+        stream = self.client.generate(lease_ms=60000, **ARGS)
+        at = stream.detach()
+        del stream
+        gc.collect()
+        self.assertIn(self.client.resume(*at).wait().finish, ("length", "eog"))
+
+    def test_prints(self):
+        self.assertRegex(repr(self.client), "^<Client ipc://.*, llamad [0-9.]+")
+        stream = self.client.generate(**ARGS)
+        self.assertRegex(repr(stream), "^<Stream [0-9a-f]{8} item 0, open>$")
+        stream.wait()
+        self.assertRegex(repr(stream), f"item {stream.after}, (length|eog)>$")
+        self.assertRegex(repr(self.client.models()), r"<Model full ready, [0-9.]+ kB>")
+        self.assertRegex(repr(self.client.ps()), "<Resident full ready on ")
+        self.client.close()
+        self.assertRegex(repr(self.client), ", closed>$")
 
     def test_every_token_alone(self):
         items = list(self.client.generate(hold_ms=0, **ARGS).items())
@@ -171,8 +227,10 @@ class Sync(unittest.TestCase):
         self.assertIn("temp", str(e.exception))
         with self.assertRaises(llamad.NotFound):
             self.client.resume("00" * 16).text()
-        with self.assertRaises(TypeError):
-            self.client.generate(model="full", prompt="x", temperature=1)
+        with self.assertRaisesRegex(TypeError, "did you mean 'temperature'"):
+            self.client.generate(model="full", prompt="x", temperatur=1)
+        with self.assertRaisesRegex(llamad.Invalid, "temp=0 and temperature=1"):
+            self.client.generate("full", "x", temp=0, temperature=1)
         with self.assertRaises(llamad.Invalid) as e:
             self.client.generate("full", "x", n="many")
         self.assertIn("n", str(e.exception))
@@ -203,6 +261,8 @@ class Sync(unittest.TestCase):
         self.assertEqual(self.client.ping().state, "ready")
         self.assertTrue(self.client.plugins())
         self.assertEqual(self.client.status().state, "ready")
+        self.assertIn("llamad_failed_total", [m.name for m in self.client.stats()])
+        self.assertEqual(self.client.info("full").model.name, "full")
 
 
 class Async(unittest.IsolatedAsyncioTestCase):
@@ -216,6 +276,28 @@ class Async(unittest.IsolatedAsyncioTestCase):
         async with llamad.AsyncClient(URL) as c:
             pieces = [p async for p in c.generate(**ARGS)]
         self.assertEqual(shown("".join(pieces)), WANT)
+
+    async def test_without_a_stream(self):
+        async with llamad.AsyncClient(URL) as c:
+            a = await c.generate("full", PROMPT, max_tokens=N, temperature=0, stream=False)
+            self.assertEqual(shown(str(a)), WANT)
+            b = await c.chat("full", "x", template="{{ messages[0].content }}", num_predict=2,
+                             stream=False)
+            self.assertEqual((len(b.tokens), b.finish), (2, "length"))
+            with self.assertRaisesRegex(llamad.Invalid, "n=3 and max_tokens=4"):
+                c.generate("full", "x", n=3, max_tokens=4)
+            self.assertTrue(await c.stats())
+            self.assertEqual((await c.info("full")).model.name, "full")
+
+    async def test_a_dropped_stream_ends(self):
+        async with llamad.AsyncClient(URL) as c:
+            stream = await c.generate(lease_ms=60000, **LONG)
+            self.assertRegex(repr(stream), "^<AsyncStream [0-9a-f]{8} item 0, open>$")
+            id = stream.id
+            del stream
+            gc.collect()
+            await asyncio.sleep(0)  # the garbage collector leaves the request to the event loop
+            await self.ends(c, id, 0)
 
     async def test_eight(self):
         async with llamad.AsyncClient(URL) as c:
