@@ -6,9 +6,9 @@
  * first_token bounds the time without progress.  Progress is taken from the engines' counters,
  * which are read in every tick and at least LOOKS times within the limit while a generation waits
  * for its first token. */
-#include "core/base/clock.h"
 #include "service/generate_work.h"
 
+#include "core/base/clock.h"
 #include "service/stream.h"
 
 #define LOOKS 4u
