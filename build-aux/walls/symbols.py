@@ -23,23 +23,31 @@ def objects(tree, build):
                 yield source, path
 
 
-def nm(path):
-    out = subprocess.run(["nm", "-P", path], capture_output=True, text=True, check=True).stdout
-    for line in out.splitlines():
-        name, kind = line.split()[:2]
-        yield name, kind
+AT_ONCE = 200  # objects that one process of nm reads
+
+
+def symbols(found):
+    """(source, symbol, kind) for each (source, object)."""
+    for i in range(0, len(found), AT_ONCE):
+        part = found[i:i + AT_ONCE]
+        source = {path: name for name, path in part}
+        out = subprocess.run(["nm", "-P", "-A", *source], capture_output=True, text=True,
+                             check=True).stdout
+        for line in out.splitlines():
+            path, rest = line.split(": ", 1)
+            name, kind = rest.split()[:2]
+            yield source[path], name, kind
 
 
 def check(tree, build):
     """Error messages, and the pairs of libraries (user, used) that were seen."""
     defined, wanted, errors, seen = {}, [], [], set()
-    for source, path in objects(tree, build):
+    for source, name, kind in symbols(list(objects(tree, build))):
         lib = tree.owner(source)
-        for name, kind in nm(path):
-            if kind == "U":
-                wanted.append((lib, source, name))
-            elif kind.isupper():
-                defined.setdefault(name, set()).add(lib)
+        if kind == "U":
+            wanted.append((lib, source, name))
+        elif kind.isupper():
+            defined.setdefault(name, set()).add(lib)
     if not wanted:
         errors.append(f"{build}: no objects of this tree; build it first")
     for lib, source, name in sorted(wanted, key=lambda w: (w[1], w[2])):
