@@ -189,6 +189,30 @@ def decode(lib, ctx, tokens):
         raise PeerError(f"llama_decode: status {status}")
 
 
+def decode_together(lib, ctx, tokens, pos):
+    """Token tokens[i] at position pos of sequence i, all in one batch, each with its logits."""
+    n = len(tokens)
+    ids = [(C.c_int32 * 1)(i) for i in range(n)]
+    arrays = ((C.c_int32 * n)(*tokens), None, (C.c_int32 * n)(*[pos] * n), (C.c_int32 * n)(*[1] * n),
+              (C.c_void_p * n)(*[C.addressof(x) for x in ids]), (C.c_int8 * n)(*[1] * n))
+    batch = Batch(n, *[C.addressof(x) if x is not None else None for x in arrays])
+    status = lib.llama_decode(ctx, batch)
+    if status:
+        raise PeerError(f"llama_decode: status {status}")
+
+
+def fill(lib, ctx, tokens, seq):
+    """All tokens of sequence seq from position 0 on, with the logits of the last."""
+    n = len(tokens)
+    one = (C.c_int32 * 1)(seq)
+    arrays = ((C.c_int32 * n)(*tokens), None, (C.c_int32 * n)(*range(n)), (C.c_int32 * n)(*[1] * n),
+              (C.c_void_p * n)(*[C.addressof(one)] * n), (C.c_int8 * n)(*[0] * (n - 1), 1))
+    batch = Batch(n, *[C.addressof(x) if x is not None else None for x in arrays])
+    status = lib.llama_decode(ctx, batch)
+    if status:
+        raise PeerError(f"llama_decode: status {status}")
+
+
 # ---- the settings of a context ----
 
 def variants(folder):
@@ -233,22 +257,24 @@ def check_settings(have, want):
                             f"{' or '.join(sorted(map(str, allowed)))}; nothing is measured")
 
 
-def context_params(lib, n_ctx, threads, flash):
-    """Parameters of a context, with its length rounded up, and the settings it must report."""
+def context_params(lib, n_ctx, threads, flash, n_seq=1):
+    """Parameters of a context for n_seq sequences of n_ctx tokens, rounded up, and the settings
+    that it must report."""
     p = lib.llama_context_default_params()
-    p.n_ctx = p.n_batch = -(-n_ctx // CTX_STEP) * CTX_STEP
+    p.n_ctx = p.n_batch = -(-n_ctx // CTX_STEP) * CTX_STEP * n_seq
+    p.n_seq_max = n_seq
     p.n_threads = p.n_threads_batch = threads
     p.flash = flash
     p.swa_full = False  # as llama.cpp's own programs have it
     return p, {"threads": threads, "threads_batch": threads, "ctx": p.n_ctx, "batch": p.n_batch,
-               "ubatch": min(512, p.n_ctx), "seq_max": 1, "causal_attn": "1",
+               "ubatch": min(512, p.n_ctx), "seq_max": n_seq, "causal_attn": "1",
                "flash_attn": FLASH[flash], "flash_in_graph": bool(flash)}
 
 
-def open_context(lib, model, folder, n_ctx, threads, flash):
+def open_context(lib, model, folder, n_ctx, threads, flash, n_seq=1):
     """A context whose settings were checked, and these settings."""
     best, lines = variants(folder), []
-    p, want = context_params(lib, n_ctx, threads, flash)
+    p, want = context_params(lib, n_ctx, threads, flash, n_seq)
     log = LOG(lambda level, text, arg: lines.append(text))
     lib.llama_log_set(C.cast(log, C.c_void_p), None)
     ctx = lib.llama_init_from_model(model, p)

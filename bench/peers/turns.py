@@ -6,7 +6,8 @@ run is a process of its own and warms up before it measures.  The processor time
 and the time stolen by the host are recorded for each run.  If they exceed LIMIT in a run, the
 round is repeated, at most --repeats times; then its quietest attempt is kept and marked as noisy.
 Noisy rounds do not count if there are quiet ones.  Of the two settings of llama.cpp, the one with
-the better median counts.
+the better median counts.  Before each round bench/rates measures what the machine can do at that
+time: how fast the same number of threads reads memory and multiplies 8-bit integers.
 """
 import argparse
 import csv
@@ -26,6 +27,7 @@ LIMIT = 0.05  # share of the machine's processor time that other processes and t
 LOADS = 3  # loads in one run: a single load is too short for the clock of /proc/stat
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 OURS, FLASH, PLAIN = "llamad", "llama.cpp flash", "llama.cpp plain"
+MACHINE = "machine"  # rows of bench/rates: the tests read_gbs and int8_gops
 FIELDS = ("model", "threads", "test", "side", "round", "value", "cpu_s", "foreign", "steal",
           "noisy")
 
@@ -65,7 +67,9 @@ def child(who, cmd):
 
 def ours(a, model, threads, load):
     cmd = [a.llamactl, "bench", model, "-t", str(threads), "-r", "1", "--json"]
-    cmd += ["--load", "-c", str(a.c)] if load else ["-p", str(a.p), "-n", str(a.n)]
+    cmd += ["--load", "-c", str(a.c)] if load else ["-p", str(a.p), "-n", str(a.n),
+                                                                  "--seqs", str(a.seqs), "--depth",
+                                                                  str(a.depth)]
     rows = child("llamad", cmd + a.ours)
     if any(r.get("threads", threads) != threads for r in rows):
         sys.exit(f"llamad uses {rows[0]['threads']} threads, asked for were {threads}")
@@ -79,7 +83,9 @@ def ours(a, model, threads, load):
 def theirs(a, model, threads, load, flash):
     cmd = [sys.executable, os.path.join(HERE, "llama_cpp_run"), a.libs, model, "-t", str(threads),
            "--flash", str(flash)]
-    cmd += ["--load", str(a.c)] if load else ["-p", str(a.p), "-n", str(a.n)]
+    cmd += ["--load", str(a.c)] if load else ["-p", str(a.p), "-n", str(a.n),
+                                                       "--seqs", str(a.seqs), "--depth",
+                                                       str(a.depth)]
     got = child("llama.cpp", cmd)
     return got["tests"], got["settings"]
 
@@ -101,12 +107,22 @@ def noise(runs):
     return max(r["foreign"] + r["steal"] for r in runs)
 
 
-def quiet_round(a, number, run):
-    """run(side) for each side of a round; the quietest of the attempts, and whether it is noisy."""
+def machine_rates(a, threads):
+    """What the machine can do now, as rows of one()."""
+    with Watch() as w:
+        got = child("bench/rates", [a.rates, "-t", str(threads)])
+    return {"side": MACHINE, "tests": {k: got[k] for k in ("read_gbs", "int8_gops")},
+            "settings": None, "cpu_s": w.cpu_s, "foreign": w.foreign, "steal": w.steal}
+
+
+def quiet_round(a, number, run, alone=False):
+    """run(side) for each side of a round; the quietest of the attempts, and whether it is noisy.
+    alone: llama.cpp does not take part."""
     pair = (FLASH, PLAIN) if number % 2 == 0 else (PLAIN, FLASH)
     best = None
     for _ in range(1 + a.repeats):
-        runs = [run(side) for side in (OURS, pair[0], OURS, pair[1])]
+        sides = (OURS, OURS) if alone else (OURS, pair[0], OURS, pair[1])
+        runs = [run(side) for side in sides]
         if best is None or noise(runs) < noise(best):
             best = runs
         if noise(best) <= LIMIT:
@@ -114,11 +130,13 @@ def quiet_round(a, number, run):
     return best, True
 
 
-def measure(a, model, threads, load=False):
+def measure(a, model, threads, load=False, alone=False):
     """A row of FIELDS for each value, and the settings of each side."""
     rows, used = [], {}
     for number in range(a.r):
-        runs, noisy = quiet_round(a, number, lambda side: one(a, side, model, threads, load))
+        rates = [] if load else [machine_rates(a, threads)]
+        runs, noisy = quiet_round(a, number, lambda side: one(a, side, model, threads, load), alone)
+        runs = rates + runs
         for r in runs:
             used[r["side"]] = r["settings"]
             for test, value in r["tests"].items():
@@ -144,17 +162,23 @@ def summary(rows, side):
 def cells(rows):
     """A cell for each model, number of threads and test; a ratio above 1 means llamad is ahead."""
     out = []
-    for key in dict.fromkeys((r["model"], r["threads"], r["test"]) for r in rows):
+    for key in dict.fromkeys((r["model"], r["threads"], r["test"]) for r in rows
+                             if r["side"] != MACHINE):
         mine = [r for r in rows if (r["model"], r["threads"], r["test"]) == key]
         n_round = len({r["round"] for r in mine})
         mine = [r for r in mine if not r["noisy"]] or mine
         less = smaller_is_better(key[2])
-        side = (min if less else max)((FLASH, PLAIN), key=lambda s: summary(mine, s)["median"])
+        have = [s for s in (FLASH, PLAIN) if any(r["side"] == s for r in mine)] or [OURS]
+        side = (min if less else max)(have, key=lambda s: summary(mine, s)["median"])
         x, y = summary(mine, OURS), summary(mine, side)
         ratio = (y["median"] / x["median"] if less else x["median"] / y["median"])
         out.append({"model": key[0], "threads": key[1], "test": key[2], "llamad": x,
                     "llama.cpp": y, "flash": side == FLASH, "ratio": ratio,
-                    "other": summary(mine, PLAIN if side == FLASH else FLASH),
+                    "alone": side == OURS,
+                    "rates": {t: statistics.median(r["value"] for r in found) for t, found in
+                              ((t, [r for r in rows if r["side"] == MACHINE and r["test"] == t and
+                                    (r["model"], r["threads"]) == key[:2]])
+                               for t in ("read_gbs", "int8_gops")) if found},
                     "foreign": max(r["foreign"] for r in mine),
                     "steal": max(r["steal"] for r in mine),
                     "rounds": len({r["round"] for r in mine}), "of_rounds": n_round,
@@ -196,6 +220,10 @@ def print_cells(found, unit):
               f"{cpu:>11} {c['foreign']:7.2f} {c['steal']:5.2f}"
               + (f"  {c['of_rounds'] - c['rounds']} noisy rounds left out"
                  if c["rounds"] < c["of_rounds"] else "") + ("  NOISY" if c["noisy"] else ""))
+    for model, threads, rates in dict.fromkeys((c["model"], c["threads"], tuple(c["rates"].items()))
+                                               for c in found if c["rates"]):
+        print(f"{model[:34]:34} {threads} threads: the machine reads {dict(rates)['read_gbs']:.1f} "
+              f"GB/s, and multiplies 8-bit integers at {dict(rates)['int8_gops']:.0f} GOPS")
     print(f"{unit}; cpu s: processor time of a whole run with loading and warming; foreign, steal: "
           "greatest share of the machine during a run")
 
@@ -204,12 +232,20 @@ def print_cells(found, unit):
 
 def options(p, models="+", rounds=5):
     built = os.path.join(TREE, "build", "llamactl")
-    p.add_argument("models", nargs=models, metavar="MODEL")
+    if models:
+        p.add_argument("models", nargs=models, metavar="MODEL")
+    else:
+        p.set_defaults(models=[])
     p.add_argument("--llamactl",
                    default="./llamactl" if os.path.exists("./llamactl") else built)
+    p.add_argument("--rates", default="./bench/rates" if os.path.exists("./llamactl") else
+                   os.path.join(TREE, "build", "bench", "rates"),
+                   help="the program bench/rates; made if it is missing")
     p.add_argument("--libs", help="folder of libllama and its backends; default: npm's")
     p.add_argument("-p", type=int, default=512, help="tokens of the prompt")
     p.add_argument("-n", type=int, default=64, help="tokens that are generated")
+    p.add_argument("--seqs", type=int, default=1, help="sequences that generate together")
+    p.add_argument("--depth", type=int, default=0, help="tokens in the context before a test")
     p.add_argument("-c", type=int, default=2048, help="context where loading is measured")
     p.add_argument("-t", default="1,2", help="threads, with commas between")
     p.add_argument("-r", type=int, default=rounds, help="rounds")
@@ -220,9 +256,13 @@ def options(p, models="+", rounds=5):
 def prepare(a):
     """Finds the library and brings the models into the page cache."""
     a.ours = a.ours.split()
+    if not os.path.exists(a.rates):
+        subprocess.run(["make", "-s", "-C", os.path.dirname(os.path.dirname(a.rates)) or ".",
+                        "bench/rates"], check=True, stdout=sys.stderr)
     a.t = [int(t) for t in a.t.split(",")]
-    if a.r < 1 or a.repeats < 0 or a.p < 1 or a.n < 1:
-        sys.exit("-r, -p and -n are at least 1, --repeats is at least 0")
+    if a.r < 1 or min(a.repeats, a.p, a.n, a.depth) < 0 or a.p + a.n < 1 or a.seqs < 1:
+        sys.exit("-r, --seqs and the sum of -p and -n must be at least 1, --repeats, -p, -n and "
+                 "--depth at least 0")
     try:
         a.libs = a.libs or llama_cpp.find(fetch=True)
     except llama_cpp.PeerError as e:
@@ -255,6 +295,23 @@ def program(doc, load):
     for used in settings:
         print(settings_line(used))
     print_cells(cells(rows), "milliseconds and MiB" if load else "tokens per second")
+
+
+def commit():
+    r = subprocess.run(["git", "-C", TREE, "describe", "--always", "--dirty"],
+                       capture_output=True, text=True, check=False)
+    return r.stdout.strip() or "unknown"
+
+
+def write_docs(path, text, begin, end):
+    """Replaces what is between two marks, which are lines of the file."""
+    with open(path, encoding="utf-8") as f:
+        old = f.read()
+    if old.count(begin) != 1 or old.count(end) != 1 or old.index(begin) > old.index(end):
+        sys.exit(f"{path}: the marks {begin.strip()} and {end.strip()} are not there once each")
+    new = old[:old.index(begin) + len(begin)] + text + old[old.index(end):]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(new)
 
 
 def write_csv(path, lines, rows):

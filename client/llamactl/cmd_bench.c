@@ -5,14 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/llamactl/bench_steps.h"
 #include "client/llamactl/embedded.h"
 #include "client/llamactl/json_out.h"
 #include "core/base/alloc.h"
 
 #define RUNS_MAX 1000
+#define SEQS_MAX 256
 
 struct result {
-	char test[24];	       /* "pp512", "tg64" */
+	char test[64];	       /* "pp512", "tg64x8@4096" */
 	double median, lo, hi; /* tokens per second */
 };
 
@@ -36,43 +38,6 @@ static void machine_name(const struct lmd_host *host, char *buf, size_t n)
 	(void)snprintf(buf, n, "%s, %u cores", model, host->cpu(host->ctx)->n_core);
 }
 
-/* Tokens that every vocabulary has and that differ from each other. */
-static void fill_tokens(lmd_token *v, uint32_t n, uint32_t n_vocab)
-{
-	uint64_t x = 1;
-
-	for (uint32_t i = 0; i < n; i++) {
-		x = x * 6364136223846793005u + 1442695040888963407u;
-		v[i] = (lmd_token)((x >> 33) % n_vocab);
-	}
-}
-
-/* One run: n tokens at once with the logits of the last one, or one by one with all logits. */
-static enum lmd_status run_once(struct lmi_engine *e, const lmd_token *v, uint32_t n, bool prompt,
-				double *rate, struct lmd_error *err)
-{
-	struct lmi_engine_info info;
-	const struct lmi_engine_input_seq in = {
-		.tokens = v, .n_tokens = n, .fork_of = LMI_ENGINE_NO_FORK};
-	const struct lmi_engine_eval cmd = {.id = 1,
-					    .seqs = &in,
-					    .n_seq = 1,
-					    .want = prompt ? LMI_ENGINE_WANT_LAST
-							   : LMI_ENGINE_WANT_LOGITS,
-					    .pooling = LMD_POOL_UNSET,
-					    .chunk = prompt ? 0 : 1};
-	enum lmd_status st;
-	uint64_t t0;
-
-	lmi_engine_info(e, &info);
-	t0 = info.host->now_ns(info.host->ctx);
-	st = lmi_engine_eval(e, &cmd, err);
-	if (st == LMD_OK)
-		st = lmi_ctl_embedded_drain(e, cmd.id, NULL, NULL, NULL, err);
-	*rate = n * 1e9 / (double)(info.host->now_ns(info.host->ctx) - t0);
-	return st;
-}
-
 static int by_size(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -80,31 +45,37 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static enum lmd_status measure(struct lmi_engine *e, uint32_t n, bool prompt, uint32_t n_run,
-			       struct result *out, struct lmd_error *err)
+/* "pp512", "tg64", "tg64x8" with 8 sequences, "tg64@4096" at a depth of 4096. */
+static void test_name(char *buf, size_t n, const struct lmi_ctl_bench_work *w)
 {
-	lmd_token *v = lmi_alloc(n, sizeof(*v));
+	char seqs[16] = "", depth[16] = "";
+
+	if (w->n_seq > 1)
+		(void)snprintf(seqs, sizeof(seqs), "x%u", w->n_seq);
+	if (w->depth)
+		(void)snprintf(depth, sizeof(depth), "@%u", w->depth);
+	(void)snprintf(buf, n, "%s%u%s%s", w->prompt ? "pp" : "tg", w->n, seqs, depth);
+}
+
+static enum lmd_status measure(struct lmi_engine *e, const struct lmi_ctl_bench_work *w,
+			       uint32_t n_run, struct result *out, struct lmd_error *err)
+{
 	double *rate = lmi_alloc(n_run + 1u, sizeof(*rate));
-	struct lmi_engine_info info;
 	enum lmd_status st = LMD_OK;
 
-	if (!v || !rate)
-		st = lmd_fail(err, LMD_NOMEM, "no memory for %u runs of %u tokens", n_run, n);
-	lmi_engine_info(e, &info);
-	if (st == LMD_OK)
-		fill_tokens(v, n, info.desc->n_vocab);
+	if (!rate)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for %u runs", n_run);
 	/* run 0 warms caches and is not counted */
 	for (uint32_t i = 0; i <= n_run && st == LMD_OK; i++)
-		st = run_once(e, v, n, prompt, &rate[i], err);
+		st = lmi_ctl_bench_run(e, w, &rate[i], err);
 	if (st == LMD_OK) {
 		qsort(rate + 1, n_run, sizeof(*rate), by_size);
-		(void)snprintf(out->test, sizeof(out->test), "%s%u", prompt ? "pp" : "tg", n);
+		test_name(out->test, sizeof(out->test), w);
 		out->lo = rate[1];
 		out->hi = rate[n_run];
 		out->median = (rate[1 + (n_run - 1) / 2] + rate[1 + n_run / 2]) / 2;
 	}
 	lmi_free(rate);
-	lmi_free(v);
 	return st;
 }
 
@@ -143,16 +114,31 @@ static void print_results(const struct lmi_args *a, const struct lmi_engine *e,
 	lmi_ctl_json_fini(&j);
 }
 
+/* The work of the two tests, the prompt and the generation. */
+static void works(const struct lmi_args *a, struct lmi_ctl_bench_work w[2])
+{
+	uint32_t depth = (uint32_t)lmi_arg_int(a, "depth");
+
+	w[0] = (struct lmi_ctl_bench_work){.prompt = true,
+					   .n = (uint32_t)lmi_arg_int(a, "prompt"),
+					   .n_seq = 1,
+					   .depth = depth};
+	w[1] = (struct lmi_ctl_bench_work){.n = (uint32_t)lmi_arg_int(a, "predict"),
+					   .n_seq = (uint32_t)lmi_arg_int(a, "seqs"),
+					   .depth = depth};
+}
+
 static enum lmd_status bench(const struct lmi_args *a, struct lmi_engine *e, struct lmd_error *err)
 {
-	uint32_t n[2] = {(uint32_t)lmi_arg_int(a, "prompt"), (uint32_t)lmi_arg_int(a, "predict")};
 	uint32_t n_run = (uint32_t)lmi_arg_int(a, "runs"), n_result = 0;
+	struct lmi_ctl_bench_work w[2];
 	struct result r[2];
 	enum lmd_status st = LMD_OK;
 
+	works(a, w);
 	for (int i = 0; i < 2 && st == LMD_OK; i++)
-		if (n[i])
-			st = measure(e, n[i], i == 0, n_run, &r[n_result++], err);
+		if (w[i].n)
+			st = measure(e, &w[i], n_run, &r[n_result++], err);
 	if (st == LMD_OK)
 		print_results(a, e, r, n_result);
 	return st;
@@ -185,7 +171,7 @@ static enum lmd_status load_once(const struct lmi_engine_opts *o, double ms[LOAD
 {
 	const struct lmd_host *host = o->inst.host;
 	struct lmi_engine *e = NULL;
-	const lmd_token first = 1;
+	const struct lmi_ctl_bench_work first = {.prompt = true, .n = 1, .n_seq = 1};
 	uint64_t t0 = host->now_ns(host->ctx);
 	enum lmd_status st = lmi_engine_open(&e, o, err);
 	double rate;
@@ -193,7 +179,7 @@ static enum lmd_status load_once(const struct lmi_engine_opts *o, double ms[LOAD
 	ms[0] = (double)(host->now_ns(host->ctx) - t0) / 1e6;
 	resident(&rss[0], &rss[1]);
 	if (st == LMD_OK)
-		st = run_once(e, &first, 1, true, &rate, err);
+		st = lmi_ctl_bench_run(e, &first, &rate, err);
 	ms[1] = (double)(host->now_ns(host->ctx) - t0) / 1e6;
 	lmi_engine_fini(e);
 	return st;
@@ -264,20 +250,26 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
 	const char *path = lmi_arg_pos(a, 0);
-	uint32_t pp = (uint32_t)lmi_arg_int(a, "prompt"), tg = (uint32_t)lmi_arg_int(a, "predict");
+	struct lmi_ctl_bench_work w[2];
+	uint64_t kv[2];
 	struct lmi_engine_opts o;
 	struct lmi_engine *e = NULL;
 	enum lmd_status st;
 
-	if (!pp && !tg && !lmi_arg_flag(a, "load"))
+	works(a, w);
+	if (!w[0].n && !w[1].n && !lmi_arg_flag(a, "load"))
 		return lmi_ctl_usage(ctl, err, "-p 0 -n 0: nothing to measure");
 	st = lmi_ctl_embedded_opts(ctl, path, &o, err);
 	if (st != LMD_OK)
 		return st;
+	o.in_line = true;
 	if (lmi_arg_flag(a, "load"))
 		return lmi_ctl_name_file(bench_load(a, &o, err), path, err);
 	o.no_tokenizer = true;
-	o.inst.kv_tokens = pp > tg ? pp : tg;
+	for (int i = 0; i < 2; i++)
+		kv[i] = w[i].n ? lmi_ctl_bench_kv_tokens(&w[i]) : 0;
+	o.inst.kv_tokens = kv[0] > kv[1] ? kv[0] : kv[1];
+	o.inst.n_seq = w[1].n_seq;
 	st = lmi_engine_open(&e, &o, err);
 	if (st == LMD_OK)
 		st = bench(a, e, err);
@@ -302,6 +294,20 @@ static const struct lmi_opt opts[] = {
 	 .min = 0,
 	 .max = 1 << 24,
 	 .doc = "Number of tokens to generate one by one; 0 skips this test."},
+	{.name = "seqs",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .def = "1",
+	 .min = 1,
+	 .max = SEQS_MAX,
+	 .doc = "Number of sequences that generate together; the speed is that of all of them."},
+	{.name = "depth",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .def = "0",
+	 .min = 0,
+	 .max = 1 << 24,
+	 .doc = "Number of tokens that are in the context of each sequence when the time starts."},
 	{.name = "runs",
 	 .letter = 'r',
 	 .type = LMI_OPT_INT,
@@ -324,8 +330,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_bench = {
 	.args = "FILE",
 	.brief = "Measure the speed of a model in tokens per second",
 	.doc = "Computes a prompt of N tokens at once (ppN), then generates N tokens one by one "
-	       "with the logits of each (tgN), both from an empty context. Prints the median of "
-	       "the runs, with the minimum and the maximum.",
+	       "with the logits of each (tgN), both from an empty context or at a given depth of "
+	       "it. Prints the median of the runs, with the minimum and the maximum.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),
 	.run = run,

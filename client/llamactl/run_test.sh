@@ -200,6 +200,9 @@ for word in '"test": "pp16"' '"test": "tg4"' '"threads": 1' '"backend": ' '"medi
 	'"max": ' '"model": ' '"machine": '; do
 	holds "bench: $word" grep -q "$word" "$dir/out"
 done
+does bench "$model" -p 8 -n 4 -r 1 -t 1 --seqs 3 --depth 16 --json
+holds "bench: sequences at a depth" grep -q '"test": "tg4x3@16"' "$dir/out"
+holds "bench: prompt at a depth" grep -q '"test": "pp8@16"' "$dir/out"
 refused 2 'nothing to measure' bench "$model" -p 0 -n 0
 awk 'BEGIN { for (i = 0; i < 200; i++) printf "%c", 33 + i * 7 % 90 }' >"$dir/text"
 does perplexity "$model" --text "$dir/text" --ctx 32 --json

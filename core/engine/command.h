@@ -57,6 +57,7 @@ struct lmi_engine_eval {
 	enum lmi_engine_eval_output want;
 	int32_t pooling; /* enum lmd_pooling; LMD_POOL_UNSET: as in the model file */
 	uint32_t chunk;	 /* maximum rows of a sequence per step; 0 = no limit */
+	uint32_t chunk_from; /* the first row to which that limit applies */
 	bool whole;	 /* all rows of a sequence in one step */
 };
 

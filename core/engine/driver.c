@@ -65,6 +65,7 @@ enum lmd_status lmi_driver_forward(struct lmi_inst *inst, const struct lmi_engin
 	out->out = outputs(s);
 	out->out_from = q->out_from;
 	out->max_chunk = s->chunk;
+	out->chunk_from = s->chunk_from;
 	out->whole = s->whole;
 	return LMD_OK;
 }

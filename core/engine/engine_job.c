@@ -236,6 +236,7 @@ enum lmd_status lmi_engine_job_eval(struct lmi_engine_job **out, const struct lm
 		return st;
 	s->want = cmd->want;
 	s->chunk = cmd->chunk;
+	s->chunk_from = cmd->chunk_from;
 	s->pooling = cmd->want == LMI_ENGINE_WANT_EMBED ? lmi_inst_pooling(inst, cmd->pooling)
 							: LMD_POOL_UNSET;
 	/* the vector of a sequence needs all its rows, except with last-row pooling */

@@ -36,7 +36,7 @@ struct lmi_engine_job {
 	/* for an evaluation */
 	enum lmi_engine_eval_output want;
 	int32_t pooling;
-	uint32_t chunk;
+	uint32_t chunk, chunk_from;
 	bool whole;
 	/* for a generation; NULL: an evaluation */
 	struct lmi_engine_gen *gen;

@@ -347,7 +347,9 @@ static uint32_t chunk_of(const struct rec *r, const struct budget *budget)
 
 	if (n > budget->n_row)
 		n = budget->n_row;
-	if (r->o.max_chunk && n > r->o.max_chunk)
+	if (r->o.max_chunk && r->n_done < r->o.chunk_from && n > r->o.chunk_from - r->n_done)
+		n = r->o.chunk_from - r->n_done;
+	if (r->o.max_chunk && r->n_done >= r->o.chunk_from && n > r->o.max_chunk)
 		n = r->o.max_chunk;
 	if (r->o.out == LMI_SCHED_OUT_ALL) {
 		uint32_t skip = r->n_emitted > r->n_done ? r->n_emitted - r->n_done : 0;

@@ -45,6 +45,7 @@ struct lmi_sched_seq {
 	enum lmi_sched_out out;
 	uint32_t out_from;  /* ALL: rows below this one are not output */
 	uint32_t max_chunk; /* maximum rows of a part; 0 = no limit */
+	uint32_t chunk_from; /* max_chunk holds for parts from this row on */
 	bool whole;	    /* all rows in one step (attention looks ahead); the sequence cannot
 			     * grow */
 	/* Before its rows, the sequence runs n_encode rows of another plan in one step, into the

@@ -99,7 +99,7 @@ static void submit(struct world *w)
 
 	o.n_limit = o.n_known + below(w, 60);
 	if (!below(w, 10))
-		o.max_chunk = 1 + below(w, 3);
+		o.max_chunk = 1 + below(w, 3), o.chunk_from = below(w, 12);
 	if (!below(w, 10) && o.n_known <= N_OUT && !o.max_chunk) {
 		o.whole = true;
 		o.n_limit = o.n_known;
@@ -156,7 +156,9 @@ static void check_part(struct world *w, const struct lmi_sched_step *step, uint3
 	MUST(!c->o.n_encode || lmi_kv_cross(w->kv, p->kv_seq));
 	MUST(p->first == lmi_sched_n_done(w->s, p->seq) && p->first + p->n <= c->n_known);
 	MUST(lmi_kv_len(w->kv, p->kv_seq) == p->first);
-	MUST(!c->o.max_chunk || p->n <= c->o.max_chunk);
+	MUST(!c->o.max_chunk || p->n <= (p->first < c->o.chunk_from
+						 ? c->o.chunk_from - p->first
+						 : c->o.max_chunk));
 	MUST(!c->o.whole || c->n_known > c->o.n_known || (!p->first && p->n == c->o.n_known));
 	MUST(p->n_out <= p->n && p->mark < p->n);
 	if (c->o.out == LMI_SCHED_OUT_LAST)

@@ -3,6 +3,7 @@
 """The checks that bench/peers makes before it measures llama.cpp, with and without its library."""
 import ctypes as C
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -214,6 +215,57 @@ class Turns(unittest.TestCase):
             with open(docs, "w", encoding="utf-8") as f:
                 f.write("no marks\n")
             self.assertEqual(subprocess.run(cmd, check=False, capture_output=True).returncode, 1)
+
+
+class Types(unittest.TestCase):
+    """The table of types: bench/make_model makes every type that a file can have."""
+    SMALL = ("--layers 1 --width 256 --ffn 256 --heads 4 --kv-heads 2 --vocab 300").split()
+    MAKE = os.path.join(turns.TREE, "bench", "make_model")
+
+    def test_complete(self):
+        with open(os.path.join(turns.TREE, "core", "quant", "types.c"), encoding="utf-8") as f:
+            lines = re.findall(r"^\t(PLAIN|WEIGHT|CACHE|ROWS)\((\w+), (\w+), (.*)\),$", f.read(), re.M)
+        want = {name: tuple(map(int, rest.split(", "))) for macro, _, name, rest in lines
+                if name != "f64"}
+        made = subprocess.run([sys.executable, "-B", self.MAKE, "--list"], check=True,
+                              capture_output=True, text=True).stdout.split()
+        self.assertGreater(len(want), 40)
+        self.assertEqual(set(made), set(want))
+
+    def test_check(self):
+        """A type without a row is a failure, and so is one without llama.cpp's."""
+        def rows(name, *sides):
+            return [dict(zip(turns.FIELDS, (f"{name}.gguf", 2, "tg32", side, 0, 1.0, 1.0, 0.0, 0.0,
+                                            0))) for side in sides]
+        made = subprocess.run([sys.executable, "-B", self.MAKE, "--list"], check=True,
+                              capture_output=True, text=True).stdout.split()
+        with tempfile.TemporaryDirectory() as d:
+            path = os.path.join(d, "types.csv")
+            cmd = [sys.executable, "-B", os.path.join(PEERS, "types"), "--check", "--csv", path]
+            for lost in (None, "iq1_kt", "q4_0"):
+                found = [r for n in made for r in rows(n, turns.OURS, *(
+                    () if n == lost else (turns.FLASH, turns.PLAIN))) if n != lost or n == "q4_0"]
+                turns.write_csv(path, [], found)
+                r = subprocess.run(cmd, check=False, capture_output=True, text=True)
+                self.assertEqual(r.returncode, int(lost is not None))
+                self.assertIn(f"no row for {lost}" if lost else "", r.stderr)
+
+    @unittest.skipUnless(os.path.exists(os.path.join(turns.TREE, "bench", "results", "types.csv")),
+                         "the types have not been measured")
+    def test_measured(self):
+        subprocess.run([sys.executable, "-B", os.path.join(PEERS, "types"), "--check"], check=True)
+
+    @unittest.skipUnless(LIBS, "there is no library of llama.cpp")
+    def test_peer_loads(self):
+        with tempfile.TemporaryDirectory() as d:
+            for name in ("q4_k_m", "iq2_xxs", "nvfp4", "bf16"):
+                path = os.path.join(d, name)
+                subprocess.run([sys.executable, "-B", self.MAKE, path, "--type", name, *self.SMALL],
+                               check=True, capture_output=True)
+                for more in ([], ["--seqs", "2", "--depth", "5"]):
+                    subprocess.run([sys.executable, "-B", os.path.join(PEERS, "llama_cpp_run"), LIBS,
+                                    path, "-t", "1", "-p", "4", "-n", "2", *more], check=True,
+                                   capture_output=True)
 
 
 class Run(unittest.TestCase):
