@@ -121,4 +121,31 @@ const struct kern_linear *kern_linear_find(uint32_t dtype, enum kern_act_kind ac
 /* Returns kernel number i of all, best first within a type and kind; NULL past the last one. */
 const struct kern_linear *kern_linear_at(size_t i);
 
+/* ---- repacked weights ---- */
+
+/* Weights of some types can be copied into groups of sixteen rows that are interleaved (packed.h),
+ * which takes about as many bytes as the rows in the file.  Products with few rows of x are up to
+ * three times as fast with them and have the same bits as those of exact kernels. */
+#define KERN_GROUP 16
+
+struct kern_packed {
+	uint32_t dtype;  /* enum lmd_dtype of the rows in the file */
+	uint64_t flags;  /* LMD_CPU_* flags that it needs */
+	const char *isa; /* "c", "vnni" */
+	/* p->w: a group, aligned to KERN_ALIGN; p->w_stride: bytes from group to group; the last
+	 * group may have fewer rows; p->host, p->points and p->scratch are not used. */
+	void (*run)(const struct kern_packed *self, const struct kern_product *p);
+};
+
+/* Bytes of a group of rows of k values. */
+size_t kern_group_bytes(uint32_t dtype, uint32_t k);
+/* Repacks n_row <= KERN_GROUP rows, `stride` bytes apart; missing ones become zeros.  group:
+ * aligned to KERN_ALIGN. */
+void kern_pack(uint32_t dtype, const void *rows, size_t stride, uint32_t n_row, uint32_t k,
+	       void *group);
+/* Returns the best kernel for repacked weights of a type; NULL if they cannot be repacked. */
+const struct kern_packed *kern_packed_find(uint32_t dtype, uint64_t flags);
+/* Returns kernel number i of all, best first within a type; NULL past the last one. */
+const struct kern_packed *kern_packed_at(size_t i);
+
 #endif /* LLAMAD_CPU_KERN_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Times the kernels that this machine can run, on one thread (make bench-programs builds it):
- *   kern_bench [--type NAME] [--isa NAME] [--k K] [--runs N] [--float] [--json]
+ *   kern_bench [--type NAME] [--isa NAME] [--k K] [--runs N] [--float | --packed] [--json]
  * "memory": one row of x times weights that do not fit the caches, as in decoding; GB/s of
- * weights.  "cached": the same with 512 KiB of weights.  Then 8, 64 and 512 rows of x times at
+ * weights.  "cached": the same with 512 KiB of weights.  Then 2 to 512 rows of x times at
  * least 512 KiB of weights; GFLOP/s with two operations per weight and row.  The results are lower
  * quartiles of the thread's CPU time, to reduce the influence of other programs. */
 #include <inttypes.h>
@@ -28,7 +28,7 @@
 struct options {
 	const char *type, *isa;
 	uint32_t k, runs;
-	bool floats, json;
+	bool floats, packed, json;
 };
 
 struct bench {
@@ -57,8 +57,22 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Seconds of CPU time of one product. */
-static double measure(const struct bench *b, const struct kern_linear *l, size_t row, size_t n_row,
+/* A kernel: `lin`, or `packed` for repacked weights. */
+struct kernel {
+	const struct kern_linear *lin;
+	const struct kern_packed *packed;
+};
+
+static void run(const struct kernel *l, const struct kern_product *p)
+{
+	if (l->packed)
+		l->packed->run(l->packed, p);
+	else
+		l->lin->run(l->lin, p);
+}
+
+/* Seconds of CPU time of one product; row: bytes from row to row or from group to group. */
+static double measure(const struct bench *b, const struct kernel *l, size_t row, size_t n_row,
 		      uint32_t n_col)
 {
 	const void *x[MAX_COL];
@@ -75,20 +89,21 @@ static double measure(const struct bench *b, const struct kern_linear *l, size_t
 				 .n_row = (uint32_t)n_row,
 				 .n_col = n_col};
 
-	p.scratch = aligned_alloc(KERN_ALIGN, l->scratch_bytes(p.k) + KERN_ALIGN);
+	p.scratch = aligned_alloc(KERN_ALIGN,
+				  (l->lin ? l->lin->scratch_bytes(p.k) : 0) + KERN_ALIGN);
 	for (uint32_t i = 0; i < n_col; i++) {
-		x[i] = l->act == KERN_ACT_Q8 ? (const void *)(b->q8 + i * KERN_Q8_BYTES(p.k))
+		x[i] = !b->o.floats ? (const void *)(b->q8 + i * KERN_Q8_BYTES(p.k))
 					     : (const void *)(b->x + (size_t)i * p.k);
 		y[i] = b->y + i * n_row;
 	}
 	seconds[0] = now();
-	l->run(l, &p);
+	run(l, &p);
 	repeat = 1 + (uint32_t)(200e-6 / (now() - seconds[0] + 1e-9));
 	for (uint32_t i = 0; i < b->o.runs; i++) {
 		double t = now();
 
 		for (uint32_t j = 0; j < repeat; j++)
-			l->run(l, &p);
+			run(l, &p);
 		seconds[i] = (now() - t) / repeat;
 	}
 	free(p.scratch);
@@ -115,29 +130,72 @@ static double read_limit(const struct bench *b)
 	return best;
 }
 
-static void report(const struct bench *b, const struct kern_linear *l, const struct lmi_dtype *t)
+static void report(const struct bench *b, const struct kernel *l, const struct lmi_dtype *t)
 {
-	static const uint32_t cols[] = {2, 4, 8, 64, 512};
+	static const uint32_t cols[] = {2, 4, 7, 8, 16, 64, 512};
 	uint64_t row;
+	size_t stride;
 	size_t many, some;
 	double gbs[2], gflops[LMD_LEN(cols)];
 
 	if (!lmi_quant_row_bytes(t, b->o.k, &row))
 		return;
-	many = MEMORY_BYTES / row;
+	stride = l->packed ? kern_group_bytes(t->id, b->o.k) : row;
+	many = MEMORY_BYTES / stride * (l->packed ? KERN_GROUP : 1);
 	some = CACHED_BYTES / row < 32 ? 32 : CACHED_BYTES / row / 16 * 16;
-	gbs[0] = (double)(many * row) / measure(b, l, row, many, 1) * 1e-9;
-	gbs[1] = (double)(some * row) / measure(b, l, row, some, 1) * 1e-9;
+	gbs[0] = (double)(many * row) / measure(b, l, stride, many, 1) * 1e-9;
+	gbs[1] = (double)(some * row) / measure(b, l, stride, some, 1) * 1e-9;
 	for (size_t i = 0; i < LMD_LEN(cols); i++)
 		gflops[i] = 2.0 * (double)some * b->o.k * cols[i] /
-			    measure(b, l, row, some, cols[i]) * 1e-9;
+			    measure(b, l, stride, some, cols[i]) * 1e-9;
 	printf(b->o.json ? "{\"type\":\"%s\",\"isa\":\"%s\",\"act\":\"%s\",\"k\":%u,"
 			   "\"memory_gbs\":%.2f,\"cached_gbs\":%.2f,\"gflops\":{\"2\":%.1f,"
-			   "\"4\":%.1f,\"8\":%.1f,\"64\":%.1f,\"512\":%.1f}}\n"
-			 : "%-8s %-7s %-4s %6u %9.2f %9.2f %8.1f %8.1f %8.1f %8.1f %8.1f\n",
-	       t->name, l->isa, l->act == KERN_ACT_Q8 ? "q8" : "f32", b->o.k, gbs[0], gbs[1],
-	       gflops[0], gflops[1], gflops[2], gflops[3], gflops[4]);
+			   "\"4\":%.1f,\"7\":%.1f,\"8\":%.1f,\"16\":%.1f,\"64\":%.1f,"
+			   "\"512\":%.1f}}\n"
+			 : "%-8s %-7s %-4s %6u %9.2f %9.2f %8.1f %8.1f %8.1f %8.1f %8.1f %8.1f "
+			   "%8.1f\n",
+	       t->name, l->packed ? l->packed->isa : l->lin->isa,
+	       l->packed	? "pack"
+	       : b->o.floats ? "f32"
+			     : "q8",
+	       b->o.k, gbs[0], gbs[1], gflops[0], gflops[1], gflops[2], gflops[3], gflops[4],
+	       gflops[5], gflops[6]);
 	fflush(stdout);
+}
+
+static bool wanted(const struct bench *b, const struct lmi_dtype *t, const char *isa,
+		   uint64_t flags)
+{
+	return (flags & b->cpu.flags) == flags && t && b->o.k % t->block_elems == 0 &&
+	       (!b->o.type || !strcmp(b->o.type, t->name)) &&
+	       (!b->o.isa || !strcmp(b->o.isa, isa));
+}
+
+/* Fills the memory with groups; all have the same rows. */
+static void fill_groups(struct bench *b, uint32_t dtype, size_t row, uint64_t *seed)
+{
+	size_t group = kern_group_bytes(dtype, b->o.k), n = MEMORY_BYTES / group;
+	char *rows = b->w + n * group - KERN_GROUP * row;
+
+	(void)kern_fill_weights(rows, dtype, b->o.k, KERN_GROUP, row, KERN_DATA_PLAIN, seed);
+	kern_pack(dtype, rows, row, KERN_GROUP, b->o.k, b->w);
+	for (size_t i = 1; i < n; i++)
+		memcpy(b->w + i * group, b->w, group);
+}
+
+static void bench_packed(struct bench *b, uint64_t *seed)
+{
+	const struct kern_packed *l;
+
+	for (size_t i = 0; (l = kern_packed_at(i)) != NULL; i++) {
+		const struct lmi_dtype *t = lmi_dtype(l->dtype);
+		uint64_t row;
+
+		if (!wanted(b, t, l->isa, l->flags) || !lmi_quant_row_bytes(t, b->o.k, &row))
+			continue;
+		fill_groups(b, l->dtype, row, seed);
+		report(b, &(struct kernel){.packed = l}, t);
+	}
 }
 
 static void bench_all(struct bench *b)
@@ -153,22 +211,24 @@ static void bench_all(struct bench *b)
 	if (!b->o.json)
 		printf("read limit of memory: %.2f GB/s\n", read_limit(b));
 	if (!b->o.json)
-		printf("%-8s %-7s %-4s %6s %9s %9s %8s %8s %8s %8s %8s\n", "type", "isa", "act",
-		       "k", "mem GB/s", "L2 GB/s", "GF/s 2", "4", "8", "64", "512");
+		printf("%-8s %-7s %-4s %6s %9s %9s %8s %8s %8s %8s %8s %8s %8s\n", "type", "isa",
+		       "act", "k", "mem GB/s", "L2 GB/s", "GF/s 2", "4", "7", "8", "16", "64",
+		       "512");
+	if (b->o.packed) {
+		bench_packed(b, &seed);
+		return;
+	}
 	for (size_t i = 0; (l = kern_linear_at(i)) != NULL; i++) {
 		const struct lmi_dtype *t = lmi_dtype(l->dtype);
 		uint64_t row;
 
-		if ((l->flags & b->cpu.flags) != l->flags || !t || b->o.k % t->block_elems ||
-		    (l->act == KERN_ACT_F32) != b->o.floats ||
-		    (b->o.type && strcmp(b->o.type, t->name)) ||
-		    (b->o.isa && strcmp(b->o.isa, l->isa)))
+		if (!wanted(b, t, l->isa, l->flags) || (l->act == KERN_ACT_F32) != b->o.floats)
 			continue;
 		if (!lmi_quant_row_bytes(t, b->o.k, &row) ||
 		    !kern_fill_weights(b->w, l->dtype, b->o.k, (uint32_t)(MEMORY_BYTES / row), row,
 				       KERN_DATA_PLAIN, &seed))
 			continue;
-		report(b, l, t);
+		report(b, &(struct kernel){.lin = l}, t);
 	}
 }
 
@@ -181,6 +241,8 @@ static int parse(int argc, char **argv, struct options *o)
 			o->json = true;
 		else if (!strcmp(argv[i], "--float"))
 			o->floats = true;
+		else if (!strcmp(argv[i], "--packed"))
+			o->packed = true;
 		else if (!value)
 			return i;
 		else if (!strcmp(argv[i], "--type"))

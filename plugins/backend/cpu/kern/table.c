@@ -23,6 +23,13 @@ static const struct kern_linear *const lists[] = {
 	kern_float_c,
 };
 
+static const struct kern_packed *const packed[] = {
+#ifdef KERN_WITH_AVX512
+	kern_packed_vnni,
+#endif
+	kern_packed_c,
+};
+
 static const struct kern_act *const acts[] = {
 #ifdef KERN_WITH_AVX2
 	&kern_act_avx2,
@@ -59,6 +66,25 @@ const struct kern_linear *kern_linear_find(uint32_t dtype, enum kern_act_kind ac
 
 	for (size_t i = 0; (l = kern_linear_at(i)) != NULL; i++)
 		if (l->dtype == dtype && l->act == act && (l->flags & flags) == l->flags)
+			return l;
+	return NULL;
+}
+
+const struct kern_packed *kern_packed_at(size_t i)
+{
+	for (size_t j = 0; j < sizeof(packed) / sizeof(packed[0]); j++)
+		for (const struct kern_packed *l = packed[j]; l->run; l++)
+			if (!i--)
+				return l;
+	return NULL;
+}
+
+const struct kern_packed *kern_packed_find(uint32_t dtype, uint64_t flags)
+{
+	const struct kern_packed *l;
+
+	for (size_t i = 0; (l = kern_packed_at(i)) != NULL; i++)
+		if (l->dtype == dtype && (l->flags & flags) == l->flags)
 			return l;
 	return NULL;
 }

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Repacks weight rows to groups of sixteen (packed.h), portably. */
+#include <string.h>
+
+#include "packed.h"
+
+/* Offsets in a block of the file: first f16 number, second one, codes, high bits. */
+struct place {
+	uint32_t elems, bytes;
+	uint32_t d, m, codes, high;
+};
+
+static struct place place_of(uint32_t dtype)
+{
+	switch (dtype) {
+	case LMD_DTYPE_Q4_1:
+		return (struct place){32, 20, 0, 2, 4, 0};
+	case LMD_DTYPE_Q5_0:
+		return (struct place){32, 22, 0, 0, 6, 2};
+	case LMD_DTYPE_Q5_1:
+		return (struct place){32, 24, 0, 2, 8, 4};
+	case LMD_DTYPE_Q8_0:
+		return (struct place){32, 34, 0, 0, 2, 0};
+	case LMD_DTYPE_MXFP4:
+		return (struct place){32, 17, 0, 0, 1, 0};
+	case LMD_DTYPE_Q4_K:
+		return (struct place){256, 144, 0, 2, 16, 0};
+	case LMD_DTYPE_Q5_K:
+		return (struct place){256, 176, 0, 2, 48, 16};
+	case LMD_DTYPE_Q6_K:
+		return (struct place){256, 210, 208, 0, 0, 128};
+	case LMD_DTYPE_IQ4_XS:
+		return (struct place){256, 136, 0, 0, 8, 0};
+	default: /* Q4_0, IQ4_NL */
+		return (struct place){32, 18, 0, 0, 2, 0};
+	}
+}
+
+/* Codes of block i of a block of the file: q[32], and bits above the fourth in high[32]. */
+static void codes_of(uint32_t dtype, const struct place *at, const uint8_t *w, uint32_t i,
+		     uint8_t q[32], uint8_t high[32])
+{
+	const uint8_t *c = w + at->codes, *h = w + at->high;
+	const uint32_t by = i % 2 * 4;
+
+	switch (dtype) {
+	case LMD_DTYPE_Q8_0:
+		for (uint32_t e = 0; e < 32; e++)
+			q[e] = c[e] ^ 0x80;
+		return;
+	case LMD_DTYPE_Q4_K:
+	case LMD_DTYPE_Q5_K:
+		for (uint32_t e = 0; e < 32; e++)
+			q[e] = c[32 * (i / 2) + e] >> by & 15;
+		for (uint32_t e = 0; dtype == LMD_DTYPE_Q5_K && e < 32; e++)
+			high[e] = h[e] >> i & 1;
+		return;
+	case LMD_DTYPE_Q6_K:
+		c += 64 * (i / 4) + 32 * by / 4;
+		for (uint32_t e = 0; e < 32; e++) {
+			q[e] = (i % 4 < 2 ? c[e] : c[e] >> 4) & 15;
+			high[e] = h[32 * (i / 4) + e] >> (2 * (i % 4)) & 3;
+		}
+		return;
+	default:
+		c += 16 * i;
+		for (uint32_t e = 0; e < 16; e++) {
+			q[e] = c[e] & 15;
+			q[e + 16] = c[e] >> 4;
+		}
+		for (uint32_t e = 0; at->high && e < 32; e++)
+			high[e] = h[e / 8] >> e % 8 & 1;
+		return;
+	}
+}
+
+/* Writes the codes of one row of a block; to: the row's first byte. */
+static void put_codes(uint32_t bits, const uint8_t q[32], const uint8_t high[32], char *to)
+{
+	uint8_t v[32];
+	uint32_t n = bits == 8 ? 8 : 4;
+
+	for (uint32_t e = 0; e < 4 * n; e++)
+		v[e] = bits == 8 ? q[e] : (uint8_t)(q[e] | q[e + 16] << 4);
+	for (uint32_t j = 0; j < n; j++)
+		memcpy(to + 64 * j, v + 4 * j, 4);
+	if (bits != 5 && bits != 6)
+		return;
+	memset(v, 0, 8);
+	for (uint32_t e = 0; e < 32; e++) {
+		uint32_t j = e / 4;
+
+		if (bits == 5)
+			v[e % 4] |= (uint8_t)(high[e] << j);
+		else
+			v[4 * (j / 4) + e % 4] |= (uint8_t)(high[e] << 2 * (j % 4));
+	}
+	memcpy(to + 256, v, 4);
+	if (bits == 6)
+		memcpy(to + 320, v + 4, 4);
+}
+
+/* The 6-bit scale and minimum of block j of Q4_K and Q5_K. */
+static void k_scales(const uint8_t *s, uint32_t j, char *scale, char *minimum)
+{
+	if (j < 4) {
+		*scale = (char)(s[j] & 63);
+		*minimum = (char)(s[j + 4] & 63);
+	} else {
+		*scale = (char)((s[j + 4] & 15) | s[j - 4] >> 6 << 4);
+		*minimum = (char)(s[j + 4] >> 4 | s[j] >> 6 << 4);
+	}
+}
+
+/* Writes the scales that row r has in block i of a block of the file. */
+static void put_scales(uint32_t dtype, const struct place *at, const uint8_t *w, uint32_t i,
+		       uint32_t r, char *to)
+{
+	char minus[2];
+
+	switch (kern_packed_scales(dtype)) {
+	case KERN_SCALES_E8:
+		to[r] = (char)w[at->d];
+		return;
+	case KERN_SCALES_DM:
+		memcpy(to + 32 + 2 * r, w + at->m, 2);
+		break;
+	case KERN_SCALES_K:
+		to[32 + 16 * i + r] =
+			(char)(((w[4 + i / 2] >> (i % 2 * 4) & 15) |
+				((w[2] | w[3] << 8) >> (2 * i) & 3) << 4) -
+			       32);
+		break;
+	case KERN_SCALES_K_DM:
+		memcpy(minus, w + at->m, 2);
+		minus[1] = (char)(minus[1] ^ 0x80);
+		memcpy(to + 32 + 2 * r, minus, 2);
+		k_scales(w + 4, i, to + 64 + 32 * i + r, to + 80 + 32 * i + r);
+		break;
+	case KERN_SCALES_HALVES:
+		to[32 + 32 * i + r] = (char)w[192 + 2 * i];
+		to[48 + 32 * i + r] = (char)w[193 + 2 * i];
+		break;
+	case KERN_SCALES_F16:
+		break;
+	}
+	memcpy(to + 2 * r, w + at->d, 2);
+}
+
+void kern_pack(uint32_t dtype, const void *rows, size_t stride, uint32_t n_row, uint32_t k,
+	       void *group)
+{
+	const struct place at = place_of(dtype);
+	const size_t codes = kern_packed_codes(dtype);
+	char *scales = (char *)group + k / 32 * codes;
+	uint8_t q[32], high[32] = {0};
+
+	if (n_row < KERN_GROUP)
+		memset(group, 0, kern_packed_bytes(dtype, k));
+	for (uint32_t r = 0; r < n_row; r++) {
+		const uint8_t *w = (const uint8_t *)rows + r * stride;
+
+		for (size_t b = 0; b < k / 32; b++) {
+			uint32_t i = (uint32_t)b % (at.elems / 32);
+			const uint8_t *block = w + b / (at.elems / 32) * at.bytes;
+
+			codes_of(dtype, &at, block, i, q, high);
+			put_codes(kern_packed_bits(dtype), q, high, (char *)group + b * codes + 4 * r);
+			put_scales(dtype, &at, block, i, r, scales + kern_packed_scale(dtype, b));
+		}
+	}
+}
+
+size_t kern_group_bytes(uint32_t dtype, uint32_t k)
+{
+	return kern_packed_bytes(dtype, k);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * packed.h - the layout of repacked weights: groups of sixteen rows, interleaved.
+ *
+ * The values of a group are divided into blocks of 32, as in kern.h.  First come the codes of all
+ * blocks, then the scales of all blocks.  Codes are numbers of 4, 5, 6 or 8 bits, as in
+ * codes_avx512.h; codes of a codebook stay indices.  A vector has 64 bytes; bytes 4r to 4r+3 belong
+ * to row r.  Value 4j+i (i < 4) of a block is in byte i of row r of
+ *   8 bits           vector j
+ *   4, 5 and 6 bits  vector j%4, low nibble for j < 4, high nibble for the others; then
+ *     5 bits         one more vector: bit j of the byte is the fifth bit
+ *     6 bits         two more vectors, for j < 4 and for the others: bits 2(j%4) and 2(j%4)+1
+ * so that a vector of codes times four neighbouring values of x adds to sixteen sums.
+ *
+ * Scales are arrays of sixteen, one number for each row:
+ *   KERN_SCALES_F16    each block: d, f16
+ *   KERN_SCALES_DM     each block: d, then m, f16
+ *   KERN_SCALES_E8     each block: the exponent, a byte
+ *   KERN_SCALES_K      each 256 values: d, f16; then for each block a signed byte
+ *   KERN_SCALES_K_DM   each 256 values: d, then -dmin, f16; then for each block the factor of each,
+ *                      bytes
+ *   KERN_SCALES_HALVES each 256 values: d, f16; then for each block the factors of its halves,
+ *                      signed bytes
+ * A group takes as many bytes as its rows do in the file, or up to 6 % more (Q4_K: 3 %). */
+#ifndef LLAMAD_CPU_KERN_PACKED_H
+#define LLAMAD_CPU_KERN_PACKED_H
+
+#include "kern.h"
+
+enum kern_scales {
+	KERN_SCALES_F16,
+	KERN_SCALES_DM,
+	KERN_SCALES_E8,
+	KERN_SCALES_K,
+	KERN_SCALES_K_DM,
+	KERN_SCALES_HALVES,
+};
+
+/* 0: the type is not repacked. */
+static inline uint32_t kern_packed_bits(uint32_t dtype)
+{
+	switch (dtype) {
+	case LMD_DTYPE_Q4_0:
+	case LMD_DTYPE_Q4_1:
+	case LMD_DTYPE_Q4_K:
+	case LMD_DTYPE_IQ4_NL:
+	case LMD_DTYPE_IQ4_XS:
+	case LMD_DTYPE_MXFP4:
+		return 4;
+	case LMD_DTYPE_Q5_0:
+	case LMD_DTYPE_Q5_1:
+	case LMD_DTYPE_Q5_K:
+		return 5;
+	case LMD_DTYPE_Q6_K:
+		return 6;
+	case LMD_DTYPE_Q8_0:
+		return 8;
+	default:
+		return 0;
+	}
+}
+
+static inline enum kern_scales kern_packed_scales(uint32_t dtype)
+{
+	switch (dtype) {
+	case LMD_DTYPE_Q4_1:
+	case LMD_DTYPE_Q5_1:
+		return KERN_SCALES_DM;
+	case LMD_DTYPE_MXFP4:
+		return KERN_SCALES_E8;
+	case LMD_DTYPE_IQ4_XS:
+		return KERN_SCALES_K;
+	case LMD_DTYPE_Q4_K:
+	case LMD_DTYPE_Q5_K:
+		return KERN_SCALES_K_DM;
+	case LMD_DTYPE_Q6_K:
+		return KERN_SCALES_HALVES;
+	default:
+		return KERN_SCALES_F16;
+	}
+}
+
+/* Bytes of the codes of a block of sixteen rows. */
+static inline size_t kern_packed_codes(uint32_t dtype)
+{
+	return 64 * (size_t)kern_packed_bits(dtype);
+}
+
+/* Offset of the scales of block b from the scales of the group; for types with 256 values that
+ * share a scale, those of the block's 256 values. */
+static inline size_t kern_packed_scale(uint32_t dtype, size_t b)
+{
+	switch (kern_packed_scales(dtype)) {
+	case KERN_SCALES_F16:
+		return 32 * b;
+	case KERN_SCALES_DM:
+		return 64 * b;
+	case KERN_SCALES_E8:
+		return 16 * b;
+	case KERN_SCALES_K:
+		return (32 + 8 * 16) * (b / 8);
+	case KERN_SCALES_K_DM:
+		return (64 + 8 * 32) * (b / 8);
+	case KERN_SCALES_HALVES:
+		return (32 + 8 * 32) * (b / 8);
+	}
+	return 0;
+}
+
+static inline size_t kern_packed_bytes(uint32_t dtype, uint32_t k)
+{
+	size_t n = k / 32 * kern_packed_codes(dtype) + kern_packed_scale(dtype, k / 32);
+
+	return (n + KERN_ALIGN - 1) / KERN_ALIGN * KERN_ALIGN;
+}
+
+#endif /* LLAMAD_CPU_KERN_PACKED_H */

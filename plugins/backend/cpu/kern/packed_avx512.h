@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * packed_avx512.h - exact products with repacked weights (packed.h) with AVX-512 and VNNI.
+ *
+ * Each lane belongs to a weight row from the start, so nothing is added across lanes.  Up to eight
+ * rows of x are multiplied in one pass over a group; more rows take several passes of about equal
+ * size, for which the group stays in the first-level cache. */
+#ifndef LLAMAD_CPU_KERN_PACKED_AVX512_H
+#define LLAMAD_CPU_KERN_PACKED_AVX512_H
+
+#include "codes_avx512.h"
+#include "packed.h"
+
+#define PASS 8u /* largest number of rows of x in a pass */
+
+INLINE __m512i vector(const char *p)
+{
+	return _mm512_loadu_si512((const void *)p);
+}
+
+/* Codes of a block as bytes: vector j has values 4j to 4j+3 of the sixteen rows. */
+INLINE void packed_codes(uint32_t dtype, const char *p, __m512i q[8])
+{
+	const __m512i four = _mm512_set1_epi8(15);
+	const uint32_t bits = kern_packed_bits(dtype);
+
+#pragma GCC unroll 4
+	for (int j = 0; j < 4; j++) {
+		__m512i v = vector(p + 64 * j);
+
+		if (bits == 8) {
+			q[j] = v;
+			q[j + 4] = vector(p + 256 + 64 * j);
+			continue;
+		}
+		q[j] = _mm512_and_si512(v, four);
+		q[j + 4] = _mm512_and_si512(_mm512_srli_epi16(v, 4), four);
+		if (kern_has_iq4_codebook(dtype) || dtype == LMD_DTYPE_MXFP4) {
+			q[j] = look_up(dtype, q[j]);
+			q[j + 4] = look_up(dtype, q[j + 4]);
+		}
+	}
+#pragma GCC unroll 8
+	for (int j = 0; j < 8; j++) {
+		const __m512i fifth = _mm512_set1_epi8(0x10), top = _mm512_set1_epi8(0x30);
+		__m512i v;
+
+		if (bits == 5) {
+			v = vector(p + 256);
+			v = j < 4 ? _mm512_slli_epi16(v, 4 - j) : _mm512_srli_epi16(v, j - 4);
+			/* q | (v & fifth) */
+			q[j] = _mm512_ternarylogic_epi32(q[j], v, fifth, 0xf8);
+		}
+		if (bits == 6) {
+			v = vector(p + 256 + 64 * (j / 4));
+			v = j % 4 < 2 ? _mm512_slli_epi16(v, 4 - 2 * (j % 4))
+				      : _mm512_srli_epi16(v, 2 * (j % 4) - 4);
+			q[j] = _mm512_ternarylogic_epi32(q[j], v, top, 0xf8);
+		}
+	}
+}
+
+/* Factors of a block of sixteen rows. */
+struct factors {
+	__m512 d, m;   /* M only for types that have it */
+	__m512i sc[2]; /* of the halves */
+};
+
+INLINE __m512 sixteen_halves(const char *p)
+{
+	return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)p));
+}
+
+INLINE __m512i sixteen_bytes(const char *p)
+{
+	return _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p));
+}
+
+INLINE __m512i sixteen_signed(const char *p)
+{
+	return _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)p));
+}
+
+/* p: kern_packed_scale() of block b. */
+INLINE void packed_factors(uint32_t dtype, const char *p, size_t b, struct factors *f)
+{
+	const size_t i = b % 8;
+
+	f->m = _mm512_setzero_ps();
+	f->sc[0] = f->sc[1] = _mm512_setzero_si512();
+	switch (kern_packed_scales(dtype)) {
+	case KERN_SCALES_F16:
+		f->d = sixteen_halves(p);
+		return;
+	case KERN_SCALES_DM:
+		f->d = sixteen_halves(p);
+		f->m = sixteen_halves(p + 32);
+		return;
+	case KERN_SCALES_E8:
+		f->d = power(sixteen_bytes(p));
+		return;
+	case KERN_SCALES_K:
+		f->d = _mm512_mul_ps(sixteen_halves(p),
+				     _mm512_cvtepi32_ps(sixteen_signed(p + 32 + 16 * i)));
+		return;
+	case KERN_SCALES_K_DM:
+		f->d = _mm512_mul_ps(sixteen_halves(p),
+				     _mm512_cvtepi32_ps(sixteen_bytes(p + 64 + 32 * i)));
+		f->m = _mm512_mul_ps(sixteen_halves(p + 32),
+				     _mm512_cvtepi32_ps(sixteen_bytes(p + 80 + 32 * i)));
+		return;
+	case KERN_SCALES_HALVES:
+		f->d = sixteen_halves(p);
+		f->sc[0] = sixteen_signed(p + 32 + 32 * i);
+		f->sc[1] = sixteen_signed(p + 48 + 32 * i);
+		return;
+	}
+}
+
+INLINE __m512i every(const char *array, size_t i)
+{
+	return _mm512_set1_epi32((int)load32((const uint8_t *)array + 4 * i));
+}
+
+INLINE __m512 every_float(const char *array, size_t i)
+{
+	return _mm512_castsi512_ps(every(array, i));
+}
+
+/* Sum of P*q over block b of sixteen rows. */
+INLINE __m512i packed_sum(uint32_t dtype, const __m512i q[8], const struct factors *f,
+			  const char *x, uint32_t k, size_t b)
+{
+	const int shift = (int)kern_code_shift(dtype);
+	const char *v = x + 32 * b;
+	__m512i s[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+
+	if (kern_has_halves(dtype)) {
+		s[0] = _mm512_slli_epi32(every(x + KERN_Q8_H(k), 2 * b), shift);
+		s[1] = _mm512_slli_epi32(every(x + KERN_Q8_H(k), 2 * b + 1), shift);
+	} else if (shift) {
+		s[0] = _mm512_slli_epi32(every(x + KERN_Q8_N(k), b), shift);
+	}
+#pragma GCC unroll 4
+	for (size_t j = 0; j < 4; j++) {
+		s[0] = _mm512_dpbusd_epi32(s[0], q[j], every(v, j));
+		s[1] = _mm512_dpbusd_epi32(s[1], q[j + 4], every(v, j + 4));
+	}
+	return kern_has_halves(dtype) ? _mm512_add_epi32(_mm512_mullo_epi32(s[0], f->sc[0]),
+							 _mm512_mullo_epi32(s[1], f->sc[1]))
+				      : _mm512_add_epi32(s[0], s[1]);
+}
+
+/* y[i][at..] of a group and n_col rows of x.  n_col is 1..PASS and constant. */
+INLINE void packed_pass(uint32_t dtype, const char *group, uint32_t k, const void *const *x,
+			uint32_t n_col, float *const *y, uint32_t at, __mmask16 have,
+			const char *later)
+{
+	const size_t nb = k / 32, step = kern_packed_bytes(dtype, k) / nb;
+	const char *scales = group + nb * kern_packed_codes(dtype);
+	__m512 sum[PASS];
+
+#pragma GCC unroll 8
+	for (uint32_t i = 0; i < n_col; i++)
+		sum[i] = _mm512_setzero_ps();
+	for (size_t b = 0; b < nb; b++, group += kern_packed_codes(dtype), later += step) {
+		__m512i q[8];
+		struct factors f;
+
+#pragma GCC unroll 16
+		for (size_t i = 0; i < step; i += 64)
+			_mm_prefetch(later + i, _MM_HINT_T1);
+		packed_codes(dtype, group, q);
+		packed_factors(dtype, scales + kern_packed_scale(dtype, b), b, &f);
+#pragma GCC unroll 8
+		for (uint32_t i = 0; i < n_col; i++) {
+			const char *xi = x[i];
+			__m512i s = packed_sum(dtype, q, &f, xi, k, b);
+			__m512 t = _mm512_mul_ps(f.d, every_float(xi + KERN_Q8_D(k), b));
+
+			t = _mm512_mul_ps(t, _mm512_cvtepi32_ps(s));
+			if (kern_has_min(dtype))
+				t = _mm512_add_ps(
+					t, _mm512_mul_ps(f.m, every_float(xi + KERN_Q8_E(k), b)));
+			sum[i] = _mm512_add_ps(sum[i], t);
+		}
+	}
+#pragma GCC unroll 8
+	for (uint32_t i = 0; i < n_col; i++)
+		_mm512_mask_storeu_ps(y[i] + at, have, sum[i]);
+}
+
+/* Groups that are not the first ones of a product prefetch this far ahead. */
+INLINE const char *packed_later(const struct kern_product *p, uint32_t r)
+{
+	size_t at = r / 16 * p->w_stride + KERN_PREFETCH_BYTES;
+	size_t end = (p->n_row + 15) / 16 * p->w_stride;
+
+	if (at < end)
+		return (const char *)p->w + at;
+	return p->next ? (const char *)p->next + (at - end) : (const char *)p->w;
+}
+
+INLINE void kern_packed_512(uint32_t dtype, const struct kern_product *p)
+{
+	const uint32_t n_pass = (p->n_col + PASS - 1) / PASS;
+
+	for (uint32_t r = 0; r < p->n_row; r += 16) {
+		const char *group = (const char *)p->w + r / 16 * p->w_stride;
+		const char *later = packed_later(p, r);
+		__mmask16 have =
+			(__mmask16)(p->n_row - r < 16 ? (1u << (p->n_row - r)) - 1 : 0xffff);
+
+		for (uint32_t i = 0, c = 0; i < n_pass; i++) {
+			uint32_t n = p->n_col / n_pass + (i < p->n_col % n_pass);
+			const void *const *x = p->x + c;
+			float *const *y = p->y + c;
+
+#define PACKED_CASE(n)                                                                             \
+	case n:                                                                                    \
+		packed_pass(dtype, group, p->k, x, n, y, r, have, later);                          \
+		break;
+			switch (n) {
+				PACKED_CASE(1)
+				PACKED_CASE(2)
+				PACKED_CASE(3)
+				PACKED_CASE(4)
+				PACKED_CASE(5)
+				PACKED_CASE(6)
+				PACKED_CASE(7)
+				PACKED_CASE(8)
+			}
+#undef PACKED_CASE
+			c += n;
+			later = group; /* is there already */
+		}
+	}
+}
+
+/* Defines the kernel of a type and its entry in a list. */
+#define KERN_PACKED_VNNI(type)                                                                     \
+	static void run_##type(const struct kern_packed *self, const struct kern_product *p)       \
+	{                                                                                          \
+		(void)self;                                                                        \
+		if (p->n_col)                                                                      \
+			kern_packed_512(LMD_DTYPE_##type, p);                                      \
+	}
+#define KERN_PACKED_VNNI_ENTRY(type)                                                               \
+	{                                                                                          \
+		.dtype = LMD_DTYPE_##type, .isa = "vnni",                                          \
+		.flags = LMD_CPU_AVX2 | LMD_CPU_AVX512 | LMD_CPU_AVX512_VNNI, .run = run_##type    \
+	}
+
+#endif /* LLAMAD_CPU_KERN_PACKED_AVX512_H */
