@@ -43,6 +43,7 @@ struct lmd_weight {
 	uint32_t n_scale, n_bias;
 	/* The backend's kernels for f32 and for int8 activations; NULL if it has none. */
 	const struct kern_linear *lin_f32, *lin_q8;
+	struct cpu_packed *packed; /* backend cpu: the repacked copy, or NULL */
 };
 
 /* weight_query and weight_load of backend.h.  The pieces stay where they are; only transposed

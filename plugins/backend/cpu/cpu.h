@@ -29,6 +29,7 @@ struct cpu_float;
 struct kern_act;
 struct kern_linear;
 struct kern_iq_tables;
+struct cpu_repack_choice;
 
 /* State of an open device; allocated zeroed by the host. */
 struct cpu_dev {
@@ -41,6 +42,10 @@ struct cpu_dev {
 	const struct kern_act *act;
 	struct kern_iq_tables *points; /* tables of the IQ types */
 	struct lora_table loras;       /* bound adapters */
+	/* Weights that are repacked (repack.c): bytes allowed and decided, and the decisions. */
+	uint64_t repack_limit, repack_total;
+	struct cpu_repack_choice *repack_choices;
+	uint32_t n_repack, repack_cap;
 	struct lmd_error error;      /* of the last plan_run */
 };
 

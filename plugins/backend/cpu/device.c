@@ -7,6 +7,7 @@
 #include "cpu.h"
 #include "kern/float.h"
 #include "kern/kern.h"
+#include "repack.h"
 
 static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
 			  char *why, size_t n)
@@ -64,6 +65,8 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	dev->half = p->attention == LMD_ATTENTION_HALF;
 	dev->fl = cpu_float_select(host->cpu(host->ctx)->flags);
 	dev->act = kern_act_find(host->cpu(host->ctx)->flags);
+	if (cpu_repack_open(dev, err) != LMD_OK)
+		return LMD_INVALID;
 	return make_points(dev, err);
 }
 
@@ -72,31 +75,47 @@ static void close_device(void *state)
 	struct cpu_dev *dev = state;
 
 	lora_fini(&dev->loras, dev->host);
+	cpu_repack_close(dev);
 	dev->host->free(dev->host->ctx, dev->points);
 }
 
 static enum lmd_status weight_query(void *state, const struct lmd_weight_desc *d,
 				    struct lmd_weight_plan *out, struct lmd_error *err)
 {
-	return host_mem_weight_query(((struct cpu_dev *)state)->host, d, out, err);
+	struct cpu_dev *dev = state;
+	enum lmd_status st = host_mem_weight_query(dev->host, d, out, err);
+	uint64_t bytes = st == LMD_OK ? cpu_repack_bytes(dev, d) : 0;
+
+	if (bytes) {
+		out->placement = LMD_PLACE_REPACK;
+		out->bytes = bytes;
+	}
+	return st;
 }
 
 static enum lmd_status weight_load(void *state, const struct lmd_weight_desc *d,
 				   struct lmd_weight **out, struct lmd_error *err)
 {
-	const struct lmd_host *h = ((struct cpu_dev *)state)->host;
+	struct cpu_dev *dev = state;
+	const struct lmd_host *h = dev->host;
 	enum lmd_status st = host_mem_weight_load(h, d, out, err);
 
 	if (st != LMD_OK)
 		return st;
 	(*out)->lin_f32 = kern_linear_find((*out)->dtype, KERN_ACT_F32, h->cpu(h->ctx)->flags);
 	(*out)->lin_q8 = kern_linear_find((*out)->dtype, KERN_ACT_Q8, h->cpu(h->ctx)->flags);
-	return LMD_OK;
+	st = cpu_repack_create(dev, d, *out, err);
+	if (st != LMD_OK)
+		host_mem_weight_destroy(h, *out);
+	return st;
 }
 
 static void weight_destroy(void *state, struct lmd_weight *w)
 {
-	host_mem_weight_destroy(((struct cpu_dev *)state)->host, w);
+	const struct cpu_dev *dev = state;
+
+	cpu_repack_destroy(dev, w);
+	host_mem_weight_destroy(dev->host, w);
 }
 
 static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *b,

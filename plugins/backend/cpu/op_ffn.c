@@ -9,6 +9,7 @@
 #include "act.h"
 #include "ops.h"
 #include "product.h"
+#include "repack.h"
 
 struct ffn {
 	const struct cpu_run *r;
@@ -249,10 +250,10 @@ static void gate_up(struct ffn *f, const struct cpu_part *p)
 					.hi = (uint32_t)cpu_grid_end(&g, f->width, c.chunk)};
 
 		if (f->w[GATE]) {
-			rows.next = host_mem_weight_at(f->w[UP], 0, rows.lo);
+			rows.next = cpu_weight_at(f->w[UP], 0, rows.lo);
 			cpu_product(f->r, &f->px, &items, f->w[GATE], &rows, f->scratch, &gate);
 		}
-		rows.next = c.last ? p->ahead : host_mem_weight_at(first, 0, rows.hi);
+		rows.next = c.last ? p->ahead : cpu_weight_at(first, 0, rows.hi);
 		cpu_product(f->r, &f->px, &items, f->w[UP], &rows, f->scratch, &up);
 	}
 }

@@ -6,6 +6,7 @@
  * computes what adapters add; 2 multiplies (and prepares few rows in each thread). */
 #include "linear.h"
 #include "ops.h"
+#include "repack.h"
 
 /* How the rows of all weights are divided. */
 struct sharing {
@@ -169,7 +170,7 @@ static void adapters(const struct linear *l, const struct cpu_part *p)
 /* Address of row lo of a weight, counted over its slices. */
 static const void *row_at(const struct lmd_weight *w, uint64_t lo)
 {
-	return host_mem_weight_at(w, (uint32_t)(lo / w->n), (uint32_t)(lo % w->n));
+	return cpu_weight_at(w, (uint32_t)(lo / w->n), (uint32_t)(lo % w->n));
 }
 
 static void multiply_all(const struct linear *l, const struct linear_out *o,

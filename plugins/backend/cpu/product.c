@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kern/float.h"
+#include "repack.h"
 
 /* Without a `place` callback, outputs are computed in tiles of this many items and rows. */
 #define TILE_ITEMS 64u
@@ -91,25 +92,48 @@ struct scratch {
 	void *kern;
 };
 
+/* `packed` if the rows are repacked, else NULL. */
+struct kernel {
+	const struct kern_linear *lin;
+	const struct kern_packed *packed;
+};
+
 /* Multiplies rows [lo, lo + n) of a slice, which are contiguous, for items [first, first + count)
  * of the list. */
 static void piece(const struct cpu_x *x, const struct cpu_items *items, uint32_t first,
-		  uint32_t count, const struct kern_linear *lin, struct kern_product p,
-		  uint32_t slice, uint32_t lo, const struct scratch *s, const struct cpu_emit *emit)
+		  uint32_t count, const struct kernel *kern, struct kern_product p, uint32_t slice,
+		  uint32_t lo, const struct scratch *s, const struct cpu_emit *emit)
 {
 	uint32_t n = p.n_row;
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t item = cpu_item(items, first + i), row = item / items->div;
 
-		s->x[i] = lin->act == KERN_ACT_Q8 ? x->q + row * KERN_Q8_BYTES(x->k) : x->row[row];
+		s->x[i] = kern->lin->act == KERN_ACT_Q8 ? x->q + row * KERN_Q8_BYTES(x->k) : x->row[row];
 		s->y[i] = emit->place ? emit->place(emit->arg, item, slice, lo, n)
 				      : s->tile + (size_t)i * TILE_ROWS;
 	}
 	p.n_col = count;
-	lin->run(lin, &p);
+	if (kern->packed)
+		kern->packed->run(kern->packed, &p);
+	else
+		kern->lin->run(kern->lin, &p);
 	for (uint32_t i = 0; i < count; i++)
 		emit->done(emit->arg, cpu_item(items, first + i), slice, lo, n, s->y[i]);
+}
+
+/* Finds rows [lo, lo + p->n_row) of a slice, repacked if they are or can be, else in the file; lowers
+ * p->n_row to those that are contiguous. */
+static const struct kern_packed *find_rows(const struct lmd_weight *w, const struct kern_linear *lin,
+					   uint32_t slice, uint32_t lo, struct kern_product *p)
+{
+	if (lin->act == KERN_ACT_Q8) {
+		p->w = cpu_repack_rows(w, slice, lo, lo + p->n_row, &p->w_stride);
+		if (p->w)
+			return cpu_repack_kernel(w);
+	}
+	p->w = host_mem_weight_rows(w, slice, lo, &p->n_row, &p->w_stride);
+	return NULL;
 }
 
 static void product(const struct cpu_run *r, const struct kern_linear *lin, const struct cpu_x *x,
@@ -119,6 +143,7 @@ static void product(const struct cpu_run *r, const struct kern_linear *lin, cons
 	uint32_t step = emit->place || items->count < TILE_ITEMS ? items->count : TILE_ITEMS;
 	uint32_t most = emit->place ? UINT32_MAX : TILE_ROWS, lo = rows->lo;
 	struct kern_product p = {.host = r->dev->host, .points = r->dev->points, .k = w->k};
+	struct kernel kern = {.lin = lin};
 	struct scratch s;
 
 	s.x = host_mem_take(&scratch, items->count, sizeof(void *));
@@ -130,11 +155,11 @@ static void product(const struct cpu_run *r, const struct kern_linear *lin, cons
 	p.scratch = s.kern;
 	while (items->count && lo < rows->hi) {
 		p.n_row = rows->hi - lo < most ? rows->hi - lo : most;
-		p.w = host_mem_weight_rows(w, rows->slice, lo, &p.n_row, &p.w_stride);
-		p.next = lo + p.n_row < rows->hi ? host_mem_weight_at(w, rows->slice, lo + p.n_row)
+		kern.packed = find_rows(w, lin, rows->slice, lo, &p);
+		p.next = lo + p.n_row < rows->hi ? cpu_weight_at(w, rows->slice, lo + p.n_row)
 						 : rows->next;
 		for (uint32_t i = 0; i < items->count; i += step)
-			piece(x, items, i, items->count - i < step ? items->count - i : step, lin,
+			piece(x, items, i, items->count - i < step ? items->count - i : step, &kern,
 			      p, rows->slice, lo, &s, emit);
 		lo += p.n_row;
 	}
@@ -202,7 +227,7 @@ const void *cpu_grid_first(const struct lmd_weight *w, uint32_t part, uint32_t n
 	uint32_t first, end;
 
 	cpu_grid_list(&g, cpu_grid_chunks(&g, w->n), g.own, &first, &end);
-	return first < end ? host_mem_weight_at(w, 0, first * g.chunk) : NULL;
+	return first < end ? cpu_weight_at(w, 0, first * g.chunk) : NULL;
 }
 
 void cpu_product_shared(const struct cpu_run *r, const struct cpu_part *p, const struct cpu_x *x,
@@ -218,7 +243,7 @@ void cpu_product_shared(const struct cpu_run *r, const struct cpu_part *p, const
 		struct cpu_rows rows = {.lo = c.chunk * g.chunk,
 					.hi = (uint32_t)cpu_grid_end(&g, w->n, c.chunk)};
 
-		rows.next = c.last ? p->ahead : host_mem_weight_at(w, 0, rows.hi);
+		rows.next = c.last ? p->ahead : cpu_weight_at(w, 0, rows.hi);
 		cpu_product(r, x, &items, w, &rows, scratch, emit);
 	}
 }

@@ -139,10 +139,8 @@ struct kern_packed {
 
 /* Bytes of a group of rows of k values. */
 size_t kern_group_bytes(uint32_t dtype, uint32_t k);
-/* Repacks n_row <= KERN_GROUP rows, `stride` bytes apart; missing ones become zeros.  group:
- * aligned to KERN_ALIGN. */
-void kern_pack(uint32_t dtype, const void *rows, size_t stride, uint32_t n_row, uint32_t k,
-	       void *group);
+/* Repacks n_row <= KERN_GROUP rows; missing ones become zeros.  group: aligned to KERN_ALIGN. */
+void kern_pack(uint32_t dtype, const void *const *rows, uint32_t n_row, uint32_t k, void *group);
 /* Returns the best kernel for repacked weights of a type; NULL if they cannot be repacked. */
 const struct kern_packed *kern_packed_find(uint32_t dtype, uint64_t flags);
 /* Returns kernel number i of all, best first within a type; NULL past the last one. */

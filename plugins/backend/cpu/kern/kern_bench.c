@@ -176,9 +176,12 @@ static void fill_groups(struct bench *b, uint32_t dtype, size_t row, uint64_t *s
 {
 	size_t group = kern_group_bytes(dtype, b->o.k), n = MEMORY_BYTES / group;
 	char *rows = b->w + n * group - KERN_GROUP * row;
+	const void *row_at[KERN_GROUP];
 
 	(void)kern_fill_weights(rows, dtype, b->o.k, KERN_GROUP, row, KERN_DATA_PLAIN, seed);
-	kern_pack(dtype, rows, row, KERN_GROUP, b->o.k, b->w);
+	for (size_t i = 0; i < KERN_GROUP; i++)
+		row_at[i] = rows + i * row;
+	kern_pack(dtype, row_at, KERN_GROUP, b->o.k, b->w);
 	for (size_t i = 1; i < n; i++)
 		memcpy(b->w + i * group, b->w, group);
 }

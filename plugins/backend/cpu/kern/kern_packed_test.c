@@ -60,6 +60,7 @@ static void kase_create(struct kase *c, uint32_t dtype, uint32_t k, enum kern_da
 {
 	const struct kern_act *act = kern_act_find(0);
 	float *x = make(k * sizeof(*x));
+	const void *rows[MAX_ROW];
 	uint64_t row;
 
 	memset(c, 0, sizeof(*c));
@@ -73,9 +74,10 @@ static void kase_create(struct kase *c, uint32_t dtype, uint32_t k, enum kern_da
 	ck_assert(kern_guarded_create(&c->packed, c->group * GROUPS));
 	ck_assert(kern_fill_weights(c->w.data, dtype, k, MAX_ROW, row, kind, seed));
 	memset(c->packed.data, 0xa5, c->group * GROUPS);
+	for (uint32_t r = 0; r < MAX_ROW; r++)
+		rows[r] = c->w.data + r * row;
 	for (uint32_t r = 0; r < MAX_ROW; r += KERN_GROUP)
-		kern_pack(dtype, c->w.data + r * row, row,
-			  MAX_ROW - r < KERN_GROUP ? MAX_ROW - r : KERN_GROUP, k,
+		kern_pack(dtype, rows + r, MAX_ROW - r < KERN_GROUP ? MAX_ROW - r : KERN_GROUP, k,
 			  c->packed.data + r / KERN_GROUP * c->group);
 	c->q8 = make(MAX_COL * KERN_Q8_BYTES(k));
 	for (uint32_t i = 0; i < MAX_COL; i++) {

@@ -5,13 +5,15 @@
 
 #include "packed.h"
 
+#define INLINE static inline __attribute__((always_inline))
+
 /* Offsets in a block of the file: first f16 number, second one, codes, high bits. */
 struct place {
 	uint32_t elems, bytes;
 	uint32_t d, m, codes, high;
 };
 
-static struct place place_of(uint32_t dtype)
+INLINE struct place place_of(uint32_t dtype)
 {
 	switch (dtype) {
 	case LMD_DTYPE_Q4_1:
@@ -38,7 +40,7 @@ static struct place place_of(uint32_t dtype)
 }
 
 /* Codes of block i of a block of the file: q[32], and bits above the fourth in high[32]. */
-static void codes_of(uint32_t dtype, const struct place *at, const uint8_t *w, uint32_t i,
+INLINE void codes_of(uint32_t dtype, const struct place *at, const uint8_t *w, uint32_t i,
 		     uint8_t q[32], uint8_t high[32])
 {
 	const uint8_t *c = w + at->codes, *h = w + at->high;
@@ -76,7 +78,7 @@ static void codes_of(uint32_t dtype, const struct place *at, const uint8_t *w, u
 }
 
 /* Writes the codes of one row of a block; to: the row's first byte. */
-static void put_codes(uint32_t bits, const uint8_t q[32], const uint8_t high[32], char *to)
+INLINE void put_codes(uint32_t bits, const uint8_t q[32], const uint8_t high[32], char *to)
 {
 	uint8_t v[32];
 	uint32_t n = bits == 8 ? 8 : 4;
@@ -87,18 +89,15 @@ static void put_codes(uint32_t bits, const uint8_t q[32], const uint8_t high[32]
 		memcpy(to + 64 * j, v + 4 * j, 4);
 	if (bits != 5 && bits != 6)
 		return;
-	memset(v, 0, 8);
-	for (uint32_t e = 0; e < 32; e++) {
-		uint32_t j = e / 4;
+	for (uint32_t i = 0; i < (bits == 6 ? 2 : 1); i++) {
+		uint32_t all = 0, four;
 
-		if (bits == 5)
-			v[e % 4] |= (uint8_t)(high[e] << j);
-		else
-			v[4 * (j / 4) + e % 4] |= (uint8_t)(high[e] << 2 * (j % 4));
+		for (uint32_t j = 0; j < (bits == 6 ? 4 : 8); j++) {
+			memcpy(&four, high + 16 * i + 4 * j, 4);
+			all |= four << (bits == 6 ? 2 * j : j);
+		}
+		memcpy(to + 256 + 64 * i, &all, 4);
 	}
-	memcpy(to + 256, v, 4);
-	if (bits == 6)
-		memcpy(to + 320, v + 4, 4);
 }
 
 /* The 6-bit scale and minimum of block j of Q4_K and Q5_K. */
@@ -114,7 +113,7 @@ static void k_scales(const uint8_t *s, uint32_t j, char *scale, char *minimum)
 }
 
 /* Writes the scales that row r has in block i of a block of the file. */
-static void put_scales(uint32_t dtype, const struct place *at, const uint8_t *w, uint32_t i,
+INLINE void put_scales(uint32_t dtype, const struct place *at, const uint8_t *w, uint32_t i,
 		       uint32_t r, char *to)
 {
 	char minus[2];
@@ -148,27 +147,50 @@ static void put_scales(uint32_t dtype, const struct place *at, const uint8_t *w,
 	memcpy(to + 2 * r, w + at->d, 2);
 }
 
-void kern_pack(uint32_t dtype, const void *rows, size_t stride, uint32_t n_row, uint32_t k,
-	       void *group)
+/* dtype is constant, so that only the code of one type remains. */
+INLINE void pack(uint32_t dtype, const void *const *rows, uint32_t n_row, uint32_t k, char *group)
 {
 	const struct place at = place_of(dtype);
 	const size_t codes = kern_packed_codes(dtype);
-	char *scales = (char *)group + k / 32 * codes;
+	char *scales = group + k / 32 * codes;
 	uint8_t q[32], high[32] = {0};
 
-	if (n_row < KERN_GROUP)
-		memset(group, 0, kern_packed_bytes(dtype, k));
-	for (uint32_t r = 0; r < n_row; r++) {
-		const uint8_t *w = (const uint8_t *)rows + r * stride;
+	for (size_t b = 0; b < k / 32; b++) {
+		uint32_t i = (uint32_t)b % (at.elems / 32);
+		size_t from = b / (at.elems / 32) * at.bytes;
+		char *to = scales + kern_packed_scale(dtype, b);
 
-		for (size_t b = 0; b < k / 32; b++) {
-			uint32_t i = (uint32_t)b % (at.elems / 32);
-			const uint8_t *block = w + b / (at.elems / 32) * at.bytes;
+		for (uint32_t r = 0; r < n_row; r++) {
+			const uint8_t *block = (const uint8_t *)rows[r] + from;
 
 			codes_of(dtype, &at, block, i, q, high);
-			put_codes(kern_packed_bits(dtype), q, high, (char *)group + b * codes + 4 * r);
-			put_scales(dtype, &at, block, i, r, scales + kern_packed_scale(dtype, b));
+			put_codes(kern_packed_bits(dtype), q, high, group + b * codes + 4 * r);
+			put_scales(dtype, &at, block, i, r, to);
 		}
+	}
+}
+
+void kern_pack(uint32_t dtype, const void *const *rows, uint32_t n_row, uint32_t k, void *group)
+{
+	if (n_row < KERN_GROUP)
+		memset(group, 0, kern_packed_bytes(dtype, k));
+	switch (dtype) {
+#define CASE(type)                                                                                 \
+	case LMD_DTYPE_##type:                                                                     \
+		pack(LMD_DTYPE_##type, rows, n_row, k, group);                                     \
+		break;
+		CASE(Q4_0)
+		CASE(Q4_1)
+		CASE(Q5_0)
+		CASE(Q5_1)
+		CASE(Q8_0)
+		CASE(Q4_K)
+		CASE(Q5_K)
+		CASE(Q6_K)
+		CASE(IQ4_NL)
+		CASE(IQ4_XS)
+		CASE(MXFP4)
+#undef CASE
 	}
 }
 

@@ -4,14 +4,17 @@
  *
  * Each lane belongs to a weight row from the start, so nothing is added across lanes.  Up to eight
  * rows of x are multiplied in one pass over a group; more rows take several passes of about equal
- * size, for which the group stays in the first-level cache. */
+ * size, for which the group stays in the first-level cache.  Many rows of x are multiplied strip by
+ * strip. */
 #ifndef LLAMAD_CPU_KERN_PACKED_AVX512_H
 #define LLAMAD_CPU_KERN_PACKED_AVX512_H
 
 #include "codes_avx512.h"
 #include "packed.h"
 
-#define PASS 8u /* largest number of rows of x in a pass */
+#define PASS       8u /* largest number of rows of x in a pass */
+#define STRIP_ROWS 64u /* rows of the weight and of x that stay in the second-level cache */
+#define STRIP_COLS 64u
 
 INLINE __m512i vector(const char *p)
 {
@@ -201,38 +204,51 @@ INLINE const char *packed_later(const struct kern_product *p, uint32_t r)
 	return p->next ? (const char *)p->next + (at - end) : (const char *)p->w;
 }
 
-INLINE void kern_packed_512(uint32_t dtype, const struct kern_product *p)
+/* All of the n_col rows of x from c on times a group. */
+INLINE void packed_group(uint32_t dtype, const struct kern_product *p, uint32_t r, uint32_t c,
+			 uint32_t n_col, const char *later)
 {
-	const uint32_t n_pass = (p->n_col + PASS - 1) / PASS;
+	const char *group = (const char *)p->w + r / 16 * p->w_stride;
+	const uint32_t n_pass = (n_col + PASS - 1) / PASS;
+	const __mmask16 have =
+		(__mmask16)(p->n_row - r < 16 ? (1u << (p->n_row - r)) - 1 : 0xffff);
 
-	for (uint32_t r = 0; r < p->n_row; r += 16) {
-		const char *group = (const char *)p->w + r / 16 * p->w_stride;
-		const char *later = packed_later(p, r);
-		__mmask16 have =
-			(__mmask16)(p->n_row - r < 16 ? (1u << (p->n_row - r)) - 1 : 0xffff);
-
-		for (uint32_t i = 0, c = 0; i < n_pass; i++) {
-			uint32_t n = p->n_col / n_pass + (i < p->n_col % n_pass);
-			const void *const *x = p->x + c;
-			float *const *y = p->y + c;
+	for (uint32_t i = 0; i < n_pass; i++) {
+		uint32_t n = n_col / n_pass + (i < n_col % n_pass);
+		const void *const *x = p->x + c;
+		float *const *y = p->y + c;
 
 #define PACKED_CASE(n)                                                                             \
 	case n:                                                                                    \
 		packed_pass(dtype, group, p->k, x, n, y, r, have, later);                          \
 		break;
-			switch (n) {
-				PACKED_CASE(1)
-				PACKED_CASE(2)
-				PACKED_CASE(3)
-				PACKED_CASE(4)
-				PACKED_CASE(5)
-				PACKED_CASE(6)
-				PACKED_CASE(7)
-				PACKED_CASE(8)
-			}
+		switch (n) {
+			PACKED_CASE(1)
+			PACKED_CASE(2)
+			PACKED_CASE(3)
+			PACKED_CASE(4)
+			PACKED_CASE(5)
+			PACKED_CASE(6)
+			PACKED_CASE(7)
+			PACKED_CASE(8)
+		}
 #undef PACKED_CASE
-			c += n;
-			later = group; /* is there already */
+		c += n;
+		later = group; /* is in the cache already */
+	}
+}
+
+INLINE void kern_packed_512(uint32_t dtype, const struct kern_product *p)
+{
+	for (uint32_t r0 = 0; r0 < p->n_row; r0 += STRIP_ROWS) {
+		uint32_t end = p->n_row - r0 < STRIP_ROWS ? p->n_row : r0 + STRIP_ROWS;
+
+		for (uint32_t c = 0; c < p->n_col; c += STRIP_COLS) {
+			uint32_t n_col = p->n_col - c < STRIP_COLS ? p->n_col - c : STRIP_COLS;
+
+			for (uint32_t r = r0; r < end; r += 16)
+				packed_group(dtype, p, r, c, n_col,
+					     c ? (const char *)p->w : packed_later(p, r));
 		}
 	}
 }

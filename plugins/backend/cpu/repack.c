@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which weights are repacked, and the groups of each; see repack.h. */
+#include "repack.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kern/kern.h"
+
+#define AUTO_SHARE 8u /* "auto": copies take at most this fraction of the available memory */
+
+/* A decision about a weight, found again by the address of its data. */
+struct cpu_repack_choice {
+	const void *data;
+	uint64_t bytes; /* 0: not repacked */
+};
+
+enum { TO_DO = 0, BUSY = 1, READY = 2 };
+
+/* The copy of a weight. */
+struct cpu_packed {
+	const struct kern_packed *kern;
+	char *mem;          /* [n_stack][per_slice] groups */
+	size_t group_bytes;
+	uint32_t per_slice; /* groups */
+	uint8_t *state;     /* [n_stack][per_slice] TO_DO, BUSY, READY; atomic */
+};
+
+/* ---- which weights ---- */
+
+/* Bytes of memory that are available, 0 if unknown. */
+static uint64_t available(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	unsigned long long kib = 0, one;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %llu kB", &one) == 1)
+			kib = one;
+	if (f)
+		(void)fclose(f);
+	return (uint64_t)kib << 10;
+}
+
+enum lmd_status cpu_repack_open(struct cpu_dev *dev, struct lmd_error *err)
+{
+	const char *how = getenv("LLAMAD_CPU_REPACK");
+
+	if (!how || !*how || !strcmp(how, "auto"))
+		dev->repack_limit = available() / AUTO_SHARE;
+	else if (!strcmp(how, "on"))
+		dev->repack_limit = UINT64_MAX;
+	else if (!strcmp(how, "off"))
+		dev->repack_limit = 0;
+	else
+		return lmd_fail(err, LMD_INVALID,
+				"cpu: LLAMAD_CPU_REPACK is '%s', must be auto, on or off", how);
+	return LMD_OK;
+}
+
+void cpu_repack_close(struct cpu_dev *dev)
+{
+	dev->host->free(dev->host->ctx, dev->repack_choices);
+}
+
+static uint32_t groups_of(uint32_t n)
+{
+	return n / KERN_GROUP + (n % KERN_GROUP != 0);
+}
+
+/* Bytes of the copy of a weight; 0 if there is no kernel for it or it is too large. */
+static uint64_t copy_bytes(const struct cpu_dev *dev, const struct lmd_weight_desc *d)
+{
+	const struct lmd_weight_ref *ref = d->ref;
+	const struct kern_packed *kern;
+	uint64_t bytes;
+
+	if (!dev->int8 || !d->n_piece || ref->transform == LMD_TRANSFORM_HEAD_TRANSPOSE)
+		return 0;
+	kern = kern_packed_find(d->dtype, dev->host->cpu(dev->host->ctx)->flags);
+	/* Without vector instructions the rows in the file are as fast. */
+	if (!kern || !kern->flags ||
+	    __builtin_mul_overflow((uint64_t)kern_group_bytes(d->dtype, ref->k),
+				   (uint64_t)groups_of(ref->n) * ref->n_stack, &bytes))
+		return 0;
+	return bytes;
+}
+
+static bool grow(struct cpu_dev *dev)
+{
+	const struct lmd_host *h = dev->host;
+	uint32_t cap = dev->repack_cap ? 2 * dev->repack_cap : 256;
+	struct cpu_repack_choice *v;
+
+	if (dev->n_repack < dev->repack_cap)
+		return true;
+	v = h->alloc(h->ctx, cap * sizeof(*v));
+	if (!v)
+		return false;
+	if (dev->n_repack)
+		memcpy(v, dev->repack_choices, dev->n_repack * sizeof(*v));
+	h->free(h->ctx, dev->repack_choices);
+	dev->repack_choices = v;
+	dev->repack_cap = cap;
+	return true;
+}
+
+uint64_t cpu_repack_bytes(struct cpu_dev *dev, const struct lmd_weight_desc *d)
+{
+	uint64_t bytes = copy_bytes(dev, d);
+
+	if (!bytes || !dev->repack_limit)
+		return 0;
+	for (uint32_t i = 0; i < dev->n_repack; i++)
+		if (dev->repack_choices[i].data == d->pieces[0].data)
+			return dev->repack_choices[i].bytes;
+	if (!grow(dev))
+		return 0;
+	if (bytes > dev->repack_limit - dev->repack_total)
+		bytes = 0;
+	dev->repack_total += bytes;
+	dev->repack_choices[dev->n_repack++] =
+		(struct cpu_repack_choice){.data = d->pieces[0].data, .bytes = bytes};
+	return bytes;
+}
+
+/* ---- the copy of a weight ---- */
+
+enum lmd_status cpu_repack_create(struct cpu_dev *dev, const struct lmd_weight_desc *d,
+				  struct lmd_weight *w, struct lmd_error *err)
+{
+	const struct lmd_host *h = dev->host;
+	uint64_t bytes = cpu_repack_bytes(dev, d);
+	struct cpu_packed *p;
+
+	/* Another weight may begin with the same data, but have another shape. */
+	if (!bytes || bytes != copy_bytes(dev, d) || bytes > SIZE_MAX - KERN_ALIGN)
+		return LMD_OK;
+	p = h->alloc(h->ctx, sizeof(*p));
+	w->packed = p;
+	if (p) {
+		p->kern = kern_packed_find(w->dtype, h->cpu(h->ctx)->flags);
+		p->group_bytes = kern_group_bytes(w->dtype, w->k);
+		p->per_slice = groups_of(w->n);
+		p->state = h->alloc(h->ctx, (size_t)p->per_slice * w->n_stack);
+		p->mem = h->alloc(h->ctx, (size_t)bytes);
+	}
+	if (p && p->state && p->mem)
+		return LMD_OK;
+	cpu_repack_destroy(dev, w);
+	return lmd_fail(err, LMD_NOMEM, "%s: no memory for a repacked copy of %llu bytes", w->name,
+			(unsigned long long)bytes);
+}
+
+void cpu_repack_destroy(const struct cpu_dev *dev, struct lmd_weight *w)
+{
+	const struct lmd_host *h = dev->host;
+
+	if (!w || !w->packed)
+		return;
+	h->free(h->ctx, w->packed->mem);
+	h->free(h->ctx, w->packed->state);
+	h->free(h->ctx, w->packed);
+	w->packed = NULL;
+}
+
+/* Repacks group g of a slice. */
+static void repack(const struct lmd_weight *w, uint32_t slice, uint32_t g, char *to)
+{
+	const void *rows[KERN_GROUP];
+	uint32_t lo = g * KERN_GROUP, n = w->n - lo < KERN_GROUP ? w->n - lo : KERN_GROUP;
+
+	for (uint32_t i = 0; i < n; i++)
+		rows[i] = host_mem_weight_at(w, slice, lo + i);
+	kern_pack(w->dtype, rows, n, w->k, to);
+}
+
+/* Returns false if another thread is repacking the group. */
+static bool make_ready(const struct lmd_weight *w, uint32_t slice, uint32_t g)
+{
+	const struct cpu_packed *p = w->packed;
+	size_t at = (size_t)slice * p->per_slice + g;
+	uint8_t was = __atomic_load_n(&p->state[at], __ATOMIC_ACQUIRE);
+
+	if (was == TO_DO && __atomic_compare_exchange_n(&p->state[at], &was, BUSY, false,
+							__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+		repack(w, slice, g, p->mem + at * p->group_bytes);
+		__atomic_store_n(&p->state[at], READY, __ATOMIC_RELEASE);
+		return true;
+	}
+	return was == READY;
+}
+
+const void *cpu_repack_rows(const struct lmd_weight *w, uint32_t slice, uint32_t lo, uint32_t hi,
+			    size_t *group_bytes)
+{
+	const struct cpu_packed *p = w->packed;
+	bool ready = true;
+
+	if (!p || lo % KERN_GROUP)
+		return NULL;
+	for (uint32_t g = lo / KERN_GROUP; ready && g < groups_of(hi); g++)
+		ready = make_ready(w, slice, g);
+	*group_bytes = p->group_bytes;
+	return ready ? cpu_weight_at(w, slice, lo) : NULL;
+}
+
+const struct kern_packed *cpu_repack_kernel(const struct lmd_weight *w)
+{
+	return w->packed->kern;
+}
+
+const void *cpu_weight_at(const struct lmd_weight *w, uint32_t slice, uint32_t n)
+{
+	const struct cpu_packed *p = w->packed;
+
+	if (!p || slice >= w->n_stack || n >= w->n)
+		return host_mem_weight_at(w, slice, n);
+	return p->mem + ((size_t)slice * p->per_slice + n / KERN_GROUP) * p->group_bytes;
+}
