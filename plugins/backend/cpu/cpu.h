@@ -45,7 +45,7 @@ struct cpu_dev {
 	/* Weights that are repacked (repack.c): bytes allowed and decided, and the decisions. */
 	uint64_t repack_limit, repack_total;
 	struct cpu_repack_choice *repack_choices;
-	uint32_t n_repack, repack_cap;
+	uint32_t n_repack;
 	struct lmd_error error;      /* of the last plan_run */
 };
 

@@ -5,6 +5,7 @@
  * cancellation and running out of memory. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -184,6 +185,70 @@ START_TEST(threads_change_nothing)
 }
 END_TEST
 
+/* Weights that are copied into interleaved groups give the same bits as those in the file. */
+START_TEST(copies_change_nothing)
+{
+	static const struct opcase_set *const sets[] = {&opcase_linear, &opcase_ffn, &opcase_head,
+							&opcase_moe_ffn};
+	static const char *const how[] = {"off", "on"};
+	struct oc_backend be[2];
+	uint32_t n[2] = {0};
+
+	for (int i = 0; i < 2; i++) {
+		ck_assert(!setenv("LLAMAD_CPU_REPACK", how[i], 1));
+		open_cpu(&be[i], fx.cpu, NULL, LMD_ACTIVATIONS_INT8);
+	}
+	for (size_t i = 0; i < LMD_LEN(sets); i++)
+		for (uint32_t j = 0; j < sets[i]->n; j++)
+			for (uint32_t k = 0; k < n_oc_layouts; k++)
+				n[equal(be, sets[i], &sets[i]->cases[j], &oc_layouts[k], 0)]++;
+	for (int i = 0; i < 2; i++)
+		oc_backend_close(&be[i]);
+	LMD_CASES("cpu with and without copies of weights", n[1], n[0], 0);
+	ck_assert_uint_eq(n[0], 0);
+}
+END_TEST
+
+static uint64_t copied(const struct oc_backend *be, const struct lmd_weight_desc *d)
+{
+	struct lmd_weight_plan plan = {.struct_size = sizeof(plan)};
+	struct lmd_error err = {.text = ""};
+
+	ck_assert_msg(be->ops->weight_query(be->state, d, &plan, &err) == LMD_OK, "%s", err.text);
+	return plan.bytes;
+}
+
+/* The copies count as memory, and the environment decides whether there are any. */
+START_TEST(copies_are_reported)
+{
+	static const uint8_t data[2][40 * 36];
+	const struct lmd_weight_ref ref = {.n_stack = 1, .n = 40, .k = 64, .name = "w"};
+	const struct lmd_weight_piece piece = {data, 36, 0, 40, 1};
+	const struct lmd_weight_desc d = {.dtype = LMD_DTYPE_Q4_0,
+					  .ref = &ref,
+					  .n_piece = 1,
+					  .pieces = &piece};
+	bool vector = fx.host->cpu(fx.host->ctx)->flags & LMD_CPU_AVX2;
+	struct lmd_error err = {.text = ""};
+	struct oc_backend be;
+
+	ck_assert(!setenv("LLAMAD_CPU_REPACK", "on", 1));
+	open_cpu(&be, fx.cpu, NULL, LMD_ACTIVATIONS_INT8);
+	/* Three groups of two blocks, each 256 bytes of codes and 32 of scales. */
+	for (int i = 0; i < 2; i++)
+		ck_assert_uint_eq(copied(&be, &d), vector ? 3 * 2 * 288 : 0);
+	oc_backend_close(&be);
+	ck_assert(!setenv("LLAMAD_CPU_REPACK", "off", 1));
+	open_cpu(&be, fx.cpu, NULL, LMD_ACTIVATIONS_INT8);
+	ck_assert_uint_eq(copied(&be, &d), 0);
+	oc_backend_close(&be);
+	ck_assert(!setenv("LLAMAD_CPU_REPACK", "yes", 1));
+	ck_assert_int_eq(oc_backend_open(&be, fx.cpu, fx.host, NULL, LMD_ACTIVATIONS_INT8, &err),
+			 LMD_INVALID);
+	ck_assert_msg(strstr(err.text, "'yes', must be auto, on or off") != NULL, "%s", err.text);
+}
+END_TEST
+
 START_TEST(many_keys)
 {
 	const struct lmi_team_opts opts = {.n = 4, .spin_ns = 0};
@@ -309,6 +374,8 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, matches_ref, 0, (int)LMD_LEN(variants));
 	tcase_add_loop_test(t, threads_change_nothing, 0, 2);
+	tcase_add_test(t, copies_change_nothing);
+	tcase_add_test(t, copies_are_reported);
 	tcase_add_test(t, many_keys);
 	tcase_add_test(t, cancelled);
 	tcase_add_test(t, progress_is_counted);

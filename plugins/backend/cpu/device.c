@@ -48,6 +48,7 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 				   const struct lmd_open_params *p, struct lmd_error *err)
 {
 	struct cpu_dev *dev = state;
+	enum lmd_status st;
 
 	if (p->index)
 		return lmd_fail(err, LMD_NOTFOUND,
@@ -65,9 +66,12 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	dev->half = p->attention == LMD_ATTENTION_HALF;
 	dev->fl = cpu_float_select(host->cpu(host->ctx)->flags);
 	dev->act = kern_act_find(host->cpu(host->ctx)->flags);
-	if (cpu_repack_open(dev, err) != LMD_OK)
-		return LMD_INVALID;
-	return make_points(dev, err);
+	st = cpu_repack_open(dev, err);
+	if (st == LMD_OK)
+		st = make_points(dev, err);
+	if (st != LMD_OK)
+		cpu_repack_close(dev);
+	return st;
 }
 
 static void close_device(void *state)

@@ -122,12 +122,13 @@ static void piece(const struct cpu_x *x, const struct cpu_items *items, uint32_t
 		emit->done(emit->arg, cpu_item(items, first + i), slice, lo, n, s->y[i]);
 }
 
-/* Finds rows [lo, lo + p->n_row) of a slice, repacked if they are or can be, else in the file; lowers
- * p->n_row to those that are contiguous. */
+/* Finds rows [lo, lo + p->n_row) of a slice for n_item items: repacked if that is faster and they
+ * are or can be, else in the file.  Lowers p->n_row to those that are contiguous. */
 static const struct kern_packed *find_rows(const struct lmd_weight *w, const struct kern_linear *lin,
-					   uint32_t slice, uint32_t lo, struct kern_product *p)
+					   uint32_t n_item, uint32_t slice, uint32_t lo,
+					   struct kern_product *p)
 {
-	if (lin->act == KERN_ACT_Q8) {
+	if (lin->act == KERN_ACT_Q8 && w->packed && n_item <= cpu_repack_kernel(w)->most) {
 		p->w = cpu_repack_rows(w, slice, lo, lo + p->n_row, &p->w_stride);
 		if (p->w)
 			return cpu_repack_kernel(w);
@@ -155,7 +156,7 @@ static void product(const struct cpu_run *r, const struct kern_linear *lin, cons
 	p.scratch = s.kern;
 	while (items->count && lo < rows->hi) {
 		p.n_row = rows->hi - lo < most ? rows->hi - lo : most;
-		kern.packed = find_rows(w, lin, rows->slice, lo, &p);
+		kern.packed = find_rows(w, lin, items->count, rows->slice, lo, &p);
 		p.next = lo + p.n_row < rows->hi ? cpu_weight_at(w, rows->slice, lo + p.n_row)
 						 : rows->next;
 		for (uint32_t i = 0; i < items->count; i += step)

@@ -9,6 +9,7 @@
 
 #include "kern/kern.h"
 
+#define MAX_CHOICES 8192u /* weights after these are not repacked */
 #define AUTO_SHARE 8u /* "auto": copies take at most this fraction of the available memory */
 
 /* A decision about a weight, found again by the address of its data. */
@@ -47,6 +48,7 @@ static uint64_t available(void)
 
 enum lmd_status cpu_repack_open(struct cpu_dev *dev, struct lmd_error *err)
 {
+	const struct lmd_host *h = dev->host;
 	const char *how = getenv("LLAMAD_CPU_REPACK");
 
 	if (!how || !*how || !strcmp(how, "auto"))
@@ -58,7 +60,11 @@ enum lmd_status cpu_repack_open(struct cpu_dev *dev, struct lmd_error *err)
 	else
 		return lmd_fail(err, LMD_INVALID,
 				"cpu: LLAMAD_CPU_REPACK is '%s', must be auto, on or off", how);
-	return LMD_OK;
+	dev->repack_choices = h->alloc(h->ctx, MAX_CHOICES * sizeof(*dev->repack_choices));
+	return dev->repack_choices
+		       ? LMD_OK
+		       : lmd_fail(err, LMD_NOMEM, "cpu: no memory for decisions on %u weights",
+				  MAX_CHOICES);
 }
 
 void cpu_repack_close(struct cpu_dev *dev)
@@ -89,25 +95,6 @@ static uint64_t copy_bytes(const struct cpu_dev *dev, const struct lmd_weight_de
 	return bytes;
 }
 
-static bool grow(struct cpu_dev *dev)
-{
-	const struct lmd_host *h = dev->host;
-	uint32_t cap = dev->repack_cap ? 2 * dev->repack_cap : 256;
-	struct cpu_repack_choice *v;
-
-	if (dev->n_repack < dev->repack_cap)
-		return true;
-	v = h->alloc(h->ctx, cap * sizeof(*v));
-	if (!v)
-		return false;
-	if (dev->n_repack)
-		memcpy(v, dev->repack_choices, dev->n_repack * sizeof(*v));
-	h->free(h->ctx, dev->repack_choices);
-	dev->repack_choices = v;
-	dev->repack_cap = cap;
-	return true;
-}
-
 uint64_t cpu_repack_bytes(struct cpu_dev *dev, const struct lmd_weight_desc *d)
 {
 	uint64_t bytes = copy_bytes(dev, d);
@@ -117,7 +104,7 @@ uint64_t cpu_repack_bytes(struct cpu_dev *dev, const struct lmd_weight_desc *d)
 	for (uint32_t i = 0; i < dev->n_repack; i++)
 		if (dev->repack_choices[i].data == d->pieces[0].data)
 			return dev->repack_choices[i].bytes;
-	if (!grow(dev))
+	if (dev->n_repack == MAX_CHOICES)
 		return 0;
 	if (bytes > dev->repack_limit - dev->repack_total)
 		bytes = 0;

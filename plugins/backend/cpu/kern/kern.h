@@ -131,7 +131,8 @@ const struct kern_linear *kern_linear_at(size_t i);
 struct kern_packed {
 	uint32_t dtype;  /* enum lmd_dtype of the rows in the file */
 	uint64_t flags;  /* LMD_CPU_* flags that it needs */
-	const char *isa; /* "c", "vnni" */
+	const char *isa; /* "c", "avx2", "vnni" */
+	uint32_t most;   /* with more rows of x the exact kernel is faster */
 	/* p->w: a group, aligned to KERN_ALIGN; p->w_stride: bytes from group to group; the last
 	 * group may have fewer rows; p->host, p->points and p->scratch are not used. */
 	void (*run)(const struct kern_packed *self, const struct kern_product *p);

@@ -131,7 +131,7 @@ static void run(const struct kern_packed *self, const struct kern_product *p)
 					 r % KERN_GROUP, p->x[c], p->k);
 }
 
-#define KERNEL(type) {.dtype = LMD_DTYPE_##type, .isa = "c", .run = run}
+#define KERNEL(type) {.dtype = LMD_DTYPE_##type, .isa = "c", .most = UINT32_MAX, .run = run}
 
 const struct kern_packed kern_packed_c[] = {
 	KERNEL(Q4_0), KERNEL(Q4_1), KERNEL(Q5_0),   KERNEL(Q5_1),   KERNEL(Q8_0),  KERNEL(Q4_K),

@@ -114,4 +114,19 @@ static inline size_t kern_packed_bytes(uint32_t dtype, uint32_t k)
 	return (n + KERN_ALIGN - 1) / KERN_ALIGN * KERN_ALIGN;
 }
 
+/* Distance of prefetches, in bytes. */
+#define KERN_PACKED_AHEAD 0x6000
+
+/* What is read KERN_PACKED_AHEAD bytes after the group of row r: groups of the product, or what
+ * follows it. */
+static inline const char *kern_packed_later(const struct kern_product *p, uint32_t r)
+{
+	size_t at = r / KERN_GROUP * p->w_stride + KERN_PACKED_AHEAD;
+	size_t end = (p->n_row + KERN_GROUP - 1) / KERN_GROUP * p->w_stride;
+
+	if (at < end)
+		return (const char *)p->w + at;
+	return p->next ? (const char *)p->next + (at - end) : (const char *)p->w;
+}
+
 #endif /* LLAMAD_CPU_KERN_PACKED_H */

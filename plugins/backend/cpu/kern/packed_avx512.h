@@ -193,17 +193,6 @@ INLINE void packed_pass(uint32_t dtype, const char *group, uint32_t k, const voi
 		_mm512_mask_storeu_ps(y[i] + at, have, sum[i]);
 }
 
-/* Groups that are not the first ones of a product prefetch this far ahead. */
-INLINE const char *packed_later(const struct kern_product *p, uint32_t r)
-{
-	size_t at = r / 16 * p->w_stride + KERN_PREFETCH_BYTES;
-	size_t end = (p->n_row + 15) / 16 * p->w_stride;
-
-	if (at < end)
-		return (const char *)p->w + at;
-	return p->next ? (const char *)p->next + (at - end) : (const char *)p->w;
-}
-
 /* All of the n_col rows of x from c on times a group. */
 INLINE void packed_group(uint32_t dtype, const struct kern_product *p, uint32_t r, uint32_t c,
 			 uint32_t n_col, const char *later)
@@ -238,7 +227,7 @@ INLINE void packed_group(uint32_t dtype, const struct kern_product *p, uint32_t 
 	}
 }
 
-INLINE void kern_packed_512(uint32_t dtype, const struct kern_product *p)
+INLINE void packed_product(uint32_t dtype, const struct kern_product *p)
 {
 	for (uint32_t r0 = 0; r0 < p->n_row; r0 += STRIP_ROWS) {
 		uint32_t end = p->n_row - r0 < STRIP_ROWS ? p->n_row : r0 + STRIP_ROWS;
@@ -248,7 +237,7 @@ INLINE void kern_packed_512(uint32_t dtype, const struct kern_product *p)
 
 			for (uint32_t r = r0; r < end; r += 16)
 				packed_group(dtype, p, r, c, n_col,
-					     c ? (const char *)p->w : packed_later(p, r));
+					     c ? (const char *)p->w : kern_packed_later(p, r));
 		}
 	}
 }
@@ -259,11 +248,11 @@ INLINE void kern_packed_512(uint32_t dtype, const struct kern_product *p)
 	{                                                                                          \
 		(void)self;                                                                        \
 		if (p->n_col)                                                                      \
-			kern_packed_512(LMD_DTYPE_##type, p);                                      \
+			packed_product(LMD_DTYPE_##type, p);                                      \
 	}
 #define KERN_PACKED_VNNI_ENTRY(type)                                                               \
 	{                                                                                          \
-		.dtype = LMD_DTYPE_##type, .isa = "vnni",                                          \
+		.dtype = LMD_DTYPE_##type, .isa = "vnni", .most = UINT32_MAX,                      \
 		.flags = LMD_CPU_AVX2 | LMD_CPU_AVX512 | LMD_CPU_AVX512_VNNI, .run = run_##type    \
 	}
 

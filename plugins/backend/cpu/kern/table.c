@@ -27,6 +27,9 @@ static const struct kern_packed *const packed[] = {
 #ifdef KERN_WITH_AVX512
 	kern_packed_vnni,
 #endif
+#ifdef KERN_WITH_AVX2
+	kern_packed_avx2,
+#endif
 	kern_packed_c,
 };
 

@@ -11,7 +11,7 @@ extern const struct kern_linear kern_exact_c[], kern_exact_avx2[], kern_exact_vn
 extern const struct kern_linear kern_small_avx2[], kern_small_vnni[];
 extern const struct kern_linear kern_float_c[], kern_float_avx2[], kern_float_avx512[];
 
-extern const struct kern_packed kern_packed_c[], kern_packed_vnni[];
+extern const struct kern_packed kern_packed_c[], kern_packed_avx2[], kern_packed_vnni[];
 
 extern const struct kern_act kern_act_c, kern_act_avx2;
 
