@@ -118,6 +118,27 @@ LMD_EXPORT enum lmd_status lmd_client_open(struct lmd_client **out,
 	return LMD_OK;
 }
 
+enum lmd_status lmi_client_create(struct lmd_client **out,
+				  struct lmi_client_transport *own_transport, const char *url,
+				  struct lmd_error *err)
+{
+	struct lmd_client *c = lmi_alloc(1, sizeof(*c));
+	enum lmd_status st;
+
+	if (!c) {
+		own_transport->ops->close(own_transport);
+		return lmd_fail(err, LMD_NOMEM, "no memory for a client");
+	}
+	c->transport = own_transport;
+	(void)snprintf(c->url, sizeof(c->url), "%s", url);
+	st = hello(c, err);
+	if (st == LMD_OK)
+		*out = c;
+	else
+		lmd_client_close(c);
+	return st;
+}
+
 LMD_EXPORT void lmd_client_close(struct lmd_client *c)
 {
 	if (!c)

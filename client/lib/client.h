@@ -21,6 +21,11 @@ struct lmd_client {
 	bool admin;
 };
 
+/* Creates a client over a transport, and says hello.  Takes ownership of the transport. */
+enum lmd_status lmi_client_create(struct lmd_client **out,
+				  struct lmi_client_transport *own_transport, const char *url,
+				  struct lmd_error *err);
+
 /* A decoded reply and its memory. */
 struct lmi_client_answer {
 	struct lmi_wire_reply r;
