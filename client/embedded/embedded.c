@@ -24,6 +24,7 @@
 #include "core/base/clock.h"
 #include "core/base/jobs.h"
 #include "core/base/mailbox.h"
+#include "core/plugin/host_services.h"
 #include "proto/proto.h"
 #include "service/service.h"
 
@@ -42,7 +43,9 @@ struct call {
 
 struct embedded {
 	struct lmi_client_transport transport; /* must be first */
-	const struct lmd_host *host;
+	struct lmd_host *host;
+	struct lmi_plugin_registry *plugins;
+	bool own; /* host and plugins */
 	struct lmi_svc_principal who;
 	struct lmi_service *service;
 	struct lmi_jobs *io, *work;
@@ -214,6 +217,10 @@ static void embedded_close(struct lmi_client_transport *t)
 		close(e->wake_fd);
 	(void)pthread_cond_destroy(&e->ended);
 	(void)pthread_mutex_destroy(&e->lock);
+	if (e->own) {
+		lmi_plugin_registry_destroy(e->plugins);
+		lmi_host_destroy(e->host);
+	}
 	lmi_free(e);
 }
 
@@ -287,10 +294,17 @@ enum lmd_status lmi_embedded_open(struct lmd_client **out, const struct lmi_embe
 	struct embedded *e = lmi_alloc(1, sizeof(*e));
 	enum lmd_status st;
 
-	if (!e)
+	if (!e) {
+		if (o->own) {
+			lmi_plugin_registry_destroy(o->plugins);
+			lmi_host_destroy(o->host);
+		}
 		return lmd_fail(err, LMD_NOMEM, "no memory for a client");
+	}
 	e->transport.ops = &embedded_ops;
 	e->host = o->host;
+	e->plugins = o->plugins;
+	e->own = o->own;
 	e->who = (struct lmi_svc_principal){.uid = geteuid(),
 					    .gid = getegid(),
 					    .pid = getpid(),

@@ -12,8 +12,11 @@
 #define LMI_EMBEDDED_URL "embedded:"
 
 struct lmi_embedded_opts {
-	const struct lmd_host *host; /* both must outlive the client */
+	struct lmd_host *host;
 	struct lmi_plugin_registry *plugins;
+	/* The client destroys both when it is closed, and if it cannot be opened.  Otherwise they must
+	 * outlive it. */
+	bool own;
 	/* of every model; what the service fills in is ignored, see struct lmi_service_opts */
 	struct lmi_engine_model_opts model;
 };

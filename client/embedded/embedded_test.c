@@ -92,6 +92,7 @@ static void generate(const char *model, lmd_token *out, uint32_t n)
 
 START_TEST(requests)
 {
+	static const char *const not_here[] = {"models", "keys", "shutdown", "config_reload"};
 	struct lmd_server server = {.struct_size = sizeof(server)};
 	char *reply;
 
@@ -106,7 +107,12 @@ START_TEST(requests)
 					 &err),
 			 LMD_NOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "/nonexistent"));
-	ck_assert_int_eq(lmd_client_call(client, "models", NULL, &reply, &err), LMD_UNSUPPORTED);
+	OK(lmd_client_call(client, "plugins", NULL, &reply, &err));
+	ck_assert_ptr_nonnull(strstr(reply, "\"sampler\""));
+	lmd_client_free(reply);
+	for (size_t i = 0; i < LMD_LEN(not_here); i++)
+		ck_assert_int_eq(lmd_client_call(client, not_here[i], NULL, &reply, &err),
+				 LMD_UNSUPPORTED);
 }
 END_TEST
 

@@ -86,9 +86,8 @@ static struct lmd_client_opts widen(const struct lmd_client_opts *given)
 	return o;
 }
 
-LMD_EXPORT enum lmd_status lmd_client_open(struct lmd_client **out,
-					   const struct lmd_client_opts *opts,
-					   struct lmd_error *err)
+enum lmd_status lmi_client_open_url(struct lmd_client **out, const struct lmd_client_opts *opts,
+				    struct lmd_error *err)
 {
 	const struct lmd_client_opts o = widen(opts);
 	struct lmd_client *c = lmi_alloc(1, sizeof(*c));

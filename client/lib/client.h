@@ -21,6 +21,9 @@ struct lmd_client {
 	bool admin;
 };
 
+/* Connects to the server at opts->url: lmd_client_open without "embedded:". */
+enum lmd_status lmi_client_open_url(struct lmd_client **out, const struct lmd_client_opts *opts,
+				    struct lmd_error *err);
 /* Creates a client over a transport, and says hello.  Takes ownership of the transport. */
 enum lmd_status lmi_client_create(struct lmd_client **out,
 				  struct lmi_client_transport *own_transport, const char *url,

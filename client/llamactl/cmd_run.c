@@ -255,7 +255,7 @@ static enum lmd_status open_model(struct lmi_ctl *ctl, const char *path, struct 
 	if (st != LMD_OK)
 		return st;
 	o = (struct lmi_embedded_opts){
-		.host = engine.inst.host, .plugins = engine.inst.registry, .model = engine.inst};
+		.host = ctl->host, .plugins = engine.inst.registry, .model = engine.inst};
 	o.model.n_seq = o.model.n_out = 1; /* a step returns the logits of one row */
 	if (lmi_arg_flag(&ctl->args, "interactive")) /* one more, retained for the next answer */
 		o.model.n_seq = o.model.n_out = 2;
