@@ -29,7 +29,7 @@ export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 mkdir -m 755 "$dir/plugins"
 for mk in "$src"/examples/*/Makefile; do
 	name=$(basename "$(dirname "$mk")")
-	[ "$name" != client-c ] || continue # tested by tests/clients
+	case $name in client-c | library-c) continue ;; esac # tested by tests/clients
 	cp -r "$(dirname "$mk")" "$dir/$name"
 	chmod -R u+w "$dir/$name"
 	make -s -C "$dir/$name" CC="${LMD_TEST_CC:-cc}" \

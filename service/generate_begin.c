@@ -138,7 +138,9 @@ static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_
 {
 	const struct lmi_wire_req_generate *q = &a->req->u.generate;
 	struct lmi_service *svc = a->svc;
-	uint64_t lease = q->has_lease_ms ? (uint64_t)q->lease_ms : svc->limits.lease_default;
+	uint64_t lease = q->has_lease_ms   ? (uint64_t)q->lease_ms
+			 : svc->o.embedded ? UINT64_MAX / LMI_NS_PER_MS
+					   : svc->limits.lease_default;
 	uint64_t timeout =
 		q->has_timeout_ms ? (uint64_t)q->timeout_ms : svc->limits.timeout_default;
 	struct lmi_svc_generation *g = lmi_alloc(1, sizeof(*g));
@@ -163,7 +165,8 @@ static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_
 	*a->copy = (struct lmi_svc_copy){0};
 	lmi_svc_idempotency_key_reply_init(&g->pending_reply, a);
 	g->serial = ++svc->serial;
-	g->deadline_ns = a->now + timeout * LMI_NS_PER_MS;
+	g->deadline_ns = svc->o.embedded && !q->has_timeout_ms ? UINT64_MAX
+							       : a->now + timeout * LMI_NS_PER_MS;
 	g->ready_ns = UINT64_MAX;
 	g->next = svc->generations;
 	if (g->next)

@@ -13,6 +13,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	struct lmi_svc_prompt p = {.seed = g->seed,
 				   .tokens = g->tokens.id,
 				   .n_tokens = g->tokens.n,
+				   .retain = svc->o.embedded && svc->o.inst.n_seq > 1,
 				   .constraint = g->constraint,
 				   .shown = &g->answer_format.shown,
 				   .n_max = svc->limits.output_max,

@@ -58,6 +58,8 @@ static enum lmd_status check_file(const struct lmi_svc_loaded_model *r, struct l
 {
 	const struct lmi_store_model *m = &r->record->m.v[0];
 
+	if (r->svc->o.embedded)
+		return LMD_OK; /* the caller has just named the file */
 	if (m->state == LMI_STORE_QUARANTINED)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"the model is quarantined, since it crashed the server");
@@ -72,10 +74,11 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 	*o = (struct lmi_engine_opts){.inst = svc->o.inst, .in_line = svc->o.in_line};
 	o->inst.registry = svc->o.plugins;
 	o->inst.host = svc->o.host;
-	o->inst.share_kv = true;
 	o->inst.path = r->record->m.v[0].files[0].path;
 	o->inst.label = r->record->m.v[0].name;
-	o->inst.n_seq = l->n_seq ? l->n_seq : (uint32_t)svc->limits.max_running;
+	if (l->n_seq || !svc->o.embedded)
+		o->inst.n_seq = l->n_seq ? l->n_seq : (uint32_t)svc->limits.max_running;
+	o->inst.share_kv = !svc->o.embedded || o->inst.n_seq > 1;
 	o->inst.n_ctx = l->n_ctx ? l->n_ctx : o->inst.n_ctx;
 	o->inst.n_batch = l->n_batch ? l->n_batch : o->inst.n_batch;
 	o->inst.n_thread = l->n_thread ? l->n_thread : o->inst.n_thread;
@@ -112,11 +115,11 @@ static bool on_load(void *arg, enum lmi_engine_load_phase phase, uint64_t done, 
 	(void)phase;
 	atomic_store(&r->load_done, done);
 	atomic_store(&r->load_total, total);
-	if (atomic_exchange(&r->posted, true))
-		return true; /* the previous message has not been delivered yet */
-	r->message.deliver = on_progress;
-	lmi_mailbox_post(r->svc->o.mailbox, &r->message);
-	return true; /* never cancels the load */
+	if (!atomic_exchange(&r->posted, true)) { /* the previous message has been delivered */
+		r->message.deliver = on_progress;
+		lmi_mailbox_post(r->svc->o.mailbox, &r->message);
+	}
+	return !atomic_load(&r->svc->stopping);
 }
 
 static void run_open(void *arg)

@@ -96,7 +96,8 @@ static void load_failed(struct lmi_service *svc, struct lmi_svc_loaded_model *r)
 
 	m->loading = NULL;
 	pause = note_failure(svc, m, &err);
-	svc->o.host->log(svc->o.host->ctx, "service", LMD_LOG_WARN,
+	svc->o.host->log(svc->o.host->ctx, "service",
+			 svc->o.embedded || svc->stopping ? LMD_LOG_INFO : LMD_LOG_WARN,
 			 "model failed to load; model=%s failures=%u: %s", lmi_svc_model_name(m),
 			 m->n_fail, err.text);
 	lmi_svc_loaded_model_destroy(svc, r);

@@ -62,6 +62,30 @@ static void remember(struct lmi_service *svc, const char *name, struct lmi_svc_m
 	svc->n_name++;
 }
 
+/* Finds the model of a file, for a service without a registry. */
+static void find_file(struct lmi_service *svc, uint64_t now, struct lmi_svc_lookup *l,
+		      const struct lmd_str *path)
+{
+	struct lmi_svc_model_record *record;
+	struct lmi_svc_model *m = NULL;
+	char shown[80], name[LMI_STORE_PATH_MAX + 1];
+
+	if (!path->len || path->len >= sizeof(name) || memchr(path->ptr, 0, path->len)) {
+		(void)lmd_fail(&l->err, LMD_NOTFOUND, "model: '%s' is not a path",
+			       lmi_printable(shown, sizeof(shown), path->ptr, path->len));
+	} else {
+		memcpy(name, path->ptr, path->len);
+		name[path->len] = 0;
+		m = lmi_svc_model_find(svc, name);
+	}
+	if (!m && l->err.status == LMD_OK) {
+		l->err.status = lmi_svc_model_record_of_file(&record, name, &l->err);
+		if (l->err.status == LMD_OK)
+			l->err.status = lmi_svc_model_get_or_create(svc, record, &m, &l->err);
+	}
+	l->found(l, now, m, &l->err);
+}
+
 static void run(void *arg)
 {
 	struct lmi_svc_lookup *l = arg;
@@ -113,6 +137,10 @@ void lmi_svc_lookup_start(struct lmi_service *svc, uint64_t now, struct lmi_svc_
 	l->svc = svc;
 	l->err = (struct lmd_error){0};
 	l->epoch = svc->names_epoch;
+	if (svc->o.embedded) {
+		find_file(svc, now, l, name);
+		return;
+	}
 	if (!name->len || name->len > LMI_STORE_NAME_MAX || memchr(name->ptr, 0, name->len)) {
 		l->err.status = lmd_fail(&l->err, LMD_NOTFOUND, "model: no model has the name '%s'",
 					 lmi_printable(shown, sizeof(shown), name->ptr, name->len));

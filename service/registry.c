@@ -59,7 +59,7 @@ static enum lmd_status begin(struct lmi_svc_call **out, const struct lmi_svc_req
 	struct found *f;
 	enum lmd_status st;
 
-	if (!a->svc->o.store)
+	if (!a->svc->o.store && !(a->svc->o.embedded && a->req->op == LMI_WIRE_OP_INFO))
 		return lmd_fail(err, LMD_UNSUPPORTED, "this server has no registry");
 	st = lmi_svc_call_create(out, a, err);
 	if (st != LMD_OK)
@@ -367,8 +367,15 @@ static void answer_info(struct lmi_svc_call *c)
 static void run_find(void *arg)
 {
 	struct lmi_svc_call *c = arg;
+	const struct lmd_str *path = &c->copy.req.u.info.model;
 	struct found *f = c->data;
+	char text[LMI_STORE_PATH_MAX + 1];
 
+	if (c->svc->o.embedded) {
+		(void)snprintf(text, sizeof(text), "%.*s", (int)path->len, path->ptr);
+		c->err.status = lmi_svc_models_of_file(&f->models, text, &c->err);
+		return;
+	}
 	c->err.status = lmi_store_model_find(c->svc->o.store, f->name, &f->models, &c->err);
 	if (c->err.status == LMD_OK)
 		c->err.status = lmi_store_alias_list(c->svc->o.store, &f->aliases, &c->err);

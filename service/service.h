@@ -86,8 +86,9 @@ struct lmi_service_opts {
 	struct lmi_jobs *io;           /* opens and closes engines, reads and hashes files */
 	struct lmi_jobs *work;         /* tokenises long texts */
 	struct lmi_mailbox *mailbox;   /* of all three queues; drained in lmi_service_tick */
-	struct lmi_engine_model_opts inst;     /* backend, threads, context ... of every model; registry,
-					 * host, path and n_seq are filled in by the service */
+	/* backend, threads, context ... of every model; registry, host, path and progress are
+	 * filled in by the service, and so is n_seq unless the service is embedded */
+	struct lmi_engine_model_opts inst;
 	const char *const *model_dirs; /* [n_model_dirs] admins may give paths below these
 					 * folders; none if n_model_dirs is 0 */
 	uint32_t n_model_dirs;
@@ -98,6 +99,11 @@ struct lmi_service_opts {
 	const struct lmi_service_hooks *hooks; /* copied; NULL: none */
 	const char *version;                   /* version of the daemon, for hello and status */
 	bool in_line; /* engines have no threads: each tick runs one step of each engine */
+	/* The service of one program, for its own use, without a store.  Models are named by path.
+	 * Generations have no deadline and their streams no lease.  n_seq is that of inst (0 = 1);
+	 * if it is above 1, an engine retains the sequence of its latest generation, so that the
+	 * next one can reuse a common prefix. */
+	bool embedded;
 };
 
 /* Returns LMD_INVALID if a limit is out of range, or LMD_NOMEM. */

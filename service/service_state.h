@@ -4,6 +4,8 @@
 #ifndef LLAMAD_SERVICE_SERVICE_STATE_H
 #define LLAMAD_SERVICE_SERVICE_STATE_H
 
+#include <stdatomic.h>
+
 #include "proto/proto.h"
 #include "service/idempotency.h"
 #include "service/limits.h"
@@ -22,7 +24,8 @@ struct lmi_service {
 	struct lmi_service_hooks hooks;
 	struct lmi_wire_id boot;
 	uint64_t start_ns, now; /* now: time of the latest call */
-	bool closed, stopping;
+	bool closed;
+	_Atomic bool stopping; /* also read by jobs that load a model */
 
 	struct lmi_svc_streams streams;
 	struct lmi_svc_idempotency_keys idempotency_keys;

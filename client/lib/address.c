@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "client/lib/conn.h"
+#include "client/lib/client.h"
 #include "core/base/default_socket.h"
 
 #define IPC "ipc://"

@@ -3,7 +3,7 @@
  * Requests as JSON. */
 #include <string.h>
 
-#include "client/lib/conn.h"
+#include "client/lib/client.h"
 #include "client/lib/members.h"
 
 #include "core/base/alloc.h"
@@ -36,7 +36,7 @@ LMD_EXPORT enum lmd_status lmd_client_call(struct lmd_client *c, const char *op,
 	enum lmd_status st = call_op(c, op, members, &a, err);
 
 	if (st == LMD_OK)
-		st = lmi_wire_json(&b, nng_msg_body(a.msg), nng_msg_len(a.msg), err);
+		st = lmi_wire_json(&b, a.msg.p, a.msg.n, err);
 	if (st == LMD_OK && !lmi_wire_buf_add(&b, "", 1))
 		st = lmd_fail(err, LMD_NOMEM, "no memory for a reply of %zu bytes", b.n);
 	if (st == LMD_OK)

@@ -1,64 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * conn.h - internals of the client library: a connection, and requests as structs of proto/.
- *
- * llamactl also uses this interface, where the public header would require a detour over JSON. */
+ * conn.h - a connection to a server: the transport over a socket. */
 #ifndef LLAMAD_CLIENT_LIB_CONN_H
 #define LLAMAD_CLIENT_LIB_CONN_H
 
-#include <nng/nng.h>
-
+#include "client/lib/transport.h"
 #include "llamad/client.h"
-#include "proto/proto.h"
 
-#define LMI_CLIENT_URL 512
-
-struct lmd_client {
-	nng_socket sock;
-	bool open;
-	uint32_t connect_ms, call_ms;
-	char url[LMI_CLIENT_URL];
-	bool is_default; /* the caller gave no URL */
-	char version[72];
-	char name[129];
-	char key[LMI_WIRE_LIMIT_SECRET_BYTES + 1]; /* "": none */
-	bool admin;
-};
-
-/* A decoded reply and its memory. */
-struct lmi_client_answer {
-	struct lmi_wire_reply r;
-	nng_msg *msg;
-	struct lmd_arena *arena;
-};
-/* A zeroed struct is allowed. */
-void lmi_client_reply_fini(struct lmi_client_answer *a);
-
-/* Sends the request and waits at most call_ms + extra_ms for its reply.  If the connection breaks,
- * reconnects within connect_ms and repeats the request; one that is not idempotent gets a rid if it
- * has none.  After a reconnect over TCP, sends hello first.  An error of the server becomes the
- * returned status and error message.  On failure *out is empty. */
-enum lmd_status lmi_client_exchange(struct lmd_client *c, struct lmi_wire_request *req,
-				    uint32_t extra_ms, struct lmi_client_answer *out,
-				    struct lmd_error *err);
-/* Like lmi_client_exchange, for an encoded request of `op`. */
-enum lmd_status lmi_client_exchange_bytes(struct lmd_client *c, enum lmi_wire_op op, const void *p,
-					  size_t n, uint32_t extra_ms,
-					  struct lmi_client_answer *out, struct lmd_error *err);
-
-/* Parses an id of 2 * sizeof(id->b) hexadecimal digits; returns false if it is not one. */
-bool lmi_client_id(struct lmi_wire_id *id, const char *hex, size_t n);
-/* Returns the monotonic time in ms. */
-uint64_t lmi_client_now_ms(void);
-
-/* Writes 32 random hexadecimal digits and a terminating zero. */
-#define LMI_CLIENT_IDEMPOTENCY_KEY_SIZE 33
-enum lmd_status lmi_client_idempotency_key(char out[LMI_CLIENT_IDEMPOTENCY_KEY_SIZE],
-					   struct lmd_error *err);
-
-/* Opens a stream for reading from item after + 1 on.  hold_ms < 0: the server's default. */
-enum lmd_status lmi_client_stream_open(struct lmd_client *c, const struct lmi_wire_id *id,
-				       uint64_t after, int32_t hold_ms, struct lmd_stream **out,
-				       struct lmd_error *err);
+/* Connects to url, which must be an address that lmi_client_url_check accepts; the other options
+ * are those of o, without defaults.  Does not authenticate.  If a connection breaks later, requests
+ * reconnect within connect_ms and are repeated until call_ms + extra_ms have passed. */
+enum lmd_status lmi_client_connect(struct lmi_client_transport **out, const char *url,
+				   const struct lmd_client_opts *o, struct lmd_error *err);
 
 #endif /* LLAMAD_CLIENT_LIB_CONN_H */

@@ -3,7 +3,7 @@
  * Generations from the public struct; members that are not set are left to the server. */
 #include <string.h>
 
-#include "client/lib/conn.h"
+#include "client/lib/client.h"
 #include "client/lib/members.h"
 
 #include "core/base/alloc.h"

@@ -8,7 +8,7 @@
 #include <msgpack.h>
 #include <string.h>
 
-#include "client/lib/conn.h"
+#include "client/lib/client.h"
 #include "proto/buf.h"
 
 static void pack_str(msgpack_packer *pk, const char *s, size_t n)

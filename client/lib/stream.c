@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/lib/conn.h"
+#include "client/lib/client.h"
 
 #include "core/base/alloc.h"
 
@@ -183,7 +183,7 @@ LMD_EXPORT enum lmd_status lmd_stream_next(struct lmd_stream *s, struct lmd_item
 
 	if (s->over)
 		return lmd_fail(err, LMD_INVALID, "stream %s has ended", s->hex);
-	while (s->at >= s->answer.r.u.next.n_items || !s->answer.msg) {
+	while (s->at >= s->answer.r.u.next.n_items || !s->answer.msg.own) {
 		uint64_t now = lmi_client_now_ms(), left = end > now ? end - now : 0;
 		enum lmd_status st = fetch(s, left < WAIT_MS ? (uint32_t)left : WAIT_MS, err);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl run: generates an answer with the engine inside this program. Standard output carries
- * the answer and nothing else. */
+ * llamactl run: generates an answer with the engine inside this program, which is a client of a
+ * service in the same process; everything else is as in `generate`. Standard output carries the
+ * answer and nothing else. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,189 +11,219 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/embedded/embedded.h"
+#include "client/lib/client.h"
 #include "client/llamactl/answer_opts.h"
+#include "client/llamactl/embedded.h"
+#include "client/llamactl/generation.h"
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/prompt_input.h"
-#include "client/llamactl/local_generate.h"
-#include "client/llamactl/conversation.h"
+#include "client/llamactl/remote.h"
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
-#include "core/text/chat/chat.h"
 
-/* State shared by all answers of one run. */
-struct run {
-	struct lmi_ctl *ctl;
-	struct lmi_engine *e;
-	struct lmi_ctl_chat_args chat;
-	bool use_template; /* prompts go through a chat template; otherwise they are plain text */
-	bool parse; /* answers are split by the answer parser */
+/* ---- a conversation ---- */
+
+/* What was said so far: messages or, without a chat template, tokens. */
+struct history {
+	struct lmi_wire_chat_message *messages; /* [n]; owns their contents */
+	uint32_t n, cap;
+	struct lmi_text_token_buf tokens;
 };
 
-/* ---- one prompt ---- */
-
-static uint32_t encode_flags(const struct lmi_args *a)
-{
-	return (lmi_arg_flag(a, "no-special") ? 0 : LMD_ENCODE_ADD_SPECIAL) |
-	       (lmi_arg_flag(a, "parse-special") ? LMD_ENCODE_PARSE_SPECIAL : 0);
-}
-
-/* Encodes the prompt of the command line, or all of standard input, as tokens. */
-static enum lmd_status read_prompt(struct run *r, struct lmi_text_token_buf *out,
-				   struct lmi_chat_answer_format *answer_format,
+/* Adds a message. role must be a constant; the text is copied. */
+static enum lmd_status add_message(struct history *h, const char *role, const char *text, size_t n,
 				   struct lmd_error *err)
 {
-	struct lmi_ctl_conversation conversation = {0};
-	const char *p;
-	char *in;
-	size_t n;
-	enum lmd_status st =
-		lmi_ctl_read_prompt(lmi_arg_str(&r->ctl->args, "prompt"), &p, &n, &in, err);
+	char *copy;
 
-	if (st == LMD_OK && !r->use_template)
-		st = lmi_tokenizer_encode(lmi_engine_tokenizer(r->e), p, n,
-					  encode_flags(&r->ctl->args), out, err);
-	if (st == LMD_OK && r->use_template) {
-		st = lmi_ctl_conversation_begin(&conversation, &r->chat, err);
-		if (st == LMD_OK)
-			st = lmi_ctl_conversation_add(&conversation, "user", p, n, err);
-		if (st == LMD_OK)
-			st = lmi_ctl_conversation_encode(&conversation, r->e, &r->chat,
-							 !lmi_arg_flag(&r->ctl->args, "no-special"),
-							 out, answer_format, err);
-		lmi_ctl_conversation_fini(&conversation);
+	if (h->n == h->cap) {
+		uint32_t cap = h->cap ? 2 * h->cap : 8;
+		struct lmi_wire_chat_message *m = lmi_realloc(h->messages, cap, sizeof(*m));
+
+		if (!m)
+			return lmd_fail(err, LMD_NOMEM, "no memory for %u messages", cap);
+		h->messages = m;
+		h->cap = cap;
 	}
-	if (st == LMD_OK && !out->n)
-		st = lmd_fail(err, LMD_INVALID, "the prompt is empty: it has no tokens");
-	free(in);
-	return st;
+	copy = lmi_strndup(n ? text : "", n);
+	if (!copy)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a message of %zu bytes", n);
+	h->messages[h->n++] =
+		(struct lmi_wire_chat_message){.role = {.ptr = role, .len = strlen(role)},
+					       .content = {.ptr = copy, .len = n}};
+	return LMD_OK;
 }
 
-static enum lmd_status run_once(struct run *r, struct lmd_error *err)
+static void history_fini(struct history *h)
 {
-	struct lmi_ctl_local_answer a = {.e = r->e,
-					 .printer = {.json = lmi_arg_flag(&r->ctl->args, "json")}};
-	struct lmi_text_token_buf tokens = {0};
-	enum lmd_status st = lmi_ctl_answer_printer_init(&a.printer, r->ctl, err);
-
-	if (st == LMD_OK)
-		st = read_prompt(r, &tokens, r->parse ? &a.answer_format : NULL, err);
-	if (st == LMD_OK)
-		st = lmi_ctl_local_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
-	lmi_ctl_answer_printer_end_line(&a.printer, st);
-	if (st == LMD_OK && a.printer.json)
-		lmi_ctl_local_answer_json(&a);
-	if (st == LMD_CANCELLED)
-		st = lmd_fail(err, st, "stopped by a signal");
-	lmi_ctl_local_answer_fini(&a);
-	lmi_text_token_buf_fini(&tokens);
-	return st;
+	for (uint32_t i = 0; i < h->n; i++)
+		lmi_free((void *)(uintptr_t)h->messages[i].content.ptr);
+	lmi_free(h->messages);
+	lmi_text_token_buf_fini(&h->tokens);
 }
-
-/* ---- many ---- */
 
 /* An answer that Ctrl-C ended before its first character leaves "^C" on the line. */
-static void end_turn(struct lmi_ctl_local_answer *a, enum lmd_status st)
+static void end_turn(struct lmi_ctl_answer *a, enum lmd_status st)
 {
 	lmi_ctl_answer_printer_end_line(&a->printer, st);
 	if (st == LMD_CANCELLED && !a->printer.last_byte && isatty(STDIN_FILENO))
 		putc('\n', stderr);
 }
 
-/* Plain text: each line is appended to everything so far, and the model continues the whole. */
-static enum lmd_status continue_text(struct run *r, struct lmi_text_token_buf *history,
-				     const char *line, size_t n, struct lmd_error *err)
+/* Appends the tokens of a line to the history. */
+static enum lmd_status add_line(struct lmi_ctl_generation *g, struct history *h, const char *line,
+				size_t n, struct lmd_error *err)
 {
-	uint32_t flags = encode_flags(&r->ctl->args);
-	struct lmi_ctl_local_answer a = {.e = r->e};
-	struct lmi_text_token_buf more = {0};
-	enum lmd_status st;
+	const struct lmi_wire_req_generate *q = &g->req.u.generate;
+	struct lmi_client_answer reply;
+	struct lmi_wire_request req;
+	struct lmd_client *c;
+	enum lmd_status st = lmi_ctl_client(g->ctl, &c, err);
 
-	if (history->n) /* begin tokens belong only at the very beginning */
-		flags &= ~LMD_ENCODE_ADD_SPECIAL;
-	st = lmi_tokenizer_encode(lmi_engine_tokenizer(r->e), line, n, flags, &more, err);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_TOKENIZE);
+	req.u.tokenize.model = q->model;
+	req.u.tokenize.text = (struct lmd_str){.ptr = line, .len = n};
+	req.u.tokenize.parse_special = q->parse_special;
+	/* begin tokens belong only at the very beginning */
+	req.u.tokenize.add_special = q->add_special && !h->tokens.n;
 	if (st == LMD_OK)
-		st = lmi_text_token_buf_append(history, more.id, more.n, err);
-	if (st == LMD_OK)
-		st = lmi_ctl_local_generate(r->ctl, &a, &r->chat, history->id, history->n, err);
-	end_turn(&a, st);
-	if (st == LMD_OK || st == LMD_CANCELLED) {
-		/* token healing took tokens back; the answer contains their text */
-		history->n = a.n_prompt_kept;
-		st = lmi_text_token_buf_append(history, a.tokens.id, a.tokens.n, err);
-	}
-	lmi_ctl_local_answer_fini(&a);
-	lmi_text_token_buf_fini(&more);
+		st = lmi_client_exchange(c, &req, 0, &reply, err);
+	if (st != LMD_OK)
+		return st;
+	st = lmi_text_token_buf_append(&h->tokens, reply.r.u.tokenize.tokens,
+				       reply.r.u.tokenize.n_tokens, err);
+	lmi_client_reply_fini(&reply);
 	return st;
 }
 
-/* A conversation: the template renders all of it again; the engine keeps the KV cache of the
- * common prefix and computes from the first token that differs. */
-static enum lmd_status answer_turn(struct run *r, struct lmi_ctl_conversation *conversation,
+/* Plain text: each line is appended to everything so far, and the model continues the whole. */
+static enum lmd_status continue_text(struct lmi_ctl_generation *g, struct history *h,
+				     const char *line, size_t n, struct lmd_error *err)
+{
+	struct lmi_wire_req_generate *q = &g->req.u.generate;
+	struct lmi_ctl_answer a = {.keep_tokens = true};
+	enum lmd_status st = add_line(g, h, line, n, err);
+
+	if (st == LMD_OK) {
+		q->has_tokens = true;
+		q->tokens = h->tokens.id;
+		q->n_tokens = (uint32_t)h->tokens.n;
+		q->parse = false;
+		st = lmi_ctl_generate(g, &a, err);
+	}
+	end_turn(&a, st);
+	/* Token healing took tokens back; the answer contains their text.  How many is not known
+	 * of an answer that was stopped, which is then forgotten. */
+	if (st == LMD_OK)
+		h->tokens.n = a.done.n_prompt;
+	if (st == LMD_OK || (st == LMD_CANCELLED && !q->heal)) {
+		enum lmd_status added = lmi_text_token_buf_append(&h->tokens, a.tokens.id,
+								  a.tokens.n, err);
+
+		st = added == LMD_OK ? st : added;
+	}
+	lmi_ctl_answer_fini(&a);
+	return st;
+}
+
+/* The template renders the whole conversation again; the engine keeps the KV cache of the common
+ * prefix and computes from the first token that differs. */
+static enum lmd_status answer_turn(struct lmi_ctl_generation *g, struct history *h,
 				   const char *line, size_t n, struct lmd_error *err)
 {
-	struct lmi_ctl_local_answer a = {.e = r->e, .printer = {.collect = true}};
-	struct lmi_text_token_buf tokens = {0};
-	enum lmd_status st = lmi_ctl_answer_printer_init(&a.printer, r->ctl, err);
+	struct lmi_wire_req_generate *q = &g->req.u.generate;
+	struct lmi_ctl_answer a = {.printer = {.collect = true}};
+	enum lmd_status added, st = lmi_ctl_answer_printer_init(&a.printer, g->ctl, err);
 
 	n -= n && line[n - 1] == '\n';
 	if (st == LMD_OK)
-		st = lmi_ctl_conversation_add(conversation, "user", line, n, err);
-	if (st == LMD_OK)
-		st = lmi_ctl_conversation_encode(conversation, r->e, &r->chat,
-						 !lmi_arg_flag(&r->ctl->args, "no-special"),
-						 &tokens, r->parse ? &a.answer_format : NULL, err);
-	if (st == LMD_OK)
-		st = lmi_ctl_local_generate(r->ctl, &a, &r->chat, tokens.id, tokens.n, err);
+		st = add_message(h, "user", line, n, err);
+	if (st == LMD_OK) {
+		q->has_messages = true;
+		q->messages = h->messages;
+		q->n_messages = h->n;
+		st = lmi_ctl_generate(g, &a, err);
+	}
 	end_turn(&a, st);
-	if (st == LMD_OK || st == LMD_CANCELLED)
-		st = lmi_ctl_conversation_add(conversation, "assistant", a.printer.text.p,
-					      a.printer.text.n, err);
-	lmi_ctl_local_answer_fini(&a);
-	lmi_text_token_buf_fini(&tokens);
+	if (st == LMD_OK || st == LMD_CANCELLED) {
+		added = add_message(h, "assistant", a.printer.text.p, a.printer.text.n, err);
+		st = added == LMD_OK ? st : added;
+	}
+	lmi_ctl_answer_fini(&a);
 	return st;
 }
 
-static enum lmd_status run_interactive(struct run *r, struct lmd_error *err)
+/* Returns whether prompts go through a chat template; otherwise they are plain text. */
+static enum lmd_status wants_template(struct lmi_ctl_generation *g, bool *out,
+				      struct lmd_error *err)
 {
-	const char *first = lmi_arg_str(&r->ctl->args, "prompt");
-	struct lmi_text_token_buf history = {0};
-	struct lmi_ctl_conversation conversation = {0};
-	enum lmd_status st =
-		r->use_template ? lmi_ctl_conversation_begin(&conversation, &r->chat, err) : LMD_OK;
+	struct lmi_client_answer reply;
+	struct lmi_wire_request req;
+	struct lmd_client *c;
+	enum lmd_status st;
+
+	*out = g->chat.needs_template;
+	if (*out || g->req.u.generate.raw)
+		return LMD_OK;
+	lmi_wire_request_init(&req, LMI_WIRE_OP_INFO);
+	req.u.info.model = g->req.u.generate.model;
+	st = lmi_ctl_client(g->ctl, &c, err);
+	if (st == LMD_OK)
+		st = lmi_client_exchange(c, &req, 0, &reply, err);
+	if (st != LMD_OK)
+		return st;
+	*out = reply.r.u.info.has_chat_template;
+	lmi_client_reply_fini(&reply);
+	return LMD_OK;
+}
+
+/* Reads the next line; *n < 0: the end of standard input, or a signal. */
+static void read_line(char **line, size_t *cap, ssize_t *n)
+{
+	bool terminal = isatty(STDIN_FILENO);
+
+	lmi_ctl_interrupt_clear();
+	if (terminal)
+		fputs("> ", stderr);
+	/* a terminal delivers one line at a time: none waits in the buffer */
+	*n = !terminal || lmi_ctl_wait_stdin() ? getline(line, cap, stdin) : -1;
+	if (*n < 0 && terminal)
+		putc('\n', stderr); /* ends the line of the "> " */
+}
+
+static enum lmd_status run_interactive(struct lmi_ctl_generation *g, struct lmd_error *err)
+{
+	const char *first = lmi_arg_str(&g->ctl->args, "prompt");
+	struct history h = {0};
+	bool use_template = false;
 	char *line = NULL;
 	size_t cap = 0;
+	enum lmd_status st = wants_template(g, &use_template, err);
 
+	if (st == LMD_OK && g->chat.system.ptr)
+		st = add_message(&h, "system", g->chat.system.ptr, g->chat.system.len, err);
 	while (st == LMD_OK) {
 		const char *p = first;
 		ssize_t n = first ? (ssize_t)strlen(first) : 0;
 
 		if (!first) {
-			lmi_ctl_interrupt_clear();
-			if (isatty(STDIN_FILENO))
-				fputs("> ", stderr);
-			/* a terminal delivers one line at a time: none waits in the buffer */
-			if (!isatty(STDIN_FILENO) || lmi_ctl_wait_stdin())
-				n = getline(&line, &cap, stdin);
-			else
-				n = -1;
+			read_line(&line, &cap, &n);
 			p = line;
 		}
 		if (n < 0) {
-			if (isatty(STDIN_FILENO))
-				putc('\n', stderr); /* ends the line of the "> " */
 			*err = (struct lmd_error){0}; /* leaving at the prompt needs no message */
 			st = lmi_ctl_interrupted() ? LMD_CANCELLED : LMD_OK;
 			break;
 		}
 		first = NULL;
-		st = r->use_template ? answer_turn(r, &conversation, p, (size_t)n, err)
-				     : continue_text(r, &history, p, (size_t)n, err);
-		if (st == LMD_OK && lmi_ctl_interrupt_signal() == SIGTERM)
-			st = lmd_fail(err, LMD_CANCELLED, "stopped by a signal");
+		st = use_template ? answer_turn(g, &h, p, (size_t)n, err)
+				  : continue_text(g, &h, p, (size_t)n, err);
+		if (st == LMD_CANCELLED && lmi_ctl_interrupt_signal() == SIGINT)
+			st = LMD_OK; /* Ctrl-C ended this answer only */
 	}
 	free(line);
-	lmi_ctl_conversation_fini(&conversation);
-	lmi_text_token_buf_fini(&history);
+	history_fini(&h);
 	return st;
 }
 
@@ -214,53 +245,31 @@ static enum lmd_status check_file(const char *path, struct lmd_error *err)
 			lmi_printable_path(shown, sizeof(shown), path), path);
 }
 
-/* Called before a prompt is read: template options need a template. */
-static enum lmd_status check_template(const struct run *r, struct lmd_error *err)
+/* Opens the client in this process, and loads the file. */
+static enum lmd_status open_model(struct lmi_ctl *ctl, const char *path, struct lmd_error *err)
 {
-	if (!r->use_template || r->chat.template.ptr ||
-	    lmi_chat_has_template(lmi_engine_chat(r->e)))
-		return LMD_OK;
-	return lmd_fail(err, LMD_NOTFOUND,
-			"the model has no chat template, which --system, --template-arg and "
-			"--tools need: name one (usually --template chatml), or use --raw "
-			"without these options");
-}
-
-static enum lmd_status open_engine(struct run *r, const char *path, struct lmd_error *err)
-{
-	bool interactive = lmi_arg_flag(&r->ctl->args, "interactive");
-	struct lmi_engine_opts o;
-	sigset_t mask, old;
-	enum lmd_status st = lmi_ctl_embedded_opts(r->ctl, path, &o, err);
+	struct lmi_engine_opts engine;
+	struct lmi_embedded_opts o;
+	enum lmd_status st = lmi_ctl_embedded_opts(ctl, path, &engine, err);
 
 	if (st != LMD_OK)
 		return st;
-	o.inst.n_out = 1; /* a step returns the logits of one row */
-	if (interactive) {
-		/* the previous answer's sequence stays until the next one has begun */
-		o.inst.n_seq = o.inst.n_out = 2;
-		o.inst.share_kv = true;
-	}
-	/* the engine's threads inherit the mask, so that signals interrupt this thread */
-	lmi_ctl_interrupt_install();
-	(void)sigemptyset(&mask);
-	(void)sigaddset(&mask, SIGINT);
-	(void)sigaddset(&mask, SIGTERM);
-	(void)pthread_sigmask(SIG_BLOCK, &mask, &old);
-	st = lmi_engine_open(&r->e, &o, err);
+	o = (struct lmi_embedded_opts){
+		.host = ctl->host, .plugins = engine.inst.registry, .model = engine.inst};
+	o.model.n_seq = o.model.n_out = 1; /* a step returns the logits of one row */
+	if (lmi_arg_flag(&ctl->args, "interactive")) /* one more, retained for the next answer */
+		o.model.n_seq = o.model.n_out = 2;
+	st = lmi_embedded_open(&ctl->client, &o, err);
 	if (st == LMD_OK)
-		lmi_ctl_interrupt_wake(lmi_engine_fd(r->e));
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (st == LMD_CANCELLED)
-		return lmd_fail(err, st, "stopped by a signal");
-	return lmi_ctl_name_file(st, path, err);
+		st = lmi_ctl_remote_job(ctl, "load", json_pack("{s:s}", "model", path), err);
+	return st == LMD_CANCELLED ? st : lmi_ctl_name_file(st, path, err);
 }
 
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *path = lmi_arg_pos(&ctl->args, 0);
 	bool interactive = lmi_arg_flag(&ctl->args, "interactive");
-	struct run r = {.ctl = ctl};
+	struct lmi_ctl_generation g;
 	enum lmd_status st;
 
 	if (interactive && lmi_arg_flag(&ctl->args, "json"))
@@ -268,22 +277,13 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	st = check_file(path, err);
 	if (st != LMD_OK)
 		return st;
-	st = lmi_ctl_chat_args(ctl, &r.chat, err);
+	lmi_ctl_interrupt_install();
+	st = lmi_ctl_generation_init(&g, ctl, err);
 	if (st == LMD_OK)
-		st = open_engine(&r, path, err);
-	if (st == LMD_OK) {
-		r.use_template =
-			!lmi_arg_flag(&ctl->args, "raw") &&
-			(r.chat.needs_template || lmi_chat_has_template(lmi_engine_chat(r.e)));
-		r.parse =
-			r.use_template && lmi_ctl_answer_printer_wants_parsing(&ctl->args, &r.chat);
-		st = check_template(&r, err);
-	}
+		st = open_model(ctl, path, err);
 	if (st == LMD_OK)
-		st = interactive ? run_interactive(&r, err) : run_once(&r, err);
-	lmi_ctl_interrupt_wake(-1);
-	lmi_engine_fini(r.e);
-	lmi_ctl_chat_args_fini(&r.chat);
+		st = interactive ? run_interactive(&g, err) : lmi_ctl_generate_once(&g, false, err);
+	lmi_ctl_generation_fini(&g);
 	return st;
 }
 

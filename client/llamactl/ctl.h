@@ -36,7 +36,6 @@ struct lmi_ctl {
 	struct lmi_engine_adapter_ref *adapters;
 	uint32_t n_adapters;
 	struct lmi_ctl_progress load_bar; /* for the model that embedded.h is opening */
-	uint64_t load_ns;	      /* when opening began */
 };
 
 /* Return the host, whose log level is that of --log, and the registry of the plugins in

@@ -4,7 +4,6 @@
 #include "client/llamactl/embedded.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "client/llamactl/interrupt.h"
 #include "core/base/alloc.h"
@@ -77,24 +76,12 @@ static enum lmd_status adapter_args(struct lmi_ctl *ctl, struct lmi_engine_model
 	return st;
 }
 
-/* Most models are loaded before anybody could read a bar. */
-#define SHOW_AFTER_NS 300000000ull
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static bool on_load(void *arg, enum lmi_engine_load_phase phase, uint64_t done, uint64_t total)
 {
 	static const char *const names[] = {"read", "weights"};
 	struct lmi_ctl *ctl = arg;
 
-	if (now_ns() - ctl->load_ns > SHOW_AFTER_NS)
-		lmi_ctl_progress_show(&ctl->load_bar, names[phase], done, total);
+	lmi_ctl_progress_show(&ctl->load_bar, names[phase], done, total);
 	if (done >= total)
 		lmi_ctl_progress_end(&ctl->load_bar);
 	return !lmi_ctl_interrupted();
@@ -127,7 +114,6 @@ enum lmd_status lmi_ctl_embedded_opts(struct lmi_ctl *ctl, const char *path,
 			 .progress_arg = ctl,
 			 .pooling = LMD_POOL_UNSET}};
 	lmi_ctl_progress_init(&ctl->load_bar);
-	ctl->load_ns = now_ns();
 	st = lmi_ctl_host(ctl, &o->host, err);
 	if (st == LMD_OK)
 		st = lmi_ctl_registry(ctl, &o->registry, err);

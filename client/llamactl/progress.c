@@ -12,6 +12,7 @@
 #define BAR	    30
 #define REDRAW_NS   100000000  /* ns between two redraws */
 #define ESTIMATE_NS 2000000000 /* ns of a phase before the time left is estimated */
+#define SHOW_AFTER_NS 300000000 /* most work is done before anybody could read a bar */
 
 static int64_t now(void)
 {
@@ -25,7 +26,8 @@ void lmi_ctl_progress_init(struct lmi_ctl_progress *p)
 {
 	const char *term = getenv("TERM");
 
-	*p = (struct lmi_ctl_progress){.on = isatty(STDERR_FILENO) && term && strcmp(term, "dumb")};
+	*p = (struct lmi_ctl_progress){.on = isatty(STDERR_FILENO) && term && strcmp(term, "dumb"),
+				       .made_ns = now()};
 }
 
 /* Writes ", 2m05s left", or nothing. */
@@ -54,6 +56,8 @@ void lmi_ctl_progress_show(struct lmi_ctl_progress *p, const char *phase, uint64
 	if (!p->on)
 		return;
 	at = now();
+	if (at - p->made_ns < SHOW_AFTER_NS)
+		return;
 	if (!p->phase || strcmp(p->phase, phase) != 0) {
 		p->phase = phase;
 		p->begun_ns = at;

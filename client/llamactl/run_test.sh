@@ -118,9 +118,9 @@ holds "a closed pipe has no message" [ ! -s "$dir/err" ]
 refused 1 "$dir/nothing.gguf: no such file$" run "$dir/nothing.gguf" -p x
 refused 1 '^llamactl run: mine: no such file; to use .* daemon: llamactl generate mine$' run mine -p x
 refused 1 "^llamactl run: the model has no text vocabulary" run "$dir/window.gguf" -p Hello
-refused 1 'exceed the context of 4' run "$model" -p 'Hello there' -c 4
+refused 1 'exceed the context size of 4' run "$model" -p 'Hello there' -c 4
 refused 1 "backend 'nonsense'\|nonsense" run "$model" -p x --backend nonsense
-refused 1 '^llamactl run: the prompt is empty' run "$model" -p ''
+refused 1 '^llamactl run: prompt: 0 tokens, at least 1 is required' run "$model" -p ''
 head -c 16777217 /dev/zero | ctl run "$model" >"$dir/out" 2>"$dir/err"
 holds "a prompt that is too long" grep -q 'standard input: more than 16777216 bytes$' "$dir/err"
 refused 2 'is below -1' run "$model" -p x -n -5

@@ -11,17 +11,15 @@
 #include "core/base/arena.h"
 #include "core/engine/sample.h"
 
-#define ARENA_BYTES (64u << 20)
-
 struct row {
-	const char *opt, *member;
+	const char *opt;
 	enum lmi_opt_type type;
-	/* offset in struct lmi_sampler_params: int64_t for LMI_OPT_INT, else double */
-	size_t field;
+	/* offset in struct lmi_wire_req_generate: int64_t for LMI_OPT_INT, else double */
+	size_t member_at;
 };
 
 #define ROW(type_, opt_, member_, field_, value_, min_, max_, def_, doc_)                          \
-	{opt_, #member_, LMI_OPT_##type_, offsetof(struct lmi_sampler_params, field_)},
+	{opt_, LMI_OPT_##type_, offsetof(struct lmi_wire_req_generate, member_)},
 static const struct row rows[] = {LMI_CTL_SAMPLING(ROW)};
 
 /* "ID=X" */
@@ -86,159 +84,89 @@ static enum lmd_status chain_text(struct lmi_ctl *ctl, const char **out, struct 
 	return LMD_OK;
 }
 
-static enum lmd_status read_params(struct lmi_sampler_params *p, const struct lmi_args *a,
-				   struct lmd_arena *arena, struct lmd_error *err)
+/* Converts the text of --chain. */
+static enum lmd_status read_chain(struct lmi_wire_req_generate *q, const char *text,
+				  struct lmd_arena *arena, struct lmd_error *err)
+{
+	struct lmi_sampler_spec *specs;
+	struct lmi_wire_sampler *chain;
+	uint32_t n;
+	enum lmd_status st =
+		lmi_sampler_specs_parse(text, strlen(text), arena, &specs, &n, err);
+
+	if (st != LMD_OK) {
+		lmd_error_prefix(err, "--chain");
+		return st;
+	}
+	chain = lmi_arena_array(arena, n + 1, sizeof(*chain));
+	for (uint32_t i = 0; chain && i < n; i++) {
+		uint32_t n_args = specs[i].n_args;
+		struct lmi_wire_arg *args =
+			lmi_arena_array(arena, n_args + 1, sizeof(*args));
+
+		if (!args)
+			return lmd_fail(err, LMD_NOMEM, "no memory for samplers");
+		for (uint32_t k = 0; k < n_args; k++)
+			args[k] = (struct lmi_wire_arg){.name = specs[i].args[k].name,
+								.type = specs[i].args[k].type,
+								.v = specs[i].args[k].v};
+		chain[i] = (struct lmi_wire_sampler){
+			.name = specs[i].name, .args = args, .n_args = n_args};
+	}
+	if (!chain)
+		return lmd_fail(err, LMD_NOMEM, "no memory for samplers");
+	q->has_chain = true;
+	q->chain = chain;
+	q->n_chain = n;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_ctl_arg_texts(const struct lmi_args *a, const char *opt,
+				  struct lmd_arena *arena, const struct lmd_str **out, uint32_t *n,
+				  struct lmd_error *err)
 {
 	const char *const *list;
-	uint32_t n = lmi_arg_list(a, "dry-breaker", &list);
-	struct lmd_str *breakers = lmi_arena_array(arena, n + 1, sizeof(*breakers));
-	struct lmd_bias *bias;
-	enum lmd_status st;
+	struct lmd_str *v;
 
-	lmi_sampler_params_default(p);
+	*n = lmi_arg_list(a, opt, &list);
+	v = lmi_arena_array(arena, *n + 1, sizeof(*v));
+	if (!v)
+		return lmd_fail(err, LMD_NOMEM, "--%s: no memory for %u texts", opt, *n);
+	for (uint32_t i = 0; i < *n; i++)
+		v[i] = (struct lmd_str){.ptr = list[i], .len = strlen(list[i])};
+	*out = v;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_ctl_sampling(struct lmi_wire_req_generate *q, struct lmi_ctl *ctl,
+				 struct lmd_arena *arena, struct lmd_error *err)
+{
+	const struct lmi_args *a = &ctl->args;
+	const char *order = lmi_arg_str(a, "order"), *chain;
+	struct lmd_bias *bias;
+	enum lmd_status st = chain_text(ctl, &chain, err);
+
+	if (st != LMD_OK || chain)
+		return st == LMD_OK ? read_chain(q, chain, arena, err) : st;
 	for (size_t i = 0; i < LMD_LEN(rows); i++) {
-		char *field = (char *)p + rows[i].field;
+		char *member = (char *)q + rows[i].member_at;
 
 		if (!lmi_arg_given(a, rows[i].opt))
 			continue;
 		if (rows[i].type == LMI_OPT_INT)
-			*(int64_t *)(void *)field = lmi_arg_int(a, rows[i].opt);
+			*(int64_t *)(void *)member = lmi_arg_int(a, rows[i].opt);
 		else
-			*(double *)(void *)field = lmi_arg_float(a, rows[i].opt);
+			*(double *)(void *)member = lmi_arg_float(a, rows[i].opt);
 	}
-	st = parse_biases(a, arena, &bias, &p->n_bias, err);
-	if (st != LMD_OK)
-		return st;
-	p->bias = bias;
-	if (!breakers)
-		return lmd_fail(err, LMD_NOMEM, "no memory for %u texts", n);
-	for (uint32_t i = 0; i < n; i++)
-		breakers[i] = (struct lmd_str){.ptr = list[i], .len = strlen(list[i])};
-	p->dry_breakers = n ? breakers : NULL;
-	p->n_dry_breakers = n;
-	return LMD_OK;
-}
-
-/* Builds the chain from the parameters and --order. */
-static enum lmd_status ordered(struct lmi_ctl_sampling_chain *c, const struct lmi_args *a,
-			       int64_t n_ctx, struct lmd_error *err)
-{
-	const char *order = lmi_arg_str(a, "order");
-	struct lmi_sampler_params *p = lmi_arena_array(c->arena, 1, sizeof(*p));
-	struct lmi_sampler_spec_list *list = lmi_arena_array(c->arena, 1, sizeof(*list));
-	char *names = lmi_arena_array(c->arena, LMI_SAMPLER_ORDER_MAX, 1);
-	enum lmd_status st;
-
-	if (!p || !list || !names)
-		return lmd_fail(err, LMD_NOMEM, "no memory for samplers");
-	st = read_params(p, a, c->arena, err);
-	p->n_ctx = n_ctx;
+	if (order) {
+		q->has_order = true;
+		q->order = (struct lmd_str){.ptr = order, .len = strlen(order)};
+	}
+	st = lmi_ctl_arg_texts(a, "dry-breaker", arena, &q->dry_breakers, &q->n_dry_breakers, err);
+	q->has_dry_breakers = q->n_dry_breakers > 0;
 	if (st == LMD_OK)
-		st = lmi_sampler_specs_order(
-			list, p, (struct lmd_str){.ptr = order, .len = order ? strlen(order) : 0},
-			names, err);
-	if (st == LMD_OK) {
-		c->specs = list->spec;
-		c->n_specs = list->n;
-	}
-	return st;
-}
-
-enum lmd_status lmi_ctl_sampling_chain(struct lmi_ctl_sampling_chain *out, struct lmi_ctl *ctl,
-				       int64_t n_ctx, struct lmd_error *err)
-{
-	struct lmi_sampler_spec *specs;
-	const char *text;
-	enum lmd_status st = chain_text(ctl, &text, err);
-
-	*out = (struct lmi_ctl_sampling_chain){0};
-	if (st != LMD_OK)
-		return st;
-	out->arena = lmi_arena_create(ARENA_BYTES);
-	if (!out->arena)
-		return lmd_fail(err, LMD_NOMEM, "no memory for samplers");
-	if (!text)
-		return ordered(out, &ctl->args, n_ctx, err);
-	st = lmi_sampler_specs_parse(text, strlen(text), out->arena, &specs, &out->n_specs, err);
+		st = parse_biases(a, arena, &bias, &q->n_logit_bias, err);
 	if (st == LMD_OK)
-		out->specs = specs;
-	else
-		lmd_error_prefix(err, "--chain");
+		q->logit_bias = bias;
 	return st;
-}
-
-void lmi_ctl_sampling_chain_fini(struct lmi_ctl_sampling_chain *c)
-{
-	lmi_arena_destroy(c->arena);
-	*c = (struct lmi_ctl_sampling_chain){0};
-}
-
-/* ---- members of a request ---- */
-
-static enum lmd_status give_chain(json_t *m, const char *text, struct lmd_error *err)
-{
-	json_error_t je;
-	json_t *chain = json_loads(text, 0, &je);
-
-	if (!json_is_array(chain)) {
-		json_decref(chain);
-		return lmd_fail(err, LMD_INVALID, "--chain: %s",
-				chain ? "must be a JSON array of samplers" : je.text);
-	}
-	(void)json_object_set_new(m, "chain", chain);
-	return LMD_OK;
-}
-
-static enum lmd_status give_biases(json_t *m, const struct lmi_args *a, struct lmd_error *err)
-{
-	struct lmd_arena *arena = lmi_arena_create(ARENA_BYTES);
-	json_t *list = json_array();
-	struct lmd_bias *bias;
-	uint32_t n;
-	enum lmd_status st = arena ? parse_biases(a, arena, &bias, &n, err)
-				   : lmd_fail(err, LMD_NOMEM, "no memory for biases");
-
-	for (uint32_t i = 0; st == LMD_OK && i < n; i++) {
-		json_t *x = isinf(bias[i].bias) ? json_string("-inf")
-						: json_real((double)bias[i].bias);
-
-		(void)json_array_append_new(list, json_pack("[i, o]", (int)bias[i].id, x));
-	}
-	if (st == LMD_OK && n)
-		(void)json_object_set(m, "logit_bias", list);
-	lmi_arena_destroy(arena);
-	json_decref(list);
-	return st;
-}
-
-enum lmd_status lmi_ctl_sampling_members(json_t *m, struct lmi_ctl *ctl, struct lmd_error *err)
-{
-	const struct lmi_args *a = &ctl->args;
-	const char *order = lmi_arg_str(a, "order"), *chain;
-	const char *const *list;
-	uint32_t n = lmi_arg_list(a, "dry-breaker", &list);
-	enum lmd_status st = chain_text(ctl, &chain, err);
-	json_t *texts;
-
-	if (st != LMD_OK || chain)
-		return st == LMD_OK ? give_chain(m, chain, err) : st;
-	texts = json_array();
-
-	for (size_t i = 0; i < LMD_LEN(rows); i++) {
-		const char *opt = rows[i].opt;
-
-		if (lmi_arg_given(a, opt))
-			(void)json_object_set_new(m, rows[i].member,
-						  rows[i].type == LMI_OPT_INT
-							  ? json_integer(lmi_arg_int(a, opt))
-							  : json_real(lmi_arg_float(a, opt)));
-	}
-	for (uint32_t i = 0; i < n; i++)
-		(void)json_array_append_new(texts, json_string(list[i]));
-	if (n)
-		(void)json_object_set(m, "dry_breakers", texts);
-	json_decref(texts);
-	if (order)
-		(void)json_object_set_new(m, "order", json_string(order));
-	return give_biases(m, a, err);
 }

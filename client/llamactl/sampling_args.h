@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * sampling_args.h - sampling options: one table for the command line, the embedded engine and the
- * daemon. */
+ * sampling_args.h - sampling options: one table for the command line and the protocol. */
 #ifndef LLAMAD_LLAMACTL_SAMPLING_ARGS_H
 #define LLAMAD_LLAMACTL_SAMPLING_ARGS_H
 
-#include <jansson.h>
-
 #include "client/llamactl/ctl.h"
-#include "core/engine/sample.h"
+#include "proto/proto.h"
 
 /* X(type of option, option, member of the protocol's generate, member of struct lmi_sampler_params,
  *   name of the value, minimum, maximum, default, text) */
@@ -100,22 +97,14 @@
 		"the token."}
 /* clang-format on */
 
-/* The sampler chain of the command line: that of --chain, or the one that the sampling options
- * give in the order of --order. */
-struct lmi_ctl_sampling_chain {
-	/* [n_specs]; valid until lmi_ctl_sampling_chain_fini */
-	const struct lmi_sampler_spec *specs;
-	uint32_t n_specs;
-	struct lmd_arena *arena; /* holds all of it */
-};
+/* Sets the sampling members of a request whose options were given.  What they point to is in the
+ * arena or belongs to ctl. */
+enum lmd_status lmi_ctl_sampling(struct lmi_wire_req_generate *q, struct lmi_ctl *ctl,
+				 struct lmd_arena *arena, struct lmd_error *err);
 
-/* n_ctx: the context in tokens, used for windows of -1. A zeroed *out may be passed to _fini after
- * a failure. */
-enum lmd_status lmi_ctl_sampling_chain(struct lmi_ctl_sampling_chain *out, struct lmi_ctl *ctl,
-				       int64_t n_ctx, struct lmd_error *err);
-void lmi_ctl_sampling_chain_fini(struct lmi_ctl_sampling_chain *c);
-
-/* Adds the options that were given as members of a generate request. */
-enum lmd_status lmi_ctl_sampling_members(json_t *m, struct lmi_ctl *ctl, struct lmd_error *err);
+/* Returns the values of an option that may be repeated, as an array in the arena. */
+enum lmd_status lmi_ctl_arg_texts(const struct lmi_args *a, const char *opt,
+				  struct lmd_arena *arena, const struct lmd_str **out, uint32_t *n,
+				  struct lmd_error *err);
 
 #endif /* LLAMAD_LLAMACTL_SAMPLING_ARGS_H */

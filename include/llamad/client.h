@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * client.h - the C client of llamad (library llamad-client).
+ * client.h - the C client of llamad.
  *
- * A client is a connection.  A request has one reply; an operation that takes time (a generation, a
+ * A client is a connection to a server, or the engine in this process: the library llamad has both,
+ * the library llamad-client connects to servers only.  A request has one reply; an operation that takes time (a generation, a
  * load) is a stream of numbered items, which lmd_stream_next fetches.  No item is lost: if the
  * connection breaks, the same call reconnects and continues after the last item.
  *
@@ -43,19 +44,42 @@ struct lmd_stream;
 
 /* ---- connection ---- */
 
+/* The engine in this process.  Zero and NULL mean the default. */
+struct lmd_engine_opts {
+	uint32_t struct_size;
+	uint32_t n_thread;    /* compute threads; 0 = one per processor */
+	uint32_t n_ctx;	      /* context length of a generation in tokens; 0 = the model's, or what
+			       * fits in memory */
+	uint32_t n_seq;	      /* generations of a model at a time; 0 = 1.  If it is above 1, the
+			       * next generation reuses the common prefix of the latest one */
+	const char *backend;  /* name; NULL = the best available */
+	uint32_t device;      /* number of the backend's device */
+	uint32_t log_level;   /* 0 = errors, 1 = warnings, 2 = information; to standard error */
+	const char *kv_type;  /* type of the KV cache, such as "q8_0"; NULL = the backend's choice */
+	uint64_t memory_limit; /* bytes of a model; 0 = the machine's available memory */
+	const char *const *plugin_dirs; /* [n_plugin_dirs] searched before the default folders */
+	uint32_t n_plugin_dirs;
+};
+
 /* Zero and NULL mean the default. */
 struct lmd_client_opts {
 	uint32_t struct_size;
 	uint32_t connect_ms; /* maximum time to connect in ms; 0 = 5000 */
 	uint32_t call_ms;    /* maximum time to wait for a reply in ms; 0 = 30000 */
-	const char *url;     /* "ipc:///run/llamad/llamad.sock", "tcp://host:port", "tls+tcp://...";
-			      * NULL = lmd_client_default_url */
+	const char *url;     /* "ipc:///run/llamad/llamad.sock", "tcp://host:port", "tls+tcp://...",
+			      * "embedded:"; NULL = lmd_client_default_url */
 	const char *key;     /* for tcp and tls+tcp: secret of an API key */
 	const char *ca_file; /* for tls+tcp: trusted certificates; NULL = the system's */
 	const char *name;    /* name of the program, for the server's log */
+	const struct lmd_engine_opts *engine; /* for "embedded:"; NULL = the defaults */
 };
 
 /* Connects and authenticates; later reconnects do the same.  opts may be NULL for the defaults.
+ * The url "embedded:" opens the engine in this process: models are named by the paths of their
+ * files, a generation has no deadline and its stream no lease, and models stay in memory until they
+ * are unloaded or the client is closed.  A process may open any number of them.  What a request
+ * needs is done while one of the client's threads waits for a reply or an item.
+ * LMD_UNSUPPORTED: the program is linked with the library llamad-client, which has no engine.
  * LMD_IO: the server cannot be reached, or its certificate is not trusted; LMD_DENIED: the key is
  * missing, wrong or has expired; LMD_BUSY: too many wrong keys came from this address. */
 LMD_EXPORT enum lmd_status lmd_client_open(struct lmd_client **out,

@@ -31,7 +31,7 @@ ctl generate full -p "$prompt" -n $n --seed 3 --ignore-eos \
 	--chain '[{"sampler": "top_k", "k": 3}, {"sampler": "temp", "t": 2}, "dist"]' >"$dir/got"
 holds "generate --chain is as run --chain" cmp -s "$dir/wantc" "$dir/got"
 refused 2 'chain and --top-k exclude' generate full -p x --chain '["dist"]' --top-k 2
-refused 1 '^llamactl generate: --chain: must be a JSON array' generate full -p x --chain '{}'
+refused 1 '^llamactl generate: --chain: .*must be a list' generate full -p x --chain '{}'
 refused 1 'no chat template.*(--template chatml, or --raw)$' generate full -p x --system y
 refused 1 "; to run a file without the daemon: llamactl run $dir/full.gguf$" \
 	generate "$dir/full.gguf" -p x
@@ -152,6 +152,31 @@ if command -v pkg-config >/dev/null; then
 	"$build/llamactl" run "$dir/full.gguf" -p "$prompt" -n $n --temp 0 >"$dir/want"
 	echo >>"$dir/got"
 	as_run "the example in C" "$dir/got"
+	LD_LIBRARY_PATH=$libdir "$dir/client-c/stream" full "$prompt" $n embedded: 2>"$dir/err" &&
+		bad "a client without an engine opens one"
+	holds "a client without an engine says so" grep -q 'link libllamad instead' "$dir/err"
+
+	# ---- the library: one program, the engine in the process and in the daemon ----
+	cp -r "$src/examples/library-c" "$dir/library-c" && chmod -R u+w "$dir/library-c"
+	make -s -C "$dir/library-c" CC="${LMD_TEST_CC:-cc}" \
+		CFLAGS="-O1 -g -Wall -Wextra -Werror -pedantic ${LMD_TEST_SAN:-}" ||
+		bad "library-c does not compile"
+	for how in "$dir/full.gguf" "full $url"; do
+		# shellcheck disable=SC2086
+		set -- $how
+		LD_LIBRARY_PATH=$libdir PLUGIN_DIR=$build/plugins/.libs "$dir/library-c/generate" "$1" \
+			"$prompt" $n ${2:+"$2"} >"$dir/got" 2>"$dir/err" ||
+			bad "library-c: $(cat "$dir/err")"
+		echo >>"$dir/got"
+		as_run "the example of the library with $how" "$dir/got"
+		holds "its tokens: $(cat "$dir/err")" grep -q '^tokenize: .*"tokens": *\[' "$dir/err"
+	done
+	if command -v nm >/dev/null; then
+		nm -D --defined-only "$libdir/libllamad.so" | awk '$2 ~ /[TDBR]/ {print $3}' |
+			grep -v '^__\(asan\|ubsan\|tsan\|odr\)\|^_\(init\|fini\)$' | sort >"$dir/got"
+		holds "exports of libllamad: $(diff "$src/tests/abi/libllamad.txt" "$dir/got")" \
+			cmp -s "$src/tests/abi/libllamad.txt" "$dir/got"
+	fi
 else
 	skip "client in C: pkg-config is missing"
 fi

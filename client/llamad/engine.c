@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/llamad/engine.h"
+
+#include <string.h>
+
+#include "client/embedded/embedded.h"
+#include "core/plugin/host_services.h"
+#include "core/plugin/registry.h"
+#include "core/quant/quant.h"
+
+static enum lmd_status fill_model(struct lmi_engine_model_opts *m, const struct lmd_engine_opts *o,
+				  struct lmd_error *err)
+{
+	const struct lmi_dtype *t = o->kv_type ? lmi_dtype_by_name(o->kv_type) : NULL;
+
+	if (o->kv_type &&
+	    (!t || !t->quant || !t->dequant || t->is_activation || t->row_bytes_extra))
+		return lmd_fail(err, LMD_INVALID,
+				"kv_type: '%.40s' is not a data type for a KV cache", o->kv_type);
+	*m = (struct lmi_engine_model_opts){.backend = o->backend,
+					    .device = o->device,
+					    .n_thread = o->n_thread,
+					    .n_ctx = o->n_ctx,
+					    .n_seq = o->n_seq,
+					    .memory_limit = o->memory_limit,
+					    .kv_dtype = t ? (int32_t)t->id : -1,
+					    .pooling = LMD_POOL_UNSET};
+	return LMD_OK;
+}
+
+enum lmd_status lmi_llamad_open_engine(struct lmd_client **out, const struct lmd_engine_opts *opts,
+				       struct lmd_error *err)
+{
+	struct lmd_engine_opts o = {.struct_size = sizeof(o)};
+	struct lmi_embedded_opts e = {.own = true};
+	struct lmi_plugin_registry_opts plugins = {0};
+	struct lmd_host *host = NULL;
+	enum lmd_status st;
+
+	if (opts)
+		memcpy(&o, opts, opts->struct_size < sizeof(o) ? opts->struct_size : sizeof(o));
+	st = fill_model(&e.model, &o, err);
+	if (st != LMD_OK)
+		return st;
+	if (lmi_host_create(&host, UINT64_MAX) != LMD_OK)
+		return lmd_fail(err, LMD_NOMEM, "no memory for an engine");
+	lmi_host_set_log_level(host, LMD_LOG_ERROR + (int)(o.log_level < 4 ? o.log_level : 4));
+	plugins.host = e.host = host;
+	plugins.dirs = o.plugin_dirs;
+	plugins.n_dirs = o.n_plugin_dirs;
+	st = lmi_plugin_registry_create(&e.plugins, &plugins, err);
+	if (st == LMD_OK)
+		return lmi_embedded_open(out, &e, err);
+	lmi_host_destroy(host);
+	return st;
+}
