@@ -3,9 +3,10 @@
  * client.h - the C client of llamad.
  *
  * A client is a connection to a server, or the engine in this process: the library llamad has both,
- * the library llamad-client connects to servers only.  A request has one reply; an operation that takes time (a generation, a
- * load) is a stream of numbered items, which lmd_stream_next fetches.  No item is lost: if the
- * connection breaks, the same call reconnects and continues after the last item.
+ * the library llamad-client connects to servers only.  A request has one reply; an operation that
+ * takes time (a generation, a load) is a stream of numbered items, which lmd_stream_next fetches.
+ * No item is lost: if the connection breaks, the same call reconnects and continues after the last
+ * item.
  *
  *     struct lmd_client *c;
  *     struct lmd_stream *s;
