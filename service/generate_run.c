@@ -4,6 +4,7 @@
  * events to items. */
 #include "service/generate_work.h"
 
+#include "service/evaluate.h"
 #include "service/limits.h"
 #include "service/prompt.h"
 
@@ -161,6 +162,8 @@ void lmi_svc_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_s
 				take_text(g, now, &ev);
 			else
 				take_end(g, now, &ev);
+		} else {
+			lmi_svc_evaluation_event(svc, now, &ev);
 		}
 		lmi_engine_event_release(&ev);
 	}

@@ -13,6 +13,7 @@
 #include "service/stream.h"
 
 struct lmi_svc_call;
+struct lmi_svc_evaluation;
 struct lmi_svc_generation;
 struct lmi_svc_loaded_model;
 struct lmi_svc_model;
@@ -48,6 +49,7 @@ struct lmi_service {
 	uint64_t mean_ns;    /* moving average of the run time of a generation */
 	uint64_t watched_ns; /* when the engines' progress was last read */
 
+	struct lmi_svc_evaluation *evaluations; /* submitted to an engine */
 	struct lmi_svc_call *calls; /* pending requests */
 	uint32_t n_call;
 	uint32_t n_job; /* jobs of the service that are not done */

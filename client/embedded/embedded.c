@@ -26,6 +26,7 @@
 #include "core/base/mailbox.h"
 #include "core/plugin/host_services.h"
 #include "proto/proto.h"
+#include "service/evaluate.h"
 #include "service/service.h"
 
 #define REQUEST_ARENA_MAX ((uint64_t)256 << 20)
@@ -36,7 +37,10 @@ struct call {
 	struct call *next;
 	struct lmi_wire_request req;
 	struct embedded *e;
+	const struct lmi_service_evaluation *what; /* an evaluation instead of req; otherwise NULL */
 	struct lmi_wire_buf reply;
+	float *rows; /* [n_row][width] of an evaluation */
+	uint32_t n_row, width;
 	struct lmd_error err; /* if there is no reply */
 	bool done;	      /* guarded by the lock */
 };
@@ -67,21 +71,40 @@ static uint64_t now_ns(const struct embedded *e)
 
 /* ---- running the service ---- */
 
+static void end_call(struct call *k)
+{
+	struct embedded *e = k->e;
+
+	(void)pthread_mutex_lock(&e->lock);
+	k->done = true;
+	(void)pthread_cond_broadcast(&e->ended);
+	(void)pthread_mutex_unlock(&e->lock);
+}
+
 static void on_reply(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
 		     uint32_t retry_ms)
 {
 	struct call *k = arg;
-	struct embedded *e = k->e;
 
 	(void)retry_ms;
 	if (reply)
 		k->err.status = lmi_wire_reply_encode(&k->reply, reply, &k->err);
 	else
 		k->err = *err;
-	(void)pthread_mutex_lock(&e->lock);
-	k->done = true;
-	(void)pthread_cond_broadcast(&e->ended);
-	(void)pthread_mutex_unlock(&e->lock);
+	end_call(k);
+}
+
+static void on_rows(void *arg, float *own_rows, uint32_t n_row, uint32_t width,
+		    const struct lmd_error *err)
+{
+	struct call *k = arg;
+
+	k->rows = own_rows;
+	k->n_row = n_row;
+	k->width = width;
+	if (err)
+		k->err = *err;
+	end_call(k);
 }
 
 /* Passes new calls to the service; returns whether `own` is done. */
@@ -97,7 +120,10 @@ static bool pass_calls(struct embedded *e, const struct call *own)
 	(void)pthread_mutex_unlock(&e->lock);
 	for (; k; k = next) {
 		next = k->next;
-		lmi_service_call(e->service, now_ns(e), &e->who, &k->req, on_reply, k);
+		if (k->what)
+			lmi_service_evaluate(e->service, now_ns(e), k->what);
+		else
+			lmi_service_call(e->service, now_ns(e), &e->who, &k->req, on_reply, k);
 	}
 	(void)pthread_mutex_lock(&e->lock);
 	done = own->done;
@@ -322,4 +348,42 @@ enum lmd_status lmi_embedded_open(struct lmd_client **out, const struct lmi_embe
 		return st;
 	}
 	return lmi_client_create(out, &e->transport, LMI_EMBEDDED_URL, err);
+}
+
+/* ---- beyond the protocol ---- */
+
+bool lmi_embedded_is(const struct lmd_client *c)
+{
+	return c->transport->ops == &embedded_ops;
+}
+
+enum lmd_status lmi_embedded_evaluate(struct lmd_client *c,
+				      const struct lmi_service_evaluation *given, float **rows,
+				      uint32_t *n_row, uint32_t *width, struct lmd_error *err)
+{
+	struct embedded *e = (struct embedded *)c->transport;
+	struct lmi_service_evaluation what = *given;
+	struct call k = {.e = e, .what = &what};
+
+	what.done = on_rows;
+	what.arg = &k;
+	wait_for_reply(e, &k);
+	if (k.err.status != LMD_OK) {
+		if (err)
+			*err = k.err;
+		return k.err.status;
+	}
+	*rows = k.rows;
+	*n_row = k.n_row;
+	*width = k.width;
+	return LMD_OK;
+}
+
+void lmi_embedded_plugins(struct lmd_client *c, const struct lmd_host **host,
+			  struct lmi_plugin_registry **plugins)
+{
+	const struct embedded *e = (const struct embedded *)c->transport;
+
+	*host = e->host;
+	*plugins = e->plugins;
 }

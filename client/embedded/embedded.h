@@ -5,9 +5,13 @@
 #ifndef LLAMAD_CLIENT_EMBEDDED_EMBEDDED_H
 #define LLAMAD_CLIENT_EMBEDDED_EMBEDDED_H
 
+#include <stdbool.h>
+
 #include "core/engine/engine.h"
 #include "core/plugin/registry.h"
 #include "llamad/client.h"
+
+struct lmi_service_evaluation;
 
 #define LMI_EMBEDDED_URL "embedded:"
 
@@ -25,5 +29,19 @@ struct lmi_embedded_opts {
  * that make requests, while they wait for a reply; engines have threads of their own. */
 enum lmd_status lmi_embedded_open(struct lmd_client **out, const struct lmi_embedded_opts *o,
 				  struct lmd_error *err);
+
+/* Returns whether the client is one of these. */
+bool lmi_embedded_is(const struct lmd_client *c);
+
+/* The functions below need such a client. */
+
+/* Evaluates: see evaluate.h of the service, which calls `done` for this function.  *rows is
+ * [n_row][width]; the caller frees it with lmi_free. */
+enum lmd_status lmi_embedded_evaluate(struct lmd_client *c,
+				      const struct lmi_service_evaluation *what, float **rows,
+				      uint32_t *n_row, uint32_t *width, struct lmd_error *err);
+/* Returns the host and the registry of plugins. */
+void lmi_embedded_plugins(struct lmd_client *c, const struct lmd_host **host,
+			  struct lmi_plugin_registry **plugins);
 
 #endif /* LLAMAD_CLIENT_EMBEDDED_EMBEDDED_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An example of the library: loads a model, shows its metadata and the tokens of a prompt, and
- * streams an answer.  The engine runs in this process, or in a server if a URL is given.
+ * An example of the library: loads a model, shows its metadata, tokens and logits, and streams an
+ * answer.  The engine runs in this process, or in a server if a URL is given.
  *
  *     ./generate MODEL PROMPT [N [URL]]
  *
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <llamad/client.h>
+#include <llamad/llamad.h>
 
 /* Loads the model and waits until it is ready. */
 static enum lmd_status load(struct lmd_client *c, const char *model, struct lmd_error *err)
@@ -44,6 +44,27 @@ static enum lmd_status show_reply(struct lmd_client *c, const char *op, const ch
 	fprintf(stderr, "%s: %.200s\n", op, reply);
 	lmd_client_free(reply);
 	return LMD_OK;
+}
+
+/* Shows the most likely token after the first one of the vocabulary: only in the process. */
+static enum lmd_status show_next(struct lmd_client *c, const char *model, struct lmd_error *err)
+{
+	const lmd_token first = 0;
+	struct lmd_rows logits = {.struct_size = sizeof(logits)};
+	lmd_token next;
+	enum lmd_status st = lmd_client_forward(c, model, &first, 1, LMD_FORWARD_LAST, &logits, err);
+
+	if (st == LMD_UNSUPPORTED) {
+		fprintf(stderr, "%s\n", err->text);
+		return LMD_OK;
+	}
+	if (st != LMD_OK)
+		return st;
+	st = lmd_client_sample(c, NULL, logits.v, logits.width, &next, err);
+	if (st == LMD_OK)
+		fprintf(stderr, "forward: token %d of %u\n", (int)next, (unsigned)logits.width);
+	lmd_client_free(logits.v);
+	return st;
 }
 
 static enum lmd_status answer(struct lmd_client *c, const struct lmd_generate *g,
@@ -93,6 +114,8 @@ int main(int argc, char **argv)
 	snprintf(members, sizeof(members), "{\"model\": \"%s\", \"text\": \"Once\"}", g.model);
 	if (st == LMD_OK)
 		st = show_reply(c, "tokenize", members, &err);
+	if (st == LMD_OK)
+		st = show_next(c, g.model, &err);
 	if (st == LMD_OK)
 		st = answer(c, &g, &err);
 	if (st != LMD_OK)

@@ -13,6 +13,7 @@
 #include "llamad/backend.h"
 #include "llamad/client.h"
 #include "llamad/host.h"
+#include "llamad/llamad.h"
 #include "llamad/model.h"
 #include "llamad/op.h"
 #include "llamad/plan.h"

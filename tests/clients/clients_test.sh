@@ -164,11 +164,14 @@ if command -v pkg-config >/dev/null; then
 	for how in "$dir/full.gguf" "full $url"; do
 		# shellcheck disable=SC2086
 		set -- $how
+		want='^forward: token [0-9]* of 96$'
+		[ $# -eq 1 ] || want="^forward: $url is a server; only the engine in this process"
 		LD_LIBRARY_PATH=$libdir PLUGIN_DIR=$build/plugins/.libs "$dir/library-c/generate" "$1" \
 			"$prompt" $n ${2:+"$2"} >"$dir/got" 2>"$dir/err" ||
 			bad "library-c: $(cat "$dir/err")"
 		echo >>"$dir/got"
 		as_run "the example of the library with $how" "$dir/got"
+		holds "its logits: $(cat "$dir/err")" grep -q "$want" "$dir/err"
 		holds "its tokens: $(cat "$dir/err")" grep -q '^tokenize: .*"tokens": *\[' "$dir/err"
 	done
 	if command -v nm >/dev/null; then
