@@ -10,6 +10,7 @@
 #ifndef LLAMAD_CPU_KERN_CODES_AVX2_H
 #define LLAMAD_CPU_KERN_CODES_AVX2_H
 
+#include "grid_avx2.h"
 #include "x86.h"
 
 struct codes {
@@ -25,6 +26,7 @@ struct head {
 	__m256i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales; IQ4_XS: high, low bits;
 			* NVFP4: the scales */
 	__m256i sc[4]; /* Q2_K, Q3_K, Q6_K: scales 4i..4i+3 */
+	struct grid_parts points[8]; /* types with points */
 };
 
 INLINE __m256i ymm(const uint8_t *p)

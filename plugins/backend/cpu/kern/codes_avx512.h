@@ -24,7 +24,9 @@ struct codes {
 struct head {
 	__m512 d, m;   /* of rows, the same for both blocks; m = -dmin */
 	__m512i s[3];  /* Q4_K, Q5_K: bytes 0-3, 4-7, 8-11 of the scales; IQ4_XS: high, low bits */
-	__m256i sc[4]; /* Q2_K, Q3_K, Q6_K: scales 4p..4p+3 of the eight rows; NVFP4: all, in [0] */
+	__m256i sc[4]; /* Q2_K, Q3_K, Q6_K, points: scales 4p..4p+3 of the eight rows;
+			* NVFP4: all, in [0] */
+	__m512i points[4][8]; /* types with points: codes of blocks 2p and 2p+1 */
 };
 
 /* Low nibbles of 128-bit lanes 0 and 2, high nibbles of lanes 1 and 3. */

@@ -72,6 +72,45 @@ static enum lmd_status fill(const struct lmd_host *h, uint32_t dtype, uint32_t n
 	return LMD_OK;
 }
 
+/* Fills a table of nibbles from one of bytes: values divided by 2^shift. */
+static void fill_nibbles(const uint32_t *four, uint32_t n, uint32_t shift, uint16_t *nibbles)
+{
+	for (uint32_t p = 0; p < n; p++) {
+		nibbles[p] = 0;
+		for (uint32_t i = 0; i < 4; i++)
+			nibbles[p] |= (uint16_t)((four[p] >> 8 * i & 255) >> shift << 4 * i);
+	}
+}
+
+/* Numbers of levels: magnitudes of IQ2 divided by 20, of IQ3 by a power of two. */
+static void fill_levels(struct kern_iq_levels *l, const struct kern_iq_tables *t)
+{
+	struct {
+		const uint64_t *eight;
+		const uint32_t *four;
+		uint32_t n, divisor;
+		uint8_t *out;
+	} all[] = {
+		{t->iq2_xxs, NULL, 256, 20, l->iq2_xxs}, {t->iq2_xs, NULL, 512, 20, l->iq2_xs},
+		{NULL, t->iq3_xxs, 256, 8, l->iq3_xxs},
+		{NULL, t->iq3_s, 512, 2, l->iq3_s},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		const uint32_t size = all[i].eight ? 8 : 4, bits = 16 / size;
+
+		for (uint32_t p = 0; p < all[i].n; p++) {
+			uint64_t v = all[i].eight ? all[i].eight[p] : all[i].four[p];
+			uint32_t word = 0;
+
+			for (uint32_t j = 0; j < size; j++)
+				word |= (uint32_t)(v >> 8 * j & 255) / all[i].divisor << bits * j;
+			all[i].out[p] = (uint8_t)word;
+			all[i].out[all[i].n + p] = (uint8_t)(word >> 8);
+		}
+	}
+}
+
 enum lmd_status kern_iq_tables_init(struct kern_iq_tables *t, const struct lmd_host *host)
 {
 	enum lmd_status st = fill(host, LMD_DTYPE_IQ2_XXS, 256, 8, t->iq2_xxs, NULL);
@@ -86,6 +125,11 @@ enum lmd_status kern_iq_tables_init(struct kern_iq_tables *t, const struct lmd_h
 		st = fill(host, LMD_DTYPE_IQ3_XXS, 256, 4, NULL, t->iq3_xxs);
 	if (st == LMD_OK)
 		st = fill(host, LMD_DTYPE_IQ3_S, 512, 4, NULL, t->iq3_s);
+	if (st == LMD_OK) {
+		fill_nibbles(t->iq3_xxs, 256, 3, t->iq3_xxs_nibbles);
+		fill_nibbles(t->iq3_s, 512, 0, t->iq3_s_nibbles);
+		fill_levels((struct kern_iq_levels *)(uintptr_t)kern_iq_levels(t), t);
+	}
 	return st;
 }
 

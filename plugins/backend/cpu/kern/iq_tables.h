@@ -6,7 +6,8 @@
  * In a block of 256, a value is D * sc * P: D = d times kern_point_unit; sc = 2 * scale + 1 of its
  * 16 or 32 values; and P comes from the point: for IQ2 and IQ3 with a sign, for IQ1 (8 * v) + 1 or
  * - 1.  The tables hold the values of a point as bytes, the first one lowest: the magnitudes for
- * IQ2 (8 values) and IQ3 (4), and 8 * v + 16 for IQ1 (8). */
+ * IQ2 (8 values) and IQ3 (4), and 8 * v + 16 for IQ1 (8).  IQ3 also has tables with a nibble for
+ * each value: an eighth of it, rounded down, for IQ3_XXS, and the value for IQ3_S. */
 #ifndef LLAMAD_PLUGINS_BACKEND_CPU_KERN_IQ_TABLES_H
 #define LLAMAD_PLUGINS_BACKEND_CPU_KERN_IQ_TABLES_H
 
@@ -14,10 +15,25 @@
 
 #include "kern.h"
 
+/* The words of grid_vbmi.h: the low bytes of all points, then the high bytes. */
+struct kern_iq_levels {
+	uint8_t iq2_xxs[512], iq2_xs[1024], iq3_xxs[512], iq3_s[1024];
+};
+
 struct kern_iq_tables {
 	uint64_t iq2_xxs[256], iq2_xs[512], iq2_s[1024], iq1[2048];
 	uint32_t iq3_xxs[256], iq3_s[512];
+	uint16_t iq3_xxs_nibbles[256], iq3_s_nibbles[512];
+	uint8_t levels[sizeof(struct kern_iq_levels) + KERN_ALIGN]; /* kern_iq_levels */
 };
+
+/* The table itself need not be aligned. */
+static inline const struct kern_iq_levels *kern_iq_levels(const struct kern_iq_tables *t)
+{
+	const uint8_t *p = t->levels + (KERN_ALIGN - (uintptr_t)t->levels % KERN_ALIGN);
+
+	return (const struct kern_iq_levels *)(const void *)p;
+}
 
 static inline bool kern_has_iq_tables(uint32_t dtype)
 {

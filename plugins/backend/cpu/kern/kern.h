@@ -108,7 +108,7 @@ struct kern_linear {
 	uint32_t dtype; /* enum lmd_dtype */
 	enum kern_act_kind act;
 	uint64_t flags;  /* LMD_CPU_* flags that it needs */
-	const char *isa; /* "c", "avx2", "avx512", "vnni" */
+	const char *isa; /* "c", "avx2", "avx512", "vnni", "vbmi" */
 	bool exact;
 	size_t (*scratch_bytes)(uint32_t k); /* a multiple of KERN_ALIGN, may be 0 */
 	void (*run)(const struct kern_linear *self, const struct kern_product *p);

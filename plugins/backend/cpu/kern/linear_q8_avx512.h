@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "grid_rows_avx512.h"
 #include "rows_avx512.h"
 
 #define TILE        16      /* rows of x that are multiplied together with a panel */
@@ -95,10 +96,10 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 	for (; kern_has_iq_tables(dtype) && b < nb; b += 8, at += bytes) {
 		struct head h;
 
-		head_small(dtype, w, at, &h);
+		head_points(dtype, points, w, at, &h);
 #pragma GCC unroll 1 /* long enough without unrolling */
 		for (int p = 0; p < 4; p++, to += 2 * block) {
-			codes_points(dtype, points, &h, w, at, p, &c);
+			codes_points(&h, p, &c);
 			store_codes(dtype, &c, to);
 		}
 	}
@@ -277,7 +278,9 @@ INLINE void many(uint32_t dtype, const struct kern_product *p)
 
 INLINE void kern_product_512(uint32_t dtype, const struct kern_product *p)
 {
-	if (p->n_col <= FEW)
+	if (p->n_col <= FEW && kern_has_iq_tables(dtype))
+		grid_few(dtype, p);
+	else if (p->n_col <= FEW)
 		few(dtype, p);
 	else
 		many(dtype, p);
@@ -295,11 +298,13 @@ INLINE void kern_product_512(uint32_t dtype, const struct kern_product *p)
 		if (p->n_col)                                                                      \
 			kern_product_512(LMD_DTYPE_##type, p);                                     \
 	}
-#define KERN_VNNI_ENTRY(type)                                                                      \
+#define KERN_512_ENTRY(type, name, more)                                                           \
 	{                                                                                          \
-		.dtype = LMD_DTYPE_##type, .act = KERN_ACT_Q8, .isa = "vnni", .exact = true,       \
-		.flags = LMD_CPU_AVX2 | LMD_CPU_AVX512 | LMD_CPU_AVX512_VNNI,                      \
+		.dtype = LMD_DTYPE_##type, .act = KERN_ACT_Q8, .isa = name, .exact = true,         \
+		.flags = LMD_CPU_AVX2 | LMD_CPU_AVX512 | LMD_CPU_AVX512_VNNI | (more),             \
 		.scratch_bytes = scratch_##type, .run = run_##type                                 \
 	}
+#define KERN_VNNI_ENTRY(type) KERN_512_ENTRY(type, "vnni", 0)
+#define KERN_VBMI_ENTRY(type) KERN_512_ENTRY(type, "vbmi", LMD_CPU_AVX512_VBMI)
 
 #endif /* LLAMAD_CPU_KERN_LINEAR_Q8_AVX512_H */

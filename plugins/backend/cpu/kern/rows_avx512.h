@@ -206,10 +206,9 @@ INLINE void add_quad(uint32_t dtype, const struct quad *c, const char *x, uint32
 	}
 }
 
-/* n_col is 1..FEW and constant. */
-INLINE void rows8(uint32_t dtype, const struct kern_iq_tables *points, const uint8_t *const w[8],
-		  const void *const *x, uint32_t k, const uint8_t *later, uint32_t n_col,
-		  __m256 sum[FEW])
+/* n_col is 1..FEW and constant.  Not for types with points: grid_rows_avx512.h. */
+INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *x, uint32_t k,
+		  const uint8_t *later, uint32_t n_col, __m256 sum[FEW])
 {
 	const size_t nb = k / 32, bytes = kern_block_bytes(dtype);
 	const int pairs = (int)kern_n_sub_blocks(dtype) / 2;
@@ -218,21 +217,7 @@ INLINE void rows8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 
 	for (uint32_t i = 0; i < n_col; i++)
 		sum[i] = _mm256_setzero_ps();
-	for (; kern_has_iq_tables(dtype) && b < nb; b += 8, at += bytes) {
-		struct head h;
-
-		prefetch_rows(later, at, bytes);
-		head_small(dtype, w, at, &h);
-#pragma GCC unroll 1 /* long enough without unrolling */
-		for (int p = 0; p < 4; p++) {
-			codes_points(dtype, points, &h, w, at, p, &c);
-#pragma GCC unroll 4
-			for (uint32_t i = 0; i < n_col; i++)
-				add_blocks(dtype, &c, x[i], k, b + 2 * (size_t)p, true, &sum[i]);
-		}
-	}
-	for (; kern_is_k(dtype) && !kern_has_iq_tables(dtype) && b < nb;
-	     b += kern_n_sub_blocks(dtype), at += bytes) {
+	for (; kern_is_k(dtype) && b < nb; b += kern_n_sub_blocks(dtype), at += bytes) {
 		struct head h;
 
 		head_256(dtype, w, at, &h);
@@ -285,11 +270,11 @@ INLINE void few(uint32_t dtype, const struct kern_product *p)
 
 		addresses(p, r, w);
 		if (p->n_col == 1)
-			rows8(dtype, p->points, w, p->x, p->k, later, 1, sum);
+			rows8(dtype, w, p->x, p->k, later, 1, sum);
 		else if (p->n_col == 2)
-			rows8(dtype, p->points, w, p->x, p->k, later, 2, sum);
+			rows8(dtype, w, p->x, p->k, later, 2, sum);
 		else
-			rows8(dtype, p->points, w, x, p->k, later, FEW, sum);
+			rows8(dtype, w, x, p->k, later, FEW, sum);
 		for (uint32_t i = 0; i < p->n_col; i++)
 			_mm256_mask_storeu_ps(p->y[i] + r, have, sum[i]);
 	}

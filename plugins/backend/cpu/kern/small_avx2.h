@@ -9,6 +9,9 @@
 INLINE void head_small(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
 {
 	if (kern_has_iq_tables(dtype)) {
+#pragma GCC unroll 1
+		for (int r = 0; r < 8; r++)
+			grid_prepare(dtype, w[r] + at, &h->points[r]);
 		h->d = _mm256_mul_ps(low_halves(point_ds(dtype, w, at)),
 				     _mm256_set1_ps(kern_point_unit(dtype)));
 		return;
@@ -73,16 +76,12 @@ INLINE void codes_points(uint32_t dtype, const struct kern_iq_tables *t, const s
 			 const uint8_t *const w[8], size_t at, int j, struct codes *c)
 {
 	const __m256i zero = _mm256_set1_epi8((char)(1 << kern_code_shift(dtype)));
-	int32_t sc[2][2][4];
 
 #pragma GCC unroll 8
 	for (int r = 0; r < 8; r++) {
-		const uint8_t *b = w[r] + at;
-		uint64_t v[4];
-		__m256i minus = bytes_of_bits(kern_points_32(dtype, t, b, j, v));
-		__m256i x = _mm256_setr_epi64x((long long)v[0], (long long)v[1], (long long)v[2],
-					       (long long)v[3]);
-		int32_t s[2];
+		const struct grid_parts *g = &h->points[r];
+		__m256i x = grid_points(dtype, t, w[r] + at, g, (size_t)j);
+		__m256i minus = bytes_of_bits(load32(g->signs + 4 * j));
 
 		if (kern_is_iq1(dtype)) /* 1 or -1 */
 			x = _mm256_add_epi8(x, _mm256_or_si256(minus, _mm256_set1_epi8(1)));
@@ -90,13 +89,17 @@ INLINE void codes_points(uint32_t dtype, const struct kern_iq_tables *t, const s
 			x = _mm256_add_epi8(zero,
 					    _mm256_sub_epi8(_mm256_xor_si256(x, minus), minus));
 		c->q[r] = x;
-		kern_point_scales(dtype, b, j, s);
-		sc[r / 4][0][r % 4] = s[0];
-		sc[r / 4][1][r % 4] = s[1];
 	}
 	c->d = h->d;
-	c->sc[0] = ymm((const uint8_t *)sc[0]);
-	c->sc[1] = ymm((const uint8_t *)sc[1]);
+#pragma GCC unroll 2
+	for (int i = 0; i < 2; i++) {
+		const struct grid_parts *g = h->points + 4 * i;
+
+		c->sc[i] = _mm256_setr_epi32(g[0].sc[2 * j], g[1].sc[2 * j], g[2].sc[2 * j],
+					     g[3].sc[2 * j], g[0].sc[2 * j + 1],
+					     g[1].sc[2 * j + 1], g[2].sc[2 * j + 1],
+					     g[3].sc[2 * j + 1]);
+	}
 }
 
 #include "blocks_256.h"

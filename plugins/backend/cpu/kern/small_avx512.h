@@ -4,15 +4,11 @@
 #ifndef LLAMAD_CPU_KERN_SMALL_AVX512_H
 #define LLAMAD_CPU_KERN_SMALL_AVX512_H
 
+#include "grid_two_avx512.h"
 #include "k_avx512.h"
 
 INLINE void head_small(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
 {
-	if (kern_has_iq_tables(dtype)) {
-		h->d = _mm512_mul_ps(twice_halves(point_ds(dtype, w, at)),
-				     _mm512_set1_ps(kern_point_unit(dtype)));
-		return;
-	}
 	h->d = twice_halves(halves_at(w, at + kern_small_d(dtype)));
 	if (dtype == LMD_DTYPE_Q2_K) {
 		columns(w, at, false, h->sc);
@@ -85,37 +81,46 @@ INLINE void codes_ternary(uint32_t dtype, const struct head *h, const uint8_t *c
 	}
 }
 
-INLINE void codes_points(uint32_t dtype, const struct kern_iq_tables *t, const struct head *h,
-			 const uint8_t *const w[8], size_t at, int p, struct codes *c)
+/* Reads a block of 256 of a type with points: codes of all pairs of blocks of 32. */
+INLINE void head_points(uint32_t dtype, const struct kern_iq_tables *t, const uint8_t *const w[8],
+			size_t at, struct head *h)
 {
-	const __m512i zero = _mm512_set1_epi8((char)(1 << kern_code_shift(dtype)));
-	const __m512i one = _mm512_set1_epi8(1);
-	int32_t sc[2][4][4];
+	uint8_t sc[8][16];
+	struct grid_parts parts[8];
+	const uint8_t *rows[8];
 
-#pragma GCC unroll 8
+	grid_prepare(dtype, w, at, parts);
+#pragma GCC unroll 1 /* long enough without unrolling */
 	for (int r = 0; r < 8; r++) {
-		const uint8_t *b = w[r] + at;
-		uint64_t v[8], minus;
-		int32_t s[4];
-		__m512i x;
+		const uint8_t *two[2] = {w[r & ~1] + at, w[r | 1] + at};
+		struct grid g[2];
 
-		minus = kern_points_32(dtype, t, b, 2 * p, v);
-		minus |= (uint64_t)kern_points_32(dtype, t, b, 2 * p + 1, v + 4) << 32;
-		x = _mm512_setr_epi64((long long)v[0], (long long)v[1], (long long)v[2],
-				      (long long)v[3], (long long)v[4], (long long)v[5],
-				      (long long)v[6], (long long)v[7]);
-		c->q[r] = kern_is_iq1(dtype)
-				  ? _mm512_mask_sub_epi8(_mm512_add_epi8(x, one), minus, x, one)
-				  : _mm512_mask_sub_epi8(_mm512_add_epi8(zero, x), minus, zero, x);
-		kern_point_scales(dtype, b, 2 * p, s);
-		kern_point_scales(dtype, b, 2 * p + 1, s + 2);
+		rows[r] = sc[r];
+		if (r % 2)
+			continue;
+		grid_two(dtype, t, two, true, parts + r, g);
+#pragma GCC unroll 2
+		for (int i = 0; i < 2; i++) {
+			to_values(dtype, g[i].x);
 #pragma GCC unroll 4
-		for (int i = 0; i < 4; i++)
-			sc[r / 4][i][r % 4] = s[i];
+			for (int p = 0; p < 4; p++)
+				h->points[p][r + i] =
+					kern_is_iq1(dtype)
+						? _mm512_add_epi8(g[i].x[p], _mm512_set1_epi8(1))
+						: g[i].x[p];
+			_mm_storeu_si128((void *)sc[r + i], _mm512_cvtepi32_epi8(g[i].sc));
+		}
 	}
-	c->d = h->d;
-	c->sc[0] = _mm512_loadu_si512(sc[0]);
-	c->sc[1] = _mm512_loadu_si512(sc[1]);
+	columns(rows, 0, false, h->sc);
+	h->d = _mm512_castsi512_ps(twice(_mm256_castps_si256(grid_ds(dtype, w, at))));
+}
+
+INLINE void codes_points(const struct head *h, int p, struct codes *c)
+{
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++)
+		c->q[r] = h->points[p][r];
+	halves(h, p, c);
 }
 
 #include "blocks_256.h"

@@ -5,6 +5,9 @@
 #include "variants.h"
 
 static const struct kern_linear *const lists[] = {
+#ifdef KERN_WITH_VBMI
+	kern_grid_vbmi,
+#endif
 #ifdef KERN_WITH_AVX512
 	kern_exact_vnni,
 	kern_small_vnni,
