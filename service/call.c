@@ -78,6 +78,9 @@ static void job_done(void *arg)
 	struct lmi_svc_call *c = arg;
 
 	c->svc->n_job--;
+	c->submitted = false;
+	if (lmi_cancel_is_set(&c->job.cancel) && c->err.status == LMD_OK)
+		c->err.status = lmd_fail(&c->err, LMD_CANCELLED, "the request was cancelled");
 	c->done(c);
 }
 
@@ -88,6 +91,7 @@ enum lmd_status lmi_svc_call_submit(struct lmi_svc_call *c, struct lmi_jobs *job
 
 	c->job = (struct lmi_job){.run = run, .done = job_done, .arg = c};
 	st = lmi_jobs_submit(jobs, &c->job, err);
+	c->submitted = st == LMD_OK;
 	if (st == LMD_OK)
 		c->svc->n_job++;
 	return st;
@@ -113,12 +117,19 @@ void lmi_svc_call_fail(struct lmi_svc_call *c, const struct lmd_error *err, uint
 	fn(c->arg, NULL, err, retry_ms);
 }
 
+void lmi_svc_call_cancel(struct lmi_svc_call *c)
+{
+	if (c->submitted && c->drops)
+		lmi_jobs_cancel(&c->job);
+}
+
 void lmi_svc_call_drop(struct lmi_svc_call *c)
 {
 	struct lmd_error err;
 
 	(void)lmd_fail(&err, LMD_CANCELLED, "the connection was closed");
 	lmi_svc_call_fail(c, &err, 0);
+	lmi_svc_call_cancel(c);
 	if (c->idempotency_key) /* a repetition has no job */
 		lmi_svc_call_destroy(c);
 }

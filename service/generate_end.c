@@ -98,6 +98,8 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 		g->next->prev = g->prev;
 	if (!g->job_runs)
 		lmi_svc_gen_drop_constraint(g);
+	else if (g->encoder)
+		lmi_jobs_cancel(&g->job);
 	if (g->loaded)
 		lmi_svc_loaded_model_unref(g->loaded, now);
 	g->loaded = NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/cancel.h"
 #include "core/engine/engine.h"
 #include "core/text/tokenizer.h"
 #include "service/call.h"
@@ -53,6 +54,8 @@ static enum lmd_status pieces(struct lmi_svc_call *c, struct found *f, struct lm
 		size_t n = lmi_tokenizer_piece(t, f->tokens.id[i], flags, NULL, 0);
 		char *p = lmi_arena_alloc(c->arena, n + 1, 1);
 
+		if (!lmi_cancel_step(16 + n))
+			return lmd_fail(err, LMD_CANCELLED, "cancelled");
 		if (!p)
 			return lmd_fail(err, LMD_NOMEM, "no memory for %zu pieces", f->tokens.n);
 		(void)lmi_tokenizer_piece(t, f->tokens.id[i], flags, p, n);
@@ -175,6 +178,7 @@ static enum lmd_status begin(const struct lmi_svc_request_ctx *a, const struct l
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
 	}
 	c->lookup.found = found;
+	c->drops = true;
 	lmi_svc_lookup_start(a->svc, a->now, &c->lookup, model);
 	return LMD_OK;
 }
