@@ -18,6 +18,7 @@ struct lmi_svc_call {
 	lmi_svc_reply_fn reply; /* NULL: answered, or the connection has ended */
 	void *arg;
 	struct lmi_svc_principal principal;
+	struct lmi_svc_user *user;
 	struct lmi_svc_copy copy;
 	struct lmi_svc_idempotency_key
 		*idempotency_key; /* a repetition waits for the reply to this one; otherwise NULL */

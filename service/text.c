@@ -15,6 +15,9 @@
 #include "service/request.h"
 #include "service/service_state.h"
 
+/* Most bytes of text in one reply: a message of the socket has 16 MiB, with room for the rest of it. */
+#define DETOKENIZE_BYTES_MAX ((16u << 20) - 4096)
+
 /* The results of a job, in the call's arena; its two buffers are freed by end(). */
 struct found {
 	struct lmi_text_token_buf tokens;
@@ -96,6 +99,11 @@ static void run_detokenize(void *arg)
 	c->err.status = lmi_tokenizer_decode(tokenizer(c), q->tokens, q->n_tokens,
 					     q->special ? LMD_DECODE_UNPARSE_SPECIAL : 0, &f->text,
 					     &c->err);
+	if (c->err.status == LMD_OK && f->text.n > DETOKENIZE_BYTES_MAX)
+		c->err.status = lmd_fail(&c->err, LMD_INVALID,
+					 "tokens: their text has %zu bytes, the maximum of a reply is %u; send "
+					 "fewer tokens at once",
+					 f->text.n, DETOKENIZE_BYTES_MAX);
 }
 
 static void answer(struct lmi_svc_call *c)
