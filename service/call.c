@@ -6,6 +6,7 @@
 #include "core/base/alloc.h"
 #include "service/idempotency.h"
 #include "service/service_state.h"
+#include "service/user.h"
 
 enum lmd_status lmi_svc_call_create(struct lmi_svc_call **out, const struct lmi_svc_request_ctx *a,
 				    struct lmd_error *err)
@@ -14,10 +15,9 @@ enum lmd_status lmi_svc_call_create(struct lmi_svc_call **out, const struct lmi_
 	struct lmi_svc_call *c;
 	enum lmd_status st;
 
-	if (svc->n_call + svc->streams.n_reader >= svc->limits.calls)
-		return lmd_fail(err, LMD_BUSY, "too many requests: %u are pending, the maximum is %llu",
-				svc->n_call + svc->streams.n_reader,
-				(unsigned long long)svc->limits.calls);
+	st = lmi_svc_user_admit_call(svc, a->principal, 0, err);
+	if (st != LMD_OK)
+		return st;
 	c = lmi_alloc(1, sizeof(*c));
 	if (!c)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
@@ -27,11 +27,21 @@ enum lmd_status lmi_svc_call_create(struct lmi_svc_call **out, const struct lmi_
 		if (!c->arena)
 			st = lmd_fail(err, LMD_NOMEM, "no memory for a call");
 	}
+	if (st == LMD_OK)
+		st = lmi_svc_user_admit_call(svc, a->principal, c->copy.bytes.n, err);
+	if (st == LMD_OK) {
+		c->user = lmi_svc_user_ref(svc, a->principal);
+		if (!c->user)
+			st = lmd_fail(err, LMD_NOMEM, "no memory for a call");
+	}
 	if (st != LMD_OK) {
 		lmi_svc_copy_fini(&c->copy);
+		lmi_arena_destroy(c->arena);
 		lmi_free(c);
 		return st;
 	}
+	c->user->n_call++;
+	c->user->bytes += c->copy.bytes.n;
 	c->svc = svc;
 	c->reply = a->reply;
 	c->arg = a->arg;
@@ -66,6 +76,9 @@ void lmi_svc_call_destroy(struct lmi_svc_call *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	svc->n_call--;
+	c->user->n_call--;
+	c->user->bytes -= c->copy.bytes.n;
+	lmi_svc_user_unref(svc, c->user);
 	if (c->loaded)
 		lmi_svc_loaded_model_unref(c->loaded, svc->now);
 	lmi_svc_copy_fini(&c->copy);
@@ -78,6 +91,9 @@ static void job_done(void *arg)
 	struct lmi_svc_call *c = arg;
 
 	c->svc->n_job--;
+	c->submitted = false;
+	if (lmi_cancel_is_set(&c->job.cancel) && c->err.status == LMD_OK)
+		c->err.status = lmd_fail(&c->err, LMD_CANCELLED, "the request was cancelled");
 	c->done(c);
 }
 
@@ -88,6 +104,7 @@ enum lmd_status lmi_svc_call_submit(struct lmi_svc_call *c, struct lmi_jobs *job
 
 	c->job = (struct lmi_job){.run = run, .done = job_done, .arg = c};
 	st = lmi_jobs_submit(jobs, &c->job, err);
+	c->submitted = st == LMD_OK;
 	if (st == LMD_OK)
 		c->svc->n_job++;
 	return st;
@@ -113,12 +130,19 @@ void lmi_svc_call_fail(struct lmi_svc_call *c, const struct lmd_error *err, uint
 	fn(c->arg, NULL, err, retry_ms);
 }
 
+void lmi_svc_call_cancel(struct lmi_svc_call *c)
+{
+	if (c->submitted && c->drops)
+		lmi_jobs_cancel(&c->job);
+}
+
 void lmi_svc_call_drop(struct lmi_svc_call *c)
 {
 	struct lmd_error err;
 
 	(void)lmd_fail(&err, LMD_CANCELLED, "the connection was closed");
 	lmi_svc_call_fail(c, &err, 0);
+	lmi_svc_call_cancel(c);
 	if (c->idempotency_key) /* a repetition has no job */
 		lmi_svc_call_destroy(c);
 }

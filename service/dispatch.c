@@ -110,6 +110,8 @@ void lmi_service_call(struct lmi_service *svc, uint64_t now,
 		st = ops[req->op].fn(&a, &retry_ms, &err);
 	if (st == LMD_OK)
 		return;
+	if (st == LMD_BUSY && !retry_ms)
+		retry_ms = lmi_svc_retry_ms(svc);
 	svc->count.n_refused++;
 	reply(arg, NULL, &err, retry_ms);
 }

@@ -118,19 +118,16 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 
 /* ---- the request ---- */
 
-static enum lmd_status admit(const struct lmi_service *svc, uint32_t *retry_ms,
+static enum lmd_status admit(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 			     struct lmd_error *err)
 {
-	uint64_t n = (uint64_t)svc->n_running + svc->n_waiting;
+	enum lmd_status st = lmi_svc_user_admit_generation(a->svc, a->principal, err);
 
-	if (n < svc->limits.max_running + svc->limits.queue)
-		return LMD_OK;
-	*retry_ms = lmi_svc_retry_ms(svc);
-	return lmd_fail(err, LMD_BUSY,
-			"the server is busy: %u generations are running and %u are queued, the "
-			"maximum is %llu (max_running) and %llu (queue)",
-			svc->n_running, svc->n_waiting, (unsigned long long)svc->limits.max_running,
-			(unsigned long long)svc->limits.queue);
+	if (st == LMD_OK)
+		st = lmi_svc_stream_admit(a->svc, a->principal, err);
+	if (st == LMD_BUSY)
+		*retry_ms = lmi_svc_retry_ms(a->svc);
+	return st;
 }
 
 static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_svc_request_ctx *a,
@@ -148,6 +145,11 @@ static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_
 
 	if (!g)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a generation");
+	g->user = lmi_svc_user_ref(svc, a->principal);
+	if (!g->user) {
+		lmi_free(g);
+		return lmd_fail(err, LMD_NOMEM, "no memory for a generation");
+	}
 	g->writer = (struct lmi_svc_stream_writer){.cancel = lmi_svc_gen_cancel,
 						 .runs = lmi_svc_gen_runs};
 	st = q->has_seed ? LMD_OK : lmi_svc_random(&g->seed, sizeof(g->seed), err);
@@ -155,6 +157,7 @@ static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_
 		st = lmi_svc_stream_begin(a, &g->writer, LMI_WIRE_STREAM_KIND_GENERATE, &q->model,
 					  lease, err);
 	if (st != LMD_OK) {
+		lmi_svc_user_unref(svc, g->user);
 		lmi_free(g);
 		return st;
 	}
@@ -173,6 +176,8 @@ static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_
 		g->next->prev = g;
 	svc->generations = g;
 	svc->n_waiting++;
+	g->user->n_waiting++;
+	g->user->bytes += g->copy.bytes.n;
 	*out = g;
 	return LMD_OK;
 }
@@ -185,9 +190,7 @@ enum lmd_status lmi_svc_do_generate(const struct lmi_svc_request_ctx *a, uint32_
 	enum lmd_status st = lmi_svc_generate_check(&a->svc->limits, q, err);
 
 	if (st == LMD_OK)
-		st = admit(a->svc, retry_ms, err);
-	if (st == LMD_OK)
-		st = lmi_svc_stream_admit(a->svc, a->principal, err);
+		st = admit(a, retry_ms, err);
 	if (st == LMD_OK)
 		st = create(&g, a, err);
 	if (st != LMD_OK)

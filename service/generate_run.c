@@ -32,6 +32,8 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	svc->run[g->slot] = g;
 	svc->n_running++;
 	svc->n_waiting--;
+	g->user->n_running++;
+	g->user->n_waiting--;
 	g->loaded->n_running++;
 	/* the engine has copied the tokens and taken the constraint */
 	lmi_text_token_buf_fini(&g->tokens);
@@ -43,9 +45,15 @@ void lmi_svc_generate_pump(struct lmi_service *svc, uint64_t now)
 {
 	struct lmd_error err;
 
-	while (svc->queue && svc->n_running < svc->limits.max_running) {
+	while (svc->n_running < svc->limits.max_running) {
 		struct lmi_svc_generation *g = svc->queue;
-		enum lmd_status st = start(g, now, &err);
+		enum lmd_status st;
+
+		while (g && !lmi_svc_user_may_run(svc, g->user)) /* its turn comes later */
+			g = g->queue_next;
+		if (!g)
+			return;
+		st = start(g, now, &err);
 
 		if (st == LMD_BUSY) /* retried after the next event */
 			return;

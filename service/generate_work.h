@@ -24,6 +24,7 @@
 #include "service/request.h"
 #include "service/service_state.h"
 #include "service/stream_writer.h"
+#include "service/user.h"
 
 enum lmi_svc_gen_state {
 	LMI_SVC_GEN_LOOK_UP, /* the name is looked up in the registry */
@@ -40,6 +41,7 @@ struct lmi_svc_generation {
 	struct lmi_svc_generation *queue_next;  /* next one in the queue */
 	struct lmi_svc_idempotency_key_reply pending_reply;
 	struct lmi_svc_copy copy;
+	struct lmi_svc_user *user; /* until it has ended */
 	uint64_t serial, deadline_ns, begun_ns;
 	uint64_t ready_ns; /* when its model was loaded; UINT64_MAX: not yet */
 	uint64_t seed;

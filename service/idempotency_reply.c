@@ -71,7 +71,7 @@ void lmi_svc_idempotency_key_set_reader(struct lmi_service *svc,
 {
 	struct lmi_svc_stream *s;
 
-	if (lmi_svc_stream_find(&s, &svc->streams, principal, key->reply.id, NULL) != LMD_OK)
+	if (lmi_svc_stream_find(&s, &svc->streams, principal, key->reply.id, false, NULL) != LMD_OK)
 		return;
 	s->conn = principal->conn;
 	s->touched_ns = now;

@@ -24,6 +24,11 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    .old_name = "sessions"),
 	ROW(queue, "", 0, 65536, 128,
 	    "Maximum number of queued generations. If the queue is full, requests fail as busy."),
+	ROW(max_running_per_user, "", 0, LMI_SVC_RUNNING_MAX, 0,
+	    "Maximum number of generations of one user that run concurrently; 0 = three quarters of "
+	    "max_running. Administrators have no share, and one place in sixteen is kept for them."),
+	ROW(queue_per_user, "", 0, 65536, 0,
+	    "Maximum number of queued generations of one user; 0 = three quarters of queue."),
 	ROW(streams, "", 1, 65536, 256,
 	    "Maximum number of streams of one principal, including ended ones that are still "
 	    "kept."),
@@ -63,6 +68,10 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    "Maximum amount of unread output of a stream. Beyond it the stream is cancelled as "
 	    "slow_reader."),
 	ROW(calls, "", 1, 1u << 20, 4096, "Maximum number of pending requests."),
+	ROW(calls_per_user, "", 0, 1u << 20, 0,
+	    "Maximum number of pending requests of one user; 0 = three quarters of calls."),
+	ROW(bytes_per_user, "bytes", 4096, 1ull << 40, 256u << 20,
+	    "Maximum amount of pending requests of one user."),
 	ROW(rid_ms, "ms", 1000, DAY, 10 * MINUTE, "How long a request id is remembered."),
 	ROW(rids, "", 16, 1u << 20, 8192, "Maximum number of request ids that are remembered."),
 	ROW(keep_alive_ms, "ms", 0, 7 * DAY, 5 * MINUTE,

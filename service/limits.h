@@ -18,6 +18,8 @@
 struct lmi_service_limits {
 	uint64_t max_running;
 	uint64_t queue;
+	uint64_t max_running_per_user;
+	uint64_t queue_per_user;
 	uint64_t streams;
 	uint64_t models;
 	uint64_t text_bytes;
@@ -40,6 +42,8 @@ struct lmi_service_limits {
 	uint64_t items;
 	uint64_t stream_bytes;
 	uint64_t calls;
+	uint64_t calls_per_user;
+	uint64_t bytes_per_user;
 	uint64_t rid_ms;
 	uint64_t rids;
 	uint64_t keep_alive_ms;

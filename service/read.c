@@ -46,7 +46,7 @@ enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *r
 	uint64_t after = (uint64_t)q->after;
 	struct lmi_svc_stream *s;
 	struct lmi_svc_waiting_reader *p;
-	enum lmd_status st = lmi_svc_stream_find(&s, &svc->streams, a->principal, q->id.b, err);
+	enum lmd_status st = lmi_svc_stream_find(&s, &svc->streams, a->principal, q->id.b, false, err);
 
 	if (st == LMD_OK)
 		st = lmi_svc_output_check(&s->out, after, err);
@@ -91,13 +91,15 @@ enum lmd_status lmi_svc_do_cancel(const struct lmi_svc_request_ctx *a, uint32_t 
 	struct lmi_svc_stream *s;
 	struct lmi_wire_reply r;
 	enum lmd_status st =
-		lmi_svc_stream_find(&s, &svc->streams, a->principal, a->req->u.cancel.id.b, err);
+		lmi_svc_stream_find(&s, &svc->streams, a->principal, a->req->u.cancel.id.b,
+				    a->principal->role == LMI_SVC_ROLE_ADMIN, err);
 
 	(void)retry_ms;
 	if (st != LMD_OK)
 		return st;
 	lmi_wire_reply_init(&r, a->req);
 	r.u.cancel.ended = s->out.ended;
+	s->cancelled = true;
 	if (s->writer)
 		s->writer->cancel(s->writer, a->now, LMI_WIRE_CANCEL_REASON_ASKED);
 	else
@@ -126,6 +128,7 @@ enum lmd_status lmi_svc_do_streams(const struct lmi_svc_request_ctx *a, uint32_t
 				   struct lmd_error *err)
 {
 	const struct lmi_svc_owner owner = lmi_svc_owner_of(a->principal);
+	bool all = a->principal->role == LMI_SVC_ROLE_ADMIN;
 	const struct lmi_svc_streams *t = &a->svc->streams;
 	struct lmi_wire_stream *v = lmi_alloc(t->n + 1, sizeof(*v));
 	struct lmi_wire_reply r;
@@ -135,7 +138,7 @@ enum lmd_status lmi_svc_do_streams(const struct lmi_svc_request_ctx *a, uint32_t
 	if (!v)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u streams", t->n);
 	for (const struct lmi_svc_stream *s = t->first; s && n < LMI_WIRE_LIMIT_ROWS; s = s->next)
-		if (!s->given_up && lmi_svc_owner_same(&s->owner, &owner))
+		if (!s->given_up && (all || lmi_svc_owner_same(&s->owner, &owner)))
 			fill_stream(&v[n++], s, a->now);
 	lmi_wire_reply_init(&r, a->req);
 	r.u.streams.streams = v;

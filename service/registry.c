@@ -388,6 +388,7 @@ static void found_info(struct lmi_svc_call *c)
 	if (failed(c))
 		return;
 	c->done = answer_info;
+	c->drops = true;
 	if (lmi_svc_call_submit(c, c->svc->o.io, run_info, &err) == LMD_OK)
 		return;
 	lmi_svc_call_fail(c, &err, lmi_svc_retry_ms(c->svc));

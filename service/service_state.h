@@ -18,6 +18,7 @@ struct lmi_svc_generation;
 struct lmi_svc_loaded_model;
 struct lmi_svc_model;
 struct lmi_svc_name;
+struct lmi_svc_user;
 
 struct lmi_service {
 	struct lmi_service_opts o;
@@ -50,6 +51,7 @@ struct lmi_service {
 	uint64_t watched_ns; /* when the engines' progress was last read */
 
 	struct lmi_svc_evaluation *evaluations; /* submitted to an engine */
+	struct lmi_svc_user *users; /* those that hold something */
 	struct lmi_svc_call *calls; /* pending requests */
 	uint32_t n_call;
 	uint32_t n_job; /* jobs of the service that are not done */

@@ -43,6 +43,92 @@ START_TEST(a_generation)
 }
 END_TEST
 
+/* ---- clients that leave ---- */
+
+#define LONG_TEXT 8192 /* bytes: too long for the main thread */
+
+static struct lmi_wire_request tokenize_long(void)
+{
+	static char text[LONG_TEXT];
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_TOKENIZE, NULL);
+
+	memset(text, 'a', sizeof(text));
+	q.u.tokenize.model = (struct lmd_str){.ptr = "tiny", .len = 4};
+	q.u.tokenize.text = (struct lmd_str){.ptr = text, .len = sizeof(text)};
+	return q;
+}
+
+/* Jobs of a client that has left are dropped from the queue; those of others are not. */
+START_TEST(work_of_a_client_that_left)
+{
+	struct lmi_wire_request q;
+	struct fx_answer a[4];
+	uint32_t n_work = 0;
+
+	fx_start(&fx);
+	fx_load(&fx);
+	q = tokenize_long();
+	for (int i = 0; i < 4; i++)
+		fx_ask(&fx, i == 3 ? &fx_other : &fx_user, &q, &a[i]);
+	while (lmi_jobs_run_one(fx.registry) || lmi_jobs_run_one(fx.io))
+		fx_turn(&fx); /* up to the work queue */
+	lmi_service_disconnected(fx.svc, fx.now, fx_user.conn);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(a[i].err.status, LMD_CANCELLED);
+	while (lmi_jobs_run_one(fx.work))
+		n_work++;
+	ck_assert_uint_eq(n_work, 1);
+	fx_wait(&fx, &a[3]);
+	ck_assert(!a[3].failed);
+	fx_settle(&fx);
+	for (int i = 0; i < 4; i++)
+		fx_answer_fini(&a[i]);
+}
+END_TEST
+
+/* Stopping the service ends queued work at once, with an answer. */
+START_TEST(work_when_the_service_stops)
+{
+	struct lmi_wire_request q;
+	struct fx_answer a;
+
+	fx_start(&fx);
+	fx_load(&fx);
+	q = tokenize_long();
+	fx_ask(&fx, &fx_user, &q, &a);
+	while (lmi_jobs_run_one(fx.registry) || lmi_jobs_run_one(fx.io))
+		fx_turn(&fx);
+	lmi_service_stop(fx.svc, fx.now);
+	ck_assert(!lmi_jobs_run_one(fx.work));
+	fx_turn(&fx);
+	ck_assert_uint_eq(a.n, 1);
+	ck_assert_int_eq(a.err.status, LMD_CANCELLED);
+	fx_answer_fini(&a);
+}
+END_TEST
+
+/* So is the prompt of a generation whose client has left. */
+START_TEST(prompt_of_a_client_that_left)
+{
+	static char text[LONG_TEXT + 1];
+	struct lmi_wire_request q;
+	struct fx_answer a;
+
+	fx_start(&fx);
+	fx_load(&fx);
+	memset(text, 'a', LONG_TEXT);
+	q = fx_generate(&fx, "tiny", text, 4);
+	fx_ask(&fx, &fx_user, &q, &a);
+	while (lmi_jobs_run_one(fx.registry) || lmi_jobs_run_one(fx.io))
+		fx_turn(&fx);
+	lmi_service_disconnected(fx.svc, fx.now, fx_user.conn);
+	ck_assert(!lmi_jobs_run_one(fx.work));
+	fx_settle(&fx);
+	fx_check_empty(&fx);
+	fx_answer_fini(&a);
+}
+END_TEST
+
 /* ---- answers in a form ---- */
 
 static struct lmd_str word(const char *s)
@@ -289,20 +375,105 @@ START_TEST(sessions_and_queue)
 	fx_start(&fx);
 	fx_load(&fx);
 	for (int i = 0; i < 160; i++) {
-		id[i] = fx_begin(&fx, &fx_user, "hello", 12);
+		id[i] = fx_begin(&fx, &fx_admin, "hello", 12);
 		ck_assert_uint_eq(fx_stats(&fx).n_running, i < 32 ? (unsigned)i + 1 : 32);
 		ck_assert_uint_eq(fx_stats(&fx).n_waiting, i < 32 ? 0 : (unsigned)i - 31);
 	}
 	q = fx_generate(&fx, "tiny", "too much", 1);
-	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert(!fx_call(&fx, &fx_admin, &q));
 	ck_assert_int_eq(fx.a.err.status, LMD_BUSY);
 	ck_assert_uint_ge(fx.a.retry_ms, 100);
 	/* in order of arrival: a later one never ends first */
 	for (int i = 0; i < 160; i++)
-		ck_assert_int_eq(fx_read(&fx, &fx_user, &id[i], text, sizeof(text)).u.done.n_out,
+		ck_assert_int_eq(fx_read(&fx, &fx_admin, &id[i], text, sizeof(text)).u.done.n_out,
 				 12);
 	fx_check_empty(&fx);
-	ck_assert(fx_call(&fx, &fx_user, &q)); /* failed requests left no trace */
+	ck_assert(fx_call(&fx, &fx_admin, &q)); /* failed requests left no trace */
+}
+END_TEST
+
+/* One user cannot take all places; another one, and an administrator, always find some. */
+START_TEST(places_of_one_user)
+{
+	struct lmi_wire_request q;
+	struct lmi_wire_id id[121];
+	struct fx_answer a;
+
+	fx.o.limits.streams = 1000;
+	fx_start(&fx);
+	fx_load(&fx);
+	for (int i = 0; i < 24 + 96; i++)
+		id[i] = fx_begin(&fx, &fx_user, "hello", 1000);
+	ck_assert_uint_eq(fx_stats(&fx).n_running, 24);
+	q = fx_generate(&fx, "tiny", "too much", 1);
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_BUSY);
+	ck_assert_ptr_nonnull(strstr(fx.a.err.text, "the maximum of one user is 120"));
+	ck_assert_uint_ge(fx.a.retry_ms, 100);
+	for (int i = 0; i < 6; i++) /* all places but the two of administrators */
+		(void)fx_begin(&fx, &fx_other, "hello", 1000);
+	ck_assert_uint_eq(fx_stats(&fx).n_running, 30);
+	(void)fx_begin(&fx, &fx_other, "hello", 1000);
+	ck_assert_uint_eq(fx_stats(&fx).n_running, 30);
+	(void)fx_begin(&fx, &fx_admin, "hello", 1000);
+	ck_assert_uint_eq(fx_stats(&fx).n_running, 31);
+	/* an administrator sees every stream and can end it; other users cannot */
+	q = fx_on(&fx, LMI_WIRE_OP_STREAMS, NULL);
+	fx_ask(&fx, &fx_admin, &q, &a);
+	ck_assert_uint_ge(a.r.u.streams.n_streams, 128);
+	fx_answer_fini(&a);
+	q = fx_on(&fx, LMI_WIRE_OP_CANCEL, NULL);
+	q.u.cancel.id = id[0];
+	ck_assert(!fx_call(&fx, &fx_other, &q));
+	ck_assert(fx_call(&fx, &fx_admin, &q));
+}
+END_TEST
+
+/* A stream that was cancelled holds no place that its owner needs. */
+START_TEST(cancelled_streams_are_forgotten)
+{
+	struct lmi_wire_request q = {0};
+	struct lmi_wire_id id;
+
+	fx.o.limits.streams = 4;
+	fx_start(&fx);
+	fx_load(&fx);
+	for (int i = 0; i < 20; i++) {
+		id = fx_begin(&fx, &fx_user, "hello", 1000);
+		q = fx_on(&fx, LMI_WIRE_OP_CANCEL, NULL);
+		q.u.cancel.id = id;
+		ck_assert(fx_call(&fx, &fx_user, &q));
+		fx_step(&fx, 2);
+	}
+}
+END_TEST
+
+/* The bytes of pending requests are bounded for each user. */
+START_TEST(bytes_of_one_user)
+{
+	struct lmi_wire_request q;
+	struct fx_answer a[4], other;
+
+	fx.o.limits.bytes_per_user = 2 * LONG_TEXT + LONG_TEXT / 2;
+	fx_start(&fx);
+	fx_load(&fx);
+	q = tokenize_long();
+	for (int i = 0; i < 3; i++)
+		fx_ask(&fx, &fx_user, &q, &a[i]);
+	ck_assert_int_eq(a[2].err.status, LMD_BUSY);
+	ck_assert_ptr_nonnull(strstr(a[2].err.text, "bytes_per_user"));
+	ck_assert_uint_ge(a[2].retry_ms, 100);
+	fx_ask(&fx, &fx_other, &q, &other);
+	fx_wait(&fx, &other);
+	ck_assert(!other.failed);
+	fx_wait(&fx, &a[0]);
+	fx_wait(&fx, &a[1]);
+	fx_ask(&fx, &fx_user, &q, &a[3]); /* there is room again */
+	fx_wait(&fx, &a[3]);
+	ck_assert(!a[3].failed);
+	for (int i = 0; i < 4; i++)
+		fx_answer_fini(&a[i]);
+	fx_answer_fini(&other);
 }
 END_TEST
 
@@ -448,12 +619,18 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_generation);
+	tcase_add_test(t, work_of_a_client_that_left);
+	tcase_add_test(t, work_when_the_service_stops);
+	tcase_add_test(t, prompt_of_a_client_that_left);
 	tcase_add_test(t, an_answer_in_a_form);
 	tcase_add_test(t, what_is_wrong_is_said_at_once);
 	tcase_add_test(t, limits_of_a_request);
 	tcase_add_test(t, the_context_ends_one_alone);
 	tcase_add_test(t, pages_run_out);
 	tcase_add_test(t, sessions_and_queue);
+	tcase_add_test(t, places_of_one_user);
+	tcase_add_test(t, cancelled_streams_are_forgotten);
+	tcase_add_test(t, bytes_of_one_user);
 	tcase_add_test(t, errors_of_users_are_counted_apart);
 	tcase_add_test(t, a_request_that_is_sent_again);
 	tcase_add_test(t, roles);

@@ -116,14 +116,15 @@ void lmi_svc_stream_destroy(struct lmi_svc_streams *t, struct lmi_svc_stream *s)
 
 enum lmd_status lmi_svc_stream_find(struct lmi_svc_stream **out, struct lmi_svc_streams *t,
 				    const struct lmi_svc_principal *principal,
-				    const uint8_t id[LMI_SVC_ID_BYTES], struct lmd_error *err)
+				    const uint8_t id[LMI_SVC_ID_BYTES], bool any_owner,
+				    struct lmd_error *err)
 {
 	const struct lmi_svc_owner owner = lmi_svc_owner_of(principal);
 	char hex[2 * LMI_SVC_ID_BYTES + 1];
 
 	for (struct lmi_svc_stream *s = *bucket(t, id); s; s = s->in_bucket) {
 		if (memcmp(s->id, id, LMI_SVC_ID_BYTES) || s->given_up ||
-		    !lmi_svc_owner_same(&s->owner, &owner))
+		    !(any_owner || lmi_svc_owner_same(&s->owner, &owner)))
 			continue;
 		*out = s;
 		return LMD_OK;

@@ -52,6 +52,7 @@ struct lmi_svc_stream {
 	struct lmi_svc_waiting_reader *readers;
 	bool own_lease;        /* the client requested a lease, so it outlives its connection */
 	bool read_out;         /* a reader was sent the final item */
+	bool cancelled;        /* its owner cancelled it and need not read the end */
 	bool given_up;         /* cannot be found any more; freed when its work has ended */
 	struct lmi_svc_stream_writer *writer; /* what writes to it; NULL: it has ended */
 };
@@ -78,10 +79,12 @@ enum lmd_status lmi_svc_stream_create(struct lmi_svc_stream **out, struct lmi_sv
 				      struct lmd_error *err);
 /* Destroys a stream without waiting readers. */
 void lmi_svc_stream_destroy(struct lmi_svc_streams *t, struct lmi_svc_stream *s);
-/* Returns LMD_NOTFOUND if no stream with that id belongs to `principal`. */
+/* Returns LMD_NOTFOUND if no stream with that id belongs to `principal`, or, if `any_owner` is set,
+ * to anybody. */
 enum lmd_status lmi_svc_stream_find(struct lmi_svc_stream **out, struct lmi_svc_streams *t,
 				    const struct lmi_svc_principal *principal,
-				    const uint8_t id[LMI_SVC_ID_BYTES], struct lmd_error *err);
+				    const uint8_t id[LMI_SVC_ID_BYTES], bool any_owner,
+				    struct lmd_error *err);
 
 /* Adds a waiting reader; the stream owns it until it is removed. */
 void lmi_svc_stream_add_reader(struct lmi_svc_streams *t, struct lmi_svc_stream *s,

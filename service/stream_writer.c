@@ -166,7 +166,7 @@ enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc,
 		if (!lmi_svc_owner_same(&s->owner, &owner))
 			continue;
 		n++;
-		if (!done && s->read_out && !s->readers)
+		if (!done && (s->read_out || (s->cancelled && !s->writer)) && !s->readers)
 			done = s;
 	}
 	if (n < svc->limits.streams)

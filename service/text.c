@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/cancel.h"
 #include "core/engine/engine.h"
 #include "core/text/tokenizer.h"
 #include "service/call.h"
@@ -13,6 +14,9 @@
 #include "service/ops.h"
 #include "service/request.h"
 #include "service/service_state.h"
+
+/* Most bytes of text in one reply: a message of the socket has 16 MiB, with room for the rest of it. */
+#define DETOKENIZE_BYTES_MAX ((16u << 20) - 4096)
 
 /* The results of a job, in the call's arena; its two buffers are freed by end(). */
 struct found {
@@ -53,6 +57,8 @@ static enum lmd_status pieces(struct lmi_svc_call *c, struct found *f, struct lm
 		size_t n = lmi_tokenizer_piece(t, f->tokens.id[i], flags, NULL, 0);
 		char *p = lmi_arena_alloc(c->arena, n + 1, 1);
 
+		if (!lmi_cancel_step(16 + n))
+			return lmd_fail(err, LMD_CANCELLED, "cancelled");
 		if (!p)
 			return lmd_fail(err, LMD_NOMEM, "no memory for %zu pieces", f->tokens.n);
 		(void)lmi_tokenizer_piece(t, f->tokens.id[i], flags, p, n);
@@ -93,6 +99,11 @@ static void run_detokenize(void *arg)
 	c->err.status = lmi_tokenizer_decode(tokenizer(c), q->tokens, q->n_tokens,
 					     q->special ? LMD_DECODE_UNPARSE_SPECIAL : 0, &f->text,
 					     &c->err);
+	if (c->err.status == LMD_OK && f->text.n > DETOKENIZE_BYTES_MAX)
+		c->err.status = lmd_fail(&c->err, LMD_INVALID,
+					 "tokens: their text has %zu bytes, the maximum of a reply is %u; send "
+					 "fewer tokens at once",
+					 f->text.n, DETOKENIZE_BYTES_MAX);
 }
 
 static void answer(struct lmi_svc_call *c)
@@ -175,6 +186,7 @@ static enum lmd_status begin(const struct lmi_svc_request_ctx *a, const struct l
 		return lmd_fail(err, LMD_NOMEM, "no memory for a call");
 	}
 	c->lookup.found = found;
+	c->drops = true;
 	lmi_svc_lookup_start(a->svc, a->now, &c->lookup, model);
 	return LMD_OK;
 }

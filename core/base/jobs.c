@@ -31,23 +31,34 @@ static void deliver(struct lmi_mailbox_message *m)
 	job->done(job->arg);
 }
 
+/* Removes a waiting job; called with the lock held. */
+static void remove_waiting(struct lmi_jobs *j, struct lmi_job *job)
+{
+	*job->link = job->next;
+	if (job->next)
+		job->next->link = job->link;
+	else
+		j->end = job->link;
+	job->link = NULL;
+	j->n_waiting--;
+}
+
 /* Takes the oldest job; called with the lock held. */
 static struct lmi_job *take(struct lmi_jobs *j)
 {
 	struct lmi_job *job = j->first;
 
-	if (!job)
-		return NULL;
-	j->first = job->next;
-	if (!j->first)
-		j->end = &j->first;
-	j->n_waiting--;
+	if (job)
+		remove_waiting(j, job);
 	return job;
 }
 
 static void run(struct lmi_jobs *j, struct lmi_job *job)
 {
+	struct lmi_cancel *previous = lmi_cancel_attach(&job->cancel);
+
 	job->run(job->arg);
+	(void)lmi_cancel_attach(previous);
 	lmi_mailbox_post(j->mailbox, &job->message);
 }
 
@@ -142,12 +153,16 @@ enum lmd_status lmi_jobs_submit(struct lmi_jobs *j, struct lmi_job *job, struct 
 
 	job->message.deliver = deliver;
 	job->next = NULL;
+	job->link = NULL;
+	job->jobs = j;
+	job->cancel = (struct lmi_cancel){false};
 	(void)pthread_mutex_lock(&j->lock);
 	if (j->closed)
 		st = LMD_CANCELLED;
 	else if (j->n_waiting >= j->n_max)
 		st = LMD_BUSY;
 	if (st == LMD_OK) {
+		job->link = j->end;
 		*j->end = job;
 		j->end = &job->next;
 		j->n_waiting++;
@@ -160,6 +175,21 @@ enum lmd_status lmi_jobs_submit(struct lmi_jobs *j, struct lmi_job *job, struct 
 			    : lmd_fail(err, st, "%s: the queue is full with %u waiting jobs; try "
 						"again later",
 				       j->name, j->n_max);
+}
+
+void lmi_jobs_cancel(struct lmi_job *job)
+{
+	struct lmi_jobs *j = job->jobs;
+	bool waits;
+
+	(void)pthread_mutex_lock(&j->lock);
+	waits = job->link != NULL;
+	if (waits)
+		remove_waiting(j, job);
+	(void)pthread_mutex_unlock(&j->lock);
+	lmi_cancel_set(&job->cancel);
+	if (waits)
+		lmi_mailbox_post(j->mailbox, &job->message);
 }
 
 void lmi_jobs_close(struct lmi_jobs *j)

@@ -245,6 +245,84 @@ START_TEST(stop_runs_what_waits)
 }
 END_TEST
 
+/* A cancelled job is dropped if it waits, and sees its cancel word if it runs; it is done in any
+ * case, and its place is free at once. */
+START_TEST(cancelled_jobs)
+{
+	struct lmi_jobs_opts o = {.name = "test", .n_max = 3};
+	struct task t[4];
+	struct lmi_mailbox mb;
+	struct lmi_jobs *j;
+
+	ck_assert_int_eq(lmi_mailbox_init(&mb, NULL), LMD_OK);
+	o.mailbox = &mb;
+	ck_assert_int_eq(lmi_jobs_create(&j, &o, NULL), LMD_OK);
+	for (int i = 0; i < 4; i++)
+		arm(&t[i]);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(lmi_jobs_submit(j, &t[i].job, NULL), LMD_OK);
+	lmi_jobs_cancel(&t[2].job); /* the last, then one in the middle */
+	lmi_jobs_cancel(&t[1].job);
+	ck_assert_int_eq(lmi_jobs_submit(j, &t[3].job, NULL), LMD_OK);
+	ck_assert_uint_eq(lmi_mailbox_drain(&mb), 2);
+	ck_assert(lmi_jobs_run_one(j));
+	lmi_jobs_cancel(&t[0].job); /* has run, is not done: nothing happens twice */
+	ck_assert(lmi_jobs_run_one(j));
+	ck_assert(!lmi_jobs_run_one(j));
+	ck_assert_uint_eq(lmi_mailbox_drain(&mb), 2);
+	for (int i = 0; i < 4; i++) {
+		ck_assert_uint_eq(t[i].n_run, i == 0 || i == 3);
+		ck_assert_uint_eq(t[i].n_done, t[i].n_run);
+		ck_assert_int_eq(lmi_cancel_is_set(&t[i].job.cancel), i != 3);
+	}
+	lmi_jobs_destroy(j);
+	lmi_mailbox_fini(&mb);
+}
+END_TEST
+
+struct endless {
+	struct lmi_job job;
+	_Atomic bool runs;
+	bool cut, is_done;
+};
+
+static void work_on(void *arg)
+{
+	struct endless *e = arg;
+
+	atomic_store(&e->runs, true);
+	while (lmi_cancel_step(1))
+		;
+	e->cut = true;
+}
+
+static void end_work(void *arg)
+{
+	((struct endless *)arg)->is_done = true;
+}
+
+START_TEST(running_job_is_cut_off)
+{
+	struct lmi_jobs_opts o = {.name = "test", .n_thread = 1, .n_max = 1};
+	struct endless e = {.job = {.run = work_on, .done = end_work}};
+	struct lmi_mailbox mb;
+	struct lmi_jobs *j;
+
+	e.job.arg = &e;
+	ck_assert_int_eq(lmi_mailbox_init(&mb, NULL), LMD_OK);
+	o.mailbox = &mb;
+	ck_assert_int_eq(lmi_jobs_create(&j, &o, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_jobs_submit(j, &e.job, NULL), LMD_OK);
+	while (!atomic_load(&e.runs))
+		;
+	lmi_jobs_cancel(&e.job);
+	(void)wait_and_drain(&mb);
+	ck_assert(e.cut && e.is_done);
+	lmi_jobs_destroy(j);
+	lmi_mailbox_fini(&mb);
+}
+END_TEST
+
 START_TEST(no_memory)
 {
 	struct lmi_jobs_opts o = {.name = "test", .n_thread = 2, .n_max = 1};
@@ -282,6 +360,8 @@ int main(void)
 	tcase_add_loop_test(t, every_job_once, 0, (int)LMD_LEN(thread_counts));
 	tcase_add_test(t, bounds_and_close);
 	tcase_add_test(t, stop_runs_what_waits);
+	tcase_add_test(t, cancelled_jobs);
+	tcase_add_test(t, running_job_is_cut_off);
 	tcase_add_test(t, no_memory);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -40,7 +40,7 @@ struct lmi_jinja_val lmi_jinja_str_center(struct lmi_jinja_run *run, struct lmi_
 struct lmi_jinja_val lmi_jinja_str_join(struct lmi_jinja_run *run, struct lmi_jinja_val sep,
 					const struct lmi_jinja_list *items, bool convert);
 /* Whether all cased characters are of that case and there is at least one. */
-bool lmi_jinja_str_is_case(struct lmi_jinja_val v, bool upper);
+bool lmi_jinja_str_is_case(struct lmi_jinja_run *run, struct lmi_jinja_val v, bool upper);
 
 /* str.format (format_braces.c) */
 struct lmi_jinja_val lmi_jinja_format_braces(struct lmi_jinja_run *run, struct lmi_jinja_val self,

@@ -79,14 +79,25 @@ static bool bind(struct lmi_jinja_run *run, const struct lmi_jinja_builtin *f,
 	return true;
 }
 
+static uint64_t bytes_of(struct lmi_jinja_val v)
+{
+	return v.kind == LMI_JINJA_V_STR || v.kind == LMI_JINJA_V_BYTES ? v.n : 0;
+}
+
+/* Each string that a builtin gets counts as touched once; what it does beyond that it counts
+ * itself. */
 struct lmi_jinja_val lmi_jinja_builtin_call(struct lmi_jinja_run *run,
 					    const struct lmi_jinja_builtin *f,
 					    struct lmi_jinja_val self,
 					    const struct lmi_jinja_call_args *args)
 {
 	struct lmi_jinja_val a[LMI_JINJA_PARAMS_MAX], out = lmi_jinja_none();
-	uint64_t cost = 1 + (self.kind == LMI_JINJA_V_STR ? self.n / 64 : 0);
+	uint64_t cost = 1 + bytes_of(self) / 16;
 
+	for (uint32_t i = 0; i < args->n_pos; i++)
+		cost += bytes_of(args->pos[i]) / 16;
+	for (uint32_t i = 0; i < args->n_kw; i++)
+		cost += bytes_of(args->kw[i].v) / 16;
 	if (!lmi_jinja_run_step(run, cost) || !lmi_jinja_run_enter(run))
 		return out;
 	if (!f->params)

@@ -16,11 +16,11 @@ static bool case_ignorable(uint32_t c)
 }
 
 /* Whether a capital sigma ends a word: a letter comes before it and none after it. */
-static bool is_final(struct lmi_jinja_val v, size_t begin, size_t end)
+static bool is_final(struct lmi_jinja_run *run, struct lmi_jinja_val v, size_t begin, size_t end)
 {
 	uint32_t c = 0;
 
-	while (begin) {
+	while (begin && lmi_jinja_run_step(run, 1)) {
 		c = lmi_unicode_prev(v.u.s, &begin);
 		if (!case_ignorable(c))
 			break;
@@ -28,7 +28,7 @@ static bool is_final(struct lmi_jinja_val v, size_t begin, size_t end)
 	}
 	if (!c || !lmi_unicode_cased(c))
 		return false;
-	while (end < v.n) {
+	while (end < v.n && lmi_jinja_run_step(run, 1)) {
 		c = lmi_unicode_next(v.u.s, v.n, &end);
 		if (!case_ignorable(c))
 			return !lmi_unicode_cased(c);
@@ -82,7 +82,7 @@ struct lmi_jinja_val lmi_jinja_str_case(struct lmi_jinja_run *run, struct lmi_ji
 		}
 		in_word = lmi_unicode_cased(c);
 		if (c == CAPITAL_SIGMA && one == LMI_UNICODE_CASE_LOWER)
-			lmi_jinja_buf_char(&b, is_final(v, from, at) ? FINAL_SIGMA : SMALL_SIGMA);
+			lmi_jinja_buf_char(&b, is_final(run, v, from, at) ? FINAL_SIGMA : SMALL_SIGMA);
 		else
 			put(&b, one, c);
 	}
@@ -91,11 +91,11 @@ struct lmi_jinja_val lmi_jinja_str_case(struct lmi_jinja_run *run, struct lmi_ji
 	return out;
 }
 
-bool lmi_jinja_str_is_case(struct lmi_jinja_val v, bool upper)
+bool lmi_jinja_str_is_case(struct lmi_jinja_run *run, struct lmi_jinja_val v, bool upper)
 {
 	bool any = false;
 
-	for (size_t at = 0; at < v.n;) {
+	for (size_t at = 0; at < v.n && lmi_jinja_run_step(run, 1);) {
 		uint32_t c = lmi_unicode_next(v.u.s, v.n, &at);
 
 		if (upper ? lmi_unicode_lower(c) || lmi_unicode_title(c)
@@ -106,11 +106,11 @@ bool lmi_jinja_str_is_case(struct lmi_jinja_val v, bool upper)
 	return any;
 }
 
-static bool is_title(struct lmi_jinja_val v)
+static bool is_title(struct lmi_jinja_run *run, struct lmi_jinja_val v)
 {
 	bool in_word = false, any = false;
 
-	for (size_t at = 0; at < v.n;) {
+	for (size_t at = 0; at < v.n && lmi_jinja_run_step(run, 1);) {
 		uint32_t c = lmi_unicode_next(v.u.s, v.n, &at);
 
 		if (lmi_unicode_upper(c) || lmi_unicode_title(c)) {
@@ -134,9 +134,7 @@ static struct lmi_jinja_val all(struct lmi_jinja_run *run, struct lmi_jinja_val 
 {
 	size_t at = 0;
 
-	if (!lmi_jinja_run_step(run, v.n / 4))
-		return lmi_jinja_none();
-	while (at < v.n && test(lmi_unicode_next(v.u.s, v.n, &at)))
+	while (at < v.n && lmi_jinja_run_step(run, 1) && test(lmi_unicode_next(v.u.s, v.n, &at)))
 		if (at == v.n)
 			return lmi_jinja_bool(true);
 	return lmi_jinja_bool(false);
@@ -191,9 +189,10 @@ static struct lmi_jinja_val m_isprintable(struct lmi_jinja_run *run, struct lmi_
 static struct lmi_jinja_val m_isascii(struct lmi_jinja_run *run, struct lmi_jinja_val self,
 				      const struct lmi_jinja_val *a)
 {
-	(void)run;
 	(void)a;
 	for (uint32_t i = 0; i < self.n; i++) {
+		if (!(i % 4096) && !lmi_jinja_run_step(run, 4096 / 16))
+			break;
 		if ((unsigned char)self.u.s[i] >= 0x80)
 			return lmi_jinja_bool(false);
 	}
@@ -203,9 +202,8 @@ static struct lmi_jinja_val m_isascii(struct lmi_jinja_run *run, struct lmi_jinj
 static struct lmi_jinja_val m_isidentifier(struct lmi_jinja_run *run, struct lmi_jinja_val self,
 					   const struct lmi_jinja_val *a)
 {
-	(void)run;
 	(void)a;
-	for (size_t at = 0, from = 0; at < self.n; from = at) {
+	for (size_t at = 0, from = 0; at < self.n && lmi_jinja_run_step(run, 1); from = at) {
 		if (!lmi_unicode_ident(lmi_unicode_next(self.u.s, self.n, &at), !from))
 			return lmi_jinja_bool(false);
 	}
@@ -215,25 +213,22 @@ static struct lmi_jinja_val m_isidentifier(struct lmi_jinja_run *run, struct lmi
 static struct lmi_jinja_val m_isupper(struct lmi_jinja_run *run, struct lmi_jinja_val self,
 				      const struct lmi_jinja_val *a)
 {
-	(void)run;
 	(void)a;
-	return lmi_jinja_bool(lmi_jinja_str_is_case(self, true));
+	return lmi_jinja_bool(lmi_jinja_str_is_case(run, self, true));
 }
 
 static struct lmi_jinja_val m_islower(struct lmi_jinja_run *run, struct lmi_jinja_val self,
 				      const struct lmi_jinja_val *a)
 {
-	(void)run;
 	(void)a;
-	return lmi_jinja_bool(lmi_jinja_str_is_case(self, false));
+	return lmi_jinja_bool(lmi_jinja_str_is_case(run, self, false));
 }
 
 static struct lmi_jinja_val m_istitle(struct lmi_jinja_run *run, struct lmi_jinja_val self,
 				      const struct lmi_jinja_val *a)
 {
-	(void)run;
 	(void)a;
-	return lmi_jinja_bool(is_title(self));
+	return lmi_jinja_bool(is_title(run, self));
 }
 
 static const struct lmi_jinja_builtin rows[] = {

@@ -29,7 +29,7 @@ void lmi_jinja_list_sort(struct lmi_jinja_run *run, struct lmi_jinja_list *items
 	uint32_t n = items->n, *a, *b;
 	struct lmi_jinja_val *sorted;
 
-	if (n < 2 || !lmi_jinja_run_step(run, n))
+	if (n < 2 || !lmi_jinja_run_step(run, n / 4))
 		return;
 	a = lmi_jinja_run_alloc(run, n * sizeof(*a));
 	b = lmi_jinja_run_alloc(run, n * sizeof(*b));

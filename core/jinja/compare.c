@@ -8,10 +8,11 @@
 #include "core/jinja/ops.h"
 #include "core/jinja/run.h"
 
-static int compare_bytes(struct lmi_jinja_val a, struct lmi_jinja_val b)
+static int compare_bytes(struct lmi_jinja_run *run, struct lmi_jinja_val a,
+			 struct lmi_jinja_val b)
 {
 	uint32_t n = a.n < b.n ? a.n : b.n;
-	int c = n ? memcmp(a.u.s, b.u.s, n) : 0;
+	int c = n && lmi_jinja_run_step(run, n / 16) ? memcmp(a.u.s, b.u.s, n) : 0;
 
 	return c ? c : (a.n > b.n) - (a.n < b.n);
 }
@@ -102,8 +103,7 @@ bool lmi_jinja_val_equal(struct lmi_jinja_run *run, struct lmi_jinja_val a, stru
 		return true;
 	case LMI_JINJA_V_STR:
 	case LMI_JINJA_V_BYTES:
-		(void)lmi_jinja_run_step(run, a.n / 64); /* the caller checks for failure */
-		return a.n == b.n && !compare_bytes(a, b);
+		return a.n == b.n && !compare_bytes(run, a, b);
 	case LMI_JINJA_V_LIST:
 	case LMI_JINJA_V_TUPLE:
 	case LMI_JINJA_V_DICT:
@@ -178,7 +178,7 @@ bool lmi_jinja_val_compare(struct lmi_jinja_run *run, enum lmi_jinja_cmp op, str
 		return false;
 	}
 	if (a.kind == b.kind && (a.kind == LMI_JINJA_V_STR || a.kind == LMI_JINJA_V_BYTES))
-		return holds(op, compare_bytes(a, b));
+		return holds(op, compare_bytes(run, a, b));
 	if (a.kind == b.kind && (a.kind == LMI_JINJA_V_LIST || a.kind == LMI_JINJA_V_TUPLE))
 		return compare_lists(run, op, a.u.list, b.u.list);
 	lmi_jinja_run_fail(run, "'%s' not supported between instances of '%s' and '%s'", sign[op],

@@ -49,12 +49,13 @@ static uint32_t hash_int(uint64_t x)
 }
 
 /* Equal values have equal hashes, such as 1, 1.0 and True. */
-static uint32_t hash(struct lmi_jinja_val v)
+static uint32_t hash(struct lmi_jinja_run *run, struct lmi_jinja_val v)
 {
 	uint32_t h = 7;
 
 	switch ((enum lmi_jinja_vkind)v.kind) {
 	case LMI_JINJA_V_STR:
+		(void)lmi_jinja_run_step(run, v.n / 8); /* the caller checks for failure */
 		return hash_bytes(v.u.s, v.n);
 	case LMI_JINJA_V_BOOL:
 	case LMI_JINJA_V_INT:
@@ -65,7 +66,7 @@ static uint32_t hash(struct lmi_jinja_val v)
 		return hash_bytes((const char *)&v.u.f, sizeof(v.u.f));
 	case LMI_JINJA_V_TUPLE:
 		for (uint32_t i = 0; i < v.u.list->n; i++)
-			h = h * 31 + hash(v.u.list->v[i]);
+			h = h * 31 + hash(run, v.u.list->v[i]);
 		return h;
 	default: /* by kind only; such keys are rare */
 		return v.kind;
@@ -147,7 +148,7 @@ struct lmi_jinja_val *lmi_jinja_dict_find(struct lmi_jinja_run *run, const struc
 		lmi_jinja_run_fail(run, "unhashable type: '%s'", lmi_jinja_val_type(key));
 		return NULL;
 	}
-	i = find(run, d, hash(key), key);
+	i = find(run, d, hash(run, key), key);
 	return i < d->n ? &d->e[i].value : NULL;
 }
 
@@ -156,7 +157,7 @@ struct lmi_jinja_val *lmi_jinja_dict_find_str(struct lmi_jinja_run *run,
 					      size_t n)
 {
 	struct lmi_jinja_val key = lmi_jinja_strn(s, n);
-	uint32_t i = find(run, d, hash(key), key);
+	uint32_t i = find(run, d, hash(run, key), key);
 
 	return i < d->n ? &d->e[i].value : NULL;
 }
@@ -193,7 +194,7 @@ void lmi_jinja_dict_set(struct lmi_jinja_run *run, struct lmi_jinja_dict *d,
 	}
 	if (!make_room(run, d))
 		return;
-	d->e[d->n] = (struct lmi_jinja_entry){.key = key, .value = v, .hash = hash(key)};
+	d->e[d->n] = (struct lmi_jinja_entry){.key = key, .value = v, .hash = hash(run, key)};
 	d->n++;
 	if (d->index)
 		index_add(d, d->n - 1);
@@ -206,7 +207,7 @@ bool lmi_jinja_dict_remove(struct lmi_jinja_run *run, struct lmi_jinja_dict *d,
 
 	if (!lmi_jinja_dict_find(run, d, key))
 		return false;
-	i = find(run, d, hash(key), key);
+	i = find(run, d, hash(run, key), key);
 	if (!lmi_jinja_run_step(run, d->n))
 		return false;
 	memmove(&d->e[i], &d->e[i + 1], (d->n - i - 1) * sizeof(*d->e));

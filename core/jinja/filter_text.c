@@ -37,7 +37,8 @@ static bool breaks_word(uint32_t c)
 /* Upper case at the start and after whitespace and - ( { [ <, lower case elsewhere. */
 static LMI_JINJA_BUILTIN(f_title)
 {
-	struct lmi_jinja_val v = lmi_jinja_val_text(run, self), part, out = lmi_jinja_strn("", 0);
+	struct lmi_jinja_val v = lmi_jinja_val_text(run, self), part, out;
+	struct lmi_jinja_str_buf b = {.run = run};
 	size_t at = 0, from = 0;
 
 	(void)a;
@@ -45,23 +46,24 @@ static LMI_JINJA_BUILTIN(f_title)
 		size_t first = from, next;
 
 		/* separators, then the first letter of the word, then the rest of it */
-		while (at < v.n && (next = at, breaks_word(lmi_unicode_next(v.u.s, v.n, &next))))
+		while (at < v.n && lmi_jinja_run_step(run, 1) &&
+		       (next = at, breaks_word(lmi_unicode_next(v.u.s, v.n, &next))))
 			at = next;
-		out = lmi_jinja_str_concat(run, out, lmi_jinja_strn(v.u.s + first, at - first));
+		lmi_jinja_buf_add(&b, v.u.s + first, at - first);
 		first = at;
 		if (at < v.n)
 			(void)lmi_unicode_next(v.u.s, v.n, &at); /* only advances the position */
 		part = lmi_jinja_strn(v.u.s + first, at - first);
-		out = lmi_jinja_str_concat(run, out,
-					   lmi_jinja_str_case(run, part, LMI_JINJA_STR_UPPER));
+		lmi_jinja_buf_val(&b, lmi_jinja_str_case(run, part, LMI_JINJA_STR_UPPER));
 		from = at;
-		while (at < v.n && (next = at, !breaks_word(lmi_unicode_next(v.u.s, v.n, &next))))
+		while (at < v.n && lmi_jinja_run_step(run, 1) &&
+		       (next = at, !breaks_word(lmi_unicode_next(v.u.s, v.n, &next))))
 			at = next;
 		part = lmi_jinja_strn(v.u.s + from, at - from);
-		out = lmi_jinja_str_concat(run, out,
-					   lmi_jinja_str_case(run, part, LMI_JINJA_STR_LOWER));
+		lmi_jinja_buf_val(&b, lmi_jinja_str_case(run, part, LMI_JINJA_STR_LOWER));
 		from = at;
 	}
+	out = lmi_jinja_buf_done(&b);
 	out.flags = v.flags;
 	return out;
 }

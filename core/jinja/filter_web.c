@@ -75,18 +75,21 @@ static LMI_JINJA_BUILTIN(f_striptags)
 {
 	struct lmi_jinja_val v = lmi_jinja_val_text(run, self);
 	struct lmi_jinja_str_buf plain = {.run = run}, b = {.run = run};
-	bool blank = false;
+	bool blank = false, any_end[2] = {true, true}; /* false: no end of a tag, comment follows */
 
 	(void)a;
 	for (size_t at = 0; at < v.n && lmi_jinja_run_step(run, 1);) {
 		bool comment = v.n - at >= 4 && !memcmp(v.u.s + at, "<!--", 4);
 		const char *end = NULL;
 
-		if (comment)
-			end = memmem(v.u.s + at, v.n - at, "-->", 3);
-		else if (v.u.s[at] == '<')
-			end = memchr(v.u.s + at, '>', v.n - at);
+		if (v.u.s[at] == '<' && any_end[comment]) {
+			end = comment ? memmem(v.u.s + at, v.n - at, "-->", 3)
+				      : memchr(v.u.s + at, '>', v.n - at);
+			any_end[comment] = end != NULL;
+		}
 		if (end) {
+			if (!lmi_jinja_run_step(run, (uint64_t)(end - v.u.s - (ptrdiff_t)at) / 16))
+				break;
 			at = (size_t)(end - v.u.s) + (comment ? 3 : 1);
 			continue;
 		}

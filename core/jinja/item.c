@@ -35,7 +35,7 @@ static bool item_at(struct lmi_jinja_run *run, struct lmi_jinja_val v, int64_t i
 	size_t at, from;
 
 	(void)lmi_jinja_run_step(run,
-				 v.kind == LMI_JINJA_V_STR ? v.n / 64 : 0); /* the caller checks */
+				 v.kind == LMI_JINJA_V_STR ? v.n / 16 : 0); /* the caller checks */
 	i += i < 0 ? n : 0;
 	if (i < 0 || i >= n)
 		return false;

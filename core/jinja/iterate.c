@@ -143,7 +143,7 @@ bool lmi_jinja_val_contains(struct lmi_jinja_run *run, struct lmi_jinja_val cont
 					   lmi_jinja_val_type(item));
 			return false;
 		}
-		return lmi_jinja_run_step(run, container.n / 64) &&
+		return lmi_jinja_run_step(run, ((uint64_t)container.n + item.n) / 16) &&
 		       (!item.n || memmem(container.u.s, container.n, item.u.s, item.n));
 	}
 	if (container.kind == LMI_JINJA_V_DICT ||

@@ -24,7 +24,7 @@ struct lmi_jinja_val lmi_jinja_str_replace(struct lmi_jinja_run *run, struct lmi
 			lmi_jinja_buf_val(&b, to);
 	} else {
 		while (n && (hit = lmi_jinja_str_find(v, at, v.n, from)) != SIZE_MAX &&
-		       lmi_jinja_run_step(run, 1)) {
+		       lmi_jinja_run_step(run, 1 + (hit - at) / 16)) {
 			lmi_jinja_buf_add(&b, v.u.s + at, hit - at);
 			lmi_jinja_buf_val(&b, to);
 			at = hit + from.n;

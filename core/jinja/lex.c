@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/cancel.h"
 #include "core/base/utf8.h"
 #include "core/jinja/lexer.h"
 #include "core/unicode/unicode.h"
@@ -55,6 +56,8 @@ void lmi_jinja_lex_add_text(struct lmi_jinja_lexer *x, int type, const char *s, 
 
 void lmi_jinja_lex_advance(struct lmi_jinja_lexer *x, size_t to)
 {
+	if (to > x->at && x->st == LMD_OK && !lmi_cancel_step(to - x->at))
+		x->st = lmd_fail(x->err, LMD_CANCELLED, "template line %u: cancelled", x->line);
 	for (; x->at < to; x->at++)
 		x->line += x->s[x->at] == '\n';
 }
@@ -386,6 +389,8 @@ enum lmd_status lmi_jinja_lex(struct lmd_arena *arena, const char *text, size_t 
 {
 	struct lmi_jinja_lexer x = {.arena = arena, .n = bytes, .line = 1, .err = err};
 
+	if (!lmi_cancel_step(bytes / 4))
+		return lmd_fail(err, LMD_CANCELLED, "template: cancelled");
 	x.s = normalise(arena, text, &x.n);
 	if (!x.s)
 		return lmd_fail(err, LMD_NOMEM, "template: no memory for %zu bytes", bytes);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/cancel.h"
+
 static const struct lmi_jinja_token end_token = {.type = LMI_JINJA_TOK_END};
 
 void lmi_jinja_parse_fail(struct lmi_jinja_parser *p, const char *fmt, ...)
@@ -46,6 +48,10 @@ struct lmi_jinja_node *lmi_jinja_node_new(struct lmi_jinja_parser *p, enum lmi_j
 {
 	struct lmi_jinja_node *n = lmi_arena_alloc(p->arena, sizeof(*n), 16);
 
+	if (p->st == LMD_OK && !lmi_cancel_step(8)) {
+		p->st = lmd_fail(p->err, LMD_CANCELLED, "template line %u: cancelled", p->tok->line);
+		p->tok = &end_token;
+	}
 	if (!n) {
 		lmi_jinja_parse_no_memory(p);
 		n = &p->spare;

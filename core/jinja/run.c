@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "core/base/cancel.h"
 #include "core/jinja/origin_marks.h"
 
 #define PIECE_BYTES (64u << 10)
@@ -17,6 +18,10 @@ bool lmi_jinja_run_step(struct lmi_jinja_run *run, uint64_t n)
 	if (run->failed)
 		return false;
 	run->steps += n;
+	if (!lmi_cancel_step(n)) {
+		lmi_jinja_run_fail_status(run, LMD_CANCELLED, "rendering was cancelled");
+		return false;
+	}
 	if (run->steps <= run->limits.steps)
 		return true;
 	lmi_jinja_run_fail_status(run, LMD_NOMEM, "rendering takes more than %llu steps",

@@ -45,7 +45,8 @@ struct lmi_jinja_run {
 	struct lmi_jinja_dict nil_dict;
 };
 
-/* Counts n steps.  Returns false if the run has failed or exceeds its limit. */
+/* Counts n steps: nodes evaluated, characters handled one by one, or bytes handled at once / 16.
+ * Returns false if the run has failed, exceeds its limit or was cancelled (base/cancel.h). */
 bool lmi_jinja_run_step(struct lmi_jinja_run *run, uint64_t n);
 
 /* Fails the run with LMD_INVALID, unless it has failed already. */

@@ -39,6 +39,8 @@ static struct lmi_jinja_val slice_str(struct lmi_jinja_run *run, struct lmi_jinj
 	if (step == 1) {
 		size_t a = lmi_unicode_offset(v.u.s, v.n, (size_t)from);
 
+		if (!lmi_jinja_run_step(run, v.n / 16))
+			return v;
 		out = lmi_jinja_strn(v.u.s + a, lmi_unicode_offset(v.u.s + a, v.n - a, (size_t)n));
 		out.flags = v.flags;
 		return out;
@@ -46,7 +48,7 @@ static struct lmi_jinja_val slice_str(struct lmi_jinja_run *run, struct lmi_jinj
 	at = lmi_jinja_run_alloc(run, ((size_t)length + 1) * sizeof(*at));
 	if (!at)
 		return v;
-	for (int64_t i = 0; i <= length; i++) {
+	for (int64_t i = 0; i <= length && lmi_jinja_run_step(run, 1); i++) {
 		at[i] = (uint32_t)k;
 		if (i < length)
 			(void)lmi_unicode_next(v.u.s, v.n, &k); /* only advances the position */

@@ -68,7 +68,7 @@ static void split_at(struct lmi_jinja_run *run, struct lmi_jinja_val v, struct l
 	size_t from = 0, at;
 
 	while (max-- && (at = lmi_jinja_str_find(v, from, v.n, sep)) != SIZE_MAX &&
-	       lmi_jinja_run_step(run, 1)) {
+	       lmi_jinja_run_step(run, 1 + (at - from) / 16)) {
 		lmi_jinja_list_add(run, out, lmi_jinja_str_substr(v, from, at));
 		from = at + sep.n;
 	}
@@ -135,7 +135,7 @@ struct lmi_jinja_val lmi_jinja_str_lines(struct lmi_jinja_run *run, struct lmi_j
 		size_t end = from;
 		uint32_t c = 0;
 
-		while (to < v.n) {
+		while (to < v.n && lmi_jinja_run_step(run, 1)) {
 			end = to;
 			c = lmi_unicode_next(v.u.s, v.n, &to);
 			if (lmi_unicode_newline(c))
@@ -144,8 +144,6 @@ struct lmi_jinja_val lmi_jinja_str_lines(struct lmi_jinja_run *run, struct lmi_j
 		}
 		if (c == '\r' && end < to && to < v.n && v.u.s[to] == '\n')
 			to++;
-		if (!lmi_jinja_run_step(run, (to - from) / 16))
-			break;
 		lmi_jinja_list_add(run, out.u.list,
 				   lmi_jinja_str_substr(v, from, keep_ends ? to : end));
 	}

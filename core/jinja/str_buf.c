@@ -86,10 +86,11 @@ void lmi_jinja_buf_char(struct lmi_jinja_str_buf *b, uint32_t c)
 
 void lmi_jinja_buf_fill(struct lmi_jinja_str_buf *b, uint32_t c, uint64_t n)
 {
-	if (!lmi_jinja_run_step(b->run, n / 16))
-		return;
-	while (n-- && !b->run->failed)
+	for (; n && !b->run->failed; n--) {
+		if (!(n % 4096) && !lmi_jinja_run_step(b->run, 4096 / 16))
+			return;
 		lmi_jinja_buf_char(b, c);
+	}
 }
 
 void lmi_jinja_buf_printf(struct lmi_jinja_str_buf *b, const char *fmt, ...)

@@ -103,7 +103,8 @@ struct lmi_jinja_output {
 
 /* Renders a template.  On LMD_OK only text (and origins) is set.  LMD_INVALID: the template failed;
  * err has the line and the reason, and if the template called raise_exception, raised has the whole
- * argument.  LMD_NOMEM: a limit was exceeded or the machine is out of memory.  Call
+ * argument.  LMD_NOMEM: a limit was exceeded or the machine is out of memory.
+ * LMD_CANCELLED: the thread's cancel word was set (base/cancel.h).  Call
  * lmi_jinja_output_fini in any case. */
 enum lmd_status lmi_jinja_render(const struct lmi_jinja *t, const struct lmi_jinja_input *in,
 				 struct lmi_jinja_output *out, struct lmd_error *err);

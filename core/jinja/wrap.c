@@ -55,7 +55,8 @@ static void split_chunks(struct wrap *w, struct lmi_jinja_val v)
 	for (size_t from = 0, at = 0; from < v.n && lmi_jinja_run_step(w->run, 1); from = at) {
 		bool blank = ascii_space((unsigned char)v.u.s[from]);
 
-		while (at < v.n && ascii_space((unsigned char)v.u.s[at]) == blank) {
+		while (at < v.n && lmi_jinja_run_step(w->run, 1) &&
+		       ascii_space((unsigned char)v.u.s[at]) == blank) {
 			at++;
 			if (!blank && w->break_hyphens && is_hyphen(v, from, at - 1))
 				break;
@@ -93,6 +94,12 @@ static void put_long(struct wrap *w, struct lmi_jinja_list *line, int64_t length
 	*word = lmi_jinja_strn(word->u.s + part.n, word->n - part.n);
 }
 
+/* Whether v has more than n characters; takes time in proportion to n, however long v is. */
+static bool is_longer(struct lmi_jinja_val v, int64_t n)
+{
+	return (int64_t)v.n > n && lmi_unicode_offset(v.u.s, v.n, (size_t)n) < v.n;
+}
+
 static void put_line(struct wrap *w)
 {
 	struct lmi_jinja_list *line = lmi_jinja_list_new(w->run).u.list;
@@ -101,14 +108,12 @@ static void put_line(struct wrap *w)
 
 	if (w->lines->n && is_blank(w->run, c->v[w->at]))
 		w->at++;
-	while (w->at < c->n && length + lmi_jinja_val_length(c->v[w->at]) <= w->width &&
+	while (w->at < c->n && !is_longer(c->v[w->at], w->width - length) &&
 	       lmi_jinja_run_step(w->run, 1)) {
 		length += lmi_jinja_val_length(c->v[w->at]);
 		lmi_jinja_list_add(w->run, line, c->v[w->at++]);
 	}
-	/* counts steps: a long word is measured again for every line that it fills */
-	if (w->at < c->n && lmi_jinja_run_step(w->run, c->v[w->at].n / 16) &&
-	    lmi_jinja_val_length(c->v[w->at]) > w->width)
+	if (w->at < c->n && is_longer(c->v[w->at], w->width))
 		put_long(w, line, length);
 	if (line->n && is_blank(w->run, line->v[line->n - 1]))
 		line->n--;

@@ -9,6 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
+#include "core/base/cancel.h"
 #include "core/base/cpu.h"
 #include "core/base/log.h"
 #include "core/base/team.h"
@@ -129,6 +130,12 @@ static void host_team_barrier(void *ctx, struct lmd_team *team)
 	lmi_team_barrier(team);
 }
 
+static bool host_work_step(void *ctx, uint64_t n)
+{
+	(void)ctx;
+	return lmi_cancel_step(n);
+}
+
 enum lmd_status lmi_host_create(struct lmd_host **out, uint64_t cpu_flags_mask)
 {
 	struct host *h = lmi_alloc(1, sizeof(*h));
@@ -154,6 +161,7 @@ enum lmd_status lmi_host_create(struct lmd_host **out, uint64_t cpu_flags_mask)
 		.team_size = host_team_size,
 		.team_barrier = host_team_barrier,
 		.dtype_head = host_dtype_head,
+		.work_step = host_work_step,
 	};
 	*out = &h->pub;
 	return LMD_OK;

@@ -97,7 +97,7 @@ enum lmd_status lmi_conn_limiter_admit(struct lmi_conn_limiter *d, const struct 
 	if (d->n >= max)
 		st = lmd_fail(err, LMD_BUSY, "too many connections: %u are open, the maximum is %u",
 			      d->n, max);
-	else if (e && e->n >= d->limits.connections_per_user)
+	else if (e && e->n >= d->limits.connections_per_user && !lmi_conn_limiter_is_admin(d, v))
 		st = lmd_fail(err, LMD_BUSY,
 			      "too many connections of %s: %u are open, the maximum is %u",
 			      lmi_conn_peer_text(v, text), e->n, d->limits.connections_per_user);

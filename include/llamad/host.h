@@ -104,6 +104,13 @@ struct lmd_host {
 	/* Bytes of the row header that precedes the blocks of each row and applies to all of them:
 	 * 0 for most types and for unknown ids.  Since ABI 0.2. */
 	uint32_t (*dtype_head)(void *ctx, enum lmd_dtype type);
+
+	/* Counts n steps of work done by the calling thread; returns false if nobody wants the
+	 * result any more. The caller then stops and returns LMD_CANCELLED. One step is about 10 ns
+	 * of work: one byte of a plain loop. Functions whose time depends on outside input, such as
+	 * encode and decode of a tokenizer, call it at least once in 2^22 steps; they may batch
+	 * small counts. NULL: nothing is ever cancelled. Since ABI 0.4. */
+	bool (*work_step)(void *ctx, uint64_t n);
 };
 
 LMD_END_DECLS

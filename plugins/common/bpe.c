@@ -10,6 +10,7 @@
 
 /* j->buf[1]: arrays of a long word; j->buf[2]: its heap. */
 #define SHORT_MAX 48
+#define HEAP_STEPS 8 /* steps of removing one pair from a heap that does not fit in the cache */
 
 /* Emits a symbol that is not a token: its bytes, as far as there are tokens for them. */
 static void put_bytes(const struct tok_bpe *b, struct tok_encode_job *j, const char *w, size_t n)
@@ -278,20 +279,27 @@ static enum lmd_status merge_long(const struct tok_bpe *b, struct tok_encode_job
 		l = j->buf[1].p;
 		l[k] = (struct link){sym, (uint32_t)at, k - 1, k + 1, TOK_NONE};
 		k++;
+		if (!tok_encode_job_step(j, 1))
+			return LMD_CANCELLED;
 	}
 	if (!k)
 		return LMD_OK;
 	l = j->buf[1].p;
 	l[k - 1].next = TOK_NONE;
-	for (uint32_t i = 0; i < k; i++)
+	for (uint32_t i = 0; i < k; i++) {
 		if (!queue_pair(b, &q, l, i))
 			return LMD_NOMEM;
+		if (!tok_encode_job_step(j, 2))
+			return LMD_CANCELLED;
+	}
 	j->work += k;
 	while (q.n) {
 		uint64_t top = heap_pop(&q);
 		uint32_t i = (uint32_t)top;
 
 		j->work += 3;
+		if (!tok_encode_job_step(j, HEAP_STEPS))
+			return LMD_CANCELLED;
 		if (l[i].rank == (uint32_t)(top >> 32) && !join_pair(b, &q, l, i))
 			return LMD_NOMEM;
 	}
@@ -299,6 +307,8 @@ static enum lmd_status merge_long(const struct tok_bpe *b, struct tok_encode_job
 		size_t end = l[i].next == TOK_NONE ? n : l[l[i].next].at;
 
 		put_symbol(b, j, l[i].sym, w + l[i].at, end - l[i].at);
+		if (!tok_encode_job_step(j, 1))
+			return LMD_CANCELLED;
 	}
 	return LMD_OK;
 }

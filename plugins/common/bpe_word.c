@@ -31,6 +31,8 @@ static enum lmd_status put_piece(const struct tok_bpe *b, struct tok_encode_job 
 		tok_word_cache_find(j, &j->buf[BUF_CACHE], b->map.seed ^ try_whole, w, n);
 	enum lmd_status st;
 
+	if (!tok_encode_job_step(j, n <= TOK_WORD_CACHE_BYTES_MAX ? n : tok_work_scan(n)))
+		return LMD_CANCELLED;
 	if (tok_word_cache_emit(&word, j))
 		return LMD_OK;
 	st = tok_bpe_merge(b, j, w, n);
@@ -47,6 +49,8 @@ enum lmd_status tok_bpe_word(const struct tok_bpe *b, struct tok_encode_job *j, 
 	enum lmd_status st = LMD_OK;
 	uint32_t id;
 
+	if (!tok_encode_job_step(j, n <= TOK_WORD_CACHE_BYTES_MAX ? n : tok_work_scan(n)))
+		return LMD_CANCELLED;
 	if (tok_word_cache_emit(&word, j))
 		return LMD_OK;
 	boundary = tok_merge_boundary_next(&b->boundaries, w, end);

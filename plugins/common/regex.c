@@ -4,6 +4,7 @@
  * and at worst grows with the text; recursion is only as deep as look-aheads are nested in the
  * expression. */
 #include "common/regex_program.h"
+#include "common/work.h"
 
 /* A backtracking point: continue at pc with pos. If low is set, it is a loop, which first gives
  * back characters down to low. */
@@ -23,6 +24,30 @@ static inline bool in_set(const struct tok_regex *rx, uint32_t set, uint32_t cp)
 	return tok_rx_set_eval(rx->set, rx->range, set, cp);
 }
 
+/* Checks the limit and cancellation, and decides when to do so next. Returns false and sets run->st
+ * if matching must end. */
+static bool look(struct tok_regex_run *run)
+{
+	if (run->max_steps && run->steps > run->max_steps) {
+		run->st = LMD_INVALID;
+		return false;
+	}
+	if (!tok_work_tell(run->host, run->steps - run->told)) {
+		run->st = LMD_CANCELLED;
+		return false;
+	}
+	run->told = run->steps;
+	run->look_at = run->steps + TOK_WORK_BATCH;
+	if (run->max_steps && run->look_at > run->max_steps)
+		run->look_at = run->max_steps + 1;
+	return true;
+}
+
+static inline bool count_step(struct tok_regex_run *run)
+{
+	return LMD_LIKELY(++run->steps < run->look_at) || look(run);
+}
+
 /* Matches characters of a set from p on, at most max. Returns their end, and the end of the first
  * min in *low; returns NULL if there are fewer than min. */
 static const char *repeat(const struct tok_regex *rx, struct tok_regex_run *run,
@@ -39,8 +64,9 @@ static const char *repeat(const struct tok_regex *rx, struct tok_regex_run *run,
 		p = q;
 		if (++n == in->min)
 			*low = p;
+		if (!count_step(run))
+			return NULL;
 	}
-	run->steps += n;
 	return n >= in->min ? p : NULL;
 }
 
@@ -62,7 +88,8 @@ static const char *after_line_end(struct tok_regex_run *run, const char *p)
 			q = next;
 			if (cp == '\n' || cp == '\r')
 				run->ws_line = q;
-			run->steps++;
+			if (!count_step(run))
+				return NULL;
 		}
 		run->ws_end = q;
 	}
@@ -142,10 +169,8 @@ static bool run_at(const struct tok_regex *rx, struct tok_regex_run *run, size_t
 		const char *q = p, *low;
 		bool ok = true;
 
-		if (LMD_UNLIKELY(++run->steps > run->max_steps && run->max_steps)) {
-			run->st = LMD_INVALID;
+		if (!count_step(run))
 			return false;
-		}
 		switch ((enum tok_rx_op)in->op) {
 		case TOK_OP_SET:
 			ok = p < run->end && in_set(rx, in->a, tok_utf8_get(&q, run->end));
@@ -205,7 +230,7 @@ static bool run_at(const struct tok_regex *rx, struct tok_regex_run *run, size_t
 			*match_end = p;
 			return true;
 		}
-		if (!ok && !pop(run, base, &n, &pc, &p))
+		if (!ok && (run->st != LMD_OK || !pop(run, base, &n, &pc, &p)))
 			return false;
 	}
 }
@@ -235,7 +260,7 @@ bool tok_regex_search(const struct tok_regex *rx, struct tok_regex_run *run, con
 		if (at == run->end)
 			break;
 		(void)tok_utf8_get(&at, run->end);
-		run->steps++;
+		(void)count_step(run);
 	}
 	return false;
 }

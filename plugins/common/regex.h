@@ -37,7 +37,10 @@ struct tok_regex_run {
 	struct tok_buf stack;
 	uint64_t steps;       /* work done so far, in basic operations */
 	uint64_t max_steps;   /* 0 = unlimited */
-	enum lmd_status st;   /* LMD_NOMEM or LMD_INVALID (too many steps): matching was aborted */
+	uint64_t told;        /* steps that the host has been told of */
+	uint64_t look_at;     /* steps at which limits and cancellation are checked next */
+	/* LMD_NOMEM, LMD_INVALID (too many steps) or LMD_CANCELLED: matching was aborted */
+	enum lmd_status st;
 	/* the last run of white space examined, see op LINES in regex.c */
 	const char *ws_begin, *ws_end, *ws_line;
 };

@@ -5,6 +5,7 @@
  * positions for each length that occurs, the longest first. The total time is the length of the
  * text plus positions times lengths, whatever the number of tokens. */
 #include "common/special.h"
+#include "common/work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,7 @@ struct finder {
 	uint32_t only;      /* search only for this token, or TOK_NONE */
 	struct tok_buf pos; /* uint32_t: positions where some token may start */
 	size_t n_pos;
+	struct tok_work work;
 	uint64_t lens;        /* bit set of the buckets that may occur */
 	struct tok_buf cand;  /* struct cand: matches of one length */
 	struct tok_buf other; /* struct tok_special_match: the matches of longer lengths */
@@ -142,6 +144,8 @@ static bool scan(struct finder *f)
 	for (uint32_t i = 0; i < f->n; i++) {
 		uint64_t bits = sp->first[t[i]];
 
+		if (!(i % TOK_WORK_BATCH) && !tok_work_step(&f->work, f->v->host, TOK_WORK_BATCH / 8))
+			return false;
 		if (LMD_LIKELY(!bits))
 			continue;
 		bits &= sp->pair[slot_of(t[i], i + 1 < f->n ? t[i + 1] : 0)];
@@ -237,6 +241,8 @@ static bool collect(struct finder *f, const struct tok_special_match *old, size_
 
 		while (k < n_old && old[k].end <= pos[i])
 			k++;
+		if (!tok_work_step(&f->work, f->v->host, 4))
+			return false;
 		if (k < n_old && (uint64_t)pos[i] + len > old[k].begin)
 			continue;
 		id = token_at(f, pos[i], len);
@@ -360,5 +366,5 @@ enum lmd_status tok_special_find(const struct tok_vocab *v, const char *text, si
 	tok_buf_fini(&f.pos, v->host);
 	tok_buf_fini(&f.cand, v->host);
 	tok_buf_fini(&f.other, v->host);
-	return ok ? LMD_OK : LMD_NOMEM;
+	return ok ? LMD_OK : f.work.stopped ? LMD_CANCELLED : LMD_NOMEM;
 }

@@ -73,9 +73,13 @@ enum lmd_status tok_encode_job_end(struct tok_encode_job *j, enum lmd_status st,
 {
 	for (size_t i = 0; i < LMD_LEN(j->buf); i++)
 		tok_buf_fini(&j->buf[i], j->host);
+	if (!tok_work_tell(j->host, j->steps.n) && st == LMD_OK)
+		st = LMD_CANCELLED;
 	if (st == LMD_NOMEM)
 		return lmd_fail(j->err, st, "tokenizer: no memory for %zu bytes of text",
 				j->text_bytes);
+	if (st == LMD_CANCELLED)
+		return lmd_fail(j->err, st, "tokenizer: cancelled after %zu tokens", j->n);
 	if (st == LMD_OK)
 		*n = j->n;
 	return st;
@@ -133,11 +137,15 @@ enum lmd_status tok_check_ids(const struct tok_vocab *v, const lmd_token *ids, s
 	return LMD_OK;
 }
 
-/* Writes all pieces one after the other; drops one space at the very start if `strip`. */
-static void put_pieces(const struct tok_tokenizer_base *t, const lmd_token *ids, size_t n_ids,
+/* Writes all pieces one after the other; drops one space at the very start if `strip`. Returns
+ * false if the work was cancelled. */
+static bool put_pieces(const struct tok_tokenizer_base *t, const lmd_token *ids, size_t n_ids,
 		       bool special, bool strip, struct tok_byte_sink *s)
 {
-	for (size_t i = 0; i < n_ids; i++) {
+	struct tok_work work = {0, false};
+	size_t before = s->n;
+
+	for (size_t i = 0; i < n_ids; i++, before = s->n) {
 		if (i == 0 && strip) {
 			char first;
 
@@ -147,7 +155,15 @@ static void put_pieces(const struct tok_tokenizer_base *t, const lmd_token *ids,
 				s->skip = 1;
 		}
 		tok_piece_put(t, (uint32_t)ids[i], special, s);
+		if (!tok_work_step(&work, t->vocab.host, 4 + s->n - before))
+			return false;
 	}
+	return tok_work_tell(t->vocab.host, work.n);
+}
+
+static enum lmd_status decode_cancelled(struct lmd_error *err)
+{
+	return lmd_fail(err, LMD_CANCELLED, "decoding: cancelled");
 }
 
 enum lmd_status tok_decode(const void *state, const lmd_token *ids, size_t n_ids, uint32_t flags,
@@ -172,17 +188,22 @@ enum lmd_status tok_decode(const void *state, const lmd_token *ids, size_t n_ids
 			n_ids--;
 	}
 	if (!v->info.clean_spaces) {
-		put_pieces(t, ids, n_ids, special, strip, &s);
+		if (!put_pieces(t, ids, n_ids, special, strip, &s))
+			return decode_cancelled(err);
 		*n = s.n;
 		return LMD_OK;
 	}
 	s = (struct tok_byte_sink){NULL, 0, 0, 0};
-	put_pieces(t, ids, n_ids, special, strip, &s);
+	if (!put_pieces(t, ids, n_ids, special, strip, &s))
+		return decode_cancelled(err);
 	whole = tok_host_array(v->host, s.n, 1);
 	if (!whole)
 		return lmd_fail(err, LMD_NOMEM, "decoding: no memory for %zu bytes", s.n);
 	s = (struct tok_byte_sink){whole, s.n, 0, 0};
-	put_pieces(t, ids, n_ids, special, strip, &s);
+	if (!put_pieces(t, ids, n_ids, special, strip, &s)) {
+		tok_host_free(v->host, whole);
+		return decode_cancelled(err);
+	}
 	*n = tok_clean_spaces(whole, s.n);
 	if (cap)
 		memcpy(out, whole, *n < cap ? *n : cap);

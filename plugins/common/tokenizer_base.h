@@ -8,6 +8,7 @@
 #define LLAMAD_PLUGINS_COMMON_TOKENIZER_BASE_H
 
 #include "common/vocab.h"
+#include "common/work.h"
 
 struct tok_tokenizer_base;
 
@@ -20,6 +21,7 @@ struct tok_encode_job {
 	bool after_special; /* the fragment is at the start of the text or after a special token */
 	size_t text_bytes;    /* text size of the whole call */
 	uint64_t work;        /* number of pair look-ups in long words */
+	struct tok_work steps; /* work that the host is told of */
 	struct tok_buf buf[12]; /* scratch of the kind */
 	struct lmd_error *err;
 };
@@ -29,6 +31,12 @@ static inline void tok_encode_job_put(struct tok_encode_job *j, uint32_t id)
 	if (LMD_LIKELY(j->n < j->cap))
 		j->out[j->n] = (lmd_token)id;
 	j->n++;
+}
+
+/* Counts n steps of the call. Returns false if it shall end with LMD_CANCELLED. */
+static inline bool tok_encode_job_step(struct tok_encode_job *j, uint64_t n)
+{
+	return tok_work_step(&j->steps, j->host, n);
 }
 
 /* Ends an encode call: releases the buffers and sets *n to the number of tokens, including those

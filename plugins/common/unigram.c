@@ -70,14 +70,15 @@ static inline void consider(struct best *b, double sum, uint32_t id, size_t from
 		*b = (struct best){sum, id, (uint32_t)from};
 }
 
-/* Tries all tokens that start at `at`. */
-static void extend(const struct tok_unigram *u, struct best *b, const char *s, size_t n, size_t at,
-		   size_t one)
+/* Tries all tokens that start at `at`; returns how many bytes it looked at. */
+static size_t extend(const struct tok_unigram *u, struct best *b, const char *s, size_t n,
+		     size_t at, size_t one)
 {
 	uint32_t node = TOK_TRIE_ROOT;
 	bool whole = false;
+	size_t i;
 
-	for (size_t i = at; i < n; i++) {
+	for (i = at; i < n; i++) {
 		uint32_t id;
 
 		node = tok_trie_next(&u->trie, node, (unsigned char)s[i]);
@@ -91,6 +92,7 @@ static void extend(const struct tok_unigram *u, struct best *b, const char *s, s
 	}
 	if (!whole)
 		consider(&b[at + one], b[at].sum + u->unknown_score, TOK_NONE, at);
+	return i - at;
 }
 
 /* A range of the text and its token. */
@@ -126,14 +128,18 @@ enum lmd_status tok_unigram_text(const struct tok_unigram *u, struct tok_encode_
 		return LMD_NOMEM;
 	b = j->buf[0].p;
 	f = j->buf[1].p;
-	for (size_t i = 0; i <= n; i++)
+	for (size_t i = 0; i <= n; i++) {
 		b[i] = (struct best){-DBL_MAX, TOK_NONE, 0};
+		if (!(i % TOK_WORK_BATCH) && !tok_encode_job_step(j, TOK_WORK_BATCH / 4))
+			return LMD_CANCELLED;
+	}
 	b[0].sum = 0;
 	for (size_t at = 0, one; at < n; at += one) {
 		one = tok_utf8_len((unsigned char)s[at]);
 		if (one > n - at)
 			one = n - at;
-		extend(u, b, s, n, at, one);
+		if (!tok_encode_job_step(j, 1 + extend(u, b, s, n, at, one)))
+			return LMD_CANCELLED;
 	}
 	for (size_t at = n; at; at = b[at].from) {
 		uint32_t id = b[at].id == (uint32_t)unk ? TOK_NONE : b[at].id;
@@ -142,8 +148,12 @@ enum lmd_status tok_unigram_text(const struct tok_unigram *u, struct tok_encode_
 			f[k - 1].from = b[at].from; /* merge with the following unknown text */
 		else
 			f[k++] = (struct found){id, b[at].from, (uint32_t)at};
+		if (!tok_encode_job_step(j, 1))
+			return LMD_CANCELLED;
 	}
 	while (k--) {
+		if (!tok_encode_job_step(j, 1 + (f[k].to - f[k].from) / 8))
+			return LMD_CANCELLED;
 		if (f[k].id != TOK_NONE)
 			tok_encode_job_put(j, f[k].id);
 		else

@@ -52,6 +52,8 @@ enum lmd_status bpe_text(const struct tok_tokenizer_base *t, struct tok_encode_j
 	const struct bpe_state *b = (const struct bpe_state *)t;
 	struct word_arg arg = {&b->bpe, j};
 
+	if (!tok_encode_job_step(j, tok_work_scan(n)))
+		return LMD_CANCELLED;
 	if (b->escape_space)
 		s = escape_spaces(j, s, &n);
 	if (s && !tok_utf8_canonical(s, n, TOK_UCD_TOP)) {

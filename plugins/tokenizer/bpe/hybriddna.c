@@ -42,6 +42,8 @@ static enum lmd_status dna_text(const struct tok_tokenizer_base *t, struct tok_e
 	while (s < end) {
 		const char *tag = find(s, (size_t)(end - s), OPEN_TAG), *close;
 
+		if (!tok_encode_job_step(j, tok_work_scan((size_t)((tag ? tag : end) - s))))
+			return LMD_CANCELLED;
 		if (!tag)
 			return bpe_text(t, j, s, (size_t)(end - s));
 		if (tag > s)
@@ -56,6 +58,8 @@ static enum lmd_status dna_text(const struct tok_tokenizer_base *t, struct tok_e
 
 			put_group(b, j, s, group);
 			s += group;
+			if (!tok_encode_job_step(j, K))
+				return LMD_CANCELLED;
 		}
 		if (!close)
 			return LMD_OK;

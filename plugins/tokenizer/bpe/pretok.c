@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/unicode.h"
+#include "common/work.h"
 
 enum { STEP_RX, STEP_DIGITS, STEP_NUMBERS, STEP_END_SPACE };
 
@@ -51,6 +52,7 @@ struct split {
 	const struct pretok *p;
 	pretok_word_fn word;
 	void *arg;
+	struct tok_work work;
 	struct tok_regex_run run[PRETOK_MAX_STEPS];
 };
 
@@ -112,9 +114,13 @@ static enum lmd_status walk_digits(struct split *sp, uint32_t level, const char 
 		while (digit_at(s, end, ascii, &next)) {
 			s = next;
 			n++;
+			if (!tok_work_step(&sp->work, sp->p->host, 1))
+				return LMD_CANCELLED;
 		}
 		if (!n) {
 			s = next;
+			if (!tok_work_step(&sp->work, sp->p->host, 1))
+				return LMD_CANCELLED;
 			continue;
 		}
 		if (ascii) {

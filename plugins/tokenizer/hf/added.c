@@ -93,12 +93,15 @@ static bool word_at(const char *s, const char *end)
 }
 
 /* Finds the next token at or after *at, without the white space that it strips. */
-static bool find(const struct hf_matcher *m, const char **at, const char *end, const char **stop,
-		 uint32_t *id)
+static bool find(const struct hf_matcher *m, struct tok_encode_job *j, const char **at,
+		 const char *end, const char **stop, uint32_t *id)
 {
 	for (const char *p = *at; p < end; p++) {
 		size_t len;
 
+		if (!((size_t)(p - *at + 1) % TOK_WORK_BATCH) &&
+		    !tok_encode_job_step(j, TOK_WORK_BATCH / 8))
+			return false;
 		if (!may_begin(m, p, end))
 			continue;
 		len = tok_trie_longest(&m->trie, p, (size_t)(end - p), id);
@@ -120,7 +123,7 @@ enum lmd_status hf_added_split(const struct hf_state *h, const struct hf_matcher
 	enum lmd_status st = LMD_OK;
 	uint32_t id;
 
-	while (m->any && st == LMD_OK && find(m, &at, end, &stop, &id)) {
+	while (m->any && st == LMD_OK && find(m, j, &at, end, &stop, &id)) {
 		uint8_t flags = h->tok.vocab.spec->added[id];
 
 		begin = at;
@@ -147,6 +150,8 @@ enum lmd_status hf_added_split(const struct hf_state *h, const struct hf_matcher
 			tok_encode_job_put(j, id);
 		done = stop;
 	}
+	if (st == LMD_OK && j->steps.stopped)
+		st = LMD_CANCELLED;
 	if (st != LMD_OK || done >= end)
 		return st;
 	part.s = done;

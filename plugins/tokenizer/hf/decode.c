@@ -53,5 +53,7 @@ enum lmd_status hf_decode(const void *state, const lmd_token *ids, size_t n_ids,
 	hf_decode_drop(&d);
 	if (st == LMD_INVALID)
 		return lmd_fail(err, st, "decoding: a token needs too many decoder steps");
+	if (st == LMD_CANCELLED)
+		return lmd_fail(err, st, "decoding: cancelled");
 	return st == LMD_OK ? st : lmd_fail(err, st, "decoding: no memory for %zu tokens", n_ids);
 }

@@ -12,7 +12,8 @@ struct hf_texts {
 	const struct lmd_host *host;
 	struct tok_buf bytes, at; /* size_t [n + 1] */
 	size_t n, end;
-	bool failed;              /* out of memory */
+	bool failed;              /* out of memory, or cancelled */
+	struct tok_work work;
 };
 
 static inline size_t *hf_texts_at(const struct hf_texts *t)

@@ -69,7 +69,7 @@ static void each_bytes(struct hf_decoding *d)
 static void each_replace(struct hf_decoding *d, const struct hf_step *s)
 {
 	struct tok_encode_job j = {.host = d->in.host};
-	struct hf_out o = {&j.buf[HF_BUF_NORMAL], j.host, 0, LMD_OK};
+	struct hf_out o = {.buf = &j.buf[HF_BUF_NORMAL], .host = j.host};
 
 	for (size_t i = 0; i < d->in.n && !d->out.failed; i++) {
 		struct lmd_str t = hf_texts_get(&d->in, i);
@@ -239,6 +239,12 @@ static void each_fuse(struct hf_decoding *d)
 	d->fused = true;
 }
 
+/* Why a list of texts is not complete. */
+static enum lmd_status failure(const struct hf_decoding *d)
+{
+	return d->in.work.stopped || d->out.work.stopped ? LMD_CANCELLED : LMD_NOMEM;
+}
+
 static void run_step(struct hf_decoding *d, const struct hf_step *s)
 {
 	hf_texts_clear(&d->out);
@@ -273,13 +279,13 @@ static void run_step(struct hf_decoding *d, const struct hf_step *s)
 	}
 	swap_lists(d);
 	if (d->in.failed && d->st == LMD_OK)
-		d->st = LMD_NOMEM;
+		d->st = failure(d);
 }
 
 void hf_decode_steps(const struct hf_state *h, struct hf_decoding *d)
 {
 	if (d->in.failed)
-		d->st = LMD_NOMEM;
+		d->st = failure(d);
 	for (uint32_t i = 0; i < h->n_decode && d->st == LMD_OK; i++)
 		run_step(d, &h->decode[i]);
 }

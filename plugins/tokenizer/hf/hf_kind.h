@@ -95,6 +95,7 @@ struct hf_out {
 	const struct lmd_host *host;
 	size_t n;
 	enum lmd_status st; /* why a step failed, unless it was out of memory */
+	struct tok_work work;
 };
 bool hf_put(struct hf_out *o, const char *s, size_t n);
 bool hf_put_char(struct hf_out *o, uint32_t cp);

@@ -155,6 +155,8 @@ static enum lmd_status word_piece(const struct hf_state *h, struct tok_encode_jo
 			break;
 		tok_encode_job_put(j, id);
 		at += len;
+		if (!tok_encode_job_step(j, len))
+			return LMD_CANCELLED;
 	}
 	if (at == n)
 		return LMD_OK;

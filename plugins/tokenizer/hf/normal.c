@@ -9,6 +9,10 @@
 
 bool hf_put(struct hf_out *o, const char *s, size_t n)
 {
+	if (!tok_work_step(&o->work, o->host, 1 + tok_work_scan(n))) {
+		o->st = LMD_CANCELLED;
+		return false;
+	}
 	if (!tok_buf_reserve(o->buf, o->host, o->n + n))
 		return false;
 	if (n)
@@ -53,8 +57,10 @@ static bool strip_chars(const struct lmd_str *in, bool (*is)(uint32_t cp), struc
 		if (!is(tok_utf8_get(&p, end))) {
 			if (!hf_put(o, from, (size_t)(p - from)))
 				return false;
-		} else if (from == in->ptr) {
-			*zero = false;
+		} else {
+			*zero &= from != in->ptr;
+			if (!hf_put(o, from, 0)) /* counts the work */
+				return false;
 		}
 	}
 	return true;
@@ -110,7 +116,8 @@ bool hf_replace(const struct hf_step *s, const struct lmd_str *in, struct hf_out
 		p = at.to;
 	}
 	tok_regex_run_fini(&run);
-	o->st = run.st;
+	if (run.st != LMD_OK)
+		o->st = run.st;
 	return ok && run.st == LMD_OK && hf_put(o, p, (size_t)(end - p));
 }
 
@@ -128,6 +135,8 @@ bool hf_nmt(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o,
 		if ((c >= 1 && c <= 8) || c == 0xb || (c >= 0xe && c <= 0x1f) || c == 0x7f ||
 		    c == 0x8f || c == 0x9f) {
 			*zero &= from != in->ptr;
+			if (!hf_put(o, from, 0))
+				return false;
 			continue;
 		}
 		if (c == 9 || c == 0xa || c == 0xc || c == 0xd || c == 0x1680 ||
@@ -155,6 +164,8 @@ static bool bert_clean(const struct hf_step *s, const struct lmd_str *in, struct
 		if (s->clean) {
 			if (hf_is_other(c)) {
 				*zero &= from != in->ptr;
+				if (!hf_put(o, from, 0))
+					return false;
 				continue;
 			}
 			c = hf_is_space(c) ? ' ' : c;
@@ -171,7 +182,7 @@ static bool bert_clean(const struct hf_step *s, const struct lmd_str *in, struct
 static enum lmd_status step(hf_normal_fn f, const struct hf_step *s, struct lmd_str *text,
 			    struct tok_buf *buf, struct tok_encode_job *j, bool *zero)
 {
-	struct hf_out o = {buf, j->host, 0, LMD_OK};
+	struct hf_out o = {.buf = buf, .host = j->host};
 
 	if (!f(s, text, &o, j, zero))
 		return o.st != LMD_OK ? o.st : LMD_NOMEM;
@@ -201,14 +212,18 @@ bool hf_bert(const struct hf_step *s, const struct lmd_str *in, struct hf_out *o
 	const struct hf_step decompose = {.type = &nfd, .host = s->host};
 	struct tok_buf a = {NULL, 0}, b = {NULL, 0};
 	struct lmd_str text = *in;
-	bool ok = step(clean_step, s, &text, &a, j, zero) == LMD_OK;
+	enum lmd_status st = step(clean_step, s, &text, &a, j, zero);
+	bool ok;
 
-	if (ok && s->accents)
-		ok = step(hf_unicode_form, &decompose, &text, &b, j, zero) == LMD_OK &&
-		     step(accents_step, s, &text, &a, j, zero) == LMD_OK;
-	if (ok && s->lowercase)
-		ok = step(hf_lowercase, s, &text, &b, j, zero) == LMD_OK;
-	ok = ok && hf_put(o, text.ptr, text.len);
+	if (st == LMD_OK && s->accents)
+		st = step(hf_unicode_form, &decompose, &text, &b, j, zero);
+	if (st == LMD_OK && s->accents)
+		st = step(accents_step, s, &text, &a, j, zero);
+	if (st == LMD_OK && s->lowercase)
+		st = step(hf_lowercase, s, &text, &b, j, zero);
+	if (st != LMD_OK)
+		o->st = st;
+	ok = st == LMD_OK && hf_put(o, text.ptr, text.len);
 	tok_buf_fini(&a, j->host);
 	tok_buf_fini(&b, j->host);
 	return ok;

@@ -100,6 +100,8 @@ static enum lmd_status encode_text(const struct hf_state *h, struct tok_encode_j
 	struct tok_buf *clean = &j->buf[HF_BUF_CLEAN];
 	struct hf_fragment f = {s, n, true, control};
 
+	if (!tok_encode_job_step(j, tok_work_scan(n)))
+		return LMD_CANCELLED;
 	if (!tok_utf8_canonical(s, n, TOK_UCD_TOP)) {
 		if (!tok_buf_reserve(clean, j->host, n * 3))
 			return LMD_NOMEM;

@@ -16,6 +16,8 @@ enum lmd_status hf_split_give(struct hf_split *c, uint32_t level, const char *s,
 
 	if (s == end)
 		return LMD_OK;
+	if (!tok_encode_job_step(c->job, 1 + tok_work_scan((size_t)(end - s))))
+		return LMD_CANCELLED;
 	if (level == h->n_split)
 		return hf_model_word(h, c->job, s, (size_t)(end - s));
 	return h->split[level].type->split(c, level, s, end, zero);
@@ -134,13 +136,13 @@ static char *step_buffer(struct hf_split *c, uint32_t level, size_t n)
 static enum lmd_status byte_pieces(struct hf_split *c, uint32_t level, const char *s,
 				   const char *end, bool zero)
 {
-	struct hf_out o = {&c->text[level], c->job->host, 0, LMD_OK};
+	struct hf_out o = {.buf = &c->text[level], .host = c->job->host};
 	const struct lmd_str in = {s, (size_t)(end - s)};
 
 	if (!c->h->split[level].materialize)
 		return hf_split_give(c, level + 1, s, end, zero);
 	if (!hf_byte_chars(NULL, &in, &o, NULL, NULL))
-		return LMD_NOMEM;
+		return o.st != LMD_OK ? o.st : LMD_NOMEM;
 	return hf_split_give(c, level + 1, o.buf->p, (char *)o.buf->p + o.n, zero);
 }
 
@@ -227,9 +229,12 @@ static enum lmd_status by_class(struct hf_split *c, uint32_t level, const char *
 		const char *from = s;
 		int k = class(tok_utf8_get(&s, end));
 
-		for (const char *q = s; k < HF_ALONE && s < end; s = q)
+		for (const char *q = s; k < HF_ALONE && s < end; s = q) {
 			if (class(tok_utf8_get(&q, end)) != k)
 				break;
+			if (!tok_encode_job_step(c->job, 1))
+				return LMD_CANCELLED;
+		}
 		if (k)
 			st = hf_split_give(c, level + 1, from, s, zero && from == begin);
 	}
@@ -278,9 +283,12 @@ enum lmd_status hf_split_class(struct hf_split *c, uint32_t level, const char *s
 		bool match = step->type->is(tok_utf8_get(&s, end));
 
 		/* everything up to the next match */
-		for (const char *p = s; !match && s < end; s = p)
+		for (const char *p = s; !match && s < end; s = p) {
 			if (step->type->is(tok_utf8_get(&p, end)))
 				break;
+			if (!tok_encode_job_step(c->job, 1))
+				return LMD_CANCELLED;
+		}
 		st = add(&q, from, s, match);
 	}
 	return st == LMD_OK ? emit(&q) : st;
@@ -315,6 +323,8 @@ enum lmd_status hf_split_scripts(struct hf_split *c, uint32_t level, const char 
 		const char *at = s;
 		uint32_t script = hf_script(tok_utf8_get(&s, end));
 
+		if (!tok_encode_job_step(c->job, 1))
+			return LMD_CANCELLED;
 		if (!script || script == last)
 			continue;
 		if (last)

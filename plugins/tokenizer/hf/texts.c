@@ -23,6 +23,10 @@ void hf_texts_add(struct hf_texts *t, const char *s, size_t n)
 {
 	if (t->failed || !n)
 		return;
+	if (!tok_work_step(&t->work, t->host, 1 + tok_work_scan(n))) {
+		t->failed = true;
+		return;
+	}
 	if (!tok_buf_reserve(&t->bytes, t->host, t->end + n)) {
 		t->failed = true;
 		return;
@@ -35,6 +39,10 @@ void hf_texts_end(struct hf_texts *t)
 {
 	if (t->failed)
 		return;
+	if (!tok_work_step(&t->work, t->host, 4)) {
+		t->failed = true;
+		return;
+	}
 	if (!tok_buf_reserve(&t->at, t->host, (t->n + 2) * sizeof(size_t))) {
 		t->failed = true;
 		return;

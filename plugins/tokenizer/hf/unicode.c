@@ -92,6 +92,8 @@ static ptrdiff_t decompose(utf8proc_option_t opt, const char *s, const char *end
 			many = 1;
 		}
 		n += (size_t)many;
+		if (!tok_encode_job_step(j, 4))
+			return -1;
 	}
 	return (ptrdiff_t)n;
 }
@@ -111,6 +113,8 @@ static bool put_form(int form, const char *s, const char *end, struct hf_out *o,
 	utf8proc_int32_t *c;
 	ptrdiff_t n = decompose(opt, s, end, j);
 
+	if (j->steps.stopped)
+		o->st = LMD_CANCELLED;
 	if (n < 0 || !tok_buf_reserve(spare, j->host, (size_t)n * sizeof(*c)))
 		return false;
 	c = j->buf[HF_BUF_WIDE].p;
@@ -132,6 +136,8 @@ bool hf_unicode_form(const struct hf_step *s, const struct lmd_str *in, struct h
 	while (p < end) {
 		const char *at = p;
 
+		if (!hf_put(o, p, 0)) /* counts the work */
+			return false;
 		if (is_inert(form, tok_utf8_get(&p, end))) {
 			last = at;
 			continue;

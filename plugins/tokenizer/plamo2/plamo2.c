@@ -78,6 +78,8 @@ static enum lmd_status plamo2_text(const struct tok_tokenizer_base *t, struct to
 	const struct plamo2_state *p = (const struct plamo2_state *)t;
 	struct best *b;
 
+	if (!tok_encode_job_step(j, tok_work_scan(n)))
+		return LMD_CANCELLED;
 	if (!tok_utf8_canonical(s, n, TOK_UTF8_TOP)) {
 		if (!tok_buf_reserve(&j->buf[BUF_CLEAN], j->host, n * 3))
 			return LMD_NOMEM;
@@ -94,10 +96,14 @@ static enum lmd_status plamo2_text(const struct tok_tokenizer_base *t, struct to
 	b[n] = (struct best){0, TOK_NONE, 1};
 	for (size_t at = n; at-- > 0;) {
 		b[at].len = 0;
+		if (!tok_encode_job_step(j, 8))
+			return LMD_CANCELLED;
 		if (((unsigned char)s[at] & 0xc0) != 0x80 && !choose(p, j, s, n, at, b))
 			return LMD_NOMEM;
 	}
 	for (size_t at = 0; at < n; at += b[at].len) {
+		if (!tok_encode_job_step(j, b[at].len))
+			return LMD_CANCELLED;
 		if (b[at].id != TOK_NONE) {
 			tok_encode_job_put(j, b[at].id);
 			continue;

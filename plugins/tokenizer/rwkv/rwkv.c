@@ -25,6 +25,8 @@ static enum lmd_status rwkv_text(const struct tok_tokenizer_base *t, struct tok_
 		else if (t->vocab.info.unk >= 0)
 			tok_encode_job_put(j, (uint32_t)t->vocab.info.unk);
 		at += len ? len : 1;
+		if (!tok_encode_job_step(j, len + 1))
+			return LMD_CANCELLED;
 	}
 	return LMD_OK;
 }

@@ -19,6 +19,7 @@
 
 #define JOINT_BITS 20
 #define SHORT_MAX  32
+#define HEAP_STEPS 8 /* steps of removing one pair from a heap that does not fit in the cache */
 
 enum { BUF_TEXT, BUF_CACHE, BUF_LINKS, BUF_HEAP };
 
@@ -204,15 +205,22 @@ static enum lmd_status merge_long(const struct spm_state *s, struct tok_encode_j
 			(uint32_t)i, (uint32_t)len, k - 1, k + 1, tok_vocab_find(v, text + i, len),
 			TOK_NONE};
 		k++;
+		if (!tok_encode_job_step(j, 2))
+			return LMD_CANCELLED;
 	}
 	p[k - 1].next = TOK_NONE;
-	for (uint32_t i = 0; i < k; i++)
+	for (uint32_t i = 0; i < k; i++) {
 		if (!offer(s, text, &q, p, i))
 			return LMD_NOMEM;
+		if (!tok_encode_job_step(j, 2))
+			return LMD_CANCELLED;
+	}
 	while (q.n) {
 		uint64_t top = heap_pop(&q);
 		uint32_t i = UINT32_MAX - (uint32_t)top, r;
 
+		if (!tok_encode_job_step(j, HEAP_STEPS))
+			return LMD_CANCELLED;
 		if (!p[i].len || p[i].join == TOK_NONE || heap_key(v, p[i].join, i) != top)
 			continue; /* one of the two has been merged in the meantime */
 		r = p[i].next;
@@ -226,8 +234,11 @@ static enum lmd_status merge_long(const struct spm_state *s, struct tok_encode_j
 		    (p[i].prev != TOK_NONE && !offer(s, text, &q, p, p[i].prev)))
 			return LMD_NOMEM;
 	}
-	for (uint32_t i = 0; i != TOK_NONE; i = p[i].next)
+	for (uint32_t i = 0; i != TOK_NONE; i = p[i].next) {
 		put_part(s, j, text, &p[i]);
+		if (!tok_encode_job_step(j, 1))
+			return LMD_CANCELLED;
+	}
 	return LMD_OK;
 }
 
@@ -289,6 +300,8 @@ static enum lmd_status spm_text(const struct tok_tokenizer_base *t, struct tok_e
 	for (size_t i = 0; i < n; i += len) {
 		uint32_t c = char_at(text + i, n - i, &len);
 
+		if (!tok_encode_job_step(j, 1))
+			return LMD_CANCELLED;
 		if (i > from && !is_joint(s, last, c)) {
 			enum lmd_status st = put_word(s, j, text + from, i - from, chars);
 

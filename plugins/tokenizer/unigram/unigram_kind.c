@@ -112,6 +112,8 @@ static enum lmd_status unigram_text(const struct tok_tokenizer_base *t, struct t
 	for (size_t at = 0, len; ok && at < n; at += len) {
 		struct lmd_str with;
 
+		if (!tok_encode_job_step(j, 4))
+			return LMD_CANCELLED;
 		len = user_token_prefix(&u->user, s + at, n - at);
 		with = (struct lmd_str){s + at, len};
 		if (!len)

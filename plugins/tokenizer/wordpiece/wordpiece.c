@@ -41,6 +41,8 @@ static enum lmd_status put_word(const struct wordpiece_state *s, struct tok_enco
 
 		if (!len)
 			break;
+		if (!tok_encode_job_step(j, len))
+			return LMD_CANCELLED;
 		tok_encode_job_put(j, id);
 		at += len;
 	}
@@ -94,6 +96,8 @@ static enum lmd_status wordpiece_text(const struct tok_tokenizer_base *t, struct
 		uint32_t cp = tok_utf8_get(&text, end), set;
 		bool alone;
 
+		if (!tok_encode_job_step(j, 2))
+			return LMD_CANCELLED;
 		if (s->strip_accents)
 			cp = tok_ucd_base_char(cp);
 		set = 1u << tok_ucd_cat(cp);

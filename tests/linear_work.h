@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * linear_work.h - checks the work of a function that handles outside input, in counted steps
+ * (core/base/cancel.h): it grows at most linearly with the input, no more steps pass between two
+ * looks at the cancel word than allowed, and a set cancel word ends it with LMD_CANCELLED. */
+#ifndef LLAMAD_TESTS_LINEAR_WORK_H
+#define LLAMAD_TESTS_LINEAR_WORK_H
+
+#include <stdlib.h>
+
+#include "core/base/cancel.h"
+#include "tests/lmd_check.h"
+
+#define LINEAR_WORK_SIZES 4
+
+/* Bytes of the smallest input; the largest has 8 times as many. Long runs use 1 to 8 MiB. */
+static inline size_t linear_work_min(void)
+{
+	return getenv("LMD_TEST_LONG") ? 1u << 20 : 1u << 15;
+}
+
+/* Handles an input of about n bytes. */
+typedef enum lmd_status (*linear_work_fn)(const void *arg, size_t n);
+
+/* For work of O(n log n), one doubling of n may cost this much more. */
+#define LINEAR_WORK_FACTOR 2.25
+
+static inline void linear_work_check(const char *name, linear_work_fn f, const void *arg)
+{
+	struct lmi_cancel stop = {true};
+	uint64_t last = 0, max_gap = LMI_CANCEL_GAP_MAX / ((1u << 20) / linear_work_min());
+
+	for (uint32_t i = 0; i < LINEAR_WORK_SIZES; i++) {
+		size_t n = linear_work_min() << i;
+		struct lmi_cancel_counts c;
+
+		lmi_cancel_counts_reset();
+		(void)f(arg, n); /* errors in the input are fine */
+		c = lmi_cancel_counts();
+		ck_assert_msg(c.max_gap <= max_gap,
+			      "%s: %zu bytes: %llu steps between two looks at the cancel word, "
+			      "%llu are allowed",
+			      name, n, (unsigned long long)c.max_gap, (unsigned long long)max_gap);
+		ck_assert_msg(!i || (double)c.n_step <= LINEAR_WORK_FACTOR * (double)last + 65536,
+			      "%s: %llu steps for %zu bytes, %llu for half of them", name,
+			      (unsigned long long)c.n_step, n, (unsigned long long)last);
+		last = c.n_step;
+	}
+	/* whatever is long enough to matter looks at the cancel word */
+	lmi_cancel_counts_reset();
+	(void)lmi_cancel_attach(&stop);
+	if (last > max_gap) {
+		enum lmd_status st = f(arg, linear_work_min() << (LINEAR_WORK_SIZES - 1));
+		struct lmi_cancel_counts c = lmi_cancel_counts();
+
+		ck_assert_msg(st == LMD_CANCELLED, "%s: status %d although it was cancelled", name, st);
+		ck_assert_msg(c.n_step <= 2 * max_gap,
+			      "%s: %llu steps after it was cancelled", name,
+			      (unsigned long long)c.n_step);
+	}
+	(void)lmi_cancel_attach(NULL);
+}
+
+#endif /* LLAMAD_TESTS_LINEAR_WORK_H */
