@@ -249,7 +249,8 @@ static const struct lmi_config_row limits[] = {
 		 .def = "32",
 		 .min = 1,
 		 .max = 65536,
-		 .doc = "Maximum number of connections of one user or one network address."},
+		 .doc = "Maximum number of connections of one user or one network address. It does not "
+			"hold for root and the user of the daemon."},
 	 .at = AT(connections_per_user),
 	 .live = true},
 	{.section = "limits",

@@ -8,7 +8,7 @@
  * cancel word is set; the work then ends with LMD_CANCELLED. No more than LMI_CANCEL_GAP_MAX steps,
  * about 50 ms, may pass between two calls.
  *
- * The cancel word belongs to whoever started the work (a job, see jobs.h) and is attached to the
+ * The cancel word belongs to the job that does the work (jobs.h) and is attached to the
  * thread that does it, so that it reaches every library and plugin without a parameter. Without a
  * cancel word nothing is ever cancelled. */
 #ifndef LLAMAD_CORE_BASE_CANCEL_H

@@ -132,8 +132,10 @@ static void fail_generation(struct lmi_engine *e, struct lmi_engine_job *s, enum
 	struct lmd_error err;
 
 	(void)lmd_fail(&err, st, "sampling: %s",
-		       st == LMD_NOTFOUND ? "the grammar allows no token here"
-					  : lmd_status_text(st));
+		       st == LMD_NOTFOUND  ? "the grammar allows no token here"
+		       : st == LMD_TIMEOUT ? "the grammar is too ambiguous: computing its next "
+					     "tokens takes more than its share of time"
+					   : lmd_status_text(st));
 	lmi_engine_fail(e, s, &err);
 }
 

@@ -43,6 +43,7 @@ struct lmi_gr_closure {
 	uint32_t *frame_of; /* [n_rules] number of the new frame once it has content */
 	bool *is_called;    /* [n_rules] */
 	bool may_end, failed;
+	uint64_t *budget; /* items that may still be added, or NULL */
 };
 
 struct lmi_gr_closure *lmi_gr_closure_create(const struct lmi_grammar *g)
@@ -97,6 +98,11 @@ static bool grow(struct lmi_gr_closure *c, void **p, uint32_t *cap, uint32_t n, 
 	*p = q;
 	*cap = want;
 	return true;
+}
+
+void lmi_gr_closure_set_budget(struct lmi_gr_closure *c, uint64_t *budget)
+{
+	c->budget = budget;
 }
 
 void lmi_gr_closure_begin(struct lmi_gr_closure *c)
@@ -162,7 +168,7 @@ bool lmi_gr_closure_add(struct lmi_gr_closure *c, uint32_t state, uint32_t frame
 	at = find_slot(c, state, frame);
 	if (c->failed || c->seen[at].state)
 		return !c->failed;
-	if (c->n_seen >= ITEMS_MAX)
+	if (c->n_seen >= ITEMS_MAX || (c->budget && !*c->budget))
 		c->failed = true;
 	if (c->failed ||
 	    !grow(c, (void **)&c->seen_at, &c->cap_seen, c->n_seen, sizeof(uint32_t)) ||
@@ -170,6 +176,8 @@ bool lmi_gr_closure_add(struct lmi_gr_closure *c, uint32_t state, uint32_t frame
 		return false;
 	c->seen[at] = (struct lmi_gr_parser_item){state + 1, frame};
 	c->seen_at[c->n_seen++] = at;
+	if (c->budget)
+		--*c->budget;
 	c->todo[c->n_todo++] = (struct lmi_gr_parser_item){state, frame};
 	return 2 * c->n_seen < c->n_slots || more_slots(c);
 }

@@ -115,7 +115,8 @@ enum lmd_status lmi_gr_state_copy(struct lmi_grammar_state *to,
 void lmi_gr_state_destroy(struct lmi_grammar_state *s);
 
 /* Accepts one token. LMD_INVALID: the token is not allowed here. On any error, including
- * LMD_NOMEM, the state is unchanged. */
+ * LMD_NOMEM, the state is unchanged. LMD_TIMEOUT, also from mask and forced: the state has used up
+ * its share of time, because the ambiguity of its grammar explodes; nothing more can be accepted. */
 enum lmd_status lmi_gr_state_accept(struct lmi_grammar_state *s, lmd_token token);
 /* Accepts text byte by byte, as one-byte tokens that match no token literal. LMD_INVALID: byte
  * number *n_taken is not allowed. */

@@ -325,6 +325,36 @@ START_TEST(basics)
 }
 END_TEST
 
+/* A grammar whose ambiguity explodes ends its own sequence after a bounded amount of work. */
+START_TEST(share_of_time)
+{
+	static const char head[] = "a ::= [^x]?\nroot ::= ";
+	const size_t n = 40000;
+	char *text = malloc(sizeof(head) + 2 * n), *p = stpcpy(text, head);
+	struct lmi_gr_matcher_opts o = {.vocab = vocab};
+	struct lmi_grammar_state *s;
+	struct lmi_grammar_matcher *m;
+	struct lmi_grammar *g;
+	enum lmd_status st = LMD_OK;
+	size_t n_taken, n_bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		p = stpcpy(p, "a ");
+	ck_assert_int_eq(lmi_grammar_from_gbnf(&g, text, (size_t)(p - text), vocab, NULL), LMD_OK);
+	o.grammar = g;
+	ck_assert_int_eq(lmi_gr_matcher_create(&m, &o, NULL), LMD_OK);
+	ck_assert_int_eq(lmi_gr_state_create(&s, m, NULL), LMD_OK);
+	for (; n_bytes < 1000 && st == LMD_OK; n_bytes++)
+		st = lmi_gr_state_accept_text(s, "b", 1, &n_taken);
+	ck_assert_int_eq(st, LMD_TIMEOUT);
+	ck_assert_uint_lt(n_bytes, 100);
+	lmi_gr_state_destroy(s);
+	lmi_gr_matcher_destroy(m);
+	lmi_grammar_destroy(g);
+	free(text);
+}
+END_TEST
+
 /* Lets each allocation fail once: every time there is an error, nothing leaks, and a state is
  * unchanged. */
 START_TEST(starved)
@@ -507,6 +537,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, basics);
+	tcase_add_test(t, share_of_time);
 	tcase_add_test(t, starved);
 	tcase_add_test(t, gbnf);
 	tcase_add_test(t, gbnf_invalid);

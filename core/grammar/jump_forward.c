@@ -74,12 +74,13 @@ enum lmd_status lmi_gr_state_forced(struct lmi_grammar_state *s, char *out, size
 	*ends = false;
 	if (s->m->g->unconstrained || s->waiting || s->ended || s->cursor.n_missing)
 		return LMD_OK;
-	lmi_gr_matcher_enforce_limit(s->m);
+	lmi_gr_state_begin_work(s);
 	st = walk(s, out, cap, n, ends);
-	if (st == LMD_NOMEM) {
+	if (st == LMD_NOMEM && s->budget) {
 		lmi_gr_matcher_collect_garbage(s->m);
 		st = walk(s, out, cap, n, ends);
 	}
+	st = lmi_gr_state_end_work(s, st);
 	if (st != LMD_OK)
 		*n = 0;
 	return st;

@@ -113,6 +113,9 @@ void lmi_gr_matcher_enforce_limit(struct lmi_grammar_matcher *m);
 struct lmi_gr_closure *lmi_gr_closure_create(const struct lmi_grammar *g);
 void lmi_gr_closure_destroy(struct lmi_gr_closure *c);
 /* Start a set of items, add to it, and return the parser state that follows from it. */
+/* From now on each new item takes one from *budget; a closure fails when nothing is left. NULL: no
+ * limit. */
+void lmi_gr_closure_set_budget(struct lmi_gr_closure *c, uint64_t *budget);
 void lmi_gr_closure_begin(struct lmi_gr_closure *c);
 bool lmi_gr_closure_add(struct lmi_gr_closure *c, uint32_t state, uint32_t frame);
 uint32_t lmi_gr_closure_end(struct lmi_grammar_matcher *m);

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state of one sequence in a matcher. */
+ * The state of one sequence in a matcher.
+ *
+ * The work that one sequence may cause is bounded, because others wait for it: a token bucket of
+ * closure items, about 0.2 us each, which starts full and gets BUDGET_TOKEN more with each accepted
+ * token. Results that the matcher has cached cost nothing. A sequence without budget gets
+ * LMD_TIMEOUT. */
 #include "core/grammar/state.h"
 
 #include <string.h>
 
 #include "core/base/alloc.h"
+
+#define BUDGET_MAX   2000000u
+#define BUDGET_TOKEN 100000u
 
 enum lmd_status lmi_gr_state_create(struct lmi_grammar_state **out, struct lmi_grammar_matcher *m,
 				    struct lmd_error *err)
@@ -21,6 +29,7 @@ enum lmd_status lmi_gr_state_create(struct lmi_grammar_state **out, struct lmi_g
 	}
 	s->m = m;
 	s->cursor.parser_state = m->start;
+	s->budget = BUDGET_MAX;
 	s->waiting = m->trigger != NULL;
 	s->next = m->states;
 	if (s->next)
@@ -73,6 +82,7 @@ enum lmd_status lmi_gr_state_copy(struct lmi_grammar_state *to,
 	to->n_text = from->n_text;
 	to->n_piece = from->n_piece;
 	to->cursor = from->cursor;
+	to->budget = from->budget;
 	to->ended = from->ended;
 	to->waiting = from->waiting;
 	return LMD_OK;
@@ -198,6 +208,23 @@ static enum lmd_status accept(struct lmi_grammar_state *s, lmd_token token)
 	return lmi_gr_trigger_feed(s, token, v->text + v->token[rank].text, v->token[rank].n);
 }
 
+static void refill(struct lmi_grammar_state *s, uint64_t n)
+{
+	s->budget = s->budget < BUDGET_MAX - n ? s->budget + n : BUDGET_MAX;
+}
+
+void lmi_gr_state_begin_work(struct lmi_grammar_state *s)
+{
+	lmi_gr_matcher_enforce_limit(s->m);
+	lmi_gr_closure_set_budget(s->m->closure, &s->budget);
+}
+
+enum lmd_status lmi_gr_state_end_work(struct lmi_grammar_state *s, enum lmd_status st)
+{
+	lmi_gr_closure_set_budget(s->m->closure, NULL);
+	return st == LMD_NOMEM && !s->budget ? LMD_TIMEOUT : st;
+}
+
 enum lmd_status lmi_gr_state_accept(struct lmi_grammar_state *s, lmd_token token)
 {
 	enum lmd_status st;
@@ -206,13 +233,14 @@ enum lmd_status lmi_gr_state_accept(struct lmi_grammar_state *s, lmd_token token
 		return LMD_INVALID;
 	if (s->m->g->unconstrained)
 		return LMD_OK;
-	lmi_gr_matcher_enforce_limit(s->m);
+	refill(s, BUDGET_TOKEN);
+	lmi_gr_state_begin_work(s);
 	st = accept(s, token);
-	if (st == LMD_NOMEM) {
+	if (st == LMD_NOMEM && s->budget) {
 		lmi_gr_matcher_collect_garbage(s->m);
 		st = accept(s, token);
 	}
-	return st;
+	return lmi_gr_state_end_work(s, st);
 }
 
 static enum lmd_status accept_byte(struct lmi_grammar_state *s, const char *byte)
@@ -230,12 +258,14 @@ enum lmd_status lmi_gr_state_accept_text(struct lmi_grammar_state *s, const char
 	for (*n_taken = 0; *n_taken < bytes && !s->m->g->unconstrained; ++*n_taken) {
 		enum lmd_status st;
 
-		lmi_gr_matcher_enforce_limit(s->m);
+		refill(s, BUDGET_TOKEN / 8);
+		lmi_gr_state_begin_work(s);
 		st = accept_byte(s, text + *n_taken);
-		if (st == LMD_NOMEM) {
+		if (st == LMD_NOMEM && s->budget) {
 			lmi_gr_matcher_collect_garbage(s->m);
 			st = accept_byte(s, text + *n_taken);
 		}
+		st = lmi_gr_state_end_work(s, st);
 		if (st != LMD_OK)
 			return st;
 	}
@@ -252,13 +282,13 @@ enum lmd_status lmi_gr_state_mask(struct lmi_grammar_state *s, const uint64_t **
 	*out = s->m->vocab->all;
 	if (s->m->g->unconstrained || s->waiting)
 		return LMD_OK;
-	lmi_gr_matcher_enforce_limit(s->m);
+	lmi_gr_state_begin_work(s);
 	*out = lmi_gr_match_cursor_mask(s->m, s->ended ? &dead : &s->cursor);
-	if (!*out) {
+	if (!*out && s->budget) {
 		lmi_gr_matcher_collect_garbage(s->m);
 		*out = lmi_gr_match_cursor_mask(s->m, s->ended ? &dead : &s->cursor);
 	}
-	return *out ? LMD_OK : LMD_NOMEM;
+	return lmi_gr_state_end_work(s, *out ? LMD_OK : LMD_NOMEM);
 }
 
 bool lmi_gr_state_may_end(const struct lmi_grammar_state *s)

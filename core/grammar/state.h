@@ -16,6 +16,7 @@ struct lmi_grammar_state {
 	struct lmi_grammar_matcher *m;
 	struct lmi_grammar_state *next, *prev;
 	struct lmi_gr_match_cursor cursor;
+	uint64_t budget; /* items of closures that it may still cause, see state.c */
 	bool ended;   /* an end-of-generation token was accepted */
 	bool waiting; /* a trigger has not occurred yet; the fields below are used until it does */
 	char *text;   /* all text so far */
@@ -29,6 +30,11 @@ enum lmd_status lmi_gr_state_feed_text(struct lmi_grammar_state *s, const char *
 				       uint32_t *n_taken);
 /* Accepts a token under the constraint. */
 enum lmd_status lmi_gr_state_feed_token(struct lmi_grammar_state *s, lmd_token token);
+
+/* Work that computes parser states for s is enclosed in these two. The second one returns st, or
+ * LMD_TIMEOUT if it is LMD_NOMEM because the budget of s is used up. */
+void lmi_gr_state_begin_work(struct lmi_grammar_state *s);
+enum lmd_status lmi_gr_state_end_work(struct lmi_grammar_state *s, enum lmd_status st);
 
 /* Triggers (trigger.c) */
 enum lmd_status lmi_gr_trigger_create(struct lmi_gr_trigger **out,

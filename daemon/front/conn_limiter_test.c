@@ -69,6 +69,18 @@ START_TEST(limits)
 }
 END_TEST
 
+/* An application that keeps connections does not lock its administrator out. */
+START_TEST(admins_have_no_share)
+{
+	for (uint32_t i = 0; i < 5; i++)
+		ck_assert_int_eq(enter(&own), LMD_OK);
+	ck_assert_int_eq(enter(&root), LMD_OK);
+	for (uint32_t i = 0; i < 6; i++)
+		lmi_conn_limiter_leave(&d, i ? &own : &root);
+	ck_assert_uint_eq(d.n, 0);
+}
+END_TEST
+
 START_TEST(peers)
 {
 	char text[LMI_CONN_PEER_TEXT];
@@ -162,6 +174,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, limits);
+	tcase_add_test(t, admins_have_no_share);
 	tcase_add_test(t, peers);
 	tcase_add_test(t, attempts);
 	tcase_add_test(t, memory_of_attempts);

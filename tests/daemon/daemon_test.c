@@ -12,7 +12,9 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/daemon/fixture.h"
@@ -317,28 +319,28 @@ static bool let_in(int fd)
 	if (memmem(reply, (size_t)n, "state", 5))
 		return true;
 	ck_assert(memmem(reply, (size_t)n, "busy", 4));
-	ck_assert(memmem(reply, (size_t)n, ": 4 are open, the maximum is 4", 30));
+	ck_assert(memmem(reply, (size_t)n, ": 10 are open, the maximum is 10", 32));
 	return false;
 }
 
 START_TEST(too_many_connections)
 {
 	static const char ping[] = "\x82\xa1v\x01\xa2op\xa4ping";
-	int fd[8];
+	int fd[14];
 	uint32_t n_in = 0;
 
-	/* all connections of one user */
-	lmt_daemon_config(&d, "[limits]\nconnections_per_user = 4\n");
+	/* eight more are kept for administrators, such as the user of this test */
+	lmt_daemon_config(&d, "[limits]\nconnections = 2\n");
 	lmt_daemon_start(&d, NULL);
-	for (int i = 0; i < 8; i++) {
+	for (int i = 0; i < 14; i++) {
 		fd[i] = lmt_raw_open(&d, true);
 		lmt_raw_send(fd[i], sizeof(ping) - 1, ping, sizeof(ping) - 1);
 		n_in += let_in(fd[i]);
 	}
-	ck_assert_uint_eq(n_in, 4);
+	ck_assert_uint_eq(n_in, 10);
 	/* rejected connections are closed; the others are served */
-	for (int i = 0; i < 8; i++)
-		if (i >= 4)
+	for (int i = 0; i < 14; i++)
+		if (i >= 10)
 			ck_assert(lmt_raw_closed(fd[i]));
 	/* after one is closed, another is accepted */
 	close(fd[0]);
@@ -349,7 +351,7 @@ START_TEST(too_many_connections)
 		n_in = let_in(again);
 		close(again);
 	}
-	for (int i = 1; i < 8; i++)
+	for (int i = 1; i < 14; i++)
 		close(fd[i]);
 	ck_assert_says(lmt_daemon_log(&d), "connections rejected: ");
 	lmt_daemon_stop(&d);
@@ -601,6 +603,42 @@ START_TEST(second_signal_stops_at_once)
 }
 END_TEST
 
+/* Long texts of a client that has left do not keep the daemon from ending: without a limit it would
+ * tokenise all of them first, which takes minutes. */
+START_TEST(work_of_a_client_that_left)
+{
+	const size_t n = 15u << 20;
+	struct lmi_wire_buf buf = {0};
+	struct lmi_wire_request req;
+	char *letters = malloc(n);
+	struct timespec from, to;
+	int fd;
+
+	lmt_daemon_start(&d, NULL);
+	lmt_client_open(&c, &d);
+	lmt_add(&c, &d);
+	memset(letters, 'a', n);
+	lmi_wire_request_init(&req, LMI_WIRE_OP_TOKENIZE);
+	req.u.tokenize.model = (struct lmd_str){.ptr = "tiny", .len = 4};
+	req.u.tokenize.text = (struct lmd_str){.ptr = letters, .len = n};
+	ck_assert_int_eq(lmi_wire_request_encode(&buf, &req, NULL), LMD_OK);
+	fd = lmt_raw_open(&d, true);
+	for (int i = 0; i < 8; i++)
+		lmt_raw_send(fd, buf.n, buf.p, buf.n);
+	close(fd);
+	(void)lmt_ask_op(&c, LMI_WIRE_OP_PING);
+	lmt_client_close(&c);
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	kill(d.pid, SIGTERM);
+	ck_assert_int_eq(lmt_daemon_exit(&d), 0);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	ck_assert_msg(to.tv_sec - from.tv_sec < 10, "the end took %d s",
+		      (int)(to.tv_sec - from.tv_sec));
+	lmi_wire_buf_fini(&buf);
+	free(letters);
+}
+END_TEST
+
 START_TEST(shutdown_by_request)
 {
 	lmt_daemon_start(&d, NULL);
@@ -715,6 +753,7 @@ int main(void)
 	tcase_add_test(t, drain_lets_a_stream_end);
 	tcase_add_test(t, drain_ends_what_takes_too_long);
 	tcase_add_test(t, second_signal_stops_at_once);
+	tcase_add_test(t, work_of_a_client_that_left);
 	tcase_add_test(t, shutdown_by_request);
 	tcase_add_test(t, killed_client);
 	suite_add_tcase(s, t);
