@@ -511,6 +511,7 @@ static enum lmd_status run(struct exec *x, struct oc_result *out)
 	const struct lmd_compile compile = {
 		.struct_size = sizeof(compile),
 		.plan = x->c->view,
+		.layout = &x->c->step->layout,
 		.weights = x->weights,
 		.pools = x->pools,
 	};

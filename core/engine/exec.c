@@ -122,6 +122,7 @@ static enum lmd_status compile(struct lmi_inst *inst, struct lmi_engine_exec *e,
 {
 	const struct lmd_compile c = {.struct_size = sizeof(c),
 				      .plan = e->view,
+				      .layout = &e->layout,
 				      .weights = e->weights,
 				      .pools = inst->pools};
 	uint64_t weights;
@@ -176,10 +177,13 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 	if (st == LMD_OK)
 		st = make_output(inst, e, &e->failed);
 	if (st == LMD_OK)
+		st = lmi_plan_step_layout(&e->layout, e->view,
+					  lmi_kv_usual_changes(inst->kv, inst->n_batch),
+					  &e->failed);
+	if (st == LMD_OK)
 		st = compile(inst, e, &e->failed);
 	if (st == LMD_OK)
-		st = lmi_plan_step_create(&e->step, e->view, lmi_kv_max_changes(inst->kv),
-					  &e->failed);
+		st = lmi_plan_step_create_at(&e->step, e->view, &e->layout, NULL, &e->failed);
 	e->failed.status = st;
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", e->failed.text);
 }

@@ -29,6 +29,7 @@ struct lmi_engine_exec {
 	const struct lmd_plan *view;
 	struct lmd_compiled_plan *compiled_plan;
 	struct lmd_weight **weights; /* [view->n_weight_ref], borrowed from the instance */
+	struct lmd_step_layout layout;
 	struct lmi_plan_step *step;
 	uint32_t out_id;    /* enum lmd_output_id */
 	uint32_t out_width; /* columns of its rows */

@@ -37,7 +37,8 @@ static void dump_key(const struct lmd_plan *p, FILE *f)
 	} flags[] = {{LMD_PLAN_LOGITS, " logits"},
 		     {LMD_PLAN_EMBED, " embed"},
 		     {LMD_PLAN_LORA, " lora"},
-		     {LMD_PLAN_KEEP, " keep"}};
+		     {LMD_PLAN_KEEP, " keep"},
+		     {LMD_PLAN_TREE, " tree"}};
 
 	fprintf(f, "plan %s", kinds[p->key.kind]);
 	for (size_t i = 0; i < LMD_LEN(flags); i++)

@@ -356,7 +356,7 @@ static void build(struct fx *fx, const struct lmd_builder *b)
 void fx_init_all_ops(struct fx *fx)
 {
 	fx_init(fx, build);
-	fx->params.key.flags = LMD_PLAN_LOGITS | LMD_PLAN_LORA;
+	fx->params.key.flags = LMD_PLAN_LOGITS | LMD_PLAN_LORA | LMD_PLAN_TREE;
 	fx->desc.n_group = N_GROUP;
 	fx->desc.groups = group;
 	fx->desc.n_cache = N_CACHE;

@@ -207,7 +207,7 @@ static void run_embed(const struct lmd_compiled_plan *p, const struct lmd_op_emb
 {
 	const struct lmd_weight *w = p->weights[e->table];
 
-	for (uint32_t t = 0; t < step->n_tok; t++)
+	for (uint32_t t = 0; t < step->head->n_tok; t++)
 		for (uint32_t i = 0; i < w->k; i++)
 			row_of(p, &e->y, t)[i] =
 				step->token[t] < 0
@@ -220,7 +220,7 @@ static void run_head(const struct lmd_compiled_plan *p, const struct lmd_op_head
 {
 	const struct lmd_weight *w = p->weights[h->w];
 
-	for (uint32_t o = 0; o < step->n_out; o++) {
+	for (uint32_t o = 0; o < step->head->n_out; o++) {
 		const float *x = row_of(p, &h->x, (uint32_t)step->out_row[o]);
 
 		for (uint32_t r = 0; r < w->n; r++) {
@@ -260,7 +260,7 @@ static enum lmd_status tiny_plan_run(void *state, struct lmd_queue *q, struct lm
 
 			if (o->id != out[b].id)
 				continue;
-			for (uint32_t r = 0; r < step->n_out && r < out[b].n_row; r++)
+			for (uint32_t r = 0; r < step->head->n_out && r < out[b].n_row; r++)
 				memcpy((char *)out[b].ptr + r * out[b].row_bytes,
 				       row_of(p, &all, r),
 				       p->plan->values[o->value].width * sizeof(float));

@@ -151,7 +151,9 @@ enum lmd_pool_op_kind {
 				 * own.  State slots are always exported whole: CONV dk rows of
 				 * n_head*dv, each encoded as a whole; STATE n_head matrices S as
 				 * defined at SCAN, row-major */
-	LMD_POOL_IMPORT = 5     /* the inverse, into page or slot dst */
+	LMD_POOL_IMPORT = 5,    /* the inverse, into page or slot dst */
+	LMD_POOL_SET_TABLE = 6  /* n_row entries of the page table of sequence slot src, from index
+				 * dst on, become the pages at host (uint32_t [n_row]) */
 };
 struct lmd_pool_op {
 	uint32_t kind;
@@ -175,6 +177,7 @@ struct lmd_compile {
 	uint32_t struct_size;
 	uint32_t reserved;
 	const struct lmd_plan *plan;
+	const struct lmd_step_layout *layout; /* of every step of this plan; valid during the call */
 	struct lmd_weight *const *weights; /* [n_weight_ref] */
 	struct lmd_pool *const *pools;     /* [n_group]; NULL for BATCH */
 };

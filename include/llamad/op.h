@@ -301,7 +301,8 @@ struct lmd_op_attn {
 	uint32_t bidirectional; /* BUCKET: 1 = half of the buckets for each direction */
 	float max_distance;   /* BUCKET */
 	struct lmd_attn_rel rel[2];
-	uint32_t tree;        /* 1: step.tree masks the rows of this step */
+	uint32_t tree;        /* 1: in plans with LMD_PLAN_TREE, step.tree masks the rows of
+			       * this step */
 };
 
 /* 6. GLU (mandatory).  y = act(a, b).  Each (row, head) is a row. */

@@ -184,6 +184,7 @@ enum lmd_pooling {
 #define LMD_PLAN_EMBED  2u /* output EMBED: [SEQS] pooled, or [OUTPUTS] with pooling NONE */
 #define LMD_PLAN_LORA   4u /* rows may carry adapters */
 #define LMD_PLAN_KEEP   8u /* no value shares memory with another */
+#define LMD_PLAN_TREE   16u /* steps have a tree, which ATTN with tree = 1 uses as a mask */
 struct lmd_plan_key {
 	uint32_t struct_size;
 	uint32_t kind;        /* enum lmd_plan_kind */

@@ -320,7 +320,7 @@ enum lmd_status arch_ds4_row_inputs(const void *state, const struct lmd_rows_in 
 		int32_t *ape = out->row_in[DS4_N_IN * i + DS4_IN_APE],
 			*block = out->row_in[DS4_N_IN * i + DS4_IN_BLOCK];
 
-		for (uint32_t t = 0; t < in->step->n_tok; t++) {
+		for (uint32_t t = 0; t < in->step->head->n_tok; t++) {
 			int32_t p = in->step->pos[0][t];
 
 			ape[t] = p % ratio[i];

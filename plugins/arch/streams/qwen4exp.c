@@ -239,7 +239,7 @@ static enum lmd_status fill_rows(const void *state, const struct lmd_rows_in *in
 	const int32_t r = m->ratio > 1 ? (int32_t)m->ratio : 1;
 	int32_t *block = out->row_in[IN_BLOCK];
 
-	for (uint32_t t = 0; t < in->step->n_tok; t++)
+	for (uint32_t t = 0; t < in->step->head->n_tok; t++)
 		block[t] = in->step->pos[0][t] - in->step->pos[0][t] % r;
 	if (m->ngram.n_hash)
 		qw4_ngram_rows_in(m, in, out->row_in[IN_NGRAM]);

@@ -146,9 +146,11 @@ static enum lmd_status pool_op(void *state, struct lmd_queue *q, struct lmd_pool
 		bool dst = ops[i].kind != LMD_POOL_EXPORT;
 		bool src = ops[i].kind != LMD_POOL_IMPORT && ops[i].kind != LMD_POOL_ZERO_SLOT;
 
-		if (ops[i].kind < LMD_POOL_COPY_PAGE || ops[i].kind > LMD_POOL_IMPORT)
+		if (ops[i].kind < LMD_POOL_COPY_PAGE || ops[i].kind > LMD_POOL_SET_TABLE)
 			return lmd_fail(err, LMD_UNSUPPORTED, "pool: operation %u is unknown",
 					ops[i].kind);
+		if (ops[i].kind == LMD_POOL_SET_TABLE)
+			continue; /* there is no page table */
 		if ((src && ops[i].src >= pool->n_unit) || (dst && ops[i].dst >= pool->n_unit))
 			return lmd_fail(err, LMD_INVALID, "pool: unit %u of %u",
 					src && ops[i].src >= pool->n_unit ? ops[i].src : ops[i].dst,
@@ -214,13 +216,13 @@ static void plan_destroy(void *state, struct lmd_compiled_plan *p)
 static uint32_t live_rows(const struct lmd_step *s, uint32_t space)
 {
 	if (space == LMD_SPACE_TOKENS)
-		return s->n_tok;
+		return s->head->n_tok;
 	if (space == LMD_SPACE_OUTPUTS)
-		return s->n_out;
+		return s->head->n_out;
 	if (space == LMD_SPACE_SEQS)
-		return s->n_seq;
-	return s->x_off[space - LMD_SPACE_X0] && s->n_seq
-		       ? (uint32_t)s->x_off[space - LMD_SPACE_X0][s->n_seq]
+		return s->head->n_seq;
+	return s->x_off[space - LMD_SPACE_X0] && s->head->n_seq
+		       ? (uint32_t)s->x_off[space - LMD_SPACE_X0][s->head->n_seq]
 		       : 0;
 }
 
@@ -231,7 +233,7 @@ static int64_t token_row(const struct lmd_step *s, uint32_t space, uint32_t row)
 		return row;
 	if (space == LMD_SPACE_OUTPUTS)
 		return s->out_row[row];
-	return space == LMD_SPACE_SEQS && s->n_tok ? s->q_start[row] + s->q_len[row] - 1 : -1;
+	return space == LMD_SPACE_SEQS && s->head->n_tok ? s->q_start[row] + s->q_len[row] - 1 : -1;
 }
 
 /* Writes the predefined row described in README.md. */
@@ -242,7 +244,7 @@ static void canned(const struct lmd_step *s, const struct lmd_value *v, uint32_t
 	uint32_t token, pos;
 
 	memset(out, 0, (size_t)v->width * sizeof(*out));
-	if (t < 0 || (uint64_t)t >= s->n_tok || v->vtype == LMD_VTYPE_I32)
+	if (t < 0 || (uint64_t)t >= s->head->n_tok || v->vtype == LMD_VTYPE_I32)
 		return;
 	pos = (uint32_t)s->pos[0][t];
 	token = s->token[t] >= 0 ? (uint32_t)s->token[t] : pos;

@@ -69,11 +69,10 @@ static enum lmd_status run(uint32_t out_id, uint32_t space, float *rows, uint32_
 		.outputs = &output,
 	};
 	const struct lmd_compile compile = {.struct_size = sizeof(compile), .plan = &plan};
+	const struct lmd_step_header head = {.n_tok = T, .n_seq = 2, .n_out = 2};
 	const struct lmd_step step = {
 		.struct_size = sizeof(step),
-		.n_tok = T,
-		.n_seq = 2,
-		.n_out = 2,
+		.head = &head,
 		.token = token,
 		.pos = {pos, pos, pos, pos},
 		.seq_of = seq_of,

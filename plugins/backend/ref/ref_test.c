@@ -280,7 +280,7 @@ static void bad_unsampled(struct lmi_plan_step *s)
 }
 static void bad_n_tok(struct lmi_plan_step *s)
 {
-	s->view.n_tok = OC_MAX_TOK + 1;
+	s->head->n_tok = OC_MAX_TOK + 1;
 }
 static void bad_seq_of(struct lmi_plan_step *s)
 {
@@ -320,7 +320,7 @@ static void bad_index(struct lmi_plan_step *s)
 }
 static void bad_no_page(struct lmi_plan_step *s)
 {
-	s->view.group[OC_G_FULL].n_change = 1;
+	s->head->n_change[OC_G_FULL] = 1;
 }
 static void bad_state_in(struct lmi_plan_step *s)
 {
@@ -547,7 +547,7 @@ START_TEST(run_and_observe)
 		LMD_OK);
 	ck_assert_uint_eq(w.n, c->view->n_op);
 	ck_assert_uint_eq(w.last_op, c->view->n_op - 1);
-	for (uint32_t i = 0; i < c->step->view.n_tok * 65; i++)
+	for (uint32_t i = 0; i < c->step->view.head->n_tok * 65; i++)
 		sum += (double)y[i];
 	ck_assert_double_gt(sum, 32.9); /* 33 rows that add up to 1 each */
 	ck_assert_double_gt(fabs(w.sum), 0);
@@ -697,6 +697,7 @@ START_TEST(pages_are_copied)
 		.n_index = 2,
 	};
 	float rows[2][8], back[2][8];
+	uint32_t pages[2] = {2, 3};
 	struct lmd_pool_op op = {
 		.kind = LMD_POOL_IMPORT,
 		.dst = 1,
@@ -737,6 +738,19 @@ START_TEST(pages_are_copied)
 	op.host_bytes = 31;
 	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_INVALID);
 	ck_assert_str_eq(err.text, "pool: 31 bytes of host memory given, 32 needed");
+	op = (struct lmd_pool_op){.kind = LMD_POOL_SET_TABLE,
+				  .dst = 1,
+				  .n_row = 1,
+				  .host = pages,
+				  .host_bytes = sizeof(pages)};
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	op.n_row = 2;
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_INVALID);
+	ck_assert_str_eq(err.text, "pool: entries 1..3 of sequence slot 0 are not in a page table "
+				   "of 1 x 2");
+	op.dst = 0;
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_INVALID);
+	ck_assert_str_eq(err.text, "pool: unit 3 is out of range, the pool has 3");
 	be.ops->pool_destroy(be.state, pool);
 	oc_backend_close(&be);
 }
