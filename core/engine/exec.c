@@ -121,6 +121,7 @@ static enum lmd_status compile(struct lmi_inst *inst, struct lmi_engine_exec *e,
 			       struct lmd_error *err)
 {
 	const struct lmd_compile c = {.struct_size = sizeof(c),
+				      .n_seq = inst->n_seq,
 				      .plan = e->view,
 				      .layout = &e->layout,
 				      .weights = e->weights,

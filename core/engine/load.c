@@ -88,6 +88,8 @@ static enum lmd_status find_device(struct lmi_inst *inst, const struct lmi_engin
 	all = lmi_alloc(n, sizeof(*all));
 	if (!all)
 		return lmd_fail(err, LMD_NOMEM, "backend %s: no memory", inst->backend->f->name);
+	for (uint32_t i = 0; i < n; i++)
+		all[i].struct_size = sizeof(*all);
 	n = b->enumerate(inst->host, all, n, why, sizeof(why));
 	if (o->device < n)
 		inst->info = all[o->device];

@@ -149,7 +149,8 @@ static enum lmd_status fill_changes(struct lmi_inst *inst, struct lmi_plan_step 
 				  .n_row = run.n,
 				  .host = (void *)(uintptr_t)run.pages,
 				  .host_bytes = (uint64_t)run.n * sizeof(*run.pages)};
-	return inst->backend->ops.backend->pool_op(inst->dev, NULL, inst->pools[g], &op, 1, err);
+	return inst->backend->ops.backend->pool_op(inst->dev, NULL, inst->pools[g], &op, 1, NULL,
+						      err);
 }
 
 static enum lmd_status fill_groups(struct lmi_inst *inst, struct lmi_plan_step *s,
@@ -225,7 +226,7 @@ static enum lmd_status copy_pages(struct lmi_inst *inst, struct lmd_error *err)
 		const struct lmd_pool_op op = {
 			.kind = LMD_POOL_COPY_PAGE, .src = c[i].src, .dst = c[i].dst};
 		enum lmd_status st = inst->backend->ops.backend->pool_op(
-			inst->dev, NULL, inst->pools[c[i].group], &op, 1, err);
+			inst->dev, NULL, inst->pools[c[i].group], &op, 1, NULL, err);
 
 		if (st != LMD_OK)
 			return st;

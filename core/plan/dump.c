@@ -170,7 +170,7 @@ static void dump_weight_ref(const struct lmi_plan *p, uint32_t i, FILE *f)
 		fprintf(f, " [%u,%u,%u]", w->n_stack, w->n, w->k);
 	else
 		fprintf(f, " [%u,%u]", w->n, w->k);
-	fprintf(f, " %s%s%s", dtype_name(p->weight_ref_dtype[i]), splits[w->split],
+	fprintf(f, " %s%s%s", dtype_name(w->dtype), splits[w->split],
 		xforms[w->transform]);
 	if (w->n_head)
 		fprintf(f, " heads=%ux%u", w->n_head, w->head_rows);

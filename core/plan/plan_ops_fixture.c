@@ -260,7 +260,8 @@ static void attentions(struct em *m, uint32_t x)
 	op.u.attn.softcap = 50;
 	op.u.attn.bias = LMD_BIAS_ALIBI;
 	op.u.attn.bias_w =
-		m->b->literal(m->b->ctx, (const float[]){1, 0.5f, 0.25f, 0.125f}, 1, H, "slopes");
+		m->b->literal(m->b->ctx, (const float[]){1, 0.5f, 0.25f, 0.125f}, 1, H, LMD_SPLIT_HEADS,
+				 "slopes");
 	fx_emit(m, &op);
 	op.u.attn.softcap = 0;
 	op.u.attn.sinks = LMD_NONE;

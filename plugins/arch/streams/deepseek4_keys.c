@@ -22,7 +22,7 @@ enum {
 #define G (LMD_TENSOR_REQUIRED | LMD_TENSOR_GLOBAL)
 #define GLB(stem, d0, d1) {stem, {d0, d1}, G, LMD_SPLIT_REPLICATE, 0, NULL}
 #define ROW(stem, d0, d1, d2, split, when)                                                         \
-	{"blk.%d." stem, {d0, d1, d2}, R, LMD_SPLIT_##split, when, NULL}
+	{"blk.%d." stem, {d0, d1, d2}, R | ARCH_LORA(split), LMD_SPLIT_##split, when, NULL}
 #define REP(stem, d0, d1, when) ROW(stem, d0, d1, 0, REPLICATE, when)
 
 const struct lmd_tensor_row arch_ds4_rows[DS4_N] = {
@@ -38,7 +38,7 @@ const struct lmd_tensor_row arch_ds4_rows[DS4_N] = {
 	[DS4_KV_NORM] = REP("attn_kv_a_norm", D_DK, 0, 0),
 	[DS4_O_A] = {"blk.%d.attn_output_a",
 		     {D_OA_IN, D_RANK_O, LMD_DIM(0)},
-		     R | LMD_TENSOR_ANY_SHAPE,
+		     R | LMD_TENSOR_ANY_SHAPE | LMD_TENSOR_LORA,
 		     LMD_SPLIT_HEADS,
 		     0,
 		     NULL},

@@ -280,7 +280,7 @@ static uint32_t collect(struct arch_emit *e, const struct qw4 *m, uint32_t xs, e
 		mean[i] = 1.0f / (float)m->hc;
 	op = arch_op_empty(LMD_OP_MIX);
 	op.u.mix.x = arch_operand_heads(gated, 0, m->hc, w);
-	op.u.mix.c = arch_operand_weight_heads(arch_literal(e, mean, m->hc, "hc_mean"), 1, m->hc);
+	op.u.mix.c = arch_operand_weight_heads(arch_literal(e, mean, m->hc, LMD_SPLIT_REPLICATE, "hc_mean"), 1, m->hc);
 	op.u.mix.y = arch_operand_all(e, y);
 	arch_emit_op(e, &op);
 	if (inject) {

@@ -129,8 +129,10 @@ struct host_mem_pages {
 /* Pages that are stored in canonical form, one after the other. */
 extern const struct host_mem_pages host_mem_pages_plain;
 
-/* pool_create, pool_op and pool_destroy of backend.h.  State slots are canonical: the caches one
+/* pool_query, pool_create, pool_op and pool_destroy of backend.h.  State slots are canonical: the caches one
  * after the other. */
+enum lmd_status host_mem_pool_query(const struct lmd_host *host, const struct lmd_pool_desc *d,
+				    struct lmd_pool_cost *out, struct lmd_error *err);
 enum lmd_status host_mem_pool_create(const struct lmd_host *host, const struct lmd_pool_desc *d,
 				     struct lmd_pool **out, struct lmd_error *err);
 enum lmd_status host_mem_pool_op(struct lmd_pool *pool, const struct host_mem_pages *pages,

@@ -88,6 +88,27 @@ static enum lmd_status layout(const struct lmd_host *h, const struct lmd_pool_de
 	return LMD_OK;
 }
 
+enum lmd_status host_mem_pool_query(const struct lmd_host *h, const struct lmd_pool_desc *d,
+				    struct lmd_pool_cost *out, struct lmd_error *err)
+{
+	bool state = d->desc->kind == LMD_GROUP_STATE;
+	struct lmd_pool_cost cost = {0};
+	struct lmd_pool p = {0};
+	enum lmd_status st;
+
+	p.caches = h->alloc(h->ctx, (d->n_cache + (size_t)1) * sizeof(*p.caches));
+	if (!p.caches)
+		return lmd_fail(err, LMD_NOMEM, "group %u: no memory", d->group);
+	st = layout(h, d, &p, err);
+	cost.bytes = (uint64_t)p.unit_bytes * (state ? d->n_slot : d->n_page);
+	if (!state)
+		cost.bytes += (uint64_t)d->n_seq * d->n_index * sizeof(*p.table);
+	h->free(h->ctx, p.caches);
+	if (st == LMD_OK)
+		LMD_PUT(out, &cost);
+	return st;
+}
+
 enum lmd_status host_mem_pool_create(const struct lmd_host *h, const struct lmd_pool_desc *d,
 				     struct lmd_pool **out, struct lmd_error *err)
 {

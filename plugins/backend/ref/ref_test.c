@@ -712,9 +712,9 @@ START_TEST(pages_are_copied)
 		rows[i / 8][i % 8] = (float)i;
 	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_F32);
 	ck_assert_int_eq(be.ops->pool_create(be.state, &p, &pool, &err), LMD_OK);
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_OK);
 	op = (struct lmd_pool_op){.kind = LMD_POOL_COPY_PAGE, .src = 1, .dst = 2};
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_OK);
 	op = (struct lmd_pool_op){
 		.kind = LMD_POOL_EXPORT,
 		.src = 2,
@@ -723,33 +723,33 @@ START_TEST(pages_are_copied)
 		.host = back,
 		.host_bytes = sizeof(back),
 	};
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_OK);
 	ck_assert_mem_eq(rows, back, sizeof(rows));
 	/* Row 2 alone: its K, then its V. */
 	op.row0 = 2;
 	op.n_row = 1;
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_OK);
 	ck_assert_float_eq(back[0][0], 6);
 	ck_assert_float_eq(back[0][6], 14);
 	op.row0 = 3;
 	op.n_row = 2;
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_INVALID);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_INVALID);
 	op.n_row = 1;
 	op.host_bytes = 31;
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_INVALID);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_INVALID);
 	ck_assert_str_eq(err.text, "pool: 31 bytes of host memory given, 32 needed");
 	op = (struct lmd_pool_op){.kind = LMD_POOL_SET_TABLE,
 				  .dst = 1,
 				  .n_row = 1,
 				  .host = pages,
 				  .host_bytes = sizeof(pages)};
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_OK);
 	op.n_row = 2;
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_INVALID);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_INVALID);
 	ck_assert_str_eq(err.text, "pool: entries 1..3 of sequence slot 0 are not in a page table "
 				   "of 1 x 2");
 	op.dst = 0;
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_INVALID);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_INVALID);
 	ck_assert_str_eq(err.text, "pool: unit 3 is out of range, the pool has 3");
 	be.ops->pool_destroy(be.state, pool);
 	oc_backend_close(&be);
