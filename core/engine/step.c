@@ -149,7 +149,7 @@ static enum lmd_status fill_changes(struct lmi_inst *inst, struct lmi_plan_step 
 				  .n_row = run.n,
 				  .host = (void *)(uintptr_t)run.pages,
 				  .host_bytes = (uint64_t)run.n * sizeof(*run.pages)};
-	return inst->backend->ops.backend->pool_op(inst->dev, NULL, inst->pools[g], &op, 1, NULL,
+	return inst->backend->ops.backend->pool_op(inst->dev, inst->queue, inst->pools[g], &op, 1, NULL,
 						      err);
 }
 
@@ -226,7 +226,7 @@ static enum lmd_status copy_pages(struct lmi_inst *inst, struct lmd_error *err)
 		const struct lmd_pool_op op = {
 			.kind = LMD_POOL_COPY_PAGE, .src = c[i].src, .dst = c[i].dst};
 		enum lmd_status st = inst->backend->ops.backend->pool_op(
-			inst->dev, NULL, inst->pools[c[i].group], &op, 1, NULL, err);
+			inst->dev, inst->queue, inst->pools[c[i].group], &op, 1, NULL, err);
 
 		if (st != LMD_OK)
 			return st;
@@ -240,8 +240,21 @@ static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi
 	uint64_t row_bytes = (uint64_t)inst->desc.n_input_embd * sizeof(float);
 
 	*n = inst->ext && e->view->n_input;
-	return (struct lmd_binding){
-		.id = 0, .n_row = e->step->view.head->n_tok, .row_bytes = row_bytes, .ptr = inst->ext};
+	return (struct lmd_binding){.id = 0,
+				    .n_row = e->step->head->n_tok,
+				    .row_bytes = row_bytes,
+				    .ptr = inst->ext_rows.device ? NULL : inst->ext,
+				    .buffer = inst->ext_rows.device};
+}
+
+/* Sends the external rows of the step to the device. */
+static enum lmd_status upload(struct lmi_inst *inst, const struct lmi_engine_exec *e,
+			      struct lmd_error *err)
+{
+	return lmi_engine_shared_upload(inst, &inst->ext_rows,
+					(uint64_t)e->step->head->n_tok * inst->desc.n_input_embd *
+						sizeof(float),
+					err);
 }
 
 static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_engine_exec *e,
@@ -253,19 +266,41 @@ static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_engine_exec *e,
 	return st == LMD_OK ? copy_pages(inst, err) : st;
 }
 
+/* Number of rows of the plan's output in this step. */
+static uint32_t result_rows(const struct lmi_engine_exec *e)
+{
+	const struct lmd_step_header *h = e->step->head;
+
+	return e->out_space == LMD_SPACE_SEQS     ? h->n_seq
+	       : e->out_space == LMD_SPACE_TOKENS ? h->n_tok
+						  : h->n_out;
+}
+
+/* Runs the plan and gets its results. On failure, what was submitted is complete as well. */
 static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, struct lmd_error *err)
 {
 	const struct lmd_backend_ops *b = inst->backend->ops.backend;
+	const uint64_t row_bytes = (uint64_t)e->out_width * sizeof(float);
 	const struct lmd_binding out = {.id = e->out_id,
 					.n_row = e->out_rows,
-					.row_bytes = (uint64_t)e->out_width * sizeof(float),
-					.ptr = inst->out};
+					.row_bytes = row_bytes,
+					.ptr = inst->out_rows.device ? NULL : inst->out,
+					.buffer = inst->out_rows.device};
 	uint32_t n_in;
 	const struct lmd_binding in = input_of(inst, e, &n_in);
-	enum lmd_status st = b->plan_run(inst->dev, NULL, e->compiled_plan, &e->step->view, &in,
-					 n_in, &out, e->out_id != LMD_NONE, NULL);
+	enum lmd_status st = upload(inst, e, err), done;
 
-	return st == LMD_OK ? st : lmd_fail(err, st, "%s", b->last_error(inst->dev));
+	if (st == LMD_OK) {
+		st = b->plan_run(inst->dev, inst->queue, e->compiled_plan, &e->step->view, &in,
+				 n_in, &out, e->out_id != LMD_NONE, NULL);
+		if (st != LMD_OK)
+			(void)lmd_fail(err, st, "%s", b->last_error(inst->dev));
+	}
+	if (st == LMD_OK && e->out_id != LMD_NONE)
+		st = lmi_engine_shared_download(inst, &inst->out_rows,
+						result_rows(e) * row_bytes, err);
+	done = lmi_engine_queue_finish(inst, st == LMD_OK ? err : NULL);
+	return st == LMD_OK ? done : st;
 }
 
 enum lmd_status lmi_engine_step_run(struct lmi_inst *inst, uint32_t exec,
@@ -279,6 +314,8 @@ enum lmd_status lmi_engine_step_run(struct lmi_inst *inst, uint32_t exec,
 	st = prepare(inst, e, parts, n_part, w, err);
 	if (st == LMD_OK)
 		st = run(inst, e, err);
+	else
+		(void)lmi_engine_queue_finish(inst, NULL);
 	lmi_device_arbiter_release(inst->arbiter);
 	if (lmi_engine_guard_is_bad(&inst->guard))
 		return lmd_fail(err, LMD_IO,
@@ -302,6 +339,11 @@ enum lmd_status lmi_engine_step_observe(struct lmi_inst *inst, uint32_t exec,
 				inst->backend->f->name);
 	lmi_device_arbiter_acquire(inst->arbiter, inst->arbiter_id, inst->step_class);
 	st = prepare(inst, e, parts, n_part, NULL, err);
+	if (st == LMD_OK) {
+		st = upload(inst, e, err);
+	}
+	if (st == LMD_OK)
+		st = lmi_engine_queue_finish(inst, err);
 	if (st == LMD_OK) {
 		in = input_of(inst, e, &n_in);
 		st = b->plan_observe(inst->dev, e->compiled_plan, &e->step->view, &in, n_in, fn,
