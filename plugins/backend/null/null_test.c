@@ -129,7 +129,7 @@ START_TEST(errors)
 	const struct lmd_plan tail = {.key = {.kind = LMD_PLAN_TAIL}};
 	const struct lmd_compile compile = {.struct_size = sizeof(compile), .plan = &tail};
 	const struct lmd_op sample = {.code = LMD_OP_SAMPLE};
-	struct lmd_support support;
+	struct lmd_support support = {.struct_size = sizeof(support)};
 	struct lmd_compiled_plan *p = NULL;
 	struct lmd_error err;
 	float y[2][V];

@@ -648,7 +648,7 @@ START_TEST(invalid_objects_are_rejected)
 	const struct lmd_plan half = {.act_dtype = LMD_DTYPE_F16};
 	const struct lmd_compile compile = {.struct_size = sizeof(compile), .plan = &half};
 	const struct lmd_op sum = {.code = LMD_OP_ALLREDUCE};
-	struct lmd_support support;
+	struct lmd_support support = {.struct_size = sizeof(support)};
 	struct lmd_weight *w = NULL;
 	struct lmd_pool *pool = NULL;
 	struct lmd_compiled_plan *plan = NULL;
