@@ -242,9 +242,9 @@ static void fill_step(struct lmi_plan_step *s, uint32_t n)
 	s->q_start[0] = 0;
 	s->q_len[0] = (int32_t)n;
 	s->seq_slot[0] = 0;
-	s->view.n_tok = n;
-	s->view.n_out = n - 1;
-	s->view.n_seq = 1;
+	s->head->n_tok = n;
+	s->head->n_out = n - 1;
+	s->head->n_seq = 1;
 }
 
 START_TEST(architecture_on_backend)

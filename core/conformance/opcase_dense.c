@@ -360,7 +360,7 @@ static void head(struct oc *c, const int *v)
 
 		ban[3] = ban[100] = -INFINITY;
 		ban[4] = 0.5f;
-		h->bias = c->b->literal(c->b->ctx, ban, 1, 101, "ban");
+		h->bias = c->b->literal(c->b->ctx, ban, 1, 101, LMD_SPLIT_REPLICATE, "ban");
 		h->softcap = 4;
 	}
 	h->y = oc_y(c, LMD_SPACE_OUTPUTS, 1, 101);

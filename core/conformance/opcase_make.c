@@ -527,7 +527,8 @@ static enum lmd_status make_plan(struct oc *c, const struct oc_device *dev, bool
 		.desc = &c->desc,
 		.key = {.struct_size = sizeof(p.key),
 			.kind = plan_kind(c),
-			.flags = c->def->flags & OC_LORA ? LMD_PLAN_LORA : 0,
+			.flags = (c->def->flags & OC_LORA ? LMD_PLAN_LORA : 0) |
+				 (c->def->flags & OC_TREE ? LMD_PLAN_TREE : 0),
 			.pooling = LMD_POOL_UNSET},
 		.act_dtype = dev->act_dtype,
 		.kv_dtype = c->def->kv_dtype,

@@ -61,6 +61,7 @@ enum lmd_status oc_backend_open(struct oc_backend *be, const struct lmi_factory 
 	enum lmd_status st;
 
 	*be = (struct oc_backend){.factory = f, .ops = f->ops.backend, .host = host};
+	be->info.struct_size = sizeof(be->info);
 	if (!be->ops->enumerate(host, &be->info, 1, why, sizeof(why)))
 		return lmd_fail(err, LMD_NOTFOUND, "backend %s: no device: %s", f->f->name, why);
 	be->state = lmi_alloc(1, f->f->state_bytes ? f->f->state_bytes : 1);
@@ -113,6 +114,7 @@ struct exec {
 	const struct oc *c;
 	struct lmd_error *err;
 	struct lmd_queue *q;
+	struct lmd_event *event;
 	struct lmd_weight **weights;
 	struct lmd_pool *pools[LMD_MAX_GROUP];
 	struct lmd_compiled_plan *plan;
@@ -161,6 +163,19 @@ static enum lmd_status load_weights(struct exec *x)
 	return LMD_OK;
 }
 
+/* Waits until all calls on the queue are complete. */
+static enum lmd_status finish(struct exec *x)
+{
+	const struct lmd_backend_ops *ops = x->be->ops;
+	enum lmd_status st = LMD_OK;
+
+	if (x->q)
+		st = ops->event_record(x->be->state, x->q, x->event, x->err);
+	return x->q && st == LMD_OK
+		       ? ops->event_wait(x->be->state, x->event, UINT64_MAX, x->err)
+		       : st;
+}
+
 /* Collects the caches of a group, in order. */
 static uint32_t caches_of(const struct oc *c, uint32_t group, struct lmd_cache *caches,
 			  uint32_t *ids)
@@ -188,7 +203,10 @@ static enum lmd_status move(struct exec *x, uint32_t group, uint32_t kind, uint3
 		.host_bytes = bytes,
 	};
 
-	return x->be->ops->pool_op(x->be->state, x->q, x->pools[group], &op, 1, x->err);
+	enum lmd_status st = x->be->ops->pool_op(x->be->state, x->q, x->pools[group], &op, 1, NULL,
+						 x->err);
+
+	return st == LMD_OK ? finish(x) : st;
 }
 
 /* Copies n rows of a sequence slot, starting at row key0, between a page and the arrays of
@@ -340,10 +358,11 @@ static enum lmd_status bind(struct exec *x, struct lmd_binding *b, void *host, u
 		b->ptr = host;
 		return LMD_OK;
 	}
-	st = x->be->ops->buffer_create(x->be->state, bytes, 0, &b->buffer, x->err);
+	st = x->be->ops->buffer_create(x->be->state, bytes, LMD_BUF_DEVICE, NULL, &b->buffer,
+					x->err);
 	if (st == LMD_OK && upload && n_row)
 		st = x->be->ops->buffer_copy(x->be->state, x->q, b->buffer, NULL, 0, NULL, host, 0,
-					     bytes);
+					     bytes, NULL, x->err);
 	return st;
 }
 
@@ -381,7 +400,8 @@ static enum lmd_status download(struct exec *x, struct oc_result *out)
 			continue;
 		st = x->be->ops->buffer_copy(
 			x->be->state, x->q, NULL, o->i32 ? (void *)o->i : (void *)o->f, 0,
-			x->out[i].buffer, NULL, 0, (uint64_t)o->n_row * o->width * 4);
+			x->out[i].buffer, NULL, 0, (uint64_t)o->n_row * o->width * 4,
+			NULL, x->err);
 		if (st != LMD_OK)
 			return st;
 	}
@@ -511,6 +531,8 @@ static enum lmd_status run(struct exec *x, struct oc_result *out)
 	const struct lmd_compile compile = {
 		.struct_size = sizeof(compile),
 		.plan = x->c->view,
+		.layout = &x->c->step->layout,
+		.n_seq = OC_SEQ_SLOTS,
 		.weights = x->weights,
 		.pools = x->pools,
 	};
@@ -526,13 +548,20 @@ static enum lmd_status run(struct exec *x, struct oc_result *out)
 	if (st != LMD_OK)
 		return lmd_fail(x->err, st, "%s", x->be->ops->last_error(x->be->state));
 	st = download(x, out);
+	if (st == LMD_OK)
+		st = finish(x);
 	return st == LMD_OK ? collect(x, out) : st;
 }
 
 static void fini(struct exec *x)
 {
 	const struct lmd_backend_ops *ops = x->be->ops;
+	struct lmd_error *err = x->err;
 
+	x->err = NULL; /* whatever failed has been reported */
+	if (x->event)
+		(void)finish(x);
+	x->err = err;
 	for (uint32_t i = 0; i < OC_MAX_INPUT; i++) {
 		if (x->in[i].buffer)
 			ops->buffer_destroy(x->be->state, x->in[i].buffer);
@@ -547,6 +576,8 @@ static void fini(struct exec *x)
 		ops->pool_destroy(x->be->state, x->pools[g]);
 	for (uint32_t i = 0; x->weights && i < x->c->view->n_weight_ref; i++)
 		ops->weight_destroy(x->be->state, x->weights[i]);
+	if (x->event)
+		ops->event_destroy(x->be->state, x->event);
 	if (x->q)
 		ops->queue_destroy(x->be->state, x->q);
 	lmi_free(x->weights);
@@ -561,6 +592,8 @@ enum lmd_status oc_execute(struct oc_backend *be, const struct oc *c, struct oc_
 	*out = (struct oc_result){0};
 	if (be->ops->queue_create)
 		st = be->ops->queue_create(be->state, 0, &x.q, err);
+	if (st == LMD_OK && x.q)
+		st = be->ops->event_create(be->state, &x.event, err);
 	if (st == LMD_OK)
 		st = load_weights(&x);
 	if (st == LMD_OK)

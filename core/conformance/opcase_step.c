@@ -99,17 +99,20 @@ static void fill_rows(struct oc *c)
 			st->pos[2][t] = pos % 5;
 			st->pos[3][t] = 7;
 			st->seq_of[t] = (int32_t)s;
-			st->lora_slot[t] = (int32_t)(t % 3);
+			if (st->lora_slot)
+				st->lora_slot[t] = (int32_t)(t % 3);
+			if (!st->tree)
+				continue;
 			/* row i of the sequence sees itself and every second row before it */
 			st->tree[t] = 1ull << i | (0x5555555555555555ull & ((1ull << i) - 1));
 		}
 		st->out_row[c->n_out++] = (int32_t)t - 1;
 	}
-	st->view.n_tok = c->rows[LMD_SPACE_TOKENS] = t;
-	st->view.n_seq = c->rows[LMD_SPACE_SEQS] = c->layout->n_seq;
-	st->view.n_out = c->rows[LMD_SPACE_OUTPUTS] = c->n_out;
-	if (c->def->flags & OC_TREE)
-		st->view.tree = st->tree;
+	st->head->n_tok = c->rows[LMD_SPACE_TOKENS] = t;
+	st->head->n_seq = c->rows[LMD_SPACE_SEQS] = c->layout->n_seq;
+	st->head->n_out = c->rows[LMD_SPACE_OUTPUTS] = c->n_out;
+	if (st->lora_slot)
+		st->head->flags |= LMD_STEP_LORA;
 	for (uint32_t i = 0; i < 2 * t; i++)
 		((int32_t *)st->row_in[0])[i] = (int32_t)floor(oc_uniform(c, -1, t));
 	for (uint32_t i = 0; i < 3 * t; i++)
@@ -177,7 +180,7 @@ static void fill_pages(struct oc *c, uint32_t page_tokens)
 				};
 			}
 		}
-		c->step->view.group[paged[i]].n_change = n;
+		c->step->head->n_change[paged[i]] = n;
 	}
 }
 
@@ -281,6 +284,8 @@ enum lmd_status oc_fill(struct oc *c, uint32_t page_tokens)
 	fill_rows(c);
 	fill_groups(c, page_tokens);
 	fill_pages(c, page_tokens);
+	if (c->view->key.bucket)
+		lmi_plan_step_pad(c->step);
 	if (!fill_inputs(c) || !fill_memory(c))
 		return lmd_fail(c->err, LMD_NOMEM, "case %s: out of memory for its data",
 				c->def->name);

@@ -90,15 +90,17 @@ static enum lmd_status make_output(struct lmi_inst *inst, struct lmi_engine_exec
 				   struct lmd_error *err)
 {
 	uint64_t bytes = find_output(inst, e);
+	enum lmd_status st;
 
 	if (bytes <= inst->out_bytes)
 		return LMD_OK;
-	lmi_free(inst->out);
+	lmi_engine_shared_destroy(inst, &inst->out_rows);
 	inst->out_bytes = 0;
-	inst->out = lmi_alloc((size_t)bytes, 1);
-	if (!inst->out)
-		return lmd_fail(err, LMD_NOMEM, "no memory for %u rows of %u results", e->out_rows,
-				e->out_width);
+	inst->out = NULL;
+	st = lmi_engine_shared_create(inst, &inst->out_rows, bytes, LMI_ENGINE_SHARED_DEVICE, err);
+	if (st != LMD_OK)
+		return st;
+	inst->out = inst->out_rows.host;
 	inst->out_bytes = bytes;
 	return LMD_OK;
 }
@@ -121,7 +123,9 @@ static enum lmd_status compile(struct lmi_inst *inst, struct lmi_engine_exec *e,
 			       struct lmd_error *err)
 {
 	const struct lmd_compile c = {.struct_size = sizeof(c),
+				      .n_seq = inst->n_seq,
 				      .plan = e->view,
+				      .layout = &e->layout,
 				      .weights = e->weights,
 				      .pools = inst->pools};
 	uint64_t weights;
@@ -138,6 +142,20 @@ static enum lmd_status compile(struct lmi_inst *inst, struct lmi_engine_exec *e,
 	st = inst->backend->ops.backend->plan_compile(inst->dev, &c, &e->compiled_plan, err);
 	if (st == LMD_OK)
 		inst->scratch_bytes += e->view->scratch_bytes;
+	return st;
+}
+
+/* The step block lies in memory that the device provides, if it does. */
+static enum lmd_status make_step(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				 struct lmd_error *err)
+{
+	enum lmd_status st =
+		lmi_engine_shared_create(inst, &e->block, e->layout.bytes, 0, err);
+
+	if (st == LMD_OK)
+		st = lmi_plan_step_create_at(&e->step, e->view, &e->layout, e->block.host, err);
+	if (st == LMD_OK)
+		e->step->view.buffer = e->block.pinned;
 	return st;
 }
 
@@ -176,10 +194,13 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 	if (st == LMD_OK)
 		st = make_output(inst, e, &e->failed);
 	if (st == LMD_OK)
+		st = lmi_plan_step_layout(&e->layout, e->view,
+					  lmi_kv_usual_changes(inst->kv, inst->n_batch),
+					  &e->failed);
+	if (st == LMD_OK)
 		st = compile(inst, e, &e->failed);
 	if (st == LMD_OK)
-		st = lmi_plan_step_create(&e->step, e->view, lmi_kv_max_changes(inst->kv),
-					  &e->failed);
+		st = make_step(inst, e, &e->failed);
 	e->failed.status = st;
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", e->failed.text);
 }
@@ -256,14 +277,17 @@ int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked)
 
 enum lmd_status lmi_inst_reserve_external_rows(struct lmi_inst *inst, struct lmd_error *err)
 {
+	enum lmd_status st;
+
 	if (inst->ext)
 		return LMD_OK;
 	if (!inst->desc.n_input_embd)
 		return lmd_fail(err, LMD_UNSUPPORTED, "architecture %s takes only tokens, no rows",
 				inst->model->arch);
-	inst->ext = lmi_alloc((size_t)inst->n_batch * inst->desc.n_input_embd, sizeof(float));
-	if (!inst->ext)
-		return lmd_fail(err, LMD_NOMEM, "no memory for %u rows of %u", inst->n_batch,
-				inst->desc.n_input_embd);
-	return LMD_OK;
+	st = lmi_engine_shared_create(inst, &inst->ext_rows,
+				      (uint64_t)inst->n_batch * inst->desc.n_input_embd *
+					      sizeof(float),
+				      LMI_ENGINE_SHARED_DEVICE, err);
+	inst->ext = st == LMD_OK ? inst->ext_rows.host : NULL;
+	return st;
 }

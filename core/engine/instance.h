@@ -21,6 +21,15 @@
 #include "llamad/arch.h"
 #include "llamad/backend.h"
 
+/* Rows that host and device exchange.  On a device in host memory `host` is all there is. */
+struct lmi_engine_shared {
+	struct lmd_buffer *device; /* what bindings name */
+	struct lmd_buffer *pinned; /* host memory that the device provided; NULL: `own` */
+	void *host;
+	void *own;
+	uint64_t bytes;
+};
+
 /* A compiled plan and its step block. */
 struct lmi_engine_exec {
 	struct lmd_plan_key key;
@@ -29,7 +38,9 @@ struct lmi_engine_exec {
 	const struct lmd_plan *view;
 	struct lmd_compiled_plan *compiled_plan;
 	struct lmd_weight **weights; /* [view->n_weight_ref], borrowed from the instance */
+	struct lmd_step_layout layout;
 	struct lmi_plan_step *step;
+	struct lmi_engine_shared block; /* memory of the step block */
 	uint32_t out_id;    /* enum lmd_output_id */
 	uint32_t out_width; /* columns of its rows */
 	uint32_t out_space; /* enum lmd_space */
@@ -78,12 +89,40 @@ struct lmi_inst {
 	uint64_t file_bytes, weight_bytes, kv_bytes, budget;
 	struct lmi_engine_memory estimate; /* for the plan that most requests use */
 	uint64_t scratch_bytes; /* for all plans */
-	/* results of a step: n_out (or n_seq) rows of the widest output so far */
+	struct lmd_queue *queue; /* NULL: every call is complete when it returns */
+	struct lmd_event *event;
+	/* results of a step: n_out (or n_seq) rows of the widest output so far; out = out_rows.host */
+	struct lmi_engine_shared out_rows;
 	float *out;
 	uint64_t out_bytes;
-	/* external rows of a step, [n_batch][n_input_embd]; NULL until needed */
+	/* external rows of a step, [n_batch][n_input_embd]; ext = ext_rows.host, NULL until needed */
+	struct lmi_engine_shared ext_rows;
 	float *ext;
 };
+
+/* ---- device_memory.c ---- */
+
+#define LMI_ENGINE_SHARED_DEVICE 1u /* with a buffer in the device's memory */
+
+enum lmd_status lmi_engine_shared_create(struct lmi_inst *inst, struct lmi_engine_shared *m,
+					 uint64_t bytes, uint32_t sides, struct lmd_error *err);
+/* m may be zeroed. */
+void lmi_engine_shared_destroy(struct lmi_inst *inst, struct lmi_engine_shared *m);
+/* Copy the first bytes to or from the device, on the instance's queue; nothing to do on a device in
+ * host memory. */
+enum lmd_status lmi_engine_shared_upload(struct lmi_inst *inst, const struct lmi_engine_shared *m,
+					 uint64_t bytes, struct lmd_error *err);
+enum lmd_status lmi_engine_shared_download(struct lmi_inst *inst, const struct lmi_engine_shared *m,
+					   uint64_t bytes, struct lmd_error *err);
+
+/* Returns the free bytes of a device with memory of its own. */
+uint64_t lmi_engine_device_free(const struct lmi_inst *inst);
+
+/* Creates the instance's queue if the device has queues. */
+enum lmd_status lmi_engine_queue_open(struct lmi_inst *inst, struct lmd_error *err);
+void lmi_engine_queue_close(struct lmi_inst *inst);
+/* Waits until all calls on the queue are complete; returns their status. */
+enum lmd_status lmi_engine_queue_finish(struct lmi_inst *inst, struct lmd_error *err);
 
 /* Opens everything, and prepares the plan that most requests use. If that plan cannot be made, the
  * requests that need it fail; but insufficient memory is reported here, before it is allocated.

@@ -88,17 +88,14 @@ static enum lmd_status find_device(struct lmi_inst *inst, const struct lmi_engin
 	all = lmi_alloc(n, sizeof(*all));
 	if (!all)
 		return lmd_fail(err, LMD_NOMEM, "backend %s: no memory", inst->backend->f->name);
+	for (uint32_t i = 0; i < n; i++)
+		all[i].struct_size = sizeof(*all);
 	n = b->enumerate(inst->host, all, n, why, sizeof(why));
 	if (o->device < n)
 		inst->info = all[o->device];
 	lmi_free(all);
 	if (o->device >= n)
 		return lmd_fail(err, LMD_DEVICE, "backend %s: device %u has disappeared",
-				inst->backend->f->name, o->device);
-	if (!(inst->info.caps & LMD_DEV_HOST_MEMORY))
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"backend %s: device %u has its own memory, which this host does "
-				"not support",
 				inst->backend->f->name, o->device);
 	return LMD_OK;
 }
@@ -144,7 +141,7 @@ static enum lmd_status open_device(struct lmi_inst *inst, const struct lmi_engin
 	op.team = inst->team;
 	st = inst->backend->ops.backend->open(inst->dev, inst->host, &op, err);
 	inst->dev_open = st == LMD_OK;
-	return st;
+	return st == LMD_OK ? lmi_engine_queue_open(inst, err) : st;
 }
 
 /* ---- open and close ---- */
@@ -282,6 +279,7 @@ static void close_exec(struct lmi_inst *inst, struct lmi_engine_exec *e)
 	if (e->compiled_plan)
 		inst->backend->ops.backend->plan_destroy(inst->dev, e->compiled_plan);
 	lmi_plan_step_destroy(e->step);
+	lmi_engine_shared_destroy(inst, &e->block);
 	lmi_free(e->weights);
 	/* weights refer to operands of the plan and are compared with them as long as they live */
 }
@@ -302,12 +300,13 @@ void lmi_inst_close(struct lmi_inst *inst)
 	for (uint32_t g = 0; g < LMD_MAX_GROUP; g++)
 		if (inst->pools[g])
 			inst->backend->ops.backend->pool_destroy(inst->dev, inst->pools[g]);
+	lmi_engine_shared_destroy(inst, &inst->out_rows);
+	lmi_engine_shared_destroy(inst, &inst->ext_rows);
+	lmi_engine_queue_close(inst);
 	if (inst->dev_open)
 		inst->backend->ops.backend->close(inst->dev);
 	lmi_free(inst->dev);
 	lmi_team_destroy(inst->team);
-	lmi_free(inst->out);
-	lmi_free(inst->ext);
 	lmi_arena_destroy(inst->arena);
 	if (inst->backend)
 		lmi_factory_give(inst->registry, inst->backend);

@@ -400,6 +400,40 @@ START_TEST(every_allocation_of_a_copy_may_fail)
 }
 END_TEST
 
+/* 64 sequences of up to 32768 tokens with two kinds of memory: what a step uploads. */
+START_TEST(a_usual_step_is_small)
+{
+	static const struct lmd_group groups[] = {
+		{.name = "full", .kind = LMD_GROUP_PAGED, .causal = 1, .ratio = 1},
+		{.name = "window", .kind = LMD_GROUP_PAGED, .causal = 1, .window = 512, .ratio = 1},
+	};
+	const struct lmi_kv_opts o = {.groups = groups,
+				      .n_group = 2,
+				      .n_seq = 64,
+				      .n_ctx = 32768,
+				      .page_tokens = 32,
+				      .n_page = {65536, 65536}};
+	struct lmd_plan plan = {
+		.struct_size = sizeof(plan),
+		.key = {.struct_size = sizeof(plan.key), .flags = LMD_PLAN_LOGITS | LMD_PLAN_LORA},
+		.n_group = 2,
+		.groups = groups,
+		.max_rows = {512, 64, 64},
+	};
+	struct lmd_step_layout l;
+	struct lmd_error err = {0};
+	struct lmi_kv *kv;
+
+	ck_assert_msg(lmi_kv_create(&kv, &o, &err) == LMD_OK, "%s", err.text);
+	ck_assert_int_eq(lmi_plan_step_layout(&l, &plan, lmi_kv_usual_changes(kv, 512), &err),
+			 LMD_OK);
+	/* enough for prompts of 512 rows and for a page of each sequence, copied or new */
+	ck_assert_uint_ge(l.max_change, 512 / 32 + 64);
+	ck_assert_uint_le(l.bytes, 64 << 10);
+	lmi_kv_destroy(kv);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("load");
@@ -407,6 +441,7 @@ int main(void)
 
 	tcase_set_timeout(t, 300);
 	tcase_add_unchecked_fixture(t, setup, teardown);
+	tcase_add_test(t, a_usual_step_is_small);
 	tcase_add_loop_test(t, every_way_gives_the_same, 0, LMT_N_TINY);
 	tcase_add_loop_test(t, the_estimate_is_kept, 0, LMT_N_TINY);
 	tcase_add_loop_test(t, adapters_are_in_the_estimate, 0, 2);

@@ -128,6 +128,12 @@ static void set_budget(struct lmi_inst *inst, const struct lmi_engine_model_opts
 	/* Mapped files should stay in memory as well, so they reduce the available memory; a
 	 * configured limit counts only memory that cannot be read again. */
 	rest = o->memory_limit ? 0 : SLACK_BYTES + inst->estimate.file;
+	if (!(inst->info.caps & LMD_DEV_HOST_MEMORY)) {
+		/* files stay in the host's memory */
+		have = lmi_engine_device_free(inst);
+		have = o->memory_limit && o->memory_limit < have ? o->memory_limit : have;
+		rest = 0;
+	}
 	inst->budget = !have ? UINT64_MAX : have > rest ? have - rest : 0;
 	inst->estimate.budget = inst->budget;
 }

@@ -43,7 +43,7 @@ static int64_t n_past(void *ctx, uint32_t seq_slot)
 static void fill_rows(struct lmi_inst *inst, struct lmi_plan_step *s,
 		      const struct lmi_engine_rows *p, uint32_t part)
 {
-	uint32_t t0 = s->view.n_tok, width = inst->desc.n_input_embd;
+	uint32_t t0 = s->head->n_tok, width = inst->desc.n_input_embd;
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t row = p->first + i, t = t0 + i;
@@ -58,15 +58,18 @@ static void fill_rows(struct lmi_inst *inst, struct lmi_plan_step *s,
 		for (int k = 0; k < 4; k++)
 			s->pos[k][t] = p->pos[k] ? p->pos[k][row] : (int32_t)row;
 		s->seq_of[t] = (int32_t)part;
-		s->lora_slot[t] = p->lora_slot;
+		if (s->lora_slot)
+			s->lora_slot[t] = p->lora_slot;
 	}
+	if (s->lora_slot && p->lora_slot)
+		s->head->flags |= LMD_STEP_LORA;
 	for (uint32_t i = p->n - p->n_out; i < p->n; i++)
-		s->out_row[s->view.n_out++] = (int32_t)(t0 + i);
+		s->out_row[s->head->n_out++] = (int32_t)(t0 + i);
 	s->q_start[part] = (int32_t)t0;
 	s->q_len[part] = (int32_t)p->n;
 	s->seq_slot[part] = (int32_t)p->kv_seq;
-	s->view.n_tok += p->n;
-	s->view.n_seq++;
+	s->head->n_tok += p->n;
+	s->head->n_seq++;
 }
 
 /* Keys in memory: the sequence's earlier rows and those of this step. */
@@ -126,14 +129,38 @@ static void fill_state(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t 
 	out[p->n - 1] = lmi_kv_state_out(inst->kv, g, p->kv_seq);
 }
 
-static void fill_groups(struct lmi_inst *inst, struct lmi_plan_step *s,
-			const struct lmi_engine_rows *p, uint32_t part)
+/* Puts the page table changes of a sequence into the step; those of a sequence with more than fit
+ * are made at once. */
+static enum lmd_status fill_changes(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t g,
+				    uint32_t seq, struct lmd_error *err)
+{
+	uint32_t *n = &s->head->n_change[g], left = s->group[g].max_change - *n;
+	struct lmi_kv_run run;
+	struct lmd_pool_op op;
+
+	if (lmi_kv_n_changes(inst->kv, g, seq) <= left) {
+		*n += lmi_kv_changes(inst->kv, g, seq, s->group[g].change + *n, left);
+		return LMD_OK;
+	}
+	run = lmi_kv_take_run(inst->kv, g, seq);
+	op = (struct lmd_pool_op){.kind = LMD_POOL_SET_TABLE,
+				  .src = seq,
+				  .dst = run.index,
+				  .n_row = run.n,
+				  .host = (void *)(uintptr_t)run.pages,
+				  .host_bytes = (uint64_t)run.n * sizeof(*run.pages)};
+	return inst->backend->ops.backend->pool_op(inst->dev, inst->queue, inst->pools[g], &op, 1, NULL,
+						      err);
+}
+
+static enum lmd_status fill_groups(struct lmi_inst *inst, struct lmi_plan_step *s,
+				   const struct lmi_engine_rows *p, uint32_t part,
+				   struct lmd_error *err)
 {
 	uint32_t t0 = (uint32_t)s->q_start[part];
+	enum lmd_status st = LMD_OK;
 
-	for (uint32_t g = 0; g < inst->desc.n_group; g++) {
-		struct lmd_step_group *v = &s->view.group[g];
-
+	for (uint32_t g = 0; st == LMD_OK && g < inst->desc.n_group; g++) {
 		switch ((enum lmd_group_kind)inst->desc.groups[g].kind) {
 		case LMD_GROUP_PAGED:
 			fill_paged(inst, s, g, p, t0);
@@ -148,15 +175,14 @@ static void fill_groups(struct lmi_inst *inst, struct lmi_plan_step *s,
 			fill_state(inst, s, g, p, t0, part);
 			continue;
 		}
-		v->n_change +=
-			lmi_kv_changes(inst->kv, g, p->kv_seq, s->group[g].change + v->n_change,
-				       s->group[g].max_change - v->n_change);
+		st = fill_changes(inst, s, g, p->kv_seq, err);
 	}
+	return st;
 }
 
 static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e,
 			    const struct lmi_engine_rows *parts, uint32_t n_part,
-			    const struct lmi_engine_step_watch *w)
+			    const struct lmi_engine_step_watch *w, struct lmd_error *err)
 {
 	struct history h = {.parts = parts, .n_part = n_part};
 	struct lmi_plan_step *s = e->step;
@@ -166,20 +192,26 @@ static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e,
 				 .token_at = token_at,
 				 .n_past = n_past};
 	struct lmd_rows_out out;
+	enum lmd_status st;
 
-	s->view.n_tok = s->view.n_seq = s->view.n_out = 0;
+	*s->head = (struct lmd_step_header){0};
 	s->view.cancel = w ? w->cancel : NULL;
 	s->view.progress = w ? w->progress : NULL;
-	for (uint32_t g = 0; g < inst->desc.n_group; g++)
-		s->view.group[g].n_change = 0;
 	for (uint32_t i = 0; i < n_part; i++) {
 		fill_rows(inst, s, &parts[i], i);
-		fill_groups(inst, s, &parts[i], i);
+		st = fill_groups(inst, s, &parts[i], i, err);
+		if (st != LMD_OK)
+			return st;
 	}
+	if (e->key.bucket)
+		lmi_plan_step_pad(s);
 	if (!inst->arch->ops.arch->rows || !e->view->n_row_in)
 		return LMD_OK;
 	memcpy(out.row_in, s->row_in, sizeof(out.row_in));
-	return inst->arch->ops.arch->rows(inst->desc.state, &in, &out);
+	st = inst->arch->ops.arch->rows(inst->desc.state, &in, &out);
+	return st == LMD_OK ? st
+			    : lmd_fail(err, st, "architecture %s: row inputs: %s",
+				       inst->model->arch, lmd_status_text(st));
 }
 
 /* ---- running ---- */
@@ -194,7 +226,7 @@ static enum lmd_status copy_pages(struct lmi_inst *inst, struct lmd_error *err)
 		const struct lmd_pool_op op = {
 			.kind = LMD_POOL_COPY_PAGE, .src = c[i].src, .dst = c[i].dst};
 		enum lmd_status st = inst->backend->ops.backend->pool_op(
-			inst->dev, NULL, inst->pools[c[i].group], &op, 1, err);
+			inst->dev, inst->queue, inst->pools[c[i].group], &op, 1, NULL, err);
 
 		if (st != LMD_OK)
 			return st;
@@ -208,35 +240,67 @@ static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi
 	uint64_t row_bytes = (uint64_t)inst->desc.n_input_embd * sizeof(float);
 
 	*n = inst->ext && e->view->n_input;
-	return (struct lmd_binding){
-		.id = 0, .n_row = e->step->view.n_tok, .row_bytes = row_bytes, .ptr = inst->ext};
+	return (struct lmd_binding){.id = 0,
+				    .n_row = e->step->head->n_tok,
+				    .row_bytes = row_bytes,
+				    .ptr = inst->ext_rows.device ? NULL : inst->ext,
+				    .buffer = inst->ext_rows.device};
+}
+
+/* Sends the external rows of the step to the device. */
+static enum lmd_status upload(struct lmi_inst *inst, const struct lmi_engine_exec *e,
+			      struct lmd_error *err)
+{
+	return lmi_engine_shared_upload(inst, &inst->ext_rows,
+					(uint64_t)e->step->head->n_tok * inst->desc.n_input_embd *
+						sizeof(float),
+					err);
 }
 
 static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_engine_exec *e,
 			       const struct lmi_engine_rows *parts, uint32_t n_part,
 			       const struct lmi_engine_step_watch *w, struct lmd_error *err)
 {
-	enum lmd_status st = fill(inst, e, parts, n_part, w);
+	enum lmd_status st = fill(inst, e, parts, n_part, w, err);
 
-	if (st != LMD_OK)
-		return lmd_fail(err, st, "architecture %s: row inputs: %s", inst->model->arch,
-				lmd_status_text(st));
-	return copy_pages(inst, err);
+	return st == LMD_OK ? copy_pages(inst, err) : st;
 }
 
+/* Number of rows of the plan's output in this step. */
+static uint32_t result_rows(const struct lmi_engine_exec *e)
+{
+	const struct lmd_step_header *h = e->step->head;
+
+	return e->out_space == LMD_SPACE_SEQS     ? h->n_seq
+	       : e->out_space == LMD_SPACE_TOKENS ? h->n_tok
+						  : h->n_out;
+}
+
+/* Runs the plan and gets its results. On failure, what was submitted is complete as well. */
 static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, struct lmd_error *err)
 {
 	const struct lmd_backend_ops *b = inst->backend->ops.backend;
+	const uint64_t row_bytes = (uint64_t)e->out_width * sizeof(float);
 	const struct lmd_binding out = {.id = e->out_id,
 					.n_row = e->out_rows,
-					.row_bytes = (uint64_t)e->out_width * sizeof(float),
-					.ptr = inst->out};
+					.row_bytes = row_bytes,
+					.ptr = inst->out_rows.device ? NULL : inst->out,
+					.buffer = inst->out_rows.device};
 	uint32_t n_in;
 	const struct lmd_binding in = input_of(inst, e, &n_in);
-	enum lmd_status st = b->plan_run(inst->dev, NULL, e->compiled_plan, &e->step->view, &in,
-					 n_in, &out, e->out_id != LMD_NONE, NULL);
+	enum lmd_status st = upload(inst, e, err), done;
 
-	return st == LMD_OK ? st : lmd_fail(err, st, "%s", b->last_error(inst->dev));
+	if (st == LMD_OK) {
+		st = b->plan_run(inst->dev, inst->queue, e->compiled_plan, &e->step->view, &in,
+				 n_in, &out, e->out_id != LMD_NONE, NULL);
+		if (st != LMD_OK)
+			(void)lmd_fail(err, st, "%s", b->last_error(inst->dev));
+	}
+	if (st == LMD_OK && e->out_id != LMD_NONE)
+		st = lmi_engine_shared_download(inst, &inst->out_rows,
+						result_rows(e) * row_bytes, err);
+	done = lmi_engine_queue_finish(inst, st == LMD_OK ? err : NULL);
+	return st == LMD_OK ? done : st;
 }
 
 enum lmd_status lmi_engine_step_run(struct lmi_inst *inst, uint32_t exec,
@@ -250,6 +314,8 @@ enum lmd_status lmi_engine_step_run(struct lmi_inst *inst, uint32_t exec,
 	st = prepare(inst, e, parts, n_part, w, err);
 	if (st == LMD_OK)
 		st = run(inst, e, err);
+	else
+		(void)lmi_engine_queue_finish(inst, NULL);
 	lmi_device_arbiter_release(inst->arbiter);
 	if (lmi_engine_guard_is_bad(&inst->guard))
 		return lmd_fail(err, LMD_IO,
@@ -273,6 +339,11 @@ enum lmd_status lmi_engine_step_observe(struct lmi_inst *inst, uint32_t exec,
 				inst->backend->f->name);
 	lmi_device_arbiter_acquire(inst->arbiter, inst->arbiter_id, inst->step_class);
 	st = prepare(inst, e, parts, n_part, NULL, err);
+	if (st == LMD_OK) {
+		st = upload(inst, e, err);
+	}
+	if (st == LMD_OK)
+		st = lmi_engine_queue_finish(inst, err);
 	if (st == LMD_OK) {
 		in = input_of(inst, e, &n_in);
 		st = b->plan_observe(inst->dev, e->compiled_plan, &e->step->view, &in, n_in, fn,

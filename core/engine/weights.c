@@ -58,7 +58,7 @@ static bool same_part(const struct lmd_weight_part *a, const struct lmd_weight_p
 	if (a->kind == LMD_WEIGHT_PART_LITERAL)
 		return a->literal == b->literal ||
 		       !memcmp(a->literal, b->literal, (size_t)a->n_row * k * sizeof(float));
-	return a->tensor == b->tensor && a->row0 == b->row0;
+	return a->tensor == b->tensor && a->row0 == b->row0 && a->k0 == b->k0 && a->n_k == b->n_k;
 }
 
 static bool same_ref(const struct lmd_weight_ref *a, const struct lmd_weight_ref *b)

@@ -423,6 +423,37 @@ uint32_t lmi_kv_changes(struct lmi_kv *kv, uint32_t g, uint32_t seq, struct lmd_
 	return lmi_kv_page_table_changes(t, seq, out);
 }
 
+uint32_t lmi_kv_n_changes(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
+{
+	const struct lmi_kv_page_span *s = &kv->group[g].pages.span[seq];
+
+	return s->dirty_end - s->dirty;
+}
+
+struct lmi_kv_run lmi_kv_take_run(struct lmi_kv *kv, uint32_t g, uint32_t seq)
+{
+	struct lmi_kv_page_table *t = &kv->group[g].pages;
+	struct lmi_kv_run r = {.index = t->span[seq].dirty, .n = lmi_kv_n_changes(kv, g, seq)};
+
+	r.pages = lmi_kv_page_table_take_run(t, seq);
+	return r;
+}
+
+uint32_t lmi_kv_usual_changes(const struct lmi_kv *kv, uint32_t n_row)
+{
+	uint64_t most = lmi_kv_max_changes(kv), n = 0;
+
+	/* for each sequence: the pages that its rows fill, one that they begin, one that is copied
+	 * before it is written */
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		uint32_t page = kv->group[i].pages.page_tokens;
+
+		if (page && n_row / page + 2ull * kv->n_seq > n)
+			n = n_row / page + 2ull * kv->n_seq;
+	}
+	return (uint32_t)(n < most ? n : most);
+}
+
 uint32_t lmi_kv_max_changes(const struct lmi_kv *kv)
 {
 	uint32_t most = 0;

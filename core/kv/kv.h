@@ -87,6 +87,20 @@ int32_t lmi_kv_state_out(const struct lmi_kv *kv, uint32_t g,
 			 uint32_t seq); /* after the last row */
 int32_t lmi_kv_state_mark(const struct lmi_kv *kv, uint32_t g, uint32_t seq); /* -1: no mark */
 
+/* A run of page table entries of a sequence: index, number and pages, which are valid until the next
+ * reservation. */
+struct lmi_kv_run {
+	uint32_t index, n;
+	const uint32_t *pages;
+};
+/* Returns the number of page table entries of a sequence in group g that have not been reported by
+ * lmi_kv_changes or lmi_kv_take_run. */
+uint32_t lmi_kv_n_changes(const struct lmi_kv *kv, uint32_t g, uint32_t seq);
+/* Returns these entries and counts them as reported. */
+struct lmi_kv_run lmi_kv_take_run(struct lmi_kv *kv, uint32_t g, uint32_t seq);
+/* Returns an upper bound on the changes of one group in a step of n_row rows, if no sequence has
+ * just got the pages of another one or lost a step. */
+uint32_t lmi_kv_usual_changes(const struct lmi_kv *kv, uint32_t n_row);
 /* Stores the page table changes of a sequence in group g since the last call in `out`.  `cap` must
  * not be less than their number.  Returns the number stored. */
 uint32_t lmi_kv_changes(struct lmi_kv *kv, uint32_t g, uint32_t seq, struct lmd_page_set *out,

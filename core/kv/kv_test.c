@@ -143,6 +143,16 @@ static void apply_tables(struct world *w)
 		if (groups[g].kind != LMD_GROUP_PAGED && groups[g].kind != LMD_GROUP_CROSS)
 			continue;
 		for (uint32_t s = 0; s < N_SEQ; s++) {
+			if ((g + s) % 2) { /* in one run, which does not go through a step */
+				struct lmi_kv_run r;
+
+				n = lmi_kv_n_changes(w->kv, g, s);
+				r = lmi_kv_take_run(w->kv, g, s);
+				MUST(r.n == n && !lmi_kv_n_changes(w->kv, g, s));
+				for (uint32_t i = 0; i < n; i++)
+					w->table[g][s][r.index + i] = r.pages[i];
+				continue;
+			}
 			n = lmi_kv_changes(w->kv, g, s, set, N_CTX);
 			for (uint32_t i = 0; i < n; i++)
 				w->table[g][set[i].seq_slot][set[i].index] = set[i].page;

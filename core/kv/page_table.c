@@ -178,6 +178,15 @@ uint32_t lmi_kv_page_table_changes(struct lmi_kv_page_table *t, uint32_t seq,
 	return n;
 }
 
+const uint32_t *lmi_kv_page_table_take_run(struct lmi_kv_page_table *t, uint32_t seq)
+{
+	struct lmi_kv_page_span *s = &t->span[seq];
+	const uint32_t *pages = s->dirty < s->dirty_end ? entry(t, seq, s->dirty) : NULL;
+
+	s->dirty = s->dirty_end = 0;
+	return pages;
+}
+
 bool lmi_kv_page_table_check(const struct lmi_kv_page_table *t)
 {
 	uint64_t refs = 0, named = 0;

@@ -60,6 +60,8 @@ void lmi_kv_page_table_clear(struct lmi_kv_page_table *t, uint32_t seq);
 /* Physical row (page * page_tokens + offset) of a row, which must be present. */
 int32_t lmi_kv_page_table_row(const struct lmi_kv_page_table *t, uint32_t seq, uint32_t row);
 
+/* Marks the unreported changes of a sequence reported; returns the pages from index span.dirty on. */
+const uint32_t *lmi_kv_page_table_take_run(struct lmi_kv_page_table *t, uint32_t seq);
 /* Stores the unreported changes of a sequence in `out` and marks them reported.  Returns their
  * number, at most n_index. */
 uint32_t lmi_kv_page_table_changes(struct lmi_kv_page_table *t, uint32_t seq,

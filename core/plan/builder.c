@@ -68,7 +68,7 @@ static bool same_parts(const struct lmd_weight_ref *a, const struct lmd_weight_r
 			   (a->transform == LMD_TRANSFORM_HEAD_TRANSPOSE ? a->n : a->k);
 
 		if (x->kind != y->kind || x->tensor != y->tensor || x->row0 != y->row0 ||
-		    x->n_row != y->n_row)
+		    x->n_row != y->n_row || x->k0 != y->k0 || x->n_k != y->n_k)
 			return false;
 		if (x->kind == LMD_WEIGHT_PART_LITERAL &&
 		    memcmp(x->literal, y->literal, n * sizeof(float)))
@@ -148,7 +148,8 @@ static uint32_t b_weight_ref(void *ctx, const struct lmd_weight_ref *w)
 	return b->st == LMD_OK ? id : 0;
 }
 
-static uint32_t b_literal(void *ctx, const float *v, uint32_t n, uint32_t k, const char *name)
+static uint32_t b_literal(void *ctx, const float *v, uint32_t n, uint32_t k, uint32_t split,
+			  const char *name)
 {
 	struct lmd_weight_part part = {.kind = LMD_WEIGHT_PART_LITERAL, .n_row = n, .literal = v};
 	struct lmd_weight_ref w = {
@@ -156,6 +157,7 @@ static uint32_t b_literal(void *ctx, const float *v, uint32_t n, uint32_t k, con
 		.parts = &part,
 		.n = n,
 		.k = k,
+		.split = split,
 		.scale = LMD_NONE,
 		.bias = LMD_NONE,
 		.name = name,
@@ -220,7 +222,7 @@ static void b_op(void *ctx, const struct lmd_op *given)
 
 static bool output_exists(uint32_t id)
 {
-	return id <= LMD_OUT_EMBED || (id >= LMD_OUT_TAP && id < LMD_OUT_TAP + 48);
+	return id <= LMD_OUT_TOPN_LP || (id >= LMD_OUT_TAP && id < LMD_OUT_TAP + 48);
 }
 
 static void b_output(void *ctx, uint32_t id, uint32_t value)
@@ -380,8 +382,11 @@ static enum lmd_status check_params(const struct lmi_plan_params *p, struct lmd_
 
 static enum lmd_status run_build(struct build *b, const struct lmi_plan_params *params)
 {
-	const struct lmd_builder api = {
-		.struct_size = sizeof(api),
+	const union {
+		struct lmd_builder api;
+		char room[LMD_HOST_TABLE_BYTES];
+	} table = {.api = {
+		.struct_size = sizeof(table.api),
 		.ctx = b,
 		.host = params->host,
 		.model = params->model,
@@ -398,8 +403,8 @@ static enum lmd_status run_build(struct build *b, const struct lmi_plan_params *
 		.weight_ref_info = b_weight_ref_info,
 		.input = b_input,
 		.target = params->target,
-	};
-	enum lmd_status st = params->arch->build(params->desc->state, &api, &params->key);
+	}};
+	enum lmd_status st = params->arch->build(params->desc->state, &table.api, &params->key);
 
 	if (b->st != LMD_OK)
 		return b->st;

@@ -37,7 +37,8 @@ static void dump_key(const struct lmd_plan *p, FILE *f)
 	} flags[] = {{LMD_PLAN_LOGITS, " logits"},
 		     {LMD_PLAN_EMBED, " embed"},
 		     {LMD_PLAN_LORA, " lora"},
-		     {LMD_PLAN_KEEP, " keep"}};
+		     {LMD_PLAN_KEEP, " keep"},
+		     {LMD_PLAN_TREE, " tree"}};
 
 	fprintf(f, "plan %s", kinds[p->key.kind]);
 	for (size_t i = 0; i < LMD_LEN(flags); i++)
@@ -169,7 +170,7 @@ static void dump_weight_ref(const struct lmi_plan *p, uint32_t i, FILE *f)
 		fprintf(f, " [%u,%u,%u]", w->n_stack, w->n, w->k);
 	else
 		fprintf(f, " [%u,%u]", w->n, w->k);
-	fprintf(f, " %s%s%s", dtype_name(p->weight_ref_dtype[i]), splits[w->split],
+	fprintf(f, " %s%s%s", dtype_name(w->dtype), splits[w->split],
 		xforms[w->transform]);
 	if (w->n_head)
 		fprintf(f, " heads=%ux%u", w->n_head, w->head_rows);

@@ -403,7 +403,7 @@ static void check_element(struct lmi_plan_shape *s, const struct lmi_plan_field 
 	case LMI_PLAN_FIELD_WEIGHT_REF:
 		check_id(s, f, u, s->p->n_weight_ref);
 		if (u < s->p->n_weight_ref && !(f->flags & LMI_PLAN_F_INT) &&
-		    is_integer(s->weight_ref_dtype ? s->weight_ref_dtype[u] : LMD_DTYPE_F32))
+		    is_integer(s->p->weight_refs[u].dtype))
 			lmi_plan_shape_fail(s, "%s %s holds integers", f->name,
 					    s->p->weight_refs[u].name);
 		break;
@@ -489,7 +489,6 @@ enum lmd_status lmi_plan_op_check(const struct lmi_plan *p, struct lmd_op *op, u
 		.op = op,
 		.index = index,
 		.n_lora_site = p->n_lora_site,
-		.weight_ref_dtype = p->weight_ref_dtype,
 		.err = err,
 	};
 

@@ -12,7 +12,6 @@ struct lmi_plan_shape {
 	struct lmd_op *op;
 	uint32_t index;
 	uint32_t n_lora_site;
-	const uint32_t *weight_ref_dtype; /* [n_weight_ref] */
 	enum lmd_status st;               /* sticky: after the first error all checks do nothing */
 	struct lmd_error *err;
 };

@@ -5,7 +5,7 @@
 
 static void table_is_ids(struct lmi_plan_shape *s, const struct lmd_op_embed *e)
 {
-	bool ids = s->weight_ref_dtype[e->table] == LMD_DTYPE_I32;
+	bool ids = s->p->weight_refs[e->table].dtype == LMD_DTYPE_I32;
 	bool y_ids = lmi_plan_shape_vtype(s, &e->y) == LMD_VTYPE_I32;
 
 	if (ids != y_ids)

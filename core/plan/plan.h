@@ -84,11 +84,11 @@ void lmi_plan_destroy(struct lmi_plan *p);
 /* Writes the text form, which is stable: the golden files of the architectures use it. */
 enum lmd_status lmi_plan_dump(const struct lmi_plan *p, FILE *f);
 
-/* The step block of a plan: one allocation whose arrays have fixed offsets that depend on the
- * plan's limits.  The host writes through these pointers (which are not const), then passes
- * `view`. */
+/* The step block of a plan (llamad/step.h).  The host writes through these pointers, which are not
+ * const, then passes `view`.  An array that the plan does not have is NULL. */
 struct lmi_plan_step {
 	struct lmd_step view;
+	struct lmd_step_header *head;
 	int32_t *token, *pos[4], *seq_of, *q_start, *q_len, *seq_slot, *out_row, *lora_slot;
 	uint64_t *tree;
 	void *row_in[LMD_MAX_ROW_IN];
@@ -98,8 +98,23 @@ struct lmi_plan_step {
 		uint32_t max_change;
 	} group[LMD_MAX_GROUP];
 	int32_t *x_off[LMD_MAX_X], *x_h[LMD_MAX_X], *x_w[LMD_MAX_X];
-	void *block;
+	char *block;
+	void *own; /* the block if this allocated it, else NULL */
+	struct lmd_step_layout layout;
+	const struct lmd_plan *plan;
 };
+/* Computes the offsets of a plan's step blocks with room for max_change changes of each page table.
+ * LMD_INVALID if the size overflows. */
+enum lmd_status lmi_plan_step_layout(struct lmd_step_layout *out, const struct lmd_plan *plan,
+				     uint32_t max_change, struct lmd_error *err);
+/* Creates a zeroed block in the memory at `block`, which has layout->bytes bytes and outlives it;
+ * NULL: allocates the memory.  The plan must outlive it. */
+enum lmd_status lmi_plan_step_create_at(struct lmi_plan_step **out, const struct lmd_plan *plan,
+					const struct lmd_step_layout *layout, void *block,
+					struct lmd_error *err);
+/* Fills the rows after the live ones as step.h defines for plans with a bucket. */
+void lmi_plan_step_pad(struct lmi_plan_step *s);
+/* Computes the layout and allocates the block. */
 enum lmd_status lmi_plan_step_create(struct lmi_plan_step **out, const struct lmd_plan *plan,
 				     uint32_t max_change, struct lmd_error *err);
 void lmi_plan_step_destroy(struct lmi_plan_step *s);

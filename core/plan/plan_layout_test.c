@@ -218,7 +218,8 @@ START_TEST(step_arrays_lie_apart)
 	ck_assert_int_eq(lmi_plan_step_create(&s, v, 7, &err), LMD_OK);
 	ck_assert_int_eq(lmi_plan_step_create(&again, v, 7, &err), LMD_OK);
 	used = calloc(s->view.bytes, 1);
-	ck_assert_ptr_eq(s->view.base, s->block);
+	ck_assert_ptr_eq(s->view.head, s->block);
+	in_block(s, s->head, sizeof(*s->head), used);
 	in_block(s, s->token, t * 4, used);
 	for (int i = 0; i < 4; i++)
 		in_block(s, s->pos[i], t * 4, used);
@@ -256,7 +257,8 @@ START_TEST(step_arrays_lie_apart)
 		in_block(s, s->x_h[i], n_seq * 4, used);
 		in_block(s, s->x_w[i], n_seq * 4, used);
 	}
-	ck_assert_ptr_null(s->view.tree); /* the host sets it if there is a tree */
+	ck_assert_ptr_eq(s->view.tree, s->tree);
+	ck_assert_uint_eq(s->layout.tree, (size_t)((char *)s->tree - s->block));
 	ck_assert_ptr_eq(s->view.lora_slot, s->lora_slot);
 	ck_assert_ptr_eq(s->view.x_w[1], s->x_w[1]);
 	ck_assert_int_eq((char *)s->x_w[1] - (char *)s->block,
@@ -269,6 +271,47 @@ START_TEST(step_arrays_lie_apart)
 }
 END_TEST
 
+START_TEST(padding_is_harmless)
+{
+	struct lmd_error err = {0};
+	struct fx fx;
+	struct lmi_plan *p = plan_of_all_ops(&fx);
+	const struct lmd_plan *v = lmi_plan_view(p);
+	const uint32_t t = v->max_rows[0], n_seq = v->max_rows[2];
+	struct lmi_plan_step *s = NULL;
+
+	ck_assert_int_eq(lmi_plan_step_create(&s, v, 7, &err), LMD_OK);
+	memset(s->block, 0x55, (size_t)s->view.bytes);
+	*s->head = (struct lmd_step_header){.n_tok = 1, .n_seq = 1, .n_out = 1};
+	for (uint32_t i = 0; i < v->n_x; i++)
+		s->x_off[i][0] = s->x_off[i][1] = 0;
+	lmi_plan_step_pad(s);
+	ck_assert_int_eq(s->token[0], 0x55555555);
+	for (uint32_t r = 1; r < t; r++) {
+		ck_assert_int_eq(s->token[r] | s->pos[0][r] | s->pos[3][r] | s->seq_of[r], 0);
+		ck_assert_uint_eq(s->tree[r], 0);
+		ck_assert_int_eq(s->lora_slot[r], 0);
+		ck_assert_int_eq(((int32_t *)s->row_in[0])[2 * r], 0);
+	}
+	for (uint32_t i = 1; i < n_seq; i++) {
+		ck_assert_int_eq(s->q_start[i], 1);
+		ck_assert_int_eq(s->q_len[i] | s->seq_slot[i], 0);
+	}
+	for (uint32_t g = 0; g < v->n_group; g++) {
+		for (uint32_t r = 1; s->group[g].slot && r < t; r++)
+			ck_assert_int_eq(s->group[g].slot[r], -1);
+		for (uint32_t r = 1; s->group[g].kv_lo && r < v->max_rows[v->groups[g].q_space]; r++)
+			ck_assert_int_eq(s->group[g].kv_lo[r] | s->group[g].kv_hi[r], 0);
+		for (uint32_t r = 1; s->group[g].state_out && r < t; r++)
+			ck_assert_int_eq(s->group[g].state_out[r], -1);
+		for (uint32_t i = 1; s->group[g].state_in && i < n_seq; i++)
+			ck_assert_int_eq(s->group[g].state_in[i], -1);
+	}
+	lmi_plan_step_destroy(s);
+	lmi_plan_destroy(p);
+}
+END_TEST
+
 TCase *plan_layout_cases(void)
 {
 	TCase *t = tcase_create("layout");
@@ -277,5 +320,6 @@ TCase *plan_layout_cases(void)
 	tcase_add_test(t, a_chain_needs_two);
 	tcase_add_test(t, too_large);
 	tcase_add_test(t, step_arrays_lie_apart);
+	tcase_add_test(t, padding_is_harmless);
 	return t;
 }

@@ -260,7 +260,8 @@ static void attentions(struct em *m, uint32_t x)
 	op.u.attn.softcap = 50;
 	op.u.attn.bias = LMD_BIAS_ALIBI;
 	op.u.attn.bias_w =
-		m->b->literal(m->b->ctx, (const float[]){1, 0.5f, 0.25f, 0.125f}, 1, H, "slopes");
+		m->b->literal(m->b->ctx, (const float[]){1, 0.5f, 0.25f, 0.125f}, 1, H, LMD_SPLIT_HEADS,
+				 "slopes");
 	fx_emit(m, &op);
 	op.u.attn.softcap = 0;
 	op.u.attn.sinks = LMD_NONE;
@@ -356,7 +357,7 @@ static void build(struct fx *fx, const struct lmd_builder *b)
 void fx_init_all_ops(struct fx *fx)
 {
 	fx_init(fx, build);
-	fx->params.key.flags = LMD_PLAN_LOGITS | LMD_PLAN_LORA;
+	fx->params.key.flags = LMD_PLAN_LOGITS | LMD_PLAN_LORA | LMD_PLAN_TREE;
 	fx->desc.n_group = N_GROUP;
 	fx->desc.groups = group;
 	fx->desc.n_cache = N_CACHE;

@@ -20,8 +20,7 @@ struct lmi_plan {
 	struct lmd_input *inputs;
 	struct lmd_output *outputs;
 	struct lmd_cache *caches; /* in the arena */
-	uint32_t cap_value, cap_op, cap_weight_ref, cap_dtype, cap_rope, cap_input, cap_output;
-	uint32_t *weight_ref_dtype; /* [cap_dtype] enum lmd_dtype of the parts */
+	uint32_t cap_value, cap_op, cap_weight_ref, cap_rope, cap_input, cap_output;
 	uint32_t n_lora_site;
 };
 

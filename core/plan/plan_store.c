@@ -189,9 +189,6 @@ enum lmd_status lmi_plan_add_weight_ref(struct lmi_plan *p, const struct lmd_wei
 	struct lmd_weight_part *parts;
 	struct lmd_weight_ref *dst;
 
-	if (st == LMD_OK)
-		st = reserve(&p->weight_ref_dtype, &p->cap_dtype, p->view.n_weight_ref,
-			     sizeof(*p->weight_ref_dtype), "weights", err);
 
 	if (st != LMD_OK)
 		return st;
@@ -220,7 +217,7 @@ enum lmd_status lmi_plan_add_weight_ref(struct lmi_plan *p, const struct lmd_wei
 	dst->name = weight_name(p, w->name);
 	if (!dst->name)
 		return no_memory(err);
-	p->weight_ref_dtype[p->view.n_weight_ref] = dtype;
+	dst->dtype = dtype;
 	*id = p->view.n_weight_ref++;
 	return LMD_OK;
 }
@@ -266,7 +263,12 @@ enum lmd_status lmi_plan_add_output(struct lmi_plan *p, uint32_t out_id, uint32_
 
 	if (st == LMD_OK) {
 		p->view.outputs = p->outputs;
-		p->outputs[p->view.n_output++] = (struct lmd_output){out_id, value};
+		p->outputs[p->view.n_output++] = (struct lmd_output){
+			.id = out_id,
+			.value = value,
+			.dtype = p->values[value].vtype == LMD_VTYPE_I32 ? LMD_DTYPE_I32
+									 : LMD_DTYPE_F32,
+		};
 	}
 	return st;
 }
@@ -283,7 +285,6 @@ void lmi_plan_destroy(struct lmi_plan *p)
 	lmi_free(p->values);
 	lmi_free(p->ops);
 	lmi_free(p->weight_refs);
-	lmi_free(p->weight_ref_dtype);
 	lmi_free(p->ropes);
 	lmi_free(p->inputs);
 	lmi_free(p->outputs);

@@ -247,7 +247,7 @@ static void own_error(struct fx *fx, const struct lmd_builder *b)
 static void literal_empty(struct fx *fx, const struct lmd_builder *b)
 {
 	(void)fx;
-	(void)b->literal(b->ctx, NULL, 1, 4, "nothing");
+	(void)b->literal(b->ctx, NULL, 1, 4, LMD_SPLIT_REPLICATE, "nothing");
 }
 
 static void literal_large(struct fx *fx, const struct lmd_builder *b)
@@ -255,7 +255,7 @@ static void literal_large(struct fx *fx, const struct lmd_builder *b)
 	static const float x;
 
 	(void)fx;
-	(void)b->literal(b->ctx, &x, 1u << 10, (1u << 8) + 1, "huge");
+	(void)b->literal(b->ctx, &x, 1u << 10, (1u << 8) + 1, LMD_SPLIT_REPLICATE, "huge");
 }
 
 static const struct {

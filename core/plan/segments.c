@@ -69,8 +69,7 @@ static enum lmd_status import_weight(struct work *w, struct lmi_plan *to, uint32
 	enum lmd_status st;
 
 	if (w->weight_ref[from] == LMD_NONE) {
-		st = lmi_plan_add_weight_ref(to, ref, w->p->weight_ref_dtype[from],
-					     &w->weight_ref[from], err);
+		st = lmi_plan_add_weight_ref(to, ref, ref->dtype, &w->weight_ref[from], err);
 		if (st != LMD_OK)
 			return st;
 		to->weight_refs[w->weight_ref[from]].name =

@@ -13,7 +13,8 @@ struct rows {
 	const char *name;
 	const struct lmi_dtype *type;
 	const void *data;
-	uint64_t k, rows;   /* of the tensor */
+	uint64_t k, rows;   /* of the tensor, or K of its window */
+	uint64_t row_k, k0; /* elements of a row, and where the window begins */
 	uint64_t head_rows; /* rows from head to head */
 	uint64_t row0, n_row;
 };
@@ -58,7 +59,7 @@ static enum lmd_status open_literal(const struct lmd_weight_ref *w,
 	r->name = "literal";
 	r->type = lmi_dtype(LMD_DTYPE_F32);
 	r->data = pt->literal;
-	r->k = wanted_k(w);
+	r->k = r->row_k = wanted_k(w);
 	r->rows = pt->n_row;
 	if (!pt->literal || !r->k || !r->rows)
 		return lmd_fail(err, LMD_INVALID, "weight %s: literal [%u, %u] without numbers",
@@ -67,6 +68,35 @@ static enum lmd_status open_literal(const struct lmd_weight_ref *w,
 		return lmd_fail(err, LMD_INVALID,
 				"weight %s: literal [%u, %u] is greater than 1 MiB", w->name,
 				pt->n_row, w->k);
+	return LMD_OK;
+}
+
+/* Takes columns of every row of a tensor. */
+static enum lmd_status window_k(const struct lmd_weight_ref *w, const struct lmd_weight_part *pt,
+				const struct lmd_tensor *t, uint64_t elems, struct rows *r,
+				struct lmd_error *err)
+{
+	const uint32_t block = r->type->block_elems;
+
+	r->row_k = (uint64_t)t->dims[0];
+	r->k0 = pt->k0;
+	r->k = pt->n_k ? pt->n_k : r->row_k - (pt->k0 < r->row_k ? pt->k0 : r->row_k);
+	r->rows = elems / r->row_k;
+	if (!r->k || r->k0 + r->k > r->row_k)
+		return lmd_fail(err, LMD_INVALID,
+				"weight %s: columns %u..%llu of tensor %s, which has %llu", w->name,
+				pt->k0, (unsigned long long)(r->k0 + r->k), t->name,
+				(unsigned long long)r->row_k);
+	if (r->k0 % block || r->k % block)
+		return lmd_fail(err, LMD_INVALID,
+				"weight %s: columns %u..%llu of tensor %s are not whole blocks of "
+				"%u",
+				w->name, pt->k0, (unsigned long long)(r->k0 + r->k), t->name, block);
+	if (r->type->row_bytes_extra)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"weight %s: rows of %s in tensor %s begin with a header, so their "
+				"columns cannot be divided",
+				w->name, r->type->name, t->name);
 	return LMD_OK;
 }
 
@@ -94,7 +124,9 @@ static enum lmd_status open_tensor(const struct lmd_weight_ref *w, const struct 
 	if (!tensor_elems(t, &elems))
 		return lmd_fail(err, LMD_CORRUPT, "weight %s: the sizes of tensor %s overflow",
 				w->name, t->name);
-	r->k = wanted_k(w) ? wanted_k(w) : (uint64_t)t->dims[0];
+	if (pt->k0 || pt->n_k)
+		return window_k(w, pt, t, elems, r, err);
+	r->k = r->row_k = wanted_k(w) ? wanted_k(w) : (uint64_t)t->dims[0];
 	if (elems % r->k)
 		return lmd_fail(err, LMD_INVALID,
 				"weight %s: tensor %s has %llu elements, not a multiple of K %llu",
@@ -351,10 +383,11 @@ enum lmd_status lmi_plan_weight_ref_pieces(const struct lmd_weight_ref *w,
 					"header was opened",
 					w->name, r.name);
 		*pc = (struct lmd_weight_piece){.n_row = (uint32_t)r.n_row, .n_slice = 1};
-		if (!lmi_quant_row_bytes(r.type, r.k, &pc->row_bytes))
+		if (!lmi_quant_row_bytes(r.type, r.row_k, &pc->row_bytes))
 			return lmd_fail(err, LMD_INVALID, "weight %s: a row of %llu overflows",
-					w->name, (unsigned long long)r.k);
-		pc->data = (const char *)r.data + r.row0 * pc->row_bytes;
+					w->name, (unsigned long long)r.row_k);
+		pc->data = (const char *)r.data + r.row0 * pc->row_bytes +
+			   r.k0 / r.type->block_elems * r.type->block_bytes;
 		pc->head_bytes = r.n_row * pc->row_bytes;
 		if (w->n_head) {
 			pc->n_slice = w->n_head;

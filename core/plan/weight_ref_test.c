@@ -53,6 +53,11 @@ static const struct wcase weights[] = {
 	{W(.n_part = 1, .k = 32), {P(1)}, NULL, 1, 12, 32},
 	{{.n_part = 1, .scale = LMD_NONE, .bias = 4}, {P(0)}, NULL, 1, 12, 8},
 	{{.n_part = 1, .n_stack = 3, .scale = LMD_NONE, .bias = 4}, {P(2)}, NULL, 3, 4, 8},
+	{W(.n_part = 1), {P(0, .k0 = 2, .n_k = 3)}, NULL, 1, 12, 3},
+	{W(.n_part = 1), {P(1, .k0 = 32)}, NULL, 1, 6, 32},
+	{W(.n_part = 1, .n_stack = 3), {P(2, .n_k = 4)}, NULL, 3, 4, 4},
+	{W(.n_part = 1), {P(0, .k0 = 6, .n_k = 3)}, "columns 6..9 of tensor m, which has 8", 0, 0, 0},
+	{W(.n_part = 1), {P(1, .k0 = 16, .n_k = 32)}, "not whole blocks of 32", 0, 0, 0},
 	{W(.n_part = 0), {P(0)}, "0 parts, expected 1..4096", 0, 0, 0},
 	{W(.n_part = 1), {P(77)}, "tensor 77, the model has 8", 0, 0, 0},
 	{W(.n_part = 1), {P(0, .row0 = 10, .n_row = 3)},
@@ -165,10 +170,34 @@ START_TEST(pieces)
 }
 END_TEST
 
+START_TEST(columns_of_a_tensor)
+{
+	static float m[12 * 8];
+	struct lmd_weight_part part = {.tensor = 0, .row0 = 4, .n_row = 2, .k0 = 2, .n_k = 3};
+	struct lmd_weight_ref w = {.n_part = 1, .scale = LMD_NONE, .bias = LMD_NONE, .name = "w"};
+	struct lmd_weight_piece piece;
+	struct lmd_error err = {0};
+	uint32_t dtype;
+	struct fx fx;
+
+	weight_model(&fx);
+	fx.tensors[0].data = m;
+	ck_assert_msg(lmi_plan_weight_ref_resolve(&w, &part, &fx.model, NULL, &dtype, &err) == LMD_OK,
+		      "%s", err.text);
+	ck_assert_int_eq(lmi_plan_weight_ref_pieces(&w, &fx.model, NULL, &piece, &dtype, &err),
+			 LMD_OK);
+	ck_assert_ptr_eq(piece.data, &m[4 * 8 + 2]);
+	ck_assert_uint_eq(piece.row_bytes, 8 * sizeof(float));
+	ck_assert_uint_eq(piece.n_row, 2);
+	ck_assert_uint_eq(w.k, 3);
+}
+END_TEST
+
 TCase *plan_weight_ref_cases(void)
 {
 	TCase *t = tcase_create("wref");
 
+	tcase_add_test(t, columns_of_a_tensor);
 	tcase_add_loop_test(t, weights_resolve, 0, LMD_LEN(weights));
 	tcase_add_test(t, pieces);
 	return t;

@@ -16,7 +16,10 @@
 #include "core/quant/quant.h"
 
 struct host {
-	struct lmd_host pub; /* first member; pub.ctx points to this struct */
+	union {
+		struct lmd_host pub; /* first member; pub.ctx points to this struct */
+		char room[LMD_HOST_TABLE_BYTES];
+	};
 	struct lmi_log log;
 	struct lmd_cpu cpu;
 };

@@ -46,10 +46,15 @@ static enum lmd_status check_backend(const void *ops, struct lmd_error *err)
 		return lmd_fail(err, LMD_INVALID,
 				"buffer_create, buffer_destroy and buffer_copy must be provided "
 				"together");
-	if (!b->queue_create != !b->queue_destroy || !b->event_create != !b->event_destroy ||
-	    !b->event_create != !b->event_wait)
+	if (!b->buffer_map != !b->buffer_unmap || (b->buffer_map && !b->buffer_create))
 		return lmd_fail(err, LMD_INVALID,
-				"a queue or event that can be created needs destroy and wait");
+				"buffer_map and buffer_unmap must be provided together, with "
+				"buffer_create");
+	if (!b->queue_create != !b->queue_destroy || !b->queue_create != !b->event_create ||
+	    !b->queue_create != !b->event_destroy || !b->queue_create != !b->event_record ||
+	    !b->queue_create != !b->event_wait || !b->queue_create != !b->queue_wait_event)
+		return lmd_fail(err, LMD_INVALID,
+				"the functions of queues and events must be provided together");
 	if (!b->group_create != !b->group_destroy)
 		return lmd_fail(err, LMD_INVALID, "group_create and group_destroy must be provided "
 						  "together");

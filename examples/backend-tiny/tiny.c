@@ -27,13 +27,15 @@ struct lmd_compiled_plan {
 static uint32_t tiny_enumerate(const struct lmd_host *host, struct lmd_device_info *out,
 			       uint32_t cap, char *why, size_t n)
 {
+	static const struct lmd_device_info info = {
+		.caps = LMD_DEV_HOST_MEMORY, .name = "tiny", .act_dtype = LMD_DTYPE_F32,
+		.page_tokens = 32, .kv_dtype = LMD_DTYPE_F32};
+
 	(void)host;
 	(void)why;
 	(void)n;
 	if (cap)
-		*out = (struct lmd_device_info){
-			.struct_size = sizeof(*out), .caps = LMD_DEV_HOST_MEMORY, .name = "tiny",
-			.act_dtype = LMD_DTYPE_F32, .page_tokens = 32, .kv_dtype = LMD_DTYPE_F32};
+		LMD_PUT(out, &info);
 	return 1;
 }
 
@@ -59,14 +61,15 @@ static void tiny_close(void *state)
 static enum lmd_status tiny_weight_query(void *state, const struct lmd_weight_desc *d,
 					 struct lmd_weight_plan *out, struct lmd_error *err)
 {
+	struct lmd_weight_plan plan = {.placement = LMD_PLACE_COPY};
+
 	if (d->ref->transform != LMD_TRANSFORM_NONE || d->ref->n_stack != 1 || d->n_scale ||
 	    d->n_bias)
 		return lmd_fail(err, LMD_UNSUPPORTED, "tiny: weight %s is not a plain matrix",
 				d->ref->name);
 	(void)state;
-	*out = (struct lmd_weight_plan){.struct_size = sizeof(*out),
-					.placement = LMD_PLACE_COPY,
-					.bytes = (uint64_t)d->ref->n * d->ref->k * sizeof(float)};
+	plan.bytes = (uint64_t)d->ref->n * d->ref->k * sizeof(float);
+	LMD_PUT(out, &plan);
 	return LMD_OK;
 }
 
@@ -121,11 +124,12 @@ static enum lmd_status tiny_pool_create(void *state, const struct lmd_pool_desc 
 }
 
 static enum lmd_status tiny_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
-				    const struct lmd_pool_op *ops, uint32_t n,
+				    const struct lmd_pool_op *ops, uint32_t n, struct lmd_event *done,
 				    struct lmd_error *err)
 {
 	(void)state;
 	(void)q;
+	(void)done;
 	(void)pool;
 	(void)ops;
 	(void)n;
@@ -145,17 +149,19 @@ static void tiny_op_support(void *state, const struct lmd_plan *plan, const stru
 {
 	const struct lmd_op_embed *e = &op->u.embed;
 	const struct lmd_op_head *h = &op->u.head;
+	struct lmd_support s = {0};
 
 	(void)state;
 	(void)plan;
-	out->native = (op->code == LMD_OP_EMBED && e->idx_kind == LMD_IDX_TOKEN && e->n_id == 1 &&
+	s.native = (op->code == LMD_OP_EMBED && e->idx_kind == LMD_IDX_TOKEN && e->n_id == 1 &&
 		       e->neg == LMD_NEG_ZERO && e->pos_table == LMD_NONE &&
 		       e->type_table == LMD_NONE) ||
 		      (op->code == LMD_OP_HEAD && h->norm.kind == LMD_NORM_NONE &&
 		       h->softcap == 0 && h->bias == LMD_NONE && h->x.src == LMD_SRC_VALUE);
-	if (!out->native)
-		snprintf(out->reason, sizeof(out->reason),
+	if (!s.native)
+		snprintf(s.reason, sizeof(s.reason),
 			 "tiny supports only plain EMBED and HEAD");
+	LMD_PUT(out, &s);
 }
 
 static void tiny_plan_destroy(void *state, struct lmd_compiled_plan *p)
@@ -207,7 +213,7 @@ static void run_embed(const struct lmd_compiled_plan *p, const struct lmd_op_emb
 {
 	const struct lmd_weight *w = p->weights[e->table];
 
-	for (uint32_t t = 0; t < step->n_tok; t++)
+	for (uint32_t t = 0; t < step->head->n_tok; t++)
 		for (uint32_t i = 0; i < w->k; i++)
 			row_of(p, &e->y, t)[i] =
 				step->token[t] < 0
@@ -220,7 +226,7 @@ static void run_head(const struct lmd_compiled_plan *p, const struct lmd_op_head
 {
 	const struct lmd_weight *w = p->weights[h->w];
 
-	for (uint32_t o = 0; o < step->n_out; o++) {
+	for (uint32_t o = 0; o < step->head->n_out; o++) {
 		const float *x = row_of(p, &h->x, (uint32_t)step->out_row[o]);
 
 		for (uint32_t r = 0; r < w->n; r++) {
@@ -260,7 +266,7 @@ static enum lmd_status tiny_plan_run(void *state, struct lmd_queue *q, struct lm
 
 			if (o->id != out[b].id)
 				continue;
-			for (uint32_t r = 0; r < step->n_out && r < out[b].n_row; r++)
+			for (uint32_t r = 0; r < step->head->n_out && r < out[b].n_row; r++)
 				memcpy((char *)out[b].ptr + r * out[b].row_bytes,
 				       row_of(p, &all, r),
 				       p->plan->values[o->value].width * sizeof(float));

@@ -38,6 +38,7 @@ LMD_BEGIN_DECLS
 				   * "%d" twice */
 #define LMD_TENSOR_UNUSED     128u /* known and ignored (`explain` says so) */
 #define LMD_TENSOR_ANY_SHAPE  256u /* dims depend on the contents of the file; build checks them */
+#define LMD_TENSOR_LORA       512u /* adapters may apply to it */
 
 /* Symbolic dims: numbers with LMD_DIM_CONST are literal, 0 means "1 or absent", and all others are
  * symbols of the architecture, resolved by lmd_arch_ops.dim. */
@@ -102,6 +103,7 @@ struct lmd_arch_desc {
 	const void *state;
 	/* Text for `llamactl explain` and `info`: "heads 9, kv heads 3, ..."; may be NULL. */
 	const char *summary;
+	uint64_t reserved[8];
 };
 
 struct lmd_arch_params {
@@ -109,7 +111,8 @@ struct lmd_arch_params {
 	uint32_t n_ctx;            /* context length of this engine (decides longrope factors),
 				    * 0 = n_ctx_train */
 	int32_t pooling;           /* requested pooling, or LMD_POOL_UNSET */
-	uint32_t reserved;
+	uint32_t rank, n_rank;     /* as in lmd_plan_key */
+	uint32_t reserved[3];
 };
 
 /* ---- rows ---- */

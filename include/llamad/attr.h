@@ -7,6 +7,10 @@
 #ifndef LLAMAD_ATTR_H
 #define LLAMAD_ATTR_H
 
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
 #ifdef __cplusplus
 #define LMD_BEGIN_DECLS extern "C" {
 #define LMD_END_DECLS   }
@@ -48,5 +52,28 @@
 
 /* Number of elements of a true array. */
 #define LMD_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* ---- growth (docs/abi.md) ---- */
+
+/* Is `member` within the first p->struct_size bytes of *p?  To be asked before reading a member that
+ * is newer than the oldest minor version that a plugin supports. */
+#define LMD_HAS(p, member)                                                                         \
+	((size_t)((const char *)(&(p)->member + 1) - (const char *)(p)) <= (p)->struct_size)
+
+/* Fills a struct for which the other side provided the memory, of which it may know fewer members or
+ * more: copies n bytes of *src, except struct_size, as far as dst->struct_size allows.  Both structs
+ * begin with struct_size. */
+static inline void lmd_put(void *dst, const void *src, size_t n)
+{
+	uint32_t room;
+
+	memcpy(&room, dst, sizeof(room));
+	if (n > room)
+		n = room;
+	if (n > sizeof(room))
+		memcpy((char *)dst + sizeof(room), (const char *)src + sizeof(room),
+		       n - sizeof(room));
+}
+#define LMD_PUT(dst, src) lmd_put((dst), (src), sizeof(*(src)))
 
 #endif /* LLAMAD_ATTR_H */

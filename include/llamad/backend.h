@@ -10,9 +10,26 @@
  * plans, buffers, queues, events and groups are owned by the device: they are created and destroyed
  * by the functions below, with memory from host->alloc.  Destroy functions accept NULL.
  * Threads.  The device arbiter serialises the calls on one device, except that weight_load,
- * buffer_* and pool_create may run while a plan is running.
+ * buffer_*, pool_create and event_wait may run beside other calls.
  * Errors.  A status plus an error message.  LMD_DEVICE means the device is lost: the host closes
- * everything and may open it again.  plan_run must not allocate. */
+ * everything and may open it again.  plan_run must not allocate.
+ *
+ * Queues.  plan_run, pool_op and buffer_copy take a queue and an optional event.
+ * - Queue NULL: the call is complete when it returns; the event is NULL.  A device without
+ *   queue_create knows only this form.
+ * - With a queue, the call may return before anything has happened.  The calls of one queue happen in
+ *   the order in which they were made, each after the one before it is complete.  Two queues have
+ *   no order except through queue_wait_event.
+ * - A call is complete when the event that it was given, or one that was recorded later on the same
+ *   queue, has fired: event_wait returned something other than LMD_TIMEOUT.
+ * - Host memory that a call names (the step block, mapped buffers, pointers of copies and of pool
+ *   operations) belongs to the device from the call until the call is complete: the host writes to
+ *   none of it, and reads nothing that the call writes.  Arrays of arguments (ops, bindings, struct
+ *   lmd_step itself) belong to the device only during the call.
+ * - Objects may be destroyed when all calls that name them are complete; an event, when it has fired
+ *   or was never used.
+ * - An error of a call that was accepted is the status of its event, and of the first event recorded
+ *   after it on its queue.  The calls after a failed one still happen. */
 #ifndef LLAMAD_BACKEND_H
 #define LLAMAD_BACKEND_H
 
@@ -57,6 +74,7 @@ struct lmd_device_info {
 	uint32_t kv_dtype;        /* preferred KV type */
 	uint32_t n_bucket;        /* 0: T is read from the step */
 	uint32_t bucket[16];      /* row counts that it compiles plans for, ascending */
+	uint32_t reserved[8];
 };
 
 /* activations: how LINEAR, FFN, MOE_FFN and HEAD treat activation rows before block types */
@@ -86,6 +104,15 @@ struct lmd_open_params {
 	uint32_t attention;       /* enum lmd_attention; since ABI 0.2 */
 };
 
+/* ---- memory ---- */
+
+/* Flags of buffer_create: one of the first three, or IMPORT. */
+#define LMD_BUF_DEVICE       1u /* the device's own memory; cannot be mapped */
+#define LMD_BUF_PINNED       2u /* host memory that the device reads and writes; can be mapped */
+#define LMD_BUF_HOST_VISIBLE 4u /* the device's memory, but can be mapped */
+#define LMD_BUF_IMPORT       8u /* host memory of the caller, which outlives the buffer: devices with
+				 * LMD_DEV_IMPORT_HOST */
+
 /* ---- weights ---- */
 
 /* One part of a weight as it lies in memory. */
@@ -95,6 +122,7 @@ struct lmd_weight_piece {
 	uint64_t head_bytes;      /* distance between heads (n_head > 0) or slices */
 	uint32_t n_row;           /* rows used (of each head or slice) */
 	uint32_t n_slice;         /* heads or slices in this piece */
+	uint64_t reserved[2];
 };
 
 /* A weight reference with its tensors resolved; the host has checked all sizes. */
@@ -108,6 +136,11 @@ struct lmd_weight_desc {
 	uint32_t n_scale;         /* 1, N or n_stack */
 	const float *bias;        /* N or n_stack*N values, or NULL */
 	uint32_t n_bias;
+	/* Bytes that weight_export wrote for this weight with this layout, or NULL.  The backend
+	 * then need not read the pieces. */
+	uint32_t stored_layout;
+	const void *stored;
+	uint64_t stored_bytes;
 };
 
 enum lmd_placement { LMD_PLACE_IN_PLACE = 0, LMD_PLACE_COPY = 1, LMD_PLACE_REPACK = 2 };
@@ -120,6 +153,9 @@ struct lmd_weight_plan {
 				   * key */
 	uint32_t exactness;
 	uint64_t bytes;           /* device memory in addition to the mapped file */
+	uint32_t keeps_source;    /* 1: the data of pieces, scale and bias is read as long as the
+				   * weight lives; 0: only during weight_load */
+	uint32_t reserved;
 };
 
 /* ---- pools ---- */
@@ -151,7 +187,9 @@ enum lmd_pool_op_kind {
 				 * own.  State slots are always exported whole: CONV dk rows of
 				 * n_head*dv, each encoded as a whole; STATE n_head matrices S as
 				 * defined at SCAN, row-major */
-	LMD_POOL_IMPORT = 5     /* the inverse, into page or slot dst */
+	LMD_POOL_IMPORT = 5,    /* the inverse, into page or slot dst */
+	LMD_POOL_SET_TABLE = 6  /* n_row entries of the page table of sequence slot src, from index
+				 * dst on, become the pages at host (uint32_t [n_row]) */
 };
 struct lmd_pool_op {
 	uint32_t kind;
@@ -160,6 +198,13 @@ struct lmd_pool_op {
 	uint32_t reserved;
 	void *host;
 	uint64_t host_bytes;
+	uint64_t reserved2[2];
+};
+
+struct lmd_pool_cost {
+	uint32_t struct_size;
+	uint32_t reserved;
+	uint64_t bytes;           /* device memory that pool_create takes */
 };
 
 /* ---- plans ---- */
@@ -171,12 +216,33 @@ struct lmd_support {
 	char reason[96];          /* set when native is 0 */
 };
 
+/* Memory of the values of plans and of what else a plan needs while it runs.  Its contents are
+ * undefined between two runs, so plans that never run at the same time may share it. */
+struct lmd_scratch {
+	uint64_t bytes;
+	void *ptr;                 /* devices in host memory: aligned to 64 bytes */
+	struct lmd_buffer *buffer; /* other devices: DEVICE */
+	uint64_t offset;
+};
+
 struct lmd_compile {
 	uint32_t struct_size;
-	uint32_t reserved;
+	uint32_t n_seq;            /* sequence slots are 0 .. n_seq-1 */
 	const struct lmd_plan *plan;
+	const struct lmd_step_layout *layout; /* of every step of this plan; valid during the call */
 	struct lmd_weight *const *weights; /* [n_weight_ref] */
 	struct lmd_pool *const *pools;     /* [n_group]; NULL for BATCH */
+	struct lmd_devgroup *devgroup;     /* of the collectives; NULL = none.  The device's rank is
+					    * plan->key.rank */
+	struct lmd_scratch scratch;        /* lives as long as the compiled plan; bytes 0: the backend
+					    * takes memory of its own */
+};
+
+struct lmd_plan_cost {
+	uint32_t struct_size;
+	uint32_t reserved;
+	uint64_t scratch_bytes;   /* what lmd_compile.scratch should have */
+	uint64_t bytes;           /* device memory that plan_compile takes besides */
 };
 
 /* Source of an input or destination of an output.  Devices in host memory use `ptr`; others use a
@@ -189,6 +255,7 @@ struct lmd_binding {
 	void *ptr;
 	struct lmd_buffer *buffer;
 	uint64_t offset;
+	uint64_t reserved[2];
 };
 
 /* For plan_observe: passed after each op, in order, for the value of every output window. */
@@ -197,6 +264,7 @@ struct lmd_observed {
 	uint32_t value;
 	uint32_t n_row, width;
 	const void *data;         /* f32 or i32 rows, converted from the device's type; packed */
+	uint64_t reserved[2];
 };
 typedef bool (*lmd_observe_fn)(void *arg, const struct lmd_observed *o); /* return false to stop */
 
@@ -204,6 +272,7 @@ struct lmd_opstat {
 	uint32_t op;
 	uint32_t reserved;
 	uint64_t n_run, ns;
+	uint64_t reserved2[2];
 };
 
 /* ---- adapters ---- */
@@ -225,8 +294,9 @@ struct lmd_backend_ops {
 	uint32_t struct_size;
 	uint32_t reserved;
 
-	/* Mandatory.  Returns the number of devices and fills up to cap.  0 with an error message
-	 * in why[0..n): there are none. */
+	/* Mandatory.  Returns the number of devices and fills up to cap, each with LMD_PUT: the host
+	 * has set struct_size in each of out[], which is also the distance between them.  0 with an
+	 * error message in why[0..n): there are none. */
 	uint32_t (*enumerate)(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
 			      char *why, size_t n);
 	/* Mandatory.  state: factory state_bytes, zeroed. */
@@ -235,21 +305,32 @@ struct lmd_backend_ops {
 	/* Mandatory.  All objects of the device have been destroyed before. */
 	void (*close)(void *state);
 
-	/* Optional; NULL for devices that compute in host memory. */
-	enum lmd_status (*buffer_create)(void *state, uint64_t bytes, uint32_t flags,
+	/* Optional: NULL = the numbers of lmd_device_info.  Memory of the device now. */
+	enum lmd_status (*memory)(void *state, uint64_t *total, uint64_t *free,
+				  struct lmd_error *err);
+
+	/* Optional; NULL for devices that compute in host memory.  flags: LMD_BUF_*; `import`: the
+	 * memory with LMD_BUF_IMPORT, otherwise NULL.  Contents are undefined. */
+	enum lmd_status (*buffer_create)(void *state, uint64_t bytes, uint32_t flags, void *import,
 					 struct lmd_buffer **out, struct lmd_error *err);
 	void (*buffer_destroy)(void *state, struct lmd_buffer *b);
-	/* If dst or src is NULL, dst_ptr or src_ptr is host memory.  Ordered on the queue. */
+	/* The address of the first byte, valid until buffer_unmap or buffer_destroy.  A buffer may
+	 * stay mapped while the device uses it.  LMD_INVALID: it cannot be mapped. */
+	enum lmd_status (*buffer_map)(void *state, struct lmd_buffer *b, void **out,
+				      struct lmd_error *err);
+	void (*buffer_unmap)(void *state, struct lmd_buffer *b);
+	/* If dst or src is NULL, dst_ptr or src_ptr is host memory. */
 	enum lmd_status (*buffer_copy)(void *state, struct lmd_queue *q, struct lmd_buffer *dst,
 				       void *dst_ptr, uint64_t dst_off, struct lmd_buffer *src,
-				       const void *src_ptr, uint64_t src_off, uint64_t bytes);
+				       const void *src_ptr, uint64_t src_off, uint64_t bytes,
+				       struct lmd_event *done, struct lmd_error *err);
 
 	/* Mandatory.  Computes the cost of loading this weight; LMD_UNSUPPORTED names the type or
 	 * transform. */
 	enum lmd_status (*weight_query)(void *state, const struct lmd_weight_desc *d,
 					struct lmd_weight_plan *out, struct lmd_error *err);
 	/* Mandatory.  d and its arrays are valid during the call; the data that `pieces`, scale and
-	 * bias point to lives as long as the weight. */
+	 * bias point to lives as long as the weight if weight_query said keeps_source. */
 	enum lmd_status (*weight_load)(void *state, const struct lmd_weight_desc *d,
 				       struct lmd_weight **out, struct lmd_error *err);
 	/* Optional.  Repacked bytes for the cache file; *n as in encode (tokenizer.h). */
@@ -257,12 +338,16 @@ struct lmd_backend_ops {
 					 size_t cap, size_t *n);
 	void (*weight_destroy)(void *state, struct lmd_weight *w);             /* mandatory */
 
+	/* Optional: NULL = unknown. */
+	enum lmd_status (*pool_query)(void *state, const struct lmd_pool_desc *d,
+				      struct lmd_pool_cost *out, struct lmd_error *err);
 	/* Mandatory.  Contents are undefined until written. */
 	enum lmd_status (*pool_create)(void *state, const struct lmd_pool_desc *d,
 				       struct lmd_pool **out, struct lmd_error *err);
 	/* Mandatory. */
 	enum lmd_status (*pool_op)(void *state, struct lmd_queue *q, struct lmd_pool *pool,
-				   const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err);
+				   const struct lmd_pool_op *ops, uint32_t n,
+				   struct lmd_event *done, struct lmd_error *err);
 	void (*pool_destroy)(void *state, struct lmd_pool *pool);              /* mandatory */
 
 	/* Optional: NULL = no adapters. */
@@ -274,19 +359,21 @@ struct lmd_backend_ops {
 	void (*op_support)(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
 			   struct lmd_support *out);
 
+	/* Optional: NULL = the plan's values alone.  What plan_compile would take; weights, pools and
+	 * scratch of c may be absent. */
+	enum lmd_status (*plan_query)(void *state, const struct lmd_compile *c,
+				      struct lmd_plan_cost *out, struct lmd_error *err);
 	/* Mandatory.  Allocates everything that plan_run needs. */
 	enum lmd_status (*plan_compile)(void *state, const struct lmd_compile *c,
 					struct lmd_compiled_plan **out, struct lmd_error *err);
-	/* Mandatory.  Starts the plan.  If `done` is NULL, it returns when the plan has finished;
-	 * otherwise the event fires at that time, and step and bindings stay valid until then.  The
-	 * status, returned here or by the event, is LMD_CANCELLED if step.cancel stopped the
-	 * plan. */
+	/* Mandatory.  Runs the plan.  The status, returned here or by an event, is LMD_CANCELLED if
+	 * step.cancel stopped the plan. */
 	enum lmd_status (*plan_run)(void *state, struct lmd_queue *q,
 				    struct lmd_compiled_plan *plan, const struct lmd_step *step,
 				    const struct lmd_binding *in, uint32_t n_in,
 				    const struct lmd_binding *out, uint32_t n_out,
 				    struct lmd_event *done);
-	/* Optional.  Like plan_run, but runs op by op and shows every value. */
+	/* Optional.  Like plan_run with queue NULL, but runs op by op and shows every value. */
 	enum lmd_status (*plan_observe)(void *state, struct lmd_compiled_plan *plan,
 					const struct lmd_step *step, const struct lmd_binding *in,
 					uint32_t n_in, lmd_observe_fn fn, void *arg);
@@ -295,24 +382,34 @@ struct lmd_backend_ops {
 			       struct lmd_opstat *out, uint32_t cap);
 	void (*plan_destroy)(void *state, struct lmd_compiled_plan *plan); /* mandatory */
 
-	/* Optional; NULL: the device has one queue, callers pass NULL, and plan_run is
-	 * synchronous. */
+	/* Optional, all together; NULL: callers pass queue NULL and event NULL. */
 	enum lmd_status (*queue_create)(void *state, int priority, struct lmd_queue **out,
 					struct lmd_error *err);
 	void (*queue_destroy)(void *state, struct lmd_queue *q);
 	enum lmd_status (*event_create)(void *state, struct lmd_event **out, struct lmd_error *err);
 	void (*event_destroy)(void *state, struct lmd_event *e);
-	/* Returns LMD_TIMEOUT after timeout_ns; otherwise the status of the awaited work. */
-	enum lmd_status (*event_wait)(void *state, struct lmd_event *e, uint64_t timeout_ns);
-	int (*event_fd)(void *state, struct lmd_event *e);  /* a pollable descriptor; -1 = none */
-	enum lmd_status (*queue_wait_event)(void *state, struct lmd_queue *q, struct lmd_event *e);
+	/* The event fires when all calls made on the queue so far are complete.  An event that has
+	 * fired, or was never used, may be recorded or given to a call. */
+	enum lmd_status (*event_record)(void *state, struct lmd_queue *q, struct lmd_event *e,
+					struct lmd_error *err);
+	/* Waits until the event fires.  Returns the status of the work with its error message, or
+	 * LMD_TIMEOUT after timeout_ns (0: does not wait).  LMD_INVALID: the event was never used.
+	 * An event that has fired gives the same answer again. */
+	enum lmd_status (*event_wait)(void *state, struct lmd_event *e, uint64_t timeout_ns,
+				      struct lmd_error *err);
+	/* Optional.  A pollable descriptor; -1 = none. */
+	int (*event_fd)(void *state, struct lmd_event *e);
+	/* Calls made on q after this one happen after the event has fired.  The event may be of
+	 * another device of this backend. */
+	enum lmd_status (*queue_wait_event)(void *state, struct lmd_queue *q, struct lmd_event *e,
+					    struct lmd_error *err);
 
 	/* Optional: collectives. */
 	enum lmd_status (*group_create)(void *const *states, uint32_t n, struct lmd_devgroup **out,
 					struct lmd_error *err);
 	void (*group_destroy)(struct lmd_devgroup *g);
 
-	/* The error message of the last failure of plan_run or of an event on this device; never
+	/* The error message of the last failure of plan_run or plan_observe on this device; never
 	 * NULL. */
 	const char *(*last_error)(void *state);                                /* mandatory */
 };

@@ -54,6 +54,10 @@ typedef void (*lmd_part_fn)(void *arg, uint32_t part, uint32_t n_part);
 struct lmd_arena; /* memory that is freed as a whole; the host owns and destroys it */
 struct lmd_team;  /* threads that run the parts of one job at a time */
 
+/* The host's tables, lmd_host and lmd_builder, are followed by zeros up to this size: a function that
+ * a host does not have is NULL, even if the plugin's headers are newer than the host. */
+#define LMD_HOST_TABLE_BYTES 1024
+
 struct lmd_host {
 	uint32_t struct_size;
 	void *ctx;            /* private to the host; first argument of every function below */

@@ -301,7 +301,8 @@ struct lmd_op_attn {
 	uint32_t bidirectional; /* BUCKET: 1 = half of the buckets for each direction */
 	float max_distance;   /* BUCKET */
 	struct lmd_attn_rel rel[2];
-	uint32_t tree;        /* 1: step.tree masks the rows of this step */
+	uint32_t tree;        /* 1: in plans with LMD_PLAN_TREE, step.tree masks the rows of
+			       * this step */
 };
 
 /* 6. GLU (mandatory).  y = act(a, b).  Each (row, head) is a row. */
@@ -634,6 +635,7 @@ struct lmd_op {
 	uint32_t code;        /* enum lmd_op_code */
 	int32_t layer;        /* layer that the op belongs to (placement, display); -1 = none */
 	uint32_t space;       /* row space of the op; the builder derives it from the outputs */
+	uint32_t reserved[4];
 	union {
 		struct lmd_op_embed embed;
 		struct lmd_op_norm norm;
@@ -658,8 +660,10 @@ struct lmd_op {
 		struct lmd_op_cast_copy cast_copy;
 		struct lmd_op_collective collective;
 		struct lmd_op_patch patch;
+		uint64_t room[124];
 	} u;
 };
+LMD_STATIC_ASSERT(sizeof(struct lmd_op) == 1024, "the size of an op never changes");
 
 LMD_END_DECLS
 

@@ -36,6 +36,7 @@ struct lmd_value {
 	uint64_t offset;      /* set by the host: offset of row 0 in the plan's scratch memory,
 			       * multiple of 64 */
 	const char *name;     /* for dumps; never NULL */
+	uint64_t reserved2[2];
 };
 
 /* ---- weights ---- */
@@ -55,6 +56,9 @@ struct lmd_weight_part {
 	uint32_t row0;
 	uint32_t n_row;       /* 0 = all */
 	const float *literal; /* LITERAL: n_row * K numbers; copied by the builder */
+	uint32_t k0;          /* TENSOR, OF_TARGET: columns k0 .. k0+n_k of each row, whole blocks */
+	uint32_t n_k;         /* 0 = all */
+	uint64_t reserved[2];
 };
 
 enum lmd_transform {
@@ -91,6 +95,8 @@ struct lmd_weight_ref {
 	uint32_t scale;       /* tensor index: 1 value, N values, or n_stack values; or LMD_NONE */
 	uint32_t bias;        /* tensor index: N values, or n_stack*N; or LMD_NONE */
 	const char *name;     /* for dumps and errors */
+	uint32_t dtype;       /* enum lmd_dtype of the parts; set by the host */
+	uint32_t reserved[9];
 };
 
 /* ---- rotation ---- */
@@ -107,7 +113,7 @@ struct lmd_rope {
 	const double *freq;   /* [n_rot/2] radians per position */
 	const uint8_t *plane; /* [n_rot/2] index into step.pos */
 	float magnitude;      /* scales the rotated columns */
-	uint32_t reserved;
+	uint32_t reserved[3];
 };
 
 /* How the pairs are assigned to the planes of multi-part positions. */
@@ -140,6 +146,7 @@ struct lmd_rope_params {
 	uint32_t n_ctx_orig;    /* for YaRN */
 	uint32_t n_factors;     /* n_rot/2 or 0 */
 	const float *factors;
+	uint64_t reserved[4];
 };
 
 /* ---- inputs and outputs ---- */
@@ -151,18 +158,23 @@ struct lmd_input {
 	uint32_t width;
 	uint32_t own_rows;    /* 1: any number of rows, addressed by EMBED and GATHER */
 	const char *name;
+	uint64_t reserved[2];
 };
 
 enum lmd_output_id {
 	LMD_OUT_LOGITS = 0,
-	LMD_OUT_TOPN = 1,
+	LMD_OUT_TOPN = 1,     /* i32 [O, n]: the best candidates, best first (SAMPLE.top_id) */
 	LMD_OUT_TOKEN = 2,
 	LMD_OUT_EMBED = 3,
+	LMD_OUT_TOPN_LP = 4,  /* f32 [O, n]: their log probabilities (SAMPLE.top_lp) */
 	LMD_OUT_TAP = 16 /* + k: any value that the builder marks, k < 48 */
 };
 struct lmd_output {
-	uint32_t id; /* enum lmd_output_id */
+	uint32_t id;          /* enum lmd_output_id */
 	uint32_t value;
+	uint32_t dtype;       /* enum lmd_dtype of the rows in the caller's memory: I32 for integers,
+			       * otherwise F32, whatever the value is stored as; set by the host */
+	uint32_t reserved[5];
 };
 
 /* ---- the plan ---- */
@@ -172,6 +184,11 @@ enum lmd_plan_kind {
 	LMD_PLAN_ENCODE = 1,  /* encoder, tower */
 	LMD_PLAN_DRAFT = 2,   /* MTP and EAGLE heads */
 	LMD_PLAN_TAIL = 3     /* sampling, verification */
+};
+
+enum lmd_tail_kind {
+	LMD_TAIL_SAMPLE = 0,  /* SAMPLE */
+	LMD_TAIL_VERIFY = 1   /* draft tokens against the target's probabilities; no op yet */
 };
 
 enum lmd_pooling {
@@ -184,6 +201,7 @@ enum lmd_pooling {
 #define LMD_PLAN_EMBED  2u /* output EMBED: [SEQS] pooled, or [OUTPUTS] with pooling NONE */
 #define LMD_PLAN_LORA   4u /* rows may carry adapters */
 #define LMD_PLAN_KEEP   8u /* no value shares memory with another */
+#define LMD_PLAN_TREE   16u /* steps have a tree, which ATTN with tree = 1 uses as a mask */
 struct lmd_plan_key {
 	uint32_t struct_size;
 	uint32_t kind;        /* enum lmd_plan_kind */
@@ -191,6 +209,10 @@ struct lmd_plan_key {
 	int32_t pooling;      /* enum lmd_pooling, with LMD_PLAN_EMBED */
 	uint32_t bucket;      /* T that this plan is compiled for; 0 = read from the step */
 	uint32_t variant;     /* meaning is private to the architecture (image rows, MTP block) */
+	uint32_t tail;        /* enum lmd_tail_kind, with LMD_PLAN_TAIL */
+	uint32_t rank, n_rank; /* this plan is part `rank` of n_rank of a tensor-parallel plan; 0 and
+				* 0 or 1: it is the whole */
+	uint32_t reserved[4];
 };
 
 /* Memory of sequences (declared by lmd_arch_desc in arch.h). */
@@ -221,6 +243,7 @@ struct lmd_group {
 	uint32_t q_space, k_space; /* BATCH, CROSS: enum lmd_space */
 	uint32_t of_target;   /* 1: the target model's group, read only (drafts) */
 	uint32_t share;       /* 1: pages may be shared as a prefix */
+	uint32_t reserved[6];
 };
 
 struct lmd_cache {
@@ -276,8 +299,10 @@ struct lmd_builder {
 			  const char *name);
 	/* Creates a weight reference; the same parts and transform always give the same id. */
 	uint32_t (*weight_ref)(void *ctx, const struct lmd_weight_ref *w);
-	/* Creates a weight [n, k] from numbers that the architecture computed. */
-	uint32_t (*literal)(void *ctx, const float *v, uint32_t n, uint32_t k, const char *name);
+	/* Creates a weight [n, k] from numbers that the architecture computed; split: enum
+	 * lmd_split. */
+	uint32_t (*literal)(void *ctx, const float *v, uint32_t n, uint32_t k, uint32_t split,
+			    const char *name);
 	/* Creates a rope table; frequencies, YaRN and sections are known only here. */
 	uint32_t (*rope)(void *ctx, const struct lmd_rope_params *p);
 	/* Appends an op; its code selects the member of the union.  struct_size, layer and space

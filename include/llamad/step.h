@@ -2,11 +2,20 @@
  *
  * step.h - the step block: everything that changes between two runs of a plan.
  *
- * The host writes it, the backend reads it.  All arrays lie in one block of memory of `bytes` bytes
- * at `base`.  Their offsets depend only on the plan's limits (n_tok_max, n_seq_max, n_out_max,
- * groups), never on the step, so a device uploads the block with one copy and a captured graph
- * never changes.  The pointers below refer to the same arrays in host memory.  The block is valid
- * until plan_run reports completion.
+ * The host writes it, the backend reads it.  It is one block of memory: struct lmd_step_header with
+ * the counts, followed by arrays.  Where each array lies depends only on the plan's limits, never on
+ * the step; struct lmd_step_layout has the offsets, and a backend gets it when it compiles the plan.
+ * So a device takes a step with one copy of `bytes` bytes, and a captured graph never changes.  The
+ * pointers of struct lmd_step refer to the same arrays in host memory.
+ *
+ * The block must not change from plan_run until the step is complete (backend.h).
+ *
+ * Padding.  In a plan with a bucket (lmd_plan_key.bucket), the rows from the number of live rows up
+ * to the limit are padding: token 0, positions 0, seq_of 0, tree 0, lora_slot 0, row inputs 0, slot
+ * -1, kv_lo = kv_hi = 0, state_out -1, out_row 0; sequences after the last have q_start = n_tok,
+ * q_len 0, seq_slot 0 and state_in -1.  So a backend may compute all rows of a bucket: padding reads
+ * and writes no memory of a sequence, and its results are not used.  In a plan without a bucket the
+ * contents after the live rows are undefined.
  *
  * Masks are intervals: the host expresses causal, window, chunk, prefix and bidirectional masks as
  * values of kv_lo and kv_hi. */
@@ -19,6 +28,8 @@
 #include "llamad/types.h"
 
 LMD_BEGIN_DECLS
+
+struct lmd_buffer; /* backend.h */
 
 #define LMD_MAX_GROUP  8
 #define LMD_MAX_ROW_IN 8
@@ -33,6 +44,37 @@ struct lmd_page_set {
 	uint32_t seq_slot, index, page;
 };
 
+/* Some row has an adapter.  Otherwise step.lora_slot is 0 for all rows and need not be read. */
+#define LMD_STEP_LORA 1u
+
+/* The block begins with this header.  Kernels read the counts from it. */
+struct lmd_step_header {
+	uint32_t n_tok, n_seq, n_out;     /* live rows */
+	uint32_t flags;                   /* LMD_STEP_* */
+	uint32_t n_change[LMD_MAX_GROUP]; /* entries of step.group[g].change */
+	uint32_t reserved[20];
+};
+LMD_STATIC_ASSERT(sizeof(struct lmd_step_header) == 128, "kernels read the header at fixed offsets");
+
+/* Offsets of the arrays from the start of the block, in bytes: multiples of 64, 0 = the plan has no
+ * such array.  The names, types and lengths are those of struct lmd_step. */
+struct lmd_step_group_layout {
+	uint64_t kv_lo, kv_hi, slot, change, state_in, state_out;
+	uint64_t reserved[2];
+};
+struct lmd_step_layout {
+	uint32_t struct_size;
+	uint32_t n_group;
+	uint64_t bytes;           /* of the block: multiple of 64 */
+	uint32_t max_tok, max_seq, max_out; /* the plan's limits: lengths T, S and O of the arrays */
+	uint32_t max_change;      /* length of each array of changes; more changes than fit are made
+				   * by LMD_POOL_SET_TABLE before the step (backend.h) */
+	uint64_t token, pos[4], seq_of, q_start, q_len, seq_slot, out_row, tree, lora_slot;
+	uint64_t row_in[LMD_MAX_ROW_IN];
+	struct lmd_step_group_layout group[LMD_MAX_GROUP];
+	uint64_t x_off[LMD_MAX_X], x_h[LMD_MAX_X], x_w[LMD_MAX_X];
+};
+
 /* The part of the step that belongs to one group. */
 struct lmd_step_group {
 	/* PAGED, CROSS, BATCH: the row sees keys [kv_lo, kv_hi) of its sequence, in rows of that
@@ -45,20 +87,24 @@ struct lmd_step_group {
 	 * slots are -1 in ENCODE plans. */
 	const int32_t *slot;              /* [T], rows of the plan's token space */
 	/* PAGED, CROSS: applied before anything else in the step; the table itself persists. */
-	const struct lmd_page_set *change;
-	uint32_t n_change;
+	const struct lmd_page_set *change; /* [header.n_change[g]] */
 	/* STATE: slot to read for each sequence (-1 = zeros), slot in which to store the state
 	 * after a row (-1 = none).  Within a step, no slot is read by one sequence and written by
 	 * another. */
 	const int32_t *state_in;          /* [S] */
 	const int32_t *state_out;         /* [T] */
+	const void *reserved[2];
 };
 
 struct lmd_step {
 	uint32_t struct_size;
-	uint32_t n_tok, n_seq, n_out;     /* live rows */
-	const void *base;
+	uint32_t n_group;
+	/* The block: `head` is its first byte.  It lies in ordinary host memory, or in a buffer of
+	 * the device that is PINNED and mapped, at offset `offset` of `buffer`. */
+	const struct lmd_step_header *head;
 	uint64_t bytes;
+	struct lmd_buffer *buffer;        /* NULL = ordinary memory */
+	uint64_t offset;
 
 	const int32_t *token;             /* [T] */
 	const int32_t *pos[4];            /* [T] each; in plain text all four are equal */
@@ -69,12 +115,11 @@ struct lmd_step {
 	const int32_t *seq_slot;          /* [S] stable slot of the sequence: row of page tables */
 	const int32_t *out_row;           /* [O] rows that are output, ascending */
 	const uint64_t *tree;             /* [T] bit i: sees row i of its own sequence in this step;
-					   * NULL = no tree */
-	const int32_t *lora_slot;         /* [T] adapter slot, 0 = none; NULL = no adapters */
+					   * NULL unless the plan has LMD_PLAN_TREE */
+	const int32_t *lora_slot;         /* [T] adapter slot, 0 = none; NULL unless the plan has
+					   * LMD_PLAN_LORA */
 	const void *row_in[LMD_MAX_ROW_IN]; /* [T][width] i32 or f32 as declared; NULL if undeclared */
 
-	uint32_t n_group;
-	uint32_t reserved;
 	struct lmd_step_group group[LMD_MAX_GROUP];
 
 	/* ENCODE plans: rows x_off[k][s] .. x_off[k][s+1] of space X(k) belong to sequence s; in

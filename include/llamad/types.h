@@ -55,6 +55,10 @@ enum lmd_dtype {
 	LMD_DTYPE_NVFP4 = 40,
 	LMD_DTYPE_Q1_0 = 41,
 	LMD_DTYPE_Q2_0 = 42,
+	/* Only in memory: of caches and of weights that a device stores, never in a file. */
+	LMD_DTYPE_F8_E4M3 = 60,      /* 448 is the greatest number, no infinity */
+	LMD_DTYPE_F8_E5M2 = 61,
+	LMD_DTYPE_F8_E4M3_FNUZ = 62, /* 240 is the greatest number, one NaN, no negative zero */
 	LMD_DTYPE_Q8_A = 63, /* only for weights in memory: never appears in a file */
 	/* Types of the fork ik_llama.cpp.  Where docs/formats.md says so, rows have a header. */
 	LMD_DTYPE_Q6_0 = 133,

@@ -247,7 +247,7 @@ static uint32_t attend(struct arch_emit *e, const struct arch_attn *a, const str
 	if (a->alibi_max > 0.0f) {
 		arch_alibi_slopes(l->n_head, a->alibi_max, slopes);
 		t->bias = LMD_BIAS_ALIBI;
-		t->bias_w = arch_literal(e, slopes, l->n_head, "alibi");
+		t->bias_w = arch_literal(e, slopes, l->n_head, LMD_SPLIT_HEADS, "alibi");
 	}
 	arch_emit_op(e, &op);
 	return y;

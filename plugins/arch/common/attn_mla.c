@@ -8,7 +8,7 @@
 #define R LMD_TENSOR_REQUIRED
 #define ROW(stem, d0, d1, d2, flags, split)                                                        \
 	{                                                                                          \
-		"blk.%d." stem, {d0, d1, d2}, flags, LMD_SPLIT_##split, ARCH_L_ATTN, NULL          \
+		"blk.%d." stem, {d0, d1, d2}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, ARCH_L_ATTN, NULL          \
 	}
 
 const struct lmd_tensor_row arch_mla_rows[MLA_N] = {

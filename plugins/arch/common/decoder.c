@@ -355,7 +355,7 @@ enum lmd_status arch_decoder_rows(const void *state, const struct lmd_rows_in *i
 	const struct arch_hparams *hp = state;
 	float *y = out->row_in[0];
 
-	for (uint32_t t = 0; y && hp->attn_temp_scale != 0.0f && t < in->step->n_tok; t++) {
+	for (uint32_t t = 0; y && hp->attn_temp_scale != 0.0f && t < in->step->head->n_tok; t++) {
 		double p = ((double)in->step->pos[0][t] + (double)hp->attn_temp_offset) /
 			   (double)hp->attn_temp_len;
 

@@ -105,9 +105,10 @@ uint32_t arch_value_i32(struct arch_emit *e, uint32_t width, const char *name)
 	return arch_value(e, LMD_SPACE_TOKENS, LMD_VTYPE_I32, width, name);
 }
 
-uint32_t arch_literal(struct arch_emit *e, const float *v, uint32_t n, const char *name)
+uint32_t arch_literal(struct arch_emit *e, const float *v, uint32_t n, uint32_t split,
+		      const char *name)
 {
-	return e->b->literal(e->b->ctx, v, 1, n, name);
+	return e->b->literal(e->b->ctx, v, 1, n, split, name);
 }
 
 /* ---- ops ---- */

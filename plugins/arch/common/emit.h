@@ -141,7 +141,8 @@ void arch_put_mul(struct arch_emit *e, struct lmd_operand x, struct lmd_operand 
 void arch_put_scale_add(struct arch_emit *e, struct lmd_operand x, float c, struct lmd_operand z,
 			struct lmd_operand y);
 
-/* A literal weight with one row of n values. */
-uint32_t arch_literal(struct arch_emit *e, const float *v, uint32_t n, const char *name);
+/* A literal weight with one row of n values; split: enum lmd_split. */
+uint32_t arch_literal(struct arch_emit *e, const float *v, uint32_t n, uint32_t split,
+		      const char *name);
 
 #endif /* LLAMAD_ARCH_COMMON_EMIT_H */

@@ -14,7 +14,7 @@
 #define SCALE LMD_TENSOR_SCALE
 #define ROW(stem, d0, d1, flags, split)                                                            \
 	{                                                                                          \
-		"blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, ARCH_L_RECURRENT, NULL         \
+		"blk.%d." stem, {d0, d1}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, ARCH_L_RECURRENT, NULL         \
 	}
 
 const struct lmd_tensor_row arch_delta_rows[DL_N] = {
@@ -226,7 +226,7 @@ static uint32_t put_unit(struct arch_emit *e, const struct arch_delta *d, uint32
 	struct lmd_norm norm = {.kind = LMD_NORM_RMS, .eps = e->hp->eps / (float)d->dk};
 	uint32_t y = arch_value_act(e, n * d->dk, "delta_qk");
 
-	norm.g = arch_operand_weight_cols(arch_literal(e, d->unit, d->dk, "unit"), d->dk);
+	norm.g = arch_operand_weight_cols(arch_literal(e, d->unit, d->dk, LMD_SPLIT_REPLICATE, "unit"), d->dk);
 	arch_put_norm(e, arch_operand_heads(x, 0, n, d->dk), &norm,
 		      arch_operand_heads(y, 0, n, d->dk));
 	return y;

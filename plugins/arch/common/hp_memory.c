@@ -142,7 +142,7 @@ static void row_sites(struct arch_hparams *hp, struct arch_keys *k,
 {
 	char stem[96];
 
-	if (row->split == LMD_SPLIT_REPLICATE || !row->dims[1] || (row->flags & LMD_TENSOR_BARE))
+	if (!(row->flags & LMD_TENSOR_LORA) || !row->dims[1] || (row->flags & LMD_TENSOR_BARE))
 		return;
 	for (uint32_t il = 0; il < ((row->flags & LMD_TENSOR_GLOBAL) ? 1 : hp->n_layer); il++) {
 		(void)snprintf(stem, sizeof(stem), row->stem, (int)il);

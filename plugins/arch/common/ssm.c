@@ -11,7 +11,7 @@
 #define R LMD_TENSOR_REQUIRED
 #define ROW(stem, d0, d1, flags, split)                                                            \
 	{                                                                                          \
-		"blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, ARCH_L_RECURRENT, NULL         \
+		"blk.%d." stem, {d0, d1}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, ARCH_L_RECURRENT, NULL         \
 	}
 
 const struct lmd_tensor_row arch_mamba1_rows[S_N] = {

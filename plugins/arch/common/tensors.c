@@ -12,9 +12,9 @@
 #define ANY LMD_TENSOR_ANY_SHAPE /* a square matrix or a single row */
 
 #define ROW(name, stem, d0, d1, d2, flags, split, when, alt)                                       \
-	[T_##name] = {stem, {d0, d1, d2, 0}, flags, LMD_SPLIT_##split, when, alt},
+	[T_##name] = {stem, {d0, d1, d2, 0}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, when, alt},
 #define ROW_OPT(name, stem, d0, d1, d2, flags, split, when, alt)                                   \
-	[T_##name] = {stem, {d0, d1, d2, 0}, (flags) & ~REQ, LMD_SPLIT_##split, when, alt},
+	[T_##name] = {stem, {d0, d1, d2, 0}, ((flags) & ~REQ) | ARCH_LORA(split), LMD_SPLIT_##split, when, alt},
 
 const struct lmd_tensor_row arch_rows[T_N] = {ARCH_TENSOR_LIST(ROW)};
 const struct lmd_tensor_row arch_rows_opt[T_N] = {ARCH_TENSOR_LIST(ROW_OPT)};

@@ -60,6 +60,9 @@ enum arch_d {
 #define ARCH_L_RECURRENT 64u
 #define ARCH_L_OWN       (1u << 16)
 
+/* Flag of a tensor row: weights that are divided among devices are those that adapters apply to. */
+#define ARCH_LORA(split) (LMD_SPLIT_##split != LMD_SPLIT_REPLICATE ? LMD_TENSOR_LORA : 0)
+
 /* X(name, stem, dim 0, dim 1, dim 2, flags, split, when, alt) */
 #define ARCH_TENSOR_LIST(X)                                                                        \
 	X(TOKEN_EMBD, "token_embd", D_EMBD, D_VOCAB, 0, REQ | GLB, ROWS, 0, NULL)                  \

@@ -74,7 +74,7 @@ static uint32_t image_logit_bias(struct arch_emit *e, const struct arch_decoder 
 	}
 	for (uint32_t i = IMAGE_FIRST; i < IMAGE_END && i < n; i++)
 		v[i] = -INFINITY;
-	id = arch_literal(e, v, n, "banned");
+	id = arch_literal(e, v, n, LMD_SPLIT_ROWS, "banned");
 	host->free(host->ctx, v);
 	return id;
 }

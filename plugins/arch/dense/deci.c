@@ -11,7 +11,7 @@
 static const struct lmd_tensor_row own_rows[] = {
 	{"blk.%d.attn_norm", {D_EMBD, 0, 0, 0}, LMD_TENSOR_REQUIRED, LMD_SPLIT_REPLICATE,
 	 LINEAR_LAYER, NULL},
-	{"blk.%d.attn_output", {D_EMBD, D_EMBD, 0, 0}, LMD_TENSOR_REQUIRED | LMD_TENSOR_SCALE,
+	{"blk.%d.attn_output", {D_EMBD, D_EMBD, 0, 0}, LMD_TENSOR_REQUIRED | LMD_TENSOR_SCALE | LMD_TENSOR_LORA,
 	 LMD_SPLIT_COLS, LINEAR_LAYER, NULL},
 };
 

@@ -145,7 +145,7 @@ static enum lmd_status rows(const void *state, const struct lmd_rows_in *in,
 {
 	const struct arch_hparams *hp = state;
 
-	for (uint32_t s = 0; s < in->step->n_seq; s++)
+	for (uint32_t s = 0; s < in->step->head->n_seq; s++)
 		slots_of(hp->arch_data, in, s, out->row_in[IN_TOKEN], out->row_in[IN_SLOT]);
 	return LMD_OK;
 }

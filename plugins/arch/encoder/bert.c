@@ -26,14 +26,14 @@ struct bert {
 enum bert_t { B_OUT_NORM, B_NORM_2, B_LAYER_NORM, B_UP, B_N };
 #define NORM_FLAGS (LMD_TENSOR_REQUIRED | LMD_TENSOR_BIAS)
 #define ROW(stem, d0, d1, flags, split)                                                            \
-	{"blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, 0, NULL}
+	{"blk.%d." stem, {d0, d1}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, 0, NULL}
 static const struct lmd_tensor_row rows[B_N] = {
 	[B_OUT_NORM] = ROW("attn_output_norm", D_EMBD, 0, NORM_FLAGS, REPLICATE),
 	[B_NORM_2] = ROW("attn_norm_2", D_EMBD, 0, LMD_TENSOR_BIAS, REPLICATE),
 	[B_LAYER_NORM] = ROW("layer_output_norm", D_EMBD, 0, NORM_FLAGS, REPLICATE),
 	[B_UP] = {"blk.%d.ffn_up",
 		  {D_EMBD, D_FF},
-		  LMD_TENSOR_BIAS | LMD_TENSOR_ANY_SHAPE,
+		  LMD_TENSOR_BIAS | LMD_TENSOR_ANY_SHAPE | LMD_TENSOR_LORA,
 		  LMD_SPLIT_ROWS,
 		  ARCH_L_DENSE,
 		  NULL},

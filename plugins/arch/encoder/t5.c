@@ -31,7 +31,7 @@ enum t5_dec_t { X_NORM = E_N, X_Q, X_K, X_V, X_OUT, X_N };
 #define IN_DECODER ARCH_L_OWN /* layer indices that also exist in the decoder */
 #define ROW(side, stem, d0, d1, flags, split, when)                                                \
 	{                                                                                          \
-		side ".blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, when, NULL               \
+		side ".blk.%d." stem, {d0, d1}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, when, NULL               \
 	}
 #define SIDE(side, when)                                                                           \
 	[E_NORM] = ROW(side, "attn_norm", D_EMBD, 0, R, REPLICATE, when),                          \

@@ -15,7 +15,7 @@
 #define BARE LMD_TENSOR_BARE
 #define ROW(stem, d0, d1, flags, split)                                                            \
 	{                                                                                          \
-		"blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, ARCH_L_RECURRENT, NULL         \
+		"blk.%d." stem, {d0, d1}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, ARCH_L_RECURRENT, NULL         \
 	}
 
 const struct lmd_tensor_row arch_kda_rows[KDA_N] = {
@@ -190,7 +190,7 @@ static uint32_t put_unit(struct arch_emit *e, const struct arch_kda *a, uint32_t
 	struct lmd_norm norm = {.kind = LMD_NORM_RMS, .eps = e->hp->eps / (float)a->dk};
 	uint32_t y = arch_value_act(e, n * a->dk, "kda_qk");
 
-	norm.g = arch_operand_weight_cols(arch_literal(e, a->unit, a->dk, "unit"), a->dk);
+	norm.g = arch_operand_weight_cols(arch_literal(e, a->unit, a->dk, LMD_SPLIT_REPLICATE, "unit"), a->dk);
 	arch_put_norm(e, arch_operand_heads(x, 0, n, a->dk), &norm,
 		      arch_operand_heads(y, 0, n, a->dk));
 	return y;

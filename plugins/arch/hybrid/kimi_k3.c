@@ -24,7 +24,7 @@ enum { D_LATENT = D_OWN, D_EXP_IN };
 			LMD_SPLIT_EXPERTS, ARCH_L_MOE, "blk.%d.ffn_" stem ".%d"                    \
 	}
 #define ROW(stem, d0, d1, flags, split, when)                                                      \
-	{stem, {d0, d1}, flags, LMD_SPLIT_##split, when, NULL}
+	{stem, {d0, d1}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, when, NULL}
 
 enum {
 	O_SCORE, A_SCORE, F_SCORE, X_GATE, X_UP, X_DOWN, LATENT_DOWN, LATENT_UP, LATENT_NORM, GATE,

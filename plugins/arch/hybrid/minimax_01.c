@@ -18,10 +18,10 @@ enum { D_QKV3 = D_OWN };
 
 enum { L_QKV, L_GATE, L_NORM, L_OUT };
 static const struct lmd_tensor_row rows[] = {
-	[L_QKV] = {"blk.%d.attn_qkv", {D_EMBD, D_QKV3}, R, LMD_SPLIT_HEADS, W, NULL},
-	[L_GATE] = {"blk.%d.attn_gate", {D_EMBD, D_Q}, R, LMD_SPLIT_HEADS, W, NULL},
+	[L_QKV] = {"blk.%d.attn_qkv", {D_EMBD, D_QKV3}, R | LMD_TENSOR_LORA, LMD_SPLIT_HEADS, W, NULL},
+	[L_GATE] = {"blk.%d.attn_gate", {D_EMBD, D_Q}, R | LMD_TENSOR_LORA, LMD_SPLIT_HEADS, W, NULL},
 	[L_NORM] = {"blk.%d.attn_norm_2", {D_Q}, R, LMD_SPLIT_REPLICATE, W, NULL},
-	[L_OUT] = {"blk.%d.attn_output", {D_Q, D_EMBD}, R, LMD_SPLIT_COLS, W, NULL},
+	[L_OUT] = {"blk.%d.attn_output", {D_Q, D_EMBD}, R | LMD_TENSOR_LORA, LMD_SPLIT_COLS, W, NULL},
 };
 
 static const struct lmd_tensor_set sets[] = {
@@ -82,7 +82,7 @@ static struct lmd_operand decay(struct arch_emit *e, uint32_t n_head)
 
 	for (uint32_t h = 0; h < n_head; h++)
 		g[h] = (float)exp(-exp2(-8.0 * (h + 1) / n_head) * (1.0 - depth + 1e-5));
-	return arch_operand_weight_heads(arch_literal(e, g, n_head, "decay"), n_head, 1);
+	return arch_operand_weight_heads(arch_literal(e, g, n_head, LMD_SPLIT_HEADS, "decay"), n_head, 1);
 }
 
 static struct lmd_operand one_of_qkv(uint32_t value, uint32_t i, uint32_t n_head, uint32_t dk)
@@ -177,7 +177,7 @@ static uint32_t padding_logit_bias(struct arch_emit *e, const struct arch_decode
 {
 	const struct arch_hybrid *h = d->hp.arch_data;
 
-	return h->ban ? arch_literal(e, h->ban, d->hp.n_vocab, "padding") : LMD_NONE;
+	return h->ban ? arch_literal(e, h->ban, d->hp.n_vocab, LMD_SPLIT_ROWS, "padding") : LMD_NONE;
 }
 
 static const struct arch_key_f32 floats[] = {

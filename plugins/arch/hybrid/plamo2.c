@@ -17,17 +17,17 @@ enum { D_ZX = D_OWN, D_BCDT, D_DT_IN };
 
 enum { P_IN, P_CONV, P_X, P_DT, P_A, P_D, P_DT_NORM, P_B_NORM, P_C_NORM, P_OUT };
 static const struct lmd_tensor_row rows[] = {
-	[P_IN] = {"blk.%d.ssm_in", {D_EMBD, D_ZX}, R, LMD_SPLIT_HEADS, W, NULL},
-	[P_CONV] = {"blk.%d.ssm_conv1d", {D_SSM_CONV, D_SSM_INNER}, R, LMD_SPLIT_HEADS, W, NULL},
-	[P_X] = {"blk.%d.ssm_x", {D_SSM_INNER, D_BCDT}, R, LMD_SPLIT_COLS, W, NULL},
-	[P_DT] = {"blk.%d.ssm_dt", {D_DT_IN, D_SSM_DT}, R | LMD_TENSOR_BIAS, LMD_SPLIT_HEADS, W,
+	[P_IN] = {"blk.%d.ssm_in", {D_EMBD, D_ZX}, R | LMD_TENSOR_LORA, LMD_SPLIT_HEADS, W, NULL},
+	[P_CONV] = {"blk.%d.ssm_conv1d", {D_SSM_CONV, D_SSM_INNER}, R | LMD_TENSOR_LORA, LMD_SPLIT_HEADS, W, NULL},
+	[P_X] = {"blk.%d.ssm_x", {D_SSM_INNER, D_BCDT}, R | LMD_TENSOR_LORA, LMD_SPLIT_COLS, W, NULL},
+	[P_DT] = {"blk.%d.ssm_dt", {D_DT_IN, D_SSM_DT}, R | LMD_TENSOR_BIAS | LMD_TENSOR_LORA, LMD_SPLIT_HEADS, W,
 		  NULL},
-	[P_A] = {"blk.%d.ssm_a", {D_SSM_DT}, R | BARE, LMD_SPLIT_HEADS, W, NULL},
-	[P_D] = {"blk.%d.ssm_d", {D_SSM_DT}, R | BARE, LMD_SPLIT_HEADS, W, NULL},
+	[P_A] = {"blk.%d.ssm_a", {D_SSM_DT}, R | BARE | LMD_TENSOR_LORA, LMD_SPLIT_HEADS, W, NULL},
+	[P_D] = {"blk.%d.ssm_d", {D_SSM_DT}, R | BARE | LMD_TENSOR_LORA, LMD_SPLIT_HEADS, W, NULL},
 	[P_DT_NORM] = {"blk.%d.ssm_dt_norm", {D_DT_IN}, R | BARE, LMD_SPLIT_REPLICATE, W, NULL},
 	[P_B_NORM] = {"blk.%d.ssm_b_norm", {D_SSM_STATE}, R | BARE, LMD_SPLIT_REPLICATE, W, NULL},
 	[P_C_NORM] = {"blk.%d.ssm_c_norm", {D_SSM_STATE}, R | BARE, LMD_SPLIT_REPLICATE, W, NULL},
-	[P_OUT] = {"blk.%d.ssm_out", {D_SSM_INNER, D_EMBD}, R, LMD_SPLIT_COLS, W, NULL},
+	[P_OUT] = {"blk.%d.ssm_out", {D_SSM_INNER, D_EMBD}, R | LMD_TENSOR_LORA, LMD_SPLIT_COLS, W, NULL},
 };
 
 static const struct lmd_tensor_set sets[] = {

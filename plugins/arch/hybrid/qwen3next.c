@@ -11,7 +11,7 @@
 static const struct lmd_tensor_row qkv_rows[] = {
 	{"blk.%d.attn_qkv",
 	 {D_EMBD, D_QKV2},
-	 LMD_TENSOR_BIAS | LMD_TENSOR_SCALE,
+	 LMD_TENSOR_BIAS | LMD_TENSOR_SCALE | LMD_TENSOR_LORA,
 	 LMD_SPLIT_HEADS,
 	 ARCH_L_ATTN,
 	 NULL},

@@ -42,7 +42,7 @@ static const struct lmd_tensor_row rows[N_ROW] = {
 	[F_SCALE] = ROW("hc_ffn_scale", LMD_DIM(2), 0),
 };
 static const struct lmd_tensor_row gate_row = {"blk.%d.attn_gate",  {D_EMBD, D_MLA_O},
-					       LMD_TENSOR_REQUIRED, LMD_SPLIT_HEADS,
+					       LMD_TENSOR_REQUIRED | LMD_TENSOR_LORA, LMD_SPLIT_HEADS,
 					       ARCH_L_ATTN,         NULL};
 
 static const struct lmd_tensor_set sets[] = {

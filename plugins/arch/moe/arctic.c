@@ -7,7 +7,7 @@
 
 enum { A_GATE, A_UP, A_DOWN, A_NORM, A_N };
 #define FFN(stem, split)                                                                           \
-	{"blk.%d." stem, {D_EMBD, D_EMBD}, LMD_TENSOR_REQUIRED, LMD_SPLIT_##split, 0, NULL}
+	{"blk.%d." stem, {D_EMBD, D_EMBD}, LMD_TENSOR_REQUIRED | ARCH_LORA(split), LMD_SPLIT_##split, 0, NULL}
 
 static const struct lmd_tensor_row rows[A_N] = {
 	[A_GATE] = FFN("ffn_gate", ROWS),

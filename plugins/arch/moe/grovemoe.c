@@ -9,7 +9,7 @@ enum { D_FF_CHUNK = D_OWN, D_CHUNKS };
 enum { CH_GATE, CH_DOWN, CH_UP, CH_N };
 #define ROW(stem, d0, d1)                                                                          \
 	{                                                                                          \
-		"blk.%d." stem, {d0, d1, D_CHUNKS}, LMD_TENSOR_REQUIRED, LMD_SPLIT_EXPERTS,        \
+		"blk.%d." stem, {d0, d1, D_CHUNKS}, LMD_TENSOR_REQUIRED | LMD_TENSOR_LORA, LMD_SPLIT_EXPERTS,        \
 			ARCH_L_MOE, NULL                                                           \
 	}
 

@@ -11,7 +11,7 @@
 #define L_GATE_COLS (ARCH_L_OWN << 1)
 #define GATE(d, when)                                                                              \
 	{                                                                                          \
-		"blk.%d.attn_gate", {D_EMBD, d}, LMD_TENSOR_REQUIRED, LMD_SPLIT_HEADS, when, NULL  \
+		"blk.%d.attn_gate", {D_EMBD, d}, LMD_TENSOR_REQUIRED | LMD_TENSOR_LORA, LMD_SPLIT_HEADS, when, NULL  \
 	}
 
 static const struct lmd_tensor_row rows[] = {

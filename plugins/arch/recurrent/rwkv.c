@@ -5,7 +5,7 @@
 
 #define R LMD_TENSOR_REQUIRED
 #define ROW(stem, d0, d1, flags, split)                                                            \
-	{"blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, 0, NULL}
+	{"blk.%d." stem, {d0, d1}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, 0, NULL}
 
 const struct lmd_tensor_row rwkv_channel_rows[C_N] = {
 	[C_NORM] = ROW("attn_norm_2", D_EMBD, 0, R | LMD_TENSOR_BIAS, REPLICATE),

@@ -22,7 +22,7 @@ enum mix_t {
 #define R LMD_TENSOR_REQUIRED
 #define B LMD_TENSOR_BIAS
 #define ROW(stem, d0, d1, flags, split)                                                            \
-	{"blk.%d." stem, {d0, d1}, flags, LMD_SPLIT_##split, 0, NULL}
+	{"blk.%d." stem, {d0, d1}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, 0, NULL}
 
 static const struct lmd_tensor_row mix_rows[M_N] = {
 	[M_NORM] = ROW("attn_norm", D_EMBD, 0, R | B, REPLICATE),

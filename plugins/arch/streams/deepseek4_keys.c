@@ -22,7 +22,7 @@ enum {
 #define G (LMD_TENSOR_REQUIRED | LMD_TENSOR_GLOBAL)
 #define GLB(stem, d0, d1) {stem, {d0, d1}, G, LMD_SPLIT_REPLICATE, 0, NULL}
 #define ROW(stem, d0, d1, d2, split, when)                                                         \
-	{"blk.%d." stem, {d0, d1, d2}, R, LMD_SPLIT_##split, when, NULL}
+	{"blk.%d." stem, {d0, d1, d2}, R | ARCH_LORA(split), LMD_SPLIT_##split, when, NULL}
 #define REP(stem, d0, d1, when) ROW(stem, d0, d1, 0, REPLICATE, when)
 
 const struct lmd_tensor_row arch_ds4_rows[DS4_N] = {
@@ -38,7 +38,7 @@ const struct lmd_tensor_row arch_ds4_rows[DS4_N] = {
 	[DS4_KV_NORM] = REP("attn_kv_a_norm", D_DK, 0, 0),
 	[DS4_O_A] = {"blk.%d.attn_output_a",
 		     {D_OA_IN, D_RANK_O, LMD_DIM(0)},
-		     R | LMD_TENSOR_ANY_SHAPE,
+		     R | LMD_TENSOR_ANY_SHAPE | LMD_TENSOR_LORA,
 		     LMD_SPLIT_HEADS,
 		     0,
 		     NULL},
@@ -320,7 +320,7 @@ enum lmd_status arch_ds4_row_inputs(const void *state, const struct lmd_rows_in 
 		int32_t *ape = out->row_in[DS4_N_IN * i + DS4_IN_APE],
 			*block = out->row_in[DS4_N_IN * i + DS4_IN_BLOCK];
 
-		for (uint32_t t = 0; t < in->step->n_tok; t++) {
+		for (uint32_t t = 0; t < in->step->head->n_tok; t++) {
 			int32_t p = in->step->pos[0][t];
 
 			ape[t] = p % ratio[i];

@@ -30,7 +30,7 @@ enum g3n_t {
 #define R  LMD_TENSOR_REQUIRED
 #define RG (LMD_TENSOR_REQUIRED | LMD_TENSOR_GLOBAL)
 #define C(n) LMD_DIM(n)
-#define ROW(stem, d0, d1, d2, flags, split) {stem, {d0, d1, d2}, flags, LMD_SPLIT_##split, 0, NULL}
+#define ROW(stem, d0, d1, d2, flags, split) {stem, {d0, d1, d2}, (flags) | ARCH_LORA(split), LMD_SPLIT_##split, 0, NULL}
 #define BLK(stem, d0, d1, split) ROW("blk.%d." stem, d0, d1, 0, R, split)
 
 static const struct lmd_tensor_row rows[N_ROWS] = {
@@ -271,7 +271,8 @@ static uint32_t predict(struct arch_emit *e, uint32_t xs, uint32_t w)
 
 	arch_put_scale_add(
 		e, arch_operand_all(e, c), 1.0f,
-		arch_operand_weight_cols(arch_literal(e, identity, N_ALTUP * N_ALTUP, "identity"),
+		arch_operand_weight_cols(arch_literal(e, identity, N_ALTUP * N_ALTUP,
+						      LMD_SPLIT_REPLICATE, "identity"),
 					 N_ALTUP * N_ALTUP),
 		arch_operand_all(e, ci));
 	op.u.mix.x = arch_operand_heads(xs, 0, N_ALTUP, w);
@@ -404,7 +405,8 @@ static uint32_t inject(struct arch_emit *e, uint32_t xs, uint32_t per_layer, uin
 	z = normed(e, arch_operand_all(e, z), &rows[L_POST_NORM], "per_post");
 	a = arch_ew_in(&p, arch_operand_all(e, z));
 	plus = arch_ew_in(&p, arch_operand_heads(xs, 0, N_ALTUP, w));
-	times = arch_ew_in(&p, arch_operand_weight_heads(arch_literal(e, others, N_ALTUP, "others"),
+	times = arch_ew_in(&p, arch_operand_weight_heads(arch_literal(e, others, N_ALTUP,
+									LMD_SPLIT_REPLICATE, "others"),
 							 N_ALTUP, 1));
 	a = arch_ew3(&p, LMD_EW_FMA, a, times, plus);
 	arch_ew_out(e, &p, a, arch_operand_heads(y, 0, N_ALTUP, w));

@@ -239,7 +239,7 @@ static enum lmd_status fill_rows(const void *state, const struct lmd_rows_in *in
 	const int32_t r = m->ratio > 1 ? (int32_t)m->ratio : 1;
 	int32_t *block = out->row_in[IN_BLOCK];
 
-	for (uint32_t t = 0; t < in->step->n_tok; t++)
+	for (uint32_t t = 0; t < in->step->head->n_tok; t++)
 		block[t] = in->step->pos[0][t] - in->step->pos[0][t] % r;
 	if (m->ngram.n_hash)
 		qw4_ngram_rows_in(m, in, out->row_in[IN_NGRAM]);
@@ -280,7 +280,7 @@ static uint32_t collect(struct arch_emit *e, const struct qw4 *m, uint32_t xs, e
 		mean[i] = 1.0f / (float)m->hc;
 	op = arch_op_empty(LMD_OP_MIX);
 	op.u.mix.x = arch_operand_heads(gated, 0, m->hc, w);
-	op.u.mix.c = arch_operand_weight_heads(arch_literal(e, mean, m->hc, "hc_mean"), 1, m->hc);
+	op.u.mix.c = arch_operand_weight_heads(arch_literal(e, mean, m->hc, LMD_SPLIT_REPLICATE, "hc_mean"), 1, m->hc);
 	op.u.mix.y = arch_operand_all(e, y);
 	arch_emit_op(e, &op);
 	if (inject) {

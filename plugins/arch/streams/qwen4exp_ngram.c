@@ -130,7 +130,7 @@ void qw4_ngram_rows_in(const struct qw4 *m, const struct lmd_rows_in *in, int32_
 	const struct qw4_ngram *g = &m->ngram;
 	const struct lmd_step *s = in->step;
 
-	for (uint32_t t = 0; t < s->n_tok; t++, out += g->n_hash) {
+	for (uint32_t t = 0; t < s->head->n_tok; t++, out += g->n_hash) {
 		const uint32_t slot = (uint32_t)s->seq_slot[s->seq_of[t]];
 		uint64_t mixed;
 		bool cut = false;

@@ -57,7 +57,11 @@ enum lmd_status host_mem_compiled_plan_init(struct host_mem_compiled_plan *p,
 	p->caches =
 		host_mem_array(p->host, plan->n_cache, sizeof(struct host_mem_cache *), &failed);
 	p->value = host_mem_array(p->host, plan->n_value, sizeof(char *), &failed);
-	p->values = host_mem_array(p->host, (size_t)plan->scratch_bytes, 1, &failed);
+	if (c->scratch.bytes >= plan->scratch_bytes && c->scratch.ptr)
+		p->values = c->scratch.ptr;
+	else
+		p->values = p->own_values =
+			host_mem_array(p->host, (size_t)plan->scratch_bytes, 1, &failed);
 	if (failed)
 		return lmd_fail(err, LMD_NOMEM,
 				"%s: no memory for a plan of %u ops and %llu bytes of values",
@@ -94,7 +98,7 @@ void host_mem_compiled_plan_fini(struct host_mem_compiled_plan *p)
 	h->free(h->ctx, p->pools);
 	h->free(h->ctx, p->caches);
 	h->free(h->ctx, p->value);
-	h->free(h->ctx, p->values);
+	h->free(h->ctx, p->own_values);
 	h->free(h->ctx, p->shared);
 	h->free(h->ctx, p->part);
 }

@@ -21,6 +21,7 @@ struct host_mem_compiled_plan {
 	struct lora_sites sites;              /* where adapters apply */
 	char **value;                   /* [n_value] row 0 of each */
 	char *values;                   /* [plan->scratch_bytes] */
+	char *own_values;               /* values, if the caller gave no scratch memory */
 	char *shared;                   /* [shared_bytes] scratch of the op */
 	char *part;                     /* [n_part][part_bytes] scratch of each thread */
 	size_t shared_bytes, part_bytes;

@@ -129,16 +129,18 @@ struct host_mem_pages {
 /* Pages that are stored in canonical form, one after the other. */
 extern const struct host_mem_pages host_mem_pages_plain;
 
-/* pool_create, pool_op and pool_destroy of backend.h.  State slots are canonical: the caches one
+/* pool_query, pool_create, pool_op and pool_destroy of backend.h.  State slots are canonical: the caches one
  * after the other. */
+enum lmd_status host_mem_pool_query(const struct lmd_host *host, const struct lmd_pool_desc *d,
+				    struct lmd_pool_cost *out, struct lmd_error *err);
 enum lmd_status host_mem_pool_create(const struct lmd_host *host, const struct lmd_pool_desc *d,
 				     struct lmd_pool **out, struct lmd_error *err);
 enum lmd_status host_mem_pool_op(struct lmd_pool *pool, const struct host_mem_pages *pages,
 				 const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err);
 void host_mem_pool_destroy(const struct lmd_host *host, struct lmd_pool *pool);
 /* Applies a step's changes to the page tables. */
-enum lmd_status host_mem_pool_changes(struct lmd_pool *p, const struct lmd_step_group *g,
-				      struct lmd_error *err);
+enum lmd_status host_mem_pool_changes(struct lmd_pool *p, const struct lmd_page_set *change,
+				      uint32_t n, struct lmd_error *err);
 
 /* Number of the page at `index` in the page table of a sequence slot. */
 static inline uint32_t host_mem_pool_page(const struct lmd_pool *p, uint32_t seq_slot,

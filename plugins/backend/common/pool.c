@@ -88,6 +88,27 @@ static enum lmd_status layout(const struct lmd_host *h, const struct lmd_pool_de
 	return LMD_OK;
 }
 
+enum lmd_status host_mem_pool_query(const struct lmd_host *h, const struct lmd_pool_desc *d,
+				    struct lmd_pool_cost *out, struct lmd_error *err)
+{
+	bool state = d->desc->kind == LMD_GROUP_STATE;
+	struct lmd_pool_cost cost = {0};
+	struct lmd_pool p = {0};
+	enum lmd_status st;
+
+	p.caches = h->alloc(h->ctx, (d->n_cache + (size_t)1) * sizeof(*p.caches));
+	if (!p.caches)
+		return lmd_fail(err, LMD_NOMEM, "group %u: no memory", d->group);
+	st = layout(h, d, &p, err);
+	cost.bytes = (uint64_t)p.unit_bytes * (state ? d->n_slot : d->n_page);
+	if (!state)
+		cost.bytes += (uint64_t)d->n_seq * d->n_index * sizeof(*p.table);
+	h->free(h->ctx, p.caches);
+	if (st == LMD_OK)
+		LMD_PUT(out, &cost);
+	return st;
+}
+
 enum lmd_status host_mem_pool_create(const struct lmd_host *h, const struct lmd_pool_desc *d,
 				     struct lmd_pool **out, struct lmd_error *err)
 {
@@ -205,6 +226,33 @@ static enum lmd_status transfer(struct lmd_pool *p, const struct host_mem_pages 
 	return LMD_OK;
 }
 
+static enum lmd_status set_table(struct lmd_pool *p, const struct lmd_pool_op *op,
+				 struct lmd_error *err)
+{
+	const uint32_t *pages = op->host;
+
+	if (p->state || op->src >= p->n_seq || op->dst > p->n_index ||
+	    op->n_row > p->n_index - op->dst)
+		return lmd_fail(err, LMD_INVALID,
+				"pool: entries %u..%llu of sequence slot %u are not in a page table "
+				"of %u x %u",
+				op->dst, (unsigned long long)op->dst + op->n_row, op->src,
+				p->state ? 0 : p->n_seq, p->state ? 0 : p->n_index);
+	if (op->host_bytes < op->n_row * sizeof(*pages) || (op->n_row && !pages))
+		return lmd_fail(err, LMD_INVALID,
+				"pool: %llu bytes of host memory given, %llu needed",
+				(unsigned long long)op->host_bytes,
+				(unsigned long long)op->n_row * sizeof(*pages));
+	for (uint32_t i = 0; i < op->n_row; i++) {
+		if (pages[i] >= p->n_unit)
+			return lmd_fail(err, LMD_INVALID,
+					"pool: unit %u is out of range, the pool has %u", pages[i],
+					p->n_unit);
+		p->table[(size_t)op->src * p->n_index + op->dst + i] = pages[i];
+	}
+	return LMD_OK;
+}
+
 enum lmd_status host_mem_pool_op(struct lmd_pool *pool, const struct host_mem_pages *pages,
 				 const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err)
 {
@@ -217,6 +265,12 @@ enum lmd_status host_mem_pool_op(struct lmd_pool *pool, const struct host_mem_pa
 		bool dst = op->kind != LMD_POOL_EXPORT;
 		enum lmd_status st;
 
+		if (op->kind == LMD_POOL_SET_TABLE) {
+			st = set_table(pool, op, err);
+			if (st != LMD_OK)
+				return st;
+			continue;
+		}
 		if ((src && op->src >= pool->n_unit) || (dst && op->dst >= pool->n_unit))
 			return lmd_fail(err, LMD_INVALID,
 					"pool: unit %u is out of range, the pool has %u",
@@ -256,11 +310,11 @@ static enum lmd_status bad(struct lmd_error *err, const char *field, uint32_t at
 	return lmd_fail(err, LMD_INVALID, "step: %s[%u] is %u, bound %u", field, at, value, bound);
 }
 
-enum lmd_status host_mem_pool_changes(struct lmd_pool *p, const struct lmd_step_group *g,
-				      struct lmd_error *err)
+enum lmd_status host_mem_pool_changes(struct lmd_pool *p, const struct lmd_page_set *change,
+				      uint32_t n, struct lmd_error *err)
 {
-	for (uint32_t i = 0; i < g->n_change; i++) {
-		const struct lmd_page_set *c = &g->change[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct lmd_page_set *c = &change[i];
 
 		if (c->seq_slot >= p->n_seq)
 			return bad(err, "change.seq_slot", i, c->seq_slot, p->n_seq);

@@ -27,9 +27,9 @@ enum lmd_status host_mem_count_rows(struct host_mem_run *r, struct lmd_error *er
 	const struct lmd_step *s = r->step;
 	const char *const names[] = {"n_tok", "n_out", "n_seq"};
 
-	r->rows[LMD_SPACE_TOKENS] = s->n_tok;
-	r->rows[LMD_SPACE_OUTPUTS] = s->n_out;
-	r->rows[LMD_SPACE_SEQS] = s->n_seq;
+	r->rows[LMD_SPACE_TOKENS] = s->head->n_tok;
+	r->rows[LMD_SPACE_OUTPUTS] = s->head->n_out;
+	r->rows[LMD_SPACE_SEQS] = s->head->n_seq;
 	for (uint32_t i = 0; i < LMD_LEN(names); i++) {
 		if (r->rows[i] > r->plan->max_rows[i])
 			return lmd_fail(err, LMD_INVALID,
@@ -40,11 +40,11 @@ enum lmd_status host_mem_count_rows(struct host_mem_run *r, struct lmd_error *er
 		uint32_t most = r->plan->max_rows[LMD_SPACE_X0 + k];
 		int32_t end;
 
-		if (!s->x_off[k] || !most || !s->n_seq)
+		if (!s->x_off[k] || !most || !s->head->n_seq)
 			continue;
-		end = s->x_off[k][s->n_seq];
+		end = s->x_off[k][s->head->n_seq];
 		if (end < 0 || (uint32_t)end > most)
-			return host_mem_bad_index(err, "x_off", s->n_seq, end, most);
+			return host_mem_bad_index(err, "x_off", s->head->n_seq, end, most);
 		r->rows[LMD_SPACE_X0 + k] = (uint32_t)end;
 	}
 	return LMD_OK;

@@ -99,7 +99,7 @@ uint32_t host_mem_seq_of(const struct host_mem_run *r, uint32_t space, uint32_t 
 		return (uint32_t)r->step->seq_of[r->step->out_row[row]];
 	if (space >= LMD_SPACE_X0 && space <= LMD_SPACE_X5) {
 		const int32_t *off = r->step->x_off[space - LMD_SPACE_X0];
-		uint32_t lo = 0, hi = r->step->n_seq;
+		uint32_t lo = 0, hi = r->step->head->n_seq;
 
 		while (hi - lo > 1) {
 			uint32_t mid = (lo + hi) / 2;

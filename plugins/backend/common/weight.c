@@ -76,21 +76,19 @@ static enum lmd_status check(const struct lmd_host *h, const struct lmd_weight_d
 enum lmd_status host_mem_weight_query(const struct lmd_host *h, const struct lmd_weight_desc *d,
 				      struct lmd_weight_plan *out, struct lmd_error *err)
 {
+	struct lmd_weight_plan plan = {.placement = LMD_PLACE_IN_PLACE, .keeps_source = 1};
 	uint32_t elems, bytes;
 	bool stacked;
 	enum lmd_status st = check(h, d, &elems, &bytes, &stacked, err);
 
 	if (st != LMD_OK)
 		return st;
-	memset(out, 0, sizeof(*out));
-	out->struct_size = sizeof(*out);
 	if (d->ref->transform == LMD_TRANSFORM_HEAD_TRANSPOSE) {
-		out->placement = LMD_PLACE_COPY;
-		out->bytes = (uint64_t)d->ref->n_stack * d->ref->n * d->ref->k * sizeof(float);
-		out->exactness = d->dtype == LMD_DTYPE_F32 ? 0 : 1;
-	} else {
-		out->placement = LMD_PLACE_IN_PLACE;
+		plan.placement = LMD_PLACE_COPY;
+		plan.bytes = (uint64_t)d->ref->n_stack * d->ref->n * d->ref->k * sizeof(float);
+		plan.exactness = d->dtype == LMD_DTYPE_F32 ? 0 : 1;
 	}
+	LMD_PUT(out, &plan);
 	return LMD_OK;
 }
 

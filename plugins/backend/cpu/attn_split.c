@@ -42,9 +42,9 @@ bool attn_is_split(const struct cpu_run *r, const struct cpu_node *n)
 	bool many = false;
 
 	if (!r->single || !d->tokens ||
-	    (uint64_t)r->host_mem.step->n_tok * op->n_kv_head > d->most_split || r->dev->half)
+	    (uint64_t)r->host_mem.step->head->n_tok * op->n_kv_head > d->most_split || r->dev->half)
 		return false;
-	for (uint32_t row = 0; row < r->host_mem.step->n_tok; row++) {
+	for (uint32_t row = 0; row < r->host_mem.step->head->n_tok; row++) {
 		many = many || n_chunk(r, op, row) > 1;
 		if (d->rope && !stores_last(r, op, row))
 			return false;
@@ -55,7 +55,7 @@ bool attn_is_split(const struct cpu_run *r, const struct cpu_node *n)
 uint32_t attn_groups(const struct cpu_run *r, const struct cpu_node *n)
 {
 	const struct lmd_op_attn *op = &n->op->u.attn;
-	uint64_t items = (uint64_t)r->host_mem.step->n_tok * op->n_kv_head;
+	uint64_t items = (uint64_t)r->host_mem.step->head->n_tok * op->n_kv_head;
 	uint32_t per_kv = op->q.n_head / op->n_kv_head, groups;
 	const struct attn_data *d = n->data;
 

@@ -126,7 +126,7 @@ void conv_columns(const struct cpu_run *r, const struct lmd_op_conv *op, const f
 	uint64_t lo, hi;
 
 	c.dk = c.cache ? c.cache->desc.dk : 0;
-	host_mem_slice(&p->host_mem, (uint64_t)r->host_mem.step->n_seq * blocks, &lo, &hi);
+	host_mem_slice(&p->host_mem, (uint64_t)r->host_mem.step->head->n_seq * blocks, &lo, &hi);
 	for (uint64_t at = lo; at < hi; at++) {
 		c.seq = (uint32_t)(at / blocks);
 		c.col0 = (uint32_t)(at % blocks) * CONV_BLOCK;

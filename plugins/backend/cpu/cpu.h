@@ -58,7 +58,7 @@ extern const struct lmd_backend_ops cpu_backend_ops;
 enum lmd_status cpu_pool_create(void *state, const struct lmd_pool_desc *d, struct lmd_pool **out,
 				struct lmd_error *err);
 enum lmd_status cpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
-			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err);
+			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_event *done, struct lmd_error *err);
 void cpu_pool_destroy(void *state, struct lmd_pool *pool);
 
 /* Asks the system for huge pages for memory that is read in many small pieces; a TLB miss can cost

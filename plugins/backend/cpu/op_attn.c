@@ -228,7 +228,7 @@ static void half_row(struct attn_work *w, const struct attn_block *rows, uint32_
 
 static uint32_t n_seq(const struct attn *a)
 {
-	return a->r->host_mem.step->n_seq;
+	return a->r->host_mem.step->head->n_seq;
 }
 
 /* Finds block number `at` of the step.  The last blocks come first because they see the most

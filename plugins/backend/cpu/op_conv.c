@@ -157,7 +157,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 	}
 	c = host_mem_conv_take(&scratch, &r->host_mem, &r->compiled_plan->host_mem, o);
 	/* With a state, the rows of a sequence depend on each other. */
-	host_mem_slice(&p->host_mem, c.cache ? r->host_mem.step->n_seq : c.y.n_row, &lo, &hi);
+	host_mem_slice(&p->host_mem, c.cache ? r->host_mem.step->head->n_seq : c.y.n_row, &lo, &hi);
 	for (uint64_t at = lo; at < hi; at++) {
 		c.seq = c.cache ? (uint32_t)at
 				: host_mem_seq_of(&r->host_mem, c.y.space, (uint32_t)at);

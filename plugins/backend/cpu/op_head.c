@@ -46,7 +46,7 @@ static void setup(struct head *h, const struct cpu_run *r, const struct cpu_node
 	*h = (struct head){.r = r,
 			   .op = o,
 			   .w = r->compiled_plan->host_mem.weights[o->w],
-			   .n = r->host_mem.step->n_out};
+			   .n = r->host_mem.step->head->n_out};
 	h->lora = r->lora && host_mem_lora_wanted(r->host_mem.plan, o->lora_site);
 	h->small = (uint64_t)h->n * h->w->k <= CPU_SMALL && !h->lora;
 }

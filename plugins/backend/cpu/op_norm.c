@@ -130,7 +130,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 			one_row(&w, (uint32_t)(i / w.x.n_head), (uint32_t)(i % w.x.n_head));
 		return;
 	}
-	host_mem_slice(&p->host_mem, r->host_mem.step->n_seq, &lo, &hi);
+	host_mem_slice(&p->host_mem, r->host_mem.step->head->n_seq, &lo, &hi);
 	for (uint32_t s = (uint32_t)lo; s < hi; s++) {
 		uint32_t first, rows;
 

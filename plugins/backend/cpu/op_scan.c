@@ -178,7 +178,7 @@ static void run(const struct cpu_run *r, const struct cpu_node *n, const struct 
 		host_mem_scan_take(&scratch, &r->host_mem, &r->compiled_plan->host_mem, o);
 	uint64_t lo, hi;
 
-	host_mem_slice(&p->host_mem, (uint64_t)r->host_mem.step->n_seq * o->n_head, &lo, &hi);
+	host_mem_slice(&p->host_mem, (uint64_t)r->host_mem.step->head->n_seq * o->n_head, &lo, &hi);
 	for (uint64_t i = lo; i < hi; i++) {
 		host_mem_scan_set_head(&s, (uint32_t)(i % o->n_head));
 		one_head(r, &s, (uint32_t)(i / o->n_head));

@@ -231,16 +231,16 @@ uint32_t cpu_plan_stats(void *state, const struct lmd_compiled_plan *p, struct l
 void cpu_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
 		    struct lmd_support *out)
 {
+	struct lmd_support s = {0};
+
 	(void)state;
 	(void)plan;
-	memset(out, 0, sizeof(*out));
-	out->struct_size = sizeof(*out);
-	out->native = cpu_op_of(op->code) != NULL;
-	if (out->native)
-		return;
-	(void)snprintf(out->reason, sizeof(out->reason), "%s",
+	s.native = cpu_op_of(op->code) != NULL;
+	if (!s.native)
+		(void)snprintf(s.reason, sizeof(s.reason), "%s",
 		       op->code == LMD_OP_ALLREDUCE || op->code == LMD_OP_ALLGATHER
 			       ? "the cpu backend has one device, so there are no groups"
 		       : op->code == LMD_OP_SAMPLE ? "sampling is done by the host"
 						   : "unknown op");
+	LMD_PUT(out, &s);
 }

@@ -94,11 +94,12 @@ static void move_rows(const struct lmd_pool *p, const struct host_mem_cache *c, 
 }
 
 enum lmd_status cpu_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
-			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err)
+			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_event *done, struct lmd_error *err)
 {
 	static const struct host_mem_pages pages = {copy_page, move_rows};
 
 	(void)state;
-	(void)q; /* pool operations and plans run in the calling thread, always in order */
+	(void)q;
+	(void)done; /* pool operations and plans run in the calling thread, always in order */
 	return host_mem_pool_op(pool, &pages, ops, n, err);
 }

@@ -19,14 +19,14 @@ static enum lmd_status check_group(const struct cpu_run *r, uint32_t group, stru
 		return LMD_OK;
 	if (p->state) {
 		if (g->state_in)
-			st = host_mem_in_range(err, "state_in", g->state_in, s->n_seq, -1,
+			st = host_mem_in_range(err, "state_in", g->state_in, s->head->n_seq, -1,
 					       p->n_unit);
 		if (st == LMD_OK && g->state_out)
-			st = host_mem_in_range(err, "state_out", g->state_out, s->n_tok, -1,
+			st = host_mem_in_range(err, "state_out", g->state_out, s->head->n_tok, -1,
 					       p->n_unit);
 		return st;
 	}
-	st = host_mem_pool_changes(p, g, err);
+	st = host_mem_pool_changes(p, g->change, s->head->n_change[group], err);
 	if (st == LMD_OK && g->slot)
 		st = host_mem_in_range(
 			err, "slot", g->slot,
@@ -41,15 +41,14 @@ enum lmd_status cpu_step_begin(struct cpu_run *r, struct lmd_error *err)
 	const struct lmd_step *s = r->host_mem.step;
 	enum lmd_status st = host_mem_count_rows(&r->host_mem, err);
 
-	r->single = s->n_tok == s->n_seq;
-	for (uint32_t i = 0; st == LMD_OK && s->lora_slot && i < s->n_tok; i++)
-		r->lora = r->lora || s->lora_slot[i] > 0;
+	r->single = s->head->n_tok == s->head->n_seq;
+	r->lora = s->lora_slot && (s->head->flags & LMD_STEP_LORA);
 	for (uint32_t g = 0; st == LMD_OK && g < r->host_mem.plan->n_group; g++)
 		st = check_group(r, g, err);
 	if (st == LMD_OK)
 		st = host_mem_check_inputs(&r->host_mem, NULL, err);
 	if (st == LMD_OK && r->lora)
 		st = lora_check(&r->dev->loras, &r->compiled_plan->host_mem.sites, s->lora_slot,
-				s->n_tok, err);
+				s->head->n_tok, err);
 	return st;
 }

@@ -29,18 +29,19 @@ struct lmd_compiled_plan {
 static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
 			  char *why, size_t n)
 {
+	static const struct lmd_device_info info = {
+		.caps = LMD_DEV_HOST_MEMORY | LMD_DEV_IMPORT_HOST,
+		.name = "null",
+		.act_dtype = LMD_DTYPE_F32,
+		.page_tokens = 32,
+		.kv_dtype = LMD_DTYPE_F16,
+	};
+
 	(void)host;
 	if (n)
 		why[0] = '\0';
-	if (cap) {
-		memset(out, 0, sizeof(*out));
-		out->struct_size = sizeof(*out);
-		out->caps = LMD_DEV_HOST_MEMORY | LMD_DEV_IMPORT_HOST;
-		(void)snprintf(out->name, sizeof(out->name), "null");
-		out->act_dtype = LMD_DTYPE_F32;
-		out->page_tokens = 32;
-		out->kv_dtype = LMD_DTYPE_F16;
-	}
+	if (cap)
+		LMD_PUT(out, &info);
 	return 1;
 }
 
@@ -94,12 +95,12 @@ static const char *last_error(void *state)
 static enum lmd_status weight_query(void *state, const struct lmd_weight_desc *d,
 				    struct lmd_weight_plan *out, struct lmd_error *err)
 {
+	static const struct lmd_weight_plan plan = {.placement = LMD_PLACE_IN_PLACE};
+
 	(void)state;
 	(void)d;
 	(void)err;
-	memset(out, 0, sizeof(*out));
-	out->struct_size = sizeof(*out);
-	out->placement = LMD_PLACE_IN_PLACE;
+	LMD_PUT(out, &plan);
 	return LMD_OK;
 }
 
@@ -138,17 +139,20 @@ static enum lmd_status pool_create(void *state, const struct lmd_pool_desc *d,
 
 /* An export returns zeros, an import is ignored; ids are checked as in a real backend. */
 static enum lmd_status pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
-			       const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err)
+			       const struct lmd_pool_op *ops, uint32_t n, struct lmd_event *done, struct lmd_error *err)
 {
 	(void)state;
 	(void)q;
+	(void)done;
 	for (uint32_t i = 0; i < n; i++) {
 		bool dst = ops[i].kind != LMD_POOL_EXPORT;
 		bool src = ops[i].kind != LMD_POOL_IMPORT && ops[i].kind != LMD_POOL_ZERO_SLOT;
 
-		if (ops[i].kind < LMD_POOL_COPY_PAGE || ops[i].kind > LMD_POOL_IMPORT)
+		if (ops[i].kind < LMD_POOL_COPY_PAGE || ops[i].kind > LMD_POOL_SET_TABLE)
 			return lmd_fail(err, LMD_UNSUPPORTED, "pool: operation %u is unknown",
 					ops[i].kind);
+		if (ops[i].kind == LMD_POOL_SET_TABLE)
+			continue; /* there is no page table */
 		if ((src && ops[i].src >= pool->n_unit) || (dst && ops[i].dst >= pool->n_unit))
 			return lmd_fail(err, LMD_INVALID, "pool: unit %u of %u",
 					src && ops[i].src >= pool->n_unit ? ops[i].src : ops[i].dst,
@@ -178,14 +182,15 @@ static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *
 static void op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
 		       struct lmd_support *out)
 {
+	struct lmd_support s = {0};
+
 	(void)state;
 	(void)plan;
-	memset(out, 0, sizeof(*out));
-	out->struct_size = sizeof(*out);
-	out->native = op->code != LMD_OP_SAMPLE;
-	if (!out->native)
-		(void)snprintf(out->reason, sizeof(out->reason),
+	s.native = op->code != LMD_OP_SAMPLE;
+	if (!s.native)
+		(void)snprintf(s.reason, sizeof(s.reason),
 			       "null computes no logits to sample from");
+	LMD_PUT(out, &s);
 }
 
 static enum lmd_status plan_compile(void *state, const struct lmd_compile *c,
@@ -214,13 +219,13 @@ static void plan_destroy(void *state, struct lmd_compiled_plan *p)
 static uint32_t live_rows(const struct lmd_step *s, uint32_t space)
 {
 	if (space == LMD_SPACE_TOKENS)
-		return s->n_tok;
+		return s->head->n_tok;
 	if (space == LMD_SPACE_OUTPUTS)
-		return s->n_out;
+		return s->head->n_out;
 	if (space == LMD_SPACE_SEQS)
-		return s->n_seq;
-	return s->x_off[space - LMD_SPACE_X0] && s->n_seq
-		       ? (uint32_t)s->x_off[space - LMD_SPACE_X0][s->n_seq]
+		return s->head->n_seq;
+	return s->x_off[space - LMD_SPACE_X0] && s->head->n_seq
+		       ? (uint32_t)s->x_off[space - LMD_SPACE_X0][s->head->n_seq]
 		       : 0;
 }
 
@@ -231,7 +236,7 @@ static int64_t token_row(const struct lmd_step *s, uint32_t space, uint32_t row)
 		return row;
 	if (space == LMD_SPACE_OUTPUTS)
 		return s->out_row[row];
-	return space == LMD_SPACE_SEQS && s->n_tok ? s->q_start[row] + s->q_len[row] - 1 : -1;
+	return space == LMD_SPACE_SEQS && s->head->n_tok ? s->q_start[row] + s->q_len[row] - 1 : -1;
 }
 
 /* Writes the predefined row described in README.md. */
@@ -242,7 +247,7 @@ static void canned(const struct lmd_step *s, const struct lmd_value *v, uint32_t
 	uint32_t token, pos;
 
 	memset(out, 0, (size_t)v->width * sizeof(*out));
-	if (t < 0 || (uint64_t)t >= s->n_tok || v->vtype == LMD_VTYPE_I32)
+	if (t < 0 || (uint64_t)t >= s->head->n_tok || v->vtype == LMD_VTYPE_I32)
 		return;
 	pos = (uint32_t)s->pos[0][t];
 	token = s->token[t] >= 0 ? (uint32_t)s->token[t] : pos;

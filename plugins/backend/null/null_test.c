@@ -59,7 +59,7 @@ static enum lmd_status run(uint32_t out_id, uint32_t space, float *rows, uint32_
 			   const volatile int32_t *cancel)
 {
 	const struct lmd_value value = {.space = space, .width = V, .row_bytes = 64, .name = "y"};
-	const struct lmd_output output = {out_id, 0};
+	const struct lmd_output output = {.id = out_id};
 	const struct lmd_plan plan = {
 		.struct_size = sizeof(plan),
 		.act_dtype = LMD_DTYPE_F32,
@@ -69,11 +69,10 @@ static enum lmd_status run(uint32_t out_id, uint32_t space, float *rows, uint32_
 		.outputs = &output,
 	};
 	const struct lmd_compile compile = {.struct_size = sizeof(compile), .plan = &plan};
+	const struct lmd_step_header head = {.n_tok = T, .n_seq = 2, .n_out = 2};
 	const struct lmd_step step = {
 		.struct_size = sizeof(step),
-		.n_tok = T,
-		.n_seq = 2,
-		.n_out = 2,
+		.head = &head,
 		.token = token,
 		.pos = {pos, pos, pos, pos},
 		.seq_of = seq_of,
@@ -130,7 +129,7 @@ START_TEST(errors)
 	const struct lmd_plan tail = {.key = {.kind = LMD_PLAN_TAIL}};
 	const struct lmd_compile compile = {.struct_size = sizeof(compile), .plan = &tail};
 	const struct lmd_op sample = {.code = LMD_OP_SAMPLE};
-	struct lmd_support support;
+	struct lmd_support support = {.struct_size = sizeof(support)};
 	struct lmd_compiled_plan *p = NULL;
 	struct lmd_error err;
 	float y[2][V];
@@ -211,13 +210,13 @@ START_TEST(pools_hold_nothing)
 	struct lmd_error err;
 
 	ck_assert_int_eq(fx.ops->pool_create(fx.state, &desc, &p, &err), LMD_OK);
-	ck_assert_int_eq(fx.ops->pool_op(fx.state, NULL, p, &op, 1, &err), LMD_OK);
+	ck_assert_int_eq(fx.ops->pool_op(fx.state, NULL, p, &op, 1, NULL, &err), LMD_OK);
 	op.kind = LMD_POOL_EXPORT;
 	op.src = 2;
-	ck_assert_int_eq(fx.ops->pool_op(fx.state, NULL, p, &op, 1, &err), LMD_OK);
+	ck_assert_int_eq(fx.ops->pool_op(fx.state, NULL, p, &op, 1, NULL, &err), LMD_OK);
 	ck_assert_int_eq(bytes[0], 0);
 	op.src = 3;
-	ck_assert_int_eq(fx.ops->pool_op(fx.state, NULL, p, &op, 1, &err), LMD_INVALID);
+	ck_assert_int_eq(fx.ops->pool_op(fx.state, NULL, p, &op, 1, NULL, &err), LMD_INVALID);
 	ck_assert_str_eq(err.text, "pool: unit 3 of 3");
 	fx.ops->pool_destroy(fx.state, p);
 }

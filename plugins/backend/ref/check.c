@@ -18,7 +18,7 @@ static enum lmd_status check_maps(const struct ref_run *r, struct lmd_error *err
 
 		if (!off || !r->host_mem.plan->max_rows[LMD_SPACE_X0 + k])
 			continue;
-		for (uint32_t i = 0; i < s->n_seq; i++) {
+		for (uint32_t i = 0; i < s->head->n_seq; i++) {
 			if (off[i] < (i ? off[i - 1] : 0) || off[i + 1] < off[i])
 				return host_mem_bad_index(err, "x_off", i, off[i], off[i + 1]);
 			if (s->x_h[k] && s->x_w[k] &&
@@ -37,15 +37,15 @@ static enum lmd_status check_sequences(const struct ref_run *r, struct lmd_error
 
 	if (r->host_mem.plan->key.kind == LMD_PLAN_TAIL)
 		return LMD_OK; /* sampling reads only rows of its inputs */
-	st = host_mem_in_range(err, "seq_of", s->seq_of, s->n_tok, 0, s->n_seq);
-	for (uint32_t i = 0; st == LMD_OK && s->n_tok && i < s->n_seq; i++) {
-		if (s->q_start[i] < 0 || s->q_len[i] < 0 || (uint32_t)s->q_start[i] > s->n_tok)
-			return host_mem_bad_index(err, "q_start", i, s->q_start[i], s->n_tok);
-		if ((uint32_t)s->q_len[i] > s->n_tok - (uint32_t)s->q_start[i])
+	st = host_mem_in_range(err, "seq_of", s->seq_of, s->head->n_tok, 0, s->head->n_seq);
+	for (uint32_t i = 0; st == LMD_OK && s->head->n_tok && i < s->head->n_seq; i++) {
+		if (s->q_start[i] < 0 || s->q_len[i] < 0 || (uint32_t)s->q_start[i] > s->head->n_tok)
+			return host_mem_bad_index(err, "q_start", i, s->q_start[i], s->head->n_tok);
+		if ((uint32_t)s->q_len[i] > s->head->n_tok - (uint32_t)s->q_start[i])
 			return host_mem_bad_index(err, "q_len", i, s->q_len[i],
-						  s->n_tok - (uint32_t)s->q_start[i]);
+						  s->head->n_tok - (uint32_t)s->q_start[i]);
 	}
-	return st == LMD_OK ? host_mem_in_range(err, "out_row", s->out_row, s->n_out, 0, s->n_tok)
+	return st == LMD_OK ? host_mem_in_range(err, "out_row", s->out_row, s->head->n_out, 0, s->head->n_tok)
 			    : st;
 }
 
@@ -55,9 +55,9 @@ static enum lmd_status check_tokens(const struct ref_run *r, struct lmd_error *e
 
 	if (!r->compiled_plan->reads_tokens)
 		return LMD_OK;
-	if (s->n_tok && !s->token)
+	if (s->head->n_tok && !s->token)
 		return lmd_fail(err, LMD_INVALID, "step: token is missing");
-	for (uint32_t i = 0; i < s->n_tok; i++) {
+	for (uint32_t i = 0; i < s->head->n_tok; i++) {
 		int32_t t = s->token[i];
 
 		if (t >= 0 && (uint32_t)t >= r->compiled_plan->token_limit)
@@ -131,16 +131,16 @@ static enum lmd_status check_group(const struct ref_run *r, uint32_t group, stru
 	enum lmd_status st = LMD_OK;
 
 	if (p && p->state) {
-		st = host_mem_in_range(err, "state_in", g->state_in, s->n_seq, -1, p->n_unit);
+		st = host_mem_in_range(err, "state_in", g->state_in, s->head->n_seq, -1, p->n_unit);
 		if (st == LMD_OK)
-			st = host_mem_in_range(err, "state_out", g->state_out, s->n_tok, -1,
+			st = host_mem_in_range(err, "state_out", g->state_out, s->head->n_tok, -1,
 					       p->n_unit);
 		return st;
 	}
 	if (p) {
-		st = host_mem_pool_changes(p, g, err);
+		st = host_mem_pool_changes(p, g->change, s->head->n_change[group], err);
 		if (st == LMD_OK)
-			st = host_mem_in_range(err, "seq_slot", s->seq_slot, s->n_seq, 0, p->n_seq);
+			st = host_mem_in_range(err, "seq_slot", s->seq_slot, s->head->n_seq, 0, p->n_seq);
 	}
 	if (st == LMD_OK && r->compiled_plan->group_write[group])
 		st = host_mem_in_range(
@@ -157,7 +157,7 @@ static enum lmd_status check_group(const struct ref_run *r, uint32_t group, stru
 static enum lmd_status check_row_ins(const struct ref_run *r, struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < r->host_mem.plan->n_row_in; i++) {
-		if (r->host_mem.step->n_tok && !r->host_mem.step->row_in[i])
+		if (r->host_mem.step->head->n_tok && !r->host_mem.step->row_in[i])
 			return lmd_fail(err, LMD_INVALID, "step: row_in[%u] is missing", i);
 	}
 	return LMD_OK;
@@ -209,6 +209,6 @@ enum lmd_status ref_step_begin(struct ref_run *r, struct lmd_error *err)
 		st = check_folds(r, err);
 	if (st == LMD_OK && r->host_mem.step->lora_slot)
 		st = lora_check(&r->dev->loras, &r->compiled_plan->host_mem.sites,
-				r->host_mem.step->lora_slot, r->host_mem.step->n_tok, err);
+				r->host_mem.step->lora_slot, r->host_mem.step->head->n_tok, err);
 	return st;
 }

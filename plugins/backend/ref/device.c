@@ -10,18 +10,19 @@
 static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
 			  char *why, size_t n)
 {
+	static const struct lmd_device_info info = {
+		.caps = LMD_DEV_HOST_MEMORY | LMD_DEV_IMPORT_HOST | LMD_DEV_SAMPLE,
+		.name = "ref",
+		.act_dtype = LMD_DTYPE_F32,
+		.page_tokens = 32,
+		.kv_dtype = LMD_DTYPE_F32,
+	};
+
 	(void)host;
 	if (n)
 		why[0] = '\0';
-	if (cap) {
-		memset(out, 0, sizeof(*out));
-		out->struct_size = sizeof(*out);
-		out->caps = LMD_DEV_HOST_MEMORY | LMD_DEV_IMPORT_HOST | LMD_DEV_SAMPLE;
-		(void)snprintf(out->name, sizeof(out->name), "ref");
-		out->act_dtype = LMD_DTYPE_F32;
-		out->page_tokens = 32;
-		out->kv_dtype = LMD_DTYPE_F32;
-	}
+	if (cap)
+		LMD_PUT(out, &info);
 	return 1;
 }
 
@@ -94,6 +95,12 @@ static void weight_destroy(void *state, struct lmd_weight *w)
 	host_mem_weight_destroy(((struct ref_dev *)state)->host, w);
 }
 
+static enum lmd_status pool_query(void *state, const struct lmd_pool_desc *d,
+				  struct lmd_pool_cost *out, struct lmd_error *err)
+{
+	return host_mem_pool_query(((struct ref_dev *)state)->host, d, out, err);
+}
+
 static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *b,
 				    struct lmd_error *err)
 {
@@ -115,6 +122,7 @@ const struct lmd_backend_ops ref_backend_ops = {
 	.weight_query = weight_query,
 	.weight_load = weight_load,
 	.weight_destroy = weight_destroy,
+	.pool_query = pool_query,
 	.pool_create = ref_pool_create,
 	.pool_op = ref_pool_op,
 	.pool_destroy = ref_pool_destroy,

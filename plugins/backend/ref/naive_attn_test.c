@@ -370,7 +370,7 @@ static void index_row(struct naive *n, const struct lmd_op_index *o, uint32_t ro
 
 void naive_index(struct naive *n, const struct lmd_op *op)
 {
-	for (uint32_t r = 0; r < n->s->n_tok; r++) {
+	for (uint32_t r = 0; r < n->s->head->n_tok; r++) {
 		for (uint32_t l = 0; l < op->u.index.y.n_head; l++)
 			index_row(n, &op->u.index, r, l);
 	}

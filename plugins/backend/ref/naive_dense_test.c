@@ -189,7 +189,7 @@ static void norm_over_rows(struct naive *n, const struct lmd_op_norm *o)
 	static double all[ROW];
 	uint32_t size = o->norm.n ? o->norm.n : o->x.width;
 
-	for (uint32_t s = 0; s < n->s->n_seq; s++) {
+	for (uint32_t s = 0; s < n->s->head->n_seq; s++) {
 		uint32_t first, len;
 
 		seq_rows(n, LMD_SPACE_TOKENS, s, &first, &len);
@@ -358,7 +358,7 @@ void naive_head(struct naive *n, const struct lmd_op *op)
 	const struct lmd_op_head *h = &op->u.head;
 	double x[ROW];
 
-	for (uint32_t o = 0; o < n->s->n_out; o++) {
+	for (uint32_t o = 0; o < n->s->head->n_out; o++) {
 		prologue(n, &h->x, &h->norm, (uint32_t)n->s->out_row[o], 0, x);
 		for (uint32_t i = 0; i < n->p->weight_refs[h->w].n; i++) {
 			double v = (double)h->scale * output(n, h->w, 0, i, h->lora_site,

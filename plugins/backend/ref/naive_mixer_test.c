@@ -109,7 +109,7 @@ void naive_conv(struct naive *n, const struct lmd_op *op)
 {
 	const struct lmd_op_conv *o = &op->u.conv;
 
-	for (uint32_t s = 0; s < n->s->n_seq; s++) {
+	for (uint32_t s = 0; s < n->s->head->n_seq; s++) {
 		struct conv v = {.n = n, .o = o, .seq = s};
 
 		if (o->cache != LMD_NONE) {
@@ -210,7 +210,7 @@ void naive_scan(struct naive *n, const struct lmd_op *op)
 	size_t size = (size_t)o->dk * o->dv;
 	double S[64 * 64];
 
-	for (uint32_t s = 0; s < n->s->n_seq; s++) {
+	for (uint32_t s = 0; s < n->s->head->n_seq; s++) {
 		for (uint32_t h = 0; h < o->n_head; h++) {
 			uint32_t first, len;
 
@@ -463,7 +463,7 @@ void naive_sample(struct naive *n, const struct lmd_op *op)
 {
 	const struct lmd_op_sample *o = &op->u.sample;
 
-	for (uint32_t r = 0; r < n->s->n_out; r++) {
+	for (uint32_t r = 0; r < n->s->head->n_out; r++) {
 		struct cand v[256], best[256];
 		uint32_t count = cols(&o->logits), first = 0;
 

@@ -84,7 +84,7 @@ void put_flat(struct naive *n, const struct lmd_operand *o, uint32_t row, uint32
 
 uint32_t seq_of(const struct naive *n, uint32_t space, uint32_t row)
 {
-	for (uint32_t s = 0; space >= LMD_SPACE_X0 && s < n->s->n_seq; s++) {
+	for (uint32_t s = 0; space >= LMD_SPACE_X0 && s < n->s->head->n_seq; s++) {
 		if ((int32_t)row < n->s->x_off[space - LMD_SPACE_X0][s + 1])
 			return s;
 	}
@@ -407,7 +407,7 @@ static bool collect_group(const struct naive *n, uint32_t group, struct oc_resul
 				return false;
 		}
 	}
-	for (uint32_t s = 0; group != OC_G_STATE && s < n->s->n_seq; s++) {
+	for (uint32_t s = 0; group != OC_G_STATE && s < n->s->head->n_seq; s++) {
 		for (uint32_t i = 0; i < n->p->n_cache; i++) {
 			const struct lmd_cache *x = &n->p->caches[i];
 			size_t first = (size_t)oc_seq_slot(s) * OC_MAX_KEYS * x->n_head;

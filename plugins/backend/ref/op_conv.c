@@ -144,7 +144,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 						    &r->compiled_plan->host_mem, &op->u.conv);
 	uint64_t lo, hi;
 
-	host_mem_slice(p, r->host_mem.step->n_seq, &lo, &hi);
+	host_mem_slice(p, r->host_mem.step->head->n_seq, &lo, &hi);
 	for (c.seq = (uint32_t)lo; c.seq < hi; c.seq++) {
 		host_mem_seq_rows(&r->host_mem, c.y.space, c.seq, &c.first, &c.n);
 		load(r, &c);

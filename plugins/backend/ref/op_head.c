@@ -59,20 +59,20 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 		.x = host_mem_view(&r->host_mem, &op->u.head.x),
 		.y = host_mem_view(&r->host_mem, &op->u.head.y),
 	};
-	struct ref_items items = {.count = r->host_mem.step->n_out, .div = 1};
+	struct ref_items items = {.count = r->host_mem.step->head->n_out, .div = 1};
 	struct ref_norm norm = ref_norm(r, &h.op->norm);
 	bool lora = host_mem_lora_wanted(r->host_mem.plan, h.op->lora_site);
 	char *cursor = r->host_mem.shared;
 	uint64_t lo, hi;
 
-	h.px = ref_x_take(r, &cursor, r->host_mem.step->n_out, h.w->k);
+	h.px = ref_x_take(r, &cursor, r->host_mem.step->head->n_out, h.w->k);
 	if (lora)
-		h.delta = host_mem_take(&cursor, r->host_mem.step->n_out,
+		h.delta = host_mem_take(&cursor, r->host_mem.step->head->n_out,
 					(uint64_t)h.w->n * sizeof(float));
 	if (h.op->bias != LMD_NONE)
 		h.bias = r->compiled_plan->host_mem.weights[h.op->bias]->flat;
 	if (p->phase == 0 || (p->phase == 1 && lora)) {
-		host_mem_slice(p, r->host_mem.step->n_out, &lo, &hi);
+		host_mem_slice(p, r->host_mem.step->head->n_out, &lo, &hi);
 		for (uint32_t i = (uint32_t)lo; i < hi; i++) {
 			uint32_t t = (uint32_t)r->host_mem.step->out_row[i];
 

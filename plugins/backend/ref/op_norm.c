@@ -117,7 +117,7 @@ static void run(const struct ref_run *r, const struct lmd_op *op, const struct h
 			one_row(&w, (uint32_t)(i / w.x.n_head), (uint32_t)(i % w.x.n_head));
 		return;
 	}
-	host_mem_slice(p, r->host_mem.step->n_seq, &lo, &hi);
+	host_mem_slice(p, r->host_mem.step->head->n_seq, &lo, &hi);
 	for (uint32_t s = (uint32_t)lo; s < hi; s++) {
 		uint32_t first, rows;
 

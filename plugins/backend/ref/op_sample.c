@@ -308,10 +308,10 @@ static void remember(const struct work *w, uint32_t row)
 	if (!s->out_row || !s->seq_of || !s->seq_slot || s->out_row[row] < 0)
 		return;
 	t = (uint32_t)s->out_row[row];
-	if (t >= s->n_tok || s->seq_of[t] < 0)
+	if (t >= s->head->n_tok || s->seq_of[t] < 0)
 		return;
 	seq = (uint32_t)s->seq_of[t];
-	slot = seq < s->n_seq ? (uint32_t)s->seq_slot[seq] : UINT32_MAX;
+	slot = seq < s->head->n_seq ? (uint32_t)s->seq_slot[seq] : UINT32_MAX;
 	if (slot < w->r->dev->n_chained)
 		w->r->dev->chained[slot] = host_mem_cell_i32(&w->token, row, 0);
 }

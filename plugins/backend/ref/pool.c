@@ -29,10 +29,11 @@ void ref_pool_destroy(void *state, struct lmd_pool *pool)
 }
 
 enum lmd_status ref_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
-			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err)
+			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_event *done, struct lmd_error *err)
 {
 	(void)state;
-	(void)q; /* pool operations and plans run in the calling thread, always in order */
+	(void)q;
+	(void)done; /* pool operations and plans run in the calling thread, always in order */
 	return host_mem_pool_op(pool, &host_mem_pages_plain, ops, n, err);
 }
 

@@ -48,7 +48,7 @@ enum lmd_status ref_chain_reserve(struct ref_dev *dev, uint32_t n, struct lmd_er
 enum lmd_status ref_pool_create(void *state, const struct lmd_pool_desc *d, struct lmd_pool **out,
 				struct lmd_error *err);
 enum lmd_status ref_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
-			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_error *err);
+			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_event *done, struct lmd_error *err);
 void ref_pool_destroy(void *state, struct lmd_pool *pool);
 
 /* Encodes and decodes n numbers of a cache.  ref_cache_decode returns them in place if they are

@@ -280,7 +280,7 @@ static void bad_unsampled(struct lmi_plan_step *s)
 }
 static void bad_n_tok(struct lmi_plan_step *s)
 {
-	s->view.n_tok = OC_MAX_TOK + 1;
+	s->head->n_tok = OC_MAX_TOK + 1;
 }
 static void bad_seq_of(struct lmi_plan_step *s)
 {
@@ -320,7 +320,7 @@ static void bad_index(struct lmi_plan_step *s)
 }
 static void bad_no_page(struct lmi_plan_step *s)
 {
-	s->view.group[OC_G_FULL].n_change = 1;
+	s->head->n_change[OC_G_FULL] = 1;
 }
 static void bad_state_in(struct lmi_plan_step *s)
 {
@@ -547,7 +547,7 @@ START_TEST(run_and_observe)
 		LMD_OK);
 	ck_assert_uint_eq(w.n, c->view->n_op);
 	ck_assert_uint_eq(w.last_op, c->view->n_op - 1);
-	for (uint32_t i = 0; i < c->step->view.n_tok * 65; i++)
+	for (uint32_t i = 0; i < c->step->view.head->n_tok * 65; i++)
 		sum += (double)y[i];
 	ck_assert_double_gt(sum, 32.9); /* 33 rows that add up to 1 each */
 	ck_assert_double_gt(fabs(w.sum), 0);
@@ -648,7 +648,7 @@ START_TEST(invalid_objects_are_rejected)
 	const struct lmd_plan half = {.act_dtype = LMD_DTYPE_F16};
 	const struct lmd_compile compile = {.struct_size = sizeof(compile), .plan = &half};
 	const struct lmd_op sum = {.code = LMD_OP_ALLREDUCE};
-	struct lmd_support support;
+	struct lmd_support support = {.struct_size = sizeof(support)};
 	struct lmd_weight *w = NULL;
 	struct lmd_pool *pool = NULL;
 	struct lmd_compiled_plan *plan = NULL;
@@ -697,6 +697,7 @@ START_TEST(pages_are_copied)
 		.n_index = 2,
 	};
 	float rows[2][8], back[2][8];
+	uint32_t pages[2] = {2, 3};
 	struct lmd_pool_op op = {
 		.kind = LMD_POOL_IMPORT,
 		.dst = 1,
@@ -711,9 +712,9 @@ START_TEST(pages_are_copied)
 		rows[i / 8][i % 8] = (float)i;
 	open_ref(&be, fx.host, NULL, LMD_ACTIVATIONS_F32);
 	ck_assert_int_eq(be.ops->pool_create(be.state, &p, &pool, &err), LMD_OK);
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_OK);
 	op = (struct lmd_pool_op){.kind = LMD_POOL_COPY_PAGE, .src = 1, .dst = 2};
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_OK);
 	op = (struct lmd_pool_op){
 		.kind = LMD_POOL_EXPORT,
 		.src = 2,
@@ -722,21 +723,34 @@ START_TEST(pages_are_copied)
 		.host = back,
 		.host_bytes = sizeof(back),
 	};
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_OK);
 	ck_assert_mem_eq(rows, back, sizeof(rows));
 	/* Row 2 alone: its K, then its V. */
 	op.row0 = 2;
 	op.n_row = 1;
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_OK);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_OK);
 	ck_assert_float_eq(back[0][0], 6);
 	ck_assert_float_eq(back[0][6], 14);
 	op.row0 = 3;
 	op.n_row = 2;
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_INVALID);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_INVALID);
 	op.n_row = 1;
 	op.host_bytes = 31;
-	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, &err), LMD_INVALID);
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_INVALID);
 	ck_assert_str_eq(err.text, "pool: 31 bytes of host memory given, 32 needed");
+	op = (struct lmd_pool_op){.kind = LMD_POOL_SET_TABLE,
+				  .dst = 1,
+				  .n_row = 1,
+				  .host = pages,
+				  .host_bytes = sizeof(pages)};
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_OK);
+	op.n_row = 2;
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_INVALID);
+	ck_assert_str_eq(err.text, "pool: entries 1..3 of sequence slot 0 are not in a page table "
+				   "of 1 x 2");
+	op.dst = 0;
+	ck_assert_int_eq(be.ops->pool_op(be.state, NULL, pool, &op, 1, NULL, &err), LMD_INVALID);
+	ck_assert_str_eq(err.text, "pool: unit 3 is out of range, the pool has 3");
 	be.ops->pool_destroy(be.state, pool);
 	oc_backend_close(&be);
 }

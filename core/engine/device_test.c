@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The engine on a device with memory of its own: the emulated one (plugins/backend/emu), which
+ * completes at once or late, fails on request, and gives the results of ref bit by bit. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/alloc.h"
+#include "core/engine/instance.h"
+#include "tests/engine_fixture.h"
+#include "tests/lmd_check.h"
+#include "tests/tiny_model.h"
+
+static const lmd_token hello[] = {40, 69, 76, 76, 79};
+static struct lmt_env env;
+static char paths[LMT_N_TINY][256];
+
+static void setup(void)
+{
+	uint64_t seed = lmd_seed("device", 3);
+	struct lmd_error err;
+
+	ck_assert_msg(lmt_env_init(&env, &err) == LMD_OK, "%s", err.text);
+	for (int k = 0; k < LMT_N_TINY; k++) {
+		snprintf(paths[k], sizeof(paths[k]), "%s/core/engine/device.%d.%d.gguf",
+			 lmd_build_dir(), k, (int)getpid());
+		lmt_tiny_write((enum lmt_tiny)k, seed, paths[k]);
+	}
+}
+
+static void teardown(void)
+{
+	for (int k = 0; k < LMT_N_TINY; k++)
+		(void)remove(paths[k]);
+	lmt_env_fini(&env);
+}
+
+/* Gets the logits of a few tokens on a backend. */
+static enum lmd_status logits(int kind, const char *backend, uint32_t device, const char *settings,
+			      struct lmt_rows *rows, struct lmd_error *err)
+{
+	const struct lmi_engine_input_seq in = lmt_tokens(hello, LMD_LEN(hello));
+	const struct lmi_engine_eval cmd = {
+		.id = 1, .seqs = &in, .n_seq = 1, .pooling = LMD_POOL_UNSET};
+	struct lmi_engine_opts o = lmt_opts(&env, paths[kind]);
+
+	o.inst.n_ctx = 64;
+	o.inst.backend = backend;
+	o.inst.device = device;
+	ck_assert_int_eq(setenv("LLAMAD_EMU", settings, 1), 0);
+	return lmt_eval_once(&o, &cmd, rows, err);
+}
+
+/* The block of a step and the rows are read when the device gets to them, not before. */
+START_TEST(both_modes_give_the_bits_of_ref)
+{
+	static const char *const settings[] = {"", "late=1", "late=1,seed=1", "late=1,seed=2",
+					       "late=1,seed=77"};
+	struct lmt_rows want = {0};
+	struct lmd_error err = {0};
+
+	ck_assert_msg(logits(_i, "ref", 0, "", &want, &err) == LMD_OK, "%s", err.text);
+	for (size_t i = 0; i < LMD_LEN(settings); i++) {
+		struct lmt_rows have = {0};
+
+		ck_assert_msg(logits(_i, "emu", 0, settings[i], &have, &err) == LMD_OK, "%s: %s",
+			      settings[i], err.text);
+		ck_assert_uint_eq(have.n_row, want.n_row);
+		ck_assert_mem_eq(have.v, want.v, (size_t)want.n_row * want.width * sizeof(float));
+		lmi_free(have.v);
+	}
+	lmi_free(want.v);
+}
+END_TEST
+
+START_TEST(each_allocation_may_fail)
+{
+	struct lmi_alloc_stats before, after;
+	enum lmd_status st = LMD_NOMEM;
+	struct lmt_rows first = {0};
+	struct lmd_error why;
+	uint32_t n;
+
+	/* maps the plugin, which then stays */
+	ck_assert_int_eq(logits(0, "emu", 0, "", &first, &why), LMD_OK);
+	lmi_free(first.v);
+	for (n = 1; st != LMD_OK && n < 4000; n += 1 + n / 16) {
+		struct lmt_rows have = {0};
+		struct lmd_error err = {0};
+		char settings[40];
+
+		snprintf(settings, sizeof(settings), "fail_alloc=%u", n);
+		lmi_alloc_stats(&before);
+		st = logits(0, "emu", 0, settings, &have, &err);
+		lmi_free(have.v);
+		lmi_alloc_stats(&after);
+		ck_assert_msg(after.n_live == before.n_live, "allocation %u: %llu leaked: %s", n,
+			      (unsigned long long)(after.n_live - before.n_live), err.text);
+		ck_assert_msg(st == LMD_OK || st == LMD_NOMEM, "allocation %u: %d: %s", n, st,
+			      err.text);
+		ck_assert(st == LMD_OK || *err.text);
+	}
+	ck_assert_int_eq(st, LMD_OK);
+	ck_assert_uint_gt(n, 20);
+}
+END_TEST
+
+START_TEST(a_lost_device_is_reported)
+{
+	static const char *const settings[] = {"lose_step=1", "lose_step=1,late=1"};
+
+	for (size_t i = 0; i < LMD_LEN(settings); i++) {
+		struct lmt_rows have = {0};
+		struct lmd_error err = {0};
+
+		ck_assert_int_eq(logits(0, "emu", 0, settings[i], &have, &err), LMD_DEVICE);
+		ck_assert_ptr_nonnull(strstr(err.text, "lost at step 1"));
+		lmi_free(have.v);
+	}
+}
+END_TEST
+
+START_TEST(devices_are_found_by_index)
+{
+	struct lmt_rows have = {0};
+	struct lmd_error err = {0};
+
+	ck_assert_msg(logits(0, "emu", 2, "devices=3", &have, &err) == LMD_OK, "%s", err.text);
+	lmi_free(have.v);
+	ck_assert_int_eq(logits(0, "emu", 3, "devices=3", &have, &err), LMD_NOTFOUND);
+	ck_assert_ptr_nonnull(strstr(err.text, "device 3, there are 3"));
+	ck_assert_int_eq(logits(0, "emu", 0, "devices=3,nonsense=1", &have, &err), LMD_NOTFOUND);
+	ck_assert_ptr_nonnull(strstr(err.text, "no setting 'nonsense=1'"));
+}
+END_TEST
+
+/* The budget is the device's memory, not the machine's. */
+START_TEST(the_device_decides_what_fits)
+{
+	struct lmi_engine_opts o = lmt_opts(&env, paths[0]);
+	struct lmi_engine_memory m;
+	struct lmd_error err = {0};
+	uint32_t n_ctx;
+
+	o.inst.n_ctx = 64;
+	o.inst.backend = "emu";
+	ck_assert_int_eq(setenv("LLAMAD_EMU", "memory_mb=64", 1), 0);
+	ck_assert_msg(lmi_engine_estimate(&m, &n_ctx, &o.inst, &err) == LMD_OK, "%s", err.text);
+	ck_assert_uint_le(m.budget, 64u << 20);
+	ck_assert_uint_gt(m.budget, 63u << 20);
+	ck_assert_uint_gt(m.weights, 0); /* copied to the device */
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("device");
+	TCase *t = tcase_create("device");
+
+	tcase_set_timeout(t, 120);
+	tcase_add_unchecked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, both_modes_give_the_bits_of_ref, 0, LMT_N_TINY);
+	tcase_add_test(t, each_allocation_may_fail);
+	tcase_add_test(t, a_lost_device_is_reported);
+	tcase_add_test(t, devices_are_found_by_index);
+	tcase_add_test(t, the_device_decides_what_fits);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * emu.h - a device that does not exist: the arithmetic of ref behind memory that the host cannot
+ * touch and queues that complete late, to test how the host treats a device (README.md).
+ *
+ * All memory of the device lies in one mapping that is inaccessible outside of the calls.  Work on
+ * queues runs in the thread that waits for it, so that a seed repeats a run exactly.
+ *
+ * Threads: as backend.h says; `lock` guards the mapping, since some calls may run beside others. */
+#ifndef LLAMAD_EMU_H
+#define LLAMAD_EMU_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "llamad/backend.h"
+
+/* ---- settings, from LLAMAD_EMU ---- */
+
+#define EMU_MAX_DEVICE 8
+
+struct emu_settings {
+	uint32_t devices;     /* number of devices */
+	uint64_t memory;      /* bytes of each */
+	bool late;            /* work is done when somebody waits for it, not at once */
+	uint64_t seed;        /* late, not 0: some work is done earlier, at random */
+	uint32_t fail_alloc;  /* this allocation of a device fails; 0 = none */
+	uint32_t lose_step;   /* the device is lost at this step; 0 = never */
+	bool buckets;         /* plans are compiled for certain numbers of rows */
+};
+enum lmd_status emu_settings_read(struct emu_settings *out, struct lmd_error *err);
+
+/* ---- memory ---- */
+
+struct emu_block {
+	size_t at, bytes;
+	bool used, dirty;
+};
+
+struct emu_memory {
+	char *base;
+	size_t bytes, used;
+	struct emu_block *blocks; /* by address, without gaps */
+	uint32_t n_block, cap_block;
+	uint32_t n_alloc, fail_alloc;
+	uint32_t n_inside;        /* calls that are using the device */
+	pthread_mutex_t lock;
+};
+enum lmd_status emu_memory_open(struct emu_memory *m, const struct emu_settings *s,
+				struct lmd_error *err);
+void emu_memory_close(struct emu_memory *m);
+/* Make the memory accessible and inaccessible; calls nest. */
+void emu_enter(struct emu_memory *m);
+void emu_leave(struct emu_memory *m);
+/* Returns zeroed memory of the device, aligned to 64 bytes; NULL = there is not enough. */
+void *emu_alloc(struct emu_memory *m, size_t bytes);
+void emu_free(struct emu_memory *m, void *p);
+
+/* ---- objects ---- */
+
+struct emu_dev {
+	const struct lmd_host *host;
+	struct lmd_host inner;    /* what ref gets: allocates from the device's memory */
+	struct emu_settings set;
+	struct emu_memory mem;
+	void *ref;                /* state of the ref backend, in the device's memory */
+	struct lmd_queue *queues; /* all of them */
+	uint64_t rng;
+	uint32_t n_step;
+	bool lost;
+	struct lmd_error error;   /* of the last plan_run or plan_observe */
+};
+
+struct lmd_buffer {
+	char *mem;
+	uint64_t bytes;
+	uint32_t flags;
+	bool own;                 /* host memory that this allocated */
+};
+
+struct emu_plan {
+	const struct lmd_plan *plan;
+	struct lmd_compiled_plan *ref;
+	struct lmd_step_layout layout;
+	char *block;              /* the device's copy of the step block */
+	char *values;             /* [plan->scratch_bytes] */
+	char *own_values;         /* values, if the caller gave no scratch */
+};
+
+/* LMD_DEVICE if the device is lost. */
+enum lmd_status emu_alive(const struct emu_dev *dev, struct lmd_error *err);
+
+/* ---- weights (weight.c) ---- */
+
+enum lmd_status emu_weight_query(void *state, const struct lmd_weight_desc *d,
+				 struct lmd_weight_plan *out, struct lmd_error *err);
+enum lmd_status emu_weight_load(void *state, const struct lmd_weight_desc *d,
+				struct lmd_weight **out, struct lmd_error *err);
+void emu_weight_destroy(void *state, struct lmd_weight *w);
+/* Returns the weight that ref made of it. */
+struct lmd_weight *emu_weight_ref(const struct lmd_weight *w);
+
+/* ---- work (work.c) ---- */
+
+#define EMU_MAX_BINDING 24
+
+enum emu_work_kind { EMU_COPY, EMU_POOL, EMU_PLAN, EMU_RECORD, EMU_WAIT };
+
+struct emu_work {
+	struct emu_work *next;
+	enum emu_work_kind kind;
+	struct lmd_event *event;  /* fires after it; WAIT: is waited for; or NULL */
+	/* COPY */
+	struct lmd_buffer *dst, *src;
+	char *dst_ptr;
+	const char *src_ptr;
+	uint64_t bytes;
+	/* POOL */
+	struct lmd_pool *pool;
+	struct lmd_pool_op *ops;
+	uint32_t n_op;
+	/* PLAN */
+	struct emu_plan *plan;
+	struct lmd_step step;
+	struct lmd_binding in[EMU_MAX_BINDING], out[EMU_MAX_BINDING];
+	uint32_t n_in, n_out;
+};
+
+/* Does a piece of work.  Called with the memory accessible. */
+enum lmd_status emu_work_run(struct emu_dev *dev, struct emu_work *w, struct lmd_error *err);
+void emu_work_free(struct emu_dev *dev, struct emu_work *w);
+
+/* ---- queues (queue.c) ---- */
+
+/* Takes ownership of a copy of *w: appends it to the queue, or runs it now if q is NULL. */
+enum lmd_status emu_submit(struct emu_dev *dev, struct lmd_queue *q, const struct emu_work *w,
+			   struct lmd_error *err);
+/* Does all work that was submitted. */
+void emu_drain(struct emu_dev *dev);
+
+enum lmd_status emu_queue_create(void *state, int priority, struct lmd_queue **out,
+				 struct lmd_error *err);
+void emu_queue_destroy(void *state, struct lmd_queue *q);
+enum lmd_status emu_event_create(void *state, struct lmd_event **out, struct lmd_error *err);
+void emu_event_destroy(void *state, struct lmd_event *e);
+enum lmd_status emu_event_record(void *state, struct lmd_queue *q, struct lmd_event *e,
+				 struct lmd_error *err);
+enum lmd_status emu_event_wait(void *state, struct lmd_event *e, uint64_t timeout_ns,
+			       struct lmd_error *err);
+enum lmd_status emu_queue_wait_event(void *state, struct lmd_queue *q, struct lmd_event *e,
+				     struct lmd_error *err);
+
+extern const struct lmd_backend_ops emu_backend_ops;
+extern const struct lmd_backend_ops ref_backend_ops; /* backend/ref */
+
+#endif /* LLAMAD_EMU_H */

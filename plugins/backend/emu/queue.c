@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Queues and events.  Work waits in a list until an event after it is waited for; with a seed, every
+ * call of the host may also do some of it.  The mode that completes at once does it at once. */
+#include <stdio.h>
+#include <string.h>
+
+#include "emu.h"
+
+struct lmd_queue {
+	struct lmd_queue *next;
+	struct emu_work *first, **end;
+	struct lmd_error failed; /* first failure since the last recorded event; status LMD_OK */
+};
+
+enum event_state { UNUSED, PENDING, FIRED };
+struct lmd_event {
+	enum event_state state;
+	struct emu_dev *dev; /* whose queue it is on */
+	struct lmd_queue *q;
+	struct lmd_error result;
+};
+
+enum lmd_status emu_alive(const struct emu_dev *dev, struct lmd_error *err)
+{
+	return dev->lost ? lmd_fail(err, LMD_DEVICE, "emu: the device was lost at step %u, as set "
+						     "by LLAMAD_EMU",
+				    dev->set.lose_step)
+			 : LMD_OK;
+}
+
+static void set_result(struct lmd_error *to, enum lmd_status st, const char *text)
+{
+	to->status = st;
+	(void)snprintf(to->text, sizeof(to->text), "%s", st == LMD_OK ? "" : text);
+}
+
+static void run_first(struct emu_dev *dev, struct lmd_queue *q);
+
+/* Does the work of its queue until the event has fired. */
+static void run_to(struct lmd_event *e)
+{
+	while (e->state == PENDING && e->q && e->q->first)
+		run_first(e->dev, e->q);
+}
+
+static void fire(struct lmd_event *e, enum lmd_status st, const char *text)
+{
+	set_result(&e->result, st, text);
+	e->state = FIRED;
+	e->q = NULL;
+}
+
+static void run_first(struct emu_dev *dev, struct lmd_queue *q)
+{
+	struct emu_work *w = q->first;
+	struct lmd_error err = {.text = ""};
+	enum lmd_status st = LMD_OK;
+
+	q->first = w->next;
+	if (!q->first)
+		q->end = &q->first;
+	if (w->kind == EMU_WAIT) {
+		run_to(w->event);
+	} else if (w->kind == EMU_RECORD) {
+		fire(w->event, q->failed.status, q->failed.text);
+		set_result(&q->failed, LMD_OK, "");
+	} else {
+		emu_enter(&dev->mem);
+		st = emu_work_run(dev, w, &err);
+		emu_leave(&dev->mem);
+		if (st != LMD_OK && q->failed.status == LMD_OK)
+			set_result(&q->failed, st, err.text);
+		if (w->event)
+			fire(w->event, st, err.text);
+	}
+	emu_work_free(dev, w);
+}
+
+/* Returns the next number of the device's sequence (splitmix64). */
+static uint64_t draw(struct emu_dev *dev)
+{
+	uint64_t z = dev->rng += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
+}
+
+/* Does as much work as the settings want to be done at this moment. */
+static void progress(struct emu_dev *dev)
+{
+	for (struct lmd_queue *q = dev->queues; q; q = q->next) {
+		while (q->first && (!dev->set.late || (dev->set.seed && draw(dev) % 4 == 0)))
+			run_first(dev, q);
+	}
+}
+
+void emu_drain(struct emu_dev *dev)
+{
+	for (struct lmd_queue *q = dev->queues; q; q = q->next) {
+		while (q->first)
+			run_first(dev, q);
+	}
+}
+
+enum lmd_status emu_submit(struct emu_dev *dev, struct lmd_queue *q, const struct emu_work *given,
+			   struct lmd_error *err)
+{
+	struct emu_work *w, now = *given;
+	enum lmd_status st = emu_alive(dev, err);
+
+	if (st == LMD_OK && !q) {
+		emu_enter(&dev->mem);
+		st = emu_work_run(dev, &now, err);
+		emu_leave(&dev->mem);
+		return st;
+	}
+	if (st == LMD_OK && given->event && given->kind != EMU_WAIT && given->event->state == PENDING)
+		st = lmd_fail(err, LMD_INVALID, "emu: the event is in use");
+	w = st == LMD_OK ? dev->host->alloc(dev->host->ctx, sizeof(*w)) : NULL;
+	if (!w)
+		return st == LMD_OK ? lmd_fail(err, LMD_NOMEM, "emu: no memory for work") : st;
+	*w = *given;
+	w->next = NULL;
+	if (w->n_op) { /* the array belongs to the device only during the call */
+		w->ops = dev->host->alloc(dev->host->ctx, w->n_op * sizeof(*w->ops));
+		if (!w->ops) {
+			emu_work_free(dev, w);
+			return lmd_fail(err, LMD_NOMEM, "emu: no memory for pool operations");
+		}
+		memcpy(w->ops, given->ops, w->n_op * sizeof(*w->ops));
+	}
+	if (w->event && w->kind != EMU_WAIT)
+		*w->event = (struct lmd_event){.state = PENDING, .dev = dev, .q = q};
+	*q->end = w;
+	q->end = &w->next;
+	progress(dev);
+	return LMD_OK;
+}
+
+enum lmd_status emu_queue_create(void *state, int priority, struct lmd_queue **out,
+				 struct lmd_error *err)
+{
+	struct emu_dev *dev = state;
+	struct lmd_queue *q = dev->host->alloc(dev->host->ctx, sizeof(*q));
+
+	(void)priority;
+	if (!q)
+		return lmd_fail(err, LMD_NOMEM, "emu: no memory for a queue");
+	q->end = &q->first;
+	q->next = dev->queues;
+	dev->queues = q;
+	*out = q;
+	return LMD_OK;
+}
+
+void emu_queue_destroy(void *state, struct lmd_queue *q)
+{
+	struct emu_dev *dev = state;
+	struct lmd_queue **at = &dev->queues;
+
+	if (!q)
+		return;
+	while (q->first)
+		run_first(dev, q);
+	while (*at != q)
+		at = &(*at)->next;
+	*at = q->next;
+	dev->host->free(dev->host->ctx, q);
+}
+
+enum lmd_status emu_event_create(void *state, struct lmd_event **out, struct lmd_error *err)
+{
+	struct emu_dev *dev = state;
+
+	*out = dev->host->alloc(dev->host->ctx, sizeof(**out));
+	return *out ? LMD_OK : lmd_fail(err, LMD_NOMEM, "emu: no memory for an event");
+}
+
+void emu_event_destroy(void *state, struct lmd_event *e)
+{
+	struct emu_dev *dev = state;
+
+	if (e)
+		run_to(e);
+	dev->host->free(dev->host->ctx, e);
+}
+
+enum lmd_status emu_event_record(void *state, struct lmd_queue *q, struct lmd_event *e,
+				 struct lmd_error *err)
+{
+	return emu_submit(state, q, &(struct emu_work){.kind = EMU_RECORD, .event = e}, err);
+}
+
+enum lmd_status emu_event_wait(void *state, struct lmd_event *e, uint64_t timeout_ns,
+			       struct lmd_error *err)
+{
+	progress(state);
+	if (e->state == UNUSED)
+		return lmd_fail(err, LMD_INVALID, "emu: the event was never used");
+	if (e->state == PENDING && !timeout_ns)
+		return LMD_TIMEOUT;
+	run_to(e);
+	return e->result.status == LMD_OK ? LMD_OK
+					  : lmd_fail(err, e->result.status, "%s", e->result.text);
+}
+
+enum lmd_status emu_queue_wait_event(void *state, struct lmd_queue *q, struct lmd_event *e,
+				     struct lmd_error *err)
+{
+	return emu_submit(state, q, &(struct emu_work){.kind = EMU_WAIT, .event = e}, err);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the device does: copies, pool operations and plans.  A plan runs on the device's own copy of
+ * the step block, made at this moment; what is undefined is poisoned first. */
+#include <stdio.h>
+#include <string.h>
+
+#include "emu.h"
+
+#define POISON 0x5a
+
+/* ---- the step ---- */
+
+static const int32_t *ints(const struct emu_plan *p, uint64_t offset)
+{
+	return offset ? (const int32_t *)(const void *)(p->block + offset) : NULL;
+}
+
+/* Makes the rows after the live ones of an array of the block useless. */
+static void poison(const struct emu_plan *p, uint64_t offset, uint32_t from, uint32_t to,
+		   size_t item)
+{
+	if (offset && from < to)
+		memset(p->block + offset + from * item, POISON, (to - from) * item);
+}
+
+static void poison_rows(const struct emu_plan *p, const struct lmd_step_header *h)
+{
+	const struct lmd_step_layout *l = &p->layout;
+
+	poison(p, l->token, h->n_tok, l->max_tok, 4);
+	for (int i = 0; i < 4; i++)
+		poison(p, l->pos[i], h->n_tok, l->max_tok, 4);
+	poison(p, l->seq_of, h->n_tok, l->max_tok, 4);
+	poison(p, l->tree, h->n_tok, l->max_tok, 8);
+	poison(p, l->lora_slot, h->n_tok, l->max_tok, 4);
+	poison(p, l->q_start, h->n_seq, l->max_seq, 4);
+	poison(p, l->q_len, h->n_seq, l->max_seq, 4);
+	poison(p, l->seq_slot, h->n_seq, l->max_seq, 4);
+	poison(p, l->out_row, h->n_out, l->max_out, 4);
+	for (uint32_t g = 0; g < l->n_group; g++) {
+		poison(p, l->group[g].state_in, h->n_seq, l->max_seq, 4);
+		poison(p, l->group[g].state_out, h->n_tok, l->max_tok, 4);
+	}
+}
+
+static enum lmd_status unpadded(struct lmd_error *err, const char *what, uint32_t row, int32_t v)
+{
+	return lmd_fail(err, LMD_INVALID, "emu: step: %s of padding row %u is %d", what, row, v);
+}
+
+/* A backend may compute all rows of a bucket, so padding rows must do no harm. */
+static enum lmd_status check_padding(const struct emu_plan *p, const struct lmd_step_header *h,
+				     struct lmd_error *err)
+{
+	const struct lmd_step_layout *l = &p->layout;
+
+	for (uint32_t t = h->n_tok; t < l->max_tok; t++) {
+		if (ints(p, l->token)[t])
+			return unpadded(err, "token", t, ints(p, l->token)[t]);
+		for (uint32_t g = 0; g < l->n_group; g++) {
+			const int32_t *out = ints(p, l->group[g].state_out);
+			const int32_t *slot = ints(p, l->group[g].slot);
+
+			if (out && out[t] != -1)
+				return unpadded(err, "state_out", t, out[t]);
+			if (slot && p->plan->groups[g].kind == LMD_GROUP_PAGED && slot[t] != -1)
+				return unpadded(err, "slot", t, slot[t]);
+		}
+	}
+	for (uint32_t s = h->n_seq; s < l->max_seq; s++) {
+		if (ints(p, l->q_len)[s])
+			return unpadded(err, "q_len", s, ints(p, l->q_len)[s]);
+	}
+	return LMD_OK;
+}
+
+static void point_groups(const struct emu_plan *p, struct lmd_step *s)
+{
+	for (uint32_t g = 0; g < p->layout.n_group; g++) {
+		const struct lmd_step_group_layout *l = &p->layout.group[g];
+
+		s->group[g] = (struct lmd_step_group){
+			.kv_lo = ints(p, l->kv_lo),
+			.kv_hi = ints(p, l->kv_hi),
+			.slot = ints(p, l->slot),
+			.change = (const void *)ints(p, l->change),
+			.state_in = ints(p, l->state_in),
+			.state_out = ints(p, l->state_out),
+		};
+	}
+}
+
+/* Copies the block to the device and makes a step that refers to the copy. */
+static enum lmd_status upload(const struct emu_plan *p, const struct lmd_step *host,
+			      struct lmd_step *s, struct lmd_error *err)
+{
+	const struct lmd_step_layout *l = &p->layout;
+	const struct lmd_step_header *h = (const void *)p->block;
+
+	if (host->bytes != l->bytes)
+		return lmd_fail(err, LMD_INVALID, "emu: the step block has %llu bytes, expected %llu",
+				(unsigned long long)host->bytes, (unsigned long long)l->bytes);
+	memcpy(p->block, host->head, (size_t)l->bytes);
+	if (h->n_tok > l->max_tok || h->n_seq > l->max_seq || h->n_out > l->max_out)
+		return lmd_fail(err, LMD_INVALID,
+				"emu: the step has %u tokens, %u sequences and %u outputs, at most "
+				"%u, %u and %u are allowed",
+				h->n_tok, h->n_seq, h->n_out, l->max_tok, l->max_seq, l->max_out);
+	for (uint32_t g = 0; g < l->n_group; g++) {
+		if (h->n_change[g] > (l->group[g].change ? l->max_change : 0))
+			return lmd_fail(err, LMD_INVALID,
+					"emu: group %u has %u page table changes, at most %u fit",
+					g, h->n_change[g], l->max_change);
+	}
+	*s = (struct lmd_step){
+		.struct_size = sizeof(*s),
+		.n_group = l->n_group,
+		.head = h,
+		.bytes = l->bytes,
+		.token = ints(p, l->token),
+		.seq_of = ints(p, l->seq_of),
+		.q_start = ints(p, l->q_start),
+		.q_len = ints(p, l->q_len),
+		.seq_slot = ints(p, l->seq_slot),
+		.out_row = ints(p, l->out_row),
+		.tree = (const void *)ints(p, l->tree),
+		.lora_slot = ints(p, l->lora_slot),
+		.cancel = host->cancel,
+		.progress = host->progress,
+	};
+	for (int i = 0; i < 4; i++)
+		s->pos[i] = ints(p, l->pos[i]);
+	for (int i = 0; i < LMD_MAX_ROW_IN; i++)
+		s->row_in[i] = ints(p, l->row_in[i]);
+	for (int i = 0; i < LMD_MAX_X; i++) {
+		s->x_off[i] = ints(p, l->x_off[i]);
+		s->x_h[i] = ints(p, l->x_h[i]);
+		s->x_w[i] = ints(p, l->x_w[i]);
+	}
+	point_groups(p, s);
+	if (p->plan->key.bucket)
+		return check_padding(p, h, err);
+	poison_rows(p, h);
+	return LMD_OK;
+}
+
+/* ---- bindings ---- */
+
+/* Turns a binding of a buffer into one of memory. */
+static enum lmd_status resolve(struct lmd_binding *b, uint32_t n, struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t need = (uint64_t)b[i].n_row * b[i].row_bytes;
+
+		if (!b[i].buffer && b[i].ptr)
+			return lmd_fail(err, LMD_INVALID,
+					"emu: binding %u is host memory, which this device does not "
+					"reach",
+					b[i].id);
+		if (!b[i].buffer)
+			continue;
+		if (b[i].offset > b[i].buffer->bytes || need > b[i].buffer->bytes - b[i].offset)
+			return lmd_fail(err, LMD_INVALID,
+					"emu: binding %u needs %llu bytes at %llu, its buffer has "
+					"%llu",
+					b[i].id, (unsigned long long)need,
+					(unsigned long long)b[i].offset,
+					(unsigned long long)b[i].buffer->bytes);
+		b[i].ptr = b[i].buffer->mem + b[i].offset;
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status run_plan(struct emu_dev *dev, struct emu_work *w, struct lmd_error *err)
+{
+	struct lmd_step s;
+	enum lmd_status st;
+
+	if (dev->set.lose_step && ++dev->n_step >= dev->set.lose_step)
+		dev->lost = true;
+	st = emu_alive(dev, err);
+	if (st == LMD_OK)
+		st = upload(w->plan, &w->step, &s, err);
+	if (st == LMD_OK)
+		st = resolve(w->in, w->n_in, err);
+	if (st == LMD_OK)
+		st = resolve(w->out, w->n_out, err);
+	if (st != LMD_OK)
+		return st;
+	memset(w->plan->values, 0xff, (size_t)w->plan->plan->scratch_bytes); /* NaN */
+	for (uint32_t i = 0; i < w->n_out; i++)
+		if (w->out[i].ptr)
+			memset(w->out[i].ptr, 0xff, w->out[i].n_row * w->out[i].row_bytes);
+	st = ref_backend_ops.plan_run(dev->ref, NULL, w->plan->ref, &s, w->in, w->n_in, w->out,
+				      w->n_out, NULL);
+	return st == LMD_OK ? st : lmd_fail(err, st, "%s", ref_backend_ops.last_error(dev->ref));
+}
+
+/* ---- all kinds ---- */
+
+enum lmd_status emu_work_run(struct emu_dev *dev, struct emu_work *w, struct lmd_error *err)
+{
+	enum lmd_status st = emu_alive(dev, err);
+
+	if (st != LMD_OK)
+		return st;
+	switch (w->kind) {
+	case EMU_COPY:
+		memmove(w->dst_ptr, w->src_ptr, (size_t)w->bytes);
+		return LMD_OK;
+	case EMU_POOL:
+		return ref_backend_ops.pool_op(dev->ref, NULL, w->pool, w->ops, w->n_op, NULL, err);
+	case EMU_PLAN:
+		return run_plan(dev, w, err);
+	case EMU_RECORD:
+	case EMU_WAIT:
+		break;
+	}
+	return LMD_OK;
+}
+
+void emu_work_free(struct emu_dev *dev, struct emu_work *w)
+{
+	if (w->n_op)
+		dev->host->free(dev->host->ctx, w->ops);
+	dev->host->free(dev->host->ctx, w);
+}
