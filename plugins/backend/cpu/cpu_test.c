@@ -223,7 +223,8 @@ START_TEST(copies_are_reported)
 {
 	static const uint8_t data[2][40 * 36];
 	const struct lmd_weight_ref ref = {.n_stack = 1, .n = 40, .k = 64, .name = "w"};
-	const struct lmd_weight_piece piece = {data, 36, 0, 40, 1};
+	const struct lmd_weight_piece piece = {
+		.data = data, .row_bytes = 36, .n_row = 40, .n_slice = 1};
 	const struct lmd_weight_desc d = {.dtype = LMD_DTYPE_Q4_0,
 					  .ref = &ref,
 					  .n_piece = 1,

@@ -616,7 +616,8 @@ START_TEST(invalid_objects_are_rejected)
 	struct lmd_error err = {.text = ""};
 	const float data[64] = {0};
 	struct lmd_weight_ref ref = {.n_stack = 1, .n = 2, .k = 32, .name = "w"};
-	struct lmd_weight_piece piece = {data, 128, 0, 2, 1};
+	struct lmd_weight_piece piece = {
+		.data = data, .row_bytes = 128, .n_row = 2, .n_slice = 1};
 	struct lmd_weight_desc d = {
 		.struct_size = sizeof(d),
 		.dtype = 99,

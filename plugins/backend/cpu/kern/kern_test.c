@@ -113,7 +113,8 @@ static void keep(void *arg, uint32_t i, uint32_t n0, uint32_t n, const float *v)
 
 static void want_exact(struct kase *c)
 {
-	struct lmd_weight_piece piece = {c->w.data, c->stride, 0, MAX_ROW, 1};
+	struct lmd_weight_piece piece = {
+		.data = c->w.data, .row_bytes = c->stride, .n_row = MAX_ROW, .n_slice = 1};
 	struct lmd_weight w = {.dtype = c->type->id,
 			       .block_elems = c->type->block_elems,
 			       .block_bytes = c->type->block_bytes,
