@@ -116,6 +116,7 @@ static void close_device(void *state)
 	if (dev->ref)
 		ref_backend_ops.close(dev->ref);
 	emu_leave(&dev->mem);
+	emu_work_fini(dev);
 	emu_memory_close(&dev->mem);
 }
 
@@ -163,8 +164,12 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	emu_enter(&dev->mem);
 	st = open_ref(dev, p, err);
 	emu_leave(&dev->mem);
-	if (st != LMD_OK)
+	if (st == LMD_OK)
+		st = emu_work_reserve(dev, err);
+	if (st != LMD_OK) {
+		emu_work_fini(dev);
 		emu_memory_close(&dev->mem);
+	}
 	return st;
 }
 

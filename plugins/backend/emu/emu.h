@@ -65,6 +65,7 @@ struct emu_dev {
 	struct emu_memory mem;
 	void *ref;                /* state of the ref backend, in the device's memory */
 	struct lmd_queue *queues; /* all of them */
+	struct emu_work *free_work; /* so that a step allocates nothing */
 	uint64_t rng;
 	uint32_t n_step;
 	bool lost;
@@ -118,6 +119,7 @@ struct emu_work {
 	/* POOL */
 	struct lmd_pool *pool;
 	struct lmd_pool_op *ops;
+	struct lmd_pool_op few_ops[4]; /* `ops`, if there are no more */
 	uint32_t n_op;
 	/* PLAN */
 	struct emu_plan *plan;
@@ -129,6 +131,11 @@ struct emu_work {
 /* Does a piece of work.  Called with the memory accessible. */
 enum lmd_status emu_work_run(struct emu_dev *dev, struct emu_work *w, struct lmd_error *err);
 void emu_work_free(struct emu_dev *dev, struct emu_work *w);
+/* Returns a copy of *w with an array of its own; NULL = no memory. */
+struct emu_work *emu_work_copy(struct emu_dev *dev, const struct emu_work *w);
+/* Makes work objects in advance. */
+enum lmd_status emu_work_reserve(struct emu_dev *dev, struct lmd_error *err);
+void emu_work_fini(struct emu_dev *dev);
 
 /* ---- queues (queue.c) ---- */
 

@@ -118,19 +118,9 @@ enum lmd_status emu_submit(struct emu_dev *dev, struct lmd_queue *q, const struc
 	}
 	if (st == LMD_OK && given->event && given->kind != EMU_WAIT && given->event->state == PENDING)
 		st = lmd_fail(err, LMD_INVALID, "emu: the event is in use");
-	w = st == LMD_OK ? dev->host->alloc(dev->host->ctx, sizeof(*w)) : NULL;
+	w = st == LMD_OK ? emu_work_copy(dev, given) : NULL;
 	if (!w)
 		return st == LMD_OK ? lmd_fail(err, LMD_NOMEM, "emu: no memory for work") : st;
-	*w = *given;
-	w->next = NULL;
-	if (w->n_op) { /* the array belongs to the device only during the call */
-		w->ops = dev->host->alloc(dev->host->ctx, w->n_op * sizeof(*w->ops));
-		if (!w->ops) {
-			emu_work_free(dev, w);
-			return lmd_fail(err, LMD_NOMEM, "emu: no memory for pool operations");
-		}
-		memcpy(w->ops, given->ops, w->n_op * sizeof(*w->ops));
-	}
 	if (w->event && w->kind != EMU_WAIT)
 		*w->event = (struct lmd_event){.state = PENDING, .dev = dev, .q = q};
 	*q->end = w;

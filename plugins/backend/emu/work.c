@@ -220,9 +220,61 @@ enum lmd_status emu_work_run(struct emu_dev *dev, struct emu_work *w, struct lmd
 	return LMD_OK;
 }
 
+/* ---- work objects ---- */
+
+#define N_RESERVED 64
+
 void emu_work_free(struct emu_dev *dev, struct emu_work *w)
 {
-	if (w->n_op)
+	if (w->ops != w->few_ops)
 		dev->host->free(dev->host->ctx, w->ops);
-	dev->host->free(dev->host->ctx, w);
+	w->next = dev->free_work;
+	dev->free_work = w;
+}
+
+struct emu_work *emu_work_copy(struct emu_dev *dev, const struct emu_work *from)
+{
+	const struct lmd_host *h = dev->host;
+	struct emu_work *w = dev->free_work;
+
+	if (w)
+		dev->free_work = w->next;
+	else
+		w = h->alloc(h->ctx, sizeof(*w));
+	if (!w)
+		return NULL;
+	*w = *from;
+	w->next = NULL;
+	w->ops = w->few_ops;
+	if (w->n_op > LMD_LEN(w->few_ops))
+		w->ops = h->alloc(h->ctx, w->n_op * sizeof(*w->ops));
+	if (!w->ops) {
+		emu_work_free(dev, w);
+		return NULL;
+	}
+	if (w->n_op)
+		memcpy(w->ops, from->ops, w->n_op * sizeof(*w->ops));
+	return w;
+}
+
+enum lmd_status emu_work_reserve(struct emu_dev *dev, struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < N_RESERVED; i++) {
+		struct emu_work *w = dev->host->alloc(dev->host->ctx, sizeof(*w));
+
+		if (!w)
+			return lmd_fail(err, LMD_NOMEM, "emu: no memory for work");
+		emu_work_free(dev, w);
+	}
+	return LMD_OK;
+}
+
+void emu_work_fini(struct emu_dev *dev)
+{
+	while (dev->free_work) {
+		struct emu_work *w = dev->free_work;
+
+		dev->free_work = w->next;
+		dev->host->free(dev->host->ctx, w);
+	}
 }
