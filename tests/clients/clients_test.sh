@@ -185,6 +185,9 @@ else
 fi
 
 # ---- Python, Go ----
+# the examples loaded the model with its own context of 256 tokens, which a generation fills before a
+# client can cancel it
+holds "load full --ctx 32k" ctl load full --ctx 32k --pin
 LMD_TEST_URL=$url LMD_TEST_WANT=$dir/want LMD_TEST_PROMPT=$prompt LMD_TEST_N=$n
 export LMD_TEST_URL LMD_TEST_WANT LMD_TEST_PROMPT LMD_TEST_N
 if [ -n "$python" ]; then
