@@ -134,6 +134,8 @@ void lmi_svc_call_cancel(struct lmi_svc_call *c)
 {
 	if (c->submitted && c->drops)
 		lmi_jobs_cancel(&c->job);
+	if (c->cancel)
+		c->cancel(c);
 }
 
 void lmi_svc_call_drop(struct lmi_svc_call *c)

@@ -32,6 +32,8 @@ struct lmi_svc_call {
 	struct lmi_svc_loaded_model *loaded; /* the model it uses */
 	bool drops; /* the job is cancelled when the client leaves or the service stops */
 	void *data;                       /* data of the op, in the arena */
+	/* Cancels what the op does outside the job queue; `done` or an end follows.  NULL: nothing. */
+	void (*cancel)(struct lmi_svc_call *c);
 	void (*done)(struct lmi_svc_call *c); /* called after the job: replies, then destroys c */
 };
 
@@ -46,7 +48,8 @@ enum lmd_status lmi_svc_call_submit(struct lmi_svc_call *c, struct lmi_jobs *job
 /* Send a reply or an error, unless the connection has ended. */
 void lmi_svc_call_reply(struct lmi_svc_call *c, const struct lmi_wire_reply *reply);
 void lmi_svc_call_fail(struct lmi_svc_call *c, const struct lmd_error *err, uint32_t retry_ms);
-/* Cancels the job, if there is one and c->drops is set; its error is then LMD_CANCELLED. */
+/* Cancels the job, if there is one and c->drops is set, and calls c->cancel; the error is then
+ * LMD_CANCELLED. */
 void lmi_svc_call_cancel(struct lmi_svc_call *c);
 /* Answers with an error because the connection has ended, and cancels the job. */
 void lmi_svc_call_drop(struct lmi_svc_call *c);

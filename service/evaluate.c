@@ -50,35 +50,44 @@ static void finish(struct lmi_svc_evaluation *v, uint64_t now, const struct lmd_
 	lmi_free(v);
 }
 
-static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_loaded_model *r,
-		  const struct lmd_error *err, uint32_t retry_ms)
+/* Submits the command.  Returns false if it ended at once with an error. */
+static bool submit(struct lmi_svc_evaluation *v, uint64_t now)
 {
-	struct lmi_svc_evaluation *v =
-		(struct lmi_svc_evaluation *)((char *)w - offsetof(struct lmi_svc_evaluation, want));
 	const struct lmi_service_evaluation *what = v->what;
 	struct lmi_engine_input_seq seq = {.tokens = what->tokens,
 					   .n_tokens = what->n_tokens,
 					   .fork_of = LMI_ENGINE_NO_FORK};
 	struct lmi_engine_eval cmd = {
 		.seqs = &seq, .n_seq = 1, .want = what->want, .pooling = what->pooling};
+	struct lmi_engine *engine = v->model->engine;
 	struct lmd_error refused = {0};
 
-	(void)retry_ms;
-	v->model = r;
-	if (!r) {
-		finish(v, now, err);
-		return;
-	}
 	cmd.id = v->command = ++v->svc->serial << 16 | NO_SLOT;
 	if (what->want == LMI_ENGINE_WANT_EMBED) {
-		cmd.pooling = lmi_engine_pooling(r->engine, what->pooling);
+		cmd.pooling = lmi_engine_pooling(engine, what->pooling);
 		if (what->pooling == LMD_POOL_UNSET && cmd.pooling <= LMD_POOL_NONE)
 			cmd.pooling = LMD_POOL_MEAN;
 	}
 	v->next = v->svc->evaluations;
 	v->svc->evaluations = v;
-	if (lmi_engine_eval(r->engine, &cmd, &refused) != LMD_OK)
-		finish(v, now, &refused);
+	if (lmi_engine_eval(engine, &cmd, &refused) == LMD_OK)
+		return true;
+	finish(v, now, &refused);
+	return false;
+}
+
+static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_loaded_model *r,
+		  const struct lmd_error *err, uint32_t retry_ms)
+{
+	struct lmi_svc_evaluation *v =
+		(struct lmi_svc_evaluation *)((char *)w - offsetof(struct lmi_svc_evaluation, want));
+
+	(void)retry_ms;
+	v->model = r;
+	if (r)
+		(void)submit(v, now);
+	else
+		finish(v, now, err);
 }
 
 static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *m,
@@ -112,6 +121,30 @@ void lmi_service_evaluate(struct lmi_service *svc, uint64_t now,
 	v->what = what;
 	v->lookup.found = found;
 	lmi_svc_lookup_start(svc, now, &v->lookup, &what->model);
+}
+
+struct lmi_svc_evaluation *lmi_svc_evaluation_start(struct lmi_service *svc, uint64_t now,
+						    struct lmi_svc_loaded_model *r,
+						    const struct lmi_service_evaluation *what)
+{
+	struct lmi_svc_evaluation *v = lmi_alloc(1, sizeof(*v));
+	struct lmd_error err;
+
+	if (!v) {
+		(void)lmd_fail(&err, LMD_NOMEM, "no memory for an evaluation");
+		what->done(what->arg, NULL, 0, 0, &err);
+		return NULL;
+	}
+	v->svc = svc;
+	v->what = what;
+	v->model = r;
+	lmi_svc_loaded_model_ref(r);
+	return submit(v, now) ? v : NULL;
+}
+
+void lmi_svc_evaluation_cancel(struct lmi_svc_evaluation *v)
+{
+	(void)lmi_engine_cancel(v->model->engine, v->command); /* if it fails, it runs to its end */
 }
 
 /* Copies rows to their place. */

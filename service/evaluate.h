@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * evaluate.h - evaluations: rows of logits or embeddings, for callers in the same process.  The
- * protocol has no op for them. */
+ * evaluate.h - evaluations: rows of logits or embeddings, for callers in the same process. */
 #ifndef LLAMAD_SERVICE_EVALUATE_H
 #define LLAMAD_SERVICE_EVALUATE_H
 
@@ -29,6 +28,17 @@ struct lmi_service_evaluation {
 void lmi_service_evaluate(struct lmi_service *svc, uint64_t now,
 			  const struct lmi_service_evaluation *what);
 
+struct lmi_svc_loaded_model;
+struct lmi_svc_evaluation;
+
+/* For other files of the service: evaluates with a model that is in memory; what->model is not
+ * read.  Returns NULL if `done` was called with an error.  The handle is valid until `done`, which
+ * here may call the service. */
+struct lmi_svc_evaluation *lmi_svc_evaluation_start(struct lmi_service *svc, uint64_t now,
+						    struct lmi_svc_loaded_model *r,
+						    const struct lmi_service_evaluation *what);
+/* Cancels it: `done` follows. */
+void lmi_svc_evaluation_cancel(struct lmi_svc_evaluation *v);
 /* For generate_run.c: handles an event whose command is not a generation's. */
 void lmi_svc_evaluation_event(struct lmi_service *svc, uint64_t now,
 			      const struct lmi_engine_event *ev);

@@ -19,6 +19,7 @@ enum lmi_svc_op_flags {
 	X(config_reload, CONFIG_RELOAD, 0)                         \
 	X(detokenize, DETOKENIZE, 0)                               \
 	X(drain, DRAIN, LMI_SVC_OP_CLOSED_OK)                      \
+	X(embed, EMBED, 0)                                         \
 	X(generate, GENERATE, 0)                                   \
 	X(hello, HELLO, LMI_SVC_OP_CLOSED_OK | LMI_SVC_OP_ANYBODY) \
 	X(info, INFO, LMI_SVC_OP_CLOSED_OK)                        \

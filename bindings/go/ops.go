@@ -42,6 +42,19 @@ func (c *Client) Detokenize(ctx context.Context, req *DetokenizeRequest) (string
 	return string(r.Text), err
 }
 
+// Embed computes the embedding of each input.
+func (c *Client) Embed(ctx context.Context, req *EmbedRequest) ([][]float64, error) {
+	var r EmbedReply
+	if err := c.Call(ctx, req, &r); err != nil {
+		return nil, err
+	}
+	all := make([][]float64, len(r.Embeddings))
+	for i := range r.Embeddings {
+		all[i] = r.Embeddings[i].Vector
+	}
+	return all, nil
+}
+
 // Models lists the models in the registry.
 func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	var all []Model

@@ -83,6 +83,15 @@ const (
 	ActivationsInt8 = "int8"
 )
 
+// How the vectors of an input's tokens become one.
+const (
+	PoolingAuto = "auto"
+	PoolingNone = "none"
+	PoolingMean = "mean"
+	PoolingCls  = "cls"
+	PoolingLast = "last"
+)
+
 // Why a stream ended.
 const (
 	FinishEOG      = "eog"
@@ -170,6 +179,8 @@ const (
 	LimitTextBytes      = 16777216
 	LimitTokens         = 2097152
 	LimitRows           = 4096
+	LimitInputs         = 2048
+	LimitEmbeddings     = 65536
 	LimitMessages       = 4096
 	LimitTemplateBytes  = 1048576
 	LimitGrammarBytes   = 262144
@@ -378,6 +389,15 @@ type Plugin struct {
 
 	// Its factories, if requested.
 	Factories []Factory `msgpack:"factories,omitempty"`
+}
+
+// Embedding: The embedding of an input or of one of its tokens.
+type Embedding struct {
+	// Number of the input, from 0.
+	Input int64 `msgpack:"input"`
+
+	// Its numbers.
+	Vector []float64 `msgpack:"vector"`
 }
 
 // StreamInfo: A stream, as its owner sees it.
@@ -667,6 +687,45 @@ type DrainReply struct {
 
 	// Queued generations. They fail when draining starts.
 	Waiting int64 `msgpack:"waiting"`
+}
+
+// EmbedRequest: Computes embeddings: vectors that represent the meaning of texts.
+type EmbedRequest struct {
+	// The model by name or alias; admins may also give a path.
+	Model string `msgpack:"model"`
+
+	// The texts.
+	Inputs []Text `msgpack:"inputs,omitempty"`
+
+	// A single input as tokens, used unchanged.
+	Tokens []int32 `msgpack:"tokens,omitempty"`
+
+	// How the vectors of an input's tokens become one. Nil means auto.
+	Pooling *Text `msgpack:"pooling,omitempty"`
+
+	// Scale each vector to the Euclidean length 1. Nil means true.
+	Normalize *bool `msgpack:"normalize,omitempty"`
+
+	// Keep only this many numbers of each vector, for models that were trained for it; 0 = all. Nil means 0.
+	Dimensions *int64 `msgpack:"dimensions,omitempty"`
+
+	// Cut inputs that are longer than the context; otherwise they are an error. Nil means false.
+	Truncate *bool `msgpack:"truncate,omitempty"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*EmbedRequest) Op() string { return "embed" }
+
+// Changes tells whether the request changes something; see Request.
+func (*EmbedRequest) Changes() string { return "no" }
+
+// EmbedReply: the reply to embed.
+type EmbedReply struct {
+	// The vectors, in the order of the inputs: one per input, or with the pooling none one per token.
+	Embeddings []Embedding `msgpack:"embeddings"`
+
+	// Number of tokens of all inputs.
+	NPrompt int64 `msgpack:"n_prompt"`
 }
 
 // GenerateRequest: Generates text from a prompt or a conversation. Replies at once with a stream; its items are fetched with next.

@@ -67,8 +67,10 @@ class Field:
             self.min, self.max = num(where, d.get("item_min", 0)), num(where, d["item_max"])
         elif kind == "int":
             self.min, self.max = num(where, d.get("min", INT_MIN)), num(where, d.get("max", INT_MAX))
-        elif kind == "float":
-            self.min, self.max = float(d.get("min", -FLOAT_MAX)), float(d.get("max", FLOAT_MAX))
+        elif self.elem == "float":
+            bound = "item_" if kind == "array" else ""
+            self.min, self.max = (float(d.get(bound + "min", -FLOAT_MAX)),
+                                  float(d.get(bound + "max", FLOAT_MAX)))
         else:
             self.min = self.max = None
         if kind == "int" and self.presence == "default":

@@ -168,6 +168,28 @@ START_TEST(embeddings)
 }
 END_TEST
 
+/* The op gives the same vector, as numbers of JSON. */
+START_TEST(embeddings_by_request)
+{
+	struct lmd_rows mean = {.struct_size = sizeof(mean)};
+	char members[200], *reply, *at;
+
+	OK(lmd_client_embed(client, model, "Hello", 5, LMD_EMBED_MODEL, &mean, &err));
+	snprintf(members, sizeof(members),
+		 "{\"model\": \"%s\", \"inputs\": [\"Hello\"], \"normalize\": false}", model);
+	OK(lmd_client_call(client, "embed", members, &reply, &err));
+	at = strstr(reply, "\"vector\"");
+	ck_assert_ptr_nonnull(at);
+	at = strchr(at, '[') + 1;
+	for (uint32_t k = 0; k < mean.width; k++) {
+		ck_assert_float_eq((float)strtod(at, &at), mean.v[k]);
+		at++;
+	}
+	lmd_client_free(reply);
+	lmd_client_free(mean.v);
+}
+END_TEST
+
 /* Engines share nothing: closing one leaves the other as it was. */
 START_TEST(two_engines)
 {
@@ -193,6 +215,7 @@ int main(void)
 	tcase_add_test(t, rows);
 	tcase_add_test(t, samples);
 	tcase_add_test(t, embeddings);
+	tcase_add_test(t, embeddings_by_request);
 	tcase_add_test(t, two_engines);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

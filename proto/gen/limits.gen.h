@@ -39,6 +39,10 @@
 #define LMI_WIRE_LIMIT_TOKENS 2097152
 /* Rows of a listing in one reply. */
 #define LMI_WIRE_LIMIT_ROWS 4096
+/* Inputs in one request for embeddings. */
+#define LMI_WIRE_LIMIT_INPUTS 2048
+/* Vectors in one reply. */
+#define LMI_WIRE_LIMIT_EMBEDDINGS 65536
 /* Messages in a conversation. */
 #define LMI_WIRE_LIMIT_MESSAGES 4096
 /* Length of a chat template, and of each JSON value that is passed to it. (bytes) */
@@ -72,6 +76,6 @@
 /* Text of all items in one reply to next. A single item may be longer. (bytes) */
 #define LMI_WIRE_LIMIT_REPLY_TEXT_BYTES 1048576
 
-#define LMI_WIRE_N_LIMIT 31
+#define LMI_WIRE_N_LIMIT 33
 
 #endif /* LLAMAD_PROTO_GEN_LIMITS_GEN_H */

@@ -59,6 +59,16 @@ static const char *const names_activations[] = {
 const struct lmi_wire_words lmi_wire_words_activations = {
 	"activations", names_activations, LMD_LEN(names_activations)};
 
+static const char *const names_pooling[] = {
+	"auto",
+	"none",
+	"mean",
+	"cls",
+	"last",
+};
+const struct lmi_wire_words lmi_wire_words_pooling = {
+	"pooling", names_pooling, LMD_LEN(names_pooling)};
+
 static const char *const names_finish[] = {
 	"eog",
 	"stop",
@@ -487,6 +497,28 @@ static const struct lmi_wire_struct type_plugin = {
 	.bytes = sizeof(struct lmi_wire_plugin),
 	.fields = fields_type_plugin,
 	.n_fields = LMD_LEN(fields_type_plugin),
+};
+
+static const struct lmi_wire_field fields_type_embedding[] = {
+	{.name = "input",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_embedding, input),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "vector",
+	 .type = LMI_WIRE_T_FLOAT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_embedding, vector),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_embedding, n_vector),
+	 .max_items = 1048576,
+	 .u.f = {-DBL_MAX, DBL_MAX, 0.0}},
+};
+static const struct lmi_wire_struct type_embedding = {
+	.name = "embedding",
+	.bytes = sizeof(struct lmi_wire_embedding),
+	.fields = fields_type_embedding,
+	.n_fields = LMD_LEN(fields_type_embedding),
 };
 
 static const struct lmi_wire_field fields_type_stream[] = {
@@ -1100,6 +1132,80 @@ static const struct lmi_wire_struct rep_drain = {
 	.bytes = sizeof(struct lmi_wire_rep_drain),
 	.fields = fields_rep_drain,
 	.n_fields = LMD_LEN(fields_rep_drain),
+};
+
+static const struct lmi_wire_field fields_req_embed[] = {
+	{.name = "model",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_embed, model),
+	 .u.s = {1, 4095, ""}},
+	{.name = "inputs",
+	 .type = LMI_WIRE_T_TEXT,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_embed, inputs),
+	 .has_at = offsetof(struct lmi_wire_req_embed, has_inputs),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_req_embed, n_inputs),
+	 .max_items = 2048,
+	 .u.s = {1, 16777216, ""}},
+	{.name = "tokens",
+	 .type = LMI_WIRE_T_TOKEN,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_embed, tokens),
+	 .has_at = offsetof(struct lmi_wire_req_embed, has_tokens),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_req_embed, n_tokens),
+	 .max_items = 2097152},
+	{.name = "pooling",
+	 .type = LMI_WIRE_T_ENUM,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_embed, pooling),
+	 .u.e = {&lmi_wire_words_pooling, LMI_WIRE_POOLING_AUTO}},
+	{.name = "normalize",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_embed, normalize),
+	 .u.b = true},
+	{.name = "dimensions",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_embed, dimensions),
+	 .u.i = {0, 1048576, 0}},
+	{.name = "truncate",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_embed, truncate)},
+};
+static const struct lmi_wire_struct req_embed = {
+	.name = "embed",
+	.bytes = sizeof(struct lmi_wire_req_embed),
+	.fields = fields_req_embed,
+	.n_fields = LMD_LEN(fields_req_embed),
+	.n_one_of = 2,
+	.one_of = {1, 2},
+};
+
+static const struct lmi_wire_field fields_rep_embed[] = {
+	{.name = "embeddings",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_embed, embeddings),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_rep_embed, n_embeddings),
+	 .max_items = 65536,
+	 .u.of = &type_embedding},
+	{.name = "n_prompt",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_embed, n_prompt),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_embed = {
+	.name = "embed",
+	.bytes = sizeof(struct lmi_wire_rep_embed),
+	.fields = fields_rep_embed,
+	.n_fields = LMD_LEN(fields_rep_embed),
 };
 
 static const struct lmi_wire_field fields_req_generate[] = {
@@ -2337,6 +2443,14 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 		.request = &req_drain,
 		.reply = &rep_drain,
 	},
+	[LMI_WIRE_OP_EMBED] = {
+		.name = "embed",
+		.since = 1,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_NO,
+		.request = &req_embed,
+		.reply = &rep_embed,
+	},
 	[LMI_WIRE_OP_GENERATE] = {
 		.name = "generate",
 		.since = 1,
@@ -2531,6 +2645,8 @@ const struct lmi_wire_limit_row lmi_wire_limit_rows[LMI_WIRE_N_LIMIT] = {
 	{"text_bytes", "bytes", LMI_WIRE_LIMIT_TEXT_BYTES, false},
 	{"tokens", "", LMI_WIRE_LIMIT_TOKENS, false},
 	{"rows", "", LMI_WIRE_LIMIT_ROWS, false},
+	{"inputs", "", LMI_WIRE_LIMIT_INPUTS, false},
+	{"embeddings", "", LMI_WIRE_LIMIT_EMBEDDINGS, false},
 	{"messages", "", LMI_WIRE_LIMIT_MESSAGES, false},
 	{"template_bytes", "bytes", LMI_WIRE_LIMIT_TEMPLATE_BYTES, false},
 	{"grammar_bytes", "bytes", LMI_WIRE_LIMIT_GRAMMAR_BYTES, true},

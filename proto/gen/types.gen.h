@@ -24,30 +24,31 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_CONFIG_RELOAD = 4,
 	LMI_WIRE_OP_DETOKENIZE = 5,
 	LMI_WIRE_OP_DRAIN = 6,
-	LMI_WIRE_OP_GENERATE = 7,
-	LMI_WIRE_OP_HELLO = 8,
-	LMI_WIRE_OP_INFO = 9,
-	LMI_WIRE_OP_KEY_ADD = 10,
-	LMI_WIRE_OP_KEY_RM = 11,
-	LMI_WIRE_OP_KEYS = 12,
-	LMI_WIRE_OP_LIMITS = 13,
-	LMI_WIRE_OP_LOAD = 14,
-	LMI_WIRE_OP_MODELS = 15,
-	LMI_WIRE_OP_NEXT = 16,
-	LMI_WIRE_OP_PING = 17,
-	LMI_WIRE_OP_PLUGINS = 18,
-	LMI_WIRE_OP_PLUGINS_RELOAD = 19,
-	LMI_WIRE_OP_PS = 20,
-	LMI_WIRE_OP_RELOAD = 21,
-	LMI_WIRE_OP_RM = 22,
-	LMI_WIRE_OP_SHUTDOWN = 23,
-	LMI_WIRE_OP_STATS = 24,
-	LMI_WIRE_OP_STATUS = 25,
-	LMI_WIRE_OP_STREAMS = 26,
-	LMI_WIRE_OP_TOKENIZE = 27,
-	LMI_WIRE_OP_UNLOAD = 28
+	LMI_WIRE_OP_EMBED = 7,
+	LMI_WIRE_OP_GENERATE = 8,
+	LMI_WIRE_OP_HELLO = 9,
+	LMI_WIRE_OP_INFO = 10,
+	LMI_WIRE_OP_KEY_ADD = 11,
+	LMI_WIRE_OP_KEY_RM = 12,
+	LMI_WIRE_OP_KEYS = 13,
+	LMI_WIRE_OP_LIMITS = 14,
+	LMI_WIRE_OP_LOAD = 15,
+	LMI_WIRE_OP_MODELS = 16,
+	LMI_WIRE_OP_NEXT = 17,
+	LMI_WIRE_OP_PING = 18,
+	LMI_WIRE_OP_PLUGINS = 19,
+	LMI_WIRE_OP_PLUGINS_RELOAD = 20,
+	LMI_WIRE_OP_PS = 21,
+	LMI_WIRE_OP_RELOAD = 22,
+	LMI_WIRE_OP_RM = 23,
+	LMI_WIRE_OP_SHUTDOWN = 24,
+	LMI_WIRE_OP_STATS = 25,
+	LMI_WIRE_OP_STATUS = 26,
+	LMI_WIRE_OP_STREAMS = 27,
+	LMI_WIRE_OP_TOKENIZE = 28,
+	LMI_WIRE_OP_UNLOAD = 29
 };
-#define LMI_WIRE_N_OP 29
+#define LMI_WIRE_N_OP 30
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -113,6 +114,17 @@ enum lmi_wire_activations {
 	LMI_WIRE_ACTIVATIONS_INT8 = 3 /* Quantised to 8 bits wherever weights are quantised */
 };
 extern const struct lmi_wire_words lmi_wire_words_activations;
+
+/* How the vectors of an input's tokens become one. */
+enum lmi_wire_pooling {
+	LMI_WIRE_POOLING_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_POOLING_AUTO = 1, /* As the model specifies, or mean if it specifies nothing */
+	LMI_WIRE_POOLING_NONE = 2, /* They remain, one per token */
+	LMI_WIRE_POOLING_MEAN = 3, /* The mean */
+	LMI_WIRE_POOLING_CLS = 4, /* The first token's */
+	LMI_WIRE_POOLING_LAST = 5 /* The last token's */
+};
+extern const struct lmi_wire_words lmi_wire_words_pooling;
 
 /* Why a stream ended. */
 enum lmi_wire_finish {
@@ -332,6 +344,15 @@ struct lmi_wire_plugin {
 	/* Its factories, if requested. */
 	const struct lmi_wire_factory *factories;
 	uint32_t n_factories;
+};
+
+/* The embedding of an input or of one of its tokens. */
+struct lmi_wire_embedding {
+	/* Number of the input, from 0. (>= 0) */
+	int64_t input;
+	/* Its numbers. */
+	const double *vector;
+	uint32_t n_vector;
 };
 
 /* A stream, as its owner sees it. */
@@ -586,6 +607,39 @@ struct lmi_wire_rep_drain {
 	int64_t running;
 	/* Queued generations. They fail when draining starts. (>= 0) */
 	int64_t waiting;
+};
+
+/* Computes embeddings: vectors that represent the meaning of texts. */
+struct lmi_wire_req_embed {
+	/* The model by name or alias; admins may also give a path. */
+	struct lmd_str model;
+	/* The texts. */
+	bool has_inputs;
+	const struct lmd_str *inputs;
+	uint32_t n_inputs;
+	/* A single input as tokens, used unchanged. */
+	bool has_tokens;
+	const lmd_token *tokens;
+	uint32_t n_tokens;
+	/* How the vectors of an input's tokens become one. (default auto) */
+	enum lmi_wire_pooling pooling;
+	/* Scale each vector to the Euclidean length 1. (default true) */
+	bool normalize;
+	/* Keep only this many numbers of each vector, for models that were trained for it; 0 =
+	 * all. (0..1048576; default 0) */
+	int64_t dimensions;
+	/* Cut inputs that are longer than the context; otherwise they are an error. */
+	bool truncate;
+};
+
+/* Computes embeddings: vectors that represent the meaning of texts. */
+struct lmi_wire_rep_embed {
+	/* The vectors, in the order of the inputs: one per input, or with the pooling none one
+	 * per token. */
+	const struct lmi_wire_embedding *embeddings;
+	uint32_t n_embeddings;
+	/* Number of tokens of all inputs. (tokens; >= 0) */
+	int64_t n_prompt;
 };
 
 /* Generates text from a prompt or a conversation. Replies at once with a stream; its items are
@@ -1178,6 +1232,7 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_config_reload config_reload;
 	struct lmi_wire_req_detokenize detokenize;
 	struct lmi_wire_req_drain drain;
+	struct lmi_wire_req_embed embed;
 	struct lmi_wire_req_generate generate;
 	struct lmi_wire_req_hello hello;
 	struct lmi_wire_req_info info;
@@ -1209,6 +1264,7 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_config_reload config_reload;
 	struct lmi_wire_rep_detokenize detokenize;
 	struct lmi_wire_rep_drain drain;
+	struct lmi_wire_rep_embed embed;
 	struct lmi_wire_rep_generate generate;
 	struct lmi_wire_rep_hello hello;
 	struct lmi_wire_rep_info info;

@@ -95,6 +95,18 @@ done
 ctl generate full -p "$prompt" -n $n --temp 1 --seed 7 --ignore-eos >"$dir/got"
 holds "a seed gives another text in the daemon" cmp -s "$dir/want7" "$dir/got"
 
+# ---- embeddings: the same from the file and the daemon ----
+"$build/llamactl" embed "$dir/full.gguf" Hello 'another text' >"$dir/want_e" || bad "embed, file"
+ctl embed full Hello 'another text' >"$dir/got"
+holds "embed: $(diff "$dir/want_e" "$dir/got")" cmp -s "$dir/want_e" "$dir/got"
+printf 'Hello\n\nanother text\n' | ctl embed full >"$dir/got"
+holds "embed, lines of standard input" cmp -s "$dir/want_e" "$dir/got"
+prints '^ 1.0000  *-*[0-9.]*$' embed full Hello other --similarity
+prints '"n_prompt": [0-9]' embed full Hello --json
+holds "one vector per token" [ "$(ctl embed full Hello --pooling none | wc -l)" -gt 1 ]
+refused 1 'dimensions: 5000, the vectors of the model have' embed full Hello --dimensions 5000
+refused 2 "pooling" embed full Hello --pooling most
+refused 1 'nothere' embed nothere Hello
 pids=
 for i in 1 2 3 4 5 6 7 8; do
 	ctl generate full -p "$prompt" -n $n --temp 0 --ignore-eos >"$dir/got$i" &

@@ -421,6 +421,13 @@ class AsyncClient:
         r = await self.call(t.DetokenizeRequest(model=model, tokens=list(tokens), **params))
         return p.as_bytes(r.text)
 
+    async def embed(self, model: str, inputs: Union[str, bytes, Sequence[Union[str, bytes]]],
+                    **params: Unpack[t.EmbedParams]) -> list[list[float]]:
+        """Computes the embedding of each text.  params: fields of llamad.types.EmbedRequest."""
+        texts = [inputs] if isinstance(inputs, (str, bytes)) else list(inputs)
+        r = await self.call(t.EmbedRequest(model=model, inputs=texts, **params))
+        return [e.vector for e in r.embeddings]
+
     # -- models --
 
     async def models(self) -> list[t.Model]:

@@ -304,6 +304,13 @@ class Client:
         r = self.call(t.DetokenizeRequest(model=model, tokens=list(tokens), **params))
         return p.as_bytes(r.text)
 
+    def embed(self, model: str, inputs: Union[str, bytes, Sequence[Union[str, bytes]]],
+              **params: Unpack[t.EmbedParams]) -> list[list[float]]:
+        """Computes the embedding of each text.  params: fields of llamad.types.EmbedRequest."""
+        texts = [inputs] if isinstance(inputs, (str, bytes)) else list(inputs)
+        r = self.call(t.EmbedRequest(model=model, inputs=texts, **params))
+        return [e.vector for e in r.embeddings]
+
     # -- models --
 
     def models(self) -> list[t.Model]:

@@ -105,6 +105,8 @@ Class = Literal["interactive", "normal", "batch"]
 Jump = Literal["token", "text", "off"]
 #: Data type of activations between layers.
 Activations = Literal["auto", "f32", "int8"]
+#: How the vectors of an input's tokens become one.
+Pooling = Literal["auto", "none", "mean", "cls", "last"]
 #: Why a stream ended.
 Finish = Literal["eog", "stop", "length", "context", "deadline", "shutdown", "done"]
 #: Why a stream was cancelled.
@@ -137,6 +139,8 @@ LIMITS: dict[str, int] = {
     "text_bytes": 16777216,
     "tokens": 2097152,
     "rows": 4096,
+    "inputs": 2048,
+    "embeddings": 65536,
     "messages": 4096,
     "template_bytes": 1048576,
     "grammar_bytes": 262144,
@@ -328,6 +332,16 @@ class Plugin(Message):
 
     def __repr__(self) -> str:
         return f"<Plugin {self.name or self.file} {self.version} {self.state}>"
+
+
+@dataclass(kw_only=True, repr=False)
+class Embedding(Message):
+    """The embedding of an input or of one of its tokens."""
+
+    #: Number of the input, from 0. (at least 0)
+    input: int = field(metadata={"wire": "input"})
+    #: Its numbers.
+    vector: list[float] = field(metadata={"wire": "vector"})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -749,6 +763,56 @@ class DrainParams(TypedDict, total=False):
 
     #: False to accept work again.
     on: bool
+
+
+@dataclass(kw_only=True, repr=False)
+class EmbedReply(Message):
+    """Reply to embed."""
+
+    #: The vectors, in the order of the inputs: one per input, or with the pooling none one per
+    #: token.
+    embeddings: list[Embedding] = field(metadata={"wire": "embeddings", "make": "Embedding", "many": True})
+    #: Number of tokens of all inputs. (tokens, at least 0)
+    n_prompt: int = field(metadata={"wire": "n_prompt"})
+
+
+@dataclass(kw_only=True, repr=False)
+class EmbedRequest(Request[EmbedReply]):
+    """Computes embeddings: vectors that represent the meaning of texts."""
+
+    OP: ClassVar[str] = "embed"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "no"
+    REPLY: ClassVar[Any] = EmbedReply
+    #: The model by name or alias; admins may also give a path.
+    model: str = field(metadata={"wire": "model"})
+    #: The texts.
+    inputs: Union[list[Union[str, bytes]], None] = field(default=None, metadata={"wire": "inputs"})
+    #: A single input as tokens, used unchanged.
+    tokens: Union[list[int], None] = field(default=None, metadata={"wire": "tokens"})
+    #: How the vectors of an input's tokens become one.
+    pooling: str = field(default='auto', metadata={"wire": "pooling", "default": 'auto'})
+    #: Scale each vector to the Euclidean length 1.
+    normalize: bool = field(default=True, metadata={"wire": "normalize", "default": True})
+    #: Keep only this many numbers of each vector, for models that were trained for it; 0 = all.
+    #: (at least 0, at most 1048576)
+    dimensions: int = field(default=0, metadata={"wire": "dimensions", "default": 0})
+    #: Cut inputs that are longer than the context; otherwise they are an error.
+    truncate: bool = field(default=False, metadata={"wire": "truncate", "default": False})
+
+
+class EmbedParams(TypedDict, total=False):
+    """Optional fields of embed."""
+
+    #: How the vectors of an input's tokens become one.
+    pooling: str
+    #: Scale each vector to the Euclidean length 1.
+    normalize: bool
+    #: Keep only this many numbers of each vector, for models that were trained for it; 0 = all.
+    #: (at least 0, at most 1048576)
+    dimensions: int
+    #: Cut inputs that are longer than the context; otherwise they are an error.
+    truncate: bool
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1732,20 +1796,20 @@ __all__ = [
     "ArgumentsItem", "CallEndItem", "CallItem", "CancelReason", "CancelReply", "CancelRequest",
     "CancelledItem", "ChatMessage", "Class", "ConfigReloadReply", "ConfigReloadRequest",
     "DetokenizeParams", "DetokenizeReply", "DetokenizeRequest", "DoneItem", "DrainParams",
-    "DrainReply", "DrainRequest", "Error", "ErrorCode", "ErrorItem", "Factory", "Finish",
-    "GenerateParams", "GenerateReply", "GenerateRequest", "HelloParams", "HelloReply",
-    "HelloRequest", "InfoParams", "InfoReply", "InfoRequest", "Item", "Item_", "Jump", "Key",
-    "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply", "KeyRmRequest", "KeysReply",
-    "KeysRequest", "LIMITS", "Label", "Limit", "LimitsReply", "LimitsRequest", "LoadParams",
-    "LoadReply", "LoadRequest", "Message", "Meta", "Metric", "MetricKind", "Model", "ModelState",
-    "ModelsParams", "ModelsReply", "ModelsRequest", "NextParams", "NextReply", "NextRequest",
-    "Phase", "PingReply", "PingRequest", "Plugin", "PluginsParams", "PluginsReloadReply",
-    "PluginsReloadRequest", "PluginsReply", "PluginsRequest", "ProgressItem", "PsReply",
-    "PsRequest", "REVISION", "ReasoningItem", "ReloadReply", "ReloadRequest", "Request",
-    "Resident", "RmReply", "RmRequest", "Role", "SchemaModel", "ServerState", "ShutdownParams",
-    "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",
-    "StatusRequest", "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest",
-    "TensorType", "TextItem", "ThoughtItem", "TokenItem", "TokenizeParams", "TokenizeReply",
-    "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX",
-    "V_MIN"
+    "DrainReply", "DrainRequest", "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding",
+    "Error", "ErrorCode", "ErrorItem", "Factory", "Finish", "GenerateParams", "GenerateReply",
+    "GenerateRequest", "HelloParams", "HelloReply", "HelloRequest", "InfoParams", "InfoReply",
+    "InfoRequest", "Item", "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest",
+    "KeyRmReply", "KeyRmRequest", "KeysReply", "KeysRequest", "LIMITS", "Label", "Limit",
+    "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta",
+    "Metric", "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest",
+    "NextParams", "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest", "Plugin",
+    "PluginsParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
+    "PluginsRequest", "Pooling", "ProgressItem", "PsReply", "PsRequest", "REVISION",
+    "ReasoningItem", "ReloadReply", "ReloadRequest", "Request", "Resident", "RmReply", "RmRequest",
+    "Role", "SchemaModel", "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest",
+    "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream",
+    "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem",
+    "ThoughtItem", "TokenItem", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
+    "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX", "V_MIN"
 ]

@@ -75,6 +75,17 @@ class Sync(unittest.TestCase):
         self.assertIn(f"{len(a.tokens)} tokens, {a.finish}", repr(a))
         self.assertIsInstance(a.seed, int)
 
+    def test_embed(self):
+        [a] = self.client.embed("full", "Hello")
+        b = self.client.embed("full", ["other", "Hello"], pooling="mean")
+        self.assertEqual(b[1], a)
+        self.assertNotEqual(b[0], a)
+        self.assertAlmostEqual(sum(x * x for x in a), 1, places=5)
+        [short] = self.client.embed("full", "Hello", dimensions=3, normalize=False)
+        self.assertEqual(len(short), 3)
+        with self.assertRaisesRegex(llamad.Invalid, "dimensions: 1000, the vectors"):
+            self.client.embed("full", "Hello", dimensions=1000)
+
     def test_as_with_other_packages(self):
         parts = [{"type": "text", "text": "x"}]
         a = self.client.chat("full", [{"role": "user", "content": parts, "name": None}],
@@ -271,6 +282,11 @@ class Async(unittest.IsolatedAsyncioTestCase):
             a = await c.chat("full", [{"role": "user", "content": "x"}], temp=0, grammar=SCRIPT,
                              template="{{ messages[0].content }}<tool_call>").answer()
         self.assertEqual((a.text, a.reasoning, a.tool_calls[0].arguments), ("So.", "hm", '{"a": 1}'))
+
+    async def test_embed(self):
+        async with llamad.AsyncClient(URL) as c:
+            a, b = await c.embed("full", ["Hello", "Hello"])
+            self.assertEqual(a, b)
 
     async def test_generate(self):
         async with llamad.AsyncClient(URL) as c:
