@@ -108,14 +108,17 @@ fi
 
 for command in --help version 'plugins --json --log error'; do
 	# the reader closes the pipe before anything is written
-	mkfifo "$dir/pipe"
+	mkfifo "$dir/pipe" "$dir/go"
 	{
-		read -r go <"$dir/pipe"
+		read -r go <"$dir/go"
 		# shellcheck disable=SC2086
 		ctl $command 2>"$dir/err"
 		echo "$?$go" >"$dir/status"
-	} | { exec <&-; echo . >"$dir/pipe"; }
-	rm "$dir/pipe"
+	} >"$dir/pipe" &
+	: <"$dir/pipe" # the only reader, which leaves before the command begins
+	echo . >"$dir/go"
+	wait $!
+	rm "$dir/pipe" "$dir/go"
 	[ "$(cat "$dir/status")" = 141. ] || bad "$command | true: status $(cat "$dir/status")"
 	[ ! -s "$dir/err" ] || bad "$command | true: $(cat "$dir/err")"
 done
