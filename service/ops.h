@@ -15,6 +15,7 @@ enum lmi_svc_op_flags {
 #define LMI_SVC_OPS(X)                                             \
 	X(add, ADD, 0)                                             \
 	X(alias, ALIAS, 0)                                         \
+	X(apply_template, APPLY_TEMPLATE, 0)                       \
 	X(cancel, CANCEL, LMI_SVC_OP_CLOSED_OK)                    \
 	X(config_reload, CONFIG_RELOAD, 0)                         \
 	X(detokenize, DETOKENIZE, 0)                               \

@@ -604,6 +604,45 @@ START_TEST(limits_have_ranges)
 }
 END_TEST
 
+/* ---- apply_template ---- */
+
+/* The prompt is what the same messages generate from. */
+START_TEST(a_conversation_as_a_prompt)
+{
+	const struct lmi_wire_chat_message m[2] = {
+		{.role = str("system"), .content = str("Be brief.")},
+		{.role = str("user"), .content = str("abc")}};
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_APPLY_TEMPLATE, NULL);
+	const struct lmi_wire_rep_apply_template *r = &fx.a.r.u.apply_template;
+	int64_t n;
+
+	fx_start(&fx);
+	q.u.apply_template.model = str("tiny");
+	q.u.apply_template.messages = m;
+	q.u.apply_template.n_messages = 2;
+	q.u.apply_template.has_template = true;
+	q.u.apply_template.template =
+		str("{% for m in messages %}{{ m.role }}: {{ m.content }};{% endfor %}{{ x }}");
+	q.u.apply_template.has_template_args = true;
+	q.u.apply_template.template_args = str("{\"x\": \"end\"}");
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	ck_assert_msg(is(&r->prompt, "system: Be brief.;user: abc;end"), "%.*s", (int)r->prompt.len,
+		      r->prompt.ptr);
+	ck_assert_int_gt(r->n_prompt, 0);
+	ck_assert_uint_eq(r->n_tokens, 0);
+	n = r->n_prompt;
+	q.u.apply_template.tokens = true;
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	ck_assert_int_eq(r->n_tokens, n);
+	q.u.apply_template.template = str("{{ nothing.here.at_all() }}");
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	q.u.apply_template.n_messages = 0;
+	REFUSED(&fx_user, LMD_INVALID, "messages");
+	fx_settle(&fx);
+	fx_check_empty(&fx);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("service ops");
@@ -621,6 +660,7 @@ int main(void)
 	tcase_add_test(t, a_look_up_that_misses);
 	tcase_add_test(t, what_the_server_says);
 	tcase_add_test(t, limits_have_ranges);
+	tcase_add_test(t, a_conversation_as_a_prompt);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

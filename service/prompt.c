@@ -55,26 +55,53 @@ static enum lmd_status messages(const struct lmi_wire_req_generate *q,
 	return LMD_OK;
 }
 
+/* Fills *out; the caller frees *own_messages with lmi_free. */
+static enum lmd_status chat_input(const struct lmi_wire_req_generate *q, struct lmi_chat_input *out,
+				  struct lmi_chat_message **own_messages, struct lmd_error *err)
+{
+	time_t now = time(NULL);
+	enum lmd_status st;
+
+	*own_messages = NULL;
+	*out = (struct lmi_chat_input){
+		.template = optional(q->has_template, q->template),
+		.args = optional(q->has_template_args, q->template_args),
+		.tools = optional(q->has_tools, q->tools),
+	};
+	(void)localtime_r(&now, &out->now); /* fails only for years beyond int */
+	st = messages(q, own_messages, &out->n_messages, err);
+	out->messages = *own_messages;
+	return st;
+}
+
 static enum lmd_status encode_chat(const struct lmi_engine *e,
 				   const struct lmi_wire_req_generate *q,
 				   struct lmi_text_token_buf *out,
 				   struct lmi_chat_answer_format *answer, struct lmd_error *err)
 {
-	struct lmi_chat_input in = {
-		.template = optional(q->has_template, q->template),
-		.args = optional(q->has_template_args, q->template_args),
-		.tools = optional(q->has_tools, q->tools),
-	};
-	struct lmi_chat_message *m = NULL;
-	time_t now = time(NULL);
-	enum lmd_status st = messages(q, &m, &in.n_messages, err);
+	struct lmi_chat_message *own;
+	struct lmi_chat_input in;
+	enum lmd_status st = chat_input(q, &in, &own, err);
 
-	if (st != LMD_OK)
-		return st;
-	(void)localtime_r(&now, &in.now); /* fails only for years beyond int */
-	in.messages = m;
-	st = lmi_chat_encode(lmi_engine_chat(e), &in, q->add_special, out, answer, err);
-	lmi_free(m);
+	if (st == LMD_OK)
+		st = lmi_chat_encode(lmi_engine_chat(e), &in, q->add_special, out, answer, err);
+	lmi_free(own);
+	return st;
+}
+
+enum lmd_status lmi_svc_prompt_render(const struct lmi_engine *e,
+				      const struct lmi_wire_req_generate *q,
+				      struct lmi_text_byte_buf *out, struct lmd_error *err)
+{
+	struct lmi_chat_message *own;
+	struct lmi_chat_input in;
+	uint8_t *by_template = NULL;
+	enum lmd_status st = chat_input(q, &in, &own, err);
+
+	if (st == LMD_OK)
+		st = lmi_chat_render(lmi_engine_chat(e), &in, out, &by_template, err);
+	lmi_free(by_template);
+	lmi_free(own);
 	return st;
 }
 

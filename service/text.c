@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ops tokenize and detokenize.  The model is loaded if it is not in memory.  Long texts are
- * handled in the work queue. */
+ * The ops tokenize, detokenize and apply_template.  The model is loaded if it is not in memory.  Long
+ * texts, and all conversations, are handled in the work queue. */
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -10,13 +10,15 @@
 #include "core/text/tokenizer.h"
 #include "service/call.h"
 #include "service/model.h"
+#include "service/generate.h"
 #include "service/names.h"
 #include "service/ops.h"
+#include "service/prompt.h"
 #include "service/request.h"
 #include "service/service_state.h"
 
 /* Most bytes of text in one reply: a message of the socket has 16 MiB, with room for the rest of it. */
-#define DETOKENIZE_BYTES_MAX ((16u << 20) - 4096)
+#define TEXT_BYTES_MAX ((16u << 20) - 4096)
 
 /* The results of a job, in the call's arena; its two buffers are freed by end(). */
 struct found {
@@ -99,11 +101,75 @@ static void run_detokenize(void *arg)
 	c->err.status = lmi_tokenizer_decode(tokenizer(c), q->tokens, q->n_tokens,
 					     q->special ? LMD_DECODE_UNPARSE_SPECIAL : 0, &f->text,
 					     &c->err);
-	if (c->err.status == LMD_OK && f->text.n > DETOKENIZE_BYTES_MAX)
+	if (c->err.status == LMD_OK && f->text.n > TEXT_BYTES_MAX)
 		c->err.status = lmd_fail(&c->err, LMD_INVALID,
 					 "tokens: their text has %zu bytes, the maximum of a reply is %u; send "
 					 "fewer tokens at once",
-					 f->text.n, DETOKENIZE_BYTES_MAX);
+					 f->text.n, TEXT_BYTES_MAX);
+}
+
+/* Returns the part of a request to generate that makes the prompt. */
+static struct lmi_wire_req_generate generate_request(const struct lmi_wire_req_apply_template *q)
+{
+	struct lmi_wire_request r;
+
+	lmi_wire_request_init(&r, LMI_WIRE_OP_GENERATE);
+	r.u.generate.has_messages = true;
+	r.u.generate.messages = q->messages;
+	r.u.generate.n_messages = q->n_messages;
+	r.u.generate.has_template = q->has_template;
+	r.u.generate.template = q->template;
+	r.u.generate.has_template_args = q->has_template_args;
+	r.u.generate.template_args = q->template_args;
+	r.u.generate.has_tools = q->has_tools;
+	r.u.generate.tools = q->tools;
+	r.u.generate.add_special = q->add_special;
+	return r.u.generate;
+}
+
+static void run_apply_template(void *arg)
+{
+	struct lmi_svc_call *c = arg;
+	const struct lmi_wire_req_generate q =
+		generate_request(&c->copy.req.u.apply_template);
+	const struct lmi_engine *e = c->loaded->engine;
+	struct lmi_chat_answer_format answer = {0};
+	struct found *f = c->data;
+
+	c->err.status = lmi_svc_prompt_render(e, &q, &f->text, &c->err);
+	if (c->err.status == LMD_OK)
+		c->err.status = lmi_svc_prompt_encode(e, &q, &f->tokens, &answer, &c->err);
+	lmi_chat_answer_format_fini(&answer);
+	if (c->err.status == LMD_OK && f->text.n + 5 * f->tokens.n > TEXT_BYTES_MAX)
+		c->err.status = lmd_fail(&c->err, LMD_INVALID,
+					 "messages: their prompt has %zu bytes and %zu tokens, more than "
+					 "fit into a reply",
+					 f->text.n, f->tokens.n);
+}
+
+static void fill_reply(struct lmi_wire_reply *r, const struct lmi_svc_call *c, const struct found *f)
+{
+	const struct lmd_str text = {.ptr = f->text.p ? f->text.p : "", .len = f->text.n};
+
+	lmi_wire_reply_init(r, &c->copy.req);
+	switch (c->copy.req.op) {
+	case LMI_WIRE_OP_TOKENIZE:
+		r->u.tokenize.tokens = f->tokens.id;
+		r->u.tokenize.n_tokens = (uint32_t)f->tokens.n;
+		r->u.tokenize.pieces = f->pieces;
+		r->u.tokenize.n_pieces = f->pieces ? (uint32_t)f->tokens.n : 0;
+		break;
+	case LMI_WIRE_OP_DETOKENIZE:
+		r->u.detokenize.text = text;
+		break;
+	default:
+		r->u.apply_template.prompt = text;
+		r->u.apply_template.n_prompt = (int64_t)f->tokens.n;
+		if (!c->copy.req.u.apply_template.tokens)
+			break;
+		r->u.apply_template.tokens = f->tokens.id;
+		r->u.apply_template.n_tokens = (uint32_t)f->tokens.n;
+	}
 }
 
 static void answer(struct lmi_svc_call *c)
@@ -115,16 +181,7 @@ static void answer(struct lmi_svc_call *c)
 		fail(c, &c->err, 0);
 		return;
 	}
-	lmi_wire_reply_init(&r, &c->copy.req);
-	if (c->copy.req.op == LMI_WIRE_OP_TOKENIZE) {
-		r.u.tokenize.tokens = f->tokens.id;
-		r.u.tokenize.n_tokens = (uint32_t)f->tokens.n;
-		r.u.tokenize.pieces = f->pieces;
-		r.u.tokenize.n_pieces = f->pieces ? (uint32_t)f->tokens.n : 0;
-	} else {
-		r.u.detokenize.text =
-			(struct lmd_str){.ptr = f->text.p ? f->text.p : "", .len = f->text.n};
-	}
+	fill_reply(&r, c, f);
 	lmi_svc_call_reply(c, &r);
 	end(c);
 }
@@ -134,7 +191,7 @@ static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_lo
 {
 	struct lmi_svc_call *c =
 		(struct lmi_svc_call *)((char *)w - offsetof(struct lmi_svc_call, load_waiter));
-	bool tokenize = c->copy.req.op == LMI_WIRE_OP_TOKENIZE;
+	const struct lmi_wire_request *q = &c->copy.req;
 	struct lmd_error refused;
 
 	(void)now;
@@ -147,13 +204,16 @@ static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_lo
 		end(c);
 		return;
 	}
-	if (tokenize && c->copy.req.u.tokenize.text.len <= c->svc->limits.inline_bytes) {
+	if (q->op == LMI_WIRE_OP_TOKENIZE && q->u.tokenize.text.len <= c->svc->limits.inline_bytes) {
 		run_tokenize(c);
 		answer(c);
 		return;
 	}
 	c->done = answer;
-	if (lmi_svc_call_submit(c, c->svc->o.work, tokenize ? run_tokenize : run_detokenize,
+	if (lmi_svc_call_submit(c, c->svc->o.work,
+				q->op == LMI_WIRE_OP_TOKENIZE     ? run_tokenize
+				: q->op == LMI_WIRE_OP_DETOKENIZE ? run_detokenize
+								  : run_apply_template,
 				&refused) != LMD_OK)
 		fail(c, &refused, lmi_svc_retry_ms(c->svc));
 }
@@ -208,4 +268,15 @@ enum lmd_status lmi_svc_do_detokenize(const struct lmi_svc_request_ctx *a, uint3
 {
 	(void)retry_ms;
 	return begin(a, &a->req->u.detokenize.model, err);
+}
+
+enum lmd_status lmi_svc_do_apply_template(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+					  struct lmd_error *err)
+{
+	const struct lmi_wire_req_apply_template *q = &a->req->u.apply_template;
+	const struct lmi_wire_req_generate g = generate_request(q);
+	enum lmd_status st = lmi_svc_generate_check(&a->svc->limits, &g, err);
+
+	(void)retry_ms;
+	return st == LMD_OK ? begin(a, &q->model, err) : st;
 }

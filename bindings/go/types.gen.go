@@ -608,6 +608,48 @@ type AliasReply struct {
 	Before *string `msgpack:"before,omitempty"`
 }
 
+// ApplyTemplateRequest: Turns a conversation into the prompt that op generate would give the model.
+type ApplyTemplateRequest struct {
+	// The model by name or alias; admins may also give a path.
+	Model string `msgpack:"model"`
+
+	// The conversation. If the last message is the assistant's, it is the beginning of the answer.
+	Messages []ChatMessage `msgpack:"messages"`
+
+	// Chat template to use in place of the model's own, as in op generate.
+	Template *Text `msgpack:"template,omitempty"`
+
+	// Additional variables for the template, as a JSON object.
+	TemplateArgs *Text `msgpack:"template_args,omitempty"`
+
+	// Tools that the template presents to the model, as a JSON array.
+	Tools *Text `msgpack:"tools,omitempty"`
+
+	// Add the tokens that the model expects at the beginning of a prompt (BOS). Nil means true.
+	AddSpecial *bool `msgpack:"add_special,omitempty"`
+
+	// Include the tokens of the prompt. Nil means false.
+	Tokens *bool `msgpack:"tokens,omitempty"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*ApplyTemplateRequest) Op() string { return "apply_template" }
+
+// Changes tells whether the request changes something; see Request.
+func (*ApplyTemplateRequest) Changes() string { return "no" }
+
+// ApplyTemplateReply: the reply to apply_template.
+type ApplyTemplateReply struct {
+	// The prompt. Text that spells a control token is a control token only where the template wrote it.
+	Prompt Text `msgpack:"prompt"`
+
+	// Length of the prompt.
+	NPrompt int64 `msgpack:"n_prompt"`
+
+	// Its tokens, if requested.
+	Tokens []int32 `msgpack:"tokens,omitempty"`
+}
+
 // CancelRequest: Cancels a stream within one step of the model. A stream that has already ended is forgotten.
 type CancelRequest struct {
 	// The stream.

@@ -20,35 +20,36 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_NONE = 0,
 	LMI_WIRE_OP_ADD = 1,
 	LMI_WIRE_OP_ALIAS = 2,
-	LMI_WIRE_OP_CANCEL = 3,
-	LMI_WIRE_OP_CONFIG_RELOAD = 4,
-	LMI_WIRE_OP_DETOKENIZE = 5,
-	LMI_WIRE_OP_DRAIN = 6,
-	LMI_WIRE_OP_EMBED = 7,
-	LMI_WIRE_OP_GENERATE = 8,
-	LMI_WIRE_OP_HELLO = 9,
-	LMI_WIRE_OP_INFO = 10,
-	LMI_WIRE_OP_KEY_ADD = 11,
-	LMI_WIRE_OP_KEY_RM = 12,
-	LMI_WIRE_OP_KEYS = 13,
-	LMI_WIRE_OP_LIMITS = 14,
-	LMI_WIRE_OP_LOAD = 15,
-	LMI_WIRE_OP_MODELS = 16,
-	LMI_WIRE_OP_NEXT = 17,
-	LMI_WIRE_OP_PING = 18,
-	LMI_WIRE_OP_PLUGINS = 19,
-	LMI_WIRE_OP_PLUGINS_RELOAD = 20,
-	LMI_WIRE_OP_PS = 21,
-	LMI_WIRE_OP_RELOAD = 22,
-	LMI_WIRE_OP_RM = 23,
-	LMI_WIRE_OP_SHUTDOWN = 24,
-	LMI_WIRE_OP_STATS = 25,
-	LMI_WIRE_OP_STATUS = 26,
-	LMI_WIRE_OP_STREAMS = 27,
-	LMI_WIRE_OP_TOKENIZE = 28,
-	LMI_WIRE_OP_UNLOAD = 29
+	LMI_WIRE_OP_APPLY_TEMPLATE = 3,
+	LMI_WIRE_OP_CANCEL = 4,
+	LMI_WIRE_OP_CONFIG_RELOAD = 5,
+	LMI_WIRE_OP_DETOKENIZE = 6,
+	LMI_WIRE_OP_DRAIN = 7,
+	LMI_WIRE_OP_EMBED = 8,
+	LMI_WIRE_OP_GENERATE = 9,
+	LMI_WIRE_OP_HELLO = 10,
+	LMI_WIRE_OP_INFO = 11,
+	LMI_WIRE_OP_KEY_ADD = 12,
+	LMI_WIRE_OP_KEY_RM = 13,
+	LMI_WIRE_OP_KEYS = 14,
+	LMI_WIRE_OP_LIMITS = 15,
+	LMI_WIRE_OP_LOAD = 16,
+	LMI_WIRE_OP_MODELS = 17,
+	LMI_WIRE_OP_NEXT = 18,
+	LMI_WIRE_OP_PING = 19,
+	LMI_WIRE_OP_PLUGINS = 20,
+	LMI_WIRE_OP_PLUGINS_RELOAD = 21,
+	LMI_WIRE_OP_PS = 22,
+	LMI_WIRE_OP_RELOAD = 23,
+	LMI_WIRE_OP_RM = 24,
+	LMI_WIRE_OP_SHUTDOWN = 25,
+	LMI_WIRE_OP_STATS = 26,
+	LMI_WIRE_OP_STATUS = 27,
+	LMI_WIRE_OP_STREAMS = 28,
+	LMI_WIRE_OP_TOKENIZE = 29,
+	LMI_WIRE_OP_UNLOAD = 30
 };
-#define LMI_WIRE_N_OP 30
+#define LMI_WIRE_N_OP 31
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -549,6 +550,42 @@ struct lmi_wire_rep_alias {
 	/* The model that the alias named before. */
 	bool has_before;
 	struct lmd_str before;
+};
+
+/* Turns a conversation into the prompt that op generate would give the model. */
+struct lmi_wire_req_apply_template {
+	/* The model by name or alias; admins may also give a path. */
+	struct lmd_str model;
+	/* The conversation. If the last message is the assistant's, it is the beginning of the
+	 * answer. */
+	const struct lmi_wire_chat_message *messages;
+	uint32_t n_messages;
+	/* Chat template to use in place of the model's own, as in op generate. */
+	bool has_template;
+	struct lmd_str template;
+	/* Additional variables for the template, as a JSON object. */
+	bool has_template_args;
+	struct lmd_str template_args;
+	/* Tools that the template presents to the model, as a JSON array. */
+	bool has_tools;
+	struct lmd_str tools;
+	/* Add the tokens that the model expects at the beginning of a prompt (BOS). (default
+	 * true) */
+	bool add_special;
+	/* Include the tokens of the prompt. */
+	bool tokens;
+};
+
+/* Turns a conversation into the prompt that op generate would give the model. */
+struct lmi_wire_rep_apply_template {
+	/* The prompt. Text that spells a control token is a control token only where the
+	 * template wrote it. */
+	struct lmd_str prompt;
+	/* Length of the prompt. (tokens; >= 0) */
+	int64_t n_prompt;
+	/* Its tokens, if requested. */
+	const lmd_token *tokens;
+	uint32_t n_tokens;
 };
 
 /* Cancels a stream within one step of the model. A stream that has already ended is forgotten. */
@@ -1228,6 +1265,7 @@ struct lmi_wire_rep_unload {
 union lmi_wire_reqs {
 	struct lmi_wire_req_add add;
 	struct lmi_wire_req_alias alias;
+	struct lmi_wire_req_apply_template apply_template;
 	struct lmi_wire_req_cancel cancel;
 	struct lmi_wire_req_config_reload config_reload;
 	struct lmi_wire_req_detokenize detokenize;
@@ -1260,6 +1298,7 @@ union lmi_wire_reqs {
 union lmi_wire_reps {
 	struct lmi_wire_rep_add add;
 	struct lmi_wire_rep_alias alias;
+	struct lmi_wire_rep_apply_template apply_template;
 	struct lmi_wire_rep_cancel cancel;
 	struct lmi_wire_rep_config_reload config_reload;
 	struct lmi_wire_rep_detokenize detokenize;

@@ -666,6 +666,59 @@ class AliasRequest(Request[AliasReply]):
 
 
 @dataclass(kw_only=True, repr=False)
+class ApplyTemplateReply(Message):
+    """Reply to apply_template."""
+
+    #: The prompt. Text that spells a control token is a control token only where the template
+    #: wrote it.
+    prompt: Union[str, bytes] = field(metadata={"wire": "prompt"})
+    #: Length of the prompt. (tokens, at least 0)
+    n_prompt: int = field(metadata={"wire": "n_prompt"})
+    #: Its tokens, if requested.
+    tokens: list[int] = field(default_factory=list, metadata={"wire": "tokens", "default": []})
+
+
+@dataclass(kw_only=True, repr=False)
+class ApplyTemplateRequest(Request[ApplyTemplateReply]):
+    """Turns a conversation into the prompt that op generate would give the model."""
+
+    OP: ClassVar[str] = "apply_template"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "no"
+    REPLY: ClassVar[Any] = ApplyTemplateReply
+    #: The model by name or alias; admins may also give a path.
+    model: str = field(metadata={"wire": "model"})
+    #: The conversation. If the last message is the assistant's, it is the beginning of the
+    #: answer.
+    messages: list[ChatMessage] = field(metadata={"wire": "messages", "make": "ChatMessage", "many": True})
+    #: Chat template to use in place of the model's own, as in op generate.
+    template: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "template"})
+    #: Additional variables for the template, as a JSON object.
+    template_args: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "template_args"})
+    #: Tools that the template presents to the model, as a JSON array.
+    tools: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "tools"})
+    #: Add the tokens that the model expects at the beginning of a prompt (BOS).
+    add_special: bool = field(default=True, metadata={"wire": "add_special", "default": True})
+    #: Include the tokens of the prompt.
+    tokens: bool = field(default=False, metadata={"wire": "tokens", "default": False})
+
+
+class ApplyTemplateParams(TypedDict, total=False):
+    """Optional fields of apply_template."""
+
+    #: Chat template to use in place of the model's own, as in op generate.
+    template: Union[Union[str, bytes], None]
+    #: Additional variables for the template, as a JSON object.
+    template_args: Union[Union[str, bytes], None]
+    #: Tools that the template presents to the model, as a JSON array.
+    tools: Union[Union[str, bytes], None]
+    #: Add the tokens that the model expects at the beginning of a prompt (BOS).
+    add_special: bool
+    #: Include the tokens of the prompt.
+    tokens: bool
+
+
+@dataclass(kw_only=True, repr=False)
 class CancelReply(Message):
     """Reply to cancel."""
 
@@ -1793,16 +1846,17 @@ class UnloadParams(TypedDict, total=False):
 
 __all__ = [
     "ALIASES", "Activations", "AddParams", "AddReply", "AddRequest", "AliasReply", "AliasRequest",
-    "ArgumentsItem", "CallEndItem", "CallItem", "CancelReason", "CancelReply", "CancelRequest",
-    "CancelledItem", "ChatMessage", "Class", "ConfigReloadReply", "ConfigReloadRequest",
-    "DetokenizeParams", "DetokenizeReply", "DetokenizeRequest", "DoneItem", "DrainParams",
-    "DrainReply", "DrainRequest", "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding",
-    "Error", "ErrorCode", "ErrorItem", "Factory", "Finish", "GenerateParams", "GenerateReply",
-    "GenerateRequest", "HelloParams", "HelloReply", "HelloRequest", "InfoParams", "InfoReply",
-    "InfoRequest", "Item", "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest",
-    "KeyRmReply", "KeyRmRequest", "KeysReply", "KeysRequest", "LIMITS", "Label", "Limit",
-    "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta",
-    "Metric", "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest",
+    "ApplyTemplateParams", "ApplyTemplateReply", "ApplyTemplateRequest", "ArgumentsItem",
+    "CallEndItem", "CallItem", "CancelReason", "CancelReply", "CancelRequest", "CancelledItem",
+    "ChatMessage", "Class", "ConfigReloadReply", "ConfigReloadRequest", "DetokenizeParams",
+    "DetokenizeReply", "DetokenizeRequest", "DoneItem", "DrainParams", "DrainReply",
+    "DrainRequest", "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding", "Error", "ErrorCode",
+    "ErrorItem", "Factory", "Finish", "GenerateParams", "GenerateReply", "GenerateRequest",
+    "HelloParams", "HelloReply", "HelloRequest", "InfoParams", "InfoReply", "InfoRequest", "Item",
+    "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply",
+    "KeyRmRequest", "KeysReply", "KeysRequest", "LIMITS", "Label", "Limit", "LimitsReply",
+    "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta", "Metric",
+    "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest",
     "NextParams", "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest", "Plugin",
     "PluginsParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
     "PluginsRequest", "Pooling", "ProgressItem", "PsReply", "PsRequest", "REVISION",
