@@ -2,7 +2,8 @@
  *
  * Tests the plugins of examples/ that examples_test.sh built outside the source tree: the tokenizer
  * and the sampler through the plugin registry, the architecture and the backend together on a model
- * that the test makes.  usage: examples_test FOLDER */
+ * that the test makes, the format on the files that its make_model.py wrote to a second folder.
+ * usage: examples_test FOLDER [MODELS] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
+#include "core/base/file.h"
+#include "core/checkpoint/open.h"
 #include "core/engine/sample.h"
 #include "core/format/gguf/write.h"
 #include "core/plan/plan.h"
@@ -19,7 +22,7 @@
 #include "core/plugin/registry.h"
 #include "tests/lmd_check.h"
 
-static const char *folder;
+static const char *folder, *models;
 static struct lmd_host *host;
 static struct lmi_plugin_registry *registry;
 
@@ -372,22 +375,216 @@ START_TEST(architecture_rejects_bad_keys)
 }
 END_TEST
 
+/* ---- the format ---- */
+
+static struct lmi_model *open_model(const char *name, struct lmd_error *err)
+{
+	struct lmi_model *m = NULL;
+	char path[512];
+
+	memset(err, 0, sizeof(*err));
+	snprintf(path, sizeof(path), "%s/%s", models, name);
+	ck_assert_int_eq(lmi_model_open_any(&m, registry, path, 0, err) == LMD_OK, m != NULL);
+	return m;
+}
+
+static void same_meta(const struct lmd_meta *a, const struct lmd_meta *b)
+{
+	ck_assert_ptr_nonnull(b);
+	ck_assert_msg(a->type == b->type && a->file_type == b->file_type && a->n == b->n, "%s",
+		      a->key);
+	if (a->type == LMD_META_STR)
+		ck_assert(a->v.s.len == b->v.s.len && !memcmp(a->v.s.ptr, b->v.s.ptr, a->v.s.len));
+	else if (a->type < LMD_META_ARR_BOOL)
+		ck_assert_msg(a->v.i == b->v.i, "%s", a->key);
+	for (uint64_t i = 0; a->type == LMD_META_ARR_STR && i < a->n; i++) {
+		const struct lmd_str *x = &((const struct lmd_str *)a->v.a)[i];
+		const struct lmd_str *y = &((const struct lmd_str *)b->v.a)[i];
+
+		ck_assert_msg(x->len == y->len && !memcmp(x->ptr, y->ptr, x->len), "token %llu",
+			      (unsigned long long)i);
+	}
+	if (a->type == LMD_META_ARR_I64 || a->type == LMD_META_ARR_F64)
+		ck_assert_mem_eq(a->v.a, b->v.a, a->n * 8);
+}
+
+/* Keys and weights of a file of llama2c are those of the GGUF file of the same model. */
+static void same_model(const char *name, const char *gguf)
+{
+	struct lmd_error err;
+	struct lmi_model *ma = open_model(name, &err), *mb;
+	const struct lmd_model *a, *b;
+
+	ck_assert_msg(ma != NULL, "%s", err.text);
+	mb = open_model(gguf, &err);
+	ck_assert_msg(mb != NULL, "%s", err.text);
+	a = lmi_model_view(ma);
+	b = lmi_model_view(mb);
+	ck_assert_str_eq(a->format, "llama2c");
+	ck_assert_uint_eq(a->n_meta, b->n_meta);
+	for (uint32_t i = 0; i < a->n_meta; i++)
+		same_meta(&a->meta[i], b->find_meta(b, a->meta[i].key));
+	ck_assert_uint_eq(a->n_tensors, b->n_tensors);
+	for (uint32_t i = 0; i < a->n_tensors; i++) {
+		const struct lmd_tensor *x = &a->tensors[i], *y = b->find_tensor(b, x->name);
+
+		ck_assert_ptr_nonnull(y);
+		ck_assert(x->dtype == y->dtype && x->n_dim == y->n_dim && x->bytes == y->bytes);
+		ck_assert_mem_eq(x->dims, y->dims, sizeof(x->dims));
+		ck_assert_mem_eq(x->data, y->data, x->bytes);
+	}
+	lmi_model_close(ma);
+	lmi_model_close(mb);
+}
+
+START_TEST(format_reads_the_same_model)
+{
+	same_model("tied.bin", "tied.gguf");
+	same_model("untied.bin", "untied.gguf");
+	same_model("untied.v1.bin", "untied.gguf");
+}
+END_TEST
+
+static void write_model_file(const char *name, const char *p, size_t n)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", models, name);
+	f = fopen(path, "wb");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fwrite(p, 1, n, f), n);
+	fclose(f);
+}
+
+static char *read_model_file(const char *name, size_t *n)
+{
+	char path[512], *p = NULL;
+	struct lmd_error err;
+
+	snprintf(path, sizeof(path), "%s/%s", models, name);
+	ck_assert_int_eq(lmi_file_read_all(path, 1 << 20, &p, n, &err), LMD_OK);
+	return p;
+}
+
+/* Damages the first bytes of a file in many ways: each is an error with a message, or a model. */
+static void damage(const char *from, const char *to, const char *open_name, uint64_t *seed)
+{
+	size_t n, len;
+	char *p = read_model_file(from, &n);
+	struct lmd_error err;
+	unsigned bad = 0;
+
+	for (int i = 0; i < 400; i++) {
+		size_t at = lmd_rand(seed) % (i % 2 ? 64 : n);
+		char old = p[at];
+		struct lmi_model *m;
+
+		len = i % 5 ? n : lmd_rand(seed) % n;
+		p[at] = (char)lmd_rand(seed);
+		write_model_file(to, p, len);
+		m = open_model(open_name, &err);
+		ck_assert(m || strlen(err.text) > 8);
+		bad += !m;
+		lmi_model_close(m);
+		p[at] = old;
+	}
+	ck_assert_uint_gt(bad, 50);
+	lmi_free(p);
+}
+
+START_TEST(format_reads_damaged_files)
+{
+	uint64_t seed = lmd_seed("damaged llama2.c files", 4);
+	char *p;
+	size_t n;
+
+	damage("tied.bin", "damaged.bin", "damaged.bin", &seed);
+	damage("untied.v1.bin", "damaged.bin", "damaged.bin", &seed);
+	p = read_model_file("tokenizer.bin", &n);
+	write_model_file("tokenizer.good", p, n);
+	damage("tokenizer.good", "tokenizer.bin", "tied.bin", &seed);
+	write_model_file("tokenizer.bin", p, n);
+	lmi_free(p);
+}
+END_TEST
+
+START_TEST(format_names_what_is_wrong)
+{
+	struct lmd_error err;
+	char *p;
+	size_t n;
+
+	p = read_model_file("untied.v1.bin", &n);
+	write_model_file("damaged.bin", p, 1000);
+	ck_assert_ptr_null(open_model("damaged.bin", &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "damaged.bin: format llama2c: the file has 1000 "
+					       "bytes, its weights end at 136064"));
+	p[4] = 2;
+	write_model_file("damaged.bin", p, n);
+	ck_assert_ptr_null(open_model("damaged.bin", &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "version 2 cannot be read"));
+	lmi_free(p);
+}
+END_TEST
+
+static void generate(const char *file, const char *out)
+{
+	char command[2048];
+
+	snprintf(command, sizeof(command),
+		 "%s/llamactl run %s/%s --plugin-dir %s --backend ref --raw -p 'hello there' -n 30 "
+		 "--temp 0 --ignore-eos >%s/%s",
+		 lmd_build_dir(), models, file, folder, models, out);
+	ck_assert_msg(system(command) == 0, "%s", command);
+}
+
+START_TEST(format_generates_the_same)
+{
+	static const char *const names[] = {"tied.bin", "tied.gguf", "untied.bin", "untied.v1.bin",
+					    "untied.gguf"};
+	char out[64], *text[5];
+	size_t n[5];
+
+	for (size_t i = 0; i < LMD_LEN(names); i++) {
+		snprintf(out, sizeof(out), "%s.out", names[i]);
+		generate(names[i], out);
+		text[i] = read_model_file(out, &n[i]);
+		ck_assert_uint_gt(n[i], 10);
+	}
+	ck_assert_str_eq(text[0], text[1]);
+	ck_assert_str_eq(text[2], text[4]);
+	ck_assert_str_eq(text[3], text[4]);
+	ck_assert_str_ne(text[0], text[2]);
+	for (size_t i = 0; i < LMD_LEN(names); i++)
+		lmi_free(text[i]);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
 	Suite *s = suite_create("examples");
 	TCase *t = tcase_create("examples");
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: examples_test FOLDER\n");
+	if (argc < 2 || argc > 3) {
+		fprintf(stderr, "usage: examples_test FOLDER [MODELS]\n");
 		return 2;
 	}
 	folder = argv[1];
+	models = argv[2];
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, tokenizer);
 	tcase_add_test(t, sampler);
 	tcase_add_test(t, architecture_on_backend);
 	tcase_add_test(t, through_llamactl);
 	tcase_add_test(t, architecture_rejects_bad_keys);
+	if (models) {
+		tcase_add_test(t, format_reads_the_same_model);
+		tcase_add_test(t, format_reads_damaged_files);
+		tcase_add_test(t, format_names_what_is_wrong);
+		tcase_add_test(t, format_generates_the_same);
+	}
+	tcase_set_timeout(t, 60);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

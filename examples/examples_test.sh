@@ -39,4 +39,12 @@ for mk in "$src"/examples/*/Makefile; do
 		exit 1
 	}
 done
-"$build/examples/examples_test" "$dir/plugins"
+mkdir "$dir/models"
+models=
+make_model=$src/examples/format-llama2c/make_model.py
+if command -v python3 >/dev/null && python3 "$make_model" "$dir/models"; then
+	models=$dir/models
+else
+	echo "SKIP: examples_test: no python3, the format is only built"
+fi
+"$build/examples/examples_test" "$dir/plugins" ${models:+"$models"}

@@ -208,6 +208,11 @@ static enum lmd_status describe(struct add_work *w, const struct lmi_model *file
 	uint32_t n = lmi_model_n_files(file);
 	struct lmi_model_file f;
 
+	if (request(w)->copy && strncmp(m->format, "gguf", 4) && strcmp(m->format, "safetensors"))
+		return lmd_fail(&w->err, LMD_UNSUPPORTED,
+				"a model in format %s cannot be copied, since a copy is recognised "
+				"only if it is a GGUF file: add it without copy",
+				m->format);
 	if (request(w)->copy && !strcmp(m->format, "safetensors"))
 		return lmd_fail(
 			&w->err, LMD_UNSUPPORTED,
@@ -236,7 +241,8 @@ static enum lmd_status describe(struct add_work *w, const struct lmi_model *file
 static enum lmd_status open_file(struct add_work *w, const char *path)
 {
 	struct lmi_model *file;
-	enum lmd_status st = lmi_model_open(&file, path, LMI_OPEN_HEADER_ONLY, &w->err);
+	enum lmd_status st = lmi_model_open_any(&file, w->svc->o.plugins, path,
+						LMI_OPEN_HEADER_ONLY, &w->err);
 
 	if (st != LMD_OK)
 		return st;

@@ -38,21 +38,16 @@ static struct lmd_str copy(struct list *l, const char *s)
 	return (struct lmd_str){.ptr = p ? p : "", .len = p ? n : 0};
 }
 
-static const char *const kind_words[] = {
-	[LMD_KIND_BACKEND] = "backend",
-	[LMD_KIND_ARCH] = "arch",
-	[LMD_KIND_TOKENIZER] = "tokenizer",
-	[LMD_KIND_SAMPLER] = "sampler",
-};
+#define MAX_KINDS 32u /* bits of LMD_KIND_BIT */
 
 static void kinds(struct list *l, struct lmi_wire_plugin *p, uint32_t bits)
 {
-	struct lmd_str *v = lmi_arena_array(l->arena, LMD_LEN(kind_words), sizeof(*v));
+	struct lmd_str *v = lmi_arena_array(l->arena, MAX_KINDS, sizeof(*v));
 
 	l->no_memory |= !v;
-	for (uint32_t k = 0; v && k < LMD_LEN(kind_words); k++)
-		if (kind_words[k] && (bits & LMD_KIND_BIT(k)))
-			v[p->n_kinds++] = lmi_svc_str(kind_words[k]);
+	for (uint32_t k = 0; v && k < MAX_KINDS; k++)
+		if ((bits & LMD_KIND_BIT(k)) && lmi_plugin_kind_id(k))
+			v[p->n_kinds++] = lmi_svc_str(lmi_plugin_kind_id(k));
 	p->kinds = v;
 }
 
@@ -95,13 +90,14 @@ static void add_factory(void *arg, const struct lmi_factory_info *info)
 {
 	struct list *l = arg;
 	struct lmi_wire_plugin *p = l->n ? &l->v[l->n - 1] : NULL;
+	const char *kind = lmi_plugin_kind_id(info->kind);
 	struct lmi_wire_factory *f;
 
 	if (!p || !p->factories || p->n_factories == 1024)
 		return;
 	f = (struct lmi_wire_factory *)p->factories + p->n_factories++;
 	*f = (struct lmi_wire_factory){
-		.kind = lmi_svc_str(info->kind < LMD_LEN(kind_words) ? kind_words[info->kind] : ""),
+		.kind = lmi_svc_str(kind ? kind : ""),
 		.name = copy(l, info->name),
 		.score = info->score,
 		.reason = copy(l, info->reason)};

@@ -330,7 +330,8 @@ static void run_info(void *arg)
 	struct lmi_model *file;
 
 	c->err.status =
-		lmi_model_open(&file, f->models.v[0].files[0].path, LMI_OPEN_HEADER_ONLY, &c->err);
+		lmi_model_open_any(&file, c->svc->o.plugins, f->models.v[0].files[0].path,
+				   LMI_OPEN_HEADER_ONLY, &c->err);
 	if (c->err.status != LMD_OK)
 		return;
 	if (lmi_svc_describe(c->arena, lmi_model_view(file), c->copy.req.u.info.keys, &f->info) !=

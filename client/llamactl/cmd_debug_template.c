@@ -28,20 +28,6 @@ struct source {
 	struct lmd_str template;
 };
 
-/* Returns true if the file begins with the magic number of a model file. */
-static bool is_model(const char *path)
-{
-	struct lmi_file f;
-	char magic[4] = "";
-
-	if (lmi_file_open(&f, path, NULL) != LMD_OK)
-		return false;
-	if (f.bytes < sizeof(magic) || lmi_file_read(&f, 0, magic, sizeof(magic), NULL) != LMD_OK)
-		magic[0] = '\0';
-	lmi_file_close(&f);
-	return !memcmp(magic, "GGUF", sizeof(magic));
-}
-
 static struct lmd_str str(const char *s)
 {
 	return (struct lmd_str){.ptr = s, .len = s ? strlen(s) : 0};
@@ -60,14 +46,14 @@ static enum lmd_status open_text(struct source *s, const char *path, struct lmd_
 	return st;
 }
 
-static enum lmd_status source_open(struct source *s, const char *path, const char *variant,
-				   struct lmd_error *err)
+static enum lmd_status source_open(struct lmi_ctl *ctl, struct source *s, const char *path,
+				   const char *variant, struct lmd_error *err)
 {
 	enum lmd_status st;
 
-	if (!is_model(path))
+	if (!lmi_ctl_is_model(ctl, path))
 		return open_text(s, path, err);
-	st = lmi_model_open(&s->model, path, LMI_OPEN_HEADER_ONLY, err);
+	st = lmi_ctl_open_model(ctl, &s->model, path, LMI_OPEN_HEADER_ONLY, err);
 	if (st != LMD_OK)
 		return st;
 	st = lmi_chat_find_template(&s->template, lmi_model_view(s->model), str(variant), err);
@@ -247,7 +233,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 		return lmd_fail(err, LMD_NOMEM, "no memory for variables");
 	st = read_now(ctl, &in.now, err);
 	if (st == LMD_OK)
-		st = source_open(&s, lmi_arg_pos(&ctl->args, 0),
+		st = source_open(ctl, &s, lmi_arg_pos(&ctl->args, 0),
 				 lmi_arg_str(&ctl->args, "variant"), err);
 	if (st == LMD_OK && lmi_arg_flag(&ctl->args, "caps"))
 		st = print_caps(&s, lmi_arg_pos(&ctl->args, 0), err);

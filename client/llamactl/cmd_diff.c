@@ -262,10 +262,11 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
 	struct diff d = {0};
-	enum lmd_status st = lmi_model_open(&d.ma, lmi_arg_pos(a, 0), LMI_OPEN_HEADER_ONLY, err);
+	enum lmd_status st = lmi_ctl_open_model(ctl, &d.ma, lmi_arg_pos(a, 0),
+						LMI_OPEN_HEADER_ONLY, err);
 
 	if (st == LMD_OK)
-		st = lmi_model_open(&d.mb, lmi_arg_pos(a, 1), LMI_OPEN_HEADER_ONLY, err);
+		st = lmi_ctl_open_model(ctl, &d.mb, lmi_arg_pos(a, 1), LMI_OPEN_HEADER_ONLY, err);
 	if (st == LMD_OK)
 		st = compare(&d, a, err);
 	if (st == LMD_OK) {

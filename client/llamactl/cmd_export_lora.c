@@ -126,7 +126,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 		return lmi_ctl_usage(ctl, err, "option --lora FILE is missing");
 	if (!to)
 		return lmi_ctl_usage(ctl, err, "option -o OUT is missing");
-	st = lmi_model_open(&m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
+	st = lmi_ctl_open_model(ctl, &m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
 	if (st == LMD_OK)
 		st = merge(ctl, m, to, err);
 	lmi_model_close(m);

@@ -352,7 +352,8 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	struct hashes h = {0};
 	struct check c = {0};
 	struct lmi_model *m = NULL;
-	enum lmd_status st = lmi_model_open(&m, lmi_arg_pos(a, 0), LMI_OPEN_HEADER_ONLY, err);
+	enum lmd_status st =
+		lmi_ctl_open_model(ctl, &m, lmi_arg_pos(a, 0), LMI_OPEN_HEADER_ONLY, err);
 
 	if (st != LMD_OK)
 		return st;

@@ -201,7 +201,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	if (lmi_ctl_is_named(ctl, lmi_arg_pos(&ctl->args, 0)))
 		return lmi_ctl_named_info(ctl, err);
-	st = lmi_model_open(&m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
+	st = lmi_ctl_open_model(ctl, &m, lmi_arg_pos(&ctl->args, 0), LMI_OPEN_HEADER_ONLY, err);
 	if (st != LMD_OK)
 		return st;
 	t = count(lmi_model_view(m));
@@ -224,7 +224,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_info = {
 	.name = "info",
 	.args = "FILE",
 	.brief = "Print the keys, tensors and sizes of a model file",
-	.doc = "FILE is a GGUF file, or the first file of a set NAME-00001-of-0000N.gguf. Only "
+	.doc = "FILE is a GGUF file, the first file of a set NAME-00001-of-0000N.gguf, a Hugging "
+	       "Face folder, or a model in the format of a plugin. Only "
 	       "the header is read; it is checked just as when the model is loaded.\n\nInstead "
 	       "of a file, FILE may be the name of a model of a running daemon. With --json "
 	       "sizes are in bytes.",

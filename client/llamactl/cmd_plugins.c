@@ -184,7 +184,7 @@ static const struct lmi_opt opts[] = {
 	LMI_OPT_JSON,
 	{.name = "factories",
 	 .type = LMI_OPT_FLAG,
-	 .doc = "List every architecture, tokenizer, sampler and backend of each plugin."},
+	 .doc = "List every architecture, tokenizer, sampler, backend and format of each plugin."},
 	{.name = "matrix",
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Print which operations and weight types the backends of this program support: "

@@ -206,7 +206,7 @@ static enum lmd_status run_job(struct job *j, struct lmd_error *err)
 
 	if (st != LMD_OK)
 		return st;
-	st = lmi_model_open(&j->model, in, LMI_OPEN_HEADER_ONLY, err);
+	st = lmi_ctl_open_model(j->ctl, &j->model, in, LMI_OPEN_HEADER_ONLY, err);
 	if (st == LMD_OK)
 		st = lmi_quantize_plan(&j->plan, j->model, &j->o, err);
 	if (st == LMD_OK && !dry)

@@ -307,7 +307,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_run = {
 	.name = "run",
 	.args = "FILE",
 	.brief = "Run a model from a file",
-	.doc = "Loads FILE, a GGUF file or a Hugging Face folder, into this program and writes "
+	.doc = "Loads FILE, a GGUF file, a Hugging Face folder or a model in the format of a "
+	       "plugin, into this program and writes "
 	       "the answer to standard output as it is generated, followed by a newline if it "
 	       "does not end in one. Ctrl-C ends the answer after the current step.\n\nIf the "
 	       "model has a chat template, the prompt is a user's message and goes through the "

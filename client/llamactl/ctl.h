@@ -20,6 +20,7 @@ enum {
 struct lmd_client;
 struct lmd_host;
 struct lmi_engine_adapter_ref;
+struct lmi_model;
 struct lmi_plugin_registry;
 
 /* All commands and the common options: command_table.c. A command is one `const struct lmi_cli_cmd
@@ -45,6 +46,12 @@ enum lmd_status lmi_ctl_host(struct lmi_ctl *ctl, const struct lmd_host **out,
 			     struct lmd_error *err);
 enum lmd_status lmi_ctl_registry(struct lmi_ctl *ctl, struct lmi_plugin_registry **out,
 				 struct lmd_error *err);
+/* Opens a model file in any format; plugins are looked for only if no built-in format is sure of
+ * it. The model must be closed before the command ends. */
+enum lmd_status lmi_ctl_open_model(struct lmi_ctl *ctl, struct lmi_model **out, const char *path,
+				   uint32_t open_flags, struct lmd_error *err);
+/* Returns true if the path is a model in any format. */
+bool lmi_ctl_is_model(struct lmi_ctl *ctl, const char *path);
 void lmi_ctl_fini(struct lmi_ctl *ctl);
 
 /* Reports a wrong command line that the option table cannot express ("--all and --one-by-one

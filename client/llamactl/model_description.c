@@ -18,7 +18,7 @@ enum lmd_status lmi_ctl_described_init(struct lmi_ctl_described *d, struct lmi_c
 	if (st == LMD_OK)
 		st = lmi_ctl_registry(ctl, &d->registry, err);
 	if (st == LMD_OK)
-		st = lmi_model_open(&d->model, path, 0, err);
+		st = lmi_model_open_any(&d->model, d->registry, path, 0, err);
 	if (st != LMD_OK)
 		return st;
 	d->view = lmi_model_view(d->model);

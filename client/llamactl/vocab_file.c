@@ -10,7 +10,8 @@
 #include "core/checkpoint/open.h"
 #include "core/checkpoint/tokenizer/hf_tokenizer.h"
 
-static enum lmd_status open_file(struct lmi_ctl_vocab_file *v, const char *path,
+static enum lmd_status open_file(struct lmi_ctl_vocab_file *v,
+				 struct lmi_plugin_registry *plugins, const char *path,
 				 struct lmd_error *err)
 {
 	enum lmd_status st;
@@ -21,7 +22,7 @@ static enum lmd_status open_file(struct lmi_ctl_vocab_file *v, const char *path,
 			v->spec = *lmi_hf_tokenizer_spec(v->hf);
 		return st;
 	}
-	st = lmi_model_open(&v->model, path, LMI_OPEN_HEADER_ONLY, err);
+	st = lmi_model_open_any(&v->model, plugins, path, LMI_OPEN_HEADER_ONLY, err);
 	if (st == LMD_OK)
 		v->spec = *lmi_model_view(v->model)->tok;
 	return st;
@@ -39,7 +40,7 @@ enum lmd_status lmi_ctl_vocab_file_open(struct lmi_ctl_vocab_file *v, struct lmi
 	if (st == LMD_OK)
 		st = lmi_ctl_registry(ctl, &registry, err);
 	if (st == LMD_OK)
-		st = open_file(v, path, err);
+		st = open_file(v, registry, path, err);
 	if (st != LMD_OK)
 		return st;
 	if (pre)

@@ -28,6 +28,7 @@ static enum lmd_status open_model(struct lmi_inst *inst, const struct lmi_engine
 				  struct lmd_error *err)
 {
 	const struct lmi_open_opts how = {.flags = o->open_flags,
+					  .plugins = inst->registry,
 					  .max_copy = lmi_inst_max_copy(inst, o),
 					  .progress = on_read,
 					  .arg = inst};

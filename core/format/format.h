@@ -13,6 +13,7 @@
 #include "llamad/status.h"
 
 struct lmi_model;
+struct lmi_plugin_registry;
 
 #define LMI_OPEN_HEADER_ONLY 1u /* no tensor data: lmd_tensor.data is NULL */
 #define LMI_OPEN_NO_MMAP     2u /* read into memory instead of mapping */
@@ -25,6 +26,9 @@ struct lmi_model;
  * memory (by flag, or for a big-endian file) and locking do. */
 struct lmi_open_opts {
 	uint32_t flags;	   /* LMI_OPEN_* */
+	/* The plugins whose formats are tried as well; they must outlive the model.  NULL: only the
+	 * built-in formats. */
+	struct lmi_plugin_registry *plugins;
 	uint64_t max_copy; /* limit for file data read into memory, else LMD_NOMEM; 0 = no limit */
 	/* Called in the calling thread; return false to cancel (LMD_CANCELLED).  May be NULL. */
 	bool (*progress)(void *arg, uint64_t done, uint64_t total);
@@ -44,6 +48,7 @@ struct lmi_model_file {
 	uint64_t built_bytes; /* bytes of tensors built in memory, all listed under one file */
 };
 uint32_t lmi_model_n_files(const struct lmi_model *m);
+/* i: also the file of a tensor, whose path is then that of the file to which it belongs. */
 void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file *out);
 
 /* Reads n bytes of the data of tensor t from byte `at` on, with read(2) and not through a mapping.

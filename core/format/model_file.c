@@ -14,7 +14,7 @@ const struct lmd_model *lmi_model_view(const struct lmi_model *m)
 
 uint32_t lmi_model_n_files(const struct lmi_model *m)
 {
-	return m->n_parts;
+	return m->n_parts - m->has_built_part;
 }
 
 void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file *out)
@@ -28,6 +28,8 @@ void lmi_model_file(const struct lmi_model *m, uint32_t i, struct lmi_model_file
 			m->parts[i].map.ptr && !m->parts[i].map.on_heap && !m->parts[i].built_bytes,
 		.built_bytes = m->parts[i].built_bytes,
 	};
+	if (i == 0 && m->has_built_part)
+		out->built_bytes += m->parts[m->n_parts - 1].built_bytes;
 }
 
 enum lmd_status lmi_model_read(const struct lmi_model *m, const struct lmd_tensor *t, uint64_t at,

@@ -34,6 +34,14 @@ const char *lmi_model_meta_type_text(uint32_t type)
 	return "of no known type";
 }
 
+uint64_t lmi_model_string_limit(const char *key)
+{
+	return !strncmp(key, "tokenizer.chat_template", 23) ||
+			       !strcmp(key, "tokenizer.huggingface.json")
+		       ? LMI_MODEL_TEXT_BYTES
+		       : LMI_MODEL_STRING_BYTES;
+}
+
 static enum lmd_status wrong_type(const struct lmd_meta *v, const char *expected,
 				  struct lmd_error *err)
 {

@@ -26,6 +26,11 @@ struct lmd_arena;
 #define LMI_MODEL_MAX_LAYERS  1024u /* also limits heads per layer and experts */
 #define LMI_MODEL_MAX_DIM     (1ull << 40)
 
+#define LMI_MODEL_KEY_BYTES    65535u
+#define LMI_MODEL_NAME_BYTES   63u /* of a tensor */
+#define LMI_MODEL_STRING_BYTES (16ull << 20)
+#define LMI_MODEL_TEXT_BYTES   (64ull << 20) /* chat templates and tokenizer.json */
+
 struct lmi_model_part {
 	uint64_t built_bytes; /* bytes of `map` that are not in the file but built from others */
 	char *path;
@@ -54,6 +59,7 @@ struct lmi_model {
 	struct lmd_tensor *tensors;   /* [cap_tensors] */
 	struct lmi_model_part *parts; /* [n_parts], in the arena */
 	uint32_t cap_meta, cap_tensors, n_parts;
+	bool has_built_part; /* the last part is no file: tensors built in memory */
 	uint64_t heap_bytes; /* limit of the arena */
 	struct lmi_model_load_progress load_progress;
 	/* State that a reader keeps as long as the model lives, for tensors whose bytes are not
@@ -96,6 +102,9 @@ enum lmd_status lmi_model_get_bool(const struct lmi_model *m, const char *key, i
 				   bool *found, struct lmd_error *err);
 enum lmd_status lmi_model_get_str(const struct lmi_model *m, const char *key, struct lmd_str *out,
 				  bool *found, struct lmd_error *err);
+
+/* The limit for the length of a string of this key: whole documents may be longer than others. */
+uint64_t lmi_model_string_limit(const char *key);
 
 /* "an array of strings", "an integer", ... for error messages. */
 const char *lmi_model_meta_type_text(uint32_t type);

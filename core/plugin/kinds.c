@@ -6,6 +6,7 @@
 #include "core/plugin/registry.h"
 #include "llamad/arch.h"
 #include "llamad/backend.h"
+#include "llamad/format.h"
 #include "llamad/sampler.h"
 #include "llamad/tokenizer.h"
 
@@ -35,6 +36,11 @@ static const struct lmi_plugin_member tokenizer_must[] = {
 static const struct lmi_plugin_member sampler_must[] = {
 	MEMBER(lmd_sampler_ops, init),
 	MEMBER(lmd_sampler_ops, apply),
+};
+
+static const struct lmi_plugin_member format_must[] = {
+	MEMBER(lmd_format_ops, probe),
+	MEMBER(lmd_format_ops, open),
 };
 
 /* Functions that must be provided together. */
@@ -99,6 +105,8 @@ static const struct lmi_plugin_kind kinds[] = {
 	 tokenizer_must, LMD_LEN(tokenizer_must), NULL},
 	{LMD_KIND_SAMPLER, "sampler", "sampler", sizeof(struct lmd_sampler_ops), sampler_must,
 	 LMD_LEN(sampler_must), check_sampler},
+	{LMD_KIND_FORMAT, "format", "format", sizeof(struct lmd_format_ops), format_must,
+	 LMD_LEN(format_must), NULL},
 };
 
 const struct lmi_plugin_kind *lmi_plugin_kind(uint32_t kind)

@@ -124,12 +124,13 @@ static enum lmd_status check_abi(unsigned major, unsigned minor, struct lmd_erro
 
 static enum lmd_status check_note(struct lmd_note *note, struct lmd_error *err)
 {
-	const uint32_t known = LMD_KIND_BIT(LMD_KIND_BACKEND) | LMD_KIND_BIT(LMD_KIND_ARCH) |
-			       LMD_KIND_BIT(LMD_KIND_TOKENIZER) | LMD_KIND_BIT(LMD_KIND_SAMPLER);
 	enum lmd_status st = check_abi(note->abi_major, note->abi_minor, err);
+	uint32_t known = 0;
 
 	if (st != LMD_OK)
 		return st;
+	for (uint32_t k = 0; k < 32; k++)
+		known |= lmi_plugin_kind(k) ? LMD_KIND_BIT(k) : 0;
 	if (!lmi_plugin_name_ok(note->name))
 		return lmd_fail(err, LMD_INVALID,
 				"note: invalid name '%s' (must match [a-z0-9][a-z0-9_.-]*)",

@@ -315,9 +315,9 @@ static void note_kinds_none(void)
 	patch_note(offsetof(struct lmd_note, kinds), "\0\0\0\0", 4);
 }
 
-static void note_kinds_format(void)
+static void note_kinds_unknown(void)
 {
-	uint32_t v = LMD_KIND_BIT(LMD_KIND_FORMAT);
+	uint32_t v = LMD_KIND_BIT(31);
 
 	patch_note(offsetof(struct lmd_note, kinds), &v, 4);
 }
@@ -401,7 +401,7 @@ static const struct {
 	{note_name_bad, "note: invalid name 'Sampler/../x'", false},
 	{note_version, "note: invalid version", false},
 	{note_kinds_none, "note: kinds 0 contain", false},
-	{note_kinds_format, "note: kinds 0x20 contain", false},
+	{note_kinds_unknown, "note: kinds 0x80000000 contain", false},
 	{lacks_member, "lacks the mandatory member 'apply'", true},
 	{bad_magic, "llamad_plugin: magic is 0x12345678", true},
 	{renamed_note, "the note says sampler-simple 1.0, but llamad_plugin says sampler-sample",
@@ -652,7 +652,7 @@ START_TEST(each_mandatory_member)
 {
 	unsigned members = 0;
 
-	for (uint32_t k = 1; k <= LMD_KIND_SAMPLER; k++) {
+	for (uint32_t k = 1; k <= LMD_KIND_FORMAT; k++) {
 		const struct lmi_plugin_kind *kind = lmi_plugin_kind(k);
 
 		ck_assert_ptr_nonnull(kind);
@@ -673,11 +673,11 @@ START_TEST(each_mandatory_member)
 				      err.text);
 		}
 	}
-	ck_assert_uint_eq(members, 14 + 2 + 5 + 2);
+	ck_assert_uint_eq(members, 14 + 2 + 5 + 2 + 2);
 	ck_assert_ptr_null(lmi_plugin_kind(0));
-	ck_assert_ptr_null(lmi_plugin_kind(LMD_KIND_FORMAT));
+	ck_assert_ptr_null(lmi_plugin_kind(LMD_KIND_FORMAT + 1));
 	ck_assert_str_eq(lmi_plugin_kind_id(LMD_KIND_ARCH), "arch");
-	ck_assert_ptr_null(lmi_plugin_kind_id(LMD_KIND_FORMAT));
+	ck_assert_ptr_null(lmi_plugin_kind_id(LMD_KIND_FORMAT + 1));
 }
 END_TEST
 

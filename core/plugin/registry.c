@@ -188,6 +188,86 @@ enum lmd_status lmi_factory_take(struct lmi_plugin_registry *r, enum lmd_kind ki
 	return st;
 }
 
+/* Returns true if a look-up of the name of `e` finds `e`. */
+static bool is_winner(const struct lmi_plugin_registry *r, const struct lmi_plugin_entry *e)
+{
+	bool complete;
+
+	return lmi_plugin_find_best(r, e->f.kind, e->f.name, &complete) == e;
+}
+
+/* Collects the winners of a kind, best first, with a reference to each. `mu` must be held; `v` has
+ * room for all factories of that kind. */
+static uint32_t collect(const struct lmi_plugin_registry *r, uint32_t kind,
+			const struct lmi_factory **v)
+{
+	uint32_t n = 0;
+
+	for (struct lmi_plugin_object *o = r->objects; o; o = o->next) {
+		for (uint32_t i = 0; o->state == LMI_PLUGIN_OBJECT_LOADED && i < o->n_entries;
+		     i++) {
+			const struct lmi_plugin_entry *e = &o->entries[i];
+			uint32_t at = n;
+
+			if (e->f.kind != kind || !e->pub.score || !is_winner(r, e))
+				continue;
+			for (; at && better(e, 2, (const struct lmi_plugin_entry *)v[at - 1], 2);
+			     at--)
+				v[at] = v[at - 1];
+			v[at] = &e->pub;
+			o->n_users++;
+			n++;
+		}
+	}
+	return n;
+}
+
+static uint32_t count(const struct lmi_plugin_registry *r, uint32_t kind)
+{
+	uint32_t n = 0;
+
+	for (const struct lmi_plugin_object *o = r->objects; o; o = o->next)
+		for (uint32_t i = 0; o->state == LMI_PLUGIN_OBJECT_LOADED && i < o->n_entries; i++)
+			n += o->entries[i].f.kind == kind;
+	return n;
+}
+
+enum lmd_status lmi_factory_take_all(struct lmi_plugin_registry *r, enum lmd_kind kind,
+				     const struct lmi_factory ***out, uint32_t *n,
+				     struct lmd_error *err)
+{
+	const struct lmi_factory **v = NULL;
+	enum lmd_status st;
+	uint32_t room = 0;
+
+	if (!lmi_plugin_kind(kind))
+		return lmd_fail(err, LMD_INVALID, "kind %d cannot be looked up", (int)kind);
+	pthread_mutex_lock(&r->work); /* nobody else loads objects meanwhile */
+	st = lmi_plugin_scan(r, err);
+	if (st == LMD_OK)
+		st = lmi_plugin_load_kinds(r, LMD_KIND_BIT(kind), err);
+	if (st == LMD_OK)
+		room = count(r, kind);
+	if (room) {
+		v = lmi_alloc(room, sizeof(*v));
+		if (!v)
+			st = lmd_fail(err, LMD_NOMEM, "no memory for a list of %u plugins", room);
+	}
+	if (st == LMD_OK) {
+		pthread_mutex_lock(&r->mu);
+		*n = collect(r, kind, v);
+		pthread_mutex_unlock(&r->mu);
+		*out = v;
+	}
+	pthread_mutex_unlock(&r->work);
+	return st;
+}
+
+const struct lmd_host *lmi_plugin_registry_host(const struct lmi_plugin_registry *r)
+{
+	return r->host;
+}
+
 void lmi_factory_give(struct lmi_plugin_registry *r, const struct lmi_factory *f)
 {
 	struct lmi_plugin_object *o;

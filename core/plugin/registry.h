@@ -18,6 +18,7 @@
 
 #include "llamad/arch.h"
 #include "llamad/backend.h"
+#include "llamad/format.h"
 #include "llamad/host.h"
 #include "llamad/plugin.h"
 #include "llamad/sampler.h"
@@ -77,6 +78,7 @@ struct lmi_factory {
 		const struct lmd_arch_ops *arch;
 		const struct lmd_tokenizer_ops *tokenizer;
 		const struct lmd_sampler_ops *sampler;
+		const struct lmd_format_ops *format;
 	} ops;
 };
 
@@ -90,6 +92,17 @@ enum lmd_status lmi_factory_take(struct lmi_plugin_registry *r, enum lmd_kind ki
 				 const char *name, const struct lmi_factory **out,
 				 struct lmd_error *err);
 void lmi_factory_give(struct lmi_plugin_registry *r, const struct lmi_factory *f);
+
+/* Takes a reference to every factory of a kind that can run here and that a look-up of its name
+ * finds, for kinds that are asked in turn. Ranking: highest priority, then highest score, then the
+ * first folder, then the file name, then the order in the plugin. *out is an array of *n; give
+ * every element back and free it with lmi_free. LMD_OK with 0 elements if there is none. */
+enum lmd_status lmi_factory_take_all(struct lmi_plugin_registry *r, enum lmd_kind kind,
+				     const struct lmi_factory ***out, uint32_t *n,
+				     struct lmd_error *err);
+
+/* Returns the host that was given to lmi_plugin_registry_create. */
+const struct lmd_host *lmi_plugin_registry_host(const struct lmi_plugin_registry *r);
 
 /* Returns the name of the factory of a kind with the highest score, for "auto"; NULL if none. Valid
  * as long as the registry. */

@@ -67,7 +67,7 @@ START_TEST(misses)
 	ck_assert_int_eq(lmi_factory_take(r, LMD_KIND_TOKENIZER, "a\nb\x80", &f, &err),
 			 LMD_NOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "tokenizer 'a?b?'"));
-	ck_assert_int_eq(lmi_factory_take(r, LMD_KIND_FORMAT, "gguf", &f, &err), LMD_INVALID);
+	ck_assert_int_eq(lmi_factory_take(r, LMD_KIND_FORMAT, "gguf", &f, &err), LMD_NOTFOUND);
 	ck_assert_int_eq(lmi_factory_take(r, (enum lmd_kind)77, "x", &f, &err), LMD_INVALID);
 	ck_assert_ptr_null(f);
 	/* the folder may appear later */
@@ -590,6 +590,41 @@ static void *swarm_main(void *arg)
 	return NULL;
 }
 
+/* The winners of a kind, one for each name, with a reference to each. */
+START_TEST(all_of_a_kind)
+{
+	const struct lmi_factory **all = NULL;
+	struct lmi_plugin_registry *r;
+	struct lmd_error err = {0};
+	uint32_t n = 99, mine = 0;
+
+	copy_file(sample("v1"), in_top("a/x.so"));
+	copy_file(sample("high"), in_top("b/y.so"));
+	r = open_registry();
+	ck_assert_int_eq(lmi_factory_take_all(r, LMD_KIND_SAMPLER, &all, &n, &err), LMD_OK);
+	for (uint32_t i = 0; i < n; i++) {
+		ck_assert(!i || all[i - 1]->f->priority >= all[i]->f->priority);
+		if (strcmp(all[i]->plugin, "sampler-sample"))
+			continue;
+		ck_assert_int_eq(version_of(all[i]), 3); /* the other one is shadowed */
+		mine++;
+	}
+	ck_assert_uint_eq(mine, 1);
+	ck_assert_uint_eq(find_row(r, "y.so").n_users, 1);
+	ck_assert_uint_eq(find_row(r, "x.so").n_users, 0);
+	for (uint32_t i = 0; i < n; i++)
+		lmi_factory_give(r, all[i]);
+	lmi_free(all);
+	ck_assert_uint_eq(find_row(r, "y.so").n_users, 0);
+	all = NULL;
+	ck_assert_int_eq(lmi_factory_take_all(r, LMD_KIND_FORMAT, &all, &n, &err), LMD_OK);
+	ck_assert(n == 0 && !all);
+	ck_assert_int_eq(lmi_factory_take_all(r, (enum lmd_kind)77, &all, &n, &err), LMD_INVALID);
+	ck_assert_ptr_eq(lmi_plugin_registry_host(r), host);
+	lmi_plugin_registry_destroy(r);
+}
+END_TEST
+
 START_TEST(threads_take_while_it_changes)
 {
 	struct swarm s = {0};
@@ -686,6 +721,7 @@ int main(void)
 	tcase_add_test(t, changes_of_a_file);
 	tcase_add_test(t, fresh_until_something_changes);
 	tcase_add_test(t, linked_in);
+	tcase_add_test(t, all_of_a_kind);
 	tcase_add_test(t, threads_take_while_it_changes);
 	tcase_add_loop_test(t, allocation_failures, 0, 2);
 	suite_add_tcase(s, t);

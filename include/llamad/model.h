@@ -34,7 +34,7 @@ enum lmd_meta_type {
 struct lmd_meta {
 	const char *key;      /* NUL-terminated, no NUL inside */
 	uint32_t type;        /* enum lmd_meta_type */
-	uint32_t file_type;   /* the format's own number for the (element) type, for display */
+	uint32_t file_type;   /* number of the (element) type in a GGUF file, docs/formats.md */
 	uint64_t n;           /* elements of an array, 1 otherwise */
 	union {
 		int64_t i;

@@ -39,7 +39,7 @@ enum lmd_kind {
 	LMD_KIND_ARCH = 2,      /* ops: struct lmd_arch_ops, arch.h */
 	LMD_KIND_TOKENIZER = 3, /* ops: struct lmd_tokenizer_ops, tokenizer.h */
 	LMD_KIND_SAMPLER = 4,   /* ops: struct lmd_sampler_ops, sampler.h */
-	LMD_KIND_FORMAT = 5     /* built in; its table is not installed yet */
+	LMD_KIND_FORMAT = 5     /* ops: struct lmd_format_ops, format.h */
 };
 #define LMD_KIND_BIT(kind) (1u << (kind))
 

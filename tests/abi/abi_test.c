@@ -12,6 +12,7 @@
 #include "llamad/attr.h"
 #include "llamad/backend.h"
 #include "llamad/client.h"
+#include "llamad/format.h"
 #include "llamad/host.h"
 #include "llamad/llamad.h"
 #include "llamad/model.h"
@@ -121,7 +122,7 @@ START_TEST(tables_begin_with_their_size)
 		ck_assert_str_eq(r->member, "struct_size");
 		tables++;
 	}
-	ck_assert_uint_eq(tables, 4);
+	ck_assert_uint_eq(tables, 5);
 }
 END_TEST
 

@@ -28,7 +28,7 @@ static enum lmd_status sibling(const struct lmd_model *v, const char *name, size
 			       const char *suffix, const struct lmd_tensor **out,
 			       struct lmd_error *err)
 {
-	char full[LMI_GGUF_NAME_BYTES + 16];
+	char full[LMI_MODEL_NAME_BYTES + 16];
 
 	(void)snprintf(full, sizeof(full), "%.*s%s", (int)n, name, suffix);
 	*out = v->find_tensor(v, full);
@@ -62,7 +62,7 @@ static enum lmd_status read_entry(struct lmi_imatrix *im, const struct lmi_model
 	const struct lmd_model *v = lmi_model_view(m);
 	const struct lmd_tensor *count, *sum;
 	float *a = NULL, *b = NULL, *c = NULL;
-	char name[LMI_GGUF_NAME_BYTES + 1];
+	char name[LMI_MODEL_NAME_BYTES + 1];
 	enum lmd_status st = sibling(v, t->name, n, COUNT, &count, err);
 
 	(void)snprintf(name, sizeof(name), "%.*s", (int)n, t->name);
@@ -170,7 +170,7 @@ static void declare(struct lmi_gguf_writer *w, const char *name, const char *suf
 		    uint32_t n)
 {
 	const int64_t dims[2] = {(int64_t)row, n};
-	char full[LMI_GGUF_NAME_BYTES + 16 + 1];
+	char full[LMI_MODEL_NAME_BYTES + 16 + 1];
 
 	/* the writer rejects a name that is too long */
 	(void)snprintf(full, sizeof(full), "%s%s", name, suffix);

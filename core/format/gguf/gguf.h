@@ -18,13 +18,9 @@
 #include "core/format/gguf/byte_reader.h"
 #include "core/model/model.h"
 
-#define LMI_GGUF_KEY_BYTES    65535u
-#define LMI_GGUF_NAME_BYTES   63u
-#define LMI_GGUF_STRING_BYTES (16ull << 20)
-#define LMI_GGUF_TEXT_BYTES   (64ull << 20) /* chat templates and tokenizer.json */
-#define LMI_GGUF_MIN_ALIGN    8u
-#define LMI_GGUF_MAX_ALIGN    (1u << 20)
-#define LMI_GGUF_MAX_PARTS    1024u
+#define LMI_GGUF_MIN_ALIGN 8u
+#define LMI_GGUF_MAX_ALIGN (1u << 20)
+#define LMI_GGUF_MAX_PARTS 1024u
 
 /* Value types as stored in the file. */
 enum lmi_gguf_type {

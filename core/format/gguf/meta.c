@@ -156,7 +156,7 @@ static enum lmd_status read_strings(struct lmi_model_byte_reader *r, struct lmi_
 	v->type = LMD_META_ARR_STR;
 	v->v.a = a;
 	for (uint64_t i = 0; st == LMD_OK && i < v->n; i++)
-		st = read_string(r, m, LMI_GGUF_STRING_BYTES, &a[i], err);
+		st = read_string(r, m, LMI_MODEL_STRING_BYTES, &a[i], err);
 	return st;
 }
 
@@ -194,15 +194,6 @@ static enum lmd_status read_array(struct lmi_model_byte_reader *r, struct lmi_mo
 					       : read_numbers(r, m, v, err);
 }
 
-/* Whole documents may be longer than other strings. */
-static uint64_t string_cap(const char *key)
-{
-	return !strncmp(key, "tokenizer.chat_template", 23) ||
-			       !strcmp(key, "tokenizer.huggingface.json")
-		       ? LMI_GGUF_TEXT_BYTES
-		       : LMI_GGUF_STRING_BYTES;
-}
-
 static enum lmd_status read_value(struct lmi_model_byte_reader *r, struct lmi_model *m,
 				  struct lmd_meta *v, struct lmd_error *err)
 {
@@ -219,7 +210,7 @@ static enum lmd_status read_value(struct lmi_model_byte_reader *r, struct lmi_mo
 	if (v->file_type != LMI_GGUF_STRING)
 		return read_scalar(r, v, err);
 	v->type = LMD_META_STR;
-	return read_string(r, m, string_cap(v->key), &v->v.s, err);
+	return read_string(r, m, lmi_model_string_limit(v->key), &v->v.s, err);
 }
 
 enum lmd_status lmi_gguf_read_meta(struct lmi_model_byte_reader *r, uint32_t n, struct lmi_model *m,
@@ -232,7 +223,7 @@ enum lmd_status lmi_gguf_read_meta(struct lmi_model_byte_reader *r, uint32_t n, 
 		enum lmd_status st;
 
 		(void)snprintf(r->what, sizeof(r->what), "key %u", i);
-		st = read_string(r, m, LMI_GGUF_KEY_BYTES, &key, err);
+		st = read_string(r, m, LMI_MODEL_KEY_BYTES, &key, err);
 		if (st != LMD_OK)
 			return st;
 		if (!key.len || memchr(key.ptr, 0, key.len))

@@ -3,20 +3,18 @@
  * Reads the tensor table.  Afterwards every tensor has a known type, a shape whose product and size
  * in bytes do not overflow, and its own range of bytes inside the file. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/checked.h"
 #include "core/base/printable.h"
 #include "core/format/gguf/gguf.h"
-#include "core/quant/quant.h"
+#include "core/format/tensor_table.h"
 
 static enum lmd_status read_name(struct lmi_model_byte_reader *r, struct lmi_model *m, uint32_t i,
 				 const char **out, struct lmd_error *err)
 {
-	char buf[LMI_GGUF_NAME_BYTES], show[80], *name;
+	char buf[LMI_MODEL_NAME_BYTES], show[80], *name;
 	uint64_t len = 0;
 	enum lmd_status st;
 
@@ -24,9 +22,9 @@ static enum lmd_status read_name(struct lmi_model_byte_reader *r, struct lmi_mod
 	st = lmi_gguf_reader_count(r, &len, err);
 	if (st != LMD_OK)
 		return st;
-	if (len < 1 || len > LMI_GGUF_NAME_BYTES)
+	if (len < 1 || len > LMI_MODEL_NAME_BYTES)
 		return lmd_fail(err, LMD_INVALID, "tensor %u: name of %llu bytes, must be 1..%u", i,
-				(unsigned long long)len, LMI_GGUF_NAME_BYTES);
+				(unsigned long long)len, LMI_MODEL_NAME_BYTES);
 	st = lmi_gguf_reader_bytes(r, buf, len, err);
 	if (st != LMD_OK)
 		return st;
@@ -71,35 +69,6 @@ static enum lmd_status read_dims(struct lmi_model_byte_reader *r, struct lmd_ten
 	return LMD_OK;
 }
 
-static enum lmd_status size_of(const struct lmi_model_byte_reader *r, struct lmd_tensor *t,
-			       struct lmd_error *err)
-{
-	const struct lmi_dtype *type = lmi_dtype(t->dtype);
-	uint64_t rows = 1;
-	bool ok = true;
-	char why[160];
-
-	if (!type || type->is_activation || type->memory_only)
-		return lmd_fail(err, LMD_UNSUPPORTED, "%s: %s", r->what,
-				type && type->is_activation
-					? "an activation type, which weights cannot have"
-					: lmi_dtype_explain_unknown(t->dtype, why, sizeof(why)));
-	if (t->dims[0] % type->block_elems)
-		return lmd_fail(err, LMD_CORRUPT,
-				"%s: rows of %lld values, must be a multiple of the %s block of %u",
-				r->what, (long long)t->dims[0], type->name, type->block_elems);
-	for (uint32_t i = 1; i < LMD_MAX_DIMS; i++)
-		ok = ok && lmi_mul_ok(rows, (uint64_t)t->dims[i], &rows);
-	ok = ok && lmi_quant_row_bytes(type, (uint64_t)t->dims[0], &t->bytes) &&
-	     lmi_mul_ok(t->bytes, rows, &t->bytes);
-	if (!ok || t->bytes > INT64_MAX)
-		return lmd_fail(err, LMD_CORRUPT,
-				"%s: %lld x %lld x %lld x %lld of %s exceeds 2^63 bytes", r->what,
-				(long long)t->dims[0], (long long)t->dims[1], (long long)t->dims[2],
-				(long long)t->dims[3], type->name);
-	return LMD_OK;
-}
-
 static enum lmd_status read_tensor(struct lmi_model_byte_reader *r, struct lmi_model *m, uint32_t i,
 				   uint32_t alignment, struct lmd_tensor *t, struct lmd_error *err)
 {
@@ -112,7 +81,7 @@ static enum lmd_status read_tensor(struct lmi_model_byte_reader *r, struct lmi_m
 	if (st == LMD_OK)
 		st = lmi_gguf_reader_u64(r, &t->offset, err);
 	if (st == LMD_OK)
-		st = size_of(r, t, err);
+		st = lmi_model_tensor_size(r->what, t, err);
 	if (st == LMD_OK && t->offset % alignment)
 		st = lmd_fail(err, LMD_CORRUPT,
 			      "%s: offset %llu is not a multiple of the alignment %u", r->what,
@@ -139,41 +108,6 @@ static enum lmd_status resolve_offset(struct lmd_tensor *t, uint64_t data_at, ui
 	return LMD_OK;
 }
 
-static int by_offset(const void *a, const void *b)
-{
-	const struct lmd_tensor *const *x = a, *const *y = b;
-
-	return ((*x)->offset > (*y)->offset) - ((*x)->offset < (*y)->offset);
-}
-
-static enum lmd_status check_overlap(const struct lmd_tensor *t, uint32_t n, struct lmd_error *err)
-{
-	const struct lmd_tensor **order = n ? lmi_alloc(n, sizeof(*order)) : NULL;
-	enum lmd_status st = LMD_OK;
-	char show[2][80];
-
-	if (n && !order)
-		return lmd_fail(err, LMD_NOMEM, "no memory to order %u tensors", n);
-	for (uint32_t i = 0; i < n; i++)
-		order[i] = &t[i];
-	if (n)
-		qsort(order, n, sizeof(*order), by_offset);
-	for (uint32_t i = 1; i < n && st == LMD_OK; i++) {
-		const struct lmd_tensor *a = order[i - 1], *b = order[i];
-
-		if (b->offset < a->offset + a->bytes)
-			st = lmd_fail(
-				err, LMD_CORRUPT,
-				"tensor %s at byte %llu overlaps tensor %s, which ends at %llu",
-				lmi_printable(show[0], sizeof(show[0]), b->name, strlen(b->name)),
-				(unsigned long long)b->offset,
-				lmi_printable(show[1], sizeof(show[1]), a->name, strlen(a->name)),
-				(unsigned long long)(a->offset + a->bytes));
-	}
-	lmi_free(order);
-	return st;
-}
-
 enum lmd_status lmi_gguf_read_tensors(struct lmi_model_byte_reader *r, uint32_t n,
 				      uint32_t alignment, uint32_t file, struct lmi_model *m,
 				      uint64_t *data_at, struct lmd_error *err)
@@ -198,5 +132,5 @@ enum lmd_status lmi_gguf_read_tensors(struct lmi_model_byte_reader *r, uint32_t 
 		if (st != LMD_OK)
 			return st;
 	}
-	return n ? check_overlap(&m->tensors[first], n, err) : LMD_OK;
+	return lmi_model_check_overlap(n ? &m->tensors[first] : NULL, n, err);
 }

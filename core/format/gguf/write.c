@@ -85,9 +85,9 @@ static void begin_key(struct lmi_gguf_writer *w, const char *key, uint32_t type)
 
 	if (w->err.status != LMD_OK)
 		return;
-	if (n < 1 || n > LMI_GGUF_KEY_BYTES || w->n_keys == LMI_MODEL_MAX_KEYS) {
+	if (n < 1 || n > LMI_MODEL_KEY_BYTES || w->n_keys == LMI_MODEL_MAX_KEYS) {
 		(void)lmd_fail(&w->err, LMD_INVALID, "key %llu: name of %zu bytes, must be 1..%u",
-			       (unsigned long long)w->n_keys, n, LMI_GGUF_KEY_BYTES);
+			       (unsigned long long)w->n_keys, n, LMI_MODEL_KEY_BYTES);
 		return;
 	}
 	if (w->n_keys == w->cap_keys) {
@@ -250,7 +250,7 @@ void lmi_gguf_add_tensor(struct lmi_gguf_writer *w, const char *name, enum lmd_d
 		return;
 	for (uint32_t i = 0; i < n_dim && i < LMD_MAX_DIMS; i++)
 		t.dims[i] = dims[i];
-	if (len < 1 || len > LMI_GGUF_NAME_BYTES || w->n_tensors == LMI_MODEL_MAX_TENSORS ||
+	if (len < 1 || len > LMI_MODEL_NAME_BYTES || w->n_tensors == LMI_MODEL_MAX_TENSORS ||
 	    !tensor_bytes(&t) || !lmi_add_ok(t.offset, t.bytes, &end) ||
 	    !lmi_align_ok(end, w->alignment, &end)) {
 		(void)lmd_fail(&w->err, LMD_INVALID,

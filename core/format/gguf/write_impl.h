@@ -13,7 +13,7 @@ struct lmi_gguf_buf {
 };
 
 struct lmi_gguf_tensor_entry {
-	char name[LMI_GGUF_NAME_BYTES + 1];
+	char name[LMI_MODEL_NAME_BYTES + 1];
 	uint32_t type, n_dim;
 	int64_t dims[LMD_MAX_DIMS];
 	uint64_t offset, bytes; /* offset in the data section */
