@@ -49,10 +49,13 @@ static void raise_descriptor_limit(void)
 /* Returns whether all streams have ended and all replies have been sent. */
 static bool is_quiet(struct lmi_daemon *d)
 {
+	struct lmi_http_stats http = {0};
 	struct lmi_front_stats s;
 
 	lmi_front_stats(d->front, &s);
-	return lmi_service_is_idle(d->service) && !s.n_sending;
+	if (d->http)
+		lmi_http_stats(d->http, &http);
+	return lmi_service_is_idle(d->service) && !s.n_sending && !http.n_request;
 }
 
 /* Advances the shutdown; returns the time of the next call. */
