@@ -71,6 +71,10 @@ void lmi_daemon_fini(struct lmi_daemon *d);
 struct lmi_front_limits lmi_daemon_front_limits(const struct lmi_config *c);
 struct lmi_http_limits lmi_daemon_http_limits(const struct lmi_config *c);
 
+/* ---- http_apis.c ---- */
+
+extern const struct lmi_http_routes *const lmi_daemon_http_apis[]; /* ends in NULL */
+
 /* ---- admin.c ---- */
 
 struct lmi_service_hooks lmi_daemon_hooks(struct lmi_daemon *d);

@@ -281,6 +281,7 @@ static enum lmd_status start_http(struct lmi_daemon *d, struct lmd_error *err)
 		.host = d->host,
 		.base = lmi_loop_base(d->loop),
 		.service = d->service,
+		.apis = lmi_daemon_http_apis,
 		.addresses = c->http.item,
 		.n_address = c->http.n,
 		.origins = c->http_origins.item,

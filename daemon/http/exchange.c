@@ -222,7 +222,7 @@ void lmi_http_exchange_admit(struct lmi_http_exchange *x)
 	struct lmi_http_found found;
 	char fields[160] = "Allow: ";
 
-	lmi_http_route_find(&found, lmi_http_api_list, x->method, &x->head.path);
+	lmi_http_route_find(&found, x->h->o.apis, x->method, &x->head.path);
 	x->api = found.api;
 	x->route = found.route;
 	memcpy(x->members, found.members, sizeof(x->members));

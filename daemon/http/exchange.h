@@ -43,7 +43,8 @@ int64_t lmi_http_created(const struct lmi_http_exchange *x);
 /* ---- the service ---- */
 
 /* Calls the service for the principal of the exchange.  `reply` is not called if the exchange ends
- * before.  The function may respond. */
+ * before.  The function may respond.  If this is called from such a function, the memory of req
+ * must belong to the arena of the exchange, because the service is called later. */
 void lmi_http_call(struct lmi_http_exchange *x, const struct lmi_wire_request *req,
 		   lmi_svc_reply_fn reply, void *arg);
 

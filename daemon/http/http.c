@@ -161,7 +161,7 @@ enum lmd_status lmi_http_open(struct lmi_http_server **out, const struct lmi_htt
 	h->later_end = &h->later;
 	lmi_conn_limiter_init(&h->limiter, &opts->limits.limiter, (uint32_t)geteuid());
 	h->later_event = evtimer_new(opts->base, on_later, h);
-	h->openapi = lmi_http_openapi(lmi_http_api_list, opts->version);
+	h->openapi = lmi_http_openapi(opts->apis, opts->version);
 	if (!h->later_event || !h->openapi)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for a listener");
 	else

@@ -2,7 +2,7 @@
  *
  * http.h - the listener for HTTP.
  *
- * It serves the APIs in api_list.c over HTTP/1.1, on unix sockets and TCP.  A connection has one
+ * It serves APIs, which are tables of routes (route.h), over HTTP/1.1, on unix sockets and TCP.  A connection has one
  * request at a time; later requests wait until the response has been sent.
  *
  * A client on a unix socket is identified by the uid of its process, as on the daemon's socket.  A
@@ -19,6 +19,7 @@
 #include "service/service.h"
 
 struct event_base;
+struct lmi_http_routes;
 struct lmi_http_server;
 
 struct lmi_http_ops {
@@ -42,6 +43,7 @@ struct lmi_http_opts {
 	const struct lmd_host *host;
 	struct event_base *base;
 	struct lmi_service *service;
+	const struct lmi_http_routes *const *apis; /* ends in NULL; at least one */
 	const char *const *addresses; /* [n_address], see address.h */
 	uint32_t n_address;
 	const char *const *origins; /* [n_origin] origins of web pages that may use the APIs */

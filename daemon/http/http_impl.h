@@ -221,8 +221,6 @@ bool lmi_http_origin_is_host(const struct lmd_str *origin, const struct lmd_str 
 
 /* ---- router.c ---- */
 
-extern const struct lmi_http_routes *const lmi_http_api_list[]; /* ends in NULL */
-
 struct lmi_http_found {
 	const struct lmi_http_api *api;     /* the one whose paths are most similar */
 	const struct lmi_http_route *route; /* NULL: none */

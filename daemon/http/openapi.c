@@ -76,7 +76,7 @@ static json_t *operation(const struct lmi_http_api *api, const struct lmi_http_r
 {
 	json_t *o = json_object(), *list = json_array();
 	bool good = put(o, "operationId", operation_id(r)) &&
-		    put(o, "summary", json_string(r->summary)) &&
+		    put(o, "summary", json_string(r->summary ? r->summary : "")) &&
 		    put(o, "tags", json_pack("[s]", api->title)) &&
 		    put(o, "parameters", parameters(r->path)) && put(o, "responses", responses(r));
 

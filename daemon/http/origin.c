@@ -16,14 +16,11 @@ static size_t name_length(const struct lmd_str *host)
 {
 	size_t n = host->len;
 
-	if (n && *host->ptr == '[') {
-		const char *end = memchr(host->ptr, ']', n);
-
-		return end ? (size_t)(end - host->ptr) + 1 : n;
-	}
 	while (n && host->ptr[n - 1] >= '0' && host->ptr[n - 1] <= '9')
 		n--;
-	return n && host->ptr[n - 1] == ':' ? n - 1 : host->len;
+	return n && host->ptr[n - 1] == ':' && (*host->ptr != '[' || host->ptr[n - 2] == ']')
+		       ? n - 1
+		       : host->len;
 }
 
 bool lmi_http_host_is_local(const struct lmd_str *host)

@@ -189,16 +189,14 @@ void lmi_http_reply_status(struct lmi_http_exchange *x, const struct lmd_error *
 
 void lmi_http_reply_invalid(struct lmi_http_exchange *x, const char *param, const char *fmt, ...)
 {
-	char text[LMD_ERROR_TEXT], all[LMD_ERROR_TEXT];
+	char text[LMD_ERROR_TEXT];
 	const struct lmi_http_error e = {
-		.code = 400, .cause = LMD_INVALID, .text = all, .param = param};
+		.code = 400, .cause = LMD_INVALID, .text = text, .param = param};
 	va_list ap;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	(void)snprintf(all, sizeof(all), "%.100s%s%.360s", param ? param : "", param ? ": " : "",
-		       text);
 	lmi_http_respond_error(x, &e, "");
 }
 

@@ -21,7 +21,7 @@ void lmi_http_admin_index(struct lmi_http_exchange *x)
 
 	snprintf(line, sizeof(line), "llamad %s\n", x->h->o.version);
 	good = add(&b, line);
-	for (const struct lmi_http_routes *const *a = lmi_http_api_list; *a && good; a++) {
+	for (const struct lmi_http_routes *const *a = x->h->o.apis; *a && good; a++) {
 		snprintf(line, sizeof(line), "\n%s:\n", (*a)->api->title);
 		good = add(&b, line);
 		for (uint32_t i = 0; i < (*a)->n && good; i++) {
