@@ -58,15 +58,15 @@ static uint64_t unread_ms(const struct lmi_http_conn *c)
 	return idle ? idle : UNREAD_MS;
 }
 
-/* Returns whether unsent bytes are waiting of which the client has read none since the last
- * call. */
+/* Returns whether bytes have been waiting since the last call and the client has read none. */
 static bool is_stuck(struct lmi_http_conn *c)
 {
 	size_t unsent = lmi_http_conn_unsent(c);
 	uint64_t sent = c->n_written - unsent;
-	bool stuck = unsent && sent == c->n_sent_seen;
+	bool stuck = unsent && c->was_unsent && sent == c->n_sent_seen;
 
 	c->n_sent_seen = sent;
+	c->was_unsent = unsent > 0;
 	return stuck;
 }
 

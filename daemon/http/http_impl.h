@@ -89,7 +89,8 @@ struct lmi_http_conn {
 	struct lmi_http_head head;
 	struct lmi_http_chunks chunks;
 	uint64_t body_left, part_bytes; /* part: since the timer was started */
-	uint64_t n_written, n_sent_seen;
+	uint64_t n_written, n_sent_seen; /* seen: when the timer last fired, with unsent bytes */
+	bool was_unsent;                 /* or without */
 	struct lmi_http_exchange *x;
 	/* the latest key that was found, so that it is not looked up for every request */
 	bool key_known;
