@@ -51,6 +51,8 @@ static enum lmd_status take_over(struct lmi_daemon *d, const struct lmi_config *
 	const struct lmi_front_limits limits = lmi_daemon_front_limits(c);
 	enum lmd_status st = lmi_front_renew_tls(d->front, err);
 
+	if (st == LMD_OK && d->http)
+		st = lmi_http_renew_tls(d->http, err);
 	if (st == LMD_OK)
 		st = lmi_service_set_limits(d->service, &c->service, err);
 	if (st != LMD_OK)

@@ -42,12 +42,12 @@ static const struct lmi_config_row before[] = {
 	 .opt = {.name = "tls-cert",
 		 .type = LMI_OPT_STR,
 		 .value = "FILE",
-		 .doc = "PEM file with the certificate for tls+tcp, followed by the intermediate "
+		 .doc = "PEM file with the certificate for tls+tcp and tls:, followed by the intermediate "
 			"certificates. Read again on reload."},
 	 .at = AT(tls_cert),
 	 .option = true,
 	 .path = true,
-	 .unset = "none; required for tls+tcp"},
+	 .unset = "none; required for tls+tcp and tls:"},
 	{.section = "daemon",
 	 .opt = {.name = "tls-key",
 		 .type = LMI_OPT_STR,
@@ -57,25 +57,26 @@ static const struct lmi_config_row before[] = {
 	 .at = AT(tls_key),
 	 .option = true,
 	 .path = true,
-	 .unset = "none; required for tls+tcp"},
+	 .unset = "none; required for tls+tcp and tls:"},
 	{.section = "daemon",
 	 .opt = {.name = "plain-tcp",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "no|yes",
 		 .def = "no",
-		 .doc = "Allow tcp:// on addresses other than loopback. Keys, prompts and answers "
-			"are then sent over the network without encryption."},
+		 .doc = "Allow tcp:// and unencrypted HTTP on addresses other than loopback. Keys, "
+			"prompts and answers are then sent over the network without encryption."},
 	 .at = AT(plain_tcp)},
 	{.section = "daemon",
 	 .opt = {.name = "http",
 		 .type = LMI_OPT_LIST,
 		 .value = "ADDR",
-		 .doc = "Also serve the HTTP APIs at ADDR:PORT, [ADDR]:PORT with a numeric address, "
-			"or unix:/PATH. A unix socket has mode 0660 and the same rules as `socket`. "
+		 .doc = "Also serve the HTTP APIs at ADDR:PORT or [ADDR]:PORT with a numeric address, "
+			"with TLS at tls:ADDR:PORT, or at unix:/PATH. A unix socket has mode 0660 "
+			"and the same rules as `socket`. "
 			"On 127.0.0.1 and [::1] every user of this machine may use models until the "
 			"first API key is created; from then on, and on other addresses always, "
-			"clients need a key: `llamactl key add`. Addresses other than loopback also "
-			"need plain_tcp = yes; a proxy in front of llamad can add encryption."},
+			"clients need a key: `llamactl key add`. Addresses other than loopback "
+			"need TLS or plain_tcp = yes."},
 	 .at = AT(http),
 	 .option = true},
 	{.section = "daemon",
@@ -83,7 +84,8 @@ static const struct lmi_config_row before[] = {
 		 .type = LMI_OPT_LIST,
 		 .value = "ORIGIN",
 		 .doc = "Allow web pages of this origin, such as https://chat.example.org, to use "
-			"the HTTP APIs; * = all pages. By default the requests of web pages are refused."},
+			"the HTTP APIs; * = all pages. By default the requests of web pages are "
+			"refused."},
 	 .at = AT(http_origins)},
 	{.section = "daemon",
 	 .opt = {.name = "http-model",

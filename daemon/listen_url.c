@@ -87,12 +87,15 @@ static enum lmd_status check_http(const struct lmi_config *c, const char *text,
 	struct lmi_http_address a;
 	enum lmd_status st = lmi_http_address_parse(&a, text, err);
 
-	if (st != LMD_OK || a.path || a.loopback || c->plain_tcp)
+	if (st == LMD_OK && a.tls && (!c->tls_cert || !c->tls_key))
+		return lmd_fail(err, LMD_INVALID, "http: %s requires %s, a PEM file, to be set", text,
+				c->tls_cert ? "tls_key" : "tls_cert");
+	if (st != LMD_OK || a.path || a.tls || a.loopback || c->plain_tcp)
 		return st;
 	return lmd_fail(err, LMD_INVALID,
-			"http: %s sends keys and texts without encryption: use 127.0.0.1 behind a "
-			"proxy that adds TLS, or set plain_tcp = yes",
-			text);
+			"http: %s sends keys and texts without encryption: use tls:%s, or 127.0.0.1 "
+			"behind a proxy that adds TLS, or set plain_tcp = yes",
+			text, text);
 }
 
 /* An origin is a scheme and a host, as browsers send it. */

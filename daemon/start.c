@@ -284,6 +284,8 @@ static enum lmd_status start_http(struct lmi_daemon *d, struct lmd_error *err)
 		.apis = lmi_daemon_http_apis,
 		.addresses = c->http.item,
 		.n_address = c->http.n,
+		.tls_cert = c->tls_cert,
+		.tls_key = c->tls_key,
 		.origins = c->http_origins.item,
 		.n_origin = c->http_origins.n,
 		.model = c->http_model,

@@ -87,10 +87,11 @@ enum lmd_status lmi_http_address_parse(struct lmi_http_address *out, const char 
 	*out = (struct lmi_http_address){0};
 	if (!strncmp(text, "unix:", strlen("unix:")))
 		return parse_unix(out, text, err);
-	if (parse_tcp(out, text))
+	out->tls = !strncmp(text, "tls:", strlen("tls:"));
+	if (parse_tcp(out, text + (out->tls ? strlen("tls:") : 0)))
 		return LMD_OK;
 	return lmd_fail(err, LMD_INVALID,
-			"http: '%s' is not ADDR:PORT, [ADDR]:PORT or unix:/PATH with a numeric "
-			"address and a port of at most 65535",
+			"http: '%s' is not ADDR:PORT, [ADDR]:PORT, tls:ADDR:PORT or unix:/PATH with a "
+			"numeric address and a port of at most 65535",
 			lmi_printable(shown, sizeof(shown), text, strlen(text)));
 }

@@ -138,6 +138,8 @@ static void linger(struct lmi_http_conn *c)
 	}
 	c->state = LMI_HTTP_CONN_LINGER;
 	c->part_bytes = 0;
+	if (c->socket->addr.tls)
+		lmi_http_tls_shutdown(c->bev);
 	(void)shutdown(bufferevent_getfd(c->bev), SHUT_WR);
 	start_timer(c, LINGER_MS);
 	advance(c);
@@ -352,6 +354,8 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 	struct lmi_http_conn *c = arg;
 
 	(void)bev;
+	if (what & BEV_EVENT_CONNECTED) /* TLS is ready */
+		return;
 	c->eof = true;
 	if (!(what & BEV_EVENT_ERROR)) {
 		/* the client has closed at least its own side: it may still read */
@@ -421,10 +425,10 @@ static void turn_away(int fd, const struct lmd_error *why)
 			 strlen(why->text) + 1, why->text);
 
 	(void)send(fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
-	close(fd);
 }
 
-static struct lmi_http_conn *create(struct lmi_http_listen_socket *l)
+/* Creates a connection.  On success fd belongs to it. */
+static struct lmi_http_conn *create(struct lmi_http_listen_socket *l, int fd)
 {
 	struct lmi_http_conn *c = lmi_alloc(1, sizeof(*c));
 	struct event_base *base = l->h->o.base;
@@ -433,13 +437,13 @@ static struct lmi_http_conn *create(struct lmi_http_listen_socket *l)
 		return NULL;
 	c->h = l->h;
 	c->socket = l;
-	c->bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
 	c->timer = evtimer_new(base, on_timer, c);
 	c->again = evtimer_new(base, on_again, c);
-	if (c->bev && c->timer && c->again)
-		return c;
+	if (c->timer && c->again)
+		c->bev = l->addr.tls ? lmi_http_tls_accept(l->h->tls, base, fd)
+				     : bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (c->bev)
-		bufferevent_free(c->bev);
+		return c;
 	if (c->timer)
 		event_free(c->timer);
 	if (c->again)
@@ -450,22 +454,22 @@ static struct lmi_http_conn *create(struct lmi_http_listen_socket *l)
 
 void lmi_http_conn_accept(struct lmi_http_listen_socket *l, int fd, const struct sockaddr *sa)
 {
-	struct lmi_http_conn *c = create(l);
+	struct lmi_http_conn *c = create(l, fd);
 	struct lmd_error err = {0};
 	enum lmd_status st = LMD_IO;
 
-	if (c && identify(c, fd, sa))
+	if (!c) {
+		close(fd);
+		return;
+	}
+	if (identify(c, fd, sa))
 		st = lmi_conn_limiter_admit(&l->h->limiter, &c->peer, &err);
 	if (st != LMD_OK) {
-		if (st == LMD_BUSY)
+		if (st == LMD_BUSY && !l->addr.tls)
 			turn_away(fd, &err);
-		else
-			close(fd);
-		if (c) {
-			bufferevent_free(c->bev);
-			event_free(c->timer);
-			event_free(c->again);
-		}
+		bufferevent_free(c->bev); /* closes fd */
+		event_free(c->timer);
+		event_free(c->again);
 		lmi_free(c);
 		return;
 	}
@@ -473,7 +477,6 @@ void lmi_http_conn_accept(struct lmi_http_listen_socket *l, int fd, const struct
 	if (c->next)
 		c->next->prev = c;
 	l->h->conns = c;
-	(void)bufferevent_setfd(c->bev, fd);
 	bufferevent_setcb(c->bev, on_read, on_write, on_event, c);
 	bufferevent_setwatermark(c->bev, EV_READ, 0, LMI_HTTP_IN_BYTES);
 	bufferevent_setwatermark(c->bev, EV_WRITE, LMI_HTTP_OUT_LOW, 0);

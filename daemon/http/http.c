@@ -132,6 +132,8 @@ static enum lmd_status open_socket(struct lmi_http_server *h, const char *text,
 	l->h = h;
 	(void)snprintf(l->text, sizeof(l->text), "%s", text);
 	st = lmi_http_address_parse(&l->addr, text, err);
+	if (st == LMD_OK && l->addr.tls && !h->tls)
+		st = lmi_http_tls_open(&h->tls, h->o.tls_cert, h->o.tls_key, err);
 	if (st == LMD_OK)
 		l->resume = evtimer_new(h->o.base, on_resume, l);
 	if (st == LMD_OK && !l->resume)
@@ -144,7 +146,11 @@ static enum lmd_status open_socket(struct lmi_http_server *h, const char *text,
 	}
 	l->next = h->sockets;
 	h->sockets = l;
-	LMI_HTTP_LOG(h, LMD_LOG_INFO, "ready on %s%s", l->addr.path ? "" : "http://", l->text);
+	LMI_HTTP_LOG(h, LMD_LOG_INFO, "ready on %s%s",
+		     l->addr.path  ? ""
+		     : l->addr.tls ? "https://"
+				   : "http://",
+		     l->text);
 	return LMD_OK;
 }
 
@@ -223,6 +229,7 @@ void lmi_http_close(struct lmi_http_server *h)
 	lmi_http_later_run(h);
 	if (h->later_event)
 		event_free(h->later_event);
+	lmi_http_tls_close(h->tls);
 	lmi_conn_limiter_fini(&h->limiter);
 	free(h->openapi);
 	lmi_free(h);
@@ -234,6 +241,21 @@ void lmi_http_set_limits(struct lmi_http_server *h, const struct lmi_http_limits
 {
 	h->o.limits = *limits;
 	h->limiter.limits = limits->limiter;
+}
+
+enum lmd_status lmi_http_renew_tls(struct lmi_http_server *h, struct lmd_error *err)
+{
+	struct ssl_ctx_st *tls;
+	enum lmd_status st;
+
+	if (!h->tls)
+		return LMD_OK;
+	st = lmi_http_tls_open(&tls, h->o.tls_cert, h->o.tls_key, err);
+	if (st != LMD_OK)
+		return st;
+	lmi_http_tls_close(h->tls);
+	h->tls = tls;
+	return LMD_OK;
 }
 
 void lmi_http_revoke(struct lmi_http_server *h, const char *label)

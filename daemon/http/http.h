@@ -46,6 +46,7 @@ struct lmi_http_opts {
 	const struct lmi_http_routes *const *apis; /* ends in NULL; at least one */
 	const char *const *addresses; /* [n_address], see address.h */
 	uint32_t n_address;
+	const char *tls_cert, *tls_key; /* PEM files, for tls: */
 	const char *const *origins; /* [n_origin] origins of web pages that may use the APIs */
 	uint32_t n_origin;
 	const char *model;   /* for requests that name none that exists; NULL: not configured */
@@ -67,6 +68,8 @@ void lmi_http_flush(struct lmi_http_server *h, uint32_t flush_ms);
 void lmi_http_close(struct lmi_http_server *h);
 
 void lmi_http_set_limits(struct lmi_http_server *h, const struct lmi_http_limits *limits);
+/* Reads the TLS files again, for new connections.  On failure the old ones stay in use. */
+enum lmd_status lmi_http_renew_tls(struct lmi_http_server *h, struct lmd_error *err);
 /* Call this after a key was removed: connections do not remember it any more. */
 void lmi_http_revoke(struct lmi_http_server *h, const char *label);
 

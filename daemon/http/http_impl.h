@@ -14,6 +14,7 @@
 #include "daemon/http/exchange.h"
 #include "daemon/http/head.h"
 #include "daemon/http/http.h"
+#include "daemon/http/tls.h"
 
 /* A response stream asks its writer to wait while more bytes than the first are unsent, and to go
  * on when at most the second are left. */
@@ -46,6 +47,7 @@ struct lmi_http_server {
 	struct lmi_http_opts o;
 	struct lmi_service *svc; /* NULL: it has ended */
 	struct lmi_http_listen_socket *sockets;
+	struct ssl_ctx_st *tls; /* NULL: not used */
 	struct lmi_conn_limiter limiter;
 	struct lmi_http_conn *conns;
 	uint64_t n_exchange; /* so far */

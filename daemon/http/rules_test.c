@@ -28,7 +28,10 @@ START_TEST(addresses)
 		{"localhost:80", false, false, false}, {"127.0.0.1", false, false, false},
 		{"127.0.0.1:", false, false, false},   {"127.0.0.1:65536", false, false, false},
 		{"127.0.0.1:+1", false, false, false}, {"::1:8080", false, false, false},
-		{"[::1]8080", false, false, false},    {"[127.0.0.1]:80", false, false, false},
+		{"[::1]8080", false, false, false},    {"tls:0.0.0.0:443", true, false, false},
+		{"tls:[::1]:443", true, true, false},  {"tls:unix:/x", false, false, false},
+		{"tls:localhost:443", false, false, false},
+		    {"[127.0.0.1]:80", false, false, false},
 		{":80", false, false, false},	       {"", false, false, false},
 	};
 

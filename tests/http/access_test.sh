@@ -92,5 +92,42 @@ far=$(sed -n 's,.*ready on http://0.0.0.0:\([0-9]*\)$,\1,p' "$dir/log")
 fetch 401 'API key is missing' -H 'Host: any.example' "http://127.0.0.1:$far/metrics"
 fetch 200 . -H "x-api-key: $boss" -H 'Host: any.example' "http://127.0.0.1:$far/metrics"
 stop
+
+# ---- TLS ----
+certificate() {
+	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=$1" \
+		-addext "subjectAltName=DNS:localhost,IP:127.0.0.1" -keyout "$dir/key.pem" \
+		-out "$dir/cert.pem" 2>/dev/null && chmod 600 "$dir/key.pem"
+}
+tls() {
+	fetch "$@" --cacert "$dir/cert.pem" --connect-to "localhost:443:127.0.0.1:$port"
+}
+certificate first || exit 99
+: >"$dir/conf"
+refuses 'requires tls_cert' --http tls:127.0.0.1:0
+chmod 644 "$dir/key.pem"
+refuses 'lets other users access' --http tls:127.0.0.1:0 --tls-cert "$dir/cert.pem" \
+	--tls-key "$dir/key.pem"
+chmod 600 "$dir/key.pem"
+start_http --http tls:0.0.0.0:0 --tls-cert "$dir/cert.pem" --tls-key "$dir/key.pem"
+port=$(sed -n 's,.*ready on https://0.0.0.0:\([0-9]*\)$,\1,p' "$dir/log")
+tls 200 '"status":"ok"' https://localhost/health
+tls 401 'API key is missing' https://localhost/metrics
+tls 200 llamad_requests_total -H "x-api-key: $boss" https://localhost/metrics
+holds "TLS 1.1 is refused" sh -c '! curl -sk --tls-max 1.1 -o /dev/null "$1"' sh \
+	"https://127.0.0.1:$port/health"
+curl -s -m 30 -o "$dir/body" "http://127.0.0.1:$port/health"
+holds "plain HTTP on the port of TLS" [ $? -ne 0 ]
+# a reload takes another certificate, and keeps the old one if the new one cannot be used
+certificate second || exit 99
+does reload
+tls 200 '"status":"ok"' https://localhost/health
+cp "$dir/cert.pem" "$dir/good.pem"
+echo none >"$dir/cert.pem"
+call reload
+holds "a reload without a certificate: status $got" [ $got -eq 1 ]
+cp "$dir/good.pem" "$dir/cert.pem"
+tls 200 '"status":"ok"' https://localhost/health
+stop
 holds "the unix socket is removed" [ ! -e "$dir/http.sock" ]
 finish "access"
