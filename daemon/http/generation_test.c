@@ -13,9 +13,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "daemon/http/exchange.h"
-#include "daemon/http/http.h"
+#include "daemon/http/http_impl.h"
 #include "tests/service_fixture.h"
 
 /* ---- the API: {"model", "prompt", "n", "choices", "stream", "seed"} ---- */
@@ -403,6 +404,7 @@ END_TEST
 /* A client that does not read costs only itself. */
 START_TEST(a_slow_reader)
 {
+	size_t unsent, most = 0;
 	int small = 2048;
 
 	fx.o.limits.stream_bytes = 4096;
@@ -412,8 +414,14 @@ START_TEST(a_slow_reader)
 	/* fills what the sockets and the server keep for a connection */
 	for (int i = 0; i < 60; i++)
 		post(&a, "{\"model\":\"tiny\",\"prompt\":\"abc\",\"n\":250,\"stream\":true}");
-	for (int i = 0; i < 20000; i++)
+	for (int i = 0; i < 20000; i++) {
 		turn();
+		unsent = server->conns ? lmi_http_conn_unsent(server->conns) : 0;
+		most = unsent > most ? unsent : most;
+	}
+	/* the server keeps no more than its bound and the output of one tick */
+	ck_assert_uint_gt(most, LMI_HTTP_OUT_HIGH);
+	ck_assert_uint_lt(most, LMI_HTTP_OUT_HIGH + (64 << 10));
 	dial(&b);
 	post(&b, "{\"model\":\"tiny\",\"prompt\":\"abc\",\"n\":3}");
 	expect(&b, "\"texts\":[\"def\"]");
@@ -472,6 +480,33 @@ START_TEST(the_service_ends)
 }
 END_TEST
 
+/* Whichever allocation fails, the client gets a response or the end of the connection, and nothing
+ * is left behind. */
+START_TEST(memory_runs_out)
+{
+	open_server();
+	(void)ask("{\"model\":\"tiny\",\"prompt\":\"abc\",\"n\":3}", "\"end\"");
+	for (uint64_t nth = 1; nth < 100; nth++) {
+		dial(&a);
+		post(&a, nth % 2 ? "{\"model\":\"tiny\",\"prompt\":\"abc\",\"n\":3,\"choices\":2}"
+				 : "{\"prompt\":\"abc\",\"n\":3,\"stream\":true}");
+		lmi_alloc_fail_nth(nth, false);
+		for (int i = 0; i < 40; i++) {
+			turn();
+			receive(&a);
+		}
+		lmi_alloc_fail_nth(0, false);
+		ck_assert_msg(a.eof || !strncmp(a.text, "HTTP/1.1 ", 9), "%d: %s", (int)nth, a.text);
+		close(a.fd);
+		turn();
+		turn();
+		ck_assert_ptr_null(server->conns);
+		ck_assert_uint_eq(server->n_running, 0);
+		fx_check_empty(&fx);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("generation");
@@ -487,6 +522,7 @@ int main(void)
 	tcase_add_test(t, a_slow_reader);
 	tcase_add_test(t, pipelining);
 	tcase_add_test(t, the_service_ends);
+	tcase_add_test(t, memory_runs_out);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }
