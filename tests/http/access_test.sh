@@ -34,6 +34,13 @@ header '^content-type: application/json'
 header '^date: '
 fetch 200 llamad_requests_running "http://$http/metrics"
 fetch 200 '"openapi":"3.1.0"' "http://$http/openapi.json"
+if python3 -c 'import openapi_spec_validator' 2>/dev/null; then
+	holds "the description is OpenAPI 3.1" python3 -c 'import json, sys
+from openapi_spec_validator import validate
+validate(json.load(open(sys.argv[1])))' "$dir/body"
+else
+	skip "the description is OpenAPI 3.1: no module openapi_spec_validator"
+fi
 fetch 200 'Lists the endpoints' "http://$http/"
 fetch 200 ok "http://$http/readyz"
 fetch 200 version --unix-socket "$dir/http.sock" http://localhost/version
