@@ -86,7 +86,8 @@ static const struct lmi_config_row before[] = {
 		 .doc = "Allow web pages of this origin, such as https://chat.example.org, to use "
 			"the HTTP APIs; * = all pages. By default the requests of web pages are "
 			"refused."},
-	 .at = AT(http_origins)},
+	 .at = AT(http_origins),
+	 .option = true},
 	{.section = "daemon",
 	 .opt = {.name = "http-model",
 		 .type = LMI_OPT_STR,

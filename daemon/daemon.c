@@ -23,7 +23,8 @@ static void on_stop(void *arg)
 {
 	struct lmi_daemon *d = arg;
 
-	lmi_daemon_drain(d, d->config->drain_ms);
+	if (d->service) /* otherwise everything is ending already */
+		lmi_daemon_drain(d, d->config->drain_ms);
 }
 
 static void on_reload(void *arg)
@@ -31,6 +32,8 @@ static void on_reload(void *arg)
 	struct lmi_daemon *d = arg;
 	struct lmd_error err = {0};
 
+	if (!d->service)
+		return;
 	(void)lmi_daemon_reload(d, NULL, 0, NULL, &err); /* logs its result itself */
 	lmi_daemon_rescan(d);
 }

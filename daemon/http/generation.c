@@ -49,6 +49,7 @@ struct run {
 	bool finished; /* the response is complete */
 	bool fallback; /* the default model was looked for */
 	uint64_t first_ns;
+	uint32_t n_token; /* that have arrived */
 };
 
 static void start(struct lmi_http_exchange *x, void *arg);
@@ -162,9 +163,7 @@ static void finish(struct run *r)
 
 	r->x->log_end = lmi_wire_word(&lmi_wire_words_finish, (int)sum.finish);
 	r->x->log_prompt = sum.n_prompt;
-	r->x->log_out = sum.n_out;
 	r->x->log_queue_ns = sum.queue_ns;
-	r->x->log_first_ns = r->first_ns;
 	if (!r->gen.stream) {
 		reply_whole(r, &sum);
 		return;
@@ -217,9 +216,11 @@ static bool take_items(void *arg, const struct lmi_wire_item *items, uint32_t n)
 		r->first_ns = lmi_loop_now() - r->x->begun_ns;
 	if (r->gen.prompt_only)
 		return true;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		r->n_token += items[i].kind == LMI_WIRE_ITEM_TOKEN;
 		c->end.called |= items[i].kind == LMI_WIRE_ITEM_CALL_END &&
 				 items[i].u.call_end.complete;
+	}
 	if (r->gen.stream) {
 		begin_stream(r);
 		for (uint32_t i = 0; i < n && r->gen.form->item; i++)
@@ -370,6 +371,8 @@ static void fini(void *arg)
 	struct run *r = arg;
 	struct lmi_http_server *h = r->x->h;
 
+	r->x->log_first_ns = r->first_ns;
+	r->x->log_out = r->n_token;
 	for (uint32_t i = 0; i < r->gen.n_choice; i++) {
 		if (h->svc)
 			lmi_service_push_stop(h->svc, lmi_loop_now(), &r->choices[i].push);
@@ -380,13 +383,13 @@ static void fini(void *arg)
 
 static bool make_id(char id[ID_CHARS + 1])
 {
-	static const char set[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	static const char set[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 	uint8_t bytes[ID_CHARS];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return false;
 	for (int i = 0; i < ID_CHARS; i++)
-		id[i] = set[bytes[i] % 64];
+		id[i] = set[bytes[i] % (sizeof(set) - 1)];
 	id[ID_CHARS] = 0;
 	return true;
 }
