@@ -14,6 +14,7 @@
 #include "llamad/attr.h"
 
 #define LISTEN_MAX 16u
+#define ORIGIN_MAX 255u
 
 /* Parses the port after the colon; returns -1 if it is invalid. */
 static int port_of(const char *text)
@@ -105,7 +106,7 @@ static bool is_origin(const char *text)
 
 	if (!strcmp(text, "*"))
 		return true;
-	return host && host > text && host[3] && !host[3 + strcspn(host + 3, "/?#@, \t")];
+	return host && host > text && host[3] && strlen(text) <= ORIGIN_MAX && !host[3 + strcspn(host + 3, "/?#@, \t")];
 }
 
 enum lmd_status lmi_daemon_listen_check(const struct lmi_config *c, struct lmd_error *err)
