@@ -135,6 +135,7 @@ void lmi_http_exchange_destroy(struct lmi_http_exchange *x)
 		lmi_service_disconnected(h->svc, lmi_loop_now(), x->principal.conn);
 	write_log(x);
 	h->n_running--;
+	h->body_bytes -= x->body_cap;
 	json_decref(x->json);
 	lmi_free(x->body);
 	lmi_arena_destroy(x->arena);
@@ -264,11 +265,17 @@ bool lmi_http_exchange_add(struct lmi_http_exchange *x, const char *bytes, size_
 	while (cap - x->n_body < n)
 		cap *= 2;
 	if (cap != x->body_cap) {
-		p = lmi_realloc(x->body, cap, 1);
+		bool room = x->h->body_bytes + cap - x->body_cap <= LMI_HTTP_BODIES * max + cap;
+
+		p = room ? lmi_realloc(x->body, cap, 1) : NULL;
 		if (!p) {
-			lmi_http_respond_text(x, 503, "", "out of memory");
+			lmi_http_respond_text(x, 503, "Retry-After: 1\r\n",
+					      room ? "out of memory"
+						   : "the server is busy: too many long bodies "
+						     "are being received");
 			return false;
 		}
+		x->h->body_bytes += cap - x->body_cap;
 		x->body = p;
 		x->body_cap = cap;
 	}

@@ -22,6 +22,8 @@
 #define LMI_HTTP_OUT_LOW  (64u << 10)
 /* Maximum number of received bytes that are kept while a request is handled. */
 #define LMI_HTTP_IN_BYTES (64u << 10)
+/* Maximum memory of all bodies together, in bodies of the maximum length. */
+#define LMI_HTTP_BODIES 16u
 /* Maximum number of members in braces of a path. */
 #define LMI_HTTP_MEMBERS 4u
 
@@ -52,6 +54,7 @@ struct lmi_http_server {
 	struct lmi_http_conn *conns;
 	uint64_t n_exchange; /* so far */
 	uint32_t n_running;  /* exchanges */
+	uint64_t body_bytes; /* memory of all bodies */
 	uint32_t in_service; /* depth of callbacks of the service */
 	struct lmi_http_later *later, **later_end;
 	struct event *later_event;

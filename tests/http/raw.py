@@ -202,6 +202,19 @@ def limits():
         chunks = (n // 4096) * (b"1000\r\n" + 4096 * b"x" + END)
         chunks += b"%x\r\n" % (n % 4096) + (n % 4096) * b"x" + END + b"0\r\n\r\n" if n % 4096 else b"0\r\n\r\n"
         check(ask(head + chunks)[0] == code, f"body of {n} bytes in chunks: not {code}")
+    # the memory of all bodies together is that of 16 bodies of the maximum length
+    held = [dial() for _ in range(25)]
+    for s in held:
+        s.sendall(GET + HOST + b"Content-Length: 65536\r\n\r\n" + 60000 * b"x")
+    codes = []
+    while held and (busy := select.select(held, [], [], 0 if len(codes) > 4 else WAIT)[0]):
+        codes += [read_response(s)[0] for s in busy]
+        held = [s for s in held if s not in busy]
+    check(len(codes) > 4 and set(codes) == {503}, f"too many bodies: {codes}")
+    for s in held:
+        s.sendall(5536 * b"x")
+    codes = [read_response(s)[0] for s in held]
+    check(200 in codes and set(codes) <= {200, 503}, f"bodies that were being received: {codes}")
     # a length that is too large is refused before the body
     s = dial()
     s.sendall(GET + HOST + b"Content-Length: 999999999999\r\n\r\n")
