@@ -212,9 +212,12 @@ def limits():
         held = [s for s in held if s not in busy]
     check(len(codes) > 4 and set(codes) == {503}, f"too many bodies: {codes}")
     for s in held:
-        s.sendall(5536 * b"x")
+        try:
+            s.sendall(5536 * b"x")
+        except ConnectionError:  # refused meanwhile
+            pass
     codes = [read_response(s)[0] for s in held]
-    check(200 in codes and set(codes) <= {200, 503}, f"bodies that were being received: {codes}")
+    check(200 in codes and set(codes) <= {0, 200, 503}, f"bodies that were being received: {codes}")
     # a length that is too large is refused before the body
     s = dial()
     s.sendall(GET + HOST + b"Content-Length: 999999999999\r\n\r\n")
