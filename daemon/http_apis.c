@@ -4,11 +4,13 @@
 #include "daemon/daemon_impl.h"
 #include "daemon/http/admin/admin.h"
 #include "daemon/http/anthropic/anthropic.h"
+#include "daemon/http/ollama/ollama.h"
 #include "daemon/http/openai/openai.h"
 
 const struct lmi_http_routes *const lmi_daemon_http_apis[] = {
 	&lmi_http_admin_routes,
 	&lmi_openai_routes,
 	&lmi_anthropic_routes,
+	&lmi_ollama_routes,
 	NULL,
 };
