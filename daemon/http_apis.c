@@ -4,6 +4,7 @@
 #include "daemon/daemon_impl.h"
 #include "daemon/http/admin/admin.h"
 #include "daemon/http/anthropic/anthropic.h"
+#include "daemon/http/llamacpp/llamacpp.h"
 #include "daemon/http/ollama/ollama.h"
 #include "daemon/http/openai/openai.h"
 
@@ -12,5 +13,6 @@ const struct lmi_http_routes *const lmi_daemon_http_apis[] = {
 	&lmi_openai_routes,
 	&lmi_anthropic_routes,
 	&lmi_ollama_routes,
+	&lmi_llamacpp_routes,
 	NULL,
 };
