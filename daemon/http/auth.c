@@ -39,16 +39,24 @@ static void check_role(struct lmi_http_exchange *x)
 				      x->path);
 }
 
-static void without_key(struct lmi_http_exchange *x)
+/* On this machine no key is needed as long as none exists.  Clients that insist on sending one then
+ * send any text. */
+static bool needs_no_key(const struct lmi_http_exchange *x)
 {
 	const struct lmi_http_opts *o = &x->h->o;
+
+	return x->conn->socket->addr.loopback && !o->ops.has_key(o->arg);
+}
+
+static void without_key(struct lmi_http_exchange *x)
+{
 	const struct lmi_http_conn *c = x->conn;
 
 	if (c->socket->addr.path)
 		x->principal.role = lmi_conn_limiter_is_admin(&x->h->limiter, &c->peer)
 					    ? LMI_SVC_ROLE_ADMIN
 					    : LMI_SVC_ROLE_USER;
-	else if (c->socket->addr.loopback && !o->ops.has_key(o->arg))
+	else if (needs_no_key(x))
 		x->principal.role = LMI_SVC_ROLE_USER;
 	check_role(x);
 }
@@ -155,7 +163,7 @@ void lmi_http_auth(struct lmi_http_exchange *x)
 	struct lmi_http_conn *c = x->conn;
 	char digest[LMI_SHA256_HEX];
 
-	if (!key.len || x->route->access == LMI_HTTP_PUBLIC) {
+	if (!key.len || x->route->access == LMI_HTTP_PUBLIC || needs_no_key(x)) {
 		without_key(x);
 		return;
 	}

@@ -33,6 +33,7 @@ fetch 200 '"status":"ok"' "http://$http/health"
 header '^content-type: application/json'
 header '^date: '
 fetch 200 llamad_requests_running "http://$http/metrics"
+fetch 200 . -H 'Authorization: Bearer any' "http://$http/metrics"
 fetch 200 '"openapi":"3.1.0"' "http://$http/openapi.json"
 if python3 -c 'import openapi_spec_validator' 2>/dev/null; then
 	holds "the description is OpenAPI 3.1" python3 -c 'import json, sys
