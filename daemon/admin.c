@@ -51,11 +51,18 @@ static enum lmd_status take_over(struct lmi_daemon *d, const struct lmi_config *
 	const struct lmi_front_limits limits = lmi_daemon_front_limits(c);
 	enum lmd_status st = lmi_front_renew_tls(d->front, err);
 
+	if (st == LMD_OK && d->http)
+		st = lmi_http_renew_tls(d->http, err);
 	if (st == LMD_OK)
 		st = lmi_service_set_limits(d->service, &c->service, err);
 	if (st != LMD_OK)
 		return st;
 	lmi_front_set_limits(d->front, &limits);
+	if (d->http) {
+		const struct lmi_http_limits http = lmi_daemon_http_limits(c);
+
+		lmi_http_set_limits(d->http, &http);
+	}
 	lmi_host_set_log_level(d->host, (int)c->log);
 	return LMD_OK;
 }
@@ -160,15 +167,28 @@ static void on_key_removed(void *arg, const char *label)
 
 	LMI_DAEMON_LOG(d, LMD_LOG_INFO, "key removed; label=%s", label);
 	lmi_front_revoke(d->front, label);
+	if (d->http)
+		lmi_http_revoke(d->http, label);
+	lmi_daemon_count_keys(d);
+}
+
+static void on_key_added(void *arg)
+{
+	struct lmi_daemon *d = arg;
+
+	d->has_key = true;
 }
 
 static uint32_t n_connection(void *arg)
 {
 	const struct lmi_daemon *d = arg;
+	struct lmi_http_stats http = {0};
 	struct lmi_front_stats s;
 
 	lmi_front_stats(d->front, &s);
-	return s.n_conn;
+	if (d->http)
+		lmi_http_stats(d->http, &http);
+	return s.n_conn + http.n_conn;
 }
 
 struct lmi_service_hooks lmi_daemon_hooks(struct lmi_daemon *d)
@@ -177,6 +197,7 @@ struct lmi_service_hooks lmi_daemon_hooks(struct lmi_daemon *d)
 					  .wall_ns = lmi_daemon_wall_ns,
 					  .shutdown = on_shutdown,
 					  .config_reload = on_config_reload,
+					  .key_added = on_key_added,
 					  .key_removed = on_key_removed,
 					  .n_connection = n_connection};
 }

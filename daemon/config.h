@@ -47,6 +47,8 @@ struct lmi_config {
 	bool socket_in_tmp; /* socket is the fallback /tmp/llamad-UID/llamad.sock */
 	struct lmi_config_list listen;
 	const char *tls_cert, *tls_key; /* NULL: not set */
+	struct lmi_config_list http, http_origins;
+	const char *http_model; /* NULL: not set */
 	int64_t plain_tcp;              /* 0, 1 */
 	const char *state_dir;
 	int64_t log; /* enum lmd_log_level */
@@ -72,6 +74,7 @@ struct lmi_config {
 
 	/* [limits] */
 	int64_t connections;
+	int64_t http_body;
 	int64_t connections_per_user;
 	int64_t message_bytes;
 	int64_t idle_ms, message_ms;
@@ -127,7 +130,7 @@ struct lmi_config_row {
 	const char *unset;   /* describes the default; NULL: the default is opt.def */
 };
 
-#define LMI_CONFIG_ROWS_MAX 64
+#define LMI_CONFIG_ROWS_MAX 96
 
 struct lmi_config_table {
 	struct lmi_config_row row[LMI_CONFIG_ROWS_MAX];
@@ -140,7 +143,7 @@ struct lmi_config_table {
 void lmi_config_table_init(struct lmi_config_table *t);
 
 /* The options of llamad, for lmi_args_parse. */
-#define LMI_DAEMON_OPTIONS_MAX 32
+#define LMI_DAEMON_OPTIONS_MAX 48
 struct lmi_daemon_options {
 	struct lmi_opt opt[LMI_DAEMON_OPTIONS_MAX];
 	struct lmi_cli_program prog;

@@ -42,12 +42,12 @@ static const struct lmi_config_row before[] = {
 	 .opt = {.name = "tls-cert",
 		 .type = LMI_OPT_STR,
 		 .value = "FILE",
-		 .doc = "PEM file with the certificate for tls+tcp, followed by the intermediate "
+		 .doc = "PEM file with the certificate for tls+tcp and tls:, followed by the intermediate "
 			"certificates. Read again on reload."},
 	 .at = AT(tls_cert),
 	 .option = true,
 	 .path = true,
-	 .unset = "none; required for tls+tcp"},
+	 .unset = "none; required for tls+tcp and tls:"},
 	{.section = "daemon",
 	 .opt = {.name = "tls-key",
 		 .type = LMI_OPT_STR,
@@ -57,15 +57,45 @@ static const struct lmi_config_row before[] = {
 	 .at = AT(tls_key),
 	 .option = true,
 	 .path = true,
-	 .unset = "none; required for tls+tcp"},
+	 .unset = "none; required for tls+tcp and tls:"},
 	{.section = "daemon",
 	 .opt = {.name = "plain-tcp",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "no|yes",
 		 .def = "no",
-		 .doc = "Allow tcp:// on addresses other than loopback. Keys, prompts and answers "
-			"are then sent over the network without encryption."},
+		 .doc = "Allow tcp:// and unencrypted HTTP on addresses other than loopback. Keys, "
+			"prompts and answers are then sent over the network without encryption."},
 	 .at = AT(plain_tcp)},
+	{.section = "daemon",
+	 .opt = {.name = "http",
+		 .type = LMI_OPT_LIST,
+		 .value = "ADDR",
+		 .doc = "Also serve the HTTP APIs at ADDR:PORT or [ADDR]:PORT with a numeric address, "
+			"with TLS at tls:ADDR:PORT, or at unix:/PATH. A unix socket has mode 0660 "
+			"and the same rules as `socket`. "
+			"On 127.0.0.1 and [::1] every user of this machine may use models until the "
+			"first API key is created; from then on, and on other addresses always, "
+			"clients need a key: `llamactl key add`. Addresses other than loopback "
+			"need TLS or plain_tcp = yes."},
+	 .at = AT(http),
+	 .option = true},
+	{.section = "daemon",
+	 .opt = {.name = "http-origin",
+		 .type = LMI_OPT_LIST,
+		 .value = "ORIGIN",
+		 .doc = "Allow web pages of this origin, such as https://chat.example.org, to use "
+			"the HTTP APIs; * = all pages. By default the requests of web pages are "
+			"refused."},
+	 .at = AT(http_origins),
+	 .option = true},
+	{.section = "daemon",
+	 .opt = {.name = "http-model",
+		 .type = LMI_OPT_STR,
+		 .value = "NAME",
+		 .doc = "Model for HTTP requests that name none, or one that does not exist."},
+	 .at = AT(http_model),
+	 .option = true,
+	 .unset = "the only model in memory or, if none is, the only one in the registry"},
 	{.section = "daemon",
 	 .opt = {.name = "state-dir",
 		 .type = LMI_OPT_STR,
@@ -263,6 +293,15 @@ static const struct lmi_config_row limits[] = {
 		 .doc = "Maximum length of a client's message."},
 	 .at = AT(message_bytes)},
 	{.section = "limits",
+	 .opt = {.name = "http-body",
+		 .type = LMI_OPT_SIZE,
+		 .value = "BYTES",
+		 .def = "8M",
+		 .min = 1024,
+		 .max = 1073741824.0,
+		 .doc = "Maximum length of the body of an HTTP request."},
+	 .at = AT(http_body)},
+	{.section = "limits",
 	 .opt = {.name = "message-time",
 		 .type = LMI_OPT_TIME,
 		 .value = "TIME",
@@ -270,7 +309,8 @@ static const struct lmi_config_row limits[] = {
 		 .min = 100,
 		 .max = 3600000,
 		 .doc = "Time that a client may take for its first bytes and for each 10 KiB of a "
-			"message. A slower client is disconnected."},
+			"message, or for the header and each 10 KiB of the body of an HTTP request. A "
+			"slower client is disconnected."},
 	 .at = AT(message_ms),
 	 .live = true},
 	{.section = "limits",

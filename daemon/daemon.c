@@ -23,7 +23,8 @@ static void on_stop(void *arg)
 {
 	struct lmi_daemon *d = arg;
 
-	lmi_daemon_drain(d, d->config->drain_ms);
+	if (d->service) /* otherwise everything is ending already */
+		lmi_daemon_drain(d, d->config->drain_ms);
 }
 
 static void on_reload(void *arg)
@@ -31,6 +32,8 @@ static void on_reload(void *arg)
 	struct lmi_daemon *d = arg;
 	struct lmd_error err = {0};
 
+	if (!d->service)
+		return;
 	(void)lmi_daemon_reload(d, NULL, 0, NULL, &err); /* logs its result itself */
 	lmi_daemon_rescan(d);
 }
@@ -49,10 +52,13 @@ static void raise_descriptor_limit(void)
 /* Returns whether all streams have ended and all replies have been sent. */
 static bool is_quiet(struct lmi_daemon *d)
 {
+	struct lmi_http_stats http = {0};
 	struct lmi_front_stats s;
 
 	lmi_front_stats(d->front, &s);
-	return lmi_service_is_idle(d->service) && !s.n_sending;
+	if (d->http)
+		lmi_http_stats(d->http, &http);
+	return lmi_service_is_idle(d->service) && !s.n_sending && !http.n_request;
 }
 
 /* Advances the shutdown; returns the time of the next call. */

@@ -8,6 +8,7 @@
 #include "core/plugin/registry.h"
 #include "daemon/config.h"
 #include "daemon/front/front.h"
+#include "daemon/http/http.h"
 #include "daemon/loop/loop.h"
 #include "daemon/notify.h"
 #include "proto/proto.h"
@@ -38,6 +39,10 @@ struct lmi_daemon {
 	struct lmi_loop *loop;
 	struct lmi_service *service;
 	struct lmi_front_listener *front;
+	struct lmi_http_server *http; /* NULL: not configured */
+	bool has_key;                 /* there is an API key that has not expired */
+	struct lmi_job count_keys;    /* runs in registry after a key was added or removed */
+	bool count_runs, count_again, counted_key;
 
 	enum lmi_daemon_phase phase;
 	uint64_t until;
@@ -64,6 +69,11 @@ enum lmd_status lmi_daemon_signals(struct lmi_daemon *d, struct lmd_error *err);
 enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err);
 void lmi_daemon_fini(struct lmi_daemon *d);
 struct lmi_front_limits lmi_daemon_front_limits(const struct lmi_config *c);
+struct lmi_http_limits lmi_daemon_http_limits(const struct lmi_config *c);
+
+/* ---- http_apis.c ---- */
+
+extern const struct lmi_http_routes *const lmi_daemon_http_apis[]; /* ends in NULL */
 
 /* ---- admin.c ---- */
 
@@ -87,6 +97,11 @@ void lmi_daemon_drain(struct lmi_daemon *d, int64_t drain_ms);
 /* Implements login of lmi_front_ops. */
 void lmi_daemon_login(void *arg, const struct lmd_str *secret, lmi_front_login_fn done,
 		      void *done_arg);
+
+/* Finds out whether there is an API key. */
+enum lmd_status lmi_daemon_find_keys(struct lmi_daemon *d, bool *out, struct lmd_error *err);
+/* Does so in another thread, and sets d->has_key. */
+void lmi_daemon_count_keys(struct lmi_daemon *d);
 
 #define LMI_DAEMON_LOG(d, level, ...)                                                              \
 	((d)->host->log((d)->host->ctx, "daemon", (level), __VA_ARGS__))

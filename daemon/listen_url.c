@@ -10,9 +10,11 @@
 
 #include "core/base/printable.h"
 #include "daemon/config.h"
+#include "daemon/http/address.h"
 #include "llamad/attr.h"
 
 #define LISTEN_MAX 16u
+#define ORIGIN_MAX 255u
 
 /* Parses the port after the colon; returns -1 if it is invalid. */
 static int port_of(const char *text)
@@ -80,6 +82,33 @@ enum lmd_status lmi_daemon_listen_url_parse(struct lmi_daemon_listen_url *out, c
 			lmi_printable(shown, sizeof(shown), url, strlen(url)));
 }
 
+static enum lmd_status check_http(const struct lmi_config *c, const char *text,
+				  struct lmd_error *err)
+{
+	struct lmi_http_address a;
+	enum lmd_status st = lmi_http_address_parse(&a, text, err);
+
+	if (st == LMD_OK && a.tls && (!c->tls_cert || !c->tls_key))
+		return lmd_fail(err, LMD_INVALID, "http: %s requires %s, a PEM file, to be set", text,
+				c->tls_cert ? "tls_key" : "tls_cert");
+	if (st != LMD_OK || a.path || a.tls || a.loopback || c->plain_tcp)
+		return st;
+	return lmd_fail(err, LMD_INVALID,
+			"http: %s sends keys and texts without encryption: use tls:%s, or 127.0.0.1 "
+			"behind a proxy that adds TLS, or set plain_tcp = yes",
+			text, text);
+}
+
+/* An origin is a scheme and a host, as browsers send it. */
+static bool is_origin(const char *text)
+{
+	const char *host = strstr(text, "://");
+
+	if (!strcmp(text, "*"))
+		return true;
+	return host && host > text && host[3] && strlen(text) <= ORIGIN_MAX && !host[3 + strcspn(host + 3, "/?#@, \t")];
+}
+
 enum lmd_status lmi_daemon_listen_check(const struct lmi_config *c, struct lmd_error *err)
 {
 	const char *const files[] = {c->tls_cert, c->tls_key};
@@ -91,9 +120,10 @@ enum lmd_status lmi_daemon_listen_check(const struct lmi_config *c, struct lmd_e
 			return lmd_fail(err, LMD_INVALID, "%s: '%s' is not an absolute path",
 					i ? "tls_key" : "tls_cert",
 					lmi_printable_path(shown, sizeof(shown), files[i]));
-	if (c->listen.n > LISTEN_MAX)
-		return lmd_fail(err, LMD_INVALID, "listen: %u addresses, the maximum is %u",
-				c->listen.n, LISTEN_MAX);
+	if (c->listen.n > LISTEN_MAX || c->http.n > LISTEN_MAX)
+		return lmd_fail(err, LMD_INVALID, "%s: %u addresses, the maximum is %u",
+				c->listen.n > LISTEN_MAX ? "listen" : "http",
+				c->listen.n > LISTEN_MAX ? c->listen.n : c->http.n, LISTEN_MAX);
 	for (uint32_t i = 0; i < c->listen.n; i++) {
 		const char *url = c->listen.item[i];
 		enum lmd_status st = lmi_daemon_listen_url_parse(&u, url, err);
@@ -111,6 +141,16 @@ enum lmd_status lmi_daemon_listen_check(const struct lmi_config *c, struct lmd_e
 				"or set plain_tcp = yes",
 				url);
 	}
+	for (uint32_t i = 0; i < c->http.n; i++)
+		if (check_http(c, c->http.item[i], err) != LMD_OK)
+			return LMD_INVALID;
+	for (uint32_t i = 0; i < c->http_origins.n; i++)
+		if (!is_origin(c->http_origins.item[i]))
+			return lmd_fail(err, LMD_INVALID,
+					"http_origin: '%s' is not an origin such as "
+					"https://example.org or http://localhost:3000, or *",
+					lmi_printable(shown, sizeof(shown), c->http_origins.item[i],
+						      strlen(c->http_origins.item[i])));
 	if (!c->tls_cert != !c->tls_key)
 		return lmd_fail(err, LMD_INVALID, "%s is set and %s is not: set both or neither",
 				c->tls_cert ? "tls_cert" : "tls_key",

@@ -21,7 +21,7 @@ struct lmi_daemon_listen_url {
 enum lmd_status lmi_daemon_listen_url_parse(struct lmi_daemon_listen_url *out, const char *url,
 					    struct lmd_error *err);
 
-/* Checks the key `listen` and the keys that it requires. */
+/* Checks the keys `listen`, `http` and `http_origin`, and the keys that they require. */
 enum lmd_status lmi_daemon_listen_check(const struct lmi_config *c, struct lmd_error *err);
 
 #endif /* LLAMAD_DAEMON_LISTEN_URL_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the API key of a secret.  The store holds only the SHA-256 of each secret and is searched
+ * API keys: finds that of a secret, and whether there is any.  The store holds only the SHA-256 of each secret and is searched
  * for that digest, so the time of the search reveals nothing about a secret. */
 #include <stdio.h>
 #include <string.h>
@@ -81,4 +81,49 @@ void lmi_daemon_login(void *arg, const struct lmd_str *secret, lmi_front_login_f
 		return;
 	lmi_free(l);
 	fn(fn_arg, NULL, &err);
+}
+
+/* ---- whether there is a key ---- */
+
+enum lmd_status lmi_daemon_find_keys(struct lmi_daemon *d, bool *out, struct lmd_error *err)
+{
+	int64_t now = lmi_daemon_wall_ns(NULL);
+	struct lmi_store_keys keys;
+	enum lmd_status st = lmi_store_key_list(d->store, &keys, err);
+
+	if (st != LMD_OK)
+		return st;
+	*out = false;
+	for (uint32_t i = 0; i < keys.n; i++)
+		*out |= !keys.v[i].expires_at || keys.v[i].expires_at > now;
+	lmi_store_keys_fini(&keys);
+	return LMD_OK;
+}
+
+static void count_run(void *arg)
+{
+	struct lmi_daemon *d = arg;
+
+	if (lmi_daemon_find_keys(d, &d->counted_key, NULL) != LMD_OK)
+		d->counted_key = true; /* not known: clients then need a key */
+}
+
+static void count_done(void *arg)
+{
+	struct lmi_daemon *d = arg;
+
+	d->count_runs = false;
+	d->has_key = d->counted_key;
+	if (d->count_again)
+		lmi_daemon_count_keys(d);
+}
+
+void lmi_daemon_count_keys(struct lmi_daemon *d)
+{
+	d->count_again = d->count_runs;
+	if (d->count_runs)
+		return;
+	d->count_keys = (struct lmi_job){.run = count_run, .done = count_done, .arg = d};
+	d->count_runs = lmi_jobs_submit(d->registry, &d->count_keys, NULL) == LMD_OK;
+	d->has_key |= !d->count_runs;
 }

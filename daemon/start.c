@@ -63,29 +63,33 @@ static enum lmd_status start_plugins(struct lmi_daemon *d, struct lmd_error *err
 	return lmi_plugin_registry_create(&d->plugins, &opts, err);
 }
 
-/* Without a key no client could log in over TCP; fail now rather than for every client. */
-static enum lmd_status check_keys(const struct lmi_daemon *d, struct lmd_error *err)
+/* Returns the first address on which clients need a key; NULL: none. */
+static const char *address_with_keys(const struct lmi_config *c)
 {
-	int64_t now = lmi_daemon_wall_ns(NULL);
-	struct lmi_store_keys keys;
-	uint32_t n_good = 0;
-	enum lmd_status st;
+	struct lmi_http_address a;
 
-	if (!d->config->listen.n)
-		return LMD_OK;
-	st = lmi_store_key_list(d->store, &keys, err);
-	if (st != LMD_OK)
+	if (c->listen.n)
+		return c->listen.item[0];
+	for (uint32_t i = 0; i < c->http.n; i++)
+		if (lmi_http_address_parse(&a, c->http.item[i], NULL) == LMD_OK && !a.path &&
+		    !a.loopback)
+			return c->http.item[i];
+	return NULL;
+}
+
+/* Without a key no client could log in over TCP; fail now rather than for every client. */
+static enum lmd_status check_keys(struct lmi_daemon *d, struct lmd_error *err)
+{
+	const char *address = address_with_keys(d->config);
+	const char *key = d->config->listen.n ? "listen" : "http";
+	enum lmd_status st = lmi_daemon_find_keys(d, &d->has_key, err);
+
+	if (st != LMD_OK || !address || d->has_key)
 		return st;
-	for (uint32_t i = 0; i < keys.n; i++)
-		n_good += !keys.v[i].expires_at || keys.v[i].expires_at > now;
-	lmi_store_keys_fini(&keys);
-	return n_good ? LMD_OK
-		      : lmd_fail(
-				err, LMD_INVALID,
-				"listen: clients of %s need an API key, and there is none: start "
-				"llamad without 'listen', run `llamactl key add LABEL`, then start "
-				"it with 'listen'",
-				d->config->listen.item[0]);
+	return lmd_fail(err, LMD_INVALID,
+			"%s: clients of %s need an API key, and there is none: start llamad without "
+			"'%s', run `llamactl key add LABEL`, then start it with '%s'",
+			key, address, key, key);
 }
 
 static enum lmd_status start_store(struct lmi_daemon *d, struct lmd_error *err)
@@ -257,6 +261,55 @@ static enum lmd_status start_front(struct lmi_daemon *d, struct lmd_error *err)
 			    : st;
 }
 
+struct lmi_http_limits lmi_daemon_http_limits(const struct lmi_config *c)
+{
+	const struct lmi_front_limits f = lmi_daemon_front_limits(c);
+
+	return (struct lmi_http_limits){
+		.limiter = f.limiter, .idle_ms = f.idle_ms, .head_ms = f.message_ms};
+}
+
+static bool has_key(void *arg)
+{
+	return ((const struct lmi_daemon *)arg)->has_key;
+}
+
+static enum lmd_status start_http(struct lmi_daemon *d, struct lmd_error *err)
+{
+	const struct lmi_config *c = d->config;
+	const struct lmi_http_opts opts = {
+		.host = d->host,
+		.base = lmi_loop_base(d->loop),
+		.service = d->service,
+		.apis = lmi_daemon_http_apis,
+		.addresses = c->http.item,
+		.n_address = c->http.n,
+		.tls_cert = c->tls_cert,
+		.tls_key = c->tls_key,
+		.origins = c->http_origins.item,
+		.n_origin = c->http_origins.n,
+		.model = c->http_model,
+		.version = LMD_VERSION,
+		.body_bytes = (uint64_t)c->http_body,
+		.limits = lmi_daemon_http_limits(c),
+		.ops = {.login = lmi_daemon_login, .has_key = has_key, .wall_ns = lmi_daemon_wall_ns},
+		.arg = d,
+	};
+	struct lmi_http_address a;
+
+	if (!c->http.n)
+		return LMD_OK;
+	for (uint32_t i = 0; i < c->http.n; i++) {
+		enum lmd_status st = lmi_http_address_parse(&a, c->http.item[i], err);
+
+		if (st == LMD_OK && a.path)
+			st = lmi_daemon_socket_claim(a.path, err);
+		if (st != LMD_OK)
+			return st;
+	}
+	return lmi_http_open(&d->http, &opts, err);
+}
+
 /* Creates the folder of the fallback socket in /tmp. */
 static enum lmd_status make_socket_folder(const char *socket, struct lmd_error *err)
 {
@@ -297,6 +350,8 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 	/* before the listener: a client that gets a reply may already send signals */
 	if (st == LMD_OK)
 		st = lmi_daemon_signals(d, err);
+	if (st == LMD_OK)
+		st = start_http(d, err);
 	return st == LMD_OK ? start_front(d, err) : st;
 }
 
@@ -313,6 +368,8 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 	/* replies to all pending requests, which the listener then sends */
 	lmi_service_destroy(d->service);
 	d->service = NULL;
+	lmi_http_service_ended(d->http);
+	lmi_http_flush(d->http, REPLIES_FLUSH_MS);
 	lmi_front_flush(d->front, REPLIES_FLUSH_MS);
 	if (d->registry)
 		lmi_jobs_stop(d->registry);
@@ -322,6 +379,7 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 		lmi_jobs_stop(d->work);
 	if (d->mailbox_open)
 		(void)lmi_mailbox_drain(&d->mailbox);
+	lmi_http_close(d->http);
 	lmi_jobs_destroy(d->registry);
 	lmi_jobs_destroy(d->io);
 	lmi_jobs_destroy(d->work);

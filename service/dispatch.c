@@ -77,7 +77,7 @@ static enum lmd_status run_once(struct lmi_svc_request_ctx *a, uint32_t *retry_m
 
 	if (st != LMD_OK)
 		return st;
-	if (a->req->rid.len)
+	if (a->req->rid.len && !a->push) /* a subscriber does not repeat its requests */
 		st = lmi_svc_idempotency_key_take(
 			&a->svc->idempotency_keys, &key, &is_new, &owner, a->req->op, &a->req->rid,
 			lmi_svc_idempotency_key_digest(copy.bytes.p, copy.bytes.n), a->now, err);
@@ -91,6 +91,27 @@ static enum lmd_status run_once(struct lmi_svc_request_ctx *a, uint32_t *retry_m
 	return st;
 }
 
+void lmi_svc_dispatch(struct lmi_svc_request_ctx *a)
+{
+	enum lmi_wire_op op = a->req->op;
+	struct lmd_error err = {0};
+	uint32_t retry_ms = 0;
+	enum lmd_status st;
+
+	a->svc->now = a->now;
+	st = check_op(a, &err);
+	if (st == LMD_OK && lmi_wire_ops[op].changes == LMI_WIRE_CHANGES_ONCE)
+		st = run_once(a, &retry_ms, &err);
+	else if (st == LMD_OK)
+		st = ops[op].fn(a, &retry_ms, &err);
+	if (st == LMD_OK)
+		return;
+	if (st == LMD_BUSY && !retry_ms)
+		retry_ms = lmi_svc_retry_ms(a->svc);
+	a->svc->count.n_refused++;
+	a->reply(a->arg, NULL, &err, retry_ms);
+}
+
 void lmi_service_call(struct lmi_service *svc, uint64_t now,
 		      const struct lmi_svc_principal *principal,
 		      const struct lmi_wire_request *req, lmi_svc_reply_fn reply, void *arg)
@@ -98,20 +119,6 @@ void lmi_service_call(struct lmi_service *svc, uint64_t now,
 	struct lmi_svc_request_ctx a = {
 		.svc = svc, .now = now, .principal = principal,
 		.req = req, .reply = reply, .arg = arg};
-	struct lmd_error err = {0};
-	uint32_t retry_ms = 0;
-	enum lmd_status st;
 
-	svc->now = now;
-	st = check_op(&a, &err);
-	if (st == LMD_OK && lmi_wire_ops[req->op].changes == LMI_WIRE_CHANGES_ONCE)
-		st = run_once(&a, &retry_ms, &err);
-	else if (st == LMD_OK)
-		st = ops[req->op].fn(&a, &retry_ms, &err);
-	if (st == LMD_OK)
-		return;
-	if (st == LMD_BUSY && !retry_ms)
-		retry_ms = lmi_svc_retry_ms(svc);
-	svc->count.n_refused++;
-	reply(arg, NULL, &err, retry_ms);
+	lmi_svc_dispatch(&a);
 }

@@ -84,9 +84,12 @@ static void add_run(void *arg)
 
 static void add_done(struct lmi_svc_call *c)
 {
+	const struct lmi_service_hooks *h = &c->svc->hooks;
 	struct lmi_wire_reply r;
 
 	lmi_wire_reply_init(&r, &c->copy.req);
+	if (c->err.status == LMD_OK && h->key_added)
+		h->key_added(h->arg);
 	if (c->err.status == LMD_OK)
 		lmi_svc_call_reply(c, &r);
 	else

@@ -50,6 +50,8 @@ enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *r
 
 	if (st == LMD_OK)
 		st = lmi_svc_output_check(&s->out, after, err);
+	if (st == LMD_OK && s->push)
+		st = lmd_fail(err, LMD_INVALID, "id: the items of this stream are sent to another client");
 	if (st != LMD_OK)
 		return st;
 	if (svc->n_call + svc->streams.n_reader >= l->calls) {

@@ -11,6 +11,7 @@
 #include "service/service.h"
 
 struct lmi_svc_idempotency_key;
+struct lmi_svc_push;
 
 /* A copy of a request that owns its memory. */
 struct lmi_svc_copy {
@@ -34,11 +35,15 @@ struct lmi_svc_request_ctx {
 	/* only for ops that are not idempotent, otherwise NULL */
 	struct lmi_svc_copy *copy; /* an op that keeps the copy zeroes this one */
 	struct lmi_svc_idempotency_key *key;
+	struct lmi_svc_push *push; /* the subscriber of the stream; NULL: none */
 };
 
 /* Handles an op: replies during the call or later, or returns an error. */
 typedef enum lmd_status (*lmi_svc_do_fn)(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 					 struct lmd_error *err);
+
+/* Checks that the request is allowed, and handles it. */
+void lmi_svc_dispatch(struct lmi_svc_request_ctx *a);
 
 static inline struct lmd_str lmi_svc_str(const char *s)
 {

@@ -72,6 +72,8 @@ struct lmi_service_hooks {
 	/* Op config_reload.  The lists are valid until the next call of any hook. */
 	enum lmd_status (*config_reload)(void *arg, struct lmi_svc_config_change *out,
 					 struct lmd_error *err);
+	/* Called after op key_add has added a key. */
+	void (*key_added)(void *arg);
 	/* Called after op key_rm has removed a key. */
 	void (*key_removed)(void *arg, const char *label);
 	/* Returns the number of connections, for op status. */

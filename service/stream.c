@@ -3,12 +3,14 @@
  * A hash table.  Ids are random, so their first bytes serve as the hash. */
 #include "service/stream.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "core/base/alloc.h"
+#include "service/push.h"
 
 #define N_BUCKET    1024u
 #define NEARLY_FULL 16u /* free items in a reader's reply */
@@ -102,6 +104,7 @@ void lmi_svc_stream_destroy(struct lmi_svc_streams *t, struct lmi_svc_stream *s)
 	struct lmi_svc_stream **b = bucket(t, s->id);
 	struct lmi_svc_waiting_reader *p;
 
+	assert(!s->push);
 	while ((p = lmi_svc_stream_remove_reader(t, s, 0)))
 		lmi_free(p);
 	while (*b != s)
@@ -151,9 +154,21 @@ static uint64_t wait_due(const struct lmi_svc_stream *s, const struct lmi_svc_wa
 	return due < p->until_ns ? due : p->until_ns;
 }
 
+uint64_t lmi_svc_stream_push_due(const struct lmi_svc_stream *s)
+{
+	const struct lmi_svc_push *p = s->push;
+
+	if (!p || !p->begun || p->paused)
+		return UINT64_MAX;
+	return lmi_svc_output_due(&s->out, p->after, p->hold_ns, p->max);
+}
+
 uint64_t lmi_svc_stream_wakeup_due(const struct lmi_svc_stream *s)
 {
-	uint64_t when = UINT64_MAX;
+	uint64_t when = lmi_svc_stream_push_due(s);
+
+	if (s->push && !s->push->paused && s->push->after == s->out.last)
+		return 0;
 
 	for (const struct lmi_svc_waiting_reader *p = s->readers; p; p = p->next) {
 		uint64_t n = lmi_svc_output_last(&s->out) - p->after, due = wait_due(s, p);
@@ -205,15 +220,16 @@ void lmi_svc_waiting_reader_drop(struct lmi_svc_waiting_reader *own_p)
 
 static uint64_t lease_end(const struct lmi_svc_stream *s)
 {
-	if (s->readers || s->given_up)
+	if (s->readers || s->push || s->given_up)
 		return UINT64_MAX;
 	return s->touched_ns < UINT64_MAX - s->lease_ns ? s->touched_ns + s->lease_ns : UINT64_MAX;
 }
 
 uint64_t lmi_svc_stream_deadline(const struct lmi_svc_stream *s)
 {
-	uint64_t when = lease_end(s);
+	uint64_t when = lease_end(s), push = lmi_svc_stream_push_due(s);
 
+	when = push < when ? push : when;
 	for (const struct lmi_svc_waiting_reader *p = s->readers; p; p = p->next) {
 		uint64_t due = wait_due(s, p);
 

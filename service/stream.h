@@ -25,6 +25,7 @@ struct lmi_svc_owner {
 struct lmi_svc_owner lmi_svc_owner_of(const struct lmi_svc_principal *principal);
 bool lmi_svc_owner_same(const struct lmi_svc_owner *a, const struct lmi_svc_owner *b);
 
+struct lmi_svc_push;
 struct lmi_svc_stream_writer;
 
 /* A waiting reader (long poll). */
@@ -50,6 +51,7 @@ struct lmi_svc_stream {
 	uint64_t created_ns, touched_ns, lease_ns;
 	struct lmi_svc_output out;
 	struct lmi_svc_waiting_reader *readers;
+	struct lmi_svc_push *push; /* the subscriber; NULL: the stream is read with op next */
 	bool own_lease;        /* the client requested a lease, so it outlives its connection */
 	bool read_out;         /* a reader was sent the final item */
 	bool cancelled;        /* its owner cancelled it and need not read the end */
@@ -97,7 +99,10 @@ struct lmi_svc_waiting_reader *
 lmi_svc_stream_remove_reader(struct lmi_svc_streams *t, struct lmi_svc_stream *s, uint64_t conn);
 /* Answers a removed reader with an error because its connection has ended, and frees it. */
 void lmi_svc_waiting_reader_drop(struct lmi_svc_waiting_reader *own_p);
-/* For wakeup coalescing: returns until when a new item makes no difference to the readers.  This is
+/* Returns when the subscriber must be given items; UINT64_MAX: not before more of them arrive. */
+uint64_t lmi_svc_stream_push_due(const struct lmi_svc_stream *s);
+/* For wakeup coalescing: returns until when a new item makes no difference to the readers
+ * and the subscriber.  This is
  * 0 if a reader has no unread item or its reply is nearly full, otherwise the time at which the
  * next reader is due, or UINT64_MAX if there is no reader. */
 uint64_t lmi_svc_stream_wakeup_due(const struct lmi_svc_stream *s);

@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "service/push.h"
 #include "service/service_state.h"
 
 /* ---- replies to readers ---- */
@@ -36,8 +37,10 @@ static void fill_end(struct lmi_wire_item *out, const struct lmi_svc_end *end)
 	}
 }
 
-static void fill_item(struct lmi_wire_item *out, const struct lmi_svc_output *o, uint64_t number)
+void lmi_svc_stream_fill_item(struct lmi_wire_item *out, const struct lmi_svc_stream *s,
+			      uint64_t number)
 {
+	const struct lmi_svc_output *o = &s->out;
 	const char *text;
 	const struct lmi_svc_item *item = lmi_svc_output_item(o, number, &text);
 
@@ -124,7 +127,7 @@ static void answer(struct lmi_service *svc, struct lmi_svc_stream *s,
 	lmi_wire_reply_init(&r, &head);
 	memcpy(r.u.next.id.b, s->id, sizeof(r.u.next.id.b));
 	for (uint32_t i = 0; i < n; i++)
-		fill_item(&items[i], &s->out, p->after + 1 + i);
+		lmi_svc_stream_fill_item(&items[i], s, p->after + 1 + i);
 	r.u.next.items = items;
 	r.u.next.n_items = n;
 	r.u.next.last = (int64_t)last;
@@ -142,6 +145,7 @@ void lmi_svc_stream_pump(struct lmi_service *svc, struct lmi_svc_stream *s, uint
 
 	while ((p = lmi_svc_stream_take_due_reader(&svc->streams, s, now)))
 		answer(svc, s, p, now);
+	lmi_svc_push_deliver(s, now);
 }
 
 /* ---- the life of a stream ---- */
@@ -166,7 +170,8 @@ enum lmd_status lmi_svc_stream_admit(struct lmi_service *svc,
 		if (!lmi_svc_owner_same(&s->owner, &owner))
 			continue;
 		n++;
-		if (!done && (s->read_out || (s->cancelled && !s->writer)) && !s->readers)
+		if (!done && (s->read_out || (s->cancelled && !s->writer)) && !s->readers &&
+		    !s->push)
 			done = s;
 	}
 	if (n < svc->limits.streams)
@@ -197,6 +202,9 @@ enum lmd_status lmi_svc_stream_begin(const struct lmi_svc_request_ctx *a,
 	(void)snprintf(s->model, sizeof(s->model), "%.*s", (int)model->len, model->ptr);
 	(void)snprintf(s->rid, sizeof(s->rid), "%.*s", (int)a->req->rid.len, a->req->rid.ptr);
 	s->writer = w;
+	s->push = a->push;
+	if (s->push)
+		s->push->stream = s;
 	w->stream = s;
 	return LMD_OK;
 }
@@ -227,6 +235,7 @@ void lmi_svc_stream_give_up(struct lmi_service *svc, struct lmi_svc_stream *s, u
 	s->given_up = true;
 	while ((p = lmi_svc_stream_remove_reader(&svc->streams, s, 0)))
 		lmi_svc_waiting_reader_drop(p);
+	lmi_svc_push_drop(s);
 	if (s->writer)
 		s->writer->cancel(s->writer, now, reason);
 	else

@@ -41,7 +41,18 @@ void lmi_svc_stream_end(struct lmi_service *svc, struct lmi_svc_stream_writer *w
  * error. */
 void lmi_svc_stream_give_up(struct lmi_service *svc, struct lmi_svc_stream *s, uint64_t now,
 			    uint32_t reason);
-/* Answers the readers that are due. */
+/* Answers the readers that are due, or delivers items to the subscriber. */
 void lmi_svc_stream_pump(struct lmi_service *svc, struct lmi_svc_stream *s, uint64_t now);
+
+/* Describes the item with that number.  It is valid until the next change of the stream. */
+void lmi_svc_stream_fill_item(struct lmi_wire_item *out, const struct lmi_svc_stream *s,
+			      uint64_t number);
+
+/* ---- push.c: the subscriber of a stream ---- */
+
+/* Delivers items to the subscriber if they are due. */
+void lmi_svc_push_deliver(struct lmi_svc_stream *s, uint64_t now);
+/* Ends the subscription, if there is one, because the stream is given up. */
+void lmi_svc_push_drop(struct lmi_svc_stream *s);
 
 #endif /* LLAMAD_SERVICE_STREAM_WRITER_H */

@@ -71,6 +71,11 @@ enum lmd_status lmi_loop_create(struct lmi_loop **out, struct lmd_error *err)
 	return LMD_OK;
 }
 
+struct event_base *lmi_loop_base(struct lmi_loop *l)
+{
+	return l->base;
+}
+
 static void watch_free(struct watch *w)
 {
 	if (w->ev)

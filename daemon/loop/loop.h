@@ -11,12 +11,16 @@
 
 #include "llamad/status.h"
 
+struct event_base;
 struct lmi_loop;
 typedef void (*lmi_loop_fn)(void *arg);
 
 enum lmd_status lmi_loop_create(struct lmi_loop **out, struct lmd_error *err);
 /* NULL allowed. */
 void lmi_loop_destroy(struct lmi_loop *l);
+
+/* Returns the event base of the loop, for listeners that use libevent themselves. */
+struct event_base *lmi_loop_base(struct lmi_loop *l);
 
 /* Calls fn whenever fd is readable (level-triggered).  If fn is NULL, the loop only ticks.  Returns
  * LMD_NOMEM if out of memory. */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of the endpoints about the server itself. */
+#include "core/base/json_text.h"
+#include "daemon/http/admin/admin.h"
+
+static const char *error_type(const struct lmi_http_error *e)
+{
+	return e->code == 401   ? "authentication_error"
+	       : e->code == 403 ? "permission_error"
+	       : e->code == 404 ? "not_found_error"
+	       : e->code == 501 ? "not_supported_error"
+	       : e->code == 503 ? "unavailable_error"
+	       : e->code >= 500 ? "server_error"
+				: "invalid_request_error";
+}
+
+static void write_error(struct lmi_json_text *out, const struct lmi_http_error *e)
+{
+	lmi_json_text_object(out);
+	lmi_json_text_key(out, "error");
+	lmi_json_text_object(out);
+	lmi_json_text_key(out, "code");
+	lmi_json_text_int(out, e->code);
+	lmi_json_text_key(out, "message");
+	lmi_json_text_str(out, e->text);
+	lmi_json_text_key(out, "type");
+	lmi_json_text_str(out, error_type(e));
+	lmi_json_text_end(out);
+	lmi_json_text_end(out);
+}
+
+static const struct lmi_http_api api = {.name = "admin", .title = "Server", .error = write_error};
+
+#define STATUS                                                                                     \
+	"{\"type\":\"object\",\"properties\":{\"status\":{\"type\":\"string\"}},"                  \
+	"\"required\":[\"status\"]}"
+
+static const struct lmi_http_route routes[] = {
+	{.method = LMI_HTTP_GET,
+	 .path = "/",
+	 .access = LMI_HTTP_PUBLIC,
+	 .handle = lmi_http_admin_index,
+	 .summary = "Lists the endpoints as plain text."},
+	{.method = LMI_HTTP_GET,
+	 .path = "/health",
+	 .access = LMI_HTTP_PUBLIC,
+	 .handle = lmi_http_admin_health,
+	 .summary = "Returns whether the server accepts work.",
+	 .answer = STATUS},
+	{.method = LMI_HTTP_GET,
+	 .path = "/v1/health",
+	 .access = LMI_HTTP_PUBLIC,
+	 .handle = lmi_http_admin_health,
+	 .summary = "Returns whether the server accepts work.",
+	 .answer = STATUS},
+	{.method = LMI_HTTP_GET,
+	 .path = "/livez",
+	 .access = LMI_HTTP_PUBLIC,
+	 .handle = lmi_http_admin_live,
+	 .summary = "Answers while the server is alive."},
+	{.method = LMI_HTTP_GET,
+	 .path = "/readyz",
+	 .access = LMI_HTTP_PUBLIC,
+	 .handle = lmi_http_admin_ready,
+	 .summary = "Returns 200 if the server accepts work, otherwise 503."},
+	{.method = LMI_HTTP_GET,
+	 .path = "/ping",
+	 .access = LMI_HTTP_PUBLIC,
+	 .handle = lmi_http_admin_ping,
+	 .summary = "Answers while the server is alive."},
+	{.method = LMI_HTTP_GET,
+	 .path = "/version",
+	 .access = LMI_HTTP_PUBLIC,
+	 .handle = lmi_http_admin_version,
+	 .summary = "Returns the version of the server.",
+	 .answer = "{\"type\":\"object\",\"properties\":{\"version\":{\"type\":\"string\"}},"
+		   "\"required\":[\"version\"]}"},
+	{.method = LMI_HTTP_GET,
+	 .path = "/metrics",
+	 .access = LMI_HTTP_USER,
+	 .handle = lmi_http_admin_metrics,
+	 .summary = "Returns the metrics of the server in the text format of Prometheus."},
+	{.method = LMI_HTTP_GET,
+	 .path = "/openapi.json",
+	 .access = LMI_HTTP_PUBLIC,
+	 .handle = lmi_http_admin_description,
+	 .summary = "Returns the description of all endpoints in OpenAPI 3.1.",
+	 .answer = "{\"type\":\"object\"}"},
+};
+
+const struct lmi_http_routes lmi_http_admin_routes = {
+	.api = &api, .v = routes, .n = LMD_LEN(routes)};

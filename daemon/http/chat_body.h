@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * chat_body.h - conversations, tools and constraints in the bodies of requests, for all APIs. */
+#ifndef LLAMAD_DAEMON_HTTP_CHAT_BODY_H
+#define LLAMAD_DAEMON_HTTP_CHAT_BODY_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "daemon/http/members.h"
+
+#define LMI_HTTP_TOOLS_MAX 1024
+
+/* ---- rows for tables: the same member in several APIs ---- */
+
+/* The name of the model; it may be missing or empty, and then the server chooses. */
+void lmi_http_read_model(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			 const json_t *v);
+void lmi_http_read_stream(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			  const json_t *v);
+/* The maximum length of the answer; 0: only the prompt is computed, -1: no maximum. */
+void lmi_http_read_n_max(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			 const json_t *v);
+/* The seed; -1: the server chooses one. */
+void lmi_http_read_seed(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			const json_t *v);
+/* A JSON schema that the answer has to match. */
+void lmi_http_read_schema(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			  const json_t *v);
+/* An object whose members become variables of the chat template. */
+void lmi_http_read_template_args(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				 const json_t *v);
+/* enable_thinking: a variable of many chat templates. */
+void lmi_http_read_thinking(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			    const json_t *v);
+/* A list of tools in the form of the chat completions API. */
+void lmi_http_read_tools(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			 const json_t *v);
+
+/* ---- parts of translations ---- */
+
+/* Sets a variable of the chat template.  Takes ownership of the value, which may be NULL if memory
+ * ran out. */
+void lmi_http_set_template_arg(struct lmi_http_translation *t, const char *name, json_t *own_value);
+/* How hard the model should think: "none" switches reasoning off, other words switch it on. */
+void lmi_http_set_effort(struct lmi_http_translation *t, const char *effort);
+
+/* Reads a string, or a list of parts of text, which are joined by newlines.  Parts of other types
+ * are refused. */
+struct lmd_str lmi_http_read_content(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				     const json_t *v);
+/* Joins texts by newlines; the result is in the arena if there is more than one. */
+struct lmd_str lmi_http_join(struct lmi_http_translation *t, const struct lmd_str *texts,
+			     uint32_t n);
+
+/* Reads a message whose members are role, content, name, tool_calls and tool_call_id, and the
+ * reasoning under any of its names. */
+void lmi_http_read_message(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			   const json_t *v, struct lmi_wire_chat_message *out);
+/* Reads a list of such messages into the request. */
+void lmi_http_read_messages(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			    const json_t *v);
+
+/* Checks a tool call in the form of the chat completions API. */
+void lmi_http_check_call(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			 const json_t *v);
+
+/* Turns the tools and the tool choice into fields of the request.  Call it after all members were
+ * read.  An answer that must be a call is constrained by a schema made of the tools' own schemas;
+ * its text is then a JSON object, which is parsed as a call. */
+void lmi_http_finish_chat(struct lmi_http_translation *t);
+/* Makes a grammar that allows exactly one of the texts. */
+struct lmd_str lmi_http_choice_grammar(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				       const json_t *v);
+
+#endif /* LLAMAD_DAEMON_HTTP_CHAT_BODY_H */

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs the generations of an exchange and writes their answer.
+ *
+ * A stream begins with the first item, not before, so that an error of the request still becomes an
+ * error response.  All choices have their seed from the beginning.  The other choices start when
+ * the first one was accepted, so that a wrong model name is found once.
+ *
+ * The items arrive in callbacks of the service, which must not be called from there: what has to
+ * call it is done by lmi_http_later().  The memory of all this is in the arena of the exchange; the
+ * subscriptions are stopped before it is freed. */
+#include "daemon/http/generation.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "core/base/arena.h"
+#include "daemon/http/collect.h"
+#include "daemon/http/http_impl.h"
+#include "daemon/http/model_choice.h"
+#include "daemon/loop/loop.h"
+#include "service/push.h"
+
+#define ID_CHARS 24
+
+struct run;
+
+struct choice {
+	struct run *run;
+	uint32_t index;
+	struct lmi_svc_push push;
+	struct lmi_http_collected collected;
+	bool ended;
+	struct lmi_http_answer_end end;
+};
+
+struct run {
+	struct lmi_http_exchange *x;
+	struct lmi_http_generation gen;
+	struct lmi_http_answer_head head;
+	char id[ID_CHARS + 1];
+	int64_t seeds[LMI_HTTP_CHOICES_MAX];
+	struct choice choices[LMI_HTTP_CHOICES_MAX];
+	struct lmi_http_out out;
+	uint32_t n_started, n_ended;
+	bool began;    /* the stream */
+	bool finished; /* the response is complete */
+	bool fallback; /* the default model was looked for */
+	uint64_t first_ns;
+	uint32_t n_token; /* that have arrived */
+};
+
+static void start(struct lmi_http_exchange *x, void *arg);
+
+/* ---- errors ---- */
+
+static void fail(struct run *r, const struct lmi_http_error *e)
+{
+	if (r->finished)
+		return;
+	r->finished = true;
+	r->x->log_end = "error";
+	if (!r->began) {
+		lmi_http_reply_error(r->x, e);
+		return;
+	}
+	if (r->gen.form->error)
+		r->gen.form->error(r->gen.state, e, &r->out);
+	(void)lmi_http_stream_write(r->x, r->out.text, r->out.failed ? 0 : r->out.n);
+	lmi_http_stream_end(r->x);
+}
+
+static void fail_status(struct run *r, enum lmd_status st, const char *text, uint32_t retry_ms)
+{
+	struct lmi_http_error e = {
+		.code = lmi_http_code(st), .cause = st, .text = text, .retry_ms = retry_ms};
+
+	/* the message of service/prompt.c; a test keeps the two together */
+	if (sscanf(text, "prompt: %" SCNu64 " tokens exceed the context size of %" SCNu64,
+		   &e.n_prompt, &e.n_ctx) != 2)
+		e.n_prompt = e.n_ctx = 0;
+	fail(r, &e);
+}
+
+static const char *reason_text(enum lmi_wire_cancel_reason reason)
+{
+	switch (reason) {
+	case LMI_WIRE_CANCEL_REASON_SLOW_READER:
+		return "cancelled: too much of the answer was left unread";
+	case LMI_WIRE_CANCEL_REASON_UNLOAD:
+		return "cancelled: the model was unloaded";
+	default:
+		return "cancelled";
+	}
+}
+
+/* ---- the answer ---- */
+
+/* Sends what the form has written.  Returns false if more should wait. */
+static bool flush(struct run *r)
+{
+	bool more = true;
+
+	if (r->out.failed) {
+		fail_status(r, LMD_INTERNAL, "the answer cannot be written as JSON", 0);
+		return true;
+	}
+	if (r->out.n)
+		more = lmi_http_stream_write(r->x, r->out.text, r->out.n);
+	r->out.n = 0;
+	return more;
+}
+
+static void begin_stream(struct run *r)
+{
+	if (r->began)
+		return;
+	r->began = true;
+	lmi_http_stream_begin(r->x, r->gen.form->stream_type);
+	if (r->gen.form->begin)
+		r->gen.form->begin(r->gen.state, &r->head, &r->out);
+}
+
+static struct lmi_http_answer_end sum_of(const struct run *r)
+{
+	struct lmi_http_answer_end sum = r->choices[0].end;
+
+	for (uint32_t i = 1; i < r->gen.n_choice; i++) {
+		const struct lmi_http_answer_end *e = &r->choices[i].end;
+
+		sum.called |= e->called;
+		sum.n_out += e->n_out;
+		sum.n_forced += e->n_forced;
+		sum.n_cached += e->n_cached;
+		sum.prompt_ns += e->prompt_ns;
+		sum.out_ns += e->out_ns;
+	}
+	return sum;
+}
+
+static void reply_whole(struct run *r, const struct lmi_http_answer_end *sum)
+{
+	struct lmi_http_answer answers[LMI_HTTP_CHOICES_MAX];
+	struct lmi_json_text j = {0};
+
+	for (uint32_t i = 0; i < r->gen.n_choice; i++) {
+		if (!lmi_http_collected_answer(&r->choices[i].collected, r->x->arena, &answers[i])) {
+			fail_status(r, LMD_NOMEM, "no memory for the answer", 0);
+			return;
+		}
+		answers[i].end = r->choices[i].end;
+	}
+	r->gen.form->whole(r->gen.state, &r->head, answers, sum, &j);
+	r->finished = true;
+	lmi_http_reply(r->x, 200, &j);
+}
+
+static void finish(struct run *r)
+{
+	const struct lmi_http_answer_end sum = sum_of(r);
+
+	r->x->log_end = lmi_wire_word(&lmi_wire_words_finish, (int)sum.finish);
+	r->x->log_prompt = sum.n_prompt;
+	r->x->log_queue_ns = sum.queue_ns;
+	if (!r->gen.stream) {
+		reply_whole(r, &sum);
+		return;
+	}
+	if (r->gen.form->end)
+		r->gen.form->end(r->gen.state, &sum, &r->out);
+	(void)flush(r);
+	if (r->finished)
+		return;
+	r->finished = true;
+	lmi_http_stream_end(r->x);
+}
+
+static void end_choice(struct choice *c, const struct lmi_wire_item *item)
+{
+	struct run *r = c->run;
+	uint64_t all = lmi_loop_now() - r->x->begun_ns;
+
+	c->ended = true;
+	c->end.finish = item->u.done.finish;
+	c->end.n_prompt = (uint32_t)item->u.done.n_prompt;
+	c->end.n_out = r->gen.prompt_only ? 0 : (uint32_t)item->u.done.n_out;
+	c->end.n_forced = (uint32_t)item->u.done.n_forced;
+	c->end.prompt_ns = (uint64_t)item->u.done.prompt_ns;
+	c->end.out_ns = (uint64_t)item->u.done.out_ns;
+	if (all > c->end.prompt_ns + c->end.out_ns)
+		c->end.queue_ns = all - c->end.prompt_ns - c->end.out_ns;
+	r->n_ended++;
+	if (r->gen.stream) {
+		begin_stream(r);
+		if (r->gen.form->choice_end)
+			r->gen.form->choice_end(r->gen.state, c->index, &c->end, &r->out);
+		(void)flush(r);
+	}
+	if (r->n_ended == r->gen.n_choice && !r->finished)
+		finish(r);
+}
+
+/* ---- what the service delivers ---- */
+
+static bool take_items(void *arg, const struct lmi_wire_item *items, uint32_t n)
+{
+	struct choice *c = arg;
+	struct run *r = c->run;
+	bool good = true;
+
+	if (r->finished)
+		return false;
+	if (!r->first_ns)
+		r->first_ns = lmi_loop_now() - r->x->begun_ns;
+	if (r->gen.prompt_only)
+		return true;
+	for (uint32_t i = 0; i < n; i++) {
+		r->n_token += items[i].kind == LMI_WIRE_ITEM_TOKEN;
+		c->end.called |= items[i].kind == LMI_WIRE_ITEM_CALL_END &&
+				 items[i].u.call_end.complete;
+	}
+	if (r->gen.stream) {
+		begin_stream(r);
+		for (uint32_t i = 0; i < n && r->gen.form->item; i++)
+			r->gen.form->item(r->gen.state, c->index, &items[i], &r->out);
+		return flush(r);
+	}
+	for (uint32_t i = 0; i < n && good; i++)
+		good = lmi_http_collected_add(&c->collected, &items[i]);
+	if (!good)
+		fail_status(r, LMD_NOMEM, "no memory for the answer", 0);
+	return good;
+}
+
+static bool items(void *arg, const struct lmi_wire_item *v, uint32_t n)
+{
+	struct lmi_http_server *h = ((struct choice *)arg)->run->x->h;
+	bool more;
+
+	h->in_service++;
+	more = take_items(arg, v, n);
+	h->in_service--;
+	return more;
+}
+
+static void with_default(struct lmi_http_exchange *x, const char *model, void *arg)
+{
+	struct run *r = arg;
+	struct lmd_str *name = &r->gen.req.u.generate.model;
+
+	if (model) {
+		*name = (struct lmd_str){.ptr = model, .len = strlen(model)};
+		r->head.model = r->head.model ? r->head.model : model;
+		x->log_model = model;
+		lmi_http_later(x, start, r);
+		return;
+	}
+	if (name->len) {
+		char text[LMD_ERROR_TEXT];
+
+		snprintf(text, sizeof(text), "the model '%.*s' does not exist",
+			 (int)(name->len < 200 ? name->len : 200), name->ptr);
+		fail_status(r, LMD_NOTFOUND, text, 0);
+		return;
+	}
+	lmi_http_reply_invalid(x, "model", "is missing, and there is more than one model, or none");
+	r->finished = true;
+}
+
+static void look_for_default(struct lmi_http_exchange *x, void *arg)
+{
+	struct run *r = arg;
+
+	r->fallback = true;
+	lmi_http_default_model(x, with_default, r);
+}
+
+static void take_end(struct choice *c, const struct lmi_wire_item *item,
+		     const struct lmd_error *err, uint32_t retry_ms)
+{
+	struct run *r = c->run;
+	char text[LMD_ERROR_TEXT];
+
+	if (r->finished)
+		return;
+	if (!item && err->status == LMD_NOTFOUND && !r->fallback && !c->index) {
+		r->n_started = 0;
+		lmi_http_later(r->x, look_for_default, r);
+	} else if (!item) {
+		fail_status(r, err->status, err->text, retry_ms);
+	} else if (item->kind == LMI_WIRE_ITEM_ERROR) {
+		snprintf(text, sizeof(text), "%.*s", (int)item->u.error.text.len,
+			 item->u.error.text.ptr);
+		fail_status(r, item->u.error.code, text, 0);
+	} else if (item->kind == LMI_WIRE_ITEM_CANCELLED) {
+		fail_status(r, LMD_CANCELLED, reason_text(item->u.cancelled.reason), 0);
+	} else {
+		end_choice(c, item);
+	}
+}
+
+static void end(void *arg, const struct lmi_wire_item *item, const struct lmd_error *err,
+		uint32_t retry_ms)
+{
+	struct choice *c = arg;
+	struct lmi_http_server *h = c->run->x->h;
+
+	h->in_service++;
+	take_end(c, item, err, retry_ms);
+	h->in_service--;
+}
+
+static void begun(void *arg, const struct lmi_wire_reply *reply)
+{
+	struct choice *c = arg;
+	struct run *r = c->run;
+
+	(void)reply;
+	if (!c->index && r->gen.n_choice > 1)
+		lmi_http_later(r->x, start, r);
+}
+
+static const struct lmi_svc_push_ops push_ops = {.begun = begun, .items = items, .end = end};
+
+/* ---- the beginning ---- */
+
+static void start_choice(struct run *r, uint32_t i)
+{
+	struct lmi_wire_request q = r->gen.req;
+	struct lmi_http_exchange *x = r->x;
+	struct choice *c = &r->choices[i];
+
+	c->run = r;
+	c->index = i;
+	c->push = (struct lmi_svc_push){.ops = &push_ops, .arg = c, .hold_ms = r->gen.hold_ms};
+	q.u.generate.has_seed = true;
+	q.u.generate.seed = r->seeds[i];
+	if (r->gen.prompt_only) {
+		q.u.generate.has_n = true;
+		q.u.generate.n = 1;
+	}
+	lmi_service_push(x->h->svc, lmi_loop_now(), &x->principal, &q, &c->push);
+}
+
+/* Starts the first choice or, after that was accepted, the others. */
+static void start(struct lmi_http_exchange *x, void *arg)
+{
+	struct run *r = arg;
+	uint32_t n = r->n_started ? r->gen.n_choice : 1;
+
+	if (!x->h->svc)
+		fail_status(r, LMD_CANCELLED, "shutting down", 0);
+	while (r->n_started < n && !r->finished)
+		start_choice(r, r->n_started++);
+}
+
+/* The client has read enough. */
+static void drained(void *arg)
+{
+	struct run *r = arg;
+	struct lmi_http_server *h = r->x->h;
+
+	for (uint32_t i = 0; i < r->n_started && h->svc && !r->finished; i++)
+		lmi_service_push_resume(h->svc, lmi_loop_now(), &r->choices[i].push);
+}
+
+static void fini(void *arg)
+{
+	struct run *r = arg;
+	struct lmi_http_server *h = r->x->h;
+
+	r->x->log_first_ns = r->first_ns;
+	r->x->log_out = r->n_token;
+	for (uint32_t i = 0; i < r->gen.n_choice; i++) {
+		if (h->svc)
+			lmi_service_push_stop(h->svc, lmi_loop_now(), &r->choices[i].push);
+		lmi_http_collected_fini(&r->choices[i].collected);
+	}
+	lmi_http_out_fini(&r->out);
+}
+
+static bool make_id(char id[ID_CHARS + 1])
+{
+	static const char set[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+	uint8_t bytes[ID_CHARS];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return false;
+	for (int i = 0; i < ID_CHARS; i++)
+		id[i] = set[bytes[i] % (sizeof(set) - 1)];
+	id[ID_CHARS] = 0;
+	return true;
+}
+
+/* Chooses a seed for each choice. */
+static bool make_seeds(struct run *r)
+{
+	const struct lmi_wire_req_generate *q = &r->gen.req.u.generate;
+	uint64_t seed = (uint64_t)q->seed;
+
+	if (!q->has_seed && getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		return false;
+	/* 32 bits, so that a client that reads numbers as doubles can send it again */
+	seed = q->has_seed ? seed : seed >> 32;
+	for (uint32_t i = 0; i < r->gen.n_choice; i++)
+		r->seeds[i] = (int64_t)((seed + i) & INT64_MAX);
+	return true;
+}
+
+void lmi_http_generate(struct lmi_http_exchange *x, lmi_http_translate_fn translate)
+{
+	struct run *r = lmi_arena_alloc(x->arena, sizeof(*r), 64);
+	const json_t *body = lmi_http_body_object(x);
+	const char *param = NULL;
+	struct lmd_error err = {0};
+	struct lmd_str *model;
+
+	if (!body)
+		return;
+	if (!r) {
+		lmi_http_respond_text(x, 503, "", "out of memory");
+		return;
+	}
+	r->gen.n_choice = 1;
+	lmi_wire_request_init(&r->gen.req, LMI_WIRE_OP_GENERATE);
+	if (translate(&r->gen, body, x->arena, &param, &err) != LMD_OK) {
+		const struct lmi_http_error e = {.code = lmi_http_code(err.status),
+						 .cause = err.status,
+						 .text = err.text,
+						 .param = param};
+
+		lmi_http_reply_error(x, &e);
+		return;
+	}
+	if (!make_id(r->id) || !make_seeds(r)) {
+		lmi_http_respond_text(x, 500, "", "no random numbers");
+		return;
+	}
+	r->x = x;
+	model = &r->gen.req.u.generate.model;
+	if (model->len)
+		r->head.model = x->log_model = lmi_arena_strndup(x->arena, model->ptr, model->len);
+	r->head.id = r->id;
+	r->head.created = x->created;
+	r->head.n_choice = r->gen.n_choice;
+	r->head.seeds = r->seeds;
+	x->fini = fini;
+	x->drained = drained;
+	x->hook_arg = r;
+	x->cancel_on_eof = true;
+	if (model->len)
+		start(x, r);
+	else
+		look_for_default(x, r);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * generation.h - an answer over HTTP, whatever API asks for it.
+ *
+ * An endpoint translates its body to a request of op generate and names the form of the answer.
+ * lmi_http_generate() does the rest: it starts one generation per choice, hands their items to the
+ * form as they arrive, and sends what the form writes; or it collects the answer and lets the form
+ * write it as a whole.  If the client disconnects, the generations are cancelled.
+ *
+ * The translation and the forms are pure: they see no socket, service or clock, so that a test or a
+ * fuzzer can run them alone. */
+#ifndef LLAMAD_DAEMON_HTTP_GENERATION_H
+#define LLAMAD_DAEMON_HTTP_GENERATION_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/json_text.h"
+#include "daemon/http/route.h"
+#include "proto/proto.h"
+
+#define LMI_HTTP_CHOICES_MAX 8
+
+/* What a form knows of an answer besides its items. */
+struct lmi_http_answer_head {
+	const char *id;    /* of the exchange: letters, digits, '_' and '-', random */
+	const char *model; /* as the client named it, or the model that was chosen for it */
+	int64_t created;   /* seconds since 1970 */
+	uint32_t n_choice;
+	const int64_t *seeds; /* [n_choice] the seeds in use */
+};
+
+/* How one choice ended. */
+struct lmi_http_answer_end {
+	enum lmi_wire_finish finish;
+	bool called; /* the answer has at least one complete tool call */
+	uint32_t n_prompt, n_out, n_forced;
+	uint32_t n_cached; /* tokens of the prompt that were not computed again */
+	uint64_t prompt_ns, out_ns;
+	uint64_t queue_ns; /* from the arrival of the request to the first step */
+};
+
+/* A tool call of a collected answer. */
+struct lmi_http_answer_call {
+	struct lmd_str id, name, arguments; /* arguments: JSON, as far as the model wrote it */
+	bool complete;
+};
+
+/* A collected answer: one choice. */
+struct lmi_http_answer {
+	struct lmd_str text, reasoning; /* may contain bytes that are not UTF-8 */
+	const struct lmi_http_answer_call *calls; /* [n_call] */
+	uint32_t n_call;
+	const lmd_token *tokens; /* [n_token] */
+	uint32_t n_token;
+	struct lmi_http_answer_end end;
+};
+
+/* The output of a form: events or lines of a stream.  Memory is reused from event to event. */
+struct lmi_http_out {
+	struct lmi_json_text json; /* write one JSON value here, then call one of the functions */
+	char *text;                /* bytes to send */
+	size_t n, cap;
+	bool failed; /* out of memory, or not valid JSON */
+};
+/* Appends `data: JSON\n\n`, preceded by `event: NAME\n` unless event is NULL. */
+void lmi_http_out_event(struct lmi_http_out *o, const char *event);
+/* Appends `JSON\n`. */
+void lmi_http_out_line(struct lmi_http_out *o);
+/* Appends bytes, such as "data: [DONE]\n\n". */
+void lmi_http_out_raw(struct lmi_http_out *o, const char *s);
+void lmi_http_out_fini(struct lmi_http_out *o);
+
+/* How an API writes answers.  `state` is that of struct lmi_http_generation. */
+struct lmi_http_form {
+	const char *stream_type; /* "text/event-stream" or "application/x-ndjson" */
+	/* A stream: its beginning, before any item of any choice; each item that is not final; the
+	 * end of a choice; the end of the stream, with the sum of all choices.  Functions may be
+	 * NULL. */
+	void (*begin)(void *state, const struct lmi_http_answer_head *head, struct lmi_http_out *o);
+	void (*item)(void *state, uint32_t choice, const struct lmi_wire_item *it,
+		     struct lmi_http_out *o);
+	void (*choice_end)(void *state, uint32_t choice, const struct lmi_http_answer_end *end,
+			   struct lmi_http_out *o);
+	void (*end)(void *state, const struct lmi_http_answer_end *sum, struct lmi_http_out *o);
+	/* An error after the stream has begun; nothing follows it. */
+	void (*error)(void *state, const struct lmi_http_error *e, struct lmi_http_out *o);
+	/* The whole answer, if it is not streamed: one JSON value. */
+	void (*whole)(void *state, const struct lmi_http_answer_head *head,
+		      const struct lmi_http_answer *choices, const struct lmi_http_answer_end *sum,
+		      struct lmi_json_text *out);
+};
+
+struct lmi_http_generation {
+	struct lmi_wire_request req; /* op generate; memory of the exchange's arena */
+	uint32_t n_choice;           /* 1 to LMI_HTTP_CHOICES_MAX; seeds differ by choice */
+	bool stream;
+	bool prompt_only; /* n = 0: computes the prompt and generates nothing */
+	uint32_t hold_ms; /* output batching delay; 0: each token is sent at once */
+	const struct lmi_http_form *form;
+	void *state;
+};
+
+/* A translation: reads the body of a request.  Memory comes from the arena.  On failure *param is
+ * the member at fault, or NULL, and err the message without its name. */
+typedef enum lmd_status (*lmi_http_translate_fn)(struct lmi_http_generation *out,
+						 const json_t *body, struct lmd_arena *arena,
+						 const char **param, struct lmd_error *err);
+
+/* Translates the body of the exchange and responds with the answer, or with an error. */
+void lmi_http_generate(struct lmi_http_exchange *x, lmi_http_translate_fn translate);
+
+#endif /* LLAMAD_DAEMON_HTTP_GENERATION_H */

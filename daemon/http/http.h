@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * http.h - the listener for HTTP.
+ *
+ * It serves APIs, which are tables of routes (route.h), over HTTP/1.1, on unix sockets and TCP.  A connection has one
+ * request at a time; later requests wait until the response has been sent.
+ *
+ * A client on a unix socket is identified by the uid of its process, as on the daemon's socket.  A
+ * client on TCP has the role of the API key that it sends in each request.  Without a key it may
+ * only use public endpoints, unless it is on this machine and no key exists.
+ *
+ * Everything runs on the loop's thread, in callbacks of the loop's event base. */
+#ifndef LLAMAD_DAEMON_HTTP_HTTP_H
+#define LLAMAD_DAEMON_HTTP_HTTP_H
+
+#include "daemon/front/front.h"
+#include "daemon/http/address.h"
+#include "llamad/host.h"
+#include "service/service.h"
+
+struct event_base;
+struct lmi_http_routes;
+struct lmi_http_server;
+
+struct lmi_http_ops {
+	/* Looks up the key of a secret, as in struct lmi_front_ops. */
+	void (*login)(void *arg, const struct lmd_str *secret, lmi_front_login_fn done,
+		      void *done_arg);
+	/* Returns whether there is an API key, so that clients on TCP must send one. */
+	bool (*has_key)(void *arg);
+	/* Returns the wall-clock time in ns since 1970. */
+	int64_t (*wall_ns)(void *arg);
+};
+
+struct lmi_http_limits {
+	struct lmi_conn_limiter_limits limiter;
+	uint64_t idle_ms; /* without a request; 0: no limit */
+	uint64_t head_ms; /* for the header, and for each 10 KiB of a body */
+};
+
+/* All strings must outlive the server. */
+struct lmi_http_opts {
+	const struct lmd_host *host;
+	struct event_base *base;
+	struct lmi_service *service;
+	const struct lmi_http_routes *const *apis; /* ends in NULL; at least one */
+	const char *const *addresses; /* [n_address], see address.h */
+	uint32_t n_address;
+	const char *tls_cert, *tls_key; /* PEM files, for tls: */
+	const char *const *origins; /* [n_origin] origins of web pages that may use the APIs */
+	uint32_t n_origin;
+	const char *model;   /* for requests that name none that exists; NULL: not configured */
+	const char *version; /* of the daemon */
+	uint64_t body_bytes; /* maximum length of a body */
+	struct lmi_http_limits limits;
+	struct lmi_http_ops ops;
+	void *arg;
+};
+
+/* Opens all addresses.  Returns LMD_BUSY if one is in use, or LMD_IO. */
+enum lmd_status lmi_http_open(struct lmi_http_server **out, const struct lmi_http_opts *opts,
+			      struct lmd_error *err);
+/* Call this when the service has been destroyed: further requests are answered with 503. */
+void lmi_http_service_ended(struct lmi_http_server *h);
+/* Waits at most flush_ms until all responses are sent.  NULL allowed. */
+void lmi_http_flush(struct lmi_http_server *h, uint32_t flush_ms);
+/* Closes all connections and removes the unix sockets.  NULL allowed. */
+void lmi_http_close(struct lmi_http_server *h);
+
+void lmi_http_set_limits(struct lmi_http_server *h, const struct lmi_http_limits *limits);
+/* Reads the TLS files again, for new connections.  On failure the old ones stay in use. */
+enum lmd_status lmi_http_renew_tls(struct lmi_http_server *h, struct lmd_error *err);
+/* Call this after a key was removed: connections do not remember it any more. */
+void lmi_http_revoke(struct lmi_http_server *h, const char *label);
+
+struct lmi_http_stats {
+	uint32_t n_conn, n_request; /* open connections; requests without a complete response */
+	uint64_t n_conn_refused;
+	uint64_t n_class[6]; /* responses by class: [4] = 400 to 499 */
+};
+void lmi_http_stats(const struct lmi_http_server *h, struct lmi_http_stats *out);
+
+#endif /* LLAMAD_DAEMON_HTTP_HTTP_H */

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The routes of the API and its errors. */
+#include <stdio.h>
+
+#include "daemon/http/llamacpp/llamacpp_impl.h"
+
+static const char *error_type(const struct lmi_http_error *e)
+{
+	if (e->n_prompt && e->n_ctx)
+		return "exceed_context_size_error";
+	switch (e->code) {
+	case 401:
+		return "authentication_error";
+	case 403:
+		return "permission_error";
+	case 404:
+		return "not_found_error";
+	case 501:
+		return "not_supported_error";
+	case 503:
+		return "unavailable_error";
+	default:
+		return e->code < 500 ? "invalid_request_error" : "server_error";
+	}
+}
+
+void lmi_llamacpp_error(struct lmi_json_text *out, const struct lmi_http_error *e)
+{
+	char text[LMD_ERROR_TEXT + 256];
+
+	(void)snprintf(text, sizeof(text), "%s%s%s", e->param ? e->param : "", e->param ? ": " : "",
+		       e->text);
+	lmi_json_text_object(out);
+	lmi_json_text_key(out, "error");
+	lmi_json_text_object(out);
+	lmi_http_json_put_int(out, "code", e->code);
+	lmi_http_json_put_text(out, "message", text);
+	lmi_http_json_put_text(out, "type", error_type(e));
+	if (e->n_prompt && e->n_ctx) {
+		lmi_http_json_put_int(out, "n_prompt_tokens", (int64_t)e->n_prompt);
+		lmi_http_json_put_int(out, "n_ctx", (int64_t)e->n_ctx);
+	}
+	lmi_json_text_end(out);
+	lmi_json_text_end(out);
+}
+
+static const char completion_body[] =
+	"{\"type\":\"object\",\"required\":[\"prompt\"],\"properties\":{"
+	"\"prompt\":{\"type\":[\"string\",\"array\"]},\"n_predict\":{\"type\":\"integer\"},"
+	"\"stream\":{\"type\":\"boolean\"},\"temperature\":{\"type\":\"number\"},"
+	"\"top_k\":{\"type\":\"integer\"},\"top_p\":{\"type\":\"number\"},"
+	"\"min_p\":{\"type\":\"number\"},\"seed\":{\"type\":\"integer\"},"
+	"\"stop\":{\"type\":\"array\"},\"grammar\":{\"type\":\"string\"},"
+	"\"json_schema\":{\"type\":\"object\"}}}";
+
+static const char tokenize_body[] =
+	"{\"type\":\"object\",\"required\":[\"content\"],\"properties\":{"
+	"\"content\":{\"type\":\"string\"},\"add_special\":{\"type\":\"boolean\"},"
+	"\"parse_special\":{\"type\":\"boolean\"},\"with_pieces\":{\"type\":\"boolean\"}}}";
+
+static const char detokenize_body[] = "{\"type\":\"object\",\"required\":[\"tokens\"],"
+				      "\"properties\":{\"tokens\":{\"type\":\"array\"}}}";
+
+#define NO_EMBED  "Embeddings are not available over HTTP."
+#define NO_RERANK "Reranking is not available over HTTP."
+
+static const struct lmi_http_route routes[] = {
+	{LMI_HTTP_POST, "/completion", LMI_HTTP_USER, lmi_llamacpp_completion, "Continues a text.",
+	 completion_body, NULL},
+	{LMI_HTTP_POST, "/completions", LMI_HTTP_USER, lmi_llamacpp_completion, "Continues a text.",
+	 completion_body, NULL},
+	{LMI_HTTP_POST, "/tokenize", LMI_HTTP_USER, lmi_llamacpp_tokenize,
+	 "Converts text to tokens.", tokenize_body, NULL},
+	{LMI_HTTP_POST, "/detokenize", LMI_HTTP_USER, lmi_llamacpp_detokenize,
+	 "Converts tokens to text.", detokenize_body, NULL},
+	{LMI_HTTP_GET, "/props", LMI_HTTP_USER, lmi_llamacpp_props, "Describes the loaded model.",
+	 NULL, NULL},
+	{LMI_HTTP_GET, "/slots", LMI_HTTP_USER, lmi_llamacpp_slots,
+	 "Lists the places for sequences of the loaded models.", NULL, NULL},
+	{LMI_HTTP_GET, "/models", LMI_HTTP_USER, lmi_llamacpp_models, "Lists the models.", NULL,
+	 NULL},
+	{LMI_HTTP_POST, "/props", LMI_HTTP_ADMIN, NULL, "Properties cannot be changed.", NULL,
+	 NULL},
+	{LMI_HTTP_POST, "/apply-template", LMI_HTTP_USER, NULL,
+	 "The prompt of a conversation is not available over HTTP.", NULL, NULL},
+	{LMI_HTTP_POST, "/infill", LMI_HTTP_USER, NULL,
+	 "Infilling is not available: write the infill tokens of the model into the prompt.", NULL,
+	 NULL},
+	{LMI_HTTP_POST, "/embedding", LMI_HTTP_USER, NULL, NO_EMBED, NULL, NULL},
+	{LMI_HTTP_POST, "/embeddings", LMI_HTTP_USER, NULL, NO_EMBED, NULL, NULL},
+	{LMI_HTTP_POST, "/rerank", LMI_HTTP_USER, NULL, NO_RERANK, NULL, NULL},
+	{LMI_HTTP_POST, "/reranking", LMI_HTTP_USER, NULL, NO_RERANK, NULL, NULL},
+	{LMI_HTTP_POST, "/slots/{id}", LMI_HTTP_ADMIN, NULL, "Sequences are not saved or restored.",
+	 NULL, NULL},
+	{LMI_HTTP_GET, "/lora-adapters", LMI_HTTP_USER, NULL,
+	 "Adapters are not available over HTTP.", NULL, NULL},
+	{LMI_HTTP_POST, "/lora-adapters", LMI_HTTP_ADMIN, NULL,
+	 "Adapters are not available over HTTP.", NULL, NULL},
+};
+
+static const struct lmi_http_api api = {
+	.name = "llamacpp", .title = "llama.cpp", .error = lmi_llamacpp_error};
+
+const struct lmi_http_routes lmi_llamacpp_routes = {.api = &api, .v = routes, .n = LMD_LEN(routes)};

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The form of an answer: events with `content`, of which the last one has stop, counts and
+ * times.  The stream ends without [DONE]. */
+#include <stdio.h>
+
+#include "daemon/http/llamacpp/llamacpp_impl.h"
+
+static const char *stop_type(const struct lmi_http_answer_end *end)
+{
+	switch (end->finish) {
+	case LMI_WIRE_FINISH_EOG:
+		return "eos";
+	case LMI_WIRE_FINISH_STOP:
+		return "word";
+	case LMI_WIRE_FINISH_LENGTH:
+	case LMI_WIRE_FINISH_CONTEXT:
+	case LMI_WIRE_FINISH_DEADLINE:
+	case LMI_WIRE_FINISH_SHUTDOWN:
+		return "limit";
+	case LMI_WIRE_FINISH_DONE:
+	case LMI_WIRE_FINISH_UNKNOWN:
+		break;
+	}
+	return "none";
+}
+
+/* Writes the time of n tokens under names that begin with `what`. */
+static void put_times(struct lmi_json_text *j, const char *what, uint32_t n, uint64_t ns)
+{
+	double ms = (double)ns / 1e6;
+	char key[48];
+
+	(void)snprintf(key, sizeof(key), "%s_n", what);
+	lmi_http_json_put_int(j, key, n);
+	(void)snprintf(key, sizeof(key), "%s_ms", what);
+	lmi_http_json_put_real(j, key, ms);
+	(void)snprintf(key, sizeof(key), "%s_per_token_ms", what);
+	lmi_http_json_put_real(j, key, n ? ms / n : 0);
+	(void)snprintf(key, sizeof(key), "%s_per_second", what);
+	lmi_http_json_put_real(j, key, ns ? n / (ms / 1e3) : 0);
+}
+
+static void put_tokens(struct lmi_json_text *j, const lmd_token *tokens, uint32_t n)
+{
+	lmi_json_text_key(j, "tokens");
+	lmi_json_text_array(j);
+	for (uint32_t i = 0; i < n; i++)
+		lmi_json_text_int(j, tokens[i]);
+	lmi_json_text_end(j);
+}
+
+/* Writes the members of the end, after index, content and tokens. */
+static void put_end(struct lmi_json_text *j, const struct lmi_llamacpp_state *s,
+		    const struct lmi_http_answer_head *head, uint32_t choice,
+		    const struct lmi_http_answer_end *end)
+{
+	uint32_t computed = end->n_prompt - end->n_cached;
+
+	lmi_http_json_put_int(j, "id_slot", -1);
+	lmi_http_json_put_bool(j, "stop", true);
+	lmi_http_json_put_text(j, "model", head->model);
+	lmi_http_json_put_int(j, "tokens_predicted", end->n_out);
+	lmi_http_json_put_int(j, "tokens_evaluated", end->n_prompt);
+	lmi_json_text_key(j, "generation_settings");
+	lmi_json_text_object(j);
+	lmi_http_json_put_int(j, "seed", head->seeds ? head->seeds[choice] : 0);
+	lmi_json_text_end(j);
+	lmi_http_json_put_bool(j, "truncated", false);
+	lmi_http_json_put_text(j, "stop_type", stop_type(end));
+	lmi_http_json_put_str(j, "stopping_word",
+			      end->finish == LMI_WIRE_FINISH_STOP ? s->stop
+								  : (struct lmd_str){.ptr = ""});
+	lmi_http_json_put_int(j, "tokens_cached", (int64_t)end->n_prompt + end->n_out);
+	lmi_json_text_key(j, "timings");
+	lmi_json_text_object(j);
+	lmi_http_json_put_int(j, "cache_n", end->n_cached);
+	put_times(j, "prompt", computed, end->prompt_ns);
+	put_times(j, "predicted", end->n_out, end->out_ns);
+	lmi_json_text_end(j);
+}
+
+static void begin(void *state, const struct lmi_http_answer_head *head, struct lmi_http_out *o)
+{
+	struct lmi_llamacpp_state *s = state;
+
+	(void)o;
+	s->head = *head;
+}
+
+static void item(void *state, uint32_t choice, const struct lmi_wire_item *it,
+		 struct lmi_http_out *o)
+{
+	struct lmi_llamacpp_state *s = state;
+	struct lmi_json_text *j = &o->json;
+	bool token = it->kind == LMI_WIRE_ITEM_TOKEN;
+	struct lmd_str text;
+
+	if (!token && it->kind != LMI_WIRE_ITEM_TEXT)
+		return;
+	s->n_out[choice] += token;
+	text = lmi_http_pieces_next(&s->text[choice], s->arena,
+				    token ? it->u.token.text : it->u.text.text);
+	if (!text.len && !(token && s->return_tokens))
+		return;
+	lmi_json_text_object(j);
+	lmi_http_json_put_int(j, "index", choice);
+	lmi_http_json_put_str(j, "content", text);
+	put_tokens(j, &it->u.token.token, token && s->return_tokens);
+	lmi_http_json_put_bool(j, "stop", false);
+	lmi_http_json_put_int(j, "id_slot", -1);
+	lmi_http_json_put_int(j, "tokens_predicted", s->n_out[choice]);
+	lmi_http_json_put_int(j, "tokens_evaluated", 0); /* known at the end */
+	lmi_json_text_end(j);
+	lmi_http_out_event(o, NULL);
+}
+
+static void choice_end(void *state, uint32_t choice, const struct lmi_http_answer_end *end,
+		       struct lmi_http_out *o)
+{
+	struct lmi_llamacpp_state *s = state;
+	struct lmi_json_text *j = &o->json;
+
+	lmi_json_text_object(j);
+	lmi_http_json_put_int(j, "index", choice);
+	lmi_http_json_put_str(j, "content", lmi_http_pieces_end(&s->text[choice]));
+	put_tokens(j, NULL, 0);
+	put_end(j, s, &s->head, choice, end);
+	lmi_json_text_end(j);
+	lmi_http_out_event(o, NULL);
+}
+
+static void error(void *state, const struct lmi_http_error *e, struct lmi_http_out *o)
+{
+	(void)state;
+	lmi_llamacpp_error(&o->json, e);
+	lmi_http_out_event(o, NULL);
+}
+
+static void whole(void *state, const struct lmi_http_answer_head *head,
+		  const struct lmi_http_answer *a, const struct lmi_http_answer_end *sum,
+		  struct lmi_json_text *j)
+{
+	const struct lmi_llamacpp_state *s = state;
+
+	(void)sum;
+	lmi_json_text_object(j);
+	lmi_http_json_put_int(j, "index", 0);
+	lmi_http_json_put_str(j, "content", a->text);
+	put_tokens(j, a->tokens, s->return_tokens ? a->n_token : 0);
+	put_end(j, s, head, 0, &a->end);
+	lmi_json_text_end(j);
+}
+
+const struct lmi_http_form lmi_llamacpp_form = {
+	.stream_type = "text/event-stream",
+	.begin = begin,
+	.item = item,
+	.choice_end = choice_end,
+	.error = error,
+	.whole = whole,
+};

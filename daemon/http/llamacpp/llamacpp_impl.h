@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * llamacpp_impl.h - shared by the files of this folder. */
+#ifndef LLAMAD_DAEMON_HTTP_LLAMACPP_LLAMACPP_IMPL_H
+#define LLAMAD_DAEMON_HTTP_LLAMACPP_LLAMACPP_IMPL_H
+
+#include "daemon/http/json_out.h"
+#include "daemon/http/llamacpp/llamacpp.h"
+#include "daemon/http/members.h"
+
+/* The state of the form. */
+struct lmi_llamacpp_state {
+	struct lmd_arena *arena;
+	struct lmd_str stop; /* the stop sequence, if there is only one; otherwise empty */
+	bool return_tokens;
+	int64_t n_out[LMI_HTTP_CHOICES_MAX]; /* tokens so far */
+	struct lmi_http_pieces text[LMI_HTTP_CHOICES_MAX];
+	struct lmi_http_answer_head head;
+};
+
+extern const struct lmi_http_form lmi_llamacpp_form;
+
+/* Handlers. */
+void lmi_llamacpp_completion(struct lmi_http_exchange *x);
+void lmi_llamacpp_tokenize(struct lmi_http_exchange *x);
+void lmi_llamacpp_detokenize(struct lmi_http_exchange *x);
+void lmi_llamacpp_props(struct lmi_http_exchange *x);
+void lmi_llamacpp_slots(struct lmi_http_exchange *x);
+void lmi_llamacpp_models(struct lmi_http_exchange *x);
+
+#endif /* LLAMAD_DAEMON_HTTP_LLAMACPP_LLAMACPP_IMPL_H */

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * GET /props, /slots and /models.  That server has one model, and llamad has many: /props describes
+ * the model of the query `model`, or else the default model. */
+#include <string.h>
+
+#include "daemon/http/exchange.h"
+#include "daemon/http/json_body.h"
+#include "daemon/http/llamacpp/llamacpp_impl.h"
+#include "daemon/http/model_choice.h"
+
+/* ---- GET /props ---- */
+
+static void put_props(struct lmi_json_text *j, struct lmd_str model,
+		      const struct lmi_wire_resident *m, struct lmd_str template)
+{
+	lmi_json_text_object(j);
+	lmi_json_text_key(j, "default_generation_settings");
+	lmi_json_text_object(j);
+	lmi_http_json_put_int(j, "n_ctx", m ? m->n_ctx : 0);
+	lmi_json_text_key(j, "params");
+	lmi_json_text_object(j);
+	lmi_json_text_end(j);
+	lmi_json_text_end(j);
+	lmi_http_json_put_int(j, "total_slots", m ? m->n_seq : 0);
+	lmi_http_json_put_str(j, "model_alias", model);
+	lmi_http_json_put_text(j, "model_path", "");
+	lmi_http_json_put_str(j, "chat_template", template);
+	lmi_json_text_key(j, "modalities");
+	lmi_json_text_object(j);
+	lmi_http_json_put_bool(j, "vision", false);
+	lmi_http_json_put_bool(j, "audio", false);
+	lmi_json_text_end(j);
+	lmi_http_json_put_bool(j, "endpoint_slots", true);
+	lmi_http_json_put_bool(j, "endpoint_props", false);
+	lmi_http_json_put_text(j, "build_info", "llamad");
+	lmi_http_json_put_bool(j, "is_sleeping", !m);
+	lmi_json_text_end(j);
+}
+
+static void reply_info(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
+		       uint32_t retry_ms)
+{
+	struct lmi_http_exchange *x = arg;
+	const struct lmi_wire_rep_info *info;
+	struct lmi_json_text j = {0};
+
+	if (!reply) {
+		lmi_http_reply_status(x, err, retry_ms);
+		return;
+	}
+	info = &reply->u.info;
+	put_props(&j, info->model.name, info->has_resident ? &info->resident : NULL,
+		  info->chat_template);
+	lmi_http_reply(x, 200, &j);
+}
+
+static void call_info(struct lmi_http_exchange *x, const char *model)
+{
+	struct lmi_wire_request req;
+
+	lmi_wire_request_init(&req, LMI_WIRE_OP_INFO);
+	req.u.info.model = lmi_http_str(model);
+	lmi_http_call(x, &req, reply_info, x);
+}
+
+static void with_default(struct lmi_http_exchange *x, const char *model, void *arg)
+{
+	static const struct lmd_str none = {.ptr = ""};
+	struct lmi_json_text j = {0};
+
+	(void)arg;
+	if (model) {
+		call_info(x, model);
+		return;
+	}
+	put_props(&j, none, NULL, none);
+	lmi_http_reply(x, 200, &j);
+}
+
+void lmi_llamacpp_props(struct lmi_http_exchange *x)
+{
+	const char *model = lmi_http_query(x, "model");
+
+	if (model && *model)
+		call_info(x, model);
+	else
+		lmi_http_default_model(x, with_default, NULL);
+}
+
+/* ---- GET /slots ---- */
+
+static void reply_slots(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
+			uint32_t retry_ms)
+{
+	struct lmi_http_exchange *x = arg;
+	struct lmi_json_text j = {0};
+	int64_t id = 0;
+
+	if (!reply) {
+		lmi_http_reply_status(x, err, retry_ms);
+		return;
+	}
+	lmi_json_text_array(&j);
+	for (uint32_t i = 0; i < reply->u.ps.n_models; i++) {
+		const struct lmi_wire_resident *m = &reply->u.ps.models[i];
+
+		for (int64_t k = 0; k < m->n_seq; k++) {
+			lmi_json_text_object(&j);
+			lmi_http_json_put_int(&j, "id", id++);
+			lmi_http_json_put_str(&j, "model", m->model);
+			lmi_http_json_put_int(&j, "n_ctx", m->n_ctx);
+			lmi_http_json_put_bool(&j, "is_processing", k < m->active);
+			lmi_json_text_end(&j);
+		}
+	}
+	lmi_json_text_end(&j);
+	lmi_http_reply(x, 200, &j);
+}
+
+void lmi_llamacpp_slots(struct lmi_http_exchange *x)
+{
+	struct lmi_wire_request req;
+
+	lmi_wire_request_init(&req, LMI_WIRE_OP_PS);
+	lmi_http_call(x, &req, reply_slots, x);
+}
+
+/* ---- GET /models ---- */
+
+static const char *status_of(enum lmi_wire_model_state state)
+{
+	switch (state) {
+	case LMI_WIRE_MODEL_STATE_LOADING:
+		return "loading";
+	case LMI_WIRE_MODEL_STATE_READY:
+	case LMI_WIRE_MODEL_STATE_DRAINING:
+		return "loaded";
+	case LMI_WIRE_MODEL_STATE_FAILED:
+	case LMI_WIRE_MODEL_STATE_QUARANTINED:
+		return "failed";
+	case LMI_WIRE_MODEL_STATE_UNKNOWN:
+	case LMI_WIRE_MODEL_STATE_ABSENT:
+	case LMI_WIRE_MODEL_STATE_UNLOADING:
+		break;
+	}
+	return "unloaded";
+}
+
+static void reply_models(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
+			 uint32_t retry_ms)
+{
+	struct lmi_http_exchange *x = arg;
+	struct lmi_json_text j = {0};
+
+	if (!reply) {
+		lmi_http_reply_status(x, err, retry_ms);
+		return;
+	}
+	lmi_json_text_object(&j);
+	lmi_http_json_put_text(&j, "object", "list");
+	lmi_json_text_key(&j, "data");
+	lmi_json_text_array(&j);
+	for (uint32_t i = 0; i < reply->u.models.n_models; i++) {
+		const struct lmi_wire_model *m = &reply->u.models.models[i];
+
+		lmi_json_text_object(&j);
+		lmi_http_json_put_str(&j, "id", m->name);
+		lmi_http_json_put_text(&j, "object", "model");
+		lmi_http_json_put_text(&j, "owned_by", "llamad");
+		lmi_http_json_put_int(&j, "created", 0);
+		lmi_json_text_key(&j, "status");
+		lmi_json_text_object(&j);
+		lmi_http_json_put_text(&j, "value", status_of(m->state));
+		lmi_json_text_end(&j);
+		lmi_json_text_key(&j, "meta");
+		lmi_json_text_object(&j);
+		lmi_http_json_put_int(&j, "size", m->size);
+		lmi_json_text_end(&j);
+		lmi_json_text_end(&j);
+	}
+	lmi_json_text_end(&j);
+	lmi_json_text_end(&j);
+	lmi_http_reply(x, 200, &j);
+}
+
+void lmi_llamacpp_models(struct lmi_http_exchange *x)
+{
+	struct lmi_wire_request req;
+
+	lmi_wire_request_init(&req, LMI_WIRE_OP_MODELS);
+	lmi_http_call(x, &req, reply_models, x);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * model_choice.h - the model for a request that names none, or one that does not exist.
+ *
+ * Many clients send no name or a fixed one, such as that of a hosted model.  They get the model
+ * http_model of the configuration or, if that is not set, the only model in memory or the only one
+ * in the registry. */
+#ifndef LLAMAD_DAEMON_HTTP_MODEL_CHOICE_H
+#define LLAMAD_DAEMON_HTTP_MODEL_CHOICE_H
+
+#include "daemon/http/exchange.h"
+
+/* model: its name, in the arena of the exchange; NULL: there is no default. */
+typedef void (*lmi_http_model_fn)(struct lmi_http_exchange *x, const char *model, void *arg);
+
+/* Finds the default model and calls fn, during the call or later, unless the exchange ends
+ * before. */
+void lmi_http_default_model(struct lmi_http_exchange *x, lmi_http_model_fn fn, void *arg);
+
+#endif /* LLAMAD_DAEMON_HTTP_MODEL_CHOICE_H */

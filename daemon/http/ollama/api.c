@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The routes of the API and its errors. */
+#include <stdio.h>
+
+#include "daemon/http/ollama/ollama_impl.h"
+
+void lmi_ollama_error(struct lmi_json_text *out, const struct lmi_http_error *e)
+{
+	char text[LMD_ERROR_TEXT + 256];
+
+	(void)snprintf(text, sizeof(text), "%s%s%s", e->param ? e->param : "", e->param ? ": " : "",
+		       e->text);
+	lmi_json_text_object(out);
+	lmi_http_json_put_text(out, "error", text);
+	lmi_json_text_end(out);
+}
+
+static const char chat_body[] =
+	"{\"type\":\"object\",\"required\":[\"model\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"messages\":{\"type\":\"array\"},"
+	"\"tools\":{\"type\":\"array\"},\"format\":{\"type\":[\"string\",\"object\"]},"
+	"\"options\":{\"type\":\"object\"},\"think\":{\"type\":[\"boolean\",\"string\"]},"
+	"\"stream\":{\"type\":\"boolean\",\"default\":true},"
+	"\"keep_alive\":{\"type\":[\"string\",\"number\"]}}}";
+
+static const char generate_body[] =
+	"{\"type\":\"object\",\"required\":[\"model\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"prompt\":{\"type\":\"string\"},"
+	"\"system\":{\"type\":\"string\"},\"template\":{\"type\":\"string\"},"
+	"\"raw\":{\"type\":\"boolean\"},\"format\":{\"type\":[\"string\",\"object\"]},"
+	"\"options\":{\"type\":\"object\"},\"think\":{\"type\":[\"boolean\",\"string\"]},"
+	"\"stream\":{\"type\":\"boolean\",\"default\":true},"
+	"\"keep_alive\":{\"type\":[\"string\",\"number\"]}}}";
+
+static const char model_body[] = "{\"type\":\"object\",\"required\":[\"model\"],\"properties\":{"
+				 "\"model\":{\"type\":\"string\"}}}";
+
+static const char copy_body[] =
+	"{\"type\":\"object\",\"required\":[\"source\",\"destination\"],\"properties\":{"
+	"\"source\":{\"type\":\"string\"},\"destination\":{\"type\":\"string\"}}}";
+
+#define NO_EMBED "Embeddings are not available over HTTP."
+
+static const struct lmi_http_route routes[] = {
+	{LMI_HTTP_POST, "/api/generate", LMI_HTTP_USER, lmi_ollama_generate, "Answers a prompt.",
+	 generate_body, NULL},
+	{LMI_HTTP_POST, "/api/chat", LMI_HTTP_USER, lmi_ollama_chat, "Continues a conversation.",
+	 chat_body, NULL},
+	{LMI_HTTP_GET, "/api/tags", LMI_HTTP_USER, lmi_ollama_tags, "Lists the models.", NULL,
+	 NULL},
+	{LMI_HTTP_GET, "/api/ps", LMI_HTTP_USER, lmi_ollama_ps, "Lists the models in memory.", NULL,
+	 NULL},
+	{LMI_HTTP_POST, "/api/show", LMI_HTTP_USER, lmi_ollama_show, "Describes a model.",
+	 model_body, NULL},
+	{LMI_HTTP_GET, "/api/version", LMI_HTTP_PUBLIC, lmi_ollama_version,
+	 "Reports the version of Ollama's API.", NULL, NULL},
+	{LMI_HTTP_DELETE, "/api/delete", LMI_HTTP_ADMIN, lmi_ollama_delete,
+	 "Removes a model or an alias.", model_body, NULL},
+	{LMI_HTTP_POST, "/api/copy", LMI_HTTP_ADMIN, lmi_ollama_copy, "Gives a model another name.",
+	 copy_body, NULL},
+	{LMI_HTTP_POST, "/api/embed", LMI_HTTP_USER, NULL, NO_EMBED, NULL, NULL},
+	{LMI_HTTP_POST, "/api/embeddings", LMI_HTTP_USER, NULL, NO_EMBED, NULL, NULL},
+	{LMI_HTTP_POST, "/api/create", LMI_HTTP_ADMIN, NULL,
+	 "Models are added with `llamactl model add`.", NULL, NULL},
+	{LMI_HTTP_POST, "/api/pull", LMI_HTTP_ADMIN, NULL,
+	 "Models are added with `llamactl model add`.", NULL, NULL},
+	{LMI_HTTP_POST, "/api/push", LMI_HTTP_ADMIN, NULL, "Models are not uploaded.", NULL, NULL},
+};
+
+static const struct lmi_http_api api = {
+	.name = "ollama", .title = "Ollama", .error = lmi_ollama_error};
+
+const struct lmi_http_routes lmi_ollama_routes = {.api = &api, .v = routes, .n = LMD_LEN(routes)};

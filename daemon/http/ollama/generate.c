@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * POST /api/generate: a prompt that is one message of the user's, or plain text if raw is set. */
+#include <string.h>
+
+#include "daemon/http/chat_body.h"
+#include "daemon/http/exchange.h"
+#include "daemon/http/ollama/ollama_impl.h"
+
+static void read_template(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			  const json_t *v)
+{
+	struct lmd_str s = lmi_http_read_str(&t->r, at, v, 0, LMI_WIRE_LIMIT_TEMPLATE_BYTES);
+
+	if (!s.len)
+		return;
+	if (strstr(s.ptr, "{{ .") || strstr(s.ptr, "{{.") || strstr(s.ptr, "{{- ."))
+		lmi_http_fail(&t->r, at, "is a template of Go's; models use Jinja templates");
+	t->q->template = s;
+	t->q->has_template = true;
+}
+
+static const struct lmi_http_member rows[] = {
+	{.name = "prompt", .wire = "prompt"},
+	{.name = "raw", .wire = "raw"},
+	{.name = "template", .read = read_template},
+	{.name = "system"}, /* read after the others */
+	{.name = "suffix",
+	 .refused = "is not supported: write the infill tokens of the model into a raw prompt"},
+	{.name = "context", .refused = "is not supported: use /api/chat"},
+};
+
+static const struct lmi_http_members members = {.v = rows,
+						.n = LMD_LEN(rows),
+						.more = &lmi_ollama_members,
+						.clamp = true,
+						.ignore_unknown = true};
+
+/* A system message makes a conversation of the prompt. */
+static void add_system(struct lmi_http_translation *t, const json_t *v)
+{
+	static const struct lmi_http_at at = {.name = "system"};
+	struct lmd_str s = lmi_http_read_str(&t->r, &at, v, 0, LMI_WIRE_LIMIT_TEXT_BYTES);
+	struct lmi_wire_chat_message *m = lmi_http_alloc(&t->r, 2, sizeof(*m));
+
+	if (!s.len || !m)
+		return;
+	if (t->q->raw)
+		lmi_http_fail(&t->r, &at, "cannot be given together with raw");
+	m[0].role = lmi_http_str("system");
+	m[0].content = s;
+	m[1].role = lmi_http_str("user");
+	m[1].content = t->q->prompt;
+	t->q->messages = m;
+	t->q->n_messages = 2;
+	t->q->has_messages = true;
+	t->q->has_prompt = false;
+	t->q->prompt = (struct lmd_str){0};
+}
+
+enum lmd_status lmi_ollama_translate_generate(struct lmi_http_generation *out, const json_t *body,
+					      struct lmd_arena *arena, const char **param,
+					      struct lmd_error *err)
+{
+	static const struct lmi_http_at at_prompt = {.name = "prompt"};
+	struct lmi_http_translation t;
+	const json_t *system = lmi_http_get(body, "system");
+
+	lmi_ollama_begin(&t, out, arena, err, false);
+	lmi_http_members_read(&t, NULL, body, &members);
+	if (!t.q->has_prompt)
+		lmi_http_fail(&t.r, &at_prompt, "is missing");
+	if (system)
+		add_system(&t, system);
+	/* in a raw prompt the client wrote the template */
+	t.q->parse_special = t.q->raw;
+	lmi_http_finish_chat(&t);
+	if (t.q->raw)
+		t.q->parse = false;
+	return lmi_http_translation_end(&t, param);
+}
+
+void lmi_ollama_generate(struct lmi_http_exchange *x)
+{
+	const json_t *body = lmi_http_body_object(x);
+
+	if (!body)
+		return;
+	if (!json_string_length(lmi_http_get(body, "prompt")))
+		lmi_ollama_load(x, body, false);
+	else
+		lmi_http_generate(x, lmi_ollama_translate_generate);
+}

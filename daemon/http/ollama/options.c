@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What generate and chat share: options and simple members. */
+#include <string.h>
+
+#include "daemon/http/chat_body.h"
+#include "daemon/http/ollama/ollama_impl.h"
+
+/* -1 and -2: until the context is full. */
+static void read_num_predict(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			     const json_t *v)
+{
+	int64_t n = lmi_http_read_int(&t->r, at, v, INT64_MIN, INT64_MAX);
+
+	t->q->n = n < 0 ? -1 : n > LMI_WIRE_LIMIT_OUTPUT_MAX ? LMI_WIRE_LIMIT_OUTPUT_MAX : n;
+	t->q->has_n = true;
+	t->out->prompt_only = n == 0;
+}
+
+static const struct lmi_http_member option_rows[] = {
+	{.name = "num_predict", .read = read_num_predict},
+	{.name = "seed", .read = lmi_http_read_seed},
+	{.name = "temperature", .wire = "temp"},
+	{.name = "top_k", .wire = "top_k"},
+	{.name = "top_p", .wire = "top_p"},
+	{.name = "min_p", .wire = "min_p"},
+	{.name = "typical_p", .wire = "typical"},
+	{.name = "repeat_last_n", .wire = "repeat_last_n"},
+	{.name = "repeat_penalty", .wire = "repeat_penalty"},
+	{.name = "presence_penalty", .wire = "presence_penalty"},
+	{.name = "frequency_penalty", .wire = "frequency_penalty"},
+	{.name = "mirostat", .wire = "mirostat"},
+	{.name = "mirostat_tau", .wire = "mirostat_tau"},
+	{.name = "mirostat_eta", .wire = "mirostat_eta"},
+	{.name = "stop", .wire = "stop"},
+	/* without effect: how a model is loaded is up to op load */
+	{.name = "num_ctx"},
+	{.name = "num_batch"},
+	{.name = "num_gpu"},
+	{.name = "main_gpu"},
+	{.name = "num_thread"},
+	{.name = "use_mmap"},
+	{.name = "use_mlock"},
+	{.name = "low_vram"},
+	{.name = "f16_kv"},
+	{.name = "numa"},
+	{.name = "vocab_only"},
+	{.name = "logits_all"},
+	{.name = "embedding_only"},
+	/* without effect: the context is never shifted, and Ollama has dropped the others */
+	{.name = "num_keep"},
+	{.name = "penalize_newline"},
+	{.name = "tfs_z"},
+};
+
+static const struct lmi_http_members option_members = {
+	.v = option_rows, .n = LMD_LEN(option_rows), .clamp = true, .ignore_unknown = true};
+
+static void read_options(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			 const json_t *v)
+{
+	lmi_http_members_read(t, at, v, &option_members);
+}
+
+static void read_format(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			const json_t *v)
+{
+	static const char *const words[] = {"", "json", NULL};
+
+	if (json_is_object(v)) {
+		lmi_http_read_schema(t, at, v);
+	} else if (lmi_http_read_word(&t->r, at, v, words) == 1) {
+		t->q->json_schema = lmi_http_str("{\"type\":\"object\"}");
+		t->q->has_json_schema = true;
+	}
+}
+
+static void read_think(struct lmi_http_translation *t, const struct lmi_http_at *at,
+		       const json_t *v)
+{
+	static const char *const words[] = {"low", "medium", "high", "max", NULL};
+
+	if (json_is_string(v))
+		lmi_http_set_effort(t, words[lmi_http_read_word(&t->r, at, v, words)]);
+	else
+		lmi_http_read_thinking(t, at, v);
+}
+
+#define NO_PROBABILITIES "probabilities of tokens are not supported"
+
+static const struct lmi_http_member rows[] = {
+	{.name = "model", .read = lmi_http_read_model},
+	{.name = "stream", .read = lmi_http_read_stream},
+	{.name = "options", .read = read_options},
+	{.name = "format", .read = read_format},
+	{.name = "think", .read = read_think},
+	{.name = "images", .refused = "images are not supported"},
+	{.name = "logprobs", .refused = NO_PROBABILITIES},
+	{.name = "top_logprobs", .refused = NO_PROBABILITIES},
+	/* without effect */
+	{.name = "keep_alive"},
+	{.name = "truncate"}, /* a prompt that is too long is refused */
+	{.name = "shift"},
+};
+
+const struct lmi_http_members lmi_ollama_members = {
+	.v = rows, .n = LMD_LEN(rows), .clamp = true, .ignore_unknown = true};
+
+void lmi_ollama_begin(struct lmi_http_translation *t, struct lmi_http_generation *out,
+		      struct lmd_arena *arena, struct lmd_error *err, bool chat)
+{
+	struct lmi_ollama_state *s;
+
+	lmi_http_translation_init(t, out, arena, err);
+	t->state = out->state = s = lmi_http_alloc(&t->r, 1, sizeof(*s));
+	out->form = &lmi_ollama_form;
+	out->stream = true;
+	if (!s)
+		return;
+	s->arena = arena;
+	s->chat = chat;
+}

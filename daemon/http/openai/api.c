@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The routes of the API, its errors, and what its two forms of answers share. */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/http/chat_body.h"
+#include "daemon/http/json_out.h"
+#include "daemon/http/openai/openai_impl.h"
+
+/* ---- errors ---- */
+
+static const char *error_type(int code)
+{
+	switch (code) {
+	case 401:
+		return "authentication_error";
+	case 403:
+		return "permission_error";
+	case 404:
+		return "not_found_error";
+	case 429:
+		return "rate_limit_error";
+	case 501:
+		return "not_supported_error";
+	case 503:
+		return "unavailable_error";
+	default:
+		return code < 500 ? "invalid_request_error" : "server_error";
+	}
+}
+
+static const char *error_code(const struct lmi_http_error *e)
+{
+	if (e->n_prompt && e->n_ctx)
+		return "context_length_exceeded";
+	if (e->code == 401)
+		return "invalid_api_key";
+	if (e->code == 404)
+		return e->param && !strcmp(e->param, "model") ? "model_not_found" : "not_found";
+	if (e->code == 429)
+		return "rate_limit_exceeded";
+	return NULL;
+}
+
+void lmi_openai_error(struct lmi_json_text *out, const struct lmi_http_error *e)
+{
+	lmi_json_text_object(out);
+	lmi_json_text_key(out, "error");
+	lmi_json_text_object(out);
+	lmi_http_json_put_text(out, "message", e->text);
+	lmi_http_json_put_text(out, "type", error_type(e->code));
+	lmi_http_json_put_text(out, "param", e->param);
+	lmi_http_json_put_text(out, "code", error_code(e));
+	lmi_json_text_end(out);
+	lmi_json_text_end(out);
+}
+
+void lmi_openai_form_error(void *state, const struct lmi_http_error *e, struct lmi_http_out *o)
+{
+	(void)state;
+	lmi_openai_error(&o->json, e);
+	lmi_http_out_event(o, NULL);
+}
+
+/* ---- forms ---- */
+
+void lmi_openai_put_head(struct lmi_json_text *j, const struct lmi_http_answer_head *head,
+			 const char *prefix, const char *object)
+{
+	char id[128];
+
+	(void)snprintf(id, sizeof(id), "%s%s", prefix, head->id);
+	lmi_http_json_put_text(j, "id", id);
+	lmi_http_json_put_text(j, "object", object);
+	lmi_http_json_put_int(j, "created", head->created);
+	lmi_http_json_put_text(j, "model", head->model);
+}
+
+void lmi_openai_put_usage(struct lmi_json_text *j, const struct lmi_http_answer_end *end)
+{
+	lmi_json_text_key(j, "usage");
+	lmi_json_text_object(j);
+	lmi_http_json_put_int(j, "prompt_tokens", end->n_prompt);
+	lmi_http_json_put_int(j, "completion_tokens", end->n_out);
+	lmi_http_json_put_int(j, "total_tokens", (int64_t)end->n_prompt + end->n_out);
+	lmi_json_text_key(j, "prompt_tokens_details");
+	lmi_json_text_object(j);
+	lmi_http_json_put_int(j, "cached_tokens", end->n_cached);
+	lmi_json_text_end(j);
+	lmi_json_text_end(j);
+}
+
+void lmi_openai_put_done(struct lmi_http_out *o)
+{
+	lmi_http_out_raw(o, "data: [DONE]\n\n");
+}
+
+const char *lmi_openai_finish_reason(const struct lmi_http_answer_end *end)
+{
+	switch (end->finish) {
+	case LMI_WIRE_FINISH_LENGTH:
+	case LMI_WIRE_FINISH_CONTEXT:
+	case LMI_WIRE_FINISH_DEADLINE:
+	case LMI_WIRE_FINISH_SHUTDOWN:
+		return "length";
+	case LMI_WIRE_FINISH_EOG:
+	case LMI_WIRE_FINISH_STOP:
+	case LMI_WIRE_FINISH_DONE:
+	case LMI_WIRE_FINISH_UNKNOWN:
+		break;
+	}
+	return end->called ? "tool_calls" : "stop";
+}
+
+/* ---- members that both endpoints have ---- */
+
+static void read_n(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
+{
+	t->out->n_choice = (uint32_t)lmi_http_read_int(&t->r, at, v, 1, LMI_HTTP_CHOICES_MAX);
+}
+
+static void read_include_usage(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			       const json_t *v)
+{
+	struct lmi_openai_state *s = t->state;
+
+	s->include_usage = lmi_http_read_bool(&t->r, at, v);
+}
+
+static void read_stream_options(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				const json_t *v)
+{
+	static const struct lmi_http_member rows[] = {
+		{.name = "include_usage", .read = read_include_usage},
+		{.name = "include_obfuscation"},
+		{.name = "continuous_usage_stats", .refused = "is not supported"},
+	};
+	static const struct lmi_http_members table = {.v = rows, .n = LMD_LEN(rows)};
+
+	lmi_http_members_read(t, at, v, &table);
+}
+
+static const struct lmi_http_member rows[] = {
+	{.name = "model", .read = lmi_http_read_model},
+	{.name = "stream", .read = lmi_http_read_stream},
+	{.name = "stream_options", .read = read_stream_options},
+	{.name = "n", .read = read_n},
+	{.name = "max_tokens", .read = lmi_http_read_n_max},
+	{.name = "n_predict", .read = lmi_http_read_n_max}, /* of llama.cpp */
+	{.name = "temperature", .wire = "temp"},
+	{.name = "top_p", .wire = "top_p"},
+	{.name = "presence_penalty", .wire = "presence_penalty"},
+	{.name = "frequency_penalty", .wire = "frequency_penalty"},
+	{.name = "logit_bias", .wire = "logit_bias"},
+	{.name = "stop", .wire = "stop"},
+	{.name = "seed", .read = lmi_http_read_seed},
+	{.name = "add_special_tokens", .wire = "add_special"}, /* of vLLM */
+	/* without effect, as far as a server of one's own is concerned */
+	{.name = "user"},
+	{.name = "metadata"},
+	{.name = "store"},
+	{.name = "service_tier"},
+	{.name = "safety_identifier"},
+	{.name = "prompt_cache_key"},
+	{.name = "prompt_cache_options"},
+	{.name = "prompt_cache_retention"},
+};
+
+const struct lmi_http_members lmi_openai_members = {
+	.v = rows, .n = LMD_LEN(rows), .more = &lmi_http_sampling_members};
+
+/* ---- routes ---- */
+
+static const char chat_body[] =
+	"{\"type\":\"object\",\"required\":[\"messages\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"messages\":{\"type\":\"array\",\"minItems\":1,"
+	"\"items\":{\"type\":\"object\",\"required\":[\"role\"]}},"
+	"\"stream\":{\"type\":\"boolean\"},\"stream_options\":{\"type\":\"object\"},"
+	"\"max_completion_tokens\":{\"type\":\"integer\"},\"max_tokens\":{\"type\":\"integer\"},"
+	"\"n\":{\"type\":\"integer\"},\"temperature\":{\"type\":\"number\"},"
+	"\"top_p\":{\"type\":\"number\"},\"seed\":{\"type\":\"integer\"},"
+	"\"stop\":{\"type\":[\"string\",\"array\"]},\"response_format\":{\"type\":\"object\"},"
+	"\"tools\":{\"type\":\"array\"},\"tool_choice\":{\"type\":[\"string\",\"object\"]},"
+	"\"reasoning_effort\":{\"type\":\"string\"},"
+	"\"chat_template_kwargs\":{\"type\":\"object\"}}}";
+
+static const char completion_body[] =
+	"{\"type\":\"object\",\"required\":[\"prompt\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"prompt\":{\"type\":[\"string\",\"array\"]},"
+	"\"stream\":{\"type\":\"boolean\"},\"max_tokens\":{\"type\":\"integer\",\"default\":16},"
+	"\"n\":{\"type\":\"integer\"},\"temperature\":{\"type\":\"number\"},"
+	"\"top_p\":{\"type\":\"number\"},\"seed\":{\"type\":\"integer\"},"
+	"\"stop\":{\"type\":[\"string\",\"array\"]},\"echo\":{\"type\":\"boolean\"}}}";
+
+#define ANSWER(object)                                                                             \
+	"{\"type\":\"object\",\"properties\":{\"object\":{\"const\":\"" object "\"}}}"
+
+static const struct lmi_http_route routes[] = {
+	{LMI_HTTP_POST, "/v1/chat/completions", LMI_HTTP_USER, lmi_openai_chat_completions,
+	 "Continues a conversation.", chat_body, ANSWER("chat.completion")},
+	{LMI_HTTP_POST, "/v1/completions", LMI_HTTP_USER, lmi_openai_completions,
+	 "Continues a text.", completion_body, ANSWER("text_completion")},
+	{LMI_HTTP_GET, "/v1/models", LMI_HTTP_USER, lmi_openai_models, "Lists the models.", NULL,
+	 ANSWER("list")},
+	{LMI_HTTP_GET, "/v1/models/{model}", LMI_HTTP_USER, lmi_openai_model, "Describes a model.",
+	 NULL, ANSWER("model")},
+	{LMI_HTTP_POST, "/v1/embeddings", LMI_HTTP_USER, NULL,
+	 "Embeddings are not available over HTTP.", NULL, NULL},
+	{LMI_HTTP_POST, "/v1/responses", LMI_HTTP_USER, NULL,
+	 "The responses API is not available: use /v1/chat/completions.", NULL, NULL},
+};
+
+static const struct lmi_http_api api = {
+	.name = "openai", .title = "OpenAI", .error = lmi_openai_error};
+
+const struct lmi_http_routes lmi_openai_routes = {.api = &api, .v = routes, .n = LMD_LEN(routes)};

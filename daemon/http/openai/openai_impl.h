@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * openai_impl.h - shared by the files of this folder. */
+#ifndef LLAMAD_DAEMON_HTTP_OPENAI_OPENAI_IMPL_H
+#define LLAMAD_DAEMON_HTTP_OPENAI_OPENAI_IMPL_H
+
+#include "daemon/http/json_out.h"
+#include "daemon/http/members.h"
+#include "daemon/http/openai/openai.h"
+
+/* Members that chat completions and completions share. */
+extern const struct lmi_http_members lmi_openai_members;
+
+/* The beginning of the state of both forms. */
+struct lmi_openai_state {
+	struct lmd_arena *arena;
+	bool include_usage; /* a chunk with the usage ends the stream */
+	struct lmi_http_answer_head head;
+};
+
+struct lmi_openai_chat_choice {
+	struct lmi_http_pieces text, reasoning, arguments;
+};
+
+struct lmi_openai_chat_state {
+	struct lmi_openai_state common;
+	struct lmi_openai_chat_choice choice[LMI_HTTP_CHOICES_MAX];
+};
+
+extern const struct lmi_http_form lmi_openai_chat_form;
+
+/* Writes an object's members id, object, created and model; prefix is that of the id. */
+void lmi_openai_put_head(struct lmi_json_text *j, const struct lmi_http_answer_head *head,
+			 const char *prefix, const char *object);
+void lmi_openai_put_usage(struct lmi_json_text *j, const struct lmi_http_answer_end *end);
+/* Writes the last event of a stream. */
+void lmi_openai_put_done(struct lmi_http_out *o);
+void lmi_openai_form_error(void *state, const struct lmi_http_error *e, struct lmi_http_out *o);
+/* Returns "stop", "length" or "tool_calls". */
+const char *lmi_openai_finish_reason(const struct lmi_http_answer_end *end);
+
+/* Handlers. */
+void lmi_openai_chat_completions(struct lmi_http_exchange *x);
+void lmi_openai_completions(struct lmi_http_exchange *x);
+void lmi_openai_models(struct lmi_http_exchange *x);
+void lmi_openai_model(struct lmi_http_exchange *x);
+
+#endif /* LLAMAD_DAEMON_HTTP_OPENAI_OPENAI_IMPL_H */

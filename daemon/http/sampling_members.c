@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sampling parameters and constraints under the names that llama.cpp's server and vLLM gave them.
+ * Clients send them to every API that is not Ollama's. */
+#include "daemon/http/chat_body.h"
+
+/* A list of names becomes the order of the samplers. */
+static void read_samplers(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			  const json_t *v)
+{
+	uint32_t n;
+	const struct lmd_str *names;
+	char *p;
+	size_t bytes = 0;
+
+	if (json_is_string(v)) {
+		lmi_http_wire_read(t, at, v, "order", false);
+		return;
+	}
+	names = lmi_http_read_strs(&t->r, at, v, LMI_WIRE_LIMIT_SAMPLERS, 48, &n);
+	for (uint32_t i = 0; i < n; i++)
+		bytes += names[i].len + 1;
+	if (!bytes)
+		return;
+	if (bytes > 257)
+		lmi_http_fail(&t->r, at, "has %zu bytes, the maximum is 256", bytes - 1);
+	p = lmi_http_alloc(&t->r, bytes, 1);
+	if (!p)
+		return;
+	t->q->order = (struct lmd_str){.ptr = p, .len = bytes - 1};
+	t->q->has_order = true;
+	for (uint32_t i = 0; i < n; i++) {
+		if (i)
+			*p++ = ',';
+		for (size_t k = 0; k < names[i].len; k++) {
+			unsigned char c = (unsigned char)names[i].ptr[k];
+
+			if (c < 0x20 || c == 0x7f)
+				lmi_http_fail(&t->r, at, "contains the control character 0x%02x",
+					      c);
+			*p++ = names[i].ptr[k];
+		}
+	}
+}
+
+static void set_grammar(struct lmi_http_translation *t, struct lmd_str grammar)
+{
+	t->q->grammar = grammar;
+	t->q->has_grammar = true;
+}
+
+static void read_grammar(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			 const json_t *v)
+{
+	struct lmd_str s = lmi_http_read_str(&t->r, at, v, 0, LMI_WIRE_LIMIT_GRAMMAR_BYTES);
+
+	if (s.len)
+		set_grammar(t, s);
+}
+
+static void read_choice(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			const json_t *v)
+{
+	set_grammar(t, lmi_http_choice_grammar(t, at, v));
+}
+
+/* A schema as an object, or as a string that contains one. */
+static void read_json(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
+{
+	json_t *parsed;
+
+	if (!json_is_string(v)) {
+		lmi_http_read_schema(t, at, v);
+		return;
+	}
+	parsed = json_loadb(json_string_value(v), json_string_length(v), 0, NULL);
+	if (parsed)
+		lmi_http_read_schema(t, at, parsed);
+	else
+		lmi_http_fail(&t->r, at, "is a string that does not contain JSON");
+	json_decref(parsed);
+}
+
+#define NO_REGEX "regular expressions do not constrain answers; use a grammar or a JSON schema"
+
+static void read_structured(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			    const json_t *v)
+{
+	static const struct lmi_http_member rows[] = {
+		{.name = "json", .read = read_json},
+		{.name = "choice", .read = read_choice},
+		{.name = "grammar", .read = read_grammar},
+		{.name = "regex", .refused = NO_REGEX},
+		{.name = "json_object", .refused = "is not supported: use json"},
+		{.name = "structural_tag", .refused = "is not supported: use tools"},
+		{.name = "disable_fallback"},
+		{.name = "disable_any_whitespace"},
+		{.name = "disable_additional_properties"},
+		{.name = "whitespace_pattern"},
+	};
+	static const struct lmi_http_members table = {.v = rows, .n = LMD_LEN(rows)};
+
+	lmi_http_members_read(t, at, v, &table);
+}
+
+static void read_hide_special(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			      const json_t *v)
+{
+	t->q->special = !lmi_http_read_bool(&t->r, at, v);
+}
+
+static void read_one(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
+{
+	(void)lmi_http_read_int(&t->r, at, v, 1, 1);
+}
+
+static const struct lmi_http_member rows[] = {
+	{.name = "top_k", .wire = "top_k"},
+	{.name = "min_p", .wire = "min_p"},
+	{.name = "typical_p", .wire = "typical"},
+	{.name = "top_n_sigma", .wire = "top_n_sigma"},
+	{.name = "min_keep", .wire = "min_keep"},
+	{.name = "repeat_last_n", .wire = "repeat_last_n"},
+	{.name = "repeat_penalty", .wire = "repeat_penalty"},
+	{.name = "repetition_penalty", .wire = "repeat_penalty"},
+	{.name = "dynatemp_range", .wire = "dynatemp_range"},
+	{.name = "dynatemp_exponent", .wire = "dynatemp_exponent"},
+	{.name = "xtc_probability", .wire = "xtc_probability"},
+	{.name = "xtc_threshold", .wire = "xtc_threshold"},
+	{.name = "dry_multiplier", .wire = "dry_multiplier"},
+	{.name = "dry_base", .wire = "dry_base"},
+	{.name = "dry_allowed_length", .wire = "dry_allowed_length"},
+	{.name = "dry_penalty_last_n", .wire = "dry_last_n"},
+	{.name = "dry_sequence_breakers", .wire = "dry_breakers"},
+	{.name = "mirostat", .wire = "mirostat"},
+	{.name = "mirostat_tau", .wire = "mirostat_tau"},
+	{.name = "mirostat_eta", .wire = "mirostat_eta"},
+	{.name = "samplers", .read = read_samplers},
+	{.name = "ignore_eos", .wire = "ignore_eog"},
+	{.name = "skip_special_tokens", .read = read_hide_special},
+	/* constraints */
+	{.name = "grammar", .read = read_grammar},
+	{.name = "json_schema", .read = lmi_http_read_schema},
+	{.name = "guided_json", .read = read_json},
+	{.name = "guided_choice", .read = read_choice},
+	{.name = "guided_grammar", .read = read_grammar},
+	{.name = "guided_regex", .refused = NO_REGEX},
+	{.name = "structured_outputs", .read = read_structured},
+	{.name = "grammar_lazy", .refused = "is not supported: use tools"},
+	{.name = "grammar_triggers", .refused = "is not supported: use tools"},
+	/* without effect */
+	{.name = "cache_prompt"}, /* prefixes are always reused */
+	{.name = "n_cache_reuse"},
+	{.name = "n_keep"}, /* the context is never shifted */
+	{.name = "n_discard"},
+	{.name = "id_slot"}, /* the scheduler chooses */
+	{.name = "slot_id"},
+	{.name = "timings_per_token"},
+	{.name = "return_progress"},
+	{.name = "sse_ping_interval"},
+	{.name = "post_sampling_probs"},
+	{.name = "penalize_nl"},
+	{.name = "priority"},
+	{.name = "request_id"},
+	{.name = "cache_salt"},
+	{.name = "guided_decoding_backend"},
+	{.name = "guided_whitespace_pattern"},
+	{.name = "spaces_between_special_tokens"},
+	{.name = "include_reasoning"},
+	{.name = "length_penalty"}, /* of beam search */
+	{.name = "early_stopping"},
+	/* refused */
+	{.name = "best_of", .read = read_one},
+	{.name = "use_beam_search", .refused = "beam search is not supported"},
+	{.name = "n_probs", .refused = "probabilities of tokens are not supported"},
+	{.name = "logprobs", .refused = "probabilities of tokens are not supported"},
+	{.name = "top_logprobs", .refused = "probabilities of tokens are not supported"},
+	{.name = "prompt_logprobs", .refused = "probabilities of tokens are not supported"},
+	{.name = "return_token_ids", .refused = "is not supported"},
+	{.name = "min_tokens", .refused = "a minimum length is not supported"},
+	{.name = "stop_token_ids", .refused = "is not supported: use stop"},
+	{.name = "bad_words", .refused = "is not supported: use logit_bias"},
+	{.name = "allowed_token_ids", .refused = "is not supported: use logit_bias"},
+	{.name = "include_stop_str_in_output", .refused = "is not supported"},
+	{.name = "truncate_prompt_tokens", .refused = "prompts are not truncated"},
+	{.name = "n_indent", .refused = "is not supported"},
+	{.name = "t_max_predict_ms", .refused = "is not supported"},
+	{.name = "lora", .refused = "adapters cannot be chosen by request"},
+	{.name = "response_fields", .refused = "is not supported"},
+	{.name = "logits_processors", .refused = "is not supported"},
+	{.name = "kv_transfer_params", .refused = "is not supported"},
+};
+
+const struct lmi_http_members lmi_http_sampling_members = {.v = rows, .n = LMD_LEN(rows)};

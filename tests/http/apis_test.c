@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The APIs of the HTTP listener as pure functions.
+ *
+ * bodies/ has requests as real client packages send them, each with the package's version and the
+ * request of op generate that it has to become.  answers/ has answers of a model, each as the
+ * stream and as the whole that its API makes of them; the packages have read these streams.  With
+ * LMD_HTTP_UPDATE=1 the program writes what it finds into these files. */
+#include <dirent.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "daemon/http/anthropic/anthropic.h"
+#include "daemon/http/json_out.h"
+#include "daemon/http/llamacpp/llamacpp.h"
+#include "daemon/http/ollama/ollama.h"
+#include "daemon/http/openai/openai.h"
+#include "tests/http/api_fixture.h"
+#include "tests/lmd_check.h"
+
+/* ---- files ---- */
+
+static const char *folder(const char *name)
+{
+	static char path[4096];
+	const char *top = getenv("LMD_TEST_SRCDIR");
+
+	(void)snprintf(path, sizeof(path), "%s/tests/http/%s", top ? top : ".", name);
+	return path;
+}
+
+static void check_member(const char *file, json_t *doc, const char *name, const json_t *found)
+{
+	const json_t *want = json_object_get(doc, name);
+	char *a, *b;
+
+	if (!found && !want)
+		return;
+	if (getenv("LMD_HTTP_UPDATE")) {
+		if (found)
+			json_object_set(doc, name, (json_t *)found);
+		else
+			json_object_del(doc, name);
+		return;
+	}
+	a = found ? json_dumps(found, JSON_ENCODE_ANY | JSON_SORT_KEYS) : NULL;
+	b = want ? json_dumps(want, JSON_ENCODE_ANY | JSON_SORT_KEYS) : NULL;
+	ck_assert_msg(found && want && json_equal(found, want), "%s: %s\nfound %s\nwant  %s", file,
+		      name, a ? a : "nothing", b ? b : "nothing");
+	free(a);
+	free(b);
+}
+
+/* Calls fn for each file of a folder; returns their number. */
+static unsigned each_file(const char *name, void (*fn)(const char *file, json_t *doc))
+{
+	const char *path = folder(name);
+	DIR *d = opendir(path);
+	struct dirent *e;
+	unsigned n = 0;
+
+	ck_assert_msg(d != NULL, "%s", path);
+	while ((e = readdir(d))) {
+		char file[8192];
+		json_error_t je;
+		json_t *doc;
+
+		if (!strstr(e->d_name, ".json"))
+			continue;
+		(void)snprintf(file, sizeof(file), "%s/%s", path, e->d_name);
+		doc = json_load_file(file, JSON_ALLOW_NUL, &je);
+		ck_assert_msg(doc != NULL, "%s:%d: %s", file, je.line, je.text);
+		fn(file, doc);
+		if (getenv("LMD_HTTP_UPDATE"))
+			ck_assert_int_eq(json_dump_file(doc, file, JSON_INDENT(2)), 0);
+		json_decref(doc);
+		n++;
+	}
+	closedir(d);
+	return n;
+}
+
+static void check_body(const char *file, json_t *doc)
+{
+	const char *path = json_string_value(json_object_get(doc, "path"));
+	json_t *found = api_translate(path, json_object_get(doc, "body"));
+	static const char *const members[] = {"request",     "stream", "n_choice",
+					      "prompt_only", "param",  "error"};
+
+	for (size_t i = 0; i < LMD_LEN(members); i++)
+		check_member(file, doc, members[i], json_object_get(found, members[i]));
+	json_decref(found);
+}
+
+START_TEST(bodies)
+{
+	unsigned n = each_file("bodies", check_body);
+
+	ck_assert_uint_ge(n, 20);
+	LMD_CASES("http bodies", n, 0, 0);
+}
+END_TEST
+
+static void check_answer(const char *file, json_t *doc)
+{
+	const char *path = json_string_value(json_object_get(doc, "path"));
+	json_t *found =
+		api_answer(path, json_object_get(doc, "body"), json_object_get(doc, "choices"));
+
+	check_member(file, doc, "stream", json_object_get(found, "stream"));
+	check_member(file, doc, "whole", json_object_get(found, "whole"));
+	json_decref(found);
+}
+
+START_TEST(answers)
+{
+	unsigned n = each_file("answers", check_answer);
+
+	ck_assert_uint_ge(n, 10);
+	LMD_CASES("http answers", n, 0, 0);
+}
+END_TEST
+
+/* ---- refusals ---- */
+
+#define CHAT       "/v1/chat/completions"
+#define COMPLETION "/v1/completions"
+#define MESSAGES   "/v1/messages"
+#define HI         "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]"
+#define TOOLS                                                                                      \
+	"\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\"}},{\"type\":\"function\"," \
+	"\"function\":{\"name\":\"g\"}}]"
+
+static const struct {
+	const char *path, *body, *param, *error;
+} refusals[] = {
+	/* missing members and wrong types */
+	{CHAT, "{}", "messages", "is missing"},
+	{CHAT, "{\"messages\":[]}", "messages", "has 0 elements, allowed are 1 to 4096"},
+	{CHAT, "{\"messages\":3}", "messages", "is a number, but must be a list"},
+	{CHAT, "{\"messages\":[3]}", "messages[0]", "is a number, but must be an object"},
+	{CHAT, "{\"messages\":[{\"content\":\"hi\"}]}", "messages[0].role", "is missing"},
+	{CHAT, "{\"messages\":[{\"role\":\"me\",\"content\":\"hi\"}]}", "messages[0].role",
+	 "\"me\" is not one of: system, developer, user, assistant, tool, function"},
+	{CHAT, "{\"messages\":[{\"role\":\"user\"}]}", "messages[0].content", "is missing"},
+	{CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\"}]}]}",
+	 "messages[0].content[0].type", "\"image_url\" is not supported: models read text only"},
+	{CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":[\"hi\"]}]}",
+	 "messages[0].content[0]", "is a string, but must be an object"},
+	{CHAT,
+	 "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"f\","
+	 "\"arguments\":3}}]}]}",
+	 "messages[0].tool_calls[0].function.arguments",
+	 "must be an object, or a string that contains one"},
+	{CHAT, "{\"messages\":[{\"role\":\"tool\",\"content\":\"x\",\"tool_call_id\":\"a\\nb\"}]}",
+	 "messages[0].tool_call_id", "contains the control character 0x0a"},
+	/* ranges */
+	{CHAT, "{" HI ",\"temperature\":7}", "temperature", "7 is above the maximum of 5"},
+	{CHAT, "{" HI ",\"temperature\":\"hot\"}", "temperature",
+	 "is a string, but must be a number"},
+	{CHAT, "{" HI ",\"top_p\":-0.5}", "top_p", "-0.5 is below the minimum of 0"},
+	{CHAT, "{" HI ",\"max_tokens\":1.5}", "max_tokens",
+	 "1.5 is not an integer from -1 to 1073741824"},
+	{CHAT, "{" HI ",\"max_tokens\":-2}", "max_tokens", "-2 is below the minimum of -1"},
+	{CHAT, "{" HI ",\"n\":9}", "n", "9 is above the maximum of 8"},
+	{CHAT, "{" HI ",\"stop\":[1]}", "stop[0]", "is a number, but must be a string"},
+	{CHAT, "{" HI ",\"logit_bias\":{\"x\":1}}", "logit_bias",
+	 "\"x\" is not the number of a token, 0 to 2147483647"},
+	{CHAT, "{" HI ",\"logit_bias\":{\"5\":\"y\"}}", "logit_bias.5",
+	 "is a string, but must be a number"},
+	/* what does not exist or cannot be done */
+	{CHAT, "{" HI ",\"tempreature\":1}", "tempreature",
+	 "is not a known member of this request"},
+	{CHAT, "{" HI ",\"logprobs\":true}", "logprobs",
+	 "probabilities of tokens are not supported"},
+	{CHAT, "{" HI ",\"functions\":[{}]}", "functions", "is not supported: use tools"},
+	{CHAT, "{" HI ",\"modalities\":[\"audio\"]}", "modalities",
+	 "\"audio\" is not one of: text"},
+	{CHAT, "{" HI ",\"response_format\":{\"type\":\"xml\"}}", "response_format.type",
+	 "\"xml\" is not one of: text, json_object, json_schema"},
+	{CHAT, "{" HI ",\"response_format\":{\"type\":\"json_schema\"}}",
+	 "response_format.json_schema", "is missing"},
+	{CHAT, "{" HI ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{}}}",
+	 "response_format.json_schema.schema", "is missing"},
+	{CHAT, "{" HI ",\"tool_choice\":\"required\"}", "tool_choice",
+	 "requires a call, but there are no tools"},
+	{CHAT,
+	 "{" HI "," TOOLS ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"h\"}}}",
+	 "tool_choice", "the tool \"h\" is not in tools"},
+	{CHAT, "{" HI "," TOOLS ",\"tool_choice\":\"maybe\"}", "tool_choice",
+	 "\"maybe\" is not one of: auto, none, required"},
+	{CHAT, "{" HI ",\"tools\":[{\"type\":\"custom\",\"custom\":{}}]}", "tools[0].type",
+	 "\"custom\" is not supported: a tool must be a function"},
+	{CHAT, "{" HI ",\"tools\":[{\"type\":\"function\",\"function\":{}}]}",
+	 "tools[0].function.name", "is missing"},
+	{CHAT, "{" HI ",\"add_generation_prompt\":false}", "add_generation_prompt",
+	 "must be true if the last message is not the assistant's"},
+	{CHAT, "{" HI ",\"guided_regex\":\"a+\"}", "guided_regex",
+	 "regular expressions do not constrain answers; use a grammar or a JSON schema"},
+	{CHAT, "{" HI ",\"samplers\":[\"a\\u007f\"]}", "samplers",
+	 "contains the control character 0x7f"},
+	{CHAT, "{" HI ",\"guided_choice\":[]}", "guided_choice", "contains no text to choose"},
+	{CHAT, "{" HI ",\"stream_options\":{\"x\":1}}", "stream_options.x",
+	 "is not a known member of this request"},
+	{COMPLETION, "{}", "prompt", "is missing"},
+	{COMPLETION, "{\"prompt\":[\"a\",\"b\"]}", "prompt", "has 2 elements, allowed are 1 to 1"},
+	{COMPLETION, "{\"prompt\":[1,-2]}", "prompt[1]", "-2 is below the minimum of 0"},
+	{COMPLETION, "{\"prompt\":\"a\",\"best_of\":3}", "best_of", "3 is above the maximum of 1"},
+	{COMPLETION, "{\"prompt\":\"a\",\"suffix\":\"b\"}", "suffix",
+	 "is not supported: write the infill tokens of the model into the prompt"},
+	{COMPLETION, "{\"prompt\":[1],\"echo\":true}", "echo", "requires a prompt that is text"},
+	{COMPLETION, "{\"prompt\":\"a\",\"logprobs\":0}", "logprobs",
+	 "probabilities of tokens are not supported"},
+	{MESSAGES, "{\"max_tokens\":1}", "messages", "is missing"},
+	{MESSAGES, "{" HI "}", "max_tokens", "is missing"},
+	{MESSAGES, "{" HI ",\"max_tokens\":-1}", "max_tokens", "-1 is below the minimum of 0"},
+	{MESSAGES, "{" HI ",\"max_tokens\":1,\"thinking\":{\"type\":\"on\"}}", "thinking.type",
+	 "\"on\" is not one of: disabled, enabled, adaptive"},
+	{MESSAGES,
+	 "{\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image\"}]}]}",
+	 "messages[0].content[0].type", "\"image\" is not supported: models read text only"},
+	{MESSAGES,
+	 "{\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":"
+	 "\"tool_result\"}]}]}",
+	 "messages[0].content[0].tool_use_id", "is missing"},
+	{MESSAGES, "{" HI ",\"max_tokens\":1,\"tools\":[{\"type\":\"web_search_20250305\"}]}",
+	 "tools[0].type", "\"web_search_20250305\" is not supported: tools run at the client"},
+	{MESSAGES, "{" HI ",\"max_tokens\":1,\"min_p\":0.1}", "min_p",
+	 "is not a known member of this request"},
+	{"/api/chat", "{" HI ",\"options\":{\"temperature\":\"hot\"}}", "options.temperature",
+	 "is a string, but must be a number"},
+	{"/api/chat",
+	 "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\",\"images\":[\"aGk=\"]}]}",
+	 "messages[0].images", "images are not supported"},
+	{"/api/chat", "{" HI ",\"format\":\"xml\"}", "format", "\"xml\" is not one of: , json"},
+	{"/api/generate", "{\"prompt\":\"a\",\"suffix\":\"b\"}", "suffix",
+	 "is not supported: write the infill tokens of the model into a raw prompt"},
+	{"/api/generate", "{\"prompt\":\"a\",\"template\":\"{{ .Prompt }}\"}", "template",
+	 "is a template of Go's; models use Jinja templates"},
+	{"/completion", "{}", "prompt", "is missing"},
+	{"/completion", "{\"prompt\":[\"a\",2]}", "prompt", "must be a text, or a list of tokens"},
+	{"/completion", "{\"prompt\":\"a\",\"n_predict\":1.9}", "n_predict",
+	 "1.9 is not an integer from -1 to 1073741824"},
+	{"/completion", "{\"prompt\":\"a\",\"n_probs\":3}", "n_probs",
+	 "probabilities of tokens are not supported"},
+};
+
+START_TEST(refused)
+{
+	json_t *body = json_loads(refusals[_i].body, 0, NULL), *found;
+
+	ck_assert_ptr_nonnull(body);
+	found = api_translate(refusals[_i].path, body);
+	ck_assert_msg(json_object_get(found, "error") != NULL, "%s: accepted", refusals[_i].body);
+	ck_assert_str_eq(json_string_value(json_object_get(found, "error")), refusals[_i].error);
+	ck_assert_str_eq(json_string_value(json_object_get(found, "param")), refusals[_i].param);
+	json_decref(found);
+	json_decref(body);
+}
+END_TEST
+
+/* ---- accepted values ---- */
+
+static const struct {
+	const char *path, *body, *request; /* the request without its messages and prompt */
+} accepted[] = {
+	/* null means absent */
+	{CHAT, "{" HI ",\"temperature\":null,\"tools\":null,\"logprobs\":null}",
+	 "{\"parse\":true}"},
+	{CHAT, "{" HI ",\"logprobs\":false,\"n_probs\":0,\"lora\":[]}", "{\"parse\":true}"},
+	{CHAT, "{" HI ",\"max_tokens\":3.0,\"seed\":-1}", "{\"parse\":true,\"n\":3}"},
+	{CHAT, "{" HI ",\"seed\":-2}", "{\"parse\":true,\"seed\":9223372036854775806}"},
+	{CHAT, "{" HI ",\"stop\":\"x\"}", "{\"parse\":true,\"stop\":[\"x\"]}"},
+	{CHAT, "{" HI ",\"stop\":[\"x\",\"\"]}", "{\"parse\":true,\"stop\":[\"x\"]}"},
+	{CHAT, "{" HI ",\"logit_bias\":{\"5\":-100}}",
+	 "{\"parse\":true,\"logit_bias\":[[5,-100]]}"},
+	{CHAT, "{" HI ",\"samplers\":[\"top_k\",\"temperature\"]}",
+	 "{\"parse\":true,\"order\":\"top_k,temperature\"}"},
+	{CHAT, "{" HI ",\"guided_choice\":[\"a\\\"b\",\"c\\n\"]}",
+	 "{\"grammar\":\"root ::= \\\"a\\\\\\\"b\\\" | \\\"c\\\\n\\\"\"}"},
+	{CHAT, "{" HI ",\"structured_outputs\":{\"json\":{\"type\":\"integer\"}}}",
+	 "{\"json_schema\":\"{\\\"type\\\":\\\"integer\\\"}\"}"},
+	{CHAT, "{" HI ",\"response_format\":{\"type\":\"json_object\"}}",
+	 "{\"json_schema\":\"{\\\"type\\\":\\\"object\\\"}\"}"},
+	{CHAT, "{" HI ",\"reasoning_effort\":\"none\"}",
+	 "{\"parse\":true,\"template_args\":\"{\\\"enable_thinking\\\":false}\"}"},
+	{CHAT, "{" HI ",\"reasoning_effort\":\"high\",\"chat_template_kwargs\":{\"a\":[1,0.1]}}",
+	 "{\"parse\":true,\"template_args\":\"{\\\"enable_thinking\\\":true,"
+	 "\\\"reasoning_effort\\\":\\\"high\\\",\\\"a\\\":[1,0.1]}\"}"},
+	{CHAT, "{" HI "," TOOLS ",\"tool_choice\":\"none\"}", "{\"parse\":true}"},
+	{CHAT,
+	 "{" HI "," TOOLS ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"g\"}}}",
+	 "{\"parse\":true,\"parse_format\":\"json\",\"json_schema\":"
+	 "\"{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"name\\\":{\\\"const\\\":"
+	 "\\\"g\\\"},\\\"arguments\\\":{\\\"type\\\":\\\"object\\\"}},\\\"required\\\":["
+	 "\\\"name\\\",\\\"arguments\\\"],\\\"additionalProperties\\\":false}\"}"},
+	{MESSAGES,
+	 "{\"max_tokens\":0,\"system\":[{\"type\":\"text\",\"text\":\"s\"}]," HI
+	 ",\"thinking\":{\"type\":\"adaptive\"},\"tools\":[{\"name\":\"f\",\"input_schema\":{}}],"
+	 "\"tool_choice\":{\"type\":\"auto\"}}",
+	 "{\"parse\":true,\"n\":0,\"template_args\":\"{\\\"enable_thinking\\\":true}\"}"},
+	/* completions: 16 tokens, and the prompt as it is */
+	{COMPLETION, "{\"prompt\":\"hi\"}", "{\"raw\":true,\"parse_special\":true,\"n\":16}"},
+	{COMPLETION, "{\"prompt\":[[1,2]],\"max_tokens\":0}",
+	 "{\"raw\":true,\"parse_special\":true,\"n\":0,\"tokens\":[1,2]}"},
+	/* Ollama and llama.cpp: clamped instead of refused, and unknown options ignored */
+	{"/api/chat", "{" HI ",\"options\":{\"temperature\":9,\"top_k\":-7,\"x\":1},\"y\":1}",
+	 "{\"parse\":true,\"temp\":5,\"top_k\":-1}"},
+	{"/api/generate", "{\"prompt\":\"hi\",\"options\":{\"num_predict\":-2}}",
+	 "{\"parse\":true,\"n\":-1}"},
+	{"/completion", "{\"prompt\":\"hi\",\"top_p\":3,\"n_predict\":-1}",
+	 "{\"raw\":true,\"parse_special\":true,\"top_p\":1,\"n\":-1}"},
+};
+
+START_TEST(values)
+{
+	json_t *body = json_loads(accepted[_i].body, 0, NULL), *found, *request,
+	       *want = json_loads(accepted[_i].request, 0, NULL);
+	static const char *const left_out[] = {"model", "messages", "prompt", "tools"};
+	char *text;
+
+	ck_assert(body && want);
+	found = api_translate(accepted[_i].path, body);
+	request = json_object_get(found, "request");
+	ck_assert_msg(request != NULL, "%s: %s", accepted[_i].body,
+		      json_string_value(json_object_get(found, "error")));
+	for (size_t i = 0; i < LMD_LEN(left_out); i++)
+		json_object_del(request, left_out[i]);
+	text = json_dumps(request, JSON_COMPACT);
+	ck_assert_msg(json_equal(request, want), "%s\nbecomes %s", accepted[_i].body, text);
+	free(text);
+	json_decref(found);
+	json_decref(want);
+	json_decref(body);
+}
+END_TEST
+
+/* A list of tools that names itself in each level cannot be passed on. */
+START_TEST(depth)
+{
+	json_t *body = json_loads("{" HI "}", 0, NULL), *inner = json_object(), *found;
+
+	for (int i = 0; i < 70; i++)
+		inner = json_pack("{s:o}", "a", inner);
+	json_object_set_new(body, "json_schema", inner);
+	found = api_translate(CHAT, body);
+	ck_assert_str_eq(json_string_value(json_object_get(found, "param")), "json_schema");
+	ck_assert_str_eq(json_string_value(json_object_get(found, "error")),
+			 "has more than 262144 bytes or 64 levels");
+	json_decref(found);
+	json_decref(body);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+/* Runs a translation with the n-th allocation failing, until none fails any more. */
+static unsigned failing_allocations(const char *path, const json_t *body)
+{
+	struct lmi_alloc_stats before, after;
+	unsigned n = 0;
+
+	lmi_alloc_stats(&before);
+	for (bool failed = true; failed; n++) {
+		struct lmd_arena *arena = lmi_arena_create(0);
+		struct lmi_http_generation g;
+		struct lmd_error err = {0};
+		const char *param;
+		enum lmd_status st;
+
+		lmi_alloc_fail_nth(n + 1, false);
+		st = api_translation(path)(&g, body, arena, &param, &err);
+		failed = lmi_alloc_did_fail();
+		lmi_alloc_fail_nth(0, false);
+		ck_assert_int_eq(st, failed ? LMD_NOMEM : LMD_OK);
+		ck_assert(!failed || err.status == st);
+		lmi_arena_destroy(arena);
+		ck_assert_uint_lt(n, 100);
+	}
+	lmi_alloc_stats(&after);
+	ck_assert_uint_eq(before.n_live, after.n_live);
+	return n;
+}
+
+START_TEST(out_of_memory)
+{
+	json_t *chat = json_loads("{" HI "," TOOLS ",\"tool_choice\":\"required\",\"stop\":\"x\","
+				  "\"logit_bias\":{\"5\":1},\"reasoning_effort\":\"low\"}",
+				  0, NULL),
+	       *claude = json_loads("{" HI ",\"max_tokens\":5,\"system\":\"s\",\"tools\":["
+				    "{\"name\":\"f\",\"input_schema\":{}}]}",
+				    0, NULL),
+	       *ollama =
+		       json_loads("{" HI ",\"format\":{},\"options\":{\"stop\":[\"x\"]}}", 0, NULL);
+
+	ck_assert(chat && claude && ollama);
+	ck_assert_uint_ge(failing_allocations(CHAT, chat), 3);
+	ck_assert_uint_ge(failing_allocations(MESSAGES, claude), 2);
+	ck_assert_uint_ge(failing_allocations("/api/chat", ollama), 2);
+	json_decref(chat);
+	json_decref(claude);
+	json_decref(ollama);
+}
+END_TEST
+
+/* However small the arena is, a translation ends with an error of its own. */
+START_TEST(small_arena)
+{
+	json_t *body = json_loads(accepted[_i].body, 0, NULL);
+	enum lmd_status st = LMD_NOMEM;
+
+	ck_assert_ptr_nonnull(body);
+	for (uint64_t limit = 64; st == LMD_NOMEM; limit += 64) {
+		struct lmd_arena *arena = lmi_arena_create(limit);
+		struct lmi_http_generation g;
+		struct lmd_error err = {0};
+		const char *param;
+
+		ck_assert_uint_lt(limit, 1 << 20);
+		if (!arena)
+			continue;
+		st = api_translation(accepted[_i].path)(&g, body, arena, &param, &err);
+		lmi_arena_destroy(arena);
+	}
+	ck_assert_int_eq(st, LMD_OK);
+	json_decref(body);
+}
+END_TEST
+
+/* ---- errors ---- */
+
+static void check_error(void (*write)(struct lmi_json_text *, const struct lmi_http_error *),
+			const struct lmi_http_error *e, const char *want)
+{
+	struct lmi_json_text j = {0};
+	struct lmd_error err;
+
+	write(&j, e);
+	OK(lmi_json_text_finish(&j, &err));
+	ck_assert_str_eq(j.text, want);
+	lmi_json_text_fini(&j);
+}
+
+START_TEST(errors)
+{
+	struct lmi_http_error e = {
+		.code = 400, .cause = LMD_INVALID, .text = "is missing", .param = "messages"};
+
+	check_error(lmi_openai_error, &e,
+		    "{\"error\":{\"message\":\"is missing\",\"type\":\"invalid_request_error\","
+		    "\"param\":\"messages\",\"code\":null}}");
+	check_error(lmi_anthropic_error, &e,
+		    "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\","
+		    "\"message\":\"messages: is missing\"}}");
+	check_error(lmi_ollama_error, &e, "{\"error\":\"messages: is missing\"}");
+	check_error(lmi_llamacpp_error, &e,
+		    "{\"error\":{\"code\":400,\"message\":\"messages: is missing\","
+		    "\"type\":\"invalid_request_error\"}}");
+	e = (struct lmi_http_error){
+		.code = 400, .cause = LMD_INVALID, .text = "too long", .n_prompt = 9, .n_ctx = 8};
+	check_error(lmi_openai_error, &e,
+		    "{\"error\":{\"message\":\"too long\",\"type\":\"invalid_request_error\","
+		    "\"param\":null,\"code\":\"context_length_exceeded\"}}");
+	check_error(lmi_llamacpp_error, &e,
+		    "{\"error\":{\"code\":400,\"message\":\"too long\",\"type\":"
+		    "\"exceed_context_size_error\",\"n_prompt_tokens\":9,\"n_ctx\":8}}");
+	e = (struct lmi_http_error){.code = 429, .cause = LMD_BUSY, .text = "busy\xff"};
+	check_error(lmi_openai_error, &e,
+		    "{\"error\":{\"message\":\"busy\xEF\xBF\xBD\",\"type\":\"rate_limit_error\","
+		    "\"param\":null,\"code\":\"rate_limit_exceeded\"}}");
+	check_error(lmi_anthropic_error, &e,
+		    "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\","
+		    "\"message\":\"busy\xEF\xBF\xBD\"}}");
+}
+END_TEST
+
+/* ---- pieces of text ---- */
+
+/* However a text is cut into pieces, what comes out is the text, with U+FFFD for each bad byte. */
+START_TEST(pieces)
+{
+	static const char in[] = "a\xC3\xA4\xE4\xBD\xA0\xF0\x9F\x98\x80\xFF"
+				 "b\xE4\xBD"
+				 "c\xF0\x9F\x98";
+	static const char want[] = "a\xC3\xA4\xE4\xBD\xA0\xF0\x9F\x98\x80\xEF\xBF\xBD"
+				   "b\xEF\xBF\xBD\xEF\xBF\xBD"
+				   "c\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD";
+	struct lmd_arena *arena = lmi_arena_create(0);
+
+	for (size_t step = 1; step < sizeof(in); step++) {
+		struct lmi_http_pieces t = {0};
+		char out[128];
+		size_t n = 0;
+
+		for (size_t i = 0; i < sizeof(in) - 1; i += step) {
+			struct lmd_str s = {.ptr = in + i, .len = step};
+
+			if (s.len > sizeof(in) - 1 - i)
+				s.len = sizeof(in) - 1 - i;
+			s = lmi_http_pieces_next(&t, arena, s);
+			memcpy(out + n, s.ptr, s.len);
+			n += s.len;
+		}
+		out[n] = '\0';
+		strcat(out, lmi_http_pieces_end(&t).ptr);
+		ck_assert_str_eq(out, want);
+	}
+	lmi_arena_destroy(arena);
+}
+END_TEST
+
+/* ---- routes ---- */
+
+static void check_routes(const struct lmi_http_routes *r)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		const struct lmi_http_route *a = &r->v[i];
+		json_t *schema = a->body ? json_loads(a->body, 0, NULL) : NULL;
+
+		ck_assert(a->path[0] == '/' && a->summary && *a->summary);
+		ck_assert_msg(!a->body || json_is_object(schema), "%s", a->path);
+		json_decref(schema);
+		schema = a->answer ? json_loads(a->answer, 0, NULL) : NULL;
+		ck_assert_msg(!a->answer || json_is_object(schema), "%s", a->path);
+		json_decref(schema);
+		for (uint32_t k = 0; k < i; k++)
+			ck_assert_msg(a->method != r->v[k].method ||
+					      strcmp(a->path, r->v[k].path) != 0,
+				      "%s occurs twice", a->path);
+	}
+}
+
+START_TEST(routes)
+{
+	check_routes(&lmi_openai_routes);
+	check_routes(&lmi_anthropic_routes);
+	check_routes(&lmi_ollama_routes);
+	check_routes(&lmi_llamacpp_routes);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("http APIs");
+	TCase *t = tcase_create("apis");
+
+	tcase_add_test(t, bodies);
+	tcase_add_test(t, answers);
+	tcase_add_loop_test(t, refused, 0, LMD_LEN(refusals));
+	tcase_add_loop_test(t, values, 0, LMD_LEN(accepted));
+	tcase_add_test(t, depth);
+	tcase_add_test(t, out_of_memory);
+	tcase_add_loop_test(t, small_arena, 0, LMD_LEN(accepted));
+	tcase_add_test(t, errors);
+	tcase_add_test(t, pieces);
+	tcase_add_test(t, routes);
+	suite_add_tcase(s, t);
+	return lmd_check_run(srunner_create(s));
+}

@@ -1,0 +1,104 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every endpoint of the HTTP APIs, with a small model that has no chat template.
+. "${LMD_TEST_SRCDIR:-.}/tests/http/daemon.sh"
+command -v curl >/dev/null || {
+	echo "SKIP: there is no curl"
+	exit 77
+}
+
+"$build/tests/mktiny" full 5 "$dir/full.gguf" || exit 99
+: >"$dir/conf"
+start_http
+ctl add tiny "$dir/full.gguf" >/dev/null || { cat "$dir/log"; exit 1; }
+u=http://$http
+
+# post CODE PATTERN PATH BODY
+post() {
+	fetch "$1" "$2" -H 'Content-Type: application/json' -d "$4" "$u$3"
+}
+# over the unix socket, as an administrator: admin CODE PATTERN CURL-ARGUMENT...
+admin() {
+	code=$1 pattern=$2
+	shift 2
+	fetch "$code" "$pattern" --unix-socket "$dir/http.sock" "$@"
+}
+
+# ---- OpenAI ----
+fetch 200 '"object":"list","data":\[{"id":"tiny","object":"model"' "$u/v1/models"
+fetch 200 '^{"id":"tiny"' "$u/v1/models/tiny"
+fetch 404 '"type":"not_found_error"' "$u/v1/models/nosuch"
+opts='"model":"tiny","max_tokens":6,"temperature":0,"ignore_eos":true'
+post 200 '"finish_reason":"length"' /v1/completions "{$opts,\"prompt\":\"the cat\"}"
+header '^content-type: application/json'
+holds "usage" grep -q '"completion_tokens":6' "$dir/body"
+post 200 '^data: \[DONE\]$' /v1/completions "{$opts,\"prompt\":\"the cat\",\"stream\":true}"
+header '^content-type: text/event-stream'
+post 200 '"text":"the cat' /v1/completions "{$opts,\"prompt\":\"the cat\",\"echo\":true}"
+post 400 '"param":"prompt"' /v1/completions "{$opts}"
+post 400 '"param":"tempreature"' /v1/completions "{$opts,\"prompt\":\"a\",\"tempreature\":1}"
+post 404 'template' /v1/chat/completions \
+	"{$opts,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
+post 200 '"role":"assistant"' /v1/chat/completions \
+	"{$opts,\"chat_template\":\"chatml\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
+post 501 'not available' /v1/embeddings '{}'
+post 501 'not available' /v1/responses '{}'
+
+# ---- Anthropic ----
+post 400 '^{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: is missing' \
+	/v1/messages '{"model":"tiny","messages":[{"role":"user","content":"hi"}]}'
+post 501 '"type":"error"' /v1/messages/count_tokens '{}'
+
+# ---- Ollama ----
+fetch 200 '"version":"[0-9.]*"' "$u/api/version"
+fetch 200 '"models":\[{"name":"tiny","model":"tiny"' "$u/api/tags"
+post 200 '"done_reason":"load"' /api/generate '{"model":"tiny"}'
+post 200 '"done_reason":"load"' /api/chat '{"model":"tiny","messages":[]}'
+fetch 200 '"models":\[{"name":"tiny".*"expires_at":"20.*"context_length":[1-9]' "$u/api/ps"
+post 200 '"model_info":{"general.*"capabilities":\["completion"\]' /api/show '{"model":"tiny"}'
+post 404 '^{"error":' /api/show '{"model":"nosuch"}'
+post 400 '^{"error":"model: is missing"}$' /api/show '{}'
+post 200 '"done":true,"done_reason":"length"' /api/generate \
+	'{"model":"tiny","prompt":"the cat","raw":true,"stream":false,"options":{"num_predict":4,"temperature":0}}'
+post 200 '"done":true' /api/generate \
+	'{"model":"tiny","prompt":"the cat","raw":true,"options":{"num_predict":4}}'
+header '^content-type: application/x-ndjson'
+for path in embed embeddings; do
+	post 501 '^{"error":' /api/$path '{}'
+done
+for path in create pull push; do
+	admin 501 '^{"error":' -d '{}' http://localhost/api/$path
+done
+post 403 . /api/copy '{"source":"tiny","destination":"other"}'
+admin 200 '' -d '{"source":"tiny","destination":"other"}' http://localhost/api/copy
+admin 200 '"id":"tiny".*"aliases":\["other"\]' http://localhost/v1/models/other
+admin 400 'destination' -d '{"source":"tiny"}' http://localhost/api/copy
+admin 200 '' -X DELETE -d '{"model":"other"}' http://localhost/api/delete
+admin 404 . -X DELETE -d '{"model":"other"}' http://localhost/api/delete
+
+# ---- llama.cpp ----
+post 200 '"stop":true.*"tokens_predicted":4.*"stop_type":"limit"' /completion \
+	'{"prompt":"the cat","n_predict":4,"temperature":0,"ignore_eos":true}'
+post 200 '"tokens":\[[0-9]' /completion \
+	'{"prompt":"the cat","n_predict":4,"temperature":0,"ignore_eos":true,"return_tokens":true}'
+post 200 '^data: {"index":0,"content":"","tokens":\[\],"id_slot":-1,"stop":true' /completion \
+	'{"prompt":"the cat","n_predict":4,"ignore_eos":true,"stream":true}'
+post 200 '^{"tokens":\[[0-9, ]*\]}$' /tokenize '{"content":"the cat"}'
+post 200 '"piece":' /tokenize '{"content":"the cat","model":"tiny","with_pieces":true}'
+tokens=$(curl -s -d '{"content":"the cat"}' "$u/tokenize")
+post 200 '^{"content":".*the cat"}$' /detokenize "$tokens"
+post 400 'tokens: is missing' /detokenize '{}'
+post 400 'content: is a number' /tokenize '{"content":3}'
+fetch 200 '"total_slots":[1-9].*"model_alias":"tiny"' "$u/props"
+fetch 200 '"model_alias":"tiny"' "$u/props?model=tiny"
+fetch 404 . "$u/props?model=nosuch"
+fetch 200 '^\[{"id":0,"model":"tiny"' "$u/slots"
+fetch 200 '"status":{"value":"loaded"}' "$u/models"
+for path in apply-template infill embedding rerank; do
+	post 501 '"code":501' /$path '{}'
+done
+post 400 'exceed_context_size_error' /completion \
+	"{\"prompt\":\"$(printf 'cat %.0s' $(seq 20000))\"}"
+admin 200 '"done_reason":"unload"' -d '{"model":"tiny","keep_alive":0}' http://localhost/api/generate
+stop
+finish endpoints_test

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Uses a running daemon through the client packages of the APIs.
+
+    packages.py URL MODEL [KEY]      URL such as http://127.0.0.1:8080
+
+Each check prints a line.  A package that is not installed is skipped by name.  Answers of the model
+are checked for their form, and for being the same whether they are streamed or not."""
+import importlib
+import json
+import sys
+import urllib.error
+import urllib.request
+
+URL, MODEL = sys.argv[1].rstrip("/"), sys.argv[2]
+KEY = sys.argv[3] if len(sys.argv) > 3 else "none"
+HI = [{"role": "user", "content": "Name a colour."}]
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 12}},
+          "required": ["city"], "additionalProperties": False}
+PARAMETERS = {"type": "object",
+              "properties": {"place": {"type": "string", "enum": ["Bern", "Ulm"]}},
+              "required": ["place"], "additionalProperties": False}
+failed = 0
+
+
+def check(name, ok, found=None):
+    global failed
+    failed += not ok
+    print(f"{'ok' if ok else 'FAIL'}: {name}" + ("" if ok else f": {found!r}"))
+
+
+def fails(name, error, status, call):
+    try:
+        call()
+        check(name, False, "no error")
+    except error as e:
+        check(name, getattr(e, "status_code", None) == status, e)
+
+
+def ask(path, body=None, method=None):
+    data = None if body is None else json.dumps(body).encode()
+    req = urllib.request.Request(URL + path, data, method=method,
+                                 headers={"Content-Type": "application/json",
+                                          "x-api-key": KEY})
+    try:
+        with urllib.request.urlopen(req) as r:
+            return r.status, r.read()
+    except urllib.error.HTTPError as e:
+        return e.code, e.read()
+
+
+# ---- openai ----
+
+def openai_checks(openai):
+    c = openai.OpenAI(base_url=URL + "/v1", api_key=KEY, max_retries=0)
+    chat = c.chat.completions
+    opts = {"model": MODEL, "temperature": 0, "max_tokens": 8, "seed": 1}
+    check("openai models", MODEL in [m.id for m in c.models.list()])
+    check("openai model", c.models.retrieve(MODEL).id == MODEL)
+    fails("openai no model", openai.NotFoundError, 404, lambda: c.models.retrieve("nosuch"))
+
+    whole = chat.create(messages=HI, **opts)
+    text = whole.choices[0].message.content
+    check("openai chat", bool(text) and whole.choices[0].finish_reason in ("length", "stop"), whole)
+    u = whole.usage
+    check("openai usage", u.total_tokens == u.prompt_tokens + u.completion_tokens
+          and 0 < u.completion_tokens <= 8, u)
+    with chat.stream(messages=HI, stream_options={"include_usage": True}, **opts) as s:
+        streamed, usage = "", None
+        for e in s:
+            if e.type == "chunk":
+                usage = e.chunk.usage or usage
+                for d in e.chunk.choices:
+                    streamed += d.delta.content or ""
+    check("openai chat stream", streamed == text, (streamed, text))
+    check("openai stream usage", usage and usage.completion_tokens == u.completion_tokens, usage)
+    two = chat.create(messages=HI, n=2, **opts)
+    check("openai choices", [x.index for x in two.choices] == [0, 1]
+          and all(x.message.content == text for x in two.choices), two)
+    one = chat.create(messages=HI, response_format={"type": "json_schema", "json_schema": {
+        "name": "answer", "schema": SCHEMA}}, **{**opts, "max_tokens": 64})
+    check("openai json_schema", list(json.loads(one.choices[0].message.content)) == ["city"], one)
+    tools = [{"type": "function", "function": {"name": "weather", "parameters": PARAMETERS}}]
+    call = chat.create(messages=HI, tools=tools, tool_choice="required",
+                       **{**opts, "max_tokens": 64}).choices[0]
+    check("openai tool call", call.finish_reason == "tool_calls"
+          and call.message.tool_calls[0].function.name == "weather"
+          and json.loads(call.message.tool_calls[0].function.arguments)["place"]
+          in ("Bern", "Ulm"), call)
+    with chat.stream(messages=HI, tools=tools, tool_choice="required",
+                     **{**opts, "max_tokens": 64}) as s:
+        got = s.get_final_completion().choices[0]
+    check("openai tool call stream", got.finish_reason == "tool_calls"
+          and got.message.tool_calls[0].function.arguments
+          == call.message.tool_calls[0].function.arguments, got)
+    fails("openai range", openai.BadRequestError, 400,
+          lambda: chat.create(messages=HI, model=MODEL, temperature=9))
+    fails("openai image", openai.BadRequestError, 400, lambda: chat.create(
+        model=MODEL, messages=[{"role": "user", "content": [
+            {"type": "image_url", "image_url": {"url": "data:,"}}]}]))
+    long = [{"role": "user", "content": "colour " * 9000}]
+    try:
+        chat.create(messages=long, **opts)
+        check("openai context", False)
+    except openai.BadRequestError as e:
+        check("openai context", e.code == "context_length_exceeded", e)
+
+    done = c.completions.create(prompt="One, two,", echo=True, **opts)
+    check("openai completion", done.choices[0].text.startswith("One, two,")
+          and done.usage.completion_tokens > 0, done)
+    got = "".join(x.choices[0].text for x in c.completions.create(
+        prompt="One, two,", echo=True, stream=True, **opts))
+    check("openai completion stream", got == done.choices[0].text, got)
+
+
+# ---- anthropic ----
+
+def anthropic_checks(anthropic):
+    c = anthropic.Anthropic(base_url=URL, api_key=KEY, max_retries=0)
+    opts = {"model": MODEL, "max_tokens": 8, "extra_body": {"temperature": 0}}
+    whole = c.messages.create(messages=HI, system="Be brief.", **opts)
+    text = "".join(b.text for b in whole.content if b.type == "text")
+    check("anthropic message", bool(text) and whole.stop_reason in ("max_tokens", "end_turn"), whole)
+    check("anthropic usage", 0 < whole.usage.output_tokens <= 8, whole.usage)
+    with c.messages.stream(messages=HI, system="Be brief.", **opts) as s:
+        streamed = "".join(s.text_stream)
+        final = s.get_final_message()
+    check("anthropic stream", streamed == text and final.stop_reason == whole.stop_reason, streamed)
+    check("anthropic stream usage", final.usage.output_tokens == whole.usage.output_tokens, final)
+    tools = [{"name": "weather", "input_schema": PARAMETERS}]
+    call = c.messages.create(messages=HI, tools=tools, tool_choice={"type": "any"},
+                             **{**opts, "max_tokens": 64})
+    check("anthropic tool", call.stop_reason == "tool_use" and call.content[-1].name == "weather"
+          and call.content[-1].input["place"] in ("Bern", "Ulm"), call)
+    with c.messages.stream(messages=HI, tools=tools, tool_choice={"type": "any"},
+                           **{**opts, "max_tokens": 64}) as s:
+        got = s.get_final_message()
+    check("anthropic tool stream", got.content[-1].input == call.content[-1].input, got)
+    back = c.messages.create(tools=tools, messages=HI + [
+        {"role": "assistant", "content": [b.to_dict() for b in call.content]},
+        {"role": "user", "content": [{"type": "tool_result", "content": "rain",
+                                      "tool_use_id": call.content[-1].id}]}], **opts)
+    check("anthropic tool result", back.usage.input_tokens > 0, back)
+    fails("anthropic range", anthropic.BadRequestError, 400,
+          lambda: c.messages.create(model=MODEL, max_tokens=-1, messages=HI))
+
+
+# ---- ollama ----
+
+def ollama_checks(ollama):
+    c = ollama.Client(host=URL, headers={"Authorization": f"Bearer {KEY}"})
+    opts = {"temperature": 0, "num_predict": 8, "seed": 1}
+    check("ollama list", MODEL in [m.model for m in c.list().models])
+    shown = c.show(MODEL)
+    check("ollama show", shown.details.family and shown.modelinfo and "completion"
+          in shown.capabilities, shown)
+    check("ollama load", c.generate(model=MODEL).done_reason == "load")
+    check("ollama ps", MODEL in [m.model for m in c.ps().models], c.ps())
+    whole = c.chat(model=MODEL, messages=HI, options=opts)
+    check("ollama chat", bool(whole.message.content) and whole.done and whole.eval_count <= 8, whole)
+    got = list(c.chat(model=MODEL, messages=HI, options=opts, stream=True))
+    check("ollama chat stream", "".join(x.message.content for x in got) == whole.message.content
+          and got[-1].done and got[-1].total_duration > 0, got)
+    one = c.generate(model=MODEL, prompt="Where?", format=SCHEMA,
+                     options={**opts, "num_predict": 64})
+    check("ollama format", list(json.loads(one.response)) == ["city"], one)
+    raw = c.generate(model=MODEL, prompt="One, two,", raw=True, options=opts)
+    check("ollama raw", bool(raw.response) and raw.done_reason in ("stop", "length"), raw)
+    fails("ollama no model", ollama.ResponseError, 404, lambda: c.show("nosuch"))
+    fails("ollama embed", ollama.ResponseError, 501, lambda: c.embed(model=MODEL, input="a"))
+
+
+# ---- llama.cpp, and what every client can see ----
+
+def plain_checks():
+    body = {"model": MODEL, "prompt": "One, two,", "n_predict": 8, "temperature": 0}
+    code, text = ask("/completion", body)
+    whole = json.loads(text)
+    check("llama.cpp completion", code == 200 and whole["stop"] and whole["content"]
+          and whole["tokens_predicted"] <= 8, text)
+    code, text = ask("/completion", {**body, "stream": True})
+    events = [json.loads(e[6:]) for e in text.decode().split("\n\n") if e]
+    check("llama.cpp stream", "".join(e["content"] for e in events) == whole["content"]
+          and [e["stop"] for e in events].index(True) == len(events) - 1, text)
+    code, text = ask("/tokenize", {"model": MODEL, "content": "Hello world", "with_pieces": True})
+    tokens = [t["id"] for t in json.loads(text)["tokens"]]
+    check("llama.cpp tokenize", code == 200 and len(tokens) > 1, text)
+    code, text = ask("/detokenize", {"model": MODEL, "tokens": tokens})
+    check("llama.cpp detokenize", json.loads(text)["content"] == "Hello world", text)
+    check("llama.cpp tokenize, default model", ask("/tokenize", {"content": "a"})[0] == 200)
+    code, text = ask("/props")
+    check("llama.cpp props", code == 200 and json.loads(text)["total_slots"] > 0, text)
+    check("llama.cpp slots", isinstance(json.loads(ask("/slots")[1]), list))
+    check("llama.cpp models", json.loads(ask("/models")[1])["data"][0]["id"] == MODEL)
+    code, text = ask("/v1/messages/count_tokens", {"messages": HI})
+    check("anthropic count_tokens", code == 501 and json.loads(text)["type"] == "error", text)
+    code, text = ask("/v1/chat/completions", {"messages": HI, "max_tokens": 1})
+    check("no model named", code == 200, text)
+    code, text = ask("/v1/chat/completions", {"model": MODEL, "messages": HI, "max_tokens": 0})
+    check("no tokens asked", json.loads(text)["usage"]["completion_tokens"] == 0, text)
+
+
+def main():
+    plain_checks()
+    for name, run in (("openai", openai_checks), ("anthropic", anthropic_checks),
+                      ("ollama", ollama_checks)):
+        try:
+            package = importlib.import_module(name)
+        except ImportError:
+            print(f"SKIP: packages_test {name}: the Python package {name} is not installed; "
+                  "scripts/deps clients installs it")
+            continue
+        run(package)
+    sys.exit(failed > 0)
+
+
+main()
