@@ -207,13 +207,13 @@ def params(s, op):
         types[f.name] = typ
         out += comment(f.doc + bounds(f), "    ") + ["    %s: %s" % (py_name(f.name), typ)]
     if op.name == "generate":
-        for name, of, known, typ, _ in aliases.ALIASES:
+        for name, of, known, typ, _ in aliases.names(s):
             out += comment("Another name of %s, known from %s." % (of, known), "    ")
             out.append("    %s: %s" % (name, "Union[%s, None]" % typ if typ else types[of]))
         for name, typ, doc in aliases.EXTRA:
             out += comment(doc, "    ") + ["    %s: %s" % (name, typ)]
         out += ["", "", "#: Other names of parameters of generate.", "ALIASES: dict[str, str] = {"]
-        out += ['    "%s": "%s",' % (name, of) for name, of, _, _, _ in aliases.ALIASES]
+        out += ['    "%s": "%s",' % (name, of) for name, of, _, _, _ in aliases.names(s)]
         out.append("}")
     return out
 

@@ -543,18 +543,19 @@ START_TEST(plain_params)
 	p.temp = 0;
 	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "greedy");
-	p.bias = &bias;
-	p.n_bias = 1;
+	p.logit_bias = &bias;
+	p.n_logit_bias = 1;
 	p.repeat_penalty = 1.1;
 	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "logit_bias penalties greedy");
-	p.last_n = -1; /* the context length is unknown */
+	p.repeat_last_n = -1; /* the context length is unknown */
 	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "logit_bias greedy");
 	p.n_ctx = 4096;
 	p.temp = 1;
 	p.dry_multiplier = 0.8;
-	p.dry_breakers = &(struct lmd_str){0};
+	p.has_dry_breakers = true;
+	p.dry_breakers = NULL;
 	p.n_dry_breakers = 0;
 	p.top_n_sigma = 2;
 	p.typical = 0.9;
@@ -568,7 +569,7 @@ START_TEST(plain_params)
 	expect_names(&l, "logit_bias penalties dry temp_ext mirostat_v2");
 	p.mirostat = 0;
 	p.top_k = 0;
-	p.n_bias = 0;
+	p.n_logit_bias = 0;
 	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "penalties dry top_n_sigma typical top_p min_p xtc temp_ext dist");
 }

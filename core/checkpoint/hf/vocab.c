@@ -7,7 +7,9 @@
 
 #include "core/base/arena.h"
 #include "core/checkpoint/hf/checkpoint_impl.h"
+#include "core/checkpoint/hf/sampling.gen.h"
 #include "core/checkpoint/tokenizer/hf_tokenizer.h"
+#include "llamad/sampler.h"
 
 #define GENERATION_BYTES (1u << 20)
 #define GENERATION_NODES 65536u
@@ -105,16 +107,12 @@ static void begin_id(struct lmd_tok_spec *s, const struct lmi_json_node *v)
 /* Adds sampling defaults under the key names of GGUF files. */
 static void sampling(struct lmi_checkpoint *f)
 {
+#define ROW(name_, key_, type_) {name_, "@" key_, LMD_PARAM_##type_},
 	static const struct {
 		const char *name, *key;
-		bool whole;
-	} rows[] = {
-		{"temperature", "@general.sampling.temp", false},
-		{"top_k", "@general.sampling.top_k", true},
-		{"top_p", "@general.sampling.top_p", false},
-		{"min_p", "@general.sampling.min_p", false},
-		{"repetition_penalty", "@general.sampling.penalty_repeat", false},
-	};
+		enum lmd_param_type type;
+	} rows[] = {LMI_CHECKPOINT_SAMPLING(ROW)};
+#undef ROW
 	const struct lmi_json_node *o = f->generation.root;
 	double d;
 
@@ -122,7 +120,7 @@ static void sampling(struct lmi_checkpoint *f)
 		if (!lmi_json_node_real(lmi_json_node_get(o, rows[i].name), &d) ||
 		    !(d >= 0 && d < 1e6))
 			continue;
-		if (rows[i].whole)
+		if (rows[i].type == LMD_PARAM_INT)
 			lmi_checkpoint_put_i32(f, rows[i].key, (int64_t)d);
 		else
 			lmi_checkpoint_put_f32(f, rows[i].key, d);

@@ -12,8 +12,7 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	{ .name = "bias", .type = LMD_PARAM_BIAS, .min = -INFINITY, .max = INFINITY,
-	  .doc = "Pairs of a token and the number to add to its logit." },
+	SAMPLER_PARAM_logit_bias_bias,
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
