@@ -191,7 +191,7 @@ def checkpoint_h(rows):
     out = [HEAD % "Members of\n * generation_config.json and the keys of GGUF files." + begin,
            "/* X(member, key, type) */"]
     m = ["#define LMI_CHECKPOINT_SAMPLING(X)"]
-    m += ['\tX("%s", "general.sampling.%s", %s)' % (r.hf, r.gguf, PARAM[r.type]) for r in rows if r.hf]
+    m += ['\tX("%s", "%s", %s)' % (r.hf, r.gguf, PARAM[r.type]) for r in rows if r.hf]
     return "\n".join(out + [columns(m)]) + "\n\n" + end
 
 

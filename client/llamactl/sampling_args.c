@@ -68,6 +68,14 @@ static enum lmd_status take_list(char *q, const struct row *r, const struct lmi_
 	if (r->type == LMD_PARAM_STRS) {
 		st = lmi_ctl_arg_texts(a, r->opt, arena,
 				       (const struct lmd_str **)(void *)(q + r->at), &n, err);
+	} else if (r->type == LMD_PARAM_TOKENS) {
+		lmd_token *t = lmi_arena_array(arena, n + 1, sizeof(*t));
+
+		if (!t)
+			return lmd_fail(err, LMD_NOMEM, "--%s: no memory for %u values", r->opt, n);
+		for (uint32_t i = 0; i < n && st == LMD_OK; i++)
+			st = parse_token(r->opt, list[i], &t[i], err);
+		*(const lmd_token **)(void *)(q + r->at) = t;
 	} else {
 		struct lmd_bias *bias = lmi_arena_array(arena, n + 1, sizeof(*bias));
 

@@ -167,7 +167,7 @@ const char *lmi_sampler_letter(char letter);
  *     [{"sampler": "top_k", "k": 40}, {"sampler": "dist", "seed": 7}]
  *
  * Every other member of an object is a named argument. A bare string "top_k" is an object without
- * arguments. Numbers, true and false, strings and lists of strings stand for themselves; "-inf" and
+ * arguments. Numbers, true and false, strings and lists of strings or tokens stand for themselves; "-inf" and
  * "inf" are accepted as numbers. A bias is a list of pairs [token, number] or an object {"token":
  * number}; in both, false means -inf. */
 

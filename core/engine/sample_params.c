@@ -41,6 +41,10 @@ static struct lmd_param_value value_of(const struct lmi_sampler_arg_row *r,
 		v.n = *(const uint32_t *)(const void *)(base + r->n_at);
 		v.bias = *(const struct lmd_bias *const *)(const void *)at;
 		break;
+	case LMD_PARAM_TOKENS:
+		v.n = *(const uint32_t *)(const void *)(base + r->n_at);
+		v.tokens = *(const lmd_token *const *)(const void *)at;
+		break;
 	case LMD_PARAM_BOOL: /* no row has these types */
 	case LMD_PARAM_STR:
 		break;
