@@ -292,6 +292,8 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 	} else {
 		LMI_SAMPLER_PARAMS_COPY(&sp, q);
 		sp.n_ctx = info.n_ctx;
+		if (!q->has_suppress_tokens)
+			sp.suppress_tokens = lmi_engine_suppressed(e, &sp.n_suppress_tokens);
 		list = lmi_alloc(1, sizeof(*list));
 		if (!list)
 			return lmd_fail(err, LMD_NOMEM, "no memory for samplers");

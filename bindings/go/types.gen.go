@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 3
+	Revision = 4
 )
 
 // ID is the id of a stream.
@@ -915,6 +915,9 @@ type GenerateRequest struct {
 
 	// Values added to the logits of given tokens; -inf forbids a token.
 	LogitBias []Bias `msgpack:"logit_bias,omitempty"`
+
+	// Tokens that are never sampled. Defaults to those that the model's file names; an empty list allows all.
+	SuppressTokens []int32 `msgpack:"suppress_tokens,omitempty"`
 
 	// Scheduling priority. Nil means normal.
 	Class *Text `msgpack:"class,omitempty"`

@@ -94,6 +94,8 @@ def params_h(fields, rows):
         if r.optional:
             copy.append("\t\t(to)->has_%s = (from)->has_%s;" % (r.name, r.name))
     out[-1] = columns([out[-1]] + copy + ["\t} while (0)"])
+    out += ["", "/* Keys of GGUF files. */"]
+    out += ['#define LMI_SAMPLER_KEY_%s "%s"' % (r.name.upper(), r.gguf) for r in rows if r.gguf]
     return "\n".join(out) + "\n\n" + end
 
 

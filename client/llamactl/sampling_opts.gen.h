@@ -169,7 +169,11 @@
 	{.name = "logit-bias", \
 	 .type = LMI_OPT_LIST, \
 	 .value = "ID=X", \
-	 .doc = "Values added to the logits of given tokens; -inf forbids a token. May be repeated."},
+	 .doc = "Values added to the logits of given tokens; -inf forbids a token. May be repeated."}, \
+	{.name = "suppress-token", \
+	 .type = LMI_OPT_LIST, \
+	 .value = "ID", \
+	 .doc = "Tokens that are never sampled. Defaults to those that the model's file names; an empty list allows all. May be repeated."},
 
 /* Where the values go in struct lmi_wire_req_generate. */
 #define LMI_CTL_SAMPLING_ROWS \
@@ -248,7 +252,13 @@
 	{.opt = "logit-bias", \
 	 .type = LMD_PARAM_BIAS, \
 	 .at = offsetof(struct lmi_wire_req_generate, logit_bias), \
-	 .n_at = offsetof(struct lmi_wire_req_generate, n_logit_bias)},
+	 .n_at = offsetof(struct lmi_wire_req_generate, n_logit_bias)}, \
+	{.opt = "suppress-token", \
+	 .type = LMD_PARAM_TOKENS, \
+	 .at = offsetof(struct lmi_wire_req_generate, suppress_tokens), \
+	 .n_at = offsetof(struct lmi_wire_req_generate, n_suppress_tokens), \
+	 .optional = true, \
+	 .has_at = offsetof(struct lmi_wire_req_generate, has_suppress_tokens)},
 /* clang-format on */
 
 #endif /* LLAMAD_CLIENT_LLAMACTL_SAMPLING_OPTS_GEN_H */

@@ -69,7 +69,7 @@ static void add_args(struct lmi_sampler_spec_list *l, const char *sampler,
 
 static bool bias_on(const struct lmi_sampler_params *p)
 {
-	return p->n_logit_bias > 0;
+	return p->n_logit_bias || p->n_suppress_tokens;
 }
 
 static bool penalties_on(const struct lmi_sampler_params *p)

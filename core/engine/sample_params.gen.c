@@ -160,5 +160,12 @@ const struct lmi_sampler_arg_row lmi_sampler_arg_rows[] = {
 	 .type = LMD_PARAM_BIAS,
 	 .at = offsetof(struct lmi_sampler_params, logit_bias),
 	 .n_at = offsetof(struct lmi_sampler_params, n_logit_bias)},
+	{.sampler = "logit_bias",
+	 .name = "suppress",
+	 .type = LMD_PARAM_TOKENS,
+	 .at = offsetof(struct lmi_sampler_params, suppress_tokens),
+	 .n_at = offsetof(struct lmi_sampler_params, n_suppress_tokens),
+	 .optional = true,
+	 .has_at = offsetof(struct lmi_sampler_params, has_suppress_tokens)},
 };
 const size_t lmi_sampler_n_arg_rows = LMD_LEN(lmi_sampler_arg_rows);

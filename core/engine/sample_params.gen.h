@@ -76,6 +76,11 @@ struct lmi_sampler_params {
 	/* Values added to the logits of given tokens; -inf forbids a token. */
 	const struct lmd_bias *logit_bias;
 	uint32_t n_logit_bias;
+	/* Tokens that are never sampled. Defaults to those that the model's file names; an
+	 * empty list allows all. */
+	bool has_suppress_tokens;
+	const lmd_token *suppress_tokens;
+	uint32_t n_suppress_tokens;
 	int64_t n_ctx; /* the window that -1 stands for; 0 = not known, no window */
 };
 
@@ -109,6 +114,17 @@ struct lmi_sampler_params {
 		(to)->mirostat_eta = (from)->mirostat_eta; \
 		(to)->logit_bias = (from)->logit_bias; \
 		(to)->n_logit_bias = (from)->n_logit_bias; \
+		(to)->suppress_tokens = (from)->suppress_tokens; \
+		(to)->n_suppress_tokens = (from)->n_suppress_tokens; \
+		(to)->has_suppress_tokens = (from)->has_suppress_tokens; \
 	} while (0)
+
+/* Keys of GGUF files. */
+#define LMI_SAMPLER_KEY_TEMP "general.sampling.temp"
+#define LMI_SAMPLER_KEY_TOP_K "general.sampling.top_k"
+#define LMI_SAMPLER_KEY_TOP_P "general.sampling.top_p"
+#define LMI_SAMPLER_KEY_MIN_P "general.sampling.min_p"
+#define LMI_SAMPLER_KEY_REPEAT_PENALTY "general.sampling.penalty_repeat"
+#define LMI_SAMPLER_KEY_SUPPRESS_TOKENS "tokenizer.ggml.suppress_tokens"
 
 #endif /* LLAMAD_CORE_ENGINE_SAMPLE_PARAMS_GEN_H */

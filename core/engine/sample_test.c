@@ -138,6 +138,7 @@ static const char *const chains[] = {
 	"[{\"sampler\":\"penalties\",\"repeat\":1.3,\"present\":-2,\"last_n\":1},\"greedy\"]",
 	"[{\"sampler\":\"logit_bias\",\"bias\":{\"3\":false,\"4\":\"inf\",\"5\":2}},\"dist\"]",
 	"[{\"sampler\":\"logit_bias\",\"bias\":[[3,\"inf\"],[3,\"-inf\"]]},\"greedy\"]",
+	"[{\"sampler\":\"logit_bias\",\"bias\":[[3,\"inf\"]],\"suppress\":[9,3,9]},\"dist\"]",
 	"[{\"sampler\":\"top_n_sigma\",\"n\":1},\"dist\"]",
 	"[{\"sampler\":\"xtc\",\"p\":1,\"threshold\":0},\"dist\"]",
 	"[{\"sampler\":\"xtc\",\"p\":0.5,\"threshold\":0.1,\"min_keep\":2},\"dist\"]",
@@ -569,9 +570,14 @@ START_TEST(plain_params)
 	p.mirostat = 2;
 	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "logit_bias penalties dry temp_ext mirostat_v2");
+	p.n_logit_bias = 0;
+	p.suppress_tokens = &bias.id;
+	p.n_suppress_tokens = 1;
+	lmi_sampler_specs(&l, &p);
+	expect_names(&l, "logit_bias penalties dry temp_ext mirostat_v2");
+	p.n_suppress_tokens = 0;
 	p.mirostat = 0;
 	p.top_k = 0;
-	p.n_logit_bias = 0;
 	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "penalties dry top_n_sigma typical top_p min_p xtc temp_ext dist");
 }

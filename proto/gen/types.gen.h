@@ -825,6 +825,11 @@ struct lmi_wire_req_generate {
 	/* Values added to the logits of given tokens; -inf forbids a token. */
 	const struct lmd_bias *logit_bias;
 	uint32_t n_logit_bias;
+	/* Tokens that are never sampled. Defaults to those that the model's file names; an
+	 * empty list allows all. */
+	bool has_suppress_tokens;
+	const lmd_token *suppress_tokens;
+	uint32_t n_suppress_tokens;
 	/* Scheduling priority. (default normal) */
 	enum lmi_wire_class class;
 	/* Deadline of the whole request, including time in the queue. Defaults to the server's

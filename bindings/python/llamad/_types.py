@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 3
+REVISION = 4
 
 
 M = TypeVar("M", bound="Message")
@@ -1006,6 +1006,9 @@ class GenerateRequest(Request[GenerateReply]):
     mirostat_eta: float = field(default=0.1, metadata={"wire": "mirostat_eta", "default": 0.1})
     #: Values added to the logits of given tokens; -inf forbids a token.
     logit_bias: list[tuple[int, Union[float, bool]]] = field(default_factory=list, metadata={"wire": "logit_bias", "default": []})
+    #: Tokens that are never sampled. Defaults to those that the model's file names; an empty list
+    #: allows all.
+    suppress_tokens: Union[list[int], None] = field(default=None, metadata={"wire": "suppress_tokens"})
     #: Scheduling priority.
     class_: str = field(default='normal', metadata={"wire": "class", "default": 'normal'})
     #: Deadline of the whole request, including time in the queue. Defaults to the server's
@@ -1129,6 +1132,9 @@ class GenerateParams(TypedDict, total=False):
     mirostat_eta: Union[float, None]
     #: Values added to the logits of given tokens; -inf forbids a token.
     logit_bias: Union[Union[Mapping[int, float], Mapping[str, float], Sequence[tuple[int, Union[float, bool]]]], None]
+    #: Tokens that are never sampled. Defaults to those that the model's file names; an empty list
+    #: allows all.
+    suppress_tokens: Union[list[int], None]
     #: Scheduling priority.
     class_: Union[str, None]
     #: Deadline of the whole request, including time in the queue. Defaults to the server's

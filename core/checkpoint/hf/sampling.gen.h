@@ -11,6 +11,7 @@
 	X("top_k", "general.sampling.top_k", INT) \
 	X("top_p", "general.sampling.top_p", FLOAT) \
 	X("min_p", "general.sampling.min_p", FLOAT) \
-	X("repetition_penalty", "general.sampling.penalty_repeat", FLOAT)
+	X("repetition_penalty", "general.sampling.penalty_repeat", FLOAT) \
+	X("suppress_tokens", "tokenizer.ggml.suppress_tokens", TOKENS)
 
 #endif /* LLAMAD_CORE_CHECKPOINT_HF_SAMPLING_GEN_H */

@@ -104,6 +104,23 @@ static void begin_id(struct lmd_tok_spec *s, const struct lmi_json_node *v)
 		s->bos = (int32_t)id;
 }
 
+/* Adds a list of tokens; null and anything else are left out. */
+static void token_list(struct lmi_checkpoint *f, const char *key, const struct lmi_json_node *v)
+{
+	const struct lmi_json_node *e;
+	uint32_t n = 0;
+	int64_t *id;
+
+	if (!lmi_json_node_is(v, LMI_JSON_ARRAY) || !v->n)
+		return;
+	id = lmi_checkpoint_alloc(f, v->n, sizeof(*id));
+	e = lmi_json_node_first(v);
+	for (uint32_t i = 0; id && i < v->n; i++, e = lmi_json_node_next(e))
+		n += lmi_json_node_int(e, 0, INT32_MAX, &id[n]);
+	if (id && n)
+		lmi_checkpoint_put_ints(f, key, id, n);
+}
+
 /* Adds sampling defaults under the key names of GGUF files. */
 static void sampling(struct lmi_checkpoint *f)
 {
@@ -117,6 +134,10 @@ static void sampling(struct lmi_checkpoint *f)
 	double d;
 
 	for (size_t i = 0; i < LMD_LEN(rows); i++) {
+		if (rows[i].type == LMD_PARAM_TOKENS) {
+			token_list(f, rows[i].key, lmi_json_node_get(o, rows[i].name));
+			continue;
+		}
 		if (!lmi_json_node_real(lmi_json_node_get(o, rows[i].name), &d) ||
 		    !(d >= 0 && d < 1e6))
 			continue;

@@ -205,6 +205,10 @@
 	 .min = -INFINITY, \
 	 .max = INFINITY, \
 	 .doc = "Values added to the logits of given tokens; -inf forbids a token."}
+#define SAMPLER_PARAM_logit_bias_suppress \
+	{.name = "suppress", \
+	 .type = LMD_PARAM_TOKENS, \
+	 .doc = "Tokens that are never sampled. Defaults to those that the model's file names; an empty list allows all."}
 /* clang-format on */
 
 #endif /* LLAMAD_PLUGINS_SAMPLER_BASIC_PARAMS_GEN_H */
