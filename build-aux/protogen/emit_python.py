@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Emits Python: a dataclass for each message and type, and conversion to and from plain maps."""
+"""Emits Python: a dataclass for each message and type, and conversion to and from plain maps.
+
+The module is long because every field is written out, with its type and its documentation: editors and
+type checkers read the text of a module and run none of it, so classes made at run time from a table
+would be shorter and invisible to them."""
 import keyword
 import re
 import textwrap

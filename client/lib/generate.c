@@ -12,7 +12,7 @@ static struct lmd_generate widen(const struct lmd_generate *given)
 {
 	struct lmd_generate g = {0};
 
-	memcpy(&g, given, given->struct_size < sizeof(g) ? given->struct_size : sizeof(g));
+	lmi_client_struct_take(&g, sizeof(g), given);
 	return g;
 }
 
