@@ -18,7 +18,11 @@
 
 static const struct kind {
 	const char *name, *example; /* example without .c */
-} kinds[] = {{"arch", "bigram"}, {"backend", "tiny"}, {"sampler", "margin"}, {"tokenizer", "bytes"}};
+} kinds[] = {{"arch", "bigram"},
+	     {"backend", "tiny"},
+	     {"format", "llama2c"},
+	     {"sampler", "margin"},
+	     {"tokenizer", "bytes"}};
 
 /* ---- names ---- */
 
@@ -129,8 +133,8 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 			k = &kinds[i];
 	if (!k)
 		return lmi_ctl_usage(ctl, err,
-				     "'%s' is not a kind of plugin: arch, backend, sampler or "
-				     "tokenizer", kind);
+				     "'%s' is not a kind of plugin: arch, backend, format, "
+				     "sampler or tokenizer", kind);
 	st = check_name(name, err);
 	if (st != LMD_OK)
 		return st;
@@ -167,7 +171,7 @@ const struct lmi_cli_cmd lmi_ctl_cmd_plugins_new = {
 	.name = "plugins new",
 	.args = "KIND NAME",
 	.brief = "Write the beginning of a plugin",
-	.doc = "KIND is arch, backend, sampler or tokenizer. Makes the folder KIND-NAME with NAME.c, a "
+	.doc = "KIND is arch, backend, format, sampler or tokenizer. Makes the folder KIND-NAME with NAME.c, a "
 	       "small complete plugin of that kind to be changed, and a Makefile. `make` builds it "
 	       "with the installed headers, `make check` tests it with `llamactl plugins test`, and "
 	       "`make install` puts it where llamad and llamactl find it.",

@@ -6,7 +6,7 @@
 
 #include "core/plugin/registry.h"
 
-/* Architectures, tokenizers and samplers of a plugin; more than fit are not checked. */
+/* Architectures, formats, tokenizers and samplers of a plugin; more than fit are not checked. */
 struct lmi_ctl_plugin_parts {
 	uint32_t n;
 	struct {

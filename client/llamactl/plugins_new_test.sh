@@ -20,7 +20,7 @@ PKG_CONFIG_SYSROOT_DIR=$dir/root
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 cd "$dir" || exit 99
 
-for row in arch:bigram backend:tiny sampler:margin tokenizer:bytes; do
+for row in arch:bigram backend:tiny format:llama2c sampler:margin tokenizer:bytes; do
 	kind=${row%:*} old=${row#*:}
 	does plugins new $kind mine_2
 	make -s -C "$kind-mine_2" CC="${LMD_TEST_CC:-cc}" CFLAGS="-O1 -Wall -Wextra -Werror -pedantic" \
