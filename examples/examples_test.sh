@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs the headers into an empty folder, builds every example against only these headers, as a
-# plugin author would, and runs examples_test on the result.
+# Installs the headers and libllamad-arch.a into an empty folder, builds every example against only
+# these, as a plugin author would, and runs examples_test on the result.
 build=${LMD_TEST_BUILDDIR:-.}
 src=${LMD_TEST_SRCDIR:-.}
 dir=$(mktemp -d) || exit 99
@@ -18,7 +18,8 @@ command -v pkg-config >/dev/null || {
 # the make that runs this test must not influence the ones below
 unset MAKEFLAGS MFLAGS MAKELEVEL
 make -s -C "$build" DESTDIR="$dir/root" install-dist_lmdincludeHEADERS \
-	install-nodist_lmdincludeHEADERS install-pkgconfigDATA >"$dir/log" 2>&1 || {
+	install-nodist_lmdincludeHEADERS install-archincludeHEADERS install-libLIBRARIES \
+	install-pkgconfigDATA >"$dir/log" 2>&1 || {
 	cat "$dir/log"
 	echo "FAIL: cannot install the headers"
 	exit 1
@@ -39,6 +40,20 @@ for mk in "$src"/examples/*/Makefile; do
 		exit 1
 	}
 done
+# a transformer outside the tree computes what the same one inside does; the names have equal lengths
+"$build/tests/mktiny" full 5 "$dir/llama.gguf" || exit 99
+sed 's/llama/plain/g' "$dir/llama.gguf" >"$dir/plain.gguf"
+for arch in llama plain; do
+	"$build/llamactl" --plugin-dir "$dir/plugins" run "$dir/$arch.gguf" --backend ref -p Hello -n 40 \
+		--temp 2 --seed 3 >"$dir/$arch.txt" || {
+		echo "FAIL: llamactl run $arch.gguf"
+		exit 1
+	}
+done
+cmp "$dir/llama.txt" "$dir/plain.txt" || {
+	echo "FAIL: arch-plain does not compute what llama does"
+	exit 1
+}
 mkdir "$dir/models"
 models=
 make_model=$src/examples/format-llama2c/make_model.py

@@ -146,7 +146,7 @@ static enum lmd_status take_texts(const struct lmi_wire_codec *c, const struct l
 		(void)lmi_wire_mp_read(p, end, &e);
 		if (e.kind != LMI_WIRE_MP_STR && e.kind != LMI_WIRE_MP_BIN)
 			return lmi_wire_codec_fail(c, c->bad, &here,
-						   "%s is neither a string nor a pair",
+						   "%s is not a string",
 						   lmi_wire_mp_kind_text(e.kind));
 		s[i] = e.u.s;
 		p = lmi_wire_mp_skip(p, end);
@@ -154,6 +154,36 @@ static enum lmd_status take_texts(const struct lmi_wire_codec *c, const struct l
 	a->type = LMD_PARAM_STRS;
 	a->v.n = v->u.n;
 	a->v.s = s;
+	return LMD_OK;
+}
+
+static enum lmd_status take_tokens(const struct lmi_wire_codec *c,
+				   const struct lmi_wire_msg_pos *at, const struct lmi_wire_mp *v,
+				   const uint8_t *p, const uint8_t *end, struct lmi_wire_arg *a)
+{
+	enum lmd_status st = lmi_wire_fit_items(c, at, v->u.n, LMI_WIRE_ARG_LIST_MAX);
+	lmd_token *t;
+
+	if (st != LMD_OK)
+		return st;
+	t = lmi_arena_array(c->arena, v->u.n, sizeof(*t));
+	if (!t)
+		return lmi_wire_codec_nomem(c, at);
+	p += lmi_wire_mp_read(p, end, &(struct lmi_wire_mp){0});
+	for (uint32_t i = 0; i < v->u.n; i++) {
+		const struct lmi_wire_msg_pos here = {.up = at, .index = i};
+		struct lmi_wire_mp e;
+
+		(void)lmi_wire_mp_read(p, end, &e);
+		if (e.kind != LMI_WIRE_MP_INT || e.u.i < 0 || e.u.i > INT32_MAX)
+			return lmi_wire_codec_fail(c, c->bad, &here, "is not a token from 0 to %d",
+						   INT32_MAX);
+		t[i] = (lmd_token)e.u.i;
+		p = lmi_wire_mp_skip(p, end);
+	}
+	a->type = LMD_PARAM_TOKENS;
+	a->v.n = v->u.n;
+	a->v.tokens = t;
 	return LMD_OK;
 }
 
@@ -213,6 +243,8 @@ static enum lmd_status take_arg(const struct lmi_wire_codec *c, const struct lmi
 		(void)lmi_wire_mp_read(p + lmi_wire_mp_read(p, end, &first), end, &first);
 		if (v->u.n && first.kind == LMI_WIRE_MP_ARRAY)
 			return take_biases(c, at, v, p, end, a);
+		if (v->u.n && (first.kind == LMI_WIRE_MP_INT || first.kind == LMI_WIRE_MP_UINT))
+			return take_tokens(c, at, v, p, end, a);
 		return take_texts(c, at, v, p, end, a);
 	case LMI_WIRE_MP_MAP:
 		return take_biases(c, at, v, p, end, a);

@@ -28,6 +28,7 @@ struct lmi_wire_codec {
 	/* For encoding replies: cuts strings that are too long and replaces invalid bytes, so that
 	 * one unusual file name does not prevent a listing. */
 	bool tidy;
+	const struct lmi_wire_members *members; /* for encoding requests; or NULL */
 	struct lmd_error *err;
 };
 

@@ -193,8 +193,20 @@ static bool has_default(const struct lmi_wire_field *f, const void *v)
 	return false;
 }
 
-static bool is_there(const struct lmi_wire_field *f, const char *in)
+static bool is_member(const struct lmi_wire_members *m, const char *name)
 {
+	for (uint32_t i = 0; m && i < m->n; i++)
+		if (lmi_wire_mp_is(&m->names[i], name, strlen(name)))
+			return true;
+	return false;
+}
+
+/* m: members that replace fields, or NULL. */
+static bool is_there(const struct lmi_wire_members *m, const struct lmi_wire_field *f,
+		     const char *in)
+{
+	if (is_member(m, f->name))
+		return false;
 	if (f->presence == LMI_WIRE_REQUIRED)
 		return true;
 	if (f->presence == LMI_WIRE_OPTIONAL)
@@ -202,12 +214,13 @@ static bool is_there(const struct lmi_wire_field *f, const char *in)
 	return f->list ? *(const uint32_t *)(in + f->n_at) > 0 : !has_default(f, in + f->at);
 }
 
-static uint32_t count_there(const struct lmi_wire_struct *s, const char *in)
+static uint32_t count_there(const struct lmi_wire_members *m, const struct lmi_wire_struct *s,
+			    const char *in)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < s->n_fields; i++)
-		n += is_there(&s->fields[i], in);
+		n += is_there(m, &s->fields[i], in);
 	return n;
 }
 
@@ -215,17 +228,18 @@ static uint32_t count_there(const struct lmi_wire_struct *s, const char *in)
 static enum lmd_status put_fields(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_struct *s, const char *in)
 {
+	const struct lmi_wire_members *m = at ? NULL : c->members;
 	uint32_t n_one = 0;
 
 	for (uint32_t i = 0; i < s->n_one_of; i++)
-		n_one += is_there(&s->fields[s->one_of[i]], in);
+		n_one += is_there(m, &s->fields[s->one_of[i]], in);
 	for (uint32_t i = 0; i < s->n_fields; i++) {
 		const struct lmi_wire_field *f = &s->fields[i];
 		const struct lmi_wire_msg_pos here = {
 			.up = at, .name = {.ptr = f->name, .len = strlen(f->name)}};
 		enum lmd_status st;
 
-		if (!is_there(f, in))
+		if (!is_there(m, f, in))
 			continue;
 		st = packed(lmi_wire_pack_str(c, f->name, here.name.len));
 		if (st == LMD_OK)
@@ -235,13 +249,13 @@ static enum lmd_status put_fields(struct lmi_wire_codec *c, const struct lmi_wir
 		if (st != LMD_OK)
 			return st;
 	}
-	return lmi_wire_fit_one_of(c, at, s, n_one);
+	return m && m->n ? LMD_OK : lmi_wire_fit_one_of(c, at, s, n_one); /* one may be a member */
 }
 
 static enum lmd_status put_struct(struct lmi_wire_codec *c, const struct lmi_wire_msg_pos *at,
 				  const struct lmi_wire_struct *s, const char *in)
 {
-	if (msgpack_pack_map(&c->pk, count_there(s, in)))
+	if (msgpack_pack_map(&c->pk, count_there(NULL, s, in)))
 		return LMD_NOMEM;
 	return put_fields(c, at, s, in);
 }
@@ -258,7 +272,8 @@ static enum lmd_status put_item(struct lmi_wire_codec *c, const struct lmi_wire_
 		return lmi_wire_codec_fail(c, c->bad, at, "%d is not a kind of item",
 					   (int)item->kind);
 	s = v->of[item->kind];
-	st = packed(msgpack_pack_map(&c->pk, 1 + count_there(v->common, in) + count_there(s, in)) ||
+	st = packed(msgpack_pack_map(&c->pk, 1 + count_there(NULL, v->common, in) +
+							     count_there(NULL, s, in)) ||
 		    lmi_wire_pack_str(c, v->tag, strlen(v->tag)) ||
 		    lmi_wire_pack_str(c, s->name, strlen(s->name)));
 	if (st == LMD_OK)
@@ -306,24 +321,38 @@ static enum lmd_status finish(const struct lmi_wire_codec *c, const struct sink 
 	return st == LMD_NOMEM ? lmi_wire_codec_nomem(c, NULL) : st;
 }
 
-enum lmd_status lmi_wire_request_encode(struct lmi_wire_buf *b, const struct lmi_wire_request *r,
-					struct lmd_error *err)
+enum lmd_status lmi_wire_request_encode_with(struct lmi_wire_buf *b,
+					     const struct lmi_wire_request *r,
+					     const struct lmi_wire_members *m, bool only,
+					     struct lmd_error *err)
 {
 	const struct lmi_wire_opinfo *op = &lmi_wire_ops[r->op];
-	struct lmi_wire_codec c = {.what = op->name, .bad = LMD_INVALID, .err = err};
+	struct lmi_wire_codec c = {
+		.what = op->name, .members = m, .bad = LMD_INVALID, .err = err};
+	const struct lmd_str rid = is_member(m, "rid") ? (struct lmd_str){0} : r->rid;
 	const char *in = (const char *)&r->u;
 	struct sink s;
+	uint32_t n;
 	enum lmd_status st;
 
 	if (r->op == LMI_WIRE_OP_NONE)
 		return lmd_fail(err, LMD_INVALID, "request: op is missing");
-	if (op->changes == LMI_WIRE_CHANGES_ONCE && !r->rid.len)
+	if (op->changes == LMI_WIRE_CHANGES_ONCE && !rid.len && !is_member(m, "rid"))
 		return lmi_wire_codec_fail(&c, LMD_INVALID, NULL, "rid is missing");
 	start(&c, &s, b);
-	st = put_head(&c, r->v, r->op, &r->rid, count_there(op->request, in));
-	if (st == LMD_OK)
+	n = (only ? 0 : count_there(m, op->request, in)) + (m ? m->n : 0);
+	st = put_head(&c, r->v, r->op, &rid, n);
+	if (st == LMD_OK && !only)
 		st = put_fields(&c, NULL, op->request, in);
+	if (st == LMD_OK && m && m->n)
+		st = packed(sink_write(&s, (const char *)m->pairs.p, m->pairs.n));
 	return finish(&c, &s, st);
+}
+
+enum lmd_status lmi_wire_request_encode(struct lmi_wire_buf *b, const struct lmi_wire_request *r,
+					struct lmd_error *err)
+{
+	return lmi_wire_request_encode_with(b, r, NULL, false, err);
 }
 
 enum lmd_status lmi_wire_reply_encode(struct lmi_wire_buf *b, const struct lmi_wire_reply *r,
@@ -342,7 +371,7 @@ enum lmd_status lmi_wire_reply_encode(struct lmi_wire_buf *b, const struct lmi_w
 	if (r->op == LMI_WIRE_OP_NONE && !r->failed)
 		return lmi_wire_codec_fail(&c, LMD_INVALID, NULL, "op is missing");
 	start(&c, &s, b);
-	st = put_head(&c, r->v, r->op, &r->rid, of ? count_there(of, in) : 1);
+	st = put_head(&c, r->v, r->op, &r->rid, of ? count_there(NULL, of, in) : 1);
 	if (st != LMD_OK)
 		return finish(&c, &s, st);
 	if (of)

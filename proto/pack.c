@@ -82,6 +82,16 @@ static int pack_biases(struct lmi_wire_codec *c, const struct lmd_param_value *v
 	return 0;
 }
 
+static int pack_tokens(struct lmi_wire_codec *c, const struct lmd_param_value *v)
+{
+	if (msgpack_pack_array(&c->pk, v->n))
+		return -1;
+	for (uint32_t i = 0; i < v->n; i++)
+		if (msgpack_pack_int32(&c->pk, v->tokens[i]))
+			return -1;
+	return 0;
+}
+
 static int pack_arg(struct lmi_wire_codec *c, const struct lmi_wire_arg *a)
 {
 	switch (a->type) {
@@ -97,6 +107,8 @@ static int pack_arg(struct lmi_wire_codec *c, const struct lmi_wire_arg *a)
 		return pack_texts(c, &a->v);
 	case LMD_PARAM_BIAS:
 		return pack_biases(c, &a->v);
+	case LMD_PARAM_TOKENS:
+		return pack_tokens(c, &a->v);
 	}
 	return msgpack_pack_nil(&c->pk);
 }
@@ -127,7 +139,11 @@ static enum lmd_status check_arg(struct lmi_wire_codec *c, const struct lmi_wire
 		if (st != LMD_OK)
 			return st;
 	}
-	if (a->type == LMD_PARAM_STRS || a->type == LMD_PARAM_BIAS)
+	for (uint32_t k = 0; a->type == LMD_PARAM_TOKENS && k < a->v.n; k++)
+		if (a->v.tokens[k] < 0)
+			return lmi_wire_codec_fail(c, c->bad, &here, "token %d is negative",
+						   a->v.tokens[k]);
+	if (a->type == LMD_PARAM_STRS || a->type == LMD_PARAM_BIAS || a->type == LMD_PARAM_TOKENS)
 		return lmi_wire_fit_items(c, &here, a->v.n, LMI_WIRE_ARG_LIST_MAX);
 	return LMD_OK;
 }

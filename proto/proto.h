@@ -97,6 +97,18 @@ void lmi_wire_buf_fini(struct lmi_wire_buf *b);
  * LMD_INVALID: a value that the peer would reject; LMD_NOMEM. */
 enum lmd_status lmi_wire_request_encode(struct lmi_wire_buf *b, const struct lmi_wire_request *r,
 					struct lmd_error *err);
+/* Members of a request that are encoded already, since only the other side has to know them. */
+struct lmi_wire_members {
+	const struct lmd_str *names; /* [n]; not v and not op */
+	uint32_t n;
+	struct lmi_wire_buf pairs; /* n pairs of name and value, in the order of the names */
+};
+/* Like lmi_wire_request_encode, with these members in addition.  A member replaces the field of the
+ * same name, or rid.  only: no fields of *r are encoded. */
+enum lmd_status lmi_wire_request_encode_with(struct lmi_wire_buf *b,
+					     const struct lmi_wire_request *r,
+					     const struct lmi_wire_members *m, bool only,
+					     struct lmd_error *err);
 enum lmd_status lmi_wire_reply_encode(struct lmi_wire_buf *b, const struct lmi_wire_reply *r,
 				      struct lmd_error *err);
 

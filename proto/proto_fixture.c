@@ -91,9 +91,10 @@ static void any_arg(struct fill *f, uint32_t i, struct lmi_wire_arg *a)
 	const struct lmi_wire_field text = {.type = LMI_WIRE_T_TEXT, .u.s = {0, 40, ""}};
 	struct lmd_bias *b;
 	struct lmd_str *s;
+	lmd_token *t;
 
 	a->name = lmi_arena_printf(f->arena, "arg_%u", i);
-	a->type = (enum lmd_param_type)(LMD_PARAM_INT + below(f, 6));
+	a->type = (enum lmd_param_type)(LMD_PARAM_INT + below(f, 7));
 	switch (a->type) {
 	case LMD_PARAM_INT:
 		a->v.i = any_int(f, INT64_MIN, INT64_MAX);
@@ -118,6 +119,13 @@ static void any_arg(struct fill *f, uint32_t i, struct lmi_wire_arg *a)
 		for (uint32_t k = 0; k < a->v.n; k++)
 			b[k] = any_bias(f);
 		a->v.bias = b;
+		return;
+	case LMD_PARAM_TOKENS:
+		a->v.n = 1 + (uint32_t)below(f, 3);
+		t = lmi_arena_array(f->arena, a->v.n, sizeof(*t));
+		for (uint32_t k = 0; k < a->v.n; k++)
+			t[k] = (lmd_token)any_int(f, 0, INT32_MAX);
+		a->v.tokens = t;
 		return;
 	}
 }
@@ -264,6 +272,8 @@ static bool same_arg(const struct lmi_wire_arg *a, const struct lmi_wire_arg *b)
 	if (strcmp(a->name, b->name) != 0 || a->type != b->type || a->v.n != b->v.n ||
 	    a->v.i != b->v.i || memcmp(&a->v.f, &b->v.f, sizeof(a->v.f)) != 0)
 		return false;
+	if (a->type == LMD_PARAM_TOKENS)
+		return !memcmp(a->v.tokens, b->v.tokens, a->v.n * sizeof(*a->v.tokens));
 	for (uint32_t i = 0; i < a->v.n; i++)
 		if (a->type == LMD_PARAM_BIAS ? !same_bias(&a->v.bias[i], &b->v.bias[i])
 					      : !same_span(&a->v.s[i], &b->v.s[i]))

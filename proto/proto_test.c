@@ -124,6 +124,40 @@ START_TEST(members)
 }
 END_TEST
 
+/* Encoded members come after the fields and replace those of the same name. */
+START_TEST(members_of_the_caller)
+{
+	static const char pairs[] = "\xA4temp\x02\xA3rid\xA1z\xA3new\xC0\xA8messages\x90";
+	const struct lmd_str names[] = {{"temp", 4}, {"rid", 3}, {"new", 3}, {"messages", 8}};
+	struct lmi_wire_members m = {
+		.names = names, .n = 4, .pairs = {.p = (uint8_t *)pairs, .n = sizeof(pairs) - 1}};
+	struct lmi_wire_buf b = {0}, json = {0};
+	struct lmi_wire_request in;
+	struct lmd_error err = {0};
+
+	lmi_wire_request_init(&in, LMI_WIRE_OP_GENERATE);
+	in.rid = (struct lmd_str){"r-1", 3};
+	in.u.generate.model = (struct lmd_str){"tiny", 4};
+	in.u.generate.temp = 1;
+	in.u.generate.top_k = 3;
+	ck_assert_msg(lmi_wire_request_encode_with(&b, &in, &m, false, &err) == LMD_OK, "%s",
+		      err.text);
+	ck_assert(lmi_wire_json(&json, b.p, b.n, NULL) == LMD_OK && lmi_wire_buf_add(&json, "", 1));
+	ck_assert_str_eq((char *)json.p,
+			 "{\"v\": 1, \"op\": \"generate\", \"model\": \"tiny\", \"top_k\": 3, "
+			 "\"temp\": 2, \"rid\": \"z\", \"new\": null, \"messages\": []}");
+	b.n = json.n = 0;
+	ck_assert(lmi_wire_request_encode_with(&b, &in, &m, true, &err) == LMD_OK);
+	ck_assert(lmi_wire_json(&json, b.p, b.n, NULL) == LMD_OK && lmi_wire_buf_add(&json, "", 1));
+	ck_assert_str_eq((char *)json.p, "{\"v\": 1, \"op\": \"generate\", \"temp\": 2, "
+					 "\"rid\": \"z\", \"new\": null, \"messages\": []}");
+	m.n = 0;
+	ck_assert_int_eq(lmi_wire_request_encode_with(&b, &in, &m, false, &err), LMD_INVALID);
+	lmi_wire_buf_fini(&b);
+	lmi_wire_buf_fini(&json);
+}
+END_TEST
+
 START_TEST(bytes_on_the_wire)
 {
 	static const uint8_t want[] = "\x82\xA1v\x01\xA2op\xA4ping";
@@ -714,6 +748,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, round_trip, 0, LMI_WIRE_N_OP - 1);
 	tcase_add_test(tc, members);
+	tcase_add_test(tc, members_of_the_caller);
 	tcase_add_test(tc, bytes_on_the_wire);
 	tcase_add_loop_test(tc, bounds_of_requests, 0, LMI_WIRE_N_OP - 1);
 	tcase_add_loop_test(tc, missing_and_unknown, 0, LMI_WIRE_N_OP - 1);

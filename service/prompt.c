@@ -204,41 +204,6 @@ enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
 
 /* ---- samplers ---- */
 
-static void params(const struct lmi_wire_req_generate *q, uint32_t n_ctx,
-		   struct lmi_sampler_params *p)
-{
-	lmi_sampler_params_default(p);
-	p->temp = q->temp;
-	p->dynatemp_range = q->dynatemp_range;
-	p->dynatemp_exponent = q->dynatemp_exponent;
-	p->top_k = q->top_k;
-	p->top_p = q->top_p;
-	p->min_p = q->min_p;
-	p->typical = q->typical;
-	p->top_n_sigma = q->top_n_sigma;
-	p->xtc_probability = q->xtc_probability;
-	p->xtc_threshold = q->xtc_threshold;
-	p->last_n = q->repeat_last_n;
-	p->repeat_penalty = q->repeat_penalty;
-	p->frequency_penalty = q->frequency_penalty;
-	p->presence_penalty = q->presence_penalty;
-	p->dry_multiplier = q->dry_multiplier;
-	p->dry_base = q->dry_base;
-	p->dry_allowed_length = q->dry_allowed_length;
-	p->dry_last_n = q->dry_last_n;
-	if (q->has_dry_breakers) {
-		p->dry_breakers = q->dry_breakers;
-		p->n_dry_breakers = q->n_dry_breakers;
-	}
-	p->mirostat = q->mirostat;
-	p->mirostat_tau = q->mirostat_tau;
-	p->mirostat_eta = q->mirostat_eta;
-	p->min_keep = q->min_keep;
-	p->bias = q->logit_bias;
-	p->n_bias = q->n_logit_bias;
-	p->n_ctx = n_ctx;
-}
-
 /* Converts the sampler chain of the request with its parameters to one block of memory. */
 static enum lmd_status chain(const struct lmi_wire_req_generate *q, struct lmi_sampler_spec **out,
 			     struct lmd_error *err)
@@ -325,7 +290,10 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 		g.specs = own;
 		g.n_specs = q->n_chain;
 	} else {
-		params(q, info.n_ctx, &sp);
+		LMI_SAMPLER_PARAMS_COPY(&sp, q);
+		sp.n_ctx = info.n_ctx;
+		if (!q->has_suppress_tokens)
+			sp.suppress_tokens = lmi_engine_suppressed(e, &sp.n_suppress_tokens);
 		list = lmi_alloc(1, sizeof(*list));
 		if (!list)
 			return lmd_fail(err, LMD_NOMEM, "no memory for samplers");

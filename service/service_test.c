@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/service_fixture.h"
+#include "tests/tiny_model.h"
 
 static struct fx fx;
 
@@ -318,6 +319,57 @@ START_TEST(limits_of_a_request)
 }
 END_TEST
 
+/* Tokens that are never sampled: those of the request, else those that the model's file names. */
+START_TEST(suppressed_tokens)
+{
+	lmd_token others[LMT_VOCAB], n = 0;
+	struct lmi_wire_item item;
+	struct lmi_wire_request q;
+	struct lmi_wire_id id;
+	char out[256], path[sizeof(fx.dir) + 32];
+
+	for (lmd_token i = 0; i < (lmd_token)LMT_VOCAB; i++)
+		if (i != 'z' - 32)
+			others[n++] = i;
+	snprintf(path, sizeof(path), "%s/suppress.gguf", fx.dir);
+	lmt_tiny_write(LMT_SUPPRESS, 8, path);
+	fx_add_model(&fx, "suppress", path);
+	fx_start(&fx);
+#define READ(want)                                                                                 \
+	do {                                                                                       \
+		ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);                    \
+		id = fx.a.r.u.generate.id;                                                         \
+		item = fx_read(&fx, &fx_user, &id, out, sizeof(out));                              \
+		ck_assert_msg(item.kind == LMI_WIRE_ITEM_DONE, "%.*s",                             \
+			      (int)item.u.error.text.len, item.u.error.text.ptr);            \
+		ck_assert_str_eq(out, want);                                                       \
+	} while (0)
+	q = fx_generate(&fx, "tiny", "a", 3);
+	q.u.generate.has_suppress_tokens = true;
+	q.u.generate.suppress_tokens = others;
+	q.u.generate.n_suppress_tokens = (uint32_t)n;
+	READ("zzz");
+	q = fx_generate(&fx, "suppress", "a", 3);
+	READ("AAA");
+	q = fx_generate(&fx, "suppress", "a", 3);
+	q.u.generate.has_suppress_tokens = true; /* an empty list */
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	id = fx.a.r.u.generate.id;
+	(void)fx_read(&fx, &fx_user, &id, out, sizeof(out));
+	ck_assert_str_ne(out, "AAA");
+	q = fx_generate(&fx, "tiny", "a", 3);
+	others[0] = (lmd_token)LMT_VOCAB;
+	q.u.generate.has_suppress_tokens = true;
+	q.u.generate.suppress_tokens = others;
+	q.u.generate.n_suppress_tokens = 1;
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_msg(strstr(fx.a.err.text, "token 96 is outside the vocabulary") != NULL, "%s",
+		      fx.a.err.text);
+#undef READ
+	fx_check_empty(&fx);
+}
+END_TEST
+
 START_TEST(the_context_ends_one_alone)
 {
 	char text[512];
@@ -625,6 +677,7 @@ int main(void)
 	tcase_add_test(t, an_answer_in_a_form);
 	tcase_add_test(t, what_is_wrong_is_said_at_once);
 	tcase_add_test(t, limits_of_a_request);
+	tcase_add_test(t, suppressed_tokens);
 	tcase_add_test(t, the_context_ends_one_alone);
 	tcase_add_test(t, pages_run_out);
 	tcase_add_test(t, sessions_and_queue);

@@ -51,7 +51,9 @@ void lmi_svc_user_unref(struct lmi_service *svc, struct lmi_svc_user *u)
 
 static uint64_t share(uint64_t configured, uint64_t all)
 {
-	return configured && configured < all ? configured : configured ? all : all - all / 4;
+	if (!configured)
+		return all - all / 4;
+	return configured < all ? configured : all;
 }
 
 /* The places that are not kept for administrators. */

@@ -36,7 +36,7 @@ static struct lmi_jobs *jobs(struct fx *fx, const char *name, uint32_t n_thread)
 	return j;
 }
 
-static void add_model(struct fx *fx, const char *name, const char *path)
+void fx_add_model(struct fx *fx, const char *name, const char *path)
 {
 	struct lmi_store_file f;
 	struct lmi_store_model m = {
@@ -83,8 +83,8 @@ static void init(struct fx *fx)
 	lmt_tiny_write(LMT_FULL, 8, fx->other);
 	snprintf(state, sizeof(state), "%s/state", fx->dir);
 	ck_assert_msg(lmi_store_open(&fx->store, state, &so, NULL, &err) == LMD_OK, "%s", err.text);
-	add_model(fx, "tiny", fx->model);
-	add_model(fx, "other", fx->other);
+	fx_add_model(fx, "tiny", fx->model);
+	fx_add_model(fx, "other", fx->other);
 	ck_assert_int_eq(lmi_mailbox_init(&fx->mailbox, NULL), LMD_OK);
 	fx->registry = jobs(fx, "registry", 1);
 	fx->io = jobs(fx, "io", 2);

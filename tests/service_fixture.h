@@ -51,6 +51,8 @@ void fx_init(struct fx *fx);
 void fx_init_threads(struct fx *fx);
 /* Waits for an event and handles it. */
 void fx_loop(struct fx *fx);
+/* Adds a model file to the store.  Call before fx_start. */
+void fx_add_model(struct fx *fx, const char *name, const char *path);
 void fx_start(struct fx *fx);
 void fx_fini(struct fx *fx);
 

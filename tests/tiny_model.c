@@ -108,6 +108,7 @@ static const struct {
 	[LMT_HYBRID] = {"hybrid", "jamba", hybrid, 3},
 	[LMT_SANDWICH] = {"sandwich", "gemma3", sandwich, 3},
 	[LMT_WORDS] = {"words", "llama", full, 3},
+	[LMT_SUPPRESS] = {"suppress", "llama", full, 3},
 };
 
 const char *lmt_tiny_name(enum lmt_tiny kind)
@@ -191,6 +192,19 @@ static void put_vocab(struct lmi_gguf_writer *w, bool words)
 	lmi_gguf_put_bool(w, "tokenizer.ggml.add_bos_token", false);
 }
 
+/* All tokens except one, and some that do not exist. */
+static void put_suppressed(struct lmi_gguf_writer *w)
+{
+	static int64_t id[LMT_VOCAB]; /* the last values are outside the vocabulary */
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i <= LMT_VOCAB; i++)
+		if (i != LMT_ALLOWED)
+			id[n++] = i;
+	id[n - 1] = -1;
+	put_array(w, "tokenizer.ggml.suppress_tokens", LMD_META_ARR_I64, LMI_GGUF_I32, id, n);
+}
+
 static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 {
 	static const uint8_t pattern[] = {1, 0, 1, 1};
@@ -224,10 +238,12 @@ static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 	}
 	if (kind == LMT_STATE)
 		lmi_gguf_put_u32(w, key(kind, "ssm.group_count"), 2);
-	if (kind == LMT_FULL || kind == LMT_WORDS)
+	if (kind == LMT_FULL || kind == LMT_WORDS || kind == LMT_SUPPRESS)
 		put_vocab(w, kind == LMT_WORDS);
 	else
 		lmi_gguf_put_str(w, "tokenizer.ggml.model", "no_vocab");
+	if (kind == LMT_SUPPRESS)
+		put_suppressed(w);
 }
 
 static void each_tensor(enum lmt_tiny kind,

@@ -13,9 +13,10 @@ enum lmt_tiny {
 	LMT_STATE,  /* mamba2: only recurrent states */
 	LMT_HYBRID, /* jamba: recurrent states and one attention layer */
 	LMT_SANDWICH, /* gemma3: norms before and after each block, one key head */
-	LMT_WORDS     /* LMT_FULL with words in its vocabulary */
+	LMT_WORDS,    /* LMT_FULL with words in its vocabulary */
+	LMT_SUPPRESS  /* LMT_FULL with a list of all tokens but LMT_ALLOWED that are not sampled */
 };
-#define LMT_N_TINY 5 /* all except LMT_WORDS, which differs only in its vocabulary */
+#define LMT_N_TINY 5 /* all except LMT_WORDS and LMT_SUPPRESS, which differ only in keys */
 #define LMT_VOCAB  96u
 #define LMT_EMBD   64u
 #define LMT_CTX	   256u
@@ -29,6 +30,7 @@ const char *lmt_tiny_name(enum lmt_tiny kind);
  * end-of-generation token.  LMT_WORDS has lmt_words in place of the characters from '#' to '+'.
  * The others have no vocabulary. */
 #define LMT_EOS 95
+#define LMT_ALLOWED 33 /* "A" */
 
 /* Writes the file; fails the test if it cannot. */
 void lmt_tiny_write(enum lmt_tiny kind, uint64_t seed, const char *path);

@@ -102,6 +102,26 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// All tokens but one are suppressed.
+func TestSuppressTokens(t *testing.T) {
+	c, ctx := live(t)
+	var others []int32
+	for id := int32(0); id < 96; id++ {
+		if id != 'z'-32 {
+			others = append(others, id)
+		}
+	}
+	s, err := c.Generate(ctx, &GenerateRequest{Model: "full", Prompt: String("x"), N: Int(3),
+		SuppressTokens: others})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := s.Answer(ctx)
+	if err != nil || a.Text != "zzz" {
+		t.Fatalf("%+v, %v", a, err)
+	}
+}
+
 func TestEightAtOnce(t *testing.T) {
 	c, ctx := live(t)
 	var wg sync.WaitGroup

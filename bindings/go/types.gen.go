@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 3
+	Revision = 4
 )
 
 // ID is the id of a stream.
@@ -862,59 +862,62 @@ type GenerateRequest struct {
 	// Keep tokens whose logits are within this many standard deviations of the highest logit; 0 or less = off. Nil means -1.
 	TopNSigma *float64 `msgpack:"top_n_sigma,omitempty"`
 
-	// Minimum number of tokens that top_p, min_p, typical and xtc keep. Nil means 0.
+	// Minimum number of tokens that typical, top_p, min_p and xtc keep. Nil means 0.
 	MinKeep *int64 `msgpack:"min_keep,omitempty"`
 
-	// Window of the repetition penalties; 0 = off, -1 = the whole context. Nil means 64.
+	// Number of recent tokens that the repetition penalties look at; 0 = off, -1 = the whole context. Nil means 64.
 	RepeatLastN *int64 `msgpack:"repeat_last_n,omitempty"`
 
-	// Repetition penalty: divides positive logits of tokens in the window and multiplies negative ones; 1 = off. Nil means 1.
+	// Repetition penalty: divides positive logits of recent tokens and multiplies negative ones; 1 = off. Nil means 1.
 	RepeatPenalty *float64 `msgpack:"repeat_penalty,omitempty"`
 
-	// Subtracted from a token's logit for each occurrence in the window; 0 = off. Nil means 0.
+	// Subtracted from a recent token's logit for each time it occurred; 0 = off. Nil means 0.
 	FrequencyPenalty *float64 `msgpack:"frequency_penalty,omitempty"`
 
-	// Subtracted once from the logit of each token that occurs in the window; 0 = off. Nil means 0.
+	// Subtracted once from the logit of each recent token; 0 = off. Nil means 0.
 	PresencePenalty *float64 `msgpack:"presence_penalty,omitempty"`
 
-	// Dynamic temperature: the temperature varies with the entropy by at most this much in either direction; 0 = off. Nil means 0.
+	// Dynamic temperature: the entropy moves the temperature by at most this much in either direction; 0 = off. Nil means 0.
 	DynatempRange *float64 `msgpack:"dynatemp_range,omitempty"`
 
-	// Exponent of the normalised entropy in dynamic temperature. Nil means 1.
+	// Dynamic temperature: exponent of the normalised entropy. Nil means 1.
 	DynatempExponent *float64 `msgpack:"dynatemp_exponent,omitempty"`
 
-	// Probability with which XTC removes the most likely tokens; 0 = off. Nil means 0.
+	// XTC: probability with which the most likely tokens are removed; 0 = off. Nil means 0.
 	XtcProbability *float64 `msgpack:"xtc_probability,omitempty"`
 
-	// XTC removes only tokens at least this likely. Nil means 0.1.
+	// XTC: only tokens at least this likely are removed. Nil means 0.1.
 	XtcThreshold *float64 `msgpack:"xtc_threshold,omitempty"`
 
-	// Strength of the DRY penalty on repeated sequences; 0 = off. Nil means 0.
+	// DRY: strength of the penalty on repeated sequences; 0 = off. Nil means 0.
 	DryMultiplier *float64 `msgpack:"dry_multiplier,omitempty"`
 
-	// Base of the exponential DRY penalty. Nil means 1.75.
+	// DRY: base of the penalty, which grows exponentially with the length of the repetition. Nil means 1.75.
 	DryBase *float64 `msgpack:"dry_base,omitempty"`
 
-	// Repeated sequences up to this length get no DRY penalty. Nil means 2.
+	// DRY: repeated sequences up to this length are not penalised. Nil means 2.
 	DryAllowedLength *int64 `msgpack:"dry_allowed_length,omitempty"`
 
-	// Window of the DRY penalty; -1 = the whole context. Nil means 64.
+	// DRY: number of recent tokens to search for repetitions; 0 = off, -1 = the whole context. Nil means 64.
 	DryLastN *int64 `msgpack:"dry_last_n,omitempty"`
 
-	// Texts at which DRY ends a sequence. Defaults to newline, colon, double quote and asterisk.
+	// DRY: texts that end a repeated sequence. Defaults to newline, colon, double quote and asterisk.
 	DryBreakers []Text `msgpack:"dry_breakers,omitempty"`
 
-	// Version of Mirostat sampling; 0 = off. Nil means 0.
+	// Mirostat: version 1 or 2, which then chooses the token; 0 = off. Nil means 0.
 	Mirostat *int64 `msgpack:"mirostat,omitempty"`
 
-	// Target surprise (entropy) of Mirostat. Nil means 5.
+	// Mirostat: target surprise of a token in bits. Nil means 5.
 	MirostatTau *float64 `msgpack:"mirostat_tau,omitempty"`
 
-	// Learning rate of Mirostat. Nil means 0.1.
+	// Mirostat: learning rate. Nil means 0.1.
 	MirostatEta *float64 `msgpack:"mirostat_eta,omitempty"`
 
-	// Values added to the logits of given tokens.
+	// Values added to the logits of given tokens; -inf forbids a token.
 	LogitBias []Bias `msgpack:"logit_bias,omitempty"`
+
+	// Tokens that are never sampled. Defaults to those that the model's file names; an empty list allows all.
+	SuppressTokens []int32 `msgpack:"suppress_tokens,omitempty"`
 
 	// Scheduling priority. Nil means normal.
 	Class *Text `msgpack:"class,omitempty"`

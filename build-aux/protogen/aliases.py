@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Other names and forms that the Python client accepts for the parameters of generate.
 
-The table is the only place that knows them: the generated types, the client and docs/clients.md follow
-from it."""
+The generated types, the client and docs/clients.md follow from these tables.  Other names of sampling
+parameters are in proto/schema/sampling.json."""
 import os
 import re
 
@@ -11,12 +11,9 @@ PATH = "docs/clients.md"
 #: name, parameter of generate, where users know the name from, what its values may be (if other than
 #: those of the parameter) and what the documentation says about them
 ALIASES = [
-    ("temperature", "temp", "openai, ollama", None, ""),
     ("max_tokens", "n", "openai", None, ""),
     ("max_completion_tokens", "n", "openai", None, ""),
     ("num_predict", "n", "ollama", None, ""),
-    ("typical_p", "typical", "ollama", None, ""),
-    ("repetition_penalty", "repeat_penalty", "transformers, vLLM", None, ""),
     ("ignore_eos", "ignore_eog", "llamactl, vLLM", None, ""),
     ("response_format", "json_schema", "openai", "Union[Mapping[str, Any], type[SchemaModel]]",
      'an object with `"type"`: `"json_schema"`, `"json_object"` or `"text"`, or a pydantic model'),
@@ -43,10 +40,16 @@ EXTRA = [
 FORM = {name: typ for name, typ, _ in FORMS}
 
 
-def markdown():
+def names(s):
+    """The rows of ALIASES with those of the sampling parameters."""
+    return [(other, r.name, known, None, "") for r in s.sampling
+            for other, known in r.aliases.items()] + ALIASES
+
+
+def markdown(s):
     out = ["| name | parameter | known from | values |", "|---|---|---|---|"]
     out += ["| `%s` | `%s` | %s | %s |" % (name, field, known, doc or "the same")
-            for name, field, known, _, doc in ALIASES]
+            for name, field, known, _, doc in names(s)]
     out += ["", "| parameter | values |", "|---|---|"]
     out += ["| `%s` | %s |" % (name, doc) for name, _, doc in FORMS]
     out += ["| `%s` | %s |" % (name, doc[0].lower() + doc[1:].rstrip(".")) for name, _, doc in EXTRA]
@@ -60,9 +63,9 @@ def go_get(top):
     return "    go get %s\n\n    import llamad \"%s\"" % (path, path)
 
 
-def fill(text, top):
+def fill(s, text, top):
     """docs/clients.md with what stands between its marks."""
-    body = {"aliases": markdown(), "go module": go_get(top)}
+    body = {"aliases": markdown(s), "go module": go_get(top)}
     return re.sub(r"<!-- begin ([a-z ]+) -->\n.*?<!-- end -->",
                   lambda m: "<!-- begin %s -->\n%s\n<!-- end -->" % (m.group(1), body[m.group(1)]), text,
                   flags=re.S)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Emits Python: a dataclass for each message and type, and conversion to and from plain maps."""
+"""Emits Python: a dataclass for each message and type, and conversion to and from plain maps.
+
+The module is long because every field is written out, with its type and its documentation: editors and
+type checkers read the text of a module and run none of it, so classes made at run time from a table
+would be shorter and invisible to them."""
 import keyword
 import re
 import textwrap
@@ -207,13 +211,13 @@ def params(s, op):
         types[f.name] = typ
         out += comment(f.doc + bounds(f), "    ") + ["    %s: %s" % (py_name(f.name), typ)]
     if op.name == "generate":
-        for name, of, known, typ, _ in aliases.ALIASES:
+        for name, of, known, typ, _ in aliases.names(s):
             out += comment("Another name of %s, known from %s." % (of, known), "    ")
             out.append("    %s: %s" % (name, "Union[%s, None]" % typ if typ else types[of]))
         for name, typ, doc in aliases.EXTRA:
             out += comment(doc, "    ") + ["    %s: %s" % (name, typ)]
         out += ["", "", "#: Other names of parameters of generate.", "ALIASES: dict[str, str] = {"]
-        out += ['    "%s": "%s",' % (name, of) for name, of, _, _, _ in aliases.ALIASES]
+        out += ['    "%s": "%s",' % (name, of) for name, of, _, _, _ in aliases.names(s)]
         out.append("}")
     return out
 

@@ -6,6 +6,8 @@ import json
 import os
 import re
 
+from . import sampling
+
 GROUPS = ("server", "models", "text", "streams", "plugins", "keys")
 INT_MIN, INT_MAX = -2**63, 2**63 - 1
 FLOAT_MAX = 1.7976931348623157e308
@@ -145,6 +147,12 @@ class Schema:
         self.folder = folder
         self.files = sorted(f for f in os.listdir(folder) if f.endswith(".json"))
         raw = {f[:-5]: self.read(f) for f in self.files}
+        table = raw.pop(sampling.FILE)
+        members(sampling.FILE, table, ("doc", "members", "params"))
+        self.sampling = [sampling.Row(r) for r in table["params"]]
+        generate = raw["generate"]
+        generate["request"] = [x for f in generate["request"] for x in (
+            [r.field for r in self.sampling] if f == {"include": sampling.FILE} else [f])]
         bounds = raw.pop("bounds")
         members("bounds", bounds, ("doc", "v_min", "v", "limits"))
         self.v_min, self.v, limits = bounds["v_min"], bounds["v"], bounds["limits"]

@@ -13,6 +13,7 @@ static enum lmd_status call_op(struct lmd_client *c, const char *name, const cha
 			       struct lmi_client_answer *a, struct lmd_error *err)
 {
 	enum lmi_wire_op op = lmi_wire_op_find(name, strlen(name));
+	struct lmi_wire_request req;
 	struct lmi_wire_buf b = {0};
 	enum lmd_status st;
 
@@ -20,7 +21,8 @@ static enum lmd_status call_op(struct lmd_client *c, const char *name, const cha
 	if (op == LMI_WIRE_OP_NONE)
 		return lmd_fail(err, LMD_UNSUPPORTED, "this library has no op '%.64s'",
 				name);
-	st = lmi_client_members_request(&b, op, members, err);
+	lmi_wire_request_init(&req, op);
+	st = lmi_client_members_encode(&b, &req, members, true, err);
 	if (st == LMD_OK)
 		st = lmi_client_exchange_bytes(c, op, b.p, b.n, 0, a, err);
 	lmi_wire_buf_fini(&b);

@@ -76,9 +76,7 @@ static struct lmd_client_opts widen(const struct lmd_client_opts *given)
 {
 	struct lmd_client_opts o = {.struct_size = sizeof(o)};
 
-	if (given)
-		memcpy(&o, given,
-		       given->struct_size < sizeof(o) ? given->struct_size : sizeof(o));
+	lmi_client_struct_take(&o, sizeof(o), given);
 	if (!o.connect_ms)
 		o.connect_ms = 5000;
 	if (!o.call_ms)
@@ -155,7 +153,7 @@ LMD_EXPORT void lmd_client_server(const struct lmd_client *c, struct lmd_server 
 				       .version = c->version,
 				       .url = c->url};
 
-	memcpy(out, &all, out->struct_size < sizeof(all) ? out->struct_size : sizeof(all));
+	lmi_client_struct_give(out, &all, sizeof(all));
 }
 
 /* ---- requests ---- */

@@ -6,6 +6,8 @@
 #ifndef LLAMAD_CLIENT_LIB_CLIENT_H
 #define LLAMAD_CLIENT_LIB_CLIENT_H
 
+#include <string.h>
+
 #include "client/lib/transport.h"
 #include "llamad/client.h"
 #include "proto/proto.h"
@@ -28,6 +30,27 @@ enum lmd_status lmi_client_open_url(struct lmd_client **out, const struct lmd_cl
 enum lmd_status lmi_client_create(struct lmd_client **out,
 				  struct lmi_client_transport *own_transport, const char *url,
 				  struct lmd_error *err);
+
+/* Copy a struct of the public headers, which begins with its size, between this library and a program
+ * that was compiled with an older or a newer header: the members that both know.  `to` of take has
+ * `bytes` and keeps its members if `given` is NULL. */
+static inline void lmi_client_struct_take(void *to, size_t bytes, const void *given)
+{
+	uint32_t theirs;
+
+	if (!given)
+		return;
+	memcpy(&theirs, given, sizeof(theirs));
+	memcpy(to, given, theirs < bytes ? theirs : bytes);
+}
+
+static inline void lmi_client_struct_give(void *out, const void *from, size_t bytes)
+{
+	uint32_t theirs;
+
+	memcpy(&theirs, out, sizeof(theirs));
+	memcpy(out, from, theirs < bytes ? theirs : bytes);
+}
 
 /* A decoded reply and its memory. */
 struct lmi_client_answer {

@@ -12,7 +12,7 @@ static struct lmd_generate widen(const struct lmd_generate *given)
 {
 	struct lmd_generate g = {0};
 
-	memcpy(&g, given, given->struct_size < sizeof(g) ? given->struct_size : sizeof(g));
+	lmi_client_struct_take(&g, sizeof(g), given);
 	return g;
 }
 
@@ -59,8 +59,6 @@ static enum lmd_status fill(struct lmi_wire_req_generate *q, const struct lmd_ge
 		q->has_tokens = true;
 		q->tokens = g->tokens;
 		q->n_tokens = (uint32_t)g->n_tokens;
-	} else {
-		q->has_messages = true; /* replaced by those of g->more */
 	}
 	if (g->n_predict) {
 		q->has_n = true;
@@ -89,22 +87,15 @@ static enum lmd_status call_generate(struct lmd_client *c, struct lmi_wire_reque
 				     const char *more, struct lmi_client_answer *a,
 				     struct lmd_error *err)
 {
-	struct lmi_wire_buf own = {0}, all = {0};
-	char rid[LMI_CLIENT_IDEMPOTENCY_KEY_SIZE];
+	struct lmi_wire_buf b = {0};
 	enum lmd_status st;
 
 	if (!more)
 		return lmi_client_exchange(c, req, 0, a, err);
-	st = lmi_client_idempotency_key(rid, err);
-	req->rid = (struct lmd_str){.ptr = rid, .len = sizeof(rid) - 1};
+	st = lmi_client_members_encode(&b, req, more, false, err);
 	if (st == LMD_OK)
-		st = lmi_wire_request_encode(&own, req, err);
-	if (st == LMD_OK)
-		st = lmi_client_members_override(&all, own.p, own.n, more, err);
-	if (st == LMD_OK)
-		st = lmi_client_exchange_bytes(c, req->op, all.p, all.n, 0, a, err);
-	lmi_wire_buf_fini(&own);
-	lmi_wire_buf_fini(&all);
+		st = lmi_client_exchange_bytes(c, req->op, b.p, b.n, 0, a, err);
+	lmi_wire_buf_fini(&b);
 	return st;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * llamactl plugins test: checks a backend. Runs the conformance cases of all operations on it and
- * on another backend, and compares the results. The file under test gets a registry of its own, so
- * that an installed plugin of the same name cannot take its place. */
+ * llamactl plugins test: checks a plugin. Runs the conformance cases of all operations on a backend
+ * and on another backend, and compares the results; for other kinds see plugin_check.h. The file under
+ * test gets a registry of its own, so that an installed plugin of the same name cannot take its
+ * place. */
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include "client/llamactl/ctl.h"
 #include "client/llamactl/json_out.h"
+#include "client/llamactl/plugin_check.h"
 #include "core/conformance/opcase.h"
 
 struct out {
@@ -66,7 +68,8 @@ struct find {
 	const char *base;     /* last component of the file's path */
 	bool in_file;         /* the factories listed next belong to the file */
 	bool seen;
-	char name[64];
+	char name[64]; /* of its backend, or "" */
+	struct lmi_ctl_plugin_parts others;
 	char reason[LMD_ERROR_TEXT];
 };
 
@@ -86,6 +89,8 @@ static void on_factory(void *arg, const struct lmi_factory_info *info)
 {
 	struct find *f = arg;
 
+	if (f->in_file && info->kind != LMD_KIND_BACKEND)
+		lmi_ctl_plugin_parts_add(&f->others, info);
 	if (!f->in_file || info->kind != LMD_KIND_BACKEND || f->name[0])
 		return;
 	snprintf(f->name, sizeof(f->name), "%s", info->name);
@@ -93,10 +98,11 @@ static void on_factory(void *arg, const struct lmi_factory_info *info)
 		snprintf(f->reason, sizeof(f->reason), "%s", info->reason);
 }
 
-/* Creates a registry of the file's folder alone and finds the name of its backend. */
+/* Creates a registry of the file's folder alone and finds the name of its backend; name is "" if it has
+ * parts of other kinds only. */
 static enum lmd_status open_file(struct lmi_ctl *ctl, const struct lmd_host *host, const char *path,
 				 struct lmi_plugin_registry **out, char *name, size_t n,
-				 struct lmd_error *err)
+				 struct lmi_ctl_plugin_parts *others, struct lmd_error *err)
 {
 	char dir_of[PATH_MAX], base_of[PATH_MAX];
 	const char *dirs[1];
@@ -121,8 +127,9 @@ static enum lmd_status open_file(struct lmi_ctl *ctl, const struct lmd_host *hos
 	if (st != LMD_OK)
 		return st;
 	lmi_plugin_registry_list(*out, on_plugin, on_factory, &f);
-	if (f.name[0] && !f.reason[0]) {
+	if ((f.name[0] || f.others.n) && !f.reason[0]) {
 		snprintf(name, n, "%s", f.name);
+		*others = f.others;
 		return LMD_OK;
 	}
 	lmi_plugin_registry_destroy(*out);
@@ -130,7 +137,7 @@ static enum lmd_status open_file(struct lmi_ctl *ctl, const struct lmd_host *hos
 	if (!f.seen)
 		return lmd_fail(err, LMD_NOTFOUND, "%s: there is no such plugin", path);
 	return lmd_fail(err, LMD_UNSUPPORTED, "%s: %.300s", path,
-			f.reason[0] ? f.reason : "it has no backend");
+			f.reason[0] ? f.reason : "it is empty");
 }
 
 /* ---- the command ---- */
@@ -187,6 +194,7 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	const char *what = lmi_arg_pos(&ctl->args, 0);
 	const struct lmi_factory *a = NULL, *b = NULL;
 	struct lmi_plugin_registry *all, *own = NULL;
+	struct lmi_ctl_plugin_parts others = {0};
 	const struct lmd_host *host;
 	char name[64];
 	enum lmd_status st = lmi_ctl_host(ctl, &host, err);
@@ -197,7 +205,12 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 		return st;
 	snprintf(name, sizeof(name), "%s", what);
 	if (is_path(what))
-		st = open_file(ctl, host, what, &own, name, sizeof(name), err);
+		st = open_file(ctl, host, what, &own, name, sizeof(name), &others, err);
+	if (st == LMD_OK && !*name) {
+		st = lmi_ctl_plugin_check(own, host, &others, lmi_arg_flag(&ctl->args, "json"), err);
+		lmi_plugin_registry_destroy(own);
+		return st;
+	}
 	if (st == LMD_OK)
 		st = lmi_factory_take(own ? own : all, LMD_KIND_BACKEND, name, &a, err);
 	if (st == LMD_OK)
@@ -236,9 +249,11 @@ static const struct lmi_opt opts[] = {
 
 const struct lmi_cli_cmd lmi_ctl_cmd_plugins_test = {
 	.name = "plugins test",
-	.args = "BACKEND",
-	.brief = "Check the operations of a backend against another backend",
-	.doc = "BACKEND is a plugin file (FILE.so) or the name of a backend. Every operation "
+	.args = "PLUGIN",
+	.brief = "Check a plugin; a backend is compared with another one",
+	.doc = "PLUGIN is a plugin file (FILE.so) or the name of a backend. A file without a backend "
+	       "is loaded, its tables are checked, and its samplers run on rows of random logits "
+	       "with the defaults of their parameters.\n\nEvery operation of a backend "
 	       "runs in small plans with random numbers, in several layouts of a step; results, "
 	       "pages and states must agree within the tolerance of each case. The exit status "
 	       "is 1 if a case fails. Operations that the backend does not have are split into "

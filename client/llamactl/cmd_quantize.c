@@ -16,6 +16,7 @@
 #include "client/llamactl/resume_args.h"
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
+#include "core/plugin/registry.h"
 #include "core/quant/quant.h"
 
 #define MAX_PRUNE 1024u
@@ -28,6 +29,7 @@ struct job {
 	uint32_t *prune;
 	struct lmi_imatrix imatrix;
 	struct lmi_model *model;
+	const struct lmi_factory *arch; /* or NULL */
 	struct lmi_quantize_plan *plan;
 	struct lmi_ctl_progress bar;
 };
@@ -176,6 +178,10 @@ static enum lmd_status job_args(struct job *j, struct lmd_error *err)
 
 static void job_fini(struct job *j)
 {
+	struct lmi_plugin_registry *r;
+
+	if (j->arch && lmi_ctl_registry(j->ctl, &r, NULL) == LMD_OK)
+		lmi_factory_give(r, j->arch);
 	lmi_quantize_free(j->plan);
 	lmi_model_close(j->model);
 	lmi_imatrix_fini(&j->imatrix);
@@ -197,6 +203,22 @@ static enum lmd_status convert(struct job *j, const char *path, struct lmd_error
 	return st;
 }
 
+/* Finds what the plugin of the model's architecture says about types; a model without a plugin has
+ * nothing unusual. */
+static enum lmd_status find_traits(struct job *j, struct lmd_error *err)
+{
+	const char *arch = lmi_model_view(j->model)->arch;
+	struct lmi_plugin_registry *r;
+	struct lmd_error none;
+	enum lmd_status st = lmi_ctl_registry(j->ctl, &r, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (arch && lmi_factory_take(r, LMD_KIND_ARCH, arch, &j->arch, &none) == LMD_OK)
+		j->o.traits = j->arch->ops.arch->quant;
+	return LMD_OK;
+}
+
 static enum lmd_status run_job(struct job *j, struct lmd_error *err)
 {
 	const struct lmi_args *a = &j->ctl->args;
@@ -207,6 +229,8 @@ static enum lmd_status run_job(struct job *j, struct lmd_error *err)
 	if (st != LMD_OK)
 		return st;
 	st = lmi_ctl_open_model(j->ctl, &j->model, in, LMI_OPEN_HEADER_ONLY, err);
+	if (st == LMD_OK)
+		st = find_traits(j, err);
 	if (st == LMD_OK)
 		st = lmi_quantize_plan(&j->plan, j->model, &j->o, err);
 	if (st == LMD_OK && !dry)

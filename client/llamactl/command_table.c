@@ -15,7 +15,7 @@
 	X(info) X(explain) X(tokenize) X(detokenize) X(bench) X(perplexity)                        \
 	X(diff) X(hash) X(split) X(merge) X(export_lora) X(convert) X(quantize)                    \
 	X(imatrix)
-#define PLUGINS(X) X(plugins) X(plugins_reload) X(plugins_test)
+#define PLUGINS(X) X(plugins) X(plugins_new) X(plugins_reload) X(plugins_test)
 #define HELP(X) X(help) X(version)
 #define DEBUG(X)                                                                                   \
 	X(debug_logits) X(debug_plan) X(debug_observe) X(debug_diff)                               \

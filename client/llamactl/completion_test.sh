@@ -41,7 +41,7 @@ llamactl --socket i|ipc://
 llamactl --socket=ipc|ipc://
 llamactl debug pl|plan
 llamactl key |add,list,rm
-llamactl plugins |reload,test
+llamactl plugins |new,reload,test
 llamactl debug plan --kind |draft,encode,forward,tail
 llamactl help ge|generate
 llamactl help key |add,list,rm

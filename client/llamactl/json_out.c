@@ -1,214 +1,102 @@
 /* SPDX-License-Identifier: MIT
  *
- * A streaming JSON writer. It keeps no tree: one bit of state per open level tells whether a comma
- * is due. */
+ * The writer of core/base/json_text.h with a stream as its destination. */
 #include "client/llamactl/json_out.h"
 
 #include <assert.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/base/utf8.h"
+static bool write_to(void *arg, const char *s, size_t n)
+{
+	(void)fwrite(s, 1, n, arg); /* an error stays in the stream */
+	return true;
+}
 
 void lmi_ctl_json_init(struct lmi_ctl_json *j, FILE *f)
 {
-	*j = (struct lmi_ctl_json){.f = f};
+	*j = (struct lmi_ctl_json){.f = f,
+				   .text = {.flags = LMI_JSON_TEXT_LINES | LMI_JSON_TEXT_LENIENT,
+					    .write = write_to,
+					    .arg = f}};
 }
 
 void lmi_ctl_json_fini(struct lmi_ctl_json *j)
 {
-	assert(j->depth == 0 && j->level[0].used);
+	enum lmd_status st = lmi_json_text_finish(&j->text, NULL);
+
+	assert(st == LMD_OK);
+	(void)st;
 	putc('\n', j->f);
 }
 
-static void indent(struct lmi_ctl_json *j)
+/* Writes the key of the next value, if it has one. */
+static struct lmi_json_text *value_of(struct lmi_ctl_json *j, const char *key)
 {
-	putc('\n', j->f);
-	for (uint32_t i = 0; i < j->depth; i++)
-		fputs("  ", j->f);
-}
-
-static void put_char(FILE *f, unsigned char c)
-{
-	switch (c) {
-	case '"':
-		fputs("\\\"", f);
-		break;
-	case '\\':
-		fputs("\\\\", f);
-		break;
-	case '\n':
-		fputs("\\n", f);
-		break;
-	case '\r':
-		fputs("\\r", f);
-		break;
-	case '\t':
-		fputs("\\t", f);
-		break;
-	default:
-		if (c < 0x20 || c == 0x7F)
-			fprintf(f, "\\u%04x", c);
-		else
-			putc(c, f);
-	}
-}
-
-static void put_text(FILE *f, const char *s, size_t n)
-{
-	putc('"', f);
-	while (n) {
-		size_t len = lmi_utf8_char(s, n);
-
-		if (len == 1)
-			put_char(f, (unsigned char)*s);
-		else if (len)
-			fwrite(s, 1, len, f);
-		else
-			fputs("\xEF\xBF\xBD", f);
-		len += !len;
-		s += len;
-		n -= len;
-	}
-	putc('"', f);
-}
-
-/* Writes the comma, line break and key that precede the next value. */
-static void begin(struct lmi_ctl_json *j, const char *key)
-{
-	bool flat = j->level[j->depth].flat;
-
-	assert(j->level[j->depth].object == (key != NULL));
-	assert(j->depth || !j->level[0].used);
-	if (j->level[j->depth].used)
-		fputs(flat ? ", " : ",", j->f);
-	j->level[j->depth].used = true;
-	if (j->depth && !flat)
-		indent(j);
-	if (key) {
-		put_text(j->f, key, strlen(key));
-		fputs(": ", j->f);
-	}
-}
-
-static void open_level(struct lmi_ctl_json *j, const char *key, bool object, bool flat)
-{
-	begin(j, key);
-	assert(j->depth + 1 < LMI_CTL_JSON_DEPTH);
-	flat = flat || j->level[j->depth].flat;
-	j->depth++;
-	j->level[j->depth].object = object;
-	j->level[j->depth].flat = flat;
-	j->level[j->depth].used = false;
-	putc(object ? '{' : '[', j->f);
-}
-
-void lmi_ctl_json_object(struct lmi_ctl_json *j, const char *key)
-{
-	open_level(j, key, true, false);
-}
-
-void lmi_ctl_json_array(struct lmi_ctl_json *j, const char *key)
-{
-	open_level(j, key, false, false);
-}
-
-void lmi_ctl_json_flat_object(struct lmi_ctl_json *j, const char *key)
-{
-	open_level(j, key, true, true);
-}
-
-void lmi_ctl_json_flat_array(struct lmi_ctl_json *j, const char *key)
-{
-	open_level(j, key, false, true);
+	if (key)
+		lmi_json_text_key(&j->text, key);
+	return &j->text;
 }
 
 void lmi_ctl_json_end(struct lmi_ctl_json *j)
 {
-	bool object = j->level[j->depth].object;
-	bool lines = j->level[j->depth].used && !j->level[j->depth].flat;
-
-	assert(j->depth);
-	j->depth--;
-	if (lines)
-		indent(j);
-	putc(object ? '}' : ']', j->f);
+	lmi_json_text_end(&j->text);
 }
 
-void lmi_ctl_json_strn(struct lmi_ctl_json *j, const char *key, const char *s, size_t n)
+void lmi_ctl_json_object(struct lmi_ctl_json *j, const char *key)
 {
-	begin(j, key);
-	put_text(j->f, s, n);
+	lmi_json_text_object(value_of(j, key));
+}
+
+void lmi_ctl_json_array(struct lmi_ctl_json *j, const char *key)
+{
+	lmi_json_text_array(value_of(j, key));
+}
+
+void lmi_ctl_json_flat_object(struct lmi_ctl_json *j, const char *key)
+{
+	lmi_json_text_flat_object(value_of(j, key));
+}
+
+void lmi_ctl_json_flat_array(struct lmi_ctl_json *j, const char *key)
+{
+	lmi_json_text_flat_array(value_of(j, key));
 }
 
 void lmi_ctl_json_str(struct lmi_ctl_json *j, const char *key, const char *s)
 {
-	if (s)
-		lmi_ctl_json_strn(j, key, s, strlen(s));
-	else
-		lmi_ctl_json_null(j, key);
+	lmi_json_text_str(value_of(j, key), s);
+}
+
+void lmi_ctl_json_strn(struct lmi_ctl_json *j, const char *key, const char *s, size_t n)
+{
+	lmi_json_text_strn(value_of(j, key), s, n);
 }
 
 void lmi_ctl_json_int(struct lmi_ctl_json *j, const char *key, int64_t v)
 {
-	begin(j, key);
-	fprintf(j->f, "%lld", (long long)v);
+	lmi_json_text_int(value_of(j, key), v);
 }
 
 void lmi_ctl_json_uint(struct lmi_ctl_json *j, const char *key, uint64_t v)
 {
-	begin(j, key);
-	fprintf(j->f, "%llu", (unsigned long long)v);
-}
-
-/* Writes "inf", "-inf" or "nan" and returns true if v is one of them. */
-static bool put_special(struct lmi_ctl_json *j, double v)
-{
-	if (isfinite(v))
-		return false;
-	fputs(isnan(v) ? "\"nan\"" : v > 0 ? "\"inf\"" : "\"-inf\"", j->f);
-	return true;
+	lmi_json_text_uint(value_of(j, key), v);
 }
 
 void lmi_ctl_json_f32(struct lmi_ctl_json *j, const char *key, float v)
 {
-	char text[40];
-
-	begin(j, key);
-	if (put_special(j, (double)v))
-		return;
-	for (int digits = 6; digits <= 9; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, (double)v);
-		if (strtof(text, NULL) == v)
-			break;
-	}
-	fputs(text, j->f);
+	lmi_json_text_f32(value_of(j, key), v);
 }
 
 void lmi_ctl_json_f64(struct lmi_ctl_json *j, const char *key, double v)
 {
-	char text[40];
-
-	begin(j, key);
-	if (put_special(j, v))
-		return;
-	for (int digits = 6; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, v);
-		if (strtod(text, NULL) == v)
-			break;
-	}
-	fputs(text, j->f);
+	lmi_json_text_real(value_of(j, key), v);
 }
 
 void lmi_ctl_json_bool(struct lmi_ctl_json *j, const char *key, bool v)
 {
-	begin(j, key);
-	fputs(v ? "true" : "false", j->f);
+	lmi_json_text_bool(value_of(j, key), v);
 }
 
 void lmi_ctl_json_null(struct lmi_ctl_json *j, const char *key)
 {
-	begin(j, key);
-	fputs("null", j->f);
+	lmi_json_text_null(value_of(j, key));
 }

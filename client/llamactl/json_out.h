@@ -13,7 +13,9 @@
  *
  * `key` is the member's name inside an object and NULL inside an array or at the top. Text may be
  * any bytes: invalid UTF-8 becomes U+FFFD, so that the output is always valid. Infinities and NaN
- * are written as the strings "inf", "-inf" and "nan". Write errors stay in the stream (ferror). */
+ * are written as the strings "inf", "-inf" and "nan". Write errors stay in the stream (ferror).
+ *
+ * A writer must not be moved. */
 #ifndef LLAMAD_LLAMACTL_JSON_OUT_H
 #define LLAMAD_LLAMACTL_JSON_OUT_H
 
@@ -22,14 +24,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define LMI_CTL_JSON_DEPTH 32
+#include "core/base/json_text.h"
 
 struct lmi_ctl_json {
 	FILE *f;
-	uint32_t depth;
-	struct {
-		bool object, flat, used;
-	} level[LMI_CTL_JSON_DEPTH];
+	struct lmi_json_text text; /* writes to f */
 };
 
 void lmi_ctl_json_init(struct lmi_ctl_json *j, FILE *f);
@@ -47,7 +46,7 @@ void lmi_ctl_json_str(struct lmi_ctl_json *j, const char *key, const char *s); /
 void lmi_ctl_json_strn(struct lmi_ctl_json *j, const char *key, const char *s, size_t n);
 void lmi_ctl_json_int(struct lmi_ctl_json *j, const char *key, int64_t v);
 void lmi_ctl_json_uint(struct lmi_ctl_json *j, const char *key, uint64_t v);
-/* Writes the shortest text that reads back as the same number. */
+/* Write a short text that reads back as the same number. */
 void lmi_ctl_json_f32(struct lmi_ctl_json *j, const char *key, float v);
 void lmi_ctl_json_f64(struct lmi_ctl_json *j, const char *key, double v);
 void lmi_ctl_json_bool(struct lmi_ctl_json *j, const char *key, bool v);

@@ -29,6 +29,17 @@ does quantize "$dir/in.gguf" "$dir/p.gguf" F16 --prune-layers 0
 holds "one layer fewer" [ "$(ctl info "$dir/p.gguf" | grep -c attn_norm)" -lt \
 	"$(ctl info "$dir/in.gguf" | grep -c attn_norm)" ]
 
+# the architecture says for which size of model attn_v gets more bits, unless each head has its own
+big="$dir/in.gguf $dir/x Q3_K_S --dry-run --override-kv llama.block_count=int:80"
+prints 'blk.0.attn_v.weight .* q4_0 ' quantize "$dir/in.gguf" "$dir/x" Q3_K_S --dry-run
+# shellcheck disable=SC2086
+prints 'blk.0.attn_v.weight .* q5_1 ' quantize $big
+# shellcheck disable=SC2086
+prints 'blk.0.attn_v.weight .* q4_0 ' quantize $big \
+	--override-kv llama.attention.head_count_kv=int:4
+# shellcheck disable=SC2086
+prints 'blk.0.attn_v.weight .* q4_0 ' quantize $big --no-default-plugins
+
 "$build/tests/mkfolder" "$dir/folder"
 does quantize "$dir/folder" "$dir/folder.gguf" F16
 prints 'attn_q.weight  *f16' info "$dir/folder.gguf"

@@ -11,55 +11,98 @@
 #include "core/base/arena.h"
 #include "core/engine/sample.h"
 
-struct row {
+/* An option and the member of struct lmi_wire_req_generate that it sets. */
+static const struct row {
 	const char *opt;
-	enum lmi_opt_type type;
-	/* offset in struct lmi_wire_req_generate: int64_t for LMI_OPT_INT, else double */
-	size_t member_at;
-};
+	enum lmd_param_type type;
+	bool optional; /* the member has a flag that says whether it is given */
+	size_t at, n_at, has_at; /* offsets; n_at only for lists */
+} rows[] = {LMI_CTL_SAMPLING_ROWS};
 
-#define ROW(type_, opt_, member_, field_, value_, min_, max_, def_, doc_)                          \
-	{opt_, LMI_OPT_##type_, offsetof(struct lmi_wire_req_generate, member_)},
-static const struct row rows[] = {LMI_CTL_SAMPLING(ROW)};
+static enum lmd_status parse_token(const char *opt, const char *text, lmd_token *out,
+				   struct lmd_error *err)
+{
+	char what[48];
+	int64_t id;
+	enum lmd_status st;
+
+	(void)snprintf(what, sizeof(what), "--%s", opt);
+	st = lmi_cli_parse_int(what, text, &id, err);
+	if (st == LMD_OK && (id < 0 || id > INT32_MAX))
+		return lmd_fail(err, LMD_INVALID, "%s: token %lld must be 0..%d", what,
+				(long long)id, INT32_MAX);
+	if (st == LMD_OK)
+		*out = (lmd_token)id;
+	return st;
+}
 
 /* "ID=X" */
-static enum lmd_status parse_bias(const char *text, struct lmd_bias *out, struct lmd_error *err)
+static enum lmd_status parse_bias(const char *opt, const char *text, struct lmd_bias *out,
+				  struct lmd_error *err)
 {
 	const char *eq = strchr(text, '=');
-	char id_text[24];
-	int64_t id;
+	char id_text[24], what[48];
 	double x = -INFINITY;
 	enum lmd_status st;
 
 	if (!eq)
-		return lmd_fail(err, LMD_INVALID, "--logit-bias '%.60s' is not ID=X", text);
+		return lmd_fail(err, LMD_INVALID, "--%s '%.60s' is not ID=X", opt, text);
 	(void)snprintf(id_text, sizeof(id_text), "%.*s", (int)(eq - text < 23 ? eq - text : 23),
 		       text);
-	st = lmi_cli_parse_int("--logit-bias", id_text, &id, err);
-	if (st == LMD_OK && (id < 0 || id > INT32_MAX))
-		return lmd_fail(err, LMD_INVALID, "--logit-bias: token %lld must be 0..%d",
-				(long long)id, INT32_MAX);
+	(void)snprintf(what, sizeof(what), "--%s", opt);
+	st = parse_token(opt, id_text, &out->id, err);
 	if (st == LMD_OK && strcmp(eq + 1, "-inf"))
-		st = lmi_cli_parse_float("--logit-bias", eq + 1, &x, err);
-	if (st == LMD_OK)
-		*out = (struct lmd_bias){.id = (lmd_token)id, .bias = (float)x};
+		st = lmi_cli_parse_float(what, eq + 1, &x, err);
+	out->bias = (float)x;
 	return st;
 }
 
-/* *out is allocated in the arena and has *n elements. */
-static enum lmd_status parse_biases(const struct lmi_args *a, struct lmd_arena *arena,
-				    struct lmd_bias **out, uint32_t *n, struct lmd_error *err)
+/* Sets the member of a row to the values of its option, which may be repeated. */
+static enum lmd_status take_list(char *q, const struct row *r, const struct lmi_args *a,
+				 struct lmd_arena *arena, struct lmd_error *err)
 {
 	const char *const *list;
+	uint32_t n = lmi_arg_list(a, r->opt, &list);
 	enum lmd_status st = LMD_OK;
 
-	*n = lmi_arg_list(a, "logit-bias", &list);
-	*out = lmi_arena_array(arena, *n + 1, sizeof(**out));
-	if (!*out)
-		return lmd_fail(err, LMD_NOMEM, "no memory for %u biases", *n);
-	for (uint32_t i = 0; i < *n && st == LMD_OK; i++)
-		st = parse_bias(list[i], &(*out)[i], err);
+	if (r->type == LMD_PARAM_STRS) {
+		st = lmi_ctl_arg_texts(a, r->opt, arena,
+				       (const struct lmd_str **)(void *)(q + r->at), &n, err);
+	} else if (r->type == LMD_PARAM_TOKENS) {
+		lmd_token *t = lmi_arena_array(arena, n + 1, sizeof(*t));
+
+		if (!t)
+			return lmd_fail(err, LMD_NOMEM, "--%s: no memory for %u values", r->opt, n);
+		for (uint32_t i = 0; i < n && st == LMD_OK; i++)
+			st = parse_token(r->opt, list[i], &t[i], err);
+		*(const lmd_token **)(void *)(q + r->at) = t;
+	} else {
+		struct lmd_bias *bias = lmi_arena_array(arena, n + 1, sizeof(*bias));
+
+		if (!bias)
+			return lmd_fail(err, LMD_NOMEM, "--%s: no memory for %u values", r->opt, n);
+		for (uint32_t i = 0; i < n && st == LMD_OK; i++)
+			st = parse_bias(r->opt, list[i], &bias[i], err);
+		*(const struct lmd_bias **)(void *)(q + r->at) = bias;
+	}
+	*(uint32_t *)(void *)(q + r->n_at) = n;
+	if (r->optional)
+		*(bool *)(void *)(q + r->has_at) = true;
 	return st;
+}
+
+static enum lmd_status take(char *q, const struct row *r, const struct lmi_args *a,
+			    struct lmd_arena *arena, struct lmd_error *err)
+{
+	if (!lmi_arg_given(a, r->opt))
+		return LMD_OK;
+	if (r->type == LMD_PARAM_INT)
+		*(int64_t *)(void *)(q + r->at) = lmi_arg_int(a, r->opt);
+	else if (r->type == LMD_PARAM_FLOAT)
+		*(double *)(void *)(q + r->at) = lmi_arg_float(a, r->opt);
+	else
+		return take_list(q, r, a, arena, err);
+	return LMD_OK;
 }
 
 /* ---- the chain ---- */
@@ -67,12 +110,11 @@ static enum lmd_status parse_biases(const struct lmi_args *a, struct lmd_arena *
 /* Returns the text of --chain, or NULL. An option that --chain would override is an error. */
 static enum lmd_status chain_text(struct lmi_ctl *ctl, const char **out, struct lmd_error *err)
 {
-	static const char *const others[] = {"dry-breaker", "logit-bias", "order"};
 	const struct lmi_args *a = &ctl->args;
 
 	*out = lmi_arg_str(a, "chain");
-	for (size_t i = 0; *out && i < LMD_LEN(rows) + LMD_LEN(others); i++) {
-		const char *opt = i < LMD_LEN(rows) ? rows[i].opt : others[i - LMD_LEN(rows)];
+	for (size_t i = 0; *out && i <= LMD_LEN(rows); i++) {
+		const char *opt = i < LMD_LEN(rows) ? rows[i].opt : "order";
 
 		if (lmi_arg_given(a, opt))
 			return lmi_ctl_usage(
@@ -143,30 +185,15 @@ enum lmd_status lmi_ctl_sampling(struct lmi_wire_req_generate *q, struct lmi_ctl
 {
 	const struct lmi_args *a = &ctl->args;
 	const char *order = lmi_arg_str(a, "order"), *chain;
-	struct lmd_bias *bias;
 	enum lmd_status st = chain_text(ctl, &chain, err);
 
 	if (st != LMD_OK || chain)
 		return st == LMD_OK ? read_chain(q, chain, arena, err) : st;
-	for (size_t i = 0; i < LMD_LEN(rows); i++) {
-		char *member = (char *)q + rows[i].member_at;
-
-		if (!lmi_arg_given(a, rows[i].opt))
-			continue;
-		if (rows[i].type == LMI_OPT_INT)
-			*(int64_t *)(void *)member = lmi_arg_int(a, rows[i].opt);
-		else
-			*(double *)(void *)member = lmi_arg_float(a, rows[i].opt);
-	}
 	if (order) {
 		q->has_order = true;
 		q->order = (struct lmd_str){.ptr = order, .len = strlen(order)};
 	}
-	st = lmi_ctl_arg_texts(a, "dry-breaker", arena, &q->dry_breakers, &q->n_dry_breakers, err);
-	q->has_dry_breakers = q->n_dry_breakers > 0;
-	if (st == LMD_OK)
-		st = parse_biases(a, arena, &bias, &q->n_logit_bias, err);
-	if (st == LMD_OK)
-		q->logit_bias = bias;
+	for (size_t i = 0; i < LMD_LEN(rows) && st == LMD_OK; i++)
+		st = take((char *)q, &rows[i], a, arena, err);
 	return st;
 }

@@ -45,8 +45,7 @@ static enum lmd_status evaluate(struct lmd_client *c, struct lmi_service_evaluat
 	what->n_tokens = (uint32_t)n;
 	st = lmi_embedded_evaluate(c, what, &all.v, &all.n_row, &all.width, err);
 	if (st == LMD_OK)
-		memcpy(out, &all,
-		       out->struct_size < sizeof(all) ? out->struct_size : sizeof(all));
+		lmi_client_struct_give(out, &all, sizeof(all));
 	return st;
 }
 
@@ -126,9 +125,7 @@ LMD_EXPORT enum lmd_status lmd_client_sample(struct lmd_client *c, const struct 
 		st = lmd_fail(err, LMD_INVALID, "sample: %zu logits: must be 1 to %d", n, INT32_MAX);
 	if (st != LMD_OK)
 		return st;
-	if (given)
-		memcpy(&o, given,
-		       given->struct_size < sizeof(o) ? given->struct_size : sizeof(o));
+	lmi_client_struct_take(&o, sizeof(o), given);
 	arena = lmi_arena_create(ARENA_BYTES);
 	if (!arena)
 		return lmd_fail(err, LMD_NOMEM, "no memory for samplers");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/embedded/embedded.h"
+#include "client/lib/client.h"
 #include "core/plugin/host_services.h"
 #include "core/plugin/registry.h"
 #include "core/quant/quant.h"
@@ -37,8 +38,7 @@ enum lmd_status lmi_llamad_open_engine(struct lmd_client **out, const struct lmd
 	struct lmd_host *host = NULL;
 	enum lmd_status st;
 
-	if (opts)
-		memcpy(&o, opts, opts->struct_size < sizeof(o) ? opts->struct_size : sizeof(o));
+	lmi_client_struct_take(&o, sizeof(o), opts);
 	st = fill_model(&e.model, &o, err);
 	if (st != LMD_OK)
 		return st;

@@ -30,8 +30,7 @@ LMD_EXPORT enum lmd_status lmd_client_open(struct lmd_client **out,
 {
 	struct lmd_client_opts o = {.struct_size = sizeof(o)};
 
-	if (opts)
-		memcpy(&o, opts, opts->struct_size < sizeof(o) ? opts->struct_size : sizeof(o));
+	lmi_client_struct_take(&o, sizeof(o), opts);
 	o.struct_size = sizeof(o);
 	if (o.url && !strcmp(o.url, LMI_EMBEDDED_URL))
 		return lmi_llamad_open_engine(out, o.engine, err);

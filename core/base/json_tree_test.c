@@ -314,6 +314,78 @@ START_TEST(round_trip)
 }
 END_TEST
 
+/* Fails when `left` bytes have been written. */
+struct place {
+	char text[256];
+	size_t n, left;
+};
+
+static bool write_to(void *arg, const char *s, size_t n)
+{
+	struct place *p = arg;
+
+	if (n > p->left)
+		return false;
+	memcpy(p->text + p->n, s, n);
+	p->n += n;
+	p->left -= n;
+	return true;
+}
+
+static enum lmd_status write_styled(struct place *p, uint32_t flags)
+{
+	struct lmi_json_text j = {.flags = flags, .write = write_to, .arg = p};
+	enum lmd_status st;
+
+	lmi_json_text_object(&j);
+	lmi_json_text_keyn(&j, "ab", 1);
+	lmi_json_text_flat_array(&j);
+	lmi_json_text_uint(&j, UINT64_MAX);
+	lmi_json_text_object(&j);
+	lmi_json_text_end(&j);
+	lmi_json_text_f32(&j, 0.1f);
+	lmi_json_text_end(&j);
+	lmi_json_text_key(&j, "b");
+	lmi_json_text_array(&j);
+	lmi_json_text_str(&j, flags & LMI_JSON_TEXT_LENIENT ? "\xFFx\xC3\x7F" : "x\x7F");
+	lmi_json_text_end(&j);
+	lmi_json_text_end(&j);
+	st = lmi_json_text_finish(&j, &err);
+	ck_assert_ptr_null(j.text);
+	lmi_json_text_fini(&j);
+	p->text[p->n] = 0;
+	return st;
+}
+
+START_TEST(styles)
+{
+	static const struct {
+		uint32_t flags;
+		const char *want;
+	} t[] = {
+		{0, "{\"a\":[18446744073709551615,{},0.1],\"b\":[\"x\x7F\"]}"},
+		{LMI_JSON_TEXT_SPACED,
+		 "{\"a\": [18446744073709551615, {}, 0.1], \"b\": [\"x\x7F\"]}"},
+		{LMI_JSON_TEXT_LINES,
+		 "{\n  \"a\": [18446744073709551615, {}, 0.1],\n  \"b\": [\n    \"x\x7F\"\n  ]\n}"},
+		{LMI_JSON_TEXT_LENIENT, "{\"a\":[18446744073709551615,{},0.1],"
+					"\"b\":[\"\xEF\xBF\xBDx\xEF\xBF\xBD\\u007f\"]}"},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(t); i++) {
+		struct place p = {.left = sizeof(p.text) - 1};
+
+		ck_assert_int_eq(write_styled(&p, t[i].flags), LMD_OK);
+		ck_assert_str_eq(p.text, t[i].want);
+		for (size_t n = 0; n < strlen(t[i].want); n++) {
+			struct place q = {.left = n};
+
+			ck_assert_int_eq(write_styled(&q, t[i].flags), LMD_NOMEM);
+		}
+	}
+}
+END_TEST
+
 START_TEST(wrong_writes)
 {
 	static const char bytes[] = "\xFF";
@@ -399,6 +471,7 @@ int main(void)
 	tcase_add_test(tc, keys);
 	tcase_add_test(tc, walk);
 	tcase_add_test(tc, round_trip);
+	tcase_add_test(tc, styles);
 	tcase_add_test(tc, wrong_writes);
 	tcase_add_test(tc, starved);
 	suite_add_tcase(s, tc);

@@ -132,7 +132,8 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 	if (!e->seq_of || !e->parts || !e->part_seq || !e->session_of)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u requests", e->n_request);
 	e->events_per_seq = 4;
-	if (!o->no_tokenizer)
+	st = lmi_engine_read_suppressed(e, err);
+	if (st == LMD_OK && !o->no_tokenizer)
 		st = open_tokenizer(e, err);
 	return st == LMD_OK ? open_queues(e, o, err) : st;
 }
@@ -401,6 +402,7 @@ void lmi_engine_fini(struct lmi_engine *e)
 	lmi_engine_command_queue_fini(&e->commands);
 	lmi_engine_event_ring_fini(&e->events);
 	lmi_sched_destroy(e->sched);
+	lmi_free(e->suppressed);
 	lmi_free(e->seq_of);
 	lmi_free(e->parts);
 	lmi_free(e->part_seq);

@@ -142,6 +142,9 @@ const struct lmi_tokenizer *lmi_engine_tokenizer(const struct lmi_engine *e);
 /* Chat templates of the model; NULL if opened without a tokenizer. */
 const struct lmi_chat *lmi_engine_chat(const struct lmi_engine *e);
 
+/* Returns the tokens that the model's file says are never sampled, [*n], valid as long as e. */
+const lmd_token *lmi_engine_suppressed(const struct lmi_engine *e, uint32_t *n);
+
 /* Returns true if opening the model now would use other code, because the plugin of its
  * architecture, backend or tokenizer was replaced. Removed plugins do not count. Accesses files;
  * any thread. */

@@ -33,6 +33,8 @@ struct lmi_engine {
 	struct lmi_sampler_vocab vocab;
 	struct lmi_engine_vocab_index vocab_index; /* for grammars */
 	struct lmi_engine_grammar_cache compiled;
+	lmd_token *suppressed; /* [n_suppressed] never sampled unless a request says otherwise */
+	uint32_t n_suppressed;
 	uint32_t events_per_seq; /* maximum number that one sequence can cause in one step */
 	uint32_t n_request;
 	struct lmi_engine_command_queue commands;
@@ -75,6 +77,11 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e);
 bool lmi_engine_is_quiet(struct lmi_engine *e);
 
 /* The following functions run on the engine's thread. */
+
+/* ---- suppressed.c ---- */
+
+/* Reads the list when the model is opened. */
+enum lmd_status lmi_engine_read_suppressed(struct lmi_engine *e, struct lmd_error *err);
 
 /* ---- emit.c ---- */
 

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/engine/sample_params.gen.h"
 #include "core/plugin/registry.h"
 #include "llamad/sampler.h"
 
@@ -121,39 +122,10 @@ enum lmd_status lmi_sampler_vocab_init(struct lmi_sampler_vocab *v,
  *     logit_bias, penalties, dry, top_n_sigma, top_k, typical, top_p, min_p, xtc,
  *     temperature, dist
  * or in an order that the request names. Values are not checked here: the chain checks them against
- * the tables of its samplers. */
+ * the tables of its samplers. struct lmi_sampler_params, its defaults and the arguments that its
+ * members set are made from proto/schema/sampling.json. */
 
-struct lmi_sampler_params {
-	double temp;                /* 0.8; <= 0: greedy */
-	double dynatemp_range;      /* 0 = off */
-	double dynatemp_exponent;   /* 1 */
-	int64_t top_k;              /* 40; <= 0 = off */
-	double top_p;               /* 0.95; 1 = off */
-	double min_p;               /* 0.05; 0 = off */
-	double typical;             /* 1 = off */
-	double top_n_sigma;         /* -1; <= 0 = off */
-	double xtc_probability;     /* 0 = off */
-	double xtc_threshold;       /* 0.1 */
-	int64_t last_n;             /* 64; window of the penalties; -1 = n_ctx */
-	double repeat_penalty;      /* 1 = off */
-	double frequency_penalty;   /* 0 = off */
-	double presence_penalty;    /* 0 = off */
-	double dry_multiplier;      /* 0 = off */
-	double dry_base;            /* 1.75 */
-	int64_t dry_allowed_length; /* 2 */
-	int64_t dry_last_n;         /* 64; -1 = n_ctx */
-	const struct lmd_str *dry_breakers; /* [n_dry_breakers]; NULL = newline : " * */
-	uint32_t n_dry_breakers;
-	int64_t mirostat;           /* 0 = off; 1, else 2: chooses instead of dist */
-	double mirostat_tau;        /* 5 */
-	double mirostat_eta;        /* 0.1 */
-	int64_t min_keep;           /* 0; for top_p, min_p, typical and xtc */
-	const struct lmd_bias *bias; /* [n_bias] */
-	uint32_t n_bias;
-	int64_t n_ctx;              /* meaning of -1 above; 0 = unknown: off */
-};
-
-/* Sets the defaults given in the comments above. */
+/* Sets the defaults that the comments of the members give. */
 void lmi_sampler_params_default(struct lmi_sampler_params *p);
 
 /* Specs with space for their arguments. The arguments point into the list and into the parameters
@@ -195,7 +167,7 @@ const char *lmi_sampler_letter(char letter);
  *     [{"sampler": "top_k", "k": 40}, {"sampler": "dist", "seed": 7}]
  *
  * Every other member of an object is a named argument. A bare string "top_k" is an object without
- * arguments. Numbers, true and false, strings and lists of strings stand for themselves; "-inf" and
+ * arguments. Numbers, true and false, strings and lists of strings or tokens stand for themselves; "-inf" and
  * "inf" are accepted as numbers. A bias is a list of pairs [token, number] or an object {"token":
  * number}; in both, false means -inf. */
 

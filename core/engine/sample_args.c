@@ -21,6 +21,8 @@ static const char *type_text(uint32_t type)
 		return "a list of texts";
 	case LMD_PARAM_BIAS:
 		return "a list of pairs of token and number";
+	case LMD_PARAM_TOKENS:
+		return "a list of tokens";
 	}
 	return "a value of an unknown type";
 }
@@ -59,7 +61,7 @@ static bool to_int(const struct lmi_sampler_arg *a, int64_t *out)
 
 static bool is_list(uint32_t type)
 {
-	return type == LMD_PARAM_STRS || type == LMD_PARAM_BIAS;
+	return type == LMD_PARAM_STRS || type == LMD_PARAM_BIAS || type == LMD_PARAM_TOKENS;
 }
 
 /* Stores the value of an argument for one row of the parameter table in *v. */

@@ -1,100 +1,81 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table with one row per sampler that the plain parameters support: how to write its arguments,
- * and when it is included in the usual order. */
-#include "core/engine/sample.h"
+ * A table with one row per sampler that the plain parameters support, which says when the sampler
+ * is included in the usual order.  Its arguments are in a generated table (sample_args.h). */
+#include "core/engine/sample_args.h"
 
 #include <string.h>
 
 /* Members added at both ends of an order, besides the named ones. */
 #define ENDS 2
 
-void lmi_sampler_params_default(struct lmi_sampler_params *p)
-{
-	*p = (struct lmi_sampler_params){
-		.temp = 0.8,
-		.dynatemp_exponent = 1,
-		.top_k = 40,
-		.top_p = 0.95,
-		.min_p = 0.05,
-		.typical = 1,
-		.top_n_sigma = -1,
-		.xtc_threshold = 0.1,
-		.last_n = 64,
-		.repeat_penalty = 1,
-		.dry_base = 1.75,
-		.dry_allowed_length = 2,
-		.dry_last_n = 64,
-		.mirostat_tau = 5,
-		.mirostat_eta = 0.1,
-	};
-}
-
-static struct lmi_sampler_arg *add_arg(struct lmi_sampler_spec_list *l, const char *name,
-				       enum lmd_param_type type)
-{
-	struct lmi_sampler_arg *a = &l->arg[l->n_args++];
-
-	*a = (struct lmi_sampler_arg){.name = name, .type = type};
-	l->spec[l->n].n_args++;
-	return a;
-}
-
-static void add_f(struct lmi_sampler_spec_list *l, const char *name, double v)
-{
-	add_arg(l, name, LMD_PARAM_FLOAT)->v.f = v;
-}
-
-static void add_i(struct lmi_sampler_spec_list *l, const char *name, int64_t v)
-{
-	add_arg(l, name, LMD_PARAM_INT)->v.i = v;
-}
-
 static int64_t window(const struct lmi_sampler_params *p, int64_t n)
 {
 	return n == -1 ? p->n_ctx : n;
 }
 
-static void bias_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
+/* Reads the value of a row from the parameters. */
+static struct lmd_param_value value_of(const struct lmi_sampler_arg_row *r,
+				       const struct lmi_sampler_params *p)
 {
-	struct lmi_sampler_arg *a = add_arg(l, "bias", LMD_PARAM_BIAS);
+	const char *base = (const char *)p, *at = base + r->at;
+	struct lmd_param_value v = {0};
 
-	a->v.n = p->n_bias;
-	a->v.bias = p->bias;
+	switch (r->type) {
+	case LMD_PARAM_INT:
+		v.i = *(const int64_t *)(const void *)at;
+		v.i = r->window ? window(p, v.i) : v.i;
+		break;
+	case LMD_PARAM_FLOAT:
+		v.f = *(const double *)(const void *)at;
+		break;
+	case LMD_PARAM_STRS:
+		v.n = *(const uint32_t *)(const void *)(base + r->n_at);
+		v.s = *(const struct lmd_str *const *)(const void *)at;
+		if (r->optional && !*(const bool *)(const void *)(base + r->has_at)) {
+			v.n = r->n_usual;
+			v.s = r->usual;
+		}
+		break;
+	case LMD_PARAM_BIAS:
+		v.n = *(const uint32_t *)(const void *)(base + r->n_at);
+		v.bias = *(const struct lmd_bias *const *)(const void *)at;
+		break;
+	case LMD_PARAM_TOKENS:
+		v.n = *(const uint32_t *)(const void *)(base + r->n_at);
+		v.tokens = *(const lmd_token *const *)(const void *)at;
+		break;
+	case LMD_PARAM_BOOL: /* no row has these types */
+	case LMD_PARAM_STR:
+		break;
+	}
+	return v;
+}
+
+/* Adds the arguments that the parameters set for this sampler. */
+static void add_args(struct lmi_sampler_spec_list *l, const char *sampler,
+		     const struct lmi_sampler_params *p)
+{
+	for (size_t i = 0; i < lmi_sampler_n_arg_rows; i++) {
+		const struct lmi_sampler_arg_row *r = &lmi_sampler_arg_rows[i];
+
+		if (strcmp(r->sampler, sampler))
+			continue;
+		l->arg[l->n_args++] = (struct lmi_sampler_arg){
+			.name = r->name, .type = r->type, .v = value_of(r, p)};
+		l->spec[l->n].n_args++;
+	}
 }
 
 static bool bias_on(const struct lmi_sampler_params *p)
 {
-	return p->n_bias > 0;
-}
-
-static void penalties_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
-{
-	add_i(l, "last_n", window(p, p->last_n));
-	add_f(l, "repeat", p->repeat_penalty);
-	add_f(l, "freq", p->frequency_penalty);
-	add_f(l, "present", p->presence_penalty);
+	return p->n_logit_bias || p->n_suppress_tokens;
 }
 
 static bool penalties_on(const struct lmi_sampler_params *p)
 {
-	return window(p, p->last_n) != 0 && (p->repeat_penalty != 1 || p->frequency_penalty != 0 ||
-					     p->presence_penalty != 0);
-}
-
-static const struct lmd_str usual_breakers[] = {{"\n", 1}, {":", 1}, {"\"", 1}, {"*", 1}};
-
-static void dry_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
-{
-	struct lmi_sampler_arg *a;
-
-	add_f(l, "multiplier", p->dry_multiplier);
-	add_f(l, "base", p->dry_base);
-	add_i(l, "allowed_length", p->dry_allowed_length);
-	add_i(l, "last_n", window(p, p->dry_last_n));
-	a = add_arg(l, "breakers", LMD_PARAM_STRS);
-	a->v.n = p->dry_breakers ? p->n_dry_breakers : (uint32_t)LMD_LEN(usual_breakers);
-	a->v.s = p->dry_breakers ? p->dry_breakers : usual_breakers;
+	return window(p, p->repeat_last_n) != 0 &&
+	       (p->repeat_penalty != 1 || p->frequency_penalty != 0 || p->presence_penalty != 0);
 }
 
 static bool dry_on(const struct lmi_sampler_params *p)
@@ -102,19 +83,9 @@ static bool dry_on(const struct lmi_sampler_params *p)
 	return p->dry_multiplier != 0 && window(p, p->dry_last_n) != 0;
 }
 
-static void top_n_sigma_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
-{
-	add_f(l, "n", p->top_n_sigma);
-}
-
 static bool top_n_sigma_on(const struct lmi_sampler_params *p)
 {
 	return !(p->top_n_sigma <= 0);
-}
-
-static void top_k_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
-{
-	add_i(l, "k", p->top_k > 0 ? p->top_k : 0);
 }
 
 static bool top_k_on(const struct lmi_sampler_params *p)
@@ -122,21 +93,9 @@ static bool top_k_on(const struct lmi_sampler_params *p)
 	return p->top_k > 0;
 }
 
-static void typical_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
-{
-	add_f(l, "p", p->typical);
-	add_i(l, "min_keep", p->min_keep);
-}
-
 static bool typical_on(const struct lmi_sampler_params *p)
 {
 	return p->typical != 1;
-}
-
-static void top_p_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
-{
-	add_f(l, "p", p->top_p);
-	add_i(l, "min_keep", p->min_keep);
 }
 
 static bool top_p_on(const struct lmi_sampler_params *p)
@@ -144,22 +103,9 @@ static bool top_p_on(const struct lmi_sampler_params *p)
 	return p->top_p != 1;
 }
 
-static void min_p_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
-{
-	add_f(l, "p", p->min_p);
-	add_i(l, "min_keep", p->min_keep);
-}
-
 static bool min_p_on(const struct lmi_sampler_params *p)
 {
 	return p->min_p != 0;
-}
-
-static void xtc_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
-{
-	add_f(l, "p", p->xtc_probability);
-	add_f(l, "threshold", p->xtc_threshold);
-	add_i(l, "min_keep", p->min_keep);
 }
 
 static bool xtc_on(const struct lmi_sampler_params *p)
@@ -167,38 +113,14 @@ static bool xtc_on(const struct lmi_sampler_params *p)
 	return p->xtc_probability != 0;
 }
 
-static void temp_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
-{
-	add_f(l, "t", p->temp);
-}
-
 static bool temp_on(const struct lmi_sampler_params *p)
 {
 	return p->temp != 1 && p->dynatemp_range == 0;
 }
 
-static void temp_ext_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
-{
-	add_f(l, "t", p->temp);
-	add_f(l, "delta", p->dynatemp_range);
-	add_f(l, "exponent", p->dynatemp_exponent);
-}
-
 static bool temp_ext_on(const struct lmi_sampler_params *p)
 {
 	return p->dynatemp_range != 0;
-}
-
-static void mirostat_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
-{
-	add_f(l, "tau", p->mirostat_tau);
-	add_f(l, "eta", p->mirostat_eta);
-}
-
-static void no_args(struct lmi_sampler_spec_list *l, const struct lmi_sampler_params *p)
-{
-	(void)l;
-	(void)p;
 }
 
 enum group {
@@ -212,26 +134,25 @@ static const struct row {
 	const char *name, *alias;
 	char letter;
 	enum group group;
-	void (*args)(struct lmi_sampler_spec_list *, const struct lmi_sampler_params *);
 	bool (*on)(const struct lmi_sampler_params *);
 } rows[] = { /* the usual order */
-	{ "logit_bias", NULL, 0, ALWAYS, bias_args, bias_on },
-	{ "penalties", NULL, 'e', ALWAYS, penalties_args, penalties_on },
-	{ "dry", NULL, 'd', ALWAYS, dry_args, dry_on },
-	{ "top_n_sigma", NULL, 's', TRUNCATE, top_n_sigma_args, top_n_sigma_on },
-	{ "top_k", NULL, 'k', TRUNCATE, top_k_args, top_k_on },
-	{ "typical", "typ_p", 'y', TRUNCATE, typical_args, typical_on },
-	{ "top_p", "nucleus", 'p', TRUNCATE, top_p_args, top_p_on },
-	{ "min_p", NULL, 'm', TRUNCATE, min_p_args, min_p_on },
-	{ "xtc", NULL, 'x', TRUNCATE, xtc_args, xtc_on },
-	{ "temp", NULL, 0, TEMPER, temp_args, temp_on },
-	{ "temp_ext", "temperature", 't', TEMPER, temp_ext_args, temp_ext_on },
-	{ "infill", NULL, 'i', TRUNCATE, no_args, NULL },
-	{ "mirostat", NULL, 0, CHOOSE, mirostat_args, NULL },
-	{ "mirostat_v2", NULL, 0, CHOOSE, mirostat_args, NULL },
-	{ "adaptive_p", NULL, 'a', CHOOSE, no_args, NULL },
-	{ "dist", NULL, 0, CHOOSE, no_args, NULL },
-	{ "greedy", NULL, 0, CHOOSE, no_args, NULL },
+	{ "logit_bias", NULL, 0, ALWAYS, bias_on },
+	{ "penalties", NULL, 'e', ALWAYS, penalties_on },
+	{ "dry", NULL, 'd', ALWAYS, dry_on },
+	{ "top_n_sigma", NULL, 's', TRUNCATE, top_n_sigma_on },
+	{ "top_k", NULL, 'k', TRUNCATE, top_k_on },
+	{ "typical", "typ_p", 'y', TRUNCATE, typical_on },
+	{ "top_p", "nucleus", 'p', TRUNCATE, top_p_on },
+	{ "min_p", NULL, 'm', TRUNCATE, min_p_on },
+	{ "xtc", NULL, 'x', TRUNCATE, xtc_on },
+	{ "temp", NULL, 0, TEMPER, temp_on },
+	{ "temp_ext", "temperature", 't', TEMPER, temp_ext_on },
+	{ "infill", NULL, 'i', TRUNCATE, NULL },
+	{ "mirostat", NULL, 0, CHOOSE, NULL },
+	{ "mirostat_v2", NULL, 0, CHOOSE, NULL },
+	{ "adaptive_p", NULL, 'a', CHOOSE, NULL },
+	{ "dist", NULL, 0, CHOOSE, NULL },
+	{ "greedy", NULL, 0, CHOOSE, NULL },
 };
 
 static const struct row *row_find(const char *name)
@@ -258,8 +179,7 @@ static void add(struct lmi_sampler_spec_list *l, const char *name, const struct 
 	struct lmi_sampler_spec *s = &l->spec[l->n];
 
 	*s = (struct lmi_sampler_spec){.name = row ? row->name : name, .args = &l->arg[l->n_args]};
-	if (row)
-		row->args(l, p);
+	add_args(l, s->name, p);
 	l->n++;
 }
 

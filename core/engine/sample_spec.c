@@ -106,6 +106,28 @@ static enum lmd_status take_bias_object(json_t *j, struct lmd_arena *arena,
 	return LMD_OK;
 }
 
+static enum lmd_status take_token_list(const json_t *j, struct lmd_arena *arena,
+				       struct lmi_sampler_arg *a, struct lmd_error *err)
+{
+	size_t n = json_array_size(j);
+	lmd_token *t = lmi_arena_array(arena, n, sizeof(*t));
+
+	if (!t)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		const json_t *id = json_array_get(j, i);
+
+		if (!json_is_integer(id) || !take_token(json_integer_value(id), &t[i]))
+			return lmd_fail(err, LMD_INVALID,
+					"parameter \"%.60s\": entry %zu must be a token from 0 to %d",
+					a->name, i, INT32_MAX);
+	}
+	a->type = LMD_PARAM_TOKENS;
+	a->v.n = (uint32_t)n;
+	a->v.tokens = t;
+	return LMD_OK;
+}
+
 static enum lmd_status take_list(const json_t *j, struct lmd_arena *arena,
 				 struct lmi_sampler_arg *a, struct lmd_error *err)
 {
@@ -116,6 +138,8 @@ static enum lmd_status take_list(const json_t *j, struct lmd_arena *arena,
 		return too_long(err, a->name, n);
 	if (n && json_is_array(json_array_get(j, 0)))
 		return take_bias_list(j, arena, a, err);
+	if (n && json_is_number(json_array_get(j, 0)))
+		return take_token_list(j, arena, a, err);
 	s = n ? lmi_arena_array(arena, n, sizeof(*s)) : NULL;
 	if (n && !s)
 		return no_memory(err);
@@ -124,7 +148,7 @@ static enum lmd_status take_list(const json_t *j, struct lmd_arena *arena,
 
 		if (!json_is_string(item))
 			return lmd_fail(err, LMD_INVALID,
-					"parameter \"%.60s\": entry %zu must be a text or a pair",
+					"parameter \"%.60s\": entry %zu must be a text",
 					a->name, i);
 		if (!take_str(item, arena, &s[i]))
 			return no_memory(err);

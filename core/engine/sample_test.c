@@ -77,7 +77,9 @@ START_TEST(refusals)
 		{ "[{\"sampler\":\"temp\",\"t\":\"-inf\"},\"dist\"]", LMD_INVALID, "t is -inf" },
 		{ "[{\"sampler\":\"temp\",\"t\":\"warm\"},\"dist\"]", LMD_INVALID, "a number" },
 		{ "[{\"sampler\":\"temp\",\"t\":null},\"dist\"]", LMD_INVALID, "null" },
-		{ "[{\"sampler\":\"temp\",\"t\":[1]},\"dist\"]", LMD_INVALID, "entry 0" },
+		{ "[{\"sampler\":\"temp\",\"t\":[1]},\"dist\"]", LMD_INVALID, "a number" },
+		{ "[{\"sampler\":\"temp\",\"t\":[1,-1]},\"dist\"]", LMD_INVALID,
+		  "entry 1 must be a token" },
 		{ "[{\"sampler\":\"penalties\",\"last_n\":1e15},\"dist\"]", LMD_INVALID, "last_n" },
 		{ "[{\"sampler\":\"logit_bias\",\"bias\":[[1000,1]]},\"dist\"]", LMD_INVALID,
 		  "token 1000 is outside the vocabulary of 1000" },
@@ -136,6 +138,7 @@ static const char *const chains[] = {
 	"[{\"sampler\":\"penalties\",\"repeat\":1.3,\"present\":-2,\"last_n\":1},\"greedy\"]",
 	"[{\"sampler\":\"logit_bias\",\"bias\":{\"3\":false,\"4\":\"inf\",\"5\":2}},\"dist\"]",
 	"[{\"sampler\":\"logit_bias\",\"bias\":[[3,\"inf\"],[3,\"-inf\"]]},\"greedy\"]",
+	"[{\"sampler\":\"logit_bias\",\"bias\":[[3,\"inf\"]],\"suppress\":[9,3,9]},\"dist\"]",
 	"[{\"sampler\":\"top_n_sigma\",\"n\":1},\"dist\"]",
 	"[{\"sampler\":\"xtc\",\"p\":1,\"threshold\":0},\"dist\"]",
 	"[{\"sampler\":\"xtc\",\"p\":0.5,\"threshold\":0.1,\"min_keep\":2},\"dist\"]",
@@ -543,18 +546,19 @@ START_TEST(plain_params)
 	p.temp = 0;
 	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "greedy");
-	p.bias = &bias;
-	p.n_bias = 1;
+	p.logit_bias = &bias;
+	p.n_logit_bias = 1;
 	p.repeat_penalty = 1.1;
 	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "logit_bias penalties greedy");
-	p.last_n = -1; /* the context length is unknown */
+	p.repeat_last_n = -1; /* the context length is unknown */
 	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "logit_bias greedy");
 	p.n_ctx = 4096;
 	p.temp = 1;
 	p.dry_multiplier = 0.8;
-	p.dry_breakers = &(struct lmd_str){0};
+	p.has_dry_breakers = true;
+	p.dry_breakers = NULL;
 	p.n_dry_breakers = 0;
 	p.top_n_sigma = 2;
 	p.typical = 0.9;
@@ -566,9 +570,14 @@ START_TEST(plain_params)
 	p.mirostat = 2;
 	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "logit_bias penalties dry temp_ext mirostat_v2");
+	p.n_logit_bias = 0;
+	p.suppress_tokens = &bias.id;
+	p.n_suppress_tokens = 1;
+	lmi_sampler_specs(&l, &p);
+	expect_names(&l, "logit_bias penalties dry temp_ext mirostat_v2");
+	p.n_suppress_tokens = 0;
 	p.mirostat = 0;
 	p.top_k = 0;
-	p.n_bias = 0;
 	lmi_sampler_specs(&l, &p);
 	expect_names(&l, "penalties dry top_n_sigma typical top_p min_p xtc temp_ext dist");
 }

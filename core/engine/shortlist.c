@@ -38,15 +38,36 @@ int64_t lmi_sampler_int(const struct lmd_sampler_ops *ops, const struct lmd_samp
 	return v ? v->i : 0;
 }
 
-static bool add_ids(struct lmi_engine_touched *t, const struct lmd_param_value *v)
+/* The tokens of all lists among the parameters. */
+static uint64_t count_ids(const struct lmd_sampler_ops *ops, const struct lmd_sampler_init *in)
 {
-	lmd_token *ids = lmi_realloc(t->ids, t->n_ids + v->n + 1, sizeof(*ids));
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < ops->n_params; i++)
+		if (ops->params[i].type == LMD_PARAM_BIAS || ops->params[i].type == LMD_PARAM_TOKENS)
+			n += in->params[i].n;
+	return n;
+}
+
+static bool add_ids(struct lmi_engine_touched *t, const struct lmd_sampler_ops *ops,
+		    const struct lmd_sampler_init *in)
+{
+	lmd_token *ids =
+		lmi_realloc(t->ids, t->n_ids + (size_t)count_ids(ops, in) + 1, sizeof(*ids));
 
 	if (!ids)
 		return false;
 	t->ids = ids;
-	for (uint32_t i = 0; i < v->n; i++)
-		t->ids[t->n_ids++] = v->bias[i].id;
+	for (uint32_t i = 0; i < ops->n_params; i++) {
+		const struct lmd_param_value *v = &in->params[i];
+		uint32_t type = ops->params[i].type;
+
+		if (type != LMD_PARAM_BIAS && type != LMD_PARAM_TOKENS)
+			continue;
+		for (uint32_t k = 0; k < v->n; k++)
+			t->ids[t->n_ids++] =
+				type == LMD_PARAM_BIAS ? v->bias[k].id : v->tokens[k];
+	}
 	return true;
 }
 
@@ -60,9 +81,9 @@ bool lmi_engine_touched_add(struct lmi_engine_touched *t, const char *name,
 		*goes_on = last <= LMI_ENGINE_TOUCHED_MAX;
 		if (*goes_on && last > t->last)
 			t->last = (uint32_t)last;
-	} else if (!strcmp(name, "logit_bias") && ops->n_params) {
-		*goes_on = in->params[0].n <= LMI_ENGINE_TOUCHED_MAX;
-		return !*goes_on || add_ids(t, &in->params[0]);
+	} else if (!strcmp(name, "logit_bias")) {
+		*goes_on = count_ids(ops, in) <= LMI_ENGINE_TOUCHED_MAX;
+		return !*goes_on || add_ids(t, ops, in);
 	}
 	return true;
 }

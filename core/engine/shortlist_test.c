@@ -71,7 +71,8 @@ static const char *const chains[] = {
 	"\"dist\"]",
 	"{\"sampler\":\"penalties\",\"repeat\":0.5,\"present\":-3,\"last_n\":7},{\"sampler\":"
 	"\"top_k\",\"k\":3},\"dist\"]",
-	"{\"sampler\":\"logit_bias\",\"bias\":[[3,20],[19999,-5],[3,1],[70,\"-inf\"]]},"
+	"{\"sampler\":\"logit_bias\",\"bias\":[[3,20],[19999,-5],[3,1],[70,\"-inf\"]],"
+	"\"suppress\":[12345,3,19000]},"
 	"{\"sampler\":\"penalties\",\"freq\":2,\"last_n\":500},{\"sampler\":\"top_k\",\"k\":100},"
 	"\"dist\"]",
 	"{\"sampler\":\"penalties\",\"repeat\":2,\"last_n\":3000},{\"sampler\":\"top_k\",\"k\":9},"

@@ -339,9 +339,8 @@ enum lmd_status lmi_engine_step_observe(struct lmi_inst *inst, uint32_t exec,
 				inst->backend->f->name);
 	lmi_device_arbiter_acquire(inst->arbiter, inst->arbiter_id, inst->step_class);
 	st = prepare(inst, e, parts, n_part, NULL, err);
-	if (st == LMD_OK) {
+	if (st == LMD_OK)
 		st = upload(inst, e, err);
-	}
 	if (st == LMD_OK)
 		st = lmi_engine_queue_finish(inst, err);
 	if (st == LMD_OK) {

@@ -89,9 +89,9 @@ static enum lmd_status check_sampler(const void *ops, struct lmd_error *err)
 
 		if (!p->name || !lmi_plugin_name_ok(p->name))
 			return lmd_fail(err, LMD_INVALID, "parameter %u has an invalid name", i);
-		if (p->type < LMD_PARAM_INT || p->type > LMD_PARAM_BIAS)
+		if (p->type < LMD_PARAM_INT || p->type > LMD_PARAM_TOKENS)
 			return lmd_fail(err, LMD_INVALID, "parameter %s: type %u is outside 1..%d",
-					p->name, p->type, LMD_PARAM_BIAS);
+					p->name, p->type, LMD_PARAM_TOKENS);
 	}
 	return LMD_OK;
 }

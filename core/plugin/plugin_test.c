@@ -263,6 +263,9 @@ static void sections_outside(void)
 	patch(offsetof(Elf64_Ehdr, e_shoff), &v, sizeof(v));
 }
 
+#define TEXT_OF(x) #x
+#define TEXT(macro) TEXT_OF(macro)
+
 static void abi_minor(void)
 {
 	uint16_t v = LMD_ABI_MINOR + 1;
@@ -392,8 +395,8 @@ static const struct {
 	{names_section, "section names are in section 999, but there are only", false},
 	{sections_outside, "section headers at offset 1073741824 end beyond the file's", false},
 	{segment_outside, "segment 0 (offset 0", false},
-	{abi_minor, "built for plugin ABI 0.6, but this program has 0.5", false},
-	{abi_major, "built for plugin ABI 3.5, but this program has 0.5", false},
+	{abi_minor, ", but this program has 0." TEXT(LMD_ABI_MINOR), false},
+	{abi_major, "built for plugin ABI 3." TEXT(LMD_ABI_MINOR) ", but this program has 0.", false},
 	{note_magic, "note: magic is 0, must be 0x444d4c6c", false},
 	{note_owner, "note: owner and type are not", false},
 	{note_size, "note: description has 0 bytes, must be 96", false},

@@ -16,6 +16,7 @@
 #include "core/format/format.h"
 #include "core/format/gguf/write.h"
 #include "core/checkpoint/imatrix/imatrix.h"
+#include "llamad/arch.h"
 #include "llamad/types.h"
 
 /* ---- file types: the name of a mix of tensor types: ftype.c ---- */
@@ -114,6 +115,7 @@ typedef bool (*lmi_quantize_progress_fn)(void *arg, uint64_t done, uint64_t tota
 /* Everything is borrowed until the plan is freed. */
 struct lmi_quantize_opts {
 	const struct lmi_ftype *ftype; /* NULL: every tensor keeps its type */
+	const struct lmd_quant_traits *traits; /* of the architecture; NULL: nothing unusual */
 	const struct lmi_imatrix *imatrix; /* may be NULL */
 	const char *imatrix_path;	   /* value of the key quantize.imatrix.file */
 	bool pure;	       /* use the file's own type for all tensors that are encoded */

@@ -20,8 +20,8 @@ enum {
 	E8 = 1u << 2,	     /* exactly eight experts */
 	IMATRIX = 1u << 3,   /* there is an importance matrix */
 	NO_IMATRIX = 1u << 4, /* there is no importance matrix */
-	FALCON = 1u << 5,    /* the architecture */
-	NOFALCON = 1u << 6,
+	FEW_DOWN = 1u << 5,  /* LMD_QUANT_FIRST_DOWN */
+	USUAL = 1u << 6,     /* not FEW_DOWN */
 	FIRST2 = 1u << 7,    /* position 0 or 1 */
 	FIRST4 = 1u << 8,    /* position 0..3 */
 	FIRST_16TH = 1u << 9,/* in the first sixteenth */
@@ -75,7 +75,7 @@ struct rule {
 static const struct rule rules[] = {
 	/* the head, which may also be the embedding */
 	{T(MXFP4_MOE), LMI_QUANTIZE_ROLE_OUTPUT, 0, TO(Q8_0)},
-	{ANY, LMI_QUANTIZE_ROLE_OUTPUT, FALCON, TO(Q8_0)},
+	{ANY, LMI_QUANTIZE_ROLE_OUTPUT, FEW_DOWN, TO(Q8_0)},
 	{ANY, LMI_QUANTIZE_ROLE_OUTPUT, ODD_ROW, TO(Q8_0)},
 	{LOW | T(IQ3_XXS), LMI_QUANTIZE_ROLE_OUTPUT, 0, TO(Q5_K)},
 	{IK_LOW, LMI_QUANTIZE_ROLE_OUTPUT, TIED, TO(IQ4_K)},
@@ -116,12 +116,12 @@ static const struct rule rules[] = {
 	{T(IQ3_KL), LMI_QUANTIZE_ROLE_DOWN, MORE_BITS, TO(IQ4_KS)},
 	{T(IQ3_KL), LMI_QUANTIZE_ROLE_GATE, MORE_BITS, TO(IQ4_KS)},
 	{T(IQ3_KL), LMI_QUANTIZE_ROLE_UP, MORE_BITS, TO(IQ4_KS)},
-	{IK_OUT, LMI_QUANTIZE_ROLE_O, NOFALCON | E4, TO(Q5_K)},
-	{T(IQ2_KL), LMI_QUANTIZE_ROLE_O, NOFALCON | E4, TO(IQ4_KS)},
+	{IK_OUT, LMI_QUANTIZE_ROLE_O, USUAL | E4, TO(Q5_K)},
+	{T(IQ2_KL), LMI_QUANTIZE_ROLE_O, USUAL | E4, TO(IQ4_KS)},
 	{IK, LMI_QUANTIZE_ROLE_O, E4, KEEP},
-	{T(IQ2_K), LMI_QUANTIZE_ROLE_O, NOFALCON, TO(IQ3_K)},
-	{T(IQ3_KT), LMI_QUANTIZE_ROLE_O, NOFALCON | GQA4, TO(IQ3_K)},
-	{T(IQ3_KL), LMI_QUANTIZE_ROLE_O, NOFALCON, TO(IQ4_KS)},
+	{T(IQ2_K), LMI_QUANTIZE_ROLE_O, USUAL, TO(IQ3_K)},
+	{T(IQ3_KT), LMI_QUANTIZE_ROLE_O, USUAL | GQA4, TO(IQ3_K)},
+	{T(IQ3_KL), LMI_QUANTIZE_ROLE_O, USUAL, TO(IQ4_KS)},
 
 	/* one to two and a half bits */
 	{LOW, LMI_QUANTIZE_ROLE_V, GQA4, TO(Q4_K)},
@@ -163,29 +163,29 @@ static const struct rule rules[] = {
 	{T(IQ3_XXS), LMI_QUANTIZE_ROLE_DOWN, NO_IMATRIX | FIRST_8TH, TO(Q4_K)},
 	{T(IQ3_XXS), LMI_QUANTIZE_ROLE_DOWN, NO_IMATRIX, TO(Q3_K)},
 	{T(Q3_K_M), LMI_QUANTIZE_ROLE_DOWN, FIRST_16TH, TO(Q5_K)},
-	{T(Q3_K_M), LMI_QUANTIZE_ROLE_DOWN, NOFALCON, TO(Q4_K)},
+	{T(Q3_K_M), LMI_QUANTIZE_ROLE_DOWN, USUAL, TO(Q4_K)},
 	{T(Q3_K_M), LMI_QUANTIZE_ROLE_DOWN, MORE_BITS, TO(Q4_K)},
 	{T(IQ3_M), LMI_QUANTIZE_ROLE_DOWN, FIRST_8TH, TO(Q4_K)},
 	{T(IQ3_M), LMI_QUANTIZE_ROLE_DOWN, E8 | MORE_BITS, TO(Q4_K)},
-	{T(Q3_K_L), LMI_QUANTIZE_ROLE_DOWN, FALCON, TO(Q4_K)},
+	{T(Q3_K_L), LMI_QUANTIZE_ROLE_DOWN, FEW_DOWN, TO(Q4_K)},
 	{T(Q3_K_L), LMI_QUANTIZE_ROLE_DOWN, 0, TO(Q5_K)},
-	{T(Q4_K_M), LMI_QUANTIZE_ROLE_DOWN, FALCON | FIRST_16TH, TO(Q6_K)},
-	{T(Q4_K_M), LMI_QUANTIZE_ROLE_DOWN, FALCON | MORE_BITS, TO(Q5_K)},
-	{T(Q4_K_M), LMI_QUANTIZE_ROLE_DOWN, NOFALCON | MORE_BITS, TO(Q6_K)},
+	{T(Q4_K_M), LMI_QUANTIZE_ROLE_DOWN, FEW_DOWN | FIRST_16TH, TO(Q6_K)},
+	{T(Q4_K_M), LMI_QUANTIZE_ROLE_DOWN, FEW_DOWN | MORE_BITS, TO(Q5_K)},
+	{T(Q4_K_M), LMI_QUANTIZE_ROLE_DOWN, USUAL | MORE_BITS, TO(Q6_K)},
 	{IQ4, LMI_QUANTIZE_ROLE_DOWN, NO_IMATRIX | FIRST_8TH, TO(Q5_K)},
 	{T(Q5_K_M), LMI_QUANTIZE_ROLE_DOWN, MORE_BITS, TO(Q6_K)},
-	{T(Q4_K_S), LMI_QUANTIZE_ROLE_DOWN, NOFALCON | FIRST_8TH, TO(Q5_K)},
+	{T(Q4_K_S), LMI_QUANTIZE_ROLE_DOWN, USUAL | FIRST_8TH, TO(Q5_K)},
 	{T(Q4_0), LMI_QUANTIZE_ROLE_DOWN, IMATRIX | FIRST_8TH, TO(Q4_1)},
 	{T(Q5_0), LMI_QUANTIZE_ROLE_DOWN, IMATRIX | FIRST_8TH, TO(Q5_1)},
 
-	{OUT8, LMI_QUANTIZE_ROLE_O, NOFALCON | E8, TO(Q5_K)},
-	{ANY, LMI_QUANTIZE_ROLE_O, NOFALCON | E8, KEEP},
-	{T(Q2_K), LMI_QUANTIZE_ROLE_O, NOFALCON, TO(Q3_K)},
-	{T(IQ3_XXS), LMI_QUANTIZE_ROLE_O, NOFALCON, TO(IQ3_S)},
-	{T(Q3_K_M), LMI_QUANTIZE_ROLE_O, NOFALCON, TO(Q4_K)},
-	{T(Q3_K_L), LMI_QUANTIZE_ROLE_O, NOFALCON, TO(Q5_K)},
-	{T(IQ3_M), LMI_QUANTIZE_ROLE_O, NOFALCON, TO(Q4_K)},
-	{T(Q3_K_L), LMI_QUANTIZE_ROLE_O, FALCON, TO(Q4_K)},
+	{OUT8, LMI_QUANTIZE_ROLE_O, USUAL | E8, TO(Q5_K)},
+	{ANY, LMI_QUANTIZE_ROLE_O, USUAL | E8, KEEP},
+	{T(Q2_K), LMI_QUANTIZE_ROLE_O, USUAL, TO(Q3_K)},
+	{T(IQ3_XXS), LMI_QUANTIZE_ROLE_O, USUAL, TO(IQ3_S)},
+	{T(Q3_K_M), LMI_QUANTIZE_ROLE_O, USUAL, TO(Q4_K)},
+	{T(Q3_K_L), LMI_QUANTIZE_ROLE_O, USUAL, TO(Q5_K)},
+	{T(IQ3_M), LMI_QUANTIZE_ROLE_O, USUAL, TO(Q4_K)},
+	{T(Q3_K_L), LMI_QUANTIZE_ROLE_O, FEW_DOWN, TO(Q4_K)},
 
 	{T(IQ3_XS), LMI_QUANTIZE_ROLE_GATE, MIDDLE, TO(IQ3_XXS)},
 	{T(IQ3_XS), LMI_QUANTIZE_ROLE_UP, MIDDLE, TO(IQ3_XXS)},
@@ -292,22 +292,12 @@ int lmi_quantize_mix_compare_names(const char *a, const char *b)
 	return x != y ? (x < y ? -1 : 1) : strcmp(a, b);
 }
 
-/* The 70B size of some families: 8 query heads share a value head, so attn_v is small enough to get
- * more bits. */
-static bool is_70b(const struct lmi_quantize_mix_params *f)
+/* Is it the size of model whose attn_v is small, compared with attn_q, so that it gets more bits? */
+static bool has_small_v(const struct lmi_quantize_mix_params *f)
 {
-	static const struct {
-		const char *arch;
-		int64_t n_layer;
-	} forms[] = {{"llama", 80},   {"deci", 80},	{"qwen2", 80},
-		     {"qwen2vl", 80}, {"apertus", 80}, {"jais2", 68}};
-
-	if (!strcmp(f->arch, "llama") && f->n_head == f->n_head_kv)
+	if (f->traits.flags & LMD_QUANT_V_GROUPED && f->n_head == f->n_head_kv)
 		return false;
-	for (size_t i = 0; i < LMD_LEN(forms); i++)
-		if (!strcmp(f->arch, forms[i].arch) && f->n_layer == forms[i].n_layer)
-			return true;
-	return false;
+	return f->traits.v_layers && f->n_layer == f->traits.v_layers;
 }
 
 void lmi_quantize_mix_init(struct lmi_quantize_mix *m, const struct lmi_ftype *ftype,
@@ -345,9 +335,9 @@ static uint32_t conditions(struct lmi_quantize_mix *m, const struct lmd_tensor *
 			   enum lmi_quantize_tensor_role role)
 {
 	const struct lmi_quantize_mix_params *f = &m->params;
-	bool falcon = !strcmp(f->arch, "falcon"), low = has(LOW, m->ftype);
+	bool few = f->traits.flags & LMD_QUANT_FIRST_DOWN, low = has(LOW, m->ftype);
 	int64_t layer = lmi_quantize_mix_layer(name), i = 0, n = f->n_layer;
-	uint32_t c = falcon ? FALCON : NOFALCON;
+	uint32_t c = few ? FEW_DOWN : USUAL;
 
 	c |= f->n_head_kv > 0 && f->n_head / f->n_head_kv >= 4 ? GQA4 : 0;
 	c |= f->n_head_kv > 0 && f->n_head / f->n_head_kv >= 2 ? GQA2 : 0;
@@ -379,8 +369,7 @@ static enum lmd_dtype mxfp4_type(const struct lmi_quantize_mix *m,
 	bool expert = role == LMI_QUANTIZE_ROLE_UP || role == LMI_QUANTIZE_ROLE_GATE ||
 		      role == LMI_QUANTIZE_ROLE_DOWN;
 
-	/* only this family has other stacks of matrices */
-	if (strcmp(m->params.arch, "bailingmoe3") != 0)
+	if (!(m->params.traits.flags & LMD_QUANT_MORE_STACKS))
 		expert = true;
 	return (have & STACK) && expert ? LMD_DTYPE_MXFP4 : LMD_DTYPE_Q8_0;
 }
@@ -408,7 +397,7 @@ enum lmd_dtype lmi_quantize_mix_type(struct lmi_quantize_mix *m, const struct lm
 			break;
 		}
 	}
-	if (role == LMI_QUANTIZE_ROLE_V && !has(LOW, m->ftype) && is_70b(&m->params) &&
+	if (role == LMI_QUANTIZE_ROLE_V && !has(LOW, m->ftype) && has_small_v(&m->params) &&
 	    (type == LMD_DTYPE_Q3_K || type == LMD_DTYPE_Q4_K))
 		type = LMD_DTYPE_Q5_K;
 	return type;

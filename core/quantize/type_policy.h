@@ -34,7 +34,7 @@ enum lmi_quantize_tensor_role lmi_quantize_tensor_role_of(const char *name);
 
 /* Properties of the model that the rules depend on. */
 struct lmi_quantize_mix_params {
-	const char *arch;
+	struct lmd_quant_traits traits; /* of the architecture */
 	int64_t n_layer;
 	int64_t n_head, n_head_kv; /* of the first layer */
 	int64_t n_expert;	   /* 0: dense */

@@ -152,10 +152,10 @@ static void tiny_op_support(void *state, const struct lmd_plan *plan, const stru
 	struct lmd_support s = {0};
 
 	(void)state;
-	(void)plan;
 	s.native = (op->code == LMD_OP_EMBED && e->idx_kind == LMD_IDX_TOKEN && e->n_id == 1 &&
 		       e->neg == LMD_NEG_ZERO && e->pos_table == LMD_NONE &&
-		       e->type_table == LMD_NONE) ||
+		       e->type_table == LMD_NONE &&
+		       plan->values[e->y.id].vtype != LMD_VTYPE_I32) ||
 		      (op->code == LMD_OP_HEAD && h->norm.kind == LMD_NORM_NONE &&
 		       h->softcap == 0 && h->bias == LMD_NONE && h->x.src == LMD_SRC_VALUE);
 	if (!s.native)

@@ -135,6 +135,18 @@ struct lmd_rows_out {
 
 /* ---- the table ---- */
 
+/* What a quantiser has to know of an architecture in order to choose tensor types; zero = nothing
+ * unusual. */
+#define LMD_QUANT_V_GROUPED   1u /* v_layers counts only if several query heads share a value head */
+#define LMD_QUANT_FIRST_DOWN  2u /* few down projections need more bits, the attention output does not */
+#define LMD_QUANT_MORE_STACKS 4u /* not only experts are stacks of matrices */
+struct lmd_quant_traits {
+	uint32_t flags;    /* LMD_QUANT_* */
+	uint32_t v_layers; /* number of layers of the size of model whose value projections are so small
+			    * that they get more bits; 0 = none */
+	uint32_t reserved[2];
+};
+
 struct lmd_arch_ops {
 	uint32_t struct_size;
 	uint32_t n_sets;
@@ -163,6 +175,9 @@ struct lmd_arch_ops {
 	/* Optional.  Fills the row inputs that describe declared. */
 	enum lmd_status (*rows)(const void *state, const struct lmd_rows_in *in,
 				struct lmd_rows_out *out);
+
+	/* Optional (NULL: nothing unusual). */
+	const struct lmd_quant_traits *quant;
 };
 
 LMD_END_DECLS

@@ -49,7 +49,8 @@ enum lmd_param_type {
 	LMD_PARAM_BOOL = 3,   /* i */
 	LMD_PARAM_STR = 4,    /* s, n = 1 */
 	LMD_PARAM_STRS = 5,   /* list of n strings at s */
-	LMD_PARAM_BIAS = 6    /* list of n {token, float} at bias */
+	LMD_PARAM_BIAS = 6,   /* list of n {token, float} at bias */
+	LMD_PARAM_TOKENS = 7  /* list of n tokens at tokens */
 };
 
 struct lmd_bias {
@@ -73,7 +74,10 @@ struct lmd_param_value {
 	double f;
 	uint32_t n;
 	const struct lmd_str *s;
-	const struct lmd_bias *bias;
+	union {
+		const struct lmd_bias *bias;
+		const lmd_token *tokens;
+	};
 };
 
 /* What a sampler may know about the vocabulary; members are NULL if there is none. */

@@ -33,7 +33,7 @@ static inline void tok_encode_job_put(struct tok_encode_job *j, uint32_t id)
 	j->n++;
 }
 
-/* Counts n steps of the call. Returns false if it shall end with LMD_CANCELLED. */
+/* Counts n steps of the call. Returns false if it must end with LMD_CANCELLED. */
 static inline bool tok_encode_job_step(struct tok_encode_job *j, uint64_t n)
 {
 	return tok_work_step(&j->steps, j->host, n);

@@ -20,14 +20,14 @@ struct tok_work {
 	bool stopped;
 };
 
-/* Tells the host of n steps; returns false if the work shall end with LMD_CANCELLED. */
+/* Tells the host of n steps; returns false if the work must end with LMD_CANCELLED. */
 static inline bool tok_work_tell(const struct lmd_host *host, uint64_t n)
 {
 	return !host->work_step || host->work_step(host->ctx, n);
 }
 
 /* Counts n steps, as defined by work_step in llamad/host.h. Returns false, from then on, if the
- * work shall end. */
+ * work must end. */
 static inline bool tok_work_step(struct tok_work *w, const struct lmd_host *host, uint64_t n)
 {
 	w->n += n;

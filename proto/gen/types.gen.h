@@ -776,54 +776,60 @@ struct lmi_wire_req_generate {
 	/* Keep tokens whose logits are within this many standard deviations of the highest
 	 * logit; 0 or less = off. (-1..100; default -1) */
 	double top_n_sigma;
-	/* Minimum number of tokens that top_p, min_p, typical and xtc keep. (0..2147483647;
+	/* Minimum number of tokens that typical, top_p, min_p and xtc keep. (0..2147483647;
 	 * default 0) */
 	int64_t min_keep;
-	/* Window of the repetition penalties; 0 = off, -1 = the whole context. (tokens;
-	 * -1..2147483647; default 64) */
+	/* Number of recent tokens that the repetition penalties look at; 0 = off, -1 = the
+	 * whole context. (tokens; -1..2147483647; default 64) */
 	int64_t repeat_last_n;
-	/* Repetition penalty: divides positive logits of tokens in the window and multiplies
-	 * negative ones; 1 = off. (0.01..100; default 1) */
+	/* Repetition penalty: divides positive logits of recent tokens and multiplies negative
+	 * ones; 1 = off. (0.01..100; default 1) */
 	double repeat_penalty;
-	/* Subtracted from a token's logit for each occurrence in the window; 0 = off.
+	/* Subtracted from a recent token's logit for each time it occurred; 0 = off.
 	 * (-100..100; default 0) */
 	double frequency_penalty;
-	/* Subtracted once from the logit of each token that occurs in the window; 0 = off.
-	 * (-100..100; default 0) */
+	/* Subtracted once from the logit of each recent token; 0 = off. (-100..100; default 0) */
 	double presence_penalty;
-	/* Dynamic temperature: the temperature varies with the entropy by at most this much in
-	 * either direction; 0 = off. (0..5; default 0) */
+	/* Dynamic temperature: the entropy moves the temperature by at most this much in either
+	 * direction; 0 = off. (0..5; default 0) */
 	double dynatemp_range;
-	/* Exponent of the normalised entropy in dynamic temperature. (0..100; default 1) */
+	/* Dynamic temperature: exponent of the normalised entropy. (0..100; default 1) */
 	double dynatemp_exponent;
-	/* Probability with which XTC removes the most likely tokens; 0 = off. (0..1; default 0) */
+	/* XTC: probability with which the most likely tokens are removed; 0 = off. (0..1;
+	 * default 0) */
 	double xtc_probability;
-	/* XTC removes only tokens at least this likely. (0..1; default 0.1) */
+	/* XTC: only tokens at least this likely are removed. (0..1; default 0.1) */
 	double xtc_threshold;
-	/* Strength of the DRY penalty on repeated sequences; 0 = off. (0..100; default 0) */
+	/* DRY: strength of the penalty on repeated sequences; 0 = off. (0..100; default 0) */
 	double dry_multiplier;
-	/* Base of the exponential DRY penalty. (0..100; default 1.75) */
+	/* DRY: base of the penalty, which grows exponentially with the length of the
+	 * repetition. (0..100; default 1.75) */
 	double dry_base;
-	/* Repeated sequences up to this length get no DRY penalty. (tokens; 0..2147483647;
+	/* DRY: repeated sequences up to this length are not penalised. (tokens; 0..2147483647;
 	 * default 2) */
 	int64_t dry_allowed_length;
-	/* Window of the DRY penalty; -1 = the whole context. (tokens; -1..2147483647; default
-	 * 64) */
+	/* DRY: number of recent tokens to search for repetitions; 0 = off, -1 = the whole
+	 * context. (tokens; -1..2147483647; default 64) */
 	int64_t dry_last_n;
-	/* Texts at which DRY ends a sequence. Defaults to newline, colon, double quote and
+	/* DRY: texts that end a repeated sequence. Defaults to newline, colon, double quote and
 	 * asterisk. */
 	bool has_dry_breakers;
 	const struct lmd_str *dry_breakers;
 	uint32_t n_dry_breakers;
-	/* Version of Mirostat sampling; 0 = off. (0..2; default 0) */
+	/* Mirostat: version 1 or 2, which then chooses the token; 0 = off. (0..2; default 0) */
 	int64_t mirostat;
-	/* Target surprise (entropy) of Mirostat. (0..100; default 5) */
+	/* Mirostat: target surprise of a token in bits. (0..100; default 5) */
 	double mirostat_tau;
-	/* Learning rate of Mirostat. (0..100; default 0.1) */
+	/* Mirostat: learning rate. (0..100; default 0.1) */
 	double mirostat_eta;
-	/* Values added to the logits of given tokens. */
+	/* Values added to the logits of given tokens; -inf forbids a token. */
 	const struct lmd_bias *logit_bias;
 	uint32_t n_logit_bias;
+	/* Tokens that are never sampled. Defaults to those that the model's file names; an
+	 * empty list allows all. */
+	bool has_suppress_tokens;
+	const lmd_token *suppress_tokens;
+	uint32_t n_suppress_tokens;
 	/* Scheduling priority. (default normal) */
 	enum lmi_wire_class class;
 	/* Deadline of the whole request, including time in the queue. Defaults to the server's

@@ -43,7 +43,7 @@ for how in "--temp 2" "--top-k 2" "--top-p 0.3" "--min-p 0.6" "--typical 0.2" "-
 	"--xtc-probability 1 --xtc-threshold 0.01" \
 	"--dry-multiplier 9 --dry-base 3 --dry-allowed-length 1 --dry-last-n -1 --dry-breaker q" \
 	"--mirostat 1" "--mirostat 2 --mirostat-tau 1 --mirostat-eta 0.5" \
-	"--logit-bias 30=90 --logit-bias 31=-inf"; do
+	"--logit-bias 30=90 --logit-bias 31=-inf" "$(for t in $(seq 0 80); do printf -- "--suppress-token $t "; done)"; do
 	# shellcheck disable=SC2086
 	"$build/llamactl" run "$dir/full.gguf" -p "$prompt" -n $n --seed 3 $how >"$dir/wantc" ||
 		bad "run $how"

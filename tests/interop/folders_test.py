@@ -103,7 +103,8 @@ class Tester:
             with open(os.path.join(path, "tokenizer_config.json"), "w") as f:
                 json.dump(config, f)
             with open(os.path.join(path, "generation_config.json"), "w") as f:
-                json.dump({"eos_token_id": [2, 7], "temperature": 0.25, "top_k": 9}, f)
+                json.dump({"eos_token_id": [2, 7], "temperature": 0.25, "top_k": 9,
+                           "suppress_tokens": [5, 6]}, f)
             r = self.run("convert", path, gguf)
             self.verdict(f"convert {name}", r.stderr.strip())
             for text in ["the thing in the inner 12 the", "a<b>Ä  the", "", "ing ing"]:
@@ -113,6 +114,7 @@ class Tester:
                 self.verdict(f"{name}: {text!r}", "" if a == b else f"{a} folder, {b} file")
             info = self.run("info", gguf).stdout
             for part in ['chat_template', 'general.sampling.temp', 'general.sampling.top_k',
+                         'tokenizer.ggml.suppress_tokens',
                          'eot_token_id']:
                 self.verdict(f"{name}: {part}", "" if part in info else "is not in the file")
 

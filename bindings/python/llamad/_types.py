@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 3
+REVISION = 4
 
 
 M = TypeVar("M", bound="Message")
@@ -960,50 +960,55 @@ class GenerateRequest(Request[GenerateReply]):
     #: Keep tokens whose logits are within this many standard deviations of the highest logit; 0
     #: or less = off. (at least -1, at most 100)
     top_n_sigma: float = field(default=-1.0, metadata={"wire": "top_n_sigma", "default": -1.0})
-    #: Minimum number of tokens that top_p, min_p, typical and xtc keep. (at least 0, at most
+    #: Minimum number of tokens that typical, top_p, min_p and xtc keep. (at least 0, at most
     #: 2147483647)
     min_keep: int = field(default=0, metadata={"wire": "min_keep", "default": 0})
-    #: Window of the repetition penalties; 0 = off, -1 = the whole context. (tokens, at least -1,
-    #: at most 2147483647)
+    #: Number of recent tokens that the repetition penalties look at; 0 = off, -1 = the whole
+    #: context. (tokens, at least -1, at most 2147483647)
     repeat_last_n: int = field(default=64, metadata={"wire": "repeat_last_n", "default": 64})
-    #: Repetition penalty: divides positive logits of tokens in the window and multiplies negative
-    #: ones; 1 = off. (at least 0.01, at most 100)
+    #: Repetition penalty: divides positive logits of recent tokens and multiplies negative ones;
+    #: 1 = off. (at least 0.01, at most 100)
     repeat_penalty: float = field(default=1.0, metadata={"wire": "repeat_penalty", "default": 1.0})
-    #: Subtracted from a token's logit for each occurrence in the window; 0 = off. (at least -100,
+    #: Subtracted from a recent token's logit for each time it occurred; 0 = off. (at least -100,
     #: at most 100)
     frequency_penalty: float = field(default=0.0, metadata={"wire": "frequency_penalty", "default": 0.0})
-    #: Subtracted once from the logit of each token that occurs in the window; 0 = off. (at least
-    #: -100, at most 100)
+    #: Subtracted once from the logit of each recent token; 0 = off. (at least -100, at most 100)
     presence_penalty: float = field(default=0.0, metadata={"wire": "presence_penalty", "default": 0.0})
-    #: Dynamic temperature: the temperature varies with the entropy by at most this much in either
+    #: Dynamic temperature: the entropy moves the temperature by at most this much in either
     #: direction; 0 = off. (at least 0, at most 5)
     dynatemp_range: float = field(default=0.0, metadata={"wire": "dynatemp_range", "default": 0.0})
-    #: Exponent of the normalised entropy in dynamic temperature. (at least 0, at most 100)
+    #: Dynamic temperature: exponent of the normalised entropy. (at least 0, at most 100)
     dynatemp_exponent: float = field(default=1.0, metadata={"wire": "dynatemp_exponent", "default": 1.0})
-    #: Probability with which XTC removes the most likely tokens; 0 = off. (at least 0, at most 1)
+    #: XTC: probability with which the most likely tokens are removed; 0 = off. (at least 0, at
+    #: most 1)
     xtc_probability: float = field(default=0.0, metadata={"wire": "xtc_probability", "default": 0.0})
-    #: XTC removes only tokens at least this likely. (at least 0, at most 1)
+    #: XTC: only tokens at least this likely are removed. (at least 0, at most 1)
     xtc_threshold: float = field(default=0.1, metadata={"wire": "xtc_threshold", "default": 0.1})
-    #: Strength of the DRY penalty on repeated sequences; 0 = off. (at least 0, at most 100)
+    #: DRY: strength of the penalty on repeated sequences; 0 = off. (at least 0, at most 100)
     dry_multiplier: float = field(default=0.0, metadata={"wire": "dry_multiplier", "default": 0.0})
-    #: Base of the exponential DRY penalty. (at least 0, at most 100)
+    #: DRY: base of the penalty, which grows exponentially with the length of the repetition. (at
+    #: least 0, at most 100)
     dry_base: float = field(default=1.75, metadata={"wire": "dry_base", "default": 1.75})
-    #: Repeated sequences up to this length get no DRY penalty. (tokens, at least 0, at most
+    #: DRY: repeated sequences up to this length are not penalised. (tokens, at least 0, at most
     #: 2147483647)
     dry_allowed_length: int = field(default=2, metadata={"wire": "dry_allowed_length", "default": 2})
-    #: Window of the DRY penalty; -1 = the whole context. (tokens, at least -1, at most
-    #: 2147483647)
+    #: DRY: number of recent tokens to search for repetitions; 0 = off, -1 = the whole context.
+    #: (tokens, at least -1, at most 2147483647)
     dry_last_n: int = field(default=64, metadata={"wire": "dry_last_n", "default": 64})
-    #: Texts at which DRY ends a sequence. Defaults to newline, colon, double quote and asterisk.
+    #: DRY: texts that end a repeated sequence. Defaults to newline, colon, double quote and
+    #: asterisk.
     dry_breakers: Union[list[Union[str, bytes]], None] = field(default=None, metadata={"wire": "dry_breakers"})
-    #: Version of Mirostat sampling; 0 = off. (at least 0, at most 2)
+    #: Mirostat: version 1 or 2, which then chooses the token; 0 = off. (at least 0, at most 2)
     mirostat: int = field(default=0, metadata={"wire": "mirostat", "default": 0})
-    #: Target surprise (entropy) of Mirostat. (at least 0, at most 100)
+    #: Mirostat: target surprise of a token in bits. (at least 0, at most 100)
     mirostat_tau: float = field(default=5.0, metadata={"wire": "mirostat_tau", "default": 5.0})
-    #: Learning rate of Mirostat. (at least 0, at most 100)
+    #: Mirostat: learning rate. (at least 0, at most 100)
     mirostat_eta: float = field(default=0.1, metadata={"wire": "mirostat_eta", "default": 0.1})
-    #: Values added to the logits of given tokens.
+    #: Values added to the logits of given tokens; -inf forbids a token.
     logit_bias: list[tuple[int, Union[float, bool]]] = field(default_factory=list, metadata={"wire": "logit_bias", "default": []})
+    #: Tokens that are never sampled. Defaults to those that the model's file names; an empty list
+    #: allows all.
+    suppress_tokens: Union[list[int], None] = field(default=None, metadata={"wire": "suppress_tokens"})
     #: Scheduling priority.
     class_: str = field(default='normal', metadata={"wire": "class", "default": 'normal'})
     #: Deadline of the whole request, including time in the queue. Defaults to the server's
@@ -1081,50 +1086,55 @@ class GenerateParams(TypedDict, total=False):
     #: Keep tokens whose logits are within this many standard deviations of the highest logit; 0
     #: or less = off. (at least -1, at most 100)
     top_n_sigma: Union[float, None]
-    #: Minimum number of tokens that top_p, min_p, typical and xtc keep. (at least 0, at most
+    #: Minimum number of tokens that typical, top_p, min_p and xtc keep. (at least 0, at most
     #: 2147483647)
     min_keep: Union[int, None]
-    #: Window of the repetition penalties; 0 = off, -1 = the whole context. (tokens, at least -1,
-    #: at most 2147483647)
+    #: Number of recent tokens that the repetition penalties look at; 0 = off, -1 = the whole
+    #: context. (tokens, at least -1, at most 2147483647)
     repeat_last_n: Union[int, None]
-    #: Repetition penalty: divides positive logits of tokens in the window and multiplies negative
-    #: ones; 1 = off. (at least 0.01, at most 100)
+    #: Repetition penalty: divides positive logits of recent tokens and multiplies negative ones;
+    #: 1 = off. (at least 0.01, at most 100)
     repeat_penalty: Union[float, None]
-    #: Subtracted from a token's logit for each occurrence in the window; 0 = off. (at least -100,
+    #: Subtracted from a recent token's logit for each time it occurred; 0 = off. (at least -100,
     #: at most 100)
     frequency_penalty: Union[float, None]
-    #: Subtracted once from the logit of each token that occurs in the window; 0 = off. (at least
-    #: -100, at most 100)
+    #: Subtracted once from the logit of each recent token; 0 = off. (at least -100, at most 100)
     presence_penalty: Union[float, None]
-    #: Dynamic temperature: the temperature varies with the entropy by at most this much in either
+    #: Dynamic temperature: the entropy moves the temperature by at most this much in either
     #: direction; 0 = off. (at least 0, at most 5)
     dynatemp_range: Union[float, None]
-    #: Exponent of the normalised entropy in dynamic temperature. (at least 0, at most 100)
+    #: Dynamic temperature: exponent of the normalised entropy. (at least 0, at most 100)
     dynatemp_exponent: Union[float, None]
-    #: Probability with which XTC removes the most likely tokens; 0 = off. (at least 0, at most 1)
+    #: XTC: probability with which the most likely tokens are removed; 0 = off. (at least 0, at
+    #: most 1)
     xtc_probability: Union[float, None]
-    #: XTC removes only tokens at least this likely. (at least 0, at most 1)
+    #: XTC: only tokens at least this likely are removed. (at least 0, at most 1)
     xtc_threshold: Union[float, None]
-    #: Strength of the DRY penalty on repeated sequences; 0 = off. (at least 0, at most 100)
+    #: DRY: strength of the penalty on repeated sequences; 0 = off. (at least 0, at most 100)
     dry_multiplier: Union[float, None]
-    #: Base of the exponential DRY penalty. (at least 0, at most 100)
+    #: DRY: base of the penalty, which grows exponentially with the length of the repetition. (at
+    #: least 0, at most 100)
     dry_base: Union[float, None]
-    #: Repeated sequences up to this length get no DRY penalty. (tokens, at least 0, at most
+    #: DRY: repeated sequences up to this length are not penalised. (tokens, at least 0, at most
     #: 2147483647)
     dry_allowed_length: Union[int, None]
-    #: Window of the DRY penalty; -1 = the whole context. (tokens, at least -1, at most
-    #: 2147483647)
+    #: DRY: number of recent tokens to search for repetitions; 0 = off, -1 = the whole context.
+    #: (tokens, at least -1, at most 2147483647)
     dry_last_n: Union[int, None]
-    #: Texts at which DRY ends a sequence. Defaults to newline, colon, double quote and asterisk.
+    #: DRY: texts that end a repeated sequence. Defaults to newline, colon, double quote and
+    #: asterisk.
     dry_breakers: Union[list[Union[str, bytes]], None]
-    #: Version of Mirostat sampling; 0 = off. (at least 0, at most 2)
+    #: Mirostat: version 1 or 2, which then chooses the token; 0 = off. (at least 0, at most 2)
     mirostat: Union[int, None]
-    #: Target surprise (entropy) of Mirostat. (at least 0, at most 100)
+    #: Mirostat: target surprise of a token in bits. (at least 0, at most 100)
     mirostat_tau: Union[float, None]
-    #: Learning rate of Mirostat. (at least 0, at most 100)
+    #: Mirostat: learning rate. (at least 0, at most 100)
     mirostat_eta: Union[float, None]
-    #: Values added to the logits of given tokens.
+    #: Values added to the logits of given tokens; -inf forbids a token.
     logit_bias: Union[Union[Mapping[int, float], Mapping[str, float], Sequence[tuple[int, Union[float, bool]]]], None]
+    #: Tokens that are never sampled. Defaults to those that the model's file names; an empty list
+    #: allows all.
+    suppress_tokens: Union[list[int], None]
     #: Scheduling priority.
     class_: Union[str, None]
     #: Deadline of the whole request, including time in the queue. Defaults to the server's
@@ -1135,16 +1145,16 @@ class GenerateParams(TypedDict, total=False):
     lease_ms: Union[int, None]
     #: Another name of temp, known from openai, ollama.
     temperature: Union[float, None]
+    #: Another name of typical, known from ollama.
+    typical_p: Union[float, None]
+    #: Another name of repeat_penalty, known from transformers, vLLM.
+    repetition_penalty: Union[float, None]
     #: Another name of n, known from openai.
     max_tokens: Union[int, None]
     #: Another name of n, known from openai.
     max_completion_tokens: Union[int, None]
     #: Another name of n, known from ollama.
     num_predict: Union[int, None]
-    #: Another name of typical, known from ollama.
-    typical_p: Union[float, None]
-    #: Another name of repeat_penalty, known from transformers, vLLM.
-    repetition_penalty: Union[float, None]
     #: Another name of ignore_eog, known from llamactl, vLLM.
     ignore_eos: Union[bool, None]
     #: Another name of json_schema, known from openai.
@@ -1160,11 +1170,11 @@ class GenerateParams(TypedDict, total=False):
 #: Other names of parameters of generate.
 ALIASES: dict[str, str] = {
     "temperature": "temp",
+    "typical_p": "typical",
+    "repetition_penalty": "repeat_penalty",
     "max_tokens": "n",
     "max_completion_tokens": "n",
     "num_predict": "n",
-    "typical_p": "typical",
-    "repetition_penalty": "repeat_penalty",
     "ignore_eos": "ignore_eog",
     "response_format": "json_schema",
     "format": "json_schema",

@@ -86,6 +86,11 @@ class Sync(unittest.TestCase):
         with self.assertRaisesRegex(llamad.Invalid, "dimensions: 1000, the vectors"):
             self.client.embed("full", "Hello", dimensions=1000)
 
+    def test_suppressed_tokens(self):
+        others = [t for t in range(96) if t != ord("z") - 32]
+        a = self.client.generate("full", "x", suppress_tokens=others, n=3, stream=False)
+        self.assertEqual(str(a), "zzz")
+
     def test_as_with_other_packages(self):
         parts = [{"type": "text", "text": "x"}]
         a = self.client.chat("full", [{"role": "user", "content": parts, "name": None}],

@@ -124,6 +124,32 @@ START_TEST(bounded)
 END_TEST
 
 /* Two of the three configured experts exist; every way of opening reports the missing one. */
+/* generation_config.json: sampling defaults become keys; a list may have entries that are no tokens. */
+START_TEST(generation_defaults)
+{
+	static const char text[] = "{\"temperature\": 0.25, \"top_k\": 9, \"min_p\": null, "
+				   "\"suppress_tokens\": [5, -1, null, \"x\", 6]}";
+	const struct lmd_model *v;
+	const struct lmd_meta *k;
+	struct lmi_model *m = NULL;
+	struct lmd_error err;
+
+	temp_write("generation_config.json", text, strlen(text));
+	ck_assert_msg(lmi_model_open(&m, dir, 0, &err) == LMD_OK, "%s", err.text);
+	v = lmi_model_view(m);
+	k = v->find_meta(v, "general.sampling.temp");
+	ck_assert(k && k->type == LMD_META_F64 && k->v.f == 0.25);
+	k = v->find_meta(v, "general.sampling.top_k");
+	ck_assert(k && k->v.i == 9);
+	ck_assert_ptr_null(v->find_meta(v, "general.sampling.min_p"));
+	k = v->find_meta(v, "tokenizer.ggml.suppress_tokens");
+	ck_assert(k && k->type == LMD_META_ARR_I64 && k->n == 2);
+	ck_assert_int_eq(((const int64_t *)k->v.a)[0], 5);
+	ck_assert_int_eq(((const int64_t *)k->v.a)[1], 6);
+	lmi_model_close(m);
+}
+END_TEST
+
 START_TEST(missing_expert)
 {
 	static const char config[] =
@@ -188,6 +214,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, make_dir, temp_dir_remove);
 	tcase_add_test(tc, measured);
 	tcase_add_test(tc, bounded);
+	tcase_add_test(tc, generation_defaults);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("experts");
 	tcase_add_checked_fixture(tc, temp_dir_make, temp_dir_remove);

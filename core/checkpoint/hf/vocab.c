@@ -7,7 +7,9 @@
 
 #include "core/base/arena.h"
 #include "core/checkpoint/hf/checkpoint_impl.h"
+#include "core/checkpoint/hf/sampling.gen.h"
 #include "core/checkpoint/tokenizer/hf_tokenizer.h"
+#include "llamad/sampler.h"
 
 #define GENERATION_BYTES (1u << 20)
 #define GENERATION_NODES 65536u
@@ -102,27 +104,44 @@ static void begin_id(struct lmd_tok_spec *s, const struct lmi_json_node *v)
 		s->bos = (int32_t)id;
 }
 
+/* Adds a list of tokens; null and anything else are left out. */
+static void token_list(struct lmi_checkpoint *f, const char *key, const struct lmi_json_node *v)
+{
+	const struct lmi_json_node *e;
+	uint32_t n = 0;
+	int64_t *id;
+
+	if (!lmi_json_node_is(v, LMI_JSON_ARRAY) || !v->n)
+		return;
+	id = lmi_checkpoint_alloc(f, v->n, sizeof(*id));
+	e = lmi_json_node_first(v);
+	for (uint32_t i = 0; id && i < v->n; i++, e = lmi_json_node_next(e))
+		n += lmi_json_node_int(e, 0, INT32_MAX, &id[n]);
+	if (id && n)
+		lmi_checkpoint_put_ints(f, key, id, n);
+}
+
 /* Adds sampling defaults under the key names of GGUF files. */
 static void sampling(struct lmi_checkpoint *f)
 {
+#define ROW(name_, key_, type_) {name_, "@" key_, LMD_PARAM_##type_},
 	static const struct {
 		const char *name, *key;
-		bool whole;
-	} rows[] = {
-		{"temperature", "@general.sampling.temp", false},
-		{"top_k", "@general.sampling.top_k", true},
-		{"top_p", "@general.sampling.top_p", false},
-		{"min_p", "@general.sampling.min_p", false},
-		{"repetition_penalty", "@general.sampling.penalty_repeat", false},
-	};
+		enum lmd_param_type type;
+	} rows[] = {LMI_CHECKPOINT_SAMPLING(ROW)};
+#undef ROW
 	const struct lmi_json_node *o = f->generation.root;
 	double d;
 
 	for (size_t i = 0; i < LMD_LEN(rows); i++) {
+		if (rows[i].type == LMD_PARAM_TOKENS) {
+			token_list(f, rows[i].key, lmi_json_node_get(o, rows[i].name));
+			continue;
+		}
 		if (!lmi_json_node_real(lmi_json_node_get(o, rows[i].name), &d) ||
 		    !(d >= 0 && d < 1e6))
 			continue;
-		if (rows[i].whole)
+		if (rows[i].type == LMD_PARAM_INT)
 			lmi_checkpoint_put_i32(f, rows[i].key, (int64_t)d);
 		else
 			lmi_checkpoint_put_f32(f, rows[i].key, d);

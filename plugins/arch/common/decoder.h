@@ -55,6 +55,7 @@ struct arch_decoder_traits {
 	bool moe_gate;          /* experts must have a gate */
 	bool shared_fused;      /* ffn_up_shexp holds [gate | up] */
 	struct arch_pooling pool;
+	struct lmd_quant_traits quant;
 
 	/* All hooks may be NULL. */
 
@@ -145,6 +146,7 @@ void arch_decoder_layer(struct arch_emit *e, const struct arch_decoder *d, struc
 		.layer_class = arch_hp_layer_class,                                                \
 		.build = arch_decoder_build,                                                       \
 		.rows = arch_decoder_rows,                                                         \
+		.quant = &(traits_).quant,                                                         \
 	};
 
 #endif /* LLAMAD_ARCH_COMMON_DECODER_H */

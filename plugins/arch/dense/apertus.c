@@ -53,6 +53,7 @@ static const struct arch_decoder_traits traits = {
 	.ffn_plain = true,
 	.adjust = activation,
 	.ffn = of_layer,
+	.quant = {.v_layers = 80},
 };
 
 ARCH_DECODER_ARCH(apertus, traits, sets)

@@ -64,6 +64,7 @@ static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .n_head_zero = true},
 	.adjust = kinds,
 	.layer = layer,
+	.quant = {.v_layers = 80},
 };
 
 ARCH_DECODER_ARCH(deci, traits, sets)

@@ -13,6 +13,7 @@ static const struct lmd_tensor_set sets[] = {
 static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_renorm = true},
 	.pool = {.rank_act = LMD_ACT_FN_TANH},
+	.quant = {.flags = LMD_QUANT_V_GROUPED, .v_layers = 80},
 };
 
 ARCH_DECODER_ARCH(llama, traits, sets)

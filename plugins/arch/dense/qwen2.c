@@ -11,6 +11,7 @@ static const struct lmd_tensor_set sets[] = {
 static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
 	.pool = {.rank_act = LMD_ACT_FN_TANH},
+	.quant = {.v_layers = 80},
 };
 
 ARCH_DECODER_ARCH(qwen2, traits, sets)

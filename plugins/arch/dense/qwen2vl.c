@@ -12,6 +12,7 @@ static const struct arch_decoder_traits traits = {
 	       .rope_pairing = LMD_ROPE_HALVES,
 	       .sections_kind = LMD_SECTIONS_BLOCKS,
 	       .sections_required = true},
+	.quant = {.v_layers = 80},
 };
 
 ARCH_DECODER_ARCH(qwen2vl, traits, sets)

@@ -14,6 +14,7 @@ static const struct arch_decoder_traits traits = {
 	.norm_placement = ARCH_NORM_PARALLEL,
 	.act = LMD_ACT_FN_GELU,
 	.ffn_plain = true,
+	.quant = {.flags = LMD_QUANT_FIRST_DOWN},
 };
 
 ARCH_DECODER_ARCH(falcon, traits, sets)

@@ -12,6 +12,7 @@ static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_LAYER, .rope_pairing = LMD_ROPE_HALVES},
 	.act = LMD_ACT_FN_RELU2,
 	.ffn_plain = true,
+	.quant = {.v_layers = 68},
 };
 
 ARCH_DECODER_ARCH(jais2, traits, sets)

@@ -112,6 +112,7 @@ int64_t arch_hybrid_dim(const void *state, uint32_t symbol, int32_t layer);
 		.layer_class = arch_hp_layer_class,                                                \
 		.build = arch_decoder_build,                                                       \
 		.rows = arch_decoder_rows,                                                         \
+		.quant = &(traits_).quant,                                                         \
 	};
 
 #endif /* LLAMAD_ARCH_HYBRID_HYBRID_H */

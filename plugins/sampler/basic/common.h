@@ -16,6 +16,8 @@
 
 #include "llamad/sampler.h"
 
+#include "params.gen.h"
+
 /* Number of each sampler's random draw within a step (lmd_sample_rand). */
 enum sampler_draw { SAMPLER_DRAW_DIST = 0, SAMPLER_DRAW_XTC = 1 };
 
@@ -92,16 +94,10 @@ size_t sampler_cands_draw(struct lmd_cands *c, float u);
 /* Makes the same choice without changing the p of the candidates. */
 size_t sampler_cands_draw_const(const struct lmd_cands *c, float u);
 
-/* Common bounds of parameter ranges. */
+/* Common bounds of parameter ranges.  params.gen.h has the rows of the parameters that a request may
+ * set, made from proto/schema/sampling.json. */
 #define SAMPLER_PARAM_BIG 1e6
 #define SAMPLER_KEEP_MAX  2147483647.0
-
-/* Row of a parameter table, for samplers that keep a minimum number of candidates. */
-#define SAMPLER_PARAM_MIN_KEEP                                                                     \
-	{                                                                                          \
-		.name = "min_keep", .type = LMD_PARAM_INT, .def = 0, .min = 0,                     \
-		.max = SAMPLER_KEEP_MAX, .doc = "Minimum number of candidates to keep."            \
-	}
 
 extern const struct lmd_sampler_ops sampler_greedy, sampler_dist, sampler_temp, sampler_temp_ext,
 	sampler_top_k, sampler_top_p, sampler_min_p, sampler_typical, sampler_penalties,

@@ -28,33 +28,11 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	[P_MULTIPLIER] = {.name = "multiplier",
-			  .type = LMD_PARAM_FLOAT,
-			  .def = 0,
-			  .min = -SAMPLER_PARAM_BIG,
-			  .max = SAMPLER_PARAM_BIG,
-			  .doc = "Penalty of the shortest penalised repetition; 0 = off."},
-	[P_BASE] = {.name = "base",
-		    .type = LMD_PARAM_FLOAT,
-		    .def = 1.75,
-		    .min = 0,
-		    .max = SAMPLER_PARAM_BIG,
-		    .doc = "Factor on the penalty for each further token; below 1 = off."},
-	[P_ALLOWED] = {.name = "allowed_length",
-		       .type = LMD_PARAM_INT,
-		       .def = 2,
-		       .min = 0,
-		       .max = SAMPLER_KEEP_MAX,
-		       .doc = "Shorter repetitions are not penalised."},
-	[P_LAST_N] = {.name = "last_n",
-		      .type = LMD_PARAM_INT,
-		      .def = 64,
-		      .min = -1,
-		      .max = SAMPLER_HISTORY_MAX,
-		      .doc = "Number of recent tokens to search; 0 or less = off."},
-	[P_BREAKERS] = {.name = "breakers",
-			.type = LMD_PARAM_STRS,
-			.doc = "Sequence breakers: texts that end a repetition."},
+	[P_MULTIPLIER] = SAMPLER_PARAM_dry_multiplier,
+	[P_BASE] = SAMPLER_PARAM_dry_base,
+	[P_ALLOWED] = SAMPLER_PARAM_dry_allowed_length,
+	[P_LAST_N] = SAMPLER_PARAM_dry_last_n,
+	[P_BREAKERS] = SAMPLER_PARAM_dry_breakers,
 };
 
 static bool is_on(const struct lmd_param_value *p)

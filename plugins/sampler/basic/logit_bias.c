@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * logit_bias: adds a number to the logits of given tokens; minus infinity forbids a token.
+ * logit_bias: adds a number to the logits of given tokens; minus infinity forbids a token, and so
+ * does the list `suppress`.
  * Several entries for one token add up. */
 #include "common.h"
 
 #include <stdlib.h>
+
+enum { P_BIAS, P_SUPPRESS };
 
 struct state {
 	uint32_t n, reserved;
@@ -12,13 +15,14 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	{ .name = "bias", .type = LMD_PARAM_BIAS, .min = -INFINITY, .max = INFINITY,
-	  .doc = "Pairs of a token and the number to add to its logit." },
+	[P_BIAS] = SAMPLER_PARAM_logit_bias_bias,
+	[P_SUPPRESS] = SAMPLER_PARAM_logit_bias_suppress,
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
 {
-	return sizeof(struct state) + in->params[0].n * sizeof(struct lmd_bias);
+	return sizeof(struct state) + ((size_t)in->params[P_BIAS].n + in->params[P_SUPPRESS].n) *
+					      sizeof(struct lmd_bias);
 }
 
 static int by_id(const void *a, const void *b)
@@ -28,25 +32,35 @@ static int by_id(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
+static enum lmd_status add(struct state *s, const struct lmd_sampler_init *in, lmd_token id,
+			   float bias, struct lmd_error *err)
+{
+	if (id < 0 || (uint32_t)id >= in->n_vocab)
+		return lmd_fail(err, LMD_INVALID,
+				"logit_bias: token %d is outside the vocabulary of %u", id,
+				in->n_vocab);
+	if (bias != bias)
+		return lmd_fail(err, LMD_INVALID,
+				"logit_bias: the bias of token %d is not a number", id);
+	s->bias[s->n++] = (struct lmd_bias){.id = id, .bias = bias};
+	return LMD_OK;
+}
+
 static enum lmd_status init(void *state, const struct lmd_sampler_init *in, struct lmd_error *err)
 {
-	const struct lmd_param_value *p = &in->params[0];
+	const struct lmd_param_value *p = &in->params[P_BIAS], *q = &in->params[P_SUPPRESS];
+	enum lmd_status st = LMD_OK;
 	struct state *s = state;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < p->n; i++) {
-		if (p->bias[i].id < 0 || (uint32_t)p->bias[i].id >= in->n_vocab)
-			return lmd_fail(err, LMD_INVALID,
-					"logit_bias: token %d is outside the vocabulary of %u",
-					p->bias[i].id, in->n_vocab);
-		if (p->bias[i].bias != p->bias[i].bias)
-			return lmd_fail(err, LMD_INVALID,
-					"logit_bias: the bias of token %d is not a number",
-					p->bias[i].id);
-		s->bias[i] = p->bias[i];
-	}
-	qsort(s->bias, p->n, sizeof(s->bias[0]), by_id);
-	for (uint32_t i = 0; i < p->n; i++) {
+	for (uint32_t i = 0; i < p->n && st == LMD_OK; i++)
+		st = add(s, in, p->bias[i].id, p->bias[i].bias, err);
+	for (uint32_t i = 0; i < q->n && st == LMD_OK; i++)
+		st = add(s, in, q->tokens[i], -INFINITY, err);
+	if (st != LMD_OK)
+		return st;
+	qsort(s->bias, s->n, sizeof(s->bias[0]), by_id);
+	for (uint32_t i = 0; i < s->n; i++) {
 		if (n && s->bias[n - 1].id == s->bias[i].id)
 			s->bias[n - 1].bias += s->bias[i].bias;
 		else

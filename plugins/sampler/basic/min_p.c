@@ -12,13 +12,8 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	[P_P] = {.name = "p",
-		 .type = LMD_PARAM_FLOAT,
-		 .def = 0.05,
-		 .min = 0,
-		 .max = 1,
-		 .doc = "Minimum probability relative to the best candidate; 0 keeps all."},
-	[P_MIN_KEEP] = SAMPLER_PARAM_MIN_KEEP,
+	[P_P] = SAMPLER_PARAM_min_p_p,
+	[P_MIN_KEEP] = SAMPLER_PARAM_min_p_min_keep,
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)

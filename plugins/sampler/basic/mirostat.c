@@ -23,18 +23,8 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	[P_TAU] = {.name = "tau",
-		   .type = LMD_PARAM_FLOAT,
-		   .def = 5,
-		   .min = 0,
-		   .max = SAMPLER_PARAM_BIG,
-		   .doc = "Target surprise of a token in bits."},
-	[P_ETA] = {.name = "eta",
-		   .type = LMD_PARAM_FLOAT,
-		   .def = 0.1,
-		   .min = 0,
-		   .max = SAMPLER_PARAM_BIG,
-		   .doc = "Learning rate of the bound on the surprise."},
+	[P_TAU] = SAMPLER_PARAM_mirostat_tau,
+	[P_ETA] = SAMPLER_PARAM_mirostat_eta,
 	[P_M] = {.name = "m",
 		 .type = LMD_PARAM_INT,
 		 .def = 100,

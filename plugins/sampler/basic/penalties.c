@@ -17,30 +17,10 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	[P_LAST_N] = {.name = "last_n",
-		      .type = LMD_PARAM_INT,
-		      .def = 64,
-		      .min = -1,
-		      .max = SAMPLER_HISTORY_MAX,
-		      .doc = "Number of recent tokens to consider; 0 or less = no penalties."},
-	[P_REPEAT] = {.name = "repeat",
-		      .type = LMD_PARAM_FLOAT,
-		      .def = 1,
-		      .min = 0,
-		      .max = SAMPLER_PARAM_BIG,
-		      .doc = "Factor on the logit of a recent token; 1 = off."},
-	[P_FREQ] = {.name = "freq",
-		    .type = LMD_PARAM_FLOAT,
-		    .def = 0,
-		    .min = -SAMPLER_PARAM_BIG,
-		    .max = SAMPLER_PARAM_BIG,
-		    .doc = "Subtracted for each occurrence."},
-	[P_PRESENT] = {.name = "present",
-		       .type = LMD_PARAM_FLOAT,
-		       .def = 0,
-		       .min = -SAMPLER_PARAM_BIG,
-		       .max = SAMPLER_PARAM_BIG,
-		       .doc = "Subtracted once from each recent token."},
+	[P_LAST_N] = SAMPLER_PARAM_penalties_last_n,
+	[P_REPEAT] = SAMPLER_PARAM_penalties_repeat,
+	[P_FREQ] = SAMPLER_PARAM_penalties_freq,
+	[P_PRESENT] = SAMPLER_PARAM_penalties_present,
 };
 
 static bool is_on(const struct lmd_param_value *p)

@@ -8,12 +8,7 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	{.name = "t",
-	 .type = LMD_PARAM_FLOAT,
-	 .def = 0.8,
-	 .min = -SAMPLER_PARAM_BIG,
-	 .max = SAMPLER_PARAM_BIG,
-	 .doc = "Temperature: below 1 sharpens, above 1 flattens, 0 or less chooses the best."},
+	SAMPLER_PARAM_temp_t,
 };
 
 void sampler_cands_temp(struct lmd_cands *c, float t)

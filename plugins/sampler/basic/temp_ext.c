@@ -14,24 +14,9 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	[P_T] = {.name = "t",
-		 .type = LMD_PARAM_FLOAT,
-		 .def = 0.8,
-		 .min = -SAMPLER_PARAM_BIG,
-		 .max = SAMPLER_PARAM_BIG,
-		 .doc = "Centre of the temperature range."},
-	[P_DELTA] = {.name = "delta",
-		     .type = LMD_PARAM_FLOAT,
-		     .def = 0,
-		     .min = -SAMPLER_PARAM_BIG,
-		     .max = SAMPLER_PARAM_BIG,
-		     .doc = "Half the width of the range; 0 or less = a fixed temperature."},
-	[P_EXPONENT] = {.name = "exponent",
-			.type = LMD_PARAM_FLOAT,
-			.def = 1,
-			.min = 0,
-			.max = SAMPLER_PARAM_BIG,
-			.doc = "Exponent of the relative entropy in the range."},
+	[P_T] = SAMPLER_PARAM_temp_ext_t,
+	[P_DELTA] = SAMPLER_PARAM_temp_ext_delta,
+	[P_EXPONENT] = SAMPLER_PARAM_temp_ext_exponent,
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)

@@ -8,12 +8,7 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	{.name = "k",
-	 .type = LMD_PARAM_INT,
-	 .def = 40,
-	 .min = -1,
-	 .max = SAMPLER_KEEP_MAX,
-	 .doc = "Number of candidates to keep; 0 or less keeps all."},
+	SAMPLER_PARAM_top_k_k,
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)

@@ -10,12 +10,7 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	{.name = "n",
-	 .type = LMD_PARAM_FLOAT,
-	 .def = -1,
-	 .min = -SAMPLER_PARAM_BIG,
-	 .max = SAMPLER_PARAM_BIG,
-	 .doc = "Number of standard deviations below the best to keep; 0 or less keeps all."},
+	SAMPLER_PARAM_top_n_sigma_n,
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)

@@ -16,13 +16,8 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	[P_P] = {.name = "p",
-		 .type = LMD_PARAM_FLOAT,
-		 .def = 1,
-		 .min = 0,
-		 .max = 1,
-		 .doc = "Sum of probabilities to keep; 1 keeps all."},
-	[P_MIN_KEEP] = SAMPLER_PARAM_MIN_KEEP,
+	[P_P] = SAMPLER_PARAM_typical_p,
+	[P_MIN_KEEP] = SAMPLER_PARAM_typical_min_keep,
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)

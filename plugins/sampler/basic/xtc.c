@@ -16,20 +16,9 @@ struct state {
 };
 
 static const struct lmd_param params[] = {
-	[P_P] = {.name = "p",
-		 .type = LMD_PARAM_FLOAT,
-		 .def = 0,
-		 .min = 0,
-		 .max = 1,
-		 .doc = "Probability of removing the top choices; 0 = off."},
-	[P_THRESHOLD] = {.name = "threshold",
-			 .type = LMD_PARAM_FLOAT,
-			 .def = 0.1,
-			 .min = 0,
-			 .max = SAMPLER_PARAM_BIG,
-			 .doc = "Probability from which a candidate is a top choice; above "
-				"0.5 = off."},
-	[P_MIN_KEEP] = SAMPLER_PARAM_MIN_KEEP,
+	[P_P] = SAMPLER_PARAM_xtc_p,
+	[P_THRESHOLD] = SAMPLER_PARAM_xtc_threshold,
+	[P_MIN_KEEP] = SAMPLER_PARAM_xtc_min_keep,
 };
 
 static size_t bytes(const struct lmd_sampler_init *in)
