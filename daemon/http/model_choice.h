@@ -17,4 +17,15 @@ typedef void (*lmi_http_model_fn)(struct lmi_http_exchange *x, const char *model
  * before. */
 void lmi_http_default_model(struct lmi_http_exchange *x, lmi_http_model_fn fn, void *arg);
 
+/* Called with the reply of a successful request.  model: as the client named it, or the name of the
+ * model that was chosen for it. */
+typedef void (*lmi_http_model_reply_fn)(struct lmi_http_exchange *x, const char *model,
+					const struct lmi_wire_reply *reply, void *arg);
+
+/* Calls the service with a request for a model, whose name is at *model inside of *req; the default
+ * model takes its place if it is missing or does not exist.  Responds if there is no model or the
+ * request fails, otherwise calls fn.  *req lives as long as the exchange. */
+void lmi_http_call_model(struct lmi_http_exchange *x, const struct lmi_wire_request *req,
+			 struct lmd_str *model, lmi_http_model_reply_fn fn, void *arg);
+
 #endif /* LLAMAD_DAEMON_HTTP_MODEL_CHOICE_H */

@@ -33,6 +33,8 @@ void lmi_anthropic_read_messages(struct lmi_http_translation *t, const struct lm
 void lmi_anthropic_read_system(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			       const json_t *v);
 
+/* Handlers. */
 void lmi_anthropic_messages(struct lmi_http_exchange *x);
+void lmi_anthropic_count_tokens(struct lmi_http_exchange *x);
 
 #endif /* LLAMAD_DAEMON_HTTP_ANTHROPIC_ANTHROPIC_IMPL_H */

@@ -55,12 +55,18 @@ static const char messages_body[] =
 	"\"tools\":{\"type\":\"array\"},\"tool_choice\":{\"type\":\"object\"},"
 	"\"thinking\":{\"type\":\"object\"},\"output_config\":{\"type\":\"object\"}}}";
 
+static const char count_body[] =
+	"{\"type\":\"object\",\"required\":[\"messages\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"messages\":{\"type\":\"array\",\"minItems\":1},"
+	"\"system\":{\"type\":[\"string\",\"array\"]},\"tools\":{\"type\":\"array\"}}}";
+
 static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/v1/messages", LMI_HTTP_USER, lmi_anthropic_messages,
 	 "Continues a conversation.", messages_body,
 	 "{\"type\":\"object\",\"properties\":{\"type\":{\"const\":\"message\"}}}"},
-	{LMI_HTTP_POST, "/v1/messages/count_tokens", LMI_HTTP_USER, NULL,
-	 "Counting the tokens of a conversation is not available.", NULL, NULL},
+	{LMI_HTTP_POST, "/v1/messages/count_tokens", LMI_HTTP_USER, lmi_anthropic_count_tokens,
+	 "Counts the tokens of a conversation.", count_body,
+	 "{\"type\":\"object\",\"required\":[\"input_tokens\"]}"},
 };
 
 static const struct lmi_http_api api = {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * POST /v1/messages: the body as a request. */
+ * POST /v1/messages and POST /v1/messages/count_tokens: the body as a request. */
 #include <string.h>
 
 #include "core/base/printable.h"
 #include "daemon/http/anthropic/anthropic_impl.h"
 #include "daemon/http/chat_body.h"
 #include "daemon/http/exchange.h"
+#include "daemon/http/prompt.h"
 
 /* ---- tools ---- */
 
@@ -177,9 +178,10 @@ static const struct lmi_http_members members = {.v = rows, .n = LMD_LEN(rows)};
 
 /* ---- the endpoint ---- */
 
-enum lmd_status lmi_anthropic_translate(struct lmi_http_generation *out, const json_t *body,
-					struct lmd_arena *arena, const char **param,
-					struct lmd_error *err)
+/* counting: the body asks for the length of its prompt, and need not say how long the answer is. */
+static enum lmd_status translate(struct lmi_http_generation *out, const json_t *body,
+				 struct lmd_arena *arena, bool counting, const char **param,
+				 struct lmd_error *err)
 {
 	static const struct lmi_http_at at_system = {.name = "system"},
 					at_messages = {.name = "messages"},
@@ -198,12 +200,40 @@ enum lmd_status lmi_anthropic_translate(struct lmi_http_generation *out, const j
 	lmi_http_members_read(&t, NULL, body, &members);
 	if (!lmi_http_get(body, "messages"))
 		lmi_http_fail(&t.r, &at_messages, "is missing");
-	if (!t.q->has_n)
+	if (!t.q->has_n && !counting)
 		lmi_http_fail(&t.r, &at_max, "is missing");
 	if (s && t.q->n_stop == 1)
 		s->stop = t.q->stop[0];
 	lmi_http_finish_chat(&t);
 	return lmi_http_translation_end(&t, param);
+}
+
+enum lmd_status lmi_anthropic_translate(struct lmi_http_generation *out, const json_t *body,
+					struct lmd_arena *arena, const char **param,
+					struct lmd_error *err)
+{
+	return translate(out, body, arena, false, param, err);
+}
+
+/* ---- POST /v1/messages/count_tokens ---- */
+
+static enum lmd_status translate_count(struct lmi_http_generation *out, const json_t *body,
+				       struct lmd_arena *arena, const char **param,
+				       struct lmd_error *err)
+{
+	return translate(out, body, arena, true, param, err);
+}
+
+static void write_count(const struct lmi_wire_rep_apply_template *r, struct lmi_json_text *out)
+{
+	lmi_json_text_object(out);
+	lmi_http_json_put_int(out, "input_tokens", r->n_prompt);
+	lmi_json_text_end(out);
+}
+
+void lmi_anthropic_count_tokens(struct lmi_http_exchange *x)
+{
+	lmi_http_prompt(x, translate_count, write_count);
 }
 
 void lmi_anthropic_messages(struct lmi_http_exchange *x)

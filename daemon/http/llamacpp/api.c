@@ -62,7 +62,15 @@ static const char tokenize_body[] =
 static const char detokenize_body[] = "{\"type\":\"object\",\"required\":[\"tokens\"],"
 				      "\"properties\":{\"tokens\":{\"type\":\"array\"}}}";
 
-#define NO_EMBED  "Embeddings are not available over HTTP."
+static const char embedding_body[] =
+	"{\"type\":\"object\",\"required\":[\"content\"],\"properties\":{"
+	"\"content\":{\"type\":[\"string\",\"array\"]},\"embd_normalize\":{\"enum\":[-1,2]}}}";
+
+static const char template_body[] =
+	"{\"type\":\"object\",\"required\":[\"messages\"],\"properties\":{"
+	"\"messages\":{\"type\":\"array\",\"minItems\":1},\"tools\":{\"type\":\"array\"},"
+	"\"chat_template_kwargs\":{\"type\":\"object\"}}}";
+
 #define NO_RERANK "Reranking is not available over HTTP."
 
 static const struct lmi_http_route routes[] = {
@@ -80,15 +88,16 @@ static const struct lmi_http_route routes[] = {
 	 "Lists the places for sequences of the loaded models.", NULL, NULL},
 	{LMI_HTTP_GET, "/models", LMI_HTTP_USER, lmi_llamacpp_models, "Lists the models.", NULL,
 	 NULL},
-	{LMI_HTTP_POST, "/props", LMI_HTTP_ADMIN, NULL, "Properties cannot be changed.", NULL,
-	 NULL},
-	{LMI_HTTP_POST, "/apply-template", LMI_HTTP_USER, NULL,
-	 "The prompt of a conversation is not available over HTTP.", NULL, NULL},
+	{LMI_HTTP_POST, "/props", LMI_HTTP_ADMIN, NULL, "Properties cannot be changed.", NULL, NULL},
+	{LMI_HTTP_POST, "/apply-template", LMI_HTTP_USER, lmi_llamacpp_apply_template,
+	 "Returns the prompt of a conversation.", template_body, NULL},
 	{LMI_HTTP_POST, "/infill", LMI_HTTP_USER, NULL,
 	 "Infilling is not available: write the infill tokens of the model into the prompt.", NULL,
 	 NULL},
-	{LMI_HTTP_POST, "/embedding", LMI_HTTP_USER, NULL, NO_EMBED, NULL, NULL},
-	{LMI_HTTP_POST, "/embeddings", LMI_HTTP_USER, NULL, NO_EMBED, NULL, NULL},
+	{LMI_HTTP_POST, "/embedding", LMI_HTTP_USER, lmi_llamacpp_embedding,
+	 "Computes embeddings of texts.", embedding_body, NULL},
+	{LMI_HTTP_POST, "/embeddings", LMI_HTTP_USER, lmi_llamacpp_embedding,
+	 "Computes embeddings of texts.", embedding_body, NULL},
 	{LMI_HTTP_POST, "/rerank", LMI_HTTP_USER, NULL, NO_RERANK, NULL, NULL},
 	{LMI_HTTP_POST, "/reranking", LMI_HTTP_USER, NULL, NO_RERANK, NULL, NULL},
 	{LMI_HTTP_POST, "/slots/{id}", LMI_HTTP_ADMIN, NULL, "Sequences are not saved or restored.",

@@ -40,7 +40,15 @@ static const char copy_body[] =
 	"{\"type\":\"object\",\"required\":[\"source\",\"destination\"],\"properties\":{"
 	"\"source\":{\"type\":\"string\"},\"destination\":{\"type\":\"string\"}}}";
 
-#define NO_EMBED "Embeddings are not available over HTTP."
+static const char embed_body[] =
+	"{\"type\":\"object\",\"required\":[\"model\",\"input\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"input\":{\"type\":[\"string\",\"array\"]},"
+	"\"truncate\":{\"type\":\"boolean\",\"default\":true},"
+	"\"dimensions\":{\"type\":\"integer\"}}}";
+
+static const char embeddings_body[] =
+	"{\"type\":\"object\",\"required\":[\"model\",\"prompt\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"prompt\":{\"type\":\"string\"}}}";
 
 static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/api/generate", LMI_HTTP_USER, lmi_ollama_generate, "Answers a prompt.",
@@ -59,12 +67,14 @@ static const struct lmi_http_route routes[] = {
 	 "Removes a model or an alias.", model_body, NULL},
 	{LMI_HTTP_POST, "/api/copy", LMI_HTTP_ADMIN, lmi_ollama_copy, "Gives a model another name.",
 	 copy_body, NULL},
-	{LMI_HTTP_POST, "/api/embed", LMI_HTTP_USER, NULL, NO_EMBED, NULL, NULL},
-	{LMI_HTTP_POST, "/api/embeddings", LMI_HTTP_USER, NULL, NO_EMBED, NULL, NULL},
+	{LMI_HTTP_POST, "/api/embed", LMI_HTTP_USER, lmi_ollama_embed,
+	 "Computes embeddings of texts.", embed_body, NULL},
+	{LMI_HTTP_POST, "/api/embeddings", LMI_HTTP_USER, lmi_ollama_embeddings,
+	 "Computes the embedding of a prompt.", embeddings_body, NULL},
 	{LMI_HTTP_POST, "/api/create", LMI_HTTP_ADMIN, NULL,
-	 "Models are added with `llamactl model add`.", NULL, NULL},
+	 "Models are added with `llamactl add`.", NULL, NULL},
 	{LMI_HTTP_POST, "/api/pull", LMI_HTTP_ADMIN, NULL,
-	 "Models are added with `llamactl model add`.", NULL, NULL},
+	 "Models are added with `llamactl add`.", NULL, NULL},
 	{LMI_HTTP_POST, "/api/push", LMI_HTTP_ADMIN, NULL, "Models are not uploaded.", NULL, NULL},
 };
 

@@ -42,6 +42,8 @@ void lmi_ollama_load(struct lmi_http_exchange *x, const json_t *body, bool chat)
 
 /* Handlers. */
 void lmi_ollama_chat(struct lmi_http_exchange *x);
+void lmi_ollama_embed(struct lmi_http_exchange *x);
+void lmi_ollama_embeddings(struct lmi_http_exchange *x);
 void lmi_ollama_generate(struct lmi_http_exchange *x);
 void lmi_ollama_tags(struct lmi_http_exchange *x);
 void lmi_ollama_ps(struct lmi_http_exchange *x);

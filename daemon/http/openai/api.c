@@ -193,8 +193,13 @@ static const char completion_body[] =
 	"\"top_p\":{\"type\":\"number\"},\"seed\":{\"type\":\"integer\"},"
 	"\"stop\":{\"type\":[\"string\",\"array\"]},\"echo\":{\"type\":\"boolean\"}}}";
 
-#define ANSWER(object)                                                                             \
-	"{\"type\":\"object\",\"properties\":{\"object\":{\"const\":\"" object "\"}}}"
+static const char embeddings_body[] =
+	"{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"input\":{\"type\":[\"string\",\"array\"]},"
+	"\"dimensions\":{\"type\":\"integer\"},"
+	"\"encoding_format\":{\"enum\":[\"float\",\"base64\"]}}}";
+
+#define ANSWER(object) "{\"type\":\"object\",\"properties\":{\"object\":{\"const\":\"" object "\"}}}"
 
 static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/v1/chat/completions", LMI_HTTP_USER, lmi_openai_chat_completions,
@@ -203,10 +208,10 @@ static const struct lmi_http_route routes[] = {
 	 "Continues a text.", completion_body, ANSWER("text_completion")},
 	{LMI_HTTP_GET, "/v1/models", LMI_HTTP_USER, lmi_openai_models, "Lists the models.", NULL,
 	 ANSWER("list")},
-	{LMI_HTTP_GET, "/v1/models/{model}", LMI_HTTP_USER, lmi_openai_model, "Describes a model.",
-	 NULL, ANSWER("model")},
-	{LMI_HTTP_POST, "/v1/embeddings", LMI_HTTP_USER, NULL,
-	 "Embeddings are not available over HTTP.", NULL, NULL},
+	{LMI_HTTP_GET, "/v1/models/{model}", LMI_HTTP_USER, lmi_openai_model,
+	 "Describes a model.", NULL, ANSWER("model")},
+	{LMI_HTTP_POST, "/v1/embeddings", LMI_HTTP_USER, lmi_openai_embeddings,
+	 "Computes embeddings of texts.", embeddings_body, ANSWER("list")},
 	{LMI_HTTP_POST, "/v1/responses", LMI_HTTP_USER, NULL,
 	 "The responses API is not available: use /v1/chat/completions.", NULL, NULL},
 };
