@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * API keys: finds that of a secret, and whether there is any.  The store holds only the SHA-256 of each secret and is searched
- * for that digest, so the time of the search reveals nothing about a secret. */
+ * API keys: finds that of a secret, and whether there is any.  The store holds only the SHA-256 of
+ * each secret and is searched for that digest, so the time of the search reveals nothing about a
+ * secret. */
 #include <stdio.h>
 #include <string.h>
 

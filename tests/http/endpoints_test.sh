@@ -41,13 +41,25 @@ post 404 'template' /v1/chat/completions \
 	"{$opts,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
 post 200 '"role":"assistant"' /v1/chat/completions \
 	"{$opts,\"chat_template\":\"chatml\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
-post 501 'not available' /v1/embeddings '{}'
+post 200 '^{"object":"list","data":\[{"object":"embedding","index":0,"embedding":\[[-0-9.e]*,[-0-9.e]*\]}' \
+	/v1/embeddings '{"model":"tiny","input":["a","b"],"dimensions":2}'
+holds "an index for each input" grep -q '"index":1,' "$dir/body"
+holds "usage of embeddings" grep -q '"usage":{"prompt_tokens":[1-9][0-9]*,"total_tokens":[1-9]' "$dir/body"
+# two floats are 8 bytes, in base64 12 characters
+post 200 '"embedding":"[A-Za-z0-9+/]\{11\}="' /v1/embeddings \
+	'{"input":[1,2,3],"dimensions":2,"encoding_format":"base64"}'
+post 400 '"param":"input"' /v1/embeddings '{}'
+post 400 '"param":"input\[1\]"' /v1/embeddings '{"input":["a",""]}'
+post 400 '"param":"encoding_format"' /v1/embeddings '{"input":"a","encoding_format":"int8"}'
+post 400 'dimensions: 5000, the vectors of the model have' /v1/embeddings '{"input":"a","dimensions":5000}'
+post 400 'several lists' /v1/embeddings '{"input":[[1],[2]]}'
 post 501 'not available' /v1/responses '{}'
 
 # ---- Anthropic ----
 post 400 '^{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: is missing' \
 	/v1/messages '{"model":"tiny","messages":[{"role":"user","content":"hi"}]}'
-post 501 '"type":"error"' /v1/messages/count_tokens '{}'
+post 404 'template' /v1/messages/count_tokens '{"model":"tiny","messages":[{"role":"user","content":"hi"}]}'
+post 400 '^{"type":"error"' /v1/messages/count_tokens '{}'
 
 # ---- Ollama ----
 fetch 200 '"version":"[0-9.]*"' "$u/api/version"
@@ -63,8 +75,11 @@ post 200 '"done":true,"done_reason":"length"' /api/generate \
 post 200 '"done":true' /api/generate \
 	'{"model":"tiny","prompt":"the cat","raw":true,"options":{"num_predict":4}}'
 header '^content-type: application/x-ndjson'
+post 200 '^{"model":"tiny","embeddings":\[\[[-0-9.e]*,[-0-9.e]*\],\[' /api/embed \
+	'{"model":"tiny","input":["a","b"],"dimensions":2}'
+post 200 '^{"embedding":\[[-0-9.]' /api/embeddings '{"model":"tiny","prompt":"a"}'
 for path in embed embeddings; do
-	post 501 '^{"error":' /api/$path '{}'
+	post 400 '^{"error":"[a-z]*: is missing"}' /api/$path '{"model":"tiny"}'
 done
 for path in create pull push; do
 	admin 501 '^{"error":' -d '{}' http://localhost/api/$path
@@ -94,7 +109,11 @@ fetch 200 '"model_alias":"tiny"' "$u/props?model=tiny"
 fetch 404 . "$u/props?model=nosuch"
 fetch 200 '^\[{"id":0,"model":"tiny"' "$u/slots"
 fetch 200 '"status":{"value":"loaded"}' "$u/models"
-for path in apply-template infill embedding rerank; do
+post 200 '^\[{"index":0,"embedding":\[\[' /embedding '{"content":"a","embd_normalize":-1}'
+post 400 'embd_normalize: must be 2' /embedding '{"content":"a","embd_normalize":0}'
+post 200 '^{"prompt":"<|im_start|>user.nhi<|im_end|>' /apply-template \
+	'{"chat_template":"chatml","messages":[{"role":"user","content":"hi"}]}'
+for path in infill rerank; do
 	post 501 '"code":501' /$path '{}'
 done
 post 400 'exceed_context_size_error' /completion \
