@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/checkpoint/formats.h"
 #include "core/base/jobs.h"
 #include "core/plugin/host_services.h"
 #include "core/quant/quant.h"
@@ -52,7 +53,10 @@ static enum lmd_status start_host(struct lmi_daemon *d, struct lmd_error *err)
 
 static enum lmd_status start_plugins(struct lmi_daemon *d, struct lmd_error *err)
 {
+	static const struct lmd_plugin *const linked[] = {&lmi_formats_builtin};
 	const struct lmi_plugin_registry_opts opts = {
+		.linked = linked,
+		.n_linked = LMD_LEN(linked),
 		.dirs = d->config->plugin_dirs.item,
 		.n_dirs = d->config->plugin_dirs.n,
 		.trust = d->config->plugin_trust ? LMI_PLUGIN_TRUST_SYSTEM : LMI_PLUGIN_TRUST_OWNER,

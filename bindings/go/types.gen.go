@@ -345,7 +345,7 @@ type TensorType struct {
 
 // Factory: One thing that a plugin provides.
 type Factory struct {
-	// backend, arch, tokenizer or sampler.
+	// backend, arch, tokenizer, sampler or format.
 	Kind string `msgpack:"kind"`
 
 	// Its name.

@@ -311,7 +311,7 @@ struct lmi_wire_tensor_type {
 
 /* One thing that a plugin provides. */
 struct lmi_wire_factory {
-	/* backend, arch, tokenizer or sampler. */
+	/* backend, arch, tokenizer, sampler or format. */
 	struct lmd_str kind;
 	/* Its name. */
 	struct lmd_str name;

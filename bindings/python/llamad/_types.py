@@ -294,7 +294,7 @@ class TensorType(Message):
 class Factory(Message):
     """One thing that a plugin provides."""
 
-    #: backend, arch, tokenizer or sampler.
+    #: backend, arch, tokenizer, sampler or format.
     kind: str = field(metadata={"wire": "kind"})
     #: Its name.
     name: str = field(metadata={"wire": "name"})
