@@ -9,6 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/engine.h"
+#include "core/engine/trial.h"
 #include "service/limits.h"
 #include "service/service_state.h"
 
@@ -122,6 +123,24 @@ static bool on_load(void *arg, enum lmi_engine_load_phase phase, uint64_t done, 
 	return !atomic_load(&r->svc->stopping);
 }
 
+static bool go_on(void *arg)
+{
+	const struct lmi_svc_loaded_model *r = arg;
+
+	return !atomic_load(&r->svc->stopping);
+}
+
+/* Computes a row, so that a model that cannot run fails to load.  The embedded service opens a model
+ * for a request that follows at once and fails in the same way. */
+static void try_engine(struct lmi_svc_loaded_model *r)
+{
+	r->err.status = lmi_engine_trial(r->engine, go_on, r, &r->err);
+	if (r->err.status == LMD_OK)
+		return;
+	lmi_engine_fini(r->engine);
+	r->engine = NULL;
+}
+
 static void run_open(void *arg)
 {
 	struct lmi_svc_loaded_model *r = arg;
@@ -135,6 +154,8 @@ static void run_open(void *arg)
 	r->err.status = check_file(r, &r->err);
 	if (r->err.status == LMD_OK)
 		r->err.status = lmi_engine_open(&r->engine, &o, &r->err);
+	if (r->err.status == LMD_OK && !r->svc->o.embedded)
+		try_engine(r);
 	r->load_ns = host->now_ns(host->ctx) - begin;
 }
 

@@ -2,7 +2,7 @@
  *
  * link.h - one connected stream: frames out, frames in, until it breaks.
  *
- * nng reads and writes the bytes in threads of its own.  Whoever waits for a frame waits on a
+ * nng reads and writes the bytes in threads of its own.  A thread that waits for a frame uses a
  * condition variable with its own deadline, so that no wait depends on nng. */
 #ifndef LLAMAD_CLIENT_LIB_LINK_H
 #define LLAMAD_CLIENT_LIB_LINK_H

@@ -48,6 +48,12 @@ else # a file with another modification time counts as another model
 	holds "the registry says that it changed: $(cat "$dir/err")" grep -q 'big' "$dir/err"
 fi
 
+# a model that opens but cannot run fails to load, not later
+LC_ALL=C sed 's/blk\.0\.attn_q\.weight/blk.0.attn_z.weight/' "$dir/small.gguf" >"$dir/part.gguf"
+does add part "$dir/part.gguf"
+refused 1 'blk.0.attn_q.weight: the file has no such tensor' load part
+prints '^part .* failed ' list
+
 # files that are not models
 mkfifo "$dir/fifo.gguf"
 mkdir "$dir/folder.gguf"
