@@ -88,10 +88,22 @@ static enum lmd_status check_keys(const struct lmi_daemon *d, struct lmd_error *
 				d->config->listen.item[0]);
 }
 
+/* Also called by the registry's thread, if the database turns out to be damaged in use. */
+static void on_replaced(void *arg, const struct lmi_store_report *r)
+{
+	struct lmi_daemon *d = arg;
+
+	LMI_DAEMON_LOG(d, LMD_LOG_ERROR,
+		       "the registry was damaged and has been replaced: %s; %llu rows could be read "
+		       "and were kept; the old one was moved to %s/%s",
+		       r->reason, (unsigned long long)r->n_rows_kept, d->first->state_dir,
+		       r->moved_to);
+}
+
 static enum lmd_status start_store(struct lmi_daemon *d, struct lmd_error *err)
 {
 	struct timespec now;
-	struct lmi_store_opts opts = {0};
+	struct lmi_store_opts opts = {.replaced = on_replaced, .arg = d};
 	struct lmi_store_report r;
 	enum lmd_status st;
 
@@ -101,10 +113,7 @@ static enum lmd_status start_store(struct lmi_daemon *d, struct lmd_error *err)
 	if (st != LMD_OK)
 		return st;
 	if (r.moved_aside)
-		LMI_DAEMON_LOG(d, LMD_LOG_ERROR,
-			       "the registry was damaged and has been replaced by an empty one: "
-			       "%s; the old one was moved to %s/%s",
-			       r.reason, d->config->state_dir, r.moved_to);
+		on_replaced(d, &r);
 	else if (r.unclean)
 		LMI_DAEMON_LOG(d, LMD_LOG_WARN,
 			       "llamad was not shut down properly last time; the registry is "
