@@ -57,6 +57,8 @@ static enum lmd_status start_plugins(struct lmi_daemon *d, struct lmd_error *err
 		.n_dirs = d->config->plugin_dirs.n,
 		.trust = d->config->plugin_trust ? LMI_PLUGIN_TRUST_SYSTEM : LMI_PLUGIN_TRUST_OWNER,
 		.no_default_dirs = !d->config->default_plugins,
+		.pinned = true,
+		.self_test = true,
 		.host = d->host,
 	};
 
