@@ -4,6 +4,7 @@
  * last, so that a client that can connect is served. */
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 #include "core/plugin/host_services.h"
 #include "core/quant/quant.h"
 #include "daemon/daemon_impl.h"
+#include "daemon/process.h"
 #include "daemon/state_dir.h"
 #include "llamad/version.h"
 
@@ -20,7 +22,7 @@
 #define CONNECTIONS_KEPT 8
 #define REPLIES_FLUSH_MS 200
 /* Time that the socket library is given to end its threads. */
-#define SOCKET_END_S 3
+#define SOCKET_END_US 300000
 /* Maximum number of jobs in each queue. */
 #define JOBS_MAX 4096
 
@@ -283,7 +285,9 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 	enum lmd_status st;
 
 	d->lock = d->notify.fd = -1;
-	st = lmi_config_read(&d->config, file, d->args, d->env, err);
+	st = lmi_daemon_process_check(err);
+	if (st == LMD_OK)
+		st = lmi_config_read(&d->config, file, d->args, d->env, err);
 	d->first = d->config;
 	if (st == LMD_OK)
 		st = start_host(d, err);
@@ -308,6 +312,9 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 	/* before the listener: a client that gets a reply may already send signals */
 	if (st == LMD_OK)
 		st = lmi_daemon_signals(d, err);
+	/* again, since the parts above have taken some */
+	if (st == LMD_OK)
+		st = lmi_daemon_process_check(err);
 	return st == LMD_OK ? start_front(d, err) : st;
 }
 
@@ -321,6 +328,8 @@ static void end_now(int signo)
 
 void lmi_daemon_fini(struct lmi_daemon *d)
 {
+	static const struct itimerval limit = {.it_value = {.tv_usec = SOCKET_END_US}}, none;
+
 	/* replies to all pending requests, which the listener then sends */
 	lmi_service_destroy(d->service);
 	d->service = NULL;
@@ -340,10 +349,10 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 	if (d->front) {
 		LMI_DAEMON_LOG(d, LMD_LOG_INFO, "stopped");
 		(void)signal(SIGALRM, end_now);
-		alarm(SOCKET_END_S);
+		(void)setitimer(ITIMER_REAL, &limit, NULL);
 	}
 	lmi_front_close(d->front);
-	alarm(0);
+	(void)setitimer(ITIMER_REAL, &none, NULL);
 	lmi_loop_destroy(d->loop);
 	if (d->mailbox_open)
 		lmi_mailbox_fini(&d->mailbox);
