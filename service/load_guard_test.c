@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Models whose load kills the process; a test's process that dies is one that does not call end. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

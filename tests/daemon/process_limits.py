@@ -6,7 +6,7 @@ usage: process_limits.py BUILD FOLDER MODEL
 
 With little of something the daemon must either fail with an error message or work.  It has to end: at
 most 2 s after SIGTERM if it is idle, drain + 1 s with running generations, 1 s after a second signal.
-These times are checked with LMD_TEST_LONG=1; without it only that it ends, and fewer limits are tried."""
+These times are checked with LMD_TEST_LONG=1, which also tries more limits."""
 import os
 import resource
 import signal
