@@ -7,16 +7,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/default_socket.h"
 #include "daemon/daemon_impl.h"
+#include "daemon/process.h"
 #include "llamad/version.h"
 
 /* Time that clients are given to read the final items of their streams. */
-#define FINAL_READ_MS       2000
+#define FINAL_READ_MS       700
 #define FINAL_READ_HURRY_MS 100
 
 static void on_stop(void *arg)
@@ -36,17 +36,6 @@ static void on_reload(void *arg)
 		return;
 	(void)lmi_daemon_reload(d, NULL, 0, NULL, &err); /* logs its result itself */
 	lmi_daemon_rescan(d);
-}
-
-/* Raises the soft limit of descriptors to the hard one, since every connection needs one. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit r;
-
-	if (!getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur < r.rlim_max) {
-		r.rlim_cur = r.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &r); /* on failure fewer connections are possible */
-	}
 }
 
 /* Returns whether all streams have ended and all replies have been sent. */
@@ -147,8 +136,7 @@ enum lmd_status lmi_daemon_run(const struct lmi_args *args, const struct lmi_con
 	struct lmi_daemon d = {.args = args, .env = env};
 	enum lmd_status st;
 
-	(void)signal(SIGPIPE, SIG_IGN);
-	raise_descriptor_limit();
+	lmi_daemon_process_init();
 	st = lmi_daemon_start(&d, err);
 	if (st == LMD_OK) {
 		LMI_DAEMON_LOG(&d, LMD_LOG_INFO, "llamad %s ready on %s; state=%s", LMD_VERSION,

@@ -4,6 +4,7 @@
  * last, so that a client that can connect is served. */
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 #include "core/plugin/host_services.h"
 #include "core/quant/quant.h"
 #include "daemon/daemon_impl.h"
+#include "daemon/process.h"
 #include "daemon/state_dir.h"
 #include "llamad/version.h"
 
@@ -21,7 +23,7 @@
 #define CONNECTIONS_KEPT 8
 #define REPLIES_FLUSH_MS 200
 /* Time that the socket library is given to end its threads. */
-#define SOCKET_END_S 3
+#define SOCKET_END_US 300000
 /* Maximum number of jobs in each queue. */
 #define JOBS_MAX 4096
 
@@ -61,6 +63,8 @@ static enum lmd_status start_plugins(struct lmi_daemon *d, struct lmd_error *err
 		.n_dirs = d->config->plugin_dirs.n,
 		.trust = d->config->plugin_trust ? LMI_PLUGIN_TRUST_SYSTEM : LMI_PLUGIN_TRUST_OWNER,
 		.no_default_dirs = !d->config->default_plugins,
+		.pinned = true,
+		.self_test = true,
 		.host = d->host,
 	};
 
@@ -96,10 +100,22 @@ static enum lmd_status check_keys(struct lmi_daemon *d, struct lmd_error *err)
 			key, address, key, key);
 }
 
+/* Also called by the registry's thread, if the database turns out to be damaged in use. */
+static void on_replaced(void *arg, const struct lmi_store_report *r)
+{
+	struct lmi_daemon *d = arg;
+
+	LMI_DAEMON_LOG(d, LMD_LOG_ERROR,
+		       "the registry was damaged and has been replaced: %s; %llu rows could be read "
+		       "and were kept; the old one was moved to %s/%s",
+		       r->reason, (unsigned long long)r->n_rows_kept, d->first->state_dir,
+		       r->moved_to);
+}
+
 static enum lmd_status start_store(struct lmi_daemon *d, struct lmd_error *err)
 {
 	struct timespec now;
-	struct lmi_store_opts opts = {0};
+	struct lmi_store_opts opts = {.replaced = on_replaced, .arg = d};
 	struct lmi_store_report r;
 	enum lmd_status st;
 
@@ -109,10 +125,7 @@ static enum lmd_status start_store(struct lmi_daemon *d, struct lmd_error *err)
 	if (st != LMD_OK)
 		return st;
 	if (r.moved_aside)
-		LMI_DAEMON_LOG(d, LMD_LOG_ERROR,
-			       "the registry was damaged and has been replaced by an empty one: "
-			       "%s; the old one was moved to %s/%s",
-			       r.reason, d->config->state_dir, r.moved_to);
+		on_replaced(d, &r);
 	else if (r.unclean)
 		LMI_DAEMON_LOG(d, LMD_LOG_WARN,
 			       "llamad was not shut down properly last time; the registry is "
@@ -329,7 +342,9 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 	enum lmd_status st;
 
 	d->lock = d->notify.fd = -1;
-	st = lmi_config_read(&d->config, file, d->args, d->env, err);
+	st = lmi_daemon_process_check(err);
+	if (st == LMD_OK)
+		st = lmi_config_read(&d->config, file, d->args, d->env, err);
 	d->first = d->config;
 	if (st == LMD_OK)
 		st = start_host(d, err);
@@ -356,6 +371,9 @@ enum lmd_status lmi_daemon_start(struct lmi_daemon *d, struct lmd_error *err)
 		st = lmi_daemon_signals(d, err);
 	if (st == LMD_OK)
 		st = start_http(d, err);
+	/* again, since the parts above have taken some */
+	if (st == LMD_OK)
+		st = lmi_daemon_process_check(err);
 	return st == LMD_OK ? start_front(d, err) : st;
 }
 
@@ -369,6 +387,8 @@ static void end_now(int signo)
 
 void lmi_daemon_fini(struct lmi_daemon *d)
 {
+	static const struct itimerval limit = {.it_value = {.tv_usec = SOCKET_END_US}}, none;
+
 	/* replies to all pending requests, which the listener then sends */
 	lmi_service_destroy(d->service);
 	d->service = NULL;
@@ -391,10 +411,10 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 	if (d->front) {
 		LMI_DAEMON_LOG(d, LMD_LOG_INFO, "stopped");
 		(void)signal(SIGALRM, end_now);
-		alarm(SOCKET_END_S);
+		(void)setitimer(ITIMER_REAL, &limit, NULL);
 	}
 	lmi_front_close(d->front);
-	alarm(0);
+	(void)setitimer(ITIMER_REAL, &none, NULL);
 	lmi_loop_destroy(d->loop);
 	if (d->mailbox_open)
 		lmi_mailbox_fini(&d->mailbox);

@@ -86,12 +86,35 @@ static const char *holder(int fd, char *buf, size_t n)
 	return buf;
 }
 
+/* Who can write the state folder can replace the registry, with the keys of administrators in it. */
+static enum lmd_status check_rights(const char *dir, struct lmd_error *err)
+{
+	char shown[SHOWN];
+	struct stat sb;
+
+	lmi_printable_path(shown, sizeof(shown), dir);
+	if (stat(dir, &sb))
+		return lmd_fail(err, LMD_IO, "%s: %s", shown, strerror(errno));
+	if (sb.st_uid != geteuid() && sb.st_uid)
+		return lmd_fail(err, LMD_INVALID,
+				"%s: the state folder belongs to user %u, it must belong to user %u",
+				shown, (unsigned)sb.st_uid, (unsigned)geteuid());
+	if (sb.st_mode & 022)
+		return lmd_fail(err, LMD_INVALID,
+				"%s: mode %04o of the state folder lets other users write it: use "
+				"0700",
+				shown, (unsigned)sb.st_mode & 07777);
+	return LMD_OK;
+}
+
 enum lmd_status lmi_daemon_state_lock(int *fd, const char *dir, struct lmd_error *err)
 {
 	enum lmd_status st = lmi_daemon_make_folder(dir, 0700, err);
 	char path[PATH_MAX], pid[24], shown[SHOWN];
 	int lock, n;
 
+	if (st == LMD_OK)
+		st = check_rights(dir, err);
 	if (st != LMD_OK)
 		return st;
 	if (snprintf(path, sizeof(path), "%s/llamad.lock", dir) >= (int)sizeof(path))

@@ -9,7 +9,9 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/engine.h"
+#include "core/engine/trial.h"
 #include "service/limits.h"
+#include "service/load_guard.h"
 #include "service/service_state.h"
 
 /* ---- users ---- */
@@ -122,6 +124,46 @@ static bool on_load(void *arg, enum lmi_engine_load_phase phase, uint64_t done, 
 	return !atomic_load(&r->svc->stopping);
 }
 
+static bool go_on(void *arg)
+{
+	const struct lmi_svc_loaded_model *r = arg;
+
+	return !atomic_load(&r->svc->stopping);
+}
+
+/* Computes a row, so that a model that cannot run fails to load.  The embedded service opens a model
+ * for a request that follows at once and fails in the same way. */
+static void try_engine(struct lmi_svc_loaded_model *r)
+{
+	r->err.status = lmi_engine_trial(r->engine, go_on, r, &r->err);
+	if (r->err.status == LMD_OK)
+		return;
+	lmi_engine_fini(r->engine);
+	r->engine = NULL;
+}
+
+static void open_engine(struct lmi_svc_loaded_model *r, const struct lmi_engine_opts *o)
+{
+	r->err.status = lmi_engine_open(&r->engine, o, &r->err);
+	if (r->err.status == LMD_OK && !r->svc->o.embedded)
+		try_engine(r);
+}
+
+/* Opens the engine between two notes in the state folder, which outlive a crash. */
+static void open_guarded(struct lmi_svc_loaded_model *r, const struct lmi_engine_opts *o)
+{
+	const struct lmi_service_hooks *h = &r->svc->hooks;
+	const char *dir = lmi_store_dir(r->svc->o.store);
+	const char *name = lmi_svc_model_record_name(r->record);
+
+	r->err.status = lmi_svc_load_guard_begin(dir, name, h->wall_ns ? h->wall_ns(h->arg) : 0,
+						 r->asked, &r->err);
+	if (r->err.status != LMD_OK)
+		return;
+	open_engine(r, o);
+	lmi_svc_load_guard_end(dir, name, r->err.status == LMD_OK);
+}
+
 static void run_open(void *arg)
 {
 	struct lmi_svc_loaded_model *r = arg;
@@ -133,8 +175,10 @@ static void run_open(void *arg)
 	o.inst.progress = on_load;
 	o.inst.progress_arg = r;
 	r->err.status = check_file(r, &r->err);
-	if (r->err.status == LMD_OK)
-		r->err.status = lmi_engine_open(&r->engine, &o, &r->err);
+	if (r->err.status == LMD_OK && r->svc->o.store)
+		open_guarded(r, &o);
+	else if (r->err.status == LMD_OK)
+		open_engine(r, &o);
 	r->load_ns = host->now_ns(host->ctx) - begin;
 }
 

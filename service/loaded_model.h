@@ -55,6 +55,7 @@ struct lmi_svc_loaded_model {
 	struct lmi_svc_model *model;
 	struct lmi_engine *engine; /* NULL while it is being loaded */
 	enum lmi_svc_loaded_model_state state;
+	bool asked;                 /* op load or reload asked for it */
 	uint64_t number;            /* serial number, from 1 */
 	uint32_t n_user;            /* references of streams and jobs */
 	uint32_t n_running;         /* running generations */

@@ -69,6 +69,7 @@ static uint32_t note_failure(const struct lmi_service *svc, struct lmi_svc_model
 void lmi_svc_model_end_pause(struct lmi_svc_model *m)
 {
 	m->fail_until = 0;
+	m->asked = true;
 }
 
 void lmi_svc_model_lost(struct lmi_service *svc, struct lmi_svc_loaded_model *r,
@@ -122,6 +123,7 @@ static void on_opened(struct lmi_svc_loaded_model *r)
 		return;
 	}
 	old = m->current;
+	m->asked = false;
 	m->loading = NULL;
 	m->current = r;
 	m->n_fail = 0;
@@ -178,6 +180,8 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 	if (!r)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
 	m->loading = r;
+	r->asked = m->asked;
+	m->asked = false;
 	if (victim) {
 		victim->open_next = r;
 		lmi_svc_loaded_model_retire(victim);

@@ -36,6 +36,7 @@ struct lmi_svc_model {
 	struct lmi_svc_load load;
 	struct lmi_svc_loaded_model *current, *loading;
 	struct lmi_svc_load_waiter *load_waiters; /* waiters for `loading` */
+	bool asked; /* op load or reload asked for the next load, which quarantine does not prevent */
 	uint32_t n_fail;
 	uint64_t fail_until;
 	struct lmd_error fail;
@@ -65,7 +66,7 @@ enum lmd_status lmi_svc_model_reload(struct lmi_service *svc, uint64_t now, stru
  * the next request after a pause. */
 void lmi_svc_model_lost(struct lmi_service *svc, struct lmi_svc_loaded_model *r,
 			const struct lmd_error *err);
-/* Ends the pause after a failed load. */
+/* Ends the pause after a failed load, and quarantine for the next one: somebody asks for it. */
 void lmi_svc_model_end_pause(struct lmi_svc_model *m);
 
 /* Unloads models that were idle for too long, and retries jobs that did not fit into the queue. */

@@ -120,7 +120,7 @@ START_TEST(a_load_overrides_the_pause)
 }
 END_TEST
 
-/* The device is lost in the 4th step: all running generations end with the error, the model is
+/* The device is lost in the 5th step, of which the load takes one: all running generations end with the error, the model is
  * listed as failed, and op load loads it again. */
 START_TEST(a_device_that_is_lost)
 {
@@ -129,7 +129,7 @@ START_TEST(a_device_that_is_lost)
 	struct lmi_wire_request q;
 	char text[256];
 
-	setenv("LLAMAD_NULL_FAIL_STEP", "4", 1);
+	setenv("LLAMAD_NULL_FAIL_STEP", "5", 1);
 	fx.o.limits.fail_ms = fx.o.limits.fail_max_ms = 60000;
 	fx_start(&fx);
 	fx_load(&fx);
@@ -165,7 +165,7 @@ START_TEST(a_lost_device_and_a_request)
 	struct lmi_wire_id id;
 	char text[256];
 
-	setenv("LLAMAD_NULL_FAIL_STEP", "1", 1);
+	setenv("LLAMAD_NULL_FAIL_STEP", "2", 1);
 	fx_start(&fx);
 	fx_load(&fx);
 	id = fx_begin(&fx, &fx_user, "hello", 100);

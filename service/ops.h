@@ -35,6 +35,8 @@ enum lmi_svc_op_flags {
 	X(plugins, PLUGINS, LMI_SVC_OP_CLOSED_OK)                  \
 	X(plugins_reload, PLUGINS_RELOAD, 0)                       \
 	X(ps, PS, LMI_SVC_OP_CLOSED_OK)                            \
+	X(registry_backup, REGISTRY_BACKUP, LMI_SVC_OP_CLOSED_OK)  \
+	X(registry_restore, REGISTRY_RESTORE, 0)                   \
 	X(reload, RELOAD, 0)                                       \
 	X(rm, RM, 0)                                               \
 	X(shutdown, SHUTDOWN, LMI_SVC_OP_CLOSED_OK)                \

@@ -166,21 +166,42 @@ enum lmd_status lmi_svc_do_ps(const struct lmi_svc_request_ctx *a, uint32_t *ret
 	return LMD_OK;
 }
 
-/* ---- status: the number of models is read from the registry ---- */
+/* ---- status: the number of models and the notice are read from the registry ---- */
 
-static void count_models(void *arg)
+struct registry_state {
+	uint32_t n_model;
+	const char *notice; /* NULL: none */
+};
+
+static void read_registry(void *arg)
 {
 	struct lmi_svc_call *c = arg;
 	struct lmi_store_models m = {0};
+	const struct lmi_store_report *r;
+	struct registry_state *s =
+		lmi_arena_alloc(c->arena, sizeof(*s), _Alignof(struct registry_state));
 
+	if (!s) {
+		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for a call");
+		return;
+	}
+	*s = (struct registry_state){0};
+	c->data = s;
 	c->err.status = lmi_store_model_list(c->svc->o.store, &m, &c->err);
-	if (c->err.status == LMD_OK)
-		c->data = (void *)(uintptr_t)m.n;
+	s->n_model = m.n;
 	lmi_store_models_fini(&m);
+	r = lmi_store_replacement(c->svc->o.store);
+	if (r)
+		s->notice = lmi_arena_printf(c->arena,
+					     "the registry was damaged (%s); a new one has the %llu "
+					     "rows that could be read; the old one is %s/%s",
+					     r->reason, (unsigned long long)r->n_rows_kept,
+					     lmi_store_dir(c->svc->o.store), r->moved_to);
 }
 
 static void answer_status(struct lmi_svc_call *c)
 {
+	const struct registry_state *s = c->data;
 	struct lmi_service *svc = c->svc;
 	struct lmi_wire_reply r;
 
@@ -194,7 +215,10 @@ static void answer_status(struct lmi_svc_call *c)
 	r.u.status.version = lmi_svc_str(svc->o.version);
 	r.u.status.pid = getpid();
 	r.u.status.uptime_ms = (int64_t)((svc->now - svc->start_ns) / LMI_NS_PER_MS);
-	r.u.status.models = (int64_t)(uintptr_t)c->data;
+	r.u.status.models = s ? s->n_model : 0;
+	r.u.status.has_notice = s && s->notice;
+	if (r.u.status.has_notice)
+		r.u.status.notice = lmi_svc_str(s->notice);
 	r.u.status.running = svc->n_running;
 	r.u.status.waiting = svc->n_waiting;
 	r.u.status.streams = svc->streams.n;
@@ -227,7 +251,7 @@ enum lmd_status lmi_svc_do_status(const struct lmi_svc_request_ctx *a, uint32_t 
 		answer_status(c);
 		return LMD_OK;
 	}
-	st = lmi_svc_call_submit(c, a->svc->o.registry, count_models, err);
+	st = lmi_svc_call_submit(c, a->svc->o.registry, read_registry, err);
 	if (st != LMD_OK)
 		lmi_svc_call_destroy(c);
 	return st;

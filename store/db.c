@@ -82,8 +82,12 @@ static enum lmd_status query(struct lmi_store *s, sqlite3_stmt **out, struct lmd
 			     const char *sql, const char *fmt, va_list ap)
 {
 	sqlite3_stmt *q = NULL;
-	int rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
+	enum lmd_status healed = lmi_store_heal(s, err);
+	int rc;
 
+	if (healed != LMD_OK)
+		return healed;
+	rc = sqlite3_prepare_v2(s->db, sql, -1, &q, NULL);
 	if (rc == SQLITE_OK)
 		rc = bind(q, fmt, ap);
 	if (rc != SQLITE_OK) {

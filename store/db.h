@@ -16,7 +16,10 @@ struct lmi_store {
 	char *dir;
 	int dir_fd;
 	int lock_fd;
+	struct lmi_store_opts opts; /* of open; vfs is borrowed */
+	struct lmi_store_report replacement; /* the latest one, if moved_aside is set */
 	bool corrupt; /* a call returned LMD_CORRUPT, so close does not mark the store as clean */
+	bool opening; /* the database is being opened, checked or replaced */
 };
 
 /* The migrations, generated from store/sql: element i changes schema i to i + 1. */
@@ -29,6 +32,14 @@ extern const unsigned lmi_store_sql_n;
 /* Applies all migrations up to schema `upto` (at most lmi_store_sql_n), or none. */
 LMD_NODISCARD enum lmd_status lmi_store_migrate(struct lmi_store *s, uint32_t upto,
 						struct lmd_error *err);
+
+/* Replaces a database that turned out to be corrupt, if no statement or transaction is active.
+ * Called before each statement. */
+LMD_NODISCARD enum lmd_status lmi_store_heal(struct lmi_store *s, struct lmd_error *err);
+
+/* Checks the structure of the main database, or of the attached one of that name. */
+LMD_NODISCARD enum lmd_status lmi_store_check(struct lmi_store *s, const char *schema,
+					      struct lmd_error *err);
 
 /* Converts the last error of sqlite. */
 enum lmd_status lmi_store_db_fail(struct lmi_store *s, int rc, struct lmd_error *err);

@@ -3,7 +3,10 @@
  * Opens and closes the store.  registry.lock has two purposes: its lock keeps other processes out,
  * and its content shows that the store was not closed properly: it is written before the database
  * is used and emptied after the database is closed.  A system error never counts as corruption: a
- * file is moved aside only if sqlite reports it as corrupt or as not a database. */
+ * file is moved aside only if sqlite reports it as corrupt or as not a database.
+ *
+ * The check reads the whole database.  It takes some 2 ms for a megabyte, so that it is done at each
+ * open up to CHECK_BYTES; a larger database is checked after an unclean end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,11 +21,13 @@
 #include "core/base/printable.h"
 #include "store/blob.h"
 #include "store/db.h"
+#include "store/salvage.h"
 
 #define DB_NAME   "registry.db"
 #define LOCK_NAME "registry.lock"
 #define BUSY_MS   5000
 #define SHOW      128
+#define CHECK_BYTES (16 << 20)
 
 static enum lmd_status fail_at(const struct lmi_store *s, const char *name, const char *what,
 			       struct lmd_error *err)
@@ -173,14 +178,16 @@ static enum lmd_status check_line(const char *text, struct lmd_error *err)
 			lmi_printable(show, sizeof(show), text, strlen(text)));
 }
 
-static enum lmd_status check(struct lmi_store *s, struct lmd_error *err)
+enum lmd_status lmi_store_check(struct lmi_store *s, const char *schema, struct lmd_error *err)
 {
 	enum lmd_status st, found = LMD_OK;
 	struct lmd_error why = {0};
 	sqlite3_stmt *q;
+	char sql[64];
 	bool row = true;
 
-	st = lmi_store_db_query(s, &q, err, "PRAGMA quick_check(100)", "");
+	(void)snprintf(sql, sizeof(sql), "PRAGMA %s.quick_check(100)", schema);
+	st = lmi_store_db_query(s, &q, err, sql, "");
 	if (st != LMD_OK)
 		return st;
 	while (st == LMD_OK && row) {
@@ -228,8 +235,15 @@ static enum lmd_status set_journal(struct lmi_store *s, struct lmd_error *err)
 	return st;
 }
 
-static enum lmd_status open_db(struct lmi_store *s, const struct lmi_store_opts *opts,
-			       struct lmi_store_report *r, struct lmd_error *err)
+static bool is_small(const struct lmi_store *s)
+{
+	struct stat sb;
+
+	return !fstatat(s->dir_fd, DB_NAME, &sb, AT_SYMLINK_NOFOLLOW) && sb.st_size <= CHECK_BYTES;
+}
+
+static enum lmd_status open_db(struct lmi_store *s, struct lmi_store_report *r,
+			       struct lmd_error *err)
 {
 	char path[LMI_STORE_PATH_MAX + 16];
 	enum lmd_status st = touch_db(s, err);
@@ -240,12 +254,13 @@ static enum lmd_status open_db(struct lmi_store *s, const struct lmi_store_opts 
 	(void)snprintf(path, sizeof(path), "%s/" DB_NAME, s->dir);
 	rc = sqlite3_open_v2(path, &s->db,
 			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
-			     opts->vfs);
-	st = rc == SQLITE_OK ? configure(s, opts->busy_ms, err) : lmi_store_db_fail(s, rc, err);
+			     s->opts.vfs);
+	st = rc == SQLITE_OK ? configure(s, s->opts.busy_ms, err) : lmi_store_db_fail(s, rc, err);
 	if (st == LMD_OK)
 		st = identify(s, r, err);
-	if (st == LMD_OK && r->unclean && !r->fresh)
-		st = check(s, err);
+	r->checked = r->unclean || is_small(s);
+	if (st == LMD_OK && r->checked && !r->fresh)
+		st = lmi_store_check(s, "main", err);
 	if (st == LMD_OK)
 		st = set_journal(s, err);
 	if (st == LMD_OK)
@@ -321,25 +336,78 @@ static enum lmd_status readable(struct lmi_store *s, struct lmd_error *err)
 	return st;
 }
 
-static enum lmd_status open_or_begin(struct lmi_store *s, const struct lmi_store_opts *opts,
-				     struct lmi_store_report *r, struct lmd_error *err)
+/* Copies what can still be read from the database that was moved aside. */
+static void salvage(struct lmi_store *s, struct lmi_store_report *r)
+{
+	char path[LMI_STORE_PATH_MAX + 80], shm[sizeof(r->moved_to) + 4];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", s->dir, r->moved_to);
+	r->n_rows_kept = lmi_store_salvage(s, path, s->opts.vfs);
+	(void)snprintf(shm, sizeof(shm), "%s-shm", r->moved_to);
+	(void)unlinkat(s->dir_fd, shm, 0); /* an index that sqlite has made for reading */
+}
+
+/* Moves the closed database aside and opens a new one. */
+static enum lmd_status replace(struct lmi_store *s, struct lmi_store_report *r,
+			       struct lmd_error *err)
+{
+	enum lmd_status st = readable(s, err);
+
+	if (st == LMD_OK)
+		st = move_aside(s, s->opts.now_ns, r, err);
+	if (st == LMD_OK)
+		st = open_db(s, r, err);
+	if (st == LMD_OK) {
+		salvage(s, r);
+		s->replacement = *r;
+	}
+	return st;
+}
+
+static enum lmd_status open_or_begin(struct lmi_store *s, struct lmi_store_report *r,
+				     struct lmd_error *err)
 {
 	struct lmd_error why = {0};
-	enum lmd_status st = open_db(s, opts, r, &why);
+	enum lmd_status st;
 
+	s->opening = true;
+	st = open_db(s, r, &why);
 	if (st == LMD_CORRUPT) {
 		(void)snprintf(r->reason, sizeof(r->reason), "%.*s", (int)sizeof(r->reason) - 1,
 			       why.text);
-		st = readable(s, &why);
-		if (st == LMD_OK)
-			st = move_aside(s, opts->now_ns, r, &why);
-		if (st == LMD_OK)
-			st = open_db(s, opts, r, &why);
+		st = replace(s, r, &why);
 		s->corrupt = false;
 	}
+	s->opening = false;
 	if (st != LMD_OK && err)
 		*err = why;
 	return st;
+}
+
+enum lmd_status lmi_store_heal(struct lmi_store *s, struct lmd_error *err)
+{
+	struct lmi_store_report r = {.schema = lmi_store_sql_n, .unclean = true};
+	enum lmd_status st;
+
+	if (s->opening || (s->db && (!s->corrupt || sqlite3_next_stmt(s->db, NULL) ||
+				     !sqlite3_get_autocommit(s->db))))
+		return LMD_OK;
+	/* the log belongs to the file that is moved aside */
+	if (s->db) {
+		(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+		(void)sqlite3_close(s->db);
+		s->db = NULL;
+	}
+	s->opening = true;
+	(void)snprintf(r.reason, sizeof(r.reason), "it turned out to be damaged in use");
+	st = s->corrupt ? replace(s, &r, err) : open_db(s, &r, err);
+	s->opening = false;
+	if (st != LMD_OK)
+		return st;
+	s->corrupt = false;
+	if (r.moved_aside && s->opts.replaced)
+		s->opts.replaced(s->opts.arg, &r);
+	return LMD_OK;
 }
 
 static void destroy(struct lmi_store *s, bool clean)
@@ -370,13 +438,14 @@ enum lmd_status lmi_store_open(struct lmi_store **out, const char *dir,
 	if (!s)
 		return lmd_fail(err, LMD_NOMEM, "registry: no memory");
 	s->dir_fd = s->lock_fd = -1;
+	s->opts = *opts;
 	s->dir = lmi_strndup(dir, strlen(dir));
 	st = s->dir ? open_dir(s, err) : lmd_fail(err, LMD_NOMEM, "registry: no memory");
 	if (st == LMD_OK)
 		st = lock(s, &r.unclean, err);
 	if (st == LMD_OK) {
 		r.n_parts_removed = lmi_store_blob_sweep(s->dir_fd);
-		st = open_or_begin(s, opts, &r, err);
+		st = open_or_begin(s, &r, err);
 		if (st != LMD_OK) { /* restore the state of the lock file */
 			destroy(s, !r.unclean && st != LMD_CORRUPT);
 			return st;
@@ -397,6 +466,11 @@ void lmi_store_close(struct lmi_store *s)
 {
 	if (s)
 		destroy(s, !s->corrupt);
+}
+
+const struct lmi_store_report *lmi_store_replacement(const struct lmi_store *s)
+{
+	return s->replacement.moved_aside ? &s->replacement : NULL;
 }
 
 const char *lmi_store_dir(const struct lmi_store *s)

@@ -190,28 +190,141 @@ START_TEST(moved_aside)
 }
 END_TEST
 
-/* If a call finds corruption, the end is not marked as clean, so that the next open checks. */
-START_TEST(corrupt_in_use)
-{
-	char junk[2048], name[80];
-	struct lmi_store_models list;
+static struct lmi_store_report replaced;
 
-	memset(junk, 0xA5, sizeof(junk));
-	open_store();
-	for (unsigned i = 0; i < 60; i++) {
-		snprintf(name, sizeof(name), "model-%u", i);
+static void on_replaced(void *arg, const struct lmi_store_report *r)
+{
+	(void)arg;
+	replaced = *r;
+}
+
+static void open_reporting(void)
+{
+	const struct lmi_store_opts opts = {.now_ns = NOW, .replaced = on_replaced};
+
+	OK(lmi_store_open(&store, dir, &opts, &report, &err));
+}
+
+static void add_many(uint32_t n)
+{
+	char name[80];
+
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "model-%04u", i);
 		OK(add(name, i));
 	}
-	close_store();
-	for (off_t at = 4096; at < size_of("registry.db"); at += 4096)
-		put_bytes("registry.db", at, junk, sizeof(junk));
-	OK(open_as(NULL)); /* no check after a clean end */
-	ck_assert(!report.moved_aside);
-	REFUSED(lmi_store_model_list(store, &list, &err), LMD_CORRUPT, "malformed");
-	close_store();
-	ck_assert_int_gt(size_of("registry.lock"), 0);
+}
+
+/* Overwrites one page in the middle of the table of models. */
+static void damage(void)
+{
+	char junk[4096];
+	sqlite3_stmt *q;
+	sqlite3 *db;
+	int64_t page = 0;
+
+	ck_assert_int_eq(sqlite3_open(in_dir("registry.db"), &db), SQLITE_OK);
+	if (sqlite3_prepare_v2(db, "SELECT pageno FROM dbstat WHERE name = 'models' AND pagetype = 'leaf' "
+				   "ORDER BY pageno LIMIT 1 OFFSET 3", -1, &q, NULL) == SQLITE_OK) {
+		ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
+		page = sqlite3_column_int64(q, 0);
+	}
+	sqlite3_finalize(q);
+	ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
+	page = page ? page : size_of("registry.db") / 4096 / 2;
+	memset(junk, 0xA5, sizeof(junk));
+	put_bytes("registry.db", (page - 1) * 4096, junk, sizeof(junk));
+}
+
+static uint32_t n_models(void)
+{
+	struct lmi_store_models list;
+	uint32_t n;
+
+	OK(lmi_store_model_list(store, &list, &err));
+	n = list.n;
+	lmi_store_models_fini(&list);
+	return n;
+}
+
+/* Damage after a clean end is found at the next open; what can be read is kept. */
+START_TEST(corrupt_at_rest)
+{
 	open_store();
-	ck_assert(report.moved_aside && report.unclean);
+	add_many(300);
+	close_store();
+	damage();
+	OK(open_as(NULL));
+	ck_assert(report.moved_aside && report.checked && !report.unclean);
+	ck_assert_uint_gt(report.n_rows_kept, 200);
+	ck_assert_uint_gt(n_models(), 100);
+	ck_assert_uint_lt(n_models(), 300);
+	ck_assert_int_eq(added("model-0000"), 0);
+	ck_assert_int_eq(added("model-0299"), 299);
+	OK(add("new", 5));
+	close_store();
+	open_store();
+	ck_assert(!report.moved_aside && report.checked);
+	ck_assert_int_eq(added("new"), 5);
+}
+END_TEST
+
+/* Damage in use: the call that meets it fails, the next one works on a new database. */
+START_TEST(corrupt_in_use)
+{
+	struct lmi_store_models list;
+
+	open_store();
+	add_many(300);
+	close_store();
+	open_reporting();
+	ck_assert(!report.moved_aside);
+	damage();
+	ck_assert_int_eq(sqlite3_db_release_memory(store->db), SQLITE_OK); /* its cache */
+	REFUSED(lmi_store_model_list(store, &list, &err), LMD_CORRUPT, "malformed");
+	ck_assert(!replaced.moved_aside);
+	ck_assert_uint_gt(n_models(), 100);
+	ck_assert(replaced.moved_aside);
+	ck_assert_str_eq(replaced.moved_to, "registry.db.corrupt-20261121T143000Z");
+	ck_assert_uint_gt(replaced.n_rows_kept, 200);
+	OK(add("new", 5));
+	close_store();
+	ck_assert_int_eq(size_of("registry.lock"), 0);
+	open_store();
+	ck_assert(!report.moved_aside && !report.unclean);
+	ck_assert_int_eq(added("new"), 5);
+}
+END_TEST
+
+START_TEST(backup_and_restore)
+{
+	static const char *const bad[] = {"",	     "x",	"../x.backup", "a/b.backup",
+					  ".backup", "-x.backup", "registry.db"};
+	uint64_t bytes = 0;
+	char junk[512];
+
+	open_store();
+	OK(add("a", 1));
+	OK(lmi_store_backup(store, "one.backup", &bytes, &err));
+	ck_assert_int_eq(size_of("one.backup"), bytes);
+	REFUSED(lmi_store_backup(store, "one.backup", &bytes, &err), LMD_INVALID, "exists");
+	for (size_t i = 0; i < LMD_LEN(bad); i++)
+		REFUSED(lmi_store_backup(store, bad[i], &bytes, &err), LMD_INVALID, "name of a backup");
+	OK(add("b", 2));
+	OK(lmi_store_restore(store, "one.backup", &err));
+	ck_assert_int_eq(added("a"), 1);
+	ck_assert_int_eq(added("b"), -1);
+	REFUSED(lmi_store_restore(store, "two.backup", &err), LMD_NOTFOUND, "two.backup");
+	put_bytes("three.backup", 0, "nonsense", 8);
+	REFUSED(lmi_store_restore(store, "three.backup", &err), LMD_CORRUPT, "three.backup");
+	memset(junk, 0xA5, sizeof(junk));
+	put_bytes("one.backup", 4096, junk, sizeof(junk));
+	REFUSED(lmi_store_restore(store, "one.backup", &err), LMD_CORRUPT, "one.backup");
+	ck_assert_int_eq(added("a"), 1);
+	close_store();
+	open_store();
+	ck_assert(!report.unclean && !report.moved_aside);
+	ck_assert_int_eq(added("a"), 1);
 }
 END_TEST
 
@@ -436,7 +549,9 @@ int main(void)
 	tcase_add_test(tc, one_process);
 	tcase_add_test(tc, unclean);
 	tcase_add_test(tc, moved_aside);
+	tcase_add_test(tc, corrupt_at_rest);
 	tcase_add_test(tc, corrupt_in_use);
+	tcase_add_test(tc, backup_and_restore);
 	tcase_add_test(tc, log_kept);
 	tcase_add_test(tc, newer_schema);
 	tcase_add_test(tc, not_ours);

@@ -18,7 +18,8 @@
  *     LMD_NOMEM     out of memory
  *     LMD_BUSY      another connection holds the database longer than busy_ms
  *     LMD_IO        a system error: disk full, read-only, a failing device
- *     LMD_CORRUPT   the database is inconsistent; the next open checks it
+ *     LMD_CORRUPT   the database is inconsistent; the next call moves it aside and continues with a
+ *                   new one that has the rows that could still be read
  *     LMD_INTERNAL  a bug in llamad
  *
  * Times are nanoseconds since 1970-01-01 UTC, 0 = never, and are given by the caller; the store
@@ -49,18 +50,27 @@ struct lmi_store;
 
 /* Open and close */
 
+struct lmi_store_report;
+
 struct lmi_store_opts {
 	int64_t now_ns;   /* for the name of a database that is moved aside */
 	uint32_t busy_ms; /* how long a call waits for another connection; 0 = 5000 */
 	const char *vfs;  /* name of sqlite's VFS; NULL = its default */
+	/* called when a database that turned out to be corrupt in use has been replaced, by the
+	 * thread that uses the store; may be NULL.  The report is that of the replacement. */
+	void (*replaced)(void *arg, const struct lmi_store_report *report);
+	void *arg;
 };
 
 /* The results of open. */
 struct lmi_store_report {
 	bool fresh;               /* a new database was created */
-	bool unclean;             /* the last process did not close the database; it was checked */
+	bool unclean;             /* the last process did not close the database */
+	bool checked;             /* the structure of the database was checked: always, except for
+				   * a large one that was closed properly */
 	bool moved_aside;         /* it was corrupt and was moved to `moved_to`; a new one was
-				   * created */
+				   * created with the rows that could still be read */
+	uint64_t n_rows_kept;     /* their number */
 	uint32_t schema_from;     /* its schema before the migrations; 0: new */
 	uint32_t schema;          /* its schema now */
 	uint32_t n_parts_removed; /* unfinished imports that were removed */
@@ -79,12 +89,29 @@ LMD_NODISCARD enum lmd_status lmi_store_open(struct lmi_store **out, const char 
 					     struct lmi_store_report *report,
 					     struct lmd_error *err);
 
-/* Closes the store: writes the log into the database and marks it as clean, unless a call returned
- * LMD_CORRUPT; then the next open checks it.  NULL allowed. */
+/* Closes the store: writes the log into the database and marks it as clean, unless the last call
+ * returned LMD_CORRUPT; then the next open checks it.  NULL allowed. */
 void lmi_store_close(struct lmi_store *s);
 
 /* Returns the state folder as given to open; valid as long as the store. */
 const char *lmi_store_dir(const struct lmi_store *s);
+
+/* Returns the report of the latest replacement of a corrupt database since the process opened the
+ * store, or NULL.  Valid until the next call that takes the store. */
+const struct lmi_store_report *lmi_store_replacement(const struct lmi_store *s);
+
+/* Writes a consistent copy of the database to the file `name` in the state folder, which must not
+ * exist, and syncs it.  `bytes`: its size. */
+LMD_NODISCARD enum lmd_status lmi_store_backup(struct lmi_store *s, const char *name,
+					       uint64_t *bytes, struct lmd_error *err);
+/* Replaces all rows by those of the file `name` in the state folder, a copy made by
+ * lmi_store_backup of this or an older schema; the file is checked first and is not changed.  On
+ * failure the rows stay as they were. */
+LMD_NODISCARD enum lmd_status lmi_store_restore(struct lmi_store *s, const char *name,
+						struct lmd_error *err);
+/* Names of copies: 1..64 bytes of [A-Za-z0-9._-], not beginning with '.' or '-', ending in
+ * ".backup". */
+LMD_NODISCARD enum lmd_status lmi_store_backup_name_check(const char *name, struct lmd_error *err);
 
 /* Checks a name: 1..128 bytes of [A-Za-z0-9._:/-], no "..", no '/' at the start.  Names are never
  * used as paths. */

@@ -205,45 +205,66 @@ static void put_suppressed(struct lmi_gguf_writer *w)
 	put_array(w, "tokenizer.ggml.suppress_tokens", LMD_META_ARR_I64, LMI_GGUF_I32, id, n);
 }
 
+const struct lmt_tiny_key *lmt_tiny_keys;
+
+/* Writes a number, unless the test replaces it. */
+static void put_count(struct lmi_gguf_writer *w, enum lmt_tiny kind, const char *name, uint32_t v)
+{
+	for (const struct lmt_tiny_key *k = lmt_tiny_keys; k && k->name; k++)
+		if (!strcmp(k->name, name))
+			return;
+	lmi_gguf_put_u32(w, key(kind, name), v);
+}
+
+static void put_test_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
+{
+	for (const struct lmt_tiny_key *k = lmt_tiny_keys; k && k->name; k++) {
+		if (k->type == LMD_META_BOOL)
+			lmi_gguf_put_bool(w, key(kind, k->name), k->value != 0);
+		else
+			lmi_gguf_put_u32(w, key(kind, k->name), k->value);
+	}
+}
+
 static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 {
 	static const uint8_t pattern[] = {1, 0, 1, 1};
 	static const int64_t kv_heads[] = {0, KV, 0};
 
 	lmi_gguf_put_str(w, "general.architecture", kinds[kind].arch);
-	lmi_gguf_put_u32(w, key(kind, "context_length"), LMT_CTX);
-	lmi_gguf_put_u32(w, key(kind, "embedding_length"), LMT_EMBD);
-	lmi_gguf_put_u32(w, key(kind, "block_count"), kinds[kind].n_layer);
-	lmi_gguf_put_u32(w, key(kind, "feed_forward_length"), kind == LMT_STATE ? 0 : FF);
-	lmi_gguf_put_u32(w, key(kind, "attention.head_count"), kind == LMT_STATE ? 0 : HEADS);
+	put_count(w, kind, "context_length", LMT_CTX);
+	put_count(w, kind, "embedding_length", LMT_EMBD);
+	put_count(w, kind, "block_count", kinds[kind].n_layer);
+	put_count(w, kind, "feed_forward_length", kind == LMT_STATE ? 0 : FF);
+	put_count(w, kind, "attention.head_count", kind == LMT_STATE ? 0 : HEADS);
 	lmi_gguf_put_f32(w, key(kind, "attention.layer_norm_rms_epsilon"), 1e-5f);
-	lmi_gguf_put_u32(w, key(kind, "vocab_size"), LMT_VOCAB);
+	put_count(w, kind, "vocab_size", LMT_VOCAB);
 	if (kind == LMT_HYBRID)
 		put_array(w, key(kind, "attention.head_count_kv"), LMD_META_ARR_I64, LMI_GGUF_I32,
 			  kv_heads, LMD_LEN(kv_heads));
 	else if (kind != LMT_STATE)
-		lmi_gguf_put_u32(w, key(kind, "attention.head_count_kv"),
-				 kind == LMT_SANDWICH ? 1 : KV);
+		put_count(w, kind, "attention.head_count_kv", kind == LMT_SANDWICH ? 1 : KV);
 	if (kind == LMT_WINDOW) {
 		lmi_gguf_put_f32(w, key(kind, "logit_scale"), 2);
-		lmi_gguf_put_u32(w, key(kind, "attention.sliding_window"), 8);
+		put_count(w, kind, "attention.sliding_window", 8);
 		put_array(w, key(kind, "attention.sliding_window_pattern"), LMD_META_ARR_BOOL,
 			  LMI_GGUF_BOOL, pattern, LMD_LEN(pattern));
 	}
 	if (kind == LMT_STATE || kind == LMT_HYBRID) {
-		lmi_gguf_put_u32(w, key(kind, "ssm.conv_kernel"), 4);
-		lmi_gguf_put_u32(w, key(kind, "ssm.inner_size"), INNER);
-		lmi_gguf_put_u32(w, key(kind, "ssm.state_size"), STATE);
-		lmi_gguf_put_u32(w, key(kind, "ssm.time_step_rank"), 8);
+		put_count(w, kind, "ssm.conv_kernel", 4);
+		put_count(w, kind, "ssm.inner_size", INNER);
+		put_count(w, kind, "ssm.state_size", STATE);
+		put_count(w, kind, "ssm.time_step_rank", 8);
 	}
 	if (kind == LMT_STATE)
-		lmi_gguf_put_u32(w, key(kind, "ssm.group_count"), 2);
+		put_count(w, kind, "ssm.group_count", 2);
 	if (kind == LMT_FULL || kind == LMT_WORDS || kind == LMT_SUPPRESS)
 		put_vocab(w, kind == LMT_WORDS);
 	else
 		lmi_gguf_put_str(w, "tokenizer.ggml.model", "no_vocab");
 	if (kind == LMT_SUPPRESS)
 		put_suppressed(w);
+	put_test_keys(w, kind);
 }
 
 static void each_tensor(enum lmt_tiny kind,

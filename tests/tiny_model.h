@@ -32,6 +32,15 @@ const char *lmt_tiny_name(enum lmt_tiny kind);
 #define LMT_EOS 95
 #define LMT_ALLOWED 33 /* "A" */
 
+/* Keys that replace or extend those of the models that are written, without the architecture's
+ * prefix; terminated by a row without a name.  NULL: none. */
+struct lmt_tiny_key {
+	const char *name;
+	uint32_t type; /* LMD_META_I64, stored as u32, or LMD_META_BOOL */
+	uint32_t value;
+};
+extern const struct lmt_tiny_key *lmt_tiny_keys;
+
 /* Writes the file; fails the test if it cannot. */
 void lmt_tiny_write(enum lmt_tiny kind, uint64_t seed, const char *path);
 

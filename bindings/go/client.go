@@ -249,7 +249,7 @@ func (c *Client) Call(ctx context.Context, req Request, reply any) error {
 func (c *Client) tell(req Request) {
 	if conn, _ := c.current(); conn != nil {
 		if body, err := packRequest(req); err == nil {
-			_, _ = conn.post(body, nil)
+			conn.tell(body)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 const (
 	replyMax  = 64 << 20         // maximum length of a reply in bytes
 	sendLimit = 30 * time.Second // the connection is closed if a write takes longer
+	tellLimit = time.Second      // how long a request whose reply is not needed may delay its caller
 )
 
 var (
@@ -191,32 +192,52 @@ func (c *conn) state() error {
 	return c.broken
 }
 
-// post sends a request.  Its reply is sent to waiter; waiter is closed if the connection is lost.
-func (c *conn) post(body []byte, waiter chan<- []byte) (uint32, error) {
+// register returns the number of a new request.  Its reply is sent to waiter; waiter is closed if the
+// connection is lost.
+func (c *conn) register(waiter chan<- []byte) (uint32, error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.broken != nil {
-		c.mu.Unlock()
 		return 0, c.broken
 	}
 	c.last = c.last%0x7fffffff + 1
-	number := c.last
 	if waiter != nil {
-		c.waiters[number] = waiter
+		c.waiters[c.last] = waiter
 	}
-	c.mu.Unlock()
-	if err := c.writeFrame(number, body); err != nil {
-		c.fail(err)
-		return number, c.state()
+	return c.last, nil
+}
+
+// send writes a request in a goroutine of its own, since the peer may have stopped to read.  The channel
+// is closed when it has been written.
+func (c *conn) send(number uint32, body []byte) <-chan struct{} {
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		if err := c.writeFrame(number, body); err != nil {
+			c.fail(err)
+		}
+	}()
+	return sent
+}
+
+// tell sends a request whose reply is not needed.  It may be the last one before the connection is
+// closed, so tell waits until it has been written, but not for long.
+func (c *conn) tell(body []byte) {
+	if number, err := c.register(nil); err == nil {
+		select {
+		case <-c.send(number, body):
+		case <-time.After(tellLimit):
+		}
 	}
-	return number, nil
 }
 
 func (c *conn) exchange(ctx context.Context, body []byte) ([]byte, error) {
 	waiter := make(chan []byte, 1)
-	number, err := c.post(body, waiter)
+	number, err := c.register(waiter)
 	if err != nil {
 		return nil, err
 	}
+	c.send(number, body)
 	select {
 	case reply, ok := <-waiter:
 		if !ok {

@@ -119,6 +119,45 @@ func (f *fakeServer) talk(peer net.Conn) {
 	}
 }
 
+// A peer that has stopped to read must not keep a call beyond its context.
+func TestPeerThatDoesNotRead(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		peer, err := l.Accept()
+		if err == nil {
+			_, _ = peer.Write(handshakeRep)
+			<-done
+			_ = peer.Close()
+		}
+	}()
+	ctx, stop := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer stop()
+	c, err := dial(ctx, "tcp://"+l.Addr().String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.fail(errClosed)
+	ended := make(chan error)
+	go func() {
+		_, err := c.exchange(ctx, make([]byte, 15<<20))
+		ended <- err
+	}()
+	select {
+	case err = <-ended:
+	case <-time.After(sendLimit / 2):
+		t.Fatal("the call goes on after its context has ended")
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
 // listen starts a server on a free port; ca is a file with its certificate, or "" without TLS.
 func listen(t *testing.T, withTLS bool) (f *fakeServer, url, ca string) {
 	t.Helper()

@@ -1301,6 +1301,48 @@ type PsReply struct {
 	Models []Resident `msgpack:"models"`
 }
 
+// RegistryBackupRequest: Writes a consistent copy of the registry into the state folder. Only on the unix socket.
+type RegistryBackupRequest struct {
+	// Name of the file: letters, digits, '.', '_' and '-', ending in .backup. It must not exist.
+	Name string `msgpack:"name"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*RegistryBackupRequest) Op() string { return "registry_backup" }
+
+// Changes tells whether the request changes something; see Request.
+func (*RegistryBackupRequest) Changes() string { return "again" }
+
+// RegistryBackupReply: the reply to registry_backup.
+type RegistryBackupReply struct {
+	// Path of the copy.
+	Path string `msgpack:"path"`
+
+	// Its size.
+	Size int64 `msgpack:"size"`
+}
+
+// RegistryRestoreRequest: Replaces all models, aliases and keys of the registry by those of a copy in the state folder, after checking it. Models in memory stay; clients whose key is not in the copy are disconnected. Only on the unix socket.
+type RegistryRestoreRequest struct {
+	// Name of the file, as for registry_backup.
+	Name string `msgpack:"name"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*RegistryRestoreRequest) Op() string { return "registry_restore" }
+
+// Changes tells whether the request changes something; see Request.
+func (*RegistryRestoreRequest) Changes() string { return "again" }
+
+// RegistryRestoreReply: the reply to registry_restore.
+type RegistryRestoreReply struct {
+	// Models in the registry now.
+	Models int64 `msgpack:"models"`
+
+	// Keys in the registry now.
+	Keys int64 `msgpack:"keys"`
+}
+
 // ReloadRequest: Loads a model again with the current plugins. Running streams finish on the old instance. This is a job.
 type ReloadRequest struct {
 	// The model by name or alias; admins may also give a path.
@@ -1422,6 +1464,9 @@ type StatusReply struct {
 
 	// Memory that models may use in total.
 	MemoryLimit int64 `msgpack:"memory_limit"`
+
+	// What an administrator should know, such as a damaged registry that was replaced.
+	Notice *string `msgpack:"notice,omitempty"`
 }
 
 // StreamsRequest: Lists the client's own streams.

@@ -1,30 +1,64 @@
 /* SPDX-License-Identifier: MIT
  *
- * One REQ socket, with a context for each request so that many threads can have pending
- * requests. */
+ * One connection, on which many threads can have pending requests.  It is dialled again when a
+ * request needs it and it is broken.
+ *
+ * Each wait is on a condition variable and has a deadline, so a call ends whatever the server, the
+ * network or nng do.  nng only moves bytes (link.h): its REQ sockets of release 1.5 can wait for
+ * ever in a send that has a timeout. */
 #include "client/lib/conn.h"
 
+#include <errno.h>
 #include <nng/nng.h>
-#include <nng/protocol/reqrep0/req.h>
 #include <nng/supplemental/tls/tls.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/lib/address.h"
 #include "client/lib/client.h"
+#include "client/lib/link.h"
 #include "core/base/alloc.h"
 
 #define RECONNECT_MIN_MS 20
 #define RECONNECT_MAX_MS 500
-#define REPLY_MAX	 ((size_t)64 << 20)
+#define NUMBER_MAX	 0x7fffffffu
 #define SYSTEM_CA	 "/etc/ssl/certs/ca-certificates.crt"
+
+enum state {
+	DOWN,
+	DIALING,
+	GREETING, /* connected; the server's handshake has not arrived */
+	UP,
+};
+
+/* A request that waits for its reply, on the stack of its thread. */
+struct pending {
+	struct pending *next;
+	uint32_t number;
+	bool done, reset;
+	struct lmi_client_frame_message reply;
+};
 
 struct conn {
 	struct lmi_client_transport transport; /* must be first */
-	nng_socket sock;
 	uint32_t connect_ms, call_ms;
 	char url[LMI_CLIENT_URL];
 	bool is_default; /* the caller gave no URL */
+	bool ipc;
+	nng_stream_dialer *dialer;
+	nng_aio *dial;
+
+	pthread_mutex_t lock; /* protects what follows */
+	pthread_cond_t changed;
+	enum state state;
+	int dial_rv; /* why the last attempt failed */
+	uint64_t retry_at, retry_ms;
+	struct lmi_client_link *link;	/* in GREETING and UP */
+	struct lmi_client_link *broken; /* to be destroyed */
+	struct pending *pending;
+	uint32_t last_number;
 };
 
 static enum lmd_status failed(const struct conn *c, int rv, struct lmd_error *err)
@@ -40,105 +74,250 @@ static enum lmd_status failed(const struct conn *c, int rv, struct lmd_error *er
 				"%s: the certificate is not trusted or is for another name, or the "
 				"server does not use TLS: %s",
 				c->url, nng_strerror(rv));
+	if (rv == NNG_EPROTO)
+		return lmd_fail(err, LMD_IO, "%s: the peer does not speak the protocol of llamad",
+				c->url);
+	if (rv == NNG_EAGAIN)
+		return lmd_fail(err, LMD_TIMEOUT,
+				"%s: timed out: the server did not accept the connection within %u "
+				"ms",
+				c->url, c->connect_ms);
 	return lmd_fail(err, rv == NNG_ETIMEDOUT ? LMD_TIMEOUT : LMD_IO, "%s: %s", c->url,
 			nng_strerror(rv));
 }
 
-/* ---- opening ---- */
-
-static int dial(struct conn *c, const struct lmd_client_opts *o)
+/* Waits until something changes, but not longer than `end`. */
+static void wait_until(struct conn *c, uint64_t end)
 {
-	nng_dialer d;
-	int rv = nng_dialer_create(&d, c->sock, c->url);
+	const struct timespec t = {.tv_sec = (time_t)(end / 1000),
+				   .tv_nsec = (long)(end % 1000) * 1000000};
 
-	if (!rv)
-		rv = nng_dialer_set_ms(d, NNG_OPT_RECONNMINT, RECONNECT_MIN_MS);
-	if (!rv)
-		rv = nng_dialer_set_ms(d, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
-	if (!rv && !strncmp(c->url, "tls+", 4))
-		rv = nng_dialer_set_string(d, NNG_OPT_TLS_CA_FILE,
-					   o->ca_file ? o->ca_file : SYSTEM_CA);
-	return rv ? rv : nng_dialer_start(d, 0);
+	(void)pthread_cond_timedwait(&c->changed, &c->lock, &t);
+}
+
+/* ---- events ---- */
+
+static void attempt_failed(struct conn *c, int rv)
+{
+	c->state = DOWN;
+	c->dial_rv = rv;
+	c->retry_ms = c->retry_ms ? c->retry_ms * 2 : RECONNECT_MIN_MS;
+	if (c->retry_ms > RECONNECT_MAX_MS)
+		c->retry_ms = RECONNECT_MAX_MS;
+	c->retry_at = lmi_client_now_ms() + c->retry_ms;
+	pthread_cond_broadcast(&c->changed);
+}
+
+static void on_up(void *arg)
+{
+	struct conn *c = arg;
+
+	c->state = UP;
+	c->dial_rv = 0;
+	c->retry_ms = 0;
+	pthread_cond_broadcast(&c->changed);
+}
+
+static void on_message(void *arg, const struct lmi_client_frame_message *m)
+{
+	struct conn *c = arg;
+
+	for (struct pending *r = c->pending; r; r = r->next) {
+		if (r->number != m->number || r->done || r->reset)
+			continue;
+		r->reply = *m;
+		r->done = true;
+		pthread_cond_broadcast(&c->changed);
+		return;
+	}
+	lmi_free(m->own_body); /* nobody waits for it any more */
+}
+
+static void on_broken(void *arg, int rv)
+{
+	struct conn *c = arg;
+	struct lmi_client_link *l = c->link;
+	bool was_up = c->state == UP;
+
+	c->link = NULL;
+	l->next = c->broken;
+	c->broken = l;
+	for (struct pending *r = c->pending; r; r = r->next)
+		r->reset = !r->done;
+	if (!was_up) {
+		attempt_failed(c, rv);
+		return;
+	}
+	c->state = DOWN;
+	c->retry_at = 0;
+	pthread_cond_broadcast(&c->changed);
+}
+
+static const struct lmi_client_link_ops link_ops = {
+	.up = on_up, .message = on_message, .broken = on_broken};
+
+static void on_dial(void *arg)
+{
+	struct conn *c = arg;
+	int rv = nng_aio_result(c->dial);
+	struct lmi_client_link *l = NULL;
+
+	if (!rv) {
+		l = lmi_client_link_create(nng_aio_get_output(c->dial, 0), c->ipc, &c->lock,
+					   &link_ops, c);
+		rv = l ? 0 : NNG_ENOMEM;
+	}
+	pthread_mutex_lock(&c->lock);
+	if (rv) {
+		attempt_failed(c, rv);
+	} else {
+		c->state = GREETING;
+		c->link = l;
+		lmi_client_link_start(l);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- connecting ---- */
+
+/* Frees broken links that no thread uses. */
+static void reap(struct conn *c)
+{
+	struct lmi_client_link **at = &c->broken, *l;
+
+	while ((l = *at) != NULL) {
+		if (!lmi_client_link_is_unused(l)) {
+			at = &l->next;
+			continue;
+		}
+		*at = l->next;
+		pthread_mutex_unlock(&c->lock);
+		lmi_client_link_destroy(l);
+		pthread_mutex_lock(&c->lock);
+		at = &c->broken; /* the list may have changed meanwhile */
+	}
+}
+
+/* Gives up the attempt that is in progress. */
+static void give_up(struct conn *c)
+{
+	if (c->state == GREETING)
+		lmi_client_link_break(c->link, NNG_ETIMEDOUT);
+	if (c->state != DIALING)
+		return;
+	pthread_mutex_unlock(&c->lock);
+	nng_aio_cancel(c->dial);
+	pthread_mutex_lock(&c->lock);
+}
+
+/* Waits until the connection is up; returns 0, or why it is not.  With `once`, an attempt that fails
+ * is not repeated. */
+static int connect_until(struct conn *c, uint64_t end, bool once)
+{
+	for (;;) {
+		uint64_t now = lmi_client_now_ms();
+
+		reap(c);
+		if (c->state == UP)
+			return 0;
+		if (once && c->state == DOWN && c->dial_rv && c->dial_rv != NNG_EAGAIN)
+			return c->dial_rv;
+		if (now >= end) {
+			int rv = c->state == DOWN && c->dial_rv ? c->dial_rv : NNG_ETIMEDOUT;
+
+			give_up(c);
+			return rv;
+		}
+		if (c->state == DOWN && now >= c->retry_at) {
+			c->state = DIALING;
+			pthread_mutex_unlock(&c->lock);
+			nng_stream_dialer_dial(c->dialer, c->dial);
+			pthread_mutex_lock(&c->lock);
+		} else {
+			wait_until(c, c->state == DOWN && c->retry_at < end ? c->retry_at : end);
+		}
+	}
+}
+
+static enum lmd_status connect_failed(const struct conn *c, int rv, struct lmd_error *err)
+{
+	if (rv != NNG_ETIMEDOUT && rv != NNG_ECANCELED)
+		return failed(c, rv, err);
+	return lmd_fail(err, LMD_TIMEOUT, "%s: timed out: no connection within %u ms", c->url,
+			c->connect_ms);
 }
 
 /* ---- requests ---- */
 
+static void forget(struct conn *c, struct pending *r)
+{
+	struct pending **at = &c->pending;
+
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+}
+
 /* Sends a request once and waits for its reply. */
-static int exchange(struct conn *c, nng_aio *aio, const void *p, size_t n, uint64_t send_ms,
-		    uint64_t reply_ms, nng_msg **reply)
+static int exchange(struct conn *c, struct pending *r, const void *p, size_t n, uint64_t end)
 {
-	nng_msg *m = NULL;
-	nng_ctx ctx;
-	int rv = nng_ctx_open(&ctx, c->sock);
+	struct lmi_client_link *l = c->link;
+	uint64_t n_received = l->n_received;
+	int rv;
 
-	if (rv)
-		return rv;
-	rv = nng_msg_alloc(&m, 0);
-	if (!rv)
-		rv = nng_msg_append(m, p, n);
-	if (!rv) {
-		nng_aio_set_msg(aio, m);
-		nng_aio_set_timeout(aio, (nng_duration)send_ms);
-		nng_ctx_send(ctx, aio);
-		nng_aio_wait(aio);
-		rv = nng_aio_result(aio);
-		if (!rv)
-			m = NULL; /* owned by nng now */
+	c->last_number = c->last_number % NUMBER_MAX + 1;
+	*r = (struct pending){.next = c->pending, .number = c->last_number};
+	c->pending = r;
+	rv = lmi_client_link_post(l, r->number, p, n);
+	while (!rv && !r->done && !r->reset) {
+		if (lmi_client_now_ms() >= end)
+			rv = NNG_ETIMEDOUT;
+		else
+			wait_until(c, end);
 	}
-	if (!rv) {
-		nng_aio_set_timeout(aio, (nng_duration)reply_ms);
-		nng_ctx_recv(ctx, aio);
-		nng_aio_wait(aio);
-		rv = nng_aio_result(aio);
-		if (!rv)
-			*reply = nng_aio_get_msg(aio);
+	forget(c, r);
+	if (rv && c->link == l && !r->done && !r->reset) {
+		lmi_client_link_drop(l, r->number);
+		/* a connection on which nothing arrives may be half open: the next call dials */
+		if (rv == NNG_ETIMEDOUT && l->n_received == n_received)
+			lmi_client_link_break(l, rv);
 	}
-	if (m)
-		nng_msg_free(m);
-	(void)nng_ctx_close(ctx);
-	return rv;
-}
-
-/* Sends a request, again after each reconnect, until a reply arrives or the time is over. */
-static enum lmd_status exchange_retry(struct conn *c, const void *p, size_t n, uint32_t extra_ms,
-				      nng_msg **reply, struct lmd_error *err)
-{
-	uint64_t begin = lmi_client_now_ms(), end = begin + c->call_ms + extra_ms;
-	nng_aio *aio;
-	int rv = nng_aio_alloc(&aio, NULL, NULL);
-
-	if (rv)
-		return failed(c, rv, err);
-	do {
-		uint64_t now = lmi_client_now_ms();
-
-		rv = exchange(c, aio, p, n, c->connect_ms, end > now ? end - now : 1, reply);
-	} while (rv == NNG_ECONNRESET && lmi_client_now_ms() < end);
-	nng_aio_free(aio);
-	if (rv == NNG_ETIMEDOUT)
-		return lmd_fail(err, LMD_TIMEOUT, "%s: timed out: no reply within %u ms", c->url,
-				(unsigned)(lmi_client_now_ms() - begin));
-	return rv ? failed(c, rv, err) : LMD_OK;
-}
-
-static void free_msg(void *msg)
-{
-	nng_msg_free(msg);
+	if (r->done)
+		return 0;
+	return rv ? rv : NNG_ECONNRESET;
 }
 
 static enum lmd_status conn_exchange(struct lmi_client_transport *t, const void *p, size_t n,
 				     uint32_t extra_ms, struct lmi_client_message *reply,
 				     struct lmd_error *err)
 {
-	nng_msg *msg = NULL;
-	enum lmd_status st = exchange_retry((struct conn *)t, p, n, extra_ms, &msg, err);
+	struct conn *c = (struct conn *)t;
+	uint64_t begin = lmi_client_now_ms(), end = begin + c->call_ms + extra_ms, now = begin;
+	enum lmd_status st = LMD_OK;
+	struct pending r;
+	int rv;
 
-	if (st == LMD_OK)
-		*reply = (struct lmi_client_message){.p = nng_msg_body(msg),
-						     .n = nng_msg_len(msg),
-						     .own = msg,
-						     .free = free_msg};
-	return st;
+	pthread_mutex_lock(&c->lock);
+	do {
+		rv = connect_until(c, now + c->connect_ms < end ? now + c->connect_ms : end, false);
+		if (rv) {
+			st = connect_failed(c, rv, err);
+			break;
+		}
+		rv = exchange(c, &r, p, n, end);
+		now = lmi_client_now_ms();
+	} while (rv == NNG_ECONNRESET && now < end);
+	pthread_mutex_unlock(&c->lock);
+	if (st != LMD_OK)
+		return st;
+	if (rv == NNG_ETIMEDOUT)
+		return lmd_fail(err, LMD_TIMEOUT, "%s: timed out: no reply within %u ms", c->url,
+				(unsigned)(now - begin));
+	if (rv)
+		return failed(c, rv, err);
+	*reply = (struct lmi_client_message){
+		.p = r.reply.own_body, .n = r.reply.n, .own = r.reply.own_body, .free = lmi_free};
+	return LMD_OK;
 }
 
 /* ---- life ---- */
@@ -147,44 +326,95 @@ static void conn_close(struct lmi_client_transport *t)
 {
 	struct conn *c = (struct conn *)t;
 
-	(void)nng_close(c->sock);
+	if (c->dialer)
+		nng_stream_dialer_close(c->dialer);
+	if (c->dial)
+		nng_aio_stop(c->dial);
+	pthread_mutex_lock(&c->lock);
+	if (c->link)
+		lmi_client_link_break(c->link, NNG_ECLOSED);
+	while (c->broken) {
+		struct lmi_client_link *l = c->broken;
+
+		c->broken = l->next;
+		pthread_mutex_unlock(&c->lock);
+		lmi_client_link_destroy(l);
+		pthread_mutex_lock(&c->lock);
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (c->dial)
+		nng_aio_free(c->dial);
+	if (c->dialer)
+		nng_stream_dialer_free(c->dialer);
+	(void)pthread_cond_destroy(&c->changed);
+	(void)pthread_mutex_destroy(&c->lock);
 	lmi_free(c);
 }
 
 static const struct lmi_client_transport_ops conn_ops = {.exchange = conn_exchange,
 							 .close = conn_close};
 
+static int init_dialer(struct conn *c, const struct lmd_client_opts *o)
+{
+	int rv = nng_stream_dialer_alloc(&c->dialer, c->url);
+
+	if (!rv && !c->ipc)
+		rv = nng_stream_dialer_set_bool(c->dialer, NNG_OPT_TCP_NODELAY, true);
+	if (!rv && !c->ipc)
+		rv = nng_stream_dialer_set_bool(c->dialer, NNG_OPT_TCP_KEEPALIVE, true);
+	if (!rv && !strncmp(c->url, "tls+", 4))
+		rv = nng_stream_dialer_set_string(c->dialer, NNG_OPT_TLS_CA_FILE,
+						  o->ca_file ? o->ca_file : SYSTEM_CA);
+	return rv ? rv : nng_aio_alloc(&c->dial, on_dial, c);
+}
+
+static bool init_lock(struct conn *c)
+{
+	pthread_condattr_t attr;
+	bool ok;
+
+	if (pthread_condattr_init(&attr))
+		return false;
+	ok = !pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) &&
+	     !pthread_cond_init(&c->changed, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	if (ok && pthread_mutex_init(&c->lock, NULL)) {
+		(void)pthread_cond_destroy(&c->changed);
+		ok = false;
+	}
+	return ok;
+}
+
 enum lmd_status lmi_client_connect(struct lmi_client_transport **out, const char *url,
 				   const struct lmd_client_opts *o, struct lmd_error *err)
 {
 	struct conn *c = lmi_alloc(1, sizeof(*c));
-	enum lmd_status st;
+	enum lmd_status st = LMD_OK;
 	int rv;
 
-	if (!c)
+	if (!c || !init_lock(c)) {
+		lmi_free(c);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a connection");
+	}
 	c->transport.ops = &conn_ops;
 	c->connect_ms = o->connect_ms;
 	c->call_ms = o->call_ms;
 	c->is_default = !o->url;
+	c->ipc = !strncmp(url, "ipc://", 6);
 	(void)snprintf(c->url, sizeof(c->url), "%s", url);
-	rv = nng_req0_open(&c->sock);
+	rv = init_dialer(c, o);
 	if (rv) {
 		st = failed(c, rv, err);
-		lmi_free(c);
-		return st;
+	} else {
+		pthread_mutex_lock(&c->lock);
+		rv = connect_until(c, lmi_client_now_ms() + c->connect_ms, true);
+		pthread_mutex_unlock(&c->lock);
+		if (rv)
+			st = connect_failed(c, rv, err);
 	}
-	/* requests are repeated by this library, once it is certain that no reply can come */
-	rv = nng_socket_set_ms(c->sock, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
-	if (!rv)
-		rv = nng_socket_set_size(c->sock, NNG_OPT_RECVMAXSZ, REPLY_MAX);
-	if (!rv)
-		rv = dial(c, o);
-	if (rv) {
-		st = failed(c, rv, err);
+	if (st == LMD_OK)
+		*out = &c->transport;
+	else
 		conn_close(&c->transport);
-		return st;
-	}
-	*out = &c->transport;
-	return LMD_OK;
+	return st;
 }

@@ -10,7 +10,7 @@
 #define MODELS(X) X(load) X(unload) X(reload) X(alias) X(rm)
 #define DAEMON(X)                                                                                  \
 	X(ping) X(status) X(stats) X(streams) X(cancel) X(key_add) X(key_list)                     \
-	X(key_rm) X(shutdown)
+	X(key_rm) X(registry_backup) X(registry_restore) X(shutdown)
 #define FILES(X)                                                                                   \
 	X(info) X(explain) X(tokenize) X(detokenize) X(bench) X(perplexity)                        \
 	X(diff) X(hash) X(split) X(merge) X(export_lora) X(convert) X(quantize)                    \

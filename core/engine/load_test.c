@@ -83,6 +83,44 @@ START_TEST(every_way_gives_the_same)
 }
 END_TEST
 
+/* ---- keys that contradict the tensors ---- */
+
+static const struct {
+	struct lmt_tiny_key keys[2];
+	const char *words[2];
+} lies[] = {
+	{{{"attention.head_count_kv", LMD_META_I64, 0}}, {"head_count_kv: 0 in layer 0", "attn_q"}},
+	{{{"feed_forward_length", LMD_META_I64, 0}}, {"feed_forward_length", "ffn_up"}},
+	{{{"rope.dimension_count", LMD_META_BOOL, 1}}, {"rope.dimension_count", "a boolean"}},
+	{{{"attention.causal", LMD_META_BOOL, 1}}, {NULL}},
+};
+
+START_TEST(keys_that_lie)
+{
+	struct lmi_engine_opts o = opts(LMT_FULL);
+	struct lmi_inst *inst = NULL;
+	struct lmd_error err = {0};
+	enum lmd_status st;
+	char path[280];
+
+	(void)snprintf(path, sizeof(path), "%s.lies", paths[LMT_FULL]);
+	lmt_tiny_keys = lies[_i].keys;
+	lmt_tiny_write(LMT_FULL, 3, path);
+	lmt_tiny_keys = NULL;
+	o.inst.path = path;
+	st = lmi_inst_open(&inst, &o.inst, &err);
+	(void)remove(path);
+	lmi_inst_close(inst);
+	if (!lies[_i].words[0]) {
+		ck_assert_msg(st == LMD_OK, "%s", err.text);
+		return;
+	}
+	ck_assert_int_eq(st, LMD_INVALID);
+	for (size_t k = 0; k < LMD_LEN(lies[_i].words); k++)
+		ck_assert_msg(strstr(err.text, lies[_i].words[k]) != NULL, "%s", err.text);
+}
+END_TEST
+
 /* ---- estimate ---- */
 
 /* The memory taken matches the estimate, item by item and by the allocator's count. With that much
@@ -443,6 +481,7 @@ int main(void)
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_usual_step_is_small);
 	tcase_add_loop_test(t, every_way_gives_the_same, 0, LMT_N_TINY);
+	tcase_add_loop_test(t, keys_that_lie, 0, (int)LMD_LEN(lies));
 	tcase_add_loop_test(t, the_estimate_is_kept, 0, LMT_N_TINY);
 	tcase_add_loop_test(t, adapters_are_in_the_estimate, 0, 2);
 	tcase_add_loop_test(t, a_copy_has_a_bound, 0, 1);

@@ -8,6 +8,7 @@
 #include "core/base/printable.h"
 #include "core/model/model.h"
 
+#define KEY_BYTES  128
 #define NAME_BYTES 255u /* limit for a displayed name */
 
 const char *lmi_model_meta_type_text(uint32_t type)
@@ -49,8 +50,9 @@ static enum lmd_status wrong_type(const struct lmd_meta *v, const char *expected
 			lmi_model_meta_type_text(v->type), expected);
 }
 
-enum lmd_status lmi_model_get_int(const struct lmi_model *m, const char *key, int64_t min,
-				  int64_t max, int64_t *out, bool *found, struct lmd_error *err)
+static enum lmd_status get_number(const struct lmi_model *m, const char *key, int64_t min,
+				  int64_t max, bool bool_ok, int64_t *out, bool *found,
+				  struct lmd_error *err)
 {
 	const struct lmd_meta *v = m->view.find_meta(&m->view, key);
 
@@ -60,7 +62,7 @@ enum lmd_status lmi_model_get_int(const struct lmi_model *m, const char *key, in
 	if (v->type == LMD_META_U64)
 		return lmd_fail(err, LMD_INVALID, "key %s: %llu, must be at most %lld", key,
 				(unsigned long long)v->v.u, (long long)max);
-	if (v->type != LMD_META_I64 && v->type != LMD_META_BOOL)
+	if (v->type != LMD_META_I64 && !(bool_ok && v->type == LMD_META_BOOL))
 		return wrong_type(v, "an integer", err);
 	if (v->v.i < min || v->v.i > max)
 		return lmd_fail(err, LMD_INVALID, "key %s: %lld, must be %lld..%lld", key,
@@ -69,11 +71,17 @@ enum lmd_status lmi_model_get_int(const struct lmi_model *m, const char *key, in
 	return LMD_OK;
 }
 
+enum lmd_status lmi_model_get_int(const struct lmi_model *m, const char *key, int64_t min,
+				  int64_t max, int64_t *out, bool *found, struct lmd_error *err)
+{
+	return get_number(m, key, min, max, false, out, found, err);
+}
+
 enum lmd_status lmi_model_get_bool(const struct lmi_model *m, const char *key, int8_t *out,
 				   bool *found, struct lmd_error *err)
 {
 	int64_t v = 0;
-	enum lmd_status st = lmi_model_get_int(m, key, 0, 1, &v, found, err);
+	enum lmd_status st = get_number(m, key, 0, 1, true, &v, found, err);
 
 	if (st == LMD_OK && *found)
 		*out = (int8_t)v;
@@ -166,18 +174,43 @@ static enum lmd_status read_name(struct lmi_model *m, const char *path, struct l
 	return LMD_OK;
 }
 
-/* Checks an integer or an array of integers, each 0..max; the key may be absent. */
+static const struct lmd_meta *find_count(const struct lmi_model *m, const char *suffix,
+					 char key[KEY_BYTES])
+{
+	(void)snprintf(key, KEY_BYTES, "%s.%s", m->view.arch, suffix);
+	return m->view.find_meta(&m->view, key);
+}
+
+/* Returns a number of the file; 0 if it is absent or not an integer. */
+static uint64_t count_of(const struct lmi_model *m, const char *suffix)
+{
+	char key[KEY_BYTES];
+	const struct lmd_meta *v = find_count(m, suffix, key);
+
+	return v && v->type == LMD_META_I64 && v->v.i > 0 ? (uint64_t)v->v.i : 0;
+}
+
+/* Returns whether an array of n values can have one for each layer: with or without the layers for
+ * drafts, or those of a decoder.  A model without layers is not checked. */
+static bool is_per_layer(const struct lmi_model *m, uint64_t n)
+{
+	uint64_t all = count_of(m, "block_count"), draft = count_of(m, "nextn_predict_layers");
+
+	return !all || n == all || (draft < all && n == all - draft) ||
+	       n == count_of(m, "decoder_block_count");
+}
+
+/* Checks an integer or an array of integers, one for each layer, each 0..max; the key may be
+ * absent. */
 static enum lmd_status check_count(const struct lmi_model *m, const char *suffix, int64_t max,
 				   struct lmd_error *err)
 {
-	const struct lmd_meta *v;
+	char key[KEY_BYTES];
+	const struct lmd_meta *v = find_count(m, suffix, key);
 	const int64_t *a;
 	int64_t n = 0;
 	bool found;
-	char key[128];
 
-	(void)snprintf(key, sizeof(key), "%s.%s", m->view.arch, suffix);
-	v = m->view.find_meta(&m->view, key);
 	if (!v || v->type != LMD_META_ARR_I64)
 		return lmi_model_get_int(m, key, 0, max, &n, &found, err);
 	if (v->n > LMI_MODEL_MAX_LAYERS)
@@ -189,7 +222,23 @@ static enum lmd_status check_count(const struct lmi_model *m, const char *suffix
 			return lmd_fail(err, LMD_INVALID,
 					"key %s: element %llu is %lld, must be 0..%lld", key,
 					(unsigned long long)i, (long long)a[i], (long long)max);
+	if (!is_per_layer(m, v->n))
+		return lmd_fail(err, LMD_INVALID, "key %s: %llu elements, but there are %llu layers",
+				key, (unsigned long long)v->n,
+				(unsigned long long)count_of(m, "block_count"));
 	return LMD_OK;
+}
+
+/* A count of 0 means a model without experts, which then uses none. */
+static enum lmd_status check_experts(const struct lmi_model *m, struct lmd_error *err)
+{
+	char key[KEY_BYTES];
+	uint64_t n_used = count_of(m, "expert_used_count"), n = count_of(m, "expert_count");
+
+	if (!find_count(m, "expert_count", key) || n_used <= n)
+		return LMD_OK;
+	return lmd_fail(err, LMD_INVALID, "key %s.expert_used_count: %llu, but there are %llu experts",
+			m->view.arch, (unsigned long long)n_used, (unsigned long long)n);
 }
 
 enum lmd_status lmi_model_check_general(struct lmi_model *m, const char *path,
@@ -220,5 +269,5 @@ enum lmd_status lmi_model_check_general(struct lmi_model *m, const char *path,
 		st = read_name(m, path, err);
 	for (size_t i = 0; st == LMD_OK && i < LMD_LEN(counts); i++)
 		st = check_count(m, counts[i].suffix, counts[i].max, err);
-	return st;
+	return st == LMD_OK ? check_experts(m, err) : st;
 }

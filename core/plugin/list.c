@@ -96,7 +96,7 @@ void lmi_plugin_registry_list(struct lmi_plugin_registry *r,
 {
 	pthread_mutex_lock(&r->work);
 	/* if memory runs out, list what is known so far */
-	(void)lmi_plugin_scan(r, NULL);
+	(void)lmi_plugin_scan(r, false, NULL);
 	(void)lmi_plugin_load_kinds(r, ALL_KINDS, NULL);
 	for (const struct lmi_plugin_object *o = r->objects; o; o = o->next)
 		list_object(r, o, plugin, factory, arg);

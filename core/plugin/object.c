@@ -15,6 +15,7 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/plugin/elf_note.h"
+#include "core/plugin/self_test.h"
 #include "core/plugin/trust.h"
 
 /* File systems take timestamps from a clock that ticks every 1 to 10 ms. */
@@ -295,20 +296,49 @@ static enum lmd_status add_entries(struct lmi_plugin_object *o, const struct lmd
 	return LMD_OK;
 }
 
+static enum lmd_status map(struct lmi_plugin_object *o, struct lmd_error *err)
+{
+	const struct lmd_plugin *p;
+	uint32_t kinds;
+	enum lmd_status st = lmi_plugin_image_open(&o->image, err);
+
+	if (st != LMD_OK)
+		return st;
+	p = dlsym(o->image.handle, "llamad_plugin");
+	return p ? add_entries(o, p, &kinds, err)
+		 : lmd_fail(err, LMD_INVALID, "symbol llamad_plugin is missing");
+}
+
+struct self_test {
+	struct lmi_plugin_object *o;
+	const struct lmd_host *host;
+};
+
+/* In a child process: maps the object and calls what the registry would call next. */
+static enum lmd_status test_in_child(void *arg, struct lmd_error *err)
+{
+	const struct self_test *t = arg;
+	enum lmd_status st = map(t->o, err);
+	char why[160];
+
+	for (uint32_t i = 0; st == LMD_OK && i < t->o->n_entries; i++)
+		if (t->o->entries[i].f.probe)
+			(void)t->o->entries[i].f.probe(t->host, why, sizeof(why));
+	return st;
+}
+
 enum lmd_status lmi_plugin_object_load(struct lmi_plugin_object *o,
+				       const struct lmd_host *test_host,
 				       enum lmi_plugin_object_state *out, struct lmd_error *err)
 {
+	struct self_test test = {o, test_host};
 	struct lmd_error why = {0};
-	const struct lmd_plugin *p;
-	enum lmd_status st;
-	uint32_t kinds;
+	enum lmd_status st = LMD_OK;
 
-	st = lmi_plugin_image_open(&o->image, &why);
-	if (st == LMD_OK) {
-		p = dlsym(o->image.handle, "llamad_plugin");
-		st = p ? add_entries(o, p, &kinds, &why)
-		       : lmd_fail(&why, LMD_INVALID, "symbol llamad_plugin is missing");
-	}
+	if (test_host)
+		st = lmi_plugin_self_test(test_in_child, &test, &why);
+	if (st == LMD_OK)
+		st = map(o, &why);
 	if (st != LMD_OK)
 		lmi_plugin_image_close(&o->image);
 	return set_state(o, st, LMI_PLUGIN_OBJECT_LOADED, out, &why, err);

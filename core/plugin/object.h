@@ -74,6 +74,7 @@ struct lmi_plugin_object {
 	uint32_t n_entries;
 	struct lmi_plugin_entry *entries;
 	bool seen;               /* by the running scan */
+	bool awaits_reload;      /* REFUSED only because it differs from what was accepted */
 	char reason[LMD_ERROR_TEXT];
 };
 
@@ -91,8 +92,10 @@ enum lmd_status lmi_plugin_object_read(struct lmi_plugin_object *o, int dir_fd,
 				       struct lmd_error *err);
 
 /* Maps a CHECKED object and sets *out to its next state, LOADED or REFUSED; status as for
- * lmi_plugin_object_read. The caller sets the state itself, because it may have to exclude readers. */
+ * lmi_plugin_object_read. If test_host is not NULL, the object is first loaded and probed with that
+ * host in a child process. The caller sets the state itself, because it may have to exclude readers. */
 enum lmd_status lmi_plugin_object_load(struct lmi_plugin_object *o,
+				       const struct lmd_host *test_host,
 				       enum lmi_plugin_object_state *out, struct lmd_error *err);
 
 /* Takes a linked-in descriptor: LOADED or REFUSED; status as for lmi_plugin_object_read. */

@@ -122,7 +122,8 @@ enum lmd_status lmi_plugin_load_kinds(struct lmi_plugin_registry *r, uint32_t ki
 		if (o->state == LMI_PLUGIN_OBJECT_CHECKED && (o->note.kinds & kinds)) {
 			enum lmi_plugin_object_state state = o->state;
 			/* readers skip a CHECKED object, so it is filled without mu */
-			enum lmd_status st = lmi_plugin_object_load(o, &state, err);
+			enum lmd_status st = lmi_plugin_object_load(
+				o, r->self_test ? r->host : NULL, &state, err);
 
 			if (st != LMD_OK)
 				return st;
@@ -174,7 +175,7 @@ enum lmd_status lmi_factory_take(struct lmi_plugin_registry *r, enum lmd_kind ki
 		return LMD_OK;
 	}
 	pthread_mutex_lock(&r->work);
-	st = lmi_plugin_scan(r, err);
+	st = lmi_plugin_scan(r, false, err);
 	if (st == LMD_OK)
 		st = lmi_plugin_load_kinds(r, LMD_KIND_BIT(kind), err);
 	if (st == LMD_OK) {
@@ -243,7 +244,7 @@ enum lmd_status lmi_factory_take_all(struct lmi_plugin_registry *r, enum lmd_kin
 	if (!lmi_plugin_kind(kind))
 		return lmd_fail(err, LMD_INVALID, "kind %d cannot be looked up", (int)kind);
 	pthread_mutex_lock(&r->work); /* nobody else loads objects meanwhile */
-	st = lmi_plugin_scan(r, err);
+	st = lmi_plugin_scan(r, false, err);
 	if (st == LMD_OK)
 		st = lmi_plugin_load_kinds(r, LMD_KIND_BIT(kind), err);
 	if (st == LMD_OK)
@@ -308,7 +309,7 @@ const char *lmi_factory_best(struct lmi_plugin_registry *r, enum lmd_kind kind)
 	if (!lmi_plugin_kind(kind))
 		return NULL;
 	pthread_mutex_lock(&r->work);
-	if (lmi_plugin_scan(r, NULL) == LMD_OK &&
+	if (lmi_plugin_scan(r, false, NULL) == LMD_OK &&
 	    lmi_plugin_load_kinds(r, LMD_KIND_BIT(kind), NULL) == LMD_OK)
 		best = greatest_score(r, kind);
 	pthread_mutex_unlock(&r->work);
@@ -320,7 +321,7 @@ enum lmd_status lmi_plugin_registry_rescan(struct lmi_plugin_registry *r, struct
 	enum lmd_status st;
 
 	pthread_mutex_lock(&r->work);
-	st = lmi_plugin_scan(r, err);
+	st = lmi_plugin_scan(r, true, err);
 	pthread_mutex_unlock(&r->work);
 	return st;
 }
@@ -419,6 +420,8 @@ enum lmd_status lmi_plugin_registry_create(struct lmi_plugin_registry **out,
 	pthread_mutex_init(&r->mu, NULL);
 	r->host = opts->host;
 	r->trust = opts->trust;
+	r->pinned = opts->pinned;
+	r->self_test = opts->self_test;
 	if (opts->image == LMI_PLUGIN_IMAGE_FILE ||
 	    (opts->image == LMI_PLUGIN_IMAGE_DEFAULT && LMI_SANITIZED))
 		st = make_copies_folder(r, err);
@@ -431,7 +434,7 @@ enum lmd_status lmi_plugin_registry_create(struct lmi_plugin_registry **out,
 	for (uint32_t i = 0; lmi_plugin_builtins[i] && st == LMD_OK; i++)
 		st = link_in(r, lmi_plugin_builtins[i], err);
 	if (st == LMD_OK)
-		st = lmi_plugin_scan(r, err);
+		st = lmi_plugin_scan(r, true, err);
 	if (st != LMD_OK) {
 		lmi_plugin_registry_destroy(r);
 		return st;
@@ -467,6 +470,10 @@ void lmi_plugin_registry_destroy(struct lmi_plugin_registry *r)
 		lmi_plugin_object_destroy(o);
 	}
 	remove_copies(r);
+	for (struct lmi_plugin_accepted *a = r->accepted, *next; a; a = next) {
+		next = a->next;
+		lmi_free(a);
+	}
 	for (uint32_t i = 0; i < r->n_dirs; i++)
 		lmi_free(r->dirs[i].path);
 	lmi_free(r->dirs);

@@ -41,6 +41,11 @@ struct lmi_plugin_registry_opts {
 	const char *const *dirs; /* [n_dirs] scanned in order; copied */
 	uint32_t n_dirs;
 	enum lmi_plugin_trust trust;
+	/* for long-lived processes: a file that was accepted and has changed is refused until
+	 * lmi_plugin_registry_rescan, and the version that was accepted stays in use */
+	bool pinned;
+	/* load each file in a child process first (self_test.h) */
+	bool self_test;
 	bool no_default_dirs;    /* only `dirs` and linked-in plugins */
 	enum lmi_plugin_image_kind image;
 	const struct lmd_host *host; /* passed to probe and kept; must outlive the registry */
@@ -61,7 +66,8 @@ enum lmd_status lmi_plugin_registry_create(struct lmi_plugin_registry **out,
 /* Every reference must have been given back. */
 void lmi_plugin_registry_destroy(struct lmi_plugin_registry *r);
 
-/* Scans the directories again. Broken files are recorded and are not an error. */
+/* Scans the directories again, and accepts files that have changed. Broken files are recorded and
+ * are not an error. */
 enum lmd_status lmi_plugin_registry_rescan(struct lmi_plugin_registry *r, struct lmd_error *err);
 
 /* One factory in use: the host's own copy of its table, and a reference to the object. */
@@ -85,7 +91,8 @@ struct lmi_factory {
 /* Takes a reference to the best factory of that kind and name (or alias) that can run here.
  * Ranking: highest priority, then highest score, then a name before an alias, then the first
  * folder. The folders and the winner's file are compared with the last scan, so that replacements
- * and removals are noticed here. If a replacement is rejected, the old version stays in use.
+ * and removals are noticed here. If a replacement is rejected, the old version stays in use. With
+ * `pinned`, replacements are accepted only by a rescan.
  * LMD_NOTFOUND: the message names the kind and name, the searched directories, and the reason if a
  * plugin of that name exists but was rejected or scored 0. */
 enum lmd_status lmi_factory_take(struct lmi_plugin_registry *r, enum lmd_kind kind,

@@ -32,10 +32,20 @@ struct lmi_plugin_dir {
 	char reason[128];
 };
 
+/* The content of a path that was accepted last. */
+struct lmi_plugin_accepted {
+	struct lmi_plugin_accepted *next;
+	uint32_t dir;
+	uint8_t digest[LMI_PLUGIN_DIGEST_BYTES];
+	char base[];
+};
+
 struct lmi_plugin_registry {
 	pthread_mutex_t work, mu;
 	const struct lmd_host *host;
 	enum lmi_plugin_trust trust;
+	bool pinned, self_test;
+	struct lmi_plugin_accepted *accepted; /* `work` must be held */
 	char *copies;            /* folder of FILE copies, or NULL */
 	uint32_t n_dirs;
 	struct lmi_plugin_dir *dirs;       /* the array and the paths never change */
@@ -46,8 +56,9 @@ struct lmi_plugin_registry {
 void lmi_plugin_registry_add(struct lmi_plugin_registry *r, struct lmi_plugin_object *o);
 void lmi_plugin_registry_drop(struct lmi_plugin_registry *r, struct lmi_plugin_object *o);
 
-/* Scans all folders. `work` must be held. */
-enum lmd_status lmi_plugin_scan(struct lmi_plugin_registry *r, struct lmd_error *err);
+/* Scans all folders. accept: changed files may replace what was accepted, also if the registry is
+ * pinned. `work` must be held. */
+enum lmd_status lmi_plugin_scan(struct lmi_plugin_registry *r, bool accept, struct lmd_error *err);
 
 /* Returns true if the folder list, and the file of `o` (NULL: none), are unchanged since the last
  * scan. Either lock must be held. */

@@ -185,6 +185,86 @@ START_TEST(bad_replacement_leaves_the_old)
 }
 END_TEST
 
+/* As a daemon opens it. */
+static struct lmi_plugin_registry *open_careful(void)
+{
+	const char *dirs[1] = {in_top("a")};
+	const struct lmi_plugin_registry_opts opts = {.dirs = dirs,
+						      .n_dirs = 1,
+						      .no_default_dirs = true,
+						      .host = host,
+						      .pinned = true,
+						      .self_test = true};
+	struct lmi_plugin_registry *r = NULL;
+	struct lmd_error err = {0};
+
+	ck_assert_msg(lmi_plugin_registry_create(&r, &opts, &err) == LMD_OK, "%s", err.text);
+	return r;
+}
+
+/* A replacement is used after a rescan only; until then the version that was accepted is. */
+START_TEST(changed_without_a_rescan)
+{
+	const char *path = in_top("a/x.so");
+	struct lmi_plugin_registry *r;
+	struct lmd_error err;
+	struct row row;
+
+	copy_file(sample("v1"), path);
+	r = open_careful();
+	for (int loaded = 0; loaded < 2; loaded++) { /* changed before its first use, and after it */
+		if (loaded)
+			ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+		move_in(sample("v2"), path);
+		ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+		row = find_row(r, "x.so");
+		ck_assert_int_eq(row.n, 2);
+		ck_assert_msg(strstr(row.reason, "changed since it was accepted") != NULL, "%s",
+			      row.reason);
+		move_in(sample("v1"), path);
+		ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+	}
+	move_in(sample("v2"), path);
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+	ck_assert_int_eq(lmi_plugin_registry_rescan(r, &err), LMD_OK);
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), 2);
+	/* removing it in between makes no difference */
+	ck_assert_int_eq(remove(path), 0);
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), -1);
+	copy_file(sample("v1"), path);
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), -1);
+	copy_file(sample("v2"), path);
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), 2);
+	lmi_plugin_registry_destroy(r);
+}
+END_TEST
+
+/* Code that crashes or exits does so in a child process. */
+START_TEST(crashes_are_errors)
+{
+	static const struct {
+		const char *name, *says;
+	} bad[] = {{"crashes", "crashed (signal 11"}, {"exits", "ended the process (status 0)"}};
+	const char *path = in_top("a/x.so");
+	struct lmi_plugin_registry *r;
+	struct lmd_error err;
+	struct row row;
+
+	copy_file(sample("v1"), path);
+	r = open_careful();
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+	for (size_t i = 0; i < LMD_LEN(bad); i++) {
+		move_in(sample(bad[i].name), path);
+		ck_assert_int_eq(lmi_plugin_registry_rescan(r, &err), LMD_OK);
+		ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+		row = find_row(r, "x.so");
+		ck_assert_str_eq(row.state, "refused");
+		ck_assert_msg(strstr(row.reason, bad[i].says) != NULL, "%s", row.reason);
+	}
+	lmi_plugin_registry_destroy(r);
+}
+END_TEST
+
 START_TEST(removed_and_put_back)
 {
 	const char *path = in_top("a/x.so"), *away = in_top("away");
@@ -709,6 +789,8 @@ int main(void)
 	tcase_add_test(t, many_swaps);
 	tcase_add_test(t, too_many_versions);
 	tcase_add_test(t, bad_replacement_leaves_the_old);
+	tcase_add_test(t, changed_without_a_rescan);
+	tcase_add_test(t, crashes_are_errors);
 	tcase_add_test(t, removed_and_put_back);
 	tcase_add_test(t, never_loaded_and_removed);
 	tcase_add_test(t, shadowing);

@@ -4,6 +4,7 @@
  * its version; each of the other macros breaks it in one way. A constructor writes to the file
  * named by LMD_TEST_CANARY, to prove that a rejected plugin was not run. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -27,6 +28,20 @@ __attribute__((constructor)) static void canary(void)
 		close(fd);
 	}
 }
+
+#ifdef SAMPLE_CRASHES
+__attribute__((constructor)) static void crash(void)
+{
+	(void)raise(SIGSEGV);
+}
+#endif
+
+#ifdef SAMPLE_EXITS
+__attribute__((constructor)) static void leave(void)
+{
+	_exit(0);
+}
+#endif
 
 #ifdef SAMPLE_UNRESOLVED
 void no_such_function(void);

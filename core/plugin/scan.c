@@ -190,11 +190,69 @@ static void publish(struct lmi_plugin_registry *r, struct lmi_plugin_object *o)
 		    o->note.version, o->path, (unsigned long long)o->generation);
 }
 
+/* ---- accepted contents ---- */
+
+static struct lmi_plugin_accepted *find_accepted(const struct lmi_plugin_registry *r,
+						 const struct lmi_plugin_object *o)
+{
+	struct lmi_plugin_accepted *a = r->accepted;
+
+	while (a && (a->dir != o->dir || strcmp(a->base, o->base)))
+		a = a->next;
+	return a;
+}
+
+/* Notes the content of a path as accepted. */
+static enum lmd_status accept_content(struct lmi_plugin_registry *r,
+				      const struct lmi_plugin_object *o, struct lmd_error *err)
+{
+	struct lmi_plugin_accepted *a = find_accepted(r, o);
+	size_t n = strlen(o->base) + 1;
+
+	if (!a) {
+		a = lmi_alloc(sizeof(*a) + n, 1);
+		if (!a)
+			return lmd_fail(err, LMD_NOMEM, "%.200s: no memory", o->path);
+		a->dir = o->dir;
+		memcpy(a->base, o->base, n);
+		a->next = r->accepted;
+		r->accepted = a;
+	}
+	memcpy(a->digest, o->digest, sizeof(a->digest));
+	return LMD_OK;
+}
+
+static void hex8(char out[17], const uint8_t *digest)
+{
+	for (int i = 0; i < 8; i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", digest[i]);
+}
+
+/* Refuses a file that is not the one that was accepted at its path. */
+static void refuse_change(const struct lmi_plugin_registry *r, struct lmi_plugin_object *o)
+{
+	const struct lmi_plugin_accepted *a = find_accepted(r, o);
+	char was[17], is[17], text[200];
+
+	if (!a || o->state != LMI_PLUGIN_OBJECT_CHECKED ||
+	    !memcmp(a->digest, o->digest, sizeof(a->digest)))
+		return;
+	hex8(was, a->digest);
+	hex8(is, o->digest);
+	(void)snprintf(text, sizeof(text),
+		       "the file has changed since it was accepted (SHA-256 %s..., now %s...); it is "
+		       "used after a reload of the plugins",
+		       was, is);
+	lmi_plugin_object_reject(o, text);
+	o->awaits_reload = true;
+}
+
 /* Recognises an unchanged file that was rejected before. A file that was rejected after loading is
  * not run again. */
 static bool same_refusal(const struct lmi_plugin_object *refused, const struct lmi_plugin_object *o)
 {
-	if (!refused || !lmi_plugin_file_id_equal(&refused->id, &o->id))
+	if (!refused || !lmi_plugin_file_id_equal(&refused->id, &o->id) ||
+	    refused->awaits_reload != o->awaits_reload)
 		return false;
 	return o->state == LMI_PLUGIN_OBJECT_CHECKED ? same_content(refused, o)
 						     : !strcmp(refused->reason, o->reason);
@@ -202,11 +260,15 @@ static bool same_refusal(const struct lmi_plugin_object *refused, const struct l
 
 /* Decides what happens to `own_o`, just read from its path; takes ownership. */
 static enum lmd_status take_over(struct lmi_plugin_registry *r, struct lmi_plugin_object *own_o,
-				 const struct path_rows *rows, struct lmd_error *err)
+				 const struct path_rows *rows, bool accept, struct lmd_error *err)
 {
 	struct lmi_plugin_object *o = own_o, *cur = rows->current, *old = NULL;
 	enum lmd_status st = LMD_OK;
 
+	/* a content that was refused for itself stays so */
+	if (r->pinned && !accept &&
+	    !(rows->refused && !rows->refused->awaits_reload && same_content(rows->refused, o)))
+		refuse_change(r, o);
 	if (same_refusal(rows->refused, o)) {
 		revive(r, rows->refused, &o->id);
 		lmi_plugin_object_destroy(o);
@@ -217,10 +279,11 @@ static enum lmd_status take_over(struct lmi_plugin_registry *r, struct lmi_plugi
 	if (old) {
 		if (old != cur)
 			retire(r, cur, "an older version came back");
+		st = accept_content(r, old, err);
 		revive(r, old, &o->id);
 		drop(r, rows->refused);
 		lmi_plugin_object_destroy(o);
-		return LMD_OK;
+		return st;
 	}
 	o->generation = rows->generation + 1;
 	if (o->state == LMI_PLUGIN_OBJECT_CHECKED && cur &&
@@ -230,8 +293,11 @@ static enum lmd_status take_over(struct lmi_plugin_registry *r, struct lmi_plugi
 				o, "too many replaced versions of this file are still "
 				   "mapped; restart to load this one");
 		else
-			st = lmi_plugin_object_load(o, &o->state, err);
+			st = lmi_plugin_object_load(o, r->self_test ? r->host : NULL, &o->state,
+						    err);
 	}
+	if (st == LMD_OK && o->state != LMI_PLUGIN_OBJECT_REJECTED)
+		st = accept_content(r, o, err);
 	if (st != LMD_OK) {
 		lmi_plugin_object_destroy(o);
 		return st;
@@ -240,7 +306,7 @@ static enum lmd_status take_over(struct lmi_plugin_registry *r, struct lmi_plugi
 	if (o->state == LMI_PLUGIN_OBJECT_REJECTED) {
 		o->generation = 0;
 		lmi_plugin_image_close(&o->image);
-		if (cur && cur->state != LMI_PLUGIN_OBJECT_LOADED)
+		if (cur && cur->state != LMI_PLUGIN_OBJECT_LOADED && !o->awaits_reload)
 			drop(r, cur);
 	} else {
 		retire(r, cur, "replaced by a newer version");
@@ -251,7 +317,8 @@ static enum lmd_status take_over(struct lmi_plugin_registry *r, struct lmi_plugi
 
 /* dir_why: why nothing from the folder may be loaded, or NULL. */
 static enum lmd_status scan_file(struct lmi_plugin_registry *r, uint32_t i_dir, int dir_fd,
-				 const char *base, const char *dir_why, struct lmd_error *err)
+				 const char *base, const char *dir_why, bool accept,
+				 struct lmd_error *err)
 {
 	struct path_rows rows = find_rows(r, i_dir, base);
 	const struct lmi_plugin_object *last = rows.refused ? rows.refused : rows.current;
@@ -274,7 +341,8 @@ static enum lmd_status scan_file(struct lmi_plugin_registry *r, uint32_t i_dir, 
 		rows.refused->seen = true;
 	/* the row of a bad folder has no id: it lasts as long as the folder's fault */
 	if (dir_why ? rows.refused && !rows.refused->id.ino && !strcmp(last->reason, dir_why)
-		    : last && last->id.ino && lmi_plugin_file_id_same(&last->id, &sb))
+		    : last && last->id.ino && lmi_plugin_file_id_same(&last->id, &sb) &&
+			      !(accept && last->awaits_reload))
 		return LMD_OK;
 	o = lmi_plugin_object_create(r->dirs[i_dir].path, base, i_dir);
 	if (!o)
@@ -290,7 +358,7 @@ static enum lmd_status scan_file(struct lmi_plugin_registry *r, uint32_t i_dir, 
 		lmi_plugin_object_destroy(o);
 		return st;
 	}
-	return take_over(r, o, &rows, err);
+	return take_over(r, o, &rows, accept, err);
 }
 
 static bool is_duplicate(const struct lmi_plugin_registry *r, uint32_t i, const struct stat *sb)
@@ -312,7 +380,8 @@ static void set_dir(struct lmi_plugin_registry *r, uint32_t i, enum lmi_plugin_d
 	pthread_mutex_unlock(&r->mu);
 }
 
-static enum lmd_status scan_dir(struct lmi_plugin_registry *r, uint32_t i, struct lmd_error *err)
+static enum lmd_status scan_dir(struct lmi_plugin_registry *r, uint32_t i, bool accept,
+				struct lmd_error *err)
 {
 	const struct lmi_plugin_dir *d = &r->dirs[i];
 	struct lmi_plugin_file_id id = {0};
@@ -348,13 +417,13 @@ static enum lmd_status scan_dir(struct lmi_plugin_registry *r, uint32_t i, struc
 	set_dir(r, i, LMI_PLUGIN_DIR_PRESENT, &id, dir_why ? dir_why : "");
 	st = list_names(r, d, dir, &names, err);
 	for (uint32_t k = 0; k < names.n && st == LMD_OK; k++)
-		st = scan_file(r, i, fd, names.v[k], dir_why, err);
+		st = scan_file(r, i, fd, names.v[k], dir_why, accept, err);
 	names_free(&names);
 	closedir(dir);
 	return st;
 }
 
-enum lmd_status lmi_plugin_scan(struct lmi_plugin_registry *r, struct lmd_error *err)
+enum lmd_status lmi_plugin_scan(struct lmi_plugin_registry *r, bool accept, struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
 	struct lmi_plugin_object *next;
@@ -362,7 +431,7 @@ enum lmd_status lmi_plugin_scan(struct lmi_plugin_registry *r, struct lmd_error 
 	for (struct lmi_plugin_object *o = r->objects; o; o = o->next)
 		o->seen = o->dir == LMI_PLUGIN_BUILTIN || o->state == LMI_PLUGIN_OBJECT_RETIRED;
 	for (uint32_t i = 0; i < r->n_dirs && st == LMD_OK; i++)
-		st = scan_dir(r, i, err);
+		st = scan_dir(r, i, accept, err);
 	for (struct lmi_plugin_object *o = r->objects; o && st == LMD_OK; o = next) {
 		next = o->next;
 		if (!o->seen)

@@ -2176,6 +2176,72 @@ static const struct lmi_wire_struct rep_ps = {
 	.n_fields = LMD_LEN(fields_rep_ps),
 };
 
+static const struct lmi_wire_field fields_req_registry_backup[] = {
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_registry_backup, name),
+	 .u.s = {1, 64, ""}},
+};
+static const struct lmi_wire_struct req_registry_backup = {
+	.name = "registry_backup",
+	.bytes = sizeof(struct lmi_wire_req_registry_backup),
+	.fields = fields_req_registry_backup,
+	.n_fields = LMD_LEN(fields_req_registry_backup),
+};
+
+static const struct lmi_wire_field fields_rep_registry_backup[] = {
+	{.name = "path",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_registry_backup, path),
+	 .u.s = {0, 4095, ""}},
+	{.name = "size",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_registry_backup, size),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_registry_backup = {
+	.name = "registry_backup",
+	.bytes = sizeof(struct lmi_wire_rep_registry_backup),
+	.fields = fields_rep_registry_backup,
+	.n_fields = LMD_LEN(fields_rep_registry_backup),
+};
+
+static const struct lmi_wire_field fields_req_registry_restore[] = {
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_registry_restore, name),
+	 .u.s = {1, 64, ""}},
+};
+static const struct lmi_wire_struct req_registry_restore = {
+	.name = "registry_restore",
+	.bytes = sizeof(struct lmi_wire_req_registry_restore),
+	.fields = fields_req_registry_restore,
+	.n_fields = LMD_LEN(fields_req_registry_restore),
+};
+
+static const struct lmi_wire_field fields_rep_registry_restore[] = {
+	{.name = "models",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_registry_restore, models),
+	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "keys",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_registry_restore, keys),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_registry_restore = {
+	.name = "registry_restore",
+	.bytes = sizeof(struct lmi_wire_rep_registry_restore),
+	.fields = fields_rep_registry_restore,
+	.n_fields = LMD_LEN(fields_rep_registry_restore),
+};
+
 static const struct lmi_wire_field fields_req_reload[] = {
 	{.name = "model",
 	 .type = LMI_WIRE_T_STRING,
@@ -2361,6 +2427,12 @@ static const struct lmi_wire_field fields_rep_status[] = {
 	 .presence = LMI_WIRE_REQUIRED,
 	 .at = offsetof(struct lmi_wire_rep_status, memory_limit),
 	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "notice",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_rep_status, notice),
+	 .has_at = offsetof(struct lmi_wire_rep_status, has_notice),
+	 .u.s = {0, 1024, ""}},
 };
 static const struct lmi_wire_struct rep_status = {
 	.name = "status",
@@ -2496,7 +2568,7 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 	},
 	[LMI_WIRE_OP_APPLY_TEMPLATE] = {
 		.name = "apply_template",
-		.since = 1,
+		.since = 4,
 		.role = LMI_WIRE_ROLE_USER,
 		.changes = LMI_WIRE_CHANGES_NO,
 		.request = &req_apply_template,
@@ -2536,7 +2608,7 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 	},
 	[LMI_WIRE_OP_EMBED] = {
 		.name = "embed",
-		.since = 1,
+		.since = 4,
 		.role = LMI_WIRE_ROLE_USER,
 		.changes = LMI_WIRE_CHANGES_NO,
 		.request = &req_embed,
@@ -2653,6 +2725,22 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 		.changes = LMI_WIRE_CHANGES_NO,
 		.request = &req_ps,
 		.reply = &rep_ps,
+	},
+	[LMI_WIRE_OP_REGISTRY_BACKUP] = {
+		.name = "registry_backup",
+		.since = 4,
+		.role = LMI_WIRE_ROLE_ADMIN,
+		.changes = LMI_WIRE_CHANGES_AGAIN,
+		.request = &req_registry_backup,
+		.reply = &rep_registry_backup,
+	},
+	[LMI_WIRE_OP_REGISTRY_RESTORE] = {
+		.name = "registry_restore",
+		.since = 4,
+		.role = LMI_WIRE_ROLE_ADMIN,
+		.changes = LMI_WIRE_CHANGES_AGAIN,
+		.request = &req_registry_restore,
+		.reply = &rep_registry_restore,
 	},
 	[LMI_WIRE_OP_RELOAD] = {
 		.name = "reload",

@@ -40,16 +40,18 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_PLUGINS = 20,
 	LMI_WIRE_OP_PLUGINS_RELOAD = 21,
 	LMI_WIRE_OP_PS = 22,
-	LMI_WIRE_OP_RELOAD = 23,
-	LMI_WIRE_OP_RM = 24,
-	LMI_WIRE_OP_SHUTDOWN = 25,
-	LMI_WIRE_OP_STATS = 26,
-	LMI_WIRE_OP_STATUS = 27,
-	LMI_WIRE_OP_STREAMS = 28,
-	LMI_WIRE_OP_TOKENIZE = 29,
-	LMI_WIRE_OP_UNLOAD = 30
+	LMI_WIRE_OP_REGISTRY_BACKUP = 23,
+	LMI_WIRE_OP_REGISTRY_RESTORE = 24,
+	LMI_WIRE_OP_RELOAD = 25,
+	LMI_WIRE_OP_RM = 26,
+	LMI_WIRE_OP_SHUTDOWN = 27,
+	LMI_WIRE_OP_STATS = 28,
+	LMI_WIRE_OP_STATUS = 29,
+	LMI_WIRE_OP_STREAMS = 30,
+	LMI_WIRE_OP_TOKENIZE = 31,
+	LMI_WIRE_OP_UNLOAD = 32
 };
-#define LMI_WIRE_N_OP 31
+#define LMI_WIRE_N_OP 33
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -1129,6 +1131,39 @@ struct lmi_wire_rep_ps {
 	uint32_t n_models;
 };
 
+/* Writes a consistent copy of the registry into the state folder. Only on the unix socket. */
+struct lmi_wire_req_registry_backup {
+	/* Name of the file: letters, digits, '.', '_' and '-', ending in .backup. It must not
+	 * exist. */
+	struct lmd_str name;
+};
+
+/* Writes a consistent copy of the registry into the state folder. Only on the unix socket. */
+struct lmi_wire_rep_registry_backup {
+	/* Path of the copy. */
+	struct lmd_str path;
+	/* Its size. (bytes; >= 0) */
+	int64_t size;
+};
+
+/* Replaces all models, aliases and keys of the registry by those of a copy in the state folder,
+ * after checking it. Models in memory stay; clients whose key is not in the copy are
+ * disconnected. Only on the unix socket. */
+struct lmi_wire_req_registry_restore {
+	/* Name of the file, as for registry_backup. */
+	struct lmd_str name;
+};
+
+/* Replaces all models, aliases and keys of the registry by those of a copy in the state folder,
+ * after checking it. Models in memory stay; clients whose key is not in the copy are
+ * disconnected. Only on the unix socket. */
+struct lmi_wire_rep_registry_restore {
+	/* Models in the registry now. (>= 0) */
+	int64_t models;
+	/* Keys in the registry now. (>= 0) */
+	int64_t keys;
+};
+
 /* Loads a model again with the current plugins. Running streams finish on the old instance.
  * This is a job. */
 struct lmi_wire_req_reload {
@@ -1216,6 +1251,9 @@ struct lmi_wire_rep_status {
 	int64_t memory_bytes;
 	/* Memory that models may use in total. (bytes; >= 0) */
 	int64_t memory_limit;
+	/* What an administrator should know, such as a damaged registry that was replaced. */
+	bool has_notice;
+	struct lmd_str notice;
 };
 
 /* Lists the client's own streams. */
@@ -1291,6 +1329,8 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_plugins plugins;
 	struct lmi_wire_req_plugins_reload plugins_reload;
 	struct lmi_wire_req_ps ps;
+	struct lmi_wire_req_registry_backup registry_backup;
+	struct lmi_wire_req_registry_restore registry_restore;
 	struct lmi_wire_req_reload reload;
 	struct lmi_wire_req_rm rm;
 	struct lmi_wire_req_shutdown shutdown;
@@ -1324,6 +1364,8 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_plugins plugins;
 	struct lmi_wire_rep_plugins_reload plugins_reload;
 	struct lmi_wire_rep_ps ps;
+	struct lmi_wire_rep_registry_backup registry_backup;
+	struct lmi_wire_rep_registry_restore registry_restore;
 	struct lmi_wire_rep_reload reload;
 	struct lmi_wire_rep_rm rm;
 	struct lmi_wire_rep_shutdown shutdown;

@@ -42,7 +42,7 @@ stop
 
 # ---- a device that is lost ----
 unset LLAMAD_NULL_STEP_US
-LLAMAD_NULL_FAIL_STEP=6
+LLAMAD_NULL_FAIL_STEP=7
 export LLAMAD_NULL_FAIL_STEP
 start --config "$dir/conf"
 prints . generate full -p x -n 4 --ignore-eos

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The C client library with a daemon: timeouts. */
+ * The C client library with a daemon: timeouts, and a daemon that dies, stops, restarts or does not
+ * answer.  Each call has to end; one that does not fails the test by the time limit of the test
+ * program. */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "llamad/client.h"
 #include "tests/daemon/fixture.h"
@@ -88,6 +96,112 @@ START_TEST(nothing_is_lost_between_time_outs)
 }
 END_TEST
 
+/* ---- a daemon that does not answer ---- */
+
+static enum lmd_status status(struct lmd_client *of)
+{
+	char *reply = NULL;
+	enum lmd_status st = lmd_client_call(of, "status", NULL, &reply, &err);
+
+	lmd_client_free(reply);
+	return st;
+}
+
+static enum lmd_status open_client(struct lmd_client **out, const char *url)
+{
+	const struct lmd_client_opts o = {
+		.struct_size = sizeof(o), .url = url, .connect_ms = 300, .call_ms = 600};
+
+	return lmd_client_open(out, &o, &err);
+}
+
+/* Starts a daemon whose steps hang, and a client with short time-outs. */
+static void start_impatient(void)
+{
+	start("", "60000000");
+	lmd_client_close(client);
+	ck_assert_msg(open_client(&client, d.url) == LMD_OK, "%s", err.text);
+}
+
+static void *read_stream(void *arg)
+{
+	struct lmd_item it;
+
+	return (void *)(uintptr_t)lmd_stream_next(arg, &it, -1, &err);
+}
+
+START_TEST(a_killed_daemon_ends_all_calls)
+{
+	struct lmd_stream *s;
+	pthread_t reader;
+	void *st;
+
+	start_impatient();
+	s = generate(5);
+	ck_assert_int_eq(pthread_create(&reader, NULL, read_stream, s), 0);
+	ck_assert_int_eq(kill(d.pid, SIGKILL), 0);
+	ck_assert_int_eq(pthread_join(reader, &st), 0);
+	ck_assert_int_eq((enum lmd_status)(uintptr_t)st, LMD_IO);
+	ck_assert_msg(strstr(err.text, "is llamad running?") != NULL, "%s", err.text);
+	ck_assert_int_eq(status(client), LMD_IO);
+	lmd_stream_close(s);
+	ck_assert_int_eq(lmt_daemon_exit(&d), 256 + SIGKILL);
+	lmt_daemon_start(&d, NULL);
+	ck_assert_msg(status(client) == LMD_OK, "%s", err.text);
+	stop();
+}
+END_TEST
+
+START_TEST(a_stopped_daemon_ends_all_calls)
+{
+	struct lmd_client *late = NULL;
+
+	start_impatient();
+	ck_assert_int_eq(kill(d.pid, SIGSTOP), 0);
+	ck_assert_int_eq(status(client), LMD_TIMEOUT);
+	ck_assert_int_eq(status(client), LMD_TIMEOUT);
+	ck_assert_int_eq(open_client(&late, d.url), LMD_TIMEOUT);
+	ck_assert_msg(strstr(err.text, "no connection within 300 ms") != NULL, "%s", err.text);
+	ck_assert_int_eq(kill(d.pid, SIGCONT), 0);
+	while (status(client) != LMD_OK)
+		ck_assert_int_eq(err.status, LMD_TIMEOUT);
+	stop();
+}
+END_TEST
+
+START_TEST(a_socket_file_that_is_gone)
+{
+	struct lmd_client *late = NULL;
+
+	start_impatient();
+	ck_assert_int_eq(unlink(d.socket), 0);
+	ck_assert_msg(status(client) == LMD_OK, "%s", err.text);
+	ck_assert_int_eq(open_client(&late, d.url), LMD_IO);
+	stop();
+}
+END_TEST
+
+/* A host that accepts connections and then neither answers nor closes them. */
+START_TEST(a_tcp_peer_that_is_silent)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	socklen_t n = sizeof(at);
+	struct lmd_client *late = NULL;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char url[64];
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&at, n), 0);
+	ck_assert_int_eq(listen(fd, 4), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &n), 0);
+	(void)snprintf(url, sizeof(url), "tcp://127.0.0.1:%u", (unsigned)ntohs(at.sin_port));
+	ck_assert_int_eq(open_client(&late, url), LMD_TIMEOUT);
+	ck_assert_msg(strstr(err.text, "no connection within 300 ms") != NULL, "%s", err.text);
+	close(fd);
+	ck_assert_int_eq(open_client(&late, url), LMD_IO);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("client");
@@ -96,6 +210,10 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, time_outs_are_told_apart);
 	tcase_add_test(t, nothing_is_lost_between_time_outs);
+	tcase_add_test(t, a_killed_daemon_ends_all_calls);
+	tcase_add_test(t, a_stopped_daemon_ends_all_calls);
+	tcase_add_test(t, a_socket_file_that_is_gone);
+	tcase_add_test(t, a_tcp_peer_that_is_silent);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

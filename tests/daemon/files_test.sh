@@ -48,6 +48,24 @@ else # a file with another modification time counts as another model
 	holds "the registry says that it changed: $(cat "$dir/err")" grep -q 'big' "$dir/err"
 fi
 
+# a model that opens but cannot run fails to load, not later
+LC_ALL=C sed 's/blk\.0\.attn_q\.weight/blk.0.attn_z.weight/' "$dir/small.gguf" >"$dir/part.gguf"
+does add part "$dir/part.gguf"
+refused 1 'blk.0.attn_q.weight: the file has no such tensor' load part
+prints '^part .* failed ' list
+
+# a model that killed the daemon twice while it was loaded: notes as such a daemon leaves them
+does unload small
+digest=$(printf small | sha256sum | cut -d ' ' -f 1)
+holds "no note is left behind" [ -z "$(ls "$dir/state/loading")" ]
+printf 'L 1 %s\nsmall\n' "$(date +%s)" >"$dir/state/loading/$digest"
+call generate small -p Hello -n 4
+holds "quarantine: status $got: $(cat "$dir/err")" grep -q 'in quarantine: llamad died 2 times' "$dir/err"
+does load small
+prints . generate small -p Hello -n 4 --temp 0 --ignore-eos
+does unload small
+prints . generate small -p Hello -n 4 --temp 0 --ignore-eos
+
 # files that are not models
 mkfifo "$dir/fifo.gguf"
 mkdir "$dir/folder.gguf"

@@ -114,6 +114,7 @@ static void spawn(struct lmt_daemon *d, const char *const *extra)
 			_exit(127);
 		close(log);
 		setenv("NOTIFY_SOCKET", notify, 1);
+		setenv("LLAMAD_DUMPABLE", "1", 1); /* lmt_daemon_n_fd looks into it */
 		if (d->endless) /* 4M tokens in 200 seconds */
 			setenv("LLAMAD_NULL_STEP_US", "50", 1);
 		setenv("LSAN_OPTIONS", suppressions, 0);

@@ -191,6 +191,49 @@ START_TEST(broken_ones_are_refused_by_name)
 }
 END_TEST
 
+/* A file whose code was damaged, at each reload in other bytes: the daemon refuses what crashes, and
+ * goes on with the version that it has. */
+START_TEST(damaged_code)
+{
+	uint64_t rnd = lmd_seed("damaged code", 1);
+	char path[256], text[512], *bytes;
+	struct stat sb;
+	FILE *f;
+
+	ck_assert_int_eq(generate(text, sizeof(text)), LMI_WIRE_ITEM_DONE);
+	snprintf(path, sizeof(path), "%s/sampler-basic.so", d.plugins);
+	ck_assert_int_eq(stat(path, &sb), 0);
+	bytes = malloc((size_t)sb.st_size);
+	f = fopen(path, "r");
+	ck_assert(f && bytes);
+	ck_assert_uint_eq(fread(bytes, 1, (size_t)sb.st_size, f), (size_t)sb.st_size);
+	fclose(f);
+	for (int i = 0; i < 40; i++) {
+		char *bad = malloc((size_t)sb.st_size);
+
+		ck_assert_ptr_nonnull(bad);
+		memcpy(bad, bytes, (size_t)sb.st_size);
+		for (int k = 0; k < 1 + i % 7; k++)
+			bad[lmd_rand(&rnd) % (uint64_t)sb.st_size] ^= (char)(1 + lmd_rand(&rnd) % 255);
+		shell("rm '%s'", path);
+		f = fopen(path, "w");
+		ck_assert_ptr_nonnull(f);
+		ck_assert_uint_eq(fwrite(bad, 1, (size_t)sb.st_size, f), (size_t)sb.st_size);
+		ck_assert_int_eq(fchmod(fileno(f), 0644), 0);
+		fclose(f);
+		free(bad);
+		state_of("sampler-basic.so", text, sizeof(text));
+	}
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fwrite(bytes, 1, (size_t)sb.st_size, f), (size_t)sb.st_size);
+	fclose(f);
+	free(bytes);
+	state_of("sampler-basic.so", text, sizeof(text));
+	ck_assert_msg(generate(text, sizeof(text)) == LMI_WIRE_ITEM_DONE, "%s", text);
+}
+END_TEST
+
 /* Another process replaces files all the time while models are loaded and used. */
 START_TEST(replaced_while_loading)
 {
@@ -229,6 +272,7 @@ int main(void)
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, removed_and_put_back);
 	tcase_add_test(t, broken_ones_are_refused_by_name);
+	tcase_add_test(t, damaged_code);
 	tcase_add_test(t, replaced_while_loading);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

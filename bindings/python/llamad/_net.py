@@ -7,12 +7,14 @@ import socket
 import ssl
 import struct
 import threading
+import time
 from typing import Optional, Union
 
 from . import _protocol as p
 from ._errors import ConnectionLost, Timeout, lost
 
-#: The connection is closed if a send makes no progress for this many seconds.
+#: The connection is closed if a send makes no progress for this many seconds, or for the time that the
+#: request may take, if that is shorter.
 SEND_S = 30
 
 
@@ -27,17 +29,22 @@ class Plain:
         self._sock = sock
         self._queue: collections.deque[bytes] = collections.deque()
         self._sending = threading.Lock()
+        self._limited = False  # after the handshake
 
     def recv(self, n: int) -> bytes:
         return self._sock.recv(n)
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, limit: float = SEND_S) -> None:
         self._queue.append(data)
-        self._flush()
+        self._flush(limit)
 
-    def _flush(self) -> None:
+    def _flush(self, limit: float = SEND_S) -> None:
         while self._waits() and self._sending.acquire(blocking=False):
             try:
+                if self._limited:
+                    us = max(1000, int(min(limit, SEND_S) * 1000000))
+                    self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO,
+                                          struct.pack("ll", us // 1000000, us % 1000000))
                 while self._waits():
                     self._sock.sendall(self._take())
             finally:
@@ -50,9 +57,9 @@ class Plain:
         return self._queue.popleft()
 
     def end_handshake(self) -> None:
-        """Removes the time limit from reads and sets SEND_S for writes."""
+        """Removes the time limit from reads; each send() sets one for writes."""
         self._sock.settimeout(None)
-        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_S, 0))
+        self._limited = True
 
     def close(self) -> None:
         try:
@@ -206,7 +213,7 @@ class Connection:
             w.done.set()
         self._transport.close()
 
-    def _post(self, body: bytes, waiter: Optional[_Waiter]) -> int:
+    def _post(self, body: bytes, waiter: Optional[_Waiter], limit: float = SEND_S) -> int:
         with self._lock:
             if self.broken:
                 raise ConnectionLost(self.broken)
@@ -215,7 +222,7 @@ class Connection:
             if waiter:
                 self._waiters[number] = waiter
         try:
-            self._transport.send(p.frame(self.address, number, body))
+            self._transport.send(p.frame(self.address, number, body), limit)
         except (OSError, ValueError) as e:
             self._fail(f"{self.address.url}: {e}")
         return number
@@ -223,9 +230,10 @@ class Connection:
     def exchange(self, body: bytes, timeout: float) -> bytes:
         """Sends a request and returns the reply."""
         waiter = _Waiter()
-        number = self._post(body, waiter)
+        end = time.monotonic() + timeout
+        number = self._post(body, waiter, timeout)
         try:
-            if not waiter.done.wait(timeout):
+            if not waiter.done.wait(max(0.0, end - time.monotonic())):
                 raise Timeout(f"{self.address.url}: timed out: no reply within {timeout:g} s")
         finally:
             with self._lock:

@@ -1629,6 +1629,50 @@ class PsRequest(Request[PsReply]):
 
 
 @dataclass(kw_only=True, repr=False)
+class RegistryBackupReply(Message):
+    """Reply to registry_backup."""
+
+    #: Path of the copy.
+    path: str = field(metadata={"wire": "path"})
+    #: Its size. (bytes, at least 0)
+    size: int = field(metadata={"wire": "size"})
+
+
+@dataclass(kw_only=True, repr=False)
+class RegistryBackupRequest(Request[RegistryBackupReply]):
+    """Writes a consistent copy of the registry into the state folder. Only on the unix socket."""
+
+    OP: ClassVar[str] = "registry_backup"
+    ROLE: ClassVar[str] = "admin"
+    CHANGES: ClassVar[str] = "again"
+    REPLY: ClassVar[Any] = RegistryBackupReply
+    #: Name of the file: letters, digits, '.', '_' and '-', ending in .backup. It must not exist.
+    name: str = field(metadata={"wire": "name"})
+
+
+@dataclass(kw_only=True, repr=False)
+class RegistryRestoreReply(Message):
+    """Reply to registry_restore."""
+
+    #: Models in the registry now. (at least 0)
+    models: int = field(metadata={"wire": "models"})
+    #: Keys in the registry now. (at least 0)
+    keys: int = field(metadata={"wire": "keys"})
+
+
+@dataclass(kw_only=True, repr=False)
+class RegistryRestoreRequest(Request[RegistryRestoreReply]):
+    """Replaces all models, aliases and keys of the registry by those of a copy in the state folder, after checking it. Models in memory stay; clients whose key is not in the copy are disconnected. Only on the unix socket."""
+
+    OP: ClassVar[str] = "registry_restore"
+    ROLE: ClassVar[str] = "admin"
+    CHANGES: ClassVar[str] = "again"
+    REPLY: ClassVar[Any] = RegistryRestoreReply
+    #: Name of the file, as for registry_backup.
+    name: str = field(metadata={"wire": "name"})
+
+
+@dataclass(kw_only=True, repr=False)
 class ReloadReply(Message):
     """Reply to reload."""
 
@@ -1754,6 +1798,8 @@ class StatusReply(Message):
     memory_bytes: int = field(metadata={"wire": "memory_bytes"})
     #: Memory that models may use in total. (bytes, at least 0)
     memory_limit: int = field(metadata={"wire": "memory_limit"})
+    #: What an administrator should know, such as a damaged registry that was replaced.
+    notice: Union[str, None] = field(default=None, metadata={"wire": "notice"})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1870,10 +1916,11 @@ __all__ = [
     "NextParams", "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest", "Plugin",
     "PluginsParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
     "PluginsRequest", "Pooling", "ProgressItem", "PsReply", "PsRequest", "REVISION",
-    "ReasoningItem", "ReloadReply", "ReloadRequest", "Request", "Resident", "RmReply", "RmRequest",
-    "Role", "SchemaModel", "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest",
-    "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream",
-    "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem",
-    "ThoughtItem", "TokenItem", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
+    "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
+    "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "Resident", "RmReply",
+    "RmRequest", "Role", "SchemaModel", "ServerState", "ShutdownParams", "ShutdownReply",
+    "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest",
+    "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType",
+    "TextItem", "ThoughtItem", "TokenItem", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
     "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX", "V_MIN"
 ]

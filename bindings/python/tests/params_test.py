@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Parameters and messages as users of other packages write them, and what values print.  Without a
-server."""
+"""Parameters and messages as users of other packages write them, what values print, and a peer that does
+not read.  Without a server."""
 import json
+import os
+import socket
+import tempfile
+import threading
 import unittest
 
 import llamad
+from llamad import _net, _protocol
 from llamad import _params, types
 
 
@@ -164,6 +169,38 @@ class Prints(unittest.TestCase):
     def test_call(self):
         with self.assertRaisesRegex(TypeError, "StatusRequest.*, not dict"):
             llamad._protocol.pack_request({"op": "list"})
+
+
+class Network(unittest.TestCase):
+    def test_a_peer_that_does_not_read(self):
+        """A call ends within its time-out, although its request cannot be sent."""
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+            path = os.path.join(folder, "sock")
+            listener.bind(path)
+            listener.listen()
+            peers = []
+
+            def greet():
+                peers.append(listener.accept()[0])
+                peers[0].sendall(_protocol.HANDSHAKE_REP)
+            greeter = threading.Thread(target=greet)
+            greeter.start()
+            c = _net.Connection(_protocol.Address.parse("ipc://" + path), 5, None)
+            greeter.join()
+            errors = []
+
+            def call():
+                try:
+                    c.exchange(bytes(15 << 20), 0.2)
+                except llamad.LlamadError as e:
+                    errors.append(e)
+            caller = threading.Thread(target=call, daemon=True)
+            caller.start()
+            caller.join(_net.SEND_S / 2)
+            self.assertFalse(caller.is_alive())
+            self.assertEqual(len(errors), 1)
+            c.close()
+            peers[0].close()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
  * Adapters with failing allocations and truncated files.  The numbers that adapters compute are
  * compared with merged models in tests/interop. */
 #include <sys/stat.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "core/base/alloc.h"
 #include "core/checkpoint/adapter/adapter.h"
 #include "core/checkpoint/open.h"
+#include "core/format/gguf/write.h"
 #include "tests/st_file.h"
 #include "tests/temp_dir.h"
 
@@ -154,6 +156,33 @@ START_TEST(sizes_only)
 }
 END_TEST
 
+/* A scale that is not a number would make every weight it touches NaN. */
+START_TEST(alpha_of_a_gguf_adapter)
+{
+	static const float bad[] = {NAN, INFINITY, 1e10f};
+	struct lmi_adapter_file *f = NULL;
+
+	snprintf(lora, sizeof(lora), "%s/lora.gguf", dir);
+	for (size_t i = 0; i < LMD_LEN(bad); i++) {
+		struct lmi_gguf_writer *w;
+		struct lmd_error err = {0};
+
+		ck_assert_int_eq(lmi_gguf_writer_create(&w, 32, &err), LMD_OK);
+		lmi_gguf_put_str(w, "general.architecture", "llama");
+		lmi_gguf_put_str(w, "general.type", "adapter");
+		lmi_gguf_put_str(w, "adapter.type", "lora");
+		lmi_gguf_put_f32(w, "adapter.lora.alpha", bad[i]);
+		ck_assert_int_eq(lmi_gguf_writer_start(w, lora, &err), LMD_OK);
+		ck_assert_int_eq(lmi_gguf_writer_finish(w, &err), LMD_OK);
+		lmi_gguf_writer_destroy(w);
+		ck_assert_int_eq(lmi_adapter_open(&f, lora, lmi_model_view(base), &err),
+				 LMD_INVALID);
+		ck_assert_msg(strstr(err.text, "adapter.lora.alpha") != NULL, "%s", err.text);
+	}
+	(void)remove(lora);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("adapter");
@@ -165,6 +194,7 @@ int main(void)
 	tcase_add_test(tc, cut_at_every_byte);
 	tcase_add_test(tc, pair);
 	tcase_add_test(tc, sizes_only);
+	tcase_add_test(tc, alpha_of_a_gguf_adapter);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

@@ -5,6 +5,7 @@
  * tokens], NAME.lora_b [rank, width].  Control vectors are tensors direction.N [width], which are
  * added to the output of layer N. */
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "core/checkpoint/open.h"
 #include "core/quant/quant.h"
 
+#define ALPHA_MAX 1e9
 #define TAIL_A ".weight.lora_a"
 #define TAIL_B ".weight.lora_b"
 
@@ -126,6 +128,10 @@ static enum lmd_status read_lora(struct lmi_adapter_file *f, const struct lmi_mo
 				v->arch, f->base->arch);
 	if (alpha && alpha->type != LMD_META_F64)
 		return lmd_fail(err, LMD_INVALID, "key adapter.lora.alpha is not a float");
+	if (alpha && !(fabs(alpha->v.f) < ALPHA_MAX))
+		return lmd_fail(err, LMD_INVALID,
+				"key adapter.lora.alpha: %g, must be a number below 1e9",
+				alpha->v.f);
 	for (uint32_t i = 0; st == LMD_OK && i < v->n_tensors; i++) {
 		const struct lmd_tensor *t = &v->tensors[i], *b;
 		size_t n = strlen(t->name), k = sizeof(TAIL_A) - 1;

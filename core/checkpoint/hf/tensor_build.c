@@ -298,6 +298,34 @@ static bool is_bias(const char *name)
 	return n > k && !strcmp(name + n - k, ".bias");
 }
 
+/* Codes of quantised weights come with scales; plain integers are not weights. */
+static void check_type(struct lmi_checkpoint *f, const struct lmi_checkpoint_weight_source *s)
+{
+	switch ((enum lmi_st_type)s->w->type) {
+	case LMI_ST_BOOL:
+	case LMI_ST_U8:
+	case LMI_ST_I8:
+	case LMI_ST_I16:
+	case LMI_ST_U16:
+	case LMI_ST_I32:
+	case LMI_ST_U32:
+	case LMI_ST_I64:
+	case LMI_ST_U64:
+		if (s->scheme == LMI_CHECKPOINT_SCHEME_PLAIN)
+			fail_source(f, s, "weights of an integer type need scales");
+		return;
+	case LMI_ST_F8_E5M2:
+	case LMI_ST_F8_E4M3:
+	case LMI_ST_F8_E8M0:
+	case LMI_ST_F16:
+	case LMI_ST_BF16:
+	case LMI_ST_F32:
+	case LMI_ST_F64:
+	case LMI_ST_N_TYPES:
+		return;
+	}
+}
+
 void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
 			       const struct lmi_checkpoint_arch_map_row *row,
 			       struct lmi_checkpoint_weight_source *src, uint32_t n, bool bias,
@@ -313,6 +341,7 @@ void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
 
 	if (!r.src)
 		return;
+	check_type(f, &src[0]);
 	for (uint32_t i = 1; i < n; i++)
 		if (!same_shape(&src[0], &src[i]))
 			fail_source(f, &src[i], "differs in shape or type from the first one");

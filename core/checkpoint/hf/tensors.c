@@ -255,7 +255,8 @@ static void check_used(struct lmi_checkpoint *f)
 	for (uint32_t i = 0; f->status == LMD_OK && i < f->st.n; i++) {
 		const char *name = f->st.v[i].name;
 
-		if (!f->used[i] && !is_unneeded(f, name))
+		/* a tensor without values holds no weights that could be missed */
+		if (!f->used[i] && f->st.v[i].bytes && !is_unneeded(f, name))
 			lmi_checkpoint_fail(f, LMD_UNSUPPORTED,
 					    "%s: tensor %s is unknown in models of type \"%s\"",
 					    f->dir,

@@ -126,6 +126,16 @@ static const struct row rows[] = {
 	{"layers is a string", KEY("s:llama.block_count 4:8 s:4"), LMD_INVALID, "block_count"},
 	{"layers is a float", KEY("s:llama.block_count 4:6 f:4"), LMD_INVALID, "block_count"},
 	{"heads 2^32-1", KEY("s:llama.attention.head_count 4:4 4:-1"), LMD_INVALID, "head_count"},
+	{"layers is a boolean", KEY("s:llama.block_count 4:7 1:1"), LMD_INVALID,
+	 "block_count|boolean"},
+	{"an array that is not per layer",
+	 "m:GGUF 4:3 8:0 8:3 " SPEC_ARCH
+	 "s:llama.block_count 4:4 4:3 s:llama.feed_forward_length 4:9 4:5 8:2 4:4 4:4",
+	 LMD_INVALID, "feed_forward_length|2 elements|3 layers"},
+	{"experts are used, but there are none",
+	 "m:GGUF 4:3 8:0 8:3 " SPEC_ARCH
+	 "s:llama.expert_count 4:4 4:0 s:llama.expert_used_count 4:4 4:2",
+	 LMD_INVALID, "expert_used_count|2|0 experts"},
 	{"a head count of -1", KEY("s:llama.attention.head_count_kv 4:9 4:5 8:2 4:4 4:-1"),
 	 LMD_INVALID, "head_count_kv|element 1|-1"},
 	{"experts 2^31", KEY("s:llama.expert_count 4:4 4:0x80000000"), LMD_INVALID, "expert_count"},

@@ -318,6 +318,10 @@ static enum lmd_status read_text(struct header *h, const struct lmi_file *f, cha
 		lmi_free(text);
 		return st;
 	}
+	if (n && text[0] != '{') {
+		lmi_free(text);
+		return lmd_fail(h->err, LMD_CORRUPT, "the header does not begin with '{'");
+	}
 	h->data_at = LENGTH_BYTES + n;
 	h->data_bytes = f->bytes - h->data_at;
 	*out = text;

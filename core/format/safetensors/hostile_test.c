@@ -51,7 +51,8 @@ static const struct row headers[] = {
 	{"{}              ", 0x7fffffffffffffff, 0, LMD_INVALID, "9223372036854775807|100000000"},
 	{"{}              ", 100000001, 0, LMD_INVALID, "100000001|100000000"},
 	{"{}              ", 100000000, 0, LMD_CORRUPT, "header of 100000000 bytes"},
-	{"[]              ", -1, 0, LMD_CORRUPT, "array, not an object"},
+	{"[]              ", -1, 0, LMD_CORRUPT, "begin with '{'"},
+	{" {}             ", -1, 0, LMD_CORRUPT, "begin with '{'"},
 	{"{\"a\": 1}        ", -1, 0, LMD_CORRUPT, "tensor a|integer"},
 	{"{\"a\": {}}       ", -1, 0, LMD_CORRUPT, "tensor a|\"dtype\" is nothing"},
 	{"{\"a\": {\"dtype\": 1}}", -1, 0, LMD_CORRUPT, "tensor a|dtype|integer"},
@@ -267,6 +268,7 @@ END_TEST
 /* A tensor that the family does not have, and one with another shape. */
 START_TEST(unexpected_tensors)
 {
+	struct st_row rows[ST_LLAMA_N + 1];
 	struct lmd_error err;
 
 	write_st("model.safetensors",
@@ -281,6 +283,16 @@ START_TEST(unexpected_tensors)
 		      err.text); /* its head is the embedding */
 	write_edited("\"llama\"", "\"qwen3\"");
 	check_open("no norms", dir, LMD_NOTFOUND, "q_norm.weight is missing");
+	write_edited("\"llama\"", "\"arcee\"");
+	write_edited("\"llama\"", "\"llama\"");
+	write_st("model.safetensors",
+		 st_build("{" T("model.embed_tokens.weight", "I8", "4, 8", "0, 32") "}", -1, 32));
+	check_open("integers", dir, LMD_CORRUPT, "embed_tokens|integer type need scales");
+	memcpy(rows, st_llama, sizeof(st_llama));
+	rows[ST_LLAMA_N] = (struct st_row){.name = "model.layers.0.extra.weight"};
+	write_st("model.safetensors", st_build_rows(rows, ST_LLAMA_N + 1));
+	ck_assert_msg(try_open(dir, 0, &err) == LMD_OK, "a tensor without values: %s", err.text);
+	write_st("model.safetensors", st_build_llama(0, ST_LLAMA_N));
 	write_edited("\"llama\"", "\"arcee\"");
 	check_open("a gate too many", dir, LMD_UNSUPPORTED, "gate_proj|arcee");
 }

@@ -6,6 +6,7 @@
  * computes (heads * head size, experts * width) fits 32 bits, so later code need not check. */
 #include "arch/common/hparams.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_EMBD_PRODUCT (1u << 24) /* columns of a value */
@@ -159,6 +160,42 @@ static void read_experts(struct arch_hparams *hp, struct arch_keys *k, const str
 	}
 }
 
+static bool has_tensor(const struct arch_hparams *hp, uint32_t il, const char *site)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "blk.%u.%s.weight", il, site);
+	return hp->model->find_tensor(hp->model, name) != NULL;
+}
+
+/* A size of 0 says that a layer has no such part.  Tensors of that part would be left out of the
+ * plan, and the model would compute something else.  Hybrid models mark layers without attention by
+ * zeros in an array, and may give the tensors of those layers the same names. */
+static void check_zeros(const struct arch_hparams *hp, struct arch_keys *k, bool heads)
+{
+	static const char *const attn[] = {"attn_q", "attn_k", "attn_v", "attn_qkv"};
+	static const char *const ffn[] = {"ffn_up", "ffn_gate", "ffn_down"};
+	bool one = heads && !arch_key_is_array(k, "attention.head_count") &&
+		   !arch_key_is_array(k, "attention.head_count_kv");
+
+	for (uint32_t il = 0; il < hp->n_layer && k->st == LMD_OK; il++) {
+		const struct arch_layer *l = &hp->layer[il];
+
+		for (size_t i = 0; one && (!l->n_head || !l->n_head_kv) && i < LMD_LEN(attn); i++)
+			if (has_tensor(hp, il, attn[i]))
+				arch_key_fail(k, LMD_INVALID,
+					      "%s.attention.head_count%s: 0 in layer %u, which has "
+					      "the tensor %s",
+					      k->model->arch, l->n_head ? "_kv" : "", il, attn[i]);
+		for (size_t i = 0; !l->n_ff && i < LMD_LEN(ffn); i++)
+			if (has_tensor(hp, il, ffn[i]))
+				arch_key_fail(k, LMD_INVALID,
+					      "%s.feed_forward_length: missing or 0 in layer %u, "
+					      "which has the tensor %s",
+					      k->model->arch, il, ffn[i]);
+	}
+}
+
 /* Sets the default class of each layer. */
 static void classify(struct arch_hparams *hp)
 {
@@ -200,6 +237,8 @@ void arch_hp_read(struct arch_hparams *hp, struct arch_keys *k, const struct lmd
 	ff = per_layer(hp, k, "feed_forward_length", ARCH_OPTIONAL, 0, 0, ARCH_KEY_MAX_WIDTH);
 	for (uint32_t il = 0; ff && il < hp->n_layer; il++)
 		hp->layer[il].n_ff = ff[il];
+	if (k->st == LMD_OK)
+		check_zeros(hp, k, !o->no_heads);
 	if (k->st != LMD_OK)
 		return;
 	read_experts(hp, k, o);

@@ -166,15 +166,27 @@ static bool check_float(struct arch_keys *k, const char *key, const struct lmd_m
 	return true;
 }
 
-uint32_t arch_key_u32(struct arch_keys *k, const char *key, enum arch_need need, uint32_t def,
-		      uint32_t lo, uint32_t hi)
+static uint32_t get_int(struct arch_keys *k, const char *key, enum arch_need need, bool bool_ok,
+			uint32_t def, uint32_t lo, uint32_t hi)
 {
 	const struct lmd_meta *m = take(k, key, need, false);
+	char name[KEY_TEXT];
 	uint32_t v = def;
 
+	if (m && m->type == LMD_META_BOOL && !bool_ok) {
+		key_name(k, key, name);
+		arch_key_fail(k, LMD_INVALID, "%s: a boolean, not an integer", name);
+		return def;
+	}
 	if (m && !check_int(k, key, m, 0, lo, hi, &v))
 		v = def;
 	return v;
+}
+
+uint32_t arch_key_u32(struct arch_keys *k, const char *key, enum arch_need need, uint32_t def,
+		      uint32_t lo, uint32_t hi)
+{
+	return get_int(k, key, need, false, def, lo, hi);
 }
 
 double arch_key_f64(struct arch_keys *k, const char *key, enum arch_need need, double def,
@@ -190,7 +202,7 @@ double arch_key_f64(struct arch_keys *k, const char *key, enum arch_need need, d
 
 bool arch_key_bool(struct arch_keys *k, const char *key, enum arch_need need, bool def)
 {
-	return arch_key_u32(k, key, need, def, 0, 1) != 0;
+	return get_int(k, key, need, true, def, 0, 1) != 0;
 }
 
 struct lmd_str arch_key_str(struct arch_keys *k, const char *key, enum arch_need need)

@@ -319,7 +319,8 @@ static enum lmd_status plan_run(void *state, struct lmd_queue *q, struct lmd_com
 			       (float *)(void *)((char *)b->ptr + b->row_bytes * r));
 	}
 	p->n_run++;
-	take_time(dev, step);
+	if (dev->n_run > 1) /* the first step is the trial of a model that is being loaded */
+		take_time(dev, step);
 	return cancelled(step) ? lmd_fail(&dev->error, LMD_CANCELLED, "null: cancelled") : LMD_OK;
 }
 
