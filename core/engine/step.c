@@ -125,7 +125,7 @@ static void fill_state(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t 
 	if (p->encode)
 		return;
 	if (p->mark)
-		out[p->mark - 1] = lmi_kv_state_mark(inst->kv, g, p->kv_seq);
+		out[p->mark - 1] = lmi_kv_state_mark(inst->kv, g, p->kv_seq, 0);
 	out[p->n - 1] = lmi_kv_state_out(inst->kv, g, p->kv_seq);
 }
 

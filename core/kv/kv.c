@@ -13,9 +13,13 @@
 
 struct seq {
 	bool open;
-	uint32_t len;	   /* tokens written */
-	uint32_t reserved; /* tokens of the step in planning or execution */
-	uint32_t mark;	   /* absolute position; 0 = none */
+	bool is_void;	   /* the pending steps continue rows that do not count */
+	uint32_t len;	   /* tokens committed */
+	uint32_t n_step;   /* pending steps, oldest first: */
+	uint32_t reserved[LMI_KV_MAX_STEP]; /* their tokens */
+	uint32_t marks[LMI_KV_MAX_STEP];    /* number of their marks */
+	uint32_t n_mark;   /* all marks, ascending; those of the pending steps come last: */
+	uint32_t mark[LMI_KV_MAX_MARK]; /* their positions */
 	uint32_t cross;	   /* rows in CROSS groups */
 };
 
@@ -232,25 +236,51 @@ bool lmi_kv_fits_alone(const struct lmi_kv *kv, uint32_t n, uint32_t n_step)
 	return fits(kv, n, n_step, true);
 }
 
-static bool group_has_room(const struct group *g, uint32_t seq, uint32_t len, uint32_t n, bool mark)
+/* Tokens including those of the pending steps. */
+static uint32_t end_of(const struct seq *s)
+{
+	uint32_t end = s->len;
+
+	for (uint32_t i = 0; i < s->n_step; i++)
+		end += s->reserved[i];
+	return end;
+}
+
+static bool group_has_room(const struct group *g, uint32_t seq, uint32_t end, uint32_t n,
+			   uint32_t n_mark)
 {
 	if (is_paged(&g->desc))
-		return lmi_kv_page_table_need(&g->pages, seq, rows_of(&g->desc, len),
-					      rows_of(&g->desc, len + n)) <= g->pages.pool.n_free;
+		return lmi_kv_page_table_need(&g->pages, seq, rows_of(&g->desc, end),
+					      rows_of(&g->desc, end + n)) <= g->pages.pool.n_free;
 	if (g->desc.kind == LMD_GROUP_STATE)
-		return lmi_kv_slots_need(&g->slots, seq, mark) <= g->slots.pool.n_free;
+		return lmi_kv_slots_need(&g->slots, seq, n_mark) <= g->slots.pool.n_free;
 	return true;
 }
 
-bool lmi_kv_reserve(struct lmi_kv *kv, uint32_t seq, uint32_t n, uint32_t mark)
+/* Records a pending step that begins after `end` tokens. */
+static void add_step(struct seq *s, uint32_t end, uint32_t n, const uint32_t *marks,
+		     uint32_t n_mark)
+{
+	for (uint32_t i = 0; i < n_mark; i++) {
+		assert(marks[i] && marks[i] < n && (!i || marks[i] > marks[i - 1]));
+		s->mark[s->n_mark++] = end + marks[i];
+	}
+	s->reserved[s->n_step] = n;
+	s->marks[s->n_step++] = n_mark;
+}
+
+bool lmi_kv_reserve(struct lmi_kv *kv, uint32_t seq, uint32_t n, const uint32_t *marks,
+		    uint32_t n_mark)
 {
 	struct seq *s = seq_of(kv, seq);
+	uint32_t end = end_of(s);
 
-	assert(!s->reserved && n && mark < n);
-	if (n > kv->n_ctx - s->len)
+	assert(!s->is_void && n);
+	if (n > kv->n_ctx - end || s->n_step == LMI_KV_MAX_STEP ||
+	    n_mark > LMI_KV_MAX_MARK - s->n_mark)
 		return false;
 	for (uint32_t i = 0; i < kv->n_group; i++)
-		if (!group_has_room(&kv->group[i], seq, s->len, n, mark != 0))
+		if (!group_has_room(&kv->group[i], seq, end, n, n_mark))
 			return false;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
 		struct group *g = &kv->group[i];
@@ -258,16 +288,15 @@ bool lmi_kv_reserve(struct lmi_kv *kv, uint32_t seq, uint32_t n, uint32_t mark)
 		if (is_paged(&g->desc)) {
 			struct lmi_kv_copy c = {.group = i};
 
-			lmi_kv_page_table_extend(&g->pages, seq, rows_of(&g->desc, s->len),
-						 rows_of(&g->desc, s->len + n), &c.src, &c.dst);
+			lmi_kv_page_table_extend(&g->pages, seq, rows_of(&g->desc, end),
+						 rows_of(&g->desc, end + n), &c.src, &c.dst);
 			if (c.dst != LMI_KV_NO_PAGE)
 				kv->copy[kv->n_copy++] = c;
 		} else if (g->desc.kind == LMD_GROUP_STATE) {
-			lmi_kv_slots_plan(&g->slots, seq, mark != 0);
+			lmi_kv_slots_plan(&g->slots, seq, n_mark);
 		}
 	}
-	s->reserved = n;
-	s->mark = mark ? s->len + mark : 0;
+	add_step(s, end, n, marks, n_mark);
 	return true;
 }
 
@@ -298,28 +327,120 @@ uint32_t lmi_kv_cross(const struct lmi_kv *kv, uint32_t seq)
 	return seq_of(kv, seq)->cross;
 }
 
-void lmi_kv_commit(struct lmi_kv *kv, uint32_t seq, uint32_t n)
+uint32_t lmi_kv_n_pending(const struct lmi_kv *kv, uint32_t seq)
 {
-	struct seq *s = seq_of(kv, seq);
+	return seq_of(kv, seq)->n_step;
+}
 
-	assert(n == s->reserved || !n);
-	s->len += n;
-	s->reserved = 0;
+bool lmi_kv_is_void(const struct lmi_kv *kv, uint32_t seq)
+{
+	return seq_of(kv, seq)->is_void;
+}
+
+static void drop_marks(struct lmi_kv *kv, uint32_t seq, uint32_t from, uint32_t to)
+{
+	struct seq *s = &kv->seq[seq];
+	uint32_t n = s->n_mark - to;
+
+	for (uint32_t i = 0; i < kv->n_group; i++)
+		if (kv->group[i].slots.seq)
+			lmi_kv_slots_drop_marks(&kv->group[i].slots, seq, from, to);
+	for (uint32_t i = 0; i < n; i++)
+		s->mark[from + i] = s->mark[to + i];
+	s->n_mark = from + n;
+}
+
+/* Returns the number of marks up to this position. */
+static uint32_t marks_up_to(const struct seq *s, uint32_t at)
+{
+	uint32_t n = 0;
+
+	while (n < s->n_mark && s->mark[n] <= at)
+		n++;
+	return n;
+}
+
+/* Returns the mark at this position; n_mark: there is none. */
+static uint32_t mark_at(const struct seq *s, uint32_t at)
+{
+	uint32_t n = marks_up_to(s, at);
+
+	return n && s->mark[n - 1] == at ? n - 1 : s->n_mark;
+}
+
+/* Removes one position from the list; its slots have another use now. */
+static void forget_mark(struct seq *s, uint32_t mark)
+{
+	s->n_mark--;
+	for (uint32_t i = mark; i < s->n_mark; i++)
+		s->mark[i] = s->mark[i + 1];
+}
+
+/* Frees pages that hold only tokens from `len` on. */
+static void drop_rejected(struct lmi_kv *kv, uint32_t seq)
+{
 	for (uint32_t i = 0; i < kv->n_group; i++) {
 		struct group *g = &kv->group[i];
 
-		if (g->desc.kind == LMD_GROUP_STATE && n)
-			lmi_kv_slots_commit(&g->slots, seq);
+		if (is_paged(&g->desc))
+			lmi_kv_page_table_truncate(&g->pages, seq,
+						   rows_of(&g->desc, kv->seq[seq].len));
 	}
-	if (!n)
-		lmi_kv_trim(kv, seq);
+	forget_copies(kv);
+}
+
+/* Ends the oldest step in the STATE groups. */
+static void commit_states(struct lmi_kv *kv, uint32_t seq, uint32_t n, bool all)
+{
+	struct seq *s = &kv->seq[seq];
+	uint32_t mark = mark_at(s, s->len + n);
+	bool at_mark = n && !all, any = false;
+
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		struct lmi_kv_slots *t = &kv->group[i].slots;
+
+		if (!t->seq)
+			continue;
+		any = true;
+		assert(!at_mark || mark < s->n_mark);
+		if (all)
+			lmi_kv_slots_commit(t, seq);
+		else if (at_mark)
+			lmi_kv_slots_commit_mark(t, seq, mark);
+		else
+			lmi_kv_slots_cancel(t, seq);
+	}
+	if (any && at_mark)
+		forget_mark(s, mark);
+}
+
+void lmi_kv_commit(struct lmi_kv *kv, uint32_t seq, uint32_t n)
+{
+	struct seq *s = seq_of(kv, seq);
+	bool all;
+
+	assert(s->n_step && n <= s->reserved[0] && (!n || !s->is_void));
+	all = n == s->reserved[0];
+	commit_states(kv, seq, n, all);
+	s->len += n;
+	s->n_step--;
+	for (uint32_t i = 0; i < s->n_step; i++) {
+		s->reserved[i] = s->reserved[i + 1];
+		s->marks[i] = s->marks[i + 1];
+	}
+	if (all)
+		return;
+	s->is_void = s->n_step;
+	drop_marks(kv, seq, marks_up_to(s, s->len), s->n_mark);
+	if (!s->n_step)
+		drop_rejected(kv, seq);
 }
 
 bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at)
 {
 	const struct seq *s = seq_of(kv, from);
 
-	if (s->reserved || at > s->len || !at)
+	if (at > s->len || !at)
 		return false;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
 		const struct group *g = &kv->group[i];
@@ -330,7 +451,8 @@ bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at)
 
 			if ((uint32_t)v.lo < first)
 				return false;
-		} else if (g->desc.kind == LMD_GROUP_STATE && at != s->len && at != s->mark) {
+		} else if (g->desc.kind == LMD_GROUP_STATE && mark_at(s, at) == s->n_mark &&
+			   (at != s->len || s->n_step)) {
 			return false;
 		}
 	}
@@ -340,7 +462,7 @@ bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at)
 uint32_t lmi_kv_fork(struct lmi_kv *kv, uint32_t from, uint32_t at)
 {
 	const struct seq *s = seq_of(kv, from);
-	uint32_t to = lmi_kv_open(kv);
+	uint32_t to = lmi_kv_open(kv), mark = mark_at(s, at);
 
 	if (to == LMI_KV_NO_PAGE)
 		return to;
@@ -353,25 +475,50 @@ uint32_t lmi_kv_fork(struct lmi_kv *kv, uint32_t from, uint32_t at)
 		else if (g->desc.kind == LMD_GROUP_CROSS)
 			lmi_kv_page_table_fork(&g->pages, from, to, s->cross);
 		else if (g->desc.kind == LMD_GROUP_STATE)
-			lmi_kv_slots_fork(&g->slots, from, to, at != s->len);
+			lmi_kv_slots_fork(&g->slots,
+					  mark < s->n_mark ? g->slots.seq[from].mark[mark]
+							   : g->slots.seq[from].cur,
+					  to);
 	}
 	kv->seq[to].len = at;
 	kv->seq[to].cross = s->cross;
 	return to;
 }
 
+bool lmi_kv_truncate(struct lmi_kv *kv, uint32_t seq, uint32_t at)
+{
+	struct seq *s = seq_of(kv, seq);
+	uint32_t mark = mark_at(s, at);
+	bool any = false;
+
+	assert(!s->n_step);
+	if (!lmi_kv_can_fork(kv, seq, at))
+		return false;
+	if (at == s->len)
+		return true;
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		if (!kv->group[i].slots.seq)
+			continue;
+		lmi_kv_slots_rewind(&kv->group[i].slots, seq, mark);
+		any = true;
+	}
+	if (any)
+		forget_mark(s, mark);
+	s->len = at;
+	drop_marks(kv, seq, marks_up_to(s, at), s->n_mark);
+	drop_rejected(kv, seq);
+	return true;
+}
+
 void lmi_kv_trim(struct lmi_kv *kv, uint32_t seq)
 {
 	struct seq *s = seq_of(kv, seq);
 
-	assert(!s->reserved);
-	s->mark = 0;
+	drop_marks(kv, seq, 0, marks_up_to(s, s->len));
 	for (uint32_t i = 0; i < kv->n_group; i++) {
 		struct group *g = &kv->group[i];
 
-		if (g->desc.kind == LMD_GROUP_STATE)
-			lmi_kv_slots_release(&g->slots, seq);
-		else if (is_paged(&g->desc) && g->desc.causal)
+		if (is_paged(&g->desc) && g->desc.causal)
 			lmi_kv_page_table_evict(
 				&g->pages, seq,
 				(uint32_t)lmi_kv_span(&g->desc, s->len, (int64_t)s->len + 1).lo);
@@ -400,17 +547,20 @@ static int32_t slot_number(uint32_t slot)
 
 int32_t lmi_kv_state_in(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
 {
-	return slot_number(kv->group[g].slots.seq[seq].cur);
+	return slot_number(lmi_kv_slots_in(&kv->group[g].slots, seq));
 }
 
 int32_t lmi_kv_state_out(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
 {
-	return slot_number(kv->group[g].slots.seq[seq].next);
+	return slot_number(lmi_kv_slots_out(&kv->group[g].slots, seq));
 }
 
-int32_t lmi_kv_state_mark(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
+int32_t lmi_kv_state_mark(const struct lmi_kv *kv, uint32_t g, uint32_t seq, uint32_t i)
 {
-	return slot_number(kv->group[g].slots.seq[seq].mark);
+	const struct seq *s = seq_of(kv, seq);
+	uint32_t n = s->n_step ? s->marks[s->n_step - 1] : 0;
+
+	return i < n ? slot_number(kv->group[g].slots.seq[seq].mark[s->n_mark - n + i]) : -1;
 }
 
 uint32_t lmi_kv_changes(struct lmi_kv *kv, uint32_t g, uint32_t seq, struct lmd_page_set *out,
@@ -500,10 +650,13 @@ static bool check_seq(const struct lmi_kv *kv, uint32_t i)
 			if (!s->open && p->first != p->end)
 				return false;
 			if (s->open && ((uint32_t)v.lo < p->first * kv->page_tokens ||
-					rows_of(&g->desc, s->len) > p->end * kv->page_tokens))
+					rows_of(&g->desc, end_of(s)) > p->end * kv->page_tokens))
 				return false;
 		} else if (g->desc.kind == LMD_GROUP_STATE) {
-			if ((s->open && s->len) != (g->slots.seq[i].cur != LMI_KV_NO_PAGE))
+			const struct lmi_kv_slot_set *t = &g->slots.seq[i];
+
+			if ((s->open && s->len) != (t->cur != LMI_KV_NO_PAGE) ||
+			    (s->open && (s->n_step != t->n_step || s->n_mark != t->n_mark)))
 				return false;
 		}
 	}

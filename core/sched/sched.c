@@ -390,7 +390,7 @@ static uint32_t victim_for(const struct lmi_sched *s, const struct rec *r)
 
 static bool reserve(struct lmi_sched *s, const struct rec *r, uint32_t n, uint32_t mark)
 {
-	while (!lmi_kv_reserve(s->kv, r->kv_seq, n, mark)) {
+	while (!lmi_kv_reserve(s->kv, r->kv_seq, n, &mark, mark != 0)) {
 		uint32_t v = victim_for(s, r);
 
 		if (mark) {
