@@ -20,6 +20,7 @@ static void fill_part(struct lmi_engine *e, const struct lmi_sched_part *p, uint
 		.first = p->first,
 		.n = p->n,
 		.n_out = p->n_out,
+		.n_mark = p->n_mark,
 		.mark = p->mark,
 		.encode = p->encode,
 		.tokens = p->encode ? q->enc : q->tokens,
@@ -146,12 +147,12 @@ static bool step(struct lmi_engine *e)
 	enum lmd_status st;
 	uint32_t n_part, plan;
 
-	if (!lmi_sched_next(e->sched, &step))
+	if (!lmi_sched_next(e->sched, NULL, &step))
 		return false;
 	n_part = step.n_part;
 	plan = step.plan;
 	st = run_step(e, &step, &err);
-	lmi_sched_done(e->sched, st == LMD_OK);
+	lmi_sched_commit(e->sched, st == LMD_OK, NULL);
 	drop_after_successor(e);
 	if (st == LMD_OK)
 		hand_out(e, plan, n_part);

@@ -124,8 +124,8 @@ static void fill_state(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t 
 		out[i] = -1;
 	if (p->encode)
 		return;
-	if (p->mark)
-		out[p->mark - 1] = lmi_kv_state_mark(inst->kv, g, p->kv_seq, 0);
+	for (uint32_t i = 0; i < p->n_mark; i++)
+		out[p->mark[i] - 1] = lmi_kv_state_mark(inst->kv, g, p->kv_seq, i);
 	out[p->n - 1] = lmi_kv_state_out(inst->kv, g, p->kv_seq);
 }
 

@@ -14,7 +14,8 @@ struct lmi_engine_rows {
 	uint32_t kv_seq;	 /* its seq slot in the kv */
 	uint32_t first, n;	 /* rows [first, first + n) of the sequence */
 	uint32_t n_out;		 /* the last n_out rows are output */
-	uint32_t mark;		 /* keep the state after this many rows as well; 0 = no */
+	uint32_t n_mark;	 /* keep the states after so many rows as well: */
+	const uint32_t *mark;	 /* [n_mark] */
 	bool encode;		 /* rows of the encoder: they go to CROSS groups */
 	const lmd_token *tokens; /* of the sequence from its row 0, at least first + n; or NULL: */
 	const float *ext;	 /* external rows of the sequence from its row 0 */
