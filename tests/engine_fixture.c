@@ -46,7 +46,11 @@ struct lmi_engine_opts lmt_opts(const struct lmt_env *env, const char *path)
 						 .kv_dtype = LMD_DTYPE_F32,
 						 .pooling = LMD_POOL_UNSET},
 					.in_line = true,
-					.no_tokenizer = true};
+					.no_tokenizer = true,
+					/* not by measured times */
+					.halves = strcmp(lmd_env_or("LMD_TEST_HALVES", "never"), "always")
+							  ? LMI_ENGINE_HALVES_NEVER
+							  : LMI_ENGINE_HALVES_ALWAYS};
 }
 
 struct lmi_engine_input_seq lmt_tokens(const lmd_token *v, uint32_t n)

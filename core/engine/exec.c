@@ -94,13 +94,18 @@ static enum lmd_status make_output(struct lmi_inst *inst, struct lmi_engine_exec
 
 	if (bytes <= inst->out_bytes)
 		return LMD_OK;
-	lmi_engine_shared_destroy(inst, &inst->out_rows);
 	inst->out_bytes = 0;
-	inst->out = NULL;
-	st = lmi_engine_shared_create(inst, &inst->out_rows, bytes, LMI_ENGINE_SHARED_DEVICE, err);
-	if (st != LMD_OK)
-		return st;
-	inst->out = inst->out_rows.host;
+	for (uint32_t i = 0; i < inst->n_slot; i++) {
+		struct lmi_engine_slot *t = &inst->slot[i];
+
+		lmi_engine_shared_destroy(inst, &t->out_rows);
+		t->out = NULL;
+		st = lmi_engine_shared_create(inst, &t->out_rows, bytes, LMI_ENGINE_SHARED_DEVICE,
+					      err);
+		if (st != LMD_OK)
+			return st;
+		t->out = t->out_rows.host;
+	}
 	inst->out_bytes = bytes;
 	return LMD_OK;
 }
@@ -113,7 +118,7 @@ static enum lmd_status check_memory(const struct lmi_inst *inst, const struct lm
 					    .adapters = inst->estimate.adapters,
 					    .sequences = inst->kv_bytes,
 					    .step = inst->scratch_bytes + e->view->scratch_bytes,
-					    .results = inst->out_bytes,
+					    .results = inst->out_bytes * inst->n_slot,
 					    .budget = inst->budget};
 
 	return lmi_engine_memory_check(&m, err);
@@ -145,18 +150,29 @@ static enum lmd_status compile(struct lmi_inst *inst, struct lmi_engine_exec *e,
 	return st;
 }
 
-/* The step block lies in memory that the device provides, if it does. */
-static enum lmd_status make_step(struct lmi_inst *inst, struct lmi_engine_exec *e,
-				 struct lmd_error *err)
+/* The step blocks lie in memory that the device provides, if it does. */
+static enum lmd_status make_steps(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				  struct lmd_error *err)
 {
-	enum lmd_status st =
-		lmi_engine_shared_create(inst, &e->block, e->layout.bytes, 0, err);
+	for (uint32_t i = 0; i < inst->n_slot; i++) {
+		enum lmd_status st =
+			lmi_engine_shared_create(inst, &e->block[i], e->layout.bytes, 0, err);
 
-	if (st == LMD_OK)
-		st = lmi_plan_step_create_at(&e->step, e->view, &e->layout, e->block.host, err);
-	if (st == LMD_OK)
-		e->step->view.buffer = e->block.pinned;
-	return st;
+		if (st == LMD_OK)
+			st = lmi_plan_step_create_at(&e->step[i], e->view, &e->layout,
+						     e->block[i].host, err);
+		if (st != LMD_OK)
+			return st;
+		e->step[i]->view.buffer = e->block[i].pinned;
+	}
+	return LMD_OK;
+}
+
+static enum lmd_status wait_for_steps(const struct lmi_inst *inst, struct lmd_error *err)
+{
+	return inst->n_running
+		       ? lmd_fail(err, LMD_BUSY, "%u steps are running", inst->n_running)
+		       : LMD_OK;
 }
 
 enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *key, uint32_t *exec,
@@ -182,6 +198,9 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 	if (inst->n_exec == LMI_ENGINE_MAX_EXEC)
 		return lmd_fail(err, LMD_NOMEM, "all %d plans of the model are in use",
 				LMI_ENGINE_MAX_EXEC);
+	st = wait_for_steps(inst, err);
+	if (st != LMD_OK)
+		return st;
 	e = lmi_alloc(1, sizeof(*e));
 	if (!e)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
@@ -200,7 +219,7 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 	if (st == LMD_OK)
 		st = compile(inst, e, &e->failed);
 	if (st == LMD_OK)
-		st = make_step(inst, e, &e->failed);
+		st = make_steps(inst, e, &e->failed);
 	e->failed.status = st;
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", e->failed.text);
 }
@@ -232,7 +251,7 @@ enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_engine_memory
 		st = lmi_engine_weights_query(inst->weights, e.view, &m->weights, err);
 	if (st == LMD_OK) {
 		m->step = e.view->scratch_bytes;
-		m->results = find_output(inst, &e);
+		m->results = find_output(inst, &e) * inst->n_slot;
 	}
 	lmi_plan_destroy(e.plan);
 	lmi_free(e.weights);
@@ -279,15 +298,21 @@ enum lmd_status lmi_inst_reserve_external_rows(struct lmi_inst *inst, struct lmd
 {
 	enum lmd_status st;
 
-	if (inst->ext)
+	if (inst->slot[0].ext)
 		return LMD_OK;
 	if (!inst->desc.n_input_embd)
 		return lmd_fail(err, LMD_UNSUPPORTED, "architecture %s takes only tokens, no rows",
 				inst->model->arch);
-	st = lmi_engine_shared_create(inst, &inst->ext_rows,
-				      (uint64_t)inst->n_batch * inst->desc.n_input_embd *
-					      sizeof(float),
-				      LMI_ENGINE_SHARED_DEVICE, err);
-	inst->ext = st == LMD_OK ? inst->ext_rows.host : NULL;
+	st = wait_for_steps(inst, err);
+	for (uint32_t i = inst->n_slot; i-- > 0 && st == LMD_OK;) {
+		struct lmi_engine_slot *t = &inst->slot[i];
+
+		lmi_engine_shared_destroy(inst, &t->ext_rows);
+		st = lmi_engine_shared_create(inst, &t->ext_rows,
+					      (uint64_t)inst->n_batch * inst->desc.n_input_embd *
+						      sizeof(float),
+					      LMI_ENGINE_SHARED_DEVICE, err);
+		t->ext = st == LMD_OK ? t->ext_rows.host : NULL;
+	}
 	return st;
 }

@@ -279,8 +279,10 @@ static void close_exec(struct lmi_inst *inst, struct lmi_engine_exec *e)
 		return;
 	if (e->compiled_plan)
 		inst->backend->ops.backend->plan_destroy(inst->dev, e->compiled_plan);
-	lmi_plan_step_destroy(e->step);
-	lmi_engine_shared_destroy(inst, &e->block);
+	for (uint32_t i = 0; i < inst->n_slot; i++) {
+		lmi_plan_step_destroy(e->step[i]);
+		lmi_engine_shared_destroy(inst, &e->block[i]);
+	}
 	lmi_free(e->weights);
 	/* weights refer to operands of the plan and are compared with them as long as they live */
 }
@@ -301,8 +303,11 @@ void lmi_inst_close(struct lmi_inst *inst)
 	for (uint32_t g = 0; g < LMD_MAX_GROUP; g++)
 		if (inst->pools[g])
 			inst->backend->ops.backend->pool_destroy(inst->dev, inst->pools[g]);
-	lmi_engine_shared_destroy(inst, &inst->out_rows);
-	lmi_engine_shared_destroy(inst, &inst->ext_rows);
+	for (uint32_t i = 0; i < inst->n_slot; i++) {
+		lmi_engine_shared_destroy(inst, &inst->slot[i].out_rows);
+		lmi_engine_shared_destroy(inst, &inst->slot[i].ext_rows);
+		lmi_free(inst->slot[i].pages);
+	}
 	lmi_engine_queue_close(inst);
 	if (inst->dev_open)
 		inst->backend->ops.backend->close(inst->dev);
