@@ -20,6 +20,8 @@
 #define N_REQUEST_MAX 65536u
 #define N_EVENT	      1024u
 #define N_EVENT_MAX   (1u << 20)
+/* Reading fewer takes less time than waking a thread. */
+#define SHARED_LOGITS (256u << 10)
 
 static void *main_loop(void *arg)
 {
@@ -140,6 +142,7 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 		e->n_request = e->inst->n_seq;
 	e->n_scheduled = e->n_request + (e->inst->n_slot > 1 ? e->inst->n_seq : 0);
 	e->halves = o->halves;
+	e->shared_logits = SHARED_LOGITS;
 	so = (struct lmi_sched_opts){.kv = e->inst->kv,
 				     .n_max = e->n_scheduled,
 				     .n_batch = e->inst->n_batch,

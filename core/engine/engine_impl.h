@@ -27,6 +27,7 @@ struct lmi_engine_counters {
 
 /* The choice of a token, made before it is reported. */
 struct lmi_engine_choice {
+	const float *logits; /* NULL: nothing is chosen */
 	enum lmd_status status;
 	lmd_token token;
 };
@@ -84,6 +85,7 @@ struct lmi_engine {
 	uint32_t first, n_pending;
 	enum lmi_engine_halves halves;
 	struct lmi_engine_overlap overlap;
+	uint32_t shared_logits; /* logits of a step from which on several threads choose tokens */
 	uint64_t finish_ns; /* when the last step was finished */
 	bool pushed;			 /* events were queued in this turn */
 	bool urgent;			 /* some of them are neither tokens nor text */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Steps in flight: random traffic on the emulated device, which completes at once, late or at random
- * times, gives the bits that ref gives, which runs one step at a time.  Evaluations on every kind of
+ * times, gives the bits that ref gives, which runs one step at a time; several threads choose the
+ * tokens.  Evaluations on every kind of
  * model, with forks; generations with preemption; cancelled commands; faults of the device. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/engine/engine_impl.h"
 #include "core/engine/sample.h"
 #include "tests/engine_fixture.h"
 #include "tests/lmd_check.h"
@@ -170,6 +172,7 @@ static void run(const struct lmi_engine_opts *o, const struct job *j, struct res
 
 	memset(r, 0, N_JOB * sizeof(*r));
 	ck_assert_msg(lmi_engine_open(&e, o, &err) == LMD_OK, "%s", err.text);
+	e->shared_logits = 0; /* threads choose, however few the logits are */
 	for (uint32_t turn = 0; !all_done(r); turn++) {
 		for (uint32_t i = 0; i < N_JOB; i++) {
 			if (j[i].start == turn)
@@ -237,6 +240,7 @@ static struct lmi_engine_opts opts_of(int kind, const char *backend, enum lmi_en
 	o.inst.n_ctx = 160;
 	o.inst.n_seq = 6;
 	o.inst.n_batch = 32;
+	o.inst.n_thread = strcmp(backend, "emu") ? 1 : 3;
 	o.inst.kv_tokens = 250; /* too few for all: some are preempted */
 	o.no_tokenizer = kind != LMT_FULL;
 	o.halves = halves;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/team.h"
 #include "core/engine/engine_impl.h"
 
 /* Computes -log softmax(logits)[id] in double: sums over a vocabulary lose digits in float. */
@@ -221,16 +222,50 @@ void lmi_engine_results_report(struct lmi_engine *e, const struct lmi_engine_pen
 		gen_part(e, x, q, &p->choice[part]);
 }
 
+/* ---- choosing tokens ---- */
+
+struct choosing {
+	struct lmi_engine_pending *p;
+	uint32_t width;
+	_Atomic uint32_t next; /* the first part that no thread has taken */
+};
+
+static void choose(struct lmi_engine_pending *p, uint32_t part, uint32_t width)
+{
+	struct lmi_engine_choice *c = &p->choice[part];
+
+	c->status = lmi_engine_gen_choose(p->session[part]->gen, p->seq[part], c->logits, width,
+					  &c->token);
+	c->logits = NULL;
+}
+
+static void choose_some(void *arg, uint32_t part, uint32_t n)
+{
+	struct choosing *job = arg;
+	struct lmi_engine_pending *p = job->p;
+	uint32_t i;
+
+	(void)part;
+	(void)n;
+	while ((i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < p->n_part)
+		if (p->choice[i].logits && lmi_engine_gen_chooses_alone(p->session[i]->gen))
+			choose(p, i, job->width);
+}
+
 void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *p,
 			       const struct lmi_engine_exec *x, const float *rows)
 {
-	(void)e;
-	for (uint32_t i = 0; i < p->n_part; i++) {
-		struct lmi_engine_choice *c = &p->choice[i];
+	struct choosing job = {.p = p, .width = x->out_width};
+	uint32_t n_alone = 0;
 
-		if (is_sampled(p, i))
-			c->status = lmi_engine_gen_choose(p->session[i]->gen, p->seq[i], rows,
-							  x->out_width, &c->token);
+	for (uint32_t i = 0; i < p->n_part; i++) {
+		p->choice[i].logits = is_sampled(p, i) ? rows : NULL;
+		n_alone += is_sampled(p, i) && lmi_engine_gen_chooses_alone(p->session[i]->gen);
 		rows += (size_t)p->planned[i].n_out * x->out_width;
 	}
+	if (n_alone > 1 && (uint64_t)n_alone * x->out_width >= e->shared_logits)
+		lmi_team_run(e->inst->team, choose_some, &job);
+	for (uint32_t i = 0; i < p->n_part; i++)
+		if (p->choice[i].logits)
+			choose(p, i, x->out_width);
 }
