@@ -228,7 +228,8 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (optind + 1 != argc || !s.n_seq || !s.n_step || !s.n_thread) {
-		fprintf(stderr, "usage: host_work MODEL [-n SESSIONS] [-s STEPS] [-t THREADS] [-g]\n");
+		fprintf(stderr,
+			"usage: host_work MODEL [-n SESSIONS] [-s STEPS] [-t THREADS] [-g]\n");
 		return 2;
 	}
 	s.model = argv[optind];

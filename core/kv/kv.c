@@ -3,85 +3,37 @@
  * KV memory over all groups of a model.  Each group is a page table (PAGED, CROSS) or a set of
  * state slots (STATE); BATCH groups have no memory.  A reservation checks every group before it
  * takes anything, so that a failed one changes nothing. */
-#include "core/kv/kv.h"
-
-#include <assert.h>
-
 #include "core/base/alloc.h"
-#include "core/kv/page_table.h"
-#include "core/kv/slots.h"
-
-struct seq {
-	bool open;
-	bool is_void;	   /* the pending steps continue rows that do not count */
-	uint32_t len;	   /* tokens committed */
-	uint32_t n_step;   /* pending steps, oldest first: */
-	uint32_t reserved[LMI_KV_MAX_STEP]; /* their tokens */
-	uint32_t marks[LMI_KV_MAX_STEP];    /* number of their marks */
-	uint32_t n_mark;   /* all marks, ascending; those of the pending steps come last: */
-	uint32_t mark[LMI_KV_MAX_MARK]; /* their positions */
-	uint32_t cross;	   /* rows in CROSS groups */
-};
-
-struct group {
-	struct lmd_group desc;
-	struct lmi_kv_page_table pages;
-	struct lmi_kv_slots slots;
-};
-
-struct lmi_kv {
-	uint32_t n_group, n_seq, n_ctx, n_cross, page_tokens;
-	struct group group[LMD_MAX_GROUP];
-	struct seq *seq; /* [n_seq] */
-	uint32_t n_free_seq;
-	struct lmi_kv_copy *copy; /* [n_seq * n_group] */
-	uint32_t n_copy;
-};
+#include "core/kv/kv_impl.h"
 
 static uint32_t div_up(uint32_t a, uint32_t b)
 {
 	return a / b + (a % b != 0);
 }
 
-static uint32_t ratio_of(const struct lmd_group *g)
-{
-	return g->ratio > 1 ? g->ratio : 1;
-}
-
-/* Number of rows in the group of a sequence of n tokens. */
-static uint32_t rows_of(const struct lmd_group *g, uint32_t n)
-{
-	return n / ratio_of(g);
-}
-
-static bool is_paged(const struct lmd_group *g)
-{
-	return g->kind == LMD_GROUP_PAGED;
-}
-
 uint32_t lmi_kv_pages_for(const struct lmd_group *g, uint32_t page_tokens, uint32_t n,
 			  uint32_t n_step)
 {
-	uint32_t rows = rows_of(g, n), all = div_up(rows, page_tokens);
-	uint32_t reach = g->window ? g->window : g->chunk / ratio_of(g);
+	uint32_t rows = lmi_kv_rows_of(g, n), all = div_up(rows, page_tokens);
+	uint32_t reach = g->window ? g->window : g->chunk / lmi_kv_ratio_of(g);
 	uint64_t most;
 
 	if (!g->causal || !reach)
 		return all;
 	/* the rows of a step, those that its first row sees, and a partial page at either end */
-	most = ((uint64_t)reach + rows_of(g, n_step) + page_tokens - 1) / page_tokens + 1;
+	most = ((uint64_t)reach + lmi_kv_rows_of(g, n_step) + page_tokens - 1) / page_tokens + 1;
 	return most < all ? (uint32_t)most : all;
 }
 
 uint32_t lmi_kv_n_logical_pages(const struct lmd_group *g, uint32_t page_tokens, uint32_t n_ctx,
 				uint32_t n_cross)
 {
-	return div_up(g->kind == LMD_GROUP_CROSS ? n_cross : rows_of(g, n_ctx), page_tokens);
+	return div_up(g->kind == LMD_GROUP_CROSS ? n_cross : lmi_kv_rows_of(g, n_ctx), page_tokens);
 }
 
 static enum lmd_status init_group(struct lmi_kv *kv, uint32_t i, const struct lmi_kv_opts *o)
 {
-	struct group *g = &kv->group[i];
+	struct lmi_kv_group *g = &kv->group[i];
 
 	g->desc = o->groups[i];
 	switch ((enum lmd_group_kind)g->desc.kind) {
@@ -148,18 +100,12 @@ void lmi_kv_destroy(struct lmi_kv *kv)
 	lmi_free(kv);
 }
 
-static struct seq *seq_of(const struct lmi_kv *kv, uint32_t seq)
-{
-	assert(seq < kv->n_seq && kv->seq[seq].open);
-	return &kv->seq[seq];
-}
-
 uint32_t lmi_kv_open(struct lmi_kv *kv)
 {
 	for (uint32_t i = 0; kv->n_free_seq && i < kv->n_seq; i++) {
 		if (kv->seq[i].open)
 			continue;
-		kv->seq[i] = (struct seq){.open = true};
+		kv->seq[i] = (struct lmi_kv_seq){.open = true};
 		kv->n_free_seq--;
 		return i;
 	}
@@ -182,10 +128,10 @@ static void forget_copies(struct lmi_kv *kv)
 
 void lmi_kv_close(struct lmi_kv *kv, uint32_t seq)
 {
-	seq_of(kv, seq)->open = false;
+	lmi_kv_seq_of(kv, seq)->open = false;
 	kv->n_free_seq++;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		struct group *g = &kv->group[i];
+		struct lmi_kv_group *g = &kv->group[i];
 
 		if (g->pages.span)
 			lmi_kv_page_table_clear(&g->pages, seq);
@@ -197,7 +143,7 @@ void lmi_kv_close(struct lmi_kv *kv, uint32_t seq)
 
 uint32_t lmi_kv_len(const struct lmi_kv *kv, uint32_t seq)
 {
-	return seq_of(kv, seq)->len;
+	return lmi_kv_seq_of(kv, seq)->len;
 }
 
 uint32_t lmi_kv_n_free_seq(const struct lmi_kv *kv)
@@ -210,11 +156,11 @@ static bool fits(const struct lmi_kv *kv, uint32_t n, uint32_t n_step, bool alon
 	if (n > kv->n_ctx)
 		return false;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		const struct group *g = &kv->group[i];
+		const struct lmi_kv_group *g = &kv->group[i];
 		const struct lmi_kv_page_pool *p = g->slots.seq ? &g->slots.pool : &g->pages.pool;
 		uint32_t need = 0;
 
-		if (is_paged(&g->desc))
+		if (lmi_kv_is_paged(&g->desc))
 			need = lmi_kv_pages_for(&g->desc, kv->page_tokens, n, n_step);
 		else if (g->desc.kind == LMD_GROUP_STATE)
 			need = 1;
@@ -236,29 +182,20 @@ bool lmi_kv_fits_alone(const struct lmi_kv *kv, uint32_t n, uint32_t n_step)
 	return fits(kv, n, n_step, true);
 }
 
-/* Tokens including those of the pending steps. */
-static uint32_t end_of(const struct seq *s)
-{
-	uint32_t end = s->len;
-
-	for (uint32_t i = 0; i < s->n_step; i++)
-		end += s->reserved[i];
-	return end;
-}
-
-static bool group_has_room(const struct group *g, uint32_t seq, uint32_t end, uint32_t n,
+static bool group_has_room(const struct lmi_kv_group *g, uint32_t seq, uint32_t end, uint32_t n,
 			   uint32_t n_mark)
 {
-	if (is_paged(&g->desc))
-		return lmi_kv_page_table_need(&g->pages, seq, rows_of(&g->desc, end),
-					      rows_of(&g->desc, end + n)) <= g->pages.pool.n_free;
+	if (lmi_kv_is_paged(&g->desc))
+		return lmi_kv_page_table_need(&g->pages, seq, lmi_kv_rows_of(&g->desc, end),
+					      lmi_kv_rows_of(&g->desc, end + n)) <=
+		       g->pages.pool.n_free;
 	if (g->desc.kind == LMD_GROUP_STATE)
 		return lmi_kv_slots_need(&g->slots, seq, n_mark) <= g->slots.pool.n_free;
 	return true;
 }
 
 /* Records a pending step that begins after `end` tokens. */
-static void add_step(struct seq *s, uint32_t end, uint32_t n, const uint32_t *marks,
+static void add_step(struct lmi_kv_seq *s, uint32_t end, uint32_t n, const uint32_t *marks,
 		     uint32_t n_mark)
 {
 	for (uint32_t i = 0; i < n_mark; i++) {
@@ -272,8 +209,8 @@ static void add_step(struct seq *s, uint32_t end, uint32_t n, const uint32_t *ma
 bool lmi_kv_reserve(struct lmi_kv *kv, uint32_t seq, uint32_t n, const uint32_t *marks,
 		    uint32_t n_mark)
 {
-	struct seq *s = seq_of(kv, seq);
-	uint32_t end = end_of(s);
+	struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
+	uint32_t end = lmi_kv_end_of(s);
 
 	assert(!s->is_void && n);
 	if (n > kv->n_ctx - end || s->n_step == LMI_KV_MAX_STEP ||
@@ -283,13 +220,13 @@ bool lmi_kv_reserve(struct lmi_kv *kv, uint32_t seq, uint32_t n, const uint32_t 
 		if (!group_has_room(&kv->group[i], seq, end, n, n_mark))
 			return false;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		struct group *g = &kv->group[i];
+		struct lmi_kv_group *g = &kv->group[i];
 
-		if (is_paged(&g->desc)) {
+		if (lmi_kv_is_paged(&g->desc)) {
 			struct lmi_kv_copy c = {.group = i};
 
-			lmi_kv_page_table_extend(&g->pages, seq, rows_of(&g->desc, end),
-						 rows_of(&g->desc, end + n), &c.src, &c.dst);
+			lmi_kv_page_table_extend(&g->pages, seq, lmi_kv_rows_of(&g->desc, end),
+						 lmi_kv_rows_of(&g->desc, end + n), &c.src, &c.dst);
 			if (c.dst != LMI_KV_NO_PAGE)
 				kv->copy[kv->n_copy++] = c;
 		} else if (g->desc.kind == LMD_GROUP_STATE) {
@@ -302,14 +239,14 @@ bool lmi_kv_reserve(struct lmi_kv *kv, uint32_t seq, uint32_t n, const uint32_t 
 
 bool lmi_kv_reserve_cross(struct lmi_kv *kv, uint32_t seq, uint32_t n)
 {
-	struct seq *s = seq_of(kv, seq);
+	struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
 	uint32_t src, dst;
 
 	assert(!s->cross);
 	if (n > kv->n_cross)
 		return false;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		const struct group *g = &kv->group[i];
+		const struct lmi_kv_group *g = &kv->group[i];
 
 		if (g->desc.kind == LMD_GROUP_CROSS &&
 		    lmi_kv_page_table_need(&g->pages, seq, 0, n) > g->pages.pool.n_free)
@@ -324,22 +261,22 @@ bool lmi_kv_reserve_cross(struct lmi_kv *kv, uint32_t seq, uint32_t n)
 
 uint32_t lmi_kv_cross(const struct lmi_kv *kv, uint32_t seq)
 {
-	return seq_of(kv, seq)->cross;
+	return lmi_kv_seq_of(kv, seq)->cross;
 }
 
 uint32_t lmi_kv_n_pending(const struct lmi_kv *kv, uint32_t seq)
 {
-	return seq_of(kv, seq)->n_step;
+	return lmi_kv_seq_of(kv, seq)->n_step;
 }
 
 bool lmi_kv_is_void(const struct lmi_kv *kv, uint32_t seq)
 {
-	return seq_of(kv, seq)->is_void;
+	return lmi_kv_seq_of(kv, seq)->is_void;
 }
 
 static void drop_marks(struct lmi_kv *kv, uint32_t seq, uint32_t from, uint32_t to)
 {
-	struct seq *s = &kv->seq[seq];
+	struct lmi_kv_seq *s = &kv->seq[seq];
 	uint32_t n = s->n_mark - to;
 
 	for (uint32_t i = 0; i < kv->n_group; i++)
@@ -351,7 +288,7 @@ static void drop_marks(struct lmi_kv *kv, uint32_t seq, uint32_t from, uint32_t 
 }
 
 /* Returns the number of marks up to this position. */
-static uint32_t marks_up_to(const struct seq *s, uint32_t at)
+static uint32_t marks_up_to(const struct lmi_kv_seq *s, uint32_t at)
 {
 	uint32_t n = 0;
 
@@ -361,7 +298,7 @@ static uint32_t marks_up_to(const struct seq *s, uint32_t at)
 }
 
 /* Returns the mark at this position; n_mark: there is none. */
-static uint32_t mark_at(const struct seq *s, uint32_t at)
+static uint32_t mark_at(const struct lmi_kv_seq *s, uint32_t at)
 {
 	uint32_t n = marks_up_to(s, at);
 
@@ -369,7 +306,7 @@ static uint32_t mark_at(const struct seq *s, uint32_t at)
 }
 
 /* Removes one position from the list; its slots have another use now. */
-static void forget_mark(struct seq *s, uint32_t mark)
+static void forget_mark(struct lmi_kv_seq *s, uint32_t mark)
 {
 	s->n_mark--;
 	for (uint32_t i = mark; i < s->n_mark; i++)
@@ -380,11 +317,11 @@ static void forget_mark(struct seq *s, uint32_t mark)
 static void drop_rejected(struct lmi_kv *kv, uint32_t seq)
 {
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		struct group *g = &kv->group[i];
+		struct lmi_kv_group *g = &kv->group[i];
 
-		if (is_paged(&g->desc))
+		if (lmi_kv_is_paged(&g->desc))
 			lmi_kv_page_table_truncate(&g->pages, seq,
-						   rows_of(&g->desc, kv->seq[seq].len));
+						   lmi_kv_rows_of(&g->desc, kv->seq[seq].len));
 	}
 	forget_copies(kv);
 }
@@ -392,7 +329,7 @@ static void drop_rejected(struct lmi_kv *kv, uint32_t seq)
 /* Ends the oldest step in the STATE groups. */
 static void commit_states(struct lmi_kv *kv, uint32_t seq, uint32_t n, bool all)
 {
-	struct seq *s = &kv->seq[seq];
+	struct lmi_kv_seq *s = &kv->seq[seq];
 	uint32_t mark = mark_at(s, s->len + n);
 	bool at_mark = n && !all, any = false;
 
@@ -416,7 +353,7 @@ static void commit_states(struct lmi_kv *kv, uint32_t seq, uint32_t n, bool all)
 
 void lmi_kv_commit(struct lmi_kv *kv, uint32_t seq, uint32_t n)
 {
-	struct seq *s = seq_of(kv, seq);
+	struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
 	bool all;
 
 	assert(s->n_step && n <= s->reserved[0] && (!n || !s->is_void));
@@ -438,14 +375,14 @@ void lmi_kv_commit(struct lmi_kv *kv, uint32_t seq, uint32_t n)
 
 bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at)
 {
-	const struct seq *s = seq_of(kv, from);
+	const struct lmi_kv_seq *s = lmi_kv_seq_of(kv, from);
 
 	if (at > s->len || !at)
 		return false;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		const struct group *g = &kv->group[i];
+		const struct lmi_kv_group *g = &kv->group[i];
 
-		if (is_paged(&g->desc)) {
+		if (lmi_kv_is_paged(&g->desc)) {
 			struct lmi_kv_span v = lmi_kv_span(&g->desc, at, (int64_t)at + 1);
 			uint32_t first = g->pages.span[from].first * kv->page_tokens;
 
@@ -461,17 +398,17 @@ bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at)
 
 uint32_t lmi_kv_fork(struct lmi_kv *kv, uint32_t from, uint32_t at)
 {
-	const struct seq *s = seq_of(kv, from);
+	const struct lmi_kv_seq *s = lmi_kv_seq_of(kv, from);
 	uint32_t to = lmi_kv_open(kv), mark = mark_at(s, at);
 
 	if (to == LMI_KV_NO_PAGE)
 		return to;
 	assert(lmi_kv_can_fork(kv, from, at));
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		struct group *g = &kv->group[i];
+		struct lmi_kv_group *g = &kv->group[i];
 
-		if (is_paged(&g->desc))
-			lmi_kv_page_table_fork(&g->pages, from, to, rows_of(&g->desc, at));
+		if (lmi_kv_is_paged(&g->desc))
+			lmi_kv_page_table_fork(&g->pages, from, to, lmi_kv_rows_of(&g->desc, at));
 		else if (g->desc.kind == LMD_GROUP_CROSS)
 			lmi_kv_page_table_fork(&g->pages, from, to, s->cross);
 		else if (g->desc.kind == LMD_GROUP_STATE)
@@ -487,7 +424,7 @@ uint32_t lmi_kv_fork(struct lmi_kv *kv, uint32_t from, uint32_t at)
 
 bool lmi_kv_truncate(struct lmi_kv *kv, uint32_t seq, uint32_t at)
 {
-	struct seq *s = seq_of(kv, seq);
+	struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
 	uint32_t mark = mark_at(s, at);
 	bool any = false;
 
@@ -512,172 +449,15 @@ bool lmi_kv_truncate(struct lmi_kv *kv, uint32_t seq, uint32_t at)
 
 void lmi_kv_trim(struct lmi_kv *kv, uint32_t seq)
 {
-	struct seq *s = seq_of(kv, seq);
+	struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
 
 	drop_marks(kv, seq, 0, marks_up_to(s, s->len));
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		struct group *g = &kv->group[i];
+		struct lmi_kv_group *g = &kv->group[i];
 
-		if (is_paged(&g->desc) && g->desc.causal)
+		if (lmi_kv_is_paged(&g->desc) && g->desc.causal)
 			lmi_kv_page_table_evict(
 				&g->pages, seq,
 				(uint32_t)lmi_kv_span(&g->desc, s->len, (int64_t)s->len + 1).lo);
 	}
-}
-
-struct lmi_kv_span lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n)
-{
-	return lmi_kv_span(&kv->group[g].desc, row, n);
-}
-
-int32_t lmi_kv_row(const struct lmi_kv *kv, uint32_t g, uint32_t seq, uint32_t pos)
-{
-	const struct group *p = &kv->group[g];
-	uint32_t r = is_paged(&p->desc) ? ratio_of(&p->desc) : 1;
-
-	if ((pos + 1) % r)
-		return -1;
-	return lmi_kv_page_table_row(&p->pages, seq, pos / r);
-}
-
-static int32_t slot_number(uint32_t slot)
-{
-	return slot == LMI_KV_NO_PAGE ? -1 : (int32_t)slot;
-}
-
-int32_t lmi_kv_state_in(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
-{
-	return slot_number(lmi_kv_slots_in(&kv->group[g].slots, seq));
-}
-
-int32_t lmi_kv_state_out(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
-{
-	return slot_number(lmi_kv_slots_out(&kv->group[g].slots, seq));
-}
-
-int32_t lmi_kv_state_mark(const struct lmi_kv *kv, uint32_t g, uint32_t seq, uint32_t i)
-{
-	const struct seq *s = seq_of(kv, seq);
-	uint32_t n = s->n_step ? s->marks[s->n_step - 1] : 0;
-
-	return i < n ? slot_number(kv->group[g].slots.seq[seq].mark[s->n_mark - n + i]) : -1;
-}
-
-uint32_t lmi_kv_changes(struct lmi_kv *kv, uint32_t g, uint32_t seq, struct lmd_page_set *out,
-			uint32_t cap)
-{
-	struct lmi_kv_page_table *t = &kv->group[g].pages;
-
-	assert(t->span[seq].dirty_end - t->span[seq].dirty <= cap);
-	(void)cap;
-	return lmi_kv_page_table_changes(t, seq, out);
-}
-
-uint32_t lmi_kv_n_changes(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
-{
-	const struct lmi_kv_page_span *s = &kv->group[g].pages.span[seq];
-
-	return s->dirty_end - s->dirty;
-}
-
-struct lmi_kv_run lmi_kv_take_run(struct lmi_kv *kv, uint32_t g, uint32_t seq)
-{
-	struct lmi_kv_page_table *t = &kv->group[g].pages;
-	struct lmi_kv_run r = {.index = t->span[seq].dirty, .n = lmi_kv_n_changes(kv, g, seq)};
-
-	r.pages = lmi_kv_page_table_take_run(t, seq);
-	return r;
-}
-
-uint32_t lmi_kv_usual_changes(const struct lmi_kv *kv, uint32_t n_row)
-{
-	uint64_t most = lmi_kv_max_changes(kv), n = 0;
-
-	/* for each sequence: the pages that its rows fill, one that they begin, one that is copied
-	 * before it is written */
-	for (uint32_t i = 0; i < kv->n_group; i++) {
-		uint32_t page = kv->group[i].pages.page_tokens;
-
-		if (page && n_row / page + 2ull * kv->n_seq > n)
-			n = n_row / page + 2ull * kv->n_seq;
-	}
-	return (uint32_t)(n < most ? n : most);
-}
-
-uint32_t lmi_kv_max_changes(const struct lmi_kv *kv)
-{
-	uint32_t most = 0;
-
-	for (uint32_t i = 0; i < kv->n_group; i++)
-		if (kv->group[i].pages.n_index > most)
-			most = kv->group[i].pages.n_index;
-	return most * kv->n_seq;
-}
-
-uint32_t lmi_kv_copies(struct lmi_kv *kv, const struct lmi_kv_copy **out)
-{
-	uint32_t n = kv->n_copy;
-
-	*out = kv->copy;
-	kv->n_copy = 0;
-	return n;
-}
-
-void lmi_kv_stats(const struct lmi_kv *kv, struct lmi_kv_stats *out)
-{
-	*out = (struct lmi_kv_stats){.n_seq = kv->n_seq, .n_seq_free = kv->n_free_seq};
-	for (uint32_t i = 0; i < kv->n_group; i++) {
-		const struct group *g = &kv->group[i];
-		const struct lmi_kv_page_pool *p = g->slots.seq ? &g->slots.pool : &g->pages.pool;
-
-		out->n_page[i] = p->n_page;
-		out->n_free[i] = p->n_free;
-	}
-}
-
-/* Are all rows present that the next row of sequence i sees? */
-static bool check_seq(const struct lmi_kv *kv, uint32_t i)
-{
-	const struct seq *s = &kv->seq[i];
-
-	for (uint32_t k = 0; k < kv->n_group; k++) {
-		const struct group *g = &kv->group[k];
-
-		if (is_paged(&g->desc)) {
-			struct lmi_kv_span v = lmi_kv_span(&g->desc, s->len, (int64_t)s->len + 1);
-			const struct lmi_kv_page_span *p = &g->pages.span[i];
-
-			if (!s->open && p->first != p->end)
-				return false;
-			if (s->open && ((uint32_t)v.lo < p->first * kv->page_tokens ||
-					rows_of(&g->desc, end_of(s)) > p->end * kv->page_tokens))
-				return false;
-		} else if (g->desc.kind == LMD_GROUP_STATE) {
-			const struct lmi_kv_slot_set *t = &g->slots.seq[i];
-
-			if ((s->open && s->len) != (t->cur != LMI_KV_NO_PAGE) ||
-			    (s->open && (s->n_step != t->n_step || s->n_mark != t->n_mark)))
-				return false;
-		}
-	}
-	return true;
-}
-
-bool lmi_kv_check(const struct lmi_kv *kv)
-{
-	uint32_t n_open = 0;
-
-	for (uint32_t i = 0; i < kv->n_seq; i++) {
-		n_open += kv->seq[i].open;
-		if (!check_seq(kv, i))
-			return false;
-	}
-	for (uint32_t i = 0; i < kv->n_group; i++) {
-		const struct group *g = &kv->group[i];
-
-		if ((g->pages.span && !lmi_kv_page_table_check(&g->pages)) ||
-		    (g->slots.seq && !lmi_kv_slots_check(&g->slots)))
-			return false;
-	}
-	return n_open + kv->n_free_seq == kv->n_seq;
 }
