@@ -257,6 +257,7 @@ static void publish(struct lmi_engine *e)
 	e->count.n_shared_rows = s.n_shared_rows;
 	e->count.n_waiting = s.n_waiting;
 	e->count.n_active = s.n_active;
+	e->count.n_plan = e->inst->n_compiled;
 	for (uint32_t g = 0; g < e->inst->desc.n_group; g++) {
 		e->count.n_page[g] = k.n_page[g];
 		e->count.n_free[g] = k.n_free[g];

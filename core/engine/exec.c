@@ -11,8 +11,7 @@
 
 static bool same_key(const struct lmd_plan_key *a, const struct lmd_plan_key *b)
 {
-	return a->kind == b->kind && a->flags == b->flags && a->bucket == b->bucket &&
-	       a->variant == b->variant &&
+	return a->kind == b->kind && a->flags == b->flags && a->variant == b->variant &&
 	       (!(a->flags & LMD_PLAN_EMBED) || a->pooling == b->pooling);
 }
 
@@ -40,11 +39,12 @@ static enum lmd_status build(struct lmi_inst *inst, struct lmi_engine_exec *e,
 		.act_dtype = inst->info.act_dtype,
 		.kv_dtype = inst->kv_dtype,
 	};
+	uint32_t n_row = e->key.bucket ? e->key.bucket : inst->n_batch;
 	enum lmd_status st;
 
-	p.max_rows[LMD_SPACE_TOKENS] = inst->n_batch;
-	p.max_rows[LMD_SPACE_OUTPUTS] = inst->n_out;
-	p.max_rows[LMD_SPACE_SEQS] = inst->n_seq;
+	p.max_rows[LMD_SPACE_TOKENS] = n_row;
+	p.max_rows[LMD_SPACE_OUTPUTS] = inst->n_out < n_row ? inst->n_out : n_row;
+	p.max_rows[LMD_SPACE_SEQS] = inst->n_seq < n_row ? inst->n_seq : n_row;
 	st = lmi_plan_build(&e->plan, &p, err);
 	if (st == LMD_OK && inst->unfused)
 		st = lmi_plan_lower_all(e->plan, err);
@@ -145,8 +145,10 @@ static enum lmd_status compile(struct lmi_inst *inst, struct lmi_engine_exec *e,
 		return st;
 	inst->weight_bytes += weights;
 	st = inst->backend->ops.backend->plan_compile(inst->dev, &c, &e->compiled_plan, err);
-	if (st == LMD_OK)
-		inst->scratch_bytes += e->view->scratch_bytes;
+	if (st != LMD_OK)
+		return st;
+	inst->scratch_bytes += e->view->scratch_bytes;
+	inst->n_compiled++;
 	return st;
 }
 
@@ -166,6 +168,85 @@ static enum lmd_status make_steps(struct lmi_inst *inst, struct lmi_engine_exec 
 		e->step[i]->view.buffer = e->block[i].pinned;
 	}
 	return LMD_OK;
+}
+
+/* Builds and compiles the plan of e->key. */
+static enum lmd_status make_exec(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				 struct lmd_error *err)
+{
+	enum lmd_status st = build(inst, e, err);
+
+	if (st == LMD_OK)
+		st = make_output(inst, e, err);
+	if (st == LMD_OK)
+		st = lmi_plan_step_layout(&e->layout, e->view,
+					  lmi_kv_usual_changes(inst->kv, inst->n_batch), err);
+	if (st == LMD_OK)
+		st = compile(inst, e, err);
+	return st == LMD_OK ? make_steps(inst, e, err) : st;
+}
+
+/* Returns the device's smallest bucket for a full step; 0: it has none, or no such bucket. */
+static uint32_t full_bucket(const struct lmi_inst *inst)
+{
+	for (uint32_t i = 0; i < inst->info.n_bucket && i < LMI_ENGINE_MAX_BUCKET; i++)
+		if (inst->info.bucket[i] >= inst->n_batch)
+			return inst->info.bucket[i];
+	return 0;
+}
+
+/* Makes the variants of a plan for fewer rows. */
+static enum lmd_status make_smaller(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				    struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < inst->info.n_bucket && i < LMI_ENGINE_MAX_BUCKET; i++) {
+		struct lmi_engine_exec *b;
+		enum lmd_status st;
+
+		if (inst->info.bucket[i] >= inst->n_batch)
+			break;
+		b = lmi_alloc(1, sizeof(*b));
+		if (!b)
+			return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
+		e->smaller[e->n_smaller++] = b;
+		b->key = e->key;
+		b->key.bucket = inst->info.bucket[i];
+		st = make_exec(inst, b, err);
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
+}
+
+struct lmi_engine_exec *lmi_engine_exec_for(struct lmi_engine_exec *e, uint32_t n_row)
+{
+	for (uint32_t i = 0; i < e->n_smaller; i++)
+		if (e->smaller[i]->key.bucket >= n_row)
+			return e->smaller[i];
+	return e;
+}
+
+void lmi_engine_exec_close(struct lmi_inst *inst, struct lmi_engine_exec *e)
+{
+	for (uint32_t i = 0; i < e->n_smaller; i++)
+		lmi_engine_exec_close(inst, e->smaller[i]);
+	if (e->compiled_plan)
+		inst->backend->ops.backend->plan_destroy(inst->dev, e->compiled_plan);
+	for (uint32_t i = 0; i < inst->n_slot; i++) {
+		lmi_plan_step_destroy(e->step[i]);
+		lmi_engine_shared_destroy(inst, &e->block[i]);
+	}
+	lmi_free(e->weights);
+}
+
+void lmi_engine_exec_destroy(struct lmi_engine_exec *e)
+{
+	if (!e)
+		return;
+	for (uint32_t i = 0; i < e->n_smaller; i++)
+		lmi_engine_exec_destroy(e->smaller[i]);
+	lmi_plan_destroy(e->plan);
+	lmi_free(e);
 }
 
 static enum lmd_status wait_for_steps(const struct lmi_inst *inst, struct lmd_error *err)
@@ -209,17 +290,10 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 	inst->execs[inst->n_exec] = e;
 	*exec = inst->n_exec++;
 	e->key = k;
-	st = build(inst, e, &e->failed);
+	e->key.bucket = full_bucket(inst);
+	st = make_exec(inst, e, &e->failed);
 	if (st == LMD_OK)
-		st = make_output(inst, e, &e->failed);
-	if (st == LMD_OK)
-		st = lmi_plan_step_layout(&e->layout, e->view,
-					  lmi_kv_usual_changes(inst->kv, inst->n_batch),
-					  &e->failed);
-	if (st == LMD_OK)
-		st = compile(inst, e, &e->failed);
-	if (st == LMD_OK)
-		st = make_steps(inst, e, &e->failed);
+		st = make_smaller(inst, e, &e->failed);
 	e->failed.status = st;
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", e->failed.text);
 }
@@ -244,8 +318,10 @@ enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_engine_memory
 				 struct lmd_error *err)
 {
 	struct lmi_engine_exec e = {.key = lmi_inst_main_key(inst)};
-	enum lmd_status st = build(inst, &e, err);
+	enum lmd_status st;
 
+	e.key.bucket = full_bucket(inst);
+	st = build(inst, &e, err);
 	m->weights = m->step = m->results = 0;
 	if (st == LMD_OK)
 		st = lmi_engine_weights_query(inst->weights, e.view, &m->weights, err);

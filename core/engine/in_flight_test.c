@@ -255,7 +255,7 @@ static void expect_all_free(const struct lmi_engine_stats *st)
 }
 
 static const char *const settings[] = {"late=0", "late=1", "late=1,seed=3", "late=1,seed=4",
-				       "late=1,seed=55"};
+				       "late=1,seed=55,buckets=1"};
 
 /* _i: kind of model */
 START_TEST(the_bits_are_those_of_one_step_at_a_time)

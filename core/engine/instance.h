@@ -33,9 +33,15 @@ struct lmi_engine_shared {
 /* Maximum number of steps that are submitted and not finished: one that runs and one after it. */
 #define LMI_ENGINE_MAX_STEP 2
 
+/* Maximum number of buckets of a device (struct lmd_device_info). */
+#define LMI_ENGINE_MAX_BUCKET 16
+
 /* A compiled plan and its step blocks, one for each slot. */
 struct lmi_engine_exec {
 	struct lmd_plan_key key;
+	struct lmi_engine_exec *smaller[LMI_ENGINE_MAX_BUCKET]; /* the same plan for fewer rows:
+								 * buckets, ascending */
+	uint32_t n_smaller;
 	struct lmd_error failed; /* status LMD_OK, or why there is no plan for the key */
 	struct lmi_plan *plan;
 	const struct lmd_plan *view;
@@ -88,6 +94,7 @@ struct lmi_inst {
 	struct lmi_kv *kv;
 	struct lmi_engine_exec *execs[LMI_ENGINE_MAX_EXEC];
 	uint32_t n_exec;
+	uint32_t n_compiled; /* plans, including those of all buckets */
 	struct lmi_device_arbiter *arbiter;
 	uint32_t arbiter_id;
 	enum lmi_engine_class step_class; /* class of the next step; set by the engine */
@@ -149,8 +156,8 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_engine_mod
 /* inst may be NULL. */
 void lmi_inst_close(struct lmi_inst *inst);
 
-/* Returns the number of the compiled plan for a key; compiles it if it is new. LMD_BUSY: it is new,
- * but steps are running; call again when they are finished. */
+/* Returns the number of the compiled plan for a key; compiles it, for all buckets of the device, if it
+ * is new. LMD_BUSY: it is new, but steps are running; call again when they are finished. */
 enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *key, uint32_t *exec,
 			      struct lmd_error *err);
 
@@ -185,6 +192,12 @@ int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked);
 enum lmd_status lmi_inst_reserve_external_rows(struct lmi_inst *inst, struct lmd_error *err);
 
 /* ---- exec.c ---- */
+
+/* Returns the variant of a plan for the smallest bucket that n_row rows fit in. */
+struct lmi_engine_exec *lmi_engine_exec_for(struct lmi_engine_exec *e, uint32_t n_row);
+void lmi_engine_exec_close(struct lmi_inst *inst, struct lmi_engine_exec *e);
+/* Frees the plans, to which weights refer as long as they live. e may be NULL. */
+void lmi_engine_exec_destroy(struct lmi_engine_exec *e);
 
 /* Returns the key of the plan that most requests use: logits, or for encoders the embedding. */
 struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst);

@@ -273,32 +273,16 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 	return LMD_OK;
 }
 
-static void close_exec(struct lmi_inst *inst, struct lmi_engine_exec *e)
-{
-	if (!e)
-		return;
-	if (e->compiled_plan)
-		inst->backend->ops.backend->plan_destroy(inst->dev, e->compiled_plan);
-	for (uint32_t i = 0; i < inst->n_slot; i++) {
-		lmi_plan_step_destroy(e->step[i]);
-		lmi_engine_shared_destroy(inst, &e->block[i]);
-	}
-	lmi_free(e->weights);
-	/* weights refer to operands of the plan and are compared with them as long as they live */
-}
-
 void lmi_inst_close(struct lmi_inst *inst)
 {
 	if (!inst)
 		return;
 	lmi_device_arbiter_leave(inst->arbiter, inst->arbiter_id);
 	for (uint32_t i = 0; i < inst->n_exec; i++)
-		close_exec(inst, inst->execs[i]);
+		lmi_engine_exec_close(inst, inst->execs[i]);
 	lmi_engine_weights_destroy(inst->weights);
-	for (uint32_t i = 0; i < inst->n_exec; i++) {
-		lmi_plan_destroy(inst->execs[i]->plan);
-		lmi_free(inst->execs[i]);
-	}
+	for (uint32_t i = 0; i < inst->n_exec; i++)
+		lmi_engine_exec_destroy(inst->execs[i]);
 	lmi_kv_destroy(inst->kv);
 	for (uint32_t g = 0; g < LMD_MAX_GROUP; g++)
 		if (inst->pools[g])

@@ -325,13 +325,23 @@ static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, uin
 	return lmi_engine_shared_download(inst, rows, result_rows(e, slot) * row_bytes, err);
 }
 
+static struct lmi_engine_exec *exec_for(const struct lmi_inst *inst, uint32_t exec,
+					const struct lmi_engine_rows *parts, uint32_t n_part)
+{
+	uint32_t n_row = 0;
+
+	for (uint32_t i = 0; i < n_part; i++)
+		n_row += parts[i].n;
+	return lmi_engine_exec_for(inst->execs[exec], n_row);
+}
+
 void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 			    const struct lmi_engine_rows *parts, uint32_t n_part,
 			    const struct lmi_engine_step_watch *w)
 {
 	const struct lmd_backend_ops *b = inst->backend->ops.backend;
 	struct lmi_engine_slot *t = &inst->slot[slot];
-	struct lmi_engine_exec *e = inst->execs[exec];
+	struct lmi_engine_exec *e = exec_for(inst, exec, parts, n_part);
 	struct lmd_error err = {0};
 	enum lmd_status st;
 
@@ -396,7 +406,7 @@ enum lmd_status lmi_engine_step_observe(struct lmi_inst *inst, uint32_t exec,
 					lmd_observe_fn fn, void *arg, struct lmd_error *err)
 {
 	const struct lmd_backend_ops *b = inst->backend->ops.backend;
-	struct lmi_engine_exec *e = inst->execs[exec];
+	struct lmi_engine_exec *e = inst->execs[exec]; /* the plan that the caller knows */
 	struct lmd_binding in;
 	enum lmd_status st;
 	uint32_t n_in;
