@@ -165,7 +165,7 @@ static void measure(struct lmi_engine *e, const struct settings *s)
 	}
 	lmi_engine_stats(e, &after);
 	printf("{\"sessions\": %u, \"vocabulary\": %u, \"threads\": %u, \"greedy\": %s, "
-	       "\"tokens\": %llu, \"wall_ms\": %.3f, \"engine_ms\": %.3f}\n",
+	       "\"tokens\": %llu, \"wall_ms\": %.4f, \"engine_ms\": %.4f}\n",
 	       s->n_seq, device.width, s->n_thread, s->greedy ? "true" : "false",
 	       (unsigned long long)(after.n_generated - before.n_generated),
 	       1e3 * median(wall, s->n_step), 1e3 * median(cpu, s->n_step));
