@@ -37,6 +37,10 @@ void lmt_env_fini(struct lmt_env *env)
 
 struct lmi_engine_opts lmt_opts(const struct lmt_env *env, const char *path)
 {
+	bool always = !strcmp(lmd_env_or("LMD_TEST_HALVES", "never"), "always");
+	/* not by measured times */
+	enum lmi_engine_halves halves = always ? LMI_ENGINE_HALVES_ALWAYS : LMI_ENGINE_HALVES_NEVER;
+
 	return (struct lmi_engine_opts){.inst = {.registry = env->registry,
 						 .host = env->host,
 						 .path = path,
@@ -46,7 +50,8 @@ struct lmi_engine_opts lmt_opts(const struct lmt_env *env, const char *path)
 						 .kv_dtype = LMD_DTYPE_F32,
 						 .pooling = LMD_POOL_UNSET},
 					.in_line = true,
-					.no_tokenizer = true};
+					.no_tokenizer = true,
+					.halves = halves};
 }
 
 struct lmi_engine_input_seq lmt_tokens(const lmd_token *v, uint32_t n)

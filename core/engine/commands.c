@@ -25,8 +25,21 @@ void lmi_engine_remove_seq(struct lmi_engine *e, struct lmi_engine_seq *q)
 	q->handle = LMI_SCHED_NO_SEQ;
 }
 
+/* Forgets an ended session in the submitted steps: their results are of no use to it. */
+static void forget_parts(struct lmi_engine *e, const struct lmi_engine_job *s)
+{
+	for (uint32_t i = 0; i < e->inst->n_slot; i++) {
+		struct lmi_engine_pending *p = &e->pending[i];
+
+		for (uint32_t k = 0; k < p->n_part; k++)
+			if (p->session[k] == s)
+				p->seq[k] = NULL, p->session[k] = NULL;
+	}
+}
+
 static void unlink_session(struct lmi_engine *e, struct lmi_engine_job *s)
 {
+	forget_parts(e, s);
 	if (s->prev)
 		s->prev->next = s->next;
 	else
@@ -103,6 +116,10 @@ static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_engine_seq *q,
 	struct lmi_sched_seq o = {.share = LMI_SCHED_NO_SEQ};
 	enum lmd_status st = e->driver->start(e->inst, q, &o, err);
 
+	if (st == LMD_BUSY && e->n_pending) { /* a new plan */
+		lmi_engine_finish_steps(e);
+		st = e->driver->start(e->inst, q, &o, err);
+	}
 	if (st != LMD_OK)
 		return st;
 	if (q->fork_of != LMI_ENGINE_NO_FORK) {
@@ -136,14 +153,26 @@ static void start_session(struct lmi_engine *e, struct lmi_engine_job *s)
 		lmi_engine_fail(e, s, &err);
 }
 
+static struct lmi_engine_job *find_session(const struct lmi_engine *e, uint64_t id)
+{
+	struct lmi_engine_job *s = e->sessions;
+
+	while (s && s->id != id)
+		s = s->next;
+	return s;
+}
+
 static void cancel_id(struct lmi_engine *e, uint64_t id)
 {
-	for (struct lmi_engine_job *s = e->sessions; s; s = s->next) {
-		if (s->id == id) {
-			cancel_session(e, s);
-			return;
-		}
+	struct lmi_engine_job *s = find_session(e, id);
+
+	if (s && s->keep && e->n_pending) {
+		/* only a sequence that is not part of a step can be retained */
+		lmi_engine_finish_steps(e);
+		s = find_session(e, id);
 	}
+	if (s)
+		cancel_session(e, s);
 }
 
 void lmi_engine_commands_take(struct lmi_engine *e)
@@ -164,5 +193,5 @@ void lmi_engine_commands_take(struct lmi_engine *e)
 
 bool lmi_engine_is_quiet(struct lmi_engine *e)
 {
-	return !e->sessions && !e->retained && !atomic_load(&e->commands.n);
+	return !e->sessions && !e->retained && !e->n_pending && !atomic_load(&e->commands.n);
 }

@@ -177,3 +177,16 @@ void lmi_device_arbiter_release(struct lmi_device_arbiter *l)
 	let_in(l);
 	(void)pthread_mutex_unlock(&l->lock);
 }
+
+bool lmi_device_arbiter_is_wanted(struct lmi_device_arbiter *l)
+{
+	bool wanted = false;
+
+	if (!l)
+		return false;
+	(void)pthread_mutex_lock(&l->lock);
+	for (uint32_t i = 0; i < LMI_DEVICE_ARBITER_MAX; i++)
+		wanted |= l->s.m[i].used && l->s.m[i].waits;
+	(void)pthread_mutex_unlock(&l->lock);
+	return wanted;
+}

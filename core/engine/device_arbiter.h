@@ -71,5 +71,7 @@ void lmi_device_arbiter_leave(struct lmi_device_arbiter *l, uint32_t id);
 void lmi_device_arbiter_acquire(struct lmi_device_arbiter *l, uint32_t id,
 				enum lmi_engine_class class);
 void lmi_device_arbiter_release(struct lmi_device_arbiter *l);
+/* Returns true if another member waits for the device, which the caller holds. */
+bool lmi_device_arbiter_is_wanted(struct lmi_device_arbiter *l);
 
 #endif /* LLAMAD_CORE_ENGINE_DEVICE_ARBITER_H */

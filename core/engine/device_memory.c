@@ -99,14 +99,23 @@ enum lmd_status lmi_engine_queue_open(struct lmi_inst *inst, struct lmd_error *e
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"backend %s: the device has memory of its own, but no buffers",
 				inst->backend->f->name);
+	inst->n_slot = 1;
 	if (!b->queue_create)
 		return LMD_OK;
+	inst->n_slot = LMI_ENGINE_MAX_STEP;
 	st = b->queue_create(inst->dev, 0, &inst->queue, err);
-	return st == LMD_OK ? b->event_create(inst->dev, &inst->event, err) : st;
+	if (st == LMD_OK)
+		st = b->event_create(inst->dev, &inst->event, err);
+	for (uint32_t i = 0; i < inst->n_slot && st == LMD_OK; i++)
+		st = b->event_create(inst->dev, &inst->slot[i].event, err);
+	return st;
 }
 
 void lmi_engine_queue_close(struct lmi_inst *inst)
 {
+	for (uint32_t i = 0; i < inst->n_slot; i++)
+		if (inst->slot[i].event)
+			ops_of(inst)->event_destroy(inst->dev, inst->slot[i].event);
 	if (inst->event)
 		ops_of(inst)->event_destroy(inst->dev, inst->event);
 	if (inst->queue)

@@ -57,7 +57,8 @@ static enum lmd_status logits(int kind, const char *backend, uint32_t device, co
 START_TEST(both_modes_give_the_bits_of_ref)
 {
 	static const char *const settings[] = {"", "late=1", "late=1,seed=1", "late=1,seed=2",
-					       "late=1,seed=77"};
+					       "late=1,seed=77", "buckets=1",
+					       "buckets=1,late=1"};
 	struct lmt_rows want = {0};
 	struct lmd_error err = {0};
 
@@ -136,6 +137,35 @@ START_TEST(devices_are_found_by_index)
 }
 END_TEST
 
+/* A plan is compiled for each bucket when it is first used, and never again. */
+START_TEST(plans_are_compiled_once)
+{
+	struct lmi_engine_opts o = lmt_opts(&env, paths[0]);
+	struct lmi_engine_stats st;
+	struct lmi_engine *e = NULL;
+	lmd_token v[100] = {0};
+	struct lmd_error err = {0};
+
+	o.inst.n_ctx = 128;
+	o.inst.n_batch = 70;
+	o.inst.backend = "emu";
+	ck_assert_int_eq(setenv("LLAMAD_EMU", "buckets=1", 1), 0); /* 1, 8, 64 and 512 rows */
+	ck_assert_msg(lmi_engine_open(&e, &o, &err) == LMD_OK, "%s", err.text);
+	for (uint32_t n = 1; n < 100; n += 6) {
+		const struct lmi_engine_input_seq in = lmt_tokens(v, n);
+		const struct lmi_engine_eval cmd = {
+			.id = 1, .seqs = &in, .n_seq = 1, .pooling = LMD_POOL_UNSET};
+		struct lmt_rows rows = {0};
+
+		ck_assert_msg(lmt_eval(e, &cmd, &rows, &err) == LMD_OK, "%s", err.text);
+		lmi_free(rows.v);
+		lmi_engine_stats(e, &st);
+		ck_assert_uint_eq(st.n_plan, 4);
+	}
+	lmi_engine_fini(e);
+}
+END_TEST
+
 /* The budget is the device's memory, not the machine's. */
 START_TEST(the_device_decides_what_fits)
 {
@@ -165,6 +195,7 @@ int main(void)
 	tcase_add_test(t, each_allocation_may_fail);
 	tcase_add_test(t, a_lost_device_is_reported);
 	tcase_add_test(t, devices_are_found_by_index);
+	tcase_add_test(t, plans_are_compiled_once);
 	tcase_add_test(t, the_device_decides_what_fits);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));

@@ -20,6 +20,8 @@
 #define N_REQUEST_MAX 65536u
 #define N_EVENT	      1024u
 #define N_EVENT_MAX   (1u << 20)
+/* Reading fewer takes less time than waking a thread. */
+#define SHARED_LOGITS (256u << 10)
 
 static void *main_loop(void *arg)
 {
@@ -90,8 +92,8 @@ static enum lmd_status open_queues(struct lmi_engine *e, const struct lmi_engine
 {
 	enum lmd_status st =
 		lmi_engine_command_queue_init(&e->commands, 4 * e->n_request + 64, err);
-	/* waiting events, what a step may write, and the end of every sequence */
-	uint64_t step = (uint64_t)e->events_per_seq * e->inst->n_seq;
+	/* waiting events, what the steps may write, and the end of every sequence */
+	uint64_t step = (uint64_t)e->events_per_seq * e->inst->n_seq * e->inst->n_slot;
 	uint64_t wait = o->n_event ? o->n_event : N_EVENT;
 	uint64_t n = (wait > step ? wait : step) + e->n_request + 1u;
 
@@ -101,6 +103,26 @@ static enum lmd_status open_queues(struct lmi_engine *e, const struct lmi_engine
 				"limit of %u",
 				e->inst->n_seq, (unsigned long long)n, N_EVENT_MAX);
 	return st == LMD_OK ? lmi_engine_event_ring_init(&e->events, (uint32_t)n, err) : st;
+}
+
+static enum lmd_status open_pending(struct lmi_engine_pending *p, uint32_t n_seq,
+				    struct lmd_error *err)
+{
+	p->rows = lmi_alloc(n_seq, sizeof(*p->rows));
+	p->seq = lmi_alloc(n_seq, sizeof(*p->seq));
+	p->session = lmi_alloc(n_seq, sizeof(*p->session));
+	p->choice = lmi_alloc(n_seq, sizeof(*p->choice));
+	return p->rows && p->seq && p->session && p->choice
+		       ? LMD_OK
+		       : lmd_fail(err, LMD_NOMEM, "no memory for steps of %u sequences", n_seq);
+}
+
+static void close_pending(struct lmi_engine_pending *p)
+{
+	lmi_free(p->rows);
+	lmi_free(p->seq);
+	lmi_free(p->session);
+	lmi_free(p->choice);
 }
 
 static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_opts *o,
@@ -118,19 +140,24 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 	e->n_request = o->n_request ? o->n_request : N_REQUEST;
 	if (e->n_request < e->inst->n_seq)
 		e->n_request = e->inst->n_seq;
+	e->n_scheduled = e->n_request + (e->inst->n_slot > 1 ? e->inst->n_seq : 0);
+	e->halves = o->halves;
+	e->shared_logits = SHARED_LOGITS;
 	so = (struct lmi_sched_opts){.kv = e->inst->kv,
-				     .n_max = e->n_request,
+				     .n_max = e->n_scheduled,
 				     .n_batch = e->inst->n_batch,
-				     .n_out = e->inst->n_out};
+				     .n_out = e->inst->n_out,
+				     .n_step = e->inst->n_slot};
 	st = lmi_sched_create(&e->sched, &so, err);
 	if (st != LMD_OK)
 		return st;
-	e->seq_of = lmi_alloc(e->n_request, sizeof(*e->seq_of));
-	e->parts = lmi_alloc(e->inst->n_seq, sizeof(*e->parts));
-	e->part_seq = lmi_alloc(e->inst->n_seq, sizeof(*e->part_seq));
-	e->session_of = lmi_alloc(e->inst->n_seq, sizeof(*e->session_of));
-	if (!e->seq_of || !e->parts || !e->part_seq || !e->session_of)
+	e->seq_of = lmi_alloc(e->n_scheduled, sizeof(*e->seq_of));
+	if (!e->seq_of)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u requests", e->n_request);
+	for (uint32_t i = 0; i < e->inst->n_slot && st == LMD_OK; i++)
+		st = open_pending(&e->pending[i], e->inst->n_seq, err);
+	if (st != LMD_OK)
+		return st;
 	e->events_per_seq = 4;
 	st = lmi_engine_read_suppressed(e, err);
 	if (st == LMD_OK && !o->no_tokenizer)
@@ -389,7 +416,7 @@ void lmi_engine_stop(struct lmi_engine *e)
 	} else if (e->events.v) {
 		do /* cancels everything */
 			(void)lmi_engine_run_once(e);
-		while (!lmi_engine_command_queue_shut(&e->commands));
+		while (e->n_pending || !lmi_engine_command_queue_shut(&e->commands));
 	}
 	atomic_store(&e->quiet, true);
 }
@@ -404,9 +431,8 @@ void lmi_engine_fini(struct lmi_engine *e)
 	lmi_sched_destroy(e->sched);
 	lmi_free(e->suppressed);
 	lmi_free(e->seq_of);
-	lmi_free(e->parts);
-	lmi_free(e->part_seq);
-	lmi_free(e->session_of);
+	for (uint32_t i = 0; i < LMI_ENGINE_MAX_STEP; i++)
+		close_pending(&e->pending[i]);
 	lmi_engine_grammar_cache_fini(&e->compiled);
 	lmi_engine_vocab_index_fini(&e->vocab_index);
 	lmi_chat_destroy(e->chat);
@@ -428,6 +454,8 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		.n_forced = c->n_forced,
 		.n_waiting = c->n_waiting,
 		.n_active = c->n_active,
+		.n_plan = c->n_plan,
+		.n_overlapped = c->n_overlapped,
 		.step_allocs = c->step_allocs,
 	};
 	for (int g = 0; g < LMD_MAX_GROUP; g++) {

@@ -107,12 +107,22 @@ uint64_t lmi_engine_memory_sum(const struct lmi_engine_memory *m);
 
 /* ---- an engine ---- */
 
+/* On devices with queues, an engine submits the next step before the last one is finished, as far as
+ * it does not depend on its results. The sequences that generate can take turns in two halves, so
+ * that one half is sampled while the other is computed. */
+enum lmi_engine_halves {
+	LMI_ENGINE_HALVES_AUTO = 0,  /* if it is faster, by measured times */
+	LMI_ENGINE_HALVES_NEVER = 1,
+	LMI_ENGINE_HALVES_ALWAYS = 2 /* for tests */
+};
+
 struct lmi_engine_opts {
 	struct lmi_engine_model_opts inst;
 	uint32_t n_request; /* maximum sequences, including waiting ones; 0 = 256 */
 	uint32_t n_event;   /* maximum unread events; 0 = 1024 */
 	bool in_line;       /* no thread: the caller calls lmi_engine_step */
 	bool no_tokenizer;  /* evaluation only: do not open the vocabulary */
+	enum lmi_engine_halves halves;
 };
 
 /* Opens the model and starts the thread. Slow: reads the file's tables and weights. */
@@ -216,6 +226,8 @@ struct lmi_engine_stats {
 	uint64_t n_forced; /* how many of n_generated had no step of their own; see constrain.h */
 	uint32_t n_waiting, n_active;
 	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];
+	uint32_t n_plan;       /* compiled plans; constant once each kind of command has been used */
+	uint64_t n_overlapped; /* how many of n_step were submitted while another was running */
 	uint64_t step_allocs; /* allocations of the engine's thread from choosing a step to queueing
 			       * its events, without steps that contain evaluations, whose rows are
 			       * allocated */

@@ -13,15 +13,37 @@
 #include "core/engine/driver.h"
 #include "core/engine/engine.h"
 #include "core/engine/generate.h"
+#include "core/engine/overlap.h"
 #include "core/engine/ring.h"
 #include "core/engine/step.h"
 
 /* Counters that other threads may read. */
 struct lmi_engine_counters {
 	_Atomic uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated, n_forced,
-		step_allocs;
-	_Atomic uint32_t n_waiting, n_active;
+		n_overlapped, step_allocs;
+	_Atomic uint32_t n_waiting, n_active, n_plan;
 	_Atomic uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];
+};
+
+/* The choice of a token, made before it is reported. */
+struct lmi_engine_choice {
+	const float *logits; /* NULL: nothing is chosen */
+	enum lmd_status status;
+	lmd_token token;
+};
+
+/* A submitted step. It uses the slot of the instance with the same number. */
+struct lmi_engine_pending {
+	uint32_t plan, n_row, n_out, n_part;
+	const struct lmi_sched_part *planned; /* [n_part] */
+	struct lmi_engine_rows *rows;	    /* [n_part]; used until the step is submitted */
+	struct lmi_engine_seq **seq;	    /* [n_part] sequences; NULL: ended meanwhile */
+	struct lmi_engine_job **session;    /* [n_part] their sessions; NULL likewise */
+	struct lmi_engine_choice *choice;   /* [n_part] tokens of generations */
+	uint64_t only_id;   /* command that all rows belong to, or 0 */
+	bool awaited;	    /* a generation needs its results for its next row */
+	uint64_t submit_ns; /* when it was submitted */
+	uint64_t host_ns;   /* time spent on planning and submitting it */
 };
 
 struct lmi_engine {
@@ -45,7 +67,8 @@ struct lmi_engine {
 		defer_wakeups_until_ns; /* until then tokens and text do not wake the reader */
 	_Atomic uint32_t n_live; /* sequences that were accepted and have not ended */
 	_Atomic bool closed, stopping, quiet;
-	_Atomic uint64_t only_id;    /* command that all rows of the running step belong to, or 0 */
+	_Atomic uint64_t only_id;    /* command that all rows of the submitted steps belong to, or
+				      * 0 */
 	_Atomic int32_t cancel_word; /* polled by the backend */
 	_Atomic uint32_t progress;   /* incremented by the backend and after each step */
 	_Atomic bool is_broken;	     /* `broken` is set and no longer changes */
@@ -57,11 +80,15 @@ struct lmi_engine {
 					  * there; or NULL */
 	uint32_t successor;               /* scheduler's number of the successor, which starts with
 					  * the retained rows */
-	struct lmi_engine_seq **seq_of;   /* [n_request] by the scheduler's number */
-	struct lmi_engine_rows *parts;    /* [inst->n_seq] parts of the step */
-	struct lmi_engine_seq **part_seq; /* [inst->n_seq] sequence of each part; NULL: ended
-					  * meanwhile */
-	struct lmi_engine_job **session_of; /* [inst->n_seq] session of each part */
+	struct lmi_engine_seq **seq_of;   /* [n_scheduled] by the scheduler's number */
+	uint32_t n_scheduled; /* sequences that the scheduler holds at most: ended ones stay until
+			       * the steps that they are part of are finished */
+	struct lmi_engine_pending pending[LMI_ENGINE_MAX_STEP]; /* the oldest is pending[first] */
+	uint32_t first, n_pending;
+	enum lmi_engine_halves halves;
+	struct lmi_engine_overlap overlap;
+	uint32_t shared_logits; /* logits of a step from which on several threads choose tokens */
+	uint64_t finish_ns; /* when the last step was finished */
 	bool pushed;			 /* events were queued in this turn */
 	bool urgent;			 /* some of them are neither tokens nor text */
 	bool evaluated;			 /* some of them are evaluation rows, which are allocated */
@@ -72,7 +99,10 @@ struct lmi_engine {
 	bool has_thread;
 };
 
+/* Takes commands, submits steps, and finishes the oldest one. */
 enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e);
+/* Finishes all submitted steps and reports their results. */
+void lmi_engine_finish_steps(struct lmi_engine *e);
 /* Returns true if no sequence and no command is left. */
 bool lmi_engine_is_quiet(struct lmi_engine *e);
 
@@ -88,8 +118,8 @@ enum lmd_status lmi_engine_read_suppressed(struct lmi_engine *e, struct lmd_erro
 /* Queues an event of a session; there must be room. The caller fills it in before the next call. */
 struct lmi_engine_event *lmi_engine_event_emit(struct lmi_engine *e, const struct lmi_engine_job *s,
 					       enum lmi_engine_event_kind kind);
-/* Returns how many free events are needed before a step: what the step may write, plus a final
- * event for each live sequence. */
+/* Returns how many free events are needed before one more step is submitted: what the steps may
+ * write, plus a final event for each live sequence. */
 uint32_t lmi_engine_event_emit_room(const struct lmi_engine *e);
 /* Publishes the last event and wakes the reader, unless it has deferred wakeups. */
 void lmi_engine_event_emit_flush(struct lmi_engine *e);
@@ -109,8 +139,14 @@ void lmi_engine_retained_drop(struct lmi_engine *e);
 
 /* ---- results.c ---- */
 
-/* Reports the rows of one part of the step; returns false if its session has ended. */
-bool lmi_engine_results_report(struct lmi_engine *e, const struct lmi_engine_exec *x, uint32_t part,
-			       const float *rows);
+/* Chooses the tokens of all generations that are part of a finished step, several at a time if that
+ * is worthwhile. rows: its results. */
+void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *p,
+			       const struct lmi_engine_exec *x, const float *rows);
+/* Reports the rows of one part of a finished step. rows: its first output row; all: the results of
+ * the step. */
+void lmi_engine_results_report(struct lmi_engine *e, const struct lmi_engine_pending *p,
+			       const struct lmi_engine_exec *x, uint32_t part, const float *rows,
+			       const float *all);
 
 #endif /* LLAMAD_CORE_ENGINE_ENGINE_IMPL_H */

@@ -1,114 +1,248 @@
 /* SPDX-License-Identifier: MIT
  *
- * One turn of the engine: take commands, let the scheduler choose a step, run it, report the
- * results. All state here belongs to the engine's thread. */
+ * One turn of the engine: take commands, let the scheduler choose steps, submit them, wait for the
+ * oldest one and report its results. All state here belongs to the engine's thread.
+ *
+ * On a device with queues, the next step is submitted while one is running, so that the device need
+ * not wait for the host. It has rows that depend on nothing that is still being computed: the next
+ * chunk of a prompt, or other sequences. But a step that generating sequences would otherwise be part
+ * of delays them, and two small steps take longer than a large one. So, while generations wait for
+ * results, another step is submitted only if the sequences take turns in halves (overlap.h). */
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/engine/engine_impl.h"
 
-static void fill_part(struct lmi_engine *e, const struct lmi_sched_part *p, uint32_t i)
+static uint64_t now(const struct lmi_engine *e)
 {
-	struct lmi_engine_seq *q = e->seq_of[p->seq];
+	return e->inst->host->now_ns(e->inst->host->ctx);
+}
+
+/* ---- submitting ---- */
+
+static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_t i,
+		      uint64_t now_ns)
+{
+	const struct lmi_sched_part *planned = &p->planned[i];
+	struct lmi_engine_seq *q = e->seq_of[planned->seq];
 
 	if (q->session->gen)
-		lmi_engine_gen_begin(q->session->gen, e->inst->host->now_ns(e->inst->host->ctx));
-	e->part_seq[i] = q;
-	e->session_of[i] = q->session;
-	e->parts[i] = (struct lmi_engine_rows){
-		.kv_seq = p->kv_seq,
-		.first = p->first,
-		.n = p->n,
-		.n_out = p->n_out,
-		.mark = p->mark,
-		.encode = p->encode,
-		.tokens = p->encode ? q->enc : q->tokens,
-		.ext = p->encode ? NULL : q->ext,
+		lmi_engine_gen_begin(q->session->gen, now_ns);
+	p->seq[i] = q;
+	p->session[i] = q->session;
+	p->awaited |= q->session->gen && planned->n_out;
+	p->rows[i] = (struct lmi_engine_rows){
+		.kv_seq = planned->kv_seq,
+		.first = planned->first,
+		.n = planned->n,
+		.n_out = planned->n_out,
+		.n_mark = planned->n_mark,
+		.mark = planned->mark,
+		.encode = planned->encode,
+		.tokens = planned->encode ? q->enc : q->tokens,
+		.ext = planned->encode ? NULL : q->ext,
 		.lora_slot = q->adapter,
 	};
-	for (int k = 0; k < 4 && !p->encode; k++)
-		e->parts[i].pos[k] = lmi_engine_seq_pos(q, k);
+	for (int k = 0; k < 4 && !planned->encode; k++)
+		p->rows[i].pos[k] = lmi_engine_seq_pos(q, k);
 }
 
 /* A step has the class of its most urgent sequence. */
-static enum lmi_engine_class class_of(const struct lmi_engine *e, uint32_t n_part)
+static enum lmi_engine_class class_of(const struct lmi_engine_pending *p)
 {
 	enum lmi_engine_class best = LMI_ENGINE_CLASS_BATCH;
 
-	for (uint32_t i = 0; i < n_part; i++)
-		if (e->session_of[i]->class < best)
-			best = e->session_of[i]->class;
+	for (uint32_t i = 0; i < p->n_part; i++)
+		if (p->session[i]->class < best)
+			best = p->session[i]->class;
 	return best;
 }
 
-static uint64_t only_session(const struct lmi_engine *e, uint32_t n_part)
+static uint64_t only_session(const struct lmi_engine_pending *p)
 {
-	for (uint32_t i = 1; i < n_part; i++)
-		if (e->session_of[i] != e->session_of[0])
+	for (uint32_t i = 1; i < p->n_part; i++)
+		if (p->session[i] != p->session[0])
 			return 0;
-	return e->session_of[0]->id;
+	return p->session[0]->id;
 }
 
-static enum lmd_status run_step(struct lmi_engine *e, const struct lmi_sched_step *step,
-				struct lmd_error *err)
+/* Sets which command may cut the submitted steps short, with a new one in the given slot. */
+static void set_only(struct lmi_engine *e, uint32_t slot)
+{
+	uint64_t id = only_session(&e->pending[slot]);
+
+	e->pending[slot].only_id = id;
+	if (!e->n_pending) {
+		atomic_store(&e->cancel_word, atomic_load(&e->stopping));
+		atomic_store(&e->only_id, id);
+	} else if (atomic_load(&e->only_id) != id) {
+		atomic_store(&e->only_id, 0);
+	}
+}
+
+/* Number of sequences that could be computed at the same time. */
+static uint32_t n_computable(const struct lmi_engine *e)
+{
+	struct lmi_sched_stats s;
+
+	lmi_sched_stats(e->sched, &s);
+	return s.n_active + s.n_waiting < e->inst->n_seq ? s.n_active + s.n_waiting
+							 : e->inst->n_seq;
+}
+
+static bool in_halves(const struct lmi_engine *e)
+{
+	uint32_t n = n_computable(e);
+
+	if (e->inst->n_slot == 1 || n < 2 || e->halves == LMI_ENGINE_HALVES_NEVER)
+		return false;
+	return e->halves == LMI_ENGINE_HALVES_ALWAYS || lmi_engine_overlap_pays(&e->overlap, n);
+}
+
+/* Submits a step; returns false if there is nothing to compute now. */
+static bool submit(struct lmi_engine *e, bool halves)
 {
 	const struct lmi_engine_step_watch w = {.cancel = (const volatile int32_t *)&e->cancel_word,
 						.progress = (volatile uint32_t *)&e->progress};
-	enum lmd_status st;
+	const struct lmi_sched_limit limit = {.n_part = (n_computable(e) + 1) / 2,
+					      .n_row = (e->inst->n_batch + 1) / 2};
+	uint32_t slot = (e->first + e->n_pending) % e->inst->n_slot;
+	struct lmi_engine_pending *p = &e->pending[slot];
+	uint64_t begin_ns = now(e);
+	struct lmi_sched_step step;
 
-	for (uint32_t i = 0; i < step->n_part; i++)
-		fill_part(e, &step->parts[i], i);
-	e->inst->step_class = class_of(e, step->n_part);
-	atomic_store(&e->cancel_word, atomic_load(&e->stopping));
-	atomic_store(&e->only_id, only_session(e, step->n_part));
-	st = lmi_engine_step_run(e->inst, step->plan, e->parts, step->n_part, &w, err);
-	atomic_store(&e->only_id, 0);
-	if (st == LMD_OK)
-		atomic_fetch_add(&e->progress, 1);
-	return st;
+	if (!lmi_sched_next(e->sched, halves ? &limit : NULL, &step))
+		return false;
+	p->plan = step.plan;
+	p->planned = step.parts;
+	p->n_part = step.n_part;
+	p->n_row = step.n_row;
+	p->n_out = step.n_out;
+	p->awaited = false;
+	for (uint32_t i = 0; i < step.n_part; i++)
+		fill_part(e, p, i, begin_ns);
+	e->inst->step_class = class_of(p);
+	set_only(e, slot);
+	lmi_engine_step_submit(e->inst, slot, step.plan, p->rows, step.n_part, &w);
+	p->submit_ns = now(e);
+	p->host_ns = p->submit_ns - begin_ns;
+	e->count.n_overlapped += e->n_pending++ != 0;
+	return true;
 }
 
-/* Clears the sequences of parts from `part` on that belong to an ended session. */
-static void forget(struct lmi_engine *e, const struct lmi_engine_job *gone, uint32_t part,
-		   uint32_t n_part)
+/* May another step be submitted while some are running? */
+static bool may_run_ahead(const struct lmi_engine *e, bool halves)
 {
-	for (uint32_t k = part; k < n_part; k++)
-		if (e->session_of[k] == gone)
-			e->part_seq[k] = NULL;
+	if (e->n_pending == e->inst->n_slot || lmi_device_arbiter_is_wanted(e->inst->arbiter))
+		return false;
+	if (atomic_load(&e->cancel_word)) /* is reset when no step is submitted */
+		return false;
+	for (uint32_t i = 0; i < e->n_pending && !halves; i++)
+		if (e->pending[(e->first + i) % e->inst->n_slot].awaited)
+			return false;
+	return true;
 }
 
-static void hand_out(struct lmi_engine *e, uint32_t plan, uint32_t n_part)
+/* Submits as many steps as is useful. */
+static enum lmi_engine_step_result submit_steps(struct lmi_engine *e)
 {
-	const struct lmi_engine_exec *x = e->inst->execs[plan];
-	const float *rows = e->inst->out;
+	bool halves = in_halves(e);
 
-	for (uint32_t i = 0; i < n_part; i++) {
-		const struct lmi_engine_rows *p = &e->parts[i];
+	while (!e->n_pending || may_run_ahead(e, halves)) {
+		if (lmi_engine_event_ring_room(&e->events) < lmi_engine_event_emit_room(e))
+			return LMI_ENGINE_STEP_EVENTS_FULL;
+		if (!submit(e, halves))
+			return LMI_ENGINE_STEP_IDLE;
+	}
+	return LMI_ENGINE_STEP_RAN;
+}
 
-		if (e->part_seq[i] && !p->encode && !lmi_engine_results_report(e, x, i, rows))
-			forget(e, e->session_of[i], i, n_part);
-		rows += (size_t)p->n_out * x->out_width;
+/* ---- finishing ---- */
+
+static void hand_out(struct lmi_engine *e, struct lmi_engine_pending *p, uint32_t slot)
+{
+	const struct lmi_engine_exec *x = e->inst->execs[p->plan];
+	const float *all = e->inst->slot[slot].out, *rows = all;
+
+	lmi_engine_results_choose(e, p, x, all);
+	for (uint32_t i = 0; i < p->n_part; i++) {
+		lmi_engine_results_report(e, p, x, i, rows, all);
+		rows += (size_t)p->planned[i].n_out * x->out_width;
 	}
 }
 
 /* After a failed step, fails its sessions; if the device or the file was lost, fails all
  * sessions. */
-static void give_up(struct lmi_engine *e, uint32_t n_part, const struct lmd_error *err)
+static void give_up(struct lmi_engine *e, struct lmi_engine_pending *p, const struct lmd_error *err)
 {
 	if (err->status == LMD_IO || err->status == LMD_DEVICE) {
-		e->broken = *err;
+		if (!atomic_load(&e->is_broken))
+			e->broken = *err;
 		atomic_store(&e->is_broken, true); /* e->broken is not written after this */
 		while (e->sessions)
 			lmi_engine_fail(e, e->sessions, err);
 		return;
 	}
-	for (uint32_t i = 0; i < n_part; i++) {
-		if (!e->part_seq[i])
-			continue;
-		lmi_engine_fail(e, e->session_of[i], err);
-		forget(e, e->session_of[i], i, n_part);
+	for (uint32_t i = 0; i < p->n_part; i++)
+		if (p->session[i])
+			lmi_engine_fail(e, p->session[i], err);
+}
+
+/* Drops the retained sequence once its successor has copied the prefix. */
+static void drop_after_successor(struct lmi_engine *e)
+{
+	if (e->retained && e->successor != LMI_SCHED_NO_SEQ &&
+	    lmi_sched_n_done(e->sched, e->successor)) {
+		lmi_engine_retained_drop(e);
+		e->successor = LMI_SCHED_NO_SEQ;
 	}
 }
+
+/* Records the times of a step that the device has completed at done_ns. */
+static void measure(struct lmi_engine *e, const struct lmi_engine_pending *p, uint32_t slot,
+		    uint64_t done_ns)
+{
+	uint64_t begin_ns = p->submit_ns > e->finish_ns ? p->submit_ns : e->finish_ns;
+
+	e->finish_ns = done_ns;
+	if (e->inst->n_slot == 1)
+		return;
+	if (e->inst->slot[slot].waited) /* otherwise it was done earlier, at an unknown time */
+		lmi_engine_overlap_add_device(&e->overlap, p->n_row, done_ns - begin_ns);
+	lmi_engine_overlap_add_host(&e->overlap, p->n_out, p->host_ns + now(e) - done_ns);
+}
+
+/* Waits for the oldest step and reports its results. */
+static void finish(struct lmi_engine *e)
+{
+	uint32_t slot = e->first;
+	struct lmi_engine_pending *p = &e->pending[slot];
+	struct lmd_error err = {0};
+	enum lmd_status st = lmi_engine_step_finish(e->inst, slot, &err);
+	uint64_t done_ns = now(e);
+
+	e->n_pending--;
+	e->first = (e->first + 1) % e->inst->n_slot;
+	atomic_store(&e->only_id, e->n_pending ? e->pending[e->first].only_id : 0);
+	if (st == LMD_OK)
+		atomic_fetch_add(&e->progress, 1);
+	lmi_sched_commit(e->sched, st == LMD_OK, NULL);
+	drop_after_successor(e);
+	if (st == LMD_OK)
+		hand_out(e, p, slot);
+	else if (st != LMD_CANCELLED) /* cut short: the cancelling command is in the queue */
+		give_up(e, p, &err);
+	measure(e, p, slot, done_ns);
+	p->n_part = 0;
+}
+
+void lmi_engine_finish_steps(struct lmi_engine *e)
+{
+	while (e->n_pending)
+		finish(e);
+}
+
+/* ---- one turn ---- */
 
 static void publish(struct lmi_engine *e)
 {
@@ -123,58 +257,29 @@ static void publish(struct lmi_engine *e)
 	e->count.n_shared_rows = s.n_shared_rows;
 	e->count.n_waiting = s.n_waiting;
 	e->count.n_active = s.n_active;
+	e->count.n_plan = e->inst->n_compiled;
 	for (uint32_t g = 0; g < e->inst->desc.n_group; g++) {
 		e->count.n_page[g] = k.n_page[g];
 		e->count.n_free[g] = k.n_free[g];
 	}
 }
 
-/* Drops the retained sequence once its successor has copied the prefix. */
-static void drop_after_successor(struct lmi_engine *e)
-{
-	if (e->retained && e->successor != LMI_SCHED_NO_SEQ &&
-	    lmi_sched_n_done(e->sched, e->successor)) {
-		lmi_engine_retained_drop(e);
-		e->successor = LMI_SCHED_NO_SEQ;
-	}
-}
-
-static bool step(struct lmi_engine *e)
-{
-	struct lmi_sched_step step;
-	struct lmd_error err = {0};
-	enum lmd_status st;
-	uint32_t n_part, plan;
-
-	if (!lmi_sched_next(e->sched, &step))
-		return false;
-	n_part = step.n_part;
-	plan = step.plan;
-	st = run_step(e, &step, &err);
-	lmi_sched_done(e->sched, st == LMD_OK);
-	drop_after_successor(e);
-	if (st == LMD_OK)
-		hand_out(e, plan, n_part);
-	else if (st != LMD_CANCELLED) /* cut short: the cancelling command is in the queue */
-		give_up(e, n_part, &err);
-	return true;
-}
-
 enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 {
-	enum lmi_engine_step_result t = LMI_ENGINE_STEP_IDLE;
+	enum lmi_engine_step_result t;
 	uint64_t allocs;
 
 	lmi_engine_commands_take(e);
 	e->evaluated = false;
 	allocs = lmi_alloc_thread_count();
-	if (lmi_engine_event_ring_room(&e->events) < lmi_engine_event_emit_room(e))
-		t = LMI_ENGINE_STEP_EVENTS_FULL;
-	else if (step(e))
+	t = submit_steps(e);
+	if (!e->n_pending && t == LMI_ENGINE_STEP_IDLE && e->retained && e->sessions) {
+		lmi_engine_retained_drop(e); /* it blocks another session */
+		t = submit_steps(e);
+	}
+	if (e->n_pending) {
+		finish(e);
 		t = LMI_ENGINE_STEP_RAN;
-	else if (e->retained && e->sessions) { /* it blocks another session */
-		lmi_engine_retained_drop(e);
-		t = step(e) ? LMI_ENGINE_STEP_RAN : t;
 	}
 	publish(e);
 	lmi_engine_event_emit_flush(e);

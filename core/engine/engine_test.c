@@ -490,6 +490,10 @@ START_TEST(the_file_shrinks_while_it_is_read)
 	struct lmi_engine_event ev;
 	struct lmd_error err;
 
+	if (!strcmp(o.inst.backend, "emu")) {
+		LMD_SKIP("the_file_shrinks_while_it_is_read", "emu reads no file in a step");
+		return;
+	}
 	memset(s, 0, sizeof(s));
 	snprintf(copy, sizeof(copy), "%s.copy", env.path);
 	copy_file(env.path, copy);

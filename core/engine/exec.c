@@ -11,8 +11,7 @@
 
 static bool same_key(const struct lmd_plan_key *a, const struct lmd_plan_key *b)
 {
-	return a->kind == b->kind && a->flags == b->flags && a->bucket == b->bucket &&
-	       a->variant == b->variant &&
+	return a->kind == b->kind && a->flags == b->flags && a->variant == b->variant &&
 	       (!(a->flags & LMD_PLAN_EMBED) || a->pooling == b->pooling);
 }
 
@@ -40,11 +39,12 @@ static enum lmd_status build(struct lmi_inst *inst, struct lmi_engine_exec *e,
 		.act_dtype = inst->info.act_dtype,
 		.kv_dtype = inst->kv_dtype,
 	};
+	uint32_t n_row = e->key.bucket ? e->key.bucket : inst->n_batch;
 	enum lmd_status st;
 
-	p.max_rows[LMD_SPACE_TOKENS] = inst->n_batch;
-	p.max_rows[LMD_SPACE_OUTPUTS] = inst->n_out;
-	p.max_rows[LMD_SPACE_SEQS] = inst->n_seq;
+	p.max_rows[LMD_SPACE_TOKENS] = n_row;
+	p.max_rows[LMD_SPACE_OUTPUTS] = inst->n_out < n_row ? inst->n_out : n_row;
+	p.max_rows[LMD_SPACE_SEQS] = inst->n_seq < n_row ? inst->n_seq : n_row;
 	st = lmi_plan_build(&e->plan, &p, err);
 	if (st == LMD_OK && inst->unfused)
 		st = lmi_plan_lower_all(e->plan, err);
@@ -94,13 +94,18 @@ static enum lmd_status make_output(struct lmi_inst *inst, struct lmi_engine_exec
 
 	if (bytes <= inst->out_bytes)
 		return LMD_OK;
-	lmi_engine_shared_destroy(inst, &inst->out_rows);
 	inst->out_bytes = 0;
-	inst->out = NULL;
-	st = lmi_engine_shared_create(inst, &inst->out_rows, bytes, LMI_ENGINE_SHARED_DEVICE, err);
-	if (st != LMD_OK)
-		return st;
-	inst->out = inst->out_rows.host;
+	for (uint32_t i = 0; i < inst->n_slot; i++) {
+		struct lmi_engine_slot *t = &inst->slot[i];
+
+		lmi_engine_shared_destroy(inst, &t->out_rows);
+		t->out = NULL;
+		st = lmi_engine_shared_create(inst, &t->out_rows, bytes, LMI_ENGINE_SHARED_DEVICE,
+					      err);
+		if (st != LMD_OK)
+			return st;
+		t->out = t->out_rows.host;
+	}
 	inst->out_bytes = bytes;
 	return LMD_OK;
 }
@@ -113,7 +118,7 @@ static enum lmd_status check_memory(const struct lmi_inst *inst, const struct lm
 					    .adapters = inst->estimate.adapters,
 					    .sequences = inst->kv_bytes,
 					    .step = inst->scratch_bytes + e->view->scratch_bytes,
-					    .results = inst->out_bytes,
+					    .results = inst->out_bytes * inst->n_slot,
 					    .budget = inst->budget};
 
 	return lmi_engine_memory_check(&m, err);
@@ -140,23 +145,115 @@ static enum lmd_status compile(struct lmi_inst *inst, struct lmi_engine_exec *e,
 		return st;
 	inst->weight_bytes += weights;
 	st = inst->backend->ops.backend->plan_compile(inst->dev, &c, &e->compiled_plan, err);
-	if (st == LMD_OK)
-		inst->scratch_bytes += e->view->scratch_bytes;
+	if (st != LMD_OK)
+		return st;
+	inst->scratch_bytes += e->view->scratch_bytes;
+	inst->n_compiled++;
 	return st;
 }
 
-/* The step block lies in memory that the device provides, if it does. */
-static enum lmd_status make_step(struct lmi_inst *inst, struct lmi_engine_exec *e,
+/* The step blocks lie in memory that the device provides, if it does. */
+static enum lmd_status make_steps(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				  struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < inst->n_slot; i++) {
+		enum lmd_status st =
+			lmi_engine_shared_create(inst, &e->block[i], e->layout.bytes, 0, err);
+
+		if (st == LMD_OK)
+			st = lmi_plan_step_create_at(&e->step[i], e->view, &e->layout,
+						     e->block[i].host, err);
+		if (st != LMD_OK)
+			return st;
+		e->step[i]->view.buffer = e->block[i].pinned;
+	}
+	return LMD_OK;
+}
+
+/* Builds and compiles the plan of e->key. */
+static enum lmd_status make_exec(struct lmi_inst *inst, struct lmi_engine_exec *e,
 				 struct lmd_error *err)
 {
-	enum lmd_status st =
-		lmi_engine_shared_create(inst, &e->block, e->layout.bytes, 0, err);
+	enum lmd_status st = build(inst, e, err);
 
 	if (st == LMD_OK)
-		st = lmi_plan_step_create_at(&e->step, e->view, &e->layout, e->block.host, err);
+		st = make_output(inst, e, err);
 	if (st == LMD_OK)
-		e->step->view.buffer = e->block.pinned;
-	return st;
+		st = lmi_plan_step_layout(&e->layout, e->view,
+					  lmi_kv_usual_changes(inst->kv, inst->n_batch), err);
+	if (st == LMD_OK)
+		st = compile(inst, e, err);
+	return st == LMD_OK ? make_steps(inst, e, err) : st;
+}
+
+/* Returns the device's smallest bucket for a full step; 0: it has none, or no such bucket. */
+static uint32_t full_bucket(const struct lmi_inst *inst)
+{
+	for (uint32_t i = 0; i < inst->info.n_bucket && i < LMI_ENGINE_MAX_BUCKET; i++)
+		if (inst->info.bucket[i] >= inst->n_batch)
+			return inst->info.bucket[i];
+	return 0;
+}
+
+/* Makes the variants of a plan for fewer rows. */
+static enum lmd_status make_smaller(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				    struct lmd_error *err)
+{
+	for (uint32_t i = 0; i < inst->info.n_bucket && i < LMI_ENGINE_MAX_BUCKET; i++) {
+		struct lmi_engine_exec *b;
+		enum lmd_status st;
+
+		if (inst->info.bucket[i] >= inst->n_batch)
+			break;
+		b = lmi_alloc(1, sizeof(*b));
+		if (!b)
+			return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
+		e->smaller[e->n_smaller++] = b;
+		b->key = e->key;
+		b->key.bucket = inst->info.bucket[i];
+		st = make_exec(inst, b, err);
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
+}
+
+struct lmi_engine_exec *lmi_engine_exec_for(struct lmi_engine_exec *e, uint32_t n_row)
+{
+	for (uint32_t i = 0; i < e->n_smaller; i++)
+		if (e->smaller[i]->key.bucket >= n_row)
+			return e->smaller[i];
+	return e;
+}
+
+void lmi_engine_exec_close(struct lmi_inst *inst, struct lmi_engine_exec *e)
+{
+	for (uint32_t i = 0; i < e->n_smaller; i++)
+		lmi_engine_exec_close(inst, e->smaller[i]);
+	if (e->compiled_plan)
+		inst->backend->ops.backend->plan_destroy(inst->dev, e->compiled_plan);
+	for (uint32_t i = 0; i < inst->n_slot; i++) {
+		lmi_plan_step_destroy(e->step[i]);
+		lmi_engine_shared_destroy(inst, &e->block[i]);
+	}
+	lmi_free(e->weights);
+}
+
+void lmi_engine_exec_destroy(struct lmi_engine_exec *e)
+{
+	if (!e)
+		return;
+	for (uint32_t i = 0; i < e->n_smaller; i++)
+		lmi_engine_exec_destroy(e->smaller[i]);
+	lmi_plan_destroy(e->plan);
+	lmi_free(e);
+}
+
+static enum lmd_status wait_for_steps(const struct lmi_inst *inst, struct lmd_error *err)
+{
+	return inst->n_running
+		       ? lmd_fail(err, LMD_BUSY, "%u steps are running", inst->n_running)
+		       : LMD_OK;
 }
 
 enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *key, uint32_t *exec,
@@ -182,6 +279,9 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 	if (inst->n_exec == LMI_ENGINE_MAX_EXEC)
 		return lmd_fail(err, LMD_NOMEM, "all %d plans of the model are in use",
 				LMI_ENGINE_MAX_EXEC);
+	st = wait_for_steps(inst, err);
+	if (st != LMD_OK)
+		return st;
 	e = lmi_alloc(1, sizeof(*e));
 	if (!e)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
@@ -190,17 +290,10 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 	inst->execs[inst->n_exec] = e;
 	*exec = inst->n_exec++;
 	e->key = k;
-	st = build(inst, e, &e->failed);
+	e->key.bucket = full_bucket(inst);
+	st = make_exec(inst, e, &e->failed);
 	if (st == LMD_OK)
-		st = make_output(inst, e, &e->failed);
-	if (st == LMD_OK)
-		st = lmi_plan_step_layout(&e->layout, e->view,
-					  lmi_kv_usual_changes(inst->kv, inst->n_batch),
-					  &e->failed);
-	if (st == LMD_OK)
-		st = compile(inst, e, &e->failed);
-	if (st == LMD_OK)
-		st = make_step(inst, e, &e->failed);
+		st = make_smaller(inst, e, &e->failed);
 	e->failed.status = st;
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", e->failed.text);
 }
@@ -225,14 +318,16 @@ enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_engine_memory
 				 struct lmd_error *err)
 {
 	struct lmi_engine_exec e = {.key = lmi_inst_main_key(inst)};
-	enum lmd_status st = build(inst, &e, err);
+	enum lmd_status st;
 
+	e.key.bucket = full_bucket(inst);
+	st = build(inst, &e, err);
 	m->weights = m->step = m->results = 0;
 	if (st == LMD_OK)
 		st = lmi_engine_weights_query(inst->weights, e.view, &m->weights, err);
 	if (st == LMD_OK) {
 		m->step = e.view->scratch_bytes;
-		m->results = find_output(inst, &e);
+		m->results = find_output(inst, &e) * inst->n_slot;
 	}
 	lmi_plan_destroy(e.plan);
 	lmi_free(e.weights);
@@ -279,15 +374,21 @@ enum lmd_status lmi_inst_reserve_external_rows(struct lmi_inst *inst, struct lmd
 {
 	enum lmd_status st;
 
-	if (inst->ext)
+	if (inst->slot[0].ext)
 		return LMD_OK;
 	if (!inst->desc.n_input_embd)
 		return lmd_fail(err, LMD_UNSUPPORTED, "architecture %s takes only tokens, no rows",
 				inst->model->arch);
-	st = lmi_engine_shared_create(inst, &inst->ext_rows,
-				      (uint64_t)inst->n_batch * inst->desc.n_input_embd *
-					      sizeof(float),
-				      LMI_ENGINE_SHARED_DEVICE, err);
-	inst->ext = st == LMD_OK ? inst->ext_rows.host : NULL;
+	st = wait_for_steps(inst, err);
+	for (uint32_t i = inst->n_slot; i-- > 0 && st == LMD_OK;) {
+		struct lmi_engine_slot *t = &inst->slot[i];
+
+		lmi_engine_shared_destroy(inst, &t->ext_rows);
+		st = lmi_engine_shared_create(inst, &t->ext_rows,
+					      (uint64_t)inst->n_batch * inst->desc.n_input_embd *
+						      sizeof(float),
+					      LMI_ENGINE_SHARED_DEVICE, err);
+		t->ext = st == LMD_OK ? t->ext_rows.host : NULL;
+	}
 	return st;
 }

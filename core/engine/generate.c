@@ -216,25 +216,37 @@ static enum lmd_status take(struct lmi_engine_gen *g, struct lmi_engine_seq *q, 
 	return LMD_OK;
 }
 
-enum lmd_status lmi_engine_gen_next(struct lmi_engine_gen *g, struct lmi_engine_seq *q,
-				    const float *logits, uint32_t n_logits, bool room,
-				    uint64_t now_ns, struct lmi_engine_gen_step *out)
+enum lmd_status lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
+				      const float *logits, uint32_t n_logits, lmd_token *token)
 {
 	enum lmd_status st;
-	lmd_token token;
 
+	*token = -1;
+	if (!g->n_predict)
+		return LMD_OK;
+	st = forced(g, q, n_logits, token);
+	return st == LMD_OK && *token < 0 ? sample(g, logits, n_logits, token) : st;
+}
+
+bool lmi_engine_gen_chooses_alone(const struct lmi_engine_gen *g)
+{
+	return !g->constraint;
+}
+
+enum lmd_status lmi_engine_gen_take(struct lmi_engine_gen *g, struct lmi_engine_seq *q,
+				    enum lmd_status chosen, lmd_token token, bool room,
+				    uint64_t now_ns, struct lmi_engine_gen_step *out)
+{
 	*out = (struct lmi_engine_gen_step){.token = -1, .text = g->text};
 	if (!g->n_out)
 		g->first_ns = now_ns;
 	g->last_ns = now_ns;
-	if (!g->n_predict) {
-		out->finish = g->finish = LMI_ENGINE_FINISH_LENGTH;
-		return LMD_OK;
-	}
-	st = forced(g, q, n_logits, &token);
-	if (st == LMD_OK && token < 0)
-		st = sample(g, logits, n_logits, &token);
-	return st == LMD_OK ? take(g, q, token, room, out) : st;
+	if (chosen != LMD_OK)
+		return chosen;
+	if (g->n_predict)
+		return take(g, q, token, room, out);
+	out->finish = g->finish = LMI_ENGINE_FINISH_LENGTH;
+	return LMD_OK;
 }
 
 enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engine_seq *q,

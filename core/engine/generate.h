@@ -38,10 +38,16 @@ struct lmi_engine_gen_step {
 	size_t n_text;
 	enum lmi_engine_finish finish; /* NONE: continue */
 };
-/* Chooses a token and appends it to the sequence's tokens. room: true if one more row can be
- * computed. */
-enum lmd_status lmi_engine_gen_next(struct lmi_engine_gen *g, struct lmi_engine_seq *q,
-				    const float *logits, uint32_t n_logits, bool room,
+/* Chooses a token for a row of logits; -1 if none is to be generated. */
+enum lmd_status lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
+				      const float *logits, uint32_t n_logits, lmd_token *token);
+/* Returns true if lmi_engine_gen_choose uses nothing that it shares with other generations, so that
+ * it may run beside theirs. */
+bool lmi_engine_gen_chooses_alone(const struct lmi_engine_gen *g);
+/* Appends the chosen token to the sequence's tokens. chosen: what lmi_engine_gen_choose returned;
+ * an error is returned as it is. room: true if one more row can be computed. */
+enum lmd_status lmi_engine_gen_take(struct lmi_engine_gen *g, struct lmi_engine_seq *q,
+				    enum lmd_status chosen, lmd_token token, bool room,
 				    uint64_t now_ns, struct lmi_engine_gen_step *out);
 /* Takes the next token if it is forced; otherwise sets out->token to -1. Call after a step that did
  * not finish. */

@@ -30,21 +30,46 @@ struct lmi_engine_shared {
 	uint64_t bytes;
 };
 
-/* A compiled plan and its step block. */
+/* Maximum number of steps that are submitted and not finished: one that runs and one after it. */
+#define LMI_ENGINE_MAX_STEP 2
+
+/* Maximum number of buckets of a device (struct lmd_device_info). */
+#define LMI_ENGINE_MAX_BUCKET 16
+
+/* A compiled plan and its step blocks, one for each slot. */
 struct lmi_engine_exec {
 	struct lmd_plan_key key;
+	struct lmi_engine_exec *smaller[LMI_ENGINE_MAX_BUCKET]; /* the same plan for fewer rows:
+								 * buckets, ascending */
+	uint32_t n_smaller;
 	struct lmd_error failed; /* status LMD_OK, or why there is no plan for the key */
 	struct lmi_plan *plan;
 	const struct lmd_plan *view;
 	struct lmd_compiled_plan *compiled_plan;
 	struct lmd_weight **weights; /* [view->n_weight_ref], borrowed from the instance */
 	struct lmd_step_layout layout;
-	struct lmi_plan_step *step;
-	struct lmi_engine_shared block; /* memory of the step block */
+	struct lmi_plan_step *step[LMI_ENGINE_MAX_STEP];
+	struct lmi_engine_shared block[LMI_ENGINE_MAX_STEP]; /* memory of the step blocks */
 	uint32_t out_id;    /* enum lmd_output_id */
 	uint32_t out_width; /* columns of its rows */
 	uint32_t out_space; /* enum lmd_space */
-	uint32_t out_rows;  /* number of rows that fit in the instance's out */
+	uint32_t out_rows;  /* number of rows that fit in the results of a slot */
+};
+
+/* What one submitted step owns until it is finished, besides its block. */
+struct lmi_engine_slot {
+	/* results: n_out (or n_seq) rows of the widest output so far; out = out_rows.host */
+	struct lmi_engine_shared out_rows;
+	float *out;
+	/* external rows, [n_batch][n_input_embd]; ext = ext_rows.host, NULL until needed */
+	struct lmi_engine_shared ext_rows;
+	float *ext;
+	uint32_t *pages; /* [inst->n_pages] of page tables that the device has yet to read */
+	uint32_t n_page; /* used */
+	struct lmd_event *event; /* fires after the step; NULL: no queue */
+	bool recorded;		 /* the event was recorded */
+	bool waited;		 /* the step was not complete when it was waited for */
+	struct lmd_error failed; /* status LMD_OK, or why the step could not be submitted */
 };
 
 #define LMI_ENGINE_MAX_EXEC 16
@@ -69,6 +94,7 @@ struct lmi_inst {
 	struct lmi_kv *kv;
 	struct lmi_engine_exec *execs[LMI_ENGINE_MAX_EXEC];
 	uint32_t n_exec;
+	uint32_t n_compiled; /* plans, including those of all buckets */
 	struct lmi_device_arbiter *arbiter;
 	uint32_t arbiter_id;
 	enum lmi_engine_class step_class; /* class of the next step; set by the engine */
@@ -91,13 +117,11 @@ struct lmi_inst {
 	uint64_t scratch_bytes; /* for all plans */
 	struct lmd_queue *queue; /* NULL: every call is complete when it returns */
 	struct lmd_event *event;
-	/* results of a step: n_out (or n_seq) rows of the widest output so far; out = out_rows.host */
-	struct lmi_engine_shared out_rows;
-	float *out;
-	uint64_t out_bytes;
-	/* external rows of a step, [n_batch][n_input_embd]; ext = ext_rows.host, NULL until needed */
-	struct lmi_engine_shared ext_rows;
-	float *ext;
+	struct lmi_engine_slot slot[LMI_ENGINE_MAX_STEP];
+	uint32_t n_slot;    /* usable ones: 1 without a queue */
+	uint32_t n_running; /* steps submitted and not finished */
+	uint32_t n_pages;   /* length of each slot's pages */
+	uint64_t out_bytes; /* of the results of each slot */
 };
 
 /* ---- device_memory.c ---- */
@@ -118,7 +142,7 @@ enum lmd_status lmi_engine_shared_download(struct lmi_inst *inst, const struct l
 /* Returns the free bytes of a device with memory of its own. */
 uint64_t lmi_engine_device_free(const struct lmi_inst *inst);
 
-/* Creates the instance's queue if the device has queues. */
+/* Creates the instance's queue and the events of its slots if the device has queues. */
 enum lmd_status lmi_engine_queue_open(struct lmi_inst *inst, struct lmd_error *err);
 void lmi_engine_queue_close(struct lmi_inst *inst);
 /* Waits until all calls on the queue are complete; returns their status. */
@@ -132,8 +156,8 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_engine_mod
 /* inst may be NULL. */
 void lmi_inst_close(struct lmi_inst *inst);
 
-/* Returns the number of the compiled plan for a key; compiles it if it is new. No step may be
- * running. */
+/* Returns the number of the compiled plan for a key; compiles it, for all buckets of the device, if it
+ * is new. LMD_BUSY: it is new, but steps are running; call again when they are finished. */
 enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *key, uint32_t *exec,
 			      struct lmd_error *err);
 
@@ -164,10 +188,16 @@ enum lmd_status lmi_inst_measure_adapters(struct lmi_inst *inst,
 /* Resolves a requested pooling (enum lmd_pooling): LMD_POOL_UNSET means the model's own. */
 int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked);
 
-/* Allocates space for external rows. */
+/* Allocates space for external rows. LMD_BUSY as above. */
 enum lmd_status lmi_inst_reserve_external_rows(struct lmi_inst *inst, struct lmd_error *err);
 
 /* ---- exec.c ---- */
+
+/* Returns the variant of a plan for the smallest bucket that n_row rows fit in. */
+struct lmi_engine_exec *lmi_engine_exec_for(struct lmi_engine_exec *e, uint32_t n_row);
+void lmi_engine_exec_close(struct lmi_inst *inst, struct lmi_engine_exec *e);
+/* Frees the plans, to which weights refer as long as they live. e may be NULL. */
+void lmi_engine_exec_destroy(struct lmi_engine_exec *e);
 
 /* Returns the key of the plan that most requests use: logits, or for encoders the embedding. */
 struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst);

@@ -273,36 +273,25 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 	return LMD_OK;
 }
 
-static void close_exec(struct lmi_inst *inst, struct lmi_engine_exec *e)
-{
-	if (!e)
-		return;
-	if (e->compiled_plan)
-		inst->backend->ops.backend->plan_destroy(inst->dev, e->compiled_plan);
-	lmi_plan_step_destroy(e->step);
-	lmi_engine_shared_destroy(inst, &e->block);
-	lmi_free(e->weights);
-	/* weights refer to operands of the plan and are compared with them as long as they live */
-}
-
 void lmi_inst_close(struct lmi_inst *inst)
 {
 	if (!inst)
 		return;
 	lmi_device_arbiter_leave(inst->arbiter, inst->arbiter_id);
 	for (uint32_t i = 0; i < inst->n_exec; i++)
-		close_exec(inst, inst->execs[i]);
+		lmi_engine_exec_close(inst, inst->execs[i]);
 	lmi_engine_weights_destroy(inst->weights);
-	for (uint32_t i = 0; i < inst->n_exec; i++) {
-		lmi_plan_destroy(inst->execs[i]->plan);
-		lmi_free(inst->execs[i]);
-	}
+	for (uint32_t i = 0; i < inst->n_exec; i++)
+		lmi_engine_exec_destroy(inst->execs[i]);
 	lmi_kv_destroy(inst->kv);
 	for (uint32_t g = 0; g < LMD_MAX_GROUP; g++)
 		if (inst->pools[g])
 			inst->backend->ops.backend->pool_destroy(inst->dev, inst->pools[g]);
-	lmi_engine_shared_destroy(inst, &inst->out_rows);
-	lmi_engine_shared_destroy(inst, &inst->ext_rows);
+	for (uint32_t i = 0; i < inst->n_slot; i++) {
+		lmi_engine_shared_destroy(inst, &inst->slot[i].out_rows);
+		lmi_engine_shared_destroy(inst, &inst->slot[i].ext_rows);
+		lmi_free(inst->slot[i].pages);
+	}
 	lmi_engine_queue_close(inst);
 	if (inst->dev_open)
 		inst->backend->ops.backend->close(inst->dev);

@@ -55,7 +55,7 @@ static enum lmd_status open_seq(struct run *r, uint32_t i, struct lmd_error *err
 	r->n_open = i + 1;
 	if (q->n_enc && !lmi_kv_reserve_cross(r->inst->kv, kv, q->n_enc))
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u rows of an encoder", q->n_enc);
-	if (!lmi_kv_reserve(r->inst->kv, kv, q->n_rows, 0))
+	if (!lmi_kv_reserve(r->inst->kv, kv, q->n_rows, NULL, 0))
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u rows", q->n_rows);
 	return LMD_OK;
 }

@@ -243,6 +243,21 @@ static enum lmd_status open_pool(struct lmi_inst *inst, const struct lmi_engine_
 	return inst->backend->ops.backend->pool_create(inst->dev, &d, &inst->pools[g], err);
 }
 
+/* Room for the page tables of one sequence in all groups, in each slot. */
+static enum lmd_status make_page_lists(struct lmi_inst *inst, struct lmd_error *err)
+{
+	if (!inst->queue)
+		return LMD_OK;
+	inst->n_pages = lmi_kv_max_changes(inst->kv) / inst->n_seq * inst->desc.n_group;
+	for (uint32_t i = 0; i < inst->n_slot; i++) {
+		inst->slot[i].pages = lmi_alloc(inst->n_pages + (size_t)1, sizeof(uint32_t));
+		if (!inst->slot[i].pages)
+			return lmd_fail(err, LMD_NOMEM, "no memory for %u page table entries",
+					inst->n_pages);
+	}
+	return LMD_OK;
+}
+
 enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst,
 				    const struct lmi_engine_memory_plan *place,
 				    struct lmd_error *err)
@@ -266,5 +281,7 @@ enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst,
 		if (inst->desc.groups[g].kind != LMD_GROUP_BATCH)
 			st = open_pool(inst, place, g, err);
 	}
-	return st == LMD_OK ? lmi_kv_create(&inst->kv, &k, err) : st;
+	if (st == LMD_OK)
+		st = lmi_kv_create(&inst->kv, &k, err);
+	return st == LMD_OK ? make_page_lists(inst, err) : st;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/team.h"
 #include "core/engine/engine_impl.h"
 
 /* Computes -log softmax(logits)[id] in double: sums over a vocabulary lose digits in float. */
@@ -57,8 +58,8 @@ static bool eval_nll(struct lmi_engine *e, const struct lmi_engine_seq *q, uint3
 
 /* Reports the results of a part of the step; returns false if memory runs out. */
 static bool eval_results(struct lmi_engine *e, const struct lmi_engine_exec *x,
-			 const struct lmi_engine_rows *p, const struct lmi_engine_seq *q,
-			 uint32_t part, const float *rows)
+			 const struct lmi_sched_part *p, const struct lmi_engine_seq *q,
+			 const float *rows, const float *pooled)
 {
 	const struct lmi_engine_job *s = q->session;
 	uint32_t first = p->first + p->n - p->n_out, n = p->n_out;
@@ -67,7 +68,7 @@ static bool eval_results(struct lmi_engine *e, const struct lmi_engine_exec *x,
 	if (s->want == LMI_ENGINE_WANT_EMBED && s->pooling != LMD_POOL_NONE) {
 		if (p->first + p->n < q->n_rows)
 			return true; /* LAST: the vector of a part that is not the last one */
-		rows = e->inst->out + (size_t)part * x->out_width;
+		rows = pooled;
 		first = 0;
 		n = 1;
 	}
@@ -81,30 +82,27 @@ static bool eval_results(struct lmi_engine *e, const struct lmi_engine_exec *x,
 	return true;
 }
 
-/* Returns false if the session has ended. */
-static bool eval_part(struct lmi_engine *e, const struct lmi_engine_exec *x, uint32_t part,
-		      const float *rows)
+static void eval_part(struct lmi_engine *e, const struct lmi_engine_exec *x,
+		      const struct lmi_sched_part *p, struct lmi_engine_seq *q, const float *rows,
+		      const float *pooled)
 {
-	const struct lmi_engine_rows *p = &e->parts[part];
-	struct lmi_engine_seq *q = e->part_seq[part];
 	struct lmi_engine_job *s = q->session;
 
-	if (!eval_results(e, x, p, q, part, rows)) {
+	if (!eval_results(e, x, p, q, rows, pooled)) {
 		struct lmd_error err;
 
 		(void)lmd_fail(&err, LMD_NOMEM, "no memory for %u rows of %u results", p->n_out,
 			       x->out_width);
 		lmi_engine_fail(e, s, &err);
-		return false;
+		return;
 	}
 	if (p->first + p->n < q->n_rows)
-		return true;
+		return;
 	lmi_engine_remove_seq(e, q);
 	if (--s->n_left)
-		return true;
+		return;
 	lmi_engine_event_emit(e, s, LMI_ENGINE_EV_DONE)->u.done.finish = LMI_ENGINE_FINISH_NONE;
 	lmi_engine_end(e, s);
-	return false;
 }
 
 /* Queues the text in as many events as needed; the first one carries the token. */
@@ -180,35 +178,94 @@ static enum lmd_status take_forced(struct lmi_engine *e, struct lmi_engine_seq *
 	return LMD_OK;
 }
 
-/* Returns false if the session has ended. */
-static bool gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, uint32_t part,
-		     const float *logits)
+static void gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, struct lmi_engine_seq *q,
+		     const struct lmi_engine_choice *choice)
 {
-	struct lmi_engine_seq *q = e->part_seq[part];
 	struct lmi_engine_job *s = q->session;
 	struct lmi_engine_gen_step g;
 	enum lmd_status st;
 
-	if (!e->parts[part].n_out)
-		return true;
-	st = lmi_engine_gen_next(s->gen, q, logits, x->out_width, q->n_tokens < q->cap,
+	st = lmi_engine_gen_take(s->gen, q, choice->status, choice->token, q->n_tokens < q->cap,
 				 e->inst->host->now_ns(e->inst->host->ctx), &g);
 	if (st == LMD_OK && tell_token(e, q, &g))
 		st = take_forced(e, q, x->out_width, &g);
 	if (st != LMD_OK) {
 		fail_generation(e, s, st);
-		return false;
+		return;
 	}
 	if (g.finish == LMI_ENGINE_FINISH_NONE)
-		return true;
+		return;
 	lmi_engine_gen_report(s->gen, lmi_engine_event_emit(e, s, LMI_ENGINE_EV_DONE));
 	lmi_engine_end(e, s);
-	return false;
 }
 
-bool lmi_engine_results_report(struct lmi_engine *e, const struct lmi_engine_exec *x, uint32_t part,
-			       const float *rows)
+/* Does a generation get a token from this part? */
+static bool is_sampled(const struct lmi_engine_pending *p, uint32_t part)
 {
-	return e->part_seq[part]->session->gen ? gen_part(e, x, part, rows)
-					       : eval_part(e, x, part, rows);
+	const struct lmi_engine_seq *q = p->seq[part];
+
+	return q && q->session->gen && p->planned[part].n_out && p->planned[part].n_kept;
+}
+
+void lmi_engine_results_report(struct lmi_engine *e, const struct lmi_engine_pending *p,
+			       const struct lmi_engine_exec *x, uint32_t part, const float *rows,
+			       const float *all)
+{
+	const struct lmi_sched_part *planned = &p->planned[part];
+	struct lmi_engine_seq *q = p->seq[part];
+
+	if (!q || planned->encode || !planned->n_kept)
+		return;
+	if (!q->session->gen)
+		eval_part(e, x, planned, q, rows, all + (size_t)part * x->out_width);
+	else if (is_sampled(p, part))
+		gen_part(e, x, q, &p->choice[part]);
+}
+
+/* ---- choosing tokens ---- */
+
+struct choosing {
+	struct lmi_engine_pending *p;
+	uint32_t width;
+	_Atomic uint32_t next; /* the first part that no thread has taken */
+};
+
+static void choose(struct lmi_engine_pending *p, uint32_t part, uint32_t width)
+{
+	struct lmi_engine_choice *c = &p->choice[part];
+
+	c->status = lmi_engine_gen_choose(p->session[part]->gen, p->seq[part], c->logits, width,
+					  &c->token);
+	c->logits = NULL;
+}
+
+static void choose_some(void *arg, uint32_t part, uint32_t n)
+{
+	struct choosing *job = arg;
+	struct lmi_engine_pending *p = job->p;
+	uint32_t i;
+
+	(void)part;
+	(void)n;
+	while ((i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < p->n_part)
+		if (p->choice[i].logits && lmi_engine_gen_chooses_alone(p->session[i]->gen))
+			choose(p, i, job->width);
+}
+
+void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *p,
+			       const struct lmi_engine_exec *x, const float *rows)
+{
+	struct choosing job = {.p = p, .width = x->out_width};
+	uint32_t n_alone = 0;
+
+	for (uint32_t i = 0; i < p->n_part; i++) {
+		p->choice[i].logits = is_sampled(p, i) ? rows : NULL;
+		n_alone += is_sampled(p, i) && lmi_engine_gen_chooses_alone(p->session[i]->gen);
+		rows += (size_t)p->planned[i].n_out * x->out_width;
+	}
+	if (n_alone > 1 && (uint64_t)n_alone * x->out_width >= e->shared_logits)
+		lmi_team_run(e->inst->team, choose_some, &job);
+	for (uint32_t i = 0; i < p->n_part; i++)
+		if (p->choice[i].logits)
+			choose(p, i, x->out_width);
 }

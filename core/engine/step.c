@@ -40,8 +40,8 @@ static int64_t n_past(void *ctx, uint32_t seq_slot)
 
 /* ---- filling ---- */
 
-static void fill_rows(struct lmi_inst *inst, struct lmi_plan_step *s,
-		      const struct lmi_engine_rows *p, uint32_t part)
+static void fill_rows(const struct lmi_inst *inst, const struct lmi_engine_slot *slot,
+		      struct lmi_plan_step *s, const struct lmi_engine_rows *p, uint32_t part)
 {
 	uint32_t t0 = s->head->n_tok, width = inst->desc.n_input_embd;
 
@@ -49,7 +49,7 @@ static void fill_rows(struct lmi_inst *inst, struct lmi_plan_step *s,
 		uint32_t row = p->first + i, t = t0 + i;
 
 		if (p->ext) {
-			memcpy(inst->ext + (size_t)t * width, p->ext + (size_t)row * width,
+			memcpy(slot->ext + (size_t)t * width, p->ext + (size_t)row * width,
 			       width * sizeof(float));
 			s->token[t] = -1 - (int32_t)t;
 		} else {
@@ -124,15 +124,35 @@ static void fill_state(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t 
 		out[i] = -1;
 	if (p->encode)
 		return;
-	if (p->mark)
-		out[p->mark - 1] = lmi_kv_state_mark(inst->kv, g, p->kv_seq);
+	for (uint32_t i = 0; i < p->n_mark; i++)
+		out[p->mark[i] - 1] = lmi_kv_state_mark(inst->kv, g, p->kv_seq, i);
 	out[p->n - 1] = lmi_kv_state_out(inst->kv, g, p->kv_seq);
 }
 
+/* Makes the changes of a page table by an operation before the step. The device reads the pages
+ * late, when the table itself may have changed, so it gets a copy. If there is no room for one, waits
+ * until it has read them. */
+static enum lmd_status set_table(struct lmi_inst *inst, struct lmi_engine_slot *slot, uint32_t g,
+				 struct lmd_pool_op *op, struct lmd_error *err)
+{
+	bool copied = inst->queue && op->n_row <= inst->n_pages - slot->n_page;
+	enum lmd_status st;
+
+	if (copied) {
+		memcpy(slot->pages + slot->n_page, op->host, (size_t)op->host_bytes);
+		op->host = slot->pages + slot->n_page;
+		slot->n_page += op->n_row;
+	}
+	st = inst->backend->ops.backend->pool_op(inst->dev, inst->queue, inst->pools[g], op, 1, NULL,
+						 err);
+	return st == LMD_OK && !copied ? lmi_engine_queue_finish(inst, err) : st;
+}
+
 /* Puts the page table changes of a sequence into the step; those of a sequence with more than fit
- * are made at once. */
-static enum lmd_status fill_changes(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t g,
-				    uint32_t seq, struct lmd_error *err)
+ * are made before it. */
+static enum lmd_status fill_changes(struct lmi_inst *inst, struct lmi_engine_slot *slot,
+				    struct lmi_plan_step *s, uint32_t g, uint32_t seq,
+				    struct lmd_error *err)
 {
 	uint32_t *n = &s->head->n_change[g], left = s->group[g].max_change - *n;
 	struct lmi_kv_run run;
@@ -149,13 +169,12 @@ static enum lmd_status fill_changes(struct lmi_inst *inst, struct lmi_plan_step 
 				  .n_row = run.n,
 				  .host = (void *)(uintptr_t)run.pages,
 				  .host_bytes = (uint64_t)run.n * sizeof(*run.pages)};
-	return inst->backend->ops.backend->pool_op(inst->dev, inst->queue, inst->pools[g], &op, 1, NULL,
-						      err);
+	return set_table(inst, slot, g, &op, err);
 }
 
-static enum lmd_status fill_groups(struct lmi_inst *inst, struct lmi_plan_step *s,
-				   const struct lmi_engine_rows *p, uint32_t part,
-				   struct lmd_error *err)
+static enum lmd_status fill_groups(struct lmi_inst *inst, struct lmi_engine_slot *slot,
+				   struct lmi_plan_step *s, const struct lmi_engine_rows *p,
+				   uint32_t part, struct lmd_error *err)
 {
 	uint32_t t0 = (uint32_t)s->q_start[part];
 	enum lmd_status st = LMD_OK;
@@ -175,17 +194,17 @@ static enum lmd_status fill_groups(struct lmi_inst *inst, struct lmi_plan_step *
 			fill_state(inst, s, g, p, t0, part);
 			continue;
 		}
-		st = fill_changes(inst, s, g, p->kv_seq, err);
+		st = fill_changes(inst, slot, s, g, p->kv_seq, err);
 	}
 	return st;
 }
 
-static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e,
+static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t slot,
 			    const struct lmi_engine_rows *parts, uint32_t n_part,
 			    const struct lmi_engine_step_watch *w, struct lmd_error *err)
 {
 	struct history h = {.parts = parts, .n_part = n_part};
-	struct lmi_plan_step *s = e->step;
+	struct lmi_plan_step *s = e->step[slot];
 	struct lmd_rows_in in = {.struct_size = sizeof(in),
 				 .step = &s->view,
 				 .ctx = &h,
@@ -198,8 +217,8 @@ static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e,
 	s->view.cancel = w ? w->cancel : NULL;
 	s->view.progress = w ? w->progress : NULL;
 	for (uint32_t i = 0; i < n_part; i++) {
-		fill_rows(inst, s, &parts[i], i);
-		st = fill_groups(inst, s, &parts[i], i, err);
+		fill_rows(inst, &inst->slot[slot], s, &parts[i], i);
+		st = fill_groups(inst, &inst->slot[slot], s, &parts[i], i, err);
 		if (st != LMD_OK)
 			return st;
 	}
@@ -235,93 +254,151 @@ static enum lmd_status copy_pages(struct lmi_inst *inst, struct lmd_error *err)
 }
 
 static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi_engine_exec *e,
-				   uint32_t *n)
+				   uint32_t slot, uint32_t *n)
 {
+	const struct lmi_engine_slot *t = &inst->slot[slot];
 	uint64_t row_bytes = (uint64_t)inst->desc.n_input_embd * sizeof(float);
 
-	*n = inst->ext && e->view->n_input;
+	*n = t->ext && e->view->n_input;
 	return (struct lmd_binding){.id = 0,
-				    .n_row = e->step->head->n_tok,
+				    .n_row = e->step[slot]->head->n_tok,
 				    .row_bytes = row_bytes,
-				    .ptr = inst->ext_rows.device ? NULL : inst->ext,
-				    .buffer = inst->ext_rows.device};
+				    .ptr = t->ext_rows.device ? NULL : t->ext,
+				    .buffer = t->ext_rows.device};
 }
 
 /* Sends the external rows of the step to the device. */
-static enum lmd_status upload(struct lmi_inst *inst, const struct lmi_engine_exec *e,
+static enum lmd_status upload(struct lmi_inst *inst, const struct lmi_engine_exec *e, uint32_t slot,
 			      struct lmd_error *err)
 {
-	return lmi_engine_shared_upload(inst, &inst->ext_rows,
-					(uint64_t)e->step->head->n_tok * inst->desc.n_input_embd *
-						sizeof(float),
+	return lmi_engine_shared_upload(inst, &inst->slot[slot].ext_rows,
+					(uint64_t)e->step[slot]->head->n_tok *
+						inst->desc.n_input_embd * sizeof(float),
 					err);
 }
 
-static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_engine_exec *e,
+static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t slot,
 			       const struct lmi_engine_rows *parts, uint32_t n_part,
 			       const struct lmi_engine_step_watch *w, struct lmd_error *err)
 {
-	enum lmd_status st = fill(inst, e, parts, n_part, w, err);
+	enum lmd_status st;
 
-	return st == LMD_OK ? copy_pages(inst, err) : st;
+	inst->slot[slot].n_page = 0;
+	st = fill(inst, e, slot, parts, n_part, w, err);
+	if (st == LMD_OK)
+		st = copy_pages(inst, err);
+	return st == LMD_OK ? upload(inst, e, slot, err) : st;
 }
 
 /* Number of rows of the plan's output in this step. */
-static uint32_t result_rows(const struct lmi_engine_exec *e)
+static uint32_t result_rows(const struct lmi_engine_exec *e, uint32_t slot)
 {
-	const struct lmd_step_header *h = e->step->head;
+	const struct lmd_step_header *h = e->step[slot]->head;
 
 	return e->out_space == LMD_SPACE_SEQS     ? h->n_seq
 	       : e->out_space == LMD_SPACE_TOKENS ? h->n_tok
 						  : h->n_out;
 }
 
-/* Runs the plan and gets its results. On failure, what was submitted is complete as well. */
-static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, struct lmd_error *err)
+/* Runs the plan and gets its results. */
+static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t slot,
+			   struct lmd_error *err)
 {
 	const struct lmd_backend_ops *b = inst->backend->ops.backend;
+	const struct lmi_engine_shared *rows = &inst->slot[slot].out_rows;
 	const uint64_t row_bytes = (uint64_t)e->out_width * sizeof(float);
 	const struct lmd_binding out = {.id = e->out_id,
 					.n_row = e->out_rows,
 					.row_bytes = row_bytes,
-					.ptr = inst->out_rows.device ? NULL : inst->out,
-					.buffer = inst->out_rows.device};
+					.ptr = rows->device ? NULL : rows->host,
+					.buffer = rows->device};
 	uint32_t n_in;
-	const struct lmd_binding in = input_of(inst, e, &n_in);
-	enum lmd_status st = upload(inst, e, err), done;
+	const struct lmd_binding in = input_of(inst, e, slot, &n_in);
+	enum lmd_status st = b->plan_run(inst->dev, inst->queue, e->compiled_plan,
+					 &e->step[slot]->view, &in, n_in, &out,
+					 e->out_id != LMD_NONE, NULL);
 
-	if (st == LMD_OK) {
-		st = b->plan_run(inst->dev, inst->queue, e->compiled_plan, &e->step->view, &in,
-				 n_in, &out, e->out_id != LMD_NONE, NULL);
-		if (st != LMD_OK)
-			(void)lmd_fail(err, st, "%s", b->last_error(inst->dev));
+	if (st != LMD_OK)
+		return lmd_fail(err, st, "%s", b->last_error(inst->dev));
+	if (e->out_id == LMD_NONE)
+		return LMD_OK;
+	return lmi_engine_shared_download(inst, rows, result_rows(e, slot) * row_bytes, err);
+}
+
+static struct lmi_engine_exec *exec_for(const struct lmi_inst *inst, uint32_t exec,
+					const struct lmi_engine_rows *parts, uint32_t n_part)
+{
+	uint32_t n_row = 0;
+
+	for (uint32_t i = 0; i < n_part; i++)
+		n_row += parts[i].n;
+	return lmi_engine_exec_for(inst->execs[exec], n_row);
+}
+
+void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
+			    const struct lmi_engine_rows *parts, uint32_t n_part,
+			    const struct lmi_engine_step_watch *w)
+{
+	const struct lmd_backend_ops *b = inst->backend->ops.backend;
+	struct lmi_engine_slot *t = &inst->slot[slot];
+	struct lmi_engine_exec *e = exec_for(inst, exec, parts, n_part);
+	struct lmd_error err = {0};
+	enum lmd_status st;
+
+	if (!inst->n_running++)
+		lmi_device_arbiter_acquire(inst->arbiter, inst->arbiter_id, inst->step_class);
+	t->failed = (struct lmd_error){0};
+	st = prepare(inst, e, slot, parts, n_part, w, &t->failed);
+	if (st == LMD_OK)
+		st = run(inst, e, slot, &t->failed);
+	t->failed.status = st;
+	if (!inst->queue)
+		return;
+	/* also after a failure: what was submitted must be complete before the slot is used again */
+	st = b->event_record(inst->dev, inst->queue, t->event, &err);
+	t->recorded = st == LMD_OK;
+	if (st != LMD_OK && t->failed.status == LMD_OK) {
+		t->failed = err;
+		t->failed.status = st;
 	}
-	if (st == LMD_OK && e->out_id != LMD_NONE)
-		st = lmi_engine_shared_download(inst, &inst->out_rows,
-						result_rows(e) * row_bytes, err);
-	done = lmi_engine_queue_finish(inst, st == LMD_OK ? err : NULL);
-	return st == LMD_OK ? done : st;
+}
+
+enum lmd_status lmi_engine_step_finish(struct lmi_inst *inst, uint32_t slot, struct lmd_error *err)
+{
+	struct lmi_engine_slot *t = &inst->slot[slot];
+	struct lmd_error failed = t->failed;
+
+	if (t->recorded) {
+		const struct lmd_backend_ops *b = inst->backend->ops.backend;
+		struct lmd_error late = {0};
+		enum lmd_status st = b->event_wait(inst->dev, t->event, 0, &late);
+
+		t->waited = st == LMD_TIMEOUT;
+		if (t->waited)
+			st = b->event_wait(inst->dev, t->event, UINT64_MAX, &late);
+		t->recorded = false;
+		if (failed.status == LMD_OK) {
+			failed = late;
+			failed.status = st;
+		}
+	}
+	if (!--inst->n_running)
+		lmi_device_arbiter_release(inst->arbiter);
+	if (lmi_engine_guard_is_bad(&inst->guard))
+		return lmd_fail(err, LMD_IO,
+				"%s: the file was truncated while the model was in use",
+				inst->model->name);
+	if (failed.status != LMD_OK && err)
+		*err = failed;
+	return failed.status;
 }
 
 enum lmd_status lmi_engine_step_run(struct lmi_inst *inst, uint32_t exec,
 				    const struct lmi_engine_rows *parts, uint32_t n_part,
 				    const struct lmi_engine_step_watch *w, struct lmd_error *err)
 {
-	struct lmi_engine_exec *e = inst->execs[exec];
-	enum lmd_status st;
-
-	lmi_device_arbiter_acquire(inst->arbiter, inst->arbiter_id, inst->step_class);
-	st = prepare(inst, e, parts, n_part, w, err);
-	if (st == LMD_OK)
-		st = run(inst, e, err);
-	else
-		(void)lmi_engine_queue_finish(inst, NULL);
-	lmi_device_arbiter_release(inst->arbiter);
-	if (lmi_engine_guard_is_bad(&inst->guard))
-		return lmd_fail(err, LMD_IO,
-				"%s: the file was truncated while the model was in use",
-				inst->model->name);
-	return st;
+	lmi_engine_step_submit(inst, 0, exec, parts, n_part, w);
+	return lmi_engine_step_finish(inst, 0, err);
 }
 
 enum lmd_status lmi_engine_step_observe(struct lmi_inst *inst, uint32_t exec,
@@ -329,7 +406,7 @@ enum lmd_status lmi_engine_step_observe(struct lmi_inst *inst, uint32_t exec,
 					lmd_observe_fn fn, void *arg, struct lmd_error *err)
 {
 	const struct lmd_backend_ops *b = inst->backend->ops.backend;
-	struct lmi_engine_exec *e = inst->execs[exec];
+	struct lmi_engine_exec *e = inst->execs[exec]; /* the plan that the caller knows */
 	struct lmd_binding in;
 	enum lmd_status st;
 	uint32_t n_in;
@@ -338,14 +415,12 @@ enum lmd_status lmi_engine_step_observe(struct lmi_inst *inst, uint32_t exec,
 		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s cannot show values",
 				inst->backend->f->name);
 	lmi_device_arbiter_acquire(inst->arbiter, inst->arbiter_id, inst->step_class);
-	st = prepare(inst, e, parts, n_part, NULL, err);
-	if (st == LMD_OK)
-		st = upload(inst, e, err);
+	st = prepare(inst, e, 0, parts, n_part, NULL, err);
 	if (st == LMD_OK)
 		st = lmi_engine_queue_finish(inst, err);
 	if (st == LMD_OK) {
-		in = input_of(inst, e, &n_in);
-		st = b->plan_observe(inst->dev, e->compiled_plan, &e->step->view, &in, n_in, fn,
+		in = input_of(inst, e, 0, &n_in);
+		st = b->plan_observe(inst->dev, e->compiled_plan, &e->step[0]->view, &in, n_in, fn,
 				     arg);
 		if (st != LMD_OK)
 			(void)lmd_fail(err, st, "%s", b->last_error(inst->dev));

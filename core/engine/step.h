@@ -3,7 +3,12 @@
  * step.h - converts the scheduler's parts to a step block and runs it on the device.
  *
  * Everything in a step follows from the parts and the page tables: rows, positions, intervals,
- * slots, page changes, states, row inputs. Nothing is allocated. */
+ * slots, page changes, states, row inputs. Nothing is allocated.
+ *
+ * A step occupies a slot of the instance from lmi_engine_step_submit to lmi_engine_step_finish. On a
+ * device with queues, several steps can be submitted; they run one after the other, in order. On
+ * other devices there is one slot, and the step has run when lmi_engine_step_submit returns. The
+ * instance holds its turn on the device (device_arbiter.h) as long as any step is submitted. */
 #ifndef LLAMAD_CORE_ENGINE_STEP_H
 #define LLAMAD_CORE_ENGINE_STEP_H
 
@@ -14,7 +19,8 @@ struct lmi_engine_rows {
 	uint32_t kv_seq;	 /* its seq slot in the kv */
 	uint32_t first, n;	 /* rows [first, first + n) of the sequence */
 	uint32_t n_out;		 /* the last n_out rows are output */
-	uint32_t mark;		 /* keep the state after this many rows as well; 0 = no */
+	uint32_t n_mark;	 /* keep the states after so many rows as well: */
+	const uint32_t *mark;	 /* [n_mark] */
 	bool encode;		 /* rows of the encoder: they go to CROSS groups */
 	const lmd_token *tokens; /* of the sequence from its row 0, at least first + n; or NULL: */
 	const float *ext;	 /* external rows of the sequence from its row 0 */
@@ -29,10 +35,18 @@ struct lmi_engine_step_watch {
 	volatile uint32_t *progress;    /* incremented as the device makes progress */
 };
 
-/* Writes the step block of `exec` for these parts and runs it. w may be NULL. On success the
- * results are rows of inst->out: the output rows in order, or one row per part for plans that pool.
+/* Writes the step block of `exec` for these parts and starts the step in a free slot. An error is
+ * reported by lmi_engine_step_finish. w may be NULL. The parts are used only during the call. */
+void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
+			    const struct lmi_engine_rows *parts, uint32_t n_part,
+			    const struct lmi_engine_step_watch *w);
+/* Waits for the oldest submitted step, whose slot is free afterwards. On success the results are
+ * rows of inst->slot[slot].out: the output rows in order, or one row per part for plans that pool.
  * LMD_CANCELLED: stopped through w->cancel. LMD_IO: the model's file was truncated. Other error
  * messages are the backend's. */
+enum lmd_status lmi_engine_step_finish(struct lmi_inst *inst, uint32_t slot,
+				       struct lmd_error *err);
+/* Submits a step in slot 0 and waits for it. No step may be submitted. */
 enum lmd_status lmi_engine_step_run(struct lmi_inst *inst, uint32_t exec,
 				    const struct lmi_engine_rows *parts, uint32_t n_part,
 				    const struct lmi_engine_step_watch *w, struct lmd_error *err);

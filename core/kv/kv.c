@@ -3,81 +3,37 @@
  * KV memory over all groups of a model.  Each group is a page table (PAGED, CROSS) or a set of
  * state slots (STATE); BATCH groups have no memory.  A reservation checks every group before it
  * takes anything, so that a failed one changes nothing. */
-#include "core/kv/kv.h"
-
-#include <assert.h>
-
 #include "core/base/alloc.h"
-#include "core/kv/page_table.h"
-#include "core/kv/slots.h"
-
-struct seq {
-	bool open;
-	uint32_t len;	   /* tokens written */
-	uint32_t reserved; /* tokens of the step in planning or execution */
-	uint32_t mark;	   /* absolute position; 0 = none */
-	uint32_t cross;	   /* rows in CROSS groups */
-};
-
-struct group {
-	struct lmd_group desc;
-	struct lmi_kv_page_table pages;
-	struct lmi_kv_slots slots;
-};
-
-struct lmi_kv {
-	uint32_t n_group, n_seq, n_ctx, n_cross, page_tokens;
-	struct group group[LMD_MAX_GROUP];
-	struct seq *seq; /* [n_seq] */
-	uint32_t n_free_seq;
-	struct lmi_kv_copy *copy; /* [n_seq * n_group] */
-	uint32_t n_copy;
-};
+#include "core/kv/kv_impl.h"
 
 static uint32_t div_up(uint32_t a, uint32_t b)
 {
 	return a / b + (a % b != 0);
 }
 
-static uint32_t ratio_of(const struct lmd_group *g)
-{
-	return g->ratio > 1 ? g->ratio : 1;
-}
-
-/* Number of rows in the group of a sequence of n tokens. */
-static uint32_t rows_of(const struct lmd_group *g, uint32_t n)
-{
-	return n / ratio_of(g);
-}
-
-static bool is_paged(const struct lmd_group *g)
-{
-	return g->kind == LMD_GROUP_PAGED;
-}
-
 uint32_t lmi_kv_pages_for(const struct lmd_group *g, uint32_t page_tokens, uint32_t n,
 			  uint32_t n_step)
 {
-	uint32_t rows = rows_of(g, n), all = div_up(rows, page_tokens);
-	uint32_t reach = g->window ? g->window : g->chunk / ratio_of(g);
+	uint32_t rows = lmi_kv_rows_of(g, n), all = div_up(rows, page_tokens);
+	uint32_t reach = g->window ? g->window : g->chunk / lmi_kv_ratio_of(g);
 	uint64_t most;
 
 	if (!g->causal || !reach)
 		return all;
 	/* the rows of a step, those that its first row sees, and a partial page at either end */
-	most = ((uint64_t)reach + rows_of(g, n_step) + page_tokens - 1) / page_tokens + 1;
+	most = ((uint64_t)reach + lmi_kv_rows_of(g, n_step) + page_tokens - 1) / page_tokens + 1;
 	return most < all ? (uint32_t)most : all;
 }
 
 uint32_t lmi_kv_n_logical_pages(const struct lmd_group *g, uint32_t page_tokens, uint32_t n_ctx,
 				uint32_t n_cross)
 {
-	return div_up(g->kind == LMD_GROUP_CROSS ? n_cross : rows_of(g, n_ctx), page_tokens);
+	return div_up(g->kind == LMD_GROUP_CROSS ? n_cross : lmi_kv_rows_of(g, n_ctx), page_tokens);
 }
 
 static enum lmd_status init_group(struct lmi_kv *kv, uint32_t i, const struct lmi_kv_opts *o)
 {
-	struct group *g = &kv->group[i];
+	struct lmi_kv_group *g = &kv->group[i];
 
 	g->desc = o->groups[i];
 	switch ((enum lmd_group_kind)g->desc.kind) {
@@ -144,18 +100,12 @@ void lmi_kv_destroy(struct lmi_kv *kv)
 	lmi_free(kv);
 }
 
-static struct seq *seq_of(const struct lmi_kv *kv, uint32_t seq)
-{
-	assert(seq < kv->n_seq && kv->seq[seq].open);
-	return &kv->seq[seq];
-}
-
 uint32_t lmi_kv_open(struct lmi_kv *kv)
 {
 	for (uint32_t i = 0; kv->n_free_seq && i < kv->n_seq; i++) {
 		if (kv->seq[i].open)
 			continue;
-		kv->seq[i] = (struct seq){.open = true};
+		kv->seq[i] = (struct lmi_kv_seq){.open = true};
 		kv->n_free_seq--;
 		return i;
 	}
@@ -178,10 +128,10 @@ static void forget_copies(struct lmi_kv *kv)
 
 void lmi_kv_close(struct lmi_kv *kv, uint32_t seq)
 {
-	seq_of(kv, seq)->open = false;
+	lmi_kv_seq_of(kv, seq)->open = false;
 	kv->n_free_seq++;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		struct group *g = &kv->group[i];
+		struct lmi_kv_group *g = &kv->group[i];
 
 		if (g->pages.span)
 			lmi_kv_page_table_clear(&g->pages, seq);
@@ -193,7 +143,7 @@ void lmi_kv_close(struct lmi_kv *kv, uint32_t seq)
 
 uint32_t lmi_kv_len(const struct lmi_kv *kv, uint32_t seq)
 {
-	return seq_of(kv, seq)->len;
+	return lmi_kv_seq_of(kv, seq)->len;
 }
 
 uint32_t lmi_kv_n_free_seq(const struct lmi_kv *kv)
@@ -206,11 +156,11 @@ static bool fits(const struct lmi_kv *kv, uint32_t n, uint32_t n_step, bool alon
 	if (n > kv->n_ctx)
 		return false;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		const struct group *g = &kv->group[i];
+		const struct lmi_kv_group *g = &kv->group[i];
 		const struct lmi_kv_page_pool *p = g->slots.seq ? &g->slots.pool : &g->pages.pool;
 		uint32_t need = 0;
 
-		if (is_paged(&g->desc))
+		if (lmi_kv_is_paged(&g->desc))
 			need = lmi_kv_pages_for(&g->desc, kv->page_tokens, n, n_step);
 		else if (g->desc.kind == LMD_GROUP_STATE)
 			need = 1;
@@ -232,55 +182,71 @@ bool lmi_kv_fits_alone(const struct lmi_kv *kv, uint32_t n, uint32_t n_step)
 	return fits(kv, n, n_step, true);
 }
 
-static bool group_has_room(const struct group *g, uint32_t seq, uint32_t len, uint32_t n, bool mark)
+static bool group_has_room(const struct lmi_kv_group *g, uint32_t seq, uint32_t end, uint32_t n,
+			   uint32_t n_mark)
 {
-	if (is_paged(&g->desc))
-		return lmi_kv_page_table_need(&g->pages, seq, rows_of(&g->desc, len),
-					      rows_of(&g->desc, len + n)) <= g->pages.pool.n_free;
+	if (lmi_kv_is_paged(&g->desc))
+		return lmi_kv_page_table_need(&g->pages, seq, lmi_kv_rows_of(&g->desc, end),
+					      lmi_kv_rows_of(&g->desc, end + n)) <=
+		       g->pages.pool.n_free;
 	if (g->desc.kind == LMD_GROUP_STATE)
-		return lmi_kv_slots_need(&g->slots, seq, mark) <= g->slots.pool.n_free;
+		return lmi_kv_slots_need(&g->slots, seq, n_mark) <= g->slots.pool.n_free;
 	return true;
 }
 
-bool lmi_kv_reserve(struct lmi_kv *kv, uint32_t seq, uint32_t n, uint32_t mark)
+/* Records a pending step that begins after `end` tokens. */
+static void add_step(struct lmi_kv_seq *s, uint32_t end, uint32_t n, const uint32_t *marks,
+		     uint32_t n_mark)
 {
-	struct seq *s = seq_of(kv, seq);
+	for (uint32_t i = 0; i < n_mark; i++) {
+		assert(marks[i] && marks[i] < n && (!i || marks[i] > marks[i - 1]));
+		s->mark[s->n_mark++] = end + marks[i];
+	}
+	s->reserved[s->n_step] = n;
+	s->marks[s->n_step++] = n_mark;
+}
 
-	assert(!s->reserved && n && mark < n);
-	if (n > kv->n_ctx - s->len)
+bool lmi_kv_reserve(struct lmi_kv *kv, uint32_t seq, uint32_t n, const uint32_t *marks,
+		    uint32_t n_mark)
+{
+	struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
+	uint32_t end = lmi_kv_end_of(s);
+
+	assert(!s->is_void && n);
+	if (n > kv->n_ctx - end || s->n_step == LMI_KV_MAX_STEP ||
+	    n_mark > LMI_KV_MAX_MARK - s->n_mark)
 		return false;
 	for (uint32_t i = 0; i < kv->n_group; i++)
-		if (!group_has_room(&kv->group[i], seq, s->len, n, mark != 0))
+		if (!group_has_room(&kv->group[i], seq, end, n, n_mark))
 			return false;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		struct group *g = &kv->group[i];
+		struct lmi_kv_group *g = &kv->group[i];
 
-		if (is_paged(&g->desc)) {
+		if (lmi_kv_is_paged(&g->desc)) {
 			struct lmi_kv_copy c = {.group = i};
 
-			lmi_kv_page_table_extend(&g->pages, seq, rows_of(&g->desc, s->len),
-						 rows_of(&g->desc, s->len + n), &c.src, &c.dst);
+			lmi_kv_page_table_extend(&g->pages, seq, lmi_kv_rows_of(&g->desc, end),
+						 lmi_kv_rows_of(&g->desc, end + n), &c.src, &c.dst);
 			if (c.dst != LMI_KV_NO_PAGE)
 				kv->copy[kv->n_copy++] = c;
 		} else if (g->desc.kind == LMD_GROUP_STATE) {
-			lmi_kv_slots_plan(&g->slots, seq, mark != 0);
+			lmi_kv_slots_plan(&g->slots, seq, n_mark);
 		}
 	}
-	s->reserved = n;
-	s->mark = mark ? s->len + mark : 0;
+	add_step(s, end, n, marks, n_mark);
 	return true;
 }
 
 bool lmi_kv_reserve_cross(struct lmi_kv *kv, uint32_t seq, uint32_t n)
 {
-	struct seq *s = seq_of(kv, seq);
+	struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
 	uint32_t src, dst;
 
 	assert(!s->cross);
 	if (n > kv->n_cross)
 		return false;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		const struct group *g = &kv->group[i];
+		const struct lmi_kv_group *g = &kv->group[i];
 
 		if (g->desc.kind == LMD_GROUP_CROSS &&
 		    lmi_kv_page_table_need(&g->pages, seq, 0, n) > g->pages.pool.n_free)
@@ -295,42 +261,135 @@ bool lmi_kv_reserve_cross(struct lmi_kv *kv, uint32_t seq, uint32_t n)
 
 uint32_t lmi_kv_cross(const struct lmi_kv *kv, uint32_t seq)
 {
-	return seq_of(kv, seq)->cross;
+	return lmi_kv_seq_of(kv, seq)->cross;
+}
+
+uint32_t lmi_kv_n_pending(const struct lmi_kv *kv, uint32_t seq)
+{
+	return lmi_kv_seq_of(kv, seq)->n_step;
+}
+
+bool lmi_kv_is_void(const struct lmi_kv *kv, uint32_t seq)
+{
+	return lmi_kv_seq_of(kv, seq)->is_void;
+}
+
+static void drop_marks(struct lmi_kv *kv, uint32_t seq, uint32_t from, uint32_t to)
+{
+	struct lmi_kv_seq *s = &kv->seq[seq];
+	uint32_t n = s->n_mark - to;
+
+	for (uint32_t i = 0; i < kv->n_group; i++)
+		if (kv->group[i].slots.seq)
+			lmi_kv_slots_drop_marks(&kv->group[i].slots, seq, from, to);
+	for (uint32_t i = 0; i < n; i++)
+		s->mark[from + i] = s->mark[to + i];
+	s->n_mark = from + n;
+}
+
+/* Returns the number of marks up to this position. */
+static uint32_t marks_up_to(const struct lmi_kv_seq *s, uint32_t at)
+{
+	uint32_t n = 0;
+
+	while (n < s->n_mark && s->mark[n] <= at)
+		n++;
+	return n;
+}
+
+/* Returns the mark at this position; n_mark: there is none. */
+static uint32_t mark_at(const struct lmi_kv_seq *s, uint32_t at)
+{
+	uint32_t n = marks_up_to(s, at);
+
+	return n && s->mark[n - 1] == at ? n - 1 : s->n_mark;
+}
+
+/* Removes one position from the list; its slots have another use now. */
+static void forget_mark(struct lmi_kv_seq *s, uint32_t mark)
+{
+	s->n_mark--;
+	for (uint32_t i = mark; i < s->n_mark; i++)
+		s->mark[i] = s->mark[i + 1];
+}
+
+/* Frees pages that hold only tokens from `len` on. */
+static void drop_rejected(struct lmi_kv *kv, uint32_t seq)
+{
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		struct lmi_kv_group *g = &kv->group[i];
+
+		if (lmi_kv_is_paged(&g->desc))
+			lmi_kv_page_table_truncate(&g->pages, seq,
+						   lmi_kv_rows_of(&g->desc, kv->seq[seq].len));
+	}
+	forget_copies(kv);
+}
+
+/* Ends the oldest step in the STATE groups. */
+static void commit_states(struct lmi_kv *kv, uint32_t seq, uint32_t n, bool all)
+{
+	struct lmi_kv_seq *s = &kv->seq[seq];
+	uint32_t mark = mark_at(s, s->len + n);
+	bool at_mark = n && !all, any = false;
+
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		struct lmi_kv_slots *t = &kv->group[i].slots;
+
+		if (!t->seq)
+			continue;
+		any = true;
+		assert(!at_mark || mark < s->n_mark);
+		if (all)
+			lmi_kv_slots_commit(t, seq);
+		else if (at_mark)
+			lmi_kv_slots_commit_mark(t, seq, mark);
+		else
+			lmi_kv_slots_cancel(t, seq);
+	}
+	if (any && at_mark)
+		forget_mark(s, mark);
 }
 
 void lmi_kv_commit(struct lmi_kv *kv, uint32_t seq, uint32_t n)
 {
-	struct seq *s = seq_of(kv, seq);
+	struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
+	bool all;
 
-	assert(n == s->reserved || !n);
+	assert(s->n_step && n <= s->reserved[0] && (!n || !s->is_void));
+	all = n == s->reserved[0];
+	commit_states(kv, seq, n, all);
 	s->len += n;
-	s->reserved = 0;
-	for (uint32_t i = 0; i < kv->n_group; i++) {
-		struct group *g = &kv->group[i];
-
-		if (g->desc.kind == LMD_GROUP_STATE && n)
-			lmi_kv_slots_commit(&g->slots, seq);
+	s->n_step--;
+	for (uint32_t i = 0; i < s->n_step; i++) {
+		s->reserved[i] = s->reserved[i + 1];
+		s->marks[i] = s->marks[i + 1];
 	}
-	if (!n)
-		lmi_kv_trim(kv, seq);
+	if (all)
+		return;
+	s->is_void = s->n_step;
+	drop_marks(kv, seq, marks_up_to(s, s->len), s->n_mark);
+	if (!s->n_step)
+		drop_rejected(kv, seq);
 }
 
 bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at)
 {
-	const struct seq *s = seq_of(kv, from);
+	const struct lmi_kv_seq *s = lmi_kv_seq_of(kv, from);
 
-	if (s->reserved || at > s->len || !at)
+	if (at > s->len || !at)
 		return false;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		const struct group *g = &kv->group[i];
+		const struct lmi_kv_group *g = &kv->group[i];
 
-		if (is_paged(&g->desc)) {
+		if (lmi_kv_is_paged(&g->desc)) {
 			struct lmi_kv_span v = lmi_kv_span(&g->desc, at, (int64_t)at + 1);
 			uint32_t first = g->pages.span[from].first * kv->page_tokens;
 
 			if ((uint32_t)v.lo < first)
 				return false;
-		} else if (g->desc.kind == LMD_GROUP_STATE && at != s->len && at != s->mark) {
+		} else if (g->desc.kind == LMD_GROUP_STATE && mark_at(s, at) == s->n_mark &&
+			   (at != s->len || s->n_step)) {
 			return false;
 		}
 	}
@@ -339,192 +398,66 @@ bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at)
 
 uint32_t lmi_kv_fork(struct lmi_kv *kv, uint32_t from, uint32_t at)
 {
-	const struct seq *s = seq_of(kv, from);
-	uint32_t to = lmi_kv_open(kv);
+	const struct lmi_kv_seq *s = lmi_kv_seq_of(kv, from);
+	uint32_t to = lmi_kv_open(kv), mark = mark_at(s, at);
 
 	if (to == LMI_KV_NO_PAGE)
 		return to;
 	assert(lmi_kv_can_fork(kv, from, at));
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		struct group *g = &kv->group[i];
+		struct lmi_kv_group *g = &kv->group[i];
 
-		if (is_paged(&g->desc))
-			lmi_kv_page_table_fork(&g->pages, from, to, rows_of(&g->desc, at));
+		if (lmi_kv_is_paged(&g->desc))
+			lmi_kv_page_table_fork(&g->pages, from, to, lmi_kv_rows_of(&g->desc, at));
 		else if (g->desc.kind == LMD_GROUP_CROSS)
 			lmi_kv_page_table_fork(&g->pages, from, to, s->cross);
 		else if (g->desc.kind == LMD_GROUP_STATE)
-			lmi_kv_slots_fork(&g->slots, from, to, at != s->len);
+			lmi_kv_slots_fork(&g->slots,
+					  mark < s->n_mark ? g->slots.seq[from].mark[mark]
+							   : g->slots.seq[from].cur,
+					  to);
 	}
 	kv->seq[to].len = at;
 	kv->seq[to].cross = s->cross;
 	return to;
 }
 
+bool lmi_kv_truncate(struct lmi_kv *kv, uint32_t seq, uint32_t at)
+{
+	struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
+	uint32_t mark = mark_at(s, at);
+	bool any = false;
+
+	assert(!s->n_step);
+	if (!lmi_kv_can_fork(kv, seq, at))
+		return false;
+	if (at == s->len)
+		return true;
+	for (uint32_t i = 0; i < kv->n_group; i++) {
+		if (!kv->group[i].slots.seq)
+			continue;
+		lmi_kv_slots_rewind(&kv->group[i].slots, seq, mark);
+		any = true;
+	}
+	if (any)
+		forget_mark(s, mark);
+	s->len = at;
+	drop_marks(kv, seq, marks_up_to(s, at), s->n_mark);
+	drop_rejected(kv, seq);
+	return true;
+}
+
 void lmi_kv_trim(struct lmi_kv *kv, uint32_t seq)
 {
-	struct seq *s = seq_of(kv, seq);
+	struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
 
-	assert(!s->reserved);
-	s->mark = 0;
+	drop_marks(kv, seq, 0, marks_up_to(s, s->len));
 	for (uint32_t i = 0; i < kv->n_group; i++) {
-		struct group *g = &kv->group[i];
+		struct lmi_kv_group *g = &kv->group[i];
 
-		if (g->desc.kind == LMD_GROUP_STATE)
-			lmi_kv_slots_release(&g->slots, seq);
-		else if (is_paged(&g->desc) && g->desc.causal)
+		if (lmi_kv_is_paged(&g->desc) && g->desc.causal)
 			lmi_kv_page_table_evict(
 				&g->pages, seq,
 				(uint32_t)lmi_kv_span(&g->desc, s->len, (int64_t)s->len + 1).lo);
 	}
-}
-
-struct lmi_kv_span lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n)
-{
-	return lmi_kv_span(&kv->group[g].desc, row, n);
-}
-
-int32_t lmi_kv_row(const struct lmi_kv *kv, uint32_t g, uint32_t seq, uint32_t pos)
-{
-	const struct group *p = &kv->group[g];
-	uint32_t r = is_paged(&p->desc) ? ratio_of(&p->desc) : 1;
-
-	if ((pos + 1) % r)
-		return -1;
-	return lmi_kv_page_table_row(&p->pages, seq, pos / r);
-}
-
-static int32_t slot_number(uint32_t slot)
-{
-	return slot == LMI_KV_NO_PAGE ? -1 : (int32_t)slot;
-}
-
-int32_t lmi_kv_state_in(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
-{
-	return slot_number(kv->group[g].slots.seq[seq].cur);
-}
-
-int32_t lmi_kv_state_out(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
-{
-	return slot_number(kv->group[g].slots.seq[seq].next);
-}
-
-int32_t lmi_kv_state_mark(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
-{
-	return slot_number(kv->group[g].slots.seq[seq].mark);
-}
-
-uint32_t lmi_kv_changes(struct lmi_kv *kv, uint32_t g, uint32_t seq, struct lmd_page_set *out,
-			uint32_t cap)
-{
-	struct lmi_kv_page_table *t = &kv->group[g].pages;
-
-	assert(t->span[seq].dirty_end - t->span[seq].dirty <= cap);
-	(void)cap;
-	return lmi_kv_page_table_changes(t, seq, out);
-}
-
-uint32_t lmi_kv_n_changes(const struct lmi_kv *kv, uint32_t g, uint32_t seq)
-{
-	const struct lmi_kv_page_span *s = &kv->group[g].pages.span[seq];
-
-	return s->dirty_end - s->dirty;
-}
-
-struct lmi_kv_run lmi_kv_take_run(struct lmi_kv *kv, uint32_t g, uint32_t seq)
-{
-	struct lmi_kv_page_table *t = &kv->group[g].pages;
-	struct lmi_kv_run r = {.index = t->span[seq].dirty, .n = lmi_kv_n_changes(kv, g, seq)};
-
-	r.pages = lmi_kv_page_table_take_run(t, seq);
-	return r;
-}
-
-uint32_t lmi_kv_usual_changes(const struct lmi_kv *kv, uint32_t n_row)
-{
-	uint64_t most = lmi_kv_max_changes(kv), n = 0;
-
-	/* for each sequence: the pages that its rows fill, one that they begin, one that is copied
-	 * before it is written */
-	for (uint32_t i = 0; i < kv->n_group; i++) {
-		uint32_t page = kv->group[i].pages.page_tokens;
-
-		if (page && n_row / page + 2ull * kv->n_seq > n)
-			n = n_row / page + 2ull * kv->n_seq;
-	}
-	return (uint32_t)(n < most ? n : most);
-}
-
-uint32_t lmi_kv_max_changes(const struct lmi_kv *kv)
-{
-	uint32_t most = 0;
-
-	for (uint32_t i = 0; i < kv->n_group; i++)
-		if (kv->group[i].pages.n_index > most)
-			most = kv->group[i].pages.n_index;
-	return most * kv->n_seq;
-}
-
-uint32_t lmi_kv_copies(struct lmi_kv *kv, const struct lmi_kv_copy **out)
-{
-	uint32_t n = kv->n_copy;
-
-	*out = kv->copy;
-	kv->n_copy = 0;
-	return n;
-}
-
-void lmi_kv_stats(const struct lmi_kv *kv, struct lmi_kv_stats *out)
-{
-	*out = (struct lmi_kv_stats){.n_seq = kv->n_seq, .n_seq_free = kv->n_free_seq};
-	for (uint32_t i = 0; i < kv->n_group; i++) {
-		const struct group *g = &kv->group[i];
-		const struct lmi_kv_page_pool *p = g->slots.seq ? &g->slots.pool : &g->pages.pool;
-
-		out->n_page[i] = p->n_page;
-		out->n_free[i] = p->n_free;
-	}
-}
-
-/* Are all rows present that the next row of sequence i sees? */
-static bool check_seq(const struct lmi_kv *kv, uint32_t i)
-{
-	const struct seq *s = &kv->seq[i];
-
-	for (uint32_t k = 0; k < kv->n_group; k++) {
-		const struct group *g = &kv->group[k];
-
-		if (is_paged(&g->desc)) {
-			struct lmi_kv_span v = lmi_kv_span(&g->desc, s->len, (int64_t)s->len + 1);
-			const struct lmi_kv_page_span *p = &g->pages.span[i];
-
-			if (!s->open && p->first != p->end)
-				return false;
-			if (s->open && ((uint32_t)v.lo < p->first * kv->page_tokens ||
-					rows_of(&g->desc, s->len) > p->end * kv->page_tokens))
-				return false;
-		} else if (g->desc.kind == LMD_GROUP_STATE) {
-			if ((s->open && s->len) != (g->slots.seq[i].cur != LMI_KV_NO_PAGE))
-				return false;
-		}
-	}
-	return true;
-}
-
-bool lmi_kv_check(const struct lmi_kv *kv)
-{
-	uint32_t n_open = 0;
-
-	for (uint32_t i = 0; i < kv->n_seq; i++) {
-		n_open += kv->seq[i].open;
-		if (!check_seq(kv, i))
-			return false;
-	}
-	for (uint32_t i = 0; i < kv->n_group; i++) {
-		const struct group *g = &kv->group[i];
-
-		if ((g->pages.span && !lmi_kv_page_table_check(&g->pages)) ||
-		    (g->slots.seq && !lmi_kv_slots_check(&g->slots)))
-			return false;
-	}
-	return n_open + kv->n_free_seq == kv->n_seq;
 }

@@ -4,7 +4,13 @@
  *
  * A sequence has a seq slot (its row in the page tables) and a length in tokens.  One step
  * consists of: reserve memory for the next n tokens in every group (all or nothing); run;
- * commit; fork new sequences; settle, which frees what no later row can see.
+ * commit; fork new sequences; trim, which frees what no later row can see.
+ *
+ * A sequence may have several pending steps, that is, reservations that have not been committed.
+ * They are committed in the order in which they were made.  The device must run them in this order
+ * as well, and the copies and page table changes of one before those of the next.  If fewer rows of
+ * a step count than were reserved, its later pending steps are void: they continue rows that do not
+ * count.
  *
  * Pure bookkeeping: no device and no clock.  Not thread-safe.  Allocates only in create. */
 #ifndef LLAMAD_CORE_KV_KV_H
@@ -15,6 +21,7 @@
 
 #include "core/kv/interval.h"
 #include "core/kv/page_pool.h"
+#include "core/kv/slots.h"
 #include "llamad/plan.h"
 #include "llamad/status.h"
 
@@ -56,36 +63,52 @@ bool lmi_kv_fits(const struct lmi_kv *kv, uint32_t n, uint32_t n_step);
 /* As lmi_kv_fits, but as if no other sequence held any memory. */
 bool lmi_kv_fits_alone(const struct lmi_kv *kv, uint32_t n, uint32_t n_step);
 
-/* Reserves memory for n more tokens in every group, all or nothing.  mark: also keep the state
- * after the first `mark` of these tokens (0 = no; less than n), so that a fork can start there.
- * Returns false if the sequence would exceed n_ctx or memory is short. */
-bool lmi_kv_reserve(struct lmi_kv *kv, uint32_t seq, uint32_t n, uint32_t mark);
+/* Reserves memory for n more tokens in every group, all or nothing.  marks: also keep the states
+ * after so many of these tokens (ascending, each 1 to n - 1), so that a fork can start there and
+ * fewer tokens can be committed.  Returns false if the sequence would exceed n_ctx, if it has
+ * LMI_KV_MAX_STEP pending steps or more than LMI_KV_MAX_MARK marks, or if memory is short.  Must not
+ * be called while the sequence has void steps. */
+bool lmi_kv_reserve(struct lmi_kv *kv, uint32_t seq, uint32_t n, const uint32_t *marks,
+		    uint32_t n_mark);
 /* Reserves memory for n rows in every CROSS group; call at most once per sequence. */
 bool lmi_kv_reserve_cross(struct lmi_kv *kv, uint32_t seq, uint32_t n);
 uint32_t lmi_kv_cross(const struct lmi_kv *kv, uint32_t seq);
 
-/* Ends a step.  n: the reserved number if the step wrote its tokens, 0 if it failed before it
- * wrote any. */
+/* Ends the oldest pending step.  n: how many of its tokens count.  It is
+ * - the reserved number if the step wrote its tokens and all of them count;
+ * - less if the others are rejected; a model with STATE groups must have a mark after n tokens.
+ *   Their memory is freed when no step of the sequence is pending any more;
+ * - 0 if the step failed before it wrote any token.
+ * Unless all count, the later pending steps of the sequence are void; each is committed with 0.  In
+ * a model with STATE groups, void steps may have overwritten the state after a step that failed:
+ * then the sequence must be closed. */
 void lmi_kv_commit(struct lmi_kv *kv, uint32_t seq, uint32_t n);
-/* Can a fork start after the first `at` tokens, that is, are the rows of its windows and a state
- * still present?  Always true for the current length, and for the mark of the last step until
- * lmi_kv_trim. */
+/* Returns the number of pending steps of a sequence, and whether they are void. */
+uint32_t lmi_kv_n_pending(const struct lmi_kv *kv, uint32_t seq);
+bool lmi_kv_is_void(const struct lmi_kv *kv, uint32_t seq);
+/* Can a fork start after the first `at` tokens, that is, are they committed, and are the rows of
+ * its windows and a state still present?  Always true for the current length of a sequence without
+ * pending steps, and for the marks of committed steps until lmi_kv_trim. */
 bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at);
 /* Opens a sequence that shares the first `at` tokens of `from`.  Returns its seq slot, or
- * LMI_KV_NO_PAGE if none is free.  lmi_kv_can_fork must hold, and `from` must not have a pending
- * reservation. */
+ * LMI_KV_NO_PAGE if none is free.  lmi_kv_can_fork must hold. */
 uint32_t lmi_kv_fork(struct lmi_kv *kv, uint32_t from, uint32_t at);
-/* Drops the mark and frees pages that no future row can see. */
+/* Shortens a sequence without pending steps to its first `at` tokens.  Returns false, and changes
+ * nothing, unless lmi_kv_can_fork holds. */
+bool lmi_kv_truncate(struct lmi_kv *kv, uint32_t seq, uint32_t at);
+/* Drops the marks of committed steps and frees pages that no future row can see. */
 void lmi_kv_trim(struct lmi_kv *kv, uint32_t seq);
 
-/* Queries for building the step block.  Each applies only to the group kind that it names. */
+/* Queries for building the step block.  Each applies only to the group kind that it names.  Those of
+ * states refer to the newest pending step of the sequence. */
 struct lmi_kv_span lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n);
 /* PAGED: physical row of token `pos`, or -1 if no block ends there.  CROSS: that of row `pos`. */
 int32_t lmi_kv_row(const struct lmi_kv *kv, uint32_t g, uint32_t seq, uint32_t pos);
 int32_t lmi_kv_state_in(const struct lmi_kv *kv, uint32_t g, uint32_t seq); /* -1: zeros */
 int32_t lmi_kv_state_out(const struct lmi_kv *kv, uint32_t g,
 			 uint32_t seq); /* after the last row */
-int32_t lmi_kv_state_mark(const struct lmi_kv *kv, uint32_t g, uint32_t seq); /* -1: no mark */
+int32_t lmi_kv_state_mark(const struct lmi_kv *kv, uint32_t g, uint32_t seq,
+			  uint32_t i); /* i-th mark of the step; -1: it has no such mark */
 
 /* A run of page table entries of a sequence: index, number and pages, which are valid until the next
  * reservation. */

@@ -3,7 +3,7 @@
  * Tests the KV memory against a model without pages: each sequence has a list of tags, one per
  * token, and a row that is read through the device's page table must have the expected tag.
  * The device (its tables, rows and states) is simulated by arrays that are updated only with
- * what a step block would pass to a real device. */
+ * what a step block would pass to a real device.  It runs up to three steps late. */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,24 +40,51 @@ static const struct lmd_group groups[] = {
 			ck_abort_msg("%s", #cond);                                                 \
 	} while (0)
 
+#define DEPTH 3 /* steps in flight */
+#define LOST  UINT32_MAX /* what rows and states are that do not count */
+
 /* The model's view of a sequence. */
 struct model_seq {
 	bool open;
-	uint32_t len, n, mark;
+	uint32_t id;	  /* unique */
+	uint32_t len, end; /* tokens committed, and planned */
+	uint32_t n_pending, n_void; /* pending steps; those that do not count */
 	uint32_t cross;
 	uint32_t tag[N_CTX];
 	uint32_t cross_tag;
 };
 
+/* What a step block tells the device about one sequence. */
+struct part {
+	uint32_t s, id, first, n, cross;
+	uint32_t n_mark, mark[3];
+	int32_t row[LMD_MAX_GROUP][N_STEP];
+	int32_t in, out, mark_slot[3];
+	uint32_t tag[N_STEP];
+	uint32_t cross_tag;
+	int32_t cross_row[N_CROSS]; /* written before the step if cross_tag */
+};
+
+struct flight {
+	bool has_run, failed;
+	uint32_t n_part, n_copy, n_set[LMD_MAX_GROUP];
+	struct part part[N_SEQ];
+	struct lmi_kv_copy copy[N_SEQ * LMD_MAX_GROUP];
+	struct lmd_page_set set[LMD_MAX_GROUP][N_SEQ * N_CTX];
+};
+
 struct world {
 	struct lmi_kv *kv;
 	struct model_seq seq[N_SEQ];
+	uint32_t depth, n_flight; /* at most; now, oldest first: */
+	struct flight flight[DEPTH];
 	uint32_t table[N_GROUP][N_SEQ][N_CTX]; /* the device's page tables */
 	uint32_t row[N_GROUP][N_PAGE * PT];
 	uint32_t state[64];
-	uint32_t next_tag;
+	uint32_t next_tag, next_id;
 	uint64_t rnd;
-	uint32_t n_refused, n_copied, n_forked, n_marked, n_failed, n_closed;
+	uint32_t n_refused, n_copied, n_forked, n_marked, n_failed, n_closed, n_void, n_partial,
+		n_truncated, n_deep;
 };
 
 static uint32_t below(struct world *w, uint32_t n)
@@ -75,7 +102,7 @@ static uint32_t state_after(const struct model_seq *m, uint32_t n)
 	return h;
 }
 
-static void world_init(struct world *w, uint64_t seed)
+static void world_init(struct world *w, uint64_t seed, uint32_t depth)
 {
 	struct lmi_kv_opts o = {.groups = groups,
 				.n_group = N_GROUP,
@@ -86,13 +113,26 @@ static void world_init(struct world *w, uint64_t seed)
 
 	memset(w, 0, sizeof(*w));
 	w->rnd = seed;
-	w->next_tag = 1;
+	w->depth = depth;
+	w->next_tag = w->next_id = 1;
 	for (uint32_t g = 0; g < N_GROUP; g++) {
 		o.n_page[g] = N_PAGE - 8 * (g % 2);
 		o.n_slot[g] = N_SEQ + 4;
 	}
 	ck_assert_int_eq(lmi_kv_create(&w->kv, &o, NULL), LMD_OK);
 }
+
+static uint32_t group_ratio(uint32_t g)
+{
+	return groups[g].ratio > 1 ? groups[g].ratio : 1;
+}
+
+static bool is_paged(uint32_t g)
+{
+	return groups[g].kind == LMD_GROUP_PAGED || groups[g].kind == LMD_GROUP_CROSS;
+}
+
+/* ---- the device ---- */
 
 /* Looks up a row of the simulated device as a kernel does. */
 static uint32_t device_read(const struct world *w, uint32_t g, uint32_t seq, uint32_t row)
@@ -103,229 +143,347 @@ static uint32_t device_read(const struct world *w, uint32_t g, uint32_t seq, uin
 	return w->row[g][page * PT + row % PT];
 }
 
-static uint32_t group_ratio(uint32_t g)
-{
-	return groups[g].ratio > 1 ? groups[g].ratio : 1;
-}
-
 /* Checks that everything the row of token `pos` sees is what was written for it. */
-static void verify_row(const struct world *w, uint32_t s, uint32_t pos, uint32_t n)
+static void verify_row(const struct world *w, const struct part *p, uint32_t pos)
 {
-	const struct model_seq *m = &w->seq[s];
+	const struct model_seq *m = &w->seq[p->s];
 
 	for (uint32_t g = 0; g < N_GROUP; g++) {
 		struct lmi_kv_span v;
 
 		if (groups[g].kind == LMD_GROUP_CROSS) {
-			for (uint32_t r = 0; r < m->cross; r++)
-				MUST(device_read(w, g, s, r) == m->cross_tag + r);
+			for (uint32_t r = 0; r < p->cross; r++)
+				MUST(device_read(w, g, p->s, r) == m->cross_tag + r);
 			continue;
 		}
 		if (groups[g].kind != LMD_GROUP_PAGED)
 			continue;
-		v = lmi_kv_interval(w->kv, g, pos, n);
+		v = lmi_kv_interval(w->kv, g, pos, p->first + p->n);
 		for (int32_t r = v.lo; r < v.hi; r++)
-			MUST(device_read(w, g, s, (uint32_t)r) ==
+			MUST(device_read(w, g, p->s, (uint32_t)r) ==
 			     m->tag[((uint32_t)r + 1) * group_ratio(g) - 1]);
 	}
 }
 
-static void apply_tables(struct world *w)
+static void apply_tables(struct world *w, const struct flight *f)
 {
-	const struct lmi_kv_copy *copy;
-	struct lmd_page_set set[N_CTX];
-	uint32_t n = lmi_kv_copies(w->kv, &copy);
-
-	for (uint32_t i = 0; i < n; i++, w->n_copied++)
-		memmove(&w->row[copy[i].group][copy[i].dst * PT],
-			&w->row[copy[i].group][copy[i].src * PT], PT * sizeof(uint32_t));
-	for (uint32_t g = 0; g < N_GROUP; g++) {
-		if (groups[g].kind != LMD_GROUP_PAGED && groups[g].kind != LMD_GROUP_CROSS)
-			continue;
-		for (uint32_t s = 0; s < N_SEQ; s++) {
-			if ((g + s) % 2) { /* in one run, which does not go through a step */
-				struct lmi_kv_run r;
-
-				n = lmi_kv_n_changes(w->kv, g, s);
-				r = lmi_kv_take_run(w->kv, g, s);
-				MUST(r.n == n && !lmi_kv_n_changes(w->kv, g, s));
-				for (uint32_t i = 0; i < n; i++)
-					w->table[g][s][r.index + i] = r.pages[i];
-				continue;
-			}
-			n = lmi_kv_changes(w->kv, g, s, set, N_CTX);
-			for (uint32_t i = 0; i < n; i++)
-				w->table[g][set[i].seq_slot][set[i].index] = set[i].page;
-		}
-	}
+	for (uint32_t i = 0; i < f->n_copy; i++, w->n_copied++)
+		memmove(&w->row[f->copy[i].group][f->copy[i].dst * PT],
+			&w->row[f->copy[i].group][f->copy[i].src * PT], PT * sizeof(uint32_t));
+	for (uint32_t g = 0; g < N_GROUP; g++)
+		for (uint32_t i = 0; i < f->n_set[g]; i++)
+			w->table[g][f->set[g][i].seq_slot][f->set[g][i].index] = f->set[g][i].page;
 }
+
+/* Does the part continue rows that count, of a sequence that is still there? */
+static bool counts(const struct world *w, const struct part *p)
+{
+	const struct model_seq *m = &w->seq[p->s];
+
+	return m->open && m->id == p->id && !m->n_void;
+}
+
+static void write_rows(struct world *w, const struct part *p, bool valid)
+{
+	for (uint32_t i = 0; p->cross_tag && i < p->cross; i++)
+		w->row[G_CROSS][p->cross_row[i]] = valid ? p->cross_tag + i : LOST;
+	for (uint32_t g = 0; g < N_GROUP; g++)
+		for (uint32_t i = 0; i < p->n && groups[g].kind == LMD_GROUP_PAGED; i++)
+			if (p->row[g][i] >= 0)
+				w->row[g][p->row[g][i]] = valid ? p->tag[i] : LOST;
+}
+
+static void write_states(struct world *w, const struct part *p, bool valid)
+{
+	const struct model_seq *m = &w->seq[p->s];
+
+	w->state[p->out] = valid ? state_after(m, p->first + p->n) : LOST;
+	for (uint32_t i = 0; i < p->n_mark; i++)
+		w->state[p->mark_slot[i]] = valid ? state_after(m, p->first + p->mark[i]) : LOST;
+}
+
+/* Runs a step; steps run in order. */
+static void device_run(struct world *w, struct flight *f)
+{
+	f->has_run = true;
+	f->failed = !below(w, 30);
+	apply_tables(w, f);
+	for (uint32_t k = 0; k < f->n_part && !f->failed; k++) {
+		const struct part *p = &f->part[k];
+
+		MUST(!counts(w, p) || (p->in < 0 ? 0 : w->state[p->in]) ==
+					      state_after(&w->seq[p->s], p->first));
+	}
+	for (uint32_t k = 0; k < f->n_part && !f->failed; k++)
+		write_rows(w, &f->part[k], counts(w, &f->part[k]));
+	for (uint32_t k = 0; k < f->n_part && !f->failed; k++) {
+		const struct part *p = &f->part[k];
+
+		write_states(w, p, counts(w, p));
+		for (uint32_t i = 0; i < p->n && counts(w, p); i++)
+			verify_row(w, p, p->first + i);
+	}
+	/* the rows that a failed step did not write are missing for those after it */
+	for (uint32_t k = 0; k < f->n_part && f->failed; k++)
+		if (counts(w, &f->part[k]))
+			w->seq[f->part[k].s].n_void = w->seq[f->part[k].s].n_pending;
+}
+
+/* ---- planning ---- */
 
 /* Checks that no slot is read by one sequence and written by another, nor written twice. */
-static void verify_slots(const struct world *w)
+static void verify_slots(const struct flight *f)
 {
-	for (uint32_t a = 0; a < N_SEQ; a++) {
-		for (uint32_t b = 0; b < N_SEQ; b++) {
-			int32_t out, mark;
+	for (uint32_t a = 0; a < f->n_part; a++) {
+		for (uint32_t b = 0; b < f->n_part; b++) {
+			const struct part *p = &f->part[a], *q = &f->part[b];
 
-			if (a == b || !w->seq[a].n || !w->seq[b].n)
-				continue;
-			out = lmi_kv_state_out(w->kv, G_STATE, b);
-			mark = lmi_kv_state_mark(w->kv, G_STATE, b);
-			MUST(out >= 0);
-			MUST(lmi_kv_state_in(w->kv, G_STATE, a) != out);
-			MUST(lmi_kv_state_out(w->kv, G_STATE, a) != out);
-			MUST(mark < 0 || (mark != lmi_kv_state_in(w->kv, G_STATE, a) &&
-					  mark != lmi_kv_state_out(w->kv, G_STATE, a)));
+			MUST(q->out >= 0);
+			MUST(a == b || (p->in != q->out && p->out != q->out));
+			for (uint32_t i = 0; i < q->n_mark; i++)
+				MUST(q->mark_slot[i] != p->in && q->mark_slot[i] != p->out);
 		}
 	}
 }
 
-static void run_seq(struct world *w, uint32_t s)
+static void fill_changes(struct world *w, struct flight *f, uint32_t g, uint32_t s)
 {
-	struct model_seq *m = &w->seq[s];
-	int32_t in = lmi_kv_state_in(w->kv, G_STATE, s);
+	struct lmd_page_set *set = f->set[g] + f->n_set[g];
+	uint32_t n = lmi_kv_n_changes(w->kv, g, s);
+	struct lmi_kv_run r;
 
-	MUST((in < 0 ? 0 : w->state[in]) == state_after(m, m->len));
-	for (uint32_t i = 0; i < m->n; i++) {
-		uint32_t pos = m->len + i;
-
-		m->tag[pos] = w->next_tag++;
-		for (uint32_t g = 0; g < N_GROUP; g++) {
-			int32_t row;
-
-			if (groups[g].kind != LMD_GROUP_PAGED)
-				continue;
-			row = lmi_kv_row(w->kv, g, s, pos);
-			MUST((row < 0) == ((pos + 1) % group_ratio(g) != 0));
-			if (row >= 0)
-				w->row[g][row] = m->tag[pos];
-		}
-	}
-}
-
-static void store_states(struct world *w, uint32_t s)
-{
-	const struct model_seq *m = &w->seq[s];
-	int32_t mark = lmi_kv_state_mark(w->kv, G_STATE, s);
-
-	w->state[lmi_kv_state_out(w->kv, G_STATE, s)] = state_after(m, m->len + m->n);
-	MUST((mark >= 0) == (m->mark != 0));
-	if (mark >= 0)
-		w->state[mark] = state_after(m, m->len + m->mark);
-}
-
-static void fork_some(struct world *w, uint32_t s)
-{
-	struct model_seq *m = &w->seq[s];
-	uint32_t at = m->len, to;
-
-	if (m->mark && below(w, 2))
-		at = m->len - m->n + m->mark;
-	else if (!below(w, 4))
-		at = below(w, m->len + 1);
-	if (!lmi_kv_can_fork(w->kv, s, at)) {
-		MUST(!at || at != m->len);
+	if ((g + s) % 2 == 0) {
+		f->n_set[g] += lmi_kv_changes(w->kv, g, s, set, N_CTX);
 		return;
 	}
-	to = lmi_kv_fork(w->kv, s, at);
+	r = lmi_kv_take_run(w->kv, g, s); /* in one run, which does not go through a step */
+	MUST(r.n == n && !lmi_kv_n_changes(w->kv, g, s));
+	for (uint32_t i = 0; i < n; i++)
+		set[i] = (struct lmd_page_set){.seq_slot = s, .index = r.index + i, .page = r.pages[i]};
+	f->n_set[g] += n;
+}
+
+static void fill_part(struct world *w, struct flight *f, struct part *p)
+{
+	struct model_seq *m = &w->seq[p->s];
+
+	for (uint32_t g = 0; g < N_GROUP; g++) {
+		for (uint32_t i = 0; i < p->n && groups[g].kind == LMD_GROUP_PAGED; i++) {
+			p->row[g][i] = lmi_kv_row(w->kv, g, p->s, p->first + i);
+			MUST((p->row[g][i] < 0) == ((p->first + i + 1) % group_ratio(g) != 0));
+		}
+		if (is_paged(g))
+			fill_changes(w, f, g, p->s);
+	}
+	for (uint32_t i = 0; i < p->n; i++)
+		p->tag[i] = m->tag[p->first + i] = w->next_tag++;
+	p->in = lmi_kv_state_in(w->kv, G_STATE, p->s);
+	p->out = lmi_kv_state_out(w->kv, G_STATE, p->s);
+	for (uint32_t i = 0; i < 3; i++) {
+		p->mark_slot[i] = lmi_kv_state_mark(w->kv, G_STATE, p->s, i);
+		MUST((p->mark_slot[i] >= 0) == (i < p->n_mark));
+	}
+	if (m->cross && !m->cross_tag) { /* its first step writes the CROSS rows */
+		p->cross_tag = m->cross_tag = w->next_tag;
+		w->next_tag += N_CROSS;
+		for (uint32_t i = 0; i < m->cross; i++)
+			p->cross_row[i] = lmi_kv_row(w->kv, G_CROSS, p->s, i);
+	}
+}
+
+static void plan_seq(struct world *w, struct flight *f, uint32_t s)
+{
+	struct model_seq *m = &w->seq[s];
+	struct part *p = &f->part[f->n_part];
+
+	*p = (struct part){.s = s, .id = m->id, .first = m->end, .cross = m->cross};
+	p->n = 1 + below(w, below(w, 3) ? 2 : N_STEP);
+	for (uint32_t at = 0; p->n_mark < 3 && !below(w, 2); p->n_mark++) {
+		at += 1 + below(w, 4);
+		if (at >= p->n)
+			break;
+		p->mark[p->n_mark] = at;
+	}
+	MUST(lmi_kv_n_pending(w->kv, s) == m->n_pending);
+	if (!lmi_kv_reserve(w->kv, s, p->n, p->mark, p->n_mark)) {
+		w->n_refused++;
+		return;
+	}
+	m->end += p->n;
+	w->n_deep += m->n_pending++ > 0;
+	w->n_marked += p->n_mark;
+	f->n_part++;
+}
+
+static void plan_step(struct world *w)
+{
+	struct flight *f = &w->flight[w->n_flight];
+	const struct lmi_kv_copy *copy;
+
+	*f = (struct flight){.has_run = false};
+	for (uint32_t s = 0; s < N_SEQ; s++)
+		if (w->seq[s].open && !lmi_kv_is_void(w->kv, s) && !w->seq[s].n_void && below(w, 3))
+			plan_seq(w, f, s);
+	if (!f->n_part)
+		return;
+	for (uint32_t k = 0; k < f->n_part; k++)
+		fill_part(w, f, &f->part[k]);
+	f->n_copy = lmi_kv_copies(w->kv, &copy);
+	memcpy(f->copy, copy, f->n_copy * sizeof(*copy));
+	verify_slots(f);
+	w->n_flight++;
+}
+
+/* ---- the end of a step ---- */
+
+static void fork_some(struct world *w, const struct part *p)
+{
+	struct model_seq *m = &w->seq[p->s];
+	uint32_t at = m->len, to;
+
+	if (p->n_mark && below(w, 2))
+		at = p->first + p->mark[below(w, p->n_mark)];
+	else if (!below(w, 4))
+		at = below(w, m->len + 1);
+	if (!lmi_kv_can_fork(w->kv, p->s, at)) {
+		MUST(!at || at != m->len || m->n_pending);
+		return;
+	}
+	to = lmi_kv_fork(w->kv, p->s, at);
 	if (to == LMI_KV_NO_PAGE) {
 		MUST(lmi_kv_n_free_seq(w->kv) == 0);
 		return;
 	}
 	MUST(!w->seq[to].open);
 	w->seq[to] = *m;
-	w->seq[to].len = at;
-	w->seq[to].n = w->seq[to].mark = 0;
+	w->seq[to].id = w->next_id++;
+	w->seq[to].len = w->seq[to].end = at;
+	w->seq[to].n_pending = w->seq[to].n_void = 0;
 	w->n_forked++;
 }
 
-static void plan_step(struct world *w)
+static void close_seq(struct world *w, uint32_t s)
 {
-	for (uint32_t s = 0; s < N_SEQ; s++) {
-		struct model_seq *m = &w->seq[s];
-		uint32_t n = 1 + below(w, below(w, 3) ? 2 : N_STEP), mark;
-
-		m->n = m->mark = 0;
-		if (!m->open || !below(w, 3))
-			continue;
-		mark = n > 1 && !below(w, 3) ? 1 + below(w, n - 1) : 0;
-		if (lmi_kv_reserve(w->kv, s, n, mark)) {
-			m->n = n;
-			m->mark = mark;
-			w->n_marked += mark != 0;
-		} else {
-			w->n_refused++;
-		}
-	}
+	lmi_kv_close(w->kv, s);
+	w->seq[s].open = false;
+	w->n_closed++;
 }
 
-static void step(struct world *w)
+/* Returns how many tokens of the part count. */
+static uint32_t kept_of(struct world *w, const struct flight *f, const struct part *p)
 {
-	bool fails;
-
-	plan_step(w);
-	if (!below(w, 40)) { /* a sequence is closed while the step is planned */
-		uint32_t s = below(w, N_SEQ);
-
-		if (w->seq[s].open) {
-			lmi_kv_close(w->kv, s);
-			w->seq[s].open = false;
-			w->seq[s].n = 0;
-		}
-	}
-	fails = !below(w, 30);
-	apply_tables(w);
-	verify_slots(w);
-	for (uint32_t s = 0; s < N_SEQ && !fails; s++)
-		if (w->seq[s].n)
-			run_seq(w, s);
-	for (uint32_t s = 0; s < N_SEQ && !fails; s++)
-		if (w->seq[s].n)
-			store_states(w, s);
-	for (uint32_t s = 0; s < N_SEQ && !fails; s++)
-		for (uint32_t i = 0; i < w->seq[s].n; i++)
-			verify_row(w, s, w->seq[s].len + i, w->seq[s].len + w->seq[s].n);
-	w->n_failed += fails;
-	for (uint32_t s = 0; s < N_SEQ; s++) {
-		struct model_seq *m = &w->seq[s];
-
-		if (!m->n)
-			continue;
-		lmi_kv_commit(w->kv, s, fails ? 0 : m->n);
-		if (fails)
-			continue;
-		m->len += m->n;
-		MUST(lmi_kv_len(w->kv, s) == m->len);
-		while (!below(w, 3))
-			fork_some(w, s);
-		lmi_kv_trim(w->kv, s);
-	}
+	if (f->failed)
+		return 0;
+	if (!p->n_mark || below(w, 4))
+		return p->n;
+	w->n_partial++;
+	return p->mark[below(w, p->n_mark)];
 }
+
+/* Shortens the sequence to a mark, as long as it has one, or to any length. */
+static void truncate_some(struct world *w, const struct part *p)
+{
+	struct model_seq *m = &w->seq[p->s];
+	uint32_t at = p->n_mark ? p->first + p->mark[below(w, p->n_mark)] : below(w, m->len + 1);
+
+	if (!lmi_kv_truncate(w->kv, p->s, at)) {
+		MUST(at != m->len && !lmi_kv_can_fork(w->kv, p->s, at));
+		return;
+	}
+	w->n_truncated += at < m->len;
+	m->len = m->end = at;
+	MUST(lmi_kv_len(w->kv, p->s) == at);
+}
+
+static void end_part(struct world *w, const struct flight *f, const struct part *p)
+{
+	struct model_seq *m = &w->seq[p->s];
+	uint32_t kept;
+
+	if (!m->open || m->id != p->id)
+		return;
+	m->n_pending--;
+	if (p->cross_tag && (f->failed || lmi_kv_is_void(w->kv, p->s)))
+		m->cross_tag = 0; /* its next step writes the CROSS rows again */
+	if (lmi_kv_is_void(w->kv, p->s)) {
+		w->n_void++;
+		m->n_void--;
+		lmi_kv_commit(w->kv, p->s, 0);
+		if (!m->n_pending && m->end == LOST)
+			close_seq(w, p->s); /* its state may be overwritten */
+		return;
+	}
+	kept = kept_of(w, f, p);
+	lmi_kv_commit(w->kv, p->s, kept);
+	m->len += kept;
+	MUST(lmi_kv_len(w->kv, p->s) == m->len);
+	MUST(lmi_kv_is_void(w->kv, p->s) == (kept < p->n && m->n_pending));
+	if (kept < p->n) {
+		m->n_void = m->n_pending;
+		m->end = !kept && m->n_pending ? LOST : m->len;
+	}
+	while (kept && !below(w, 3))
+		fork_some(w, p);
+	if (kept && !m->n_pending && !below(w, 4))
+		truncate_some(w, p);
+	lmi_kv_trim(w->kv, p->s);
+}
+
+static void end_step(struct world *w)
+{
+	struct flight *f = &w->flight[0];
+
+	if (!f->has_run)
+		device_run(w, f);
+	w->n_failed += f->failed;
+	for (uint32_t k = 0; k < f->n_part; k++)
+		end_part(w, f, &f->part[k]);
+	w->n_flight--;
+	memmove(f, f + 1, w->n_flight * sizeof(*f));
+}
+
+/* ---- the walk ---- */
 
 static void open_or_close(struct world *w)
 {
 	uint32_t s = below(w, N_SEQ);
 
 	if (w->seq[s].open && !below(w, 3)) {
-		lmi_kv_close(w->kv, s);
-		w->seq[s].open = false;
-		w->n_closed++;
+		close_seq(w, s); /* perhaps while it is part of a step */
 		return;
 	}
 	s = lmi_kv_open(w->kv);
 	if (s == LMI_KV_NO_PAGE)
 		return;
 	MUST(!w->seq[s].open);
-	w->seq[s] = (struct model_seq){.open = true};
-	if (below(w, 2) && lmi_kv_reserve_cross(w->kv, s, 1 + below(w, N_CROSS))) {
+	w->seq[s] = (struct model_seq){.open = true, .id = w->next_id++};
+	if (below(w, 2) && lmi_kv_reserve_cross(w->kv, s, 1 + below(w, N_CROSS)))
 		w->seq[s].cross = lmi_kv_cross(w->kv, s);
-		w->seq[s].cross_tag = w->next_tag;
-		w->next_tag += N_CROSS;
-		for (uint32_t i = 0; i < w->seq[s].cross; i++)
-			w->row[G_CROSS][lmi_kv_row(w->kv, G_CROSS, s, i)] = w->seq[s].cross_tag + i;
+}
+
+static void walk(struct world *w)
+{
+	switch (below(w, 5)) {
+	case 0:
+		open_or_close(w);
+		break;
+	case 1: /* the device is as late as it likes, but in order */
+		for (uint32_t i = 0; i < w->n_flight; i++) {
+			if (w->flight[i].has_run)
+				continue;
+			device_run(w, &w->flight[i]);
+			break;
+		}
+		break;
+	default:
+		if (w->n_flight < w->depth)
+			plan_step(w);
+		if (w->n_flight == w->depth || (w->n_flight && below(w, 2)))
+			end_step(w);
 	}
 }
 
+/* _i + 1 steps in flight */
 START_TEST(random_walk)
 {
 	struct lmi_alloc_stats before, after;
@@ -336,21 +494,24 @@ START_TEST(random_walk)
 	lmi_alloc_stats(&before);
 	w = lmi_alloc(1, sizeof(*w));
 	ck_assert_ptr_nonnull(w);
-	world_init(w, lmd_seed("kv random walk", 11));
+	world_init(w, lmd_seed("kv random walk", 11), (uint32_t)_i + 1);
 	allocs = lmi_alloc_thread_count();
 	for (uint32_t op = 0; op < 100000; op++) {
-		if (below(w, 3))
-			step(w);
-		else
-			open_or_close(w);
+		walk(w);
 		if (!lmi_kv_check(w->kv))
 			ck_abort_msg("invariants violated after operation %u", op);
 	}
+	while (w->n_flight)
+		end_step(w);
 	ck_assert_uint_eq(lmi_alloc_thread_count(), allocs);
-	printf("refused %u, copied %u, forked %u, marked %u, failed %u, closed %u\n", w->n_refused,
-	       w->n_copied, w->n_forked, w->n_marked, w->n_failed, w->n_closed);
+	printf("%d in flight: refused %u, copied %u, forked %u, marked %u, failed %u, closed %u, "
+	       "void %u, partial %u, truncated %u, deep %u\n",
+	       _i + 1, w->n_refused, w->n_copied, w->n_forked, w->n_marked, w->n_failed, w->n_closed,
+	       w->n_void, w->n_partial, w->n_truncated, w->n_deep);
 	ck_assert(w->n_refused > 100 && w->n_copied > 100 && w->n_forked > 100 &&
-		  w->n_marked > 100 && w->n_failed > 100 && w->n_closed > 100);
+		  w->n_marked > 100 && w->n_failed > 100 && w->n_closed > 100 &&
+		  w->n_partial > 100 && w->n_truncated > 100);
+	ck_assert(_i ? w->n_void > 100 && w->n_deep > 1000 : !w->n_void && !w->n_deep);
 	for (uint32_t s = 0; s < N_SEQ; s++)
 		if (w->seq[s].open)
 			lmi_kv_close(w->kv, s);
@@ -425,7 +586,7 @@ START_TEST(window_gives_pages_back)
 	ck_assert_int_eq(lmi_kv_create(&kv, &o, NULL), LMD_OK);
 	s = lmi_kv_open(kv);
 	for (uint32_t n = 0; n < 10000; n += 40) {
-		ck_assert(lmi_kv_reserve(kv, s, 40, 0));
+		ck_assert(lmi_kv_reserve(kv, s, 40, NULL, 0));
 		lmi_kv_commit(kv, s, 40);
 		lmi_kv_trim(kv, s);
 		lmi_kv_stats(kv, &st);
@@ -434,7 +595,7 @@ START_TEST(window_gives_pages_back)
 		ck_assert(lmi_kv_check(kv));
 	}
 	ck_assert_uint_le(most, 3);
-	ck_assert(!lmi_kv_reserve(kv, s, 1, 0)); /* context full */
+	ck_assert(!lmi_kv_reserve(kv, s, 1, NULL, 0)); /* context full */
 	lmi_kv_destroy(kv);
 }
 END_TEST
@@ -500,7 +661,7 @@ int main(void)
 
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, intervals);
-	tcase_add_test(t, random_walk);
+	tcase_add_loop_test(t, random_walk, 0, DEPTH);
 	tcase_add_test(t, window_gives_pages_back);
 	tcase_add_test(t, impossible_sizes);
 	tcase_add_test(t, out_of_memory);

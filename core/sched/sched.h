@@ -4,14 +4,20 @@
  *
  * It knows sequences, rows and pages, but no tokens, tensors, clocks or devices. Inputs: submit (a
  * sequence of so many rows), grow (one more row is known: a token was sampled), remove (finished or
- * cancelled), done (the step has run or has failed). Output: the next step, a list of parts.
+ * cancelled), commit (a step has run, or has failed). Output: the next step, a list of parts.
+ *
+ * Several steps may be pending: planned and not yet committed. The device runs them in the order in
+ * which they were planned, and they are committed in that order. A sequence is part of more than one
+ * pending step if it has rows that depend on nothing but known tokens: the next chunk of a prompt,
+ * not the row of a token that has yet to be sampled.
  *
  * Order: sequences that lack a single row come first, so that a long prompt never stalls the
  * others. The rest of the budget goes to chunks of prompts, then to waiting sequences in order of
  * arrival. A waiting sequence may overtake others of another plan, which cannot share its step,
  * while there is room for both. When pages run out, the sequence that arrived last is preempted: it
- * gives its pages back and waits again at its old place. No sequence fails for lack of pages, and
- * the oldest always makes progress.
+ * gives its pages back and waits again at its old place. A sequence that is part of a pending step
+ * is not preempted, and none is preempted so that a sequence gets ahead of its own pending step. No
+ * sequence fails for lack of pages, and the oldest always makes progress.
  *
  * All calls must come from one thread; nothing is allocated after create. */
 #ifndef LLAMAD_CORE_SCHED_SCHED_H
@@ -30,10 +36,12 @@ struct lmi_sched_opts {
 	uint32_t n_max;	   /* maximum number of sequences, including waiting ones */
 	uint32_t n_batch;  /* rows per step, at least the number of sequences of the kv */
 	uint32_t n_out;	   /* output rows per step, at least the number of sequences of the kv */
+	uint32_t n_step;   /* maximum number of pending steps, at most LMI_KV_MAX_STEP; 0 counts as
+			    * 1 */
 };
 
 enum lmi_sched_out {
-	LMI_SCHED_OUT_LAST = 0, /* output the last known row */
+	LMI_SCHED_OUT_LAST = 0, /* output the last known row, and all drafts and the row before */
 	LMI_SCHED_OUT_ALL = 1,  /* output every row, once */
 	LMI_SCHED_OUT_NONE = 2  /* output no rows, only results per sequence */
 };
@@ -62,15 +70,24 @@ struct lmi_sched_part {
 	uint32_t kv_seq;   /* its seq slot in the kv */
 	uint32_t first, n; /* its rows [first, first + n) */
 	uint32_t n_out;	   /* the last n_out rows are output */
-	uint32_t mark;	   /* keep the state after this many rows as well; 0 = no */
+	uint32_t n_mark;   /* keep the states after so many rows as well: */
+	uint32_t mark[LMI_KV_MAX_MARK]; /* ascending, less than n */
 	bool encode;
+	uint32_t n_kept;   /* set by commit: how many of its rows count. 0: the step failed, or the
+			    * sequence was removed, or the part continues rows that do not count */
 };
 
 struct lmi_sched_step {
 	uint32_t plan;
 	uint32_t n_row, n_out;
 	uint32_t n_part;
-	const struct lmi_sched_part *parts;
+	const struct lmi_sched_part *parts; /* valid until n_step more steps are planned */
+};
+
+/* Limits of one step, so that the sequences fill several steps; 0 = none. */
+struct lmi_sched_limit {
+	uint32_t n_part; /* parts */
+	uint32_t n_row;	 /* rows, but a part that cannot be split may exceed it */
 };
 
 struct lmi_sched;
@@ -85,25 +102,38 @@ enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq
 				 uint32_t *seq, struct lmd_error *err);
 /* Adds one known row. Returns false at the limit. */
 bool lmi_sched_grow(struct lmi_sched *s, uint32_t seq);
+/* Adds n known rows that may be rejected when their step is committed: drafts. Returns false if they
+ * exceed the limit or LMI_KV_MAX_MARK, or if the sequence has drafts already. Drafts become ordinary
+ * rows when a step that has the last of them is committed. */
+bool lmi_sched_grow_drafts(struct lmi_sched *s, uint32_t seq, uint32_t n);
+/* Shortens a sequence to its first n >= 1 known rows. If their memory is no longer complete, they
+ * are computed again. Must not be called while it is part of a pending step. */
+void lmi_sched_truncate(struct lmi_sched *s, uint32_t seq, uint32_t n);
 /* Retains a sequence: nothing more of it is computed, and its computed rows stay for others to
- * share. Returns false if it has none. Must not be called while it is part of a step. */
+ * share. Returns false if it has none or is part of a pending step. */
 bool lmi_sched_retain(struct lmi_sched *s, uint32_t seq);
-/* Ends a sequence and frees its memory, at once or after the step that it is part of. The number
- * may be reused afterwards. */
+/* Ends a sequence and frees its memory, at once or after the last pending step that it is part of.
+ * The number may be reused afterwards. */
 void lmi_sched_remove(struct lmi_sched *s, uint32_t seq);
 
-/* Plans the next step; returns false if no sequence has anything to compute. Each true must be
- * followed by done. */
-bool lmi_sched_next(struct lmi_sched *s, struct lmi_sched_step *out);
-/* Ends the step. If it did not run, its sequences start again from their first row. */
-void lmi_sched_done(struct lmi_sched *s, bool ran);
+/* Plans the next step; returns false if no sequence has anything to compute now, or if the maximum
+ * number of steps is pending. Each true must be followed by commit. limit: may be NULL. */
+bool lmi_sched_next(struct lmi_sched *s, const struct lmi_sched_limit *limit,
+		    struct lmi_sched_step *out);
+/* Ends the oldest pending step. If it did not run, its sequences start again from their first row.
+ * kept: how many rows of each part count, 1 to n, but no fewer than those that are not drafts; NULL:
+ * all. Known rows after those are forgotten, and later pending parts of the sequence do not count.
+ * Sets n_kept of the parts. */
+void lmi_sched_commit(struct lmi_sched *s, bool ran, const uint32_t *kept);
+/* Returns the number of pending steps. */
+uint32_t lmi_sched_n_pending(const struct lmi_sched *s);
 
 struct lmi_sched_stats {
 	uint32_t n_waiting, n_active;
 	uint64_t n_step, n_row, n_preempted, n_shared_rows;
 };
 void lmi_sched_stats(const struct lmi_sched *s, struct lmi_sched_stats *out);
-/* Returns how many rows of a sequence are computed (0 while it waits). */
+/* Returns how many rows of a sequence are computed and committed (0 while it waits). */
 uint32_t lmi_sched_n_done(const struct lmi_sched *s, uint32_t seq);
 
 bool lmi_sched_check(const struct lmi_sched *s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The scheduler under random traffic with too little memory. The test plays the engine: it submits,
- * samples, cancels and lets steps fail. After each step it checks that every sequence computes its
- * rows in order, that each row is output once, and that every sequence that was not cancelled
- * finishes. */
+ * samples, cancels, rejects drafts and lets steps fail, with up to three pending steps. After each
+ * step it checks that every sequence computes its rows in order, that each row is output once, and
+ * that every sequence that was not cancelled finishes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,21 +23,33 @@
 			ck_abort_msg("%s", #cond);                                                 \
 	} while (0)
 
+#define DEPTH	 3 /* pending steps */
+#define NO_DRAFT UINT32_MAX
+
 /* The test's record of a sequence. */
 struct client {
 	bool used, cancelled;
 	struct lmi_sched_seq o;
-	uint32_t n_known, n_out, first_out; /* rows output; the first that may be */
-	uint32_t at;			    /* rows in memory */
-	bool encoded;
-	uint64_t born;
+	uint32_t n_known, draft_from;
+	uint32_t n_pending, n_void; /* pending parts; those that do not count */
+	uint32_t planned;	    /* rows in memory and in pending parts, if there are any */
+	uint32_t out_done, out_planned; /* the first row that has not been output */
+};
+
+struct flight {
+	uint32_t n_part;
+	struct lmi_sched_part part[N_SEQ];
+	const struct lmi_sched_part *given; /* the scheduler's own */
 };
 
 struct world {
 	struct lmi_kv *kv;
 	struct lmi_sched *s;
+	uint32_t depth, n_flight; /* at most; now, oldest first: */
+	struct flight flight[DEPTH];
 	struct client c[N_MAX];
-	uint64_t rnd, n_born, n_finished, n_cancelled, n_failed, n_mixed, n_marked, n_encoded;
+	uint64_t rnd, n_born, n_finished, n_cancelled, n_failed, n_mixed, n_marked, n_encoded,
+		n_ahead, n_void, n_rejected, n_accepted, n_truncated;
 };
 
 static uint32_t below(struct world *w, uint32_t n)
@@ -52,7 +64,7 @@ static const struct lmd_group groups[] = {
 	{.name = "cross", .kind = LMD_GROUP_CROSS, .ratio = 1},
 };
 
-static void world_init(struct world *w, uint64_t seed)
+static void world_init_deep(struct world *w, uint64_t seed, uint32_t depth)
 {
 	struct lmi_kv_opts k = {.groups = groups,
 				.n_group = LMD_LEN(groups),
@@ -61,14 +73,21 @@ static void world_init(struct world *w, uint64_t seed)
 				.n_ctx = 160,
 				.n_cross = 32,
 				.n_page = {14, 18, 0, 6},
-				.n_slot = {0, 0, N_SEQ + 2, 0}};
-	struct lmi_sched_opts o = {.n_max = N_MAX, .n_batch = N_BATCH, .n_out = N_OUT};
+				.n_slot = {0, 0, N_SEQ + 6, 0}};
+	struct lmi_sched_opts o = {
+		.n_max = N_MAX, .n_batch = N_BATCH, .n_out = N_OUT, .n_step = depth};
 
 	memset(w, 0, sizeof(*w));
 	w->rnd = seed;
+	w->depth = depth;
 	ck_assert_int_eq(lmi_kv_create(&w->kv, &k, NULL), LMD_OK);
 	o.kv = w->kv;
 	ck_assert_int_eq(lmi_sched_create(&w->s, &o, NULL), LMD_OK);
+}
+
+static void world_init(struct world *w, uint64_t seed)
+{
+	world_init_deep(w, seed, 0);
 }
 
 static void world_fini(struct world *w)
@@ -131,66 +150,71 @@ static void submit(struct world *w)
 		return;
 	ck_assert_msg(st == LMD_OK, "%s", err.text);
 	MUST(!w->c[i].used);
-	w->c[i] = (struct client){.used = true, .o = o, .n_known = o.n_known, .born = ++w->n_born};
-	w->c[i].first_out = o.share == LMI_SCHED_NO_SEQ ? 0 : o.share_rows;
-	if (o.out_from > w->c[i].first_out)
-		w->c[i].first_out = o.out_from;
-	w->c[i].n_out = w->c[i].first_out;
+	w->n_born++;
+	w->c[i] = (struct client){
+		.used = true, .o = o, .n_known = o.n_known, .draft_from = NO_DRAFT};
+	w->c[i].out_done = o.share == LMI_SCHED_NO_SEQ ? 0 : o.share_rows;
+	if (o.out_from > w->c[i].out_done)
+		w->c[i].out_done = o.out_from;
+}
+
+/* Returns the first row that a part of this sequence must output. */
+static uint32_t output_from(const struct client *c)
+{
+	if (c->o.out == LMI_SCHED_OUT_ALL)
+		return c->n_pending ? c->out_planned : c->out_done;
+	return (c->draft_from < c->n_known ? c->draft_from : c->n_known) - 1;
+}
+
+static uint32_t max2(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+static void check_marks(const struct client *c, const struct lmi_sched_part *p)
+{
+	uint32_t n_draft = 0;
+
+	for (uint32_t i = 0; i < p->n_mark; i++) {
+		MUST(p->mark[i] && p->mark[i] < p->n && (!i || p->mark[i] > p->mark[i - 1]));
+		n_draft += p->first + p->mark[i] >= c->draft_from;
+	}
+	/* each place where drafts can be rejected has a mark */
+	if (c->draft_from != NO_DRAFT && p->first + p->n > c->draft_from)
+		MUST(n_draft == p->first + p->n - max2(c->draft_from, p->first + 1));
 }
 
 static void check_part(struct world *w, const struct lmi_sched_step *step, uint32_t k)
 {
 	const struct lmi_sched_part *p = &step->parts[k];
 	struct client *c = &w->c[p->seq];
+	uint32_t end = p->first + p->n, out;
 
-	MUST(c->used && !c->cancelled && p->n);
+	MUST(c->used && !c->cancelled && p->n && !c->n_void);
 	for (uint32_t i = 0; i < k; i++)
 		MUST(step->parts[i].seq != p->seq && step->parts[i].kv_seq != p->kv_seq);
 	if (p->encode) {
 		MUST(step->plan == c->o.encode_plan && p->n == c->o.n_encode && !p->n_out);
-		MUST(lmi_kv_cross(w->kv, p->kv_seq) == p->n);
+		MUST(lmi_kv_cross(w->kv, p->kv_seq) == p->n && !c->n_pending);
+		c->planned = 0;
 		w->n_encoded++;
 		return;
 	}
 	MUST(step->plan == c->o.plan);
 	MUST(!c->o.n_encode || lmi_kv_cross(w->kv, p->kv_seq));
-	MUST(p->first == lmi_sched_n_done(w->s, p->seq) && p->first + p->n <= c->n_known);
-	MUST(lmi_kv_len(w->kv, p->kv_seq) == p->first);
+	MUST(p->first == (c->n_pending ? c->planned : lmi_sched_n_done(w->s, p->seq)));
+	MUST(end <= c->n_known && lmi_kv_len(w->kv, p->kv_seq) == lmi_sched_n_done(w->s, p->seq));
 	MUST(!c->o.max_chunk || p->n <= (p->first < c->o.chunk_from
 						 ? c->o.chunk_from - p->first
 						 : c->o.max_chunk));
 	MUST(!c->o.whole || c->n_known > c->o.n_known || (!p->first && p->n == c->o.n_known));
-	MUST(p->n_out <= p->n && p->mark < p->n);
-	if (c->o.out == LMI_SCHED_OUT_LAST)
-		MUST(p->n_out == (p->first + p->n == c->n_known));
-	else /* rows are output in order, none twice, none skipped */
-		MUST(p->first + p->n <= c->n_out ? !p->n_out
-						 : p->first + p->n - p->n_out == c->n_out);
-	w->n_marked += p->mark != 0;
-}
-
-static void after_part(struct world *w, const struct lmi_sched_part *p)
-{
-	struct client *c = &w->c[p->seq];
-
-	if (c->cancelled) {
-		c->used = false;
-		return;
-	}
-	if (p->encode)
-		return;
-	if (c->o.out == LMI_SCHED_OUT_ALL && p->first + p->n > c->n_out)
-		c->n_out = p->first + p->n;
-	if (p->first + p->n < c->n_known)
-		return;
-	if (below(w, 30) && lmi_sched_grow(w->s, p->seq)) {
-		c->n_known++;
-		return;
-	}
-	MUST(c->o.out == LMI_SCHED_OUT_LAST || c->n_out == c->n_known);
-	lmi_sched_remove(w->s, p->seq);
-	c->used = false;
-	w->n_finished++;
+	/* rows are output in order, none twice, none skipped */
+	out = max2(output_from(c), p->first);
+	MUST(p->n_out == (end > out ? end - out : 0));
+	check_marks(c, p);
+	w->n_marked += p->n_mark != 0;
+	w->n_ahead += c->n_pending != 0;
+	c->planned = end;
 }
 
 /* Sequences that lack one row come before all chunks. */
@@ -208,39 +232,184 @@ static void check_order(struct world *w, const struct lmi_sched_step *step)
 	w->n_mixed += n_single && n_many;
 }
 
-static bool step(struct world *w)
+static void check_limit(const struct world *w, const struct lmi_sched_step *step,
+			const struct lmi_sched_limit *l)
 {
-	struct lmi_sched_step step;
-	struct lmi_sched_part parts[N_SEQ];
-	uint32_t n_row = 0, n_out = 0;
-	bool ran = below(w, 50) != 0;
+	bool splits = true;
 
-	if (!lmi_sched_next(w->s, &step))
+	for (uint32_t k = 0; k < step->n_part; k++)
+		splits = splits && !step->parts[k].encode && !w->c[step->parts[k].seq].o.whole;
+	MUST(!l->n_part || step->n_part <= l->n_part);
+	MUST(!l->n_row || !splits || step->n_row <= l->n_row);
+}
+
+static bool plan_step(struct world *w)
+{
+	struct flight *f = &w->flight[w->n_flight];
+	struct lmi_sched_limit limit = {below(w, 3) ? 0 : 1 + below(w, 3),
+					below(w, 3) ? 0 : 1 + below(w, N_BATCH)};
+	struct lmi_sched_step step;
+	uint32_t n_row = 0, n_out = 0;
+
+	MUST(lmi_sched_n_pending(w->s) == w->n_flight);
+	if (!lmi_sched_next(w->s, &limit, &step))
 		return false;
+	MUST(w->n_flight < (w->depth ? w->depth : 1));
 	MUST(step.n_part && step.n_part <= N_SEQ);
+	*f = (struct flight){.n_part = step.n_part, .given = step.parts};
 	for (uint32_t k = 0; k < step.n_part; k++) {
 		check_part(w, &step, k);
-		parts[k] = step.parts[k];
-		n_row += parts[k].n;
-		n_out += parts[k].n_out;
+		f->part[k] = step.parts[k];
+		n_row += f->part[k].n;
+		n_out += f->part[k].n_out;
 	}
 	MUST(n_row == step.n_row && n_row <= N_BATCH && n_out == step.n_out && n_out <= N_OUT);
 	check_order(w, &step);
-	if (!below(w, 20)) { /* cancelled while the step runs */
-		uint32_t i = parts[below(w, step.n_part)].seq;
-
-		lmi_sched_remove(w->s, i);
-		w->c[i].cancelled = true;
-		w->n_cancelled++;
-	}
-	lmi_sched_done(w->s, ran);
+	check_limit(w, &step, &limit);
 	for (uint32_t k = 0; k < step.n_part; k++) {
-		if (ran)
-			after_part(w, &parts[k]);
-		else if (w->c[parts[k].seq].cancelled)
-			w->c[parts[k].seq].used = false;
+		struct client *c = &w->c[f->part[k].seq];
+
+		c->out_planned = max2(c->n_pending ? c->out_planned : c->out_done, c->planned);
+		c->n_pending++;
 	}
+	w->n_flight++;
+	return true;
+}
+
+/* Chooses how many rows of a part count: drafts may be rejected. */
+static uint32_t choose_kept(struct world *w, const struct lmi_sched_part *p)
+{
+	const struct client *c = &w->c[p->seq];
+	uint32_t end = p->first + p->n, least;
+
+	if (p->encode || end <= c->draft_from || c->n_void)
+		return p->n;
+	least = max2(c->draft_from, p->first + 1) - p->first;
+	return least + below(w, p->n - least + 1);
+}
+
+/* Adds rows to a sequence whose known rows are all computed. */
+static void grow(struct world *w, uint32_t seq)
+{
+	struct client *c = &w->c[seq];
+	uint32_t n = below(w, 4) ? 0 : 1 + below(w, 4);
+
+	if (below(w, 30) && lmi_sched_grow(w->s, seq)) {
+		c->n_known++;
+		if (n && lmi_sched_grow_drafts(w->s, seq, n)) {
+			c->draft_from = c->n_known;
+			c->n_known += n;
+		}
+		return;
+	}
+	MUST(c->o.out == LMI_SCHED_OUT_LAST || c->out_done == c->n_known);
+	lmi_sched_remove(w->s, seq);
+	c->used = false;
+	w->n_finished++;
+}
+
+/* Forgets the last rows of a sequence, which may then be computed again. */
+static void truncate_some(struct world *w, uint32_t seq)
+{
+	struct client *c = &w->c[seq];
+	uint32_t n = 1 + below(w, c->n_known);
+
+	lmi_sched_truncate(w->s, seq, n);
+	w->n_truncated++;
+	c->n_known = n;
+	c->draft_from = NO_DRAFT;
+	c->out_done = c->out_done < n ? c->out_done : n;
+	MUST(lmi_sched_n_done(w->s, seq) == n || !lmi_sched_n_done(w->s, seq));
+}
+
+/* The known rows of a sequence, if they are all computed now, are followed by others or the end. */
+static void go_on(struct world *w, uint32_t seq)
+{
+	struct client *c = &w->c[seq];
+
+	if (c->n_pending || c->cancelled || lmi_sched_n_done(w->s, seq) < c->n_known)
+		return;
+	c->draft_from = NO_DRAFT;
+	if (!c->o.whole && !below(w, 40))
+		truncate_some(w, seq);
+	if (lmi_sched_n_done(w->s, seq) == c->n_known)
+		grow(w, seq);
+}
+
+static void end_part(struct world *w, const struct lmi_sched_part *p, bool ran, uint32_t kept)
+{
+	struct client *c = &w->c[p->seq];
+	bool counts = ran && !c->n_void && !c->cancelled;
+
+	MUST(p->n_kept == (counts ? kept : 0));
+	c->n_pending--;
+	w->n_void += c->n_void != 0;
+	if (c->n_void)
+		c->n_void--;
+	else if (!ran)
+		c->n_void = c->n_pending;
+	if (counts && !p->encode) {
+		MUST(lmi_sched_n_done(w->s, p->seq) == p->first + kept);
+		c->out_done = max2(c->out_done, p->first + kept);
+		w->n_rejected += p->n - kept;
+		if (c->draft_from < p->first + kept)
+			w->n_accepted += p->first + kept - c->draft_from;
+	}
+	if (counts && kept < p->n) {
+		c->n_known = p->first + kept;
+		c->out_done = c->out_done < c->n_known ? c->out_done : c->n_known;
+		c->draft_from = NO_DRAFT;
+		c->n_void = c->n_pending;
+	}
+	if (c->cancelled && !c->n_pending)
+		c->used = false;
+	else
+		go_on(w, p->seq);
+}
+
+static void end_step(struct world *w)
+{
+	struct flight f = w->flight[0];
+	uint32_t kept[N_SEQ];
+	bool ran = below(w, 50) != 0, all = true;
+
+	for (uint32_t k = 0; k < f.n_part; k++) {
+		kept[k] = choose_kept(w, &f.part[k]);
+		all = all && kept[k] == f.part[k].n;
+	}
+	lmi_sched_commit(w->s, ran, all ? NULL : kept);
 	w->n_failed += !ran;
+	w->n_flight--;
+	memmove(w->flight, w->flight + 1, w->n_flight * sizeof(f));
+	memcpy(f.part, f.given, f.n_part * sizeof(*f.part));
+	for (uint32_t k = 0; k < f.n_part; k++)
+		end_part(w, &f.part[k], ran, kept[k]);
+}
+
+static void cancel(struct world *w, uint32_t i)
+{
+	lmi_sched_remove(w->s, i);
+	w->c[i].cancelled = w->c[i].n_pending;
+	w->c[i].used = w->c[i].n_pending;
+	w->n_cancelled++;
+}
+
+/* Plans steps or ends one; returns false if there is nothing to do. */
+static bool step(struct world *w)
+{
+	bool planned = plan_step(w);
+
+	while (planned && w->n_flight < w->depth && below(w, 3))
+		planned = plan_step(w);
+	if (!w->n_flight)
+		return false;
+	if (!below(w, 20)) { /* cancelled while the step runs */
+		uint32_t i = w->flight[0].part[below(w, w->flight[0].n_part)].seq;
+
+		if (!w->c[i].cancelled)
+			cancel(w, i);
+	}
+	end_step(w);
 	return true;
 }
 
@@ -254,6 +423,7 @@ static void expect_all_free(const struct world *w)
 		ck_assert_uint_eq(k.n_free[g], k.n_page[g]);
 }
 
+/* With _i pending steps at most; 0 counts as 1. */
 START_TEST(random_traffic)
 {
 	struct lmi_sched_stats st;
@@ -261,7 +431,7 @@ START_TEST(random_traffic)
 	uint64_t allocs;
 	uint32_t idle = 0;
 
-	world_init(&w, lmd_seed("sched random traffic", 5));
+	world_init_deep(&w, lmd_seed("sched random traffic", 5), (uint32_t)_i);
 	allocs = lmi_alloc_thread_count();
 	for (uint32_t op = 0; op < 60000; op++) {
 		if (!below(&w, 4))
@@ -269,11 +439,8 @@ START_TEST(random_traffic)
 		if (!below(&w, 60)) {
 			uint32_t i = any_client(&w);
 
-			if (i != LMI_SCHED_NO_SEQ) {
-				lmi_sched_remove(w.s, i);
-				w.c[i].used = false;
-				w.n_cancelled++;
-			}
+			if (i != LMI_SCHED_NO_SEQ)
+				cancel(&w, i);
 		}
 		if (!step(&w)) {
 			idle++;
@@ -286,19 +453,27 @@ START_TEST(random_traffic)
 		MUST(step(&w));
 		MUST(k < 100000); /* every sequence finishes */
 	}
+	while (w.n_flight)
+		end_step(&w);
 	ck_assert_uint_eq(lmi_alloc_thread_count(), allocs);
 	lmi_sched_stats(w.s, &st);
 	printf("%llu submitted, %llu finished, %llu cancelled, %llu steps, %llu failed, "
-	       "%llu preempted, %llu shared rows, %llu mixed, %llu marks, %llu encoded, %u idle\n",
+	       "%llu preempted, %llu shared rows, %llu mixed, %llu marks, %llu encoded, %u idle, "
+	       "%llu ahead, %llu void, %llu rejected, %llu accepted, %llu truncated\n",
 	       (unsigned long long)w.n_born, (unsigned long long)w.n_finished,
 	       (unsigned long long)w.n_cancelled, (unsigned long long)st.n_step,
 	       (unsigned long long)w.n_failed, (unsigned long long)st.n_preempted,
 	       (unsigned long long)st.n_shared_rows, (unsigned long long)w.n_mixed,
-	       (unsigned long long)w.n_marked, (unsigned long long)w.n_encoded, idle);
+	       (unsigned long long)w.n_marked, (unsigned long long)w.n_encoded, idle,
+	       (unsigned long long)w.n_ahead, (unsigned long long)w.n_void,
+	       (unsigned long long)w.n_rejected, (unsigned long long)w.n_accepted,
+	       (unsigned long long)w.n_truncated);
 	ck_assert_uint_eq(w.n_finished + w.n_cancelled, w.n_born);
 	ck_assert(w.n_finished > 1000 && w.n_cancelled > 500 && st.n_preempted > 100 &&
 		  st.n_shared_rows > 1000 && w.n_mixed > 1000 && w.n_marked > 20 &&
-		  w.n_encoded > 100);
+		  w.n_encoded > 100 && w.n_rejected > 100 && w.n_accepted > 100 &&
+		  w.n_truncated > 100);
+	ck_assert(_i > 1 ? w.n_ahead > 1000 && w.n_void > 20 : !w.n_ahead && !w.n_void);
 	expect_all_free(&w);
 	world_fini(&w);
 }
@@ -315,16 +490,16 @@ START_TEST(decode_comes_first)
 
 	world_init(&w, 1);
 	ck_assert_int_eq(lmi_sched_submit(w.s, &stream, &a, NULL), LMD_OK);
-	ck_assert(lmi_sched_next(w.s, &st));
-	lmi_sched_done(w.s, true);
+	ck_assert(lmi_sched_next(w.s, NULL, &st));
+	lmi_sched_commit(w.s, true, NULL);
 	ck_assert_int_eq(lmi_sched_submit(w.s, &prompt, &b, NULL), LMD_OK);
 	do {
 		ck_assert(lmi_sched_grow(w.s, a));
-		ck_assert(lmi_sched_next(w.s, &st));
+		ck_assert(lmi_sched_next(w.s, NULL, &st));
 		ck_assert_uint_eq(st.parts[0].seq, a);
 		ck_assert_uint_eq(st.parts[0].n, 1);
 		ck_assert_uint_eq(st.n_row, ++n < 3 ? N_BATCH : 90 - 2 * (N_BATCH - 1) + 1);
-		lmi_sched_done(w.s, true);
+		lmi_sched_commit(w.s, true, NULL);
 	} while (lmi_sched_n_done(w.s, b) < 90);
 	ck_assert_uint_eq(n, 3);
 	world_fini(&w);
@@ -344,8 +519,8 @@ START_TEST(the_oldest_gets_on)
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(lmi_sched_submit(w.s, &o, &seq[i], NULL), LMD_OK);
 	for (uint32_t known[3] = {60, 60, 60}; known[0] < 150;) {
-		ck_assert(lmi_sched_next(w.s, &st));
-		lmi_sched_done(w.s, true);
+		ck_assert(lmi_sched_next(w.s, NULL, &st));
+		lmi_sched_commit(w.s, true, NULL);
 		ck_assert_uint_ge(lmi_sched_n_done(w.s, seq[0]), last);
 		last = lmi_sched_n_done(w.s, seq[0]);
 		for (int i = 0; i < 3; i++)
@@ -357,8 +532,8 @@ START_TEST(the_oldest_gets_on)
 	ck_assert_uint_gt(stats.n_preempted, 0);
 	ck_assert_uint_eq(stats.n_waiting + stats.n_active, 3);
 	while (lmi_sched_n_done(w.s, seq[0]) < 150) {
-		ck_assert(lmi_sched_next(w.s, &st));
-		lmi_sched_done(w.s, true);
+		ck_assert(lmi_sched_next(w.s, NULL, &st));
+		lmi_sched_commit(w.s, true, NULL);
 	}
 	ck_assert(!lmi_sched_grow(w.s, seq[0])); /* finishes alone */
 	world_fini(&w);
@@ -381,10 +556,10 @@ static uint32_t step_and_end(struct world *w, uint32_t *plan)
 	struct lmi_sched_part parts[N_SEQ];
 	struct lmi_sched_step st;
 
-	ck_assert(lmi_sched_next(w->s, &st));
+	ck_assert(lmi_sched_next(w->s, NULL, &st));
 	memcpy(parts, st.parts, st.n_part * sizeof(*parts));
 	*plan = st.plan;
-	lmi_sched_done(w->s, true);
+	lmi_sched_commit(w->s, true, NULL);
 	for (uint32_t k = 0; k < st.n_part; k++)
 		lmi_sched_remove(w->s, parts[k].seq);
 	ck_assert(lmi_sched_check(w->s));
@@ -431,15 +606,15 @@ START_TEST(overtaking_starves_nobody)
 	one = submit_short(&w, 1, 2);
 	for (uint32_t i = 0; i < 20; i++)
 		ck_assert_int_eq(lmi_sched_submit(w.s, &stays, &many[i], NULL), LMD_OK);
-	ck_assert(lmi_sched_next(w.s, &st));
+	ck_assert(lmi_sched_next(w.s, NULL, &st));
 	ck_assert_uint_eq(st.plan, 0);
 	ck_assert_uint_eq(st.n_part, N_SEQ - 1); /* one slot is left free */
-	lmi_sched_done(w.s, true);
-	ck_assert(lmi_sched_next(w.s, &st));
+	lmi_sched_commit(w.s, true, NULL);
+	ck_assert(lmi_sched_next(w.s, NULL, &st));
 	ck_assert_uint_eq(st.plan, 1);
 	ck_assert_uint_eq(st.n_part, 1);
 	ck_assert_uint_eq(st.parts[0].seq, one);
-	lmi_sched_done(w.s, true);
+	lmi_sched_commit(w.s, true, NULL);
 	world_fini(&w);
 }
 END_TEST
@@ -456,25 +631,25 @@ START_TEST(a_head_without_memory_is_not_overtaken)
 	world_init(&w, 1);
 	ck_assert_int_eq(lmi_sched_submit(w.s, &big, &first, NULL), LMD_OK);
 	while (lmi_sched_n_done(w.s, first) < 100) {
-		ck_assert(lmi_sched_next(w.s, &st));
-		lmi_sched_done(w.s, true);
+		ck_assert(lmi_sched_next(w.s, NULL, &st));
+		lmi_sched_commit(w.s, true, NULL);
 	}
 	head = submit_short(&w, 1, 150);
 	small = submit_short(&w, 0, 2);
 	for (int i = 0; i < 5; i++) {
 		ck_assert(lmi_sched_grow(w.s, first));
-		ck_assert(lmi_sched_next(w.s, &st));
+		ck_assert(lmi_sched_next(w.s, NULL, &st));
 		ck_assert_uint_eq(st.n_part, 1);
 		ck_assert_uint_eq(st.parts[0].seq, first);
-		lmi_sched_done(w.s, true);
+		lmi_sched_commit(w.s, true, NULL);
 	}
 	lmi_sched_stats(w.s, &stats);
 	ck_assert_uint_eq(stats.n_waiting, 2);
 	lmi_sched_remove(w.s, first);
 	for (int i = 0; i < 8; i++) {
-		if (!lmi_sched_next(w.s, &st))
+		if (!lmi_sched_next(w.s, NULL, &st))
 			break;
-		lmi_sched_done(w.s, true);
+		lmi_sched_commit(w.s, true, NULL);
 	}
 	ck_assert_uint_eq(lmi_sched_n_done(w.s, head), 150);
 	ck_assert_uint_eq(lmi_sched_n_done(w.s, small), 2);
@@ -495,17 +670,18 @@ START_TEST(a_fork_takes_the_rows_over)
 	child.share = a;
 	child.share_rows = 21;
 	ck_assert_int_eq(lmi_sched_submit(w.s, &child, &b, NULL), LMD_OK);
-	ck_assert(lmi_sched_next(w.s, &st));
+	ck_assert(lmi_sched_next(w.s, NULL, &st));
 	ck_assert_uint_eq(st.n_part, 1);
-	ck_assert_uint_eq(st.parts[0].mark, 21);
-	lmi_sched_done(w.s, true);
+	ck_assert_uint_eq(st.parts[0].n_mark, 1);
+	ck_assert_uint_eq(st.parts[0].mark[0], 21);
+	lmi_sched_commit(w.s, true, NULL);
 	ck_assert_uint_eq(lmi_sched_n_done(w.s, b), 21);
-	ck_assert(lmi_sched_next(w.s, &st));
+	ck_assert(lmi_sched_next(w.s, NULL, &st));
 	ck_assert_uint_eq(st.n_part, 1);
 	ck_assert_uint_eq(st.parts[0].first, 21);
 	ck_assert_uint_eq(st.parts[0].n_out, 9);
-	lmi_sched_done(w.s, true);
-	ck_assert(!lmi_sched_next(w.s, &st));
+	lmi_sched_commit(w.s, true, NULL);
+	ck_assert(!lmi_sched_next(w.s, NULL, &st));
 	lmi_sched_remove(w.s, a);
 	lmi_sched_remove(w.s, b);
 	expect_all_free(&w);
@@ -563,7 +739,7 @@ int main(void)
 	TCase *t = tcase_create("sched");
 
 	tcase_set_timeout(t, 120);
-	tcase_add_test(t, random_traffic);
+	tcase_add_loop_test(t, random_traffic, 0, DEPTH + 1);
 	tcase_add_test(t, decode_comes_first);
 	tcase_add_test(t, the_oldest_gets_on);
 	tcase_add_test(t, plans_join_over_the_queue);

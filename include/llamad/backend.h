@@ -10,7 +10,8 @@
  * plans, buffers, queues, events and groups are owned by the device: they are created and destroyed
  * by the functions below, with memory from host->alloc.  Destroy functions accept NULL.
  * Threads.  The device arbiter serialises the calls on one device, except that weight_load,
- * buffer_*, pool_create and event_wait may run beside other calls.
+ * buffer_*, pool_create and event_wait may run beside other calls.  The team of lmd_open_params is
+ * used by the host as well: a backend runs it only during a call, on the calling thread.
  * Errors.  A status plus an error message.  LMD_DEVICE means the device is lost: the host closes
  * everything and may open it again.  plan_run must not allocate.
  *
@@ -26,6 +27,8 @@
  *   operations) belongs to the device from the call until the call is complete: the host writes to
  *   none of it, and reads nothing that the call writes.  Arrays of arguments (ops, bindings, struct
  *   lmd_step itself) belong to the device only during the call.
+ * - The host may make the calls of the next step before those of the last one are complete, also with
+ *   the same compiled plan: then the blocks and outputs differ.
  * - Objects may be destroyed when all calls that name them are complete; an event, when it has fired
  *   or was never used.
  * - An error of a call that was accepted is the status of its event, and of the first event recorded

@@ -166,7 +166,9 @@ START_TEST(prefill_and_one_step_is_the_whole)
 		in[1].fork_of = 0;
 		in[1].fork_at = n;
 		got = eval(e, &cmd);
-		ck_assert_uint_eq(got.n_step, 2);
+		/* half of a step may be too small for the first one */
+		ck_assert(got.n_step == 2 ||
+			  (o.halves == LMI_ENGINE_HALVES_ALWAYS && got.n_step > 2));
 		ck_assert_uint_eq(got.n_row, 2);
 		same_rows(want.v + (size_t)(n - 1) * want.width, got.v, 2, want.width, "prefill");
 		lmi_free(got.v);
@@ -195,7 +197,7 @@ START_TEST(neighbours_change_nothing)
 		in[i] = lmt_tokens(v[i], n[i]);
 	}
 	got = eval(e, &cmd);
-	ck_assert_uint_eq(got.n_step, 1);
+	ck_assert_uint_eq(got.n_step, o.halves == LMI_ENGINE_HALVES_ALWAYS ? 2 : 1);
 	for (int i = 0; i < 4; i++) {
 		struct lmt_rows want = plain(_i, v[i], n[i]);
 
@@ -281,7 +283,7 @@ START_TEST(preemption_changes_nothing)
 		lmi_free(want.v);
 	}
 	lmi_engine_stats(e, &st);
-	ck_assert(!paged || st.n_preempted > 0);
+	ck_assert(!paged || o.halves == LMI_ENGINE_HALVES_ALWAYS || st.n_preempted > 0);
 	expect_all_free(e);
 	lmi_engine_fini(e);
 	lmi_free(got.v);
@@ -379,7 +381,7 @@ START_TEST(an_adapter_on_half_of_the_rows)
 		in[i].adapter = i % 2 ? 1 : i / 2 ? 2 : 0;
 	}
 	mixed = eval(e, &cmd);
-	ck_assert_uint_eq(mixed.n_step, 1);
+	ck_assert_uint_eq(mixed.n_step, o.halves == LMI_ENGINE_HALVES_ALWAYS ? 2 : 1);
 	for (int i = 0; i < 4; i++) {
 		const float *mine = mixed.v + (size_t)i * 50 * mixed.width;
 		struct lmt_rows want = plain(kind, v[i], 50), alone;
@@ -410,6 +412,11 @@ START_TEST(a_cancel_takes_effect_after_the_step)
 	struct lmd_error err;
 	struct lmi_engine_event ev;
 
+	if (o.halves == LMI_ENGINE_HALVES_ALWAYS) {
+		LMD_SKIP("a_cancel_takes_effect_after_the_step", "the commands take turns");
+		lmi_engine_fini(e);
+		return;
+	}
 	random_tokens(v, 100, 60);
 	for (uint32_t after = 0; after <= 20; after++) {
 		struct lmi_engine_eval a = {.id = 7, .seqs = &in, .n_seq = 1, .chunk = 5};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * overlap.h - decides whether the decoding sequences of an engine take turns in two half batches.
+ *
+ * While one half is on the device, the host samples the other.  That hides the host's work, but the
+ * device pays its fixed cost per step (reading all weights, above all) twice.  So it pays if the
+ * host's work on all sequences takes longer than the fixed cost of a step, which is estimated from
+ * the times of steps of different sizes: least squares, recent steps count more.
+ *
+ * Pure arithmetic: no clock, no threads. */
+#ifndef LLAMAD_CORE_ENGINE_OVERLAP_H
+#define LLAMAD_CORE_ENGINE_OVERLAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Sums over the steps so far, in which each step weighs less than the one after it.  Zeroed at the
+ * start. */
+struct lmi_engine_overlap {
+	double n, x, y, xx, xy;	  /* steps; rows, ns on the device, and their products */
+	double host_ns, host_out; /* ns on the host, and the output rows they were spent on */
+};
+
+/* Adds the time that the device took for a step of n_row rows. */
+void lmi_engine_overlap_add_device(struct lmi_engine_overlap *o, uint32_t n_row, uint64_t ns);
+/* Adds the time that the host took for a step with n_out output rows. */
+void lmi_engine_overlap_add_host(struct lmi_engine_overlap *o, uint32_t n_out, uint64_t ns);
+/* Returns the part of a step's time in ns that does not depend on its rows.  If all steps had about
+ * the same number of rows, that is all of it. */
+double lmi_engine_overlap_fixed_ns(const struct lmi_engine_overlap *o);
+/* Returns true if n_seq sequences should be computed in two halves. */
+bool lmi_engine_overlap_pays(const struct lmi_engine_overlap *o, uint32_t n_seq);
+
+#endif /* LLAMAD_CORE_ENGINE_OVERLAP_H */

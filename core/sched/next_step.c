@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the next step consists of.
+ *
+ * Progress: the oldest active sequence is never preempted, may preempt any newer one that is not
+ * part of a pending step, and was checked at submit to fit alone. If it cannot run in a step because
+ * newer ones are part of it or of one before, those run, but they do not get ahead of their pending
+ * steps, so that they can be preempted when those have ended. So something is computed as long as
+ * there is work. */
+#include "core/sched/sched_impl.h"
+
+/* How many waiting sequences of other plans a sequence may overtake. */
+#define LOOK_AHEAD 64u
+
+/* ---- marks ---- */
+
+/* Inserts a mark after n rows, in order; returns false if there is no room. */
+static bool add_mark(struct lmi_sched_part *p, uint32_t n)
+{
+	uint32_t i = p->n_mark;
+
+	while (i && p->mark[i - 1] > n)
+		i--;
+	if (i && p->mark[i - 1] == n)
+		return true;
+	if (p->n_mark == LMI_KV_MAX_MARK)
+		return false;
+	for (uint32_t k = p->n_mark++; k > i; k--)
+		p->mark[k] = p->mark[k - 1];
+	p->mark[i] = n;
+	return true;
+}
+
+/* Marks the rows of a part after which a waiting sequence wants to start. */
+static void mark_forks(struct lmi_sched *s, const struct lmi_sched_rec *p,
+		       struct lmi_sched_part *part)
+{
+	for (uint32_t i = s->waiting.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next) {
+		struct lmi_sched_rec *r = &s->rec[i];
+
+		if (r->parent_arrival && lmi_sched_parent_of(s, r) == p &&
+		    r->o.share_rows > part->first && r->o.share_rows < part->first + part->n &&
+		    !add_mark(part, r->o.share_rows - part->first))
+			return;
+	}
+}
+
+/* Marks the rows of a part after which drafts can be rejected. */
+static void mark_drafts(const struct lmi_sched_rec *r, struct lmi_sched_part *p)
+{
+	if (r->draft_from == LMI_SCHED_NO_DRAFT)
+		return;
+	for (uint32_t n = 1; n < p->n; n++)
+		if (p->first + n >= r->draft_from)
+			(void)add_mark(p, n); /* there are no more drafts than marks */
+}
+
+/* Does a waiting sequence want to start after exactly the planned rows? Then the next step must wait
+ * for the fork, because it may overwrite the state. */
+static bool must_fork_first(struct lmi_sched *s, const struct lmi_sched_rec *p)
+{
+	for (uint32_t i = s->waiting.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next) {
+		struct lmi_sched_rec *r = &s->rec[i];
+
+		if (r->parent_arrival && lmi_sched_parent_of(s, r) == p &&
+		    r->o.share_rows == p->n_planned)
+			return true;
+	}
+	return false;
+}
+
+/* ---- the next step ---- */
+
+/* The remaining capacity of the step that is being planned. */
+struct budget {
+	uint32_t plan, n_row, n_out;
+	uint32_t n_part; /* parts that may still be added */
+	uint32_t n_over; /* of n_row, rows that only a part that cannot be split may use */
+};
+
+static bool has_work(const struct lmi_sched_rec *r)
+{
+	return r->n_planned < r->o.n_known && !r->removed && !r->n_void && !r->restarts;
+}
+
+static uint32_t plan_of(const struct lmi_sched_rec *r)
+{
+	return r->o.n_encode && !r->encoded ? r->o.encode_plan : r->o.plan;
+}
+
+/* Selects plans round robin: the next greater number that has work, else the smallest. */
+static bool pick_plan(const struct lmi_sched *s, uint32_t *plan)
+{
+	bool any = false, found_next = false;
+	uint32_t least = 0, next = 0;
+
+	for (int k = 0; k < 2; k++) {
+		uint32_t i = k ? s->waiting.head : s->active.head;
+
+		for (; i != LMI_SCHED_NO_SEQ; i = k ? LMI_SCHED_NO_SEQ : s->rec[i].next) {
+			uint32_t p = plan_of(&s->rec[i]);
+
+			if (!has_work(&s->rec[i]))
+				continue;
+			if (!any || p < least)
+				least = p;
+			if (p > s->last_plan && (!found_next || p < next)) {
+				next = p;
+				found_next = true;
+			}
+			any = true;
+		}
+	}
+	*plan = found_next ? next : least;
+	return any;
+}
+
+/* Returns the first row to be output, of those that are not planned yet. */
+static uint32_t next_output(const struct lmi_sched_rec *r)
+{
+	uint32_t row = r->n_emitted;
+
+	if (r->o.out == LMI_SCHED_OUT_NONE)
+		return UINT32_MAX;
+	if (r->o.out == LMI_SCHED_OUT_LAST)
+		row = (r->draft_from < r->o.n_known ? r->draft_from : r->o.n_known) - 1;
+	return row > r->n_planned ? row : r->n_planned;
+}
+
+/* Returns how many rows of `r` fit into the budget; 0 = none now. */
+static uint32_t chunk_of(const struct lmi_sched_rec *r, const struct budget *budget)
+{
+	uint32_t left = r->o.n_known - r->n_planned, n = left, skip = next_output(r) - r->n_planned;
+	uint32_t room = r->o.whole			  ? budget->n_row
+			: budget->n_row > budget->n_over ? budget->n_row - budget->n_over
+							  : 0;
+
+	if (n > room)
+		n = room;
+	if (r->o.max_chunk && r->n_planned < r->o.chunk_from &&
+	    n > r->o.chunk_from - r->n_planned)
+		n = r->o.chunk_from - r->n_planned;
+	if (r->o.max_chunk && r->n_planned >= r->o.chunk_from && n > r->o.max_chunk)
+		n = r->o.max_chunk;
+	if (skip < n && n - skip > budget->n_out)
+		n = skip + budget->n_out;
+	return r->o.whole && n < left ? 0 : n;
+}
+
+static uint32_t outputs_of(const struct lmi_sched_rec *r, uint32_t n)
+{
+	uint32_t end = r->n_planned + n, from = next_output(r);
+
+	return end > from ? end - from : 0;
+}
+
+/* Returns the newest active sequence that arrived after `r` and is not part of a step, or
+ * LMI_SCHED_NO_SEQ. */
+static uint32_t victim_for(const struct lmi_sched *s, const struct lmi_sched_rec *r)
+{
+	for (uint32_t i = s->active.tail; i != LMI_SCHED_NO_SEQ; i = s->rec[i].prev) {
+		if (&s->rec[i] == r || lmi_sched_comes_before(&s->rec[i], r))
+			return LMI_SCHED_NO_SEQ;
+		if (!s->rec[i].n_step)
+			return i;
+	}
+	return LMI_SCHED_NO_SEQ;
+}
+
+/* Reserves memory for a part. Marks for forks are dropped if there is no memory for them. */
+static bool reserve(struct lmi_sched *s, const struct lmi_sched_rec *r, struct lmi_sched_part *p)
+{
+	bool forks = true;
+
+	p->n_mark = 0;
+	mark_drafts(r, p);
+	mark_forks(s, r, p);
+	while (!lmi_kv_reserve(s->kv, r->kv_seq, p->n, p->mark, p->n_mark)) {
+		uint32_t v = victim_for(s, r);
+
+		if (r->n_step)
+			return false; /* it can wait for its pending steps */
+		if (forks) {
+			forks = false;
+			p->n_mark = 0;
+			mark_drafts(r, p);
+			continue;
+		}
+		if (v == LMI_SCHED_NO_SEQ) {
+			s->starved = s->n_pending;
+			return false;
+		}
+		lmi_sched_restart(s, v);
+		s->stats.n_preempted++;
+	}
+	return true;
+}
+
+/* The step that is being planned. */
+static struct lmi_sched_pending *next_step(struct lmi_sched *s)
+{
+	return &s->step[(s->first + s->n_pending) % s->n_step];
+}
+
+/* Is it part of the step that is being planned? Parts are added last. */
+static bool is_planned(struct lmi_sched *s, uint32_t i)
+{
+	const struct lmi_sched_pending *step = next_step(s);
+
+	for (uint32_t k = step->n_part; k-- > 0;)
+		if (step->part[k].seq == i)
+			return true;
+	return false;
+}
+
+static void add_part(struct lmi_sched *s, uint32_t i, struct lmi_sched_part p,
+		     struct budget *budget)
+{
+	struct lmi_sched_pending *step = next_step(s);
+	struct lmi_sched_rec *r = &s->rec[i];
+
+	p.seq = i;
+	p.kv_seq = r->kv_seq;
+	step->part[step->n_part++] = p;
+	r->n_step++;
+	if (p.encode)
+		r->encoded = true;
+	else
+		r->n_planned += p.n;
+	budget->n_row -= p.n;
+	budget->n_out -= p.n_out;
+	budget->n_part--;
+}
+
+/* Adds an active sequence to the step if it has work for this plan and the budget allows it. */
+static void plan_seq(struct lmi_sched *s, uint32_t i, struct budget *budget)
+{
+	struct lmi_sched_rec *r = &s->rec[i];
+	struct lmi_sched_part p = {.first = r->n_planned};
+
+	if (!has_work(r) || plan_of(r) != budget->plan || !budget->n_row || !budget->n_part)
+		return;
+	if (r->n_step && (s->starved || is_planned(s, i) || must_fork_first(s, r)))
+		return;
+	if (r->o.n_encode && !r->encoded) {
+		p = (struct lmi_sched_part){.n = r->o.n_encode, .encode = true};
+		if (p.n <= budget->n_row)
+			add_part(s, i, p, budget);
+		return;
+	}
+	p.n = chunk_of(r, budget);
+	if (!p.n)
+		return;
+	if (!reserve(s, r, &p))
+		return;
+	p.n_out = outputs_of(r, p.n);
+	add_part(s, i, p, budget);
+}
+
+/* Starts a waiting sequence if there is free memory for all its known rows. */
+static bool start(struct lmi_sched *s, uint32_t i, struct budget *budget)
+{
+	struct lmi_sched_rec *r = &s->rec[i];
+	uint32_t kv_seq;
+
+	if (lmi_sched_parent_of(s, r))
+		return false;
+	if (r->o.n_encode ? r->o.n_encode > budget->n_row : !chunk_of(r, budget))
+		return false;
+	if (!lmi_kv_fits(s->kv, r->o.n_known, s->n_batch))
+		return false;
+	kv_seq = lmi_kv_open(s->kv);
+	if (kv_seq == LMI_KV_NO_PAGE)
+		return false;
+	if (r->o.n_encode && !lmi_kv_reserve_cross(s->kv, kv_seq, r->o.n_encode)) {
+		lmi_kv_close(s->kv, kv_seq);
+		return false;
+	}
+	lmi_sched_activate(s, i, kv_seq);
+	plan_seq(s, i, budget);
+	return true;
+}
+
+/* Returns the first waiting sequence with the plan of the step, at most LOOK_AHEAD places back. */
+static uint32_t first_of_plan(const struct lmi_sched *s, uint32_t plan)
+{
+	uint32_t i = s->waiting.head;
+
+	for (uint32_t n = 0; i != LMI_SCHED_NO_SEQ && plan_of(&s->rec[i]) != plan; n++) {
+		if (n == LOOK_AHEAD)
+			return LMI_SCHED_NO_SEQ;
+		i = s->rec[i].next;
+	}
+	return i;
+}
+
+/* Starts the next waiting sequence. It may overtake sequences of other plans, which cannot be part
+ * of this step, as long as the head of the queue could start as well. Since plans take turns, the
+ * head starts when its plan is next; a head that waits for memory is never overtaken. */
+static bool admit(struct lmi_sched *s, struct budget *budget)
+{
+	uint32_t head = s->waiting.head, i = first_of_plan(s, budget->plan);
+
+	if (i == LMI_SCHED_NO_SEQ || !budget->n_row || !budget->n_part || s->starved)
+		return false;
+	if (i != head && (lmi_kv_n_free_seq(s->kv) < 2 ||
+			  !lmi_kv_fits(s->kv, s->rec[head].o.n_known, s->n_batch)))
+		return false;
+	return start(s, i, budget);
+}
+
+/* Does it lack nothing but its last row, or its drafts and the row before? */
+static bool lacks_new_rows(const struct lmi_sched_rec *r)
+{
+	uint32_t n = r->draft_from < r->o.n_known ? r->draft_from : r->o.n_known;
+
+	return r->n_planned + 1 == n;
+}
+
+static void plan_step(struct lmi_sched *s, struct budget *budget)
+{
+	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
+		if (lacks_new_rows(&s->rec[i]))
+			plan_seq(s, i, budget);
+	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
+		plan_seq(s, i, budget);
+	while (admit(s, budget))
+		;
+}
+
+/* Plans are tried in ascending order from some number on, then again from the smallest. */
+struct plan_turn {
+	bool first, wrapped;
+	uint32_t from, last;
+};
+
+/* Returns false if this plan, or one that followed it, has been tried. */
+static bool is_new_plan(struct plan_turn *t, uint32_t plan)
+{
+	if (t->first) {
+		*t = (struct plan_turn){.from = plan, .last = plan};
+		return true;
+	}
+	if (plan <= t->last) {
+		if (t->wrapped)
+			return false;
+		t->wrapped = true;
+	}
+	t->last = plan;
+	return !t->wrapped || plan < t->from;
+}
+
+static struct budget full_budget(const struct lmi_sched *s, const struct lmi_sched_limit *limit,
+				 uint32_t plan)
+{
+	struct budget b = {
+		.plan = plan, .n_row = s->n_batch, .n_out = s->n_out, .n_part = UINT32_MAX};
+
+	if (limit && limit->n_part)
+		b.n_part = limit->n_part;
+	if (limit && limit->n_row && limit->n_row < s->n_batch)
+		b.n_over = s->n_batch - limit->n_row;
+	return b;
+}
+
+bool lmi_sched_next(struct lmi_sched *s, const struct lmi_sched_limit *limit,
+		    struct lmi_sched_step *out)
+{
+	struct budget budget = {0};
+	struct plan_turn turn = {.first = true};
+	struct lmi_sched_pending *step;
+	uint32_t plan;
+
+	if (s->n_pending == s->n_step)
+		return false;
+	lmi_sched_start_shared(s);
+	s->starved = false;
+	step = next_step(s);
+	step->n_part = 0;
+	/* a plan whose only work waits for memory must not block the others */
+	while (!step->n_part) {
+		if (!pick_plan(s, &plan) || !is_new_plan(&turn, plan))
+			return false;
+		budget = full_budget(s, limit, plan);
+		plan_step(s, &budget);
+		s->last_plan = plan;
+	}
+	s->n_pending++;
+	s->stats.n_step++;
+	s->stats.n_row += s->n_batch - budget.n_row;
+	*out = (struct lmi_sched_step){.plan = budget.plan,
+				       .n_row = s->n_batch - budget.n_row,
+				       .n_out = s->n_out - budget.n_out,
+				       .n_part = step->n_part,
+				       .parts = step->part};
+	return true;
+}

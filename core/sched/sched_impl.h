@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sched_impl.h - the scheduler's state, shared by sched.c (sequences, ends of steps) and
+ * next_step.c (what the next step consists of). */
+#ifndef LLAMAD_CORE_SCHED_SCHED_IMPL_H
+#define LLAMAD_CORE_SCHED_SCHED_IMPL_H
+
+#include "core/sched/sched.h"
+
+#define LMI_SCHED_NO_DRAFT UINT32_MAX
+
+enum lmi_sched_state { LMI_SCHED_FREE, LMI_SCHED_WAITING, LMI_SCHED_ACTIVE };
+
+struct lmi_sched_rec {
+	struct lmi_sched_seq o;
+	enum lmi_sched_state state;
+	uint32_t n_step; /* pending steps that it is part of */
+	uint32_t n_void; /* those of them that do not count */
+	bool restarts; /* a step failed; starts again after its pending steps */
+	bool removed; /* removed while part of a step; freed after its pending steps */
+	bool encoded; /* or a pending step does that */
+	uint64_t arrival;   /* unique */
+	uint64_t parent_arrival; /* arrival of the parent; 0 = none */
+	uint32_t n_done;    /* rows in memory */
+	uint32_t n_planned; /* rows in memory and in pending steps */
+	uint32_t draft_from; /* known rows from this one on are drafts, or
+			      * LMI_SCHED_NO_DRAFT */
+	uint32_t n_emitted; /* rows below this one have been output, or never will be */
+	uint32_t kv_seq;
+	uint32_t next, prev;
+};
+
+struct lmi_sched_list {
+	uint32_t head, tail, n;
+};
+
+struct lmi_sched_pending {
+	struct lmi_sched_part *part; /* [kv sequences] */
+	uint32_t n_part;
+};
+
+struct lmi_sched {
+	struct lmi_kv *kv;
+	uint32_t n_max, n_batch, n_out;
+	uint32_t last_plan;
+	uint64_t n_arrived;
+	struct lmi_sched_rec *rec; /* [n_max] */
+	struct lmi_sched_list waiting, active;
+	struct lmi_sched_pending step[LMI_KV_MAX_STEP]; /* a ring: the oldest is step[first] */
+	uint32_t n_step, first, n_pending;
+	bool starved; /* a sequence lacks memory that newer sequences in pending steps hold */
+	struct lmi_sched_stats stats;
+};
+
+/* The whole priority policy. */
+static inline bool lmi_sched_comes_before(const struct lmi_sched_rec *a,
+					  const struct lmi_sched_rec *b)
+{
+	return a->arrival < b->arrival;
+}
+
+/* Makes a waiting sequence active, with this seq slot of the KV memory. */
+void lmi_sched_activate(struct lmi_sched *s, uint32_t i, uint32_t kv_seq);
+/* Preempts a sequence: frees its memory and puts it back into the queue. */
+void lmi_sched_restart(struct lmi_sched *s, uint32_t i);
+/* Returns the parent whose rows a waiting sequence may still share; NULL if it no longer can. */
+const struct lmi_sched_rec *lmi_sched_parent_of(const struct lmi_sched *s,
+						struct lmi_sched_rec *r);
+/* Starts waiting sequences whose parent has computed the rows that they share. */
+void lmi_sched_start_shared(struct lmi_sched *s);
+
+#endif /* LLAMAD_CORE_SCHED_SCHED_IMPL_H */

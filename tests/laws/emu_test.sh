@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The laws and the engine's tests on the emulated device, which completes at once, late or at random
+# times. Sequences share their steps or take turns in two halves.
+. "${LMD_TEST_SRCDIR:-.}/tests/cli.sh"
+[ -f "$build/plugins/.libs/backend-emu.so" ] || { echo "SKIP: plugins are linked in"; exit 77; }
+LMD_TEST_BACKEND=emu
+export LMD_TEST_BACKEND LMD_TEST_HALVES LLAMAD_EMU
+engine="core/engine/engine_test core/engine/retained_test core/engine/constrain_test"
+for mode in "never late=0" "never late=1,seed=5" "always late=0" "always late=1" \
+	"always late=1,seed=5" "always late=1,seed=9"; do
+	LMD_TEST_HALVES=${mode% *} LLAMAD_EMU=${mode#* }
+	tests=tests/laws/laws_test
+	[ "$LLAMAD_EMU" = late=1,seed=5 ] && tests="$tests $engine"
+	for t in $tests; do
+		[ -x "$build/$t" ] || { skip "$t is not built"; continue; }
+		if "$build/$t" >"$dir/out" 2>&1; then
+			ok
+		else
+			bad "$t with $LLAMAD_EMU, halves $LMD_TEST_HALVES: $(tail -n 5 "$dir/out")"
+		fi
+	done
+done
+finish "laws on emu"
