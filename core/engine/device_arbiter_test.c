@@ -4,6 +4,7 @@
  * estimate compared with sums by hand. Guard: a mapping beyond the end of its file. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <stdlib.h>
@@ -156,6 +157,41 @@ static void *member(void *arg)
 	lmi_device_arbiter_leave(s->arbiter, id);
 	return NULL;
 }
+
+static void *take_turn(void *arg)
+{
+	lmi_device_arbiter_acquire(arg, 1, LMI_ENGINE_CLASS_NORMAL);
+	lmi_device_arbiter_release(arg);
+	return NULL;
+}
+
+START_TEST(the_holder_sees_who_waits)
+{
+	struct lmi_device_arbiter *l;
+	struct lmd_host *host;
+	pthread_t t;
+	uint32_t id[2];
+
+	ck_assert_int_eq(lmi_host_create(&host, UINT64_MAX), LMD_OK);
+	ck_assert_int_eq(lmi_device_arbiter_create(&l, host, NULL), LMD_OK);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(lmi_device_arbiter_join(l, &id[i], NULL), LMD_OK);
+	ck_assert_uint_eq(id[1], 1);
+	lmi_device_arbiter_acquire(l, id[0], LMI_ENGINE_CLASS_NORMAL);
+	ck_assert(!lmi_device_arbiter_is_wanted(l));
+	ck_assert_int_eq(pthread_create(&t, NULL, take_turn, l), 0);
+	while (!lmi_device_arbiter_is_wanted(l))
+		(void)sched_yield();
+	lmi_device_arbiter_release(l);
+	ck_assert_int_eq(pthread_join(t, NULL), 0);
+	ck_assert(!lmi_device_arbiter_is_wanted(l));
+	ck_assert(!lmi_device_arbiter_is_wanted(NULL));
+	for (int i = 0; i < 2; i++)
+		lmi_device_arbiter_leave(l, id[i]);
+	lmi_device_arbiter_destroy(l);
+	lmi_host_destroy(host);
+}
+END_TEST
 
 START_TEST(one_at_a_time)
 {
@@ -394,6 +430,7 @@ int main(void)
 	tcase_add_test(t, time_is_shared_by_weight);
 	tcase_add_test(t, absence_is_no_credit);
 	tcase_add_test(t, random_members);
+	tcase_add_test(t, the_holder_sees_who_waits);
 	tcase_add_test(t, one_at_a_time);
 	suite_add_tcase(s, t);
 	t = tcase_create("place");

@@ -30,7 +30,7 @@ static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32
 		lmi_engine_gen_begin(q->session->gen, now_ns);
 	p->seq[i] = q;
 	p->session[i] = q->session;
-	p->awaited |= q->session->gen && planned->n_out;
+	p->awaited |= q->session->gen && planned->n_out && q->session != e->retained;
 	p->rows[i] = (struct lmi_engine_rows){
 		.kv_seq = planned->kv_seq,
 		.first = planned->first,
@@ -80,6 +80,14 @@ static void set_only(struct lmi_engine *e, uint32_t slot)
 	}
 }
 
+/* A retained sequence that was preempted is computed again, but its session has ended. */
+static void ignore_retained(const struct lmi_engine *e, struct lmi_engine_pending *p)
+{
+	for (uint32_t i = 0; i < p->n_part && e->retained; i++)
+		if (p->session[i] == e->retained)
+			p->seq[i] = NULL, p->session[i] = NULL;
+}
+
 /* Number of sequences that could be computed at the same time. */
 static uint32_t n_computable(const struct lmi_engine *e)
 {
@@ -123,6 +131,7 @@ static bool submit(struct lmi_engine *e, bool halves)
 		fill_part(e, p, i, begin_ns);
 	e->inst->step_class = class_of(p);
 	set_only(e, slot);
+	ignore_retained(e, p);
 	lmi_engine_step_submit(e->inst, slot, step.plan, p->rows, step.n_part, &w);
 	p->submit_ns = now(e);
 	p->host_ns = p->submit_ns - begin_ns;

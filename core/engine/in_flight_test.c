@@ -293,13 +293,14 @@ START_TEST(the_bits_are_those_of_one_step_at_a_time)
 }
 END_TEST
 
-/* Generations alone: nothing is allocated from choosing a step to queueing its events. */
+/* Generations alone: nothing is allocated from choosing a step to queueing its events. With the second
+ * seed, a retained sequence is preempted and computed again, which must cause no event. */
 START_TEST(a_step_allocates_nothing)
 {
 	static struct job jobs[N_JOB];
 	static struct result have[N_JOB];
 	struct lmi_engine_stats st;
-	uint64_t rnd = seed + 99;
+	uint64_t rnd = _i ? 103 : seed + 99;
 
 	make_jobs(jobs, true, &rnd);
 	for (uint32_t i = 0; i < N_JOB; i++)
@@ -350,6 +351,43 @@ START_TEST(a_lost_device_ends_everything)
 }
 END_TEST
 
+/* Forks take more pages at once than fit in a step: they are set by an operation before it. */
+START_TEST(forks_of_long_sequences)
+{
+	static lmd_token v[3][240];
+	struct lmi_engine_input_seq in[3];
+	const struct lmi_engine_eval cmd = {
+		.id = 1, .seqs = in, .n_seq = 3, .pooling = LMD_POOL_UNSET};
+	struct lmi_engine_opts o = opts_of(_i, "ref", LMI_ENGINE_HALVES_NEVER);
+	struct lmt_rows want, have;
+	struct lmd_error err;
+	uint64_t rnd = seed;
+
+	o.no_tokenizer = true;
+	o.inst.n_ctx = LMT_CTX;
+	o.inst.n_seq = 2; /* so the usual changes of a step are few */
+	o.inst.kv_tokens = 0;
+	for (int q = 0; q < 3; q++) {
+		for (int i = 0; i < 240; i++)
+			v[q][i] = q && i < 200 ? v[0][i] : (lmd_token)(lmd_rand(&rnd) % 95);
+		in[q] = lmt_tokens(v[q], 240);
+		in[q].fork_of = q ? 0 : LMI_ENGINE_NO_FORK;
+		in[q].fork_at = q ? 200 - 30 * (uint32_t)q : 0;
+	}
+	ck_assert_msg(lmt_eval_once(&o, &cmd, &want, &err) == LMD_OK, "%s", err.text);
+	for (size_t k = 0; k < LMD_LEN(settings) * 2; k++) {
+		o.inst.backend = "emu";
+		o.halves = k % 2 ? LMI_ENGINE_HALVES_ALWAYS : LMI_ENGINE_HALVES_NEVER;
+		ck_assert_int_eq(setenv("LLAMAD_EMU", settings[k / 2], 1), 0);
+		ck_assert_msg(lmt_eval_once(&o, &cmd, &have, &err) == LMD_OK, "%s", err.text);
+		ck_assert_uint_eq(want.n_row, have.n_row);
+		ck_assert_mem_eq(want.v, have.v, (size_t)want.n_row * want.width * sizeof(float));
+		lmi_free(have.v);
+	}
+	lmi_free(want.v);
+}
+END_TEST
+
 /* An engine that is stopped with steps in flight. */
 START_TEST(stopping_waits_for_the_steps)
 {
@@ -387,8 +425,9 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_unchecked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, the_bits_are_those_of_one_step_at_a_time, 0, LMT_N_TINY);
-	tcase_add_test(t, a_step_allocates_nothing);
+	tcase_add_loop_test(t, a_step_allocates_nothing, 0, 2);
 	tcase_add_test(t, a_lost_device_ends_everything);
+	tcase_add_loop_test(t, forks_of_long_sequences, 0, LMT_N_TINY);
 	tcase_add_test(t, stopping_waits_for_the_steps);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
