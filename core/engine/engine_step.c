@@ -83,9 +83,12 @@ static void set_only(struct lmi_engine *e, uint32_t slot)
 /* A retained sequence that was preempted is computed again, but its session has ended. */
 static void ignore_retained(const struct lmi_engine *e, struct lmi_engine_pending *p)
 {
-	for (uint32_t i = 0; i < p->n_part && e->retained; i++)
-		if (p->session[i] == e->retained)
-			p->seq[i] = NULL, p->session[i] = NULL;
+	for (uint32_t i = 0; i < p->n_part && e->retained; i++) {
+		if (p->session[i] != e->retained)
+			continue;
+		p->seq[i] = NULL;
+		p->session[i] = NULL;
+	}
 }
 
 /* Number of sequences that could be computed at the same time. */
