@@ -91,8 +91,21 @@ void lmi_openai_put_usage(struct lmi_json_text *j, const struct lmi_http_answer_
 	lmi_json_text_end(j);
 }
 
-void lmi_openai_put_done(struct lmi_http_out *o)
+void lmi_openai_end_stream(const struct lmi_openai_state *s, const char *prefix, const char *object,
+			   const struct lmi_http_answer_end *sum, struct lmi_http_out *o)
 {
+	struct lmi_json_text *j = &o->json;
+
+	if (s->include_usage) {
+		lmi_json_text_object(j);
+		lmi_openai_put_head(j, &s->head, prefix, object);
+		lmi_json_text_key(j, "choices");
+		lmi_json_text_array(j);
+		lmi_json_text_end(j);
+		lmi_openai_put_usage(j, sum);
+		lmi_json_text_end(j);
+		lmi_http_out_event(o, NULL);
+	}
 	lmi_http_out_raw(o, "data: [DONE]\n\n");
 }
 

@@ -144,20 +144,9 @@ static void choice_end(void *state, uint32_t choice, const struct lmi_http_answe
 
 static void end(void *state, const struct lmi_http_answer_end *sum, struct lmi_http_out *o)
 {
-	struct lmi_openai_chat_state *s = state;
-	struct lmi_json_text *j = &o->json;
+	const struct lmi_openai_chat_state *s = state;
 
-	if (s->common.include_usage) {
-		lmi_json_text_object(j);
-		lmi_openai_put_head(j, &s->common.head, ID_PREFIX, "chat.completion.chunk");
-		lmi_json_text_key(j, "choices");
-		lmi_json_text_array(j);
-		lmi_json_text_end(j);
-		lmi_openai_put_usage(j, sum);
-		lmi_json_text_end(j);
-		lmi_http_out_event(o, NULL);
-	}
-	lmi_openai_put_done(o);
+	lmi_openai_end_stream(&s->common, ID_PREFIX, "chat.completion.chunk", sum, o);
 }
 
 /* ---- the whole answer ---- */

@@ -33,8 +33,10 @@ extern const struct lmi_http_form lmi_openai_chat_form;
 void lmi_openai_put_head(struct lmi_json_text *j, const struct lmi_http_answer_head *head,
 			 const char *prefix, const char *object);
 void lmi_openai_put_usage(struct lmi_json_text *j, const struct lmi_http_answer_end *end);
-/* Writes the last event of a stream. */
-void lmi_openai_put_done(struct lmi_http_out *o);
+/* Writes the end of a stream: the usage, if the client asked for it, and the last event.  prefix and
+ * object are those of its chunks. */
+void lmi_openai_end_stream(const struct lmi_openai_state *s, const char *prefix, const char *object,
+			   const struct lmi_http_answer_end *sum, struct lmi_http_out *o);
 void lmi_openai_form_error(void *state, const struct lmi_http_error *e, struct lmi_http_out *o);
 /* Returns "stop", "length" or "tool_calls". */
 const char *lmi_openai_finish_reason(const struct lmi_http_answer_end *end);
