@@ -186,8 +186,7 @@ static void read_line(char **line, size_t *cap, ssize_t *n)
 	lmi_ctl_interrupt_clear();
 	if (terminal)
 		fputs("> ", stderr);
-	/* a terminal delivers one line at a time: none waits in the buffer */
-	*n = !terminal || lmi_ctl_wait_stdin() ? getline(line, cap, stdin) : -1;
+	*n = lmi_ctl_read_line(line, cap);
 	if (*n < 0 && terminal)
 		putc('\n', stderr); /* ends the line of the "> " */
 }

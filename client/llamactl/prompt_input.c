@@ -2,6 +2,7 @@
 #include "client/llamactl/prompt_input.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,10 +13,26 @@
 #include "client/llamactl/interrupt.h"
 
 #define TEXT_MAX (1u << 30)
+#define LINE_STEP 4096 /* a terminal delivers lines of at most so many bytes */
 
-bool lmi_ctl_wait_stdin(void)
+/* Returns the descriptor to read standard input from.  Ctrl-C throws away what was typed, perhaps
+ * between the end of a wait and the read, which would then block with its signal behind it.  A
+ * terminal is therefore read through a description of our own that never blocks; O_NONBLOCK on
+ * standard input itself would change it for the shell as well. */
+static int input_fd(void)
 {
-	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+	static int terminal = -1;
+
+	if (terminal < 0 && tcgetpgrp(STDIN_FILENO) >= 0) /* it is our controlling terminal */
+		terminal = open("/dev/tty", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return terminal < 0 ? STDIN_FILENO : terminal;
+}
+
+/* Waits until the descriptor has data or is at its end. Returns false if a signal that interrupt.h
+ * catches arrived before or during the wait. */
+static bool wait_input(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
 	sigset_t ours, old;
 	int n = 0;
 
@@ -28,6 +45,44 @@ bool lmi_ctl_wait_stdin(void)
 		n = ppoll(&p, 1, NULL, &old) < 0 ? errno != EINTR : 1;
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return n != 0;
+}
+
+/* As read(2) of standard input; -1 also if a signal that interrupt.h catches arrived. */
+static ssize_t read_input(char *p, size_t n)
+{
+	int fd = input_fd();
+	ssize_t got = -1;
+
+	while (wait_input(fd)) {
+		got = read(fd, p, n);
+		if (got >= 0 || (errno != EAGAIN && errno != EINTR))
+			break;
+	}
+	return got;
+}
+
+ssize_t lmi_ctl_read_line(char **line, size_t *cap)
+{
+	ssize_t len = 0, got = 1;
+
+	if (!isatty(STDIN_FILENO))
+		return getline(line, cap, stdin);
+	while (got > 0 && (!len || (*line)[len - 1] != '\n')) {
+		if (*cap - (size_t)len < LINE_STEP) {
+			char *more = realloc(*line, *cap + LINE_STEP);
+
+			if (!more)
+				return -1;
+			*line = more;
+			*cap += LINE_STEP;
+		}
+		got = read_input(*line + len, *cap - (size_t)len - 1);
+		len += got > 0 ? got : 0;
+	}
+	if (got < 0 || !len)
+		return -1;
+	(*line)[len] = 0;
+	return len;
 }
 
 /* Reads standard input to its end. On a terminal one Ctrl-D ends it: after a read of 0 bytes there
@@ -47,9 +102,9 @@ static enum lmd_status read_all(const char *what, size_t max, char **out, size_t
 		if (!more)
 			free(p);
 		p = more;
-		if (!p || !lmi_ctl_wait_stdin())
+		if (!p)
 			break;
-		got = read(STDIN_FILENO, p + len, cap - len);
+		got = read_input(p + len, cap - len);
 		len += got > 0 ? (size_t)got : 0;
 	}
 	if (!p)

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * prompt_input.h - standard input read as a whole, for prompts and texts. */
+ * prompt_input.h - standard input, read whole for prompts and texts or line by line. */
 #ifndef LLAMAD_LLAMACTL_PROMPT_INPUT_H
 #define LLAMAD_LLAMACTL_PROMPT_INPUT_H
 
-#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "llamad/status.h"
 
 /* The longest prompt in bytes: the protocol's limit, which applies to `run` and `generate`. */
 #define LMI_CTL_PROMPT_MAX (16u << 20)
 
-/* Waits until standard input has data or is at its end. Returns false if a signal that interrupt.h
- * catches arrived before or during the wait. */
-bool lmi_ctl_wait_stdin(void);
+/* As getline(3) of standard input, without a bound of its own.  On a terminal Ctrl-D ends a line that
+ * has no newline.  Returns -1 at the end, after a signal that interrupt.h catches, and if there is
+ * no memory. */
+ssize_t lmi_ctl_read_line(char **line, size_t *cap);
 
 /* Reads standard input to its end, at most 1 GiB.  The caller frees *out with free(). */
 enum lmd_status lmi_ctl_read_stdin(char **out, size_t *n, struct lmd_error *err);
