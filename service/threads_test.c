@@ -183,16 +183,16 @@ START_TEST(a_step_that_hangs)
 }
 END_TEST
 
-/* 5 steps of 50 ms for a prompt, and a limit of 200 ms. */
+/* 7 steps of 400 ms for a prompt, and a limit of 2 s. */
 START_TEST(steps_that_take_time)
 {
 	struct lmi_wire_id id;
 	struct lmi_wire_request q;
 	char text[64];
 
-	setenv("LLAMAD_NULL_STEP_US", "50000", 1);
+	setenv("LLAMAD_NULL_STEP_US", "400000", 1);
 	fx.o.limits.max_running = 1;
-	fx.o.limits.first_token_ms = 200;
+	fx.o.limits.first_token_ms = 2000;
 	fx.o.inst.n_batch = 4;
 	fx_start(&fx);
 	q = fx_generate(&fx, "tiny", "a prompt of 28 characters...", 2);

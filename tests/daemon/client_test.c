@@ -110,7 +110,7 @@ static enum lmd_status status(struct lmd_client *of)
 static enum lmd_status open_client(struct lmd_client **out, const char *url)
 {
 	const struct lmd_client_opts o = {
-		.struct_size = sizeof(o), .url = url, .connect_ms = 300, .call_ms = 600};
+		.struct_size = sizeof(o), .url = url, .connect_ms = 3000, .call_ms = 5000};
 
 	return lmd_client_open(out, &o, &err);
 }
@@ -161,7 +161,7 @@ START_TEST(a_stopped_daemon_ends_all_calls)
 	ck_assert_int_eq(status(client), LMD_TIMEOUT);
 	ck_assert_int_eq(status(client), LMD_TIMEOUT);
 	ck_assert_int_eq(open_client(&late, d.url), LMD_TIMEOUT);
-	ck_assert_msg(strstr(err.text, "no connection within 300 ms") != NULL, "%s", err.text);
+	ck_assert_msg(strstr(err.text, "no connection within 3000 ms") != NULL, "%s", err.text);
 	ck_assert_int_eq(kill(d.pid, SIGCONT), 0);
 	while (status(client) != LMD_OK)
 		ck_assert_int_eq(err.status, LMD_TIMEOUT);
@@ -196,7 +196,7 @@ START_TEST(a_tcp_peer_that_is_silent)
 	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &n), 0);
 	(void)snprintf(url, sizeof(url), "tcp://127.0.0.1:%u", (unsigned)ntohs(at.sin_port));
 	ck_assert_int_eq(open_client(&late, url), LMD_TIMEOUT);
-	ck_assert_msg(strstr(err.text, "no connection within 300 ms") != NULL, "%s", err.text);
+	ck_assert_msg(strstr(err.text, "no connection within 3000 ms") != NULL, "%s", err.text);
 	close(fd);
 	ck_assert_int_eq(open_client(&late, url), LMD_IO);
 }

@@ -632,7 +632,7 @@ START_TEST(work_of_a_client_that_left)
 	kill(d.pid, SIGTERM);
 	ck_assert_int_eq(lmt_daemon_exit(&d), 0);
 	clock_gettime(CLOCK_MONOTONIC, &to);
-	ck_assert_msg(to.tv_sec - from.tv_sec < 10, "the end took %d s",
+	ck_assert_msg(to.tv_sec - from.tv_sec < 30, "the end took %d s",
 		      (int)(to.tv_sec - from.tv_sec));
 	lmi_wire_buf_fini(&buf);
 	free(letters);
