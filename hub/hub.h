@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hub.h - models from elsewhere: what a source is called, which files it has, and their transfer.
+ *
+ * A source is one of
+ *     NAME                              a short name of the catalogue, such as smollm2
+ *     hf:USER/REPO[@REVISION][:CHOICE]  Hugging Face; CHOICE is a quantisation such as Q4_K_M or a
+ *                                       file of the repository; also hf.co/... and
+ *                                       huggingface.co/...
+ *     ollama:[USER/]NAME[:TAG]          the registry of Ollama
+ *     oci:HOST/REPO[:TAG|@DIGEST]       any OCI registry
+ *     https://... or http://...         one file
+ *
+ * Everything is done by the calling thread, and its cancel word (core/base/cancel.h) ends it within
+ * a second.  Nothing is kept between calls. */
+#ifndef LLAMAD_HUB_HUB_H
+#define LLAMAD_HUB_HUB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/sha256.h"
+#include "llamad/status.h"
+
+#define LMI_HUB_SOURCE_MAX 1024 /* bytes of a source */
+#define LMI_HUB_FILES_MAX  1024 /* files of a model */
+
+struct lmi_hub_opts {
+	const char *hf_url;     /* NULL: https://huggingface.co; a mirror or a stand-in */
+	const char *ollama_url; /* NULL: https://registry.ollama.ai */
+	const char *hf_token;   /* sent to hf_url alone; NULL: none */
+	const char *ca_file;    /* PEM file of certificates to trust; NULL: the system's */
+	const char *catalogue;  /* file of short names; NULL: none */
+	uint64_t rate;          /* bytes per second of one transfer; 0: no limit */
+	bool offline;           /* every call that needs the network fails */
+};
+
+struct lmi_hub_file {
+	const char *name; /* last component of its path, without directories; never "." or ".." */
+	const char *url;
+	uint64_t size;               /* in bytes; 0: unknown */
+	char sha256[LMI_SHA256_HEX]; /* lower-case hex digits; "": unknown */
+	bool with_token;             /* the transfer sends hf_token */
+};
+
+/* A model that a source names. */
+struct lmi_hub_model {
+	const char *source; /* with everything that was left out: revision, tag, file */
+	uint32_t n_files;
+	const struct lmi_hub_file *files; /* [n_files]: the parts, in their order */
+	uint64_t size;                    /* bytes of all files; 0: unknown */
+	struct lmd_arena *arena;          /* holds it all */
+};
+
+/* Returns true if the text has the form of a source other than a short name: a path of a file or a
+ * name of a registered model never has. */
+bool lmi_hub_is_source(const char *text);
+
+/* Proposes the name of a model, from the source alone: the short name; USER/REPO-GGUF:Q4_0 becomes
+ * REPO:Q4_0, a file its name.  The name has 1..128 bytes of [A-Za-z0-9._:/-].  LMD_INVALID: not a
+ * source. */
+#define LMI_HUB_NAME_MAX 128
+LMD_NODISCARD enum lmd_status lmi_hub_default_name(char out[LMI_HUB_NAME_MAX + 1],
+						   const char *source, struct lmd_error *err);
+
+/* Finds the files of a source.  LMD_INVALID: not a source, or a choice that does not exist, with
+ * those that do; LMD_NOTFOUND, LMD_DENIED (a token is needed), LMD_UNSUPPORTED (files that are no
+ * GGUF), LMD_IO (network), LMD_CANCELLED. */
+LMD_NODISCARD enum lmd_status lmi_hub_resolve(struct lmi_hub_model **out, const char *source,
+					      const struct lmi_hub_opts *o, struct lmd_error *err);
+void lmi_hub_model_free(struct lmi_hub_model *m); /* NULL allowed */
+
+struct lmi_hub_transfer {
+	/* Called for each piece that arrived: the bytes of the file so far.  With `checking`, the
+	 * bytes whose digest has been computed.  May be NULL. */
+	void (*progress)(void *arg, uint64_t done, uint64_t total, bool checking);
+	void *arg;
+};
+
+/* Downloads a file to `path`, which gets its name only when it is complete and has the expected
+ * size and digest.  An interrupted transfer leaves PATH.partial and PATH.partial.journal, and the
+ * next call continues it if the file is still the same.  Lost connections are tried again, each
+ * time later, until five times in a row nothing arrived.
+ *
+ * sha256: the digest of the file.  LMD_CORRUPT: size or digest differ from those announced; the
+ * partial file is removed.  LMD_BUSY: another process is writing it.  LMD_NOMEM: the disk is too
+ * small for what is missing.  Otherwise as lmi_hub_resolve. */
+LMD_NODISCARD enum lmd_status lmi_hub_fetch(const struct lmi_hub_file *f, const char *path,
+					    const struct lmi_hub_opts *o,
+					    const struct lmi_hub_transfer *t,
+					    char sha256[LMI_SHA256_HEX], struct lmd_error *err);
+
+/* Finds the catalogue that belongs to this program: beside its installation, in the source tree
+ * above its build folder, or in the data folder.  Returns false if there is none. */
+bool lmi_hub_default_catalogue(char *path, size_t n);
+
+/* The functions above in a table, for a program that decides at run time whether it uses them: what
+ * is linked with the table alone does not need libcurl. */
+struct lmi_hub_calls {
+	enum lmd_status (*default_name)(char out[LMI_HUB_NAME_MAX + 1], const char *source,
+					struct lmd_error *err);
+	enum lmd_status (*resolve)(struct lmi_hub_model **out, const char *source,
+				   const struct lmi_hub_opts *o, struct lmd_error *err);
+	void (*model_free)(struct lmi_hub_model *m);
+	enum lmd_status (*fetch)(const struct lmi_hub_file *f, const char *path,
+				 const struct lmi_hub_opts *o, const struct lmi_hub_transfer *t,
+				 char sha256[LMI_SHA256_HEX], struct lmd_error *err);
+};
+extern const struct lmi_hub_calls lmi_hub_calls;
+
+#endif /* LLAMAD_HUB_HUB_H */

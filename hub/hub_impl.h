@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hub_impl.h - what the files of the hub share. */
+#ifndef LLAMAD_HUB_HUB_IMPL_H
+#define LLAMAD_HUB_HUB_IMPL_H
+
+#include <stddef.h>
+
+#include "core/base/arena.h"
+#include "hub/hub.h"
+
+#define LMI_HUB_TOKEN_MAX 2048
+
+enum lmi_hub_kind {
+	LMI_HUB_HF,
+	LMI_HUB_REGISTRY, /* OCI, with Ollama's */
+	LMI_HUB_URL,
+};
+
+/* A source in its parts; the texts are in the arena. */
+struct lmi_hub_ref {
+	enum lmi_hub_kind kind;
+	const char *base;    /* URL of the server, without a slash at its end; URL: of the file */
+	const char *repo;    /* "USER/REPO"; REGISTRY: any number of parts */
+	const char *version; /* revision, tag or "sha256:HEX" */
+	const char *choice;  /* HF: quantisation or file; NULL: the best */
+	const char *prefix;  /* of the whole source: "hf:", "ollama:", "oci:HOST/" or "" */
+};
+
+/* Takes a source apart that has the form of one (lmi_hub_is_source). */
+enum lmd_status lmi_hub_parse_long(struct lmi_hub_ref *out, const char *source,
+				   const struct lmi_hub_opts *o, struct lmd_arena *a,
+				   struct lmd_error *err);
+/* Takes any source apart, through the catalogue if it is a short name. */
+enum lmd_status lmi_hub_parse(struct lmi_hub_ref *out, const char *source,
+			      const struct lmi_hub_opts *o, struct lmd_arena *a,
+			      struct lmd_error *err);
+
+/* Finds a short name in the file.  *out stays NULL if it has no such name. */
+enum lmd_status lmi_hub_catalogue_find(const char **out, const char *file, const char *name,
+				       struct lmd_arena *a, struct lmd_error *err);
+
+/* A file of a repository, for the choice among them. */
+struct lmi_hub_entry {
+	const char *path; /* within the repository */
+	uint64_t size;
+	char sha256[LMI_SHA256_HEX];
+};
+
+/* Chooses the GGUF file that `want` names (NULL: the best) and, if it is split, all its parts: their
+ * indices go to parts[], in order.  LMD_INVALID: no such file, with those that exist; LMD_NOTFOUND:
+ * a part is missing; LMD_UNSUPPORTED: no GGUF file at all. */
+enum lmd_status lmi_hub_choose(uint32_t parts[LMI_HUB_FILES_MAX], uint32_t *n_parts,
+			       const struct lmi_hub_entry *e, uint32_t n, const char *want,
+			       const char *repo, struct lmd_error *err);
+
+/* Fill source, files, n_files and size. */
+enum lmd_status lmi_hub_hf_files(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
+				 const struct lmi_hub_opts *o, struct lmd_error *err);
+enum lmd_status lmi_hub_registry_files(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
+				       const struct lmi_hub_opts *o, struct lmd_error *err);
+enum lmd_status lmi_hub_url_files(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
+				  const struct lmi_hub_opts *o, struct lmd_error *err);
+
+/* Gets an anonymous token of a registry that answered with this challenge (WWW-Authenticate). */
+enum lmd_status lmi_hub_registry_token(char token[LMI_HUB_TOKEN_MAX], const char *challenge,
+				       const struct lmi_hub_opts *o, struct lmd_error *err);
+
+/* Returns BASE/PATH with the bytes of the path that a URL cannot have as %XX; NULL if there is no
+ * memory. */
+const char *lmi_hub_url(struct lmd_arena *a, const char *base, const char *path);
+
+/* Bytes of a file's name without ".gguf" and without the number of its part. */
+size_t lmi_hub_stem(const char *name);
+
+#endif /* LLAMAD_HUB_HUB_IMPL_H */

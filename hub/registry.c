@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * OCI registries, and Ollama's: a manifest names the layers, one of which is the model. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hub/http.h"
+#include "hub/hub_impl.h"
+
+#define ACCEPT                                                                          \
+	"application/vnd.docker.distribution.manifest.v2+json, "                        \
+	"application/vnd.oci.image.manifest.v1+json, "                                  \
+	"application/vnd.oci.image.index.v1+json, "                                     \
+	"application/vnd.docker.distribution.manifest.list.v2+json"
+
+static enum lmd_status no_memory(struct lmd_error *err)
+{
+	return lmd_fail(err, LMD_NOMEM, "no memory for a manifest");
+}
+
+/* ---- tokens ---- */
+
+/* Copies the value of a parameter of the challenge: Bearer realm="...",service="...". */
+static bool parameter(char *out, size_t cap, const char *challenge, const char *name)
+{
+	char key[16];
+	const char *p;
+	size_t n;
+
+	(void)snprintf(key, sizeof(key), "%s=\"", name);
+	p = strstr(challenge, key);
+	if (!p)
+		return false;
+	p += strlen(key);
+	n = strcspn(p, "\"");
+	if (n >= cap)
+		return false;
+	memcpy(out, p, n);
+	out[n] = 0;
+	return true;
+}
+
+/* Appends "&name=value" with the bytes that a query cannot have as %XX. */
+static bool add_query(char *url, size_t cap, const char *name, const char *value)
+{
+	size_t n = strlen(url);
+	int k = snprintf(url + n, cap - n, "%c%s=", strchr(url, '?') ? '&' : '?', name);
+
+	for (n += (size_t)k; *value; value++) {
+		bool plain = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789-._~",
+				    *value);
+
+		if (n + 4 > cap)
+			return false;
+		n += (size_t)snprintf(url + n, cap - n, plain ? "%c" : "%%%02X",
+				      (unsigned char)*value);
+	}
+	return n + 1 < cap;
+}
+
+enum lmd_status lmi_hub_registry_token(char token[LMI_HUB_TOKEN_MAX], const char *challenge,
+				       const struct lmi_hub_opts *o, struct lmd_error *err)
+{
+	char url[2048], service[256], scope[512];
+	struct lmi_hub_request q = {.url = url};
+	struct lmi_hub_reply r;
+	enum lmd_status st;
+	const char *got;
+	json_t *reply;
+
+	if (strncmp(challenge, "Bearer ", 7) != 0 ||
+	    !parameter(url, sizeof(url) / 2, challenge, "realm") ||
+	    (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0))
+		return lmd_fail(err, LMD_DENIED,
+				"the registry wants another login than an anonymous token: %.160s",
+				challenge);
+	if ((parameter(service, sizeof(service), challenge, "service") &&
+	     !add_query(url, sizeof(url), "service", service)) ||
+	    (parameter(scope, sizeof(scope), challenge, "scope") &&
+	     !add_query(url, sizeof(url), "scope", scope)))
+		return lmd_fail(err, LMD_CORRUPT, "the registry's challenge is too long");
+	st = lmi_hub_get(&r, &q, o, false, err);
+	if (st != LMD_OK)
+		return st;
+	reply = json_loadb(r.body ? r.body : "", r.n, 0, NULL);
+	got = json_string_value(json_object_get(reply, "token"));
+	got = got ? got : json_string_value(json_object_get(reply, "access_token"));
+	if (!got || strlen(got) >= LMI_HUB_TOKEN_MAX)
+		st = lmd_fail(err, LMD_CORRUPT, "%.200s: the reply has no token", url);
+	else
+		(void)snprintf(token, LMI_HUB_TOKEN_MAX, "%s", got);
+	json_decref(reply);
+	lmi_hub_reply_fini(&r);
+	return st;
+}
+
+/* ---- manifests ---- */
+
+static enum lmd_status get_manifest(json_t **out, const struct lmi_hub_ref *r, const char *version,
+				    struct lmd_arena *a, const struct lmi_hub_opts *o,
+				    struct lmd_error *err)
+{
+	char token[LMI_HUB_TOKEN_MAX];
+	struct lmi_hub_request q = {.accept = ACCEPT};
+	struct lmi_hub_reply reply;
+	enum lmd_status st;
+
+	q.url = lmi_arena_printf(a, "%s/v2/%s/manifests/%s", r->base, r->repo, version);
+	if (!q.url)
+		return no_memory(err);
+	st = lmi_hub_get(&reply, &q, o, true, err);
+	if (st == LMD_OK && reply.code == 401) {
+		st = lmi_hub_registry_token(token, reply.challenge, o, err);
+		lmi_hub_reply_fini(&reply);
+		q.bearer = token;
+		if (st == LMD_OK)
+			st = lmi_hub_get(&reply, &q, o, false, err);
+	}
+	if (st != LMD_OK)
+		return st;
+	*out = json_loadb(reply.body ? reply.body : "", reply.n, 0, NULL);
+	lmi_hub_reply_fini(&reply);
+	return *out ? LMD_OK
+		    : lmd_fail(err, LMD_CORRUPT, "%.300s: the manifest is not JSON", q.url);
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "";
+}
+
+static bool is_gguf(const json_t *layer)
+{
+	const char *type = text_of(layer, "mediaType");
+	const char *title = text_of(json_object_get(layer, "annotations"),
+				    "org.opencontainers.image.title");
+	size_t n = strlen(title);
+
+	return !strcmp(type, "application/vnd.ollama.image.model") || strstr(type, ".gguf") ||
+	       (n > 5 && !strcmp(title + n - 5, ".gguf"));
+}
+
+static enum lmd_status add_layer(struct lmi_hub_model *m, struct lmi_hub_file *f,
+				 const struct lmi_hub_ref *r, const json_t *layer,
+				 struct lmd_error *err)
+{
+	const char *digest = text_of(layer, "digest");
+	const char *hex = strncmp(digest, "sha256:", 7) == 0 ? digest + 7 : "";
+
+	if (strlen(hex) != 64 || strspn(hex, "0123456789abcdef") != 64)
+		return lmd_fail(err, LMD_CORRUPT, "%s: a layer's digest '%.80s' is not sha256:HEX",
+				r->repo, digest);
+	f->name = lmi_arena_printf(m->arena, "sha256-%s", hex);
+	f->url = lmi_arena_printf(m->arena, "%s/v2/%s/blobs/%s", r->base, r->repo, digest);
+	f->size = (uint64_t)json_integer_value(json_object_get(layer, "size"));
+	memcpy(f->sha256, hex, sizeof(f->sha256));
+	m->size += f->size;
+	return f->name && f->url ? LMD_OK : no_memory(err);
+}
+
+static enum lmd_status read_manifest(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
+				     const json_t *manifest, struct lmd_error *err)
+{
+	const json_t *layers = json_object_get(manifest, "layers");
+	size_t n = json_array_size(layers);
+	struct lmi_hub_file *f;
+	enum lmd_status st;
+
+	if (n > LMI_HUB_FILES_MAX)
+		return lmd_fail(err, LMD_CORRUPT, "%s: %zu layers exceed the limit of %d", r->repo,
+				n, LMI_HUB_FILES_MAX);
+	f = lmi_arena_array(m->arena, n ? n : 1, sizeof(*f));
+	if (!f)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		if (!is_gguf(json_array_get(layers, i)))
+			continue;
+		st = add_layer(m, &f[m->n_files++], r, json_array_get(layers, i), err);
+		if (st != LMD_OK)
+			return st;
+	}
+	m->files = f;
+	return m->n_files ? LMD_OK
+			  : lmd_fail(err, LMD_UNSUPPORTED, "%s:%s has no layer with a GGUF file",
+				     r->repo, r->version);
+}
+
+enum lmd_status lmi_hub_registry_files(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
+				       const struct lmi_hub_opts *o, struct lmd_error *err)
+{
+	json_t *manifest = NULL;
+	enum lmd_status st = get_manifest(&manifest, r, r->version, m->arena, o, err);
+	const char *inner = text_of(json_array_get(json_object_get(manifest, "manifests"), 0),
+				    "digest");
+	const char *repo = strncmp(r->repo, "library/", 8) ? r->repo : r->repo + 8;
+
+	if (st == LMD_OK && *inner) { /* an index of manifests: models are the same everywhere */
+		const char *version = lmi_arena_strndup(m->arena, inner, strlen(inner));
+
+		json_decref(manifest);
+		manifest = NULL;
+		st = version ? get_manifest(&manifest, r, version, m->arena, o, err)
+			     : no_memory(err);
+	}
+	if (st == LMD_OK)
+		st = read_manifest(m, r, manifest, err);
+	json_decref(manifest);
+	if (st != LMD_OK)
+		return st;
+	m->source = lmi_arena_printf(m->arena, "%s%s%c%s", r->prefix, repo,
+				     strchr(r->version, ':') ? '@' : ':', r->version);
+	return m->source ? LMD_OK : no_memory(err);
+}

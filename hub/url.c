@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A file at a URL. */
+#include <string.h>
+#include <strings.h>
+
+#include "hub/http.h"
+#include "hub/hub_impl.h"
+
+enum lmd_status lmi_hub_url_files(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
+				  const struct lmi_hub_opts *o, struct lmd_error *err)
+{
+	struct lmi_hub_file *f = lmi_arena_array(m->arena, 1, sizeof(*f));
+	const struct lmi_hub_request q = {.url = r->base, .head = true};
+	size_t end = strcspn(r->base, "?#"), start = end;
+	struct lmi_hub_reply reply;
+	enum lmd_status st;
+
+	while (start && r->base[start - 1] != '/')
+		start--;
+	if (end - start < 6 || strncasecmp(r->base + end - 5, ".gguf", 5) != 0)
+		return lmd_fail(err, LMD_UNSUPPORTED, "%.300s: the name of the file does not end in "
+						      ".gguf",
+				r->base);
+	st = lmi_hub_get(&reply, &q, o, false, err);
+	if (st != LMD_OK)
+		return st;
+	lmi_hub_reply_fini(&reply);
+	m->source = r->base;
+	if (!f)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a file");
+	f->name = lmi_arena_strndup(m->arena, r->base + start, end - start);
+	f->url = r->base;
+	f->size = m->size = reply.size;
+	m->files = f;
+	m->n_files = 1;
+	return f->name ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for a file");
+}
+
+const char *lmi_hub_url(struct lmd_arena *a, const char *base, const char *path)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	size_t n = strlen(base), k = n + 1;
+	char *url = lmi_arena_alloc(a, n + 3 * strlen(path) + 2, 1);
+
+	if (!url)
+		return NULL;
+	memcpy(url, base, n);
+	url[n] = '/';
+	for (const unsigned char *p = (const unsigned char *)path; *p; p++) {
+		if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/",
+			   *p)) {
+			url[k++] = (char)*p;
+		} else {
+			url[k++] = '%';
+			url[k++] = hex[*p >> 4];
+			url[k++] = hex[*p & 15];
+		}
+	}
+	return url;
+}
