@@ -170,15 +170,20 @@ static void run_open(void *arg)
 	const struct lmd_host *host = r->svc->o.host;
 	uint64_t begin = host->now_ns(host->ctx);
 	struct lmi_engine_opts o;
+	const char **paths;
 
 	fill_opts(r, &o);
 	o.inst.progress = on_load;
 	o.inst.progress_arg = r;
-	r->err.status = check_file(r, &r->err);
+	o.inst.files = paths =
+		lmi_svc_model_paths(&r->record->m.v[0], &o.inst.n_files, &r->err);
+	if (r->err.status == LMD_OK)
+		r->err.status = check_file(r, &r->err);
 	if (r->err.status == LMD_OK && r->svc->o.store)
 		open_guarded(r, &o);
 	else if (r->err.status == LMD_OK)
 		open_engine(r, &o);
+	lmi_free(paths);
 	r->load_ns = host->now_ns(host->ctx) - begin;
 }
 

@@ -62,3 +62,23 @@ const char *lmi_svc_model_record_name(const struct lmi_svc_model_record *record)
 {
 	return record->m.v[0].name;
 }
+
+const char **lmi_svc_model_paths(const struct lmi_store_model *m, uint32_t *n,
+				 struct lmd_error *err)
+{
+	const char **paths;
+
+	*n = 0;
+	*err = (struct lmd_error){0};
+	if (m->n_files < 2)
+		return NULL;
+	paths = lmi_alloc(m->n_files, sizeof(*paths));
+	if (!paths) {
+		(void)lmd_fail(err, LMD_NOMEM, "no memory for the paths of %u files", m->n_files);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < m->n_files; i++)
+		paths[i] = m->files[i].path;
+	*n = m->n_files;
+	return paths;
+}

@@ -22,6 +22,10 @@ enum lmd_status lmi_svc_model_record_of_file(struct lmi_svc_model_record **out, 
 struct lmi_svc_model_record *lmi_svc_model_record_take(struct lmi_svc_model_record *record);
 /* Frees it if this was the last reference.  NULL is allowed. */
 void lmi_svc_model_record_give(struct lmi_svc_model_record *record);
+/* Returns the paths of a model's files in an array, which the caller frees with lmi_free; *n: their
+ * number.  Returns NULL if it has one file, or if there is no memory (LMD_NOMEM in *err). */
+const char **lmi_svc_model_paths(const struct lmi_store_model *m, uint32_t *n,
+				 struct lmd_error *err);
 const char *lmi_svc_model_record_name(const struct lmi_svc_model_record *record);
 
 #endif /* LLAMAD_SERVICE_MODEL_RECORD_H */

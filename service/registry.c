@@ -327,11 +327,15 @@ static void run_info(void *arg)
 {
 	struct lmi_svc_call *c = arg;
 	struct found *f = c->data;
+	struct lmi_open_opts how = {.flags = LMI_OPEN_HEADER_ONLY, .plugins = c->svc->o.plugins};
+	const char **paths = lmi_svc_model_paths(&f->models.v[0], &how.n_files, &c->err);
 	struct lmi_model *file;
 
-	c->err.status =
-		lmi_model_open_any(&file, c->svc->o.plugins, f->models.v[0].files[0].path,
-				   LMI_OPEN_HEADER_ONLY, &c->err);
+	how.files = paths;
+	if (c->err.status == LMD_OK)
+		c->err.status = lmi_model_open_with(&file, f->models.v[0].files[0].path, &how,
+						    &c->err);
+	lmi_free(paths);
 	if (c->err.status != LMD_OK)
 		return;
 	if (lmi_svc_describe(c->arena, lmi_model_view(file), c->copy.req.u.info.keys, &f->info) !=

@@ -290,8 +290,12 @@ enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
 	}
 	m->load_progress = (struct lmi_model_load_progress){
 		.max_copy = opts->max_copy, .progress = opts->progress, .arg = opts->arg};
+	m->set_paths = opts->files;
+	m->n_set_paths = opts->n_files;
 	st = run(m, &s, &c, opts, err);
 	m->load_progress = (struct lmi_model_load_progress){0};
+	m->set_paths = NULL;
+	m->n_set_paths = 0;
 	if (st != LMD_OK) {
 		lmi_model_destroy(m);
 		return st;

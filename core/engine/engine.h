@@ -63,6 +63,9 @@ struct lmi_engine_model_opts {
 	struct lmi_plugin_registry *registry; /* must outlive the engine */
 	const struct lmd_host *host;   /* must outlive the engine */
 	const char *path;	       /* of the model file */
+	const char *const *files;      /* [n_files] of a split set, see struct lmi_open_opts; NULL:
+				        * found by name */
+	uint32_t n_files;
 	const char *label;	       /* the model's name for its users, for the log; may be NULL */
 	const char *backend;	       /* name; NULL or "auto": the best available */
 	uint32_t device;	       /* number of the backend's device */

@@ -29,6 +29,8 @@ static enum lmd_status open_model(struct lmi_inst *inst, const struct lmi_engine
 {
 	const struct lmi_open_opts how = {.flags = o->open_flags,
 					  .plugins = inst->registry,
+					  .files = o->files,
+					  .n_files = o->n_files,
 					  .max_copy = lmi_inst_max_copy(inst, o),
 					  .progress = on_read,
 					  .arg = inst};

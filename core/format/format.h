@@ -29,6 +29,10 @@ struct lmi_open_opts {
 	/* The plugins whose formats are tried as well; they must outlive the model.  NULL: only the
 	 * built-in formats. */
 	struct lmi_plugin_registry *plugins;
+	/* The files of a split set in order, the first of which is the path; they are read during
+	 * the call.  NULL: the others are found by the name of the first. */
+	const char *const *files;
+	uint32_t n_files;
 	uint64_t max_copy; /* limit for file data read into memory, else LMD_NOMEM; 0 = no limit */
 	/* Called in the calling thread; return false to cancel (LMD_CANCELLED).  May be NULL. */
 	bool (*progress)(void *arg, uint64_t done, uint64_t total);

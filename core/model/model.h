@@ -62,6 +62,8 @@ struct lmi_model {
 	bool has_built_part; /* the last part is no file: tensors built in memory */
 	uint64_t heap_bytes; /* limit of the arena */
 	struct lmi_model_load_progress load_progress;
+	const char *const *set_paths; /* [n_set_paths], while it is opened: see lmi_open_opts */
+	uint32_t n_set_paths;
 	/* State that a reader keeps as long as the model lives, for tensors whose bytes are not
 	 * those of a file; reader_read, if set, then reads all tensors.  All may be NULL. */
 	void *reader_state;

@@ -86,9 +86,11 @@ static enum lmd_status part_path(struct lmi_model *m, uint32_t i, struct lmd_err
 	size_t stem = strlen(m->parts[0].path);
 
 	suffix_of(suffix, i, m->n_parts);
-	stem -= strlen(suffix); /* check_first() found a suffix of this length */
+	stem -= m->n_set_paths ? 0 : strlen(suffix); /* check_first() found one of this length */
 	m->parts[i].path =
-		lmi_arena_printf(m->arena, "%.*s%s", (int)stem, m->parts[0].path, suffix);
+		m->n_set_paths
+			? lmi_arena_strndup(m->arena, m->set_paths[i], strlen(m->set_paths[i]))
+			: lmi_arena_printf(m->arena, "%.*s%s", (int)stem, m->parts[0].path, suffix);
 	return m->parts[i].path ? LMD_OK : lmi_model_no_memory(m, stem + sizeof(suffix), err);
 }
 
@@ -104,6 +106,11 @@ static enum lmd_status check_first(const struct lmi_model *m, const struct part 
 		return lmd_fail(err, LMD_INVALID,
 				"is part %u of %u: open the first part, whose name ends in %s",
 				p->props.split_no + 1, p->props.split_count, suffix);
+	if (m->n_set_paths && m->n_set_paths != p->props.split_count)
+		return lmd_fail(err, LMD_INVALID, "key split.count: %u, but the set has %u files",
+				p->props.split_count, m->n_set_paths);
+	if (m->n_set_paths)
+		return LMD_OK;
 	if (len <= n || strcmp(m->parts[0].path + len - n, suffix) != 0)
 		return lmd_fail(err, LMD_INVALID,
 				"key split.count: %u, but the file name does not end in %s",
