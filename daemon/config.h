@@ -61,6 +61,10 @@ struct lmi_config {
 
 	/* [models] */
 	struct lmi_config_list model_dirs;
+	int64_t pull; /* 0, 1 */
+	const char *catalogue;         /* NULL: the one that is installed */
+	const char *hf_url, *hf_token, *ollama_url; /* NULL: not set; hf_token is a file */
+	int64_t pull_rate;             /* bytes per second; 0: not set */
 
 	/* [engine]; 0 and NULL: not set */
 	const char *backend;

@@ -35,6 +35,8 @@ struct lmi_daemon {
 	struct lmi_mailbox mailbox;
 	bool mailbox_open;
 	struct lmi_jobs *registry, *io, *work;
+	struct lmi_jobs *pulls; /* NULL: no downloads */
+	struct lmi_daemon_pulls *pull_opts;
 	struct lmi_device_arbiter *arbiter;
 	struct lmi_loop *loop;
 	struct lmi_service *service;
@@ -74,6 +76,13 @@ struct lmi_http_limits lmi_daemon_http_limits(const struct lmi_config *c);
 /* ---- http_apis.c ---- */
 
 extern const struct lmi_http_routes *const lmi_daemon_http_apis[]; /* ends in NULL */
+
+/* ---- pulls.c ---- */
+
+/* Starts what op pull needs, unless it is switched off: d->pulls and d->pull_opts. */
+enum lmd_status lmi_daemon_start_pulls(struct lmi_daemon *d, uint32_t n_max, struct lmd_error *err);
+const struct lmi_hub_opts *lmi_daemon_hub_opts(const struct lmi_daemon *d);
+void lmi_daemon_stop_pulls(struct lmi_daemon *d); /* after all other jobs have ended */
 
 /* ---- admin.c ---- */
 

@@ -17,6 +17,7 @@
 #include "daemon/daemon_impl.h"
 #include "daemon/process.h"
 #include "daemon/state_dir.h"
+#include "hub/hub.h"
 #include "llamad/version.h"
 
 /* Connections reserved for admins. */
@@ -151,7 +152,7 @@ static enum lmd_status start_jobs(struct lmi_daemon *d, struct lmd_error *err)
 
 		st = lmi_jobs_create(queues[i].out, &opts, err);
 	}
-	return st;
+	return st == LMD_OK ? lmi_daemon_start_pulls(d, JOBS_MAX, err) : st;
 }
 
 /* Watches a descriptor of the service; the loop ticks whenever it is readable. */
@@ -186,6 +187,9 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 		.registry = d->registry,
 		.io = d->io,
 		.work = d->work,
+		.pulls = d->pulls,
+		.hub = &lmi_hub_calls,
+		.hub_opts = lmi_daemon_hub_opts(d),
 		.mailbox = &d->mailbox,
 		.inst = {.backend = c->backend,
 			 .device = (uint32_t)c->device,
@@ -401,12 +405,15 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 		lmi_jobs_stop(d->io);
 	if (d->work)
 		lmi_jobs_stop(d->work);
+	if (d->pulls)
+		lmi_jobs_stop(d->pulls);
 	if (d->mailbox_open)
 		(void)lmi_mailbox_drain(&d->mailbox);
 	lmi_http_close(d->http);
 	lmi_jobs_destroy(d->registry);
 	lmi_jobs_destroy(d->io);
 	lmi_jobs_destroy(d->work);
+	lmi_daemon_stop_pulls(d);
 	lmi_store_close(d->store);
 	if (d->front) {
 		LMI_DAEMON_LOG(d, LMD_LOG_INFO, "stopped");

@@ -37,6 +37,9 @@ static void fill(struct lmi_wire_reply *r, const struct lmi_wire_request *to,
 	case LMI_WIRE_OP_ADD:
 		r->u.add.id = id;
 		break;
+	case LMI_WIRE_OP_PULL:
+		r->u.pull.id = id;
+		break;
 	case LMI_WIRE_OP_LOAD:
 		r->u.load.id = id;
 		break;

@@ -35,6 +35,7 @@ enum lmi_svc_op_flags {
 	X(plugins, PLUGINS, LMI_SVC_OP_CLOSED_OK)                  \
 	X(plugins_reload, PLUGINS_RELOAD, 0)                       \
 	X(ps, PS, LMI_SVC_OP_CLOSED_OK)                            \
+	X(pull, PULL, 0)                                           \
 	X(registry_backup, REGISTRY_BACKUP, LMI_SVC_OP_CLOSED_OK)  \
 	X(registry_restore, REGISTRY_RESTORE, 0)                   \
 	X(reload, RELOAD, 0)                                       \

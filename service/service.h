@@ -23,6 +23,8 @@
 #include "core/plugin/registry.h"
 #include "service/limits.h"
 
+struct lmi_hub_calls; /* hub */
+struct lmi_hub_opts;
 struct lmi_service;
 struct lmi_store;
 struct lmi_wire_request; /* proto */
@@ -87,7 +89,10 @@ struct lmi_service_opts {
 	struct lmi_jobs *registry;     /* one thread */
 	struct lmi_jobs *io;           /* opens and closes engines, reads and hashes files */
 	struct lmi_jobs *work;         /* tokenises long texts */
-	struct lmi_mailbox *mailbox;   /* of all three queues; drained in lmi_service_tick */
+	struct lmi_jobs *pulls;        /* downloads models; NULL: op pull is not supported */
+	const struct lmi_hub_calls *hub; /* with pulls */
+	const struct lmi_hub_opts *hub_opts;
+	struct lmi_mailbox *mailbox;   /* of all queues; drained in lmi_service_tick */
 	/* backend, threads, context ... of every model; registry, host, path and progress are
 	 * filled in by the service, and so is n_seq unless the service is embedded */
 	struct lmi_engine_model_opts inst;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * import.h - copies a file into a store's folder, named by its content.  Any thread. */
+ * import.h - files of a store's folder that are named by their content: copies of others, and
+ * files that were downloaded into it.  Any thread. */
 #ifndef LLAMAD_STORE_IMPORT_H
 #define LLAMAD_STORE_IMPORT_H
 
@@ -20,5 +21,13 @@
 LMD_NODISCARD enum lmd_status lmi_store_import(struct lmi_store_file *out, const char *dir,
 					       const char *path, const struct lmi_store_work *work,
 					       struct lmd_error *err);
+
+/* Renames `path`, a file below `dir` that was just written and synced and has this digest, to
+ * DIR/models/sha256-HEX.  If a file with that name exists and its content has the digest, `path` is
+ * removed instead.  A failure leaves `path` as it was.  Otherwise as lmi_store_import. */
+LMD_NODISCARD enum lmd_status lmi_store_adopt(struct lmi_store_file *out, const char *dir,
+					      const char *path, const char *digest,
+					      const struct lmi_store_work *work,
+					      struct lmd_error *err);
 
 #endif /* LLAMAD_STORE_IMPORT_H */

@@ -381,6 +381,37 @@ START_TEST(at_once)
 }
 END_TEST
 
+/* A downloaded file gets the name of its content, or gives way to the one that has it. */
+START_TEST(adopt)
+{
+	struct lmi_store_file f, again;
+	char path[2][200], copy[2][500];
+	const char *from = put_bytes("from", 70000, 5);
+
+	OK(lmi_store_digest_file(&f, from, NULL, &err));
+	for (int i = 0; i < 2; i++) {
+		snprintf(path[i], sizeof(path[i]), "%s/download-%d", dir, i);
+		snprintf(copy[i], sizeof(copy[i]), "cp %s %s", from, path[i]);
+		ck_assert_int_eq(system(copy[i]), 0);
+	}
+	REFUSED(lmi_store_adopt(&again, dir, path[0], "00", NULL, &err), LMD_INVALID, "digest");
+	OK(lmi_store_adopt(&again, dir, path[0], f.digest, NULL, &err));
+	ck_assert_str_eq(again.digest, f.digest);
+	ck_assert_uint_eq(again.size, 70000);
+	ck_assert_int_ne(access(path[0], F_OK), 0);
+	OK(add_imported("one", &again));
+	OK(lmi_store_adopt(&again, dir, path[1], f.digest, NULL, &err));
+	ck_assert_int_ne(access(path[1], F_OK), 0);
+	OK(add_imported("two", &again));
+	ck_assert_int_eq(n_blobs(), 1);
+	/* one with another content is replaced */
+	ck_assert_int_eq(truncate(blob(f.digest), 100), 0);
+	ck_assert_int_eq(system(copy[0]), 0);
+	OK(lmi_store_adopt(&again, dir, path[0], f.digest, NULL, &err));
+	ck_assert_uint_eq(again.size, 70000);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("store-import");
@@ -398,6 +429,7 @@ int main(void)
 	tcase_add_test(tc, no_room);
 	tcase_add_test(tc, leftovers);
 	tcase_add_test(tc, at_once);
+	tcase_add_test(tc, adopt);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));
 }

@@ -17,7 +17,7 @@ start() {
 	tries=0
 	until ctl ping >/dev/null 2>"$dir/err"; do
 		tries=$((tries + 1))
-		if ! kill -0 "$daemon" 2>/dev/null || [ $tries -gt 200 ]; then
+		if ! kill -0 "$daemon" 2>/dev/null || [ $tries -gt 1200 ]; then
 			cat "$dir/log" "$dir/err"
 			echo "FAIL: the daemon does not get ready"
 			exit 1

@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 4
+	Revision = 5
 )
 
 // ID is the id of a stream.
@@ -114,14 +114,15 @@ const (
 
 // What a job is doing.
 const (
-	PhaseQueued = "queued"
-	PhaseHash   = "hash"
-	PhaseCopy   = "copy"
-	PhaseCheck  = "check"
-	PhaseLoad   = "load"
-	PhaseWarm   = "warm"
-	PhaseDrain  = "drain"
-	PhaseUnload = "unload"
+	PhaseQueued   = "queued"
+	PhaseHash     = "hash"
+	PhaseCopy     = "copy"
+	PhaseCheck    = "check"
+	PhaseLoad     = "load"
+	PhaseWarm     = "warm"
+	PhaseDrain    = "drain"
+	PhaseUnload   = "unload"
+	PhaseDownload = "download"
 )
 
 // The op that created a stream.
@@ -131,6 +132,7 @@ const (
 	StreamKindLoad     = "load"
 	StreamKindUnload   = "unload"
 	StreamKindReload   = "reload"
+	StreamKindPull     = "pull"
 )
 
 // State of a stream.
@@ -1299,6 +1301,33 @@ func (*PsRequest) Changes() string { return "no" }
 type PsReply struct {
 	// The models in memory.
 	Models []Resident `msgpack:"models"`
+}
+
+// PullRequest: Downloads a model from Hugging Face, a registry or a URL into the server's own store and adds it to the registry. This is a job; its stream ends when the model is registered. What has arrived before an interruption is kept, and the next pull of the same source continues there.
+type PullRequest struct {
+	// A short name of the server's catalogue, hf:USER/REPO[@REVISION][:QUANTISATION or :FILE], ollama:NAME[:TAG], oci:HOST/REPO[:TAG], or a URL.
+	Source string `msgpack:"source"`
+
+	// The model's name. Defaults to the short name, to REPO:QUANTISATION without -GGUF, to NAME:TAG, or to the name of the file.
+	Name *Text `msgpack:"name,omitempty"`
+
+	// Expected digest; what was downloaded is rejected if its digest differs.
+	Digest *Text `msgpack:"digest,omitempty"`
+
+	// Replace the model that has this name. Nil means false.
+	Replace *bool `msgpack:"replace,omitempty"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*PullRequest) Op() string { return "pull" }
+
+// Changes tells whether the request changes something; see Request.
+func (*PullRequest) Changes() string { return "once" }
+
+// PullReply: the reply to pull.
+type PullReply struct {
+	// The stream of the job. Op streams reports the model's name.
+	ID ID `msgpack:"id"`
 }
 
 // RegistryBackupRequest: Writes a consistent copy of the registry into the state folder. Only on the unix socket.

@@ -68,6 +68,8 @@ static const struct lmi_wire_id *stream_of(const struct lmi_wire_reply *r)
 		return &r->u.reload.id;
 	case LMI_WIRE_OP_ADD:
 		return &r->u.add.id;
+	case LMI_WIRE_OP_PULL:
+		return &r->u.pull.id;
 	default:
 		return NULL;
 	}

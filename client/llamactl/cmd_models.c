@@ -10,33 +10,6 @@
 
 static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
 
-/* With --json, prints the row of `list_op` whose `member` is `name` after a job that changed it,
- * or an empty object if the row no longer exists. */
-static enum lmd_status show_row(struct lmi_ctl *ctl, const char *list_op, const char *member,
-				const char *name, struct lmd_error *err)
-{
-	json_t *reply, *row = NULL, *empty;
-	const char *v;
-	size_t i;
-	enum lmd_status st;
-
-	if (!lmi_arg_flag(&ctl->args, "json"))
-		return LMD_OK;
-	st = lmi_ctl_remote_call(ctl, list_op, NULL, &reply, err);
-	if (st != LMD_OK)
-		return st;
-	json_array_foreach(json_object_get(reply, "models"), i, row) {
-		v = json_string_value(json_object_get(row, member));
-		if (v && !strcmp(v, name))
-			break;
-	}
-	empty = json_object();
-	lmi_ctl_remote_print(row ? row : empty);
-	json_decref(empty);
-	json_decref(reply);
-	return LMD_OK;
-}
-
 /* ---- add, rm, alias ---- */
 
 static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
@@ -53,7 +26,7 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (m && lmi_arg_str(a, "digest"))
 		(void)json_object_set_new(m, "digest", json_string(lmi_arg_str(a, "digest")));
 	st = lmi_ctl_remote_job(ctl, "add", m, err);
-	return st == LMD_OK ? show_row(ctl, "models", "name", lmi_arg_pos(a, 0), err) : st;
+	return st == LMD_OK ? lmi_ctl_remote_print_row(ctl, "models", "name", lmi_arg_pos(a, 0), err) : st;
 }
 
 static const struct lmi_opt add_opts[] = {
@@ -264,7 +237,7 @@ static enum lmd_status load(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (lmi_arg_flag(a, "pin") && m)
 		(void)json_object_set_new(m, "keep_alive_ms", json_integer(-1));
 	st = lmi_ctl_remote_job(ctl, "load", m, err);
-	return st == LMD_OK ? show_row(ctl, "ps", "model", lmi_arg_pos(a, 0), err) : st;
+	return st == LMD_OK ? lmi_ctl_remote_print_row(ctl, "ps", "model", lmi_arg_pos(a, 0), err) : st;
 }
 
 static const struct lmi_opt load_opts[] = {
@@ -338,7 +311,7 @@ static enum lmd_status unload(struct lmi_ctl *ctl, struct lmd_error *err)
 		json_pack("{s:s, s:b}", "model", name, "force", lmi_arg_flag(&ctl->args, "force")),
 		err);
 
-	return st == LMD_OK ? show_row(ctl, "models", "name", name, err) : st;
+	return st == LMD_OK ? lmi_ctl_remote_print_row(ctl, "models", "name", name, err) : st;
 }
 
 static const struct lmi_opt unload_opts[] = {
@@ -375,7 +348,7 @@ static enum lmd_status reload(struct lmi_ctl *ctl, struct lmd_error *err)
 
 	if (name) {
 		st = lmi_ctl_remote_job(ctl, "reload", json_pack("{s:s}", "model", name), err);
-		return st == LMD_OK ? show_row(ctl, "ps", "model", name, err) : st;
+		return st == LMD_OK ? lmi_ctl_remote_print_row(ctl, "ps", "model", name, err) : st;
 	}
 	st = lmi_ctl_remote_call(ctl, "config_reload", NULL, &reply, err);
 	if (st != LMD_OK)

@@ -30,18 +30,22 @@ void lmi_ctl_progress_init(struct lmi_ctl_progress *p)
 				       .made_ns = now()};
 }
 
-/* Writes ", 2m05s left", or nothing. */
+/* Writes ", 2m05s left", or nothing; for a download also its rate. */
 static const char *remaining_time(const struct lmi_ctl_progress *p, char *out, size_t n,
 				  uint64_t done, uint64_t total, int64_t at)
 {
-	char text[24];
+	char text[24], rate[24];
 	double ns = (double)(at - p->begun_ns), part = (double)(done - p->first);
 
 	out[0] = 0;
 	if (done > p->first && done < total && ns > ESTIMATE_NS) {
+		(void)lmi_ctl_show_bytes(rate, sizeof(rate), (int64_t)(part / ns * 1e9));
 		ns *= (double)(total - done) / part;
-		(void)snprintf(out, n, ", %s left",
-			       lmi_ctl_show_ms(text, sizeof(text), (int64_t)(ns / 1e6) + 1000));
+		(void)lmi_ctl_show_ms(text, sizeof(text), (int64_t)(ns / 1e6) + 1000);
+		if (!strcmp(p->phase, "download"))
+			(void)snprintf(out, n, ", %s/s, %s left", rate, text);
+		else
+			(void)snprintf(out, n, ", %s left", text);
 	}
 	return out;
 }
@@ -49,7 +53,7 @@ static const char *remaining_time(const struct lmi_ctl_progress *p, char *out, s
 void lmi_ctl_progress_show(struct lmi_ctl_progress *p, const char *phase, uint64_t done,
 			   uint64_t total)
 {
-	char bar[BAR + 1], a[24], b[24], left[40];
+	char bar[BAR + 1], a[24], b[24], left[72];
 	int64_t at;
 	uint64_t n;
 
@@ -76,7 +80,7 @@ void lmi_ctl_progress_show(struct lmi_ctl_progress *p, const char *phase, uint64
 	memset(bar, '.', BAR);
 	memset(bar, '#', (size_t)n);
 	bar[BAR] = 0;
-	fprintf(stderr, "\r\033[K%-6s %s %3u %%  %s of %s%s", phase, bar,
+	fprintf(stderr, "\r\033[K%-8s %s %3u %%  %s of %s%s", phase, bar,
 		(unsigned)((double)done / (double)total * 100),
 		lmi_ctl_show_bytes(a, sizeof(a), (int64_t)done),
 		lmi_ctl_show_bytes(b, sizeof(b), (int64_t)total),

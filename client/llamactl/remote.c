@@ -175,3 +175,29 @@ void lmi_ctl_remote_print(const json_t *value)
 	(void)json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
 	putchar('\n');
 }
+
+enum lmd_status lmi_ctl_remote_print_row(struct lmi_ctl *ctl, const char *list_op,
+					 const char *member, const char *name,
+					 struct lmd_error *err)
+{
+	json_t *reply, *row = NULL, *empty;
+	const char *v;
+	size_t i;
+	enum lmd_status st;
+
+	if (!lmi_arg_flag(&ctl->args, "json"))
+		return LMD_OK;
+	st = lmi_ctl_remote_call(ctl, list_op, NULL, &reply, err);
+	if (st != LMD_OK)
+		return st;
+	json_array_foreach(json_object_get(reply, "models"), i, row) {
+		v = json_string_value(json_object_get(row, member));
+		if (v && !strcmp(v, name))
+			break;
+	}
+	empty = json_object();
+	lmi_ctl_remote_print(row ? row : empty);
+	json_decref(empty);
+	json_decref(reply);
+	return LMD_OK;
+}

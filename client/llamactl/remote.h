@@ -63,4 +63,10 @@ const char *lmi_ctl_show_shortened(char *out, size_t size, const char *text, int
 /* Returns the width of the terminal on standard output, or 0 if it is not a terminal. */
 int lmi_ctl_terminal_width(void);
 
+/* With --json, prints the row of `list_op` whose `member` is `name` after a job that changed it, or
+ * an empty object if the row no longer exists. */
+enum lmd_status lmi_ctl_remote_print_row(struct lmi_ctl *ctl, const char *list_op,
+					 const char *member, const char *name,
+					 struct lmd_error *err);
+
 #endif /* LLAMAD_LLAMACTL_REMOTE_H */

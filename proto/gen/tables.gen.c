@@ -100,6 +100,7 @@ static const char *const names_phase[] = {
 	"warm",
 	"drain",
 	"unload",
+	"download",
 };
 const struct lmi_wire_words lmi_wire_words_phase = {
 	"phase", names_phase, LMD_LEN(names_phase)};
@@ -110,6 +111,7 @@ static const char *const names_stream_kind[] = {
 	"load",
 	"unload",
 	"reload",
+	"pull",
 };
 const struct lmi_wire_words lmi_wire_words_stream_kind = {
 	"stream_kind", names_stream_kind, LMD_LEN(names_stream_kind)};
@@ -2176,6 +2178,49 @@ static const struct lmi_wire_struct rep_ps = {
 	.n_fields = LMD_LEN(fields_rep_ps),
 };
 
+static const struct lmi_wire_field fields_req_pull[] = {
+	{.name = "source",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_pull, source),
+	 .u.s = {1, 1024, ""}},
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_pull, name),
+	 .has_at = offsetof(struct lmi_wire_req_pull, has_name),
+	 .u.s = {1, 128, ""}},
+	{.name = "digest",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_pull, digest),
+	 .has_at = offsetof(struct lmi_wire_req_pull, has_digest),
+	 .u.s = {0, 71, ""}},
+	{.name = "replace",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_pull, replace)},
+};
+static const struct lmi_wire_struct req_pull = {
+	.name = "pull",
+	.bytes = sizeof(struct lmi_wire_req_pull),
+	.fields = fields_req_pull,
+	.n_fields = LMD_LEN(fields_req_pull),
+};
+
+static const struct lmi_wire_field fields_rep_pull[] = {
+	{.name = "id",
+	 .type = LMI_WIRE_T_ID,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_pull, id)},
+};
+static const struct lmi_wire_struct rep_pull = {
+	.name = "pull",
+	.bytes = sizeof(struct lmi_wire_rep_pull),
+	.fields = fields_rep_pull,
+	.n_fields = LMD_LEN(fields_rep_pull),
+};
+
 static const struct lmi_wire_field fields_req_registry_backup[] = {
 	{.name = "name",
 	 .type = LMI_WIRE_T_STRING,
@@ -2725,6 +2770,14 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 		.changes = LMI_WIRE_CHANGES_NO,
 		.request = &req_ps,
 		.reply = &rep_ps,
+	},
+	[LMI_WIRE_OP_PULL] = {
+		.name = "pull",
+		.since = 5,
+		.role = LMI_WIRE_ROLE_ADMIN,
+		.changes = LMI_WIRE_CHANGES_ONCE,
+		.request = &req_pull,
+		.reply = &rep_pull,
 	},
 	[LMI_WIRE_OP_REGISTRY_BACKUP] = {
 		.name = "registry_backup",

@@ -40,18 +40,19 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_PLUGINS = 20,
 	LMI_WIRE_OP_PLUGINS_RELOAD = 21,
 	LMI_WIRE_OP_PS = 22,
-	LMI_WIRE_OP_REGISTRY_BACKUP = 23,
-	LMI_WIRE_OP_REGISTRY_RESTORE = 24,
-	LMI_WIRE_OP_RELOAD = 25,
-	LMI_WIRE_OP_RM = 26,
-	LMI_WIRE_OP_SHUTDOWN = 27,
-	LMI_WIRE_OP_STATS = 28,
-	LMI_WIRE_OP_STATUS = 29,
-	LMI_WIRE_OP_STREAMS = 30,
-	LMI_WIRE_OP_TOKENIZE = 31,
-	LMI_WIRE_OP_UNLOAD = 32
+	LMI_WIRE_OP_PULL = 23,
+	LMI_WIRE_OP_REGISTRY_BACKUP = 24,
+	LMI_WIRE_OP_REGISTRY_RESTORE = 25,
+	LMI_WIRE_OP_RELOAD = 26,
+	LMI_WIRE_OP_RM = 27,
+	LMI_WIRE_OP_SHUTDOWN = 28,
+	LMI_WIRE_OP_STATS = 29,
+	LMI_WIRE_OP_STATUS = 30,
+	LMI_WIRE_OP_STREAMS = 31,
+	LMI_WIRE_OP_TOKENIZE = 32,
+	LMI_WIRE_OP_UNLOAD = 33
 };
-#define LMI_WIRE_N_OP 33
+#define LMI_WIRE_N_OP 34
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -163,7 +164,8 @@ enum lmi_wire_phase {
 	LMI_WIRE_PHASE_LOAD = 5, /* Loading weights; counts bytes */
 	LMI_WIRE_PHASE_WARM = 6, /* Running the first steps; counts steps */
 	LMI_WIRE_PHASE_DRAIN = 7, /* Waiting for running streams; counts streams */
-	LMI_WIRE_PHASE_UNLOAD = 8 /* Freeing memory; counts steps */
+	LMI_WIRE_PHASE_UNLOAD = 8, /* Freeing memory; counts steps */
+	LMI_WIRE_PHASE_DOWNLOAD = 9 /* Downloading files; counts bytes */
 };
 extern const struct lmi_wire_words lmi_wire_words_phase;
 
@@ -174,7 +176,8 @@ enum lmi_wire_stream_kind {
 	LMI_WIRE_STREAM_KIND_ADD = 2, /* Op add */
 	LMI_WIRE_STREAM_KIND_LOAD = 3, /* Op load */
 	LMI_WIRE_STREAM_KIND_UNLOAD = 4, /* Op unload */
-	LMI_WIRE_STREAM_KIND_RELOAD = 5 /* Op reload */
+	LMI_WIRE_STREAM_KIND_RELOAD = 5, /* Op reload */
+	LMI_WIRE_STREAM_KIND_PULL = 6 /* Op pull */
 };
 extern const struct lmi_wire_words lmi_wire_words_stream_kind;
 
@@ -1131,6 +1134,32 @@ struct lmi_wire_rep_ps {
 	uint32_t n_models;
 };
 
+/* Downloads a model from Hugging Face, a registry or a URL into the server's own store and adds
+ * it to the registry. This is a job; its stream ends when the model is registered. What has
+ * arrived before an interruption is kept, and the next pull of the same source continues there. */
+struct lmi_wire_req_pull {
+	/* A short name of the server's catalogue, hf:USER/REPO[@REVISION][:QUANTISATION or
+	 * :FILE], ollama:NAME[:TAG], oci:HOST/REPO[:TAG], or a URL. */
+	struct lmd_str source;
+	/* The model's name. Defaults to the short name, to REPO:QUANTISATION without -GGUF, to
+	 * NAME:TAG, or to the name of the file. */
+	bool has_name;
+	struct lmd_str name;
+	/* Expected digest; what was downloaded is rejected if its digest differs. */
+	bool has_digest;
+	struct lmd_str digest;
+	/* Replace the model that has this name. */
+	bool replace;
+};
+
+/* Downloads a model from Hugging Face, a registry or a URL into the server's own store and adds
+ * it to the registry. This is a job; its stream ends when the model is registered. What has
+ * arrived before an interruption is kept, and the next pull of the same source continues there. */
+struct lmi_wire_rep_pull {
+	/* The stream of the job. Op streams reports the model's name. */
+	struct lmi_wire_id id;
+};
+
 /* Writes a consistent copy of the registry into the state folder. Only on the unix socket. */
 struct lmi_wire_req_registry_backup {
 	/* Name of the file: letters, digits, '.', '_' and '-', ending in .backup. It must not
@@ -1329,6 +1358,7 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_plugins plugins;
 	struct lmi_wire_req_plugins_reload plugins_reload;
 	struct lmi_wire_req_ps ps;
+	struct lmi_wire_req_pull pull;
 	struct lmi_wire_req_registry_backup registry_backup;
 	struct lmi_wire_req_registry_restore registry_restore;
 	struct lmi_wire_req_reload reload;
@@ -1364,6 +1394,7 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_plugins plugins;
 	struct lmi_wire_rep_plugins_reload plugins_reload;
 	struct lmi_wire_rep_ps ps;
+	struct lmi_wire_rep_pull pull;
 	struct lmi_wire_rep_registry_backup registry_backup;
 	struct lmi_wire_rep_registry_restore registry_restore;
 	struct lmi_wire_rep_reload reload;

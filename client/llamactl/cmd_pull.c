@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Downloads a model: by the daemon, into its store, or into a folder without a daemon. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "client/llamactl/interrupt.h"
+#include "client/llamactl/progress.h"
+#include "client/llamactl/remote.h"
+#include "core/base/cancel.h"
+#include "core/base/printable.h"
+#include "hub/hub.h"
+
+/* ---- by the daemon ---- */
+
+static enum lmd_status pull_remote(struct lmi_ctl *ctl, const char *name, struct lmd_error *err)
+{
+	const struct lmi_args *a = &ctl->args;
+	json_t *m = json_pack("{s:s, s:s, s:b}", "source", lmi_arg_pos(a, 0), "name", name,
+			      "replace", lmi_arg_flag(a, "replace"));
+	enum lmd_status st;
+
+	if (m && lmi_arg_str(a, "digest"))
+		(void)json_object_set_new(m, "digest", json_string(lmi_arg_str(a, "digest")));
+	st = lmi_ctl_remote_job(ctl, "pull", m, err);
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(a, "json"))
+		return lmi_ctl_remote_print_row(ctl, "models", "name", name, err);
+	puts(name);
+	return LMD_OK;
+}
+
+/* ---- into a folder ---- */
+
+struct local {
+	struct lmi_ctl_progress bar;
+	struct lmi_cancel cancel;
+	uint64_t before, total; /* bytes of the files before this one, and of all */
+};
+
+static void on_progress(void *arg, uint64_t done, uint64_t total, bool checking)
+{
+	struct local *l = arg;
+
+	if (lmi_ctl_interrupted())
+		lmi_cancel_set(&l->cancel);
+	if (checking)
+		lmi_ctl_progress_show(&l->bar, "hash", done, total);
+	else
+		lmi_ctl_progress_show(&l->bar, "download", l->before + done,
+				      l->total ? l->total : total);
+}
+
+static enum lmd_status check_digest(const struct lmi_args *a, const struct lmi_hub_model *m,
+				    struct lmi_hub_file *f, struct lmd_error *err)
+{
+	const char *want = lmi_arg_str(a, "digest");
+
+	if (!want)
+		return LMD_OK;
+	want += strncmp(want, "sha256:", 7) ? 0 : 7;
+	if (m->n_files != 1)
+		return lmd_fail(err, LMD_INVALID, "--digest: the model has %u files", m->n_files);
+	if (strlen(want) != 64 || strspn(want, "0123456789abcdef") != 64)
+		return lmd_fail(err, LMD_INVALID, "--digest: not 64 hexadecimal digits");
+	if (*f->sha256 && strcmp(f->sha256, want) != 0)
+		return lmd_fail(err, LMD_INVALID, "--digest: the source announces %s", f->sha256);
+	memcpy(f->sha256, want, sizeof(f->sha256));
+	return LMD_OK;
+}
+
+static enum lmd_status fetch_all(struct lmi_ctl *ctl, struct local *l, const struct lmi_hub_model *m,
+				 const struct lmi_hub_opts *o, struct lmd_error *err)
+{
+	const struct lmi_hub_transfer t = {.progress = on_progress, .arg = l};
+	const char *folder = lmi_arg_str(&ctl->args, "to");
+	bool replace = lmi_arg_flag(&ctl->args, "replace");
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < m->n_files && st == LMD_OK; i++) {
+		struct lmi_hub_file f = m->files[i];
+		char path[PATH_MAX], digest[LMI_SHA256_HEX], shown[160];
+		struct stat sb;
+
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, f.name) >= sizeof(path))
+			return lmd_fail(err, LMD_INVALID, "--to: the path is too long");
+		if (!replace && stat(path, &sb) == 0)
+			return lmd_fail(err, LMD_INVALID, "%s exists; --replace replaces it",
+					lmi_printable_path(shown, sizeof(shown), path));
+		st = check_digest(&ctl->args, m, &f, err);
+		if (st == LMD_OK)
+			st = lmi_hub_fetch(&f, path, o, &t, digest, err);
+		l->before += f.size;
+		if (st != LMD_OK)
+			return st;
+		lmi_ctl_progress_end(&l->bar);
+		if (lmi_arg_flag(&ctl->args, "json"))
+			lmi_ctl_remote_print(json_pack("{s:s, s:s}", "path", path, "digest",
+						       digest));
+		else
+			puts(path);
+	}
+	return st;
+}
+
+static enum lmd_status pull_local(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	char catalogue[PATH_MAX];
+	struct lmi_hub_opts o = {.hf_url = getenv("HF_ENDPOINT"), .hf_token = getenv("HF_TOKEN")};
+	struct lmi_hub_model *m;
+	struct local l = {0};
+	enum lmd_status st;
+
+	if (lmi_hub_default_catalogue(catalogue, sizeof(catalogue)))
+		o.catalogue = catalogue;
+	lmi_ctl_interrupt_install();
+	(void)lmi_cancel_attach(&l.cancel);
+	lmi_ctl_progress_init(&l.bar);
+	st = lmi_hub_resolve(&m, lmi_arg_pos(&ctl->args, 0), &o, err);
+	if (st == LMD_OK) {
+		l.total = m->size;
+		st = fetch_all(ctl, &l, m, &o, err);
+		lmi_hub_model_free(m);
+	}
+	lmi_ctl_progress_end(&l.bar);
+	(void)lmi_cancel_attach(NULL);
+	if (st == LMD_CANCELLED)
+		(void)lmd_fail(err, st, "stopped by a signal; the same command continues");
+	return st;
+}
+
+/* ---- the command ---- */
+
+static enum lmd_status pull(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	const char *name = lmi_arg_str(&ctl->args, "name");
+	char proposed[LMI_HUB_NAME_MAX + 1];
+	enum lmd_status st = lmi_hub_default_name(proposed, lmi_arg_pos(&ctl->args, 0), err);
+
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_str(&ctl->args, "to"))
+		return pull_local(ctl, err);
+	return pull_remote(ctl, name ? name : proposed, err);
+}
+
+static const struct lmi_opt opts[] = {
+	{.name = "name",
+	 .type = LMI_OPT_STR,
+	 .value = "NAME",
+	 .def_text = "made of the source",
+	 .doc = "What the model is called from now on."},
+	{.name = "replace",
+	 .type = LMI_OPT_FLAG,
+	 .doc = "Replace the model of that name or, with --to, the file, if there is one."},
+	{.name = "digest",
+	 .type = LMI_OPT_STR,
+	 .value = "SHA256",
+	 .doc = "Reject what was downloaded unless it has this digest (64 hexadecimal digits, "
+		"optionally after 'sha256:')."},
+	{.name = "to",
+	 .type = LMI_OPT_STR,
+	 .value = "DIR",
+	 .doc = "Download into this folder, without a daemon. The environment variables HF_TOKEN "
+		"and HF_ENDPOINT are used."},
+	LMI_OPT_JSON,
+};
+
+const struct lmi_cli_cmd lmi_ctl_cmd_pull = {
+	.name = "pull",
+	.args = "SOURCE",
+	.brief = "Download a model",
+	.doc = "SOURCE is a short name such as smollm2 from the daemon's catalogue; "
+	       "hf:USER/REPO[:QUANTISATION or :FILE] on Hugging Face, where Q4_K_M is preferred if "
+	       "nothing is said; ollama:NAME[:TAG]; oci:HOST/REPO[:TAG]; or a URL. The daemon "
+	       "downloads the GGUF file, with all its parts, checks its digest, and keeps it in its "
+	       "own store. After an interruption the same command continues. Prints the "
+	       "model's name, or with --to the paths.\n\nThe proxy variables of curl(1), such as "
+	       "https_proxy, apply to the process that downloads. With --json: the model's row of "
+	       "`list`, or with --to an object with path and digest for each file.",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = pull,
+};

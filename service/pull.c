@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The op pull: downloads a model and registers it.  The files arrive in DIR/downloads/KEY/, where
+ * an interrupted download stays for the next one of the same source, and become imported files. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/sha256.h"
+#include "hub/hub.h"
+#include "service/import_job.h"
+#include "service/ops.h"
+#include "service/service_state.h"
+
+#define FOLDER "downloads"
+
+static const struct lmi_wire_req_pull *request(const struct lmi_svc_import *w)
+{
+	return &w->copy.req.u.pull;
+}
+
+/* ---- the folder ---- */
+
+static enum lmd_status make_folder(const char *path, struct lmd_error *err)
+{
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return LMD_OK;
+	return lmd_fail(err, LMD_IO, "%.300s: cannot create the folder: %s", path, strerror(errno));
+}
+
+/* Makes the folder of a source.  Two sources never share one. */
+static enum lmd_status folder_of(struct lmi_svc_import *w, const char *source, const char **out)
+{
+	const char *dir = lmi_store_dir(w->svc->o.store);
+	uint8_t digest[LMI_SHA256_BYTES];
+	char hex[LMI_SHA256_HEX];
+	struct lmi_sha256 h;
+	enum lmd_status st;
+
+	if (!lmi_sha256_init(&h))
+		return lmd_fail(&w->err, LMD_NOMEM, "no memory for a digest");
+	lmi_sha256_update(&h, source, strlen(source));
+	if (!lmi_sha256_final(&h, digest))
+		return lmd_fail(&w->err, LMD_INTERNAL, "the digest cannot be computed");
+	lmi_sha256_hex(hex, digest);
+	*out = lmi_arena_printf(w->arena, "%s/" FOLDER "/%.32s", dir, hex);
+	if (!*out)
+		return lmd_fail(&w->err, LMD_NOMEM, "no memory for a path");
+	st = make_folder(lmi_arena_printf(w->arena, "%s/" FOLDER, dir), &w->err);
+	return st == LMD_OK ? make_folder(*out, &w->err) : st;
+}
+
+/* Removes what an earlier version of the source may have left. */
+static void remove_folder(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+
+	if (!d)
+		return;
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.')
+			(void)unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+	(void)rmdir(path);
+}
+
+/* ---- the stage ---- */
+
+static void on_piece(void *arg, uint64_t done, uint64_t total, bool checking)
+{
+	struct lmi_svc_import *w = arg;
+
+	if (checking) /* of one file, since it is as fast as the disk */
+		lmi_svc_import_progress(w, LMI_WIRE_PHASE_HASH, done, total);
+	else
+		lmi_svc_import_progress(w, LMI_WIRE_PHASE_DOWNLOAD, w->done_before + done,
+					w->n_bytes ? w->n_bytes : total);
+}
+
+/* If the store has a file with the announced digest, puts a link to it in place of a download. */
+static bool have_already(struct lmi_svc_import *w, const struct lmi_hub_file *f, const char *path,
+			 char digest[LMI_SHA256_HEX])
+{
+	const char *blob = lmi_arena_printf(w->arena, "%s/models/sha256-%s",
+					    lmi_store_dir(w->svc->o.store), f->sha256);
+	const struct lmi_store_work work = {.cancel = &w->cancelled};
+	struct lmi_store_file is;
+	struct lmd_error err;
+
+	if (!*f->sha256 || !blob || lmi_store_digest_file(&is, blob, &work, &err) != LMD_OK ||
+	    strcmp(is.digest, f->sha256) != 0)
+		return false;
+	(void)unlink(path);
+	if (symlink(blob, path) < 0)
+		return false;
+	memcpy(digest, is.digest, LMI_SHA256_HEX);
+	w->done_before += f->size;
+	return true;
+}
+
+static enum lmd_status fetch(struct lmi_svc_import *w, const struct lmi_hub_model *m,
+			     const char *folder, char (*digests)[LMI_SHA256_HEX])
+{
+	const struct lmi_hub_transfer t = {.progress = on_piece, .arg = w};
+	enum lmd_status st = LMD_OK;
+
+	w->n_bytes = m->size;
+	for (uint32_t i = 0; i < m->n_files && st == LMD_OK; i++) {
+		const char *path = lmi_arena_printf(w->arena, "%s/%s", folder, m->files[i].name);
+
+		if (!path)
+			return lmd_fail(&w->err, LMD_NOMEM, "no memory for a path");
+		if (have_already(w, &m->files[i], path, digests[i]))
+			continue;
+		st = w->svc->o.hub->fetch(&m->files[i], path, w->svc->o.hub_opts, &t, digests[i], &w->err);
+		w->done_before += m->files[i].size;
+	}
+	return st;
+}
+
+/* Moves the files, which are in the order of the parts, to the store. */
+static enum lmd_status adopt(struct lmi_svc_import *w, char (*digests)[LMI_SHA256_HEX])
+{
+	const struct lmi_store_work work = {.cancel = &w->cancelled};
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < w->row.n_files && st == LMD_OK; i++) {
+		const char *path = w->files[i].path;
+
+		st = lmi_store_adopt(&w->files[i], lmi_store_dir(w->svc->o.store), path, digests[i],
+				     &work, &w->err);
+		w->files[i].path = path;
+	}
+	return st;
+}
+
+/* The digests that were computed while the files arrived. */
+static enum lmd_status check_digest(struct lmi_svc_import *w, uint32_t n,
+				    char (*digests)[LMI_SHA256_HEX])
+{
+	if (w->row.n_files != n)
+		return lmd_fail(&w->err, LMD_CORRUPT, "the model has %u files and the source %u",
+				w->row.n_files, n);
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(w->files[i].digest, digests[i], sizeof(w->files[i].digest));
+	return request(w)->has_digest ? lmi_svc_import_check_digest(w, &request(w)->digest)
+				      : LMD_OK;
+}
+
+static enum lmd_status pull(struct lmi_svc_import *w, const struct lmi_hub_model *m,
+			    const struct lmd_str *name)
+{
+	char(*digests)[LMI_SHA256_HEX] =
+		lmi_arena_array(w->arena, m->n_files, sizeof(*digests));
+	const char *folder = NULL;
+	enum lmd_status st = folder_of(w, m->source, &folder);
+
+	if (!digests)
+		return lmd_fail(&w->err, LMD_NOMEM, "no memory for %u files", m->n_files);
+	if (st == LMD_OK)
+		st = fetch(w, m, folder, digests);
+	if (st != LMD_OK)
+		return st;
+	st = lmi_svc_import_describe(
+		w, lmi_arena_printf(w->arena, "%s/%s", folder, m->files[0].name), name);
+	if (st == LMD_OK)
+		st = check_digest(w, m->n_files, digests);
+	if (st == LMD_OK)
+		st = adopt(w, digests);
+	/* complete files that are no model, or not the expected one, are of no use any more */
+	if (st == LMD_OK || st == LMD_CORRUPT || st == LMD_INVALID || st == LMD_UNSUPPORTED)
+		remove_folder(folder);
+	return st;
+}
+
+static enum lmd_status stage(struct lmi_svc_import *w)
+{
+	const struct lmi_wire_req_pull *q = request(w);
+	char source[LMI_HUB_SOURCE_MAX + 1], proposed[LMI_HUB_NAME_MAX + 1];
+	struct lmd_str name = q->name;
+	struct lmi_hub_model *m;
+	enum lmd_status st;
+
+	w->replace = q->replace;
+	w->row.imported = w->once = true;
+	lmi_svc_import_progress(w, LMI_WIRE_PHASE_CHECK, 0, 1);
+	(void)snprintf(source, sizeof(source), "%.*s", (int)q->source.len, q->source.ptr);
+	if (!q->has_name) {
+		st = w->svc->o.hub->default_name(proposed, source, &w->err);
+		if (st != LMD_OK)
+			return st;
+		name = (struct lmd_str){.ptr = proposed, .len = strlen(proposed)};
+	}
+	st = w->svc->o.hub->resolve(&m, source, w->svc->o.hub_opts, &w->err);
+	if (st != LMD_OK)
+		return st;
+	st = pull(w, m, &name);
+	w->svc->o.hub->model_free(m);
+	return st;
+}
+
+enum lmd_status lmi_svc_do_pull(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+				struct lmd_error *err)
+{
+	const struct lmi_wire_req_pull *q = &a->req->u.pull;
+	char source[LMI_HUB_SOURCE_MAX + 1], proposed[LMI_HUB_NAME_MAX + 1];
+	struct lmd_str name = q->name;
+	struct lmi_service *svc = a->svc;
+	struct lmi_svc_import *w;
+	enum lmd_status st = lmi_svc_stream_admit(svc, a->principal, err);
+
+	(void)retry_ms;
+	if (st == LMD_OK && (!svc->o.store || !svc->o.pulls || !svc->o.hub))
+		st = lmd_fail(err, LMD_UNSUPPORTED, "this server does not download models");
+	if (st == LMD_OK && memchr(q->source.ptr, 0, q->source.len))
+		st = lmd_fail(err, LMD_INVALID, "source: a zero byte");
+	(void)snprintf(source, sizeof(source), "%.*s", (int)q->source.len, q->source.ptr);
+	if (st == LMD_OK && !q->has_name) {
+		st = svc->o.hub->default_name(proposed, source, err);
+		name = (struct lmd_str){.ptr = proposed, .len = strlen(proposed)};
+	}
+	if (st == LMD_OK)
+		st = lmi_svc_import_begin(&w, a, LMI_WIRE_STREAM_KIND_PULL, &name, svc->o.pulls,
+					  stage, err);
+	if (st == LMD_OK)
+		lmi_svc_idempotency_key_reply_stream(&w->pending_reply, w->writer.stream, 0);
+	return st;
+}

@@ -1,0 +1,335 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Downloads through llamactl and a daemon, from tests/hub/hub.py.
+
+    pull_test.py BUILD SOURCE DIR MODEL.gguf
+"""
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+BUILD, SRC, DIR, TINY = sys.argv[1:]
+ROOT = f"{DIR}/hub"
+LONG = os.environ.get("LMD_TEST_LONG") == "1"
+PATIENCE = 120  # seconds; nothing waits so long unless it hangs
+failed = passed = 0
+
+
+def check(what, good, more=""):
+    global failed, passed
+    passed, failed = passed + bool(good), failed + (not good)
+    if not good:
+        print(f"FAIL: {what}: {more}")
+
+
+def put(path, data):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def faults(**more):
+    with open(f"{ROOT}/faults.new", "w") as f:
+        json.dump(more, f)
+    os.rename(f"{ROOT}/faults.new", f"{ROOT}/faults.json")
+
+
+def log():
+    """The requests since the last call."""
+    try:
+        with open(f"{ROOT}/log") as f:
+            lines = f.read().splitlines()
+        os.remove(f"{ROOT}/log")
+        return lines
+    except FileNotFoundError:
+        return []
+
+
+def wait_for(path):
+    end = time.monotonic() + PATIENCE
+    while not os.path.exists(path):
+        if time.monotonic() > end:
+            sys.exit(f"FAIL: {path} does not appear")
+        time.sleep(0.05)  # asks again; nothing depends on its length
+
+
+def ctl(*words, env=None):
+    return subprocess.run([f"{BUILD}/llamactl", *words], capture_output=True, text=True,
+                          timeout=PATIENCE, env={**os.environ, **(env or {})})
+
+
+# ---- without a daemon ----
+
+def local(source, *more, folder="out", **env):
+    os.makedirs(f"{DIR}/{folder}", exist_ok=True)
+    base = {"HF_ENDPOINT": HUB, "HF_TOKEN": ""}
+    return ctl("pull", source, "--to", f"{DIR}/{folder}", *more, env={**base, **env})
+
+
+def out(name):
+    return f"{DIR}/out/{name}"
+
+
+def one_file():
+    r = local("hf:u/one")
+    check("hf: prints the path", r.stdout == out("one-Q4_K_M.gguf") + "\n", r)
+    check("hf: the bytes", read(out("one-Q4_K_M.gguf")) == FILES["one-Q4_K_M"])
+    check("hf: nothing else is left", os.listdir(f"{DIR}/out") == ["one-Q4_K_M.gguf"],
+          os.listdir(f"{DIR}/out"))
+    r = local("hf:u/one")
+    check("an existing file is kept", r.returncode == 1 and "--replace" in r.stderr, r)
+    r = local("hf:u/one:q8_0", "--json")
+    want = {"path": out("one-Q8_0.gguf"), "digest": hashlib.sha256(FILES["one-Q8_0"]).hexdigest()}
+    check("hf: --json", json.loads(r.stdout) == want, r)
+    r = local("hf:u/one:Q3_K_M")
+    check("a quantisation that is not there", r.returncode == 1 and "it has" in r.stderr and
+          "one-Q8_0.gguf" in r.stderr, r)
+    r = local("hf:u/none")
+    check("a repository that is not there", r.returncode == 1 and "404" in r.stderr, r)
+
+
+def split():
+    r = local("hf:u/split")
+    names = [f"big-Q4_0-0000{i}-of-00003.gguf" for i in (1, 2, 3)]
+    check("all parts", r.stdout.split() == [out(n) for n in names], r)
+    check("their bytes", all(read(out(n)) == FILES[n[:-5]] for n in names))
+
+
+def tokens():
+    faults(token="secret")
+    log()
+    r = local("hf:u/one:IQ4_XS")
+    check("a token is needed", r.returncode == 1 and "token" in r.stderr, r)
+    r = local("hf:u/one:IQ4_XS", HF_TOKEN="secret")
+    check("with the token", r.returncode == 0, r)
+    cdn = [line for line in log() if "/cdn/" in line]
+    check("the token stays with its host", cdn and all(c.endswith(" -") for c in cdn), cdn)
+    faults()
+
+
+def registry():
+    r = ctl("pull", f"oci:{HUB[7:]}/library/tiny:v1", "--to", f"{DIR}/out")
+    name = "sha256-" + hashlib.sha256(read(TINY)).hexdigest()
+    check("oci: a layer", r.stdout == out(name) + "\n" and read(out(name)) == read(TINY), r)
+    r = ctl("pull", f"oci:{HUB[7:]}/library/tiny:index", "--to", f"{DIR}/out", "--replace")
+    check("oci: an index", r.returncode == 0, r)
+    r = ctl("pull", f"oci:{HUB[7:]}/library/tiny:v2", "--to", f"{DIR}/out")
+    check("oci: no such tag", r.returncode == 1 and "404" in r.stderr, r)
+
+
+def urls():
+    r = local(f"{HUB}/files/plain.gguf")
+    check("a URL", r.returncode == 0 and read(out("plain.gguf")) == FILES["plain"], r)
+    r = local(f"{HUB}/files/plain.gguf", "--replace", "--digest", "0" * 64)
+    check("a digest of the user's own", r.returncode == 1 and "digest" in r.stderr, r)
+    check("the old file is still there", read(out("plain.gguf")) == FILES["plain"])
+    r = local(f"{HUB}/loop.gguf")
+    check("a redirect that never ends", r.returncode == 1 and "redirect" in r.stderr, r)
+    r = local(f"{HUB}/files/plain.txt")
+    check("a file that is no model", r.returncode == 1 and ".gguf" in r.stderr, r)
+    r = local("http://127.0.0.1:1/x.gguf")
+    check("a server that is not there", r.returncode == 1 and "127.0.0.1:1" in r.stderr, r)
+
+
+def troubles():
+    faults(status=[429, 503])
+    r = local("hf:u/one:Q5_K_M")
+    check("429 and 503 pass", r.returncode == 0, r)
+    faults(longer=10)
+    r = local("hf:u/one:Q6_K")
+    check("a wrong length", r.returncode == 1 and "announced" in r.stderr, r)
+    faults(wrong=True)
+    r = local("hf:u/one:Q6_K")
+    check("wrong bytes", r.returncode == 1 and "digest" in r.stderr, r)
+    check("and nothing stays", not [n for n in os.listdir(f"{DIR}/out") if "Q6_K" in n],
+          os.listdir(f"{DIR}/out"))
+    faults(cut=[1000, 300000])
+    log()
+    r = local("hf:u/one:Q6_K")
+    check("cut connections", r.returncode == 0 and read(out("one-Q6_K.gguf")) == FILES["one-Q6_K"], r)
+    ranges = [line.split()[2] for line in log() if "/cdn/" in line]
+    begins = [int(x[6:-1]) for x in ranges if x != "-"]
+    check("each try continues", begins and begins == sorted(set(begins)), ranges)
+    faults(cut=[1000, 300000], no_range=True)
+    r = local(f"{HUB}/files/other.gguf")
+    check("a server that always begins again", r.returncode == 1 and "remaining" in r.stderr, r)
+    faults(cut=[1000, 300000], changing=True)
+    if LONG:
+        r = local(f"{HUB}/files/other.gguf")
+        check("a file that changes is not mixed", r.returncode == 1 and "remaining" in r.stderr, r)
+    faults()
+    r = local(f"{HUB}/files/other.gguf")
+    check("and then not", r.returncode == 0 and read(out("other.gguf")) == FILES["other"], r)
+    faults()
+
+
+def killed():
+    """kill -9 at random; the file is whole in the end."""
+    rng = random.Random(int(os.environ.get("LMD_SEED", "1")))
+    n_kill = 0
+    path = out("large-Q4_0.gguf")
+    for _ in range(200 if LONG else 12):
+        if os.path.exists(path):
+            os.remove(path)
+        p = subprocess.Popen([f"{BUILD}/llamactl", "pull", "hf:u/large", "--to", f"{DIR}/out"],
+                             env={**os.environ, "HF_ENDPOINT": HUB}, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE)
+        try:
+            p.wait(rng.random() * 0.15)
+        except subprocess.TimeoutExpired:
+            p.send_signal(signal.SIGKILL)
+            n_kill += 1
+        p.communicate()
+    r = local("hf:u/large", "--replace")
+    check("after kills", r.returncode == 0 and read(path) == FILES["large"], r)
+    print(f"killed {n_kill} times")
+
+
+# ---- through a daemon ----
+
+class Daemon:
+    def __init__(self, *more):
+        with open(f"{DIR}/llamad.conf", "w") as f:
+            f.write(f"[models]\nhf_url = {HUB}\nollama_url = {HUB}\ncatalogue = {DIR}/catalogue\n")
+        self.url = f"ipc://{DIR}/sock"
+        self.process = subprocess.Popen([f"{BUILD}/llamad", "--config", f"{DIR}/llamad.conf",
+                                         "--socket", self.url, "--state-dir", f"{DIR}/state", *more])
+        end = time.monotonic() + PATIENCE
+        while self.ctl("ping").returncode:
+            if time.monotonic() > end or self.process.poll() is not None:
+                sys.exit("FAIL: the daemon does not get ready")
+            time.sleep(0.05)  # asks again; nothing depends on its length
+
+    def ctl(self, *words):
+        return ctl("--socket", self.url, *words)
+
+    def models(self):
+        return {m["name"]: m for m in json.loads(self.ctl("list", "--json").stdout)}
+
+    def stop(self):
+        self.ctl("shutdown")
+        check("the daemon ends", self.process.wait(PATIENCE) == 0)
+
+
+def daemon():
+    d = Daemon()
+    try:
+        through(d)
+    finally:
+        d.process.kill()
+
+
+def through(d):
+    r = d.ctl("pull", "hf:u/tiny-GGUF")
+    check("pull prints the name", r.stdout == "tiny\n", r)
+    r = d.ctl("generate", "tiny", "-n", "4", "--raw", "-p", "x")
+    check("the model works", r.returncode == 0, r)
+    log()
+    r = d.ctl("pull", "hf:u/tiny-GGUF")
+    check("again: nothing to do", r.returncode == 0, r)
+    check("and nothing is transferred", not [x for x in log() if "/cdn/" in x])
+    r = d.ctl("pull", "short", "--json")
+    check("a short name", json.loads(r.stdout)["name"] == "short", r)
+    r = d.ctl("pull", "unknown")
+    check("a name that is not in the catalogue", r.returncode == 1 and "catalogue" in r.stderr, r)
+    r = d.ctl("pull", "ollama:tiny:v1", "--name", "mine")
+    check("ollama's registry", r.stdout == "mine\n" and "mine" in d.models(), r)
+    r = d.ctl("pull", "hf:u/one", "--name", "noise")
+    check("a file that is no model", r.returncode == 1 and "noise" not in d.models(), r)
+    r = d.ctl("pull", "hf:u/other-GGUF", "--name", "mine")
+    check("a name in use", r.returncode == 1 and "mine" in r.stderr, r)
+    r = d.ctl("pull", "hf:u/other-GGUF", "--name", "mine", "--replace")
+    check("--replace", r.returncode == 0, r)
+    r = d.ctl("pull", "hf:u/tiny-GGUF", "--name", "x", "--digest", "1" * 64)
+    check("--digest", r.returncode == 1 and "digest" in r.stderr, r)
+    check("no downloads are left", os.listdir(f"{DIR}/state/downloads") == [],
+          os.listdir(f"{DIR}/state/downloads"))
+    names = d.models()
+    check("one blob for each content", len(os.listdir(f"{DIR}/state/models")) ==
+          len({m["digest"] for m in names.values()}), names)
+    split_model(d)
+    cancelled(d)
+    d.stop()
+
+
+def split_model(d):
+    """A model in parts, made by llamactl split."""
+    top = f"{ROOT}/hf/u/parts"
+    os.makedirs(top)
+    r = ctl("split", "--split-max-tensors", "8", TINY, f"{top}/tiny-F32")
+    check("split", r.returncode == 0, r)
+    r = d.ctl("pull", "hf:u/parts")
+    check("a model in parts", r.returncode == 0, r)
+    a = d.ctl("generate", "parts", "-n", "8", "--raw", "-p", "x", "--temp", "0", "--ignore-eos")
+    b = d.ctl("generate", "tiny", "-n", "8", "--raw", "-p", "x", "--temp", "0", "--ignore-eos")
+    r = d.ctl("add", "--import", "copy", f"{top}/tiny-F32-00001-of-{len(os.listdir(top)):05}.gguf")
+    c = d.ctl("generate", "copy", "-n", "8", "--raw", "-p", "x", "--temp", "0", "--ignore-eos")
+    check("a copy of a model in parts", r.returncode == 0 and c.stdout == a.stdout, (r, c))
+    check("it says the same", a.returncode == 0 and a.stdout == b.stdout, (a, b))
+
+
+def cancelled(d):
+    """A pull that is cancelled keeps what it has and continues."""
+    faults(cut=[100000, 100001], status=[0] + [503] * 200)
+    p = subprocess.Popen([f"{BUILD}/llamactl", "--socket", d.url, "pull", "hf:u/large",
+                          "--name", "l"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(f"{DIR}/state/downloads/{KEY}/large-Q4_0.gguf.partial")
+    p.send_signal(signal.SIGINT)
+    _, text = p.communicate(timeout=PATIENCE)
+    check("Ctrl-C", p.returncode == 128 + signal.SIGINT, (p.returncode, text))
+    faults()
+    r = d.ctl("pull", "hf:u/large", "--name", "l")
+    check("a large file that is no model", r.returncode == 1 and "GGUF" in r.stderr, r)
+
+
+rng = random.Random(3)
+FILES = {f"one-{q}": rng.randbytes(200000 + 7 * i) for i, q in enumerate(
+    ["Q4_K_M", "Q8_0", "IQ4_XS", "Q5_K_M", "Q2_K"])}
+FILES["one-Q6_K"] = rng.randbytes(3000000)
+FILES["large"] = rng.randbytes(40000000)
+FILES["plain"] = rng.randbytes(123457)
+FILES["other"] = rng.randbytes(1234567)
+for name in list(FILES):
+    if name.startswith("one-"):
+        put(f"{ROOT}/hf/u/one/{name}.gguf", FILES[name])
+for i in (1, 2, 3):
+    name = f"big-Q4_0-0000{i}-of-00003"
+    FILES[name] = rng.randbytes(50000 * i)
+    put(f"{ROOT}/hf/u/split/sub/{name}.gguf", FILES[name])
+put(f"{ROOT}/hf/u/one/README.md", b"#")
+put(f"{ROOT}/hf/u/one/mmproj-one-F16.gguf", b"x")
+put(f"{ROOT}/hf/u/large/large-Q4_0.gguf", FILES["large"])
+put(f"{ROOT}/files/plain.gguf", FILES["plain"])
+put(f"{ROOT}/files/plain.txt", b"x")
+put(f"{ROOT}/files/other.gguf", FILES["other"])
+put(f"{ROOT}/hf/u/tiny-GGUF/tiny-F32.gguf", read(TINY))
+put(f"{ROOT}/registry/library/tiny/v1/tiny.gguf", read(TINY))
+put(f"{ROOT}/registry/library/tiny/v1/template", b"{{ .Prompt }}")
+subprocess.run([f"{BUILD}/tests/mktiny", "full", "6", f"{DIR}/second.gguf"], check=True)
+put(f"{ROOT}/hf/u/other-GGUF/other-F32.gguf", read(f"{DIR}/second.gguf"))
+put(f"{DIR}/catalogue", b"# names\nshort hf:u/tiny-GGUF:tiny-F32.gguf\n")
+KEY = hashlib.sha256(b"hf:u/large:large-Q4_0.gguf").hexdigest()[:32]
+
+server = subprocess.Popen([sys.executable, f"{SRC}/tests/hub/hub.py", ROOT, f"{DIR}/port"])
+try:
+    wait_for(f"{DIR}/port")
+    HUB = "http://127.0.0.1:" + read(f"{DIR}/port").decode()
+    for part in one_file, split, tokens, registry, urls, troubles, killed, daemon:
+        part()
+finally:
+    server.kill()
+    server.wait()
+shutil.rmtree(ROOT)
+print(f"CASES: pull: {passed} passed, {failed} failed, 0 skipped")
+sys.exit(failed != 0)
