@@ -70,13 +70,12 @@ static void list(bool json)
 	if (json)
 		lmi_ctl_json_array(&j, NULL);
 	for (unsigned i = 0; i < lmi_chat_builtins_n; i++) {
-		const char *file = lmi_chat_builtins[i].name;
-		size_t n = strlen(file) - strlen(".jinja");
+		const char *name = lmi_chat_builtins[i].name;
 
 		if (json)
-			lmi_ctl_json_strn(&j, NULL, file, n);
+			lmi_ctl_json_strn(&j, NULL, name, strlen(name));
 		else
-			printf("%.*s\n", (int)n, file);
+			puts(name);
 	}
 	if (!json)
 		return;

@@ -162,11 +162,8 @@ static void ftype_words(void)
 
 static void template_words(void)
 {
-	for (unsigned i = 0; i < lmi_chat_builtins_n; i++) {
-		const char *file = lmi_chat_builtins[i].name;
-
-		printf("%.*s\n", (int)(strlen(file) - strlen(".jinja")), file);
-	}
+	for (unsigned i = 0; i < lmi_chat_builtins_n; i++)
+		puts(lmi_chat_builtins[i].name);
 }
 
 /* Prints the first words of commands, or the second words after `first`. */

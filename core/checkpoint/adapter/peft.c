@@ -152,7 +152,7 @@ static bool match(const char *pattern, const char *s, uint32_t n[2])
 }
 
 /* Finds the row of a stem in any family of the architecture. */
-static const struct lmi_checkpoint_arch_map_row *find_row(const struct peft *p, const char *stem,
+static const struct lmi_checkpoint_row *find_row(const struct peft *p, const char *stem,
 							  uint32_t n[2])
 {
 	static const char *const prefixes[] = {"model.", "", "transformer.", "gpt_neox.",
@@ -165,16 +165,16 @@ static const struct lmi_checkpoint_arch_map_row *find_row(const struct peft *p, 
 			continue;
 		for (uint32_t k = 0; k < LMI_CHECKPOINT_MAX_ROWS; k++) {
 			for (uint32_t r = 0; r < fam->rows[k].n; r++) {
-				const struct lmi_checkpoint_arch_map_row *row = &fam->rows[k].v[r];
+				const struct lmi_checkpoint_row *row = &fam->rows[k].v[r];
 
-				if (row->flags & LMI_CHECKPOINT_ROW_ROOT && match(row->hf, stem, n))
+				if (row->how.flags & LMI_CKPT_ROOT && match(row->from, stem, n))
 					return row;
 				for (size_t x = 0; x < LMD_LEN(prefixes); x++) {
 					size_t len = strlen(prefixes[x]);
 
-					if (!(row->flags & LMI_CHECKPOINT_ROW_ROOT) &&
+					if (!(row->how.flags & LMI_CKPT_ROOT) &&
 					    !strncmp(stem, prefixes[x], len) &&
-					    match(row->hf, stem + len, n))
+					    match(row->from, stem + len, n))
 						return row;
 				}
 			}
@@ -183,7 +183,7 @@ static const struct lmi_checkpoint_arch_map_row *find_row(const struct peft *p, 
 	return NULL;
 }
 
-static void site_of(const struct lmi_checkpoint_arch_map_row *row, uint32_t il, char out[128])
+static void site_of(const struct lmi_checkpoint_row *row, uint32_t il, char out[128])
 {
 	size_t n = 0;
 
@@ -224,14 +224,14 @@ static enum lmd_status read_values(struct peft *p, const struct lmi_st_tensor *t
 }
 
 /* The row of the file's B that becomes row u. */
-static uint64_t b_row(const struct peft *p, const struct lmi_checkpoint_arch_map_row *row,
+static uint64_t b_row(const struct peft *p, const struct lmi_checkpoint_row *row,
 		      uint64_t u)
 {
 	const struct lmi_checkpoint_tensor_transform r = {
-		.op = row->flags & (LMI_CHECKPOINT_ROW_ROPE_Q | LMI_CHECKPOINT_ROW_ROPE_K)
+		.op = row->how.op == LMI_CKPT_ROPE_Q || row->how.op == LMI_CKPT_ROPE_K
 			      ? LMI_CHECKPOINT_TRANSFORM_ROPE
-		      : row->flags & LMI_CHECKPOINT_ROW_QKV ? LMI_CHECKPOINT_TRANSFORM_QKV
-							    : LMI_CHECKPOINT_TRANSFORM_NONE,
+		      : row->how.op == LMI_CKPT_QKV ? LMI_CHECKPOINT_TRANSFORM_QKV
+						    : LMI_CHECKPOINT_TRANSFORM_NONE,
 		.rows = UINT64_MAX,
 		.n_head = p->n_head,
 		.n_kv = p->n_head_kv,
@@ -240,15 +240,17 @@ static uint64_t b_row(const struct peft *p, const struct lmi_checkpoint_arch_map
 	return lmi_checkpoint_transform_source_row(&r, u);
 }
 
-/* For these rows the weight's data is selected or transposed, not just permuted. */
-#define REARRANGED                                                                                 \
-	(LMI_CHECKPOINT_ROW_HALF0 | LMI_CHECKPOINT_ROW_HALF1 | LMI_CHECKPOINT_ROW_EVEN |           \
-	 LMI_CHECKPOINT_ROW_ODD | LMI_CHECKPOINT_ROW_K_B | LMI_CHECKPOINT_ROW_V_B |                \
-	 LMI_CHECKPOINT_ROW_DELTA | LMI_CHECKPOINT_ROW_DELTA_GATE)
+/* Is the weight's data selected or transposed, not just permuted? */
+static bool is_rearranged(const struct lmi_checkpoint_how *how)
+{
+	return how->part != LMI_CKPT_WHOLE || how->op == LMI_CKPT_LATENT_K ||
+	       how->op == LMI_CKPT_LATENT_V || how->op == LMI_CKPT_DELTA ||
+	       how->op == LMI_CKPT_DELTA_GATE;
+}
 
 struct found {
 	const struct lmi_st_tensor *a, *b;
-	const struct lmi_checkpoint_arch_map_row *row;
+	const struct lmi_checkpoint_row *row;
 	uint32_t il, expert;
 	bool embd;
 };
@@ -263,7 +265,7 @@ static enum lmd_status put_pair(struct peft *p, const struct found *x)
 	enum lmd_status st;
 	char site[128];
 
-	if (x->row->flags & REARRANGED)
+	if (is_rearranged(&x->row->how))
 		return lmd_fail(p->err, LMD_UNSUPPORTED,
 				"tensor %.80s: the model uses parts of this weight, for which "
 				"adapters are not supported; merge it into the model",
@@ -272,7 +274,7 @@ static enum lmd_status put_pair(struct peft *p, const struct found *x)
 	base = lmi_adapter_find_base(p->f, site, x->a->name, p->err);
 	if (!base)
 		return LMD_NOTFOUND;
-	if (x->row->flags & LMI_CHECKPOINT_ROW_EXPERT) {
+	if (x->row->how.stack == LMI_CKPT_EXPERTS) {
 		slices = p->n_expert;
 		slice = x->expert;
 	}
@@ -361,7 +363,8 @@ static enum lmd_status read_tensor(struct peft *p, const struct lmi_st_tensor *t
 					"rank of 1..%u", t->name,
 					LMI_ADAPTER_MAX_RANK);
 		x.row = find_row(p, stem, num);
-		if (!x.row || x.row->flags & (LMI_CHECKPOINT_ROW_HALF0 | LMI_CHECKPOINT_ROW_HALF1))
+		if (!x.row || x.row->how.part == LMI_CKPT_FIRST_HALF ||
+		    x.row->how.part == LMI_CKPT_SECOND_HALF)
 			return lmd_fail(p->err, LMD_UNSUPPORTED,
 					"tensor %.80s: models of architecture %s have no such "
 					"weight to adapt",

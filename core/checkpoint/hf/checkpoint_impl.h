@@ -82,55 +82,76 @@ struct lmi_checkpoint_tensor_transform {
 
 /* ---- rows of families ---- */
 
-/* Flags of a row. */
-#define LMI_CHECKPOINT_ROW_OPT    1u /* may be absent */
-#define LMI_CHECKPOINT_ROW_ROOT   2u /* the name is used as is, without the prefix of the body */
-#define LMI_CHECKPOINT_ROW_ROPE_Q 4u
-#define LMI_CHECKPOINT_ROW_ROPE_K 8u
-#define LMI_CHECKPOINT_ROW_ADD1   16u /* stored as weight - 1 */
-#define LMI_CHECKPOINT_ROW_QKV    64u
-#define LMI_CHECKPOINT_ROW_EXPERT                                                                  \
-	128u /* the second %d of the name counts experts, which are stacked */
-#define LMI_CHECKPOINT_ROW_HALF0        256u /* the first or second half of each expert's rows */
-#define LMI_CHECKPOINT_ROW_HALF1        512u
-#define LMI_CHECKPOINT_ROW_NO_SUFFIX_HF 1024u /* no ".weight" in the file */
-#define LMI_CHECKPOINT_ROW_IGNORE       2048u /* present in files but not used */
-#define LMI_CHECKPOINT_ROW_NO_BIAS      4096u
-#define LMI_CHECKPOINT_ROW_HEADS        8192u  /* the second %d counts heads, which are stacked */
-#define LMI_CHECKPOINT_ROW_SKIP_PAD     16384u /* skips the first n_pad_rows rows */
-#define LMI_CHECKPOINT_ROW_KEEP_DIMS    32768u /* outer dimensions of 1 are kept */
-#define LMI_CHECKPOINT_ROW_NO_SUFFIX    (1u << 16) /* nothing is appended to our name */
-#define LMI_CHECKPOINT_ROW_NEG_EXP      (1u << 17) /* stored as log(-x) */
-#define LMI_CHECKPOINT_ROW_TRANSPOSE                                                               \
-	(1u << 18) /* transpose the matrix, or each of a stack, unless in blocks */
-#define LMI_CHECKPOINT_ROW_EVEN                                                                    \
-	(1u << 19) /* every second row of each expert, starting from 0 or 1 */
-#define LMI_CHECKPOINT_ROW_ODD    (1u << 20)
-#define LMI_CHECKPOINT_ROW_K_B    (1u << 21) /* the key rows of each head, transposed */
-#define LMI_CHECKPOINT_ROW_V_B    (1u << 22) /* the value rows of each head */
-#define LMI_CHECKPOINT_ROW_COLUMN (1u << 23) /* each value becomes a row */
-#define LMI_CHECKPOINT_ROW_GROUPS (1u << 24) /* values in n_group rows */
-/* The row applies only to layers that have this property, or lack it. */
-#define LMI_CHECKPOINT_ROW_MOE   (1u << 25)
-#define LMI_CHECKPOINT_ROW_DENSE (1u << 26)
-#define LMI_CHECKPOINT_ROW_ATTN  (1u << 27)
-#define LMI_CHECKPOINT_ROW_MIXER (1u << 28)
-/* Per key head of gated delta: queries, keys and values; or the gates. */
-#define LMI_CHECKPOINT_ROW_DELTA      (1u << 29)
-#define LMI_CHECKPOINT_ROW_DELTA_GATE (1u << 30)
+/* What happens to the rows of the file's weight. */
+enum lmi_ckpt_op {
+	LMI_CKPT_COPY,
+	LMI_CKPT_ROPE_Q, /* queries or keys: in each head from halves to adjacent pairs */
+	LMI_CKPT_ROPE_K,
+	LMI_CKPT_QKV,      /* from groups of (queries, key, value) to all queries, keys, values */
+	LMI_CKPT_LATENT_K, /* the key rows of each head of latent attention, transposed */
+	LMI_CKPT_LATENT_V, /* the value rows of each head */
+	LMI_CKPT_DELTA,    /* gated delta: per key head the queries, keys and values */
+	LMI_CKPT_DELTA_GATE, /* gated delta: the gates */
+	LMI_CKPT_TRANSPOSE,  /* the matrix, or each of a stack, unless stored in blocks */
+	LMI_CKPT_COLUMN,     /* each value becomes a row */
+	LMI_CKPT_GROUPS,     /* values in n_group rows */
+	LMI_CKPT_AFTER_PAD   /* without the first n_pad_rows rows */
+};
 
-struct lmi_checkpoint_arch_map_row {
-	const char *hf; /* "layers.%d.mlp.up_proj"; ".weight" and ".bias" are appended */
-	const char *to; /* "blk.%d.ffn_up" */
-	uint32_t flags;
+/* The part of each expert's rows (of the columns, with TRANSPOSE) that is used. */
+enum lmi_ckpt_part {
+	LMI_CKPT_WHOLE,
+	LMI_CKPT_FIRST_HALF,
+	LMI_CKPT_SECOND_HALF,
+	LMI_CKPT_EVEN, /* every second one, starting from 0 or 1 */
+	LMI_CKPT_ODD
+};
+
+enum lmi_ckpt_values {
+	LMI_CKPT_AS_STORED,
+	LMI_CKPT_PLUS_ONE, /* stored as weight - 1; not for biases */
+	LMI_CKPT_NEG_EXP   /* x is stored as log(-x) */
+};
+
+/* What the second %d of the file's name counts; these weights become one tensor. */
+enum lmi_ckpt_stack { LMI_CKPT_SINGLE, LMI_CKPT_EXPERTS, LMI_CKPT_HEADS };
+
+/* The layers that have the row: those with or without experts, with attention or a mixer. */
+#define LMI_CKPT_IN_MOE   1u
+#define LMI_CKPT_IN_DENSE 2u
+#define LMI_CKPT_IN_ATTN  4u
+#define LMI_CKPT_IN_MIXER 8u
+
+#define LMI_CKPT_OPTIONAL  1u  /* may be absent */
+#define LMI_CKPT_ROOT      2u  /* the name is used as is, without the prefix of the body */
+#define LMI_CKPT_BARE_FROM 4u  /* no ".weight" in the file */
+#define LMI_CKPT_BARE_TO   8u  /* nothing is appended to our name */
+#define LMI_CKPT_NO_BIAS   16u /* a bias in the file is not this row's */
+#define LMI_CKPT_KEEP_DIMS 32u /* outer dimensions of 1 are kept */
+#define LMI_CKPT_UNUSED    64u /* present in files but not used */
+
+/* How a weight of the file becomes a tensor; zeroed: as it is. */
+struct lmi_checkpoint_how {
+	uint8_t op;     /* enum lmi_ckpt_op */
+	uint8_t part;   /* enum lmi_ckpt_part */
+	uint8_t values; /* enum lmi_ckpt_values */
+	uint8_t stack;  /* enum lmi_ckpt_stack */
+	uint8_t layers; /* LMI_CKPT_IN_*; 0: all */
+	uint8_t flags;  /* LMI_CKPT_OPTIONAL etc. */
+};
+
+struct lmi_checkpoint_row {
+	const char *from; /* "layers.%d.mlp.up_proj"; ".weight" and ".bias" are appended */
+	const char *to;   /* "blk.%d.ffn_up" */
+	struct lmi_checkpoint_how how;
 };
 
 /* Kind of each layer, for families whose layers differ. */
 #define LMI_CHECKPOINT_LAYER_MOE   1u /* experts, else a dense block */
 #define LMI_CHECKPOINT_LAYER_MIXER 2u /* a recurrent mixer, else attention */
 
-struct lmi_checkpoint_arch_map_rows {
-	const struct lmi_checkpoint_arch_map_row *v;
+struct lmi_checkpoint_rows {
+	const struct lmi_checkpoint_row *v;
 	uint32_t n;
 };
 #define LMI_CHECKPOINT_ROWS(a)                                                                     \
@@ -154,7 +175,7 @@ struct lmi_checkpoint_family {
 	const char *type; /* model_type */
 	const char *arch;
 	uint32_t flags;
-	struct lmi_checkpoint_arch_map_rows rows[LMI_CHECKPOINT_MAX_ROWS];
+	struct lmi_checkpoint_rows rows[LMI_CHECKPOINT_MAX_ROWS];
 	/* Each of these may be NULL. */
 	void (*layers)(struct lmi_checkpoint *f);             /* sets f->layers; n_layer is known */
 	int64_t (*n_ff)(struct lmi_checkpoint *f, int64_t n); /* feed-forward width; n: as stated */
@@ -190,8 +211,8 @@ struct lmi_checkpoint {
 	bool tied; /* the output head is the embedding */
 	uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_expert;
 	uint32_t rope_dim, n_pad_rows;
-	uint32_t n_nope, n_value, n_group;        /* for K_B, V_B; GROUPS */
-	uint32_t n_delta, delta_key, delta_value; /* for DELTA: heads, their widths */
+	uint32_t n_nope, n_value, n_group;        /* for LATENT_*; GROUPS */
+	uint32_t n_delta, delta_key, delta_value; /* for DELTA*: heads, their widths */
 	uint8_t *layers; /* LMI_CHECKPOINT_LAYER_* [n_layer], or NULL if all are alike */
 	const float *rope_freqs, *rope_long, *rope_short; /* [n_rope_freqs] each, or NULL */
 	uint32_t n_rope_freqs;
@@ -278,7 +299,7 @@ void lmi_checkpoint_add_pooling(struct lmi_checkpoint *f);
 /* Adds the next tensor of the model, with its transform: ".weight" or ".bias" of a row, from n
  * sources of one shape.  Errors are sticky. */
 void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
-			       const struct lmi_checkpoint_arch_map_row *row,
+			       const struct lmi_checkpoint_row *row,
 			       struct lmi_checkpoint_weight_source *src, uint32_t n, bool bias,
 			       const char *to);
 /* Adds a tensor of f->n_rope_freqs computed values. */

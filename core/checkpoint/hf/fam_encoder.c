@@ -4,39 +4,35 @@
  * rows of its table are not used. */
 #include "core/checkpoint/hf/families.h"
 
-static const struct lmi_checkpoint_arch_map_row bert_rows[] = {
-	{"embeddings.word_embeddings", "token_embd", 0},
-	{"embeddings.position_embeddings", "position_embd", LMI_CHECKPOINT_ROW_SKIP_PAD},
-	{"embeddings.token_type_embeddings", "token_types", LMI_CHECKPOINT_ROW_KEEP_DIMS},
-	{"embeddings.LayerNorm", "token_embd_norm", 0},
-	{"encoder.layer.%d.attention.self.query", "blk.%d.attn_q", 0},
-	{"encoder.layer.%d.attention.self.key", "blk.%d.attn_k", 0},
-	{"encoder.layer.%d.attention.self.value", "blk.%d.attn_v", 0},
-	{"encoder.layer.%d.attention.output.dense", "blk.%d.attn_output", 0},
-	{"encoder.layer.%d.attention.output.LayerNorm", "blk.%d.attn_output_norm", 0},
-	{"encoder.layer.%d.intermediate.dense", "blk.%d.ffn_up", 0},
-	{"encoder.layer.%d.output.dense", "blk.%d.ffn_down", 0},
-	{"encoder.layer.%d.output.LayerNorm", "blk.%d.layer_output_norm", 0},
+static const struct lmi_checkpoint_row bert_rows[] = {
+	{"embeddings.word_embeddings", "token_embd", {0}},
+	{"embeddings.position_embeddings", "position_embd", {.op = LMI_CKPT_AFTER_PAD}},
+	{"embeddings.token_type_embeddings", "token_types", {.flags = LMI_CKPT_KEEP_DIMS}},
+	{"embeddings.LayerNorm", "token_embd_norm", {0}},
+	{"encoder.layer.%d.attention.self.query", "blk.%d.attn_q", {0}},
+	{"encoder.layer.%d.attention.self.key", "blk.%d.attn_k", {0}},
+	{"encoder.layer.%d.attention.self.value", "blk.%d.attn_v", {0}},
+	{"encoder.layer.%d.attention.output.dense", "blk.%d.attn_output", {0}},
+	{"encoder.layer.%d.attention.output.LayerNorm", "blk.%d.attn_output_norm", {0}},
+	{"encoder.layer.%d.intermediate.dense", "blk.%d.ffn_up", {0}},
+	{"encoder.layer.%d.output.dense", "blk.%d.ffn_down", {0}},
+	{"encoder.layer.%d.output.LayerNorm", "blk.%d.layer_output_norm", {0}},
 };
 
 /* The heads for masked words and the pooler of the first token are not used. */
-static const struct lmi_checkpoint_arch_map_row bert_heads[] = {
-	{"pooler.dense", "", LMI_CHECKPOINT_ROW_IGNORE},
-	{"embeddings.position_ids", "",
-	 LMI_CHECKPOINT_ROW_IGNORE | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF},
+static const struct lmi_checkpoint_row bert_heads[] = {
+	{"pooler.dense", "", {.flags = LMI_CKPT_UNUSED}},
+	{"embeddings.position_ids", "", {.flags = LMI_CKPT_UNUSED | LMI_CKPT_BARE_FROM}},
 	{"cls.predictions.bias", "",
-	 LMI_CHECKPOINT_ROW_IGNORE | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_ROOT},
-	{"cls.predictions.decoder", "", LMI_CHECKPOINT_ROW_IGNORE | LMI_CHECKPOINT_ROW_ROOT},
-	{"cls.predictions.transform.dense", "",
-	 LMI_CHECKPOINT_ROW_IGNORE | LMI_CHECKPOINT_ROW_ROOT},
-	{"cls.predictions.transform.LayerNorm", "",
-	 LMI_CHECKPOINT_ROW_IGNORE | LMI_CHECKPOINT_ROW_ROOT},
-	{"cls.seq_relationship", "", LMI_CHECKPOINT_ROW_IGNORE | LMI_CHECKPOINT_ROW_ROOT},
-	{"lm_head.bias", "",
-	 LMI_CHECKPOINT_ROW_IGNORE | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_ROOT},
-	{"lm_head.decoder", "", LMI_CHECKPOINT_ROW_IGNORE | LMI_CHECKPOINT_ROW_ROOT},
-	{"lm_head.dense", "", LMI_CHECKPOINT_ROW_IGNORE | LMI_CHECKPOINT_ROW_ROOT},
-	{"lm_head.layer_norm", "", LMI_CHECKPOINT_ROW_IGNORE | LMI_CHECKPOINT_ROW_ROOT},
+	 {.flags = LMI_CKPT_UNUSED | LMI_CKPT_BARE_FROM | LMI_CKPT_ROOT}},
+	{"cls.predictions.decoder", "", {.flags = LMI_CKPT_UNUSED | LMI_CKPT_ROOT}},
+	{"cls.predictions.transform.dense", "", {.flags = LMI_CKPT_UNUSED | LMI_CKPT_ROOT}},
+	{"cls.predictions.transform.LayerNorm", "", {.flags = LMI_CKPT_UNUSED | LMI_CKPT_ROOT}},
+	{"cls.seq_relationship", "", {.flags = LMI_CKPT_UNUSED | LMI_CKPT_ROOT}},
+	{"lm_head.bias", "", {.flags = LMI_CKPT_UNUSED | LMI_CKPT_BARE_FROM | LMI_CKPT_ROOT}},
+	{"lm_head.decoder", "", {.flags = LMI_CKPT_UNUSED | LMI_CKPT_ROOT}},
+	{"lm_head.dense", "", {.flags = LMI_CKPT_UNUSED | LMI_CKPT_ROOT}},
+	{"lm_head.layer_norm", "", {.flags = LMI_CKPT_UNUSED | LMI_CKPT_ROOT}},
 };
 
 static void bert(struct lmi_checkpoint *f)

@@ -3,10 +3,10 @@
  * Gemma.  Checkpoints store the weights of norms minus 1. */
 #include "core/checkpoint/hf/families.h"
 
-static const struct lmi_checkpoint_arch_map_row head[] = {
-	{"embed_tokens", "token_embd", 0},
-	{"norm", "output_norm", LMI_CHECKPOINT_ROW_ADD1},
-	{"lm_head", "output", LMI_CHECKPOINT_ROW_ROOT | LMI_CHECKPOINT_ROW_OPT},
+static const struct lmi_checkpoint_row head[] = {
+	{"embed_tokens", "token_embd", {0}},
+	{"norm", "output_norm", {.values = LMI_CKPT_PLUS_ONE}},
+	{"lm_head", "output", {.flags = LMI_CKPT_ROOT | LMI_CKPT_OPTIONAL}},
 };
 #define HEAD LMI_CHECKPOINT_ROWS(head)
 #define ATTN LMI_CHECKPOINT_ROWS(lmi_checkpoint_rows_attn)
@@ -18,9 +18,9 @@ static void gemma(struct lmi_checkpoint *f)
 	f->tied = lmi_checkpoint_config_bool(f, "tie_word_embeddings", true);
 }
 
-static const struct lmi_checkpoint_arch_map_row gemma_norms[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", LMI_CHECKPOINT_ROW_ADD1},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", LMI_CHECKPOINT_ROW_ADD1},
+static const struct lmi_checkpoint_row gemma_norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {.values = LMI_CKPT_PLUS_ONE}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {.values = LMI_CKPT_PLUS_ONE}},
 };
 
 const struct lmi_checkpoint_family lmi_checkpoint_family_gemma = {
@@ -39,16 +39,17 @@ static void check_scale(struct lmi_checkpoint *f, uint32_t n_layer_large)
 	lmi_checkpoint_config_require_value(f, "query_pre_attn_scalar", expected);
 }
 
-static const struct lmi_checkpoint_arch_map_row gemma2_norms[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", LMI_CHECKPOINT_ROW_ADD1},
+static const struct lmi_checkpoint_row gemma2_norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {.values = LMI_CKPT_PLUS_ONE}},
 	{"layers.%d.post_attention_layernorm", "blk.%d.post_attention_norm",
-	 LMI_CHECKPOINT_ROW_ADD1},
-	{"layers.%d.pre_feedforward_layernorm", "blk.%d.ffn_norm", LMI_CHECKPOINT_ROW_ADD1},
-	{"layers.%d.post_feedforward_layernorm", "blk.%d.post_ffw_norm", LMI_CHECKPOINT_ROW_ADD1},
+	 {.values = LMI_CKPT_PLUS_ONE}},
+	{"layers.%d.pre_feedforward_layernorm", "blk.%d.ffn_norm", {.values = LMI_CKPT_PLUS_ONE}},
+	{"layers.%d.post_feedforward_layernorm", "blk.%d.post_ffw_norm",
+	 {.values = LMI_CKPT_PLUS_ONE}},
 	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm",
-	 LMI_CHECKPOINT_ROW_ADD1 | LMI_CHECKPOINT_ROW_OPT},
+	 {.values = LMI_CKPT_PLUS_ONE, .flags = LMI_CKPT_OPTIONAL}},
 	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm",
-	 LMI_CHECKPOINT_ROW_ADD1 | LMI_CHECKPOINT_ROW_OPT},
+	 {.values = LMI_CKPT_PLUS_ONE, .flags = LMI_CKPT_OPTIONAL}},
 };
 
 static void gemma2(struct lmi_checkpoint *f)

@@ -9,20 +9,20 @@
 
 /* ---- GPT-2: Conv1D, whose weights are [in, out] ---- */
 
-static const struct lmi_checkpoint_arch_map_row gpt2_head[] = {
-	{"wte", "token_embd", 0},
-	{"wpe", "position_embd", 0},
-	{"ln_f", "output_norm", 0},
-	{"lm_head", "output", LMI_CHECKPOINT_ROW_ROOT | LMI_CHECKPOINT_ROW_OPT},
+static const struct lmi_checkpoint_row gpt2_head[] = {
+	{"wte", "token_embd", {0}},
+	{"wpe", "position_embd", {0}},
+	{"ln_f", "output_norm", {0}},
+	{"lm_head", "output", {.flags = LMI_CKPT_ROOT | LMI_CKPT_OPTIONAL}},
 };
 
-static const struct lmi_checkpoint_arch_map_row gpt2_rows[] = {
-	{"h.%d.ln_1", "blk.%d.attn_norm", 0},
-	{"h.%d.attn.c_attn", "blk.%d.attn_qkv", LMI_CHECKPOINT_ROW_TRANSPOSE},
-	{"h.%d.attn.c_proj", "blk.%d.attn_output", LMI_CHECKPOINT_ROW_TRANSPOSE},
-	{"h.%d.ln_2", "blk.%d.ffn_norm", 0},
-	{"h.%d.mlp.c_fc", "blk.%d.ffn_up", LMI_CHECKPOINT_ROW_TRANSPOSE},
-	{"h.%d.mlp.c_proj", "blk.%d.ffn_down", LMI_CHECKPOINT_ROW_TRANSPOSE},
+static const struct lmi_checkpoint_row gpt2_rows[] = {
+	{"h.%d.ln_1", "blk.%d.attn_norm", {0}},
+	{"h.%d.attn.c_attn", "blk.%d.attn_qkv", {.op = LMI_CKPT_TRANSPOSE}},
+	{"h.%d.attn.c_proj", "blk.%d.attn_output", {.op = LMI_CKPT_TRANSPOSE}},
+	{"h.%d.ln_2", "blk.%d.ffn_norm", {0}},
+	{"h.%d.mlp.c_fc", "blk.%d.ffn_up", {.op = LMI_CKPT_TRANSPOSE}},
+	{"h.%d.mlp.c_proj", "blk.%d.ffn_down", {.op = LMI_CKPT_TRANSPOSE}},
 };
 
 static void gpt2(struct lmi_checkpoint *f)
@@ -39,10 +39,13 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_gpt2 = {
 	.keys = gpt2};
 
 /* SantaCoder and StarCoder: GPT-2 with ordinary linear layers and a single key head. */
-static const struct lmi_checkpoint_arch_map_row bigcode_rows[] = {
-	{"h.%d.ln_1", "blk.%d.attn_norm", 0},          {"h.%d.attn.c_attn", "blk.%d.attn_qkv", 0},
-	{"h.%d.attn.c_proj", "blk.%d.attn_output", 0}, {"h.%d.ln_2", "blk.%d.ffn_norm", 0},
-	{"h.%d.mlp.c_fc", "blk.%d.ffn_up", 0},         {"h.%d.mlp.c_proj", "blk.%d.ffn_down", 0},
+static const struct lmi_checkpoint_row bigcode_rows[] = {
+	{"h.%d.ln_1", "blk.%d.attn_norm", {0}},
+	{"h.%d.attn.c_attn", "blk.%d.attn_qkv", {0}},
+	{"h.%d.attn.c_proj", "blk.%d.attn_output", {0}},
+	{"h.%d.ln_2", "blk.%d.ffn_norm", {0}},
+	{"h.%d.mlp.c_fc", "blk.%d.ffn_up", {0}},
+	{"h.%d.mlp.c_proj", "blk.%d.ffn_down", {0}},
 };
 
 static void bigcode(struct lmi_checkpoint *f)
@@ -61,16 +64,16 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_gpt_bigcode = {
 
 /* ---- GPT-NeoX, BLOOM: query, key and value of each head are interleaved ---- */
 
-static const struct lmi_checkpoint_arch_map_row neox_rows[] = {
-	{"embed_in", "token_embd", 0},
-	{"final_layer_norm", "output_norm", 0},
-	{"embed_out", "output", LMI_CHECKPOINT_ROW_ROOT | LMI_CHECKPOINT_ROW_OPT},
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.attention.query_key_value", "blk.%d.attn_qkv", LMI_CHECKPOINT_ROW_QKV},
-	{"layers.%d.attention.dense", "blk.%d.attn_output", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
-	{"layers.%d.mlp.dense_h_to_4h", "blk.%d.ffn_up", 0},
-	{"layers.%d.mlp.dense_4h_to_h", "blk.%d.ffn_down", 0},
+static const struct lmi_checkpoint_row neox_rows[] = {
+	{"embed_in", "token_embd", {0}},
+	{"final_layer_norm", "output_norm", {0}},
+	{"embed_out", "output", {.flags = LMI_CKPT_ROOT | LMI_CKPT_OPTIONAL}},
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.attention.query_key_value", "blk.%d.attn_qkv", {.op = LMI_CKPT_QKV}},
+	{"layers.%d.attention.dense", "blk.%d.attn_output", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.mlp.dense_h_to_4h", "blk.%d.ffn_up", {0}},
+	{"layers.%d.mlp.dense_4h_to_h", "blk.%d.ffn_down", {0}},
 };
 
 static void neox(struct lmi_checkpoint *f)
@@ -86,17 +89,17 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_gpt_neox = {
 	.rows = {LMI_CHECKPOINT_ROWS(neox_rows)},
 	.keys = neox};
 
-static const struct lmi_checkpoint_arch_map_row bloom_rows[] = {
-	{"word_embeddings", "token_embd", 0},
-	{"word_embeddings_layernorm", "token_embd_norm", 0},
-	{"ln_f", "output_norm", 0},
-	{"lm_head", "output", LMI_CHECKPOINT_ROW_ROOT | LMI_CHECKPOINT_ROW_OPT},
-	{"h.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"h.%d.self_attention.query_key_value", "blk.%d.attn_qkv", LMI_CHECKPOINT_ROW_QKV},
-	{"h.%d.self_attention.dense", "blk.%d.attn_output", 0},
-	{"h.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
-	{"h.%d.mlp.dense_h_to_4h", "blk.%d.ffn_up", 0},
-	{"h.%d.mlp.dense_4h_to_h", "blk.%d.ffn_down", 0},
+static const struct lmi_checkpoint_row bloom_rows[] = {
+	{"word_embeddings", "token_embd", {0}},
+	{"word_embeddings_layernorm", "token_embd_norm", {0}},
+	{"ln_f", "output_norm", {0}},
+	{"lm_head", "output", {.flags = LMI_CKPT_ROOT | LMI_CKPT_OPTIONAL}},
+	{"h.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"h.%d.self_attention.query_key_value", "blk.%d.attn_qkv", {.op = LMI_CKPT_QKV}},
+	{"h.%d.self_attention.dense", "blk.%d.attn_output", {0}},
+	{"h.%d.post_attention_layernorm", "blk.%d.ffn_norm", {0}},
+	{"h.%d.mlp.dense_h_to_4h", "blk.%d.ffn_up", {0}},
+	{"h.%d.mlp.dense_4h_to_h", "blk.%d.ffn_down", {0}},
 };
 
 static void bloom(struct lmi_checkpoint *f)
@@ -113,16 +116,16 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_bloom = {
 	.rows = {LMI_CHECKPOINT_ROWS(bloom_rows)},
 	.keys = bloom};
 
-static const struct lmi_checkpoint_arch_map_row mpt_rows[] = {
-	{"wte", "token_embd", 0},
-	{"norm_f", "output_norm", 0},
-	{"lm_head", "output", LMI_CHECKPOINT_ROW_ROOT | LMI_CHECKPOINT_ROW_OPT},
-	{"blocks.%d.norm_1", "blk.%d.attn_norm", 0},
-	{"blocks.%d.attn.Wqkv", "blk.%d.attn_qkv", 0},
-	{"blocks.%d.attn.out_proj", "blk.%d.attn_output", 0},
-	{"blocks.%d.norm_2", "blk.%d.ffn_norm", 0},
-	{"blocks.%d.ffn.up_proj", "blk.%d.ffn_up", 0},
-	{"blocks.%d.ffn.down_proj", "blk.%d.ffn_down", 0},
+static const struct lmi_checkpoint_row mpt_rows[] = {
+	{"wte", "token_embd", {0}},
+	{"norm_f", "output_norm", {0}},
+	{"lm_head", "output", {.flags = LMI_CKPT_ROOT | LMI_CKPT_OPTIONAL}},
+	{"blocks.%d.norm_1", "blk.%d.attn_norm", {0}},
+	{"blocks.%d.attn.Wqkv", "blk.%d.attn_qkv", {0}},
+	{"blocks.%d.attn.out_proj", "blk.%d.attn_output", {0}},
+	{"blocks.%d.norm_2", "blk.%d.ffn_norm", {0}},
+	{"blocks.%d.ffn.up_proj", "blk.%d.ffn_up", {0}},
+	{"blocks.%d.ffn.down_proj", "blk.%d.ffn_down", {0}},
 };
 
 static void mpt(struct lmi_checkpoint *f)
@@ -147,17 +150,17 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_mpt = {
 
 /* ---- Falcon: groups of queries, each with its key and value ---- */
 
-static const struct lmi_checkpoint_arch_map_row falcon_rows[] = {
-	{"word_embeddings", "token_embd", 0},
-	{"ln_f", "output_norm", 0},
-	{"lm_head", "output", LMI_CHECKPOINT_ROW_ROOT | LMI_CHECKPOINT_ROW_OPT},
-	{"h.%d.input_layernorm", "blk.%d.attn_norm", LMI_CHECKPOINT_ROW_OPT},
-	{"h.%d.ln_mlp", "blk.%d.attn_norm", LMI_CHECKPOINT_ROW_OPT},
-	{"h.%d.ln_attn", "blk.%d.attn_norm_2", LMI_CHECKPOINT_ROW_OPT},
-	{"h.%d.self_attention.query_key_value", "blk.%d.attn_qkv", LMI_CHECKPOINT_ROW_QKV},
-	{"h.%d.self_attention.dense", "blk.%d.attn_output", 0},
-	{"h.%d.mlp.dense_h_to_4h", "blk.%d.ffn_up", 0},
-	{"h.%d.mlp.dense_4h_to_h", "blk.%d.ffn_down", 0},
+static const struct lmi_checkpoint_row falcon_rows[] = {
+	{"word_embeddings", "token_embd", {0}},
+	{"ln_f", "output_norm", {0}},
+	{"lm_head", "output", {.flags = LMI_CKPT_ROOT | LMI_CKPT_OPTIONAL}},
+	{"h.%d.input_layernorm", "blk.%d.attn_norm", {.flags = LMI_CKPT_OPTIONAL}},
+	{"h.%d.ln_mlp", "blk.%d.attn_norm", {.flags = LMI_CKPT_OPTIONAL}},
+	{"h.%d.ln_attn", "blk.%d.attn_norm_2", {.flags = LMI_CKPT_OPTIONAL}},
+	{"h.%d.self_attention.query_key_value", "blk.%d.attn_qkv", {.op = LMI_CKPT_QKV}},
+	{"h.%d.self_attention.dense", "blk.%d.attn_output", {0}},
+	{"h.%d.mlp.dense_h_to_4h", "blk.%d.ffn_up", {0}},
+	{"h.%d.mlp.dense_4h_to_h", "blk.%d.ffn_down", {0}},
 };
 
 static void falcon(struct lmi_checkpoint *f)
@@ -176,14 +179,14 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_falcon = {
 
 /* ---- StarCoder 2, Nemotron ---- */
 
-static const struct lmi_checkpoint_arch_map_row norms[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", LMI_CHECKPOINT_ROW_OPT},
+static const struct lmi_checkpoint_row norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {.flags = LMI_CKPT_OPTIONAL}},
 };
 
-static const struct lmi_checkpoint_arch_map_row starcoder2_rows[] = {
-	{"layers.%d.mlp.c_fc", "blk.%d.ffn_up", 0},
-	{"layers.%d.mlp.c_proj", "blk.%d.ffn_down", 0},
+static const struct lmi_checkpoint_row starcoder2_rows[] = {
+	{"layers.%d.mlp.c_fc", "blk.%d.ffn_up", {0}},
+	{"layers.%d.mlp.c_proj", "blk.%d.ffn_down", {0}},
 };
 
 static void starcoder2(struct lmi_checkpoint *f)
@@ -200,14 +203,14 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_starcoder2 = {
 	.keys = starcoder2};
 
 /* Norm weights are stored minus 1. */
-static const struct lmi_checkpoint_arch_map_row nemotron_rows[] = {
-	{"embed_tokens", "token_embd", 0},
-	{"norm", "output_norm", LMI_CHECKPOINT_ROW_ADD1},
-	{"lm_head", "output", LMI_CHECKPOINT_ROW_ROOT | LMI_CHECKPOINT_ROW_OPT},
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", LMI_CHECKPOINT_ROW_ADD1},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", LMI_CHECKPOINT_ROW_ADD1},
-	{"layers.%d.mlp.up_proj", "blk.%d.ffn_up", 0},
-	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", 0},
+static const struct lmi_checkpoint_row nemotron_rows[] = {
+	{"embed_tokens", "token_embd", {0}},
+	{"norm", "output_norm", {.values = LMI_CKPT_PLUS_ONE}},
+	{"lm_head", "output", {.flags = LMI_CKPT_ROOT | LMI_CKPT_OPTIONAL}},
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {.values = LMI_CKPT_PLUS_ONE}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {.values = LMI_CKPT_PLUS_ONE}},
+	{"layers.%d.mlp.up_proj", "blk.%d.ffn_up", {0}},
+	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", {0}},
 };
 
 const struct lmi_checkpoint_family lmi_checkpoint_family_nemotron = {
@@ -218,13 +221,13 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_nemotron = {
 
 /* ---- StableLM: each head has a norm ---- */
 
-static const struct lmi_checkpoint_arch_map_row stablelm_rows[] = {
+static const struct lmi_checkpoint_row stablelm_rows[] = {
 	{"layers.%d.self_attn.q_layernorm.norms.%d", "blk.%d.attn_q_norm",
-	 LMI_CHECKPOINT_ROW_OPT | LMI_CHECKPOINT_ROW_HEADS},
+	 {.stack = LMI_CKPT_HEADS, .flags = LMI_CKPT_OPTIONAL}},
 	{"layers.%d.self_attn.k_layernorm.norms.%d", "blk.%d.attn_k_norm",
-	 LMI_CHECKPOINT_ROW_OPT | LMI_CHECKPOINT_ROW_HEADS},
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", LMI_CHECKPOINT_ROW_OPT},
+	 {.stack = LMI_CKPT_HEADS, .flags = LMI_CKPT_OPTIONAL}},
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {.flags = LMI_CKPT_OPTIONAL}},
 };
 
 static void stablelm(struct lmi_checkpoint *f)
@@ -242,17 +245,17 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_stablelm = {
 
 /* ---- Phi 1 and 2 ---- */
 
-static const struct lmi_checkpoint_arch_map_row phi_rows[] = {
-	{"embed_tokens", "token_embd", 0},
-	{"final_layernorm", "output_norm", 0},
-	{"lm_head", "output", LMI_CHECKPOINT_ROW_ROOT},
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", 0},
-	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", 0},
-	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", 0},
-	{"layers.%d.self_attn.dense", "blk.%d.attn_output", 0},
-	{"layers.%d.mlp.fc1", "blk.%d.ffn_up", 0},
-	{"layers.%d.mlp.fc2", "blk.%d.ffn_down", 0},
+static const struct lmi_checkpoint_row phi_rows[] = {
+	{"embed_tokens", "token_embd", {0}},
+	{"final_layernorm", "output_norm", {0}},
+	{"lm_head", "output", {.flags = LMI_CKPT_ROOT}},
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", {0}},
+	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", {0}},
+	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", {0}},
+	{"layers.%d.self_attn.dense", "blk.%d.attn_output", {0}},
+	{"layers.%d.mlp.fc1", "blk.%d.ffn_up", {0}},
+	{"layers.%d.mlp.fc2", "blk.%d.ffn_down", {0}},
 };
 
 static void phi(struct lmi_checkpoint *f)
@@ -269,10 +272,10 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_phi = {
 
 /* ---- Cohere: the checkpoint itself uses adjacent pairs ---- */
 
-static const struct lmi_checkpoint_arch_map_row cohere_rows[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", LMI_CHECKPOINT_ROW_OPT},
-	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", LMI_CHECKPOINT_ROW_OPT},
+static const struct lmi_checkpoint_row cohere_rows[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", {.flags = LMI_CKPT_OPTIONAL}},
+	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", {.flags = LMI_CKPT_OPTIONAL}},
 };
 
 static void cohere(struct lmi_checkpoint *f)

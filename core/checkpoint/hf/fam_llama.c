@@ -8,9 +8,9 @@
 #define ATTN LMI_CHECKPOINT_ROWS(lmi_checkpoint_rows_attn_adj)
 #define GLU  LMI_CHECKPOINT_ROWS(lmi_checkpoint_rows_glu)
 
-static const struct lmi_checkpoint_arch_map_row norms[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
+static const struct lmi_checkpoint_row norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {0}},
 };
 #define NORMS LMI_CHECKPOINT_ROWS(norms)
 
@@ -41,14 +41,14 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_ernie4_5 = {
 
 /* ---- Mixtral: w1 gate, w2 down, w3 up ---- */
 
-static const struct lmi_checkpoint_arch_map_row mixtral_rows[] = {
-	{"layers.%d.block_sparse_moe.gate", "blk.%d.ffn_gate_inp", 0},
+static const struct lmi_checkpoint_row mixtral_rows[] = {
+	{"layers.%d.block_sparse_moe.gate", "blk.%d.ffn_gate_inp", {0}},
 	{"layers.%d.block_sparse_moe.experts.%d.w1", "blk.%d.ffn_gate_exps",
-	 LMI_CHECKPOINT_ROW_EXPERT},
+	 {.stack = LMI_CKPT_EXPERTS}},
 	{"layers.%d.block_sparse_moe.experts.%d.w3", "blk.%d.ffn_up_exps",
-	 LMI_CHECKPOINT_ROW_EXPERT},
+	 {.stack = LMI_CKPT_EXPERTS}},
 	{"layers.%d.block_sparse_moe.experts.%d.w2", "blk.%d.ffn_down_exps",
-	 LMI_CHECKPOINT_ROW_EXPERT},
+	 {.stack = LMI_CKPT_EXPERTS}},
 };
 
 static void mixtral(struct lmi_checkpoint *f)
@@ -82,12 +82,13 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_granite = {
 	.rows = {HEAD, ATTN, GLU, NORMS},
 	.keys = lmi_checkpoint_fam_granite_multipliers};
 
-static const struct lmi_checkpoint_arch_map_row granitemoe_rows[] = {
-	{"layers.%d.block_sparse_moe.router.layer", "blk.%d.ffn_gate_inp", 0},
+static const struct lmi_checkpoint_row granitemoe_rows[] = {
+	{"layers.%d.block_sparse_moe.router.layer", "blk.%d.ffn_gate_inp", {0}},
 	{"layers.%d.block_sparse_moe.input_linear", "blk.%d.ffn_gate_exps",
-	 LMI_CHECKPOINT_ROW_HALF0},
-	{"layers.%d.block_sparse_moe.input_linear", "blk.%d.ffn_up_exps", LMI_CHECKPOINT_ROW_HALF1},
-	{"layers.%d.block_sparse_moe.output_linear", "blk.%d.ffn_down_exps", 0},
+	 {.part = LMI_CKPT_FIRST_HALF}},
+	{"layers.%d.block_sparse_moe.input_linear", "blk.%d.ffn_up_exps",
+	 {.part = LMI_CKPT_SECOND_HALF}},
+	{"layers.%d.block_sparse_moe.output_linear", "blk.%d.ffn_down_exps", {0}},
 };
 
 const struct lmi_checkpoint_family lmi_checkpoint_family_granitemoe = {
@@ -96,10 +97,12 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_granitemoe = {
 	.rows = {HEAD, ATTN, LMI_CHECKPOINT_ROWS(granitemoe_rows), NORMS},
 	.keys = lmi_checkpoint_fam_granite_multipliers};
 
-static const struct lmi_checkpoint_arch_map_row granite_shared[] = {
-	{"layers.%d.shared_mlp.input_linear", "blk.%d.ffn_gate_shexp", LMI_CHECKPOINT_ROW_HALF0},
-	{"layers.%d.shared_mlp.input_linear", "blk.%d.ffn_up_shexp", LMI_CHECKPOINT_ROW_HALF1},
-	{"layers.%d.shared_mlp.output_linear", "blk.%d.ffn_down_shexp", 0},
+static const struct lmi_checkpoint_row granite_shared[] = {
+	{"layers.%d.shared_mlp.input_linear", "blk.%d.ffn_gate_shexp",
+	 {.part = LMI_CKPT_FIRST_HALF}},
+	{"layers.%d.shared_mlp.input_linear", "blk.%d.ffn_up_shexp",
+	 {.part = LMI_CKPT_SECOND_HALF}},
+	{"layers.%d.shared_mlp.output_linear", "blk.%d.ffn_down_shexp", {0}},
 };
 
 static void granite_moe_shared(struct lmi_checkpoint *f)
@@ -146,9 +149,9 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_smollm3 = {
 
 /* ---- OLMo: LayerNorm without weights; OLMo 2 and 3: norms after the blocks ---- */
 
-static const struct lmi_checkpoint_arch_map_row olmo_head[] = {
-	{"embed_tokens", "token_embd", 0},
-	{"lm_head", "output", LMI_CHECKPOINT_ROW_ROOT | LMI_CHECKPOINT_ROW_OPT},
+static const struct lmi_checkpoint_row olmo_head[] = {
+	{"embed_tokens", "token_embd", {0}},
+	{"lm_head", "output", {.flags = LMI_CKPT_ROOT | LMI_CKPT_OPTIONAL}},
 };
 
 static void olmo(struct lmi_checkpoint *f)
@@ -165,11 +168,11 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_olmo = {
 	.rows = {LMI_CHECKPOINT_ROWS(olmo_head), ATTN, GLU},
 	.keys = olmo};
 
-static const struct lmi_checkpoint_arch_map_row olmo2_rows[] = {
-	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", 0},
-	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.post_attention_norm", 0},
-	{"layers.%d.post_feedforward_layernorm", "blk.%d.post_ffw_norm", 0},
+static const struct lmi_checkpoint_row olmo2_rows[] = {
+	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", {0}},
+	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.post_attention_norm", {0}},
+	{"layers.%d.post_feedforward_layernorm", "blk.%d.post_ffw_norm", {0}},
 };
 
 const struct lmi_checkpoint_family lmi_checkpoint_family_olmo2 = {
@@ -221,13 +224,13 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_exaone4 = {
 
 /* ---- Apertus: xIELU, with four parameters stored as tensors in each layer ---- */
 
-static const struct lmi_checkpoint_arch_map_row apertus_rows[] = {
-	{"layers.%d.attention_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.feedforward_layernorm", "blk.%d.ffn_norm", 0},
-	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", 0},
-	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", 0},
-	{"layers.%d.mlp.up_proj", "blk.%d.ffn_up", 0},
-	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", 0},
+static const struct lmi_checkpoint_row apertus_rows[] = {
+	{"layers.%d.attention_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.feedforward_layernorm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", {0}},
+	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", {0}},
+	{"layers.%d.mlp.up_proj", "blk.%d.ffn_up", {0}},
+	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", {0}},
 };
 
 static void apertus(struct lmi_checkpoint *f)

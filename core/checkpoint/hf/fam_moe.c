@@ -7,32 +7,32 @@
 #define HEAD LMI_CHECKPOINT_ROWS(lmi_checkpoint_rows_head)
 #define ATTN LMI_CHECKPOINT_ROWS(lmi_checkpoint_rows_attn)
 
-static const struct lmi_checkpoint_arch_map_row norms[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
+static const struct lmi_checkpoint_row norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {0}},
 };
 #define NORMS LMI_CHECKPOINT_ROWS(norms)
 
-static const struct lmi_checkpoint_arch_map_row blocks[] = {
-	{"layers.%d.mlp.gate_proj", "blk.%d.ffn_gate", LMI_CHECKPOINT_ROW_DENSE},
-	{"layers.%d.mlp.up_proj", "blk.%d.ffn_up", LMI_CHECKPOINT_ROW_DENSE},
-	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", LMI_CHECKPOINT_ROW_DENSE},
-	{"layers.%d.mlp.gate", "blk.%d.ffn_gate_inp", LMI_CHECKPOINT_ROW_MOE},
+static const struct lmi_checkpoint_row blocks[] = {
+	{"layers.%d.mlp.gate_proj", "blk.%d.ffn_gate", {.layers = LMI_CKPT_IN_DENSE}},
+	{"layers.%d.mlp.up_proj", "blk.%d.ffn_up", {.layers = LMI_CKPT_IN_DENSE}},
+	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", {.layers = LMI_CKPT_IN_DENSE}},
+	{"layers.%d.mlp.gate", "blk.%d.ffn_gate_inp", {.layers = LMI_CKPT_IN_MOE}},
 	{"layers.%d.mlp.gate.e_score_correction_bias", "blk.%d.exp_probs_b.bias",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX |
-		 LMI_CHECKPOINT_ROW_OPT},
+	 {.layers = LMI_CKPT_IN_MOE, .flags = LMI_CKPT_BARE_FROM | LMI_CKPT_BARE_TO |
+	  LMI_CKPT_OPTIONAL}},
 	{"layers.%d.mlp.experts.%d.gate_proj", "blk.%d.ffn_gate_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_EXPERT},
+	 {.layers = LMI_CKPT_IN_MOE, .stack = LMI_CKPT_EXPERTS}},
 	{"layers.%d.mlp.experts.%d.up_proj", "blk.%d.ffn_up_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_EXPERT},
+	 {.layers = LMI_CKPT_IN_MOE, .stack = LMI_CKPT_EXPERTS}},
 	{"layers.%d.mlp.experts.%d.down_proj", "blk.%d.ffn_down_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_EXPERT},
+	 {.layers = LMI_CKPT_IN_MOE, .stack = LMI_CKPT_EXPERTS}},
 	{"layers.%d.mlp.shared_experts.gate_proj", "blk.%d.ffn_gate_shexp",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_OPT},
+	 {.layers = LMI_CKPT_IN_MOE, .flags = LMI_CKPT_OPTIONAL}},
 	{"layers.%d.mlp.shared_experts.up_proj", "blk.%d.ffn_up_shexp",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_OPT},
+	 {.layers = LMI_CKPT_IN_MOE, .flags = LMI_CKPT_OPTIONAL}},
 	{"layers.%d.mlp.shared_experts.down_proj", "blk.%d.ffn_down_shexp",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_OPT},
+	 {.layers = LMI_CKPT_IN_MOE, .flags = LMI_CKPT_OPTIONAL}},
 };
 #define BLOCKS LMI_CHECKPOINT_ROWS(blocks)
 
@@ -78,19 +78,19 @@ static void put_shared_count(struct lmi_checkpoint *f, const char *names)
 
 /* ---- DeepSeek: latent attention ---- */
 
-static const struct lmi_checkpoint_arch_map_row latent[] = {
-	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", LMI_CHECKPOINT_ROW_OPT},
-	{"layers.%d.self_attn.q_a_proj", "blk.%d.attn_q_a", LMI_CHECKPOINT_ROW_OPT},
-	{"layers.%d.self_attn.q_a_layernorm", "blk.%d.attn_q_a_norm", LMI_CHECKPOINT_ROW_OPT},
-	{"layers.%d.self_attn.q_b_proj", "blk.%d.attn_q_b", LMI_CHECKPOINT_ROW_OPT},
+static const struct lmi_checkpoint_row latent[] = {
+	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", {.flags = LMI_CKPT_OPTIONAL}},
+	{"layers.%d.self_attn.q_a_proj", "blk.%d.attn_q_a", {.flags = LMI_CKPT_OPTIONAL}},
+	{"layers.%d.self_attn.q_a_layernorm", "blk.%d.attn_q_a_norm", {.flags = LMI_CKPT_OPTIONAL}},
+	{"layers.%d.self_attn.q_b_proj", "blk.%d.attn_q_b", {.flags = LMI_CKPT_OPTIONAL}},
 	{"layers.%d.self_attn.kv_a_proj_with_mqa", "blk.%d.attn_kv_a_mqa",
-	 LMI_CHECKPOINT_ROW_NO_BIAS},
-	{"layers.%d.self_attn.kv_a_layernorm", "blk.%d.attn_kv_a_norm", 0},
+	 {.flags = LMI_CKPT_NO_BIAS}},
+	{"layers.%d.self_attn.kv_a_layernorm", "blk.%d.attn_kv_a_norm", {0}},
 	{"layers.%d.self_attn.kv_b_proj", "blk.%d.attn_k_b",
-	 LMI_CHECKPOINT_ROW_K_B | LMI_CHECKPOINT_ROW_NO_BIAS},
+	 {.op = LMI_CKPT_LATENT_K, .flags = LMI_CKPT_NO_BIAS}},
 	{"layers.%d.self_attn.kv_b_proj", "blk.%d.attn_v_b",
-	 LMI_CHECKPOINT_ROW_V_B | LMI_CHECKPOINT_ROW_NO_BIAS},
-	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", LMI_CHECKPOINT_ROW_NO_BIAS},
+	 {.op = LMI_CKPT_LATENT_V, .flags = LMI_CKPT_NO_BIAS}},
+	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", {.flags = LMI_CKPT_NO_BIAS}},
 };
 
 /* YaRN also scales the scores; these models state their own factor for it. */
@@ -166,11 +166,11 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_deepseek_v3 = {
 
 /* ---- GLM 4.5, dots ---- */
 
-static const struct lmi_checkpoint_arch_map_row glm4_moe_norms[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.post_attention_norm", 0},
-	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", LMI_CHECKPOINT_ROW_OPT},
-	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", LMI_CHECKPOINT_ROW_OPT},
+static const struct lmi_checkpoint_row glm4_moe_norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.post_attention_norm", {0}},
+	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", {.flags = LMI_CKPT_OPTIONAL}},
+	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", {.flags = LMI_CKPT_OPTIONAL}},
 };
 
 static void glm4_moe(struct lmi_checkpoint *f)
@@ -186,11 +186,11 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_glm4_moe = {
 	.layers = dense_layers,
 	.keys = glm4_moe};
 
-static const struct lmi_checkpoint_arch_map_row dots_norms[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
-	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", 0},
-	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", 0},
+static const struct lmi_checkpoint_row dots_norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", {0}},
+	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", {0}},
 };
 
 static void dots1(struct lmi_checkpoint *f)
@@ -212,10 +212,10 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_dots1 = {
 
 /* ---- ERNIE 4.5 ---- */
 
-static const struct lmi_checkpoint_arch_map_row ernie_rows[] = {
+static const struct lmi_checkpoint_row ernie_rows[] = {
 	{"layers.%d.mlp.moe_statics.e_score_correction_bias", "blk.%d.exp_probs_b.bias",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX |
-		 LMI_CHECKPOINT_ROW_OPT},
+	 {.layers = LMI_CKPT_IN_MOE, .flags = LMI_CKPT_BARE_FROM | LMI_CKPT_BARE_TO |
+	  LMI_CKPT_OPTIONAL}},
 };
 
 static void ernie_layers(struct lmi_checkpoint *f)
@@ -256,18 +256,18 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_ernie4_5_moe = {
 
 /* ---- MiniMax M2: experts in every layer, norms over all queries and keys ---- */
 
-static const struct lmi_checkpoint_arch_map_row minimax_m2_rows[] = {
-	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", 0},
-	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", 0},
-	{"layers.%d.block_sparse_moe.gate", "blk.%d.ffn_gate_inp", 0},
+static const struct lmi_checkpoint_row minimax_m2_rows[] = {
+	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", {0}},
+	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", {0}},
+	{"layers.%d.block_sparse_moe.gate", "blk.%d.ffn_gate_inp", {0}},
 	{"layers.%d.block_sparse_moe.e_score_correction_bias", "blk.%d.exp_probs_b.bias",
-	 LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX},
+	 {.flags = LMI_CKPT_BARE_FROM | LMI_CKPT_BARE_TO}},
 	{"layers.%d.block_sparse_moe.experts.%d.w1", "blk.%d.ffn_gate_exps",
-	 LMI_CHECKPOINT_ROW_EXPERT},
+	 {.stack = LMI_CKPT_EXPERTS}},
 	{"layers.%d.block_sparse_moe.experts.%d.w3", "blk.%d.ffn_up_exps",
-	 LMI_CHECKPOINT_ROW_EXPERT},
+	 {.stack = LMI_CKPT_EXPERTS}},
 	{"layers.%d.block_sparse_moe.experts.%d.w2", "blk.%d.ffn_down_exps",
-	 LMI_CHECKPOINT_ROW_EXPERT},
+	 {.stack = LMI_CKPT_EXPERTS}},
 };
 
 static void minimax_m2(struct lmi_checkpoint *f)
@@ -286,11 +286,11 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_minimax_m2 = {
 
 /* ---- Hunyuan: norms of queries and keys after RoPE ---- */
 
-static const struct lmi_checkpoint_arch_map_row hunyuan_norms[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
-	{"layers.%d.self_attn.query_layernorm", "blk.%d.attn_q_norm", 0},
-	{"layers.%d.self_attn.key_layernorm", "blk.%d.attn_k_norm", 0},
+static const struct lmi_checkpoint_row hunyuan_norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.self_attn.query_layernorm", "blk.%d.attn_q_norm", {0}},
+	{"layers.%d.self_attn.key_layernorm", "blk.%d.attn_k_norm", {0}},
 };
 
 const struct lmi_checkpoint_family lmi_checkpoint_family_hunyuan_v1_dense = {
@@ -299,14 +299,14 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_hunyuan_v1_dense = {
 	.rows = {HEAD, ATTN, LMI_CHECKPOINT_ROWS(lmi_checkpoint_rows_glu),
 		 LMI_CHECKPOINT_ROWS(hunyuan_norms)}};
 
-static const struct lmi_checkpoint_arch_map_row hunyuan_rows[] = {
-	{"layers.%d.mlp.gate.wg", "blk.%d.ffn_gate_inp", 0},
-	{"layers.%d.mlp.experts.%d.gate_proj", "blk.%d.ffn_gate_exps", LMI_CHECKPOINT_ROW_EXPERT},
-	{"layers.%d.mlp.experts.%d.up_proj", "blk.%d.ffn_up_exps", LMI_CHECKPOINT_ROW_EXPERT},
-	{"layers.%d.mlp.experts.%d.down_proj", "blk.%d.ffn_down_exps", LMI_CHECKPOINT_ROW_EXPERT},
-	{"layers.%d.mlp.shared_mlp.gate_proj", "blk.%d.ffn_gate_shexp", 0},
-	{"layers.%d.mlp.shared_mlp.up_proj", "blk.%d.ffn_up_shexp", 0},
-	{"layers.%d.mlp.shared_mlp.down_proj", "blk.%d.ffn_down_shexp", 0},
+static const struct lmi_checkpoint_row hunyuan_rows[] = {
+	{"layers.%d.mlp.gate.wg", "blk.%d.ffn_gate_inp", {0}},
+	{"layers.%d.mlp.experts.%d.gate_proj", "blk.%d.ffn_gate_exps", {.stack = LMI_CKPT_EXPERTS}},
+	{"layers.%d.mlp.experts.%d.up_proj", "blk.%d.ffn_up_exps", {.stack = LMI_CKPT_EXPERTS}},
+	{"layers.%d.mlp.experts.%d.down_proj", "blk.%d.ffn_down_exps", {.stack = LMI_CKPT_EXPERTS}},
+	{"layers.%d.mlp.shared_mlp.gate_proj", "blk.%d.ffn_gate_shexp", {0}},
+	{"layers.%d.mlp.shared_mlp.up_proj", "blk.%d.ffn_up_shexp", {0}},
+	{"layers.%d.mlp.shared_mlp.down_proj", "blk.%d.ffn_down_shexp", {0}},
 };
 
 static void hunyuan_moe(struct lmi_checkpoint *f)

@@ -7,16 +7,16 @@
 #define ATTN LMI_CHECKPOINT_ROWS(lmi_checkpoint_rows_attn)
 #define GLU  LMI_CHECKPOINT_ROWS(lmi_checkpoint_rows_glu)
 
-static const struct lmi_checkpoint_arch_map_row norms[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
+static const struct lmi_checkpoint_row norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {0}},
 };
 
-static const struct lmi_checkpoint_arch_map_row qk_norms[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
-	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", 0},
-	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", 0},
+static const struct lmi_checkpoint_row qk_norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", {0}},
+	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", {0}},
 };
 
 /* Sets the windows, if there are any: the layers come from layer_types, or else from the rule
@@ -80,25 +80,20 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_qwen2_5_vl = {
 
 /* ---- experts ---- */
 
-#define EXPERTS                                                                                    \
-	{"layers.%d.mlp.gate", "blk.%d.ffn_gate_inp", 0},                                          \
-		{"layers.%d.mlp.experts.%d.gate_proj", "blk.%d.ffn_gate_exps",                     \
-		 LMI_CHECKPOINT_ROW_EXPERT},                                                       \
-		{"layers.%d.mlp.experts.%d.up_proj", "blk.%d.ffn_up_exps",                         \
-		 LMI_CHECKPOINT_ROW_EXPERT},                                                       \
-	{                                                                                          \
-		"layers.%d.mlp.experts.%d.down_proj", "blk.%d.ffn_down_exps",                      \
-			LMI_CHECKPOINT_ROW_EXPERT                                                  \
-	}
+#define EXPERTS											   \
+	{"layers.%d.mlp.gate", "blk.%d.ffn_gate_inp", {0}},					   \
+	{"layers.%d.mlp.experts.%d.gate_proj", "blk.%d.ffn_gate_exps", {.stack = LMI_CKPT_EXPERTS}},\
+	{"layers.%d.mlp.experts.%d.up_proj", "blk.%d.ffn_up_exps", {.stack = LMI_CKPT_EXPERTS}},   \
+	{"layers.%d.mlp.experts.%d.down_proj", "blk.%d.ffn_down_exps", {.stack = LMI_CKPT_EXPERTS}}
 
-static const struct lmi_checkpoint_arch_map_row qwen2_moe_rows[] = {
+static const struct lmi_checkpoint_row qwen2_moe_rows[] = {
 	EXPERTS,
-	{"layers.%d.mlp.shared_expert_gate", "blk.%d.ffn_gate_inp_shexp", 0},
-	{"layers.%d.mlp.shared_expert.gate_proj", "blk.%d.ffn_gate_shexp", 0},
-	{"layers.%d.mlp.shared_expert.up_proj", "blk.%d.ffn_up_shexp", 0},
-	{"layers.%d.mlp.shared_expert.down_proj", "blk.%d.ffn_down_shexp", 0},
+	{"layers.%d.mlp.shared_expert_gate", "blk.%d.ffn_gate_inp_shexp", {0}},
+	{"layers.%d.mlp.shared_expert.gate_proj", "blk.%d.ffn_gate_shexp", {0}},
+	{"layers.%d.mlp.shared_expert.up_proj", "blk.%d.ffn_up_shexp", {0}},
+	{"layers.%d.mlp.shared_expert.down_proj", "blk.%d.ffn_down_shexp", {0}},
 };
-static const struct lmi_checkpoint_arch_map_row expert_rows[] = {EXPERTS};
+static const struct lmi_checkpoint_row expert_rows[] = {EXPERTS};
 
 /* Checks that every layer has experts. */
 static void all_experts(struct lmi_checkpoint *f)
@@ -160,9 +155,9 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_olmoe = {
 
 /* ---- similar models ---- */
 
-static const struct lmi_checkpoint_arch_map_row seed_norms[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.post_attention_norm", 0},
+static const struct lmi_checkpoint_row seed_norms[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.post_attention_norm", {0}},
 };
 
 const struct lmi_checkpoint_family lmi_checkpoint_family_seed_oss = {
@@ -170,11 +165,11 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_seed_oss = {
 	.arch = "seed_oss",
 	.rows = {HEAD, ATTN, GLU, LMI_CHECKPOINT_ROWS(seed_norms)}};
 
-static const struct lmi_checkpoint_arch_map_row phi3_rows[] = {
-	{"layers.%d.self_attn.qkv_proj", "blk.%d.attn_qkv", 0},
-	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", 0},
-	{"layers.%d.mlp.gate_up_proj", "blk.%d.ffn_up", 0},
-	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", 0},
+static const struct lmi_checkpoint_row phi3_rows[] = {
+	{"layers.%d.self_attn.qkv_proj", "blk.%d.attn_qkv", {0}},
+	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", {0}},
+	{"layers.%d.mlp.gate_up_proj", "blk.%d.ffn_up", {0}},
+	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", {0}},
 };
 
 /* Files have the window as a key, but no program that reads them applies it. */
@@ -192,13 +187,13 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_phi3 = {
 	.rows = {HEAD, LMI_CHECKPOINT_ROWS(phi3_rows), LMI_CHECKPOINT_ROWS(norms)},
 	.keys = phi3};
 
-static const struct lmi_checkpoint_arch_map_row glm4_rows[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_self_attn_layernorm", "blk.%d.post_attention_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
-	{"layers.%d.post_mlp_layernorm", "blk.%d.post_ffw_norm", 0},
-	{"layers.%d.mlp.gate_up_proj", "blk.%d.ffn_up", 0},
-	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", 0},
+static const struct lmi_checkpoint_row glm4_rows[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_self_attn_layernorm", "blk.%d.post_attention_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.post_mlp_layernorm", "blk.%d.post_ffw_norm", {0}},
+	{"layers.%d.mlp.gate_up_proj", "blk.%d.ffn_up", {0}},
+	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", {0}},
 };
 
 const struct lmi_checkpoint_family lmi_checkpoint_family_glm4 = {

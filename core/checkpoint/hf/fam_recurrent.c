@@ -6,37 +6,31 @@
 
 #define HEAD LMI_CHECKPOINT_ROWS(lmi_checkpoint_rows_head)
 
-#define MIX LMI_CHECKPOINT_ROW_MIXER
-#define ATT LMI_CHECKPOINT_ROW_ATTN
-
 /* The tensors of one mixer; `at` is the prefix that the family gives it. */
-#define MAMBA1(at)                                                                                 \
-	{at "in_proj", "blk.%d.ssm_in", MIX | LMI_CHECKPOINT_ROW_NO_BIAS},                         \
-		{at "conv1d", "blk.%d.ssm_conv1d", MIX}, {at "x_proj", "blk.%d.ssm_x", MIX},       \
-		{at "dt_proj", "blk.%d.ssm_dt", MIX},                                              \
-		{at "A_log", "blk.%d.ssm_a",                                                       \
-		 MIX | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX |            \
-			 LMI_CHECKPOINT_ROW_NEG_EXP},                                              \
-		{at "D", "blk.%d.ssm_d",                                                           \
-		 MIX | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX},            \
-	{                                                                                          \
-		at "out_proj", "blk.%d.ssm_out", MIX | LMI_CHECKPOINT_ROW_NO_BIAS                  \
-	}
-#define MAMBA2(at)                                                                                 \
-	{at "in_proj", "blk.%d.ssm_in", MIX | LMI_CHECKPOINT_ROW_NO_BIAS},                         \
-		{at "conv1d", "blk.%d.ssm_conv1d", MIX},                                           \
-		{at "dt_bias", "blk.%d.ssm_dt.bias",                                               \
-		 MIX | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX},            \
-		{at "A_log", "blk.%d.ssm_a",                                                       \
-		 MIX | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX |            \
-			 LMI_CHECKPOINT_ROW_NEG_EXP | LMI_CHECKPOINT_ROW_COLUMN},                  \
-		{at "D", "blk.%d.ssm_d",                                                           \
-		 MIX | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX |            \
-			 LMI_CHECKPOINT_ROW_COLUMN},                                               \
-		{at "norm", "blk.%d.ssm_norm", MIX | LMI_CHECKPOINT_ROW_GROUPS},                   \
-	{                                                                                          \
-		at "out_proj", "blk.%d.ssm_out", MIX | LMI_CHECKPOINT_ROW_NO_BIAS                  \
-	}
+#define MAMBA1(at)										   \
+	{at "in_proj", "blk.%d.ssm_in", {.layers = LMI_CKPT_IN_MIXER, .flags = LMI_CKPT_NO_BIAS}}, \
+	{at "conv1d", "blk.%d.ssm_conv1d", {.layers = LMI_CKPT_IN_MIXER}},			   \
+	{at "x_proj", "blk.%d.ssm_x", {.layers = LMI_CKPT_IN_MIXER}},				   \
+	{at "dt_proj", "blk.%d.ssm_dt", {.layers = LMI_CKPT_IN_MIXER}},				   \
+	{at "A_log", "blk.%d.ssm_a",								   \
+	 {.layers = LMI_CKPT_IN_MIXER, .values = LMI_CKPT_NEG_EXP, .flags = LMI_CKPT_BARE_FROM |   \
+	  LMI_CKPT_BARE_TO}},									   \
+	{at "D", "blk.%d.ssm_d",								   \
+	 {.layers = LMI_CKPT_IN_MIXER, .flags = LMI_CKPT_BARE_FROM | LMI_CKPT_BARE_TO}},	   \
+	{at "out_proj", "blk.%d.ssm_out", {.layers = LMI_CKPT_IN_MIXER, .flags = LMI_CKPT_NO_BIAS}}
+#define MAMBA2(at)										   \
+	{at "in_proj", "blk.%d.ssm_in", {.layers = LMI_CKPT_IN_MIXER, .flags = LMI_CKPT_NO_BIAS}}, \
+	{at "conv1d", "blk.%d.ssm_conv1d", {.layers = LMI_CKPT_IN_MIXER}},			   \
+	{at "dt_bias", "blk.%d.ssm_dt.bias",							   \
+	 {.layers = LMI_CKPT_IN_MIXER, .flags = LMI_CKPT_BARE_FROM | LMI_CKPT_BARE_TO}},	   \
+	{at "A_log", "blk.%d.ssm_a",								   \
+	 {.layers = LMI_CKPT_IN_MIXER, .op = LMI_CKPT_COLUMN, .values = LMI_CKPT_NEG_EXP,	   \
+	  .flags = LMI_CKPT_BARE_FROM | LMI_CKPT_BARE_TO}},					   \
+	{at "D", "blk.%d.ssm_d",								   \
+	 {.layers = LMI_CKPT_IN_MIXER, .op = LMI_CKPT_COLUMN, .flags = LMI_CKPT_BARE_FROM |	   \
+	  LMI_CKPT_BARE_TO}},									   \
+	{at "norm", "blk.%d.ssm_norm", {.layers = LMI_CKPT_IN_MIXER, .op = LMI_CKPT_GROUPS}},	   \
+	{at "out_proj", "blk.%d.ssm_out", {.layers = LMI_CKPT_IN_MIXER, .flags = LMI_CKPT_NO_BIAS}}
 
 /* ---- Mamba ---- */
 
@@ -58,13 +52,13 @@ static void put_ssm(struct lmi_checkpoint *f, const char *kernel, int64_t inner,
 	lmi_checkpoint_put_u32(f, "ssm.time_step_rank", rank);
 }
 
-static const struct lmi_checkpoint_arch_map_row mamba_head[] = {
-	{"embeddings", "token_embd", 0},
-	{"norm_f", "output_norm", 0},
-	{"lm_head", "output", LMI_CHECKPOINT_ROW_ROOT | LMI_CHECKPOINT_ROW_OPT},
-	{"layers.%d.norm", "blk.%d.attn_norm", 0},
+static const struct lmi_checkpoint_row mamba_head[] = {
+	{"embeddings", "token_embd", {0}},
+	{"norm_f", "output_norm", {0}},
+	{"lm_head", "output", {.flags = LMI_CKPT_ROOT | LMI_CKPT_OPTIONAL}},
+	{"layers.%d.norm", "blk.%d.attn_norm", {0}},
 };
-static const struct lmi_checkpoint_arch_map_row mamba_rows[] = {MAMBA1("layers.%d.mixer.")};
+static const struct lmi_checkpoint_row mamba_rows[] = {MAMBA1("layers.%d.mixer.")};
 
 /* The rank defaults to a sixteenth of the width. */
 static int64_t rank_of(struct lmi_checkpoint *f, const char *name)
@@ -105,7 +99,7 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_falcon_mamba = {
 	.layers = all_mixers,
 	.keys = mamba};
 
-static const struct lmi_checkpoint_arch_map_row mamba2_rows[] = {MAMBA2("layers.%d.mixer.")};
+static const struct lmi_checkpoint_row mamba2_rows[] = {MAMBA2("layers.%d.mixer.")};
 
 static void groups(struct lmi_checkpoint *f, const char *name)
 {
@@ -133,31 +127,31 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_mamba2 = {
 
 /* ---- Jamba: attention every n-th layer, experts every m-th layer ---- */
 
-static const struct lmi_checkpoint_arch_map_row jamba_rows[] = {
-	{"embed_tokens", "token_embd", 0},
-	{"final_layernorm", "output_norm", 0},
-	{"lm_head", "output", LMI_CHECKPOINT_ROW_ROOT | LMI_CHECKPOINT_ROW_OPT},
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.pre_ff_layernorm", "blk.%d.ffn_norm", 0},
-	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", ATT},
-	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", ATT},
-	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", ATT},
-	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", ATT},
-	{"layers.%d.mamba.dt_layernorm", "blk.%d.ssm_dt_norm", MIX},
-	{"layers.%d.mamba.b_layernorm", "blk.%d.ssm_b_norm", MIX},
-	{"layers.%d.mamba.c_layernorm", "blk.%d.ssm_c_norm", MIX},
-	{"layers.%d.feed_forward.gate_proj", "blk.%d.ffn_gate", LMI_CHECKPOINT_ROW_DENSE},
-	{"layers.%d.feed_forward.up_proj", "blk.%d.ffn_up", LMI_CHECKPOINT_ROW_DENSE},
-	{"layers.%d.feed_forward.down_proj", "blk.%d.ffn_down", LMI_CHECKPOINT_ROW_DENSE},
-	{"layers.%d.feed_forward.router", "blk.%d.ffn_gate_inp", LMI_CHECKPOINT_ROW_MOE},
+static const struct lmi_checkpoint_row jamba_rows[] = {
+	{"embed_tokens", "token_embd", {0}},
+	{"final_layernorm", "output_norm", {0}},
+	{"lm_head", "output", {.flags = LMI_CKPT_ROOT | LMI_CKPT_OPTIONAL}},
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.pre_ff_layernorm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.mamba.dt_layernorm", "blk.%d.ssm_dt_norm", {.layers = LMI_CKPT_IN_MIXER}},
+	{"layers.%d.mamba.b_layernorm", "blk.%d.ssm_b_norm", {.layers = LMI_CKPT_IN_MIXER}},
+	{"layers.%d.mamba.c_layernorm", "blk.%d.ssm_c_norm", {.layers = LMI_CKPT_IN_MIXER}},
+	{"layers.%d.feed_forward.gate_proj", "blk.%d.ffn_gate", {.layers = LMI_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.up_proj", "blk.%d.ffn_up", {.layers = LMI_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.down_proj", "blk.%d.ffn_down", {.layers = LMI_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.router", "blk.%d.ffn_gate_inp", {.layers = LMI_CKPT_IN_MOE}},
 	{"layers.%d.feed_forward.experts.%d.gate_proj", "blk.%d.ffn_gate_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_EXPERT},
+	 {.layers = LMI_CKPT_IN_MOE, .stack = LMI_CKPT_EXPERTS}},
 	{"layers.%d.feed_forward.experts.%d.up_proj", "blk.%d.ffn_up_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_EXPERT},
+	 {.layers = LMI_CKPT_IN_MOE, .stack = LMI_CKPT_EXPERTS}},
 	{"layers.%d.feed_forward.experts.%d.down_proj", "blk.%d.ffn_down_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_EXPERT},
+	 {.layers = LMI_CKPT_IN_MOE, .stack = LMI_CKPT_EXPERTS}},
 };
-static const struct lmi_checkpoint_arch_map_row jamba_mixer[] = {MAMBA1("layers.%d.mamba.")};
+static const struct lmi_checkpoint_row jamba_mixer[] = {MAMBA1("layers.%d.mamba.")};
 
 static void jamba_layers(struct lmi_checkpoint *f)
 {
@@ -196,32 +190,36 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_jamba = {
 
 /* ---- Granite 4: Mamba-2 and attention; experts with a shared one, or the shared one alone ---- */
 
-static const struct lmi_checkpoint_arch_map_row granite_rows[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
-	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", ATT | LMI_CHECKPOINT_ROW_ROPE_Q},
-	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", ATT | LMI_CHECKPOINT_ROW_ROPE_K},
-	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", ATT},
-	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", ATT},
-	{"layers.%d.block_sparse_moe.router.layer", "blk.%d.ffn_gate_inp", LMI_CHECKPOINT_ROW_MOE},
+static const struct lmi_checkpoint_row granite_rows[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q",
+	 {.layers = LMI_CKPT_IN_ATTN, .op = LMI_CKPT_ROPE_Q}},
+	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k",
+	 {.layers = LMI_CKPT_IN_ATTN, .op = LMI_CKPT_ROPE_K}},
+	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.block_sparse_moe.router.layer", "blk.%d.ffn_gate_inp",
+	 {.layers = LMI_CKPT_IN_MOE}},
 	{"layers.%d.block_sparse_moe.input_linear", "blk.%d.ffn_gate_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_HALF0},
+	 {.layers = LMI_CKPT_IN_MOE, .part = LMI_CKPT_FIRST_HALF}},
 	{"layers.%d.block_sparse_moe.input_linear", "blk.%d.ffn_up_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_HALF1},
+	 {.layers = LMI_CKPT_IN_MOE, .part = LMI_CKPT_SECOND_HALF}},
 	{"layers.%d.block_sparse_moe.output_linear", "blk.%d.ffn_down_exps",
-	 LMI_CHECKPOINT_ROW_MOE},
+	 {.layers = LMI_CKPT_IN_MOE}},
 	{"layers.%d.shared_mlp.input_linear", "blk.%d.ffn_gate_shexp",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_HALF0},
+	 {.layers = LMI_CKPT_IN_MOE, .part = LMI_CKPT_FIRST_HALF}},
 	{"layers.%d.shared_mlp.input_linear", "blk.%d.ffn_up_shexp",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_HALF1},
-	{"layers.%d.shared_mlp.output_linear", "blk.%d.ffn_down_shexp", LMI_CHECKPOINT_ROW_MOE},
+	 {.layers = LMI_CKPT_IN_MOE, .part = LMI_CKPT_SECOND_HALF}},
+	{"layers.%d.shared_mlp.output_linear", "blk.%d.ffn_down_shexp",
+	 {.layers = LMI_CKPT_IN_MOE}},
 	{"layers.%d.shared_mlp.input_linear", "blk.%d.ffn_gate",
-	 LMI_CHECKPOINT_ROW_DENSE | LMI_CHECKPOINT_ROW_HALF0},
+	 {.layers = LMI_CKPT_IN_DENSE, .part = LMI_CKPT_FIRST_HALF}},
 	{"layers.%d.shared_mlp.input_linear", "blk.%d.ffn_up",
-	 LMI_CHECKPOINT_ROW_DENSE | LMI_CHECKPOINT_ROW_HALF1},
-	{"layers.%d.shared_mlp.output_linear", "blk.%d.ffn_down", LMI_CHECKPOINT_ROW_DENSE},
+	 {.layers = LMI_CKPT_IN_DENSE, .part = LMI_CKPT_SECOND_HALF}},
+	{"layers.%d.shared_mlp.output_linear", "blk.%d.ffn_down", {.layers = LMI_CKPT_IN_DENSE}},
 };
-static const struct lmi_checkpoint_arch_map_row granite_mixer[] = {MAMBA2("layers.%d.mamba.")};
+static const struct lmi_checkpoint_row granite_mixer[] = {MAMBA2("layers.%d.mamba.")};
 
 static void granite_layers(struct lmi_checkpoint *f)
 {
@@ -265,36 +263,39 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_granitemoehybrid = {
 
 /* ---- LFM2: short convolutions ---- */
 
-static const struct lmi_checkpoint_arch_map_row lfm2_rows[] = {
-	{"embed_tokens", "token_embd", 0},
-	{"embedding_norm", "token_embd_norm", 0},
-	{"lm_head", "output", LMI_CHECKPOINT_ROW_ROOT | LMI_CHECKPOINT_ROW_OPT},
-	{"layers.%d.operator_norm", "blk.%d.attn_norm", 0},
-	{"layers.%d.ffn_norm", "blk.%d.ffn_norm", 0},
-	{"layers.%d.conv.conv", "blk.%d.shortconv.conv", MIX | LMI_CHECKPOINT_ROW_NO_BIAS},
-	{"layers.%d.conv.in_proj", "blk.%d.shortconv.in_proj", MIX | LMI_CHECKPOINT_ROW_NO_BIAS},
-	{"layers.%d.conv.out_proj", "blk.%d.shortconv.out_proj", MIX | LMI_CHECKPOINT_ROW_NO_BIAS},
-	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", ATT},
-	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", ATT},
-	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", ATT},
-	{"layers.%d.self_attn.out_proj", "blk.%d.attn_output", ATT},
-	{"layers.%d.self_attn.q_layernorm", "blk.%d.attn_q_norm", ATT},
-	{"layers.%d.self_attn.k_layernorm", "blk.%d.attn_k_norm", ATT},
-	{"layers.%d.feed_forward.w1", "blk.%d.ffn_gate", LMI_CHECKPOINT_ROW_DENSE},
-	{"layers.%d.feed_forward.w3", "blk.%d.ffn_up", LMI_CHECKPOINT_ROW_DENSE},
-	{"layers.%d.feed_forward.w2", "blk.%d.ffn_down", LMI_CHECKPOINT_ROW_DENSE},
+static const struct lmi_checkpoint_row lfm2_rows[] = {
+	{"embed_tokens", "token_embd", {0}},
+	{"embedding_norm", "token_embd_norm", {0}},
+	{"lm_head", "output", {.flags = LMI_CKPT_ROOT | LMI_CKPT_OPTIONAL}},
+	{"layers.%d.operator_norm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.ffn_norm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.conv.conv", "blk.%d.shortconv.conv",
+	 {.layers = LMI_CKPT_IN_MIXER, .flags = LMI_CKPT_NO_BIAS}},
+	{"layers.%d.conv.in_proj", "blk.%d.shortconv.in_proj",
+	 {.layers = LMI_CKPT_IN_MIXER, .flags = LMI_CKPT_NO_BIAS}},
+	{"layers.%d.conv.out_proj", "blk.%d.shortconv.out_proj",
+	 {.layers = LMI_CKPT_IN_MIXER, .flags = LMI_CKPT_NO_BIAS}},
+	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.out_proj", "blk.%d.attn_output", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.q_layernorm", "blk.%d.attn_q_norm", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.k_layernorm", "blk.%d.attn_k_norm", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.feed_forward.w1", "blk.%d.ffn_gate", {.layers = LMI_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.w3", "blk.%d.ffn_up", {.layers = LMI_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.w2", "blk.%d.ffn_down", {.layers = LMI_CKPT_IN_DENSE}},
 };
-static const struct lmi_checkpoint_arch_map_row lfm2_experts[] = {
-	{"layers.%d.feed_forward.gate", "blk.%d.ffn_gate_inp", LMI_CHECKPOINT_ROW_MOE},
+static const struct lmi_checkpoint_row lfm2_experts[] = {
+	{"layers.%d.feed_forward.gate", "blk.%d.ffn_gate_inp", {.layers = LMI_CKPT_IN_MOE}},
 	{"layers.%d.feed_forward.expert_bias", "blk.%d.exp_probs_b.bias",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX |
-		 LMI_CHECKPOINT_ROW_OPT},
+	 {.layers = LMI_CKPT_IN_MOE, .flags = LMI_CKPT_BARE_FROM | LMI_CKPT_BARE_TO |
+	  LMI_CKPT_OPTIONAL}},
 	{"layers.%d.feed_forward.experts.%d.w1", "blk.%d.ffn_gate_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_EXPERT},
+	 {.layers = LMI_CKPT_IN_MOE, .stack = LMI_CKPT_EXPERTS}},
 	{"layers.%d.feed_forward.experts.%d.w3", "blk.%d.ffn_up_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_EXPERT},
+	 {.layers = LMI_CKPT_IN_MOE, .stack = LMI_CKPT_EXPERTS}},
 	{"layers.%d.feed_forward.experts.%d.w2", "blk.%d.ffn_down_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_EXPERT},
+	 {.layers = LMI_CKPT_IN_MOE, .stack = LMI_CKPT_EXPERTS}},
 };
 
 /* Two thirds of the stated width, times a factor, rounded up. */
@@ -362,40 +363,44 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_lfm2_moe = {
 
 #define DELTA "layers.%d.linear_attn."
 
-static const struct lmi_checkpoint_arch_map_row next_rows[] = {
-	{"embed_tokens", "token_embd", 0},
-	{"norm", "output_norm", LMI_CHECKPOINT_ROW_ADD1},
-	{"lm_head", "output", LMI_CHECKPOINT_ROW_ROOT | LMI_CHECKPOINT_ROW_OPT},
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", LMI_CHECKPOINT_ROW_ADD1},
+static const struct lmi_checkpoint_row next_rows[] = {
+	{"embed_tokens", "token_embd", {0}},
+	{"norm", "output_norm", {.values = LMI_CKPT_PLUS_ONE}},
+	{"lm_head", "output", {.flags = LMI_CKPT_ROOT | LMI_CKPT_OPTIONAL}},
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {.values = LMI_CKPT_PLUS_ONE}},
 	{"layers.%d.post_attention_layernorm", "blk.%d.post_attention_norm",
-	 LMI_CHECKPOINT_ROW_ADD1},
-	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", ATT},
-	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", ATT},
-	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", ATT},
-	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", ATT},
-	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", ATT | LMI_CHECKPOINT_ROW_ADD1},
-	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", ATT | LMI_CHECKPOINT_ROW_ADD1},
-	{DELTA "in_proj_qkvz", "blk.%d.attn_qkv", MIX | LMI_CHECKPOINT_ROW_DELTA},
-	{DELTA "in_proj_qkvz", "blk.%d.attn_gate", MIX | LMI_CHECKPOINT_ROW_DELTA_GATE},
-	{DELTA "in_proj_ba", "blk.%d.ssm_ba", MIX},
-	{DELTA "conv1d", "blk.%d.ssm_conv1d", MIX},
+	 {.values = LMI_CKPT_PLUS_ONE}},
+	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", {.layers = LMI_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm",
+	 {.layers = LMI_CKPT_IN_ATTN, .values = LMI_CKPT_PLUS_ONE}},
+	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm",
+	 {.layers = LMI_CKPT_IN_ATTN, .values = LMI_CKPT_PLUS_ONE}},
+	{DELTA "in_proj_qkvz", "blk.%d.attn_qkv",
+	 {.layers = LMI_CKPT_IN_MIXER, .op = LMI_CKPT_DELTA}},
+	{DELTA "in_proj_qkvz", "blk.%d.attn_gate",
+	 {.layers = LMI_CKPT_IN_MIXER, .op = LMI_CKPT_DELTA_GATE}},
+	{DELTA "in_proj_ba", "blk.%d.ssm_ba", {.layers = LMI_CKPT_IN_MIXER}},
+	{DELTA "conv1d", "blk.%d.ssm_conv1d", {.layers = LMI_CKPT_IN_MIXER}},
 	{DELTA "dt_bias", "blk.%d.ssm_dt.bias",
-	 MIX | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX},
+	 {.layers = LMI_CKPT_IN_MIXER, .flags = LMI_CKPT_BARE_FROM | LMI_CKPT_BARE_TO}},
 	{DELTA "A_log", "blk.%d.ssm_a",
-	 MIX | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX |
-		 LMI_CHECKPOINT_ROW_NEG_EXP},
-	{DELTA "norm", "blk.%d.ssm_norm", MIX},
-	{DELTA "out_proj", "blk.%d.ssm_out", MIX},
+	 {.layers = LMI_CKPT_IN_MIXER, .values = LMI_CKPT_NEG_EXP, .flags = LMI_CKPT_BARE_FROM |
+	  LMI_CKPT_BARE_TO}},
+	{DELTA "norm", "blk.%d.ssm_norm", {.layers = LMI_CKPT_IN_MIXER}},
+	{DELTA "out_proj", "blk.%d.ssm_out", {.layers = LMI_CKPT_IN_MIXER}},
 };
-static const struct lmi_checkpoint_arch_map_row next_experts[] = {
-	{"layers.%d.mlp.gate", "blk.%d.ffn_gate_inp", 0},
-	{"layers.%d.mlp.experts.%d.gate_proj", "blk.%d.ffn_gate_exps", LMI_CHECKPOINT_ROW_EXPERT},
-	{"layers.%d.mlp.experts.%d.up_proj", "blk.%d.ffn_up_exps", LMI_CHECKPOINT_ROW_EXPERT},
-	{"layers.%d.mlp.experts.%d.down_proj", "blk.%d.ffn_down_exps", LMI_CHECKPOINT_ROW_EXPERT},
-	{"layers.%d.mlp.shared_expert_gate", "blk.%d.ffn_gate_inp_shexp", 0},
-	{"layers.%d.mlp.shared_expert.gate_proj", "blk.%d.ffn_gate_shexp", 0},
-	{"layers.%d.mlp.shared_expert.up_proj", "blk.%d.ffn_up_shexp", 0},
-	{"layers.%d.mlp.shared_expert.down_proj", "blk.%d.ffn_down_shexp", 0},
+static const struct lmi_checkpoint_row next_experts[] = {
+	{"layers.%d.mlp.gate", "blk.%d.ffn_gate_inp", {0}},
+	{"layers.%d.mlp.experts.%d.gate_proj", "blk.%d.ffn_gate_exps", {.stack = LMI_CKPT_EXPERTS}},
+	{"layers.%d.mlp.experts.%d.up_proj", "blk.%d.ffn_up_exps", {.stack = LMI_CKPT_EXPERTS}},
+	{"layers.%d.mlp.experts.%d.down_proj", "blk.%d.ffn_down_exps", {.stack = LMI_CKPT_EXPERTS}},
+	{"layers.%d.mlp.shared_expert_gate", "blk.%d.ffn_gate_inp_shexp", {0}},
+	{"layers.%d.mlp.shared_expert.gate_proj", "blk.%d.ffn_gate_shexp", {0}},
+	{"layers.%d.mlp.shared_expert.up_proj", "blk.%d.ffn_up_shexp", {0}},
+	{"layers.%d.mlp.shared_expert.down_proj", "blk.%d.ffn_down_shexp", {0}},
 };
 
 static void next_layers(struct lmi_checkpoint *f)

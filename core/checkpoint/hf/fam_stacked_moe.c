@@ -9,23 +9,23 @@
 
 #define EXPS "layers.%d.mlp.experts."
 
-static const struct lmi_checkpoint_arch_map_row gpt_oss_rows[] = {
-	{"layers.%d.self_attn.sinks", "blk.%d.attn_sinks", LMI_CHECKPOINT_ROW_NO_SUFFIX_HF},
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.post_attention_norm", 0},
-	{"layers.%d.mlp.router", "blk.%d.ffn_gate_inp", 0},
+static const struct lmi_checkpoint_row gpt_oss_rows[] = {
+	{"layers.%d.self_attn.sinks", "blk.%d.attn_sinks", {.flags = LMI_CKPT_BARE_FROM}},
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.post_attention_norm", {0}},
+	{"layers.%d.mlp.router", "blk.%d.ffn_gate_inp", {0}},
 	{EXPS "gate_up_proj", "blk.%d.ffn_gate_exps",
-	 LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_TRANSPOSE | LMI_CHECKPOINT_ROW_EVEN},
+	 {.op = LMI_CKPT_TRANSPOSE, .part = LMI_CKPT_EVEN, .flags = LMI_CKPT_BARE_FROM}},
 	{EXPS "gate_up_proj", "blk.%d.ffn_up_exps",
-	 LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_TRANSPOSE | LMI_CHECKPOINT_ROW_ODD},
+	 {.op = LMI_CKPT_TRANSPOSE, .part = LMI_CKPT_ODD, .flags = LMI_CKPT_BARE_FROM}},
 	{EXPS "down_proj", "blk.%d.ffn_down_exps",
-	 LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_TRANSPOSE},
+	 {.op = LMI_CKPT_TRANSPOSE, .flags = LMI_CKPT_BARE_FROM}},
 	{EXPS "gate_up_proj_bias", "blk.%d.ffn_gate_exps.bias",
-	 LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX | LMI_CHECKPOINT_ROW_EVEN},
+	 {.part = LMI_CKPT_EVEN, .flags = LMI_CKPT_BARE_FROM | LMI_CKPT_BARE_TO}},
 	{EXPS "gate_up_proj_bias", "blk.%d.ffn_up_exps.bias",
-	 LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX | LMI_CHECKPOINT_ROW_ODD},
+	 {.part = LMI_CKPT_ODD, .flags = LMI_CKPT_BARE_FROM | LMI_CKPT_BARE_TO}},
 	{EXPS "down_proj_bias", "blk.%d.ffn_down_exps.bias",
-	 LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_NO_SUFFIX},
+	 {.flags = LMI_CKPT_BARE_FROM | LMI_CKPT_BARE_TO}},
 };
 
 static void gpt_oss(struct lmi_checkpoint *f)
@@ -49,27 +49,27 @@ const struct lmi_checkpoint_family lmi_checkpoint_family_gpt_oss = {
 #define CHUNK       8192 /* positions that layers with RoPE attend to */
 #define BIG_EXPERTS 128  /* number of experts of the model without norms of queries and keys */
 
-static const struct lmi_checkpoint_arch_map_row llama4_rows[] = {
-	{"layers.%d.input_layernorm", "blk.%d.attn_norm", 0},
-	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", 0},
-	{"layers.%d.feed_forward.gate_proj", "blk.%d.ffn_gate", LMI_CHECKPOINT_ROW_DENSE},
-	{"layers.%d.feed_forward.up_proj", "blk.%d.ffn_up", LMI_CHECKPOINT_ROW_DENSE},
-	{"layers.%d.feed_forward.down_proj", "blk.%d.ffn_down", LMI_CHECKPOINT_ROW_DENSE},
-	{"layers.%d.feed_forward.router", "blk.%d.ffn_gate_inp", LMI_CHECKPOINT_ROW_MOE},
+static const struct lmi_checkpoint_row llama4_rows[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.feed_forward.gate_proj", "blk.%d.ffn_gate", {.layers = LMI_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.up_proj", "blk.%d.ffn_up", {.layers = LMI_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.down_proj", "blk.%d.ffn_down", {.layers = LMI_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.router", "blk.%d.ffn_gate_inp", {.layers = LMI_CKPT_IN_MOE}},
 	{"layers.%d.feed_forward.experts.gate_up_proj", "blk.%d.ffn_gate_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_TRANSPOSE |
-		 LMI_CHECKPOINT_ROW_HALF0},
+	 {.layers = LMI_CKPT_IN_MOE, .op = LMI_CKPT_TRANSPOSE, .part = LMI_CKPT_FIRST_HALF,
+	  .flags = LMI_CKPT_BARE_FROM}},
 	{"layers.%d.feed_forward.experts.gate_up_proj", "blk.%d.ffn_up_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_TRANSPOSE |
-		 LMI_CHECKPOINT_ROW_HALF1},
+	 {.layers = LMI_CKPT_IN_MOE, .op = LMI_CKPT_TRANSPOSE, .part = LMI_CKPT_SECOND_HALF,
+	  .flags = LMI_CKPT_BARE_FROM}},
 	{"layers.%d.feed_forward.experts.down_proj", "blk.%d.ffn_down_exps",
-	 LMI_CHECKPOINT_ROW_MOE | LMI_CHECKPOINT_ROW_NO_SUFFIX_HF | LMI_CHECKPOINT_ROW_TRANSPOSE},
+	 {.layers = LMI_CKPT_IN_MOE, .op = LMI_CKPT_TRANSPOSE, .flags = LMI_CKPT_BARE_FROM}},
 	{"layers.%d.feed_forward.shared_expert.gate_proj", "blk.%d.ffn_gate_shexp",
-	 LMI_CHECKPOINT_ROW_MOE},
+	 {.layers = LMI_CKPT_IN_MOE}},
 	{"layers.%d.feed_forward.shared_expert.up_proj", "blk.%d.ffn_up_shexp",
-	 LMI_CHECKPOINT_ROW_MOE},
+	 {.layers = LMI_CKPT_IN_MOE}},
 	{"layers.%d.feed_forward.shared_expert.down_proj", "blk.%d.ffn_down_shexp",
-	 LMI_CHECKPOINT_ROW_MOE},
+	 {.layers = LMI_CKPT_IN_MOE}},
 };
 
 /* Every step-th layer has experts. */

@@ -21,31 +21,30 @@ const struct lmi_checkpoint_family *lmi_checkpoint_family_at(uint32_t i)
 	return i < LMD_LEN(families) ? families[i] : NULL;
 }
 
-const struct lmi_checkpoint_arch_map_row lmi_checkpoint_rows_head[LMI_CHECKPOINT_ROW_COUNT_HEAD] = {
-	{"embed_tokens", "token_embd", 0},
-	{"norm", "output_norm", 0},
-	{"lm_head", "output", LMI_CHECKPOINT_ROW_ROOT | LMI_CHECKPOINT_ROW_OPT},
+const struct lmi_checkpoint_row lmi_checkpoint_rows_head[LMI_CHECKPOINT_ROW_COUNT_HEAD] = {
+	{"embed_tokens", "token_embd", {0}},
+	{"norm", "output_norm", {0}},
+	{"lm_head", "output", {.flags = LMI_CKPT_ROOT | LMI_CKPT_OPTIONAL}},
 };
 
-const struct lmi_checkpoint_arch_map_row lmi_checkpoint_rows_attn[LMI_CHECKPOINT_ROW_COUNT_ATTN] = {
-	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", 0},
-	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", 0},
-	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", 0},
-	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", 0},
+const struct lmi_checkpoint_row lmi_checkpoint_rows_attn[LMI_CHECKPOINT_ROW_COUNT_ATTN] = {
+	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", {0}},
+	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", {0}},
+	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", {0}},
+	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", {0}},
 };
 
-const struct lmi_checkpoint_arch_map_row
-	lmi_checkpoint_rows_attn_adj[LMI_CHECKPOINT_ROW_COUNT_ATTN] = {
-		{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", LMI_CHECKPOINT_ROW_ROPE_Q},
-		{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", LMI_CHECKPOINT_ROW_ROPE_K},
-		{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", 0},
-		{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", 0},
+const struct lmi_checkpoint_row lmi_checkpoint_rows_attn_adj[LMI_CHECKPOINT_ROW_COUNT_ATTN] = {
+	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", {.op = LMI_CKPT_ROPE_Q}},
+	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", {.op = LMI_CKPT_ROPE_K}},
+	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", {0}},
+	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", {0}},
 };
 
-const struct lmi_checkpoint_arch_map_row lmi_checkpoint_rows_glu[LMI_CHECKPOINT_ROW_COUNT_GLU] = {
-	{"layers.%d.mlp.gate_proj", "blk.%d.ffn_gate", 0},
-	{"layers.%d.mlp.up_proj", "blk.%d.ffn_up", 0},
-	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", 0},
+const struct lmi_checkpoint_row lmi_checkpoint_rows_glu[LMI_CHECKPOINT_ROW_COUNT_GLU] = {
+	{"layers.%d.mlp.gate_proj", "blk.%d.ffn_gate", {0}},
+	{"layers.%d.mlp.up_proj", "blk.%d.ffn_up", {0}},
+	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", {0}},
 };
 
 void lmi_checkpoint_config_require_value(struct lmi_checkpoint *f, const char *name, double want)

@@ -29,13 +29,13 @@ LMI_CHECKPOINT_FAMILIES(LMI_CHECKPOINT_FAMILY_EXTERN)
 #define LMI_CHECKPOINT_ROW_COUNT_HEAD 3
 #define LMI_CHECKPOINT_ROW_COUNT_ATTN 4
 #define LMI_CHECKPOINT_ROW_COUNT_GLU  3
-extern const struct lmi_checkpoint_arch_map_row
+extern const struct lmi_checkpoint_row
 	lmi_checkpoint_rows_head[LMI_CHECKPOINT_ROW_COUNT_HEAD];
-extern const struct lmi_checkpoint_arch_map_row
+extern const struct lmi_checkpoint_row
 	lmi_checkpoint_rows_attn[LMI_CHECKPOINT_ROW_COUNT_ATTN]; /* RoPE rotates halves */
-extern const struct lmi_checkpoint_arch_map_row lmi_checkpoint_rows_attn_adj
+extern const struct lmi_checkpoint_row lmi_checkpoint_rows_attn_adj
 	[LMI_CHECKPOINT_ROW_COUNT_ATTN]; /* reordered to adjacent pairs */
-extern const struct lmi_checkpoint_arch_map_row
+extern const struct lmi_checkpoint_row
 	lmi_checkpoint_rows_glu[LMI_CHECKPOINT_ROW_COUNT_GLU];
 
 /* Rejects a checkpoint that sets the key to anything but the value `want` that is built into the

@@ -74,13 +74,14 @@ static void dims_of(const struct lmi_checkpoint_weight_source *s, bool keep, str
 /* ---- operations ---- */
 
 /* Selects from n rows or columns: all, one half, or every second one. */
-static void select_slices(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+static void select_slices(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
 			  const struct lmi_checkpoint_weight_source *s, uint64_t n,
 			  struct lmi_checkpoint_transform_slices *p)
 {
-	bool half = row->flags & (LMI_CHECKPOINT_ROW_HALF0 | LMI_CHECKPOINT_ROW_HALF1);
-	bool even = row->flags & (LMI_CHECKPOINT_ROW_EVEN | LMI_CHECKPOINT_ROW_ODD);
-	bool second = row->flags & (LMI_CHECKPOINT_ROW_HALF1 | LMI_CHECKPOINT_ROW_ODD);
+	uint8_t part = row->how.part;
+	bool half = part == LMI_CKPT_FIRST_HALF || part == LMI_CKPT_SECOND_HALF;
+	bool even = part == LMI_CKPT_EVEN || part == LMI_CKPT_ODD;
+	bool second = part == LMI_CKPT_SECOND_HALF || part == LMI_CKPT_ODD;
 
 	if ((half || even) && n % 2)
 		fail_source(f, s, "the number of rows is odd");
@@ -90,7 +91,7 @@ static void select_slices(struct lmi_checkpoint *f, const struct lmi_checkpoint_
 }
 
 /* Transposes: a row for each selected column of each slice. */
-static void transpose(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+static void transpose(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
 		      struct lmi_checkpoint_tensor_transform *r, struct lmd_tensor *t)
 {
 	const struct lmi_checkpoint_weight_source *s = &r->src[0];
@@ -105,7 +106,7 @@ static void transpose(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch
 }
 
 /* Selects rows of each slice, which is dimension d of the tensor. */
-static void select_rows(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+static void select_rows(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
 			struct lmi_checkpoint_tensor_transform *r, struct lmd_tensor *t, uint32_t d)
 {
 	r->op = LMI_CHECKPOINT_TRANSFORM_SELECT;
@@ -170,11 +171,11 @@ static void select_delta(struct lmi_checkpoint *f, bool gates,
 }
 
 /* Gives a vector two dimensions. */
-static void reshape(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+static void reshape(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
 		    const struct lmi_checkpoint_weight_source *s, struct lmd_tensor *t)
 {
 	int64_t n = t->dims[0],
-		groups = row->flags & LMI_CHECKPOINT_ROW_COLUMN ? n : (int64_t)f->n_group;
+		groups = row->how.op == LMI_CKPT_COLUMN ? n : (int64_t)f->n_group;
 
 	if (t->n_dim != 1 || groups < 1 || n % groups) {
 		fail_source(f, s, "the values cannot be divided into the configured groups");
@@ -185,51 +186,83 @@ static void reshape(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_m
 	t->dims[1] = groups;
 }
 
-/* Sets the operation that the flags of a row ask for.  flat: each value is a row of the source. */
-static void set_op(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
-		   bool flat, bool bias, struct lmi_checkpoint_tensor_transform *r,
-		   struct lmd_tensor *t)
+static void check_heads(struct lmi_checkpoint *f, const struct lmi_checkpoint_weight_source *s,
+			uint64_t n_head)
 {
-	const uint32_t selects = LMI_CHECKPOINT_ROW_HALF0 | LMI_CHECKPOINT_ROW_HALF1 |
-				 LMI_CHECKPOINT_ROW_EVEN | LMI_CHECKPOINT_ROW_ODD;
-	struct lmi_checkpoint_weight_source *s = &r->src[0];
-	uint64_t heads = row->flags & LMI_CHECKPOINT_ROW_ROPE_K ? f->n_head_kv : f->n_head;
+	if (s->rows != n_head * f->head_dim || f->head_dim % 2)
+		fail_source(f, s, "the rows are not heads of an even width");
+}
 
-	r->rows = s->rows;
-	r->head_dim = f->head_dim;
-	r->n_head = f->n_head;
-	r->n_kv = f->n_head_kv;
-	if (row->flags & (LMI_CHECKPOINT_ROW_ROPE_Q | LMI_CHECKPOINT_ROW_ROPE_K)) {
+static void skip_pad_rows(struct lmi_checkpoint *f, struct lmi_checkpoint_tensor_transform *r,
+			  struct lmd_tensor *t)
+{
+	if (!f->n_pad_rows)
+		return;
+	if (t->n_dim != 2 || r->src[0].rows <= f->n_pad_rows)
+		fail_source(f, &r->src[0], "has no rows after the padding token");
+	r->row0 = f->n_pad_rows;
+	r->rows -= r->row0;
+	t->dims[1] -= (int64_t)r->row0;
+}
+
+/* Sets the operation that a row asks for.  flat: each value is a row of the source. */
+static void set_op(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row, bool flat,
+		   struct lmi_checkpoint_tensor_transform *r, struct lmd_tensor *t)
+{
+	const struct lmi_checkpoint_weight_source *s = &r->src[0];
+
+	switch ((enum lmi_ckpt_op)row->how.op) {
+	case LMI_CKPT_ROPE_Q:
+	case LMI_CKPT_ROPE_K:
 		r->op = LMI_CHECKPOINT_TRANSFORM_ROPE;
-		if (s->rows != heads * f->head_dim || f->head_dim % 2)
-			fail_source(f, s, "the rows are not heads of an even width");
-	} else if (row->flags & LMI_CHECKPOINT_ROW_QKV) {
+		check_heads(f, s, row->how.op == LMI_CKPT_ROPE_K ? f->n_head_kv : f->n_head);
+		return;
+	case LMI_CKPT_QKV:
 		r->op = LMI_CHECKPOINT_TRANSFORM_QKV;
 		if (s->rows != (f->n_head + 2ull * f->n_head_kv) * f->head_dim)
 			fail_source(f, s,
 				    "the number of rows does not match all queries, keys and "
 				    "values");
-	} else if (row->flags & (LMI_CHECKPOINT_ROW_K_B | LMI_CHECKPOINT_ROW_V_B)) {
-		select_latent(f, row->flags & LMI_CHECKPOINT_ROW_K_B, r, t);
-	} else if (row->flags & (LMI_CHECKPOINT_ROW_DELTA | LMI_CHECKPOINT_ROW_DELTA_GATE)) {
-		select_delta(f, row->flags & LMI_CHECKPOINT_ROW_DELTA_GATE, r, t);
-	} else if (row->flags & LMI_CHECKPOINT_ROW_TRANSPOSE && !flat &&
-		   s->scheme != LMI_CHECKPOINT_SCHEME_MXFP4) {
-		transpose(f, row, r, t);
-	} else if (row->flags & selects) {
-		select_rows(f, row, r, t, flat ? 0 : 1);
-	} else if (row->flags & (LMI_CHECKPOINT_ROW_COLUMN | LMI_CHECKPOINT_ROW_GROUPS)) {
+		return;
+	case LMI_CKPT_LATENT_K:
+	case LMI_CKPT_LATENT_V:
+		select_latent(f, row->how.op == LMI_CKPT_LATENT_K, r, t);
+		return;
+	case LMI_CKPT_DELTA:
+	case LMI_CKPT_DELTA_GATE:
+		select_delta(f, row->how.op == LMI_CKPT_DELTA_GATE, r, t);
+		return;
+	case LMI_CKPT_COLUMN:
+	case LMI_CKPT_GROUPS:
 		reshape(f, row, s, t);
+		return;
+	case LMI_CKPT_AFTER_PAD:
+		skip_pad_rows(f, r, t);
+		return;
+	case LMI_CKPT_TRANSPOSE:
+		if (!flat && s->scheme != LMI_CHECKPOINT_SCHEME_MXFP4) {
+			transpose(f, row, r, t);
+			return;
+		}
+		break;
+	case LMI_CKPT_COPY:
+		break;
 	}
-	if (row->flags & LMI_CHECKPOINT_ROW_SKIP_PAD && f->n_pad_rows) {
-		if (t->n_dim != 2 || s->rows <= f->n_pad_rows)
-			fail_source(f, s, "has no rows after the padding token");
-		r->row0 = f->n_pad_rows;
-		r->rows -= r->row0;
-		t->dims[1] -= (int64_t)r->row0;
-	}
-	r->add = row->flags & LMI_CHECKPOINT_ROW_ADD1 && !bias ? 1 : 0;
-	r->neg_exp = row->flags & LMI_CHECKPOINT_ROW_NEG_EXP;
+	if (row->how.part != LMI_CKPT_WHOLE)
+		select_rows(f, row, r, t, flat ? 0 : 1);
+}
+
+static void set_transform(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row, bool flat,
+			  bool bias, struct lmi_checkpoint_tensor_transform *r,
+			  struct lmd_tensor *t)
+{
+	r->rows = r->src[0].rows;
+	r->head_dim = f->head_dim;
+	r->n_head = f->n_head;
+	r->n_kv = f->n_head_kv;
+	set_op(f, row, flat, r, t);
+	r->add = row->how.values == LMI_CKPT_PLUS_ONE && !bias ? 1 : 0;
+	r->neg_exp = row->how.values == LMI_CKPT_NEG_EXP;
 }
 
 static bool same_shape(const struct lmi_checkpoint_weight_source *a,
@@ -327,16 +360,16 @@ static void check_type(struct lmi_checkpoint *f, const struct lmi_checkpoint_wei
 }
 
 void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
-			       const struct lmi_checkpoint_arch_map_row *row,
+			       const struct lmi_checkpoint_row *row,
 			       struct lmi_checkpoint_weight_source *src, uint32_t n, bool bias,
 			       const char *to)
 {
 	struct lmi_checkpoint_tensor_transform r = {.src = lmi_checkpoint_alloc(f, n, sizeof(*src)),
 						    .n_src = n};
 	struct lmd_tensor t = {0};
-	const char *tail = row->flags & LMI_CHECKPOINT_ROW_NO_SUFFIX ? ""
-			   : bias                                    ? ".bias"
-								     : ".weight";
+	const char *tail = row->how.flags & LMI_CKPT_BARE_TO ? ""
+			   : bias                              ? ".bias"
+							       : ".weight";
 	bool flat;
 
 	if (!r.src)
@@ -345,7 +378,7 @@ void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
 	for (uint32_t i = 1; i < n; i++)
 		if (!same_shape(&src[0], &src[i]))
 			fail_source(f, &src[i], "differs in shape or type from the first one");
-	dims_of(&src[0], row->flags & LMI_CHECKPOINT_ROW_KEEP_DIMS, &t);
+	dims_of(&src[0], row->how.flags & LMI_CKPT_KEEP_DIMS, &t);
 	flat = t.n_dim == 1 || is_bias(to);
 	if (flat) { /* operations on rows then apply to values */
 		for (uint32_t i = 0; i < n; i++) {
@@ -354,14 +387,14 @@ void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
 		}
 	}
 	memcpy(r.src, src, n * sizeof(*src));
-	set_op(f, row, flat, bias, &r, &t);
+	set_transform(f, row, flat, bias, &r, &t);
 	if (n > 1) {
 		if (t.n_dim == LMD_MAX_DIMS)
 			fail_source(f, &src[0], "has too many dimensions to be stacked");
 		else
 			t.dims[t.n_dim++] = n;
 	}
-	t.dtype = (flat && !(row->flags & LMI_CHECKPOINT_ROW_EXPERT)) || r.add != 0 || r.neg_exp
+	t.dtype = (flat && row->how.stack != LMI_CKPT_EXPERTS) || r.add != 0 || r.neg_exp
 			  ? LMD_DTYPE_F32
 			  : lmi_checkpoint_source_type(&src[0],
 						       r.op == LMI_CHECKPOINT_TRANSFORM_TRANSPOSE);

@@ -42,7 +42,7 @@ static bool starts(const char *s, const char *with)
 
 static void find_prefix(struct lmi_checkpoint *f)
 {
-	const char *embd = f->fam->rows[0].v[0].hf;
+	const char *embd = f->fam->rows[0].v[0].from;
 	size_t n = strlen(embd);
 
 	for (size_t k = 0; k < LMD_LEN(prefixes); k++) {
@@ -83,27 +83,27 @@ static void expand(char *out, const char *pattern, uint32_t il, uint32_t k)
 }
 
 /* Finds a weight or a bias by its stem in the files. */
-static bool get(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+static bool get(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
 		const char *stem, bool bias, struct lmi_checkpoint_weight_source *out)
 {
 	char name[NAME + 8];
 
-	if (!bias && !(row->flags & LMI_CHECKPOINT_ROW_NO_SUFFIX_HF))
+	if (!bias && !(row->how.flags & LMI_CKPT_BARE_FROM))
 		return lmi_checkpoint_source_find(f, stem, out);
-	if (bias && row->flags & LMI_CHECKPOINT_ROW_NO_SUFFIX_HF)
+	if (bias && row->how.flags & LMI_CKPT_BARE_FROM)
 		return false;
 	(void)snprintf(name, sizeof(name), "%s%s", stem, bias ? ".bias" : "");
 	return lmi_checkpoint_source_find_plain(f, name, out) ||
 	       (!bias && lmi_checkpoint_source_find(f, stem, out));
 }
 
-static void stem_of(const struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+static void stem_of(const struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
 		    uint32_t il, uint32_t k, char out[2 * NAME])
 {
 	char name[NAME];
 
-	expand(name, row->hf, il, k);
-	(void)snprintf(out, 2 * NAME, "%s%s", row->flags & LMI_CHECKPOINT_ROW_ROOT ? "" : f->prefix,
+	expand(name, row->from, il, k);
+	(void)snprintf(out, 2 * NAME, "%s%s", row->how.flags & LMI_CKPT_ROOT ? "" : f->prefix,
 		       name);
 }
 
@@ -116,7 +116,7 @@ static void is_missing(struct lmi_checkpoint *f, const char *stem, uint32_t k)
 }
 
 /* Adds one tensor for each expert. */
-static bool add_each(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+static bool add_each(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
 		     uint32_t il, bool bias)
 {
 	struct lmi_checkpoint_weight_source src;
@@ -138,13 +138,13 @@ static bool add_each(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_
 }
 
 /* Adds all experts as one tensor. */
-static bool add_stacked(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+static bool add_stacked(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
 			uint32_t il, bool bias)
 {
-	uint32_t n = row->flags & LMI_CHECKPOINT_ROW_EXPERT     ? f->n_expert
-		     : !(row->flags & LMI_CHECKPOINT_ROW_HEADS) ? 1
-		     : strstr(row->to, "_k_")                   ? f->n_head_kv
-								: f->n_head;
+	uint32_t n = row->how.stack == LMI_CKPT_EXPERTS ? f->n_expert
+		     : row->how.stack != LMI_CKPT_HEADS ? 1
+		     : strstr(row->to, "_k_")           ? f->n_head_kv
+							: f->n_head;
 	struct lmi_checkpoint_weight_source *src = lmi_alloc(n ? n : 1, sizeof(*src));
 	char stem[2 * NAME], to[NAME];
 	uint32_t k = 0;
@@ -167,28 +167,26 @@ static bool add_stacked(struct lmi_checkpoint *f, const struct lmi_checkpoint_ar
 	return k > 0;
 }
 
-static bool add_row(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+static bool add_row(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
 		    uint32_t il, bool bias)
 {
-	bool each = row->flags & LMI_CHECKPOINT_ROW_EXPERT && !(f->flags & LMI_CHECKPOINT_STACKED);
+	bool each = row->how.stack == LMI_CKPT_EXPERTS && !(f->flags & LMI_CHECKPOINT_STACKED);
 
 	return each ? add_each(f, row, il, bias) : add_stacked(f, row, il, bias);
 }
 
 /* True if layers of this kind have the row. */
-static bool is_for(const struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+static bool is_for(const struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
 		   uint32_t il)
 {
 	uint32_t is = f->layers ? f->layers[il] : 0;
-	uint32_t not = (is & LMI_CHECKPOINT_LAYER_MOE ? LMI_CHECKPOINT_ROW_DENSE
-						      : LMI_CHECKPOINT_ROW_MOE) |
-		       (is & LMI_CHECKPOINT_LAYER_MIXER ? LMI_CHECKPOINT_ROW_ATTN
-							: LMI_CHECKPOINT_ROW_MIXER);
+	uint32_t not = (is & LMI_CHECKPOINT_LAYER_MOE ? LMI_CKPT_IN_DENSE : LMI_CKPT_IN_MOE) |
+		       (is & LMI_CHECKPOINT_LAYER_MIXER ? LMI_CKPT_IN_ATTN : LMI_CKPT_IN_MIXER);
 
-	return !(row->flags & not);
+	return !(row->how.layers & not);
 }
 
-static void do_row(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_map_row *row,
+static void do_row(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
 		   uint32_t il)
 {
 	char stem[2 * NAME];
@@ -196,7 +194,7 @@ static void do_row(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_ma
 
 	if (f->status != LMD_OK || (f->tied && !strcmp(row->to, "output")) || !is_for(f, row, il))
 		return;
-	if (row->flags & LMI_CHECKPOINT_ROW_IGNORE) {
+	if (row->how.flags & LMI_CKPT_UNUSED) {
 		struct lmi_checkpoint_weight_source none;
 
 		stem_of(f, row, il, 0, stem);
@@ -205,18 +203,18 @@ static void do_row(struct lmi_checkpoint *f, const struct lmi_checkpoint_arch_ma
 		return;
 	}
 	there = add_row(f, row, il, false);
-	if (there && !(row->flags & LMI_CHECKPOINT_ROW_NO_BIAS) && f->status == LMD_OK)
+	if (there && !(row->how.flags & LMI_CKPT_NO_BIAS) && f->status == LMD_OK)
 		(void)add_row(f, row, il, true);
-	if (there || row->flags & LMI_CHECKPOINT_ROW_OPT)
+	if (there || row->how.flags & LMI_CKPT_OPTIONAL)
 		return;
 	stem_of(f, row, il, 0, stem);
 	lmi_checkpoint_fail(f, LMD_NOTFOUND, "%s: tensor %.200s%s is missing", f->dir, stem,
-			    row->flags & LMI_CHECKPOINT_ROW_NO_SUFFIX_HF ? "" : ".weight");
+			    row->how.flags & LMI_CKPT_BARE_FROM ? "" : ".weight");
 }
 
-static bool is_layered(const struct lmi_checkpoint_arch_map_row *row)
+static bool is_layered(const struct lmi_checkpoint_row *row)
 {
-	return strstr(row->hf, "%d") != NULL;
+	return strstr(row->from, "%d") != NULL;
 }
 
 /* ---- unused tensors ---- */

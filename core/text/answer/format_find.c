@@ -50,7 +50,7 @@ const struct lmi_answer_format *lmi_answer_format_detect(struct lmd_str template
 		for (size_t k = 0; k < LMD_LEN(lmi_parse_formats[i].signatures); k++)
 			if (contains(template, lmi_parse_formats[i].signatures[k]))
 				return &lmi_parse_formats[i];
-	return &lmi_parse_formats[lmi_parse_n_formats - 1];
+	return lmi_answer_format_find((struct lmd_str){.ptr = "none", .len = 4});
 }
 
 bool lmi_answer_format_has_marker(const struct lmi_answer_format *f, struct lmd_str token)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * formats.h - the formats in which families of models write reasoning and tool calls. */
+ * formats.h - the formats in which families of models write reasoning and tool calls.
+ *
+ * The table is made from the files of core/text/formats by build-aux/gen-chat-formats. */
 #ifndef LLAMAD_CORE_TEXT_ANSWER_FORMATS_H
 #define LLAMAD_CORE_TEXT_ANSWER_FORMATS_H
 
@@ -49,6 +51,7 @@ struct lmi_answer_format {
 	const char *other_markers;      /* further control tokens that occur in markers */
 };
 
+/* Sorted by rank, then by name: the first one with a signature in a template is its format. */
 extern const struct lmi_answer_format lmi_parse_formats[];
 extern const uint32_t lmi_parse_n_formats;
 

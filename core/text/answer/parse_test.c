@@ -11,6 +11,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/file.h"
+#include "core/text/answer/formats.h"
 #include "core/text/answer/parse_cases.h"
 #include "core/text/tokenizer.h"
 #include "tests/lmd_check.h"
@@ -370,6 +371,42 @@ START_TEST(names)
 }
 END_TEST
 
+static bool is_name_of(const struct lmi_answer_format *f, const char *name)
+{
+	return lmi_answer_format_find((struct lmd_str){.ptr = name, .len = strlen(name)}) == f;
+}
+
+/* Every format is found by its name and by each alias: no name is used twice. */
+START_TEST(names_are_unique)
+{
+	for (uint32_t i = 0; i < lmi_parse_n_formats; i++) {
+		const struct lmi_answer_format *f = &lmi_parse_formats[i];
+		char *aliases = strdup(f->aliases ? f->aliases : ""), *save = NULL;
+
+		ck_assert_msg(is_name_of(f, f->name), "%s", f->name);
+		for (char *a = strtok_r(aliases, " ", &save); a; a = strtok_r(NULL, " ", &save))
+			ck_assert_msg(is_name_of(f, a), "%s, of %s", a, f->name);
+		free(aliases);
+	}
+}
+END_TEST
+
+/* A signature inside one of another format's would hide that format if it were tried first. */
+START_TEST(specific_signatures_first)
+{
+	for (uint32_t i = 0; i < lmi_parse_n_formats; i++)
+		for (uint32_t a = 0; a < LMD_LEN(lmi_parse_formats[i].signatures); a++) {
+			const char *s = lmi_parse_formats[i].signatures[a];
+
+			if (s)
+				ck_assert_msg(lmi_answer_format_detect((struct lmd_str){
+						      .ptr = s, .len = strlen(s)}) ==
+						      &lmi_parse_formats[i],
+					      "%s, of %s", s, lmi_parse_formats[i].name);
+		}
+}
+END_TEST
+
 /* Published templates and the formats that are detected for them. */
 START_TEST(published)
 {
@@ -526,6 +563,8 @@ int main(void)
 	tcase_add_test(t, long_texts);
 	tcase_add_test(t, random_cuts);
 	tcase_add_test(t, names);
+	tcase_add_test(t, names_are_unique);
+	tcase_add_test(t, specific_signatures_first);
 	tcase_add_test(t, published);
 	tcase_add_test(t, opened);
 	tcase_add_test(t, control_tokens);

@@ -6,8 +6,8 @@
  *     lmi_answer_parser_create(&p, lmi_answer_format_find("hermes"), on_event, arg, &err);
  *     lmi_answer_parser_feed(p, bytes, n, &err);  ...  lmi_answer_parser_finish(p);
  *
- * Each family of models writes calls in its own format; formats.c has a row for each.  Text that
- * only looks like a call is reported as content.  Nothing is lost: the raw bytes of all events,
+ * Each family of models writes calls in its own format; core/text/formats has a file for each.
+ * Text that only looks like a call is reported as content.  Nothing is lost: the raw bytes of all events,
  * concatenated, are the bytes that were fed.  Text is reported as soon as it is unambiguous: an
  * incomplete marker, an incomplete character and whitespace before a marker are held back. */
 #ifndef LLAMAD_CORE_TEXT_ANSWER_PARSER_H

@@ -7,7 +7,7 @@ const struct lmi_chat_builtin_template *lmi_chat_builtin_find(struct lmd_str nam
 {
 	for (unsigned i = 0; i < lmi_chat_builtins_n; i++) {
 		const struct lmi_chat_builtin_template *b = &lmi_chat_builtins[i];
-		size_t n = strlen(b->name) - strlen(".jinja");
+		size_t n = strlen(b->name);
 
 		if (n == name.len && !memcmp(b->name, name.ptr, n))
 			return b;

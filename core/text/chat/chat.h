@@ -110,9 +110,9 @@ enum lmd_status lmi_chat_find_template(struct lmd_str *out, const struct lmd_mod
 
 /* ---- built-in templates, for models that have none or a wrong one: builtin_templates.c ---- */
 
-/* One file of the folder builtin/. build-aux/embed-text generates the table. */
+/* The templates of core/text/formats.  build-aux/gen-chat-formats generates the table. */
 struct lmi_chat_builtin_template {
-	const char *name; /* ends in ".jinja" */
+	const char *name;
 	const char *text;
 };
 
