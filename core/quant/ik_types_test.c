@@ -265,7 +265,7 @@ START_TEST(unknown_types)
 
 	ck_assert_ptr_nonnull(strstr(lmi_dtype_explain_unknown(339, buf, sizeof(buf)), "iq4_k_r4"));
 	ck_assert_ptr_nonnull(strstr(buf, "interleaved"));
-	ck_assert_ptr_nonnull(strstr(lmi_dtype_explain_unknown(142, buf, sizeof(buf)), "unknown"));
+	ck_assert_ptr_nonnull(strstr(lmi_dtype_explain_unknown(132, buf, sizeof(buf)), "unknown"));
 }
 END_TEST
 

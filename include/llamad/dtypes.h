@@ -21,7 +21,7 @@
 	X(F64, f64, 28) \
 	X(BF16, bf16, 30)
 
-/* Quantised weights.  Ids from 133 on are those of the fork ik_llama.cpp.  Q8_A exists only in
+/* Quantised weights.  Ids from 133 on are those of forks of llama.cpp.  Q8_A exists only in
  * memory. */
 #define LMD_DTYPES_WEIGHT(X) \
 	X(Q4_0, q4_0, 2) \
