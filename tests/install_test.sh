@@ -37,6 +37,22 @@ if [ "$plugins" -gt 0 ]; then
 fi
 [ -n "$(find "$dir/root" -path '*/doc/*' -name operations.md)" ] || bad "the documentation is not installed"
 [ -n "$(find "$dir/root" -path '*/doc/*' -name COPYING)" ] || bad "the licence is not installed"
+# the example of the library, linked with the installed libllamad.a
+if [ -n "$(find "$dir/root" -name libllamad.a)" ] && command -v pkg-config >/dev/null; then
+	src=$(cd "${LMD_TEST_SRCDIR:-.}" && pwd)
+	cp -r "$src/examples/library-c" "$dir/library-c" && chmod -R u+w "$dir/library-c"
+	PKG_CONFIG_PATH=$(dirname "$(find "$dir/root" -name libllamad.pc)") PKG_CONFIG_SYSROOT_DIR=$dir/root \
+		make -s -C "$dir/library-c" CC="${LMD_TEST_CC:-cc}" CFLAGS="-O1 -g -Wall ${LMD_TEST_SAN:-}" \
+		generate-static >"$dir/log" 2>&1 || bad "library-c with libllamad.a: $(cat "$dir/log")"
+	ldd "$dir/library-c/generate-static" | grep libllamad && bad "libllamad.a: the program needs libllamad.so"
+	"$build/tests/mktiny" full 5 "$dir/full.gguf" || bad "mktiny"
+	"$build/llamactl" run "$dir/full.gguf" -p 'the cat sat on' -n 9 --temp 0 --ignore-eos >"$dir/want" ||
+		bad "llamactl run"
+	PLUGIN_DIR=$build/plugins/.libs "$dir/library-c/generate-static" "$dir/full.gguf" \
+		'the cat sat on' 9 >"$dir/got" 2>"$dir/log" || bad "generate-static: $(cat "$dir/log")"
+	echo >>"$dir/got"
+	cmp "$dir/want" "$dir/got" || bad "generate-static: another text than llamactl run"
+fi
 make -s -C "$build" install-strip DESTDIR="$dir/stripped" >"$dir/log" 2>&1 || bad "make install-strip"
 ctl=$(find "$dir/stripped" -name llamactl -path '*/bin/*')
 "$ctl" plugins --json >"$dir/json" || bad "llamactl plugins fails after install-strip"

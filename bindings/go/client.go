@@ -10,7 +10,8 @@
 //	}
 //
 // Each field of a request that can be left out is a pointer or a slice, and nil leaves the server's
-// default.  String, Int, Float and Bool make the pointers.
+// default.  An empty list that is not nil is sent as an empty list.  String, Int, Float and Bool make the
+// pointers.
 //
 // Every request of docs/protocol.md can be sent with Client.Call and the types of this package.
 package llamad

@@ -7,6 +7,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"reflect"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -56,6 +58,19 @@ func ParseID(s string) (id ID, err error) {
 	return id, err
 }
 
+// emptyLists returns the keys of the lists that are empty but not nil.  The option omitempty leaves them
+// out, but only nil means the default.
+func emptyLists(req Request) (names []string) {
+	v := reflect.Indirect(reflect.ValueOf(req))
+	for i := 0; v.Kind() == reflect.Struct && i < v.NumField(); i++ {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("msgpack"), ",")
+		if f := v.Field(i); f.Kind() == reflect.Slice && !f.IsNil() && f.Len() == 0 && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // packRequest encodes a request with version, name and, unless it is idempotent, a request id.
 func packRequest(req Request) ([]byte, error) {
 	var body bytes.Buffer
@@ -69,6 +84,9 @@ func packRequest(req Request) ([]byte, error) {
 	}
 	if fields == nil {
 		fields = map[string]msgpack.RawMessage{}
+	}
+	for _, name := range emptyLists(req) {
+		fields[name] = msgpack.RawMessage{0x90}
 	}
 	add := func(key string, value any) error {
 		raw, err := msgpack.Marshal(value)

@@ -122,6 +122,42 @@ func TestSuppressTokens(t *testing.T) {
 	}
 }
 
+func TestApplyTemplate(t *testing.T) {
+	c, ctx := live(t)
+	r, err := c.ApplyTemplate(ctx, &ApplyTemplateRequest{Model: "full", Tokens: Bool(true),
+		Template: String("{{ messages[0].content }}!"),
+		Messages: []ChatMessage{{Role: "user", Content: "Hello"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Prompt != "Hello!" || int64(len(r.Tokens)) != r.NPrompt {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A list that is empty but not nil takes the place of the list in the model's file.
+func TestEmptySuppressTokens(t *testing.T) {
+	c, ctx := live(t)
+	text := func(list []int32) string {
+		s, err := c.Generate(ctx, &GenerateRequest{Model: "suppress", Prompt: String("x"), N: Int(3),
+			Temp: Float(0), IgnoreEOG: Bool(true), SuppressTokens: list})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := s.Answer(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Text
+	}
+	if got := text(nil); got != "AAA" {
+		t.Errorf("%q with the list of the file", got)
+	}
+	if got := text([]int32{}); got == "AAA" {
+		t.Errorf("%q with an empty list", got)
+	}
+}
+
 func TestEightAtOnce(t *testing.T) {
 	c, ctx := live(t)
 	var wg sync.WaitGroup

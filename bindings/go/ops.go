@@ -35,6 +35,15 @@ func (c *Client) Tokenize(ctx context.Context, req *TokenizeRequest) ([]int32, e
 	return r.Tokens, err
 }
 
+// ApplyTemplate turns a conversation into the prompt that Generate would give the model.
+func (c *Client) ApplyTemplate(ctx context.Context, req *ApplyTemplateRequest) (*ApplyTemplateReply, error) {
+	var r ApplyTemplateReply
+	if err := c.Call(ctx, req, &r); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
 // Detokenize converts tokens to text.
 func (c *Client) Detokenize(ctx context.Context, req *DetokenizeRequest) (string, error) {
 	var r DetokenizeReply

@@ -144,6 +144,8 @@ def options_h(rows):
     opts = ["#define LMI_CTL_OPTS_SAMPLING_PARAMS"]
     for r in rows:
         doc = r.doc + (" May be repeated." if r.list else "")
+        if r.list and r.optional:
+            doc += " An empty value ('') gives an empty list."
         kind = "LIST" if r.list else r.type.upper()
         o = ["\t{.name = %s," % text(r.option), "\t .type = LMI_OPT_%s," % kind,
              "\t .value = %s," % text(r.value)]

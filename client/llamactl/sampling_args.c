@@ -65,7 +65,9 @@ static enum lmd_status take_list(char *q, const struct row *r, const struct lmi_
 	uint32_t n = lmi_arg_list(a, r->opt, &list);
 	enum lmd_status st = LMD_OK;
 
-	if (r->type == LMD_PARAM_STRS) {
+	if (r->optional && n == 1 && !list[0][0]) {
+		n = 0; /* an empty list, which is not the default */
+	} else if (r->type == LMD_PARAM_STRS) {
 		st = lmi_ctl_arg_texts(a, r->opt, arena,
 				       (const struct lmd_str **)(void *)(q + r->at), &n, err);
 	} else if (r->type == LMD_PARAM_TOKENS) {

@@ -144,7 +144,7 @@
 	{.name = "dry-breaker", \
 	 .type = LMI_OPT_LIST, \
 	 .value = "TEXT", \
-	 .doc = "DRY: texts that end a repeated sequence. Defaults to newline, colon, double quote and asterisk. May be repeated."}, \
+	 .doc = "DRY: texts that end a repeated sequence. Defaults to newline, colon, double quote and asterisk. May be repeated. An empty value ('') gives an empty list."}, \
 	{.name = "mirostat", \
 	 .type = LMI_OPT_INT, \
 	 .value = "N", \
@@ -173,7 +173,7 @@
 	{.name = "suppress-token", \
 	 .type = LMI_OPT_LIST, \
 	 .value = "ID", \
-	 .doc = "Tokens that are never sampled. Defaults to those that the model's file names; an empty list allows all. May be repeated."},
+	 .doc = "Tokens that are never sampled. Defaults to those that the model's file names; an empty list allows all. May be repeated. An empty value ('') gives an empty list."},
 
 /* Where the values go in struct lmi_wire_req_generate. */
 #define LMI_CTL_SAMPLING_ROWS \

@@ -186,8 +186,8 @@ static void linear_ids(struct oc *c, const int *v)
 }
 
 /* All other types, with whole blocks of 256. */
-#define TYPE(name, id)                                                                             \
-	{name, linear, {LMD_DTYPE_##id, 256, 17, 1}, OC_INT8, .nmse = OC_SUM}
+#define TYPE(ID, name, number)                                                                     \
+	{#name, linear, {LMD_DTYPE_##ID, 256, 17, 1}, OC_INT8, .nmse = OC_SUM},
 static const struct opcase linear_cases[] = {
 	{"f32, K 1", linear, {LMD_DTYPE_F32, 1, 3, 1}, .nmse = OC_SUM},
 	{"f32, K 24", linear, {LMD_DTYPE_F32, 24, 33, 1}, .nmse = OC_SUM},
@@ -206,22 +206,7 @@ static const struct opcase linear_cases[] = {
 	{"ids, one x per choice, whole epilogue", linear_ids, {24, 9, 3, 3, 1}, .nmse = OC_CHAIN},
 	{"ids, one tensor per expert", linear_ids, {31, 8, 1, 4, 2}, .nmse = OC_CHAIN},
 	{"ids with adapters of experts", linear_ids, {24, 9, 1, 2, 1}, OC_LORA, .nmse = OC_CHAIN},
-	TYPE("q4_0", Q4_0),   TYPE("q4_1", Q4_1),	TYPE("q5_0", Q5_0),
-	TYPE("q5_1", Q5_1),   TYPE("q8_0", Q8_0),	TYPE("q2_k", Q2_K),
-	TYPE("q3_k", Q3_K),   TYPE("q4_k", Q4_K),	TYPE("q5_k", Q5_K),
-	TYPE("q6_k", Q6_K),   TYPE("iq2_xxs", IQ2_XXS), TYPE("iq2_xs", IQ2_XS),
-	TYPE("iq2_s", IQ2_S), TYPE("iq3_xxs", IQ3_XXS), TYPE("iq3_s", IQ3_S),
-	TYPE("iq1_s", IQ1_S), TYPE("iq1_m", IQ1_M),	TYPE("iq4_nl", IQ4_NL),
-	TYPE("iq4_xs", IQ4_XS), TYPE("tq1_0", TQ1_0),	TYPE("tq2_0", TQ2_0),
-	TYPE("mxfp4", MXFP4), TYPE("nvfp4", NVFP4),	TYPE("q1_0", Q1_0),
-	TYPE("q2_0", Q2_0),   TYPE("q6_0", Q6_0),	TYPE("iq1_bn", IQ1_BN),
-	TYPE("iq2_bn", IQ2_BN), TYPE("iq2_k", IQ2_K),	TYPE("iq3_k", IQ3_K),
-	TYPE("iq4_k", IQ4_K), TYPE("iq5_k", IQ5_K),	TYPE("iq6_k", IQ6_K),
-	TYPE("iq2_ks", IQ2_KS), TYPE("iq3_ks", IQ3_KS),	TYPE("iq4_ks", IQ4_KS),
-	TYPE("iq5_ks", IQ5_KS), TYPE("iq4_kss", IQ4_KSS), TYPE("iq2_kl", IQ2_KL),
-	TYPE("iq1_kt", IQ1_KT), TYPE("iq2_kt", IQ2_KT), TYPE("iq3_kt", IQ3_KT),
-	TYPE("iq4_kt", IQ4_KT), TYPE("q8_kv", Q8_KV),
-	{"q8_a", linear, {LMD_DTYPE_Q8_A, 256, 17, 1}, .nmse = OC_SUM},
+	LMD_DTYPES_WEIGHT(TYPE)
 };
 SET(linear, LMD_OP_LINEAR);
 

@@ -51,3 +51,11 @@ LMI_QUANT_ENCODER(f8_e4m3)
 		p[i] = (uint8_t)(bits >> 24 & 0x80u) | (uint8_t)v;
 	}
 }
+
+const struct lmi_dtype lmi_quant_f8_e4m3 = {
+	LMI_QUANT_NAMES(F8_E4M3, f8_e4m3),
+	.block_elems = 1,
+	.block_bytes = 1,
+	.dequant = f8_e4m3_dequant,
+	.quant = f8_e4m3_quant,
+};

@@ -37,3 +37,11 @@ LMI_QUANT_ENCODER(f8_e5m2)
 		p[i] = (uint8_t)(bits >> 24 & 0x80u) | (uint8_t)v;
 	}
 }
+
+const struct lmi_dtype lmi_quant_f8_e5m2 = {
+	LMI_QUANT_NAMES(F8_E5M2, f8_e5m2),
+	.block_elems = 1,
+	.block_bytes = 1,
+	.dequant = f8_e5m2_dequant,
+	.quant = f8_e5m2_quant,
+};

@@ -1,49 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The types of ik_llama.cpp: decoded values to the last bit, rows with a header, and the error of
- * the encoders.  The hashes and error bounds were computed with ik_llama.cpp's own decoders and
- * encoders (2026-08) on the same pseudo-random bytes and values. */
+ * The types of ik_llama.cpp: rows with a header, and the error of the encoders.  The error bounds
+ * were computed with ik_llama.cpp's own encoders (2026-08) on the same pseudo-random values. */
 #include "tests/lmd_check.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/quant/decode_test.h"
 #include "core/base/float16.h"
 #include "core/quant/quant.h"
 
 enum { WIDTH = 1024 };
-
-START_TEST(decode_hashes)
-{
-	static const struct {
-		enum lmd_dtype type;
-		uint64_t hash;
-	} want[] = {
-		{LMD_DTYPE_Q6_0, 0x2A2CAEC575383425},    {LMD_DTYPE_IQ1_BN, 0x09948AF55440C325},
-		{LMD_DTYPE_IQ2_BN, 0xA395FB216F6FC070},  {LMD_DTYPE_IQ2_K, 0x1CC35A8F5FA377C5},
-		{LMD_DTYPE_IQ3_K, 0x878E6C2C2A012E81},   {LMD_DTYPE_IQ4_K, 0x3F0A5DAE604450C9},
-		{LMD_DTYPE_IQ5_K, 0xF85DFEED2EACE7B7},   {LMD_DTYPE_IQ6_K, 0xDA993F9026870B2E},
-		{LMD_DTYPE_IQ2_KS, 0x30F915AEDF0B65C5},  {LMD_DTYPE_IQ3_KS, 0x6F6AC6861689AC0D},
-		{LMD_DTYPE_IQ4_KS, 0x3F99D872BD8F2200},  {LMD_DTYPE_IQ5_KS, 0x3BE0781F57038D95},
-		{LMD_DTYPE_IQ4_KSS, 0x28D8A0B72D4A7B34}, {LMD_DTYPE_IQ2_KL, 0xEFF35E52D3B66905},
-		{LMD_DTYPE_Q8_KV, 0x81903AFAA0C091E4},   {LMD_DTYPE_IQ1_KT, 0xDE59BED67E52D899},
-		{LMD_DTYPE_IQ2_KT, 0xCA047F9816346341},  {LMD_DTYPE_IQ3_KT, 0xB33ED24449D1FE62},
-		{LMD_DTYPE_IQ4_KT, 0x214E4327F50D87E1},
-	};
-
-	for (size_t i = 0; i < LMD_LEN(want); i++) {
-		const struct lmi_dtype *t = lmi_dtype(want[i].type);
-		uint64_t got;
-
-		ck_assert_ptr_nonnull(t);
-		got = decode_hash(t);
-		ck_assert_msg(got == want[i].hash, "%s: %016llx", t->name, (unsigned long long)got);
-	}
-	LMD_CASES("types decoded", LMD_LEN(want), 0, 0);
-}
-END_TEST
 
 /* Makes row r of 8 with weights like those of real models: sums of uniform numbers, with a spread
  * that changes along the row, or with a few outliers. */
@@ -297,7 +265,7 @@ START_TEST(unknown_types)
 
 	ck_assert_ptr_nonnull(strstr(lmi_dtype_explain_unknown(339, buf, sizeof(buf)), "iq4_k_r4"));
 	ck_assert_ptr_nonnull(strstr(buf, "interleaved"));
-	ck_assert_ptr_nonnull(strstr(lmi_dtype_explain_unknown(142, buf, sizeof(buf)), "unknown"));
+	ck_assert_ptr_nonnull(strstr(lmi_dtype_explain_unknown(132, buf, sizeof(buf)), "unknown"));
 }
 END_TEST
 
@@ -307,7 +275,6 @@ int main(void)
 	TCase *tc = tcase_create("types");
 
 	tcase_set_timeout(tc, 300);
-	tcase_add_test(tc, decode_hashes);
 	tcase_add_test(tc, decode_by_hand);
 	tcase_add_test(tc, encoders);
 	tcase_add_test(tc, better_than);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ1_BN: one d per row; 64 values, x = d * (t - 1), 16 ternary digits in 3 1/4 bytes. */
+ * IQ1_BN: one d per row; 64 values, x = d * (t - 1), 16 ternary digits in 3 1/4 bytes.
+ *
+ * Fields: f16 d; blocks: u8 ql[12]; u8 last
+ * Value:  d * (trit - 1); value 16g + 5k + i (k < 3, i < 5): trit i of ql[3g + k]; value 16g + 15:
+ *         trit g of last; trit i of byte x: ((x * 3^(4 - i) mod 256) * 3) >> 8 */
 #include <stdint.h>
 
 #include "core/quant/codec.h"
@@ -79,3 +83,15 @@ LMI_QUANT_ENCODER(iq1_bn)
 		b->last = byte_of(last);
 	}
 }
+
+const struct lmi_dtype lmi_quant_iq1_bn = {
+	LMI_QUANT_NAMES(IQ1_BN, iq1_bn),
+	.block_elems = 64,
+	.block_bytes = 13,
+	.row_bytes_extra = 2,
+	.is_quant = true,
+	.file_type = {136, "IQ1_BN", NULL, LMD_DTYPE_IQ1_BN},
+	.dequant = iq1_bn_dequant,
+	.quant = iq1_bn_quant,
+	.decode_hash = 0x09948AF55440C325,
+};

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * IQ1_KT: one d per row; 256 values in 8 groups of 32; every 8 values are a trellis point
- * with a 13-bit index: x = (d * book[scale]) * value. */
+ * with a 13-bit index: x = (d * book[scale]) * value.
+ *
+ * Fields: f32 d; blocks: u8 sc[8]; u8 ql[32]; u8 qh[16]
+ * Value:  point p of 8 values, group p / 4: index = ql[p] + 256 (nibble p / 16 of qh[p % 16]) +
+ *         4096 (bit 4 + p % 4 of sc[p / 4]); (d * book[lo(sc[p / 4])]) * v, book of iq4_nl, v:
+ *         section 5 */
 #include <stdint.h>
 #include <string.h>
 
@@ -75,3 +80,15 @@ LMI_QUANT_ENCODER(iq1_kt)
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 }
+
+const struct lmi_dtype lmi_quant_iq1_kt = {
+	LMI_QUANT_NAMES(IQ1_KT, iq1_kt),
+	.block_elems = 256,
+	.block_bytes = 56,
+	.row_bytes_extra = 4,
+	.is_quant = true,
+	.file_type = {156, "IQ1_KT", NULL, LMD_DTYPE_IQ1_KT},
+	.dequant = iq1_kt_dequant,
+	.quant = iq1_kt_quant,
+	.decode_hash = 0xDE59BED67E52D899,
+};

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ1_M: 256 values in 16 groups of 16; x = d * (2 * scale + 1) * (grid point +- 1/8). */
+ * IQ1_M: 256 values in 16 groups of 16; x = d * (2 * scale + 1) * (grid point +- 1/8).
+ *
+ * Fields: u8 qs[32]; u8 qh[16]; u16 sc[4]
+ * Value:  d: the top nibbles of sc, the first lowest, as f16; group g of 16: s = (sc[g / 4] >> 3(g
+ *         % 4)) & 7; n = nibble p % 2 of qh[p / 2]: point qs[p] + 256 (n & 7), t = n & 8 ? -1/8 :
+ *         1/8; value as iq1_s */
 #include <stdint.h>
 #include <string.h>
 
@@ -81,3 +86,14 @@ LMI_QUANT_ENCODER(iq1_m)
 		}
 	}
 }
+
+const struct lmi_dtype lmi_quant_iq1_m = {
+	LMI_QUANT_NAMES(IQ1_M, iq1_m),
+	.block_elems = 256,
+	.block_bytes = 56,
+	.is_quant = true,
+	.file_type = {31, "IQ1_M", NULL, LMD_DTYPE_IQ1_M},
+	.dequant = iq1_m_dequant,
+	.quant = iq1_m_quant,
+	.decode_hash = 0x2A3297262998E6E5,
+};

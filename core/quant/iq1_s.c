@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ1_S: 256 values in 8 groups of 32; x = d * (2 * scale + 1) * (grid point +- 1/8). */
+ * IQ1_S: 256 values in 8 groups of 32; x = d * (2 * scale + 1) * (grid point +- 1/8).
+ *
+ * Fields: f16 d; u8 qs[32]; u16 qh[8]
+ * Value:  point 4b + l: qs + 256 ((qh[b] >> 3l) & 7); s = (qh >> 12) & 7; t = bit 15 ? -1/8 : 1/8;
+ *         d * (2s + 1) * (grid + t) */
 #include <stdint.h>
 
 #include "core/quant/codec.h"
@@ -72,3 +76,16 @@ LMI_QUANT_ENCODER(iq1_s)
 		}
 	}
 }
+
+const struct lmi_dtype lmi_quant_iq1_s = {
+	LMI_QUANT_NAMES(IQ1_S, iq1_s),
+	.block_elems = 256,
+	.block_bytes = 50,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.file_type = {24, "IQ1_S", NULL, LMD_DTYPE_IQ1_S},
+	.dequant = iq1_s_dequant,
+	.quant = iq1_s_quant,
+	.decode_hash = 0x408A820AADC59F25,
+};

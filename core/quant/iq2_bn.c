@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ2_BN: one d per row; 64 values of two bits, x = d * (q - 1). */
+ * IQ2_BN: one d per row; 64 values of two bits, x = d * (q - 1).
+ *
+ * Fields: f32 d; blocks: u8 qs[16]
+ * Value:  d * (((qs[e % 16] >> 2(e / 16)) & 3) - 1) */
 #include <stdint.h>
 #include <string.h>
 
@@ -45,3 +48,15 @@ LMI_QUANT_ENCODER(iq2_bn)
 				(uint8_t)(lmi_search_ternary_code(*src++, d) << 2 * (e / 16));
 	}
 }
+
+const struct lmi_dtype lmi_quant_iq2_bn = {
+	LMI_QUANT_NAMES(IQ2_BN, iq2_bn),
+	.block_elems = 64,
+	.block_bytes = 16,
+	.row_bytes_extra = 4,
+	.is_quant = true,
+	.file_type = {137, "IQ2_BN", NULL, LMD_DTYPE_IQ2_BN},
+	.dequant = iq2_bn_dequant,
+	.quant = iq2_bn_quant,
+	.decode_hash = 0xA395FB216F6FC070,
+};

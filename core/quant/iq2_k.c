@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ2_K: 256 values in 16 groups of 16, x = (d * (scale - 8)) * book[q]. */
+ * IQ2_K: 256 values in 16 groups of 16, x = (d * (scale - 8)) * book[q].
+ *
+ * Fields: f16 d; u16 second; u8 scales[8]; u8 qs[64]
+ * Value:  (d * (field(scales, 4, g) - 8)) * book; q = run(qs, 2, e); bit g of second: the second
+ *         book */
 #include <stdint.h>
 #include <string.h>
 
@@ -70,3 +74,16 @@ LMI_QUANT_ENCODER(iq2_k)
 {
 	lmi_search_codebook_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
 }
+
+const struct lmi_dtype lmi_quant_iq2_k = {
+	LMI_QUANT_NAMES(IQ2_K, iq2_k),
+	.block_elems = 256,
+	.block_bytes = 76,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.file_type = {138, "IQ2_K", NULL, LMD_DTYPE_IQ2_K},
+	.dequant = iq2_k_dequant,
+	.quant = iq2_k_quant,
+	.decode_hash = 0x1CC35A8F5FA377C5,
+};

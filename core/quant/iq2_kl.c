@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * IQ2_KL: one d per row; 256 values in 8 groups of 32; every two neighbouring values share a 5-bit
- * code: (x0, x1) = (d * (scale - 32)) * pair[q]. */
+ * code: (x0, x1) = (d * (scale - 32)) * pair[q].
+ *
+ * Fields: f16 d; blocks: u16 sh; u8 sl[4]; u8 qs[64]; u8 qh[16]
+ * Value:  s = nibble g / 4 of sl[g % 4] + 16 field(sh, 2, g); values 2j and 2j + 1 of group g: (d
+ *         * (s - 32)) * pair[q]; q = nibble g % 2 of qs[16 (g / 2) + j] + 16 (bit g of qh[j]) */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -127,3 +131,15 @@ LMI_QUANT_ENCODER(iq2_kl)
 	lmi_put_f16(r->d, lmi_search_codebook_row(&shape, src, importance, n, r->b,
 						  sizeof(struct block), pack));
 }
+
+const struct lmi_dtype lmi_quant_iq2_kl = {
+	LMI_QUANT_NAMES(IQ2_KL, iq2_kl),
+	.block_elems = 256,
+	.block_bytes = 86,
+	.row_bytes_extra = 2,
+	.is_quant = true,
+	.file_type = {155, "IQ2_KL", NULL, LMD_DTYPE_IQ2_KL},
+	.dequant = iq2_kl_dequant,
+	.quant = iq2_kl_quant,
+	.decode_hash = 0xEFF35E52D3B66905,
+};

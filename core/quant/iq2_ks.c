@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ2_KS: one d per row; 256 values in 8 groups of 32, x = (d * (scale - 16)) * book[q]. */
+ * IQ2_KS: one d per row; 256 values in 8 groups of 32, x = (d * (scale - 16)) * book[q].
+ *
+ * Fields: f16 d; blocks: u8 second; u8 sh; u8 sl[4]; u8 qs[64]
+ * Value:  s = field(sl, 4, g) + 16 (bit g of sh); (d * (s - 16)) * book; codes as iq2_k */
 #include <stdint.h>
 #include <string.h>
 
@@ -77,3 +80,15 @@ LMI_QUANT_ENCODER(iq2_ks)
 	lmi_put_f16(r->d, lmi_search_codebook_row(&shape, src, importance, n, r->b,
 						  sizeof(struct block), pack));
 }
+
+const struct lmi_dtype lmi_quant_iq2_ks = {
+	LMI_QUANT_NAMES(IQ2_KS, iq2_ks),
+	.block_elems = 256,
+	.block_bytes = 70,
+	.row_bytes_extra = 2,
+	.is_quant = true,
+	.file_type = {147, "IQ2_KS", NULL, LMD_DTYPE_IQ2_KS},
+	.dequant = iq2_ks_dequant,
+	.quant = iq2_ks_quant,
+	.decode_hash = 0x30F915AEDF0B65C5,
+};

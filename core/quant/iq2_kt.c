@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * IQ2_KT: one d per row; 256 values in 8 groups of 32; every 8 values are a trellis point
- * with a 16-bit index: x = (d * book[scale]) * value. */
+ * with a 16-bit index: x = (d * book[scale]) * value.
+ *
+ * Fields: f32 d; blocks: u8 sc[4]; u16 ql[32]
+ * Value:  index = ql[p], scale nibble g / 4 of sc[g % 4]; as iq1_kt */
 #include <stdint.h>
 #include <string.h>
 
@@ -65,3 +68,15 @@ LMI_QUANT_ENCODER(iq2_kt)
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 }
+
+const struct lmi_dtype lmi_quant_iq2_kt = {
+	LMI_QUANT_NAMES(IQ2_KT, iq2_kt),
+	.block_elems = 256,
+	.block_bytes = 68,
+	.row_bytes_extra = 4,
+	.is_quant = true,
+	.file_type = {151, "IQ2_KT", NULL, LMD_DTYPE_IQ2_KT},
+	.dequant = iq2_kt_dequant,
+	.quant = iq2_kt_quant,
+	.decode_hash = 0xCA047F9816346341,
+};

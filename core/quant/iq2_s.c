@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ2_S: 256 values in 16 groups of 16; x = d * (scale + 1/2) / 4 * grid point, signed. */
+ * IQ2_S: 256 values in 16 groups of 16; x = d * (scale + 1/2) / 4 * grid point, signed.
+ *
+ * Fields: f16 d; u8 qs[32]; u8 signs[32]; u8 qh[8]; u8 scales[8]
+ * Value:  point 4b + l: qs + 256 ((qh[b] >> 2l) & 3); a bit of signs for each value; scale as
+ *         iq2_xs */
 #include <stdint.h>
 #include <string.h>
 
@@ -75,3 +79,16 @@ LMI_QUANT_ENCODER(iq2_s)
 			b->scales[g] = (uint8_t)(k.s[2 * g] | k.s[2 * g + 1] << 4);
 	}
 }
+
+const struct lmi_dtype lmi_quant_iq2_s = {
+	LMI_QUANT_NAMES(IQ2_S, iq2_s),
+	.block_elems = 256,
+	.block_bytes = 82,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.swappable = true,
+	.dequant = iq2_s_dequant,
+	.quant = iq2_s_quant,
+	.decode_hash = 0xFFDECF704D207D95,
+};

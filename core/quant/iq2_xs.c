@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ2_XS: 256 values in 16 groups of 16; x = d * (scale + 1/2) / 4 * grid point, signed. */
+ * IQ2_XS: 256 values in 16 groups of 16; x = d * (scale + 1/2) / 4 * grid point, signed.
+ *
+ * Fields: f16 d; u16 qs[32]; u8 scales[8]
+ * Value:  point q & 511, sign index q >> 9; s = lo(scales[b]) for the first two points of group b,
+ *         hi for the others; d * (s + 1/2) / 4 * grid */
 #include <stdint.h>
 
 #include "core/quant/codec.h"
@@ -69,3 +73,16 @@ LMI_QUANT_ENCODER(iq2_xs)
 			b->scales[g] = (uint8_t)(k.s[2 * g] | k.s[2 * g + 1] << 4);
 	}
 }
+
+const struct lmi_dtype lmi_quant_iq2_xs = {
+	LMI_QUANT_NAMES(IQ2_XS, iq2_xs),
+	.block_elems = 256,
+	.block_bytes = 74,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.file_type = {20, "IQ2_XS", NULL, LMD_DTYPE_IQ2_XS},
+	.dequant = iq2_xs_dequant,
+	.quant = iq2_xs_quant,
+	.decode_hash = 0xF8BC859B2DF0C2AD,
+};

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ2_XXS: 256 values in 8 groups of 32; x = d * (scale + 1/2) / 4 * grid point, signed. */
+ * IQ2_XXS: 256 values in 8 groups of 32; x = d * (scale + 1/2) / 4 * grid point, signed.
+ *
+ * Fields: f16 d; 8 of: u8 point[4], u32 v
+ * Value:  group of 32, l < 4: signs of index (v >> 7l) & 127, s = v >> 28; d * (s + 1/2) / 4 *
+ *         grid[point[l]] */
 #include <stdint.h>
 
 #include "core/quant/codec.h"
@@ -79,3 +83,16 @@ LMI_QUANT_ENCODER(iq2_xxs)
 		}
 	}
 }
+
+const struct lmi_dtype lmi_quant_iq2_xxs = {
+	LMI_QUANT_NAMES(IQ2_XXS, iq2_xxs),
+	.block_elems = 256,
+	.block_bytes = 66,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.file_type = {19, "IQ2_XXS", NULL, LMD_DTYPE_IQ2_XXS},
+	.dequant = iq2_xxs_dequant,
+	.quant = iq2_xxs_quant,
+	.decode_hash = 0x014E41BAA5978E79,
+};

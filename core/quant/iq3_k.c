@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ3_K: 256 values in 16 groups of 16, x = (d * +-(2 scale + 1)) * book[q]. */
+ * IQ3_K: 256 values in 16 groups of 16, x = (d * +-(2 scale + 1)) * book[q].
+ *
+ * Fields: f16 d; u16 second; u16 minus; u8 scales[8]; u8 qs[64]; u8 qh[32]
+ * Value:  s = 2 field(scales, 4, g) + 1, with a minus where bit g of minus is 1; (d * s) * book; q
+ *         = run(qs, 2, e) + 4 run(qh, 1, e) */
 #include <stdint.h>
 #include <string.h>
 
@@ -76,3 +80,16 @@ LMI_QUANT_ENCODER(iq3_k)
 {
 	lmi_search_codebook_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
 }
+
+const struct lmi_dtype lmi_quant_iq3_k = {
+	LMI_QUANT_NAMES(IQ3_K, iq3_k),
+	.block_elems = 256,
+	.block_bytes = 110,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.file_type = {139, "IQ3_K", NULL, LMD_DTYPE_IQ3_K},
+	.dequant = iq3_k_dequant,
+	.quant = iq3_k_quant,
+	.decode_hash = 0x878E6C2C2A012E81,
+};

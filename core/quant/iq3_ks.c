@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ3_KS: one d per row; 256 values in 8 groups of 32, x = (d * (scale - 16)) * book[q]. */
+ * IQ3_KS: one d per row; 256 values in 8 groups of 32, x = (d * (scale - 16)) * book[q].
+ *
+ * Fields: f16 d; blocks: u8 sh; u8 second; u8 sl[4]; u8 qs[64]; u8 qh[32]
+ * Value:  s = nibble g / 4 of sl[g % 4] + 16 (bit g of sh); (d * (s - 16)) * book; codes as iq3_k */
 #include <stdint.h>
 #include <string.h>
 
@@ -83,3 +86,15 @@ LMI_QUANT_ENCODER(iq3_ks)
 	lmi_put_f16(r->d, lmi_search_codebook_row(&shape, src, importance, n, r->b,
 						  sizeof(struct block), pack));
 }
+
+const struct lmi_dtype lmi_quant_iq3_ks = {
+	LMI_QUANT_NAMES(IQ3_KS, iq3_ks),
+	.block_elems = 256,
+	.block_bytes = 102,
+	.row_bytes_extra = 2,
+	.is_quant = true,
+	.file_type = {154, "IQ3_KS", NULL, LMD_DTYPE_IQ3_KS},
+	.dequant = iq3_ks_dequant,
+	.quant = iq3_ks_quant,
+	.decode_hash = 0x6F6AC6861689AC0D,
+};

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * IQ3_KT: one d per row; 256 values in 8 groups of 32; every 8 values are a trellis point
- * with a 16-bit index and separate signs: x = +-((d * scale) * |value|). */
+ * with a 16-bit index and separate signs: x = +-((d * scale) * |value|).
+ *
+ * Fields: f32 d; blocks: u8 sc[4]; u16 ql[32]; u8 minus[32]
+ * Value:  (d * s) * magnitude of v, s: the nibble itself; a minus where bit g of minus[e % 32] is
+ *         1 */
 #include <stdint.h>
 #include <string.h>
 
@@ -72,3 +76,15 @@ LMI_QUANT_ENCODER(iq3_kt)
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 }
+
+const struct lmi_dtype lmi_quant_iq3_kt = {
+	LMI_QUANT_NAMES(IQ3_KT, iq3_kt),
+	.block_elems = 256,
+	.block_bytes = 100,
+	.row_bytes_extra = 4,
+	.is_quant = true,
+	.file_type = {152, "IQ3_KT", NULL, LMD_DTYPE_IQ3_KT},
+	.dequant = iq3_kt_dequant,
+	.quant = iq3_kt_quant,
+	.decode_hash = 0xB33ED24449D1FE62,
+};

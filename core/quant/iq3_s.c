@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ3_S: 256 values in 8 groups of 32; x = d * (2 * scale + 1) * grid point, signed. */
+ * IQ3_S: 256 values in 8 groups of 32; x = d * (2 * scale + 1) * grid point, signed.
+ *
+ * Fields: f16 d; u8 qs[64]; u8 qh[8]; u8 signs[32]; u8 scales[4]
+ * Value:  point p: qs[p] + 256 (bit p % 8 of qh[p / 8]); s = nibble b % 2 of scales[b / 2]; d *
+ *         (2s + 1) * grid */
 #include <stdint.h>
 #include <string.h>
 
@@ -75,3 +79,17 @@ LMI_QUANT_ENCODER(iq3_s)
 			b->scales[g] = (uint8_t)(k.s[2 * g] | k.s[2 * g + 1] << 4);
 	}
 }
+
+const struct lmi_dtype lmi_quant_iq3_s = {
+	LMI_QUANT_NAMES(IQ3_S, iq3_s),
+	.block_elems = 256,
+	.block_bytes = 110,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.swappable = true,
+	.file_type = {26, "IQ3_S", NULL, LMD_DTYPE_IQ3_S},
+	.dequant = iq3_s_dequant,
+	.quant = iq3_s_quant,
+	.decode_hash = 0xACE702F07F0D6E25,
+};

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ3_XXS: 256 values in 8 groups of 32; x = d * (scale + 1/2) / 2 * grid point, signed. */
+ * IQ3_XXS: 256 values in 8 groups of 32; x = d * (scale + 1/2) / 2 * grid point, signed.
+ *
+ * Fields: f16 d; u8 qs[64]; u32 v[8]
+ * Value:  points of 4 values, two for each sign index; s = v >> 28; d * (s + 1/2) / 2 * grid */
 #include <stdint.h>
 
 #include "core/quant/codec.h"
@@ -73,3 +76,16 @@ LMI_QUANT_ENCODER(iq3_xxs)
 		}
 	}
 }
+
+const struct lmi_dtype lmi_quant_iq3_xxs = {
+	LMI_QUANT_NAMES(IQ3_XXS, iq3_xxs),
+	.block_elems = 256,
+	.block_bytes = 98,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.file_type = {23, "IQ3_XXS", NULL, LMD_DTYPE_IQ3_XXS},
+	.dequant = iq3_xxs_dequant,
+	.quant = iq3_xxs_quant,
+	.decode_hash = 0xECD1AE11EFB3B1E5,
+};

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ4_K: 256 values in 16 groups of 16, x = (d * (scale - 32)) * book[q]. */
+ * IQ4_K: 256 values in 16 groups of 16, x = (d * (scale - 32)) * book[q].
+ *
+ * Fields: f16 d; u16 second; u8 sh[4]; u8 sl[8]; u8 qs[128]
+ * Value:  s = field(sl, 4, g) + 16 field(sh, 2, g); (d * (s - 32)) * book; nibble order of 32 */
 #include <stdint.h>
 #include <string.h>
 
@@ -72,3 +75,16 @@ LMI_QUANT_ENCODER(iq4_k)
 {
 	lmi_search_codebook_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
 }
+
+const struct lmi_dtype lmi_quant_iq4_k = {
+	LMI_QUANT_NAMES(IQ4_K, iq4_k),
+	.block_elems = 256,
+	.block_bytes = 144,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.file_type = {140, "IQ4_K", NULL, LMD_DTYPE_IQ4_K},
+	.dequant = iq4_k_dequant,
+	.quant = iq4_k_quant,
+	.decode_hash = 0x3F0A5DAE604450C9,
+};

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ4_KS: one d per row; 256 values in 8 groups of 32, x = (d * (2 scale - 127)) * book[q]. */
+ * IQ4_KS: one d per row; 256 values in 8 groups of 32, x = (d * (2 scale - 127)) * book[q].
+ *
+ * Fields: f32 d; blocks: u8 scales[8]; u8 qs[128]
+ * Value:  (d * ((scales[g] & 254) - 127)) * book; bit 0 of scales[g]: the second book; nibble
+ *         order of 32 */
 #include <stdint.h>
 #include <string.h>
 
@@ -74,3 +78,15 @@ LMI_QUANT_ENCODER(iq4_ks)
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 }
+
+const struct lmi_dtype lmi_quant_iq4_ks = {
+	LMI_QUANT_NAMES(IQ4_KS, iq4_ks),
+	.block_elems = 256,
+	.block_bytes = 136,
+	.row_bytes_extra = 4,
+	.is_quant = true,
+	.file_type = {145, "IQ4_KS", NULL, LMD_DTYPE_IQ4_KS},
+	.dequant = iq4_ks_dequant,
+	.quant = iq4_ks_quant,
+	.decode_hash = 0x3F99D872BD8F2200,
+};

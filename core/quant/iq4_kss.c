@@ -3,7 +3,11 @@
  * IQ4_KSS: one d per row; 256 values in 8 groups of 32, x = (d * (2 scale - 127)) * book[q].
  *
  * Each 16-bit word holds the codes of four values in 15 bits and one bit of the group's scale.
- * This is possible because the exclusive or of the 16 bits of four codes is 0. */
+ * This is possible because the exclusive or of the 16 bits of four codes is 0.
+ *
+ * Fields: f32 d; blocks: u16 w[8][8]
+ * Value:  group g: bit k of a byte as scales[g] of iq4_ks is bit 0 of w[g][k]; v = w[g][k] &
+ *         0xfffe; v xor (v >> 1) are bytes 2k and 2k + 1 of 16 in nibble order */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -152,3 +156,15 @@ LMI_QUANT_ENCODER(iq4_kss)
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 }
+
+const struct lmi_dtype lmi_quant_iq4_kss = {
+	LMI_QUANT_NAMES(IQ4_KSS, iq4_kss),
+	.block_elems = 256,
+	.block_bytes = 128,
+	.row_bytes_extra = 4,
+	.is_quant = true,
+	.file_type = {148, "IQ4_KSS", NULL, LMD_DTYPE_IQ4_KSS},
+	.dequant = iq4_kss_dequant,
+	.quant = iq4_kss_quant,
+	.decode_hash = 0x28D8A0B72D4A7B34,
+};

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * IQ4_KT: one d per row; 256 values in 8 groups of 32; every 4 values are a trellis point with a
- * 15-bit index into one of two codebooks per group: x = (d * (scale - 64)) * value. */
+ * 15-bit index into one of two codebooks per group: x = (d * (scale - 64)) * value.
+ *
+ * Fields: f32 d; blocks: u32 w[8]; u8 ql[64]; u8 qh[32]
+ * Value:  point p of 4 values, group p / 8: index = ql[p] + 256 (nibble p / 32 of qh[p % 32]) +
+ *         4096 ((w[g] >> (8 + 3 (p % 8))) & 7), and 32768 more in v where bit 0 of w[g] is 1; (d *
+ *         (((w[g] >> 1) & 127) - 64)) * v */
 #include <stdint.h>
 #include <string.h>
 
@@ -80,3 +85,15 @@ LMI_QUANT_ENCODER(iq4_kt)
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 }
+
+const struct lmi_dtype lmi_quant_iq4_kt = {
+	LMI_QUANT_NAMES(IQ4_KT, iq4_kt),
+	.block_elems = 256,
+	.block_bytes = 128,
+	.row_bytes_extra = 4,
+	.is_quant = true,
+	.file_type = {153, "IQ4_KT", NULL, LMD_DTYPE_IQ4_KT},
+	.dequant = iq4_kt_dequant,
+	.quant = iq4_kt_quant,
+	.decode_hash = 0x214E4327F50D87E1,
+};

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ4_XS: 256 values in 8 groups of 32, x = (d * (scale - 32)) * book[q]. */
+ * IQ4_XS: 256 values in 8 groups of 32, x = (d * (scale - 32)) * book[q].
+ *
+ * Fields: f16 d; u16 scales_h; u8 scales_l[4]; u8 qs[128]
+ * Value:  group g of 32: s = nibble g % 2 of scales_l[g / 2] + 16 ((scales_h >> 2g) & 3); (d * (s
+ *         - 32)) * book[q]; nibble order of 32 within a group */
 #include <stdint.h>
 #include <string.h>
 
@@ -67,3 +71,16 @@ LMI_QUANT_ENCODER(iq4_xs)
 	lmi_search_simd_encode(lmi_search_simd_scale, &shape, src, importance, n, dst,
 			       sizeof(struct block), pack);
 }
+
+const struct lmi_dtype lmi_quant_iq4_xs = {
+	LMI_QUANT_NAMES(IQ4_XS, iq4_xs),
+	.block_elems = 256,
+	.block_bytes = 136,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.file_type = {30, "IQ4_XS", NULL, LMD_DTYPE_IQ4_XS},
+	.dequant = iq4_xs_dequant,
+	.quant = iq4_xs_quant,
+	.decode_hash = 0x993A7D806C34CE33,
+};

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ5_K: 256 values in 16 groups of 16, x = (d * (scale - 32)) * book[q]. */
+ * IQ5_K: 256 values in 16 groups of 16, x = (d * (scale - 32)) * book[q].
+ *
+ * Fields: f16 d; u16 second; u8 sh[4]; u8 sl[8]; u8 qs[128]; u8 qh[32]
+ * Value:  scale as iq4_k; q = run(qs, 4, e) + 16 run(qh, 1, e) */
 #include <stdint.h>
 #include <string.h>
 
@@ -74,3 +77,16 @@ LMI_QUANT_ENCODER(iq5_k)
 {
 	lmi_search_codebook_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
 }
+
+const struct lmi_dtype lmi_quant_iq5_k = {
+	LMI_QUANT_NAMES(IQ5_K, iq5_k),
+	.block_elems = 256,
+	.block_bytes = 176,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.file_type = {141, "IQ5_K", NULL, LMD_DTYPE_IQ5_K},
+	.dequant = iq5_k_dequant,
+	.quant = iq5_k_quant,
+	.decode_hash = 0xF85DFEED2EACE7B7,
+};

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * IQ5_KS: one d per row; 256 values in 8 groups of 32, x = (d * (2 scale - 127)) * book[q]. */
+ * IQ5_KS: one d per row; 256 values in 8 groups of 32, x = (d * (2 scale - 127)) * book[q].
+ *
+ * Fields: f32 d; blocks: u8 scales[8]; u8 qs[128]; u8 qh[32]
+ * Value:  scale as iq4_ks, codes as iq5_k */
 #include <stdint.h>
 #include <string.h>
 
@@ -75,3 +78,15 @@ LMI_QUANT_ENCODER(iq5_ks)
 
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 }
+
+const struct lmi_dtype lmi_quant_iq5_ks = {
+	LMI_QUANT_NAMES(IQ5_KS, iq5_ks),
+	.block_elems = 256,
+	.block_bytes = 168,
+	.row_bytes_extra = 4,
+	.is_quant = true,
+	.file_type = {150, "IQ5_KS", NULL, LMD_DTYPE_IQ5_KS},
+	.dequant = iq5_ks_dequant,
+	.quant = iq5_ks_quant,
+	.decode_hash = 0x3BE0781F57038D95,
+};

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * IQ6_K: 256 values in 16 groups of 16, x = (d * scale) * value(q), where the codebook is a cubic:
- * value(q) = -127 + q (6.2568 + q (-0.11218 + 0.0011972 q)), plus 1 in the second codebook. */
+ * value(q) = -127 + q (6.2568 + q (-0.11218 + 0.0011972 q)), plus 1 in the second codebook.
+ *
+ * Fields: f16 d; u16 second; i8 scales[16]; u8 qs[128]; u8 qh[64]
+ * Value:  (d * scales[g]) * book; q = run(qs, 4, e) + 16 run(qh, 2, e); the book is the cubic of
+ *         section 5 */
 #include <stdint.h>
 #include <string.h>
 
@@ -80,3 +84,16 @@ LMI_QUANT_ENCODER(iq6_k)
 {
 	lmi_search_codebook_blocks(&shape, src, importance, n, dst, sizeof(struct block), pack);
 }
+
+const struct lmi_dtype lmi_quant_iq6_k = {
+	LMI_QUANT_NAMES(IQ6_K, iq6_k),
+	.block_elems = 256,
+	.block_bytes = 212,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.file_type = {142, "IQ6_K", NULL, LMD_DTYPE_IQ6_K},
+	.dequant = iq6_k_dequant,
+	.quant = iq6_k_quant,
+	.decode_hash = 0xDA993F9026870B2E,
+};

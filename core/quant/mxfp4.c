@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * MXFP4: 32 values of E2M1 with a power of two as scale, x = book[q] * 2^(e - 128); the codebook
- * holds twice the values of E2M1. */
+ * holds twice the values of E2M1.
+ *
+ * Fields: u8 e; u8 qs[16]
+ * Value:  fp4[q] * 2^(e - 128). e = 0 and 1 give the denormals 2^-128 and 2^-127; 255 is an
+ *         ordinary exponent */
 #include <math.h>
 #include <stdint.h>
 
@@ -83,3 +87,14 @@ LMI_QUANT_ENCODER(mxfp4)
 			b->qs[j] = (uint8_t)(q[j] | q[j + N / 2] << 4);
 	}
 }
+
+const struct lmi_dtype lmi_quant_mxfp4 = {
+	LMI_QUANT_NAMES(MXFP4, mxfp4),
+	.block_elems = 32,
+	.block_bytes = 17,
+	.is_quant = true,
+	.swappable = true,
+	.dequant = mxfp4_dequant,
+	.quant = mxfp4_quant,
+	.decode_hash = 0x9DDDDF4E25F4A325,
+};

@@ -2,7 +2,12 @@
  *
  * NVFP4: 64 values of E2M1 in groups of 16 with 8-bit float scales, x = book[q] * scale / 2; the
  * codebook holds twice the values of E2M1.  A file may have an additional scale for the whole
- * tensor, stored as a separate tensor and applied to products. */
+ * tensor, stored as a separate tensor and applied to products.
+ *
+ * Fields: u8 d[4]; u8 qs[32]
+ * Value:  group s of 16: byte 8s + j holds values j (low) and j + 8 (high); fp4[q] * (scale / 2),
+ *         scale: E4M3 without sign, bias 7, exponent 0: mantissa * 2^-9, code 0x7f is 0. Bit 7 is
+ *         ignored, except that 0xff is an ordinary 480 */
 #include <math.h>
 #include <stdint.h>
 
@@ -105,3 +110,15 @@ LMI_QUANT_ENCODER(nvfp4)
 		}
 	}
 }
+
+const struct lmi_dtype lmi_quant_nvfp4 = {
+	LMI_QUANT_NAMES(NVFP4, nvfp4),
+	.block_elems = 64,
+	.block_bytes = 36,
+	.is_quant = true,
+	.swappable = true,
+	.file_type = {39, "NVFP4", NULL, LMD_DTYPE_NVFP4},
+	.dequant = nvfp4_dequant,
+	.quant = nvfp4_quant,
+	.decode_hash = 0xC5562D8A7D60A325,
+};

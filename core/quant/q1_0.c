@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q1_0: 128 signs and one scale, x = +d or -d. */
+ * Q1_0: 128 signs and one scale, x = +d or -d.
+ *
+ * Fields: f16 d; u8 qs[16]
+ * Value:  bit j % 8 of qs[j / 8] ? d : -d */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -48,3 +51,17 @@ LMI_QUANT_ENCODER(q1_0)
 		lmi_put_f16(b->d, lmi_search_fit_f16((float)(sum / sw)));
 	}
 }
+
+const struct lmi_dtype lmi_quant_q1_0 = {
+	LMI_QUANT_NAMES(Q1_0, q1_0),
+	.block_elems = 128,
+	.block_bytes = 18,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.swappable = true,
+	.file_type = {40, "Q1_0", NULL, LMD_DTYPE_Q1_0},
+	.dequant = q1_0_dequant,
+	.quant = q1_0_quant,
+	.decode_hash = 0x308728169BE16325,
+};

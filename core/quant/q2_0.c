@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q2_0: 64 values of 2 bits, x = (q - 1) * d, so -d, 0, d or 2d. */
+ * Q2_0: 64 values of 2 bits, x = (q - 1) * d, so -d, 0, d or 2d.
+ *
+ * Fields: f16 d; u8 qs[16]
+ * Value:  (((qs[j / 4] >> 2(j % 4)) & 3) - 1) * d */
 #include <stdint.h>
 #include <string.h>
 
@@ -42,3 +45,17 @@ LMI_QUANT_ENCODER(q2_0)
 			b->qs[j / 4] |= (uint8_t)((q[j] + 1) << 2 * (j % 4));
 	}
 }
+
+const struct lmi_dtype lmi_quant_q2_0 = {
+	LMI_QUANT_NAMES(Q2_0, q2_0),
+	.block_elems = 64,
+	.block_bytes = 18,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.swappable = true,
+	.file_type = {41, "Q2_0", NULL, LMD_DTYPE_Q2_0},
+	.dequant = q2_0_dequant,
+	.quant = q2_0_quant,
+	.decode_hash = 0x5EBF062BC95C6325,
+};

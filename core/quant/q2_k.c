@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q2_K: 256 values in 16 groups of 16, x = (d * scale) * q - (dmin * min). */
+ * Q2_K: 256 values in 16 groups of 16, x = (d * scale) * q - (dmin * min).
+ *
+ * Fields: u8 scales[16]; u8 qs[64]; f16 d, dmin
+ * Value:  value 128h + 32k + 16g + l (h, g < 2, k < 4, l < 16): q = (qs[32h + 16g + l] >> 2k) & 3,
+ *         s = scales[8h + 2k + g]; (d * lo(s)) * q - (dmin * hi(s)) */
 #include <stdint.h>
 #include <string.h>
 
@@ -56,3 +60,17 @@ LMI_QUANT_ENCODER(q2_k)
 	lmi_search_simd_encode(lmi_search_simd_affine, &shape, src, importance, n, dst,
 			       sizeof(struct block), pack);
 }
+
+const struct lmi_dtype lmi_quant_q2_k = {
+	LMI_QUANT_NAMES(Q2_K, q2_k),
+	.block_elems = 256,
+	.block_bytes = 84,
+	.is_quant = true,
+	.n_f16 = 2,
+	.f16_at = {80, 82},
+	.swappable = true,
+	.file_type = {10, "Q2_K", NULL, LMD_DTYPE_Q2_K},
+	.dequant = q2_k_dequant,
+	.quant = q2_k_quant,
+	.decode_hash = 0xF8EB79EDFDABB156,
+};

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q3_K: 256 values in 16 groups of 16, x = (d * (scale - 32)) * (q - 4). */
+ * Q3_K: 256 values in 16 groups of 16, x = (d * (scale - 32)) * (q - 4).
+ *
+ * Fields: u8 hmask[32]; u8 qs[64]; u8 scales[12]; f16 d
+ * Value:  value as q2_k; q = ((qs[..] >> 2k) & 3) - (bit 4h + k of hmask[16g + l] ? 0 : 4); scale
+ *         i = 8h + 2k + g of 6 bits: low 4 = i < 8 ? lo(scales[i]) : hi(scales[i - 8]), high 2 =
+ *         (scales[8 + i % 4] >> 2(i / 4)) & 3; (d * (scale - 32)) * q */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -78,3 +83,16 @@ LMI_QUANT_ENCODER(q3_k)
 	lmi_search_simd_encode(lmi_search_simd_scale, &shape, src, importance, n, dst,
 			       sizeof(struct block), pack);
 }
+
+const struct lmi_dtype lmi_quant_q3_k = {
+	LMI_QUANT_NAMES(Q3_K, q3_k),
+	.block_elems = 256,
+	.block_bytes = 110,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {108},
+	.swappable = true,
+	.dequant = q3_k_dequant,
+	.quant = q3_k_quant,
+	.decode_hash = 0x72597A95BC3D83E5,
+};

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q4_0: 32 values, one scale, x = (q - 8) * d. */
+ * Q4_0: 32 values, one scale, x = (q - 8) * d.
+ *
+ * Fields: f16 d; u8 qs[16]
+ * Value:  (q - 8) * d */
 #include <stdint.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/round_nearest.h"
 #include "core/base/float16.h"
 #include "core/quant_search/simd_search.h"
 
@@ -53,3 +57,29 @@ LMI_QUANT_ENCODER(q4_0)
 		n -= (size_t)m * N;
 	}
 }
+
+LMI_QUANT_NEAREST(q4_0)
+{
+	uint8_t *b = dst, q[N];
+
+	(void)importance;
+	for (size_t i = 0; i < n; i += N, b += 18) {
+		lmi_put_f16(b, lmi_search_fit_f16(lmi_quant_round_symmetric(src + i, 8, q)));
+		lmi_quant_put_nibbles(b + 2, q);
+	}
+}
+
+const struct lmi_dtype lmi_quant_q4_0 = {
+	LMI_QUANT_NAMES(Q4_0, q4_0),
+	.block_elems = 32,
+	.block_bytes = 18,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.swappable = true,
+	.file_type = {2, "Q4_0", NULL, LMD_DTYPE_Q4_0},
+	.dequant = q4_0_dequant,
+	.quant = q4_0_quant,
+	.quant_nearest = q4_0_nearest,
+	.decode_hash = 0x721C0861461A4725,
+};

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q4_1: 32 values, scale and minimum, x = q * d + m. */
+ * Q4_1: 32 values, scale and minimum, x = q * d + m.
+ *
+ * Fields: f16 d, m; u8 qs[16]
+ * Value:  q * d + m */
 #include <stdint.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/round_nearest.h"
 #include "core/quant_search/scale_search.h"
 #include "core/base/float16.h"
 
@@ -44,3 +48,32 @@ LMI_QUANT_ENCODER(q4_1)
 			b->qs[j] = (uint8_t)(q[j] | q[j + N / 2] << 4);
 	}
 }
+
+LMI_QUANT_NEAREST(q4_1)
+{
+	uint8_t *b = dst, q[N];
+	float d, m;
+
+	(void)importance;
+	for (size_t i = 0; i < n; i += N, b += 20) {
+		lmi_quant_round_ranged(src + i, 15, q, &d, &m);
+		lmi_put_f16(b, lmi_search_fit_f16(d));
+		lmi_put_f16(b + 2, lmi_search_fit_f16(m));
+		lmi_quant_put_nibbles(b + 4, q);
+	}
+}
+
+const struct lmi_dtype lmi_quant_q4_1 = {
+	LMI_QUANT_NAMES(Q4_1, q4_1),
+	.block_elems = 32,
+	.block_bytes = 20,
+	.is_quant = true,
+	.n_f16 = 2,
+	.f16_at = {0, 2},
+	.swappable = true,
+	.file_type = {3, "Q4_1", NULL, LMD_DTYPE_Q4_1},
+	.dequant = q4_1_dequant,
+	.quant = q4_1_quant,
+	.quant_nearest = q4_1_nearest,
+	.decode_hash = 0x579EE92F8E11ECA1,
+};

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q4_K: 256 values in 8 groups of 32, x = (d * scale) * q - (dmin * min). */
+ * Q4_K: 256 values in 8 groups of 32, x = (d * scale) * q - (dmin * min).
+ *
+ * Fields: f16 d, dmin; u8 scales[12]; u8 qs[128]
+ * Value:  group g of 32: q = nibble g % 2 of qs[32(g / 2) + l]; (d * sc) * q - (dmin * m). Scales
+ *         S: g < 4: sc = S[g] & 63, m = S[g + 4] & 63; g >= 4: sc = lo(S[g + 4]) + 16 (S[g - 4] >>
+ *         6), m = hi(S[g + 4]) + 16 (S[g] >> 6) */
 #include <stdint.h>
 #include <string.h>
 
@@ -60,3 +65,16 @@ LMI_QUANT_ENCODER(q4_k)
 	lmi_search_simd_encode(lmi_search_simd_affine, &shape, src, importance, n, dst,
 			       sizeof(struct block), pack);
 }
+
+const struct lmi_dtype lmi_quant_q4_k = {
+	LMI_QUANT_NAMES(Q4_K, q4_k),
+	.block_elems = 256,
+	.block_bytes = 144,
+	.is_quant = true,
+	.n_f16 = 2,
+	.f16_at = {0, 2},
+	.swappable = true,
+	.dequant = q4_k_dequant,
+	.quant = q4_k_quant,
+	.decode_hash = 0x169C2E1FFF69B559,
+};

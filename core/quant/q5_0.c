@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q5_0: 32 values, one scale, x = (q - 16) * d. */
+ * Q5_0: 32 values, one scale, x = (q - 16) * d.
+ *
+ * Fields: f16 d; u32 qh; u8 qs[16]
+ * Value:  (q - 16) * d; bit j of qh is bit 4 of value j */
 #include <stdint.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/round_nearest.h"
 #include "core/base/float16.h"
 #include "core/quant_search/simd_search.h"
 
@@ -63,3 +67,29 @@ LMI_QUANT_ENCODER(q5_0)
 		n -= (size_t)m * N;
 	}
 }
+
+LMI_QUANT_NEAREST(q5_0)
+{
+	uint8_t *b = dst, q[N];
+
+	(void)importance;
+	for (size_t i = 0; i < n; i += N, b += 22) {
+		lmi_put_f16(b, lmi_search_fit_f16(lmi_quant_round_symmetric(src + i, 16, q)));
+		lmi_quant_put_fifth(b + 2, q);
+		lmi_quant_put_nibbles(b + 6, q);
+	}
+}
+
+const struct lmi_dtype lmi_quant_q5_0 = {
+	LMI_QUANT_NAMES(Q5_0, q5_0),
+	.block_elems = 32,
+	.block_bytes = 22,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {0},
+	.file_type = {8, "Q5_0", NULL, LMD_DTYPE_Q5_0},
+	.dequant = q5_0_dequant,
+	.quant = q5_0_quant,
+	.quant_nearest = q5_0_nearest,
+	.decode_hash = 0xE1D6AEB385186B25,
+};

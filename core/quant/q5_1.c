@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q5_1: 32 values, scale and minimum, x = q * d + m. */
+ * Q5_1: 32 values, scale and minimum, x = q * d + m.
+ *
+ * Fields: f16 d, m; u32 qh; u8 qs[16]
+ * Value:  q * d + m */
 #include <stdint.h>
 
 #include "core/quant/codec.h"
+#include "core/quant/round_nearest.h"
 #include "core/quant_search/scale_search.h"
 #include "core/base/float16.h"
 
@@ -54,3 +58,32 @@ LMI_QUANT_ENCODER(q5_1)
 			b->qs[j] = (uint8_t)((q[j] & 15) | (q[j + N / 2] & 15) << 4);
 	}
 }
+
+LMI_QUANT_NEAREST(q5_1)
+{
+	uint8_t *b = dst, q[N];
+	float d, m;
+
+	(void)importance;
+	for (size_t i = 0; i < n; i += N, b += 24) {
+		lmi_quant_round_ranged(src + i, 31, q, &d, &m);
+		lmi_put_f16(b, lmi_search_fit_f16(d));
+		lmi_put_f16(b + 2, lmi_search_fit_f16(m));
+		lmi_quant_put_fifth(b + 4, q);
+		lmi_quant_put_nibbles(b + 8, q);
+	}
+}
+
+const struct lmi_dtype lmi_quant_q5_1 = {
+	LMI_QUANT_NAMES(Q5_1, q5_1),
+	.block_elems = 32,
+	.block_bytes = 24,
+	.is_quant = true,
+	.n_f16 = 2,
+	.f16_at = {0, 2},
+	.file_type = {9, "Q5_1", NULL, LMD_DTYPE_Q5_1},
+	.dequant = q5_1_dequant,
+	.quant = q5_1_quant,
+	.quant_nearest = q5_1_nearest,
+	.decode_hash = 0xA31622FEFF2E7ACB,
+};

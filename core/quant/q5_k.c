@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q5_K: 256 values in 8 groups of 32, x = (d * scale) * q - (dmin * min). */
+ * Q5_K: 256 values in 8 groups of 32, x = (d * scale) * q - (dmin * min).
+ *
+ * Fields: f16 d, dmin; u8 scales[12]; u8 qh[32]; u8 qs[128]
+ * Value:  as q4_k; bit g of qh[l] is bit 4 of q */
 #include <stdint.h>
 #include <string.h>
 
@@ -67,3 +70,16 @@ LMI_QUANT_ENCODER(q5_k)
 	lmi_search_simd_encode(lmi_search_simd_affine, &shape, src, importance, n, dst,
 			       sizeof(struct block), pack);
 }
+
+const struct lmi_dtype lmi_quant_q5_k = {
+	LMI_QUANT_NAMES(Q5_K, q5_k),
+	.block_elems = 256,
+	.block_bytes = 176,
+	.is_quant = true,
+	.n_f16 = 2,
+	.f16_at = {0, 2},
+	.swappable = true,
+	.dequant = q5_k_dequant,
+	.quant = q5_k_quant,
+	.decode_hash = 0xB47B59F3310BF8D0,
+};

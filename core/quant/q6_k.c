@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q6_K: 256 values in 16 groups of 16, x = (d * scale) * (q - 32). */
+ * Q6_K: 256 values in 16 groups of 16, x = (d * scale) * (q - 32).
+ *
+ * Fields: u8 ql[128]; u8 qh[64]; i8 scales[16]; f16 d
+ * Value:  value 128h + 32k + l: low = nibble k / 2 of ql[64h + 32(k % 2) + l], high = (qh[32h + l]
+ *         >> 2k) & 3; (d * scales[value / 16]) * (low + 16 high - 32) */
 #include <stdint.h>
 #include <string.h>
 
@@ -61,3 +65,17 @@ LMI_QUANT_ENCODER(q6_k)
 	lmi_search_simd_encode(lmi_search_simd_scale, &shape, src, importance, n, dst,
 			       sizeof(struct block), pack);
 }
+
+const struct lmi_dtype lmi_quant_q6_k = {
+	LMI_QUANT_NAMES(Q6_K, q6_k),
+	.block_elems = 256,
+	.block_bytes = 210,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {208},
+	.swappable = true,
+	.file_type = {18, "Q6_K", NULL, LMD_DTYPE_Q6_K},
+	.dequant = q6_k_dequant,
+	.quant = q6_k_quant,
+	.decode_hash = 0xE47EDA38E93D6BE1,
+};

@@ -2,7 +2,10 @@
  *
  * Q8_A: 32 codes of 8 bits with the scale and offset of their group, x = q * d + m.  Checkpoints
  * with affine codes of up to 8 bits are converted to this type in memory, without rounding, because
- * both factors are kept as float.  It never appears in a file, so it has no encoder. */
+ * both factors are kept as float.  It never appears in a file, so it has no encoder.
+ *
+ * Fields: f32 d, m; u8 qs[32]
+ * Value:  q * d + m */
 #include <stdint.h>
 
 #include "core/base/bytes.h"
@@ -27,3 +30,13 @@ LMI_QUANT_DECODER(q8_a)
 			*dst++ = (float)b->qs[j] * d + m;
 	}
 }
+
+const struct lmi_dtype lmi_quant_q8_a = {
+	LMI_QUANT_NAMES(Q8_A, q8_a),
+	.block_elems = 32,
+	.block_bytes = 40,
+	.is_quant = true,
+	.memory_only = true,
+	.dequant = q8_a_dequant,
+	.decode_hash = 0xA5591F1F4B670E68,
+};

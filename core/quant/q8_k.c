@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Q8_K: 256 activations, one float scale, x = d * q, and the sums of the codes of each group of 16
- * for products with types that have minima. */
+ * for products with types that have minima.
+ *
+ * Fields: f32 d; i8 qs[256]; i16 bsums[16]
+ * Value:  d * q; bsums: sums over 16 codes. d may be negative */
 #include <math.h>
 #include <stdint.h>
 
@@ -56,3 +59,13 @@ LMI_QUANT_ENCODER(q8_k)
 		}
 	}
 }
+
+const struct lmi_dtype lmi_quant_q8_k = {
+	LMI_QUANT_NAMES(Q8_K, q8_k),
+	.block_elems = 256,
+	.block_bytes = 292,
+	.is_activation = true,
+	.dequant = q8_k_dequant,
+	.quant = q8_k_quant,
+	.decode_hash = 0xF02A1D1E15ADE5C1,
+};

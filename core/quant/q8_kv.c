@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q8_KV: one d per row and the sum of the row's codes, which products use; x = d * q. */
+ * Q8_KV: one d per row and the sum of the row's codes, which products use; x = d * q.
+ *
+ * Fields: f32 d, i32 sum of the codes; blocks: i8 qs[32]
+ * Value:  d * q */
 #include <math.h>
 #include <stdint.h>
 
@@ -45,3 +48,15 @@ LMI_QUANT_ENCODER(q8_kv)
 	lmi_put_le32(r->d, lmi_f32_bits(d));
 	lmi_put_le32(r->sum, (uint32_t)sum);
 }
+
+const struct lmi_dtype lmi_quant_q8_kv = {
+	LMI_QUANT_NAMES(Q8_KV, q8_kv),
+	.block_elems = 32,
+	.block_bytes = 32,
+	.row_bytes_extra = 8,
+	.is_quant = true,
+	.file_type = {149, "Q8_KV", NULL, LMD_DTYPE_Q8_KV},
+	.dequant = q8_kv_dequant,
+	.quant = q8_kv_quant,
+	.decode_hash = 0x81903AFAA0C091E4,
+};

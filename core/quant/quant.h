@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/quant/ftype.h"
+#include "llamad/dtypes.h"
 #include "llamad/status.h"
 #include "llamad/types.h"
 
@@ -31,16 +33,24 @@ struct lmi_dtype {
 	uint32_t row_bytes_extra; /* header of each row, such as a scale for all blocks; usually
 				   * 0 */
 	bool is_quant;            /* a block type (weights) */
-	bool is_activation;       /* q8_1, q8_k: never a weight */
+	bool is_activation;       /* never a weight */
 	bool needs_importance;    /* cannot be encoded without an importance matrix */
-	bool memory_only;         /* q8_a: loaded checkpoints only, never in a file */
+	bool memory_only;         /* loaded checkpoints only, never in a file */
+	bool swappable; /* in big-endian files only the f16 numbers of a block are swapped; false:
+			 * there is no agreed form */
+	uint8_t n_f16, f16_at[2]; /* offsets of f16 numbers in a block, such as scales */
+	struct lmi_ftype file_type;   /* files whose types are all this one; name NULL: none */
 	lmi_quant_dequant_fn dequant; /* NULL: cannot be decoded to float (integers can) */
 	lmi_quant_encode_fn quant; /* searches for the least error, for files; NULL: no encoder */
 	lmi_quant_encode_fn quant_nearest; /* plain rounding, for KV caches; NULL: use quant */
+	uint64_t decode_hash; /* of values decoded from fixed bytes, for tests (decode_test.h) */
 };
 
 /* Returns NULL for unknown or removed ids. */
 const struct lmi_dtype *lmi_dtype(uint32_t id);
+
+/* 8-bit floats of checkpoints: not in the table, never in a file. */
+extern const struct lmi_dtype lmi_quant_f8_e4m3, lmi_quant_f8_e5m2;
 
 /* Looks up a type by name, case-insensitive; returns NULL if there is none. */
 const struct lmi_dtype *lmi_dtype_by_name(const char *name);

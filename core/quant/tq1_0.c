@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * TQ1_0: 256 ternary values, five to a byte, x = (t - 1) * d. */
+ * TQ1_0: 256 ternary values, five to a byte, x = (t - 1) * d.
+ *
+ * Fields: u8 qs[48]; u8 qh[4]; f16 d
+ * Value:  trit n of byte x: ((x * 3^n mod 256) * 3) >> 8. Values 32n + m from qs[m] (m < 32, n <
+ *         5), 160 + 16n + m from qs[32 + m] (m < 16), 240 + 4n + m from qh[m] (n < 4); (trit - 1)
+ *         * d */
 #include <stdint.h>
 
 #include "core/quant/codec.h"
@@ -75,3 +80,17 @@ LMI_QUANT_ENCODER(tq1_0)
 		}
 	}
 }
+
+const struct lmi_dtype lmi_quant_tq1_0 = {
+	LMI_QUANT_NAMES(TQ1_0, tq1_0),
+	.block_elems = 256,
+	.block_bytes = 54,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {52},
+	.swappable = true,
+	.file_type = {36, "TQ1_0", NULL, LMD_DTYPE_TQ1_0},
+	.dequant = tq1_0_dequant,
+	.quant = tq1_0_quant,
+	.decode_hash = 0x754FBFBCD21EA325,
+};

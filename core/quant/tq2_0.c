@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * TQ2_0: 256 ternary values of 2 bits, x = (q - 1) * d.  Code 3 decodes to 2 * d; the
- * encoder does not use it. */
+ * encoder does not use it.
+ *
+ * Fields: u8 qs[64]; f16 d
+ * Value:  value 128h + 32k + l: q = (qs[32h + l] >> 2k) & 3; (q - 1) * d */
 #include <stdint.h>
 #include <string.h>
 
@@ -47,3 +50,17 @@ LMI_QUANT_ENCODER(tq2_0)
 			b->qs[32 * (e / 128) + e % 32] |= (uint8_t)((q[e] + 1) << 2 * (e / 32 % 4));
 	}
 }
+
+const struct lmi_dtype lmi_quant_tq2_0 = {
+	LMI_QUANT_NAMES(TQ2_0, tq2_0),
+	.block_elems = 256,
+	.block_bytes = 66,
+	.is_quant = true,
+	.n_f16 = 1,
+	.f16_at = {64},
+	.swappable = true,
+	.file_type = {37, "TQ2_0", NULL, LMD_DTYPE_TQ2_0},
+	.dequant = tq2_0_dequant,
+	.quant = tq2_0_quant,
+	.decode_hash = 0x9FCAA6A38293C325,
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of tensor types: one line per type. */
+ * The table of tensor types, from the list in llamad/dtypes.h. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -9,94 +9,21 @@
 #include "core/quant/codec.h"
 #include "core/quant/quant.h"
 
-/* clang-format off */
-#define ROW(ID, text, elems, bytes, ...)                                                           \
-	[LMD_DTYPE_##ID] = {.id = LMD_DTYPE_##ID, .name = text, .block_elems = elems,              \
-			    .block_bytes = bytes, __VA_ARGS__}
-#define IN(type)                       .dequant = lmi_quant_##type##_dequant
-#define IN_OUT(type)                   IN(type), .quant = lmi_quant_##type##_quant
-#define PLAIN(ID, type, bytes)         ROW(ID, #type, 1, bytes, IN_OUT(type))
-#define INTEGER(ID, type, bytes)       ROW(ID, #type, 1, bytes, IN(type))
-#define WEIGHT(ID, type, elems, bytes) ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true)
-#define CACHE(ID, type, elems, bytes)                                                              \
-	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true,                               \
-	    .quant_nearest = lmi_quant_##type##_nearest)
-#define ACTIV(ID, type, elems, bytes)                                                              \
-	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_activation = true)
+#define ROW(ID, type, number) [LMD_DTYPE_##ID] = &lmi_quant_##type,
 
-/* A type whose rows start with a header of `head` bytes. */
-#define ROWS(ID, type, elems, bytes, head)                                                         \
-	ROW(ID, #type, elems, bytes, IN_OUT(type), .is_quant = true, .row_bytes_extra = head)
-
-static const struct lmi_dtype table[LMD_DTYPE_END] = {
-	PLAIN(F32, f32, 4),
-	PLAIN(F16, f16, 2),
-	PLAIN(BF16, bf16, 2),
-	PLAIN(F64, f64, 8),
-	INTEGER(I8, i8, 1),
-	INTEGER(I16, i16, 2),
-	INTEGER(I32, i32, 4),
-	INTEGER(I64, i64, 8),
-	CACHE(Q4_0, q4_0, 32, 18),
-	CACHE(Q4_1, q4_1, 32, 20),
-	CACHE(Q5_0, q5_0, 32, 22),
-	CACHE(Q5_1, q5_1, 32, 24),
-	WEIGHT(Q8_0, q8_0, 32, 34),
-	WEIGHT(Q2_K, q2_k, 256, 84),
-	WEIGHT(Q3_K, q3_k, 256, 110),
-	WEIGHT(Q4_K, q4_k, 256, 144),
-	WEIGHT(Q5_K, q5_k, 256, 176),
-	WEIGHT(Q6_K, q6_k, 256, 210),
-	WEIGHT(IQ2_XXS, iq2_xxs, 256, 66),
-	WEIGHT(IQ2_XS, iq2_xs, 256, 74),
-	WEIGHT(IQ2_S, iq2_s, 256, 82),
-	WEIGHT(IQ3_XXS, iq3_xxs, 256, 98),
-	WEIGHT(IQ3_S, iq3_s, 256, 110),
-	WEIGHT(IQ1_S, iq1_s, 256, 50),
-	WEIGHT(IQ1_M, iq1_m, 256, 56),
-	CACHE(IQ4_NL, iq4_nl, 32, 18),
-	WEIGHT(IQ4_XS, iq4_xs, 256, 136),
-	WEIGHT(TQ1_0, tq1_0, 256, 54),
-	WEIGHT(TQ2_0, tq2_0, 256, 66),
-	WEIGHT(MXFP4, mxfp4, 32, 17),
-	WEIGHT(NVFP4, nvfp4, 64, 36),
-	WEIGHT(Q1_0, q1_0, 128, 18),
-	WEIGHT(Q2_0, q2_0, 64, 18),
-	ROW(Q8_A, "q8_a", 32, 40, IN(q8_a), .is_quant = true, .memory_only = true),
-	CACHE(Q6_0, q6_0, 32, 26),
-	ROWS(IQ1_BN, iq1_bn, 64, 13, 2),
-	ROWS(IQ2_BN, iq2_bn, 64, 16, 4),
-	WEIGHT(IQ2_K, iq2_k, 256, 76),
-	WEIGHT(IQ3_K, iq3_k, 256, 110),
-	WEIGHT(IQ4_K, iq4_k, 256, 144),
-	WEIGHT(IQ5_K, iq5_k, 256, 176),
-	WEIGHT(IQ6_K, iq6_k, 256, 212),
-	ROWS(IQ2_KS, iq2_ks, 256, 70, 2),
-	ROWS(IQ3_KS, iq3_ks, 256, 102, 2),
-	ROWS(IQ4_KS, iq4_ks, 256, 136, 4),
-	ROWS(IQ5_KS, iq5_ks, 256, 168, 4),
-	ROWS(IQ4_KSS, iq4_kss, 256, 128, 4),
-	ROWS(IQ2_KL, iq2_kl, 256, 86, 2),
-	ROWS(IQ1_KT, iq1_kt, 256, 56, 4),
-	ROWS(IQ2_KT, iq2_kt, 256, 68, 4),
-	ROWS(IQ3_KT, iq3_kt, 256, 100, 4),
-	ROWS(IQ4_KT, iq4_kt, 256, 128, 4),
-	ROWS(Q8_KV, q8_kv, 32, 32, 8),
-	ACTIV(Q8_1, q8_1, 32, 36),
-	ACTIV(Q8_K, q8_k, 256, 292),
-};
-/* clang-format on */
+static const struct lmi_dtype *const table[LMD_DTYPE_END] = {
+	LMD_DTYPES_NUMBER(ROW) LMD_DTYPES_WEIGHT(ROW) LMD_DTYPES_ACTIVATION(ROW)};
 
 const struct lmi_dtype *lmi_dtype(uint32_t id)
 {
-	return id < LMD_DTYPE_END && table[id].name ? &table[id] : NULL;
+	return id < LMD_DTYPE_END ? table[id] : NULL;
 }
 
 const struct lmi_dtype *lmi_dtype_by_name(const char *name)
 {
 	for (uint32_t i = 0; i < LMD_DTYPE_END; i++)
-		if (table[i].name && !strcasecmp(table[i].name, name))
-			return &table[i];
+		if (table[i] && !strcasecmp(table[i]->name, name))
+			return table[i];
 	return NULL;
 }
 

@@ -37,7 +37,7 @@ enum {
 /* Sets of file types as bits; the types of ik_llama.cpp, 135 to 156, follow the others. */
 #define BIT(id) ((id) < 64 ? (id) : (id) - 93)
 #define T(ID) (1ull << BIT(LMI_FTYPE_##ID))
-_Static_assert(BIT(LMI_FTYPE_Q6_0) == LMI_FTYPE_Q2_0 + 1 && BIT(LMI_FTYPE_END - 1) == 63,
+_Static_assert(BIT(LMI_FTYPE_Q6_0) == LMI_FTYPE_Q2_0 + 1 && BIT(LMI_FTYPE_IQ1_KT) == 63,
 	       "a bit for each file type");
 
 #define ANY   UINT64_MAX
@@ -327,6 +327,8 @@ static uint32_t at_position(int64_t i, int64_t n)
 
 static bool has(uint64_t ftypes, const struct lmi_ftype *f)
 {
+	if ((f->id > LMI_FTYPE_Q2_0 && f->id < LMI_FTYPE_Q6_0) || f->id > LMI_FTYPE_IQ1_KT)
+		return ftypes == ANY; /* a type that no rule names */
 	return (ftypes >> BIT(f->id) & 1) != 0;
 }
 

@@ -83,7 +83,28 @@ def constants(text):
             yield m.group(1)
 
 
+def list_rows(raws):
+    """The rows of list macros, #define LIST(X) X(A, ...) X(B, ...): LIST -> first arguments."""
+    lists = {}
+    for raw in raws:
+        joined = without_comments(raw).replace('\\\n', ' ')
+        for m in re.finditer(r'^#define[ \t]+(LMD_\w+)\(X\)[ \t]+(.*)$', joined, re.M):
+            lists[m.group(1)] = re.findall(r'X\((\w+)', m.group(2))
+    return lists
+
+
+def with_lists(body, text, lists):
+    """The body of an enum in which LIST(MACRO) is replaced by the constants that MACRO makes."""
+    def constants_of(m):
+        made = re.search(r'^#define[ \t]+' + m.group(2) + r'\(\w+[^)]*\)[ \t]+(\w+_)##', text, re.M)
+        if m.group(1) not in lists or not made:
+            sys.exit(f'members.py: cannot expand "{m.group(0)}"')
+        return ''.join(f'{made.group(1)}{row},' for row in lists[m.group(1)])
+    return re.sub(r'\b(\w+)\((\w+)\)', constants_of, body)
+
+
 def main():
+    lists = list_rows(open(path, encoding='utf-8').read() for path in sys.argv[1:])
     print('/* SPDX-License-Identifier: MIT')
     print(' *')
     print(' * Written by tests/abi/members.py from the installed headers (make update-abi). */')
@@ -96,7 +117,7 @@ def main():
             lines += [f'MEMBER({name}, {m})' for m in members(body)]
         for _, body in bodies(text, 'enum'):
             lines += [f'CONSTANT({re.match(r"[A-Z0-9_]+", e).group(0)})'
-                      for e in split_at(body, ',')]
+                      for e in split_at(with_lists(body, text, lists), ',')]
         if not path.endswith('version.h'):
             lines += [f'CONSTANT({n})' for n in constants(text)]
         if lines:

@@ -5,8 +5,10 @@
 . "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 
 "$build/tests/mktiny" full 5 "$dir/full.gguf" || exit 99
+"$build/tests/mktiny" suppress 5 "$dir/suppress.gguf" || exit 99
 start
 ctl add full "$dir/full.gguf" || { cat "$dir/log"; exit 1; }
+ctl add suppress "$dir/suppress.gguf" || { cat "$dir/log"; exit 1; }
 
 prompt='the cat sat on'
 n=24
@@ -51,6 +53,26 @@ for how in "--temp 2" "--top-k 2" "--top-p 0.3" "--min-p 0.6" "--typical 0.2" "-
 	ctl generate full -p "$prompt" -n $n --seed 3 $how >"$dir/got" || bad "generate $how"
 	holds "generate $how: another text than run" cmp -s "$dir/wantc" "$dir/got"
 	cmp -s "$dir/wantc" "$dir/plain" && bad "run $how: the text of the defaults" || ok
+done
+# a model whose file suppresses all tokens but one, and an empty list in its place
+for how in "" "--suppress-token ''"; do
+	eval "ctl generate suppress -p '$prompt' -n 9 --temp 0 --ignore-eos $how" >"$dir/got" ||
+		bad "generate $how: status $?"
+	eval "'$build/llamactl' run '$dir/suppress.gguf' -p '$prompt' -n 9 --temp 0 --ignore-eos $how" \
+		>"$dir/wantc" || bad "run $how: status $?"
+	holds "generate $how of a model with suppressed tokens: another text than run" cmp -s "$dir/wantc" "$dir/got"
+	if [ -z "$how" ]; then
+		holds "only one token is allowed: '$(cat "$dir/got")'" grep -qx 'A*' "$dir/got"
+	else
+		holds "all tokens are allowed: '$(cat "$dir/got")'" grep -qv '^A*$' "$dir/got"
+	fi
+done
+dry="--temp 0 --dry-multiplier 9 --dry-base 3 --dry-allowed-length 1 --dry-last-n -1"
+for how in "" "--dry-breaker ' '" "--dry-breaker ''"; do
+	eval "'$build/llamactl' run '$dir/full.gguf' -p '$prompt' -n $n $dry $how" >"$dir/wantc" ||
+		bad "run $how: status $?"
+	eval "ctl generate full -p '$prompt' -n $n $dry $how" >"$dir/got" || bad "generate $how: status $?"
+	holds "generate $how: another text than run" cmp -s "$dir/wantc" "$dir/got"
 done
 # conversations: the daemon renders the same prompt as `run`
 for how in "--template chatml" "--template chatml --system Short." "--template chatml -j {}" \

@@ -421,6 +421,15 @@ class AsyncClient:
         r = await self.call(t.DetokenizeRequest(model=model, tokens=list(tokens), **params))
         return p.as_bytes(r.text)
 
+    async def apply_template(self, model: str, messages: _params.Messages,
+                             **params: Unpack[t.ApplyTemplateParams]) -> t.ApplyTemplateReply:
+        """Turns a conversation into the prompt that chat() would give the model.
+
+        messages: as for chat().
+        params: fields of llamad.types.ApplyTemplateRequest: template, tools, ...; with tokens=True
+            the reply also has the prompt's tokens."""
+        return await self.call(_params.apply_template_request(model, messages, params))
+
     async def embed(self, model: str, inputs: Union[str, bytes, Sequence[Union[str, bytes]]],
                     **params: Unpack[t.EmbedParams]) -> list[list[float]]:
         """Computes the embedding of each text.  params: fields of llamad.types.EmbedRequest."""

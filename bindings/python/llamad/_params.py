@@ -244,3 +244,15 @@ def generate_request(function: str, model: str, prompt: Union[str, bytes, None],
 
 def chat_request(model: str, messages: Messages, params: Mapping[str, Any]) -> t.GenerateRequest:
     return generate_request("chat", model, None, None, messages, {"parse": True, **params})
+
+
+def apply_template_request(model: str, messages: Messages,
+                           params: Mapping[str, Any]) -> t.ApplyTemplateRequest:
+    wire: dict[str, Any] = {}
+    for name, value in params.items():
+        if name not in t.ApplyTemplateParams.__annotations__:
+            raise TypeError(f"apply_template() has no parameter {name!r}")
+        if value is not None:
+            what = f"apply_template: {name}"
+            wire[name] = _CONVERT[name](what, value) if name in _CONVERT else value
+    return t.ApplyTemplateRequest(model=model, messages=conversation(messages) or [], **wire)

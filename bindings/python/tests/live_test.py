@@ -86,10 +86,29 @@ class Sync(unittest.TestCase):
         with self.assertRaisesRegex(llamad.Invalid, "dimensions: 1000, the vectors"):
             self.client.embed("full", "Hello", dimensions=1000)
 
+    def test_apply_template(self):
+        template = ("{% for t in tools or [] %}{{ t.function.name }} {% endfor %}"
+                    "{{ messages[0].content }} {{ n }}")
+        r = self.client.apply_template(
+            "full", [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}],
+            template=template, template_args={"n": 7}, tokens=True,
+            tools=[{"type": "function", "function": {"name": "f"}}])
+        self.assertEqual(r.prompt, "f Hello 7")
+        self.assertEqual(len(r.tokens), r.n_prompt)
+        r = self.client.apply_template("full", "Hello", template="{{ messages[0].content }}")
+        self.assertEqual((r.prompt, r.tokens), ("Hello", []))
+        with self.assertRaisesRegex(TypeError, "has no parameter 'temperature'"):
+            self.client.apply_template("full", "Hello", temperature=0)
+
     def test_suppressed_tokens(self):
         others = [t for t in range(96) if t != ord("z") - 32]
         a = self.client.generate("full", "x", suppress_tokens=others, n=3, stream=False)
         self.assertEqual(str(a), "zzz")
+        a = self.client.generate("suppress", "x", n=3, ignore_eog=True, stream=False)
+        self.assertEqual(str(a), "AAA")
+        a = self.client.generate("suppress", "x", n=3, ignore_eog=True, suppress_tokens=[],
+                                 stream=False)
+        self.assertNotEqual(str(a), "AAA")
 
     def test_as_with_other_packages(self):
         parts = [{"type": "text", "text": "x"}]

@@ -9,7 +9,7 @@
 #include "core/base/checked.h"
 #include "core/base/printable.h"
 #include "core/checkpoint/hf/checkpoint_impl.h"
-#include "core/quant/codec.h"
+#include "core/quant/quant.h"
 #include "core/base/float16.h"
 #include "core/quant/quant.h"
 
@@ -59,35 +59,35 @@ void lmi_checkpoint_st_decode(enum lmi_st_type type, const void *src, float *dst
 {
 	switch (type) {
 	case LMI_ST_F32:
-		lmi_quant_f32_dequant(src, dst, n);
+		lmi_dtype(LMD_DTYPE_F32)->dequant(src, dst, n);
 		return;
 	case LMI_ST_F16:
-		lmi_quant_f16_dequant(src, dst, n);
+		lmi_dtype(LMD_DTYPE_F16)->dequant(src, dst, n);
 		return;
 	case LMI_ST_BF16:
-		lmi_quant_bf16_dequant(src, dst, n);
+		lmi_dtype(LMD_DTYPE_BF16)->dequant(src, dst, n);
 		return;
 	case LMI_ST_F64:
-		lmi_quant_f64_dequant(src, dst, n);
+		lmi_dtype(LMD_DTYPE_F64)->dequant(src, dst, n);
 		return;
 	case LMI_ST_F8_E4M3:
-		lmi_quant_f8_e4m3_dequant(src, dst, n);
+		lmi_quant_f8_e4m3.dequant(src, dst, n);
 		return;
 	case LMI_ST_F8_E5M2:
-		lmi_quant_f8_e5m2_dequant(src, dst, n);
+		lmi_quant_f8_e5m2.dequant(src, dst, n);
 		return;
 	case LMI_ST_I8:
-		lmi_quant_i8_dequant(src, dst, n);
+		lmi_dtype(LMD_DTYPE_I8)->dequant(src, dst, n);
 		return;
 	case LMI_ST_I16:
-		lmi_quant_i16_dequant(src, dst, n);
+		lmi_dtype(LMD_DTYPE_I16)->dequant(src, dst, n);
 		return;
 	case LMI_ST_I32:
-		lmi_quant_i32_dequant(src, dst, n);
+		lmi_dtype(LMD_DTYPE_I32)->dequant(src, dst, n);
 		return;
 	case LMI_ST_I64:
 	case LMI_ST_U64:
-		lmi_quant_i64_dequant(src, dst, n);
+		lmi_dtype(LMD_DTYPE_I64)->dequant(src, dst, n);
 		return;
 	case LMI_ST_BOOL:
 	case LMI_ST_U8: widen(src, dst, n, 1); return;

@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/quant/quant.h"
+#include "plugins/backend/common/int8_types.h"
 
 /* ---- operands ---- */
 
@@ -235,21 +236,6 @@ double wbias(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_
 	return v ? (double)v[slice * w->n + row] : 0;
 }
 
-static bool is_int8(uint32_t t)
-{
-	if (t >= LMD_DTYPE_Q6_0) /* types of ik_llama.cpp */
-		return false;
-	switch (t) {
-	case LMD_DTYPE_F32:
-	case LMD_DTYPE_F16:
-	case LMD_DTYPE_BF16:
-	case LMD_DTYPE_F64:
-		return false;
-	default:
-		return true;
-	}
-}
-
 double product(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint32_t row,
 	       const double *x)
 {
@@ -257,7 +243,7 @@ double product(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint3
 	uint32_t k = n->p->weight_refs[weight_ref].k;
 	double sum = 0;
 
-	for (uint32_t b = 0; n->int8 && is_int8(n->dtype[weight_ref]) && b < k; b += 32) {
+	for (uint32_t b = 0; n->int8 && host_mem_int8_type(n->dtype[weight_ref]) && b < k; b += 32) {
 		float amax = 0;
 
 		for (uint32_t i = b; i < b + 32; i++)
@@ -266,7 +252,7 @@ double product(const struct naive *n, uint32_t weight_ref, uint32_t slice, uint3
 			sum += (double)rintf((float)x[i] * (127.0f / amax)) *
 			       (double)(amax / 127.0f) * w[i];
 	}
-	for (uint32_t i = 0; !(n->int8 && is_int8(n->dtype[weight_ref])) && i < k; i++)
+	for (uint32_t i = 0; !(n->int8 && host_mem_int8_type(n->dtype[weight_ref])) && i < k; i++)
 		sum += x[i] * w[i];
 	return sum;
 }

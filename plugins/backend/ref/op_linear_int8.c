@@ -338,14 +338,6 @@ static bool has_min(uint32_t dtype)
 	       dtype == LMD_DTYPE_Q5_K;
 }
 
-bool ref_int8_type(uint32_t dtype)
-{
-	return dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q8_0 ||
-	       dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q6_K || dtype == LMD_DTYPE_IQ4_NL ||
-	       dtype == LMD_DTYPE_IQ4_XS || dtype == LMD_DTYPE_MXFP4 || dtype == LMD_DTYPE_NVFP4 ||
-	       dtype == LMD_DTYPE_Q2_K || has_min(dtype) || multiple_of(dtype);
-}
-
 void ref_int8_quantise(const float *x, uint32_t k, int8_t *q, float *d)
 {
 	for (uint32_t at = 0; at < k; at += 32) {

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "backend/common/int8_types.h"
 #include "kernels.h"
 
 static uint64_t blocks(uint32_t k)
@@ -82,7 +83,7 @@ void ref_product(const struct ref_run *r, const struct ref_x *x, const struct re
 
 	if (!items->count)
 		return;
-	if (x->q && ref_int8_type(w->dtype)) {
+	if (x->q && host_mem_int8_type(w->dtype)) {
 		ref_int8_product(r, x, items, w, lo, hi, scratch, emit, arg);
 		return;
 	}

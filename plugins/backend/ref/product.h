@@ -67,7 +67,6 @@ void ref_lora_row(const struct ref_run *r, uint32_t site, uint32_t slot, uint32_
 		  const float *x, uint32_t n, float *delta);
 
 /* op_linear_int8.c */
-bool ref_int8_type(uint32_t dtype);
 void ref_int8_quantise(const float *x, uint32_t k, int8_t *q, float *d);
 uint64_t ref_int8_bytes(uint32_t k); /* scratch of one part */
 void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const struct ref_items *items,

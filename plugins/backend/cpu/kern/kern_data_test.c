@@ -31,25 +31,6 @@ void kern_guarded_destroy(struct kern_guarded *g)
 	munmap(g->map, g->map_bytes);
 }
 
-/* Offsets of the f16 numbers in a block; the list ends where the first one is repeated. */
-struct halves {
-	uint32_t dtype;
-	uint8_t at[2];
-};
-
-static const struct halves halves[] = {
-	{LMD_DTYPE_Q4_0, {0, 0}},     {LMD_DTYPE_Q4_1, {0, 2}},    {LMD_DTYPE_Q5_0, {0, 0}},
-	{LMD_DTYPE_Q5_1, {0, 2}},     {LMD_DTYPE_Q8_0, {0, 0}},    {LMD_DTYPE_Q2_K, {80, 82}},
-	{LMD_DTYPE_Q3_K, {108, 108}}, {LMD_DTYPE_Q4_K, {0, 2}},    {LMD_DTYPE_Q5_K, {0, 2}},
-	{LMD_DTYPE_Q6_K, {208, 208}}, {LMD_DTYPE_IQ2_XXS, {0, 0}}, {LMD_DTYPE_IQ2_XS, {0, 0}},
-	{LMD_DTYPE_IQ2_S, {0, 0}},    {LMD_DTYPE_IQ3_XXS, {0, 0}}, {LMD_DTYPE_IQ3_S, {0, 0}},
-	{LMD_DTYPE_IQ1_S, {0, 0}},    {LMD_DTYPE_IQ4_NL, {0, 0}},  {LMD_DTYPE_IQ4_XS, {0, 0}},
-	{LMD_DTYPE_TQ1_0, {52, 52}},  {LMD_DTYPE_TQ2_0, {64, 64}}, {LMD_DTYPE_Q1_0, {0, 0}},
-	{LMD_DTYPE_Q2_0, {0, 0}},     {LMD_DTYPE_Q6_0, {0, 0}},    {LMD_DTYPE_IQ2_K, {0, 0}},
-	{LMD_DTYPE_IQ3_K, {0, 0}},    {LMD_DTYPE_IQ4_K, {0, 0}},   {LMD_DTYPE_IQ5_K, {0, 0}},
-	{LMD_DTYPE_IQ6_K, {0, 0}},
-};
-
 static uint16_t half(enum kern_data kind, uint64_t *seed)
 {
 	static const uint16_t extreme[] = {0, 0x8000, 1, 0x83ff, 0x0400, 0x7bff, 0xfbff, 0x3c00};
@@ -74,13 +55,8 @@ static void fill_block(uint8_t *b, const struct lmi_dtype *t, enum kern_data kin
 
 	for (uint32_t i = 0; i < t->block_bytes; i++)
 		b[i] = kind == KERN_DATA_EXTREME && r / 8 % 2 ? same : (uint8_t)lmd_rand(seed);
-	for (size_t i = 0; i < LMD_LEN(halves); i++) {
-		if (halves[i].dtype != (uint32_t)t->id)
-			continue;
-		put(b + halves[i].at[0], half(kind, seed));
-		if (halves[i].at[1] != halves[i].at[0])
-			put(b + halves[i].at[1], half(kind, seed));
-	}
+	for (uint32_t i = 0; i < t->n_f16; i++)
+		put(b + t->f16_at[i], half(kind, seed));
 	if (t->id == LMD_DTYPE_IQ1_M) /* the f16 is spread over the top nibbles of 4 words */
 		b[55] = (uint8_t)((b[55] & 0x0f) | 0x20);
 	if (t->id == LMD_DTYPE_MXFP4)

@@ -53,22 +53,14 @@ static void run(const struct kern_linear *self, const struct kern_product *p)
 	}
 }
 
-#define KERNEL(type)                                                                               \
+#define KERNEL(ID, name, number)                                                                   \
 	{                                                                                          \
-		.dtype = LMD_DTYPE_##type, .act = KERN_ACT_F32, .isa = "c",                        \
+		.dtype = LMD_DTYPE_##ID, .act = KERN_ACT_F32, .isa = "c",                          \
 		.scratch_bytes = scratch_bytes, .run = run                                         \
-	}
+	},
 
 const struct kern_linear kern_float_c[] = {
-	KERNEL(F32),    KERNEL(F16),    KERNEL(BF16),    KERNEL(F64),   KERNEL(Q4_0),
-	KERNEL(Q4_1),   KERNEL(Q5_0),   KERNEL(Q5_1),    KERNEL(Q8_0),  KERNEL(Q2_K),
-	KERNEL(Q3_K),   KERNEL(Q4_K),   KERNEL(Q5_K),    KERNEL(Q6_K),  KERNEL(IQ2_XXS),
-	KERNEL(IQ2_XS), KERNEL(IQ2_S),  KERNEL(IQ3_XXS), KERNEL(IQ3_S), KERNEL(IQ1_S),
-	KERNEL(IQ1_M),  KERNEL(IQ4_NL), KERNEL(IQ4_XS),  KERNEL(TQ1_0), KERNEL(TQ2_0),
-	KERNEL(MXFP4),  KERNEL(NVFP4),  KERNEL(Q1_0),    KERNEL(Q2_0),   KERNEL(Q6_0),
-	KERNEL(IQ1_BN), KERNEL(IQ2_BN), KERNEL(IQ2_K),   KERNEL(IQ3_K),  KERNEL(IQ4_K),
-	KERNEL(IQ5_K),  KERNEL(IQ6_K),  KERNEL(IQ2_KS),  KERNEL(IQ3_KS), KERNEL(IQ4_KS),
-	KERNEL(IQ5_KS), KERNEL(IQ2_KL), KERNEL(IQ4_KSS), KERNEL(IQ1_KT), KERNEL(IQ2_KT),
-	KERNEL(IQ3_KT), KERNEL(IQ4_KT), KERNEL(Q8_KV),   KERNEL(Q8_A),
+	KERNEL(F32, f32, 0) KERNEL(F16, f16, 0) KERNEL(BF16, bf16, 0) KERNEL(F64, f64, 0)
+	LMD_DTYPES_WEIGHT(KERNEL)
 	{.run = NULL},
 };
