@@ -3,10 +3,13 @@
  * Collects the schemas that apply at a place by following $ref and allOf. */
 #include <string.h>
 
+#include "core/base/cancel.h"
 #include "core/base/printable.h"
 #include "core/grammar/schema.h"
 
 #define REF_DEPTH 64
+/* A step of the compiler takes about this long. */
+#define STEP_NS 500
 
 /* References */
 
@@ -100,6 +103,15 @@ static const struct lmi_json_node *resolve(struct lmi_gr_schema_compiler *s,
 	return v;
 }
 
+void lmi_gr_schema_step(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *at, uint32_t n)
+{
+	s->n_steps += n;
+	if (s->n_steps > LMI_GR_SCHEMA_STEPS_MAX)
+		lmi_gr_schema_fail(s, LMD_INVALID, at, "too many schemas apply at one place");
+	if (!lmi_cancel_step((uint64_t)n * STEP_NS / 10))
+		lmi_gr_schema_fail(s, LMD_CANCELLED, at, "cancelled");
+}
+
 /* Conjunctions */
 
 static void add(struct lmi_gr_schema_compiler *s, struct lmi_gr_schema_conjunction *c,
@@ -122,8 +134,8 @@ static void add(struct lmi_gr_schema_compiler *s, struct lmi_gr_schema_conjuncti
 	for (uint32_t i = 0; i < c->n; i++)
 		if (c->v[i] == schema)
 			return;
-	if (c->n == LMI_GR_SCHEMA_CONJUNCTION_MAX || ++s->n_steps > LMI_GR_SCHEMA_STEPS_MAX ||
-	    depth > REF_DEPTH) {
+	lmi_gr_schema_step(s, schema, 1);
+	if (c->n == LMI_GR_SCHEMA_CONJUNCTION_MAX || depth > REF_DEPTH) {
 		lmi_gr_schema_fail(s, LMD_INVALID, schema, "too many schemas apply at one place");
 		return;
 	}

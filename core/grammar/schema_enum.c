@@ -112,6 +112,7 @@ static void check_listed(struct lmi_gr_schema_compiler *s, const struct lmi_json
 		 {LMI_JSON_OBJECT, "properties"},
 		 {LMI_JSON_OBJECT, "required"},
 		 {LMI_JSON_OBJECT, "additionalProperties"},
+		 {LMI_JSON_OBJECT, "patternProperties"},
 		 {LMI_JSON_OBJECT, "unevaluatedProperties"},
 		 {LMI_JSON_OBJECT, "minProperties"},
 		 {LMI_JSON_OBJECT, "maxProperties"},
@@ -131,6 +132,19 @@ static void check_listed(struct lmi_gr_schema_compiler *s, const struct lmi_json
 	}
 }
 
+static bool has_excluded_name(const struct lmi_json_node *schema, const struct lmi_json_node *v)
+{
+	const struct lmi_json_node *name = lmi_gr_schema_excluded_name(schema);
+	const struct lmi_json_node *k = lmi_json_node_first(v);
+
+	if (!name || !lmi_json_node_is(v, LMI_JSON_OBJECT))
+		return false;
+	for (uint32_t i = 0; i < v->n; i++, k = lmi_json_node_next(k + 1))
+		if (lmi_gr_schema_equal(k, name))
+			return true;
+	return false;
+}
+
 static bool fits(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schema_conjunction *c,
 		 const struct lmi_json_node *v)
 {
@@ -143,6 +157,8 @@ static bool fits(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schema_co
 		if (!listed(s, c->v[i], v))
 			return false;
 		check_listed(s, c->v[i], v);
+		if (lmi_gr_schema_excludes_string(c->v[i], v) || has_excluded_name(c->v[i], v))
+			return false;
 		if (lmi_json_node_real(v, &d) && !in_bounds(c->v[i], d))
 			return false;
 		if (v->type != LMI_JSON_STRING)
