@@ -56,6 +56,7 @@ struct lmi_json_reader_item {
 
 struct lmi_json_reader {
 	const char *begin, *p, *end;
+	const char *counted; /* steps (cancel.h) are counted up to here */
 	uint32_t depth;
 	uint64_t objects; /* bit d: level d is an object */
 	uint8_t state;
@@ -64,7 +65,7 @@ struct lmi_json_reader {
 void lmi_json_reader_init(struct lmi_json_reader *r, const char *text, size_t bytes);
 
 /* Reads the next item. LMD_CORRUPT: not JSON; the error message names the byte and the problem.
- * LMD_INVALID: a limit is exceeded. */
+ * LMD_INVALID: a limit is exceeded. LMD_CANCELLED: see cancel.h. */
 LMD_NODISCARD enum lmd_status lmi_json_reader_next(struct lmi_json_reader *r,
 						   struct lmi_json_reader_item *it,
 						   struct lmd_error *err);

@@ -14,7 +14,7 @@
 
 /* Maximum number of schemas that apply at one place. */
 #define LMI_GR_SCHEMA_CONJUNCTION_MAX 256
-/* Maximum number of schemas visited while one schema is compiled. */
+/* Maximum number of steps for one schema. A visit of a small schema is one step. */
 #define LMI_GR_SCHEMA_STEPS_MAX 2000000u
 
 /* Schemas whose allOf and $ref have already been followed, in order, without duplicates. */
@@ -56,7 +56,7 @@ struct lmi_gr_schema_compiler {
 /* Keeps the first error; the message names the place of `at` in the schema. */
 void lmi_gr_schema_fail(struct lmi_gr_schema_compiler *s, enum lmd_status st,
 			const struct lmi_json_node *at, const char *fmt, ...) LMD_PRINTF(4, 5);
-/* Counts n steps of the compilation, of at most LMI_GR_SCHEMA_STEPS_MAX; fails beyond them, and when
+/* Counts n steps of the compilation, of at most LMI_GR_SCHEMA_STEPS_MAX; fails beyond them, and if
  * the work is cancelled. */
 void lmi_gr_schema_step(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *at,
 			uint32_t n);
@@ -138,8 +138,8 @@ struct lmi_grammar_expr *lmi_gr_schema_pattern(struct lmi_gr_schema_compiler *s,
 struct lmi_grammar_expr *lmi_gr_schema_member(struct lmi_gr_schema_compiler *s,
 					      struct lmi_grammar_expr *key,
 					      struct lmi_gr_schema_conjunction *value);
-/* Matches any member that a `patternProperties` of the conjunction describes; NULL if there is none.
- * Fails if a pattern may match one of the n names, or a key that another pattern matches. */
+/* Matches any member that a `patternProperties` of the conjunction describes; NULL if there is
+ * none. Fails if a pattern may match one of the n names, or a key that another pattern matches. */
 struct lmi_grammar_expr *lmi_gr_schema_pattern_members(struct lmi_gr_schema_compiler *s,
 						       const struct lmi_gr_schema_conjunction *c,
 						       const struct lmi_json_node *const *names,

@@ -203,11 +203,13 @@ static const struct {
 
 void lmi_gr_schema_check(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *schema)
 {
-	for (size_t i = 0; i < LMD_LEN(keywords); i++) {
+	for (size_t i = 0; i < LMD_LEN(keywords) && !lmi_gr_schema_failed(s); i++) {
 		const struct lmi_json_node *v =
 			keywords[i].kind == REFUSED ? lmi_json_node_get(schema, keywords[i].name)
 						    : NULL;
 
+		/* the other kinds are looked for elsewhere */
+		lmi_grammar_builder_step(&s->b, keywords[i].kind == REFUSED ? schema->n : 0);
 		if (v && !(keywords[i].allows_all && keywords[i].allows_all(schema, v))) {
 			lmi_gr_schema_fail(s, LMD_UNSUPPORTED, v,
 					   "'%s' is not supported here: an answer could violate it",

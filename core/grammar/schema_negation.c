@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The complement of a JSON schema. A schema is the conjunction of its keywords, so that its
- * complement is the alternative of the complements of its keywords. A keyword about one type accepts
- * all other types; the complement is therefore of that type. */
+ * complement is the alternative of the complements of its keywords. A keyword about one type
+ * accepts all other types; the complement is therefore of that type. */
 #include <stdlib.h>
 #include <string.h>
 

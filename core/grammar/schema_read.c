@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the text of a JSON schema. jansson gets the text in pieces; each is searched for nesting and
+ * Reads the text of a JSON schema. jansson gets the text in pieces; levels and values of each are
  * counted before jansson sees it, so that depth, size and time are bounded. */
 #include "core/grammar/schema_read.h"
 
