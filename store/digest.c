@@ -147,15 +147,17 @@ enum lmd_status lmi_store_digest_fd(char out[LMI_STORE_DIGEST_HEX], int fd, uint
 			break;
 		lmi_sha256_update(&h, buf, got);
 		at += got;
-		if (at > size)
+		if (at > size || h.cancelled)
 			break;
 		if (work && work->progress)
 			work->progress(work->arg, before + at, total);
 	}
-	if (st == LMD_OK && at != size)
+	if (st == LMD_OK && at != size && !h.cancelled)
 		st = lmd_fail(err, LMD_BUSY,
 			      "%s than %llu bytes: the file changed while it was being read",
 			      at > size ? "more" : "less", (unsigned long long)size);
+	if (st == LMD_OK && h.cancelled)
+		st = lmd_fail(err, LMD_CANCELLED, "the digest was cancelled");
 	if (st == LMD_OK && !lmi_sha256_final(&h, raw))
 		st = lmd_fail(err, LMD_INTERNAL, "SHA-256 failed");
 	if (st == LMD_OK)

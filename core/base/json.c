@@ -10,7 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/cancel.h"
 #include "core/base/utf8.h"
+
+/* Bytes between two looks at the cancel word, and bytes that take as long as a step. */
+#define LOOK_BYTES     (1u << 16)
+#define BYTES_PER_STEP 4
 
 enum {
 	WANT_VALUE,        /* at the top level, after a colon, or after a comma in an array */
@@ -24,7 +29,7 @@ enum {
 void lmi_json_reader_init(struct lmi_json_reader *r, const char *text, size_t bytes)
 {
 	memset(r, 0, sizeof(*r));
-	r->begin = r->p = text;
+	r->begin = r->counted = r->p = text;
 	r->end = text + bytes;
 	r->state = WANT_VALUE;
 }
@@ -33,6 +38,19 @@ static enum lmd_status fail(const struct lmi_json_reader *r, const char *at, con
 			    struct lmd_error *err)
 {
 	return lmd_fail(err, LMD_CORRUPT, "JSON, byte %zu: %s", (size_t)(at - r->begin), what);
+}
+
+/* Counts the bytes read so far once they are many. */
+static inline enum lmd_status look(struct lmi_json_reader *r, struct lmd_error *err)
+{
+	size_t n = (size_t)(r->p - r->counted);
+
+	if (n < LOOK_BYTES)
+		return LMD_OK;
+	r->counted = r->p;
+	if (lmi_cancel_step(n / BYTES_PER_STEP))
+		return LMD_OK;
+	return lmd_fail(err, LMD_CANCELLED, "JSON, byte %zu: cancelled", lmi_json_reader_pos(r));
 }
 
 static enum lmd_status expected(const struct lmi_json_reader *r, const char *what,
@@ -202,8 +220,9 @@ static enum lmd_status check_escape(struct lmi_json_reader *r, struct lmd_error 
 	return LMD_OK;
 }
 
-/* Skips multi-byte characters, of which the first is next; returns false at an invalid one. */
-static bool pass_chars(struct lmi_json_reader *r)
+/* Skips multi-byte characters, of which the first is next, up to `stop`; returns false at an
+ * invalid one. */
+static bool pass_chars(struct lmi_json_reader *r, const char *stop)
 {
 	do {
 		unsigned char c = (unsigned char)*r->p;
@@ -217,7 +236,7 @@ static bool pass_chars(struct lmi_json_reader *r)
 		if (!n)
 			return false;
 		r->p += n;
-	} while (r->p < r->end && (unsigned char)*r->p >= 0x80);
+	} while (r->p < stop && (unsigned char)*r->p >= 0x80);
 	return true;
 }
 
@@ -228,20 +247,27 @@ static enum lmd_status read_string(struct lmi_json_reader *r, struct lmi_json_re
 	const char *from = ++r->p;
 
 	for (;;) {
-		r->p = plain(r->p, r->end);
+		const char *stop =
+			(size_t)(r->end - r->p) > LOOK_BYTES ? r->p + LOOK_BYTES : r->end;
+		enum lmd_status st = look(r, err);
+
+		if (st != LMD_OK)
+			return st;
+		r->p = plain(r->p, stop);
 		if (r->p == r->end)
 			return expected(r, "the end of a string", err);
+		if (r->p == stop)
+			continue;
 		if (*r->p == '"')
 			break;
 		if (*r->p == '\\') {
-			enum lmd_status st = check_escape(r, err);
-
+			st = check_escape(r, err);
 			if (st != LMD_OK)
 				return st;
 			it->escaped = true;
 		} else if ((unsigned char)*r->p < 0x20) {
 			return fail(r, r->p, "control character in a string", err);
-		} else if (!pass_chars(r)) {
+		} else if (!pass_chars(r, stop)) {
 			return fail(r, r->p, "not UTF-8", err);
 		}
 	}
@@ -385,8 +411,13 @@ static enum lmd_status read_key(struct lmi_json_reader *r, struct lmi_json_reade
 enum lmd_status lmi_json_reader_next(struct lmi_json_reader *r, struct lmi_json_reader_item *it,
 				     struct lmd_error *err)
 {
+	enum lmd_status st;
+
 	memset(it, 0, sizeof(*it));
 	blanks(r);
+	st = look(r, err);
+	if (st != LMD_OK)
+		return st;
 	if (r->state == WANT_NOTHING)
 		return r->p == r->end ? LMD_OK : expected(r, "the end", err);
 	if (r->state == WANT_COMMA_OR_END) {

@@ -13,11 +13,11 @@
  * one thread.
  *
  * Two parsers are in use. This one, with the tree of json_tree.h, reads what models and strangers
- * bring: tokenizer.json, headers and indexes of safetensors files, config.json, JSON schemas, the
- * arguments of tool calls, facts in the store. Such texts have megabytes, need bounds on bytes, depth
- * and nodes before anything is allocated, and are only read. jansson is used for values that are built
- * or changed: members of requests in clients, messages and variables of chat templates, tool calls
- * that are rewritten, replies that llamactl prints. Measured with a tokenizer.json of 6.5 MB (150,000
+ * bring: tokenizer.json, headers and indexes of safetensors files, config.json, the arguments of tool
+ * calls, facts in the store. Such texts have megabytes, need bounds on bytes, depth and nodes before
+ * anything is allocated, and are only read. jansson is used for values that are built or changed: JSON
+ * schemas (core/grammar/schema_read.c), members of requests in clients, messages and variables of chat
+ * templates, tool calls that are rewritten, replies that llamactl prints. Measured with a tokenizer.json of 6.5 MB (150,000
  * tokens and merges; AMD EPYC, gcc 12 -O2, best of 7): the reader takes 6 ms and no memory, the tree
  * 20 ms and 14 MiB, jansson 2.14 127 ms and 33 MiB; with the 4.2 MB header of 40,000 tensors 4 ms,
  * 15 ms and 13 MiB, 78 ms and 40 MiB. */
@@ -56,6 +56,7 @@ struct lmi_json_reader_item {
 
 struct lmi_json_reader {
 	const char *begin, *p, *end;
+	const char *counted; /* steps (cancel.h) are counted up to here */
 	uint32_t depth;
 	uint64_t objects; /* bit d: level d is an object */
 	uint8_t state;
@@ -64,7 +65,7 @@ struct lmi_json_reader {
 void lmi_json_reader_init(struct lmi_json_reader *r, const char *text, size_t bytes);
 
 /* Reads the next item. LMD_CORRUPT: not JSON; the error message names the byte and the problem.
- * LMD_INVALID: a limit is exceeded. */
+ * LMD_INVALID: a limit is exceeded. LMD_CANCELLED: see cancel.h. */
 LMD_NODISCARD enum lmd_status lmi_json_reader_next(struct lmi_json_reader *r,
 						   struct lmi_json_reader_item *it,
 						   struct lmd_error *err);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/cancel.h"
 
 struct builder {
 	struct lmi_json_reader r;
@@ -139,8 +140,11 @@ static int by_text(const void *a, const void *b)
 {
 	const struct lmi_json_node *x = *(const struct lmi_json_node *const *)a;
 	const struct lmi_json_node *y = *(const struct lmi_json_node *const *)b;
-	int c = memcmp(x->u.s, y->u.s, x->n < y->n ? x->n : y->n);
+	int c;
 
+	if (!lmi_cancel_step(2)) /* the order no longer matters */
+		return 0;
+	c = memcmp(x->u.s, y->u.s, x->n < y->n ? x->n : y->n);
 	return c ? c : (x->n > y->n) - (x->n < y->n);
 }
 
@@ -157,6 +161,8 @@ static enum lmd_status unique(const struct lmi_json_tree *t, const struct lmi_js
 		for (uint32_t m = 0; m < o->n; m++, k = lmi_json_node_next(k + 1))
 			keys[m] = k;
 		qsort(keys, o->n, sizeof(*keys), by_text);
+		if (!lmi_cancel_step(o->n))
+			return lmd_fail(err, LMD_CANCELLED, "JSON: cancelled");
 		for (uint32_t m = 1; m < o->n; m++)
 			if (by_text(&keys[m - 1], &keys[m]) == 0)
 				return lmd_fail(err, LMD_CORRUPT, "JSON: duplicate key '%.64s'",

@@ -6,6 +6,13 @@
 
 #include <openssl/evp.h>
 
+#include "core/base/cancel.h"
+
+/* Bytes between two looks at the cancel word, and bytes that take as long as a step without SHA
+ * instructions. */
+#define PIECE	       (1u << 20)
+#define BYTES_PER_STEP 2
+
 bool lmi_sha256_init(struct lmi_sha256 *h)
 {
 	*h = (struct lmi_sha256){.state = EVP_MD_CTX_new()};
@@ -17,8 +24,17 @@ bool lmi_sha256_init(struct lmi_sha256 *h)
 
 void lmi_sha256_update(struct lmi_sha256 *h, const void *data, size_t n)
 {
-	if (!EVP_DigestUpdate(h->state, data, n))
-		h->failed = true;
+	const char *p = data;
+
+	while (n && !h->failed) {
+		size_t k = n < PIECE ? n : PIECE;
+
+		h->failed = !EVP_DigestUpdate(h->state, p, k);
+		h->cancelled = !lmi_cancel_step(k / BYTES_PER_STEP);
+		h->failed |= h->cancelled;
+		p += k;
+		n -= k;
+	}
 }
 
 bool lmi_sha256_final(struct lmi_sha256 *h, uint8_t out[LMI_SHA256_BYTES])

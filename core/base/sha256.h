@@ -13,17 +13,18 @@
 
 struct lmi_sha256 {
 	void *state; /* NULL: not initialised */
-	bool failed;
+	bool failed, cancelled;
 };
 
 /* Returns false if memory runs out; no fini is needed then. */
 bool lmi_sha256_init(struct lmi_sha256 *h);
 
-/* Adds a piece of any size. */
+/* Adds a piece of any size. If the thread's cancel word (cancel.h) is set, sets h->cancelled and
+ * ignores all further bytes. */
 void lmi_sha256_update(struct lmi_sha256 *h, const void *data, size_t n);
 
 /* Returns the digest of all pieces; the struct is empty afterwards. Returns false if the library
- * failed. */
+ * failed or the work was cancelled. */
 bool lmi_sha256_final(struct lmi_sha256 *h, uint8_t out[LMI_SHA256_BYTES]);
 
 /* Discards the state; does nothing after final or for a zeroed struct. */

@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/cancel.h"
 #include "core/base/utf8.h"
+
+/* Steps for an expression, and for a range that is sorted later. */
+#define NEW_STEPS  8
+#define SORT_STEPS 8
 
 enum lmd_status lmi_grammar_builder_init(struct lmi_grammar_builder *b, uint64_t limit_bytes,
 					 struct lmd_error *err)
@@ -35,6 +40,12 @@ void lmi_grammar_builder_fail(struct lmi_grammar_builder *b, enum lmd_status st,
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	b->st = lmd_fail(b->err, st, "%s", text);
+}
+
+void lmi_grammar_builder_step(struct lmi_grammar_builder *b, uint64_t n)
+{
+	if (!lmi_cancel_step(n))
+		lmi_grammar_builder_fail(b, LMD_CANCELLED, "grammar: cancelled");
 }
 
 static void no_memory(struct lmi_grammar_builder *b)
@@ -68,6 +79,7 @@ uint32_t lmi_grammar_builder_add_rule(struct lmi_grammar_builder *b, const char 
 	struct lmi_grammar_expr **rule;
 	const char **names;
 
+	lmi_grammar_builder_step(b, NEW_STEPS);
 	if (b->n_rules == LMI_GRAMMAR_RULES_MAX)
 		lmi_grammar_builder_fail(b, LMD_INVALID,
 					 "grammar: too many rules: at most %d are allowed",
@@ -90,6 +102,7 @@ struct lmi_grammar_expr *lmi_grammar_expr_new(struct lmi_grammar_builder *b,
 {
 	struct lmi_grammar_expr *e = lmi_arena_alloc(b->arena, sizeof(*e), 16);
 
+	lmi_grammar_builder_step(b, NEW_STEPS);
 	if (!e) {
 		no_memory(b);
 		return NULL;
@@ -123,6 +136,7 @@ void lmi_grammar_expr_add_char(struct lmi_grammar_builder *b, struct lmi_grammar
 {
 	uint32_t *chars;
 
+	lmi_grammar_builder_step(b, 1);
 	if (b->st != LMD_OK)
 		return;
 	chars = grow(b, text->u.chars, text->n, &text->cap, sizeof(*chars));
@@ -137,6 +151,7 @@ void lmi_grammar_expr_add_range(struct lmi_grammar_builder *b, struct lmi_gramma
 {
 	struct lmi_gr_char_range *r;
 
+	lmi_grammar_builder_step(b, SORT_STEPS);
 	if (b->st != LMD_OK)
 		return;
 	r = grow(b, cls->u.ranges, cls->n, &cls->cap, sizeof(*r));

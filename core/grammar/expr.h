@@ -67,6 +67,9 @@ void lmi_grammar_builder_fini(struct lmi_grammar_builder *b);
 void lmi_grammar_builder_fail(struct lmi_grammar_builder *b, enum lmd_status st, const char *fmt,
 			      ...) LMD_PRINTF(3, 4);
 
+/* Counts n steps (core/base/cancel.h); fails with LMD_CANCELLED if the work is cancelled. */
+void lmi_grammar_builder_step(struct lmi_grammar_builder *b, uint64_t n);
+
 /* Adds a rule without a definition and returns its number. */
 uint32_t lmi_grammar_builder_add_rule(struct lmi_grammar_builder *b, const char *name);
 

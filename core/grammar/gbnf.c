@@ -12,6 +12,8 @@
 
 /* Memory for the expressions of the longest text, in bytes. */
 #define BUILD_BYTES (512u << 20)
+/* Bytes of blanks and comments that take as long as a step. */
+#define BYTES_PER_STEP 4
 
 struct level {
 	struct lmi_grammar_expr *alt, *seq;
@@ -60,7 +62,7 @@ static bool skip(struct parser *p, char c)
 }
 
 /* Skips blanks and comments, and also line ends where a rule may continue. */
-static void skip_space(struct parser *p, bool lines)
+static void skip_blanks(struct parser *p, bool lines)
 {
 	for (; p->at < p->n; p->at++) {
 		char c = p->s[p->at];
@@ -75,6 +77,14 @@ static void skip_space(struct parser *p, bool lines)
 		if (c != ' ' && c != '\t' && !(lines && (c == '\n' || c == '\r')))
 			return;
 	}
+}
+
+static void skip_space(struct parser *p, bool lines)
+{
+	size_t from = p->at;
+
+	skip_blanks(p, lines);
+	lmi_grammar_builder_step(&p->b, (p->at - from) / BYTES_PER_STEP);
 }
 
 static bool name_char(char c)

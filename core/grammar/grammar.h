@@ -69,10 +69,11 @@ enum lmd_status lmi_grammar_from_gbnf(struct lmi_grammar **out, const char *text
  * between the parts of a value is optional and bounded. Formats other than date, time, date-time,
  * uuid and ipv4 are annotations. oneOf is treated as anyOf.
  *
- * LMD_CORRUPT: not JSON. LMD_INVALID: not a schema, or a limit is exceeded. LMD_UNSUPPORTED: a
- * keyword that the grammar would not enforce (the table in schema_keywords.c), or a pattern that
- * no grammar can express. The message names the place by its JSON pointer. A schema that no value
- * satisfies compiles to a grammar that matches nothing. */
+ * LMD_CORRUPT: not JSON. LMD_INVALID: not a schema, a duplicate key, or a limit is exceeded.
+ * LMD_UNSUPPORTED: a keyword that the grammar would not enforce (the table in schema_keywords.c), or
+ * a pattern that no grammar can express. LMD_CANCELLED: see core/base/cancel.h. The message names the
+ * place by its JSON pointer. A schema that no value satisfies compiles to a grammar that matches
+ * nothing. */
 enum lmd_status lmi_grammar_from_schema(struct lmi_grammar **out, const char *text, size_t bytes,
 					struct lmd_error *err);
 /* g may be NULL. Callable from any thread. */

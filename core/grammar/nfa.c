@@ -13,6 +13,9 @@
 #include "core/base/alloc.h"
 #include "core/grammar/expr.h"
 
+/* Steps for a state or an edge. */
+#define STATE_STEPS 4
+
 void lmi_gr_nfa_builder_no_memory(struct lmi_gr_nfa_builder *c)
 {
 	lmi_grammar_builder_fail(c->b, LMD_NOMEM, "grammar: out of memory or too large");
@@ -41,6 +44,7 @@ static uint32_t new_state(struct lmi_gr_nfa_builder *c)
 {
 	uint32_t cap = c->cap_states;
 
+	lmi_grammar_builder_step(c->b, STATE_STEPS);
 	if (c->n_states >= LMI_GR_NFA_STATES_MAX)
 		lmi_grammar_builder_fail(c->b, LMD_NOMEM, "grammar: too large: more than %d states",
 					 LMI_GR_NFA_STATES_MAX);
@@ -55,6 +59,7 @@ static uint32_t new_state(struct lmi_gr_nfa_builder *c)
 static void add_edge(struct lmi_gr_nfa_builder *c, uint32_t from, uint32_t to, uint32_t kind,
 		     uint32_t arg)
 {
+	lmi_grammar_builder_step(c->b, STATE_STEPS);
 	if (c->b->st != LMD_OK ||
 	    !grow(c, (void **)&c->edge, &c->cap_edges, c->n_edges, sizeof(*c->edge)))
 		return;

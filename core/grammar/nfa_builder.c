@@ -10,6 +10,13 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/cancel.h"
+
+/* Steps for a state, and for a range of a set. */
+#define STATE_STEPS 4
+#define SET_STEPS   8
+/* States or edges between two looks at the cancel word; two take as long as a step. */
+#define LOOK_ITEMS 4096
 
 static void *copy_to_arena(struct lmi_gr_nfa_builder *c, uint64_t n, size_t item)
 {
@@ -32,6 +39,15 @@ static uint32_t resolve(const struct lmi_gr_nfa_state *s, const struct lmi_gr_nf
 	return i;
 }
 
+/* Looks at the cancel word in a loop over states or edges; i: the index. Returns false after an
+ * error. */
+static bool look(struct lmi_gr_nfa_builder *c, uint32_t i)
+{
+	if (!(i % LOOK_ITEMS))
+		lmi_grammar_builder_step(c->b, LOOK_ITEMS / 2);
+	return c->b->st == LMD_OK;
+}
+
 void lmi_gr_nfa_builder_sort_states(struct lmi_gr_nfa_builder *c)
 {
 	struct lmi_grammar *g = c->g;
@@ -43,22 +59,22 @@ void lmi_gr_nfa_builder_sort_states(struct lmi_gr_nfa_builder *c)
 	g->edge = copy_to_arena(c, g->n_edges, sizeof(*g->edge));
 	if (!g->state || !g->edge)
 		return;
-	for (uint32_t i = 0; i < c->n_edges; i++)
+	for (uint32_t i = 0; i < c->n_edges && look(c, i); i++)
 		g->state[c->edge[i].from].n_edges++;
-	for (uint32_t i = 0; i < g->n_states; i++) {
+	for (uint32_t i = 0; i < g->n_states && look(c, i); i++) {
 		g->state[i].edge = at;
 		at += g->state[i].n_edges;
 		g->state[i].n_edges = 0;
 		g->state[i].accept = c->accept[i];
 	}
-	for (uint32_t i = 0; i < c->n_edges; i++) {
+	for (uint32_t i = 0; i < c->n_edges && look(c, i); i++) {
 		struct lmi_gr_nfa_state *s = &g->state[c->edge[i].from];
 
 		g->edge[s->edge + s->n_edges++] = c->edge[i].e;
 		s->consumes |= c->edge[i].e.kind != LMI_GR_EDGE_EMPTY &&
 			       c->edge[i].e.kind != LMI_GR_EDGE_RULE;
 	}
-	for (uint32_t i = 0; i < g->n_edges; i++)
+	for (uint32_t i = 0; i < g->n_edges && look(c, i); i++)
 		g->edge[i].to = resolve(g->state, g->edge, g->edge[i].to);
 	for (uint32_t i = 0; i < g->n_states; i++)
 		g->state[i].only_accept = g->state[i].accept && !g->state[i].n_edges;
@@ -68,6 +84,8 @@ static int by_value(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
+	if (!lmi_cancel_step(1)) /* the order no longer matters */
+		return 0;
 	return (x > y) - (x < y);
 }
 
@@ -92,6 +110,9 @@ static void make_classes(struct lmi_gr_nfa_builder *c)
 		}
 	}
 	qsort(g->first, k, sizeof(*g->first), by_value);
+	lmi_grammar_builder_step(c->b, 1);
+	if (c->b->st != LMD_OK)
+		return;
 	for (uint64_t i = 0; i < k; i++) {
 		if (!g->n_classes || g->first[i] != g->first[g->n_classes - 1])
 			g->first[g->n_classes++] = g->first[i];
@@ -106,12 +127,15 @@ void lmi_gr_nfa_builder_make_sets(struct lmi_gr_nfa_builder *c)
 	uint32_t at = 0;
 
 	make_classes(c);
+	if (c->b->st != LMD_OK)
+		return;
 	g->n_sets = c->n_sets;
 	g->set = copy_to_arena(c, g->n_sets, sizeof(*g->set));
 	g->range = copy_to_arena(c, g->n_ranges, sizeof(*g->range));
 	if (!g->first || !g->set || !g->range)
 		return;
-	for (uint32_t i = 0; i < c->n_sets; i++) {
+	for (uint32_t i = 0; i < c->n_sets && c->b->st == LMD_OK; i++) {
+		lmi_grammar_builder_step(c->b, SET_STEPS * ((uint64_t)c->set[i].n + 1));
 		g->set[i] = (struct lmi_gr_nfa_set){at, c->set[i].n};
 		for (uint32_t j = 0; j < c->set[i].n; j++)
 			g->range[at++] = (struct lmi_gr_nfa_class_range){
@@ -144,6 +168,7 @@ static void visit(struct walk *w, uint32_t state)
 	const struct lmi_gr_nfa_state *s = &g->state[state];
 	uint32_t rule = w->c->rule_of[state];
 
+	lmi_grammar_builder_step(w->c->b, STATE_STEPS + s->n_edges);
 	for (uint32_t i = s->edge; i < s->edge + s->n_edges; i++) {
 		const struct lmi_gr_nfa_edge *e = &g->edge[i];
 
@@ -170,7 +195,7 @@ static void rank_rules(struct walk *w)
 	uint32_t *callers = w->first_wait, done = 0, n = 0; /* reuses the array: the walk is over */
 
 	memset(callers, 0, g->n_rules * sizeof(*callers));
-	for (uint32_t i = 0; i < g->n_states; i++) {
+	for (uint32_t i = 0; i < g->n_states && look(w->c, i); i++) {
 		for (uint32_t k = 0; w->reached[i] && k < g->state[i].n_edges; k++) {
 			const struct lmi_gr_nfa_edge *e = &g->edge[g->state[i].edge + k];
 
@@ -184,7 +209,7 @@ static void rank_rules(struct walk *w)
 	}
 	/* the states of a rule have consecutive numbers, from its start up to the next rule's
 	 * start */
-	for (; done < n; done++) {
+	for (; done < n && look(w->c, done); done++) {
 		uint32_t r = g->by_rank[done];
 
 		g->rule[r].rank = done;
@@ -197,7 +222,7 @@ static void rank_rules(struct walk *w)
 			}
 		}
 	}
-	for (uint32_t r = 0; r < g->n_rules && n < g->n_rules; r++) {
+	for (uint32_t r = 0; r < g->n_rules && n < g->n_rules && w->c->b->st == LMD_OK; r++) {
 		if (callers[r]) {
 			lmi_grammar_builder_fail(
 				w->c->b, LMD_INVALID,
@@ -228,9 +253,10 @@ void lmi_gr_nfa_builder_make_rules(struct lmi_gr_nfa_builder *c, const uint32_t 
 			g->rule[r].start = starts[r];
 		for (uint32_t r = 0; r < g->n_rules; r++)
 			reach(&w, starts[r]);
-		while (w.n_stack)
+		while (w.n_stack && c->b->st == LMD_OK)
 			visit(&w, w.stack[--w.n_stack]);
-		rank_rules(&w);
+		if (c->b->st == LMD_OK)
+			rank_rules(&w);
 		for (uint32_t r = 0; r < g->n_rules; r++)
 			g->rule[r].start = resolve(g->state, g->edge, starts[r]);
 	}

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/printable.h"
+#include "core/grammar/schema_read.h"
 
 /* Memory for expressions, in bytes. */
 #define BUILD_BYTES (128u << 20)
@@ -179,7 +180,7 @@ static unsigned types_of(struct lmi_gr_schema_compiler *s, const struct lmi_json
 	return t;
 }
 
-/* Returns the types that one schema allows; lmi_gr_schema_check rejects any other form of `not`. */
+/* Returns the types that one schema allows. */
 static unsigned allowed_types(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *schema)
 {
 	const struct lmi_json_node *type = lmi_json_node_get(schema, "type");
@@ -218,6 +219,7 @@ static unsigned implied_types(const struct lmi_json_node *schema)
 		const char *keyword;
 		unsigned type;
 	} t[] = {{"properties", T_OBJECT}, {"additionalProperties", T_OBJECT},
+		 {"patternProperties", T_OBJECT},
 		 {"unevaluatedProperties", T_OBJECT},
 		 {"items", T_ARRAY},       {"prefixItems", T_ARRAY},
 		 {"pattern", T_STRING},    {"format", T_STRING}};
@@ -430,18 +432,15 @@ struct lmi_grammar_expr *lmi_gr_schema_value(struct lmi_gr_schema_compiler *s,
 enum lmd_status lmi_grammar_from_schema(struct lmi_grammar **out, const char *text, size_t bytes,
 					struct lmd_error *err)
 {
-	struct lmi_json_tree_opts opts = {.max_bytes = LMI_GRAMMAR_BYTES_MAX};
 	struct lmi_gr_schema_compiler s = {.n_steps = 0};
 	struct lmi_json_tree t;
 	struct lmi_gr_schema_conjunction c;
 	struct lmi_grammar_expr *e;
 	uint32_t root;
-	enum lmd_status st = lmi_json_tree_parse(&t, text, bytes, &opts, err);
+	enum lmd_status st = lmi_gr_schema_read(&t, text, bytes, err);
 
-	if (st != LMD_OK) {
-		lmd_error_prefix(err, "schema");
+	if (st != LMD_OK)
 		return st;
-	}
 	st = lmi_grammar_builder_init(&s.b, BUILD_BYTES, err);
 	if (st != LMD_OK)
 		goto undo_tree;

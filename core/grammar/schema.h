@@ -14,7 +14,7 @@
 
 /* Maximum number of schemas that apply at one place. */
 #define LMI_GR_SCHEMA_CONJUNCTION_MAX 256
-/* Maximum number of schemas visited while one schema is compiled. */
+/* Maximum number of steps for one schema. A visit of a small schema is one step. */
 #define LMI_GR_SCHEMA_STEPS_MAX 2000000u
 
 /* Schemas whose allOf and $ref have already been followed, in order, without duplicates. */
@@ -56,6 +56,10 @@ struct lmi_gr_schema_compiler {
 /* Keeps the first error; the message names the place of `at` in the schema. */
 void lmi_gr_schema_fail(struct lmi_gr_schema_compiler *s, enum lmd_status st,
 			const struct lmi_json_node *at, const char *fmt, ...) LMD_PRINTF(4, 5);
+/* Counts n steps of the compilation, of at most LMI_GR_SCHEMA_STEPS_MAX; fails beyond them, and if
+ * the work is cancelled. */
+void lmi_gr_schema_step(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *at,
+			uint32_t n);
 bool lmi_gr_schema_failed(const struct lmi_gr_schema_compiler *s);
 
 /* Initialises the conjunction with one schema and the schemas that it leads to. */
@@ -85,6 +89,13 @@ bool lmi_gr_schema_counts(struct lmi_gr_schema_compiler *s,
 /* Fails for keywords of a schema that have an effect which the grammar would not enforce.
  * docs/grammar.md lists them; the table is in schema_keywords.c. */
 void lmi_gr_schema_check(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *schema);
+/* Returns true if the keyword allows every value, or if no draft defines it. */
+bool lmi_gr_schema_is_annotation(const char *keyword);
+/* Returns the name that a `not` of this schema excludes from its objects, or NULL. */
+const struct lmi_json_node *lmi_gr_schema_excluded_name(const struct lmi_json_node *schema);
+/* Returns true if a `not` of this schema excludes the string v. */
+bool lmi_gr_schema_excludes_string(const struct lmi_json_node *schema,
+				   const struct lmi_json_node *v);
 /* Returns the schema of members that `properties` does not describe: additionalProperties, or else
  * unevaluatedProperties; NULL if both are absent. */
 const struct lmi_json_node *lmi_gr_schema_other_members(const struct lmi_json_node *schema);
@@ -122,6 +133,20 @@ struct lmi_grammar_expr *lmi_gr_schema_enum(struct lmi_gr_schema_compiler *s,
  * node for error messages. */
 struct lmi_grammar_expr *lmi_gr_schema_pattern(struct lmi_gr_schema_compiler *s, const char *regex,
 					       size_t n, const struct lmi_json_node *at);
+
+/* Matches a member: a key, a colon, and a value that the conjunction describes. */
+struct lmi_grammar_expr *lmi_gr_schema_member(struct lmi_gr_schema_compiler *s,
+					      struct lmi_grammar_expr *key,
+					      struct lmi_gr_schema_conjunction *value);
+/* Matches any member that a `patternProperties` of the conjunction describes; NULL if there is
+ * none. Fails if a pattern may match one of the n names, or a key that another pattern matches. */
+struct lmi_grammar_expr *lmi_gr_schema_pattern_members(struct lmi_gr_schema_compiler *s,
+						       const struct lmi_gr_schema_conjunction *c,
+						       const struct lmi_json_node *const *names,
+						       uint32_t n);
+/* Returns the `patternProperties` of a schema, or NULL if it describes nothing. */
+const struct lmi_json_node *lmi_gr_schema_key_patterns(struct lmi_gr_schema_compiler *s,
+						       const struct lmi_json_node *schema);
 
 /* Matches a string with its quotes that is none of the n names. */
 struct lmi_grammar_expr *lmi_gr_schema_key_except(struct lmi_gr_schema_compiler *s,

@@ -3,10 +3,29 @@
  * Collects the schemas that apply at a place by following $ref and allOf. */
 #include <string.h>
 
+#include "core/base/cancel.h"
 #include "core/base/printable.h"
 #include "core/grammar/schema.h"
 
 #define REF_DEPTH 64
+/* A step of the compiler takes about this long. */
+#define STEP_NS 500
+/* Nodes that are compared in a step. */
+#define NODES_PER_STEP 64
+/* A schema with so many members takes more than a step. */
+#define MANY_MEMBERS 32
+
+void lmi_gr_schema_step(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *at,
+			uint32_t n)
+{
+	s->n_steps += n;
+	if (s->n_steps > LMI_GR_SCHEMA_STEPS_MAX)
+		lmi_gr_schema_fail(s, LMD_INVALID, at,
+				   "the schema takes more than %u steps to compile",
+				   LMI_GR_SCHEMA_STEPS_MAX);
+	if (!lmi_cancel_step((uint64_t)n * STEP_NS / 10))
+		lmi_gr_schema_fail(s, LMD_CANCELLED, at, "cancelled");
+}
 
 /* References */
 
@@ -41,11 +60,13 @@ static size_t pointer_part(const char **p, const char *end, char *out, size_t ca
 	return n;
 }
 
-static const struct lmi_json_node *child(const struct lmi_json_node *v, const char *name, size_t n)
+static const struct lmi_json_node *child(struct lmi_gr_schema_compiler *s,
+					 const struct lmi_json_node *v, const char *name, size_t n)
 {
 	const struct lmi_json_node *k = lmi_json_node_first(v), *found = NULL;
 	uint32_t index = 0;
 
+	lmi_gr_schema_step(s, v, 1 + v->n / NODES_PER_STEP);
 	if (lmi_json_node_is(v, LMI_JSON_ARRAY)) {
 		if (!n || n > 9 || (n > 1 && name[0] == '0'))
 			return NULL;
@@ -65,9 +86,10 @@ static const struct lmi_json_node *child(const struct lmi_json_node *v, const ch
 }
 
 /* Finds a schema anywhere in the tree with this $anchor or this $id. */
-static const struct lmi_json_node *find_by_id(const struct lmi_gr_schema_compiler *s,
+static const struct lmi_json_node *find_by_id(struct lmi_gr_schema_compiler *s,
 					      const char *keyword, const char *name)
 {
+	lmi_gr_schema_step(s, s->root, 1 + s->root->span / NODES_PER_STEP);
 	for (const struct lmi_json_node *v = s->root; v < s->root + s->root->span; v++)
 		if (lmi_json_node_eq(lmi_json_node_get(v, keyword), name))
 			return v;
@@ -91,7 +113,7 @@ static const struct lmi_json_node *resolve(struct lmi_gr_schema_compiler *s,
 
 			p++;
 			n = pointer_part(&p, end, part, sizeof(part));
-			v = n <= sizeof(part) ? child(v, part, n) : NULL;
+			v = n <= sizeof(part) ? child(s, v, part, n) : NULL;
 		}
 	}
 	if (!v)
@@ -122,8 +144,10 @@ static void add(struct lmi_gr_schema_compiler *s, struct lmi_gr_schema_conjuncti
 	for (uint32_t i = 0; i < c->n; i++)
 		if (c->v[i] == schema)
 			return;
-	if (c->n == LMI_GR_SCHEMA_CONJUNCTION_MAX || ++s->n_steps > LMI_GR_SCHEMA_STEPS_MAX ||
-	    depth > REF_DEPTH) {
+	lmi_gr_schema_step(s, schema, 1);
+	if (schema->n >= MANY_MEMBERS) /* each keyword is looked for among all of them */
+		s->n_steps += schema->n / 3;
+	if (c->n == LMI_GR_SCHEMA_CONJUNCTION_MAX || depth > REF_DEPTH) {
 		lmi_gr_schema_fail(s, LMD_INVALID, schema, "too many schemas apply at one place");
 		return;
 	}

@@ -7,6 +7,9 @@
 #include "core/base/json_text.h"
 #include "core/grammar/schema.h"
 
+/* Listed values that are compared in a step. */
+#define COMPARISONS_PER_STEP 64
+
 static bool equal_objects(const struct lmi_json_node *a, const struct lmi_json_node *b)
 {
 	const struct lmi_json_node *k = lmi_json_node_first(a);
@@ -85,8 +88,9 @@ static bool in_bounds(const struct lmi_json_node *schema, double d)
 	       !violates(schema, "maximum", "exclusiveMaximum", d, 1);
 }
 
+/* from: the list that v is taken from, or NULL. */
 static bool listed(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *schema,
-		   const struct lmi_json_node *v)
+		   const struct lmi_json_node *v, const struct lmi_json_node *from)
 {
 	const struct lmi_json_node *one = lmi_json_node_get(schema, "const");
 	const struct lmi_json_node *list = lmi_gr_schema_get(s, schema, "enum", LMI_JSON_ARRAY);
@@ -94,6 +98,10 @@ static bool listed(struct lmi_gr_schema_compiler *s, const struct lmi_json_node 
 
 	if (one && !lmi_gr_schema_equal(one, v))
 		return false;
+	if (list && list == from)
+		return true;
+	if (list)
+		lmi_gr_schema_step(s, list, 1 + list->n / COMPARISONS_PER_STEP);
 	for (uint32_t i = 0; list && i < list->n; i++, e = lmi_json_node_next(e))
 		if (lmi_gr_schema_equal(e, v))
 			return true;
@@ -112,6 +120,7 @@ static void check_listed(struct lmi_gr_schema_compiler *s, const struct lmi_json
 		 {LMI_JSON_OBJECT, "properties"},
 		 {LMI_JSON_OBJECT, "required"},
 		 {LMI_JSON_OBJECT, "additionalProperties"},
+		 {LMI_JSON_OBJECT, "patternProperties"},
 		 {LMI_JSON_OBJECT, "unevaluatedProperties"},
 		 {LMI_JSON_OBJECT, "minProperties"},
 		 {LMI_JSON_OBJECT, "maxProperties"},
@@ -131,8 +140,21 @@ static void check_listed(struct lmi_gr_schema_compiler *s, const struct lmi_json
 	}
 }
 
+static bool has_excluded_name(const struct lmi_json_node *schema, const struct lmi_json_node *v)
+{
+	const struct lmi_json_node *name = lmi_gr_schema_excluded_name(schema);
+	const struct lmi_json_node *k = lmi_json_node_first(v);
+
+	if (!name || !lmi_json_node_is(v, LMI_JSON_OBJECT))
+		return false;
+	for (uint32_t i = 0; i < v->n; i++, k = lmi_json_node_next(k + 1))
+		if (lmi_gr_schema_equal(k, name))
+			return true;
+	return false;
+}
+
 static bool fits(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schema_conjunction *c,
-		 const struct lmi_json_node *v)
+		 const struct lmi_json_node *v, const struct lmi_json_node *from)
 {
 	uint32_t n;
 	double d;
@@ -140,9 +162,11 @@ static bool fits(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schema_co
 	if (!lmi_gr_schema_type_fits(s, c, v))
 		return false;
 	for (uint32_t i = 0; i < c->n; i++) {
-		if (!listed(s, c->v[i], v))
+		if (!listed(s, c->v[i], v, from))
 			return false;
 		check_listed(s, c->v[i], v);
+		if (lmi_gr_schema_excludes_string(c->v[i], v) || has_excluded_name(c->v[i], v))
+			return false;
 		if (lmi_json_node_real(v, &d) && !in_bounds(c->v[i], d))
 			return false;
 		if (v->type != LMI_JSON_STRING)
@@ -221,9 +245,10 @@ struct lmi_grammar_expr *lmi_gr_schema_literal(struct lmi_gr_schema_compiler *s,
 }
 
 static void add_if(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schema_conjunction *c,
-		   struct lmi_grammar_expr *alt, const struct lmi_json_node *v)
+		   struct lmi_grammar_expr *alt, const struct lmi_json_node *v,
+		   const struct lmi_json_node *from)
 {
-	if (fits(s, c, v))
+	if (fits(s, c, v, from))
 		lmi_grammar_expr_append(&s->b, alt, lmi_gr_schema_literal(s, v));
 }
 
@@ -242,12 +267,12 @@ struct lmi_grammar_expr *lmi_gr_schema_enum(struct lmi_gr_schema_compiler *s,
 			continue;
 		alt = lmi_grammar_expr_new(&s->b, LMI_GR_EXPR_ALT);
 		if (one)
-			add_if(s, c, alt, one);
+			add_if(s, c, alt, one, NULL);
 		else if (!v)
 			lmi_gr_schema_fail(s, LMD_INVALID, list, "'enum' is empty");
 		for (uint32_t k = 0; !one && v && k < list->n && !lmi_gr_schema_failed(s);
 		     k++, v = lmi_json_node_next(v))
-			add_if(s, c, alt, v);
+			add_if(s, c, alt, v, list);
 		return alt && alt->n ? alt : lmi_gr_schema_never(s);
 	}
 	return NULL;

@@ -52,16 +52,12 @@ static bool is_if_without_effect(const struct lmi_json_node *schema, const struc
 	       (!other || is_true(schema, other));
 }
 
-/* Types only, such as {"type": "string"}. Integers cannot be excluded from the numbers. */
-static bool is_type(const struct lmi_json_node *schema, const struct lmi_json_node *v)
+/* Types, such as {"type": "string"}. Integers cannot be excluded from the numbers. */
+static bool are_types(const struct lmi_json_node *type)
 {
-	const struct lmi_json_node *type = lmi_json_node_get(v, "type"), *t = type;
+	const struct lmi_json_node *t = type;
 	bool list = lmi_json_node_is(type, LMI_JSON_ARRAY), integer = false, number = false;
 
-	if (is_false(schema, v))
-		return true;
-	if (!lmi_json_node_is(v, LMI_JSON_OBJECT) || v->n != 1 || !type)
-		return false;
 	if (list)
 		t = lmi_json_node_first(type);
 	for (uint32_t i = 0; i < (list ? type->n : 1); i++, t = lmi_json_node_next(t)) {
@@ -69,6 +65,56 @@ static bool is_type(const struct lmi_json_node *schema, const struct lmi_json_no
 		number |= lmi_json_node_eq(t, "number");
 	}
 	return number || !integer;
+}
+
+static bool are_strings(const struct lmi_json_node *list)
+{
+	const struct lmi_json_node *v = lmi_json_node_first(list);
+
+	for (uint32_t i = 0; v && i < list->n; i++, v = lmi_json_node_next(v))
+		if (v->type != LMI_JSON_STRING)
+			return false;
+	return v && list->type == LMI_JSON_ARRAY;
+}
+
+/* The forms that schema_rewrite.c leaves: types, strings, or one required name. */
+static bool is_enforced_not(const struct lmi_json_node *schema, const struct lmi_json_node *v)
+{
+	const struct lmi_json_node *type = lmi_json_node_get(schema, "type");
+	const struct lmi_json_node *names = lmi_json_node_get(v, "required");
+
+	if (is_false(schema, v))
+		return true;
+	if (!lmi_json_node_is(v, LMI_JSON_OBJECT) || v->n != 1)
+		return false;
+	if (lmi_json_node_get(v, "type"))
+		return are_types(lmi_json_node_get(v, "type"));
+	if (lmi_json_node_eq(type, "string"))
+		return lmi_json_node_is(lmi_json_node_get(v, "const"), LMI_JSON_STRING) ||
+		       are_strings(lmi_json_node_get(v, "enum"));
+	return lmi_json_node_eq(type, "object") && are_strings(names) && names->n == 1;
+}
+
+const struct lmi_json_node *lmi_gr_schema_excluded_name(const struct lmi_json_node *schema)
+{
+	return lmi_json_node_first(
+		lmi_json_node_get(lmi_json_node_get(schema, "not"), "required"));
+}
+
+bool lmi_gr_schema_excludes_string(const struct lmi_json_node *schema,
+				   const struct lmi_json_node *v)
+{
+	const struct lmi_json_node *excluded = lmi_json_node_get(schema, "not");
+	const struct lmi_json_node *one = lmi_json_node_get(excluded, "const");
+	const struct lmi_json_node *list = lmi_json_node_get(excluded, "enum");
+	const struct lmi_json_node *e = lmi_json_node_first(list);
+
+	if (one && lmi_gr_schema_equal(one, v))
+		return true;
+	for (uint32_t i = 0; e && i < list->n; i++, e = lmi_json_node_next(e))
+		if (lmi_gr_schema_equal(e, v))
+			return true;
+	return false;
 }
 
 /* Means the same as additionalProperties when no other keyword applies schemas to the same
@@ -101,6 +147,7 @@ static const struct {
 	{"properties", ENFORCED, NULL},
 	{"required", ENFORCED, NULL},
 	{"additionalProperties", ENFORCED, NULL},
+	{"patternProperties", ENFORCED, NULL}, /* or rejected in schema_key_pattern.c */
 	{"minProperties", ENFORCED, NULL}, /* or rejected in schema_object.c */
 	{"maxProperties", ENFORCED, NULL},
 	{"items", ENFORCED, NULL},
@@ -139,11 +186,10 @@ static const struct {
 	{"minContains", ANNOTATION, NULL}, /* has an effect only beside `contains` */
 	{"maxContains", ANNOTATION, NULL},
 	{"if", REFUSED, is_if_without_effect},
-	{"not", REFUSED, is_type}, /* types are enforced */
+	{"not", REFUSED, is_enforced_not},
 	{"multipleOf", REFUSED, is_one_of_integer},
 	{"uniqueItems", REFUSED, is_false},
 	{"contains", REFUSED, NULL},
-	{"patternProperties", REFUSED, is_empty},
 	{"propertyNames", REFUSED, is_true},
 	{"dependencies", REFUSED, is_empty},
 	{"dependentRequired", REFUSED, is_empty},
@@ -157,11 +203,13 @@ static const struct {
 
 void lmi_gr_schema_check(struct lmi_gr_schema_compiler *s, const struct lmi_json_node *schema)
 {
-	for (size_t i = 0; i < LMD_LEN(keywords); i++) {
+	for (size_t i = 0; i < LMD_LEN(keywords) && !lmi_gr_schema_failed(s); i++) {
 		const struct lmi_json_node *v =
 			keywords[i].kind == REFUSED ? lmi_json_node_get(schema, keywords[i].name)
 						    : NULL;
 
+		/* the other kinds are looked for elsewhere */
+		lmi_grammar_builder_step(&s->b, keywords[i].kind == REFUSED ? schema->n : 0);
 		if (v && !(keywords[i].allows_all && keywords[i].allows_all(schema, v))) {
 			lmi_gr_schema_fail(s, LMD_UNSUPPORTED, v,
 					   "'%s' is not supported here: an answer could violate it",
@@ -169,6 +217,14 @@ void lmi_gr_schema_check(struct lmi_gr_schema_compiler *s, const struct lmi_json
 			return;
 		}
 	}
+}
+
+bool lmi_gr_schema_is_annotation(const char *keyword)
+{
+	for (size_t i = 0; i < LMD_LEN(keywords); i++)
+		if (!strcmp(keywords[i].name, keyword))
+			return keywords[i].kind == ANNOTATION;
+	return true;
 }
 
 const struct lmi_json_node *lmi_gr_schema_other_members(const struct lmi_json_node *schema)

@@ -2,11 +2,12 @@
  *
  * Objects. Members come in the order of the schema, or with the required ones first and the others
  * after them. Optional members may be left out. Members that are not described come last, and only
- * if the schema asks for them or describes none. If none are described, a few required names may
- * come in any order. */
+ * if the schema asks for them, by a pattern for instance, or describes none. If none are described, a
+ * few required names may come in any order. */
 #include <string.h>
 
 #include "core/grammar/schema.h"
+#include "core/grammar/schema_read.h"
 
 struct member {
 	const struct lmi_json_node *key;
@@ -17,6 +18,9 @@ struct member {
 struct members {
 	struct member *v;
 	uint32_t n, n_required;
+	const struct lmi_json_node **excluded; /* names that no member may have */
+	uint32_t n_excluded;
+	bool by_pattern;      /* some members are described by patterns */
 	bool open;            /* other members may follow */
 	bool unordered;       /* no member is described: v are the required names */
 	struct lmi_grammar_expr *other; /* any undescribed member: key, colon, value */
@@ -47,6 +51,7 @@ static struct member *put(struct lmi_gr_schema_compiler *s, struct members *m,
 {
 	struct member *f = find(m, key);
 
+	lmi_grammar_builder_step(&s->b, m->n);
 	if (f)
 		return f;
 	if (m->n == MEMBERS_MAX) {
@@ -74,20 +79,25 @@ static uint32_t n_required(const struct lmi_gr_schema_conjunction *c)
 static void collect(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schema_conjunction *c,
 		    struct members *m)
 {
-	bool described = false, has_rule = false;
+	bool closed = false, listed = false, has_rule = false;
 
 	for (uint32_t i = 0; i < c->n && !lmi_gr_schema_failed(s); i++) {
 		const struct lmi_json_node *p =
 			lmi_gr_schema_get(s, c->v[i], "properties", LMI_JSON_OBJECT);
 		const struct lmi_json_node *k = lmi_json_node_first(p);
+		const struct lmi_json_node *name = lmi_gr_schema_excluded_name(c->v[i]);
 
-		described |= p != NULL;
+		listed |= p != NULL;
+		closed |= p && !lmi_json_node_get(c->v[i], LMI_GR_SCHEMA_CONDITION);
+		m->by_pattern |= lmi_gr_schema_key_patterns(s, c->v[i]) != NULL;
 		has_rule |= lmi_gr_schema_other_members(c->v[i]) != NULL;
+		if (name)
+			m->excluded[m->n_excluded++] = name;
 		for (uint32_t j = 0; p && j < p->n; j++, k = lmi_json_node_next(k + 1))
 			(void)put(s, m, k);
 	}
-	m->open = has_rule || !described;
-	m->unordered = !described && n_required(c) <= UNORDERED_MAX;
+	m->open = has_rule || !(closed || m->by_pattern);
+	m->unordered = !listed && n_required(c) <= UNORDERED_MAX;
 	for (uint32_t i = 0; i < c->n && !lmi_gr_schema_failed(s); i++) {
 		const struct lmi_json_node *r =
 			lmi_gr_schema_get(s, c->v[i], "required", LMI_JSON_ARRAY);
@@ -103,7 +113,7 @@ static void collect(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schema
 						   lmi_json_node_kind(k));
 				return;
 			}
-			f = described || m->unordered ? put(s, m, k) : NULL;
+			f = listed || m->unordered ? put(s, m, k) : NULL;
 			m->n_required += f && !f->required;
 			if (f)
 				f->required = true;
@@ -124,7 +134,9 @@ static void value_of(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schem
 		const struct lmi_json_node *p = lmi_json_node_get(c->v[i], "properties"),
 					   *found = NULL;
 		const struct lmi_json_node *k = lmi_json_node_first(p);
+		const struct lmi_json_node *excluded = lmi_gr_schema_excluded_name(c->v[i]);
 
+		out->never |= key && excluded && same(excluded, key);
 		for (uint32_t j = 0; key && lmi_json_node_is(p, LMI_JSON_OBJECT) && j < p->n;
 		     j++, k = lmi_json_node_next(k + 1))
 			if (same(k, key))
@@ -136,9 +148,9 @@ static void value_of(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schem
 	}
 }
 
-static struct lmi_grammar_expr *after_key(struct lmi_gr_schema_compiler *s,
-					  struct lmi_grammar_expr *key,
-					  struct lmi_gr_schema_conjunction *value)
+struct lmi_grammar_expr *lmi_gr_schema_member(struct lmi_gr_schema_compiler *s,
+					      struct lmi_grammar_expr *key,
+					      struct lmi_gr_schema_conjunction *value)
 {
 	return lmi_gr_schema_seq(
 		s, key, lmi_gr_schema_common(s, LMI_GR_COMMON_SPACE), lmi_gr_schema_ascii(s, ":"),
@@ -158,7 +170,25 @@ static struct lmi_grammar_expr *member(struct lmi_gr_schema_compiler *s,
 	name = lmi_gr_schema_seq(s, lmi_gr_schema_ascii(s, "\""),
 				 lmi_gr_schema_chars(s, key->u.s, key->n),
 				 lmi_gr_schema_ascii(s, "\""), NULL);
-	return after_key(s, name, &v);
+	return lmi_gr_schema_member(s, name, &v);
+}
+
+/* Returns the names of all described and excluded members, or NULL. */
+static const struct lmi_json_node **all_names(struct lmi_gr_schema_compiler *s,
+					      const struct members *m)
+{
+	const struct lmi_json_node **names =
+		lmi_arena_array(s->b.arena, m->n + m->n_excluded + 1, sizeof(*names));
+
+	if (!names) {
+		lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+		return NULL;
+	}
+	for (uint32_t i = 0; i < m->n; i++)
+		names[i] = m->v[i].key;
+	for (uint32_t i = 0; i < m->n_excluded; i++)
+		names[m->n + i] = m->excluded[i];
+	return names;
 }
 
 static struct lmi_grammar_expr *others(struct lmi_gr_schema_compiler *s,
@@ -172,18 +202,36 @@ static struct lmi_grammar_expr *others(struct lmi_gr_schema_compiler *s,
 	value_of(s, c, NULL, &v);
 	if (v.never)
 		return NULL;
-	if (!m->n)
-		return v.n ? after_key(s, lmi_gr_schema_common(s, LMI_GR_COMMON_STRING), &v)
+	if (!m->n && !m->n_excluded)
+		return v.n ? lmi_gr_schema_member(s, lmi_gr_schema_common(s, LMI_GR_COMMON_STRING),
+						  &v)
 			   : lmi_gr_schema_common(s, LMI_GR_COMMON_MEMBER);
-	names = lmi_arena_array(s->b.arena, m->n, sizeof(*names));
-	if (!names) {
-		lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+	names = all_names(s, m);
+	if (!names)
 		return NULL;
-	}
-	for (uint32_t i = 0; i < m->n; i++)
-		names[i] = m->v[i].key;
-	key = lmi_gr_schema_key_except(s, names, m->n);
-	return after_key(s, key, &v);
+	key = lmi_gr_schema_key_except(s, names, m->n + m->n_excluded);
+	return lmi_gr_schema_member(s, key, &v);
+}
+
+/* Sets m->other: what members may follow those that are named. */
+static void set_others(struct lmi_gr_schema_compiler *s, const struct lmi_gr_schema_conjunction *c,
+		       struct members *m)
+{
+	const struct lmi_json_node **names = all_names(s, m);
+	struct lmi_grammar_expr *by_pattern =
+		names ? lmi_gr_schema_pattern_members(s, c, names, m->n + m->n_excluded) : NULL;
+
+	if (lmi_gr_schema_failed(s))
+		return;
+	m->other = m->open ? others(s, c, m) : NULL;
+	if (m->by_pattern && m->other)
+		lmi_gr_schema_fail(s, LMD_UNSUPPORTED, c->v[0],
+				   "'patternProperties' is not supported where members that no "
+				   "pattern describes are allowed");
+	if (!by_pattern)
+		return;
+	m->other = by_pattern;
+	m->open = true;
 }
 
 /* Orders */
@@ -393,7 +441,8 @@ struct lmi_grammar_expr *lmi_gr_schema_object(struct lmi_gr_schema_compiler *s,
 	uint32_t min, max;
 	struct lmi_grammar_expr *inside;
 
-	if (!m.v) {
+	m.excluded = lmi_arena_array(s->b.arena, c->n + 1, sizeof(*m.excluded));
+	if (!m.v || !m.excluded) {
 		lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
 		return NULL;
 	}
@@ -402,8 +451,9 @@ struct lmi_grammar_expr *lmi_gr_schema_object(struct lmi_gr_schema_compiler *s,
 	collect(s, c, &m);
 	if (lmi_gr_schema_failed(s))
 		return NULL;
-	if (m.open)
-		m.other = others(s, c, &m);
+	set_others(s, c, &m);
+	if (lmi_gr_schema_failed(s))
+		return NULL;
 	check_counts(s, c, &m, min, max);
 	if (lmi_gr_schema_failed(s))
 		return NULL;

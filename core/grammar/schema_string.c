@@ -81,6 +81,52 @@ static void check_one(struct lmi_gr_schema_compiler *s, const struct lmi_gr_sche
 	}
 }
 
+/* Returns the strings that a schema excludes, *n of them. */
+static const struct lmi_json_node *excluded(const struct lmi_json_node *schema, uint32_t *n)
+{
+	const struct lmi_json_node *v = lmi_json_node_get(schema, "not");
+	const struct lmi_json_node *one = lmi_json_node_get(v, "const");
+	const struct lmi_json_node *list = lmi_json_node_get(v, "enum");
+
+	*n = one ? 1 : list ? list->n : 0;
+	return one ? one : lmi_json_node_first(list);
+}
+
+/* Returns strings without those that some schema excludes, or NULL if none are excluded. */
+static struct lmi_grammar_expr *others(struct lmi_gr_schema_compiler *s,
+				       const struct lmi_gr_schema_conjunction *c)
+{
+	static const char *const keyword[] = {"pattern", "format", "minLength", "maxLength"};
+	const struct lmi_json_node **names, *v;
+	uint32_t n = 0, all = 0;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		(void)excluded(c->v[i], &n);
+		all += n;
+	}
+	if (!all)
+		return NULL;
+	for (uint32_t i = 0; i < c->n; i++)
+		for (size_t k = 0; k < LMD_LEN(keyword); k++)
+			if (lmi_json_node_get(c->v[i], keyword[k]))
+				lmi_gr_schema_fail(
+					s, LMD_UNSUPPORTED, c->v[i],
+					"'%s' is not supported where 'not' excludes strings",
+					keyword[k]);
+	names = lmi_arena_array(s->b.arena, all, sizeof(*names));
+	if (!names) {
+		lmi_grammar_builder_fail(&s->b, LMD_NOMEM, "schema: out of memory or too large");
+		return NULL;
+	}
+	all = 0;
+	for (uint32_t i = 0; i < c->n; i++) {
+		v = excluded(c->v[i], &n);
+		for (uint32_t k = 0; k < n; k++, v = lmi_json_node_next(v))
+			names[all++] = v;
+	}
+	return lmi_gr_schema_failed(s) ? NULL : lmi_gr_schema_key_except(s, names, all);
+}
+
 struct lmi_grammar_expr *lmi_gr_schema_string(struct lmi_gr_schema_compiler *s,
 					      const struct lmi_gr_schema_conjunction *c)
 {
@@ -88,8 +134,9 @@ struct lmi_grammar_expr *lmi_gr_schema_string(struct lmi_gr_schema_compiler *s,
 	uint32_t min, max;
 
 	check_one(s, c);
-	if (lmi_gr_schema_failed(s))
-		return NULL;
+	inside = others(s, c);
+	if (inside || lmi_gr_schema_failed(s))
+		return inside;
 	for (uint32_t i = 0; i < c->n; i++) {
 		const struct lmi_json_node *v =
 			lmi_gr_schema_get(s, c->v[i], "pattern", LMI_JSON_STRING);

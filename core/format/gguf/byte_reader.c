@@ -7,6 +7,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/bytes.h"
+#include "core/base/cancel.h"
 
 enum lmd_status lmi_gguf_reader_open(struct lmi_model_byte_reader *r, const struct lmi_file *f,
 				     struct lmd_error *err)
@@ -35,6 +36,9 @@ static enum lmd_status fill(struct lmi_model_byte_reader *r, struct lmd_error *e
 	size_t n = left < LMI_GGUF_READER_BUF ? (size_t)left : LMI_GGUF_READER_BUF;
 	enum lmd_status st = lmi_file_read(r->file, r->pos, r->buf, n, err);
 
+	/* what is done with the bytes takes longer than reading them */
+	if (st == LMD_OK && !lmi_cancel_step(n))
+		st = lmd_fail(err, LMD_CANCELLED, "%s: cancelled", r->what);
 	r->at = 0;
 	r->have = st == LMD_OK ? n : 0;
 	return st;

@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/bytes.h"
+#include "core/base/cancel.h"
 #include "core/base/checked.h"
 #include "core/base/json_tree.h"
 #include "core/base/printable.h"
@@ -17,6 +18,7 @@
 
 #define LENGTH_BYTES 8u
 #define MAX_NODES    (1u << 21)
+#define ROW_STEPS    20 /* of work (cancel.h) for one tensor */
 
 static const struct {
 	const char *name;
@@ -229,6 +231,8 @@ static enum lmd_status read_all(struct header *h, const struct lmi_json_node *ro
 		const struct lmi_json_node *v = lmi_json_node_next(k);
 		struct lmi_st_tensor t = {0};
 
+		if (!lmi_cancel_step(ROW_STEPS))
+			return lmd_fail(h->err, LMD_CANCELLED, "cancelled");
 		if (lmi_json_node_eq(k, "__metadata__")) {
 			st = check_metadata(h, v);
 		} else {
