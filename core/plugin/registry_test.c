@@ -239,6 +239,44 @@ START_TEST(changed_without_a_rescan)
 }
 END_TEST
 
+/* A rescan that names one file accepts a change of that file only. */
+START_TEST(rescan_of_one_file)
+{
+	const char *x = in_top("a/x.so"), *y = in_top("a/y.so");
+	struct lmi_plugin_registry *r;
+	struct lmd_error err = {0};
+	struct row row;
+
+	copy_file(sample("v1"), x);
+	r = open_careful();
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+	for (int by_path = 0; by_path < 2; by_path++) {
+		copy_file(sample("v1"), y);
+		ck_assert_int_eq(lmi_plugin_registry_rescan(r, &err), LMD_OK);
+		move_in(sample("v2"), x);
+		move_in(sample("v2"), y);
+		ck_assert_msg(lmi_plugin_registry_rescan_file(r, by_path ? y : "y.so", &err) ==
+				      LMD_OK, "%s", err.text);
+		row = find_row(r, "y.so");
+		ck_assert_msg(strcmp(row.state, "refused") != 0, "%s", row.reason);
+		row = find_row(r, "x.so");
+		ck_assert_msg(strstr(row.reason, "changed since it was accepted") != NULL, "%s",
+			      row.reason);
+		ck_assert_int_eq(remove(y), 0);
+		ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+		ck_assert_int_eq(lmi_plugin_registry_rescan_file(r, "x.so", &err), LMD_OK);
+		ck_assert_int_eq(version_now(r, "test-sample", NULL), 2);
+		move_in(sample("v1"), x);
+		ck_assert_int_eq(lmi_plugin_registry_rescan(r, &err), LMD_OK);
+		ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+	}
+	ck_assert_int_eq(lmi_plugin_registry_rescan_file(r, "none.so", &err), LMD_NOTFOUND);
+	ck_assert_msg(strstr(err.text, "none.so") != NULL, "%s", err.text);
+	ck_assert_int_eq(lmi_plugin_registry_rescan_file(r, y, &err), LMD_NOTFOUND);
+	lmi_plugin_registry_destroy(r);
+}
+END_TEST
+
 /* Code that crashes or exits does so in a child process. */
 START_TEST(crashes_are_errors)
 {
@@ -790,6 +828,7 @@ int main(void)
 	tcase_add_test(t, too_many_versions);
 	tcase_add_test(t, bad_replacement_leaves_the_old);
 	tcase_add_test(t, changed_without_a_rescan);
+	tcase_add_test(t, rescan_of_one_file);
 	tcase_add_test(t, crashes_are_errors);
 	tcase_add_test(t, removed_and_put_back);
 	tcase_add_test(t, never_loaded_and_removed);

@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 4
+REVISION = 5
 
 
 M = TypeVar("M", bound="Message")
@@ -1608,6 +1608,17 @@ class PluginsReloadRequest(Request[PluginsReloadReply]):
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "again"
     REPLY: ClassVar[Any] = PluginsReloadReply
+    #: Accept a change of this file only: an absolute path as plugins reports it, or the name of a
+    #: file in any plugin folder. Defaults to all files.
+    file: Union[str, None] = field(default=None, metadata={"wire": "file"})
+
+
+class PluginsReloadParams(TypedDict, total=False):
+    """Optional fields of plugins_reload."""
+
+    #: Accept a change of this file only: an absolute path as plugins reports it, or the name of a
+    #: file in any plugin folder. Defaults to all files.
+    file: Union[str, None]
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1914,13 +1925,14 @@ __all__ = [
     "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta", "Metric",
     "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest",
     "NextParams", "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest", "Plugin",
-    "PluginsParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
-    "PluginsRequest", "Pooling", "ProgressItem", "PsReply", "PsRequest", "REVISION",
-    "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
-    "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "Resident", "RmReply",
-    "RmRequest", "Role", "SchemaModel", "ServerState", "ShutdownParams", "ShutdownReply",
-    "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest",
-    "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType",
-    "TextItem", "ThoughtItem", "TokenItem", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
-    "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX", "V_MIN"
+    "PluginsParams", "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest",
+    "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem", "PsReply", "PsRequest",
+    "REVISION", "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest",
+    "RegistryRestoreReply", "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request",
+    "Resident", "RmReply", "RmRequest", "Role", "SchemaModel", "ServerState", "ShutdownParams",
+    "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",
+    "StatusRequest", "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest",
+    "TensorType", "TextItem", "ThoughtItem", "TokenItem", "TokenizeParams", "TokenizeReply",
+    "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX",
+    "V_MIN"
 ]
