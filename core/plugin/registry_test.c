@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "core/base/alloc.h"
 #include "core/plugin/builtin.h"
@@ -235,6 +237,36 @@ START_TEST(changed_without_a_rescan)
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), -1);
 	copy_file(sample("v2"), path);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 2);
+	lmi_plugin_registry_destroy(r);
+}
+END_TEST
+
+/* A file that cannot be opened for a while, here for want of descriptors, is used afterwards. */
+START_TEST(out_of_descriptors)
+{
+	const char *path = in_top("a/x.so");
+	struct lmi_plugin_registry *r;
+	struct rlimit all, few;
+	struct timespec now;
+	struct stat sb;
+	int fd;
+
+	copy_file(sample("v1"), path);
+	do { /* a file that has just been written is read again in any case */
+		ck_assert_int_eq(stat(path, &sb), 0);
+		clock_gettime(CLOCK_REALTIME, &now);
+	} while (now.tv_sec < sb.st_ctim.tv_sec + 2);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &all), 0);
+	fd = dup(0);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	few = all;
+	few.rlim_cur = (rlim_t)fd + 1; /* enough for the folder, but not for its files */
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	r = open_careful();
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), -1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
 	lmi_plugin_registry_destroy(r);
 }
 END_TEST
@@ -828,6 +860,7 @@ int main(void)
 	tcase_add_test(t, too_many_versions);
 	tcase_add_test(t, bad_replacement_leaves_the_old);
 	tcase_add_test(t, changed_without_a_rescan);
+	tcase_add_test(t, out_of_descriptors);
 	tcase_add_test(t, rescan_of_one_file);
 	tcase_add_test(t, crashes_are_errors);
 	tcase_add_test(t, removed_and_put_back);
