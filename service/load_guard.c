@@ -81,29 +81,60 @@ static uint64_t pause_s(uint32_t n_death)
 	return s < LMI_SVC_LOAD_GUARD_PAUSE_MAX_S ? s : LMI_SVC_LOAD_GUARD_PAUSE_MAX_S;
 }
 
+/* Counts a load that did not end as a death. */
+static void count_death(struct guard *g)
+{
+	g->n_death += g->n_death < DEATHS_MAX;
+	g->state = 'H';
+}
+
+/* Fails if the model is in quarantine. */
+static enum lmd_status check(struct guard *g, int64_t now_s, struct lmd_error *err)
+{
+	int64_t left;
+
+	if (g->begin_s > now_s) /* the clock was set back */
+		g->begin_s = now_s;
+	left = g->begin_s + (int64_t)pause_s(g->n_death) - now_s;
+	if (g->n_death < 2 || left <= 0)
+		return LMD_OK;
+	return lmd_fail(err, LMD_UNSUPPORTED,
+			"the model is in quarantine: llamad died %u times while loading it; it "
+			"is tried again in %lld s, or at once by `llamactl load`",
+			g->n_death, (long long)left);
+}
+
+bool lmi_svc_load_guard_refuses(const char *state_dir, const char *name, int64_t now_ns,
+				struct lmd_error *err)
+{
+	char path[PATH_BYTES];
+	struct guard g;
+
+	if (!path_of(path, state_dir, name))
+		return false;
+	g = read_guard(path);
+	if (g.state == 'L')
+		count_death(&g);
+	return check(&g, now_ns / NS_PER_S, err) != LMD_OK;
+}
+
 enum lmd_status lmi_svc_load_guard_begin(const char *state_dir, const char *name, int64_t now_ns,
 					 bool forced, struct lmd_error *err)
 {
 	char path[PATH_BYTES], *slash;
+	enum lmd_status st;
 	struct guard g;
-	int64_t left;
 
 	if (!path_of(path, state_dir, name))
 		return LMD_OK;
 	g = read_guard(path);
 	if (g.state == 'L') {
-		g.n_death += g.n_death < DEATHS_MAX;
-		g.state = 'H';
+		count_death(&g);
 		write_guard(path, &g, name);
 	}
-	if (g.begin_s > now_ns / NS_PER_S) /* the clock was set back */
-		g.begin_s = now_ns / NS_PER_S;
-	left = g.begin_s + (int64_t)pause_s(g.n_death) - now_ns / NS_PER_S;
-	if (g.n_death >= 2 && !forced && left > 0)
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"the model is in quarantine: llamad died %u times while loading it; it "
-				"is tried again in %lld s, or at once by `llamactl load`",
-				g.n_death, (long long)left);
+	st = forced ? LMD_OK : check(&g, now_ns / NS_PER_S, err);
+	if (st != LMD_OK)
+		return st;
 	slash = strrchr(path, '/');
 	*slash = 0;
 	(void)mkdir(path, 0700); /* usually exists */

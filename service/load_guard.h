@@ -26,6 +26,10 @@
  * load of a name at a time; any thread. */
 enum lmd_status lmi_svc_load_guard_begin(const char *state_dir, const char *name, int64_t now_ns,
 					 bool forced, struct lmd_error *err);
+/* Returns whether begin would now return LMD_UNSUPPORTED, with the same message; changes nothing.
+ * While the name is being loaded the answer has no meaning.  Any thread. */
+bool lmi_svc_load_guard_refuses(const char *state_dir, const char *name, int64_t now_ns,
+				struct lmd_error *err);
 /* Notes that the load has ended.  good: the model can be used, so that its past is forgotten. */
 void lmi_svc_load_guard_end(const char *state_dir, const char *name, bool good);
 

@@ -15,8 +15,15 @@ static int64_t now = 1795271400 * S;
 
 static enum lmd_status begin(bool forced)
 {
+	struct lmd_error before = {0};
+	bool refuses = lmi_svc_load_guard_refuses(dir, "poison", now, &before);
+	enum lmd_status st;
+
 	err = (struct lmd_error){0};
-	return lmi_svc_load_guard_begin(dir, "poison", now, forced, &err);
+	st = lmi_svc_load_guard_begin(dir, "poison", now, forced, &err);
+	if (!forced)
+		ck_assert(refuses == (st != LMD_OK) && !strcmp(before.text, err.text));
+	return st;
 }
 
 START_TEST(pauses_double)

@@ -62,9 +62,6 @@ static enum lmd_status check_file(const struct lmi_svc_loaded_model *r, struct l
 
 	if (r->svc->o.embedded)
 		return LMD_OK; /* the caller has just named the file */
-	if (m->state == LMI_STORE_QUARANTINED)
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"the model is quarantined, since it crashed the server");
 	return lmi_store_model_changed(m, err);
 }
 

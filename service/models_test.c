@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "service/load_guard.h"
 #include "tests/service_fixture.h"
 
 static struct fx fx;
@@ -117,6 +118,42 @@ START_TEST(a_load_overrides_the_pause)
 	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_LOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
 	ck_assert_int_eq(listed_state(reason, sizeof(reason)), LMI_WIRE_MODEL_STATE_READY);
 	fx_check_empty(&fx);
+}
+END_TEST
+
+/* A model during whose load the process died twice is listed as quarantined until a load. */
+START_TEST(quarantine_is_listed)
+{
+	struct lmd_error err = {0};
+	struct lmi_wire_request q;
+	char reason[200];
+
+	fx_start(&fx);
+	for (int i = 0; i < 2; i++) { /* what such a process leaves */
+		ck_assert_int_eq(listed_state(reason, sizeof(reason)), LMI_WIRE_MODEL_STATE_ABSENT);
+		ck_assert_int_eq(lmi_svc_load_guard_begin(lmi_store_dir(fx.store), "tiny",
+							  fx.o.hooks->wall_ns(NULL), true, &err),
+				 LMD_OK);
+	}
+	for (int i = 0; i < 2; i++) { /* before and after a request that is refused for it */
+		ck_assert_int_eq(listed_state(reason, sizeof(reason)),
+				 LMI_WIRE_MODEL_STATE_QUARANTINED);
+		ck_assert_msg(strstr(reason, "died 2 times while loading it") != NULL, "%s", reason);
+		q = fx_generate(&fx, "tiny", "hello", 5);
+		if (fx_call(&fx, &fx_user, &q)) {
+			struct lmi_wire_id id = fx.a.r.u.generate.id;
+
+			ck_assert_int_eq(fx_read(&fx, &fx_user, &id, reason, sizeof(reason)).kind,
+					 LMI_WIRE_ITEM_ERROR);
+		} else {
+			ck_assert_msg(strstr(fx.a.err.text, "quarantine") != NULL, "%s",
+				      fx.a.err.text);
+		}
+	}
+	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_LOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_int_eq(listed_state(reason, sizeof(reason)), LMI_WIRE_MODEL_STATE_READY);
+	ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
+	ck_assert_int_eq(listed_state(reason, sizeof(reason)), LMI_WIRE_MODEL_STATE_ABSENT);
 }
 END_TEST
 
@@ -291,6 +328,7 @@ int main(void)
 	tcase_add_test(t, many_wait_for_one_load);
 	tcase_add_test(t, a_load_that_fails);
 	tcase_add_test(t, a_load_overrides_the_pause);
+	tcase_add_test(t, quarantine_is_listed);
 	tcase_add_test(t, a_device_that_is_lost);
 	tcase_add_test(t, a_lost_device_and_a_request);
 	tcase_add_test(t, unload_waits_for_its_streams);

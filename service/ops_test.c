@@ -407,7 +407,7 @@ START_TEST(plugins_are_swapped)
 	static const char *const names[] = {"arch-dense", "tokenizer-bpe", "sampler-basic",
 					    "backend-null"};
 	const char *dirs[1], *name = names[_i];
-	char dir[300], text[300], want[300];
+	char file[64], dir[300], text[300], want[300];
 	struct lmi_plugin_registry_opts ro = {.no_default_dirs = true, .host = fx.env.host};
 	struct lmi_plugin_registry *plugins;
 	struct lmi_wire_id old, new;
@@ -440,8 +440,14 @@ START_TEST(plugins_are_swapped)
 		name = "tokenizer-spm"; /* the model's tokenizer */
 	ck_assert_int_gt(find_plugin(name, 1)->users, 0);
 	ck_assert_uint_gt(find_plugin(name, 1)->n_factories, 0);
-	copy_plugin(name, dir, "more");
 	q = fx_on(&fx, LMI_WIRE_OP_PLUGINS_RELOAD, NULL);
+	q.u.plugins_reload.has_file = true;
+	q.u.plugins_reload.file = str("none.so");
+	REFUSED(&fx_admin, LMD_NOTFOUND, "none.so");
+	copy_plugin(name, dir, "more");
+	snprintf(file, sizeof(file), "%s.so", name);
+	q.u.plugins_reload.has_file = renews; /* by name, and all */
+	q.u.plugins_reload.file = str(file);
 	ck_assert_msg(fx_call(&fx, &fx_admin, &q), "%s", fx.a.err.text);
 	ck_assert_uint_eq(fx.a.r.u.plugins_reload.n_added, 1);
 	ck_assert_uint_eq(fx.a.r.u.plugins_reload.n_removed, 1);

@@ -177,6 +177,20 @@ struct renewal {
 	struct lmi_svc_call *call;
 };
 
+static enum lmd_status rescan(struct lmi_svc_call *c)
+{
+	const struct lmi_wire_req_plugins_reload *q = &c->copy.req.u.plugins_reload;
+	struct lmi_plugin_registry *plugins = c->svc->o.plugins;
+	const char *file;
+
+	if (!q->has_file)
+		return lmi_plugin_registry_rescan(plugins, &c->err);
+	file = lmi_arena_strndup(c->arena, q->file.ptr, q->file.len);
+	if (!file)
+		return lmd_fail(&c->err, LMD_NOMEM, "no memory for the name of a plugin");
+	return lmi_plugin_registry_rescan_file(plugins, file, &c->err);
+}
+
 static void run_reload(void *arg)
 {
 	struct lmi_svc_call *c = arg;
@@ -184,7 +198,7 @@ static void run_reload(void *arg)
 
 	f->before.arena = c->arena;
 	lmi_plugin_registry_known(c->svc->o.plugins, add_plugin, &f->before);
-	c->err.status = lmi_plugin_registry_rescan(c->svc->o.plugins, &c->err);
+	c->err.status = rescan(c);
 	if (c->err.status == LMD_OK)
 		c->err.status = take_list(c, &f->after, false);
 }

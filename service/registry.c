@@ -12,6 +12,7 @@
 #include "service/describe.h"
 #include "service/idempotency.h"
 #include "service/idempotency_reply.h"
+#include "service/load_guard.h"
 #include "service/model.h"
 #include "service/model_status.h"
 #include "service/names.h"
@@ -24,6 +25,7 @@
 struct found {
 	struct lmi_store_models models;
 	struct lmi_store_aliases aliases;
+	struct lmd_str *quarantine; /* models: [models.n] why it is not loaded, or "" */
 	char name[LMI_STORE_NAME_MAX + 1], other[LMI_STORE_NAME_MAX + 1];
 	char *before; /* alias: the model it named before */
 	bool alias;
@@ -91,26 +93,31 @@ static const struct lmd_str none = {.ptr = ""};
 /* ---- rows ---- */
 
 static enum lmi_wire_model_state state_of(const struct lmi_service *svc,
-					  const struct lmi_store_model *m, struct lmd_str *reason)
+					  const struct lmi_store_model *m,
+					  const struct lmd_str *quarantine, struct lmd_str *reason)
 {
+	enum lmi_wire_model_state state = LMI_WIRE_MODEL_STATE_ABSENT;
 	const struct lmi_svc_model *in = NULL;
 
 	for (const struct lmi_svc_model *k = svc->models; k && !in; k = k->next)
 		if (!strcmp(lmi_svc_model_name(k), m->name))
 			in = k;
-	if (m->state == LMI_STORE_QUARANTINED)
-		return LMI_WIRE_MODEL_STATE_QUARANTINED;
-	if (!in)
-		return LMI_WIRE_MODEL_STATE_ABSENT;
-	if (lmi_svc_model_state(svc, in) == LMI_WIRE_MODEL_STATE_FAILED)
+	if (in)
+		state = lmi_svc_model_state(svc, in);
+	if (state == LMI_WIRE_MODEL_STATE_FAILED)
 		*reason = lmi_svc_str(in->fail.text);
-	return lmi_svc_model_state(svc, in);
+	if (!quarantine->len ||
+	    (state != LMI_WIRE_MODEL_STATE_FAILED && state != LMI_WIRE_MODEL_STATE_ABSENT))
+		return state;
+	*reason = *quarantine;
+	return LMI_WIRE_MODEL_STATE_QUARANTINED;
 }
 
-static enum lmd_status fill_row(struct lmi_svc_call *c, struct lmi_wire_model *out,
-				const struct lmi_store_model *m)
+/* Fills the row of model number k. */
+static enum lmd_status fill_row(struct lmi_svc_call *c, struct lmi_wire_model *out, uint32_t k)
 {
 	const struct found *f = c->data;
+	const struct lmi_store_model *m = &f->models.v[k];
 	struct lmd_str *aliases;
 	uint32_t n = 0;
 
@@ -131,7 +138,7 @@ static enum lmd_status fill_row(struct lmi_svc_call *c, struct lmi_wire_model *o
 			aliases[n++] = lmi_svc_str(f->aliases.v[i].alias);
 	out->aliases = aliases;
 	out->n_aliases = n;
-	out->state = state_of(c->svc, m, &out->reason);
+	out->state = state_of(c->svc, m, &f->quarantine[k], &out->reason);
 	if (m->digest[0]) {
 		const char *digest = lmi_arena_printf(c->arena, "sha256:%s", m->digest);
 
@@ -148,6 +155,30 @@ static enum lmd_status fill_row(struct lmi_svc_call *c, struct lmi_wire_model *o
 
 /* ---- models ---- */
 
+/* Notes which models are in quarantine, which files of the state folder say. */
+static enum lmd_status find_quarantine(struct lmi_svc_call *c)
+{
+	const struct lmi_service_hooks *h = &c->svc->hooks;
+	int64_t now = h->wall_ns ? h->wall_ns(h->arg) : 0;
+	struct found *f = c->data;
+
+	f->quarantine = lmi_arena_array(c->arena, f->models.n + 1u, sizeof(*f->quarantine));
+	for (uint32_t i = 0; f->quarantine && i < f->models.n; i++) {
+		struct lmd_error why = {0};
+
+		f->quarantine[i] = none;
+		if (!c->svc->o.store) /* embedded */
+			continue;
+		if (!lmi_svc_load_guard_refuses(lmi_store_dir(c->svc->o.store),
+						f->models.v[i].name, now, &why))
+			continue;
+		f->quarantine[i] = lmi_svc_str(lmi_arena_printf(c->arena, "%s", why.text));
+		if (!f->quarantine[i].len)
+			f->quarantine = NULL;
+	}
+	return f->quarantine ? LMD_OK : lmd_fail(&c->err, LMD_NOMEM, "no memory for a list of models");
+}
+
 static void run_models(void *arg)
 {
 	struct lmi_svc_call *c = arg;
@@ -160,6 +191,8 @@ static void run_models(void *arg)
 		c->err.status = lmi_store_model_list(store, &f->models, &c->err);
 	if (c->err.status == LMD_OK)
 		c->err.status = lmi_store_alias_list(store, &f->aliases, &c->err);
+	if (c->err.status == LMD_OK)
+		c->err.status = find_quarantine(c);
 }
 
 static void answer_models(struct lmi_svc_call *c)
@@ -181,7 +214,7 @@ static void answer_models(struct lmi_svc_call *c)
 			r.u.models.more = true;
 			break;
 		}
-		if (fill_row(c, &v[n++], &f->models.v[i]) != LMD_OK)
+		if (fill_row(c, &v[n++], i) != LMD_OK)
 			v = NULL;
 	}
 	if (!v) {
@@ -333,6 +366,8 @@ static void run_info(void *arg)
 
 	how.files = paths;
 	if (c->err.status == LMD_OK)
+		c->err.status = find_quarantine(c);
+	if (c->err.status == LMD_OK)
 		c->err.status = lmi_model_open_with(&file, f->models.v[0].files[0].path, &how,
 						    &c->err);
 	lmi_free(paths);
@@ -353,7 +388,7 @@ static void answer_info(struct lmi_svc_call *c)
 		return;
 	lmi_wire_reply_init(&r, &c->copy.req);
 	r.u.info = f->info;
-	if (fill_row(c, &r.u.info.model, &f->models.v[0]) != LMD_OK) {
+	if (fill_row(c, &r.u.info.model, 0) != LMD_OK) {
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for a model");
 		(void)failed(c);
 		return;

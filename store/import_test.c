@@ -37,10 +37,32 @@ static int n_blobs(void)
 	return n;
 }
 
+static int n_fd; /* open descriptors before a test, without the store */
+
+static int count_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	ck_assert_ptr_nonnull(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
 static void open_fixture(void)
 {
 	make_dir();
+	n_fd = count_fds();
 	open_store();
+}
+
+static void close_fixture(void)
+{
+	close_store();
+	ck_assert_int_eq(count_fds(), n_fd);
+	remove_dir();
 }
 
 /* Writes a file of n bytes that depend on `seed`. */
@@ -417,7 +439,7 @@ int main(void)
 	Suite *s = suite_create("store-import");
 	TCase *tc = tcase_create("import");
 
-	tcase_add_checked_fixture(tc, open_fixture, remove_dir);
+	tcase_add_checked_fixture(tc, open_fixture, close_fixture);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, digest);
 	tcase_add_test(tc, not_files);

@@ -321,22 +321,3 @@ enum lmd_status lmi_store_model_measured(struct lmi_store *s, const char *name,
 			m->decode_tps, m->at_ns);
 	return lmi_store_db_end(s, st, err);
 }
-
-enum lmd_status lmi_store_model_set_state(struct lmi_store *s, const char *name,
-					  enum lmi_store_state state, struct lmd_error *err)
-{
-	enum lmd_status st;
-	int64_t id;
-
-	if ((unsigned)state >= LMI_STORE_N_STATE)
-		return lmd_fail(err, LMD_INVALID, "state of a model: %d, allowed are 0 to %d",
-				(int)state, LMI_STORE_N_STATE - 1);
-	st = lmi_store_db_begin(s, err);
-	if (st != LMD_OK)
-		return st;
-	st = lmi_store_model_id(s, name, true, &id, err);
-	if (st == LMD_OK)
-		st = lmi_store_db_run(s, err, "UPDATE models SET state = ?2 WHERE id = ?1", "ii",
-				      id, (int64_t)state);
-	return lmi_store_db_end(s, st, err);
-}

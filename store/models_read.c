@@ -8,18 +8,10 @@
 #include "store/db.h"
 
 #define COLUMNS                                                                                    \
-	"m.name, m.digest, m.size, m.format, m.arch, m.facts, m.state, m.added_at, "                \
+	"m.name, m.digest, m.size, m.format, m.arch, m.facts, m.added_at, "                         \
 	"m.imported, m.memory_bytes, m.load_ns, m.prefill_tps, m.decode_tps, m.measured_at, "      \
 	"m.id, "                                                                                   \
 	"(SELECT count(*) FROM model_files f WHERE f.model_id = m.id)"
-
-const char *lmi_store_state_text(int state)
-{
-	static const char *const text[LMI_STORE_N_STATE] = {"ready", "changed", "missing",
-							    "quarantined"};
-
-	return state >= 0 && state < LMI_STORE_N_STATE ? text[state] : NULL;
-}
 
 void lmi_store_models_fini(struct lmi_store_models *m)
 {
@@ -98,20 +90,19 @@ static enum lmd_status get_model(struct lmi_store *s, struct lmd_arena *a, sqlit
 	m->format = lmi_store_db_text(a, q, 3);
 	m->arch = lmi_store_db_text(a, q, 4);
 	m->facts = lmi_store_db_text(a, q, 5);
-	m->state = (enum lmi_store_state)sqlite3_column_int(q, 6);
-	m->added_at = sqlite3_column_int64(q, 7);
-	m->imported = sqlite3_column_int(q, 8);
+	m->added_at = sqlite3_column_int64(q, 6);
+	m->imported = sqlite3_column_int(q, 7);
 	m->measured = (struct lmi_store_measured){
-		.memory_bytes = (uint64_t)sqlite3_column_int64(q, 9),
-		.load_ns = (uint64_t)sqlite3_column_int64(q, 10),
-		.prefill_tps = sqlite3_column_double(q, 11),
-		.decode_tps = sqlite3_column_double(q, 12),
-		.at_ns = sqlite3_column_int64(q, 13),
+		.memory_bytes = (uint64_t)sqlite3_column_int64(q, 8),
+		.load_ns = (uint64_t)sqlite3_column_int64(q, 9),
+		.prefill_tps = sqlite3_column_double(q, 10),
+		.decode_tps = sqlite3_column_double(q, 11),
+		.at_ns = sqlite3_column_int64(q, 12),
 	};
-	m->n_files = (uint32_t)sqlite3_column_int(q, 15);
+	m->n_files = (uint32_t)sqlite3_column_int(q, 14);
 	if (!m->name || !m->format || !m->arch || !m->facts)
 		return lmi_store_rows_nomem(err);
-	return get_files(s, a, sqlite3_column_int64(q, 14), m, err);
+	return get_files(s, a, sqlite3_column_int64(q, 13), m, err);
 }
 
 enum lmd_status lmi_store_model_list(struct lmi_store *s, struct lmi_store_models *out,

@@ -127,17 +127,6 @@ struct lmi_store_file {
 	char digest[LMI_STORE_DIGEST_HEX]; /* SHA-256 */
 };
 
-enum lmi_store_state {
-	LMI_STORE_READY,
-	LMI_STORE_CHANGED,     /* the file is not the one that was added */
-	LMI_STORE_MISSING,     /* the file does not exist any more */
-	LMI_STORE_QUARANTINED, /* it crashed the daemon and is not loaded automatically */
-};
-#define LMI_STORE_N_STATE 4
-
-/* Returns "ready", "changed", "missing", "quarantined", or NULL for any other number. */
-const char *lmi_store_state_text(int state);
-
 /* Measurements on this machine; 0 = not measured yet. */
 struct lmi_store_measured {
 	uint64_t memory_bytes;          /* resident and device bytes of the loaded model */
@@ -153,7 +142,6 @@ struct lmi_store_model {
 	const char *format, *arch;         /* "gguf", "llama"; "" if unknown */
 	const char *facts; /* properties as a JSON object: parameters, layers, context, quant,
 			    * file_type, license, chat_template, ... */
-	enum lmi_store_state state;
 	int64_t added_at;
 	bool imported; /* its files are models/sha256-HEX in this store */
 	struct lmi_store_measured measured;
@@ -172,10 +160,10 @@ struct lmi_store_models {
 void lmi_store_models_fini(struct lmi_store_models *m);
 
 /* Adds a model.  Uses name, format, arch, facts (NULL: "{}"), added_at, imported and the files of
- * m; digest and size are computed from the files, and the state is "ready".  No model and no alias
- * may have the name.  With imported, files[i].path is ignored and becomes models/sha256-<digest>;
- * the file must exist with the given identity (from lmi_store_import), otherwise LMD_NOTFOUND,
- * since it may have been removed meanwhile. */
+ * m; digest and size are computed from the files.  No model and no alias may have the name.  With
+ * imported, files[i].path is ignored and becomes models/sha256-<digest>; the file must exist with the
+ * given identity (from lmi_store_import), otherwise LMD_NOTFOUND, since it may have been removed
+ * meanwhile. */
 LMD_NODISCARD enum lmd_status
 lmi_store_model_add(struct lmi_store *s, const struct lmi_store_model *m, struct lmd_error *err);
 
@@ -201,13 +189,10 @@ LMD_NODISCARD enum lmd_status lmi_store_model_find(struct lmi_store *s, const ch
 LMD_NODISCARD enum lmd_status
 lmi_store_model_list(struct lmi_store *s, struct lmi_store_models *out, struct lmd_error *err);
 
-/* Update a model, found by name or alias. */
+/* Updates a model, found by name or alias. */
 LMD_NODISCARD enum lmd_status lmi_store_model_measured(struct lmi_store *s, const char *name,
 						       const struct lmi_store_measured *m,
 						       struct lmd_error *err);
-LMD_NODISCARD enum lmd_status lmi_store_model_set_state(struct lmi_store *s, const char *name,
-							enum lmi_store_state state,
-							struct lmd_error *err);
 
 /* Checks that the open file `fd` has the size, dev, ino, mtime and ctime of the row; otherwise
  * returns LMD_CORRUPT with an error message about the difference.  Map the same descriptor that was

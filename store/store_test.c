@@ -77,7 +77,6 @@ START_TEST(model_round_trip)
 	f[2].ino = 1ull << 63;
 	OK(lmi_store_model_add(store, &m, &err));
 	OK(lmi_store_model_measured(store, "big", &speed, &err));
-	OK(lmi_store_model_set_state(store, "big", LMI_STORE_QUARANTINED, &err));
 	reopen();
 	OK(lmi_store_model_find(store, "big", &got, &err));
 	ck_assert_uint_eq(got.n, 1);
@@ -86,7 +85,6 @@ START_TEST(model_round_trip)
 	ck_assert_str_eq(got.v->arch, "qwen3");
 	ck_assert_str_eq(got.v->facts, m.facts);
 	ck_assert_uint_eq(got.v->size, 3006);
-	ck_assert_int_eq(got.v->state, LMI_STORE_QUARANTINED);
 	ck_assert(got.v->added_at == NOW + 1 && !got.v->imported);
 	ck_assert_mem_eq(&got.v->measured, &speed, sizeof(speed));
 	ck_assert_uint_eq(got.v->n_files, 3);
@@ -156,18 +154,12 @@ START_TEST(model_bounds)
 	REFUSED(lmi_store_model_add(store, &m, &err), LMD_INVALID, "arch: missing");
 	m.arch = "";
 	OK(lmi_store_model_add(store, &m, &err));
-	REFUSED(lmi_store_model_set_state(store, "n", (enum lmi_store_state)4, &err), LMD_INVALID,
-		"0 to 3");
 	REFUSED(lmi_store_model_measured(store, "n",
 					 &(struct lmi_store_measured){.decode_tps = NAN}, &err),
 		LMD_INVALID, "nan");
 	REFUSED(lmi_store_model_measured(
 			store, "n", &(struct lmi_store_measured){.memory_bytes = UINT64_MAX}, &err),
 		LMD_INVALID, "2^63");
-	for (int i = 0; i < LMI_STORE_N_STATE; i++)
-		ck_assert_ptr_nonnull(lmi_store_state_text(i));
-	ck_assert_ptr_null(lmi_store_state_text(-1));
-	ck_assert_ptr_null(lmi_store_state_text(LMI_STORE_N_STATE));
 }
 END_TEST
 
@@ -229,7 +221,7 @@ START_TEST(aliases)
 	ck_assert_int_eq(added("a"), -1);
 	ck_assert_int_eq(added("b"), 2);
 	/* updates by alias */
-	OK(lmi_store_model_set_state(store, "b", LMI_STORE_MISSING, &err));
+	OK(lmi_store_model_measured(store, "b", &(struct lmi_store_measured){.load_ns = 1}, &err));
 }
 END_TEST
 

@@ -1268,7 +1268,10 @@ type PluginsReply struct {
 }
 
 // PluginsReloadRequest: Scans the plugin folders again. Models that are loaded afterwards use the plugins found now.
-type PluginsReloadRequest struct{}
+type PluginsReloadRequest struct {
+	// Accept a change of this file only: an absolute path as plugins reports it, or the name of a file in any plugin folder. Defaults to all files.
+	File *Text `msgpack:"file,omitempty"`
+}
 
 // Op returns the name of the operation in the protocol.
 func (*PluginsReloadRequest) Op() string { return "plugins_reload" }

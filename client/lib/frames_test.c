@@ -106,6 +106,14 @@ START_TEST(memory_grows_with_the_bytes)
 	ck_assert_int_eq(feed(&f, (uint8_t[8192]){0}, 8192), LMI_CLIENT_FRAME_NOMEM);
 	lmi_alloc_fail_nth(0, false);
 	lmi_client_frames_fini(&f);
+
+	/* nor does it take more than it needs */
+	n = lmi_client_frame_head(false, 1, 5000, head);
+	ck_assert_int_eq(feed(&f, hello, 8), LMI_CLIENT_FRAME_HANDSHAKE);
+	ck_assert_int_eq(feed(&f, head, n), LMI_CLIENT_FRAME_MORE);
+	ck_assert_int_eq(feed(&f, (uint8_t[4999]){0}, 4999), LMI_CLIENT_FRAME_MORE);
+	ck_assert_uint_eq(f.cap, 5000);
+	lmi_client_frames_fini(&f);
 }
 END_TEST
 

@@ -24,8 +24,11 @@ static size_t print_list(const char *what, const json_t *list)
 
 static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 {
+	const char *file = lmi_arg_pos(&ctl->args, 0);
 	json_t *reply;
-	enum lmd_status st = lmi_ctl_remote_call(ctl, "plugins_reload", NULL, &reply, err);
+	enum lmd_status st = lmi_ctl_remote_call(ctl, "plugins_reload",
+						 file ? json_pack("{s:s}", "file", file) : NULL,
+						 &reply, err);
 
 	if (st != LMD_OK)
 		return st;
@@ -45,8 +48,10 @@ static const struct lmi_opt opts[] = {LMI_OPT_JSON};
 
 const struct lmi_cli_cmd lmi_ctl_cmd_plugins_reload = {
 	.name = "plugins reload",
+	.args = "[FILE]",
 	.brief = "Make the daemon scan its plugin folders again",
-	.doc = "Models that are loaded from now on use the plugins that are there now; loaded "
+	.doc = "With FILE, a path or the name of a file in any plugin folder, only a change of this "
+	       "file is accepted; other files that have changed stay refused. Models that are loaded from now on use the plugins that are there now; loaded "
 	       "models keep theirs until `llamactl reload NAME`.",
 	.opts = opts,
 	.n_opts = LMD_LEN(opts),

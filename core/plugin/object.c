@@ -207,6 +207,8 @@ enum lmd_status lmi_plugin_object_read(struct lmi_plugin_object *o, int dir_fd,
 		close(fd);
 	if (st != LMD_OK)
 		lmi_plugin_image_close(&o->image);
+	if (st == LMD_IO) /* such as a lack of descriptors: may pass without a change of the file */
+		o->id.racy = true;
 	return set_state(o, st, LMI_PLUGIN_OBJECT_CHECKED, &o->state, &why, err);
 }
 

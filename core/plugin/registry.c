@@ -175,7 +175,7 @@ enum lmd_status lmi_factory_take(struct lmi_plugin_registry *r, enum lmd_kind ki
 		return LMD_OK;
 	}
 	pthread_mutex_lock(&r->work);
-	st = lmi_plugin_scan(r, false, err);
+	st = lmi_plugin_scan(r, NULL, err);
 	if (st == LMD_OK)
 		st = lmi_plugin_load_kinds(r, LMD_KIND_BIT(kind), err);
 	if (st == LMD_OK) {
@@ -244,7 +244,7 @@ enum lmd_status lmi_factory_take_all(struct lmi_plugin_registry *r, enum lmd_kin
 	if (!lmi_plugin_kind(kind))
 		return lmd_fail(err, LMD_INVALID, "kind %d cannot be looked up", (int)kind);
 	pthread_mutex_lock(&r->work); /* nobody else loads objects meanwhile */
-	st = lmi_plugin_scan(r, false, err);
+	st = lmi_plugin_scan(r, NULL, err);
 	if (st == LMD_OK)
 		st = lmi_plugin_load_kinds(r, LMD_KIND_BIT(kind), err);
 	if (st == LMD_OK)
@@ -309,7 +309,7 @@ const char *lmi_factory_best(struct lmi_plugin_registry *r, enum lmd_kind kind)
 	if (!lmi_plugin_kind(kind))
 		return NULL;
 	pthread_mutex_lock(&r->work);
-	if (lmi_plugin_scan(r, false, NULL) == LMD_OK &&
+	if (lmi_plugin_scan(r, NULL, NULL) == LMD_OK &&
 	    lmi_plugin_load_kinds(r, LMD_KIND_BIT(kind), NULL) == LMD_OK)
 		best = greatest_score(r, kind);
 	pthread_mutex_unlock(&r->work);
@@ -321,7 +321,24 @@ enum lmd_status lmi_plugin_registry_rescan(struct lmi_plugin_registry *r, struct
 	enum lmd_status st;
 
 	pthread_mutex_lock(&r->work);
-	st = lmi_plugin_scan(r, true, err);
+	st = lmi_plugin_scan(r, LMI_PLUGIN_ACCEPT_ALL, err);
+	pthread_mutex_unlock(&r->work);
+	return st;
+}
+
+enum lmd_status lmi_plugin_registry_rescan_file(struct lmi_plugin_registry *r, const char *file,
+						struct lmd_error *err)
+{
+	enum lmd_status st;
+	bool found = false;
+
+	pthread_mutex_lock(&r->work);
+	st = lmi_plugin_scan(r, file, err);
+	for (const struct lmi_plugin_object *o = r->objects; o; o = o->next)
+		found |= o->dir != LMI_PLUGIN_BUILTIN && o->state != LMI_PLUGIN_OBJECT_RETIRED &&
+			 lmi_plugin_is_accepted(o->path, o->base, file);
+	if (st == LMD_OK && !found)
+		st = lmd_fail(err, LMD_NOTFOUND, "no plugin folder has a file %.200s", file);
 	pthread_mutex_unlock(&r->work);
 	return st;
 }
@@ -434,7 +451,7 @@ enum lmd_status lmi_plugin_registry_create(struct lmi_plugin_registry **out,
 	for (uint32_t i = 0; lmi_plugin_builtins[i] && st == LMD_OK; i++)
 		st = link_in(r, lmi_plugin_builtins[i], err);
 	if (st == LMD_OK)
-		st = lmi_plugin_scan(r, true, err);
+		st = lmi_plugin_scan(r, LMI_PLUGIN_ACCEPT_ALL, err);
 	if (st != LMD_OK) {
 		lmi_plugin_registry_destroy(r);
 		return st;

@@ -69,6 +69,10 @@ void lmi_plugin_registry_destroy(struct lmi_plugin_registry *r);
 /* Scans the directories again, and accepts files that have changed. Broken files are recorded and
  * are not an error. */
 enum lmd_status lmi_plugin_registry_rescan(struct lmi_plugin_registry *r, struct lmd_error *err);
+/* Like lmi_plugin_registry_rescan, but accepts a change of one file only: an absolute path, or the
+ * name of a file in any of the directories. LMD_NOTFOUND: there is no such file. */
+enum lmd_status lmi_plugin_registry_rescan_file(struct lmi_plugin_registry *r, const char *file,
+						struct lmd_error *err);
 
 /* One factory in use: the host's own copy of its table, and a reference to the object. */
 struct lmi_factory {

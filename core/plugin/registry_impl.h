@@ -56,9 +56,15 @@ struct lmi_plugin_registry {
 void lmi_plugin_registry_add(struct lmi_plugin_registry *r, struct lmi_plugin_object *o);
 void lmi_plugin_registry_drop(struct lmi_plugin_registry *r, struct lmi_plugin_object *o);
 
-/* Scans all folders. accept: changed files may replace what was accepted, also if the registry is
- * pinned. `work` must be held. */
-enum lmd_status lmi_plugin_scan(struct lmi_plugin_registry *r, bool accept, struct lmd_error *err);
+#define LMI_PLUGIN_ACCEPT_ALL ""
+
+/* Scans all folders. accept: which changed files may replace what was accepted, also if the registry
+ * is pinned: none (NULL), LMI_PLUGIN_ACCEPT_ALL, or the path or the name of one. `work` must be
+ * held. */
+enum lmd_status lmi_plugin_scan(struct lmi_plugin_registry *r, const char *accept,
+				struct lmd_error *err);
+/* Returns whether `accept` names the file. */
+bool lmi_plugin_is_accepted(const char *path, const char *base, const char *accept);
 
 /* Returns true if the folder list, and the file of `o` (NULL: none), are unchanged since the last
  * scan. Either lock must be held. */

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "core/base/alloc.h"
 #include "core/plugin/builtin.h"
@@ -235,6 +237,74 @@ START_TEST(changed_without_a_rescan)
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), -1);
 	copy_file(sample("v2"), path);
 	ck_assert_int_eq(version_now(r, "test-sample", NULL), 2);
+	lmi_plugin_registry_destroy(r);
+}
+END_TEST
+
+/* A file that cannot be opened for a while, here for want of descriptors, is used afterwards. */
+START_TEST(out_of_descriptors)
+{
+	const char *path = in_top("a/x.so");
+	struct lmi_plugin_registry *r;
+	struct rlimit all, few;
+	struct timespec now;
+	struct stat sb;
+	int fd;
+
+	copy_file(sample("v1"), path);
+	do { /* a file that has just been written is read again in any case */
+		ck_assert_int_eq(stat(path, &sb), 0);
+		clock_gettime(CLOCK_REALTIME, &now);
+	} while (now.tv_sec < sb.st_ctim.tv_sec + 2);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &all), 0);
+	fd = dup(0);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	few = all;
+	few.rlim_cur = (rlim_t)fd + 1; /* enough for the folder, but not for its files */
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	r = open_careful();
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), -1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+	lmi_plugin_registry_destroy(r);
+}
+END_TEST
+
+/* A rescan that names one file accepts a change of that file only. */
+START_TEST(rescan_of_one_file)
+{
+	const char *x = in_top("a/x.so"), *y = in_top("a/y.so");
+	struct lmi_plugin_registry *r;
+	struct lmd_error err = {0};
+	struct row row;
+
+	copy_file(sample("v1"), x);
+	r = open_careful();
+	ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+	for (int by_path = 0; by_path < 2; by_path++) {
+		copy_file(sample("v1"), y);
+		ck_assert_int_eq(lmi_plugin_registry_rescan(r, &err), LMD_OK);
+		move_in(sample("v2"), x);
+		move_in(sample("v2"), y);
+		ck_assert_msg(lmi_plugin_registry_rescan_file(r, by_path ? y : "y.so", &err) ==
+				      LMD_OK, "%s", err.text);
+		row = find_row(r, "y.so");
+		ck_assert_msg(strcmp(row.state, "refused") != 0, "%s", row.reason);
+		row = find_row(r, "x.so");
+		ck_assert_msg(strstr(row.reason, "changed since it was accepted") != NULL, "%s",
+			      row.reason);
+		ck_assert_int_eq(remove(y), 0);
+		ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+		ck_assert_int_eq(lmi_plugin_registry_rescan_file(r, "x.so", &err), LMD_OK);
+		ck_assert_int_eq(version_now(r, "test-sample", NULL), 2);
+		move_in(sample("v1"), x);
+		ck_assert_int_eq(lmi_plugin_registry_rescan(r, &err), LMD_OK);
+		ck_assert_int_eq(version_now(r, "test-sample", NULL), 1);
+	}
+	ck_assert_int_eq(lmi_plugin_registry_rescan_file(r, "none.so", &err), LMD_NOTFOUND);
+	ck_assert_msg(strstr(err.text, "none.so") != NULL, "%s", err.text);
+	ck_assert_int_eq(lmi_plugin_registry_rescan_file(r, y, &err), LMD_NOTFOUND);
 	lmi_plugin_registry_destroy(r);
 }
 END_TEST
@@ -790,6 +860,8 @@ int main(void)
 	tcase_add_test(t, too_many_versions);
 	tcase_add_test(t, bad_replacement_leaves_the_old);
 	tcase_add_test(t, changed_without_a_rescan);
+	tcase_add_test(t, out_of_descriptors);
+	tcase_add_test(t, rescan_of_one_file);
 	tcase_add_test(t, crashes_are_errors);
 	tcase_add_test(t, removed_and_put_back);
 	tcase_add_test(t, never_loaded_and_removed);

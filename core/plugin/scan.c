@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,9 +316,14 @@ static enum lmd_status take_over(struct lmi_plugin_registry *r, struct lmi_plugi
 	return LMD_OK;
 }
 
+bool lmi_plugin_is_accepted(const char *path, const char *base, const char *accept)
+{
+	return accept && (!*accept || !strcmp(accept, *accept == '/' ? path : base));
+}
+
 /* dir_why: why nothing from the folder may be loaded, or NULL. */
 static enum lmd_status scan_file(struct lmi_plugin_registry *r, uint32_t i_dir, int dir_fd,
-				 const char *base, const char *dir_why, bool accept,
+				 const char *base, const char *dir_why, const char *accept,
 				 struct lmd_error *err)
 {
 	struct path_rows rows = find_rows(r, i_dir, base);
@@ -325,9 +331,12 @@ static enum lmd_status scan_file(struct lmi_plugin_registry *r, uint32_t i_dir, 
 	enum lmd_status st = LMD_OK;
 	struct lmi_plugin_object *o;
 	struct timespec now;
-	char no_stat[128];
+	char no_stat[128], path[PATH_MAX];
+	bool accepted;
 	struct stat sb;
 
+	(void)snprintf(path, sizeof(path), "%s/%s", r->dirs[i_dir].path, base);
+	accepted = lmi_plugin_is_accepted(path, base, accept);
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (fstatat(dir_fd, base, &sb, AT_SYMLINK_NOFOLLOW)) {
 		if (errno == ENOENT)
@@ -342,7 +351,7 @@ static enum lmd_status scan_file(struct lmi_plugin_registry *r, uint32_t i_dir, 
 	/* the row of a bad folder has no id: it lasts as long as the folder's fault */
 	if (dir_why ? rows.refused && !rows.refused->id.ino && !strcmp(last->reason, dir_why)
 		    : last && last->id.ino && lmi_plugin_file_id_same(&last->id, &sb) &&
-			      !(accept && last->awaits_reload))
+			      !(accepted && last->awaits_reload))
 		return LMD_OK;
 	o = lmi_plugin_object_create(r->dirs[i_dir].path, base, i_dir);
 	if (!o)
@@ -358,7 +367,7 @@ static enum lmd_status scan_file(struct lmi_plugin_registry *r, uint32_t i_dir, 
 		lmi_plugin_object_destroy(o);
 		return st;
 	}
-	return take_over(r, o, &rows, accept, err);
+	return take_over(r, o, &rows, accepted, err);
 }
 
 static bool is_duplicate(const struct lmi_plugin_registry *r, uint32_t i, const struct stat *sb)
@@ -380,7 +389,7 @@ static void set_dir(struct lmi_plugin_registry *r, uint32_t i, enum lmi_plugin_d
 	pthread_mutex_unlock(&r->mu);
 }
 
-static enum lmd_status scan_dir(struct lmi_plugin_registry *r, uint32_t i, bool accept,
+static enum lmd_status scan_dir(struct lmi_plugin_registry *r, uint32_t i, const char *accept,
 				struct lmd_error *err)
 {
 	const struct lmi_plugin_dir *d = &r->dirs[i];
@@ -423,7 +432,8 @@ static enum lmd_status scan_dir(struct lmi_plugin_registry *r, uint32_t i, bool 
 	return st;
 }
 
-enum lmd_status lmi_plugin_scan(struct lmi_plugin_registry *r, bool accept, struct lmd_error *err)
+enum lmd_status lmi_plugin_scan(struct lmi_plugin_registry *r, const char *accept,
+				struct lmd_error *err)
 {
 	enum lmd_status st = LMD_OK;
 	struct lmi_plugin_object *next;

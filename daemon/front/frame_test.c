@@ -177,6 +177,37 @@ START_TEST(memory_follows_bytes)
 }
 END_TEST
 
+/* The buffer of a short message is kept for the next one, that of a long message is freed. */
+START_TEST(buffers_between_messages)
+{
+	static const uint64_t size[] = {100, 100000};
+	static uint8_t body[100000];
+
+	for (size_t i = 0; i < LMD_LEN(size); i++) {
+		struct lmi_front_frames f = {.ipc = true, .max = size[i]};
+		uint8_t head[LMI_FRONT_FRAME_HEAD_BYTES];
+		const uint8_t *p = bytes;
+		struct lmi_front_frame out;
+		size_t n;
+
+		put_hello();
+		put(head, lmi_front_frame_head(true, size[i] + 4, head));
+		put("\x80\0\0\x07", 4);
+		n = n_bytes;
+		ck_assert_int_eq(lmi_front_frames_feed(&f, &p, &n, &out), LMI_FRONT_FRAME_HANDSHAKE);
+		ck_assert_int_eq(lmi_front_frames_feed(&f, &p, &n, &out), LMI_FRONT_FRAME_MORE);
+		p = body;
+		n = size[i];
+		ck_assert_int_eq(lmi_front_frames_feed(&f, &p, &n, &out), LMI_FRONT_FRAME_MESSAGE);
+		ck_assert_uint_gt(f.cap, 0);
+		n = 0;
+		ck_assert_int_eq(lmi_front_frames_feed(&f, &p, &n, &out), LMI_FRONT_FRAME_MORE);
+		ck_assert_int_eq(f.cap > 0, i == 0);
+		lmi_front_frames_fini(&f);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("frames");
@@ -186,6 +217,7 @@ int main(void)
 	tcase_add_test(t, bounds);
 	tcase_add_test(t, what_is_none);
 	tcase_add_test(t, memory_follows_bytes);
+	tcase_add_test(t, buffers_between_messages);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

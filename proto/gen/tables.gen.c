@@ -2119,9 +2119,20 @@ static const struct lmi_wire_struct rep_plugins = {
 	.fields = fields_rep_plugins,
 	.n_fields = LMD_LEN(fields_rep_plugins),
 };
+
+static const struct lmi_wire_field fields_req_plugins_reload[] = {
+	{.name = "file",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_plugins_reload, file),
+	 .has_at = offsetof(struct lmi_wire_req_plugins_reload, has_file),
+	 .u.s = {1, 4095, ""}},
+};
 static const struct lmi_wire_struct req_plugins_reload = {
 	.name = "plugins_reload",
 	.bytes = sizeof(struct lmi_wire_req_plugins_reload),
+	.fields = fields_req_plugins_reload,
+	.n_fields = LMD_LEN(fields_req_plugins_reload),
 };
 
 static const struct lmi_wire_field fields_rep_plugins_reload[] = {

@@ -1106,7 +1106,10 @@ struct lmi_wire_rep_plugins {
 
 /* Scans the plugin folders again. Models that are loaded afterwards use the plugins found now. */
 struct lmi_wire_req_plugins_reload {
-	char none; /* no fields */
+	/* Accept a change of this file only: an absolute path as plugins reports it, or the
+	 * name of a file in any plugin folder. Defaults to all files. */
+	bool has_file;
+	struct lmd_str file;
 };
 
 /* Scans the plugin folders again. Models that are loaded afterwards use the plugins found now. */

@@ -148,6 +148,7 @@ prints '"state": "ready"' status --json
 prints . stats
 prints 'arch-dense' plugins
 prints . plugins reload
+refused 1 'no plugin folder has a file nothere.so' plugins reload nothere.so
 prints '"state": "ready"' load full --json
 prints '^{}$' alias full other --json
 prints '"alias": true' rm other --json

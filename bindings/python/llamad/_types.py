@@ -112,9 +112,9 @@ Finish = Literal["eog", "stop", "length", "context", "deadline", "shutdown", "do
 #: Why a stream was cancelled.
 CancelReason = Literal["asked", "lease", "gone", "slow_reader", "unload"]
 #: What a job is doing.
-Phase = Literal["queued", "hash", "copy", "check", "load", "warm", "drain", "unload", "download"]
+Phase = Literal["queued", "hash", "copy", "check", "load", "warm", "drain", "unload"]
 #: The op that created a stream.
-StreamKind = Literal["generate", "add", "load", "unload", "reload", "pull"]
+StreamKind = Literal["generate", "add", "load", "unload", "reload"]
 #: State of a stream.
 StreamState = Literal["waiting", "running", "ended"]
 #: Kind of a metric.
@@ -1608,6 +1608,17 @@ class PluginsReloadRequest(Request[PluginsReloadReply]):
     ROLE: ClassVar[str] = "admin"
     CHANGES: ClassVar[str] = "again"
     REPLY: ClassVar[Any] = PluginsReloadReply
+    #: Accept a change of this file only: an absolute path as plugins reports it, or the name of a
+    #: file in any plugin folder. Defaults to all files.
+    file: Union[str, None] = field(default=None, metadata={"wire": "file"})
+
+
+class PluginsReloadParams(TypedDict, total=False):
+    """Optional fields of plugins_reload."""
+
+    #: Accept a change of this file only: an absolute path as plugins reports it, or the name of a
+    #: file in any plugin folder. Defaults to all files.
+    file: Union[str, None]
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1626,46 +1637,6 @@ class PsRequest(Request[PsReply]):
     ROLE: ClassVar[str] = "user"
     CHANGES: ClassVar[str] = "no"
     REPLY: ClassVar[Any] = PsReply
-
-
-@dataclass(kw_only=True, repr=False)
-class PullReply(Message):
-    """Reply to pull."""
-
-    #: The stream of the job. Op streams reports the model's name.
-    id: bytes = field(metadata={"wire": "id", "bytes": True})
-
-
-@dataclass(kw_only=True, repr=False)
-class PullRequest(Request[PullReply]):
-    """Downloads a model from Hugging Face, a registry or a URL into the server's own store and adds it to the registry. This is a job; its stream ends when the model is registered. What has arrived before an interruption is kept, and the next pull of the same source continues there."""
-
-    OP: ClassVar[str] = "pull"
-    ROLE: ClassVar[str] = "admin"
-    CHANGES: ClassVar[str] = "once"
-    REPLY: ClassVar[Any] = PullReply
-    #: A short name of the server's catalogue, hf:USER/REPO[@REVISION][:QUANTISATION or :FILE],
-    #: ollama:NAME[:TAG], oci:HOST/REPO[:TAG], or a URL.
-    source: str = field(metadata={"wire": "source"})
-    #: The model's name. Defaults to the short name, to REPO:QUANTISATION without -GGUF, to
-    #: NAME:TAG, or to the name of the file.
-    name: Union[str, None] = field(default=None, metadata={"wire": "name"})
-    #: Expected digest; what was downloaded is rejected if its digest differs.
-    digest: Union[str, None] = field(default=None, metadata={"wire": "digest"})
-    #: Replace the model that has this name.
-    replace: bool = field(default=False, metadata={"wire": "replace", "default": False})
-
-
-class PullParams(TypedDict, total=False):
-    """Optional fields of pull."""
-
-    #: The model's name. Defaults to the short name, to REPO:QUANTISATION without -GGUF, to
-    #: NAME:TAG, or to the name of the file.
-    name: Union[str, None]
-    #: Expected digest; what was downloaded is rejected if its digest differs.
-    digest: Union[str, None]
-    #: Replace the model that has this name.
-    replace: bool
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1954,9 +1925,9 @@ __all__ = [
     "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta", "Metric",
     "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest",
     "NextParams", "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest", "Plugin",
-    "PluginsParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
-    "PluginsRequest", "Pooling", "ProgressItem", "PsReply", "PsRequest", "PullParams", "PullReply",
-    "PullRequest", "REVISION", "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest",
+    "PluginsParams", "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest",
+    "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem", "PsReply", "PsRequest",
+    "REVISION", "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest",
     "RegistryRestoreReply", "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request",
     "Resident", "RmReply", "RmRequest", "Role", "SchemaModel", "ServerState", "ShutdownParams",
     "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",

@@ -42,6 +42,9 @@ struct row {
 	const char *words;
 };
 
+#define NAME_51  "a123456789b123456789c123456789d123456789e123456789f"
+#define NAME_255 NAME_51 NAME_51 NAME_51 NAME_51 NAME_51
+
 static const struct row headers[] = {
 	{"", -1, 0, LMD_CORRUPT, "8 bytes|at least 10"},
 	{"{}", 1 << 20, 0, LMD_CORRUPT, "header of 1048576 bytes|only 2 more"},
@@ -61,6 +64,8 @@ static const struct row headers[] = {
 	{"{\"a\": {\"dtype\": \"F32\", \"shape\": [1]}}", -1, 0, LMD_CORRUPT, "data_offsets"},
 	{"{" T("", "F32", "1", "0, 4") "}", -1, 4, LMD_INVALID, "name of 0 bytes"},
 	{"{" T("a\\u0000b", "F32", "1", "0, 4") "}", -1, 4, LMD_INVALID, "a\\x00b|zero"},
+	{"{" T(NAME_255, "F32", "1", "0, 4") "}", -1, 4, LMD_NOTFOUND, "embed_tokens"},
+	{"{" T(NAME_255 "a", "F32", "1", "0, 4") "}", -1, 4, LMD_INVALID, "name of 256 bytes|255"},
 	{"{" T("a", "F32", "-1", "0, 4") "}", -1, 4, LMD_INVALID, "dimension 0 is -1"},
 	{"{" T("a", "F32", "1.5", "0, 4") "}", -1, 4, LMD_CORRUPT, "dimension 0|not an integer"},
 	{"{" T("a", "F32", "true", "0, 4") "}", -1, 4, LMD_CORRUPT, "not an integer"},

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A library for LD_PRELOAD that lets one call of the program fail: LMD_FAULT=CLASS:N fails the Nth
+ * call of that class which the program itself makes (those of libraries count for socket and message), and
+ * all later ones with LMD_FAULT=CLASS:N+.  Each failure is noted as a line in the file LMD_FAULT_LOG.  Only for
+ * glibc, whose allocator it calls by its inner names. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+extern void *__libc_malloc(size_t n);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *p, size_t n);
+extern void *__libc_memalign(size_t align, size_t n);
+
+#define EXPORT	__attribute__((visibility("default")))
+#define CALLER	__builtin_return_address(0)
+#define FAILS(c) fails(c, CALLER)
+
+static const char *const classes[] = {"open",  "read", "write",  "fsync", "rename",
+				      "mmap", "malloc", "thread", "socket", "message"};
+enum { OPEN, READ, WRITE, FSYNC, RENAME, MMAP, MALLOC, THREAD, SOCKET, MESSAGE, N_CLASS };
+
+static int armed = -1;
+static bool ever_after;
+static _Atomic long left;
+static uintptr_t begin, end; /* of the program's code */
+static char log_path[256];
+
+static int find_program(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+
+		if (h->p_type != PT_LOAD || !(h->p_flags & PF_X))
+			continue;
+		begin = info->dlpi_addr + h->p_vaddr;
+		end = begin + h->p_memsz;
+	}
+	return 1; /* the first is the program */
+}
+
+__attribute__((constructor)) static void arm(void)
+{
+	const char *text = getenv("LMD_FAULT"), *log = getenv("LMD_FAULT_LOG");
+	size_t n;
+
+	if (!text || !log || strlen(log) >= sizeof(log_path))
+		return;
+	strcpy(log_path, log);
+	(void)dl_iterate_phdr(find_program, NULL);
+	for (int c = 0; c < N_CLASS; c++) {
+		n = strlen(classes[c]);
+		if (strncmp(text, classes[c], n) || text[n] != ':')
+			continue;
+		left = atol(text + n + 1);
+		ever_after = text[strlen(text) - 1] == '+';
+		armed = c;
+	}
+}
+
+static bool fails(int class, const void *caller)
+{
+	long nth;
+	int fd;
+
+	if (armed != class)
+		return false;
+	/* the socket libraries make the socket calls on behalf of the program */
+	if (class != SOCKET && class != MESSAGE && ((uintptr_t)caller < begin || (uintptr_t)caller >= end))
+		return false;
+	nth = atomic_fetch_sub(&left, 1);
+	if (nth != 1 && (nth > 1 || !ever_after))
+		return false;
+	fd = (int)syscall(SYS_openat, AT_FDCWD, log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		(void)syscall(SYS_write, fd, "failed\n", 7);
+		(void)syscall(SYS_close, fd);
+	}
+	return true;
+}
+
+static int fail(int e)
+{
+	errno = e;
+	return -1;
+}
+
+/* ---- files ---- */
+
+static int open_at(int dir, const char *path, int flags, unsigned mode)
+{
+	return (int)syscall(SYS_openat, dir, path, flags, mode);
+}
+
+#define MODE                                                                                       \
+	unsigned mode = 0;                                                                         \
+	va_list ap;                                                                                \
+	va_start(ap, flags);                                                                       \
+	if (flags & (O_CREAT | O_TMPFILE))                                                         \
+		mode = va_arg(ap, unsigned);                                                       \
+	va_end(ap);                                                                                \
+	if (FAILS(OPEN))                                                                           \
+	return fail(EMFILE)
+
+EXPORT int open(const char *path, int flags, ...)
+{
+	MODE;
+	return open_at(AT_FDCWD, path, flags, mode);
+}
+
+EXPORT int open64(const char *path, int flags, ...)
+{
+	MODE;
+	return open_at(AT_FDCWD, path, flags, mode);
+}
+
+EXPORT int openat(int dir, const char *path, int flags, ...)
+{
+	MODE;
+	return open_at(dir, path, flags, mode);
+}
+
+EXPORT int openat64(int dir, const char *path, int flags, ...)
+{
+	MODE;
+	return open_at(dir, path, flags, mode);
+}
+
+EXPORT ssize_t read(int fd, void *p, size_t n)
+{
+	return FAILS(READ) ? fail(EIO) : syscall(SYS_read, fd, p, n);
+}
+
+EXPORT ssize_t pread64(int fd, void *p, size_t n, off64_t at)
+{
+	return FAILS(READ) ? fail(EIO) : syscall(SYS_pread64, fd, p, n, at);
+}
+
+EXPORT ssize_t write(int fd, const void *p, size_t n)
+{
+	return FAILS(WRITE) ? fail(ENOSPC) : syscall(SYS_write, fd, p, n);
+}
+
+EXPORT ssize_t pwrite64(int fd, const void *p, size_t n, off64_t at)
+{
+	return FAILS(WRITE) ? fail(ENOSPC) : syscall(SYS_pwrite64, fd, p, n, at);
+}
+
+EXPORT int fsync(int fd)
+{
+	return FAILS(FSYNC) ? fail(EIO) : (int)syscall(SYS_fsync, fd);
+}
+
+EXPORT int fdatasync(int fd)
+{
+	return FAILS(FSYNC) ? fail(EIO) : (int)syscall(SYS_fdatasync, fd);
+}
+
+EXPORT int rename(const char *from, const char *to)
+{
+	return FAILS(RENAME) ? fail(EIO)
+			     : (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+EXPORT int renameat(int a, const char *from, int b, const char *to)
+{
+	return FAILS(RENAME) ? fail(EIO) : (int)syscall(SYS_renameat2, a, from, b, to, 0);
+}
+
+EXPORT int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
+{
+	return FAILS(RENAME) ? fail(EIO) : (int)syscall(SYS_renameat2, a, from, b, to, flags);
+}
+
+EXPORT int linkat(int a, const char *from, int b, const char *to, int flags)
+{
+	return FAILS(RENAME) ? fail(EIO) : (int)syscall(SYS_linkat, a, from, b, to, flags);
+}
+
+/* ---- memory ---- */
+
+EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t from)
+{
+	if (FAILS(MMAP)) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return (void *)syscall(SYS_mmap, at, n, prot, flags, fd, from);
+}
+
+EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off64_t from)
+{
+	if (FAILS(MMAP)) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return (void *)syscall(SYS_mmap, at, n, prot, flags, fd, from);
+}
+
+EXPORT void *malloc(size_t n)
+{
+	return FAILS(MALLOC) ? NULL : __libc_malloc(n);
+}
+
+EXPORT void *calloc(size_t n, size_t size)
+{
+	return FAILS(MALLOC) ? NULL : __libc_calloc(n, size);
+}
+
+EXPORT void *realloc(void *p, size_t n)
+{
+	return FAILS(MALLOC) ? NULL : __libc_realloc(p, n);
+}
+
+EXPORT void *aligned_alloc(size_t align, size_t n)
+{
+	return FAILS(MALLOC) ? NULL : __libc_memalign(align, n);
+}
+
+EXPORT int posix_memalign(void **out, size_t align, size_t n)
+{
+	void *p = FAILS(MALLOC) ? NULL : __libc_memalign(align, n);
+
+	if (!p)
+		return ENOMEM;
+	*out = p;
+	return 0;
+}
+
+/* ---- threads and sockets ---- */
+
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg)
+{
+	static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+	if (FAILS(THREAD))
+		return EAGAIN;
+	if (!next)
+		next = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(
+			RTLD_NEXT, "pthread_create");
+	return next(thread, attr, run, arg);
+}
+
+EXPORT int socket(int domain, int type, int protocol)
+{
+	return FAILS(SOCKET) ? fail(EMFILE) : (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+EXPORT int socketpair(int domain, int type, int protocol, int out[2])
+{
+	return FAILS(SOCKET) ? fail(EMFILE)
+			     : (int)syscall(SYS_socketpair, domain, type, protocol, out);
+}
+
+EXPORT int bind(int fd, const struct sockaddr *a, socklen_t n)
+{
+	return FAILS(SOCKET) ? fail(EADDRINUSE) : (int)syscall(SYS_bind, fd, a, n);
+}
+
+EXPORT int listen(int fd, int backlog)
+{
+	return FAILS(SOCKET) ? fail(ENOBUFS) : (int)syscall(SYS_listen, fd, backlog);
+}
+
+EXPORT int connect(int fd, const struct sockaddr *a, socklen_t n)
+{
+	return FAILS(SOCKET) ? fail(ECONNREFUSED) : (int)syscall(SYS_connect, fd, a, n);
+}
+
+EXPORT int accept4(int fd, struct sockaddr *a, socklen_t *n, int flags)
+{
+	return FAILS(SOCKET) ? fail(EMFILE) : (int)syscall(SYS_accept4, fd, a, n, flags);
+}
+
+EXPORT ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	return FAILS(MESSAGE) ? fail(EPIPE) : syscall(SYS_sendmsg, fd, m, flags);
+}
+
+EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+	return FAILS(MESSAGE) ? fail(ECONNRESET) : syscall(SYS_recvmsg, fd, m, flags);
+}
+
+EXPORT ssize_t readv(int fd, const struct iovec *v, int n)
+{
+	return FAILS(MESSAGE) ? fail(ECONNRESET) : syscall(SYS_readv, fd, v, n);
+}
+
+EXPORT ssize_t writev(int fd, const struct iovec *v, int n)
+{
+	return FAILS(MESSAGE) ? fail(EPIPE) : syscall(SYS_writev, fd, v, n);
+}
+
+EXPORT int eventfd(unsigned count, int flags)
+{
+	return FAILS(SOCKET) ? fail(EMFILE) : (int)syscall(SYS_eventfd2, count, flags);
+}
