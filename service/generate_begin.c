@@ -32,10 +32,10 @@ static void encoded(struct lmi_svc_generation *g, uint64_t now)
 	if (err.status == LMD_OK && lmi_svc_gen_request(g)->parse)
 		err.status = lmi_svc_answer_create(&g->answer, &g->answer_format,
 						   g->writer.stream->id, &err);
-	if (err.status == LMD_OK)
-		lmi_svc_gen_enqueue(g, now);
-	else
+	if (err.status != LMD_OK)
 		lmi_svc_gen_fail(g, now, &err, 0);
+	else
+		lmi_svc_gen_prompt_items(g, now);
 }
 
 static void encode_done(void *arg)

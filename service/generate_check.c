@@ -50,6 +50,8 @@ enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
 			"parse_format: '%.*s' is unknown: `llamactl debug parse --list` lists the "
 			"formats",
 			(int)q->parse_format.len, q->parse_format.ptr);
+	if (q->sampled_probs && !q->has_logprobs)
+		return lmd_fail(err, LMD_INVALID, "sampled_probs: requires logprobs");
 	if (q->n_grammar_triggers && !q->has_grammar && !q->has_json_schema)
 		return lmd_fail(err, LMD_INVALID, "grammar_triggers: requires grammar or json_schema");
 	if (q->n_suppress_tokens > l->biases)

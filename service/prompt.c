@@ -169,6 +169,8 @@ bool lmi_svc_prompt_is_constrained(const struct lmi_wire_req_generate *q)
 
 static enum lmi_engine_jump jump_of(const struct lmi_wire_req_generate *q)
 {
+	if (q->has_logprobs) /* each token needs its row of logits */
+		return LMI_ENGINE_JUMP_OFF;
 	switch (q->jump) {
 	case LMI_WIRE_JUMP_TEXT:
 		return LMI_ENGINE_JUMP_TEXT;
@@ -275,7 +277,10 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 					.n_stops = q->n_stop,
 					.flags = (q->ignore_eog ? LMI_ENGINE_GEN_IGNORE_EOG : 0) |
 						 (q->special ? LMI_ENGINE_GEN_SPECIAL : 0) |
-						 (p->retain ? LMI_ENGINE_GEN_RETAIN : 0),
+						 (p->retain ? LMI_ENGINE_GEN_RETAIN : 0) |
+						 (q->sampled_probs ? LMI_ENGINE_GEN_SAMPLED_PROBS
+								   : 0),
+					.n_logprobs = q->has_logprobs ? (uint32_t)q->logprobs + 1 : 0,
 					.class = class_of(q),
 					.constraint = p->constraint};
 	struct lmi_sampler_spec *own = NULL;

@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 4
+	Revision = 5
 )
 
 // ID is the id of a stream.
@@ -187,6 +187,7 @@ const (
 	LimitStops          = 16
 	LimitStopBytes      = 256
 	LimitBiases         = 1024
+	LimitLogprobs       = 32
 	LimitSamplers       = 32
 	LimitOutputMax      = 1073741824
 	LimitTimeoutMax     = 86400000
@@ -391,6 +392,18 @@ type Plugin struct {
 	Factories []Factory `msgpack:"factories,omitempty"`
 }
 
+// TokenLogprob: A token and its log probability.
+type TokenLogprob struct {
+	// The token's id.
+	Token int32 `msgpack:"token"`
+
+	// Natural logarithm of its probability; -9999 if it is lower than that.
+	Logprob float64 `msgpack:"logprob"`
+
+	// Its bytes.
+	Text []byte `msgpack:"text,omitempty"`
+}
+
 // Embedding: The embedding of an input or of one of its tokens.
 type Embedding struct {
 	// Number of the input, from 0.
@@ -480,16 +493,17 @@ type Bytes []byte
 
 // Kinds of items.
 const (
-	ItemToken     = "token"
-	ItemText      = "text"
-	ItemReasoning = "thought"
-	ItemCall      = "call"
-	ItemArguments = "arguments"
-	ItemCallEnd   = "call_end"
-	ItemProgress  = "progress"
-	ItemDone      = "done"
-	ItemError     = "error"
-	ItemCancelled = "cancelled"
+	ItemToken       = "token"
+	ItemPromptToken = "prompt_token"
+	ItemText        = "text"
+	ItemReasoning   = "thought"
+	ItemCall        = "call"
+	ItemArguments   = "arguments"
+	ItemCallEnd     = "call_end"
+	ItemProgress    = "progress"
+	ItemDone        = "done"
+	ItemError       = "error"
+	ItemCancelled   = "cancelled"
 )
 
 // ItemThought is the old name of ItemReasoning.
@@ -505,11 +519,14 @@ type Item struct {
 	// Number of the item.
 	N int64 `msgpack:"n"`
 
-	// The token's id. (kind token)
+	// The token's id. (kind token, prompt_token)
 	Token int32 `msgpack:"token,omitempty"`
 
-	// Bytes of the answer. A multi-byte UTF-8 character is not split if the tokens complete it. (kind token, text, thought, arguments, error)
+	// Bytes of the answer. A multi-byte UTF-8 character is not split if the tokens complete it. (kind token, prompt_token, text, thought, arguments, error)
 	Text Bytes `msgpack:"text,omitempty"`
+
+	// With logprobs: the log probabilities of this token and then of the most likely tokens in descending order, which may include it again. (kind token, prompt_token)
+	Logprobs []TokenLogprob `msgpack:"logprobs,omitempty"`
 
 	// Number of the tool call within the answer, from 0. (kind call, arguments, call_end)
 	Call int64 `msgpack:"call,omitempty"`
@@ -834,6 +851,18 @@ type GenerateRequest struct {
 
 	// Include the text of control tokens in the answer. Nil means false.
 	Special *bool `msgpack:"special,omitempty"`
+
+	// Report the log probability of each token, and those of this many most likely tokens. Then jump-forward decoding is off.
+	Logprobs *int64 `msgpack:"logprobs,omitempty"`
+
+	// The log probabilities are those of the tokens that the samplers left, and not the model's own. Only with logprobs. Nil means false.
+	SampledProbs *bool `msgpack:"sampled_probs,omitempty"`
+
+	// Send the tokens of the prompt as items before the answer. Nil means false.
+	PromptTokens *bool `msgpack:"prompt_tokens,omitempty"`
+
+	// Like prompt_tokens, each with its log probability and those of this many most likely tokens. The prompt is then computed separately.
+	PromptLogprobs *int64 `msgpack:"prompt_logprobs,omitempty"`
 
 	// Random seed. By default the server chooses one and reports it.
 	Seed *int64 `msgpack:"seed,omitempty"`

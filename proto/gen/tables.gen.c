@@ -499,6 +499,29 @@ static const struct lmi_wire_struct type_plugin = {
 	.n_fields = LMD_LEN(fields_type_plugin),
 };
 
+static const struct lmi_wire_field fields_type_token_logprob[] = {
+	{.name = "token",
+	 .type = LMI_WIRE_T_TOKEN,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_token_logprob, token)},
+	{.name = "logprob",
+	 .type = LMI_WIRE_T_FLOAT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_token_logprob, logprob),
+	 .u.f = {-9999.0, 0.0, 0.0}},
+	{.name = "text",
+	 .type = LMI_WIRE_T_BYTES,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_token_logprob, text),
+	 .u.s = {0, 16777216, ""}},
+};
+static const struct lmi_wire_struct type_token_logprob = {
+	.name = "token_logprob",
+	.bytes = sizeof(struct lmi_wire_token_logprob),
+	.fields = fields_type_token_logprob,
+	.n_fields = LMD_LEN(fields_type_token_logprob),
+};
+
 static const struct lmi_wire_field fields_type_embedding[] = {
 	{.name = "input",
 	 .type = LMI_WIRE_T_INT,
@@ -686,12 +709,46 @@ static const struct lmi_wire_field fields_item_token[] = {
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_item, u.token.text),
 	 .u.s = {0, 16777216, ""}},
+	{.name = "logprobs",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_item, u.token.logprobs),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_item, u.token.n_logprobs),
+	 .max_items = 33,
+	 .u.of = &type_token_logprob},
 };
 static const struct lmi_wire_struct item_token = {
 	.name = "token",
 	.bytes = sizeof(struct lmi_wire_item),
 	.fields = fields_item_token,
 	.n_fields = LMD_LEN(fields_item_token),
+};
+
+static const struct lmi_wire_field fields_item_prompt_token[] = {
+	{.name = "token",
+	 .type = LMI_WIRE_T_TOKEN,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_item, u.prompt_token.token)},
+	{.name = "text",
+	 .type = LMI_WIRE_T_BYTES,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_item, u.prompt_token.text),
+	 .u.s = {0, 16777216, ""}},
+	{.name = "logprobs",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_item, u.prompt_token.logprobs),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_item, u.prompt_token.n_logprobs),
+	 .max_items = 33,
+	 .u.of = &type_token_logprob},
+};
+static const struct lmi_wire_struct item_prompt_token = {
+	.name = "prompt_token",
+	.bytes = sizeof(struct lmi_wire_item),
+	.fields = fields_item_prompt_token,
+	.n_fields = LMD_LEN(fields_item_prompt_token),
 };
 
 static const struct lmi_wire_field fields_item_text[] = {
@@ -883,6 +940,7 @@ const struct lmi_wire_variants lmi_wire_items = {
 	.common = &item_common,
 	.of = {
 		[LMI_WIRE_ITEM_TOKEN] = &item_token,
+		[LMI_WIRE_ITEM_PROMPT_TOKEN] = &item_prompt_token,
 		[LMI_WIRE_ITEM_TEXT] = &item_text,
 		[LMI_WIRE_ITEM_REASONING] = &item_reasoning,
 		[LMI_WIRE_ITEM_CALL] = &item_call,
@@ -1404,6 +1462,26 @@ static const struct lmi_wire_field fields_req_generate[] = {
 	 .type = LMI_WIRE_T_BOOL,
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_req_generate, special)},
+	{.name = "logprobs",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_generate, logprobs),
+	 .has_at = offsetof(struct lmi_wire_req_generate, has_logprobs),
+	 .u.i = {0, 32, 0}},
+	{.name = "sampled_probs",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_generate, sampled_probs)},
+	{.name = "prompt_tokens",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_generate, prompt_tokens)},
+	{.name = "prompt_logprobs",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_generate, prompt_logprobs),
+	 .has_at = offsetof(struct lmi_wire_req_generate, has_prompt_logprobs),
+	 .u.i = {0, 32, 0}},
 	{.name = "seed",
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_OPTIONAL,
@@ -2832,6 +2910,7 @@ const struct lmi_wire_limit_row lmi_wire_limit_rows[LMI_WIRE_N_LIMIT] = {
 	{"stops", "", LMI_WIRE_LIMIT_STOPS, true},
 	{"stop_bytes", "bytes", LMI_WIRE_LIMIT_STOP_BYTES, true},
 	{"biases", "", LMI_WIRE_LIMIT_BIASES, true},
+	{"logprobs", "", LMI_WIRE_LIMIT_LOGPROBS, false},
 	{"samplers", "", LMI_WIRE_LIMIT_SAMPLERS, true},
 	{"output_max", "tokens", LMI_WIRE_LIMIT_OUTPUT_MAX, false},
 	{"timeout_max", "ms", LMI_WIRE_LIMIT_TIMEOUT_MAX, false},

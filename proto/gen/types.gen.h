@@ -349,6 +349,16 @@ struct lmi_wire_plugin {
 	uint32_t n_factories;
 };
 
+/* A token and its log probability. */
+struct lmi_wire_token_logprob {
+	/* The token's id. */
+	lmd_token token;
+	/* Natural logarithm of its probability; -9999 if it is lower than that. (-9999..0) */
+	double logprob;
+	/* Its bytes. */
+	struct lmd_str text;
+};
+
 /* The embedding of an input or of one of its tokens. */
 struct lmi_wire_embedding {
 	/* Number of the input, from 0. (>= 0) */
@@ -424,19 +434,22 @@ enum lmi_wire_item_kind {
 	LMI_WIRE_ITEM_UNKNOWN = 0, /* sent by a newer server: only n is known */
 	/* A generated token, with the text that has become available since the previous item. */
 	LMI_WIRE_ITEM_TOKEN = 1,
-	LMI_WIRE_ITEM_TEXT = 2, /* More text that does not belong to a token */
-	LMI_WIRE_ITEM_REASONING = 3, /* More of the model's reasoning. Sent only with parse */
-	LMI_WIRE_ITEM_CALL = 4, /* A tool call begins; its arguments follow. Sent only with parse */
+	/* A token of the prompt. Sent only with prompt_tokens or prompt_logprobs, before the
+	 * answer. */
+	LMI_WIRE_ITEM_PROMPT_TOKEN = 2,
+	LMI_WIRE_ITEM_TEXT = 3, /* More text that does not belong to a token */
+	LMI_WIRE_ITEM_REASONING = 4, /* More of the model's reasoning. Sent only with parse */
+	LMI_WIRE_ITEM_CALL = 5, /* A tool call begins; its arguments follow. Sent only with parse */
 	/* More of a tool call's arguments. The pieces together are a JSON object unless
 	 * call_end reports otherwise. */
-	LMI_WIRE_ITEM_ARGUMENTS = 5,
-	LMI_WIRE_ITEM_CALL_END = 6, /* A tool call has ended */
-	LMI_WIRE_ITEM_PROGRESS = 7, /* Progress of a job. Only the latest one is kept */
-	LMI_WIRE_ITEM_DONE = 8, /* The stream ended normally. Final */
-	LMI_WIRE_ITEM_ERROR = 9, /* The stream failed. Final */
-	LMI_WIRE_ITEM_CANCELLED = 10 /* The stream was cancelled. Final */
+	LMI_WIRE_ITEM_ARGUMENTS = 6,
+	LMI_WIRE_ITEM_CALL_END = 7, /* A tool call has ended */
+	LMI_WIRE_ITEM_PROGRESS = 8, /* Progress of a job. Only the latest one is kept */
+	LMI_WIRE_ITEM_DONE = 9, /* The stream ended normally. Final */
+	LMI_WIRE_ITEM_ERROR = 10, /* The stream failed. Final */
+	LMI_WIRE_ITEM_CANCELLED = 11 /* The stream was cancelled. Final */
 };
-#define LMI_WIRE_N_ITEM 11
+#define LMI_WIRE_N_ITEM 12
 
 struct lmi_wire_item {
 	enum lmi_wire_item_kind kind;
@@ -449,7 +462,20 @@ struct lmi_wire_item {
 			/* Bytes of the answer. A multi-byte UTF-8 character is not split if the
 			 * tokens complete it. */
 			struct lmd_str text;
+			/* With logprobs: the log probabilities of this token and then of the
+			 * most likely tokens in descending order, which may include it again. */
+			const struct lmi_wire_token_logprob *logprobs;
+			uint32_t n_logprobs;
 		} token;
+		struct {
+			/* The token's id. */
+			lmd_token token;
+			/* Its bytes. */
+			struct lmd_str text;
+			/* With prompt_logprobs: as for token; empty for the first token. */
+			const struct lmi_wire_token_logprob *logprobs;
+			uint32_t n_logprobs;
+		} prompt_token;
 		struct {
 			/* Bytes of the answer. */
 			struct lmd_str text;
@@ -751,6 +777,19 @@ struct lmi_wire_req_generate {
 	bool ignore_eog;
 	/* Include the text of control tokens in the answer. */
 	bool special;
+	/* Report the log probability of each token, and those of this many most likely tokens.
+	 * Then jump-forward decoding is off. (0..32) */
+	bool has_logprobs;
+	int64_t logprobs;
+	/* The log probabilities are those of the tokens that the samplers left, and not the
+	 * model's own. Only with logprobs. */
+	bool sampled_probs;
+	/* Send the tokens of the prompt as items before the answer. */
+	bool prompt_tokens;
+	/* Like prompt_tokens, each with its log probability and those of this many most likely
+	 * tokens. The prompt is then computed separately. (0..32) */
+	bool has_prompt_logprobs;
+	int64_t prompt_logprobs;
 	/* Random seed. By default the server chooses one and reports it. (>= 0) */
 	bool has_seed;
 	int64_t seed;

@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 4
+REVISION = 5
 
 
 M = TypeVar("M", bound="Message")
@@ -147,6 +147,7 @@ LIMITS: dict[str, int] = {
     "stops": 16,
     "stop_bytes": 256,
     "biases": 1024,
+    "logprobs": 32,
     "samplers": 32,
     "output_max": 1073741824,
     "timeout_max": 86400000,
@@ -335,6 +336,19 @@ class Plugin(Message):
 
 
 @dataclass(kw_only=True, repr=False)
+class TokenLogprob(Message):
+    """A token and its log probability."""
+
+    #: The token's id.
+    token: int = field(metadata={"wire": "token"})
+    #: Natural logarithm of its probability; -9999 if it is lower than that. (at least -9999, at
+    #: most 0)
+    logprob: float = field(metadata={"wire": "logprob"})
+    #: Its bytes.
+    text: bytes = field(default=b'', metadata={"wire": "text", "default": b'', "bytes": True})
+
+
+@dataclass(kw_only=True, repr=False)
 class Embedding(Message):
     """The embedding of an input or of one of its tokens."""
 
@@ -431,6 +445,25 @@ class TokenItem(Message):
     token: int = field(metadata={"wire": "token"})
     #: Bytes of the answer. A multi-byte UTF-8 character is not split if the tokens complete it.
     text: bytes = field(default=b'', metadata={"wire": "text", "default": b'', "bytes": True})
+    #: With logprobs: the log probabilities of this token and then of the most likely tokens in
+    #: descending order, which may include it again.
+    logprobs: list[TokenLogprob] = field(default_factory=list, metadata={"wire": "logprobs", "default": [], "make": "TokenLogprob", "many": True})
+
+
+@dataclass(kw_only=True, repr=False)
+class PromptTokenItem(Message):
+    """A token of the prompt. Sent only with prompt_tokens or prompt_logprobs, before the answer."""
+
+    KIND: ClassVar[str] = "prompt_token"
+    FINAL: ClassVar[bool] = False
+    #: Number of the item. (at least 1)
+    n: int = field(metadata={"wire": "n"})
+    #: The token's id.
+    token: int = field(metadata={"wire": "token"})
+    #: Its bytes.
+    text: bytes = field(default=b'', metadata={"wire": "text", "default": b'', "bytes": True})
+    #: With prompt_logprobs: as for token; empty for the first token.
+    logprobs: list[TokenLogprob] = field(default_factory=list, metadata={"wire": "logprobs", "default": [], "make": "TokenLogprob", "many": True})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -576,13 +609,14 @@ class UnknownItem(Message):
     n: int = field(metadata={"wire": "n"})
 
 
-Item = Union[TokenItem, TextItem, ReasoningItem, CallItem, ArgumentsItem, CallEndItem, ProgressItem, DoneItem, ErrorItem, CancelledItem, UnknownItem]
+Item = Union[TokenItem, PromptTokenItem, TextItem, ReasoningItem, CallItem, ArgumentsItem, CallEndItem, ProgressItem, DoneItem, ErrorItem, CancelledItem, UnknownItem]
 
 #: Deprecated name of ReasoningItem.
 ThoughtItem = ReasoningItem
 
 _ITEMS: dict[str, Any] = {
     "token": TokenItem,
+    "prompt_token": PromptTokenItem,
     "text": TextItem,
     "thought": ReasoningItem,
     "call": CallItem,
@@ -937,6 +971,17 @@ class GenerateRequest(Request[GenerateReply]):
     ignore_eog: bool = field(default=False, metadata={"wire": "ignore_eog", "default": False})
     #: Include the text of control tokens in the answer.
     special: bool = field(default=False, metadata={"wire": "special", "default": False})
+    #: Report the log probability of each token, and those of this many most likely tokens. Then
+    #: jump-forward decoding is off. (at least 0, at most 32)
+    logprobs: Union[int, None] = field(default=None, metadata={"wire": "logprobs"})
+    #: The log probabilities are those of the tokens that the samplers left, and not the model's
+    #: own. Only with logprobs.
+    sampled_probs: bool = field(default=False, metadata={"wire": "sampled_probs", "default": False})
+    #: Send the tokens of the prompt as items before the answer.
+    prompt_tokens: bool = field(default=False, metadata={"wire": "prompt_tokens", "default": False})
+    #: Like prompt_tokens, each with its log probability and those of this many most likely
+    #: tokens. The prompt is then computed separately. (at least 0, at most 32)
+    prompt_logprobs: Union[int, None] = field(default=None, metadata={"wire": "prompt_logprobs"})
     #: Random seed. By default the server chooses one and reports it. (at least 0)
     seed: Union[int, None] = field(default=None, metadata={"wire": "seed"})
     #: The sampler chain, in order. The sampling parameters below are then ignored.
@@ -1063,6 +1108,17 @@ class GenerateParams(TypedDict, total=False):
     ignore_eog: Union[bool, None]
     #: Include the text of control tokens in the answer.
     special: Union[bool, None]
+    #: Report the log probability of each token, and those of this many most likely tokens. Then
+    #: jump-forward decoding is off. (at least 0, at most 32)
+    logprobs: Union[int, None]
+    #: The log probabilities are those of the tokens that the samplers left, and not the model's
+    #: own. Only with logprobs.
+    sampled_probs: Union[bool, None]
+    #: Send the tokens of the prompt as items before the answer.
+    prompt_tokens: Union[bool, None]
+    #: Like prompt_tokens, each with its log probability and those of this many most likely
+    #: tokens. The prompt is then computed separately. (at least 0, at most 32)
+    prompt_logprobs: Union[int, None]
     #: Random seed. By default the server chooses one and reports it. (at least 0)
     seed: Union[int, None]
     #: The sampler chain, in order. The sampling parameters below are then ignored.
@@ -1915,12 +1971,13 @@ __all__ = [
     "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest",
     "NextParams", "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest", "Plugin",
     "PluginsParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
-    "PluginsRequest", "Pooling", "ProgressItem", "PsReply", "PsRequest", "REVISION",
-    "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
-    "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "Resident", "RmReply",
-    "RmRequest", "Role", "SchemaModel", "ServerState", "ShutdownParams", "ShutdownReply",
-    "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest",
-    "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType",
-    "TextItem", "ThoughtItem", "TokenItem", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
-    "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX", "V_MIN"
+    "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsReply", "PsRequest",
+    "REVISION", "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest",
+    "RegistryRestoreReply", "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request",
+    "Resident", "RmReply", "RmRequest", "Role", "SchemaModel", "ServerState", "ShutdownParams",
+    "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",
+    "StatusRequest", "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest",
+    "TensorType", "TextItem", "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams",
+    "TokenizeReply", "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply",
+    "UnloadRequest", "V_MAX", "V_MIN"
 ]

@@ -82,6 +82,8 @@ enum lmd_status lmi_llamacpp_translate(struct lmi_http_generation *out, const js
 		lmi_http_fail(&t.r, &at_prompt, "is missing");
 	if (s) {
 		s->arena = arena;
+		s->logprobs = t.q->sampled_probs ? LMI_HTTP_LOGPROBS_SAMPLED
+						 : LMI_HTTP_LOGPROBS_LLAMACPP;
 		s->stop = t.q->n_stop == 1 ? t.q->stop[0] : (struct lmd_str){.ptr = ""};
 	}
 	return lmi_http_translation_end(&t, param);

@@ -74,6 +74,7 @@ enum lmd_status lmi_ollama_translate_generate(struct lmi_http_generation *out, c
 		add_system(&t, system);
 	/* in a raw prompt the client wrote the template */
 	t.q->parse_special = t.q->raw;
+	lmi_ollama_end(&t, body);
 	lmi_http_finish_chat(&t);
 	if (t.q->raw)
 		t.q->parse = false;
