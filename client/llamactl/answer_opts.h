@@ -29,6 +29,22 @@
 	 .type = LMI_OPT_LIST, \
 	 .value = "TEXT", \
 	 .doc = "Stop sequence: the answer ends before this text. May be repeated."}, \
+	{.name = "logprobs", \
+	 .type = LMI_OPT_INT, \
+	 .value = "N", \
+	 .min = 0, \
+	 .max = 32, \
+	 .def_text = "none", \
+	 .doc = "With --json: the log probability of each token, and those of the N most likely " \
+		"tokens."}, \
+	{.name = "prompt-logprobs", \
+	 .type = LMI_OPT_INT, \
+	 .value = "N", \
+	 .min = 0, \
+	 .max = 32, \
+	 .def_text = "none", \
+	 .doc = "With --json: the tokens of the prompt with their log probabilities, and those of " \
+		"the N most likely tokens."}, \
 	{.name = "ignore-eos", \
 	 .type = LMI_OPT_FLAG, \
 	 .doc = "Continue past end-of-generation tokens."}, \

@@ -239,7 +239,8 @@ class AsyncStream:
         a = Answer()
         async for delta in self.deltas():
             a.add(delta)
-        return a.end(self.tokens, self.done, self.seed)
+        c = self._cursor
+        return a.end(c.tokens, self.done, self.seed, c.logprobs, c.prompt)
 
     async def wait(self) -> t.DoneItem:
         """Waits for the end, such as that of a load."""

@@ -104,7 +104,8 @@ class Stream:
         a = Answer()
         for delta in self.deltas():
             a.add(delta)
-        return a.end(self.tokens, self.done, self.seed)
+        c = self._cursor
+        return a.end(c.tokens, self.done, self.seed, c.logprobs, c.prompt)
 
     def wait(self) -> t.DoneItem:
         """Waits for the end, such as that of a load."""
