@@ -90,6 +90,7 @@ const (
 	PoolingMean = "mean"
 	PoolingCls  = "cls"
 	PoolingLast = "last"
+	PoolingRank = "rank"
 )
 
 // Why a stream ended.
@@ -1388,6 +1389,36 @@ func (*ReloadRequest) Changes() string { return "once" }
 type ReloadReply struct {
 	// The stream of the job.
 	ID ID `msgpack:"id"`
+}
+
+// RerankRequest: Scores how well documents answer a query, with the classifier of a reranker. Models without one refuse it.
+type RerankRequest struct {
+	// The model by name or alias; admins may also give a path.
+	Model string `msgpack:"model"`
+
+	// The query.
+	Query Text `msgpack:"query"`
+
+	// The documents.
+	Documents []Text `msgpack:"documents"`
+
+	// Cut documents that are longer than the context allows; otherwise they are an error. Nil means false.
+	Truncate *bool `msgpack:"truncate,omitempty"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*RerankRequest) Op() string { return "rerank" }
+
+// Changes tells whether the request changes something; see Request.
+func (*RerankRequest) Changes() string { return "no" }
+
+// RerankReply: the reply to rerank.
+type RerankReply struct {
+	// The score of each document, in their order: the first output of the classifier. Higher is better.
+	Scores []float64 `msgpack:"scores"`
+
+	// Number of tokens of all pairs of query and document.
+	NPrompt int64 `msgpack:"n_prompt"`
 }
 
 // RmRequest: Removes a model or an alias from the registry. A model in memory must be unloaded first.

@@ -65,6 +65,7 @@ static const char *const names_pooling[] = {
 	"mean",
 	"cls",
 	"last",
+	"rank",
 };
 const struct lmi_wire_words lmi_wire_words_pooling = {
 	"pooling", names_pooling, LMD_LEN(names_pooling)};
@@ -2347,6 +2348,59 @@ static const struct lmi_wire_struct rep_reload = {
 	.n_fields = LMD_LEN(fields_rep_reload),
 };
 
+static const struct lmi_wire_field fields_req_rerank[] = {
+	{.name = "model",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_rerank, model),
+	 .u.s = {1, 4095, ""}},
+	{.name = "query",
+	 .type = LMI_WIRE_T_TEXT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_rerank, query),
+	 .u.s = {1, 16777216, ""}},
+	{.name = "documents",
+	 .type = LMI_WIRE_T_TEXT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_rerank, documents),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_req_rerank, n_documents),
+	 .max_items = 2048,
+	 .u.s = {1, 16777216, ""}},
+	{.name = "truncate",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_rerank, truncate)},
+};
+static const struct lmi_wire_struct req_rerank = {
+	.name = "rerank",
+	.bytes = sizeof(struct lmi_wire_req_rerank),
+	.fields = fields_req_rerank,
+	.n_fields = LMD_LEN(fields_req_rerank),
+};
+
+static const struct lmi_wire_field fields_rep_rerank[] = {
+	{.name = "scores",
+	 .type = LMI_WIRE_T_FLOAT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_rerank, scores),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_rep_rerank, n_scores),
+	 .max_items = 2048,
+	 .u.f = {-DBL_MAX, DBL_MAX, 0.0}},
+	{.name = "n_prompt",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_rerank, n_prompt),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_rerank = {
+	.name = "rerank",
+	.bytes = sizeof(struct lmi_wire_rep_rerank),
+	.fields = fields_rep_rerank,
+	.n_fields = LMD_LEN(fields_rep_rerank),
+};
+
 static const struct lmi_wire_field fields_req_rm[] = {
 	{.name = "name",
 	 .type = LMI_WIRE_T_STRING,
@@ -2827,6 +2881,14 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 		.changes = LMI_WIRE_CHANGES_ONCE,
 		.request = &req_reload,
 		.reply = &rep_reload,
+	},
+	[LMI_WIRE_OP_RERANK] = {
+		.name = "rerank",
+		.since = 5,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_NO,
+		.request = &req_rerank,
+		.reply = &rep_rerank,
 	},
 	[LMI_WIRE_OP_RM] = {
 		.name = "rm",

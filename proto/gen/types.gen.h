@@ -43,15 +43,16 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_REGISTRY_BACKUP = 23,
 	LMI_WIRE_OP_REGISTRY_RESTORE = 24,
 	LMI_WIRE_OP_RELOAD = 25,
-	LMI_WIRE_OP_RM = 26,
-	LMI_WIRE_OP_SHUTDOWN = 27,
-	LMI_WIRE_OP_STATS = 28,
-	LMI_WIRE_OP_STATUS = 29,
-	LMI_WIRE_OP_STREAMS = 30,
-	LMI_WIRE_OP_TOKENIZE = 31,
-	LMI_WIRE_OP_UNLOAD = 32
+	LMI_WIRE_OP_RERANK = 26,
+	LMI_WIRE_OP_RM = 27,
+	LMI_WIRE_OP_SHUTDOWN = 28,
+	LMI_WIRE_OP_STATS = 29,
+	LMI_WIRE_OP_STATUS = 30,
+	LMI_WIRE_OP_STREAMS = 31,
+	LMI_WIRE_OP_TOKENIZE = 32,
+	LMI_WIRE_OP_UNLOAD = 33
 };
-#define LMI_WIRE_N_OP 33
+#define LMI_WIRE_N_OP 34
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -125,7 +126,10 @@ enum lmi_wire_pooling {
 	LMI_WIRE_POOLING_NONE = 2, /* They remain, one per token */
 	LMI_WIRE_POOLING_MEAN = 3, /* The mean */
 	LMI_WIRE_POOLING_CLS = 4, /* The first token's */
-	LMI_WIRE_POOLING_LAST = 5 /* The last token's */
+	LMI_WIRE_POOLING_LAST = 5, /* The last token's */
+	/* The outputs of the model's classifier, which are scores of classes. Only for models
+	 * that have one; use it without normalize. */
+	LMI_WIRE_POOLING_RANK = 6
 };
 extern const struct lmi_wire_words lmi_wire_words_pooling;
 
@@ -1217,6 +1221,31 @@ struct lmi_wire_rep_reload {
 	struct lmi_wire_id id;
 };
 
+/* Scores how well documents answer a query, with the classifier of a reranker. Models without
+ * one refuse it. */
+struct lmi_wire_req_rerank {
+	/* The model by name or alias; admins may also give a path. */
+	struct lmd_str model;
+	/* The query. */
+	struct lmd_str query;
+	/* The documents. */
+	const struct lmd_str *documents;
+	uint32_t n_documents;
+	/* Cut documents that are longer than the context allows; otherwise they are an error. */
+	bool truncate;
+};
+
+/* Scores how well documents answer a query, with the classifier of a reranker. Models without
+ * one refuse it. */
+struct lmi_wire_rep_rerank {
+	/* The score of each document, in their order: the first output of the classifier.
+	 * Higher is better. */
+	const double *scores;
+	uint32_t n_scores;
+	/* Number of tokens of all pairs of query and document. (tokens; >= 0) */
+	int64_t n_prompt;
+};
+
 /* Removes a model or an alias from the registry. A model in memory must be unloaded first. */
 struct lmi_wire_req_rm {
 	/* The model or alias. */
@@ -1371,6 +1400,7 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_registry_backup registry_backup;
 	struct lmi_wire_req_registry_restore registry_restore;
 	struct lmi_wire_req_reload reload;
+	struct lmi_wire_req_rerank rerank;
 	struct lmi_wire_req_rm rm;
 	struct lmi_wire_req_shutdown shutdown;
 	struct lmi_wire_req_stats stats;
@@ -1406,6 +1436,7 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_registry_backup registry_backup;
 	struct lmi_wire_rep_registry_restore registry_restore;
 	struct lmi_wire_rep_reload reload;
+	struct lmi_wire_rep_rerank rerank;
 	struct lmi_wire_rep_rm rm;
 	struct lmi_wire_rep_shutdown shutdown;
 	struct lmi_wire_rep_stats stats;

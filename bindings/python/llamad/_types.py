@@ -106,7 +106,7 @@ Jump = Literal["token", "text", "off"]
 #: Data type of activations between layers.
 Activations = Literal["auto", "f32", "int8"]
 #: How the vectors of an input's tokens become one.
-Pooling = Literal["auto", "none", "mean", "cls", "last"]
+Pooling = Literal["auto", "none", "mean", "cls", "last", "rank"]
 #: Why a stream ended.
 Finish = Literal["eog", "stop", "length", "context", "deadline", "shutdown", "done"]
 #: Why a stream was cancelled.
@@ -1749,6 +1749,42 @@ class ReloadRequest(Request[ReloadReply]):
 
 
 @dataclass(kw_only=True, repr=False)
+class RerankReply(Message):
+    """Reply to rerank."""
+
+    #: The score of each document, in their order: the first output of the classifier. Higher is
+    #: better.
+    scores: list[float] = field(metadata={"wire": "scores"})
+    #: Number of tokens of all pairs of query and document. (tokens, at least 0)
+    n_prompt: int = field(metadata={"wire": "n_prompt"})
+
+
+@dataclass(kw_only=True, repr=False)
+class RerankRequest(Request[RerankReply]):
+    """Scores how well documents answer a query, with the classifier of a reranker. Models without one refuse it."""
+
+    OP: ClassVar[str] = "rerank"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "no"
+    REPLY: ClassVar[Any] = RerankReply
+    #: The model by name or alias; admins may also give a path.
+    model: str = field(metadata={"wire": "model"})
+    #: The query.
+    query: Union[str, bytes] = field(metadata={"wire": "query"})
+    #: The documents.
+    documents: list[Union[str, bytes]] = field(metadata={"wire": "documents"})
+    #: Cut documents that are longer than the context allows; otherwise they are an error.
+    truncate: bool = field(default=False, metadata={"wire": "truncate", "default": False})
+
+
+class RerankParams(TypedDict, total=False):
+    """Optional fields of rerank."""
+
+    #: Cut documents that are longer than the context allows; otherwise they are an error.
+    truncate: bool
+
+
+@dataclass(kw_only=True, repr=False)
 class RmReply(Message):
     """Reply to rm."""
 
@@ -1974,10 +2010,11 @@ __all__ = [
     "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsReply", "PsRequest",
     "REVISION", "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest",
     "RegistryRestoreReply", "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request",
-    "Resident", "RmReply", "RmRequest", "Role", "SchemaModel", "ServerState", "ShutdownParams",
-    "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",
-    "StatusRequest", "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest",
-    "TensorType", "TextItem", "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams",
-    "TokenizeReply", "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply",
-    "UnloadRequest", "V_MAX", "V_MIN"
+    "RerankParams", "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role",
+    "SchemaModel", "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest",
+    "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream",
+    "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem",
+    "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams", "TokenizeReply",
+    "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX",
+    "V_MIN"
 ]
