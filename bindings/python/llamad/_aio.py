@@ -429,6 +429,13 @@ class AsyncClient:
         r = await self.call(t.EmbedRequest(model=model, inputs=texts, **params))
         return [e.vector for e in r.embeddings]
 
+    async def rerank(self, model: str, query: Union[str, bytes], documents: Sequence[Union[str, bytes]],
+                     **params: Unpack[t.RerankParams]) -> list[float]:
+        """Scores each document by how well it answers the query; the model is a reranker.  params:
+        fields of llamad.types.RerankRequest."""
+        r = await self.call(t.RerankRequest(model=model, query=query, documents=list(documents), **params))
+        return r.scores
+
     # -- models --
 
     async def models(self) -> list[t.Model]:

@@ -93,6 +93,10 @@ class Sync(unittest.TestCase):
                 self.assertAlmostEqual(p.logprob, a.prompt[-1].logprobs[0].logprob, places=3)
         self.assertEqual(self.client.generate("full", PROMPT, n=0, prompt_tokens=True).answer().tokens, [])
 
+    def test_rerank(self):
+        with self.assertRaisesRegex(llamad.Unsupported, "classifier"):
+            self.client.rerank("full", "query", ["a", "b"])
+
     def test_embed(self):
         [a] = self.client.embed("full", "Hello")
         b = self.client.embed("full", ["other", "Hello"], pooling="mean")

@@ -71,7 +71,10 @@ static const char template_body[] =
 	"\"messages\":{\"type\":\"array\",\"minItems\":1},\"tools\":{\"type\":\"array\"},"
 	"\"chat_template_kwargs\":{\"type\":\"object\"}}}";
 
-#define NO_RERANK "Reranking is not available over HTTP."
+static const char rerank_body[] =
+	"{\"type\":\"object\",\"required\":[\"query\"],\"properties\":{"
+	"\"query\":{\"type\":\"string\"},\"documents\":{\"type\":\"array\",\"minItems\":1},"
+	"\"top_n\":{\"type\":\"integer\"}}}";
 
 static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/completion", LMI_HTTP_USER, lmi_llamacpp_completion, "Continues a text.",
@@ -98,8 +101,14 @@ static const struct lmi_http_route routes[] = {
 	 "Computes embeddings of texts.", embedding_body, NULL},
 	{LMI_HTTP_POST, "/embeddings", LMI_HTTP_USER, lmi_llamacpp_embedding,
 	 "Computes embeddings of texts.", embedding_body, NULL},
-	{LMI_HTTP_POST, "/rerank", LMI_HTTP_USER, NULL, NO_RERANK, NULL, NULL},
-	{LMI_HTTP_POST, "/reranking", LMI_HTTP_USER, NULL, NO_RERANK, NULL, NULL},
+	{LMI_HTTP_POST, "/rerank", LMI_HTTP_USER, lmi_llamacpp_rerank,
+	 "Scores documents by a query.", rerank_body, NULL},
+	{LMI_HTTP_POST, "/reranking", LMI_HTTP_USER, lmi_llamacpp_rerank,
+	 "Scores documents by a query.", rerank_body, NULL},
+	{LMI_HTTP_POST, "/v1/rerank", LMI_HTTP_USER, lmi_llamacpp_rerank,
+	 "Scores documents by a query.", rerank_body, NULL},
+	{LMI_HTTP_POST, "/v1/reranking", LMI_HTTP_USER, lmi_llamacpp_rerank,
+	 "Scores documents by a query.", rerank_body, NULL},
 	{LMI_HTTP_POST, "/slots/{id}", LMI_HTTP_ADMIN, NULL, "Sequences are not saved or restored.",
 	 NULL, NULL},
 	{LMI_HTTP_GET, "/lora-adapters", LMI_HTTP_USER, NULL,

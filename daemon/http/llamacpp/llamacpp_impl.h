@@ -29,6 +29,7 @@ void lmi_llamacpp_embedding(struct lmi_http_exchange *x);
 void lmi_llamacpp_tokenize(struct lmi_http_exchange *x);
 void lmi_llamacpp_detokenize(struct lmi_http_exchange *x);
 void lmi_llamacpp_props(struct lmi_http_exchange *x);
+void lmi_llamacpp_rerank(struct lmi_http_exchange *x);
 void lmi_llamacpp_slots(struct lmi_http_exchange *x);
 void lmi_llamacpp_models(struct lmi_http_exchange *x);
 

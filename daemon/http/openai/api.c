@@ -293,6 +293,20 @@ static const char embeddings_body[] =
 	"\"dimensions\":{\"type\":\"integer\"},"
 	"\"encoding_format\":{\"enum\":[\"float\",\"base64\"]}}}";
 
+static const char rerank_body[] =
+	"{\"type\":\"object\",\"required\":[\"query\",\"documents\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"query\":{\"type\":\"string\"},"
+	"\"documents\":{\"type\":\"array\",\"minItems\":1},\"top_n\":{\"type\":\"integer\"}}}";
+
+static const char score_body[] =
+	"{\"type\":\"object\",\"required\":[\"text_1\",\"text_2\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"text_1\":{\"type\":[\"string\",\"array\"]},"
+	"\"text_2\":{\"type\":[\"string\",\"array\"]}}}";
+
+static const char classify_body[] =
+	"{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"input\":{\"type\":[\"string\",\"array\"]}}}";
+
 #define ANSWER(object) "{\"type\":\"object\",\"properties\":{\"object\":{\"const\":\"" object "\"}}}"
 
 static const struct lmi_http_route routes[] = {
@@ -306,6 +320,16 @@ static const struct lmi_http_route routes[] = {
 	 "Describes a model.", NULL, ANSWER("model")},
 	{LMI_HTTP_POST, "/v1/embeddings", LMI_HTTP_USER, lmi_openai_embeddings,
 	 "Computes embeddings of texts.", embeddings_body, ANSWER("list")},
+	{LMI_HTTP_POST, "/v2/rerank", LMI_HTTP_USER, lmi_openai_rerank,
+	 "Scores documents by a query, as probabilities.", rerank_body, NULL},
+	{LMI_HTTP_POST, "/score", LMI_HTTP_USER, lmi_openai_score, "Scores pairs of texts.",
+	 score_body, ANSWER("list")},
+	{LMI_HTTP_POST, "/v1/score", LMI_HTTP_USER, lmi_openai_score, "Scores pairs of texts.",
+	 score_body, ANSWER("list")},
+	{LMI_HTTP_POST, "/classify", LMI_HTTP_USER, lmi_openai_classify,
+	 "Computes probabilities of classes.", classify_body, ANSWER("list")},
+	{LMI_HTTP_POST, "/pooling", LMI_HTTP_USER, lmi_openai_pooling,
+	 "Computes what the model's pooling gives.", classify_body, ANSWER("list")},
 	{LMI_HTTP_POST, "/v1/responses", LMI_HTTP_USER, NULL,
 	 "The responses API is not available: use /v1/chat/completions.", NULL, NULL},
 };

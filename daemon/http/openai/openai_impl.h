@@ -54,6 +54,10 @@ void lmi_openai_chat_completions(struct lmi_http_exchange *x);
 void lmi_openai_completions(struct lmi_http_exchange *x);
 void lmi_openai_embeddings(struct lmi_http_exchange *x);
 void lmi_openai_models(struct lmi_http_exchange *x);
+void lmi_openai_rerank(struct lmi_http_exchange *x);
+void lmi_openai_score(struct lmi_http_exchange *x);
+void lmi_openai_classify(struct lmi_http_exchange *x);
+void lmi_openai_pooling(struct lmi_http_exchange *x);
 void lmi_openai_model(struct lmi_http_exchange *x);
 
 #endif /* LLAMAD_DAEMON_HTTP_OPENAI_OPENAI_IMPL_H */
