@@ -73,7 +73,7 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 	g->state = LMI_SVC_GEN_ENCODE;
 	g->ready_ns = now;
 	if (!lmi_svc_prompt_is_chat(r->engine, q) && !lmi_svc_prompt_is_constrained(q) &&
-	    (!q->has_prompt || q->prompt.len <= svc->limits.inline_bytes)) {
+	    !q->has_suffix && (!q->has_prompt || q->prompt.len <= svc->limits.inline_bytes)) {
 		g->encoder = r;
 		encode(g);
 		g->encoder = NULL;

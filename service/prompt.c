@@ -9,6 +9,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/sample.h"
 #include "core/text/chat/chat.h"
+#include "service/infill.h"
 
 /* ---- the prompt ---- */
 
@@ -16,7 +17,7 @@ bool lmi_svc_prompt_is_chat(const struct lmi_engine *e, const struct lmi_wire_re
 {
 	if (q->has_messages)
 		return true;
-	return q->has_prompt && !q->raw &&
+	return q->has_prompt && !q->raw && !q->has_suffix &&
 	       (q->has_template || lmi_chat_has_template(lmi_engine_chat(e)));
 }
 
@@ -109,6 +110,8 @@ static enum lmd_status encode_plain(const struct lmi_engine *e,
 				    const struct lmi_wire_req_generate *q,
 				    struct lmi_text_token_buf *out, struct lmd_error *err)
 {
+	if (q->has_suffix)
+		return lmi_svc_infill_encode(lmi_engine_tokenizer(e), q, out, err);
 	if (q->has_prompt)
 		return lmi_tokenizer_encode(
 			lmi_engine_tokenizer(e), q->prompt.ptr, q->prompt.len,

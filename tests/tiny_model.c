@@ -217,6 +217,11 @@ static void put_rank(struct lmi_gguf_writer *w)
 	lmi_gguf_put_u32(w, "llama.pooling_type", LMD_POOL_RANK);
 	lmi_gguf_put_strings(w, "llama.classifier.output_labels", labels, LMD_LEN(labels));
 	lmi_gguf_put_u32(w, "tokenizer.ggml.seperator_token_id", LMT_SEP);
+	lmi_gguf_put_u32(w, "tokenizer.ggml.fim_pre_token_id", '}' - 32);
+	lmi_gguf_put_u32(w, "tokenizer.ggml.fim_suf_token_id", '|' - 32);
+	lmi_gguf_put_u32(w, "tokenizer.ggml.fim_mid_token_id", '{' - 32);
+	lmi_gguf_put_u32(w, "tokenizer.ggml.fim_rep_token_id", 'z' - 32);
+	lmi_gguf_put_u32(w, "tokenizer.ggml.fim_sep_token_id", 'y' - 32);
 	lmi_gguf_put_bool(w, "tokenizer.ggml.add_sep_token", true);
 	lmi_gguf_put_bool(w, "tokenizer.ggml.add_eos_token", true);
 }

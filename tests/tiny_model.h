@@ -15,7 +15,9 @@ enum lmt_tiny {
 	LMT_SANDWICH, /* gemma3: norms before and after each block, one key head */
 	LMT_WORDS,    /* LMT_FULL with words in its vocabulary */
 	LMT_SUPPRESS, /* LMT_FULL with a list of all tokens but LMT_ALLOWED that are not sampled */
-	LMT_RANK      /* LMT_FULL with a classifier of two labels; it adds LMT_SEP and LMT_EOS */
+	/* LMT_FULL with a classifier of two labels; it adds LMT_SEP and LMT_EOS to texts, and has
+	 * tokens for infilling */
+	LMT_RANK
 };
 #define LMT_N_TINY 5 /* all except LMT_WORDS, LMT_SUPPRESS and LMT_RANK, which differ in little */
 #define LMT_VOCAB  96u

@@ -393,6 +393,15 @@ type Plugin struct {
 	Factories []Factory `msgpack:"factories,omitempty"`
 }
 
+// InfillFile: A file beside the one that is infilled.
+type InfillFile struct {
+	// Its name.
+	Name string `msgpack:"name,omitempty"`
+
+	// Its text.
+	Text Text `msgpack:"text"`
+}
+
 // TokenLogprob: A token and its log probability.
 type TokenLogprob struct {
 	// The token's id.
@@ -798,6 +807,12 @@ type GenerateRequest struct {
 
 	// The prompt as tokens, used unchanged.
 	Tokens []int32 `msgpack:"tokens,omitempty"`
+
+	// Infilling: the text after the gap; prompt is the text before it. Only for models with tokens for it.
+	Suffix *Text `msgpack:"suffix,omitempty"`
+
+	// Infilling: other files, which the model sees first. Only with suffix.
+	InfillFiles []InfillFile `msgpack:"infill_files,omitempty"`
 
 	// A conversation. If the last message is the assistant's, the model continues it.
 	Messages []ChatMessage `msgpack:"messages,omitempty"`

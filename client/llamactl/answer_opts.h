@@ -112,6 +112,11 @@
 		"appended without being sampled. token: only where exactly one token is " \
 		"allowed, which leaves the answer unchanged; text: all forced text, in the " \
 		"tokenizer's own tokens; off: never."}, \
+	{.name = "suffix", \
+	 .type = LMI_OPT_STR, \
+	 .value = "TEXT", \
+	 .doc = "Infilling: the answer is what fits between the prompt and TEXT. Only for models " \
+		"with tokens for it; no chat template is used."}, \
 	{.name = "heal", \
 	 .type = LMI_OPT_FLAG, \
 	 .doc = "Token healing: take back the last tokens of the prompt if longer tokens begin " \

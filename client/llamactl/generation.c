@@ -45,7 +45,11 @@ static void fill_options(struct lmi_wire_req_generate *q, const struct lmi_args 
 	q->heal = lmi_arg_flag(a, "heal");
 	q->jump = jump_option(a);
 	q->class = LMI_WIRE_CLASS_INTERACTIVE;
-	q->parse = lmi_ctl_answer_printer_wants_parsing(a, chat);
+	q->has_suffix = lmi_arg_given(a, "suffix");
+	if (q->has_suffix)
+		q->suffix = (struct lmd_str){.ptr = lmi_arg_str(a, "suffix"),
+					     .len = strlen(lmi_arg_str(a, "suffix"))};
+	q->parse = !q->has_suffix && lmi_ctl_answer_printer_wants_parsing(a, chat);
 	q->has_n = true;
 	q->n = lmi_arg_int(a, "predict");
 	q->has_seed = lmi_arg_given(a, "seed");

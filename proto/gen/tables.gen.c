@@ -500,6 +500,25 @@ static const struct lmi_wire_struct type_plugin = {
 	.n_fields = LMD_LEN(fields_type_plugin),
 };
 
+static const struct lmi_wire_field fields_type_infill_file[] = {
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_infill_file, name),
+	 .u.s = {0, 4095, ""}},
+	{.name = "text",
+	 .type = LMI_WIRE_T_TEXT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_infill_file, text),
+	 .u.s = {0, 16777216, ""}},
+};
+static const struct lmi_wire_struct type_infill_file = {
+	.name = "infill_file",
+	.bytes = sizeof(struct lmi_wire_infill_file),
+	.fields = fields_type_infill_file,
+	.n_fields = LMD_LEN(fields_type_infill_file),
+};
+
 static const struct lmi_wire_field fields_type_token_logprob[] = {
 	{.name = "token",
 	 .type = LMI_WIRE_T_TOKEN,
@@ -1362,6 +1381,20 @@ static const struct lmi_wire_field fields_req_generate[] = {
 	 .list = true,
 	 .n_at = offsetof(struct lmi_wire_req_generate, n_tokens),
 	 .max_items = 2097152},
+	{.name = "suffix",
+	 .type = LMI_WIRE_T_TEXT,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_generate, suffix),
+	 .has_at = offsetof(struct lmi_wire_req_generate, has_suffix),
+	 .u.s = {0, 16777216, ""}},
+	{.name = "infill_files",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_generate, infill_files),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_req_generate, n_infill_files),
+	 .max_items = 4096,
+	 .u.of = &type_infill_file},
 	{.name = "messages",
 	 .type = LMI_WIRE_T_OBJECT,
 	 .presence = LMI_WIRE_OPTIONAL,
@@ -1661,7 +1694,7 @@ static const struct lmi_wire_struct req_generate = {
 	.fields = fields_req_generate,
 	.n_fields = LMD_LEN(fields_req_generate),
 	.n_one_of = 3,
-	.one_of = {1, 2, 3},
+	.one_of = {1, 2, 5},
 };
 
 static const struct lmi_wire_field fields_rep_generate[] = {

@@ -353,6 +353,14 @@ struct lmi_wire_plugin {
 	uint32_t n_factories;
 };
 
+/* A file beside the one that is infilled. */
+struct lmi_wire_infill_file {
+	/* Its name. */
+	struct lmd_str name;
+	/* Its text. */
+	struct lmd_str text;
+};
+
 /* A token and its log probability. */
 struct lmi_wire_token_logprob {
 	/* The token's id. */
@@ -725,6 +733,13 @@ struct lmi_wire_req_generate {
 	bool has_tokens;
 	const lmd_token *tokens;
 	uint32_t n_tokens;
+	/* Infilling: the text after the gap; prompt is the text before it. Only for models with
+	 * tokens for it. */
+	bool has_suffix;
+	struct lmd_str suffix;
+	/* Infilling: other files, which the model sees first. Only with suffix. */
+	const struct lmi_wire_infill_file *infill_files;
+	uint32_t n_infill_files;
 	/* A conversation. If the last message is the assistant's, the model continues it. */
 	bool has_messages;
 	const struct lmi_wire_chat_message *messages;

@@ -33,6 +33,7 @@ lmi_http_translate_fn api_translation(const char *path)
 		{"/api/chat", lmi_ollama_translate_chat},
 		{"/api/generate", lmi_ollama_translate_generate},
 		{"/completion", lmi_llamacpp_translate},
+		{"/infill", lmi_llamacpp_translate_infill},
 	};
 
 	for (size_t i = 0; i < LMD_LEN(rows); i++)

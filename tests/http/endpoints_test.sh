@@ -113,7 +113,10 @@ post 200 '^\[{"index":0,"embedding":\[\[' /embedding '{"content":"a","embd_norma
 post 400 'embd_normalize: must be 2' /embedding '{"content":"a","embd_normalize":0}'
 post 200 '^{"prompt":"<|im_start|>user.nhi<|im_end|>' /apply-template \
 	'{"chat_template":"chatml","messages":[{"role":"user","content":"hi"}]}'
-post 501 '"code":501' /infill '{}'
+post 400 'input_suffix: is missing' /infill '{}'
+post 400 'cannot infill' /infill '{"input_prefix":"a","input_suffix":"b"}'
+post 400 'cannot infill' /v1/completions '{"prompt":"a","suffix":"b"}'
+post 400 'cannot infill' /api/generate '{"model":"tiny","prompt":"a","suffix":"b"}'
 post 400 'has no classifier' /rerank '{"query":"a","documents":["b"]}'
 post 400 'has no classifier' /classify '{"input":"a"}'
 post 200 '"object":"pooling","data":\[[-0-9]' /pooling '{"input":"a"}'
@@ -124,6 +127,12 @@ admin 200 '"done_reason":"unload"' -d '{"model":"tiny","keep_alive":0}' http://l
 # ---- a reranker: the outputs of its classifier, and the probabilities that follow from them ----
 "$build/tests/mktiny" rank 7 "$dir/rank.gguf" || exit 99
 ctl add rank "$dir/rank.gguf" >/dev/null || exit 1
+post 200 '"tokens_evaluated":9,' /infill \
+	'{"model":"rank","input_prefix":"ab","prompt":"c","input_suffix":"def","n_predict":1}'
+post 200 '"prompt_token_ids":\[93,65,92,66,91\]' /v1/completions \
+	'{"model":"rank","prompt":"a","suffix":"b","return_token_ids":true,"max_tokens":1}'
+post 200 '"prompt_eval_count":5' /api/generate \
+	'{"model":"rank","prompt":"a","suffix":"b","stream":false,"options":{"num_predict":1}}'
 two=$(ctl embed rank cd --pooling rank --no-normalize) # the two outputs for one text
 ctl rerank rank ab cd efg --json >"$dir/json"
 first=$(sed -n 's/.*"index": 0, "score": \([-0-9.e]*\).*/\1/p' "$dir/json")

@@ -336,6 +336,16 @@ class Plugin(Message):
 
 
 @dataclass(kw_only=True, repr=False)
+class InfillFile(Message):
+    """A file beside the one that is infilled."""
+
+    #: Its name.
+    name: str = field(default='', metadata={"wire": "name", "default": ''})
+    #: Its text.
+    text: Union[str, bytes] = field(metadata={"wire": "text"})
+
+
+@dataclass(kw_only=True, repr=False)
 class TokenLogprob(Message):
     """A token and its log probability."""
 
@@ -928,6 +938,11 @@ class GenerateRequest(Request[GenerateReply]):
     prompt: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "prompt"})
     #: The prompt as tokens, used unchanged.
     tokens: Union[list[int], None] = field(default=None, metadata={"wire": "tokens"})
+    #: Infilling: the text after the gap; prompt is the text before it. Only for models with
+    #: tokens for it.
+    suffix: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "suffix"})
+    #: Infilling: other files, which the model sees first. Only with suffix.
+    infill_files: list[InfillFile] = field(default_factory=list, metadata={"wire": "infill_files", "default": [], "make": "InfillFile", "many": True})
     #: A conversation. If the last message is the assistant's, the model continues it.
     messages: Union[list[ChatMessage], None] = field(default=None, metadata={"wire": "messages", "make": "ChatMessage", "many": True})
     #: Use the prompt as plain text even if the model has a chat template.
@@ -1067,6 +1082,11 @@ class GenerateRequest(Request[GenerateReply]):
 class GenerateParams(TypedDict, total=False):
     """Optional fields of generate."""
 
+    #: Infilling: the text after the gap; prompt is the text before it. Only for models with
+    #: tokens for it.
+    suffix: Union[Union[str, bytes], None]
+    #: Infilling: other files, which the model sees first. Only with suffix.
+    infill_files: Union[list[InfillFile], None]
     #: Use the prompt as plain text even if the model has a chat template.
     raw: Union[bool, None]
     #: Chat template to use in place of the model's own: the name of one of the model's variants
@@ -2000,11 +2020,11 @@ __all__ = [
     "DetokenizeReply", "DetokenizeRequest", "DoneItem", "DrainParams", "DrainReply",
     "DrainRequest", "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding", "Error", "ErrorCode",
     "ErrorItem", "Factory", "Finish", "GenerateParams", "GenerateReply", "GenerateRequest",
-    "HelloParams", "HelloReply", "HelloRequest", "InfoParams", "InfoReply", "InfoRequest", "Item",
-    "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply",
-    "KeyRmRequest", "KeysReply", "KeysRequest", "LIMITS", "Label", "Limit", "LimitsReply",
-    "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta", "Metric",
-    "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest",
+    "HelloParams", "HelloReply", "HelloRequest", "InfillFile", "InfoParams", "InfoReply",
+    "InfoRequest", "Item", "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest",
+    "KeyRmReply", "KeyRmRequest", "KeysReply", "KeysRequest", "LIMITS", "Label", "Limit",
+    "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta",
+    "Metric", "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest",
     "NextParams", "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest", "Plugin",
     "PluginsParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
     "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsReply", "PsRequest",

@@ -54,6 +54,12 @@ static const char completion_body[] =
 	"\"stop\":{\"type\":\"array\"},\"grammar\":{\"type\":\"string\"},"
 	"\"json_schema\":{\"type\":\"object\"}}}";
 
+static const char infill_body[] =
+	"{\"type\":\"object\",\"required\":[\"input_prefix\",\"input_suffix\"],\"properties\":{"
+	"\"input_prefix\":{\"type\":\"string\"},\"input_suffix\":{\"type\":\"string\"},"
+	"\"input_extra\":{\"type\":\"array\"},\"n_predict\":{\"type\":\"integer\"},"
+	"\"stream\":{\"type\":\"boolean\"}}}";
+
 static const char tokenize_body[] =
 	"{\"type\":\"object\",\"required\":[\"content\"],\"properties\":{"
 	"\"content\":{\"type\":\"string\"},\"add_special\":{\"type\":\"boolean\"},"
@@ -94,9 +100,8 @@ static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/props", LMI_HTTP_ADMIN, NULL, "Properties cannot be changed.", NULL, NULL},
 	{LMI_HTTP_POST, "/apply-template", LMI_HTTP_USER, lmi_llamacpp_apply_template,
 	 "Returns the prompt of a conversation.", template_body, NULL},
-	{LMI_HTTP_POST, "/infill", LMI_HTTP_USER, NULL,
-	 "Infilling is not available: write the infill tokens of the model into the prompt.", NULL,
-	 NULL},
+	{LMI_HTTP_POST, "/infill", LMI_HTTP_USER, lmi_llamacpp_infill,
+	 "Fills the gap between two texts.", infill_body, NULL},
 	{LMI_HTTP_POST, "/embedding", LMI_HTTP_USER, lmi_llamacpp_embedding,
 	 "Computes embeddings of texts.", embedding_body, NULL},
 	{LMI_HTTP_POST, "/embeddings", LMI_HTTP_USER, lmi_llamacpp_embedding,

@@ -26,6 +26,7 @@ extern const struct lmi_http_form lmi_llamacpp_form;
 void lmi_llamacpp_apply_template(struct lmi_http_exchange *x);
 void lmi_llamacpp_completion(struct lmi_http_exchange *x);
 void lmi_llamacpp_embedding(struct lmi_http_exchange *x);
+void lmi_llamacpp_infill(struct lmi_http_exchange *x);
 void lmi_llamacpp_tokenize(struct lmi_http_exchange *x);
 void lmi_llamacpp_detokenize(struct lmi_http_exchange *x);
 void lmi_llamacpp_props(struct lmi_http_exchange *x);

@@ -70,6 +70,14 @@ static void read_logprobs(struct lmi_http_translation *t, const struct lmi_http_
 		lmi_http_wire_read(t, at, v, "logprobs", false);
 }
 
+/* An empty suffix is that of a text that is merely continued. */
+static void read_suffix(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			const json_t *v)
+{
+	t->q->suffix = lmi_http_read_str(&t->r, at, v, 0, LMI_WIRE_LIMIT_TEXT_BYTES);
+	t->q->has_suffix = t->q->suffix.len > 0;
+}
+
 static void read_response_format(struct lmi_http_translation *t, const struct lmi_http_at *at,
 				 const json_t *v)
 {
@@ -82,8 +90,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "echo", .read = read_echo},
 	{.name = "logprobs", .read = read_logprobs},
 	{.name = "response_format", .read = read_response_format},
-	{.name = "suffix",
-	 .refused = "is not supported: write the infill tokens of the model into the prompt"},
+	{.name = "suffix", .read = read_suffix},
 };
 
 static const struct lmi_http_members members = {
