@@ -13,7 +13,8 @@ struct lmi_svc_answer_stream {
 	/* used while a piece is fed */
 	struct lmi_svc_output *o;
 	uint64_t now;
-	lmd_token token; /* the token whose item has not been added yet; < 0: none */
+	struct lmi_svc_item token; /* has not been added yet; token < 0: none */
+	const void *logprobs;      /* of the token */
 	enum lmd_status st;
 };
 
@@ -21,18 +22,18 @@ static void add(struct lmi_svc_answer_stream *a, struct lmi_svc_item *item, cons
 {
 	item->at_ns = a->now;
 	if (a->st == LMD_OK)
-		a->st = lmi_svc_output_add(a->o, item, text);
+		a->st = lmi_svc_output_add(a->o, item, text, a->logprobs);
 }
 
 /* Adds the token's item, with text or without. */
 static void add_token(struct lmi_svc_answer_stream *a, struct lmd_str text)
 {
-	struct lmi_svc_item item = {
-		.kind = LMI_SVC_ITEM_TOKEN, .token = a->token, .n_text = (uint32_t)text.len};
+	struct lmi_svc_item item = a->token;
 
-	if (a->token < 0)
+	if (item.token < 0)
 		return;
-	a->token = -1;
+	a->token.token = -1;
+	item.n_text = (uint32_t)text.len;
 	add(a, &item, text.ptr);
 }
 
@@ -80,7 +81,7 @@ static void take(void *arg, const struct lmi_answer_event *out)
 
 	if (out->kind == LMI_ANSWER_MARKUP)
 		return;
-	if (out->kind == LMI_ANSWER_CONTENT && a->token >= 0) {
+	if (out->kind == LMI_ANSWER_CONTENT && a->token.token >= 0) {
 		add_token(a, out->text);
 		return;
 	}
@@ -121,7 +122,7 @@ enum lmd_status lmi_svc_answer_create(struct lmi_svc_answer_stream **out,
 		return st;
 	}
 	memcpy(a->seed, seed, sizeof(a->seed));
-	a->token = -1;
+	a->token.token = -1;
 	*out = a;
 	return LMD_OK;
 }
@@ -147,10 +148,12 @@ static enum lmd_status feed(struct lmi_svc_answer_stream *a, struct lmi_svc_outp
 }
 
 enum lmd_status lmi_svc_answer_token(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,
-				     uint64_t now, lmd_token token, const char *text, uint32_t n)
+				     const struct lmi_svc_item *item, const char *text,
+				     const void *logprobs)
 {
-	a->token = token;
-	return feed(a, o, now, text, n);
+	a->token = *item;
+	a->logprobs = logprobs;
+	return feed(a, o, item->at_ns, text, item->n_text);
 }
 
 enum lmd_status lmi_svc_answer_text(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,

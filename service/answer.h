@@ -27,9 +27,11 @@ enum lmd_status lmi_svc_answer_create(struct lmi_svc_answer_stream **out,
 void lmi_svc_answer_destroy(struct lmi_svc_answer_stream *a);
 
 /* Parse a token or text and add the resulting items.  After LMD_BUSY or LMD_NOMEM some of them may
- * have been added, and nothing more can be added. */
+ * have been added, and nothing more can be added.  item: of the kind TOKEN, with the text and the
+ * log probabilities of the token, as for lmi_svc_output_add(). */
 enum lmd_status lmi_svc_answer_token(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,
-				     uint64_t now, lmd_token token, const char *text, uint32_t n);
+				     const struct lmi_svc_item *item, const char *text,
+				     const void *logprobs);
 enum lmd_status lmi_svc_answer_text(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,
 				    uint64_t now, const char *text, uint32_t n);
 /* Ends the answer: adds the text that was held back. */

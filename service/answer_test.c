@@ -105,6 +105,7 @@ static void take(struct told *t, const struct lmi_wire_item *it)
 		tell(t, head, none);
 		return;
 	case LMI_WIRE_ITEM_UNKNOWN:
+	case LMI_WIRE_ITEM_PROMPT_TOKEN:
 	case LMI_WIRE_ITEM_PROGRESS:
 	case LMI_WIRE_ITEM_DONE:
 	case LMI_WIRE_ITEM_ERROR:

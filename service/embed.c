@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The op embed.  The inputs are tokenised in the work queue; then each is an evaluation of its own,
+ * The ops embed and rerank.  The inputs are tokenised in the work queue; then each is an evaluation of its own,
  * several of them at a time, so that the engine can compute them in one step. */
 #include <math.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "service/model.h"
 #include "service/names.h"
 #include "service/ops.h"
+#include "service/pair.h"
 #include "service/request.h"
 #include "service/service_state.h"
 
@@ -31,8 +32,11 @@ struct input {
 	uint32_t n_row;
 };
 
+/* What both ops have in common. */
 struct embed {
 	struct lmi_svc_call *call;
+	struct lmi_wire_req_embed q; /* of rerank: its documents, with the outputs of the classifier */
+	struct lmd_str query;        /* of rerank; ptr NULL: the op is embed */
 	struct input *v; /* [n] */
 	uint32_t n, n_started, n_running;
 	uint32_t width; /* of the reply's vectors; 0: not known yet */
@@ -42,7 +46,12 @@ struct embed {
 
 static const struct lmi_wire_req_embed *request(const struct lmi_svc_call *c)
 {
-	return &c->copy.req.u.embed;
+	return &((const struct embed *)c->data)->q;
+}
+
+static const char *inputs_of(const struct embed *e)
+{
+	return e->query.ptr ? "documents" : "inputs";
 }
 
 static void end(struct lmi_svc_call *c)
@@ -66,36 +75,50 @@ static enum lmd_status take_tokens(struct lmi_svc_call *c, struct input *in, str
 {
 	const struct lmi_wire_req_embed *q = request(c);
 	struct lmi_engine_info info;
+	struct embed *e = c->data;
 
 	lmi_engine_info(c->loaded->engine, &info);
 	in->what.tokens = q->has_tokens ? q->tokens : in->tokens.id;
 	in->what.n_tokens = q->has_tokens ? q->n_tokens : (uint32_t)in->tokens.n;
 	if (!in->what.n_tokens)
-		return lmd_fail(err, LMD_INVALID, "inputs: number %u has no tokens", in->number);
+		return lmd_fail(err, LMD_INVALID, "%s: number %u has no tokens", inputs_of(e),
+				in->number);
 	if (in->what.n_tokens > info.n_ctx && !q->truncate)
 		return lmd_fail(err, LMD_INVALID,
-				"inputs: number %u has %u tokens, the context of the model has %u; "
+				"%s: number %u has %u tokens, the context of the model has %u; "
 				"use a shorter text or truncate",
-				in->number, in->what.n_tokens, info.n_ctx);
+				inputs_of(e), in->number, in->what.n_tokens, info.n_ctx);
 	if (in->what.n_tokens > info.n_ctx)
 		in->what.n_tokens = info.n_ctx;
-	((struct embed *)c->data)->n_token += in->what.n_tokens;
+	e->n_token += in->what.n_tokens;
 	return LMD_OK;
+}
+
+static enum lmd_status encode(struct lmi_svc_call *c, struct input *in, struct lmd_error *err)
+{
+	const struct lmi_engine *engine = c->loaded->engine;
+	const struct embed *e = c->data;
+	const struct lmd_str *text;
+	struct lmi_engine_info info;
+
+	if (request(c)->has_tokens)
+		return LMD_OK;
+	text = &request(c)->inputs[in->number];
+	if (!e->query.ptr)
+		return lmi_tokenizer_encode(lmi_engine_tokenizer(engine), text->ptr, text->len,
+					    LMD_ENCODE_ADD_SPECIAL, &in->tokens, err);
+	lmi_engine_info(engine, &info);
+	return lmi_svc_pair_encode(engine, e->query, *text, request(c)->truncate ? info.n_ctx : 0,
+				   &in->tokens, err);
 }
 
 static void tokenize(void *arg)
 {
 	struct lmi_svc_call *c = arg;
-	const struct lmi_tokenizer *t = lmi_engine_tokenizer(c->loaded->engine);
 	struct embed *e = c->data;
 
 	for (uint32_t i = 0; i < e->n && c->err.status == LMD_OK; i++) {
-		const struct lmd_str *text = &request(c)->inputs[i];
-
-		if (!request(c)->has_tokens)
-			c->err.status =
-				lmi_tokenizer_encode(t, text->ptr, text->len, LMD_ENCODE_ADD_SPECIAL,
-						     &e->v[i].tokens, &c->err);
+		c->err.status = encode(c, &e->v[i], &c->err);
 		if (c->err.status == LMD_OK)
 			c->err.status = take_tokens(c, &e->v[i], &c->err);
 	}
@@ -135,6 +158,29 @@ static enum lmd_status take_rows(struct input *in, const float *rows, uint32_t n
 			to[k] = (float)(from[k] * sum);
 	}
 	return LMD_OK;
+}
+
+/* The first output of the classifier is the score. */
+static void answer_rerank(struct lmi_svc_call *c)
+{
+	const struct embed *e = c->data;
+	double *scores = lmi_arena_array(c->arena, e->n, sizeof(*scores));
+	struct lmi_wire_reply r;
+	struct lmd_error err;
+
+	if (!scores) {
+		(void)lmd_fail(&err, LMD_NOMEM, "no memory for the scores");
+		fail(c, &err, 0);
+		return;
+	}
+	for (uint32_t i = 0; i < e->n; i++)
+		scores[i] = e->v[i].rows[0];
+	lmi_wire_reply_init(&r, &c->copy.req);
+	r.u.rerank.scores = scores;
+	r.u.rerank.n_scores = e->n;
+	r.u.rerank.n_prompt = (int64_t)e->n_token;
+	lmi_svc_call_reply(c, &r);
+	end(c);
 }
 
 static void answer(struct lmi_svc_call *c)
@@ -196,7 +242,9 @@ static void start_some(struct embed *e)
 	e->starting = false;
 	if (e->n_running)
 		return;
-	if (c->err.status == LMD_OK)
+	if (c->err.status == LMD_OK && e->query.ptr)
+		answer_rerank(c);
+	else if (c->err.status == LMD_OK)
 		answer(c);
 	else
 		fail(c, &c->err, c->err.status == LMD_BUSY ? lmi_svc_retry_ms(c->svc) : 0);
@@ -258,6 +306,14 @@ static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_lo
 		end(c);
 		return;
 	}
+	if (request(c)->pooling == LMI_WIRE_POOLING_RANK &&
+	    lmi_engine_pooling(r->engine, LMD_POOL_UNSET) != LMD_POOL_RANK) {
+		(void)lmd_fail(&refused, LMD_UNSUPPORTED,
+			       "the model has no classifier (pooling rank): use a reranker or a "
+			       "classifier");
+		fail(c, &refused, 0);
+		return;
+	}
 	c->done = tokenized;
 	if (lmi_svc_call_submit(c, c->svc->o.work, tokenize, &refused) != LMD_OK)
 		fail(c, &refused, lmi_svc_retry_ms(c->svc));
@@ -291,19 +347,37 @@ static int32_t pooling_of(enum lmi_wire_pooling word)
 		return LMD_POOL_CLS;
 	case LMI_WIRE_POOLING_LAST:
 		return LMD_POOL_LAST;
+	case LMI_WIRE_POOLING_RANK:
+		return LMD_POOL_RANK;
 	}
 	return LMD_POOL_UNSET;
 }
 
+static void set_rerank(struct embed *e, const struct lmi_wire_req_rerank *q)
+{
+	e->query = q->query;
+	e->q = (struct lmi_wire_req_embed){.model = q->model,
+					   .has_inputs = true,
+					   .inputs = q->documents,
+					   .n_inputs = q->n_documents,
+					   .pooling = LMI_WIRE_POOLING_RANK,
+					   .truncate = q->truncate};
+}
+
 static bool make_inputs(struct lmi_svc_call *c)
 {
-	const struct lmi_wire_req_embed *q = request(c);
 	struct embed *e = lmi_arena_array(c->arena, 1, sizeof(*e));
+	const struct lmi_wire_req_embed *q;
 
 	c->data = e;
 	if (!e)
 		return false;
 	e->call = c;
+	if (c->copy.req.op == LMI_WIRE_OP_RERANK)
+		set_rerank(e, &c->copy.req.u.rerank);
+	else
+		e->q = c->copy.req.u.embed;
+	q = &e->q;
 	e->v = lmi_arena_array(c->arena, q->has_tokens ? 1 : q->n_inputs, sizeof(*e->v));
 	if (!e->v)
 		return false;
@@ -319,32 +393,53 @@ static bool make_inputs(struct lmi_svc_call *c)
 	return true;
 }
 
-enum lmd_status lmi_svc_do_embed(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
-				 struct lmd_error *err)
+static enum lmd_status begin(const struct lmi_svc_request_ctx *a, const char *what,
+			     const struct lmd_str *inputs, uint32_t n, uint64_t more_bytes,
+			     const struct lmd_str *model, struct lmd_error *err)
 {
-	const struct lmi_wire_req_embed *q = &a->req->u.embed;
-	uint64_t bytes = 0;
+	uint64_t bytes = more_bytes;
 	struct lmi_svc_call *c;
 	enum lmd_status st;
 
-	(void)retry_ms;
-	for (uint32_t i = 0; i < q->n_inputs; i++)
-		bytes += q->inputs[i].len;
+	for (uint32_t i = 0; i < n; i++)
+		bytes += inputs[i].len;
 	if (bytes > a->svc->limits.text_bytes)
-		return lmd_fail(err, LMD_INVALID, "inputs: %llu bytes, the maximum is %llu",
+		return lmd_fail(err, LMD_INVALID, "%s: %llu bytes, the maximum is %llu", what,
 				(unsigned long long)bytes,
 				(unsigned long long)a->svc->limits.text_bytes);
-	if (q->has_inputs && !q->n_inputs)
-		return lmd_fail(err, LMD_INVALID, "inputs: the list is empty");
 	st = lmi_svc_call_create(&c, a, err);
 	if (st != LMD_OK)
 		return st;
 	if (!make_inputs(c)) {
 		lmi_svc_call_destroy(c);
-		return lmd_fail(err, LMD_NOMEM, "no memory for %u inputs", q->n_inputs);
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u inputs", n);
 	}
 	c->lookup.found = found;
 	c->drops = true;
-	lmi_svc_lookup_start(a->svc, a->now, &c->lookup, &q->model);
+	lmi_svc_lookup_start(a->svc, a->now, &c->lookup, model);
 	return LMD_OK;
+}
+
+enum lmd_status lmi_svc_do_embed(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+				 struct lmd_error *err)
+{
+	const struct lmi_wire_req_embed *q = &a->req->u.embed;
+
+	(void)retry_ms;
+	if (q->has_inputs && !q->n_inputs)
+		return lmd_fail(err, LMD_INVALID, "inputs: the list is empty");
+	return begin(a, "inputs", q->inputs, q->n_inputs, 0, &q->model, err);
+}
+
+/* Each pair is tokenised with its own copy of the query. */
+enum lmd_status lmi_svc_do_rerank(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
+				  struct lmd_error *err)
+{
+	const struct lmi_wire_req_rerank *q = &a->req->u.rerank;
+
+	(void)retry_ms;
+	if (!q->n_documents)
+		return lmd_fail(err, LMD_INVALID, "documents: the list is empty");
+	return begin(a, "documents", q->documents, q->n_documents,
+		     (uint64_t)q->n_documents * q->query.len, &q->model, err);
 }

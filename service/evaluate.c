@@ -58,7 +58,8 @@ static bool submit(struct lmi_svc_evaluation *v, uint64_t now)
 					   .n_tokens = what->n_tokens,
 					   .fork_of = LMI_ENGINE_NO_FORK};
 	struct lmi_engine_eval cmd = {
-		.seqs = &seq, .n_seq = 1, .want = what->want, .pooling = what->pooling};
+		.seqs = &seq, .n_seq = 1, .want = what->want, .pooling = what->pooling,
+		.n_logprobs = what->n_logprobs};
 	struct lmi_engine *engine = v->model->engine;
 	struct lmd_error refused = {0};
 

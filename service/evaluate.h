@@ -15,6 +15,7 @@ struct lmi_service_evaluation {
 	const lmd_token *tokens; /* [n_tokens] */
 	uint32_t n_tokens;
 	enum lmi_engine_eval_output want;
+	uint32_t n_logprobs; /* with LMI_ENGINE_WANT_LOGPROBS */
 	int32_t pooling; /* with LMI_ENGINE_WANT_EMBED; LMD_POOL_UNSET: the model's own, otherwise the
 			  * mean */
 	/* Called once, during lmi_service_evaluate or later, with rows [n_row][width] that the callee

@@ -32,10 +32,10 @@ static void encoded(struct lmi_svc_generation *g, uint64_t now)
 	if (err.status == LMD_OK && lmi_svc_gen_request(g)->parse)
 		err.status = lmi_svc_answer_create(&g->answer, &g->answer_format,
 						   g->writer.stream->id, &err);
-	if (err.status == LMD_OK)
-		lmi_svc_gen_enqueue(g, now);
-	else
+	if (err.status != LMD_OK)
 		lmi_svc_gen_fail(g, now, &err, 0);
+	else
+		lmi_svc_gen_prompt_items(g, now);
 }
 
 static void encode_done(void *arg)
@@ -73,7 +73,7 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 	g->state = LMI_SVC_GEN_ENCODE;
 	g->ready_ns = now;
 	if (!lmi_svc_prompt_is_chat(r->engine, q) && !lmi_svc_prompt_is_constrained(q) &&
-	    (!q->has_prompt || q->prompt.len <= svc->limits.inline_bytes)) {
+	    !q->has_suffix && (!q->has_prompt || q->prompt.len <= svc->limits.inline_bytes)) {
 		g->encoder = r;
 		encode(g);
 		g->encoder = NULL;

@@ -6,10 +6,13 @@
 
 #include "core/text/answer/parser.h"
 
-/* Returns the length of a conversation in bytes. */
+/* Returns the length of a conversation, or of what surrounds a gap, in bytes. */
 static uint64_t text_of(const struct lmi_wire_req_generate *q)
 {
-	uint64_t n = 0;
+	uint64_t n = q->suffix.len;
+
+	for (uint32_t i = 0; i < q->n_infill_files; i++)
+		n += (uint64_t)q->infill_files[i].name.len + q->infill_files[i].text.len;
 
 	for (uint32_t i = 0; i < q->n_messages; i++)
 		n += (uint64_t)q->messages[i].content.len + q->messages[i].reasoning.len +
@@ -26,6 +29,16 @@ enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
 	if (q->has_messages && text_of(q) > l->text_bytes)
 		return lmd_fail(err, LMD_INVALID, "messages: %llu bytes, the maximum is %llu",
 				(unsigned long long)text_of(q), (unsigned long long)l->text_bytes);
+	if (q->has_suffix && !q->has_prompt)
+		return lmd_fail(err, LMD_INVALID, "suffix: requires prompt");
+	if (q->n_infill_files && !q->has_suffix)
+		return lmd_fail(err, LMD_INVALID, "infill_files: requires suffix");
+	if (q->has_suffix && q->prompt.len + text_of(q) > l->text_bytes)
+		return lmd_fail(err, LMD_INVALID,
+				"suffix: %llu bytes with the prompt and other files, the maximum is "
+				"%llu",
+				(unsigned long long)(q->prompt.len + text_of(q)),
+				(unsigned long long)l->text_bytes);
 	if (q->n_stop > l->stops)
 		return lmd_fail(err, LMD_INVALID, "stop: %u texts, the maximum is %llu", q->n_stop,
 				(unsigned long long)l->stops);
@@ -50,6 +63,8 @@ enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
 			"parse_format: '%.*s' is unknown: `llamactl debug parse --list` lists the "
 			"formats",
 			(int)q->parse_format.len, q->parse_format.ptr);
+	if (q->sampled_probs && !q->has_logprobs)
+		return lmd_fail(err, LMD_INVALID, "sampled_probs: requires logprobs");
 	if (q->n_grammar_triggers && !q->has_grammar && !q->has_json_schema)
 		return lmd_fail(err, LMD_INVALID, "grammar_triggers: requires grammar or json_schema");
 	if (q->n_suppress_tokens > l->biases)

@@ -13,6 +13,7 @@ void lmi_svc_gen_release(struct lmi_svc_generation *g)
 	if (!g->ended || g->job_runs || g->n_hold)
 		return;
 	lmi_text_token_buf_fini(&g->tokens);
+	lmi_wire_buf_fini(&g->logprobs);
 	lmi_chat_answer_format_fini(&g->answer_format);
 	lmi_svc_answer_destroy(g->answer);
 	lmi_svc_copy_fini(&g->copy);
@@ -101,6 +102,7 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 	*(g->prev ? &g->prev->next : &svc->generations) = g->next;
 	if (g->next)
 		g->next->prev = g->prev;
+	lmi_svc_gen_prompt_items_cancel(g);
 	if (!g->job_runs)
 		lmi_svc_gen_drop_constraint(g);
 	else if (g->encoder)

@@ -6,6 +6,7 @@
 
 #include "service/evaluate.h"
 #include "service/limits.h"
+#include "service/logprobs.h"
 #include "service/prompt.h"
 
 static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct lmd_error *err)
@@ -78,15 +79,19 @@ void lmi_svc_gen_enqueue(struct lmi_svc_generation *g, uint64_t now)
 static enum lmd_status add_text(const struct lmi_svc_generation *g, struct lmi_svc_output *o,
 				uint64_t now, const struct lmi_engine_event *ev)
 {
-	bool token = ev->kind == LMI_ENGINE_EV_TOKEN;
+	const struct lmi_svc_item item = {.kind = LMI_SVC_ITEM_TOKEN,
+					  .token = ev->u.text.token,
+					  .n_text = ev->u.text.n,
+					  .n_logprobs = g->n_logprobs,
+					  .logprobs_bytes = (uint32_t)g->logprobs.n,
+					  .at_ns = now};
 	const char *text = ev->u.text.bytes;
-	uint32_t n = ev->u.text.n;
 
-	if (g->answer)
-		return token ? lmi_svc_answer_token(g->answer, o, now, ev->u.text.token, text, n)
-			     : lmi_svc_answer_text(g->answer, o, now, text, n);
-	return token ? lmi_svc_output_token(o, now, ev->u.text.token, text, n)
-		     : lmi_svc_output_text(o, now, text, n);
+	if (ev->kind == LMI_ENGINE_EV_TEXT)
+		return g->answer ? lmi_svc_answer_text(g->answer, o, now, text, ev->u.text.n)
+				 : lmi_svc_output_text(o, now, text, ev->u.text.n);
+	return g->answer ? lmi_svc_answer_token(g->answer, o, &item, text, g->logprobs.p)
+			 : lmi_svc_output_add(o, &item, text, g->logprobs.p);
 }
 
 static void fail_later(struct lmi_svc_generation *g, uint64_t now, const struct lmd_error *err)
@@ -94,6 +99,22 @@ static void fail_later(struct lmi_svc_generation *g, uint64_t now, const struct 
 	const struct lmi_svc_end end = {.kind = LMI_SVC_END_ERROR, .error = *err};
 
 	lmi_svc_gen_stop(g, now, &end);
+}
+
+/* Keeps them for the token that follows. */
+static void take_logprobs(struct lmi_svc_generation *g, uint64_t now,
+			  const struct lmi_engine_event *ev)
+{
+	const struct lmi_engine_logprobs *l = &ev->u.logprobs;
+	struct lmd_error err;
+
+	g->n_logprobs = l->n;
+	if (lmi_svc_logprobs_pack(&g->logprobs, lmi_engine_tokenizer(g->loaded->engine), l->v, l->n))
+		return;
+	g->n_logprobs = 0;
+	g->logprobs.n = 0;
+	(void)lmd_fail(&err, LMD_NOMEM, "no memory for log probabilities");
+	fail_later(g, now, &err);
 }
 
 static void take_text(struct lmi_svc_generation *g, uint64_t now, const struct lmi_engine_event *ev)
@@ -168,6 +189,8 @@ void lmi_svc_generate_events(struct lmi_service *svc, uint64_t now, struct lmi_s
 		if (g && g->cmd == ev.id) {
 			if (ev.kind == LMI_ENGINE_EV_TOKEN || ev.kind == LMI_ENGINE_EV_TEXT)
 				take_text(g, now, &ev);
+			else if (ev.kind == LMI_ENGINE_EV_LOGPROBS)
+				take_logprobs(g, now, &ev);
 			else
 				take_end(g, now, &ev);
 		} else {

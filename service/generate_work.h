@@ -30,6 +30,7 @@ enum lmi_svc_gen_state {
 	LMI_SVC_GEN_LOOK_UP, /* the name is looked up in the registry */
 	LMI_SVC_GEN_LOAD,    /* the model is being loaded */
 	LMI_SVC_GEN_ENCODE,  /* the prompt is being tokenised */
+	LMI_SVC_GEN_PROMPT,  /* the log probabilities of the prompt are being computed */
 	LMI_SVC_GEN_QUEUE,   /* queued */
 	LMI_SVC_GEN_RUN
 };
@@ -60,6 +61,9 @@ struct lmi_svc_generation {
 	uint32_t slot;
 	uint64_t cmd; /* id of the engine's command */
 	uint32_t n_out;
+	uint32_t n_logprobs; /* entries of `logprobs`, which are those of the next token */
+	struct lmi_wire_buf logprobs;
+	struct lmi_svc_prompt_logprobs *prompt_logprobs; /* while they are computed; or NULL */
 	/* how it will end once the engine has stopped it */
 	bool stopping, cancel_waits;
 	uint32_t retry_ms;
@@ -79,6 +83,14 @@ lmi_svc_gen_request(const struct lmi_svc_generation *g)
 
 /* Queues a generation whose prompt has been tokenised, or starts it at once. */
 void lmi_svc_gen_enqueue(struct lmi_svc_generation *g, uint64_t now);
+
+/* ---- generate_prompt.c ---- */
+
+/* Adds the tokens of the prompt as items if they are requested, after computing their log
+ * probabilities if those are, and queues the generation. */
+void lmi_svc_gen_prompt_items(struct lmi_svc_generation *g, uint64_t now);
+/* Cancels the computation, if there is one, because the generation has ended. */
+void lmi_svc_gen_prompt_items_cancel(struct lmi_svc_generation *g);
 
 /* ---- generate_end.c ---- */
 

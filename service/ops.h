@@ -39,6 +39,7 @@ enum lmi_svc_op_flags {
 	X(registry_backup, REGISTRY_BACKUP, LMI_SVC_OP_CLOSED_OK)  \
 	X(registry_restore, REGISTRY_RESTORE, 0)                   \
 	X(reload, RELOAD, 0)                                       \
+	X(rerank, RERANK, 0)                                       \
 	X(rm, RM, 0)                                               \
 	X(shutdown, SHUTDOWN, LMI_SVC_OP_CLOSED_OK)                \
 	X(stats, STATS, LMI_SVC_OP_CLOSED_OK)                      \

@@ -65,29 +65,24 @@ static bool grow_text(struct lmi_svc_output *o, uint32_t n)
 }
 
 enum lmd_status lmi_svc_output_add(struct lmi_svc_output *o, const struct lmi_svc_item *item,
-				   const char *text)
+				   const char *text, const void *logprobs)
 {
+	uint32_t bytes = item->n_text + item->logprobs_bytes;
+
 	assert(!o->ended);
-	if ((n_kept(o) + 1) * sizeof(*item) + o->n_text + item->n_text > o->max_bytes)
+	if ((n_kept(o) + 1) * sizeof(*item) + o->n_text + bytes > o->max_bytes)
 		return LMD_BUSY;
-	if (!grow_items(o) || (item->n_text && !grow_text(o, item->n_text)))
+	if (!grow_items(o) || (bytes && !grow_text(o, bytes)))
 		return LMD_NOMEM;
 	o->last++;
 	o->items[o->last % o->cap] = *item;
 	o->items[o->last % o->cap].text_at = o->text_first + o->n_text;
 	if (item->n_text)
 		memcpy(o->text + o->n_text, text, item->n_text);
-	o->n_text += item->n_text;
+	if (item->logprobs_bytes)
+		memcpy(o->text + o->n_text + item->n_text, logprobs, item->logprobs_bytes);
+	o->n_text += bytes;
 	return LMD_OK;
-}
-
-enum lmd_status lmi_svc_output_token(struct lmi_svc_output *o, uint64_t now, lmd_token token,
-				     const char *text, uint32_t n)
-{
-	const struct lmi_svc_item item = {
-		.kind = LMI_SVC_ITEM_TOKEN, .token = token, .n_text = n, .at_ns = now};
-
-	return lmi_svc_output_add(o, &item, text);
 }
 
 enum lmd_status lmi_svc_output_text(struct lmi_svc_output *o, uint64_t now, const char *text,
@@ -96,7 +91,7 @@ enum lmd_status lmi_svc_output_text(struct lmi_svc_output *o, uint64_t now, cons
 	const struct lmi_svc_item item = {
 		.kind = LMI_SVC_ITEM_TEXT, .token = -1, .n_text = n, .at_ns = now};
 
-	return lmi_svc_output_add(o, &item, text);
+	return lmi_svc_output_add(o, &item, text, NULL);
 }
 
 enum lmd_status lmi_svc_output_progress(struct lmi_svc_output *o, uint64_t now, uint32_t phase,
@@ -112,7 +107,7 @@ enum lmd_status lmi_svc_output_progress(struct lmi_svc_output *o, uint64_t now, 
 
 	assert(!o->ended);
 	if (!old || old->kind != LMI_SVC_ITEM_PROGRESS || o->sent >= o->last)
-		return lmi_svc_output_add(o, &item, NULL);
+		return lmi_svc_output_add(o, &item, NULL, NULL);
 	old->phase = phase;
 	old->done = done;
 	old->total = total;
@@ -200,6 +195,11 @@ const struct lmi_svc_item *lmi_svc_output_item(const struct lmi_svc_output *o, u
 	if (item->n_text)
 		*text = o->text + (item->text_at - o->text_first);
 	return item;
+}
+
+const char *lmi_svc_output_logprobs(const struct lmi_svc_output *o, const struct lmi_svc_item *item)
+{
+	return o->text + (item->text_at - o->text_first) + item->n_text;
 }
 
 void lmi_svc_output_set_sent(struct lmi_svc_output *o, uint64_t number)

@@ -18,6 +18,7 @@
 
 enum lmi_svc_item_kind {
 	LMI_SVC_ITEM_TOKEN,     /* a token, with the text available since the previous one */
+	LMI_SVC_ITEM_PROMPT_TOKEN, /* a token of the prompt, with its text */
 	LMI_SVC_ITEM_TEXT,      /* more text */
 	LMI_SVC_ITEM_REASONING, /* more of the reasoning */
 	LMI_SVC_ITEM_CALL,      /* a tool call: text is n_name bytes of its name, then its id */
@@ -33,6 +34,8 @@ struct lmi_svc_item {
 	uint32_t n_text;
 	uint32_t call, n_name; /* CALL, ARGUMENTS, CALL_END: number of the call */
 	bool complete;
+	/* TOKEN, PROMPT_TOKEN: n_logprobs entries of logprobs.h, which follow the text */
+	uint32_t n_logprobs, logprobs_bytes;
 	uint32_t phase; /* PROGRESS: enum of the caller */
 	uint64_t done, total;
 	uint64_t text_at; /* offset in all text of the stream */
@@ -69,13 +72,11 @@ struct lmi_svc_output {
 void lmi_svc_output_init(struct lmi_svc_output *o, uint64_t max_bytes);
 void lmi_svc_output_fini(struct lmi_svc_output *o);
 
-/* Adds an item with item->n_text bytes of text; item->text_at is ignored.  Returns LMD_BUSY if more
- * than max_bytes would be unread, or LMD_NOMEM; nothing is added then.  Must not be called after
- * lmi_svc_output_end. */
+/* Adds an item with item->n_text bytes of text and item->logprobs_bytes of log probabilities;
+ * item->text_at is ignored.  Returns LMD_BUSY if more than max_bytes would be unread, or LMD_NOMEM;
+ * nothing is added then.  Must not be called after lmi_svc_output_end. */
 enum lmd_status lmi_svc_output_add(struct lmi_svc_output *o, const struct lmi_svc_item *item,
-				   const char *text);
-enum lmd_status lmi_svc_output_token(struct lmi_svc_output *o, uint64_t now, lmd_token token,
-				     const char *text, uint32_t n);
+				   const char *text, const void *logprobs);
 enum lmd_status lmi_svc_output_text(struct lmi_svc_output *o, uint64_t now, const char *text,
 				    uint32_t n);
 /* Adds progress, or replaces the last item if that is progress which no reader was sent yet. */
@@ -105,6 +106,8 @@ uint32_t lmi_svc_output_count(const struct lmi_svc_output *o, uint64_t after, ui
 /* Returns an item and its text (NULL if it has none).  Both are valid until the next change. */
 const struct lmi_svc_item *lmi_svc_output_item(const struct lmi_svc_output *o, uint64_t number,
 					       const char **text);
+/* Returns the log probabilities of such an item, with the same validity; not NULL. */
+const char *lmi_svc_output_logprobs(const struct lmi_svc_output *o, const struct lmi_svc_item *item);
 /* Records that a reader was sent the items up to `number`. */
 void lmi_svc_output_set_sent(struct lmi_svc_output *o, uint64_t number);
 

@@ -9,6 +9,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/sample.h"
 #include "core/text/chat/chat.h"
+#include "service/infill.h"
 
 /* ---- the prompt ---- */
 
@@ -16,7 +17,7 @@ bool lmi_svc_prompt_is_chat(const struct lmi_engine *e, const struct lmi_wire_re
 {
 	if (q->has_messages)
 		return true;
-	return q->has_prompt && !q->raw &&
+	return q->has_prompt && !q->raw && !q->has_suffix &&
 	       (q->has_template || lmi_chat_has_template(lmi_engine_chat(e)));
 }
 
@@ -109,6 +110,8 @@ static enum lmd_status encode_plain(const struct lmi_engine *e,
 				    const struct lmi_wire_req_generate *q,
 				    struct lmi_text_token_buf *out, struct lmd_error *err)
 {
+	if (q->has_suffix)
+		return lmi_svc_infill_encode(lmi_engine_tokenizer(e), q, out, err);
 	if (q->has_prompt)
 		return lmi_tokenizer_encode(
 			lmi_engine_tokenizer(e), q->prompt.ptr, q->prompt.len,
@@ -169,6 +172,8 @@ bool lmi_svc_prompt_is_constrained(const struct lmi_wire_req_generate *q)
 
 static enum lmi_engine_jump jump_of(const struct lmi_wire_req_generate *q)
 {
+	if (q->has_logprobs) /* each token needs its row of logits */
+		return LMI_ENGINE_JUMP_OFF;
 	switch (q->jump) {
 	case LMI_WIRE_JUMP_TEXT:
 		return LMI_ENGINE_JUMP_TEXT;
@@ -275,7 +280,10 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 					.n_stops = q->n_stop,
 					.flags = (q->ignore_eog ? LMI_ENGINE_GEN_IGNORE_EOG : 0) |
 						 (q->special ? LMI_ENGINE_GEN_SPECIAL : 0) |
-						 (p->retain ? LMI_ENGINE_GEN_RETAIN : 0),
+						 (p->retain ? LMI_ENGINE_GEN_RETAIN : 0) |
+						 (q->sampled_probs ? LMI_ENGINE_GEN_SAMPLED_PROBS
+								   : 0),
+					.n_logprobs = q->has_logprobs ? (uint32_t)q->logprobs + 1 : 0,
 					.class = class_of(q),
 					.constraint = p->constraint};
 	struct lmi_sampler_spec *own = NULL;

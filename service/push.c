@@ -78,7 +78,7 @@ static void deliver_end(struct lmi_svc_stream *s, uint64_t now)
 	struct lmi_svc_push *p = s->push;
 	struct lmi_wire_item item;
 
-	lmi_svc_stream_fill_item(&item, s, lmi_svc_output_last(&s->out));
+	lmi_svc_stream_fill_items(&item, NULL, s, lmi_svc_output_last(&s->out), 1);
 	s->read_out = true;
 	s->lease_ns = 0;
 	s->touched_ns = now;
@@ -88,6 +88,7 @@ static void deliver_end(struct lmi_svc_stream *s, uint64_t now)
 
 void lmi_svc_push_deliver(struct lmi_svc_stream *s, uint64_t now)
 {
+	struct lmi_wire_token_logprob room[ITEMS_MAX * LMI_SVC_ITEM_LOGPROBS_MAX];
 	struct lmi_wire_item items[ITEMS_MAX];
 	struct lmi_svc_push *p = s->push;
 
@@ -97,8 +98,7 @@ void lmi_svc_push_deliver(struct lmi_svc_stream *s, uint64_t now)
 		uint64_t n = s->out.last - p->after;
 
 		n = n < ITEMS_MAX ? n : ITEMS_MAX;
-		for (uint64_t i = 0; i < n; i++)
-			lmi_svc_stream_fill_item(&items[i], s, p->after + 1 + i);
+		lmi_svc_stream_fill_items(items, room, s, p->after + 1, (uint32_t)n);
 		p->after += n;
 		lmi_svc_output_set_sent(&s->out, p->after);
 		p->paused = !p->ops->items(p->arg, items, (uint32_t)n);

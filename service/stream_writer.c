@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "service/logprobs.h"
 #include "service/push.h"
 #include "service/service_state.h"
 
@@ -37,19 +38,31 @@ static void fill_end(struct lmi_wire_item *out, const struct lmi_svc_end *end)
 	}
 }
 
-void lmi_svc_stream_fill_item(struct lmi_wire_item *out, const struct lmi_svc_stream *s,
-			      uint64_t number)
+static void fill_item(struct lmi_wire_item *out, struct lmi_wire_token_logprob *room,
+		      const struct lmi_svc_stream *s, uint64_t number)
 {
 	const struct lmi_svc_output *o = &s->out;
 	const char *text;
 	const struct lmi_svc_item *item = lmi_svc_output_item(o, number, &text);
 
 	*out = (struct lmi_wire_item){.n = (int64_t)number};
+	if (item->n_logprobs)
+		lmi_svc_logprobs_unpack(room, item->n_logprobs, lmi_svc_output_logprobs(o, item));
 	switch (item->kind) {
 	case LMI_SVC_ITEM_TOKEN:
 		out->kind = LMI_WIRE_ITEM_TOKEN;
 		out->u.token.token = item->token;
 		out->u.token.text = (struct lmd_str){.ptr = text ? text : "", .len = item->n_text};
+		out->u.token.logprobs = room;
+		out->u.token.n_logprobs = item->n_logprobs;
+		return;
+	case LMI_SVC_ITEM_PROMPT_TOKEN:
+		out->kind = LMI_WIRE_ITEM_PROMPT_TOKEN;
+		out->u.prompt_token.token = item->token;
+		out->u.prompt_token.text =
+			(struct lmd_str){.ptr = text ? text : "", .len = item->n_text};
+		out->u.prompt_token.logprobs = room;
+		out->u.prompt_token.n_logprobs = item->n_logprobs;
 		return;
 	case LMI_SVC_ITEM_TEXT:
 		out->kind = LMI_WIRE_ITEM_TEXT;
@@ -88,6 +101,25 @@ void lmi_svc_stream_fill_item(struct lmi_wire_item *out, const struct lmi_svc_st
 	}
 }
 
+void lmi_svc_stream_fill_items(struct lmi_wire_item *out, struct lmi_wire_token_logprob *room,
+			       const struct lmi_svc_stream *s, uint64_t number, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		fill_item(&out[i], room, s, number + i);
+		room += lmi_svc_stream_n_logprobs(s, number + i, 1);
+	}
+}
+
+uint32_t lmi_svc_stream_n_logprobs(const struct lmi_svc_stream *s, uint64_t number, uint32_t n)
+{
+	uint32_t sum = 0;
+	const char *text;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += lmi_svc_output_item(&s->out, number + i, &text)->n_logprobs;
+	return sum;
+}
+
 /* Returns how many items fit into one reply, at least one. */
 static uint32_t count(const struct lmi_svc_output *o, uint64_t after, uint32_t max)
 {
@@ -96,7 +128,9 @@ static uint32_t count(const struct lmi_svc_output *o, uint64_t after, uint32_t m
 	const char *text;
 
 	for (uint32_t i = 0; i < n; i++) {
-		bytes += lmi_svc_output_item(o, after + 1 + i, &text)->n_text;
+		const struct lmi_svc_item *item = lmi_svc_output_item(o, after + 1 + i, &text);
+
+		bytes += item->n_text + 2 * item->logprobs_bytes; /* keys are longer than heads */
 		if (i && bytes > LMI_WIRE_LIMIT_REPLY_TEXT_BYTES)
 			return i;
 	}
@@ -109,7 +143,10 @@ static void answer(struct lmi_service *svc, struct lmi_svc_stream *s,
 {
 	struct lmi_svc_waiting_reader *p = own_p;
 	uint32_t n = count(&s->out, p->after, p->max);
+	uint32_t n_logprobs = lmi_svc_stream_n_logprobs(s, p->after + 1, n);
 	struct lmi_wire_item *items = n ? lmi_alloc(n, sizeof(*items)) : NULL;
+	struct lmi_wire_token_logprob *room =
+		n_logprobs ? lmi_alloc(n_logprobs, sizeof(*room)) : NULL;
 	uint64_t last = p->after + n;
 	struct lmi_wire_request head = {.v = p->v, .op = LMI_WIRE_OP_NEXT};
 	struct lmi_wire_reply r;
@@ -117,17 +154,15 @@ static void answer(struct lmi_service *svc, struct lmi_svc_stream *s,
 
 	(void)svc;
 	s->touched_ns = now;
-	if (n && !items) {
+	if ((n && !items) || (n_logprobs && !room)) {
 		(void)lmd_fail(&err, LMD_NOMEM, "no memory for %u items", n);
 		p->reply(p->arg, NULL, &err, 0);
-		lmi_free(p);
-		return;
+		goto out;
 	}
 	head.rid = (struct lmd_str){.ptr = p->rid, .len = p->n_rid};
 	lmi_wire_reply_init(&r, &head);
 	memcpy(r.u.next.id.b, s->id, sizeof(r.u.next.id.b));
-	for (uint32_t i = 0; i < n; i++)
-		lmi_svc_stream_fill_item(&items[i], s, p->after + 1 + i);
+	lmi_svc_stream_fill_items(items, room, s, p->after + 1, n);
 	r.u.next.items = items;
 	r.u.next.n_items = n;
 	r.u.next.last = (int64_t)last;
@@ -135,7 +170,9 @@ static void answer(struct lmi_service *svc, struct lmi_svc_stream *s,
 	lmi_svc_output_set_sent(&s->out, last);
 	s->read_out |= r.u.next.end;
 	p->reply(p->arg, &r, NULL, 0);
+out:
 	lmi_free(items);
+	lmi_free(room);
 	lmi_free(p);
 }
 

@@ -44,9 +44,15 @@ void lmi_svc_stream_give_up(struct lmi_service *svc, struct lmi_svc_stream *s, u
 /* Answers the readers that are due, or delivers items to the subscriber. */
 void lmi_svc_stream_pump(struct lmi_service *svc, struct lmi_svc_stream *s, uint64_t now);
 
-/* Describes the item with that number.  It is valid until the next change of the stream. */
-void lmi_svc_stream_fill_item(struct lmi_wire_item *out, const struct lmi_svc_stream *s,
-			      uint64_t number);
+/* Most log probabilities of one item: of the token, and of the most likely ones. */
+#define LMI_SVC_ITEM_LOGPROBS_MAX (LMI_WIRE_LIMIT_LOGPROBS + 1)
+
+/* Describes n items from that number on.  They are valid until the next change of the stream.
+ * room: for lmi_svc_stream_n_logprobs() entries. */
+void lmi_svc_stream_fill_items(struct lmi_wire_item *out, struct lmi_wire_token_logprob *room,
+			       const struct lmi_svc_stream *s, uint64_t number, uint32_t n);
+/* Returns how many log probabilities these items have together. */
+uint32_t lmi_svc_stream_n_logprobs(const struct lmi_svc_stream *s, uint64_t number, uint32_t n);
 
 /* ---- push.c: the subscriber of a stream ---- */
 

@@ -48,6 +48,11 @@ void story_tell(struct story *s, const struct lmi_engine_event *ev)
 {
 	ck_assert_uint_eq(s->n_final, 0); /* no event may follow the final one */
 	switch (ev->kind) {
+	case LMI_ENGINE_EV_LOGPROBS:
+		ck_assert_uint_eq(s->n_logprobs, s->n_tokens); /* they precede their token */
+		ck_assert_uint_lt(s->n_logprobs, LMD_LEN(s->logprobs));
+		s->logprobs[s->n_logprobs++] = ev->u.logprobs;
+		break;
 	case LMI_ENGINE_EV_TOKEN:
 		s->tokens[s->n_tokens++] = ev->u.text.token;
 		/* fall through */

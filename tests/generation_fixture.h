@@ -23,7 +23,8 @@ struct lmi_engine *story_engine(const struct lmi_engine_opts *o);
 struct story {
 	char text[2048];
 	lmd_token tokens[512];
-	uint32_t n_text, n_tokens, n_final;
+	struct lmi_engine_logprobs logprobs[64]; /* of the first tokens */
+	uint32_t n_text, n_tokens, n_logprobs, n_final;
 	enum lmi_engine_event_kind end;
 	struct lmi_engine_event last;
 };

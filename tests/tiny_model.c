@@ -9,6 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/format/gguf/write.h"
+#include "llamad/plan.h"
 #include "tests/support.h"
 
 #define EMBD  ((int64_t)LMT_EMBD)
@@ -52,6 +53,9 @@ struct row {
 	}
 
 static const struct row full[] = {ENDS, ATTN(7), FFN(7), {0}};
+/* the classifier is at the end of the file */
+static const struct row ranked[] = {
+	ENDS, ATTN(7), FFN(7), {"cls.output.weight", EMBD, 2, 0, 0, 0}, {0}};
 static const struct row window[] = {
 	ENDS, ATTN(15), FFN(15), {"blk.%d.attn_sinks.weight", HEADS, 0, -1, 1.5f, 15}, {0}};
 static const struct row state[] = {
@@ -109,6 +113,7 @@ static const struct {
 	[LMT_SANDWICH] = {"sandwich", "gemma3", sandwich, 3},
 	[LMT_WORDS] = {"words", "llama", full, 3},
 	[LMT_SUPPRESS] = {"suppress", "llama", full, 3},
+	[LMT_RANK] = {"rank", "llama", ranked, 3},
 };
 
 const char *lmt_tiny_name(enum lmt_tiny kind)
@@ -205,6 +210,22 @@ static void put_suppressed(struct lmi_gguf_writer *w)
 	put_array(w, "tokenizer.ggml.suppress_tokens", LMD_META_ARR_I64, LMI_GGUF_I32, id, n);
 }
 
+static void put_rank(struct lmi_gguf_writer *w)
+{
+	static const struct lmd_str labels[] = {{"yes", 3}, {"no", 2}};
+
+	lmi_gguf_put_u32(w, "llama.pooling_type", LMD_POOL_RANK);
+	lmi_gguf_put_strings(w, "llama.classifier.output_labels", labels, LMD_LEN(labels));
+	lmi_gguf_put_u32(w, "tokenizer.ggml.seperator_token_id", LMT_SEP);
+	lmi_gguf_put_u32(w, "tokenizer.ggml.fim_pre_token_id", '}' - 32);
+	lmi_gguf_put_u32(w, "tokenizer.ggml.fim_suf_token_id", '|' - 32);
+	lmi_gguf_put_u32(w, "tokenizer.ggml.fim_mid_token_id", '{' - 32);
+	lmi_gguf_put_u32(w, "tokenizer.ggml.fim_rep_token_id", 'z' - 32);
+	lmi_gguf_put_u32(w, "tokenizer.ggml.fim_sep_token_id", 'y' - 32);
+	lmi_gguf_put_bool(w, "tokenizer.ggml.add_sep_token", true);
+	lmi_gguf_put_bool(w, "tokenizer.ggml.add_eos_token", true);
+}
+
 const struct lmt_tiny_key *lmt_tiny_keys;
 
 /* Writes a number, unless the test replaces it. */
@@ -258,12 +279,14 @@ static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 	}
 	if (kind == LMT_STATE)
 		put_count(w, kind, "ssm.group_count", 2);
-	if (kind == LMT_FULL || kind == LMT_WORDS || kind == LMT_SUPPRESS)
+	if (kind == LMT_FULL || kind >= LMT_WORDS)
 		put_vocab(w, kind == LMT_WORDS);
 	else
 		lmi_gguf_put_str(w, "tokenizer.ggml.model", "no_vocab");
 	if (kind == LMT_SUPPRESS)
 		put_suppressed(w);
+	if (kind == LMT_RANK)
+		put_rank(w);
 	put_test_keys(w, kind);
 }
 

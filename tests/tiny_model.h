@@ -14,9 +14,12 @@ enum lmt_tiny {
 	LMT_HYBRID, /* jamba: recurrent states and one attention layer */
 	LMT_SANDWICH, /* gemma3: norms before and after each block, one key head */
 	LMT_WORDS,    /* LMT_FULL with words in its vocabulary */
-	LMT_SUPPRESS  /* LMT_FULL with a list of all tokens but LMT_ALLOWED that are not sampled */
+	LMT_SUPPRESS, /* LMT_FULL with a list of all tokens but LMT_ALLOWED that are not sampled */
+	/* LMT_FULL with a classifier of two labels; it adds LMT_SEP and LMT_EOS to texts, and has
+	 * tokens for infilling */
+	LMT_RANK
 };
-#define LMT_N_TINY 5 /* all except LMT_WORDS and LMT_SUPPRESS, which differ only in keys */
+#define LMT_N_TINY 5 /* all except LMT_WORDS, LMT_SUPPRESS and LMT_RANK, which differ in little */
 #define LMT_VOCAB  96u
 #define LMT_EMBD   64u
 #define LMT_CTX	   256u
@@ -30,6 +33,7 @@ const char *lmt_tiny_name(enum lmt_tiny kind);
  * end-of-generation token.  LMT_WORDS has lmt_words in place of the characters from '#' to '+'.
  * The others have no vocabulary. */
 #define LMT_EOS 95
+#define LMT_SEP 94 /* of LMT_RANK: "~" */
 #define LMT_ALLOWED 33 /* "A" */
 
 /* Keys that replace or extend those of the models that are written, without the architecture's

@@ -50,6 +50,11 @@ type Answer struct {
 	Finish string
 	// Tokens are those of the answer, including reasoning and tool calls.
 	Tokens []int32
+	// Logprobs has, for each token, its log probability and then those of the most likely tokens, if
+	// the request has Logprobs.
+	Logprobs [][]TokenLogprob
+	// Prompt has the tokens of the prompt, if the request has PromptTokens or PromptLogprobs.
+	Prompt []Item
 	// Seed is the random seed.
 	Seed  int64
 	Usage Usage
@@ -89,6 +94,7 @@ func (a *Answer) add(d Delta) {
 
 func (a *Answer) end(s *Stream) {
 	a.Tokens, a.Seed = s.Tokens, s.Seed
+	a.Logprobs, a.Prompt = s.Logprobs, s.Prompt
 	if last := s.Last; last != nil {
 		a.Finish = last.Finish
 		a.Usage = Usage{last.NPrompt, last.NOut, last.NForced, time.Duration(last.PromptNS),

@@ -102,6 +102,25 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// Greedy decoding takes the most likely token.
+func TestLogprobs(t *testing.T) {
+	c, ctx := live(t)
+	a, err := c.Answer(ctx, &GenerateRequest{Model: "full", Prompt: String(os.Getenv("LMD_TEST_PROMPT")),
+		N: Int(4), Temp: Float(0), Logprobs: Int(1), PromptTokens: Bool(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Tokens) == 0 || len(a.Logprobs) != len(a.Tokens) || len(a.Prompt) == 0 {
+		t.Fatalf("%d tokens, %d log probabilities, %d tokens of the prompt", len(a.Tokens),
+			len(a.Logprobs), len(a.Prompt))
+	}
+	for i, l := range a.Logprobs {
+		if len(l) != 2 || l[0].Token != a.Tokens[i] || l[0].Logprob != l[1].Logprob {
+			t.Errorf("token %d: %v", i, l)
+		}
+	}
+}
+
 // All tokens but one are suppressed.
 func TestSuppressTokens(t *testing.T) {
 	c, ctx := live(t)

@@ -64,6 +64,13 @@ func (c *Client) Embed(ctx context.Context, req *EmbedRequest) ([][]float64, err
 	return all, nil
 }
 
+// Rerank returns the score of each document for a query, by a reranker.
+func (c *Client) Rerank(ctx context.Context, req *RerankRequest) ([]float64, error) {
+	var r RerankReply
+	err := c.Call(ctx, req, &r)
+	return r.Scores, err
+}
+
 // Models lists the models in the registry.
 func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	var all []Model

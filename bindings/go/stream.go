@@ -36,6 +36,11 @@ type Stream struct {
 	Seed int64
 	// Tokens are the tokens received so far.
 	Tokens []int32
+	// Logprobs has, for each token, its log probability and then those of the most likely tokens, if
+	// the request has Logprobs.
+	Logprobs [][]TokenLogprob
+	// Prompt has the tokens of the prompt, if the request has PromptTokens or PromptLogprobs.
+	Prompt []Item
 	// Last is the final item, with the reason and the token counts.  It is nil until the stream ends.
 	Last *Item
 }
@@ -153,6 +158,11 @@ func (s *Stream) Next(ctx context.Context) (Item, error) {
 	switch item.Kind {
 	case ItemToken:
 		s.Tokens = append(s.Tokens, item.Token)
+		if len(item.Logprobs) > 0 {
+			s.Logprobs = append(s.Logprobs, item.Logprobs)
+		}
+	case ItemPromptToken:
+		s.Prompt = append(s.Prompt, item)
 	case ItemDone:
 		s.end()
 		s.Last = &item

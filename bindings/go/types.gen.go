@@ -90,6 +90,7 @@ const (
 	PoolingMean = "mean"
 	PoolingCls  = "cls"
 	PoolingLast = "last"
+	PoolingRank = "rank"
 )
 
 // Why a stream ended.
@@ -189,6 +190,7 @@ const (
 	LimitStops          = 16
 	LimitStopBytes      = 256
 	LimitBiases         = 1024
+	LimitLogprobs       = 32
 	LimitSamplers       = 32
 	LimitOutputMax      = 1073741824
 	LimitTimeoutMax     = 86400000
@@ -393,6 +395,27 @@ type Plugin struct {
 	Factories []Factory `msgpack:"factories,omitempty"`
 }
 
+// InfillFile: A file beside the one that is infilled.
+type InfillFile struct {
+	// Its name.
+	Name string `msgpack:"name,omitempty"`
+
+	// Its text.
+	Text Text `msgpack:"text"`
+}
+
+// TokenLogprob: A token and its log probability.
+type TokenLogprob struct {
+	// The token's id.
+	Token int32 `msgpack:"token"`
+
+	// Natural logarithm of its probability; -9999 if it is lower than that.
+	Logprob float64 `msgpack:"logprob"`
+
+	// Its bytes.
+	Text []byte `msgpack:"text,omitempty"`
+}
+
 // Embedding: The embedding of an input or of one of its tokens.
 type Embedding struct {
 	// Number of the input, from 0.
@@ -482,16 +505,17 @@ type Bytes []byte
 
 // Kinds of items.
 const (
-	ItemToken     = "token"
-	ItemText      = "text"
-	ItemReasoning = "thought"
-	ItemCall      = "call"
-	ItemArguments = "arguments"
-	ItemCallEnd   = "call_end"
-	ItemProgress  = "progress"
-	ItemDone      = "done"
-	ItemError     = "error"
-	ItemCancelled = "cancelled"
+	ItemToken       = "token"
+	ItemPromptToken = "prompt_token"
+	ItemText        = "text"
+	ItemReasoning   = "thought"
+	ItemCall        = "call"
+	ItemArguments   = "arguments"
+	ItemCallEnd     = "call_end"
+	ItemProgress    = "progress"
+	ItemDone        = "done"
+	ItemError       = "error"
+	ItemCancelled   = "cancelled"
 )
 
 // ItemThought is the old name of ItemReasoning.
@@ -507,11 +531,14 @@ type Item struct {
 	// Number of the item.
 	N int64 `msgpack:"n"`
 
-	// The token's id. (kind token)
+	// The token's id. (kind token, prompt_token)
 	Token int32 `msgpack:"token,omitempty"`
 
-	// Bytes of the answer. A multi-byte UTF-8 character is not split if the tokens complete it. (kind token, text, thought, arguments, error)
+	// Bytes of the answer. A multi-byte UTF-8 character is not split if the tokens complete it. (kind token, prompt_token, text, thought, arguments, error)
 	Text Bytes `msgpack:"text,omitempty"`
+
+	// With logprobs: the log probabilities of this token and then of the most likely tokens in descending order, which may include it again. (kind token, prompt_token)
+	Logprobs []TokenLogprob `msgpack:"logprobs,omitempty"`
 
 	// Number of the tool call within the answer, from 0. (kind call, arguments, call_end)
 	Call int64 `msgpack:"call,omitempty"`
@@ -783,6 +810,12 @@ type GenerateRequest struct {
 	// The prompt as tokens, used unchanged.
 	Tokens []int32 `msgpack:"tokens,omitempty"`
 
+	// Infilling: the text after the gap; prompt is the text before it. Only for models with tokens for it.
+	Suffix *Text `msgpack:"suffix,omitempty"`
+
+	// Infilling: other files, which the model sees first. Only with suffix.
+	InfillFiles []InfillFile `msgpack:"infill_files,omitempty"`
+
 	// A conversation. If the last message is the assistant's, the model continues it.
 	Messages []ChatMessage `msgpack:"messages,omitempty"`
 
@@ -836,6 +869,18 @@ type GenerateRequest struct {
 
 	// Include the text of control tokens in the answer. Nil means false.
 	Special *bool `msgpack:"special,omitempty"`
+
+	// Report the log probability of each token, and those of this many most likely tokens. Then jump-forward decoding is off.
+	Logprobs *int64 `msgpack:"logprobs,omitempty"`
+
+	// The log probabilities are those of the tokens that the samplers left, and not the model's own. Only with logprobs. Nil means false.
+	SampledProbs *bool `msgpack:"sampled_probs,omitempty"`
+
+	// Send the tokens of the prompt as items before the answer. Nil means false.
+	PromptTokens *bool `msgpack:"prompt_tokens,omitempty"`
+
+	// Like prompt_tokens, each with its log probability and those of this many most likely tokens. The prompt is then computed separately.
+	PromptLogprobs *int64 `msgpack:"prompt_logprobs,omitempty"`
 
 	// Random seed. By default the server chooses one and reports it.
 	Seed *int64 `msgpack:"seed,omitempty"`
@@ -1391,6 +1436,36 @@ func (*ReloadRequest) Changes() string { return "once" }
 type ReloadReply struct {
 	// The stream of the job.
 	ID ID `msgpack:"id"`
+}
+
+// RerankRequest: Scores how well documents answer a query, with the classifier of a reranker. Models without one refuse it.
+type RerankRequest struct {
+	// The model by name or alias; admins may also give a path.
+	Model string `msgpack:"model"`
+
+	// The query.
+	Query Text `msgpack:"query"`
+
+	// The documents.
+	Documents []Text `msgpack:"documents"`
+
+	// Cut documents that are longer than the context allows; otherwise they are an error. Nil means false.
+	Truncate *bool `msgpack:"truncate,omitempty"`
+}
+
+// Op returns the name of the operation in the protocol.
+func (*RerankRequest) Op() string { return "rerank" }
+
+// Changes tells whether the request changes something; see Request.
+func (*RerankRequest) Changes() string { return "no" }
+
+// RerankReply: the reply to rerank.
+type RerankReply struct {
+	// The score of each document, in their order: the first output of the classifier. Higher is better.
+	Scores []float64 `msgpack:"scores"`
+
+	// Number of tokens of all pairs of query and document.
+	NPrompt int64 `msgpack:"n_prompt"`
 }
 
 // RmRequest: Removes a model or an alias from the registry. A model in memory must be unloaded first.

@@ -122,6 +122,7 @@ def item(s):
             seen[f.name] = elem(f)
             kinds = [x.name for x in s.items if any(y.name == f.name for y in x.fields)]
             typ = "Bytes" if elem(f) in ("Text", "[]byte") else elem(f)
+            typ = "[]" + typ if f.list else typ
             rows += ["", "\t// %s (kind %s)" % (f.doc, ", ".join(kinds)),
                      '\t%s %s `msgpack:"%s,omitempty"`' % (camel(f.name), typ, f.name)]
     old = [it for it in s.items if it.symbol != it.name]

@@ -25,6 +25,7 @@ struct lmd_stream {
 	uint32_t at;		  /* index of the first one that was not returned yet */
 	bool over;		  /* the final item was returned */
 	char name[NAME_SIZE], call_id[NAME_SIZE]; /* of the last tool call */
+	struct lmd_token_logprob logprobs[LMI_WIRE_LIMIT_LOGPROBS + 1]; /* of the last token */
 };
 
 enum lmd_status lmi_client_stream_open(struct lmd_client *c, const struct lmi_wire_id *id,
@@ -98,6 +99,23 @@ static const char *copy_str(char *out, struct lmd_str s)
 	return out;
 }
 
+/* Fills in a token of the answer or of the prompt. */
+static void fill_token(struct lmd_stream *s, lmd_token token, struct lmd_str text,
+		       const struct lmi_wire_token_logprob *l, uint32_t n, struct lmd_item *it)
+{
+	it->token = token;
+	it->text = text.ptr;
+	it->n_text = text.len;
+	it->n_logprobs = n < LMD_LEN(s->logprobs) ? n : LMD_LEN(s->logprobs);
+	for (uint32_t i = 0; i < it->n_logprobs; i++)
+		s->logprobs[i] = (struct lmd_token_logprob){.token = l[i].token,
+							    .logprob = l[i].logprob,
+							    .text = l[i].text.ptr,
+							    .n_text = l[i].text.len};
+	if (n)
+		it->logprobs = s->logprobs;
+}
+
 /* Fills in a tool call or a part of one. */
 static void fill_call(struct lmd_stream *s, const struct lmi_wire_item *w, struct lmd_item *it)
 {
@@ -128,9 +146,13 @@ static enum lmd_status fill_item(struct lmd_stream *s, const struct lmi_wire_ite
 	switch (w->kind) {
 	case LMI_WIRE_ITEM_TOKEN:
 		it.kind = LMD_ITEM_TOKEN;
-		it.token = w->u.token.token;
-		it.text = w->u.token.text.ptr;
-		it.n_text = w->u.token.text.len;
+		fill_token(s, w->u.token.token, w->u.token.text, w->u.token.logprobs,
+			   w->u.token.n_logprobs, &it);
+		break;
+	case LMI_WIRE_ITEM_PROMPT_TOKEN:
+		it.kind = LMD_ITEM_PROMPT_TOKEN;
+		fill_token(s, w->u.prompt_token.token, w->u.prompt_token.text,
+			   w->u.prompt_token.logprobs, w->u.prompt_token.n_logprobs, &it);
 		break;
 	case LMI_WIRE_ITEM_UNKNOWN: /* sent by a newer server */
 	case LMI_WIRE_ITEM_TEXT:

@@ -29,6 +29,22 @@
 	 .type = LMI_OPT_LIST, \
 	 .value = "TEXT", \
 	 .doc = "Stop sequence: the answer ends before this text. May be repeated."}, \
+	{.name = "logprobs", \
+	 .type = LMI_OPT_INT, \
+	 .value = "N", \
+	 .min = 0, \
+	 .max = 32, \
+	 .def_text = "none", \
+	 .doc = "With --json: the log probability of each token, and those of the N most likely " \
+		"tokens."}, \
+	{.name = "prompt-logprobs", \
+	 .type = LMI_OPT_INT, \
+	 .value = "N", \
+	 .min = 0, \
+	 .max = 32, \
+	 .def_text = "none", \
+	 .doc = "With --json: the tokens of the prompt with their log probabilities, and those of " \
+		"the N most likely tokens."}, \
 	{.name = "ignore-eos", \
 	 .type = LMI_OPT_FLAG, \
 	 .doc = "Continue past end-of-generation tokens."}, \
@@ -96,6 +112,11 @@
 		"appended without being sampled. token: only where exactly one token is " \
 		"allowed, which leaves the answer unchanged; text: all forced text, in the " \
 		"tokenizer's own tokens; off: never."}, \
+	{.name = "suffix", \
+	 .type = LMI_OPT_STR, \
+	 .value = "TEXT", \
+	 .doc = "Infilling: the answer is what fits between the prompt and TEXT. Only for models " \
+		"with tokens for it; no chat template is used."}, \
 	{.name = "heal", \
 	 .type = LMI_OPT_FLAG, \
 	 .doc = "Token healing: take back the last tokens of the prompt if longer tokens begin " \

@@ -2,71 +2,14 @@
  *
  * llamactl embed: the embeddings of texts, by a model of the daemon or a file. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "client/embedded/embedded.h"
 #include "client/lib/client.h"
 #include "client/llamactl/daemon_model.h"
 #include "client/llamactl/embedded.h"
+#include "client/llamactl/input_texts.h"
 #include "client/llamactl/json_out.h"
-#include "client/llamactl/prompt_input.h"
 #include "client/llamactl/remote.h"
-#include "core/base/alloc.h"
-
-/* The texts: arguments, or the lines of standard input. */
-struct texts {
-	struct lmd_str *v; /* [n] */
-	uint32_t n;
-	char *own;
-};
-
-static void texts_fini(struct texts *t)
-{
-	lmi_free(t->v);
-	free(t->own);
-}
-
-static enum lmd_status take_arguments(struct texts *t, const struct lmi_args *a,
-				      struct lmd_error *err)
-{
-	uint32_t n = a->n_pos - 1;
-
-	t->v = lmi_alloc(n, sizeof(*t->v));
-	if (!t->v)
-		return lmd_fail(err, LMD_NOMEM, "no memory for %u texts", n);
-	for (; t->n < n; t->n++) {
-		const char *s = lmi_arg_pos(a, t->n + 1);
-
-		t->v[t->n] = (struct lmd_str){.ptr = s, .len = strlen(s)};
-	}
-	return LMD_OK;
-}
-
-static enum lmd_status take_lines(struct texts *t, struct lmd_error *err)
-{
-	size_t n, lines = 1;
-	const char *text, *end;
-	enum lmd_status st = lmi_ctl_read_prompt(NULL, &text, &n, &t->own, err);
-
-	if (st != LMD_OK)
-		return st;
-	end = text + n;
-	for (const char *p = text; p < end; p++)
-		lines += *p == '\n';
-	t->v = lmi_alloc(lines, sizeof(*t->v));
-	if (!t->v)
-		return lmd_fail(err, LMD_NOMEM, "no memory for %zu texts", lines);
-	for (const char *p = text; p < end;) {
-		const char *stop = memchr(p, '\n', (size_t)(end - p));
-
-		stop = stop ? stop : end;
-		if (stop > p)
-			t->v[t->n++] = (struct lmd_str){.ptr = p, .len = (size_t)(stop - p)};
-		p = stop + 1;
-	}
-	return t->n ? LMD_OK : lmd_fail(err, LMD_INVALID, "standard input has no text");
-}
 
 /* ---- output ---- */
 
@@ -144,20 +87,7 @@ static void print_similarity(const struct lmi_wire_rep_embed *r, bool json)
 
 /* ---- the command ---- */
 
-static enum lmd_status open_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err)
-{
-	struct lmi_engine_opts engine;
-	struct lmi_embedded_opts o;
-	enum lmd_status st = lmi_ctl_embedded_opts(ctl, path, &engine, err);
-
-	if (st != LMD_OK)
-		return st;
-	o = (struct lmi_embedded_opts){
-		.host = ctl->host, .plugins = engine.inst.registry, .model = engine.inst};
-	return lmi_embedded_open(&ctl->client, &o, err);
-}
-
-static enum lmd_status request(struct lmi_ctl *ctl, const struct texts *t,
+static enum lmd_status request(struct lmi_ctl *ctl, const struct lmi_ctl_texts *t,
 			       struct lmi_client_answer *out, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
@@ -168,7 +98,7 @@ static enum lmd_status request(struct lmi_ctl *ctl, const struct texts *t,
 	bool is_file = !lmi_ctl_is_named(ctl, model);
 
 	if (is_file) {
-		st = open_file(ctl, model, err);
+		st = lmi_ctl_open_file(ctl, model, err);
 		if (st != LMD_OK)
 			return st;
 	}
@@ -192,9 +122,9 @@ static enum lmd_status embed(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const struct lmi_args *a = &ctl->args;
 	bool json = lmi_arg_flag(a, "json");
-	struct texts t = {0};
+	struct lmi_ctl_texts t = {0};
 	struct lmi_client_answer reply = {0};
-	enum lmd_status st = a->n_pos > 1 ? take_arguments(&t, a, err) : take_lines(&t, err);
+	enum lmd_status st = lmi_ctl_texts_read(&t, a, 1, err);
 
 	if (st == LMD_OK)
 		st = request(ctl, &t, &reply, err);
@@ -205,17 +135,17 @@ static enum lmd_status embed(struct lmi_ctl *ctl, struct lmd_error *err)
 	else if (st == LMD_OK)
 		print_plain(&reply.r.u.embed);
 	lmi_client_reply_fini(&reply);
-	texts_fini(&t);
+	lmi_ctl_texts_fini(&t);
 	return st;
 }
 
 static const struct lmi_opt opts[] = {
 	{.name = "pooling",
 	 .type = LMI_OPT_CHOICE,
-	 .value = "auto|none|mean|cls|last",
+	 .value = "auto|none|mean|cls|last|rank",
 	 .def = "auto",
 	 .doc = "How the vectors of a text's tokens become one; none prints one per token, auto does "
-		"as the model specifies, or takes the mean."},
+		"as the model specifies, or takes the mean; rank prints the outputs of a classifier."},
 	{.name = "dimensions",
 	 .type = LMI_OPT_INT,
 	 .value = "N",

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "client/embedded/embedded.h"
 #include "client/llamactl/interrupt.h"
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
@@ -199,4 +200,17 @@ enum lmd_status lmi_ctl_embedded_drain(struct lmi_engine *e, uint64_t id, lmi_ct
 	return ev.kind == LMI_ENGINE_EV_DONE
 		       ? LMD_OK
 		       : lmd_fail(err, ev.u.error.status, "%s", ev.u.error.text);
+}
+
+enum lmd_status lmi_ctl_open_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err)
+{
+	struct lmi_engine_opts engine;
+	struct lmi_embedded_opts o;
+	enum lmd_status st = lmi_ctl_embedded_opts(ctl, path, &engine, err);
+
+	if (st != LMD_OK)
+		return st;
+	o = (struct lmi_embedded_opts){
+		.host = ctl->host, .plugins = engine.inst.registry, .model = engine.inst};
+	return lmi_embedded_open(&ctl->client, &o, err);
 }

@@ -90,6 +90,9 @@
 enum lmd_status lmi_ctl_embedded_opts(struct lmi_ctl *ctl, const char *path,
 				      struct lmi_engine_opts *out, struct lmd_error *err);
 
+/* Makes ctl's client one of an engine in this process with this model file. */
+enum lmd_status lmi_ctl_open_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err);
+
 /* Parses "FILE" or "FILE:SCALE"; the scale is the number after the last colon, if it is one.
  * out->path is on the heap (lmi_free). Error messages begin with `what`. */
 enum lmd_status lmi_ctl_adapter_arg(const char *what, const char *text,

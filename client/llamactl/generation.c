@@ -45,11 +45,19 @@ static void fill_options(struct lmi_wire_req_generate *q, const struct lmi_args 
 	q->heal = lmi_arg_flag(a, "heal");
 	q->jump = jump_option(a);
 	q->class = LMI_WIRE_CLASS_INTERACTIVE;
-	q->parse = lmi_ctl_answer_printer_wants_parsing(a, chat);
+	q->has_suffix = lmi_arg_given(a, "suffix");
+	if (q->has_suffix)
+		q->suffix = (struct lmd_str){.ptr = lmi_arg_str(a, "suffix"),
+					     .len = strlen(lmi_arg_str(a, "suffix"))};
+	q->parse = !q->has_suffix && lmi_ctl_answer_printer_wants_parsing(a, chat);
 	q->has_n = true;
 	q->n = lmi_arg_int(a, "predict");
 	q->has_seed = lmi_arg_given(a, "seed");
 	q->seed = q->has_seed ? lmi_arg_int(a, "seed") : 0;
+	q->has_logprobs = lmi_arg_given(a, "logprobs");
+	q->logprobs = q->has_logprobs ? lmi_arg_int(a, "logprobs") : 0;
+	q->has_prompt_logprobs = lmi_arg_given(a, "prompt-logprobs");
+	q->prompt_logprobs = q->has_prompt_logprobs ? lmi_arg_int(a, "prompt-logprobs") : 0;
 	set_optional(&q->has_template, &q->template, chat->template);
 	set_optional(&q->has_template_args, &q->template_args, chat->args);
 	set_optional(&q->has_tools, &q->tools, chat->tools);
@@ -100,6 +108,8 @@ static enum lmd_status take(struct lmi_ctl_answer *a, const struct lmd_item *it,
 
 	if (it->kind == LMD_ITEM_TOKEN && a->keep_tokens)
 		st = lmi_text_token_buf_append(&a->tokens, &it->token, 1, err);
+	if (st == LMD_OK && a->keep_tokens)
+		st = lmi_ctl_logprobs_add(&a->logprobs, it, err);
 	if (st != LMD_OK)
 		return st;
 	switch (it->kind) {
@@ -165,6 +175,7 @@ void lmi_ctl_answer_fini(struct lmi_ctl_answer *a)
 {
 	lmi_ctl_answer_printer_fini(&a->printer);
 	lmi_text_token_buf_fini(&a->tokens);
+	lmi_ctl_logprobs_fini(&a->logprobs);
 }
 
 /* ---- one answer ---- */
@@ -180,6 +191,7 @@ static void print_json(const struct lmi_ctl_answer *a, bool show_id)
 	for (size_t i = 0; i < a->tokens.n; i++)
 		lmi_ctl_json_int(&j, NULL, a->tokens.id[i]);
 	lmi_ctl_json_end(&j);
+	lmi_ctl_logprobs_json(&a->logprobs, &j);
 	lmi_ctl_json_str(&j, "finish", a->done.finish);
 	lmi_ctl_json_uint(&j, "n_prompt", a->done.n_prompt);
 	lmi_ctl_json_uint(&j, "n_out", a->done.n_out);

@@ -5,6 +5,7 @@
 #ifndef LLAMAD_LLAMACTL_GENERATION_H
 #define LLAMAD_LLAMACTL_GENERATION_H
 
+#include "client/llamactl/answer_logprobs.h"
 #include "client/llamactl/answer_printer.h"
 #include "client/llamactl/chat_args.h"
 #include "core/text/tokenizer.h"
@@ -30,6 +31,7 @@ struct lmi_ctl_answer {
 	struct lmi_ctl_answer_printer printer;
 	bool keep_tokens;
 	struct lmi_text_token_buf tokens; /* of the answer, with keep_tokens */
+	struct lmi_ctl_logprobs logprobs;
 	struct lmd_item done;		  /* the last item */
 	char id[33];			  /* of the stream */
 };

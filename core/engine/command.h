@@ -39,6 +39,23 @@ struct lmi_engine_input_seq {
 	uint32_t out_from; /* rows below this one are not output */
 };
 
+/* ---- log probabilities ---- */
+
+/* A token and the most likely ones. */
+#define LMI_ENGINE_LOGPROBS_MAX 33
+
+struct lmi_engine_logprob {
+	lmd_token token;
+	float logprob;
+};
+
+struct lmi_engine_logprobs {
+	uint32_t n;
+	/* [n] the token itself, then the most likely ones in descending order, which may contain
+	 * it again */
+	struct lmi_engine_logprob v[LMI_ENGINE_LOGPROBS_MAX];
+};
+
 /* ---- evaluation ---- */
 
 enum lmi_engine_eval_output {
@@ -46,8 +63,12 @@ enum lmi_engine_eval_output {
 	LMI_ENGINE_WANT_LAST = 1,   /* logits of the last row */
 	LMI_ENGINE_WANT_EMBED = 2,  /* by `pooling`: one vector per sequence, or one per row */
 	LMI_ENGINE_WANT_NLL =
-		3 /* for every row but the last: minus the log probability of the token
+		3, /* for every row but the last: minus the log probability of the token
 			      * that follows; rows of one number */
+	/* For every row but the last: the log probabilities of the token that follows and of the
+	 * most likely ones, as n_logprobs of struct lmi_engine_eval.  Rows of 2 * n_logprobs
+	 * numbers: pairs of a token id and its log probability.  Missing pairs have the id -1. */
+	LMI_ENGINE_WANT_LOGPROBS = 4
 };
 
 struct lmi_engine_eval {
@@ -59,6 +80,7 @@ struct lmi_engine_eval {
 	uint32_t chunk;	 /* maximum rows of a sequence per step; 0 = no limit */
 	uint32_t chunk_from; /* the first row to which that limit applies */
 	bool whole;	 /* all rows of a sequence in one step */
+	uint32_t n_logprobs; /* WANT_LOGPROBS: 1 to LMI_ENGINE_LOGPROBS_MAX */
 };
 
 /* ---- generation ---- */
@@ -69,6 +91,9 @@ struct lmi_engine_eval {
  * prefix. An engine retains only the latest one; it occupies one of the sequences (n_seq) and is
  * dropped when others need the memory. */
 #define LMI_ENGINE_GEN_RETAIN 4u
+/* The log probabilities are those of the candidates that the samplers left, instead of the model's
+ * own. */
+#define LMI_ENGINE_GEN_SAMPLED_PROBS 8u
 
 struct lmi_engine_generate {
 	uint64_t id;
@@ -84,6 +109,9 @@ struct lmi_engine_generate {
 				 * well */
 	uint32_t n_shown;
 	uint32_t flags; /* LMI_ENGINE_GEN_* */
+	/* Each token comes with so many log probabilities, its own included; 0: none, at most
+	 * LMI_ENGINE_LOGPROBS_MAX.  Forced tokens that are not computed have probability 1. */
+	uint32_t n_logprobs;
 	enum lmi_engine_class class;
 	/* Constraint on the answer, or NULL; owned by the engine once the command is accepted. The
 	 * end of its grammar ends the answer; if no token may follow, the command fails. */
@@ -99,7 +127,8 @@ enum lmi_engine_event_kind {
 	LMI_ENGINE_EV_ROWS = 3, /* results of an evaluation */
 	LMI_ENGINE_EV_DONE = 4,
 	LMI_ENGINE_EV_FAILED = 5,
-	LMI_ENGINE_EV_CANCELLED = 6
+	LMI_ENGINE_EV_CANCELLED = 6,
+	LMI_ENGINE_EV_LOGPROBS = 7 /* log probabilities of the token of the next event */
 };
 
 enum lmi_engine_finish {
@@ -123,6 +152,7 @@ struct lmi_engine_event {
 				[LMI_ENGINE_EVENT_TEXT]; /* whole UTF-8 characters as far as the tokens
 						     * form them; no terminating zero */
 		} text;
+		struct lmi_engine_logprobs logprobs; /* LOGPROBS */
 		struct {
 			uint32_t seq;		  /* index in the command */
 			uint32_t first, n, width; /* rows [first, first + n) of the sequence; a

@@ -29,6 +29,7 @@ static enum lmi_sched_out outputs(const struct lmi_engine_job *s)
 	switch (s->want) {
 	case LMI_ENGINE_WANT_LOGITS:
 	case LMI_ENGINE_WANT_NLL:
+	case LMI_ENGINE_WANT_LOGPROBS:
 		return LMI_SCHED_OUT_ALL;
 	case LMI_ENGINE_WANT_LAST:
 		return LMI_SCHED_OUT_LAST;

@@ -14,7 +14,8 @@ struct lmi_engine_event *lmi_engine_event_emit(struct lmi_engine *e, const struc
 	ev->id = s->id;
 	ev->kind = kind;
 	e->pushed = true;
-	e->urgent |= kind != LMI_ENGINE_EV_TOKEN && kind != LMI_ENGINE_EV_TEXT;
+	e->urgent |= kind != LMI_ENGINE_EV_TOKEN && kind != LMI_ENGINE_EV_TEXT &&
+		     kind != LMI_ENGINE_EV_LOGPROBS;
 	return ev;
 }
 

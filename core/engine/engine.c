@@ -158,7 +158,7 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 		st = open_pending(&e->pending[i], e->inst->n_seq, err);
 	if (st != LMD_OK)
 		return st;
-	e->events_per_seq = 4;
+	e->events_per_seq = 5;
 	st = lmi_engine_read_suppressed(e, err);
 	if (st == LMD_OK && !o->no_tokenizer)
 		st = open_tokenizer(e, err);

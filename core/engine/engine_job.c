@@ -10,6 +10,8 @@
 #include "core/engine/generate.h"
 
 #define SEQ_MAX 65536u
+/* Token ids up to this one are exact as floats, which the rows of WANT_LOGPROBS contain. */
+#define LOGPROBS_VOCAB_MAX (1u << 24)
 
 /* ---- checks ---- */
 
@@ -109,6 +111,7 @@ static enum lmd_status check_step(const struct lmi_inst *inst, const struct lmi_
 				  struct lmd_error *err)
 {
 	bool rows_leave = s->want == LMI_ENGINE_WANT_LOGITS || s->want == LMI_ENGINE_WANT_NLL ||
+			  s->want == LMI_ENGINE_WANT_LOGPROBS ||
 			  (s->want == LMI_ENGINE_WANT_EMBED && s->pooling <= LMD_POOL_NONE);
 
 	if (!s->whole)
@@ -209,6 +212,20 @@ static enum lmd_status one_sequence(struct lmi_engine_job **out, const struct lm
 	return create(out, inst, id, in, 1, cap, err);
 }
 
+static enum lmd_status check_logprobs(const struct lmi_inst *inst, const char *what, uint32_t n,
+				      struct lmd_error *err)
+{
+	if (n > LMI_ENGINE_LOGPROBS_MAX)
+		return lmd_fail(err, LMD_INVALID, "%s: %u log probabilities, the maximum is %u",
+				what, n, LMI_ENGINE_LOGPROBS_MAX);
+	if (n && inst->desc.n_vocab > LOGPROBS_VOCAB_MAX)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s: log probabilities of a vocabulary of %u tokens, the maximum "
+				"is %u",
+				what, inst->desc.n_vocab, LOGPROBS_VOCAB_MAX);
+	return LMD_OK;
+}
+
 enum lmd_status lmi_engine_job_eval(struct lmi_engine_job **out, const struct lmi_inst *inst,
 				    const struct lmi_engine_eval *cmd, struct lmd_error *err)
 {
@@ -226,7 +243,14 @@ enum lmd_status lmi_engine_job_eval(struct lmi_engine_job **out, const struct lm
 				"architecture %s attends to later tokens: its sequences cannot be "
 				"split into chunks of %u",
 				inst->model->arch, cmd->chunk);
-	for (uint32_t i = 0; i < cmd->n_seq && cmd->want == LMI_ENGINE_WANT_NLL; i++)
+	st = check_logprobs(inst, "evaluation", cmd->n_logprobs, err);
+	if (st != LMD_OK)
+		return st;
+	if (cmd->want == LMI_ENGINE_WANT_LOGPROBS && !cmd->n_logprobs)
+		return lmd_fail(err, LMD_INVALID, "0 log probabilities: at least 1 is required");
+	for (uint32_t i = 0; i < cmd->n_seq && (cmd->want == LMI_ENGINE_WANT_NLL ||
+						cmd->want == LMI_ENGINE_WANT_LOGPROBS);
+	     i++)
 		if (cmd->seqs[i].n_rows)
 			return lmd_fail(err, LMD_INVALID,
 					"sequence %u has rows, but only tokens have a probability",
@@ -237,6 +261,7 @@ enum lmd_status lmi_engine_job_eval(struct lmi_engine_job **out, const struct lm
 	s->want = cmd->want;
 	s->chunk = cmd->chunk;
 	s->chunk_from = cmd->chunk_from;
+	s->n_logprobs = cmd->n_logprobs;
 	s->pooling = cmd->want == LMI_ENGINE_WANT_EMBED ? lmi_inst_pooling(inst, cmd->pooling)
 							: LMD_POOL_UNSET;
 	/* the vector of a sequence needs all its rows, except with last-row pooling */
@@ -287,6 +312,9 @@ enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struc
 	enum lmd_status st;
 
 	in.fork_of = LMI_ENGINE_NO_FORK;
+	st = check_logprobs(inst, "generation", cmd->n_logprobs, err);
+	if (st != LMD_OK)
+		return st;
 	if (in.n_rows)
 		return lmd_fail(err, LMD_UNSUPPORTED, "%u rows: a generation must start with "
 						      "tokens",

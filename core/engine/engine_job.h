@@ -38,6 +38,7 @@ struct lmi_engine_job {
 	int32_t pooling;
 	uint32_t chunk, chunk_from;
 	bool whole;
+	uint32_t n_logprobs;
 	/* for a generation; NULL: an evaluation */
 	struct lmi_engine_gen *gen;
 	bool keep; /* LMI_ENGINE_GEN_RETAIN */

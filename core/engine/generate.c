@@ -8,6 +8,7 @@
 
 #include "core/base/alloc.h"
 #include "core/engine/constrain_impl.h"
+#include "core/engine/logprobs.h"
 #include "core/engine/sample.h"
 #include "core/text/detok.h"
 #include "core/text/stop_sequences.h"
@@ -25,6 +26,9 @@ struct lmi_engine_gen {
 	uint32_t flags;
 	uint32_t n_prompt, n_out, n_forced;
 	size_t n_skip; /* bytes still to come that are not part of the answer */
+	uint32_t n_logprobs; /* of each token; 0: none */
+	struct lmi_engine_logprobs logprobs; /* of the token that was chosen last */
+	float *scratch;      /* [lmi_engine_logprobs_scratch()]; NULL without n_logprobs */
 	enum lmi_engine_finish finish;
 	bool begun;
 	uint64_t begin_ns, first_ns, last_ns;
@@ -48,6 +52,7 @@ void lmi_engine_gen_destroy(struct lmi_engine_gen *g)
 	lmi_free(g->shown);
 	lmi_free(g->raw);
 	lmi_free(g->text);
+	lmi_free(g->scratch);
 	lmi_free(g);
 }
 
@@ -88,12 +93,16 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 	g->n_predict = cmd->n_predict;
 	g->flags = cmd->flags;
 	g->n_prompt = cmd->seq.n_tokens;
+	g->n_logprobs = cmd->n_logprobs;
 	lmi_detok_init(&g->detok, g->tok,
 		       cmd->flags & LMI_ENGINE_GEN_SPECIAL ? LMD_DECODE_UNPARSE_SPECIAL : 0);
 	g->raw = lmi_alloc(lmi_detok_max_bytes(g->tok), 1);
 	g->text = lmi_alloc(lmi_engine_gen_text_max(g->tok), 1);
 	g->shown = lmi_alloc(cmd->n_shown + 1, sizeof(*g->shown));
-	if (!g->raw || !g->text || !g->shown)
+	if (g->n_logprobs)
+		g->scratch = lmi_alloc(lmi_engine_logprobs_scratch(inst->desc.n_vocab),
+				       sizeof(*g->scratch));
+	if (!g->raw || !g->text || !g->shown || (g->n_logprobs && !g->scratch))
 		st = lmd_fail(err, LMD_NOMEM, "generation: no memory");
 	if (st == LMD_OK && cmd->n_shown) {
 		memcpy(g->shown, cmd->shown, cmd->n_shown * sizeof(*g->shown));
@@ -219,13 +228,27 @@ static enum lmd_status take(struct lmi_engine_gen *g, struct lmi_engine_seq *q, 
 enum lmd_status lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
 				      const float *logits, uint32_t n_logits, lmd_token *token)
 {
+	static const struct lmd_cands none;
 	enum lmd_status st;
+	bool is_forced;
 
 	*token = -1;
 	if (!g->n_predict)
 		return LMD_OK;
 	st = forced(g, q, n_logits, token);
-	return st == LMD_OK && *token < 0 ? sample(g, logits, n_logits, token) : st;
+	is_forced = *token >= 0;
+	if (st == LMD_OK && !is_forced)
+		st = sample(g, logits, n_logits, token);
+	if (st != LMD_OK || !g->n_logprobs)
+		return st;
+	if (g->flags & LMI_ENGINE_GEN_SAMPLED_PROBS)
+		lmi_engine_logprobs_of_cands(&g->logprobs, g->n_logprobs,
+					     is_forced ? &none : lmi_sampler_chain_cands(g->chain),
+					     *token);
+	else
+		lmi_engine_logprobs_of_row(&g->logprobs, g->n_logprobs, logits, n_logits, *token,
+					   g->scratch);
+	return st;
 }
 
 bool lmi_engine_gen_chooses_alone(const struct lmi_engine_gen *g)
@@ -243,8 +266,10 @@ enum lmd_status lmi_engine_gen_take(struct lmi_engine_gen *g, struct lmi_engine_
 	g->last_ns = now_ns;
 	if (chosen != LMD_OK)
 		return chosen;
-	if (g->n_predict)
+	if (g->n_predict) {
+		out->logprobs = g->n_logprobs ? &g->logprobs : NULL;
 		return take(g, q, token, room, out);
+	}
 	out->finish = g->finish = LMI_ENGINE_FINISH_LENGTH;
 	return LMD_OK;
 }
@@ -262,6 +287,11 @@ enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engin
 		return st;
 	g->last_ns = now_ns;
 	g->n_forced++;
+	if (g->n_logprobs) { /* no other token was possible */
+		g->logprobs.n = 1;
+		g->logprobs.v[0] = (struct lmi_engine_logprob){.token = token};
+		out->logprobs = &g->logprobs;
+	}
 	return take(g, q, token, room, out);
 }
 

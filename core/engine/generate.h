@@ -36,6 +36,7 @@ struct lmi_engine_gen_step {
 	lmd_token token;
 	const char *text; /* text released by the token; valid until the next call */
 	size_t n_text;
+	const struct lmi_engine_logprobs *logprobs; /* of the token; NULL: none requested */
 	enum lmi_engine_finish finish; /* NONE: continue */
 };
 /* Chooses a token for a row of logits; -1 if none is to be generated. */

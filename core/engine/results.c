@@ -2,24 +2,12 @@
  *
  * Reports the results of a step, part by part: rows of evaluations, tokens of generations. */
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
 #include "core/base/team.h"
 #include "core/engine/engine_impl.h"
-
-/* Computes -log softmax(logits)[id] in double: sums over a vocabulary lose digits in float. */
-static float neg_log_prob(const float *logits, uint32_t n, lmd_token id)
-{
-	double sum = 0, most = -INFINITY;
-
-	for (uint32_t i = 0; i < n; i++)
-		most = logits[i] > most ? logits[i] : most;
-	for (uint32_t i = 0; i < n; i++)
-		sum += exp((double)logits[i] - most);
-	return (float)(log(sum) - ((double)logits[id] - most));
-}
+#include "core/engine/logprobs.h"
 
 /* Queues a block of n rows; returns false if memory runs out. */
 static bool emit_rows(struct lmi_engine *e, const struct lmi_engine_seq *q, uint32_t first,
@@ -51,8 +39,42 @@ static bool eval_nll(struct lmi_engine *e, const struct lmi_engine_seq *q, uint3
 		return true;
 	if (!emit_rows(e, q, first, n, 1, &v))
 		return false;
-	for (uint32_t i = 0; i < n; i++)
-		v[i] = neg_log_prob(logits + (size_t)i * width, width, q->tokens[first + i + 1]);
+	for (uint32_t i = 0; i < n; i++) {
+		const float *row = logits + (size_t)i * width;
+
+		v[i] = (float)(lmi_engine_log_sum_exp(row, width) -
+			       row[q->tokens[first + i + 1]]);
+	}
+	return true;
+}
+
+static bool eval_logprobs(struct lmi_engine *e, const struct lmi_engine_seq *q, uint32_t first,
+			  uint32_t n, const float *logits, uint32_t width)
+{
+	uint32_t n_pair = q->session->n_logprobs;
+	struct lmi_engine_logprobs l;
+	float *v, *scratch;
+
+	if (first + n == q->n_rows)
+		n--; /* no token follows the last row */
+	if (!n)
+		return true;
+	scratch = lmi_alloc(lmi_engine_logprobs_scratch(width), sizeof(*scratch));
+	if (!scratch)
+		return false;
+	if (!emit_rows(e, q, first, n, 2 * n_pair, &v)) {
+		lmi_free(scratch);
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++, v += (size_t)2 * n_pair) {
+		lmi_engine_logprobs_of_row(&l, n_pair, logits + (size_t)i * width, width,
+					   q->tokens[first + i + 1], scratch);
+		for (uint32_t k = 0; k < n_pair; k++) {
+			v[2 * k] = k < l.n ? (float)l.v[k].token : -1;
+			v[2 * k + 1] = k < l.n ? l.v[k].logprob : 0;
+		}
+	}
+	lmi_free(scratch);
 	return true;
 }
 
@@ -76,6 +98,8 @@ static bool eval_results(struct lmi_engine *e, const struct lmi_engine_exec *x,
 		return true;
 	if (s->want == LMI_ENGINE_WANT_NLL)
 		return eval_nll(e, q, first, n, rows, x->out_width);
+	if (s->want == LMI_ENGINE_WANT_LOGPROBS)
+		return eval_logprobs(e, q, first, n, rows, x->out_width);
 	if (!emit_rows(e, q, first, n, x->out_width, &v))
 		return false;
 	memcpy(v, rows, (size_t)n * x->out_width * sizeof(*v));
@@ -105,13 +129,21 @@ static void eval_part(struct lmi_engine *e, const struct lmi_engine_exec *x,
 	lmi_engine_end(e, s);
 }
 
-/* Queues the text in as many events as needed; the first one carries the token. */
+/* Queues the text in as many events as needed; the first one carries the token, and its log
+ * probabilities precede it. */
 static void emit_text(struct lmi_engine *e, const struct lmi_engine_job *s,
 		      const struct lmi_engine_gen_step *g)
 {
 	enum lmi_engine_event_kind kind = LMI_ENGINE_EV_TOKEN;
 	size_t at = 0;
 
+	if (g->logprobs) {
+		struct lmi_engine_logprobs *l =
+			&lmi_engine_event_emit(e, s, LMI_ENGINE_EV_LOGPROBS)->u.logprobs;
+
+		l->n = g->logprobs->n;
+		memcpy(l->v, g->logprobs->v, l->n * sizeof(l->v[0]));
+	}
 	do {
 		size_t n = g->n_text - at < LMI_ENGINE_EVENT_TEXT ? g->n_text - at
 								  : LMI_ENGINE_EVENT_TEXT;

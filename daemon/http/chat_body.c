@@ -27,7 +27,6 @@ void lmi_http_read_n_max(struct lmi_http_translation *t, const struct lmi_http_a
 {
 	t->q->n = lmi_http_read_int(&t->r, at, v, -1, LMI_WIRE_LIMIT_OUTPUT_MAX);
 	t->q->has_n = true;
-	t->out->prompt_only = t->q->n == 0;
 }
 
 void lmi_http_read_seed(struct lmi_http_translation *t, const struct lmi_http_at *at,

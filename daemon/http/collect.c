@@ -12,6 +12,18 @@ struct lmi_http_collected_call {
 	bool complete;
 };
 
+/* A token, and an entry of its log probabilities; their texts are in the order of the tokens. */
+struct token_head {
+	lmd_token token;
+	uint32_t n_text, n_logprobs;
+};
+
+struct logprob_entry {
+	lmd_token token;
+	uint32_t n_text;
+	double logprob;
+};
+
 static bool add_str(struct lmi_wire_buf *b, const struct lmd_str *s)
 {
 	return !s->len || lmi_wire_buf_add(b, s->ptr, s->len);
@@ -37,15 +49,35 @@ static struct lmi_http_collected_call *call_at(struct lmi_http_collected *c, int
 	return &c->calls[c->n_call++];
 }
 
+static bool add_token(struct lmi_http_collected_tokens *c, lmd_token token,
+		      const struct lmd_str *text, const struct lmi_wire_token_logprob *v, uint32_t n)
+{
+	const struct token_head h = {
+		.token = token, .n_text = (uint32_t)text->len, .n_logprobs = n};
+	bool good = lmi_wire_buf_add(&c->heads, &h, sizeof(h)) && add_str(&c->text, text);
+
+	for (uint32_t i = 0; i < n && good; i++) {
+		const struct logprob_entry e = {.token = v[i].token,
+						.n_text = (uint32_t)v[i].text.len,
+						.logprob = v[i].logprob};
+
+		good = lmi_wire_buf_add(&c->entries, &e, sizeof(e)) && add_str(&c->text, &v[i].text);
+	}
+	return good;
+}
+
 bool lmi_http_collected_add(struct lmi_http_collected *c, const struct lmi_wire_item *item)
 {
 	struct lmi_http_collected_call *call;
 
 	switch (item->kind) {
 	case LMI_WIRE_ITEM_TOKEN:
-		return lmi_wire_buf_add(&c->tokens, &item->u.token.token,
-					sizeof(item->u.token.token)) &&
+		return add_token(&c->tokens, item->u.token.token, &(struct lmd_str){0},
+				 item->u.token.logprobs, item->u.token.n_logprobs) &&
 		       add_str(&c->text, &item->u.token.text);
+	case LMI_WIRE_ITEM_PROMPT_TOKEN:
+		return add_token(&c->prompt, item->u.prompt_token.token, &item->u.prompt_token.text,
+				 item->u.prompt_token.logprobs, item->u.prompt_token.n_logprobs);
 	case LMI_WIRE_ITEM_TEXT:
 		return add_str(&c->text, &item->u.text.text);
 	case LMI_WIRE_ITEM_REASONING:
@@ -72,6 +104,38 @@ static struct lmd_str str_of(const struct lmi_wire_buf *b)
 	return (struct lmd_str){.ptr = b->n ? (const char *)b->p : "", .len = b->n};
 }
 
+/* Returns the tokens, of which there are *n; NULL if out of memory. */
+static const struct lmi_http_answer_token *tokens_of(const struct lmi_http_collected_tokens *c,
+						     struct lmd_arena *arena, uint32_t *n)
+{
+	const struct token_head *h = (const void *)c->heads.p;
+	const struct logprob_entry *e = (const void *)c->entries.p;
+	const char *text = c->text.n ? (const char *)c->text.p : "";
+	uint32_t n_entry = (uint32_t)(c->entries.n / sizeof(*e));
+	struct lmi_wire_token_logprob *l = lmi_arena_array(arena, n_entry + 1, sizeof(*l));
+	struct lmi_http_answer_token *v;
+
+	*n = (uint32_t)(c->heads.n / sizeof(*h));
+	v = lmi_arena_array(arena, *n + 1, sizeof(*v));
+	if (!v || !l)
+		return NULL;
+	for (uint32_t i = 0; i < *n; i++) {
+		v[i] = (struct lmi_http_answer_token){.token = h[i].token,
+						      .text = {.ptr = text, .len = h[i].n_text},
+						      .logprobs = l,
+						      .n_logprobs = h[i].n_logprobs};
+		text += h[i].n_text;
+		for (uint32_t k = 0; k < h[i].n_logprobs; k++, e++) {
+			*l++ = (struct lmi_wire_token_logprob){
+				.token = e->token,
+				.logprob = e->logprob,
+				.text = {.ptr = text, .len = e->n_text}};
+			text += e->n_text;
+		}
+	}
+	return v;
+}
+
 bool lmi_http_collected_answer(const struct lmi_http_collected *c, struct lmd_arena *arena,
 			       struct lmi_http_answer *out)
 {
@@ -87,10 +151,17 @@ bool lmi_http_collected_answer(const struct lmi_http_collected *c, struct lmd_ar
 	*out = (struct lmi_http_answer){.text = str_of(&c->text),
 					.reasoning = str_of(&c->reasoning),
 					.calls = calls,
-					.n_call = c->n_call,
-					.tokens = (const lmd_token *)(const void *)c->tokens.p,
-					.n_token = (uint32_t)(c->tokens.n / sizeof(lmd_token))};
-	return true;
+					.n_call = c->n_call};
+	out->tokens = tokens_of(&c->tokens, arena, &out->n_token);
+	out->prompt = tokens_of(&c->prompt, arena, &out->n_prompt);
+	return out->tokens && out->prompt;
+}
+
+static void tokens_fini(struct lmi_http_collected_tokens *c)
+{
+	lmi_wire_buf_fini(&c->heads);
+	lmi_wire_buf_fini(&c->entries);
+	lmi_wire_buf_fini(&c->text);
 }
 
 void lmi_http_collected_fini(struct lmi_http_collected *c)
@@ -103,6 +174,7 @@ void lmi_http_collected_fini(struct lmi_http_collected *c)
 	lmi_free(c->calls);
 	lmi_wire_buf_fini(&c->text);
 	lmi_wire_buf_fini(&c->reasoning);
-	lmi_wire_buf_fini(&c->tokens);
+	tokens_fini(&c->tokens);
+	tokens_fini(&c->prompt);
 	*c = (struct lmi_http_collected){0};
 }

@@ -8,9 +8,15 @@
 
 struct lmi_http_collected_call;
 
+/* Tokens with their text and their log probabilities. */
+struct lmi_http_collected_tokens {
+	struct lmi_wire_buf heads, entries, text;
+};
+
 /* Zeroed at the beginning. */
 struct lmi_http_collected {
-	struct lmi_wire_buf text, reasoning, tokens;
+	struct lmi_wire_buf text, reasoning;
+	struct lmi_http_collected_tokens tokens, prompt;
 	struct lmi_http_collected_call *calls; /* [n_call] */
 	uint32_t n_call, cap_call;
 };

@@ -185,7 +185,7 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	c->ended = true;
 	c->end.finish = item->u.done.finish;
 	c->end.n_prompt = (uint32_t)item->u.done.n_prompt;
-	c->end.n_out = r->gen.prompt_only ? 0 : (uint32_t)item->u.done.n_out;
+	c->end.n_out = (uint32_t)item->u.done.n_out;
 	c->end.n_forced = (uint32_t)item->u.done.n_forced;
 	c->end.prompt_ns = (uint64_t)item->u.done.prompt_ns;
 	c->end.out_ns = (uint64_t)item->u.done.out_ns;
@@ -214,8 +214,6 @@ static bool take_items(void *arg, const struct lmi_wire_item *items, uint32_t n)
 		return false;
 	if (!r->first_ns)
 		r->first_ns = lmi_loop_now() - r->x->begun_ns;
-	if (r->gen.prompt_only)
-		return true;
 	for (uint32_t i = 0; i < n; i++) {
 		r->n_token += items[i].kind == LMI_WIRE_ITEM_TOKEN;
 		c->end.called |= items[i].kind == LMI_WIRE_ITEM_CALL_END &&
@@ -337,10 +335,6 @@ static void start_choice(struct run *r, uint32_t i)
 	c->push = (struct lmi_svc_push){.ops = &push_ops, .arg = c, .hold_ms = r->gen.hold_ms};
 	q.u.generate.has_seed = true;
 	q.u.generate.seed = r->seeds[i];
-	if (r->gen.prompt_only) {
-		q.u.generate.has_n = true;
-		q.u.generate.n = 1;
-	}
 	lmi_service_push(x->h->svc, lmi_loop_now(), &x->principal, &q, &c->push);
 }
 

@@ -47,13 +47,23 @@ struct lmi_http_answer_call {
 	bool complete;
 };
 
+/* A token of an answer or of its prompt. */
+struct lmi_http_answer_token {
+	lmd_token token;
+	struct lmd_str text; /* of a token of the prompt */
+	const struct lmi_wire_token_logprob *logprobs; /* [n_logprobs] as in the item */
+	uint32_t n_logprobs;
+};
+
 /* A collected answer: one choice. */
 struct lmi_http_answer {
 	struct lmd_str text, reasoning; /* may contain bytes that are not UTF-8 */
 	const struct lmi_http_answer_call *calls; /* [n_call] */
 	uint32_t n_call;
-	const lmd_token *tokens; /* [n_token] */
+	const struct lmi_http_answer_token *tokens; /* [n_token] */
 	uint32_t n_token;
+	const struct lmi_http_answer_token *prompt; /* [n_prompt], if the request asks for them */
+	uint32_t n_prompt;
 	struct lmi_http_answer_end end;
 };
 
@@ -96,7 +106,6 @@ struct lmi_http_generation {
 	struct lmi_wire_request req; /* op generate; memory of the exchange's arena */
 	uint32_t n_choice;           /* 1 to LMI_HTTP_CHOICES_MAX; seeds differ by choice */
 	bool stream;
-	bool prompt_only; /* n = 0: computes the prompt and generates nothing */
 	uint32_t hold_ms; /* output batching delay; 0: each token is sent at once */
 	const struct lmi_http_form *form;
 	void *state;

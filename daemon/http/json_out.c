@@ -27,20 +27,31 @@ static size_t repair(char *out, struct lmd_str s)
 	return n;
 }
 
-void lmi_http_json_str(struct lmi_json_text *j, struct lmd_str s)
+static void write_repaired(struct lmi_json_text *j, struct lmd_str s,
+			   void (*write)(struct lmi_json_text *j, const char *s, size_t n))
 {
 	char *p;
 
 	if (lmi_utf8_valid_prefix(s.ptr ? s.ptr : "", s.len) == s.len) {
-		lmi_json_text_strn(j, s.ptr ? s.ptr : "", s.len);
+		write(j, s.ptr ? s.ptr : "", s.len);
 		return;
 	}
 	p = lmi_alloc(s.len, 3);
 	if (p)
-		lmi_json_text_strn(j, p, repair(p, s));
+		write(j, p, repair(p, s));
 	else if (j->status == LMD_OK)
 		j->status = LMD_NOMEM;
 	lmi_free(p);
+}
+
+void lmi_http_json_str(struct lmi_json_text *j, struct lmd_str s)
+{
+	write_repaired(j, s, lmi_json_text_strn);
+}
+
+void lmi_http_json_key(struct lmi_json_text *j, struct lmd_str s)
+{
+	write_repaired(j, s, lmi_json_text_keyn);
 }
 
 /* ---- members ---- */

@@ -19,6 +19,8 @@ struct lmd_arena;
 
 /* Writes a string; each byte that is not part of a UTF-8 character becomes U+FFFD. */
 void lmi_http_json_str(struct lmi_json_text *j, struct lmd_str s);
+/* Writes a key in the same way. */
+void lmi_http_json_key(struct lmi_json_text *j, struct lmd_str s);
 /* Write a member of an object. */
 void lmi_http_json_put_str(struct lmi_json_text *j, const char *key, struct lmd_str s);
 void lmi_http_json_put_text(struct lmi_json_text *j, const char *key,

@@ -217,6 +217,8 @@ enum lmd_status lmi_http_translation_end(struct lmi_http_translation *t, const c
 	if (r->status == LMD_OK && bytes_of(t->q) > LMI_WIRE_LIMIT_TEXT_BYTES)
 		lmi_http_fail(r, NULL, "the request has %llu bytes of text, the maximum is %d",
 			      (unsigned long long)bytes_of(t->q), LMI_WIRE_LIMIT_TEXT_BYTES);
+	/* which probabilities makes no difference if there are none */
+	t->q->sampled_probs &= t->q->has_logprobs;
 	json_decref(t->template_args);
 	json_decref(t->tools);
 	t->template_args = t->tools = NULL;

@@ -109,6 +109,14 @@ static void read_hide_special(struct lmi_http_translation *t, const struct lmi_h
 	t->q->special = !lmi_http_read_bool(&t->r, at, v);
 }
 
+/* 0: none. */
+static void read_n_probs(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			 const json_t *v)
+{
+	if (lmi_http_read_int(&t->r, at, v, 0, INT64_MAX))
+		lmi_http_wire_read(t, at, v, "logprobs", true);
+}
+
 static void read_one(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
 {
 	(void)lmi_http_read_int(&t->r, at, v, 1, 1);
@@ -136,6 +144,8 @@ static const struct lmi_http_member rows[] = {
 	{.name = "mirostat_tau", .wire = "mirostat_tau"},
 	{.name = "mirostat_eta", .wire = "mirostat_eta"},
 	{.name = "samplers", .read = read_samplers},
+	{.name = "n_probs", .read = read_n_probs},
+	{.name = "post_sampling_probs", .wire = "sampled_probs"},
 	{.name = "ignore_eos", .wire = "ignore_eog"},
 	{.name = "skip_special_tokens", .read = read_hide_special},
 	/* constraints */
@@ -158,7 +168,6 @@ static const struct lmi_http_member rows[] = {
 	{.name = "timings_per_token"},
 	{.name = "return_progress"},
 	{.name = "sse_ping_interval"},
-	{.name = "post_sampling_probs"},
 	{.name = "penalize_nl"},
 	{.name = "priority"},
 	{.name = "request_id"},
@@ -172,11 +181,8 @@ static const struct lmi_http_member rows[] = {
 	/* refused */
 	{.name = "best_of", .read = read_one},
 	{.name = "use_beam_search", .refused = "beam search is not supported"},
-	{.name = "n_probs", .refused = "probabilities of tokens are not supported"},
-	{.name = "logprobs", .refused = "probabilities of tokens are not supported"},
-	{.name = "top_logprobs", .refused = "probabilities of tokens are not supported"},
-	{.name = "prompt_logprobs", .refused = "probabilities of tokens are not supported"},
 	{.name = "return_token_ids", .refused = "is not supported"},
+	{.name = "prompt_logprobs", .refused = "is not supported"},
 	{.name = "min_tokens", .refused = "a minimum length is not supported"},
 	{.name = "stop_token_ids", .refused = "is not supported: use stop"},
 	{.name = "bad_words", .refused = "is not supported: use logit_bias"},

@@ -165,9 +165,18 @@ enum lmd_item_kind {
 	LMD_ITEM_REASONING = 5, /* text: more of the model's reasoning */
 	LMD_ITEM_CALL = 6,	/* a tool call: call, name, id; its arguments follow */
 	LMD_ITEM_ARGUMENTS = 7, /* call; text: more of the arguments, together a JSON object */
-	LMD_ITEM_CALL_END = 8	/* call, complete */
+	LMD_ITEM_CALL_END = 8,	/* call, complete */
+	LMD_ITEM_PROMPT_TOKEN = 9 /* with prompt_logprobs: token of the prompt, and its text */
 };
 #define LMD_ITEM_THOUGHT LMD_ITEM_REASONING /* deprecated name */
+
+/* A token and the natural logarithm of its probability, at least -9999. */
+struct lmd_token_logprob {
+	lmd_token token;
+	double logprob;
+	const char *text; /* [n_text] its bytes, valid as long as the item's text */
+	size_t n_text;
+};
 
 struct lmd_item {
 	uint64_t number; /* from 1 without gaps, also the cursor after this item; NONE: number of
@@ -179,10 +188,15 @@ struct lmd_item {
 	union {
 		const char *phase; /* "load", ... */
 		const char *name;  /* CALL: name of the tool; valid as long as text */
+		/* TOKEN and PROMPT_TOKEN, with logprobs or prompt_logprobs in the request: [n_logprobs]
+		 * the token itself, then the most likely tokens in descending order.  Valid as long
+		 * as text. */
+		const struct lmd_token_logprob *logprobs;
 	};
 	union {
 		uint64_t done;
 		uint64_t call; /* number of the tool call within the answer, from 0 */
+		uint64_t n_logprobs; /* TOKEN, PROMPT_TOKEN; 0: none */
 	};
 	union {
 		uint64_t total;	   /* 0 = unknown */

@@ -55,6 +55,8 @@
 #define LMI_WIRE_LIMIT_STOP_BYTES 256
 /* Entries of logit_bias. */
 #define LMI_WIRE_LIMIT_BIASES 1024
+/* Most likely tokens whose log probabilities are reported for each token. */
+#define LMI_WIRE_LIMIT_LOGPROBS 32
 /* Samplers in a chain. */
 #define LMI_WIRE_LIMIT_SAMPLERS 32
 /* Length of an answer. The context size usually ends it earlier. (tokens) */
@@ -76,6 +78,6 @@
 /* Text of all items in one reply to next. A single item may be longer. (bytes) */
 #define LMI_WIRE_LIMIT_REPLY_TEXT_BYTES 1048576
 
-#define LMI_WIRE_N_LIMIT 33
+#define LMI_WIRE_N_LIMIT 34
 
 #endif /* LLAMAD_PROTO_GEN_LIMITS_GEN_H */

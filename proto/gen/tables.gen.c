@@ -65,6 +65,7 @@ static const char *const names_pooling[] = {
 	"mean",
 	"cls",
 	"last",
+	"rank",
 };
 const struct lmi_wire_words lmi_wire_words_pooling = {
 	"pooling", names_pooling, LMD_LEN(names_pooling)};
@@ -501,6 +502,48 @@ static const struct lmi_wire_struct type_plugin = {
 	.n_fields = LMD_LEN(fields_type_plugin),
 };
 
+static const struct lmi_wire_field fields_type_infill_file[] = {
+	{.name = "name",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_infill_file, name),
+	 .u.s = {0, 4095, ""}},
+	{.name = "text",
+	 .type = LMI_WIRE_T_TEXT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_infill_file, text),
+	 .u.s = {0, 16777216, ""}},
+};
+static const struct lmi_wire_struct type_infill_file = {
+	.name = "infill_file",
+	.bytes = sizeof(struct lmi_wire_infill_file),
+	.fields = fields_type_infill_file,
+	.n_fields = LMD_LEN(fields_type_infill_file),
+};
+
+static const struct lmi_wire_field fields_type_token_logprob[] = {
+	{.name = "token",
+	 .type = LMI_WIRE_T_TOKEN,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_token_logprob, token)},
+	{.name = "logprob",
+	 .type = LMI_WIRE_T_FLOAT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_token_logprob, logprob),
+	 .u.f = {-9999.0, 0.0, 0.0}},
+	{.name = "text",
+	 .type = LMI_WIRE_T_BYTES,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_token_logprob, text),
+	 .u.s = {0, 16777216, ""}},
+};
+static const struct lmi_wire_struct type_token_logprob = {
+	.name = "token_logprob",
+	.bytes = sizeof(struct lmi_wire_token_logprob),
+	.fields = fields_type_token_logprob,
+	.n_fields = LMD_LEN(fields_type_token_logprob),
+};
+
 static const struct lmi_wire_field fields_type_embedding[] = {
 	{.name = "input",
 	 .type = LMI_WIRE_T_INT,
@@ -688,12 +731,46 @@ static const struct lmi_wire_field fields_item_token[] = {
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_item, u.token.text),
 	 .u.s = {0, 16777216, ""}},
+	{.name = "logprobs",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_item, u.token.logprobs),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_item, u.token.n_logprobs),
+	 .max_items = 33,
+	 .u.of = &type_token_logprob},
 };
 static const struct lmi_wire_struct item_token = {
 	.name = "token",
 	.bytes = sizeof(struct lmi_wire_item),
 	.fields = fields_item_token,
 	.n_fields = LMD_LEN(fields_item_token),
+};
+
+static const struct lmi_wire_field fields_item_prompt_token[] = {
+	{.name = "token",
+	 .type = LMI_WIRE_T_TOKEN,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_item, u.prompt_token.token)},
+	{.name = "text",
+	 .type = LMI_WIRE_T_BYTES,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_item, u.prompt_token.text),
+	 .u.s = {0, 16777216, ""}},
+	{.name = "logprobs",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_item, u.prompt_token.logprobs),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_item, u.prompt_token.n_logprobs),
+	 .max_items = 33,
+	 .u.of = &type_token_logprob},
+};
+static const struct lmi_wire_struct item_prompt_token = {
+	.name = "prompt_token",
+	.bytes = sizeof(struct lmi_wire_item),
+	.fields = fields_item_prompt_token,
+	.n_fields = LMD_LEN(fields_item_prompt_token),
 };
 
 static const struct lmi_wire_field fields_item_text[] = {
@@ -885,6 +962,7 @@ const struct lmi_wire_variants lmi_wire_items = {
 	.common = &item_common,
 	.of = {
 		[LMI_WIRE_ITEM_TOKEN] = &item_token,
+		[LMI_WIRE_ITEM_PROMPT_TOKEN] = &item_prompt_token,
 		[LMI_WIRE_ITEM_TEXT] = &item_text,
 		[LMI_WIRE_ITEM_REASONING] = &item_reasoning,
 		[LMI_WIRE_ITEM_CALL] = &item_call,
@@ -1305,6 +1383,20 @@ static const struct lmi_wire_field fields_req_generate[] = {
 	 .list = true,
 	 .n_at = offsetof(struct lmi_wire_req_generate, n_tokens),
 	 .max_items = 2097152},
+	{.name = "suffix",
+	 .type = LMI_WIRE_T_TEXT,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_generate, suffix),
+	 .has_at = offsetof(struct lmi_wire_req_generate, has_suffix),
+	 .u.s = {0, 16777216, ""}},
+	{.name = "infill_files",
+	 .type = LMI_WIRE_T_OBJECT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_generate, infill_files),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_req_generate, n_infill_files),
+	 .max_items = 4096,
+	 .u.of = &type_infill_file},
 	{.name = "messages",
 	 .type = LMI_WIRE_T_OBJECT,
 	 .presence = LMI_WIRE_OPTIONAL,
@@ -1406,6 +1498,26 @@ static const struct lmi_wire_field fields_req_generate[] = {
 	 .type = LMI_WIRE_T_BOOL,
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_req_generate, special)},
+	{.name = "logprobs",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_generate, logprobs),
+	 .has_at = offsetof(struct lmi_wire_req_generate, has_logprobs),
+	 .u.i = {0, 32, 0}},
+	{.name = "sampled_probs",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_generate, sampled_probs)},
+	{.name = "prompt_tokens",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_generate, prompt_tokens)},
+	{.name = "prompt_logprobs",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_OPTIONAL,
+	 .at = offsetof(struct lmi_wire_req_generate, prompt_logprobs),
+	 .has_at = offsetof(struct lmi_wire_req_generate, has_prompt_logprobs),
+	 .u.i = {0, 32, 0}},
 	{.name = "seed",
 	 .type = LMI_WIRE_T_INT,
 	 .presence = LMI_WIRE_OPTIONAL,
@@ -1584,7 +1696,7 @@ static const struct lmi_wire_struct req_generate = {
 	.fields = fields_req_generate,
 	.n_fields = LMD_LEN(fields_req_generate),
 	.n_one_of = 3,
-	.one_of = {1, 2, 3},
+	.one_of = {1, 2, 5},
 };
 
 static const struct lmi_wire_field fields_rep_generate[] = {
@@ -2325,6 +2437,59 @@ static const struct lmi_wire_struct rep_reload = {
 	.n_fields = LMD_LEN(fields_rep_reload),
 };
 
+static const struct lmi_wire_field fields_req_rerank[] = {
+	{.name = "model",
+	 .type = LMI_WIRE_T_STRING,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_rerank, model),
+	 .u.s = {1, 4095, ""}},
+	{.name = "query",
+	 .type = LMI_WIRE_T_TEXT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_rerank, query),
+	 .u.s = {1, 16777216, ""}},
+	{.name = "documents",
+	 .type = LMI_WIRE_T_TEXT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_req_rerank, documents),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_req_rerank, n_documents),
+	 .max_items = 2048,
+	 .u.s = {1, 16777216, ""}},
+	{.name = "truncate",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_rerank, truncate)},
+};
+static const struct lmi_wire_struct req_rerank = {
+	.name = "rerank",
+	.bytes = sizeof(struct lmi_wire_req_rerank),
+	.fields = fields_req_rerank,
+	.n_fields = LMD_LEN(fields_req_rerank),
+};
+
+static const struct lmi_wire_field fields_rep_rerank[] = {
+	{.name = "scores",
+	 .type = LMI_WIRE_T_FLOAT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_rerank, scores),
+	 .list = true,
+	 .n_at = offsetof(struct lmi_wire_rep_rerank, n_scores),
+	 .max_items = 2048,
+	 .u.f = {-DBL_MAX, DBL_MAX, 0.0}},
+	{.name = "n_prompt",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_REQUIRED,
+	 .at = offsetof(struct lmi_wire_rep_rerank, n_prompt),
+	 .u.i = {0, INT64_MAX, 0}},
+};
+static const struct lmi_wire_struct rep_rerank = {
+	.name = "rerank",
+	.bytes = sizeof(struct lmi_wire_rep_rerank),
+	.fields = fields_rep_rerank,
+	.n_fields = LMD_LEN(fields_rep_rerank),
+};
+
 static const struct lmi_wire_field fields_req_rm[] = {
 	{.name = "name",
 	 .type = LMI_WIRE_T_STRING,
@@ -2814,6 +2979,14 @@ const struct lmi_wire_opinfo lmi_wire_ops[LMI_WIRE_N_OP] = {
 		.request = &req_reload,
 		.reply = &rep_reload,
 	},
+	[LMI_WIRE_OP_RERANK] = {
+		.name = "rerank",
+		.since = 5,
+		.role = LMI_WIRE_ROLE_USER,
+		.changes = LMI_WIRE_CHANGES_NO,
+		.request = &req_rerank,
+		.reply = &rep_rerank,
+	},
 	[LMI_WIRE_OP_RM] = {
 		.name = "rm",
 		.since = 1,
@@ -2896,6 +3069,7 @@ const struct lmi_wire_limit_row lmi_wire_limit_rows[LMI_WIRE_N_LIMIT] = {
 	{"stops", "", LMI_WIRE_LIMIT_STOPS, true},
 	{"stop_bytes", "bytes", LMI_WIRE_LIMIT_STOP_BYTES, true},
 	{"biases", "", LMI_WIRE_LIMIT_BIASES, true},
+	{"logprobs", "", LMI_WIRE_LIMIT_LOGPROBS, false},
 	{"samplers", "", LMI_WIRE_LIMIT_SAMPLERS, true},
 	{"output_max", "tokens", LMI_WIRE_LIMIT_OUTPUT_MAX, false},
 	{"timeout_max", "ms", LMI_WIRE_LIMIT_TIMEOUT_MAX, false},

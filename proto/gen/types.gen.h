@@ -44,15 +44,16 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_REGISTRY_BACKUP = 24,
 	LMI_WIRE_OP_REGISTRY_RESTORE = 25,
 	LMI_WIRE_OP_RELOAD = 26,
-	LMI_WIRE_OP_RM = 27,
-	LMI_WIRE_OP_SHUTDOWN = 28,
-	LMI_WIRE_OP_STATS = 29,
-	LMI_WIRE_OP_STATUS = 30,
-	LMI_WIRE_OP_STREAMS = 31,
-	LMI_WIRE_OP_TOKENIZE = 32,
-	LMI_WIRE_OP_UNLOAD = 33
+	LMI_WIRE_OP_RERANK = 27,
+	LMI_WIRE_OP_RM = 28,
+	LMI_WIRE_OP_SHUTDOWN = 29,
+	LMI_WIRE_OP_STATS = 30,
+	LMI_WIRE_OP_STATUS = 31,
+	LMI_WIRE_OP_STREAMS = 32,
+	LMI_WIRE_OP_TOKENIZE = 33,
+	LMI_WIRE_OP_UNLOAD = 34
 };
-#define LMI_WIRE_N_OP 34
+#define LMI_WIRE_N_OP 35
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -126,7 +127,10 @@ enum lmi_wire_pooling {
 	LMI_WIRE_POOLING_NONE = 2, /* They remain, one per token */
 	LMI_WIRE_POOLING_MEAN = 3, /* The mean */
 	LMI_WIRE_POOLING_CLS = 4, /* The first token's */
-	LMI_WIRE_POOLING_LAST = 5 /* The last token's */
+	LMI_WIRE_POOLING_LAST = 5, /* The last token's */
+	/* The outputs of the model's classifier, which are scores of classes. Only for models
+	 * that have one; use it without normalize. */
+	LMI_WIRE_POOLING_RANK = 6
 };
 extern const struct lmi_wire_words lmi_wire_words_pooling;
 
@@ -352,6 +356,24 @@ struct lmi_wire_plugin {
 	uint32_t n_factories;
 };
 
+/* A file beside the one that is infilled. */
+struct lmi_wire_infill_file {
+	/* Its name. */
+	struct lmd_str name;
+	/* Its text. */
+	struct lmd_str text;
+};
+
+/* A token and its log probability. */
+struct lmi_wire_token_logprob {
+	/* The token's id. */
+	lmd_token token;
+	/* Natural logarithm of its probability; -9999 if it is lower than that. (-9999..0) */
+	double logprob;
+	/* Its bytes. */
+	struct lmd_str text;
+};
+
 /* The embedding of an input or of one of its tokens. */
 struct lmi_wire_embedding {
 	/* Number of the input, from 0. (>= 0) */
@@ -427,19 +449,22 @@ enum lmi_wire_item_kind {
 	LMI_WIRE_ITEM_UNKNOWN = 0, /* sent by a newer server: only n is known */
 	/* A generated token, with the text that has become available since the previous item. */
 	LMI_WIRE_ITEM_TOKEN = 1,
-	LMI_WIRE_ITEM_TEXT = 2, /* More text that does not belong to a token */
-	LMI_WIRE_ITEM_REASONING = 3, /* More of the model's reasoning. Sent only with parse */
-	LMI_WIRE_ITEM_CALL = 4, /* A tool call begins; its arguments follow. Sent only with parse */
+	/* A token of the prompt. Sent only with prompt_tokens or prompt_logprobs, before the
+	 * answer. */
+	LMI_WIRE_ITEM_PROMPT_TOKEN = 2,
+	LMI_WIRE_ITEM_TEXT = 3, /* More text that does not belong to a token */
+	LMI_WIRE_ITEM_REASONING = 4, /* More of the model's reasoning. Sent only with parse */
+	LMI_WIRE_ITEM_CALL = 5, /* A tool call begins; its arguments follow. Sent only with parse */
 	/* More of a tool call's arguments. The pieces together are a JSON object unless
 	 * call_end reports otherwise. */
-	LMI_WIRE_ITEM_ARGUMENTS = 5,
-	LMI_WIRE_ITEM_CALL_END = 6, /* A tool call has ended */
-	LMI_WIRE_ITEM_PROGRESS = 7, /* Progress of a job. Only the latest one is kept */
-	LMI_WIRE_ITEM_DONE = 8, /* The stream ended normally. Final */
-	LMI_WIRE_ITEM_ERROR = 9, /* The stream failed. Final */
-	LMI_WIRE_ITEM_CANCELLED = 10 /* The stream was cancelled. Final */
+	LMI_WIRE_ITEM_ARGUMENTS = 6,
+	LMI_WIRE_ITEM_CALL_END = 7, /* A tool call has ended */
+	LMI_WIRE_ITEM_PROGRESS = 8, /* Progress of a job. Only the latest one is kept */
+	LMI_WIRE_ITEM_DONE = 9, /* The stream ended normally. Final */
+	LMI_WIRE_ITEM_ERROR = 10, /* The stream failed. Final */
+	LMI_WIRE_ITEM_CANCELLED = 11 /* The stream was cancelled. Final */
 };
-#define LMI_WIRE_N_ITEM 11
+#define LMI_WIRE_N_ITEM 12
 
 struct lmi_wire_item {
 	enum lmi_wire_item_kind kind;
@@ -452,7 +477,20 @@ struct lmi_wire_item {
 			/* Bytes of the answer. A multi-byte UTF-8 character is not split if the
 			 * tokens complete it. */
 			struct lmd_str text;
+			/* With logprobs: the log probabilities of this token and then of the
+			 * most likely tokens in descending order, which may include it again. */
+			const struct lmi_wire_token_logprob *logprobs;
+			uint32_t n_logprobs;
 		} token;
+		struct {
+			/* The token's id. */
+			lmd_token token;
+			/* Its bytes. */
+			struct lmd_str text;
+			/* With prompt_logprobs: as for token; empty for the first token. */
+			const struct lmi_wire_token_logprob *logprobs;
+			uint32_t n_logprobs;
+		} prompt_token;
 		struct {
 			/* Bytes of the answer. */
 			struct lmd_str text;
@@ -698,6 +736,13 @@ struct lmi_wire_req_generate {
 	bool has_tokens;
 	const lmd_token *tokens;
 	uint32_t n_tokens;
+	/* Infilling: the text after the gap; prompt is the text before it. Only for models with
+	 * tokens for it. */
+	bool has_suffix;
+	struct lmd_str suffix;
+	/* Infilling: other files, which the model sees first. Only with suffix. */
+	const struct lmi_wire_infill_file *infill_files;
+	uint32_t n_infill_files;
 	/* A conversation. If the last message is the assistant's, the model continues it. */
 	bool has_messages;
 	const struct lmi_wire_chat_message *messages;
@@ -754,6 +799,19 @@ struct lmi_wire_req_generate {
 	bool ignore_eog;
 	/* Include the text of control tokens in the answer. */
 	bool special;
+	/* Report the log probability of each token, and those of this many most likely tokens.
+	 * Then jump-forward decoding is off. (0..32) */
+	bool has_logprobs;
+	int64_t logprobs;
+	/* The log probabilities are those of the tokens that the samplers left, and not the
+	 * model's own. Only with logprobs. */
+	bool sampled_probs;
+	/* Send the tokens of the prompt as items before the answer. */
+	bool prompt_tokens;
+	/* Like prompt_tokens, each with its log probability and those of this many most likely
+	 * tokens. The prompt is then computed separately. (0..32) */
+	bool has_prompt_logprobs;
+	int64_t prompt_logprobs;
 	/* Random seed. By default the server chooses one and reports it. (>= 0) */
 	bool has_seed;
 	int64_t seed;
@@ -1210,6 +1268,31 @@ struct lmi_wire_rep_reload {
 	struct lmi_wire_id id;
 };
 
+/* Scores how well documents answer a query, with the classifier of a reranker. Models without
+ * one refuse it. */
+struct lmi_wire_req_rerank {
+	/* The model by name or alias; admins may also give a path. */
+	struct lmd_str model;
+	/* The query. */
+	struct lmd_str query;
+	/* The documents. */
+	const struct lmd_str *documents;
+	uint32_t n_documents;
+	/* Cut documents that are longer than the context allows; otherwise they are an error. */
+	bool truncate;
+};
+
+/* Scores how well documents answer a query, with the classifier of a reranker. Models without
+ * one refuse it. */
+struct lmi_wire_rep_rerank {
+	/* The score of each document, in their order: the first output of the classifier.
+	 * Higher is better. */
+	const double *scores;
+	uint32_t n_scores;
+	/* Number of tokens of all pairs of query and document. (tokens; >= 0) */
+	int64_t n_prompt;
+};
+
 /* Removes a model or an alias from the registry. A model in memory must be unloaded first. */
 struct lmi_wire_req_rm {
 	/* The model or alias. */
@@ -1365,6 +1448,7 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_registry_backup registry_backup;
 	struct lmi_wire_req_registry_restore registry_restore;
 	struct lmi_wire_req_reload reload;
+	struct lmi_wire_req_rerank rerank;
 	struct lmi_wire_req_rm rm;
 	struct lmi_wire_req_shutdown shutdown;
 	struct lmi_wire_req_stats stats;
@@ -1401,6 +1485,7 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_registry_backup registry_backup;
 	struct lmi_wire_rep_registry_restore registry_restore;
 	struct lmi_wire_rep_reload reload;
+	struct lmi_wire_rep_rerank rerank;
 	struct lmi_wire_rep_rm rm;
 	struct lmi_wire_rep_shutdown shutdown;
 	struct lmi_wire_rep_stats stats;

@@ -129,6 +129,14 @@ holds "one vector per token" [ "$(ctl embed full Hello --pooling none | wc -l)" 
 refused 1 'dimensions: 5000, the vectors of the model have' embed full Hello --dimensions 5000
 refused 2 "pooling" embed full Hello --pooling most
 refused 1 'nothere' embed nothere Hello
+"$build/tests/mktiny" rank 7 "$dir/rank.gguf" || exit 99
+"$build/llamactl" rerank "$dir/rank.gguf" ab cd efg >"$dir/want_r" || bad "rerank, file"
+holds "rerank prints the texts" [ "$(wc -l <"$dir/want_r")" -eq 2 ]
+printf 'cd\n\nefg\n' | "$build/llamactl" rerank "$dir/rank.gguf" ab >"$dir/got"
+holds "rerank, lines of standard input" cmp -s "$dir/want_r" "$dir/got"
+"$build/llamactl" rerank "$dir/rank.gguf" ab cd efg --top 1 >"$dir/got"
+holds "rerank, the best" [ "$(cat "$dir/got")" = "$(head -n 1 "$dir/want_r")" ]
+refused 1 'classifier' rerank full ab cd
 pids=
 for i in 1 2 3 4 5 6 7 8; do
 	ctl generate full -p "$prompt" -n $n --temp 0 --ignore-eos >"$dir/got$i" &

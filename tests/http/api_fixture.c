@@ -33,6 +33,7 @@ lmi_http_translate_fn api_translation(const char *path)
 		{"/api/chat", lmi_ollama_translate_chat},
 		{"/api/generate", lmi_ollama_translate_generate},
 		{"/completion", lmi_llamacpp_translate},
+		{"/infill", lmi_llamacpp_translate_infill},
 	};
 
 	for (size_t i = 0; i < LMD_LEN(rows); i++)
@@ -96,8 +97,6 @@ json_t *api_translate(const char *path, const json_t *body)
 		out = json_pack("{s:o,s:b}", "request", request_json(&g.req), "stream", g.stream);
 		if (g.n_choice > 1)
 			json_object_set_new(out, "n_choice", json_integer(g.n_choice));
-		if (g.prompt_only)
-			json_object_set_new(out, "prompt_only", json_true());
 	}
 	MUST(out);
 	lmi_arena_destroy(arena);
@@ -124,6 +123,26 @@ static struct lmd_str text_of(struct lmd_arena *arena, const json_t *v)
 	return (struct lmd_str){.ptr = p, .len = n};
 }
 
+/* A list of [token, logprob, text]; NULL: none. */
+static const struct lmi_wire_token_logprob *logprobs_of(struct lmd_arena *arena, const json_t *v,
+							uint32_t *n)
+{
+	struct lmi_wire_token_logprob *out = lmi_arena_alloc(
+		arena, (json_array_size(v) + 1) * sizeof(*out), _Alignof(struct lmi_wire_token_logprob));
+
+	MUST(out);
+	*n = (uint32_t)json_array_size(v);
+	for (uint32_t i = 0; i < *n; i++) {
+		const json_t *e = json_array_get(v, i);
+
+		out[i] = (struct lmi_wire_token_logprob){
+			.token = (lmd_token)json_integer_value(json_array_get(e, 0)),
+			.logprob = json_number_value(json_array_get(e, 1)),
+			.text = text_of(arena, json_array_get(e, 2))};
+	}
+	return out;
+}
+
 static struct lmi_wire_item item_of(struct lmd_arena *arena, const json_t *v)
 {
 	struct lmi_wire_item it = {.n = 1};
@@ -135,6 +154,14 @@ static struct lmi_wire_item item_of(struct lmd_arena *arena, const json_t *v)
 		it.kind = LMI_WIRE_ITEM_TOKEN;
 		it.u.token.token = (lmd_token)json_integer_value(a);
 		it.u.token.text = text_of(arena, b);
+		it.u.token.logprobs =
+			logprobs_of(arena, json_array_get(v, 3), &it.u.token.n_logprobs);
+	} else if (!strcmp(kind, "prompt_token")) {
+		it.kind = LMI_WIRE_ITEM_PROMPT_TOKEN;
+		it.u.prompt_token.token = (lmd_token)json_integer_value(a);
+		it.u.prompt_token.text = text_of(arena, b);
+		it.u.prompt_token.logprobs = logprobs_of(arena, json_array_get(v, 3),
+							 &it.u.prompt_token.n_logprobs);
 	} else if (!strcmp(kind, "text")) {
 		it.kind = LMI_WIRE_ITEM_TEXT;
 		it.u.text.text = text_of(arena, a);
@@ -187,7 +214,7 @@ static struct lmi_http_answer_end end_of(const json_t *v)
 struct collected {
 	struct lmi_http_answer a;
 	struct lmi_http_answer_call calls[8];
-	lmd_token tokens[64];
+	struct lmi_http_answer_token tokens[64], prompt[64];
 };
 
 static void append(struct lmd_arena *arena, struct lmd_str *s, struct lmd_str more)
@@ -206,7 +233,18 @@ static void collect(struct lmd_arena *arena, struct collected *c, const struct l
 	case LMI_WIRE_ITEM_TOKEN:
 		append(arena, &c->a.text, it->u.token.text);
 		MUST(c->a.n_token < LMD_LEN(c->tokens));
-		c->tokens[c->a.n_token++] = it->u.token.token;
+		c->tokens[c->a.n_token++] =
+			(struct lmi_http_answer_token){.token = it->u.token.token,
+						       .logprobs = it->u.token.logprobs,
+						       .n_logprobs = it->u.token.n_logprobs};
+		break;
+	case LMI_WIRE_ITEM_PROMPT_TOKEN:
+		MUST(c->a.n_prompt < LMD_LEN(c->prompt));
+		c->prompt[c->a.n_prompt++] = (struct lmi_http_answer_token){
+			.token = it->u.prompt_token.token,
+			.text = it->u.prompt_token.text,
+			.logprobs = it->u.prompt_token.logprobs,
+			.n_logprobs = it->u.prompt_token.n_logprobs};
 		break;
 	case LMI_WIRE_ITEM_TEXT:
 		append(arena, &c->a.text, it->u.text.text);
@@ -304,6 +342,7 @@ static json_t *whole_of(const struct lmi_http_generation *g, struct lmd_arena *a
 		}
 		c[i].a.calls = c[i].calls;
 		c[i].a.tokens = c[i].tokens;
+		c[i].a.prompt = c[i].prompt;
 		c[i].a.end = end_of(json_object_get(from, "end"));
 		a[i] = c[i].a;
 	}

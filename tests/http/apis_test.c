@@ -90,7 +90,7 @@ static void check_body(const char *file, json_t *doc)
 	const char *path = json_string_value(json_object_get(doc, "path"));
 	json_t *found = api_translate(path, json_object_get(doc, "body"));
 	static const char *const members[] = {"request",     "stream", "n_choice",
-					      "prompt_only", "param",  "error"};
+					      "param",       "error"};
 
 	for (size_t i = 0; i < LMD_LEN(members); i++)
 		check_member(file, doc, members[i], json_object_get(found, members[i]));
@@ -176,8 +176,9 @@ static const struct {
 	/* what does not exist or cannot be done */
 	{CHAT, "{" HI ",\"tempreature\":1}", "tempreature",
 	 "is not a known member of this request"},
-	{CHAT, "{" HI ",\"logprobs\":true}", "logprobs",
-	 "probabilities of tokens are not supported"},
+	{CHAT, "{" HI ",\"logprobs\":true,\"top_logprobs\":33}", "top_logprobs",
+	 "33 is above the maximum of 32"},
+	{CHAT, "{" HI ",\"top_logprobs\":1}", "top_logprobs", "requires logprobs to be true"},
 	{CHAT, "{" HI ",\"functions\":[{}]}", "functions", "is not supported: use tools"},
 	{CHAT, "{" HI ",\"modalities\":[\"audio\"]}", "modalities",
 	 "\"audio\" is not one of: text"},
@@ -211,11 +212,8 @@ static const struct {
 	{COMPLETION, "{\"prompt\":[\"a\",\"b\"]}", "prompt", "has 2 elements, allowed are 1 to 1"},
 	{COMPLETION, "{\"prompt\":[1,-2]}", "prompt[1]", "-2 is below the minimum of 0"},
 	{COMPLETION, "{\"prompt\":\"a\",\"best_of\":3}", "best_of", "3 is above the maximum of 1"},
-	{COMPLETION, "{\"prompt\":\"a\",\"suffix\":\"b\"}", "suffix",
-	 "is not supported: write the infill tokens of the model into the prompt"},
-	{COMPLETION, "{\"prompt\":[1],\"echo\":true}", "echo", "requires a prompt that is text"},
-	{COMPLETION, "{\"prompt\":\"a\",\"logprobs\":0}", "logprobs",
-	 "probabilities of tokens are not supported"},
+	{COMPLETION, "{\"prompt\":\"a\",\"logprobs\":-1}", "logprobs",
+	 "-1 is below the minimum of 0"},
 	{MESSAGES, "{\"max_tokens\":1}", "messages", "is missing"},
 	{MESSAGES, "{" HI "}", "max_tokens", "is missing"},
 	{MESSAGES, "{" HI ",\"max_tokens\":-1}", "max_tokens", "-1 is below the minimum of 0"},
@@ -238,16 +236,14 @@ static const struct {
 	 "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\",\"images\":[\"aGk=\"]}]}",
 	 "messages[0].images", "images are not supported"},
 	{"/api/chat", "{" HI ",\"format\":\"xml\"}", "format", "\"xml\" is not one of: , json"},
-	{"/api/generate", "{\"prompt\":\"a\",\"suffix\":\"b\"}", "suffix",
-	 "is not supported: write the infill tokens of the model into a raw prompt"},
 	{"/api/generate", "{\"prompt\":\"a\",\"template\":\"{{ .Prompt }}\"}", "template",
 	 "is a template of Go's; models use Jinja templates"},
 	{"/completion", "{}", "prompt", "is missing"},
 	{"/completion", "{\"prompt\":[\"a\",2]}", "prompt", "must be a text, or a list of tokens"},
 	{"/completion", "{\"prompt\":\"a\",\"n_predict\":1.9}", "n_predict",
 	 "1.9 is not an integer from -1 to 1073741824"},
-	{"/completion", "{\"prompt\":\"a\",\"n_probs\":3}", "n_probs",
-	 "probabilities of tokens are not supported"},
+	{"/completion", "{\"prompt\":\"a\",\"n_probs\":-1}", "n_probs",
+	 "-1 is below the minimum of 0"},
 };
 
 START_TEST(refused)

@@ -113,11 +113,56 @@ post 200 '^\[{"index":0,"embedding":\[\[' /embedding '{"content":"a","embd_norma
 post 400 'embd_normalize: must be 2' /embedding '{"content":"a","embd_normalize":0}'
 post 200 '^{"prompt":"<|im_start|>user.nhi<|im_end|>' /apply-template \
 	'{"chat_template":"chatml","messages":[{"role":"user","content":"hi"}]}'
-for path in infill rerank; do
-	post 501 '"code":501' /$path '{}'
-done
+post 400 'input_suffix: is missing' /infill '{}'
+post 400 'cannot infill' /infill '{"input_prefix":"a","input_suffix":"b"}'
+post 400 'cannot infill' /v1/completions '{"prompt":"a","suffix":"b"}'
+post 400 'cannot infill' /api/generate '{"model":"tiny","prompt":"a","suffix":"b"}'
+post 400 'has no classifier' /rerank '{"query":"a","documents":["b"]}'
+post 400 'has no classifier' /classify '{"input":"a"}'
+post 200 '"object":"pooling","data":\[[-0-9]' /pooling '{"input":"a"}'
 post 400 'exceed_context_size_error' /completion \
 	"{\"prompt\":\"$(printf 'cat %.0s' $(seq 20000))\"}"
 admin 200 '"done_reason":"unload"' -d '{"model":"tiny","keep_alive":0}' http://localhost/api/generate
+
+# ---- a reranker: the outputs of its classifier, and the probabilities that follow from them ----
+"$build/tests/mktiny" rank 7 "$dir/rank.gguf" || exit 99
+ctl add rank "$dir/rank.gguf" >/dev/null || exit 1
+post 200 '"tokens_evaluated":9,' /infill \
+	'{"model":"rank","input_prefix":"ab","prompt":"c","input_suffix":"def","n_predict":1}'
+post 200 '"prompt_token_ids":\[93,65,92,66,91\]' /v1/completions \
+	'{"model":"rank","prompt":"a","suffix":"b","return_token_ids":true,"max_tokens":1}'
+post 200 '"prompt_eval_count":5' /api/generate \
+	'{"model":"rank","prompt":"a","suffix":"b","stream":false,"options":{"num_predict":1}}'
+two=$(ctl embed rank cd --pooling rank --no-normalize) # the two outputs for one text
+ctl rerank rank ab cd efg --json >"$dir/json"
+first=$(sed -n 's/.*"index": 0, "score": \([-0-9.e]*\).*/\1/p' "$dir/json")
+second=$(sed -n 's/.*"index": 1, "score": \([-0-9.e]*\).*/\1/p' "$dir/json")
+# near NUMBER PATTERN: the number that follows the pattern in the body
+near() {
+	value=$(sed -n "s/.*$2\\([-0-9.e]*\\).*/\\1/p" "$dir/body")
+	holds "$2: '$value', not $1" awk "BEGIN { d = ${value:-9} - $1; exit !(d < 1e-4 && d > -1e-4) }"
+}
+sigmoid() { awk "BEGIN { printf \"%.8f\", 1 / (1 + exp(-($1))) }"; }
+pair='"model":"rank","query":"ab","documents":["cd",{"text":"efg"}]'
+for path in rerank reranking v1/rerank v1/reranking; do
+	post 200 '"object":"list".*"total_tokens":[1-9]' /$path "{$pair}"
+	near "$first" '"index":0,"relevance_score":'
+	near "$second" '"index":1,"relevance_score":'
+done
+best=0
+awk "BEGIN { exit !($first < $second) }" && best=1
+post 200 "\"results\":\\[{\"index\":$best,\"relevance_score\":[-0-9.e]*}\\]" /rerank "{$pair,\"top_n\":1}"
+post 200 "^\\[{\"index\":$best,\"score\"" /rerank \
+	'{"model":"rank","query":"ab","texts":["cd","efg"],"return_text":true}'
+post 200 '"document":{"text":"cd"}' /v2/rerank "{$pair}"
+near "$(sigmoid "$first")" '"text":"cd"},"relevance_score":'
+for path in score v1/score; do
+	post 200 '"object":"list"' /$path '{"model":"rank","text_1":"ab","text_2":["cd","efg"]}'
+	near "$(sigmoid "$first")" '"index":0,"object":"score","score":'
+done
+post 200 '"num_classes":2' /classify '{"model":"rank","input":"cd"}'
+near "$(sigmoid "${two% *} - (${two#* })")" '"probs":\['
+post 400 'text_1' /score '{"model":"rank","text_1":["a","b"],"text_2":"c"}'
+post 400 'documents: is missing' /rerank '{"model":"rank","query":"a"}'
 stop
 finish endpoints_test

@@ -239,7 +239,8 @@ class AsyncStream:
         a = Answer()
         async for delta in self.deltas():
             a.add(delta)
-        return a.end(self.tokens, self.done, self.seed)
+        c = self._cursor
+        return a.end(c.tokens, self.done, self.seed, c.logprobs, c.prompt)
 
     async def wait(self) -> t.DoneItem:
         """Waits for the end, such as that of a load."""
@@ -436,6 +437,13 @@ class AsyncClient:
         texts = [inputs] if isinstance(inputs, (str, bytes)) else list(inputs)
         r = await self.call(t.EmbedRequest(model=model, inputs=texts, **params))
         return [e.vector for e in r.embeddings]
+
+    async def rerank(self, model: str, query: Union[str, bytes], documents: Sequence[Union[str, bytes]],
+                     **params: Unpack[t.RerankParams]) -> list[float]:
+        """Scores each document by how well it answers the query; the model is a reranker.  params:
+        fields of llamad.types.RerankRequest."""
+        r = await self.call(t.RerankRequest(model=model, query=query, documents=list(documents), **params))
+        return r.scores
 
     # -- models --
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 from . import _types as t
 
@@ -99,6 +99,11 @@ class Answer:
     finish: Optional[str] = None
     #: Its tokens, those of reasoning and tool calls included.
     tokens: list[int] = field(default_factory=list)
+    #: With the parameter logprobs, for each token: its log probability, then those of the most
+    #: likely tokens.
+    logprobs: list[list[t.TokenLogprob]] = field(default_factory=list)
+    #: The tokens of the prompt, with the parameter prompt_tokens or prompt_logprobs.
+    prompt: list[t.PromptTokenItem] = field(default_factory=list)
     #: Numbers of tokens, and how long they took.
     usage: Usage = field(default_factory=Usage)
     #: The random seed; None if it is not known.
@@ -117,9 +122,12 @@ class Answer:
         """Deprecated name of reasoning."""
         return self.reasoning
 
-    def end(self, tokens: list[int], done: Optional[t.DoneItem], seed: Optional[int]) -> "Answer":
+    def end(self, tokens: list[int], done: Optional[t.DoneItem], seed: Optional[int],
+            logprobs: Sequence[list[t.TokenLogprob]] = (),
+            prompt: Sequence[t.PromptTokenItem] = ()) -> "Answer":
         """Fills in what is known at the end of the stream."""
         self.tokens, self.seed = list(tokens), seed
+        self.logprobs, self.prompt = list(logprobs), list(prompt)
         if done:
             self.finish, self.usage = done.finish, Usage.of(done)
         return self

@@ -197,6 +197,8 @@ class Cursor:
         self.pending: list[t.Item] = []
         self.over = False  # the stream has ended or was abandoned
         self.tokens: list[int] = []
+        self.logprobs: list[list[t.TokenLogprob]] = []
+        self.prompt: list[t.PromptTokenItem] = []
         self.done: Optional[t.DoneItem] = None
         self.parts = Parts()
 
@@ -238,6 +240,10 @@ class Cursor:
             raise Cancelled(f"cancelled: {item.reason}")
         if isinstance(item, t.TokenItem):
             self.tokens.append(item.token)
+            if item.logprobs:
+                self.logprobs.append(item.logprobs)
+        if isinstance(item, t.PromptTokenItem):
+            self.prompt.append(item)
         if isinstance(item, t.DoneItem):
             self.done = item
         return item

@@ -106,15 +106,15 @@ Jump = Literal["token", "text", "off"]
 #: Data type of activations between layers.
 Activations = Literal["auto", "f32", "int8"]
 #: How the vectors of an input's tokens become one.
-Pooling = Literal["auto", "none", "mean", "cls", "last"]
+Pooling = Literal["auto", "none", "mean", "cls", "last", "rank"]
 #: Why a stream ended.
 Finish = Literal["eog", "stop", "length", "context", "deadline", "shutdown", "done"]
 #: Why a stream was cancelled.
 CancelReason = Literal["asked", "lease", "gone", "slow_reader", "unload"]
 #: What a job is doing.
-Phase = Literal["queued", "hash", "copy", "check", "load", "warm", "drain", "unload"]
+Phase = Literal["queued", "hash", "copy", "check", "load", "warm", "drain", "unload", "download"]
 #: The op that created a stream.
-StreamKind = Literal["generate", "add", "load", "unload", "reload"]
+StreamKind = Literal["generate", "add", "load", "unload", "reload", "pull"]
 #: State of a stream.
 StreamState = Literal["waiting", "running", "ended"]
 #: Kind of a metric.
@@ -147,6 +147,7 @@ LIMITS: dict[str, int] = {
     "stops": 16,
     "stop_bytes": 256,
     "biases": 1024,
+    "logprobs": 32,
     "samplers": 32,
     "output_max": 1073741824,
     "timeout_max": 86400000,
@@ -335,6 +336,29 @@ class Plugin(Message):
 
 
 @dataclass(kw_only=True, repr=False)
+class InfillFile(Message):
+    """A file beside the one that is infilled."""
+
+    #: Its name.
+    name: str = field(default='', metadata={"wire": "name", "default": ''})
+    #: Its text.
+    text: Union[str, bytes] = field(metadata={"wire": "text"})
+
+
+@dataclass(kw_only=True, repr=False)
+class TokenLogprob(Message):
+    """A token and its log probability."""
+
+    #: The token's id.
+    token: int = field(metadata={"wire": "token"})
+    #: Natural logarithm of its probability; -9999 if it is lower than that. (at least -9999, at
+    #: most 0)
+    logprob: float = field(metadata={"wire": "logprob"})
+    #: Its bytes.
+    text: bytes = field(default=b'', metadata={"wire": "text", "default": b'', "bytes": True})
+
+
+@dataclass(kw_only=True, repr=False)
 class Embedding(Message):
     """The embedding of an input or of one of its tokens."""
 
@@ -431,6 +455,25 @@ class TokenItem(Message):
     token: int = field(metadata={"wire": "token"})
     #: Bytes of the answer. A multi-byte UTF-8 character is not split if the tokens complete it.
     text: bytes = field(default=b'', metadata={"wire": "text", "default": b'', "bytes": True})
+    #: With logprobs: the log probabilities of this token and then of the most likely tokens in
+    #: descending order, which may include it again.
+    logprobs: list[TokenLogprob] = field(default_factory=list, metadata={"wire": "logprobs", "default": [], "make": "TokenLogprob", "many": True})
+
+
+@dataclass(kw_only=True, repr=False)
+class PromptTokenItem(Message):
+    """A token of the prompt. Sent only with prompt_tokens or prompt_logprobs, before the answer."""
+
+    KIND: ClassVar[str] = "prompt_token"
+    FINAL: ClassVar[bool] = False
+    #: Number of the item. (at least 1)
+    n: int = field(metadata={"wire": "n"})
+    #: The token's id.
+    token: int = field(metadata={"wire": "token"})
+    #: Its bytes.
+    text: bytes = field(default=b'', metadata={"wire": "text", "default": b'', "bytes": True})
+    #: With prompt_logprobs: as for token; empty for the first token.
+    logprobs: list[TokenLogprob] = field(default_factory=list, metadata={"wire": "logprobs", "default": [], "make": "TokenLogprob", "many": True})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -576,13 +619,14 @@ class UnknownItem(Message):
     n: int = field(metadata={"wire": "n"})
 
 
-Item = Union[TokenItem, TextItem, ReasoningItem, CallItem, ArgumentsItem, CallEndItem, ProgressItem, DoneItem, ErrorItem, CancelledItem, UnknownItem]
+Item = Union[TokenItem, PromptTokenItem, TextItem, ReasoningItem, CallItem, ArgumentsItem, CallEndItem, ProgressItem, DoneItem, ErrorItem, CancelledItem, UnknownItem]
 
 #: Deprecated name of ReasoningItem.
 ThoughtItem = ReasoningItem
 
 _ITEMS: dict[str, Any] = {
     "token": TokenItem,
+    "prompt_token": PromptTokenItem,
     "text": TextItem,
     "thought": ReasoningItem,
     "call": CallItem,
@@ -894,6 +938,11 @@ class GenerateRequest(Request[GenerateReply]):
     prompt: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "prompt"})
     #: The prompt as tokens, used unchanged.
     tokens: Union[list[int], None] = field(default=None, metadata={"wire": "tokens"})
+    #: Infilling: the text after the gap; prompt is the text before it. Only for models with
+    #: tokens for it.
+    suffix: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "suffix"})
+    #: Infilling: other files, which the model sees first. Only with suffix.
+    infill_files: list[InfillFile] = field(default_factory=list, metadata={"wire": "infill_files", "default": [], "make": "InfillFile", "many": True})
     #: A conversation. If the last message is the assistant's, the model continues it.
     messages: Union[list[ChatMessage], None] = field(default=None, metadata={"wire": "messages", "make": "ChatMessage", "many": True})
     #: Use the prompt as plain text even if the model has a chat template.
@@ -937,6 +986,17 @@ class GenerateRequest(Request[GenerateReply]):
     ignore_eog: bool = field(default=False, metadata={"wire": "ignore_eog", "default": False})
     #: Include the text of control tokens in the answer.
     special: bool = field(default=False, metadata={"wire": "special", "default": False})
+    #: Report the log probability of each token, and those of this many most likely tokens. Then
+    #: jump-forward decoding is off. (at least 0, at most 32)
+    logprobs: Union[int, None] = field(default=None, metadata={"wire": "logprobs"})
+    #: The log probabilities are those of the tokens that the samplers left, and not the model's
+    #: own. Only with logprobs.
+    sampled_probs: bool = field(default=False, metadata={"wire": "sampled_probs", "default": False})
+    #: Send the tokens of the prompt as items before the answer.
+    prompt_tokens: bool = field(default=False, metadata={"wire": "prompt_tokens", "default": False})
+    #: Like prompt_tokens, each with its log probability and those of this many most likely
+    #: tokens. The prompt is then computed separately. (at least 0, at most 32)
+    prompt_logprobs: Union[int, None] = field(default=None, metadata={"wire": "prompt_logprobs"})
     #: Random seed. By default the server chooses one and reports it. (at least 0)
     seed: Union[int, None] = field(default=None, metadata={"wire": "seed"})
     #: The sampler chain, in order. The sampling parameters below are then ignored.
@@ -1022,6 +1082,11 @@ class GenerateRequest(Request[GenerateReply]):
 class GenerateParams(TypedDict, total=False):
     """Optional fields of generate."""
 
+    #: Infilling: the text after the gap; prompt is the text before it. Only for models with
+    #: tokens for it.
+    suffix: Union[Union[str, bytes], None]
+    #: Infilling: other files, which the model sees first. Only with suffix.
+    infill_files: Union[list[InfillFile], None]
     #: Use the prompt as plain text even if the model has a chat template.
     raw: Union[bool, None]
     #: Chat template to use in place of the model's own: the name of one of the model's variants
@@ -1063,6 +1128,17 @@ class GenerateParams(TypedDict, total=False):
     ignore_eog: Union[bool, None]
     #: Include the text of control tokens in the answer.
     special: Union[bool, None]
+    #: Report the log probability of each token, and those of this many most likely tokens. Then
+    #: jump-forward decoding is off. (at least 0, at most 32)
+    logprobs: Union[int, None]
+    #: The log probabilities are those of the tokens that the samplers left, and not the model's
+    #: own. Only with logprobs.
+    sampled_probs: Union[bool, None]
+    #: Send the tokens of the prompt as items before the answer.
+    prompt_tokens: Union[bool, None]
+    #: Like prompt_tokens, each with its log probability and those of this many most likely
+    #: tokens. The prompt is then computed separately. (at least 0, at most 32)
+    prompt_logprobs: Union[int, None]
     #: Random seed. By default the server chooses one and reports it. (at least 0)
     seed: Union[int, None]
     #: The sampler chain, in order. The sampling parameters below are then ignored.
@@ -1640,6 +1716,46 @@ class PsRequest(Request[PsReply]):
 
 
 @dataclass(kw_only=True, repr=False)
+class PullReply(Message):
+    """Reply to pull."""
+
+    #: The stream of the job. Op streams reports the model's name.
+    id: bytes = field(metadata={"wire": "id", "bytes": True})
+
+
+@dataclass(kw_only=True, repr=False)
+class PullRequest(Request[PullReply]):
+    """Downloads a model from Hugging Face, a registry or a URL into the server's own store and adds it to the registry. This is a job; its stream ends when the model is registered. What has arrived before an interruption is kept, and the next pull of the same source continues there."""
+
+    OP: ClassVar[str] = "pull"
+    ROLE: ClassVar[str] = "admin"
+    CHANGES: ClassVar[str] = "once"
+    REPLY: ClassVar[Any] = PullReply
+    #: A short name of the server's catalogue, hf:USER/REPO[@REVISION][:QUANTISATION or :FILE],
+    #: ollama:NAME[:TAG], oci:HOST/REPO[:TAG], or a URL.
+    source: str = field(metadata={"wire": "source"})
+    #: The model's name. Defaults to the short name, to REPO:QUANTISATION without -GGUF, to
+    #: NAME:TAG, or to the name of the file.
+    name: Union[str, None] = field(default=None, metadata={"wire": "name"})
+    #: Expected digest; what was downloaded is rejected if its digest differs.
+    digest: Union[str, None] = field(default=None, metadata={"wire": "digest"})
+    #: Replace the model that has this name.
+    replace: bool = field(default=False, metadata={"wire": "replace", "default": False})
+
+
+class PullParams(TypedDict, total=False):
+    """Optional fields of pull."""
+
+    #: The model's name. Defaults to the short name, to REPO:QUANTISATION without -GGUF, to
+    #: NAME:TAG, or to the name of the file.
+    name: Union[str, None]
+    #: Expected digest; what was downloaded is rejected if its digest differs.
+    digest: Union[str, None]
+    #: Replace the model that has this name.
+    replace: bool
+
+
+@dataclass(kw_only=True, repr=False)
 class RegistryBackupReply(Message):
     """Reply to registry_backup."""
 
@@ -1701,6 +1817,42 @@ class ReloadRequest(Request[ReloadReply]):
     REPLY: ClassVar[Any] = ReloadReply
     #: The model by name or alias; admins may also give a path.
     model: str = field(metadata={"wire": "model"})
+
+
+@dataclass(kw_only=True, repr=False)
+class RerankReply(Message):
+    """Reply to rerank."""
+
+    #: The score of each document, in their order: the first output of the classifier. Higher is
+    #: better.
+    scores: list[float] = field(metadata={"wire": "scores"})
+    #: Number of tokens of all pairs of query and document. (tokens, at least 0)
+    n_prompt: int = field(metadata={"wire": "n_prompt"})
+
+
+@dataclass(kw_only=True, repr=False)
+class RerankRequest(Request[RerankReply]):
+    """Scores how well documents answer a query, with the classifier of a reranker. Models without one refuse it."""
+
+    OP: ClassVar[str] = "rerank"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "no"
+    REPLY: ClassVar[Any] = RerankReply
+    #: The model by name or alias; admins may also give a path.
+    model: str = field(metadata={"wire": "model"})
+    #: The query.
+    query: Union[str, bytes] = field(metadata={"wire": "query"})
+    #: The documents.
+    documents: list[Union[str, bytes]] = field(metadata={"wire": "documents"})
+    #: Cut documents that are longer than the context allows; otherwise they are an error.
+    truncate: bool = field(default=False, metadata={"wire": "truncate", "default": False})
+
+
+class RerankParams(TypedDict, total=False):
+    """Optional fields of rerank."""
+
+    #: Cut documents that are longer than the context allows; otherwise they are an error.
+    truncate: bool
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1919,20 +2071,21 @@ __all__ = [
     "DetokenizeReply", "DetokenizeRequest", "DoneItem", "DrainParams", "DrainReply",
     "DrainRequest", "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding", "Error", "ErrorCode",
     "ErrorItem", "Factory", "Finish", "GenerateParams", "GenerateReply", "GenerateRequest",
-    "HelloParams", "HelloReply", "HelloRequest", "InfoParams", "InfoReply", "InfoRequest", "Item",
-    "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply",
-    "KeyRmRequest", "KeysReply", "KeysRequest", "LIMITS", "Label", "Limit", "LimitsReply",
-    "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta", "Metric",
-    "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest",
+    "HelloParams", "HelloReply", "HelloRequest", "InfillFile", "InfoParams", "InfoReply",
+    "InfoRequest", "Item", "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest",
+    "KeyRmReply", "KeyRmRequest", "KeysReply", "KeysRequest", "LIMITS", "Label", "Limit",
+    "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta",
+    "Metric", "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest",
     "NextParams", "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest", "Plugin",
     "PluginsParams", "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest",
-    "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem", "PsReply", "PsRequest",
-    "REVISION", "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest",
-    "RegistryRestoreReply", "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request",
-    "Resident", "RmReply", "RmRequest", "Role", "SchemaModel", "ServerState", "ShutdownParams",
-    "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",
-    "StatusRequest", "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest",
-    "TensorType", "TextItem", "ThoughtItem", "TokenItem", "TokenizeParams", "TokenizeReply",
-    "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX",
-    "V_MIN"
+    "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsReply",
+    "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
+    "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
+    "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "RerankParams",
+    "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role", "SchemaModel",
+    "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams",
+    "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream", "StreamKind",
+    "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem", "ThoughtItem",
+    "TokenItem", "TokenLogprob", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
+    "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX", "V_MIN"
 ]

@@ -75,6 +75,28 @@ class Sync(unittest.TestCase):
         self.assertIn(f"{len(a.tokens)} tokens, {a.finish}", repr(a))
         self.assertIsInstance(a.seed, int)
 
+    def test_logprobs(self):
+        s = self.client.generate(**ARGS, logprobs=2, prompt_logprobs=1)
+        a = s.answer()
+        self.assertEqual(shown(a.text), WANT)
+        self.assertEqual(len(a.logprobs), len(a.tokens))
+        for token, probs in zip(a.tokens, a.logprobs):
+            own, best, second = probs
+            self.assertEqual((own.token, own.logprob), (token, best.logprob))  # greedy
+            self.assertGreaterEqual(best.logprob, second.logprob)
+        self.assertEqual([p.token for p in a.prompt], self.client.tokenize("full", PROMPT))
+        self.assertEqual([len(p.logprobs) for p in a.prompt], [0] + [2] * (len(a.prompt) - 1))
+        again = self.client.generate("full", tokens=[p.token for p in a.prompt[:-1]], n=1, temp=0,
+                                     logprobs=32).answer()
+        for p in again.logprobs[0]:
+            if p.token == a.prompt[-1].token:
+                self.assertAlmostEqual(p.logprob, a.prompt[-1].logprobs[0].logprob, places=3)
+        self.assertEqual(self.client.generate("full", PROMPT, n=0, prompt_tokens=True).answer().tokens, [])
+
+    def test_rerank(self):
+        with self.assertRaisesRegex(llamad.Unsupported, "classifier"):
+            self.client.rerank("full", "query", ["a", "b"])
+
     def test_embed(self):
         [a] = self.client.embed("full", "Hello")
         b = self.client.embed("full", ["other", "Hello"], pooling="mean")

@@ -58,6 +58,11 @@ void lmi_chat_destroy(struct lmi_chat *c)
 	lmi_free(c);
 }
 
+bool lmi_chat_find_variant(const struct lmi_chat *c, struct lmd_str name, struct lmd_str *out)
+{
+	return lmi_chat_find_variant_in(out, c->model, name);
+}
+
 bool lmi_chat_has_template(const struct lmi_chat *c)
 {
 	return c->model->chat_template.ptr != NULL;

@@ -79,6 +79,10 @@ void lmi_chat_destroy(struct lmi_chat *c);
 /* Whether the model has a chat template of its own. */
 bool lmi_chat_has_template(const struct lmi_chat *c);
 
+/* Finds the variant of the model's template with that name; returns false if there is none.  *out is
+ * valid as long as the model. */
+bool lmi_chat_find_variant(const struct lmi_chat *c, struct lmd_str name, struct lmd_str *out);
+
 /* Renders the prompt up to where the answer begins.  If the last message is the assistant's, its
  * text is the beginning of the answer.  *own: [out->n], 1 for each byte that the template wrote;
  * caller frees.  LMD_INVALID if the template or a message is invalid; LMD_NOTFOUND if there is no
@@ -107,6 +111,9 @@ enum lmd_status lmi_chat_find_answer_format(const struct lmi_chat *c, struct lmd
  * `requested`.  LMD_NOTFOUND names the template that does not exist. */
 enum lmd_status lmi_chat_find_template(struct lmd_str *out, const struct lmd_model *model,
 				       struct lmd_str requested, struct lmd_error *err);
+
+/* Looks up the model's template variant `name` in its metadata; returns false if there is none. */
+bool lmi_chat_find_variant_in(struct lmd_str *out, const struct lmd_model *m, struct lmd_str name);
 
 /* ---- built-in templates, for models that have none or a wrong one: builtin_templates.c ---- */
 

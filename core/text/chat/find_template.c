@@ -8,8 +8,7 @@
 #define KEY      "tokenizer.chat_template"
 #define NAME_MAX 64
 
-/* Looks up the model's template variant `name` in its metadata; returns false if there is none. */
-static bool find_variant(struct lmd_str *out, const struct lmd_model *m, struct lmd_str name)
+bool lmi_chat_find_variant_in(struct lmd_str *out, const struct lmd_model *m, struct lmd_str name)
 {
 	char key[sizeof(KEY) + 1 + NAME_MAX];
 	const struct lmd_meta *v;
@@ -42,7 +41,7 @@ enum lmd_status lmi_chat_find_template(struct lmd_str *out, const struct lmd_mod
 		*out = requested;
 		return LMD_OK;
 	}
-	if (find_variant(out, model, requested))
+	if (lmi_chat_find_variant_in(out, model, requested))
 		return LMD_OK;
 	b = lmi_chat_builtin_find(requested);
 	if (!b)

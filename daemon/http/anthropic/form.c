@@ -218,6 +218,7 @@ static void item(void *state, uint32_t choice, const struct lmi_wire_item *it,
 		end_block(s, o);
 		break;
 	case LMI_WIRE_ITEM_UNKNOWN:
+	case LMI_WIRE_ITEM_PROMPT_TOKEN:
 	case LMI_WIRE_ITEM_PROGRESS:
 	case LMI_WIRE_ITEM_DONE:
 	case LMI_WIRE_ITEM_ERROR:

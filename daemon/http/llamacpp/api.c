@@ -54,6 +54,12 @@ static const char completion_body[] =
 	"\"stop\":{\"type\":\"array\"},\"grammar\":{\"type\":\"string\"},"
 	"\"json_schema\":{\"type\":\"object\"}}}";
 
+static const char infill_body[] =
+	"{\"type\":\"object\",\"required\":[\"input_prefix\",\"input_suffix\"],\"properties\":{"
+	"\"input_prefix\":{\"type\":\"string\"},\"input_suffix\":{\"type\":\"string\"},"
+	"\"input_extra\":{\"type\":\"array\"},\"n_predict\":{\"type\":\"integer\"},"
+	"\"stream\":{\"type\":\"boolean\"}}}";
+
 static const char tokenize_body[] =
 	"{\"type\":\"object\",\"required\":[\"content\"],\"properties\":{"
 	"\"content\":{\"type\":\"string\"},\"add_special\":{\"type\":\"boolean\"},"
@@ -71,7 +77,10 @@ static const char template_body[] =
 	"\"messages\":{\"type\":\"array\",\"minItems\":1},\"tools\":{\"type\":\"array\"},"
 	"\"chat_template_kwargs\":{\"type\":\"object\"}}}";
 
-#define NO_RERANK "Reranking is not available over HTTP."
+static const char rerank_body[] =
+	"{\"type\":\"object\",\"required\":[\"query\"],\"properties\":{"
+	"\"query\":{\"type\":\"string\"},\"documents\":{\"type\":\"array\",\"minItems\":1},"
+	"\"top_n\":{\"type\":\"integer\"}}}";
 
 static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/completion", LMI_HTTP_USER, lmi_llamacpp_completion, "Continues a text.",
@@ -91,15 +100,20 @@ static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/props", LMI_HTTP_ADMIN, NULL, "Properties cannot be changed.", NULL, NULL},
 	{LMI_HTTP_POST, "/apply-template", LMI_HTTP_USER, lmi_llamacpp_apply_template,
 	 "Returns the prompt of a conversation.", template_body, NULL},
-	{LMI_HTTP_POST, "/infill", LMI_HTTP_USER, NULL,
-	 "Infilling is not available: write the infill tokens of the model into the prompt.", NULL,
-	 NULL},
+	{LMI_HTTP_POST, "/infill", LMI_HTTP_USER, lmi_llamacpp_infill,
+	 "Fills the gap between two texts.", infill_body, NULL},
 	{LMI_HTTP_POST, "/embedding", LMI_HTTP_USER, lmi_llamacpp_embedding,
 	 "Computes embeddings of texts.", embedding_body, NULL},
 	{LMI_HTTP_POST, "/embeddings", LMI_HTTP_USER, lmi_llamacpp_embedding,
 	 "Computes embeddings of texts.", embedding_body, NULL},
-	{LMI_HTTP_POST, "/rerank", LMI_HTTP_USER, NULL, NO_RERANK, NULL, NULL},
-	{LMI_HTTP_POST, "/reranking", LMI_HTTP_USER, NULL, NO_RERANK, NULL, NULL},
+	{LMI_HTTP_POST, "/rerank", LMI_HTTP_USER, lmi_llamacpp_rerank,
+	 "Scores documents by a query.", rerank_body, NULL},
+	{LMI_HTTP_POST, "/reranking", LMI_HTTP_USER, lmi_llamacpp_rerank,
+	 "Scores documents by a query.", rerank_body, NULL},
+	{LMI_HTTP_POST, "/v1/rerank", LMI_HTTP_USER, lmi_llamacpp_rerank,
+	 "Scores documents by a query.", rerank_body, NULL},
+	{LMI_HTTP_POST, "/v1/reranking", LMI_HTTP_USER, lmi_llamacpp_rerank,
+	 "Scores documents by a query.", rerank_body, NULL},
 	{LMI_HTTP_POST, "/slots/{id}", LMI_HTTP_ADMIN, NULL, "Sequences are not saved or restored.",
 	 NULL, NULL},
 	{LMI_HTTP_GET, "/lora-adapters", LMI_HTTP_USER, NULL,

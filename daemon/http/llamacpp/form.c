@@ -41,13 +41,24 @@ static void put_times(struct lmi_json_text *j, const char *what, uint32_t n, uin
 	lmi_http_json_put_real(j, key, ns ? n / (ms / 1e3) : 0);
 }
 
-static void put_tokens(struct lmi_json_text *j, const lmd_token *tokens, uint32_t n)
+static void put_tokens(struct lmi_json_text *j, const struct lmi_http_answer_token *tokens,
+		       uint32_t n)
 {
 	lmi_json_text_key(j, "tokens");
 	lmi_json_text_array(j);
 	for (uint32_t i = 0; i < n; i++)
-		lmi_json_text_int(j, tokens[i]);
+		lmi_json_text_int(j, tokens[i].token);
 	lmi_json_text_end(j);
+}
+
+/* Writes the log probabilities of n tokens, if they have any. */
+static void put_logprobs(struct lmi_json_text *j, const struct lmi_llamacpp_state *s,
+			 const struct lmi_http_answer_token *tokens, uint32_t n)
+{
+	if (!n || !tokens[0].n_logprobs)
+		return;
+	lmi_json_text_key(j, "completion_probabilities");
+	lmi_http_put_logprobs_list(j, tokens, n, s->logprobs);
 }
 
 /* Writes the members of the end, after index, content and tokens. */
@@ -94,19 +105,25 @@ static void item(void *state, uint32_t choice, const struct lmi_wire_item *it,
 	struct lmi_llamacpp_state *s = state;
 	struct lmi_json_text *j = &o->json;
 	bool token = it->kind == LMI_WIRE_ITEM_TOKEN;
+	struct lmi_http_answer_token t = {0};
 	struct lmd_str text;
 
 	if (!token && it->kind != LMI_WIRE_ITEM_TEXT)
 		return;
+	if (token)
+		t = (struct lmi_http_answer_token){.token = it->u.token.token,
+						   .logprobs = it->u.token.logprobs,
+						   .n_logprobs = it->u.token.n_logprobs};
 	s->n_out[choice] += token;
 	text = lmi_http_pieces_next(&s->text[choice], s->arena,
 				    token ? it->u.token.text : it->u.text.text);
-	if (!text.len && !(token && s->return_tokens))
+	if (!text.len && !(token && s->return_tokens) && !t.n_logprobs)
 		return;
 	lmi_json_text_object(j);
 	lmi_http_json_put_int(j, "index", choice);
 	lmi_http_json_put_str(j, "content", text);
-	put_tokens(j, &it->u.token.token, token && s->return_tokens);
+	put_tokens(j, &t, token && s->return_tokens);
+	put_logprobs(j, s, &t, token);
 	lmi_http_json_put_bool(j, "stop", false);
 	lmi_http_json_put_int(j, "id_slot", -1);
 	lmi_http_json_put_int(j, "tokens_predicted", s->n_out[choice]);
@@ -148,6 +165,7 @@ static void whole(void *state, const struct lmi_http_answer_head *head,
 	lmi_http_json_put_int(j, "index", 0);
 	lmi_http_json_put_str(j, "content", a->text);
 	put_tokens(j, a->tokens, s->return_tokens ? a->n_token : 0);
+	put_logprobs(j, s, a->tokens, a->n_token);
 	put_end(j, s, head, 0, &a->end);
 	lmi_json_text_end(j);
 }

@@ -18,6 +18,9 @@ extern const struct lmi_http_routes lmi_llamacpp_routes;
 enum lmd_status lmi_llamacpp_translate(struct lmi_http_generation *out, const json_t *body,
 				       struct lmd_arena *arena, const char **param,
 				       struct lmd_error *err);
+enum lmd_status lmi_llamacpp_translate_infill(struct lmi_http_generation *out, const json_t *body,
+					      struct lmd_arena *arena, const char **param,
+					      struct lmd_error *err);
 void lmi_llamacpp_error(struct lmi_json_text *out, const struct lmi_http_error *e);
 
 #endif /* LLAMAD_DAEMON_HTTP_LLAMACPP_LLAMACPP_H */

@@ -6,6 +6,7 @@
 
 #include "daemon/http/json_out.h"
 #include "daemon/http/llamacpp/llamacpp.h"
+#include "daemon/http/logprobs.h"
 #include "daemon/http/members.h"
 
 /* The state of the form. */
@@ -13,6 +14,7 @@ struct lmi_llamacpp_state {
 	struct lmd_arena *arena;
 	struct lmd_str stop; /* the stop sequence, if there is only one; otherwise empty */
 	bool return_tokens;
+	enum lmi_http_logprobs_form logprobs;
 	int64_t n_out[LMI_HTTP_CHOICES_MAX]; /* tokens so far */
 	struct lmi_http_pieces text[LMI_HTTP_CHOICES_MAX];
 	struct lmi_http_answer_head head;
@@ -24,9 +26,11 @@ extern const struct lmi_http_form lmi_llamacpp_form;
 void lmi_llamacpp_apply_template(struct lmi_http_exchange *x);
 void lmi_llamacpp_completion(struct lmi_http_exchange *x);
 void lmi_llamacpp_embedding(struct lmi_http_exchange *x);
+void lmi_llamacpp_infill(struct lmi_http_exchange *x);
 void lmi_llamacpp_tokenize(struct lmi_http_exchange *x);
 void lmi_llamacpp_detokenize(struct lmi_http_exchange *x);
 void lmi_llamacpp_props(struct lmi_http_exchange *x);
+void lmi_llamacpp_rerank(struct lmi_http_exchange *x);
 void lmi_llamacpp_slots(struct lmi_http_exchange *x);
 void lmi_llamacpp_models(struct lmi_http_exchange *x);
 

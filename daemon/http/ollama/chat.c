@@ -65,6 +65,7 @@ enum lmd_status lmi_ollama_translate_chat(struct lmi_http_generation *out, const
 	lmi_http_members_read(&t, NULL, body, &members);
 	if (!t.q->has_messages)
 		lmi_http_fail(&t.r, &at_messages, "is missing");
+	lmi_ollama_end(&t, body);
 	lmi_http_finish_chat(&t);
 	return lmi_http_translation_end(&t, param);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/http/logprobs.h"
 #include "daemon/http/ollama/ollama_impl.h"
 
 void lmi_ollama_time(char out[LMI_OLLAMA_TIME_BYTES], int64_t seconds)
@@ -117,6 +118,29 @@ static void text_line(struct lmi_ollama_state *s, struct lmd_str text, struct lm
 	end_line(s, o);
 }
 
+/* A token with log probabilities has a line even if it has no text. */
+static void token_line(struct lmi_ollama_state *s, const struct lmi_wire_item *it,
+		       struct lmi_http_out *o)
+{
+	struct lmd_str text = lmi_http_pieces_next(&s->text, s->arena, it->u.token.text);
+
+	if (!it->u.token.n_logprobs) {
+		text_line(s, text, o);
+		return;
+	}
+	put_text(s, begin_line(s, &o->json), text);
+	if (s->chat)
+		lmi_json_text_end(&o->json);
+	lmi_json_text_key(&o->json, "logprobs");
+	lmi_json_text_array(&o->json);
+	lmi_http_put_logprobs(&o->json, it->u.token.logprobs, it->u.token.n_logprobs,
+			      LMI_HTTP_LOGPROBS_OPENAI);
+	lmi_json_text_end(&o->json);
+	lmi_http_json_put_bool(&o->json, "done", false);
+	lmi_json_text_end(&o->json);
+	lmi_http_out_line(o);
+}
+
 static void reasoning_line(struct lmi_ollama_state *s, struct lmd_str text, struct lmi_http_out *o)
 {
 	struct lmi_json_text *j;
@@ -180,7 +204,7 @@ static void item(void *state, uint32_t choice, const struct lmi_wire_item *it,
 	(void)choice;
 	switch (it->kind) {
 	case LMI_WIRE_ITEM_TOKEN:
-		text_line(s, lmi_http_pieces_next(&s->text, s->arena, it->u.token.text), o);
+		token_line(s, it, o);
 		break;
 	case LMI_WIRE_ITEM_TEXT:
 		text_line(s, lmi_http_pieces_next(&s->text, s->arena, it->u.text.text), o);
@@ -202,6 +226,7 @@ static void item(void *state, uint32_t choice, const struct lmi_wire_item *it,
 			call_line(s, o);
 		break;
 	case LMI_WIRE_ITEM_UNKNOWN:
+	case LMI_WIRE_ITEM_PROMPT_TOKEN:
 	case LMI_WIRE_ITEM_PROGRESS:
 	case LMI_WIRE_ITEM_DONE:
 	case LMI_WIRE_ITEM_ERROR:
@@ -262,6 +287,10 @@ static void whole(void *state, const struct lmi_http_answer_head *head,
 		put_calls(j, a);
 	if (s->chat)
 		lmi_json_text_end(j);
+	if (a->n_token && a->tokens[0].n_logprobs) {
+		lmi_json_text_key(j, "logprobs");
+		lmi_http_put_logprobs_list(j, a->tokens, a->n_token, LMI_HTTP_LOGPROBS_OPENAI);
+	}
 	put_end(j, &a->end);
 	lmi_json_text_end(j);
 }

@@ -20,13 +20,19 @@ static void read_template(struct lmi_http_translation *t, const struct lmi_http_
 	t->q->has_template = true;
 }
 
+static void read_suffix(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			const json_t *v)
+{
+	t->q->suffix = lmi_http_read_str(&t->r, at, v, 0, LMI_WIRE_LIMIT_TEXT_BYTES);
+	t->q->has_suffix = t->q->suffix.len > 0;
+}
+
 static const struct lmi_http_member rows[] = {
 	{.name = "prompt", .wire = "prompt"},
 	{.name = "raw", .wire = "raw"},
 	{.name = "template", .read = read_template},
 	{.name = "system"}, /* read after the others */
-	{.name = "suffix",
-	 .refused = "is not supported: write the infill tokens of the model into a raw prompt"},
+	{.name = "suffix", .read = read_suffix},
 	{.name = "context", .refused = "is not supported: use /api/chat"},
 };
 
@@ -74,8 +80,9 @@ enum lmd_status lmi_ollama_translate_generate(struct lmi_http_generation *out, c
 		add_system(&t, system);
 	/* in a raw prompt the client wrote the template */
 	t.q->parse_special = t.q->raw;
+	lmi_ollama_end(&t, body);
 	lmi_http_finish_chat(&t);
-	if (t.q->raw)
+	if (t.q->raw || t.q->has_suffix)
 		t.q->parse = false;
 	return lmi_http_translation_end(&t, param);
 }

@@ -37,6 +37,8 @@ extern const struct lmi_http_members lmi_ollama_members;
 /* Prepares a translation. */
 void lmi_ollama_begin(struct lmi_http_translation *t, struct lmi_http_generation *out,
 		      struct lmd_arena *arena, struct lmd_error *err, bool chat);
+/* Reads what depends on other members. */
+void lmi_ollama_end(struct lmi_http_translation *t, const json_t *body);
 /* Loads or unloads a model for a request without a prompt, and responds. */
 void lmi_ollama_load(struct lmi_http_exchange *x, const json_t *body, bool chat);
 

@@ -14,7 +14,6 @@ static void read_num_predict(struct lmi_http_translation *t, const struct lmi_ht
 
 	t->q->n = n < 0 ? -1 : n > LMI_WIRE_LIMIT_OUTPUT_MAX ? LMI_WIRE_LIMIT_OUTPUT_MAX : n;
 	t->q->has_n = true;
-	t->out->prompt_only = n == 0;
 }
 
 static const struct lmi_http_member option_rows[] = {
@@ -86,7 +85,11 @@ static void read_think(struct lmi_http_translation *t, const struct lmi_http_at 
 		lmi_http_read_thinking(t, at, v);
 }
 
-#define NO_PROBABILITIES "probabilities of tokens are not supported"
+static void read_logprobs(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			  const json_t *v)
+{
+	t->q->has_logprobs = lmi_http_read_bool(&t->r, at, v);
+}
 
 static const struct lmi_http_member rows[] = {
 	{.name = "model", .read = lmi_http_read_model},
@@ -95,8 +98,8 @@ static const struct lmi_http_member rows[] = {
 	{.name = "format", .read = read_format},
 	{.name = "think", .read = read_think},
 	{.name = "images", .refused = "images are not supported"},
-	{.name = "logprobs", .refused = NO_PROBABILITIES},
-	{.name = "top_logprobs", .refused = NO_PROBABILITIES},
+	{.name = "logprobs", .read = read_logprobs},
+	{.name = "top_logprobs"}, /* read after the others */
 	/* without effect */
 	{.name = "keep_alive"},
 	{.name = "truncate"}, /* a prompt that is too long is refused */
@@ -105,6 +108,16 @@ static const struct lmi_http_member rows[] = {
 
 const struct lmi_http_members lmi_ollama_members = {
 	.v = rows, .n = LMD_LEN(rows), .clamp = true, .ignore_unknown = true};
+
+/* Has an effect only together with logprobs. */
+void lmi_ollama_end(struct lmi_http_translation *t, const json_t *body)
+{
+	const json_t *top = lmi_http_get(body, "top_logprobs");
+
+	if (top && t->q->has_logprobs)
+		lmi_http_wire_read(t, &(struct lmi_http_at){.name = "top_logprobs"}, top, "logprobs",
+				   true);
+}
 
 void lmi_ollama_begin(struct lmi_http_translation *t, struct lmi_http_generation *out,
 		      struct lmd_arena *arena, struct lmd_error *err, bool chat)

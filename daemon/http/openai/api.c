@@ -77,6 +77,67 @@ void lmi_openai_put_head(struct lmi_json_text *j, const struct lmi_http_answer_h
 	lmi_http_json_put_text(j, "model", head->model);
 }
 
+void lmi_openai_put_token_ids(struct lmi_json_text *j, const struct lmi_openai_state *s,
+			      const struct lmi_http_answer_token *v, uint32_t n)
+{
+	if (!s->token_ids)
+		return;
+	lmi_json_text_key(j, "token_ids");
+	lmi_json_text_array(j);
+	for (uint32_t i = 0; i < n; i++)
+		lmi_json_text_int(j, v[i].token);
+	lmi_json_text_end(j);
+}
+
+/* Writes an object {"id": {"logprob": ..., "rank": ..., "decoded_token": ...}}.  The rank of a token
+ * that is not among the most likely ones is not known. */
+static void put_ranked(struct lmi_json_text *j, const struct lmi_http_answer_token *t)
+{
+	uint32_t own = 0;
+
+	for (uint32_t i = 1; i < t->n_logprobs; i++)
+		own = t->logprobs[i].token == t->token ? i : own;
+	lmi_json_text_object(j);
+	for (uint32_t i = own > 0; i < t->n_logprobs; i++) {
+		char key[16];
+
+		(void)snprintf(key, sizeof(key), "%d", t->logprobs[i].token);
+		lmi_json_text_key(j, key);
+		lmi_json_text_object(j);
+		lmi_http_json_put_real(j, "logprob", t->logprobs[i].logprob);
+		if (i)
+			lmi_http_json_put_int(j, "rank", i);
+		else
+			lmi_http_json_put_null(j, "rank");
+		lmi_http_json_put_str(j, "decoded_token", t->logprobs[i].text);
+		lmi_json_text_end(j);
+	}
+	lmi_json_text_end(j);
+}
+
+void lmi_openai_put_prompt(struct lmi_json_text *j, const struct lmi_openai_state *s,
+			   const struct lmi_http_answer *a)
+{
+	if (s->prompt_logprobs) {
+		lmi_json_text_key(j, "prompt_logprobs");
+		lmi_json_text_array(j);
+		for (uint32_t i = 0; i < a->n_prompt; i++) {
+			if (i)
+				put_ranked(j, &a->prompt[i]);
+			else
+				lmi_json_text_null(j);
+		}
+		lmi_json_text_end(j);
+	}
+	if (!s->token_ids)
+		return;
+	lmi_json_text_key(j, "prompt_token_ids");
+	lmi_json_text_array(j);
+	for (uint32_t i = 0; i < a->n_prompt; i++)
+		lmi_json_text_int(j, a->prompt[i].token);
+	lmi_json_text_end(j);
+}
+
 void lmi_openai_put_usage(struct lmi_json_text *j, const struct lmi_http_answer_end *end)
 {
 	lmi_json_text_key(j, "usage");
@@ -133,6 +194,23 @@ static void read_n(struct lmi_http_translation *t, const struct lmi_http_at *at,
 	t->out->n_choice = (uint32_t)lmi_http_read_int(&t->r, at, v, 1, LMI_HTTP_CHOICES_MAX);
 }
 
+static void read_token_ids(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			   const json_t *v)
+{
+	struct lmi_openai_state *s = t->state;
+
+	s->token_ids = t->q->prompt_tokens = lmi_http_read_bool(&t->r, at, v);
+}
+
+static void read_prompt_logprobs(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				 const json_t *v)
+{
+	struct lmi_openai_state *s = t->state;
+
+	lmi_http_wire_read(t, at, v, "prompt_logprobs", false);
+	s->prompt_logprobs = true;
+}
+
 static void read_include_usage(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			       const json_t *v)
 {
@@ -168,7 +246,10 @@ static const struct lmi_http_member rows[] = {
 	{.name = "logit_bias", .wire = "logit_bias"},
 	{.name = "stop", .wire = "stop"},
 	{.name = "seed", .read = lmi_http_read_seed},
-	{.name = "add_special_tokens", .wire = "add_special"}, /* of vLLM */
+	/* of vLLM */
+	{.name = "add_special_tokens", .wire = "add_special"},
+	{.name = "return_token_ids", .read = read_token_ids},
+	{.name = "prompt_logprobs", .read = read_prompt_logprobs},
 	/* without effect, as far as a server of one's own is concerned */
 	{.name = "user"},
 	{.name = "metadata"},
@@ -212,6 +293,20 @@ static const char embeddings_body[] =
 	"\"dimensions\":{\"type\":\"integer\"},"
 	"\"encoding_format\":{\"enum\":[\"float\",\"base64\"]}}}";
 
+static const char rerank_body[] =
+	"{\"type\":\"object\",\"required\":[\"query\",\"documents\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"query\":{\"type\":\"string\"},"
+	"\"documents\":{\"type\":\"array\",\"minItems\":1},\"top_n\":{\"type\":\"integer\"}}}";
+
+static const char score_body[] =
+	"{\"type\":\"object\",\"required\":[\"text_1\",\"text_2\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"text_1\":{\"type\":[\"string\",\"array\"]},"
+	"\"text_2\":{\"type\":[\"string\",\"array\"]}}}";
+
+static const char classify_body[] =
+	"{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"input\":{\"type\":[\"string\",\"array\"]}}}";
+
 #define ANSWER(object) "{\"type\":\"object\",\"properties\":{\"object\":{\"const\":\"" object "\"}}}"
 
 static const struct lmi_http_route routes[] = {
@@ -225,6 +320,16 @@ static const struct lmi_http_route routes[] = {
 	 "Describes a model.", NULL, ANSWER("model")},
 	{LMI_HTTP_POST, "/v1/embeddings", LMI_HTTP_USER, lmi_openai_embeddings,
 	 "Computes embeddings of texts.", embeddings_body, ANSWER("list")},
+	{LMI_HTTP_POST, "/v2/rerank", LMI_HTTP_USER, lmi_openai_rerank,
+	 "Scores documents by a query, as probabilities.", rerank_body, NULL},
+	{LMI_HTTP_POST, "/score", LMI_HTTP_USER, lmi_openai_score, "Scores pairs of texts.",
+	 score_body, ANSWER("list")},
+	{LMI_HTTP_POST, "/v1/score", LMI_HTTP_USER, lmi_openai_score, "Scores pairs of texts.",
+	 score_body, ANSWER("list")},
+	{LMI_HTTP_POST, "/classify", LMI_HTTP_USER, lmi_openai_classify,
+	 "Computes probabilities of classes.", classify_body, ANSWER("list")},
+	{LMI_HTTP_POST, "/pooling", LMI_HTTP_USER, lmi_openai_pooling,
+	 "Computes what the model's pooling gives.", classify_body, ANSWER("list")},
 	{LMI_HTTP_POST, "/v1/responses", LMI_HTTP_USER, NULL,
 	 "The responses API is not available: use /v1/chat/completions.", NULL, NULL},
 };

@@ -126,6 +126,25 @@ static void choose_tool(struct lmi_http_translation *t, const json_t *v)
 					  LMI_WIRE_LIMIT_NAME_BYTES);
 }
 
+static void read_logprobs(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			  const json_t *v)
+{
+	t->q->has_logprobs = lmi_http_read_bool(&t->r, at, v);
+}
+
+/* Runs after the other members, since it needs logprobs. */
+static void read_top_logprobs(struct lmi_http_translation *t, const json_t *v)
+{
+	static const struct lmi_http_at at = {.name = "top_logprobs"};
+
+	if (!v || t->r.status != LMD_OK)
+		return;
+	if (!t->q->has_logprobs && lmi_http_read_int(&t->r, &at, v, 0, LMI_WIRE_LIMIT_LOGPROBS))
+		lmi_http_fail(&t->r, &at, "requires logprobs to be true");
+	if (t->q->has_logprobs)
+		lmi_http_wire_read(t, &at, v, "logprobs", false);
+}
+
 static void read_effort(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			const json_t *v)
 {
@@ -199,7 +218,9 @@ static const struct lmi_http_member rows[] = {
 	{.name = "enable_thinking", .read = lmi_http_read_thinking},
 	{.name = "documents", .read = read_documents},
 	{.name = "reasoning_format", .read = read_reasoning_format},
+	{.name = "logprobs", .read = read_logprobs},
 	/* read after the others */
+	{.name = "top_logprobs"},
 	{.name = "tool_choice"},
 	{.name = "add_generation_prompt"},
 	{.name = "continue_final_message"},
@@ -240,6 +261,7 @@ enum lmd_status lmi_openai_translate_chat(struct lmi_http_generation *out, const
 	lmi_http_members_read(&t, NULL, body, &members);
 	if (!t.q->has_messages)
 		lmi_http_fail(&t.r, &at_messages, "is missing");
+	read_top_logprobs(&t, lmi_http_get(body, "top_logprobs"));
 	choose_tool(&t, lmi_http_get(body, "tool_choice"));
 	check_continuation(&t, body);
 	lmi_http_finish_chat(&t);

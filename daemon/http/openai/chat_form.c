@@ -3,6 +3,7 @@
  * The form of a chat completion.  In a stream, the first chunk of a choice has its role and the
  * last one its finish_reason; the id and the name of a call come once, before its arguments. */
 #include "daemon/http/json_out.h"
+#include "daemon/http/logprobs.h"
 #include "daemon/http/openai/openai_impl.h"
 
 #define ID_PREFIX "chatcmpl-"
@@ -26,12 +27,30 @@ static struct lmi_json_text *begin_chunk(struct lmi_openai_chat_state *s, uint32
 	return j;
 }
 
-static void end_chunk(struct lmi_openai_chat_state *s, const char *finish, struct lmi_http_out *o)
+/* Writes the log probabilities of tokens, or null. */
+static void put_logprobs(struct lmi_json_text *j, const struct lmi_http_answer_token *v, uint32_t n)
+{
+	lmi_json_text_key(j, "logprobs");
+	if (!n || !v[0].n_logprobs) {
+		lmi_json_text_null(j);
+		return;
+	}
+	lmi_json_text_object(j);
+	lmi_json_text_key(j, "content");
+	lmi_http_put_logprobs_list(j, v, n, LMI_HTTP_LOGPROBS_OPENAI);
+	lmi_http_json_put_null(j, "refusal");
+	lmi_json_text_end(j);
+}
+
+/* Ends a chunk.  token: the token that it brings; NULL: none. */
+static void end_chunk_of(struct lmi_openai_chat_state *s, const char *finish,
+			 const struct lmi_http_answer_token *token, struct lmi_http_out *o)
 {
 	struct lmi_json_text *j = &o->json;
 
 	lmi_json_text_end(j);
-	lmi_http_json_put_null(j, "logprobs");
+	put_logprobs(j, token, token != NULL);
+	lmi_openai_put_token_ids(j, &s->common, token, token != NULL);
 	lmi_http_json_put_text(j, "finish_reason", finish);
 	lmi_json_text_end(j);
 	lmi_json_text_end(j);
@@ -39,6 +58,11 @@ static void end_chunk(struct lmi_openai_chat_state *s, const char *finish, struc
 		lmi_http_json_put_null(j, "usage");
 	lmi_json_text_end(j);
 	lmi_http_out_event(o, NULL);
+}
+
+static void end_chunk(struct lmi_openai_chat_state *s, const char *finish, struct lmi_http_out *o)
+{
+	end_chunk_of(s, finish, NULL, o);
 }
 
 static void begin(void *state, const struct lmi_http_answer_head *head, struct lmi_http_out *o)
@@ -62,6 +86,22 @@ static void put_text(struct lmi_openai_chat_state *s, uint32_t choice, const cha
 		return;
 	lmi_http_json_put_str(begin_chunk(s, choice, o), key, text);
 	end_chunk(s, NULL, o);
+}
+
+/* A token has a chunk if it has text, or if the client asked for more than the text. */
+static void put_token(struct lmi_openai_chat_state *s, uint32_t choice,
+		      const struct lmi_wire_item *it, struct lmi_http_out *o)
+{
+	const struct lmi_http_answer_token token = {.token = it->u.token.token,
+						    .logprobs = it->u.token.logprobs,
+						    .n_logprobs = it->u.token.n_logprobs};
+	struct lmd_str text = lmi_http_pieces_next(&s->choice[choice].text, s->common.arena,
+						   it->u.token.text);
+
+	if (!text.len && !token.n_logprobs && !s->common.token_ids)
+		return;
+	lmi_http_json_put_str(begin_chunk(s, choice, o), "content", text);
+	end_chunk_of(s, NULL, &token, o);
 }
 
 /* Writes the delta of a call.  id and name are only in the first one. */
@@ -100,9 +140,11 @@ static void item(void *state, uint32_t choice, const struct lmi_wire_item *it,
 
 	switch (it->kind) {
 	case LMI_WIRE_ITEM_TOKEN:
+		put_token(s, choice, it, o);
+		break;
 	case LMI_WIRE_ITEM_TEXT:
-		text = it->kind == LMI_WIRE_ITEM_TOKEN ? it->u.token.text : it->u.text.text;
-		put_text(s, choice, "content", lmi_http_pieces_next(&c->text, a, text), o);
+		text = lmi_http_pieces_next(&c->text, a, it->u.text.text);
+		put_text(s, choice, "content", text, o);
 		break;
 	case LMI_WIRE_ITEM_REASONING:
 		text = lmi_http_pieces_next(&c->reasoning, a, it->u.reasoning.text);
@@ -122,6 +164,7 @@ static void item(void *state, uint32_t choice, const struct lmi_wire_item *it,
 			put_call(s, choice, it->u.call_end.call, NULL, NULL, text, o);
 		break;
 	case LMI_WIRE_ITEM_UNKNOWN:
+	case LMI_WIRE_ITEM_PROMPT_TOKEN:
 	case LMI_WIRE_ITEM_PROGRESS:
 	case LMI_WIRE_ITEM_DONE:
 	case LMI_WIRE_ITEM_ERROR:
@@ -169,7 +212,8 @@ static void put_calls(struct lmi_json_text *j, const struct lmi_http_answer *a)
 	lmi_json_text_end(j);
 }
 
-static void put_choice(struct lmi_json_text *j, uint32_t index, const struct lmi_http_answer *a)
+static void put_choice(struct lmi_json_text *j, const struct lmi_openai_state *s, uint32_t index,
+		       const struct lmi_http_answer *a)
 {
 	lmi_json_text_object(j);
 	lmi_http_json_put_int(j, "index", index);
@@ -186,7 +230,8 @@ static void put_choice(struct lmi_json_text *j, uint32_t index, const struct lmi
 		put_calls(j, a);
 	lmi_http_json_put_null(j, "refusal");
 	lmi_json_text_end(j);
-	lmi_http_json_put_null(j, "logprobs");
+	put_logprobs(j, a->tokens, a->n_token);
+	lmi_openai_put_token_ids(j, s, a->tokens, a->n_token);
 	lmi_http_json_put_text(j, "finish_reason", lmi_openai_finish_reason(&a->end));
 	lmi_json_text_end(j);
 }
@@ -195,14 +240,16 @@ static void whole(void *state, const struct lmi_http_answer_head *head,
 		  const struct lmi_http_answer *choices, const struct lmi_http_answer_end *sum,
 		  struct lmi_json_text *j)
 {
-	(void)state;
+	const struct lmi_openai_chat_state *s = state;
+
 	lmi_json_text_object(j);
 	lmi_openai_put_head(j, head, ID_PREFIX, "chat.completion");
 	lmi_json_text_key(j, "choices");
 	lmi_json_text_array(j);
 	for (uint32_t i = 0; i < head->n_choice; i++)
-		put_choice(j, i, &choices[i]);
+		put_choice(j, &s->common, i, &choices[i]);
 	lmi_json_text_end(j);
+	lmi_openai_put_prompt(j, &s->common, &choices[0]);
 	lmi_openai_put_usage(j, sum);
 	lmi_json_text_end(j);
 }

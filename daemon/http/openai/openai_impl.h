@@ -15,6 +15,8 @@ extern const struct lmi_http_members lmi_openai_members;
 struct lmi_openai_state {
 	struct lmd_arena *arena;
 	bool include_usage; /* a chunk with the usage ends the stream */
+	bool token_ids;     /* return_token_ids of vLLM */
+	bool prompt_logprobs; /* of vLLM */
 	struct lmi_http_answer_head head;
 };
 
@@ -32,6 +34,12 @@ extern const struct lmi_http_form lmi_openai_chat_form;
 /* Writes an object's members id, object, created and model; prefix is that of the id. */
 void lmi_openai_put_head(struct lmi_json_text *j, const struct lmi_http_answer_head *head,
 			 const char *prefix, const char *object);
+/* Writes the member prompt_logprobs or prompt_token_ids of vLLM, if they were requested. */
+void lmi_openai_put_prompt(struct lmi_json_text *j, const struct lmi_openai_state *s,
+			   const struct lmi_http_answer *a);
+/* Writes the member token_ids of vLLM, if it was requested. */
+void lmi_openai_put_token_ids(struct lmi_json_text *j, const struct lmi_openai_state *s,
+			      const struct lmi_http_answer_token *v, uint32_t n);
 void lmi_openai_put_usage(struct lmi_json_text *j, const struct lmi_http_answer_end *end);
 /* Writes the end of a stream: the usage, if the client asked for it, and the last event.  prefix and
  * object are those of its chunks. */
@@ -46,6 +54,10 @@ void lmi_openai_chat_completions(struct lmi_http_exchange *x);
 void lmi_openai_completions(struct lmi_http_exchange *x);
 void lmi_openai_embeddings(struct lmi_http_exchange *x);
 void lmi_openai_models(struct lmi_http_exchange *x);
+void lmi_openai_rerank(struct lmi_http_exchange *x);
+void lmi_openai_score(struct lmi_http_exchange *x);
+void lmi_openai_classify(struct lmi_http_exchange *x);
+void lmi_openai_pooling(struct lmi_http_exchange *x);
 void lmi_openai_model(struct lmi_http_exchange *x);
 
 #endif /* LLAMAD_DAEMON_HTTP_OPENAI_OPENAI_IMPL_H */
