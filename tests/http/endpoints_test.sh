@@ -53,7 +53,13 @@ post 400 '"param":"input\[1\]"' /v1/embeddings '{"input":["a",""]}'
 post 400 '"param":"encoding_format"' /v1/embeddings '{"input":"a","encoding_format":"int8"}'
 post 400 'dimensions: 5000, the vectors of the model have' /v1/embeddings '{"input":"a","dimensions":5000}'
 post 400 'several lists' /v1/embeddings '{"input":[[1],[2]]}'
-post 501 'not available' /v1/responses '{}'
+post 200 '"object":"response",.*"status":"incomplete",.*"output_tokens":6' /v1/responses \
+	'{"input":"hi","chat_template":"chatml","max_output_tokens":6,"ignore_eos":true}'
+post 200 '^event: response.incomplete$' /v1/responses \
+	'{"input":"hi","chat_template":"chatml","max_output_tokens":6,"ignore_eos":true,"stream":true}'
+post 200 '^{"object":"response.input_tokens","input_tokens":[1-9]' /v1/responses/input_tokens \
+	'{"input":"hi","chat_template":"chatml"}'
+post 400 '"param":"input"' /v1/responses '{}'
 
 # ---- Anthropic ----
 post 400 '^{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: is missing' \

@@ -122,6 +122,44 @@ def openai_checks(openai):
     check("openai completion stream", got == done.choices[0].text, got)
 
 
+def responses_checks(openai):
+    c = openai.OpenAI(base_url=URL + "/v1", api_key=KEY, max_retries=0)
+    items = c.responses
+    opts = {"model": MODEL, "temperature": 0, "max_output_tokens": 8}
+    whole = items.create(input=HI, instructions="Be brief.", metadata={"a": "b"}, **opts)
+    check("responses", whole.output_text and whole.status in ("completed", "incomplete")
+          and whole.output[0].type == "message" and whole.metadata == {"a": "b"}, whole)
+    check("responses usage", 0 < whole.usage.output_tokens <= 8 and whole.usage.total_tokens
+          == whole.usage.input_tokens + whole.usage.output_tokens, whole.usage)
+    n = items.input_tokens.count(model=MODEL, input=HI, instructions="Be brief.").input_tokens
+    check("responses input_tokens", n == whole.usage.input_tokens, n)
+    events = list(items.create(input=HI, instructions="Be brief.", stream=True, **opts))
+    types = [e.type.removeprefix("response.") for e in events]
+    short = [t for i, t in enumerate(types) if not i or t != types[i - 1]]
+    check("responses stream", short == [
+        "created", "in_progress", "output_item.added", "content_part.added", "output_text.delta",
+        "output_text.done", "content_part.done", "output_item.done", whole.status]
+        and [e.sequence_number for e in events] == list(range(len(events)))
+        and events[-1].response.output_text == whole.output_text, types)
+    one = items.create(model=MODEL, input=HI, temperature=0, max_output_tokens=64, text={"format": {
+        "type": "json_schema", "name": "answer", "schema": SCHEMA, "strict": True}})
+    check("responses json_schema", list(json.loads(one.output_text)) == ["city"], one)
+    tools = [{"type": "function", "name": "weather", "parameters": PARAMETERS, "strict": True}]
+    opts["max_output_tokens"] = 64
+    call = items.create(input=HI, tools=tools, tool_choice="required", **opts).output[-1]
+    check("responses tool call", call.type == "function_call" and call.name == "weather"
+          and json.loads(call.arguments)["place"] in ("Bern", "Ulm"), call)
+    with items.stream(input=HI, tools=tools, tool_choice="required", **opts) as s:
+        got = s.get_final_response().output[-1]
+    check("responses tool call stream", got.arguments == call.arguments, got)
+    back = items.create(model=MODEL, temperature=0, max_output_tokens=8, tools=tools, input=HI + [
+        call.to_dict(), {"type": "function_call_output", "call_id": call.call_id,
+                         "output": "rain"}])
+    check("responses tool output", back.usage.input_tokens > n, back)
+    fails("responses range", openai.BadRequestError, 400,
+          lambda: items.create(model=MODEL, input="a", temperature=9))
+
+
 # ---- anthropic ----
 
 def anthropic_checks(anthropic):
@@ -214,7 +252,8 @@ def plain_checks():
 
 def main():
     plain_checks()
-    for name, run in (("openai", openai_checks), ("anthropic", anthropic_checks),
+    for name, run in (("openai", openai_checks), ("openai", responses_checks),
+                      ("anthropic", anthropic_checks),
                       ("ollama", ollama_checks)):
         try:
             package = importlib.import_module(name)

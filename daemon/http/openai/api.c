@@ -212,6 +212,17 @@ static const char embeddings_body[] =
 	"\"dimensions\":{\"type\":\"integer\"},"
 	"\"encoding_format\":{\"enum\":[\"float\",\"base64\"]}}}";
 
+static const char response_body[] =
+	"{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"input\":{\"type\":[\"string\",\"array\"]},"
+	"\"instructions\":{\"type\":\"string\"},\"stream\":{\"type\":\"boolean\"},"
+	"\"max_output_tokens\":{\"type\":\"integer\"},\"temperature\":{\"type\":\"number\"},"
+	"\"top_p\":{\"type\":\"number\"},\"text\":{\"type\":\"object\"},"
+	"\"tools\":{\"type\":\"array\"},\"tool_choice\":{\"type\":[\"string\",\"object\"]},"
+	"\"reasoning\":{\"type\":\"object\"},\"store\":{\"type\":\"boolean\"},"
+	"\"background\":{\"type\":\"boolean\"},"
+	"\"previous_response_id\":{\"type\":\"string\"}}}";
+
 #define ANSWER(object) "{\"type\":\"object\",\"properties\":{\"object\":{\"const\":\"" object "\"}}}"
 
 static const struct lmi_http_route routes[] = {
@@ -225,8 +236,11 @@ static const struct lmi_http_route routes[] = {
 	 "Describes a model.", NULL, ANSWER("model")},
 	{LMI_HTTP_POST, "/v1/embeddings", LMI_HTTP_USER, lmi_openai_embeddings,
 	 "Computes embeddings of texts.", embeddings_body, ANSWER("list")},
-	{LMI_HTTP_POST, "/v1/responses", LMI_HTTP_USER, NULL,
-	 "The responses API is not available: use /v1/chat/completions.", NULL, NULL},
+	{LMI_HTTP_POST, "/v1/responses", LMI_HTTP_USER, lmi_openai_responses,
+	 "Answers a conversation that is given as items.", response_body, ANSWER("response")},
+	{LMI_HTTP_POST, "/v1/responses/input_tokens", LMI_HTTP_USER, lmi_openai_response_tokens,
+	 "Counts the tokens of a conversation that is given as items.", response_body,
+	 ANSWER("response.input_tokens")},
 };
 
 static const struct lmi_http_api api = {
