@@ -23,8 +23,6 @@
 #include "daemon/loop/loop.h"
 #include "service/push.h"
 
-#define ID_CHARS 24
-
 struct run;
 
 struct choice {
@@ -40,7 +38,7 @@ struct run {
 	struct lmi_http_exchange *x;
 	struct lmi_http_generation gen;
 	struct lmi_http_answer_head head;
-	char id[ID_CHARS + 1];
+	char id[LMI_HTTP_ID_CHARS + 1];
 	int64_t seeds[LMI_HTTP_CHOICES_MAX];
 	struct choice choices[LMI_HTTP_CHOICES_MAX];
 	struct lmi_http_out out;
@@ -381,16 +379,16 @@ static void fini(void *arg)
 	lmi_http_out_fini(&r->out);
 }
 
-static bool make_id(char id[ID_CHARS + 1])
+bool lmi_http_make_id(char id[LMI_HTTP_ID_CHARS + 1])
 {
 	static const char set[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-	uint8_t bytes[ID_CHARS];
+	uint8_t bytes[LMI_HTTP_ID_CHARS];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return false;
-	for (int i = 0; i < ID_CHARS; i++)
+	for (int i = 0; i < LMI_HTTP_ID_CHARS; i++)
 		id[i] = set[bytes[i] % (sizeof(set) - 1)];
-	id[ID_CHARS] = 0;
+	id[LMI_HTTP_ID_CHARS] = 0;
 	return true;
 }
 
@@ -409,32 +407,29 @@ static bool make_seeds(struct run *r)
 	return true;
 }
 
-void lmi_http_generate(struct lmi_http_exchange *x, lmi_http_translate_fn translate)
+void lmi_http_reply_translation(struct lmi_http_exchange *x, const struct lmd_error *err,
+				const char *param)
+{
+	const struct lmi_http_error e = {.code = lmi_http_code(err->status),
+					 .cause = err->status,
+					 .text = err->text,
+					 .param = param};
+
+	lmi_http_reply_error(x, &e);
+}
+
+void lmi_http_generate_translated(struct lmi_http_exchange *x,
+				  const struct lmi_http_generation *gen)
 {
 	struct run *r = lmi_arena_alloc(x->arena, sizeof(*r), 64);
-	const json_t *body = lmi_http_body_object(x);
-	const char *param = NULL;
-	struct lmd_error err = {0};
 	struct lmd_str *model;
 
-	if (!body)
-		return;
 	if (!r) {
 		lmi_http_respond_text(x, 503, "", "out of memory");
 		return;
 	}
-	r->gen.n_choice = 1;
-	lmi_wire_request_init(&r->gen.req, LMI_WIRE_OP_GENERATE);
-	if (translate(&r->gen, body, x->arena, &param, &err) != LMD_OK) {
-		const struct lmi_http_error e = {.code = lmi_http_code(err.status),
-						 .cause = err.status,
-						 .text = err.text,
-						 .param = param};
-
-		lmi_http_reply_error(x, &e);
-		return;
-	}
-	if (!make_id(r->id) || !make_seeds(r)) {
+	r->gen = *gen;
+	if (!lmi_http_make_id(r->id) || !make_seeds(r)) {
 		lmi_http_respond_text(x, 500, "", "no random numbers");
 		return;
 	}
@@ -454,4 +449,20 @@ void lmi_http_generate(struct lmi_http_exchange *x, lmi_http_translate_fn transl
 		start(x, r);
 	else
 		look_for_default(x, r);
+}
+
+void lmi_http_generate(struct lmi_http_exchange *x, lmi_http_translate_fn translate)
+{
+	struct lmi_http_generation gen = {.n_choice = 1};
+	const json_t *body = lmi_http_body_object(x);
+	const char *param = NULL;
+	struct lmd_error err = {0};
+
+	if (!body)
+		return;
+	lmi_wire_request_init(&gen.req, LMI_WIRE_OP_GENERATE);
+	if (translate(&gen, body, x->arena, &param, &err) == LMD_OK)
+		lmi_http_generate_translated(x, &gen);
+	else
+		lmi_http_reply_translation(x, &err, param);
 }

@@ -14,6 +14,7 @@
 #include "daemon/http/exchange.h"
 #include "daemon/http/head.h"
 #include "daemon/http/http.h"
+#include "daemon/http/objects.h"
 #include "daemon/http/tls.h"
 
 /* A response stream asks its writer to wait while more bytes than the first are unsent, and to go
@@ -63,6 +64,10 @@ struct lmi_http_server {
 	char *openapi; /* the description of all APIs */
 	size_t n_openapi;
 	uint64_t n_class[6];
+	struct lmi_http_objects *objects; /* NULL: nothing is stored */
+	struct event *expire;             /* removes old objects */
+	struct lmi_http_background *backgrounds;
+	uint32_t n_background;
 };
 
 #define LMI_HTTP_LOG(h, level, ...)                                                                \
@@ -152,6 +157,7 @@ struct lmi_http_exchange {
 	char *body;
 	size_t n_body, body_cap;
 	json_t *json;
+	json_t *kept; /* further values, freed with the exchange; NULL: none */
 	int64_t created;
 	uint64_t begun_ns; /* when the whole request had arrived */
 	enum lmi_http_phase phase;

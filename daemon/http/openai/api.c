@@ -7,6 +7,7 @@
 #include "daemon/http/chat_body.h"
 #include "daemon/http/json_out.h"
 #include "daemon/http/openai/openai_impl.h"
+#include "daemon/http/openai/responses.h"
 
 /* ---- errors ---- */
 
@@ -241,6 +242,15 @@ static const struct lmi_http_route routes[] = {
 	{LMI_HTTP_POST, "/v1/responses/input_tokens", LMI_HTTP_USER, lmi_openai_response_tokens,
 	 "Counts the tokens of a conversation that is given as items.", response_body,
 	 ANSWER("response.input_tokens")},
+	{LMI_HTTP_GET, "/v1/responses/{response_id}", LMI_HTTP_USER, lmi_openai_response_get,
+	 "Returns a stored response.", NULL, ANSWER("response")},
+	{LMI_HTTP_DELETE, "/v1/responses/{response_id}", LMI_HTTP_USER, lmi_openai_response_delete,
+	 "Deletes a stored response.", NULL, ANSWER("response")},
+	{LMI_HTTP_POST, "/v1/responses/{response_id}/cancel", LMI_HTTP_USER,
+	 lmi_openai_response_cancel, "Cancels a response in the background.", NULL,
+	 ANSWER("response")},
+	{LMI_HTTP_GET, "/v1/responses/{response_id}/input_items", LMI_HTTP_USER,
+	 lmi_openai_response_items, "Lists the input of a stored response.", NULL, ANSWER("list")},
 };
 
 static const struct lmi_http_api api = {

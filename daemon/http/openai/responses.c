@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * POST /v1/responses: the body as a request.  The items of the input are in responses_input.c, the
- * form of the answer in responses_form.c. */
+ * form of the answer in responses_form.c, and stored responses in responses_stored.c. */
 #include <string.h>
 
 #include "core/base/printable.h"
 #include "daemon/http/chat_body.h"
 #include "daemon/http/exchange.h"
+#include "daemon/http/objects.h"
 #include "daemon/http/openai/responses.h"
 #include "daemon/http/prompt.h"
 
@@ -216,10 +217,12 @@ static void read_previous(struct lmi_http_translation *t, const struct lmi_http_
 	s->previous = lmi_http_read_line(&t->r, at, v, 1, LMI_WIRE_LIMIT_NAME_BYTES).ptr;
 }
 
-static void check_bool(struct lmi_http_translation *t, const struct lmi_http_at *at,
+static void read_store(struct lmi_http_translation *t, const struct lmi_http_at *at,
 		       const json_t *v)
 {
-	(void)lmi_http_read_bool(&t->r, at, v);
+	struct lmi_openai_response_state *s = t->state;
+
+	s->stored &= lmi_http_read_bool(&t->r, at, v);
 }
 
 static const struct lmi_http_member rows[] = {
@@ -235,7 +238,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "truncation", .read = read_truncation},
 	{.name = "background", .read = read_background},
 	{.name = "previous_response_id", .read = read_previous},
-	{.name = "store", .read = check_bool},
+	{.name = "store", .read = read_store},
 	/* read after the others */
 	{.name = "instructions"},
 	{.name = "input"},
@@ -313,6 +316,7 @@ enum lmd_status lmi_openai_translate_response_after(struct lmi_http_generation *
 	if (s) {
 		s->arena = arena;
 		s->body = body;
+		s->stored = before != NULL;
 	}
 	lmi_http_members_read(&t, NULL, body, &members);
 	read_conversation(&t, body, before);
@@ -321,6 +325,8 @@ enum lmd_status lmi_openai_translate_response_after(struct lmi_http_generation *
 			      "responses are not stored here: send the conversation as input");
 	if (s && s->background && !before)
 		lmi_http_fail(&t.r, &at_background, "responses are not stored here");
+	if (s && s->background && before && !s->stored)
+		lmi_http_fail(&t.r, &at_background, "requires store");
 	if (s && s->background && out->stream)
 		lmi_http_fail(&t.r, &at_background, "cannot be combined with stream");
 	choose_tool(&t, lmi_http_get(body, "tool_choice"));
@@ -337,9 +343,47 @@ enum lmd_status lmi_openai_translate_response(struct lmi_http_generation *out, c
 
 /* ---- the endpoints ---- */
 
+/* Returns the items of the previous responses, NULL if responses are not stored.  Returns false after
+ * a response. */
+static bool load_history(struct lmi_http_exchange *x, const json_t *body, json_t **out)
+{
+	const char *previous = json_string_value(lmi_http_get(body, "previous_response_id"));
+	struct lmd_error err = {0};
+
+	*out = NULL;
+	if (!lmi_http_objects_of(x))
+		return true;
+	*out = previous ? lmi_openai_load_history(x, previous, &err) : json_array();
+	if (!*out) {
+		lmi_http_reply_translation(x, &err, "previous_response_id");
+		return false;
+	}
+	return lmi_http_keep_json(x, *out);
+}
+
 void lmi_openai_responses(struct lmi_http_exchange *x)
 {
-	lmi_http_generate(x, lmi_openai_translate_response);
+	struct lmi_http_generation gen = {.n_choice = 1};
+	const json_t *body = lmi_http_body_object(x);
+	struct lmi_openai_response_state *s;
+	const char *param = NULL;
+	struct lmd_error err = {0};
+	json_t *before;
+
+	if (!body || !load_history(x, body, &before))
+		return;
+	if (lmi_openai_translate_response_after(&gen, body, before, lmi_http_arena(x), &param,
+						&err) != LMD_OK) {
+		lmi_http_reply_translation(x, &err, param);
+		return;
+	}
+	s = gen.state;
+	if (s->background) {
+		lmi_openai_respond_later(x, before);
+		return;
+	}
+	if (!s->stored || lmi_openai_store_response(x, s))
+		lmi_http_generate_translated(x, &gen);
 }
 
 static void write_tokens(const struct lmi_wire_rep_apply_template *r, struct lmi_json_text *out)
@@ -353,5 +397,14 @@ static void write_tokens(const struct lmi_wire_rep_apply_template *r, struct lmi
 /* POST /v1/responses/input_tokens. */
 void lmi_openai_response_tokens(struct lmi_http_exchange *x)
 {
+	const json_t *body = lmi_http_body_object(x);
+
+	if (!body)
+		return;
+	if (lmi_http_get(body, "previous_response_id")) {
+		lmi_http_reply_invalid(x, "previous_response_id",
+				       "is not supported here: send the conversation as input");
+		return;
+	}
 	lmi_http_prompt(x, lmi_openai_translate_response, write_tokens);
 }

@@ -62,7 +62,7 @@ struct lmi_openai_response_state {
 	bool open; /* the last item is not complete */
 	bool failed; /* out of memory */
 	struct lmi_http_pieces pieces;
-	/* Takes the complete response; NULL: it is not kept. */
+	/* Takes the complete response as JSON; NULL: it is not stored. */
 	void (*save)(void *arg, const struct lmi_http_answer_head *head, const char *json, size_t n);
 	void *save_arg;
 };
@@ -84,5 +84,24 @@ enum lmd_status lmi_openai_translate_response_after(struct lmi_http_generation *
 						    const json_t *body, const json_t *before,
 						    struct lmd_arena *arena, const char **param,
 						    struct lmd_error *err);
+
+/* ---- responses_stored.c ---- */
+
+/* Reads the items of the previous responses, the oldest first.  Returns a list that the caller owns;
+ * NULL after an error. */
+json_t *lmi_openai_load_history(struct lmi_http_exchange *x, const char *previous,
+				struct lmd_error *err);
+/* Makes the response to a translated request stored when it is complete.  Returns false after an
+ * error response. */
+bool lmi_openai_store_response(struct lmi_http_exchange *x, struct lmi_openai_response_state *s);
+/* Responds with a queued response, and runs the request of the exchange in the background.  `before`
+ * is that of the translation. */
+void lmi_openai_respond_later(struct lmi_http_exchange *x, const json_t *before);
+
+/* Handlers. */
+void lmi_openai_response_get(struct lmi_http_exchange *x);
+void lmi_openai_response_delete(struct lmi_http_exchange *x);
+void lmi_openai_response_cancel(struct lmi_http_exchange *x);
+void lmi_openai_response_items(struct lmi_http_exchange *x);
 
 #endif /* LLAMAD_DAEMON_HTTP_OPENAI_RESPONSES_H */
