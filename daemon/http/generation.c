@@ -31,6 +31,7 @@ struct choice {
 	struct lmi_svc_push push;
 	struct lmi_http_collected collected;
 	bool ended;
+	uint64_t token_ns; /* when the latest token arrived; 0: none did */
 	struct lmi_http_answer_end end;
 };
 
@@ -48,6 +49,7 @@ struct run {
 	bool fallback; /* the default model was looked for */
 	uint64_t first_ns;
 	uint32_t n_token; /* that have arrived */
+	struct lmi_http_times *times; /* of the model; NULL: before the first item */
 };
 
 static void start(struct lmi_http_exchange *x, void *arg);
@@ -175,6 +177,51 @@ static void finish(struct run *r)
 	lmi_http_stream_end(r->x);
 }
 
+static double seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+/* Counts tokens that have arrived together. */
+static void count_tokens(struct choice *c, uint32_t n)
+{
+	struct run *r = c->run;
+	uint64_t now = lmi_loop_now();
+
+	r->n_token += n;
+	if (!r->times) {
+		r->times = lmi_http_times_of(&r->x->h->times, &r->gen.req.u.generate.model);
+		lmi_http_times_add(r->times, LMI_HTTP_TIME_FIRST_TOKEN, seconds(r->first_ns), 1);
+	}
+	if (c->token_ns && n)
+		lmi_http_times_add(r->times, LMI_HTTP_TIME_BETWEEN, seconds(now - c->token_ns) / n,
+				   n);
+	c->token_ns = n ? now : c->token_ns;
+}
+
+/* Counts the end of a choice. */
+static void count_end(struct choice *c)
+{
+	const struct lmi_http_answer_end *e = &c->end;
+	struct run *r = c->run;
+	struct lmi_http_times *t =
+		lmi_http_times_of(&r->x->h->times, &r->gen.req.u.generate.model);
+
+	if (!t)
+		return;
+	lmi_http_times_add(t, LMI_HTTP_TIME_QUEUE, seconds(e->queue_ns), 1);
+	lmi_http_times_add(t, LMI_HTTP_TIME_PROMPT, seconds(e->prompt_ns), 1);
+	lmi_http_times_add(t, LMI_HTTP_TIME_OUT, seconds(e->out_ns), 1);
+	lmi_http_times_add(t, LMI_HTTP_TIME_ALL, seconds(lmi_loop_now() - r->x->begun_ns), 1);
+	lmi_http_times_add(t, LMI_HTTP_TIME_PROMPT_TOKENS, e->n_prompt, 1);
+	lmi_http_times_add(t, LMI_HTTP_TIME_OUT_TOKENS, e->n_out, 1);
+	if (e->n_out > 1)
+		lmi_http_times_add(t, LMI_HTTP_TIME_PER_TOKEN, seconds(e->out_ns) / (e->n_out - 1),
+				   1);
+	if ((size_t)e->finish < LMD_LEN(t->finished))
+		t->finished[e->finish]++;
+}
+
 static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 {
 	struct run *r = c->run;
@@ -189,6 +236,7 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	c->end.out_ns = (uint64_t)item->u.done.out_ns;
 	if (all > c->end.prompt_ns + c->end.out_ns)
 		c->end.queue_ns = all - c->end.prompt_ns - c->end.out_ns;
+	count_end(c);
 	r->n_ended++;
 	if (r->gen.stream) {
 		begin_stream(r);
@@ -206,6 +254,7 @@ static bool take_items(void *arg, const struct lmi_wire_item *items, uint32_t n)
 {
 	struct choice *c = arg;
 	struct run *r = c->run;
+	uint32_t n_token = 0;
 	bool good = true;
 
 	if (r->finished)
@@ -215,10 +264,11 @@ static bool take_items(void *arg, const struct lmi_wire_item *items, uint32_t n)
 	if (r->gen.prompt_only)
 		return true;
 	for (uint32_t i = 0; i < n; i++) {
-		r->n_token += items[i].kind == LMI_WIRE_ITEM_TOKEN;
+		n_token += items[i].kind == LMI_WIRE_ITEM_TOKEN;
 		c->end.called |= items[i].kind == LMI_WIRE_ITEM_CALL_END &&
 				 items[i].u.call_end.complete;
 	}
+	count_tokens(c, n_token);
 	if (r->gen.stream) {
 		begin_stream(r);
 		for (uint32_t i = 0; i < n && r->gen.form->item; i++)

@@ -268,6 +268,7 @@ void lmi_http_close(struct lmi_http_server *h)
 	if (h->expire)
 		event_free(h->expire);
 	lmi_http_objects_close(h->objects);
+	lmi_http_times_free(h->times);
 	if (h->later_event)
 		event_free(h->later_event);
 	lmi_http_tls_close(h->tls);

@@ -15,6 +15,7 @@
 #include "daemon/http/head.h"
 #include "daemon/http/http.h"
 #include "daemon/http/objects.h"
+#include "daemon/http/times.h"
 #include "daemon/http/tls.h"
 
 /* A response stream asks its writer to wait while more bytes than the first are unsent, and to go
@@ -68,6 +69,7 @@ struct lmi_http_server {
 	struct event *expire;             /* removes old objects */
 	struct lmi_http_background *backgrounds;
 	uint32_t n_background;
+	struct lmi_http_times *times; /* of all models so far */
 };
 
 #define LMI_HTTP_LOG(h, level, ...)                                                                \

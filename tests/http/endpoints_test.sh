@@ -124,6 +124,23 @@ for path in infill rerank; do
 done
 post 400 'exceed_context_size_error' /completion \
 	"{\"prompt\":\"$(printf 'cat %.0s' $(seq 20000))\"}"
+
+# ---- metrics ----
+fetch 200 '^llamad_time_to_first_token_seconds_count{model="tiny"} [1-9]' "$u/metrics"
+header '^content-type: text/plain; version=0.0.4'
+for name in llamad_generation_length_sum llamad_inter_token_latency_seconds_count \
+	vllm:time_to_first_token_seconds_count; do
+	holds "$name is counted" grep -q "^$name{model[a-z_]*=\"tiny\"} [1-9]" "$dir/body"
+done
+holds "ends by reason" grep -q \
+	'^llamad_finished_total{model="tiny",finish_reason="length"} [1-9]' "$dir/body"
+holds "the format of metrics" sh -c '/usr/bin/env python3 "$0" llamad_requests_running \
+	llamad_queue_time_seconds llamad_e2e_request_latency_seconds llamad_http_responses_total \
+	llamad_kv_usage_ratio vllm:num_requests_running vllm:inter_token_latency_seconds \
+	vllm:kv_cache_usage_perc vllm:prompt_tokens_total llamacpp:requests_processing \
+	llamacpp:tokens_predicted_total llamacpp:prompt_seconds_total <"$1"' \
+	"$src/tests/http/metrics.py" "$dir/body"
+
 admin 200 '"done_reason":"unload"' -d '{"model":"tiny","keep_alive":0}' http://localhost/api/generate
 stop
 finish endpoints_test
