@@ -264,6 +264,7 @@ void lmi_http_close(struct lmi_http_server *h)
 		socket_free(l);
 	}
 	lmi_http_later_run(h);
+	lmi_http_auth_end(h);
 	lmi_http_background_end_all(h);
 	if (h->expire)
 		event_free(h->expire);

@@ -69,6 +69,7 @@ struct lmi_http_server {
 	struct event *expire;             /* removes old objects */
 	struct lmi_http_background *backgrounds;
 	uint32_t n_background;
+	struct lmi_http_lookup *lookups; /* pending ones of keys */
 	struct lmi_http_times *times; /* of all models so far */
 };
 
@@ -221,6 +222,8 @@ int lmi_http_code(enum lmd_status st);
 /* Finds the principal of the exchange, now or later, and continues the connection, or responds with
  * 401 or 403. */
 void lmi_http_auth(struct lmi_http_exchange *x);
+/* Call this when the server ends: pending look-ups forget it. */
+void lmi_http_auth_end(struct lmi_http_server *h);
 
 /* ---- origin.c ---- */
 
