@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/checkpoint/formats.h"
+#include "core/base/arena.h"
 #include "core/base/jobs.h"
 #include "core/plugin/host_services.h"
 #include "core/quant/quant.h"
@@ -312,6 +313,10 @@ static enum lmd_status start_http(struct lmi_daemon *d, struct lmd_error *err)
 		.model = c->http_model,
 		.version = LMD_VERSION,
 		.body_bytes = (uint64_t)c->http_body,
+		.store_folder = lmi_arena_printf(c->arena, "%s/http", c->state_dir),
+		.store_bytes = (uint64_t)c->http_store,
+		.store_number = (uint32_t)c->http_store_number,
+		.store_age_s = (uint64_t)c->http_store_ms / 1000,
 		.limits = lmi_daemon_http_limits(c),
 		.ops = {.login = lmi_daemon_login, .has_key = has_key, .wall_ns = lmi_daemon_wall_ns},
 		.arg = d,
@@ -320,6 +325,8 @@ static enum lmd_status start_http(struct lmi_daemon *d, struct lmd_error *err)
 
 	if (!c->http.n)
 		return LMD_OK;
+	if (!opts.store_folder)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
 	for (uint32_t i = 0; i < c->http.n; i++) {
 		enum lmd_status st = lmi_http_address_parse(&a, c->http.item[i], err);
 

@@ -10,10 +10,19 @@
 
 #define CHALLENGE "WWW-Authenticate: Bearer\r\n"
 
-/* A look-up of a key. */
-struct lookup {
+struct waiter {
+	struct waiter *next;
 	struct lmi_http_exchange *x; /* NULL: it has ended */
+};
+
+/* A look-up of a key.  Requests with the same key that arrive meanwhile wait for it, so that a
+ * client that opens many connections at once is not mistaken for one that guesses keys. */
+struct lmi_http_lookup {
+	struct lmi_http_lookup *next; /* of the server */
+	struct lmi_http_server *h;    /* NULL: it has ended */
+	struct lmi_conn_peer peer;    /* of the first request */
 	char digest[LMI_SHA256_HEX];
+	struct waiter *waiters;
 };
 
 static void take_key(struct lmi_http_exchange *x, const struct lmi_front_login *key)
@@ -98,7 +107,6 @@ static void not_known(struct lmi_http_exchange *x, const struct lmd_error *err)
 	char peer[LMI_CONN_PEER_TEXT];
 
 	if (err->status != LMD_DENIED) { /* the key was not checked */
-		lmi_conn_limiter_auth_ok(&x->h->limiter, &x->conn->peer);
 		lmi_http_reply_status(x, err, 0);
 		return;
 	}
@@ -107,37 +115,75 @@ static void not_known(struct lmi_http_exchange *x, const struct lmd_error *err)
 	lmi_http_respond_text(x, 401, CHALLENGE, "the API key is unknown or has expired");
 }
 
+/* Handles the result for one exchange. */
+static void take_login(struct lmi_http_exchange *x, const char *digest,
+		       const struct lmi_front_login *login, const struct lmd_error *err)
+{
+	struct lmi_http_conn *c = x->conn;
+
+	x->lookup = NULL;
+	c->key_known = login != NULL;
+	if (!login) {
+		not_known(x, err);
+		return;
+	}
+	c->key = *login;
+	memcpy(c->key_digest, digest, sizeof(c->key_digest));
+	take_key(x, login);
+	check_role(x);
+}
+
 static void on_login(void *arg, const struct lmi_front_login *login, const struct lmd_error *err)
 {
-	struct lookup *l = arg;
-	struct lmi_http_exchange *x = l->x;
+	struct lmi_http_lookup *l = arg;
+	struct lmi_http_server *h = l->h;
+	struct waiter *next;
 
-	if (x) {
-		struct lmi_http_conn *c = x->conn;
+	if (h) {
+		struct lmi_http_lookup **p = &h->lookups;
 
-		x->lookup = NULL;
-		c->key_known = login != NULL;
-		if (login) {
-			lmi_conn_limiter_auth_ok(&c->h->limiter, &c->peer);
-			c->key = *login;
-			memcpy(c->key_digest, l->digest, sizeof(c->key_digest));
-			take_key(x, login);
-			check_role(x);
-		} else {
-			not_known(x, err);
-		}
+		while (*p != l)
+			p = &(*p)->next;
+		*p = l->next;
+		if (login || err->status != LMD_DENIED) /* only wrong keys count */
+			lmi_conn_limiter_auth_ok(&h->limiter, &l->peer);
+	}
+	/* handling one exchange can end another, whose waiter then says so */
+	for (struct waiter *w = l->waiters; w; w = w->next)
+		if (w->x)
+			take_login(w->x, l->digest, login, err);
+	for (struct waiter *w = l->waiters; w; w = next) {
+		next = w->next;
+		lmi_free(w);
 	}
 	lmi_free(l);
 }
 
+static void wait_for(struct lmi_http_lookup *l, struct lmi_http_exchange *x, struct waiter *own_w)
+{
+	own_w->x = x;
+	own_w->next = l->waiters;
+	l->waiters = own_w;
+	x->lookup = &own_w->x;
+}
+
 static void look_up(struct lmi_http_exchange *x, const struct lmd_str *key, const char *digest)
 {
-	struct lookup *l = lmi_alloc(1, sizeof(*l));
+	struct waiter *w = lmi_alloc(1, sizeof(*w));
 	struct lmi_http_server *h = x->h;
+	struct lmi_http_lookup *l = h->lookups;
 	struct lmd_error err = {0};
 	uint32_t retry_ms = 0;
 
+	while (l && memcmp(l->digest, digest, sizeof(l->digest)) != 0)
+		l = l->next;
+	if (l && w) {
+		wait_for(l, x, w);
+		return;
+	}
+	l = w ? lmi_alloc(1, sizeof(*l)) : NULL;
 	if (!l) {
+		lmi_free(w);
 		lmi_http_respond_text(x, 503, "", "out of memory");
 		return;
 	}
@@ -146,14 +192,23 @@ static void look_up(struct lmi_http_exchange *x, const struct lmd_str *key, cons
 		const struct lmi_http_error e = {
 			.code = 429, .cause = LMD_BUSY, .text = err.text, .retry_ms = retry_ms};
 
+		lmi_free(w);
 		lmi_free(l);
 		lmi_http_respond_error(x, &e, "");
 		return;
 	}
-	l->x = x;
-	x->lookup = &l->x;
+	*l = (struct lmi_http_lookup){.next = h->lookups, .h = h, .peer = x->conn->peer};
 	memcpy(l->digest, digest, sizeof(l->digest));
+	h->lookups = l;
+	wait_for(l, x, w);
 	h->o.ops.login(h->o.arg, key, on_login, l);
+}
+
+void lmi_http_auth_end(struct lmi_http_server *h)
+{
+	for (struct lmi_http_lookup *l = h->lookups; l; l = l->next)
+		l->h = NULL;
+	h->lookups = NULL;
 }
 
 void lmi_http_auth(struct lmi_http_exchange *x)

@@ -136,6 +136,7 @@ void lmi_http_exchange_destroy(struct lmi_http_exchange *x)
 	write_log(x);
 	h->n_running--;
 	h->body_bytes -= x->body_cap;
+	json_decref(x->kept);
 	json_decref(x->json);
 	lmi_free(x->body);
 	lmi_arena_destroy(x->arena);
@@ -416,6 +417,21 @@ const json_t *lmi_http_body_object(struct lmi_http_exchange *x)
 	json_decref(x->json);
 	x->json = NULL;
 	return NULL;
+}
+
+bool lmi_http_keep_json(struct lmi_http_exchange *x, json_t *own_value)
+{
+	if (!x->kept)
+		x->kept = json_array();
+	if (!json_array_append_new(x->kept, own_value))
+		return true;
+	lmi_http_respond_text(x, 503, "", "out of memory");
+	return false;
+}
+
+struct lmi_http_objects *lmi_http_objects_of(const struct lmi_http_exchange *x)
+{
+	return x->h->objects;
 }
 
 struct lmd_arena *lmi_http_arena(struct lmi_http_exchange *x)

@@ -20,6 +20,7 @@
 
 struct lmd_arena;
 struct lmi_http_exchange;
+struct lmi_http_objects;
 
 /* ---- the request ---- */
 
@@ -35,6 +36,11 @@ struct lmd_str lmi_http_body(const struct lmi_http_exchange *x);
 /* Returns the body as a JSON object, which belongs to the exchange.  If it is not an object, or
  * exceeds the bounds of depth and size, this responds with 400 and returns NULL. */
 const json_t *lmi_http_body_object(struct lmi_http_exchange *x);
+/* Frees a value at the end of the exchange.  Returns false, after a response with 503, if out of
+ * memory. */
+bool lmi_http_keep_json(struct lmi_http_exchange *x, json_t *own_value);
+/* Returns what clients store at this server; NULL: nothing is stored. */
+struct lmi_http_objects *lmi_http_objects_of(const struct lmi_http_exchange *x);
 /* Returns the arena of the exchange; its limit is in proportion to the bound of a body. */
 struct lmd_arena *lmi_http_arena(struct lmi_http_exchange *x);
 /* Returns a time in seconds since 1970, the same during the exchange. */

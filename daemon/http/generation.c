@@ -23,8 +23,6 @@
 #include "daemon/loop/loop.h"
 #include "service/push.h"
 
-#define ID_CHARS 24
-
 struct run;
 
 struct choice {
@@ -33,6 +31,7 @@ struct choice {
 	struct lmi_svc_push push;
 	struct lmi_http_collected collected;
 	bool ended;
+	uint64_t token_ns; /* when the latest token arrived; 0: none did */
 	struct lmi_http_answer_end end;
 };
 
@@ -40,7 +39,7 @@ struct run {
 	struct lmi_http_exchange *x;
 	struct lmi_http_generation gen;
 	struct lmi_http_answer_head head;
-	char id[ID_CHARS + 1];
+	char id[LMI_HTTP_ID_CHARS + 1];
 	int64_t seeds[LMI_HTTP_CHOICES_MAX];
 	struct choice choices[LMI_HTTP_CHOICES_MAX];
 	struct lmi_http_out out;
@@ -50,6 +49,7 @@ struct run {
 	bool fallback; /* the default model was looked for */
 	uint64_t first_ns;
 	uint32_t n_token; /* that have arrived */
+	struct lmi_http_times *times; /* of the model; NULL: before the first item */
 };
 
 static void start(struct lmi_http_exchange *x, void *arg);
@@ -177,6 +177,51 @@ static void finish(struct run *r)
 	lmi_http_stream_end(r->x);
 }
 
+static double seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+/* Counts tokens that have arrived together. */
+static void count_tokens(struct choice *c, uint32_t n)
+{
+	struct run *r = c->run;
+	uint64_t now = lmi_loop_now();
+
+	r->n_token += n;
+	if (!r->times) {
+		r->times = lmi_http_times_of(&r->x->h->times, &r->gen.req.u.generate.model);
+		lmi_http_times_add(r->times, LMI_HTTP_TIME_FIRST_TOKEN, seconds(r->first_ns), 1);
+	}
+	if (c->token_ns && n)
+		lmi_http_times_add(r->times, LMI_HTTP_TIME_BETWEEN, seconds(now - c->token_ns) / n,
+				   n);
+	c->token_ns = n ? now : c->token_ns;
+}
+
+/* Counts the end of a choice. */
+static void count_end(struct choice *c)
+{
+	const struct lmi_http_answer_end *e = &c->end;
+	struct run *r = c->run;
+	struct lmi_http_times *t =
+		lmi_http_times_of(&r->x->h->times, &r->gen.req.u.generate.model);
+
+	if (!t)
+		return;
+	lmi_http_times_add(t, LMI_HTTP_TIME_QUEUE, seconds(e->queue_ns), 1);
+	lmi_http_times_add(t, LMI_HTTP_TIME_PROMPT, seconds(e->prompt_ns), 1);
+	lmi_http_times_add(t, LMI_HTTP_TIME_OUT, seconds(e->out_ns), 1);
+	lmi_http_times_add(t, LMI_HTTP_TIME_ALL, seconds(lmi_loop_now() - r->x->begun_ns), 1);
+	lmi_http_times_add(t, LMI_HTTP_TIME_PROMPT_TOKENS, e->n_prompt, 1);
+	lmi_http_times_add(t, LMI_HTTP_TIME_OUT_TOKENS, e->n_out, 1);
+	if (e->n_out > 1)
+		lmi_http_times_add(t, LMI_HTTP_TIME_PER_TOKEN, seconds(e->out_ns) / (e->n_out - 1),
+				   1);
+	if ((size_t)e->finish < LMD_LEN(t->finished))
+		t->finished[e->finish]++;
+}
+
 static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 {
 	struct run *r = c->run;
@@ -191,6 +236,7 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	c->end.out_ns = (uint64_t)item->u.done.out_ns;
 	if (all > c->end.prompt_ns + c->end.out_ns)
 		c->end.queue_ns = all - c->end.prompt_ns - c->end.out_ns;
+	count_end(c);
 	r->n_ended++;
 	if (r->gen.stream) {
 		begin_stream(r);
@@ -208,6 +254,7 @@ static bool take_items(void *arg, const struct lmi_wire_item *items, uint32_t n)
 {
 	struct choice *c = arg;
 	struct run *r = c->run;
+	uint32_t n_token = 0;
 	bool good = true;
 
 	if (r->finished)
@@ -215,10 +262,11 @@ static bool take_items(void *arg, const struct lmi_wire_item *items, uint32_t n)
 	if (!r->first_ns)
 		r->first_ns = lmi_loop_now() - r->x->begun_ns;
 	for (uint32_t i = 0; i < n; i++) {
-		r->n_token += items[i].kind == LMI_WIRE_ITEM_TOKEN;
+		n_token += items[i].kind == LMI_WIRE_ITEM_TOKEN;
 		c->end.called |= items[i].kind == LMI_WIRE_ITEM_CALL_END &&
 				 items[i].u.call_end.complete;
 	}
+	count_tokens(c, n_token);
 	if (r->gen.stream) {
 		begin_stream(r);
 		for (uint32_t i = 0; i < n && r->gen.form->item; i++)
@@ -375,16 +423,16 @@ static void fini(void *arg)
 	lmi_http_out_fini(&r->out);
 }
 
-static bool make_id(char id[ID_CHARS + 1])
+bool lmi_http_make_id(char id[LMI_HTTP_ID_CHARS + 1])
 {
 	static const char set[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-	uint8_t bytes[ID_CHARS];
+	uint8_t bytes[LMI_HTTP_ID_CHARS];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return false;
-	for (int i = 0; i < ID_CHARS; i++)
+	for (int i = 0; i < LMI_HTTP_ID_CHARS; i++)
 		id[i] = set[bytes[i] % (sizeof(set) - 1)];
-	id[ID_CHARS] = 0;
+	id[LMI_HTTP_ID_CHARS] = 0;
 	return true;
 }
 
@@ -403,32 +451,29 @@ static bool make_seeds(struct run *r)
 	return true;
 }
 
-void lmi_http_generate(struct lmi_http_exchange *x, lmi_http_translate_fn translate)
+void lmi_http_reply_translation(struct lmi_http_exchange *x, const struct lmd_error *err,
+				const char *param)
+{
+	const struct lmi_http_error e = {.code = lmi_http_code(err->status),
+					 .cause = err->status,
+					 .text = err->text,
+					 .param = param};
+
+	lmi_http_reply_error(x, &e);
+}
+
+void lmi_http_generate_translated(struct lmi_http_exchange *x,
+				  const struct lmi_http_generation *gen)
 {
 	struct run *r = lmi_arena_alloc(x->arena, sizeof(*r), 64);
-	const json_t *body = lmi_http_body_object(x);
-	const char *param = NULL;
-	struct lmd_error err = {0};
 	struct lmd_str *model;
 
-	if (!body)
-		return;
 	if (!r) {
 		lmi_http_respond_text(x, 503, "", "out of memory");
 		return;
 	}
-	r->gen.n_choice = 1;
-	lmi_wire_request_init(&r->gen.req, LMI_WIRE_OP_GENERATE);
-	if (translate(&r->gen, body, x->arena, &param, &err) != LMD_OK) {
-		const struct lmi_http_error e = {.code = lmi_http_code(err.status),
-						 .cause = err.status,
-						 .text = err.text,
-						 .param = param};
-
-		lmi_http_reply_error(x, &e);
-		return;
-	}
-	if (!make_id(r->id) || !make_seeds(r)) {
+	r->gen = *gen;
+	if (!lmi_http_make_id(r->id) || !make_seeds(r)) {
 		lmi_http_respond_text(x, 500, "", "no random numbers");
 		return;
 	}
@@ -448,4 +493,20 @@ void lmi_http_generate(struct lmi_http_exchange *x, lmi_http_translate_fn transl
 		start(x, r);
 	else
 		look_for_default(x, r);
+}
+
+void lmi_http_generate(struct lmi_http_exchange *x, lmi_http_translate_fn translate)
+{
+	struct lmi_http_generation gen = {.n_choice = 1};
+	const json_t *body = lmi_http_body_object(x);
+	const char *param = NULL;
+	struct lmd_error err = {0};
+
+	if (!body)
+		return;
+	lmi_wire_request_init(&gen.req, LMI_WIRE_OP_GENERATE);
+	if (translate(&gen, body, x->arena, &param, &err) == LMD_OK)
+		lmi_http_generate_translated(x, &gen);
+	else
+		lmi_http_reply_translation(x, &err, param);
 }

@@ -119,5 +119,16 @@ typedef enum lmd_status (*lmi_http_translate_fn)(struct lmi_http_generation *out
 
 /* Translates the body of the exchange and responds with the answer, or with an error. */
 void lmi_http_generate(struct lmi_http_exchange *x, lmi_http_translate_fn translate);
+/* Responds with the answer to a request that has been translated; gen is copied, and its memory
+ * belongs to the exchange. */
+void lmi_http_generate_translated(struct lmi_http_exchange *x,
+				  const struct lmi_http_generation *gen);
+/* Responds with the error of a translation. */
+void lmi_http_reply_translation(struct lmi_http_exchange *x, const struct lmd_error *err,
+				const char *param);
+
+/* Writes random letters and digits.  Returns false if the system has no random numbers. */
+#define LMI_HTTP_ID_CHARS 24
+bool lmi_http_make_id(char id[LMI_HTTP_ID_CHARS + 1]);
 
 #endif /* LLAMAD_DAEMON_HTTP_GENERATION_H */

@@ -14,10 +14,12 @@
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
+#include "daemon/http/background.h"
 #include "daemon/http/http_impl.h"
 #include "daemon/loop/loop.h"
 
 #define PAUSE_MS 100
+#define EXPIRE_S 60 /* how often old objects are looked for */
 #define BACKLOG  128
 
 /* ---- accepting ---- */
@@ -55,6 +57,15 @@ static void on_later(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	lmi_http_later_run(arg);
+}
+
+static void on_expire(evutil_socket_t fd, short what, void *arg)
+{
+	struct lmi_http_server *h = arg;
+
+	(void)fd;
+	(void)what;
+	lmi_http_objects_expire(h->objects);
 }
 
 /* ---- opening ---- */
@@ -154,6 +165,30 @@ static enum lmd_status open_socket(struct lmi_http_server *h, const char *text,
 	return LMD_OK;
 }
 
+static enum lmd_status open_objects(struct lmi_http_server *h, struct lmd_error *err)
+{
+	const struct lmi_http_objects_opts opts = {.host = h->o.host,
+						   .folder = h->o.store_folder,
+						   .max_bytes = h->o.store_bytes,
+						   .max_number = h->o.store_number,
+						   .max_age_s = h->o.store_age_s,
+						   .wall_ns = h->o.ops.wall_ns,
+						   .arg = h->o.arg};
+	const struct timeval every = {.tv_sec = EXPIRE_S};
+	enum lmd_status st;
+
+	if (!h->o.store_bytes)
+		return LMD_OK;
+	st = lmi_http_objects_open(&h->objects, &opts, err);
+	if (st != LMD_OK)
+		return st;
+	on_expire(-1, 0, h);
+	h->expire = event_new(h->o.base, -1, EV_PERSIST, on_expire, h);
+	if (!h->expire || event_add(h->expire, &every))
+		return lmd_fail(err, LMD_NOMEM, "no memory for a listener");
+	return LMD_OK;
+}
+
 enum lmd_status lmi_http_open(struct lmi_http_server **out, const struct lmi_http_opts *opts,
 			      struct lmd_error *err)
 {
@@ -172,6 +207,8 @@ enum lmd_status lmi_http_open(struct lmi_http_server **out, const struct lmi_htt
 		st = lmd_fail(err, LMD_NOMEM, "no memory for a listener");
 	else
 		h->n_openapi = strlen(h->openapi);
+	if (st == LMD_OK)
+		st = open_objects(h, err);
 	for (uint32_t i = 0; i < opts->n_address && st == LMD_OK; i++)
 		st = open_socket(h, opts->addresses[i], err);
 	if (st == LMD_OK)
@@ -227,6 +264,12 @@ void lmi_http_close(struct lmi_http_server *h)
 		socket_free(l);
 	}
 	lmi_http_later_run(h);
+	lmi_http_auth_end(h);
+	lmi_http_background_end_all(h);
+	if (h->expire)
+		event_free(h->expire);
+	lmi_http_objects_close(h->objects);
+	lmi_http_times_free(h->times);
 	if (h->later_event)
 		event_free(h->later_event);
 	lmi_http_tls_close(h->tls);
@@ -267,6 +310,9 @@ void lmi_http_revoke(struct lmi_http_server *h, const char *label)
 		if (c->key_known && !strcmp(c->key.label, label))
 			c->key_known = false;
 	}
+	lmi_http_background_revoke(h, label);
+	if (h->objects)
+		lmi_http_objects_forget_key(h->objects, label);
 }
 
 void lmi_http_stats(const struct lmi_http_server *h, struct lmi_http_stats *out)

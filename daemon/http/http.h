@@ -52,6 +52,10 @@ struct lmi_http_opts {
 	const char *model;   /* for requests that name none that exists; NULL: not configured */
 	const char *version; /* of the daemon */
 	uint64_t body_bytes; /* maximum length of a body */
+	/* What clients may store; nothing if store_bytes is 0.  bytes and number are per owner. */
+	const char *store_folder;
+	uint64_t store_bytes, store_age_s;
+	uint32_t store_number;
 	struct lmi_http_limits limits;
 	struct lmi_http_ops ops;
 	void *arg;

@@ -14,6 +14,8 @@
 #include "daemon/http/exchange.h"
 #include "daemon/http/head.h"
 #include "daemon/http/http.h"
+#include "daemon/http/objects.h"
+#include "daemon/http/times.h"
 #include "daemon/http/tls.h"
 
 /* A response stream asks its writer to wait while more bytes than the first are unsent, and to go
@@ -63,6 +65,12 @@ struct lmi_http_server {
 	char *openapi; /* the description of all APIs */
 	size_t n_openapi;
 	uint64_t n_class[6];
+	struct lmi_http_objects *objects; /* NULL: nothing is stored */
+	struct event *expire;             /* removes old objects */
+	struct lmi_http_background *backgrounds;
+	uint32_t n_background;
+	struct lmi_http_lookup *lookups; /* pending ones of keys */
+	struct lmi_http_times *times; /* of all models so far */
 };
 
 #define LMI_HTTP_LOG(h, level, ...)                                                                \
@@ -152,6 +160,7 @@ struct lmi_http_exchange {
 	char *body;
 	size_t n_body, body_cap;
 	json_t *json;
+	json_t *kept; /* further values, freed with the exchange; NULL: none */
 	int64_t created;
 	uint64_t begun_ns; /* when the whole request had arrived */
 	enum lmi_http_phase phase;
@@ -213,6 +222,8 @@ int lmi_http_code(enum lmd_status st);
 /* Finds the principal of the exchange, now or later, and continues the connection, or responds with
  * 401 or 403. */
 void lmi_http_auth(struct lmi_http_exchange *x);
+/* Call this when the server ends: pending look-ups forget it. */
+void lmi_http_auth_end(struct lmi_http_server *h);
 
 /* ---- origin.c ---- */
 

@@ -20,34 +20,47 @@ static void choose(const struct choice *c, const struct lmd_str *name)
 	c->fn(c->x, name ? lmi_arena_strndup(c->x->arena, name->ptr, name->len) : NULL, c->arg);
 }
 
+const struct lmd_str *lmi_http_only_loaded(const struct lmi_wire_rep_ps *ps, uint32_t *n)
+{
+	const struct lmd_str *found = NULL;
+
+	*n = 0;
+	for (uint32_t i = 0; i < ps->n_models; i++)
+		if (ps->models[i].state == LMI_WIRE_MODEL_STATE_READY ||
+		    ps->models[i].state == LMI_WIRE_MODEL_STATE_LOADING) {
+			found = &ps->models[i].model;
+			++*n;
+		}
+	return *n == 1 ? found : NULL;
+}
+
+const struct lmd_str *lmi_http_only_model(const struct lmi_wire_rep_models *models)
+{
+	return models->n_models == 1 && !models->more ? &models->models[0].name : NULL;
+}
+
 static void on_models(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
 		      uint32_t retry_ms)
 {
-	bool one = reply && reply->u.models.n_models == 1 && !reply->u.models.more;
-
 	(void)err;
 	(void)retry_ms;
-	choose(arg, one ? &reply->u.models.models[0].name : NULL);
+	choose(arg, reply ? lmi_http_only_model(&reply->u.models) : NULL);
 }
 
 static void on_ps(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
 		  uint32_t retry_ms)
 {
-	const struct lmi_wire_resident *found = NULL;
+	const struct lmd_str *found = NULL;
 	const struct choice *c = arg;
 	struct lmi_wire_request q;
 	uint32_t n = 0;
 
 	(void)err;
 	(void)retry_ms;
-	for (uint32_t i = 0; reply && i < reply->u.ps.n_models; i++)
-		if (reply->u.ps.models[i].state == LMI_WIRE_MODEL_STATE_READY ||
-		    reply->u.ps.models[i].state == LMI_WIRE_MODEL_STATE_LOADING) {
-			found = &reply->u.ps.models[i];
-			n++;
-		}
+	if (reply)
+		found = lmi_http_only_loaded(&reply->u.ps, &n);
 	if (n) {
-		choose(c, n == 1 ? &found->model : NULL);
+		choose(c, found);
 		return;
 	}
 	lmi_wire_request_init(&q, LMI_WIRE_OP_MODELS);

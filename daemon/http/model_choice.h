@@ -9,6 +9,7 @@
 #define LLAMAD_DAEMON_HTTP_MODEL_CHOICE_H
 
 #include "daemon/http/exchange.h"
+#include "proto/proto.h"
 
 /* model: its name, in the arena of the exchange; NULL: there is no default. */
 typedef void (*lmi_http_model_fn)(struct lmi_http_exchange *x, const char *model, void *arg);
@@ -16,6 +17,13 @@ typedef void (*lmi_http_model_fn)(struct lmi_http_exchange *x, const char *model
 /* Finds the default model and calls fn, during the call or later, unless the exchange ends
  * before. */
 void lmi_http_default_model(struct lmi_http_exchange *x, lmi_http_model_fn fn, void *arg);
+
+/* Returns the name of the only model in memory, NULL if there is none or more than one; *n is their
+ * number. */
+const struct lmd_str *lmi_http_only_loaded(const struct lmi_wire_rep_ps *ps, uint32_t *n);
+/* Returns the name of the only model of a list that was asked for with a maximum of 2; otherwise
+ * NULL. */
+const struct lmd_str *lmi_http_only_model(const struct lmi_wire_rep_models *models);
 
 /* Called with the reply of a successful request.  model: as the client named it, or the name of the
  * model that was chosen for it. */

@@ -15,7 +15,8 @@
 
 static const char *const paths[] = {"/v1/chat/completions", "/v1/completions",
 				    "/v1/messages",         "/api/chat",
-				    "/api/generate",        "/completion"};
+				    "/api/generate",        "/completion",
+				    "/v1/responses"};
 
 static void check_request(struct lmi_wire_request *req)
 {
@@ -64,6 +65,14 @@ static void check_form(const struct lmi_http_generation *g, struct lmd_str s)
 
 /* One seed or more for each endpoint; the digit is its index in paths. */
 static const char *const texts[] = {
+	"6{\"model\":\"m\",\"instructions\":\"s\",\"input\":[{\"role\":\"user\",\"content\":[{"
+	"\"type\":\"input_text\",\"text\":\"b\"}]},{\"type\":\"reasoning\",\"summary\":[{\"type\":"
+	"\"summary_text\",\"text\":\"r\"}]},{\"type\":\"function_call\",\"call_id\":\"i\",\"name\":"
+	"\"f\",\"arguments\":\"{}\"},{\"type\":\"function_call_output\",\"call_id\":\"i\","
+	"\"output\":\"c\"}],\"tools\":[{\"type\":\"function\",\"name\":\"f\",\"parameters\":{}}],"
+	"\"tool_choice\":{\"type\":\"function\",\"name\":\"f\"},\"max_output_tokens\":9,"
+	"\"reasoning\":{\"effort\":\"low\"},\"metadata\":{\"a\":1.5},\"stream\":true}",
+	"6{\"input\":\"a\",\"text\":{\"format\":{\"type\":\"json_schema\",\"schema\":{}}}}",
 	"0{\"model\":\"m\",\"messages\":[{\"role\":\"developer\",\"content\":\"a\"},{\"role\":"
 	"\"user\","
 	"\"content\":[{\"type\":\"text\",\"text\":\"b\"}]},{\"role\":\"assistant\",\"tool_calls\":["

@@ -80,6 +80,7 @@ fetch 200 . --unix-socket "$dir/http.sock" http://localhost/metrics
 fetch 401 . --unix-socket "$dir/http.sock" -H 'x-api-key: wrong' http://localhost/metrics
 holds "the log names the label" grep -q 'GET /metrics; status=200 principal=reader' "$dir/log"
 holds "the log has no key" sh -c '! grep -q -e "$1" "$2"' sh "$key" "$dir/log"
+raw burst "$http" "$key"
 # one connection: the second request uses what is known of the key, until it is removed
 fetch 200 . -H "x-api-key: $key" "http://$http/metrics" --next -s -o "$dir/body" \
 	-H "x-api-key: $key" "http://$http/metrics"

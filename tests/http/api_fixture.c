@@ -29,6 +29,8 @@ lmi_http_translate_fn api_translation(const char *path)
 	} rows[] = {
 		{"/v1/chat/completions", lmi_openai_translate_chat},
 		{"/v1/completions", lmi_openai_translate_completion},
+		{"/v1/responses", lmi_openai_translate_response},
+		{"/v1/responses/input_tokens", lmi_openai_translate_response},
 		{"/v1/messages", lmi_anthropic_translate},
 		{"/api/chat", lmi_ollama_translate_chat},
 		{"/api/generate", lmi_ollama_translate_generate},

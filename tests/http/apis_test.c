@@ -130,6 +130,7 @@ END_TEST
 
 #define CHAT       "/v1/chat/completions"
 #define COMPLETION "/v1/completions"
+#define RESPONSES  "/v1/responses"
 #define MESSAGES   "/v1/messages"
 #define HI         "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]"
 #define TOOLS                                                                                      \
@@ -214,6 +215,40 @@ static const struct {
 	{COMPLETION, "{\"prompt\":\"a\",\"best_of\":3}", "best_of", "3 is above the maximum of 1"},
 	{COMPLETION, "{\"prompt\":\"a\",\"logprobs\":-1}", "logprobs",
 	 "-1 is below the minimum of 0"},
+	{RESPONSES, "{}", "input", "is missing"},
+	{RESPONSES, "{\"input\":[]}", "input", "is empty"},
+	{RESPONSES, "{\"input\":3}", "input", "is a number, but must be a list"},
+	{RESPONSES, "{\"input\":[{\"type\":\"web_search_call\"}]}", "input[0].type",
+	 "\"web_search_call\" is not supported; allowed are message, reasoning, function_call and "
+	 "function_call_output"},
+	{RESPONSES, "{\"input\":[{\"role\":\"tool\",\"content\":\"a\"}]}", "input[0].role",
+	 "\"tool\" is not one of: user, assistant, system, developer"},
+	{RESPONSES,
+	 "{\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_image\"}]}]}",
+	 "input[0].content[0].type", "\"input_image\" is not supported: models read text only"},
+	{RESPONSES, "{\"input\":[{\"type\":\"function_call\",\"call_id\":\"a\"}]}",
+	 "input[0].name", "is missing"},
+	{RESPONSES, "{\"input\":[{\"type\":\"function_call_output\",\"output\":\"a\"}]}",
+	 "input[0].call_id", "is missing"},
+	{RESPONSES, "{\"input\":\"a\",\"tools\":[{\"type\":\"web_search\"}]}", "tools[0].type",
+	 "\"web_search\" is not supported: a tool must be a function"},
+	{RESPONSES, "{\"input\":\"a\",\"tools\":[{\"type\":\"function\"}]}", "tools[0].name",
+	 "is missing"},
+	{RESPONSES, "{\"input\":\"a\",\"tool_choice\":\"required\"}", "tool_choice",
+	 "requires a call, but there are no tools"},
+	{RESPONSES, "{\"input\":\"a\",\"text\":{\"format\":{\"type\":\"json_schema\"}}}",
+	 "text.format.schema", "is missing"},
+	{RESPONSES, "{\"input\":\"a\",\"truncation\":\"auto\"}", "truncation",
+	 "\"auto\" is not supported: conversations are not truncated"},
+	{RESPONSES, "{\"input\":\"a\",\"previous_response_id\":\"resp_a\"}",
+	 "previous_response_id",
+	 "responses are not stored here: send the conversation as input"},
+	{RESPONSES, "{\"input\":\"a\",\"background\":true}", "background",
+	 "responses are not stored here"},
+	{RESPONSES, "{\"input\":\"a\",\"conversation\":\"conv_a\"}", "conversation",
+	 "is not supported: use previous_response_id"},
+	{RESPONSES, "{\"input\":\"a\",\"max_tokens\":1}", "max_tokens",
+	 "is not a known member of this request"},
 	{MESSAGES, "{\"max_tokens\":1}", "messages", "is missing"},
 	{MESSAGES, "{" HI "}", "max_tokens", "is missing"},
 	{MESSAGES, "{" HI ",\"max_tokens\":-1}", "max_tokens", "-1 is below the minimum of 0"},

@@ -53,7 +53,13 @@ post 400 '"param":"input\[1\]"' /v1/embeddings '{"input":["a",""]}'
 post 400 '"param":"encoding_format"' /v1/embeddings '{"input":"a","encoding_format":"int8"}'
 post 400 'dimensions: 5000, the vectors of the model have' /v1/embeddings '{"input":"a","dimensions":5000}'
 post 400 'several lists' /v1/embeddings '{"input":[[1],[2]]}'
-post 501 'not available' /v1/responses '{}'
+post 200 '"object":"response",.*"status":"incomplete",.*"output_tokens":6' /v1/responses \
+	'{"input":"hi","chat_template":"chatml","max_output_tokens":6,"ignore_eos":true}'
+post 200 '^event: response.incomplete$' /v1/responses \
+	'{"input":"hi","chat_template":"chatml","max_output_tokens":6,"ignore_eos":true,"stream":true}'
+post 200 '^{"object":"response.input_tokens","input_tokens":[1-9]' /v1/responses/input_tokens \
+	'{"input":"hi","chat_template":"chatml"}'
+post 400 '"param":"input"' /v1/responses '{}'
 
 # ---- Anthropic ----
 post 400 '^{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: is missing' \
@@ -122,6 +128,23 @@ post 400 'has no classifier' /classify '{"input":"a"}'
 post 200 '"object":"pooling","data":\[[-0-9]' /pooling '{"input":"a"}'
 post 400 'exceed_context_size_error' /completion \
 	"{\"prompt\":\"$(printf 'cat %.0s' $(seq 20000))\"}"
+
+# ---- metrics ----
+fetch 200 '^llamad_time_to_first_token_seconds_count{model="tiny"} [1-9]' "$u/metrics"
+header '^content-type: text/plain; version=0.0.4'
+for name in llamad_generation_length_sum llamad_inter_token_latency_seconds_count \
+	vllm:time_to_first_token_seconds_count; do
+	holds "$name is counted" grep -q "^$name{model[a-z_]*=\"tiny\"} [1-9]" "$dir/body"
+done
+holds "ends by reason" grep -q \
+	'^llamad_finished_total{model="tiny",finish_reason="length"} [1-9]' "$dir/body"
+holds "the format of metrics" sh -c '/usr/bin/env python3 "$0" llamad_requests_running \
+	llamad_queue_time_seconds llamad_e2e_request_latency_seconds llamad_http_responses_total \
+	llamad_kv_usage_ratio vllm:num_requests_running vllm:inter_token_latency_seconds \
+	vllm:kv_cache_usage_perc vllm:prompt_tokens_total llamacpp:requests_processing \
+	llamacpp:tokens_predicted_total llamacpp:prompt_seconds_total <"$1"' \
+	"$src/tests/http/metrics.py" "$dir/body"
+
 admin 200 '"done_reason":"unload"' -d '{"model":"tiny","keep_alive":0}' http://localhost/api/generate
 
 # ---- a reranker: the outputs of its classifier, and the probabilities that follow from them ----

@@ -122,6 +122,92 @@ def openai_checks(openai):
     check("openai completion stream", got == done.choices[0].text, got)
 
 
+def stored_checks(openai, items):
+    opts = {"model": MODEL, "temperature": 0, "max_output_tokens": 8}
+    first = items.create(input="Name a colour.", **opts)
+    check("responses stored", first.store and items.retrieve(first.id) == first, first)
+    got = list(items.input_items.list(first.id))
+    check("responses input_items", len(got) == 1 and got[0].content[0].text == "Name a colour.", got)
+    second = items.create(input="Another.", previous_response_id=first.id, **opts)
+    said = [{"role": "user", "content": "Name a colour."},
+            {"role": "assistant", "content": first.output_text},
+            {"role": "user", "content": "Another."}]
+    same = items.create(input=said, store=False, **opts)
+    check("responses continued", second.output_text == same.output_text
+          and second.usage.input_tokens == same.usage.input_tokens
+          and second.previous_response_id == first.id, (second, same))
+    fails("responses not stored", openai.NotFoundError, 404, lambda: items.retrieve(same.id))
+    streamed = [e for e in items.create(input="Another.", previous_response_id=first.id,
+                                        stream=True, **opts)][-1].response
+    check("responses stored stream", items.retrieve(streamed.id) == streamed, streamed)
+    later = items.create(input="Name a colour.", background=True, **opts)
+    check("responses background", later.status == "queued" and later.background, later)
+    while later.status in ("queued", "in_progress"):
+        later = items.retrieve(later.id)
+    check("responses background done", later.output_text == first.output_text
+          and later.status == first.status, later)
+    check("responses cancelled after its end", items.cancel(later.id).status == later.status)
+    long = items.create(input="Count.", background=True, model=MODEL,
+                        max_output_tokens=4000, extra_body={"ignore_eos": True})
+    check("responses cancel", items.cancel(long.id).status == "cancelled"
+          and items.retrieve(long.id).status == "cancelled", long)
+    wrong = items.create(input="a", background=True, model=MODEL,
+                         extra_body={"chat_template": "{{ nothing.at.all }}"})
+    while wrong.status in ("queued", "in_progress"):
+        wrong = items.retrieve(wrong.id)
+    check("responses background failed", wrong.status == "failed" and wrong.error.message, wrong)
+    fails("responses cancel, not in the background", openai.BadRequestError, 400,
+          lambda: items.cancel(first.id))
+    items.delete(first.id)
+    fails("responses deleted", openai.NotFoundError, 404, lambda: items.retrieve(first.id))
+    fails("responses of a deleted one", openai.BadRequestError, 400, lambda: items.create(
+        input="Another.", previous_response_id=second.id, **opts))
+    for r in (second, streamed, later, long, wrong):
+        items.delete(r.id)
+
+
+def responses_checks(openai):
+    c = openai.OpenAI(base_url=URL + "/v1", api_key=KEY, max_retries=0)
+    items = c.responses
+    opts = {"model": MODEL, "temperature": 0, "max_output_tokens": 8, "store": False}
+    whole = items.create(input=HI, instructions="Be brief.", metadata={"a": "b"}, **opts)
+    check("responses", whole.output_text and whole.status in ("completed", "incomplete")
+          and whole.output[0].type == "message" and whole.metadata == {"a": "b"}, whole)
+    check("responses usage", 0 < whole.usage.output_tokens <= 8 and whole.usage.total_tokens
+          == whole.usage.input_tokens + whole.usage.output_tokens, whole.usage)
+    n = items.input_tokens.count(model=MODEL, input=HI, instructions="Be brief.").input_tokens
+    check("responses input_tokens", n == whole.usage.input_tokens, n)
+    events = list(items.create(input=HI, instructions="Be brief.", stream=True, **opts))
+    types = [e.type.removeprefix("response.") for e in events]
+    short = [t for i, t in enumerate(types) if not i or t != types[i - 1]]
+    check("responses stream", short == [
+        "created", "in_progress", "output_item.added", "content_part.added", "output_text.delta",
+        "output_text.done", "content_part.done", "output_item.done", whole.status]
+        and [e.sequence_number for e in events] == list(range(len(events)))
+        and events[-1].response.output_text == whole.output_text, types)
+    one = items.create(
+        model=MODEL, input=HI, temperature=0, max_output_tokens=64, store=False,
+        text={"format": {"type": "json_schema", "name": "answer", "schema": SCHEMA,
+                         "strict": True}})
+    check("responses json_schema", list(json.loads(one.output_text)) == ["city"], one)
+    tools = [{"type": "function", "name": "weather", "parameters": PARAMETERS, "strict": True}]
+    opts["max_output_tokens"] = 64
+    call = items.create(input=HI, tools=tools, tool_choice="required", **opts).output[-1]
+    check("responses tool call", call.type == "function_call" and call.name == "weather"
+          and json.loads(call.arguments)["place"] in ("Bern", "Ulm"), call)
+    with items.stream(input=HI, tools=tools, tool_choice="required", **opts) as s:
+        got = s.get_final_response().output[-1]
+    check("responses tool call stream", got.arguments == call.arguments, got)
+    back = items.create(
+        model=MODEL, temperature=0, max_output_tokens=8, tools=tools, store=False,
+        input=HI + [call.to_dict(), {"type": "function_call_output", "call_id": call.call_id,
+                                     "output": "rain"}])
+    check("responses tool output", back.usage.input_tokens > n, back)
+    stored_checks(openai, items)
+    fails("responses range", openai.BadRequestError, 400,
+          lambda: items.create(model=MODEL, input="a", temperature=9))
+
+
 # ---- anthropic ----
 
 def anthropic_checks(anthropic):
@@ -214,7 +300,8 @@ def plain_checks():
 
 def main():
     plain_checks()
-    for name, run in (("openai", openai_checks), ("anthropic", anthropic_checks),
+    for name, run in (("openai", openai_checks), ("openai", responses_checks),
+                      ("anthropic", anthropic_checks),
                       ("ollama", ollama_checks)):
         try:
             package = importlib.import_module(name)

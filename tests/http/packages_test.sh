@@ -15,7 +15,7 @@ model=$("$src/scripts/fetch-model" --folder)/SmolLM2-135M-Instruct.Q4_1.gguf
 	exit 77
 }
 
-: >"$dir/conf"
+printf '[limits]\nhttp_store = 16M\n' >"$dir/conf"
 start_http
 prints . key add client
 key=$(tail -n 1 "$dir/out")
@@ -32,5 +32,6 @@ fetch 404 not_found --unix-socket "$dir/http.sock" http://localhost/v1/models/ot
 fetch 403 . -X DELETE -H "x-api-key: $key" -d '{"model":"smollm2"}' "http://$http/api/delete"
 fetch 200 '"done_reason":"unload"' --unix-socket "$dir/http.sock" \
 	-d '{"model":"smollm2","keep_alive":0}' http://localhost/api/generate
+holds "nothing is left of the responses" [ -z "$(find "$dir/state/http" -type f)" ]
 stop
 finish packages_test

@@ -300,7 +300,17 @@ def idle():
     check(refused_ones > 0, "connections over the limit are refused with 503")
 
 
+def burst(key):
+    """Many connections at once with the same key, which is right: none is taken for a guess."""
+    held = [dial() for _ in range(25)]
+    for s in held:
+        s.sendall(b"GET /metrics HTTP/1.1\r\n" + HOST + b"x-api-key: " + key.encode() + b"\r\n\r\n")
+    codes = [read_response(s)[0] for s in held]
+    check(set(codes) == {200}, f"25 connections with a key: {codes}")
+
+
 if __name__ == "__main__":
-    {"framing": framing, "limits": limits, "slow": slow, "idle": idle}[sys.argv[1]]()
+    {"burst": lambda: burst(sys.argv[3]), "framing": framing, "limits": limits, "slow": slow,
+     "idle": idle}[sys.argv[1]]()
     print(f"{passed} passed, {failed} failed")
     sys.exit(failed > 0)

@@ -49,6 +49,23 @@ TOOL = {"type": "function", "function": {
     "name": "weather", "description": "The weather at a place.", "strict": True,
     "parameters": {"type": "object", "properties": {"place": {"type": "string"}},
                    "required": ["place"], "additionalProperties": False}}}
+FLAT_TOOL = {"type": "function", **TOOL["function"]}
+ITEMS = [
+    {"role": "developer", "content": "Be brief."},
+    {"role": "user", "content": [{"type": "input_text", "text": "How is the weather"},
+                                 {"type": "input_text", "text": "in Bern?"}]},
+    {"type": "reasoning", "id": "rs_1", "summary": [],
+     "content": [{"type": "reasoning_text", "text": "I should look."}]},
+    {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+     "content": [{"type": "output_text", "text": "I look.", "annotations": []}]},
+    {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "weather",
+     "arguments": "{\"place\": \"Bern\"}", "status": "completed"},
+    {"type": "function_call", "call_id": "call_2", "name": "weather",
+     "arguments": "{\"place\": \"Ulm\"}"},
+    {"type": "function_call_output", "call_id": "call_1", "output": "rain"},
+    {"type": "function_call_output", "call_id": "call_2",
+     "output": [{"type": "input_text", "text": "sun"}]},
+]
 CLAUDE_TOOL = {"name": "weather", "description": "The weather at a place.",
                "input_schema": {"type": "object", "properties": {"place": {"type": "string"}},
                                 "required": ["place"]}}
@@ -125,6 +142,32 @@ def calls(base):
         model=m, prompt=["Once upon"], echo=True, max_tokens=64, stop="\n", seed=1, n=2,
         temperature=0.5, stream=True, stream_options={"include_usage": True})
     yield "openai", "completion-tokens", lambda: texts.create(model=m, prompt=[1, 2, 3])
+
+    items = o.responses
+    yield "openai", "responses", lambda: items.create(model=m, input="Say hi.")
+    yield "openai", "responses-parameters", lambda: items.create(
+        model=m, input="Say hi.", instructions="Be brief.", max_output_tokens=32, stream=True,
+        temperature=0.2, top_p=0.9, store=False, metadata={"a": "b"}, user="ann",
+        parallel_tool_calls=True, service_tier="auto", truncation="disabled",
+        include=["reasoning.encrypted_content"], reasoning={"effort": "low", "summary": "auto"},
+        text={"format": {"type": "text"}, "verbosity": "low"}, tools=[FLAT_TOOL])
+    yield "openai", "responses-items", lambda: items.create(
+        model=m, input=ITEMS, tools=[FLAT_TOOL], tool_choice="auto")
+    yield "openai", "responses-tool", lambda: items.create(
+        model=m, input="Say hi.", tools=[FLAT_TOOL],
+        tool_choice={"type": "function", "name": "weather"})
+    yield "openai", "responses-tool-allowed", lambda: items.create(
+        model=m, input="Say hi.", tools=[FLAT_TOOL], tool_choice={
+            "type": "allowed_tools", "mode": "required",
+            "tools": [{"type": "function", "name": "weather"}]})
+    yield "openai", "responses-parse", lambda: items.parse(
+        model=m, input="Say hi.", text_format=Answer)
+    yield "openai", "responses-image", lambda: items.create(model=m, input=[
+        {"role": "user", "content": [
+            {"type": "input_text", "text": "What is this?"},
+            {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}]}])
+    yield "openai", "responses-tokens", lambda: items.input_tokens.count(
+        model=m, input="Say hi.", instructions="Be brief.")
 
     a = anthropic.Anthropic(base_url=base, api_key="k", max_retries=0)
     yield "anthropic", "messages", lambda: a.messages.create(model=m, max_tokens=64, messages=HI)

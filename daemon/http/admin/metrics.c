@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Metrics in the text format of Prometheus: those of op stats, and those of the listener. */
+ * Metrics in the text format of Prometheus: those of op stats, and those of the listener.  The
+ * histograms are in times.c. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/http/admin/admin.h"
+#include "daemon/http/admin/metrics.h"
 #include "daemon/http/http_impl.h"
 #include "proto/buf.h"
 #include "proto/proto.h"
@@ -46,8 +48,7 @@ static const struct {
 	{"llamad_model_grammar_evictions_total", "Compiled grammars that were dropped."},
 };
 
-static void add(struct lmi_wire_buf *b, const char *fmt, ...) LMD_PRINTF(2, 3);
-static void add(struct lmi_wire_buf *b, const char *fmt, ...)
+void lmi_http_metrics_add(struct lmi_wire_buf *b, const char *fmt, ...)
 {
 	char line[512];
 	va_list ap;
@@ -56,7 +57,6 @@ static void add(struct lmi_wire_buf *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	/* if memory runs out, the response is incomplete */
 	(void)lmi_wire_buf_add(b, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
@@ -64,29 +64,28 @@ static void add_head(struct lmi_wire_buf *b, const char *name, size_t n, bool co
 {
 	for (size_t i = 0; i < LMD_LEN(helps); i++)
 		if (strlen(helps[i].name) == n && !memcmp(helps[i].name, name, n))
-			add(b, "# HELP %s %s\n", helps[i].name, helps[i].help);
-	add(b, "# TYPE %.*s %s\n", (int)n, name, counter ? "counter" : "gauge");
+			lmi_http_metrics_add(b, "# HELP %s %s\n", helps[i].name, helps[i].help);
+	lmi_http_metrics_add(b, "# TYPE %.*s %s\n", (int)n, name, counter ? "counter" : "gauge");
 }
 
-/* Writes a label's value with its special characters escaped. */
-static void add_value(struct lmi_wire_buf *b, const struct lmd_str *v)
+void lmi_http_metrics_add_value(struct lmi_wire_buf *b, const struct lmd_str *v)
 {
 	for (size_t i = 0; i < v->len; i++)
 		if (v->ptr[i] == '\n')
 			(void)lmi_wire_buf_add(b, "\\n", 2);
 		else
-			add(b, "%s%c", strchr("\\\"", v->ptr[i]) ? "\\" : "", v->ptr[i]);
+			lmi_http_metrics_add(b, "%s%c", strchr("\\\"", v->ptr[i]) ? "\\" : "", v->ptr[i]);
 }
 
 static void add_sample(struct lmi_wire_buf *b, const struct lmi_wire_metric *m)
 {
-	add(b, "%.*s", (int)m->name.len, m->name.ptr);
+	lmi_http_metrics_add(b, "%.*s", (int)m->name.len, m->name.ptr);
 	for (uint32_t i = 0; i < m->n_labels; i++) {
-		add(b, "%s%.*s=\"", i ? "," : "{", (int)m->labels[i].name.len, m->labels[i].name.ptr);
-		add_value(b, &m->labels[i].value);
-		add(b, "\"%s", i + 1 == m->n_labels ? "}" : "");
+		lmi_http_metrics_add(b, "%s%.*s=\"", i ? "," : "{", (int)m->labels[i].name.len, m->labels[i].name.ptr);
+		lmi_http_metrics_add_value(b, &m->labels[i].value);
+		lmi_http_metrics_add(b, "\"%s", i + 1 == m->n_labels ? "}" : "");
 	}
-	add(b, " %.17g\n", m->value);
+	lmi_http_metrics_add(b, " %.17g\n", m->value);
 }
 
 static bool same_name(const struct lmi_wire_metric *a, const struct lmi_wire_metric *b)
@@ -117,20 +116,20 @@ static void add_http(struct lmi_wire_buf *b, const struct lmi_http_server *h)
 	struct lmi_http_stats s;
 
 	lmi_http_stats(h, &s);
-	add(b, "# HELP llamad_http_connections Open connections of HTTP.\n"
+	lmi_http_metrics_add(b, "# HELP llamad_http_connections Open connections of HTTP.\n"
 	       "# TYPE llamad_http_connections gauge\nllamad_http_connections %u\n",
 	    s.n_conn);
-	add(b, "# HELP llamad_http_requests_running Requests of HTTP that are being handled.\n"
+	lmi_http_metrics_add(b, "# HELP llamad_http_requests_running Requests of HTTP that are being handled.\n"
 	       "# TYPE llamad_http_requests_running gauge\nllamad_http_requests_running %u\n",
 	    s.n_request);
-	add(b, "# HELP llamad_http_connections_refused_total Connections of HTTP over the limit.\n"
+	lmi_http_metrics_add(b, "# HELP llamad_http_connections_refused_total Connections of HTTP over the limit.\n"
 	       "# TYPE llamad_http_connections_refused_total counter\n"
 	       "llamad_http_connections_refused_total %" PRIu64 "\n",
 	    s.n_conn_refused);
-	add(b, "# HELP llamad_http_responses_total Responses of HTTP by class of their code.\n"
+	lmi_http_metrics_add(b, "# HELP llamad_http_responses_total Responses of HTTP by class of their code.\n"
 	       "# TYPE llamad_http_responses_total counter\n");
 	for (int i = 2; i < 6; i++)
-		add(b, "llamad_http_responses_total{class=\"%dxx\"} %" PRIu64 "\n", i, s.n_class[i]);
+		lmi_http_metrics_add(b, "llamad_http_responses_total{class=\"%dxx\"} %" PRIu64 "\n", i, s.n_class[i]);
 }
 
 static void answer(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
@@ -145,6 +144,8 @@ static void answer(void *arg, const struct lmi_wire_reply *reply, const struct l
 	}
 	add_stats(&b, &reply->u.stats);
 	add_http(&b, x->h);
+	lmi_http_metrics_add_times(&b, x->h->times);
+	lmi_http_metrics_add_aliases(&b, &reply->u.stats, x->h->times);
 	lmi_http_reply_text(x, 200, "text/plain; version=0.0.4; charset=utf-8", b.p, b.n);
 	lmi_wire_buf_fini(&b);
 }

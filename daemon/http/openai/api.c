@@ -7,6 +7,7 @@
 #include "daemon/http/chat_body.h"
 #include "daemon/http/json_out.h"
 #include "daemon/http/openai/openai_impl.h"
+#include "daemon/http/openai/responses.h"
 
 /* ---- errors ---- */
 
@@ -307,6 +308,17 @@ static const char classify_body[] =
 	"{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{"
 	"\"model\":{\"type\":\"string\"},\"input\":{\"type\":[\"string\",\"array\"]}}}";
 
+static const char response_body[] =
+	"{\"type\":\"object\",\"required\":[\"input\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},\"input\":{\"type\":[\"string\",\"array\"]},"
+	"\"instructions\":{\"type\":\"string\"},\"stream\":{\"type\":\"boolean\"},"
+	"\"max_output_tokens\":{\"type\":\"integer\"},\"temperature\":{\"type\":\"number\"},"
+	"\"top_p\":{\"type\":\"number\"},\"text\":{\"type\":\"object\"},"
+	"\"tools\":{\"type\":\"array\"},\"tool_choice\":{\"type\":[\"string\",\"object\"]},"
+	"\"reasoning\":{\"type\":\"object\"},\"store\":{\"type\":\"boolean\"},"
+	"\"background\":{\"type\":\"boolean\"},"
+	"\"previous_response_id\":{\"type\":\"string\"}}}";
+
 #define ANSWER(object) "{\"type\":\"object\",\"properties\":{\"object\":{\"const\":\"" object "\"}}}"
 
 static const struct lmi_http_route routes[] = {
@@ -330,8 +342,20 @@ static const struct lmi_http_route routes[] = {
 	 "Computes probabilities of classes.", classify_body, ANSWER("list")},
 	{LMI_HTTP_POST, "/pooling", LMI_HTTP_USER, lmi_openai_pooling,
 	 "Computes what the model's pooling gives.", classify_body, ANSWER("list")},
-	{LMI_HTTP_POST, "/v1/responses", LMI_HTTP_USER, NULL,
-	 "The responses API is not available: use /v1/chat/completions.", NULL, NULL},
+	{LMI_HTTP_POST, "/v1/responses", LMI_HTTP_USER, lmi_openai_responses,
+	 "Answers a conversation that is given as items.", response_body, ANSWER("response")},
+	{LMI_HTTP_POST, "/v1/responses/input_tokens", LMI_HTTP_USER, lmi_openai_response_tokens,
+	 "Counts the tokens of a conversation that is given as items.", response_body,
+	 ANSWER("response.input_tokens")},
+	{LMI_HTTP_GET, "/v1/responses/{response_id}", LMI_HTTP_USER, lmi_openai_response_get,
+	 "Returns a stored response.", NULL, ANSWER("response")},
+	{LMI_HTTP_DELETE, "/v1/responses/{response_id}", LMI_HTTP_USER, lmi_openai_response_delete,
+	 "Deletes a stored response.", NULL, ANSWER("response")},
+	{LMI_HTTP_POST, "/v1/responses/{response_id}/cancel", LMI_HTTP_USER,
+	 lmi_openai_response_cancel, "Cancels a response in the background.", NULL,
+	 ANSWER("response")},
+	{LMI_HTTP_GET, "/v1/responses/{response_id}/input_items", LMI_HTTP_USER,
+	 lmi_openai_response_items, "Lists the input of a stored response.", NULL, ANSWER("list")},
 };
 
 static const struct lmi_http_api api = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * openai.h - the API of OpenAI: chat completions, completions and models.
+ * openai.h - the API of OpenAI: chat completions, completions, responses, embeddings
+ * and models.
  *
  * Bodies are those of the API reference, with the extensions of llama.cpp's server and of vLLM.
  * Where a parameter is absent, the default of llamad applies, except that max_tokens of completions
@@ -22,6 +23,9 @@ enum lmd_status lmi_openai_translate_chat(struct lmi_http_generation *out, const
 enum lmd_status lmi_openai_translate_completion(struct lmi_http_generation *out, const json_t *body,
 						struct lmd_arena *arena, const char **param,
 						struct lmd_error *err);
+enum lmd_status lmi_openai_translate_response(struct lmi_http_generation *out, const json_t *body,
+					      struct lmd_arena *arena, const char **param,
+					      struct lmd_error *err);
 void lmi_openai_error(struct lmi_json_text *out, const struct lmi_http_error *e);
 
 #endif /* LLAMAD_DAEMON_HTTP_OPENAI_OPENAI_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * background.h - a generation that no client waits for.
+ *
+ * It belongs to the server instead of an exchange, and is otherwise the same: it has one choice, its
+ * form writes the whole answer, and a missing model is replaced by the default one. */
+#ifndef LLAMAD_DAEMON_HTTP_BACKGROUND_H
+#define LLAMAD_DAEMON_HTTP_BACKGROUND_H
+
+#include <jansson.h>
+
+#include "daemon/http/exchange.h"
+#include "daemon/http/generation.h"
+#include "service/service.h"
+
+/* Maximum number at a time. */
+#define LMI_HTTP_BACKGROUND_MAX 64u
+
+struct lmi_http_background;
+struct lmi_http_server;
+
+struct lmi_http_background_opts {
+	const struct lmi_svc_principal *principal; /* copied */
+	const struct lmi_http_generation *gen;     /* copied; n_choice 1 */
+	struct lmd_arena *own_arena;               /* of gen; freed at the end, and on failure */
+	json_t *own_json;                          /* likewise; NULL: none */
+	const char *id;                            /* for the form, in the arena */
+	int64_t created;
+	/* Called once at the end, unless it was stopped: with the answer as the form writes it, or
+	 * with an error.  Must not call the service. */
+	void (*done)(void *arg, const struct lmi_http_answer_head *head, const char *json, size_t n,
+		     const struct lmi_http_error *e);
+	void *arg;
+};
+
+/* Returns LMD_BUSY if there are too many, or LMD_NOMEM.  The generation starts later. */
+enum lmd_status lmi_http_background_start(struct lmi_http_server *h,
+					  const struct lmi_http_background_opts *opts,
+					  struct lmd_error *err);
+/* Returns the server of an exchange. */
+struct lmi_http_server *lmi_http_server_of(const struct lmi_http_exchange *x);
+/* Returns the argument of a principal's generation with that id; NULL: there is none. */
+void *lmi_http_background_find(const struct lmi_http_server *h,
+			       const struct lmi_svc_principal *principal, const char *id);
+/* Cancels a principal's generation, without calling done. */
+void lmi_http_background_stop(struct lmi_http_server *h, const struct lmi_svc_principal *principal,
+			      const char *id);
+/* Cancels those of an API key. */
+void lmi_http_background_revoke(struct lmi_http_server *h, const char *label);
+/* Frees all of them; the service has ended. */
+void lmi_http_background_end_all(struct lmi_http_server *h);
+
+#endif /* LLAMAD_DAEMON_HTTP_BACKGROUND_H */

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * objects.h - what clients leave at the server: stored responses, files and batches.
+ *
+ * An object is a file FOLDER/OWNER/ID, readable by the daemon's user only.  It belongs to the
+ * principal that created it; for all others it does not exist.  Each owner has limits of bytes and
+ * number; if a new object exceeds them, the owner's oldest objects are removed.  Objects that have
+ * not been changed for max_age_s are removed as well.
+ *
+ * Reading and writing are done at once, on the thread of the caller; a write replaces the file
+ * atomically but does not wait for the disk.  Not thread-safe. */
+#ifndef LLAMAD_DAEMON_HTTP_OBJECTS_H
+#define LLAMAD_DAEMON_HTTP_OBJECTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llamad/host.h"
+#include "llamad/status.h"
+#include "service/service.h"
+
+/* Maximum length of an id, which consists of letters, digits, '_' and '-'. */
+#define LMI_HTTP_OBJECT_ID_MAX 63
+
+struct lmi_http_objects;
+
+struct lmi_http_objects_opts {
+	const struct lmd_host *host;
+	const char *folder;  /* created if it does not exist */
+	uint64_t max_bytes;  /* per owner */
+	uint32_t max_number; /* per owner, at least 1 */
+	uint64_t max_age_s;
+	/* Returns the wall-clock time in ns since 1970. */
+	int64_t (*wall_ns)(void *arg);
+	void *arg;
+};
+
+/* Reads the folder.  Files that are not objects are left alone.  Returns LMD_IO or LMD_NOMEM. */
+enum lmd_status lmi_http_objects_open(struct lmi_http_objects **out,
+				      const struct lmi_http_objects_opts *opts,
+				      struct lmd_error *err);
+/* NULL allowed. */
+void lmi_http_objects_close(struct lmi_http_objects *o);
+
+/* Creates or replaces an object.  Returns LMD_INVALID if it is longer than all objects of an owner
+ * may be, LMD_NOMEM, or LMD_IO, which is logged. */
+enum lmd_status lmi_http_objects_put(struct lmi_http_objects *o,
+				     const struct lmi_svc_principal *owner, const char *id,
+				     const void *bytes, size_t n, struct lmd_error *err);
+/* Reads an object; the caller frees *text, which ends in a zero byte, with lmi_free().  Returns
+ * LMD_NOTFOUND, LMD_NOMEM or LMD_IO. */
+enum lmd_status lmi_http_objects_get(struct lmi_http_objects *o,
+				     const struct lmi_svc_principal *owner, const char *id,
+				     char **text, size_t *n, struct lmd_error *err);
+/* Removes an object from the disk.  Returns LMD_NOTFOUND or LMD_IO. */
+enum lmd_status lmi_http_objects_remove(struct lmi_http_objects *o,
+					const struct lmi_svc_principal *owner, const char *id,
+					struct lmd_error *err);
+/* Calls fn with the ids of an owner's objects that begin with a prefix, the newest first, until it
+ * returns false.  fn must not change the objects. */
+void lmi_http_objects_list(struct lmi_http_objects *o, const struct lmi_svc_principal *owner,
+			   const char *prefix, bool (*fn)(void *arg, const char *id), void *arg);
+
+/* Removes what is too old. */
+void lmi_http_objects_expire(struct lmi_http_objects *o);
+/* Removes all objects of the owner of an API key. */
+void lmi_http_objects_forget_key(struct lmi_http_objects *o, const char *label);
+
+#endif /* LLAMAD_DAEMON_HTTP_OBJECTS_H */
