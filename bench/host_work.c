@@ -179,8 +179,7 @@ static void run(const struct settings *s)
 	struct lmi_plugin_registry_opts ro = {
 		.no_default_dirs = true, .dirs = dirs, .n_dirs = 1};
 	struct lmi_engine_opts o = {.in_line = true, .n_request = s->n_seq};
-	const struct lmi_factory *backend;
-	struct lmi_factory copy;
+	const struct lmd_backend_ops *ops;
 	struct lmi_engine *e;
 	struct lmd_error err = {0};
 
@@ -195,15 +194,13 @@ static void run(const struct settings *s)
 	o.inst.kv_dtype = -1;
 	o.inst.pooling = LMD_POOL_UNSET;
 	must(lmi_engine_open(&e, &o, &err), &err);
-	backend = e->inst->backend;
-	copy = *backend;
-	device.ops = *backend->ops.backend;
+	ops = e->inst->devices[0].ops;
+	device.ops = *ops;
 	device.ops.plan_run = run_plan;
-	copy.ops.backend = &device.ops;
-	e->inst->backend = &copy;
+	e->inst->devices[0].ops = &device.ops;
 	fill_noise(s->n_seq, e->inst->desc.n_vocab);
 	measure(e, s);
-	e->inst->backend = backend;
+	e->inst->devices[0].ops = ops;
 	lmi_engine_fini(e);
 	free(device.noise);
 	lmi_plugin_registry_destroy(o.inst.registry);

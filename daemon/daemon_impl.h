@@ -4,7 +4,7 @@
 #ifndef LLAMAD_DAEMON_DAEMON_IMPL_H
 #define LLAMAD_DAEMON_DAEMON_IMPL_H
 
-#include "core/engine/device_arbiter.h"
+#include "core/engine/devices.h"
 #include "core/plugin/registry.h"
 #include "daemon/config.h"
 #include "daemon/front/front.h"
@@ -37,7 +37,7 @@ struct lmi_daemon {
 	struct lmi_jobs *registry, *io, *work;
 	struct lmi_jobs *pulls; /* NULL: no downloads */
 	struct lmi_daemon_pulls *pull_opts;
-	struct lmi_device_arbiter *arbiter;
+	struct lmi_engine_devices *devices;
 	struct lmi_loop *loop;
 	struct lmi_service *service;
 	struct lmi_front_listener *front;

@@ -212,9 +212,9 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 		.version = LMD_VERSION,
 		.hooks = &hooks,
 	};
-	enum lmd_status st = lmi_device_arbiter_create(&d->arbiter, d->host, err);
+	enum lmd_status st = lmi_engine_devices_create(&d->devices, d->plugins, d->host, err);
 
-	opts.inst.arbiter = d->arbiter;
+	opts.inst.devices = d->devices;
 	return st == LMD_OK ? lmi_service_create(&d->service, &opts, err) : st;
 }
 
@@ -432,7 +432,7 @@ void lmi_daemon_fini(struct lmi_daemon *d)
 	lmi_loop_destroy(d->loop);
 	if (d->mailbox_open)
 		lmi_mailbox_fini(&d->mailbox);
-	lmi_device_arbiter_destroy(d->arbiter);
+	lmi_engine_devices_destroy(d->devices);
 	lmi_plugin_registry_destroy(d->plugins);
 	if (d->lock >= 0)
 		close(d->lock);

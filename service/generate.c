@@ -30,24 +30,23 @@ static void watch_progress(struct lmi_service *svc, uint64_t now)
 	svc->watched_ns = now;
 }
 
-static const struct lmi_device_arbiter *arbiter_of(const struct lmi_svc_loaded_model *r)
+static uint64_t devices_of(const struct lmi_svc_loaded_model *r)
 {
 	struct lmi_engine_info e;
 
 	lmi_engine_info(r->engine, &e);
-	return e.arbiter;
+	return e.devices;
 }
 
 /* Returns when the generation last made progress.  A running one depends on all engines of its
  * device, which share it; a queued one depends on any engine that runs a generation before it. */
 static uint64_t last_progress(const struct lmi_svc_generation *g)
 {
-	const struct lmi_device_arbiter *arbiter =
-		g->state == LMI_SVC_GEN_RUN ? arbiter_of(g->loaded) : NULL;
+	uint64_t devices = g->state == LMI_SVC_GEN_RUN ? devices_of(g->loaded) : UINT64_MAX;
 	uint64_t last = g->ready_ns;
 
 	for (const struct lmi_svc_loaded_model *r = g->svc->loaded_models; r; r = r->next)
-		if (has_engine(r) && (!arbiter || arbiter_of(r) == arbiter) &&
+		if (has_engine(r) && devices_of(r) & devices &&
 		    r->progress_ns > last)
 			last = r->progress_ns;
 	return last;

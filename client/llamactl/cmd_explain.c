@@ -41,6 +41,7 @@ struct need {
 	struct lmi_engine_memory m;
 	uint32_t n_ctx;
 	const char *backend;
+	struct lmi_engine_placement where;
 };
 
 static const struct {
@@ -267,7 +268,7 @@ static enum lmd_status estimate(struct lmi_ctl *ctl, struct need *n, struct lmd_
 		n->backend = lmi_factory_best(o.inst.registry, LMD_KIND_BACKEND);
 	if (!n->backend)
 		return LMD_OK;
-	st = lmi_engine_estimate(&n->m, &n->n_ctx, &o.inst, &why);
+	st = lmi_engine_estimate(&n->m, &n->n_ctx, &n->where, &o.inst, &why);
 	n->known = st == LMD_OK;
 	if (st == LMD_NOMEM || o.inst.n_adapter_files || lmi_arg_given(&ctl->args, "backend"))
 		return st == LMD_OK ? st : lmd_fail(err, st, "%s", why.text);

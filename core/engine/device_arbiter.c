@@ -168,6 +168,24 @@ void lmi_device_arbiter_acquire(struct lmi_device_arbiter *l, uint32_t id,
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
+bool lmi_device_arbiter_try_acquire(struct lmi_device_arbiter *l, uint32_t id,
+				    enum lmi_engine_class class)
+{
+	bool free;
+
+	if (!l)
+		return true;
+	(void)pthread_mutex_lock(&l->lock);
+	free = l->s.holder == LMI_DEVICE_ARBITER_MAX; /* otherwise somebody may wait */
+	if (free) {
+		lmi_device_arbiter_state_request(&l->s, id, class);
+		(void)lmi_device_arbiter_state_admit(&l->s);
+		l->began_ns = l->host->now_ns(l->host->ctx);
+	}
+	(void)pthread_mutex_unlock(&l->lock);
+	return free;
+}
+
 void lmi_device_arbiter_release(struct lmi_device_arbiter *l)
 {
 	if (!l)

@@ -70,6 +70,9 @@ void lmi_device_arbiter_leave(struct lmi_device_arbiter *l, uint32_t id);
 /* Returns when it is the caller's turn. A NULL lane admits everybody at once. */
 void lmi_device_arbiter_acquire(struct lmi_device_arbiter *l, uint32_t id,
 				enum lmi_engine_class class);
+/* Takes a turn if nobody has one or waits for one; returns whether it did. */
+bool lmi_device_arbiter_try_acquire(struct lmi_device_arbiter *l, uint32_t id,
+				    enum lmi_engine_class class);
 void lmi_device_arbiter_release(struct lmi_device_arbiter *l);
 /* Returns true if another member waits for the device, which the caller holds. */
 bool lmi_device_arbiter_is_wanted(struct lmi_device_arbiter *l);

@@ -7,128 +7,122 @@
 #include "core/base/alloc.h"
 #include "core/engine/instance.h"
 
-static const struct lmd_backend_ops *ops_of(const struct lmi_inst *inst)
+bool lmi_inst_device_in_host_memory(const struct lmi_inst_device *d)
 {
-	return inst->backend->ops.backend;
+	return d->info->caps & LMD_DEV_HOST_MEMORY;
 }
 
-static bool in_host_memory(const struct lmi_inst *inst)
+static enum lmd_status no_memory(uint64_t bytes, struct lmd_error *err)
 {
-	return inst->info.caps & LMD_DEV_HOST_MEMORY;
+	return lmd_fail(err, LMD_NOMEM, "no memory for %llu bytes of rows",
+			(unsigned long long)bytes);
 }
 
-enum lmd_status lmi_engine_shared_create(struct lmi_inst *inst, struct lmi_engine_shared *m,
-					 uint64_t bytes, uint32_t sides, struct lmd_error *err)
+static enum lmd_status create(struct lmi_inst_device *d, struct lmi_engine_shared *m,
+			      uint32_t sides, struct lmd_error *err)
 {
-	const struct lmd_backend_ops *b = ops_of(inst);
 	enum lmd_status st = LMD_OK;
 
-	*m = (struct lmi_engine_shared){.bytes = bytes};
-	if (in_host_memory(inst)) {
-		m->host = m->own = lmi_alloc((size_t)bytes, 1);
-		return m->host ? LMD_OK
-			       : lmd_fail(err, LMD_NOMEM, "no memory for %llu bytes of rows",
-					  (unsigned long long)bytes);
+	if (lmi_inst_device_in_host_memory(d)) {
+		m->host = m->own = lmi_alloc((size_t)m->bytes, 1);
+		return m->host ? LMD_OK : no_memory(m->bytes, err);
 	}
 	if (sides & LMI_ENGINE_SHARED_DEVICE)
-		st = b->buffer_create(inst->dev, bytes, LMD_BUF_DEVICE, NULL, &m->device, err);
-	if (st == LMD_OK && b->buffer_map)
-		st = b->buffer_create(inst->dev, bytes, LMD_BUF_PINNED, NULL, &m->pinned, err);
+		st = d->ops->buffer_create(d->state, m->bytes, LMD_BUF_DEVICE, NULL, &m->device,
+					   err);
+	if (!(sides & LMI_ENGINE_SHARED_HOST))
+		return st;
+	if (st == LMD_OK && d->ops->buffer_map)
+		st = d->ops->buffer_create(d->state, m->bytes, LMD_BUF_PINNED, NULL, &m->pinned,
+					   err);
 	if (st == LMD_OK && m->pinned)
-		st = b->buffer_map(inst->dev, m->pinned, &m->host, err);
+		st = d->ops->buffer_map(d->state, m->pinned, &m->host, err);
 	else if (st == LMD_OK)
-		m->host = m->own = lmi_alloc((size_t)bytes, 1);
-	if (st == LMD_OK && !m->host)
-		st = lmd_fail(err, LMD_NOMEM, "no memory for %llu bytes of rows",
-			      (unsigned long long)bytes);
+		m->host = m->own = lmi_alloc((size_t)m->bytes, 1);
+	return st == LMD_OK && !m->host ? no_memory(m->bytes, err) : st;
+}
+
+enum lmd_status lmi_engine_shared_create(struct lmi_inst_device *d, struct lmi_engine_shared *m,
+					 uint64_t bytes, uint32_t sides, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	*m = (struct lmi_engine_shared){.bytes = bytes};
+	st = create(d, m, sides, err);
 	if (st != LMD_OK)
-		lmi_engine_shared_destroy(inst, m);
+		lmi_engine_shared_destroy(d, m);
 	return st;
 }
 
-void lmi_engine_shared_destroy(struct lmi_inst *inst, struct lmi_engine_shared *m)
+void lmi_engine_shared_destroy(struct lmi_inst_device *d, struct lmi_engine_shared *m)
 {
-	const struct lmd_backend_ops *b = inst->backend ? ops_of(inst) : NULL;
-
 	if (m->pinned && m->host)
-		b->buffer_unmap(inst->dev, m->pinned);
+		d->ops->buffer_unmap(d->state, m->pinned);
 	if (m->pinned)
-		b->buffer_destroy(inst->dev, m->pinned);
+		d->ops->buffer_destroy(d->state, m->pinned);
 	if (m->device)
-		b->buffer_destroy(inst->dev, m->device);
+		d->ops->buffer_destroy(d->state, m->device);
 	lmi_free(m->own);
 	*m = (struct lmi_engine_shared){0};
 }
 
-enum lmd_status lmi_engine_shared_upload(struct lmi_inst *inst, const struct lmi_engine_shared *m,
-					 uint64_t bytes, struct lmd_error *err)
+enum lmd_status lmi_engine_shared_upload(struct lmi_inst_device *d,
+					 const struct lmi_engine_shared *m, uint64_t bytes,
+					 struct lmd_error *err)
 {
 	if (!m->device || !bytes)
 		return LMD_OK;
-	return ops_of(inst)->buffer_copy(inst->dev, inst->queue, m->device, NULL, 0, m->pinned,
-					 m->pinned ? NULL : m->host, 0, bytes, NULL, err);
+	return d->ops->buffer_copy(d->state, d->queue, m->device, NULL, 0, m->pinned,
+				   m->pinned ? NULL : m->host, 0, bytes, NULL, err);
 }
 
-enum lmd_status lmi_engine_shared_download(struct lmi_inst *inst, const struct lmi_engine_shared *m,
-					   uint64_t bytes, struct lmd_error *err)
+enum lmd_status lmi_engine_shared_download(struct lmi_inst_device *d,
+					   const struct lmi_engine_shared *m, uint64_t bytes,
+					   struct lmd_error *err)
 {
 	if (!m->device || !bytes)
 		return LMD_OK;
-	return ops_of(inst)->buffer_copy(inst->dev, inst->queue, m->pinned, m->pinned ? NULL : m->host,
-					 0, m->device, NULL, 0, bytes, NULL, err);
-}
-
-uint64_t lmi_engine_device_free(const struct lmi_inst *inst)
-{
-	const struct lmd_backend_ops *b = ops_of(inst);
-	uint64_t total, left;
-
-	return b->memory && b->memory(inst->dev, &total, &left, NULL) == LMD_OK
-		       ? left
-		       : inst->info.free_bytes;
+	return d->ops->buffer_copy(d->state, d->queue, m->pinned, m->pinned ? NULL : m->host, 0,
+				   m->device, NULL, 0, bytes, NULL, err);
 }
 
 /* ---- the queue ---- */
 
-enum lmd_status lmi_engine_queue_open(struct lmi_inst *inst, struct lmd_error *err)
+enum lmd_status lmi_engine_queue_open(struct lmi_inst_device *d, struct lmd_error *err)
 {
-	const struct lmd_backend_ops *b = ops_of(inst);
 	enum lmd_status st;
 
-	if (!in_host_memory(inst) && !b->buffer_create)
+	if (!lmi_inst_device_in_host_memory(d) && !d->ops->buffer_create)
 		return lmd_fail(err, LMD_UNSUPPORTED,
 				"backend %s: the device has memory of its own, but no buffers",
-				inst->backend->f->name);
-	inst->n_slot = 1;
-	if (!b->queue_create)
+				d->open->backend->f->name);
+	if (!d->ops->queue_create)
 		return LMD_OK;
-	inst->n_slot = LMI_ENGINE_MAX_STEP;
-	st = b->queue_create(inst->dev, 0, &inst->queue, err);
+	st = d->ops->queue_create(d->state, 0, &d->queue, err);
 	if (st == LMD_OK)
-		st = b->event_create(inst->dev, &inst->event, err);
-	for (uint32_t i = 0; i < inst->n_slot && st == LMD_OK; i++)
-		st = b->event_create(inst->dev, &inst->slot[i].event, err);
+		st = d->ops->event_create(d->state, &d->event, err);
+	for (uint32_t i = 0; i < LMI_ENGINE_MAX_STEP && st == LMD_OK; i++)
+		st = d->ops->event_create(d->state, &d->done[i], err);
 	return st;
 }
 
-void lmi_engine_queue_close(struct lmi_inst *inst)
+void lmi_engine_queue_close(struct lmi_inst_device *d)
 {
-	for (uint32_t i = 0; i < inst->n_slot; i++)
-		if (inst->slot[i].event)
-			ops_of(inst)->event_destroy(inst->dev, inst->slot[i].event);
-	if (inst->event)
-		ops_of(inst)->event_destroy(inst->dev, inst->event);
-	if (inst->queue)
-		ops_of(inst)->queue_destroy(inst->dev, inst->queue);
+	for (uint32_t i = 0; i < LMI_ENGINE_MAX_STEP; i++)
+		if (d->done[i])
+			d->ops->event_destroy(d->state, d->done[i]);
+	if (d->event)
+		d->ops->event_destroy(d->state, d->event);
+	if (d->queue)
+		d->ops->queue_destroy(d->state, d->queue);
 }
 
-enum lmd_status lmi_engine_queue_finish(struct lmi_inst *inst, struct lmd_error *err)
+enum lmd_status lmi_engine_queue_finish(struct lmi_inst_device *d, struct lmd_error *err)
 {
-	const struct lmd_backend_ops *b = ops_of(inst);
 	enum lmd_status st;
 
-	if (!inst->queue)
+	if (!d->queue)
 		return LMD_OK;
-	st = b->event_record(inst->dev, inst->queue, inst->event, err);
-	return st == LMD_OK ? b->event_wait(inst->dev, inst->event, UINT64_MAX, err) : st;
+	st = d->ops->event_record(d->state, d->queue, d->event, err);
+	return st == LMD_OK ? d->ops->event_wait(d->state, d->event, UINT64_MAX, err) : st;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/engine/devices.h"
 #include "core/engine/instance.h"
 #include "tests/engine_fixture.h"
 #include "tests/lmd_check.h"
@@ -177,10 +178,202 @@ START_TEST(the_device_decides_what_fits)
 	o.inst.n_ctx = 64;
 	o.inst.backend = "emu";
 	ck_assert_int_eq(setenv("LLAMAD_EMU", "memory_mb=64", 1), 0);
-	ck_assert_msg(lmi_engine_estimate(&m, &n_ctx, &o.inst, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_engine_estimate(&m, &n_ctx, NULL, &o.inst, &err) == LMD_OK, "%s", err.text);
 	ck_assert_uint_le(m.budget, 64u << 20);
 	ck_assert_uint_gt(m.budget, 63u << 20);
 	ck_assert_uint_gt(m.weights, 0); /* copied to the device */
+}
+END_TEST
+
+/* ---- several devices ---- */
+
+/* Gets the logits with the given options for devices. */
+static enum lmd_status placed(int kind, const char *list, const char *layers, const char *split,
+			      const char *override, const char *settings, struct lmt_rows *rows,
+			      struct lmd_error *err)
+{
+	const struct lmi_engine_input_seq in = lmt_tokens(hello, LMD_LEN(hello));
+	const struct lmi_engine_eval cmd = {
+		.id = 1, .seqs = &in, .n_seq = 1, .pooling = LMD_POOL_UNSET};
+	struct lmi_engine_opts o = lmt_opts(&env, paths[kind]);
+
+	o.inst.n_ctx = 64;
+	o.inst.device_list = list;
+	o.inst.gpu_layers = layers;
+	o.inst.split = split;
+	o.inst.override_tensor = override;
+	ck_assert_int_eq(setenv("LLAMAD_EMU", settings, 1), 0);
+	return lmt_eval_once(&o, &cmd, rows, err);
+}
+
+/* However a model is divided among devices, each op computes the same bits; its caches are where its
+ * ops are. */
+START_TEST(every_division_gives_the_bits_of_one_device)
+{
+	static const struct {
+		const char *list, *split, *override, *settings;
+	} ways[] = {
+		{"emu0,emu1", NULL, NULL, "devices=2"},
+		{"emu0,emu1", NULL, NULL, "devices=2,late=1"},
+		{"emu0,emu1", "1,1", NULL, "devices=2,late=1,seed=5"},
+		{"emu0,emu1", "0,1", NULL, "devices=2,late=1,seed=6,peer=0"},
+		{"emu0,emu1,emu2", NULL, NULL, "devices=3,late=1,seed=7,peer=0,buckets=1"},
+		{"emu0,ref0", NULL, NULL, "late=1,seed=8"},
+		{"ref0,emu0", NULL, NULL, "late=1,seed=9,buckets=1"},
+		{"emu0,emu1", NULL, "ffn_down=emu0,output=emu1", "devices=2,late=1,seed=10"},
+		{"emu0", NULL, "attn_q|ffn_up|in_proj=ref0", "late=1,seed=11"},
+	};
+	struct lmt_rows want = {0};
+	struct lmd_error err = {0};
+
+	ck_assert_msg(logits(_i, "ref", 0, "", &want, &err) == LMD_OK, "%s", err.text);
+	for (size_t i = 0; i < LMD_LEN(ways); i++) {
+		struct lmt_rows have = {0};
+
+		ck_assert_msg(placed(_i, ways[i].list, NULL, ways[i].split, ways[i].override,
+				     ways[i].settings, &have, &err) == LMD_OK,
+			      "%s %s: %s", ways[i].list, ways[i].settings, err.text);
+		ck_assert_uint_eq(have.n_row, want.n_row);
+		ck_assert_msg(!memcmp(have.v, want.v,
+				      (size_t)want.n_row * want.width * sizeof(float)),
+			      "%s %s: other bits", ways[i].list, ways[i].settings);
+		lmi_free(have.v);
+	}
+	lmi_free(want.v);
+}
+END_TEST
+
+static const struct {
+	const char *list, *layers, *split, *override, *want;
+} wrong[] = {
+	{"emu0,emu0", NULL, NULL, NULL, "named twice"},
+	{"0", NULL, NULL, NULL, "not the name of a device"},
+	{"emu7", NULL, NULL, NULL, "device 7, there are 2"},
+	{"nowhere0", NULL, NULL, NULL, "nowhere"},
+	{"emu0,emu1", "some", NULL, NULL, "'some'"},
+	{"emu0,emu1", "99999", NULL, NULL, "at most 4096"},
+	{"emu0,emu1", NULL, "1", NULL, "2 numbers"},
+	{"emu0,emu1", NULL, "1,2,3", NULL, "2 numbers"},
+	{"emu0,emu1", NULL, "0,0", NULL, "not all 0"},
+	{"emu0,emu1", NULL, "1,x", NULL, "2 numbers"},
+	{"emu0", NULL, NULL, "ffn", "REGEX=DEVICE"},
+	{"emu0", NULL, NULL, "(=emu1", "regular expression"},
+	{"emu0", NULL, NULL, "ffn=emu9", "device 9"},
+};
+
+START_TEST(wrong_options_are_named)
+{
+	struct lmt_rows have = {0};
+	struct lmd_error err = {0};
+
+	ck_assert_int_ne(placed(0, wrong[_i].list, wrong[_i].layers, wrong[_i].split,
+				wrong[_i].override, "devices=2", &have, &err),
+			 LMD_OK);
+	ck_assert_msg(strstr(err.text, wrong[_i].want) != NULL, "%s", err.text);
+}
+END_TEST
+
+/* Opens a model on devices, and tells where its ops are. */
+static void place(struct lmi_engine_opts *o, struct lmi_engine_placement *where)
+{
+	struct lmi_engine_memory m;
+	struct lmd_error err = {0};
+	uint32_t n_ctx;
+
+	ck_assert_msg(lmi_engine_estimate(&m, &n_ctx, where, &o->inst, &err) == LMD_OK, "%s",
+		      err.text);
+}
+
+START_TEST(layers_are_divided_as_asked)
+{
+	struct lmi_engine_opts o = lmt_opts(&env, paths[LMT_FULL]);
+	struct lmi_engine_placement w;
+	int32_t last;
+
+	o.inst.n_ctx = 64;
+	ck_assert_int_eq(setenv("LLAMAD_EMU", "devices=2", 1), 0);
+	o.inst.device_list = "emu0,emu1";
+	place(&o, &w);
+	last = (int32_t)w.n_layer - 1;
+	ck_assert_uint_eq(w.n_device, 2);
+	ck_assert_int_gt(last, 0);
+	ck_assert_int_eq(w.devices[0].first, 0);
+	ck_assert_int_eq(w.devices[1].last, last);
+	ck_assert_int_eq(w.devices[0].last + 1, w.devices[1].first);
+	ck_assert_uint_eq(w.n_moved, 0);
+	ck_assert_uint_gt(w.devices[0].memory.weights, 0);
+	ck_assert_uint_gt(w.devices[1].memory.sequences, 0);
+
+	o.inst.device_list = "ref0,emu1"; /* the last layer alone */
+	o.inst.split = "99,1";
+	place(&o, &w);
+	ck_assert_int_eq(w.devices[1].last, -1);
+	o.inst.device_list = "emu1,ref0";
+	o.inst.split = NULL;
+	o.inst.gpu_layers = "0"; /* nothing on the devices */
+	place(&o, &w);
+	ck_assert_uint_eq(w.devices[0].n_op, 0);
+	ck_assert_int_eq(w.devices[1].first, 0);
+	o.inst.gpu_layers = "1";
+	o.inst.split = "1,0";
+	place(&o, &w);
+	ck_assert_int_eq(w.devices[0].first, last);
+	ck_assert_int_eq(w.devices[0].last, last);
+	ck_assert_int_eq(w.devices[1].last, last - 1);
+}
+END_TEST
+
+/* Engines of one process use one device, and take turns on it. */
+START_TEST(models_share_a_device)
+{
+	struct lmi_engine_opts o = lmt_opts(&env, paths[LMT_FULL]);
+	struct lmi_engine_device_row *rows = NULL;
+	struct lmi_engine_devices *set = NULL;
+	struct lmi_engine *e[3] = {NULL};
+	struct lmd_error err = {0};
+	uint64_t used[3] = {0};
+	uint32_t n = 0;
+
+	ck_assert_int_eq(setenv("LLAMAD_EMU", "devices=2,late=1", 1), 0);
+	ck_assert_int_eq(lmi_engine_devices_create(&set, env.registry, env.host, &err), LMD_OK);
+	o.inst.devices = set;
+	o.inst.n_ctx = 64;
+	o.inst.device_list = "emu1";
+	for (int i = 0; i < 3; i++) {
+		if (i == 2)
+			o.inst.device_list = "emu0,emu1";
+		ck_assert_msg(lmi_engine_open(&e[i], &o, &err) == LMD_OK, "%s", err.text);
+		ck_assert_int_eq(lmi_engine_devices_list(set, &rows, &n, &err), LMD_OK);
+		for (uint32_t k = 0; k < n; k++)
+			if (!strcmp(rows[k].name, "emu1")) {
+				used[i] = rows[k].memory_models;
+				ck_assert_uint_eq(rows[k].n_model, i + 1);
+				ck_assert(rows[k].open && rows[k].queues);
+				ck_assert_uint_eq(rows[k].memory_total, 4096ull << 20);
+				ck_assert_uint_lt(rows[k].memory_free, rows[k].memory_total);
+			}
+		lmi_free(rows);
+	}
+	ck_assert_uint_gt(used[0], 0);
+	ck_assert_uint_eq(used[1], 2 * used[0]);
+	ck_assert_uint_gt(used[2], used[1]);
+	ck_assert_uint_lt(used[2], 3 * used[0]);
+	for (int i = 0; i < 3; i++) {
+		const struct lmi_engine_input_seq in = lmt_tokens(hello, LMD_LEN(hello));
+		const struct lmi_engine_eval cmd = {
+			.id = 1, .seqs = &in, .n_seq = 1, .pooling = LMD_POOL_UNSET};
+		struct lmt_rows have = {0};
+
+		ck_assert_msg(lmt_eval(e[i], &cmd, &have, &err) == LMD_OK, "%s", err.text);
+		lmi_free(have.v);
+	}
+	for (int i = 0; i < 3; i++)
+		lmi_engine_fini(e[i]);
+	ck_assert_int_eq(lmi_engine_devices_list(set, &rows, &n, &err), LMD_OK);
+	for (uint32_t k = 0; k < n; k++)
+		ck_assert(!rows[k].open && !rows[k].memory_models);
+	lmi_free(rows);
+	lmi_engine_devices_destroy(set);
 }
 END_TEST
 
@@ -197,6 +390,10 @@ int main(void)
 	tcase_add_test(t, devices_are_found_by_index);
 	tcase_add_test(t, plans_are_compiled_once);
 	tcase_add_test(t, the_device_decides_what_fits);
+	tcase_add_loop_test(t, every_division_gives_the_bits_of_one_device, 0, LMT_N_TINY);
+	tcase_add_loop_test(t, wrong_options_are_named, 0, LMD_LEN(wrong));
+	tcase_add_test(t, layers_are_divided_as_asked);
+	tcase_add_test(t, models_share_a_device);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

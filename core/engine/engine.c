@@ -199,15 +199,23 @@ void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out)
 	*out = (struct lmi_engine_info){.host = i->host,
 					.desc = &i->desc,
 					.model = i->model->name,
-					.backend = i->backend->f->name,
-					.n_thread = i->n_thread,
+					.backend = i->devices[0].open->backend->f->name,
+					.n_thread = i->devices[0].open->n_thread,
 					.n_ctx = i->n_ctx,
 					.n_seq = i->n_seq,
 					.n_batch = i->n_batch,
-					.weight_bytes = i->file_bytes + i->weight_bytes,
-					.kv_bytes = i->kv_bytes,
-					.scratch_bytes = i->scratch_bytes,
-					.arbiter = i->arbiter};
+					.weight_bytes = i->file_bytes,
+					.kv_bytes = i->kv_bytes};
+	for (uint32_t k = 0; k < i->n_device; k++) {
+		out->weight_bytes += i->devices[k].weight_bytes;
+		out->scratch_bytes += i->devices[k].scratch_bytes + i->devices[k].link_bytes;
+		out->devices |= 1ull << i->devices[k].open->device->number;
+	}
+}
+
+void lmi_engine_where(const struct lmi_engine *e, struct lmi_engine_placement *out)
+{
+	lmi_engine_place_report(e->inst, out);
 }
 
 int32_t lmi_engine_pooling(const struct lmi_engine *e, int32_t asked)
@@ -242,8 +250,10 @@ bool lmi_engine_is_stale(const struct lmi_engine *e)
 {
 	struct lmi_plugin_registry *r = e->inst->registry;
 
+	for (uint32_t i = 0; i < e->inst->n_device; i++)
+		if (was_replaced(r, LMD_KIND_BACKEND, e->inst->devices[i].open->backend))
+			return true;
 	return was_replaced(r, LMD_KIND_ARCH, e->inst->arch) ||
-	       was_replaced(r, LMD_KIND_BACKEND, e->inst->backend) ||
 	       (e->tok && was_replaced(r, LMD_KIND_TOKENIZER, lmi_tokenizer_factory(e->tok)));
 }
 

@@ -26,6 +26,7 @@ struct lmi_engine;
 struct lmi_tokenizer;
 struct lmi_chat;
 struct lmi_plugin_registry;
+struct lmi_engine_devices;
 struct lmd_host;
 
 /* ---- what to open ---- */
@@ -95,13 +96,56 @@ struct lmi_engine_model_opts {
 	bool keep_values;	       /* values of a plan share no memory (for observation) */
 	bool unfused;                  /* unfused plans of plain ops: the input of each weight is a
 				        * value */
-	struct lmi_device_arbiter
-		*arbiter; /* queue of the device, shared by engines; NULL = none */
+	struct lmi_engine_devices *devices; /* shared by engines; must outlive them. NULL: devices of
+					     * its own */
+	/* the devices to use, separated by commas, such as "emu0,emu1"; NULL: `backend` and
+	 * `device` */
+	const char *device_list;
+	/* how many of the last layers run on these devices: a number, "all" or "auto", as many as
+	 * fit; the others run on the cpu. NULL: all */
+	const char *gpu_layers;
+	const char *split;   /* shares of the layers for each device, such as "3,1"; NULL: by free
+			      * memory */
+	/* REGEX=DEVICE, separated by commas: ops whose weights match run on that device; may be
+	 * NULL */
+	const char *override_tensor;
+};
+
+/* ---- placement ---- */
+
+/* Maximum number of devices that a model can use. */
+#define LMI_ENGINE_MAX_DEVICE 8
+
+/* What of a model is on one device. */
+struct lmi_engine_device_share {
+	char name[56];	     /* "cpu0" */
+	int32_t first, last; /* layers; -1: none */
+	uint32_t n_op;	     /* of the plan that most requests use */
+	struct lmi_engine_memory memory;
+};
+
+/* Ops that run on another device than they were meant for. */
+struct lmi_engine_moved {
+	char op[24];
+	uint32_t n;	   /* ops */
+	uint32_t from, to; /* indices of devices */
+	char reason[96];
+};
+#define LMI_ENGINE_MAX_MOVED 24
+
+struct lmi_engine_placement {
+	struct lmi_engine_device_share devices[LMI_ENGINE_MAX_DEVICE];
+	uint32_t n_device;
+	struct lmi_engine_moved moved[LMI_ENGINE_MAX_MOVED];
+	uint32_t n_moved;
+	uint32_t n_layer, n_segment;
 };
 
 /* Estimates the memory that opening with these options would take, without allocating it: reads no
- * data and creates no pool. n_ctx: the context length that fits. */
+ * data and creates no pool. n_ctx: the context length that fits; where: which op would run where; may be
+ * NULL. */
 enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
+				    struct lmi_engine_placement *where,
 				    const struct lmi_engine_model_opts *opts,
 				    struct lmd_error *err);
 
@@ -143,9 +187,11 @@ struct lmi_engine_info {
 	/* bytes: weights with the files they lie in, sequences, and the values of all plans so
 	 * far */
 	uint64_t weight_bytes, kv_bytes, scratch_bytes;
-	const struct lmi_device_arbiter *arbiter; /* NULL: none */
+	uint64_t devices; /* bit i: uses device i of opts.devices */
 };
 void lmi_engine_info(const struct lmi_engine *e, struct lmi_engine_info *out);
+/* Tells which op runs where. */
+void lmi_engine_where(const struct lmi_engine *e, struct lmi_engine_placement *out);
 
 /* Resolves a requested pooling (enum lmd_pooling): LMD_POOL_UNSET means the model's own. */
 int32_t lmi_engine_pooling(const struct lmi_engine *e, int32_t asked);

@@ -145,7 +145,7 @@ static bool submit(struct lmi_engine *e, bool halves)
 /* May another step be submitted while some are running? */
 static bool may_run_ahead(const struct lmi_engine *e, bool halves)
 {
-	if (e->n_pending == e->inst->n_slot || lmi_device_arbiter_is_wanted(e->inst->arbiter))
+	if (e->n_pending == e->inst->n_slot || lmi_inst_is_wanted(e->inst))
 		return false;
 	if (atomic_load(&e->cancel_word)) /* is reset when no step is submitted */
 		return false;

@@ -15,20 +15,15 @@ static bool same_key(const struct lmd_plan_key *a, const struct lmd_plan_key *b)
 	       (!(a->flags & LMD_PLAN_EMBED) || a->pooling == b->pooling);
 }
 
-static bool supports(void *arg, const struct lmd_plan *plan, const struct lmd_op *op, char *reason,
-		     size_t n)
+static enum lmd_status no_memory(struct lmd_error *err)
 {
-	const struct lmi_inst *inst = arg;
-	struct lmd_support s = {.struct_size = sizeof(s)};
-
-	inst->backend->ops.backend->op_support(inst->dev, plan, op, &s);
-	if (n)
-		(void)snprintf(reason, n, "%.95s", s.reason);
-	return s.native != 0;
+	return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
 }
 
-static enum lmd_status build(struct lmi_inst *inst, struct lmi_engine_exec *e,
-			     struct lmd_error *err)
+/* ---- building ---- */
+
+static enum lmd_status build_once(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				  uint8_t **device_of, struct lmd_error *err)
 {
 	struct lmi_plan_params p = {
 		.host = inst->host,
@@ -36,7 +31,7 @@ static enum lmd_status build(struct lmi_inst *inst, struct lmi_engine_exec *e,
 		.arch = inst->arch->ops.arch,
 		.desc = &inst->desc,
 		.key = e->key,
-		.act_dtype = inst->info.act_dtype,
+		.act_dtype = inst->devices[0].info->act_dtype,
 		.kv_dtype = inst->kv_dtype,
 	};
 	uint32_t n_row = e->key.bucket ? e->key.bucket : inst->n_batch;
@@ -48,41 +43,115 @@ static enum lmd_status build(struct lmi_inst *inst, struct lmi_engine_exec *e,
 	st = lmi_plan_build(&e->plan, &p, err);
 	if (st == LMD_OK && inst->unfused)
 		st = lmi_plan_lower_all(e->plan, err);
-	if (st == LMD_OK)
-		st = lmi_plan_lower(e->plan, supports, inst, err);
-	if (st == LMD_OK)
+	return st == LMD_OK ? lmi_engine_place_plan(inst, e->plan, device_of, err) : st;
+}
+
+/* Returns whether all ops of a plan run on one device. */
+static bool on_one_device(const struct lmd_plan *p, const uint8_t *device_of)
+{
+	for (uint32_t i = 1; device_of && i < p->n_op; i++)
+		if (device_of[i] != device_of[0])
+			return false;
+	return true;
+}
+
+/* Cuts the plan into segments. */
+static enum lmd_status cut(struct lmi_inst *inst, struct lmi_engine_exec *e,
+			   const uint8_t *device_of, struct lmd_error *err)
+{
+	uint32_t act[LMI_ENGINE_MAX_DEVICE];
+	enum lmd_status st;
+
+	e->n_segment = 1;
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		act[i] = inst->devices[i].info->act_dtype;
+	if (on_one_device(e->view, device_of)) {
 		st = lmi_plan_layout(e->plan, err);
+	} else {
+		st = lmi_plan_split_by_device(&e->cut, e->plan, device_of, act, err);
+		if (st == LMD_OK)
+			e->n_segment = lmi_plan_segments_count(e->cut);
+	}
 	if (st != LMD_OK)
 		return st;
-	e->view = lmi_plan_view(e->plan);
-	e->weights = lmi_alloc(e->view->n_weight_ref + 1u, sizeof(struct lmd_weight *));
-	return e->weights ? LMD_OK
-			  : lmd_fail(err, LMD_NOMEM, "no memory for %u weights",
-				     e->view->n_weight_ref);
+	e->segments = lmi_alloc(e->n_segment, sizeof(*e->segments));
+	if (!e->segments)
+		return no_memory(err);
+	e->segments[0].view = e->view;
+	e->segments[0].device = device_of ? device_of[0] : 0;
+	for (uint32_t i = 0; e->cut && i < e->n_segment; i++)
+		e->segments[i].view = lmi_plan_view(
+			lmi_plan_segments_plan(e->cut, i, &e->segments[i].device));
+	for (uint32_t i = 0; i < e->n_segment; i++)
+		e->devices |= 1u << e->segments[i].device;
+	return LMD_OK;
 }
+
+static enum lmd_status build(struct lmi_inst *inst, struct lmi_engine_exec *e,
+			     struct lmd_error *err)
+{
+	uint8_t *device_of = NULL;
+	enum lmd_status st = build_once(inst, e, &device_of, err);
+
+	if (st == LMD_UNSUPPORTED && lmi_engine_place_add_fallback(inst)) {
+		lmi_plan_destroy(e->plan); /* parts of it are decomposed */
+		e->plan = NULL;
+		st = build_once(inst, e, &device_of, err);
+	}
+	if (st == LMD_OK) {
+		e->view = lmi_plan_view(e->plan);
+		st = cut(inst, e, device_of, err);
+	}
+	lmi_free(device_of);
+	for (uint32_t i = 0; st == LMD_OK && i < e->n_segment; i++) {
+		struct lmi_engine_segment *s = &e->segments[i];
+
+		s->weights = lmi_alloc(s->view->n_weight_ref + 1u, sizeof(struct lmd_weight *));
+		if (!s->weights)
+			st = lmd_fail(err, LMD_NOMEM, "no memory for %u weights",
+				      s->view->n_weight_ref);
+	}
+	return st;
+}
+
+static void discard_segments(struct lmi_engine_exec *e)
+{
+	for (uint32_t i = 0; i < e->n_segment && e->segments; i++) {
+		lmi_free(e->segments[i].weights);
+		lmi_free(e->segments[i].in);
+		lmi_free(e->segments[i].out);
+		lmi_free(e->segments[i].bindings);
+	}
+	lmi_free(e->segments);
+	e->segments = NULL;
+}
+
+/* ---- output ---- */
 
 /* Finds the output that a caller of this plan wants to read, and the bytes of its rows. */
 static uint64_t find_output(const struct lmi_inst *inst, struct lmi_engine_exec *e)
 {
 	uint32_t want = e->view->key.flags & LMD_PLAN_EMBED ? LMD_OUT_EMBED : LMD_OUT_LOGITS;
-	uint64_t rows;
 
-	for (uint32_t i = 0; i < e->view->n_output; i++) {
-		const struct lmd_output *o = &e->view->outputs[i];
-		const struct lmd_value *v = &e->view->values[o->value];
-
-		if (o->id != want)
-			continue;
-		rows = v->space == LMD_SPACE_SEQS     ? inst->n_seq
-		       : v->space == LMD_SPACE_TOKENS ? inst->n_batch
-						      : inst->n_out;
-		e->out_id = want;
-		e->out_width = v->width;
-		e->out_space = v->space;
-		e->out_rows = (uint32_t)rows;
-		return rows * v->width * sizeof(float);
-	}
 	e->out_id = LMD_NONE; /* an encoder that only writes caches */
+	for (uint32_t s = 0; s < e->n_segment; s++) {
+		const struct lmd_plan *p = e->segments[s].view;
+
+		for (uint32_t i = 0; i < p->n_output; i++) {
+			const struct lmd_value *v = &p->values[p->outputs[i].value];
+
+			if (p->outputs[i].id != want)
+				continue;
+			e->out_id = want;
+			e->out_segment = s;
+			e->out_width = v->width;
+			e->out_space = v->space;
+			e->out_rows = v->space == LMD_SPACE_SEQS     ? inst->n_seq
+				      : v->space == LMD_SPACE_TOKENS ? inst->n_batch
+								     : inst->n_out;
+			return (uint64_t)e->out_rows * v->width * sizeof(float);
+		}
+	}
 	return 0;
 }
 
@@ -90,65 +159,180 @@ static enum lmd_status make_output(struct lmi_inst *inst, struct lmi_engine_exec
 				   struct lmd_error *err)
 {
 	uint64_t bytes = find_output(inst, e);
+	uint32_t device = e->segments[e->out_segment].device;
+	struct lmi_inst_device *d = &inst->devices[device];
 	enum lmd_status st;
 
-	if (bytes <= inst->out_bytes)
+	if (bytes <= d->out_bytes)
 		return LMD_OK;
-	inst->out_bytes = 0;
+	d->out_bytes = 0;
 	for (uint32_t i = 0; i < inst->n_slot; i++) {
 		struct lmi_engine_slot *t = &inst->slot[i];
 
-		lmi_engine_shared_destroy(inst, &t->out_rows);
+		lmi_engine_shared_destroy(d, &t->out_rows[device]);
 		t->out = NULL;
-		st = lmi_engine_shared_create(inst, &t->out_rows, bytes, LMI_ENGINE_SHARED_DEVICE,
+		st = lmi_engine_shared_create(d, &t->out_rows[device], bytes,
+					      LMI_ENGINE_SHARED_DEVICE | LMI_ENGINE_SHARED_HOST,
 					      err);
 		if (st != LMD_OK)
 			return st;
-		t->out = t->out_rows.host;
 	}
-	inst->out_bytes = bytes;
+	d->out_bytes = bytes;
 	return LMD_OK;
 }
 
-static enum lmd_status check_memory(const struct lmi_inst *inst, const struct lmi_engine_exec *e,
-				    uint64_t weights, struct lmd_error *err)
-{
-	const struct lmi_engine_memory m = {.copied = inst->estimate.copied,
-					    .weights = inst->weight_bytes + weights,
-					    .adapters = inst->estimate.adapters,
-					    .sequences = inst->kv_bytes,
-					    .step = inst->scratch_bytes + e->view->scratch_bytes,
-					    .results = inst->out_bytes * inst->n_slot,
-					    .budget = inst->budget};
+/* ---- memory ---- */
 
-	return lmi_engine_memory_check(&m, err);
+/* What a plan takes on one device. */
+struct need {
+	uint64_t weights, scratch, links;
+};
+
+static enum lmd_status scratch_of(struct lmi_inst_device *d, const struct lmd_plan *p,
+				  uint64_t *bytes, struct lmd_error *err)
+{
+	const struct lmd_compile c = {.struct_size = sizeof(c), .plan = p};
+	struct lmd_plan_cost cost = {.struct_size = sizeof(cost)};
+	enum lmd_status st;
+
+	*bytes = p->scratch_bytes;
+	if (!d->ops->plan_query)
+		return LMD_OK;
+	st = d->ops->plan_query(d->state, &c, &cost, err);
+	if (st == LMD_OK && cost.scratch_bytes > *bytes)
+		*bytes = cost.scratch_bytes;
+	return st;
+}
+
+static enum lmd_status need_on(struct lmi_inst *inst, const struct lmi_engine_exec *e,
+			       uint32_t device, struct need *out, struct lmd_error *err)
+{
+	struct lmi_inst_device *d = &inst->devices[device];
+	const struct lmd_plan **plans = lmi_alloc(e->n_segment, sizeof(const struct lmd_plan *));
+	enum lmd_status st = LMD_OK;
+	uint32_t n = 0;
+
+	*out = (struct need){0};
+	if (!plans)
+		return no_memory(err);
+	lmi_inst_hold(inst);
+	for (uint32_t i = 0; i < e->n_segment && st == LMD_OK; i++) {
+		const struct lmi_engine_segment *s = &e->segments[i];
+		uint64_t bytes = 0;
+
+		if (s->device != device)
+			continue;
+		plans[n++] = s->view;
+		st = scratch_of(d, s->view, &bytes, err);
+		out->scratch = bytes > out->scratch ? bytes : out->scratch;
+	}
+	if (st == LMD_OK)
+		st = lmi_engine_weights_query(d->weights, plans, n, &out->weights, err);
+	lmi_inst_let_go(inst);
+	out->links = lmi_engine_links_bytes(inst, e, device);
+	lmi_free(plans);
+	return st;
+}
+
+/* Returns the bytes of scratch memory that a device lacks for a plan. */
+static uint64_t more_scratch(const struct lmi_inst_device *d, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < d->n_scratch; i++)
+		if (d->scratch[i].bytes >= bytes)
+			return 0;
+	return bytes;
+}
+
+static enum lmd_status check_memory(const struct lmi_inst_device *d, const struct lmi_inst *inst,
+				    const struct need *n, struct lmd_error *err)
+{
+	struct lmi_engine_memory m = d->estimate;
+
+	m.weights = d->weight_bytes + n->weights;
+	m.step = d->scratch_bytes + d->link_bytes + more_scratch(d, n->scratch) + n->links;
+	m.results = d->out_bytes * inst->n_slot;
+	return lmi_engine_memory_check(&m, d->name, inst->n_device, err);
+}
+
+static enum lmd_status take_memory(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				   uint32_t device, uint64_t *done, uint64_t total,
+				   struct lmd_error *err)
+{
+	struct lmi_inst_device *d = &inst->devices[device];
+	struct need n;
+	uint64_t more;
+	enum lmd_status st = need_on(inst, e, device, &n, err);
+
+	if (st == LMD_OK)
+		st = check_memory(d, inst, &n, err);
+	for (uint32_t i = 0; i < e->n_segment && st == LMD_OK; i++)
+		if (e->segments[i].device == device)
+			st = lmi_engine_weights_load(d->weights, e->segments[i].view,
+						     e->segments[i].weights, inst->progress,
+						     inst->progress_arg, done, total, err);
+	if (st != LMD_OK)
+		return st;
+	d->weight_bytes += n.weights;
+	d->link_bytes += n.links;
+	more = more_scratch(d, n.scratch);
+	if (!more)
+		return LMD_OK;
+	st = lmi_engine_shared_create(d, &d->scratch[d->n_scratch], more, LMI_ENGINE_SHARED_DEVICE,
+				      err);
+	if (st != LMD_OK)
+		return st;
+	d->n_scratch++;
+	d->scratch_bytes += more;
+	return LMD_OK;
+}
+
+/* ---- compiling ---- */
+
+static struct lmd_scratch find_scratch(const struct lmi_inst_device *d, const struct lmd_plan *p)
+{
+	for (uint32_t i = 0; i < d->n_scratch; i++)
+		if (d->scratch[i].bytes >= p->scratch_bytes)
+			return (struct lmd_scratch){.bytes = d->scratch[i].bytes,
+						    .ptr = d->scratch[i].host,
+						    .buffer = d->scratch[i].device};
+	return (struct lmd_scratch){0};
+}
+
+static enum lmd_status compile_segment(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				       struct lmi_engine_segment *s, struct lmd_error *err)
+{
+	struct lmi_inst_device *d = &inst->devices[s->device];
+	const struct lmd_compile c = {.struct_size = sizeof(c),
+				      .n_seq = inst->n_seq,
+				      .plan = s->view,
+				      .layout = &e->layout,
+				      .weights = s->weights,
+				      .pools = d->pools,
+				      .scratch = find_scratch(d, s->view)};
+
+	return lmi_inst_check(inst, d, d->ops->plan_compile(d->state, &c, &s->compiled_plan, err));
 }
 
 static enum lmd_status compile(struct lmi_inst *inst, struct lmi_engine_exec *e,
 			       struct lmd_error *err)
 {
-	const struct lmd_compile c = {.struct_size = sizeof(c),
-				      .n_seq = inst->n_seq,
-				      .plan = e->view,
-				      .layout = &e->layout,
-				      .weights = e->weights,
-				      .pools = inst->pools};
-	uint64_t weights;
-	enum lmd_status st = lmi_engine_weights_query(inst->weights, e->view, &weights, err);
+	uint64_t done = 0, total = 0;
+	enum lmd_status st = LMD_OK;
 
-	if (st == LMD_OK)
-		st = check_memory(inst, e, weights, err);
-	if (st == LMD_OK)
-		st = lmi_engine_weights_load(inst->weights, e->view, e->weights, inst->progress,
-					     inst->progress_arg, err);
+	for (uint32_t i = 0; i < e->n_segment; i++)
+		total += lmi_engine_weights_file_bytes(
+			inst->devices[e->segments[i].device].weights, e->segments[i].view);
+	for (uint32_t i = 0; i < inst->n_device && st == LMD_OK; i++)
+		if (e->devices & 1u << i)
+			st = take_memory(inst, e, i, &done, total, err);
 	if (st != LMD_OK)
 		return st;
-	inst->weight_bytes += weights;
-	st = inst->backend->ops.backend->plan_compile(inst->dev, &c, &e->compiled_plan, err);
-	if (st != LMD_OK)
-		return st;
-	inst->scratch_bytes += e->view->scratch_bytes;
-	inst->n_compiled++;
+	lmi_inst_hold(inst);
+	for (uint32_t i = 0; i < e->n_segment && st == LMD_OK; i++)
+		st = compile_segment(inst, e, &e->segments[i], err);
+	lmi_inst_let_go(inst);
+	if (st == LMD_OK)
+		inst->n_compiled++;
 	return st;
 }
 
@@ -156,16 +340,22 @@ static enum lmd_status compile(struct lmi_inst *inst, struct lmi_engine_exec *e,
 static enum lmd_status make_steps(struct lmi_inst *inst, struct lmi_engine_exec *e,
 				  struct lmd_error *err)
 {
-	for (uint32_t i = 0; i < inst->n_slot; i++) {
-		enum lmd_status st =
-			lmi_engine_shared_create(inst, &e->block[i], e->layout.bytes, 0, err);
+	e->first = e->segments[0].device;
+	for (uint32_t i = 0; i < inst->n_slot * inst->n_device; i++) {
+		uint32_t slot = i / inst->n_device, dev = i % inst->n_device;
+		struct lmi_engine_shared *block = &e->block[slot][dev];
+		enum lmd_status st;
 
+		if (!(e->devices & 1u << dev))
+			continue;
+		st = lmi_engine_shared_create(&inst->devices[dev], block, e->layout.bytes,
+					      LMI_ENGINE_SHARED_HOST, err);
 		if (st == LMD_OK)
-			st = lmi_plan_step_create_at(&e->step[i], e->view, &e->layout,
-						     e->block[i].host, err);
+			st = lmi_plan_step_create_at(&e->step[slot][dev], e->view, &e->layout,
+						     block->host, err);
 		if (st != LMD_OK)
 			return st;
-		e->step[i]->view.buffer = e->block[i].pinned;
+		e->step[slot][dev]->view.buffer = block->pinned;
 	}
 	return LMD_OK;
 }
@@ -179,19 +369,36 @@ static enum lmd_status make_exec(struct lmi_inst *inst, struct lmi_engine_exec *
 	if (st == LMD_OK)
 		st = make_output(inst, e, err);
 	if (st == LMD_OK)
+		st = lmi_engine_links_plan(e, err);
+	if (st == LMD_OK)
 		st = lmi_plan_step_layout(&e->layout, e->view,
 					  lmi_kv_usual_changes(inst->kv, inst->n_batch), err);
 	if (st == LMD_OK)
 		st = compile(inst, e, err);
+	if (st == LMD_OK)
+		st = lmi_engine_links_open(inst, e, err);
 	return st == LMD_OK ? make_steps(inst, e, err) : st;
 }
 
-/* Returns the device's smallest bucket for a full step; 0: it has none, or no such bucket. */
+/* ---- buckets ---- */
+
+/* Returns the device's smallest bucket for a full step; 0: it has none, or no such bucket. Several
+ * devices use the buckets of the first one that has any. */
+static const struct lmd_device_info *buckets(const struct lmi_inst *inst)
+{
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		if (inst->devices[i].info->n_bucket)
+			return inst->devices[i].info;
+	return inst->devices[0].info;
+}
+
 static uint32_t full_bucket(const struct lmi_inst *inst)
 {
-	for (uint32_t i = 0; i < inst->info.n_bucket && i < LMI_ENGINE_MAX_BUCKET; i++)
-		if (inst->info.bucket[i] >= inst->n_batch)
-			return inst->info.bucket[i];
+	const struct lmd_device_info *info = buckets(inst);
+
+	for (uint32_t i = 0; i < info->n_bucket && i < LMI_ENGINE_MAX_BUCKET; i++)
+		if (info->bucket[i] >= inst->n_batch)
+			return info->bucket[i];
 	return 0;
 }
 
@@ -199,18 +406,20 @@ static uint32_t full_bucket(const struct lmi_inst *inst)
 static enum lmd_status make_smaller(struct lmi_inst *inst, struct lmi_engine_exec *e,
 				    struct lmd_error *err)
 {
-	for (uint32_t i = 0; i < inst->info.n_bucket && i < LMI_ENGINE_MAX_BUCKET; i++) {
+	const struct lmd_device_info *info = buckets(inst);
+
+	for (uint32_t i = 0; i < info->n_bucket && i < LMI_ENGINE_MAX_BUCKET; i++) {
 		struct lmi_engine_exec *b;
 		enum lmd_status st;
 
-		if (inst->info.bucket[i] >= inst->n_batch)
+		if (info->bucket[i] >= inst->n_batch)
 			break;
 		b = lmi_alloc(1, sizeof(*b));
 		if (!b)
-			return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
+			return no_memory(err);
 		e->smaller[e->n_smaller++] = b;
 		b->key = e->key;
-		b->key.bucket = inst->info.bucket[i];
+		b->key.bucket = info->bucket[i];
 		st = make_exec(inst, b, err);
 		if (st != LMD_OK)
 			return st;
@@ -230,13 +439,22 @@ void lmi_engine_exec_close(struct lmi_inst *inst, struct lmi_engine_exec *e)
 {
 	for (uint32_t i = 0; i < e->n_smaller; i++)
 		lmi_engine_exec_close(inst, e->smaller[i]);
-	if (e->compiled_plan)
-		inst->backend->ops.backend->plan_destroy(inst->dev, e->compiled_plan);
-	for (uint32_t i = 0; i < inst->n_slot; i++) {
-		lmi_plan_step_destroy(e->step[i]);
-		lmi_engine_shared_destroy(inst, &e->block[i]);
+	for (uint32_t i = 0; i < e->n_segment && e->segments; i++) {
+		struct lmi_inst_device *d = &inst->devices[e->segments[i].device];
+
+		if (e->segments[i].compiled_plan)
+			d->ops->plan_destroy(d->state, e->segments[i].compiled_plan);
 	}
-	lmi_free(e->weights);
+	lmi_engine_links_close(inst, e);
+	for (uint32_t i = 0; i < LMI_ENGINE_MAX_STEP * inst->n_device; i++) {
+		uint32_t slot = i / inst->n_device, dev = i % inst->n_device;
+
+		lmi_plan_step_destroy(e->step[slot][dev]);
+		e->step[slot][dev] = NULL;
+		if (inst->devices[dev].ops)
+			lmi_engine_shared_destroy(&inst->devices[dev], &e->block[slot][dev]);
+	}
+	discard_segments(e);
 }
 
 void lmi_engine_exec_destroy(struct lmi_engine_exec *e)
@@ -245,6 +463,7 @@ void lmi_engine_exec_destroy(struct lmi_engine_exec *e)
 		return;
 	for (uint32_t i = 0; i < e->n_smaller; i++)
 		lmi_engine_exec_destroy(e->smaller[i]);
+	lmi_plan_segments_destroy(e->cut);
 	lmi_plan_destroy(e->plan);
 	lmi_free(e);
 }
@@ -254,6 +473,13 @@ static enum lmd_status wait_for_steps(const struct lmi_inst *inst, struct lmd_er
 	return inst->n_running
 		       ? lmd_fail(err, LMD_BUSY, "%u steps are running", inst->n_running)
 		       : LMD_OK;
+}
+
+/* A lack of memory may pass: the plan is made again, but not without limit, since the failed ones are
+ * kept. */
+static bool may_retry(const struct lmi_inst *inst, const struct lmi_engine_exec *e)
+{
+	return e->failed.status == LMD_NOMEM && inst->n_exec < LMI_ENGINE_MAX_EXEC / 2;
 }
 
 enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *key, uint32_t *exec,
@@ -269,7 +495,7 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 	for (uint32_t i = 0; i < inst->n_exec; i++) {
 		const struct lmi_engine_exec *old = inst->execs[i];
 
-		if (!same_key(&old->key, &k))
+		if (!same_key(&old->key, &k) || may_retry(inst, old))
 			continue;
 		*exec = i;
 		return old->failed.status == LMD_OK
@@ -286,7 +512,7 @@ enum lmd_status lmi_inst_exec(struct lmi_inst *inst, const struct lmd_plan_key *
 	if (!e)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a plan");
 	/* kept even after a failure: weights may refer to its operands, and later calls get the
-	 * same error */
+	 * same error, unless it was one that may pass */
 	inst->execs[inst->n_exec] = e;
 	*exec = inst->n_exec++;
 	e->key = k;
@@ -314,30 +540,42 @@ struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst)
 	return key;
 }
 
-enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_engine_memory *m,
-				 struct lmd_error *err)
+enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmd_error *err)
 {
 	struct lmi_engine_exec e = {.key = lmi_inst_main_key(inst)};
 	enum lmd_status st;
 
 	e.key.bucket = full_bucket(inst);
+	lmi_engine_place_begin(inst);
 	st = build(inst, &e, err);
-	m->weights = m->step = m->results = 0;
 	if (st == LMD_OK)
-		st = lmi_engine_weights_query(inst->weights, e.view, &m->weights, err);
-	if (st == LMD_OK) {
-		m->step = e.view->scratch_bytes;
-		m->results = find_output(inst, &e) * inst->n_slot;
+		st = lmi_engine_links_plan(&e, err);
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		struct lmi_engine_memory *m = &inst->devices[i].estimate;
+		struct need n = {0};
+
+		m->weights = m->step = m->results = 0;
+		if (st == LMD_OK)
+			st = need_on(inst, &e, i, &n, err);
+		m->weights = n.weights;
+		m->step = n.scratch + n.links;
 	}
+	if (st == LMD_OK) {
+		uint64_t bytes = find_output(inst, &e) * inst->n_slot;
+
+		inst->devices[e.segments[e.out_segment].device].estimate.results = bytes;
+		lmi_engine_place_end(inst, &e);
+	}
+	discard_segments(&e);
+	lmi_plan_segments_destroy(e.cut);
 	lmi_plan_destroy(e.plan);
-	lmi_free(e.weights);
 	return st == LMD_NOMEM ? st : LMD_OK;
 }
 
 enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_engine_adapter *ad,
 			      struct lmd_error *err)
 {
-	const struct lmd_backend_ops *b = inst->backend->ops.backend;
+	enum lmd_status st = LMD_OK;
 	struct lmd_adapter_bind bind = {.struct_size = sizeof(bind),
 					.slot = ad->slot,
 					.rank = ad->rank,
@@ -353,14 +591,24 @@ enum lmd_status lmi_inst_bind(struct lmi_inst *inst, const struct lmi_engine_ada
 				ad->slot, ad->site,
 				inst->has_adapters ? "with slots starting at "
 						     "1" : "without adapters");
-	if (!b->adapter_bind)
-		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s does not support adapters",
-				inst->backend->f->name);
 	for (bind.site = 0; bind.site < inst->desc.n_lora_site; bind.site++)
 		if (!strcmp(inst->desc.lora_sites[bind.site], ad->site))
-			return b->adapter_bind(inst->dev, &bind, err);
-	return lmd_fail(err, LMD_NOTFOUND, "no adapter can be applied at %s of architecture %s",
-			ad->site, inst->model->arch);
+			break;
+	if (bind.site == inst->desc.n_lora_site)
+		return lmd_fail(err, LMD_NOTFOUND,
+				"no adapter can be applied at %s of architecture %s", ad->site,
+				inst->model->arch);
+	lmi_inst_hold(inst);
+	for (uint32_t i = 0; i < inst->n_device && st == LMD_OK; i++) {
+		struct lmi_inst_device *d = &inst->devices[i];
+
+		st = d->ops->adapter_bind
+			     ? d->ops->adapter_bind(d->state, &bind, err)
+			     : lmd_fail(err, LMD_UNSUPPORTED, "backend %s does not support adapters",
+					d->open->backend->f->name);
+	}
+	lmi_inst_let_go(inst);
+	return st;
 }
 
 int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked)
@@ -372,6 +620,7 @@ int32_t lmi_inst_pooling(const struct lmi_inst *inst, int32_t asked)
 
 enum lmd_status lmi_inst_reserve_external_rows(struct lmi_inst *inst, struct lmd_error *err)
 {
+	struct lmi_inst_device *d = &inst->devices[lmi_engine_place_input(inst)];
 	enum lmd_status st;
 
 	if (inst->slot[0].ext)
@@ -383,11 +632,12 @@ enum lmd_status lmi_inst_reserve_external_rows(struct lmi_inst *inst, struct lmd
 	for (uint32_t i = inst->n_slot; i-- > 0 && st == LMD_OK;) {
 		struct lmi_engine_slot *t = &inst->slot[i];
 
-		lmi_engine_shared_destroy(inst, &t->ext_rows);
-		st = lmi_engine_shared_create(inst, &t->ext_rows,
+		lmi_engine_shared_destroy(d, &t->ext_rows);
+		st = lmi_engine_shared_create(d, &t->ext_rows,
 					      (uint64_t)inst->n_batch * inst->desc.n_input_embd *
 						      sizeof(float),
-					      LMI_ENGINE_SHARED_DEVICE, err);
+					      LMI_ENGINE_SHARED_DEVICE | LMI_ENGINE_SHARED_HOST,
+					      err);
 		t->ext = st == LMD_OK ? t->ext_rows.host : NULL;
 	}
 	return st;

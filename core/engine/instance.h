@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * instance.h - a model that is ready to run on a device, assembled by load.c.
+ * instance.h - a model that is ready to run on one or more devices, assembled by load.c.
  *
- * It consists of the model file, the architecture and backend plugins in use, the device, weights,
+ * It consists of the model file, the architecture and backend plugins in use, the devices, weights,
  * pools, compiled plans with their step blocks, and page tables. It belongs to one engine and is
- * used by one thread at a time. Nothing here knows about requests. */
+ * used by one thread at a time. Nothing here knows about requests.
+ *
+ * With several devices, a plan is cut into segments, one device each, that run in order. Each device has
+ * the weights and caches of its ops. Page tables are the same on all of them. */
 #ifndef LLAMAD_CORE_ENGINE_INSTANCE_H
 #define LLAMAD_CORE_ENGINE_INSTANCE_H
 
@@ -12,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/engine/device_arbiter.h"
+#include "core/engine/devices.h"
 #include "core/engine/engine.h"
 #include "core/engine/guard.h"
 #include "core/kv/kv.h"
@@ -33,10 +36,49 @@ struct lmi_engine_shared {
 /* Maximum number of steps that are submitted and not finished: one that runs and one after it. */
 #define LMI_ENGINE_MAX_STEP 2
 
+/* Maximum number of caches of a model. */
+#define LMI_ENGINE_MAX_CACHE 4096
+
+/* Maximum number of different plans of a model. */
+#define LMI_ENGINE_MAX_EXEC 16
+
 /* Maximum number of buckets of a device (struct lmd_device_info). */
 #define LMI_ENGINE_MAX_BUCKET 16
 
-/* A compiled plan and its step blocks, one for each slot. */
+/* A value that leaves a segment. */
+struct lmi_engine_leaving {
+	uint32_t out_id;    /* enum lmd_output_id in the segment's plan */
+	uint32_t space;	    /* enum lmd_space */
+	uint32_t row_bytes; /* rows are packed */
+	uint32_t n_row;	    /* that fit */
+	struct lmi_engine_shared rows[LMI_ENGINE_MAX_STEP];
+};
+
+/* A value that a segment gets from an earlier one. */
+struct lmi_engine_arriving {
+	uint32_t input;	  /* number in the segment's plan */
+	uint32_t segment; /* it comes from */
+	uint32_t leaving; /* index there */
+	struct lmi_engine_shared rows[LMI_ENGINE_MAX_STEP]; /* unused if the device can use those of
+							     * the segment it comes from */
+};
+
+/* The part of a plan that runs on one device without interruption. */
+struct lmi_engine_segment {
+	uint32_t device; /* index in inst->devices */
+	const struct lmd_plan *view;
+	struct lmd_weight **weights; /* [view->n_weight_ref], borrowed from the device */
+	struct lmd_compiled_plan *compiled_plan;
+	struct lmi_engine_arriving *in; /* [n_in] */
+	struct lmi_engine_leaving *out; /* [n_out] */
+	uint32_t n_in, n_out;
+	struct lmd_binding *bindings; /* [n_in + 1 + n_out + 1], used while a step is submitted */
+	struct lmd_event *left[LMI_ENGINE_MAX_STEP]; /* fires when its values have left it; NULL: no
+						      * queue, or nothing leaves */
+	bool recorded[LMI_ENGINE_MAX_STEP];
+};
+
+/* A compiled plan and its step blocks, one for each slot and device. */
 struct lmi_engine_exec {
 	struct lmd_plan_key key;
 	struct lmi_engine_exec *smaller[LMI_ENGINE_MAX_BUCKET]; /* the same plan for fewer rows:
@@ -45,11 +87,15 @@ struct lmi_engine_exec {
 	struct lmd_error failed; /* status LMD_OK, or why there is no plan for the key */
 	struct lmi_plan *plan;
 	const struct lmd_plan *view;
-	struct lmd_compiled_plan *compiled_plan;
-	struct lmd_weight **weights; /* [view->n_weight_ref], borrowed from the instance */
-	struct lmd_step_layout layout;
-	struct lmi_plan_step *step[LMI_ENGINE_MAX_STEP];
-	struct lmi_engine_shared block[LMI_ENGINE_MAX_STEP]; /* memory of the step blocks */
+	struct lmi_plan_segments *cut;	  /* NULL: one segment, the whole plan */
+	struct lmi_engine_segment *segments; /* [n_segment] */
+	uint32_t n_segment;
+	struct lmd_step_layout layout;	  /* the same on all devices */
+	uint32_t first;			  /* device whose step is filled; the others get copies */
+	struct lmi_plan_step *step[LMI_ENGINE_MAX_STEP][LMI_ENGINE_MAX_DEVICE];
+	struct lmi_engine_shared block[LMI_ENGINE_MAX_STEP][LMI_ENGINE_MAX_DEVICE];
+	uint32_t devices;    /* bit i: a segment runs on device i of the instance */
+	uint32_t out_segment; /* it has the output */
 	uint32_t out_id;    /* enum lmd_output_id */
 	uint32_t out_width; /* columns of its rows */
 	uint32_t out_space; /* enum lmd_space */
@@ -58,23 +104,51 @@ struct lmi_engine_exec {
 
 /* What one submitted step owns until it is finished, besides its block. */
 struct lmi_engine_slot {
-	/* results: n_out (or n_seq) rows of the widest output so far; out = out_rows.host */
-	struct lmi_engine_shared out_rows;
+	/* results: n_out (or n_seq) rows of the widest output so far, on the device that has the
+	 * output; out: those of the last step that was submitted */
+	struct lmi_engine_shared out_rows[LMI_ENGINE_MAX_DEVICE];
 	float *out;
-	/* external rows, [n_batch][n_input_embd]; ext = ext_rows.host, NULL until needed */
+	/* external rows, [n_batch][n_input_embd], on the device that reads them; ext =
+	 * ext_rows.host, NULL until needed */
 	struct lmi_engine_shared ext_rows;
 	float *ext;
 	uint32_t *pages; /* [inst->n_pages] of page tables that the device has yet to read */
 	uint32_t n_page; /* used */
-	struct lmd_event *event; /* fires after the step; NULL: no queue */
-	bool recorded;		 /* the event was recorded */
+	struct lmi_engine_exec *exec; /* the plan of the step */
 	bool waited;		 /* the step was not complete when it was waited for */
 	struct lmd_error failed; /* status LMD_OK, or why the step could not be submitted */
 };
 
-#define LMI_ENGINE_MAX_EXEC 16
-
 struct lmi_engine_weights;
+
+/* A device that an instance uses, and what it owns there. */
+struct lmi_inst_device {
+	struct lmi_engine_open_device *open;
+	const struct lmd_backend_ops *ops;
+	void *state;
+	const struct lmd_device_info *info;
+	const char *name;
+	uint32_t arbiter_id;
+	bool joined;		 /* arbiter_id is valid */
+	bool held;		 /* it is this instance's turn */
+	struct lmd_queue *queue; /* NULL: every call is complete when it returns */
+	struct lmd_event *event;
+	struct lmd_event *done[LMI_ENGINE_MAX_STEP]; /* fires when a step is complete here */
+	bool recorded[LMI_ENGINE_MAX_STEP];
+	struct lmd_pool *pools[LMD_MAX_GROUP];
+	struct lmi_engine_weights *weights;
+	/* memory of values, shared by plans, largest last */
+	struct lmi_engine_shared scratch[LMI_ENGINE_MAX_EXEC];
+	uint32_t n_scratch;
+	uint64_t out_bytes;    /* of the results of each slot */
+	uint64_t weight_bytes; /* loaded, beyond the files */
+	uint64_t scratch_bytes, link_bytes;
+	uint64_t free_bytes;		   /* found at the start; UINT64_MAX: unknown */
+	struct lmi_engine_memory estimate; /* for the plan that most requests use */
+	struct lmi_engine_claim claim;
+};
+
+struct lmi_engine_place;
 
 struct lmi_inst {
 	const struct lmd_host *host;
@@ -82,21 +156,20 @@ struct lmi_inst {
 	struct lmi_model *file;
 	const struct lmd_model *model;
 	struct lmd_arena *arena; /* arena of the architecture's description */
-	const struct lmi_factory *arch, *backend;
+	const struct lmi_factory *arch;
 	struct lmd_arch_desc desc;
-	struct lmd_team *team;
-	uint32_t n_thread;
-	void *dev; /* state of the backend; open if dev_open */
-	bool dev_open;
-	struct lmd_device_info info;
-	struct lmi_engine_weights *weights;
-	struct lmd_pool *pools[LMD_MAX_GROUP];
+	struct lmi_engine_devices *set, *own_set; /* own_set: if the caller gave none */
+	struct lmi_inst_device devices[LMI_ENGINE_MAX_DEVICE];
+	uint32_t n_device;
+	struct lmi_engine_device_params device_params; /* of further devices */
+	struct lmi_engine_place *place; /* which op runs where */
+	struct lmi_engine_memory_plan *sizes;
+	uint32_t page_tokens;
 	struct lmi_kv *kv;
 	struct lmi_engine_exec *execs[LMI_ENGINE_MAX_EXEC];
 	uint32_t n_exec;
 	uint32_t n_compiled; /* plans, including those of all buckets */
-	struct lmi_device_arbiter *arbiter;
-	uint32_t arbiter_id;
+	uint32_t n_held;		  /* nested turns on the devices */
 	enum lmi_engine_class step_class; /* class of the next step; set by the engine */
 	struct lmi_engine_guard guard;    /* guards the mapped files */
 
@@ -109,44 +182,89 @@ struct lmi_inst {
 	bool keep_values, unfused;
 	bool has_adapters; /* rows of plans may have adapters */
 	int32_t own_adapter; /* slot for rows that name none */
+	bool only_estimate;
 	bool copies; /* estimating for files that would be read into memory */
 	uint64_t available; /* the limit, or the machine's available memory at the start; 0:
 			     * unknown */
-	uint64_t file_bytes, weight_bytes, kv_bytes, budget;
-	struct lmi_engine_memory estimate; /* for the plan that most requests use */
-	uint64_t scratch_bytes; /* for all plans */
-	struct lmd_queue *queue; /* NULL: every call is complete when it returns */
-	struct lmd_event *event;
+	uint64_t file_bytes, kv_bytes;
+	struct lmi_engine_memory estimate; /* of all devices */
 	struct lmi_engine_slot slot[LMI_ENGINE_MAX_STEP];
-	uint32_t n_slot;    /* usable ones: 1 without a queue */
+	uint32_t n_slot;    /* usable ones: 1 if a device has no queue */
 	uint32_t n_running; /* steps submitted and not finished */
 	uint32_t n_pages;   /* length of each slot's pages */
-	uint64_t out_bytes; /* of the results of each slot */
 };
+
+/* ---- devices of an instance: inst_devices.c ---- */
+
+/* Opens one more device and creates what an instance needs there; LMD_BUSY: there are too many. */
+enum lmd_status lmi_inst_add_device(struct lmi_inst *inst, const char *backend, uint32_t index,
+				    uint32_t *number, struct lmd_error *err);
+/* Opens the devices that the options name. */
+enum lmd_status lmi_inst_open_devices(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
+				      struct lmd_error *err);
+void lmi_inst_close_devices(struct lmi_inst *inst);
+/* Take and end a turn on all devices; turns nest. The calls of a backend that may not run beside
+ * others (backend.h) need one. */
+void lmi_inst_hold(struct lmi_inst *inst);
+void lmi_inst_let_go(struct lmi_inst *inst);
+/* Does another model wait for a device that this one holds? */
+bool lmi_inst_is_wanted(const struct lmi_inst *inst);
+/* Runs fn on the threads of the first device if nobody else uses them, otherwise on this one. */
+void lmi_inst_run_team(struct lmi_inst *inst, lmd_part_fn fn, void *arg);
+/* Reports a failure of the device; tells the others that a device is lost. */
+enum lmd_status lmi_inst_check(struct lmi_inst *inst, struct lmi_inst_device *d,
+			       enum lmd_status st);
 
 /* ---- device_memory.c ---- */
 
 #define LMI_ENGINE_SHARED_DEVICE 1u /* with a buffer in the device's memory */
+#define LMI_ENGINE_SHARED_HOST   2u /* with memory that the host can use */
 
-enum lmd_status lmi_engine_shared_create(struct lmi_inst *inst, struct lmi_engine_shared *m,
+bool lmi_inst_device_in_host_memory(const struct lmi_inst_device *d);
+
+enum lmd_status lmi_engine_shared_create(struct lmi_inst_device *d, struct lmi_engine_shared *m,
 					 uint64_t bytes, uint32_t sides, struct lmd_error *err);
 /* m may be zeroed. */
-void lmi_engine_shared_destroy(struct lmi_inst *inst, struct lmi_engine_shared *m);
-/* Copy the first bytes to or from the device, on the instance's queue; nothing to do on a device in
- * host memory. */
-enum lmd_status lmi_engine_shared_upload(struct lmi_inst *inst, const struct lmi_engine_shared *m,
-					 uint64_t bytes, struct lmd_error *err);
-enum lmd_status lmi_engine_shared_download(struct lmi_inst *inst, const struct lmi_engine_shared *m,
-					   uint64_t bytes, struct lmd_error *err);
-
-/* Returns the free bytes of a device with memory of its own. */
-uint64_t lmi_engine_device_free(const struct lmi_inst *inst);
+void lmi_engine_shared_destroy(struct lmi_inst_device *d, struct lmi_engine_shared *m);
+/* Copy the first bytes to or from the device, on its queue; nothing to do on a device in host
+ * memory. */
+enum lmd_status lmi_engine_shared_upload(struct lmi_inst_device *d,
+					 const struct lmi_engine_shared *m, uint64_t bytes,
+					 struct lmd_error *err);
+enum lmd_status lmi_engine_shared_download(struct lmi_inst_device *d,
+					   const struct lmi_engine_shared *m, uint64_t bytes,
+					   struct lmd_error *err);
 
 /* Creates the instance's queue and the events of its slots if the device has queues. */
-enum lmd_status lmi_engine_queue_open(struct lmi_inst *inst, struct lmd_error *err);
-void lmi_engine_queue_close(struct lmi_inst *inst);
+enum lmd_status lmi_engine_queue_open(struct lmi_inst_device *d, struct lmd_error *err);
+void lmi_engine_queue_close(struct lmi_inst_device *d);
 /* Waits until all calls on the queue are complete; returns their status. */
-enum lmd_status lmi_engine_queue_finish(struct lmi_inst *inst, struct lmd_error *err);
+enum lmd_status lmi_engine_queue_finish(struct lmi_inst_device *d, struct lmd_error *err);
+
+/* ---- place.c: which op runs where ---- */
+
+/* Reads the options about devices; further devices may be opened. */
+enum lmd_status lmi_engine_place_create(struct lmi_inst *inst,
+					const struct lmi_engine_model_opts *o,
+					struct lmd_error *err);
+void lmi_engine_place_destroy(struct lmi_engine_place *p);
+/* Chooses the devices of layers, caches and inputs, for the sizes in inst: as many layers on the
+ * first devices as asked for or as fit. Sets inst->sizes and the estimates. */
+enum lmd_status lmi_engine_place_choose(struct lmi_inst *inst,
+					const struct lmi_engine_model_opts *o,
+					struct lmd_error *err);
+/* Decomposes the ops of a plan for their devices; *device_of: [n_op], NULL: all run on device 0. */
+enum lmd_status lmi_engine_place_plan(struct lmi_inst *inst, struct lmi_plan *plan,
+				      uint8_t **device_of, struct lmd_error *err);
+/* Opens the device that runs what others lack; returns whether that may help. */
+bool lmi_engine_place_add_fallback(struct lmi_inst *inst);
+/* Begin and end the placement of the plan that most requests use, which decides where caches are. */
+void lmi_engine_place_begin(struct lmi_inst *inst);
+void lmi_engine_place_end(struct lmi_inst *inst, const struct lmi_engine_exec *e);
+/* Returns the index of the device that has a cache, or reads the external rows. */
+uint32_t lmi_engine_place_cache(const struct lmi_inst *inst, uint32_t cache);
+uint32_t lmi_engine_place_input(const struct lmi_inst *inst);
+void lmi_engine_place_report(const struct lmi_inst *inst, struct lmi_engine_placement *out);
 
 /* Opens everything, and prepares the plan that most requests use. If that plan cannot be made, the
  * requests that need it fail; but insufficient memory is reported here, before it is allocated.
@@ -201,10 +319,35 @@ void lmi_engine_exec_destroy(struct lmi_engine_exec *e);
 
 /* Returns the key of the plan that most requests use: logits, or for encoders the embedding. */
 struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst);
-/* Fills in weights, step and results of m for that plan, which is built and discarded. All are 0 if
- * the model has no such plan. */
-enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmi_engine_memory *m,
-				 struct lmd_error *err);
+/* Fills in weights, step and results of each device's estimate for that plan, which is built and
+ * discarded. All are 0 if the model has no such plan. */
+enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmd_error *err);
+
+/* ---- links.c: values between segments ---- */
+
+/* Fills in which values go where. */
+enum lmd_status lmi_engine_links_plan(struct lmi_engine_exec *e, struct lmd_error *err);
+/* Returns the bytes that they take on a device. */
+uint64_t lmi_engine_links_bytes(const struct lmi_inst *inst, const struct lmi_engine_exec *e,
+				uint32_t device);
+/* Create and free their memory. */
+enum lmd_status lmi_engine_links_open(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				      struct lmd_error *err);
+void lmi_engine_links_close(struct lmi_inst *inst, struct lmi_engine_exec *e);
+/* Submits the copies of the values that a segment needs, and fills in the first *n of its bindings. */
+enum lmd_status lmi_engine_links_bring(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				       struct lmi_engine_segment *s, uint32_t slot, uint32_t *n,
+				       struct lmd_error *err);
+/* Fills in the bindings of the values that leave a segment; returns their number. */
+uint32_t lmi_engine_links_bind_out(struct lmi_inst *inst, struct lmi_engine_segment *s,
+				   uint32_t slot, struct lmd_binding *out);
+/* Submits what follows the segment's plan: copies to host memory, if others need them there. */
+enum lmd_status lmi_engine_links_leave(struct lmi_inst *inst, struct lmi_engine_exec *e,
+				       struct lmi_engine_segment *s, uint32_t slot,
+				       struct lmd_error *err);
+/* Returns the first failure of a segment whose values leave it, when the step is complete. */
+enum lmd_status lmi_engine_links_result(struct lmi_inst *inst, struct lmi_engine_exec *e,
+					uint32_t slot, struct lmd_error *err);
 
 /* ---- resolve_sizes.c ---- */
 
@@ -212,27 +355,36 @@ struct lmi_engine_memory_plan;
 
 /* Returns how many bytes of files may be read into memory; 0 = unknown. */
 uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_engine_model_opts *opts);
-/* Describes the model, checks its tensors and chooses all sizes: rows of a step, budget, context
- * length, pages (*place). Allocates nothing that grows with the model. */
+/* Describes the model, checks its tensors and chooses all sizes: rows of a step, budget, devices,
+ * context length, pages (inst->sizes). Allocates nothing that grows with the model. */
 enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_engine_model_opts *opts,
-				       struct lmi_engine_memory_plan *place, struct lmd_error *err);
+				       struct lmd_error *err);
+/* Computes the sizes for the present placement: LMD_NOMEM if they do not fit. */
+enum lmd_status lmi_inst_fit(struct lmi_inst *inst, const struct lmi_engine_model_opts *opts,
+			     struct lmd_error *err);
 /* Creates the pools and page tables of that size. */
-enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst,
-				    const struct lmi_engine_memory_plan *place,
-				    struct lmd_error *err);
+enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst, struct lmd_error *err);
+/* Creates the pools of one device. */
+enum lmd_status lmi_inst_open_device_pools(struct lmi_inst *inst, uint32_t device,
+					   struct lmd_error *err);
 
 /* ---- weights.c ---- */
 
 enum lmd_status lmi_engine_weights_create(struct lmi_engine_weights **out, struct lmi_inst *inst,
-					  struct lmd_error *err);
+					  struct lmi_inst_device *d, struct lmd_error *err);
 void lmi_engine_weights_destroy(struct lmi_engine_weights *w);
 /* Loads the weights that the plan refers to and that are not yet loaded; fills in
- * out[n_weight_ref]. The plan must live as long as the instance. fn may be NULL. */
+ * out[n_weight_ref]. The plan must live as long as the instance. fn may be NULL; it gets *done, which
+ * counts on, and total. */
 enum lmd_status lmi_engine_weights_load(struct lmi_engine_weights *w, const struct lmd_plan *plan,
 					struct lmd_weight **out, lmi_engine_load_fn fn, void *arg,
-					struct lmd_error *err);
-/* Returns the bytes they take beyond the mapped file. */
-enum lmd_status lmi_engine_weights_query(struct lmi_engine_weights *w, const struct lmd_plan *plan,
+					uint64_t *done, uint64_t total, struct lmd_error *err);
+/* Returns about how many bytes of the file the weights of a plan refer to. */
+uint64_t lmi_engine_weights_file_bytes(const struct lmi_engine_weights *w,
+				       const struct lmd_plan *plan);
+/* Returns the bytes that the weights of these plans take on the device, beyond the mapped file. */
+enum lmd_status lmi_engine_weights_query(struct lmi_engine_weights *w,
+					 const struct lmd_plan *const *plans, uint32_t n_plan,
 					 uint64_t *bytes, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_ENGINE_INSTANCE_H */

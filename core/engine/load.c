@@ -10,7 +10,6 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/printable.h"
-#include "core/base/team.h"
 #include "core/engine/instance.h"
 #include "core/engine/memory_plan.h"
 
@@ -75,93 +74,19 @@ static enum lmd_status guard_files(struct lmi_inst *inst, struct lmd_error *err)
 	return LMD_OK;
 }
 
-/* ---- device ---- */
-
-static enum lmd_status find_device(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
-				   struct lmd_error *err)
-{
-	const struct lmd_backend_ops *b = inst->backend->ops.backend;
-	char why[160] = "";
-	struct lmd_device_info *all;
-	uint32_t n = b->enumerate(inst->host, NULL, 0, why, sizeof(why));
-
-	if (o->device >= n)
-		return lmd_fail(err, LMD_NOTFOUND, "backend %s: device %u, there are %u%s%s",
-				inst->backend->f->name, o->device, n, *why ? ": " : "", why);
-	all = lmi_alloc(n, sizeof(*all));
-	if (!all)
-		return lmd_fail(err, LMD_NOMEM, "backend %s: no memory", inst->backend->f->name);
-	for (uint32_t i = 0; i < n; i++)
-		all[i].struct_size = sizeof(*all);
-	n = b->enumerate(inst->host, all, n, why, sizeof(why));
-	if (o->device < n)
-		inst->info = all[o->device];
-	lmi_free(all);
-	if (o->device >= n)
-		return lmd_fail(err, LMD_DEVICE, "backend %s: device %u has disappeared",
-				inst->backend->f->name, o->device);
-	return LMD_OK;
-}
-
-static enum lmd_status open_team(struct lmi_inst *inst, uint32_t n_thread, struct lmd_error *err)
-{
-	struct lmi_team_opts to = {.n = n_thread, .spin_ns = UINT32_MAX};
-
-	if (!n_thread)
-		to.n = inst->host->cpu(inst->host->ctx)->n_core;
-	if (to.n > LMI_TEAM_MAX)
-		return lmd_fail(err, LMD_INVALID, "%u threads exceed the limit of %d",
-				to.n, LMI_TEAM_MAX);
-	inst->n_thread = to.n;
-	return to.n > 1 ? lmi_team_create(&inst->team, &to, err) : LMD_OK;
-}
-
-static enum lmd_status open_device(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
-				   struct lmd_error *err)
-{
-	const char *name = o->backend;
-	struct lmd_open_params op = {
-		.struct_size = sizeof(op), .index = o->device, .activations = o->activations,
-		.attention = o->attention};
-	enum lmd_status st;
-
-	if (!name || !strcmp(name, "auto"))
-		name = lmi_factory_best(inst->registry, LMD_KIND_BACKEND);
-	if (!name)
-		return lmd_fail(err, LMD_NOTFOUND, "no backend can run on this machine");
-	st = lmi_factory_take(inst->registry, LMD_KIND_BACKEND, name, &inst->backend, err);
-	if (st == LMD_OK)
-		st = find_device(inst, o, err);
-	if (st == LMD_OK)
-		st = open_team(inst, o->n_thread, err);
-	if (st != LMD_OK)
-		return st;
-	inst->dev = lmi_alloc(inst->backend->f->state_bytes + 1, 1);
-	if (!inst->dev)
-		return lmd_fail(err, LMD_NOMEM, "backend %s: no memory for %zu bytes", name,
-				inst->backend->f->state_bytes);
-	op.n_thread = inst->n_thread;
-	op.team = inst->team;
-	st = inst->backend->ops.backend->open(inst->dev, inst->host, &op, err);
-	inst->dev_open = st == LMD_OK;
-	return st == LMD_OK ? lmi_engine_queue_open(inst, err) : st;
-}
-
 /* ---- open and close ---- */
 
 /* Opens everything that takes no memory growing with the model. */
 static enum lmd_status open_small(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
-				  struct lmi_engine_memory_plan *place, struct lmd_error *err)
+				  struct lmd_error *err)
 {
 	enum lmd_status st = open_model(inst, o, err);
 
 	if (st == LMD_OK)
 		st = guard_files(inst, err);
 	if (st == LMD_OK)
-		st = open_device(inst, o, err);
-	if (st == LMD_OK)
-		st = lmi_engine_weights_create(&inst->weights, inst, err);
-	return st == LMD_OK ? lmi_inst_resolve_sizes(inst, o, place, err) : st;
+		st = lmi_inst_open_devices(inst, o, err);
+	return st == LMD_OK ? lmi_inst_resolve_sizes(inst, o, err) : st;
 }
 
 /* Prepares the plan that most requests use. A model that lacks this plan may still serve other
@@ -181,21 +106,23 @@ static enum lmd_status prepare(struct lmi_inst *inst, struct lmd_error *err)
 static enum lmd_status open_all(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				struct lmd_error *err)
 {
-	struct lmi_engine_memory_plan place;
-	enum lmd_status st = open_small(inst, o, &place, err);
+	enum lmd_status st = open_small(inst, o, err);
 
 	if (st == LMD_OK)
-		st = lmi_inst_open_pools(inst, &place, err);
-	if (st == LMD_OK)
-		st = lmi_device_arbiter_join(o->arbiter, &inst->arbiter_id, err);
-	if (st == LMD_OK)
-		inst->arbiter = o->arbiter;
+		st = lmi_inst_open_pools(inst, err);
 	if (st == LMD_OK && o->n_adapter_files) {
 		inst->own_adapter = 1;
 		st = lmi_inst_add_adapters(inst, o->adapter_files, o->n_adapter_files, 1, err);
 	}
 	/* an observer chooses its own plan */
-	return st == LMD_OK && !o->keep_values ? prepare(inst, err) : st;
+	if (st == LMD_OK && !o->keep_values)
+		st = prepare(inst, err);
+	/* the devices themselves show the memory now */
+	for (uint32_t i = 0; i < inst->n_device && st == LMD_OK; i++)
+		(void)lmi_engine_device_claim(inst->set, inst->devices[i].open,
+					      &inst->devices[i].claim,
+					      inst->devices[i].claim.bytes, false, false, NULL);
+	return st;
 }
 
 static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd_error *err)
@@ -251,13 +178,14 @@ enum lmd_status lmi_inst_open(struct lmi_inst **out, const struct lmi_engine_mod
 }
 
 enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_ctx,
-				  const struct lmi_engine_model_opts *opts, struct lmd_error *err)
+				    struct lmi_engine_placement *where,
+				    const struct lmi_engine_model_opts *opts,
+				    struct lmd_error *err)
 {
 	const uint32_t copy = LMI_OPEN_NO_MMAP | LMI_OPEN_DIRECT;
 	struct lmi_engine_model_opts o = *opts;
 	struct lmd_error cause = {0};
 	struct lmi_inst *inst;
-	struct lmi_engine_memory_plan place;
 	enum lmd_status st;
 
 	o.open_flags = LMI_OPEN_MEASURE; /* requests that need memory are counted below */
@@ -266,11 +194,14 @@ enum lmd_status lmi_engine_estimate(struct lmi_engine_memory *out, uint32_t *n_c
 	if (!inst)
 		return LMD_NOMEM;
 	inst->copies = (opts->open_flags & copy) != 0;
-	st = open_small(inst, &o, &place, &cause);
+	inst->only_estimate = true;
+	st = open_small(inst, &o, &cause);
 	if (st != LMD_OK)
 		return give_up(inst, o.path, st, &cause, err);
 	*out = inst->estimate;
 	*n_ctx = inst->n_ctx;
+	if (where)
+		lmi_engine_place_report(inst, where);
 	lmi_inst_close(inst);
 	return LMD_OK;
 }
@@ -279,29 +210,27 @@ void lmi_inst_close(struct lmi_inst *inst)
 {
 	if (!inst)
 		return;
-	lmi_device_arbiter_leave(inst->arbiter, inst->arbiter_id);
+	lmi_inst_hold(inst);
 	for (uint32_t i = 0; i < inst->n_exec; i++)
 		lmi_engine_exec_close(inst, inst->execs[i]);
-	lmi_engine_weights_destroy(inst->weights);
-	for (uint32_t i = 0; i < inst->n_exec; i++)
+	for (uint32_t k = 0; k < LMI_ENGINE_MAX_STEP; k++) {
+		struct lmi_engine_slot *t = &inst->slot[k];
+
+		for (uint32_t i = 0; i < inst->n_device; i++)
+			if (inst->devices[i].ops)
+				lmi_engine_shared_destroy(&inst->devices[i], &t->out_rows[i]);
+		if (inst->place && inst->n_device)
+			lmi_engine_shared_destroy(&inst->devices[lmi_engine_place_input(inst)],
+						  &t->ext_rows);
+		lmi_free(t->pages);
+	}
+	lmi_inst_close_devices(inst);
+	for (uint32_t i = 0; i < inst->n_exec; i++) /* weights referred to them */
 		lmi_engine_exec_destroy(inst->execs[i]);
 	lmi_kv_destroy(inst->kv);
-	for (uint32_t g = 0; g < LMD_MAX_GROUP; g++)
-		if (inst->pools[g])
-			inst->backend->ops.backend->pool_destroy(inst->dev, inst->pools[g]);
-	for (uint32_t i = 0; i < inst->n_slot; i++) {
-		lmi_engine_shared_destroy(inst, &inst->slot[i].out_rows);
-		lmi_engine_shared_destroy(inst, &inst->slot[i].ext_rows);
-		lmi_free(inst->slot[i].pages);
-	}
-	lmi_engine_queue_close(inst);
-	if (inst->dev_open)
-		inst->backend->ops.backend->close(inst->dev);
-	lmi_free(inst->dev);
-	lmi_team_destroy(inst->team);
+	lmi_engine_place_destroy(inst->place);
+	lmi_free(inst->sizes);
 	lmi_arena_destroy(inst->arena);
-	if (inst->backend)
-		lmi_factory_give(inst->registry, inst->backend);
 	if (inst->arch)
 		lmi_factory_give(inst->registry, inst->arch);
 	lmi_engine_guard_drop(&inst->guard);

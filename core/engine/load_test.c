@@ -141,7 +141,7 @@ START_TEST(the_estimate_is_kept)
 		o.inst.backend = backends[k / 2];
 		o.inst.open_flags = k % 2 ? LMI_OPEN_NO_MMAP : 0;
 		o.inst.n_seq = 3;
-		ck_assert_msg(lmi_engine_estimate(&m, &n_ctx, &o.inst, &err) == LMD_OK, "%s",
+		ck_assert_msg(lmi_engine_estimate(&m, &n_ctx, NULL, &o.inst, &err) == LMD_OK, "%s",
 			      err.text);
 		ck_assert_uint_eq(n_ctx, 64);
 		sum = lmi_engine_memory_sum(&m);
@@ -150,10 +150,10 @@ START_TEST(the_estimate_is_kept)
 		lmi_alloc_stats(&before);
 		ck_assert_msg(lmi_inst_open(&inst, &o.inst, &err) == LMD_OK, "%s", err.text);
 		lmi_alloc_stats(&after);
-		ck_assert_uint_eq(inst->weight_bytes, m.weights);
+		ck_assert_uint_eq(inst->devices[0].weight_bytes, m.weights);
 		ck_assert_uint_eq(inst->kv_bytes, m.sequences);
-		ck_assert_uint_eq(inst->scratch_bytes, m.step);
-		ck_assert_uint_eq(inst->out_bytes, m.results);
+		ck_assert_uint_eq(inst->devices[0].scratch_bytes, m.step);
+		ck_assert_uint_eq(inst->devices[0].out_bytes, m.results);
 		taken = after.live_bytes - before.live_bytes;
 		/* in addition: tables of the file, the plan, the page tables */
 		ck_assert_msg(taken >= sum * 97 / 100 && taken <= sum * 103 / 100 + (6u << 20),
@@ -264,7 +264,7 @@ START_TEST(adapters_are_in_the_estimate)
 
 	lmi_alloc_reset_peak();
 	lmi_alloc_stats(&before);
-	ck_assert_msg(lmi_engine_estimate(&m, &n_ctx, &o.inst, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_engine_estimate(&m, &n_ctx, NULL, &o.inst, &err) == LMD_OK, "%s", err.text);
 	lmi_alloc_stats(&after);
 	ck_assert_uint_lt(after.peak_bytes - before.live_bytes, want);
 	ck_assert_uint_eq(m.adapters, want);
@@ -277,7 +277,7 @@ START_TEST(adapters_are_in_the_estimate)
 	ck_assert_int_eq(lmi_inst_open(&inst, &o.inst, &err), LMD_NOMEM);
 
 	(void)remove(path[1]);
-	ck_assert_int_eq(lmi_engine_estimate(&m, &n_ctx, &o.inst, &err), LMD_NOTFOUND);
+	ck_assert_int_eq(lmi_engine_estimate(&m, &n_ctx, NULL, &o.inst, &err), LMD_NOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, path[1]));
 	(void)remove(path[0]);
 }

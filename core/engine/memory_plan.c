@@ -60,20 +60,55 @@ static enum lmd_status cache_bytes(const struct lmi_engine_memory_plan_in *in, u
 	return rows_bytes(in, i, c->dk, rows, sum, err);
 }
 
-enum lmd_status lmi_engine_memory_plan_unit(const struct lmi_engine_memory_plan_in *in,
-					    uint32_t group, uint64_t *bytes, struct lmd_error *err)
+/* The bytes of a page or slot on one device, or on all of them. */
+static enum lmd_status unit_on(const struct lmi_engine_memory_plan_in *in, uint32_t group,
+			       uint32_t device, bool all, uint64_t *bytes, struct lmd_error *err)
 {
 	*bytes = 0;
 	for (uint32_t i = 0; i < in->desc->n_cache; i++) {
 		enum lmd_status st;
 
-		if (in->desc->caches[i].group != group)
+		if (in->desc->caches[i].group != group ||
+		    (!all && in->cache_device[i] != device))
 			continue;
 		st = cache_bytes(in, i, bytes, err);
 		if (st != LMD_OK)
 			return st;
 	}
 	return LMD_OK;
+}
+
+enum lmd_status lmi_engine_memory_plan_unit(const struct lmi_engine_memory_plan_in *in,
+					    uint32_t group, uint64_t *bytes, struct lmd_error *err)
+{
+	return unit_on(in, group, 0, true, bytes, err);
+}
+
+/* Adds n pages or slots of a group to the devices that have its caches. */
+static enum lmd_status add_to_devices(struct lmi_engine_memory_plan *out,
+				      const struct lmi_engine_memory_plan_in *in, uint32_t group,
+				      uint64_t n, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t d = 0; in->budgets && d < in->n_device && st == LMD_OK; d++) {
+		uint64_t unit;
+
+		st = unit_on(in, group, d, false, &unit, err);
+		out->device_bytes[d] += unit * n; /* at most the sum, which is checked */
+	}
+	return st;
+}
+
+static bool fits(const struct lmi_engine_memory_plan *p, const struct lmi_engine_memory_plan_in *in,
+		 uint32_t parts)
+{
+	if (!in->budgets)
+		return p->kv_bytes <= in->budget / parts;
+	for (uint32_t d = 0; d < in->n_device; d++)
+		if (p->device_bytes[d] > in->budgets[d] / parts)
+			return false;
+	return true;
 }
 
 /* Returns the pages of a group: those for the tokens it must hold, plus one for each sequence that
@@ -124,6 +159,9 @@ static enum lmd_status try_ctx(struct lmi_engine_memory_plan *out,
 					"group %s: %llu pages for a context of %u exceed the limit",
 					g->name, (unsigned long long)n, n_ctx);
 		*(g->kind == LMD_GROUP_STATE ? &out->n_slot[i] : &out->n_page[i]) = (uint32_t)n;
+		st = add_to_devices(out, in, i, n, err);
+		if (st != LMD_OK)
+			return st;
 	}
 	return LMD_OK;
 }
@@ -131,11 +169,20 @@ static enum lmd_status try_ctx(struct lmi_engine_memory_plan *out,
 static enum lmd_status too_much(const struct lmi_engine_memory_plan *p,
 				const struct lmi_engine_memory_plan_in *in, struct lmd_error *err)
 {
+	uint64_t need = p->kv_bytes, have = in->budget;
+
+	/* the first device that has too little */
+	for (uint32_t d = in->budgets ? in->n_device : 0; d-- > 0;) {
+		if (p->device_bytes[d] <= in->budgets[d])
+			continue;
+		need = p->device_bytes[d];
+		have = in->budgets[d];
+	}
 	return lmd_fail(err, LMD_NOMEM,
 			"context %u with %u sequences needs %llu MiB for keys, values and states, "
 			"but only %llu MiB are available",
-			p->n_ctx, in->n_seq, (unsigned long long)(p->kv_bytes >> 20),
-			(unsigned long long)(in->budget >> 20));
+			p->n_ctx, in->n_seq, (unsigned long long)(need >> 20),
+			(unsigned long long)(have >> 20));
 }
 
 /* Chooses the context length, with room for n_full contexts. */
@@ -155,7 +202,7 @@ static enum lmd_status choose_ctx(struct lmi_engine_memory_plan *out,
 		return lmd_fail(err, LMD_INVALID, "context length %u exceeds the limit of %u",
 				n_ctx, CTX_MAX);
 	st = try_ctx(&p, in, n_ctx, n_full, err);
-	if (st == LMD_OK && p.kv_bytes <= in->budget) {
+	if (st == LMD_OK && fits(&p, in, 1)) {
 		*out = p;
 		return LMD_OK;
 	}
@@ -171,7 +218,7 @@ static enum lmd_status choose_ctx(struct lmi_engine_memory_plan *out,
 		st = try_ctx(&p, in, mid * in->page_tokens, n_full, err);
 		if (st != LMD_OK && st != LMD_NOMEM)
 			return st;
-		*(st == LMD_OK && p.kv_bytes <= in->budget ? &lo : &hi) = mid;
+		*(st == LMD_OK && fits(&p, in, 1) ? &lo : &hi) = mid;
 	}
 	if (!lo) {
 		st = try_ctx(&p, in, in->page_tokens, n_full, err);
@@ -198,7 +245,7 @@ enum lmd_status lmi_engine_memory_plan_make(struct lmi_engine_memory_plan *out,
 		struct lmi_engine_memory_plan p;
 
 		if (try_ctx(&p, in, out->n_ctx, mid, NULL) == LMD_OK &&
-		    p.kv_bytes <= in->budget / 2) {
+		    fits(&p, in, 2)) {
 			p.cut = out->cut;
 			*out = p;
 			lo = mid;
@@ -209,16 +256,32 @@ enum lmd_status lmi_engine_memory_plan_make(struct lmi_engine_memory_plan *out,
 	return LMD_OK;
 }
 
-uint64_t lmi_engine_memory_available(void)
+/* Returns the bytes of a line such as "MemTotal: 123 kB"; 0 = there is none. */
+static uint64_t meminfo(const char *name)
 {
 	FILE *f = fopen("/proc/meminfo", "re");
 	unsigned long long kib = 0;
 	char line[128];
 
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
-			break;
+	while (f && fgets(line, sizeof(line), f)) {
+		size_t n = strlen(name);
+
+		if (strncmp(line, name, n) != 0)
+			continue;
+		(void)sscanf(line + n, "%llu", &kib);
+		break;
+	}
 	if (f)
 		(void)fclose(f);
 	return kib << 10;
+}
+
+uint64_t lmi_engine_memory_available(void)
+{
+	return meminfo("MemAvailable:");
+}
+
+uint64_t lmi_engine_memory_total(void)
+{
+	return meminfo("MemTotal:");
 }

@@ -11,6 +11,8 @@
 #include "llamad/arch.h"
 #include "llamad/status.h"
 
+#define LMI_ENGINE_MEMORY_PLAN_DEVICES 8
+
 struct lmi_engine_memory_plan_in {
 	const struct lmd_arch_desc *desc;
 	uint32_t page_tokens;
@@ -20,6 +22,10 @@ struct lmi_engine_memory_plan_in {
 	uint32_t n_ctx;	    /* requested; 0 = what the model was trained for, or what fits */
 	uint64_t kv_tokens; /* tokens of all sequences together; 0 = n_seq full contexts */
 	uint64_t budget;    /* limit in bytes for the memory of sequences */
+	/* several devices: limit of each one, and where each cache is; NULL: one device */
+	const uint64_t *budgets;
+	const uint8_t *cache_device; /* [desc->n_cache] */
+	uint32_t n_device;
 	/* Sequences share their memory: if kv_tokens is 0, it holds as many full contexts as fit in
 	 * half of the budget, and at least one. */
 	bool share;
@@ -31,6 +37,7 @@ struct lmi_engine_memory_plan {
 	uint32_t n_page[LMD_MAX_GROUP]; /* PAGED, CROSS */
 	uint32_t n_slot[LMD_MAX_GROUP]; /* STATE */
 	uint64_t kv_bytes;
+	uint64_t device_bytes[LMI_ENGINE_MEMORY_PLAN_DEVICES]; /* of each device */
 };
 
 /* Returns the bytes of a page of a paged group, or of a slot of a state group, over all its caches.
@@ -45,11 +52,15 @@ enum lmd_status lmi_engine_memory_plan_make(struct lmi_engine_memory_plan *out,
 					    struct lmd_error *err);
 
 struct lmi_engine_memory;
-/* Fails with LMD_NOMEM and all numbers if more is needed than available. */
-enum lmd_status lmi_engine_memory_check(const struct lmi_engine_memory *m, struct lmd_error *err);
+/* Fails with LMD_NOMEM and all numbers if more is needed than available. device: its name, which the
+ * message has if there are several. */
+enum lmd_status lmi_engine_memory_check(const struct lmi_engine_memory *m, const char *device,
+					uint32_t n_device, struct lmd_error *err);
 
 /* Returns how many bytes programs on this machine may still allocate (MemAvailable); 0 =
  * unknown. */
 uint64_t lmi_engine_memory_available(void);
+/* Returns the memory of this machine in bytes; 0 = unknown. */
+uint64_t lmi_engine_memory_total(void);
 
 #endif /* LLAMAD_CORE_ENGINE_MEMORY_PLAN_H */

@@ -117,47 +117,161 @@ uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_engine_
 	return inst->available > slack ? inst->available - slack : 1;
 }
 
-static void set_budget(struct lmi_inst *inst, const struct lmi_engine_model_opts *o)
+/* Of a device's own memory 1/128 stays free: for page tables, step blocks, and what a driver takes
+ * later. */
+static uint64_t margin(const struct lmi_inst_device *d)
 {
-	uint64_t have = inst->available, rest;
+	return d->info->memory_bytes / 128;
+}
+
+/* Sets the budget of each device. Files that are read into memory count on the first device in host
+ * memory. */
+static void set_budgets(struct lmi_inst *inst, const struct lmi_engine_model_opts *o)
+{
+	bool counted = false;
 
 	if (inst->copies) {
 		inst->estimate.copied += inst->estimate.file;
 		inst->estimate.file = 0;
 	}
-	/* Mapped files should stay in memory as well, so they reduce the available memory; a
-	 * configured limit counts only memory that cannot be read again. */
-	rest = o->memory_limit ? 0 : SLACK_BYTES + inst->estimate.file;
-	if (!(inst->info.caps & LMD_DEV_HOST_MEMORY)) {
-		/* files stay in the host's memory */
-		have = lmi_engine_device_free(inst);
-		have = o->memory_limit && o->memory_limit < have ? o->memory_limit : have;
-		rest = 0;
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		struct lmi_inst_device *d = &inst->devices[i];
+		uint64_t have = inst->available, rest;
+
+		d->estimate = (struct lmi_engine_memory){.adapters = inst->estimate.adapters};
+		if (lmi_inst_device_in_host_memory(d)) {
+			/* Mapped files should stay in memory as well, so they reduce the available
+			 * memory; a configured limit counts only memory that cannot be read
+			 * again. */
+			rest = o->memory_limit ? 0 : SLACK_BYTES + inst->estimate.file;
+			if (!o->memory_limit && d->free_bytes < have)
+				have = d->free_bytes; /* other models are being loaded */
+			if (!counted)
+				d->estimate.copied = inst->estimate.copied;
+			counted = true;
+			d->estimate.budget = !have ? UINT64_MAX : have > rest ? have - rest : 0;
+		} else {
+			rest = margin(d);
+			have = d->free_bytes;
+			have = have > rest ? have - rest : 0;
+			d->estimate.budget =
+				o->memory_limit && o->memory_limit < have ? o->memory_limit : have;
+		}
 	}
-	inst->budget = !have ? UINT64_MAX : have > rest ? have - rest : 0;
-	inst->estimate.budget = inst->budget;
 }
 
-/* Measures what does not depend on the context length; fails if that alone exceeds the budget. */
-static enum lmd_status measure(struct lmi_inst *inst, struct lmd_error *err)
+/* Sums up the estimates of all devices. */
+static void sum_up(struct lmi_inst *inst)
 {
 	struct lmi_engine_memory *m = &inst->estimate;
-	enum lmd_status st;
 
-	m->sequences = 0;
-	st = lmi_inst_measure(inst, m, err);
-	return st == LMD_OK ? lmi_engine_memory_check(m, err) : st;
+	m->weights = m->step = m->results = m->budget = 0;
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		const struct lmi_engine_memory *d = &inst->devices[i].estimate;
+
+		m->weights += d->weights;
+		m->step += d->step;
+		m->results += d->results;
+		m->budget = d->budget > UINT64_MAX - m->budget ? UINT64_MAX : m->budget + d->budget;
+	}
 }
 
-/* Chooses the context length, describes the model for it and sets the types of caches. */
-enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
-				       struct lmi_engine_memory_plan *place, struct lmd_error *err)
+static enum lmd_status make_plan(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
+				 struct lmd_error *err)
 {
+	uint64_t budgets[LMI_ENGINE_MAX_DEVICE] = {0};
+	uint8_t places[LMI_ENGINE_MAX_CACHE];
 	struct lmi_engine_memory_plan_in in = {.desc = &inst->desc,
-					       .page_tokens = inst->info.page_tokens,
+					       .page_tokens = inst->page_tokens,
 					       .n_ctx = o->n_ctx,
 					       .kv_tokens = o->kv_tokens,
-					       .share = o->share_kv};
+					       .share = o->share_kv,
+					       .kv_dtype = inst->kv_dtype,
+					       .n_seq = inst->n_seq,
+					       .n_batch = inst->n_batch,
+					       .budgets = inst->n_device > 1 ? budgets : NULL,
+					       .cache_device = places,
+					       .n_device = inst->n_device};
+	enum lmd_status st;
+
+	if (inst->desc.n_cache > LMI_ENGINE_MAX_CACHE)
+		return lmd_fail(err, LMD_UNSUPPORTED, "%u caches exceed the limit of %d",
+				inst->desc.n_cache, LMI_ENGINE_MAX_CACHE);
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		struct lmi_engine_memory *m = &inst->devices[i].estimate;
+
+		m->sequences = 0;
+		st = lmi_engine_memory_check(m, inst->devices[i].name, inst->n_device, err);
+		if (st != LMD_OK)
+			return st;
+		budgets[i] = m->budget - (m->budget < UINT64_MAX ? lmi_engine_memory_sum(m) : 0);
+	}
+	in.budget = budgets[0];
+	for (uint32_t i = 0; i < inst->desc.n_cache; i++)
+		places[i] = (uint8_t)lmi_engine_place_cache(inst, i);
+	st = lmi_engine_memory_plan_make(inst->sizes, &in, err);
+	if (st != LMD_OK)
+		return st;
+	if (inst->n_device == 1)
+		inst->sizes->device_bytes[0] = inst->sizes->kv_bytes;
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		inst->devices[i].estimate.sequences = inst->sizes->device_bytes[i];
+	return LMD_OK;
+}
+
+enum lmd_status lmi_inst_fit(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
+			     struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	set_budgets(inst, o);
+	st = lmi_inst_measure(inst, err);
+	/* a device that was found to be needed has no budget yet */
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		if (st == LMD_OK && !inst->devices[i].estimate.budget) {
+			set_budgets(inst, o);
+			st = lmi_inst_measure(inst, err);
+		}
+	if (st == LMD_OK)
+		st = make_plan(inst, o, err);
+	sum_up(inst);
+	return st;
+}
+
+/* Reserves the memory, so that no other model is promised it. */
+static enum lmd_status claim(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
+			     struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < inst->n_device && st == LMD_OK; i++) {
+		struct lmi_inst_device *d = &inst->devices[i];
+		bool check = !o->memory_limit || !lmi_inst_device_in_host_memory(d);
+
+		st = lmi_engine_device_claim(inst->set, d->open, &d->claim,
+					     lmi_engine_memory_sum(&d->estimate), true, check,
+					     err);
+	}
+	return st;
+}
+
+static void log_sizes(const struct lmi_inst *inst, const struct lmi_engine_model_opts *o)
+{
+	bool cut = inst->sizes->cut;
+
+	inst->host->log(inst->host->ctx, "engine", cut ? LMD_LOG_WARN : LMD_LOG_INFO,
+			"context chosen%s model=%s%s%s%s n_ctx=%u trained=%u sequences=%u "
+			"kv_mib=%llu",
+			cut ? " by memory" : "", o->label ? o->label : inst->model->name,
+			o->label ? " (" : "", o->label ? inst->model->name : "",
+			o->label ? ")" : "", inst->n_ctx, inst->desc.n_ctx_train, inst->n_seq,
+			(unsigned long long)(inst->kv_bytes >> 20));
+}
+
+/* Chooses devices and context length, describes the model for it and sets the types of caches. */
+enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
+				       struct lmd_error *err)
+{
 	enum lmd_status st = describe(inst, o, o->n_ctx, err);
 	struct lmd_cache *caches;
 
@@ -165,30 +279,28 @@ enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_e
 		st = check_tensors(inst, err);
 	if (st == LMD_OK)
 		st = choose_sizes(inst, o, err);
+	if (st == LMD_OK)
+		st = lmi_inst_measure_adapters(inst, o->adapter_files, o->n_adapter_files,
+					       &inst->estimate.adapters, err);
 	if (st != LMD_OK)
 		return st;
-	set_budget(inst, o);
-	st = lmi_inst_measure_adapters(inst, o->adapter_files, o->n_adapter_files,
-				       &inst->estimate.adapters, err);
+	inst->kv_dtype =
+		o->kv_dtype < 0 ? inst->devices[0].info->kv_dtype : (uint32_t)o->kv_dtype;
+	inst->sizes = lmi_alloc(1, sizeof(*inst->sizes));
+	if (!inst->sizes)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the sizes of a model");
+	st = lmi_engine_place_create(inst, o, err);
+	if (st == LMD_OK)
+		st = lmi_engine_place_choose(inst, o, err);
+	if (st == LMD_OK && inst->sizes->n_ctx != o->n_ctx)
+		st = describe(inst, o, inst->sizes->n_ctx, err);
+	if (st == LMD_OK && !inst->only_estimate)
+		st = claim(inst, o, err);
 	if (st != LMD_OK)
 		return st;
-	inst->kv_dtype = o->kv_dtype < 0 ? inst->info.kv_dtype : (uint32_t)o->kv_dtype;
-	st = measure(inst, err);
-	if (st != LMD_OK)
-		return st;
-	in.kv_dtype = inst->kv_dtype;
-	in.n_seq = inst->n_seq;
-	in.n_batch = inst->n_batch;
-	in.budget = inst->budget -
-		    (inst->budget < UINT64_MAX ? lmi_engine_memory_sum(&inst->estimate) : 0);
-	st = lmi_engine_memory_plan_make(place, &in, err);
-	if (st == LMD_OK && place->n_ctx != o->n_ctx)
-		st = describe(inst, o, place->n_ctx, err);
-	if (st != LMD_OK)
-		return st;
-	inst->n_ctx = place->n_ctx;
-	inst->ctx_cut = place->cut;
-	inst->kv_bytes = inst->estimate.sequences = place->kv_bytes;
+	inst->n_ctx = inst->sizes->n_ctx;
+	inst->ctx_cut = inst->sizes->cut;
+	inst->kv_bytes = inst->estimate.sequences = inst->sizes->kv_bytes;
 	caches = lmi_arena_array(inst->arena, inst->desc.n_cache + 1u, sizeof(*caches));
 	if (!caches)
 		return lmd_fail(err, LMD_NOMEM, "no memory for %u caches", inst->desc.n_cache);
@@ -199,21 +311,17 @@ enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_e
 								: LMD_DTYPE_F32;
 	}
 	inst->desc.caches = caches;
-	inst->host->log(inst->host->ctx, "engine", place->cut ? LMD_LOG_WARN : LMD_LOG_INFO,
-			"context chosen%s model=%s%s%s%s n_ctx=%u trained=%u sequences=%u "
-			"kv_mib=%llu",
-			place->cut ? " by memory" : "", o->label ? o->label : inst->model->name,
-			o->label ? " (" : "", o->label ? inst->model->name : "",
-			o->label ? ")" : "", inst->n_ctx, inst->desc.n_ctx_train, inst->n_seq,
-			(unsigned long long)(inst->kv_bytes >> 20));
+	log_sizes(inst, o);
 	return LMD_OK;
 }
 
 /* ---- pools ---- */
 
-static enum lmd_status open_pool(struct lmi_inst *inst, const struct lmi_engine_memory_plan *place,
-				 uint32_t g, struct lmd_error *err)
+static enum lmd_status open_pool(struct lmi_inst *inst, uint32_t device, uint32_t g,
+				 struct lmd_error *err)
 {
+	const struct lmi_engine_memory_plan *place = inst->sizes;
+	struct lmi_inst_device *dev = &inst->devices[device];
 	const struct lmd_group *desc = &inst->desc.groups[g];
 	uint32_t n = inst->desc.n_cache;
 	struct lmd_cache *caches = lmi_arena_array(inst->arena, n + 1u, sizeof(*caches));
@@ -225,9 +333,9 @@ static enum lmd_status open_pool(struct lmi_inst *inst, const struct lmi_engine_
 		.caches = caches,
 		.cache_ids = ids,
 		.n_page = place->n_page[g],
-		.page_tokens = inst->info.page_tokens,
+		.page_tokens = inst->page_tokens,
 		.n_seq = inst->n_seq,
-		.n_index = lmi_kv_n_logical_pages(desc, inst->info.page_tokens, inst->n_ctx,
+		.n_index = lmi_kv_n_logical_pages(desc, inst->page_tokens, inst->n_ctx,
 						  inst->n_batch),
 		.n_slot = place->n_slot[g],
 	};
@@ -235,19 +343,29 @@ static enum lmd_status open_pool(struct lmi_inst *inst, const struct lmi_engine_
 	if (!caches || !ids)
 		return lmd_fail(err, LMD_NOMEM, "group %s: no memory", desc->name);
 	for (uint32_t i = 0; i < n; i++) {
-		if (inst->desc.caches[i].group != g)
+		if (inst->desc.caches[i].group != g || lmi_engine_place_cache(inst, i) != device)
 			continue;
 		caches[d.n_cache] = inst->desc.caches[i];
 		ids[d.n_cache++] = i;
 	}
-	return inst->backend->ops.backend->pool_create(inst->dev, &d, &inst->pools[g], err);
+	return dev->ops->pool_create(dev->state, &d, &dev->pools[g], err);
+}
+
+/* All devices have the page tables of all groups; the pages have only the caches of the device. */
+enum lmd_status lmi_inst_open_device_pools(struct lmi_inst *inst, uint32_t device,
+					   struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t g = 0; g < inst->desc.n_group && st == LMD_OK; g++)
+		if (inst->desc.groups[g].kind != LMD_GROUP_BATCH)
+			st = open_pool(inst, device, g, err);
+	return lmi_inst_check(inst, &inst->devices[device], st);
 }
 
 /* Room for the page tables of one sequence in all groups, in each slot. */
 static enum lmd_status make_page_lists(struct lmi_inst *inst, struct lmd_error *err)
 {
-	if (!inst->queue)
-		return LMD_OK;
 	inst->n_pages = lmi_kv_max_changes(inst->kv) / inst->n_seq * inst->desc.n_group;
 	for (uint32_t i = 0; i < inst->n_slot; i++) {
 		inst->slot[i].pages = lmi_alloc(inst->n_pages + (size_t)1, sizeof(uint32_t));
@@ -258,13 +376,12 @@ static enum lmd_status make_page_lists(struct lmi_inst *inst, struct lmd_error *
 	return LMD_OK;
 }
 
-enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst,
-				    const struct lmi_engine_memory_plan *place,
-				    struct lmd_error *err)
+enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst, struct lmd_error *err)
 {
+	const struct lmi_engine_memory_plan *place = inst->sizes;
 	struct lmi_kv_opts k = {.groups = inst->desc.groups,
 				.n_group = inst->desc.n_group,
-				.page_tokens = inst->info.page_tokens,
+				.page_tokens = inst->page_tokens,
 				.n_seq = inst->n_seq,
 				.n_ctx = inst->n_ctx,
 				.n_cross = inst->n_batch};
@@ -278,9 +395,9 @@ enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst,
 					"architecture %s is a draft for another model, which is "
 					"not loaded",
 					inst->model->arch);
-		if (inst->desc.groups[g].kind != LMD_GROUP_BATCH)
-			st = open_pool(inst, place, g, err);
 	}
+	for (uint32_t i = 0; i < inst->n_device && st == LMD_OK; i++)
+		st = lmi_inst_open_device_pools(inst, i, err);
 	if (st == LMD_OK)
 		st = lmi_kv_create(&inst->kv, &k, err);
 	return st == LMD_OK ? make_page_lists(inst, err) : st;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/base/team.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/logprobs.h"
 
@@ -296,7 +295,7 @@ void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *
 		rows += (size_t)p->planned[i].n_out * x->out_width;
 	}
 	if (n_alone > 1 && (uint64_t)n_alone * x->out_width >= e->shared_logits)
-		lmi_team_run(e->inst->team, choose_some, &job);
+		lmi_inst_run_team(e->inst, choose_some, &job);
 	for (uint32_t i = 0; i < p->n_part; i++)
 		if (p->choice[i].logits)
 			choose(p, i, x->out_width);

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "core/engine/device_arbiter.h"
-
 /* What the row inputs of an architecture may query about sequences. */
 struct history {
 	const struct lmi_engine_rows *parts;
@@ -129,29 +127,83 @@ static void fill_state(struct lmi_inst *inst, struct lmi_plan_step *s, uint32_t 
 	out[p->n - 1] = lmi_kv_state_out(inst->kv, g, p->kv_seq);
 }
 
-/* Makes the changes of a page table by an operation before the step. The device reads the pages
- * late, when the table itself may have changed, so it gets a copy. If there is no room for one, waits
- * until it has read them. */
-static enum lmd_status set_table(struct lmi_inst *inst, struct lmi_engine_slot *slot, uint32_t g,
-				 struct lmd_pool_op *op, struct lmd_error *err)
+/* Submits an operation on the pools of a group on all devices, and waits for those that will not be
+ * waited for at the end of the step, or for all of them. */
+static enum lmd_status on_pools(struct lmi_inst *inst, const struct lmi_engine_exec *e, uint32_t g,
+				const struct lmd_pool_op *op, bool wait, struct lmd_error *err)
 {
-	bool copied = inst->queue && op->n_row <= inst->n_pages - slot->n_page;
-	enum lmd_status st;
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < inst->n_device && st == LMD_OK; i++) {
+		struct lmi_inst_device *d = &inst->devices[i];
+
+		st = d->ops->pool_op(d->state, d->queue, d->pools[g], op, 1, NULL, err);
+		if (st == LMD_OK && (wait || !(e->devices & 1u << i)))
+			st = lmi_engine_queue_finish(d, err);
+		st = lmi_inst_check(inst, d, st);
+	}
+	return st;
+}
+
+/* Makes the changes of a page table by an operation before the step. The devices read the pages
+ * late, when the table itself may have changed, so they get a copy. If there is no room for one,
+ * waits until they have read them. */
+static enum lmd_status set_table(struct lmi_inst *inst, const struct lmi_engine_exec *e,
+				 struct lmi_engine_slot *slot, uint32_t g, struct lmd_pool_op *op,
+				 struct lmd_error *err)
+{
+	bool copied = op->n_row <= inst->n_pages - slot->n_page;
 
 	if (copied) {
 		memcpy(slot->pages + slot->n_page, op->host, (size_t)op->host_bytes);
 		op->host = slot->pages + slot->n_page;
 		slot->n_page += op->n_row;
 	}
-	st = inst->backend->ops.backend->pool_op(inst->dev, inst->queue, inst->pools[g], op, 1, NULL,
-						 err);
-	return st == LMD_OK && !copied ? lmi_engine_queue_finish(inst, err) : st;
+	return on_pools(inst, e, g, op, !copied, err);
+}
+
+static enum lmd_status change_table(struct lmi_inst_device *d, uint32_t g,
+				    const struct lmi_plan_step *s, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < s->head->n_change[g] && st == LMD_OK; i++) {
+		struct lmd_page_set *c = &s->group[g].change[i];
+		const struct lmd_pool_op op = {.kind = LMD_POOL_SET_TABLE,
+					       .src = c->seq_slot,
+					       .dst = c->index,
+					       .n_row = 1,
+					       .host = &c->page,
+					       .host_bytes = sizeof(c->page)};
+
+		st = d->ops->pool_op(d->state, d->queue, d->pools[g], &op, 1, NULL, err);
+	}
+	return st;
+}
+
+/* A device that takes no part in the step does not see the changes in its block. */
+static enum lmd_status tell_others(struct lmi_inst *inst, const struct lmi_engine_exec *e,
+				   const struct lmi_plan_step *s, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		struct lmi_inst_device *d = &inst->devices[i];
+
+		if (e->devices & 1u << i)
+			continue;
+		for (uint32_t g = 0; g < inst->desc.n_group && st == LMD_OK; g++)
+			st = change_table(d, g, s, err);
+		if (st == LMD_OK)
+			st = lmi_engine_queue_finish(d, err);
+	}
+	return st;
 }
 
 /* Puts the page table changes of a sequence into the step; those of a sequence with more than fit
  * are made before it. */
-static enum lmd_status fill_changes(struct lmi_inst *inst, struct lmi_engine_slot *slot,
-				    struct lmi_plan_step *s, uint32_t g, uint32_t seq,
+static enum lmd_status fill_changes(struct lmi_inst *inst, const struct lmi_engine_exec *e,
+				    struct lmi_engine_slot *slot, struct lmi_plan_step *s, uint32_t g, uint32_t seq,
 				    struct lmd_error *err)
 {
 	uint32_t *n = &s->head->n_change[g], left = s->group[g].max_change - *n;
@@ -169,11 +221,11 @@ static enum lmd_status fill_changes(struct lmi_inst *inst, struct lmi_engine_slo
 				  .n_row = run.n,
 				  .host = (void *)(uintptr_t)run.pages,
 				  .host_bytes = (uint64_t)run.n * sizeof(*run.pages)};
-	return set_table(inst, slot, g, &op, err);
+	return set_table(inst, e, slot, g, &op, err);
 }
 
-static enum lmd_status fill_groups(struct lmi_inst *inst, struct lmi_engine_slot *slot,
-				   struct lmi_plan_step *s, const struct lmi_engine_rows *p,
+static enum lmd_status fill_groups(struct lmi_inst *inst, const struct lmi_engine_exec *e,
+				   struct lmi_engine_slot *slot, struct lmi_plan_step *s, const struct lmi_engine_rows *p,
 				   uint32_t part, struct lmd_error *err)
 {
 	uint32_t t0 = (uint32_t)s->q_start[part];
@@ -194,7 +246,7 @@ static enum lmd_status fill_groups(struct lmi_inst *inst, struct lmi_engine_slot
 			fill_state(inst, s, g, p, t0, part);
 			continue;
 		}
-		st = fill_changes(inst, slot, s, g, p->kv_seq, err);
+		st = fill_changes(inst, e, slot, s, g, p->kv_seq, err);
 	}
 	return st;
 }
@@ -204,7 +256,7 @@ static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e, ui
 			    const struct lmi_engine_step_watch *w, struct lmd_error *err)
 {
 	struct history h = {.parts = parts, .n_part = n_part};
-	struct lmi_plan_step *s = e->step[slot];
+	struct lmi_plan_step *s = e->step[slot][e->first];
 	struct lmd_rows_in in = {.struct_size = sizeof(in),
 				 .step = &s->view,
 				 .ctx = &h,
@@ -218,7 +270,7 @@ static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e, ui
 	s->view.progress = w ? w->progress : NULL;
 	for (uint32_t i = 0; i < n_part; i++) {
 		fill_rows(inst, &inst->slot[slot], s, &parts[i], i);
-		st = fill_groups(inst, &inst->slot[slot], s, &parts[i], i, err);
+		st = fill_groups(inst, e, &inst->slot[slot], s, &parts[i], i, err);
 		if (st != LMD_OK)
 			return st;
 	}
@@ -236,7 +288,8 @@ static enum lmd_status fill(struct lmi_inst *inst, struct lmi_engine_exec *e, ui
 /* ---- running ---- */
 
 /* Copies shared pages that this step writes to. */
-static enum lmd_status copy_pages(struct lmi_inst *inst, struct lmd_error *err)
+static enum lmd_status copy_pages(struct lmi_inst *inst, const struct lmi_engine_exec *e,
+				  struct lmd_error *err)
 {
 	const struct lmi_kv_copy *c;
 	uint32_t n = lmi_kv_copies(inst->kv, &c);
@@ -244,8 +297,7 @@ static enum lmd_status copy_pages(struct lmi_inst *inst, struct lmd_error *err)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct lmd_pool_op op = {
 			.kind = LMD_POOL_COPY_PAGE, .src = c[i].src, .dst = c[i].dst};
-		enum lmd_status st = inst->backend->ops.backend->pool_op(
-			inst->dev, inst->queue, inst->pools[c[i].group], &op, 1, NULL, err);
+		enum lmd_status st = on_pools(inst, e, c[i].group, &op, false, err);
 
 		if (st != LMD_OK)
 			return st;
@@ -253,16 +305,22 @@ static enum lmd_status copy_pages(struct lmi_inst *inst, struct lmd_error *err)
 	return LMD_OK;
 }
 
+/* Does a segment read the external rows of the step? */
+static bool reads_input(const struct lmi_inst *inst, const struct lmi_engine_exec *e,
+			const struct lmi_engine_segment *s, uint32_t slot)
+{
+	return inst->slot[slot].ext && e->view->n_input &&
+	       s->device == lmi_engine_place_input(inst);
+}
+
 static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi_engine_exec *e,
-				   uint32_t slot, uint32_t *n)
+				   uint32_t slot)
 {
 	const struct lmi_engine_slot *t = &inst->slot[slot];
-	uint64_t row_bytes = (uint64_t)inst->desc.n_input_embd * sizeof(float);
 
-	*n = t->ext && e->view->n_input;
 	return (struct lmd_binding){.id = 0,
-				    .n_row = e->step[slot]->head->n_tok,
-				    .row_bytes = row_bytes,
+				    .n_row = e->step[slot][e->first]->head->n_tok,
+				    .row_bytes = (uint64_t)inst->desc.n_input_embd * sizeof(float),
 				    .ptr = t->ext_rows.device ? NULL : t->ext,
 				    .buffer = t->ext_rows.device};
 }
@@ -271,10 +329,27 @@ static struct lmd_binding input_of(const struct lmi_inst *inst, const struct lmi
 static enum lmd_status upload(struct lmi_inst *inst, const struct lmi_engine_exec *e, uint32_t slot,
 			      struct lmd_error *err)
 {
-	return lmi_engine_shared_upload(inst, &inst->slot[slot].ext_rows,
-					(uint64_t)e->step[slot]->head->n_tok *
+	return lmi_engine_shared_upload(&inst->devices[lmi_engine_place_input(inst)],
+					&inst->slot[slot].ext_rows,
+					(uint64_t)e->step[slot][e->first]->head->n_tok *
 						inst->desc.n_input_embd * sizeof(float),
 					err);
+}
+
+/* Gives the other devices of the plan the same step. */
+static void copy_step(const struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t slot)
+{
+	const struct lmi_plan_step *s = e->step[slot][e->first];
+
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		struct lmi_plan_step *to = e->step[slot][i];
+
+		if (!to || to == s)
+			continue;
+		memcpy(to->block, s->block, (size_t)e->layout.bytes);
+		to->view.cancel = s->view.cancel;
+		to->view.progress = s->view.progress;
+	}
 }
 
 static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t slot,
@@ -286,43 +361,66 @@ static enum lmd_status prepare(struct lmi_inst *inst, struct lmi_engine_exec *e,
 	inst->slot[slot].n_page = 0;
 	st = fill(inst, e, slot, parts, n_part, w, err);
 	if (st == LMD_OK)
-		st = copy_pages(inst, err);
+		st = tell_others(inst, e, e->step[slot][e->first], err);
+	if (st == LMD_OK)
+		st = copy_pages(inst, e, err);
+	copy_step(inst, e, slot);
 	return st == LMD_OK ? upload(inst, e, slot, err) : st;
 }
 
 /* Number of rows of the plan's output in this step. */
 static uint32_t result_rows(const struct lmi_engine_exec *e, uint32_t slot)
 {
-	const struct lmd_step_header *h = e->step[slot]->head;
+	const struct lmd_step_header *h = e->step[slot][e->first]->head;
 
 	return e->out_space == LMD_SPACE_SEQS     ? h->n_seq
 	       : e->out_space == LMD_SPACE_TOKENS ? h->n_tok
 						  : h->n_out;
 }
 
+static enum lmd_status run_segment(struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t index,
+				   uint32_t slot, struct lmd_error *err)
+{
+	struct lmi_engine_segment *s = &e->segments[index];
+	struct lmi_inst_device *d = &inst->devices[s->device];
+	const struct lmi_engine_shared *rows = &inst->slot[slot].out_rows[s->device];
+	const uint64_t row_bytes = (uint64_t)e->out_width * sizeof(float);
+	bool has_out = e->out_id != LMD_NONE && index == e->out_segment;
+	uint32_t n_in = 0, n_out;
+	enum lmd_status st = lmi_engine_links_bring(inst, e, s, slot, &n_in, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (reads_input(inst, e, s, slot))
+		s->bindings[n_in++] = input_of(inst, e, slot);
+	n_out = lmi_engine_links_bind_out(inst, s, slot, s->bindings + n_in);
+	if (has_out)
+		s->bindings[n_in + n_out++] =
+			(struct lmd_binding){.id = e->out_id,
+					     .n_row = e->out_rows,
+					     .row_bytes = row_bytes,
+					     .ptr = rows->device ? NULL : rows->host,
+					     .buffer = rows->device};
+	st = lmi_inst_check(inst, d,
+			    d->ops->plan_run(d->state, d->queue, s->compiled_plan,
+					     &e->step[slot][s->device]->view, s->bindings, n_in,
+					     s->bindings + n_in, n_out, NULL));
+	if (st != LMD_OK)
+		return lmd_fail(err, st, "%s", d->ops->last_error(d->state));
+	if (has_out)
+		st = lmi_engine_shared_download(d, rows, result_rows(e, slot) * row_bytes, err);
+	return st == LMD_OK ? lmi_engine_links_leave(inst, e, s, slot, err) : st;
+}
+
 /* Runs the plan and gets its results. */
 static enum lmd_status run(struct lmi_inst *inst, struct lmi_engine_exec *e, uint32_t slot,
 			   struct lmd_error *err)
 {
-	const struct lmd_backend_ops *b = inst->backend->ops.backend;
-	const struct lmi_engine_shared *rows = &inst->slot[slot].out_rows;
-	const uint64_t row_bytes = (uint64_t)e->out_width * sizeof(float);
-	const struct lmd_binding out = {.id = e->out_id,
-					.n_row = e->out_rows,
-					.row_bytes = row_bytes,
-					.ptr = rows->device ? NULL : rows->host,
-					.buffer = rows->device};
-	uint32_t n_in;
-	const struct lmd_binding in = input_of(inst, e, slot, &n_in);
-	enum lmd_status st = b->plan_run(inst->dev, inst->queue, e->compiled_plan,
-					 &e->step[slot]->view, &in, n_in, &out,
-					 e->out_id != LMD_NONE, NULL);
+	enum lmd_status st = LMD_OK;
 
-	if (st != LMD_OK)
-		return lmd_fail(err, st, "%s", b->last_error(inst->dev));
-	if (e->out_id == LMD_NONE)
-		return LMD_OK;
-	return lmi_engine_shared_download(inst, rows, result_rows(e, slot) * row_bytes, err);
+	for (uint32_t i = 0; i < e->n_segment && st == LMD_OK; i++)
+		st = run_segment(inst, e, i, slot, err);
+	return st;
 }
 
 static struct lmi_engine_exec *exec_for(const struct lmi_inst *inst, uint32_t exec,
@@ -335,55 +433,88 @@ static struct lmi_engine_exec *exec_for(const struct lmi_inst *inst, uint32_t ex
 	return lmi_engine_exec_for(inst->execs[exec], n_row);
 }
 
+/* Records the end of the step on the devices; also after a failure: what was submitted must be
+ * complete before the slot is used again. */
+static void record(struct lmi_inst *inst, const struct lmi_engine_exec *e, uint32_t slot)
+{
+	struct lmi_engine_slot *t = &inst->slot[slot];
+
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		struct lmi_inst_device *d = &inst->devices[i];
+		struct lmd_error err = {0};
+		enum lmd_status st;
+
+		if (!d->queue || !(e->devices & 1u << i))
+			continue;
+		st = d->ops->event_record(d->state, d->queue, d->done[slot], &err);
+		d->recorded[slot] = st == LMD_OK;
+		if (lmi_inst_check(inst, d, st) != LMD_OK && t->failed.status == LMD_OK) {
+			t->failed = err;
+			t->failed.status = st;
+		}
+	}
+}
+
 void lmi_engine_step_submit(struct lmi_inst *inst, uint32_t slot, uint32_t exec,
 			    const struct lmi_engine_rows *parts, uint32_t n_part,
 			    const struct lmi_engine_step_watch *w)
 {
-	const struct lmd_backend_ops *b = inst->backend->ops.backend;
 	struct lmi_engine_slot *t = &inst->slot[slot];
 	struct lmi_engine_exec *e = exec_for(inst, exec, parts, n_part);
-	struct lmd_error err = {0};
 	enum lmd_status st;
 
 	if (!inst->n_running++)
-		lmi_device_arbiter_acquire(inst->arbiter, inst->arbiter_id, inst->step_class);
+		lmi_inst_hold(inst);
 	t->failed = (struct lmd_error){0};
+	t->exec = e;
+	t->out = t->out_rows[e->segments[e->out_segment].device].host;
 	st = prepare(inst, e, slot, parts, n_part, w, &t->failed);
 	if (st == LMD_OK)
 		st = run(inst, e, slot, &t->failed);
 	t->failed.status = st;
-	if (!inst->queue)
-		return;
-	/* also after a failure: what was submitted must be complete before the slot is used again */
-	st = b->event_record(inst->dev, inst->queue, t->event, &err);
-	t->recorded = st == LMD_OK;
-	if (st != LMD_OK && t->failed.status == LMD_OK) {
-		t->failed = err;
-		t->failed.status = st;
+	record(inst, e, slot);
+}
+
+/* Waits for one device. */
+static enum lmd_status finish_on(struct lmi_inst *inst, struct lmi_inst_device *d, uint32_t slot,
+				 struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (!d->recorded[slot])
+		return LMD_OK;
+	d->recorded[slot] = false;
+	st = d->ops->event_wait(d->state, d->done[slot], 0, err);
+	if (st == LMD_TIMEOUT) {
+		inst->slot[slot].waited = true;
+		st = d->ops->event_wait(d->state, d->done[slot], UINT64_MAX, err);
 	}
+	return lmi_inst_check(inst, d, st);
 }
 
 enum lmd_status lmi_engine_step_finish(struct lmi_inst *inst, uint32_t slot, struct lmd_error *err)
 {
 	struct lmi_engine_slot *t = &inst->slot[slot];
-	struct lmd_error failed = t->failed;
+	struct lmd_error failed = t->failed, late[2] = {0};
+	enum lmd_status st = LMD_OK;
 
-	if (t->recorded) {
-		const struct lmd_backend_ops *b = inst->backend->ops.backend;
-		struct lmd_error late = {0};
-		enum lmd_status st = b->event_wait(inst->dev, t->event, 0, &late);
+	t->waited = false;
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		struct lmd_error now = {0};
+		enum lmd_status one = finish_on(inst, &inst->devices[i], slot, &now);
 
-		t->waited = st == LMD_TIMEOUT;
-		if (t->waited)
-			st = b->event_wait(inst->dev, t->event, UINT64_MAX, &late);
-		t->recorded = false;
-		if (failed.status == LMD_OK) {
-			failed = late;
-			failed.status = st;
+		if (st == LMD_OK && one != LMD_OK) {
+			st = one;
+			late[1] = now;
+			late[1].status = st;
 		}
 	}
+	/* what left a segment failed before what was computed from it */
+	late[0].status = lmi_engine_links_result(inst, t->exec, slot, &late[0]);
+	for (uint32_t i = 0; i < 2 && failed.status == LMD_OK; i++)
+		failed = late[i];
 	if (!--inst->n_running)
-		lmi_device_arbiter_release(inst->arbiter);
+		lmi_inst_let_go(inst);
 	if (lmi_engine_guard_is_bad(&inst->guard))
 		return lmd_fail(err, LMD_IO,
 				"%s: the file was truncated while the model was in use",
@@ -405,26 +536,30 @@ enum lmd_status lmi_engine_step_observe(struct lmi_inst *inst, uint32_t exec,
 					const struct lmi_engine_rows *parts, uint32_t n_part,
 					lmd_observe_fn fn, void *arg, struct lmd_error *err)
 {
-	const struct lmd_backend_ops *b = inst->backend->ops.backend;
 	struct lmi_engine_exec *e = inst->execs[exec]; /* the plan that the caller knows */
+	struct lmi_engine_segment *s = &e->segments[0];
+	struct lmi_inst_device *d = &inst->devices[s->device];
 	struct lmd_binding in;
 	enum lmd_status st;
-	uint32_t n_in;
 
-	if (!b->plan_observe)
+	if (e->n_segment > 1)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"values can be shown only if the model runs on one device");
+	if (!d->ops->plan_observe)
 		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s cannot show values",
-				inst->backend->f->name);
-	lmi_device_arbiter_acquire(inst->arbiter, inst->arbiter_id, inst->step_class);
+				d->open->backend->f->name);
+	lmi_inst_hold(inst);
 	st = prepare(inst, e, 0, parts, n_part, NULL, err);
 	if (st == LMD_OK)
-		st = lmi_engine_queue_finish(inst, err);
+		st = lmi_engine_queue_finish(d, err);
 	if (st == LMD_OK) {
-		in = input_of(inst, e, 0, &n_in);
-		st = b->plan_observe(inst->dev, e->compiled_plan, &e->step[0]->view, &in, n_in, fn,
-				     arg);
+		in = input_of(inst, e, 0);
+		st = d->ops->plan_observe(d->state, s->compiled_plan,
+					  &e->step[0][s->device]->view, &in,
+					  reads_input(inst, e, s, 0), fn, arg);
 		if (st != LMD_OK)
-			(void)lmd_fail(err, st, "%s", b->last_error(inst->dev));
+			(void)lmd_fail(err, st, "%s", d->ops->last_error(d->state));
 	}
-	lmi_device_arbiter_release(inst->arbiter);
+	lmi_inst_let_go(inst);
 	return st;
 }

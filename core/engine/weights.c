@@ -18,6 +18,7 @@ struct entry {
 
 struct lmi_engine_weights {
 	struct lmi_inst *inst;
+	struct lmi_inst_device *device;
 	struct entry *v;
 	uint32_t n, cap;
 	struct lmd_weight_piece *pieces; /* scratch [n_piece_max] */
@@ -25,13 +26,14 @@ struct lmi_engine_weights {
 };
 
 enum lmd_status lmi_engine_weights_create(struct lmi_engine_weights **out, struct lmi_inst *inst,
-					  struct lmd_error *err)
+					  struct lmi_inst_device *d, struct lmd_error *err)
 {
 	struct lmi_engine_weights *w = lmi_alloc(1, sizeof(*w));
 
 	if (!w)
 		return lmd_fail(err, LMD_NOMEM, "weights: no memory");
 	w->inst = inst;
+	w->device = d;
 	*out = w;
 	return LMD_OK;
 }
@@ -42,7 +44,7 @@ void lmi_engine_weights_destroy(struct lmi_engine_weights *w)
 		return;
 	for (uint32_t i = 0; i < w->n; i++) {
 		if (w->v[i].weight)
-			w->inst->backend->ops.backend->weight_destroy(w->inst->dev, w->v[i].weight);
+			w->device->ops->weight_destroy(w->device->state, w->v[i].weight);
 		lmi_free(w->v[i].scale);
 		lmi_free(w->v[i].bias);
 	}
@@ -156,7 +158,7 @@ static enum lmd_status load(struct lmi_engine_weights *w, const struct lmd_weigh
 	enum lmd_status st = describe(w, ref, &e, &d, err);
 
 	if (st == LMD_OK)
-		st = w->inst->backend->ops.backend->weight_load(w->inst->dev, &d, &e.weight, err);
+		st = w->device->ops->weight_load(w->device->state, &d, &e.weight, err);
 	if (st != LMD_OK) {
 		lmi_free(e.scale);
 		lmi_free(e.bias);
@@ -178,14 +180,20 @@ static uint64_t ref_bytes(const struct lmi_engine_weights *w, const struct lmd_w
 	return n;
 }
 
+uint64_t lmi_engine_weights_file_bytes(const struct lmi_engine_weights *w,
+				       const struct lmd_plan *plan)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < plan->n_weight_ref; i++)
+		n += ref_bytes(w, &plan->weight_refs[i]);
+	return n;
+}
+
 enum lmd_status lmi_engine_weights_load(struct lmi_engine_weights *w, const struct lmd_plan *plan,
 					struct lmd_weight **out, lmi_engine_load_fn fn, void *arg,
-					struct lmd_error *err)
+					uint64_t *done, uint64_t total, struct lmd_error *err)
 {
-	uint64_t done = 0, total = 0;
-
-	for (uint32_t i = 0; fn && i < plan->n_weight_ref; i++)
-		total += ref_bytes(w, &plan->weight_refs[i]);
 	for (uint32_t i = 0; i < plan->n_weight_ref; i++) {
 		const struct entry *e = find(w, &plan->weight_refs[i]);
 		enum lmd_status st = LMD_OK;
@@ -196,30 +204,41 @@ enum lmd_status lmi_engine_weights_load(struct lmi_engine_weights *w, const stru
 			st = load(w, &plan->weight_refs[i], &out[i], err);
 		if (st != LMD_OK)
 			return st;
-		done += fn ? ref_bytes(w, &plan->weight_refs[i]) : 0;
-		if (fn && !fn(arg, LMI_ENGINE_LOAD_WEIGHTS, done, total))
+		*done += fn ? ref_bytes(w, &plan->weight_refs[i]) : 0;
+		if (fn && !fn(arg, LMI_ENGINE_LOAD_WEIGHTS, *done, total))
 			return lmd_fail(err, LMD_CANCELLED, "cancelled after weight %s",
 					plan->weight_refs[i].name);
 	}
 	return LMD_OK;
 }
 
-enum lmd_status lmi_engine_weights_query(struct lmi_engine_weights *w, const struct lmd_plan *plan,
-					 uint64_t *bytes, struct lmd_error *err)
+/* Has an earlier plan this weight? */
+static bool was_counted(const struct lmd_plan *const *plans, uint32_t n_plan,
+			const struct lmd_weight_ref *ref)
 {
-	*bytes = 0;
+	for (uint32_t i = 0; i < n_plan; i++)
+		for (uint32_t k = 0; k < plans[i]->n_weight_ref; k++)
+			if (same_ref(&plans[i]->weight_refs[k], ref))
+				return true;
+	return false;
+}
+
+static enum lmd_status query(struct lmi_engine_weights *w, const struct lmd_plan *const *plans,
+			     uint32_t n_plan, uint64_t *bytes, struct lmd_error *err)
+{
+	const struct lmd_plan *plan = plans[n_plan];
+
 	for (uint32_t i = 0; i < plan->n_weight_ref; i++) {
 		struct lmd_weight_plan wp = {.struct_size = sizeof(wp)};
 		struct entry e = {.ref = &plan->weight_refs[i]};
 		struct lmd_weight_desc d;
 		enum lmd_status st;
 
-		if (find(w, e.ref))
+		if (find(w, e.ref) || was_counted(plans, n_plan, e.ref))
 			continue;
 		st = describe(w, e.ref, &e, &d, err);
 		if (st == LMD_OK)
-			st = w->inst->backend->ops.backend->weight_query(w->inst->dev, &d, &wp,
-									 err);
+			st = w->device->ops->weight_query(w->device->state, &d, &wp, err);
 		lmi_free(e.scale);
 		lmi_free(e.bias);
 		if (st != LMD_OK)
@@ -227,4 +246,16 @@ enum lmd_status lmi_engine_weights_query(struct lmi_engine_weights *w, const str
 		*bytes += wp.bytes;
 	}
 	return LMD_OK;
+}
+
+enum lmd_status lmi_engine_weights_query(struct lmi_engine_weights *w,
+					 const struct lmd_plan *const *plans, uint32_t n_plan,
+					 uint64_t *bytes, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	*bytes = 0;
+	for (uint32_t i = 0; i < n_plan && st == LMD_OK; i++)
+		st = query(w, plans, i, bytes, err);
+	return st;
 }

@@ -100,16 +100,66 @@ static void push(struct lmi_plan_lower *l, const struct lmd_op *op)
 	l->out[l->n++] = *op;
 }
 
-static void lower_op(struct lmi_plan_lower *l, const struct lmd_op *op)
+static bool decompose(struct lmi_plan_lower *l, const struct lmd_op *op)
 {
 	const struct lmd_op *from = l->from;
-	char reason[128] = "";
 	bool done;
+
+	l->from = op;
+	l->depth++;
+	done = rules[op->code] && rules[op->code](l, op);
+	l->depth--;
+	l->from = from;
+	return done;
+}
+
+static bool has_weight(const struct lmd_op *op)
+{
+	const struct lmi_plan_op_info *info = lmi_plan_op_info(op->code);
+
+	for (uint32_t i = 0; i < info->n_fields; i++) {
+		const struct lmi_plan_field *f = &info->fields[i];
+
+		for (uint32_t j = 0; j < f->count && f->kind == LMI_PLAN_FIELD_WEIGHT_REF; j++)
+			if (*(const uint32_t *)lmi_plan_field_get(f, op, j) != LMD_NONE)
+				return true;
+	}
+	return false;
+}
+
+/* Appends the decomposition of an op that could also stay as it is; changes nothing and returns false
+ * if the device would not gain anything. */
+static bool decompose_if_useful(struct lmi_plan_lower *l, const struct lmd_op *op)
+{
+	uint32_t n = l->n, n_value = l->p->view.n_value, n_weight = l->p->view.n_weight_ref;
+	bool useful = false;
+
+	if (l->depth < MAX_DEPTH && decompose(l, op))
+		for (uint32_t i = n; i < l->n && l->st == LMD_OK && !useful; i++)
+			useful = has_weight(&l->out[i]) &&
+				 l->support(l->arg, &l->p->view, &l->out[i], NULL, 0);
+	if (useful || l->st == LMD_NOMEM)
+		return true;
+	l->st = LMD_OK;
+	l->n = n;
+	l->p->view.n_value = n_value;
+	l->p->view.n_weight_ref = n_weight;
+	return false;
+}
+
+static void lower_op(struct lmi_plan_lower *l, const struct lmd_op *op)
+{
+	char reason[128] = "";
 
 	if (l->st != LMD_OK)
 		return;
 	if (l->support && l->support(l->arg, &l->p->view, op, reason, sizeof(reason))) {
 		push(l, op);
+		return;
+	}
+	if (l->keep && l->keep(l->arg, &l->p->view, op)) {
+		if (!decompose_if_useful(l, op))
+			push(l, op);
 		return;
 	}
 	if (l->depth == MAX_DEPTH) {
@@ -118,12 +168,7 @@ static void lower_op(struct lmi_plan_lower *l, const struct lmd_op *op)
 				 lmi_plan_op_info(op->code)->name, op->layer, MAX_DEPTH);
 		return;
 	}
-	l->from = op;
-	l->depth++;
-	done = rules[op->code] && rules[op->code](l, op);
-	l->depth--;
-	l->from = from;
-	if (done)
+	if (decompose(l, op))
 		return;
 	if (!l->support)
 		push(l, op);
@@ -144,10 +189,11 @@ void lmi_plan_lower_emit(struct lmi_plan_lower *l, struct lmd_op *op)
 	lower_op(l, op);
 }
 
-static enum lmd_status lower_all(struct lmi_plan *p, lmi_plan_support_fn support, void *arg,
-				 struct lmd_error *err)
+static enum lmd_status lower_all(struct lmi_plan *p, lmi_plan_support_fn support,
+				 lmi_plan_keep_fn keep, void *arg, struct lmd_error *err)
 {
-	struct lmi_plan_lower l = {.p = p, .support = support, .arg = arg, .err = err};
+	struct lmi_plan_lower l = {
+		.p = p, .support = support, .keep = keep, .arg = arg, .err = err};
 
 	for (uint32_t i = 0; i < p->view.n_op; i++) {
 		struct lmd_op op =
@@ -171,10 +217,16 @@ static enum lmd_status lower_all(struct lmi_plan *p, lmi_plan_support_fn support
 enum lmd_status lmi_plan_lower(struct lmi_plan *p, lmi_plan_support_fn support, void *arg,
 			       struct lmd_error *err)
 {
-	return lower_all(p, support, arg, err);
+	return lower_all(p, support, NULL, arg, err);
+}
+
+enum lmd_status lmi_plan_lower_or_keep(struct lmi_plan *p, lmi_plan_support_fn support,
+				       lmi_plan_keep_fn keep, void *arg, struct lmd_error *err)
+{
+	return lower_all(p, support, keep, arg, err);
 }
 
 enum lmd_status lmi_plan_lower_all(struct lmi_plan *p, struct lmd_error *err)
 {
-	return lower_all(p, NULL, NULL, err);
+	return lower_all(p, NULL, NULL, NULL, err);
 }

@@ -13,6 +13,7 @@
 struct lmi_plan_lower {
 	struct lmi_plan *p;
 	lmi_plan_support_fn support; /* NULL: decompose everything that can be decomposed */
+	lmi_plan_keep_fn keep;	     /* may be NULL */
 	void *arg;
 	struct lmd_op *out; /* the new list of ops */
 	uint32_t n, cap;

@@ -49,6 +49,13 @@ typedef bool (*lmi_plan_support_fn)(void *arg, const struct lmd_plan *plan, cons
 enum lmd_status lmi_plan_lower(struct lmi_plan *p, lmi_plan_support_fn support, void *arg,
 			       struct lmd_error *err);
 
+/* Like lmi_plan_lower for a device beside another one that runs what this one lacks: an op that is
+ * rejected and that `keep` accepts is decomposed only if the device then supports a part of it that
+ * has weights, and otherwise stays as it is. */
+typedef bool (*lmi_plan_keep_fn)(void *arg, const struct lmd_plan *plan, const struct lmd_op *op);
+enum lmd_status lmi_plan_lower_or_keep(struct lmi_plan *p, lmi_plan_support_fn support,
+				       lmi_plan_keep_fn keep, void *arg, struct lmd_error *err);
+
 /* Decomposes every op that has a decomposition (tests: fused = decomposed). */
 enum lmd_status lmi_plan_lower_all(struct lmi_plan *p, struct lmd_error *err);
 
@@ -56,12 +63,42 @@ enum lmd_status lmi_plan_lower_all(struct lmi_plan *p, struct lmd_error *err);
  * outputs, and with LMD_PLAN_KEEP in key.flags all values, do not share memory. */
 enum lmd_status lmi_plan_layout(struct lmi_plan *p, struct lmd_error *err);
 
+/* ---- devices ---- */
+
+#define LMI_PLAN_ANYWHERE 0xff /* not placed yet */
+
+/* Where the ops of a plan are meant to run.  The functions get `arg`. */
+struct lmi_plan_placement {
+	uint32_t n_device;	     /* < LMI_PLAN_ANYWHERE */
+	uint32_t fallback;	     /* device for ops that theirs lacks; n_device = none */
+	uint32_t n_layer;
+	const uint8_t *layer_device; /* [n_layer]; later layers are where the last one is */
+	uint8_t before, after;	     /* devices of ops without a layer, before and after the first
+				      * layer */
+	uint8_t *cache_device;	     /* [n_cache] or LMI_PLAN_ANYWHERE, which is replaced */
+	uint8_t *input_device;	     /* likewise, of the ops that read external inputs */
+	bool (*support)(void *arg, uint32_t device, const struct lmd_plan *plan,
+			const struct lmd_op *op, char *reason, size_t n);
+	/* Returns true if the op has a device of its own; may be NULL. */
+	bool (*override)(void *arg, const struct lmd_plan *plan, const struct lmd_op *op,
+			 uint32_t *device);
+	/* Called for each op that runs elsewhere than it was meant to; may be NULL. */
+	void (*moved)(void *arg, const struct lmd_op *op, uint32_t from, uint32_t to,
+		      const char *reason);
+	void *arg;
+};
+/* Lowers a plan for these devices and chooses the device of each op; *device_of: [n_op], freed by the
+ * caller.  LMD_UNSUPPORTED: an op cannot run anywhere, or not where its cache is. */
+enum lmd_status lmi_plan_place(struct lmi_plan *p, const struct lmi_plan_placement *in,
+			       uint8_t **device_of, struct lmd_error *err);
+
 /* Splits a plan into segments by device: device_of[i] is the device of op i.  Consecutive ops on
  * one device form a segment.  Its plan has the groups, caches, row inputs and inputs of the whole
  * plan under the same numbers, the values and weights that it needs, the outputs that it finishes,
  * and a layout.  A value that is written in one segment and used in a later one is a TAP output of
  * the former and an additional input of the latter, which copies it into a value of its own; links
- * tell which belong together.  p is not changed. */
+ * tell which belong together.  act_dtype: enum lmd_dtype that LMD_VTYPE_ACT is on each device; NULL:
+ * that of the plan.  p is not changed. */
 struct lmi_plan_segments;
 struct lmi_plan_segment_link {
 	uint32_t input;        /* input number in this segment's plan */
@@ -69,7 +106,8 @@ struct lmi_plan_segment_link {
 	uint32_t out_id;       /* enum lmd_output_id in that segment */
 };
 enum lmd_status lmi_plan_split_by_device(struct lmi_plan_segments **out, const struct lmi_plan *p,
-					 const uint8_t *device_of, struct lmd_error *err);
+					 const uint8_t *device_of, const uint32_t *act_dtype,
+					 struct lmd_error *err);
 uint32_t lmi_plan_segments_count(const struct lmi_plan_segments *c);
 const struct lmi_plan *lmi_plan_segments_plan(const struct lmi_plan_segments *c, uint32_t i,
 					      uint32_t *device);

@@ -377,7 +377,7 @@ static enum lmd_status everything(struct fx *fx)
 	for (uint32_t i = 0; st == LMD_OK && i < lmi_plan_view(p)->n_op; i++)
 		device_of[i] = (uint8_t)(i / 7 % 3);
 	if (st == LMD_OK)
-		st = lmi_plan_split_by_device(&cut, p, device_of, &err);
+		st = lmi_plan_split_by_device(&cut, p, device_of, NULL, &err);
 	if (st == LMD_OK)
 		st = lmi_plan_step_create(&s, lmi_plan_view(p), 4, &err);
 	lmi_plan_step_destroy(s);

@@ -28,6 +28,7 @@ struct lmi_plan_segments {
 /* Scratch memory, indexed by number in the whole plan; LMD_NONE = none. */
 struct work {
 	const struct lmi_plan *p;
+	const uint32_t *act_dtype; /* of each device, or NULL */
 	struct lmi_plan_segments *c;
 	/* columns of each value written before the current segment */
 	struct lmi_plan_spans *written;
@@ -281,6 +282,8 @@ static enum lmd_status make_segment(struct work *w, uint32_t index, struct lmd_e
 
 	if (st != LMD_OK)
 		return st;
+	if (w->act_dtype)
+		s->plan->view.act_dtype = w->act_dtype[s->device];
 	s->value = lmi_alloc(w->p->view.n_value, sizeof(*s->value));
 	if (!s->value)
 		return no_memory(err);
@@ -358,9 +361,10 @@ static enum lmd_status split_plan(struct work *w, const uint8_t *device_of, stru
 }
 
 enum lmd_status lmi_plan_split_by_device(struct lmi_plan_segments **out, const struct lmi_plan *p,
-					 const uint8_t *device_of, struct lmd_error *err)
+					 const uint8_t *device_of, const uint32_t *act_dtype,
+					 struct lmd_error *err)
 {
-	struct work w = {.p = p, .c = lmi_alloc(1, sizeof(*w.c))};
+	struct work w = {.p = p, .act_dtype = act_dtype, .c = lmi_alloc(1, sizeof(*w.c))};
 	enum lmd_status st;
 
 	if (!w.c)

@@ -171,7 +171,7 @@ START_TEST(values_cross_borders)
 		device_of[i] = expect;
 		n += !i || device_of[i] != device_of[i - 1];
 	}
-	ck_assert_msg(lmi_plan_split_by_device(&cut, p, device_of, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_plan_split_by_device(&cut, p, device_of, NULL, &err) == LMD_OK, "%s", err.text);
 	ck_assert_uint_eq(lmi_plan_segments_count(cut), n);
 	seg = calloc(n, sizeof(*seg));
 	evaluate(v, &want);
@@ -227,7 +227,7 @@ START_TEST(halves_meet)
 
 	fx_init(&fx, build_halves);
 	ck_assert_int_eq(lmi_plan_build(&p, &fx.params, &err), LMD_OK);
-	ck_assert_int_eq(lmi_plan_split_by_device(&cut, p, device_of, &err), LMD_OK);
+	ck_assert_int_eq(lmi_plan_split_by_device(&cut, p, device_of, NULL, &err), LMD_OK);
 	ck_assert_uint_eq(lmi_plan_segments_count(cut), 3);
 	ck_assert_uint_eq(lmi_plan_segments_links(cut, 0, &links), 0);
 	ck_assert_uint_eq(lmi_plan_segments_links(cut, 1, &links), 2); /* x, the first half */

@@ -326,7 +326,7 @@ START_TEST(a_window_gives_pages_back)
 		}
 	}
 	for (uint32_t g = 0; g < inst->desc.n_group; g++) {
-		uint32_t all = (240 + inst->info.page_tokens - 1) / inst->info.page_tokens;
+		uint32_t all = (240 + inst->page_tokens - 1) / inst->page_tokens;
 
 		ck_assert_uint_eq(most[g] == all, !inst->desc.groups[g].window);
 		ck_assert(!inst->desc.groups[g].window || most[g] <= 2);
@@ -503,15 +503,16 @@ START_TEST(two_engines_in_one_process)
 	lmd_token v[2][N_MAX];
 	struct worker w[2] = {0};
 	pthread_t t[2];
-	struct lmi_device_arbiter *arbiter;
+	struct lmi_engine_devices *devices;
 	struct lmd_error err;
 
-	ck_assert_int_eq(lmi_device_arbiter_create(&arbiter, env.host, &err), LMD_OK);
+	ck_assert_int_eq(lmi_engine_devices_create(&devices, env.registry, env.host, &err),
+			 LMD_OK);
 	for (int i = 0; i < 2; i++) {
 		struct lmi_engine_opts o = opts_of(kinds[i], 1, 64);
 
 		o.in_line = false;
-		o.inst.arbiter = arbiter;
+		o.inst.devices = devices;
 		o.inst.n_thread = 2;
 		random_tokens(v[i], N_MAX, 70 + (uint64_t)i);
 		w[i] = (struct worker){.v = v[i], .want = plain(kinds[i], v[i], N_MAX)};
@@ -526,7 +527,7 @@ START_TEST(two_engines_in_one_process)
 		lmi_engine_fini(w[i].e);
 		lmi_free(w[i].want.v);
 	}
-	lmi_device_arbiter_destroy(arbiter);
+	lmi_engine_devices_destroy(devices);
 }
 END_TEST
 

@@ -89,7 +89,8 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 	}
 	for (uint32_t i = 0; i < s.devices && i < cap; i++) {
 		struct lmd_device_info info = {
-			.caps = LMD_DEV_IMPORT_HOST | LMD_DEV_SAMPLE,
+			.caps = LMD_DEV_IMPORT_HOST | LMD_DEV_SAMPLE |
+				(s.peer ? LMD_DEV_PEER : 0),
 			.memory_bytes = s.memory,
 			.free_bytes = s.memory,
 			.act_dtype = LMD_DTYPE_F32,
@@ -175,11 +176,13 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 
 static enum lmd_status memory(void *state, uint64_t *total, uint64_t *free, struct lmd_error *err)
 {
-	const struct emu_dev *dev = state;
+	struct emu_dev *dev = state;
 
 	(void)err;
+	(void)pthread_mutex_lock(&dev->mem.lock);
 	*total = dev->mem.bytes;
 	*free = dev->mem.bytes - dev->mem.used;
+	(void)pthread_mutex_unlock(&dev->mem.lock);
 	return LMD_OK;
 }
 
@@ -219,7 +222,8 @@ static enum lmd_status buffer_create(void *state, uint64_t bytes, uint32_t flags
 	b = dev->host->alloc(dev->host->ctx, sizeof(*b));
 	if (!b)
 		return lmd_fail(err, LMD_NOMEM, "emu: no memory for a buffer");
-	*b = (struct lmd_buffer){.bytes = bytes, .flags = flags, .own = flags == LMD_BUF_PINNED};
+	*b = (struct lmd_buffer){
+		.dev = dev, .bytes = bytes, .flags = flags, .own = flags == LMD_BUF_PINNED};
 	emu_enter(&dev->mem);
 	b->mem = flags == LMD_BUF_IMPORT   ? import
 		 : flags == LMD_BUF_PINNED ? malloc((size_t)(bytes ? bytes : 1))
@@ -273,6 +277,13 @@ static enum lmd_status buffer_copy(void *state, struct lmd_queue *q, struct lmd_
 	const char *to = NULL;
 	enum lmd_status st = side(dst, dst_ptr, dst_off, bytes, &to, err);
 
+	if (st == LMD_OK && dst && dst->dev != state)
+		st = lmd_fail(err, LMD_INVALID, "emu: a copy to another device's memory");
+	if (st == LMD_OK && src && src->dev != state) {
+		if (!src->dev->set.peer)
+			st = lmd_fail(err, LMD_INVALID, "emu: a copy from another device's memory");
+		w.peer = src->dev;
+	}
 	if (st == LMD_OK)
 		st = side(src, src_ptr, src_off, bytes, &w.src_ptr, err);
 	w.dst_ptr = (char *)(uintptr_t)to;

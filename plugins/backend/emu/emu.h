@@ -27,6 +27,7 @@ struct emu_settings {
 	uint32_t fail_alloc;  /* this allocation of a device fails; 0 = none */
 	uint32_t lose_step;   /* the device is lost at this step; 0 = never */
 	bool buckets;         /* plans are compiled for certain numbers of rows */
+	bool peer;            /* a device copies from the memory of another one */
 };
 enum lmd_status emu_settings_read(struct emu_settings *out, struct lmd_error *err);
 
@@ -73,6 +74,7 @@ struct emu_dev {
 };
 
 struct lmd_buffer {
+	struct emu_dev *dev;      /* whose it is */
 	char *mem;
 	uint64_t bytes;
 	uint32_t flags;
@@ -112,7 +114,7 @@ struct emu_work {
 	enum emu_work_kind kind;
 	struct lmd_event *event;  /* fires after it; WAIT: is waited for; or NULL */
 	/* COPY */
-	struct lmd_buffer *dst, *src;
+	struct emu_dev *peer;     /* the source is this other device's memory; or NULL */
 	char *dst_ptr;
 	const char *src_ptr;
 	uint64_t bytes;

@@ -7,8 +7,8 @@
 #include "emu.h"
 
 static const char *const names[] = {"devices", "memory_mb", "late", "seed",
-				    "fail_alloc", "lose_step", "buckets"};
-static const uint64_t most[] = {EMU_MAX_DEVICE, 1u << 20, 1, UINT64_MAX, UINT32_MAX, UINT32_MAX, 1};
+				    "fail_alloc", "lose_step", "buckets", "peer"};
+static const uint64_t most[] = {EMU_MAX_DEVICE, 1u << 20, 1, UINT64_MAX, UINT32_MAX, UINT32_MAX, 1, 1};
 
 static enum lmd_status read_one(const char *word, size_t n, uint64_t *v, struct lmd_error *err)
 {
@@ -32,7 +32,7 @@ static enum lmd_status read_one(const char *word, size_t n, uint64_t *v, struct 
 enum lmd_status emu_settings_read(struct emu_settings *out, struct lmd_error *err)
 {
 	const char *at = getenv("LLAMAD_EMU");
-	uint64_t v[LMD_LEN(names)] = {1, 4096};
+	uint64_t v[LMD_LEN(names)] = {1, 4096, 0, 0, 0, 0, 0, 1};
 	enum lmd_status st = LMD_OK;
 
 	while (st == LMD_OK && at && *at) {
@@ -49,6 +49,7 @@ enum lmd_status emu_settings_read(struct emu_settings *out, struct lmd_error *er
 		.fail_alloc = (uint32_t)v[4],
 		.lose_step = (uint32_t)v[5],
 		.buckets = v[6] != 0,
+		.peer = v[7] != 0,
 	};
 	return st;
 }

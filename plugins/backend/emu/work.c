@@ -207,7 +207,11 @@ enum lmd_status emu_work_run(struct emu_dev *dev, struct emu_work *w, struct lmd
 		return st;
 	switch (w->kind) {
 	case EMU_COPY:
+		if (w->peer)
+			emu_enter(&w->peer->mem);
 		memmove(w->dst_ptr, w->src_ptr, (size_t)w->bytes);
+		if (w->peer)
+			emu_leave(&w->peer->mem);
 		return LMD_OK;
 	case EMU_POOL:
 		return ref_backend_ops.pool_op(dev->ref, NULL, w->pool, w->ops, w->n_op, NULL, err);

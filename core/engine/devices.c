@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The devices of a process. `opening` serialises the calls that open and close devices, which may take
+ * long; `lock` guards the lists and is held only for moments. */
+#include "core/engine/devices.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/team.h"
+#include "core/engine/memory_plan.h"
+#include "core/plugin/registry.h"
+
+struct entry {
+	struct lmi_engine_device device;
+	uint64_t claimed, loading; /* bytes of all models, and of those being loaded */
+	bool used, lost;
+};
+
+struct state {
+	struct lmi_engine_open_device open;
+	struct entry *entry;
+	uint32_t activations, attention;
+	bool alone, lost;
+	uint32_t n_user;
+	struct state *next;
+};
+
+struct lmi_engine_devices {
+	struct lmi_plugin_registry *registry;
+	const struct lmd_host *host;
+	pthread_mutex_t opening, lock;
+	struct entry entries[LMI_ENGINE_DEVICES_MAX];
+	struct state *states;
+};
+
+enum lmd_status lmi_engine_devices_create(struct lmi_engine_devices **out,
+					  struct lmi_plugin_registry *registry,
+					  const struct lmd_host *host, struct lmd_error *err)
+{
+	struct lmi_engine_devices *set = lmi_alloc(1, sizeof(*set));
+
+	if (!set)
+		return lmd_fail(err, LMD_NOMEM, "devices: no memory");
+	set->registry = registry;
+	set->host = host;
+	(void)pthread_mutex_init(&set->opening, NULL); /* default attributes: cannot fail */
+	(void)pthread_mutex_init(&set->lock, NULL);
+	*out = set;
+	return LMD_OK;
+}
+
+void lmi_engine_devices_destroy(struct lmi_engine_devices *set)
+{
+	if (!set)
+		return;
+	for (uint32_t i = 0; i < LMI_ENGINE_DEVICES_MAX; i++)
+		lmi_device_arbiter_destroy(set->entries[i].device.arbiter);
+	(void)pthread_mutex_destroy(&set->opening);
+	(void)pthread_mutex_destroy(&set->lock);
+	lmi_free(set);
+}
+
+enum lmd_status lmi_engine_device_parse(const char *name, size_t name_n, char *backend, size_t cap,
+					uint32_t *index, struct lmd_error *err)
+{
+	size_t n = name_n;
+	uint64_t v = 0;
+
+	while (n && name[n - 1] >= '0' && name[n - 1] <= '9')
+		n--;
+	for (size_t i = n; i < name_n && v <= UINT16_MAX; i++)
+		v = v * 10 + (uint64_t)(name[i] - '0');
+	if (!n || n >= cap || v > UINT16_MAX)
+		return lmd_fail(err, LMD_INVALID,
+				"'%.*s' is not the name of a device, such as cpu0",
+				(int)(name_n < 60 ? name_n : 60), name);
+	memcpy(backend, name, n);
+	backend[n] = '\0';
+	*index = (uint32_t)v;
+	return LMD_OK;
+}
+
+/* ---- opening ---- */
+
+static enum lmd_status enumerate(const struct lmd_host *host, const struct lmi_factory *f,
+				 struct lmd_device_info **out, uint32_t *n, char *why, size_t why_n)
+{
+	const struct lmd_backend_ops *b = f->ops.backend;
+	uint32_t cap = b->enumerate(host, NULL, 0, why, why_n);
+	struct lmd_device_info *all = lmi_alloc(cap + 1u, sizeof(*all));
+
+	if (!all)
+		return LMD_NOMEM;
+	for (uint32_t i = 0; i < cap; i++)
+		all[i].struct_size = sizeof(*all);
+	*n = cap ? b->enumerate(host, all, cap, why, why_n) : 0;
+	if (*n > cap)
+		*n = cap;
+	*out = all;
+	return LMD_OK;
+}
+
+static enum lmd_status find_info(const struct lmi_engine_devices *set, const struct lmi_factory *f,
+				 uint32_t index, struct lmd_device_info *out, struct lmd_error *err)
+{
+	struct lmd_device_info *all;
+	char why[160] = "";
+	uint32_t n;
+
+	if (enumerate(set->host, f, &all, &n, why, sizeof(why)) != LMD_OK)
+		return lmd_fail(err, LMD_NOMEM, "backend %s: no memory", f->f->name);
+	if (index < n)
+		*out = all[index];
+	lmi_free(all);
+	return index < n ? LMD_OK
+			 : lmd_fail(err, LMD_NOTFOUND, "backend %s: device %u, there are %u%s%s",
+				    f->f->name, index, n, *why ? ": " : "", why);
+}
+
+/* Returns the entry of a name, a new one if there is none; NULL: all are in use. Called with the
+ * lock held. */
+static struct entry *entry_of(struct lmi_engine_devices *set, const char *name)
+{
+	struct entry *unused = NULL;
+
+	for (uint32_t i = LMI_ENGINE_DEVICES_MAX; i-- > 0;) {
+		struct entry *e = &set->entries[i];
+
+		if (e->used && !strcmp(e->device.name, name))
+			return e;
+		if (!e->used)
+			unused = e;
+	}
+	if (!unused)
+		return NULL;
+	unused->used = true;
+	unused->device.number = (uint32_t)(unused - set->entries);
+	(void)snprintf(unused->device.name, sizeof(unused->device.name), "%.55s", name);
+	return unused;
+}
+
+static enum lmd_status open_team(struct lmi_engine_devices *set, struct state *s, uint32_t n_thread,
+				 struct lmd_error *err)
+{
+	struct lmi_team_opts to = {.n = n_thread, .spin_ns = UINT32_MAX};
+
+	if (!n_thread)
+		to.n = set->host->cpu(set->host->ctx)->n_core;
+	if (to.n > LMI_TEAM_MAX)
+		return lmd_fail(err, LMD_INVALID, "%u threads exceed the limit of %d", to.n,
+				LMI_TEAM_MAX);
+	s->open.n_thread = to.n;
+	return to.n > 1 ? lmi_team_create(&s->open.team, &to, err) : LMD_OK;
+}
+
+static void destroy(struct lmi_engine_devices *set, struct state *s, bool is_open)
+{
+	if (is_open)
+		s->open.backend->ops.backend->close(s->open.state);
+	lmi_free(s->open.state);
+	lmi_team_destroy(s->open.team);
+	lmi_factory_give(set->registry, s->open.backend);
+	lmi_free(s);
+}
+
+static enum lmd_status open_state(struct lmi_engine_devices *set, struct state *s,
+				  const struct lmi_engine_device_params *p, struct lmd_error *err)
+{
+	const struct lmi_factory *f = s->open.backend;
+	struct lmd_open_params op = {.struct_size = sizeof(op),
+				     .index = p->index,
+				     .activations = p->activations,
+				     .attention = p->attention};
+	char name[LMI_ENGINE_DEVICE_NAME + 8];
+	struct lmd_device_info info = {0};
+	enum lmd_status st = find_info(set, f, p->index, &info, err);
+
+	if (st != LMD_OK)
+		return st;
+	(void)snprintf(name, sizeof(name), "%.48s%u", f->f->name, p->index);
+	(void)pthread_mutex_lock(&set->lock);
+	s->entry = entry_of(set, name);
+	if (s->entry)
+		s->entry->device.info = info;
+	(void)pthread_mutex_unlock(&set->lock);
+	if (!s->entry)
+		return lmd_fail(err, LMD_BUSY, "%d devices are in use", LMI_ENGINE_DEVICES_MAX);
+	s->open.device = &s->entry->device;
+	if (!s->open.device->arbiter)
+		st = lmi_device_arbiter_create(&s->open.device->arbiter, set->host, err);
+	if (st == LMD_OK)
+		st = open_team(set, s, p->n_thread, err);
+	if (st != LMD_OK)
+		return st;
+	s->open.state = lmi_alloc(f->f->state_bytes + 1, 1);
+	if (!s->open.state)
+		return lmd_fail(err, LMD_NOMEM, "backend %s: no memory for %zu bytes", f->f->name,
+				f->f->state_bytes);
+	op.n_thread = s->open.n_thread;
+	op.team = s->open.team;
+	return f->ops.backend->open(s->open.state, set->host, &op, err);
+}
+
+/* Takes ownership of f, a reference to the backend. */
+static enum lmd_status open_new(struct lmi_engine_devices *set, const struct lmi_factory *f,
+				const struct lmi_engine_device_params *p,
+				struct lmi_engine_open_device **out, struct lmd_error *err)
+{
+	struct state *s = lmi_alloc(1, sizeof(*s));
+	enum lmd_status st;
+
+	if (!s) {
+		lmi_factory_give(set->registry, f);
+		return lmd_fail(err, LMD_NOMEM, "backend %s: no memory", f->f->name);
+	}
+	s->open.backend = f;
+	s->activations = p->activations;
+	s->attention = p->attention;
+	s->alone = p->alone;
+	s->n_user = 1;
+	st = open_state(set, s, p, err);
+	if (st != LMD_OK) {
+		destroy(set, s, false);
+		return st;
+	}
+	(void)pthread_mutex_lock(&set->lock);
+	s->next = set->states;
+	set->states = s;
+	s->entry->lost = false;
+	(void)pthread_mutex_unlock(&set->lock);
+	*out = &s->open;
+	return LMD_OK;
+}
+
+/* Returns a state that another model can use as well, or NULL. */
+static struct state *find_shared(struct lmi_engine_devices *set, const struct lmi_factory *f,
+				 const struct lmi_engine_device_params *p)
+{
+	uint32_t n_thread = p->n_thread ? p->n_thread : set->host->cpu(set->host->ctx)->n_core;
+	char name[LMI_ENGINE_DEVICE_NAME + 8];
+
+	(void)snprintf(name, sizeof(name), "%.48s%u", f->f->name, p->index);
+	for (struct state *s = set->states; s && !p->alone; s = s->next)
+		if (!s->alone && !s->lost && s->open.backend == f &&
+		    !strcmp(s->open.device->name, name) && s->open.n_thread == n_thread &&
+		    s->activations == p->activations && s->attention == p->attention)
+			return s;
+	return NULL;
+}
+
+enum lmd_status lmi_engine_device_open(struct lmi_engine_devices *set,
+				       const struct lmi_engine_device_params *p,
+				       struct lmi_engine_open_device **out, struct lmd_error *err)
+{
+	const struct lmi_factory *f;
+	struct state *s;
+	enum lmd_status st =
+		lmi_factory_take(set->registry, LMD_KIND_BACKEND, p->backend, &f, err);
+
+	if (st != LMD_OK)
+		return st;
+	(void)pthread_mutex_lock(&set->opening);
+	(void)pthread_mutex_lock(&set->lock);
+	s = find_shared(set, f, p);
+	if (s)
+		s->n_user++;
+	(void)pthread_mutex_unlock(&set->lock);
+	if (s) {
+		lmi_factory_give(set->registry, f);
+		*out = &s->open;
+	} else {
+		st = open_new(set, f, p, out, err);
+	}
+	(void)pthread_mutex_unlock(&set->opening);
+	return st;
+}
+
+void lmi_engine_device_close(struct lmi_engine_devices *set, struct lmi_engine_open_device *d)
+{
+	struct state **at = &set->states, *s = (struct state *)d; /* its first member */
+
+	if (!d)
+		return;
+	(void)pthread_mutex_lock(&set->opening);
+	(void)pthread_mutex_lock(&set->lock);
+	if (!--s->n_user) {
+		while (*at != s)
+			at = &(*at)->next;
+		*at = s->next;
+	} else {
+		s = NULL;
+	}
+	(void)pthread_mutex_unlock(&set->lock);
+	if (s)
+		destroy(set, s, true);
+	(void)pthread_mutex_unlock(&set->opening);
+}
+
+void lmi_engine_device_set_lost(struct lmi_engine_devices *set, struct lmi_engine_open_device *d)
+{
+	struct state *s = (struct state *)d;
+
+	(void)pthread_mutex_lock(&set->lock);
+	s->lost = s->entry->lost = true;
+	(void)pthread_mutex_unlock(&set->lock);
+}
+
+/* ---- the ledger ---- */
+
+/* Called with the lock held. */
+static void memory_of(const struct lmi_engine_open_device *d, const struct lmd_device_info *info,
+		      uint64_t *total, uint64_t *left)
+{
+	*total = info->memory_bytes;
+	*left = info->free_bytes;
+	if (info->caps & LMD_DEV_HOST_MEMORY && !*total) {
+		*total = lmi_engine_memory_total();
+		*left = lmi_engine_memory_available();
+	} else if (d && d->backend->ops.backend->memory) {
+		(void)d->backend->ops.backend->memory(d->state, total, left, NULL);
+	}
+}
+
+uint64_t lmi_engine_device_free(struct lmi_engine_devices *set,
+				const struct lmi_engine_open_device *d)
+{
+	const struct entry *e = ((const struct state *)d)->entry;
+	uint64_t total, left;
+
+	(void)pthread_mutex_lock(&set->lock);
+	memory_of(d, &d->device->info, &total, &left);
+	if (left || !(d->device->info.caps & LMD_DEV_HOST_MEMORY))
+		left = left > e->loading ? left - e->loading : 0;
+	else
+		left = UINT64_MAX; /* unknown */
+	(void)pthread_mutex_unlock(&set->lock);
+	return left;
+}
+
+enum lmd_status lmi_engine_device_claim(struct lmi_engine_devices *set,
+					struct lmi_engine_open_device *d,
+					struct lmi_engine_claim *claim, uint64_t bytes,
+					bool loading, bool check, struct lmd_error *err)
+{
+	struct entry *e = ((struct state *)d)->entry;
+	uint64_t others, total, left;
+	bool fits;
+
+	(void)pthread_mutex_lock(&set->lock);
+	others = e->loading - (claim->loading ? claim->bytes : 0);
+	memory_of(d, &d->device->info, &total, &left);
+	fits = !check || (!left && d->device->info.caps & LMD_DEV_HOST_MEMORY) || /* unknown */
+	       (others <= left && bytes <= left - others);
+	if (fits) {
+		e->claimed += bytes - claim->bytes;
+		e->loading = others + (loading ? bytes : 0);
+		*claim = (struct lmi_engine_claim){.bytes = bytes, .loading = loading};
+	}
+	(void)pthread_mutex_unlock(&set->lock);
+	return fits ? LMD_OK
+		    : lmd_fail(err, LMD_NOMEM,
+			       "device %s: needs %llu MiB, but %llu MiB are free and %llu of them "
+			       "are meant for models that are being loaded",
+			       d->device->name, (unsigned long long)(bytes >> 20),
+			       (unsigned long long)(left >> 20),
+			       (unsigned long long)(others >> 20));
+}
+
+/* ---- for users ---- */
+
+static void fill_row(struct lmi_engine_devices *set, const struct lmi_factory *f, uint32_t index,
+		     const struct lmd_device_info *info, struct lmi_engine_device_row *r)
+{
+	const struct lmi_engine_open_device *open = NULL;
+
+	*r = (struct lmi_engine_device_row){.index = index,
+					    .caps = info->caps,
+					    .queues = f->ops.backend->queue_create != NULL,
+					    .n_bucket = info->n_bucket};
+	(void)snprintf(r->name, sizeof(r->name), "%.44s%u", f->f->name, index);
+	(void)snprintf(r->backend, sizeof(r->backend), "%.47s", f->f->name);
+	memcpy(r->description, info->name, sizeof(r->description));
+	r->description[sizeof(r->description) - 1] = '\0';
+	(void)pthread_mutex_lock(&set->lock);
+	for (const struct state *s = set->states; s; s = s->next) {
+		if (strcmp(s->open.device->name, r->name) != 0)
+			continue;
+		r->open = true;
+		r->n_model += s->n_user;
+		if (!s->lost && s->open.backend == f)
+			open = &s->open;
+	}
+	for (uint32_t i = 0; i < LMI_ENGINE_DEVICES_MAX; i++) {
+		if (!set->entries[i].used || strcmp(set->entries[i].device.name, r->name) != 0)
+			continue;
+		r->memory_models = set->entries[i].claimed;
+		r->lost = set->entries[i].lost;
+	}
+	memory_of(open, info, &r->memory_total, &r->memory_free);
+	(void)pthread_mutex_unlock(&set->lock);
+}
+
+static enum lmd_status list_backend(struct lmi_engine_devices *set, const struct lmi_factory *f,
+				    struct lmi_engine_device_row **rows, uint32_t *n)
+{
+	struct lmd_device_info *all;
+	struct lmi_engine_device_row *more;
+	char why[160] = "";
+	uint32_t n_new;
+
+	if (enumerate(set->host, f, &all, &n_new, why, sizeof(why)) != LMD_OK)
+		return LMD_NOMEM;
+	more = lmi_realloc(*rows, *n + (size_t)n_new + 1, sizeof(*more));
+	if (!more) {
+		lmi_free(all);
+		return LMD_NOMEM;
+	}
+	*rows = more;
+	for (uint32_t i = 0; i < n_new; i++)
+		fill_row(set, f, i, &all[i], &more[*n + i]);
+	*n += n_new;
+	lmi_free(all);
+	return LMD_OK;
+}
+
+enum lmd_status lmi_engine_devices_list(struct lmi_engine_devices *set,
+					struct lmi_engine_device_row **out, uint32_t *n,
+					struct lmd_error *err)
+{
+	const struct lmi_factory **f = NULL;
+	uint32_t n_f = 0;
+	enum lmd_status st =
+		lmi_factory_take_all(set->registry, LMD_KIND_BACKEND, &f, &n_f, err);
+
+	*out = NULL;
+	*n = 0;
+	for (uint32_t i = 0; st == LMD_OK && i < n_f; i++) {
+		st = list_backend(set, f[i], out, n);
+		if (st != LMD_OK)
+			(void)lmd_fail(err, st, "devices: no memory");
+	}
+	for (uint32_t i = 0; f && i < n_f; i++)
+		lmi_factory_give(set->registry, f[i]);
+	lmi_free(f);
+	if (st != LMD_OK) {
+		lmi_free(*out);
+		*out = NULL;
+	}
+	return st;
+}

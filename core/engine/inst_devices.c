@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The devices of an instance: opening, turns, loss. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/team.h"
+#include "core/engine/instance.h"
+
+/* ---- opening ---- */
+
+static void set_slots(struct lmi_inst *inst)
+{
+	inst->n_slot = LMI_ENGINE_MAX_STEP;
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		if (!inst->devices[i].queue)
+			inst->n_slot = 1;
+}
+
+static enum lmd_status open_one(struct lmi_inst *inst, struct lmi_inst_device *d,
+				const struct lmi_engine_device_params *p, struct lmd_error *err)
+{
+	enum lmd_status st = lmi_engine_device_open(inst->set, p, &d->open, err);
+
+	if (st != LMD_OK)
+		return st;
+	d->ops = d->open->backend->ops.backend;
+	d->state = d->open->state;
+	d->info = &d->open->device->info;
+	d->name = d->open->device->name;
+	d->free_bytes = lmi_engine_device_free(inst->set, d->open);
+	st = lmi_device_arbiter_join(d->open->device->arbiter, &d->arbiter_id, err);
+	d->joined = st == LMD_OK;
+	if (st == LMD_OK)
+		st = lmi_engine_weights_create(&d->weights, inst, d, err);
+	if (st != LMD_OK)
+		return st;
+	lmi_device_arbiter_acquire(d->open->device->arbiter, d->arbiter_id,
+				   LMI_ENGINE_CLASS_NORMAL);
+	st = lmi_engine_queue_open(d, err);
+	lmi_device_arbiter_release(d->open->device->arbiter);
+	return st;
+}
+
+static bool is_open(const struct lmi_inst *inst, const char *backend, uint32_t index,
+		    uint32_t *number)
+{
+	char name[LMI_ENGINE_DEVICE_NAME + 8];
+
+	(void)snprintf(name, sizeof(name), "%.48s%u", backend, index);
+	for (*number = 0; *number < inst->n_device; (*number)++)
+		if (!strcmp(inst->devices[*number].name, name))
+			return true;
+	return false;
+}
+
+enum lmd_status lmi_inst_add_device(struct lmi_inst *inst, const char *backend, uint32_t index,
+				    uint32_t *number, struct lmd_error *err)
+{
+	struct lmi_engine_device_params p = inst->device_params;
+	enum lmd_status st;
+
+	if (is_open(inst, backend, index, number))
+		return LMD_OK;
+	if (inst->n_device == LMI_ENGINE_MAX_DEVICE)
+		return lmd_fail(err, LMD_BUSY, "a model can use %d devices",
+				LMI_ENGINE_MAX_DEVICE);
+	p.backend = backend;
+	p.index = index;
+	*number = inst->n_device++;
+	st = open_one(inst, &inst->devices[*number], &p, err);
+	if (st == LMD_OK && inst->devices[*number].info->page_tokens != inst->page_tokens &&
+	    inst->page_tokens)
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "%s has pages of %u tokens, %s of %u: a model cannot use both",
+			      inst->devices[*number].name,
+			      inst->devices[*number].info->page_tokens, inst->devices[0].name,
+			      inst->page_tokens);
+	if (st != LMD_OK)
+		return st;
+	inst->page_tokens = inst->devices[0].info->page_tokens;
+	set_slots(inst);
+	return inst->kv ? lmi_inst_open_device_pools(inst, *number, err) : LMD_OK;
+}
+
+/* Opens the devices of a list such as "emu0,emu1". */
+static enum lmd_status open_list(struct lmi_inst *inst, const char *list, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	for (const char *at = list; st == LMD_OK && *at;) {
+		size_t n = strcspn(at, ",");
+		uint32_t index, number, before = inst->n_device;
+		char backend[48];
+
+		st = lmi_engine_device_parse(at, n, backend, sizeof(backend), &index, err);
+		if (st == LMD_OK)
+			st = lmi_inst_add_device(inst, backend, index, &number, err);
+		if (st == LMD_OK && number < before)
+			st = lmd_fail(err, LMD_INVALID, "device %.*s is named twice", (int)n, at);
+		at += n + (at[n] == ',');
+	}
+	return st;
+}
+
+enum lmd_status lmi_inst_open_devices(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
+				      struct lmd_error *err)
+{
+	const char *name = o->backend;
+	enum lmd_status st;
+	uint32_t number;
+
+	inst->set = o->devices;
+	if (!inst->set) {
+		st = lmi_engine_devices_create(&inst->own_set, inst->registry, inst->host, err);
+		if (st != LMD_OK)
+			return st;
+		inst->set = inst->own_set;
+	}
+	inst->device_params = (struct lmi_engine_device_params){.n_thread = o->n_thread,
+								.activations = o->activations,
+								.attention = o->attention,
+								.alone = inst->has_adapters};
+	if (o->device_list && *o->device_list)
+		return open_list(inst, o->device_list, err);
+	if (!name || !strcmp(name, "auto"))
+		name = lmi_factory_best(inst->registry, LMD_KIND_BACKEND);
+	if (!name)
+		return lmd_fail(err, LMD_NOTFOUND, "no backend can run on this machine");
+	return lmi_inst_add_device(inst, name, o->device, &number, err);
+}
+
+static void close_one(struct lmi_inst *inst, struct lmi_inst_device *d)
+{
+	lmi_engine_weights_destroy(d->weights);
+	for (uint32_t g = 0; g < LMD_MAX_GROUP; g++)
+		if (d->pools[g])
+			d->ops->pool_destroy(d->state, d->pools[g]);
+	for (uint32_t i = 0; i < d->n_scratch; i++)
+		lmi_engine_shared_destroy(d, &d->scratch[i]);
+	lmi_engine_queue_close(d);
+	(void)lmi_engine_device_claim(inst->set, d->open, &d->claim, 0, false, false, NULL);
+}
+
+void lmi_inst_close_devices(struct lmi_inst *inst)
+{
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		if (inst->devices[i].open)
+			close_one(inst, &inst->devices[i]);
+	lmi_inst_let_go(inst);
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		struct lmi_inst_device *d = &inst->devices[i];
+
+		if (d->joined)
+			lmi_device_arbiter_leave(d->open->device->arbiter, d->arbiter_id);
+		lmi_engine_device_close(inst->set, d->open);
+	}
+	lmi_engine_devices_destroy(inst->own_set);
+}
+
+/* ---- turns ---- */
+
+/* All instances take their devices in the order of the set, so that they cannot block each other. */
+void lmi_inst_hold(struct lmi_inst *inst)
+{
+	uint32_t last = 0;
+
+	if (inst->n_held++)
+		return;
+	for (uint32_t n = 0; n < inst->n_device; n++) {
+		struct lmi_inst_device *next = NULL;
+
+		for (uint32_t i = 0; i < inst->n_device; i++) {
+			struct lmi_inst_device *d = &inst->devices[i];
+
+			if (d->joined && d->open->device->number >= last &&
+			    (!next || d->open->device->number < next->open->device->number))
+				next = d;
+		}
+		if (!next)
+			return;
+		last = next->open->device->number + 1;
+		lmi_device_arbiter_acquire(next->open->device->arbiter, next->arbiter_id,
+					   inst->step_class);
+		next->held = true;
+	}
+}
+
+void lmi_inst_let_go(struct lmi_inst *inst)
+{
+	if (--inst->n_held)
+		return;
+	for (uint32_t i = 0; i < inst->n_device; i++) {
+		struct lmi_inst_device *d = &inst->devices[i];
+
+		if (d->held)
+			lmi_device_arbiter_release(d->open->device->arbiter);
+		d->held = false;
+	}
+}
+
+bool lmi_inst_is_wanted(const struct lmi_inst *inst)
+{
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		if (lmi_device_arbiter_is_wanted(inst->devices[i].open->device->arbiter))
+			return true;
+	return false;
+}
+
+void lmi_inst_run_team(struct lmi_inst *inst, lmd_part_fn fn, void *arg)
+{
+	struct lmi_inst_device *d = &inst->devices[0];
+	struct lmi_device_arbiter *a = d->open->device->arbiter;
+
+	if (d->held) {
+		lmi_team_run(d->open->team, fn, arg);
+	} else if (lmi_device_arbiter_try_acquire(a, d->arbiter_id, inst->step_class)) {
+		lmi_team_run(d->open->team, fn, arg);
+		lmi_device_arbiter_release(a);
+	} else {
+		fn(arg, 0, 1);
+	}
+}
+
+enum lmd_status lmi_inst_check(struct lmi_inst *inst, struct lmi_inst_device *d, enum lmd_status st)
+{
+	if (st == LMD_DEVICE)
+		lmi_engine_device_set_lost(inst->set, d->open);
+	return st;
+}
