@@ -145,6 +145,11 @@ void lmi_kv_close(struct lmi_kv *kv, uint32_t seq)
 	forget_copies(kv);
 }
 
+uint32_t lmi_kv_page_tokens(const struct lmi_kv *kv)
+{
+	return kv->page_tokens;
+}
+
 uint32_t lmi_kv_len(const struct lmi_kv *kv, uint32_t seq)
 {
 	return lmi_kv_seq_of(kv, seq)->len;

@@ -58,6 +58,7 @@ uint32_t lmi_kv_n_logical_pages(const struct lmd_group *g, uint32_t page_tokens,
 uint32_t lmi_kv_open(struct lmi_kv *kv);
 /* Frees the seq slot and all memory of the sequence. */
 void lmi_kv_close(struct lmi_kv *kv, uint32_t seq);
+uint32_t lmi_kv_page_tokens(const struct lmi_kv *kv);
 uint32_t lmi_kv_len(const struct lmi_kv *kv, uint32_t seq);
 uint32_t lmi_kv_n_free_seq(const struct lmi_kv *kv);
 
@@ -132,6 +133,9 @@ uint32_t lmi_kv_open_prefix(struct lmi_kv *kv, const struct lmi_kv_prefix *prefi
  * after multiples of LMI_KV_STATE_TOKENS at their ends. ends: also the rest of the last page, and the state after the last row. tokens: as many as
  * the sequence is long. Does nothing for a sequence that was opened without an identity. */
 void lmi_kv_remember(struct lmi_kv *kv, uint32_t seq, const lmd_token *tokens, bool ends);
+/* Does a sequence have a mark after `at` tokens, or will it have one when its pending steps are
+ * committed? */
+bool lmi_kv_has_mark(const struct lmi_kv *kv, uint32_t seq, uint32_t at);
 /* Returns how many states can be kept without evicting others; UINT32_MAX: the model has none. */
 uint32_t lmi_kv_n_spare_states(const struct lmi_kv *kv);
 

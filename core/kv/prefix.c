@@ -393,6 +393,13 @@ void lmi_kv_prefix_fork(struct lmi_kv *kv, uint32_t from, uint32_t to, uint32_t 
 	lmi_kv_prefix_truncate(kv, to, at);
 }
 
+bool lmi_kv_has_mark(const struct lmi_kv *kv, uint32_t seq, uint32_t at)
+{
+	const struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
+
+	return lmi_kv_mark_at(s, at) < s->n_mark;
+}
+
 uint32_t lmi_kv_n_spare_states(const struct lmi_kv *kv)
 {
 	uint32_t n = UINT32_MAX;
