@@ -59,16 +59,17 @@ struct lmi_engine_eval {
 	uint32_t chunk;	 /* maximum rows of a sequence per step; 0 = no limit */
 	uint32_t chunk_from; /* the first row to which that limit applies */
 	bool whole;	 /* all rows of a sequence in one step */
+	/* WANT_LAST: rows are looked up in the prefix cache and found there later, among those with
+	 * the same tenant */
+	bool cache;
+	uint64_t tenant;
 };
 
 /* ---- generation ---- */
 
 #define LMI_ENGINE_GEN_IGNORE_EOG 1u /* end-of-generation tokens do not end it */
 #define LMI_ENGINE_GEN_SPECIAL    2u /* output the text of control tokens */
-/* Retain the sequence after its end, so that the next generation can reuse the rows of a common
- * prefix. An engine retains only the latest one; it occupies one of the sequences (n_seq) and is
- * dropped when others need the memory. */
-#define LMI_ENGINE_GEN_RETAIN 4u
+#define LMI_ENGINE_GEN_NO_CACHE	  4u /* compute the whole prompt; nobody finds the rows later */
 
 struct lmi_engine_generate {
 	uint64_t id;
@@ -84,6 +85,7 @@ struct lmi_engine_generate {
 				 * well */
 	uint32_t n_shown;
 	uint32_t flags; /* LMI_ENGINE_GEN_* */
+	uint64_t tenant; /* rows are shared only among generations with the same number */
 	enum lmi_engine_class class;
 	/* Constraint on the answer, or NULL; owned by the engine once the command is accepted. The
 	 * end of its grammar ends the answer; if no token may follow, the command fails. */
@@ -133,6 +135,7 @@ struct lmi_engine_event {
 		struct {
 			enum lmi_engine_finish finish;
 			uint32_t n_prompt, n_out; /* tokens read and generated */
+			uint32_t n_cached; /* how many of n_prompt were in memory already */
 			uint32_t n_forced; /* how many of n_out had no step of their own, because no
 					    * other token was possible: constrain.h */
 			uint64_t prompt_ns;	  /* from its first step to its first token */

@@ -238,16 +238,6 @@ void lmi_sched_truncate(struct lmi_sched *s, uint32_t seq, uint32_t n)
 	lmi_sched_restart(s, seq);
 }
 
-bool lmi_sched_retain(struct lmi_sched *s, uint32_t seq)
-{
-	struct lmi_sched_rec *r = rec_of(s, seq);
-
-	if (r->state != LMI_SCHED_ACTIVE || !r->n_done || r->n_step)
-		return false;
-	r->o.n_known = r->n_done;
-	return true;
-}
-
 void lmi_sched_remove(struct lmi_sched *s, uint32_t seq)
 {
 	struct lmi_sched_rec *r = rec_of(s, seq);

@@ -116,9 +116,6 @@ bool lmi_sched_grow_drafts(struct lmi_sched *s, uint32_t seq, uint32_t n);
 /* Shortens a sequence to its first n >= 1 known rows. If their memory is no longer complete, they
  * are computed again. Must not be called while it is part of a pending step. */
 void lmi_sched_truncate(struct lmi_sched *s, uint32_t seq, uint32_t n);
-/* Retains a sequence: nothing more of it is computed, and its computed rows stay for others to
- * share. Returns false if it has none or is part of a pending step. */
-bool lmi_sched_retain(struct lmi_sched *s, uint32_t seq);
 /* Ends a sequence and frees its memory, at once or after the last pending step that it is part of.
  * The number may be reused afterwards. */
 void lmi_sched_remove(struct lmi_sched *s, uint32_t seq);

@@ -137,6 +137,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "mirostat_eta", .wire = "mirostat_eta"},
 	{.name = "samplers", .read = read_samplers},
 	{.name = "ignore_eos", .wire = "ignore_eog"},
+	{.name = "cache_prompt", .wire = "cache_prompt"},
 	{.name = "skip_special_tokens", .read = read_hide_special},
 	/* constraints */
 	{.name = "grammar", .read = read_grammar},
@@ -149,7 +150,6 @@ static const struct lmi_http_member rows[] = {
 	{.name = "grammar_lazy", .refused = "is not supported: use tools"},
 	{.name = "grammar_triggers", .refused = "is not supported: use tools"},
 	/* without effect */
-	{.name = "cache_prompt"}, /* prefixes are always reused */
 	{.name = "n_cache_reuse"},
 	{.name = "n_keep"}, /* the context is never shifted */
 	{.name = "n_discard"},
