@@ -70,6 +70,7 @@ struct lmi_config {
 	const char *backend;
 	int64_t device, threads, ctx, kv_tokens;
 	const char *kv_type;
+	int64_t prefix_cache; /* 0 each user's own, 1 shared, 2 off */
 	int64_t activations; /* enum lmd_activations */
 	int64_t attention;   /* enum lmd_attention */
 	int64_t memory;      /* bytes */

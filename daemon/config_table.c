@@ -265,6 +265,15 @@ static const struct lmi_config_row before[] = {
 	 .at = AT(kv_type),
 	 .unset = "the backend's preference"},
 	{.section = "engine",
+	 .opt = {.name = "prefix-cache",
+		 .type = LMI_OPT_CHOICE,
+		 .value = "user|shared|off",
+		 .def = "user",
+		 .doc = "What a prompt may reuse of earlier ones that began with the same tokens: "
+			"those of the same user, those of all users (who can then tell from the "
+			"time of an answer what others have asked), or nothing."},
+	 .at = AT(prefix_cache)},
+	{.section = "engine",
 	 .opt = {.name = "activations",
 		 .type = LMI_OPT_CHOICE,
 		 .value = "default|f32|int8",

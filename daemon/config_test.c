@@ -118,6 +118,7 @@ START_TEST(defaults)
 	ck_assert_int_eq(c->message_bytes, 16 << 20);
 	ck_assert_str_eq(c->backend, "auto");
 	ck_assert_ptr_null(c->kv_type);
+	ck_assert_int_eq(c->prefix_cache, 0);
 	ck_assert_int_eq(c->ctx, 0);
 	lmi_service_limits_default(&limits);
 	ck_assert_int_eq(memcmp(&c->service, &limits, sizeof(limits)), 0);
@@ -432,6 +433,7 @@ START_TEST(what_may_change)
 		{"[limits]\nmessage_bytes = 1M\n", "'message_bytes' in [limits] has changed"},
 		{"[plugins]\nplugin_dir = /x\n", "'plugin_dir' in [plugins] has changed"},
 		{"[engine]\nkv_type = f16\n", "'kv_type' in [engine] has changed"},
+		{"[engine]\nprefix_cache = off\n", "'prefix_cache' in [engine] has changed"},
 		{"[limits]\nmax_running = 3\nfail = 1s\n", NULL},
 	};
 	struct lmi_config *from = good("");

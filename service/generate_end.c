@@ -73,6 +73,7 @@ static void count_end(struct lmi_service *svc, const struct lmi_svc_end *end)
 	if (end->kind == LMI_SVC_END_ERROR)
 		count_error(&svc->count, end->error.status);
 	svc->count.n_prompt_tokens += end->n_prompt;
+	svc->count.n_cached_tokens += end->n_cached;
 	svc->count.n_out_tokens += end->n_out;
 }
 

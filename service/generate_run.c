@@ -4,10 +4,23 @@
  * events to items. */
 #include "service/generate_work.h"
 
+#include <string.h>
+
+#include "core/base/siphash.h"
 #include "service/evaluate.h"
 #include "service/limits.h"
 #include "service/logprobs.h"
 #include "service/prompt.h"
+
+/* Generations share what is in the prefix cache with others of the same user, unless all users
+ * share: how fast an answer begins tells what others have asked. */
+static uint64_t tenant_of(const struct lmi_svc_generation *g)
+{
+	const struct lmi_svc_owner *o = &g->user->owner;
+	const uint64_t key[2] = {o->uid};
+
+	return g->svc->o.share_prefixes ? 0 : lmi_siphash(key, o->key_label, strlen(o->key_label));
+}
 
 static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct lmd_error *err)
 {
@@ -15,7 +28,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	struct lmi_svc_prompt p = {.seed = g->seed,
 				   .tokens = g->tokens.id,
 				   .n_tokens = g->tokens.n,
-				   .retain = svc->o.embedded && svc->o.inst.n_seq > 1,
+				   .tenant = tenant_of(g),
 				   .constraint = g->constraint,
 				   .shown = &g->answer_format.shown,
 				   .n_max = svc->limits.output_max,
@@ -168,6 +181,7 @@ static void take_end(struct lmi_svc_generation *g, uint64_t now, const struct lm
 		end.n_prompt = ev->u.done.n_prompt;
 		end.n_out = ev->u.done.n_out;
 		end.n_forced = ev->u.done.n_forced;
+		end.n_cached = ev->u.done.n_cached;
 		end.prompt_ns = ev->u.done.prompt_ns;
 		end.out_ns = ev->u.done.out_ns;
 	}

@@ -280,10 +280,11 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 					.n_stops = q->n_stop,
 					.flags = (q->ignore_eog ? LMI_ENGINE_GEN_IGNORE_EOG : 0) |
 						 (q->special ? LMI_ENGINE_GEN_SPECIAL : 0) |
-						 (p->retain ? LMI_ENGINE_GEN_RETAIN : 0) |
+						 (q->cache_prompt ? 0 : LMI_ENGINE_GEN_NO_CACHE) |
 						 (q->sampled_probs ? LMI_ENGINE_GEN_SAMPLED_PROBS
 								   : 0),
 					.n_logprobs = q->has_logprobs ? (uint32_t)q->logprobs + 1 : 0,
+					.tenant = p->tenant,
 					.class = class_of(q),
 					.constraint = p->constraint};
 	struct lmi_sampler_spec *own = NULL;

@@ -41,7 +41,7 @@ struct lmi_svc_prompt {
 	uint64_t seed;
 	const lmd_token *tokens;
 	size_t n_tokens;
-	bool retain; /* retain the sequence for the next generation */
+	uint64_t tenant; /* with whom rows are shared */
 	uint64_t n_max, n_default; /* maximum and default length of the answer */
 	struct lmi_engine_constraint *constraint;
 	const struct lmi_text_token_buf

@@ -105,11 +105,10 @@ struct lmi_service_opts {
 	void *watch_arg;
 	const struct lmi_service_hooks *hooks; /* copied; NULL: none */
 	const char *version;                   /* version of the daemon, for hello and status */
+	bool share_prefixes; /* users share the prefix cache of a model; otherwise each has its own */
 	bool in_line; /* engines have no threads: each tick runs one step of each engine */
 	/* The service of one program, for its own use, without a store.  Models are named by path.
-	 * Generations have no deadline and their streams no lease.  n_seq is that of inst (0 = 1);
-	 * if it is above 1, an engine retains the sequence of its latest generation, so that the
-	 * next one can reuse a common prefix. */
+	 * Generations have no deadline and their streams no lease.  n_seq is that of inst (0 = 1). */
 	bool embedded;
 };
 
@@ -177,6 +176,7 @@ struct lmi_service_stats {
 	 * something was full */
 	uint64_t n_invalid, n_busy;
 	uint64_t n_prompt_tokens, n_out_tokens;
+	uint64_t n_cached_tokens; /* how many of n_prompt_tokens were in the prefix cache */
 	uint64_t n_step;              /* steps of all engines that are open */
 	uint32_t n_page, n_page_free; /* KV cache pages of all their groups */
 };

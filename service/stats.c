@@ -38,6 +38,7 @@ static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metr
 		{"llamad_invalid_total", true, (double)s.n_invalid},
 		{"llamad_busy_total", true, (double)s.n_busy},
 		{"llamad_prompt_tokens_total", true, (double)s.n_prompt_tokens},
+		{"llamad_prompt_tokens_cached_total", true, (double)s.n_cached_tokens},
 		{"llamad_generation_tokens_total", true, (double)s.n_out_tokens},
 		{"llamad_steps_total", true, (double)s.n_step},
 	};
@@ -49,6 +50,16 @@ static uint32_t list_metrics(const struct lmi_service *svc, struct lmi_wire_metr
 								      : LMI_WIRE_METRIC_KIND_GAUGE,
 						 .value = m[i].value};
 	return LMD_LEN(m);
+}
+
+/* Returns how many free pages and slots of an engine can be found by their tokens. */
+static double n_cached(const struct lmi_engine_stats *s)
+{
+	double n = 0;
+
+	for (int g = 0; g < LMD_MAX_GROUP; g++)
+		n += s->n_cached[g];
+	return n;
 }
 
 /* Lists the metrics of one engine. */
@@ -64,6 +75,10 @@ static uint32_t list_engine(const struct lmi_svc_loaded_model *res,
 		{"llamad_model_steps_total", true, (double)s.n_step},
 		{"llamad_model_rows_total", true, (double)s.n_row},
 		{"llamad_model_rows_shared_total", true, (double)s.n_shared_rows},
+		{"llamad_model_prefix_cache_queries_total", true, (double)s.n_started},
+		{"llamad_model_prefix_cache_hits_total", true, (double)s.n_hit},
+		{"llamad_model_kv_pages_cached", false, n_cached(&s)},
+		{"llamad_model_kv_evictions_total", true, (double)s.n_page_evicted},
 		{"llamad_model_preemptions_total", true, (double)s.n_preempted},
 		{"llamad_model_generation_tokens_total", true, (double)s.n_generated},
 		{"llamad_model_step_allocations_total", true, (double)s.step_allocs},
@@ -86,7 +101,7 @@ static uint32_t list_engine(const struct lmi_svc_loaded_model *res,
 	return LMD_LEN(m);
 }
 
-#define ENGINE_METRICS 14u
+#define ENGINE_METRICS 18u
 #define ALL_METRICS    32u
 
 enum lmd_status lmi_svc_do_stats(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,

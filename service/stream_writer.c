@@ -23,6 +23,7 @@ static void fill_end(struct lmi_wire_item *out, const struct lmi_svc_end *end)
 		out->u.done.n_prompt = end->n_prompt;
 		out->u.done.n_out = end->n_out;
 		out->u.done.n_forced = end->n_forced;
+		out->u.done.n_cached = end->n_cached;
 		out->u.done.prompt_ns = (int64_t)end->prompt_ns;
 		out->u.done.out_ns = (int64_t)end->out_ns;
 		return;

@@ -579,6 +579,9 @@ type Item struct {
 	// Tokens of the answer that needed no step of their own because the grammar allowed no alternative (jump-forward decoding). (kind done)
 	NForced int64 `msgpack:"n_forced,omitempty"`
 
+	// Tokens of the prompt that were not computed again, because they were in the prefix cache. (kind done)
+	NCached int64 `msgpack:"n_cached,omitempty"`
+
 	// The kind of error. (kind error)
 	Code string `msgpack:"code,omitempty"`
 
@@ -965,6 +968,9 @@ type GenerateRequest struct {
 
 	// Tokens that are never sampled. Defaults to those that the model's file names; an empty list allows all.
 	SuppressTokens []int32 `msgpack:"suppress_tokens,omitempty"`
+
+	// Take the beginning of the prompt from the prefix cache if it was computed before, and let later requests find this one's. If false, the whole prompt is computed and nothing of it is found later. Nil means true.
+	CachePrompt *bool `msgpack:"cache_prompt,omitempty"`
 
 	// Scheduling priority. Nil means normal.
 	Class *Text `msgpack:"class,omitempty"`

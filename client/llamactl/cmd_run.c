@@ -256,8 +256,6 @@ static enum lmd_status open_model(struct lmi_ctl *ctl, const char *path, struct 
 	o = (struct lmi_embedded_opts){
 		.host = ctl->host, .plugins = engine.inst.registry, .model = engine.inst};
 	o.model.n_seq = o.model.n_out = 1; /* a step returns the logits of one row */
-	if (lmi_arg_flag(&ctl->args, "interactive")) /* one more, retained for the next answer */
-		o.model.n_seq = o.model.n_out = 2;
 	st = lmi_embedded_open(&ctl->client, &o, err);
 	if (st == LMD_OK)
 		st = lmi_ctl_remote_job(ctl, "load", json_pack("{s:s}", "model", path), err);

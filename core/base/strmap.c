@@ -8,57 +8,12 @@
 #include <time.h>
 
 #include "core/base/arena.h"
-#include "core/base/bytes.h"
+#include "core/base/siphash.h"
 
 struct lmi_strmap_slot {
 	const char *name;
 	uint32_t value, tag; /* tag: low half of the hash */
 };
-
-static uint64_t rotl(uint64_t v, int n)
-{
-	return v << n | v >> (64 - n);
-}
-
-static void sip_round(uint64_t v[4])
-{
-	v[0] += v[1];
-	v[2] += v[3];
-	v[1] = rotl(v[1], 13) ^ v[0];
-	v[3] = rotl(v[3], 16) ^ v[2];
-	v[0] = rotl(v[0], 32);
-	v[2] += v[1];
-	v[0] += v[3];
-	v[1] = rotl(v[1], 17) ^ v[2];
-	v[3] = rotl(v[3], 21) ^ v[0];
-	v[2] = rotl(v[2], 32);
-}
-
-/* SipHash-1-3: one round per word and three at the end (Aumasson and Bernstein, 2012). */
-static uint64_t sip13(const uint64_t key[2], const char *s, size_t len)
-{
-	uint64_t v[4] = {key[0] ^ 0x736F6D6570736575u, key[1] ^ 0x646F72616E646F6Du,
-			 key[0] ^ 0x6C7967656E657261u, key[1] ^ 0x7465646279746573u};
-	uint8_t last[8] = {0};
-	size_t i;
-
-	for (i = 0; i + 8 <= len; i += 8) {
-		uint64_t w = lmi_get_le64(s + i);
-
-		v[3] ^= w;
-		sip_round(v);
-		v[0] ^= w;
-	}
-	memcpy(last, s + i, len - i);
-	last[7] = (uint8_t)len;
-	v[3] ^= lmi_get_le64(last);
-	sip_round(v);
-	v[0] ^= lmi_get_le64(last);
-	v[2] ^= 0xFF;
-	for (i = 0; i < 3; i++)
-		sip_round(v);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
-}
 
 bool lmi_strmap_init(struct lmi_strmap *m, struct lmd_arena *a, uint32_t n_max)
 {
@@ -84,7 +39,7 @@ bool lmi_strmap_init(struct lmi_strmap *m, struct lmd_arena *a, uint32_t n_max)
 /* Returns the slot of a name, or the free slot where it belongs. */
 static struct lmi_strmap_slot *slot_of(const struct lmi_strmap *m, const char *name, uint32_t *tag)
 {
-	uint64_t h = sip13(m->key, name, strlen(name));
+	uint64_t h = lmi_siphash(m->key, name, strlen(name));
 	uint32_t i = (uint32_t)(h >> 32) & m->mask;
 
 	*tag = (uint32_t)h;

@@ -81,16 +81,17 @@ struct lmi_engine_eval {
 	uint32_t chunk_from; /* the first row to which that limit applies */
 	bool whole;	 /* all rows of a sequence in one step */
 	uint32_t n_logprobs; /* WANT_LOGPROBS: 1 to LMI_ENGINE_LOGPROBS_MAX */
+	/* WANT_LAST: rows are looked up in the prefix cache and found there later, among those with
+	 * the same tenant */
+	bool cache;
+	uint64_t tenant;
 };
 
 /* ---- generation ---- */
 
 #define LMI_ENGINE_GEN_IGNORE_EOG 1u /* end-of-generation tokens do not end it */
 #define LMI_ENGINE_GEN_SPECIAL    2u /* output the text of control tokens */
-/* Retain the sequence after its end, so that the next generation can reuse the rows of a common
- * prefix. An engine retains only the latest one; it occupies one of the sequences (n_seq) and is
- * dropped when others need the memory. */
-#define LMI_ENGINE_GEN_RETAIN 4u
+#define LMI_ENGINE_GEN_NO_CACHE	  4u /* compute the whole prompt; nobody finds the rows later */
 /* The log probabilities are those of the candidates that the samplers left, instead of the model's
  * own. */
 #define LMI_ENGINE_GEN_SAMPLED_PROBS 8u
@@ -112,6 +113,7 @@ struct lmi_engine_generate {
 	/* Each token comes with so many log probabilities, its own included; 0: none, at most
 	 * LMI_ENGINE_LOGPROBS_MAX.  Forced tokens that are not computed have probability 1. */
 	uint32_t n_logprobs;
+	uint64_t tenant; /* rows are shared only among generations with the same number */
 	enum lmi_engine_class class;
 	/* Constraint on the answer, or NULL; owned by the engine once the command is accepted. The
 	 * end of its grammar ends the answer; if no token may follow, the command fails. */
@@ -163,6 +165,7 @@ struct lmi_engine_event {
 		struct {
 			enum lmi_engine_finish finish;
 			uint32_t n_prompt, n_out; /* tokens read and generated */
+			uint32_t n_cached; /* how many of n_prompt were in memory already */
 			uint32_t n_forced; /* how many of n_out had no step of their own, because no
 					    * other token was possible: constrain.h */
 			uint64_t prompt_ns;	  /* from its first step to its first token */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Commands start and cancel sessions; sessions end and may leave a retained sequence. */
+ * Commands start and cancel sessions; sessions end. */
 #include <string.h>
 
 #include "core/engine/engine_impl.h"
@@ -20,8 +20,6 @@ void lmi_engine_remove_seq(struct lmi_engine *e, struct lmi_engine_seq *q)
 		return;
 	lmi_sched_remove(e->sched, q->handle);
 	e->seq_of[q->handle] = NULL;
-	if (e->successor == q->handle)
-		e->successor = LMI_SCHED_NO_SEQ;
 	q->handle = LMI_SCHED_NO_SEQ;
 }
 
@@ -56,23 +54,10 @@ static void free_session(struct lmi_engine *e, struct lmi_engine_job *s)
 	lmi_engine_job_destroy(s);
 }
 
-void lmi_engine_retained_drop(struct lmi_engine *e)
-{
-	if (e->retained)
-		free_session(e, e->retained);
-	e->retained = NULL;
-}
-
 void lmi_engine_end(struct lmi_engine *e, struct lmi_engine_job *s)
 {
 	unlink_session(e, s);
-	if (!s->keep || s->seqs[0].handle == LMI_SCHED_NO_SEQ ||
-	    !lmi_sched_retain(e->sched, s->seqs[0].handle)) {
-		free_session(e, s);
-		return;
-	}
-	lmi_engine_retained_drop(e);
-	e->retained = s;
+	free_session(e, s);
 }
 
 void lmi_engine_fail(struct lmi_engine *e, struct lmi_engine_job *s, const struct lmd_error *err)
@@ -88,26 +73,28 @@ static void cancel_session(struct lmi_engine *e, struct lmi_engine_job *s)
 
 	memset(&ev->u.done, 0, sizeof(ev->u.done));
 	if (s->gen)
-		lmi_engine_gen_report(s->gen, ev);
+		lmi_engine_report(e, s, ev);
 	lmi_engine_end(e, s);
 }
 
-/* Returns the length of the common prefix of a new generation and the retained sequence, as far as
- * it is computed; 0 = none. At least one row is left to compute. */
-static uint32_t rows_in_common(const struct lmi_engine *e, const struct lmi_engine_seq *q)
+void lmi_engine_report(struct lmi_engine *e, const struct lmi_engine_job *s,
+		       struct lmi_engine_event *ev)
 {
-	const struct lmi_engine_seq *k = e->retained ? &e->retained->seqs[0] : NULL;
-	uint32_t n = 0, most;
+	lmi_engine_gen_report(s->gen, ev);
+	ev->u.done.n_cached = s->seqs[0].handle == LMI_SCHED_NO_SEQ
+				      ? 0
+				      : lmi_sched_n_shared(e->sched, s->seqs[0].handle);
+}
 
-	if (!k || !q->session->gen || q->n_enc || k->n_enc || q->n_plane || k->n_plane ||
-	    q->adapter != k->adapter)
-		return 0;
-	most = lmi_sched_n_done(e->sched, k->handle);
-	most = most < k->n_tokens ? most : k->n_tokens;
-	most = most < q->n_tokens - 1 ? most : q->n_tokens - 1;
-	while (n < most && q->tokens[n] == k->tokens[n])
-		n++;
-	return n;
+/* Lets a sequence use the prefix cache, if its rows depend on nothing but tokens. */
+static void use_cache(const struct lmi_engine_seq *q, struct lmi_sched_seq *o)
+{
+	const struct lmi_engine_job *s = q->session;
+
+	if (!s->caches || q->n_enc || q->n_plane || q->ext)
+		return;
+	o->tokens = q->tokens;
+	o->identity = (struct lmi_kv_identity){.tenant = s->tenant, .adapter = q->adapter};
 }
 
 static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_engine_seq *q,
@@ -125,19 +112,13 @@ static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_engine_seq *q,
 	if (q->fork_of != LMI_ENGINE_NO_FORK) {
 		o.share = q->session->seqs[q->fork_of].handle;
 		o.share_rows = q->fork_at;
-	} else if (e->retained) {
-		o.share_rows = rows_in_common(e, q);
-		if (o.share_rows)
-			o.share = e->retained->seqs[0].handle;
-		else
-			lmi_engine_retained_drop(e);
+	} else {
+		use_cache(q, &o);
 	}
 	st = lmi_sched_submit(e->sched, &o, &q->handle, err);
 	if (st != LMD_OK)
 		return st;
 	e->seq_of[q->handle] = q;
-	if (q->fork_of == LMI_ENGINE_NO_FORK && e->retained)
-		e->successor = q->handle;
 	return st;
 }
 
@@ -166,11 +147,6 @@ static void cancel_id(struct lmi_engine *e, uint64_t id)
 {
 	struct lmi_engine_job *s = find_session(e, id);
 
-	if (s && s->keep && e->n_pending) {
-		/* only a sequence that is not part of a step can be retained */
-		lmi_engine_finish_steps(e);
-		s = find_session(e, id);
-	}
 	if (s)
 		cancel_session(e, s);
 }
@@ -187,11 +163,9 @@ void lmi_engine_commands_take(struct lmi_engine *e)
 	}
 	while (atomic_load(&e->stopping) && e->sessions)
 		cancel_session(e, e->sessions);
-	if (atomic_load(&e->stopping))
-		lmi_engine_retained_drop(e);
 }
 
 bool lmi_engine_is_quiet(struct lmi_engine *e)
 {
-	return !e->sessions && !e->retained && !e->n_pending && !atomic_load(&e->commands.n);
+	return !e->sessions && !e->n_pending && !atomic_load(&e->commands.n);
 }

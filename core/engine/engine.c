@@ -177,7 +177,6 @@ enum lmd_status lmi_engine_open(struct lmi_engine **out, const struct lmi_engine
 	if (!e)
 		return lmd_fail(err, LMD_NOMEM, "engine: no memory");
 	e->events.fd = e->commands.fd = -1;
-	e->successor = LMI_SCHED_NO_SEQ;
 	lmi_engine_vocab_index_init(&e->vocab_index);
 	lmi_engine_grammar_cache_init(&e->compiled, LMI_ENGINE_GRAMMAR_CACHE_MAX,
 				      LMI_ENGINE_GRAMMAR_CACHE_BYTES);
@@ -460,6 +459,9 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		.n_row = c->n_row,
 		.n_preempted = c->n_preempted,
 		.n_shared_rows = c->n_shared_rows,
+		.n_started = c->n_started,
+		.n_hit = c->n_hit,
+		.n_page_evicted = c->n_page_evicted,
 		.n_generated = c->n_generated,
 		.n_forced = c->n_forced,
 		.n_waiting = c->n_waiting,
@@ -471,6 +473,7 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 	for (int g = 0; g < LMD_MAX_GROUP; g++) {
 		out->n_page[g] = c->n_page[g];
 		out->n_free[g] = c->n_free[g];
+		out->n_cached[g] = c->n_cached[g];
 	}
 	lmi_engine_grammar_cache_stats_get(&e->compiled, &out->grammars);
 }

@@ -89,6 +89,7 @@ struct lmi_engine_model_opts {
 	uint32_t open_flags;           /* LMI_OPEN_* of format.h */
 	lmi_engine_load_fn progress;   /* may be NULL */
 	void *progress_arg;
+	bool no_prefix_cache;	       /* compute every prompt from its first token */
 	bool adapters;		       /* rows may carry adapters */
 	/* [n_adapter_files], applied together in slot 1 to all rows that name no slot */
 	const struct lmi_engine_adapter_ref *adapter_files;
@@ -272,9 +273,13 @@ struct lmi_engine_grammar_cache_stats {
 
 struct lmi_engine_stats {
 	uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated;
+	uint64_t n_started, n_hit; /* generations that use the prefix cache; those that found rows */
+	uint64_t n_page_evicted;   /* pages and slots that could be found until their memory was
+				    * needed */
 	uint64_t n_forced; /* how many of n_generated had no step of their own; see constrain.h */
 	uint32_t n_waiting, n_active;
 	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];
+	uint32_t n_cached[LMD_MAX_GROUP]; /* how many of n_free can be found by their tokens */
 	uint32_t n_plan;       /* compiled plans; constant once each kind of command has been used */
 	uint64_t n_overlapped; /* how many of n_step were submitted while another was running */
 	uint64_t step_allocs; /* allocations of the engine's thread from choosing a step to queueing

@@ -20,9 +20,10 @@
 /* Counters that other threads may read. */
 struct lmi_engine_counters {
 	_Atomic uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated, n_forced,
-		n_overlapped, step_allocs;
+		n_overlapped, step_allocs, n_started, n_hit, n_page_evicted;
 	_Atomic uint32_t n_waiting, n_active, n_plan;
-	_Atomic uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP];
+	_Atomic uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP],
+		n_cached[LMD_MAX_GROUP];
 };
 
 /* The choice of a token, made before it is reported. */
@@ -76,10 +77,6 @@ struct lmi_engine {
 
 	/* accessed only by the engine's thread */
 	struct lmi_engine_job *sessions;  /* list */
-	struct lmi_engine_job *retained;  /* retained session: it has ended, but its rows are still
-					  * there; or NULL */
-	uint32_t successor;               /* scheduler's number of the successor, which starts with
-					  * the retained rows */
 	struct lmi_engine_seq **seq_of;   /* [n_scheduled] by the scheduler's number */
 	uint32_t n_scheduled; /* sequences that the scheduler holds at most: ended ones stay until
 			       * the steps that they are part of are finished */
@@ -128,14 +125,15 @@ void lmi_engine_event_emit_flush(struct lmi_engine *e);
 
 /* Starts and cancels sessions as commanded; ends everything if the engine is stopping. */
 void lmi_engine_commands_take(struct lmi_engine *e);
-/* Call after the final event: frees a session, or retains its sequence for the next one. */
+/* Call after the final event: frees a session. */
 void lmi_engine_end(struct lmi_engine *e, struct lmi_engine_job *s);
 /* Ends a session with this error as its final event. */
 void lmi_engine_fail(struct lmi_engine *e, struct lmi_engine_job *s, const struct lmd_error *err);
 /* Stops computing a sequence and frees its pages. */
 void lmi_engine_remove_seq(struct lmi_engine *e, struct lmi_engine_seq *q);
-/* Drops the retained sequence, if there is one. */
-void lmi_engine_retained_drop(struct lmi_engine *e);
+/* Fills in the counts and times of a generation's final event. */
+void lmi_engine_report(struct lmi_engine *e, const struct lmi_engine_job *s,
+		       struct lmi_engine_event *ev);
 
 /* ---- results.c ---- */
 

@@ -259,6 +259,8 @@ enum lmd_status lmi_engine_job_eval(struct lmi_engine_job **out, const struct lm
 	if (st != LMD_OK)
 		return st;
 	s->want = cmd->want;
+	s->caches = cmd->cache && cmd->want == LMI_ENGINE_WANT_LAST;
+	s->tenant = cmd->tenant;
 	s->chunk = cmd->chunk;
 	s->chunk_from = cmd->chunk_from;
 	s->n_logprobs = cmd->n_logprobs;
@@ -341,7 +343,8 @@ enum lmd_status lmi_engine_job_generate(struct lmi_engine_job **out, const struc
 	if (st != LMD_OK)
 		return st;
 	s->class = cmd->class;
-	s->keep = cmd->flags & LMI_ENGINE_GEN_RETAIN;
+	s->caches = !(cmd->flags & LMI_ENGINE_GEN_NO_CACHE);
+	s->tenant = cmd->tenant;
 	st = lmi_engine_gen_create(&s->gen, inst, vocab, cmd, err);
 	if (st != LMD_OK) {
 		lmi_engine_job_destroy(s);

@@ -41,7 +41,8 @@ struct lmi_engine_job {
 	uint32_t n_logprobs;
 	/* for a generation; NULL: an evaluation */
 	struct lmi_engine_gen *gen;
-	bool keep; /* LMI_ENGINE_GEN_RETAIN */
+	bool caches; /* its rows are looked up in the prefix cache and found there later */
+	uint64_t tenant;
 
 	uint32_t n_left; /* unfinished sequences */
 	uint32_t n_seq;

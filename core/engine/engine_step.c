@@ -30,7 +30,7 @@ static void fill_part(struct lmi_engine *e, struct lmi_engine_pending *p, uint32
 		lmi_engine_gen_begin(q->session->gen, now_ns);
 	p->seq[i] = q;
 	p->session[i] = q->session;
-	p->awaited |= q->session->gen && planned->n_out && q->session != e->retained;
+	p->awaited |= q->session->gen && planned->n_out;
 	p->rows[i] = (struct lmi_engine_rows){
 		.kv_seq = planned->kv_seq,
 		.first = planned->first,
@@ -80,17 +80,6 @@ static void set_only(struct lmi_engine *e, uint32_t slot)
 	}
 }
 
-/* A retained sequence that was preempted is computed again, but its session has ended. */
-static void ignore_retained(const struct lmi_engine *e, struct lmi_engine_pending *p)
-{
-	for (uint32_t i = 0; i < p->n_part && e->retained; i++) {
-		if (p->session[i] != e->retained)
-			continue;
-		p->seq[i] = NULL;
-		p->session[i] = NULL;
-	}
-}
-
 /* Number of sequences that could be computed at the same time. */
 static uint32_t n_computable(const struct lmi_engine *e)
 {
@@ -134,7 +123,6 @@ static bool submit(struct lmi_engine *e, bool halves)
 		fill_part(e, p, i, begin_ns);
 	e->inst->step_class = class_of(p);
 	set_only(e, slot);
-	ignore_retained(e, p);
 	lmi_engine_step_submit(e->inst, slot, step.plan, p->rows, step.n_part, &w);
 	p->submit_ns = now(e);
 	p->host_ns = p->submit_ns - begin_ns;
@@ -200,16 +188,6 @@ static void give_up(struct lmi_engine *e, struct lmi_engine_pending *p, const st
 			lmi_engine_fail(e, p->session[i], err);
 }
 
-/* Drops the retained sequence once its successor has copied the prefix. */
-static void drop_after_successor(struct lmi_engine *e)
-{
-	if (e->retained && e->successor != LMI_SCHED_NO_SEQ &&
-	    lmi_sched_n_done(e->sched, e->successor)) {
-		lmi_engine_retained_drop(e);
-		e->successor = LMI_SCHED_NO_SEQ;
-	}
-}
-
 /* Records the times of a step that the device has completed at done_ns. */
 static void measure(struct lmi_engine *e, const struct lmi_engine_pending *p, uint32_t slot,
 		    uint64_t done_ns)
@@ -239,7 +217,6 @@ static void finish(struct lmi_engine *e)
 	if (st == LMD_OK)
 		atomic_fetch_add(&e->progress, 1);
 	lmi_sched_commit(e->sched, st == LMD_OK, NULL);
-	drop_after_successor(e);
 	if (st == LMD_OK)
 		hand_out(e, p, slot);
 	else if (st != LMD_CANCELLED) /* cut short: the cancelling command is in the queue */
@@ -267,12 +244,16 @@ static void publish(struct lmi_engine *e)
 	e->count.n_row = s.n_row;
 	e->count.n_preempted = s.n_preempted;
 	e->count.n_shared_rows = s.n_shared_rows;
+	e->count.n_started = s.n_started;
+	e->count.n_hit = s.n_hit;
+	e->count.n_page_evicted = k.n_evicted;
 	e->count.n_waiting = s.n_waiting;
 	e->count.n_active = s.n_active;
 	e->count.n_plan = e->inst->n_compiled;
 	for (uint32_t g = 0; g < e->inst->desc.n_group; g++) {
 		e->count.n_page[g] = k.n_page[g];
 		e->count.n_free[g] = k.n_free[g];
+		e->count.n_cached[g] = k.n_cached[g];
 	}
 }
 
@@ -285,10 +266,6 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 	e->evaluated = false;
 	allocs = lmi_alloc_thread_count();
 	t = submit_steps(e);
-	if (!e->n_pending && t == LMI_ENGINE_STEP_IDLE && e->retained && e->sessions) {
-		lmi_engine_retained_drop(e); /* it blocks another session */
-		t = submit_steps(e);
-	}
 	if (e->n_pending) {
 		finish(e);
 		t = LMI_ENGINE_STEP_RAN;

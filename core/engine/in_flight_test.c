@@ -79,7 +79,7 @@ static void make_jobs(struct job *j, bool generate, uint64_t *rnd)
 		if (lmd_rand(rnd) % 2)
 			j[i].fork_at = 1 + (uint32_t)(lmd_rand(rnd) % (j[i].n_tok - 1));
 		if (lmd_rand(rnd) % 5 == 0)
-			j[i].flags |= LMI_ENGINE_GEN_RETAIN;
+			j[i].flags |= LMI_ENGINE_GEN_NO_CACHE;
 		if (cancels)
 			j[i].cancel = j[i].start + 1 + (uint32_t)(lmd_rand(rnd) % 30);
 		for (uint32_t k = 0; k < j[i].n_tok; k++)
@@ -186,7 +186,7 @@ static void run(const struct lmi_engine_opts *o, const struct job *j, struct res
 	}
 	while (lmi_engine_step(e) != LMI_ENGINE_STEP_IDLE)
 		take_events(e, r); /* steps of cancelled commands */
-	lmi_engine_stop(e); /* drops a retained sequence */
+	lmi_engine_stop(e);
 	lmi_engine_stats(e, stats);
 	lmi_engine_fini(e);
 }
@@ -293,8 +293,7 @@ START_TEST(the_bits_are_those_of_one_step_at_a_time)
 }
 END_TEST
 
-/* Generations alone: nothing is allocated from choosing a step to queueing its events. With the second
- * seed, a retained sequence is preempted and computed again, which must cause no event. */
+/* Generations alone: nothing is allocated from choosing a step to queueing its events. */
 START_TEST(a_step_allocates_nothing)
 {
 	static struct job jobs[N_JOB];

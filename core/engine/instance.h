@@ -179,7 +179,7 @@ struct lmi_inst {
 	uint32_t n_ctx, n_seq, n_batch, n_out, kv_dtype;
 	bool ctx_cut;	  /* n_ctx is limited by memory, not by the model */
 	bool looks_ahead; /* some group is not causal: a sequence must run in one step */
-	bool keep_values, unfused;
+	bool keep_values, unfused, cache_prefixes;
 	bool has_adapters; /* rows of plans may have adapters */
 	int32_t own_adapter; /* slot for rows that name none */
 	bool only_estimate;

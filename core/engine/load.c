@@ -137,6 +137,7 @@ static struct lmi_inst *create(const struct lmi_engine_model_opts *o, struct lmd
 	inst->registry = o->registry;
 	inst->keep_values = o->keep_values;
 	inst->unfused = o->unfused;
+	inst->cache_prefixes = !o->no_prefix_cache;
 	inst->has_adapters = o->adapters || o->n_adapter_files;
 	inst->step_class = LMI_ENGINE_CLASS_NORMAL;
 	inst->progress = o->progress;

@@ -3,7 +3,9 @@
  * Chooses all sizes from the architecture's description: checks that the file has the tensors it
  * needs, chooses the rows of a step, the memory budget and the context length that fits, and
  * creates the pools for sequences. */
+#include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
@@ -384,9 +386,13 @@ enum lmd_status lmi_inst_open_pools(struct lmi_inst *inst, struct lmd_error *err
 				.page_tokens = inst->page_tokens,
 				.n_seq = inst->n_seq,
 				.n_ctx = inst->n_ctx,
+				.cache_prefixes = inst->cache_prefixes,
 				.n_cross = inst->n_batch};
 	enum lmd_status st = LMD_OK;
 
+	if (getrandom(k.hash_key, sizeof(k.hash_key), 0) != (ssize_t)sizeof(k.hash_key))
+		return lmd_fail(err, LMD_INTERNAL, "no random key for the prefix cache: %s",
+				strerror(errno));
 	for (uint32_t g = 0; g < inst->desc.n_group && st == LMD_OK; g++) {
 		k.n_page[g] = place->n_page[g];
 		k.n_slot[g] = place->n_slot[g];

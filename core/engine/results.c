@@ -226,7 +226,7 @@ static void gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, stru
 	}
 	if (g.finish == LMI_ENGINE_FINISH_NONE)
 		return;
-	lmi_engine_gen_report(s->gen, lmi_engine_event_emit(e, s, LMI_ENGINE_EV_DONE));
+	lmi_engine_report(e, s, lmi_engine_event_emit(e, s, LMI_ENGINE_EV_DONE));
 	lmi_engine_end(e, s);
 }
 

@@ -77,6 +77,8 @@ enum lmd_status lmi_kv_create(struct lmi_kv **out, const struct lmi_kv_opts *o,
 		st = LMD_NOMEM;
 	for (i = 0; i < o->n_group && st == LMD_OK; i++)
 		st = init_group(kv, i, o);
+	if (st == LMD_OK)
+		st = lmi_kv_prefix_init(kv, o);
 	if (st != LMD_OK) {
 		lmi_kv_destroy(kv);
 		return lmd_fail(err, st,
@@ -95,6 +97,7 @@ void lmi_kv_destroy(struct lmi_kv *kv)
 		lmi_kv_page_table_fini(&kv->group[i].pages);
 		lmi_kv_slots_fini(&kv->group[i].slots);
 	}
+	lmi_kv_prefix_tree_fini(&kv->tree);
 	lmi_free(kv->seq);
 	lmi_free(kv->copy);
 	lmi_free(kv);
@@ -105,7 +108,7 @@ uint32_t lmi_kv_open(struct lmi_kv *kv)
 	for (uint32_t i = 0; kv->n_free_seq && i < kv->n_seq; i++) {
 		if (kv->seq[i].open)
 			continue;
-		kv->seq[i] = (struct lmi_kv_seq){.open = true};
+		kv->seq[i] = (struct lmi_kv_seq){.open = true, .node = LMI_KV_NO_NODE};
 		kv->n_free_seq--;
 		return i;
 	}
@@ -128,6 +131,7 @@ static void forget_copies(struct lmi_kv *kv)
 
 void lmi_kv_close(struct lmi_kv *kv, uint32_t seq)
 {
+	lmi_kv_prefix_leave(kv, seq);
 	lmi_kv_seq_of(kv, seq)->open = false;
 	kv->n_free_seq++;
 	for (uint32_t i = 0; i < kv->n_group; i++) {
@@ -139,6 +143,11 @@ void lmi_kv_close(struct lmi_kv *kv, uint32_t seq)
 			lmi_kv_slots_clear(&g->slots, seq);
 	}
 	forget_copies(kv);
+}
+
+uint32_t lmi_kv_page_tokens(const struct lmi_kv *kv)
+{
+	return kv->page_tokens;
 }
 
 uint32_t lmi_kv_len(const struct lmi_kv *kv, uint32_t seq)
@@ -297,8 +306,7 @@ static uint32_t marks_up_to(const struct lmi_kv_seq *s, uint32_t at)
 	return n;
 }
 
-/* Returns the mark at this position; n_mark: there is none. */
-static uint32_t mark_at(const struct lmi_kv_seq *s, uint32_t at)
+uint32_t lmi_kv_mark_at(const struct lmi_kv_seq *s, uint32_t at)
 {
 	uint32_t n = marks_up_to(s, at);
 
@@ -330,7 +338,7 @@ static void drop_rejected(struct lmi_kv *kv, uint32_t seq)
 static void commit_states(struct lmi_kv *kv, uint32_t seq, uint32_t n, bool all)
 {
 	struct lmi_kv_seq *s = &kv->seq[seq];
-	uint32_t mark = mark_at(s, s->len + n);
+	uint32_t mark = lmi_kv_mark_at(s, s->len + n);
 	bool at_mark = n && !all, any = false;
 
 	for (uint32_t i = 0; i < kv->n_group; i++) {
@@ -388,7 +396,7 @@ bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at)
 
 			if ((uint32_t)v.lo < first)
 				return false;
-		} else if (g->desc.kind == LMD_GROUP_STATE && mark_at(s, at) == s->n_mark &&
+		} else if (g->desc.kind == LMD_GROUP_STATE && lmi_kv_mark_at(s, at) == s->n_mark &&
 			   (at != s->len || s->n_step)) {
 			return false;
 		}
@@ -399,7 +407,7 @@ bool lmi_kv_can_fork(const struct lmi_kv *kv, uint32_t from, uint32_t at)
 uint32_t lmi_kv_fork(struct lmi_kv *kv, uint32_t from, uint32_t at)
 {
 	const struct lmi_kv_seq *s = lmi_kv_seq_of(kv, from);
-	uint32_t to = lmi_kv_open(kv), mark = mark_at(s, at);
+	uint32_t to = lmi_kv_open(kv), mark = lmi_kv_mark_at(s, at);
 
 	if (to == LMI_KV_NO_PAGE)
 		return to;
@@ -419,13 +427,14 @@ uint32_t lmi_kv_fork(struct lmi_kv *kv, uint32_t from, uint32_t at)
 	}
 	kv->seq[to].len = at;
 	kv->seq[to].cross = s->cross;
+	lmi_kv_prefix_fork(kv, from, to, at);
 	return to;
 }
 
 bool lmi_kv_truncate(struct lmi_kv *kv, uint32_t seq, uint32_t at)
 {
 	struct lmi_kv_seq *s = lmi_kv_seq_of(kv, seq);
-	uint32_t mark = mark_at(s, at);
+	uint32_t mark = lmi_kv_mark_at(s, at);
 	bool any = false;
 
 	assert(!s->n_step);
@@ -442,6 +451,7 @@ bool lmi_kv_truncate(struct lmi_kv *kv, uint32_t seq, uint32_t at)
 	if (any)
 		forget_mark(s, mark);
 	s->len = at;
+	lmi_kv_prefix_truncate(kv, seq, at);
 	drop_marks(kv, seq, marks_up_to(s, at), s->n_mark);
 	drop_rejected(kv, seq);
 	return true;

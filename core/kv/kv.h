@@ -21,6 +21,7 @@
 
 #include "core/kv/interval.h"
 #include "core/kv/page_pool.h"
+#include "core/kv/prefix_tree.h"
 #include "core/kv/slots.h"
 #include "llamad/plan.h"
 #include "llamad/status.h"
@@ -34,6 +35,8 @@ struct lmi_kv_opts {
 	uint32_t n_cross;		/* maximum rows of one sequence in CROSS groups */
 	uint32_t n_page[LMD_MAX_GROUP]; /* for PAGED and CROSS groups */
 	uint32_t n_slot[LMD_MAX_GROUP]; /* for STATE groups */
+	bool cache_prefixes;   /* keep what sequences computed until its memory is needed */
+	uint64_t hash_key[2]; /* random; for cache_prefixes */
 };
 
 struct lmi_kv;
@@ -55,6 +58,7 @@ uint32_t lmi_kv_n_logical_pages(const struct lmd_group *g, uint32_t page_tokens,
 uint32_t lmi_kv_open(struct lmi_kv *kv);
 /* Frees the seq slot and all memory of the sequence. */
 void lmi_kv_close(struct lmi_kv *kv, uint32_t seq);
+uint32_t lmi_kv_page_tokens(const struct lmi_kv *kv);
 uint32_t lmi_kv_len(const struct lmi_kv *kv, uint32_t seq);
 uint32_t lmi_kv_n_free_seq(const struct lmi_kv *kv);
 
@@ -99,6 +103,42 @@ bool lmi_kv_truncate(struct lmi_kv *kv, uint32_t seq, uint32_t at);
 /* Drops the marks of committed steps and frees pages that no future row can see. */
 void lmi_kv_trim(struct lmi_kv *kv, uint32_t seq);
 
+/* ---- prefix caching ----
+ *
+ * Pages and states of sequences that have ended stay findable by their tokens until their memory is
+ * needed; those of open sequences can be found as well. A model whose rows depend on more than the
+ * tokens before them never finds anything (groups that are not causal or have a ratio, CROSS,
+ * BATCH). */
+
+/* A state is kept where a step ends after a multiple of so many tokens. */
+#define LMI_KV_STATE_TOKENS 512u
+
+/* The longest prefix that a new sequence can start with. Valid until the next change. */
+struct lmi_kv_prefix {
+	struct lmi_kv_identity id;
+	uint32_t n;    /* tokens; 0: nothing was found */
+	uint32_t node; /* that of the last whole page, or the root */
+	uint32_t tail; /* that of a part of a page after it, or LMI_KV_NO_NODE */
+};
+/* Looks up at most the first n tokens. */
+void lmi_kv_find_prefix(const struct lmi_kv *kv, const struct lmi_kv_identity *id,
+			const lmd_token *tokens, uint32_t n, struct lmi_kv_prefix *out);
+/* As lmi_kv_fits, for a sequence that starts with a prefix. */
+bool lmi_kv_fits_after(const struct lmi_kv *kv, const struct lmi_kv_prefix *prefix, uint32_t n,
+		       uint32_t n_step);
+/* Opens a sequence that starts with a prefix, which may be empty, and whose rows can be remembered
+ * under its identity. Returns its seq slot, or LMI_KV_NO_PAGE if none is free. */
+uint32_t lmi_kv_open_prefix(struct lmi_kv *kv, const struct lmi_kv_prefix *prefix);
+/* Makes the committed rows of a sequence findable: whole pages, and the states of marks and
+ * after multiples of LMI_KV_STATE_TOKENS at their ends. ends: also the rest of the last page, and the state after the last row. tokens: as many as
+ * the sequence is long. Does nothing for a sequence that was opened without an identity. */
+void lmi_kv_remember(struct lmi_kv *kv, uint32_t seq, const lmd_token *tokens, bool ends);
+/* Does a sequence have a mark after `at` tokens, or will it have one when its pending steps are
+ * committed? */
+bool lmi_kv_has_mark(const struct lmi_kv *kv, uint32_t seq, uint32_t at);
+/* Returns how many states can be kept without evicting others; UINT32_MAX: the model has none. */
+uint32_t lmi_kv_n_spare_states(const struct lmi_kv *kv);
+
 /* Queries for building the step block.  Each applies only to the group kind that it names.  Those of
  * states refer to the newest pending step of the sequence. */
 struct lmi_kv_span lmi_kv_interval(const struct lmi_kv *kv, uint32_t g, uint32_t row, uint32_t n);
@@ -141,6 +181,8 @@ uint32_t lmi_kv_copies(struct lmi_kv *kv, const struct lmi_kv_copy **out);
 struct lmi_kv_stats {
 	uint32_t n_seq, n_seq_free;
 	uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP]; /* pages or slots */
+	uint32_t n_cached[LMD_MAX_GROUP];	/* free ones that can be found by their tokens */
+	uint64_t n_evicted;			/* that could be found until they were taken */
 };
 void lmi_kv_stats(const struct lmi_kv *kv, struct lmi_kv_stats *out);
 

@@ -21,6 +21,8 @@ struct lmi_kv_seq {
 	uint32_t n_mark;   /* all marks, ascending; those of the pending steps come last: */
 	uint32_t mark[LMI_KV_MAX_MARK]; /* their positions */
 	uint32_t cross;	   /* rows in CROSS groups */
+	uint32_t node;	   /* of its last page that can be found, a root, or LMI_KV_NO_NODE */
+	uint32_t n_named;  /* tokens up to the end of that page */
 };
 
 struct lmi_kv_group {
@@ -36,6 +38,8 @@ struct lmi_kv {
 	uint32_t n_free_seq;
 	struct lmi_kv_copy *copy; /* [n_seq * n_group] */
 	uint32_t n_copy;
+	struct lmi_kv_prefix_tree tree; /* without nodes: no prefix caching */
+	bool has_states;
 };
 
 static inline uint32_t lmi_kv_ratio_of(const struct lmd_group *g)
@@ -69,5 +73,17 @@ static inline uint32_t lmi_kv_end_of(const struct lmi_kv_seq *s)
 		end += s->reserved[i];
 	return end;
 }
+
+/* ---- prefix.c ---- */
+
+/* Creates the tree if prefixes are cached and the model allows it. */
+enum lmd_status lmi_kv_prefix_init(struct lmi_kv *kv, const struct lmi_kv_opts *opts);
+/* A sequence forks or is shortened to its first `at` tokens: sets what it has of the tree. */
+void lmi_kv_prefix_fork(struct lmi_kv *kv, uint32_t from, uint32_t to, uint32_t at);
+void lmi_kv_prefix_truncate(struct lmi_kv *kv, uint32_t seq, uint32_t at);
+/* Drops a sequence's reference to its node. */
+void lmi_kv_prefix_leave(struct lmi_kv *kv, uint32_t seq);
+/* Returns the mark at a position; n_mark: there is none. */
+uint32_t lmi_kv_mark_at(const struct lmi_kv_seq *s, uint32_t at);
 
 #endif /* LLAMAD_CORE_KV_KV_IMPL_H */

@@ -110,6 +110,8 @@ void lmi_kv_stats(const struct lmi_kv *kv, struct lmi_kv_stats *out)
 
 		out->n_page[i] = p->n_page;
 		out->n_free[i] = p->n_free;
+		out->n_cached[i] = p->n_cached;
+		out->n_evicted += p->n_evicted;
 	}
 }
 
@@ -145,10 +147,11 @@ static bool check_seq(const struct lmi_kv *kv, uint32_t i)
 
 bool lmi_kv_check(const struct lmi_kv *kv)
 {
-	uint32_t n_open = 0;
+	uint32_t n_open = 0, n_named = 0;
 
 	for (uint32_t i = 0; i < kv->n_seq; i++) {
 		n_open += kv->seq[i].open;
+		n_named += kv->seq[i].open && kv->seq[i].node != LMI_KV_NO_NODE;
 		if (!check_seq(kv, i))
 			return false;
 	}
@@ -159,5 +162,6 @@ bool lmi_kv_check(const struct lmi_kv *kv)
 		    (g->slots.seq && !lmi_kv_slots_check(&g->slots)))
 			return false;
 	}
-	return n_open + kv->n_free_seq == kv->n_seq;
+	return n_open + kv->n_free_seq == kv->n_seq &&
+	       lmi_kv_prefix_tree_check(&kv->tree, n_named);
 }

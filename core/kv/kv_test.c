@@ -20,7 +20,7 @@
 #define N_PAGE	40
 #define N_STEP	24
 
-static const struct lmd_group groups[] = {
+static const struct lmd_group all_groups[] = {
 	{.name = "full", .kind = LMD_GROUP_PAGED, .causal = 1, .ratio = 1},
 	{.name = "window", .kind = LMD_GROUP_PAGED, .causal = 1, .window = 20, .ratio = 1},
 	{.name = "state", .kind = LMD_GROUP_STATE},
@@ -29,8 +29,17 @@ static const struct lmd_group groups[] = {
 	{.name = "cross", .kind = LMD_GROUP_CROSS, .ratio = 1},
 	{.name = "batch", .kind = LMD_GROUP_BATCH, .ratio = 1},
 };
-#define N_GROUP LMD_LEN(groups)
-#define G_STATE 2
+/* those whose prefixes can be found */
+static const struct lmd_group cached_groups[] = {
+	{.name = "full", .kind = LMD_GROUP_PAGED, .causal = 1, .ratio = 1},
+	{.name = "window", .kind = LMD_GROUP_PAGED, .causal = 1, .window = 20, .ratio = 1},
+	{.name = "chunk", .kind = LMD_GROUP_PAGED, .causal = 1, .chunk = 33, .ratio = 1},
+	{.name = "state", .kind = LMD_GROUP_STATE},
+};
+static const struct lmd_group *groups = all_groups;
+static uint32_t n_group = LMD_LEN(all_groups);
+static uint32_t g_state = 2; /* the group of states; n_group: none */
+#define N_GROUP LMD_LEN(all_groups)
 #define G_CROSS 5
 
 /* ck_assert reports every passed check to its parent process; there are millions here. */
@@ -52,6 +61,7 @@ struct model_seq {
 	uint32_t cross;
 	uint32_t tag[N_CTX];
 	uint32_t cross_tag;
+	lmd_token token[N_CTX]; /* only with prefix caching */
 };
 
 /* What a step block tells the device about one sequence. */
@@ -82,6 +92,11 @@ struct world {
 	uint32_t row[N_GROUP][N_PAGE * PT];
 	uint32_t state[64];
 	uint32_t next_tag, next_id;
+	bool cached; /* prefix caching: tags are hashes of the tokens up to theirs */
+	lmd_token text[8][N_CTX];
+	struct lmi_kv_identity who[2];
+	uint32_t n_open, n_hit, n_tail;
+	uint64_t n_hit_tokens;
 	uint64_t rnd;
 	uint32_t n_refused, n_copied, n_forked, n_marked, n_failed, n_closed, n_void, n_partial,
 		n_truncated, n_deep;
@@ -102,10 +117,25 @@ static uint32_t state_after(const struct model_seq *m, uint32_t n)
 	return h;
 }
 
-static void world_init(struct world *w, uint64_t seed, uint32_t depth)
+/* The hash of the tokens up to token i of a sequence. */
+static uint32_t tag_of(const struct model_seq *m, uint32_t i)
+{
+	uint32_t h = i ? m->tag[i - 1] : 77 + m->id % 2;
+
+	return (h ^ (uint32_t)m->token[i]) * 0x9e3779b1u % (LOST - 1) + 1;
+}
+
+/* Tokens of few kinds, so that sequences have parts in common. */
+static void random_tokens(struct world *w, lmd_token *v, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = !below(w, 20);
+}
+
+static void world_init(struct world *w, uint64_t seed, uint32_t depth, bool cached)
 {
 	struct lmi_kv_opts o = {.groups = groups,
-				.n_group = N_GROUP,
+				.n_group = n_group,
 				.page_tokens = PT,
 				.n_seq = N_SEQ,
 				.n_ctx = N_CTX,
@@ -114,8 +144,12 @@ static void world_init(struct world *w, uint64_t seed, uint32_t depth)
 	memset(w, 0, sizeof(*w));
 	w->rnd = seed;
 	w->depth = depth;
+	w->cached = o.cache_prefixes = cached;
+	for (uint32_t i = 0; i < LMD_LEN(w->text); i++)
+		random_tokens(w, w->text[i], N_CTX);
+	w->who[1].tenant = 1;
 	w->next_tag = w->next_id = 1;
-	for (uint32_t g = 0; g < N_GROUP; g++) {
+	for (uint32_t g = 0; g < n_group; g++) {
 		o.n_page[g] = N_PAGE - 8 * (g % 2);
 		o.n_slot[g] = N_SEQ + 4;
 	}
@@ -130,6 +164,11 @@ static uint32_t group_ratio(uint32_t g)
 static bool is_paged(uint32_t g)
 {
 	return groups[g].kind == LMD_GROUP_PAGED || groups[g].kind == LMD_GROUP_CROSS;
+}
+
+static bool has_states(void)
+{
+	return g_state < n_group;
 }
 
 /* ---- the device ---- */
@@ -148,7 +187,7 @@ static void verify_row(const struct world *w, const struct part *p, uint32_t pos
 {
 	const struct model_seq *m = &w->seq[p->s];
 
-	for (uint32_t g = 0; g < N_GROUP; g++) {
+	for (uint32_t g = 0; g < n_group; g++) {
 		struct lmi_kv_span v;
 
 		if (groups[g].kind == LMD_GROUP_CROSS) {
@@ -170,7 +209,7 @@ static void apply_tables(struct world *w, const struct flight *f)
 	for (uint32_t i = 0; i < f->n_copy; i++, w->n_copied++)
 		memmove(&w->row[f->copy[i].group][f->copy[i].dst * PT],
 			&w->row[f->copy[i].group][f->copy[i].src * PT], PT * sizeof(uint32_t));
-	for (uint32_t g = 0; g < N_GROUP; g++)
+	for (uint32_t g = 0; g < n_group; g++)
 		for (uint32_t i = 0; i < f->n_set[g]; i++)
 			w->table[g][f->set[g][i].seq_slot][f->set[g][i].index] = f->set[g][i].page;
 }
@@ -187,7 +226,7 @@ static void write_rows(struct world *w, const struct part *p, bool valid)
 {
 	for (uint32_t i = 0; p->cross_tag && i < p->cross; i++)
 		w->row[G_CROSS][p->cross_row[i]] = valid ? p->cross_tag + i : LOST;
-	for (uint32_t g = 0; g < N_GROUP; g++)
+	for (uint32_t g = 0; g < n_group; g++)
 		for (uint32_t i = 0; i < p->n && groups[g].kind == LMD_GROUP_PAGED; i++)
 			if (p->row[g][i] >= 0)
 				w->row[g][p->row[g][i]] = valid ? p->tag[i] : LOST;
@@ -195,6 +234,8 @@ static void write_rows(struct world *w, const struct part *p, bool valid)
 
 static void write_states(struct world *w, const struct part *p, bool valid)
 {
+	if (!has_states())
+		return;
 	const struct model_seq *m = &w->seq[p->s];
 
 	w->state[p->out] = valid ? state_after(m, p->first + p->n) : LOST;
@@ -211,7 +252,7 @@ static void device_run(struct world *w, struct flight *f)
 	for (uint32_t k = 0; k < f->n_part && !f->failed; k++) {
 		const struct part *p = &f->part[k];
 
-		MUST(!counts(w, p) || (p->in < 0 ? 0 : w->state[p->in]) ==
+		MUST(!has_states() || !counts(w, p) || (p->in < 0 ? 0 : w->state[p->in]) ==
 					      state_after(&w->seq[p->s], p->first));
 	}
 	for (uint32_t k = 0; k < f->n_part && !f->failed; k++)
@@ -234,7 +275,7 @@ static void device_run(struct world *w, struct flight *f)
 /* Checks that no slot is read by one sequence and written by another, nor written twice. */
 static void verify_slots(const struct flight *f)
 {
-	for (uint32_t a = 0; a < f->n_part; a++) {
+	for (uint32_t a = 0; a < f->n_part && has_states(); a++) {
 		for (uint32_t b = 0; b < f->n_part; b++) {
 			const struct part *p = &f->part[a], *q = &f->part[b];
 
@@ -267,7 +308,7 @@ static void fill_part(struct world *w, struct flight *f, struct part *p)
 {
 	struct model_seq *m = &w->seq[p->s];
 
-	for (uint32_t g = 0; g < N_GROUP; g++) {
+	for (uint32_t g = 0; g < n_group; g++) {
 		for (uint32_t i = 0; i < p->n && groups[g].kind == LMD_GROUP_PAGED; i++) {
 			p->row[g][i] = lmi_kv_row(w->kv, g, p->s, p->first + i);
 			MUST((p->row[g][i] < 0) == ((p->first + i + 1) % group_ratio(g) != 0));
@@ -276,11 +317,14 @@ static void fill_part(struct world *w, struct flight *f, struct part *p)
 			fill_changes(w, f, g, p->s);
 	}
 	for (uint32_t i = 0; i < p->n; i++)
-		p->tag[i] = m->tag[p->first + i] = w->next_tag++;
-	p->in = lmi_kv_state_in(w->kv, G_STATE, p->s);
-	p->out = lmi_kv_state_out(w->kv, G_STATE, p->s);
-	for (uint32_t i = 0; i < 3; i++) {
-		p->mark_slot[i] = lmi_kv_state_mark(w->kv, G_STATE, p->s, i);
+		p->tag[i] = m->tag[p->first + i] =
+			w->cached ? tag_of(m, p->first + i) : w->next_tag++;
+	if (has_states()) {
+		p->in = lmi_kv_state_in(w->kv, g_state, p->s);
+		p->out = lmi_kv_state_out(w->kv, g_state, p->s);
+	}
+	for (uint32_t i = 0; i < 3 && has_states(); i++) {
+		p->mark_slot[i] = lmi_kv_state_mark(w->kv, g_state, p->s, i);
 		MUST((p->mark_slot[i] >= 0) == (i < p->n_mark));
 	}
 	if (m->cross && !m->cross_tag) { /* its first step writes the CROSS rows */
@@ -356,14 +400,19 @@ static void fork_some(struct world *w, const struct part *p)
 	}
 	MUST(!w->seq[to].open);
 	w->seq[to] = *m;
+	w->next_id += (w->next_id + m->id) % 2; /* of the same tenant */
 	w->seq[to].id = w->next_id++;
+	if (w->cached)
+		random_tokens(w, w->seq[to].token + at, N_CTX - at);
 	w->seq[to].len = w->seq[to].end = at;
 	w->seq[to].n_pending = w->seq[to].n_void = 0;
 	w->n_forked++;
 }
 
-static void close_seq(struct world *w, uint32_t s)
+static void close_seq(struct world *w, uint32_t s, bool remember)
 {
+	if (w->cached && remember)
+		lmi_kv_remember(w->kv, s, w->seq[s].token, true);
 	lmi_kv_close(w->kv, s);
 	w->seq[s].open = false;
 	w->n_closed++;
@@ -392,6 +441,7 @@ static void truncate_some(struct world *w, const struct part *p)
 	}
 	w->n_truncated += at < m->len;
 	m->len = m->end = at;
+	random_tokens(w, m->token + at, N_CTX - at);
 	MUST(lmi_kv_len(w->kv, p->s) == at);
 }
 
@@ -410,7 +460,7 @@ static void end_part(struct world *w, const struct flight *f, const struct part 
 		m->n_void--;
 		lmi_kv_commit(w->kv, p->s, 0);
 		if (!m->n_pending && m->end == LOST)
-			close_seq(w, p->s); /* its state may be overwritten */
+			close_seq(w, p->s, false); /* its state may be overwritten */
 		return;
 	}
 	kept = kept_of(w, f, p);
@@ -422,8 +472,10 @@ static void end_part(struct world *w, const struct flight *f, const struct part 
 		m->n_void = m->n_pending;
 		m->end = !kept && m->n_pending ? LOST : m->len;
 	}
-	while (kept && !below(w, 3))
+	while (kept && !below(w, w->cached ? 8 : 3))
 		fork_some(w, p);
+	if (w->cached && kept && below(w, 4))
+		lmi_kv_remember(w->kv, p->s, m->token, false);
 	if (kept && !m->n_pending && !below(w, 4))
 		truncate_some(w, p);
 	lmi_kv_trim(w->kv, p->s);
@@ -444,12 +496,42 @@ static void end_step(struct world *w)
 
 /* ---- the walk ---- */
 
+/* Opens a sequence whose tokens begin like those of others. */
+static void open_prefix(struct world *w)
+{
+	struct model_seq m = {.open = true, .id = w->next_id++};
+	uint32_t i = below(w, LMD_LEN(w->text)), n = below(w, N_CTX), s;
+	struct lmi_kv_prefix p;
+
+	if (below(w, 2)) /* from here on the texts differ */
+		random_tokens(w, w->text[i] + n, N_CTX - n);
+	memcpy(m.token, w->text[i], sizeof(m.token));
+	lmi_kv_find_prefix(w->kv, &w->who[m.id % 2], m.token, below(w, N_CTX), &p);
+	(void)lmi_kv_fits_after(w->kv, &p, N_CTX, N_STEP);
+	s = lmi_kv_open_prefix(w->kv, &p);
+	if (s == LMI_KV_NO_PAGE)
+		return;
+	MUST(!w->seq[s].open && lmi_kv_len(w->kv, s) == p.n);
+	m.len = m.end = p.n;
+	for (uint32_t k = 0; k < p.n; k++)
+		m.tag[k] = tag_of(&m, k);
+	w->seq[s] = m;
+	w->n_open++;
+	w->n_hit += p.n > 0;
+	w->n_tail += p.n % PT != 0;
+	w->n_hit_tokens += p.n;
+}
+
 static void open_or_close(struct world *w)
 {
 	uint32_t s = below(w, N_SEQ);
 
-	if (w->seq[s].open && !below(w, 3)) {
-		close_seq(w, s); /* perhaps while it is part of a step */
+	if (w->seq[s].open && !below(w, w->cached ? 1 : 3)) {
+		close_seq(w, s, below(w, 4) && !lmi_kv_is_void(w->kv, s)); /* perhaps while it is part of a step */
+		return;
+	}
+	if (w->cached) {
+		open_prefix(w);
 		return;
 	}
 	s = lmi_kv_open(w->kv);
@@ -483,7 +565,7 @@ static void walk(struct world *w)
 	}
 }
 
-/* _i + 1 steps in flight */
+/* _i % 3 + 1 steps in flight; from 3 on with prefix caching, from 6 on also with states */
 START_TEST(random_walk)
 {
 	struct lmi_alloc_stats before, after;
@@ -494,7 +576,12 @@ START_TEST(random_walk)
 	lmi_alloc_stats(&before);
 	w = lmi_alloc(1, sizeof(*w));
 	ck_assert_ptr_nonnull(w);
-	world_init(w, lmd_seed("kv random walk", 11), (uint32_t)_i + 1);
+	if (_i >= 3) {
+		groups = cached_groups;
+		n_group = LMD_LEN(cached_groups) - (_i < 6);
+		g_state = 3;
+	}
+	world_init(w, lmd_seed("kv random walk", 11), (uint32_t)_i % 3 + 1, _i >= 3);
 	allocs = lmi_alloc_thread_count();
 	for (uint32_t op = 0; op < 100000; op++) {
 		walk(w);
@@ -511,13 +598,21 @@ START_TEST(random_walk)
 	ck_assert(w->n_refused > 100 && w->n_copied > 100 && w->n_forked > 100 &&
 		  w->n_marked > 100 && w->n_failed > 100 && w->n_closed > 100 &&
 		  w->n_partial > 100 && w->n_truncated > 100);
-	ck_assert(_i ? w->n_void > 100 && w->n_deep > 1000 : !w->n_void && !w->n_deep);
+	if (w->cached) {
+		lmi_kv_stats(w->kv, &st);
+		printf("opened %u, %u with %llu tokens found, %u in the middle of a page, "
+		       "evicted %llu\n",
+		       w->n_open, w->n_hit, (unsigned long long)w->n_hit_tokens, w->n_tail,
+		       (unsigned long long)st.n_evicted);
+		ck_assert(w->n_hit > w->n_open / 50 && w->n_tail > 50 && st.n_evicted > 1000);
+	}
+	ck_assert(_i % 3 ? w->n_void > 100 && w->n_deep > 1000 : !w->n_void && !w->n_deep);
 	for (uint32_t s = 0; s < N_SEQ; s++)
 		if (w->seq[s].open)
-			lmi_kv_close(w->kv, s);
+			close_seq(w, s, false);
 	lmi_kv_stats(w->kv, &st);
 	ck_assert_uint_eq(st.n_seq_free, N_SEQ);
-	for (uint32_t g = 0; g < N_GROUP; g++)
+	for (uint32_t g = 0; g < n_group; g++)
 		ck_assert_uint_eq(st.n_free[g], st.n_page[g]);
 	ck_assert(lmi_kv_check(w->kv));
 	lmi_kv_destroy(w->kv);
@@ -622,7 +717,7 @@ END_TEST
 START_TEST(out_of_memory)
 {
 	struct lmi_kv_opts o = {.groups = groups,
-				.n_group = N_GROUP,
+				.n_group = n_group,
 				.page_tokens = PT,
 				.n_seq = 2,
 				.n_ctx = 64,
@@ -631,7 +726,7 @@ START_TEST(out_of_memory)
 	struct lmi_kv *kv = NULL;
 	uint64_t nth = 1;
 
-	for (uint32_t g = 0; g < N_GROUP; g++)
+	for (uint32_t g = 0; g < n_group; g++)
 		o.n_page[g] = o.n_slot[g] = 8;
 	lmi_alloc_stats(&before);
 	for (;; nth++) {
@@ -661,7 +756,7 @@ int main(void)
 
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, intervals);
-	tcase_add_loop_test(t, random_walk, 0, DEPTH);
+	tcase_add_loop_test(t, random_walk, 0, 3 * DEPTH);
 	tcase_add_test(t, window_gives_pages_back);
 	tcase_add_test(t, impossible_sizes);
 	tcase_add_test(t, out_of_memory);

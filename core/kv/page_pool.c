@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reference-counted records with a free list linked through them.  Invariant: a record is on
- * the list if and only if its count is 0, and n_free is the length of the list. */
+ * Reference-counted records with a free list linked through them.  Invariants: a record is on
+ * the list if and only if its count is 0, and n_free is the length of the list; a record names a
+ * node if and only if the node names the page. */
 #include "core/kv/page_pool.h"
 
 #include <assert.h>
@@ -12,12 +13,27 @@ static void list_append(struct lmi_kv_page_pool *p, uint32_t page)
 {
 	p->rec[page].next = LMI_KV_NO_PAGE;
 	p->rec[page].prev = p->tail;
-	if (p->tail == LMI_KV_NO_PAGE)
-		p->head = page;
-	else
-		p->rec[p->tail].next = page;
+	*(p->tail == LMI_KV_NO_PAGE ? &p->head : &p->rec[p->tail].next) = page;
 	p->tail = page;
 	p->n_free++;
+}
+
+static void list_prepend(struct lmi_kv_page_pool *p, uint32_t page)
+{
+	p->rec[page].prev = LMI_KV_NO_PAGE;
+	p->rec[page].next = p->head;
+	*(p->head == LMI_KV_NO_PAGE ? &p->tail : &p->rec[p->head].prev) = page;
+	p->head = page;
+	p->n_free++;
+}
+
+static void list_remove(struct lmi_kv_page_pool *p, uint32_t page)
+{
+	const struct lmi_kv_page_rec *r = &p->rec[page];
+
+	*(r->prev == LMI_KV_NO_PAGE ? &p->head : &p->rec[r->prev].next) = r->next;
+	*(r->next == LMI_KV_NO_PAGE ? &p->tail : &p->rec[r->next].prev) = r->prev;
+	p->n_free--;
 }
 
 enum lmd_status lmi_kv_page_pool_init(struct lmi_kv_page_pool *p, uint32_t n_page)
@@ -31,8 +47,10 @@ enum lmd_status lmi_kv_page_pool_init(struct lmi_kv_page_pool *p, uint32_t n_pag
 	if (!p->rec)
 		return LMD_NOMEM;
 	p->n_page = n_page;
-	for (uint32_t i = 0; i < n_page; i++)
+	for (uint32_t i = 0; i < n_page; i++) {
+		p->rec[i].node = LMI_KV_NO_NODE;
 		list_append(p, i);
+	}
 	return LMD_OK;
 }
 
@@ -48,27 +66,63 @@ uint32_t lmi_kv_page_take(struct lmi_kv_page_pool *p)
 
 	if (page == LMI_KV_NO_PAGE)
 		return page;
-	p->head = p->rec[page].next;
-	if (p->head == LMI_KV_NO_PAGE)
-		p->tail = LMI_KV_NO_PAGE;
-	else
-		p->rec[p->head].prev = LMI_KV_NO_PAGE;
-	p->n_free--;
+	list_remove(p, page);
 	p->rec[page].refs = 1;
+	if (p->rec[page].node != LMI_KV_NO_NODE) {
+		p->n_cached--;
+		p->n_evicted++;
+		lmi_kv_page_forget(p, page);
+	}
 	return page;
 }
 
 void lmi_kv_page_ref(struct lmi_kv_page_pool *p, uint32_t page)
 {
-	assert(page < p->n_page && p->rec[page].refs);
-	p->rec[page].refs++;
+	struct lmi_kv_page_rec *r = &p->rec[page];
+
+	assert(page < p->n_page && (r->refs || r->node != LMI_KV_NO_NODE));
+	if (!r->refs++) {
+		list_remove(p, page);
+		p->n_cached--;
+	}
 }
 
 void lmi_kv_page_release(struct lmi_kv_page_pool *p, uint32_t page)
 {
 	assert(page < p->n_page && p->rec[page].refs);
-	if (!--p->rec[page].refs)
-		list_append(p, page);
+	if (--p->rec[page].refs)
+		return;
+	if (p->rec[page].node == LMI_KV_NO_NODE) {
+		list_prepend(p, page);
+		return;
+	}
+	list_append(p, page);
+	p->n_cached++;
+}
+
+uint32_t lmi_kv_page_node(const struct lmi_kv_page_pool *p, uint32_t page)
+{
+	assert(page < p->n_page);
+	return p->rec[page].node;
+}
+
+void lmi_kv_page_forget(struct lmi_kv_page_pool *p, uint32_t page)
+{
+	uint32_t node = p->rec[page].node;
+
+	assert(page < p->n_page && p->rec[page].refs);
+	if (node == LMI_KV_NO_NODE)
+		return;
+	p->rec[page].node = LMI_KV_NO_NODE;
+	lmi_kv_prefix_detach(p->tree, node, p->group);
+}
+
+void lmi_kv_page_set_node(struct lmi_kv_page_pool *p, uint32_t page, uint32_t node)
+{
+	assert(page < p->n_page && p->rec[page].refs);
+	lmi_kv_prefix_attach(p->tree, node, p->group, page);
+	lmi_kv_page_forget(p, page);
+	p->rec[page].node = node;
 }
 
 uint32_t lmi_kv_page_refs(const struct lmi_kv_page_pool *p, uint32_t page)
@@ -79,7 +133,7 @@ uint32_t lmi_kv_page_refs(const struct lmi_kv_page_pool *p, uint32_t page)
 
 bool lmi_kv_page_pool_check(const struct lmi_kv_page_pool *p)
 {
-	uint32_t n = 0, n_zero = 0, prev = LMI_KV_NO_PAGE;
+	uint32_t n = 0, n_zero = 0, n_cached = 0, prev = LMI_KV_NO_PAGE;
 
 	if (!p->n_page)
 		return !p->n_free;
@@ -87,7 +141,13 @@ bool lmi_kv_page_pool_check(const struct lmi_kv_page_pool *p)
 		if (i >= p->n_page || p->rec[i].refs || p->rec[i].prev != prev || n++ > p->n_page)
 			return false;
 	}
-	for (uint32_t i = 0; i < p->n_page; i++)
-		n_zero += !p->rec[i].refs;
-	return p->tail == prev && n == p->n_free && n == n_zero;
+	for (uint32_t i = 0; i < p->n_page; i++) {
+		const struct lmi_kv_page_rec *r = &p->rec[i];
+
+		n_zero += !r->refs;
+		n_cached += !r->refs && r->node != LMI_KV_NO_NODE;
+		if (r->node != LMI_KV_NO_NODE && p->tree->node[r->node].page[p->group] != i)
+			return false;
+	}
+	return p->tail == prev && n == p->n_free && n == n_zero && n_cached == p->n_cached;
 }

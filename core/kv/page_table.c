@@ -78,6 +78,19 @@ static bool must_copy(const struct lmi_kv_page_table *t, uint32_t seq, uint32_t 
 	       lmi_kv_page_refs(&t->pool, *entry(t, seq, i)) > 1;
 }
 
+/* Would writing `row` overwrite what the prefix tree knows of its page, which no other sequence
+ * shares? */
+static bool overwrites(const struct lmi_kv_page_table *t, uint32_t seq, uint32_t row, uint32_t end)
+{
+	const struct lmi_kv_page_span *s = &t->span[seq];
+	uint32_t i = row / t->page_tokens, node;
+
+	if (end <= row || i < s->first || i >= s->end || must_copy(t, seq, row, end))
+		return false;
+	node = lmi_kv_page_node(&t->pool, *entry(t, seq, i));
+	return node != LMI_KV_NO_NODE && row % t->page_tokens < t->pool.tree->node[node].n_tok;
+}
+
 uint32_t lmi_kv_page_table_need(const struct lmi_kv_page_table *t, uint32_t seq, uint32_t row,
 				uint32_t end)
 {
@@ -90,9 +103,15 @@ void lmi_kv_page_table_extend(struct lmi_kv_page_table *t, uint32_t seq, uint32_
 			      uint32_t *src, uint32_t *dst)
 {
 	struct lmi_kv_page_span *s = &t->span[seq];
+	bool copy = must_copy(t, seq, row, end);
 
 	*src = *dst = LMI_KV_NO_PAGE;
-	if (must_copy(t, seq, row, end)) {
+	if (overwrites(t, seq, row, end)) {
+		copy = t->pool.n_free > lmi_kv_page_table_need(t, seq, row, end);
+		if (!copy)
+			lmi_kv_page_forget(&t->pool, *entry(t, seq, row / t->page_tokens));
+	}
+	if (copy) {
 		uint32_t *e = entry(t, seq, row / t->page_tokens);
 
 		*src = *e;
@@ -129,6 +148,27 @@ void lmi_kv_page_table_truncate(struct lmi_kv_page_table *t, uint32_t seq, uint3
 		lmi_kv_page_release(&t->pool, *entry(t, seq, --s->end));
 	if (s->dirty_end > s->end)
 		s->dirty_end = s->end > s->dirty ? s->end : s->dirty;
+}
+
+void lmi_kv_page_table_put_in_front(struct lmi_kv_page_table *t, uint32_t seq, uint32_t index,
+				    uint32_t page)
+{
+	struct lmi_kv_page_span *s = &t->span[seq];
+
+	assert(s->first == s->end || s->first == index + 1);
+	if (s->first == s->end)
+		*s = (struct lmi_kv_page_span){.end = index + 1};
+	s->first = index;
+	lmi_kv_page_ref(&t->pool, page);
+	*entry(t, seq, index) = page;
+	mark_dirty(s, index);
+}
+
+uint32_t lmi_kv_page_table_page(const struct lmi_kv_page_table *t, uint32_t seq, uint32_t index)
+{
+	const struct lmi_kv_page_span *s = &t->span[seq];
+
+	return index >= s->first && index < s->end ? *entry(t, seq, index) : LMI_KV_NO_PAGE;
 }
 
 void lmi_kv_page_table_fork(struct lmi_kv_page_table *t, uint32_t from, uint32_t to, uint32_t row)

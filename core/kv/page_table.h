@@ -4,7 +4,8 @@
  *
  * Row r of a sequence lies in its logical page r / page_tokens.  Sequences may share pages
  * after a fork.  A page with more than one reference is replaced by a copy before it is
- * written (copy on write).  Pages that lie wholly before the rows still needed are freed.
+ * written (copy on write), and so is one whose node has rows that would be overwritten, if there is
+ * a free page; otherwise it loses its node.  Pages that lie wholly before the rows still needed are freed.
  *
  * The device keeps its own copy of the table, so the table records which entries have changed
  * since they were last reported.  Not thread-safe; nothing is allocated after init. */
@@ -52,6 +53,11 @@ void lmi_kv_page_table_extend(struct lmi_kv_page_table *t, uint32_t seq, uint32_
 void lmi_kv_page_table_evict(struct lmi_kv_page_table *t, uint32_t seq, uint32_t row);
 /* Frees pages that hold only rows from `row` on. */
 void lmi_kv_page_table_truncate(struct lmi_kv_page_table *t, uint32_t seq, uint32_t row);
+/* Adds a page in front of those of a sequence, or as its first one; it gets a reference. */
+void lmi_kv_page_table_put_in_front(struct lmi_kv_page_table *t, uint32_t seq, uint32_t index,
+				    uint32_t page);
+/* Returns the page of a logical page, or LMI_KV_NO_PAGE if it is not present. */
+uint32_t lmi_kv_page_table_page(const struct lmi_kv_page_table *t, uint32_t seq, uint32_t index);
 /* Makes `to`, which must be empty, share the present pages of rows [0, row) of `from`. */
 void lmi_kv_page_table_fork(struct lmi_kv_page_table *t, uint32_t from, uint32_t to, uint32_t row);
 /* Frees all pages of the sequence. */

@@ -58,6 +58,12 @@ static bool in_place(const struct lmi_kv_slots *t, uint32_t seq)
 	return slot != LMI_KV_NO_PAGE && lmi_kv_page_refs(&t->pool, slot) == 1;
 }
 
+/* Does a step that could write to the slot in place leave it to the prefix tree? */
+static bool gives_way(const struct lmi_kv_slots *t, uint32_t slot, uint32_t n_mark)
+{
+	return lmi_kv_page_node(&t->pool, slot) != LMI_KV_NO_NODE && t->pool.n_free > n_mark;
+}
+
 uint32_t lmi_kv_slots_need(const struct lmi_kv_slots *t, uint32_t seq, uint32_t n_mark)
 {
 	return !in_place(t, seq) + n_mark;
@@ -66,8 +72,12 @@ uint32_t lmi_kv_slots_need(const struct lmi_kv_slots *t, uint32_t seq, uint32_t 
 void lmi_kv_slots_plan(struct lmi_kv_slots *t, uint32_t seq, uint32_t n_mark)
 {
 	struct lmi_kv_slot_set *s = &t->seq[seq];
-	uint32_t slot = in_place(t, seq) ? lmi_kv_slots_out(t, seq) : lmi_kv_page_take(&t->pool);
+	uint32_t slot = lmi_kv_slots_out(t, seq);
 
+	if (in_place(t, seq) && !gives_way(t, slot, n_mark))
+		lmi_kv_page_forget(&t->pool, slot);
+	else
+		slot = lmi_kv_page_take(&t->pool);
 	assert(slot != LMI_KV_NO_PAGE && s->n_step < LMI_KV_MAX_STEP &&
 	       n_mark <= LMI_KV_MAX_MARK - s->n_mark);
 	s->next[s->n_step++] = slot;

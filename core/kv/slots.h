@@ -5,8 +5,8 @@
  * A sequence has the state after its committed rows in slot `cur` (none: zeros), and for each of its
  * steps that have not been committed, oldest first, the slot in which that step stores the state
  * after its last row. A step reads the slot of the step before it. It writes to the slot that it
- * reads unless another sequence shares it; then it writes to a new slot, so that a fork needs no
- * copy. A step may also store the states after some of its inner rows in slots of their own, the
+ * reads unless another sequence shares it, or the prefix tree names it and another slot is free;
+ * then it writes to a new slot, so that a fork needs no copy. A step may also store the states after some of its inner rows in slots of their own, the
  * marks; a fork can start there, and the sequence itself can continue there if later rows of the
  * step are rejected.
  *

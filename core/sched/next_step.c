@@ -55,6 +55,23 @@ static void mark_drafts(const struct lmi_sched_rec *r, struct lmi_sched_part *p)
 			(void)add_mark(p, n); /* there are no more drafts than marks */
 }
 
+/* Marks the rows of a part of a prompt after which later sequences may want to start: the end of the
+ * last whole page, and places far apart as long as there are states to spare. */
+static void mark_states(struct lmi_sched *s, const struct lmi_sched_rec *r,
+			struct lmi_sched_part *p)
+{
+	uint32_t spare = lmi_kv_n_spare_states(s->kv), page = lmi_kv_page_tokens(s->kv);
+	uint32_t end = p->first + p->n, last = (r->o.n_known - 1) / page * page;
+
+	if (!r->o.tokens || spare == UINT32_MAX || p->n < 2)
+		return;
+	if (last > p->first && last < end)
+		(void)add_mark(p, last - p->first);
+	for (uint32_t at = p->first / LMI_KV_STATE_TOKENS + 1;
+	     at * LMI_KV_STATE_TOKENS < end && spare > 2; at++, spare--)
+		(void)add_mark(p, at * LMI_KV_STATE_TOKENS - p->first);
+}
+
 /* Does a waiting sequence want to start after exactly the planned rows? Then the next step must wait
  * for the fork, because it may overwrite the state. */
 static bool must_fork_first(struct lmi_sched *s, const struct lmi_sched_rec *p)
@@ -167,7 +184,8 @@ static uint32_t victim_for(const struct lmi_sched *s, const struct lmi_sched_rec
 	return LMI_SCHED_NO_SEQ;
 }
 
-/* Reserves memory for a part. Marks for forks are dropped if there is no memory for them. */
+/* Reserves memory for a part. Marks that are not for drafts are dropped if there is no memory for
+ * them. */
 static bool reserve(struct lmi_sched *s, const struct lmi_sched_rec *r, struct lmi_sched_part *p)
 {
 	bool forks = true;
@@ -175,6 +193,7 @@ static bool reserve(struct lmi_sched *s, const struct lmi_sched_rec *r, struct l
 	p->n_mark = 0;
 	mark_drafts(r, p);
 	mark_forks(s, r, p);
+	mark_states(s, r, p);
 	while (!lmi_kv_reserve(s->kv, r->kv_seq, p->n, p->mark, p->n_mark)) {
 		uint32_t v = victim_for(s, r);
 
@@ -257,19 +276,135 @@ static void plan_seq(struct lmi_sched *s, uint32_t i, struct budget *budget)
 	add_part(s, i, p, budget);
 }
 
-/* Starts a waiting sequence if there is free memory for all its known rows. */
+/* Returns how many rows a sequence may share: those that are not output. */
+static uint32_t sharable(const struct lmi_sched_rec *r)
+{
+	uint32_t n = next_output(r);
+
+	if (!r->o.tokens || r->o.n_encode || r->o.whole)
+		return 0;
+	return n < r->o.n_known ? n : r->o.n_known - 1;
+}
+
+/* Returns how many of the first n tokens of two sequences are equal; 0 if they may not share. */
+static uint32_t n_common(const struct lmi_sched_rec *a, const struct lmi_sched_rec *b, uint32_t n)
+{
+	uint32_t i = 0;
+
+	if (!b->o.tokens || b->o.identity.tenant != a->o.identity.tenant ||
+	    b->o.identity.adapter != a->o.identity.adapter)
+		return 0;
+	n = n < b->o.n_known ? n : b->o.n_known;
+	while (i < n && a->o.tokens[i] == b->o.tokens[i])
+		i++;
+	return i;
+}
+
+/* Returns up to which of the first n rows of `p` another sequence can start when they are computed; 0
+ * if it cannot. */
+static uint32_t fork_point(const struct lmi_sched *s, const struct lmi_sched_rec *p, uint32_t n)
+{
+	uint32_t page = lmi_kv_page_tokens(s->kv);
+
+	if (p->n_done >= n)
+		return lmi_kv_can_fork(s->kv, p->kv_seq, n) ? n : 0;
+	if (p->n_planned < n || lmi_kv_n_spare_states(s->kv) == UINT32_MAX)
+		return n;
+	/* the state after exactly n rows is not kept, but perhaps that at the end of a page */
+	n = n / page * page;
+	return n && lmi_kv_has_mark(s->kv, p->kv_seq, n) ? n : 0;
+}
+
+/* Lets a sequence wait for rows that an active one has or is about to compute, if they are more than
+ * those found in memory. */
+static bool follow(struct lmi_sched *s, struct lmi_sched_rec *r, uint32_t found)
+{
+	uint32_t best = found, most = sharable(r);
+
+	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ && most > best; i = s->rec[i].next) {
+		const struct lmi_sched_rec *p = &s->rec[i];
+		uint32_t n;
+
+		if (p->removed || p->restarts || p->n_void)
+			continue;
+		n = n_common(r, p, most);
+		n = n > best ? fork_point(s, p, n) : 0;
+		if (n <= best)
+			continue;
+		best = n;
+		r->o.share = i;
+		r->o.share_rows = n;
+		r->parent_arrival = p->arrival;
+	}
+	return best > found;
+}
+
+/* Does a sequence wait for rows of another one, not for memory? */
+static bool waits_for_rows(const struct lmi_sched *s, struct lmi_sched_rec *r)
+{
+	const struct lmi_sched_rec *p = lmi_sched_parent_of(s, r);
+
+	return p && p->state == LMI_SCHED_ACTIVE && p->n_done < r->o.share_rows;
+}
+
+/* Opens a waiting sequence with a prefix of it that is in memory, if there is free memory for all its
+ * known rows; otherwise returns LMI_KV_NO_PAGE. */
+static uint32_t open_seq(struct lmi_sched *s, struct lmi_sched_rec *r, const struct budget *budget,
+			 const struct lmi_kv_prefix *prefix)
+{
+	bool fits;
+
+	r->n_planned = prefix->n;
+	fits = r->o.n_encode ? r->o.n_encode <= budget->n_row : chunk_of(r, budget);
+	r->n_planned = 0;
+	if (!fits)
+		return LMI_KV_NO_PAGE;
+	if (!r->o.tokens)
+		return lmi_kv_fits(s->kv, r->o.n_known, s->n_batch) ? lmi_kv_open(s->kv)
+								     : LMI_KV_NO_PAGE;
+	return lmi_kv_fits_after(s->kv, prefix, r->o.n_known, s->n_batch)
+		       ? lmi_kv_open_prefix(s->kv, prefix)
+		       : LMI_KV_NO_PAGE;
+}
+
+/* Starts a sequence with rows of an active one, or lets it wait for them. Returns false if there are
+ * none. */
+static bool start_after(struct lmi_sched *s, uint32_t i, uint32_t found, struct budget *budget)
+{
+	struct lmi_sched_rec *r = &s->rec[i];
+
+	if (!follow(s, r, found))
+		return false;
+	if (waits_for_rows(s, r))
+		return true;
+	lmi_sched_start_shared(s);
+	r->parent_arrival = 0;
+	if (r->state == LMI_SCHED_ACTIVE)
+		plan_seq(s, i, budget);
+	return r->state == LMI_SCHED_ACTIVE;
+}
+
+/* Starts a waiting sequence, or lets it wait for rows of another one, so that others may overtake it;
+ * returns false if it cannot start now. */
 static bool start(struct lmi_sched *s, uint32_t i, struct budget *budget)
 {
 	struct lmi_sched_rec *r = &s->rec[i];
+	struct lmi_kv_prefix prefix = {.node = LMI_KV_NO_NODE};
+	const struct lmi_sched_rec *p = lmi_sched_parent_of(s, r);
 	uint32_t kv_seq;
 
-	if (lmi_sched_parent_of(s, r))
+	if (p && r->o.tokens && p->state != LMI_SCHED_ACTIVE) {
+		r->parent_arrival = 0; /* it may wait behind this one */
+		p = NULL;
+	}
+	if (p || !lmi_kv_n_free_seq(s->kv))
 		return false;
-	if (r->o.n_encode ? r->o.n_encode > budget->n_row : !chunk_of(r, budget))
-		return false;
-	if (!lmi_kv_fits(s->kv, r->o.n_known, s->n_batch))
-		return false;
-	kv_seq = lmi_kv_open(s->kv);
+	if (r->o.tokens) {
+		lmi_kv_find_prefix(s->kv, &r->o.identity, r->o.tokens, sharable(r), &prefix);
+		if (start_after(s, i, prefix.n, budget))
+			return true;
+	}
+	kv_seq = open_seq(s, r, budget, &prefix);
 	if (kv_seq == LMI_KV_NO_PAGE)
 		return false;
 	if (r->o.n_encode && !lmi_kv_reserve_cross(s->kv, kv_seq, r->o.n_encode)) {
@@ -277,6 +412,8 @@ static bool start(struct lmi_sched *s, uint32_t i, struct budget *budget)
 		return false;
 	}
 	lmi_sched_activate(s, i, kv_seq);
+	r->n_done = r->n_planned = lmi_kv_len(s->kv, kv_seq);
+	lmi_sched_count_start(s, r, r->n_done);
 	plan_seq(s, i, budget);
 	return true;
 }
@@ -286,9 +423,11 @@ static uint32_t first_of_plan(const struct lmi_sched *s, uint32_t plan)
 {
 	uint32_t i = s->waiting.head;
 
-	for (uint32_t n = 0; i != LMI_SCHED_NO_SEQ && plan_of(&s->rec[i]) != plan; n++) {
+	for (uint32_t n = 0; i != LMI_SCHED_NO_SEQ; n++) {
 		if (n == LOOK_AHEAD)
 			return LMI_SCHED_NO_SEQ;
+		if (plan_of(&s->rec[i]) == plan && !waits_for_rows(s, &s->rec[i]))
+			return i;
 		i = s->rec[i].next;
 	}
 	return i;

@@ -39,10 +39,29 @@ void lmi_sched_activate(struct lmi_sched *s, uint32_t i, uint32_t kv_seq)
 	list_insert(s, &s->active, i);
 }
 
+void lmi_sched_count_start(struct lmi_sched *s, struct lmi_sched_rec *r, uint32_t n)
+{
+	s->stats.n_shared_rows += n;
+	if (r->started)
+		return;
+	r->started = true;
+	r->n_shared = n;
+	s->stats.n_started += r->o.tokens != NULL;
+	s->stats.n_hit += r->o.tokens && n;
+}
+
+/* Makes what a sequence has computed findable. */
+static void remember(struct lmi_sched *s, const struct lmi_sched_rec *r, bool ends)
+{
+	if (r->o.tokens && r->state == LMI_SCHED_ACTIVE && !r->restarts && !r->n_void)
+		lmi_kv_remember(s->kv, r->kv_seq, r->o.tokens, ends);
+}
+
 void lmi_sched_restart(struct lmi_sched *s, uint32_t i)
 {
 	struct lmi_sched_rec *r = &s->rec[i];
 
+	remember(s, r, true);
 	lmi_kv_close(s->kv, r->kv_seq);
 	list_remove(s, &s->active, i);
 	r->state = LMI_SCHED_WAITING;
@@ -211,26 +230,20 @@ void lmi_sched_truncate(struct lmi_sched *s, uint32_t seq, uint32_t n)
 	forget_rows(r, n);
 	if (r->n_done <= n)
 		return;
-	if (lmi_kv_truncate(s->kv, r->kv_seq, n))
+	if (lmi_kv_truncate(s->kv, r->kv_seq, n)) {
 		r->n_done = r->n_planned = n;
-	else
-		lmi_sched_restart(s, seq);
-}
-
-bool lmi_sched_retain(struct lmi_sched *s, uint32_t seq)
-{
-	struct lmi_sched_rec *r = rec_of(s, seq);
-
-	if (r->state != LMI_SCHED_ACTIVE || !r->n_done || r->n_step)
-		return false;
-	r->o.n_known = r->n_done;
-	return true;
+		return;
+	}
+	r->restarts = true; /* its tokens may be others now */
+	lmi_sched_restart(s, seq);
 }
 
 void lmi_sched_remove(struct lmi_sched *s, uint32_t seq)
 {
 	struct lmi_sched_rec *r = rec_of(s, seq);
 
+	remember(s, r, true);
+	r->o.tokens = NULL;
 	if (r->n_step) {
 		r->removed = true;
 		return;
@@ -277,7 +290,7 @@ void lmi_sched_start_shared(struct lmi_sched *s)
 		lmi_sched_activate(s, i, kv_seq);
 		r->n_done = r->n_planned = r->o.share_rows;
 		r->encoded = p->encoded;
-		s->stats.n_shared_rows += r->n_done;
+		lmi_sched_count_start(s, r, r->n_done);
 	}
 }
 
@@ -336,8 +349,10 @@ void lmi_sched_commit(struct lmi_sched *s, bool ran, const uint32_t *kept)
 			lmi_sched_remove(s, i); /* frees it after its last step */
 		else if (s->rec[i].restarts && !s->rec[i].n_step)
 			lmi_sched_restart(s, i);
-		else if (step->part[k].n_kept && !step->part[k].encode)
+		else if (step->part[k].n_kept && !step->part[k].encode) {
+			remember(s, &s->rec[i], false);
 			lmi_kv_trim(s->kv, s->rec[i].kv_seq);
+		}
 	}
 }
 
@@ -353,6 +368,11 @@ void lmi_sched_stats(const struct lmi_sched *s, struct lmi_sched_stats *out)
 	*out = s->stats;
 	out->n_waiting = s->waiting.n;
 	out->n_active = s->active.n;
+}
+
+uint32_t lmi_sched_n_shared(const struct lmi_sched *s, uint32_t seq)
+{
+	return rec_of(s, seq)->n_shared;
 }
 
 uint32_t lmi_sched_n_done(const struct lmi_sched *s, uint32_t seq)

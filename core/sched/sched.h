@@ -2,7 +2,8 @@
  *
  * sched.h - decides which sequences compute which rows in the next step: a pure state machine.
  *
- * It knows sequences, rows and pages, but no tokens, tensors, clocks or devices. Inputs: submit (a
+ * It knows sequences, rows and pages, but no tensors, clocks or devices, and of tokens only whether
+ * they are equal. Inputs: submit (a
  * sequence of so many rows), grow (one more row is known: a token was sampled), remove (finished or
  * cancelled), commit (a step has run, or has failed). Output: the next step, a list of parts.
  *
@@ -63,6 +64,12 @@ struct lmi_sched_seq {
 	 * are copied from its memory if they are there when this sequence could start; otherwise
 	 * they are computed. Either way they are not output. LMI_SCHED_NO_SEQ: no sharing. */
 	uint32_t share, share_rows;
+	/* Prefix caching: the tokens of the known rows; may be read until the sequence is removed.
+	 * Rows that are in memory already are not computed, as far as they are not output, and if an
+	 * active sequence is about to compute more of them, this one waits for those. What the
+	 * sequence computes can be found by later ones of the same identity. NULL: neither. */
+	const lmd_token *tokens;
+	struct lmi_kv_identity identity;
 };
 
 struct lmi_sched_part {
@@ -109,9 +116,6 @@ bool lmi_sched_grow_drafts(struct lmi_sched *s, uint32_t seq, uint32_t n);
 /* Shortens a sequence to its first n >= 1 known rows. If their memory is no longer complete, they
  * are computed again. Must not be called while it is part of a pending step. */
 void lmi_sched_truncate(struct lmi_sched *s, uint32_t seq, uint32_t n);
-/* Retains a sequence: nothing more of it is computed, and its computed rows stay for others to
- * share. Returns false if it has none or is part of a pending step. */
-bool lmi_sched_retain(struct lmi_sched *s, uint32_t seq);
 /* Ends a sequence and frees its memory, at once or after the last pending step that it is part of.
  * The number may be reused afterwards. */
 void lmi_sched_remove(struct lmi_sched *s, uint32_t seq);
@@ -131,8 +135,12 @@ uint32_t lmi_sched_n_pending(const struct lmi_sched *s);
 struct lmi_sched_stats {
 	uint32_t n_waiting, n_active;
 	uint64_t n_step, n_row, n_preempted, n_shared_rows;
+	uint64_t n_started, n_hit; /* sequences with tokens that started; those that shared rows */
 };
 void lmi_sched_stats(const struct lmi_sched *s, struct lmi_sched_stats *out);
+/* Returns how many rows of a sequence were not computed when it first started, because they were in
+ * memory. */
+uint32_t lmi_sched_n_shared(const struct lmi_sched *s, uint32_t seq);
 /* Returns how many rows of a sequence are computed and committed (0 while it waits). */
 uint32_t lmi_sched_n_done(const struct lmi_sched *s, uint32_t seq);
 

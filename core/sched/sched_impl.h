@@ -27,6 +27,8 @@ struct lmi_sched_rec {
 			      * LMI_SCHED_NO_DRAFT */
 	uint32_t n_emitted; /* rows below this one have been output, or never will be */
 	uint32_t kv_seq;
+	uint32_t n_shared; /* rows that it did not compute when it first started */
+	bool started;	   /* at least once */
 	uint32_t next, prev;
 };
 
@@ -61,6 +63,8 @@ static inline bool lmi_sched_comes_before(const struct lmi_sched_rec *a,
 
 /* Makes a waiting sequence active, with this seq slot of the KV memory. */
 void lmi_sched_activate(struct lmi_sched *s, uint32_t i, uint32_t kv_seq);
+/* Counts a start of a sequence that has n rows already. */
+void lmi_sched_count_start(struct lmi_sched *s, struct lmi_sched_rec *r, uint32_t n);
 /* Preempts a sequence: frees its memory and puts it back into the queue. */
 void lmi_sched_restart(struct lmi_sched *s, uint32_t i);
 /* Returns the parent whose rows a waiting sequence may still share; NULL if it no longer can. */

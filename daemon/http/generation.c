@@ -232,6 +232,7 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	c->end.n_prompt = (uint32_t)item->u.done.n_prompt;
 	c->end.n_out = (uint32_t)item->u.done.n_out;
 	c->end.n_forced = (uint32_t)item->u.done.n_forced;
+	c->end.n_cached = (uint32_t)item->u.done.n_cached;
 	c->end.prompt_ns = (uint64_t)item->u.done.prompt_ns;
 	c->end.out_ns = (uint64_t)item->u.done.out_ns;
 	if (all > c->end.prompt_ns + c->end.out_ns)

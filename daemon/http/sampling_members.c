@@ -147,6 +147,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "n_probs", .read = read_n_probs},
 	{.name = "post_sampling_probs", .wire = "sampled_probs"},
 	{.name = "ignore_eos", .wire = "ignore_eog"},
+	{.name = "cache_prompt", .wire = "cache_prompt"},
 	{.name = "skip_special_tokens", .read = read_hide_special},
 	/* constraints */
 	{.name = "grammar", .read = read_grammar},
@@ -159,7 +160,6 @@ static const struct lmi_http_member rows[] = {
 	{.name = "grammar_lazy", .refused = "is not supported: use tools"},
 	{.name = "grammar_triggers", .refused = "is not supported: use tools"},
 	/* without effect */
-	{.name = "cache_prompt"}, /* prefixes are always reused */
 	{.name = "n_cache_reuse"},
 	{.name = "n_keep"}, /* the context is never shifted */
 	{.name = "n_discard"},

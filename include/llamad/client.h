@@ -197,6 +197,7 @@ struct lmd_item {
 		uint64_t done;
 		uint64_t call; /* number of the tool call within the answer, from 0 */
 		uint64_t n_logprobs; /* TOKEN, PROMPT_TOKEN; 0: none */
+		uint64_t n_cached; /* DONE: the part of n_prompt that was in the prefix cache */
 	};
 	union {
 		uint64_t total;	   /* 0 = unknown */

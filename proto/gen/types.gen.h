@@ -543,6 +543,9 @@ struct lmi_wire_item {
 			 * grammar allowed no alternative (jump-forward decoding). (tokens; >=
 			 * 0; default 0) */
 			int64_t n_forced;
+			/* Tokens of the prompt that were not computed again, because they were
+			 * in the prefix cache. (tokens; >= 0; default 0) */
+			int64_t n_cached;
 		} done;
 		struct {
 			/* The kind of error. */
@@ -893,6 +896,10 @@ struct lmi_wire_req_generate {
 	bool has_suppress_tokens;
 	const lmd_token *suppress_tokens;
 	uint32_t n_suppress_tokens;
+	/* Take the beginning of the prompt from the prefix cache if it was computed before, and
+	 * let later requests find this one's. If false, the whole prompt is computed and
+	 * nothing of it is found later. (default true) */
+	bool cache_prompt;
 	/* Scheduling priority. (default normal) */
 	enum lmi_wire_class class;
 	/* Deadline of the whole request, including time in the queue. Defaults to the server's

@@ -581,6 +581,9 @@ class DoneItem(Message):
     #: Tokens of the answer that needed no step of their own because the grammar allowed no
     #: alternative (jump-forward decoding). (tokens, at least 0)
     n_forced: int = field(default=0, metadata={"wire": "n_forced", "default": 0})
+    #: Tokens of the prompt that were not computed again, because they were in the prefix cache.
+    #: (tokens, at least 0)
+    n_cached: int = field(default=0, metadata={"wire": "n_cached", "default": 0})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1069,6 +1072,10 @@ class GenerateRequest(Request[GenerateReply]):
     #: Tokens that are never sampled. Defaults to those that the model's file names; an empty list
     #: allows all.
     suppress_tokens: Union[list[int], None] = field(default=None, metadata={"wire": "suppress_tokens"})
+    #: Take the beginning of the prompt from the prefix cache if it was computed before, and let
+    #: later requests find this one's. If false, the whole prompt is computed and nothing of it is
+    #: found later.
+    cache_prompt: bool = field(default=True, metadata={"wire": "cache_prompt", "default": True})
     #: Scheduling priority.
     class_: str = field(default='normal', metadata={"wire": "class", "default": 'normal'})
     #: Deadline of the whole request, including time in the queue. Defaults to the server's
@@ -1211,6 +1218,10 @@ class GenerateParams(TypedDict, total=False):
     #: Tokens that are never sampled. Defaults to those that the model's file names; an empty list
     #: allows all.
     suppress_tokens: Union[list[int], None]
+    #: Take the beginning of the prompt from the prefix cache if it was computed before, and let
+    #: later requests find this one's. If false, the whole prompt is computed and nothing of it is
+    #: found later.
+    cache_prompt: Union[bool, None]
     #: Scheduling priority.
     class_: Union[str, None]
     #: Deadline of the whole request, including time in the queue. Defaults to the server's
