@@ -188,7 +188,9 @@ static bool is_registered(struct lmi_svc_import *w)
 		return false;
 	}
 	same = found.n == 1 && !strcmp(found.v[0].digest, digest) &&
-	       !strcmp(found.v[0].name, w->row.name) && found.v[0].state == LMI_STORE_READY;
+	       !strcmp(found.v[0].name, w->row.name) &&
+	       lmi_store_model_changed(&found.v[0], &w->err) == LMD_OK;
+	w->err = (struct lmd_error){0};
 	lmi_store_models_fini(&found);
 	return same;
 }

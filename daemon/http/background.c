@@ -128,7 +128,7 @@ static void on_end(void *arg, const struct lmi_wire_item *item, const struct lmd
 	} else {
 		b->end.finish = item->u.done.finish;
 		b->end.n_prompt = (uint32_t)item->u.done.n_prompt;
-		b->end.n_out = b->gen.prompt_only ? 0 : (uint32_t)item->u.done.n_out;
+		b->end.n_out = (uint32_t)item->u.done.n_out;
 		b->end.n_forced = (uint32_t)item->u.done.n_forced;
 		b->end.prompt_ns = (uint64_t)item->u.done.prompt_ns;
 		b->end.out_ns = (uint64_t)item->u.done.out_ns;
@@ -205,15 +205,9 @@ static void look_for(struct lmi_http_background *b, enum lmi_wire_op op, lmi_svc
 
 static void start(struct lmi_http_background *b)
 {
-	struct lmi_wire_request q = b->gen.req;
-
 	b->push = (struct lmi_svc_push){.ops = &push_ops, .arg = b};
-	if (b->gen.prompt_only) {
-		q.u.generate.has_n = true;
-		q.u.generate.n = 1;
-	}
 	b->step = STEP_WAIT;
-	lmi_service_push(b->h->svc, lmi_loop_now(), &b->principal, &q, &b->push);
+	lmi_service_push(b->h->svc, lmi_loop_now(), &b->principal, &b->gen.req, &b->push);
 }
 
 static void look_for_default(struct lmi_http_background *b)

@@ -494,6 +494,7 @@ static void item(void *state, uint32_t choice, const struct lmi_wire_item *it,
 		close_item(s, it->u.call_end.complete ? "completed" : "incomplete", o);
 		break;
 	case LMI_WIRE_ITEM_UNKNOWN:
+	case LMI_WIRE_ITEM_PROMPT_TOKEN:
 	case LMI_WIRE_ITEM_PROGRESS:
 	case LMI_WIRE_ITEM_DONE:
 	case LMI_WIRE_ITEM_ERROR:
