@@ -322,9 +322,9 @@ static void list_bounds(enum lmi_wire_op op, const struct lmi_wire_field *f, con
 				msgpack_pack_int(&m.pk, 5);
 				msgpack_pack_double(&m.pk, 5);
 				break;
-			case LMI_WIRE_T_OBJECT: /* the required fields of chat_message */
+			case LMI_WIRE_T_OBJECT: /* the required field of its type */
 				msgpack_pack_map(&m.pk, 1);
-				raw_str(&m, "role");
+				raw_str(&m, strcmp(f->name, "messages") ? "text" : "role");
 				raw_str(&m, "user");
 				break;
 			default:
