@@ -4,6 +4,7 @@
  * first byte chooses the side, the form of the lengths, and whether a good handshake comes first;
  * the rest are the bytes.  The events do not depend on how the bytes are split, memory follows the
  * bytes that arrived instead of the lengths that they announce, and nothing is left. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/lib/frames.h"
