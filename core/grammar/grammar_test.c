@@ -325,6 +325,34 @@ START_TEST(basics)
 }
 END_TEST
 
+/* A grammar whose beginning alone has too many items is refused: no budget of a sequence bounds it. */
+START_TEST(too_many_items_at_the_start)
+{
+	static const char head[] = "a ::= [^x]?\nroot ::= ";
+	const size_t n[] = {10000, 250000};
+
+	for (size_t i = 0; i < LMD_LEN(n); i++) {
+		char *text = malloc(sizeof(head) + 2 * n[i]), *p = stpcpy(text, head);
+		struct lmi_gr_matcher_opts o = {.vocab = vocab};
+		struct lmi_grammar_matcher *m;
+		struct lmi_grammar *g;
+		enum lmd_status st;
+
+		for (size_t k = 0; k < n[i]; k++)
+			p = stpcpy(p, "a ");
+		ck_assert_int_eq(lmi_grammar_from_gbnf(&g, text, (size_t)(p - text), vocab, NULL),
+				 LMD_OK);
+		o.grammar = g;
+		st = lmi_gr_matcher_create(&m, &o, NULL);
+		ck_assert_int_eq(st, i ? LMD_NOMEM : LMD_OK);
+		if (st == LMD_OK)
+			lmi_gr_matcher_destroy(m);
+		lmi_grammar_destroy(g);
+		free(text);
+	}
+}
+END_TEST
+
 /* A grammar whose ambiguity explodes ends its own sequence after a bounded amount of work. */
 START_TEST(share_of_time)
 {
@@ -538,6 +566,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, basics);
+	tcase_add_test(t, too_many_items_at_the_start);
 	tcase_add_test(t, share_of_time);
 	tcase_add_test(t, starved);
 	tcase_add_test(t, gbnf);
