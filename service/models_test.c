@@ -257,6 +257,22 @@ START_TEST(unload_waits_for_its_streams)
 }
 END_TEST
 
+/* What is not in memory is refused at once, without a stream. */
+START_TEST(unload_of_nothing)
+{
+	struct lmi_wire_request q;
+
+	fx_start(&fx);
+	for (int i = 0; i < 2; i++) { /* never loaded; and no longer */
+		q = fx_on(&fx, LMI_WIRE_OP_UNLOAD, "tiny");
+		ck_assert(!fx_call(&fx, &fx_admin, &q));
+		ck_assert_int_eq(fx.a.err.status, LMD_NOTFOUND);
+		fx_load(&fx);
+		ck_assert_int_eq(fx_job_op(&fx, LMI_WIRE_OP_UNLOAD, "tiny").kind, LMI_WIRE_ITEM_DONE);
+	}
+}
+END_TEST
+
 START_TEST(reload_has_two_generations)
 {
 	struct lmi_wire_id old, new;
@@ -332,6 +348,7 @@ int main(void)
 	tcase_add_test(t, a_device_that_is_lost);
 	tcase_add_test(t, a_lost_device_and_a_request);
 	tcase_add_test(t, unload_waits_for_its_streams);
+	tcase_add_test(t, unload_of_nothing);
 	tcase_add_test(t, reload_has_two_generations);
 	tcase_add_test(t, models_come_and_go);
 	suite_add_tcase(s, t);

@@ -444,6 +444,32 @@ START_TEST(sessions_and_queue)
 }
 END_TEST
 
+/* Requests that wait for a job count; those of one user leave room for others. */
+START_TEST(pending_requests_of_one_user)
+{
+	struct lmi_wire_request q;
+	struct fx_answer a[4];
+
+	fx.o.limits.calls_per_user = 3;
+	fx_start(&fx);
+	q = fx_on(&fx, LMI_WIRE_OP_MODELS, NULL);
+	for (int i = 0; i < 3; i++) {
+		fx_ask(&fx, &fx_user, &q, &a[i]);
+		ck_assert_uint_eq(a[i].n, 0);
+	}
+	ck_assert(!fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.err.status, LMD_BUSY);
+	ck_assert_msg(strstr(fx.a.err.text, "(calls_per_user)") != NULL, "%s", fx.a.err.text);
+	fx_ask(&fx, &fx_other, &q, &a[3]);
+	for (int i = 0; i < 4; i++) {
+		fx_wait(&fx, &a[i]);
+		ck_assert(!a[i].failed);
+		fx_answer_fini(&a[i]);
+	}
+	ck_assert(fx_call(&fx, &fx_user, &q));
+}
+END_TEST
+
 /* One user cannot take all places; another one, and an administrator, always find some. */
 START_TEST(places_of_one_user)
 {
@@ -681,6 +707,7 @@ int main(void)
 	tcase_add_test(t, the_context_ends_one_alone);
 	tcase_add_test(t, pages_run_out);
 	tcase_add_test(t, sessions_and_queue);
+	tcase_add_test(t, pending_requests_of_one_user);
 	tcase_add_test(t, places_of_one_user);
 	tcase_add_test(t, cancelled_streams_are_forgotten);
 	tcase_add_test(t, bytes_of_one_user);
