@@ -12,7 +12,9 @@ import time
 
 import msgpack
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fuzz"))
+import gguf_bytes  # noqa: E402
+import hostile_files as files  # noqa: E402
 
 PATIENCE_S = 20
 NUMBER = 0x80000001
@@ -332,9 +334,6 @@ def http_leaver(p):
 
 def hostile_files(p):
     """An operator who adds, loads and removes files that are not what they should be."""
-    import gguf_bytes
-    import hostile_files as files
-
     model = gguf_bytes.read(p.folder + "/full.gguf")
     path = p.folder + "/hostile.gguf"
     cases = []
