@@ -190,10 +190,8 @@ START_TEST(tables)
 {
 	const struct lmi_http_routes *t = &lmi_http_admin_routes;
 
-	for (uint32_t i = 0; i < t->n; i++) {
+	for (uint32_t i = 0; i < t->n; i++)
 		ck_assert(t->v[i].summary && *t->v[i].path == '/');
-		ck_assert(t->v[i].handle != NULL);
-	}
 }
 END_TEST
 

@@ -126,6 +126,15 @@ post 400 'cannot infill' /api/generate '{"model":"tiny","prompt":"a","suffix":"b
 post 400 'has no classifier' /rerank '{"query":"a","documents":["b"]}'
 post 400 'has no classifier' /classify '{"input":"a"}'
 post 200 '"object":"pooling","data":\[[-0-9]' /pooling '{"input":"a"}'
+# ---- vLLM ----
+post 200 '^{"count":[1-9][0-9]*,"tokens":\[' /tokenize '{"prompt":"the cat"}'
+post 200 '"prompt":".*the cat"' /detokenize "$tokens"
+post 400 'prompt: is a number' /tokenize '{"prompt":3}'
+fetch 200 '^{"server_load":0}' "$u/load"
+for path in sleep wake_up; do
+	post 403 . /$path '{}'
+	admin 501 'not put to sleep' -d '{}' http://localhost/$path
+done
 post 400 'exceed_context_size_error' /completion \
 	"{\"prompt\":\"$(printf 'cat %.0s' $(seq 20000))\"}"
 

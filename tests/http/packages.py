@@ -11,6 +11,7 @@ import json
 import sys
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 URL, MODEL = sys.argv[1].rstrip("/"), sys.argv[2]
 KEY = sys.argv[3] if len(sys.argv) > 3 else "none"
@@ -102,6 +103,18 @@ def openai_checks(openai):
     check("openai tool call stream", got.finish_reason == "tool_calls"
           and got.message.tool_calls[0].function.arguments
           == call.message.tool_calls[0].function.arguments, got)
+    back = chat.create(tools=tools, messages=HI + [
+        {"role": "assistant", "content": None, "tool_calls": [call.message.tool_calls[0].to_dict()]},
+        {"role": "tool", "tool_call_id": call.message.tool_calls[0].id, "content": "rain"}], **opts)
+    check("openai tool round trip", back.usage.completion_tokens > 0, back)
+    with ThreadPoolExecutor(16) as pool:
+        got = list(pool.map(lambda _: chat.create(messages=HI, **opts), range(32)))
+    check("openai 32 at once", {x.choices[0].message.content for x in got} == {text}, got)
+    with chat.create(messages=HI, stream=True, **{**opts, "max_tokens": 4000},
+                     extra_body={"ignore_eos": True}) as s:
+        check("openai cancellation", next(iter(s)).choices is not None)
+    wrong = openai.OpenAI(base_url=URL + "/v1", api_key="wrong", max_retries=0)
+    fails("openai errors, wrong key", openai.AuthenticationError, 401, wrong.models.list)
     fails("openai range", openai.BadRequestError, 400,
           lambda: chat.create(messages=HI, model=MODEL, temperature=9))
     fails("openai image", openai.BadRequestError, 400, lambda: chat.create(
@@ -218,7 +231,8 @@ def anthropic_checks(anthropic):
     check("anthropic message", bool(text) and whole.stop_reason in ("max_tokens", "end_turn"), whole)
     check("anthropic usage", 0 < whole.usage.output_tokens <= 8, whole.usage)
     n = c.messages.count_tokens(model=MODEL, messages=HI, system="Be brief.").input_tokens
-    check("anthropic count_tokens", n == whole.usage.input_tokens, n)
+    u = whole.usage
+    check("anthropic count_tokens", n == u.input_tokens + (u.cache_read_input_tokens or 0), n)
     with c.messages.stream(messages=HI, system="Be brief.", **opts) as s:
         streamed = "".join(s.text_stream)
         final = s.get_final_message()

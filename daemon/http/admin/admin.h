@@ -17,4 +17,7 @@ void lmi_http_admin_ping(struct lmi_http_exchange *x);
 void lmi_http_admin_ready(struct lmi_http_exchange *x);
 void lmi_http_admin_version(struct lmi_http_exchange *x);
 
+/* GET /load of vLLM. */
+void lmi_http_admin_load(struct lmi_http_exchange *x);
+
 #endif /* LLAMAD_DAEMON_HTTP_ADMIN_ADMIN_H */

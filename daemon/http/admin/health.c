@@ -41,6 +41,31 @@ static void not_ready(struct lmi_http_exchange *x, const struct lmi_wire_reply *
 	lmi_http_reply_error(x, &e);
 }
 
+/* The number of generations that run or wait. */
+static void answer_load(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
+			uint32_t retry_ms)
+{
+	struct lmi_json_text j = {0};
+
+	if (!reply) {
+		lmi_http_reply_status(arg, err, retry_ms);
+		return;
+	}
+	lmi_json_text_object(&j);
+	lmi_json_text_key(&j, "server_load");
+	lmi_json_text_int(&j, reply->u.status.running + reply->u.status.waiting);
+	lmi_json_text_end(&j);
+	lmi_http_reply(arg, 200, &j);
+}
+
+void lmi_http_admin_load(struct lmi_http_exchange *x)
+{
+	struct lmi_wire_request q;
+
+	lmi_wire_request_init(&q, LMI_WIRE_OP_STATUS);
+	lmi_http_call(x, &q, answer_load, x);
+}
+
 static bool is_ready(const struct lmi_wire_reply *reply)
 {
 	return reply && reply->u.ping.state == LMI_WIRE_SERVER_STATE_READY;

@@ -61,8 +61,9 @@ static const char infill_body[] =
 	"\"stream\":{\"type\":\"boolean\"}}}";
 
 static const char tokenize_body[] =
-	"{\"type\":\"object\",\"required\":[\"content\"],\"properties\":{"
-	"\"content\":{\"type\":\"string\"},\"add_special\":{\"type\":\"boolean\"},"
+	"{\"type\":\"object\",\"anyOf\":[{\"required\":[\"content\"]},{\"required\":[\"prompt\"]}],"
+	"\"properties\":{\"content\":{\"type\":\"string\"},\"prompt\":{\"type\":\"string\"},"
+	"\"add_special\":{\"type\":\"boolean\"},\"add_special_tokens\":{\"type\":\"boolean\"},"
 	"\"parse_special\":{\"type\":\"boolean\"},\"with_pieces\":{\"type\":\"boolean\"}}}";
 
 static const char detokenize_body[] = "{\"type\":\"object\",\"required\":[\"tokens\"],"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * POST /tokenize and POST /detokenize. */
+ * POST /tokenize and POST /detokenize.  vLLM has endpoints of the same names, whose text is called
+ * prompt in place of content; a request that has a prompt is answered in that form. */
 #include "core/base/utf8.h"
 #include "daemon/http/exchange.h"
 #include "daemon/http/llamacpp/llamacpp_impl.h"
@@ -22,6 +23,11 @@ static void put_piece(struct lmi_json_text *j, struct lmd_str piece)
 	lmi_json_text_end(j);
 }
 
+static bool is_vllm(struct lmi_http_exchange *x)
+{
+	return lmi_http_get(lmi_http_body_object(x), "prompt") != NULL;
+}
+
 static void reply_tokens(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
 			 uint32_t retry_ms)
 {
@@ -35,6 +41,8 @@ static void reply_tokens(void *arg, const struct lmi_wire_reply *reply, const st
 	}
 	r = &reply->u.tokenize;
 	lmi_json_text_object(&j);
+	if (is_vllm(x))
+		lmi_http_json_put_int(&j, "count", r->n_tokens);
 	lmi_json_text_key(&j, "tokens");
 	lmi_json_text_array(&j);
 	for (uint32_t i = 0; i < r->n_tokens; i++) {
@@ -108,8 +116,9 @@ static void run(struct lmi_http_exchange *x, const struct lmi_http_reader *r,
 
 void lmi_llamacpp_tokenize(struct lmi_http_exchange *x)
 {
-	static const struct lmi_http_at at = {.name = "content"};
 	const json_t *body = lmi_http_body_object(x);
+	bool vllm = body && is_vllm(x);
+	const struct lmi_http_at at = {.name = vllm ? "prompt" : "content"};
 	struct lmd_error err = {0};
 	struct lmi_http_reader r = {.arena = lmi_http_arena(x), .err = &err};
 	struct lmi_wire_request *req;
@@ -125,9 +134,10 @@ void lmi_llamacpp_tokenize(struct lmi_http_exchange *x)
 	lmi_wire_request_init(req, LMI_WIRE_OP_TOKENIZE);
 	q = &req->u.tokenize;
 	q->model = read_model(&r, body);
-	q->text = lmi_http_read_str(&r, &at, lmi_http_get(body, "content"), 0,
+	q->text = lmi_http_read_str(&r, &at, lmi_http_get(body, at.name), 0,
 				    LMI_WIRE_LIMIT_TEXT_BYTES);
-	q->add_special = read_flag(&r, body, "add_special", false);
+	q->add_special = vllm ? read_flag(&r, body, "add_special_tokens", true)
+			      : read_flag(&r, body, "add_special", false);
 	q->parse_special = read_flag(&r, body, "parse_special", true);
 	q->pieces = read_flag(&r, body, "with_pieces", false);
 	run(x, &r, req, q->model);
@@ -147,6 +157,7 @@ static void reply_text(void *arg, const struct lmi_wire_reply *reply, const stru
 	}
 	lmi_json_text_object(&j);
 	lmi_http_json_put_str(&j, "content", reply->u.detokenize.text);
+	lmi_http_json_put_str(&j, "prompt", reply->u.detokenize.text); /* of vLLM */
 	lmi_json_text_end(&j);
 	lmi_http_reply(x, 200, &j);
 }

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Uses a running daemon through Python packages that are built on the clients of the APIs.
+
+    frameworks.py URL MODEL KEY
+
+Each check prints a line "ok: PACKAGE WHAT" or "FAIL: PACKAGE WHAT: FOUND"."""
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+URL, MODEL, KEY = sys.argv[1].rstrip("/"), sys.argv[2], sys.argv[3]
+HI = [{"role": "user", "content": "Name a colour."}]
+PARAMETERS = {"type": "object",
+              "properties": {"place": {"type": "string", "enum": ["Bern", "Ulm"]}},
+              "required": ["place"], "additionalProperties": False}
+TOOLS = [{"type": "function", "function": {"name": "weather", "description": "The weather.",
+                                           "parameters": PARAMETERS}}]
+SCHEMA = {"title": "Answer", "description": "An answer.", "type": "object",
+          "properties": {"city": {"type": "string", "maxLength": 12}},
+          "required": ["city"], "additionalProperties": False}
+failed = 0
+
+
+def check(name, ok, found=None):
+    global failed
+    failed += not ok
+    print(f"{'ok' if ok else 'FAIL'}: {name}" + ("" if ok else f": {found!r}"), flush=True)
+
+
+def fails(name, error, call):
+    try:
+        call()
+        check(name, False, "no error")
+    except error as e:
+        check(name, True, e)
+
+
+def langchain_checks():
+    from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+    opts = {"model": MODEL, "base_url": URL + "/v1", "api_key": KEY, "temperature": 0,
+            "max_retries": 0}
+    chat = ChatOpenAI(max_tokens=8, **opts)
+    text = chat.invoke("Name a colour.").content
+    check("langchain-openai chat", bool(text), text)
+    got = "".join(c.content for c in chat.stream("Name a colour."))
+    check("langchain-openai stream", got == text, got)
+    longer = ChatOpenAI(max_tokens=64, **opts)
+    from langchain_core.messages import HumanMessage, ToolMessage
+    bound = longer.bind_tools(TOOLS, tool_choice="required")
+    said = bound.invoke("Name a colour.")
+    check("langchain-openai tools", said.tool_calls[0]["args"]["place"] in ("Bern", "Ulm"), said)
+    back = chat.bind_tools(TOOLS).invoke([
+        HumanMessage("Name a colour."), said,
+        ToolMessage("rain", tool_call_id=said.tool_calls[0]["id"])])
+    check("langchain-openai tool round trip", back.usage_metadata["input_tokens"] > 0, back)
+    r = longer.with_structured_output(SCHEMA, method="json_schema").invoke("Where?")
+    check("langchain-openai structured output", "city" in r, r)
+    r = OpenAIEmbeddings(model=MODEL, base_url=URL + "/v1", api_key=KEY,
+                         check_embedding_ctx_length=False).embed_documents(["a cat", "taxes"])
+    check("langchain-openai embeddings", len(r) == 2 and len(r[0]) > 100, len(r))
+    responses = ChatOpenAI(max_tokens=16, use_responses_api=True, **opts).invoke("Name a colour.")
+    check("langchain-openai responses", bool(responses.text), responses)
+    import openai
+    fails("langchain-openai errors", openai.BadRequestError,
+          lambda: ChatOpenAI(**{**opts, "temperature": 9}).invoke("a"))
+    fails("langchain-openai errors, wrong key", openai.AuthenticationError,
+          lambda: ChatOpenAI(**{**opts, "api_key": "wrong"}).invoke("a"))
+    with ThreadPoolExecutor(32) as pool:
+        got = list(pool.map(lambda _: chat.invoke("Name a colour.").content, range(32)))
+    check("langchain-openai 32 at once", set(got) == {text}, got)
+
+
+def llama_index_checks():
+    from llama_index.core.llms import ChatMessage
+    from llama_index.llms.openai_like import OpenAILike
+    chat = OpenAILike(model=MODEL, api_base=URL + "/v1", api_key=KEY, is_chat_model=True,
+                      context_window=2048, max_tokens=8, temperature=0, max_retries=0)
+    text = chat.chat([ChatMessage(role="user", content="Name a colour.")]).message.content
+    check("llama-index-llms-openai-like chat", bool(text), text)
+    got = "".join(c.delta or "" for c in
+                  chat.stream_chat([ChatMessage(role="user", content="Name a colour.")]))
+    check("llama-index-llms-openai-like stream", got == text, got)
+
+
+def instructor_checks():
+    import instructor
+    import openai
+    import pydantic
+    from typing import Literal
+
+    class Weather(pydantic.BaseModel):
+        place: Literal["Bern", "Ulm"]
+
+    plain = openai.OpenAI(base_url=URL + "/v1", api_key=KEY, max_retries=0)
+    for mode, name in ((instructor.Mode.TOOLS, "tools"),
+                       (instructor.Mode.JSON_SCHEMA, "structured output")):
+        c = instructor.from_openai(plain, mode=mode)
+        r = c.chat.completions.create(model=MODEL, messages=HI, response_model=Weather,
+                                      temperature=0, max_tokens=64, max_retries=0)
+        check(f"instructor {name}", r.place in ("Bern", "Ulm"), r)
+
+
+def prometheus_checks():
+    import urllib.request
+    from prometheus_client.parser import text_string_to_metric_families
+    req = urllib.request.Request(URL + "/metrics", headers={"x-api-key": KEY})
+    with urllib.request.urlopen(req) as r:
+        names = {f.name: f.type for f in text_string_to_metric_families(r.read().decode())}
+    check("prometheus-client metrics", names.get("llamad_time_to_first_token_seconds")
+          == "histogram" and names.get("llamad_requests") == "counter", names)
+
+
+def main():
+    for run in (langchain_checks, llama_index_checks, instructor_checks,
+                prometheus_checks):
+        try:
+            run()
+        except Exception as e:  # pylint: disable=broad-except
+            check(run.__name__.removesuffix("_checks") + " runs", False, e)
+    sys.exit(failed > 0)
+
+
+main()
