@@ -58,6 +58,7 @@
 	X(IQ4_K, iq4_k, 139) \
 	X(IQ5_K, iq5_k, 140) \
 	X(IQ6_K, iq6_k, 141) \
+	X(PQ2_0, pq2_0, 142) \
 	X(IQ4_KS, iq4_ks, 144) \
 	X(IQ2_KS, iq2_ks, 145) \
 	X(IQ4_KSS, iq4_kss, 146) \

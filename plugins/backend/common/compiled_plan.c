@@ -3,6 +3,7 @@
  * Those parts of compiling a plan that all backends in host memory share. */
 #include "backend/common/compiled_plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void *host_mem_array(const struct lmd_host *host, size_t n, size_t item, bool *failed)
@@ -103,8 +104,8 @@ void host_mem_compiled_plan_fini(struct host_mem_compiled_plan *p)
 	h->free(h->ctx, p->part);
 }
 
-enum lmd_status host_mem_flatten_operands(struct host_mem_build *b, const struct lmd_op *op,
-					  const struct host_mem_opinfo *info, struct lmd_error *err)
+static enum lmd_status flatten_operands(struct host_mem_build *b, const struct lmd_op *op,
+					const struct host_mem_opinfo *info, struct lmd_error *err)
 {
 	for (uint32_t i = 0; i < info->n_in; i++) {
 		const struct lmd_operand *o = host_mem_operand(op, info->in[i]);
@@ -117,9 +118,9 @@ enum lmd_status host_mem_flatten_operands(struct host_mem_build *b, const struct
 	return LMD_OK;
 }
 
-enum lmd_status host_mem_raise_scratch(struct host_mem_compiled_plan *p,
-				       const struct host_mem_build *b, uint32_t i,
-				       struct lmd_error *err)
+static enum lmd_status raise_scratch(struct host_mem_compiled_plan *p,
+				     const struct host_mem_build *b, uint32_t i,
+				     struct lmd_error *err)
 {
 	if (b->shared_bytes > SIZE_MAX / 4 || b->part_bytes > SIZE_MAX / 4 / p->n_part)
 		return lmd_fail(err, LMD_NOMEM,
@@ -130,6 +131,46 @@ enum lmd_status host_mem_raise_scratch(struct host_mem_compiled_plan *p,
 	if (b->part_bytes > p->part_bytes)
 		p->part_bytes = (size_t)b->part_bytes;
 	return LMD_OK;
+}
+
+struct host_mem_build host_mem_build_init(const struct host_mem_compiled_plan *p)
+{
+	return (struct host_mem_build){
+		.host = p->host, .plan = p->plan, .weights = p->weights, .n_phase = 1};
+}
+
+enum lmd_status host_mem_plan_op(struct host_mem_compiled_plan *p, struct host_mem_build *b,
+				 uint32_t i, const struct host_mem_op *plain, host_mem_plan_fn own,
+				 struct lmd_error *err)
+{
+	const struct lmd_op *op = &p->plan->ops[i];
+	host_mem_plan_fn plan = plain ? plain->plan : own;
+	enum lmd_status st = flatten_operands(b, op, host_mem_opinfo(op->code), err);
+
+	if (st == LMD_OK && plan)
+		st = plan(b, op, err);
+	return st == LMD_OK ? raise_scratch(p, b, i, err) : st;
+}
+
+enum lmd_status host_mem_missing_op(const struct host_mem_compiled_plan *p, uint32_t i,
+				    struct lmd_error *err)
+{
+	return lmd_fail(err, LMD_UNSUPPORTED,
+			"%s: op %u of the plan has code %u, which needs a device group or is unknown",
+			p->who, i, p->plan->ops[i].code);
+}
+
+void host_mem_op_support(const char *who, const struct lmd_op *op, bool native, const char *reason,
+			 struct lmd_support *out)
+{
+	struct lmd_support s = {.native = native};
+
+	if (!native && (op->code == LMD_OP_ALLREDUCE || op->code == LMD_OP_ALLGATHER))
+		(void)snprintf(s.reason, sizeof(s.reason),
+			       "the %s backend has one device, so there are no groups", who);
+	else if (!native)
+		(void)snprintf(s.reason, sizeof(s.reason), "%s", reason ? reason : "unknown op");
+	LMD_PUT(out, &s);
 }
 
 enum lmd_status host_mem_need_cache(const struct host_mem_compiled_plan *p, uint32_t cache,

@@ -48,15 +48,24 @@ void host_mem_compiled_plan_fini(struct host_mem_compiled_plan *p);
 
 /* ---- compiling one op ---- */
 
-/* Makes f32 copies of the weights that the op reads element by element. */
-enum lmd_status host_mem_flatten_operands(struct host_mem_build *b, const struct lmd_op *op,
-					  const struct host_mem_opinfo *info,
-					  struct lmd_error *err);
-/* Raises the plan's scratch sizes to what op number i needs according to `b`.  LMD_NOMEM if that
- * overflows. */
-enum lmd_status host_mem_raise_scratch(struct host_mem_compiled_plan *p,
-				       const struct host_mem_build *b, uint32_t i,
-				       struct lmd_error *err);
+typedef enum lmd_status (*host_mem_plan_fn)(struct host_mem_build *b, const struct lmd_op *op,
+					    struct lmd_error *err);
+
+/* What an op of the plan begins with; a backend's struct for compiling an op begins with it. */
+struct host_mem_build host_mem_build_init(const struct host_mem_compiled_plan *p);
+/* Plans op number i: makes f32 copies of the weights that it reads element by element, lets `plain`
+ * (an op of this folder that is used as it is, or NULL) or `own` say what the op needs, and raises the
+ * plan's scratch sizes to that.  LMD_NOMEM if they overflow. */
+enum lmd_status host_mem_plan_op(struct host_mem_compiled_plan *p, struct host_mem_build *b,
+				 uint32_t i, const struct host_mem_op *plain, host_mem_plan_fn own,
+				 struct lmd_error *err);
+/* Returns LMD_UNSUPPORTED for op number i, which the backend does not have. */
+enum lmd_status host_mem_missing_op(const struct host_mem_compiled_plan *p, uint32_t i,
+				    struct lmd_error *err);
+/* Answers op_support of a backend with one device.  reason: why it does not have the op; NULL: the code
+ * is unknown or needs a group of devices. */
+void host_mem_op_support(const char *who, const struct lmd_op *op, bool native, const char *reason,
+			 struct lmd_support *out);
 /* LMD_INVALID if the pool of the cache was not given or is of another kind.  LMD_OK if cache is
  * LMD_NONE. */
 enum lmd_status host_mem_need_cache(const struct host_mem_compiled_plan *p, uint32_t cache,

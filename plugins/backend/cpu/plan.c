@@ -2,17 +2,16 @@
  *
  * Compilation: looks everything up once, asks each op for its phases and its scratch, and
  * allocates all of it. */
-#include <stdio.h>
 #include <string.h>
 
 #include "cpu.h"
 
-static enum lmd_status plan_op(struct cpu_build *b, const struct lmd_op *op,
-			       const struct cpu_op *fn, struct lmd_error *err)
+static enum lmd_status plan_own(struct host_mem_build *b, const struct lmd_op *op,
+				struct lmd_error *err)
 {
-	if (fn->plain)
-		return fn->plain->plan ? fn->plain->plan(&b->host_mem, op, err) : LMD_OK;
-	return fn->plan ? fn->plan(b, op, err) : LMD_OK;
+	const struct cpu_op *fn = cpu_op_of(op->code);
+
+	return fn->plan ? fn->plan((struct cpu_build *)(void *)b, op, err) : LMD_OK;
 }
 
 static enum lmd_status add_phases(struct cpu_dev *dev, struct lmd_compiled_plan *p,
@@ -42,10 +41,7 @@ static enum lmd_status compile_op(struct cpu_dev *dev, struct lmd_compiled_plan 
 {
 	const struct lmd_op *op = &p->host_mem.plan->ops[i];
 	struct cpu_node *node = &p->nodes[i];
-	struct cpu_build b = {.host_mem = {.host = dev->host,
-					   .plan = p->host_mem.plan,
-					   .weights = p->host_mem.weights,
-					   .n_phase = 1},
+	struct cpu_build b = {.host_mem = host_mem_build_init(&p->host_mem),
 			      .dev = dev,
 			      .compiled_plan = p,
 			      .node = node};
@@ -54,17 +50,10 @@ static enum lmd_status compile_op(struct cpu_dev *dev, struct lmd_compiled_plan 
 	enum lmd_status st;
 
 	if (!fn || !info)
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"cpu: op %u of the plan has code %u, which "
-				"this backend does not support",
-				i, op->code);
+		return host_mem_missing_op(&p->host_mem, i, err);
 	*node = (struct cpu_node){.op = op, .info = info, .fn = fn};
 	p->n_node = i + 1;
-	st = host_mem_flatten_operands(&b.host_mem, op, info, err);
-	if (st == LMD_OK)
-		st = plan_op(&b, op, fn, err);
-	if (st == LMD_OK)
-		st = host_mem_raise_scratch(&p->host_mem, &b.host_mem, i, err);
+	st = host_mem_plan_op(&p->host_mem, &b.host_mem, i, fn->plain, plan_own, err);
 	if (st != LMD_OK)
 		return st;
 	node->n_phase = b.host_mem.n_phase;
@@ -231,16 +220,8 @@ uint32_t cpu_plan_stats(void *state, const struct lmd_compiled_plan *p, struct l
 void cpu_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
 		    struct lmd_support *out)
 {
-	struct lmd_support s = {0};
-
 	(void)state;
 	(void)plan;
-	s.native = cpu_op_of(op->code) != NULL;
-	if (!s.native)
-		(void)snprintf(s.reason, sizeof(s.reason), "%s",
-		       op->code == LMD_OP_ALLREDUCE || op->code == LMD_OP_ALLGATHER
-			       ? "the cpu backend has one device, so there are no groups"
-		       : op->code == LMD_OP_SAMPLE ? "sampling is done by the host"
-						   : "unknown op");
-	LMD_PUT(out, &s);
+	host_mem_op_support("cpu", op, cpu_op_of(op->code) != NULL,
+			    op->code == LMD_OP_SAMPLE ? "sampling is done by the host" : NULL, out);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * Compilation: looks everything up once, asks each op for its scratch, and allocates all of it. */
-#include <stdio.h>
-#include <string.h>
-
 #include "ref.h"
 
 /* Inputs that the op reads without checking them itself must be bound. */
@@ -18,22 +15,19 @@ static void note_inputs(struct lmd_compiled_plan *p, const struct lmd_op *op,
 	}
 }
 
-static enum lmd_status plan_op(struct ref_build *b, const struct lmd_op *op,
-			       const struct ref_op *fn, struct lmd_error *err)
+static enum lmd_status plan_own(struct host_mem_build *b, const struct lmd_op *op,
+				struct lmd_error *err)
 {
-	if (fn->plain)
-		return fn->plain->plan ? fn->plain->plan(&b->host_mem, op, err) : LMD_OK;
-	return fn->plan ? fn->plan(b, op, err) : LMD_OK;
+	const struct ref_op *fn = ref_op_of(op->code);
+
+	return fn->plan ? fn->plan((struct ref_build *)(void *)b, op, err) : LMD_OK;
 }
 
 static enum lmd_status compile_op(struct ref_dev *dev, struct lmd_compiled_plan *p, uint32_t i,
 				  struct lmd_error *err)
 {
 	const struct lmd_op *op = &p->host_mem.plan->ops[i];
-	struct ref_build b = {.host_mem = {.host = dev->host,
-					   .plan = p->host_mem.plan,
-					   .weights = p->host_mem.weights,
-					   .n_phase = 1},
+	struct ref_build b = {.host_mem = host_mem_build_init(&p->host_mem),
 			      .dev = dev,
 			      .compiled_plan = p};
 	const struct host_mem_opinfo *info = host_mem_opinfo(op->code);
@@ -41,16 +35,9 @@ static enum lmd_status compile_op(struct ref_dev *dev, struct lmd_compiled_plan 
 	enum lmd_status st;
 
 	if (!fn || !info)
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"ref: op %u of the plan has code %u, which needs "
-				"a device group or is unknown",
-				i, op->code);
+		return host_mem_missing_op(&p->host_mem, i, err);
 	note_inputs(p, op, info);
-	st = host_mem_flatten_operands(&b.host_mem, op, info, err);
-	if (st == LMD_OK)
-		st = plan_op(&b, op, fn, err);
-	if (st == LMD_OK)
-		st = host_mem_raise_scratch(&p->host_mem, &b.host_mem, i, err);
+	st = host_mem_plan_op(&p->host_mem, &b.host_mem, i, fn->plain, plan_own, err);
 	if (st == LMD_OK)
 		p->nodes[i] = (struct ref_node){
 			.op = op, .info = info, .fn = fn, .n_phase = b.host_mem.n_phase};
@@ -132,15 +119,7 @@ uint32_t ref_plan_stats(void *state, const struct lmd_compiled_plan *p, struct l
 void ref_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
 		    struct lmd_support *out)
 {
-	struct lmd_support s = {0};
-
 	(void)state;
 	(void)plan;
-	s.native = ref_op_of(op->code) != NULL;
-	if (!s.native)
-		(void)snprintf(s.reason, sizeof(s.reason), "%s",
-		       op->code == LMD_OP_ALLREDUCE || op->code == LMD_OP_ALLGATHER
-			       ? "the ref backend has one device, so there are no groups"
-			       : "unknown op");
-	LMD_PUT(out, &s);
+	host_mem_op_support("ref", op, ref_op_of(op->code) != NULL, NULL, out);
 }
