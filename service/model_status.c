@@ -45,6 +45,7 @@ void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_l
 			   struct lmi_wire_resident *out)
 {
 	struct lmi_engine_info e;
+	struct lmi_engine_stats s;
 
 	*out = (struct lmi_wire_resident){.model = lmi_svc_str(lmi_svc_model_name(r->model)),
 					  .state = resident_state(r),
@@ -61,6 +62,9 @@ void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_l
 	out->n_seq = e.n_seq;
 	out->weight_bytes = (int64_t)e.weight_bytes;
 	out->kv_bytes = (int64_t)e.kv_bytes;
+	lmi_engine_stats(r->engine, &s);
+	for (int g = 0; g < LMD_MAX_GROUP; g++)
+		out->cached += s.n_cached[g];
 	out->scratch_bytes = (int64_t)e.scratch_bytes;
 	out->loaded_ms = (int64_t)((svc->now - r->ready_ns) / LMI_NS_PER_MS);
 	out->idle_ms = r->n_user ? 0 : (int64_t)((svc->now - r->idle_ns) / LMI_NS_PER_MS);

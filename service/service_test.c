@@ -206,6 +206,40 @@ START_TEST(an_answer_in_a_form)
 }
 END_TEST
 
+static struct lmi_wire_item ask(const struct lmi_svc_principal *who, bool cache)
+{
+	struct lmi_wire_request q = fx_generate(&fx, "tiny", "a prompt of 22 letters", 4);
+	char text[64];
+
+	q.u.generate.cache_prompt = cache;
+	ck_assert_msg(fx_call(&fx, who, &q), "%s", fx.a.err.text);
+	return fx_read(&fx, who, &fx.a.r.u.generate.id, text, sizeof(text));
+}
+
+/* _i: users share */
+START_TEST(a_prompt_is_found_again)
+{
+	struct lmi_service_stats st;
+
+	fx.o.share_prefixes = _i;
+	fx_start(&fx);
+	ck_assert_int_eq(ask(&fx_user, false).u.done.n_cached, 0);
+	ck_assert_int_eq(ask(&fx_user, true).u.done.n_cached, 0);
+	ck_assert_int_eq(ask(&fx_user, true).u.done.n_cached, 21);
+	ck_assert_int_eq(ask(&fx_user, false).u.done.n_cached, 0);
+	ck_assert_int_eq(ask(&fx_other, true).u.done.n_cached, _i ? 21 : 0);
+	lmi_service_stats(fx.svc, &st);
+	ck_assert_uint_eq(st.n_cached_tokens, _i ? 42 : 21);
+	ck_assert_uint_eq(st.n_prompt_tokens, 5 * 22);
+	ck_assert(counter("llamad_model_prefix_cache_queries_total") == 3);
+	ck_assert(counter("llamad_model_prefix_cache_hits_total") == (_i ? 2 : 1));
+	ck_assert(counter("llamad_model_rows_shared_total") == (_i ? 42 : 21));
+	ck_assert(counter("llamad_model_kv_pages_cached") > 0);
+	ck_assert(counter("llamad_model_kv_evictions_total") == 0);
+	fx_check_empty(&fx);
+}
+END_TEST
+
 START_TEST(what_is_wrong_is_said_at_once)
 {
 	struct lmi_wire_request q;
@@ -701,6 +735,7 @@ int main(void)
 	tcase_add_test(t, work_when_the_service_stops);
 	tcase_add_test(t, prompt_of_a_client_that_left);
 	tcase_add_test(t, an_answer_in_a_form);
+	tcase_add_loop_test(t, a_prompt_is_found_again, 0, 2);
 	tcase_add_test(t, what_is_wrong_is_said_at_once);
 	tcase_add_test(t, limits_of_a_request);
 	tcase_add_test(t, suppressed_tokens);

@@ -307,6 +307,9 @@ type Resident struct {
 	// Memory of the KV cache.
 	KVBytes int64 `msgpack:"kv_bytes"`
 
+	// Free pages and slots of the KV cache whose contents later prompts can still use (prefix caching).
+	Cached int64 `msgpack:"cached,omitempty"`
+
 	// Working memory.
 	ScratchBytes int64 `msgpack:"scratch_bytes"`
 

@@ -191,6 +191,7 @@ static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 		{"WAITING", "waiting", LMI_CTL_COL_COUNT},
 		{"WEIGHTS", "weight_bytes", LMI_CTL_COL_BYTES},
 		{"KV", "kv_bytes", LMI_CTL_COL_BYTES},
+		{"CACHED", "cached", LMI_CTL_COL_COUNT},
 		{"IDLE", "idle_ms", LMI_CTL_COL_TIME},
 		{"UNLOADS AFTER", "keep_alive_ms", LMI_CTL_COL_TIME},
 	};

@@ -286,67 +286,6 @@ static uint32_t sharable(const struct lmi_sched_rec *r)
 	return n < r->o.n_known ? n : r->o.n_known - 1;
 }
 
-/* Returns how many of the first n tokens of two sequences are equal; 0 if they may not share. */
-static uint32_t n_common(const struct lmi_sched_rec *a, const struct lmi_sched_rec *b, uint32_t n)
-{
-	uint32_t i = 0;
-
-	if (!b->o.tokens || b->o.identity.tenant != a->o.identity.tenant ||
-	    b->o.identity.adapter != a->o.identity.adapter)
-		return 0;
-	n = n < b->o.n_known ? n : b->o.n_known;
-	while (i < n && a->o.tokens[i] == b->o.tokens[i])
-		i++;
-	return i;
-}
-
-/* Returns up to which of the first n rows of `p` another sequence can start when they are computed; 0
- * if it cannot. */
-static uint32_t fork_point(const struct lmi_sched *s, const struct lmi_sched_rec *p, uint32_t n)
-{
-	uint32_t page = lmi_kv_page_tokens(s->kv);
-
-	if (p->n_done >= n)
-		return lmi_kv_can_fork(s->kv, p->kv_seq, n) ? n : 0;
-	if (p->n_planned < n || lmi_kv_n_spare_states(s->kv) == UINT32_MAX)
-		return n;
-	/* the state after exactly n rows is not kept, but perhaps that at the end of a page */
-	n = n / page * page;
-	return n && lmi_kv_has_mark(s->kv, p->kv_seq, n) ? n : 0;
-}
-
-/* Lets a sequence wait for rows that an active one has or is about to compute, if they are more than
- * those found in memory. */
-static bool follow(struct lmi_sched *s, struct lmi_sched_rec *r, uint32_t found)
-{
-	uint32_t best = found, most = sharable(r);
-
-	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ && most > best; i = s->rec[i].next) {
-		const struct lmi_sched_rec *p = &s->rec[i];
-		uint32_t n;
-
-		if (p->removed || p->restarts || p->n_void)
-			continue;
-		n = n_common(r, p, most);
-		n = n > best ? fork_point(s, p, n) : 0;
-		if (n <= best)
-			continue;
-		best = n;
-		r->o.share = i;
-		r->o.share_rows = n;
-		r->parent_arrival = p->arrival;
-	}
-	return best > found;
-}
-
-/* Does a sequence wait for rows of another one, not for memory? */
-static bool waits_for_rows(const struct lmi_sched *s, struct lmi_sched_rec *r)
-{
-	const struct lmi_sched_rec *p = lmi_sched_parent_of(s, r);
-
-	return p && p->state == LMI_SCHED_ACTIVE && p->n_done < r->o.share_rows;
-}
-
 /* Opens a waiting sequence with a prefix of it that is in memory, if there is free memory for all its
  * known rows; otherwise returns LMI_KV_NO_PAGE. */
 static uint32_t open_seq(struct lmi_sched *s, struct lmi_sched_rec *r, const struct budget *budget,
@@ -373,9 +312,9 @@ static bool start_after(struct lmi_sched *s, uint32_t i, uint32_t found, struct 
 {
 	struct lmi_sched_rec *r = &s->rec[i];
 
-	if (!follow(s, r, found))
+	if (!lmi_sched_follow(s, r, found, sharable(r)))
 		return false;
-	if (waits_for_rows(s, r))
+	if (lmi_sched_waits_for_rows(s, r))
 		return true;
 	lmi_sched_start_shared(s);
 	r->parent_arrival = 0;
@@ -426,7 +365,7 @@ static uint32_t first_of_plan(const struct lmi_sched *s, uint32_t plan)
 	for (uint32_t n = 0; i != LMI_SCHED_NO_SEQ; n++) {
 		if (n == LOOK_AHEAD)
 			return LMI_SCHED_NO_SEQ;
-		if (plan_of(&s->rec[i]) == plan && !waits_for_rows(s, &s->rec[i]))
+		if (plan_of(&s->rec[i]) == plan && !lmi_sched_waits_for_rows(s, &s->rec[i]))
 			return i;
 		i = s->rec[i].next;
 	}

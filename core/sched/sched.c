@@ -254,46 +254,6 @@ void lmi_sched_remove(struct lmi_sched *s, uint32_t seq)
 	r->state = LMI_SCHED_FREE;
 }
 
-/* ---- sharing ---- */
-
-const struct lmi_sched_rec *lmi_sched_parent_of(const struct lmi_sched *s,
-						struct lmi_sched_rec *r)
-{
-	const struct lmi_sched_rec *p;
-
-	if (!r->parent_arrival)
-		return NULL;
-	p = &s->rec[r->o.share];
-	if (p->state != LMI_SCHED_FREE && p->arrival == r->parent_arrival && !p->removed)
-		return p;
-	r->parent_arrival = 0;
-	return NULL;
-}
-
-void lmi_sched_start_shared(struct lmi_sched *s)
-{
-	for (uint32_t i = s->waiting.head, next; i != LMI_SCHED_NO_SEQ; i = next) {
-		struct lmi_sched_rec *r = &s->rec[i];
-		const struct lmi_sched_rec *p = lmi_sched_parent_of(s, r);
-		uint32_t kv_seq;
-
-		next = r->next;
-		if (!p || p->state != LMI_SCHED_ACTIVE || p->n_done < r->o.share_rows ||
-		    p->n_void || p->restarts)
-			continue;
-		r->parent_arrival = 0;
-		if (!lmi_kv_can_fork(s->kv, p->kv_seq, r->o.share_rows))
-			continue;
-		kv_seq = lmi_kv_fork(s->kv, p->kv_seq, r->o.share_rows);
-		if (kv_seq == LMI_KV_NO_PAGE)
-			continue;
-		lmi_sched_activate(s, i, kv_seq);
-		r->n_done = r->n_planned = r->o.share_rows;
-		r->encoded = p->encoded;
-		lmi_sched_count_start(s, r, r->n_done);
-	}
-}
-
 /* Ends a part of the oldest step, of which n rows count if nothing before it has failed. */
 static void commit_part(struct lmi_sched *s, struct lmi_sched_part *p, bool ran, uint32_t n)
 {

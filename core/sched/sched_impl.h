@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sched_impl.h - the scheduler's state, shared by sched.c (sequences, ends of steps) and
- * next_step.c (what the next step consists of). */
+ * sched_impl.h - the scheduler's state, shared by sched.c (sequences, ends of steps),
+ * next_step.c (what the next step consists of) and share.c (rows of other sequences). */
 #ifndef LLAMAD_CORE_SCHED_SCHED_IMPL_H
 #define LLAMAD_CORE_SCHED_SCHED_IMPL_H
 
@@ -72,5 +72,11 @@ const struct lmi_sched_rec *lmi_sched_parent_of(const struct lmi_sched *s,
 						struct lmi_sched_rec *r);
 /* Starts waiting sequences whose parent has computed the rows that they share. */
 void lmi_sched_start_shared(struct lmi_sched *s);
+
+/* Does a sequence wait for rows of another one, not for memory? */
+bool lmi_sched_waits_for_rows(const struct lmi_sched *s, struct lmi_sched_rec *r);
+/* Lets a sequence share up to `most` rows that an active one has or is about to compute, if they are
+ * more than those found in memory. Returns false if there are none. */
+bool lmi_sched_follow(struct lmi_sched *s, struct lmi_sched_rec *r, uint32_t found, uint32_t most);
 
 #endif /* LLAMAD_CORE_SCHED_SCHED_IMPL_H */

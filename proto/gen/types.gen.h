@@ -286,6 +286,9 @@ struct lmi_wire_resident {
 	int64_t weight_bytes;
 	/* Memory of the KV cache. (bytes; >= 0) */
 	int64_t kv_bytes;
+	/* Free pages and slots of the KV cache whose contents later prompts can still use
+	 * (prefix caching). (>= 0; default 0) */
+	int64_t cached;
 	/* Working memory. (bytes; >= 0) */
 	int64_t scratch_bytes;
 	/* Time since it became ready. (ms; >= 0) */

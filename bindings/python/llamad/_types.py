@@ -252,6 +252,9 @@ class Resident(Message):
     weight_bytes: int = field(metadata={"wire": "weight_bytes"})
     #: Memory of the KV cache. (bytes, at least 0)
     kv_bytes: int = field(metadata={"wire": "kv_bytes"})
+    #: Free pages and slots of the KV cache whose contents later prompts can still use (prefix
+    #: caching). (at least 0)
+    cached: int = field(default=0, metadata={"wire": "cached", "default": 0})
     #: Working memory. (bytes, at least 0)
     scratch_bytes: int = field(metadata={"wire": "scratch_bytes"})
     #: Time since it became ready. (ms, at least 0)
