@@ -170,7 +170,9 @@ static enum lmd_status run(struct lmi_ctl *ctl, struct lmd_error *err)
 	enum lmd_status st;
 
 	j.o.resume = lmi_ctl_resume_args(ctl, &j.bar);
-	st = lmi_convert_open(&j.c, in, &j.o, err);
+	st = lmi_ctl_registry(ctl, &j.o.plugins, err);
+	if (st == LMD_OK)
+		st = lmi_convert_open(&j.c, in, &j.o, err);
 	if (st == LMD_OK && !dry)
 		st = write_file(&j, out, err);
 	if (st == LMD_OK)

@@ -19,13 +19,16 @@ struct adapters {
 	uint32_t n;
 };
 
-static enum lmd_status open_adapters(struct adapters *ad, const struct lmi_args *a,
+static enum lmd_status open_adapters(struct adapters *ad, struct lmi_ctl *ctl,
 				     const struct lmd_model *base, struct lmd_error *err)
 {
 	const char *const *list;
-	uint32_t n = lmi_arg_list(a, "lora", &list);
-	enum lmd_status st = LMD_OK;
+	uint32_t n = lmi_arg_list(&ctl->args, "lora", &list);
+	struct lmi_plugin_registry *plugins;
+	enum lmd_status st = lmi_ctl_registry(ctl, &plugins, err);
 
+	if (st != LMD_OK)
+		return st;
 	ad->refs = lmi_alloc(n, sizeof(*ad->refs));
 	ad->files = lmi_alloc(n, sizeof(struct lmi_adapter_file *));
 	ad->scales = lmi_alloc(n, sizeof(*ad->scales));
@@ -35,7 +38,7 @@ static enum lmd_status open_adapters(struct adapters *ad, const struct lmi_args 
 		st = lmi_ctl_adapter_arg("--lora", list[i], &ad->refs[i], err);
 		ad->n += st == LMD_OK;
 		if (st == LMD_OK)
-			st = lmi_adapter_open(&ad->files[i], ad->refs[i].path, base, err);
+			st = lmi_adapter_open(&ad->files[i], ad->refs[i].path, base, plugins, err);
 		ad->scales[i] = ad->refs[i].scale;
 	}
 	return st;
@@ -100,7 +103,7 @@ static enum lmd_status merge(struct lmi_ctl *ctl, const struct lmi_model *model,
 	enum lmd_status st = read_type(&ctl->args, &m.type, err);
 
 	if (st == LMD_OK)
-		st = open_adapters(&ad, &ctl->args, lmi_model_view(model), err);
+		st = open_adapters(&ad, ctl, lmi_model_view(model), err);
 	m.adapters = ad.files;
 	m.scales = ad.scales;
 	m.n = ad.n;

@@ -288,6 +288,7 @@ enum lmd_status lmi_model_open_with(struct lmi_model **out, const char *path,
 		lmi_file_close(&s.file);
 		return st;
 	}
+	m->plugins = opts->plugins;
 	m->load_progress = (struct lmi_model_load_progress){
 		.max_copy = opts->max_copy, .progress = opts->progress, .arg = opts->arg};
 	m->set_paths = opts->files;

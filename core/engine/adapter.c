@@ -162,7 +162,7 @@ static enum lmd_status open_one(struct files *fs, const struct lmi_inst *inst, u
 {
 	uint32_t n = 0;
 	enum lmd_status st = (sizes_only ? lmi_adapter_open_sizes : lmi_adapter_open)(
-		&fs->v[i], fs->refs[i].path, inst->model, err);
+		&fs->v[i], fs->refs[i].path, inst->model, inst->registry, err);
 
 	if (st != LMD_OK)
 		return st;

@@ -64,6 +64,8 @@ struct lmi_model {
 	struct lmi_model_load_progress load_progress;
 	const char *const *set_paths; /* [n_set_paths], while it is opened: see lmi_open_opts */
 	uint32_t n_set_paths;
+	/* Used by readers while the model is opened; NULL: no plugins. */
+	struct lmi_plugin_registry *plugins;
 	/* State that a reader keeps as long as the model lives, for tensors whose bytes are not
 	 * those of a file; reader_read, if set, then reads all tensors.  All may be NULL. */
 	void *reader_state;

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "llamad/attr.h"
+#include "llamad/checkpoint.h"
 #include "llamad/host.h"
 #include "llamad/model.h"
 #include "llamad/plan.h"
@@ -178,6 +179,10 @@ struct lmd_arch_ops {
 
 	/* Optional (NULL: nothing unusual). */
 	const struct lmd_quant_traits *quant;
+
+	/* Optional (NULL: none).  The Hugging Face checkpoints that become models of this
+	 * architecture.  Since ABI 0.7. */
+	const struct lmd_checkpoint_maps *checkpoints;
 };
 
 LMD_END_DECLS

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "core/base/bytes.h"
-#include "core/checkpoint/hf/families.h"
+#include "core/checkpoint/hf/checkpoint_impl.h"
 #include "llamad/attr.h"
+#include "tests/arch_plugins.h"
 #include "tests/fuzz/target.h"
 
 #define END "\xff" /* end of a file */
@@ -439,9 +440,15 @@ static void put_tensors(struct text *t, const char *rows, unsigned split, const 
 /* Seed k of the families: all members that any family reads, and a few tensors. */
 static bool put_any(struct text *t, size_t k)
 {
+	struct lmi_checkpoint_maps maps;
+	struct lmd_error err;
 	char number = (char)k;
+	bool there;
 
-	if (!lmi_checkpoint_family_at((uint32_t)k))
+	REQUIRE(lmi_checkpoint_maps_take(&maps, arch_plugins(), &err) == LMD_OK);
+	there = lmi_checkpoint_map_at(&maps, (uint32_t)k) != NULL;
+	lmi_checkpoint_maps_give(&maps);
+	if (!there)
 		return false;
 	put_str(t, "f");
 	put(t, &number, 1);

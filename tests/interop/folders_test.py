@@ -119,6 +119,31 @@ class Tester:
                 self.verdict(f"{name}: {part}", "" if part in info else "is not in the file")
 
 
+    def equal_experts(self, tmp):
+        """FlexOlmo is OLMo 2 with experts: if these are equal and all are chosen, their weights sum
+        up to 1, and the logits are those of OLMo 2."""
+        n, tensors = 3, []
+        for name, shape in self.models["olmo2"]["tensors"]:
+            data = folders.pack(folders.values(name, shape), "F32")
+            names = [name]
+            if ".mlp." in name:
+                names = [name.replace(".mlp.", f".mlp.experts.{i}.") for i in range(n)]
+            if ".mlp.gate_proj." in name:
+                router = name.replace("gate_proj", "gate")
+                scores = folders.pack(folders.values(router, [n, shape[1]]), "F32")
+                tensors.append((router, "F32", [n, shape[1]], scores))
+            tensors += [(k, "F32", shape, data) for k in names]
+        config = dict(self.models["olmo2"]["config"], model_type="flex_olmo", num_experts=n,
+                      num_experts_per_tok=n, norm_topk_prob=False)
+        path, gguf = os.path.join(tmp, "flex-olmo"), os.path.join(tmp, "flex-olmo.gguf")
+        folders.write_folder(path, dict(self.models["olmo2"], config=config, tensors=[]))
+        folders.write_raw(os.path.join(path, "model.safetensors"), tensors)
+        self.compare("flex_olmo", path, self.models["olmo2"])
+        self.compare("flex_olmo, ref", path, self.models["olmo2"], "ref")
+        r = self.run("convert", path, gguf, "--outtype", "f32")
+        self.verdict("convert flex_olmo", r.stderr.strip() if r.returncode else "")
+        self.compare("file of flex_olmo", gguf, self.models["olmo2"])
+
     def encoders(self, tmp):
         """Vocabularies of encoders: the folder and the converted file give equal tokens."""
         for name, j, config in [
@@ -171,6 +196,7 @@ def main():
             t.pretokenizers(tmp)
             t.texts(tmp)
             t.encoders(tmp)
+            t.equal_experts(tmp)
     print(f"CASES: folders: {t.passed} passed, {t.failed} failed, 0 skipped")
     return 1 if t.failed or not t.passed else 0
 

@@ -108,8 +108,8 @@ static enum lmd_status is_peft(const char *path, bool *out, struct lmd_error *er
 }
 
 static enum lmd_status open_file(struct lmi_adapter_file **out, const char *path,
-				 const struct lmd_model *base, bool sizes_only,
-				 struct lmd_error *err)
+				 const struct lmd_model *base, struct lmi_plugin_registry *plugins,
+				 bool sizes_only, struct lmd_error *err)
 {
 	struct lmi_adapter_file *f;
 	bool peft = false;
@@ -127,7 +127,7 @@ static enum lmd_status open_file(struct lmi_adapter_file **out, const char *path
 	if (!f->arena)
 		st = lmd_fail(err, LMD_NOMEM, "no memory for an adapter");
 	else if (peft)
-		st = lmi_adapter_read_peft(f, path, err);
+		st = lmi_adapter_read_peft(f, path, plugins, err);
 	else
 		st = lmi_adapter_read_gguf(f, path, err);
 	if (st == LMD_OK && !f->n)
@@ -144,15 +144,17 @@ static enum lmd_status open_file(struct lmi_adapter_file **out, const char *path
 }
 
 enum lmd_status lmi_adapter_open(struct lmi_adapter_file **out, const char *path,
-				 const struct lmd_model *base, struct lmd_error *err)
+				 const struct lmd_model *base, struct lmi_plugin_registry *plugins,
+				 struct lmd_error *err)
 {
-	return open_file(out, path, base, false, err);
+	return open_file(out, path, base, plugins, false, err);
 }
 
 enum lmd_status lmi_adapter_open_sizes(struct lmi_adapter_file **out, const char *path,
-				       const struct lmd_model *base, struct lmd_error *err)
+				       const struct lmd_model *base,
+				       struct lmi_plugin_registry *plugins, struct lmd_error *err)
 {
-	return open_file(out, path, base, true, err);
+	return open_file(out, path, base, plugins, true, err);
 }
 
 void lmi_adapter_close(struct lmi_adapter_file *f)

@@ -27,16 +27,21 @@ struct lmi_adapter_pair {
 };
 
 struct lmi_adapter_file;
+struct lmi_plugin_registry;
 
 /* path: a GGUF file (adapter or control vector), a PEFT folder, or a file of one.
  * base: the model that the adapter is for; only used during the call
+ * plugins: has the architecture, whose plugin knows the names in PEFT folders; only used during
+ * the call
  *
  * Error messages name the file, the tensor and the limit. */
 enum lmd_status lmi_adapter_open(struct lmi_adapter_file **out, const char *path,
-				 const struct lmd_model *base, struct lmd_error *err);
+				 const struct lmd_model *base,
+				 struct lmi_plugin_registry *plugins, struct lmd_error *err);
 /* Like lmi_adapter_open, but reads the sizes only: a and b of all pairs are NULL. */
 enum lmd_status lmi_adapter_open_sizes(struct lmi_adapter_file **out, const char *path,
-				       const struct lmd_model *base, struct lmd_error *err);
+				       const struct lmd_model *base,
+				       struct lmi_plugin_registry *plugins, struct lmd_error *err);
 /* f may be NULL. */
 void lmi_adapter_close(struct lmi_adapter_file *f);
 

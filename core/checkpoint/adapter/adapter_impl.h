@@ -37,6 +37,6 @@ const struct lmd_tensor *lmi_adapter_find_base(const struct lmi_adapter_file *f,
 enum lmd_status lmi_adapter_read_gguf(struct lmi_adapter_file *f, const char *path,
 				      struct lmd_error *err);
 enum lmd_status lmi_adapter_read_peft(struct lmi_adapter_file *f, const char *path,
-				      struct lmd_error *err);
+				      struct lmi_plugin_registry *plugins, struct lmd_error *err);
 
 #endif /* LLAMAD_CORE_CHECKPOINT_ADAPTER_ADAPTER_IMPL_H */

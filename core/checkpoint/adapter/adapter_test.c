@@ -13,6 +13,7 @@
 #include "core/checkpoint/adapter/adapter.h"
 #include "core/checkpoint/open.h"
 #include "core/format/gguf/write.h"
+#include "tests/arch_plugins.h"
 #include "tests/st_file.h"
 #include "tests/temp_dir.h"
 
@@ -41,8 +42,9 @@ static void make_dir(void)
 	f = st_build(PAIR, -1, 128);
 	temp_write("lora/adapter_model.safetensors", f.p, f.n);
 	free(f.p);
-	ck_assert_msg(lmi_model_open(&base, dir, LMI_OPEN_HEADER_ONLY, &err) == LMD_OK, "%s",
-		      err.text);
+	ck_assert_msg(lmi_model_open_any(&base, arch_plugins(), dir, LMI_OPEN_HEADER_ONLY, &err) ==
+			      LMD_OK,
+		      "%s", err.text);
 }
 
 static void remove_dir(void)
@@ -59,7 +61,7 @@ static enum lmd_status try_open(struct lmd_error *err)
 
 	memset(err, 0, sizeof(*err));
 	lmi_alloc_stats(&before);
-	st = lmi_adapter_open(&f, lora, lmi_model_view(base), err);
+	st = lmi_adapter_open(&f, lora, lmi_model_view(base), arch_plugins(), err);
 	ck_assert_int_eq(st == LMD_OK, f != NULL);
 	if (st != LMD_OK)
 		ck_assert_uint_gt(strlen(err->text), 8);
@@ -119,7 +121,8 @@ START_TEST(pair)
 	struct lmd_error err;
 	uint32_t n;
 
-	ck_assert_int_eq(lmi_adapter_open(&f, lora, lmi_model_view(base), &err), LMD_OK);
+	ck_assert_int_eq(lmi_adapter_open(&f, lora, lmi_model_view(base), arch_plugins(), &err),
+			 LMD_OK);
 	ck_assert_uint_eq(lmi_adapter_n(f), 1);
 	p = lmi_adapter_pair(f, 0);
 	ck_assert_str_eq(p->site, "blk.0.attn_q");
@@ -139,8 +142,11 @@ START_TEST(sizes_only)
 	struct lmi_adapter_file *f = NULL, *sizes = NULL;
 	struct lmd_error err = {0};
 
-	ck_assert_int_eq(lmi_adapter_open(&f, lora, lmi_model_view(base), &err), LMD_OK);
-	ck_assert_int_eq(lmi_adapter_open_sizes(&sizes, lora, lmi_model_view(base), &err), LMD_OK);
+	ck_assert_int_eq(lmi_adapter_open(&f, lora, lmi_model_view(base), arch_plugins(), &err),
+			 LMD_OK);
+	ck_assert_int_eq(
+		lmi_adapter_open_sizes(&sizes, lora, lmi_model_view(base), arch_plugins(), &err),
+		LMD_OK);
 	ck_assert_uint_eq(lmi_adapter_n(sizes), lmi_adapter_n(f));
 	for (uint32_t i = 0; i < lmi_adapter_n(f); i++) {
 		const struct lmi_adapter_pair *p = lmi_adapter_pair(f, i);
@@ -175,8 +181,9 @@ START_TEST(alpha_of_a_gguf_adapter)
 		ck_assert_int_eq(lmi_gguf_writer_start(w, lora, &err), LMD_OK);
 		ck_assert_int_eq(lmi_gguf_writer_finish(w, &err), LMD_OK);
 		lmi_gguf_writer_destroy(w);
-		ck_assert_int_eq(lmi_adapter_open(&f, lora, lmi_model_view(base), &err),
-				 LMD_INVALID);
+		ck_assert_int_eq(
+			lmi_adapter_open(&f, lora, lmi_model_view(base), arch_plugins(), &err),
+			LMD_INVALID);
 		ck_assert_msg(strstr(err.text, "adapter.lora.alpha") != NULL, "%s", err.text);
 	}
 	(void)remove(lora);

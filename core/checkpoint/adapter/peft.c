@@ -18,7 +18,7 @@
 #include "core/base/file.h"
 #include "core/base/printable.h"
 #include "core/checkpoint/adapter/adapter_impl.h"
-#include "core/checkpoint/hf/families.h"
+#include "core/checkpoint/hf/checkpoint_impl.h"
 #include "core/format/safetensors/safetensors.h"
 
 #define CONFIG_BYTES (1u << 20)
@@ -29,6 +29,7 @@ struct peft {
 	struct lmi_model *m; /* owns the parts */
 	struct lmi_st st;
 	struct lmi_json_tree config;
+	struct lmi_checkpoint_maps maps;
 	uint32_t n_head, n_head_kv, head_dim, n_expert;
 	double alpha;
 	bool rslora;
@@ -151,39 +152,42 @@ static bool match(const char *pattern, const char *s, uint32_t n[2])
 	return !*s;
 }
 
-/* Finds the row of a stem in any family of the architecture. */
-static const struct lmi_checkpoint_row *find_row(const struct peft *p, const char *stem,
-							  uint32_t n[2])
+/* Is the row's name the stem, with any prefix of the language model? */
+static bool is_row_of(const struct lmd_checkpoint_row *row, const char *stem, uint32_t n[2])
 {
 	static const char *const prefixes[] = {"model.", "", "transformer.", "gpt_neox.",
 					       "model.language_model.", "language_model.model.",
 					       "backbone."};
-	const struct lmi_checkpoint_family *fam;
 
-	for (uint32_t i = 0; (fam = lmi_checkpoint_family_at(i)) != NULL; i++) {
-		if (strcmp(fam->arch, p->f->base->arch) != 0)
+	if (row->how.flags & LMD_CKPT_ROOT)
+		return match(row->from, stem, n);
+	for (size_t x = 0; x < LMD_LEN(prefixes); x++) {
+		size_t len = strlen(prefixes[x]);
+
+		if (!strncmp(stem, prefixes[x], len) && match(row->from, stem + len, n))
+			return true;
+	}
+	return false;
+}
+
+/* Finds the row of a stem in any map of the architecture. */
+static const struct lmd_checkpoint_row *find_row(const struct peft *p, const char *stem,
+						 uint32_t n[2])
+{
+	const struct lmd_checkpoint_map *map;
+
+	for (uint32_t i = 0; (map = lmi_checkpoint_map_at(&p->maps, i)) != NULL; i++) {
+		if (strcmp(map->arch, p->f->base->arch) != 0)
 			continue;
-		for (uint32_t k = 0; k < LMI_CHECKPOINT_MAX_ROWS; k++) {
-			for (uint32_t r = 0; r < fam->rows[k].n; r++) {
-				const struct lmi_checkpoint_row *row = &fam->rows[k].v[r];
-
-				if (row->how.flags & LMI_CKPT_ROOT && match(row->from, stem, n))
-					return row;
-				for (size_t x = 0; x < LMD_LEN(prefixes); x++) {
-					size_t len = strlen(prefixes[x]);
-
-					if (!(row->how.flags & LMI_CKPT_ROOT) &&
-					    !strncmp(stem, prefixes[x], len) &&
-					    match(row->from, stem + len, n))
-						return row;
-				}
-			}
-		}
+		for (uint32_t k = 0; k < LMD_CKPT_MAX_SETS && map->rows[k]; k++)
+			for (uint32_t r = 0; r < map->rows[k]->n; r++)
+				if (is_row_of(&map->rows[k]->v[r], stem, n))
+					return &map->rows[k]->v[r];
 	}
 	return NULL;
 }
 
-static void site_of(const struct lmi_checkpoint_row *row, uint32_t il, char out[128])
+static void site_of(const struct lmd_checkpoint_row *row, uint32_t il, char out[128])
 {
 	size_t n = 0;
 
@@ -224,13 +228,13 @@ static enum lmd_status read_values(struct peft *p, const struct lmi_st_tensor *t
 }
 
 /* The row of the file's B that becomes row u. */
-static uint64_t b_row(const struct peft *p, const struct lmi_checkpoint_row *row,
+static uint64_t b_row(const struct peft *p, const struct lmd_checkpoint_row *row,
 		      uint64_t u)
 {
 	const struct lmi_checkpoint_tensor_transform r = {
-		.op = row->how.op == LMI_CKPT_ROPE_Q || row->how.op == LMI_CKPT_ROPE_K
+		.op = row->how.op == LMD_CKPT_ROPE_Q || row->how.op == LMD_CKPT_ROPE_K
 			      ? LMI_CHECKPOINT_TRANSFORM_ROPE
-		      : row->how.op == LMI_CKPT_QKV ? LMI_CHECKPOINT_TRANSFORM_QKV
+		      : row->how.op == LMD_CKPT_QKV ? LMI_CHECKPOINT_TRANSFORM_QKV
 						    : LMI_CHECKPOINT_TRANSFORM_NONE,
 		.rows = UINT64_MAX,
 		.n_head = p->n_head,
@@ -241,16 +245,16 @@ static uint64_t b_row(const struct peft *p, const struct lmi_checkpoint_row *row
 }
 
 /* Is the weight's data selected or transposed, not just permuted? */
-static bool is_rearranged(const struct lmi_checkpoint_how *how)
+static bool is_rearranged(const struct lmd_checkpoint_how *how)
 {
-	return how->part != LMI_CKPT_WHOLE || how->op == LMI_CKPT_LATENT_K ||
-	       how->op == LMI_CKPT_LATENT_V || how->op == LMI_CKPT_DELTA ||
-	       how->op == LMI_CKPT_DELTA_GATE;
+	return how->part != LMD_CKPT_WHOLE || how->op == LMD_CKPT_LATENT_K ||
+	       how->op == LMD_CKPT_LATENT_V || how->op == LMD_CKPT_DELTA ||
+	       how->op == LMD_CKPT_DELTA_GATE;
 }
 
 struct found {
 	const struct lmi_st_tensor *a, *b;
-	const struct lmi_checkpoint_row *row;
+	const struct lmd_checkpoint_row *row;
 	uint32_t il, expert;
 	bool embd;
 };
@@ -274,7 +278,7 @@ static enum lmd_status put_pair(struct peft *p, const struct found *x)
 	base = lmi_adapter_find_base(p->f, site, x->a->name, p->err);
 	if (!base)
 		return LMD_NOTFOUND;
-	if (x->row->how.stack == LMI_CKPT_EXPERTS) {
+	if (x->row->how.stack == LMD_CKPT_EXPERTS) {
 		slices = p->n_expert;
 		slice = x->expert;
 	}
@@ -363,8 +367,8 @@ static enum lmd_status read_tensor(struct peft *p, const struct lmi_st_tensor *t
 					"rank of 1..%u", t->name,
 					LMI_ADAPTER_MAX_RANK);
 		x.row = find_row(p, stem, num);
-		if (!x.row || x.row->how.part == LMI_CKPT_FIRST_HALF ||
-		    x.row->how.part == LMI_CKPT_SECOND_HALF)
+		if (!x.row || x.row->how.part == LMD_CKPT_FIRST_HALF ||
+		    x.row->how.part == LMD_CKPT_SECOND_HALF)
 			return lmd_fail(p->err, LMD_UNSUPPORTED,
 					"tensor %.80s: models of architecture %s have no such "
 					"weight to adapt",
@@ -384,7 +388,7 @@ static enum lmd_status read_tensor(struct peft *p, const struct lmi_st_tensor *t
 }
 
 enum lmd_status lmi_adapter_read_peft(struct lmi_adapter_file *f, const char *path,
-				      struct lmd_error *err)
+				      struct lmi_plugin_registry *plugins, struct lmd_error *err)
 {
 	struct peft p = {.f = f, .err = err, .m = lmi_model_create(LMI_MODEL_HEAP_BYTES)};
 	const char *slash = strrchr(path, '/'), *dir = path, *name = "adapter_model.safetensors";
@@ -410,9 +414,12 @@ enum lmd_status lmi_adapter_read_peft(struct lmi_adapter_file *f, const char *pa
 		st = check_config(&p);
 	if (st == LMD_OK)
 		st = lmi_st_open(&p.st, p.m, dir, name, 0, err);
+	if (st == LMD_OK)
+		st = lmi_checkpoint_maps_take(&p.maps, plugins, err);
 	read_sizes(&p);
 	for (uint32_t i = 0; st == LMD_OK && i < p.st.n; i++)
 		st = read_tensor(&p, &p.st.v[i]);
+	lmi_checkpoint_maps_give(&p.maps);
 	lmi_st_fini(&p.st);
 	lmi_json_tree_fini(&p.config);
 	lmi_model_destroy(p.m);

@@ -172,6 +172,7 @@ static enum lmd_status open_folder(struct lmi_convert *c, const char *path, stru
 	c->m = lmi_model_create(LMI_MODEL_HEAP_BYTES);
 	if (!c->m)
 		return lmd_fail(err, LMD_NOMEM, "%.120s: no memory for a model", path);
+	c->m->plugins = c->o.plugins;
 	st = lmi_checkpoint_open(&c->f, c->m, path, LMI_CHECKPOINT_STACKED, c->o.pre, err);
 	if (st != LMD_OK)
 		return st;

@@ -19,12 +19,16 @@
 #include "llamad/model.h"
 #include "llamad/status.h"
 
+struct lmi_plugin_registry;
+
 /* Not a tensor type: use the 16-bit type of the first matrix and keep quantised weights as they
  * are. */
 #define LMI_CONVERT_AUTO 0xFFFFu
 
 struct lmi_convert_opts {
 	uint32_t type;   /* for matrices: F32, F16, BF16, Q8_0, or LMI_CONVERT_AUTO */
+	/* has the architectures, whose plugins know their checkpoints; must outlive this */
+	struct lmi_plugin_registry *plugins;
 	const char *pre; /* name of the pre-tokenizer; NULL: detect it */
 	const char *name; /* general.name; NULL: from the folder */
 	/* Called after each write with bytes of the file; return false to cancel

@@ -11,6 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/checkpoint/convert/convert.h"
 #include "core/checkpoint/open.h"
+#include "tests/arch_plugins.h"
 #include "tests/fault_loops.h"
 #include "tests/st_file.h"
 
@@ -40,6 +41,7 @@ static void make_dir(void)
 		"\"content\": \"<s>\", \"special\": true}]}";
 	static const char config[] = "{\"chat_template\": \"{{x}}\", \"bos_token\": \"<s>\"}";
 
+	(void)arch_plugins(); /* before memory is counted */
 	temp_dir_make();
 	snprintf(out, sizeof(out), "%s/out.gguf", dir);
 	temp_write("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
@@ -57,11 +59,13 @@ static void check_nothing_left(void)
 static enum lmd_status convert(const struct lmi_convert_opts *o, struct lmd_error *err)
 {
 	struct lmi_alloc_stats before, after;
+	struct lmi_convert_opts with = *o;
 	struct lmi_convert *c = NULL;
 	enum lmd_status st;
 
+	with.plugins = arch_plugins();
 	lmi_alloc_stats(&before);
-	st = lmi_convert_open(&c, dir, o, err);
+	st = lmi_convert_open(&c, dir, &with, err);
 	if (st == LMD_OK)
 		st = lmi_convert_run(c, out, err);
 	lmi_convert_close(c);
@@ -79,6 +83,7 @@ static enum lmd_status convert(const struct lmi_convert_opts *o, struct lmd_erro
 static enum lmd_status run(fault_progress_fn progress, bool keep, struct lmd_error *err)
 {
 	const struct lmi_convert_opts o = {
+		.plugins = arch_plugins(),
 		.type = LMI_CONVERT_AUTO,
 		.progress = progress,
 		.resume.keep = keep ? LMI_GGUF_KEEP_RESUME : LMI_GGUF_KEEP_NONE,
@@ -148,7 +153,7 @@ END_TEST
 /* The source is truncated at each of its bytes while it is read. */
 START_TEST(short_reads)
 {
-	const struct lmi_convert_opts o = {.type = LMD_DTYPE_F32};
+	const struct lmi_convert_opts o = {.type = LMD_DTYPE_F32, .plugins = arch_plugins()};
 	char path[160];
 	unsigned n_rejected = 0;
 
@@ -222,7 +227,8 @@ END_TEST
 /* Keys of a vocabulary. */
 START_TEST(vocabulary)
 {
-	const struct lmi_convert_opts o = {.type = LMI_CONVERT_AUTO, .pre = "smollm"};
+	const struct lmi_convert_opts o = {
+		.type = LMI_CONVERT_AUTO, .pre = "smollm", .plugins = arch_plugins()};
 	struct lmi_convert *c = NULL;
 	struct lmi_model *m = NULL;
 	const struct lmd_model *v;

@@ -7,8 +7,8 @@
  *
  *     config_json.c       values of config.json and related files; keys of the model
  *     model_keys.c        keys that all families share: sizes, heads, RoPE
- *     families.c          the table from model_type to architecture, tensor rows and keys
- *     fam_*.c             the families
+ *     maps.c              finds the map of a model_type: tensor rows and keys (llamad/checkpoint.h)
+ *     map_view.c          what the functions of a map can read and add
  *     tensors.c           from rows to tensors: which file tensors make up one model tensor
  *     tensor_build.c      operation, shape and type of one model tensor
  *     tensor_transform.c  its numbers: permuted, transposed, stacked, decoded
@@ -36,7 +36,8 @@ struct lmi_checkpoint;
 	1u /* one tensor for each stack of experts, as in GGUF files; otherwise
 			       * one tensor for each expert, mapped */
 
-/* Fills m, which is empty except for its arena: keys, vocabulary, tensors without data, parts.
+/* Fills m, which is empty except for its arena and its plugins, one of which has a map of such
+ * checkpoints: keys, vocabulary, tensors without data, parts.
  * path: a folder, its config.json, or one of its *.safetensors
  * pre: name of the pre-tokenizer to store in the keys; NULL: detect it from its steps
  *

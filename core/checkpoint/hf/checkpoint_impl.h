@@ -7,7 +7,9 @@
 #include <pthread.h>
 
 #include "core/checkpoint/hf/checkpoint.h"
+#include "core/plugin/registry.h"
 #include "llamad/attr.h"
+#include "llamad/checkpoint.h"
 
 /* ---- weights of a checkpoint ---- */
 
@@ -80,117 +82,32 @@ struct lmi_checkpoint_tensor_transform {
 	const float *values;
 };
 
-/* ---- rows of families ---- */
+/* ---- maps.c ---- */
 
-/* What happens to the rows of the file's weight. */
-enum lmi_ckpt_op {
-	LMI_CKPT_COPY,
-	LMI_CKPT_ROPE_Q, /* queries or keys: in each head from halves to adjacent pairs */
-	LMI_CKPT_ROPE_K,
-	LMI_CKPT_QKV,      /* from groups of (queries, key, value) to all queries, keys, values */
-	LMI_CKPT_LATENT_K, /* the key rows of each head of latent attention, transposed */
-	LMI_CKPT_LATENT_V, /* the value rows of each head */
-	LMI_CKPT_DELTA,    /* gated delta: per key head the queries, keys and values */
-	LMI_CKPT_DELTA_GATE, /* gated delta: the gates */
-	LMI_CKPT_TRANSPOSE,  /* the matrix, or each of a stack, unless stored in blocks */
-	LMI_CKPT_COLUMN,     /* each value becomes a row */
-	LMI_CKPT_GROUPS,     /* values in n_group rows */
-	LMI_CKPT_AFTER_PAD   /* without the first n_pad_rows rows */
-};
-
-/* The part of each expert's rows (of the columns, with TRANSPOSE) that is used. */
-enum lmi_ckpt_part {
-	LMI_CKPT_WHOLE,
-	LMI_CKPT_FIRST_HALF,
-	LMI_CKPT_SECOND_HALF,
-	LMI_CKPT_EVEN, /* every second one, starting from 0 or 1 */
-	LMI_CKPT_ODD
-};
-
-enum lmi_ckpt_values {
-	LMI_CKPT_AS_STORED,
-	LMI_CKPT_PLUS_ONE, /* stored as weight - 1; not for biases */
-	LMI_CKPT_NEG_EXP   /* x is stored as log(-x) */
-};
-
-/* What the second %d of the file's name counts; these weights become one tensor. */
-enum lmi_ckpt_stack { LMI_CKPT_SINGLE, LMI_CKPT_EXPERTS, LMI_CKPT_HEADS };
-
-/* The layers that have the row: those with or without experts, with attention or a mixer. */
-#define LMI_CKPT_IN_MOE   1u
-#define LMI_CKPT_IN_DENSE 2u
-#define LMI_CKPT_IN_ATTN  4u
-#define LMI_CKPT_IN_MIXER 8u
-
-#define LMI_CKPT_OPTIONAL  1u  /* may be absent */
-#define LMI_CKPT_ROOT      2u  /* the name is used as is, without the prefix of the body */
-#define LMI_CKPT_BARE_FROM 4u  /* no ".weight" in the file */
-#define LMI_CKPT_BARE_TO   8u  /* nothing is appended to our name */
-#define LMI_CKPT_NO_BIAS   16u /* a bias in the file is not this row's */
-#define LMI_CKPT_KEEP_DIMS 32u /* outer dimensions of 1 are kept */
-#define LMI_CKPT_UNUSED    64u /* present in files but not used */
-
-/* How a weight of the file becomes a tensor; zeroed: as it is. */
-struct lmi_checkpoint_how {
-	uint8_t op;     /* enum lmi_ckpt_op */
-	uint8_t part;   /* enum lmi_ckpt_part */
-	uint8_t values; /* enum lmi_ckpt_values */
-	uint8_t stack;  /* enum lmi_ckpt_stack */
-	uint8_t layers; /* LMI_CKPT_IN_*; 0: all */
-	uint8_t flags;  /* LMI_CKPT_OPTIONAL etc. */
-};
-
-struct lmi_checkpoint_row {
-	const char *from; /* "layers.%d.mlp.up_proj"; ".weight" and ".bias" are appended */
-	const char *to;   /* "blk.%d.ffn_up" */
-	struct lmi_checkpoint_how how;
-};
-
-/* Kind of each layer, for families whose layers differ. */
-#define LMI_CHECKPOINT_LAYER_MOE   1u /* experts, else a dense block */
-#define LMI_CHECKPOINT_LAYER_MIXER 2u /* a recurrent mixer, else attention */
-
-struct lmi_checkpoint_rows {
-	const struct lmi_checkpoint_row *v;
+/* The maps of all architectures, with the references that keep their plugins. */
+struct lmi_checkpoint_maps {
+	struct lmi_plugin_registry *plugins;
+	const struct lmi_factory **archs;
 	uint32_t n;
 };
-#define LMI_CHECKPOINT_ROWS(a)                                                                     \
-	{                                                                                          \
-		a, (uint32_t)LMD_LEN(a)                                                            \
-	}
-#define LMI_CHECKPOINT_MAX_ROWS 6
 
-#define LMI_CHECKPOINT_FAM_LAYER_NORM   1u /* LayerNorm's epsilon, not RMSNorm's */
-#define LMI_CHECKPOINT_FAM_NO_ROPE      2u
-#define LMI_CHECKPOINT_FAM_MQA          4u /* one key head, which no key states */
-#define LMI_CHECKPOINT_FAM_MHA          16u  /* as many key heads as query heads in any case */
-#define LMI_CHECKPOINT_FAM_PAD_ROWS     32u  /* positions start after the padding token */
-#define LMI_CHECKPOINT_FAM_FALCON_KV    8u   /* from multi_query and new_decoder_architecture */
-#define LMI_CHECKPOINT_FAM_NO_HEADS     64u  /* no attention in any layer */
-#define LMI_CHECKPOINT_FAM_MLA          128u /* latent attention: one key head in the cache */
-#define LMI_CHECKPOINT_FAM_KV_PER_LAYER 256u /* number of key heads per layer, 0 for mixers */
-
-struct lmi_checkpoint;
-struct lmi_checkpoint_family {
-	const char *type; /* model_type */
-	const char *arch;
-	uint32_t flags;
-	struct lmi_checkpoint_rows rows[LMI_CHECKPOINT_MAX_ROWS];
-	/* Each of these may be NULL. */
-	void (*layers)(struct lmi_checkpoint *f);             /* sets f->layers; n_layer is known */
-	int64_t (*n_ff)(struct lmi_checkpoint *f, int64_t n); /* feed-forward width; n: as stated */
-	void (*keys)(struct lmi_checkpoint *f);               /* called after the shared keys */
-};
-
+/* plugins may be NULL: there are no maps then. */
+enum lmd_status lmi_checkpoint_maps_take(struct lmi_checkpoint_maps *m,
+					 struct lmi_plugin_registry *plugins,
+					 struct lmd_error *err);
+/* m may be zeroed. */
+void lmi_checkpoint_maps_give(struct lmi_checkpoint_maps *m);
+/* Map i of all; NULL after the last. */
+const struct lmd_checkpoint_map *lmi_checkpoint_map_at(const struct lmi_checkpoint_maps *m,
+						       uint32_t i);
 /* Returns NULL if the type is unknown. */
-const struct lmi_checkpoint_family *
-lmi_checkpoint_family_find(const struct lmi_json_node *model_type);
-/* Family i of all; NULL after the last. */
-const struct lmi_checkpoint_family *lmi_checkpoint_family_at(uint32_t i);
+const struct lmd_checkpoint_map *lmi_checkpoint_map_find(const struct lmi_checkpoint_maps *m,
+							 const struct lmi_json_node *model_type);
 
 /* ---- the folder ---- */
 
 struct lmi_checkpoint {
+	struct lmd_checkpoint pub; /* what the functions of a map see; first member */
 	struct lmi_model *m;
 	const char *dir;
 	const char *single_file; /* the *.safetensors that was named, or NULL */
@@ -200,7 +117,8 @@ struct lmi_checkpoint {
 	struct lmi_hf_tokenizer *tokenizer; /* or NULL; the model's vocabulary points into it */
 	const struct lmi_json_node *root;   /* of config.json */
 	const struct lmi_json_node *text;   /* text_config, or root */
-	const struct lmi_checkpoint_family *fam;
+	struct lmi_checkpoint_maps maps;      /* only while it is being opened */
+	const struct lmd_checkpoint_map *map; /* likewise */
 	struct lmi_checkpoint_quant_config quant;
 	struct lmi_st st;
 	uint8_t *used; /* [st.n] */
@@ -208,12 +126,6 @@ struct lmi_checkpoint {
 	struct lmi_checkpoint_tensor_transform *transforms;
 	uint32_t cap;
 	const char *prefix;
-	bool tied; /* the output head is the embedding */
-	uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_expert;
-	uint32_t rope_dim, n_pad_rows;
-	uint32_t n_nope, n_value, n_group;        /* for LATENT_*; GROUPS */
-	uint32_t n_delta, delta_key, delta_value; /* for DELTA*: heads, their widths */
-	uint8_t *layers; /* LMI_CHECKPOINT_LAYER_* [n_layer], or NULL if all are alike */
 	const float *rope_freqs, *rope_long, *rope_short; /* [n_rope_freqs] each, or NULL */
 	uint32_t n_rope_freqs;
 	/* scratch buffers of tensor_transform.c and quant_scheme.c */
@@ -282,6 +194,11 @@ void lmi_checkpoint_put_bytes(struct lmi_checkpoint *f, const char *key, const i
 /* Zeroed memory in the model's arena; NULL after an error, which is sticky. */
 void *lmi_checkpoint_alloc(struct lmi_checkpoint *f, size_t n, size_t item_bytes);
 
+/* ---- map_view.c ---- */
+
+/* Sets the functions of f->pub. */
+void lmi_checkpoint_init_view(struct lmi_checkpoint *f);
+
 /* ---- model_keys.c ---- */
 
 /* Adds sizes, heads, norms and RoPE, then the keys of the family. */
@@ -299,7 +216,7 @@ void lmi_checkpoint_add_pooling(struct lmi_checkpoint *f);
 /* Adds the next tensor of the model, with its transform: ".weight" or ".bias" of a row, from n
  * sources of one shape.  Errors are sticky. */
 void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
-			       const struct lmi_checkpoint_row *row,
+			       const struct lmd_checkpoint_row *row,
 			       struct lmi_checkpoint_weight_source *src, uint32_t n, bool bias,
 			       const char *to);
 /* Adds a tensor of f->n_rope_freqs computed values. */

@@ -7,6 +7,7 @@
 
 #include "core/base/alloc.h"
 #include "core/checkpoint/open.h"
+#include "tests/arch_plugins.h"
 #include "tests/st_file.h"
 #include "tests/temp_dir.h"
 
@@ -14,6 +15,7 @@ static void make_dir(void)
 {
 	struct st_file f = st_build_llama(0, ST_LLAMA_N);
 
+	(void)arch_plugins(); /* before memory is counted */
 	temp_dir_make();
 	temp_write("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
 	temp_write("model.safetensors", f.p, f.n);
@@ -48,7 +50,8 @@ START_TEST(measured)
 	uint64_t made;
 
 	lmi_alloc_stats(&before);
-	ck_assert_msg(lmi_model_open(&m, dir, LMI_OPEN_MEASURE, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_model_open_any(&m, arch_plugins(), dir, LMI_OPEN_MEASURE, &err) == LMD_OK,
+		      "%s", err.text);
 	lmi_alloc_stats(&small);
 	made = reported_built(m);
 	ck_assert_uint_gt(made, 0);
@@ -57,7 +60,7 @@ START_TEST(measured)
 		ck_assert_ptr_nonnull(lmi_model_view(m)->tensors[i].data);
 	lmi_model_close(m);
 
-	ck_assert_int_eq(lmi_model_open(&m, dir, 0, &err), LMD_OK);
+	ck_assert_int_eq(lmi_model_open_any(&m, arch_plugins(), dir, 0, &err), LMD_OK);
 	lmi_alloc_stats(&large);
 	ck_assert_uint_eq(reported_built(m), made);
 	ck_assert_uint_ge(large.live_bytes - small.live_bytes, made);
@@ -93,13 +96,15 @@ static bool cancel(void *arg, uint64_t done, uint64_t total)
 START_TEST(bounded)
 {
 	struct seen seen = {0};
-	struct lmi_open_opts opts = {.progress = on_progress, .arg = &seen};
+	struct lmi_open_opts opts = {
+		.plugins = arch_plugins(), .progress = on_progress, .arg = &seen};
 	struct lmi_model *m = NULL;
 	struct lmi_alloc_stats before, after;
 	struct lmd_error err;
 	uint64_t made;
 
-	ck_assert_int_eq(lmi_model_open(&m, dir, LMI_OPEN_MEASURE, &err), LMD_OK);
+	ck_assert_int_eq(lmi_model_open_any(&m, arch_plugins(), dir, LMI_OPEN_MEASURE, &err),
+			 LMD_OK);
 	made = reported_built(m);
 	lmi_model_close(m);
 	m = NULL;
@@ -135,7 +140,8 @@ START_TEST(generation_defaults)
 	struct lmd_error err;
 
 	temp_write("generation_config.json", text, strlen(text));
-	ck_assert_msg(lmi_model_open(&m, dir, 0, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_model_open_any(&m, arch_plugins(), dir, 0, &err) == LMD_OK, "%s",
+		      err.text);
 	v = lmi_model_view(m);
 	k = v->find_meta(v, "general.sampling.temp");
 	ck_assert(k && k->type == LMD_META_F64 && k->v.f == 0.25);
@@ -193,7 +199,8 @@ START_TEST(missing_expert)
 		temp_write("model.safetensors", f.p, f.n);
 		free(f.p);
 		for (size_t k = 0; k < LMD_LEN(flags); k++) {
-			enum lmd_status st = lmi_model_open(&m, dir, flags[k], &err);
+			enum lmd_status st =
+				lmi_model_open_any(&m, arch_plugins(), dir, flags[k], &err);
 
 			ck_assert_int_eq(st, missing ? LMD_CORRUPT : LMD_OK);
 			ck_assert_msg(!missing || strstr(err.text, expected), "%s", err.text);

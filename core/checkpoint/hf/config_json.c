@@ -201,7 +201,7 @@ static void put(struct lmi_checkpoint *f, const char *key, struct lmd_meta v)
 	if (f->status != LMD_OK)
 		return;
 	v.key = *key == '@' ? lmi_arena_strndup(f->m->arena, key + 1, strlen(key + 1))
-			    : lmi_arena_printf(f->m->arena, "%s.%s", f->fam->arch, key);
+			    : lmi_arena_printf(f->m->arena, "%s.%s", f->map->arch, key);
 	if (!v.key)
 		f->status = lmi_model_no_memory(f->m, strlen(key) + 64, f->err);
 	else

@@ -17,67 +17,68 @@
 
 static void head_counts(struct lmi_checkpoint *f)
 {
-	uint32_t flags = f->fam->flags;
+	uint32_t flags = f->map->flags;
 
-	f->n_head = (uint32_t)lmi_checkpoint_config_require_int(
+	f->pub.n_head = (uint32_t)lmi_checkpoint_config_require_int(
 		f, "num_attention_heads|n_head|n_heads", 1, LMI_MODEL_MAX_LAYERS);
-	f->n_head_kv = (uint32_t)lmi_checkpoint_config_int(
-		f, "num_key_value_heads|num_kv_heads|n_head_kv|attn_config.kv_n_heads", f->n_head,
-		1, LMI_MODEL_MAX_LAYERS);
-	if (flags & (LMI_CHECKPOINT_FAM_MQA | LMI_CHECKPOINT_FAM_MLA))
-		f->n_head_kv = 1;
-	if (flags & LMI_CHECKPOINT_FAM_MHA)
-		f->n_head_kv = f->n_head;
-	if (flags & LMI_CHECKPOINT_FAM_FALCON_KV &&
+	f->pub.n_head_kv = (uint32_t)lmi_checkpoint_config_int(
+		f, "num_key_value_heads|num_kv_heads|n_head_kv|attn_config.kv_n_heads",
+		f->pub.n_head, 1, LMI_MODEL_MAX_LAYERS);
+	if (flags & (LMD_CKPT_MQA | LMD_CKPT_MLA))
+		f->pub.n_head_kv = 1;
+	if (flags & LMD_CKPT_MHA)
+		f->pub.n_head_kv = f->pub.n_head;
+	if (flags & LMD_CKPT_KV_BY_GROUPS &&
 	    !lmi_checkpoint_config_bool(f, "new_decoder_architecture", false))
-		f->n_head_kv = lmi_checkpoint_config_bool(f, "multi_query", true) ? 1 : f->n_head;
-	if (flags & LMI_CHECKPOINT_FAM_MLA) /* the part that RoPE rotates */
-		f->head_dim = (uint32_t)lmi_checkpoint_config_require_int(f, "qk_rope_head_dim", 1,
-									  1 << 14);
+		f->pub.n_head_kv =
+			lmi_checkpoint_config_bool(f, "multi_query", true) ? 1 : f->pub.n_head;
+	if (flags & LMD_CKPT_MLA) /* the part that RoPE rotates */
+		f->pub.head_dim = (uint32_t)lmi_checkpoint_config_require_int(f, "qk_rope_head_dim",
+									      1, 1 << 14);
 	else
-		f->head_dim = (uint32_t)lmi_checkpoint_config_int(
-			f, "head_dim", f->n_embd / f->n_head, 1, 1 << 14);
-	if (!f->head_dim)
+		f->pub.head_dim = (uint32_t)lmi_checkpoint_config_int(
+			f, "head_dim", f->pub.n_embd / f->pub.n_head, 1, 1 << 14);
+	if (!f->pub.head_dim)
 		lmi_checkpoint_fail(
 			f, LMD_INVALID,
 			"%s/config.json: \"num_attention_heads\" is %u, must be at most "
 			"\"hidden_size\", %u",
-			f->dir, f->n_head, f->n_embd);
+			f->dir, f->pub.n_head, f->pub.n_embd);
 }
 
 static void sizes(struct lmi_checkpoint *f)
 {
-	bool heads = !(f->fam->flags & LMI_CHECKPOINT_FAM_NO_HEADS);
+	bool heads = !(f->map->flags & LMD_CKPT_NO_HEADS);
 	int64_t n_ctx, n_ff;
 
-	f->n_layer = (uint32_t)lmi_checkpoint_config_require_int(
+	f->pub.n_layer = (uint32_t)lmi_checkpoint_config_require_int(
 		f, "num_hidden_layers|n_layer|n_layers|num_layers", 1, LMI_MODEL_MAX_LAYERS);
-	f->n_embd = (uint32_t)lmi_checkpoint_config_require_int(f, "hidden_size|n_embd|d_model", 1,
-								1 << 20);
+	f->pub.n_embd = (uint32_t)lmi_checkpoint_config_require_int(f, "hidden_size|n_embd|d_model",
+								    1, 1 << 20);
 	if (heads)
 		head_counts(f);
-	f->n_expert = (uint32_t)lmi_checkpoint_config_int(
+	f->pub.n_expert = (uint32_t)lmi_checkpoint_config_int(
 		f, "num_experts|num_local_experts|n_routed_experts|moe_num_experts", 0, 0,
 		LMI_MODEL_MAX_LAYERS);
-	lmi_checkpoint_put_u32(f, "block_count", f->n_layer);
+	lmi_checkpoint_put_u32(f, "block_count", f->pub.n_layer);
 	n_ctx = lmi_checkpoint_config_int(
 		f,
 		"max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length|"
 		"max_sequence_length",
 		heads ? 2048 : NO_END, 1, INT32_MAX);
-	if (f->fam->flags & LMI_CHECKPOINT_FAM_PAD_ROWS)
+	if (f->map->flags & LMD_CKPT_PAD_ROWS)
 		n_ctx -= 1 + lmi_checkpoint_config_int(f, "pad_token_id", 1, 0, 65535);
 	lmi_checkpoint_put_u32(f, "context_length", n_ctx > 0 ? n_ctx : 1);
-	lmi_checkpoint_put_u32(f, "embedding_length", f->n_embd);
+	lmi_checkpoint_put_u32(f, "embedding_length", f->pub.n_embd);
 	n_ff = lmi_checkpoint_config_int(
 		f,
 		"intermediate_size_mlp|block_ff_dim|intermediate_size|ffn_dim|n_inner|"
 		"ffn_hidden_size",
-		4 * (int64_t)f->n_embd, 1, 1 << 24);
-	if (f->fam->n_ff)
-		n_ff = f->fam->n_ff(f, n_ff);
+		4 * (int64_t)f->pub.n_embd, 1, 1 << 24);
+	if (f->map->n_ff)
+		n_ff = f->map->n_ff(&f->pub, n_ff);
 	lmi_checkpoint_put_u32(f, "feed_forward_length", heads ? n_ff : 0);
-	lmi_checkpoint_put_u32(f, "attention.head_count", f->n_head);
+	lmi_checkpoint_put_u32(f, "attention.head_count", f->pub.n_head);
 }
 
 /* Number of key heads; layers with a mixer have none. */
@@ -85,32 +86,33 @@ static void kv_counts(struct lmi_checkpoint *f)
 {
 	int64_t *n;
 
-	if (!(f->fam->flags & LMI_CHECKPOINT_FAM_KV_PER_LAYER)) {
-		lmi_checkpoint_put_u32(f, "attention.head_count_kv", f->n_head_kv);
+	if (!(f->map->flags & LMD_CKPT_KV_PER_LAYER)) {
+		lmi_checkpoint_put_u32(f, "attention.head_count_kv", f->pub.n_head_kv);
 		return;
 	}
-	n = lmi_checkpoint_alloc(f, f->n_layer, sizeof(*n));
-	for (uint32_t i = 0; n && i < f->n_layer; i++)
-		n[i] = f->layers && f->layers[i] & LMI_CHECKPOINT_LAYER_MIXER ? 0 : f->n_head_kv;
-	lmi_checkpoint_put_ints(f, "attention.head_count_kv", n, f->n_layer);
+	n = lmi_checkpoint_alloc(f, f->pub.n_layer, sizeof(*n));
+	for (uint32_t i = 0; n && i < f->pub.n_layer; i++)
+		n[i] = f->pub.layers && f->pub.layers[i] & LMD_CKPT_LAYER_MIXER ? 0
+										: f->pub.n_head_kv;
+	lmi_checkpoint_put_ints(f, "attention.head_count_kv", n, f->pub.n_layer);
 }
 
 static void heads(struct lmi_checkpoint *f)
 {
-	uint32_t dk = f->head_dim, dv = f->head_dim;
+	uint32_t dk = f->pub.head_dim, dv = f->pub.head_dim;
 
-	if (f->n_head % f->n_head_kv)
+	if (f->pub.n_head % f->pub.n_head_kv)
 		lmi_checkpoint_fail(
 			f, LMD_INVALID,
 			"%s/config.json: \"num_key_value_heads\" is %u, must divide the "
 			"number of heads, %u",
-			f->dir, f->n_head_kv, f->n_head);
+			f->dir, f->pub.n_head_kv, f->pub.n_head);
 	kv_counts(f);
-	if (f->fam->flags & LMI_CHECKPOINT_FAM_MLA) { /* the size of a row in the cache */
+	if (f->map->flags & LMD_CKPT_MLA) { /* the size of a row in the cache */
 		dv = (uint32_t)lmi_checkpoint_config_require_int(f, "kv_lora_rank", 1, 1 << 14);
 		dk += dv;
 	} else if (!lmi_checkpoint_config_has(f, "head_dim") &&
-		   (uint64_t)f->head_dim * f->n_head == f->n_embd) {
+		   (uint64_t)f->pub.head_dim * f->pub.n_head == f->pub.n_embd) {
 		return;
 	}
 	lmi_checkpoint_put_u32(f, "attention.key_length", dk);
@@ -119,7 +121,7 @@ static void heads(struct lmi_checkpoint *f)
 
 static void epsilon(struct lmi_checkpoint *f)
 {
-	if (f->fam->flags & LMI_CHECKPOINT_FAM_LAYER_NORM)
+	if (f->map->flags & LMD_CKPT_LAYER_NORM)
 		lmi_checkpoint_put_f32(f, "attention.layer_norm_epsilon",
 				       lmi_checkpoint_config_float(
 					       f,
@@ -137,14 +139,14 @@ static void epsilon(struct lmi_checkpoint *f)
 
 static void experts(struct lmi_checkpoint *f)
 {
-	if (!f->n_expert)
+	if (!f->pub.n_expert)
 		return;
-	lmi_checkpoint_put_u32(f, "expert_count", f->n_expert);
+	lmi_checkpoint_put_u32(f, "expert_count", f->pub.n_expert);
 	lmi_checkpoint_put_u32(f, "expert_used_count",
 			       lmi_checkpoint_config_require_int(
 				       f,
 				       "num_experts_per_tok|moe_topk|num_experts_per_token|moe_k",
-				       1, f->n_expert));
+				       1, f->pub.n_expert));
 	if (lmi_checkpoint_config_has(f, "moe_intermediate_size"))
 		lmi_checkpoint_put_u32(
 			f, "expert_feed_forward_length",
@@ -187,7 +189,7 @@ static void llama3(struct lmi_checkpoint *f, const struct lmi_json_node *o, doub
 	double factor = rope_real(f, o, "factor", 8), low = rope_real(f, o, "low_freq_factor", 1);
 	double high = rope_real(f, o, "high_freq_factor", 4);
 	double ctx = rope_real(f, o, "original_max_position_embeddings", 8192);
-	uint32_t n = f->rope_dim / 2;
+	uint32_t n = f->pub.rope_dim / 2;
 	float *v = lmi_checkpoint_alloc(f, n, sizeof(*v));
 
 	if (high <= low)
@@ -197,7 +199,7 @@ static void llama3(struct lmi_checkpoint *f, const struct lmi_json_node *o, doub
 			"be above %g",
 			f->dir, high, low);
 	for (uint32_t i = 0; f->status == LMD_OK && i < n; i++) {
-		double wave = 2 * 3.14159265358979323846 * pow(base, 2.0 * i / f->rope_dim);
+		double wave = 2 * 3.14159265358979323846 * pow(base, 2.0 * i / f->pub.rope_dim);
 		double smooth = (ctx / wave - low) / (high - low);
 
 		v[i] = wave < ctx / high  ? 1
@@ -212,7 +214,7 @@ static const float *factors(struct lmi_checkpoint *f, const struct lmi_json_node
 			    const char *key)
 {
 	const struct lmi_json_node *a = lmi_json_node_get(o, key), *v = lmi_json_node_first(a);
-	uint32_t n = f->rope_dim / 2;
+	uint32_t n = f->pub.rope_dim / 2;
 	float *out;
 
 	if (!lmi_json_node_is(a, LMI_JSON_ARRAY) || a->n != n || n > MAX_FACTORS) {
@@ -252,7 +254,7 @@ static void longrope(struct lmi_checkpoint *f, const struct lmi_json_node *o)
 	attn = rope_real(f, o, "attention_factor", attn);
 	f->rope_long = factors(f, o, "long_factor");
 	f->rope_short = factors(f, o, "short_factor");
-	f->n_rope_freqs = f->rope_dim / 2;
+	f->n_rope_freqs = f->pub.rope_dim / 2;
 	lmi_checkpoint_put_u32(f, "rope.scaling.original_context_length", ctx);
 	lmi_checkpoint_put_f32(f, "rope.scaling.attn_factor", attn);
 }
@@ -339,10 +341,10 @@ static void rotation(struct lmi_checkpoint *f)
 		lmi_checkpoint_config_float(f, "partial_rotary_factor|rotary_pct|rope_pct", 1);
 
 	base = rope_real(f, o, "rope_theta", base);
-	if (lmi_json_node_get(o, "alpha") && f->head_dim > 2) /* NTK scaling: longer waves, in
+	if (lmi_json_node_get(o, "alpha") && f->pub.head_dim > 2) /* NTK scaling: longer waves, in
 							   * proportion */
 		base *= pow(rope_real(f, o, "alpha", 1),
-			    (double)f->head_dim / (double)(f->head_dim - 2));
+			    (double)f->pub.head_dim / (double)(f->pub.head_dim - 2));
 	part = rope_real(f, o, "partial_rotary_factor", part);
 	if (!(part > 0 && part <= 1))
 		lmi_checkpoint_fail(
@@ -350,9 +352,9 @@ static void rotation(struct lmi_checkpoint *f)
 			"%s/config.json: \"partial_rotary_factor\" is %g, must be above 0 "
 			"and at most 1",
 			f->dir, part);
-	f->rope_dim = (uint32_t)lmi_checkpoint_config_int(
-		f, "rotary_dim", (int64_t)(f->head_dim * part), 0, f->head_dim);
-	lmi_checkpoint_put_u32(f, "rope.dimension_count", f->rope_dim);
+	f->pub.rope_dim = (uint32_t)lmi_checkpoint_config_int(
+		f, "rotary_dim", (int64_t)(f->pub.head_dim * part), 0, f->pub.head_dim);
+	lmi_checkpoint_put_u32(f, "rope.dimension_count", f->pub.rope_dim);
 	lmi_checkpoint_put_f32(f, "rope.freq_base", base);
 	if (o) {
 		sections(f, o);
@@ -367,10 +369,10 @@ bool lmi_checkpoint_window_layers(struct lmi_checkpoint *f, uint8_t *is)
 
 	if (!lmi_json_node_is(a, LMI_JSON_ARRAY))
 		return false;
-	if (a->n != f->n_layer) {
+	if (a->n != f->pub.n_layer) {
 		lmi_checkpoint_fail(f, LMD_CORRUPT,
 				    "%s/config.json: \"layer_types\" has %u elements for %u layers",
-				    f->dir, a->n, f->n_layer);
+				    f->dir, a->n, f->pub.n_layer);
 		return false;
 	}
 	for (uint32_t i = 0; i < a->n; i++, v = lmi_json_node_next(v))
@@ -406,22 +408,22 @@ void lmi_checkpoint_add_pooling(struct lmi_checkpoint *f)
 
 void lmi_checkpoint_add_keys(struct lmi_checkpoint *f)
 {
-	lmi_checkpoint_put_str(f, "@general.architecture", f->fam->arch, strlen(f->fam->arch));
+	lmi_checkpoint_put_str(f, "@general.architecture", f->map->arch, strlen(f->map->arch));
 	lmi_checkpoint_put_str(f, "@general.type", "model", 5);
-	f->tied = lmi_checkpoint_config_bool(f, "tie_word_embeddings", false);
+	f->pub.tied = lmi_checkpoint_config_bool(f, "tie_word_embeddings", false);
 	sizes(f);
-	if (f->status == LMD_OK && f->fam->layers)
-		f->fam->layers(f);
-	if (f->status == LMD_OK && !(f->fam->flags & LMI_CHECKPOINT_FAM_NO_HEADS))
+	if (f->status == LMD_OK && f->map->layers)
+		f->map->layers(&f->pub);
+	if (f->status == LMD_OK && !(f->map->flags & LMD_CKPT_NO_HEADS))
 		heads(f);
 	lmi_checkpoint_put_u32(
 		f, "vocab_size",
 		lmi_checkpoint_config_require_int(f, "vocab_size", 1, LMI_MODEL_MAX_VOCAB));
 	epsilon(f);
 	experts(f);
-	if (f->status == LMD_OK && !(f->fam->flags & LMI_CHECKPOINT_FAM_NO_ROPE))
+	if (f->status == LMD_OK && !(f->map->flags & LMD_CKPT_NO_ROPE))
 		rotation(f);
-	if (f->status == LMD_OK && f->fam->keys)
-		f->fam->keys(f);
+	if (f->status == LMD_OK && f->map->keys)
+		f->map->keys(&f->pub);
 	lmi_checkpoint_add_pooling(f);
 }

@@ -90,19 +90,25 @@ static enum lmd_status open_config(struct lmi_checkpoint *f)
 	f->text = lmi_json_node_get(f->root, "text_config");
 	f->text = lmi_json_node_is(f->text, LMI_JSON_OBJECT) ? f->text : f->root;
 	type = lmi_json_node_get(f->root, "model_type");
-	f->fam = lmi_checkpoint_family_find(type);
-	if (!f->fam && f->text != f->root)
-		f->fam = lmi_checkpoint_family_find(lmi_json_node_get(f->text, "model_type"));
-	if (f->fam)
+	st = lmi_checkpoint_maps_take(&f->maps, f->m->plugins, f->err);
+	if (st != LMD_OK)
+		return st;
+	f->map = lmi_checkpoint_map_find(&f->maps, type);
+	if (!f->map && f->text != f->root)
+		f->map =
+			lmi_checkpoint_map_find(&f->maps, lmi_json_node_get(f->text, "model_type"));
+	lmi_checkpoint_init_view(f);
+	if (f->map)
 		return LMD_OK;
-	return lmd_fail(f->err, LMD_UNSUPPORTED,
-			"%s/" CONFIG
-			": \"model_type\" %s is not supported here; a GGUF file of the model "
-			"may be",
-			f->dir,
-			lmi_json_node_is(type, LMI_JSON_STRING)
-				? lmi_printable(show, sizeof(show), type->u.s, type->n)
-				: lmi_json_node_kind(type));
+	return lmd_fail(
+		f->err, LMD_UNSUPPORTED,
+		"%s/" CONFIG
+		": \"model_type\" %s: no architecture plugin has a map of such checkpoints; a "
+		"GGUF file of the model may be supported",
+		f->dir,
+		lmi_json_node_is(type, LMI_JSON_STRING)
+			? lmi_printable(show, sizeof(show), type->u.s, type->n)
+			: lmi_json_node_kind(type));
 }
 
 static enum lmd_status read_all(struct lmi_checkpoint *f, const char *pre)
@@ -165,6 +171,8 @@ enum lmd_status lmi_checkpoint_open(struct lmi_checkpoint **out, struct lmi_mode
 	lmi_free(f->used);
 	f->used = NULL;
 	f->root = f->text = NULL;
+	f->map = NULL;
+	lmi_checkpoint_maps_give(&f->maps);
 	if (st != LMD_OK)
 		lmi_checkpoint_close(f);
 	else

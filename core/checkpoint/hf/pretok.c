@@ -9,7 +9,12 @@
  *     "P"                 punctuation
  *     "B0", "B1"          bytes to characters, without or with GPT-2's expression
  *
- * Tokenizers with the same steps share a row unless their architecture has its own name. */
+ * Tokenizers with the same steps share a row unless their architecture has its own name.
+ *
+ * The names stand here although core knows no model otherwise: they are values of the key
+ * tokenizer.ggml.pre, a list that the GGUF format closes, and belong to a vocabulary, which
+ * models of many architectures share.  The expressions behind them are data of the tokenizer
+ * plugin `bpe`. */
 #include <string.h>
 
 #include "core/checkpoint/hf/checkpoint_impl.h"

@@ -74,14 +74,14 @@ static void dims_of(const struct lmi_checkpoint_weight_source *s, bool keep, str
 /* ---- operations ---- */
 
 /* Selects from n rows or columns: all, one half, or every second one. */
-static void select_slices(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
+static void select_slices(struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row,
 			  const struct lmi_checkpoint_weight_source *s, uint64_t n,
 			  struct lmi_checkpoint_transform_slices *p)
 {
 	uint8_t part = row->how.part;
-	bool half = part == LMI_CKPT_FIRST_HALF || part == LMI_CKPT_SECOND_HALF;
-	bool even = part == LMI_CKPT_EVEN || part == LMI_CKPT_ODD;
-	bool second = part == LMI_CKPT_SECOND_HALF || part == LMI_CKPT_ODD;
+	bool half = part == LMD_CKPT_FIRST_HALF || part == LMD_CKPT_SECOND_HALF;
+	bool even = part == LMD_CKPT_EVEN || part == LMD_CKPT_ODD;
+	bool second = part == LMD_CKPT_SECOND_HALF || part == LMD_CKPT_ODD;
 
 	if ((half || even) && n % 2)
 		fail_source(f, s, "the number of rows is odd");
@@ -91,7 +91,7 @@ static void select_slices(struct lmi_checkpoint *f, const struct lmi_checkpoint_
 }
 
 /* Transposes: a row for each selected column of each slice. */
-static void transpose(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
+static void transpose(struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row,
 		      struct lmi_checkpoint_tensor_transform *r, struct lmd_tensor *t)
 {
 	const struct lmi_checkpoint_weight_source *s = &r->src[0];
@@ -106,7 +106,7 @@ static void transpose(struct lmi_checkpoint *f, const struct lmi_checkpoint_row 
 }
 
 /* Selects rows of each slice, which is dimension d of the tensor. */
-static void select_rows(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
+static void select_rows(struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row,
 			struct lmi_checkpoint_tensor_transform *r, struct lmd_tensor *t, uint32_t d)
 {
 	r->op = LMI_CHECKPOINT_TRANSFORM_SELECT;
@@ -121,9 +121,9 @@ static void select_latent(struct lmi_checkpoint *f, bool keys,
 			  struct lmi_checkpoint_tensor_transform *r, struct lmd_tensor *t)
 {
 	const struct lmi_checkpoint_weight_source *s = &r->src[0];
-	uint64_t each = (uint64_t)f->n_nope + f->n_value;
+	uint64_t each = (uint64_t)f->pub.n_nope + f->pub.n_value;
 
-	if (t->n_dim != 2 || !f->n_nope || !f->n_value || s->rows != each * f->n_head) {
+	if (t->n_dim != 2 || !f->pub.n_nope || !f->pub.n_value || s->rows != each * f->pub.n_head) {
 		fail_source(f, s,
 			    "the number of rows does not match the keys and values of all heads");
 		return;
@@ -131,19 +131,19 @@ static void select_latent(struct lmi_checkpoint *f, bool keys,
 	r->slice.rows = each;
 	r->slice.step = 1;
 	t->n_dim = 3;
-	t->dims[2] = f->n_head;
+	t->dims[2] = f->pub.n_head;
 	if (keys) {
 		r->op = LMI_CHECKPOINT_TRANSFORM_TRANSPOSE;
-		r->slice.n_used = f->n_nope;
+		r->slice.n_used = f->pub.n_nope;
 		r->slice.n = s->cols;
-		t->dims[0] = f->n_nope;
+		t->dims[0] = f->pub.n_nope;
 		t->dims[1] = (int64_t)s->cols;
 	} else {
 		r->op = LMI_CHECKPOINT_TRANSFORM_SELECT;
-		r->slice.first = f->n_nope;
-		r->slice.n = f->n_value;
-		r->rows = (uint64_t)f->n_head * f->n_value;
-		t->dims[1] = f->n_value;
+		r->slice.first = f->pub.n_nope;
+		r->slice.n = f->pub.n_value;
+		r->rows = (uint64_t)f->pub.n_head * f->pub.n_value;
+		t->dims[1] = f->pub.n_value;
 	}
 }
 
@@ -152,30 +152,30 @@ static void select_delta(struct lmi_checkpoint *f, bool gates,
 			 struct lmi_checkpoint_tensor_transform *r, struct lmd_tensor *t)
 {
 	const struct lmi_checkpoint_weight_source *s = &r->src[0];
-	uint64_t each = 2 * ((uint64_t)f->delta_key + f->delta_value);
+	uint64_t each = 2 * ((uint64_t)f->pub.delta_key + f->pub.delta_value);
 
-	if (t->n_dim != 2 || !f->n_delta || s->rows != each * f->n_delta) {
+	if (t->n_dim != 2 || !f->pub.n_delta || s->rows != each * f->pub.n_delta) {
 		fail_source(f, s,
 			    "the number of rows does not match the queries, keys, values and gates "
 			    "of all heads");
 		return;
 	}
 	r->op = gates ? LMI_CHECKPOINT_TRANSFORM_SELECT : LMI_CHECKPOINT_TRANSFORM_GATED_DELTA;
-	r->n_kv = f->n_delta;
+	r->n_kv = f->pub.n_delta;
 	r->slice.rows = each;
 	r->slice.step = 1;
-	r->slice.n = f->delta_value;
-	r->slice.first = gates ? each - f->delta_value : f->delta_key;
-	r->rows = f->n_delta * (gates ? f->delta_value : each - f->delta_value);
+	r->slice.n = f->pub.delta_value;
+	r->slice.first = gates ? each - f->pub.delta_value : f->pub.delta_key;
+	r->rows = f->pub.n_delta * (gates ? f->pub.delta_value : each - f->pub.delta_value);
 	t->dims[1] = (int64_t)r->rows;
 }
 
 /* Gives a vector two dimensions. */
-static void reshape(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
+static void reshape(struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row,
 		    const struct lmi_checkpoint_weight_source *s, struct lmd_tensor *t)
 {
 	int64_t n = t->dims[0],
-		groups = row->how.op == LMI_CKPT_COLUMN ? n : (int64_t)f->n_group;
+		groups = row->how.op == LMD_CKPT_COLUMN ? n : (int64_t)f->pub.n_group;
 
 	if (t->n_dim != 1 || groups < 1 || n % groups) {
 		fail_source(f, s, "the values cannot be divided into the configured groups");
@@ -189,80 +189,81 @@ static void reshape(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *r
 static void check_heads(struct lmi_checkpoint *f, const struct lmi_checkpoint_weight_source *s,
 			uint64_t n_head)
 {
-	if (s->rows != n_head * f->head_dim || f->head_dim % 2)
+	if (s->rows != n_head * f->pub.head_dim || f->pub.head_dim % 2)
 		fail_source(f, s, "the rows are not heads of an even width");
 }
 
 static void skip_pad_rows(struct lmi_checkpoint *f, struct lmi_checkpoint_tensor_transform *r,
 			  struct lmd_tensor *t)
 {
-	if (!f->n_pad_rows)
+	if (!f->pub.n_pad_rows)
 		return;
-	if (t->n_dim != 2 || r->src[0].rows <= f->n_pad_rows)
+	if (t->n_dim != 2 || r->src[0].rows <= f->pub.n_pad_rows)
 		fail_source(f, &r->src[0], "has no rows after the padding token");
-	r->row0 = f->n_pad_rows;
+	r->row0 = f->pub.n_pad_rows;
 	r->rows -= r->row0;
 	t->dims[1] -= (int64_t)r->row0;
 }
 
 /* Sets the operation that a row asks for.  flat: each value is a row of the source. */
-static void set_op(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row, bool flat,
+static void set_op(struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row, bool flat,
 		   struct lmi_checkpoint_tensor_transform *r, struct lmd_tensor *t)
 {
 	const struct lmi_checkpoint_weight_source *s = &r->src[0];
 
-	switch ((enum lmi_ckpt_op)row->how.op) {
-	case LMI_CKPT_ROPE_Q:
-	case LMI_CKPT_ROPE_K:
+	switch ((enum lmd_ckpt_op)row->how.op) {
+	case LMD_CKPT_ROPE_Q:
+	case LMD_CKPT_ROPE_K:
 		r->op = LMI_CHECKPOINT_TRANSFORM_ROPE;
-		check_heads(f, s, row->how.op == LMI_CKPT_ROPE_K ? f->n_head_kv : f->n_head);
+		check_heads(f, s,
+			    row->how.op == LMD_CKPT_ROPE_K ? f->pub.n_head_kv : f->pub.n_head);
 		return;
-	case LMI_CKPT_QKV:
+	case LMD_CKPT_QKV:
 		r->op = LMI_CHECKPOINT_TRANSFORM_QKV;
-		if (s->rows != (f->n_head + 2ull * f->n_head_kv) * f->head_dim)
+		if (s->rows != (f->pub.n_head + 2ull * f->pub.n_head_kv) * f->pub.head_dim)
 			fail_source(f, s,
 				    "the number of rows does not match all queries, keys and "
 				    "values");
 		return;
-	case LMI_CKPT_LATENT_K:
-	case LMI_CKPT_LATENT_V:
-		select_latent(f, row->how.op == LMI_CKPT_LATENT_K, r, t);
+	case LMD_CKPT_LATENT_K:
+	case LMD_CKPT_LATENT_V:
+		select_latent(f, row->how.op == LMD_CKPT_LATENT_K, r, t);
 		return;
-	case LMI_CKPT_DELTA:
-	case LMI_CKPT_DELTA_GATE:
-		select_delta(f, row->how.op == LMI_CKPT_DELTA_GATE, r, t);
+	case LMD_CKPT_DELTA:
+	case LMD_CKPT_DELTA_GATE:
+		select_delta(f, row->how.op == LMD_CKPT_DELTA_GATE, r, t);
 		return;
-	case LMI_CKPT_COLUMN:
-	case LMI_CKPT_GROUPS:
+	case LMD_CKPT_COLUMN:
+	case LMD_CKPT_GROUPS:
 		reshape(f, row, s, t);
 		return;
-	case LMI_CKPT_AFTER_PAD:
+	case LMD_CKPT_AFTER_PAD:
 		skip_pad_rows(f, r, t);
 		return;
-	case LMI_CKPT_TRANSPOSE:
+	case LMD_CKPT_TRANSPOSE:
 		if (!flat && s->scheme != LMI_CHECKPOINT_SCHEME_MXFP4) {
 			transpose(f, row, r, t);
 			return;
 		}
 		break;
-	case LMI_CKPT_COPY:
+	case LMD_CKPT_COPY:
 		break;
 	}
-	if (row->how.part != LMI_CKPT_WHOLE)
+	if (row->how.part != LMD_CKPT_WHOLE)
 		select_rows(f, row, r, t, flat ? 0 : 1);
 }
 
-static void set_transform(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row, bool flat,
+static void set_transform(struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row, bool flat,
 			  bool bias, struct lmi_checkpoint_tensor_transform *r,
 			  struct lmd_tensor *t)
 {
 	r->rows = r->src[0].rows;
-	r->head_dim = f->head_dim;
-	r->n_head = f->n_head;
-	r->n_kv = f->n_head_kv;
+	r->head_dim = f->pub.head_dim;
+	r->n_head = f->pub.n_head;
+	r->n_kv = f->pub.n_head_kv;
 	set_op(f, row, flat, r, t);
-	r->add = row->how.values == LMI_CKPT_PLUS_ONE && !bias ? 1 : 0;
-	r->neg_exp = row->how.values == LMI_CKPT_NEG_EXP;
+	r->add = row->how.values == LMD_CKPT_PLUS_ONE && !bias ? 1 : 0;
+	r->neg_exp = row->how.values == LMD_CKPT_NEG_EXP;
 }
 
 static bool same_shape(const struct lmi_checkpoint_weight_source *a,
@@ -359,17 +360,14 @@ static void check_type(struct lmi_checkpoint *f, const struct lmi_checkpoint_wei
 	}
 }
 
-void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
-			       const struct lmi_checkpoint_row *row,
+void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row,
 			       struct lmi_checkpoint_weight_source *src, uint32_t n, bool bias,
 			       const char *to)
 {
 	struct lmi_checkpoint_tensor_transform r = {.src = lmi_checkpoint_alloc(f, n, sizeof(*src)),
 						    .n_src = n};
 	struct lmd_tensor t = {0};
-	const char *tail = row->how.flags & LMI_CKPT_BARE_TO ? ""
-			   : bias                              ? ".bias"
-							       : ".weight";
+	const char *tail = row->how.flags & LMD_CKPT_BARE_TO ? "" : bias ? ".bias" : ".weight";
 	bool flat;
 
 	if (!r.src)
@@ -378,7 +376,7 @@ void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
 	for (uint32_t i = 1; i < n; i++)
 		if (!same_shape(&src[0], &src[i]))
 			fail_source(f, &src[i], "differs in shape or type from the first one");
-	dims_of(&src[0], row->how.flags & LMI_CKPT_KEEP_DIMS, &t);
+	dims_of(&src[0], row->how.flags & LMD_CKPT_KEEP_DIMS, &t);
 	flat = t.n_dim == 1 || is_bias(to);
 	if (flat) { /* operations on rows then apply to values */
 		for (uint32_t i = 0; i < n; i++) {
@@ -394,7 +392,7 @@ void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
 		else
 			t.dims[t.n_dim++] = n;
 	}
-	t.dtype = (flat && row->how.stack != LMI_CKPT_EXPERTS) || r.add != 0 || r.neg_exp
+	t.dtype = (flat && row->how.stack != LMD_CKPT_EXPERTS) || r.add != 0 || r.neg_exp
 			  ? LMD_DTYPE_F32
 			  : lmi_checkpoint_source_type(&src[0],
 						       r.op == LMI_CHECKPOINT_TRANSFORM_TRANSPOSE);

@@ -42,7 +42,7 @@ static bool starts(const char *s, const char *with)
 
 static void find_prefix(struct lmi_checkpoint *f)
 {
-	const char *embd = f->fam->rows[0].v[0].from;
+	const char *embd = f->map->rows[0]->v[0].from;
 	size_t n = strlen(embd);
 
 	for (size_t k = 0; k < LMD_LEN(prefixes); k++) {
@@ -60,7 +60,7 @@ static void find_prefix(struct lmi_checkpoint *f)
 	}
 	lmi_checkpoint_fail(f, LMD_NOTFOUND,
 			    "%s: tensor %s.weight is missing, which models of type \"%s\" have",
-			    f->dir, embd, f->fam->type);
+			    f->dir, embd, f->map->type);
 }
 
 /* ---- rows ---- */
@@ -83,27 +83,27 @@ static void expand(char *out, const char *pattern, uint32_t il, uint32_t k)
 }
 
 /* Finds a weight or a bias by its stem in the files. */
-static bool get(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
+static bool get(struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row,
 		const char *stem, bool bias, struct lmi_checkpoint_weight_source *out)
 {
 	char name[NAME + 8];
 
-	if (!bias && !(row->how.flags & LMI_CKPT_BARE_FROM))
+	if (!bias && !(row->how.flags & LMD_CKPT_BARE_FROM))
 		return lmi_checkpoint_source_find(f, stem, out);
-	if (bias && row->how.flags & LMI_CKPT_BARE_FROM)
+	if (bias && row->how.flags & LMD_CKPT_BARE_FROM)
 		return false;
 	(void)snprintf(name, sizeof(name), "%s%s", stem, bias ? ".bias" : "");
 	return lmi_checkpoint_source_find_plain(f, name, out) ||
 	       (!bias && lmi_checkpoint_source_find(f, stem, out));
 }
 
-static void stem_of(const struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
+static void stem_of(const struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row,
 		    uint32_t il, uint32_t k, char out[2 * NAME])
 {
 	char name[NAME];
 
 	expand(name, row->from, il, k);
-	(void)snprintf(out, 2 * NAME, "%s%s", row->how.flags & LMI_CKPT_ROOT ? "" : f->prefix,
+	(void)snprintf(out, 2 * NAME, "%s%s", row->how.flags & LMD_CKPT_ROOT ? "" : f->prefix,
 		       name);
 }
 
@@ -116,7 +116,7 @@ static void is_missing(struct lmi_checkpoint *f, const char *stem, uint32_t k)
 }
 
 /* Adds one tensor for each expert. */
-static bool add_each(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
+static bool add_each(struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row,
 		     uint32_t il, bool bias)
 {
 	struct lmi_checkpoint_weight_source src;
@@ -125,26 +125,26 @@ static bool add_each(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *
 
 	expand(base, row->to, il, 0);
 	base[strlen(base) - strlen("_exps")] = 0; /* blk.0.ffn_up.3 */
-	for (; k < f->n_expert && f->status == LMD_OK; k++) {
+	for (; k < f->pub.n_expert && f->status == LMD_OK; k++) {
 		stem_of(f, row, il, k, stem);
 		if (!get(f, row, stem, bias, &src))
 			break;
 		(void)snprintf(to, sizeof(to), "%s.%u", base, k);
 		lmi_checkpoint_add_tensor(f, row, &src, 1, bias, to);
 	}
-	if (k && k < f->n_expert)
+	if (k && k < f->pub.n_expert)
 		is_missing(f, stem, k);
 	return k > 0;
 }
 
 /* Adds all experts as one tensor. */
-static bool add_stacked(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
+static bool add_stacked(struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row,
 			uint32_t il, bool bias)
 {
-	uint32_t n = row->how.stack == LMI_CKPT_EXPERTS ? f->n_expert
-		     : row->how.stack != LMI_CKPT_HEADS ? 1
-		     : strstr(row->to, "_k_")           ? f->n_head_kv
-							: f->n_head;
+	uint32_t n = row->how.stack == LMD_CKPT_EXPERTS ? f->pub.n_expert
+		     : row->how.stack != LMD_CKPT_HEADS ? 1
+		     : strstr(row->to, "_k_")           ? f->pub.n_head_kv
+							: f->pub.n_head;
 	struct lmi_checkpoint_weight_source *src = lmi_alloc(n ? n : 1, sizeof(*src));
 	char stem[2 * NAME], to[NAME];
 	uint32_t k = 0;
@@ -167,34 +167,34 @@ static bool add_stacked(struct lmi_checkpoint *f, const struct lmi_checkpoint_ro
 	return k > 0;
 }
 
-static bool add_row(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
+static bool add_row(struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row,
 		    uint32_t il, bool bias)
 {
-	bool each = row->how.stack == LMI_CKPT_EXPERTS && !(f->flags & LMI_CHECKPOINT_STACKED);
+	bool each = row->how.stack == LMD_CKPT_EXPERTS && !(f->flags & LMI_CHECKPOINT_STACKED);
 
 	return each ? add_each(f, row, il, bias) : add_stacked(f, row, il, bias);
 }
 
 /* True if layers of this kind have the row. */
-static bool is_for(const struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
+static bool is_for(const struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row,
 		   uint32_t il)
 {
-	uint32_t is = f->layers ? f->layers[il] : 0;
-	uint32_t not = (is & LMI_CHECKPOINT_LAYER_MOE ? LMI_CKPT_IN_DENSE : LMI_CKPT_IN_MOE) |
-		       (is & LMI_CHECKPOINT_LAYER_MIXER ? LMI_CKPT_IN_ATTN : LMI_CKPT_IN_MIXER);
+	uint32_t is = f->pub.layers ? f->pub.layers[il] : 0;
+	uint32_t not = (is & LMD_CKPT_LAYER_MOE ? LMD_CKPT_IN_DENSE : LMD_CKPT_IN_MOE) |
+		       (is & LMD_CKPT_LAYER_MIXER ? LMD_CKPT_IN_ATTN : LMD_CKPT_IN_MIXER);
 
 	return !(row->how.layers & not);
 }
 
-static void do_row(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *row,
+static void do_row(struct lmi_checkpoint *f, const struct lmd_checkpoint_row *row,
 		   uint32_t il)
 {
 	char stem[2 * NAME];
 	bool there;
 
-	if (f->status != LMD_OK || (f->tied && !strcmp(row->to, "output")) || !is_for(f, row, il))
+	if (f->status != LMD_OK || (f->pub.tied && !strcmp(row->to, "output")) || !is_for(f, row, il))
 		return;
-	if (row->how.flags & LMI_CKPT_UNUSED) {
+	if (row->how.flags & LMD_CKPT_UNUSED) {
 		struct lmi_checkpoint_weight_source none;
 
 		stem_of(f, row, il, 0, stem);
@@ -203,18 +203,30 @@ static void do_row(struct lmi_checkpoint *f, const struct lmi_checkpoint_row *ro
 		return;
 	}
 	there = add_row(f, row, il, false);
-	if (there && !(row->how.flags & LMI_CKPT_NO_BIAS) && f->status == LMD_OK)
+	if (there && !(row->how.flags & LMD_CKPT_NO_BIAS) && f->status == LMD_OK)
 		(void)add_row(f, row, il, true);
-	if (there || row->how.flags & LMI_CKPT_OPTIONAL)
+	if (there || row->how.flags & LMD_CKPT_OPTIONAL)
 		return;
 	stem_of(f, row, il, 0, stem);
 	lmi_checkpoint_fail(f, LMD_NOTFOUND, "%s: tensor %.200s%s is missing", f->dir, stem,
-			    row->how.flags & LMI_CKPT_BARE_FROM ? "" : ".weight");
+			    row->how.flags & LMD_CKPT_BARE_FROM ? "" : ".weight");
 }
 
-static bool is_layered(const struct lmi_checkpoint_row *row)
+static bool is_layered(const struct lmd_checkpoint_row *row)
 {
 	return strstr(row->from, "%d") != NULL;
+}
+
+/* Applies the rows of a layer, or with il -1 those that no layer has. */
+static void do_rows(struct lmi_checkpoint *f, int32_t il)
+{
+	for (uint32_t k = 0; k < LMD_CKPT_MAX_SETS && f->map->rows[k]; k++) {
+		const struct lmd_checkpoint_rows *set = f->map->rows[k];
+
+		for (uint32_t i = 0; i < set->n; i++)
+			if (is_layered(&set->v[i]) == (il >= 0))
+				do_row(f, &set->v[i], il < 0 ? 0 : (uint32_t)il);
+	}
 }
 
 /* ---- unused tensors ---- */
@@ -229,7 +241,7 @@ static bool is_after_trunk(const struct lmi_checkpoint *f, const char *name)
 		return false;
 	for (size_t i = 0; i < LMD_LEN(words); i++)
 		if (starts(name + n, words[i]))
-			return strtoul(name + n + strlen(words[i]), NULL, 10) >= f->n_layer;
+			return strtoul(name + n + strlen(words[i]), NULL, 10) >= f->pub.n_layer;
 	return false;
 }
 
@@ -243,7 +255,7 @@ static bool is_unneeded(const struct lmi_checkpoint *f, const char *name)
 	for (size_t i = 0; i < LMD_LEN(begins); i++)
 		if (starts(name, begins[i]))
 			return true;
-	return is_after_trunk(f, name) || (f->tied && starts(name, "lm_head."));
+	return is_after_trunk(f, name) || (f->pub.tied && starts(name, "lm_head."));
 }
 
 static void check_used(struct lmi_checkpoint *f)
@@ -259,7 +271,7 @@ static void check_used(struct lmi_checkpoint *f)
 					    "%s: tensor %s is unknown in models of type \"%s\"",
 					    f->dir,
 					    lmi_printable(show, sizeof(show), name, strlen(name)),
-					    f->fam->type);
+					    f->map->type);
 	}
 }
 
@@ -268,17 +280,11 @@ void lmi_checkpoint_add_tensors(struct lmi_checkpoint *f)
 	find_prefix(f);
 	if (f->status == LMD_OK)
 		f->status = lmi_model_reserve_tensors(f->m, 2 * f->st.n + 8, f->err);
-	for (uint32_t k = 0; k < LMI_CHECKPOINT_MAX_ROWS; k++)
-		for (uint32_t i = 0; i < f->fam->rows[k].n; i++)
-			if (!is_layered(&f->fam->rows[k].v[i]))
-				do_row(f, &f->fam->rows[k].v[i], 0);
+	do_rows(f, -1);
 	lmi_checkpoint_add_values(f, "rope_freqs.weight", f->rope_freqs);
 	lmi_checkpoint_add_values(f, "rope_factors_long.weight", f->rope_long);
 	lmi_checkpoint_add_values(f, "rope_factors_short.weight", f->rope_short);
-	for (uint32_t il = 0; il < f->n_layer; il++)
-		for (uint32_t k = 0; k < LMI_CHECKPOINT_MAX_ROWS; k++)
-			for (uint32_t i = 0; i < f->fam->rows[k].n; i++)
-				if (is_layered(&f->fam->rows[k].v[i]))
-					do_row(f, &f->fam->rows[k].v[i], il);
+	for (uint32_t il = 0; il < f->pub.n_layer; il++)
+		do_rows(f, (int32_t)il);
 	check_used(f);
 }

@@ -478,7 +478,8 @@ START_TEST(truncated)
 	const struct lmd_tensor *t;
 	char buf[128];
 
-	ck_assert_int_eq(lmi_model_open(&m, dir, LMI_OPEN_HEADER_ONLY, &err), LMD_OK);
+	ck_assert_int_eq(lmi_model_open_any(&m, arch_plugins(), dir, LMI_OPEN_HEADER_ONLY, &err),
+			 LMD_OK);
 	t = lmi_model_view(m)->find_tensor(lmi_model_view(m), "blk.0.ffn_down.weight");
 	ck_assert_ptr_nonnull(t);
 	ck_assert_int_eq(lmi_model_read(m, t, 0, buf, 32, &err), LMD_OK);
@@ -488,7 +489,7 @@ START_TEST(truncated)
 	lmi_model_close(m);
 
 	write_st("model.safetensors", st_build_llama(0, ST_LLAMA_N));
-	ck_assert_int_eq(lmi_model_open(&m, dir, 0, &err), LMD_OK);
+	ck_assert_int_eq(lmi_model_open_any(&m, arch_plugins(), dir, 0, &err), LMD_OK);
 	t = lmi_model_view(m)->find_tensor(lmi_model_view(m), "blk.0.ffn_down.weight");
 	ck_assert_int_eq(lmi_engine_guard_add(&g, t->data, t->bytes, &err), LMD_OK);
 	ck_assert_int_eq(truncate(temp_path("model.safetensors"), 0), 0);

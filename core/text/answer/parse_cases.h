@@ -44,6 +44,10 @@ static const struct {
 	 "\"}\"}}</tool_call>.",
 	 "[F:f]{\"k\": 1}[.]."},
 	{"hermes", "a < b <tool_ <think>x", "a < b <tool_[R:x]"},
+	{"pangu",
+	 "[unused16]hm[unused17]I look.[unused11][{\"name\": \"f\", \"arguments\": {\"a\": 1}}, "
+	 "{\"name\": \"g\", \"arguments\": {}}][unused12] [unused1",
+	 "[R:hm]I look.[F:f]{\"a\": 1}[.][F:g]{}[.][unused1"},
 	{"hermes", "x </think> y", "xy"},
 	{"llama3", "{\"name\": \"f\", \"parameters\": {\"q\": \"a\"}}", "[F:f]{\"q\": \"a\"}[.]"},
 	{"llama3",

@@ -357,6 +357,8 @@ START_TEST(names)
 		{"<tool_call>\n<function=x>\n<parameter=y>", "qwen-coder"},
 		{"[TOOL_CALLS]", "mistral"},
 		{"{{ '<|tool_call>call:' + name }}", "gemma4"},
+		{"{{ '[unused9]' }}[unused11]{{ calls }}[unused12]", "pangu"},
+		{"[unused9]", "none"},
 		{"<|im_start|>", "none"},
 		{"", "none"},
 	};

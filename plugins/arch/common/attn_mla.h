@@ -99,6 +99,7 @@ uint32_t arch_mla(struct arch_emit *e, const struct arch_block_io *io, const str
 		.layer_class = arch_hp_layer_class,                                                \
 		.build = arch_decoder_build,                                                       \
 		.rows = arch_decoder_rows,                                                         \
+		.checkpoints = &(traits).checkpoints,                                              \
 	};
 
 #endif /* LLAMAD_ARCH_COMMON_ATTN_MLA_H */

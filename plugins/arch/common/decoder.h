@@ -56,6 +56,7 @@ struct arch_decoder_traits {
 	bool shared_fused;      /* ffn_up_shexp holds [gate | up] */
 	struct arch_pooling pool;
 	struct lmd_quant_traits quant;
+	struct lmd_checkpoint_maps checkpoints;
 
 	/* All hooks may be NULL. */
 
@@ -147,6 +148,7 @@ void arch_decoder_layer(struct arch_emit *e, const struct arch_decoder *d, struc
 		.build = arch_decoder_build,                                                       \
 		.rows = arch_decoder_rows,                                                         \
 		.quant = &(traits_).quant,                                                         \
+		.checkpoints = &(traits_).checkpoints,                                             \
 	};
 
 #endif /* LLAMAD_ARCH_COMMON_DECODER_H */

@@ -4,6 +4,7 @@
  * gate.  The file has the alphas before softplus. */
 #include <math.h>
 
+#include "arch/common/checkpoint.h"
 #include "arch/dense/dense.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -46,6 +47,41 @@ static void of_layer(struct arch_emit *e, const struct arch_decoder *d, struct a
 		f->p[i] = p[e->il * LMD_N_ACT_FN_PARAM + (int32_t)i];
 }
 
+/* Checkpoints. Apertus: xIELU, with four parameters stored as tensors in each layer. */
+static const struct lmd_checkpoint_row apertus_rows[] = {
+	{"layers.%d.attention_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.feedforward_layernorm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm", {0}},
+	{"layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm", {0}},
+	{"layers.%d.mlp.up_proj", "blk.%d.ffn_up", {0}},
+	{"layers.%d.mlp.down_proj", "blk.%d.ffn_down", {0}},
+};
+
+static void checkpoint_apertus(struct lmd_checkpoint *c)
+{
+	static const struct {
+		const char *name, *key;
+	} rows[] = {{".mlp.act_fn.alpha_n", "@xielu.alpha_n"},
+		    {".mlp.act_fn.alpha_p", "@xielu.alpha_p"},
+		    {".mlp.act_fn.beta", "@xielu.beta"},
+		    {".mlp.act_fn.eps", "@xielu.eps"}};
+
+	for (size_t k = 0; k < LMD_LEN(rows) && !c->failed(c); k++) {
+		double *v = c->alloc(c, c->n_layer, sizeof(*v));
+
+		for (uint32_t i = 0; v && i < c->n_layer; i++)
+			v[i] = c->scalar(c, "model.layers.", i, rows[k].name);
+		c->put_floats(c, rows[k].key, v, c->n_layer);
+	}
+}
+
+static const struct lmd_checkpoint_map checkpoints[] = {
+	{.type = "apertus",
+	 .arch = "apertus",
+	 .rows = {&arch_ckpt_head, &arch_ckpt_attn, ARCH_CKPT_ROWS(apertus_rows)},
+	 .keys = checkpoint_apertus},
+};
+
 static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES},
 	.qk_norm = ARCH_QKN_HEAD,
@@ -54,6 +90,7 @@ static const struct arch_decoder_traits traits = {
 	.adjust = activation,
 	.ffn = of_layer,
 	.quant = {.v_layers = 80},
+	.checkpoints = ARCH_CKPT_MAPS(checkpoints),
 };
 
 ARCH_DECODER_ARCH(apertus, traits, sets)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "arch/common/blocks.h"
+#include "arch/common/checkpoint.h"
 #include "arch/encoder/encoder.h"
 
 struct kind {
@@ -15,6 +16,7 @@ struct kind {
 	uint32_t act;
 	bool gate_optional;   /* a gate tensor, a fused one, or none, depending on the file */
 	bool gated;
+	struct lmd_checkpoint_maps checkpoints;
 };
 
 struct bert {
@@ -192,6 +194,74 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	return b->status(b->ctx);
 }
 
+static const struct lmd_checkpoint_row bert_rows[] = {
+	{"embeddings.word_embeddings", "token_embd", {0}},
+	{"embeddings.position_embeddings", "position_embd", {.op = LMD_CKPT_AFTER_PAD}},
+	{"embeddings.token_type_embeddings", "token_types", {.flags = LMD_CKPT_KEEP_DIMS}},
+	{"embeddings.LayerNorm", "token_embd_norm", {0}},
+	{"encoder.layer.%d.attention.self.query", "blk.%d.attn_q", {0}},
+	{"encoder.layer.%d.attention.self.key", "blk.%d.attn_k", {0}},
+	{"encoder.layer.%d.attention.self.value", "blk.%d.attn_v", {0}},
+	{"encoder.layer.%d.attention.output.dense", "blk.%d.attn_output", {0}},
+	{"encoder.layer.%d.attention.output.LayerNorm", "blk.%d.attn_output_norm", {0}},
+	{"encoder.layer.%d.intermediate.dense", "blk.%d.ffn_up", {0}},
+	{"encoder.layer.%d.output.dense", "blk.%d.ffn_down", {0}},
+	{"encoder.layer.%d.output.LayerNorm", "blk.%d.layer_output_norm", {0}},
+};
+
+/* The heads for masked words and the pooler of the first token are not used. */
+static const struct lmd_checkpoint_row bert_heads[] = {
+	{"pooler.dense", "", {.flags = LMD_CKPT_UNUSED}},
+	{"embeddings.position_ids", "", {.flags = LMD_CKPT_UNUSED | LMD_CKPT_BARE_FROM}},
+	{"cls.predictions.bias",
+	 "",
+	 {.flags = LMD_CKPT_UNUSED | LMD_CKPT_BARE_FROM | LMD_CKPT_ROOT}},
+	{"cls.predictions.decoder", "", {.flags = LMD_CKPT_UNUSED | LMD_CKPT_ROOT}},
+	{"cls.predictions.transform.dense", "", {.flags = LMD_CKPT_UNUSED | LMD_CKPT_ROOT}},
+	{"cls.predictions.transform.LayerNorm", "", {.flags = LMD_CKPT_UNUSED | LMD_CKPT_ROOT}},
+	{"cls.seq_relationship", "", {.flags = LMD_CKPT_UNUSED | LMD_CKPT_ROOT}},
+	{"lm_head.bias", "", {.flags = LMD_CKPT_UNUSED | LMD_CKPT_BARE_FROM | LMD_CKPT_ROOT}},
+	{"lm_head.decoder", "", {.flags = LMD_CKPT_UNUSED | LMD_CKPT_ROOT}},
+	{"lm_head.dense", "", {.flags = LMD_CKPT_UNUSED | LMD_CKPT_ROOT}},
+	{"lm_head.layer_norm", "", {.flags = LMD_CKPT_UNUSED | LMD_CKPT_ROOT}},
+};
+
+static void checkpoint_bert(struct lmd_checkpoint *c)
+{
+	c->put_bool(c, "attention.causal", false);
+	c->put_u32(c, "@tokenizer.ggml.token_type_count",
+		   c->get_int(c, "type_vocab_size", 2, 1, 1024));
+	if (c->has(c, "position_embedding_type") &&
+	    !c->is_text(c, "position_embedding_type", "absolute"))
+		c->fail(c, LMD_UNSUPPORTED,
+			"\"position_embedding_type\": architecture bert supports "
+			"only absolute positions");
+}
+
+static void roberta(struct lmd_checkpoint *c)
+{
+	checkpoint_bert(c);
+	c->n_pad_rows = 1 + (uint32_t)c->get_int(c, "pad_token_id", 1, 0, 65535);
+}
+
+static const struct lmd_checkpoint_map checkpoints[] = {
+	{.type = "bert",
+	 .arch = "bert",
+	 .flags = LMD_CKPT_LAYER_NORM | LMD_CKPT_NO_ROPE | LMD_CKPT_MHA,
+	 .rows = {ARCH_CKPT_ROWS(bert_rows), ARCH_CKPT_ROWS(bert_heads)},
+	 .keys = checkpoint_bert},
+	{.type = "roberta",
+	 .arch = "bert",
+	 .flags = LMD_CKPT_LAYER_NORM | LMD_CKPT_NO_ROPE | LMD_CKPT_MHA | LMD_CKPT_PAD_ROWS,
+	 .rows = {ARCH_CKPT_ROWS(bert_rows), ARCH_CKPT_ROWS(bert_heads)},
+	 .keys = roberta},
+	{.type = "xlm-roberta",
+	 .arch = "bert",
+	 .flags = LMD_CKPT_LAYER_NORM | LMD_CKPT_NO_ROPE | LMD_CKPT_MHA | LMD_CKPT_PAD_ROWS,
+	 .rows = {ARCH_CKPT_ROWS(bert_rows), ARCH_CKPT_ROWS(bert_heads)},
+	 .keys = roberta},
+};
+
 #define BERT(ident, ...)                                                                           \
 	static const struct kind ident##_kind = {__VA_ARGS__};                                     \
 	static enum lmd_status ident##_describe(                                                   \
@@ -209,9 +279,10 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 		.dim = arch_hp_dim,                                                                \
 		.layer_class = arch_hp_layer_class,                                                \
 		.build = build,                                                                    \
+		.checkpoints = &ident##_kind.checkpoints,                                          \
 	};
 
-BERT(bert, .learned_pos = true, .act = LMD_ACT_FN_GELU)
+BERT(bert, .learned_pos = true, .act = LMD_ACT_FN_GELU, .checkpoints = ARCH_CKPT_MAPS(checkpoints))
 BERT(jina_bert_v2, .alibi_max = 8.0f, .act = LMD_ACT_FN_GELU, .gated = true, .gate_optional = true)
 BERT(jina_bert_v3, .rope = true, .act = LMD_ACT_FN_GELU)
 BERT(nomic_bert, .rope = true, .act = LMD_ACT_FN_SILU, .gated = true)

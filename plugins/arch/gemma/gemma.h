@@ -21,4 +21,11 @@ ARCH_GEMMA_LIST(ARCH_GEMMA_EXTERN)
 void arch_gemma_embedding_scale(struct arch_hparams *hp, float ext);
 void arch_gemma_attn_scale(struct arch_hparams *hp, uint32_t n_layer_large);
 
+/* Maps of checkpoints: head and norms, whose weights are stored minus 1; the embedding is the output
+ * head unless the configuration says otherwise; attention scores are scaled by the head width, except
+ * in the largest models (recognised by their number of layers), which use n_embd / n_head. */
+extern const struct lmd_checkpoint_rows arch_gemma_ckpt_head, arch_gemma_ckpt_norms;
+void arch_gemma_ckpt_tied(struct lmd_checkpoint *c);
+void arch_gemma_ckpt_check_scale(struct lmd_checkpoint *c, uint32_t n_layer_large);
+
 #endif /* LLAMAD_ARCH_GEMMA_GEMMA_H */

@@ -31,4 +31,9 @@
 #define ARCH_GPT_EXTERN(name, ident) extern const struct lmd_arch_ops arch_##ident;
 ARCH_GPT_LIST(ARCH_GPT_EXTERN)
 
+/* Maps of checkpoints: what StarCoder shares with GPT-2, and Cohere 2 with Command R. */
+extern const struct lmd_checkpoint_rows arch_gpt2_ckpt_head, arch_cohere_ckpt_rows;
+void arch_gpt2_ckpt_keys(struct lmd_checkpoint *c);
+void arch_cohere_ckpt_keys(struct lmd_checkpoint *c);
+
 #endif /* LLAMAD_ARCH_GPT_GPT_H */

@@ -113,6 +113,7 @@ int64_t arch_hybrid_dim(const void *state, uint32_t symbol, int32_t layer);
 		.build = arch_decoder_build,                                                       \
 		.rows = arch_decoder_rows,                                                         \
 		.quant = &(traits_).quant,                                                         \
+		.checkpoints = &(traits_).checkpoints,                                             \
 	};
 
 #endif /* LLAMAD_ARCH_HYBRID_HYBRID_H */

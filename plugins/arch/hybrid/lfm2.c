@@ -6,6 +6,7 @@
  *
  * Convolution layer: (b, c, x) = W u; the result is out(c * conv(b * x)), with a causal depthwise
  * convolution. */
+#include "arch/common/checkpoint.h"
 #include "arch/hybrid/hybrid.h"
 
 enum { D_L_CONV = D_OWN, D_BCX };
@@ -114,10 +115,116 @@ static uint32_t mixer(struct arch_emit *e, const struct arch_decoder *d,
 	.final_norm = &arch_rows[T_TOKEN_EMBD_NORM], .qk_norm = ARCH_QKN_HEAD, .memory = memory,   \
 	.mixer = mixer
 
+/* Checkpoints. LFM2: short convolutions. */
+static const struct lmd_checkpoint_row lfm2_rows[] = {
+	{"embed_tokens", "token_embd", {0}},
+	{"embedding_norm", "token_embd_norm", {0}},
+	{"lm_head", "output", {.flags = LMD_CKPT_ROOT | LMD_CKPT_OPTIONAL}},
+	{"layers.%d.operator_norm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.ffn_norm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.conv.conv",
+	 "blk.%d.shortconv.conv",
+	 {.layers = LMD_CKPT_IN_MIXER, .flags = LMD_CKPT_NO_BIAS}},
+	{"layers.%d.conv.in_proj",
+	 "blk.%d.shortconv.in_proj",
+	 {.layers = LMD_CKPT_IN_MIXER, .flags = LMD_CKPT_NO_BIAS}},
+	{"layers.%d.conv.out_proj",
+	 "blk.%d.shortconv.out_proj",
+	 {.layers = LMD_CKPT_IN_MIXER, .flags = LMD_CKPT_NO_BIAS}},
+	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.out_proj", "blk.%d.attn_output", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.q_layernorm", "blk.%d.attn_q_norm", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.k_layernorm", "blk.%d.attn_k_norm", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.feed_forward.w1", "blk.%d.ffn_gate", {.layers = LMD_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.w3", "blk.%d.ffn_up", {.layers = LMD_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.w2", "blk.%d.ffn_down", {.layers = LMD_CKPT_IN_DENSE}},
+};
+
+static const struct lmd_checkpoint_row lfm2_experts[] = {
+	{"layers.%d.feed_forward.gate", "blk.%d.ffn_gate_inp", {.layers = LMD_CKPT_IN_MOE}},
+	{"layers.%d.feed_forward.expert_bias",
+	 "blk.%d.exp_probs_b.bias",
+	 {.layers = LMD_CKPT_IN_MOE,
+	  .flags = LMD_CKPT_BARE_FROM | LMD_CKPT_BARE_TO | LMD_CKPT_OPTIONAL}},
+	{"layers.%d.feed_forward.experts.%d.w1",
+	 "blk.%d.ffn_gate_exps",
+	 {.layers = LMD_CKPT_IN_MOE, .stack = LMD_CKPT_EXPERTS}},
+	{"layers.%d.feed_forward.experts.%d.w3",
+	 "blk.%d.ffn_up_exps",
+	 {.layers = LMD_CKPT_IN_MOE, .stack = LMD_CKPT_EXPERTS}},
+	{"layers.%d.feed_forward.experts.%d.w2",
+	 "blk.%d.ffn_down_exps",
+	 {.layers = LMD_CKPT_IN_MOE, .stack = LMD_CKPT_EXPERTS}},
+};
+
+/* Two thirds of the stated width, times a factor, rounded up. */
+static int64_t lfm2_width(struct lmd_checkpoint *c, int64_t n)
+{
+	int64_t multiple = c->get_int(c, "block_multiple_of", 256, 1, 1 << 20);
+	double factor = c->get_float(c, "block_ffn_dim_multiplier", 1);
+
+	if (!c->get_bool(c, "block_auto_adjust_ff_dim", true))
+		return n;
+	if (!(factor > 0 && factor < 64))
+		c->fail(c, LMD_INVALID,
+			"\"block_ffn_dim_multiplier\" is %g, must be above 0 "
+			"and below 64",
+			factor);
+	n = !c->failed(c) ? (int64_t)(factor * (double)(2 * n / 3)) : n;
+	return (n + multiple - 1) / multiple * multiple;
+}
+
+static void checkpoint_lfm2(struct lmd_checkpoint *c)
+{
+	c->tied = c->get_bool(c, "tie_word_embeddings|tie_embedding", true);
+	c->put_u32(c, "shortconv.l_cache", c->need_int(c, "conv_L_cache", 2, 256));
+	arch_ckpt_require_bool(c, "conv_bias", false);
+}
+
+static void lfm2_moe_layers(struct lmd_checkpoint *c)
+{
+	int64_t dense = c->get_int(c, "num_dense_layers", 0, 0, c->n_layer);
+
+	arch_ckpt_mixer_layers(c);
+	for (uint32_t i = (uint32_t)dense; c->layers && i < c->n_layer; i++)
+		c->layers[i] |= LMD_CKPT_LAYER_MOE;
+	c->put_u32(c, "leading_dense_block_count", dense);
+}
+
+static void lfm2_moe(struct lmd_checkpoint *c)
+{
+	checkpoint_lfm2(c);
+	c->put_u32(c, "expert_gating_func", 2); /* sigmoid */
+	arch_ckpt_require_bool(c, "norm_topk_prob", true);
+	arch_ckpt_require_value(c, "routed_scaling_factor", 1);
+}
+
+static const struct lmd_checkpoint_map lfm2_checkpoints[] = {
+	{.type = "lfm2",
+	 .arch = "lfm2",
+	 .flags = LMD_CKPT_KV_PER_LAYER,
+	 .rows = {ARCH_CKPT_ROWS(lfm2_rows)},
+	 .layers = arch_ckpt_mixer_layers,
+	 .n_ff = lfm2_width,
+	 .keys = checkpoint_lfm2},
+};
+
+static const struct lmd_checkpoint_map lfm2moe_checkpoints[] = {
+	{.type = "lfm2_moe",
+	 .arch = "lfm2moe",
+	 .flags = LMD_CKPT_KV_PER_LAYER,
+	 .rows = {ARCH_CKPT_ROWS(lfm2_rows), ARCH_CKPT_ROWS(lfm2_experts)},
+	 .layers = lfm2_moe_layers,
+	 .keys = lfm2_moe},
+};
+
 static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .n_head_zero = true},
 	.adjust = adjust_dense,
 	TRAITS,
+	.checkpoints = ARCH_CKPT_MAPS(lfm2_checkpoints),
 };
 
 static const struct arch_decoder_traits traits_moe = {
@@ -129,6 +236,7 @@ static const struct arch_decoder_traits traits_moe = {
 	       .route_by_key = true},
 	.adjust = read_conv,
 	TRAITS,
+	.checkpoints = ARCH_CKPT_MAPS(lfm2moe_checkpoints),
 };
 
 ARCH_HYBRID_ARCH(lfm2, traits, sets)

@@ -5,6 +5,7 @@
  * has attention with normalised queries and keys and a sigmoid gate that is part of the q matrix;
  * routed experts and a shared expert with its own gate.  Qwen3.5 has interleaved M-RoPE and maps
  * value heads to key heads cyclically, not in blocks. */
+#include "arch/common/checkpoint.h"
 #include "arch/hybrid/hybrid.h"
 
 /* query with gate, key and value, for files with fused matrices */
@@ -87,9 +88,101 @@ static void attn(struct arch_emit *e, const struct arch_decoder *d, struct arch_
 	.t_ffn_norm = T_POST_ATTN_NORM, .qk_norm = ARCH_QKN_HEAD, .gate = ARCH_GATE_IN_Q,          \
 	.moe_gate = true, .adjust = adjust_, .memory = memory, .attn = attn, .mixer = mixer
 
+/* Checkpoints. Qwen3-Next: gated delta, gated attention, norms stored minus 1. */
+#define DELTA "layers.%d.linear_attn."
+
+static const struct lmd_checkpoint_row next_rows[] = {
+	{"embed_tokens", "token_embd", {0}},
+	{"norm", "output_norm", {.values = LMD_CKPT_PLUS_ONE}},
+	{"lm_head", "output", {.flags = LMD_CKPT_ROOT | LMD_CKPT_OPTIONAL}},
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {.values = LMD_CKPT_PLUS_ONE}},
+	{"layers.%d.post_attention_layernorm",
+	 "blk.%d.post_attention_norm",
+	 {.values = LMD_CKPT_PLUS_ONE}},
+	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.q_norm",
+	 "blk.%d.attn_q_norm",
+	 {.layers = LMD_CKPT_IN_ATTN, .values = LMD_CKPT_PLUS_ONE}},
+	{"layers.%d.self_attn.k_norm",
+	 "blk.%d.attn_k_norm",
+	 {.layers = LMD_CKPT_IN_ATTN, .values = LMD_CKPT_PLUS_ONE}},
+	{DELTA "in_proj_qkvz",
+	 "blk.%d.attn_qkv",
+	 {.layers = LMD_CKPT_IN_MIXER, .op = LMD_CKPT_DELTA}},
+	{DELTA "in_proj_qkvz",
+	 "blk.%d.attn_gate",
+	 {.layers = LMD_CKPT_IN_MIXER, .op = LMD_CKPT_DELTA_GATE}},
+	{DELTA "in_proj_ba", "blk.%d.ssm_ba", {.layers = LMD_CKPT_IN_MIXER}},
+	{DELTA "conv1d", "blk.%d.ssm_conv1d", {.layers = LMD_CKPT_IN_MIXER}},
+	{DELTA "dt_bias",
+	 "blk.%d.ssm_dt.bias",
+	 {.layers = LMD_CKPT_IN_MIXER, .flags = LMD_CKPT_BARE_FROM | LMD_CKPT_BARE_TO}},
+	{DELTA "A_log",
+	 "blk.%d.ssm_a",
+	 {.layers = LMD_CKPT_IN_MIXER,
+	  .values = LMD_CKPT_NEG_EXP,
+	  .flags = LMD_CKPT_BARE_FROM | LMD_CKPT_BARE_TO}},
+	{DELTA "norm", "blk.%d.ssm_norm", {.layers = LMD_CKPT_IN_MIXER}},
+	{DELTA "out_proj", "blk.%d.ssm_out", {.layers = LMD_CKPT_IN_MIXER}},
+};
+
+static const struct lmd_checkpoint_row next_experts[] = {
+	{"layers.%d.mlp.gate", "blk.%d.ffn_gate_inp", {0}},
+	{"layers.%d.mlp.experts.%d.gate_proj", "blk.%d.ffn_gate_exps", {.stack = LMD_CKPT_EXPERTS}},
+	{"layers.%d.mlp.experts.%d.up_proj", "blk.%d.ffn_up_exps", {.stack = LMD_CKPT_EXPERTS}},
+	{"layers.%d.mlp.experts.%d.down_proj", "blk.%d.ffn_down_exps", {.stack = LMD_CKPT_EXPERTS}},
+	{"layers.%d.mlp.shared_expert_gate", "blk.%d.ffn_gate_inp_shexp", {0}},
+	{"layers.%d.mlp.shared_expert.gate_proj", "blk.%d.ffn_gate_shexp", {0}},
+	{"layers.%d.mlp.shared_expert.up_proj", "blk.%d.ffn_up_shexp", {0}},
+	{"layers.%d.mlp.shared_expert.down_proj", "blk.%d.ffn_down_shexp", {0}},
+};
+
+static void next_layers(struct lmd_checkpoint *c)
+{
+	int64_t n = c->get_int(c, "full_attention_interval", 4, 1, LMD_CKPT_MAX_LAYERS);
+
+	c->layers = c->alloc(c, c->n_layer, 1);
+	for (uint32_t i = 0; c->layers && i < c->n_layer; i++)
+		c->layers[i] = (i + 1) % n ? LMD_CKPT_LAYER_MIXER : 0;
+	c->put_u32(c, "full_attention_interval", n);
+}
+
+static void qwen3_next(struct lmd_checkpoint *c)
+{
+	int64_t keys = c->need_int(c, "linear_num_key_heads", 1, 1 << 14);
+	int64_t values = c->need_int(c, "linear_num_value_heads", 1, 1 << 14);
+	int64_t dk = c->need_int(c, "linear_key_head_dim", 1, 4096);
+	int64_t dv = c->need_int(c, "linear_value_head_dim", 1, 4096);
+
+	if (values % keys)
+		c->fail(c, LMD_INVALID,
+			"\"linear_num_value_heads\" is %lld, must be a multiple of "
+			"%lld key heads",
+			(long long)values, (long long)keys);
+	c->n_delta = (uint32_t)keys;
+	c->delta_key = (uint32_t)dk;
+	c->delta_value = (uint32_t)(values / keys * dv);
+	arch_ckpt_put_ssm(c, "linear_conv_kernel_dim", values * dv, "linear_key_head_dim", values);
+	c->put_u32(c, "ssm.group_count", keys);
+	arch_ckpt_require_value(c, "decoder_sparse_step", 1);
+	arch_ckpt_require_bool(c, "norm_topk_prob", true);
+}
+
+static const struct lmd_checkpoint_map checkpoints[] = {
+	{.type = "qwen3_next",
+	 .arch = "qwen3next",
+	 .rows = {ARCH_CKPT_ROWS(next_rows), ARCH_CKPT_ROWS(next_experts)},
+	 .layers = next_layers,
+	 .keys = qwen3_next},
+};
+
 static const struct arch_decoder_traits traits_next = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .route_renorm = true},
 	TRAITS(kinds_next),
+	.checkpoints = ARCH_CKPT_MAPS(checkpoints),
 };
 
 #define HP_35                                                                                      \

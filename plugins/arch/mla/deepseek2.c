@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "arch/common/attn_mla.h"
+#include "arch/common/checkpoint.h"
 #include "arch/mla/mla.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -83,10 +84,94 @@ static void layer(struct arch_emit *e, const struct arch_decoder *d, struct arch
 	s->x = arch_decoder_ffn_block(e, d, &io);
 }
 
+/* Checkpoints. DeepSeek: latent attention. */
+static const struct lmd_checkpoint_row latent[] = {
+	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", {.flags = LMD_CKPT_OPTIONAL}},
+	{"layers.%d.self_attn.q_a_proj", "blk.%d.attn_q_a", {.flags = LMD_CKPT_OPTIONAL}},
+	{"layers.%d.self_attn.q_a_layernorm", "blk.%d.attn_q_a_norm", {.flags = LMD_CKPT_OPTIONAL}},
+	{"layers.%d.self_attn.q_b_proj", "blk.%d.attn_q_b", {.flags = LMD_CKPT_OPTIONAL}},
+	{"layers.%d.self_attn.kv_a_proj_with_mqa",
+	 "blk.%d.attn_kv_a_mqa",
+	 {.flags = LMD_CKPT_NO_BIAS}},
+	{"layers.%d.self_attn.kv_a_layernorm", "blk.%d.attn_kv_a_norm", {0}},
+	{"layers.%d.self_attn.kv_b_proj",
+	 "blk.%d.attn_k_b",
+	 {.op = LMD_CKPT_LATENT_K, .flags = LMD_CKPT_NO_BIAS}},
+	{"layers.%d.self_attn.kv_b_proj",
+	 "blk.%d.attn_v_b",
+	 {.op = LMD_CKPT_LATENT_V, .flags = LMD_CKPT_NO_BIAS}},
+	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", {.flags = LMD_CKPT_NO_BIAS}},
+};
+
+/* YaRN also scales the scores; these models state their own factor for it. */
+static void yarn_mscale(struct lmd_checkpoint *c)
+{
+	double one = c->get_float(c, "rope_parameters.mscale|rope_scaling.mscale", 1);
+	double all =
+		c->get_float(c, "rope_parameters.mscale_all_dim|rope_scaling.mscale_all_dim", 0);
+
+	if (!all)
+		return;
+	if (all != one)
+		c->fail(c, LMD_UNSUPPORTED,
+			"\"mscale\" is %g and \"mscale_all_dim\" is %g: "
+			"architecture %s requires equal values",
+			one, all, c->arch);
+	c->put_f32(c, "rope.scaling.yarn_log_multiplier", 0.1 * all);
+}
+
+static void deepseek(struct lmd_checkpoint *c, enum arch_ckpt_gate def)
+{
+	int64_t nope = c->need_int(c, "qk_nope_head_dim", 1, 1 << 14);
+	int64_t value = c->need_int(c, "v_head_dim", 1, 1 << 14);
+
+	c->n_nope = (uint32_t)nope;
+	c->n_value = (uint32_t)value;
+	if (c->has(c, "q_lora_rank"))
+		c->put_u32(c, "attention.q_lora_rank", c->need_int(c, "q_lora_rank", 1, 1 << 20));
+	c->put_u32(c, "attention.kv_lora_rank", c->need_int(c, "kv_lora_rank", 1, 1 << 14));
+	c->put_u32(c, "attention.key_length_mla", nope + c->rope_dim);
+	c->put_u32(c, "attention.value_length_mla", value);
+	arch_ckpt_require_value(c, "moe_layer_freq", 1);
+	yarn_mscale(c);
+	arch_ckpt_put_shared_count(c, "n_shared_experts");
+	arch_ckpt_put_routing(c, def);
+}
+
+static void deepseek_v2(struct lmd_checkpoint *c)
+{
+	if (c->is_text(c, "topk_method", "group_limited_greedy"))
+		arch_ckpt_require_value(c, "n_group", 1); /* our plans score a group by its best two
+						 * experts */
+	deepseek(c, ARCH_CKPT_SOFTMAX);
+}
+
+static void deepseek_v3(struct lmd_checkpoint *c)
+{
+	arch_ckpt_require_bool(c, "rope_interleave", true);
+	deepseek(c, ARCH_CKPT_SIGMOID);
+}
+
+static const struct lmd_checkpoint_map checkpoints[] = {
+	{.type = "deepseek_v2",
+	 .arch = "deepseek2",
+	 .flags = LMD_CKPT_MLA,
+	 .rows = {&arch_ckpt_head, ARCH_CKPT_ROWS(latent), &arch_ckpt_dense_moe, &arch_ckpt_norms},
+	 .layers = arch_ckpt_dense_layers,
+	 .keys = deepseek_v2},
+	{.type = "deepseek_v3",
+	 .arch = "deepseek2",
+	 .flags = LMD_CKPT_MLA,
+	 .rows = {&arch_ckpt_head, ARCH_CKPT_ROWS(latent), &arch_ckpt_dense_moe, &arch_ckpt_norms},
+	 .layers = arch_ckpt_dense_layers,
+	 .keys = deepseek_v3},
+};
+
 static const struct arch_decoder_traits deepseek2 = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_ADJACENT, .route_by_key = true},
 	.adjust = adjust_deepseek2,
 	.layer = layer,
+	.checkpoints = ARCH_CKPT_MAPS(checkpoints),
 };
 
 static const struct arch_decoder_traits mistral4 = {

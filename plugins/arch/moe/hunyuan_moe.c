@@ -6,6 +6,7 @@
  *
  * hy_v3 is its successor: norm before the rotation, a sigmoid router with a selection bias; a layer
  * is dense unless it has a router. */
+#include "arch/common/checkpoint.h"
 #include "arch/moe/moe.h"
 
 static const struct lmd_tensor_set sets[] = {
@@ -24,11 +25,41 @@ static void widths(struct arch_hparams *hp, struct arch_keys *k)
 	arch_moe_by_step(hp, 1);
 }
 
+static const struct lmd_checkpoint_row hunyuan_rows[] = {
+	{"layers.%d.mlp.gate.wg", "blk.%d.ffn_gate_inp", {0}},
+	{"layers.%d.mlp.experts.%d.gate_proj", "blk.%d.ffn_gate_exps", {.stack = LMD_CKPT_EXPERTS}},
+	{"layers.%d.mlp.experts.%d.up_proj", "blk.%d.ffn_up_exps", {.stack = LMD_CKPT_EXPERTS}},
+	{"layers.%d.mlp.experts.%d.down_proj", "blk.%d.ffn_down_exps", {.stack = LMD_CKPT_EXPERTS}},
+	{"layers.%d.mlp.shared_mlp.gate_proj", "blk.%d.ffn_gate_shexp", {0}},
+	{"layers.%d.mlp.shared_mlp.up_proj", "blk.%d.ffn_up_shexp", {0}},
+	{"layers.%d.mlp.shared_mlp.down_proj", "blk.%d.ffn_down_shexp", {0}},
+};
+
+static void checkpoint_hunyuan_moe(struct lmd_checkpoint *c)
+{
+	int64_t n = c->need_int(c, "intermediate_size", 1, 1 << 24);
+
+	c->put_u32(c, "expert_shared_feed_forward_length", n);
+	if (!c->has(c, "moe_intermediate_size"))
+		c->put_u32(c, "expert_feed_forward_length", n);
+	arch_ckpt_require_value(c, "moe_intermediate_size", (double)n);
+	arch_ckpt_require_value(c, "num_shared_expert", 1);
+}
+
+static const struct lmd_checkpoint_map checkpoints[] = {
+	{.type = "hunyuan_v1_moe",
+	 .arch = "hunyuan-moe",
+	 .rows = {&arch_ckpt_head, &arch_ckpt_attn, ARCH_CKPT_ROWS(hunyuan_rows),
+		  &arch_ckpt_query_norms},
+	 .keys = checkpoint_hunyuan_moe},
+};
+
 static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS, .rope_pairing = LMD_ROPE_HALVES, .route_renorm = true},
 	.qk_norm = ARCH_QKN_HEAD,
 	.qk_norm_after = true,
 	.adjust = widths,
+	.checkpoints = ARCH_CKPT_MAPS(checkpoints),
 };
 ARCH_DECODER_ARCH(hunyuan_moe, traits, sets)
 

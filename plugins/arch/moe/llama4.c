@@ -5,6 +5,7 @@
  * normalised queries and keys.  The fourth layer has full attention, no rotation, and an attention
  * temperature that grows with the position.  The router's sigmoid multiplies the input of the
  * experts.  Files with a window of 0 have rotation in all layers and no chunks. */
+#include "arch/common/checkpoint.h"
 #include "arch/moe/moe.h"
 
 #define CHUNK      8192u
@@ -61,6 +62,81 @@ static void moe(struct arch_emit *e, const struct arch_decoder *d, struct arch_m
 	m->weight_before = true;
 }
 
+/* Checkpoints. Llama 4. */
+#define CKPT_CHUNK 8192 /* positions that layers with RoPE attend to */
+
+#define BIG_EXPERTS 128 /* number of experts of the model without norms of queries and keys */
+
+static const struct lmd_checkpoint_row llama4_rows[] = {
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.post_attention_layernorm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.feed_forward.gate_proj", "blk.%d.ffn_gate", {.layers = LMD_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.up_proj", "blk.%d.ffn_up", {.layers = LMD_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.down_proj", "blk.%d.ffn_down", {.layers = LMD_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.router", "blk.%d.ffn_gate_inp", {.layers = LMD_CKPT_IN_MOE}},
+	{"layers.%d.feed_forward.experts.gate_up_proj",
+	 "blk.%d.ffn_gate_exps",
+	 {.layers = LMD_CKPT_IN_MOE,
+	  .op = LMD_CKPT_TRANSPOSE,
+	  .part = LMD_CKPT_FIRST_HALF,
+	  .flags = LMD_CKPT_BARE_FROM}},
+	{"layers.%d.feed_forward.experts.gate_up_proj",
+	 "blk.%d.ffn_up_exps",
+	 {.layers = LMD_CKPT_IN_MOE,
+	  .op = LMD_CKPT_TRANSPOSE,
+	  .part = LMD_CKPT_SECOND_HALF,
+	  .flags = LMD_CKPT_BARE_FROM}},
+	{"layers.%d.feed_forward.experts.down_proj",
+	 "blk.%d.ffn_down_exps",
+	 {.layers = LMD_CKPT_IN_MOE, .op = LMD_CKPT_TRANSPOSE, .flags = LMD_CKPT_BARE_FROM}},
+	{"layers.%d.feed_forward.shared_expert.gate_proj",
+	 "blk.%d.ffn_gate_shexp",
+	 {.layers = LMD_CKPT_IN_MOE}},
+	{"layers.%d.feed_forward.shared_expert.up_proj",
+	 "blk.%d.ffn_up_shexp",
+	 {.layers = LMD_CKPT_IN_MOE}},
+	{"layers.%d.feed_forward.shared_expert.down_proj",
+	 "blk.%d.ffn_down_shexp",
+	 {.layers = LMD_CKPT_IN_MOE}},
+};
+
+/* Every step-th layer has experts. */
+static void llama4_layers(struct lmd_checkpoint *c)
+{
+	int64_t step = c->get_int(c, "interleave_moe_layer_step", 1, 1, LMD_CKPT_MAX_LAYERS);
+
+	c->layers = c->alloc(c, c->n_layer, 1);
+	for (uint32_t i = 0; c->layers && i < c->n_layer; i++)
+		c->layers[i] = (i + 1) % (uint32_t)step == 0 ? LMD_CKPT_LAYER_MOE : 0;
+	c->put_u32(c, "interleave_moe_layer_step", step);
+}
+
+static void checkpoint_llama4(struct lmd_checkpoint *c)
+{
+	c->put_u32(c, "expert_feed_forward_length",
+		   c->need_int(c, "intermediate_size", 1, 1 << 24));
+	arch_ckpt_require_value(c, "attention_chunk_size", CKPT_CHUNK);
+	arch_ckpt_require_bool(c, "attn_temperature_tuning", true);
+	arch_ckpt_require_value(c, "floor_scale", CKPT_CHUNK);
+	arch_ckpt_require_value(c, "attn_scale", 0.1);
+	arch_ckpt_require_bool(c, "use_qk_norm", c->n_expert != BIG_EXPERTS);
+	arch_ckpt_check_nope(c, 4);
+}
+
+static const struct lmd_checkpoint_map checkpoints[] = {
+	{.type = "llama4_text",
+	 .arch = "llama4",
+	 .rows = {&arch_ckpt_head, &arch_ckpt_attn, ARCH_CKPT_ROWS(llama4_rows)},
+	 .layers = llama4_layers,
+	 .keys = checkpoint_llama4},
+	/* The text model of a vision model. */
+	{.type = "llama4",
+	 .arch = "llama4",
+	 .rows = {&arch_ckpt_head, &arch_ckpt_attn, ARCH_CKPT_ROWS(llama4_rows)},
+	 .layers = llama4_layers,
+	 .keys = checkpoint_llama4},
+};
+
 static const struct arch_decoder_traits traits = {
 	.hp = {.norm_kind = LMD_NORM_RMS,
 	       .rope_pairing = LMD_ROPE_ADJACENT,
@@ -69,5 +145,6 @@ static const struct arch_decoder_traits traits = {
 	.adjust = adjust,
 	.attn = attn,
 	.moe = moe,
+	.checkpoints = ARCH_CKPT_MAPS(checkpoints),
 };
 ARCH_DECODER_ARCH(llama4, traits, sets)

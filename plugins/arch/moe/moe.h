@@ -19,6 +19,7 @@
 	X("dots1", dots1)                                                                          \
 	X("ernie4_5-moe", ernie4_5_moe)                                                            \
 	X("exaone-moe", exaone_moe)                                                                \
+	X("flex-olmo", flex_olmo)                                                                  \
 	X("glm4moe", glm4moe)                                                                      \
 	X("gpt-oss", gpt_oss)                                                                      \
 	X("grok", grok)                                                                            \

@@ -5,6 +5,7 @@
  * layer; a layer with a router tensor has experts. */
 #include <stdio.h>
 
+#include "arch/common/checkpoint.h"
 #include "arch/common/ssm.h"
 #include "arch/recurrent/recurrent.h"
 
@@ -105,6 +106,70 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	return b->status(b->ctx);
 }
 
+/* Checkpoints. Jamba: attention every n-th layer, experts every m-th layer. */
+static const struct lmd_checkpoint_row jamba_rows[] = {
+	{"embed_tokens", "token_embd", {0}},
+	{"final_layernorm", "output_norm", {0}},
+	{"lm_head", "output", {.flags = LMD_CKPT_ROOT | LMD_CKPT_OPTIONAL}},
+	{"layers.%d.input_layernorm", "blk.%d.attn_norm", {0}},
+	{"layers.%d.pre_ff_layernorm", "blk.%d.ffn_norm", {0}},
+	{"layers.%d.self_attn.q_proj", "blk.%d.attn_q", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.k_proj", "blk.%d.attn_k", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.v_proj", "blk.%d.attn_v", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.self_attn.o_proj", "blk.%d.attn_output", {.layers = LMD_CKPT_IN_ATTN}},
+	{"layers.%d.mamba.dt_layernorm", "blk.%d.ssm_dt_norm", {.layers = LMD_CKPT_IN_MIXER}},
+	{"layers.%d.mamba.b_layernorm", "blk.%d.ssm_b_norm", {.layers = LMD_CKPT_IN_MIXER}},
+	{"layers.%d.mamba.c_layernorm", "blk.%d.ssm_c_norm", {.layers = LMD_CKPT_IN_MIXER}},
+	{"layers.%d.feed_forward.gate_proj", "blk.%d.ffn_gate", {.layers = LMD_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.up_proj", "blk.%d.ffn_up", {.layers = LMD_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.down_proj", "blk.%d.ffn_down", {.layers = LMD_CKPT_IN_DENSE}},
+	{"layers.%d.feed_forward.router", "blk.%d.ffn_gate_inp", {.layers = LMD_CKPT_IN_MOE}},
+	{"layers.%d.feed_forward.experts.%d.gate_proj",
+	 "blk.%d.ffn_gate_exps",
+	 {.layers = LMD_CKPT_IN_MOE, .stack = LMD_CKPT_EXPERTS}},
+	{"layers.%d.feed_forward.experts.%d.up_proj",
+	 "blk.%d.ffn_up_exps",
+	 {.layers = LMD_CKPT_IN_MOE, .stack = LMD_CKPT_EXPERTS}},
+	{"layers.%d.feed_forward.experts.%d.down_proj",
+	 "blk.%d.ffn_down_exps",
+	 {.layers = LMD_CKPT_IN_MOE, .stack = LMD_CKPT_EXPERTS}},
+};
+
+static const struct lmd_checkpoint_row jamba_mixer[] = {ARCH_CKPT_MAMBA1("layers.%d.mamba.")};
+
+static void jamba_layers(struct lmd_checkpoint *c)
+{
+	int64_t attn = c->get_int(c, "attn_layer_period", 8, 1, LMD_CKPT_MAX_LAYERS);
+	int64_t attn0 = c->get_int(c, "attn_layer_offset", 4, 0, LMD_CKPT_MAX_LAYERS);
+	int64_t moe = c->get_int(c, "expert_layer_period", 2, 1, LMD_CKPT_MAX_LAYERS);
+	int64_t moe0 = c->get_int(c, "expert_layer_offset", 1, 0, LMD_CKPT_MAX_LAYERS);
+
+	c->layers = c->alloc(c, c->n_layer, 1);
+	for (uint32_t i = 0; c->layers && i < c->n_layer; i++)
+		c->layers[i] =
+			(uint8_t)((i % attn == attn0 ? 0 : LMD_CKPT_LAYER_MIXER) |
+				  (c->n_expert > 1 && i % moe == moe0 ? LMD_CKPT_LAYER_MOE : 0));
+}
+
+static void checkpoint_jamba(struct lmd_checkpoint *c)
+{
+	int64_t expand = c->get_int(c, "mamba_expand", 2, 1, 64);
+
+	arch_ckpt_put_ssm(c, "mamba_d_conv", expand * c->n_embd, "mamba_d_state",
+			  arch_ckpt_rank(c, "mamba_dt_rank"));
+}
+
+static const struct lmd_checkpoint_map checkpoints[] = {
+	{.type = "jamba",
+	 .arch = "jamba",
+	 .flags = LMD_CKPT_NO_ROPE | LMD_CKPT_KV_PER_LAYER,
+	 .rows = {ARCH_CKPT_ROWS(jamba_rows), ARCH_CKPT_ROWS(jamba_mixer)},
+	 .layers = jamba_layers,
+	 .keys = checkpoint_jamba},
+};
+
+static const struct lmd_checkpoint_maps maps = ARCH_CKPT_MAPS(checkpoints);
+
 const struct lmd_arch_ops arch_jamba = {
 	.struct_size = sizeof(struct lmd_arch_ops),
 	.n_sets = LMD_LEN(sets),
@@ -113,4 +178,5 @@ const struct lmd_arch_ops arch_jamba = {
 	.dim = dim,
 	.layer_class = arch_hp_layer_class,
 	.build = build,
+	.checkpoints = &maps,
 };

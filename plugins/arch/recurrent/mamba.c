@@ -2,6 +2,7 @@
  *
  * Mamba (arXiv 2312.00752) and Mamba-2 (arXiv 2405.21060): only state space layers.  Falcon-Mamba
  * (arXiv 2410.05355) adds norms without weights on dt, B and C. */
+#include "arch/common/checkpoint.h"
 #include "arch/common/ssm.h"
 #include "arch/recurrent/recurrent.h"
 
@@ -93,11 +94,82 @@ static enum lmd_status build(const void *state, const struct lmd_builder *b,
 	return b->status(b->ctx);
 }
 
+/* Checkpoints. Mamba. */
+static void all_mixers(struct lmd_checkpoint *c)
+{
+	c->layers = c->alloc(c, c->n_layer, 1);
+	for (uint32_t i = 0; c->layers && i < c->n_layer; i++)
+		c->layers[i] = LMD_CKPT_LAYER_MIXER;
+}
+
+static const struct lmd_checkpoint_row mamba_head[] = {
+	{"embeddings", "token_embd", {0}},
+	{"norm_f", "output_norm", {0}},
+	{"lm_head", "output", {.flags = LMD_CKPT_ROOT | LMD_CKPT_OPTIONAL}},
+	{"layers.%d.norm", "blk.%d.attn_norm", {0}},
+};
+
+static const struct lmd_checkpoint_row mamba_rows[] = {ARCH_CKPT_MAMBA1("layers.%d.mixer.")};
+
+static void checkpoint_mamba(struct lmd_checkpoint *c)
+{
+	c->tied = c->get_bool(c, "tie_word_embeddings", true);
+	arch_ckpt_put_ssm(c, "conv_kernel",
+			  c->get_int(c, "intermediate_size", 2 * (int64_t)c->n_embd, 1, 1 << 20),
+			  "state_size", arch_ckpt_rank(c, "time_step_rank"));
+	c->put_bool(c, "ssm.dt_b_c_rms", c->is_text(c, "model_type", "falcon_mamba"));
+}
+
+static const struct lmd_checkpoint_row mamba2_rows[] = {ARCH_CKPT_MAMBA2("layers.%d.mixer.")};
+
+static void mamba2(struct lmd_checkpoint *c)
+{
+	int64_t heads = c->need_int(c, "num_heads", 1, 1 << 16);
+	int64_t dim = c->get_int(c, "head_dim", 64, 1, 1 << 14);
+
+	arch_ckpt_put_ssm(c, "conv_kernel", heads * dim, "state_size", heads);
+	arch_ckpt_put_groups(c, "n_groups");
+	arch_ckpt_require_bool(c, "norm_before_gate", false);
+}
+
+static const struct lmd_checkpoint_map mamba_checkpoints[] = {
+	{.type = "mamba",
+	 .arch = "mamba",
+	 .flags = LMD_CKPT_NO_HEADS | LMD_CKPT_NO_ROPE,
+	 .rows = {ARCH_CKPT_ROWS(mamba_head), ARCH_CKPT_ROWS(mamba_rows)},
+	 .layers = all_mixers,
+	 .keys = checkpoint_mamba},
+	/* As Mamba, with norms that have no weights. */
+	{.type = "falcon_mamba",
+	 .arch = "mamba",
+	 .flags = LMD_CKPT_NO_HEADS | LMD_CKPT_NO_ROPE,
+	 .rows = {ARCH_CKPT_ROWS(mamba_head), ARCH_CKPT_ROWS(mamba_rows)},
+	 .layers = all_mixers,
+	 .keys = checkpoint_mamba},
+};
+
+static const struct lmd_checkpoint_map mamba2_checkpoints[] = {
+	{.type = "mamba2",
+	 .arch = "mamba2",
+	 .flags = LMD_CKPT_NO_HEADS | LMD_CKPT_NO_ROPE,
+	 .rows = {ARCH_CKPT_ROWS(mamba_head), ARCH_CKPT_ROWS(mamba2_rows)},
+	 .layers = all_mixers,
+	 .keys = mamba2},
+};
+
+static const struct lmd_checkpoint_maps maps1 = ARCH_CKPT_MAPS(mamba_checkpoints);
+static const struct lmd_checkpoint_maps maps2 = ARCH_CKPT_MAPS(mamba2_checkpoints);
+
 #define MAMBA_OPS(n)                                                                               \
 	{                                                                                          \
-		.struct_size = sizeof(struct lmd_arch_ops), .n_sets = LMD_LEN(sets##n),            \
-		.sets = sets##n, .describe = describe##n, .dim = dim,                              \
-		.layer_class = arch_hp_layer_class, .build = build,                                \
+		.struct_size = sizeof(struct lmd_arch_ops),                                        \
+		.n_sets = LMD_LEN(sets##n),                                                        \
+		.sets = sets##n,                                                                   \
+		.describe = describe##n,                                                           \
+		.dim = dim,                                                                        \
+		.layer_class = arch_hp_layer_class,                                                \
+		.build = build,                                                                    \
+		.checkpoints = &maps##n,                                                           \
 	}
 
 const struct lmd_arch_ops arch_mamba = MAMBA_OPS(1);
