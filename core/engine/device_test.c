@@ -243,6 +243,65 @@ START_TEST(every_division_gives_the_bits_of_one_device)
 }
 END_TEST
 
+/* Whichever op a device lacks, another one runs it, or the parts that it is decomposed into. */
+START_TEST(what_a_device_lacks_runs_elsewhere)
+{
+	struct lmt_rows want = {0};
+	struct lmd_error err = {0};
+
+	ck_assert_msg(logits(_i, "ref", 0, "", &want, &err) == LMD_OK, "%s", err.text);
+	for (uint32_t code = 1; code < LMD_N_OP; code++) {
+		struct lmt_rows have = {0};
+		char settings[40];
+
+		if (code == LMD_OP_CAST_COPY) /* segments begin with it */
+			continue;
+		snprintf(settings, sizeof(settings), "late=1,seed=3,lacks=%u", code);
+		ck_assert_msg(placed(_i, "emu0,ref0", NULL, "1,0", NULL, settings, &have, &err) ==
+				      LMD_OK,
+			      "%s: %s", settings, err.text);
+		for (uint32_t i = 0; i < want.n_row * want.width; i++)
+			ck_assert_msg(have.v[i] > want.v[i] - 1e-3f && have.v[i] < want.v[i] + 1e-3f,
+				      "%s: %u: %g instead of %g", settings, i, (double)have.v[i],
+				      (double)want.v[i]);
+		lmi_free(have.v);
+	}
+	lmi_free(want.v);
+}
+END_TEST
+
+/* The reader of a cache and its writers are on one device. */
+START_TEST(a_cache_is_where_its_ops_are)
+{
+	struct lmi_engine_opts o = lmt_opts(&env, paths[LMT_FULL]);
+	struct lmi_engine_placement w;
+	uint32_t n_attn = 0, n_rope = 0;
+	struct lmi_engine_memory m;
+	struct lmd_error err = {0};
+	uint32_t n_ctx;
+	char settings[40];
+
+	snprintf(settings, sizeof(settings), "lacks=%u", (unsigned)LMD_OP_ATTN);
+	ck_assert_int_eq(setenv("LLAMAD_EMU", settings, 1), 0);
+	o.inst.n_ctx = 64;
+	o.inst.backend = "emu"; /* the cpu is found by itself */
+	ck_assert_msg(lmi_engine_estimate(&m, &n_ctx, &w, &o.inst, &err) == LMD_OK, "%s", err.text);
+	ck_assert_uint_eq(w.n_device, 2);
+	ck_assert_str_eq(w.devices[1].name, "cpu0");
+	ck_assert_uint_eq(w.devices[0].memory.sequences, 0);
+	ck_assert_uint_gt(w.devices[1].memory.sequences, 0);
+	for (uint32_t i = 0; i < w.n_moved; i++) {
+		ck_assert_uint_eq(w.moved[i].to, 1);
+		if (!strcmp(w.moved[i].op, "attn") && strstr(w.moved[i].reason, "lacks"))
+			n_attn += w.moved[i].n;
+		if (!strcmp(w.moved[i].op, "rope_kv") && strstr(w.moved[i].reason, "cache"))
+			n_rope += w.moved[i].n;
+	}
+	ck_assert_uint_eq(n_attn, w.n_layer);
+	ck_assert_uint_eq(n_rope, w.n_layer);
+}
+END_TEST
+
 static const struct {
 	const char *list, *layers, *split, *override, *want;
 } wrong[] = {
@@ -391,6 +450,8 @@ int main(void)
 	tcase_add_test(t, plans_are_compiled_once);
 	tcase_add_test(t, the_device_decides_what_fits);
 	tcase_add_loop_test(t, every_division_gives_the_bits_of_one_device, 0, LMT_N_TINY);
+	tcase_add_loop_test(t, what_a_device_lacks_runs_elsewhere, 0, LMT_N_TINY);
+	tcase_add_test(t, a_cache_is_where_its_ops_are);
 	tcase_add_loop_test(t, wrong_options_are_named, 0, LMD_LEN(wrong));
 	tcase_add_test(t, layers_are_divided_as_asked);
 	tcase_add_test(t, models_share_a_device);
