@@ -68,6 +68,7 @@ struct lmi_config {
 
 	/* [engine]; 0 and NULL: not set */
 	const char *backend;
+	const char *devices, *gpu_layers, *split, *override_tensor;
 	int64_t device, threads, ctx, kv_tokens;
 	const char *kv_type;
 	int64_t prefix_cache; /* 0 each user's own, 1 shared, 2 off */

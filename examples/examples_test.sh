@@ -30,7 +30,16 @@ export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 mkdir -m 755 "$dir/plugins"
 for mk in "$src"/examples/*/Makefile; do
 	name=$(basename "$(dirname "$mk")")
-	case $name in client-c | library-c) continue ;; esac # tested by tests/clients
+	case $name in
+	client-c | library-c) continue ;; # tested by tests/clients
+	backend-partial)
+		if ! echo '#include <cblas.h>' | ${LMD_TEST_CC:-cc} -E - $(pkg-config --cflags cblas 2>&- ||
+			pkg-config --cflags openblas 2>&-) >"$dir/log" 2>&1; then
+			echo "SKIP: backend-partial: no BLAS with cblas.h (Debian: libopenblas-dev)"
+			continue
+		fi
+		;;
+	esac
 	cp -r "$(dirname "$mk")" "$dir/$name"
 	chmod -R u+w "$dir/$name"
 	make -s -C "$dir/$name" CC="${LMD_TEST_CC:-cc}" \
@@ -54,6 +63,25 @@ cmp "$dir/llama.txt" "$dir/plain.txt" || {
 	echo "FAIL: arch-plain does not compute what llama does"
 	exit 1
 }
+# products on one backend, everything else on the cpu
+if [ -e "$dir/plugins/backend-partial.so" ]; then
+	for backend in cpu partial; do
+		"$build/llamactl" --plugin-dir "$dir/plugins" run "$dir/llama.gguf" --backend $backend \
+			--activations f32 -p Hello -n 20 --temp 0 >"$dir/$backend.txt" || {
+			echo "FAIL: llamactl run --backend $backend"
+			exit 1
+		}
+	done
+	cmp "$dir/cpu.txt" "$dir/partial.txt" || {
+		echo "FAIL: backend-partial does not compute what cpu does"
+		exit 1
+	}
+	"$build/llamactl" --plugin-dir "$dir/plugins" explain "$dir/llama.gguf" --backend partial |
+		grep 'attn.* on cpu0 instead of partial0' || {
+		echo "FAIL: explain does not tell what runs on the cpu"
+		exit 1
+	}
+fi
 mkdir "$dir/models"
 models=
 make_model=$src/examples/format-llama2c/make_model.py

@@ -130,7 +130,9 @@ static bool same_but_keep(const struct lmi_svc_load *a, const struct lmi_svc_loa
 	return a->n_ctx == b->n_ctx && a->n_seq == b->n_seq && a->n_batch == b->n_batch &&
 	       a->n_thread == b->n_thread && a->device == b->device &&
 	       a->activations == b->activations && a->kv_dtype == b->kv_dtype &&
-	       a->memory_limit == b->memory_limit && !strcmp(a->backend, b->backend);
+	       a->memory_limit == b->memory_limit && !strcmp(a->backend, b->backend) &&
+	       !strcmp(a->devices, b->devices) && !strcmp(a->gpu_layers, b->gpu_layers) &&
+	       !strcmp(a->split, b->split) && !strcmp(a->override_tensor, b->override_tensor);
 }
 
 /* May free w. */
@@ -278,6 +280,12 @@ static enum lmd_status kv_type(const struct lmd_str *word, int32_t *out, struct 
 	return LMD_OK;
 }
 
+/* The protocol bounds the length. */
+static void copy(char *out, size_t size, const struct lmd_str *from)
+{
+	(void)snprintf(out, size, "%.*s", (int)from->len, from->len ? from->ptr : "");
+}
+
 enum lmd_status lmi_svc_do_load(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 				struct lmd_error *err)
 {
@@ -299,6 +307,10 @@ enum lmd_status lmi_svc_do_load(const struct lmi_svc_request_ctx *a, uint32_t *r
 		l.activations = LMD_ACTIVATIONS_F32;
 	else if (q->activations == LMI_WIRE_ACTIVATIONS_INT8)
 		l.activations = LMD_ACTIVATIONS_INT8;
+	copy(l.devices, sizeof(l.devices), &q->devices);
+	copy(l.gpu_layers, sizeof(l.gpu_layers), &q->gpu_layers);
+	copy(l.split, sizeof(l.split), &q->split);
+	copy(l.override_tensor, sizeof(l.override_tensor), &q->override_tensor);
 	if (q->backend.len != 4 || memcmp(q->backend.ptr, "auto", 4))
 		(void)snprintf(l.backend, sizeof(l.backend), "%.*s",
 			       (int)(q->backend.len < 47 ? q->backend.len : 47), q->backend.ptr);

@@ -12,6 +12,7 @@
 #include "core/engine/trial.h"
 #include "service/limits.h"
 #include "service/load_guard.h"
+#include "service/model_status.h"
 #include "service/service_state.h"
 
 /* ---- users ---- */
@@ -85,6 +86,14 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 		o->inst.backend = l->backend;
 		o->inst.device = l->device;
 	}
+	if (l->backend[0] || l->devices[0]) /* not those of the service for other devices */
+		o->inst.device_list = l->devices[0] ? l->devices : NULL;
+	if (l->gpu_layers[0])
+		o->inst.gpu_layers = l->gpu_layers;
+	if (l->devices[0] || l->split[0])
+		o->inst.split = l->split;
+	if (l->override_tensor[0])
+		o->inst.override_tensor = l->override_tensor;
 	if (l->activations != UINT32_MAX)
 		o->inst.activations = l->activations;
 	if (l->kv_dtype >= 0)
@@ -144,6 +153,11 @@ static void open_engine(struct lmi_svc_loaded_model *r, const struct lmi_engine_
 	r->err.status = lmi_engine_open(&r->engine, o, &r->err);
 	if (r->err.status == LMD_OK && !r->svc->o.embedded)
 		try_engine(r);
+	if (r->err.status != LMD_OK)
+		return;
+	r->placement = lmi_alloc(1, sizeof(*r->placement));
+	if (r->placement)
+		lmi_engine_where(r->engine, &r->placement->engine);
 }
 
 /* Opens the engine between two notes in the state folder, which outlive a crash. */
@@ -266,6 +280,7 @@ void lmi_svc_loaded_model_destroy(struct lmi_service *svc, struct lmi_svc_loaded
 		r->next->prev = r->prev;
 	svc->n_loaded_model--;
 	lmi_svc_model_record_give(r->record);
+	lmi_free(r->placement);
 	lmi_free(r);
 }
 

@@ -35,7 +35,8 @@ struct lmi_svc_load {
 	uint32_t activations; /* enum lmd_activations; UINT32_MAX: the service's */
 	int32_t kv_dtype;     /* enum lmd_dtype; -1: the service's */
 	uint64_t memory_limit;
-	char backend[48]; /* "": the service's */
+	char backend[48]; /* "": the service's, also for the following ones */
+	char devices[513], gpu_layers[17], split[257], override_tensor[4097];
 	int64_t keep_ms;  /* idle time after which it is unloaded; < 0: never */
 };
 
@@ -54,6 +55,7 @@ struct lmi_svc_loaded_model {
 	struct lmi_service *svc;
 	struct lmi_svc_model *model;
 	struct lmi_engine *engine; /* NULL while it is being loaded */
+	struct lmi_svc_placement *placement; /* of the engine; NULL: no memory for it */
 	enum lmi_svc_loaded_model_state state;
 	bool asked;                 /* op load or reload asked for it */
 	uint64_t number;            /* serial number, from 1 */

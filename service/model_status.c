@@ -67,5 +67,7 @@ void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_l
 		out->cached += s.n_cached[g];
 	out->scratch_bytes = (int64_t)e.scratch_bytes;
 	out->loaded_ms = (int64_t)((svc->now - r->ready_ns) / LMI_NS_PER_MS);
+	if (r->placement)
+		lmi_svc_fill_placement(r->placement, out);
 	out->idle_ms = r->n_user ? 0 : (int64_t)((svc->now - r->idle_ns) / LMI_NS_PER_MS);
 }

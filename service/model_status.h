@@ -4,8 +4,18 @@
 #ifndef LLAMAD_SERVICE_MODEL_STATUS_H
 #define LLAMAD_SERVICE_MODEL_STATUS_H
 
+#include "core/engine/engine.h"
 #include "proto/proto.h"
 #include "service/model.h"
+
+/* What of a loaded model is on which device. */
+struct lmi_svc_placement {
+	struct lmi_engine_placement engine;
+	struct lmi_wire_placement devices[LMI_ENGINE_MAX_DEVICE];
+	struct lmi_wire_moved_ops moved[LMI_ENGINE_MAX_MOVED];
+};
+/* Fills in these members of the row; they refer to s. */
+void lmi_svc_fill_placement(struct lmi_svc_placement *s, struct lmi_wire_resident *out);
 
 /* Fills in a row of `ps`. */
 void lmi_svc_fill_resident(const struct lmi_service *svc, const struct lmi_svc_loaded_model *r,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/engine/devices.h"
 #include "core/base/alloc.h"
 #include "tests/service_fixture.h"
 
@@ -364,6 +365,57 @@ START_TEST(tokens_and_back)
 }
 END_TEST
 
+/* ---- devices ---- */
+
+static const struct lmi_wire_device *find_device(const char *name)
+{
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_DEVICES, NULL);
+	const struct lmi_wire_rep_devices *r = &fx.a.r.u.devices;
+
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	for (uint32_t i = 0; i < r->n_devices; i++)
+		if (is(&r->devices[i].name, name))
+			return &r->devices[i];
+	return NULL;
+}
+
+/* A loaded model takes memory of its device, and ps tells where it is. */
+START_TEST(devices_are_listed)
+{
+	struct lmi_engine_devices *set;
+	const struct lmi_wire_resident *row;
+	const struct lmi_wire_device *d;
+	struct lmi_wire_request q;
+	struct lmi_wire_id id;
+
+	ck_assert_int_eq(lmi_engine_devices_create(&set, fx.env.registry, fx.env.host, NULL),
+			 LMD_OK);
+	fx.o.inst.devices = set;
+	fx_start(&fx);
+	d = find_device("null0");
+	ck_assert_ptr_nonnull(d);
+	ck_assert(is(&d->state, "idle") && is(&d->backend, "null") && is(&d->queue, "direct"));
+	ck_assert_ptr_null(find_device("null1"));
+	q = fx_on(&fx, LMI_WIRE_OP_LOAD, "tiny");
+	q.u.load.devices = str("null0");
+	ck_assert_msg(fx_call(&fx, &fx_admin, &q), "%s", fx.a.err.text);
+	id = fx.a.r.u.load.id;
+	ck_assert_int_eq(fx_read(&fx, &fx_admin, &id, NULL, 0).kind, LMI_WIRE_ITEM_DONE);
+	d = find_device("null0");
+	ck_assert(is(&d->state, "in use") && d->models == 1 && d->memory_models > 0);
+	q = fx_on(&fx, LMI_WIRE_OP_PS, NULL);
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	row = &fx.a.r.u.ps.models[0];
+	ck_assert_uint_eq(row->n_placement, 1);
+	ck_assert(is(&row->placement[0].device, "null0") && row->placement[0].ops > 0);
+	ck_assert_int_eq(row->placement[0].first_layer, 0);
+	ck_assert_uint_eq(row->n_moved, 0);
+	lmi_service_destroy(fx.svc);
+	fx.svc = NULL;
+	lmi_engine_devices_destroy(set);
+}
+END_TEST
+
 /* ---- plugins ---- */
 
 static void copy_plugin(const char *name, const char *dir, const char *more)
@@ -662,6 +714,7 @@ int main(void)
 	tcase_add_test(t, info);
 	tcase_add_test(t, loading_with_options);
 	tcase_add_test(t, tokens_and_back);
+	tcase_add_test(t, devices_are_listed);
 	tcase_add_loop_test(t, plugins_are_swapped, 0, 4);
 	tcase_add_test(t, a_look_up_that_misses);
 	tcase_add_test(t, what_the_server_says);

@@ -100,6 +100,13 @@ func (c *Client) Ps(ctx context.Context) ([]Resident, error) {
 	return r.Models, err
 }
 
+// Devices lists the devices that models can run on.
+func (c *Client) Devices(ctx context.Context) ([]Device, error) {
+	var r DevicesReply
+	err := c.Call(ctx, &DevicesRequest{}, &r)
+	return r.Devices, err
+}
+
 // Add adds a model file on the server to the registry.  The stream ends when the model is registered.
 func (c *Client) Add(ctx context.Context, req *AddRequest) (*Stream, error) {
 	return c.start(ctx, req)

@@ -275,52 +275,82 @@ type Model struct {
 	Reason string `msgpack:"reason,omitempty"`
 }
 
-// Resident: A model that is loaded or being loaded.
-type Resident struct {
-	// Its name or path.
-	Model string `msgpack:"model"`
+// Placement: What of a model is on one device.
+type Placement struct {
+	// The device, such as cpu0.
+	Device string `msgpack:"device"`
 
-	// Its state.
-	State string `msgpack:"state"`
+	// Its first layer; -1 = none.
+	FirstLayer int64 `msgpack:"first_layer"`
 
-	// The backend that runs it.
-	Backend string `msgpack:"backend"`
+	// Its last layer.
+	LastLayer int64 `msgpack:"last_layer"`
 
-	// Index of the device within the backend.
-	Device int64 `msgpack:"device"`
+	// Operations of a step.
+	Ops int64 `msgpack:"ops"`
 
-	// Context size of one sequence.
-	NCtx int64 `msgpack:"n_ctx"`
-
-	// Maximum number of concurrent sequences.
-	NSeq int64 `msgpack:"n_seq"`
-
-	// Running generations.
-	Active int64 `msgpack:"active"`
-
-	// Queued generations.
-	Waiting int64 `msgpack:"waiting"`
-
-	// Memory of the weights.
+	// Memory of weights, beyond mapped files.
 	WeightBytes int64 `msgpack:"weight_bytes"`
 
-	// Memory of the KV cache.
+	// Memory of keys, values and states.
 	KVBytes int64 `msgpack:"kv_bytes"`
-
-	// Free pages and slots of the KV cache whose contents later prompts can still use (prefix caching).
-	Cached int64 `msgpack:"cached,omitempty"`
 
 	// Working memory.
 	ScratchBytes int64 `msgpack:"scratch_bytes"`
+}
 
-	// Time since it became ready.
-	LoadedMS int64 `msgpack:"loaded_ms"`
+// MovedOps: Operations that run on another device than they were meant for.
+type MovedOps struct {
+	// The operation.
+	Op string `msgpack:"op"`
 
-	// Time since it last had work; 0 while it has work.
-	IdleMS int64 `msgpack:"idle_ms"`
+	// How many of a step.
+	N int64 `msgpack:"n"`
 
-	// Idle time after which it is unloaded; -1 = never.
-	KeepAliveMS int64 `msgpack:"keep_alive_ms"`
+	// The device that it was meant for.
+	From string `msgpack:"from"`
+
+	// The device that runs it.
+	To string `msgpack:"to"`
+
+	// Why.
+	Reason string `msgpack:"reason"`
+}
+
+// Device: A device.
+type Device struct {
+	// Backend and index, such as cpu0.
+	Name string `msgpack:"name"`
+
+	// Its backend.
+	Backend string `msgpack:"backend"`
+
+	// Its index within the backend.
+	Index int64 `msgpack:"index"`
+
+	// What it is.
+	Description string `msgpack:"description"`
+
+	// Its memory; 0 = unknown.
+	MemoryTotal int64 `msgpack:"memory_total"`
+
+	// How much of it is free.
+	MemoryFree int64 `msgpack:"memory_free"`
+
+	// What models take or are about to take, by estimate.
+	MemoryModels int64 `msgpack:"memory_models"`
+
+	// Models that use it.
+	Models int64 `msgpack:"models"`
+
+	// idle, in use or lost.
+	State string `msgpack:"state"`
+
+	// queued: steps wait on the device; direct: a call returns when it is complete.
+	Queue string `msgpack:"queue"`
+
+	// host_memory, import, sampling, graphs, peer or buckets.
+	Features []string `msgpack:"features"`
 }
 
 // Meta: A metadata key of a model file.
@@ -501,6 +531,60 @@ type Metric struct {
 
 	// Its labels.
 	Labels []Label `msgpack:"labels,omitempty"`
+}
+
+// Resident: A model that is loaded or being loaded.
+type Resident struct {
+	// Its name or path.
+	Model string `msgpack:"model"`
+
+	// Its state.
+	State string `msgpack:"state"`
+
+	// The backend that runs it.
+	Backend string `msgpack:"backend"`
+
+	// Index of the device within the backend.
+	Device int64 `msgpack:"device"`
+
+	// Context size of one sequence.
+	NCtx int64 `msgpack:"n_ctx"`
+
+	// Maximum number of concurrent sequences.
+	NSeq int64 `msgpack:"n_seq"`
+
+	// Running generations.
+	Active int64 `msgpack:"active"`
+
+	// Queued generations.
+	Waiting int64 `msgpack:"waiting"`
+
+	// Memory of the weights.
+	WeightBytes int64 `msgpack:"weight_bytes"`
+
+	// Memory of the KV cache.
+	KVBytes int64 `msgpack:"kv_bytes"`
+
+	// Free pages and slots of the KV cache whose contents later prompts can still use (prefix caching).
+	Cached int64 `msgpack:"cached,omitempty"`
+
+	// Working memory.
+	ScratchBytes int64 `msgpack:"scratch_bytes"`
+
+	// Time since it became ready.
+	LoadedMS int64 `msgpack:"loaded_ms"`
+
+	// Time since it last had work; 0 while it has work.
+	IdleMS int64 `msgpack:"idle_ms"`
+
+	// Idle time after which it is unloaded; -1 = never.
+	KeepAliveMS int64 `msgpack:"keep_alive_ms"`
+
+	// What runs on which device.
+	Placement []Placement `msgpack:"placement,omitempty"`
+
+	// Operations that run on another device than the others of their layers.
+	Moved []MovedOps `msgpack:"moved,omitempty"`
 }
 
 // Bytes are arbitrary bytes, sent as a string or as bytes.
@@ -743,6 +827,21 @@ func (*DetokenizeRequest) Changes() string { return "no" }
 type DetokenizeReply struct {
 	// The text. It is not necessarily valid UTF-8.
 	Text []byte `msgpack:"text"`
+}
+
+// DevicesRequest: Lists the devices that models can run on.
+type DevicesRequest struct{}
+
+// Op returns the name of the operation in the protocol.
+func (*DevicesRequest) Op() string { return "devices" }
+
+// Changes tells whether the request changes something; see Request.
+func (*DevicesRequest) Changes() string { return "no" }
+
+// DevicesReply: the reply to devices.
+type DevicesReply struct {
+	// The devices of all backends.
+	Devices []Device `msgpack:"devices"`
 }
 
 // DrainRequest: Stops accepting work and finishes the running generations, or accepts work again.
@@ -1202,6 +1301,18 @@ type LoadRequest struct {
 
 	// Maximum memory that the model may use; 0 = all that the server has left. Nil means 0.
 	MemoryLimit *int64 `msgpack:"memory_limit,omitempty"`
+
+	// The devices to use, such as cuda0,cuda1; empty = backend and device.
+	Devices *Text `msgpack:"devices,omitempty"`
+
+	// How many of the last layers run on these devices, the others run on the cpu: a number, all, or auto for as many as fit; empty = chosen by the server.
+	GpuLayers *Text `msgpack:"gpu_layers,omitempty"`
+
+	// Shares of the layers for each device, such as 3,1; empty = by free memory.
+	Split *Text `msgpack:"split,omitempty"`
+
+	// REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
+	OverrideTensor *Text `msgpack:"override_tensor,omitempty"`
 
 	// Unload the model after it has been idle for this long; -1 = never. Nil means 300000.
 	KeepAliveMS *int64 `msgpack:"keep_alive_ms,omitempty"`

@@ -40,7 +40,7 @@ struct need {
 	bool known;
 	struct lmi_engine_memory m;
 	uint32_t n_ctx;
-	const char *backend;
+	const char *backend; /* or the first device */
 	struct lmi_engine_placement where;
 };
 
@@ -79,6 +79,32 @@ static void print_amount(const char *title, uint64_t bytes)
 	printf("  %-40s %12s\n", title, lmi_ctl_show_size(size, sizeof(size), bytes));
 }
 
+static void print_where(const struct lmi_engine_placement *w)
+{
+	char weights[24], kv[24], left[24];
+
+	puts("devices");
+	for (uint32_t i = 0; i < w->n_device; i++) {
+		const struct lmi_engine_device_share *d = &w->devices[i];
+		uint64_t sum = lmi_engine_memory_sum(&d->memory);
+
+		printf("  %-16s %u operations", d->name, d->n_op);
+		if (d->first >= 0)
+			printf(" of layers %d to %d", (int)d->first, (int)d->last);
+		printf(", weights %s, KV %s",
+		       lmi_ctl_show_size(weights, sizeof(weights), d->memory.weights),
+		       lmi_ctl_show_size(kv, sizeof(kv), d->memory.sequences));
+		if (d->memory.budget < UINT64_MAX && d->memory.budget >= sum)
+			printf(", %s stay free",
+			       lmi_ctl_show_size(left, sizeof(left), d->memory.budget - sum));
+		putchar('\n');
+	}
+	for (uint32_t i = 0; i < w->n_moved; i++)
+		printf("  %s (%u) on %s instead of %s: %s\n", w->moved[i].op, w->moved[i].n,
+		       w->devices[w->moved[i].to].name, w->devices[w->moved[i].from].name,
+		       w->moved[i].reason);
+}
+
 static void print_need(const struct need *n)
 {
 	if (!n->known)
@@ -90,6 +116,7 @@ static void print_need(const struct need *n)
 	print_amount("beyond what is mapped", lmi_engine_memory_sum(&n->m));
 	if (n->m.budget < UINT64_MAX)
 		print_amount("may be taken", n->m.budget);
+	print_where(&n->where);
 }
 
 static void print_group(const struct lmd_arch_desc *d, uint32_t i)
@@ -209,6 +236,40 @@ static void json_groups(struct lmi_ctl_json *j, const struct lmd_arch_desc *d)
 	lmi_ctl_json_end(j);
 }
 
+static void json_where(struct lmi_ctl_json *j, const struct lmi_engine_placement *w)
+{
+	lmi_ctl_json_array(j, "devices");
+	for (uint32_t i = 0; i < w->n_device; i++) {
+		const struct lmi_engine_device_share *d = &w->devices[i];
+
+		lmi_ctl_json_flat_object(j, NULL);
+		lmi_ctl_json_str(j, "device", d->name);
+		lmi_ctl_json_uint(j, "ops", d->n_op);
+		if (d->first >= 0) {
+			lmi_ctl_json_uint(j, "first_layer", (uint64_t)d->first);
+			lmi_ctl_json_uint(j, "last_layer", (uint64_t)d->last);
+		}
+		lmi_ctl_json_uint(j, "weights", d->memory.weights);
+		lmi_ctl_json_uint(j, "sequences", d->memory.sequences);
+		lmi_ctl_json_uint(j, "sum", lmi_engine_memory_sum(&d->memory));
+		if (d->memory.budget < UINT64_MAX)
+			lmi_ctl_json_uint(j, "budget", d->memory.budget);
+		lmi_ctl_json_end(j);
+	}
+	lmi_ctl_json_end(j);
+	lmi_ctl_json_array(j, "moved");
+	for (uint32_t i = 0; i < w->n_moved; i++) {
+		lmi_ctl_json_flat_object(j, NULL);
+		lmi_ctl_json_str(j, "op", w->moved[i].op);
+		lmi_ctl_json_uint(j, "n", w->moved[i].n);
+		lmi_ctl_json_str(j, "from", w->devices[w->moved[i].from].name);
+		lmi_ctl_json_str(j, "to", w->devices[w->moved[i].to].name);
+		lmi_ctl_json_str(j, "reason", w->moved[i].reason);
+		lmi_ctl_json_end(j);
+	}
+	lmi_ctl_json_end(j);
+}
+
 static void json_need(struct lmi_ctl_json *j, const struct need *n)
 {
 	if (!n->known) {
@@ -224,6 +285,7 @@ static void json_need(struct lmi_ctl_json *j, const struct need *n)
 	if (n->m.budget < UINT64_MAX)
 		lmi_ctl_json_uint(j, "budget", n->m.budget);
 	lmi_ctl_json_end(j);
+	json_where(j, &n->where);
 }
 
 static void print_json(const struct lmi_ctl_described *d, const struct lmi_plan_model_check *c,
@@ -270,7 +332,10 @@ static enum lmd_status estimate(struct lmi_ctl *ctl, struct need *n, struct lmd_
 		return LMD_OK;
 	st = lmi_engine_estimate(&n->m, &n->n_ctx, &n->where, &o.inst, &why);
 	n->known = st == LMD_OK;
-	if (st == LMD_NOMEM || o.inst.n_adapter_files || lmi_arg_given(&ctl->args, "backend"))
+	if (n->known && o.inst.device_list)
+		n->backend = n->where.devices[0].name;
+	if (st == LMD_NOMEM || o.inst.n_adapter_files || lmi_arg_given(&ctl->args, "backend") ||
+	    lmi_arg_given(&ctl->args, "device") || lmi_arg_given(&ctl->args, "override-tensor"))
 		return st == LMD_OK ? st : lmd_fail(err, st, "%s", why.text);
 	return LMD_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/llamactl/embedded.h"
 #include "client/llamactl/remote.h"
 
 static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
@@ -179,6 +180,44 @@ const struct lmi_cli_cmd lmi_ctl_cmd_list = {
 	.run = list,
 };
 
+static long long number(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "";
+}
+
+/* Prints which parts of a model are on which device if there are several. */
+static void print_placement(const json_t *model)
+{
+	const json_t *places = json_object_get(model, "placement");
+	char weights[24], kv[24];
+	json_t *p;
+	size_t i;
+
+	if (json_array_size(places) < 2)
+		return;
+	printf("\n%s\n", text(model, "model"));
+	json_array_foreach(places, i, p)
+	{
+		printf("  %-8s %lld operations", text(p, "device"), number(p, "ops"));
+		if (number(p, "first_layer") >= 0)
+			printf(" of layers %lld to %lld", number(p, "first_layer"),
+			       number(p, "last_layer"));
+		printf(", weights %s, KV %s\n",
+		       lmi_ctl_show_bytes(weights, sizeof(weights), number(p, "weight_bytes")),
+		       lmi_ctl_show_bytes(kv, sizeof(kv), number(p, "kv_bytes")));
+	}
+	json_array_foreach(json_object_get(model, "moved"), i, p)
+		printf("  %s (%lld) on %s instead of %s: %s\n", text(p, "op"), number(p, "n"),
+		       text(p, "to"), text(p, "from"), text(p, "reason"));
+}
+
 static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	static const struct lmi_ctl_column cols[] = {
@@ -196,12 +235,29 @@ static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 		{"UNLOADS AFTER", "keep_alive_ms", LMI_CTL_COL_TIME},
 	};
 
-	return show_list(ctl, "ps", "models", cols, LMD_LEN(cols), err);
+	json_t *reply;
+	enum lmd_status st = lmi_ctl_remote_call(ctl, "ps", NULL, &reply, err);
+	size_t i;
+	json_t *model;
+
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(&ctl->args, "json")) {
+		lmi_ctl_remote_print(json_object_get(reply, "models"));
+	} else {
+		lmi_ctl_remote_table(json_object_get(reply, "models"), cols, LMD_LEN(cols));
+		json_array_foreach(json_object_get(reply, "models"), i, model)
+			print_placement(model);
+	}
+	json_decref(reply);
+	return LMD_OK;
 }
 
 const struct lmi_cli_cmd lmi_ctl_cmd_ps = {
 	.name = "ps",
 	.brief = "List the models in the daemon's memory",
+	.doc = "For a model on several devices, its layers and memory on each of them follow, and the "
+	       "operations that run on another device than their layer, with the reason.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = ps,
@@ -228,6 +284,11 @@ static enum lmd_status load(struct lmi_ctl *ctl, struct lmd_error *err)
 	enum lmd_status st;
 
 	give_str(m, a, "backend", "backend");
+	give_str(m, a, "device", "devices");
+	give_str(m, a, "n-gpu-layers", "gpu_layers");
+	give_str(m, a, "ngl", "gpu_layers");
+	give_str(m, a, "split", "split");
+	give_str(m, a, "override-tensor", "override_tensor");
 	give_int(m, a, "threads", "threads");
 	give_int(m, a, "ctx", "n_ctx");
 	give_int(m, a, "sessions", "n_seq");
@@ -247,6 +308,7 @@ static const struct lmi_opt load_opts[] = {
 	 .value = "NAME",
 	 .def_text = "the best one available",
 	 .doc = "Backend to compute with."},
+	LMI_CTL_OPTS_DEVICES,
 	{.name = "threads",
 	 .letter = 't',
 	 .type = LMI_OPT_INT,

@@ -9,7 +9,7 @@
 #define RUN(X) X(run) X(generate) X(embed) X(rerank) X(pull) X(add) X(list) X(ps)
 #define MODELS(X) X(load) X(unload) X(reload) X(alias) X(rm)
 #define DAEMON(X)                                                                                  \
-	X(ping) X(status) X(stats) X(streams) X(cancel) X(key_add) X(key_list)                     \
+	X(ping) X(status) X(devices) X(stats) X(streams) X(cancel) X(key_add) X(key_list)                     \
 	X(key_rm) X(registry_backup) X(registry_restore) X(shutdown)
 #define FILES(X)                                                                                   \
 	X(info) X(explain) X(tokenize) X(detokenize) X(bench) X(perplexity)                        \

@@ -106,6 +106,11 @@ enum lmd_status lmi_ctl_embedded_opts(struct lmi_ctl *ctl, const char *path,
 	*out = (struct lmi_engine_opts){
 		.inst = {.path = path,
 			 .backend = lmi_arg_str(a, "backend"),
+			 .device_list = lmi_arg_str(a, "device"),
+			 .gpu_layers = lmi_arg_str(
+				 a, lmi_arg_given(a, "ngl") ? "ngl" : "n-gpu-layers"),
+			 .split = lmi_arg_str(a, "split"),
+			 .override_tensor = lmi_arg_str(a, "override-tensor"),
 			 .n_thread = (uint32_t)lmi_arg_int(a, "threads"),
 			 .activations = (uint32_t)lmi_arg_int(a, "activations"),
 			 .attention = (uint32_t)lmi_arg_int(a, "attention"),

@@ -14,6 +14,29 @@
 		.name = "backend", .type = LMI_OPT_STR, .value = "NAME", .def = "auto",            \
 		.doc = "Backend to compute with; auto selects the best one available."             \
 	}
+#define LMI_CTL_OPTS_DEVICES                                                                       \
+	{.name = "device",                                                                         \
+	 .type = LMI_OPT_STR,                                                                      \
+	 .value = "LIST",                                                                          \
+	 .doc = "Devices to compute on, such as cuda0,cuda1 (see `llamactl devices`). They share " \
+		"the layers in this order."},                                                      \
+		{.name = "n-gpu-layers",                                                           \
+		 .type = LMI_OPT_STR,                                                              \
+		 .value = "N|auto|all",                                                            \
+		 .def_text = "all",                                                                \
+		 .doc = "How many of the last layers run on the devices; the others run on the "   \
+			"cpu. auto: as many as fit into their memory. Also -ngl."},                \
+		{.name = "ngl", .type = LMI_OPT_STR, .value = "N|auto|all"},                       \
+		{.name = "split",                                                                  \
+		 .type = LMI_OPT_STR,                                                              \
+		 .value = "X,Y,...",                                                               \
+		 .def_text = "by free memory",                                                     \
+		 .doc = "Shares of the layers for each device, such as 3,1."},                     \
+	{                                                                                          \
+		.name = "override-tensor", .type = LMI_OPT_STR, .value = "REGEX=DEVICE,...",       \
+		.doc = "Run the operations whose weights match an extended regular expression on " \
+		       "that device."                                                              \
+	}
 #define LMI_CTL_OPT_THREADS                                                                        \
 	{                                                                                          \
 		.name = "threads", .letter = 't', .type = LMI_OPT_INT, .value = "N", .min = 1,     \
@@ -79,7 +102,8 @@
 		       "it."                                                                       \
 	}
 #define LMI_CTL_OPTS_ENGINE_CTX(default_)                                                          \
-	LMI_CTL_OPT_BACKEND, LMI_CTL_OPT_THREADS, LMI_CTL_OPT_CTX(default_), LMI_CTL_OPT_KV_TYPE,  \
+	LMI_CTL_OPT_BACKEND, LMI_CTL_OPTS_DEVICES, LMI_CTL_OPT_THREADS,                            \
+		LMI_CTL_OPT_CTX(default_), LMI_CTL_OPT_KV_TYPE,                                    \
 		LMI_CTL_OPT_ACTIVATIONS, LMI_CTL_OPT_ATTENTION, LMI_CTL_OPTS_FILE,                 \
 		LMI_CTL_OPTS_ADAPTERS
 #define LMI_CTL_OPTS_ENGINE LMI_CTL_OPTS_ENGINE_CTX("the trained length, or what memory allows")

@@ -263,9 +263,14 @@ static enum lmd_status long_option(struct parser *p, const char *word)
 	return take_value(p, v, spelled, eq ? eq + 1 : NULL);
 }
 
-/* Handles short options: -n 8, -n8, -hv. */
+/* Handles short options: -n 8, -n8, -hv; and undocumented names of options with one dash. */
 static enum lmd_status letters(struct parser *p, const char *word)
 {
+	struct lmi_opt_value *whole = find_option(p->a, word + 1, strlen(word + 1));
+
+	/* habits from elsewhere: -ngl 20 */
+	if (whole && !whole->opt->doc && word[2] && whole->opt->type != LMI_OPT_FLAG)
+		return take_value(p, whole, word, NULL);
 	for (const char *c = word + 1; *c; c++) {
 		struct lmi_opt_value *v = find_option(p->a, c, 0);
 		char spelled[3] = {'-', *c, 0};

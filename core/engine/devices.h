@@ -37,7 +37,7 @@ struct lmi_engine_open_device {
 	struct lmi_engine_device *device;
 	const struct lmi_factory *backend;
 	void *state;
-	struct lmd_team *team; /* NULL: one thread. Used by the engine whose turn it is */
+	struct lmd_team *team; /* NULL: one thread. Used by the model whose turn it is */
 	uint32_t n_thread;
 };
 

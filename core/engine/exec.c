@@ -540,6 +540,17 @@ struct lmd_plan_key lmi_inst_main_key(const struct lmi_inst *inst)
 	return key;
 }
 
+/* Returns what values between devices take for the smaller buckets: in proportion to their rows. */
+static uint64_t links_of_smaller(const struct lmi_inst *inst, uint64_t links)
+{
+	const struct lmd_device_info *info = buckets(inst);
+	uint64_t full = full_bucket(inst), rows = 0;
+
+	for (uint32_t i = 0; full && i < info->n_bucket && i < LMI_ENGINE_MAX_BUCKET; i++)
+		rows += info->bucket[i] < inst->n_batch ? info->bucket[i] : 0;
+	return full && links ? (links / full + 1) * rows : 0;
+}
+
 enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmd_error *err)
 {
 	struct lmi_engine_exec e = {.key = lmi_inst_main_key(inst)};
@@ -558,7 +569,7 @@ enum lmd_status lmi_inst_measure(struct lmi_inst *inst, struct lmd_error *err)
 		if (st == LMD_OK)
 			st = need_on(inst, &e, i, &n, err);
 		m->weights = n.weights;
-		m->step = n.scratch + n.links;
+		m->step = n.scratch + n.links + links_of_smaller(inst, n.links);
 	}
 	if (st == LMD_OK) {
 		uint64_t bytes = find_output(inst, &e) * inst->n_slot;

@@ -43,6 +43,27 @@ static enum lmd_status open_one(struct lmi_inst *inst, struct lmi_inst_device *d
 	return st;
 }
 
+/* Destroys what the instance has on a device. */
+static void close_one(struct lmi_inst *inst, struct lmi_inst_device *d)
+{
+	lmi_engine_weights_destroy(d->weights);
+	for (uint32_t g = 0; g < LMD_MAX_GROUP; g++)
+		if (d->pools[g])
+			d->ops->pool_destroy(d->state, d->pools[g]);
+	for (uint32_t i = 0; i < d->n_scratch; i++)
+		lmi_engine_shared_destroy(d, &d->scratch[i]);
+	lmi_engine_queue_close(d);
+	(void)lmi_engine_device_claim(inst->set, d->open, &d->claim, 0, false, false, NULL);
+}
+
+/* Ends the use of a device. */
+static void leave(struct lmi_inst *inst, struct lmi_inst_device *d)
+{
+	if (d->joined)
+		lmi_device_arbiter_leave(d->open->device->arbiter, d->arbiter_id);
+	lmi_engine_device_close(inst->set, d->open);
+}
+
 static bool is_open(const struct lmi_inst *inst, const char *backend, uint32_t index,
 		    uint32_t *number)
 {
@@ -77,8 +98,15 @@ enum lmd_status lmi_inst_add_device(struct lmi_inst *inst, const char *backend, 
 			      inst->devices[*number].name,
 			      inst->devices[*number].info->page_tokens, inst->devices[0].name,
 			      inst->page_tokens);
-	if (st != LMD_OK)
+	if (st != LMD_OK) {
+		struct lmi_inst_device *d = &inst->devices[--inst->n_device];
+
+		if (d->open)
+			close_one(inst, d);
+		leave(inst, d);
+		*d = (struct lmi_inst_device){0};
 		return st;
+	}
 	inst->page_tokens = inst->devices[0].info->page_tokens;
 	set_slots(inst);
 	return inst->kv ? lmi_inst_open_device_pools(inst, *number, err) : LMD_OK;
@@ -131,31 +159,14 @@ enum lmd_status lmi_inst_open_devices(struct lmi_inst *inst, const struct lmi_en
 	return lmi_inst_add_device(inst, name, o->device, &number, err);
 }
 
-static void close_one(struct lmi_inst *inst, struct lmi_inst_device *d)
-{
-	lmi_engine_weights_destroy(d->weights);
-	for (uint32_t g = 0; g < LMD_MAX_GROUP; g++)
-		if (d->pools[g])
-			d->ops->pool_destroy(d->state, d->pools[g]);
-	for (uint32_t i = 0; i < d->n_scratch; i++)
-		lmi_engine_shared_destroy(d, &d->scratch[i]);
-	lmi_engine_queue_close(d);
-	(void)lmi_engine_device_claim(inst->set, d->open, &d->claim, 0, false, false, NULL);
-}
-
 void lmi_inst_close_devices(struct lmi_inst *inst)
 {
 	for (uint32_t i = 0; i < inst->n_device; i++)
 		if (inst->devices[i].open)
 			close_one(inst, &inst->devices[i]);
 	lmi_inst_let_go(inst);
-	for (uint32_t i = 0; i < inst->n_device; i++) {
-		struct lmi_inst_device *d = &inst->devices[i];
-
-		if (d->joined)
-			lmi_device_arbiter_leave(d->open->device->arbiter, d->arbiter_id);
-		lmi_engine_device_close(inst->set, d->open);
-	}
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		leave(inst, &inst->devices[i]);
 	lmi_engine_devices_destroy(inst->own_set);
 }
 

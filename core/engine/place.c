@@ -149,13 +149,13 @@ static enum lmd_status read_overrides(struct lmi_engine_place *p, const char *te
 	return st;
 }
 
-/* Opens the fallback device: the first one in host memory that was asked for, or the best backend. */
+/* Opens the fallback device: the first one in host memory that was asked for, or the cpu. */
 static enum lmd_status open_fallback(struct lmi_engine_place *p, struct lmd_error *err)
 {
+	static const char *const names[] = {"cpu", "ref"};
 	struct lmi_inst *inst = p->inst;
-	const char *best = lmi_factory_best(inst->registry, LMD_KIND_BACKEND);
 	uint32_t device;
-	enum lmd_status st;
+	enum lmd_status st = LMD_NOTFOUND;
 
 	p->may_fall_back = false;
 	for (uint32_t i = 0; i < inst->n_device; i++) {
@@ -164,9 +164,8 @@ static enum lmd_status open_fallback(struct lmi_engine_place *p, struct lmd_erro
 		p->fallback = i;
 		return LMD_OK;
 	}
-	if (!best)
-		return lmd_fail(err, LMD_NOTFOUND, "no backend can run on this machine");
-	st = lmi_inst_add_device(inst, best, 0, &device, err);
+	for (size_t i = 0; st == LMD_NOTFOUND && i < LMD_LEN(names); i++)
+		st = lmi_inst_add_device(inst, names[i], 0, &device, err);
 	if (st == LMD_OK)
 		p->fallback = device;
 	return st;

@@ -119,11 +119,11 @@ uint64_t lmi_inst_max_copy(const struct lmi_inst *inst, const struct lmi_engine_
 	return inst->available > slack ? inst->available - slack : 1;
 }
 
-/* Of a device's own memory 1/128 stays free: for page tables, step blocks, and what a driver takes
- * later. */
+/* Of a device's own memory 4 MiB and 1/128 of it stay free: for page tables, copies of step blocks,
+ * what a backend keeps for each plan, and what a driver takes later. */
 static uint64_t margin(const struct lmi_inst_device *d)
 {
-	return d->info->memory_bytes / 128;
+	return (4ull << 20) + d->info->memory_bytes / 128;
 }
 
 /* Sets the budget of each device. Files that are read into memory count on the first device in host

@@ -10,7 +10,7 @@
  * plans, buffers, queues, events and groups are owned by the device: they are created and destroyed
  * by the functions below, with memory from host->alloc.  Destroy functions accept NULL.
  * Threads.  The device arbiter serialises the calls on one device, except that weight_load,
- * buffer_*, pool_create and event_wait may run beside other calls.  The team of lmd_open_params is
+ * buffer_*, pool_create, event_wait and memory may run beside other calls.  The team of lmd_open_params is
  * used by the host as well: a backend runs it only during a call, on the calling thread.
  * Errors.  A status plus an error message.  LMD_DEVICE means the device is lost: the host closes
  * everything and may open it again.  plan_run must not allocate.
@@ -62,7 +62,8 @@ struct lmd_devgroup;
 #define LMD_DEV_IMPORT_HOST 2u  /* can use host memory that it did not allocate */
 #define LMD_DEV_SAMPLE      4u  /* runs TAIL plans */
 #define LMD_DEV_GRAPH       8u
-#define LMD_DEV_PEER        16u
+#define LMD_DEV_PEER        16u /* buffer_copy takes a source that is a buffer of another device of
+				 * this backend, if that has PEER as well */
 
 struct lmd_device_info {
 	uint32_t struct_size;
@@ -170,7 +171,7 @@ struct lmd_pool_desc {
 	uint32_t struct_size;
 	uint32_t group;           /* index in the plan */
 	const struct lmd_group *desc;
-	uint32_t n_cache;         /* caches of this group only */
+	uint32_t n_cache;         /* caches of this group on this device only; may be 0 */
 	uint32_t reserved;
 	const struct lmd_cache *caches;
 	const uint32_t *cache_ids; /* [n_cache] their ids in the plan */

@@ -24,36 +24,37 @@ enum lmi_wire_op {
 	LMI_WIRE_OP_CANCEL = 4,
 	LMI_WIRE_OP_CONFIG_RELOAD = 5,
 	LMI_WIRE_OP_DETOKENIZE = 6,
-	LMI_WIRE_OP_DRAIN = 7,
-	LMI_WIRE_OP_EMBED = 8,
-	LMI_WIRE_OP_GENERATE = 9,
-	LMI_WIRE_OP_HELLO = 10,
-	LMI_WIRE_OP_INFO = 11,
-	LMI_WIRE_OP_KEY_ADD = 12,
-	LMI_WIRE_OP_KEY_RM = 13,
-	LMI_WIRE_OP_KEYS = 14,
-	LMI_WIRE_OP_LIMITS = 15,
-	LMI_WIRE_OP_LOAD = 16,
-	LMI_WIRE_OP_MODELS = 17,
-	LMI_WIRE_OP_NEXT = 18,
-	LMI_WIRE_OP_PING = 19,
-	LMI_WIRE_OP_PLUGINS = 20,
-	LMI_WIRE_OP_PLUGINS_RELOAD = 21,
-	LMI_WIRE_OP_PS = 22,
-	LMI_WIRE_OP_PULL = 23,
-	LMI_WIRE_OP_REGISTRY_BACKUP = 24,
-	LMI_WIRE_OP_REGISTRY_RESTORE = 25,
-	LMI_WIRE_OP_RELOAD = 26,
-	LMI_WIRE_OP_RERANK = 27,
-	LMI_WIRE_OP_RM = 28,
-	LMI_WIRE_OP_SHUTDOWN = 29,
-	LMI_WIRE_OP_STATS = 30,
-	LMI_WIRE_OP_STATUS = 31,
-	LMI_WIRE_OP_STREAMS = 32,
-	LMI_WIRE_OP_TOKENIZE = 33,
-	LMI_WIRE_OP_UNLOAD = 34
+	LMI_WIRE_OP_DEVICES = 7,
+	LMI_WIRE_OP_DRAIN = 8,
+	LMI_WIRE_OP_EMBED = 9,
+	LMI_WIRE_OP_GENERATE = 10,
+	LMI_WIRE_OP_HELLO = 11,
+	LMI_WIRE_OP_INFO = 12,
+	LMI_WIRE_OP_KEY_ADD = 13,
+	LMI_WIRE_OP_KEY_RM = 14,
+	LMI_WIRE_OP_KEYS = 15,
+	LMI_WIRE_OP_LIMITS = 16,
+	LMI_WIRE_OP_LOAD = 17,
+	LMI_WIRE_OP_MODELS = 18,
+	LMI_WIRE_OP_NEXT = 19,
+	LMI_WIRE_OP_PING = 20,
+	LMI_WIRE_OP_PLUGINS = 21,
+	LMI_WIRE_OP_PLUGINS_RELOAD = 22,
+	LMI_WIRE_OP_PS = 23,
+	LMI_WIRE_OP_PULL = 24,
+	LMI_WIRE_OP_REGISTRY_BACKUP = 25,
+	LMI_WIRE_OP_REGISTRY_RESTORE = 26,
+	LMI_WIRE_OP_RELOAD = 27,
+	LMI_WIRE_OP_RERANK = 28,
+	LMI_WIRE_OP_RM = 29,
+	LMI_WIRE_OP_SHUTDOWN = 30,
+	LMI_WIRE_OP_STATS = 31,
+	LMI_WIRE_OP_STATUS = 32,
+	LMI_WIRE_OP_STREAMS = 33,
+	LMI_WIRE_OP_TOKENIZE = 34,
+	LMI_WIRE_OP_UNLOAD = 35
 };
-#define LMI_WIRE_N_OP 35
+#define LMI_WIRE_N_OP 36
 
 /* What a principal may do. */
 enum lmi_wire_role {
@@ -264,39 +265,63 @@ struct lmi_wire_model {
 	struct lmd_str reason;
 };
 
-/* A model that is loaded or being loaded. */
-struct lmi_wire_resident {
-	/* Its name or path. */
-	struct lmd_str model;
-	/* Its state. */
-	enum lmi_wire_model_state state;
-	/* The backend that runs it. */
-	struct lmd_str backend;
-	/* Index of the device within the backend. (0..65535) */
-	int64_t device;
-	/* Context size of one sequence. (tokens; >= 0) */
-	int64_t n_ctx;
-	/* Maximum number of concurrent sequences. (>= 0) */
-	int64_t n_seq;
-	/* Running generations. (>= 0) */
-	int64_t active;
-	/* Queued generations. (>= 0) */
-	int64_t waiting;
-	/* Memory of the weights. (bytes; >= 0) */
+/* What of a model is on one device. */
+struct lmi_wire_placement {
+	/* The device, such as cpu0. */
+	struct lmd_str device;
+	/* Its first layer; -1 = none. (>= -1) */
+	int64_t first_layer;
+	/* Its last layer. (>= -1) */
+	int64_t last_layer;
+	/* Operations of a step. (>= 0) */
+	int64_t ops;
+	/* Memory of weights, beyond mapped files. (bytes; >= 0) */
 	int64_t weight_bytes;
-	/* Memory of the KV cache. (bytes; >= 0) */
+	/* Memory of keys, values and states. (bytes; >= 0) */
 	int64_t kv_bytes;
-	/* Free pages and slots of the KV cache whose contents later prompts can still use
-	 * (prefix caching). (>= 0; default 0) */
-	int64_t cached;
 	/* Working memory. (bytes; >= 0) */
 	int64_t scratch_bytes;
-	/* Time since it became ready. (ms; >= 0) */
-	int64_t loaded_ms;
-	/* Time since it last had work; 0 while it has work. (ms; >= 0) */
-	int64_t idle_ms;
-	/* Idle time after which it is unloaded; -1 = never. (ms; >= -1) */
-	int64_t keep_alive_ms;
+};
+
+/* Operations that run on another device than they were meant for. */
+struct lmi_wire_moved_ops {
+	/* The operation. */
+	struct lmd_str op;
+	/* How many of a step. (>= 0) */
+	int64_t n;
+	/* The device that it was meant for. */
+	struct lmd_str from;
+	/* The device that runs it. */
+	struct lmd_str to;
+	/* Why. */
+	struct lmd_str reason;
+};
+
+/* A device. */
+struct lmi_wire_device {
+	/* Backend and index, such as cpu0. */
+	struct lmd_str name;
+	/* Its backend. */
+	struct lmd_str backend;
+	/* Its index within the backend. (>= 0) */
+	int64_t index;
+	/* What it is. */
+	struct lmd_str description;
+	/* Its memory; 0 = unknown. (bytes; >= 0) */
+	int64_t memory_total;
+	/* How much of it is free. (bytes; >= 0) */
+	int64_t memory_free;
+	/* What models take or are about to take, by estimate. (bytes; >= 0) */
+	int64_t memory_models;
+	/* Models that use it. (>= 0) */
+	int64_t models;
+	/* idle, in use or lost. */
+	struct lmd_str state;
+	/* queued: steps wait on the device; direct: a call returns when it is complete. */
+	struct lmd_str queue;
+	/* host_memory, import, sampling, graphs, peer or buckets. */
+	const struct lmd_str *features;
+	uint32_t n_features;
 };
 
 /* A metadata key of a model file. */
@@ -445,6 +470,47 @@ struct lmi_wire_metric {
 	/* Its labels. */
 	const struct lmi_wire_label *labels;
 	uint32_t n_labels;
+};
+
+/* A model that is loaded or being loaded. */
+struct lmi_wire_resident {
+	/* Its name or path. */
+	struct lmd_str model;
+	/* Its state. */
+	enum lmi_wire_model_state state;
+	/* The backend that runs it. */
+	struct lmd_str backend;
+	/* Index of the device within the backend. (0..65535) */
+	int64_t device;
+	/* Context size of one sequence. (tokens; >= 0) */
+	int64_t n_ctx;
+	/* Maximum number of concurrent sequences. (>= 0) */
+	int64_t n_seq;
+	/* Running generations. (>= 0) */
+	int64_t active;
+	/* Queued generations. (>= 0) */
+	int64_t waiting;
+	/* Memory of the weights. (bytes; >= 0) */
+	int64_t weight_bytes;
+	/* Memory of the KV cache. (bytes; >= 0) */
+	int64_t kv_bytes;
+	/* Free pages and slots of the KV cache whose contents later prompts can still use
+	 * (prefix caching). (>= 0; default 0) */
+	int64_t cached;
+	/* Working memory. (bytes; >= 0) */
+	int64_t scratch_bytes;
+	/* Time since it became ready. (ms; >= 0) */
+	int64_t loaded_ms;
+	/* Time since it last had work; 0 while it has work. (ms; >= 0) */
+	int64_t idle_ms;
+	/* Idle time after which it is unloaded; -1 = never. (ms; >= -1) */
+	int64_t keep_alive_ms;
+	/* What runs on which device. */
+	const struct lmi_wire_placement *placement;
+	uint32_t n_placement;
+	/* Operations that run on another device than the others of their layers. */
+	const struct lmi_wire_moved_ops *moved;
+	uint32_t n_moved;
 };
 
 /* An item of a stream. */
@@ -679,6 +745,18 @@ struct lmi_wire_req_detokenize {
 struct lmi_wire_rep_detokenize {
 	/* The text. It is not necessarily valid UTF-8. */
 	struct lmd_str text;
+};
+
+/* Lists the devices that models can run on. */
+struct lmi_wire_req_devices {
+	char none; /* no fields */
+};
+
+/* Lists the devices that models can run on. */
+struct lmi_wire_rep_devices {
+	/* The devices of all backends. */
+	const struct lmi_wire_device *devices;
+	uint32_t n_devices;
 };
 
 /* Stops accepting work and finishes the running generations, or accepts work again. */
@@ -1081,6 +1159,15 @@ struct lmi_wire_req_load {
 	/* Maximum memory that the model may use; 0 = all that the server has left. (bytes; >=
 	 * 0; default 0) */
 	int64_t memory_limit;
+	/* The devices to use, such as cuda0,cuda1; empty = backend and device. */
+	struct lmd_str devices;
+	/* How many of the last layers run on these devices, the others run on the cpu: a
+	 * number, all, or auto for as many as fit; empty = chosen by the server. */
+	struct lmd_str gpu_layers;
+	/* Shares of the layers for each device, such as 3,1; empty = by free memory. */
+	struct lmd_str split;
+	/* REGEX=DEVICE, separated by commas: operations whose weights match run on that device. */
+	struct lmd_str override_tensor;
 	/* Unload the model after it has been idle for this long; -1 = never. (ms; -1..86400000;
 	 * default 300000) */
 	int64_t keep_alive_ms;
@@ -1438,6 +1525,7 @@ union lmi_wire_reqs {
 	struct lmi_wire_req_cancel cancel;
 	struct lmi_wire_req_config_reload config_reload;
 	struct lmi_wire_req_detokenize detokenize;
+	struct lmi_wire_req_devices devices;
 	struct lmi_wire_req_drain drain;
 	struct lmi_wire_req_embed embed;
 	struct lmi_wire_req_generate generate;
@@ -1475,6 +1563,7 @@ union lmi_wire_reps {
 	struct lmi_wire_rep_cancel cancel;
 	struct lmi_wire_rep_config_reload config_reload;
 	struct lmi_wire_rep_detokenize detokenize;
+	struct lmi_wire_rep_devices devices;
 	struct lmi_wire_rep_drain drain;
 	struct lmi_wire_rep_embed embed;
 	struct lmi_wire_rep_generate generate;

@@ -339,6 +339,116 @@ START_TEST(architectures)
 }
 END_TEST
 
+/* ---- several devices ---- */
+
+/* One for each kind of memory and flow of values: full, windowed and chunked attention, shared and
+ * compressed keys, states of several kinds, both of them, experts, encoders, parallel blocks, external
+ * rows.  Long runs use all. */
+static const char *const divided[] = {
+	"llama-untied", "mixtral", "deci-per-layer", "granite_swa", "gemma2", "gemma3n",
+	"gemma4", "llama4", "gpt-oss", "deepseek2", "deepseek32", "deepseek4", "minimax-m3",
+	"mamba", "mamba2", "rwkv7", "jamba", "falcon-h1", "lfm2", "qwen3next", "kimi-linear",
+	"bert-mean", "t5", "qwen2vl-image", "falcon-7b",
+};
+
+static bool is_divided(const char *name)
+{
+	for (size_t i = 0; i < LMD_LEN(divided); i++)
+		if (!strcmp(divided[i], name))
+			return true;
+	return lmd_long();
+}
+
+/* Evaluates a case on a device or several ones. */
+static enum lmd_status run_on(const struct lmt_env *env, const char *models, const json_t *c,
+			      const char *devices, const char *settings, struct lmt_rows *rows,
+			      struct lmd_error *err)
+{
+	char path[4096] = "";
+	struct lmi_engine_opts o = lmt_opts(env, path);
+	struct lmi_engine_eval cmd;
+	struct input in;
+	enum lmd_status st;
+
+	snprintf(path, sizeof(path), "%s/%s.gguf", models,
+		 json_string_value(json_object_get(c, "name")));
+	ck_assert_int_eq(setenv("LLAMAD_EMU", settings, 1), 0);
+	read_input(&in, c, models);
+	cmd = command(c, &in, is_mode(c, "logits") || is_mode(c, "encdec") ? 3 : 0);
+	o.inst.device_list = devices;
+	o.inst.n_ctx = (uint32_t)json_integer_value(json_object_get(c, "n_ctx"));
+	o.inst.n_seq = in.n_seq;
+	o.inst.pooling = cmd.pooling;
+	*rows = (struct lmt_rows){0};
+	st = lmt_eval_once(&o, &cmd, rows, err);
+	free_input(&in);
+	return st;
+}
+
+/* Runs a case on ref, on one emulated device and on several ones; the bits must be the same. */
+static enum verdict compare_devices(const struct lmt_env *env, const char *models, const json_t *c)
+{
+	static const struct {
+		const char *devices, *settings;
+	} ways[] = {
+		{"emu0", "late=1,seed=1"},
+		{"emu0,emu1", "devices=2,late=1,seed=2"},
+		{"emu0,emu1", "devices=2,late=1,peer=0,buckets=1"},
+	};
+	const char *name = json_string_value(json_object_get(c, "name"));
+	struct lmt_rows want, have;
+	struct lmd_error err = {0};
+	enum lmd_status st = run_on(env, models, c, "ref0", "", &want, &err);
+	enum verdict v = PASSED;
+
+	if (st != LMD_OK) {
+		LMD_SKIP(name, "%s", err.text);
+		return SKIPPED;
+	}
+	for (size_t i = 0; i < LMD_LEN(ways); i++) {
+		st = run_on(env, models, c, ways[i].devices, ways[i].settings, &have, &err);
+		if (st != LMD_OK || have.n_row != want.n_row ||
+		    memcmp(have.v, want.v,
+			   (size_t)want.n_row * want.width * sizeof(float)) != 0) {
+			printf("FAIL: %s on %s, %s: %s\n", name, ways[i].devices,
+			       ways[i].settings, st == LMD_OK ? "other bits" : err.text);
+			v = FAILED;
+		}
+		lmi_free(have.v);
+	}
+	lmi_free(want.v);
+	return v;
+}
+
+START_TEST(architectures_on_several_devices)
+{
+	const char *dir = lmd_parity_dir(), *models = lmt_parity_models();
+	uint32_t n[3] = {0};
+	struct lmd_error err;
+	struct lmt_env env;
+	json_t *archs, *c;
+	size_t i;
+
+	if (!models) {
+		LMD_SKIP("several devices", "no parity pack, or no Python to make its models");
+		return;
+	}
+	ck_assert_msg(lmt_env_init(&env, &err) == LMD_OK, "%s", err.text);
+	archs = load(dir, "archs.json");
+	json_array_foreach(json_object_get(archs, "cases"), i, c)
+	{
+		const char *name = json_string_value(json_object_get(c, "name"));
+
+		if (is_divided(name) && wanted(name))
+			n[compare_devices(&env, models, c)]++;
+	}
+	json_decref(archs);
+	lmt_env_fini(&env);
+	LMD_CASES("several devices", n[PASSED], n[FAILED], n[SKIPPED]);
+	ck_assert_uint_eq(n[FAILED], 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("parity: architectures");
@@ -346,6 +456,10 @@ int main(void)
 
 	tcase_set_timeout(t, 900);
 	tcase_add_test(t, architectures);
+	suite_add_tcase(s, t);
+	t = tcase_create("devices");
+	tcase_set_timeout(t, 1200);
+	tcase_add_test(t, architectures_on_several_devices);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

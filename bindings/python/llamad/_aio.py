@@ -464,6 +464,10 @@ class AsyncClient:
         """Lists the models in memory."""
         return (await self.call(t.PsRequest())).models
 
+    async def devices(self) -> list[t.Device]:
+        """Lists the devices that models can run on."""
+        return (await self.call(t.DevicesRequest())).devices
+
     def add(self, name: str, path: str, **params: Unpack[t.AddParams]) -> AsyncStream:
         """Adds a model file on the server to the registry; wait() for the result."""
         return AsyncStream(self, t.AddRequest(name=name, path=path, **params))

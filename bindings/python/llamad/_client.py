@@ -347,6 +347,10 @@ class Client:
         """Lists the models in memory."""
         return self.call(t.PsRequest()).models
 
+    def devices(self) -> list[t.Device]:
+        """Lists the devices that models can run on."""
+        return self.call(t.DevicesRequest()).devices
+
     def add(self, name: str, path: str, **params: Unpack[t.AddParams]) -> Stream:
         """Adds a model file on the server to the registry; wait() for the result."""
         return Stream(self, self.call(t.AddRequest(name=name, path=path, **params)).id)

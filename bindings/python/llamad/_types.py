@@ -229,43 +229,67 @@ class Model(Message):
 
 
 @dataclass(kw_only=True, repr=False)
-class Resident(Message):
-    """A model that is loaded or being loaded."""
+class Placement(Message):
+    """What of a model is on one device."""
 
-    #: Its name or path.
-    model: str = field(metadata={"wire": "model"})
-    #: Its state.
-    state: str = field(metadata={"wire": "state"})
-    #: The backend that runs it.
-    backend: str = field(metadata={"wire": "backend"})
-    #: Index of the device within the backend. (at least 0, at most 65535)
-    device: int = field(metadata={"wire": "device"})
-    #: Context size of one sequence. (tokens, at least 0)
-    n_ctx: int = field(metadata={"wire": "n_ctx"})
-    #: Maximum number of concurrent sequences. (at least 0)
-    n_seq: int = field(metadata={"wire": "n_seq"})
-    #: Running generations. (at least 0)
-    active: int = field(metadata={"wire": "active"})
-    #: Queued generations. (at least 0)
-    waiting: int = field(metadata={"wire": "waiting"})
-    #: Memory of the weights. (bytes, at least 0)
+    #: The device, such as cpu0.
+    device: str = field(metadata={"wire": "device"})
+    #: Its first layer; -1 = none. (at least -1)
+    first_layer: int = field(metadata={"wire": "first_layer"})
+    #: Its last layer. (at least -1)
+    last_layer: int = field(metadata={"wire": "last_layer"})
+    #: Operations of a step. (at least 0)
+    ops: int = field(metadata={"wire": "ops"})
+    #: Memory of weights, beyond mapped files. (bytes, at least 0)
     weight_bytes: int = field(metadata={"wire": "weight_bytes"})
-    #: Memory of the KV cache. (bytes, at least 0)
+    #: Memory of keys, values and states. (bytes, at least 0)
     kv_bytes: int = field(metadata={"wire": "kv_bytes"})
-    #: Free pages and slots of the KV cache whose contents later prompts can still use (prefix
-    #: caching). (at least 0)
-    cached: int = field(default=0, metadata={"wire": "cached", "default": 0})
     #: Working memory. (bytes, at least 0)
     scratch_bytes: int = field(metadata={"wire": "scratch_bytes"})
-    #: Time since it became ready. (ms, at least 0)
-    loaded_ms: int = field(metadata={"wire": "loaded_ms"})
-    #: Time since it last had work; 0 while it has work. (ms, at least 0)
-    idle_ms: int = field(metadata={"wire": "idle_ms"})
-    #: Idle time after which it is unloaded; -1 = never. (ms, at least -1)
-    keep_alive_ms: int = field(metadata={"wire": "keep_alive_ms"})
 
-    def __repr__(self) -> str:
-        return f"<Resident {self.model} {self.state} on {self.backend}, {_size(self.weight_bytes)}>"
+
+@dataclass(kw_only=True, repr=False)
+class MovedOps(Message):
+    """Operations that run on another device than they were meant for."""
+
+    #: The operation.
+    op: str = field(metadata={"wire": "op"})
+    #: How many of a step. (at least 0)
+    n: int = field(metadata={"wire": "n"})
+    #: The device that it was meant for.
+    from_: str = field(metadata={"wire": "from"})
+    #: The device that runs it.
+    to: str = field(metadata={"wire": "to"})
+    #: Why.
+    reason: str = field(metadata={"wire": "reason"})
+
+
+@dataclass(kw_only=True, repr=False)
+class Device(Message):
+    """A device."""
+
+    #: Backend and index, such as cpu0.
+    name: str = field(metadata={"wire": "name"})
+    #: Its backend.
+    backend: str = field(metadata={"wire": "backend"})
+    #: Its index within the backend. (at least 0)
+    index: int = field(metadata={"wire": "index"})
+    #: What it is.
+    description: str = field(metadata={"wire": "description"})
+    #: Its memory; 0 = unknown. (bytes, at least 0)
+    memory_total: int = field(metadata={"wire": "memory_total"})
+    #: How much of it is free. (bytes, at least 0)
+    memory_free: int = field(metadata={"wire": "memory_free"})
+    #: What models take or are about to take, by estimate. (bytes, at least 0)
+    memory_models: int = field(metadata={"wire": "memory_models"})
+    #: Models that use it. (at least 0)
+    models: int = field(metadata={"wire": "models"})
+    #: idle, in use or lost.
+    state: str = field(metadata={"wire": "state"})
+    #: queued: steps wait on the device; direct: a call returns when it is complete.
+    queue: str = field(metadata={"wire": "queue"})
+    #: host_memory, import, sampling, graphs, peer or buckets.
+    features: list[str] = field(metadata={"wire": "features"})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -444,6 +468,50 @@ class Metric(Message):
 
     def __repr__(self) -> str:
         return f"<Metric {self.name} {self.value:g}>"
+
+
+@dataclass(kw_only=True, repr=False)
+class Resident(Message):
+    """A model that is loaded or being loaded."""
+
+    #: Its name or path.
+    model: str = field(metadata={"wire": "model"})
+    #: Its state.
+    state: str = field(metadata={"wire": "state"})
+    #: The backend that runs it.
+    backend: str = field(metadata={"wire": "backend"})
+    #: Index of the device within the backend. (at least 0, at most 65535)
+    device: int = field(metadata={"wire": "device"})
+    #: Context size of one sequence. (tokens, at least 0)
+    n_ctx: int = field(metadata={"wire": "n_ctx"})
+    #: Maximum number of concurrent sequences. (at least 0)
+    n_seq: int = field(metadata={"wire": "n_seq"})
+    #: Running generations. (at least 0)
+    active: int = field(metadata={"wire": "active"})
+    #: Queued generations. (at least 0)
+    waiting: int = field(metadata={"wire": "waiting"})
+    #: Memory of the weights. (bytes, at least 0)
+    weight_bytes: int = field(metadata={"wire": "weight_bytes"})
+    #: Memory of the KV cache. (bytes, at least 0)
+    kv_bytes: int = field(metadata={"wire": "kv_bytes"})
+    #: Free pages and slots of the KV cache whose contents later prompts can still use (prefix
+    #: caching). (at least 0)
+    cached: int = field(default=0, metadata={"wire": "cached", "default": 0})
+    #: Working memory. (bytes, at least 0)
+    scratch_bytes: int = field(metadata={"wire": "scratch_bytes"})
+    #: Time since it became ready. (ms, at least 0)
+    loaded_ms: int = field(metadata={"wire": "loaded_ms"})
+    #: Time since it last had work; 0 while it has work. (ms, at least 0)
+    idle_ms: int = field(metadata={"wire": "idle_ms"})
+    #: Idle time after which it is unloaded; -1 = never. (ms, at least -1)
+    keep_alive_ms: int = field(metadata={"wire": "keep_alive_ms"})
+    #: What runs on which device.
+    placement: list[Placement] = field(default_factory=list, metadata={"wire": "placement", "default": [], "make": "Placement", "many": True})
+    #: Operations that run on another device than the others of their layers.
+    moved: list[MovedOps] = field(default_factory=list, metadata={"wire": "moved", "default": [], "make": "MovedOps", "many": True})
+
+    def __repr__(self) -> str:
+        return f"<Resident {self.model} {self.state} on {self.backend}, {_size(self.weight_bytes)}>"
 
 
 @dataclass(kw_only=True, repr=False)
@@ -837,6 +905,24 @@ class DetokenizeParams(TypedDict, total=False):
 
     #: Include the text of control tokens.
     special: bool
+
+
+@dataclass(kw_only=True, repr=False)
+class DevicesReply(Message):
+    """Reply to devices."""
+
+    #: The devices of all backends.
+    devices: list[Device] = field(metadata={"wire": "devices", "make": "Device", "many": True})
+
+
+@dataclass(kw_only=True, repr=False)
+class DevicesRequest(Request[DevicesReply]):
+    """Lists the devices that models can run on."""
+
+    OP: ClassVar[str] = "devices"
+    ROLE: ClassVar[str] = "user"
+    CHANGES: ClassVar[str] = "no"
+    REPLY: ClassVar[Any] = DevicesReply
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1503,6 +1589,15 @@ class LoadRequest(Request[LoadReply]):
     #: Maximum memory that the model may use; 0 = all that the server has left. (bytes, at least
     #: 0)
     memory_limit: int = field(default=0, metadata={"wire": "memory_limit", "default": 0})
+    #: The devices to use, such as cuda0,cuda1; empty = backend and device.
+    devices: str = field(default='', metadata={"wire": "devices", "default": ''})
+    #: How many of the last layers run on these devices, the others run on the cpu: a number, all,
+    #: or auto for as many as fit; empty = chosen by the server.
+    gpu_layers: str = field(default='', metadata={"wire": "gpu_layers", "default": ''})
+    #: Shares of the layers for each device, such as 3,1; empty = by free memory.
+    split: str = field(default='', metadata={"wire": "split", "default": ''})
+    #: REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
+    override_tensor: str = field(default='', metadata={"wire": "override_tensor", "default": ''})
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
     keep_alive_ms: int = field(default=300000, metadata={"wire": "keep_alive_ms", "default": 300000})
@@ -1533,6 +1628,15 @@ class LoadParams(TypedDict, total=False):
     #: Maximum memory that the model may use; 0 = all that the server has left. (bytes, at least
     #: 0)
     memory_limit: int
+    #: The devices to use, such as cuda0,cuda1; empty = backend and device.
+    devices: str
+    #: How many of the last layers run on these devices, the others run on the cpu: a number, all,
+    #: or auto for as many as fit; empty = chosen by the server.
+    gpu_layers: str
+    #: Shares of the layers for each device, such as 3,1; empty = by free memory.
+    split: str
+    #: REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
+    override_tensor: str
     #: Unload the model after it has been idle for this long; -1 = never. (ms, at least -1, at
     #: most 86400000)
     keep_alive_ms: int
@@ -2082,24 +2186,25 @@ __all__ = [
     "ApplyTemplateParams", "ApplyTemplateReply", "ApplyTemplateRequest", "ArgumentsItem",
     "CallEndItem", "CallItem", "CancelReason", "CancelReply", "CancelRequest", "CancelledItem",
     "ChatMessage", "Class", "ConfigReloadReply", "ConfigReloadRequest", "DetokenizeParams",
-    "DetokenizeReply", "DetokenizeRequest", "DoneItem", "DrainParams", "DrainReply",
-    "DrainRequest", "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding", "Error", "ErrorCode",
-    "ErrorItem", "Factory", "Finish", "GenerateParams", "GenerateReply", "GenerateRequest",
-    "HelloParams", "HelloReply", "HelloRequest", "InfillFile", "InfoParams", "InfoReply",
-    "InfoRequest", "Item", "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest",
-    "KeyRmReply", "KeyRmRequest", "KeysReply", "KeysRequest", "LIMITS", "Label", "Limit",
-    "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta",
-    "Metric", "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest",
-    "NextParams", "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest", "Plugin",
-    "PluginsParams", "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest",
-    "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsReply",
-    "PsRequest", "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem",
-    "RegistryBackupReply", "RegistryBackupRequest", "RegistryRestoreReply",
-    "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request", "RerankParams",
-    "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role", "SchemaModel",
-    "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest", "StatsParams",
-    "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream", "StreamKind",
-    "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem", "ThoughtItem",
-    "TokenItem", "TokenLogprob", "TokenizeParams", "TokenizeReply", "TokenizeRequest",
-    "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX", "V_MIN"
+    "DetokenizeReply", "DetokenizeRequest", "Device", "DevicesReply", "DevicesRequest", "DoneItem",
+    "DrainParams", "DrainReply", "DrainRequest", "EmbedParams", "EmbedReply", "EmbedRequest",
+    "Embedding", "Error", "ErrorCode", "ErrorItem", "Factory", "Finish", "GenerateParams",
+    "GenerateReply", "GenerateRequest", "HelloParams", "HelloReply", "HelloRequest", "InfillFile",
+    "InfoParams", "InfoReply", "InfoRequest", "Item", "Item_", "Jump", "Key", "KeyAddParams",
+    "KeyAddReply", "KeyAddRequest", "KeyRmReply", "KeyRmRequest", "KeysReply", "KeysRequest",
+    "LIMITS", "Label", "Limit", "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply",
+    "LoadRequest", "Message", "Meta", "Metric", "MetricKind", "Model", "ModelState",
+    "ModelsParams", "ModelsReply", "ModelsRequest", "MovedOps", "NextParams", "NextReply",
+    "NextRequest", "Phase", "PingReply", "PingRequest", "Placement", "Plugin", "PluginsParams",
+    "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
+    "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsReply", "PsRequest",
+    "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem", "RegistryBackupReply",
+    "RegistryBackupRequest", "RegistryRestoreReply", "RegistryRestoreRequest", "ReloadReply",
+    "ReloadRequest", "Request", "RerankParams", "RerankReply", "RerankRequest", "Resident",
+    "RmReply", "RmRequest", "Role", "SchemaModel", "ServerState", "ShutdownParams",
+    "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",
+    "StatusRequest", "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest",
+    "TensorType", "TextItem", "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams",
+    "TokenizeReply", "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply",
+    "UnloadRequest", "V_MAX", "V_MIN"
 ]

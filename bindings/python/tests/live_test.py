@@ -174,6 +174,8 @@ class Sync(unittest.TestCase):
         self.assertRegex(repr(stream), f"item {stream.after}, (length|eog)>$")
         self.assertRegex(repr(self.client.models()), r"<Model full ready, [0-9.]+ kB>")
         self.assertRegex(repr(self.client.ps()), "<Resident full ready on ")
+        used = [d for d in self.client.devices() if d.models]
+        self.assertEqual([d.name for d in used], [p.device for p in self.client.ps()[0].placement])
         self.client.close()
         self.assertRegex(repr(self.client), ", closed>$")
 

@@ -358,7 +358,13 @@ static enum lmd_status adapter_bind(void *state, const struct lmd_adapter_bind *
 static void op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
 		       struct lmd_support *out)
 {
-	ref_backend_ops.op_support(((struct emu_dev *)state)->ref, plan, op, out);
+	const struct emu_dev *dev = state;
+	struct lmd_support s = {.reason = "emu lacks this op, as set by LLAMAD_EMU"};
+
+	if (dev->set.lacks == op->code)
+		LMD_PUT(out, &s);
+	else
+		ref_backend_ops.op_support(dev->ref, plan, op, out);
 }
 
 static enum lmd_status plan_query(void *state, const struct lmd_compile *c,

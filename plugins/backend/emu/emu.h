@@ -27,6 +27,7 @@ struct emu_settings {
 	uint32_t fail_alloc;  /* this allocation of a device fails; 0 = none */
 	uint32_t lose_step;   /* the device is lost at this step; 0 = never */
 	bool buckets;         /* plans are compiled for certain numbers of rows */
+	uint32_t lacks;       /* the devices do not have this op; 0 = all */
 	bool peer;            /* a device copies from the memory of another one */
 };
 enum lmd_status emu_settings_read(struct emu_settings *out, struct lmd_error *err);

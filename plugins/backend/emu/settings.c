@@ -7,8 +7,8 @@
 #include "emu.h"
 
 static const char *const names[] = {"devices", "memory_mb", "late", "seed",
-				    "fail_alloc", "lose_step", "buckets", "peer"};
-static const uint64_t most[] = {EMU_MAX_DEVICE, 1u << 20, 1, UINT64_MAX, UINT32_MAX, UINT32_MAX, 1, 1};
+				    "fail_alloc", "lose_step", "buckets", "peer", "lacks"};
+static const uint64_t most[] = {EMU_MAX_DEVICE, 1u << 20, 1, UINT64_MAX, UINT32_MAX, UINT32_MAX, 1, 1, UINT32_MAX};
 
 static enum lmd_status read_one(const char *word, size_t n, uint64_t *v, struct lmd_error *err)
 {
@@ -50,6 +50,7 @@ enum lmd_status emu_settings_read(struct emu_settings *out, struct lmd_error *er
 		.lose_step = (uint32_t)v[5],
 		.buckets = v[6] != 0,
 		.peer = v[7] != 0,
+		.lacks = (uint32_t)v[8],
 	};
 	return st;
 }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The devices that models can run on. */
+#include "client/llamactl/remote.h"
+
+static enum lmd_status devices(struct lmi_ctl *ctl, struct lmd_error *err)
+{
+	static const struct lmi_ctl_column cols[] = {
+		{"DEVICE", "name", LMI_CTL_COL_TEXT},
+		{"STATE", "state", LMI_CTL_COL_TEXT},
+		{"MEMORY", "memory_total", LMI_CTL_COL_BYTES},
+		{"FREE", "memory_free", LMI_CTL_COL_BYTES},
+		{"MODELS", "models", LMI_CTL_COL_COUNT},
+		{"THEIR MEMORY", "memory_models", LMI_CTL_COL_BYTES},
+		{"QUEUE", "queue", LMI_CTL_COL_TEXT},
+		{"FEATURES", "features", LMI_CTL_COL_TEXT},
+		{"DESCRIPTION", "description", LMI_CTL_COL_TEXT},
+	};
+	json_t *reply;
+	enum lmd_status st = lmi_ctl_remote_call(ctl, "devices", NULL, &reply, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (lmi_arg_flag(&ctl->args, "json"))
+		lmi_ctl_remote_print(json_object_get(reply, "devices"));
+	else
+		lmi_ctl_remote_table(json_object_get(reply, "devices"), cols, LMD_LEN(cols));
+	json_decref(reply);
+	return LMD_OK;
+}
+
+static const struct lmi_opt opts[] = {LMI_OPT_JSON};
+
+const struct lmi_cli_cmd lmi_ctl_cmd_devices = {
+	.name = "devices",
+	.brief = "List the devices that models can run on",
+	.doc = "Devices are named by backend and index, such as cpu0. THEIR MEMORY is what the models "
+	       "on a device take by estimate. QUEUE: steps are queued on the device, or a call returns "
+	       "when it is complete (direct).",
+	.opts = opts,
+	.n_opts = LMD_LEN(opts),
+	.run = devices,
+};
