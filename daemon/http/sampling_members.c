@@ -179,7 +179,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "length_penalty"}, /* of beam search */
 	{.name = "early_stopping"},
 	/* refused */
-	{.name = "best_of", .read = read_one},
+	{.name = "best_of", .read = read_one}, /* a row of its own in completions */
 	{.name = "use_beam_search", .refused = "beam search is not supported"},
 	{.name = "return_token_ids", .refused = "is not supported"},
 	{.name = "prompt_logprobs", .refused = "is not supported"},

@@ -26,7 +26,7 @@ struct lmi_openai_chat_choice {
 
 struct lmi_openai_chat_state {
 	struct lmi_openai_state common;
-	struct lmi_openai_chat_choice choice[LMI_HTTP_CHOICES_MAX];
+	struct lmi_openai_chat_choice choice[LMI_HTTP_N_MAX];
 };
 
 extern const struct lmi_http_form lmi_openai_chat_form;
