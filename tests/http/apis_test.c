@@ -176,7 +176,7 @@ static const struct {
 	 "is a string, but must be a number"},
 	/* what does not exist or cannot be done */
 	{CHAT, "{" HI ",\"tempreature\":1}", "tempreature",
-	 "is not a known member of this request"},
+	 "Unrecognized request argument supplied: tempreature"},
 	{CHAT, "{" HI ",\"logprobs\":true,\"top_logprobs\":33}", "top_logprobs",
 	 "33 is above the maximum of 32"},
 	{CHAT, "{" HI ",\"top_logprobs\":1}", "top_logprobs", "requires logprobs to be true"},
@@ -265,7 +265,7 @@ static const struct {
 	{MESSAGES, "{" HI ",\"max_tokens\":1,\"tools\":[{\"type\":\"web_search_20250305\"}]}",
 	 "tools[0].type", "\"web_search_20250305\" is not supported: tools run at the client"},
 	{MESSAGES, "{" HI ",\"max_tokens\":1,\"min_p\":0.1}", "min_p",
-	 "is not a known member of this request"},
+	 "Extra inputs are not permitted"},
 	{"/api/chat", "{" HI ",\"options\":{\"temperature\":\"hot\"}}", "options.temperature",
 	 "is a string, but must be a number"},
 	{"/api/chat",
@@ -345,6 +345,8 @@ static const struct {
 	 "{\"parse\":true,\"temp\":5,\"top_k\":-1}"},
 	{"/api/generate", "{\"prompt\":\"hi\",\"options\":{\"num_predict\":-2}}",
 	 "{\"parse\":true,\"n\":-1}"},
+	{"/completion", "{\"prompt\":\"hi\",\"x\":1,\"min_tokens\":3,\"stop_token_ids\":[5]}",
+	 "{\"raw\":true,\"parse_special\":true,\"stop_tokens\":[5],\"min_tokens\":3}"},
 	{"/completion", "{\"prompt\":\"hi\",\"top_p\":3,\"n_predict\":-1}",
 	 "{\"raw\":true,\"parse_special\":true,\"top_p\":1,\"n\":-1}"},
 };

@@ -41,7 +41,8 @@ static const struct lmi_http_member rows[] = {
 };
 
 static const struct lmi_http_members members = {
-	.v = rows, .n = LMD_LEN(rows), .more = &lmi_http_sampling_members, .clamp = true};
+	.v = rows, .n = LMD_LEN(rows), .more = &lmi_http_sampling_members, .clamp = true,
+	.ignore_unknown = true};
 
 /* ---- POST /infill ---- */
 
@@ -87,7 +88,8 @@ static const struct lmi_http_member infill_rows[] = {
 };
 
 static const struct lmi_http_members infill_members = {
-	.v = infill_rows, .n = LMD_LEN(infill_rows), .more = &members, .clamp = true};
+	.v = infill_rows, .n = LMD_LEN(infill_rows), .more = &members, .clamp = true,
+	.ignore_unknown = true};
 
 /* The prompt is a part of the answer that is already there: it continues the prefix. */
 static void read_prefix(struct lmi_http_translation *t, const json_t *body)

@@ -74,7 +74,7 @@ static const struct lmi_http_member rows[] = {
 };
 
 static const struct lmi_http_members members = {
-	.v = rows, .n = LMD_LEN(rows), .more = &lmi_openai_members};
+	.v = rows, .n = LMD_LEN(rows), .more = &lmi_openai_members, .unknown = LMI_OPENAI_UNKNOWN};
 
 /* The prompt of a choice; empty if it is a list of tokens. */
 static struct lmd_str prompt_of(const struct state *s, uint32_t choice)

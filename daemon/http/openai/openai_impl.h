@@ -8,6 +8,9 @@
 #include "daemon/http/members.h"
 #include "daemon/http/openai/openai.h"
 
+/* What the API says of a member that it does not know; the name follows. */
+#define LMI_OPENAI_UNKNOWN "Unrecognized request argument supplied: "
+
 /* Members that chat completions and completions share. */
 extern const struct lmi_http_members lmi_openai_members;
 
