@@ -8,7 +8,7 @@
 #ifndef LLAMAD_SERVICE_LOGPROBS_H
 #define LLAMAD_SERVICE_LOGPROBS_H
 
-#include "core/engine/command.h"
+#include "core/engine/engine.h"
 #include "core/text/tokenizer.h"
 #include "proto/proto.h"
 
