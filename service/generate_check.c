@@ -67,6 +67,9 @@ enum lmd_status lmi_svc_generate_check(const struct lmi_service_limits *l,
 		return lmd_fail(err, LMD_INVALID, "sampled_probs: requires logprobs");
 	if (q->n_grammar_triggers && !q->has_grammar && !q->has_json_schema)
 		return lmd_fail(err, LMD_INVALID, "grammar_triggers: requires grammar or json_schema");
+	if (q->n_stop_tokens > l->biases)
+		return lmd_fail(err, LMD_INVALID, "stop_tokens: %u entries, the maximum is %llu",
+				q->n_stop_tokens, (unsigned long long)l->biases);
 	if (q->n_suppress_tokens > l->biases)
 		return lmd_fail(err, LMD_INVALID, "suppress_tokens: %u entries, the maximum is %llu",
 				q->n_suppress_tokens, (unsigned long long)l->biases);

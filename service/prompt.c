@@ -278,6 +278,9 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 					.n_shown = (uint32_t)p->shown->n,
 					.stops = q->stop,
 					.n_stops = q->n_stop,
+					.stop_tokens = q->stop_tokens,
+					.n_stop_tokens = q->n_stop_tokens,
+					.n_min = (uint32_t)q->min_tokens,
 					.flags = (q->ignore_eog ? LMI_ENGINE_GEN_IGNORE_EOG : 0) |
 						 (q->special ? LMI_ENGINE_GEN_SPECIAL : 0) |
 						 (q->cache_prompt ? 0 : LMI_ENGINE_GEN_NO_CACHE) |

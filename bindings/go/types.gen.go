@@ -954,6 +954,12 @@ type GenerateRequest struct {
 	// Stop sequences. The answer ends before the first of them.
 	Stop []Text `msgpack:"stop,omitempty"`
 
+	// Tokens that end the answer, which is what precedes them.
+	StopTokens []int32 `msgpack:"stop_tokens,omitempty"`
+
+	// The answer does not end by a stop token or an end-of-generation token before this length, unless the grammar allows nothing else. Nil means 0.
+	MinTokens *int64 `msgpack:"min_tokens,omitempty"`
+
 	// Grammar in GBNF that constrains the answer (structured output).
 	Grammar *Text `msgpack:"grammar,omitempty"`
 

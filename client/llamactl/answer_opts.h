@@ -29,6 +29,17 @@
 	 .type = LMI_OPT_LIST, \
 	 .value = "TEXT", \
 	 .doc = "Stop sequence: the answer ends before this text. May be repeated."}, \
+	{.name = "stop-token", \
+	 .type = LMI_OPT_LIST, \
+	 .value = "ID", \
+	 .doc = "The answer ends before this token. May be repeated."}, \
+	{.name = "min-tokens", \
+	 .type = LMI_OPT_INT, \
+	 .value = "N", \
+	 .def = "0", \
+	 .min = 0, \
+	 .max = 1 << 30, \
+	 .doc = "Do not let the model end the answer before N tokens."}, \
 	{.name = "logprobs", \
 	 .type = LMI_OPT_INT, \
 	 .value = "N", \

@@ -54,6 +54,7 @@ static void fill_options(struct lmi_wire_req_generate *q, const struct lmi_args 
 	q->n = lmi_arg_int(a, "predict");
 	q->has_seed = lmi_arg_given(a, "seed");
 	q->seed = q->has_seed ? lmi_arg_int(a, "seed") : 0;
+	q->min_tokens = lmi_arg_int(a, "min-tokens");
 	q->has_logprobs = lmi_arg_given(a, "logprobs");
 	q->logprobs = q->has_logprobs ? lmi_arg_int(a, "logprobs") : 0;
 	q->has_prompt_logprobs = lmi_arg_given(a, "prompt-logprobs");

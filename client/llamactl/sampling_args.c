@@ -19,6 +19,12 @@ static const struct row {
 	size_t at, n_at, has_at; /* offsets; n_at only for lists */
 } rows[] = {LMI_CTL_SAMPLING_ROWS};
 
+/* The chain has no say in this one. */
+static const struct row stop_token = {.opt = "stop-token",
+				      .type = LMD_PARAM_TOKENS,
+				      .at = offsetof(struct lmi_wire_req_generate, stop_tokens),
+				      .n_at = offsetof(struct lmi_wire_req_generate, n_stop_tokens)};
+
 static enum lmd_status parse_token(const char *opt, const char *text, lmd_token *out,
 				   struct lmd_error *err)
 {
@@ -187,8 +193,10 @@ enum lmd_status lmi_ctl_sampling(struct lmi_wire_req_generate *q, struct lmi_ctl
 {
 	const struct lmi_args *a = &ctl->args;
 	const char *order = lmi_arg_str(a, "order"), *chain;
-	enum lmd_status st = chain_text(ctl, &chain, err);
+	enum lmd_status st = take((char *)q, &stop_token, a, arena, err);
 
+	if (st == LMD_OK)
+		st = chain_text(ctl, &chain, err);
 	if (st != LMD_OK || chain)
 		return st == LMD_OK ? read_chain(q, chain, arena, err) : st;
 	if (order) {

@@ -109,6 +109,11 @@ struct lmi_engine_generate {
 	const lmd_token *shown; /* [n_shown], ascending: control tokens whose text is output as
 				 * well */
 	uint32_t n_shown;
+	const lmd_token *stop_tokens; /* [n_stop_tokens] tokens that end it; they have no text */
+	uint32_t n_stop_tokens;
+	/* The first n_min tokens are neither stop tokens nor end-of-generation tokens, as far as the
+	 * constraint allows others. */
+	uint32_t n_min;
 	uint32_t flags; /* LMI_ENGINE_GEN_* */
 	/* Each token comes with so many log probabilities, its own included; 0: none, at most
 	 * LMI_ENGINE_LOGPROBS_MAX.  Forced tokens that are not computed have probability 1. */

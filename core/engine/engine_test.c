@@ -184,6 +184,63 @@ START_TEST(stop_texts_end_it_before_them)
 }
 END_TEST
 
+/* A stop token ends the answer before its text, unless the answer is too short. */
+START_TEST(stop_tokens_end_it_before_them)
+{
+	struct lmi_engine_opts o = story_opts(&env, 1);
+	struct lmi_engine *e = story_engine(&o);
+	struct lmi_engine_generate cmd = story_command(1, hello, 5, 12);
+	struct story whole = story_generate(e, &cmd), s;
+	lmd_token stop = whole.tokens[5];
+	uint32_t first = 0;
+
+	while (whole.tokens[first] != stop)
+		first++;
+	cmd.stop_tokens = &stop;
+	cmd.n_stop_tokens = 1;
+	s = story_generate(e, &cmd);
+	ck_assert_int_eq(s.last.u.done.finish, LMI_ENGINE_FINISH_STOP);
+	ck_assert_uint_eq(s.n_tokens, first + 1);
+	ck_assert_int_eq(memcmp(s.tokens, whole.tokens, (first + 1) * sizeof(stop)), 0);
+	ck_assert_uint_eq(s.n_text, first); /* each token is a character */
+	ck_assert_int_eq(memcmp(s.text, whole.text, first), 0);
+
+	cmd.n_min = 9;
+	s = story_generate(e, &cmd);
+	ck_assert_uint_ge(s.n_tokens, 9);
+	for (uint32_t i = 0; i < 9; i++)
+		ck_assert_int_ne(s.tokens[i], stop);
+	ck_assert_int_eq(memcmp(s.tokens, whole.tokens, first * sizeof(stop)), 0);
+	lmi_engine_fini(e);
+}
+END_TEST
+
+/* The model would end it at once, but may not before its minimum. */
+START_TEST(no_end_before_the_minimum)
+{
+	static const struct lmd_bias only = {LMT_EOS, 1000};
+	static const struct lmi_sampler_arg arg = {"bias", LMD_PARAM_BIAS, {.bias = &only, .n = 1}};
+	static const struct lmi_sampler_spec specs[] = {{"logit_bias", &arg, 1}, {"greedy", NULL, 0}};
+	struct lmi_engine_opts o = story_opts(&env, 1);
+	struct lmi_engine *e = story_engine(&o);
+	struct lmi_engine_generate cmd = story_command(1, hello, 5, 12);
+	struct story s;
+
+	cmd.flags = 0;
+	cmd.specs = specs;
+	cmd.n_specs = LMD_LEN(specs);
+	s = story_generate(e, &cmd);
+	ck_assert_int_eq(s.last.u.done.finish, LMI_ENGINE_FINISH_EOG);
+	ck_assert_uint_eq(s.n_tokens, 1);
+	cmd.n_min = 7;
+	s = story_generate(e, &cmd);
+	ck_assert_int_eq(s.last.u.done.finish, LMI_ENGINE_FINISH_EOG);
+	ck_assert_uint_eq(s.n_tokens, 8);
+	ck_assert_uint_eq(s.n_text, 7);
+	lmi_engine_fini(e);
+}
+END_TEST
+
 /* Everything but the end token is banned from the second token on. */
 START_TEST(the_model_ends_it)
 {
@@ -587,6 +644,8 @@ int main(void)
 	tcase_add_test(t, an_encoder_and_a_decoder);
 	tcase_add_test(t, many_at_a_time_are_each_alone);
 	tcase_add_test(t, stop_texts_end_it_before_them);
+	tcase_add_test(t, stop_tokens_end_it_before_them);
+	tcase_add_test(t, no_end_before_the_minimum);
 	tcase_add_test(t, the_model_ends_it);
 	tcase_add_test(t, the_context_ends_one_alone);
 	tcase_add_test(t, nothing_to_write);

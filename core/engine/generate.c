@@ -23,6 +23,13 @@ struct lmi_engine_gen {
 	char *raw;             /* [lmi_detok_max_bytes] bytes of one token */
 	char *text;            /* [lmi_engine_gen_text_max] */
 	int64_t n_predict;     /* < 0: no limit */
+	lmd_token *stop_tokens; /* [n_stop_tokens] */
+	uint32_t n_stop_tokens;
+	uint32_t n_min;
+	/* [n_words], with n_min: the tokens that do not end it, and those of them that the
+	 * constraint allows */
+	uint64_t *goes_on, *allowed;
+	uint32_t n_words;
 	uint32_t flags;
 	uint32_t n_prompt, n_out, n_forced;
 	size_t n_skip; /* bytes still to come that are not part of the answer */
@@ -53,6 +60,9 @@ void lmi_engine_gen_destroy(struct lmi_engine_gen *g)
 	lmi_free(g->raw);
 	lmi_free(g->text);
 	lmi_free(g->scratch);
+	lmi_free(g->stop_tokens);
+	lmi_free(g->goes_on);
+	lmi_free(g->allowed);
 	lmi_free(g);
 }
 
@@ -80,6 +90,41 @@ static enum lmd_status make_chain(struct lmi_engine_gen *g, const struct lmi_ins
 	return st;
 }
 
+static void clear_bit(struct lmi_engine_gen *g, lmd_token id)
+{
+	if (id >= 0 && (uint32_t)id / 64 < g->n_words)
+		g->goes_on[id / 64] &= ~(1ull << (id % 64));
+}
+
+/* Copies the stop tokens and prepares the mask for the first tokens. */
+static bool set_ends(struct lmi_engine_gen *g, const struct lmi_engine_generate *cmd,
+		     uint32_t n_vocab)
+{
+	const struct lmd_tok_info *info = lmi_tokenizer_info(g->tok);
+
+	g->stop_tokens = lmi_alloc(cmd->n_stop_tokens + 1, sizeof(*g->stop_tokens));
+	if (!g->stop_tokens)
+		return false;
+	if (cmd->n_stop_tokens)
+		memcpy(g->stop_tokens, cmd->stop_tokens,
+		       cmd->n_stop_tokens * sizeof(*g->stop_tokens));
+	g->n_stop_tokens = cmd->n_stop_tokens;
+	g->n_min = cmd->n_min;
+	if (!g->n_min)
+		return true;
+	g->n_words = n_vocab / 64 + 1;
+	g->goes_on = lmi_alloc(g->n_words, sizeof(*g->goes_on));
+	g->allowed = lmi_alloc(g->n_words, sizeof(*g->allowed));
+	if (!g->goes_on || !g->allowed)
+		return false;
+	memset(g->goes_on, 0xff, g->n_words * sizeof(*g->goes_on));
+	for (uint32_t i = 0; i < info->n_eog; i++)
+		clear_bit(g, info->eog[i]);
+	for (uint32_t i = 0; i < g->n_stop_tokens; i++)
+		clear_bit(g, g->stop_tokens[i]);
+	return true;
+}
+
 enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct lmi_inst *inst,
 				      const struct lmi_sampler_vocab *vocab,
 				      const struct lmi_engine_generate *cmd, struct lmd_error *err)
@@ -102,7 +147,8 @@ enum lmd_status lmi_engine_gen_create(struct lmi_engine_gen **out, const struct 
 	if (g->n_logprobs)
 		g->scratch = lmi_alloc(lmi_engine_logprobs_scratch(inst->desc.n_vocab),
 				       sizeof(*g->scratch));
-	if (!g->raw || !g->text || !g->shown || (g->n_logprobs && !g->scratch))
+	if (!g->raw || !g->text || !g->shown || (g->n_logprobs && !g->scratch) ||
+	    !set_ends(g, cmd, inst->desc.n_vocab))
 		st = lmd_fail(err, LMD_NOMEM, "generation: no memory");
 	if (st == LMD_OK && cmd->n_shown) {
 		memcpy(g->shown, cmd->shown, cmd->n_shown * sizeof(*g->shown));
@@ -158,6 +204,14 @@ static size_t flush(struct lmi_engine_gen *g, size_t n_text)
 	return g->stop ? n_text + lmi_stop_flush(g->stop, g->text + n_text) : n_text;
 }
 
+static bool is_stop_token(const struct lmi_engine_gen *g, lmd_token token)
+{
+	for (uint32_t i = 0; i < g->n_stop_tokens; i++)
+		if (g->stop_tokens[i] == token)
+			return true;
+	return false;
+}
+
 static enum lmi_engine_finish why_finish(const struct lmi_engine_gen *g, lmd_token token, bool room)
 {
 	/* the end of a grammar always ends the answer, even with LMI_ENGINE_GEN_IGNORE_EOG */
@@ -165,6 +219,8 @@ static enum lmi_engine_finish why_finish(const struct lmi_engine_gen *g, lmd_tok
 	     (g->constraint && lmi_engine_constraint_has_end(g->constraint))) &&
 	    lmi_tokenizer_is_eog(g->tok, token))
 		return LMI_ENGINE_FINISH_EOG;
+	if (is_stop_token(g, token))
+		return LMI_ENGINE_FINISH_STOP;
 	if (g->n_predict >= 0 && g->n_out >= g->n_predict)
 		return LMI_ENGINE_FINISH_LENGTH;
 	return room ? LMI_ENGINE_FINISH_NONE : LMI_ENGINE_FINISH_CONTEXT;
@@ -185,6 +241,21 @@ static enum lmd_status forced(struct lmi_engine_gen *g, const struct lmi_engine_
 	return lmi_sampler_chain_force(g->chain, *out);
 }
 
+/* Removes the tokens that end it from a mask for tokens below n; returns the mask as it is if
+ * nothing would be left. */
+static const uint64_t *without_ends(struct lmi_engine_gen *g, const uint64_t *mask, uint32_t n)
+{
+	uint64_t any = 0;
+
+	if (!mask)
+		return g->goes_on;
+	for (uint32_t i = 0; i < (n + 63) / 64; i++) {
+		g->allowed[i] = mask[i] & g->goes_on[i];
+		any |= g->allowed[i];
+	}
+	return any ? g->allowed : mask;
+}
+
 static enum lmd_status sample(struct lmi_engine_gen *g, const float *logits, uint32_t n,
 			      lmd_token *out)
 {
@@ -193,6 +264,8 @@ static enum lmd_status sample(struct lmi_engine_gen *g, const float *logits, uin
 
 	if (g->constraint)
 		st = lmi_engine_constraint_mask(g->constraint, n, &mask, &n);
+	if (st == LMD_OK && g->n_out < g->n_min)
+		mask = without_ends(g, mask, n);
 	return st == LMD_OK ? lmi_sampler_chain_sample(g->chain, logits, n, mask, out) : st;
 }
 
@@ -214,7 +287,8 @@ static enum lmd_status take(struct lmi_engine_gen *g, struct lmi_engine_seq *q, 
 		q->tokens[q->n_tokens++] = token;
 	g->finish = why_finish(g, token, room);
 	/* the token that ends a text is not part of it */
-	if ((g->finish != LMI_ENGINE_FINISH_EOG || lmi_detok_is_visible(&g->detok, token)) &&
+	if (((g->finish != LMI_ENGINE_FINISH_EOG && g->finish != LMI_ENGINE_FINISH_STOP) ||
+	     lmi_detok_is_visible(&g->detok, token)) &&
 	    feed(g, lmi_detok_feed(&g->detok, token, g->raw), &n_text))
 		g->finish = LMI_ENGINE_FINISH_STOP;
 	else if (g->finish != LMI_ENGINE_FINISH_NONE)

@@ -37,7 +37,14 @@ void lmi_http_read_thinking(struct lmi_http_translation *t, const struct lmi_htt
 void lmi_http_read_tools(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			 const json_t *v);
 
+/* A plain prompt: a text, a list of tokens, or a list of both. */
+void lmi_http_read_prompts(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			   const json_t *v);
+
 /* ---- parts of translations ---- */
+
+/* Multiplies the choices by the prompts.  Call it after all members were read. */
+void lmi_http_finish_prompts(struct lmi_http_translation *t);
 
 /* Sets a variable of the chat template.  Takes ownership of the value, which may be NULL if memory
  * ran out. */

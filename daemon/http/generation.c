@@ -23,6 +23,9 @@
 #include "daemon/loop/loop.h"
 #include "service/push.h"
 
+/* Choices of one request that run at a time, so that it does not fill the queue. */
+#define AT_A_TIME LMI_HTTP_N_MAX
+
 struct run;
 
 struct choice {
@@ -40,8 +43,8 @@ struct run {
 	struct lmi_http_generation gen;
 	struct lmi_http_answer_head head;
 	char id[LMI_HTTP_ID_CHARS + 1];
-	int64_t seeds[LMI_HTTP_CHOICES_MAX];
-	struct choice choices[LMI_HTTP_CHOICES_MAX];
+	int64_t *seeds;         /* [n_choice] */
+	struct choice *choices; /* [n_choice] */
 	struct lmi_http_out out;
 	uint32_t n_started, n_ended;
 	bool began;    /* the stream */
@@ -123,6 +126,12 @@ static void begin_stream(struct run *r)
 		r->gen.form->begin(r->gen.state, &r->head, &r->out);
 }
 
+/* Returns the number of answers to each prompt. */
+static uint32_t per_prompt(const struct run *r)
+{
+	return r->gen.n_prompt ? r->gen.n_choice / r->gen.n_prompt : r->gen.n_choice;
+}
+
 static struct lmi_http_answer_end sum_of(const struct run *r)
 {
 	struct lmi_http_answer_end sum = r->choices[0].end;
@@ -130,6 +139,7 @@ static struct lmi_http_answer_end sum_of(const struct run *r)
 	for (uint32_t i = 1; i < r->gen.n_choice; i++) {
 		const struct lmi_http_answer_end *e = &r->choices[i].end;
 
+		sum.n_prompt += i % per_prompt(r) ? 0 : e->n_prompt; /* once for each prompt */
 		sum.called |= e->called;
 		sum.n_out += e->n_out;
 		sum.n_forced += e->n_forced;
@@ -247,6 +257,8 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	}
 	if (r->n_ended == r->gen.n_choice && !r->finished)
 		finish(r);
+	else if (r->n_started < r->gen.n_choice && !r->finished)
+		lmi_http_later(r->x, start, r);
 }
 
 /* ---- what the service delivers ---- */
@@ -373,6 +385,15 @@ static const struct lmi_svc_push_ops push_ops = {.begun = begun, .items = items,
 
 /* ---- the beginning ---- */
 
+static void set_prompt(struct lmi_wire_req_generate *q, const struct lmi_http_prompt_text *p)
+{
+	q->has_prompt = !p->is_tokens;
+	q->prompt = p->text;
+	q->has_tokens = p->is_tokens;
+	q->tokens = p->tokens;
+	q->n_tokens = p->n_token;
+}
+
 static void start_choice(struct run *r, uint32_t i)
 {
 	struct lmi_wire_request q = r->gen.req;
@@ -384,10 +405,12 @@ static void start_choice(struct run *r, uint32_t i)
 	c->push = (struct lmi_svc_push){.ops = &push_ops, .arg = c, .hold_ms = r->gen.hold_ms};
 	q.u.generate.has_seed = true;
 	q.u.generate.seed = r->seeds[i];
+	if (r->gen.n_prompt)
+		set_prompt(&q.u.generate, &r->gen.prompts[i / per_prompt(r)]);
 	lmi_service_push(x->h->svc, lmi_loop_now(), &x->principal, &q, &c->push);
 }
 
-/* Starts the first choice or, after that was accepted, the others. */
+/* Starts the first choice or, after that was accepted, others. */
 static void start(struct lmi_http_exchange *x, void *arg)
 {
 	struct run *r = arg;
@@ -395,7 +418,7 @@ static void start(struct lmi_http_exchange *x, void *arg)
 
 	if (!x->h->svc)
 		fail_status(r, LMD_CANCELLED, "shutting down", 0);
-	while (r->n_started < n && !r->finished)
+	while (r->n_started < n && r->n_started - r->n_ended < AT_A_TIME && !r->finished)
 		start_choice(r, r->n_started++);
 }
 
@@ -416,7 +439,7 @@ static void fini(void *arg)
 
 	r->x->log_first_ns = r->first_ns;
 	r->x->log_out = r->n_token;
-	for (uint32_t i = 0; i < r->gen.n_choice; i++) {
+	for (uint32_t i = 0; i < r->n_started; i++) {
 		if (h->svc)
 			lmi_service_push_stop(h->svc, lmi_loop_now(), &r->choices[i].push);
 		lmi_http_collected_fini(&r->choices[i].collected);
@@ -448,7 +471,7 @@ static bool make_seeds(struct run *r)
 	/* 32 bits, so that a client that reads numbers as doubles can send it again */
 	seed = q->has_seed ? seed : seed >> 32;
 	for (uint32_t i = 0; i < r->gen.n_choice; i++)
-		r->seeds[i] = (int64_t)((seed + i) & INT64_MAX);
+		r->seeds[i] = (int64_t)((seed + i % per_prompt(r)) & INT64_MAX);
 	return true;
 }
 
@@ -474,6 +497,12 @@ void lmi_http_generate_translated(struct lmi_http_exchange *x,
 		return;
 	}
 	r->gen = *gen;
+	r->choices = lmi_arena_array(x->arena, r->gen.n_choice, sizeof(*r->choices));
+	r->seeds = lmi_arena_array(x->arena, r->gen.n_choice, sizeof(*r->seeds));
+	if (!r->choices || !r->seeds) {
+		lmi_http_respond_text(x, 503, "", "out of memory");
+		return;
+	}
 	if (!lmi_http_make_id(r->id) || !make_seeds(r)) {
 		lmi_http_respond_text(x, 500, "", "no random numbers");
 		return;

@@ -20,7 +20,17 @@
 #include "daemon/http/route.h"
 #include "proto/proto.h"
 
-#define LMI_HTTP_CHOICES_MAX 8
+/* Answers to one prompt, and answers of one request. */
+#define LMI_HTTP_N_MAX       8
+#define LMI_HTTP_CHOICES_MAX 128
+
+/* One of several prompts of a request: text or tokens. */
+struct lmi_http_prompt_text {
+	bool is_tokens;
+	struct lmd_str text;
+	const lmd_token *tokens; /* [n_token] */
+	uint32_t n_token;
+};
 
 /* What a form knows of an answer besides its items. */
 struct lmi_http_answer_head {
@@ -104,7 +114,13 @@ struct lmi_http_form {
 
 struct lmi_http_generation {
 	struct lmi_wire_request req; /* op generate; memory of the exchange's arena */
-	uint32_t n_choice;           /* 1 to LMI_HTTP_CHOICES_MAX; seeds differ by choice */
+	/* 1 to LMI_HTTP_CHOICES_MAX: the answers to the first prompt, then those to the second one, and
+	 * so on.  The seeds of the answers to one prompt differ. */
+	uint32_t n_choice;
+	/* [n_prompt] replace the prompt of req, which is the first of them; n_prompt 0: there is only
+	 * that one.  n_choice is a multiple of it. */
+	const struct lmi_http_prompt_text *prompts;
+	uint32_t n_prompt;
 	bool stream;
 	uint32_t hold_ms; /* output batching delay; 0: each token is sent at once */
 	const struct lmi_http_form *form;

@@ -148,13 +148,23 @@ static const struct lmi_http_member *find(const struct lmi_http_members *m, cons
 	return NULL;
 }
 
+static void refuse_unknown(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			   const char *text)
+{
+	if (!text)
+		lmi_http_fail(&t->r, at, "is not a known member of this request");
+	else
+		lmi_http_fail(&t->r, at, "%s%.100s", text,
+			      text[strlen(text) - 1] == ' ' ? at->name : "");
+}
+
 static void read_member(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			const json_t *v, const struct lmi_http_members *members)
 {
 	const struct lmi_http_member *m = find(members, at->name);
 
 	if (!m && !members->ignore_unknown)
-		lmi_http_fail(&t->r, at, "is not a known member of this request");
+		refuse_unknown(t, at, members->unknown);
 	if (!m || t->r.status != LMD_OK)
 		return;
 	if (m->wire)

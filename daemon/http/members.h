@@ -55,6 +55,9 @@ struct lmi_http_members {
 	const struct lmi_http_members *more;
 	bool clamp;          /* numbers beyond their bounds become the bound */
 	bool ignore_unknown; /* a member that is in no table is ignored instead of refused */
+	/* What the API says of such a member, followed by its name if it ends in a blank; NULL: the
+	 * default. */
+	const char *unknown;
 };
 
 /* Prepares a translation; out->req becomes a request of op generate with its defaults. */

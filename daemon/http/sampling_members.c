@@ -148,6 +148,8 @@ static const struct lmi_http_member rows[] = {
 	{.name = "post_sampling_probs", .wire = "sampled_probs"},
 	{.name = "ignore_eos", .wire = "ignore_eog"},
 	{.name = "cache_prompt", .wire = "cache_prompt"},
+	{.name = "min_tokens", .wire = "min_tokens"},
+	{.name = "stop_token_ids", .wire = "stop_tokens"},
 	{.name = "skip_special_tokens", .read = read_hide_special},
 	/* constraints */
 	{.name = "grammar", .read = read_grammar},
@@ -179,12 +181,10 @@ static const struct lmi_http_member rows[] = {
 	{.name = "length_penalty"}, /* of beam search */
 	{.name = "early_stopping"},
 	/* refused */
-	{.name = "best_of", .read = read_one},
+	{.name = "best_of", .read = read_one}, /* a row of its own in completions */
 	{.name = "use_beam_search", .refused = "beam search is not supported"},
 	{.name = "return_token_ids", .refused = "is not supported"},
 	{.name = "prompt_logprobs", .refused = "is not supported"},
-	{.name = "min_tokens", .refused = "a minimum length is not supported"},
-	{.name = "stop_token_ids", .refused = "is not supported: use stop"},
 	{.name = "bad_words", .refused = "is not supported: use logit_bias"},
 	{.name = "allowed_token_ids", .refused = "is not supported: use logit_bias"},
 	{.name = "include_stop_str_in_output", .refused = "is not supported"},

@@ -861,6 +861,12 @@ struct lmi_wire_req_generate {
 	/* Stop sequences. The answer ends before the first of them. */
 	const struct lmd_str *stop;
 	uint32_t n_stop;
+	/* Tokens that end the answer, which is what precedes them. */
+	const lmd_token *stop_tokens;
+	uint32_t n_stop_tokens;
+	/* The answer does not end by a stop token or an end-of-generation token before this
+	 * length, unless the grammar allows nothing else. (tokens; 0..1073741824; default 0) */
+	int64_t min_tokens;
 	/* Grammar in GBNF that constrains the answer (structured output). */
 	bool has_grammar;
 	struct lmd_str grammar;

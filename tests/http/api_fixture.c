@@ -97,6 +97,8 @@ json_t *api_translate(const char *path, const json_t *body)
 	if (!out) {
 		MUST(g.form && g.state && g.n_choice >= 1 && g.n_choice <= LMI_HTTP_CHOICES_MAX);
 		out = json_pack("{s:o,s:b}", "request", request_json(&g.req), "stream", g.stream);
+		if (g.n_prompt)
+			json_object_set_new(out, "n_prompt", json_integer(g.n_prompt));
 		if (g.n_choice > 1)
 			json_object_set_new(out, "n_choice", json_integer(g.n_choice));
 	}

@@ -90,7 +90,7 @@ static void check_body(const char *file, json_t *doc)
 	const char *path = json_string_value(json_object_get(doc, "path"));
 	json_t *found = api_translate(path, json_object_get(doc, "body"));
 	static const char *const members[] = {"request",     "stream", "n_choice",
-					      "param",       "error"};
+					      "n_prompt", "param", "error"};
 
 	for (size_t i = 0; i < LMD_LEN(members); i++)
 		check_member(file, doc, members[i], json_object_get(found, members[i]));
@@ -176,7 +176,7 @@ static const struct {
 	 "is a string, but must be a number"},
 	/* what does not exist or cannot be done */
 	{CHAT, "{" HI ",\"tempreature\":1}", "tempreature",
-	 "is not a known member of this request"},
+	 "Unrecognized request argument supplied: tempreature"},
 	{CHAT, "{" HI ",\"logprobs\":true,\"top_logprobs\":33}", "top_logprobs",
 	 "33 is above the maximum of 32"},
 	{CHAT, "{" HI ",\"top_logprobs\":1}", "top_logprobs", "requires logprobs to be true"},
@@ -210,9 +210,10 @@ static const struct {
 	{CHAT, "{" HI ",\"stream_options\":{\"x\":1}}", "stream_options.x",
 	 "is not a known member of this request"},
 	{COMPLETION, "{}", "prompt", "is missing"},
-	{COMPLETION, "{\"prompt\":[\"a\",\"b\"]}", "prompt", "has 2 elements, allowed are 1 to 1"},
 	{COMPLETION, "{\"prompt\":[1,-2]}", "prompt[1]", "-2 is below the minimum of 0"},
-	{COMPLETION, "{\"prompt\":\"a\",\"best_of\":3}", "best_of", "3 is above the maximum of 1"},
+	{COMPLETION, "{\"prompt\":\"a\",\"best_of\":3,\"stream\":true}", "best_of",
+	 "cannot be above n in a stream"},
+	{COMPLETION, "{\"prompt\":\"a\",\"best_of\":1,\"n\":2}", "best_of", "is 1, but n is 2"},
 	{COMPLETION, "{\"prompt\":\"a\",\"logprobs\":-1}", "logprobs",
 	 "-1 is below the minimum of 0"},
 	{RESPONSES, "{}", "input", "is missing"},
@@ -264,7 +265,7 @@ static const struct {
 	{MESSAGES, "{" HI ",\"max_tokens\":1,\"tools\":[{\"type\":\"web_search_20250305\"}]}",
 	 "tools[0].type", "\"web_search_20250305\" is not supported: tools run at the client"},
 	{MESSAGES, "{" HI ",\"max_tokens\":1,\"min_p\":0.1}", "min_p",
-	 "is not a known member of this request"},
+	 "Extra inputs are not permitted"},
 	{"/api/chat", "{" HI ",\"options\":{\"temperature\":\"hot\"}}", "options.temperature",
 	 "is a string, but must be a number"},
 	{"/api/chat",
@@ -274,7 +275,7 @@ static const struct {
 	{"/api/generate", "{\"prompt\":\"a\",\"template\":\"{{ .Prompt }}\"}", "template",
 	 "is a template of Go's; models use Jinja templates"},
 	{"/completion", "{}", "prompt", "is missing"},
-	{"/completion", "{\"prompt\":[\"a\",2]}", "prompt", "must be a text, or a list of tokens"},
+	{"/completion", "{\"prompt\":[\"a\",2]}", "prompt[1]", "is a number, but must be a string"},
 	{"/completion", "{\"prompt\":\"a\",\"n_predict\":1.9}", "n_predict",
 	 "1.9 is not an integer from -1 to 1073741824"},
 	{"/completion", "{\"prompt\":\"a\",\"n_probs\":-1}", "n_probs",
@@ -344,6 +345,8 @@ static const struct {
 	 "{\"parse\":true,\"temp\":5,\"top_k\":-1}"},
 	{"/api/generate", "{\"prompt\":\"hi\",\"options\":{\"num_predict\":-2}}",
 	 "{\"parse\":true,\"n\":-1}"},
+	{"/completion", "{\"prompt\":\"hi\",\"x\":1,\"min_tokens\":3,\"stop_token_ids\":[5]}",
+	 "{\"raw\":true,\"parse_special\":true,\"stop_tokens\":[5],\"min_tokens\":3}"},
 	{"/completion", "{\"prompt\":\"hi\",\"top_p\":3,\"n_predict\":-1}",
 	 "{\"raw\":true,\"parse_special\":true,\"top_p\":1,\"n\":-1}"},
 };

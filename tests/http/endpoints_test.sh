@@ -35,6 +35,20 @@ holds "usage" grep -q '"completion_tokens":6' "$dir/body"
 post 200 '^data: \[DONE\]$' /v1/completions "{$opts,\"prompt\":\"the cat\",\"stream\":true}"
 header '^content-type: text/event-stream'
 post 200 '"text":"the cat' /v1/completions "{$opts,\"prompt\":\"the cat\",\"echo\":true}"
+# several prompts, more than run at a time: each has its answer, and all of them count
+post 200 '"text":"cat' /v1/completions "{$opts,\"prompt\":[\"the\",\"cat\"],\"echo\":true,\"n\":2}"
+holds "two answers for each of two prompts" grep -q '"index":3' "$dir/body"
+holds "tokens of both prompts, once" grep -q '"prompt_tokens":6,"completion_tokens":24' "$dir/body"
+many=$(printf '[%d,2],' $(seq 3 22))
+post 200 '"index":19,' /v1/completions "{$opts,\"prompt\":[${many%,}]}"
+holds "20 answers" grep -q '"prompt_tokens":40,"completion_tokens":120' "$dir/body"
+post 200 '"index":19,' /v1/completions "{$opts,\"prompt\":[${many%,}],\"stream\":true}"
+holds "20 ends" [ "$(grep -c '"finish_reason":"length"' "$dir/body")" -eq 20 ]
+post 200 '"completion_tokens":18' /v1/completions "{$opts,\"prompt\":\"the\",\"best_of\":3}"
+post 200 '"token_logprobs":\[null,-' /v1/completions \
+	'{"model":"tiny","max_tokens":0,"prompt":[[3,4,5],[6,7]],"echo":true,"logprobs":1}'
+holds "nothing was generated" grep -q '"completion_tokens":0' "$dir/body"
+post 400 '129' /v1/completions "{\"prompt\":[$(seq -s , 129 | sed 's/[0-9][0-9]*/\"a\"/g')]}"
 post 400 '"param":"prompt"' /v1/completions "{$opts}"
 post 400 '"param":"tempreature"' /v1/completions "{$opts,\"prompt\":\"a\",\"tempreature\":1}"
 post 404 'template' /v1/chat/completions \
@@ -104,6 +118,7 @@ post 200 '"tokens":\[[0-9]' /completion \
 	'{"prompt":"the cat","n_predict":4,"temperature":0,"ignore_eos":true,"return_tokens":true}'
 post 200 '^data: {"index":0,"content":"","tokens":\[\],"id_slot":-1,"stop":true' /completion \
 	'{"prompt":"the cat","n_predict":4,"ignore_eos":true,"stream":true}'
+post 200 '^\[{"index":0,.*{"index":1,' /completion '{"prompt":["the",[3,4]],"n_predict":2}'
 post 200 '^{"tokens":\[[0-9, ]*\]}$' /tokenize '{"content":"the cat"}'
 post 200 '"piece":' /tokenize '{"content":"the cat","model":"tiny","with_pieces":true}'
 tokens=$(curl -s -d '{"content":"the cat"}' "$u/tokenize")

@@ -1060,6 +1060,11 @@ class GenerateRequest(Request[GenerateReply]):
     n: Union[int, None] = field(default=None, metadata={"wire": "n"})
     #: Stop sequences. The answer ends before the first of them.
     stop: list[Union[str, bytes]] = field(default_factory=list, metadata={"wire": "stop", "default": []})
+    #: Tokens that end the answer, which is what precedes them.
+    stop_tokens: list[int] = field(default_factory=list, metadata={"wire": "stop_tokens", "default": []})
+    #: The answer does not end by a stop token or an end-of-generation token before this length,
+    #: unless the grammar allows nothing else. (tokens, at least 0, at most 1073741824)
+    min_tokens: int = field(default=0, metadata={"wire": "min_tokens", "default": 0})
     #: Grammar in GBNF that constrains the answer (structured output).
     grammar: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "grammar"})
     #: JSON schema that constrains the answer (structured output); {} allows any JSON. Not
@@ -1206,6 +1211,11 @@ class GenerateParams(TypedDict, total=False):
     n: Union[int, None]
     #: Stop sequences. The answer ends before the first of them.
     stop: Union[Union[str, bytes, Sequence[Union[str, bytes]]], None]
+    #: Tokens that end the answer, which is what precedes them.
+    stop_tokens: Union[list[int], None]
+    #: The answer does not end by a stop token or an end-of-generation token before this length,
+    #: unless the grammar allows nothing else. (tokens, at least 0, at most 1073741824)
+    min_tokens: Union[int, None]
     #: Grammar in GBNF that constrains the answer (structured output).
     grammar: Union[Union[str, bytes], None]
     #: JSON schema that constrains the answer (structured output); {} allows any JSON. Not

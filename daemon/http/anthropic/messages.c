@@ -174,7 +174,8 @@ static const struct lmi_http_member rows[] = {
 	{.name = "context_management", .refused = "is not supported"},
 };
 
-static const struct lmi_http_members members = {.v = rows, .n = LMD_LEN(rows)};
+static const struct lmi_http_members members = {
+	.v = rows, .n = LMD_LEN(rows), .unknown = "Extra inputs are not permitted"};
 
 /* ---- the endpoint ---- */
 

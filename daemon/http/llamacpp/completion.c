@@ -8,32 +8,10 @@
 #include "daemon/http/exchange.h"
 #include "daemon/http/llamacpp/llamacpp_impl.h"
 
-static void read_prompt(struct lmi_http_translation *t, const struct lmi_http_at *at,
-			const json_t *v)
-{
-	const struct lmi_http_at first = {.up = at};
-
-	if (json_is_array(v) && json_array_size(v) == 1 && !json_is_number(json_array_get(v, 0))) {
-		v = json_array_get(v, 0);
-		at = &first;
-	}
-	if (json_is_array(v)) {
-		if (!json_is_number(json_array_get(v, 0)))
-			lmi_http_fail(&t->r, at, "must be a text, or a list of tokens");
-		t->q->tokens = lmi_http_read_tokens(&t->r, at, v, &t->q->n_tokens);
-		t->q->has_tokens = true;
-	} else if (json_is_object(v)) {
-		lmi_http_fail(&t->r, at, "must be a text: images and audio are not supported");
-	} else {
-		t->q->prompt = lmi_http_read_str(&t->r, at, v, 0, LMI_WIRE_LIMIT_TEXT_BYTES);
-		t->q->has_prompt = true;
-	}
-}
-
 static void read_n_cmpl(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			const json_t *v)
 {
-	t->out->n_choice = (uint32_t)lmi_http_read_int(&t->r, at, v, 1, 1);
+	t->out->n_choice = (uint32_t)lmi_http_read_int(&t->r, at, v, 1, LMI_HTTP_N_MAX);
 }
 
 static void read_return_tokens(struct lmi_http_translation *t, const struct lmi_http_at *at,
@@ -46,7 +24,7 @@ static void read_return_tokens(struct lmi_http_translation *t, const struct lmi_
 
 static const struct lmi_http_member rows[] = {
 	{.name = "model", .read = lmi_http_read_model},
-	{.name = "prompt", .read = read_prompt},
+	{.name = "prompt", .read = lmi_http_read_prompts},
 	{.name = "n_predict", .read = lmi_http_read_n_max},
 	{.name = "max_tokens", .read = lmi_http_read_n_max},
 	{.name = "stream", .read = lmi_http_read_stream},
@@ -63,7 +41,8 @@ static const struct lmi_http_member rows[] = {
 };
 
 static const struct lmi_http_members members = {
-	.v = rows, .n = LMD_LEN(rows), .more = &lmi_http_sampling_members, .clamp = true};
+	.v = rows, .n = LMD_LEN(rows), .more = &lmi_http_sampling_members, .clamp = true,
+	.ignore_unknown = true};
 
 /* ---- POST /infill ---- */
 
@@ -109,7 +88,8 @@ static const struct lmi_http_member infill_rows[] = {
 };
 
 static const struct lmi_http_members infill_members = {
-	.v = infill_rows, .n = LMD_LEN(infill_rows), .more = &members, .clamp = true};
+	.v = infill_rows, .n = LMD_LEN(infill_rows), .more = &members, .clamp = true,
+	.ignore_unknown = true};
 
 /* The prompt is a part of the answer that is already there: it continues the prefix. */
 static void read_prefix(struct lmi_http_translation *t, const json_t *body)
@@ -191,6 +171,7 @@ enum lmd_status lmi_llamacpp_translate(struct lmi_http_generation *out, const js
 	lmi_http_members_read(&t, NULL, body, &members);
 	if (!t.q->has_prompt && !t.q->has_tokens)
 		lmi_http_fail(&t.r, &at_prompt, "is missing");
+	lmi_http_finish_prompts(&t);
 	return end(&t, arena, param);
 }
 

@@ -154,20 +154,30 @@ static void error(void *state, const struct lmi_http_error *e, struct lmi_http_o
 	lmi_http_out_event(o, NULL);
 }
 
+static void whole_choice(const struct lmi_llamacpp_state *s, const struct lmi_http_answer_head *head,
+			 uint32_t i, const struct lmi_http_answer *a, struct lmi_json_text *j)
+{
+	lmi_json_text_object(j);
+	lmi_http_json_put_int(j, "index", i);
+	lmi_http_json_put_str(j, "content", a->text);
+	put_tokens(j, a->tokens, s->return_tokens ? a->n_token : 0);
+	put_logprobs(j, s, a->tokens, a->n_token);
+	put_end(j, s, head, i, &a->end);
+	lmi_json_text_end(j);
+}
+
+/* Several answers are a list. */
 static void whole(void *state, const struct lmi_http_answer_head *head,
 		  const struct lmi_http_answer *a, const struct lmi_http_answer_end *sum,
 		  struct lmi_json_text *j)
 {
-	const struct lmi_llamacpp_state *s = state;
-
 	(void)sum;
-	lmi_json_text_object(j);
-	lmi_http_json_put_int(j, "index", 0);
-	lmi_http_json_put_str(j, "content", a->text);
-	put_tokens(j, a->tokens, s->return_tokens ? a->n_token : 0);
-	put_logprobs(j, s, a->tokens, a->n_token);
-	put_end(j, s, head, 0, &a->end);
-	lmi_json_text_end(j);
+	if (head->n_choice > 1)
+		lmi_json_text_array(j);
+	for (uint32_t i = 0; i < head->n_choice; i++)
+		whole_choice(state, head, i, &a[i], j);
+	if (head->n_choice > 1)
+		lmi_json_text_end(j);
 }
 
 const struct lmi_http_form lmi_llamacpp_form = {

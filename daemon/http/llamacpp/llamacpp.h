@@ -2,8 +2,8 @@
  *
  * llamacpp.h - the native API of llama.cpp's server.
  *
- * Numbers out of range become the nearest allowed one, as that server does it, but members that it
- * does not know, and values of the wrong type, are refused by name. */
+ * Numbers out of range become the nearest allowed one, and members that it does not know are
+ * ignored, as that server does it; values of the wrong type are refused by name. */
 #ifndef LLAMAD_DAEMON_HTTP_LLAMACPP_LLAMACPP_H
 #define LLAMAD_DAEMON_HTTP_LLAMACPP_LLAMACPP_H
 

@@ -192,7 +192,7 @@ const char *lmi_openai_finish_reason(const struct lmi_http_answer_end *end)
 
 static void read_n(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
 {
-	t->out->n_choice = (uint32_t)lmi_http_read_int(&t->r, at, v, 1, LMI_HTTP_CHOICES_MAX);
+	t->out->n_choice = (uint32_t)lmi_http_read_int(&t->r, at, v, 1, LMI_HTTP_N_MAX);
 }
 
 static void read_token_ids(struct lmi_http_translation *t, const struct lmi_http_at *at,

@@ -240,7 +240,7 @@ static const struct lmi_http_member rows[] = {
 };
 
 static const struct lmi_http_members members = {
-	.v = rows, .n = LMD_LEN(rows), .more = &lmi_openai_members};
+	.v = rows, .n = LMD_LEN(rows), .more = &lmi_openai_members, .unknown = LMI_OPENAI_UNKNOWN};
 
 /* ---- the endpoint ---- */
 

@@ -16,49 +16,28 @@
 struct state {
 	struct lmi_openai_state common;
 	bool echo, logprobs;
-	struct lmd_str prompt; /* empty if it is a list of tokens */
+	uint32_t n;            /* choices of each prompt, of which the n_best likeliest are sent */
+	uint32_t n_best;
+	const struct lmi_http_prompt_text *prompts; /* of all choices; NULL: an error */
 	struct lmi_http_pieces text[LMI_HTTP_CHOICES_MAX];
 	int64_t offset[LMI_HTTP_CHOICES_MAX]; /* characters before the next token */
 };
 
 /* ---- the body ---- */
 
-static void read_tokens(struct lmi_http_translation *t, const struct lmi_http_at *at,
-			const json_t *v)
-{
-	t->q->tokens = lmi_http_read_tokens(&t->r, at, v, &t->q->n_tokens);
-	t->q->has_tokens = true;
-}
-
-static void read_prompt(struct lmi_http_translation *t, const struct lmi_http_at *at,
-			const json_t *v)
-{
-	const struct lmi_http_at first = {.up = at};
-
-	if (json_is_array(v) && json_is_integer(json_array_get(v, 0))) {
-		read_tokens(t, at, v);
-		return;
-	}
-	if (json_is_array(v)) {
-		if (!lmi_http_is_list(&t->r, at, v, 1,
-				      1)) /* several prompts are several requests */
-			return;
-		v = json_array_get(v, 0);
-		at = &first;
-	}
-	if (json_is_array(v)) {
-		read_tokens(t, at, v);
-		return;
-	}
-	t->q->prompt = lmi_http_read_str(&t->r, at, v, 0, LMI_WIRE_LIMIT_TEXT_BYTES);
-	t->q->has_prompt = true;
-}
-
 static void read_echo(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
 {
 	struct state *s = t->state;
 
 	s->echo = lmi_http_read_bool(&t->r, at, v);
+}
+
+static void read_best_of(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			 const json_t *v)
+{
+	struct state *s = t->state;
+
+	s->n = (uint32_t)lmi_http_read_int(&t->r, at, v, 1, LMI_HTTP_N_MAX);
 }
 
 static void read_logprobs(struct lmi_http_translation *t, const struct lmi_http_at *at,
@@ -86,7 +65,8 @@ static void read_response_format(struct lmi_http_translation *t, const struct lm
 }
 
 static const struct lmi_http_member rows[] = {
-	{.name = "prompt", .read = read_prompt},
+	{.name = "prompt", .read = lmi_http_read_prompts},
+	{.name = "best_of", .read = read_best_of},
 	{.name = "echo", .read = read_echo},
 	{.name = "logprobs", .read = read_logprobs},
 	{.name = "response_format", .read = read_response_format},
@@ -94,7 +74,13 @@ static const struct lmi_http_member rows[] = {
 };
 
 static const struct lmi_http_members members = {
-	.v = rows, .n = LMD_LEN(rows), .more = &lmi_openai_members};
+	.v = rows, .n = LMD_LEN(rows), .more = &lmi_openai_members, .unknown = LMI_OPENAI_UNKNOWN};
+
+/* The prompt of a choice; empty if it is a list of tokens. */
+static struct lmd_str prompt_of(const struct state *s, uint32_t choice)
+{
+	return s->prompts[choice / s->n].text;
+}
 
 /* ---- log probabilities ---- */
 
@@ -222,7 +208,7 @@ static void prompt_item(struct state *s, uint32_t choice, const struct lmi_wire_
 
 	if (!s->echo)
 		return;
-	if (!s->prompt.len)
+	if (!prompt_of(s, choice).len)
 		text = lmi_http_pieces_next(&s->text[choice], s->common.arena, t.text);
 	put_chunk(s, choice, text, &p, NULL, o);
 }
@@ -233,7 +219,7 @@ static void begin(void *state, const struct lmi_http_answer_head *head, struct l
 
 	s->common.head = *head;
 	for (uint32_t i = 0; s->echo && i < head->n_choice; i++)
-		put_chunk(s, i, s->prompt, &none, NULL, o);
+		put_chunk(s, i, prompt_of(s, i), &none, NULL, o);
 }
 
 static void item(void *state, uint32_t choice, const struct lmi_wire_item *it,
@@ -279,24 +265,25 @@ static void end(void *state, const struct lmi_http_answer_end *sum, struct lmi_h
 
 /* Returns the text of a choice, which begins with the prompt if it is echoed.  ptr NULL: out of
  * memory. */
-static struct lmd_str whole_text(const struct state *s, const struct lmi_http_answer *a)
+static struct lmd_str whole_text(const struct state *s, uint32_t choice,
+				 const struct lmi_http_answer *a)
 {
-	struct lmd_str out = {.ptr = ""};
-	size_t bytes = s->prompt.len;
+	struct lmd_str prompt = prompt_of(s, choice), out = {.ptr = ""};
+	size_t bytes = prompt.len;
 	char *p;
 
 	if (!s->echo)
 		return a->text;
-	for (uint32_t i = 0; i < a->n_prompt && !s->prompt.len; i++)
+	for (uint32_t i = 0; i < a->n_prompt && !prompt.len; i++)
 		bytes += a->prompt[i].text.len;
 	p = lmi_arena_alloc(s->common.arena, bytes + a->text.len + 1, 1);
 	out.ptr = p;
 	if (!p)
 		return out;
-	if (s->prompt.len)
-		memcpy(p, s->prompt.ptr, s->prompt.len);
-	p += s->prompt.len;
-	for (uint32_t i = 0; i < a->n_prompt && !s->prompt.len; i++) {
+	if (prompt.len)
+		memcpy(p, prompt.ptr, prompt.len);
+	p += prompt.len;
+	for (uint32_t i = 0; i < a->n_prompt && !prompt.len; i++) {
 		memcpy(p, a->prompt[i].text.ptr, a->prompt[i].text.len);
 		p += a->prompt[i].text.len;
 	}
@@ -305,32 +292,61 @@ static struct lmd_str whole_text(const struct state *s, const struct lmi_http_an
 	return out;
 }
 
+/* Returns the mean log probability of the answer's tokens. */
+static double likelihood(const struct lmi_http_answer *a)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < a->n_token; i++)
+		sum += a->tokens[i].n_logprobs ? a->tokens[i].logprobs[0].logprob : 0;
+	return a->n_token ? sum / a->n_token : 0;
+}
+
+/* Is choice i of a prompt's n among its n_best likeliest?  Of equal ones, the first is. */
+static bool is_best(const struct state *s, const struct lmi_http_answer *of_prompt, uint32_t i)
+{
+	uint32_t better = 0;
+
+	for (uint32_t k = 0; k < s->n && s->n_best < s->n; k++) {
+		double d = likelihood(&of_prompt[k]) - likelihood(&of_prompt[i]);
+
+		better += d > 0 || (d == 0 && k < i);
+	}
+	return better < s->n_best;
+}
+
+static void whole_choice(struct state *s, uint32_t choice, uint32_t index,
+			 const struct lmi_http_answer *a, struct lmi_json_text *j)
+{
+	const struct parts p = {.v = {a->prompt, a->tokens},
+				.n = {s->echo ? a->n_prompt : 0, a->n_token}};
+	struct lmd_str text = whole_text(s, choice, a);
+
+	if (!text.ptr && s->echo) {
+		j->status = LMD_NOMEM;
+		return;
+	}
+	lmi_json_text_object(j);
+	lmi_http_json_put_str(j, "text", text);
+	put_choice(s, j, index, &p, lmi_openai_finish_reason(&a->end));
+	lmi_openai_put_prompt(j, &s->common, a);
+	lmi_json_text_end(j);
+}
+
 static void whole(void *state, const struct lmi_http_answer_head *head,
 		  const struct lmi_http_answer *choices, const struct lmi_http_answer_end *sum,
 		  struct lmi_json_text *j)
 {
 	struct state *s = state;
+	uint32_t index = 0;
 
 	lmi_json_text_object(j);
 	lmi_openai_put_head(j, head, ID_PREFIX, "text_completion");
 	lmi_json_text_key(j, "choices");
 	lmi_json_text_array(j);
-	for (uint32_t i = 0; i < head->n_choice; i++) {
-		const struct lmi_http_answer *a = &choices[i];
-		const struct parts p = {.v = {a->prompt, a->tokens},
-					.n = {s->echo ? a->n_prompt : 0, a->n_token}};
-		struct lmd_str text = whole_text(s, a);
-
-		if (!text.ptr && s->echo) {
-			j->status = LMD_NOMEM;
-			return;
-		}
-		lmi_json_text_object(j);
-		lmi_http_json_put_str(j, "text", text);
-		put_choice(s, j, i, &p, lmi_openai_finish_reason(&a->end));
-		lmi_openai_put_prompt(j, &s->common, a);
-		lmi_json_text_end(j);
-	}
+	for (uint32_t i = 0; i < head->n_choice; i++)
+		if (is_best(s, choices + i / s->n * s->n, i % s->n))
+			whole_choice(s, i, index++, &choices[i], j);
 	lmi_json_text_end(j);
 	lmi_openai_put_usage(j, sum);
 	lmi_json_text_end(j);
@@ -347,6 +363,31 @@ static const struct lmi_http_form form = {
 };
 
 /* ---- the endpoint ---- */
+
+/* Runs after all members were read. */
+static void finish(struct lmi_http_translation *t, struct state *s)
+{
+	static const struct lmi_http_at at = {.name = "best_of"};
+	struct lmi_wire_req_generate *q = t->q;
+
+	s->n_best = t->out->n_choice;
+	s->n = s->n ? s->n : s->n_best;
+	s->prompts = t->out->prompts;
+	s->logprobs = q->has_logprobs;
+	if (s->n < s->n_best)
+		lmi_http_fail(&t->r, &at, "is %u, but n is %u", s->n, s->n_best);
+	if (s->n > s->n_best && t->out->stream)
+		lmi_http_fail(&t->r, &at, "cannot be above n in a stream");
+	q->has_logprobs |= s->n > s->n_best; /* to find the likeliest */
+	t->out->n_choice = s->n;
+	lmi_http_finish_prompts(t);
+	if (s->echo && s->logprobs && !q->has_prompt_logprobs) {
+		q->has_prompt_logprobs = true;
+		q->prompt_logprobs = q->logprobs;
+	}
+	for (uint32_t i = 0; s->echo && i < (t->out->n_prompt ? t->out->n_prompt : 1); i++)
+		q->prompt_tokens |= s->prompts && s->prompts[i].is_tokens;
+}
 
 enum lmd_status lmi_openai_translate_completion(struct lmi_http_generation *out, const json_t *body,
 						struct lmd_arena *arena, const char **param,
@@ -367,16 +408,8 @@ enum lmd_status lmi_openai_translate_completion(struct lmi_http_generation *out,
 	lmi_http_members_read(&t, NULL, body, &members);
 	if (!t.q->has_prompt && !t.q->has_tokens)
 		lmi_http_fail(&t.r, &at_prompt, "is missing");
-	if (s) {
-		s->prompt = t.q->prompt;
-		s->logprobs = t.q->has_logprobs;
-	}
-	if (s && s->echo && s->logprobs && !t.q->has_prompt_logprobs) {
-		t.q->has_prompt_logprobs = true;
-		t.q->prompt_logprobs = t.q->logprobs;
-	}
-	if (s && s->echo && t.q->has_tokens)
-		t.q->prompt_tokens = true;
+	if (s)
+		finish(&t, s);
 	return lmi_http_translation_end(&t, param);
 }
 

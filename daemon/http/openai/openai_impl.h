@@ -8,6 +8,9 @@
 #include "daemon/http/members.h"
 #include "daemon/http/openai/openai.h"
 
+/* What the API says of a member that it does not know; the name follows. */
+#define LMI_OPENAI_UNKNOWN "Unrecognized request argument supplied: "
+
 /* Members that chat completions and completions share. */
 extern const struct lmi_http_members lmi_openai_members;
 
@@ -26,7 +29,7 @@ struct lmi_openai_chat_choice {
 
 struct lmi_openai_chat_state {
 	struct lmi_openai_state common;
-	struct lmi_openai_chat_choice choice[LMI_HTTP_CHOICES_MAX];
+	struct lmi_openai_chat_choice choice[LMI_HTTP_N_MAX];
 };
 
 extern const struct lmi_http_form lmi_openai_chat_form;
