@@ -40,8 +40,6 @@ enum lmd_status lmi_svc_call_create(struct lmi_svc_call **out, const struct lmi_
 		lmi_free(c);
 		return st;
 	}
-	c->user->n_call++;
-	c->user->bytes += c->copy.bytes.n;
 	c->svc = svc;
 	c->reply = a->reply;
 	c->arg = a->arg;
@@ -50,7 +48,8 @@ enum lmd_status lmi_svc_call_create(struct lmi_svc_call **out, const struct lmi_
 	if (c->next)
 		c->next->prev = c;
 	svc->calls = c;
-	svc->n_call++;
+	c->held = (struct lmi_svc_account){.n_call = 1, .bytes = c->copy.bytes.n};
+	lmi_svc_user_hold(svc, c->user, &c->held);
 	*out = c;
 	return LMD_OK;
 }
@@ -75,9 +74,7 @@ void lmi_svc_call_destroy(struct lmi_svc_call *c)
 	*(c->prev ? &c->prev->next : &svc->calls) = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
-	svc->n_call--;
-	c->user->n_call--;
-	c->user->bytes -= c->copy.bytes.n;
+	lmi_svc_user_release(svc, c->user, &c->held);
 	lmi_svc_user_unref(svc, c->user);
 	if (c->loaded)
 		lmi_svc_loaded_model_unref(c->loaded, svc->now);

@@ -10,6 +10,7 @@
 #include "service/names.h"
 #include "service/request.h"
 #include "service/service.h"
+#include "service/user.h"
 
 /* A pending request with a job. */
 struct lmi_svc_call {
@@ -19,6 +20,7 @@ struct lmi_svc_call {
 	void *arg;
 	struct lmi_svc_principal principal;
 	struct lmi_svc_user *user;
+	struct lmi_svc_account held; /* what it adds to the user's account */
 	struct lmi_svc_copy copy;
 	struct lmi_svc_idempotency_key
 		*idempotency_key; /* a repetition waits for the reply to this one; otherwise NULL */

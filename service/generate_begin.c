@@ -121,7 +121,8 @@ static void found(struct lmi_svc_lookup *l, uint64_t now, struct lmi_svc_model *
 static enum lmd_status admit(const struct lmi_svc_request_ctx *a, uint32_t *retry_ms,
 			     struct lmd_error *err)
 {
-	enum lmd_status st = lmi_svc_user_admit_generation(a->svc, a->principal, err);
+	enum lmd_status st = lmi_svc_user_admit_generation(a->svc, a->principal,
+							   a->copy->bytes.n, err);
 
 	if (st == LMD_OK)
 		st = lmi_svc_stream_admit(a->svc, a->principal, err);
@@ -175,9 +176,8 @@ static enum lmd_status create(struct lmi_svc_generation **out, const struct lmi_
 	if (g->next)
 		g->next->prev = g;
 	svc->generations = g;
-	svc->n_waiting++;
-	g->user->n_waiting++;
-	g->user->bytes += g->copy.bytes.n;
+	g->held = (struct lmi_svc_account){.n_waiting = 1, .bytes = g->copy.bytes.n};
+	lmi_svc_user_hold(svc, g->user, &g->held);
 	*out = g;
 	return LMD_OK;
 }

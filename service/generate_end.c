@@ -89,15 +89,10 @@ void lmi_svc_gen_finish(struct lmi_svc_generation *g, uint64_t now, const struct
 	lmi_svc_gen_leave_queue(svc, g);
 	if (g->state == LMI_SVC_GEN_RUN) {
 		svc->run[g->slot] = NULL;
-		svc->n_running--;
-		g->user->n_running--;
 		g->loaded->n_running--;
 		svc->mean_ns += (now - g->begun_ns) / 8 - svc->mean_ns / 8;
-	} else {
-		svc->n_waiting--;
-		g->user->n_waiting--;
 	}
-	g->user->bytes -= g->copy.bytes.n;
+	lmi_svc_user_release(svc, g->user, &g->held);
 	lmi_svc_user_unref(svc, g->user);
 	g->user = NULL;
 	*(g->prev ? &g->prev->next : &svc->generations) = g->next;

@@ -44,10 +44,10 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	g->state = LMI_SVC_GEN_RUN;
 	g->begun_ns = now;
 	svc->run[g->slot] = g;
-	svc->n_running++;
-	svc->n_waiting--;
-	g->user->n_running++;
-	g->user->n_waiting--;
+	lmi_svc_user_release(svc, g->user, &g->held);
+	g->held.n_waiting = 0;
+	g->held.n_running = 1;
+	lmi_svc_user_hold(svc, g->user, &g->held);
 	g->loaded->n_running++;
 	/* the engine has copied the tokens and taken the constraint */
 	lmi_text_token_buf_fini(&g->tokens);
@@ -59,7 +59,7 @@ void lmi_svc_generate_pump(struct lmi_service *svc, uint64_t now)
 {
 	struct lmd_error err;
 
-	while (svc->n_running < svc->limits.max_running) {
+	while (svc->held.n_running < svc->limits.max_running) {
 		struct lmi_svc_generation *g = svc->queue;
 		enum lmd_status st;
 

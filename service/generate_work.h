@@ -43,6 +43,7 @@ struct lmi_svc_generation {
 	struct lmi_svc_idempotency_key_reply pending_reply;
 	struct lmi_svc_copy copy;
 	struct lmi_svc_user *user; /* until it has ended */
+	struct lmi_svc_account held; /* what it adds to the user's account */
 	uint64_t serial, deadline_ns, begun_ns;
 	uint64_t ready_ns; /* when its model was loaded; UINT64_MAX: not yet */
 	uint64_t seed;

@@ -73,6 +73,9 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    "Maximum number of pending requests of one user; 0 = three quarters of calls."),
 	ROW(bytes_per_user, "bytes", 4096, 1ull << 40, 256u << 20,
 	    "Maximum amount of pending requests of one user."),
+	ROW(buffer_bytes, "bytes", 4096, 1ull << 40, 1u << 30,
+	    "Maximum amount of pending requests and unread output of all users together; beyond it "
+	    "requests fail as busy. One byte in sixteen is kept for administrators."),
 	ROW(rid_ms, "ms", 1000, DAY, 10 * MINUTE, "How long a request id is remembered."),
 	ROW(rids, "", 16, 1u << 20, 8192, "Maximum number of request ids that are remembered."),
 	ROW(keep_alive_ms, "ms", 0, 7 * DAY, 5 * MINUTE,

@@ -22,6 +22,11 @@ void lmi_svc_output_fini(struct lmi_svc_output *o)
 	*o = (struct lmi_svc_output){.first = 1};
 }
 
+uint64_t lmi_svc_output_memory(const struct lmi_svc_output *o)
+{
+	return (uint64_t)o->cap * sizeof(*o->items) + o->text_cap;
+}
+
 static uint64_t n_kept(const struct lmi_svc_output *o)
 {
 	return o->last + 1 - o->first;

@@ -72,6 +72,9 @@ struct lmi_svc_output {
 void lmi_svc_output_init(struct lmi_svc_output *o, uint64_t max_bytes);
 void lmi_svc_output_fini(struct lmi_svc_output *o);
 
+/* Returns the size of the buffers. */
+uint64_t lmi_svc_output_memory(const struct lmi_svc_output *o);
+
 /* Adds an item with item->n_text bytes of text and item->logprobs_bytes of log probabilities;
  * item->text_at is ignored.  Returns LMD_BUSY if more than max_bytes would be unread, or LMD_NOMEM;
  * nothing is added then.  Must not be called after lmi_svc_output_end. */

@@ -11,6 +11,7 @@
 #include "service/service_state.h"
 #include "service/stream.h"
 #include "service/stream_writer.h"
+#include "service/user.h"
 
 /* Fails waiting readers with an older cursor than `after`, since the items they need will be
  * dropped.  Such a reader is an older request of the same client. */
@@ -54,10 +55,10 @@ enum lmd_status lmi_svc_do_next(const struct lmi_svc_request_ctx *a, uint32_t *r
 		st = lmd_fail(err, LMD_INVALID, "id: the items of this stream are sent to another client");
 	if (st != LMD_OK)
 		return st;
-	if (svc->n_call + svc->streams.n_reader >= l->calls) {
+	st = lmi_svc_user_admit_reader(svc, a->principal, err);
+	if (st != LMD_OK) {
 		*retry_ms = lmi_svc_retry_ms(svc);
-		return lmd_fail(err, LMD_BUSY, "too many requests: %u are pending, the maximum is %llu",
-				svc->n_call + svc->streams.n_reader, (unsigned long long)l->calls);
+		return st;
 	}
 	p = lmi_alloc(1, sizeof(*p));
 	if (!p)

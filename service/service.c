@@ -178,7 +178,7 @@ bool lmi_service_is_idle(const struct lmi_service *svc)
 	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next)
 		if (s->writer || !s->read_out)
 			return false;
-	return !svc->generations && !svc->n_call;
+	return !svc->generations && !svc->held.n_call;
 }
 
 void lmi_service_stop(struct lmi_service *svc, uint64_t now)

@@ -26,7 +26,7 @@ enum lmi_wire_server_state lmi_service_state(const struct lmi_service *svc)
 uint32_t lmi_svc_retry_ms(const struct lmi_service *svc)
 {
 	uint64_t ms =
-		svc->mean_ns / LMI_NS_PER_MS * (svc->n_waiting + 1) / svc->limits.max_running;
+		svc->mean_ns / LMI_NS_PER_MS * (svc->held.n_waiting + 1) / svc->limits.max_running;
 
 	return (uint32_t)(ms < 100 ? 100 : ms > 60000 ? 60000 : ms);
 }
@@ -34,10 +34,10 @@ uint32_t lmi_svc_retry_ms(const struct lmi_service *svc)
 void lmi_service_stats(const struct lmi_service *svc, struct lmi_service_stats *out)
 {
 	*out = svc->count;
-	out->n_running = svc->n_running;
-	out->n_waiting = svc->n_waiting;
+	out->n_running = svc->held.n_running;
+	out->n_waiting = svc->held.n_waiting;
 	out->n_stream = svc->streams.n;
-	out->n_parked = svc->streams.n_reader + svc->n_call;
+	out->n_parked = svc->streams.n_reader + svc->held.n_call;
 	for (const struct lmi_svc_loaded_model *r = svc->loaded_models; r; r = r->next) {
 		struct lmi_engine_stats st;
 

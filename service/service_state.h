@@ -11,6 +11,7 @@
 #include "service/limits.h"
 #include "service/service.h"
 #include "service/stream.h"
+#include "service/user.h"
 
 struct lmi_svc_call;
 struct lmi_svc_evaluation;
@@ -18,7 +19,6 @@ struct lmi_svc_generation;
 struct lmi_svc_loaded_model;
 struct lmi_svc_model;
 struct lmi_svc_name;
-struct lmi_svc_user;
 
 struct lmi_service {
 	struct lmi_service_opts o;
@@ -45,15 +45,14 @@ struct lmi_service {
 	struct lmi_svc_generation *generations;              /* all generations */
 	struct lmi_svc_generation *queue;                    /* ready to run, in order of arrival */
 	struct lmi_svc_generation *run[LMI_SVC_RUNNING_MAX]; /* running ones, by slot */
-	uint32_t n_running, n_waiting;             /* waiting: accepted and not running */
 	uint64_t serial;
 	uint64_t mean_ns;    /* moving average of the run time of a generation */
 	uint64_t watched_ns; /* when the engines' progress was last read */
 
 	struct lmi_svc_evaluation *evaluations; /* submitted to an engine */
 	struct lmi_svc_user *users; /* those that hold something */
-	struct lmi_svc_call *calls; /* pending requests */
-	uint32_t n_call;
+	struct lmi_svc_account held; /* by all users together */
+	struct lmi_svc_call *calls;  /* pending requests */
 	uint32_t n_job; /* jobs of the service that are not done */
 
 	struct lmi_service_stats count;

@@ -589,6 +589,103 @@ START_TEST(bytes_of_one_user)
 }
 END_TEST
 
+/* The bytes of a generation's request count as well. */
+START_TEST(bytes_of_generations)
+{
+	static char prompt[4000];
+	struct lmi_wire_request q;
+	struct fx_answer a[2];
+
+	memset(prompt, 'a', sizeof(prompt) - 1);
+	fx.o.limits.bytes_per_user = sizeof(prompt) + sizeof(prompt) / 2;
+	fx_start(&fx);
+	fx_load(&fx);
+	q = fx_generate(&fx, "tiny", prompt, 5);
+	/* a job, so that the request is kept until it has run */
+	q.u.generate.has_grammar = true;
+	q.u.generate.grammar = (struct lmd_str){"root ::= \"a\"", 12};
+	fx_ask(&fx, &fx_user, &q, &a[0]);
+	q.rid = (struct lmd_str){"another", 7};
+	fx_ask(&fx, &fx_user, &q, &a[1]);
+	ck_assert_int_eq(a[1].err.status, LMD_BUSY);
+	ck_assert_ptr_nonnull(strstr(a[1].err.text, "bytes_per_user"));
+	ck_assert_uint_ge(a[1].retry_ms, 100);
+	fx_wait(&fx, &a[0]);
+	fx_answer_fini(&a[0]);
+	fx_answer_fini(&a[1]);
+}
+END_TEST
+
+/* The bytes of all users together are bounded, and some are kept for administrators. */
+START_TEST(bytes_of_all_users)
+{
+	static char text[1 << 16];
+	struct lmi_wire_request q;
+	struct fx_answer a[3];
+
+	memset(text, 'a', sizeof(text));
+	fx.o.limits.buffer_bytes = 2 * sizeof(text) + sizeof(text) / 10;
+	fx.o.limits.stream_bytes = 4096;
+	fx_start(&fx);
+	fx_load(&fx);
+	q = tokenize_long();
+	q.u.tokenize.text = (struct lmd_str){text, sizeof(text)};
+	fx_ask(&fx, &fx_user, &q, &a[0]);
+	fx_ask(&fx, &fx_other, &q, &a[1]);
+	ck_assert_int_eq(a[1].err.status, LMD_BUSY);
+	ck_assert_ptr_nonnull(strstr(a[1].err.text, "buffer_bytes"));
+	ck_assert_uint_ge(a[1].retry_ms, 100);
+	fx_ask(&fx, &fx_admin, &q, &a[2]);
+	fx_wait(&fx, &a[0]);
+	fx_wait(&fx, &a[2]);
+	ck_assert(!a[0].failed && !a[2].failed);
+	fx_answer_fini(&a[1]);
+	fx_ask(&fx, &fx_other, &q, &a[1]); /* there is room again */
+	fx_wait(&fx, &a[1]);
+	ck_assert(!a[1].failed);
+	for (int i = 0; i < 3; i++)
+		fx_answer_fini(&a[i]);
+}
+END_TEST
+
+/* One user's readers of streams do not take all places of pending requests. */
+START_TEST(readers_of_one_user)
+{
+	struct fx_answer a[13], other, admin;
+	struct lmi_wire_request q;
+	struct lmi_wire_id id, id2;
+
+	fx.o.limits.calls = 16;
+	fx_start(&fx);
+	fx_load(&fx);
+	id2 = fx_begin(&fx, &fx_other, "hello", 1000);
+	for (int i = 0; i < 13; i++) {
+		id = fx_begin(&fx, &fx_user, "hello", 1000);
+		q = fx_next(&id, 0);
+		q.u.next.has_wait_ms = true;
+		q.u.next.wait_ms = 60000;
+		q.u.next.has_hold_ms = true;
+		q.u.next.hold_ms = 1000;
+		fx_ask(&fx, &fx_user, &q, &a[i]);
+	}
+	ck_assert_int_eq(a[12].err.status, LMD_BUSY);
+	ck_assert_ptr_nonnull(strstr(a[12].err.text, "calls_per_user"));
+	q = fx_next(&id2, 0);
+	fx_ask(&fx, &fx_other, &q, &other);
+	ck_assert(other.err.status != LMD_BUSY);
+	q = fx_on(&fx, LMI_WIRE_OP_STREAMS, NULL);
+	fx_ask(&fx, &fx_admin, &q, &admin);
+	ck_assert(!admin.failed);
+	for (int i = 0; i < 12; i++)
+		fx_wait(&fx, &a[i]);
+	fx_wait(&fx, &other);
+	for (int i = 0; i < 13; i++)
+		fx_answer_fini(&a[i]);
+	fx_answer_fini(&other);
+	fx_answer_fini(&admin);
+}
+END_TEST
+
 /* Errors of users do not count as failures of the daemon. */
 START_TEST(errors_of_users_are_counted_apart)
 {
@@ -746,6 +843,9 @@ int main(void)
 	tcase_add_test(t, places_of_one_user);
 	tcase_add_test(t, cancelled_streams_are_forgotten);
 	tcase_add_test(t, bytes_of_one_user);
+	tcase_add_test(t, bytes_of_generations);
+	tcase_add_test(t, bytes_of_all_users);
+	tcase_add_test(t, readers_of_one_user);
 	tcase_add_test(t, errors_of_users_are_counted_apart);
 	tcase_add_test(t, a_request_that_is_sent_again);
 	tcase_add_test(t, roles);

@@ -219,8 +219,8 @@ static void answer_status(struct lmi_svc_call *c)
 	r.u.status.has_notice = s && s->notice;
 	if (r.u.status.has_notice)
 		r.u.status.notice = lmi_svc_str(s->notice);
-	r.u.status.running = svc->n_running;
-	r.u.status.waiting = svc->n_waiting;
+	r.u.status.running = svc->held.n_running;
+	r.u.status.waiting = svc->held.n_waiting;
 	r.u.status.streams = svc->streams.n;
 	r.u.status.connections =
 		svc->hooks.n_connection ? svc->hooks.n_connection(svc->hooks.arg) : 0;
@@ -269,8 +269,8 @@ enum lmd_status lmi_svc_do_drain(const struct lmi_svc_request_ctx *a, uint32_t *
 	if (!a->req->u.drain.on && svc->stopping)
 		return lmd_fail(err, LMD_CANCELLED, "shutting down");
 	lmi_wire_reply_init(&r, a->req);
-	r.u.drain.running = svc->n_running;
-	r.u.drain.waiting = svc->n_waiting;
+	r.u.drain.running = svc->held.n_running;
+	r.u.drain.waiting = svc->held.n_waiting;
 	if (a->req->u.drain.on) {
 		lmi_service_close(svc);
 		lmi_svc_generate_fail_queued(svc, a->now);
@@ -292,7 +292,7 @@ enum lmd_status lmi_svc_do_shutdown(const struct lmi_svc_request_ctx *a, uint32_
 		return lmd_fail(err, LMD_UNSUPPORTED, "this program does not support op shutdown");
 	lmi_service_close(svc);
 	lmi_wire_reply_init(&r, a->req);
-	r.u.shutdown.running = svc->n_running;
+	r.u.shutdown.running = svc->held.n_running;
 	(void)lmi_svc_reply_send(a, &r);
 	svc->hooks.shutdown(svc->hooks.arg, q->has_drain_ms ? q->drain_ms : -1);
 	return LMD_OK;

@@ -49,6 +49,32 @@ void lmi_svc_user_unref(struct lmi_service *svc, struct lmi_svc_user *u)
 	lmi_free(u);
 }
 
+void lmi_svc_user_hold(struct lmi_service *svc, struct lmi_svc_user *u,
+		       const struct lmi_svc_account *d)
+{
+	struct lmi_svc_account *accounts[] = {&u->held, &svc->held};
+
+	for (size_t i = 0; i < LMD_LEN(accounts); i++) {
+		accounts[i]->n_running += d->n_running;
+		accounts[i]->n_waiting += d->n_waiting;
+		accounts[i]->n_call += d->n_call;
+		accounts[i]->bytes += d->bytes;
+	}
+}
+
+void lmi_svc_user_release(struct lmi_service *svc, struct lmi_svc_user *u,
+			  const struct lmi_svc_account *d)
+{
+	struct lmi_svc_account *accounts[] = {&u->held, &svc->held};
+
+	for (size_t i = 0; i < LMD_LEN(accounts); i++) {
+		accounts[i]->n_running -= d->n_running;
+		accounts[i]->n_waiting -= d->n_waiting;
+		accounts[i]->n_call -= d->n_call;
+		accounts[i]->bytes -= d->bytes;
+	}
+}
+
 static uint64_t share(uint64_t configured, uint64_t all)
 {
 	if (!configured)
@@ -62,13 +88,49 @@ static uint64_t of_users(uint64_t all)
 	return all - all / 16;
 }
 
+/* Returns the memory of all output that is kept for readers. Streams are counted only if they could
+ * exceed `enough`. */
+static uint64_t output_bytes(const struct lmi_service *svc, uint64_t enough)
+{
+	uint64_t n = 0;
+
+	if (svc->streams.n * 2 * svc->limits.stream_bytes <= enough) /* buffers grow by doubling */
+		return 0;
+	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next)
+		n += lmi_svc_output_memory(&s->out);
+	return n;
+}
+
+/* Checks the bytes of one more request. A user who has no other request may have one of any size. */
+static enum lmd_status admit_bytes(const struct lmi_service *svc, const struct lmi_svc_user *u,
+				   bool admin, size_t bytes, struct lmd_error *err)
+{
+	const struct lmi_service_limits *l = &svc->limits;
+	uint64_t most = admin ? l->buffer_bytes : of_users(l->buffer_bytes);
+	uint64_t n = svc->held.bytes + bytes;
+
+	if (n <= most)
+		n += output_bytes(svc, most - n);
+	if (n > most && svc->held.bytes)
+		return lmd_fail(err, LMD_BUSY,
+				"too many bytes: %llu of requests and of unread output would be kept, "
+				"the maximum is %llu (buffer_bytes)",
+				(unsigned long long)n, (unsigned long long)most);
+	if (!u || admin || !u->held.bytes || u->held.bytes + bytes <= l->bytes_per_user)
+		return LMD_OK;
+	return lmd_fail(err, LMD_BUSY,
+			"too many bytes in requests: %llu of yours are pending, the maximum is "
+			"%llu (bytes_per_user)",
+			(unsigned long long)u->held.bytes, (unsigned long long)l->bytes_per_user);
+}
+
 enum lmd_status lmi_svc_user_admit_generation(const struct lmi_service *svc,
 					      const struct lmi_svc_principal *principal,
-					      struct lmd_error *err)
+					      size_t bytes, struct lmd_error *err)
 {
 	const struct lmi_service_limits *l = &svc->limits;
 	const struct lmi_svc_user *u = find(svc, principal);
-	uint64_t all = l->max_running + l->queue, n = (uint64_t)svc->n_running + svc->n_waiting;
+	uint64_t all = l->max_running + l->queue, n = (uint64_t)svc->held.n_running + svc->held.n_waiting;
 	uint64_t most = share(l->max_running_per_user, l->max_running) +
 			share(l->queue_per_user, l->queue);
 	bool admin = principal->role == LMI_SVC_ROLE_ADMIN;
@@ -77,15 +139,15 @@ enum lmd_status lmi_svc_user_admit_generation(const struct lmi_service *svc,
 		return lmd_fail(err, LMD_BUSY,
 				"the server is busy: %u generations are running and %u are queued, the "
 				"maximum is %llu (max_running) and %llu (queue)",
-				svc->n_running, svc->n_waiting, (unsigned long long)l->max_running,
+				svc->held.n_running, svc->held.n_waiting, (unsigned long long)l->max_running,
 				(unsigned long long)l->queue);
-	if (u && !admin && (uint64_t)u->n_running + u->n_waiting >= most)
+	if (u && !admin && (uint64_t)u->held.n_running + u->held.n_waiting >= most)
 		return lmd_fail(err, LMD_BUSY,
 				"too many generations: %u of yours are running and %u are queued, "
 				"the maximum of one user is %llu (max_running_per_user and "
 				"queue_per_user)",
-				u->n_running, u->n_waiting, (unsigned long long)most);
-	return LMD_OK;
+				u->held.n_running, u->held.n_waiting, (unsigned long long)most);
+	return admit_bytes(svc, u, admin, bytes, err);
 }
 
 enum lmd_status lmi_svc_user_admit_call(const struct lmi_service *svc,
@@ -94,27 +156,57 @@ enum lmd_status lmi_svc_user_admit_call(const struct lmi_service *svc,
 {
 	const struct lmi_service_limits *l = &svc->limits;
 	const struct lmi_svc_user *u = find(svc, principal);
-	uint32_t n = svc->n_call + svc->streams.n_reader;
+	uint32_t n = svc->held.n_call + svc->streams.n_reader;
 	bool admin = principal->role == LMI_SVC_ROLE_ADMIN;
 
 	if (n >= (admin ? l->calls : of_users(l->calls)))
 		return lmd_fail(err, LMD_BUSY,
 				"too many requests: %u are pending, the maximum is %llu", n,
 				(unsigned long long)l->calls);
-	if (!u || admin)
-		return LMD_OK;
-	if (u->n_call >= share(l->calls_per_user, l->calls))
+	if (u && !admin && u->held.n_call >= share(l->calls_per_user, l->calls))
 		return lmd_fail(err, LMD_BUSY,
 				"too many requests: %u of yours are pending, the maximum is %llu "
 				"(calls_per_user)",
-				u->n_call, (unsigned long long)share(l->calls_per_user, l->calls));
-	if (u->bytes && u->bytes + bytes > l->bytes_per_user)
+				u->held.n_call, (unsigned long long)share(l->calls_per_user, l->calls));
+	return admit_bytes(svc, u, admin, bytes, err);
+}
+
+/* Returns the number of readers that wait for streams of the owner. */
+static uint64_t n_readers_of(const struct lmi_service *svc, const struct lmi_svc_owner *owner)
+{
+	uint64_t n = 0;
+
+	for (const struct lmi_svc_stream *s = svc->streams.first; s; s = s->next)
+		if (s->readers && lmi_svc_owner_same(&s->owner, owner))
+			for (const struct lmi_svc_waiting_reader *p = s->readers; p; p = p->next)
+				n++;
+	return n;
+}
+
+enum lmd_status lmi_svc_user_admit_reader(const struct lmi_service *svc,
+					  const struct lmi_svc_principal *principal,
+					  struct lmd_error *err)
+{
+	const struct lmi_svc_owner owner = lmi_svc_owner_of(principal);
+	const struct lmi_service_limits *l = &svc->limits;
+	const struct lmi_svc_user *u = find(svc, principal);
+	uint64_t n = (uint64_t)svc->held.n_call + svc->streams.n_reader;
+	uint64_t most = share(l->calls_per_user, l->calls);
+	bool admin = principal->role == LMI_SVC_ROLE_ADMIN;
+
+	if (n >= (admin ? l->calls : of_users(l->calls)))
 		return lmd_fail(err, LMD_BUSY,
-				"too many bytes in requests: %llu of yours are pending, the maximum is "
-				"%llu (bytes_per_user)",
-				(unsigned long long)u->bytes,
-				(unsigned long long)l->bytes_per_user);
-	return LMD_OK;
+				"too many requests: %llu are pending, the maximum is %llu",
+				(unsigned long long)n, (unsigned long long)l->calls);
+	if (admin || n < most) /* not even all of them together are too many */
+		return LMD_OK;
+	n = n_readers_of(svc, &owner) + (u ? u->held.n_call : 0);
+	if (n < most)
+		return LMD_OK;
+	return lmd_fail(err, LMD_BUSY,
+			"too many requests: %llu of yours are pending, the maximum is %llu "
+			"(calls_per_user)",
+			(unsigned long long)n, (unsigned long long)most);
 }
 
 bool lmi_svc_user_may_run(const struct lmi_service *svc, const struct lmi_svc_user *u)
@@ -123,6 +215,6 @@ bool lmi_svc_user_may_run(const struct lmi_service *svc, const struct lmi_svc_us
 
 	if (u->admin)
 		return true;
-	return svc->n_running < of_users(l->max_running) &&
-	       u->n_running < share(l->max_running_per_user, l->max_running);
+	return svc->held.n_running < of_users(l->max_running) &&
+	       u->held.n_running < share(l->max_running_per_user, l->max_running);
 }

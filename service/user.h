@@ -11,14 +11,19 @@
 #include "service/service.h"
 #include "service/stream.h"
 
+/* What a user, or all users together, hold at this moment. */
+struct lmi_svc_account {
+	uint32_t n_running, n_waiting; /* generations; waiting: accepted and not running */
+	uint32_t n_call;               /* pending requests, without the readers of streams */
+	uint64_t bytes;                /* copies of requests */
+};
+
 struct lmi_svc_user {
 	struct lmi_svc_user *next;
 	struct lmi_svc_owner owner;
 	bool admin;
 	uint32_t n_ref;
-	uint32_t n_running, n_waiting; /* generations */
-	uint32_t n_call;               /* pending requests */
-	uint64_t bytes;                /* copies of its requests */
+	struct lmi_svc_account held;
 };
 
 /* Finds or adds the user of a principal; NULL if out of memory. Give it back with
@@ -27,11 +32,20 @@ struct lmi_svc_user *lmi_svc_user_ref(struct lmi_service *svc,
 				      const struct lmi_svc_principal *principal);
 void lmi_svc_user_unref(struct lmi_service *svc, struct lmi_svc_user *u);
 
-/* Returns LMD_BUSY if the principal may not have one more generation, or one more pending request
- * of that many bytes. */
+/* Adds to the accounts of the user and of all users together, or subtracts from them. */
+void lmi_svc_user_hold(struct lmi_service *svc, struct lmi_svc_user *u,
+		       const struct lmi_svc_account *d);
+void lmi_svc_user_release(struct lmi_service *svc, struct lmi_svc_user *u,
+			  const struct lmi_svc_account *d);
+
+/* Returns LMD_BUSY if the principal may not have one more generation or one more pending request of
+ * that many bytes, or one more reader that waits for a stream. */
 enum lmd_status lmi_svc_user_admit_generation(const struct lmi_service *svc,
 					      const struct lmi_svc_principal *principal,
-					      struct lmd_error *err);
+					      size_t bytes, struct lmd_error *err);
+enum lmd_status lmi_svc_user_admit_reader(const struct lmi_service *svc,
+					  const struct lmi_svc_principal *principal,
+					  struct lmd_error *err);
 enum lmd_status lmi_svc_user_admit_call(const struct lmi_service *svc,
 					const struct lmi_svc_principal *principal, size_t bytes,
 					struct lmd_error *err);

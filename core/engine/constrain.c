@@ -39,6 +39,18 @@ static enum lmd_status vocab(struct lmi_engine *e, const struct lmi_grammar_voca
 
 /* ---- create ---- */
 
+/* The matcher remembers the mask, so that the engine finds it. */
+static enum lmd_status compute_first_mask(struct lmi_engine_constraint *c, struct lmd_error *err)
+{
+	const uint64_t *mask;
+	enum lmd_status st = lmi_gr_state_mask(c->state, &mask);
+
+	if (st == LMD_TIMEOUT)
+		return lmd_fail(err, LMD_INVALID, "too ambiguous: computing the tokens that it may "
+						  "start with takes more than its share of time");
+	return st == LMD_OK ? st : lmd_fail(err, st, "out of memory");
+}
+
 static enum lmd_status take_grammar(struct lmi_engine_constraint *c,
 				    const struct lmi_engine_grammar_source *from,
 				    struct lmd_error *err)
@@ -50,6 +62,8 @@ static enum lmd_status take_grammar(struct lmi_engine_constraint *c,
 		st = lmi_engine_grammar_cache_take(&c->e->compiled, v, from, &c->lease, err);
 	if (st == LMD_OK)
 		st = lmi_gr_state_create(&c->state, c->lease.matcher, err);
+	if (st == LMD_OK)
+		st = compute_first_mask(c, err);
 	if (st == LMD_OK)
 		return st;
 	lmd_error_prefix(err, from->gbnf.ptr ? "grammar" : "json_schema");

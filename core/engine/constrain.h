@@ -3,8 +3,8 @@
  * constrain.h - constraints on one answer: a grammar that it follows, the text that token healing
  * requires, or both.
  *
- * Compiling a grammar is slow and happens on the caller's thread, not on the engine's; so does
- * creating the index of the engine's vocabulary. After that a constraint belongs to one generation.
+ * Compiling a grammar is slow and happens on the caller's thread, not on the engine's; so do
+ * creating the index of the engine's vocabulary and computing the mask of the first token. After that a constraint belongs to one generation.
  * The memory of a grammar matcher grows during use, so the token path of such an answer allocates.
  *
  * Jump-forward decoding: where a constraint leaves no choice, tokens are taken without a row of

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/cancel.h"
 #include "core/base/sha256.h"
 #include "core/grammar/grammar.h"
 
@@ -236,7 +237,8 @@ enum lmd_status lmi_engine_grammar_cache_take(struct lmi_engine_grammar_cache *x
 	bool is_new;
 
 	if (!digest_of(from, digest))
-		return lmd_fail(err, LMD_NOMEM, "no memory for a digest");
+		return lmi_cancel_step(0) ? lmd_fail(err, LMD_NOMEM, "no memory for a digest")
+					  : lmd_fail(err, LMD_CANCELLED, "cancelled");
 	lease.entry = enter(x, digest, &lease.matcher, &is_new);
 	if (!lease.entry)
 		return lmd_fail(err, LMD_NOMEM, "out of memory");

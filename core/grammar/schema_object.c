@@ -2,8 +2,8 @@
  *
  * Objects. Members come in the order of the schema, or with the required ones first and the others
  * after them. Optional members may be left out. Members that are not described come last, and only
- * if the schema asks for them, by a pattern for instance, or describes none. If none are described, a
- * few required names may come in any order. */
+ * if the schema asks for them, by a pattern for instance, or describes none. If none are described,
+ * a few required names may come in any order. */
 #include <string.h>
 
 #include "core/grammar/schema.h"
