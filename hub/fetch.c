@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
@@ -15,6 +16,7 @@
 
 #define SEGMENT  (8u << 20) /* bytes after which the journal is written */
 #define PIECE    (1u << 20)
+#define BUSY_TICKS 60 /* of 50 ms */
 #define IDLE_MAX 5 /* tries in a row in which nothing arrived */
 
 struct fetch {
@@ -272,13 +274,28 @@ static enum lmd_status run(struct fetch *w, char hex[LMI_SHA256_HEX], struct lmd
 	return st == LMD_OK ? lmi_resumable_file_commit(&w->file, err) : st;
 }
 
+/* A transfer of the same file that was just cancelled ends within a moment. */
+static enum lmd_status open_file(struct fetch *w, const char *path,
+				 const struct lmi_resumable_file_opts *o, struct lmd_error *err)
+{
+	const struct timespec tick = {.tv_nsec = 50000000};
+	enum lmi_resumable_file_found found;
+	enum lmd_status st;
+
+	for (unsigned i = 0;; i++) {
+		st = lmi_resumable_file_open(&w->file, path, 0600, o, &found, err);
+		if (st != LMD_BUSY || i == BUSY_TICKS || !lmi_cancel_step(1))
+			return st;
+		(void)nanosleep(&tick, NULL);
+	}
+}
+
 enum lmd_status lmi_hub_fetch(const struct lmi_hub_file *f, const char *path,
 			      const struct lmi_hub_opts *o, const struct lmi_hub_transfer *t,
 			      char sha256[LMI_SHA256_HEX], struct lmd_error *err)
 {
 	struct fetch w = {.f = f, .o = o, .t = t, .size = f->size};
 	struct lmi_resumable_file_opts file_opts = {0};
-	enum lmi_resumable_file_found found;
 	enum lmd_status st = *f->sha256 ? LMD_OK : probe(&w, err);
 
 	if (st != LMD_OK)
@@ -287,7 +304,7 @@ enum lmd_status lmi_hub_fetch(const struct lmi_hub_file *f, const char *path,
 		return lmd_fail(err, LMD_NOMEM, "no memory to compute a digest");
 	/* without digest and version nobody knows whether the file is still the same */
 	file_opts.restart = !*f->sha256 && !*w.etag;
-	st = lmi_resumable_file_open(&w.file, path, 0600, &file_opts, &found, err);
+	st = open_file(&w, path, &file_opts, err);
 	if (st != LMD_OK)
 		return st;
 	st = run(&w, sha256, err);

@@ -67,7 +67,7 @@ refused 2 'exactly one of' --gbnf "$dir/g" --schema "$dir/s"
 refused 2 'exclude' --gbnf "$dir/g" --text "$dir/a" --tokens 1
 refused 1 'nosuch' --gbnf "$dir/nosuch"
 refused 1 'line 1' --gbnf "$dir/s"
-refused 1 'JSON, byte 0' --schema "$dir/g"
+refused 1 'JSON, byte 4' --schema "$dir/g"
 refused 1 'token 257, the vocabulary has 257' --gbnf "$dir/g" --tokens 257
 refused 1 'trigger-token' --gbnf "$dir/g" --trigger-token -1
 refused 1 'trigger pattern' --gbnf "$dir/g" --trigger-pattern '('

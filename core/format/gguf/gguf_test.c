@@ -406,7 +406,7 @@ START_TEST(big_endian_blocks)
 	struct lmi_model *m;
 	float got[256], expected[256];
 	uint64_t seed = lmd_seed("big_endian_blocks", 3);
-	unsigned n_types = 0, n_rejected = 0;
+	unsigned n_types = 0, n_rejected = 0, n = 0;
 
 	for (uint32_t id = 0; id < LMD_DTYPE_END; id++) {
 		const struct lmi_dtype *type = lmi_dtype(id);
@@ -417,6 +417,7 @@ START_TEST(big_endian_blocks)
 
 		if (!type || type->is_activation || type->memory_only)
 			continue;
+		n++;
 		ck_assert(lmi_quant_row_bytes(type, 256, &bytes));
 		for (uint64_t i = 0; i < bytes; i++)
 			blk[i] = lmd_rand(&seed) & 0x3F; /* small numbers, not NaN */
@@ -449,8 +450,9 @@ START_TEST(big_endian_blocks)
 		ck_assert_mem_eq(got, expected, sizeof(got));
 		lmi_model_close(m);
 	}
-	ck_assert_uint_eq(n_types, 25);
-	ck_assert_uint_eq(n_rejected, 8 + 19);
+	ck_assert_uint_ge(n_types, 25);
+	ck_assert_uint_ge(n_rejected, 8 + 19);
+	ck_assert_uint_eq(n_types + n_rejected, n);
 }
 END_TEST
 
