@@ -326,6 +326,8 @@ static enum lmd_status test_in_child(void *arg, struct lmd_error *err)
 	for (uint32_t i = 0; st == LMD_OK && i < t->o->n_entries; i++)
 		if (t->o->entries[i].f.probe)
 			(void)t->o->entries[i].f.probe(t->host, why, sizeof(why));
+	if (st == LMD_OK)
+		lmi_plugin_image_close(&t->o->image); /* what runs at the end can crash as well */
 	return st;
 }
 

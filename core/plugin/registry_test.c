@@ -313,7 +313,9 @@ START_TEST(crashes_are_errors)
 {
 	static const struct {
 		const char *name, *says;
-	} bad[] = {{"crashes", "crashed (signal 11"}, {"exits", "ended the process (status 0)"}};
+	} bad[] = {{"crashes", "crashed (signal 11"},
+		   {"crashes_late", "crashed (signal 11"}, /* when it is closed */
+		   {"exits", "ended the process (status 0)"}};
 	const char *path = in_top("a/x.so");
 	struct lmi_plugin_registry *r;
 	struct lmd_error err;

@@ -36,6 +36,13 @@ __attribute__((constructor)) static void crash(void)
 }
 #endif
 
+#ifdef SAMPLE_CRASHES_LATE
+__attribute__((destructor)) static void crash(void)
+{
+	(void)raise(SIGSEGV);
+}
+#endif
+
 #ifdef SAMPLE_EXITS
 __attribute__((constructor)) static void leave(void)
 {
