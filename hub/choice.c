@@ -15,7 +15,7 @@ static const char *const preferred[] = {"Q4_K_M", "Q4_K_S", "IQ4_XS", "Q4_0", "M
 					"Q5_K_M", "Q5_K_S", "Q6_K",   "Q8_0", "BF16",
 					"F16",	  "F32"};
 
-static const char *base_name(const char *path)
+const char *lmi_hub_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -36,7 +36,7 @@ static bool contains(const char *text, const char *word)
 static bool is_model(const char *path)
 {
 	size_t n = strlen(path);
-	const char *base = base_name(path);
+	const char *base = lmi_hub_base_name(path);
 
 	return n > 5 && !strcasecmp(path + n - 5, ".gguf") && !contains(base, "mmproj") &&
 	       !contains(base, "imatrix");
@@ -85,7 +85,7 @@ static bool matches(const char *path, const char *want)
 	size_t n = strlen(want);
 
 	if (n > 5 && !strcasecmp(want + n - 5, ".gguf"))
-		return !strcmp(path, want) || !strcmp(base_name(path), want);
+		return !strcmp(path, want) || !strcmp(lmi_hub_base_name(path), want);
 	return has_quantisation(path, want);
 }
 
@@ -101,7 +101,7 @@ static uint32_t first_match(const struct lmi_hub_entry *e, uint32_t n, const cha
 		if (!is_model(e[i].path) || (want && !matches(e[i].path, want)))
 			continue;
 		(void)split_name(e[i].path, &part, &n_part);
-		if (part != 1 && !(want && !strcmp(base_name(e[i].path), base_name(want))))
+		if (part != 1 && !(want && !strcmp(lmi_hub_base_name(e[i].path), lmi_hub_base_name(want))))
 			continue;
 		if (best == n || len < best_len ||
 		    (len == best_len && strcmp(e[i].path, e[best].path) < 0))

@@ -49,7 +49,7 @@ static enum lmd_status add_entry(struct listing *l, const json_t *row, struct lm
 	e = &l->e[l->n++];
 	e->path = lmi_arena_strndup(l->a, path, strlen(path));
 	e->size = (uint64_t)json_integer_value(json_object_get(row, "size"));
-	if (oid && strlen(oid) == 64 && strspn(oid, "0123456789abcdef") == 64)
+	if (oid && lmi_sha256_is_hex(oid))
 		memcpy(e->sha256, oid, sizeof(e->sha256));
 	return e->path ? LMD_OK : no_memory(err);
 }
@@ -100,13 +100,6 @@ static enum lmd_status list_files(struct listing *l, const struct lmi_hub_ref *r
 	return st;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static enum lmd_status describe(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
 				const struct lmi_hub_opts *o, const struct lmi_hub_entry *e,
 				const uint32_t *parts, struct lmd_error *err)
@@ -120,7 +113,7 @@ static enum lmd_status describe(struct lmi_hub_model *m, const struct lmi_hub_re
 	if (!f || !base)
 		return no_memory(err);
 	for (uint32_t i = 0; i < m->n_files; i++) {
-		f[i].name = base_name(e[parts[i]].path);
+		f[i].name = lmi_hub_base_name(e[parts[i]].path);
 		f[i].url = lmi_hub_url(m->arena, base, e[parts[i]].path);
 		f[i].size = e[parts[i]].size;
 		f[i].with_token = o->hf_token != NULL;

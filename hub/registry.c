@@ -151,7 +151,7 @@ static enum lmd_status add_layer(struct lmi_hub_model *m, struct lmi_hub_file *f
 	const char *digest = text_of(layer, "digest");
 	const char *hex = strncmp(digest, "sha256:", 7) == 0 ? digest + 7 : "";
 
-	if (strlen(hex) != 64 || strspn(hex, "0123456789abcdef") != 64)
+	if (!lmi_sha256_is_hex(hex))
 		return lmd_fail(err, LMD_CORRUPT, "%s: a layer's digest '%.80s' is not sha256:HEX",
 				r->repo, digest);
 	f->name = lmi_arena_printf(m->arena, "sha256-%s", hex);

@@ -148,7 +148,7 @@ static enum lmd_status parse_registry(struct lmi_hub_ref *r, const char *source,
 		return bad(source, "the repository is missing, or has characters other than "
 				   "letters, digits and ._-/",
 			   err);
-	if (p[n] == '@' ? !hex || strlen(hex) != 64 || strspn(hex, "0123456789abcdef") != 64
+	if (p[n] == '@' ? !hex || !lmi_sha256_is_hex(hex)
 			: !is_word(version, strlen(version), "._-"))
 		return bad(source, "a tag has to follow ':', or sha256: and 64 digits '@'", err);
 	r->repo = lmi_arena_strndup(a, p, n);

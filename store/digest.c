@@ -218,12 +218,7 @@ enum lmd_status lmi_store_digest_file(struct lmi_store_file *out, const char *pa
 
 bool lmi_store_digest_ok(const char *hex)
 {
-	size_t n = 0;
-
-	while (n < LMI_STORE_DIGEST_HEX - 1 &&
-	       ((hex[n] >= '0' && hex[n] <= '9') || (hex[n] >= 'a' && hex[n] <= 'f')))
-		n++;
-	return n == LMI_STORE_DIGEST_HEX - 1 && !hex[n];
+	return lmi_sha256_is_hex(hex);
 }
 
 enum lmd_status lmi_store_digest_join(char out[LMI_STORE_DIGEST_HEX],

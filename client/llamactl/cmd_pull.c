@@ -65,7 +65,7 @@ static enum lmd_status check_digest(const struct lmi_args *a, const struct lmi_h
 	want += strncmp(want, "sha256:", 7) ? 0 : 7;
 	if (m->n_files != 1)
 		return lmd_fail(err, LMD_INVALID, "--digest: the model has %u files", m->n_files);
-	if (strlen(want) != 64 || strspn(want, "0123456789abcdef") != 64)
+	if (!lmi_sha256_is_hex(want))
 		return lmd_fail(err, LMD_INVALID, "--digest: not 64 hexadecimal digits");
 	if (*f->sha256 && strcmp(f->sha256, want) != 0)
 		return lmd_fail(err, LMD_INVALID, "--digest: the source announces %s", f->sha256);

@@ -4,6 +4,8 @@
  * file would change for another library. */
 #include "core/base/sha256.h"
 
+#include <string.h>
+
 #include <openssl/evp.h>
 
 #include "core/base/cancel.h"
@@ -61,4 +63,14 @@ void lmi_sha256_hex(char out[LMI_SHA256_HEX], const uint8_t digest[LMI_SHA256_BY
 		out[2 * i + 1] = hex[digest[i] & 15];
 	}
 	out[2 * LMI_SHA256_BYTES] = 0;
+}
+
+bool lmi_sha256_is_hex(const char *text)
+{
+	size_t n = 0;
+
+	while (n < LMI_SHA256_HEX - 1 &&
+	       ((text[n] >= '0' && text[n] <= '9') || (text[n] >= 'a' && text[n] <= 'f')))
+		n++;
+	return n == LMI_SHA256_HEX - 1 && !text[n];
 }

@@ -30,6 +30,9 @@ bool lmi_sha256_final(struct lmi_sha256 *h, uint8_t out[LMI_SHA256_BYTES]);
 /* Discards the state; does nothing after final or for a zeroed struct. */
 void lmi_sha256_fini(struct lmi_sha256 *h);
 
+/* Returns whether the text is 64 lower-case hex digits and a zero; reads no further. */
+bool lmi_sha256_is_hex(const char *text);
+
 /* Writes lower-case hex digits. */
 void lmi_sha256_hex(char out[LMI_SHA256_HEX], const uint8_t digest[LMI_SHA256_BYTES]);
 
