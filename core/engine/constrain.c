@@ -3,6 +3,7 @@
  * Constraints on an answer: grammars, healing and forced tokens; see constrain.h. */
 #include "core/engine/constrain.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -111,6 +112,12 @@ static enum lmd_status begin_heal(struct lmi_engine_constraint *c,
 	return LMD_OK;
 }
 
+static void run_job(struct lmi_engine_mask_job *job)
+{
+	lmi_engine_constraint_find(
+		(void *)((char *)job - offsetof(struct lmi_engine_constraint, job)));
+}
+
 enum lmd_status lmi_engine_constrain(struct lmi_engine *e,
 				     const struct lmi_engine_constrain_opts *o,
 				     struct lmi_engine_constraint **out, size_t *n_kept,
@@ -137,6 +144,8 @@ enum lmd_status lmi_engine_constrain(struct lmi_engine *e,
 	c->tok = e->tok;
 	c->n_vocab = lmi_tokenizer_info(e->tok)->n_tokens;
 	c->jump = o->jump;
+	c->taken = -1;
+	c->job.run = run_job;
 	if (has_grammar)
 		st = take_grammar(c, &o->grammar, err);
 	if (st == LMD_OK && heals)
@@ -154,6 +163,9 @@ void lmi_engine_constraint_destroy(struct lmi_engine_constraint *c)
 {
 	if (!c)
 		return;
+	if (c->job.submitted &&
+	    !lmi_engine_mask_workers_abandon(&c->e->mask_workers, &c->job))
+		return; /* destroyed when the job is collected */
 	lmi_gr_state_destroy(c->state);
 	lmi_engine_grammar_cache_give(&c->e->compiled, &c->lease);
 	lmi_free(c->heal_mask);
@@ -172,11 +184,11 @@ size_t lmi_engine_constraint_healed(const struct lmi_engine_constraint *c)
 
 /* ---- one token ---- */
 
-enum lmd_status lmi_engine_constraint_mask(struct lmi_engine_constraint *c, uint32_t n_logits,
-					   const uint64_t **mask, uint32_t *n)
+static enum lmd_status find_mask(struct lmi_engine_constraint *c, const uint64_t **mask,
+				 uint32_t *n)
 {
 	/* the output may have more rows than the vocabulary; those are not allowed */
-	*n = n_logits < c->n_vocab ? n_logits : c->n_vocab;
+	*n = c->n_logits < c->n_vocab ? c->n_logits : c->n_vocab;
 	if (!lmi_heal_done(&c->heal)) {
 		if (c->heal_at != c->heal.at)
 			fill_heal_mask(c);
@@ -186,7 +198,7 @@ enum lmd_status lmi_engine_constraint_mask(struct lmi_engine_constraint *c, uint
 	if (c->state)
 		return lmi_gr_state_mask(c->state, mask);
 	*mask = NULL;
-	*n = n_logits;
+	*n = c->n_logits;
 	return LMD_OK;
 }
 
@@ -211,7 +223,8 @@ static enum lmd_status accept_healing(struct lmi_engine_constraint *c, lmd_token
 	return LMD_OK;
 }
 
-enum lmd_status lmi_engine_constraint_accept(struct lmi_engine_constraint *c, lmd_token token)
+/* LMD_INVALID if the token is not allowed. */
+static enum lmd_status accept(struct lmi_engine_constraint *c, lmd_token token)
 {
 	if (!lmi_heal_done(&c->heal))
 		return accept_healing(c, token);
@@ -234,30 +247,76 @@ static lmd_token next_ahead(struct lmi_engine_constraint *c, const uint64_t *mas
 	return -1;
 }
 
-enum lmd_status lmi_engine_constraint_forced(struct lmi_engine_constraint *c, uint32_t n_logits,
-					     const lmd_token *before, uint32_t n_before,
-					     lmd_token *out)
+/* Finds the mask, and the next token if there is no choice. */
+static enum lmd_status find_next(struct lmi_engine_constraint *c, struct lmi_engine_next_tokens *x)
+{
+	enum lmd_status st = find_mask(c, &x->mask, &x->n);
+
+	if (st != LMD_OK || !x->mask || c->jump == LMI_ENGINE_JUMP_OFF)
+		return st;
+	x->forced = next_ahead(c, x->mask, x->n);
+	if (x->forced < 0)
+		x->forced = lmi_gr_mask_only_token(x->mask, x->n);
+	if (x->forced >= 0 || c->jump != LMI_ENGINE_JUMP_TEXT || !c->state ||
+	    !lmi_heal_done(&c->heal))
+		return LMD_OK;
+	st = lmi_engine_jump_forward_plan(c, c->e->vocab_index.v, c->tail, c->n_tail);
+	if (st == LMD_OK)
+		st = find_mask(c, &x->mask, &x->n);
+	if (st == LMD_OK)
+		x->forced = next_ahead(c, x->mask, x->n);
+	return st;
+}
+
+void lmi_engine_constraint_find(struct lmi_engine_constraint *c)
+{
+	enum lmd_status st = c->taken >= 0 ? accept(c, c->taken) : LMD_OK;
+
+	c->taken = -1;
+	c->next = (struct lmi_engine_next_tokens){.forced = -1};
+	c->next.status = st == LMD_OK ? find_next(c, &c->next) : st;
+	c->known = true;
+}
+
+bool lmi_engine_constraint_find_cached(struct lmi_engine_constraint *c)
 {
 	const uint64_t *mask;
-	enum lmd_status st;
-	uint32_t n;
 
-	*out = -1;
-	if (c->jump == LMI_ENGINE_JUMP_OFF)
-		return LMD_OK;
-	st = lmi_engine_constraint_mask(c, n_logits, &mask, &n);
-	if (st != LMD_OK || !mask)
-		return st;
-	*out = next_ahead(c, mask, n);
-	if (*out >= 0)
-		return LMD_OK;
-	*out = lmi_gr_mask_only_token(mask, n);
-	if (*out >= 0 || c->jump != LMI_ENGINE_JUMP_TEXT || !c->state || !lmi_heal_done(&c->heal))
-		return LMD_OK;
-	st = lmi_engine_jump_forward_plan(c, c->e->vocab_index.v, before, n_before);
-	if (st == LMD_OK)
-		st = lmi_engine_constraint_mask(c, n_logits, &mask, &n);
-	if (st == LMD_OK)
-		*out = next_ahead(c, mask, n);
-	return st;
+	if (!lmi_heal_done(&c->heal) || (c->state && c->jump == LMI_ENGINE_JUMP_TEXT))
+		return false;
+	if (c->taken >= 0 && c->state) {
+		if (lmi_gr_state_accept_cached(c->state, c->taken) != LMD_OK)
+			return false;
+		c->taken = -1;
+	}
+	if (c->state && lmi_gr_state_mask_cached(c->state, &mask) != LMD_OK)
+		return false;
+	lmi_engine_constraint_find(c);
+	return true;
+}
+
+uint64_t lmi_engine_constraint_share(const struct lmi_engine_constraint *c)
+{
+	return c->state ? lmi_gr_state_budget(c->state) : UINT64_MAX;
+}
+
+void lmi_engine_constraint_look(struct lmi_engine_constraint *c, const lmd_token *before,
+				uint32_t n_before, uint32_t n_logits)
+{
+	c->n_tail = n_before < LMI_ENGINE_JUMP_TAIL ? n_before : LMI_ENGINE_JUMP_TAIL;
+	if (c->n_tail)
+		memcpy(c->tail, before + n_before - c->n_tail, c->n_tail * sizeof(c->tail[0]));
+	c->n_logits = n_logits;
+}
+
+void lmi_engine_constraint_take(struct lmi_engine_constraint *c, lmd_token token)
+{
+	c->taken = token;
+	c->known = false;
+}
+
+const struct lmi_engine_next_tokens *
+lmi_engine_constraint_next(const struct lmi_engine_constraint *c)
+{
+	return c->known ? &c->next : NULL;
 }

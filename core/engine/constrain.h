@@ -4,8 +4,11 @@
  * requires, or both.
  *
  * Compiling a grammar is slow and happens on the caller's thread, not on the engine's; so do
- * creating the index of the engine's vocabulary and computing the mask of the first token. After that a constraint belongs to one generation.
- * The memory of a grammar matcher grows during use, so the token path of such an answer allocates.
+ * creating the index of the engine's vocabulary and computing the mask of the first token. After that
+ * a constraint belongs to one generation. Later masks that the matcher has not cached are computed by
+ * worker threads beside the steps of the engine (mask_workers.h); a sequence whose mask is not ready
+ * is left out of the next step. A grammar that uses up its share of time (state.c of core/grammar)
+ * fails its own request. The tokens do not depend on the timing.
  *
  * Jump-forward decoding: where a constraint leaves no choice, tokens are taken without a row of
  * logits, and many of them are computed as rows of one step, like a prompt.

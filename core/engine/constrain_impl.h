@@ -9,6 +9,7 @@
 
 #include "core/engine/constrain.h"
 #include "core/engine/grammar_cache.h"
+#include "core/engine/mask_workers.h"
 #include "core/grammar/grammar.h"
 #include "core/text/token_healing.h"
 #include "core/text/tokenizer.h"
@@ -24,19 +25,35 @@ bool lmi_engine_constraint_has_end(const struct lmi_engine_constraint *c);
  * answer. */
 size_t lmi_engine_constraint_healed(const struct lmi_engine_constraint *c);
 
-/* ---- for generations, on the engine's thread ---- */
+/* ---- for generations ---- */
 
-/* Returns the tokens that may come next, below *n (at most n_logits), as lmi_gr_state_mask does;
- * *mask NULL: all. */
-enum lmd_status lmi_engine_constraint_mask(struct lmi_engine_constraint *c, uint32_t n_logits,
-					   const uint64_t **mask, uint32_t *n);
-/* LMD_INVALID if the token is not allowed. */
-enum lmd_status lmi_engine_constraint_accept(struct lmi_engine_constraint *c, lmd_token token);
+/* What may come next. */
+struct lmi_engine_next_tokens {
+	enum lmd_status status;
+	const uint64_t *mask; /* allowed tokens below n, as in lmi_gr_state_mask; NULL: all */
+	uint32_t n;
+	lmd_token forced; /* if there is no choice; otherwise -1 */
+};
 
-/* Returns the next token if there is no choice, or -1. before: the sequence so far. */
-enum lmd_status lmi_engine_constraint_forced(struct lmi_engine_constraint *c, uint32_t n_logits,
-					     const lmd_token *before, uint32_t n_before,
-					     lmd_token *out);
+/* Maximum number of tokens of the sequence that its next ones depend on. */
+#define LMI_ENGINE_JUMP_TAIL 4
+
+/* Tells the constraint which token was chosen, and so that its next tokens are not known any more.
+ * Takes no time: the token is accepted when they are found. */
+void lmi_engine_constraint_take(struct lmi_engine_constraint *c, lmd_token token);
+/* Returns the next tokens, or NULL if they are not known. Valid until the next take. */
+const struct lmi_engine_next_tokens *
+lmi_engine_constraint_next(const struct lmi_engine_constraint *c);
+/* Prepares find: the sequence so far and the number of logits. */
+void lmi_engine_constraint_look(struct lmi_engine_constraint *c, const lmd_token *before,
+				uint32_t n_before, uint32_t n_logits);
+/* Finds the next tokens if that takes next to no time, because the matcher has cached them. Returns
+ * false if they remain unknown. */
+bool lmi_engine_constraint_find_cached(struct lmi_engine_constraint *c);
+/* Returns how much time, in some unit, its grammar has left of its share. */
+uint64_t lmi_engine_constraint_share(const struct lmi_engine_constraint *c);
+/* Finds the next tokens. One thread at a time, not necessarily the engine's. */
+void lmi_engine_constraint_find(struct lmi_engine_constraint *c);
 
 /* The index of an engine's vocabulary, created on first use. */
 struct lmi_engine_vocab_index {
@@ -49,6 +66,7 @@ void lmi_engine_vocab_index_fini(struct lmi_engine_vocab_index *x);
 /* ---- internals ---- */
 
 /* Tokens of forced text that are planned and not yet taken. */
+struct lmi_engine_seq;
 struct lmi_engine_planned_tokens {
 	lmd_token token[LMI_ENGINE_JUMP_MAX];
 	uint32_t n, at;
@@ -65,6 +83,16 @@ struct lmi_engine_constraint {
 	uint64_t *heal_mask; /* for position heal_at, while healing; NULL: nothing was healed */
 	size_t heal_at;
 	struct lmi_engine_planned_tokens ahead;
+	/* the next tokens, and what they are found from */
+	struct lmi_engine_next_tokens next;
+	bool known;	 /* next is valid */
+	lmd_token taken; /* a token that has yet to be accepted, or -1 */
+	lmd_token tail[LMI_ENGINE_JUMP_TAIL];
+	uint32_t n_tail, n_logits;
+	/* finds them on another thread; while it is submitted, the constraint belongs to the job */
+	struct lmi_engine_mask_job job;
+	struct lmi_engine_seq *seq; /* of the job */
+	uint64_t turn;		    /* of the engine, when the job was submitted */
 };
 
 /* Plans the tokens of forced text into c->ahead, or none if no token is certain; see

@@ -465,16 +465,18 @@ START_TEST(first_mask_is_ready)
 	struct lmi_engine_constrain_opts o = {
 		.grammar.gbnf = str("root ::= [a-z]+ | \"1\" [0-9]{3,9}"), .prompt = v, .n_prompt = 2};
 	struct lmi_engine_constraint *c = NULL;
-	const uint64_t *mask;
+	const struct lmi_engine_next_tokens *next;
 	struct lmd_error err;
 	uint64_t bytes;
-	uint32_t n_mask;
 	size_t n;
 
 	ck_assert_int_eq(lmi_engine_constrain(e, &o, &c, &n, &err), LMD_OK);
 	bytes = lmi_gr_matcher_bytes(c->lease.matcher);
-	ck_assert_int_eq(lmi_engine_constraint_mask(c, c->n_vocab, &mask, &n_mask), LMD_OK);
-	ck_assert_ptr_nonnull(mask);
+	lmi_engine_constraint_look(c, v, 2, c->n_vocab);
+	ck_assert(lmi_engine_constraint_find_cached(c));
+	next = lmi_engine_constraint_next(c);
+	ck_assert_int_eq(next->status, LMD_OK);
+	ck_assert_ptr_nonnull(next->mask);
 	ck_assert_uint_eq(lmi_gr_matcher_bytes(c->lease.matcher), bytes);
 	lmi_engine_constraint_destroy(c);
 	lmi_engine_fini(e);

@@ -125,6 +125,13 @@ static void close_pending(struct lmi_engine_pending *p)
 	lmi_free(p->choice);
 }
 
+static void wake_engine(void *arg)
+{
+	struct lmi_engine *e = arg;
+
+	lmi_engine_command_queue_wake(&e->commands);
+}
+
 static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_opts *o,
 				struct lmd_error *err)
 {
@@ -142,6 +149,12 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 		e->n_request = e->inst->n_seq;
 	e->n_scheduled = e->n_request + (e->inst->n_slot > 1 ? e->inst->n_seq : 0);
 	e->halves = o->halves;
+	e->in_line = o->in_line;
+	lmi_engine_mask_workers_init(&e->mask_workers,
+				     o->n_mask_thread ? o->n_mask_thread
+				     : o->in_line     ? 0
+						      : LMI_ENGINE_N_MASK_THREAD,
+				     wake_engine, e);
 	e->shared_logits = SHARED_LOGITS;
 	so = (struct lmi_sched_opts){.kv = e->inst->kv,
 				     .n_max = e->n_scheduled,
@@ -430,11 +443,23 @@ void lmi_engine_stop(struct lmi_engine *e)
 	atomic_store(&e->quiet, true);
 }
 
+/* All sessions have ended, so all jobs are abandoned. */
+static void stop_mask_workers(struct lmi_engine *e)
+{
+	if (!e->mask_workers.wake)
+		return; /* not initialised */
+	lmi_engine_mask_workers_stop(&e->mask_workers);
+	while (e->mask_workers.n_pending)
+		lmi_engine_results_collect(e);
+	lmi_engine_mask_workers_fini(&e->mask_workers);
+}
+
 void lmi_engine_fini(struct lmi_engine *e)
 {
 	if (!e)
 		return;
 	lmi_engine_stop(e);
+	stop_mask_workers(e);
 	lmi_engine_command_queue_fini(&e->commands);
 	lmi_engine_event_ring_fini(&e->events);
 	lmi_sched_destroy(e->sched);

@@ -171,6 +171,9 @@ struct lmi_engine_opts {
 	bool in_line;       /* no thread: the caller calls lmi_engine_step */
 	bool no_tokenizer;  /* evaluation only: do not open the vocabulary */
 	enum lmi_engine_halves halves;
+	/* threads that find the next tokens of grammars; 0 = 2, but none for an in-line engine,
+	 * which does it itself */
+	uint32_t n_mask_thread;
 };
 
 /* Opens the model and starts the thread. Slow: reads the file's tables and weights. */

@@ -33,6 +33,13 @@ struct lmi_engine_choice {
 	lmd_token token;
 };
 
+/* Sequences wait for their masks at most this part of the last step's time, and at most this time,
+ * before a step is submitted without them. */
+#define LMI_ENGINE_MASK_WAIT_PART 8
+#define LMI_ENGINE_MASK_WAIT_NS	  2000000u
+/* Threads that find masks, unless the options say otherwise. */
+#define LMI_ENGINE_N_MASK_THREAD 2
+
 /* A submitted step. It uses the slot of the instance with the same number. */
 struct lmi_engine_pending {
 	uint32_t plan, n_row, n_out, n_part;
@@ -56,6 +63,7 @@ struct lmi_engine {
 	struct lmi_sampler_vocab vocab;
 	struct lmi_engine_vocab_index vocab_index; /* for grammars */
 	struct lmi_engine_grammar_cache compiled;
+	struct lmi_engine_mask_workers mask_workers;
 	lmd_token *suppressed; /* [n_suppressed] never sampled unless a request says otherwise */
 	uint32_t n_suppressed;
 	uint32_t events_per_seq; /* maximum number that one sequence can cause in one step */
@@ -86,6 +94,9 @@ struct lmi_engine {
 	struct lmi_engine_overlap overlap;
 	uint32_t shared_logits; /* logits of a step from which on several threads choose tokens */
 	uint64_t finish_ns; /* when the last step was finished */
+	uint64_t step_ns;   /* how long the device took for it */
+	uint64_t mask_turn;
+	uint32_t n_fresh_mask; /* jobs of mask_workers that were submitted in this turn */
 	bool pushed;			 /* events were queued in this turn */
 	bool urgent;			 /* some of them are neither tokens nor text */
 	bool evaluated;			 /* some of them are evaluation rows, which are allocated */
@@ -94,6 +105,7 @@ struct lmi_engine {
 
 	pthread_t thread;
 	bool has_thread;
+	bool in_line; /* it never gets one */
 };
 
 /* Takes commands, submits steps, and finishes the oldest one. */
@@ -141,6 +153,9 @@ void lmi_engine_report(struct lmi_engine *e, const struct lmi_engine_job *s,
  * is worthwhile. rows: its results. */
 void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *p,
 			       const struct lmi_engine_exec *x, const float *rows);
+/* Takes what the mask workers have found. Waits a little for jobs that are new, so that their
+ * sequences need not miss a step. */
+void lmi_engine_results_collect(struct lmi_engine *e);
 /* Reports the rows of one part of a finished step. rows: its first output row; all: the results of
  * the step. */
 void lmi_engine_results_report(struct lmi_engine *e, const struct lmi_engine_pending *p,

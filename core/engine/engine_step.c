@@ -195,6 +195,7 @@ static void measure(struct lmi_engine *e, const struct lmi_engine_pending *p, ui
 	uint64_t begin_ns = p->submit_ns > e->finish_ns ? p->submit_ns : e->finish_ns;
 
 	e->finish_ns = done_ns;
+	e->step_ns = done_ns - begin_ns;
 	if (e->inst->n_slot == 1)
 		return;
 	if (e->inst->slot[slot].waited) /* otherwise it was done earlier, at an unknown time */
@@ -263,6 +264,7 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 	uint64_t allocs;
 
 	lmi_engine_commands_take(e);
+	lmi_engine_results_collect(e);
 	e->evaluated = false;
 	allocs = lmi_alloc_thread_count();
 	t = submit_steps(e);
@@ -270,6 +272,8 @@ enum lmi_engine_step_result lmi_engine_run_once(struct lmi_engine *e)
 		finish(e);
 		t = LMI_ENGINE_STEP_RAN;
 	}
+	if (t == LMI_ENGINE_STEP_IDLE && e->in_line && e->mask_workers.n_pending)
+		t = LMI_ENGINE_STEP_RAN; /* the caller goes on until all is done */
 	publish(e);
 	lmi_engine_event_emit_flush(e);
 	if (!e->evaluated)

@@ -226,18 +226,31 @@ static enum lmi_engine_finish why_finish(const struct lmi_engine_gen *g, lmd_tok
 	return room ? LMI_ENGINE_FINISH_NONE : LMI_ENGINE_FINISH_CONTEXT;
 }
 
+/* Returns the next tokens that the constraint allows, with a status other than LMD_OK if there are
+ * none. Usually they are known; those of the first token were computed with the constraint. */
+static const struct lmi_engine_next_tokens *
+next_tokens(struct lmi_engine_gen *g, const struct lmi_engine_seq *q, uint32_t n_logits)
+{
+	if (!lmi_engine_constraint_next(g->constraint)) {
+		lmi_engine_constraint_look(g->constraint, q->tokens, q->n_tokens, n_logits);
+		lmi_engine_constraint_find(g->constraint);
+	}
+	return lmi_engine_constraint_next(g->constraint);
+}
+
 /* Returns the forced token, or -1. */
 static enum lmd_status forced(struct lmi_engine_gen *g, const struct lmi_engine_seq *q, uint32_t n,
 			      lmd_token *out)
 {
-	enum lmd_status st;
+	const struct lmi_engine_next_tokens *x;
 
 	*out = -1;
 	if (!g->constraint)
 		return LMD_OK;
-	st = lmi_engine_constraint_forced(g->constraint, n, q->tokens, q->n_tokens, out);
-	if (st != LMD_OK || *out < 0)
-		return st;
+	x = next_tokens(g, q, n);
+	*out = x->forced;
+	if (x->status != LMD_OK || *out < 0)
+		return x->status;
 	return lmi_sampler_chain_force(g->chain, *out);
 }
 
@@ -256,31 +269,31 @@ static const uint64_t *without_ends(struct lmi_engine_gen *g, const uint64_t *ma
 	return any ? g->allowed : mask;
 }
 
+/* The constraint's next tokens are known. */
 static enum lmd_status sample(struct lmi_engine_gen *g, const float *logits, uint32_t n,
 			      lmd_token *out)
 {
 	const uint64_t *mask = NULL;
-	enum lmd_status st = LMD_OK;
 
-	if (g->constraint)
-		st = lmi_engine_constraint_mask(g->constraint, n, &mask, &n);
-	if (st == LMD_OK && g->n_out < g->n_min)
+	if (g->constraint) {
+		const struct lmi_engine_next_tokens *x = lmi_engine_constraint_next(g->constraint);
+
+		mask = x->mask;
+		n = x->n;
+	}
+	if (g->n_out < g->n_min)
 		mask = without_ends(g, mask, n);
-	return st == LMD_OK ? lmi_sampler_chain_sample(g->chain, logits, n, mask, out) : st;
+	return lmi_sampler_chain_sample(g->chain, logits, n, mask, out);
 }
 
 /* Takes the chosen token. */
-static enum lmd_status take(struct lmi_engine_gen *g, struct lmi_engine_seq *q, lmd_token token,
-			    bool room, struct lmi_engine_gen_step *out)
+static void take(struct lmi_engine_gen *g, struct lmi_engine_seq *q, lmd_token token, bool room,
+		 struct lmi_engine_gen_step *out)
 {
 	size_t n_text = 0;
 
-	if (g->constraint) {
-		enum lmd_status st = lmi_engine_constraint_accept(g->constraint, token);
-
-		if (st != LMD_OK)
-			return st;
-	}
+	if (g->constraint)
+		lmi_engine_constraint_take(g->constraint, token);
 	lmi_sampler_chain_accept(g->chain, token, false);
 	g->n_out++;
 	if (room)
@@ -296,7 +309,6 @@ static enum lmd_status take(struct lmi_engine_gen *g, struct lmi_engine_seq *q, 
 	out->token = token;
 	out->n_text = n_text;
 	out->finish = g->finish;
-	return LMD_OK;
 }
 
 enum lmd_status lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
@@ -325,9 +337,18 @@ enum lmd_status lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi
 	return st;
 }
 
-bool lmi_engine_gen_chooses_alone(const struct lmi_engine_gen *g)
+bool lmi_engine_gen_find_next(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
+			      uint32_t n_logits)
 {
-	return !g->constraint;
+	if (!g->constraint || lmi_engine_constraint_next(g->constraint))
+		return true;
+	lmi_engine_constraint_look(g->constraint, q->tokens, q->n_tokens, n_logits);
+	return lmi_engine_constraint_find_cached(g->constraint);
+}
+
+struct lmi_engine_constraint *lmi_engine_gen_constraint(struct lmi_engine_gen *g)
+{
+	return g->constraint;
 }
 
 enum lmd_status lmi_engine_gen_take(struct lmi_engine_gen *g, struct lmi_engine_seq *q,
@@ -342,7 +363,8 @@ enum lmd_status lmi_engine_gen_take(struct lmi_engine_gen *g, struct lmi_engine_
 		return chosen;
 	if (g->n_predict) {
 		out->logprobs = g->n_logprobs ? &g->logprobs : NULL;
-		return take(g, q, token, room, out);
+		take(g, q, token, room, out);
+		return LMD_OK;
 	}
 	out->finish = g->finish = LMI_ENGINE_FINISH_LENGTH;
 	return LMD_OK;
@@ -366,7 +388,8 @@ enum lmd_status lmi_engine_gen_forced(struct lmi_engine_gen *g, struct lmi_engin
 		g->logprobs.v[0] = (struct lmi_engine_logprob){.token = token};
 		out->logprobs = &g->logprobs;
 	}
-	return take(g, q, token, room, out);
+	take(g, q, token, room, out);
+	return LMD_OK;
 }
 
 void lmi_engine_gen_report(const struct lmi_engine_gen *g, struct lmi_engine_event *ev)

@@ -39,12 +39,16 @@ struct lmi_engine_gen_step {
 	const struct lmi_engine_logprobs *logprobs; /* of the token; NULL: none requested */
 	enum lmi_engine_finish finish; /* NONE: continue */
 };
-/* Chooses a token for a row of logits; -1 if none is to be generated. */
+/* Chooses a token for a row of logits; -1 if none is to be generated. Uses nothing that it shares
+ * with other generations, so it may run beside theirs. */
 enum lmd_status lmi_engine_gen_choose(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
 				      const float *logits, uint32_t n_logits, lmd_token *token);
-/* Returns true if lmi_engine_gen_choose uses nothing that it shares with other generations, so that
- * it may run beside theirs. */
-bool lmi_engine_gen_chooses_alone(const struct lmi_engine_gen *g);
+/* Finds the tokens that its constraint allows next, if that takes next to no time. Returns false if
+ * they remain unknown: find them before the next choice, on any thread. */
+bool lmi_engine_gen_find_next(struct lmi_engine_gen *g, const struct lmi_engine_seq *q,
+			      uint32_t n_logits);
+/* Returns its constraint, or NULL. */
+struct lmi_engine_constraint *lmi_engine_gen_constraint(struct lmi_engine_gen *g);
 /* Appends the chosen token to the sequence's tokens. chosen: what lmi_engine_gen_choose returned;
  * an error is returned as it is. room: true if one more row can be computed. */
 enum lmd_status lmi_engine_gen_take(struct lmi_engine_gen *g, struct lmi_engine_seq *q,

@@ -13,7 +13,7 @@
 /* Maximum bytes of forced text that are examined. */
 #define TEXT_MAX 512
 /* Maximum number of preceding tokens that are tokenised with it, and their bytes. */
-#define TAIL_MAX   4
+#define TAIL_MAX   LMI_ENGINE_JUMP_TAIL
 #define TAIL_BYTES 128
 /* Offset of the forced text: a line feed and the tail precede it. */
 #define HEAD (1 + TAIL_BYTES)

@@ -2,6 +2,7 @@
  *
  * Reports the results of a step, part by part: rows of evaluations, tokens of generations. */
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "core/base/alloc.h"
@@ -186,27 +187,61 @@ static bool tell_token(struct lmi_engine *e, struct lmi_engine_seq *q,
 	return true;
 }
 
-/* Takes forced tokens, so that the next step computes them all. If the events run out of space, the
- * rest is taken in the next step. */
-static enum lmd_status take_forced(struct lmi_engine *e, struct lmi_engine_seq *q,
-				   uint32_t n_logits, struct lmi_engine_gen_step *g)
+static void end_generation(struct lmi_engine *e, struct lmi_engine_job *s)
+{
+	lmi_engine_report(e, s, lmi_engine_event_emit(e, s, LMI_ENGINE_EV_DONE));
+	lmi_engine_end(e, s);
+}
+
+/* Is there room for the events of one more token, besides those of a step? */
+static bool has_room(const struct lmi_engine *e)
+{
+	return lmi_engine_event_ring_room(&e->events) >=
+	       lmi_engine_event_emit_room(e) + e->events_per_seq + 1;
+}
+
+/* Takes the next token if it is forced. Returns false if it is not, or if the generation has ended. */
+static bool take_forced(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n_logits)
 {
 	const struct lmd_host *host = e->inst->host;
+	struct lmi_engine_job *s = q->session;
+	struct lmi_engine_gen_step g;
+	enum lmd_status st = lmi_engine_gen_forced(s->gen, q, n_logits, q->n_tokens < q->cap,
+						   host->now_ns(host->ctx), &g);
 
-	for (uint32_t i = 0; i < LMI_ENGINE_JUMP_MAX && g->finish == LMI_ENGINE_FINISH_NONE; i++) {
-		enum lmd_status st;
+	if (st != LMD_OK)
+		fail_generation(e, s, st);
+	if (st != LMD_OK || g.token < 0)
+		return false;
+	atomic_fetch_add_explicit(&e->count.n_forced, 1, memory_order_relaxed);
+	if (tell_token(e, q, &g))
+		return true;
+	end_generation(e, s);
+	return false;
+}
 
-		if (lmi_engine_event_ring_room(&e->events) <
-		    lmi_engine_event_emit_room(e) + e->events_per_seq + 1)
-			break;
-		st = lmi_engine_gen_forced(q->session->gen, q, n_logits, q->n_tokens < q->cap,
-					   host->now_ns(host->ctx), g);
-		if (st != LMD_OK || g->token < 0)
-			return st;
-		atomic_fetch_add_explicit(&e->count.n_forced, 1, memory_order_relaxed);
-		(void)tell_token(e, q, g);
+/* Prepares a generation for its next step: finds its next tokens, and takes those that are forced, so
+ * that the step computes them all. If the events run out of space, the rest is taken after the step.
+ * If finding the tokens takes time, a worker does it, and the sequence waits. */
+static void continue_generation(struct lmi_engine *e, struct lmi_engine_seq *q, uint32_t n_logits)
+{
+	struct lmi_engine_constraint *c = lmi_engine_gen_constraint(q->session->gen);
+
+	for (uint32_t i = 0; i <= LMI_ENGINE_JUMP_MAX && c; i++) {
+		if (!lmi_engine_gen_find_next(q->session->gen, q, n_logits)) {
+			c->job.share = lmi_engine_constraint_share(c);
+			if (lmi_engine_mask_workers_submit(&e->mask_workers, &c->job)) {
+				c->seq = q;
+				c->turn = e->mask_turn;
+				e->n_fresh_mask++;
+				lmi_sched_hold(e->sched, q->handle, true);
+				return;
+			}
+			lmi_engine_constraint_find(c);
+		}
+		if (i == LMI_ENGINE_JUMP_MAX || !has_room(e) || !take_forced(e, q, n_logits))
+			return;
 	}
-	return LMD_OK;
 }
 
 static void gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, struct lmi_engine_seq *q,
@@ -218,16 +253,66 @@ static void gen_part(struct lmi_engine *e, const struct lmi_engine_exec *x, stru
 
 	st = lmi_engine_gen_take(s->gen, q, choice->status, choice->token, q->n_tokens < q->cap,
 				 e->inst->host->now_ns(e->inst->host->ctx), &g);
-	if (st == LMD_OK && tell_token(e, q, &g))
-		st = take_forced(e, q, x->out_width, &g);
-	if (st != LMD_OK) {
+	if (st != LMD_OK)
 		fail_generation(e, s, st);
+	else if (tell_token(e, q, &g))
+		continue_generation(e, q, x->out_width);
+	else
+		end_generation(e, s);
+}
+
+/* ---- next tokens found by workers ---- */
+
+/* How long the engine waits for workers before it submits a step without their sequences: a part of
+ * the last step's time, since a sequence that is left out waits for a whole step. */
+static uint64_t patience_ns(const struct lmi_engine *e)
+{
+	uint64_t ns = e->step_ns / LMI_ENGINE_MASK_WAIT_PART;
+
+	return ns < LMI_ENGINE_MASK_WAIT_NS ? ns : LMI_ENGINE_MASK_WAIT_NS;
+}
+
+static void collect(struct lmi_engine *e, struct lmi_engine_constraint *c)
+{
+	struct lmi_engine_seq *q = c->seq;
+	enum lmd_status st;
+
+	e->n_fresh_mask -= c->turn == e->mask_turn && e->n_fresh_mask;
+	if (c->job.abandoned) {
+		lmi_engine_constraint_destroy(c);
 		return;
 	}
-	if (g.finish == LMI_ENGINE_FINISH_NONE)
-		return;
-	lmi_engine_report(e, s, lmi_engine_event_emit(e, s, LMI_ENGINE_EV_DONE));
-	lmi_engine_end(e, s);
+	lmi_sched_hold(e->sched, q->handle, false);
+	st = lmi_engine_constraint_next(c)->status;
+	if (st != LMD_OK)
+		fail_generation(e, q->session, st);
+	else if (has_room(e) && take_forced(e, q, c->n_logits))
+		continue_generation(e, q, c->n_logits);
+}
+
+static bool collect_one(struct lmi_engine *e, uint64_t wait_ns)
+{
+	struct lmi_engine_mask_job *job =
+		lmi_engine_mask_workers_collect(&e->mask_workers, wait_ns);
+
+	if (job)
+		collect(e, (void *)((char *)job - offsetof(struct lmi_engine_constraint, job)));
+	return job;
+}
+
+void lmi_engine_results_collect(struct lmi_engine *e)
+{
+	const struct lmd_host *host = e->inst->host;
+	uint64_t end_ns, now_ns;
+
+	while (collect_one(e, 0))
+		;
+	now_ns = e->n_fresh_mask ? host->now_ns(host->ctx) : 0;
+	end_ns = now_ns + patience_ns(e);
+	while (e->n_fresh_mask && now_ns < end_ns && collect_one(e, end_ns - now_ns))
+		now_ns = host->now_ns(host->ctx);
+	e->n_fresh_mask = 0;
+	e->mask_turn++;
 }
 
 /* Does a generation get a token from this part? */
@@ -279,7 +364,7 @@ static void choose_some(void *arg, uint32_t part, uint32_t n)
 	(void)part;
 	(void)n;
 	while ((i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < p->n_part)
-		if (p->choice[i].logits && lmi_engine_gen_chooses_alone(p->session[i]->gen))
+		if (p->choice[i].logits)
 			choose(p, i, job->width);
 }
 
@@ -287,14 +372,14 @@ void lmi_engine_results_choose(struct lmi_engine *e, struct lmi_engine_pending *
 			       const struct lmi_engine_exec *x, const float *rows)
 {
 	struct choosing job = {.p = p, .width = x->out_width};
-	uint32_t n_alone = 0;
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < p->n_part; i++) {
 		p->choice[i].logits = is_sampled(p, i) ? rows : NULL;
-		n_alone += is_sampled(p, i) && lmi_engine_gen_chooses_alone(p->session[i]->gen);
+		n += is_sampled(p, i);
 		rows += (size_t)p->planned[i].n_out * x->out_width;
 	}
-	if (n_alone > 1 && (uint64_t)n_alone * x->out_width >= e->shared_logits)
+	if (n > 1 && (uint64_t)n * x->out_width >= e->shared_logits)
 		lmi_inst_run_team(e->inst, choose_some, &job);
 	for (uint32_t i = 0; i < p->n_part; i++)
 		if (p->choice[i].logits)

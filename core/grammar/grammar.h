@@ -124,9 +124,17 @@ enum lmd_status lmi_gr_state_accept(struct lmi_grammar_state *s, lmd_token token
 enum lmd_status lmi_gr_state_accept_text(struct lmi_grammar_state *s, const char *text,
 					 size_t bytes, size_t *n_taken);
 
+/* As lmi_gr_state_accept, if the matcher has cached all that it needs; otherwise LMD_BUSY, and the
+ * state is unchanged. */
+enum lmd_status lmi_gr_state_accept_cached(struct lmi_grammar_state *s, lmd_token token);
+/* Returns how much work the state may still cause: its share of time, see LMD_TIMEOUT. */
+uint64_t lmi_gr_state_budget(const struct lmi_grammar_state *s);
+
 /* Bit i % 64 of word i / 64 is set if token i may come next; end-of-generation tokens are set
  * exactly when the text may end here. *out is valid until the next call with this matcher. */
 enum lmd_status lmi_gr_state_mask(struct lmi_grammar_state *s, const uint64_t **out);
+/* As lmi_gr_state_mask, if the matcher has cached the mask; otherwise LMD_BUSY. */
+enum lmd_status lmi_gr_state_mask_cached(const struct lmi_grammar_state *s, const uint64_t **out);
 
 /* Returns the text that must come next because the grammar allows nothing else: whole characters,
  * at most cap bytes. *ends is set if the grammar is complete after that text. *n is 0 if the text

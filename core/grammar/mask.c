@@ -276,10 +276,23 @@ static void fill(struct filler *f, const struct lmi_gr_match_cursor *s)
 		f->mask[w] |= f->v->eog[w];
 }
 
+static uint64_t mask_key(const struct lmi_gr_match_cursor *s)
+{
+	return (uint64_t)s->parser_state << 32 | s->value << 2 | s->n_missing;
+}
+
+const uint64_t *lmi_gr_match_cursor_mask_cached(const struct lmi_grammar_matcher *m,
+						const struct lmi_gr_match_cursor *s)
+{
+	uint32_t i;
+
+	return lmi_gr_keymap_find(&m->masks, mask_key(s), &i) ? m->mask[i] : NULL;
+}
+
 const uint64_t *lmi_gr_match_cursor_mask(struct lmi_grammar_matcher *m,
 					 const struct lmi_gr_match_cursor *s)
 {
-	uint64_t key = (uint64_t)s->parser_state << 32 | s->value << 2 | s->n_missing;
+	uint64_t key = mask_key(s);
 	struct filler f = {.m = m, .v = m->vocab};
 	uint32_t i;
 

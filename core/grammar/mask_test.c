@@ -124,6 +124,30 @@ static void compare(const struct lmi_grammar_state *s, const uint64_t *mask, con
 	}
 }
 
+/* Accepting a token from the cache either says what accepting it says, or changes nothing. Returns
+ * how many answers came from the cache. */
+static uint32_t compare_cached(const struct lmi_grammar_state *s, lmd_token id)
+{
+	struct lmi_grammar_state *a, *b;
+	const uint64_t *va, *vb;
+	enum lmd_status cached;
+
+	ck_assert(lmi_gr_state_clone(&a, s) == LMD_OK && lmi_gr_state_clone(&b, s) == LMD_OK);
+	cached = lmi_gr_state_accept_cached(a, id);
+	if (cached == LMD_BUSY)
+		ck_assert_uint_eq(lmi_gr_state_budget(a), lmi_gr_state_budget(s));
+	else
+		ck_assert_int_eq(cached, lmi_gr_state_accept(b, id));
+	ck_assert(lmi_gr_state_mask(b, &vb) == LMD_OK);
+	ck_assert(lmi_gr_state_mask_cached(b, &va) == (id == END ? LMD_BUSY : LMD_OK));
+	ck_assert(id == END || va == vb);
+	ck_assert(lmi_gr_state_mask(a, &va) == LMD_OK);
+	ck_assert_mem_eq(va, vb, (N_TOKENS + 7) / 8);
+	lmi_gr_state_destroy(a);
+	lmi_gr_state_destroy(b);
+	return cached != LMD_BUSY;
+}
+
 static lmd_token any_of(const uint64_t *mask)
 {
 	uint32_t from = draw(N_TOKENS);
@@ -136,6 +160,8 @@ static lmd_token any_of(const uint64_t *mask)
 	}
 	return END;
 }
+
+static uint32_t n_cached;
 
 static void walk(struct lmi_grammar_matcher *m, const char *grammar)
 {
@@ -152,6 +178,7 @@ static void walk(struct lmi_grammar_matcher *m, const char *grammar)
 		memcpy(mask, v, sizeof(mask));
 		compare(s, mask, grammar);
 		id = any_of(mask);
+		n_cached += compare_cached(s, id);
 		ck_assert(lmi_gr_state_accept(s, id) == LMD_OK || id == END);
 		if (id == END)
 			break;
@@ -184,6 +211,7 @@ START_TEST(masks_say_what_taking_says)
 		lmi_grammar_destroy(g);
 	}
 	lmi_gr_vocab_destroy(v);
+	ck_assert_uint_gt(n_cached, 0);
 }
 END_TEST
 

@@ -136,5 +136,8 @@ bool lmi_gr_match_cursor_alive(const struct lmi_grammar_matcher *m,
 /* Returns the token mask of a position (mask.c), or NULL if out of memory. */
 const uint64_t *lmi_gr_match_cursor_mask(struct lmi_grammar_matcher *m,
 					 const struct lmi_gr_match_cursor *s);
+/* Returns that mask if it has been computed, otherwise NULL. */
+const uint64_t *lmi_gr_match_cursor_mask_cached(const struct lmi_grammar_matcher *m,
+						const struct lmi_gr_match_cursor *s);
 
 #endif /* LLAMAD_GRAMMAR_MATCH_H */

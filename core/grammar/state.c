@@ -273,6 +273,28 @@ enum lmd_status lmi_gr_state_accept_text(struct lmi_grammar_state *s, const char
 	return LMD_OK;
 }
 
+enum lmd_status lmi_gr_state_accept_cached(struct lmi_grammar_state *s, lmd_token token)
+{
+	uint64_t none = 0;
+	enum lmd_status st;
+
+	if (token < 0 || (uint32_t)token >= s->m->vocab->n)
+		return LMD_INVALID;
+	if (s->m->g->unconstrained)
+		return LMD_OK;
+	lmi_gr_closure_set_budget(s->m->closure, &none);
+	st = accept(s, token);
+	lmi_gr_closure_set_budget(s->m->closure, NULL);
+	if (st == LMD_OK)
+		refill(s, BUDGET_TOKEN);
+	return st == LMD_NOMEM ? LMD_BUSY : st;
+}
+
+uint64_t lmi_gr_state_budget(const struct lmi_grammar_state *s)
+{
+	return s->budget;
+}
+
 /* Queries */
 
 enum lmd_status lmi_gr_state_mask(struct lmi_grammar_state *s, const uint64_t **out)
@@ -289,6 +311,15 @@ enum lmd_status lmi_gr_state_mask(struct lmi_grammar_state *s, const uint64_t **
 		*out = lmi_gr_match_cursor_mask(s->m, s->ended ? &dead : &s->cursor);
 	}
 	return lmi_gr_state_end_work(s, *out ? LMD_OK : LMD_NOMEM);
+}
+
+enum lmd_status lmi_gr_state_mask_cached(const struct lmi_grammar_state *s, const uint64_t **out)
+{
+	*out = s->m->vocab->all;
+	if (s->m->g->unconstrained || s->waiting)
+		return LMD_OK;
+	*out = s->ended ? NULL : lmi_gr_match_cursor_mask_cached(s->m, &s->cursor);
+	return *out ? LMD_OK : LMD_BUSY;
 }
 
 bool lmi_gr_state_may_end(const struct lmi_grammar_state *s)

@@ -95,9 +95,15 @@ struct budget {
 	uint32_t n_over; /* of n_row, rows that only a part that cannot be split may use */
 };
 
+/* Number of known rows that may be computed. */
+static uint32_t n_ready(const struct lmi_sched_rec *r)
+{
+	return r->o.n_known - r->held;
+}
+
 static bool has_work(const struct lmi_sched_rec *r)
 {
-	return r->n_planned < r->o.n_known && !r->removed && !r->n_void && !r->restarts;
+	return r->n_planned < n_ready(r) && !r->removed && !r->n_void && !r->restarts;
 }
 
 static uint32_t plan_of(const struct lmi_sched_rec *r)
@@ -147,7 +153,7 @@ static uint32_t next_output(const struct lmi_sched_rec *r)
 /* Returns how many rows of `r` fit into the budget; 0 = none now. */
 static uint32_t chunk_of(const struct lmi_sched_rec *r, const struct budget *budget)
 {
-	uint32_t left = r->o.n_known - r->n_planned, n = left, skip = next_output(r) - r->n_planned;
+	uint32_t left = n_ready(r) - r->n_planned, n = left, skip = next_output(r) - r->n_planned;
 	uint32_t room = r->o.whole			  ? budget->n_row
 			: budget->n_row > budget->n_over ? budget->n_row - budget->n_over
 							  : 0;
@@ -294,7 +300,8 @@ static uint32_t open_seq(struct lmi_sched *s, struct lmi_sched_rec *r, const str
 	bool fits;
 
 	r->n_planned = prefix->n;
-	fits = r->o.n_encode ? r->o.n_encode <= budget->n_row : chunk_of(r, budget);
+	fits = r->o.n_encode ? r->o.n_encode <= budget->n_row
+			     : chunk_of(r, budget) || !has_work(r);
 	r->n_planned = 0;
 	if (!fits)
 		return LMI_KV_NO_PAGE;

@@ -201,6 +201,14 @@ bool lmi_sched_grow(struct lmi_sched *s, uint32_t seq)
 	return true;
 }
 
+void lmi_sched_hold(struct lmi_sched *s, uint32_t seq, bool held)
+{
+	struct lmi_sched_rec *r = rec_of(s, seq);
+
+	assert(!held || r->o.n_known > 1);
+	r->held = held;
+}
+
 bool lmi_sched_grow_drafts(struct lmi_sched *s, uint32_t seq, uint32_t n)
 {
 	struct lmi_sched_rec *r = rec_of(s, seq);

@@ -16,6 +16,7 @@ struct lmi_sched_rec {
 	enum lmi_sched_state state;
 	uint32_t n_step; /* pending steps that it is part of */
 	uint32_t n_void; /* those of them that do not count */
+	bool held; /* its last known row must wait; see lmi_sched_hold */
 	bool restarts; /* a step failed; starts again after its pending steps */
 	bool removed; /* removed while part of a step; freed after its pending steps */
 	bool encoded; /* or a pending step does that */
