@@ -11,6 +11,8 @@
 
 /* How many waiting sequences of other plans a sequence may overtake. */
 #define LOOK_AHEAD 64u
+/* A step has room for so many rows of prompts, and for a page, however long it takes. */
+#define PROMPT_ROWS_MIN 16u
 
 /* ---- marks ---- */
 
@@ -93,6 +95,7 @@ struct budget {
 	uint32_t plan, n_row, n_out;
 	uint32_t n_part; /* parts that may still be added */
 	uint32_t n_over; /* of n_row, rows that only a part that cannot be split may use */
+	uint64_t bound_ns; /* how long the step may take; 0: any time */
 };
 
 /* Number of known rows that may be computed. */
@@ -402,15 +405,54 @@ static bool lacks_new_rows(const struct lmi_sched_rec *r)
 	return r->n_planned + 1 == n;
 }
 
+/* Returns how long the generating sequences may wait for this step; 0: any time. */
+static uint64_t bound_of(const struct lmi_sched *s)
+{
+	uint64_t bound = 0;
+
+	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next) {
+		const struct lmi_sched_rec *r = &s->rec[i];
+		uint64_t ns = s->target_ns[r->o.class];
+
+		if (r->grown && !r->removed && ns && (!bound || ns < bound))
+			bound = ns;
+	}
+	return bound;
+}
+
+/* Leaves only as many rows to prompts as the generating sequences can wait for, but a page at
+ * least. */
+static void keep_to_bound(const struct lmi_sched *s, struct budget *budget)
+{
+	uint32_t used = s->n_batch - budget->n_row, page = lmi_kv_page_tokens(s->kv), rows;
+
+	if (page < PROMPT_ROWS_MIN)
+		page = PROMPT_ROWS_MIN;
+	budget->bound_ns = bound_of(s);
+	if (!budget->bound_ns)
+		return;
+	/* a part is spared, because times vary and grow with the context */
+	rows = lmi_sched_cost_rows(&s->cost, budget->bound_ns - budget->bound_ns / 8, s->n_batch);
+	rows = rows > used + page ? rows - used : page;
+	if (rows < budget->n_row && budget->n_row - rows > budget->n_over)
+		budget->n_over = budget->n_row - rows;
+}
+
 static void plan_step(struct lmi_sched *s, struct budget *budget)
 {
+	uint32_t n;
+
 	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
 		if (lacks_new_rows(&s->rec[i]))
 			plan_seq(s, i, budget);
+	n = next_step(s)->n_part;
+	keep_to_bound(s, budget);
 	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
 		plan_seq(s, i, budget);
 	while (admit(s, budget))
 		;
+	if (next_step(s)->n_part == n)
+		budget->bound_ns = 0; /* nobody waits because of a prompt */
 }
 
 /* Plans are tried in ascending order from some number on, then again from the smallest. */
@@ -477,6 +519,7 @@ bool lmi_sched_next(struct lmi_sched *s, const struct lmi_sched_limit *limit,
 				       .n_row = s->n_batch - budget.n_row,
 				       .n_out = s->n_out - budget.n_out,
 				       .n_part = step->n_part,
+				       .bound_ns = budget.bound_ns,
 				       .parts = step->part};
 	return true;
 }

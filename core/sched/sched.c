@@ -96,6 +96,7 @@ enum lmd_status lmi_sched_create(struct lmi_sched **out, const struct lmi_sched_
 				.n_batch = o->n_batch,
 				.n_out = o->n_out,
 				.n_step = o->n_step ? o->n_step : 1,
+				.target_ns = {o->target_ns[0], o->target_ns[1], o->target_ns[2]},
 				.waiting = {LMI_SCHED_NO_SEQ, LMI_SCHED_NO_SEQ, 0},
 				.active = {LMI_SCHED_NO_SEQ, LMI_SCHED_NO_SEQ, 0}};
 	s->rec = lmi_alloc(o->n_max, sizeof(*s->rec));
@@ -198,6 +199,7 @@ bool lmi_sched_grow(struct lmi_sched *s, uint32_t seq)
 	if (r->o.n_known == r->o.n_limit)
 		return false;
 	r->o.n_known++;
+	r->grown = true;
 	return true;
 }
 
@@ -218,6 +220,7 @@ bool lmi_sched_grow_drafts(struct lmi_sched *s, uint32_t seq, uint32_t n)
 		return false;
 	r->draft_from = n ? r->o.n_known : LMI_SCHED_NO_DRAFT;
 	r->o.n_known += n;
+	r->grown = true;
 	return true;
 }
 
@@ -322,6 +325,13 @@ void lmi_sched_commit(struct lmi_sched *s, bool ran, const uint32_t *kept)
 			lmi_kv_trim(s->kv, s->rec[i].kv_seq);
 		}
 	}
+}
+
+void lmi_sched_measure(struct lmi_sched *s, uint32_t n_row, uint64_t bound_ns, uint64_t ns)
+{
+	lmi_sched_cost_add(&s->cost, n_row, ns);
+	s->stats.n_bounded += bound_ns != 0;
+	s->stats.n_over_bound += bound_ns && ns > bound_ns;
 }
 
 uint32_t lmi_sched_n_pending(const struct lmi_sched *s)

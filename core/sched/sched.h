@@ -14,7 +14,9 @@
  *
  * Order: sequences that lack a single row come first, so that a long prompt never stalls the
  * others. The rest of the budget goes to chunks of prompts, then to waiting sequences in order of
- * arrival. A waiting sequence may overtake others of another plan, which cannot share its step,
+ * arrival. While a sequence generates, a step has at most so many rows of prompts that, by the times
+ * measured so far, it takes no longer than the sequence may wait; but a page of a prompt at least,
+ * so that prompts get on. A waiting sequence may overtake others of another plan, which cannot share its step,
  * while there is room for both. When pages run out, the sequence that arrived last is preempted: it
  * gives its pages back and waits again at its old place. A sequence that is part of a pending step
  * is not preempted, and none is preempted so that a sequence gets ahead of its own pending step. No
@@ -32,6 +34,13 @@
 
 #define LMI_SCHED_NO_SEQ UINT32_MAX
 
+enum lmi_sched_class {
+	LMI_SCHED_NORMAL = 0,
+	LMI_SCHED_INTERACTIVE = 1,
+	LMI_SCHED_BATCH = 2
+};
+#define LMI_SCHED_N_CLASS 3
+
 struct lmi_sched_opts {
 	struct lmi_kv *kv; /* must outlive the scheduler, which alone changes it */
 	uint32_t n_max;	   /* maximum number of sequences, including waiting ones */
@@ -39,6 +48,9 @@ struct lmi_sched_opts {
 	uint32_t n_out;	   /* output rows per step, at least the number of sequences of the kv */
 	uint32_t n_step;   /* maximum number of pending steps, at most LMI_KV_MAX_STEP; 0 counts as
 			    * 1 */
+	/* How long a generating sequence of each class may wait for a step because of the prompts of
+	 * others, in ns; 0: any time. */
+	uint64_t target_ns[LMI_SCHED_N_CLASS];
 };
 
 enum lmi_sched_out {
@@ -50,6 +62,7 @@ enum lmi_sched_out {
 struct lmi_sched_seq {
 	uint32_t n_known; /* rows, >= 1 */
 	uint32_t n_limit; /* maximum number of rows, at least n_known */
+	enum lmi_sched_class class;
 	uint32_t plan;	  /* only sequences of one plan share a step; numbered by the caller */
 	enum lmi_sched_out out;
 	uint32_t out_from;  /* ALL: rows below this one are not output */
@@ -89,6 +102,9 @@ struct lmi_sched_step {
 	uint32_t n_row, n_out;
 	uint32_t n_part;
 	const struct lmi_sched_part *parts; /* valid until n_step more steps are planned */
+	/* how long it may take, because generating sequences wait while it computes the prompts of
+	 * others; 0: any time */
+	uint64_t bound_ns;
 };
 
 /* Limits of one step, so that the sequences fill several steps; 0 = none. */
@@ -132,12 +148,16 @@ bool lmi_sched_next(struct lmi_sched *s, const struct lmi_sched_limit *limit,
  * all. Known rows after those are forgotten, and later pending parts of the sequence do not count.
  * Sets n_kept of the parts. */
 void lmi_sched_commit(struct lmi_sched *s, bool ran, const uint32_t *kept);
+/* Tells how long a step of n_row rows took, from which the number of rows is derived that keeps to a
+ * bound. bound_ns: that of the step; steps that took longer are counted. */
+void lmi_sched_measure(struct lmi_sched *s, uint32_t n_row, uint64_t bound_ns, uint64_t ns);
 /* Returns the number of pending steps. */
 uint32_t lmi_sched_n_pending(const struct lmi_sched *s);
 
 struct lmi_sched_stats {
 	uint32_t n_waiting, n_active;
 	uint64_t n_step, n_row, n_preempted, n_shared_rows;
+	uint64_t n_bounded, n_over_bound; /* measured steps with a bound; those that took longer */
 	uint64_t n_started, n_hit; /* sequences with tokens that started; those that shared rows */
 };
 void lmi_sched_stats(const struct lmi_sched *s, struct lmi_sched_stats *out);

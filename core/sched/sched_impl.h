@@ -5,6 +5,7 @@
 #ifndef LLAMAD_CORE_SCHED_SCHED_IMPL_H
 #define LLAMAD_CORE_SCHED_SCHED_IMPL_H
 
+#include "core/sched/cost.h"
 #include "core/sched/sched.h"
 
 #define LMI_SCHED_NO_DRAFT UINT32_MAX
@@ -16,6 +17,7 @@ struct lmi_sched_rec {
 	enum lmi_sched_state state;
 	uint32_t n_step; /* pending steps that it is part of */
 	uint32_t n_void; /* those of them that do not count */
+	bool grown; /* it generates: a row was added */
 	bool held; /* its last known row must wait; see lmi_sched_hold */
 	bool restarts; /* a step failed; starts again after its pending steps */
 	bool removed; /* removed while part of a step; freed after its pending steps */
@@ -51,6 +53,8 @@ struct lmi_sched {
 	struct lmi_sched_list waiting, active;
 	struct lmi_sched_pending step[LMI_KV_MAX_STEP]; /* a ring: the oldest is step[first] */
 	uint32_t n_step, first, n_pending;
+	uint64_t target_ns[LMI_SCHED_N_CLASS];
+	struct lmi_sched_cost cost;
 	bool starved; /* a sequence lacks memory that newer sequences in pending steps hold */
 	struct lmi_sched_stats stats;
 };
