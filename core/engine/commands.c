@@ -97,6 +97,13 @@ static void use_cache(const struct lmi_engine_seq *q, struct lmi_sched_seq *o)
 	o->identity = (struct lmi_kv_identity){.tenant = s->tenant, .adapter = q->adapter};
 }
 
+static enum lmi_sched_class class_of(const struct lmi_engine_job *s)
+{
+	if (s->class == LMI_ENGINE_CLASS_INTERACTIVE)
+		return LMI_SCHED_INTERACTIVE;
+	return s->class == LMI_ENGINE_CLASS_BATCH ? LMI_SCHED_BATCH : LMI_SCHED_NORMAL;
+}
+
 static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_engine_seq *q,
 				 struct lmd_error *err)
 {
@@ -109,6 +116,7 @@ static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_engine_seq *q,
 	}
 	if (st != LMD_OK)
 		return st;
+	o.class = class_of(q->session);
 	if (q->fork_of != LMI_ENGINE_NO_FORK) {
 		o.share = q->session->seqs[q->fork_of].handle;
 		o.share_rows = q->fork_at;

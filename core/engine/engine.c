@@ -160,7 +160,15 @@ static enum lmd_status open_all(struct lmi_engine *e, const struct lmi_engine_op
 				     .n_max = e->n_scheduled,
 				     .n_batch = e->inst->n_batch,
 				     .n_out = e->inst->n_out,
-				     .n_step = e->inst->n_slot};
+				     .n_step = e->inst->n_slot,
+				     .target_ns = {
+					     [LMI_SCHED_INTERACTIVE] =
+						     o->target_ns[LMI_ENGINE_CLASS_INTERACTIVE],
+					     [LMI_SCHED_NORMAL] =
+						     o->target_ns[LMI_ENGINE_CLASS_NORMAL],
+					     [LMI_SCHED_BATCH] =
+						     o->target_ns[LMI_ENGINE_CLASS_BATCH],
+				     }};
 	st = lmi_sched_create(&e->sched, &so, err);
 	if (st != LMD_OK)
 		return st;
@@ -487,6 +495,8 @@ void lmi_engine_stats(struct lmi_engine *e, struct lmi_engine_stats *out)
 		.n_started = c->n_started,
 		.n_hit = c->n_hit,
 		.n_page_evicted = c->n_page_evicted,
+		.n_bounded = c->n_bounded,
+		.n_over_bound = c->n_over_bound,
 		.n_generated = c->n_generated,
 		.n_forced = c->n_forced,
 		.n_waiting = c->n_waiting,

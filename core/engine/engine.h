@@ -174,6 +174,10 @@ struct lmi_engine_opts {
 	/* threads that find the next tokens of grammars; 0 = 2, but none for an in-line engine,
 	 * which does it itself */
 	uint32_t n_mask_thread;
+	/* How long a generation of each class (enum lmi_engine_class) may wait for a step because of
+	 * the prompts of others, in ns; 0: any time. The size of steps then depends on measured
+	 * times. */
+	uint64_t target_ns[LMI_ENGINE_N_CLASS];
 };
 
 /* Opens the model and starts the thread. Slow: reads the file's tables and weights. */
@@ -277,6 +281,9 @@ struct lmi_engine_grammar_cache_stats {
 struct lmi_engine_stats {
 	uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated;
 	uint64_t n_started, n_hit; /* generations that use the prefix cache; those that found rows */
+	/* steps that computed prompts while generations waited, of those that were measured; and how
+	 * many of them took longer than target_ns */
+	uint64_t n_bounded, n_over_bound;
 	uint64_t n_page_evicted;   /* pages and slots that could be found until their memory was
 				    * needed */
 	uint64_t n_forced; /* how many of n_generated had no step of their own; see constrain.h */

@@ -20,7 +20,8 @@
 /* Counters that other threads may read. */
 struct lmi_engine_counters {
 	_Atomic uint64_t n_step, n_row, n_preempted, n_shared_rows, n_generated, n_forced,
-		n_overlapped, step_allocs, n_started, n_hit, n_page_evicted;
+		n_overlapped, step_allocs, n_started, n_hit, n_page_evicted,
+		n_bounded, n_over_bound;
 	_Atomic uint32_t n_waiting, n_active, n_plan;
 	_Atomic uint32_t n_page[LMD_MAX_GROUP], n_free[LMD_MAX_GROUP],
 		n_cached[LMD_MAX_GROUP];
@@ -50,6 +51,8 @@ struct lmi_engine_pending {
 	struct lmi_engine_choice *choice;   /* [n_part] tokens of generations */
 	uint64_t only_id;   /* command that all rows belong to, or 0 */
 	bool awaited;	    /* a generation needs its results for its next row */
+	uint64_t bound_ns;  /* how long it may take; 0: any time */
+	uint64_t run_ns;    /* when it was this engine's turn on the devices */
 	uint64_t submit_ns; /* when it was submitted */
 	uint64_t host_ns;   /* time spent on planning and submitting it */
 };

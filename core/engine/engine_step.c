@@ -118,12 +118,16 @@ static bool submit(struct lmi_engine *e, bool halves)
 	p->n_part = step.n_part;
 	p->n_row = step.n_row;
 	p->n_out = step.n_out;
+	p->bound_ns = step.bound_ns;
 	p->awaited = false;
 	for (uint32_t i = 0; i < step.n_part; i++)
 		fill_part(e, p, i, begin_ns);
 	e->inst->step_class = class_of(p);
 	set_only(e, slot);
+	lmi_inst_hold(e->inst);
+	p->run_ns = now(e);
 	lmi_engine_step_submit(e->inst, slot, step.plan, p->rows, step.n_part, &w);
+	lmi_inst_let_go(e->inst);
 	p->submit_ns = now(e);
 	p->host_ns = p->submit_ns - begin_ns;
 	e->count.n_overlapped += e->n_pending++ != 0;
@@ -190,15 +194,20 @@ static void give_up(struct lmi_engine *e, struct lmi_engine_pending *p, const st
 
 /* Records the times of a step that the device has completed at done_ns. */
 static void measure(struct lmi_engine *e, const struct lmi_engine_pending *p, uint32_t slot,
-		    uint64_t done_ns)
+		    bool ran, uint64_t done_ns)
 {
-	uint64_t begin_ns = p->submit_ns > e->finish_ns ? p->submit_ns : e->finish_ns;
+	uint64_t begin_ns = e->inst->n_slot == 1 ? p->run_ns : p->submit_ns;
 
+	if (begin_ns < e->finish_ns)
+		begin_ns = e->finish_ns;
 	e->finish_ns = done_ns;
 	e->step_ns = done_ns - begin_ns;
+	/* otherwise it was done earlier, at an unknown time */
+	if (ran && (e->inst->n_slot == 1 || e->inst->slot[slot].waited))
+		lmi_sched_measure(e->sched, p->n_row, p->bound_ns, e->step_ns);
 	if (e->inst->n_slot == 1)
 		return;
-	if (e->inst->slot[slot].waited) /* otherwise it was done earlier, at an unknown time */
+	if (e->inst->slot[slot].waited)
 		lmi_engine_overlap_add_device(&e->overlap, p->n_row, done_ns - begin_ns);
 	lmi_engine_overlap_add_host(&e->overlap, p->n_out, p->host_ns + now(e) - done_ns);
 }
@@ -222,7 +231,7 @@ static void finish(struct lmi_engine *e)
 		hand_out(e, p, slot);
 	else if (st != LMD_CANCELLED) /* cut short: the cancelling command is in the queue */
 		give_up(e, p, &err);
-	measure(e, p, slot, done_ns);
+	measure(e, p, slot, st == LMD_OK, done_ns);
 	p->n_part = 0;
 }
 
@@ -248,6 +257,8 @@ static void publish(struct lmi_engine *e)
 	e->count.n_started = s.n_started;
 	e->count.n_hit = s.n_hit;
 	e->count.n_page_evicted = k.n_evicted;
+	e->count.n_bounded = s.n_bounded;
+	e->count.n_over_bound = s.n_over_bound;
 	e->count.n_waiting = s.n_waiting;
 	e->count.n_active = s.n_active;
 	e->count.n_plan = e->inst->n_compiled;
