@@ -29,6 +29,14 @@ const struct lmi_svc_limit lmi_svc_limits[] = {
 	    "max_running. Administrators have no share, and one place in sixteen is kept for them."),
 	ROW(queue_per_user, "", 0, 65536, 0,
 	    "Maximum number of queued generations of one user; 0 = three quarters of queue."),
+	ROW(target_itl, "ms", 0, MINUTE, 200,
+	    "How long a running generation may wait for its next token because the prompt of another "
+	    "request is computed in the same step: longer prompts are split, by measured times. 0 = "
+	    "any time: only n_batch limits a step. Applies to models that are loaded afterwards."),
+	ROW(target_itl_interactive, "ms", 0, MINUTE, 100,
+	    "As target_itl, for generations of class interactive."),
+	ROW(target_itl_batch, "ms", 0, MINUTE, 0,
+	    "As target_itl, for generations of class batch."),
 	ROW(streams, "", 1, 65536, 256,
 	    "Maximum number of streams of one principal, including ended ones that are still "
 	    "kept."),

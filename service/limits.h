@@ -20,6 +20,9 @@ struct lmi_service_limits {
 	uint64_t queue;
 	uint64_t max_running_per_user;
 	uint64_t queue_per_user;
+	uint64_t target_itl;
+	uint64_t target_itl_interactive;
+	uint64_t target_itl_batch;
 	uint64_t streams;
 	uint64_t models;
 	uint64_t text_bytes;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "core/engine/trial.h"
 #include "service/limits.h"
@@ -101,6 +102,10 @@ static void fill_opts(const struct lmi_svc_loaded_model *r, struct lmi_engine_op
 	if (l->memory_limit)
 		o->inst.memory_limit = l->memory_limit;
 	o->n_request = LMI_SVC_RUNNING_MAX;
+	o->target_ns[LMI_ENGINE_CLASS_NORMAL] = svc->limits.target_itl * LMI_NS_PER_MS;
+	o->target_ns[LMI_ENGINE_CLASS_INTERACTIVE] =
+		svc->limits.target_itl_interactive * LMI_NS_PER_MS;
+	o->target_ns[LMI_ENGINE_CLASS_BATCH] = svc->limits.target_itl_batch * LMI_NS_PER_MS;
 }
 
 /* Reports progress to the waiters.  It is delivered before the end of the job, which is posted
