@@ -568,6 +568,9 @@ type Resident struct {
 	// Free pages and slots of the KV cache whose contents later prompts can still use (prefix caching).
 	Cached int64 `msgpack:"cached,omitempty"`
 
+	// Steps that took longer than target_itl while running generations waited for the prompt of another request.
+	LateSteps int64 `msgpack:"late_steps,omitempty"`
+
 	// Working memory.
 	ScratchBytes int64 `msgpack:"scratch_bytes"`
 

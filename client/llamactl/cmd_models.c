@@ -218,6 +218,14 @@ static void print_placement(const json_t *model)
 		       text(p, "to"), text(p, "from"), text(p, "reason"));
 }
 
+/* Prints how often running generations waited longer than they should. */
+static void print_late_steps(const json_t *model)
+{
+	if (number(model, "late_steps"))
+		printf("\n%s: %lld steps took longer than target_itl because of prompts\n",
+		       text(model, "model"), number(model, "late_steps"));
+}
+
 static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	static const struct lmi_ctl_column cols[] = {
@@ -247,7 +255,10 @@ static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 	} else {
 		lmi_ctl_remote_table(json_object_get(reply, "models"), cols, LMD_LEN(cols));
 		json_array_foreach(json_object_get(reply, "models"), i, model)
+		{
 			print_placement(model);
+			print_late_steps(model);
+		}
 	}
 	json_decref(reply);
 	return LMD_OK;

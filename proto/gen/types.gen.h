@@ -497,6 +497,9 @@ struct lmi_wire_resident {
 	/* Free pages and slots of the KV cache whose contents later prompts can still use
 	 * (prefix caching). (>= 0; default 0) */
 	int64_t cached;
+	/* Steps that took longer than target_itl while running generations waited for the
+	 * prompt of another request. (>= 0; default 0) */
+	int64_t late_steps;
 	/* Working memory. (bytes; >= 0) */
 	int64_t scratch_bytes;
 	/* Time since it became ready. (ms; >= 0) */

@@ -497,6 +497,9 @@ class Resident(Message):
     #: Free pages and slots of the KV cache whose contents later prompts can still use (prefix
     #: caching). (at least 0)
     cached: int = field(default=0, metadata={"wire": "cached", "default": 0})
+    #: Steps that took longer than target_itl while running generations waited for the prompt of
+    #: another request. (at least 0)
+    late_steps: int = field(default=0, metadata={"wire": "late_steps", "default": 0})
     #: Working memory. (bytes, at least 0)
     scratch_bytes: int = field(metadata={"wire": "scratch_bytes"})
     #: Time since it became ready. (ms, at least 0)
