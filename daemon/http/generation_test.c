@@ -133,6 +133,8 @@ static enum lmd_status translate(struct lmi_http_generation *out, const json_t *
 	q->prompt = text_of(body, "prompt");
 	q->has_n = true;
 	q->n = json_integer_value(json_object_get(body, "n"));
+	q->has_temp = true;
+	q->has_temp = true;
 	q->temp = 0;
 	q->ignore_eog = true;
 	q->has_seed = json_object_get(body, "seed") != NULL;

@@ -148,8 +148,14 @@ post 400 'prompt: is a number' /tokenize '{"prompt":3}'
 fetch 200 '^{"server_load":0}' "$u/load"
 for path in sleep wake_up; do
 	post 403 . /$path '{}'
-	admin 501 'not put to sleep' -d '{}' http://localhost/$path
 done
+admin 200 '' -X POST http://localhost/wake_up?model=tiny
+fetch 200 '^{"is_sleeping":false}' "$u/is_sleeping?model=tiny"
+admin 200 '' -X POST http://localhost/sleep?level=1
+fetch 200 '^{"is_sleeping":true}' "$u/is_sleeping"
+fetch 200 '"models":\[\]' "$u/api/ps"
+admin 200 '' -X POST http://localhost/wake_up
+fetch 200 '"models":\[{"name":"tiny"' "$u/api/ps"
 post 400 'exceed_context_size_error' /completion \
 	"{\"prompt\":\"$(printf 'cat %.0s' $(seq 20000))\"}"
 
