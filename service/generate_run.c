@@ -186,6 +186,7 @@ static void take_end(struct lmi_svc_generation *g, uint64_t now, const struct lm
 		end.n_out = ev->u.done.n_out;
 		end.n_forced = ev->u.done.n_forced;
 		end.n_cached = ev->u.done.n_cached;
+		end.n_reasoning = g->answer ? lmi_svc_answer_n_reasoning(g->answer) : 0;
 		end.prompt_ns = ev->u.done.prompt_ns;
 		end.out_ns = ev->u.done.out_ns;
 	}

@@ -691,6 +691,9 @@ type Item struct {
 	// Tokens of the prompt that were not computed again, because they were in the prefix cache. (kind done)
 	NCached int64 `msgpack:"n_cached,omitempty"`
 
+	// Tokens of the answer that are reasoning; 0 if the answer was not parsed. (kind done)
+	NReasoning int64 `msgpack:"n_reasoning,omitempty"`
+
 	// The kind of error. (kind error)
 	Code string `msgpack:"code,omitempty"`
 

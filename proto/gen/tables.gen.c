@@ -1125,6 +1125,11 @@ static const struct lmi_wire_field fields_item_done[] = {
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_item, u.done.n_cached),
 	 .u.i = {0, INT64_MAX, 0}},
+	{.name = "n_reasoning",
+	 .type = LMI_WIRE_T_INT,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_item, u.done.n_reasoning),
+	 .u.i = {0, INT64_MAX, 0}},
 };
 static const struct lmi_wire_struct item_done = {
 	.name = "done",

@@ -637,6 +637,9 @@ struct lmi_wire_item {
 			/* Tokens of the prompt that were not computed again, because they were
 			 * in the prefix cache. (tokens; >= 0; default 0) */
 			int64_t n_cached;
+			/* Tokens of the answer that are reasoning; 0 if the answer was not
+			 * parsed. (tokens; >= 0; default 0) */
+			int64_t n_reasoning;
 		} done;
 		struct {
 			/* The kind of error. */

@@ -671,6 +671,9 @@ class DoneItem(Message):
     #: Tokens of the prompt that were not computed again, because they were in the prefix cache.
     #: (tokens, at least 0)
     n_cached: int = field(default=0, metadata={"wire": "n_cached", "default": 0})
+    #: Tokens of the answer that are reasoning; 0 if the answer was not parsed. (tokens, at least
+    #: 0)
+    n_reasoning: int = field(default=0, metadata={"wire": "n_reasoning", "default": 0})
 
 
 @dataclass(kw_only=True, repr=False)

@@ -69,29 +69,31 @@ static void put_props(struct lmi_json_text *j, struct lmd_str model,
 	lmi_json_text_end(j);
 }
 
-static void reply_info(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
-		       uint32_t retry_ms)
+static void reply_info(struct lmi_http_exchange *x, const char *model,
+		       const struct lmi_wire_reply *reply, void *arg)
 {
-	struct lmi_http_exchange *x = arg;
-	const struct lmi_wire_rep_info *info;
+	const struct lmi_wire_rep_info *info = &reply->u.info;
 	struct lmi_json_text j = {0};
 
-	if (!reply) {
-		lmi_http_reply_status(x, err, retry_ms);
-		return;
-	}
-	info = &reply->u.info;
+	(void)model;
+	(void)arg;
 	put_props(&j, info->model.name, info->has_resident ? &info->resident : NULL, info);
 	lmi_http_reply(x, 200, &j);
 }
 
 static void call_info(struct lmi_http_exchange *x, const char *model)
 {
-	struct lmi_wire_request req;
+	struct lmd_error err = {0};
+	struct lmi_http_reader r = {.arena = lmi_http_arena(x), .err = &err};
+	struct lmi_wire_request *req = lmi_http_alloc(&r, 1, sizeof(*req));
 
-	lmi_wire_request_init(&req, LMI_WIRE_OP_INFO);
-	req.u.info.model = lmi_http_str(model);
-	lmi_http_call(x, &req, reply_info, x);
+	if (!req) {
+		lmi_http_reply_status(x, &err, 0);
+		return;
+	}
+	lmi_wire_request_init(req, LMI_WIRE_OP_INFO);
+	req->u.info.model = lmi_http_str(model);
+	lmi_http_call_model(x, req, &req->u.info.model, reply_info, NULL);
 }
 
 static void with_default(struct lmi_http_exchange *x, const char *model, void *arg)
@@ -108,6 +110,7 @@ static void with_default(struct lmi_http_exchange *x, const char *model, void *a
 	lmi_http_reply(x, 200, &j);
 }
 
+/* A server without a model has properties as well. */
 void lmi_llamacpp_props(struct lmi_http_exchange *x)
 {
 	const char *model = lmi_http_query(x, "model");
