@@ -57,6 +57,7 @@ static enum lmd_status take_over(struct lmi_daemon *d, const struct lmi_config *
 		st = lmi_service_set_limits(d->service, &c->service, err);
 	if (st != LMD_OK)
 		return st;
+	lmi_service_set_presets(d->service, c->presets, c->n_presets);
 	lmi_front_set_limits(d->front, &limits);
 	if (d->http) {
 		const struct lmi_http_limits http = lmi_daemon_http_limits(c);

@@ -35,6 +35,7 @@ struct reader {
 	const char *file;
 	uint32_t line;
 	const char *section; /* current section; NULL before the first */
+	struct lmi_config_presets presets;
 	struct lmd_error *err;
 };
 
@@ -72,6 +73,8 @@ static enum lmd_status take_section(struct reader *r, char *text, size_t n)
 				lmi_printable(shown, sizeof(shown), text, n));
 	text[n - 1] = 0;
 	r->section = text + 1;
+	if (!strncmp(r->section, "model ", 6))
+		return lmi_config_preset_begin(&r->presets, r->section + 6, r->err);
 	if (known_section(r, r->section))
 		return LMD_OK;
 	lmi_cli_suggest_init(&s, r->section);
@@ -163,6 +166,8 @@ static enum lmd_status take_pair(struct reader *r, char *text)
 	if (!r->section)
 		return lmd_fail(r->err, LMD_INVALID, "the key '%s' is outside any [section]",
 				lmi_printable(shown, sizeof(shown), text, strlen(text)));
+	if (!strncmp(r->section, "model ", 6))
+		return lmi_config_preset_set(&r->presets, text, value, r->c->arena, r->err);
 	for (uint32_t i = 0; i < r->table.n; i++) {
 		const struct lmi_config_row *row = &r->table.row[i];
 		char key[LMI_CONFIG_KEY_BYTES];
@@ -429,6 +434,18 @@ static enum lmd_status keep_warnings(struct reader *r)
 	return LMD_OK;
 }
 
+static enum lmd_status keep_presets(struct reader *r)
+{
+	struct lmi_svc_preset *v = lmi_arena_array(r->c->arena, r->presets.n + 1, sizeof(*v));
+
+	if (!v)
+		return no_memory(r->err);
+	memcpy(v, r->presets.v, r->presets.n * sizeof(*v));
+	r->c->presets = v;
+	r->c->n_presets = r->presets.n;
+	return LMD_OK;
+}
+
 static enum lmd_status fill(struct reader *r, const char *file, const struct lmi_args *args,
 			    const struct lmi_config_env *env)
 {
@@ -452,6 +469,8 @@ static enum lmd_status fill(struct reader *r, const char *file, const struct lmi
 			return st;
 	}
 	st = keep_warnings(r);
+	if (st == LMD_OK)
+		st = keep_presets(r);
 	if (st == LMD_OK)
 		st = take_options(r, args);
 	for (uint32_t i = 0; i < r->table.n && st == LMD_OK; i++)
@@ -550,6 +569,8 @@ uint32_t lmi_config_changes(const struct lmi_config *from, const struct lmi_conf
 	uint32_t n = 0;
 
 	lmi_config_table_init(&t);
+	if (max && !lmi_config_presets_same(from, to))
+		(void)snprintf(keys[n++], LMI_CONFIG_KEY_BYTES, "model");
 	for (uint32_t i = 0; i < t.n && n < max; i++)
 		if (!same(&t.row[i], from, to))
 			lmi_config_key(&t.row[i], keys[n++], LMI_CONFIG_KEY_BYTES);

@@ -19,6 +19,7 @@
 
 #include "core/cli/opts.h"
 #include "service/limits.h"
+#include "service/preset.h"
 
 #define LMI_CONFIG_FILE "/etc/llamad/llamad.conf"
 
@@ -86,6 +87,10 @@ struct lmi_config {
 	int64_t message_bytes;
 	int64_t idle_ms, message_ms;
 	struct lmi_service_limits service;
+
+	/* [model NAME] */
+	const struct lmi_svc_preset *presets;
+	uint32_t n_presets;
 };
 
 /* Determines the default socket and state folder: those given by systemd ($RUNTIME_DIRECTORY,
@@ -122,6 +127,31 @@ void lmi_config_example(FILE *f);
 /* Print llamad.conf(5) and llamad(8) in roff. */
 void lmi_config_man(FILE *f);
 void lmi_daemon_man(FILE *f);
+
+/* ---- sections of models: config_presets.c ---- */
+
+/* Maximum number of sections [model NAME], and of bytes of the files that they name. */
+#define LMI_CONFIG_PRESETS 256
+#define LMI_CONFIG_TEXT_BYTES (1u << 20)
+
+struct lmi_config_presets {
+	struct lmi_svc_preset v[LMI_CONFIG_PRESETS];
+	uint32_t n;
+};
+/* Begins a section; `name` must stay valid. */
+enum lmd_status lmi_config_preset_begin(struct lmi_config_presets *p, const char *name,
+					struct lmd_error *err);
+/* Sets a key of the last section; texts are copied to the arena. */
+enum lmd_status lmi_config_preset_set(struct lmi_config_presets *p, const char *key,
+				      const char *value, struct lmd_arena *arena,
+				      struct lmd_error *err);
+/* Returns whether they are the same. */
+bool lmi_config_presets_same(const struct lmi_config *a, const struct lmi_config *b);
+void lmi_config_presets_print(FILE *f, const struct lmi_config *c);
+/* Calls put for each key with its value's placeholder and its description. */
+void lmi_config_presets_doc(void (*put)(FILE *f, const char *key, const char *value,
+					const char *doc),
+			    FILE *f);
 
 /* ---- rows ---- */
 

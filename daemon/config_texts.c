@@ -69,6 +69,7 @@ void lmi_config_print(FILE *f, const struct lmi_config *c)
 			fprintf(f, "\n[%s]\n", t.row[i].section);
 		print_row(f, &t.row[i], c);
 	}
+	lmi_config_presets_print(f, c);
 }
 
 /* Prints text as comment lines of at most 80 columns. */
@@ -90,6 +91,13 @@ static void put_comment(FILE *f, const char *text)
 		text += strspn(text, " ");
 	}
 	putc('\n', f);
+}
+
+static void put_preset_comment(FILE *f, const char *key, const char *value, const char *doc)
+{
+	putc('\n', f);
+	put_comment(f, doc);
+	fprintf(f, "#%s = %s\n", key, value);
 }
 
 void lmi_config_example(FILE *f)
@@ -118,6 +126,8 @@ void lmi_config_example(FILE *f)
 		fprintf(f, "#%s = %s\n", lmi_config_key(&t.row[i], key, sizeof(key)),
 			o->def ? o->def : o->value);
 	}
+	fputs("\n# A section for each model that needs one, by name or alias.\n#[model NAME]\n", f);
+	lmi_config_presets_doc(put_preset_comment, f);
 }
 
 /* ---- manual pages ---- */
@@ -173,6 +183,9 @@ static const struct lmi_cli_roff_item config_examples[] = {
 	{"[daemon]\nlisten = tls+tcp://0.0.0.0:7443\ntls_cert = /etc/llamad/cert.pem\n"
 	 "tls_key = /etc/llamad/key.pem",
 	 "Accept clients on other machines, with a key (`llamactl key add`) and TLS:"},
+	{"[model llama]\nsystem = You are a helpful assistant.\ntemp = 0.6\ntop_p = 0.9\n"
+	 "keep_alive = 1h",
+	 "Set a system prompt, sampling parameters and the idle time of one model:"},
 	{"[models]\nmodel_dir = /srv/models",
 	 "Let administrators add models from below one folder only:"},
 	{"llamad --config new.conf --check-config && systemctl reload llamad",
@@ -184,6 +197,15 @@ static const struct lmi_cli_roff_item config_files[] = {
 	{"PREFIX/share/doc/llamad/llamad.conf",
 	 "All keys with their default values, as printed by `llamad --emit-config`."},
 };
+
+static void put_preset_key(FILE *f, const char *key, const char *value, const char *doc)
+{
+	fprintf(f, ".TP\n\\fB%s\\fR = \\fI", key);
+	lmi_cli_roff_text(f, value);
+	fputs("\\fR\n", f);
+	lmi_cli_roff_text(f, doc);
+	putc('\n', f);
+}
 
 void lmi_config_man(FILE *f)
 {
@@ -220,6 +242,14 @@ void lmi_config_man(FILE *f)
 			fprintf(f, ".SH \"[%s]\"\n", t.row[i].section);
 		put_key(f, &t.row[i]);
 	}
+	fputs(".SH \"[model NAME]\"\n"
+	      "Settings of one model, by its name or by an alias, which may have its own.\n"
+	      "They hold for requests that set nothing else, and precede the values that the file of "
+	      "the model recommends; \\fBllamactl info\\fR shows those in effect.\n"
+	      "All can be changed by a reload; ctx and keep_alive then hold when the model is loaded "
+	      "again.\n",
+	      f);
+	lmi_config_presets_doc(put_preset_key, f);
 	lmi_cli_roff_examples(f, config_examples, LMD_LEN(config_examples));
 	lmi_cli_roff_list(f, "FILES", config_files, LMD_LEN(config_files));
 	fputs(".SH \"SEE ALSO\"\n\\fBllamad\\fR(8), \\fBllamactl\\fR(1)\n", f);

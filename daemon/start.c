@@ -192,6 +192,8 @@ static enum lmd_status start_service(struct lmi_daemon *d, struct lmd_error *err
 		.hub = &lmi_hub_calls,
 		.hub_opts = lmi_daemon_hub_opts(d),
 		.mailbox = &d->mailbox,
+		.presets = c->presets,
+		.n_presets = c->n_presets,
 		.share_prefixes = c->prefix_cache == 1,
 		.inst = {.backend = c->backend,
 			 .device = (uint32_t)c->device,

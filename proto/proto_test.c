@@ -96,7 +96,7 @@ START_TEST(members)
 			   "\"stop\": [\"\\n\\n\", \"###\"], \"temp\": 0, \"class\": \"batch\"}";
 
 	lmi_wire_request_init(&in, LMI_WIRE_OP_GENERATE);
-	ck_assert(in.u.generate.temp == 0.8 && in.u.generate.top_k == 40);
+	ck_assert(!in.u.generate.has_temp && !in.u.generate.has_top_k);
 	ck_assert(in.u.generate.add_special && !in.u.generate.has_n);
 	ck_assert_int_eq(in.u.generate.class, LMI_WIRE_CLASS_NORMAL);
 	in.rid = (struct lmd_str){"r-1", 3};
@@ -105,6 +105,7 @@ START_TEST(members)
 	in.u.generate.prompt = (struct lmd_str){"Once", 4};
 	in.u.generate.has_n = true;
 	in.u.generate.n = 16;
+	in.u.generate.has_temp = true;
 	in.u.generate.temp = 0;
 	in.u.generate.stop = stop;
 	in.u.generate.n_stop = 2;
@@ -116,7 +117,8 @@ START_TEST(members)
 	ck_assert(lmi_wire_request_decode(&out, b.p, b.n, arena, NULL) == LMD_OK);
 	ck_assert_int_eq(out.op, LMI_WIRE_OP_GENERATE);
 	ck_assert(out.u.generate.n == 16 && out.u.generate.temp == 0);
-	ck_assert(out.u.generate.top_p == 0.95 && out.u.generate.n_stop == 2);
+	ck_assert(out.u.generate.has_temp && !out.u.generate.has_top_p);
+	ck_assert_uint_eq(out.u.generate.n_stop, 2);
 	ck_assert_mem_eq(out.u.generate.stop[1].ptr, "###", 3);
 	ck_assert(!out.u.generate.has_tokens && !out.u.generate.has_seed);
 	lmi_wire_buf_fini(&b);
@@ -138,7 +140,9 @@ START_TEST(members_of_the_caller)
 	lmi_wire_request_init(&in, LMI_WIRE_OP_GENERATE);
 	in.rid = (struct lmd_str){"r-1", 3};
 	in.u.generate.model = (struct lmd_str){"tiny", 4};
+	in.u.generate.has_temp = true;
 	in.u.generate.temp = 1;
+	in.u.generate.has_top_k = true;
 	in.u.generate.top_k = 3;
 	ck_assert_msg(lmi_wire_request_encode_with(&b, &in, &m, false, &err) == LMD_OK, "%s",
 		      err.text);

@@ -125,6 +125,7 @@ static void session_generate(void)
 	r.u.generate.prompt = STR("The sky is");
 	r.u.generate.has_n = true;
 	r.u.generate.n = 2;
+	r.u.generate.has_temp = true;
 	r.u.generate.temp = 0;
 	show_request(&r);
 	lmi_wire_reply_init(&a, &r);

@@ -10,6 +10,8 @@ struct lmi_svc_answer_stream {
 	struct lmi_answer_parser *parse;
 	uint8_t seed[4];
 	uint32_t n_call;
+	uint32_t n_reasoning; /* tokens */
+	bool in_reasoning;    /* the latest text was */
 	/* used while a piece is fed */
 	struct lmi_svc_output *o;
 	uint64_t now;
@@ -81,6 +83,7 @@ static void take(void *arg, const struct lmi_answer_event *out)
 
 	if (out->kind == LMI_ANSWER_MARKUP)
 		return;
+	a->in_reasoning = out->kind == LMI_ANSWER_REASONING;
 	if (out->kind == LMI_ANSWER_CONTENT && a->token.token >= 0) {
 		add_token(a, out->text);
 		return;
@@ -151,15 +154,24 @@ enum lmd_status lmi_svc_answer_token(struct lmi_svc_answer_stream *a, struct lmi
 				     const struct lmi_svc_item *item, const char *text,
 				     const void *logprobs)
 {
+	enum lmd_status st;
+
 	a->token = *item;
 	a->logprobs = logprobs;
-	return feed(a, o, item->at_ns, text, item->n_text);
+	st = feed(a, o, item->at_ns, text, item->n_text);
+	a->n_reasoning += a->in_reasoning;
+	return st;
 }
 
 enum lmd_status lmi_svc_answer_text(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,
 				    uint64_t now, const char *text, uint32_t n)
 {
 	return feed(a, o, now, text, n);
+}
+
+uint32_t lmi_svc_answer_n_reasoning(const struct lmi_svc_answer_stream *a)
+{
+	return a->n_reasoning;
 }
 
 enum lmd_status lmi_svc_answer_end(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,

@@ -34,6 +34,8 @@ enum lmd_status lmi_svc_answer_token(struct lmi_svc_answer_stream *a, struct lmi
 				     const void *logprobs);
 enum lmd_status lmi_svc_answer_text(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,
 				    uint64_t now, const char *text, uint32_t n);
+/* Returns how many of the tokens so far are reasoning, the markers at its end included. */
+uint32_t lmi_svc_answer_n_reasoning(const struct lmi_svc_answer_stream *a);
 /* Ends the answer: adds the text that was held back. */
 enum lmd_status lmi_svc_answer_end(struct lmi_svc_answer_stream *a, struct lmi_svc_output *o,
 				   uint64_t now);

@@ -169,6 +169,8 @@ START_TEST(thoughts_and_calls)
 	check_told(&t);
 	ck_assert_int_eq(last.kind, LMI_WIRE_ITEM_DONE);
 	ck_assert_int_eq(last.u.done.n_out, t.n_token);
+	/* each character is a token: the reasoning, and the marker at its end */
+	ck_assert_int_eq(last.u.done.n_reasoning, (int64_t)strlen("hm, 1</think>"));
 	fx_check_empty(&fx);
 }
 END_TEST

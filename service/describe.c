@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/quant/quant.h"
+#include "service/preset.h"
 #include "service/request.h"
 
 #define SHOWN_BYTES    4096u /* maximum length of a value */
@@ -151,6 +152,8 @@ enum lmd_status lmi_svc_describe(struct lmd_arena *arena, const struct lmd_model
 	struct lmi_wire_meta *v;
 	enum lmd_status st = fill_types(arena, out, m);
 
+	if (st == LMD_OK)
+		st = lmi_svc_preset_describe(arena, m, out);
 	out->n_ctx_train = int_key(m, "context_length");
 	out->n_layer = int_key(m, "block_count");
 	out->n_embd = int_key(m, "embedding_length");

@@ -306,6 +306,8 @@ static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_lo
 		end(c);
 		return;
 	}
+	if (request(c)->has_keep_alive_ms)
+		lmi_svc_loaded_model_keep(r, request(c)->keep_alive_ms);
 	if (request(c)->pooling == LMI_WIRE_POOLING_RANK &&
 	    lmi_engine_pooling(r->engine, LMD_POOL_UNSET) != LMD_POOL_RANK) {
 		(void)lmd_fail(&refused, LMD_UNSUPPORTED,

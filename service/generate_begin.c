@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "service/generate_work.h"
 #include "service/ops.h"
+#include "service/preset.h"
 #include "service/prompt.h"
 #include "service/stream.h"
 
@@ -72,6 +73,12 @@ static void model_ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_
 	g->loaded = r;
 	g->state = LMI_SVC_GEN_ENCODE;
 	g->ready_ns = now;
+	if (q->has_keep_alive_ms)
+		lmi_svc_loaded_model_keep(r, q->keep_alive_ms);
+	if (lmi_svc_preset_apply(r, &g->copy.req.u.generate, g->copy.arena, &refused) != LMD_OK) {
+		lmi_svc_gen_fail(g, now, &refused, 0);
+		return;
+	}
 	if (!lmi_svc_prompt_is_chat(r->engine, q) && !lmi_svc_prompt_is_constrained(q) &&
 	    !q->has_suffix && (!q->has_prompt || q->prompt.len <= svc->limits.inline_bytes)) {
 		g->encoder = r;

@@ -10,6 +10,7 @@
 #include "service/evaluate.h"
 #include "service/limits.h"
 #include "service/logprobs.h"
+#include "service/preset.h"
 #include "service/prompt.h"
 
 /* Generations share what is in the prefix cache with others of the same user, unless all users
@@ -25,16 +26,19 @@ static uint64_t tenant_of(const struct lmi_svc_generation *g)
 static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct lmd_error *err)
 {
 	struct lmi_service *svc = g->svc;
+	struct lmi_sampler_params defaults;
 	struct lmi_svc_prompt p = {.seed = g->seed,
 				   .tokens = g->tokens.id,
 				   .n_tokens = g->tokens.n,
 				   .tenant = tenant_of(g),
 				   .constraint = g->constraint,
 				   .shown = &g->answer_format.shown,
+				   .defaults = &defaults,
 				   .n_max = svc->limits.output_max,
 				   .n_default = svc->limits.output_default};
 	enum lmd_status st;
 
+	lmi_svc_preset_sampling(g->loaded, &lmi_svc_gen_request(g)->model, &defaults);
 	while (svc->run[g->slot])
 		g->slot = (g->slot + 1) % LMI_SVC_RUNNING_MAX;
 	g->cmd = (++svc->serial << 16) | g->slot;
@@ -182,6 +186,7 @@ static void take_end(struct lmi_svc_generation *g, uint64_t now, const struct lm
 		end.n_out = ev->u.done.n_out;
 		end.n_forced = ev->u.done.n_forced;
 		end.n_cached = ev->u.done.n_cached;
+		end.n_reasoning = g->answer ? lmi_svc_answer_n_reasoning(g->answer) : 0;
 		end.prompt_ns = ev->u.done.prompt_ns;
 		end.out_ns = ev->u.done.out_ns;
 	}

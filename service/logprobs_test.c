@@ -42,6 +42,7 @@ static struct lmi_wire_request request(int64_t n)
 	g->has_tokens = true;
 	g->tokens = prompt;
 	g->n_tokens = LMD_LEN(prompt);
+	g->has_temp = true;
 	g->temp = 0;
 	return q;
 }

@@ -9,6 +9,7 @@
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
+#include "service/preset.h"
 #include "service/service_state.h"
 
 const char *lmi_svc_model_name(const struct lmi_svc_model *m)
@@ -168,6 +169,8 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 				  struct lmd_error *err)
 {
 	struct lmi_svc_loaded_model *r, *victim = NULL;
+	const struct lmi_svc_preset *preset;
+	const char *name = lmi_svc_model_name(m);
 	uint32_t n = 0;
 
 	for (r = svc->loaded_models; r; r = r->next)
@@ -179,6 +182,9 @@ static enum lmd_status start_load(struct lmi_service *svc, struct lmi_svc_model 
 	r = lmi_svc_loaded_model_create(svc, m->record, &m->load, &events, m);
 	if (!r)
 		return lmd_fail(err, LMD_NOMEM, "no memory for a model");
+	preset = lmi_svc_preset_find(svc, name, strlen(name));
+	if (preset && !r->load.n_ctx)
+		r->load.n_ctx = preset->n_ctx;
 	m->loading = r;
 	r->asked = m->asked;
 	m->asked = false;
@@ -266,6 +272,7 @@ enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc,
 					    struct lmi_svc_model **out, struct lmd_error *err)
 {
 	struct lmi_svc_model *m = lmi_svc_model_find(svc, own_record->m.v[0].name);
+	const struct lmi_svc_preset *preset;
 
 	if (m) {
 		bool same = !strcmp(m->record->m.v[0].digest, own_record->m.v[0].digest);
@@ -289,8 +296,12 @@ enum lmd_status lmi_svc_model_get_or_create(struct lmi_service *svc,
 	m->load = (struct lmi_svc_load){.activations = UINT32_MAX,
 					.kv_dtype = -1,
 					.keep_ms = (int64_t)svc->limits.keep_alive_ms};
+	preset = lmi_svc_preset_find(svc, own_record->m.v[0].name,
+				     strlen(own_record->m.v[0].name));
 	if (!m->load.keep_ms)
 		m->load.keep_ms = -1;
+	if (preset && preset->has_keep_alive)
+		m->load.keep_ms = preset->keep_alive_ms;
 	m->next = svc->models;
 	svc->models = m;
 	*out = m;
@@ -334,6 +345,13 @@ static uint64_t keep_end(const struct lmi_svc_loaded_model *r)
 	if (r->state != LMI_SVC_MODEL_READY || r->n_user || keep < 0)
 		return UINT64_MAX;
 	return r->idle_ns + (uint64_t)keep * LMI_NS_PER_MS;
+}
+
+void lmi_svc_loaded_model_keep(struct lmi_svc_loaded_model *r, int64_t keep_ms)
+{
+	r->load.keep_ms = keep_ms;
+	if (r->model->current == r) /* and when it is loaded again */
+		r->model->load.keep_ms = keep_ms;
 }
 
 void lmi_svc_models_tick(struct lmi_service *svc, uint64_t now)

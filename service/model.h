@@ -69,6 +69,8 @@ void lmi_svc_model_lost(struct lmi_service *svc, struct lmi_svc_loaded_model *r,
 /* Ends the pause after a failed load, and quarantine for the next one: somebody asks for it. */
 void lmi_svc_model_end_pause(struct lmi_svc_model *m);
 
+/* Changes the idle time after which the model is unloaded; < 0: never. */
+void lmi_svc_loaded_model_keep(struct lmi_svc_loaded_model *r, int64_t keep_ms);
 /* Unloads models that were idle for too long, and retries jobs that did not fit into the queue. */
 void lmi_svc_models_tick(struct lmi_service *svc, uint64_t now);
 uint64_t lmi_svc_models_deadline(const struct lmi_service *svc);

@@ -302,6 +302,7 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 		g.specs = own;
 		g.n_specs = q->n_chain;
 	} else {
+		sp = *p->defaults;
 		LMI_SAMPLER_PARAMS_COPY(&sp, q);
 		sp.n_ctx = info.n_ctx;
 		if (!q->has_suppress_tokens)

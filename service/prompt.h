@@ -37,6 +37,8 @@ enum lmd_status lmi_svc_prompt_constrain(struct lmi_engine *e,
 					 struct lmi_text_token_buf *prompt,
 					 struct lmi_engine_constraint **out, struct lmd_error *err);
 
+struct lmi_sampler_params;
+
 struct lmi_svc_prompt {
 	uint64_t seed;
 	const lmd_token *tokens;
@@ -44,6 +46,7 @@ struct lmi_svc_prompt {
 	uint64_t tenant; /* with whom rows are shared */
 	uint64_t n_max, n_default; /* maximum and default length of the answer */
 	struct lmi_engine_constraint *constraint;
+	const struct lmi_sampler_params *defaults; /* of sampling parameters that are missing */
 	const struct lmi_text_token_buf
 		*shown; /* control tokens whose text is part of the answer */
 };

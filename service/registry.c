@@ -17,6 +17,7 @@
 #include "service/model_status.h"
 #include "service/names.h"
 #include "service/ops.h"
+#include "service/preset.h"
 #include "service/request.h"
 #include "service/service.h"
 #include "service/service_state.h"
@@ -128,6 +129,7 @@ static enum lmd_status fill_row(struct lmi_svc_call *c, struct lmi_wire_model *o
 				       .size = (int64_t)m->size,
 				       .arch = lmi_svc_str(m->arch),
 				       .format = lmi_svc_str(m->format),
+				       .added = m->added_at > 0 ? m->added_at / 1000000000 : 0,
 				       .reason = none,
 				       .digest = none};
 	if (!aliases)
@@ -379,6 +381,16 @@ static void run_info(void *arg)
 	lmi_model_close(file);
 }
 
+static const struct lmi_svc_preset *preset_of(const struct lmi_svc_call *c)
+{
+	const struct lmd_str *asked = &c->copy.req.u.info.model;
+	const struct found *f = c->data;
+	const char *name = f->models.v[0].name;
+	const struct lmi_svc_preset *p = lmi_svc_preset_find(c->svc, asked->ptr, asked->len);
+
+	return p ? p : lmi_svc_preset_find(c->svc, name, strlen(name));
+}
+
 static void answer_info(struct lmi_svc_call *c)
 {
 	struct found *f = c->data;
@@ -388,6 +400,7 @@ static void answer_info(struct lmi_svc_call *c)
 		return;
 	lmi_wire_reply_init(&r, &c->copy.req);
 	r.u.info = f->info;
+	lmi_svc_preset_describe_own(preset_of(c), &r.u.info);
 	if (fill_row(c, &r.u.info.model, 0) != LMD_OK) {
 		c->err.status = lmd_fail(&c->err, LMD_NOMEM, "no memory for a model");
 		(void)failed(c);

@@ -159,6 +159,13 @@ enum lmd_status lmi_service_create(struct lmi_service **out, const struct lmi_se
 	return LMD_OK;
 }
 
+void lmi_service_set_presets(struct lmi_service *svc, const struct lmi_svc_preset *presets,
+			     uint32_t n)
+{
+	svc->o.presets = presets;
+	svc->o.n_presets = n;
+}
+
 enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 				       const struct lmi_service_limits *limits,
 				       struct lmd_error *err)

@@ -27,6 +27,7 @@ struct lmi_hub_calls; /* hub */
 struct lmi_hub_opts;
 struct lmi_service;
 struct lmi_store;
+struct lmi_svc_preset;
 struct lmi_wire_request; /* proto */
 struct lmi_wire_reply;   /* proto */
 
@@ -105,6 +106,8 @@ struct lmi_service_opts {
 	void *watch_arg;
 	const struct lmi_service_hooks *hooks; /* copied; NULL: none */
 	const char *version;                   /* version of the daemon, for hello and status */
+	const struct lmi_svc_preset *presets; /* [n_presets] see preset.h */
+	uint32_t n_presets;
 	bool share_prefixes; /* users share the prefix cache of a model; otherwise each has its own */
 	bool in_line; /* engines have no threads: each tick runs one step of each engine */
 	/* The service of one program, for its own use, without a store.  Models are named by path.
@@ -125,6 +128,10 @@ void lmi_service_destroy(struct lmi_service *svc);
 enum lmd_status lmi_service_set_limits(struct lmi_service *svc,
 				       const struct lmi_service_limits *limits,
 				       struct lmd_error *err);
+
+/* Replaces the presets, for requests from now on.  The array must stay valid until it is replaced. */
+void lmi_service_set_presets(struct lmi_service *svc, const struct lmi_svc_preset *presets,
+			     uint32_t n);
 
 /* Stops accepting work: further requests fail with LMD_CANCELLED, "shutting down".  Streams
  * continue and can be read and cancelled.  Idempotent. */

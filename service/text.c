@@ -13,6 +13,7 @@
 #include "service/generate.h"
 #include "service/names.h"
 #include "service/ops.h"
+#include "service/preset.h"
 #include "service/prompt.h"
 #include "service/request.h"
 #include "service/service_state.h"
@@ -204,9 +205,17 @@ static void ready(struct lmi_svc_load_waiter *w, uint64_t now, struct lmi_svc_lo
 		end(c);
 		return;
 	}
+	if (q->op == LMI_WIRE_OP_TOKENIZE && q->u.tokenize.has_keep_alive_ms)
+		lmi_svc_loaded_model_keep(r, q->u.tokenize.keep_alive_ms);
 	if (q->op == LMI_WIRE_OP_TOKENIZE && q->u.tokenize.text.len <= c->svc->limits.inline_bytes) {
 		run_tokenize(c);
 		answer(c);
+		return;
+	}
+	if (q->op == LMI_WIRE_OP_APPLY_TEMPLATE &&
+	    lmi_svc_preset_apply_template(r, &c->copy.req.u.apply_template, c->copy.arena,
+					  &refused) != LMD_OK) {
+		fail(c, &refused, 0);
 		return;
 	}
 	c->done = answer;

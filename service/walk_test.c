@@ -150,7 +150,8 @@ static void generate(void)
 		q.u.generate.lease_ms = 1000;
 	}
 	if (!rnd(10))
-		q.u.generate.seed = 7, q.u.generate.has_seed = true, q.u.generate.temp = 1;
+		q.u.generate.seed = 7, q.u.generate.has_seed = true, q.u.generate.has_temp = true,
+		q.u.generate.temp = 1;
 	ask(&who, &q, N_STREAM, 0);
 }
 

@@ -304,6 +304,7 @@ struct lmi_wire_request fx_generate(struct fx *fx, const char *model, const char
 	q.u.generate.prompt = str(prompt);
 	q.u.generate.has_n = true;
 	q.u.generate.n = n;
+	q.u.generate.has_temp = true;
 	q.u.generate.temp = 0;
 	q.u.generate.ignore_eog = true;
 	return q;

@@ -114,6 +114,7 @@ static const struct {
 	[LMT_WORDS] = {"words", "llama", full, 3},
 	[LMT_SUPPRESS] = {"suppress", "llama", full, 3},
 	[LMT_RANK] = {"rank", "llama", ranked, 3},
+	[LMT_GREEDY] = {"greedy", "llama", full, 3},
 };
 
 const char *lmt_tiny_name(enum lmt_tiny kind)
@@ -287,6 +288,11 @@ static void put_keys(struct lmi_gguf_writer *w, enum lmt_tiny kind)
 		put_suppressed(w);
 	if (kind == LMT_RANK)
 		put_rank(w);
+	if (kind == LMT_GREEDY) {
+		lmi_gguf_put_u32(w, "general.sampling.temp", 0); /* a float elsewhere */
+		lmi_gguf_put_u32(w, "general.sampling.penalty_last_n", 7);
+		lmi_gguf_put_u32(w, "general.sampling.top_k", UINT32_MAX);
+	}
 	put_test_keys(w, kind);
 }
 

@@ -17,9 +17,10 @@ enum lmt_tiny {
 	LMT_SUPPRESS, /* LMT_FULL with a list of all tokens but LMT_ALLOWED that are not sampled */
 	/* LMT_FULL with a classifier of two labels; it adds LMT_SEP and LMT_EOS to texts, and has
 	 * tokens for infilling */
-	LMT_RANK
+	LMT_RANK,
+	LMT_GREEDY /* LMT_FULL that recommends the temperature 0, and a top_k that is out of bounds */
 };
-#define LMT_N_TINY 5 /* all except LMT_WORDS, LMT_SUPPRESS and LMT_RANK, which differ in little */
+#define LMT_N_TINY 5 /* all before LMT_WORDS; the others differ in little */
 #define LMT_VOCAB  96u
 #define LMT_EMBD   64u
 #define LMT_CTX	   256u

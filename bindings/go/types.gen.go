@@ -7,7 +7,7 @@ package llamad
 const (
 	VMin     = 1
 	VMax     = 1
-	Revision = 5
+	Revision = 6
 )
 
 // ID is the id of a stream.
@@ -91,6 +91,13 @@ const (
 	PoolingCls  = "cls"
 	PoolingLast = "last"
 	PoolingRank = "rank"
+)
+
+// Where a default comes from.
+const (
+	DefaultSourceConfig  = "config"
+	DefaultSourceModel   = "model"
+	DefaultSourceBuiltin = "builtin"
 )
 
 // Why a stream ended.
@@ -273,6 +280,9 @@ type Model struct {
 
 	// Why the state is failed or quarantined.
 	Reason string `msgpack:"reason,omitempty"`
+
+	// When it was added, in seconds since 1970; 0 if unknown.
+	Added int64 `msgpack:"added,omitempty"`
 }
 
 // Placement: What of a model is on one device.
@@ -378,6 +388,18 @@ type TensorType struct {
 
 	// Size of the tensors.
 	Bytes int64 `msgpack:"bytes"`
+}
+
+// DefaultValue: The value of a parameter in requests that do not set it.
+type DefaultValue struct {
+	// The parameter of op generate.
+	Name string `msgpack:"name"`
+
+	// The value.
+	Value float64 `msgpack:"value"`
+
+	// Where it comes from.
+	From string `msgpack:"from"`
 }
 
 // Factory: One thing that a plugin provides.
@@ -672,6 +694,9 @@ type Item struct {
 	// Tokens of the prompt that were not computed again, because they were in the prefix cache. (kind done)
 	NCached int64 `msgpack:"n_cached,omitempty"`
 
+	// Tokens of the answer that are reasoning; 0 if the answer was not parsed. (kind done)
+	NReasoning int64 `msgpack:"n_reasoning,omitempty"`
+
 	// The kind of error. (kind error)
 	Code string `msgpack:"code,omitempty"`
 
@@ -890,6 +915,9 @@ type EmbedRequest struct {
 
 	// Cut inputs that are longer than the context; otherwise they are an error. Nil means false.
 	Truncate *bool `msgpack:"truncate,omitempty"`
+
+	// From now on, unload the model after it has been idle for this long; 0 = at once, -1 = never.
+	KeepAliveMS *int64 `msgpack:"keep_alive_ms,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.
@@ -1005,73 +1033,73 @@ type GenerateRequest struct {
 	// Order of the samplers: default, temperature-first, letters such as edskypmxt, or names separated by commas.
 	Order *Text `msgpack:"order,omitempty"`
 
-	// Temperature; 0 = greedy, always the most likely token. Nil means 0.8.
+	// Temperature; 0 = greedy, always the most likely token. Defaults to the value of the configuration or of the model, or 0.8.
 	Temp *float64 `msgpack:"temp,omitempty"`
 
-	// Sample from the K most likely tokens; 0 or less = all. Nil means 40.
+	// Sample from the K most likely tokens; 0 or less = all. Defaults to the value of the configuration or of the model, or 40.
 	TopK *int64 `msgpack:"top_k,omitempty"`
 
-	// Sample from the most likely tokens whose probabilities add up to this value; 1 = all. Nil means 0.95.
+	// Sample from the most likely tokens whose probabilities add up to this value; 1 = all. Defaults to the value of the configuration or of the model, or 0.95.
 	TopP *float64 `msgpack:"top_p,omitempty"`
 
-	// Drop tokens less likely than this fraction of the most likely token's probability; 0 = off. Nil means 0.05.
+	// Drop tokens less likely than this fraction of the most likely token's probability; 0 = off. Defaults to the value of the configuration or of the model, or 0.05.
 	MinP *float64 `msgpack:"min_p,omitempty"`
 
-	// Locally typical sampling: keep the most typical tokens whose probabilities add up to this value; 1 = off. Nil means 1.
+	// Locally typical sampling: keep the most typical tokens whose probabilities add up to this value; 1 = off. Defaults to the value of the configuration or of the model, or 1.
 	Typical *float64 `msgpack:"typical,omitempty"`
 
-	// Keep tokens whose logits are within this many standard deviations of the highest logit; 0 or less = off. Nil means -1.
+	// Keep tokens whose logits are within this many standard deviations of the highest logit; 0 or less = off. Defaults to the value of the configuration or of the model, or -1.
 	TopNSigma *float64 `msgpack:"top_n_sigma,omitempty"`
 
-	// Minimum number of tokens that typical, top_p, min_p and xtc keep. Nil means 0.
+	// Minimum number of tokens that typical, top_p, min_p and xtc keep. Defaults to the value of the configuration or of the model, or 0.
 	MinKeep *int64 `msgpack:"min_keep,omitempty"`
 
-	// Number of recent tokens that the repetition penalties look at; 0 = off, -1 = the whole context. Nil means 64.
+	// Number of recent tokens that the repetition penalties look at; 0 = off, -1 = the whole context. Defaults to the value of the configuration or of the model, or 64.
 	RepeatLastN *int64 `msgpack:"repeat_last_n,omitempty"`
 
-	// Repetition penalty: divides positive logits of recent tokens and multiplies negative ones; 1 = off. Nil means 1.
+	// Repetition penalty: divides positive logits of recent tokens and multiplies negative ones; 1 = off. Defaults to the value of the configuration or of the model, or 1.
 	RepeatPenalty *float64 `msgpack:"repeat_penalty,omitempty"`
 
-	// Subtracted from a recent token's logit for each time it occurred; 0 = off. Nil means 0.
+	// Subtracted from a recent token's logit for each time it occurred; 0 = off. Defaults to the value of the configuration or of the model, or 0.
 	FrequencyPenalty *float64 `msgpack:"frequency_penalty,omitempty"`
 
-	// Subtracted once from the logit of each recent token; 0 = off. Nil means 0.
+	// Subtracted once from the logit of each recent token; 0 = off. Defaults to the value of the configuration or of the model, or 0.
 	PresencePenalty *float64 `msgpack:"presence_penalty,omitempty"`
 
-	// Dynamic temperature: the entropy moves the temperature by at most this much in either direction; 0 = off. Nil means 0.
+	// Dynamic temperature: the entropy moves the temperature by at most this much in either direction; 0 = off. Defaults to the value of the configuration or of the model, or 0.
 	DynatempRange *float64 `msgpack:"dynatemp_range,omitempty"`
 
-	// Dynamic temperature: exponent of the normalised entropy. Nil means 1.
+	// Dynamic temperature: exponent of the normalised entropy. Defaults to the value of the configuration or of the model, or 1.
 	DynatempExponent *float64 `msgpack:"dynatemp_exponent,omitempty"`
 
-	// XTC: probability with which the most likely tokens are removed; 0 = off. Nil means 0.
+	// XTC: probability with which the most likely tokens are removed; 0 = off. Defaults to the value of the configuration or of the model, or 0.
 	XtcProbability *float64 `msgpack:"xtc_probability,omitempty"`
 
-	// XTC: only tokens at least this likely are removed. Nil means 0.1.
+	// XTC: only tokens at least this likely are removed. Defaults to the value of the configuration or of the model, or 0.1.
 	XtcThreshold *float64 `msgpack:"xtc_threshold,omitempty"`
 
-	// DRY: strength of the penalty on repeated sequences; 0 = off. Nil means 0.
+	// DRY: strength of the penalty on repeated sequences; 0 = off. Defaults to the value of the configuration or of the model, or 0.
 	DryMultiplier *float64 `msgpack:"dry_multiplier,omitempty"`
 
-	// DRY: base of the penalty, which grows exponentially with the length of the repetition. Nil means 1.75.
+	// DRY: base of the penalty, which grows exponentially with the length of the repetition. Defaults to the value of the configuration or of the model, or 1.75.
 	DryBase *float64 `msgpack:"dry_base,omitempty"`
 
-	// DRY: repeated sequences up to this length are not penalised. Nil means 2.
+	// DRY: repeated sequences up to this length are not penalised. Defaults to the value of the configuration or of the model, or 2.
 	DryAllowedLength *int64 `msgpack:"dry_allowed_length,omitempty"`
 
-	// DRY: number of recent tokens to search for repetitions; 0 = off, -1 = the whole context. Nil means 64.
+	// DRY: number of recent tokens to search for repetitions; 0 = off, -1 = the whole context. Defaults to the value of the configuration or of the model, or 64.
 	DryLastN *int64 `msgpack:"dry_last_n,omitempty"`
 
 	// DRY: texts that end a repeated sequence. Defaults to newline, colon, double quote and asterisk.
 	DryBreakers []Text `msgpack:"dry_breakers,omitempty"`
 
-	// Mirostat: version 1 or 2, which then chooses the token; 0 = off. Nil means 0.
+	// Mirostat: version 1 or 2, which then chooses the token; 0 = off. Defaults to the value of the configuration or of the model, or 0.
 	Mirostat *int64 `msgpack:"mirostat,omitempty"`
 
-	// Mirostat: target surprise of a token in bits. Nil means 5.
+	// Mirostat: target surprise of a token in bits. Defaults to the value of the configuration or of the model, or 5.
 	MirostatTau *float64 `msgpack:"mirostat_tau,omitempty"`
 
-	// Mirostat: learning rate. Nil means 0.1.
+	// Mirostat: learning rate. Defaults to the value of the configuration or of the model, or 0.1.
 	MirostatEta *float64 `msgpack:"mirostat_eta,omitempty"`
 
 	// Values added to the logits of given tokens; -inf forbids a token.
@@ -1082,6 +1110,9 @@ type GenerateRequest struct {
 
 	// Take the beginning of the prompt from the prefix cache if it was computed before, and let later requests find this one's. If false, the whole prompt is computed and nothing of it is found later. Nil means true.
 	CachePrompt *bool `msgpack:"cache_prompt,omitempty"`
+
+	// From now on, unload the model after it has been idle for this long; 0 = at once, -1 = never.
+	KeepAliveMS *int64 `msgpack:"keep_alive_ms,omitempty"`
 
 	// Scheduling priority. Nil means normal.
 	Class *Text `msgpack:"class,omitempty"`
@@ -1194,7 +1225,7 @@ type InfoReply struct {
 	// Size of the vocabulary.
 	NVocab int64 `msgpack:"n_vocab,omitempty"`
 
-	// The model's own chat template.
+	// The chat template: that of the configuration, or the model's own.
 	ChatTemplate *Text `msgpack:"chat_template,omitempty"`
 
 	// Tensors by type.
@@ -1205,6 +1236,12 @@ type InfoReply struct {
 
 	// The loaded instance, if the model is in memory.
 	Resident *Resident `msgpack:"resident,omitempty"`
+
+	// The sampling parameters of requests that do not set them.
+	Defaults []DefaultValue `msgpack:"defaults,omitempty"`
+
+	// The system prompt of conversations without one, from the configuration.
+	System *Text `msgpack:"system,omitempty"`
 }
 
 // KeyAddRequest: Adds an API key whose secret only the client knows. Only on the unix socket.
@@ -1736,6 +1773,9 @@ type TokenizeRequest struct {
 
 	// Include the bytes of each token. Nil means false.
 	Pieces *bool `msgpack:"pieces,omitempty"`
+
+	// From now on, unload the model after it has been idle for this long; 0 = at once, -1 = never.
+	KeepAliveMS *int64 `msgpack:"keep_alive_ms,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.

@@ -5,6 +5,8 @@ samplers, and the defaults that a checkpoint brings.
 
 The rows are fields of the request generate, which includes them; the members that the table adds
 to those of a field are described in its "members"."""
+import copy
+
 from . import emit_c
 
 FILE = "sampling"
@@ -42,6 +44,7 @@ class Row:
         self.name = d["name"]
         self.field = {k: v for k, v in d.items() if k not in MEMBERS}
         self.doc, self.default = d["doc"], d.get("default")
+        self.plain_doc = d["doc"]
         self.type = d["of"] if d["type"] == "array" else d["type"]
         self.list = d["type"] in ("array", "bias")
         self.optional = d.get("optional", False)
@@ -54,6 +57,11 @@ class Row:
         self.window, self.usual = d.get("window", False), d.get("usual", [])
         self.aliases = d.get("aliases", {})
         self.hf, self.gguf = d.get("hf"), d.get("gguf")
+        if not self.list:  # what a request leaves out is a matter of configuration and model
+            self.doc += " Defaults to the value of the configuration or of the model, or %g." % self.default
+            self.field.update(optional=True, doc=self.doc)
+            del self.field["default"]
+        self.has = self.optional or not self.list
 
 
 def num(v):
@@ -75,6 +83,20 @@ def guard(path):
     return "#ifndef %s\n#define %s\n" % (name, name), "#endif /* %s */\n" % name
 
 
+def scalars(rows):
+    return [r for r in rows if not r.list]
+
+
+def plain(field, rows):
+    """The field as a member of a struct that has all values."""
+    row = next(r for r in rows if r.name == field.name)
+    if row.list:
+        return field
+    out = copy.copy(field)
+    out.presence, out.default, out.doc = "default", row.default, row.plain_doc
+    return out
+
+
 # ---- core/engine ----
 
 def params_h(fields, rows):
@@ -82,18 +104,22 @@ def params_h(fields, rows):
     out = [HEAD % "The sampling\n * parameters of a request." + begin,
            "#include <stdbool.h>", "#include <stdint.h>", "", '#include "llamad/sampler.h"', "",
            "struct lmi_sampler_params {"]
-    out += emit_c.members(fields, "\t")
+    out += emit_c.members([plain(f, rows) for f in fields], "\t")
     out += ["\tint64_t n_ctx; /* the window that -1 stands for; 0 = not known, no window */", "};", "",
-            "/* Copies the parameters of a request, a struct with the same members except n_ctx. */",
+            "/* Copies the parameters that a request has; the others keep their values. */",
             "#define LMI_SAMPLER_PARAMS_COPY(to, from)"]
     copy = ["\tdo {"]
     for r in rows:
-        copy.append("\t\t(to)->%s = (from)->%s;" % (r.name, r.name))
+        if not r.list:
+            copy.append("\t\tif ((from)->has_%s)" % r.name)
+        copy.append("\t\t%s(to)->%s = (from)->%s;" % ("" if r.list else "\t", r.name, r.name))
         if r.list:
             copy.append("\t\t(to)->n_%s = (from)->n_%s;" % (r.name, r.name))
         if r.optional:
             copy.append("\t\t(to)->has_%s = (from)->has_%s;" % (r.name, r.name))
     out[-1] = columns([out[-1]] + copy + ["\t} while (0)"])
+    out += ["", "/* Parameters that are one number. */",
+            "#define LMI_SAMPLER_N_SCALAR %d" % len(scalars(rows))]
     out += ["", "/* Keys of GGUF files. */"]
     out += ['#define LMI_SAMPLER_KEY_%s "%s"' % (r.name.upper(), r.gguf) for r in rows if r.gguf]
     return "\n".join(out) + "\n\n" + end
@@ -132,6 +158,17 @@ def params_c(rows):
         for s in r.sets:
             out += arg_row(r, s)
     out += ["};", "const size_t lmi_sampler_n_arg_rows = LMD_LEN(lmi_sampler_arg_rows);"]
+    out += ["", "const struct lmi_sampler_scalar_row lmi_sampler_scalar_rows[] = {"]
+    for r in scalars(rows):
+        o = ['\t{.name = "%s",' % r.name, "\t .at = offsetof(struct lmi_sampler_params, %s)," % r.name,
+             "\t .type = LMD_PARAM_%s," % PARAM[r.type], "\t .min = %s," % num(r.min),
+             "\t .max = %s," % num(r.max)]
+        if r.gguf:
+            o.append('\t .key = "%s",' % r.gguf)
+        o[-1] = o[-1].rstrip(",") + "},"
+        out += o
+    out += ["};", "_Static_assert(LMD_LEN(lmi_sampler_scalar_rows) == LMI_SAMPLER_N_SCALAR, "
+            '"the number of rows");']
     return "\n".join(out) + "\n"
 
 
@@ -150,8 +187,7 @@ def options_h(rows):
         o = ["\t{.name = %s," % text(r.option), "\t .type = LMI_OPT_%s," % kind,
              "\t .value = %s," % text(r.value)]
         if not r.list:
-            o += ["\t .def = %s," % text("%g" % r.default), "\t .min = %s," % num(r.min),
-                  "\t .max = %s," % num(r.max)]
+            o += ["\t .min = %s," % num(r.min), "\t .max = %s," % num(r.max)]
         opts += o + ["\t .doc = %s}," % text(doc)]
     out += [columns(opts), "", "/* Where the values go in struct lmi_wire_req_generate. */"]
     at = "offsetof(struct lmi_wire_req_generate, %s)"
@@ -161,7 +197,7 @@ def options_h(rows):
              "\t .at = %s," % (at % r.name)]
         if r.list:
             o.append("\t .n_at = %s," % (at % ("n_" + r.name)))
-        if r.optional:
+        if r.has:
             o += ["\t .optional = true,", "\t .has_at = %s," % (at % ("has_" + r.name))]
         o[-1] = o[-1].rstrip(",") + "},"
         rows_ += o
@@ -184,7 +220,7 @@ def sampler_h(rows):
                       "\t .max = %s," % num(s.max)]
             elif r.type == "bias":
                 m += ["\t .min = -INFINITY,", "\t .max = INFINITY,"]
-            out += [columns(m + ["\t .doc = %s}" % text(r.doc)])]
+            out += [columns(m + ["\t .doc = %s}" % text(r.plain_doc)])]
     return "\n".join(out + ["/* clang-format on */"]) + "\n\n" + end
 
 

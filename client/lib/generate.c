@@ -23,17 +23,19 @@ static struct lmd_str str(const char *s)
 
 static void sampling(struct lmi_wire_req_generate *q, const struct lmd_generate *g)
 {
-	if (g->temp > 0 || g->flags & LMD_GEN_GREEDY)
-		q->temp = g->flags & LMD_GEN_GREEDY ? 0 : g->temp;
-	if (g->top_k)
-		q->top_k = g->top_k;
-	if (g->top_p > 0)
-		q->top_p = g->top_p;
-	if (g->min_p > 0)
-		q->min_p = g->min_p;
-	if (g->repeat_penalty > 0)
-		q->repeat_penalty = g->repeat_penalty;
+	q->has_temp = g->temp > 0 || g->flags & LMD_GEN_GREEDY;
+	q->temp = g->flags & LMD_GEN_GREEDY ? 0 : g->temp;
+	q->has_top_k = g->top_k != 0;
+	q->top_k = g->top_k;
+	q->has_top_p = g->top_p > 0;
+	q->top_p = g->top_p;
+	q->has_min_p = g->min_p > 0;
+	q->min_p = g->min_p;
+	q->has_repeat_penalty = g->repeat_penalty > 0;
+	q->repeat_penalty = g->repeat_penalty;
+	q->has_frequency_penalty = g->frequency_penalty != 0;
 	q->frequency_penalty = g->frequency_penalty;
+	q->has_presence_penalty = g->presence_penalty != 0;
 	q->presence_penalty = g->presence_penalty;
 	if (g->flags & LMD_GEN_SEED) {
 		q->has_seed = true;

@@ -19,6 +19,25 @@ bool lmi_ctl_is_named(struct lmi_ctl *ctl, const char *what)
 
 /* ---- info ---- */
 
+/* Only those that are not the same for every model. */
+static void show_defaults(const json_t *r)
+{
+	const json_t *system = json_object_get(r, "system"), *v;
+	size_t i;
+
+	if (system)
+		printf("%-14s%s\n", "system prompt", json_string_value(system));
+	json_array_foreach(json_object_get(r, "defaults"), i, v)
+	{
+		const char *from = json_string_value(json_object_get(v, "from"));
+
+		if (strcmp(from, "builtin") != 0)
+			printf("%-14s%g (%s)\n", json_string_value(json_object_get(v, "name")),
+			       json_number_value(json_object_get(v, "value")),
+			       !strcmp(from, "config") ? "from the configuration" : "from the model");
+	}
+}
+
 static void show_facts(const json_t *r)
 {
 	static const char *const numbers[] = {"n_layer", "n_embd", "n_vocab", "n_ctx_train",
@@ -44,6 +63,7 @@ static void show_facts(const json_t *r)
 		       json_integer_value(json_object_get(t, "tensors")),
 		       lmi_ctl_show_bytes(text, sizeof(text),
 					  json_integer_value(json_object_get(t, "bytes"))));
+	show_defaults(r);
 	json_array_foreach(json_object_get(r, "meta"), i, t)
 		printf("  %-40s %s\n", json_string_value(json_object_get(t, "key")),
 		       json_string_value(json_object_get(t, "value")));

@@ -15,7 +15,7 @@
 static const struct row {
 	const char *opt;
 	enum lmd_param_type type;
-	bool optional; /* the member has a flag that says whether it is given */
+	bool optional; /* the member has a flag that says whether it is given; so have all numbers */
 	size_t at, n_at, has_at; /* offsets; n_at only for lists */
 } rows[] = {LMI_CTL_SAMPLING_ROWS};
 
@@ -110,6 +110,7 @@ static enum lmd_status take(char *q, const struct row *r, const struct lmi_args 
 		*(double *)(void *)(q + r->at) = lmi_arg_float(a, r->opt);
 	else
 		return take_list(q, r, a, arena, err);
+	*(bool *)(void *)(q + r->has_at) = true;
 	return LMD_OK;
 }
 

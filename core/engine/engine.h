@@ -211,6 +211,9 @@ const struct lmi_chat *lmi_engine_chat(const struct lmi_engine *e);
 
 /* Returns the tokens that the model's file says are never sampled, [*n], valid as long as e. */
 const lmd_token *lmi_engine_suppressed(const struct lmi_engine *e, uint32_t *n);
+struct lmi_sampler_scalars; /* sample.h */
+/* Returns the sampling parameters that the model's file recommends, valid as long as e. */
+const struct lmi_sampler_scalars *lmi_engine_sampling(const struct lmi_engine *e);
 
 /* Returns true if opening the model now would use other code, because the plugin of its
  * architecture, backend or tokenizer was replaced. Removed plugins do not count. Accesses files;

@@ -15,6 +15,7 @@
 #include "core/engine/generate.h"
 #include "core/engine/overlap.h"
 #include "core/engine/ring.h"
+#include "core/engine/sample.h"
 #include "core/engine/step.h"
 
 /* Counters that other threads may read. */
@@ -69,6 +70,7 @@ struct lmi_engine {
 	struct lmi_engine_mask_workers mask_workers;
 	lmd_token *suppressed; /* [n_suppressed] never sampled unless a request says otherwise */
 	uint32_t n_suppressed;
+	struct lmi_sampler_scalars sampling; /* those that the model's file recommends */
 	uint32_t events_per_seq; /* maximum number that one sequence can cause in one step */
 	uint32_t n_request;
 	struct lmi_engine_command_queue commands;

@@ -23,6 +23,7 @@
 
 struct json_t; /* jansson */
 struct lmd_arena;
+struct lmd_model;
 struct lmi_tokenizer;
 
 /* Maximum number of samplers in a chain. */
@@ -127,6 +128,29 @@ enum lmd_status lmi_sampler_vocab_init(struct lmi_sampler_vocab *v,
 
 /* Sets the defaults that the comments of the members give. */
 void lmi_sampler_params_default(struct lmi_sampler_params *p);
+
+/* A parameter that is one number; the rows are generated, LMI_SAMPLER_N_SCALAR of them. */
+struct lmi_sampler_scalar_row {
+	const char *name;
+	const char *key; /* of GGUF files; NULL: none */
+	enum lmd_param_type type; /* LMD_PARAM_INT or LMD_PARAM_FLOAT */
+	size_t at;                /* offset in struct lmi_sampler_params */
+	double min, max;          /* bounds of a request */
+};
+extern const struct lmi_sampler_scalar_row lmi_sampler_scalar_rows[];
+
+/* Values of some of these parameters, by row. */
+struct lmi_sampler_scalars {
+	double value[LMI_SAMPLER_N_SCALAR];
+	bool has[LMI_SAMPLER_N_SCALAR];
+};
+/* Returns the row of a parameter, or -1 if there is none of that name. */
+int lmi_sampler_scalar_find(const char *name);
+double lmi_sampler_scalar_get(const struct lmi_sampler_params *p, uint32_t row);
+/* Replaces the parameters that `from` has. */
+void lmi_sampler_params_set(struct lmi_sampler_params *p, const struct lmi_sampler_scalars *from);
+/* Reads the values that the file of a model recommends.  Values out of bounds are left out. */
+void lmi_sampler_scalars_of_model(struct lmi_sampler_scalars *out, const struct lmd_model *m);
 
 /* Specs with space for their arguments. The arguments point into the list and into the parameters
  * it was made from, so neither may move while the list is in use. */

@@ -84,34 +84,56 @@ struct lmi_sampler_params {
 	int64_t n_ctx; /* the window that -1 stands for; 0 = not known, no window */
 };
 
-/* Copies the parameters of a request, a struct with the same members except n_ctx. */
+/* Copies the parameters that a request has; the others keep their values. */
 #define LMI_SAMPLER_PARAMS_COPY(to, from) \
 	do { \
-		(to)->temp = (from)->temp; \
-		(to)->top_k = (from)->top_k; \
-		(to)->top_p = (from)->top_p; \
-		(to)->min_p = (from)->min_p; \
-		(to)->typical = (from)->typical; \
-		(to)->top_n_sigma = (from)->top_n_sigma; \
-		(to)->min_keep = (from)->min_keep; \
-		(to)->repeat_last_n = (from)->repeat_last_n; \
-		(to)->repeat_penalty = (from)->repeat_penalty; \
-		(to)->frequency_penalty = (from)->frequency_penalty; \
-		(to)->presence_penalty = (from)->presence_penalty; \
-		(to)->dynatemp_range = (from)->dynatemp_range; \
-		(to)->dynatemp_exponent = (from)->dynatemp_exponent; \
-		(to)->xtc_probability = (from)->xtc_probability; \
-		(to)->xtc_threshold = (from)->xtc_threshold; \
-		(to)->dry_multiplier = (from)->dry_multiplier; \
-		(to)->dry_base = (from)->dry_base; \
-		(to)->dry_allowed_length = (from)->dry_allowed_length; \
-		(to)->dry_last_n = (from)->dry_last_n; \
+		if ((from)->has_temp) \
+			(to)->temp = (from)->temp; \
+		if ((from)->has_top_k) \
+			(to)->top_k = (from)->top_k; \
+		if ((from)->has_top_p) \
+			(to)->top_p = (from)->top_p; \
+		if ((from)->has_min_p) \
+			(to)->min_p = (from)->min_p; \
+		if ((from)->has_typical) \
+			(to)->typical = (from)->typical; \
+		if ((from)->has_top_n_sigma) \
+			(to)->top_n_sigma = (from)->top_n_sigma; \
+		if ((from)->has_min_keep) \
+			(to)->min_keep = (from)->min_keep; \
+		if ((from)->has_repeat_last_n) \
+			(to)->repeat_last_n = (from)->repeat_last_n; \
+		if ((from)->has_repeat_penalty) \
+			(to)->repeat_penalty = (from)->repeat_penalty; \
+		if ((from)->has_frequency_penalty) \
+			(to)->frequency_penalty = (from)->frequency_penalty; \
+		if ((from)->has_presence_penalty) \
+			(to)->presence_penalty = (from)->presence_penalty; \
+		if ((from)->has_dynatemp_range) \
+			(to)->dynatemp_range = (from)->dynatemp_range; \
+		if ((from)->has_dynatemp_exponent) \
+			(to)->dynatemp_exponent = (from)->dynatemp_exponent; \
+		if ((from)->has_xtc_probability) \
+			(to)->xtc_probability = (from)->xtc_probability; \
+		if ((from)->has_xtc_threshold) \
+			(to)->xtc_threshold = (from)->xtc_threshold; \
+		if ((from)->has_dry_multiplier) \
+			(to)->dry_multiplier = (from)->dry_multiplier; \
+		if ((from)->has_dry_base) \
+			(to)->dry_base = (from)->dry_base; \
+		if ((from)->has_dry_allowed_length) \
+			(to)->dry_allowed_length = (from)->dry_allowed_length; \
+		if ((from)->has_dry_last_n) \
+			(to)->dry_last_n = (from)->dry_last_n; \
 		(to)->dry_breakers = (from)->dry_breakers; \
 		(to)->n_dry_breakers = (from)->n_dry_breakers; \
 		(to)->has_dry_breakers = (from)->has_dry_breakers; \
-		(to)->mirostat = (from)->mirostat; \
-		(to)->mirostat_tau = (from)->mirostat_tau; \
-		(to)->mirostat_eta = (from)->mirostat_eta; \
+		if ((from)->has_mirostat) \
+			(to)->mirostat = (from)->mirostat; \
+		if ((from)->has_mirostat_tau) \
+			(to)->mirostat_tau = (from)->mirostat_tau; \
+		if ((from)->has_mirostat_eta) \
+			(to)->mirostat_eta = (from)->mirostat_eta; \
 		(to)->logit_bias = (from)->logit_bias; \
 		(to)->n_logit_bias = (from)->n_logit_bias; \
 		(to)->suppress_tokens = (from)->suppress_tokens; \
@@ -119,12 +141,21 @@ struct lmi_sampler_params {
 		(to)->has_suppress_tokens = (from)->has_suppress_tokens; \
 	} while (0)
 
+/* Parameters that are one number. */
+#define LMI_SAMPLER_N_SCALAR 22
+
 /* Keys of GGUF files. */
 #define LMI_SAMPLER_KEY_TEMP "general.sampling.temp"
 #define LMI_SAMPLER_KEY_TOP_K "general.sampling.top_k"
 #define LMI_SAMPLER_KEY_TOP_P "general.sampling.top_p"
 #define LMI_SAMPLER_KEY_MIN_P "general.sampling.min_p"
+#define LMI_SAMPLER_KEY_REPEAT_LAST_N "general.sampling.penalty_last_n"
 #define LMI_SAMPLER_KEY_REPEAT_PENALTY "general.sampling.penalty_repeat"
+#define LMI_SAMPLER_KEY_XTC_PROBABILITY "general.sampling.xtc_probability"
+#define LMI_SAMPLER_KEY_XTC_THRESHOLD "general.sampling.xtc_threshold"
+#define LMI_SAMPLER_KEY_MIROSTAT "general.sampling.mirostat"
+#define LMI_SAMPLER_KEY_MIROSTAT_TAU "general.sampling.mirostat_tau"
+#define LMI_SAMPLER_KEY_MIROSTAT_ETA "general.sampling.mirostat_eta"
 #define LMI_SAMPLER_KEY_SUPPRESS_TOKENS "tokenizer.ggml.suppress_tokens"
 
 #endif /* LLAMAD_CORE_ENGINE_SAMPLE_PARAMS_GEN_H */

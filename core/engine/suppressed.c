@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
+ * What a model's file says about sampling: recommended parameters, and suppressed tokens.
+ *
  * The tokens that a model's file says are never sampled, such as the end of an image in models that
  * read images.  A file may name tokens that the model cannot produce; they are left out. */
 #include "core/base/alloc.h"
@@ -15,6 +17,7 @@ enum lmd_status lmi_engine_read_suppressed(struct lmi_engine *e, struct lmd_erro
 	uint32_t n_vocab = e->inst->desc.n_vocab;
 	const int64_t *id;
 
+	lmi_sampler_scalars_of_model(&e->sampling, m);
 	if (!v || v->type != LMD_META_ARR_I64 || !v->n)
 		return LMD_OK;
 	if (v->n > n_vocab)
@@ -36,4 +39,9 @@ const lmd_token *lmi_engine_suppressed(const struct lmi_engine *e, uint32_t *n)
 {
 	*n = e->n_suppressed;
 	return e->suppressed;
+}
+
+const struct lmi_sampler_scalars *lmi_engine_sampling(const struct lmi_engine *e)
+{
+	return &e->sampling;
 }

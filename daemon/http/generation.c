@@ -11,8 +11,9 @@
  * subscriptions are stopped before it is freed. */
 #include "daemon/http/generation.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -52,6 +53,7 @@ struct run {
 	bool fallback; /* the default model was looked for */
 	uint64_t first_ns;
 	uint32_t n_token; /* that have arrived */
+	struct event *ping;           /* NULL: no comments */
 	struct lmi_http_times *times; /* of the model; NULL: before the first item */
 };
 
@@ -75,15 +77,39 @@ static void fail(struct run *r, const struct lmi_http_error *e)
 	lmi_http_stream_end(r->x);
 }
 
+/* Reads a number that follows the text `before`, and moves *at behind it.  Returns false if there is
+ * none. */
+static bool read_number(const char **at, const char *before, uint64_t *out)
+{
+	size_t n = strlen(before);
+	char *end;
+
+	if (strncmp(*at, before, n) || (*at)[n] < '0' || (*at)[n] > '9')
+		return false;
+	errno = 0;
+	*out = strtoull(*at + n, &end, 10);
+	*at = end;
+	return !errno;
+}
+
+/* Takes the numbers from the message of service/prompt.c; a test keeps the two together. */
+static void read_context_error(const char *text, struct lmi_http_error *e)
+{
+	uint64_t n_prompt, n_ctx;
+
+	if (!read_number(&text, "prompt: ", &n_prompt) ||
+	    !read_number(&text, " tokens exceed the context size of ", &n_ctx))
+		return;
+	e->n_prompt = n_prompt;
+	e->n_ctx = n_ctx;
+}
+
 static void fail_status(struct run *r, enum lmd_status st, const char *text, uint32_t retry_ms)
 {
 	struct lmi_http_error e = {
 		.code = lmi_http_code(st), .cause = st, .text = text, .retry_ms = retry_ms};
 
-	/* the message of service/prompt.c; a test keeps the two together */
-	if (sscanf(text, "prompt: %" SCNu64 " tokens exceed the context size of %" SCNu64,
-		   &e.n_prompt, &e.n_ctx) != 2)
-		e.n_prompt = e.n_ctx = 0;
+	read_context_error(text, &e);
 	fail(r, &e);
 }
 
@@ -101,6 +127,15 @@ static const char *reason_text(enum lmi_wire_cancel_reason reason)
 
 /* ---- the answer ---- */
 
+static void delay_ping(struct run *r)
+{
+	const struct timeval t = {.tv_sec = r->gen.ping_ms / 1000,
+				  .tv_usec = (int)(r->gen.ping_ms % 1000) * 1000};
+
+	if (r->ping)
+		(void)evtimer_add(r->ping, &t);
+}
+
 /* Sends what the form has written.  Returns false if more should wait. */
 static bool flush(struct run *r)
 {
@@ -112,6 +147,8 @@ static bool flush(struct run *r)
 	}
 	if (r->out.n)
 		more = lmi_http_stream_write(r->x, r->out.text, r->out.n);
+	if (r->out.n)
+		delay_ping(r);
 	r->out.n = 0;
 	return more;
 }
@@ -124,6 +161,34 @@ static void begin_stream(struct run *r)
 	lmi_http_stream_begin(r->x, r->gen.form->stream_type);
 	if (r->gen.form->begin)
 		r->gen.form->begin(r->gen.state, &r->head, &r->out);
+}
+
+static void on_ping(evutil_socket_t fd, short what, void *arg)
+{
+	static const char comment[] = ": keep-alive\n\n";
+	struct run *r = arg;
+
+	(void)fd;
+	(void)what;
+	if (r->finished)
+		return;
+	delay_ping(r);
+	if (!r->head.model) /* the default model is being looked for */
+		return;
+	begin_stream(r);
+	(void)flush(r);
+	if (!r->finished)
+		(void)lmi_http_stream_write(r->x, comment, sizeof(comment) - 1);
+}
+
+/* Without memory there are no comments. */
+static void start_pings(struct run *r)
+{
+	if (!r->gen.stream || !r->gen.ping_ms || !r->gen.form->stream_type ||
+	    strcmp(r->gen.form->stream_type, "text/event-stream") != 0)
+		return;
+	r->ping = evtimer_new(r->x->h->o.base, on_ping, r);
+	delay_ping(r);
 }
 
 /* Returns the number of answers to each prompt. */
@@ -144,6 +209,7 @@ static struct lmi_http_answer_end sum_of(const struct run *r)
 		sum.n_out += e->n_out;
 		sum.n_forced += e->n_forced;
 		sum.n_cached += e->n_cached;
+		sum.n_reasoning += e->n_reasoning;
 		sum.prompt_ns += e->prompt_ns;
 		sum.out_ns += e->out_ns;
 	}
@@ -243,6 +309,7 @@ static void end_choice(struct choice *c, const struct lmi_wire_item *item)
 	c->end.n_out = (uint32_t)item->u.done.n_out;
 	c->end.n_forced = (uint32_t)item->u.done.n_forced;
 	c->end.n_cached = (uint32_t)item->u.done.n_cached;
+	c->end.n_reasoning = (uint32_t)item->u.done.n_reasoning;
 	c->end.prompt_ns = (uint64_t)item->u.done.prompt_ns;
 	c->end.out_ns = (uint64_t)item->u.done.out_ns;
 	if (all > c->end.prompt_ns + c->end.out_ns)
@@ -437,6 +504,9 @@ static void fini(void *arg)
 	struct run *r = arg;
 	struct lmi_http_server *h = r->x->h;
 
+	if (r->ping)
+		event_free(r->ping);
+	r->ping = NULL;
 	r->x->log_first_ns = r->first_ns;
 	r->x->log_out = r->n_token;
 	for (uint32_t i = 0; i < r->n_started; i++) {
@@ -519,6 +589,7 @@ void lmi_http_generate_translated(struct lmi_http_exchange *x,
 	x->drained = drained;
 	x->hook_arg = r;
 	x->cancel_on_eof = true;
+	start_pings(r);
 	if (model->len)
 		start(x, r);
 	else

@@ -46,6 +46,7 @@ struct lmi_http_answer_end {
 	enum lmi_wire_finish finish;
 	bool called; /* the answer has at least one complete tool call */
 	uint32_t n_prompt, n_out, n_forced;
+	uint32_t n_reasoning; /* tokens of the answer */
 	uint32_t n_cached; /* tokens of the prompt that were not computed again */
 	uint64_t prompt_ns, out_ns;
 	uint64_t queue_ns; /* from the arrival of the request to the first step */
@@ -112,6 +113,9 @@ struct lmi_http_form {
 		      struct lmi_json_text *out);
 };
 
+/* Time between comments, unless the request says otherwise. */
+#define LMI_HTTP_PING_MS 15000
+
 struct lmi_http_generation {
 	struct lmi_wire_request req; /* op generate; memory of the exchange's arena */
 	/* 1 to LMI_HTTP_CHOICES_MAX: the answers to the first prompt, then those to the second one, and
@@ -123,6 +127,10 @@ struct lmi_http_generation {
 	uint32_t n_prompt;
 	bool stream;
 	uint32_t hold_ms; /* output batching delay; 0: each token is sent at once */
+	/* A stream of events gets a comment when nothing was sent for this long, so that proxies keep
+	 * the connection.  It begins the stream: an error of the request is then its last event.  0:
+	 * never. */
+	uint32_t ping_ms;
 	const struct lmi_http_form *form;
 	void *state;
 };

@@ -115,6 +115,13 @@ static const struct lmi_http_form form = {.stream_type = "application/x-ndjson",
 					  .error = stream_error,
 					  .whole = whole};
 
+static const struct lmi_http_form events = {.stream_type = "text/event-stream",
+					    .begin = begin,
+					    .item = item,
+					    .end = all_end,
+					    .error = stream_error,
+					    .whole = whole};
+
 static struct lmd_str text_of(const json_t *body, const char *name)
 {
 	const char *s = json_string_value(json_object_get(body, name));
@@ -133,6 +140,7 @@ static enum lmd_status translate(struct lmi_http_generation *out, const json_t *
 	q->prompt = text_of(body, "prompt");
 	q->has_n = true;
 	q->n = json_integer_value(json_object_get(body, "n"));
+	q->has_temp = true;
 	q->temp = 0;
 	q->ignore_eog = true;
 	q->has_seed = json_object_get(body, "seed") != NULL;
@@ -140,7 +148,8 @@ static enum lmd_status translate(struct lmi_http_generation *out, const json_t *
 	if (json_object_get(body, "choices"))
 		out->n_choice = (uint32_t)json_integer_value(json_object_get(body, "choices"));
 	out->stream = json_is_true(json_object_get(body, "stream"));
-	out->form = &form;
+	out->form = json_object_get(body, "ping_ms") ? &events : &form;
+	out->ping_ms = (uint32_t)json_integer_value(json_object_get(body, "ping_ms"));
 	if (q->prompt.len)
 		return LMD_OK;
 	*param = "prompt";
@@ -319,6 +328,31 @@ START_TEST(a_stream)
 		   "\r\n0\r\n\r\n");
 	ck_assert_ptr_nonnull(strstr(text, "\"seed\":8}\n"));
 	ck_assert_ptr_nonnull(strstr(text, "{\"c\":1,\"t\":\"e\"}\n"));
+	fx_settle(&fx);
+	fx_check_empty(&fx);
+}
+END_TEST
+
+/* While nothing is generated, a stream of events has comments, and the answer follows them. */
+START_TEST(comments_keep_a_stream_alive)
+{
+	open_server();
+	dial(&a);
+	post(&a, "{\"model\":\"tiny\",\"prompt\":\"abc\",\"n\":2,\"stream\":true,\"seed\":7,"
+		 "\"ping_ms\":2}");
+	while (!strstr(a.text, ": keep-alive\n\n\r\n")) { /* each loop waits for an event */
+		(void)event_base_loop(base, EVLOOP_ONCE);
+		receive(&a);
+	}
+	ck_assert_ptr_nonnull(strstr(a.text, "Content-Type: text/event-stream\r\n"));
+	ck_assert_ptr_nonnull(strstr(a.text, "{\"model\":\"tiny\",\"seed\":7}\n"));
+	expect(&a, "{\"c\":0,\"t\":\"e\"}\n");
+	expect(&a, "END\n\r\n0\r\n\r\n");
+	close(a.fd);
+	/* no comments without the wish, and none in an answer that is not a stream */
+	ck_assert_ptr_null(strstr(ask("{\"model\":\"tiny\",\"prompt\":\"abc\",\"n\":90,\"ping_ms\":1}",
+				      "\"end\""),
+				  "keep-alive\n"));
 	fx_settle(&fx);
 	fx_check_empty(&fx);
 }
@@ -516,6 +550,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, an_answer);
 	tcase_add_test(t, a_stream);
+	tcase_add_test(t, comments_keep_a_stream_alive);
 	tcase_add_test(t, the_default_model);
 	tcase_add_test(t, errors);
 	tcase_add_loop_test(t, disconnecting_cancels, 0, 6);

@@ -201,7 +201,7 @@ void lmi_http_translation_init(struct lmi_http_translation *t, struct lmi_http_g
 {
 	*t = (struct lmi_http_translation){
 		.r = {.arena = arena, .err = err}, .out = out, .q = &out->req.u.generate};
-	*out = (struct lmi_http_generation){.n_choice = 1};
+	*out = (struct lmi_http_generation){.n_choice = 1, .ping_ms = LMI_HTTP_PING_MS};
 	lmi_wire_request_init(&out->req, LMI_WIRE_OP_GENERATE);
 }
 

@@ -3,6 +3,7 @@
  * Sampling parameters and constraints under the names that llama.cpp's server and vLLM gave them.
  * Clients send them to every API that is not Ollama's. */
 #include "daemon/http/chat_body.h"
+#include "daemon/http/regex_grammar.h"
 
 /* A list of names becomes the order of the samplers. */
 static void read_samplers(struct lmi_http_translation *t, const struct lmi_http_at *at,
@@ -81,7 +82,20 @@ static void read_json(struct lmi_http_translation *t, const struct lmi_http_at *
 	json_decref(parsed);
 }
 
-#define NO_REGEX "regular expressions do not constrain answers; use a grammar or a JSON schema"
+static void read_regex(struct lmi_http_translation *t, const struct lmi_http_at *at,
+		       const json_t *v)
+{
+	struct lmd_str s = lmi_http_read_str(&t->r, at, v, 0, LMI_WIRE_LIMIT_GRAMMAR_BYTES), grammar;
+	struct lmd_error err;
+
+	if (t->r.status != LMD_OK || !s.len)
+		return;
+	if (lmi_http_regex_grammar(&grammar, &s, LMI_WIRE_LIMIT_GRAMMAR_BYTES, t->r.arena, &err) ==
+	    LMD_OK)
+		set_grammar(t, grammar);
+	else
+		lmi_http_fail(&t->r, at, "%s", err.text);
+}
 
 static void read_structured(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			    const json_t *v)
@@ -90,7 +104,7 @@ static void read_structured(struct lmi_http_translation *t, const struct lmi_htt
 		{.name = "json", .read = read_json},
 		{.name = "choice", .read = read_choice},
 		{.name = "grammar", .read = read_grammar},
-		{.name = "regex", .refused = NO_REGEX},
+		{.name = "regex", .read = read_regex},
 		{.name = "json_object", .refused = "is not supported: use json"},
 		{.name = "structural_tag", .refused = "is not supported: use tools"},
 		{.name = "disable_fallback"},
@@ -115,6 +129,14 @@ static void read_n_probs(struct lmi_http_translation *t, const struct lmi_http_a
 {
 	if (lmi_http_read_int(&t->r, at, v, 0, INT64_MAX))
 		lmi_http_wire_read(t, at, v, "logprobs", true);
+}
+
+/* In seconds; 0 and -1: never. */
+static void read_ping(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
+{
+	int64_t s = lmi_http_read_int(&t->r, at, v, -1, 3600);
+
+	t->out->ping_ms = s > 0 ? (uint32_t)s * 1000 : 0;
 }
 
 static void read_one(struct lmi_http_translation *t, const struct lmi_http_at *at, const json_t *v)
@@ -145,6 +167,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "mirostat_eta", .wire = "mirostat_eta"},
 	{.name = "samplers", .read = read_samplers},
 	{.name = "n_probs", .read = read_n_probs},
+	{.name = "sse_ping_interval", .read = read_ping},
 	{.name = "post_sampling_probs", .wire = "sampled_probs"},
 	{.name = "ignore_eos", .wire = "ignore_eog"},
 	{.name = "cache_prompt", .wire = "cache_prompt"},
@@ -157,7 +180,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "guided_json", .read = read_json},
 	{.name = "guided_choice", .read = read_choice},
 	{.name = "guided_grammar", .read = read_grammar},
-	{.name = "guided_regex", .refused = NO_REGEX},
+	{.name = "guided_regex", .read = read_regex},
 	{.name = "structured_outputs", .read = read_structured},
 	{.name = "grammar_lazy", .refused = "is not supported: use tools"},
 	{.name = "grammar_triggers", .refused = "is not supported: use tools"},
@@ -169,7 +192,6 @@ static const struct lmi_http_member rows[] = {
 	{.name = "slot_id"},
 	{.name = "timings_per_token"},
 	{.name = "return_progress"},
-	{.name = "sse_ping_interval"},
 	{.name = "penalize_nl"},
 	{.name = "priority"},
 	{.name = "request_id"},

@@ -135,6 +135,16 @@ enum lmi_wire_pooling {
 };
 extern const struct lmi_wire_words lmi_wire_words_pooling;
 
+/* Where a default comes from. */
+enum lmi_wire_default_source {
+	LMI_WIRE_DEFAULT_SOURCE_UNKNOWN = 0, /* sent by a newer server; never in a request */
+	LMI_WIRE_DEFAULT_SOURCE_CONFIG = 1, /* From the section of the model in the configuration */
+	LMI_WIRE_DEFAULT_SOURCE_MODEL = 2, /* From the model's file */
+	/* From the server, which has a value for every parameter. */
+	LMI_WIRE_DEFAULT_SOURCE_BUILTIN = 3
+};
+extern const struct lmi_wire_words lmi_wire_words_default_source;
+
 /* Why a stream ended. */
 enum lmi_wire_finish {
 	LMI_WIRE_FINISH_UNKNOWN = 0, /* sent by a newer server; never in a request */
@@ -263,6 +273,8 @@ struct lmi_wire_model {
 	enum lmi_wire_model_state state;
 	/* Why the state is failed or quarantined. */
 	struct lmd_str reason;
+	/* When it was added, in seconds since 1970; 0 if unknown. (s; >= 0; default 0) */
+	int64_t added;
 };
 
 /* What of a model is on one device. */
@@ -344,6 +356,16 @@ struct lmi_wire_tensor_type {
 	int64_t elements;
 	/* Size of the tensors. (bytes; >= 0) */
 	int64_t bytes;
+};
+
+/* The value of a parameter in requests that do not set it. */
+struct lmi_wire_default_value {
+	/* The parameter of op generate. */
+	struct lmd_str name;
+	/* The value. */
+	double value;
+	/* Where it comes from. */
+	enum lmi_wire_default_source from;
 };
 
 /* One thing that a plugin provides. */
@@ -618,6 +640,9 @@ struct lmi_wire_item {
 			/* Tokens of the prompt that were not computed again, because they were
 			 * in the prefix cache. (tokens; >= 0; default 0) */
 			int64_t n_cached;
+			/* Tokens of the answer that are reasoning; 0 if the answer was not
+			 * parsed. (tokens; >= 0; default 0) */
+			int64_t n_reasoning;
 		} done;
 		struct {
 			/* The kind of error. */
@@ -797,6 +822,10 @@ struct lmi_wire_req_embed {
 	int64_t dimensions;
 	/* Cut inputs that are longer than the context; otherwise they are an error. */
 	bool truncate;
+	/* From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
+	 * never. (ms; -1..86400000) */
+	bool has_keep_alive_ms;
+	int64_t keep_alive_ms;
 };
 
 /* Computes embeddings: vectors that represent the meaning of texts. */
@@ -916,67 +945,105 @@ struct lmi_wire_req_generate {
 	 * names separated by commas. */
 	bool has_order;
 	struct lmd_str order;
-	/* Temperature; 0 = greedy, always the most likely token. (0..5; default 0.8) */
+	/* Temperature; 0 = greedy, always the most likely token. Defaults to the value of the
+	 * configuration or of the model, or 0.8. (0..5) */
+	bool has_temp;
 	double temp;
-	/* Sample from the K most likely tokens; 0 or less = all. (-1..2147483647; default 40) */
+	/* Sample from the K most likely tokens; 0 or less = all. Defaults to the value of the
+	 * configuration or of the model, or 40. (-1..2147483647) */
+	bool has_top_k;
 	int64_t top_k;
 	/* Sample from the most likely tokens whose probabilities add up to this value; 1 = all.
-	 * (0..1; default 0.95) */
+	 * Defaults to the value of the configuration or of the model, or 0.95. (0..1) */
+	bool has_top_p;
 	double top_p;
 	/* Drop tokens less likely than this fraction of the most likely token's probability; 0
-	 * = off. (0..1; default 0.05) */
+	 * = off. Defaults to the value of the configuration or of the model, or 0.05. (0..1) */
+	bool has_min_p;
 	double min_p;
 	/* Locally typical sampling: keep the most typical tokens whose probabilities add up to
-	 * this value; 1 = off. (0..1; default 1) */
+	 * this value; 1 = off. Defaults to the value of the configuration or of the model, or
+	 * 1. (0..1) */
+	bool has_typical;
 	double typical;
 	/* Keep tokens whose logits are within this many standard deviations of the highest
-	 * logit; 0 or less = off. (-1..100; default -1) */
+	 * logit; 0 or less = off. Defaults to the value of the configuration or of the model,
+	 * or -1. (-1..100) */
+	bool has_top_n_sigma;
 	double top_n_sigma;
-	/* Minimum number of tokens that typical, top_p, min_p and xtc keep. (0..2147483647;
-	 * default 0) */
+	/* Minimum number of tokens that typical, top_p, min_p and xtc keep. Defaults to the
+	 * value of the configuration or of the model, or 0. (0..2147483647) */
+	bool has_min_keep;
 	int64_t min_keep;
 	/* Number of recent tokens that the repetition penalties look at; 0 = off, -1 = the
-	 * whole context. (tokens; -1..2147483647; default 64) */
+	 * whole context. Defaults to the value of the configuration or of the model, or 64.
+	 * (tokens; -1..2147483647) */
+	bool has_repeat_last_n;
 	int64_t repeat_last_n;
 	/* Repetition penalty: divides positive logits of recent tokens and multiplies negative
-	 * ones; 1 = off. (0.01..100; default 1) */
+	 * ones; 1 = off. Defaults to the value of the configuration or of the model, or 1.
+	 * (0.01..100) */
+	bool has_repeat_penalty;
 	double repeat_penalty;
-	/* Subtracted from a recent token's logit for each time it occurred; 0 = off.
-	 * (-100..100; default 0) */
+	/* Subtracted from a recent token's logit for each time it occurred; 0 = off. Defaults
+	 * to the value of the configuration or of the model, or 0. (-100..100) */
+	bool has_frequency_penalty;
 	double frequency_penalty;
-	/* Subtracted once from the logit of each recent token; 0 = off. (-100..100; default 0) */
+	/* Subtracted once from the logit of each recent token; 0 = off. Defaults to the value
+	 * of the configuration or of the model, or 0. (-100..100) */
+	bool has_presence_penalty;
 	double presence_penalty;
 	/* Dynamic temperature: the entropy moves the temperature by at most this much in either
-	 * direction; 0 = off. (0..5; default 0) */
+	 * direction; 0 = off. Defaults to the value of the configuration or of the model, or 0.
+	 * (0..5) */
+	bool has_dynatemp_range;
 	double dynatemp_range;
-	/* Dynamic temperature: exponent of the normalised entropy. (0..100; default 1) */
+	/* Dynamic temperature: exponent of the normalised entropy. Defaults to the value of the
+	 * configuration or of the model, or 1. (0..100) */
+	bool has_dynatemp_exponent;
 	double dynatemp_exponent;
-	/* XTC: probability with which the most likely tokens are removed; 0 = off. (0..1;
-	 * default 0) */
+	/* XTC: probability with which the most likely tokens are removed; 0 = off. Defaults to
+	 * the value of the configuration or of the model, or 0. (0..1) */
+	bool has_xtc_probability;
 	double xtc_probability;
-	/* XTC: only tokens at least this likely are removed. (0..1; default 0.1) */
+	/* XTC: only tokens at least this likely are removed. Defaults to the value of the
+	 * configuration or of the model, or 0.1. (0..1) */
+	bool has_xtc_threshold;
 	double xtc_threshold;
-	/* DRY: strength of the penalty on repeated sequences; 0 = off. (0..100; default 0) */
+	/* DRY: strength of the penalty on repeated sequences; 0 = off. Defaults to the value of
+	 * the configuration or of the model, or 0. (0..100) */
+	bool has_dry_multiplier;
 	double dry_multiplier;
 	/* DRY: base of the penalty, which grows exponentially with the length of the
-	 * repetition. (0..100; default 1.75) */
+	 * repetition. Defaults to the value of the configuration or of the model, or 1.75.
+	 * (0..100) */
+	bool has_dry_base;
 	double dry_base;
-	/* DRY: repeated sequences up to this length are not penalised. (tokens; 0..2147483647;
-	 * default 2) */
+	/* DRY: repeated sequences up to this length are not penalised. Defaults to the value of
+	 * the configuration or of the model, or 2. (tokens; 0..2147483647) */
+	bool has_dry_allowed_length;
 	int64_t dry_allowed_length;
 	/* DRY: number of recent tokens to search for repetitions; 0 = off, -1 = the whole
-	 * context. (tokens; -1..2147483647; default 64) */
+	 * context. Defaults to the value of the configuration or of the model, or 64. (tokens;
+	 * -1..2147483647) */
+	bool has_dry_last_n;
 	int64_t dry_last_n;
 	/* DRY: texts that end a repeated sequence. Defaults to newline, colon, double quote and
 	 * asterisk. */
 	bool has_dry_breakers;
 	const struct lmd_str *dry_breakers;
 	uint32_t n_dry_breakers;
-	/* Mirostat: version 1 or 2, which then chooses the token; 0 = off. (0..2; default 0) */
+	/* Mirostat: version 1 or 2, which then chooses the token; 0 = off. Defaults to the
+	 * value of the configuration or of the model, or 0. (0..2) */
+	bool has_mirostat;
 	int64_t mirostat;
-	/* Mirostat: target surprise of a token in bits. (0..100; default 5) */
+	/* Mirostat: target surprise of a token in bits. Defaults to the value of the
+	 * configuration or of the model, or 5. (0..100) */
+	bool has_mirostat_tau;
 	double mirostat_tau;
-	/* Mirostat: learning rate. (0..100; default 0.1) */
+	/* Mirostat: learning rate. Defaults to the value of the configuration or of the model,
+	 * or 0.1. (0..100) */
+	bool has_mirostat_eta;
 	double mirostat_eta;
 	/* Values added to the logits of given tokens; -inf forbids a token. */
 	const struct lmd_bias *logit_bias;
@@ -990,6 +1057,10 @@ struct lmi_wire_req_generate {
 	 * let later requests find this one's. If false, the whole prompt is computed and
 	 * nothing of it is found later. (default true) */
 	bool cache_prompt;
+	/* From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
+	 * never. (ms; -1..86400000) */
+	bool has_keep_alive_ms;
+	int64_t keep_alive_ms;
 	/* Scheduling priority. (default normal) */
 	enum lmi_wire_class class;
 	/* Deadline of the whole request, including time in the queue. Defaults to the server's
@@ -1070,7 +1141,7 @@ struct lmi_wire_rep_info {
 	int64_t n_embd;
 	/* Size of the vocabulary. (tokens; >= 0; default 0) */
 	int64_t n_vocab;
-	/* The model's own chat template. */
+	/* The chat template: that of the configuration, or the model's own. */
 	bool has_chat_template;
 	struct lmd_str chat_template;
 	/* Tensors by type. */
@@ -1082,6 +1153,12 @@ struct lmi_wire_rep_info {
 	/* The loaded instance, if the model is in memory. */
 	bool has_resident;
 	struct lmi_wire_resident resident;
+	/* The sampling parameters of requests that do not set them. */
+	const struct lmi_wire_default_value *defaults;
+	uint32_t n_defaults;
+	/* The system prompt of conversations without one, from the configuration. */
+	bool has_system;
+	struct lmd_str system;
 };
 
 /* Adds an API key whose secret only the client knows. Only on the unix socket. */
@@ -1501,6 +1578,10 @@ struct lmi_wire_req_tokenize {
 	bool parse_special;
 	/* Include the bytes of each token. */
 	bool pieces;
+	/* From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
+	 * never. (ms; -1..86400000) */
+	bool has_keep_alive_ms;
+	int64_t keep_alive_ms;
 };
 
 /* Converts text to tokens. */

@@ -374,6 +374,7 @@ void lmt_generate(struct lmt_client *c, const char *model, int64_t n, struct lmi
 	req.u.generate.prompt = str("!");
 	req.u.generate.has_n = true;
 	req.u.generate.n = n;
+	req.u.generate.has_temp = true;
 	req.u.generate.temp = 0;
 	req.u.generate.ignore_eog = true;
 	r = lmt_ask(c, &req);

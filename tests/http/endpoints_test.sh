@@ -127,7 +127,12 @@ post 400 'tokens: is missing' /detokenize '{}'
 post 400 'content: is a number' /tokenize '{"content":3}'
 fetch 200 '"total_slots":[1-9].*"model_alias":"tiny"' "$u/props"
 fetch 200 '"model_alias":"tiny"' "$u/props?model=tiny"
-fetch 404 . "$u/props?model=nosuch"
+fetch 200 '"model_alias":"tiny"' "$u/props?model=nosuch" # the only model in memory
+post 200 '^{"tokens":' /tokenize '{"content":"the cat","model":"nosuch"}'
+post 200 '^{"content":' /detokenize '{"tokens":[3],"model":"nosuch"}'
+post 200 '"content":"[ab]\{4\}"' /completion \
+	'{"prompt":"the cat","n_predict":20,"guided_regex":"[ab]{4}"}'
+post 400 'byte 2 of the regular expression: expected .).' /completion '{"prompt":"a","guided_regex":"(a"}'
 fetch 200 '^\[{"id":0,"model":"tiny"' "$u/slots"
 fetch 200 '"status":{"value":"loaded"}' "$u/models"
 post 200 '^\[{"index":0,"embedding":\[\[' /embedding '{"content":"a","embd_normalize":-1}'
@@ -148,8 +153,14 @@ post 400 'prompt: is a number' /tokenize '{"prompt":3}'
 fetch 200 '^{"server_load":0}' "$u/load"
 for path in sleep wake_up; do
 	post 403 . /$path '{}'
-	admin 501 'not put to sleep' -d '{}' http://localhost/$path
 done
+admin 200 '' -X POST http://localhost/wake_up?model=tiny
+fetch 200 '^{"is_sleeping":false}' "$u/is_sleeping?model=tiny"
+admin 200 '' -X POST http://localhost/sleep?level=1
+fetch 200 '^{"is_sleeping":true}' "$u/is_sleeping"
+fetch 200 '"models":\[\]' "$u/api/ps"
+admin 200 '' -X POST http://localhost/wake_up
+fetch 200 '"models":\[{"name":"tiny"' "$u/api/ps"
 post 400 'exceed_context_size_error' /completion \
 	"{\"prompt\":\"$(printf 'cat %.0s' $(seq 20000))\"}"
 

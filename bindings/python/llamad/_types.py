@@ -15,7 +15,7 @@ from typing import (Any, ClassVar, Generic, Literal, Mapping, Protocol, Sequence
 #: Versions of the protocol that this module speaks, and the latest revision it knows.
 V_MIN = 1
 V_MAX = 1
-REVISION = 5
+REVISION = 6
 
 
 M = TypeVar("M", bound="Message")
@@ -107,6 +107,8 @@ Jump = Literal["token", "text", "off"]
 Activations = Literal["auto", "f32", "int8"]
 #: How the vectors of an input's tokens become one.
 Pooling = Literal["auto", "none", "mean", "cls", "last", "rank"]
+#: Where a default comes from.
+DefaultSource = Literal["config", "model", "builtin"]
 #: Why a stream ended.
 Finish = Literal["eog", "stop", "length", "context", "deadline", "shutdown", "done"]
 #: Why a stream was cancelled.
@@ -223,6 +225,8 @@ class Model(Message):
     state: str = field(metadata={"wire": "state"})
     #: Why the state is failed or quarantined.
     reason: str = field(default='', metadata={"wire": "reason", "default": ''})
+    #: When it was added, in seconds since 1970; 0 if unknown. (s, at least 0)
+    added: int = field(default=0, metadata={"wire": "added", "default": 0})
 
     def __repr__(self) -> str:
         return f"<Model {self.name} {self.state}, {_size(self.size)}>"
@@ -316,6 +320,18 @@ class TensorType(Message):
     elements: int = field(metadata={"wire": "elements"})
     #: Size of the tensors. (bytes, at least 0)
     bytes: int = field(metadata={"wire": "bytes"})
+
+
+@dataclass(kw_only=True, repr=False)
+class DefaultValue(Message):
+    """The value of a parameter in requests that do not set it."""
+
+    #: The parameter of op generate.
+    name: str = field(metadata={"wire": "name"})
+    #: The value.
+    value: float = field(metadata={"wire": "value"})
+    #: Where it comes from.
+    from_: str = field(metadata={"wire": "from"})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -658,6 +674,9 @@ class DoneItem(Message):
     #: Tokens of the prompt that were not computed again, because they were in the prefix cache.
     #: (tokens, at least 0)
     n_cached: int = field(default=0, metadata={"wire": "n_cached", "default": 0})
+    #: Tokens of the answer that are reasoning; 0 if the answer was not parsed. (tokens, at least
+    #: 0)
+    n_reasoning: int = field(default=0, metadata={"wire": "n_reasoning", "default": 0})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -991,6 +1010,9 @@ class EmbedRequest(Request[EmbedReply]):
     dimensions: int = field(default=0, metadata={"wire": "dimensions", "default": 0})
     #: Cut inputs that are longer than the context; otherwise they are an error.
     truncate: bool = field(default=False, metadata={"wire": "truncate", "default": False})
+    #: From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
+    #: never. (ms, at least -1, at most 86400000)
+    keep_alive_ms: Union[int, None] = field(default=None, metadata={"wire": "keep_alive_ms"})
 
 
 class EmbedParams(TypedDict, total=False):
@@ -1005,6 +1027,9 @@ class EmbedParams(TypedDict, total=False):
     dimensions: int
     #: Cut inputs that are longer than the context; otherwise they are an error.
     truncate: bool
+    #: From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
+    #: never. (ms, at least -1, at most 86400000)
+    keep_alive_ms: Union[int, None]
 
 
 @dataclass(kw_only=True, repr=False)
@@ -1104,66 +1129,84 @@ class GenerateRequest(Request[GenerateReply]):
     #: Order of the samplers: default, temperature-first, letters such as edskypmxt, or names
     #: separated by commas.
     order: Union[str, None] = field(default=None, metadata={"wire": "order"})
-    #: Temperature; 0 = greedy, always the most likely token. (at least 0, at most 5)
-    temp: float = field(default=0.8, metadata={"wire": "temp", "default": 0.8})
-    #: Sample from the K most likely tokens; 0 or less = all. (at least -1, at most 2147483647)
-    top_k: int = field(default=40, metadata={"wire": "top_k", "default": 40})
-    #: Sample from the most likely tokens whose probabilities add up to this value; 1 = all. (at
-    #: least 0, at most 1)
-    top_p: float = field(default=0.95, metadata={"wire": "top_p", "default": 0.95})
+    #: Temperature; 0 = greedy, always the most likely token. Defaults to the value of the
+    #: configuration or of the model, or 0.8. (at least 0, at most 5)
+    temp: Union[float, None] = field(default=None, metadata={"wire": "temp"})
+    #: Sample from the K most likely tokens; 0 or less = all. Defaults to the value of the
+    #: configuration or of the model, or 40. (at least -1, at most 2147483647)
+    top_k: Union[int, None] = field(default=None, metadata={"wire": "top_k"})
+    #: Sample from the most likely tokens whose probabilities add up to this value; 1 = all.
+    #: Defaults to the value of the configuration or of the model, or 0.95. (at least 0, at most
+    #: 1)
+    top_p: Union[float, None] = field(default=None, metadata={"wire": "top_p"})
     #: Drop tokens less likely than this fraction of the most likely token's probability; 0 = off.
-    #: (at least 0, at most 1)
-    min_p: float = field(default=0.05, metadata={"wire": "min_p", "default": 0.05})
+    #: Defaults to the value of the configuration or of the model, or 0.05. (at least 0, at most
+    #: 1)
+    min_p: Union[float, None] = field(default=None, metadata={"wire": "min_p"})
     #: Locally typical sampling: keep the most typical tokens whose probabilities add up to this
-    #: value; 1 = off. (at least 0, at most 1)
-    typical: float = field(default=1.0, metadata={"wire": "typical", "default": 1.0})
+    #: value; 1 = off. Defaults to the value of the configuration or of the model, or 1. (at least
+    #: 0, at most 1)
+    typical: Union[float, None] = field(default=None, metadata={"wire": "typical"})
     #: Keep tokens whose logits are within this many standard deviations of the highest logit; 0
-    #: or less = off. (at least -1, at most 100)
-    top_n_sigma: float = field(default=-1.0, metadata={"wire": "top_n_sigma", "default": -1.0})
-    #: Minimum number of tokens that typical, top_p, min_p and xtc keep. (at least 0, at most
-    #: 2147483647)
-    min_keep: int = field(default=0, metadata={"wire": "min_keep", "default": 0})
+    #: or less = off. Defaults to the value of the configuration or of the model, or -1. (at least
+    #: -1, at most 100)
+    top_n_sigma: Union[float, None] = field(default=None, metadata={"wire": "top_n_sigma"})
+    #: Minimum number of tokens that typical, top_p, min_p and xtc keep. Defaults to the value of
+    #: the configuration or of the model, or 0. (at least 0, at most 2147483647)
+    min_keep: Union[int, None] = field(default=None, metadata={"wire": "min_keep"})
     #: Number of recent tokens that the repetition penalties look at; 0 = off, -1 = the whole
-    #: context. (tokens, at least -1, at most 2147483647)
-    repeat_last_n: int = field(default=64, metadata={"wire": "repeat_last_n", "default": 64})
+    #: context. Defaults to the value of the configuration or of the model, or 64. (tokens, at
+    #: least -1, at most 2147483647)
+    repeat_last_n: Union[int, None] = field(default=None, metadata={"wire": "repeat_last_n"})
     #: Repetition penalty: divides positive logits of recent tokens and multiplies negative ones;
-    #: 1 = off. (at least 0.01, at most 100)
-    repeat_penalty: float = field(default=1.0, metadata={"wire": "repeat_penalty", "default": 1.0})
-    #: Subtracted from a recent token's logit for each time it occurred; 0 = off. (at least -100,
+    #: 1 = off. Defaults to the value of the configuration or of the model, or 1. (at least 0.01,
     #: at most 100)
-    frequency_penalty: float = field(default=0.0, metadata={"wire": "frequency_penalty", "default": 0.0})
-    #: Subtracted once from the logit of each recent token; 0 = off. (at least -100, at most 100)
-    presence_penalty: float = field(default=0.0, metadata={"wire": "presence_penalty", "default": 0.0})
+    repeat_penalty: Union[float, None] = field(default=None, metadata={"wire": "repeat_penalty"})
+    #: Subtracted from a recent token's logit for each time it occurred; 0 = off. Defaults to the
+    #: value of the configuration or of the model, or 0. (at least -100, at most 100)
+    frequency_penalty: Union[float, None] = field(default=None, metadata={"wire": "frequency_penalty"})
+    #: Subtracted once from the logit of each recent token; 0 = off. Defaults to the value of the
+    #: configuration or of the model, or 0. (at least -100, at most 100)
+    presence_penalty: Union[float, None] = field(default=None, metadata={"wire": "presence_penalty"})
     #: Dynamic temperature: the entropy moves the temperature by at most this much in either
-    #: direction; 0 = off. (at least 0, at most 5)
-    dynatemp_range: float = field(default=0.0, metadata={"wire": "dynatemp_range", "default": 0.0})
-    #: Dynamic temperature: exponent of the normalised entropy. (at least 0, at most 100)
-    dynatemp_exponent: float = field(default=1.0, metadata={"wire": "dynatemp_exponent", "default": 1.0})
-    #: XTC: probability with which the most likely tokens are removed; 0 = off. (at least 0, at
-    #: most 1)
-    xtc_probability: float = field(default=0.0, metadata={"wire": "xtc_probability", "default": 0.0})
-    #: XTC: only tokens at least this likely are removed. (at least 0, at most 1)
-    xtc_threshold: float = field(default=0.1, metadata={"wire": "xtc_threshold", "default": 0.1})
-    #: DRY: strength of the penalty on repeated sequences; 0 = off. (at least 0, at most 100)
-    dry_multiplier: float = field(default=0.0, metadata={"wire": "dry_multiplier", "default": 0.0})
-    #: DRY: base of the penalty, which grows exponentially with the length of the repetition. (at
-    #: least 0, at most 100)
-    dry_base: float = field(default=1.75, metadata={"wire": "dry_base", "default": 1.75})
-    #: DRY: repeated sequences up to this length are not penalised. (tokens, at least 0, at most
-    #: 2147483647)
-    dry_allowed_length: int = field(default=2, metadata={"wire": "dry_allowed_length", "default": 2})
+    #: direction; 0 = off. Defaults to the value of the configuration or of the model, or 0. (at
+    #: least 0, at most 5)
+    dynatemp_range: Union[float, None] = field(default=None, metadata={"wire": "dynatemp_range"})
+    #: Dynamic temperature: exponent of the normalised entropy. Defaults to the value of the
+    #: configuration or of the model, or 1. (at least 0, at most 100)
+    dynatemp_exponent: Union[float, None] = field(default=None, metadata={"wire": "dynatemp_exponent"})
+    #: XTC: probability with which the most likely tokens are removed; 0 = off. Defaults to the
+    #: value of the configuration or of the model, or 0. (at least 0, at most 1)
+    xtc_probability: Union[float, None] = field(default=None, metadata={"wire": "xtc_probability"})
+    #: XTC: only tokens at least this likely are removed. Defaults to the value of the
+    #: configuration or of the model, or 0.1. (at least 0, at most 1)
+    xtc_threshold: Union[float, None] = field(default=None, metadata={"wire": "xtc_threshold"})
+    #: DRY: strength of the penalty on repeated sequences; 0 = off. Defaults to the value of the
+    #: configuration or of the model, or 0. (at least 0, at most 100)
+    dry_multiplier: Union[float, None] = field(default=None, metadata={"wire": "dry_multiplier"})
+    #: DRY: base of the penalty, which grows exponentially with the length of the repetition.
+    #: Defaults to the value of the configuration or of the model, or 1.75. (at least 0, at most
+    #: 100)
+    dry_base: Union[float, None] = field(default=None, metadata={"wire": "dry_base"})
+    #: DRY: repeated sequences up to this length are not penalised. Defaults to the value of the
+    #: configuration or of the model, or 2. (tokens, at least 0, at most 2147483647)
+    dry_allowed_length: Union[int, None] = field(default=None, metadata={"wire": "dry_allowed_length"})
     #: DRY: number of recent tokens to search for repetitions; 0 = off, -1 = the whole context.
-    #: (tokens, at least -1, at most 2147483647)
-    dry_last_n: int = field(default=64, metadata={"wire": "dry_last_n", "default": 64})
+    #: Defaults to the value of the configuration or of the model, or 64. (tokens, at least -1, at
+    #: most 2147483647)
+    dry_last_n: Union[int, None] = field(default=None, metadata={"wire": "dry_last_n"})
     #: DRY: texts that end a repeated sequence. Defaults to newline, colon, double quote and
     #: asterisk.
     dry_breakers: Union[list[Union[str, bytes]], None] = field(default=None, metadata={"wire": "dry_breakers"})
-    #: Mirostat: version 1 or 2, which then chooses the token; 0 = off. (at least 0, at most 2)
-    mirostat: int = field(default=0, metadata={"wire": "mirostat", "default": 0})
-    #: Mirostat: target surprise of a token in bits. (at least 0, at most 100)
-    mirostat_tau: float = field(default=5.0, metadata={"wire": "mirostat_tau", "default": 5.0})
-    #: Mirostat: learning rate. (at least 0, at most 100)
-    mirostat_eta: float = field(default=0.1, metadata={"wire": "mirostat_eta", "default": 0.1})
+    #: Mirostat: version 1 or 2, which then chooses the token; 0 = off. Defaults to the value of
+    #: the configuration or of the model, or 0. (at least 0, at most 2)
+    mirostat: Union[int, None] = field(default=None, metadata={"wire": "mirostat"})
+    #: Mirostat: target surprise of a token in bits. Defaults to the value of the configuration or
+    #: of the model, or 5. (at least 0, at most 100)
+    mirostat_tau: Union[float, None] = field(default=None, metadata={"wire": "mirostat_tau"})
+    #: Mirostat: learning rate. Defaults to the value of the configuration or of the model, or
+    #: 0.1. (at least 0, at most 100)
+    mirostat_eta: Union[float, None] = field(default=None, metadata={"wire": "mirostat_eta"})
     #: Values added to the logits of given tokens; -inf forbids a token.
     logit_bias: list[tuple[int, Union[float, bool]]] = field(default_factory=list, metadata={"wire": "logit_bias", "default": []})
     #: Tokens that are never sampled. Defaults to those that the model's file names; an empty list
@@ -1173,6 +1216,9 @@ class GenerateRequest(Request[GenerateReply]):
     #: later requests find this one's. If false, the whole prompt is computed and nothing of it is
     #: found later.
     cache_prompt: bool = field(default=True, metadata={"wire": "cache_prompt", "default": True})
+    #: From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
+    #: never. (ms, at least -1, at most 86400000)
+    keep_alive_ms: Union[int, None] = field(default=None, metadata={"wire": "keep_alive_ms"})
     #: Scheduling priority.
     class_: str = field(default='normal', metadata={"wire": "class", "default": 'normal'})
     #: Deadline of the whole request, including time in the queue. Defaults to the server's
@@ -1255,65 +1301,83 @@ class GenerateParams(TypedDict, total=False):
     #: Order of the samplers: default, temperature-first, letters such as edskypmxt, or names
     #: separated by commas.
     order: Union[str, None]
-    #: Temperature; 0 = greedy, always the most likely token. (at least 0, at most 5)
+    #: Temperature; 0 = greedy, always the most likely token. Defaults to the value of the
+    #: configuration or of the model, or 0.8. (at least 0, at most 5)
     temp: Union[float, None]
-    #: Sample from the K most likely tokens; 0 or less = all. (at least -1, at most 2147483647)
+    #: Sample from the K most likely tokens; 0 or less = all. Defaults to the value of the
+    #: configuration or of the model, or 40. (at least -1, at most 2147483647)
     top_k: Union[int, None]
-    #: Sample from the most likely tokens whose probabilities add up to this value; 1 = all. (at
-    #: least 0, at most 1)
+    #: Sample from the most likely tokens whose probabilities add up to this value; 1 = all.
+    #: Defaults to the value of the configuration or of the model, or 0.95. (at least 0, at most
+    #: 1)
     top_p: Union[float, None]
     #: Drop tokens less likely than this fraction of the most likely token's probability; 0 = off.
-    #: (at least 0, at most 1)
+    #: Defaults to the value of the configuration or of the model, or 0.05. (at least 0, at most
+    #: 1)
     min_p: Union[float, None]
     #: Locally typical sampling: keep the most typical tokens whose probabilities add up to this
-    #: value; 1 = off. (at least 0, at most 1)
+    #: value; 1 = off. Defaults to the value of the configuration or of the model, or 1. (at least
+    #: 0, at most 1)
     typical: Union[float, None]
     #: Keep tokens whose logits are within this many standard deviations of the highest logit; 0
-    #: or less = off. (at least -1, at most 100)
+    #: or less = off. Defaults to the value of the configuration or of the model, or -1. (at least
+    #: -1, at most 100)
     top_n_sigma: Union[float, None]
-    #: Minimum number of tokens that typical, top_p, min_p and xtc keep. (at least 0, at most
-    #: 2147483647)
+    #: Minimum number of tokens that typical, top_p, min_p and xtc keep. Defaults to the value of
+    #: the configuration or of the model, or 0. (at least 0, at most 2147483647)
     min_keep: Union[int, None]
     #: Number of recent tokens that the repetition penalties look at; 0 = off, -1 = the whole
-    #: context. (tokens, at least -1, at most 2147483647)
+    #: context. Defaults to the value of the configuration or of the model, or 64. (tokens, at
+    #: least -1, at most 2147483647)
     repeat_last_n: Union[int, None]
     #: Repetition penalty: divides positive logits of recent tokens and multiplies negative ones;
-    #: 1 = off. (at least 0.01, at most 100)
-    repeat_penalty: Union[float, None]
-    #: Subtracted from a recent token's logit for each time it occurred; 0 = off. (at least -100,
+    #: 1 = off. Defaults to the value of the configuration or of the model, or 1. (at least 0.01,
     #: at most 100)
+    repeat_penalty: Union[float, None]
+    #: Subtracted from a recent token's logit for each time it occurred; 0 = off. Defaults to the
+    #: value of the configuration or of the model, or 0. (at least -100, at most 100)
     frequency_penalty: Union[float, None]
-    #: Subtracted once from the logit of each recent token; 0 = off. (at least -100, at most 100)
+    #: Subtracted once from the logit of each recent token; 0 = off. Defaults to the value of the
+    #: configuration or of the model, or 0. (at least -100, at most 100)
     presence_penalty: Union[float, None]
     #: Dynamic temperature: the entropy moves the temperature by at most this much in either
-    #: direction; 0 = off. (at least 0, at most 5)
+    #: direction; 0 = off. Defaults to the value of the configuration or of the model, or 0. (at
+    #: least 0, at most 5)
     dynatemp_range: Union[float, None]
-    #: Dynamic temperature: exponent of the normalised entropy. (at least 0, at most 100)
+    #: Dynamic temperature: exponent of the normalised entropy. Defaults to the value of the
+    #: configuration or of the model, or 1. (at least 0, at most 100)
     dynatemp_exponent: Union[float, None]
-    #: XTC: probability with which the most likely tokens are removed; 0 = off. (at least 0, at
-    #: most 1)
+    #: XTC: probability with which the most likely tokens are removed; 0 = off. Defaults to the
+    #: value of the configuration or of the model, or 0. (at least 0, at most 1)
     xtc_probability: Union[float, None]
-    #: XTC: only tokens at least this likely are removed. (at least 0, at most 1)
+    #: XTC: only tokens at least this likely are removed. Defaults to the value of the
+    #: configuration or of the model, or 0.1. (at least 0, at most 1)
     xtc_threshold: Union[float, None]
-    #: DRY: strength of the penalty on repeated sequences; 0 = off. (at least 0, at most 100)
+    #: DRY: strength of the penalty on repeated sequences; 0 = off. Defaults to the value of the
+    #: configuration or of the model, or 0. (at least 0, at most 100)
     dry_multiplier: Union[float, None]
-    #: DRY: base of the penalty, which grows exponentially with the length of the repetition. (at
-    #: least 0, at most 100)
+    #: DRY: base of the penalty, which grows exponentially with the length of the repetition.
+    #: Defaults to the value of the configuration or of the model, or 1.75. (at least 0, at most
+    #: 100)
     dry_base: Union[float, None]
-    #: DRY: repeated sequences up to this length are not penalised. (tokens, at least 0, at most
-    #: 2147483647)
+    #: DRY: repeated sequences up to this length are not penalised. Defaults to the value of the
+    #: configuration or of the model, or 2. (tokens, at least 0, at most 2147483647)
     dry_allowed_length: Union[int, None]
     #: DRY: number of recent tokens to search for repetitions; 0 = off, -1 = the whole context.
-    #: (tokens, at least -1, at most 2147483647)
+    #: Defaults to the value of the configuration or of the model, or 64. (tokens, at least -1, at
+    #: most 2147483647)
     dry_last_n: Union[int, None]
     #: DRY: texts that end a repeated sequence. Defaults to newline, colon, double quote and
     #: asterisk.
     dry_breakers: Union[list[Union[str, bytes]], None]
-    #: Mirostat: version 1 or 2, which then chooses the token; 0 = off. (at least 0, at most 2)
+    #: Mirostat: version 1 or 2, which then chooses the token; 0 = off. Defaults to the value of
+    #: the configuration or of the model, or 0. (at least 0, at most 2)
     mirostat: Union[int, None]
-    #: Mirostat: target surprise of a token in bits. (at least 0, at most 100)
+    #: Mirostat: target surprise of a token in bits. Defaults to the value of the configuration or
+    #: of the model, or 5. (at least 0, at most 100)
     mirostat_tau: Union[float, None]
-    #: Mirostat: learning rate. (at least 0, at most 100)
+    #: Mirostat: learning rate. Defaults to the value of the configuration or of the model, or
+    #: 0.1. (at least 0, at most 100)
     mirostat_eta: Union[float, None]
     #: Values added to the logits of given tokens; -inf forbids a token.
     logit_bias: Union[Union[Mapping[int, float], Mapping[str, float], Sequence[tuple[int, Union[float, bool]]]], None]
@@ -1324,6 +1388,9 @@ class GenerateParams(TypedDict, total=False):
     #: later requests find this one's. If false, the whole prompt is computed and nothing of it is
     #: found later.
     cache_prompt: Union[bool, None]
+    #: From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
+    #: never. (ms, at least -1, at most 86400000)
+    keep_alive_ms: Union[int, None]
     #: Scheduling priority.
     class_: Union[str, None]
     #: Deadline of the whole request, including time in the queue. Defaults to the server's
@@ -1442,7 +1509,7 @@ class InfoReply(Message):
     n_embd: int = field(default=0, metadata={"wire": "n_embd", "default": 0})
     #: Size of the vocabulary. (tokens, at least 0)
     n_vocab: int = field(default=0, metadata={"wire": "n_vocab", "default": 0})
-    #: The model's own chat template.
+    #: The chat template: that of the configuration, or the model's own.
     chat_template: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "chat_template"})
     #: Tensors by type.
     types: list[TensorType] = field(metadata={"wire": "types", "make": "TensorType", "many": True})
@@ -1450,6 +1517,10 @@ class InfoReply(Message):
     meta: list[Meta] = field(default_factory=list, metadata={"wire": "meta", "default": [], "make": "Meta", "many": True})
     #: The loaded instance, if the model is in memory.
     resident: Union[Resident, None] = field(default=None, metadata={"wire": "resident", "make": "Resident"})
+    #: The sampling parameters of requests that do not set them.
+    defaults: list[DefaultValue] = field(default_factory=list, metadata={"wire": "defaults", "default": [], "make": "DefaultValue", "many": True})
+    #: The system prompt of conversations without one, from the configuration.
+    system: Union[Union[str, bytes], None] = field(default=None, metadata={"wire": "system"})
 
 
 @dataclass(kw_only=True, repr=False)
@@ -2152,6 +2223,9 @@ class TokenizeRequest(Request[TokenizeReply]):
     parse_special: bool = field(default=False, metadata={"wire": "parse_special", "default": False})
     #: Include the bytes of each token.
     pieces: bool = field(default=False, metadata={"wire": "pieces", "default": False})
+    #: From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
+    #: never. (ms, at least -1, at most 86400000)
+    keep_alive_ms: Union[int, None] = field(default=None, metadata={"wire": "keep_alive_ms"})
 
 
 class TokenizeParams(TypedDict, total=False):
@@ -2163,6 +2237,9 @@ class TokenizeParams(TypedDict, total=False):
     parse_special: bool
     #: Include the bytes of each token.
     pieces: bool
+    #: From now on, unload the model after it has been idle for this long; 0 = at once, -1 =
+    #: never. (ms, at least -1, at most 86400000)
+    keep_alive_ms: Union[int, None]
 
 
 @dataclass(kw_only=True, repr=False)
@@ -2198,26 +2275,27 @@ __all__ = [
     "ALIASES", "Activations", "AddParams", "AddReply", "AddRequest", "AliasReply", "AliasRequest",
     "ApplyTemplateParams", "ApplyTemplateReply", "ApplyTemplateRequest", "ArgumentsItem",
     "CallEndItem", "CallItem", "CancelReason", "CancelReply", "CancelRequest", "CancelledItem",
-    "ChatMessage", "Class", "ConfigReloadReply", "ConfigReloadRequest", "DetokenizeParams",
-    "DetokenizeReply", "DetokenizeRequest", "Device", "DevicesReply", "DevicesRequest", "DoneItem",
-    "DrainParams", "DrainReply", "DrainRequest", "EmbedParams", "EmbedReply", "EmbedRequest",
-    "Embedding", "Error", "ErrorCode", "ErrorItem", "Factory", "Finish", "GenerateParams",
-    "GenerateReply", "GenerateRequest", "HelloParams", "HelloReply", "HelloRequest", "InfillFile",
-    "InfoParams", "InfoReply", "InfoRequest", "Item", "Item_", "Jump", "Key", "KeyAddParams",
-    "KeyAddReply", "KeyAddRequest", "KeyRmReply", "KeyRmRequest", "KeysReply", "KeysRequest",
-    "LIMITS", "Label", "Limit", "LimitsReply", "LimitsRequest", "LoadParams", "LoadReply",
-    "LoadRequest", "Message", "Meta", "Metric", "MetricKind", "Model", "ModelState",
-    "ModelsParams", "ModelsReply", "ModelsRequest", "MovedOps", "NextParams", "NextReply",
-    "NextRequest", "Phase", "PingReply", "PingRequest", "Placement", "Plugin", "PluginsParams",
-    "PluginsReloadParams", "PluginsReloadReply", "PluginsReloadRequest", "PluginsReply",
-    "PluginsRequest", "Pooling", "ProgressItem", "PromptTokenItem", "PsReply", "PsRequest",
-    "PullParams", "PullReply", "PullRequest", "REVISION", "ReasoningItem", "RegistryBackupReply",
-    "RegistryBackupRequest", "RegistryRestoreReply", "RegistryRestoreRequest", "ReloadReply",
-    "ReloadRequest", "Request", "RerankParams", "RerankReply", "RerankRequest", "Resident",
-    "RmReply", "RmRequest", "Role", "SchemaModel", "ServerState", "ShutdownParams",
-    "ShutdownReply", "ShutdownRequest", "StatsParams", "StatsReply", "StatsRequest", "StatusReply",
-    "StatusRequest", "Stream", "StreamKind", "StreamState", "StreamsReply", "StreamsRequest",
-    "TensorType", "TextItem", "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams",
-    "TokenizeReply", "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply",
-    "UnloadRequest", "V_MAX", "V_MIN"
+    "ChatMessage", "Class", "ConfigReloadReply", "ConfigReloadRequest", "DefaultSource",
+    "DefaultValue", "DetokenizeParams", "DetokenizeReply", "DetokenizeRequest", "Device",
+    "DevicesReply", "DevicesRequest", "DoneItem", "DrainParams", "DrainReply", "DrainRequest",
+    "EmbedParams", "EmbedReply", "EmbedRequest", "Embedding", "Error", "ErrorCode", "ErrorItem",
+    "Factory", "Finish", "GenerateParams", "GenerateReply", "GenerateRequest", "HelloParams",
+    "HelloReply", "HelloRequest", "InfillFile", "InfoParams", "InfoReply", "InfoRequest", "Item",
+    "Item_", "Jump", "Key", "KeyAddParams", "KeyAddReply", "KeyAddRequest", "KeyRmReply",
+    "KeyRmRequest", "KeysReply", "KeysRequest", "LIMITS", "Label", "Limit", "LimitsReply",
+    "LimitsRequest", "LoadParams", "LoadReply", "LoadRequest", "Message", "Meta", "Metric",
+    "MetricKind", "Model", "ModelState", "ModelsParams", "ModelsReply", "ModelsRequest",
+    "MovedOps", "NextParams", "NextReply", "NextRequest", "Phase", "PingReply", "PingRequest",
+    "Placement", "Plugin", "PluginsParams", "PluginsReloadParams", "PluginsReloadReply",
+    "PluginsReloadRequest", "PluginsReply", "PluginsRequest", "Pooling", "ProgressItem",
+    "PromptTokenItem", "PsReply", "PsRequest", "PullParams", "PullReply", "PullRequest",
+    "REVISION", "ReasoningItem", "RegistryBackupReply", "RegistryBackupRequest",
+    "RegistryRestoreReply", "RegistryRestoreRequest", "ReloadReply", "ReloadRequest", "Request",
+    "RerankParams", "RerankReply", "RerankRequest", "Resident", "RmReply", "RmRequest", "Role",
+    "SchemaModel", "ServerState", "ShutdownParams", "ShutdownReply", "ShutdownRequest",
+    "StatsParams", "StatsReply", "StatsRequest", "StatusReply", "StatusRequest", "Stream",
+    "StreamKind", "StreamState", "StreamsReply", "StreamsRequest", "TensorType", "TextItem",
+    "ThoughtItem", "TokenItem", "TokenLogprob", "TokenizeParams", "TokenizeReply",
+    "TokenizeRequest", "UnknownItem", "UnloadParams", "UnloadReply", "UnloadRequest", "V_MAX",
+    "V_MIN"
 ]

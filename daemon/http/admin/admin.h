@@ -17,7 +17,10 @@ void lmi_http_admin_ping(struct lmi_http_exchange *x);
 void lmi_http_admin_ready(struct lmi_http_exchange *x);
 void lmi_http_admin_version(struct lmi_http_exchange *x);
 
-/* GET /load of vLLM. */
+/* Endpoints of vLLM. */
+void lmi_http_admin_is_sleeping(struct lmi_http_exchange *x);
 void lmi_http_admin_load(struct lmi_http_exchange *x);
+void lmi_http_admin_sleep(struct lmi_http_exchange *x);
+void lmi_http_admin_wake_up(struct lmi_http_exchange *x);
 
 #endif /* LLAMAD_DAEMON_HTTP_ADMIN_ADMIN_H */

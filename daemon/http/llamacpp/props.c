@@ -11,21 +11,52 @@
 
 /* ---- GET /props ---- */
 
-static void put_props(struct lmi_json_text *j, struct lmd_str model,
-		      const struct lmi_wire_resident *m, struct lmd_str template)
+/* The parameters under their names in /completion. */
+static void put_defaults(struct lmi_json_text *j, const struct lmi_wire_rep_info *info)
 {
+	static const struct lmd_str other[][2] = {
+		{{"temp", 4}, {"temperature", 11}},
+		{{"typical", 7}, {"typical_p", 9}},
+		{{"dry_last_n", 10}, {"dry_penalty_last_n", 18}},
+	};
+
+	for (uint32_t i = 0; info && i < info->n_defaults; i++) {
+		const struct lmi_wire_default_value *v = &info->defaults[i];
+		struct lmd_str name = v->name;
+
+		for (size_t k = 0; k < LMD_LEN(other); k++)
+			if (name.len == other[k][0].len &&
+			    !memcmp(name.ptr, other[k][0].ptr, name.len))
+				name = other[k][1];
+		lmi_http_json_key(j, name);
+		if (v->value == (double)(int64_t)v->value)
+			lmi_json_text_int(j, (int64_t)v->value);
+		else
+			lmi_json_text_real(j, v->value);
+	}
+}
+
+/* info: NULL if there is no model. */
+static void put_props(struct lmi_json_text *j, struct lmd_str model,
+		      const struct lmi_wire_resident *m, const struct lmi_wire_rep_info *info)
+{
+	static const struct lmd_str none = {.ptr = ""};
+
 	lmi_json_text_object(j);
 	lmi_json_text_key(j, "default_generation_settings");
 	lmi_json_text_object(j);
 	lmi_http_json_put_int(j, "n_ctx", m ? m->n_ctx : 0);
 	lmi_json_text_key(j, "params");
 	lmi_json_text_object(j);
+	put_defaults(j, info);
 	lmi_json_text_end(j);
 	lmi_json_text_end(j);
 	lmi_http_json_put_int(j, "total_slots", m ? m->n_seq : 0);
 	lmi_http_json_put_str(j, "model_alias", model);
 	lmi_http_json_put_text(j, "model_path", "");
-	lmi_http_json_put_str(j, "chat_template", template);
+	lmi_http_json_put_str(j, "chat_template", info ? info->chat_template : none);
+	if (info && info->has_system)
+		lmi_http_json_put_str(j, "system_prompt", info->system);
 	lmi_json_text_key(j, "modalities");
 	lmi_json_text_object(j);
 	lmi_http_json_put_bool(j, "vision", false);
@@ -38,30 +69,31 @@ static void put_props(struct lmi_json_text *j, struct lmd_str model,
 	lmi_json_text_end(j);
 }
 
-static void reply_info(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
-		       uint32_t retry_ms)
+static void reply_info(struct lmi_http_exchange *x, const char *model,
+		       const struct lmi_wire_reply *reply, void *arg)
 {
-	struct lmi_http_exchange *x = arg;
-	const struct lmi_wire_rep_info *info;
+	const struct lmi_wire_rep_info *info = &reply->u.info;
 	struct lmi_json_text j = {0};
 
-	if (!reply) {
-		lmi_http_reply_status(x, err, retry_ms);
-		return;
-	}
-	info = &reply->u.info;
-	put_props(&j, info->model.name, info->has_resident ? &info->resident : NULL,
-		  info->chat_template);
+	(void)model;
+	(void)arg;
+	put_props(&j, info->model.name, info->has_resident ? &info->resident : NULL, info);
 	lmi_http_reply(x, 200, &j);
 }
 
 static void call_info(struct lmi_http_exchange *x, const char *model)
 {
-	struct lmi_wire_request req;
+	struct lmd_error err = {0};
+	struct lmi_http_reader r = {.arena = lmi_http_arena(x), .err = &err};
+	struct lmi_wire_request *req = lmi_http_alloc(&r, 1, sizeof(*req));
 
-	lmi_wire_request_init(&req, LMI_WIRE_OP_INFO);
-	req.u.info.model = lmi_http_str(model);
-	lmi_http_call(x, &req, reply_info, x);
+	if (!req) {
+		lmi_http_reply_status(x, &err, 0);
+		return;
+	}
+	lmi_wire_request_init(req, LMI_WIRE_OP_INFO);
+	req->u.info.model = lmi_http_str(model);
+	lmi_http_call_model(x, req, &req->u.info.model, reply_info, NULL);
 }
 
 static void with_default(struct lmi_http_exchange *x, const char *model, void *arg)
@@ -74,10 +106,11 @@ static void with_default(struct lmi_http_exchange *x, const char *model, void *a
 		call_info(x, model);
 		return;
 	}
-	put_props(&j, none, NULL, none);
+	put_props(&j, none, NULL, NULL);
 	lmi_http_reply(x, 200, &j);
 }
 
+/* A server without a model has properties as well. */
 void lmi_llamacpp_props(struct lmi_http_exchange *x)
 {
 	const char *model = lmi_http_query(x, "model");
@@ -168,7 +201,7 @@ static void reply_models(void *arg, const struct lmi_wire_reply *reply, const st
 		lmi_http_json_put_str(&j, "id", m->name);
 		lmi_http_json_put_text(&j, "object", "model");
 		lmi_http_json_put_text(&j, "owned_by", "llamad");
-		lmi_http_json_put_int(&j, "created", 0);
+		lmi_http_json_put_int(&j, "created", m->added);
 		lmi_json_text_key(&j, "status");
 		lmi_json_text_object(&j);
 		lmi_http_json_put_text(&j, "value", status_of(m->state));

@@ -28,18 +28,14 @@ static bool is_vllm(struct lmi_http_exchange *x)
 	return lmi_http_get(lmi_http_body_object(x), "prompt") != NULL;
 }
 
-static void reply_tokens(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
-			 uint32_t retry_ms)
+static void reply_tokens(struct lmi_http_exchange *x, const char *model,
+			 const struct lmi_wire_reply *reply, void *arg)
 {
-	struct lmi_http_exchange *x = arg;
-	const struct lmi_wire_rep_tokenize *r;
+	const struct lmi_wire_rep_tokenize *r = &reply->u.tokenize;
 	struct lmi_json_text j = {0};
 
-	if (!reply) {
-		lmi_http_reply_status(x, err, retry_ms);
-		return;
-	}
-	r = &reply->u.tokenize;
+	(void)model;
+	(void)arg;
 	lmi_json_text_object(&j);
 	if (is_vllm(x))
 		lmi_http_json_put_int(&j, "count", r->n_tokens);
@@ -79,39 +75,18 @@ static struct lmd_str read_model(struct lmi_http_reader *r, const json_t *body)
 
 /* ---- the model ---- */
 
-static void reply_text(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
-		       uint32_t retry_ms);
-
-static void call(struct lmi_http_exchange *x, const struct lmi_wire_request *req)
-{
-	lmi_http_call(x, req, req->op == LMI_WIRE_OP_TOKENIZE ? reply_tokens : reply_text, x);
-}
-
-static void with_default(struct lmi_http_exchange *x, const char *model, void *arg)
-{
-	struct lmi_wire_request *req = arg;
-
-	if (!model) {
-		lmi_http_reply_invalid(x, "model", "is missing, and there is no default model");
-		return;
-	}
-	if (req->op == LMI_WIRE_OP_TOKENIZE)
-		req->u.tokenize.model = lmi_http_str(model);
-	else
-		req->u.detokenize.model = lmi_http_str(model);
-	call(x, req);
-}
+static void reply_text(struct lmi_http_exchange *x, const char *model,
+		       const struct lmi_wire_reply *reply, void *arg);
 
 /* Calls the service, or responds with the error of the reader.  The request is in the arena. */
 static void run(struct lmi_http_exchange *x, const struct lmi_http_reader *r,
-		struct lmi_wire_request *req, struct lmd_str model)
+		struct lmi_wire_request *req, struct lmd_str *model)
 {
 	if (r->status != LMD_OK)
 		lmi_http_reply_invalid(x, r->param, "%s", r->err->text);
-	else if (model.len)
-		call(x, req);
 	else
-		lmi_http_default_model(x, with_default, req);
+		lmi_http_call_model(x, req, model,
+				    req->op == LMI_WIRE_OP_TOKENIZE ? reply_tokens : reply_text, NULL);
 }
 
 void lmi_llamacpp_tokenize(struct lmi_http_exchange *x)
@@ -140,21 +115,18 @@ void lmi_llamacpp_tokenize(struct lmi_http_exchange *x)
 			      : read_flag(&r, body, "add_special", false);
 	q->parse_special = read_flag(&r, body, "parse_special", true);
 	q->pieces = read_flag(&r, body, "with_pieces", false);
-	run(x, &r, req, q->model);
+	run(x, &r, req, &q->model);
 }
 
 /* ---- POST /detokenize ---- */
 
-static void reply_text(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
-		       uint32_t retry_ms)
+static void reply_text(struct lmi_http_exchange *x, const char *model,
+		       const struct lmi_wire_reply *reply, void *arg)
 {
-	struct lmi_http_exchange *x = arg;
 	struct lmi_json_text j = {0};
 
-	if (!reply) {
-		lmi_http_reply_status(x, err, retry_ms);
-		return;
-	}
+	(void)model;
+	(void)arg;
 	lmi_json_text_object(&j);
 	lmi_http_json_put_str(&j, "content", reply->u.detokenize.text);
 	lmi_http_json_put_str(&j, "prompt", reply->u.detokenize.text); /* of vLLM */
@@ -182,5 +154,5 @@ void lmi_llamacpp_detokenize(struct lmi_http_exchange *x)
 	q = &req->u.detokenize;
 	q->model = read_model(&r, body);
 	q->tokens = lmi_http_read_tokens(&r, &at, lmi_http_get(body, "tokens"), &q->n_tokens);
-	run(x, &r, req, q->model);
+	run(x, &r, req, &q->model);
 }

@@ -6,6 +6,18 @@
 #include "daemon/http/exchange.h"
 #include "daemon/http/ollama/ollama_impl.h"
 
+static void read_keep_alive(struct lmi_http_reader *r, const json_t *body,
+			    struct lmi_http_embedding *e)
+{
+	static const struct lmi_http_at at = {.name = "keep_alive"};
+	const json_t *v = lmi_http_get(body, "keep_alive");
+
+	if (!v)
+		return;
+	e->req.u.embed.keep_alive_ms = lmi_ollama_read_keep_alive(r, &at, v);
+	e->req.u.embed.has_keep_alive_ms = true;
+}
+
 static void write_all(const struct lmi_http_embedding *e, const char *model,
 		      const struct lmi_wire_rep_embed *r, struct lmi_json_text *out)
 {
@@ -30,6 +42,7 @@ static void read(struct lmi_http_reader *r, const json_t *body, struct lmi_http_
 	lmi_http_read_embedding_model(r, body, e);
 	lmi_http_read_inputs(r, "input", lmi_http_get(body, "input"), e);
 	e->req.u.embed.truncate = !truncate || lmi_http_read_bool(r, &at, truncate);
+	read_keep_alive(r, body, e);
 }
 
 void lmi_ollama_embed(struct lmi_http_exchange *x)
@@ -55,6 +68,7 @@ static void read_prompt(struct lmi_http_reader *r, const json_t *body, struct lm
 	lmi_http_read_inputs(r, "prompt", lmi_http_get(body, "prompt"), e);
 	e->req.u.embed.truncate = true;
 	e->req.u.embed.normalize = false;
+	read_keep_alive(r, body, e);
 }
 
 void lmi_ollama_embeddings(struct lmi_http_exchange *x)

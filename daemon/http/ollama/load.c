@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A request without a prompt loads the model, or unloads it if keep_alive is 0.  Loading needs no
- * role: op tokenize loads the model that it needs. */
+ * A request without a prompt loads the model, or unloads it if keep_alive is 0.  Neither needs a
+ * role: op tokenize loads the model that it needs, and sets its keep-alive time. */
 #include <string.h>
 
 #include "daemon/http/chat_body.h"
@@ -46,7 +46,28 @@ static void loaded(void *arg, const struct lmi_wire_reply *reply, const struct l
 		lmi_http_reply_status(l->x, err, retry_ms);
 }
 
-/* Unloading is a job, whose stream has to be read to its end. */
+/* Unloads the model when nobody uses it, unless it is not in memory. */
+static void found(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
+		  uint32_t retry_ms)
+{
+	struct load *l = arg;
+	struct lmi_wire_request req;
+
+	if (!reply) {
+		lmi_http_reply_status(l->x, err, retry_ms);
+		return;
+	}
+	if (!reply->u.info.has_resident) {
+		respond(l);
+		return;
+	}
+	lmi_wire_request_init(&req, LMI_WIRE_OP_TOKENIZE);
+	req.u.tokenize.model = l->model;
+	req.u.tokenize.has_keep_alive_ms = true;
+	lmi_http_call(l->x, &req, loaded, l);
+}
+
+/* An administrator's is op unload, which waits for the end of what uses the model.  It is a job, whose stream has to be read to its end. */
 static void unloading(void *arg, const struct lmi_wire_reply *reply, const struct lmd_error *err,
 		      uint32_t retry_ms)
 {
@@ -71,18 +92,11 @@ static void unloading(void *arg, const struct lmi_wire_reply *reply, const struc
 	lmi_http_call(l->x, &next, unloading, l);
 }
 
-/* keep_alive is a number of seconds, or a text such as "5m" or "0". */
-static bool is_zero(const json_t *v)
-{
-	const char *s = json_string_value(v);
-
-	return s ? strspn(s, "0") > 0 && !strpbrk(s, "123456789")
-		 : json_is_number(v) && json_number_value(v) == 0;
-}
-
 void lmi_ollama_load(struct lmi_http_exchange *x, const json_t *body, bool chat)
 {
-	static const struct lmi_http_at at = {.name = "model"};
+	static const struct lmi_http_at at = {.name = "model"}, at_keep = {.name = "keep_alive"};
+	const json_t *keep = lmi_http_get(body, "keep_alive");
+	int64_t keep_ms;
 	struct lmd_error err = {0};
 	struct lmi_http_reader r = {.arena = lmi_http_arena(x), .err = &err};
 	struct lmi_wire_request req;
@@ -90,16 +104,26 @@ void lmi_ollama_load(struct lmi_http_exchange *x, const json_t *body, bool chat)
 	struct lmd_str model = lmi_http_read_line(&r, &at, lmi_http_get(body, "model"), 1,
 						  LMI_WIRE_LIMIT_PATH_BYTES);
 
+	keep_ms = keep ? lmi_ollama_read_keep_alive(&r, &at_keep, keep) : 0;
 	if (r.status != LMD_OK) {
 		lmi_http_reply_invalid(x, r.param, "%s", err.text);
 		return;
 	}
 	*l = (struct load){.x = x, .model = model, .chat = chat};
-	l->unload = is_zero(lmi_http_get(body, "keep_alive"));
-	lmi_wire_request_init(&req, l->unload ? LMI_WIRE_OP_UNLOAD : LMI_WIRE_OP_TOKENIZE);
-	if (l->unload)
-		req.u.unload.model = model;
-	else
+	l->unload = keep && !keep_ms;
+	if (!l->unload) {
+		lmi_wire_request_init(&req, LMI_WIRE_OP_TOKENIZE);
 		req.u.tokenize.model = model;
-	lmi_http_call(x, &req, l->unload ? unloading : loaded, l);
+		req.u.tokenize.has_keep_alive_ms = keep != NULL;
+		req.u.tokenize.keep_alive_ms = keep_ms;
+		lmi_http_call(x, &req, loaded, l);
+	} else if (lmi_http_principal(x)->role == LMI_SVC_ROLE_ADMIN) {
+		lmi_wire_request_init(&req, LMI_WIRE_OP_UNLOAD);
+		req.u.unload.model = model;
+		lmi_http_call(x, &req, unloading, l);
+	} else {
+		lmi_wire_request_init(&req, LMI_WIRE_OP_INFO);
+		req.u.info.model = model;
+		lmi_http_call(x, &req, found, l);
+	}
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Models: /api/tags, /api/ps, /api/show, /api/delete, /api/copy and /api/version.  When a model was
- * added is not known, so modified_at is 1970. */
+ * Models: /api/tags, /api/ps, /api/show, /api/delete, /api/copy and /api/version. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,6 @@
 #include "daemon/http/exchange.h"
 #include "daemon/http/json_body.h"
 #include "daemon/http/ollama/ollama_impl.h"
-
-#define UNKNOWN_TIME "1970-01-01T00:00:00Z"
 
 /* ---- details ---- */
 
@@ -45,6 +42,15 @@ static void put_name(struct lmi_json_text *j, struct lmd_str name)
 	lmi_http_json_put_str(j, "model", name);
 }
 
+/* Writes when the model was added. */
+static void put_modified(struct lmi_json_text *j, const struct lmi_wire_model *m)
+{
+	char at[LMI_OLLAMA_TIME_BYTES];
+
+	lmi_ollama_time(at, m->added);
+	lmi_http_json_put_text(j, "modified_at", at);
+}
+
 /* ---- GET /api/tags ---- */
 
 static void put_model(struct lmi_json_text *j, const struct lmi_wire_model *m)
@@ -57,7 +63,7 @@ static void put_model(struct lmi_json_text *j, const struct lmi_wire_model *m)
 	}
 	lmi_json_text_object(j);
 	put_name(j, m->name);
-	lmi_http_json_put_text(j, "modified_at", UNKNOWN_TIME);
+	put_modified(j, m);
 	lmi_http_json_put_int(j, "size", m->size);
 	lmi_http_json_put_str(j, "digest", digest);
 	lmi_ollama_put_details(j, m->arch, m->format, "", 0);
@@ -275,6 +281,26 @@ static void put_model_info(struct lmi_json_text *j, const struct lmi_wire_rep_in
 	lmi_json_text_end(j);
 }
 
+/* Returns the defaults of the model as lines of a name and a value, without those that the server
+ * has for every model. */
+static const char *parameters(const struct lmi_wire_rep_info *info, struct lmd_arena *arena)
+{
+	const char *text = "";
+
+	for (uint32_t i = 0; i < info->n_defaults && text; i++) {
+		const struct lmi_wire_default_value *v = &info->defaults[i];
+		bool temp = v->name.len == 4 && !memcmp(v->name.ptr, "temp", 4);
+		char name[64];
+
+		if (v->from == LMI_WIRE_DEFAULT_SOURCE_BUILTIN)
+			continue;
+		(void)snprintf(name, sizeof(name), "%.*s", (int)v->name.len, v->name.ptr);
+		text = lmi_arena_printf(arena, "%s%s%-30s %.9g", text, *text ? "\n" : "",
+					temp ? "temperature" : name, v->value);
+	}
+	return text ? text : "";
+}
+
 /* The type of most elements. */
 static void main_type(const struct lmi_wire_rep_info *info, char *out, size_t cap)
 {
@@ -311,12 +337,14 @@ static void reply_show(void *arg, const struct lmi_wire_reply *reply, const stru
 	lmi_json_text_object(&j);
 	lmi_http_json_put_text(&j, "license", "");
 	lmi_http_json_put_text(&j, "modelfile", "");
-	lmi_http_json_put_text(&j, "parameters", "");
+	lmi_http_json_put_text(&j, "parameters", parameters(info, lmi_http_arena(x)));
+	if (info->has_system)
+		lmi_http_json_put_str(&j, "system", info->system);
 	lmi_http_json_put_str(&j, "template", info->chat_template);
 	lmi_ollama_put_details(&j, info->model.arch, info->model.format, type, info->elements);
 	put_model_info(&j, info, lmi_http_arena(x));
 	put_capabilities(&j, info->chat_template);
-	lmi_http_json_put_text(&j, "modified_at", UNKNOWN_TIME);
+	put_modified(&j, &info->model);
 	lmi_json_text_end(&j);
 	lmi_http_reply(x, 200, &j);
 }

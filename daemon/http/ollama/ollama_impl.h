@@ -39,6 +39,10 @@ void lmi_ollama_begin(struct lmi_http_translation *t, struct lmi_http_generation
 		      struct lmd_arena *arena, struct lmd_error *err, bool chat);
 /* Reads what depends on other members. */
 void lmi_ollama_end(struct lmi_http_translation *t, const json_t *body);
+/* Reads keep_alive: a number of seconds, or a text such as "5m" or "1h30m"; negative: for ever.
+ * Returns milliseconds, -1: for ever. */
+int64_t lmi_ollama_read_keep_alive(struct lmi_http_reader *r, const struct lmi_http_at *at,
+				   const json_t *v);
 /* Loads or unloads a model for a request without a prompt, and responds. */
 void lmi_ollama_load(struct lmi_http_exchange *x, const json_t *body, bool chat);
 

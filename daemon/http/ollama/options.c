@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What generate and chat share: options and simple members. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/http/chat_body.h"
@@ -85,6 +87,72 @@ static void read_think(struct lmi_http_translation *t, const struct lmi_http_at 
 		lmi_http_read_thinking(t, at, v);
 }
 
+/* ---- keep_alive ---- */
+
+/* Returns the milliseconds of a unit of Go's durations, and skips it; 0: there is none. */
+static double unit_of(const char **at)
+{
+	static const struct {
+		const char *name;
+		double ms;
+	} units[] = {{"ns", 1e-6}, {"us", 1e-3}, {"\xc2\xb5s", 1e-3}, {"ms", 1},
+		     {"s", 1e3},   {"m", 6e4},   {"h", 36e5}};
+
+	for (size_t i = 0; i < LMD_LEN(units); i++)
+		if (!strncmp(*at, units[i].name, strlen(units[i].name))) {
+			*at += strlen(units[i].name);
+			return units[i].ms;
+		}
+	return 0;
+}
+
+/* Returns the seconds of a text such as "1h30m" or "90"; NAN: it is none. */
+static double seconds_of(const char *s)
+{
+	bool minus = *s == '-';
+	double ms = 0;
+
+	s += minus || *s == '+';
+	if (!*s)
+		return NAN;
+	while (*s) {
+		char *end;
+		double v = *s >= '0' && *s <= '9' ? strtod(s, &end) : NAN, unit;
+
+		if (isnan(v))
+			return NAN;
+		s = end;
+		unit = *s || ms > 0 ? unit_of(&s) : 1e3;
+		if (unit == 0)
+			return NAN;
+		ms += v * unit;
+	}
+	return (minus ? -ms : ms) / 1e3;
+}
+
+int64_t lmi_ollama_read_keep_alive(struct lmi_http_reader *r, const struct lmi_http_at *at,
+				   const json_t *v)
+{
+	double s = json_is_string(v) ? seconds_of(lmi_http_read_line(r, at, v, 0, 64).ptr)
+				     : lmi_http_read_real(r, at, v, -HUGE_VAL, HUGE_VAL);
+
+	if (r->status != LMD_OK)
+		return 0;
+	if (isnan(s))
+		lmi_http_fail(r, at, "is not a duration such as 5m, and not a number of seconds");
+	if (s < 0)
+		return -1;
+	return s * 1e3 < (double)LMI_WIRE_LIMIT_TIMEOUT_MAX ? (int64_t)(s * 1e3)
+							     : LMI_WIRE_LIMIT_TIMEOUT_MAX;
+}
+
+static void read_keep_alive(struct lmi_http_translation *t, const struct lmi_http_at *at,
+			    const json_t *v)
+{
+	t->q->keep_alive_ms = lmi_ollama_read_keep_alive(&t->r, at, v);
+	t->q->has_keep_alive_ms = t->r.status == LMD_OK;
+}
+
 static void read_logprobs(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			  const json_t *v)
 {
@@ -100,8 +168,8 @@ static const struct lmi_http_member rows[] = {
 	{.name = "images", .refused = "images are not supported"},
 	{.name = "logprobs", .read = read_logprobs},
 	{.name = "top_logprobs"}, /* read after the others */
+	{.name = "keep_alive", .read = read_keep_alive},
 	/* without effect */
-	{.name = "keep_alive"},
 	{.name = "truncate"}, /* a prompt that is too long is refused */
 	{.name = "shift"},
 };

@@ -150,6 +150,10 @@ void lmi_openai_put_usage(struct lmi_json_text *j, const struct lmi_http_answer_
 	lmi_json_text_object(j);
 	lmi_http_json_put_int(j, "cached_tokens", end->n_cached);
 	lmi_json_text_end(j);
+	lmi_json_text_key(j, "completion_tokens_details");
+	lmi_json_text_object(j);
+	lmi_http_json_put_int(j, "reasoning_tokens", end->n_reasoning);
+	lmi_json_text_end(j);
 	lmi_json_text_end(j);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * GET /v1/models and GET /v1/models/{model}: the models of the registry.  When a model was added is
- * not known, so `created` is 0. */
+ * GET /v1/models and GET /v1/models/{model}: the models of the registry.  `created` is when a model
+ * was added. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static void put_model(struct lmi_json_text *j, const struct lmi_wire_model *m)
 	lmi_json_text_object(j);
 	lmi_http_json_put_str(j, "id", m->name);
 	lmi_http_json_put_text(j, "object", "model");
-	lmi_http_json_put_int(j, "created", 0);
+	lmi_http_json_put_int(j, "created", m->added);
 	lmi_http_json_put_text(j, "owned_by", "llamad");
 	if (m->n_aliases) {
 		lmi_json_text_key(j, "aliases");

@@ -235,7 +235,7 @@ static void put_usage(struct lmi_json_text *j, const struct lmi_http_answer_end 
 	lmi_http_json_put_int(j, "output_tokens", end->n_out);
 	lmi_json_text_key(j, "output_tokens_details");
 	lmi_json_text_object(j);
-	lmi_http_json_put_int(j, "reasoning_tokens", 0); /* not counted apart */
+	lmi_http_json_put_int(j, "reasoning_tokens", end->n_reasoning);
 	lmi_json_text_end(j);
 	lmi_http_json_put_int(j, "total_tokens", (int64_t)end->n_prompt + end->n_out);
 	lmi_json_text_end(j);

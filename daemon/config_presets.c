@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sections of the configuration that belong to one model, [model NAME]: a system prompt, a template,
+ * the context size, and values of sampling parameters. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/arena.h"
+#include "core/base/file.h"
+#include "core/base/printable.h"
+#include "core/cli/opts.h"
+#include "core/cli/suggest.h"
+#include "daemon/config.h"
+#include "llamad/attr.h"
+
+/* The keys besides the sampling parameters. */
+static const struct lmi_opt keys[] = {
+	{.name = "system",
+	 .type = LMI_OPT_STR,
+	 .value = "TEXT",
+	 .doc = "System prompt of conversations that have none."},
+	{.name = "system_file",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "The same from a file."},
+	{.name = "template",
+	 .type = LMI_OPT_STR,
+	 .value = "NAME|TEXT",
+	 .doc = "Chat template in place of the model's own: the name of one of the model's variants "
+		"or of a built-in template, or the text of a template if it contains a {."},
+	{.name = "template_file",
+	 .type = LMI_OPT_STR,
+	 .value = "FILE",
+	 .doc = "The text of the template from a file."},
+	{.name = "ctx",
+	 .type = LMI_OPT_INT,
+	 .value = "N",
+	 .min = 1,
+	 .max = 1u << 30,
+	 .doc = "Context size of one sequence in tokens, when the model is loaded for a request."},
+	{.name = "keep_alive",
+	 .type = LMI_OPT_TIME,
+	 .value = "TIME",
+	 .min = 0,
+	 .max = 7 * 24 * 3600 * 1000,
+	 .doc = "Idle time after which the model is unloaded; 0 = never."},
+};
+
+enum lmd_status lmi_config_preset_begin(struct lmi_config_presets *p, const char *name,
+					struct lmd_error *err)
+{
+	char shown[80];
+
+	name += strspn(name, " \t");
+	lmi_printable(shown, sizeof(shown), name, strlen(name));
+	if (!*name)
+		return lmd_fail(err, LMD_INVALID, "[model ] needs the name of a model: [model NAME]");
+	for (uint32_t i = 0; i < p->n; i++)
+		if (!strcmp(p->v[i].name, name))
+			return lmd_fail(err, LMD_INVALID, "the section [model %s] occurs twice", shown);
+	if (p->n == LMI_CONFIG_PRESETS)
+		return lmd_fail(err, LMD_INVALID, "more than %d sections [model NAME]",
+				LMI_CONFIG_PRESETS);
+	p->v[p->n++] = (struct lmi_svc_preset){.name = name};
+	return LMD_OK;
+}
+
+/* ---- values ---- */
+
+static enum lmd_status read_file(const char *path, struct lmd_arena *arena, const char **out,
+				 struct lmd_error *err)
+{
+	struct lmi_file f = {.fd = -1};
+	char *text, shown[160];
+	enum lmd_status st;
+
+	lmi_printable_path(shown, sizeof(shown), path);
+	if (*path != '/')
+		return lmd_fail(err, LMD_INVALID, "'%s' is not an absolute path", shown);
+	st = lmi_file_open(&f, path, err);
+	if (st != LMD_OK)
+		return st;
+	if (f.bytes > LMI_CONFIG_TEXT_BYTES) {
+		lmi_file_close(&f);
+		return lmd_fail(err, LMD_INVALID, "%s has %llu bytes, the maximum is %u", shown,
+				(unsigned long long)f.bytes, LMI_CONFIG_TEXT_BYTES);
+	}
+	text = lmi_arena_array(arena, (size_t)f.bytes + 1, 1);
+	if (!text)
+		st = lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
+	else if (f.bytes)
+		st = lmi_file_read(&f, 0, text, (size_t)f.bytes, err);
+	lmi_file_close(&f);
+	if (st == LMD_OK && memchr(text, 0, (size_t)f.bytes))
+		return lmd_fail(err, LMD_INVALID, "%s contains a zero byte", shown);
+	*out = text;
+	return st;
+}
+
+static enum lmd_status set_text(const char **out, const char *value, bool file,
+				struct lmd_arena *arena, struct lmd_error *err)
+{
+	if (*out)
+		return lmd_fail(err, LMD_INVALID, "the text is already set");
+	if (file)
+		return read_file(value, arena, out, err);
+	*out = lmi_arena_strndup(arena, value, strlen(value));
+	return *out ? LMD_OK : lmd_fail(err, LMD_NOMEM, "no memory for the configuration");
+}
+
+static enum lmd_status set_sampling(struct lmi_svc_preset *p, int row, const char *text,
+				    struct lmd_error *err)
+{
+	const struct lmi_sampler_scalar_row *r = &lmi_sampler_scalar_rows[row];
+	char *end, shown[48];
+	double x = strtod(text, &end);
+
+	if (p->sampling.has[row])
+		return lmd_fail(err, LMD_INVALID, "the key is already set");
+	lmi_printable(shown, sizeof(shown), text, strlen(text));
+	if (!*text || *end || !(x >= r->min && x <= r->max))
+		return lmd_fail(err, LMD_INVALID, "'%s' is not a number from %g to %g", shown, r->min,
+				r->max);
+	if (r->type == LMD_PARAM_INT && x != (double)(int64_t)x)
+		return lmd_fail(err, LMD_INVALID, "'%s' is not a whole number", shown);
+	p->sampling.value[row] = x;
+	p->sampling.has[row] = true;
+	return LMD_OK;
+}
+
+static enum lmd_status set_key(struct lmi_svc_preset *p, const struct lmi_opt *o, const char *text,
+			       struct lmd_arena *arena, struct lmd_error *err)
+{
+	struct lmi_opt_value v = {.opt = o};
+	enum lmd_status st = lmi_opt_set(&v, text, err);
+
+	if (st != LMD_OK)
+		return st;
+	if (!strncmp(o->name, "system", 6))
+		return set_text(&p->system, text, o->name[6] == '_', arena, err);
+	if (!strncmp(o->name, "template", 8))
+		return set_text(&p->template, text, o->name[8] == '_', arena, err);
+	if (!strcmp(o->name, "ctx")) {
+		p->n_ctx = (uint32_t)v.i;
+		return LMD_OK;
+	}
+	p->has_keep_alive = true;
+	p->keep_alive_ms = v.i ? v.i : -1;
+	return LMD_OK;
+}
+
+enum lmd_status lmi_config_preset_set(struct lmi_config_presets *p, const char *key,
+				      const char *value, struct lmd_arena *arena,
+				      struct lmd_error *err)
+{
+	struct lmi_svc_preset *last = &p->v[p->n - 1];
+	int row = lmi_sampler_scalar_find(key);
+	const struct lmi_opt *o = NULL;
+	char shown[64], where[80];
+	enum lmd_status st;
+
+	lmi_printable(shown, sizeof(shown), key, strlen(key));
+	for (size_t i = 0; i < LMD_LEN(keys); i++)
+		o = strcmp(keys[i].name, key) ? o : &keys[i];
+	if (!o && row < 0) {
+		struct lmi_cli_suggest s;
+
+		lmi_cli_suggest_init(&s, key);
+		for (size_t i = 0; i < LMD_LEN(keys); i++)
+			lmi_cli_suggest_consider(&s, keys[i].name);
+		for (size_t i = 0; i < LMI_SAMPLER_N_SCALAR; i++)
+			lmi_cli_suggest_consider(&s, lmi_sampler_scalar_rows[i].name);
+		if (s.best)
+			return lmd_fail(err, LMD_INVALID,
+					"[model NAME] has no key '%s' (did you mean '%s'?)", shown,
+					s.best);
+		return lmd_fail(err, LMD_INVALID, "[model NAME] has no key '%s'", shown);
+	}
+	if (!*value)
+		return lmd_fail(err, LMD_INVALID, "the key '%s' needs a value", shown);
+	st = o ? set_key(last, o, value, arena, err) : set_sampling(last, row, value, err);
+	if (st == LMD_INVALID) {
+		(void)snprintf(where, sizeof(where), "key '%s'", shown);
+		lmd_error_prefix(err, where);
+	}
+	return st;
+}
+
+/* ---- the whole ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool same(const struct lmi_svc_preset *a, const struct lmi_svc_preset *b)
+{
+	for (int i = 0; i < LMI_SAMPLER_N_SCALAR; i++)
+		if (a->sampling.has[i] != b->sampling.has[i] ||
+		    a->sampling.value[i] != b->sampling.value[i])
+			return false;
+	return !strcmp(a->name, b->name) && same_text(a->system, b->system) &&
+	       same_text(a->template, b->template) && a->n_ctx == b->n_ctx &&
+	       a->has_keep_alive == b->has_keep_alive && a->keep_alive_ms == b->keep_alive_ms;
+}
+
+bool lmi_config_presets_same(const struct lmi_config *a, const struct lmi_config *b)
+{
+	if (a->n_presets != b->n_presets)
+		return false;
+	for (uint32_t i = 0; i < a->n_presets; i++)
+		if (!same(&a->presets[i], &b->presets[i]))
+			return false;
+	return true;
+}
+
+/* A text of several lines came from a file; it is shown in a comment. */
+static void print_text(FILE *f, const char *key, const char *text)
+{
+	if (text && !strchr(text, '\n'))
+		fprintf(f, "%s = %s\n", key, text);
+	else if (text)
+		fprintf(f, "# %s: %zu bytes from a file\n", key, strlen(text));
+}
+
+void lmi_config_presets_print(FILE *f, const struct lmi_config *c)
+{
+	for (uint32_t i = 0; i < c->n_presets; i++) {
+		const struct lmi_svc_preset *p = &c->presets[i];
+
+		fprintf(f, "\n[model %s]\n", p->name);
+		print_text(f, "system", p->system);
+		print_text(f, "template", p->template);
+		if (p->n_ctx)
+			fprintf(f, "ctx = %u\n", p->n_ctx);
+		if (p->has_keep_alive)
+			fprintf(f, "keep_alive = %lldms\n",
+				(long long)(p->keep_alive_ms < 0 ? 0 : p->keep_alive_ms));
+		for (int k = 0; k < LMI_SAMPLER_N_SCALAR; k++)
+			if (p->sampling.has[k])
+				fprintf(f, "%s = %.17g\n", lmi_sampler_scalar_rows[k].name,
+					p->sampling.value[k]);
+	}
+}
+
+void lmi_config_presets_doc(void (*put)(FILE *f, const char *key, const char *value,
+					const char *doc),
+			    FILE *f)
+{
+	for (size_t i = 0; i < LMD_LEN(keys); i++)
+		put(f, keys[i].name, keys[i].value, keys[i].doc);
+	put(f, "temp", "T",
+	    "Temperature of requests that set none. In the same way all other sampling parameters "
+	    "of op generate that are one number: top_k, top_p, min_p, repeat_penalty and so on.");
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * preset.h - what the configuration says about single models: system prompt, template, sampling
+ * parameters, context size.
+ *
+ * A value of the request takes precedence over the preset's, which takes precedence over the value
+ * that the model's file recommends.  A preset belongs to a name: that of the request if there is one
+ * for it (an alias may have its own), otherwise that of the model. */
+#ifndef LLAMAD_SERVICE_PRESET_H
+#define LLAMAD_SERVICE_PRESET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/engine/sample.h"
+#include "llamad/types.h"
+
+struct lmd_arena;
+struct lmi_service;
+struct lmi_svc_loaded_model;
+struct lmi_wire_rep_info;          /* proto */
+struct lmi_wire_req_apply_template; /* proto */
+struct lmi_wire_req_generate;      /* proto */
+
+struct lmi_svc_preset {
+	const char *name;     /* name or alias of a model */
+	const char *system;   /* system prompt for conversations without one; NULL: none */
+	const char *template; /* name or text, as in op generate; NULL: the model's own */
+	uint32_t n_ctx;       /* context size of one sequence; 0: not set */
+	bool has_keep_alive;
+	int64_t keep_alive_ms; /* -1: never unloaded */
+	struct lmi_sampler_scalars sampling;
+};
+
+/* Returns the preset of a name, or NULL. */
+const struct lmi_svc_preset *lmi_svc_preset_find(const struct lmi_service *svc, const char *name,
+						 size_t n);
+/* Returns the preset for a request that names the model `asked`, or NULL. */
+const struct lmi_svc_preset *lmi_svc_preset_of(const struct lmi_svc_loaded_model *r,
+					       const struct lmd_str *asked);
+
+/* Determines the sampling parameters of a request that has none. */
+void lmi_svc_preset_sampling(const struct lmi_svc_loaded_model *r, const struct lmd_str *asked,
+			     struct lmi_sampler_params *out);
+/* Adds the system prompt and the template to a request that lacks them.  The memory is that of the
+ * arena. */
+enum lmd_status lmi_svc_preset_apply(const struct lmi_svc_loaded_model *r,
+				     struct lmi_wire_req_generate *q, struct lmd_arena *arena,
+				     struct lmd_error *err);
+enum lmd_status lmi_svc_preset_apply_template(const struct lmi_svc_loaded_model *r,
+					      struct lmi_wire_req_apply_template *q,
+					      struct lmd_arena *arena, struct lmd_error *err);
+
+/* Fills in the defaults of a model without presets, for op info. */
+enum lmd_status lmi_svc_preset_describe(struct lmd_arena *arena, const struct lmd_model *m,
+					struct lmi_wire_rep_info *out);
+/* Replaces them by the values of the preset; NULL: none. */
+void lmi_svc_preset_describe_own(const struct lmi_svc_preset *p, struct lmi_wire_rep_info *out);
+
+#endif /* LLAMAD_SERVICE_PRESET_H */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Presets, the defaults that a model's file recommends, and how long a model stays in memory. */
+#include <stdio.h>
+#include <string.h>
+
+#include "service/preset.h"
+#include "tests/service_fixture.h"
+
+static struct fx fx;
+
+static void setup(void)
+{
+	char path[sizeof(fx.dir) + 32];
+
+	fx_init(&fx);
+	snprintf(path, sizeof(path), "%s/greedy.gguf", fx.dir);
+	lmt_tiny_write(LMT_GREEDY, 8, path);
+	fx_add_model(&fx, "greedy", path);
+}
+
+static void teardown(void)
+{
+	fx_fini(&fx);
+}
+
+/* ---- defaults ---- */
+
+static void check_default(const char *name, double value, enum lmi_wire_default_source from)
+{
+	const struct lmi_wire_rep_info *r = &fx.a.r.u.info;
+
+	for (uint32_t i = 0; i < r->n_defaults; i++) {
+		const struct lmi_wire_default_value *v = &r->defaults[i];
+
+		if (v->name.len != strlen(name) || memcmp(v->name.ptr, name, v->name.len))
+			continue;
+		ck_assert_double_eq(v->value, value);
+		ck_assert_int_eq(v->from, from);
+		return;
+	}
+	ck_abort_msg("no default %s", name);
+}
+
+START_TEST(info_names_the_defaults)
+{
+	struct lmi_svc_preset p = {.name = "greedy", .system = "Be brief.", .template = "chatml"};
+	int temp = lmi_sampler_scalar_find("temp");
+	struct lmi_wire_request q;
+
+	ck_assert_int_eq(lmi_sampler_scalar_find("logit_bias"), -1);
+	fx_start(&fx);
+	q = fx_on(&fx, LMI_WIRE_OP_INFO, "greedy");
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	ck_assert_uint_eq(fx.a.r.u.info.n_defaults, LMI_SAMPLER_N_SCALAR);
+	check_default("temp", 0, LMI_WIRE_DEFAULT_SOURCE_MODEL);
+	check_default("repeat_last_n", 7, LMI_WIRE_DEFAULT_SOURCE_MODEL);
+	check_default("top_k", 40, LMI_WIRE_DEFAULT_SOURCE_BUILTIN); /* not what is out of bounds */
+	check_default("min_p", 0.05, LMI_WIRE_DEFAULT_SOURCE_BUILTIN);
+	ck_assert(!fx.a.r.u.info.has_system);
+	/* a preset, from now on */
+	p.sampling.has[temp] = true;
+	p.sampling.value[temp] = 1.5;
+	lmi_service_set_presets(fx.svc, &p, 1);
+	q = fx_on(&fx, LMI_WIRE_OP_INFO, "greedy");
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	check_default("temp", 1.5, LMI_WIRE_DEFAULT_SOURCE_CONFIG);
+	check_default("repeat_last_n", 7, LMI_WIRE_DEFAULT_SOURCE_MODEL);
+	ck_assert(fx.a.r.u.info.has_system);
+	ck_assert_uint_eq(fx.a.r.u.info.system.len, 9);
+	ck_assert_mem_eq(fx.a.r.u.info.chat_template.ptr, "chatml", 6);
+	lmi_service_set_presets(fx.svc, NULL, 0);
+	q = fx_on(&fx, LMI_WIRE_OP_INFO, "greedy");
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	check_default("temp", 0, LMI_WIRE_DEFAULT_SOURCE_MODEL);
+}
+END_TEST
+
+static void check_prompt(const char *text, bool system)
+{
+	struct lmi_wire_chat_message m[2] = {
+		{.role = {"system", 6}, .content = {"Own.", 4}},
+		{.role = {"user", 4}, .content = {"Hi", 2}},
+	};
+	struct lmi_wire_request q = fx_on(&fx, LMI_WIRE_OP_APPLY_TEMPLATE, "tiny");
+	const struct lmd_str *got = &fx.a.r.u.apply_template.prompt;
+
+	q.u.apply_template.model = (struct lmd_str){"tiny", 4};
+	q.u.apply_template.messages = system ? m : m + 1;
+	q.u.apply_template.n_messages = system ? 2 : 1;
+	ck_assert_msg(fx_call(&fx, &fx_user, &q), "%s", fx.a.err.text);
+	ck_assert_msg(got->len >= strlen(text) && !memcmp(got->ptr, text, strlen(text)), "%.*s",
+		      (int)got->len, got->ptr);
+}
+
+START_TEST(system_prompt_and_template)
+{
+	const struct lmi_svc_preset p = {
+		.name = "tiny", .system = "Be brief.", .template = "chatml", .n_ctx = 96};
+	struct lmi_wire_request q;
+
+	fx.o.presets = &p;
+	fx.o.n_presets = 1;
+	fx_start(&fx);
+	check_prompt("<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi", false);
+	check_prompt("<|im_start|>system\nOwn.<|im_end|>\n<|im_start|>user\nHi", true);
+	/* the prompt of a generation is the same conversation */
+	q = fx_generate(&fx, "tiny", "Hi", 1);
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	q = fx_on(&fx, LMI_WIRE_OP_PS, NULL);
+	ck_assert(fx_call(&fx, &fx_user, &q));
+	ck_assert_int_eq(fx.a.r.u.ps.models[0].n_ctx, 96);
+}
+END_TEST
+
+/* ---- how long a model stays ---- */
+
+static void read_all(struct fx_answer *a, int n)
+{
+	char text[256];
+
+	for (int i = 0; i < n; i++) {
+		fx_wait(&fx, &a[i]);
+		ck_assert_msg(!a[i].failed, "%s", a[i].err.text);
+		ck_assert_int_eq(fx_read(&fx, &fx_user, &a[i].r.u.generate.id, text, sizeof(text))
+					 .u.done.n_out,
+				 3);
+		fx_answer_fini(&a[i]);
+	}
+}
+
+static void ask(struct fx_answer *a, int n, int64_t keep_ms)
+{
+	for (int i = 0; i < n; i++) {
+		struct lmi_wire_request q = fx_generate(&fx, "tiny", "hello", 3);
+
+		q.u.generate.has_keep_alive_ms = true;
+		q.u.generate.keep_alive_ms = keep_ms;
+		fx_ask(&fx, &fx_user, &q, &a[i]);
+	}
+}
+
+START_TEST(a_request_says_how_long)
+{
+	struct fx_answer a[20];
+
+	fx_start(&fx);
+	ask(a, 1, 500);
+	read_all(a, 1);
+	fx_settle(&fx);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 1);
+	fx.now += 501 * FX_MS;
+	fx_settle(&fx);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 0);
+	ask(a, 1, -1);
+	read_all(a, 1);
+	fx.now += 1000 * 3600 * 1000ull * FX_MS;
+	fx_settle(&fx);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 1);
+	ask(a, 1, 0); /* the latest request decides */
+	read_all(a, 1);
+	fx_settle(&fx);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 0);
+	fx_check_empty(&fx);
+}
+END_TEST
+
+/* Requests come in while the model leaves after those before: all are answered. */
+START_TEST(requests_meet_an_unload)
+{
+	struct fx_answer a[20];
+
+	fx_start(&fx);
+	for (int round = 0; round < 30; round++) {
+		ask(a, 10, 0);
+		for (int i = 0; i < round; i++) {
+			fx_turn(&fx);
+			if (i % 3 == 0)
+				(void)fx_job(&fx);
+		}
+		ask(a + 10, 10, 0);
+		read_all(a, 20);
+	}
+	fx_settle(&fx);
+	ck_assert_uint_eq(fx_stats(&fx).n_model, 0);
+	fx_check_empty(&fx);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tc = tcase_create("preset");
+	Suite *s = suite_create("preset");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 120);
+	tcase_add_test(tc, info_names_the_defaults);
+	tcase_add_test(tc, system_prompt_and_template);
+	tcase_add_test(tc, a_request_says_how_long);
+	tcase_add_test(tc, requests_meet_an_unload);
+	suite_add_tcase(s, tc);
+	return lmd_check_run(srunner_create(s));
+}
