@@ -16,6 +16,7 @@
 #include "core/base/alloc.h"
 #include "core/base/arena.h"
 #include "core/base/default_socket.h"
+#include "core/base/default_state.h"
 #include "core/base/file.h"
 #include "core/base/printable.h"
 #include "core/cli/suggest.h"
@@ -332,23 +333,14 @@ static enum lmd_status default_socket(struct lmi_config *c, const struct lmi_con
 static enum lmd_status default_state_dir(struct lmi_config *c, const struct lmi_config_env *env,
 					 struct lmd_error *err)
 {
-	const char *dir = env_path(c, env, "STATE_DIRECTORY"), *below = "";
+	char dir[PATH_MAX];
+	int n = lmi_default_state_dir(dir, sizeof(dir), env->uid, env->get, env->arg);
 
-	if (!dir && env->uid == 0)
-		dir = "/var/lib/llamad";
-	if (!dir) {
-		dir = env_path(c, env, "XDG_STATE_HOME");
-		below = "/llamad";
-	}
-	if (!dir) {
-		dir = env_path(c, env, "HOME");
-		below = "/.local/state/llamad";
-	}
-	if (!dir)
+	if (!n || (size_t)n >= sizeof(dir))
 		return lmd_fail(err, LMD_INVALID,
 				"no folder for the state, since HOME is not set: use --state-dir "
 				"DIR or set the key 'state_dir' in [daemon]");
-	c->state_dir = lmi_arena_printf(c->arena, "%s%s", dir, below);
+	c->state_dir = lmi_arena_strndup(c->arena, dir, (size_t)n);
 	return c->state_dir ? LMD_OK : no_memory(err);
 }
 

@@ -57,9 +57,9 @@ struct lmi_hub_model {
  * name of a registered model never has. */
 bool lmi_hub_is_source(const char *text);
 
-/* Proposes the name of a model, from the source alone: the short name; USER/REPO-GGUF:Q4_0 becomes
- * REPO:Q4_0, a file its name.  The name has 1..128 bytes of [A-Za-z0-9._:/-].  LMD_INVALID: not a
- * source. */
+/* Proposes the name of a model, from the source alone: the short name without ":latest";
+ * USER/REPO-GGUF:Q4_0 becomes REPO:Q4_0, a file its name.  The name has 1..128 bytes of
+ * [A-Za-z0-9._:/-].  LMD_INVALID: not a source. */
 #define LMI_HUB_NAME_MAX 128
 LMD_NODISCARD enum lmd_status lmi_hub_default_name(char out[LMI_HUB_NAME_MAX + 1],
 						   const char *source, struct lmd_error *err);

@@ -251,6 +251,27 @@ static enum lmd_status check_short_name(const char *name, struct lmd_error *err)
 	return bad(name, "neither a short name nor hf:..., ollama:..., oci:... or a URL", err);
 }
 
+/* Bytes of a short name without ":latest", the tag that Ollama's names have by default. */
+static size_t short_length(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 7 && !strcmp(name + n - 7, ":latest") ? n - 7 : n;
+}
+
+static enum lmd_status not_in_catalogue(const char *name, struct lmd_error *err)
+{
+	if (strchr(name, '/'))
+		return lmd_fail(err, LMD_NOTFOUND,
+				"'%s' is not in the catalogue of short names; for Hugging Face: "
+				"hf:%s, for Ollama's registry: ollama:%s",
+				name, name, name);
+	return lmd_fail(err, LMD_NOTFOUND,
+			"'%s' is not in the catalogue of short names; name its source: ollama:%s, "
+			"hf:USER/REPO, oci:HOST/REPO or a URL",
+			name, name);
+}
+
 enum lmd_status lmi_hub_parse(struct lmi_hub_ref *out, const char *source,
 			      const struct lmi_hub_opts *o, struct lmd_arena *a,
 			      struct lmd_error *err)
@@ -261,15 +282,16 @@ enum lmd_status lmi_hub_parse(struct lmi_hub_ref *out, const char *source,
 	if (lmi_hub_is_source(source))
 		return lmi_hub_parse_long(out, source, o, a, err);
 	st = check_short_name(source, err);
-	if (st == LMD_OK && o->catalogue)
-		st = lmi_hub_catalogue_find(&found, o->catalogue, source, a, err);
+	if (st == LMD_OK && o->catalogue) {
+		const char *name = lmi_arena_strndup(a, source, short_length(source));
+
+		st = name ? lmi_hub_catalogue_find(&found, o->catalogue, name, a, err)
+			  : no_memory(err);
+	}
 	if (st != LMD_OK)
 		return st;
 	if (!found)
-		return lmd_fail(err, LMD_NOTFOUND,
-				"'%s' is not a short name of the catalogue; name its source: "
-				"hf:USER/REPO, ollama:NAME, oci:HOST/REPO or a URL",
-				source);
+		return not_in_catalogue(source, err);
 	if (!lmi_hub_is_source(found))
 		return bad(found, "in the catalogue, but not a source", err);
 	return lmi_hub_parse_long(out, found, o, a, err);
@@ -350,7 +372,7 @@ enum lmd_status lmi_hub_default_name(char out[LMI_HUB_NAME_MAX + 1], const char 
 	if (!lmi_hub_is_source(source)) {
 		st = check_short_name(source, err);
 		if (st == LMD_OK)
-			append(out, source, strlen(source));
+			append(out, source, short_length(source));
 	} else {
 		a = lmi_arena_create(0);
 		st = a ? lmi_hub_parse_long(&r, source, &o, a, err) : no_memory(err);

@@ -243,7 +243,7 @@ static void stage_done(void *arg)
 		release(w);
 		return;
 	}
-	if (w->err.status == LMD_OK) {
+	if (w->err.status == LMD_OK && !w->dry_run) {
 		enum lmd_status st;
 
 		w->job = (struct lmi_job){.run = run_row, .done = row_done, .arg = w};
@@ -278,7 +278,10 @@ enum lmd_status lmi_svc_import_begin(struct lmi_svc_import **out,
 
 	if (w)
 		w->arena = lmi_arena_create(0);
-	if (!w || !w->arena) {
+	if (w && w->arena)
+		w->name = lmi_arena_strndup(w->arena, model->ptr, model->len);
+	if (!w || !w->name) {
+		lmi_arena_destroy(w ? w->arena : NULL);
 		lmi_free(w);
 		return lmd_fail(err, LMD_NOMEM, "no memory for a job");
 	}

@@ -26,6 +26,8 @@ struct lmi_svc_import {
 	struct lmd_error err;
 	/* Runs on the queue's thread: fills row and files, or returns the status of err. */
 	enum lmd_status (*stage)(struct lmi_svc_import *w);
+	const char *name; /* of the model that op streams shows; in the arena */
+	bool dry_run;     /* end without a row */
 	bool replace; /* the model of that name */
 	bool once;    /* a model of that name with the same digest is no error */
 	bool ended, job_runs;
@@ -43,7 +45,7 @@ struct lmi_svc_import {
 };
 
 /* Begins the job in a queue.  The caller has called lmi_svc_stream_admit and owns nothing of *out
- * afterwards; the reply is sent by lmi_svc_import_accept.  model: for op streams. */
+ * afterwards; the reply is sent by lmi_svc_import_accept.  model: for op streams, and w->name. */
 enum lmd_status lmi_svc_import_begin(struct lmi_svc_import **out,
 				     const struct lmi_svc_request_ctx *a, uint32_t kind,
 				     const struct lmd_str *model, struct lmi_jobs *queue,

@@ -152,9 +152,9 @@ static enum lmd_status check_digest(struct lmi_svc_import *w, uint32_t n,
 				      : LMD_OK;
 }
 
-static enum lmd_status pull(struct lmi_svc_import *w, const struct lmi_hub_model *m,
-			    const struct lmd_str *name)
+static enum lmd_status pull(struct lmi_svc_import *w, const struct lmi_hub_model *m)
 {
+	const struct lmd_str name = {.ptr = w->name, .len = strlen(w->name)};
 	char(*digests)[LMI_SHA256_HEX] =
 		lmi_arena_array(w->arena, m->n_files, sizeof(*digests));
 	const char *folder = NULL;
@@ -167,7 +167,7 @@ static enum lmd_status pull(struct lmi_svc_import *w, const struct lmi_hub_model
 	if (st != LMD_OK)
 		return st;
 	st = lmi_svc_import_describe(
-		w, lmi_arena_printf(w->arena, "%s/%s", folder, m->files[0].name), name);
+		w, lmi_arena_printf(w->arena, "%s/%s", folder, m->files[0].name), &name);
 	if (st == LMD_OK)
 		st = check_digest(w, m->n_files, digests);
 	if (st == LMD_OK)
@@ -181,25 +181,22 @@ static enum lmd_status pull(struct lmi_svc_import *w, const struct lmi_hub_model
 static enum lmd_status stage(struct lmi_svc_import *w)
 {
 	const struct lmi_wire_req_pull *q = request(w);
-	char source[LMI_HUB_SOURCE_MAX + 1], proposed[LMI_HUB_NAME_MAX + 1];
-	struct lmd_str name = q->name;
+	char source[LMI_HUB_SOURCE_MAX + 1];
 	struct lmi_hub_model *m;
 	enum lmd_status st;
 
+	w->dry_run = q->dry_run;
 	w->replace = q->replace;
 	w->row.imported = w->once = true;
 	lmi_svc_import_progress(w, LMI_WIRE_PHASE_CHECK, 0, 1);
 	(void)snprintf(source, sizeof(source), "%.*s", (int)q->source.len, q->source.ptr);
-	if (!q->has_name) {
-		st = w->svc->o.hub->default_name(proposed, source, &w->err);
-		if (st != LMD_OK)
-			return st;
-		name = (struct lmd_str){.ptr = proposed, .len = strlen(proposed)};
-	}
 	st = w->svc->o.hub->resolve(&m, source, w->svc->o.hub_opts, &w->err);
 	if (st != LMD_OK)
 		return st;
-	st = pull(w, m, &name);
+	if (w->dry_run)
+		lmi_svc_import_progress(w, LMI_WIRE_PHASE_DOWNLOAD, 0, m->size);
+	else
+		st = pull(w, m);
 	w->svc->o.hub->model_free(m);
 	return st;
 }

@@ -1530,6 +1530,9 @@ type PullRequest struct {
 
 	// Replace the model that has this name. Nil means false.
 	Replace *bool `msgpack:"replace,omitempty"`
+
+	// Only find the files: the stream reports their size as the total of phase download, and nothing is transferred. Nil means false.
+	DryRun *bool `msgpack:"dry_run,omitempty"`
 }
 
 // Op returns the name of the operation in the protocol.

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client/lib/client.h"
@@ -250,6 +251,12 @@ static void embedded_close(struct lmi_client_transport *t)
 	lmi_free(e);
 }
 
+static int64_t wall_ns(void *arg)
+{
+	(void)arg;
+	return (int64_t)time(NULL) * 1000000000;
+}
+
 static const struct lmi_client_transport_ops embedded_ops = {.exchange = exchange,
 							     .close = embedded_close};
 
@@ -291,10 +298,15 @@ static enum lmd_status open_service(struct embedded *e, const struct lmi_embedde
 	struct lmi_jobs_opts io = {
 		.mailbox = &e->mailbox, .name = "io", .n_thread = 1, .n_max = JOBS_MAX};
 	struct lmi_jobs_opts work = io;
+	const struct lmi_service_hooks hooks = {.wall_ns = wall_ns};
 	uint32_t n_seq = o->model.n_seq ? o->model.n_seq : 1;
 	struct lmi_service_opts so = {.host = o->host,
 				      .plugins = o->plugins,
 				      .mailbox = &e->mailbox,
+				      .store = o->store,
+				      .hooks = &hooks,
+				      .hub = o->hub,
+				      .hub_opts = o->hub_opts,
 				      .inst = o->model,
 				      .limits = limits(n_seq),
 				      .watch = watch,
@@ -311,6 +323,7 @@ static enum lmd_status open_service(struct embedded *e, const struct lmi_embedde
 		return st;
 	so.io = so.registry = e->io;
 	so.work = e->work;
+	so.pulls = o->store ? e->io : NULL;
 	return lmi_service_create(&e->service, &so, err);
 }
 

@@ -11,7 +11,10 @@
 #include "core/plugin/registry.h"
 #include "llamad/client.h"
 
+struct lmi_hub_calls;
+struct lmi_hub_opts;
 struct lmi_service_evaluation;
+struct lmi_store;
 
 #define LMI_EMBEDDED_URL "embedded:"
 
@@ -21,6 +24,11 @@ struct lmi_embedded_opts {
 	/* The client destroys both when it is closed, and if it cannot be opened.  Otherwise they must
 	 * outlive it. */
 	bool own;
+	/* For op pull, which puts models into this store; NULL: none.  Other requests name models by
+	 * path all the same.  They must outlive the client. */
+	struct lmi_store *store;
+	const struct lmi_hub_calls *hub;
+	const struct lmi_hub_opts *hub_opts;
 	/* of every model; what the service fills in is ignored, see struct lmi_service_opts */
 	struct lmi_engine_model_opts model;
 };

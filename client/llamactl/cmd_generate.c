@@ -30,7 +30,7 @@ static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 	if (lmi_arg_given(&ctl->args, "hold"))
 		g.hold_ms = (int32_t)lmi_arg_int(&ctl->args, "hold");
 	if (st == LMD_OK)
-		st = lmi_ctl_generate_once(&g, true, err);
+		st = lmi_ctl_generate_once(&g, lmi_arg_str(&ctl->args, "prompt"), true, err);
 	if (st == LMD_NOTFOUND || st == LMD_INVALID)
 		suggest_run(lmi_arg_pos(&ctl->args, 0), err);
 	lmi_ctl_generation_fini(&g);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/llamactl/embedded.h"
+#include "client/llamactl/own_models.h"
 #include "client/llamactl/remote.h"
 
 static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
@@ -21,12 +22,16 @@ static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
 	json_t *m = json_pack("{s:s, s:s, s:b, s:b}", "name", lmi_arg_pos(a, 0), "path",
 			      full ? full : path, "copy", lmi_arg_flag(a, "import"), "replace",
 			      lmi_arg_flag(a, "replace"));
-	enum lmd_status st;
+	bool own;
+	enum lmd_status st = lmi_ctl_models_client(ctl, &own, err);
 
 	free(full);
 	if (m && lmi_arg_str(a, "digest"))
 		(void)json_object_set_new(m, "digest", json_string(lmi_arg_str(a, "digest")));
-	st = lmi_ctl_remote_job(ctl, "add", m, err);
+	if (st == LMD_OK)
+		st = lmi_ctl_remote_job(ctl, "add", m, err);
+	else
+		json_decref(m);
 	return st == LMD_OK ? lmi_ctl_remote_print_row(ctl, "models", "name", lmi_arg_pos(a, 0), err) : st;
 }
 
@@ -60,6 +65,11 @@ const struct lmi_cli_cmd lmi_ctl_cmd_add = {
 
 static enum lmd_status rm(struct lmi_ctl *ctl, struct lmd_error *err)
 {
+	bool own;
+	enum lmd_status st = lmi_ctl_models_client(ctl, &own, err);
+
+	if (st != LMD_OK)
+		return st;
 	return lmi_ctl_remote_run(ctl, "rm", json_pack("{s:s}", "name", lmi_arg_pos(&ctl->args, 0)),
 				  err);
 }
@@ -118,9 +128,13 @@ static enum lmd_status name_swapped(struct lmi_ctl *ctl, const char *model, cons
 static enum lmd_status alias(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *model = lmi_arg_pos(&ctl->args, 0), *other = lmi_arg_pos(&ctl->args, 1);
-	enum lmd_status st = lmi_ctl_remote_run(
-		ctl, "alias", json_pack("{s:s, s:s}", "alias", other, "model", model), err);
+	bool own;
+	enum lmd_status st = lmi_ctl_models_client(ctl, &own, err);
 
+	if (st != LMD_OK)
+		return st;
+	st = lmi_ctl_remote_run(ctl, "alias",
+				json_pack("{s:s, s:s}", "alias", other, "model", model), err);
 	return st == LMD_OK || st == LMD_DENIED || !ctl->client
 		       ? st
 		       : name_swapped(ctl, model, other, st, err);
@@ -166,13 +180,17 @@ static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 		{"PATH", "path", LMI_CTL_COL_PATH},
 	};
 
-	return show_list(ctl, "models", "models", cols, LMD_LEN(cols), err);
+	bool own;
+	enum lmd_status st = lmi_ctl_models_client(ctl, &own, err);
+
+	return st == LMD_OK ? show_list(ctl, "models", "models", cols, LMD_LEN(cols), err) : st;
 }
 
 const struct lmi_cli_cmd lmi_ctl_cmd_list = {
 	.name = "list",
 	.brief = "List the models that the daemon knows",
-	.doc = "On a narrow terminal PATH is shortened in the middle.\n\nWith --json: a list of "
+	.doc = "If no daemon answers, the models are those of the user's own store. On a narrow "
+	       "terminal PATH is shortened in the middle.\n\nWith --json: a list of "
 	       "objects with name, digest, size, arch, path, state and others; the state of a "
 	       "model that is not loaded is \"absent\".",
 	.opts = json_opts,

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "client/llamactl/interrupt.h"
+#include "client/llamactl/own_models.h"
 #include "client/llamactl/progress.h"
 #include "client/llamactl/remote.h"
 #include "core/base/cancel.h"
@@ -110,13 +111,12 @@ static enum lmd_status fetch_all(struct lmi_ctl *ctl, struct local *l, const str
 static enum lmd_status pull_local(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	char catalogue[PATH_MAX];
-	struct lmi_hub_opts o = {.hf_url = getenv("HF_ENDPOINT"), .hf_token = getenv("HF_TOKEN")};
+	struct lmi_hub_opts o;
 	struct lmi_hub_model *m;
 	struct local l = {0};
 	enum lmd_status st;
 
-	if (lmi_hub_default_catalogue(catalogue, sizeof(catalogue)))
-		o.catalogue = catalogue;
+	lmi_ctl_hub_opts(&o, catalogue);
 	lmi_ctl_interrupt_install();
 	(void)lmi_cancel_attach(&l.cancel);
 	lmi_ctl_progress_init(&l.bar);
@@ -139,13 +139,15 @@ static enum lmd_status pull(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	const char *name = lmi_arg_str(&ctl->args, "name");
 	char proposed[LMI_HUB_NAME_MAX + 1];
+	bool own = false;
 	enum lmd_status st = lmi_hub_default_name(proposed, lmi_arg_pos(&ctl->args, 0), err);
 
 	if (st != LMD_OK)
 		return st;
 	if (lmi_arg_str(&ctl->args, "to"))
 		return pull_local(ctl, err);
-	return pull_remote(ctl, name ? name : proposed, err);
+	st = lmi_ctl_models_client(ctl, &own, err);
+	return st == LMD_OK ? pull_remote(ctl, name ? name : proposed, err) : st;
 }
 
 static const struct lmi_opt opts[] = {
@@ -166,7 +168,7 @@ static const struct lmi_opt opts[] = {
 	 .type = LMI_OPT_STR,
 	 .value = "DIR",
 	 .doc = "Download into this folder, without a daemon. The environment variables HF_TOKEN "
-		"and HF_ENDPOINT are used."},
+		"and HF_ENDPOINT are used, as in every download without a daemon."},
 	LMI_OPT_JSON,
 };
 
@@ -178,7 +180,8 @@ const struct lmi_cli_cmd lmi_ctl_cmd_pull = {
 	       "hf:USER/REPO[:QUANTISATION or :FILE] on Hugging Face, where Q4_K_M is preferred if "
 	       "nothing is said; ollama:NAME[:TAG]; oci:HOST/REPO[:TAG]; or a URL. The daemon "
 	       "downloads the GGUF file, with all its parts, checks its digest, and keeps it in its "
-	       "own store. After an interruption the same command continues. Prints the "
+	       "own store; if no daemon answers, llamactl does the same in the store of the user's "
+	       "own daemon. After an interruption the same command continues. Prints the "
 	       "model's name, or with --to the paths.\n\nThe proxy variables of curl(1), such as "
 	       "https_proxy, apply to the process that downloads. With --json: the model's row of "
 	       "`list`, or with --to an object with path and digest for each file.",

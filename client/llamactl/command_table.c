@@ -6,7 +6,7 @@
 #include "client/llamactl/texts.h"
 #include "llamad/attr.h"
 
-#define RUN(X) X(run) X(generate) X(embed) X(rerank) X(pull) X(add) X(list) X(ps)
+#define RUN(X) X(run) X(chat) X(generate) X(embed) X(rerank) X(pull) X(add) X(list) X(ps)
 #define MODELS(X) X(load) X(unload) X(reload) X(alias) X(rm)
 #define DAEMON(X)                                                                                  \
 	X(ping) X(status) X(devices) X(stats) X(streams) X(cancel) X(key_add) X(key_list)                     \

@@ -19,6 +19,7 @@ enum {
 
 struct lmd_client;
 struct lmd_host;
+struct lmi_ctl_own_models;
 struct lmi_engine_adapter_ref;
 struct lmi_model;
 struct lmi_plugin_registry;
@@ -33,6 +34,7 @@ struct lmi_ctl {
 	struct lmd_host *host; /* created on demand by the functions below */
 	struct lmi_plugin_registry *registry;
 	struct lmd_client *client; /* created on demand by remote.h */
+	struct lmi_ctl_own_models *own; /* created on demand by own_models.h */
 	/* [n_adapters] of --lora and so on; paths on the heap */
 	struct lmi_engine_adapter_ref *adapters;
 	uint32_t n_adapters;

@@ -2,6 +2,7 @@
  *
  * Creates what most commands need: a host and a plugin registry set up by the common options. */
 #include "client/llamactl/ctl.h"
+#include "client/llamactl/own_models.h"
 #include "core/base/alloc.h"
 #include "core/checkpoint/formats.h"
 #include "core/checkpoint/open.h"
@@ -78,6 +79,7 @@ void lmi_ctl_fini(struct lmi_ctl *ctl)
 		lmi_free((char *)(uintptr_t)ctl->adapters[i].path);
 	lmi_free(ctl->adapters);
 	lmd_client_close(ctl->client);
+	lmi_ctl_own_models_fini(ctl);
 	lmi_plugin_registry_destroy(ctl->registry);
 	lmi_host_destroy(ctl->host);
 	lmi_args_fini(&ctl->args);

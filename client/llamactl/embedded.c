@@ -7,6 +7,7 @@
 
 #include "client/embedded/embedded.h"
 #include "client/llamactl/interrupt.h"
+#include "client/llamactl/remote.h"
 #include "core/base/alloc.h"
 #include "core/base/printable.h"
 #include "core/quant/quant.h"
@@ -207,7 +208,8 @@ enum lmd_status lmi_ctl_embedded_drain(struct lmi_engine *e, uint64_t id, lmi_ct
 		       : lmd_fail(err, ev.u.error.status, "%s", ev.u.error.text);
 }
 
-enum lmd_status lmi_ctl_open_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err)
+static enum lmd_status open_client(struct lmi_ctl *ctl, const char *path, uint32_t n_seq,
+				   struct lmd_error *err)
 {
 	struct lmi_engine_opts engine;
 	struct lmi_embedded_opts o;
@@ -217,5 +219,20 @@ enum lmd_status lmi_ctl_open_file(struct lmi_ctl *ctl, const char *path, struct 
 		return st;
 	o = (struct lmi_embedded_opts){
 		.host = ctl->host, .plugins = engine.inst.registry, .model = engine.inst};
+	o.model.n_seq = o.model.n_out = n_seq; /* so many rows of logits in a step; 0: any */
 	return lmi_embedded_open(&ctl->client, &o, err);
+}
+
+enum lmd_status lmi_ctl_open_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err)
+{
+	return open_client(ctl, path, 0, err);
+}
+
+enum lmd_status lmi_ctl_load_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err)
+{
+	enum lmd_status st = open_client(ctl, path, 1, err);
+
+	if (st == LMD_OK)
+		st = lmi_ctl_remote_job(ctl, "load", json_pack("{s:s}", "model", path), err);
+	return st == LMD_CANCELLED ? st : lmi_ctl_name_file(st, path, err);
 }

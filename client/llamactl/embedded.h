@@ -114,8 +114,11 @@
 enum lmd_status lmi_ctl_embedded_opts(struct lmi_ctl *ctl, const char *path,
 				      struct lmi_engine_opts *out, struct lmd_error *err);
 
-/* Makes ctl's client one of an engine in this process with this model file. */
+/* Makes ctl's client one of an engine in this process with this model file, which the first request
+ * loads. */
 enum lmd_status lmi_ctl_open_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err);
+/* Does the same for one conversation at a time, and loads the file. */
+enum lmd_status lmi_ctl_load_file(struct lmi_ctl *ctl, const char *path, struct lmd_error *err);
 
 /* Parses "FILE" or "FILE:SCALE"; the scale is the number after the last colon, if it is one.
  * out->path is on the heap (lmi_free). Error messages begin with `what`. */

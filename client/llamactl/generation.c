@@ -232,8 +232,8 @@ static void suggest_template(const struct lmi_ctl_chat_args *chat, struct lmd_er
 		(void)lmd_fail(err, e.status, "%.400s (--template chatml, or --raw)", e.text);
 }
 
-enum lmd_status lmi_ctl_generate_once(struct lmi_ctl_generation *g, bool show_id,
-				      struct lmd_error *err)
+enum lmd_status lmi_ctl_generate_once(struct lmi_ctl_generation *g, const char *given,
+				      bool show_id, struct lmd_error *err)
 {
 	const struct lmi_args *args = &g->ctl->args;
 	bool json = lmi_arg_flag(args, "json");
@@ -245,7 +245,7 @@ enum lmd_status lmi_ctl_generate_once(struct lmi_ctl_generation *g, bool show_id
 	enum lmd_status st = lmi_ctl_answer_printer_init(&a.printer, g->ctl, err);
 
 	if (st == LMD_OK)
-		st = lmi_ctl_read_prompt(lmi_arg_str(args, "prompt"), &prompt, &n, &in, err);
+		st = lmi_ctl_read_prompt(given, &prompt, &n, &in, err);
 	if (st == LMD_OK) {
 		set_prompt(&g->req.u.generate, g->chat.system, messages, prompt, n);
 		st = lmi_ctl_generate(g, &a, err);

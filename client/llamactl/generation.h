@@ -41,9 +41,9 @@ enum lmd_status lmi_ctl_generate(struct lmi_ctl_generation *g, struct lmi_ctl_an
 				 struct lmd_error *err);
 void lmi_ctl_answer_fini(struct lmi_ctl_answer *a);
 
-/* Answers the prompt of the command line or, without one, all of standard input. show_id: --json
- * includes the id of the stream. */
-enum lmd_status lmi_ctl_generate_once(struct lmi_ctl_generation *g, bool show_id,
-				      struct lmd_error *err);
+/* Answers the prompt or, if it is NULL, all of standard input. show_id: --json includes the id of
+ * the stream. */
+enum lmd_status lmi_ctl_generate_once(struct lmi_ctl_generation *g, const char *prompt,
+				      bool show_id, struct lmd_error *err);
 
 #endif /* LLAMAD_LLAMACTL_GENERATION_H */

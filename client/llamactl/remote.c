@@ -137,6 +137,13 @@ enum lmd_status lmi_ctl_remote_run(struct lmi_ctl *ctl, const char *op, json_t *
 enum lmd_status lmi_ctl_remote_job(struct lmi_ctl *ctl, const char *op, json_t *own_members,
 				   struct lmd_error *err)
 {
+	return lmi_ctl_remote_watch(ctl, op, own_members, NULL, NULL, err);
+}
+
+enum lmd_status lmi_ctl_remote_watch(struct lmi_ctl *ctl, const char *op, json_t *own_members,
+				     void (*progress)(void *arg, const struct lmd_item *it),
+				     void *arg, struct lmd_error *err)
+{
 	struct lmi_ctl_progress bar;
 	struct lmd_client *c;
 	struct lmd_stream *s = NULL;
@@ -162,8 +169,11 @@ enum lmd_status lmi_ctl_remote_job(struct lmi_ctl *ctl, const char *op, json_t *
 		st = lmd_stream_next(s, &it, TICK_MS, err);
 		if (st != LMD_OK || it.kind == LMD_ITEM_DONE)
 			break;
-		if (it.kind == LMD_ITEM_PROGRESS)
-			lmi_ctl_progress_show(&bar, it.phase, it.done, it.total);
+		if (it.kind != LMD_ITEM_PROGRESS)
+			continue;
+		lmi_ctl_progress_show(&bar, it.phase, it.done, it.total);
+		if (progress)
+			progress(arg, &it);
 	}
 	lmi_ctl_progress_end(&bar);
 	lmd_stream_close(s);

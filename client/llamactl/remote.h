@@ -29,6 +29,11 @@ enum lmd_status lmi_ctl_remote_run(struct lmi_ctl *ctl, const char *op, json_t *
 enum lmd_status lmi_ctl_remote_job(struct lmi_ctl *ctl, const char *op, json_t *own_members,
 				   struct lmd_error *err);
 
+/* Does the same, and passes each item with progress to a function. */
+enum lmd_status lmi_ctl_remote_watch(struct lmi_ctl *ctl, const char *op, json_t *own_members,
+				     void (*progress)(void *arg, const struct lmd_item *it),
+				     void *arg, struct lmd_error *err);
+
 /* Prints one JSON value on standard output. */
 void lmi_ctl_remote_print(const json_t *value);
 

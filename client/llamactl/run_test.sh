@@ -116,7 +116,11 @@ holds "a closed pipe is status 141, not $(cat "$dir/status")" [ "$(cat "$dir/sta
 holds "a closed pipe has no message" [ ! -s "$dir/err" ]
 
 refused 1 "$dir/nothing.gguf: no such file$" run "$dir/nothing.gguf" -p x
-refused 1 '^llamactl run: mine: no such file; to use .* daemon: llamactl generate mine$' run mine -p x
+does run "$model" Hello -n 20 --temp 0
+holds "the prompt as an argument" cmp -s "$dir/out" "$dir/greedy"
+refused 2 'exclude each other' run "$model" -p Hello Hello
+printf 'a\nb\n' | ctl chat "$model" -n 5 --temp 0 >"$dir/out" 2>"$dir/err"
+holds "chat: an answer for each line" [ "$(wc -l <"$dir/out")" -ge 2 ]
 refused 1 "^llamactl run: the model has no text vocabulary" run "$dir/window.gguf" -p Hello
 refused 1 'exceed the context size of 4' run "$model" -p 'Hello there' -c 4
 refused 1 "backend 'nonsense'\|nonsense" run "$model" -p x --backend nonsense

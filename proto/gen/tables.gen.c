@@ -2647,6 +2647,10 @@ static const struct lmi_wire_field fields_req_pull[] = {
 	 .type = LMI_WIRE_T_BOOL,
 	 .presence = LMI_WIRE_DEFAULT,
 	 .at = offsetof(struct lmi_wire_req_pull, replace)},
+	{.name = "dry_run",
+	 .type = LMI_WIRE_T_BOOL,
+	 .presence = LMI_WIRE_DEFAULT,
+	 .at = offsetof(struct lmi_wire_req_pull, dry_run)},
 };
 static const struct lmi_wire_struct req_pull = {
 	.name = "pull",

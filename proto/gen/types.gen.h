@@ -1394,6 +1394,9 @@ struct lmi_wire_req_pull {
 	struct lmd_str digest;
 	/* Replace the model that has this name. */
 	bool replace;
+	/* Only find the files: the stream reports their size as the total of phase download,
+	 * and nothing is transferred. */
+	bool dry_run;
 };
 
 /* Downloads a model from Hugging Face, a registry or a URL into the server's own store and adds

@@ -204,7 +204,8 @@ class Daemon:
             f.write(f"[models]\nhf_url = {HUB}\nollama_url = {HUB}\ncatalogue = {DIR}/catalogue\n")
         self.url = f"ipc://{DIR}/sock"
         self.process = subprocess.Popen([f"{BUILD}/llamad", "--config", f"{DIR}/llamad.conf",
-                                         "--socket", self.url, "--state-dir", f"{DIR}/state", *more])
+                                         "--socket", self.url, "--state-dir", f"{DIR}/state",
+                                         "--http", f"unix:{DIR}/http", *more])
         end = time.monotonic() + PATIENCE
         while self.ctl("ping").returncode:
             if time.monotonic() > end or self.process.poll() is not None:
@@ -259,8 +260,44 @@ def through(d):
     check("one blob for each content", len(os.listdir(f"{DIR}/state/models")) ==
           len({m["digest"] for m in names.values()}), names)
     split_model(d)
+    ollama_api()
     cancelled(d)
     d.stop()
+
+
+def post(path, body, method="POST"):
+    """The status and the lines of an answer of the daemon over HTTP."""
+    r = subprocess.run(["curl", "-s", "-m", str(PATIENCE), "-X", method, "-w", "\n%{http_code}",
+                        "--unix-socket", f"{DIR}/http", "-d", json.dumps(body), f"http://h{path}"],
+                       capture_output=True, text=True, timeout=2 * PATIENCE)
+    *lines, code = r.stdout.splitlines()
+    return int(code), [json.loads(line) for line in lines if line]
+
+
+def ollama_api():
+    """What `ollama pull` and the client packages of Ollama send."""
+    if not shutil.which("curl"):
+        print("SKIP: no curl")
+        return
+    code, lines = post("/api/pull", {"model": "tiny:v1"})
+    check("/api/pull", code == 200 and lines[-1] == {"status": "success"}, lines)
+    check("its progress", lines[0] == {"status": "pulling manifest"}, lines)
+    code, lines = post("/api/generate", {"model": "tiny:v1", "prompt": "x", "raw": True, "stream": False,
+                                         "options": {"num_predict": 2}})
+    check("the model has the name of the request", code == 200, lines)
+    code, lines = post("/api/pull", {"name": "short", "stream": False})
+    check("/api/pull of a short name", code == 200 and lines == [{"status": "success"}], lines)
+    code, lines = post("/api/pull", {"model": "nobody"})
+    check("/api/pull of nothing", "error" in lines[-1], (code, lines))
+    code, lines = post("/api/pull", {"model": "nobody", "stream": False})
+    check("/api/pull of nothing, without a stream", code == 404 and "404" in lines[-1]["error"],
+          (code, lines))
+    code, lines = post("/api/pull", {})
+    check("/api/pull without a model", code == 400 and "model" in lines[0]["error"], (code, lines))
+    code, lines = post("/api/copy", {"source": "tiny:v1", "destination": "copy2"})
+    check("/api/copy", code == 200 and not lines, (code, lines))
+    code, lines = post("/api/delete", {"model": "copy2"}, "DELETE")
+    check("/api/delete", code == 200 and not lines, (code, lines))
 
 
 def split_model(d):

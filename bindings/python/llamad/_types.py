@@ -1943,6 +1943,9 @@ class PullRequest(Request[PullReply]):
     digest: Union[str, None] = field(default=None, metadata={"wire": "digest"})
     #: Replace the model that has this name.
     replace: bool = field(default=False, metadata={"wire": "replace", "default": False})
+    #: Only find the files: the stream reports their size as the total of phase download, and
+    #: nothing is transferred.
+    dry_run: bool = field(default=False, metadata={"wire": "dry_run", "default": False})
 
 
 class PullParams(TypedDict, total=False):
@@ -1955,6 +1958,9 @@ class PullParams(TypedDict, total=False):
     digest: Union[str, None]
     #: Replace the model that has this name.
     replace: bool
+    #: Only find the files: the stream reports their size as the total of phase download, and
+    #: nothing is transferred.
+    dry_run: bool
 
 
 @dataclass(kw_only=True, repr=False)

@@ -36,6 +36,11 @@ static const char generate_body[] =
 static const char model_body[] = "{\"type\":\"object\",\"required\":[\"model\"],\"properties\":{"
 				 "\"model\":{\"type\":\"string\"}}}";
 
+static const char pull_body[] =
+	"{\"type\":\"object\",\"required\":[\"model\"],\"properties\":{"
+	"\"model\":{\"type\":\"string\"},"
+	"\"stream\":{\"type\":\"boolean\",\"default\":true}}}";
+
 static const char copy_body[] =
 	"{\"type\":\"object\",\"required\":[\"source\",\"destination\"],\"properties\":{"
 	"\"source\":{\"type\":\"string\"},\"destination\":{\"type\":\"string\"}}}";
@@ -73,8 +78,8 @@ static const struct lmi_http_route routes[] = {
 	 "Computes the embedding of a prompt.", embeddings_body, NULL},
 	{LMI_HTTP_POST, "/api/create", LMI_HTTP_ADMIN, NULL,
 	 "Models are added with `llamactl add`.", NULL, NULL},
-	{LMI_HTTP_POST, "/api/pull", LMI_HTTP_ADMIN, NULL,
-	 "Models are added with `llamactl add`.", NULL, NULL},
+	{LMI_HTTP_POST, "/api/pull", LMI_HTTP_ADMIN, lmi_ollama_pull, "Downloads a model.", pull_body,
+	 NULL},
 	{LMI_HTTP_POST, "/api/push", LMI_HTTP_ADMIN, NULL, "Models are not uploaded.", NULL, NULL},
 };
 

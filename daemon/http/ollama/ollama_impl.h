@@ -57,5 +57,6 @@ void lmi_ollama_show(struct lmi_http_exchange *x);
 void lmi_ollama_version(struct lmi_http_exchange *x);
 void lmi_ollama_delete(struct lmi_http_exchange *x);
 void lmi_ollama_copy(struct lmi_http_exchange *x);
+void lmi_ollama_pull(struct lmi_http_exchange *x);
 
 #endif /* LLAMAD_DAEMON_HTTP_OLLAMA_OLLAMA_IMPL_H */

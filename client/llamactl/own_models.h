@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * own_models.h - the models of this user without a daemon: the store that the user's own daemon
+ * would use, opened by this program. */
+#ifndef LLAMAD_LLAMACTL_OWN_MODELS_H
+#define LLAMAD_LLAMACTL_OWN_MODELS_H
+
+#include <limits.h>
+
+#include "client/llamactl/ctl.h"
+#include "hub/hub.h"
+
+/* Sets the sources of downloads of this program from HF_ENDPOINT, HF_TOKEN and LLAMAD_CATALOGUE; by
+ * default the catalogue is the installed one, whose path is written to `catalogue`. */
+void lmi_ctl_hub_opts(struct lmi_hub_opts *o, char catalogue[PATH_MAX]);
+
+/* Makes ctl's client one of the daemon if one answers at --socket or the default address, otherwise
+ * one of a service in this process with the user's own store; *own tells which. The ops models,
+ * add, rm, alias and pull work with both. */
+enum lmd_status lmi_ctl_models_client(struct lmi_ctl *ctl, bool *own, struct lmd_error *err);
+
+/* Returns whether the client is that of the user's own store. */
+bool lmi_ctl_has_own_models(const struct lmi_ctl *ctl);
+
+/* Closes that client and its store, and returns the path of a model for the embedded engine, on the
+ * heap (free). A model in parts gets a folder of links in $TMPDIR, which lmi_ctl_own_models_fini
+ * removes. */
+enum lmd_status lmi_ctl_own_model_path(struct lmi_ctl *ctl, const char *name, char **own_path,
+				       struct lmd_error *err);
+
+/* Called by lmi_ctl_fini. */
+void lmi_ctl_own_models_fini(struct lmi_ctl *ctl);
+
+#endif /* LLAMAD_LLAMACTL_OWN_MODELS_H */
