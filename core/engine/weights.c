@@ -67,7 +67,8 @@ static bool same_ref(const struct lmd_weight_ref *a, const struct lmd_weight_ref
 {
 	if (a->n_part != b->n_part || a->transform != b->transform || a->n_head != b->n_head ||
 	    a->head_rows != b->head_rows || a->n_stack != b->n_stack || a->n != b->n ||
-	    a->k != b->k || a->scale != b->scale || a->bias != b->bias)
+	    a->k != b->k || a->scale != b->scale || a->bias != b->bias ||
+	    a->extra0 != b->extra0 || a->n_extra != b->n_extra)
 		return false;
 	for (uint32_t i = 0; i < a->n_part; i++)
 		if (!same_part(&a->parts[i], &b->parts[i], a->k))
@@ -129,6 +130,15 @@ static enum lmd_status grow(struct lmi_engine_weights *w, uint32_t n_part, struc
 	return LMD_OK;
 }
 
+/* Returns the elements of a scale or bias that belong to the weight. */
+static const float *used(const struct lmd_weight_ref *ref, const float *v, uint32_t *n)
+{
+	if (!v || !ref->n_extra || *n < 2)
+		return v;
+	*n = ref->n_extra;
+	return v + ref->extra0;
+}
+
 /* Fills in the backend's description of an operand; scale and bias belong to the entry. */
 static enum lmd_status describe(struct lmi_engine_weights *w, const struct lmd_weight_ref *ref,
 				struct entry *e, struct lmd_weight_desc *d, struct lmd_error *err)
@@ -145,8 +155,8 @@ static enum lmd_status describe(struct lmi_engine_weights *w, const struct lmd_w
 	if (st == LMD_OK && ref->bias != LMD_NONE)
 		st = floats(inst, ref, ref->bias, &e->bias, &d->n_bias, err);
 	d->pieces = w->pieces;
-	d->scale = e->scale;
-	d->bias = e->bias;
+	d->scale = used(ref, e->scale, &d->n_scale);
+	d->bias = used(ref, e->bias, &d->n_bias);
 	return st;
 }
 

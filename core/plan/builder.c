@@ -82,7 +82,7 @@ static bool same_weight_ref(const struct lmd_weight_ref *a, const struct lmd_wei
 	return a->n_part == b->n_part && a->transform == b->transform && a->split == b->split &&
 	       a->n_head == b->n_head && a->head_rows == b->head_rows && a->n_stack == b->n_stack &&
 	       a->n == b->n && a->k == b->k && a->scale == b->scale && a->bias == b->bias &&
-	       same_parts(a, b);
+	       a->extra0 == b->extra0 && a->n_extra == b->n_extra && same_parts(a, b);
 }
 
 /* Default name if the architecture gave none: the name of the first tensor. */

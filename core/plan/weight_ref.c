@@ -255,7 +255,7 @@ static enum lmd_status sizes(struct lmd_weight_ref *w, const struct rows *first,
 	return st;
 }
 
-/* Checks scale or bias: a tensor whose element count is one of n[3]. */
+/* Checks scale or bias: a tensor of which as many elements are used as one of n[3]. */
 static enum lmd_status check_extra(const struct lmd_weight_ref *w, const char *what,
 				   uint32_t tensor, const uint64_t n[3], const struct lmd_model *m,
 				   struct lmd_error *err)
@@ -272,7 +272,18 @@ static enum lmd_status check_extra(const struct lmd_weight_ref *w, const char *w
 	if (!lmi_dtype(t->dtype))
 		return lmd_fail(err, LMD_UNSUPPORTED, "weight %s: type %u of tensor %s is unknown",
 				w->name, t->dtype, t->name);
-	if (!tensor_elems(t, &elems) || (elems != n[0] && elems != n[1] && elems != n[2]))
+	if (!tensor_elems(t, &elems))
+		elems = 0;
+	if (w->n_extra && elems > 1) {
+		if ((uint64_t)w->extra0 + w->n_extra > elems)
+			return lmd_fail(err, LMD_INVALID,
+					"weight %s: elements %u..%llu of %s %s, which has %llu",
+					w->name, w->extra0,
+					(unsigned long long)w->extra0 + w->n_extra, what, t->name,
+					(unsigned long long)elems);
+		elems = w->n_extra;
+	}
+	if (!elems || (elems != n[0] && elems != n[1] && elems != n[2]))
 		return lmd_fail(err, LMD_INVALID,
 				"weight %s: %s %s has %lld elements, expected %llu", w->name, what,
 				t->name, (long long)t->dims[0], (unsigned long long)n[1]);

@@ -78,7 +78,10 @@ struct lmd_device_info {
 	uint32_t kv_dtype;        /* preferred KV type */
 	uint32_t n_bucket;        /* 0: T is read from the step */
 	uint32_t bucket[16];      /* row counts that it compiles plans for, ascending */
-	uint32_t reserved[8];
+	uint32_t page_sizes;      /* numbers of rows that a page may have, as a sum: 16 = it can use
+				   * pages of 16 rows, 16 + 64 = of 16 and of 64.  0 = page_tokens
+				   * alone.  Devices that share a model use the same */
+	uint32_t reserved[7];
 };
 
 /* activations: how LINEAR, FFN, MOE_FFN and HEAD treat activation rows before block types */

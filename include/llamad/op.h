@@ -609,8 +609,10 @@ struct lmd_op_cast_copy {
 	struct lmd_operand x, y;
 };
 
-/* 22, 23. ALLREDUCE: y = sum of x over the plan's device group, in rank order.  ALLGATHER:
- * y = the x of all ranks, concatenated. */
+/* 22, 23. ALLREDUCE: y = sum of x over the plan's device group, in rank order:
+ * ((x_0 + x_1) + x_2) + ... in f32.  ALLGATHER: y = the x of all ranks, concatenated in rank order.
+ * All ranks have the same sequence of collectives.  On devices without a group the host replaces them
+ * by copies and sums. */
 struct lmd_op_collective {
 	struct lmd_operand x, y;
 };
@@ -635,7 +637,9 @@ struct lmd_op {
 	uint32_t code;        /* enum lmd_op_code */
 	int32_t layer;        /* layer that the op belongs to (placement, display); -1 = none */
 	uint32_t space;       /* row space of the op; the builder derives it from the outputs */
-	uint32_t reserved[4];
+	uint32_t rank;        /* set by the host: the part of a tensor-parallel plan that the op
+			       * belongs to */
+	uint32_t reserved[3];
 	union {
 		struct lmd_op_embed embed;
 		struct lmd_op_norm norm;

@@ -96,7 +96,11 @@ struct lmd_weight_ref {
 	uint32_t bias;        /* tensor index: N values, or n_stack*N; or LMD_NONE */
 	const char *name;     /* for dumps and errors */
 	uint32_t dtype;       /* enum lmd_dtype of the parts; set by the host */
-	uint32_t reserved[9];
+	/* n_extra > 0: of the bias, and of a scale with more than one value, only n_extra elements
+	 * from extra0 on belong to this weight, which has a part of the rows of a tensor.  Backends
+	 * get these elements alone (lmd_weight_desc). */
+	uint32_t extra0, n_extra;
+	uint32_t reserved[7];
 };
 
 /* ---- rotation ---- */
