@@ -28,8 +28,9 @@
 
 /* X(ID, name, values, bytes, shift, greatest, d, parts, has)
  *
- * values, bytes: of a block.  Kernels unpack unsigned codes, which exceed the integers by 2^shift (0:
- * by nothing) and are at most `greatest`; those of 8 bits may be signed instead, without a shift.
+ * values, bytes: of a block.  Kernels unpack unsigned codes, which exceed the integers by 2^shift
+ * (0: by nothing) and are at most `greatest`; those of 8 bits may be signed instead, without a
+ * shift.
  * d: offset of the f16 number d in a block; -1: in the top nibbles of its last four words. */
 
 /* Blocks of 32 values. */

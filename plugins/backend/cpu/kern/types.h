@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * types.h - the files types/NAME.h: everything about a type that has an exact kernel, except its row
- * in backend/common/int8_types.h.
+ * types.h - the files types/NAME.h: everything about a type that has an exact kernel, except its
+ * row in backend/common/int8_types.h.
  *
  * A source sets KERN_PART and includes types.gen.h, which includes all of them.  Each has three
  * parts:

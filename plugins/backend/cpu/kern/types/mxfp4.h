@@ -2,6 +2,8 @@
  *
  * MXFP4: an exponent e followed by 16 bytes of codes; P = twice the E2M1 number of the nibble;
  * D = 2^(e - 128). */
+#include <string.h>
+
 #if KERN_PART == KERN_PART_C
 
 static void unpack_mxfp4(const uint8_t *b, const struct kern_row *o)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * NVFP4: a scale for each 16 values; P = twice the E2M1 number of the nibble; D = scale / 2, and for
- * the last 16 of 32 values a D of their own in the place of M. */
+ * NVFP4: a scale for each 16 values; P = twice the E2M1 number of the nibble; D = scale / 2, and
+ * for the last 16 of 32 values a D of their own in the place of M. */
 #if KERN_PART == KERN_PART_C
 
 /* Half of an E4M3 number without sign and with bias 7; see docs/formats.md. */

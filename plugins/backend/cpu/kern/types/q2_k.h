@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q2_K: P = sc * (code of 2 bits); D = d, M = -dmin, times mn; sc and mn of 4 bits for 16 values. */
+ * Q2_K: P = sc * (code of 2 bits); D = d, M = -dmin, times mn; sc and mn of 4 bits for 16
+ * values. */
 #if KERN_PART == KERN_PART_C
 
 static void unpack_q2_k(const uint8_t *b, const struct kern_row *o)

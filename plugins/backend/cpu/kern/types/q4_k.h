@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q4_K: P = nibble; D = d * sc, M = -(dmin * mn), with sc and mn of 6 bits for 32 values. */
+ * Q4_K: P = nibble; D = d * sc, M = -(dmin * mn), with sc and mn of 6 bits for 32
+ * values. */
 #if KERN_PART == KERN_PART_C
 
 static void unpack_q4_k(const uint8_t *b, const struct kern_row *o)

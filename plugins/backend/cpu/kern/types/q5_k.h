@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Q5_K: P = code of 5 bits; D = d * sc, M = -(dmin * mn), with sc and mn of 6 bits for 32 values. */
+ * Q5_K: P = code of 5 bits; D = d * sc, M = -(dmin * mn), with sc and mn of 6 bits for 32
+ * values. */
 #if KERN_PART == KERN_PART_C
 
 static void unpack_q5_k(const uint8_t *b, const struct kern_row *o)
