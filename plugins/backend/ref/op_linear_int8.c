@@ -27,14 +27,9 @@
  *   mxfp4  2 * E2M1 of the nibble     2^(e-128)    none
  *   nvfp4  2 * E2M1 of the nibble     scale / 2    the next scale / 2: D of the last 16 values
  *   q2_k   sc * (2 bits)              d            -dmin, times mn   sc, mn: 4 bits for 16
- *   q1_0   1 or -1                    d            none
- *   q2_0   2 bits - 1                 d            none
- *   tq1_0  trit - 1                   d            none
- *   tq2_0  2 bits - 1                 d            none
- *   iq2_*  (2 * sc + 1) * point       d / 8        none              sc: 4 bits for 16 or 32
- *   iq3_xxs (2 * sc + 1) * point      d / 4        none              sc: 4 bits for 32
- *   iq3_s  (2 * sc + 1) * point       d            none              sc: 4 bits for 32
- *   iq1_*  (2 * sc + 1) * (8 * point + 1 or - 1)   d / 8  none       sc: 3 bits for 16 or 32
+ *
+ * In types with integer multiples of d / parts (HOST_MEM_INT8_MULTIPLES), P is the multiple, D is
+ * d / parts, and there is no M.
  *
  * An output is computed in f32, with each operation rounded separately (no fused multiply-add) and
  * blocks in ascending order, as
@@ -51,6 +46,7 @@
  * Any other type is decoded and multiplied in float. */
 #include <string.h>
 
+#include "backend/common/int8_types.h"
 #include "kernels.h"
 #include "product.h"
 
@@ -255,51 +251,32 @@ static void unpack_k2(const uint8_t *b, int16_t *p, float *d, float *m, int16_t 
 	}
 }
 
-/* Types whose values are integer multiples of d * unit.  Decoding with d = 1 gives the
- * multiples. */
-static const struct multiple {
-	uint32_t dtype;
-	int at; /* offset of d; -1: in the top nibbles of the last four words, lowest first */
-	float unit;
-} multiples[] = {
-	{LMD_DTYPE_Q1_0, 0, 1},       {LMD_DTYPE_Q2_0, 0, 1},         {LMD_DTYPE_TQ1_0, 52, 1},
-	{LMD_DTYPE_TQ2_0, 64, 1},     {LMD_DTYPE_IQ2_XXS, 0, 0.125f}, {LMD_DTYPE_IQ2_XS, 0, 0.125f},
-	{LMD_DTYPE_IQ2_S, 0, 0.125f}, {LMD_DTYPE_IQ3_XXS, 0, 0.25f},  {LMD_DTYPE_IQ3_S, 0, 1},
-	{LMD_DTYPE_IQ1_S, 0, 0.125f}, {LMD_DTYPE_IQ1_M, -1, 0.125f},
-};
-
-static const struct multiple *multiple_of(uint32_t dtype)
+/* Unpacks a block of a type whose values are integer multiples of d / parts.  Decoding with d = 1
+ * gives the multiples. */
+static void unpack_multiple(const struct lmd_host *h, const struct host_mem_int8_type *t,
+			    const uint8_t *raw, int16_t *p, float *d, float *m)
 {
-	for (size_t i = 0; i < LMD_LEN(multiples); i++) {
-		if (multiples[i].dtype == dtype)
-			return &multiples[i];
-	}
-	return NULL;
-}
-
-static void unpack_multiple(const struct lmd_host *h, const struct multiple *t, uint32_t elems,
-			    uint32_t bytes, const uint8_t *raw, int16_t *p, float *d, float *m)
-{
+	const float unit = 1.0f / (float)t->parts;
 	uint8_t b[128], half[2] = {0};
 	float x[256];
 
-	memcpy(b, raw, bytes);
-	for (int i = 0; t->at < 0 && i < 4; i++) {
-		uint8_t *top = b + bytes - 7 + 2 * i;
+	memcpy(b, raw, t->bytes);
+	for (int i = 0; t->d < 0 && i < 4; i++) {
+		uint8_t *top = b + t->bytes - 7 + 2 * i;
 
 		half[i / 2] |= (uint8_t)(*top >> 4 << 4 * (i % 2));
 		*top = (uint8_t)((*top & 15) | (0x3c00 >> 4 * i & 15) << 4);
 	}
-	if (t->at >= 0) {
-		memcpy(half, b + t->at, 2);
-		b[t->at] = 0;
-		b[t->at + 1] = 0x3c;
+	if (t->d >= 0) {
+		memcpy(half, b + t->d, 2);
+		b[t->d] = 0;
+		b[t->d + 1] = 0x3c;
 	}
-	(void)h->dequant_rows(h->ctx, t->dtype, b, x, elems); /* tried at load */
-	for (uint32_t e = 0; e < elems; e++)
-		p[e] = (int16_t)lrintf(x[e] / t->unit);
-	for (uint32_t j = 0; j < elems / 32; j++) {
-		d[j] = f16(half) * t->unit;
+	(void)h->dequant_rows(h->ctx, t->dtype, b, x, t->values); /* tried at load */
+	for (uint32_t e = 0; e < t->values; e++)
+		p[e] = (int16_t)lrintf(x[e] / unit);
+	for (uint32_t j = 0; j < t->values / 32u; j++) {
+		d[j] = f16(half) * unit;
 		m[j] = 0;
 	}
 }
@@ -307,12 +284,11 @@ static void unpack_multiple(const struct lmd_host *h, const struct multiple *t, 
 static void unpack(const struct lmd_host *h, const struct lmd_weight *w, const uint8_t *raw,
 		   const struct row *out)
 {
-	const struct multiple *t = multiple_of(w->dtype);
+	const struct host_mem_int8_type *t = host_mem_int8_type(w->dtype);
 
 	for (uint32_t at = 0; at < w->k; at += w->block_elems, raw += w->block_bytes) {
-		if (t)
-			unpack_multiple(h, t, w->block_elems, w->block_bytes, raw, out->p + at,
-					out->d + at / 32, out->m + at / 32);
+		if (t->has & HOST_MEM_INT8_MULTIPLES)
+			unpack_multiple(h, t, raw, out->p + at, out->d + at / 32, out->m + at / 32);
 		else if (w->dtype == LMD_DTYPE_Q2_K)
 			unpack_k2(raw, out->p + at, out->d + at / 32, out->m + at / 32,
 				  out->mn + at / 16);
@@ -330,12 +306,6 @@ static void unpack(const struct lmd_host *h, const struct lmd_weight *w, const u
 		else
 			unpack_32(w->dtype, raw, out->p + at, out->d + at / 32, out->m + at / 32);
 	}
-}
-
-static bool has_min(uint32_t dtype)
-{
-	return dtype == LMD_DTYPE_Q4_1 || dtype == LMD_DTYPE_Q5_1 || dtype == LMD_DTYPE_Q4_K ||
-	       dtype == LMD_DTYPE_Q5_K;
 }
 
 void ref_int8_quantise(const float *x, uint32_t k, int8_t *q, float *d)
@@ -380,20 +350,20 @@ static void half_dots(const int16_t *p, const int8_t *q, uint32_t k, float *dots
 
 /* dots: the sums of P*q over each block, for nvfp4 over each half of a block; sums: the sums of q
  * over each half of a block. */
-static float output(const struct row *w, uint32_t dtype, const float *dots, const float *d,
+static float output(const struct row *w, uint32_t has, const float *dots, const float *d,
 		    const int32_t *sums, uint32_t k)
 {
 	float sum = 0;
 
 	for (uint32_t b = 0; b < k / 32; b++) {
-		float t = (w->d[b] * d[b]) * dots[dtype == LMD_DTYPE_NVFP4 ? 2 * b : b];
+		float t = (w->d[b] * d[b]) * dots[has & HOST_MEM_INT8_TWO_D ? 2 * b : b];
 
-		if (dtype == LMD_DTYPE_NVFP4)
+		if (has & HOST_MEM_INT8_TWO_D)
 			t += (w->m[b] * d[b]) * dots[2 * b + 1];
-		else if (dtype == LMD_DTYPE_Q2_K)
+		else if (has & HOST_MEM_INT8_MINIMA)
 			t += (w->m[b] * d[b]) * (float)(w->mn[2 * b] * sums[2 * b] +
 							w->mn[2 * b + 1] * sums[2 * b + 1]);
-		else if (has_min(dtype))
+		else if (has & HOST_MEM_INT8_MIN)
 			t += w->m[b] * (d[b] * (float)(sums[2 * b] + sums[2 * b + 1]));
 		sum += t;
 	}
@@ -404,6 +374,7 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 		      const struct lmd_weight *w, uint64_t lo, uint64_t hi, char *scratch,
 		      ref_emit_fn emit, void *arg)
 {
+	const uint32_t has = host_mem_int8_type(w->dtype)->has;
 	size_t nb = w->k / 32;
 	int16_t *p = host_mem_take(&scratch, REF_TILE, w->k * sizeof(*p));
 	float *d = host_mem_take(&scratch, REF_TILE, nb * sizeof(*d));
@@ -439,11 +410,11 @@ void ref_int8_product(const struct ref_run *r, const struct ref_x *x, const stru
 				struct row row = {p + (size_t)j * w->k, d + j * nb, m + j * nb,
 						  mn + 2 * j * nb};
 
-				if (w->dtype == LMD_DTYPE_NVFP4)
+				if (has & HOST_MEM_INT8_TWO_D)
 					half_dots(row.p, q, w->k, dots);
 				else
 					r->dev->kernels->iblocks(row.p, q, w->k, dots);
-				out[j] = output(&row, w->dtype, dots, dx, sums, w->k);
+				out[j] = output(&row, has, dots, dx, sums, w->k);
 			}
 			emit(arg, it, (uint32_t)n, count, out);
 		}

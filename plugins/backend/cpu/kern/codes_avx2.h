@@ -75,7 +75,7 @@ INLINE __m256i fifth_bits(const uint8_t *p)
 /* Codes are signed 8-bit numbers without a shift. */
 INLINE bool is_signed(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q8_0 || kern_has_iq4_codebook(dtype);
+	return kern_greatest_code(dtype) > 127;
 }
 
 INLINE uint32_t shift_of(uint32_t dtype)
@@ -95,34 +95,13 @@ INLINE __m256i look_up(uint32_t dtype, __m256i v)
 	return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(book), v);
 }
 
-/* MXFP4: an exponent followed by 16 bytes of codes. */
-INLINE void exponent_block(const uint8_t *const w[8], size_t at, struct codes *c)
+/* Reads a block of 32 whose parts are d, M if it has one, the fifth bits, and the codes. */
+INLINE void block_of_32(uint32_t dtype, const uint8_t *const w[8], size_t at, struct codes *c)
 {
-	__m256i e = _mm256_setr_epi32(w[0][at], w[1][at], w[2][at], w[3][at], w[4][at], w[5][at],
-				      w[6][at], w[7][at]);
-	__m256i tiny = _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e);
-
-	/* 2^(e - 128), which is denormal for e = 0 and 1. */
-	c->d = _mm256_castsi256_ps(
-		_mm256_blendv_epi8(_mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23),
-				   _mm256_sllv_epi32(_mm256_set1_epi32(0x200000), e), tiny));
-#pragma GCC unroll 8
-	for (int r = 0; r < 8; r++)
-		c->q[r] = look_up(LMD_DTYPE_MXFP4, nibbles(w[r] + at + 1));
-}
-
-/* Reads a block of a type with blocks of 32. */
-INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, struct codes *c)
-{
-	const bool five = dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q5_1;
+	const bool five = kern_greatest_code(dtype) == 31;
 	const size_t dm = kern_has_min(dtype) ? 4 : 2, qs = at + dm + (five ? 4 : 0);
-	__m256i first;
+	__m256i first = kern_has_min(dtype) ? dwords_at(w, at) : halves_at(w, at);
 
-	if (dtype == LMD_DTYPE_MXFP4) {
-		exponent_block(w, at, c);
-		return;
-	}
-	first = kern_has_min(dtype) ? dwords_at(w, at) : halves_at(w, at);
 	c->d = low_halves(first);
 	if (kern_has_min(dtype))
 		c->m = low_halves(_mm256_srli_epi32(first, 16));
@@ -131,38 +110,18 @@ INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, struc
 		c->q[r] = dtype == LMD_DTYPE_Q8_0 ? ymm(w[r] + qs) : nibbles(w[r] + qs);
 		if (five)
 			c->q[r] = _mm256_or_si256(c->q[r], fifth_bits(w[r] + at + dm));
-		if (dtype == LMD_DTYPE_IQ4_NL)
+		if (kern_has_iq4_codebook(dtype))
 			c->q[r] = look_up(dtype, c->q[r]);
 	}
 }
 
-/* Reads the header of the block of 256 at `at`. */
-INLINE void head_k(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
+/* Reads the header of a Q4_K or Q5_K block. */
+INLINE void head_45(const uint8_t *const w[8], size_t at, struct head *h)
 {
 	__m256i v[4];
 
-	if (dtype == LMD_DTYPE_NVFP4) {
-		h->s[0] = dwords_at(w, at);
-		return;
-	}
-	if (dtype == LMD_DTYPE_Q6_K) {
-		columns(w, at + 192, false, h->sc);
-		h->d = low_halves(halves_at(w, at + 208));
-		return;
-	}
-	if (dtype == LMD_DTYPE_Q3_K) {
-		columns(w, at + 94, true, v);
-		scales_3(v, h->sc);
-		h->d = low_halves(v[3]);
-		return;
-	}
 	columns(w, at, false, v);
 	h->d = low_halves(v[0]);
-	if (dtype == LMD_DTYPE_IQ4_XS) {
-		h->s[0] = _mm256_srli_epi32(v[0], 16);
-		h->s[1] = v[1];
-		return;
-	}
 	h->m = _mm256_xor_ps(low_halves(_mm256_srli_epi32(v[0], 16)), _mm256_set1_ps(-0.0f));
 #pragma GCC unroll 8
 	for (int i = 0; i < 3; i++)
@@ -216,86 +175,6 @@ INLINE void halves(const struct head *h, int j, struct codes *c)
 	high4 = _mm256_permute4x64_epi64(h->sc[dword], 0xee);
 	c->sc[0] = _mm256_srai_epi32(_mm256_sllv_epi32(low4, up), 24);
 	c->sc[1] = _mm256_srai_epi32(_mm256_sllv_epi32(high4, up), 24);
-}
-
-INLINE void codes_6(const struct head *h, const uint8_t *const w[8], size_t at, int j,
-		    struct codes *c)
-{
-	const int half = j / 4, quarter = j % 4;
-
-#pragma GCC unroll 8
-	for (int r = 0; r < 8; r++) {
-		__m256i low = ymm(w[r] + at + 64 * half + 32 * (quarter % 2));
-		__m256i high = ymm(w[r] + at + 128 + 32 * half);
-
-		low = quarter < 2 ? low : _mm256_srli_epi16(low, 4);
-		high = quarter == 0   ? _mm256_slli_epi16(high, 4)
-		       : quarter == 1 ? _mm256_slli_epi16(high, 2)
-		       : quarter == 2 ? high
-				      : _mm256_srli_epi16(high, 2);
-		c->q[r] = _mm256_or_si256(and8(low, 15), and8(high, 0x30));
-	}
-	halves(h, j, c);
-}
-
-INLINE void codes_3(const struct head *h, const uint8_t *const w[8], size_t at, int j,
-		    struct codes *c)
-{
-#pragma GCC unroll 8
-	for (int r = 0; r < 8; r++) {
-		__m256i low = _mm256_srli_epi16(ymm(w[r] + at + 32 + 32 * (j / 4)), 2 * (j % 4));
-		__m256i high = ymm(w[r] + at);
-
-		high = j < 2 ? _mm256_slli_epi16(high, j < 2 ? 2 - j : 0)
-			     : _mm256_srli_epi16(high, j < 2 ? 0 : j - 2);
-		c->q[r] = _mm256_or_si256(and8(low, 3), and8(high, 4));
-	}
-	halves(h, j, c);
-}
-
-INLINE void codes_iq4_xs(const struct head *h, const uint8_t *const w[8], size_t at, int j,
-			 struct codes *c)
-{
-	__m256i low = _mm256_and_si256(_mm256_srli_epi32(h->s[1], 4 * j), _mm256_set1_epi32(15));
-	__m256i high = _mm256_and_si256(_mm256_srli_epi32(h->s[0], 2 * j), _mm256_set1_epi32(3));
-	__m256i sc = _mm256_or_si256(low, _mm256_slli_epi32(high, 4));
-
-	sc = _mm256_sub_epi32(sc, _mm256_set1_epi32(32));
-	c->d = _mm256_mul_ps(h->d, _mm256_cvtepi32_ps(sc));
-#pragma GCC unroll 8
-	for (int r = 0; r < 8; r++)
-		c->q[r] = look_up(LMD_DTYPE_IQ4_XS, nibbles(w[r] + at + 8 + 16 * j));
-}
-
-/* Groups of 16: the low nibbles of eight bytes, then their high nibbles. */
-INLINE void codes_nvfp4(const struct head *h, const uint8_t *const w[8], size_t at, int j,
-			struct codes *c)
-{
-	c->d = half_e4m3(h->s[0], 2 * j);
-	c->m = half_e4m3(h->s[0], 2 * j + 1);
-#pragma GCC unroll 8
-	for (int r = 0; r < 8; r++) {
-		__m256i v = nibbles(w[r] + at + 4 + 16 * j);
-
-		v = _mm256_permute4x64_epi64(v, 0xd8);
-		c->q[r] = look_up(LMD_DTYPE_NVFP4, v);
-	}
-}
-
-/* Block j of the larger block at `at`. */
-INLINE void codes_k(uint32_t dtype, const struct head *h, const uint8_t *const w[8], size_t at,
-		    int j, struct codes *c)
-{
-	if (dtype == LMD_DTYPE_Q6_K)
-		codes_6(h, w, at, j, c);
-	else if (dtype == LMD_DTYPE_Q3_K)
-		codes_3(h, w, at, j, c);
-	else if (dtype == LMD_DTYPE_IQ4_XS)
-		codes_iq4_xs(h, w, at, j, c);
-	else if (dtype == LMD_DTYPE_NVFP4)
-		codes_nvfp4(h, w, at, j, c);
-	else
-		codes_45(dtype, h, w, at, j, c);
 }
 
 #endif /* LLAMAD_CPU_KERN_CODES_AVX2_H */

@@ -124,29 +124,6 @@ INLINE void word_blocks(uint32_t dtype, const uint8_t *const w[8], size_t at, bo
 	c->d = of_halves(d);
 }
 
-INLINE void byte_blocks(const uint8_t *const w[8], size_t at, bool both, struct codes *c)
-{
-	const __m512i first = _mm512_setr_epi32(0, 0, 0, 0, 0x110011, 0x110011, 0x110011, 0x110011,
-						0, 0, 0, 0, 0, 0, 0, 0);
-	const __mmask32 have = both ? UINT32_MAX : 0x1ffff;
-	__m512i d = _mm512_setzero_si512();
-
-#pragma GCC unroll 8
-	for (int r = 0; r < 8; r++) {
-		const uint8_t *p = w[r] + at;
-		__m512i v = _mm512_castsi256_si512(_mm256_loadu_si256((const void *)(p + 2)));
-
-		v = _mm512_inserti64x4(v,
-				       both ? _mm256_loadu_si256((const void *)(p + 36))
-					    : _mm256_setzero_si256(),
-				       1);
-		c->q[r] = _mm512_xor_si512(v, _mm512_set1_epi8(-128));
-		d = _mm512_mask_permutexvar_epi16(d, 0x101u << r, first,
-						  _mm512_maskz_loadu_epi16(have, p));
-	}
-	c->d = of_halves(_mm512_castsi512_si256(d));
-}
-
 /* 2^(e - 128), which is denormal for e = 0 and 1. */
 INLINE __m512 power(__m512i e)
 {
@@ -161,39 +138,6 @@ INLINE __m256i exponents(const uint8_t *const w[8], size_t at)
 {
 	return _mm256_setr_epi32(w[0][at], w[1][at], w[2][at], w[3][at], w[4][at], w[5][at],
 				 w[6][at], w[7][at]);
-}
-
-/* MXFP4: an exponent followed by 16 bytes of codes. */
-INLINE void exponent_blocks(const uint8_t *const w[8], size_t at, bool both, struct codes *c)
-{
-	__m512i e = _mm512_inserti64x4(_mm512_castsi256_si512(exponents(w, at)),
-				       both ? exponents(w, at + 17) : _mm256_setzero_si256(), 1);
-
-#pragma GCC unroll 8
-	for (int r = 0; r < 8; r++) {
-		__m512i v = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(w[r] + at + 1)));
-
-		if (both)
-			v = _mm512_mask_broadcast_i32x4(
-				v, 0xff00, _mm_loadu_si128((const void *)(w[r] + at + 18)));
-		c->q[r] = look_up(LMD_DTYPE_MXFP4, nibbles(v));
-	}
-	c->d = power(e);
-}
-
-/* Reads two neighbouring blocks of a type with blocks of 32, or the last one of an odd number (both
- * = false: block b+1 is 0). */
-INLINE void codes_32(uint32_t dtype, const uint8_t *const w[8], size_t at, bool both,
-		     struct codes *c)
-{
-	if (dtype == LMD_DTYPE_Q8_0)
-		byte_blocks(w, at, both, c);
-	else if (dtype == LMD_DTYPE_MXFP4)
-		exponent_blocks(w, at, both, c);
-	else if (dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_IQ4_NL)
-		word_blocks(dtype, w, at, both, c);
-	else
-		dword_blocks(dtype, w, at, both, c);
 }
 
 #endif /* LLAMAD_CPU_KERN_CODES_AVX512_H */

@@ -130,7 +130,7 @@ static void want_exact(struct kase *c)
 	struct ref_x x = {.k = c->k};
 	char *scratch = make(ref_int8_bytes(c->k));
 
-	ck_assert(host_mem_int8_type(c->type->id));
+	ck_assert_ptr_nonnull(host_mem_int8_type(c->type->id));
 	x.q = make((size_t)c->k * MAX_COL);
 	x.d = make(sizeof(float) * c->k / 32 * MAX_COL);
 	for (uint32_t i = 0; i < MAX_COL; i++)
@@ -398,7 +398,7 @@ START_TEST(choice)
 
 		l = kern_linear_find(t, KERN_ACT_F32, 0);
 		ck_assert_msg(!l == !weights, "type %u", t);
-		ck_assert_int_eq(kern_linear_find(t, KERN_ACT_Q8, 0) != NULL, host_mem_int8_type(t));
+		ck_assert_int_eq(kern_linear_find(t, KERN_ACT_Q8, 0) != NULL, host_mem_int8_type(t) != NULL);
 	}
 	ck_assert_str_eq(kern_act_find(0)->isa, "c");
 }

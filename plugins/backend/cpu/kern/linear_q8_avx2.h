@@ -74,7 +74,7 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 	for (size_t b = 0, at = 0; kern_has_iq_tables(dtype) && b < nb; b += 8, at += bytes) {
 		struct head h;
 
-		head_small(dtype, w, at, &h);
+		head_points(dtype, w, at, &h);
 #pragma GCC unroll 1 /* long enough without unrolling */
 		for (int j = 0; j < 8; j++, to += block) {
 			codes_points(dtype, points, &h, w, at, j, &c);
@@ -85,10 +85,10 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 	     b += parts, at += bytes) {
 		struct head h;
 
-		head_256(dtype, w, at, &h);
+		head_large(dtype, w, at, &h);
 #pragma GCC unroll 8
 		for (int j = 0; j < (int)parts; j++, to += block) {
-			codes_256(dtype, &h, w, at, j, &c);
+			codes_large(dtype, &h, w, at, j, &c);
 			store_codes(dtype, &c, to);
 		}
 	}
@@ -98,22 +98,15 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 	}
 }
 
-/* How many products can be added in 16 bits; each is at most 2 * 127 * the largest code. */
+/* How many products can be added in 16 bits; each is at most 2 * 127 * the largest code.  There are
+ * eight vectors in a block and four in a half. */
 INLINE int group(uint32_t dtype)
 {
-	return is_signed(dtype)            ? 1
-	       : dtype == LMD_DTYPE_IQ3_S  ? 4
-	       : dtype == LMD_DTYPE_Q2_K   ? 4
-	       : kern_is_iq1(dtype)        ? 4
-	       : kern_has_iq_tables(dtype) ? 1
-	       : dtype == LMD_DTYPE_Q6_K   ? 2
-	       : dtype == LMD_DTYPE_Q3_K   ? 4
-	       : dtype == LMD_DTYPE_Q5_0   ? 4
-	       : dtype == LMD_DTYPE_Q5_1   ? 4
-	       : dtype == LMD_DTYPE_Q5_K   ? 4
-	       : dtype == LMD_DTYPE_MXFP4  ? 4
-	       : dtype == LMD_DTYPE_NVFP4  ? 4
-					   : 8;
+	const int n = INT16_MAX / (2 * 127 * kern_greatest_code(dtype));
+
+	if (is_signed(dtype) || n < 2)
+		return 1;
+	return n < 4 ? 2 : n < 8 || kern_has_halves(dtype) || kern_has_two_d(dtype) ? 4 : 8;
 }
 
 /* Sum over the values from 4j on of vectors [from, to) of a block. */

@@ -107,10 +107,10 @@ INLINE void pack8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 	     b += kern_n_sub_blocks(dtype), at += bytes) {
 		struct head h;
 
-		head_256(dtype, w, at, &h);
+		head_large(dtype, w, at, &h);
 #pragma GCC unroll 4
 		for (int p = 0; p < pairs; p++, to += 2 * block) {
-			codes_256(dtype, &h, w, at, p, &c);
+			codes_large(dtype, &h, w, at, p, &c);
 			store_codes(dtype, &c, to);
 		}
 	}

@@ -24,13 +24,7 @@ static void half_sums(const int16_t *p, const int8_t *q, int32_t s[2])
 	}
 }
 
-static bool has_min(uint32_t dtype)
-{
-	return dtype == LMD_DTYPE_Q4_1 || dtype == LMD_DTYPE_Q5_1 || dtype == LMD_DTYPE_Q4_K ||
-	       dtype == LMD_DTYPE_Q5_K;
-}
-
-static float dot(const struct kern_row *w, uint32_t dtype, const char *x, uint32_t k)
+static float dot(const struct kern_row *w, uint32_t has, const char *x, uint32_t k)
 {
 	const int8_t *q = (const int8_t *)x;
 	const int32_t *h = (const int32_t *)(const void *)(x + KERN_Q8_H(k));
@@ -43,14 +37,14 @@ static float dot(const struct kern_row *w, uint32_t dtype, const char *x, uint32
 		float t;
 
 		half_sums(w->p + 32 * b, q + 32 * b, s);
-		if (dtype == LMD_DTYPE_NVFP4) {
+		if (has & HOST_MEM_INT8_TWO_D) {
 			sum += (w->d[b] * d[b]) * (float)s[0] + (w->m[b] * d[b]) * (float)s[1];
 			continue;
 		}
 		t = (w->d[b] * d[b]) * (float)(s[0] + s[1]);
-		if (has_min(dtype))
+		if (has & HOST_MEM_INT8_MIN)
 			t += w->m[b] * e[b];
-		if (dtype == LMD_DTYPE_Q2_K)
+		if (has & HOST_MEM_INT8_MINIMA)
 			t += (w->m[b] * d[b]) *
 			     (float)-(w->mn[2 * b] * h[2 * b] + w->mn[2 * b + 1] * h[2 * b + 1]);
 		sum += t;
@@ -60,6 +54,7 @@ static float dot(const struct kern_row *w, uint32_t dtype, const char *x, uint32
 
 static void run(const struct kern_linear *self, const struct kern_product *p)
 {
+	const struct host_mem_int8_type *t = host_mem_int8_type(self->dtype);
 	size_t nb = p->k / 32;
 	struct kern_row rows[TILE];
 
@@ -74,25 +69,23 @@ static void run(const struct kern_linear *self, const struct kern_product *p)
 		uint32_t n = p->n_row - r < TILE ? p->n_row - r : TILE;
 
 		for (uint32_t i = 0; i < n; i++)
-			kern_unpack(self->dtype, p->points,
-				    (const uint8_t *)p->w + (r + i) * p->w_stride, p->k, &rows[i]);
+			kern_unpack(t, p->points, (const uint8_t *)p->w + (r + i) * p->w_stride,
+				    p->k, &rows[i]);
 		for (uint32_t c = 0; c < p->n_col; c++)
 			for (uint32_t i = 0; i < n; i++)
-				p->y[c][r + i] = dot(&rows[i], self->dtype, p->x[c], p->k);
+				p->y[c][r + i] = dot(&rows[i], t->has, p->x[c], p->k);
 	}
 }
 
-#define KERNEL(type)                                                                               \
-	{                                                                                          \
-		.dtype = LMD_DTYPE_##type, .act = KERN_ACT_Q8, .isa = "c", .exact = true,          \
-		.scratch_bytes = scratch_bytes, .run = run                                         \
-	}
+#define KERNEL(ID, ...)                                                                            \
+	{.dtype = LMD_DTYPE_##ID,                                                                  \
+	 .act = KERN_ACT_Q8,                                                                       \
+	 .isa = "c",                                                                               \
+	 .exact = true,                                                                            \
+	 .scratch_bytes = scratch_bytes,                                                           \
+	 .run = run},
 
 const struct kern_linear kern_exact_c[] = {
-	KERNEL(Q4_0),    KERNEL(Q4_1),    KERNEL(Q5_0),   KERNEL(Q5_1),  KERNEL(Q8_0),
-	KERNEL(Q4_K),    KERNEL(Q5_K),    KERNEL(Q6_K),   KERNEL(Q3_K),  KERNEL(IQ4_NL),
-	KERNEL(IQ4_XS),  KERNEL(MXFP4),   KERNEL(NVFP4),  KERNEL(Q1_0),  KERNEL(Q2_0),
-	KERNEL(TQ1_0),   KERNEL(TQ2_0),   KERNEL(Q2_K),   KERNEL(IQ2_S), KERNEL(IQ3_S),
-	KERNEL(IQ2_XXS), KERNEL(IQ3_XXS), KERNEL(IQ2_XS), KERNEL(IQ1_S), KERNEL(IQ1_M),
+	HOST_MEM_INT8_TYPES(KERNEL)
 	{.run = NULL},
 };

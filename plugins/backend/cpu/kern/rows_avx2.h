@@ -129,7 +129,7 @@ INLINE void rows8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 		struct head h;
 
 		prefetch_rows(later, at, bytes);
-		head_small(dtype, w, at, &h);
+		head_points(dtype, w, at, &h);
 #pragma GCC unroll 1 /* long enough without unrolling */
 		for (int j = 0; j < 8; j++) {
 			codes_points(dtype, points, &h, w, at, j, &c);
@@ -140,11 +140,11 @@ INLINE void rows8(uint32_t dtype, const struct kern_iq_tables *points, const uin
 	     b += parts, at += bytes) {
 		struct head h;
 
-		head_256(dtype, w, at, &h);
+		head_large(dtype, w, at, &h);
 #pragma GCC unroll 8
 		for (int j = 0; j < (int)parts; j++) {
 			prefetch_rows(later, at + bytes / parts * (size_t)j, bytes / parts);
-			codes_256(dtype, &h, w, at, j, &c);
+			codes_large(dtype, &h, w, at, j, &c);
 			add_block(dtype, &c, x, k, b + (size_t)j, n_col, sum);
 		}
 	}

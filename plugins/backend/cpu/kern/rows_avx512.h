@@ -36,27 +36,13 @@ INLINE __m512 pair_of_floats(const char *array, size_t b)
 
 /* ---- eight rows, few columns ---- */
 
-INLINE int greatest_code(uint32_t dtype)
-{
-	return dtype == LMD_DTYPE_Q2_K                                                         ? 3
-	       : dtype == LMD_DTYPE_IQ3_S || kern_is_iq1(dtype)                                ? 31
-	       : kern_has_iq_tables(dtype)                                                     ? 126
-	       : kern_is_low_bit(dtype)                                                        ? 4
-	       : dtype == LMD_DTYPE_Q3_K                                                       ? 7
-	       : dtype == LMD_DTYPE_Q4_0 || dtype == LMD_DTYPE_Q4_1 || dtype == LMD_DTYPE_Q4_K ? 15
-	       : dtype == LMD_DTYPE_MXFP4 || dtype == LMD_DTYPE_NVFP4                          ? 28
-	       : dtype == LMD_DTYPE_Q5_0 || dtype == LMD_DTYPE_Q5_1 || dtype == LMD_DTYPE_Q5_K ? 31
-	       : dtype == LMD_DTYPE_Q6_K                                                       ? 63
-					 : 255;
-}
-
 /* For each four lanes: the sums of neighbours in a, then in b.  A lane is a sum of `values`
  * products; if that fits in 16 bits, one shuffle is saved. */
 INLINE __m512i add_pairs(uint32_t dtype, int values, __m512i a, __m512i b)
 {
 	__m512 even, odd;
 
-	if (greatest_code(dtype) * 127 * values <= INT16_MAX)
+	if (kern_greatest_code(dtype) * 127 * values <= INT16_MAX)
 		return _mm512_madd_epi16(_mm512_packs_epi32(a, b), _mm512_set1_epi16(1));
 	even = _mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), 0x88);
 	odd = _mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), 0xdd);
@@ -220,12 +206,12 @@ INLINE void rows8(uint32_t dtype, const uint8_t *const w[8], const void *const *
 	for (; kern_is_k(dtype) && b < nb; b += kern_n_sub_blocks(dtype), at += bytes) {
 		struct head h;
 
-		head_256(dtype, w, at, &h);
+		head_large(dtype, w, at, &h);
 #pragma GCC unroll 4
 		for (int p = 0; p < pairs; p++) {
 			prefetch_rows(later, at + bytes / (size_t)pairs * (size_t)p,
 				      bytes / (size_t)pairs);
-			codes_256(dtype, &h, w, at, p, &c);
+			codes_large(dtype, &h, w, at, p, &c);
 #pragma GCC unroll 4
 			for (uint32_t i = 0; i < n_col; i++)
 				add_blocks(dtype, &c, x[i], k, b + 2 * (size_t)p, true, &sum[i]);

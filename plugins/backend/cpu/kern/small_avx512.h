@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * small_avx512.h - types of less than 4 bits: eight rows, two blocks of 32 at a time. */
+ * small_avx512.h - types of less than 4 bits, eight rows, two blocks of 32 at a time; and the files
+ * of all types. */
 #ifndef LLAMAD_CPU_KERN_SMALL_AVX512_H
 #define LLAMAD_CPU_KERN_SMALL_AVX512_H
 
 #include "grid_two_avx512.h"
 #include "k_avx512.h"
-
-INLINE void head_small(uint32_t dtype, const uint8_t *const w[8], size_t at, struct head *h)
-{
-	h->d = twice_halves(halves_at(w, at + kern_small_d(dtype)));
-	if (dtype == LMD_DTYPE_Q2_K) {
-		columns(w, at, false, h->sc);
-		h->m = _mm512_xor_ps(twice_halves(halves_at(w, at + 82)), _mm512_set1_ps(-0.0f));
-	}
-}
+#include "types.h"
 
 /* The two bits from bit `by` and from bit `by` + 2 of 32 bytes. */
 INLINE __m512i two_bits(const uint8_t *p, int by)
@@ -39,46 +32,10 @@ INLINE __m512i trits_64(const uint8_t *b, int p)
 	return _mm512_inserti64x4(_mm512_castsi256_si512(trits(b, 2 * p)), trits(b, 2 * p + 1), 1);
 }
 
-INLINE void codes_2(const struct head *h, const uint8_t *const w[8], size_t at, int p,
-		    struct codes *c)
+/* Codes of the values -1, 0, 1 and 2, which become 1 to 4, since the shift is 1. */
+INLINE __m512i plus_one(__m512i v)
 {
-	const __m512i four = _mm512_set1_epi32(15);
-	struct head low = {.d = h->d};
-	__m512i mn = twice(_mm256_srli_epi16(h->sc[p], 4));
-
-#pragma GCC unroll 8
-	for (int r = 0; r < 8; r++)
-		c->q[r] = two_bits(w[r] + at + 16 + 32 * (p / 2), p % 2 * 4);
-	low.sc[p] = _mm256_and_si256(h->sc[p], _mm256_set1_epi8(15));
-	halves(&low, p, c);
-	c->m = h->m;
-	c->mn[0] = _mm512_and_si512(_mm512_srlv_epi32(mn, two(0, 16)), four);
-	c->mn[1] = _mm512_and_si512(_mm512_srlv_epi32(mn, two(8, 24)), four);
-}
-
-/* Values -1, 0, 1 and 2 become codes 1 to 4, since the shift is 1. */
-INLINE void codes_ternary(uint32_t dtype, const struct head *h, const uint8_t *const w[8],
-			  size_t at, int p, struct codes *c)
-{
-	const __m512i one = _mm512_set1_epi8(1);
-
-	c->d = h->d;
-#pragma GCC unroll 8
-	for (int r = 0; r < 8; r++) {
-		const uint8_t *b = w[r] + at;
-
-		if (dtype == LMD_DTYPE_Q1_0) {
-			uint64_t plus = load32(b + 2 + 8 * p) |
-					(uint64_t)load32(b + 6 + 8 * p) << 32;
-
-			c->q[r] = _mm512_mask_add_epi8(one, plus, one, _mm512_set1_epi8(2));
-			continue;
-		}
-		c->q[r] = dtype == LMD_DTYPE_Q2_0    ? spread(b + 2)
-			  : dtype == LMD_DTYPE_TQ1_0 ? trits_64(b, p)
-						     : two_bits(b + 32 * (p / 2), p % 2 * 4);
-		c->q[r] = _mm512_add_epi8(c->q[r], one);
-	}
+	return _mm512_add_epi8(v, _mm512_set1_epi8(1));
 }
 
 /* Reads a block of 256 of a type with points: codes of all pairs of blocks of 32. */
@@ -123,6 +80,8 @@ INLINE void codes_points(const struct head *h, int p, struct codes *c)
 	halves(h, p, c);
 }
 
-#include "blocks_256.h"
+#define KERN_PART KERN_PART_AVX512
+#include "types.gen.h"
+#include "blocks_of_types.h"
 
 #endif /* LLAMAD_CPU_KERN_SMALL_AVX512_H */

@@ -9,6 +9,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "backend/common/int8_types.h"
 #include "codebooks.h"
 #include "iq_tables.h"
 
@@ -17,122 +18,96 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* A function for each column of the table of types. */
+#define KERN_BYTES(ID, name, values, bytes, shift, greatest, d, parts, has)                        \
+	case LMD_DTYPE_##ID:                                                                       \
+		return bytes;
+#define KERN_SUB_BLOCKS(ID, name, values, bytes, shift, greatest, d, parts, has)                   \
+	case LMD_DTYPE_##ID:                                                                       \
+		return (values) / 32;
+#define KERN_SHIFT(ID, name, values, bytes, shift, greatest, d, parts, has)                        \
+	case LMD_DTYPE_##ID:                                                                       \
+		return shift;
+#define KERN_GREATEST(ID, name, values, bytes, shift, greatest, d, parts, has)                     \
+	case LMD_DTYPE_##ID:                                                                       \
+		return greatest;
+#define KERN_HAS(ID, name, values, bytes, shift, greatest, d, parts, has)                          \
+	case LMD_DTYPE_##ID:                                                                       \
+		return has;
+#define KERN_COLUMN(column)                                                                        \
+	switch (dtype) {                                                                           \
+		HOST_MEM_INT8_TYPES(column)                                                        \
+	default:                                                                                   \
+		return 0;                                                                          \
+	}
+
 /* Bytes of a block. */
 INLINE uint32_t kern_block_bytes(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q4_0     ? 18
-	       : dtype == LMD_DTYPE_Q4_1   ? 20
-	       : dtype == LMD_DTYPE_Q5_0   ? 22
-	       : dtype == LMD_DTYPE_Q5_1   ? 24
-	       : dtype == LMD_DTYPE_Q8_0   ? 34
-	       : dtype == LMD_DTYPE_IQ4_NL ? 18
-	       : dtype == LMD_DTYPE_MXFP4  ? 17
-	       : dtype == LMD_DTYPE_NVFP4  ? 36
-	       : dtype == LMD_DTYPE_Q3_K   ? 110
-	       : dtype == LMD_DTYPE_Q4_K   ? 144
-	       : dtype == LMD_DTYPE_Q5_K   ? 176
-	       : dtype == LMD_DTYPE_Q6_K   ? 210
-	       : dtype == LMD_DTYPE_IQ4_XS ? 136
-	       : dtype == LMD_DTYPE_Q2_K   ? 84
-	       : dtype == LMD_DTYPE_Q1_0   ? 18
-	       : dtype == LMD_DTYPE_Q2_0   ? 18
-	       : dtype == LMD_DTYPE_TQ1_0  ? 54
-	       : dtype == LMD_DTYPE_TQ2_0  ? 66
-	       : dtype == LMD_DTYPE_IQ1_S  ? 50
-	       : dtype == LMD_DTYPE_IQ1_M  ? 56
-	       : dtype == LMD_DTYPE_IQ2_XXS ? 66
-	       : dtype == LMD_DTYPE_IQ2_XS  ? 74
-	       : dtype == LMD_DTYPE_IQ2_S   ? 82
-	       : dtype == LMD_DTYPE_IQ3_XXS ? 98
-					    : 110 /* IQ3_S */;
+	KERN_COLUMN(KERN_BYTES)
 }
 
-/* Types of less than 4 bits, except Q3_K. */
-INLINE bool kern_is_low_bit(uint32_t dtype)
+/* Number of blocks of 32 in a block. */
+INLINE uint32_t kern_n_sub_blocks(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q2_K || dtype == LMD_DTYPE_Q1_0 || dtype == LMD_DTYPE_Q2_0 ||
-	       dtype == LMD_DTYPE_TQ1_0 || dtype == LMD_DTYPE_TQ2_0 || kern_has_iq_tables(dtype);
+	KERN_COLUMN(KERN_SUB_BLOCKS)
+}
+
+/* Codes are unsigned: they exceed the values by 2^shift.  0 = by nothing. */
+INLINE uint32_t kern_code_shift(uint32_t dtype)
+{
+	KERN_COLUMN(KERN_SHIFT)
+}
+
+INLINE int kern_greatest_code(uint32_t dtype)
+{
+	KERN_COLUMN(KERN_GREATEST)
+}
+
+INLINE uint32_t kern_has(uint32_t dtype)
+{
+	KERN_COLUMN(KERN_HAS)
 }
 
 /* Types with blocks of more than 32 values. */
 INLINE bool kern_is_k(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q4_K || dtype == LMD_DTYPE_Q5_K ||
-	       dtype == LMD_DTYPE_Q6_K || dtype == LMD_DTYPE_IQ4_XS || dtype == LMD_DTYPE_NVFP4 ||
-	       kern_is_low_bit(dtype);
-}
-
-/* Number of blocks of 32 in a larger block. */
-INLINE uint32_t kern_n_sub_blocks(uint32_t dtype)
-{
-	return dtype == LMD_DTYPE_Q2_0 || dtype == LMD_DTYPE_NVFP4 ? 2
-	       : dtype == LMD_DTYPE_Q1_0                           ? 4
-								   : 8;
+	return kern_n_sub_blocks(dtype) > 1;
 }
 
 /* Has two integer factors besides D in a block of 32, one for each 16 values. */
 INLINE bool kern_has_halves(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q2_K || dtype == LMD_DTYPE_Q3_K || dtype == LMD_DTYPE_Q6_K ||
-	       kern_has_iq_tables(dtype);
+	return kern_has(dtype) & HOST_MEM_INT8_HALVES;
 }
 
 /* Has two minima, which are multiplied by M. */
 INLINE bool kern_has_minima(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q2_K;
+	return kern_has(dtype) & HOST_MEM_INT8_MINIMA;
 }
 
 /* Has two D in a block of 32, one for each 16 values; the second takes the place of M. */
 INLINE bool kern_has_two_d(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_NVFP4;
+	return kern_has(dtype) & HOST_MEM_INT8_TWO_D;
 }
 
 /* Codes are indices into the codebook of 8-bit numbers. */
 INLINE bool kern_has_iq4_codebook(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_IQ4_NL || dtype == LMD_DTYPE_IQ4_XS;
+	return kern_has(dtype) & HOST_MEM_INT8_IQ4_BOOK;
 }
 
 INLINE bool kern_has_min(uint32_t dtype)
 {
-	return dtype == LMD_DTYPE_Q4_1 || dtype == LMD_DTYPE_Q5_1 || dtype == LMD_DTYPE_Q4_K ||
-	       dtype == LMD_DTYPE_Q5_K;
+	return kern_has(dtype) & HOST_MEM_INT8_MIN;
 }
 
 /* Has a second factor, or an offset, for a block of 32. */
 INLINE bool kern_has_m(uint32_t dtype)
 {
 	return kern_has_min(dtype) || kern_has_minima(dtype) || kern_has_two_d(dtype);
-}
-
-/* Offset of d in a block of a small type without points. */
-INLINE size_t kern_small_d(uint32_t dtype)
-{
-	return dtype == LMD_DTYPE_Q2_K    ? 80
-	       : dtype == LMD_DTYPE_TQ1_0 ? 52
-	       : dtype == LMD_DTYPE_TQ2_0 ? 64
-					  : 0;
-}
-
-/* Codes are unsigned: they exceed the values by 2^shift.  0 = by nothing. */
-INLINE uint32_t kern_code_shift(uint32_t dtype)
-{
-	return dtype == LMD_DTYPE_Q3_K        ? 2
-	       : dtype == LMD_DTYPE_Q2_K      ? 0
-	       : dtype == LMD_DTYPE_IQ3_S     ? 4
-	       : kern_is_iq1(dtype)           ? 4
-	       : kern_has_iq_tables(dtype)    ? 6
-	       : kern_is_low_bit(dtype)       ? 1
-	       : dtype == LMD_DTYPE_Q4_0      ? 3
-	       : dtype == LMD_DTYPE_Q5_0      ? 4
-	       : dtype == LMD_DTYPE_MXFP4     ? 4
-	       : dtype == LMD_DTYPE_NVFP4     ? 4
-	       : dtype == LMD_DTYPE_Q6_K      ? 5
-	       : dtype == LMD_DTYPE_Q8_0      ? 7
-	       : kern_has_iq4_codebook(dtype) ? 7
-					      : 0;
 }
 
 INLINE uint32_t load32(const uint8_t *p)

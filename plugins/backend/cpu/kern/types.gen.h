@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * types.gen.h - includes the file of each type; see types.h.  Written by make update-dtypes. */
+#include "types/iq4_nl.h"
+#include "types/iq4_xs.h"
+#include "types/mxfp4.h"
+#include "types/nvfp4.h"
+#include "types/q1_0.h"
+#include "types/q2_0.h"
+#include "types/q2_k.h"
+#include "types/q3_k.h"
+#include "types/q4_0.h"
+#include "types/q4_1.h"
+#include "types/q4_k.h"
+#include "types/q5_0.h"
+#include "types/q5_1.h"
+#include "types/q5_k.h"
+#include "types/q6_k.h"
+#include "types/q8_0.h"
+#include "types/tq1_0.h"
+#include "types/tq2_0.h"

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Q4_1: P = nibble; D = d, M = m. */
+#if KERN_PART == KERN_PART_C
+
+static void unpack_q4_1(const uint8_t *b, const struct kern_row *o)
+{
+	o->d[0] = f16(b);
+	o->m[0] = f16(b + 2);
+	codes(b + 4, NULL, 0, o->p);
+}
+
+#elif KERN_PART == KERN_PART_AVX2
+
+INLINE void codes_q4_1(const uint8_t *const w[8], size_t at, struct codes *c)
+{
+	block_of_32(LMD_DTYPE_Q4_1, w, at, c);
+}
+
+#else
+
+INLINE void codes_q4_1(const uint8_t *const w[8], size_t at, bool both, struct codes *c)
+{
+	dword_blocks(LMD_DTYPE_Q4_1, w, at, both, c);
+}
+
+#endif

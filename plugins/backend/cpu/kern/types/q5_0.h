@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Q5_0: P = code of 5 bits - 16; D = d. */
+#if KERN_PART == KERN_PART_C
+
+static void unpack_q5_0(const uint8_t *b, const struct kern_row *o)
+{
+	o->d[0] = f16(b);
+	o->m[0] = 0;
+	codes(b + 6, b + 2, 16, o->p);
+}
+
+#elif KERN_PART == KERN_PART_AVX2
+
+INLINE void codes_q5_0(const uint8_t *const w[8], size_t at, struct codes *c)
+{
+	block_of_32(LMD_DTYPE_Q5_0, w, at, c);
+}
+
+#else
+
+INLINE void codes_q5_0(const uint8_t *const w[8], size_t at, bool both, struct codes *c)
+{
+	word_blocks(LMD_DTYPE_Q5_0, w, at, both, c);
+}
+
+#endif
