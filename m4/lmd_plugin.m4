@@ -39,6 +39,7 @@ AC_DEFUN([LMD_SUMMARY], [
   AS_ECHO(["  sanitizers         $lmd_sanitize"])
   AS_ECHO(["  fuzz targets       $lmd_fuzz"])
   AS_ECHO(["  tests (check)      $have_check"])
+  AS_ECHO(["  Vulkan             $lmd_vulkan"])
   AS_ECHO(["  plugins linked in  $lmd_builtin"])
   for lmd_kind in $lmd_kinds; do
     eval "lmd_names=\$lmd_of_$lmd_kind"

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The devices and the backend's table of functions. */
+#include <stdio.h>
+#include <string.h>
+
+#include "vkb.h"
+
+#define MAX_DEVICE 16u
+
+/* What the backend needs, and what it reports. */
+struct found {
+	VkPhysicalDevice physical[MAX_DEVICE];
+	uint32_t n;
+};
+
+struct described {
+	VkPhysicalDeviceProperties2 p;
+	VkPhysicalDeviceVulkan11Properties p11;
+	VkPhysicalDeviceDriverProperties driver;
+};
+
+static void describe(const struct vkb_instance *in, VkPhysicalDevice d, struct described *out)
+{
+	*out = (struct described){
+		.p = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &out->p11},
+		.p11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES,
+			.pNext = &out->driver},
+		.driver = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES},
+	};
+	in->GetPhysicalDeviceProperties2(d, &out->p);
+}
+
+/* The queue family that is used; VK_QUEUE_FAMILY_IGNORED if the device computes nothing. */
+static uint32_t family_of(const struct vkb_instance *in, VkPhysicalDevice d)
+{
+	VkQueueFamilyProperties f[16];
+	uint32_t n = LMD_LEN(f), best = VK_QUEUE_FAMILY_IGNORED;
+
+	in->GetPhysicalDeviceQueueFamilyProperties(d, &n, f);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!(f[i].queueFlags & VK_QUEUE_COMPUTE_BIT))
+			continue;
+		/* One without graphics works beside a desktop. */
+		if (best == VK_QUEUE_FAMILY_IGNORED || !(f[i].queueFlags & VK_QUEUE_GRAPHICS_BIT))
+			best = i;
+	}
+	return best;
+}
+
+static bool has_features(const struct vkb_instance *in, VkPhysicalDevice d)
+{
+	VkPhysicalDeviceVulkan12Features f12 = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+	VkPhysicalDeviceFeatures2 f = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+				       .pNext = &f12};
+
+	in->GetPhysicalDeviceFeatures2(d, &f);
+	return f12.bufferDeviceAddress && f12.timelineSemaphore;
+}
+
+static enum lmd_status find(const struct vkb_instance *in, struct found *out, struct lmd_error *err)
+{
+	VkPhysicalDevice all[MAX_DEVICE];
+	uint32_t n = MAX_DEVICE;
+	VkResult r = in->EnumeratePhysicalDevices(in->handle, &n, all);
+
+	out->n = 0;
+	if (r != VK_SUCCESS && r != VK_INCOMPLETE)
+		return vkb_fail(err, r, "looking for devices");
+	for (uint32_t i = 0; i < n; i++) {
+		struct described d;
+
+		describe(in, all[i], &d);
+		if (d.p.properties.apiVersion >= VK_API_VERSION_1_2 && has_features(in, all[i]) &&
+		    family_of(in, all[i]) != VK_QUEUE_FAMILY_IGNORED)
+			out->physical[out->n++] = all[i];
+	}
+	return out->n ? LMD_OK
+		      : lmd_fail(err, LMD_NOTFOUND,
+				 "vulkan: none of %u devices has Vulkan 1.2 with buffer addresses and "
+				 "timeline semaphores",
+				 n);
+}
+
+/* ---- memory ---- */
+
+static bool has_extension(const struct vkb_instance *in, VkPhysicalDevice d, const char *name)
+{
+	VkExtensionProperties all[512];
+	uint32_t n = LMD_LEN(all);
+
+	if (in->EnumerateDeviceExtensionProperties(d, NULL, &n, all) < 0)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!strcmp(all[i].extensionName, name))
+			return true;
+	}
+	return false;
+}
+
+/* The memory type with the most of the wanted properties, in the greatest heap; must has them all. */
+static bool pick(const VkPhysicalDeviceMemoryProperties *m, VkMemoryPropertyFlags must,
+		 VkMemoryPropertyFlags want, uint32_t *out)
+{
+	uint64_t best = 0;
+
+	for (uint32_t i = 0; i < m->memoryTypeCount; i++) {
+		VkMemoryPropertyFlags f = m->memoryTypes[i].propertyFlags;
+		uint64_t size = m->memoryHeaps[m->memoryTypes[i].heapIndex].size;
+		uint64_t score = (size >> 10) * 4 + (uint64_t)__builtin_popcount(f & want);
+
+		if ((f & must) != must || (f & VK_MEMORY_PROPERTY_PROTECTED_BIT) || score < best)
+			continue;
+		if (score == best && best)
+			continue;
+		best = score;
+		*out = i;
+	}
+	return best != 0;
+}
+
+static enum lmd_status pick_types(struct vkb_dev *dev, struct lmd_error *err)
+{
+	const VkMemoryPropertyFlags host =
+		VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+	VkMemoryPropertyFlags got;
+
+	if (!pick(&dev->memory, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, dev->set.staging ? 0 : host,
+		  &dev->type_of[VKB_DEVICE]) ||
+	    (!pick(&dev->memory, host | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, 0,
+		   &dev->type_of[VKB_HOST]) &&
+	     !pick(&dev->memory, host, 0, &dev->type_of[VKB_HOST])))
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"vulkan: the device has no memory of its own or none that is shared "
+				"with the host");
+	got = dev->memory.memoryTypes[dev->type_of[VKB_DEVICE]].propertyFlags;
+	dev->mappable = (got & host) == host && !dev->set.staging;
+	return LMD_OK;
+}
+
+static uint64_t heap_bytes(const VkPhysicalDeviceMemoryProperties *m)
+{
+	uint32_t type = 0;
+
+	return pick(m, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0, &type)
+		       ? m->memoryHeaps[m->memoryTypes[type].heapIndex].size
+		       : 0;
+}
+
+/* ---- describing ---- */
+
+static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *out, uint32_t cap,
+			  char *why, size_t n)
+{
+	struct vkb_instance in;
+	struct found f = {.n = 0};
+	struct lmd_error err = {.text = ""};
+	enum lmd_status st = vkb_instance_open(&in, &err);
+
+	(void)host;
+	if (st == LMD_OK)
+		st = find(&in, &f, &err);
+	if (n)
+		(void)snprintf(why, n, "%s", st == LMD_OK ? "" : err.text);
+	for (uint32_t i = 0; i < f.n && i < cap; i++) {
+		VkPhysicalDeviceMemoryProperties2 m = {
+			.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
+		struct described d;
+		struct lmd_device_info info = {
+			.caps = LMD_DEV_GRAPH,
+			.act_dtype = LMD_DTYPE_F32,
+			.page_tokens = 32,
+			.kv_dtype = LMD_DTYPE_F16,
+		};
+
+		describe(&in, f.physical[i], &d);
+		in.GetPhysicalDeviceMemoryProperties2(f.physical[i], &m);
+		info.memory_bytes = info.free_bytes = heap_bytes(&m.memoryProperties);
+		(void)snprintf(info.name, sizeof(info.name), "%.60s", d.p.properties.deviceName);
+		for (int j = 0; j < 16; j++)
+			(void)snprintf(info.id + 2 * j, sizeof(info.id) - 2 * (size_t)j, "%02x",
+				       d.p11.deviceUUID[j]);
+		LMD_PUT((char *)out + (size_t)i * out->struct_size, &info);
+	}
+	vkb_instance_close(&in);
+	return f.n;
+}
+
+/* ---- opening ---- */
+
+static void close_device(void *state)
+{
+	struct vkb_dev *dev = state;
+
+	if (dev->handle) {
+		(void)dev->fn.DeviceWaitIdle(dev->handle);
+		vkb_queues_close(dev);
+		vkb_pipelines_close(dev);
+		vkb_memory_close(dev);
+		dev->fn.DestroyDevice(dev->handle, NULL);
+		dev->handle = NULL;
+	}
+	vkb_instance_close(&dev->in);
+	(void)pthread_mutex_destroy(&dev->lock);
+}
+
+static enum lmd_status make_device(struct vkb_dev *dev, struct lmd_error *err)
+{
+	const float priority = 0.5f;
+	const VkDeviceQueueCreateInfo queue = {
+		.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+		.queueFamilyIndex = dev->family,
+		.queueCount = 1,
+		.pQueuePriorities = &priority,
+	};
+	VkPhysicalDeviceVulkan12Features f12 = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+		.bufferDeviceAddress = VK_TRUE,
+		.timelineSemaphore = VK_TRUE,
+	};
+	const char *const budget = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+	const VkDeviceCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+		.pNext = &f12,
+		.queueCreateInfoCount = 1,
+		.pQueueCreateInfos = &queue,
+		.enabledExtensionCount = dev->has_budget ? 1 : 0,
+		.ppEnabledExtensionNames = &budget,
+	};
+	VkResult r = dev->in.CreateDevice(dev->physical, &info, NULL, &dev->handle);
+	enum lmd_status st;
+
+	if (r != VK_SUCCESS) {
+		dev->handle = NULL;
+		return vkb_fail(err, r, "opening the device");
+	}
+	st = vkb_functions_load(&dev->in, dev->handle, &dev->fn, err);
+	if (st == LMD_OK)
+		dev->fn.GetDeviceQueue(dev->handle, dev->family, 0, &dev->queue);
+	return st;
+}
+
+static enum lmd_status choose(struct vkb_dev *dev, uint32_t index, struct lmd_error *err)
+{
+	VkPhysicalDeviceMemoryProperties2 m = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
+	VkPhysicalDeviceMaintenance3Properties p3 = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
+	VkPhysicalDeviceProperties2 p = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+					 .pNext = &p3};
+	struct found f;
+	enum lmd_status st = find(&dev->in, &f, err);
+
+	if (st == LMD_OK && index >= f.n)
+		st = lmd_fail(err, LMD_NOTFOUND, "vulkan: device %u does not exist, there are %u", index,
+			      f.n);
+	if (st != LMD_OK)
+		return st;
+	dev->physical = f.physical[index];
+	dev->family = family_of(&dev->in, dev->physical);
+	dev->in.GetPhysicalDeviceProperties2(dev->physical, &p);
+	dev->in.GetPhysicalDeviceMemoryProperties2(dev->physical, &m);
+	dev->memory = m.memoryProperties;
+	dev->max_allocation = p3.maxMemoryAllocationSize;
+	(void)snprintf(dev->name, sizeof(dev->name), "%.60s", p.properties.deviceName);
+	dev->has_budget = has_extension(&dev->in, dev->physical, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+	return pick_types(dev, err);
+}
+
+static enum lmd_status open_device(void *state, const struct lmd_host *host,
+				   const struct lmd_open_params *p, struct lmd_error *err)
+{
+	struct vkb_dev *dev = state;
+	enum lmd_status st;
+
+	dev->host = host;
+	(void)pthread_mutex_init(&dev->lock, NULL);
+	st = vkb_settings_read(&dev->set, err);
+	if (st == LMD_OK && p->attention == LMD_ATTENTION_HALF)
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "vulkan: attention in half precision is not available");
+	if (st == LMD_OK)
+		st = vkb_instance_open(&dev->in, err);
+	if (st == LMD_OK)
+		st = choose(dev, p->index, err);
+	if (st == LMD_OK)
+		st = make_device(dev, err);
+	if (st == LMD_OK)
+		st = vkb_pipelines_open(dev, err);
+	if (st == LMD_OK)
+		st = vkb_queue_make(dev, &dev->own, err);
+	if (st == LMD_OK)
+		st = vkb_alloc(dev, VKB_DEVICE, VKB_MAX_SEQ * 4ull, &dev->chained, err);
+	if (st != LMD_OK)
+		close_device(dev);
+	return st;
+}
+
+/* Without the extension, what this process has taken is all that is known. */
+static enum lmd_status memory(void *state, uint64_t *total, uint64_t *free_bytes,
+			      struct lmd_error *err)
+{
+	struct vkb_dev *dev = state;
+	uint32_t heap = dev->memory.memoryTypes[dev->type_of[VKB_DEVICE]].heapIndex;
+	VkPhysicalDeviceMemoryBudgetPropertiesEXT b = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+	VkPhysicalDeviceMemoryProperties2 m = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
+		.pNext = dev->has_budget ? &b : NULL};
+	uint64_t used;
+
+	(void)err;
+	dev->in.GetPhysicalDeviceMemoryProperties2(dev->physical, &m);
+	*total = dev->memory.memoryHeaps[heap].size;
+	if (dev->has_budget) {
+		*free_bytes = b.heapBudget[heap] > b.heapUsage[heap]
+				      ? b.heapBudget[heap] - b.heapUsage[heap]
+				      : 0;
+		return LMD_OK;
+	}
+	used = vkb_used(dev);
+	*free_bytes = used < *total ? *total - used : 0;
+	return LMD_OK;
+}
+
+static const char *last_error(void *state)
+{
+	return ((struct vkb_dev *)state)->error.text;
+}
+
+const struct lmd_backend_ops vkb_backend_ops = {
+	.struct_size = sizeof(struct lmd_backend_ops),
+	.enumerate = enumerate,
+	.open = open_device,
+	.close = close_device,
+	.memory = memory,
+	.buffer_create = vkb_buffer_create,
+	.buffer_destroy = vkb_buffer_destroy,
+	.buffer_map = vkb_buffer_map,
+	.buffer_unmap = vkb_buffer_unmap,
+	.buffer_copy = vkb_buffer_copy,
+	.weight_query = vkb_weight_query,
+	.weight_load = vkb_weight_load,
+	.weight_destroy = vkb_weight_destroy,
+	.pool_query = vkb_pool_query,
+	.pool_create = vkb_pool_create,
+	.pool_op = vkb_pool_op,
+	.pool_destroy = vkb_pool_destroy,
+	.op_support = vkb_op_support,
+	.plan_query = vkb_plan_query,
+	.plan_compile = vkb_plan_compile,
+	.plan_run = vkb_plan_run,
+	.plan_observe = vkb_plan_observe,
+	.plan_destroy = vkb_plan_destroy,
+	.queue_create = vkb_queue_create,
+	.queue_destroy = vkb_queue_destroy,
+	.event_create = vkb_event_create,
+	.event_destroy = vkb_event_destroy,
+	.event_record = vkb_event_record,
+	.event_wait = vkb_event_wait,
+	.queue_wait_event = vkb_queue_wait_event,
+	.last_error = last_error,
+};

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shader modules and pipelines.  All pipelines have one layout: push constants alone. */
+#include "vkb.h"
+
+static const uint32_t attn_spv[] =
+#include "shaders/attn.spv.inc"
+	;
+static const uint32_t copy_spv[] =
+#include "shaders/copy.spv.inc"
+	;
+static const uint32_t dequant_spv[] =
+#include "shaders/dequant.spv.inc"
+	;
+static const uint32_t embed_spv[] =
+#include "shaders/embed.spv.inc"
+	;
+static const uint32_t ew_spv[] =
+#include "shaders/ew.spv.inc"
+	;
+static const uint32_t gather_spv[] =
+#include "shaders/gather.spv.inc"
+	;
+static const uint32_t glu_spv[] =
+#include "shaders/glu.spv.inc"
+	;
+static const uint32_t norm_spv[] =
+#include "shaders/norm.spv.inc"
+	;
+static const uint32_t pages_spv[] =
+#include "shaders/pages.spv.inc"
+	;
+static const uint32_t product_spv[] =
+#include "shaders/product.spv.inc"
+	;
+static const uint32_t rope_kv_spv[] =
+#include "shaders/rope_kv.spv.inc"
+	;
+
+struct code {
+	const uint32_t *words;
+	size_t bytes;
+};
+#define CODE(name) {name##_spv, sizeof(name##_spv)},
+static const struct code codes[VKB_N_MODULE] = {VKB_MODULES(CODE)};
+
+enum lmd_status vkb_pipelines_open(struct vkb_dev *dev, struct lmd_error *err)
+{
+	const VkPushConstantRange push = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+					  .size = sizeof(struct vkb_push)};
+	const VkPipelineLayoutCreateInfo layout = {
+		.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+		.pushConstantRangeCount = 1,
+		.pPushConstantRanges = &push,
+	};
+	VkResult r = dev->fn.CreatePipelineLayout(dev->handle, &layout, NULL, &dev->layout);
+
+	return r == VK_SUCCESS ? LMD_OK : vkb_fail(err, r, "making a pipeline layout");
+}
+
+void vkb_pipelines_close(struct vkb_dev *dev)
+{
+	while (dev->pipelines) {
+		struct vkb_pipeline *p = dev->pipelines;
+
+		dev->pipelines = p->next;
+		dev->fn.DestroyPipeline(dev->handle, p->handle, NULL);
+		dev->host->free(dev->host->ctx, p);
+	}
+	for (int i = 0; i < VKB_N_MODULE; i++) {
+		if (dev->modules[i])
+			dev->fn.DestroyShaderModule(dev->handle, dev->modules[i], NULL);
+		dev->modules[i] = NULL;
+	}
+	if (dev->layout)
+		dev->fn.DestroyPipelineLayout(dev->handle, dev->layout, NULL);
+}
+
+static enum lmd_status load_module(struct vkb_dev *dev, enum vkb_module m, struct lmd_error *err)
+{
+	const VkShaderModuleCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+		.codeSize = codes[m].bytes,
+		.pCode = codes[m].words,
+	};
+	VkResult r = VK_SUCCESS;
+
+	if (!dev->modules[m])
+		r = dev->fn.CreateShaderModule(dev->handle, &info, NULL, &dev->modules[m]);
+	return r == VK_SUCCESS ? LMD_OK : vkb_fail(err, r, "loading a shader");
+}
+
+static enum lmd_status make(struct vkb_dev *dev, struct vkb_pipeline *p, struct lmd_error *err)
+{
+	static const VkSpecializationMapEntry entries[] = {
+		{.constantID = 0, .offset = 0, .size = 4},
+		{.constantID = 1, .offset = 4, .size = 4},
+	};
+	const VkSpecializationInfo spec = {
+		.mapEntryCount = 2,
+		.pMapEntries = entries,
+		.dataSize = sizeof(p->spec),
+		.pData = p->spec,
+	};
+	const VkComputePipelineCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+		.stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+			  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+			  .module = dev->modules[p->module],
+			  .pName = "main",
+			  .pSpecializationInfo = &spec},
+		.layout = dev->layout,
+	};
+	VkResult r = dev->fn.CreateComputePipelines(dev->handle, dev->cache, 1, &info, NULL,
+						    &p->handle);
+
+	return r == VK_SUCCESS ? LMD_OK : vkb_fail(err, r, "making a pipeline");
+}
+
+enum lmd_status vkb_pipeline(struct vkb_dev *dev, enum vkb_module module, uint32_t spec0,
+			     uint32_t spec1, VkPipeline *out, struct lmd_error *err)
+{
+	struct vkb_pipeline *p;
+	enum lmd_status st;
+
+	for (p = dev->pipelines; p; p = p->next) {
+		if (p->module == module && p->spec[0] == spec0 && p->spec[1] == spec1) {
+			*out = p->handle;
+			return LMD_OK;
+		}
+	}
+	st = load_module(dev, module, err);
+	if (st != LMD_OK)
+		return st;
+	p = dev->host->alloc(dev->host->ctx, sizeof(*p));
+	if (!p)
+		return lmd_fail(err, LMD_NOMEM, "vulkan: no memory for a pipeline");
+	*p = (struct vkb_pipeline){.module = module, .spec = {spec0, spec1}};
+	st = make(dev, p, err);
+	if (st != LMD_OK) {
+		dev->host->free(dev->host->ctx, p);
+		return st;
+	}
+	p->next = dev->pipelines;
+	dev->pipelines = p;
+	*out = p->handle;
+	return LMD_OK;
+}

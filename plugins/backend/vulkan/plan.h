@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan.h - compiled plans.  Compiling an op writes its arguments into the plan's argument buffer and
+ * appends dispatches.  It is done twice: first to measure, then, when the memory is there, for real.
+ *
+ * The environment is what differs between steps: where the step block is, the rows of each space,
+ * the bindings, and the numbers of workgroups. */
+#ifndef LLAMAD_VULKAN_PLAN_H
+#define LLAMAD_VULKAN_PLAN_H
+
+#include "pool.h"
+#include "vkb.h"
+#include "weight.h"
+
+/* A number of workgroups: ceil(rows of a space * mul / div), or mul if space is VKB_FIXED. */
+#define VKB_FIXED LMD_N_SPACE
+struct vkb_grid {
+	uint32_t space;
+	uint64_t mul, div;
+};
+
+struct vkb_dispatch {
+	VkPipeline pipeline;
+	uint32_t op, at, phase;
+	bool beside;             /* needs nothing of the dispatch before it */
+	struct vkb_grid x, y;
+	/* Runs only if the rows of y's space times `each` are in [lo, hi]; each 0: always. */
+	uint32_t each, lo, hi;
+};
+
+#define VKB_ENV_INPUT 16u        /* words, as in shaders/lib.glsl */
+#define VKB_LAYOUT_WORDS 96u
+#define VKB_VIEW_WORDS 12u
+
+struct vkb_plan {
+	struct vkb_dev *dev;
+	const struct lmd_plan *plan;
+	struct lmd_step_layout layout;
+	struct vkb_weight **weights; /* [n_weight_ref] */
+	struct vkb_pool **pools;     /* [n_group] */
+	struct vkb_cache **caches;   /* [n_cache]; NULL: in none of the pools */
+	uint32_t *args;
+	uint32_t n_args;
+	struct vkb_dispatch *dispatches;
+	uint32_t n_dispatch;
+	uint64_t temp_bytes;
+	struct vkb_mem args_mem, env_mem, block_mem, temp_mem, own_values;
+	VkBuffer values_buffer;
+	uint64_t values_offset;
+	VkDeviceAddress values;
+	uint32_t *env;           /* [n_env] what the next step writes */
+	uint32_t n_env, indirect; /* words; the counts of workgroups begin at word `indirect` */
+	VkCommandPool pool;
+	VkCommandBuffer cmd;
+};
+
+/* ---- compiling an op ---- */
+
+struct vkb_build {
+	struct vkb_dev *dev;
+	struct vkb_plan *p;
+	const struct lmd_plan *plan;
+	bool real;               /* the second time */
+	uint32_t op;             /* index */
+	uint64_t temp;           /* bytes of temporary memory that the op has taken */
+	enum lmd_status status;  /* first failure */
+	struct lmd_error *err;
+	struct vkb_dispatch unused; /* what vkb_dispatch returns the first time */
+};
+
+/* Arguments: each function appends words.  vkb_args returns the number of the next word. */
+uint32_t vkb_args(const struct vkb_build *b);
+void vkb_u32(struct vkb_build *b, uint32_t v);
+void vkb_f32(struct vkb_build *b, float v);
+void vkb_address(struct vkb_build *b, VkDeviceAddress a);
+void vkb_view(struct vkb_build *b, const struct lmd_operand *o); /* NULL or src NONE: absent */
+void vkb_floats(struct vkb_build *b, const float *v, uint32_t n);
+
+/* A window of temporary memory: rows of n_head heads of `width` numbers. */
+struct vkb_temp {
+	VkDeviceAddress at;
+	uint32_t space, n_head, width;
+	bool i32;
+};
+struct vkb_temp vkb_temp(struct vkb_build *b, uint32_t space, uint32_t n_head, uint32_t width);
+void vkb_temp_view(struct vkb_build *b, const struct vkb_temp *t);
+/* Takes temporary memory. */
+VkDeviceAddress vkb_take(struct vkb_build *b, uint64_t bytes);
+
+/* A binding as a window: number `slot` of the environment (inputs, then outputs). */
+void vkb_binding_view(struct vkb_build *b, uint32_t slot, uint32_t width, bool i32);
+
+/* The elements of a weight as f32; 0 for LMD_NONE. */
+VkDeviceAddress vkb_flat(struct vkb_build *b, uint32_t weight_ref);
+
+struct vkb_grid vkb_rows(uint32_t space, uint64_t mul, uint64_t div);
+struct vkb_grid vkb_fixed(uint64_t n);
+/* Appends a dispatch, whose arguments begin at word `at`.  The result is valid until the next one. */
+struct vkb_dispatch *vkb_dispatch(struct vkb_build *b, enum vkb_module m, uint32_t spec0,
+				  uint32_t spec1, uint32_t at, struct vkb_grid x, struct vkb_grid y);
+
+/* The space of an operand's rows. */
+uint32_t vkb_space(const struct vkb_build *b, const struct lmd_operand *o);
+void vkb_failed(struct vkb_build *b, enum lmd_status st);
+
+/* Records dispatches from .. to-1 of the plan. */
+void vkb_plan_record(struct vkb_plan *p, VkCommandBuffer cmd, uint32_t from, uint32_t to);
+
+/* ---- ops ---- */
+
+typedef void (*vkb_op_fn)(struct vkb_build *b, const struct lmd_op *op);
+/* The function that compiles an op; NULL: there is none. */
+vkb_op_fn vkb_op_of(uint32_t code);
+/* Why this op cannot run here; NULL: it can. */
+const char *vkb_op_reason(const struct lmd_plan *plan, const struct lmd_op *op);
+
+/* ---- products (product.c) ---- */
+
+/* Rows of floats that a product reads. */
+struct vkb_x {
+	VkDeviceAddress at;
+	uint32_t row_bytes, head_bytes, n_head;
+};
+
+enum vkb_slice { VKB_SLICE_NONE, VKB_SLICE_IDS, VKB_SLICE_HEAD };
+
+struct vkb_product {
+	struct vkb_x x;
+	uint32_t space, heads;   /* items: rows of the space times heads */
+	enum vkb_slice mode;
+	const struct lmd_operand *ids;
+	uint32_t w;              /* weight reference */
+	const struct lmd_operand *y, *r_in, *r_out; /* or NULL */
+	const struct vkb_temp *y_temp;              /* instead of y */
+	float scale, a, softcap, lo, hi;
+	uint32_t act;
+	const float *act_param;     /* [LMD_N_ACT_FN_PARAM] or NULL */
+	uint32_t bias2;          /* weight reference or LMD_NONE */
+	bool beside;
+};
+
+/* Makes rows ready for products: in place, or normed in temporary memory.  out_rows: row i is row
+ * out_row[i] of o. */
+struct vkb_x vkb_prepare(struct vkb_build *b, const struct lmd_operand *o,
+			 const struct lmd_norm *norm, uint32_t space, bool out_rows);
+struct vkb_x vkb_x_of(const struct vkb_temp *t);
+void vkb_products(struct vkb_build *b, const struct vkb_product *p);
+/* The words of a norm: kind, eps, group, flags, and its windows as the shader norm reads them. */
+void vkb_norm_dispatch(struct vkb_build *b, const struct lmd_op_norm *n, const struct vkb_temp *y,
+		       uint32_t space, bool out_rows);
+/* act(a, b) of temporary rows. */
+void vkb_glu_temp(struct vkb_build *b, uint32_t act, const float *p, const struct vkb_temp *gate,
+		  const struct vkb_temp *up, const struct vkb_temp *y);
+
+void vkb_op_linear(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_ffn(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_head(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_bmm(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_embed(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_norm(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_rope_kv(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_attn(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_glu(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_ew(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_gather(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_cast_copy(struct vkb_build *b, const struct lmd_op *op);
+
+#endif /* LLAMAD_VULKAN_PLAN_H */

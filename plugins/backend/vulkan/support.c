@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which ops the device runs. */
+#include <stdio.h>
+
+#include "plan.h"
+
+#define MOST_HEAD 1024u          /* columns of a head, as in shaders/attn.comp and rope_kv.comp */
+
+static bool any_site(const uint32_t *sites, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (sites[i] != LMD_NONE)
+			return true;
+	}
+	return false;
+}
+
+static bool has_adapters(const struct lmd_plan *plan, const struct lmd_op *op)
+{
+	if (!(plan->key.flags & LMD_PLAN_LORA))
+		return false;
+	switch (op->code) {
+	case LMD_OP_EMBED:
+		return any_site(&op->u.embed.lora_site, 1);
+	case LMD_OP_LINEAR:
+		return any_site(op->u.linear.lora_site, op->u.linear.n_w);
+	case LMD_OP_FFN:
+		return any_site(op->u.ffn.lora_site, 3);
+	case LMD_OP_HEAD:
+		return any_site(&op->u.head.lora_site, 1);
+	case LMD_OP_MOE_FFN:
+		return any_site(op->u.moe_ffn.lora_site, 3);
+	default:
+		return false;
+	}
+}
+
+static bool has_types(const struct lmd_plan *plan, uint32_t cache)
+{
+	const struct lmd_cache *c = cache == LMD_NONE ? NULL : &plan->caches[cache];
+
+	return !c || (vkb_has_cache_type(c->k_dtype) &&
+		      (c->kind != LMD_CACHE_KV || vkb_has_cache_type(c->v_dtype)));
+}
+
+static const char *attn_reason(const struct lmd_plan *plan, const struct lmd_op_attn *a)
+{
+	if (a->q.width > MOST_HEAD || a->y.width > MOST_HEAD)
+		return "heads of more than 1024 columns";
+	for (int i = 0; i < 2; i++) {
+		if (a->src[i].kind == LMD_KV_CACHE && !has_types(plan, a->src[i].cache))
+			return "the cache's type";
+	}
+	return NULL;
+}
+
+static const char *rope_reason(const struct lmd_plan *plan, const struct lmd_op_rope_kv *r)
+{
+	if (r->q.width > MOST_HEAD || r->k.width > MOST_HEAD || r->v.width > MOST_HEAD)
+		return "heads of more than 1024 columns";
+	return has_types(plan, r->cache) ? NULL : "the cache's type";
+}
+
+const char *vkb_op_reason(const struct lmd_plan *plan, const struct lmd_op *op)
+{
+	if (!vkb_op_of(op->code))
+		return "there is no shader for this op";
+	if (has_adapters(plan, op))
+		return "adapters";
+	if (op->code == LMD_OP_ATTN)
+		return attn_reason(plan, &op->u.attn);
+	return op->code == LMD_OP_ROPE_KV ? rope_reason(plan, &op->u.rope_kv) : NULL;
+}
+
+void vkb_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
+		    struct lmd_support *out)
+{
+	const char *reason = vkb_op_reason(plan, op);
+	struct lmd_support s = {.native = !reason};
+
+	(void)state;
+	if (reason)
+		(void)snprintf(s.reason, sizeof(s.reason), "vulkan: %s", reason);
+	LMD_PUT(out, &s);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vkb.h - internals of the Vulkan backend: a device, its memory and its objects.
+ *
+ * Shaders reach all memory by address; there are no descriptors.  A compiled plan is an argument
+ * buffer and one command buffer that is submitted again for each step; what a step changes is
+ * written into the plan's environment before it (plan.h).
+ *
+ * Threads: as backend.h says.  `lock` guards the memory and the queues, since buffers, weights and
+ * waiting may run beside other calls. */
+#ifndef LLAMAD_VULKAN_VKB_H
+#define LLAMAD_VULKAN_VKB_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "api.h"
+#include "llamad/backend.h"
+
+/* ---- memory (memory.c) ---- */
+
+/* Kinds of memory: the device's own, and memory that the host writes and reads. */
+enum vkb_kind { VKB_DEVICE, VKB_HOST, VKB_N_KIND };
+
+struct vkb_chunk;
+
+/* A piece of memory; aligned to 256 bytes. */
+struct vkb_mem {
+	struct vkb_chunk *chunk; /* NULL: none */
+	VkBuffer buffer;
+	uint64_t offset, bytes;
+	VkDeviceAddress address;
+	char *host;              /* NULL: the host cannot reach it */
+};
+
+/* ---- pipelines (pipeline.c) ---- */
+
+#define VKB_MODULES(X)                                                                             \
+	X(attn)                                                                                    \
+	X(copy)                                                                                    \
+	X(dequant)                                                                                 \
+	X(embed)                                                                                   \
+	X(ew)                                                                                      \
+	X(gather)                                                                                  \
+	X(glu)                                                                                     \
+	X(norm)                                                                                    \
+	X(pages)                                                                                   \
+	X(product)                                                                                 \
+	X(rope_kv)
+
+#define VKB_MODULE_ID(name) VKB_##name,
+enum vkb_module { VKB_MODULES(VKB_MODULE_ID) VKB_N_MODULE };
+
+struct vkb_pipeline {
+	struct vkb_pipeline *next;
+	enum vkb_module module;
+	uint32_t spec[2];        /* values of specialisation constants 0 and 1 */
+	VkPipeline handle;
+};
+
+/* Push constants; as in shaders/lib.glsl. */
+struct vkb_push {
+	VkDeviceAddress args, env;
+	uint32_t at, phase;
+};
+
+/* ---- devices ---- */
+
+/* What LLAMAD_VULKAN switches off (settings.c). */
+struct vkb_settings {
+	bool staging;            /* copies go through host memory also if the device's can be mapped */
+	uint64_t chunk;          /* bytes of a chunk of memory */
+};
+
+struct vkb_queue;
+
+struct vkb_dev {
+	const struct lmd_host *host;
+	struct vkb_settings set;
+	struct vkb_instance in;
+	struct vkb_functions fn;
+	VkPhysicalDevice physical;
+	VkDevice handle;
+	VkQueue queue;
+	uint32_t family;
+	char name[64];
+	VkPhysicalDeviceMemoryProperties memory;
+	uint64_t max_allocation;
+	bool has_budget;
+	uint32_t type_of[VKB_N_KIND];
+	bool mappable;           /* device memory is mapped */
+	pthread_mutex_t lock;
+	struct vkb_chunk *chunks;
+	struct vkb_queue *queues;
+	struct vkb_queue *own;   /* for calls without a queue */
+	VkPipelineLayout layout;
+	VkPipelineCache cache;
+	VkShaderModule modules[VKB_N_MODULE];
+	struct vkb_pipeline *pipelines;
+	struct vkb_mem chained;  /* last token of each sequence slot */
+	bool lost;
+	struct lmd_error error;  /* of the last plan_run or plan_observe */
+};
+#define VKB_MAX_SEQ 16384u
+
+/* Takes memory of a kind; bytes 0 gives a piece of 1 byte.  LMD_NOMEM. */
+enum lmd_status vkb_alloc(struct vkb_dev *dev, enum vkb_kind kind, uint64_t bytes,
+			  struct vkb_mem *out, struct lmd_error *err);
+void vkb_free(struct vkb_dev *dev, struct vkb_mem *m);
+void vkb_memory_close(struct vkb_dev *dev);
+/* Bytes of all chunks of the device's memory. */
+uint64_t vkb_used(struct vkb_dev *dev);
+
+enum lmd_status vkb_settings_read(struct vkb_settings *out, struct lmd_error *err);
+
+enum lmd_status vkb_pipelines_open(struct vkb_dev *dev, struct lmd_error *err);
+void vkb_pipelines_close(struct vkb_dev *dev);
+/* Finds or makes a pipeline. */
+enum lmd_status vkb_pipeline(struct vkb_dev *dev, enum vkb_module module, uint32_t spec0,
+			     uint32_t spec1, VkPipeline *out, struct lmd_error *err);
+
+/* ---- queues (queue.c) ---- */
+
+struct vkb_event {
+	struct vkb_dev *dev;
+	struct vkb_queue *q;     /* NULL: never used */
+	uint64_t value;          /* fires when the queue's semaphore has it */
+	enum lmd_status status;
+	struct lmd_error error;
+};
+
+/* A command buffer that a call records and submits. */
+struct vkb_batch {
+	struct vkb_dev *dev;
+	struct vkb_queue *q;
+	VkCommandBuffer cmd;
+	uint32_t slot;
+	bool waits;              /* the call was made without a queue */
+};
+
+enum lmd_status vkb_queue_make(struct vkb_dev *dev, struct vkb_queue **out, struct lmd_error *err);
+void vkb_queue_free(struct vkb_dev *dev, struct vkb_queue *q);
+void vkb_queues_close(struct vkb_dev *dev);
+/* Begins a batch on q, or on the device's own queue if q is NULL.  What it records happens after
+ * everything that was submitted before. */
+enum lmd_status vkb_begin(struct vkb_dev *dev, struct vkb_queue *q, struct vkb_batch *b,
+			  struct lmd_error *err);
+/* Ends the batch and submits it, followed by `then` (a recorded command buffer) if that is not NULL;
+ * waits for it if the call had no queue. */
+enum lmd_status vkb_submit(struct vkb_batch *b, VkCommandBuffer then, struct vkb_event *done,
+			   struct lmd_error *err);
+/* Drops the batch. */
+void vkb_abandon(struct vkb_batch *b);
+/* All memory accesses before are complete and visible to those after. */
+void vkb_barrier(struct vkb_dev *dev, VkCommandBuffer cmd);
+/* Records a copy of host memory, which the call has read when it returns. */
+enum lmd_status vkb_upload(struct vkb_batch *b, const struct vkb_mem *to, uint64_t at,
+			   const void *from, uint64_t bytes, struct lmd_error *err);
+/* Records a copy to host memory.  It is written when an event after it has been waited for. */
+enum lmd_status vkb_download(struct vkb_batch *b, void *to, const struct vkb_mem *from, uint64_t at,
+			     uint64_t bytes, struct lmd_error *err);
+/* Takes host memory that is kept until the batch is complete.  Then its contents go to `to` if that is
+ * not NULL. */
+enum lmd_status vkb_stage(struct vkb_batch *b, uint64_t bytes, void *to, struct vkb_mem *out,
+			  struct lmd_error *err);
+/* Waits until nothing is left to be written to host memory, since the next call reads some. */
+enum lmd_status vkb_settle(struct vkb_dev *dev, struct lmd_error *err);
+/* Waits for everything on all queues. */
+void vkb_drain(struct vkb_dev *dev);
+
+/* ---- backend functions ---- */
+
+enum lmd_status vkb_alive(const struct vkb_dev *dev, struct lmd_error *err);
+
+extern const struct lmd_backend_ops vkb_backend_ops;
+
+enum lmd_status vkb_buffer_create(void *state, uint64_t bytes, uint32_t flags, void *import,
+				  struct lmd_buffer **out, struct lmd_error *err);
+void vkb_buffer_destroy(void *state, struct lmd_buffer *b);
+enum lmd_status vkb_buffer_map(void *state, struct lmd_buffer *b, void **out, struct lmd_error *err);
+void vkb_buffer_unmap(void *state, struct lmd_buffer *b);
+enum lmd_status vkb_buffer_copy(void *state, struct lmd_queue *q, struct lmd_buffer *dst,
+				void *dst_ptr, uint64_t dst_off, struct lmd_buffer *src,
+				const void *src_ptr, uint64_t src_off, uint64_t bytes,
+				struct lmd_event *done, struct lmd_error *err);
+/* The memory of a buffer of this backend. */
+const struct vkb_mem *vkb_buffer_mem(const struct lmd_buffer *b);
+
+enum lmd_status vkb_queue_create(void *state, int priority, struct lmd_queue **out,
+				 struct lmd_error *err);
+void vkb_queue_destroy(void *state, struct lmd_queue *q);
+enum lmd_status vkb_event_create(void *state, struct lmd_event **out, struct lmd_error *err);
+void vkb_event_destroy(void *state, struct lmd_event *e);
+enum lmd_status vkb_event_record(void *state, struct lmd_queue *q, struct lmd_event *e,
+				 struct lmd_error *err);
+enum lmd_status vkb_event_wait(void *state, struct lmd_event *e, uint64_t timeout_ns,
+			       struct lmd_error *err);
+enum lmd_status vkb_queue_wait_event(void *state, struct lmd_queue *q, struct lmd_event *e,
+				     struct lmd_error *err);
+
+enum lmd_status vkb_weight_query(void *state, const struct lmd_weight_desc *d,
+				 struct lmd_weight_plan *out, struct lmd_error *err);
+enum lmd_status vkb_weight_load(void *state, const struct lmd_weight_desc *d,
+				struct lmd_weight **out, struct lmd_error *err);
+void vkb_weight_destroy(void *state, struct lmd_weight *w);
+
+enum lmd_status vkb_pool_query(void *state, const struct lmd_pool_desc *d,
+			       struct lmd_pool_cost *out, struct lmd_error *err);
+enum lmd_status vkb_pool_create(void *state, const struct lmd_pool_desc *d, struct lmd_pool **out,
+				struct lmd_error *err);
+enum lmd_status vkb_pool_op(void *state, struct lmd_queue *q, struct lmd_pool *pool,
+			    const struct lmd_pool_op *ops, uint32_t n, struct lmd_event *done,
+			    struct lmd_error *err);
+void vkb_pool_destroy(void *state, struct lmd_pool *pool);
+
+void vkb_op_support(void *state, const struct lmd_plan *plan, const struct lmd_op *op,
+		    struct lmd_support *out);
+enum lmd_status vkb_plan_query(void *state, const struct lmd_compile *c, struct lmd_plan_cost *out,
+			       struct lmd_error *err);
+enum lmd_status vkb_plan_compile(void *state, const struct lmd_compile *c,
+				 struct lmd_compiled_plan **out, struct lmd_error *err);
+enum lmd_status vkb_plan_run(void *state, struct lmd_queue *q, struct lmd_compiled_plan *plan,
+			     const struct lmd_step *step, const struct lmd_binding *in, uint32_t n_in,
+			     const struct lmd_binding *out, uint32_t n_out, struct lmd_event *done);
+enum lmd_status vkb_plan_observe(void *state, struct lmd_compiled_plan *plan,
+				 const struct lmd_step *step, const struct lmd_binding *in,
+				 uint32_t n_in, lmd_observe_fn fn, void *arg);
+void vkb_plan_destroy(void *state, struct lmd_compiled_plan *plan);
+
+#endif /* LLAMAD_VULKAN_VKB_H */
