@@ -8,6 +8,7 @@
 
 #include "core/base/siphash.h"
 #include "service/evaluate.h"
+#include "service/fair_queue.h"
 #include "service/limits.h"
 #include "service/logprobs.h"
 #include "service/prompt.h"
@@ -49,6 +50,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	g->held.n_running = 1;
 	lmi_svc_user_hold(svc, g->user, &g->held);
 	g->loaded->n_running++;
+	lmi_svc_fair_queue_charge(g, g->tokens.n, 0);
 	/* the engine has copied the tokens and taken the constraint */
 	lmi_text_token_buf_fini(&g->tokens);
 	g->constraint = NULL;
@@ -59,18 +61,18 @@ void lmi_svc_generate_pump(struct lmi_service *svc, uint64_t now)
 {
 	struct lmd_error err;
 
+	svc->round++;
 	while (svc->held.n_running < svc->limits.max_running) {
-		struct lmi_svc_generation *g = svc->queue;
+		struct lmi_svc_generation *g = lmi_svc_fair_queue_next(svc, svc->round);
 		enum lmd_status st;
 
-		while (g && !lmi_svc_user_may_run(svc, g->user)) /* its turn comes later */
-			g = g->queue_next;
 		if (!g)
 			return;
 		st = start(g, now, &err);
-
-		if (st == LMD_BUSY) /* retried after the next event */
-			return;
+		if (st == LMD_BUSY) { /* retried after the next event; other models go on */
+			g->loaded->passed_over = svc->round;
+			continue;
+		}
 		lmi_svc_gen_leave_queue(svc, g);
 		if (st != LMD_OK)
 			lmi_svc_gen_fail(g, now, &err, 0);
@@ -81,6 +83,7 @@ void lmi_svc_gen_enqueue(struct lmi_svc_generation *g, uint64_t now)
 {
 	struct lmi_svc_generation **p = &g->svc->queue;
 
+	lmi_svc_fair_queue_enter(g->svc, g);
 	g->state = LMI_SVC_GEN_QUEUE;
 	while (*p && (*p)->serial < g->serial)
 		p = &(*p)->queue_next;
@@ -137,6 +140,7 @@ static void take_text(struct lmi_svc_generation *g, uint64_t now, const struct l
 	enum lmd_status st;
 
 	g->n_out += ev->kind == LMI_ENGINE_EV_TOKEN;
+	lmi_svc_fair_queue_charge(g, 0, ev->kind == LMI_ENGINE_EV_TOKEN);
 	if (!s || s->given_up || g->stopping)
 		return;
 	st = add_text(g, &s->out, now, ev);

@@ -24,6 +24,7 @@ enum lmd_status lmi_svc_prompt_encode(const struct lmi_engine *e,
 enum lmd_status lmi_svc_prompt_render(const struct lmi_engine *e,
 				      const struct lmi_wire_req_generate *q,
 				      struct lmi_text_byte_buf *out, struct lmd_error *err);
+enum lmi_engine_class lmi_svc_prompt_class(const struct lmi_wire_req_generate *q);
 /* Checks that the prompt fits into the context; called before the generation is queued. */
 enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lmi_text_token_buf *t,
 				     struct lmd_error *err);
