@@ -13,14 +13,19 @@
 #include "service/logprobs.h"
 #include "service/prompt.h"
 
-/* Generations share what is in the prefix cache with others of the same user, unless all users
- * share: how fast an answer begins tells what others have asked. */
-static uint64_t tenant_of(const struct lmi_svc_generation *g)
+static uint64_t client_of(const struct lmi_svc_generation *g)
 {
 	const struct lmi_svc_owner *o = &g->user->owner;
 	const uint64_t key[2] = {o->uid};
 
-	return g->svc->o.share_prefixes ? 0 : lmi_siphash(key, o->key_label, strlen(o->key_label));
+	return lmi_siphash(key, o->key_label, strlen(o->key_label));
+}
+
+/* Generations share what is in the prefix cache with others of the same user, unless all users
+ * share: how fast an answer begins tells what others have asked. */
+static uint64_t tenant_of(const struct lmi_svc_generation *g)
+{
+	return g->svc->o.share_prefixes ? 0 : client_of(g);
 }
 
 static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct lmd_error *err)
@@ -30,6 +35,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 				   .tokens = g->tokens.id,
 				   .n_tokens = g->tokens.n,
 				   .tenant = tenant_of(g),
+				   .client = client_of(g),
 				   .constraint = g->constraint,
 				   .shown = &g->answer_format.shown,
 				   .n_max = svc->limits.output_max,

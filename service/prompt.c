@@ -288,6 +288,7 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 								   : 0),
 					.n_logprobs = q->has_logprobs ? (uint32_t)q->logprobs + 1 : 0,
 					.tenant = p->tenant,
+					.client = p->client,
 					.class = lmi_svc_prompt_class(q),
 					.constraint = p->constraint};
 	struct lmi_sampler_spec *own = NULL;
