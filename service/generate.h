@@ -5,7 +5,8 @@
  *
  *     name looked up -> model loaded -> prompt tokenised -> queued -> running -> ended
  *
- * At most limits.max_running generations run at a time; the others are queued in order of arrival.
+ * At most limits.max_running generations run at a time; the others are queued, and fair_queue.h
+ * chooses the next one.
  * A generation that waits for its model to be loaded does not delay the others. */
 #ifndef LLAMAD_SERVICE_GENERATE_H
 #define LLAMAD_SERVICE_GENERATE_H

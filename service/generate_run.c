@@ -8,19 +8,25 @@
 
 #include "core/base/siphash.h"
 #include "service/evaluate.h"
+#include "service/fair_queue.h"
 #include "service/limits.h"
 #include "service/logprobs.h"
 #include "service/preset.h"
 #include "service/prompt.h"
 
-/* Generations share what is in the prefix cache with others of the same user, unless all users
- * share: how fast an answer begins tells what others have asked. */
-static uint64_t tenant_of(const struct lmi_svc_generation *g)
+static uint64_t client_of(const struct lmi_svc_generation *g)
 {
 	const struct lmi_svc_owner *o = &g->user->owner;
 	const uint64_t key[2] = {o->uid};
 
-	return g->svc->o.share_prefixes ? 0 : lmi_siphash(key, o->key_label, strlen(o->key_label));
+	return lmi_siphash(key, o->key_label, strlen(o->key_label));
+}
+
+/* Generations share what is in the prefix cache with others of the same user, unless all users
+ * share: how fast an answer begins tells what others have asked. */
+static uint64_t tenant_of(const struct lmi_svc_generation *g)
+{
+	return g->svc->o.share_prefixes ? 0 : client_of(g);
 }
 
 static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct lmd_error *err)
@@ -31,6 +37,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 				   .tokens = g->tokens.id,
 				   .n_tokens = g->tokens.n,
 				   .tenant = tenant_of(g),
+				   .client = client_of(g),
 				   .constraint = g->constraint,
 				   .shown = &g->answer_format.shown,
 				   .defaults = &defaults,
@@ -53,6 +60,7 @@ static enum lmd_status start(struct lmi_svc_generation *g, uint64_t now, struct 
 	g->held.n_running = 1;
 	lmi_svc_user_hold(svc, g->user, &g->held);
 	g->loaded->n_running++;
+	lmi_svc_fair_queue_charge(g, g->tokens.n, 0);
 	/* the engine has copied the tokens and taken the constraint */
 	lmi_text_token_buf_fini(&g->tokens);
 	g->constraint = NULL;
@@ -63,18 +71,18 @@ void lmi_svc_generate_pump(struct lmi_service *svc, uint64_t now)
 {
 	struct lmd_error err;
 
+	svc->round++;
 	while (svc->held.n_running < svc->limits.max_running) {
-		struct lmi_svc_generation *g = svc->queue;
+		struct lmi_svc_generation *g = lmi_svc_fair_queue_next(svc, svc->round);
 		enum lmd_status st;
 
-		while (g && !lmi_svc_user_may_run(svc, g->user)) /* its turn comes later */
-			g = g->queue_next;
 		if (!g)
 			return;
 		st = start(g, now, &err);
-
-		if (st == LMD_BUSY) /* retried after the next event */
-			return;
+		if (st == LMD_BUSY) { /* retried after the next event; other models go on */
+			g->loaded->passed_over = svc->round;
+			continue;
+		}
 		lmi_svc_gen_leave_queue(svc, g);
 		if (st != LMD_OK)
 			lmi_svc_gen_fail(g, now, &err, 0);
@@ -85,6 +93,7 @@ void lmi_svc_gen_enqueue(struct lmi_svc_generation *g, uint64_t now)
 {
 	struct lmi_svc_generation **p = &g->svc->queue;
 
+	lmi_svc_fair_queue_enter(g->svc, g);
 	g->state = LMI_SVC_GEN_QUEUE;
 	while (*p && (*p)->serial < g->serial)
 		p = &(*p)->queue_next;
@@ -141,6 +150,7 @@ static void take_text(struct lmi_svc_generation *g, uint64_t now, const struct l
 	enum lmd_status st;
 
 	g->n_out += ev->kind == LMI_ENGINE_EV_TOKEN;
+	lmi_svc_fair_queue_charge(g, 0, ev->kind == LMI_ENGINE_EV_TOKEN);
 	if (!s || s->given_up || g->stopping)
 		return;
 	st = add_text(g, &s->out, now, ev);

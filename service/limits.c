@@ -20,7 +20,8 @@
 const struct lmi_svc_limit lmi_svc_limits[] = {
 	ROW(max_running, "", 1, LMI_SVC_RUNNING_MAX, 32,
 	    "Maximum number of generations that run concurrently, for all models together "
-	    "(continuous batching). Further ones are queued.",
+	    "(continuous batching). Further ones are queued. While several models are loaded, one "
+	    "place in eight is kept for those that run none or few.",
 	    .old_name = "sessions"),
 	ROW(queue, "", 0, 65536, 128,
 	    "Maximum number of queued generations. If the queue is full, requests fail as busy."),

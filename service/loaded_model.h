@@ -61,6 +61,7 @@ struct lmi_svc_loaded_model {
 	uint64_t number;            /* serial number, from 1 */
 	uint32_t n_user;            /* references of streams and jobs */
 	uint32_t n_running;         /* running generations */
+	uint64_t passed_over;	    /* the last round in which it could take no generation */
 	uint64_t ready_ns, idle_ns; /* when it became ready; when it lost its last user */
 	uint32_t n_progress;        /* progress counter of the engine when last read */
 	uint64_t progress_ns;       /* when that counter last changed */

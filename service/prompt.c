@@ -239,7 +239,7 @@ static enum lmd_status chain(const struct lmi_wire_req_generate *q, struct lmi_s
 
 /* ---- the command ---- */
 
-static enum lmi_engine_class class_of(const struct lmi_wire_req_generate *q)
+enum lmi_engine_class lmi_svc_prompt_class(const struct lmi_wire_req_generate *q)
 {
 	switch (q->class) {
 	case LMI_WIRE_CLASS_INTERACTIVE:
@@ -288,7 +288,8 @@ enum lmd_status lmi_svc_prompt_run(struct lmi_engine *e, uint64_t cmd,
 								   : 0),
 					.n_logprobs = q->has_logprobs ? (uint32_t)q->logprobs + 1 : 0,
 					.tenant = p->tenant,
-					.class = class_of(q),
+					.client = p->client,
+					.class = lmi_svc_prompt_class(q),
 					.constraint = p->constraint};
 	struct lmi_sampler_spec *own = NULL;
 	struct lmi_sampler_spec_list *list = NULL;

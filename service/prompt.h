@@ -24,6 +24,7 @@ enum lmd_status lmi_svc_prompt_encode(const struct lmi_engine *e,
 enum lmd_status lmi_svc_prompt_render(const struct lmi_engine *e,
 				      const struct lmi_wire_req_generate *q,
 				      struct lmi_text_byte_buf *out, struct lmd_error *err);
+enum lmi_engine_class lmi_svc_prompt_class(const struct lmi_wire_req_generate *q);
 /* Checks that the prompt fits into the context; called before the generation is queued. */
 enum lmd_status lmi_svc_prompt_check(const struct lmi_engine *e, const struct lmi_text_token_buf *t,
 				     struct lmd_error *err);
@@ -43,6 +44,7 @@ struct lmi_svc_prompt {
 	uint64_t seed;
 	const lmd_token *tokens;
 	size_t n_tokens;
+	uint64_t client; /* the user, with whom nobody shares a count of what was served */
 	uint64_t tenant; /* with whom rows are shared */
 	uint64_t n_max, n_default; /* maximum and default length of the answer */
 	struct lmi_engine_constraint *constraint;

@@ -44,6 +44,7 @@ struct lmi_service {
 	/* generations */
 	struct lmi_svc_generation *generations;              /* all generations */
 	struct lmi_svc_generation *queue;                    /* ready to run, in order of arrival */
+	uint64_t round; /* of starting generations */
 	struct lmi_svc_generation *run[LMI_SVC_RUNNING_MAX]; /* running ones, by slot */
 	uint64_t serial;
 	uint64_t mean_ns;    /* moving average of the run time of a generation */

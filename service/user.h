@@ -8,6 +8,7 @@
 #ifndef LLAMAD_SERVICE_USER_H
 #define LLAMAD_SERVICE_USER_H
 
+#include "core/engine/device_arbiter.h"
 #include "service/service.h"
 #include "service/stream.h"
 
@@ -24,6 +25,7 @@ struct lmi_svc_user {
 	bool admin;
 	uint32_t n_ref;
 	struct lmi_svc_account held;
+	uint64_t served[LMI_ENGINE_N_CLASS]; /* tokens, see fair_queue.h */
 };
 
 /* Finds or adds the user of a principal; NULL if out of memory. Give it back with

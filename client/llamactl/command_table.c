@@ -20,7 +20,7 @@
 #define DEBUG(X)                                                                                   \
 	X(debug_logits) X(debug_plan) X(debug_observe) X(debug_diff)                               \
 	X(debug_dequant) X(debug_quant) X(debug_grammar) X(debug_sampler)                          \
-	X(debug_parse) X(debug_template) X(debug_echo_model)
+	X(debug_parse) X(debug_template) X(debug_echo_model) X(debug_simulate)
 
 #define GROUPS(G)                                                                                  \
 	G(RUN, "Run and chat")                                                                     \

@@ -119,6 +119,7 @@ struct lmi_engine_generate {
 	 * LMI_ENGINE_LOGPROBS_MAX.  Forced tokens that are not computed have probability 1. */
 	uint32_t n_logprobs;
 	uint64_t tenant; /* rows are shared only among generations with the same number */
+	uint64_t client; /* clients share the steps; core/sched/fair.h */
 	enum lmi_engine_class class;
 	/* Constraint on the answer, or NULL; owned by the engine once the command is accepted. The
 	 * end of its grammar ends the answer; if no token may follow, the command fails. */

@@ -117,6 +117,7 @@ static enum lmd_status start_seq(struct lmi_engine *e, struct lmi_engine_seq *q,
 	if (st != LMD_OK)
 		return st;
 	o.class = class_of(q->session);
+	o.client = q->session->client;
 	if (q->fork_of != LMI_ENGINE_NO_FORK) {
 		o.share = q->session->seqs[q->fork_of].handle;
 		o.share_rows = q->fork_at;

@@ -42,7 +42,7 @@ struct lmi_engine_job {
 	/* for a generation; NULL: an evaluation */
 	struct lmi_engine_gen *gen;
 	bool caches; /* its rows are looked up in the prefix cache and found there later */
-	uint64_t tenant;
+	uint64_t tenant, client;
 
 	uint32_t n_left; /* unfinished sequences */
 	uint32_t n_seq;

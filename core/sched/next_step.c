@@ -9,8 +9,6 @@
  * there is work. */
 #include "core/sched/sched_impl.h"
 
-/* How many waiting sequences of other plans a sequence may overtake. */
-#define LOOK_AHEAD 64u
 /* A step has room for so many rows of prompts, and for a page, however long it takes. */
 #define PROMPT_ROWS_MIN 16u
 
@@ -114,6 +112,27 @@ static uint32_t plan_of(const struct lmi_sched_rec *r)
 	return r->o.n_encode && !r->encoded ? r->o.encode_plan : r->o.plan;
 }
 
+/* Is a waiting sequence to start before another one, which arrived earlier? Those that were preempted
+ * come first. */
+static bool starts_before(const struct lmi_sched *s, const struct lmi_sched_rec *a,
+			  const struct lmi_sched_rec *b)
+{
+	if (a->started != b->started)
+		return a->started;
+	return !a->started && lmi_sched_fair_less(&s->fair, a->account, b->account);
+}
+
+/* Returns the waiting sequence that starts next. */
+static uint32_t head_of(const struct lmi_sched *s)
+{
+	uint32_t best = s->waiting.head;
+
+	for (uint32_t i = best; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
+		if (starts_before(s, &s->rec[i], &s->rec[best]))
+			best = i;
+	return best;
+}
+
 /* Selects plans round robin: the next greater number that has work, else the smallest. */
 static bool pick_plan(const struct lmi_sched *s, uint32_t *plan)
 {
@@ -121,7 +140,7 @@ static bool pick_plan(const struct lmi_sched *s, uint32_t *plan)
 	uint32_t least = 0, next = 0;
 
 	for (int k = 0; k < 2; k++) {
-		uint32_t i = k ? s->waiting.head : s->active.head;
+		uint32_t i = k ? head_of(s) : s->active.head;
 
 		for (; i != LMI_SCHED_NO_SEQ; i = k ? LMI_SCHED_NO_SEQ : s->rec[i].next) {
 			uint32_t p = plan_of(&s->rec[i]);
@@ -255,6 +274,7 @@ static void add_part(struct lmi_sched *s, uint32_t i, struct lmi_sched_part p,
 		r->encoded = true;
 	else
 		r->n_planned += p.n;
+	lmi_sched_fair_charge(&s->fair, r->account, p.n, r->grown && p.n == 1);
 	budget->n_row -= p.n;
 	budget->n_out -= p.n_out;
 	budget->n_part--;
@@ -367,19 +387,17 @@ static bool start(struct lmi_sched *s, uint32_t i, struct budget *budget)
 	return true;
 }
 
-/* Returns the first waiting sequence with the plan of the step, at most LOOK_AHEAD places back. */
+/* Returns the waiting sequence with the plan of the step that starts next, or LMI_SCHED_NO_SEQ. */
 static uint32_t first_of_plan(const struct lmi_sched *s, uint32_t plan)
 {
-	uint32_t i = s->waiting.head;
+	uint32_t best = LMI_SCHED_NO_SEQ;
 
-	for (uint32_t n = 0; i != LMI_SCHED_NO_SEQ; n++) {
-		if (n == LOOK_AHEAD)
-			return LMI_SCHED_NO_SEQ;
-		if (plan_of(&s->rec[i]) == plan && !lmi_sched_waits_for_rows(s, &s->rec[i]))
-			return i;
-		i = s->rec[i].next;
-	}
-	return i;
+	for (uint32_t i = s->waiting.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
+		if (plan_of(&s->rec[i]) == plan &&
+		    (best == LMI_SCHED_NO_SEQ || starts_before(s, &s->rec[i], &s->rec[best])) &&
+		    !lmi_sched_waits_for_rows(s, &s->rec[i]))
+			best = i;
+	return best;
 }
 
 /* Starts the next waiting sequence. It may overtake sequences of other plans, which cannot be part
@@ -387,9 +405,13 @@ static uint32_t first_of_plan(const struct lmi_sched *s, uint32_t plan)
  * head starts when its plan is next; a head that waits for memory is never overtaken. */
 static bool admit(struct lmi_sched *s, struct budget *budget)
 {
-	uint32_t head = s->waiting.head, i = first_of_plan(s, budget->plan);
+	uint32_t head, i;
 
-	if (i == LMI_SCHED_NO_SEQ || !budget->n_row || !budget->n_part || s->starved)
+	if (s->waiting.head == LMI_SCHED_NO_SEQ || !budget->n_row || !budget->n_part || s->starved)
+		return false;
+	head = head_of(s);
+	i = first_of_plan(s, budget->plan);
+	if (i == LMI_SCHED_NO_SEQ)
 		return false;
 	if (i != head && (lmi_kv_n_free_seq(s->kv) < 2 ||
 			  !lmi_kv_fits(s->kv, s->rec[head].o.n_known, s->n_batch)))
@@ -438,17 +460,38 @@ static void keep_to_bound(const struct lmi_sched *s, struct budget *budget)
 		budget->n_over = budget->n_row - rows;
 }
 
+/* Returns the active sequence that gets the next chunk of the step, or LMI_SCHED_NO_SEQ. */
+static uint32_t next_chunk(const struct lmi_sched *s, const struct budget *budget)
+{
+	uint32_t best = LMI_SCHED_NO_SEQ;
+
+	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next) {
+		const struct lmi_sched_rec *r = &s->rec[i];
+
+		if (r->tried == s->round || !has_work(r) || plan_of(r) != budget->plan ||
+		    (plan_of(r) == r->o.plan && !chunk_of(r, budget)))
+			continue;
+		if (best == LMI_SCHED_NO_SEQ ||
+		    lmi_sched_fair_less(&s->fair, r->account, s->rec[best].account))
+			best = i;
+	}
+	return best;
+}
+
 static void plan_step(struct lmi_sched *s, struct budget *budget)
 {
-	uint32_t n;
+	uint32_t n, i;
 
-	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
+	for (i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
 		if (lacks_new_rows(&s->rec[i]))
 			plan_seq(s, i, budget);
 	n = next_step(s)->n_part;
 	keep_to_bound(s, budget);
-	for (uint32_t i = s->active.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
+	s->round++;
+	while (budget->n_row && budget->n_part && (i = next_chunk(s, budget)) != LMI_SCHED_NO_SEQ) {
+		s->rec[i].tried = s->round;
 		plan_seq(s, i, budget);
+	}
 	while (admit(s, budget))
 		;
 	if (next_step(s)->n_part == n)

@@ -100,11 +100,13 @@ enum lmd_status lmi_sched_create(struct lmi_sched **out, const struct lmi_sched_
 				.waiting = {LMI_SCHED_NO_SEQ, LMI_SCHED_NO_SEQ, 0},
 				.active = {LMI_SCHED_NO_SEQ, LMI_SCHED_NO_SEQ, 0}};
 	s->rec = lmi_alloc(o->n_max, sizeof(*s->rec));
+	s->fair.account = lmi_alloc(o->n_max, sizeof(*s->fair.account));
+	s->fair.n = o->n_max;
 	for (uint32_t i = 0; i < s->n_step; i++) {
 		s->step[i].part = lmi_alloc(kv.n_seq, sizeof(*s->step[i].part));
 		no_memory |= !s->step[i].part;
 	}
-	if (!s->rec || no_memory) {
+	if (!s->rec || !s->fair.account || no_memory) {
 		lmi_sched_destroy(s);
 		return lmd_fail(err, LMD_NOMEM, "scheduler: no memory for %u sequences", o->n_max);
 	}
@@ -117,6 +119,7 @@ void lmi_sched_destroy(struct lmi_sched *s)
 	if (!s)
 		return;
 	lmi_free(s->rec);
+	lmi_free(s->fair.account);
 	for (uint32_t i = 0; i < s->n_step; i++)
 		lmi_free(s->step[i].part);
 	lmi_free(s);
@@ -173,7 +176,8 @@ enum lmd_status lmi_sched_submit(struct lmi_sched *s, const struct lmi_sched_seq
 	s->rec[i] = (struct lmi_sched_rec){.o = *o,
 				 .state = LMI_SCHED_WAITING,
 				 .draft_from = LMI_SCHED_NO_DRAFT,
-				 .arrival = ++s->n_arrived};
+				 .arrival = ++s->n_arrived,
+				 .account = lmi_sched_fair_enter(&s->fair, o->client, o->class)};
 	if (o->share != LMI_SCHED_NO_SEQ) {
 		s->rec[i].parent_arrival = s->rec[o->share].arrival;
 		s->rec[i].n_emitted = o->share_rows;
@@ -263,6 +267,7 @@ void lmi_sched_remove(struct lmi_sched *s, uint32_t seq)
 		lmi_kv_close(s->kv, r->kv_seq);
 	list_remove(s, r->state == LMI_SCHED_ACTIVE ? &s->active : &s->waiting, seq);
 	r->state = LMI_SCHED_FREE;
+	lmi_sched_fair_leave(&s->fair, r->account);
 }
 
 /* Ends a part of the oldest step, of which n rows count if nothing before it has failed. */

@@ -13,8 +13,8 @@
  * not the row of a token that has yet to be sampled.
  *
  * Order: sequences that lack a single row come first, so that a long prompt never stalls the
- * others. The rest of the budget goes to chunks of prompts, then to waiting sequences in order of
- * arrival. While a sequence generates, a step has at most so many rows of prompts that, by the times
+ * others. The rest of the budget goes to chunks of prompts, then to waiting sequences. Clients share
+ * it by rows, weighted by class (fair.h); sequences of one client come in order of arrival. While a sequence generates, a step has at most so many rows of prompts that, by the times
  * measured so far, it takes no longer than the sequence may wait; but a page of a prompt at least,
  * so that prompts get on. A waiting sequence may overtake others of another plan, which cannot share its step,
  * while there is room for both. When pages run out, the sequence that arrived last is preempted: it
@@ -63,6 +63,7 @@ struct lmi_sched_seq {
 	uint32_t n_known; /* rows, >= 1 */
 	uint32_t n_limit; /* maximum number of rows, at least n_known */
 	enum lmi_sched_class class;
+	uint64_t client; /* whom it serves; see fair.h */
 	uint32_t plan;	  /* only sequences of one plan share a step; numbered by the caller */
 	enum lmi_sched_out out;
 	uint32_t out_from;  /* ALL: rows below this one are not output */

@@ -6,6 +6,7 @@
 #define LLAMAD_CORE_SCHED_SCHED_IMPL_H
 
 #include "core/sched/cost.h"
+#include "core/sched/fair.h"
 #include "core/sched/sched.h"
 
 #define LMI_SCHED_NO_DRAFT UINT32_MAX
@@ -23,6 +24,8 @@ struct lmi_sched_rec {
 	bool removed; /* removed while part of a step; freed after its pending steps */
 	bool encoded; /* or a pending step does that */
 	uint64_t arrival;   /* unique */
+	uint32_t account;
+	uint64_t tried; /* the last step for which a chunk of it was tried */
 	uint64_t parent_arrival; /* arrival of the parent; 0 = none */
 	uint32_t n_done;    /* rows in memory */
 	uint32_t n_planned; /* rows in memory and in pending steps */
@@ -55,6 +58,8 @@ struct lmi_sched {
 	uint32_t n_step, first, n_pending;
 	uint64_t target_ns[LMI_SCHED_N_CLASS];
 	struct lmi_sched_cost cost;
+	struct lmi_sched_fair fair;
+	uint64_t round; /* number of the step that is being planned */
 	bool starved; /* a sequence lacks memory that newer sequences in pending steps hold */
 	struct lmi_sched_stats stats;
 };

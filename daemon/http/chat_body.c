@@ -38,6 +38,20 @@ void lmi_http_read_seed(struct lmi_http_translation *t, const struct lmi_http_at
 	t->q->seed = seed == -1 ? 0 : seed & INT64_MAX;
 }
 
+void lmi_http_read_service_tier(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				const json_t *v)
+{
+	const char *tier = json_string_value(v);
+
+	(void)at;
+	if (!tier)
+		return;
+	if (!strcmp(tier, "priority"))
+		t->q->class = LMI_WIRE_CLASS_INTERACTIVE;
+	else if (!strcmp(tier, "flex") || !strcmp(tier, "batch"))
+		t->q->class = LMI_WIRE_CLASS_BATCH;
+}
+
 void lmi_http_read_schema(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			  const json_t *v)
 {

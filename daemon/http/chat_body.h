@@ -24,6 +24,10 @@ void lmi_http_read_n_max(struct lmi_http_translation *t, const struct lmi_http_a
 /* The seed; -1: the server chooses one. */
 void lmi_http_read_seed(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			const json_t *v);
+/* How urgent the answer is: priority (class interactive), flex or batch (class batch); any other word
+ * leaves the class as it is. */
+void lmi_http_read_service_tier(struct lmi_http_translation *t, const struct lmi_http_at *at,
+				const json_t *v);
 /* A JSON schema that the answer has to match. */
 void lmi_http_read_schema(struct lmi_http_translation *t, const struct lmi_http_at *at,
 			  const json_t *v);

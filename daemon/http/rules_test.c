@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/http/admin/admin.h"
+#include "daemon/http/chat_body.h"
 #include "daemon/http/http_impl.h"
 #include "tests/lmd_check.h"
 
@@ -14,6 +15,31 @@ static struct lmd_str str(const char *s)
 {
 	return (struct lmd_str){.ptr = s, .len = strlen(s)};
 }
+
+START_TEST(service_tiers)
+{
+	static const struct {
+		const char *json;
+		enum lmi_wire_class class;
+	} cases[] = {
+		{"\"priority\"", LMI_WIRE_CLASS_INTERACTIVE}, {"\"flex\"", LMI_WIRE_CLASS_BATCH},
+		{"\"batch\"", LMI_WIRE_CLASS_BATCH},	      {"\"auto\"", LMI_WIRE_CLASS_NORMAL},
+		{"\"default\"", LMI_WIRE_CLASS_NORMAL},	      {"null", LMI_WIRE_CLASS_NORMAL},
+		{"7", LMI_WIRE_CLASS_NORMAL},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(cases); i++) {
+		struct lmi_wire_req_generate q = {.class = LMI_WIRE_CLASS_NORMAL};
+		struct lmi_http_translation t = {.q = &q};
+		json_t *v = json_loads(cases[i].json, JSON_DECODE_ANY, NULL);
+
+		ck_assert_ptr_nonnull(v);
+		lmi_http_read_service_tier(&t, NULL, v);
+		ck_assert_int_eq(q.class, cases[i].class);
+		json_decref(v);
+	}
+}
+END_TEST
 
 START_TEST(addresses)
 {
@@ -209,6 +235,7 @@ int main(void)
 	Suite *s = suite_create("rules");
 	TCase *t = tcase_create("rules");
 
+	tcase_add_test(t, service_tiers);
 	tcase_add_test(t, addresses);
 	tcase_add_test(t, hosts);
 	tcase_add_test(t, origins);

@@ -161,7 +161,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "system"},
 	/* without effect */
 	{.name = "metadata"},
-	{.name = "service_tier"},
+	{.name = "service_tier", .read = lmi_http_read_service_tier},
 	{.name = "cache_control"}, /* prefixes are always reused */
 	{.name = "inference_geo"},
 	{.name = "speed"},

@@ -259,7 +259,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "user"},
 	{.name = "metadata"},
 	{.name = "store"},
-	{.name = "service_tier"},
+	{.name = "service_tier", .read = lmi_http_read_service_tier},
 	{.name = "safety_identifier"},
 	{.name = "prompt_cache_key"},
 	{.name = "prompt_cache_options"},

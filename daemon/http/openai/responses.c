@@ -257,7 +257,7 @@ static const struct lmi_http_member rows[] = {
 	{.name = "user"},
 	{.name = "parallel_tool_calls"}, /* how many calls there are is up to the model */
 	{.name = "max_tool_calls"},      /* of the tools that OpenAI runs itself */
-	{.name = "service_tier"},
+	{.name = "service_tier", .read = lmi_http_read_service_tier},
 	{.name = "safety_identifier"},
 	{.name = "prompt_cache_key"},
 	{.name = "prompt_cache_options"},
