@@ -4,8 +4,8 @@
  *
  * The folder of an owner is "uid-NUMBER", "key-" and the beginning of the SHA-256 of the key's
  * label, or "local" for clients on this machine without a key.  The time of an object is the
- * modification time of its file, so that it survives a restart.  A file is written under a name
- * that begins with a dot and renamed; leftovers of an interrupted write are removed at the start. */
+ * modification time of its file, so that it survives a restart.  object_writer.c writes the files;
+ * leftovers of an interrupted write are removed at the start. */
 #include "daemon/http/objects.h"
 
 #include <dirent.h>
@@ -18,9 +18,9 @@
 
 #include "core/base/alloc.h"
 #include "core/base/sha256.h"
+#include "daemon/http/object_writer.h"
 
 #define OWNER_CHARS 40
-#define TEMPORARY   ".new"
 
 struct object {
 	struct object *next; /* older */
@@ -42,6 +42,7 @@ struct lmi_http_objects {
 	struct lmi_http_objects_opts o;
 	int fd;
 	struct owner *owners;
+	struct lmi_http_object_writer *writer;
 };
 
 /* ---- names ---- */
@@ -141,8 +142,9 @@ static void owner_free(struct owner *w)
 }
 
 /* Removes the file of an object and forgets it; returns false if the file is still there. */
-static bool drop(struct owner *w, struct object **p)
+static bool drop(struct lmi_http_objects *o, struct owner *w, struct object **p)
 {
+	lmi_http_object_writer_forget(o->writer, w->fd, (*p)->id);
 	if (unlinkat(w->fd, (*p)->id, 0) && errno != ENOENT)
 		return false;
 	unlist(w, p);
@@ -157,7 +159,7 @@ static enum lmd_status add_file(struct lmi_http_objects *o, struct owner *w, con
 	struct object *b;
 	struct stat st;
 
-	if (!strcmp(name, TEMPORARY))
+	if (!strcmp(name, LMI_HTTP_OBJECT_TEMPORARY))
 		(void)unlinkat(w->fd, name, 0);
 	if (!id_is_valid(name) || fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW) ||
 	    !S_ISREG(st.st_mode))
@@ -248,6 +250,8 @@ enum lmd_status lmi_http_objects_open(struct lmi_http_objects **out,
 	if (st == LMD_OK)
 		st = each_entry(o, NULL, o->fd, add_owner, err);
 	if (st == LMD_OK)
+		st = lmi_http_object_writer_create(&o->writer, opts->host, err);
+	if (st == LMD_OK)
 		*out = o;
 	else
 		lmi_http_objects_close(o);
@@ -258,6 +262,7 @@ void lmi_http_objects_close(struct lmi_http_objects *o)
 {
 	if (!o)
 		return;
+	lmi_http_object_writer_destroy(o->writer);
 	while (o->owners) {
 		struct owner *w = o->owners;
 
@@ -271,41 +276,6 @@ void lmi_http_objects_close(struct lmi_http_objects *o)
 
 /* ---- writing ---- */
 
-static bool write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t k = write(fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return false;
-		p += k;
-		n -= (size_t)k;
-	}
-	return true;
-}
-
-static enum lmd_status write_file(struct lmi_http_objects *o, struct owner *w, const char *id,
-				  const void *bytes, size_t n, int64_t now_s, struct lmd_error *err)
-{
-	const struct timespec times[2] = {{.tv_sec = now_s}, {.tv_sec = now_s}};
-	int fd = openat(w->fd, TEMPORARY, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-			0600);
-	bool good = fd >= 0 && write_all(fd, bytes, n) && !futimens(fd, times);
-	enum lmd_status st = LMD_OK;
-
-	if (!good)
-		st = fail_errno(err, o->o.folder, id);
-	if (fd >= 0 && close(fd) && st == LMD_OK)
-		st = fail_errno(err, o->o.folder, id);
-	if (st == LMD_OK && renameat(w->fd, TEMPORARY, w->fd, id))
-		st = fail_errno(err, o->o.folder, id);
-	if (st != LMD_OK && fd >= 0)
-		(void)unlinkat(w->fd, TEMPORARY, 0);
-	return st;
-}
-
 /* Removes the oldest objects but the first, which is new, until the limits hold. */
 static void make_room(struct lmi_http_objects *o, struct owner *w)
 {
@@ -314,7 +284,7 @@ static void make_room(struct lmi_http_objects *o, struct owner *w)
 
 		while ((*p)->next)
 			p = &(*p)->next;
-		if (!drop(w, p))
+		if (!drop(o, w, p))
 			return;
 	}
 }
@@ -341,7 +311,7 @@ enum lmd_status lmi_http_objects_put(struct lmi_http_objects *o,
 	if (!w)
 		st = open_owner(o, name, true, &w, err);
 	if (st == LMD_OK)
-		st = write_file(o, w, id, bytes, n, now_s, err);
+		st = lmi_http_object_writer_put(o->writer, w->fd, id, bytes, n, now_s, err);
 	if (st != LMD_OK) {
 		if (err)
 			o->o.host->log(o->o.host->ctx, "http", LMD_LOG_WARN,
@@ -392,6 +362,9 @@ enum lmd_status lmi_http_objects_get(struct lmi_http_objects *o,
 
 	if (st != LMD_OK)
 		return st;
+	*text = lmi_http_object_writer_get(o->writer, w->fd, id, n);
+	if (*text)
+		return LMD_OK;
 	bytes = (size_t)(*p)->bytes;
 	buf = lmi_alloc(bytes + 1, 1);
 	if (!buf)
@@ -426,9 +399,14 @@ enum lmd_status lmi_http_objects_remove(struct lmi_http_objects *o,
 	struct owner *w;
 	enum lmd_status st = look_up(o, owner, id, &w, &p, err);
 
-	if (st == LMD_OK && !drop(w, p))
+	if (st == LMD_OK && !drop(o, w, p))
 		st = fail_errno(err, o->o.folder, id);
 	return st;
+}
+
+void lmi_http_objects_flush(struct lmi_http_objects *o)
+{
+	lmi_http_object_writer_flush(o->writer);
 }
 
 void lmi_http_objects_list(struct lmi_http_objects *o, const struct lmi_svc_principal *owner,
@@ -452,7 +430,7 @@ void lmi_http_objects_expire(struct lmi_http_objects *o)
 		struct object **p = &w->objects;
 
 		while (*p)
-			if ((*p)->changed_s > oldest_s || !drop(w, p))
+			if ((*p)->changed_s > oldest_s || !drop(o, w, p))
 				p = &(*p)->next;
 	}
 }
@@ -464,7 +442,7 @@ void lmi_http_objects_forget_key(struct lmi_http_objects *o, const char *label)
 	struct object **p = w ? &w->objects : NULL;
 
 	while (p && *p)
-		if (!drop(w, p))
+		if (!drop(o, w, p))
 			p = &(*p)->next;
 	if (!w || w->objects)
 		return;

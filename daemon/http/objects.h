@@ -7,8 +7,8 @@
  * number; if a new object exceeds them, the owner's oldest objects are removed.  Objects that have
  * not been changed for max_age_s are removed as well.
  *
- * Reading and writing are done at once, on the thread of the caller; a write replaces the file
- * atomically but does not wait for the disk.  Not thread-safe. */
+ * A thread writes the files, one after the other, and waits for the disk each time; until then an
+ * object is read from memory.  Reading and removing are done at once.  Not thread-safe. */
 #ifndef LLAMAD_DAEMON_HTTP_OBJECTS_H
 #define LLAMAD_DAEMON_HTTP_OBJECTS_H
 
@@ -44,7 +44,8 @@ enum lmd_status lmi_http_objects_open(struct lmi_http_objects **out,
 void lmi_http_objects_close(struct lmi_http_objects *o);
 
 /* Creates or replaces an object.  Returns LMD_INVALID if it is longer than all objects of an owner
- * may be, LMD_NOMEM, or LMD_IO, which is logged. */
+ * may be, LMD_NOMEM, LMD_BUSY if too much waits for the disk, or LMD_IO, which is logged.  A later
+ * failure to write it is logged. */
 enum lmd_status lmi_http_objects_put(struct lmi_http_objects *o,
 				     const struct lmi_svc_principal *owner, const char *id,
 				     const void *bytes, size_t n, struct lmd_error *err);
@@ -62,6 +63,8 @@ enum lmd_status lmi_http_objects_remove(struct lmi_http_objects *o,
 void lmi_http_objects_list(struct lmi_http_objects *o, const struct lmi_svc_principal *owner,
 			   const char *prefix, bool (*fn)(void *arg, const char *id), void *arg);
 
+/* Waits until all objects are on the disk. */
+void lmi_http_objects_flush(struct lmi_http_objects *o);
 /* Removes what is too old. */
 void lmi_http_objects_expire(struct lmi_http_objects *o);
 /* Removes all objects of the owner of an API key. */

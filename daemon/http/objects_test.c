@@ -149,6 +149,7 @@ START_TEST(kept)
 	clock_s++;
 	put(o, &ann, "a1", "changed");
 	lists(o, &ann, "a1 a2 ");
+	lmi_http_objects_flush(o);
 	(void)snprintf(path, sizeof(path), "%s/uid-1000/a1", folder);
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 0777, 0600);
@@ -173,6 +174,7 @@ START_TEST(removed)
 	put(o, &key, "a", "text");
 	ck_assert_int_eq(lmi_http_objects_remove(o, &bob, "a", &err), LMD_NOTFOUND);
 	ck_assert_int_eq(lmi_http_objects_remove(o, &ann, "a", &err), LMD_OK);
+	lmi_http_objects_flush(o);
 	ck_assert_uint_eq(sweep(folder, false), 1);
 	lmi_http_objects_forget_key(o, "other");
 	holds(o, &key, "a", "text");
@@ -180,6 +182,37 @@ START_TEST(removed)
 	ck_assert_uint_eq(sweep(folder, false), 0);
 	put(o, &key, "a", "again");
 	holds(o, &key, "a", "again");
+	lmi_http_objects_close(o);
+}
+END_TEST
+
+/* Objects come and go faster than the disk: the latest text is read, and nothing that was removed
+ * comes back. */
+START_TEST(while_it_is_written)
+{
+	struct lmi_http_objects *o = open_them();
+	struct lmd_error err = {0};
+	char text[32];
+
+	for (int i = 0; i < 300; i++) {
+		(void)snprintf(text, sizeof(text), "text %d", i);
+		put(o, &ann, "a", text);
+		holds(o, &ann, "a", text);
+		if (i % 3 == 0) {
+			ck_assert_int_eq(lmi_http_objects_remove(o, &ann, "a", &err), LMD_OK);
+			ck_assert_uint_eq(sweep(folder, false), i % 2 ? 1u : 0u);
+			holds(o, &ann, "a", NULL);
+		}
+		if (i % 6 == 0) {
+			put(o, &bob, "b", text);
+			lmi_http_objects_flush(o);
+		} else if (i % 6 == 3) {
+			ck_assert_int_eq(lmi_http_objects_remove(o, &bob, "b", &err), LMD_OK);
+		}
+	}
+	lmi_http_objects_close(o); /* writes what waits */
+	o = open_them();
+	holds(o, &ann, "a", "text 299");
 	lmi_http_objects_close(o);
 }
 END_TEST
@@ -207,6 +240,7 @@ START_TEST(limited)
 	put(o, &ann, "a4", text);
 	lists(o, &ann, "a4 a3 ");
 	holds(o, &bob, "a", "b");
+	lmi_http_objects_flush(o);
 	ck_assert_uint_eq(sweep(folder, false), 3);
 	lmi_http_objects_close(o);
 }
@@ -224,6 +258,7 @@ START_TEST(aged)
 	clock_s++;
 	lmi_http_objects_expire(o);
 	lists(o, &ann, "a2 ");
+	lmi_http_objects_flush(o);
 	ck_assert_uint_eq(sweep(folder, false), 1);
 	lmi_http_objects_close(o);
 }
@@ -283,6 +318,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, kept);
 	tcase_add_test(t, removed);
+	tcase_add_test(t, while_it_is_written);
 	tcase_add_test(t, limited);
 	tcase_add_test(t, aged);
 	tcase_add_test(t, ids);

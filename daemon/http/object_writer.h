@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * object_writer.h - writes stored objects in a thread of its own, so that the loop does not wait for
+ * the disk.
+ *
+ * A file is written under another name, synchronised with the disk and renamed, in the order of the
+ * calls.  Until then its bytes are in memory, where they can be read and forgotten.  A folder is
+ * named by its descriptor, which must stay open while files wait for it.  All functions belong to one
+ * thread. */
+#ifndef LLAMAD_DAEMON_HTTP_OBJECT_WRITER_H
+#define LLAMAD_DAEMON_HTTP_OBJECT_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llamad/host.h"
+#include "llamad/status.h"
+
+/* Name of a file that is being written. */
+#define LMI_HTTP_OBJECT_TEMPORARY ".new"
+/* Maximum size of the files that wait. */
+#define LMI_HTTP_OBJECT_WAITING (64u << 20)
+
+struct lmi_http_object_writer;
+
+/* Returns LMD_NOMEM, or LMD_BUSY if the system has no thread. */
+enum lmd_status lmi_http_object_writer_create(struct lmi_http_object_writer **out,
+					      const struct lmd_host *host, struct lmd_error *err);
+/* Waits until everything is written.  NULL allowed. */
+void lmi_http_object_writer_destroy(struct lmi_http_object_writer *w);
+
+/* Copies the bytes and writes them later; a failure is logged.  Returns LMD_NOMEM, or LMD_BUSY if too
+ * much waits already. */
+enum lmd_status lmi_http_object_writer_put(struct lmi_http_object_writer *w, int folder,
+					   const char *name, const void *bytes, size_t n,
+					   int64_t changed_s, struct lmd_error *err);
+/* Returns a copy of the latest bytes of a file that waits, with a zero byte at the end, to be freed
+ * with lmi_free; NULL if none waits, or without memory. */
+char *lmi_http_object_writer_get(struct lmi_http_object_writer *w, int folder, const char *name,
+				 size_t *n);
+/* Does not write a file that waits.  If it is being written, waits for that. */
+void lmi_http_object_writer_forget(struct lmi_http_object_writer *w, int folder, const char *name);
+/* Waits until everything is written. */
+void lmi_http_object_writer_flush(struct lmi_http_object_writer *w);
+
+#endif /* LLAMAD_DAEMON_HTTP_OBJECT_WRITER_H */
