@@ -298,12 +298,15 @@ static enum lmd_status open_service(struct embedded *e, const struct lmi_embedde
 	struct lmi_jobs_opts io = {
 		.mailbox = &e->mailbox, .name = "io", .n_thread = 1, .n_max = JOBS_MAX};
 	struct lmi_jobs_opts work = io;
+	static const char *const anywhere[] = {"/"};
 	const struct lmi_service_hooks hooks = {.wall_ns = wall_ns};
 	uint32_t n_seq = o->model.n_seq ? o->model.n_seq : 1;
 	struct lmi_service_opts so = {.host = o->host,
 				      .plugins = o->plugins,
 				      .mailbox = &e->mailbox,
 				      .store = o->store,
+				      .model_dirs = anywhere,
+				      .n_model_dirs = 1,
 				      .hooks = &hooks,
 				      .hub = o->hub,
 				      .hub_opts = o->hub_opts,

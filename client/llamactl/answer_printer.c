@@ -3,16 +3,34 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/clock.h"
 #include "core/base/json_text.h"
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 * LMI_NS_PER_MS + (uint64_t)t.tv_nsec;
+}
 
 struct lmi_ctl_printed_call {
 	struct lmi_text_byte_buf name, id, args;
 	bool complete;
 };
+
+bool lmi_ctl_has_styles(void)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && (!no_color || !*no_color) && term && strcmp(term, "dumb") != 0;
+}
 
 bool lmi_ctl_answer_printer_wants_parsing(const struct lmi_args *a,
 					  const struct lmi_ctl_chat_args *chat)
@@ -34,8 +52,9 @@ enum lmd_status lmi_ctl_answer_printer_init(struct lmi_ctl_answer_printer *s, st
 	if (show && hide)
 		return lmi_ctl_usage(ctl, err,
 				     "--show-reasoning and --hide-reasoning exclude each other");
-	s->dim = isatty(STDOUT_FILENO);
-	s->show_reasoning = show || (!hide && s->dim);
+	s->dim = lmi_ctl_has_styles();
+	s->show_reasoning = show || (!hide && isatty(STDOUT_FILENO));
+	s->fold = s->fold && !show;
 	return LMD_OK;
 }
 
@@ -43,6 +62,7 @@ void lmi_ctl_answer_printer_fini(struct lmi_ctl_answer_printer *s)
 {
 	lmi_text_byte_buf_fini(&s->text);
 	lmi_text_byte_buf_fini(&s->reasoning);
+	lmi_text_byte_buf_fini(&s->shown);
 	for (uint32_t i = 0; i < s->n_call; i++) {
 		lmi_text_byte_buf_fini(&s->calls[i].name);
 		lmi_text_byte_buf_fini(&s->calls[i].id);
@@ -55,16 +75,52 @@ void lmi_ctl_answer_printer_fini(struct lmi_ctl_answer_printer *s)
 
 /* ---- writing ---- */
 
+static enum lmd_status write_out(const char *p, size_t n, struct lmd_error *err)
+{
+	/* flush, because a pipe or a terminal waits for the text */
+	if (fwrite(p, 1, n, stdout) != n || fflush(stdout))
+		return lmd_fail(err, LMD_IO, "standard output: %s", strerror(errno));
+	return LMD_OK;
+}
+
 static enum lmd_status put(struct lmi_ctl_answer_printer *s, const char *p, size_t n,
 			   struct lmd_error *err)
 {
 	if (!n)
 		return LMD_OK;
 	s->last_byte = p[n - 1];
-	/* flush, because a pipe or a terminal waits for the text */
-	if (fwrite(p, 1, n, stdout) != n || fflush(stdout))
-		return lmd_fail(err, LMD_IO, "standard output: %s", strerror(errno));
-	return LMD_OK;
+	return write_out(p, n, err);
+}
+
+/* Prints content, as markdown if that is wanted. */
+static enum lmd_status put_content(struct lmi_ctl_answer_printer *s, const char *p, size_t n,
+				   struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (!s->markdown)
+		return put(s, p, n, err);
+	s->shown.n = 0;
+	s->last_byte = p[n - 1];
+	st = lmi_ctl_markdown_add(&s->md, p, n, &s->shown, err);
+	return st == LMD_OK && s->shown.n ? write_out(s->shown.p, s->shown.n, err) : st;
+}
+
+static enum lmd_status end_markdown(struct lmi_ctl_answer_printer *s, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	s->shown.n = 0;
+	if (s->markdown)
+		st = lmi_ctl_markdown_end(&s->md, &s->shown, err);
+	return st == LMD_OK && s->shown.n ? write_out(s->shown.p, s->shown.n, err) : st;
+}
+
+/* Replaces "thinking ..." by how long it took, or adds that. */
+static void end_fold(struct lmi_ctl_answer_printer *s)
+{
+	printf(s->dim ? "\r\033[K\033[2mthought for %.1f s\033[0m" : " %.1f s",
+	       (double)(now_ns() - s->fold_ns) / 1e9);
 }
 
 /* Separates reasoning and content by an empty line. */
@@ -78,13 +134,17 @@ static enum lmd_status switch_section(struct lmi_ctl_answer_printer *s, bool rea
 		return LMD_OK;
 	s->in_reasoning = reasoning;
 	if (!reasoning) {
+		if (s->fold)
+			end_fold(s);
 		fputs(s->dim ? plain : "", stdout);
 		return put(s, "\n\n", 2, err);
 	}
-	if (s->last_byte && s->last_byte != '\n')
+	st = end_markdown(s, err);
+	if (st == LMD_OK && s->last_byte && s->last_byte != '\n')
 		st = put(s, "\n", 1, err);
 	fputs(s->dim ? dim : "", stdout);
-	return st;
+	s->fold_ns = now_ns();
+	return st == LMD_OK && s->fold ? put(s, "thinking ...", 12, err) : st;
 }
 
 enum lmd_status lmi_ctl_answer_printer_text(struct lmi_ctl_answer_printer *s, const char *p,
@@ -98,7 +158,7 @@ enum lmd_status lmi_ctl_answer_printer_text(struct lmi_ctl_answer_printer *s, co
 		st = lmi_text_byte_buf_append(&s->text, p, n, err);
 	if (st == LMD_OK && !s->json)
 		st = switch_section(s, false, err);
-	return st == LMD_OK && !s->json ? put(s, p, n, err) : st;
+	return st == LMD_OK && !s->json ? put_content(s, p, n, err) : st;
 }
 
 enum lmd_status lmi_ctl_answer_printer_reasoning(struct lmi_ctl_answer_printer *s, const char *p,
@@ -111,7 +171,7 @@ enum lmd_status lmi_ctl_answer_printer_reasoning(struct lmi_ctl_answer_printer *
 	if (!s->show_reasoning || !n)
 		return LMD_OK;
 	st = switch_section(s, true, err);
-	return st == LMD_OK ? put(s, p, n, err) : st;
+	return st == LMD_OK && !s->fold ? put(s, p, n, err) : st;
 }
 
 /* ---- calls ---- */
@@ -165,8 +225,12 @@ enum lmd_status lmi_ctl_answer_printer_call_end(struct lmi_ctl_answer_printer *s
 	if (s->json)
 		return LMD_OK;
 	st = switch_section(s, false, err);
+	if (st == LMD_OK)
+		st = end_markdown(s, err);
 	if (st == LMD_OK && s->last_byte && s->last_byte != '\n')
 		st = put(s, "\n", 1, err);
+	if (st == LMD_OK && s->markdown)
+		st = write_out("\033[36m→\033[0m ", 13, err);
 	/* {"name":"f","arguments":{...}}: the arguments are JSON, if they are complete */
 	lmi_json_text_object(&name);
 	lmi_json_text_key(&name, "name");
@@ -191,13 +255,29 @@ enum lmd_status lmi_ctl_answer_printer_call_end(struct lmi_ctl_answer_printer *s
 
 void lmi_ctl_answer_printer_end_line(struct lmi_ctl_answer_printer *s, enum lmd_status st)
 {
+	struct lmd_error none;
+
 	if (s->json)
 		return;
+	(void)end_markdown(s, &none);
+	if (s->in_reasoning && s->fold)
+		end_fold(s);
 	if (s->in_reasoning && s->dim)
 		fputs("\033[0m", stdout);
 	if (s->last_byte != '\n' && (s->last_byte || st == LMD_OK))
 		putchar('\n');
 	(void)fflush(stdout); /* an error is reported when the program ends */
+}
+
+void lmi_ctl_answer_printer_get_call(const struct lmi_ctl_answer_printer *s, uint32_t i,
+				     struct lmd_str *name, struct lmd_str *id,
+				     struct lmd_str *args)
+{
+	const struct lmi_ctl_printed_call *c = &s->calls[i];
+
+	*name = (struct lmd_str){.ptr = c->name.p, .len = c->name.n};
+	*id = (struct lmd_str){.ptr = c->id.p, .len = c->id.n};
+	*args = (struct lmd_str){.ptr = c->args.p, .len = c->args.n};
 }
 
 void lmi_ctl_answer_printer_json(const struct lmi_ctl_answer_printer *s, struct lmi_ctl_json *j)

@@ -7,6 +7,7 @@
 
 #include "client/llamactl/chat_args.h"
 #include "client/llamactl/json_out.h"
+#include "client/llamactl/markdown.h"
 #include "core/text/tokenizer.h"
 
 struct lmi_ctl_printed_call;
@@ -17,12 +18,20 @@ struct lmi_ctl_answer_printer {
 	bool collect;        /* also collect the content */
 	bool show_reasoning; /* print the reasoning */
 	bool dim;            /* print the reasoning dim */
+	bool markdown;       /* show the content as markdown */
+	bool fold;           /* show only that there is reasoning, and how long it took */
 	struct lmi_text_byte_buf text, reasoning;
 	struct lmi_ctl_printed_call *calls; /* [n_call] */
 	uint32_t n_call;
 	bool in_reasoning; /* the last text printed was reasoning */
 	char last_byte;    /* last byte printed; 0: none yet */
+	struct lmi_ctl_markdown md;
+	struct lmi_text_byte_buf shown; /* buffer of markdown */
+	uint64_t fold_ns;		/* when the reasoning began */
 };
+
+/* Returns whether standard output is a terminal that understands styles, and NO_COLOR is not set. */
+bool lmi_ctl_has_styles(void);
 
 /* Decides from --raw, --special, --grammar and --tools whether the answer is parsed. */
 bool lmi_ctl_answer_printer_wants_parsing(const struct lmi_args *a,
@@ -49,6 +58,10 @@ enum lmd_status lmi_ctl_answer_printer_call_end(struct lmi_ctl_answer_printer *s
 /* Prints a newline if the answer does not end in one; prints nothing for an answer that failed
  * before its first byte. */
 void lmi_ctl_answer_printer_end_line(struct lmi_ctl_answer_printer *s, enum lmd_status st);
+/* Returns the name, id and arguments of call i of n_call; they are valid until fini. */
+void lmi_ctl_answer_printer_get_call(const struct lmi_ctl_answer_printer *s, uint32_t i,
+				     struct lmd_str *name, struct lmd_str *id,
+				     struct lmd_str *args);
 /* Writes the members text and, if the answer was parsed, thinking and tool_calls. */
 void lmi_ctl_answer_printer_json(const struct lmi_ctl_answer_printer *s, struct lmi_ctl_json *j);
 

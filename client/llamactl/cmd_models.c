@@ -12,56 +12,7 @@
 
 static const struct lmi_opt json_opts[] = {LMI_OPT_JSON};
 
-/* ---- add, rm, alias ---- */
-
-static enum lmd_status add(struct lmi_ctl *ctl, struct lmd_error *err)
-{
-	const struct lmi_args *a = &ctl->args;
-	const char *path = lmi_arg_pos(a, 1);
-	char *full = realpath(path, NULL); /* the daemon's working directory is a different one */
-	json_t *m = json_pack("{s:s, s:s, s:b, s:b}", "name", lmi_arg_pos(a, 0), "path",
-			      full ? full : path, "copy", lmi_arg_flag(a, "import"), "replace",
-			      lmi_arg_flag(a, "replace"));
-	bool own;
-	enum lmd_status st = lmi_ctl_models_client(ctl, &own, err);
-
-	free(full);
-	if (m && lmi_arg_str(a, "digest"))
-		(void)json_object_set_new(m, "digest", json_string(lmi_arg_str(a, "digest")));
-	if (st == LMD_OK)
-		st = lmi_ctl_remote_job(ctl, "add", m, err);
-	else
-		json_decref(m);
-	return st == LMD_OK ? lmi_ctl_remote_print_row(ctl, "models", "name", lmi_arg_pos(a, 0), err) : st;
-}
-
-static const struct lmi_opt add_opts[] = {
-	{.name = "import",
-	 .type = LMI_OPT_FLAG,
-	 .doc = "Copy the file into the daemon's own store, so that the original can be deleted."},
-	{.name = "replace",
-	 .type = LMI_OPT_FLAG,
-	 .doc = "Replace the model of that name, if there is one."},
-	{.name = "digest",
-	 .type = LMI_OPT_STR,
-	 .value = "SHA256",
-	 .doc = "Reject the file unless it has this digest (64 hexadecimal digits, optionally "
-		"after 'sha256:')."},
-	LMI_OPT_JSON,
-};
-
-const struct lmi_cli_cmd lmi_ctl_cmd_add = {
-	.name = "add",
-	.args = "NAME PATH",
-	.brief = "Register a model file with the daemon",
-	.doc = "The model is called NAME from now on. PATH is a file on the daemon's machine, "
-	       "inside one of its model folders; its digest is computed and stored, and a file "
-	       "that changes later is detected before it is used. With --json: the model's row "
-	       "of `list`.",
-	.opts = add_opts,
-	.n_opts = LMD_LEN(add_opts),
-	.run = add,
-};
+/* ---- rm, alias ---- */
 
 static enum lmd_status rm(struct lmi_ctl *ctl, struct lmd_error *err)
 {
@@ -146,6 +97,17 @@ const struct lmi_cli_cmd lmi_ctl_cmd_alias = {
 	.brief = "Give a model another name",
 	.doc = "The model comes first, then its new name, in the order of ln and cp. An existing "
 	       "alias is moved to the model NAME. `llamactl rm ALIAS` removes it.",
+	.opts = json_opts,
+	.n_opts = LMD_LEN(json_opts),
+	.run = alias,
+};
+
+const struct lmi_cli_cmd lmi_ctl_cmd_cp = {
+	.name = "cp",
+	.args = "NAME ALIAS",
+	.brief = "Give a model another name; the same as alias",
+	.doc = "The new name means the same files, which are not copied. Both names end when the "
+	       "model NAME is removed.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),
 	.run = alias,

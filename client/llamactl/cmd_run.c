@@ -98,6 +98,13 @@ static enum lmd_status chat(struct lmi_ctl *ctl, struct lmd_error *err)
 		.doc = "The message to the model; a model without a chat template continues it."   \
 	}
 
+#define OPT_VERBOSE                                                                                \
+	{                                                                                          \
+		.name = "verbose", .type = LMI_OPT_FLAG,                                           \
+		.doc = "In a conversation: print the number of tokens and the speed after each "   \
+		       "answer."                                                                   \
+	}
+
 static const struct lmi_opt run_opts[] = {
 	OPT_PROMPT("the arguments after MODEL, or standard input"),
 	{.name = "interactive",
@@ -105,6 +112,7 @@ static const struct lmi_opt run_opts[] = {
 	 .type = LMI_OPT_FLAG,
 	 .doc = "Have a conversation, as `chat` does; the default on a terminal without a prompt."},
 	LMI_CTL_OPT_YES,
+	OPT_VERBOSE,
 	LMI_CTL_OPTS_ANSWER,
 	LMI_CTL_OPTS_ENGINE,
 	LMI_OPT_JSON,
@@ -113,6 +121,7 @@ static const struct lmi_opt run_opts[] = {
 static const struct lmi_opt chat_opts[] = {
 	OPT_PROMPT("the arguments after MODEL; without any the first message is read"),
 	LMI_CTL_OPT_YES,
+	OPT_VERBOSE,
 	LMI_CTL_OPTS_ANSWER,
 	LMI_CTL_OPTS_ENGINE,
 };
@@ -146,7 +155,11 @@ const struct lmi_cli_cmd lmi_ctl_cmd_chat = {
 	.name = "chat",
 	.args = "MODEL [PROMPT]...",
 	.brief = "Have a conversation with a model",
-	.doc = MODEL_DOC,
+	.doc = MODEL_DOC "\n\nReads a message at a time and prints the answer. On a terminal, "
+	       "messages can be edited and earlier ones are in a history, lines that begin with a "
+	       "slash are commands (/help lists them), and the markdown of answers is shown unless "
+	       "NO_COLOR is set. \"\"\" begins and ends a message of several lines, and Alt-Enter "
+	       "begins a new line. Ctrl-C ends an answer, Ctrl-D leaves.",
 	.opts = chat_opts,
 	.n_opts = LMD_LEN(chat_opts),
 	.run = chat,

@@ -6,8 +6,8 @@
 #include "client/llamactl/texts.h"
 #include "llamad/attr.h"
 
-#define RUN(X) X(run) X(chat) X(generate) X(embed) X(rerank) X(pull) X(add) X(list) X(ps)
-#define MODELS(X) X(load) X(unload) X(reload) X(alias) X(rm)
+#define RUN(X) X(run) X(chat) X(serve) X(generate) X(embed) X(rerank) X(pull) X(add) X(list) X(ps)
+#define MODELS(X) X(load) X(unload) X(reload) X(alias) X(cp) X(rm)
 #define DAEMON(X)                                                                                  \
 	X(ping) X(status) X(devices) X(stats) X(streams) X(cancel) X(key_add) X(key_list)                     \
 	X(key_rm) X(registry_backup) X(registry_restore) X(shutdown)
@@ -16,7 +16,7 @@
 	X(diff) X(hash) X(split) X(merge) X(export_lora) X(convert) X(quantize)                    \
 	X(imatrix)
 #define PLUGINS(X) X(plugins) X(plugins_new) X(plugins_reload) X(plugins_test)
-#define HELP(X) X(help) X(version)
+#define HELP(X) X(help) X(translate) X(version)
 #define DEBUG(X)                                                                                   \
 	X(debug_logits) X(debug_plan) X(debug_observe) X(debug_diff)                               \
 	X(debug_dequant) X(debug_quant) X(debug_grammar) X(debug_sampler)                          \
@@ -89,10 +89,37 @@ static const struct lmi_opt common_opts[] = {
 	{.name = "emit-words", .type = LMI_OPT_STR, .value = "KIND"},
 };
 
+/* Words of ollama, llama.cpp, vLLM and docker. */
+static const struct lmi_cli_hint hints[] = {
+	{"show", "info NAME"},
+	{"stop", "unload NAME"},
+	{"ls", "list"},
+	{"models", "list"},
+	{"remove", "rm NAME"},
+	{"delete", "rm NAME"},
+	{"download", "pull SOURCE"},
+	{"import", "add NAME FILE, or add --from ollama"},
+	{"create", "add NAME FILE; system prompts and parameters are keys of llamad.conf"},
+	{"push", "--help; models are not uploaded"},
+	{"signin", "--help; there is no account to sign in to"},
+	{"server", "serve MODEL"},
+	{"start", "serve MODEL"},
+	{"complete", "generate NAME -p TEXT --raw"},
+	{"completion", "--emit-completion bash"},
+	{"ask", "run MODEL TEXT"},
+	{"benchmark", "bench FILE"},
+	{"embedding", "embed MODEL TEXT"},
+	{"embeddings", "embed MODEL TEXT"},
+	{"logs", "status; llamad writes its log to standard error or the journal"},
+	{"quit", "shutdown"},
+};
+
 const struct lmi_cli_program lmi_ctl_program = {
 	.name = "llamactl",
 	.cmds = cmds,
 	.n_cmds = LMD_LEN(cmds),
 	.opts = common_opts,
 	.n_opts = LMD_LEN(common_opts),
+	.hints = hints,
+	.n_hints = LMD_LEN(hints),
 };

@@ -19,6 +19,7 @@
 
 #include "client/llamactl/interrupt.h"
 #include "client/llamactl/texts.h"
+#include "core/base/alloc.h"
 #include "llamad/version.h"
 
 enum lmd_status lmi_ctl_usage(struct lmi_ctl *ctl, struct lmd_error *err, const char *fmt, ...)
@@ -111,6 +112,33 @@ static void print_failure(const struct lmi_ctl *ctl, const char *text)
 		ctl->args.cmd ? ctl->args.cmd->name : "", text);
 }
 
+/* Parses the command line. What follows `translate` and is not its --help belongs to another
+ * program. */
+static enum lmd_status parse(struct lmi_ctl *ctl, int argc, char **argv, struct lmd_error *err)
+{
+	static char end[] = "--";
+	char **words;
+	enum lmd_status st;
+
+	if (argc > 2 && (!strcmp(argv[1], "-m") || !strcmp(argv[1], "--model") || !strcmp(argv[1], "-hf")))
+		return lmd_fail(err, LMD_INVALID,
+				"'%s' is no command; type: llamactl run %s%s, or llamactl serve %s%s",
+				argv[1], argv[1][1] == 'h' ? "hf:" : "", argv[2],
+				argv[1][1] == 'h' ? "hf:" : "", argv[2]);
+	if (argc < 3 || strcmp(argv[1], "translate") != 0 || argv[2][0] == '-')
+		return lmi_args_parse(&ctl->args, &lmi_ctl_program, argc, argv, err);
+	words = lmi_alloc((size_t)argc + 2, sizeof(*words));
+	if (!words)
+		return lmd_fail(err, LMD_NOMEM, "no memory for the command line");
+	words[0] = argv[0];
+	words[1] = argv[1];
+	words[2] = end;
+	memcpy(words + 3, argv + 2, (size_t)(argc - 2) * sizeof(*words));
+	st = lmi_args_parse(&ctl->args, &lmi_ctl_program, argc + 1, words, err);
+	lmi_free(words);
+	return st;
+}
+
 int lmi_ctl_main(int argc, char **argv)
 {
 	struct lmi_ctl ctl = {0};
@@ -121,7 +149,7 @@ int lmi_ctl_main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error until the end */
 	lmi_ctl_interrupt_exit();
 	if (!group_help(argc, argv)) {
-		st = lmi_args_parse(&ctl.args, &lmi_ctl_program, argc, argv, &err);
+		st = parse(&ctl, argc, argv, &err);
 		ctl.usage = st == LMD_INVALID;
 		if (st == LMD_OK)
 			st = run(&ctl, &err);

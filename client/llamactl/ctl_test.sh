@@ -34,9 +34,12 @@ while read -r words; do
 	prints "^Usage: llamactl $words" $words --help
 	# shellcheck disable=SC2086
 	refused 2 "^llamactl $words: unknown option '--no-such-option'" $words --no-such-option
-	# what a program may want to read is there as JSON; a conversation is for people
+	# what a program may want to read is there as JSON; some commands are for people
 	# shellcheck disable=SC2086
-	[ "$words" = help ] || [ "$words" = chat ] || prints '^ *--json  ' $words --help
+	case $words in
+	help | chat | serve | translate) ;;
+	*) prints '^ *--json  ' $words --help ;;
+	esac
 done <"$dir/commands"
 [ "$(wc -l <"$dir/commands")" -ge 48 ] || bad "$(wc -l <"$dir/commands") commands in help --all"
 # the overview has all commands, those for beginners first, the debug commands on one line
@@ -45,7 +48,7 @@ for words in $(grep -v ' ' "$dir/commands"); do
 	holds "--help lacks $words" grep -q "^  $words  " "$dir/out"
 done
 holds "--help begins with the commands for beginners" [ "$(sed -n '/^Run and chat:/,/^$/s/^  \([a-z]*\) .*/\1/p' \
-	"$dir/out" | tr '\n' ' ')" = 'run chat generate embed rerank pull add list ps ' ]
+	"$dir/out" | tr '\n' ' ')" = 'run chat serve generate embed rerank pull add list ps ' ]
 holds "--help has the debug commands" grep -q '^  debug WORD  *logits, plan, ' "$dir/out"
 holds "--help fits in 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }' "$dir/out"
 prints '^  debug plan  ' debug --help

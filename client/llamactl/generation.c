@@ -66,22 +66,17 @@ static void fill_options(struct lmi_wire_req_generate *q, const struct lmi_args 
 	set_optional(&q->has_json_schema, &q->json_schema, chat->schema);
 }
 
-enum lmd_status lmi_ctl_generation_init(struct lmi_ctl_generation *g, struct lmi_ctl *ctl,
-					struct lmd_error *err)
+static enum lmd_status read_options(struct lmi_ctl_generation *g, struct lmd_str model,
+				    struct lmd_error *err)
 {
-	const char *model = lmi_arg_pos(&ctl->args, 0);
 	struct lmi_wire_req_generate *q = &g->req.u.generate;
-	enum lmd_status st;
+	struct lmi_ctl *ctl = g->ctl;
+	enum lmd_status st = lmi_ctl_chat_args(ctl, &g->chat, err);
 
-	*g = (struct lmi_ctl_generation){.ctl = ctl, .hold_ms = -1};
-	st = lmi_ctl_chat_args(ctl, &g->chat, err);
 	if (st != LMD_OK)
 		return st;
-	g->arena = lmi_arena_create(ARENA_BYTES);
-	if (!g->arena)
-		return lmd_fail(err, LMD_NOMEM, "no memory for a request");
 	lmi_wire_request_init(&g->req, LMI_WIRE_OP_GENERATE);
-	q->model = (struct lmd_str){.ptr = model, .len = strlen(model)};
+	q->model = model;
 	fill_options(q, &ctl->args, &g->chat);
 	st = lmi_ctl_sampling(q, ctl, g->arena, err);
 	if (st == LMD_OK)
@@ -90,6 +85,24 @@ enum lmd_status lmi_ctl_generation_init(struct lmi_ctl_generation *g, struct lmi
 		st = lmi_ctl_arg_texts(&ctl->args, "grammar-trigger", g->arena,
 				       &q->grammar_triggers, &q->n_grammar_triggers, err);
 	return st;
+}
+
+enum lmd_status lmi_ctl_generation_init(struct lmi_ctl_generation *g, struct lmi_ctl *ctl,
+					struct lmd_error *err)
+{
+	const char *model = lmi_arg_pos(&ctl->args, 0);
+
+	*g = (struct lmi_ctl_generation){.ctl = ctl, .hold_ms = -1};
+	g->arena = lmi_arena_create(ARENA_BYTES);
+	if (!g->arena)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a request");
+	return read_options(g, (struct lmd_str){.ptr = model, .len = strlen(model)}, err);
+}
+
+enum lmd_status lmi_ctl_generation_update(struct lmi_ctl_generation *g, struct lmd_error *err)
+{
+	lmi_ctl_chat_args_fini(&g->chat);
+	return read_options(g, g->req.u.generate.model, err);
 }
 
 void lmi_ctl_generation_fini(struct lmi_ctl_generation *g)

@@ -25,6 +25,8 @@ struct lmi_ctl_generation {
 enum lmd_status lmi_ctl_generation_init(struct lmi_ctl_generation *g, struct lmi_ctl *ctl,
 					struct lmd_error *err);
 void lmi_ctl_generation_fini(struct lmi_ctl_generation *g);
+/* Reads the options again, after one of them has changed; the model stays. */
+enum lmd_status lmi_ctl_generation_update(struct lmi_ctl_generation *g, struct lmd_error *err);
 
 /* Zero it, then set the members of `printer` that the caller chooses, and keep_tokens. */
 struct lmi_ctl_answer {

@@ -56,6 +56,10 @@ static const struct lmi_cli_roff_item files[] = {
 	{"/run/llamad/llamad.sock", "Socket of the system's daemon, used if it exists."},
 	{"$XDG_RUNTIME_DIR/llamad/llamad.sock", "Socket of the user's own daemon, used "
 						"otherwise."},
+	{"/var/lib/llamad, $XDG_STATE_HOME/llamad, ~/.local/state/llamad",
+	 "Models when no daemon answers: of root, or of the user."},
+	{"$XDG_STATE_HOME/llamactl/history, ~/.local/state/llamactl/history",
+	 "Messages of earlier conversations."},
 	{"PREFIX/lib/llamad/plugins", "Plugins; the folder is found relative to the program. See "
 				      "--plugin-dir."},
 };
@@ -63,6 +67,13 @@ static const struct lmi_cli_roff_item files[] = {
 static const struct lmi_cli_roff_item environment[] = {
 	{"LLAMAD_KEY", "Secret of a key, for tcp and tls+tcp without --key-file."},
 	{"XDG_RUNTIME_DIR", "Folder of the user's own sockets."},
+	{"STATE_DIRECTORY, XDG_STATE_HOME", "Folder of the user's own models, when no daemon "
+					    "answers, and of the history of conversations."},
+	{"HF_TOKEN, HF_ENDPOINT, LLAMAD_CATALOGUE",
+	 "Token and mirror of Hugging Face and file of short names, for downloads that no daemon "
+	 "makes."},
+	{"LLAMACTL_HISTORY", "File of the history of conversations; empty: no history is kept."},
+	{"NO_COLOR", "Answers and reasoning are shown without styles if it is set."},
 	{"TERM", "Progress bars are drawn on a terminal unless TERM is dumb."},
 };
 

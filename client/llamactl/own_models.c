@@ -237,6 +237,18 @@ enum lmd_status lmi_ctl_own_model_path(struct lmi_ctl *ctl, const char *name, ch
 	return st;
 }
 
+const char *lmi_ctl_own_models_dir(const struct lmi_ctl *ctl)
+{
+	return ctl->own->dir;
+}
+
+void lmi_ctl_own_models_close(struct lmi_ctl *ctl)
+{
+	close_own(ctl);
+	lmi_store_close(ctl->own->store);
+	ctl->own->store = NULL;
+}
+
 void lmi_ctl_own_models_fini(struct lmi_ctl *ctl)
 {
 	struct lmi_ctl_own_models *m = ctl->own;

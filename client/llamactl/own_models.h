@@ -28,6 +28,11 @@ bool lmi_ctl_has_own_models(const struct lmi_ctl *ctl);
 enum lmd_status lmi_ctl_own_model_path(struct lmi_ctl *ctl, const char *name, char **own_path,
 				       struct lmd_error *err);
 
+/* Returns the folder of that store, for as long as the command runs. */
+const char *lmi_ctl_own_models_dir(const struct lmi_ctl *ctl);
+/* Closes that client and its store, so that another process can use it. */
+void lmi_ctl_own_models_close(struct lmi_ctl *ctl);
+
 /* Called by lmi_ctl_fini. */
 void lmi_ctl_own_models_fini(struct lmi_ctl *ctl);
 

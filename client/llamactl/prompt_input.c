@@ -47,8 +47,7 @@ static bool wait_input(int fd)
 	return n != 0;
 }
 
-/* As read(2) of standard input; -1 also if a signal that interrupt.h catches arrived. */
-static ssize_t read_input(char *p, size_t n)
+ssize_t lmi_ctl_read_input(char *p, size_t n)
 {
 	int fd = input_fd();
 	ssize_t got = -1;
@@ -76,7 +75,7 @@ ssize_t lmi_ctl_read_line(char **line, size_t *cap)
 			*line = more;
 			*cap += LINE_STEP;
 		}
-		got = read_input(*line + len, *cap - (size_t)len - 1);
+		got = lmi_ctl_read_input(*line + len, *cap - (size_t)len - 1);
 		len += got > 0 ? got : 0;
 	}
 	if (got < 0 || !len)
@@ -104,7 +103,7 @@ static enum lmd_status read_all(const char *what, size_t max, char **out, size_t
 		p = more;
 		if (!p)
 			break;
-		got = read_input(p + len, cap - len);
+		got = lmi_ctl_read_input(p + len, cap - len);
 		len += got > 0 ? (size_t)got : 0;
 	}
 	if (!p)

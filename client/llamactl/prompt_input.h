@@ -17,6 +17,9 @@
  * no memory. */
 ssize_t lmi_ctl_read_line(char **line, size_t *cap);
 
+/* As read(2) of standard input; -1 also if a signal that interrupt.h catches has arrived. */
+ssize_t lmi_ctl_read_input(char *p, size_t n);
+
 /* Reads standard input to its end, at most 1 GiB.  The caller frees *out with free(). */
 enum lmd_status lmi_ctl_read_stdin(char **out, size_t *n, struct lmd_error *err);
 

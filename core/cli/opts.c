@@ -306,6 +306,11 @@ static enum lmd_status unknown_command(struct parser *p, const char *word)
 			return lmd_fail(p->err, LMD_INVALID,
 					"command '%s' needs a second word; see %s %s --help", word,
 					prog->name, word);
+	for (uint32_t i = 0; i < prog->n_hints; i++)
+		if (!strcmp(prog->hints[i].word, word))
+			return lmd_fail(p->err, LMD_INVALID,
+					"unknown command '%.60s'; type: %s %s", word, prog->name,
+					prog->hints[i].instead);
 	lmi_cli_suggest_init(&s, word);
 	for (uint32_t i = 0; i < prog->n_cmds; i++)
 		lmi_cli_suggest_consider(&s, prog->cmds[i]->name);

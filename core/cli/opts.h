@@ -68,12 +68,19 @@ struct lmi_cli_cmd {
 	enum lmd_status (*run)(struct lmi_ctl *ctl, struct lmd_error *err);
 };
 
+/* A word that people try because another program has it. */
+struct lmi_cli_hint {
+	const char *word, *instead; /* "show", "info NAME" */
+};
+
 struct lmi_cli_program {
 	const char *name;
 	const struct lmi_cli_cmd *const *cmds; /* NULL: a program without commands and arguments */
 	uint32_t n_cmds;
 	const struct lmi_opt *opts; /* valid for every command; at least "help" */
 	uint32_t n_opts;
+	const struct lmi_cli_hint *hints; /* [n_hints] */
+	uint32_t n_hints;
 };
 
 /* Returns the command with exactly this name, or NULL. */

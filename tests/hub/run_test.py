@@ -86,6 +86,8 @@ def without_daemon():
     check("pull without a daemon", r.returncode == 0 and r.stdout == "parts\n", r)
     check("a model in parts", same(ctl("run", "parts", "x", *ASK)))
     check("no links are left", not [n for n in os.listdir(f"{DIR}/tmp") if n.startswith("llamactl-")])
+    r = ctl("add", "added", TINY)
+    check("add without a daemon", r.returncode == 0 and same(ctl("run", "added", "x", *ASK)), r)
     r = ctl("rm", "parts")
     check("rm", r.returncode == 0 and '"parts"' not in ctl("list", "--json").stdout, r)
 

@@ -6,6 +6,10 @@ if ! command -v python3 >/dev/null; then
 	echo "SKIP: run: no python3"
 	exit 77
 fi
+if [ -e /run/llamad/llamad.sock ]; then
+	echo "SKIP: the system's daemon would be asked"
+	exit 77
+fi
 . "${LMD_TEST_SRCDIR:-.}/tests/daemon.sh"
 "$build/tests/mktiny" full 5 "$dir/tiny.gguf" || exit 99
 python3 "$src/tests/hub/run_test.py" "$build" "$src" "$dir" "$dir/tiny.gguf"

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The commands of a conversation. */
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/llamactl/chat_impl.h"
+#include "client/llamactl/ctl.h"
+#include "core/base/alloc.h"
+#include "core/base/arena.h"
+#include "core/base/file.h"
+
+#define ATTACHED_MAX (8u << 20)
+
+bool lmi_ctl_chat_is_command(const char *line)
+{
+	return line[0] == '/' && (isalpha((unsigned char)line[1]) || line[1] == '?');
+}
+
+/* ---- /set ---- */
+
+/* Spellings of other programs. */
+static const struct {
+	const char *theirs, *ours;
+} spellings[] = {{"temperature", "temp"},
+		 {"num_predict", "predict"},
+		 {"max_tokens", "predict"},
+		 {"n", "predict"},
+		 {"typical_p", "typical"}};
+
+/* Writes the option that a name means: with '-' for '_'. */
+static void option_name(char *out, size_t size, const char *name)
+{
+	for (size_t i = 0; i < LMD_LEN(spellings); i++)
+		if (!strcmp(name, spellings[i].theirs))
+			name = spellings[i].ours;
+	(void)snprintf(out, size, "%s", name);
+	for (char *p = out; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+}
+
+static struct lmi_opt_value *find_option(const struct lmi_args *a, const char *name,
+					 const struct lmi_opt **opt)
+{
+	for (uint32_t i = 0; i < a->cmd->n_opts; i++) {
+		*opt = &a->cmd->opts[i];
+		if ((*opt)->name && !strcmp((*opt)->name, name))
+			return &a->value[i];
+	}
+	return NULL;
+}
+
+/* Options whose change has no effect on a conversation that has begun. */
+static bool is_fixed(const struct lmi_opt *opt)
+{
+	static const char *const fixed[] = {"prompt", "interactive", "yes", "backend", "threads",
+					    "ctx", "ctx-size", "kv-type", "device", "json"};
+
+	for (size_t i = 0; i < LMD_LEN(fixed); i++)
+		if (!strcmp(opt->name, fixed[i]))
+			return true;
+	return false;
+}
+
+static bool is_on(const char *value)
+{
+	return strcmp(value, "off") != 0 && strcmp(value, "0") != 0 && strcmp(value, "false") != 0;
+}
+
+/* value: in the arena */
+static enum lmd_status set_value(struct lmi_ctl_chat *c, struct lmi_opt_value *v,
+				 const char *value, struct lmd_error *err)
+{
+	enum lmd_status st = LMD_OK;
+
+	if (v->opt->type == LMI_OPT_FLAG) {
+		v->i = is_on(value);
+	} else if (v->opt->type == LMI_OPT_LIST) {
+		v->list = lmi_arena_array(c->g->arena, 1, sizeof(*v->list));
+		if (!v->list)
+			return lmd_fail(err, LMD_NOMEM, "no memory for a setting");
+		v->list[0] = value;
+		v->n_list = *value ? 1 : 0;
+	} else {
+		st = lmi_opt_set(v, value, err);
+	}
+	if (st == LMD_OK)
+		v->given = true;
+	return st;
+}
+
+static enum lmd_status set_option(struct lmi_ctl_chat *c, const char *given, const char *value,
+				  struct lmd_error *err)
+{
+	const struct lmi_opt *opt;
+	struct lmi_opt_value *v, before;
+	char name[64], *copy;
+	enum lmd_status st;
+
+	option_name(name, sizeof(name), given);
+	v = find_option(&c->g->ctl->args, name, &opt);
+	if (!v || is_fixed(opt) || !strcmp(name, "system"))
+		return lmd_fail(err, LMD_INVALID, "/set %.40s: not a setting of a conversation", given);
+	copy = lmi_arena_strndup(c->g->arena, value, strlen(value));
+	if (!copy)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a setting");
+	before = *v;
+	st = set_value(c, v, copy, err);
+	if (st == LMD_OK)
+		st = lmi_ctl_generation_update(c->g, err);
+	if (st != LMD_OK) {
+		struct lmd_error none;
+
+		*v = before;
+		(void)lmi_ctl_generation_update(c->g, &none);
+		lmd_error_prefix(err, name);
+	}
+	return st;
+}
+
+/* Sets how answers are shown; returns false if it is not such a name. */
+static bool set_display(struct lmi_ctl_chat *c, const char *name, const char *value)
+{
+	bool on = is_on(value);
+
+	if (!strcmp(name, "verbose"))
+		c->verbose = on;
+	else if (!strcmp(name, "quiet"))
+		c->verbose = !on;
+	else if (!strcmp(name, "markdown"))
+		c->markdown = on;
+	else if (!strcmp(name, "reasoning"))
+		c->fold = !on;
+	else
+		return false;
+	return true;
+}
+
+static void show_settings(const struct lmi_ctl_chat *c)
+{
+	const struct lmi_args *a = &c->g->ctl->args;
+
+	fprintf(stderr, "verbose %s, markdown %s, reasoning %s\n", c->verbose ? "on" : "off",
+		c->markdown ? "on" : "off", c->fold ? "folded" : "on");
+	for (uint32_t i = 0; i < a->cmd->n_opts; i++) {
+		const struct lmi_opt *o = &a->cmd->opts[i];
+
+		if (!o->name || !lmi_arg_given(a, o->name) || is_fixed(o))
+			continue;
+		if (o->type == LMI_OPT_FLOAT)
+			fprintf(stderr, "%s %g\n", o->name, lmi_arg_float(a, o->name));
+		else if (o->type == LMI_OPT_INT || o->type == LMI_OPT_SIZE)
+			fprintf(stderr, "%s %lld\n", o->name, (long long)lmi_arg_int(a, o->name));
+		else if (o->type == LMI_OPT_STR || o->type == LMI_OPT_CHOICE)
+			fprintf(stderr, "%s %s\n", o->name, lmi_arg_str(a, o->name));
+	}
+}
+
+static enum lmd_status cmd_set(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err)
+{
+	char name[64];
+	size_t n = strcspn(rest, " =");
+	const char *value = rest + n + strspn(rest + n, " =");
+
+	if (!n) {
+		show_settings(c);
+		return LMD_OK;
+	}
+	(void)snprintf(name, sizeof(name), "%.*s", (int)n, rest);
+	if (!strcmp(name, "parameter")) /* as Ollama writes it */
+		return cmd_set(c, value, err);
+	if (!strcmp(name, "system"))
+		return lmi_ctl_messages_set_system(&c->messages, value, err);
+	return set_display(c, name, value) ? LMD_OK : set_option(c, name, value, err);
+}
+
+/* ---- the other commands ---- */
+
+static enum lmd_status cmd_system(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err)
+{
+	const struct lmd_str *now = lmi_ctl_messages_system(&c->messages);
+
+	if (!*rest) {
+		fprintf(stderr, "%.*s\n", now ? (int)now->len : 17,
+			now ? now->ptr : "no system message");
+		return LMD_OK;
+	}
+	return lmi_ctl_messages_set_system(&c->messages, strcmp(rest, "off") ? rest : NULL, err);
+}
+
+static enum lmd_status cmd_save(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (!*rest)
+		return lmd_fail(err, LMD_INVALID, "/save FILE: a file is missing");
+	st = lmi_ctl_messages_save(&c->messages, rest, lmi_arg_pos(&c->g->ctl->args, 0), err);
+	if (st == LMD_OK)
+		fprintf(stderr, "%u messages saved\n", c->messages.n);
+	return st;
+}
+
+static enum lmd_status cmd_load(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err)
+{
+	enum lmd_status st;
+
+	if (!*rest)
+		return lmd_fail(err, LMD_INVALID, "/load FILE: a file is missing");
+	st = lmi_ctl_messages_load(&c->messages, rest, err);
+	if (st == LMD_OK)
+		fprintf(stderr, "%u messages loaded\n", c->messages.n);
+	return st;
+}
+
+static enum lmd_status cmd_retry(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err)
+{
+	uint32_t last = lmi_ctl_messages_last_question(&c->messages);
+
+	(void)rest;
+	if (last == c->messages.n)
+		return lmd_fail(err, LMD_INVALID, "/retry: there is no question yet");
+	lmi_ctl_messages_cut(&c->messages, last + 1);
+	c->answer = true;
+	return LMD_OK;
+}
+
+static enum lmd_status cmd_undo(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err)
+{
+	uint32_t last = lmi_ctl_messages_last_question(&c->messages);
+
+	(void)rest;
+	if (last == c->messages.n)
+		return lmd_fail(err, LMD_INVALID, "/undo: there is no question yet");
+	fprintf(stderr, "taken back: %.*s\n", (int)c->messages.v[last].content.len,
+		c->messages.v[last].content.ptr);
+	lmi_ctl_messages_cut(&c->messages, last);
+	return LMD_OK;
+}
+
+static enum lmd_status cmd_clear(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err)
+{
+	(void)rest;
+	(void)err;
+	lmi_ctl_messages_cut(&c->messages, lmi_ctl_messages_system(&c->messages) ? 1 : 0);
+	c->tokens.n = c->attached.n = 0;
+	fputs("a new conversation\n", stderr);
+	return LMD_OK;
+}
+
+static enum lmd_status cmd_file(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err)
+{
+	char head[PATH_MAX + 16], *text = NULL;
+	size_t n = 0;
+	enum lmd_status st;
+
+	if (!*rest)
+		return lmd_fail(err, LMD_INVALID, "/file FILE: a file is missing");
+	st = lmi_file_read_all(rest, ATTACHED_MAX, &text, &n, err);
+	if (st == LMD_OK && n && memchr(text, 0, n))
+		st = lmd_fail(err, LMD_INVALID, "%.200s: not a text", rest);
+	(void)snprintf(head, sizeof(head), "File %s:\n```\n", rest);
+	if (st == LMD_OK)
+		st = lmi_text_byte_buf_append(&c->attached, head, strlen(head), err);
+	if (st == LMD_OK)
+		st = lmi_text_byte_buf_append(&c->attached, text, n, err);
+	if (st == LMD_OK)
+		st = lmi_text_byte_buf_append(&c->attached, "\n```\n\n", 6, err);
+	lmi_free(text);
+	if (st == LMD_OK)
+		fprintf(stderr, "%s (%zu bytes) goes with the next message\n", rest, n);
+	return st;
+}
+
+static enum lmd_status cmd_tools(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err)
+{
+	const struct lmd_str *tools = &c->g->req.u.generate.tools;
+	const struct lmi_opt *opt;
+	struct lmi_opt_value *v;
+
+	if (!*rest) {
+		bool has = c->g->req.u.generate.has_tools;
+
+		fprintf(stderr, "%.*s\n", has ? (int)tools->len : 8, has ? tools->ptr : "no tools");
+		return LMD_OK;
+	}
+	if (strcmp(rest, "off") != 0)
+		return set_option(c, "tools", rest, err);
+	v = find_option(&c->g->ctl->args, "tools", &opt);
+	if (v)
+		*v = (struct lmi_opt_value){.opt = opt};
+	return lmi_ctl_generation_update(c->g, err);
+}
+
+static enum lmd_status cmd_bye(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err)
+{
+	(void)rest;
+	(void)err;
+	c->leave = true;
+	return LMD_OK;
+}
+
+static enum lmd_status cmd_help(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err);
+
+static const struct command {
+	const char *name, *args, *doc;
+	enum lmd_status (*run)(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err);
+	bool needs_template;
+} commands[] = {
+	{"help", "", "show this", cmd_help, false},
+	{"set", "[NAME VALUE]",
+	 "set temp, top_p, seed, predict and others; or on or off:\n"
+	 "                       verbose (tokens per second), markdown, reasoning",
+	 cmd_set, false},
+	{"system", "[TEXT|off]", "set the system message, or show it", cmd_system, true},
+	{"file", "FILE", "put a text file in front of the next message", cmd_file, true},
+	{"tools", "[FILE|off]", "let the model call the tools of a JSON file", cmd_tools, true},
+	{"retry", "", "answer the last message again", cmd_retry, true},
+	{"undo", "", "take back the last message and its answer", cmd_undo, true},
+	{"clear", "", "begin a new conversation", cmd_clear, false},
+	{"save", "FILE", "save the conversation as JSON", cmd_save, true},
+	{"load", "FILE", "continue a saved conversation", cmd_load, true},
+	{"bye", "", "leave, as Ctrl-D does", cmd_bye, false},
+	/* other spellings */
+	{"?", NULL, NULL, cmd_help, false},
+	{"exit", NULL, NULL, cmd_bye, false},
+	{"quit", NULL, NULL, cmd_bye, false},
+};
+
+static enum lmd_status cmd_help(struct lmi_ctl_chat *c, const char *rest, struct lmd_error *err)
+{
+	(void)c;
+	(void)rest;
+	(void)err;
+	for (size_t i = 0; i < LMD_LEN(commands); i++)
+		if (commands[i].doc) {
+			char usage[40];
+
+			(void)snprintf(usage, sizeof(usage), "/%s %s", commands[i].name,
+				       commands[i].args);
+			fprintf(stderr, "  %-20s %s\n", usage, commands[i].doc);
+		}
+	fputs("  \"\"\"                  begins and ends a message of several lines; Alt-Enter begins a "
+	      "new line\n"
+	      "  Ctrl-C               ends an answer\n"
+	      "  Ctrl-D               leaves\n",
+	      stderr);
+	return LMD_OK;
+}
+
+static const struct command *find_command(const char *line, size_t n)
+{
+	for (size_t i = 0; i < LMD_LEN(commands); i++)
+		if (strlen(commands[i].name) == n && !strncmp(commands[i].name, line, n))
+			return &commands[i];
+	return NULL;
+}
+
+enum lmd_status lmi_ctl_chat_command(struct lmi_ctl_chat *c, const char *line,
+				     struct lmd_error *err)
+{
+	size_t n = strcspn(line + 1, " \n");
+	const struct command *cmd = find_command(line + 1, n);
+	char *rest = strdup(line + 1 + n + strspn(line + 1 + n, " \n"));
+	enum lmd_status st = LMD_OK;
+
+	if (!rest)
+		return lmd_fail(err, LMD_NOMEM, "no memory for a command");
+	for (size_t k = strlen(rest); k && isspace((unsigned char)rest[k - 1]); k--)
+		rest[k - 1] = 0;
+	if (!cmd)
+		st = lmd_fail(err, LMD_INVALID, "/%.*s is not a command; /help lists them",
+			      (int)(n < 40 ? n : 40), line + 1);
+	else if (cmd->needs_template && !c->use_template)
+		st = lmd_fail(err, LMD_INVALID, "/%s needs a model with a chat template", cmd->name);
+	else
+		st = cmd->run(c, rest, err);
+	free(rest);
+	if (st == LMD_OK || st == LMD_NOMEM)
+		return st;
+	fprintf(stderr, "%s\n", err->text);
+	*err = (struct lmd_error){0};
+	return LMD_OK;
+}
