@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/file.h"
 #include "core/base/sha256.h"
 
 #define OWNER_CHARS 40
@@ -271,28 +272,13 @@ void lmi_http_objects_close(struct lmi_http_objects *o)
 
 /* ---- writing ---- */
 
-static bool write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t k = write(fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return false;
-		p += k;
-		n -= (size_t)k;
-	}
-	return true;
-}
-
 static enum lmd_status write_file(struct lmi_http_objects *o, struct owner *w, const char *id,
 				  const void *bytes, size_t n, int64_t now_s, struct lmd_error *err)
 {
 	const struct timespec times[2] = {{.tv_sec = now_s}, {.tv_sec = now_s}};
 	int fd = openat(w->fd, TEMPORARY, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
 			0600);
-	bool good = fd >= 0 && write_all(fd, bytes, n) && !futimens(fd, times);
+	bool good = fd >= 0 && lmi_file_write_all(fd, bytes, n) && !futimens(fd, times);
 	enum lmd_status st = LMD_OK;
 
 	if (!good)
