@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/file.h"
 #include "hub/hub_impl.h"
 
 /* Without a choice the first of these that exists: what a small machine runs well, then smaller
@@ -14,13 +15,6 @@
 static const char *const preferred[] = {"Q4_K_M", "Q4_K_S", "IQ4_XS", "Q4_0", "MXFP4",
 					"Q5_K_M", "Q5_K_S", "Q6_K",   "Q8_0", "BF16",
 					"F16",	  "F32"};
-
-const char *lmi_hub_base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static bool contains(const char *text, const char *word)
 {
@@ -36,7 +30,7 @@ static bool contains(const char *text, const char *word)
 static bool is_model(const char *path)
 {
 	size_t n = strlen(path);
-	const char *base = lmi_hub_base_name(path);
+	const char *base = lmi_file_base_name(path);
 
 	return n > 5 && !strcasecmp(path + n - 5, ".gguf") && !contains(base, "mmproj") &&
 	       !contains(base, "imatrix");
@@ -85,7 +79,7 @@ static bool matches(const char *path, const char *want)
 	size_t n = strlen(want);
 
 	if (n > 5 && !strcasecmp(want + n - 5, ".gguf"))
-		return !strcmp(path, want) || !strcmp(lmi_hub_base_name(path), want);
+		return !strcmp(path, want) || !strcmp(lmi_file_base_name(path), want);
 	return has_quantisation(path, want);
 }
 
@@ -101,7 +95,7 @@ static uint32_t first_match(const struct lmi_hub_entry *e, uint32_t n, const cha
 		if (!is_model(e[i].path) || (want && !matches(e[i].path, want)))
 			continue;
 		(void)split_name(e[i].path, &part, &n_part);
-		if (part != 1 && !(want && !strcmp(lmi_hub_base_name(e[i].path), lmi_hub_base_name(want))))
+		if (part != 1 && !(want && !strcmp(lmi_file_base_name(e[i].path), lmi_file_base_name(want))))
 			continue;
 		if (best == n || len < best_len ||
 		    (len == best_len && strcmp(e[i].path, e[best].path) < 0))

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/file.h"
 #include "hub/http.h"
 #include "hub/hub_impl.h"
 
@@ -113,7 +114,7 @@ static enum lmd_status describe(struct lmi_hub_model *m, const struct lmi_hub_re
 	if (!f || !base)
 		return no_memory(err);
 	for (uint32_t i = 0; i < m->n_files; i++) {
-		f[i].name = lmi_hub_base_name(e[parts[i]].path);
+		f[i].name = lmi_file_base_name(e[parts[i]].path);
 		f[i].url = lmi_hub_url(m->arena, base, e[parts[i]].path);
 		f[i].size = e[parts[i]].size;
 		f[i].with_token = o->hf_token != NULL;

@@ -70,9 +70,6 @@ enum lmd_status lmi_hub_registry_token(char token[LMI_HUB_TOKEN_MAX], const char
  * memory. */
 const char *lmi_hub_url(struct lmd_arena *a, const char *base, const char *path);
 
-/* Returns the last component of a path. */
-const char *lmi_hub_base_name(const char *path);
-
 /* Bytes of a file's name without ".gguf" and without the number of its part. */
 size_t lmi_hub_stem(const char *name);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/file.h"
 #include "core/base/sha256.h"
 #include "core/base/printable.h"
 #include "store/blob.h"
@@ -107,22 +108,6 @@ static enum lmd_status open_part(struct copy *c, struct lmd_error *err)
 			strerror(errno));
 }
 
-static enum lmd_status write_all(int fd, const char *p, size_t n, struct lmd_error *err)
-{
-	while (n) {
-		ssize_t k = write(fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return lmd_fail(err, LMD_IO, LMI_STORE_BLOB_FOLDER ": write: %s",
-					strerror(errno));
-		p += k;
-		n -= (size_t)k;
-	}
-	return LMD_OK;
-}
-
 /* Copies a file and computes its digest in one pass. */
 static enum lmd_status copy_bytes(struct copy *c, struct lmi_sha256 *h, void *buf,
 				  struct lmd_error *err)
@@ -142,9 +127,9 @@ static enum lmd_status copy_bytes(struct copy *c, struct lmi_sha256 *h, void *bu
 		if (at + got > c->src.size)
 			return lmd_fail(err, LMD_BUSY, "the file grew while it was being read");
 		lmi_sha256_update(h, buf, got);
-		st = write_all(c->part, buf, got, err);
-		if (st != LMD_OK)
-			return st;
+		if (!lmi_file_write_all(c->part, buf, got))
+			return lmd_fail(err, LMD_IO, LMI_STORE_BLOB_FOLDER ": write: %s",
+					strerror(errno));
 		at += got;
 		if (c->work && c->work->progress)
 			c->work->progress(c->work->arg, at, 2 * c->src.size);

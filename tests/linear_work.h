@@ -6,7 +6,9 @@
 #ifndef LLAMAD_TESTS_LINEAR_WORK_H
 #define LLAMAD_TESTS_LINEAR_WORK_H
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/cancel.h"
 #include "llamad/status.h"
@@ -18,6 +20,32 @@
 static inline size_t linear_work_min(void)
 {
 	return getenv("LMD_TEST_LONG") ? 1u << 20 : 1u << 15;
+}
+
+/* Returns a text of n bytes or a few more, which the caller frees: a head, a piece again and again,
+ * and a tail.  In the piece, % becomes a number, and @ a string of 8 bytes after its length in 8
+ * bytes. */
+static inline char *linear_work_text(const char *head, const char *piece, const char *tail,
+				     size_t n, size_t *bytes)
+{
+	char *text = malloc(n + 512), *p = stpcpy(text, head);
+
+	for (unsigned i = 1; (size_t)(p - text) < n; i++) {
+		for (const char *q = piece; *q; q++) {
+			if (*q == '%') {
+				p += sprintf(p, "%u", i);
+			} else if (*q == '@') {
+				memcpy(p, "\x08\0\0\0\0\0\0\0", 8);
+				p += 8;
+				p += sprintf(p, "%08u", i);
+			} else {
+				*p++ = *q;
+			}
+		}
+	}
+	p = stpcpy(p, tail);
+	*bytes = (size_t)(p - text);
+	return text;
 }
 
 /* Handles an input of about n bytes. */

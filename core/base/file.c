@@ -154,6 +154,30 @@ void lmi_file_close(struct lmi_file *f)
 	f->fd = -1;
 }
 
+bool lmi_file_write_all(int fd, const void *bytes, size_t n)
+{
+	const char *p = bytes;
+
+	while (n) {
+		ssize_t k = write(fd, p, n);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0)
+			return false;
+		p += k;
+		n -= (size_t)k;
+	}
+	return true;
+}
+
+const char *lmi_file_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 enum lmd_status lmi_file_check_folder(const char *path, struct lmd_error *err)
 {
 	const char *slash = strrchr(path, '/');

@@ -26,6 +26,12 @@ enum lmd_status lmi_file_open(struct lmi_file *f, const char *path, struct lmd_e
 enum lmd_status lmi_file_read(const struct lmi_file *f, uint64_t at, void *buf, size_t n,
 			      struct lmd_error *err);
 
+/* Writes all n bytes; returns false with errno if the system takes fewer. */
+bool lmi_file_write_all(int fd, const void *bytes, size_t n);
+
+/* Returns the last component of a path: what follows the last slash. */
+const char *lmi_file_base_name(const char *path);
+
 /* ---- for core/base alone ---- */
 
 /* Sets the error message "path: what: text of errno"; returns LMD_NOTFOUND, LMD_NOMEM or LMD_IO. */

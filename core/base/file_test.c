@@ -3,6 +3,8 @@
  * Reading, mapping and replacing files; escaping of bytes for a line of text. */
 #include "core/base/file.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,6 +221,39 @@ START_TEST(injected_faults)
 }
 END_TEST
 
+START_TEST(write_all)
+{
+	struct sigaction was, ignore = {.sa_handler = SIG_IGN};
+	char got[100000] = {0}, want[sizeof(got)];
+	FILE *f = tmpfile();
+	int pipe_fd[2];
+
+	memset(want, 'x', sizeof(want));
+	ck_assert_ptr_nonnull(f);
+	ck_assert(lmi_file_write_all(fileno(f), want, sizeof(want)));
+	ck_assert(lmi_file_write_all(fileno(f), NULL, 0));
+	ck_assert_int_eq(pread(fileno(f), got, sizeof(got), 0), sizeof(got));
+	ck_assert_mem_eq(got, want, sizeof(got));
+	fclose(f);
+	ck_assert(!sigaction(SIGPIPE, &ignore, &was));
+	ck_assert(!pipe(pipe_fd));
+	close(pipe_fd[0]);
+	ck_assert(!lmi_file_write_all(pipe_fd[1], want, 1));
+	ck_assert_int_eq(errno, EPIPE);
+	close(pipe_fd[1]);
+	ck_assert(!sigaction(SIGPIPE, &was, NULL));
+}
+END_TEST
+
+START_TEST(base_name)
+{
+	ck_assert_str_eq(lmi_file_base_name("/a/b.gguf"), "b.gguf");
+	ck_assert_str_eq(lmi_file_base_name("b.gguf"), "b.gguf");
+	ck_assert_str_eq(lmi_file_base_name("a/"), "");
+	ck_assert_str_eq(lmi_file_base_name(""), "");
+}
+END_TEST
+
 START_TEST(show)
 {
 	static const struct {
@@ -260,6 +295,8 @@ int main(void)
 	tcase_add_test(tc, map);
 	tcase_add_test(tc, load_is_the_same);
 	tcase_add_test(tc, injected_faults);
+	tcase_add_test(tc, write_all);
+	tcase_add_test(tc, base_name);
 	tcase_add_test(tc, show);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));

@@ -16,7 +16,7 @@
 #include "tests/linear_work.h"
 #include "tests/temp_dir.h"
 
-/* A text: a head, a piece again and again, in which # becomes a number, and a tail. */
+/* The text of an input: see linear_work_text. */
 struct source {
 	const char *name;
 	enum lmd_status (*read)(const char *text, size_t n);
@@ -141,47 +141,27 @@ static const struct source sources[] = {
 	{"JSON: characters", read_items, "\"", "\xce\xa3\xe2\x82\xac", "\""},
 	{"JSON: blanks", read_items, "[", "    \n  \t", "]"},
 	{"JSON: a tree", read_tree, "[0", ",[1],\"a\",{\"k\":-1.5e3}", "]"},
-	{"JSON: unique keys", read_tree, "{\"k\": 0", ",\"key number #\":0", "}"},
+	{"JSON: unique keys", read_tree, "{\"k\": 0", ",\"key number %\":0", "}"},
 	{"SHA-256", digest, "", "abcdefgh", ""},
 	{"tokenizer.json: a vocabulary", read_tokenizer,
-	 "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"a\": 0", ", \"t#\": #", "}}}"},
+	 "{\"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"a\": 0", ", \"t%\": %", "}}}"},
 	{"tokenizer.json: merges", read_tokenizer,
 	 "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2}, \"merges\": "
 	 "[\"a b\"", ", \"a b\"", "]}}"},
 	{"tokenizer.json: added tokens", read_tokenizer, "{\"added_tokens\": [{\"id\": 0, "
-	 "\"content\": \"x\"}", ", {\"id\": #, \"content\": \"t#\"}",
+	 "\"content\": \"x\"}", ", {\"id\": %, \"content\": \"t%\"}",
 	 "], \"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {\"x\": 0}}}"},
 	{"safetensors", read_safetensors, "{\"t\": {\"dtype\": \"U8\", \"shape\": [0], "
-	 "\"data_offsets\": [0, 0]}", ", \"t#\": {\"dtype\": \"U8\", \"shape\": [0], \"data_offsets\": "
+	 "\"data_offsets\": [0, 0]}", ", \"t%\": {\"dtype\": \"U8\", \"shape\": [0], \"data_offsets\": "
 	 "[0, 0]}", "}"},
 	{"GGUF: strings", read_gguf, "", "@", ""},
 };
-
-static char *write_text(const struct source *s, size_t n, size_t *bytes)
-{
-	char *text = malloc(n + 512), *p = stpcpy(text, s->head);
-
-	for (unsigned i = 1; (size_t)(p - text) < n; i++) {
-		for (const char *q = s->piece; *q; q++) {
-			if (*q == '#')
-				p += sprintf(p, "%u", i);
-			else if (*q == '@') /* a length and a string of 8 bytes */
-				p = (char *)memcpy(p, "\x08\0\0\0\0\0\0\0", 8) + 8,
-				p += sprintf(p, "%08u", i);
-			else
-				*p++ = *q;
-		}
-	}
-	p = stpcpy(p, s->tail);
-	*bytes = (size_t)(p - text);
-	return text;
-}
 
 static enum lmd_status read_source(const void *arg, size_t n)
 {
 	const struct source *s = arg;
 	size_t bytes;
-	char *text = write_text(s, n, &bytes);
+	char *text = linear_work_text(s->head, s->piece, s->tail, n, &bytes);
 	enum lmd_status st = s->read(text, bytes);
 
 	free(text);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "core/base/alloc.h"
+#include "core/base/file.h"
 
 static bool is_dir(const char *path)
 {
@@ -30,13 +31,6 @@ static bool parent(char *path)
 	return true;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool take(char *out[], int *n, const char *path)
 {
 	out[*n] = lmi_strndup(path, strlen(path));
@@ -52,12 +46,12 @@ int lmi_plugin_default_dirs(const char *exe, const char *plugindir,
 
 	if (exe && strlen(exe) < sizeof(top)) {
 		strcpy(top, exe);
-		if (parent(top) && !strcmp(base_name(top), ".libs"))
+		if (parent(top) && !strcmp(lmi_file_base_name(top), ".libs"))
 			(void)parent(top);
 		snprintf(path, sizeof(path), "%s/plugins/.libs", top);
 		if (is_dir(path))
 			return take(out, &n, path) ? n : -1;
-		if (!strcmp(base_name(top), "bin") && parent(top)) {
+		if (!strcmp(lmi_file_base_name(top), "bin") && parent(top)) {
 			snprintf(path, sizeof(path), "%s/lib/llamad/plugins", top);
 			if (strcmp(path, plugindir) && is_dir(path) && !take(out, &n, path))
 				return -1;

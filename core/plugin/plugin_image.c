@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/file.h"
+
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010u
 #endif
@@ -35,21 +37,6 @@ static int make_memfd(const char *name)
 	return fd;
 }
 
-static bool write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t w = write(fd, p, n);
-
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w <= 0)
-			return false;
-		p += w;
-		n -= (size_t)w;
-	}
-	return true;
-}
-
 static enum lmd_status copy_bytes(struct lmi_plugin_image *c, int fd_in, struct lmd_error *err)
 {
 	char buf[CHUNK];
@@ -66,7 +53,7 @@ static enum lmd_status copy_bytes(struct lmi_plugin_image *c, int fd_in, struct 
 		if (total > LMI_PLUGIN_MAX_BYTES)
 			return lmd_fail(err, LMD_INVALID, "larger than %llu bytes",
 					(unsigned long long)LMI_PLUGIN_MAX_BYTES);
-		if (!write_all(c->fd, buf, (size_t)r))
+		if (!lmi_file_write_all(c->fd, buf, (size_t)r))
 			return lmd_fail(err, LMD_IO, "copying at offset %llu: %s",
 					(unsigned long long)total, strerror(errno));
 	}

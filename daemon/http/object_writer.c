@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/alloc.h"
+#include "core/base/file.h"
 
 struct waiting {
 	struct waiting *next;
@@ -38,21 +39,6 @@ struct lmi_http_object_writer {
 
 /* ---- the thread ---- */
 
-static bool write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t k = write(fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return false;
-		p += k;
-		n -= (size_t)k;
-	}
-	return true;
-}
-
 /* Returns 0 or the error number of the system. */
 static int write_file(const struct waiting *f)
 {
@@ -63,7 +49,7 @@ static int write_file(const struct waiting *f)
 
 	if (fd < 0)
 		return errno;
-	error = !write_all(fd, f->bytes, f->n) || futimens(fd, times) || fsync(fd) ? errno : 0;
+	error = !lmi_file_write_all(fd, f->bytes, f->n) || futimens(fd, times) || fsync(fd) ? errno : 0;
 	if (close(fd) && !error)
 		error = errno;
 	if (!error && renameat(f->folder, LMI_HTTP_OBJECT_TEMPORARY, f->folder, f->name))

@@ -84,7 +84,7 @@ static int by_site(const void *a, const void *b)
  * error. */
 static enum lmd_status is_peft(const char *path, bool *out, struct lmd_error *err)
 {
-	const char *base = strrchr(path, '/');
+	const char *base = lmi_file_base_name(path);
 	size_t n = strlen(path);
 	struct lmi_file f;
 	struct stat st;
@@ -92,7 +92,6 @@ static enum lmd_status is_peft(const char *path, bool *out, struct lmd_error *er
 	char magic[4];
 
 	*out = true;
-	base = base ? base + 1 : path;
 	if ((!stat(path, &st) && S_ISDIR(st.st_mode)) || !strcmp(base, "adapter_config.json") ||
 	    (n > 12 && !strcmp(path + n - 12, ".safetensors")))
 		return LMD_OK;

@@ -155,17 +155,13 @@ static bool match(const char *pattern, const char *s, uint32_t n[2])
 /* Is the row's name the stem, with any prefix of the language model? */
 static bool is_row_of(const struct lmd_checkpoint_row *row, const char *stem, uint32_t n[2])
 {
-	static const char *const prefixes[] = {"model.", "", "transformer.", "gpt_neox.",
-					       "model.language_model.", "language_model.model.",
-					       "backbone."};
-
 	if (row->how.flags & LMD_CKPT_ROOT)
 		return match(row->from, stem, n);
-	for (size_t x = 0; x < LMD_LEN(prefixes); x++) {
-		size_t len = strlen(prefixes[x]);
-
-		if (!strncmp(stem, prefixes[x], len) && match(row->from, stem + len, n))
+	for (size_t at = 0; stem[at]; at += strcspn(stem + at, ".") + 1) {
+		if (lmi_checkpoint_is_prefix(stem, at) && match(row->from, stem + at, n))
 			return true;
+		if (!strchr(stem + at, '.'))
+			break;
 	}
 	return false;
 }

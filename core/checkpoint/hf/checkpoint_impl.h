@@ -125,7 +125,7 @@ struct lmi_checkpoint {
 	/* [cap] how to make m->tensors[i]; on the heap, src and values in the arena */
 	struct lmi_checkpoint_tensor_transform *transforms;
 	uint32_t cap;
-	const char *prefix;
+	const char *prefix; /* of all names of the language model, from tensors.c */
 	const float *rope_freqs, *rope_long, *rope_short; /* [n_rope_freqs] each, or NULL */
 	uint32_t n_rope_freqs;
 	/* scratch buffers of tensor_transform.c and quant_scheme.c */
@@ -221,6 +221,11 @@ void lmi_checkpoint_add_tensor(struct lmi_checkpoint *f,
 			       const char *to);
 /* Adds a tensor of f->n_rope_freqs computed values. */
 void lmi_checkpoint_add_values(struct lmi_checkpoint *f, const char *name, const float *v);
+
+/* Can the first n bytes of a tensor's name stand before all names of a language model, as in
+ * "model.layers.0.mlp.up_proj"?  They end with a dot, contain no number, and are not those of another
+ * modality. */
+bool lmi_checkpoint_is_prefix(const char *name, size_t n);
 
 /* Adds all tensors with their transforms.  It is an error if a tensor of the files is neither used
  * nor known to be unneeded. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/checkpoint/hf/checkpoint_impl.h"
 #include "core/checkpoint/open.h"
 #include "tests/arch_plugins.h"
 #include "tests/st_file.h"
@@ -156,6 +157,44 @@ START_TEST(generation_defaults)
 }
 END_TEST
 
+/* The names of the language model may have any prefix that has no number and is not that of another
+ * modality. */
+START_TEST(prefixes)
+{
+	static const char *const good[] = {"", "model.", "transformer.", "a.b.language_model."};
+
+	for (size_t i = 0; i < LMD_LEN(good); i++)
+		ck_assert_msg(lmi_checkpoint_is_prefix(good[i], strlen(good[i])), "%s", good[i]);
+	ck_assert(!lmi_checkpoint_is_prefix("model", 5));
+	ck_assert(!lmi_checkpoint_is_prefix("model.layers.0.", 15));
+	ck_assert(!lmi_checkpoint_is_prefix("0.", 2));
+	ck_assert(!lmi_checkpoint_is_prefix("vision_tower.model.", 19));
+}
+END_TEST
+
+START_TEST(unusual_prefix)
+{
+	struct st_file f = st_build_llama(0, ST_LLAMA_N);
+	struct lmi_model *m = NULL;
+	struct lmd_error err;
+	size_t n = 0;
+
+	/* renaming keeps the number of bytes: "model." becomes "text1." */
+	for (char *p = f.p; p + 6 < (char *)f.p + f.n; p++) {
+		if (memcmp(p, "\"model.", 7) != 0)
+			continue;
+		memcpy(p + 1, "text1.", 6);
+		n++;
+	}
+	ck_assert_uint_gt(n, 2);
+	temp_write("config.json", ST_LLAMA_CONFIG, strlen(ST_LLAMA_CONFIG));
+	temp_write("model.safetensors", f.p, f.n);
+	free(f.p);
+	ck_assert_msg(lmi_model_open_any(&m, arch_plugins(), dir, 0, &err) == LMD_OK, "%s", err.text);
+	lmi_model_close(m);
+}
+END_TEST
+
 START_TEST(missing_expert)
 {
 	static const char config[] =
@@ -225,6 +264,8 @@ int main(void)
 	suite_add_tcase(s, tc);
 	tc = tcase_create("experts");
 	tcase_add_checked_fixture(tc, temp_dir_make, temp_dir_remove);
+	tcase_add_test(tc, prefixes);
+	tcase_add_test(tc, unusual_prefix);
 	tcase_add_test(tc, missing_expert);
 	suite_add_tcase(s, tc);
 	return lmd_check_run(srunner_create(s));

@@ -15,13 +15,6 @@
 
 #define NAME 320u
 
-/* Possible prefixes of the language model's tensor names. */
-static const char *const prefixes[] = {
-	"model.", "", "transformer.", "gpt_neox.", "model.language_model.",
-	"language_model.model.", "language_model.", "bert.", "roberta.", "backbone.",
-	"model.backbone.",
-};
-
 /* Tensors that may be present but are not needed: computed tables, other modalities, draft
  * layers. */
 static const char *const ends[] = {
@@ -40,27 +33,63 @@ static bool starts(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
+static bool is_other_part(const char *name)
+{
+	for (size_t i = 0; i < LMD_LEN(begins); i++)
+		if (starts(name, begins[i]))
+			return true;
+	return false;
+}
+
+bool lmi_checkpoint_is_prefix(const char *name, size_t n)
+{
+	if ((n && name[n - 1] != '.') || is_other_part(name))
+		return false;
+	for (size_t at = 0; at < n;) { /* no number: what follows belongs to a layer */
+		size_t len = strcspn(name + at, ".");
+
+		if (strspn(name + at, "0123456789") == len)
+			return false;
+		at += len + 1;
+	}
+	return true;
+}
+
+/* Bytes before the stem in a name "PREFIX STEM.weight", where another suffix may stand in the place
+ * of "weight"; -1 if it is another name. */
+static int prefix_bytes(const char *name, const char *stem)
+{
+	const char *end = strrchr(name, '.');
+	size_t n = strlen(stem), at;
+
+	if (!end || (size_t)(end - name) < n)
+		return -1;
+	at = (size_t)(end - name) - n;
+	return !strncmp(name + at, stem, n) && lmi_checkpoint_is_prefix(name, at) ? (int)at : -1;
+}
+
+/* The prefix of all names of the language model is what stands before that of the embedding; the
+ * shortest one if several parts have an embedding. */
 static void find_prefix(struct lmi_checkpoint *f)
 {
-	const char *embd = f->map->rows[0]->v[0].from;
-	size_t n = strlen(embd);
+	const char *embd = f->map->rows[0]->v[0].from, *found = NULL;
+	int n = -1;
 
-	for (size_t k = 0; k < LMD_LEN(prefixes); k++) {
-		size_t m = strlen(prefixes[k]);
+	for (uint32_t i = 0; i < f->st.n; i++) {
+		int k = prefix_bytes(f->st.v[i].name, embd);
 
-		for (uint32_t i = 0; i < f->st.n; i++) {
-			const char *name = f->st.v[i].name;
-
-			if (!starts(name, prefixes[k]) || strncmp(name + m, embd, n) != 0 ||
-			    name[m + n] != '.')
-				continue;
-			f->prefix = prefixes[k];
-			return;
+		if (k >= 0 && (n < 0 || k < n)) {
+			n = k;
+			found = f->st.v[i].name;
 		}
 	}
-	lmi_checkpoint_fail(f, LMD_NOTFOUND,
-			    "%s: tensor %s.weight is missing, which models of type \"%s\" have",
-			    f->dir, embd, f->map->type);
+	if (!found)
+		lmi_checkpoint_fail(
+			f, LMD_NOTFOUND,
+			"%s: tensor %s.weight is missing, which models of type \"%s\" have", f->dir,
+			embd, f->map->type);
+	else if (!(f->prefix = lmi_arena_printf(f->m->arena, "%.*s", n, found)))
+		lmi_checkpoint_fail(f, LMD_NOMEM, "no memory for names of tensors");
 }
 
 /* ---- rows ---- */
@@ -252,10 +281,7 @@ static bool is_unneeded(const struct lmi_checkpoint *f, const char *name)
 	for (size_t i = 0; i < LMD_LEN(ends); i++)
 		if (n > strlen(ends[i]) && !strcmp(name + n - strlen(ends[i]), ends[i]))
 			return true;
-	for (size_t i = 0; i < LMD_LEN(begins); i++)
-		if (starts(name, begins[i]))
-			return true;
-	return is_after_trunk(f, name) || (f->pub.tied && starts(name, "lm_head."));
+	return is_other_part(name) || is_after_trunk(f, name) || (f->pub.tied && starts(name, "lm_head."));
 }
 
 static void check_used(struct lmi_checkpoint *f)

@@ -5,6 +5,7 @@
 #include "types/iq4_xs.h"
 #include "types/mxfp4.h"
 #include "types/nvfp4.h"
+#include "types/pq2_0.h"
 #include "types/q1_0.h"
 #include "types/q2_0.h"
 #include "types/q2_k.h"

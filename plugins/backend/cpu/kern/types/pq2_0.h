@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * PQ2_0: P = code of 2 bits - 1; D = d. */
+#if KERN_PART == KERN_PART_C
+
+static void unpack_pq2_0(const uint8_t *b, const struct kern_row *o)
+{
+	same_factor(f16(b), o, 4);
+	for (int e = 0; e < 128; e++)
+		o->p[e] = (int16_t)((b[2 + e / 4] >> (e % 4 * 2) & 3) - 1);
+}
+
+#elif KERN_PART == KERN_PART_AVX2
+
+INLINE void head_pq2_0(const uint8_t *const w[8], size_t at, struct head *h)
+{
+	h->d = low_halves(halves_at(w, at));
+}
+
+INLINE void codes_pq2_0(const struct head *h, const uint8_t *const w[8], size_t at, int j,
+			struct codes *c)
+{
+	c->d = h->d;
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++)
+		c->q[r] = plus_one(spread(w[r] + at + 2 + 8 * j));
+}
+
+#else
+
+INLINE void head_pq2_0(const uint8_t *const w[8], size_t at, struct head *h)
+{
+	h->d = twice_halves(halves_at(w, at));
+}
+
+INLINE void codes_pq2_0(const struct head *h, const uint8_t *const w[8], size_t at, int p,
+			struct codes *c)
+{
+	c->d = h->d;
+#pragma GCC unroll 8
+	for (int r = 0; r < 8; r++)
+		c->q[r] = plus_one(spread(w[r] + at + 2 + 16 * p));
+}
+
+#endif
