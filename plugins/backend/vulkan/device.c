@@ -280,6 +280,9 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (st == LMD_OK && p->attention == LMD_ATTENTION_HALF)
 		st = lmd_fail(err, LMD_UNSUPPORTED,
 			      "vulkan: attention in half precision is not available");
+	if (st == LMD_OK && p->activations == LMD_ACTIVATIONS_INT8)
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "vulkan: activations of 8 bits are not available");
 	if (st == LMD_OK)
 		st = vkb_instance_open(&dev->in, err);
 	if (st == LMD_OK)
