@@ -27,6 +27,9 @@ static const uint32_t gather_spv[] =
 static const uint32_t glu_spv[] =
 #include "shaders/glu.spv.inc"
 	;
+static const uint32_t index_spv[] =
+#include "shaders/index.spv.inc"
+	;
 static const uint32_t mix_spv[] =
 #include "shaders/mix.spv.inc"
 	;
@@ -53,6 +56,9 @@ static const uint32_t rope_kv_spv[] =
 	;
 static const uint32_t route_spv[] =
 #include "shaders/route.spv.inc"
+	;
+static const uint32_t sample_spv[] =
+#include "shaders/sample.spv.inc"
 	;
 static const uint32_t scan_spv[] =
 #include "shaders/scan.spv.inc"

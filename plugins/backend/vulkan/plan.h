@@ -175,5 +175,7 @@ void vkb_op_moe_ffn(struct vkb_build *b, const struct lmd_op *op);
 void vkb_op_scan(struct vkb_build *b, const struct lmd_op *op);
 void vkb_op_conv(struct vkb_build *b, const struct lmd_op *op);
 void vkb_op_patch(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_index(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_sample(struct vkb_build *b, const struct lmd_op *op);
 
 #endif /* LLAMAD_VULKAN_PLAN_H */

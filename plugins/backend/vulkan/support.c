@@ -88,6 +88,8 @@ const char *vkb_op_reason(const struct lmd_plan *plan, const struct lmd_op *op)
 		return "more than 128 groups of experts";
 	if (op->code == LMD_OP_PATCH && op->u.patch.y.n_head > 1)
 		return "rows of several heads";
+	if (op->code == LMD_OP_INDEX && !has_types(plan, op->u.index.cache))
+		return "the cache's type";
 	if (op->code == LMD_OP_ATTN)
 		return attn_reason(plan, &op->u.attn);
 	return op->code == LMD_OP_ROPE_KV ? rope_reason(plan, &op->u.rope_kv) : NULL;

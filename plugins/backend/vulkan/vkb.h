@@ -39,20 +39,22 @@ struct vkb_mem {
 	X(attn)											\
 	X(conv)											\
 	X(copy)											\
-	X(dequant)										\
-	X(embed)										\
+	X(dequant)											\
+	X(embed)											\
 	X(ew)											\
-	X(gather)										\
+	X(gather)											\
 	X(glu)											\
+	X(index)											\
 	X(mix)											\
 	X(moe)											\
 	X(norm)											\
-	X(pages)										\
-	X(patch)										\
-	X(product)										\
-	X(reduce)										\
-	X(rope_kv)										\
-	X(route)										\
+	X(pages)											\
+	X(patch)											\
+	X(product)											\
+	X(reduce)											\
+	X(rope_kv)											\
+	X(route)											\
+	X(sample)											\
 	X(scan)											\
 	X(softmax)
 
