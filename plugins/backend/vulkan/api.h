@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * api.h - the functions of Vulkan that the backend calls.  libvulkan is opened when the backend is
- * asked for devices, so that a machine without it can have the plugin. */
+ * asked for devices, so the plugin can be installed on a machine that lacks it. */
 #ifndef LLAMAD_VULKAN_API_H
 #define LLAMAD_VULKAN_API_H
 

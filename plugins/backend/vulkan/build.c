@@ -184,13 +184,14 @@ struct vkb_temp vkb_temp(struct vkb_build *b, uint32_t space, uint32_t n_head, u
 
 void vkb_temp_view(struct vkb_build *b, const struct vkb_temp *t)
 {
+	uint32_t stride = t->stride ? t->stride : t->width;
 	const struct window w = {.at = t->at,
-				 .row_bytes = 4 * t->n_head * t->width,
-				 .value_width = t->n_head * t->width,
+				 .row_bytes = 4 * t->n_head * stride,
+				 .value_width = t->n_head * stride,
 				 .space = t->space,
-				 .flags = PRESENT | (t->i32 ? I32 : 0)};
+				 .flags = PRESENT};
 
-	put_view(b, &w, 0, t->n_head, t->width, t->width, 1);
+	put_view(b, &w, t->col0, t->n_head, stride, t->width, 1);
 }
 
 /* ---- dispatches ---- */

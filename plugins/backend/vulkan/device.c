@@ -168,7 +168,7 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 			.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
 		struct described d;
 		struct lmd_device_info info = {
-			.caps = LMD_DEV_GRAPH,
+			.caps = LMD_DEV_GRAPH | LMD_DEV_SAMPLE,
 			.act_dtype = LMD_DTYPE_F32,
 			.page_tokens = 32,
 			.kv_dtype = LMD_DTYPE_F16,
@@ -280,6 +280,9 @@ static enum lmd_status open_device(void *state, const struct lmd_host *host,
 	if (st == LMD_OK && p->attention == LMD_ATTENTION_HALF)
 		st = lmd_fail(err, LMD_UNSUPPORTED,
 			      "vulkan: attention in half precision is not available");
+	if (st == LMD_OK && p->activations == LMD_ACTIVATIONS_INT8)
+		st = lmd_fail(err, LMD_UNSUPPORTED,
+			      "vulkan: activations of 8 bits are not available");
 	if (st == LMD_OK)
 		st = vkb_instance_open(&dev->in, err);
 	if (st == LMD_OK)

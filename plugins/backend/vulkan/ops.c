@@ -93,7 +93,7 @@ static void put_side(struct vkb_build *b, const struct vkb_side *s)
 	vkb_u32(b, s ? s->room : 0);
 }
 
-static struct vkb_cache *cache_of(struct vkb_build *b, uint32_t id)
+struct vkb_cache *vkb_cache_of(struct vkb_build *b, uint32_t id)
 {
 	struct vkb_cache *c = id == LMD_NONE ? NULL : b->p->caches[id];
 
@@ -107,7 +107,7 @@ void vkb_op_rope_kv(struct vkb_build *b, const struct lmd_op *op)
 {
 	const struct lmd_op_rope_kv *o = &op->u.rope_kv;
 	const struct lmd_rope *r = o->rope == LMD_NONE ? NULL : &b->plan->ropes[o->rope];
-	const struct vkb_cache *c = o->append ? cache_of(b, o->cache) : NULL;
+	const struct vkb_cache *c = o->append ? vkb_cache_of(b, o->cache) : NULL;
 	VkDeviceAddress freq = r ? put_rope(b, r) : 0;
 	uint32_t at = vkb_args(b), stores = c ? o->append : 0;
 	uint32_t heads = (o->q.src ? o->q.n_head : 0) + (o->k.src ? o->k.n_head : 0) +
@@ -143,7 +143,7 @@ void vkb_op_rope_kv(struct vkb_build *b, const struct lmd_op *op)
 
 static void put_source(struct vkb_build *b, const struct lmd_attn_src *s)
 {
-	const struct vkb_cache *c = s->kind == LMD_KV_CACHE ? cache_of(b, s->cache) : NULL;
+	const struct vkb_cache *c = s->kind == LMD_KV_CACHE ? vkb_cache_of(b, s->cache) : NULL;
 	const struct vkb_pool *pool = c ? b->p->pools[s->group] : NULL;
 	const struct vkb_side *v = c && c->side[1].n_head ? &c->side[1] : c ? &c->side[0] : NULL;
 	uint32_t ratio = s->kind == LMD_KV_NONE ? 1 : b->plan->groups[s->group].ratio;
@@ -277,6 +277,11 @@ static const vkb_op_fn table[LMD_N_OP] = {
 	[LMD_OP_FFN] = vkb_op_ffn,           [LMD_OP_HEAD] = vkb_op_head,
 	[LMD_OP_EW] = vkb_op_ew,             [LMD_OP_BMM] = vkb_op_bmm,
 	[LMD_OP_GATHER] = vkb_op_gather,     [LMD_OP_CAST_COPY] = vkb_op_cast_copy,
+	[LMD_OP_SOFTMAX] = vkb_op_softmax,   [LMD_OP_REDUCE] = vkb_op_reduce,
+	[LMD_OP_MIX] = vkb_op_mix,           [LMD_OP_ROUTE] = vkb_op_route,
+	[LMD_OP_MOE_FFN] = vkb_op_moe_ffn,   [LMD_OP_SCAN] = vkb_op_scan,
+	[LMD_OP_CONV] = vkb_op_conv,         [LMD_OP_PATCH] = vkb_op_patch,
+	[LMD_OP_INDEX] = vkb_op_index,       [LMD_OP_SAMPLE] = vkb_op_sample,
 };
 
 vkb_op_fn vkb_op_of(uint32_t code)

@@ -6,6 +6,9 @@
 static const uint32_t attn_spv[] =
 #include "shaders/attn.spv.inc"
 	;
+static const uint32_t conv_spv[] =
+#include "shaders/conv.spv.inc"
+	;
 static const uint32_t copy_spv[] =
 #include "shaders/copy.spv.inc"
 	;
@@ -24,17 +27,44 @@ static const uint32_t gather_spv[] =
 static const uint32_t glu_spv[] =
 #include "shaders/glu.spv.inc"
 	;
+static const uint32_t index_spv[] =
+#include "shaders/index.spv.inc"
+	;
+static const uint32_t mix_spv[] =
+#include "shaders/mix.spv.inc"
+	;
+static const uint32_t moe_spv[] =
+#include "shaders/moe.spv.inc"
+	;
 static const uint32_t norm_spv[] =
 #include "shaders/norm.spv.inc"
 	;
 static const uint32_t pages_spv[] =
 #include "shaders/pages.spv.inc"
 	;
+static const uint32_t patch_spv[] =
+#include "shaders/patch.spv.inc"
+	;
 static const uint32_t product_spv[] =
 #include "shaders/product.spv.inc"
 	;
+static const uint32_t reduce_spv[] =
+#include "shaders/reduce.spv.inc"
+	;
 static const uint32_t rope_kv_spv[] =
 #include "shaders/rope_kv.spv.inc"
+	;
+static const uint32_t route_spv[] =
+#include "shaders/route.spv.inc"
+	;
+static const uint32_t sample_spv[] =
+#include "shaders/sample.spv.inc"
+	;
+static const uint32_t scan_spv[] =
+#include "shaders/scan.spv.inc"
+	;
+static const uint32_t softmax_spv[] =
+#include "shaders/softmax.spv.inc"
 	;
 
 struct code {

@@ -80,7 +80,8 @@ void vkb_floats(struct vkb_build *b, const float *v, uint32_t n);
 struct vkb_temp {
 	VkDeviceAddress at;
 	uint32_t space, n_head, width;
-	bool i32;
+	uint32_t stride;         /* between heads; 0 = width */
+	uint32_t col0;
 };
 struct vkb_temp vkb_temp(struct vkb_build *b, uint32_t space, uint32_t n_head, uint32_t width);
 void vkb_temp_view(struct vkb_build *b, const struct vkb_temp *t);
@@ -99,6 +100,8 @@ struct vkb_grid vkb_fixed(uint64_t n);
 struct vkb_dispatch *vkb_dispatch(struct vkb_build *b, enum vkb_module m, uint32_t spec0,
 				  uint32_t spec1, uint32_t at, struct vkb_grid x, struct vkb_grid y);
 
+/* The cache of this id; NULL for LMD_NONE, or with a failure if no pool has it. */
+struct vkb_cache *vkb_cache_of(struct vkb_build *b, uint32_t id);
 /* The space of an operand's rows. */
 uint32_t vkb_space(const struct vkb_build *b, const struct lmd_operand *o);
 void vkb_failed(struct vkb_build *b, enum lmd_status st);
@@ -164,5 +167,15 @@ void vkb_op_glu(struct vkb_build *b, const struct lmd_op *op);
 void vkb_op_ew(struct vkb_build *b, const struct lmd_op *op);
 void vkb_op_gather(struct vkb_build *b, const struct lmd_op *op);
 void vkb_op_cast_copy(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_softmax(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_reduce(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_mix(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_route(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_moe_ffn(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_scan(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_conv(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_patch(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_index(struct vkb_build *b, const struct lmd_op *op);
+void vkb_op_sample(struct vkb_build *b, const struct lmd_op *op);
 
 #endif /* LLAMAD_VULKAN_PLAN_H */

@@ -66,7 +66,7 @@ struct vkb_x vkb_prepare(struct vkb_build *b, const struct lmd_operand *o,
 
 /* ---- products ---- */
 
-#define COLS 8u
+#define COLS 4u
 
 static uint32_t put_args(struct vkb_build *b, const struct vkb_product *p,
 			 const struct vkb_weight *w)

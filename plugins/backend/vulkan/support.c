@@ -7,6 +7,10 @@
 
 #define MOST_HEAD 1024u          /* columns of a head, as in shaders/attn.comp and rope_kv.comp */
 
+#define MOST_STATE 256u          /* numbers of a column of a state, as in shaders/scan.comp */
+#define MOST_USED  64u           /* as in shaders/route.comp */
+#define MOST_GROUP 128u
+
 static bool any_site(const uint32_t *sites, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -62,12 +66,30 @@ static const char *rope_reason(const struct lmd_plan *plan, const struct lmd_op_
 	return has_types(plan, r->cache) ? NULL : "the cache's type";
 }
 
+static bool has_state(const struct lmd_plan *plan, uint32_t cache)
+{
+	return cache == LMD_NONE || plan->caches[cache].k_dtype == LMD_DTYPE_F32;
+}
+
 const char *vkb_op_reason(const struct lmd_plan *plan, const struct lmd_op *op)
 {
 	if (!vkb_op_of(op->code))
 		return "there is no shader for this op";
 	if (has_adapters(plan, op))
 		return "adapters";
+	if ((op->code == LMD_OP_SCAN && !has_state(plan, op->u.scan.cache)) ||
+	    (op->code == LMD_OP_CONV && !has_state(plan, op->u.conv.cache)))
+		return "a state that is not f32";
+	if (op->code == LMD_OP_SCAN && op->u.scan.dk > MOST_STATE)
+		return "states of more than 256 rows";
+	if (op->code == LMD_OP_ROUTE && op->u.route.k > MOST_USED)
+		return "more than 64 chosen experts";
+	if (op->code == LMD_OP_ROUTE && op->u.route.n_group > MOST_GROUP)
+		return "more than 128 groups of experts";
+	if (op->code == LMD_OP_PATCH && op->u.patch.y.n_head > 1)
+		return "rows of several heads";
+	if (op->code == LMD_OP_INDEX && !has_types(plan, op->u.index.cache))
+		return "the cache's type";
 	if (op->code == LMD_OP_ATTN)
 		return attn_reason(plan, &op->u.attn);
 	return op->code == LMD_OP_ROPE_KV ? rope_reason(plan, &op->u.rope_kv) : NULL;

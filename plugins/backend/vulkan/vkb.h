@@ -35,18 +35,28 @@ struct vkb_mem {
 
 /* ---- pipelines (pipeline.c) ---- */
 
-#define VKB_MODULES(X)                                                                             \
-	X(attn)                                                                                    \
-	X(copy)                                                                                    \
-	X(dequant)                                                                                 \
-	X(embed)                                                                                   \
-	X(ew)                                                                                      \
-	X(gather)                                                                                  \
-	X(glu)                                                                                     \
-	X(norm)                                                                                    \
-	X(pages)                                                                                   \
-	X(product)                                                                                 \
-	X(rope_kv)
+#define VKB_MODULES(X)										\
+	X(attn)											\
+	X(conv)											\
+	X(copy)											\
+	X(dequant)											\
+	X(embed)											\
+	X(ew)											\
+	X(gather)											\
+	X(glu)											\
+	X(index)											\
+	X(mix)											\
+	X(moe)											\
+	X(norm)											\
+	X(pages)											\
+	X(patch)											\
+	X(product)											\
+	X(reduce)											\
+	X(rope_kv)											\
+	X(route)											\
+	X(sample)											\
+	X(scan)											\
+	X(softmax)
 
 #define VKB_MODULE_ID(name) VKB_##name,
 enum vkb_module { VKB_MODULES(VKB_MODULE_ID) VKB_N_MODULE };

@@ -56,9 +56,9 @@ uvec2 k_scale(Words row, uint at, uint j)
 
 // Nibble types of blocks of 32 whose 16 bytes begin at `at`: the low nibbles come first.
 #define NIBBLES(value)                                                                             \
-	for (uint i = 0u; i < 4u; i++) {                                                           \
+	[[unroll]] for (uint i = 0u; i < 4u; i++) {                                                           \
 		uint q = u32_at(row, at + 4u * i);                                                 \
-		for (uint j = 0u; j < 4u; j++) {                                                   \
+		[[unroll]] for (uint j = 0u; j < 4u; j++) {                                                   \
 			uint n = nibble(q, j, 0u), e = 4u * i + j;                                 \
 			w[e] = value;                                                              \
 			n = nibble(q, j, 1u);                                                      \
@@ -72,11 +72,11 @@ void decode_q2_k(Words row, uint block, uint part, out float w[32])
 	uint at = 84u * block, h = part / 4u, shift = 2u * (part & 3u);
 	float d = f16_at(row, at + 80u), least = f16_at(row, at + 82u);
 
-	for (uint i = 0u; i < 32u; i += 4u) {
+	[[unroll]] for (uint i = 0u; i < 32u; i += 4u) {
 		uint q = u32_at(row, at + 16u + 32u * h + i) >> shift;
 		uint s = u8_at(row, at + 2u * part + i / 16u);
 
-		for (uint j = 0u; j < 4u; j++)
+		[[unroll]] for (uint j = 0u; j < 4u; j++)
 			w[i + j] = d * float(s & 15u) * float(q >> (8u * j) & 3u) - least * float(s >> 4);
 	}
 }
@@ -86,7 +86,7 @@ void decode_q3_k(Words row, uint block, uint part, out float w[32])
 	uint at = 110u * block, h = part / 4u, shift = 2u * (part & 3u);
 	float d = f16_at(row, at + 108u);
 
-	for (uint i = 0u; i < 32u; i += 4u) {
+	[[unroll]] for (uint i = 0u; i < 32u; i += 4u) {
 		uint q = u32_at(row, at + 32u + 32u * h + i) >> shift;
 		uint high = u32_at(row, at + i) >> part;
 		uint k = 2u * part + i / 16u;
@@ -94,7 +94,7 @@ void decode_q3_k(Words row, uint block, uint part, out float w[32])
 		uint top = u8_at(row, at + 104u + (k & 3u)) >> (2u * (k / 4u)) & 3u;
 		float s = d * float(int(low | top << 4) - 32);
 
-		for (uint j = 0u; j < 4u; j++)
+		[[unroll]] for (uint j = 0u; j < 4u; j++)
 			w[i + j] = s * float(int(q >> (8u * j) & 3u) -
 					     ((high >> (8u * j) & 1u) != 0u ? 0 : 4));
 	}
@@ -106,10 +106,10 @@ void decode_q45_k(Words row, uint block, uint part, bool five, out float w[32])
 	uvec2 s = k_scale(row, at + 4u, part);
 	float d = f16_at(row, at) * float(s.x), least = f16_at(row, at + 2u) * float(s.y);
 
-	for (uint i = 0u; i < 8u; i++) {
+	[[unroll]] for (uint i = 0u; i < 8u; i++) {
 		uint q = u32_at(row, qs + 4u * i), high = five ? u32_at(row, at + 16u + 4u * i) : 0u;
 
-		for (uint j = 0u; j < 4u; j++) {
+		[[unroll]] for (uint j = 0u; j < 4u; j++) {
 			uint n = nibble(q, j, part & 1u) | (high >> (8u * j + part) & 1u) << 4;
 
 			w[4u * i + j] = d * float(n) - least;
@@ -122,12 +122,12 @@ void decode_q6_k(Words row, uint block, uint part, out float w[32])
 	uint at = 210u * block, h = part / 4u, t = part & 3u;
 	float d = f16_at(row, at + 208u);
 
-	for (uint i = 0u; i < 8u; i++) {
+	[[unroll]] for (uint i = 0u; i < 8u; i++) {
 		uint low = u32_at(row, at + 64u * h + 32u * (t & 1u) + 4u * i);
 		uint high = u32_at(row, at + 128u + 32u * h + 4u * i) >> (2u * t);
 		float s = d * float(s8(u8_at(row, at + 192u + 8u * h + 2u * t + i / 4u), 0u));
 
-		for (uint j = 0u; j < 4u; j++)
+		[[unroll]] for (uint j = 0u; j < 4u; j++)
 			w[4u * i + j] = s * float(int(nibble(low, j, t >> 1) |
 						      (high >> (8u * j) & 3u) << 4) - 32);
 	}
@@ -145,7 +145,7 @@ void decode_iq4_xs(Words row, uint block, uint part, out float w[32])
 
 void decode_numbers(Words row, uint part, uint k, out float w[32])
 {
-	for (uint i = 0u; i < 32u; i++) {
+	[[unroll]] for (uint i = 0u; i < 32u; i++) {
 		uint e = 32u * part + i;
 
 		w[i] = 0.0;
@@ -190,10 +190,10 @@ void decode32(Words row, uint part, uint k, out float w[32])
 		NIBBLES(d * float(n | (high >> e & 1u) << 4) + least)
 	} else if (TYPE == 8u) {
 		d = f16_at(row, 34u * part);
-		for (uint i = 0u; i < 8u; i++) {
+		[[unroll]] for (uint i = 0u; i < 8u; i++) {
 			uint q = u32_at(row, 34u * part + 2u + 4u * i);
 
-			for (uint j = 0u; j < 4u; j++)
+			[[unroll]] for (uint j = 0u; j < 4u; j++)
 				w[4u * i + j] = d * float(s8(q, j));
 		}
 	} else if (TYPE == 10u) {

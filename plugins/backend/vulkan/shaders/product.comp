@@ -151,7 +151,7 @@ void main()
 							at = plus(at, item % heads * x_head);
 						xs = Words(plus(at, 128u * b));
 						if (b * 32u + 32u <= k) {
-							for (uint i = 0u; i < 32u; i++)
+							[[unroll]] for (uint i = 0u; i < 32u; i++)
 								sum[c] += w[i] *
 									  uintBitsToFloat(xs.w[i]);
 						} else {
