@@ -358,6 +358,10 @@ void lmi_http_background_revoke(struct lmi_http_server *h, const char *label)
 	for (struct lmi_http_background *b = h->backgrounds; b; b = b->next)
 		if (!b->stopped && !strcmp(b->principal.key_label, label))
 			stop(b);
+	for (struct lmi_http_lasting *l = h->lasting, *next; l; l = next) {
+		next = l->next;
+		l->revoke(l, label);
+	}
 }
 
 void lmi_http_background_end_all(struct lmi_http_server *h)
@@ -368,4 +372,64 @@ void lmi_http_background_end_all(struct lmi_http_server *h)
 		h->backgrounds = b->next;
 		background_free(b);
 	}
+	while (h->lasting) {
+		struct lmi_http_lasting *l = h->lasting;
+
+		h->lasting = l->next;
+		l->end(l);
+	}
+}
+
+/* ---- work of an API that outlives its exchange ---- */
+
+void lmi_http_lasting_add(struct lmi_http_server *h, struct lmi_http_lasting *l)
+{
+	l->next = h->lasting;
+	h->lasting = l;
+}
+
+void lmi_http_lasting_remove(struct lmi_http_server *h, struct lmi_http_lasting *l)
+{
+	struct lmi_http_lasting **p = &h->lasting;
+
+	while (*p && *p != l)
+		p = &(*p)->next;
+	if (*p)
+		*p = l->next;
+}
+
+struct lmi_http_lasting *lmi_http_lasting_first(const struct lmi_http_server *h)
+{
+	return h->lasting;
+}
+
+struct event *lmi_http_event(struct lmi_http_server *h, void (*fn)(int fd, short what, void *arg),
+			     void *arg)
+{
+	return evtimer_new(h->o.base, fn, arg);
+}
+
+void lmi_http_lasting_principal(struct lmi_http_server *h, struct lmi_svc_principal *p)
+{
+	p->conn = 1ull << 63 | ++h->n_exchange;
+}
+
+enum lmd_status lmi_http_lasting_call(struct lmi_http_server *h, const struct lmi_svc_principal *p,
+				      const struct lmi_wire_request *req, lmi_svc_reply_fn reply,
+				      void *arg, struct lmd_error *err)
+{
+	if (!h->svc)
+		return lmd_fail(err, LMD_CANCELLED, "shutting down");
+	lmi_service_call(h->svc, lmi_loop_now(), p, req, reply, arg);
+	return LMD_OK;
+}
+
+int64_t lmi_http_server_now(const struct lmi_http_server *h)
+{
+	return h->o.ops.wall_ns(h->o.arg) / 1000000000;
+}
+
+const char *lmi_http_server_model(const struct lmi_http_server *h)
+{
+	return h->o.model;
 }

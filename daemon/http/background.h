@@ -16,6 +16,7 @@
 /* Maximum number at a time. */
 #define LMI_HTTP_BACKGROUND_MAX 64u
 
+struct event;
 struct lmi_http_background;
 struct lmi_http_server;
 
@@ -49,5 +50,35 @@ void lmi_http_background_stop(struct lmi_http_server *h, const struct lmi_svc_pr
 void lmi_http_background_revoke(struct lmi_http_server *h, const char *label);
 /* Frees all of them; the service has ended. */
 void lmi_http_background_end_all(struct lmi_http_server *h);
+
+/* ---- work of an API that outlives its exchange ---- */
+
+/* A member of a larger object. */
+struct lmi_http_lasting {
+	struct lmi_http_lasting *next;
+	/* The server ends, and its generations in the background have ended without calling done:
+	 * frees the object. */
+	void (*end)(struct lmi_http_lasting *l);
+	/* The API key with that label was removed. */
+	void (*revoke)(struct lmi_http_lasting *l, const char *label);
+};
+
+void lmi_http_lasting_add(struct lmi_http_server *h, struct lmi_http_lasting *l);
+void lmi_http_lasting_remove(struct lmi_http_server *h, struct lmi_http_lasting *l);
+/* Returns the first in the list of all. */
+struct lmi_http_lasting *lmi_http_lasting_first(const struct lmi_http_server *h);
+/* Prepares a principal for requests that no exchange sends. */
+void lmi_http_lasting_principal(struct lmi_http_server *h, struct lmi_svc_principal *p);
+/* Calls the service; LMD_CANCELLED if it has ended.  The memory of req must stay until the reply. */
+enum lmd_status lmi_http_lasting_call(struct lmi_http_server *h, const struct lmi_svc_principal *p,
+				      const struct lmi_wire_request *req, lmi_svc_reply_fn reply,
+				      void *arg, struct lmd_error *err);
+/* Returns the time in seconds since 1970. */
+int64_t lmi_http_server_now(const struct lmi_http_server *h);
+/* Returns the configured default model; NULL: none. */
+const char *lmi_http_server_model(const struct lmi_http_server *h);
+/* Returns an event that calls fn when it is made active or after a time; NULL without memory. */
+struct event *lmi_http_event(struct lmi_http_server *h, void (*fn)(int fd, short what, void *arg),
+			     void *arg);
 
 #endif /* LLAMAD_DAEMON_HTTP_BACKGROUND_H */

@@ -37,6 +37,8 @@
 #define LINGER_BYTES (1u << 20)
 
 static void advance(struct lmi_http_conn *c);
+static void pause_reading(struct lmi_http_conn *c);
+static void resume_reading(struct lmi_http_conn *c);
 
 /* ---- time ---- */
 
@@ -138,6 +140,7 @@ static void linger(struct lmi_http_conn *c)
 	}
 	c->state = LMI_HTTP_CONN_LINGER;
 	c->part_bytes = 0;
+	resume_reading(c);
 	if (c->socket->addr.tls)
 		lmi_http_tls_shutdown(c->bev);
 	(void)shutdown(bufferevent_getfd(c->bev), SHUT_WR);
@@ -149,6 +152,7 @@ static void wait_for_request(struct lmi_http_conn *c)
 {
 	c->state = LMI_HTTP_CONN_HEAD;
 	memset(&c->head, 0, sizeof(c->head));
+	resume_reading(c);
 	start_timer(c, c->h->o.limits.idle_ms);
 	advance(c);
 	if (c->eof && c->state == LMI_HTTP_CONN_HEAD)
@@ -250,6 +254,7 @@ void lmi_http_conn_continue(struct lmi_http_conn *c)
 		return;
 	}
 	c->state = LMI_HTTP_CONN_BODY;
+	resume_reading(c);
 	start_timer(c, c->h->o.limits.head_ms);
 	if (head->expect_continue && !evbuffer_get_length(bufferevent_get_input(c->bev)))
 		lmi_http_conn_write(c, go_on, strlen(go_on));
@@ -298,6 +303,8 @@ static void take_body(struct lmi_http_conn *c)
 	}
 	if (end && c->x->phase == LMI_HTTP_PHASE_PENDING)
 		body_done(c);
+	else if (c->x->phase != LMI_HTTP_PHASE_PENDING)
+		pause_reading(c);
 }
 
 static void drop_input(struct lmi_http_conn *c)
@@ -308,6 +315,19 @@ static void drop_input(struct lmi_http_conn *c)
 	(void)evbuffer_drain(in, evbuffer_get_length(in));
 	if (c->part_bytes > LINGER_BYTES)
 		lmi_http_conn_close(c);
+}
+
+/* Bytes that are not wanted yet stay in the buffer.  A full one must not be watched: libevent would
+ * report it again and again, and the loop would do nothing else. */
+static void pause_reading(struct lmi_http_conn *c)
+{
+	if (evbuffer_get_length(bufferevent_get_input(c->bev)) >= LMI_HTTP_IN_BYTES)
+		(void)bufferevent_disable(c->bev, EV_READ);
+}
+
+static void resume_reading(struct lmi_http_conn *c)
+{
+	(void)bufferevent_enable(c->bev, EV_READ);
 }
 
 /* Handles received bytes. */
@@ -327,6 +347,7 @@ static void advance(struct lmi_http_conn *c)
 	case LMI_HTTP_CONN_AUTH:
 	case LMI_HTTP_CONN_ANSWER:
 	case LMI_HTTP_CONN_FLUSH:
+		pause_reading(c);
 		return;
 	}
 }

@@ -62,6 +62,8 @@ void lmi_http_reply_text(struct lmi_http_exchange *x, int code, const char *type
 			 size_t n);
 /* Sends an error in the form of the route's API, with Retry-After if e->retry_ms is set. */
 void lmi_http_reply_error(struct lmi_http_exchange *x, const struct lmi_http_error *e);
+/* Returns the code of HTTP for a status. */
+int lmi_http_code(enum lmd_status st);
 /* Sends the error of a service request.  The code of HTTP comes from the one table of statuses. */
 void lmi_http_reply_status(struct lmi_http_exchange *x, const struct lmd_error *err,
 			   uint32_t retry_ms);

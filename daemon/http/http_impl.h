@@ -69,6 +69,7 @@ struct lmi_http_server {
 	struct event *expire;             /* removes old objects */
 	struct lmi_http_background *backgrounds;
 	uint32_t n_background;
+	struct lmi_http_lasting *lasting;
 	struct lmi_http_lookup *lookups; /* pending ones of keys */
 	struct lmi_http_times *times; /* of all models so far */
 };
@@ -211,11 +212,6 @@ void lmi_http_respond_text(struct lmi_http_exchange *x, int code, const char *fi
 /* Sends an error on a connection whose request could not be parsed. */
 void lmi_http_respond_bad(struct lmi_http_conn *c, int code, const char *why);
 const char *lmi_http_reason(int code);
-
-/* ---- status.c ---- */
-
-/* Returns the code of HTTP for a status. */
-int lmi_http_code(enum lmd_status st);
 
 /* ---- auth.c ---- */
 

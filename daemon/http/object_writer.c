@@ -23,7 +23,7 @@ struct waiting {
 	char name[64];
 	char *bytes; /* [n] */
 	size_t n;
-	int64_t changed_s;
+	int64_t changed_ns;
 };
 
 struct lmi_http_object_writer {
@@ -42,7 +42,9 @@ struct lmi_http_object_writer {
 /* Returns 0 or the error number of the system. */
 static int write_file(const struct waiting *f)
 {
-	const struct timespec times[2] = {{.tv_sec = f->changed_s}, {.tv_sec = f->changed_s}};
+	const struct timespec at = {.tv_sec = f->changed_ns / 1000000000,
+				    .tv_nsec = f->changed_ns % 1000000000};
+	const struct timespec times[2] = {at, at};
 	int fd = openat(f->folder, LMI_HTTP_OBJECT_TEMPORARY,
 			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int error;
@@ -167,7 +169,7 @@ void lmi_http_object_writer_destroy(struct lmi_http_object_writer *w)
 
 enum lmd_status lmi_http_object_writer_put(struct lmi_http_object_writer *w, int folder,
 					   const char *name, const void *bytes, size_t n,
-					   int64_t changed_s, struct lmd_error *err)
+					   int64_t changed_ns, struct lmd_error *err)
 {
 	struct waiting *f = lmi_alloc(1, sizeof(*f));
 	enum lmd_status st = LMD_OK;
@@ -183,7 +185,7 @@ enum lmd_status lmi_http_object_writer_put(struct lmi_http_object_writer *w, int
 	if (n)
 		memcpy(f->bytes, bytes, n);
 	f->n = n;
-	f->changed_s = changed_s;
+	f->changed_ns = changed_ns;
 	(void)pthread_mutex_lock(&w->lock);
 	if (w->head && w->bytes + n > LMI_HTTP_OBJECT_WAITING) {
 		st = lmd_fail(err, LMD_BUSY, "the disk is too slow for what is to be stored");

@@ -34,7 +34,7 @@ void lmi_http_object_writer_destroy(struct lmi_http_object_writer *w);
  * much waits already. */
 enum lmd_status lmi_http_object_writer_put(struct lmi_http_object_writer *w, int folder,
 					   const char *name, const void *bytes, size_t n,
-					   int64_t changed_s, struct lmd_error *err);
+					   int64_t changed_ns, struct lmd_error *err);
 /* Returns a copy of the latest bytes of a file that waits, with a zero byte at the end, to be freed
  * with lmi_free; NULL if none waits, or without memory. */
 char *lmi_http_object_writer_get(struct lmi_http_object_writer *w, int folder, const char *name,

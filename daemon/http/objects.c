@@ -26,7 +26,7 @@ struct object {
 	struct object *next; /* older */
 	char id[LMI_HTTP_OBJECT_ID_MAX + 1];
 	uint64_t bytes;
-	int64_t changed_s;
+	int64_t changed_ns;
 };
 
 struct owner {
@@ -124,7 +124,7 @@ static void insert(struct owner *w, struct object *b)
 {
 	struct object **p = &w->objects;
 
-	while (*p && (*p)->changed_s > b->changed_s)
+	while (*p && (*p)->changed_ns > b->changed_ns)
 		p = &(*p)->next;
 	b->next = *p;
 	*p = b;
@@ -169,7 +169,7 @@ static enum lmd_status add_file(struct lmi_http_objects *o, struct owner *w, con
 		return lmd_fail(err, LMD_NOMEM, "no memory for the objects in %s", o->o.folder);
 	(void)snprintf(b->id, sizeof(b->id), "%s", name);
 	b->bytes = (uint64_t)st.st_size;
-	b->changed_s = st.st_mtime;
+	b->changed_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
 	insert(w, b);
 	return LMD_OK;
 }
@@ -293,7 +293,7 @@ enum lmd_status lmi_http_objects_put(struct lmi_http_objects *o,
 				     const struct lmi_svc_principal *owner, const char *id,
 				     const void *bytes, size_t n, struct lmd_error *err)
 {
-	int64_t now_s = o->o.wall_ns(o->o.arg) / 1000000000;
+	int64_t now_ns = o->o.wall_ns(o->o.arg);
 	char name[OWNER_CHARS];
 	struct object *b, **old;
 	struct owner *w;
@@ -311,7 +311,7 @@ enum lmd_status lmi_http_objects_put(struct lmi_http_objects *o,
 	if (!w)
 		st = open_owner(o, name, true, &w, err);
 	if (st == LMD_OK)
-		st = lmi_http_object_writer_put(o->writer, w->fd, id, bytes, n, now_s, err);
+		st = lmi_http_object_writer_put(o->writer, w->fd, id, bytes, n, now_ns, err);
 	if (st != LMD_OK) {
 		if (err)
 			o->o.host->log(o->o.host->ctx, "http", LMD_LOG_WARN,
@@ -324,7 +324,7 @@ enum lmd_status lmi_http_objects_put(struct lmi_http_objects *o,
 		unlist(w, old);
 	(void)snprintf(b->id, sizeof(b->id), "%s", id);
 	b->bytes = n;
-	b->changed_s = now_s;
+	b->changed_ns = now_ns;
 	insert(w, b);
 	make_room(o, w);
 	return LMD_OK;
@@ -424,13 +424,14 @@ void lmi_http_objects_list(struct lmi_http_objects *o, const struct lmi_svc_prin
 
 void lmi_http_objects_expire(struct lmi_http_objects *o)
 {
-	int64_t oldest_s = o->o.wall_ns(o->o.arg) / 1000000000 - (int64_t)o->o.max_age_s;
+	int64_t oldest_ns =
+		o->o.wall_ns(o->o.arg) - (int64_t)o->o.max_age_s * INT64_C(1000000000);
 
 	for (struct owner *w = o->owners; w; w = w->next) {
 		struct object **p = &w->objects;
 
 		while (*p)
-			if ((*p)->changed_s > oldest_s || !drop(o, w, p))
+			if ((*p)->changed_ns > oldest_ns || !drop(o, w, p))
 				p = &(*p)->next;
 	}
 }

@@ -164,6 +164,29 @@ fetch 200 '"models":\[{"name":"tiny"' "$u/api/ps"
 post 400 'exceed_context_size_error' /completion \
 	"{\"prompt\":\"$(printf 'cat %.0s' $(seq 20000))\"}"
 
+# more requests than are kept wait behind a long one: others are answered meanwhile, and then they are
+cat >"$dir/many.py" <<'EOF'
+import socket, sys
+host, port = sys.argv[1].split(":")
+body = b'{"prompt":"the cat","n_predict":400,"ignore_eos":true}'
+s = socket.create_connection((host, int(port)), timeout=60)
+n = 4000
+s.sendall(b"POST /completion HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+          + b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" * n)
+other = socket.create_connection((host, int(port)), timeout=60)
+other.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+assert other.recv(100).startswith(b"HTTP/1.1 200 "), "another connection"
+got = 0
+rest = b""
+while got < n + 1:
+    data = s.recv(1 << 16)
+    assert data, got
+    rest += data
+    got += rest.count(b"HTTP/1.1 200 ")
+    rest = rest[-12:]
+EOF
+holds "requests behind a long one" /usr/bin/env python3 "$dir/many.py" "$http"
+
 # ---- metrics ----
 fetch 200 '^llamad_time_to_first_token_seconds_count{model="tiny"} [1-9]' "$u/metrics"
 header '^content-type: text/plain; version=0.0.4'

@@ -6,6 +6,7 @@
 
 #include "daemon/http/chat_body.h"
 #include "daemon/http/json_out.h"
+#include "daemon/http/openai/files.h"
 #include "daemon/http/openai/openai_impl.h"
 #include "daemon/http/openai/responses.h"
 
@@ -323,6 +324,11 @@ static const char response_body[] =
 	"\"background\":{\"type\":\"boolean\"},"
 	"\"previous_response_id\":{\"type\":\"string\"}}}";
 
+static const char batch_body[] =
+	"{\"type\":\"object\",\"required\":[\"input_file_id\",\"endpoint\"],\"properties\":{"
+	"\"input_file_id\":{\"type\":\"string\"},\"endpoint\":{\"type\":\"string\"},"
+	"\"completion_window\":{\"type\":\"string\"},\"metadata\":{\"type\":\"object\"}}}";
+
 #define ANSWER(object) "{\"type\":\"object\",\"properties\":{\"object\":{\"const\":\"" object "\"}}}"
 
 static const struct lmi_http_route routes[] = {
@@ -360,6 +366,25 @@ static const struct lmi_http_route routes[] = {
 	 ANSWER("response")},
 	{LMI_HTTP_GET, "/v1/responses/{response_id}/input_items", LMI_HTTP_USER,
 	 lmi_openai_response_items, "Lists the input of a stored response.", NULL, ANSWER("list")},
+	{LMI_HTTP_POST, "/v1/files", LMI_HTTP_USER, lmi_openai_file_upload,
+	 "Uploads a file, as multipart/form-data.", NULL, ANSWER("file")},
+	{LMI_HTTP_GET, "/v1/files", LMI_HTTP_USER, lmi_openai_file_list, "Lists files.", NULL,
+	 ANSWER("list")},
+	{LMI_HTTP_GET, "/v1/files/{file_id}", LMI_HTTP_USER, lmi_openai_file_info,
+	 "Describes a file.", NULL, ANSWER("file")},
+	{LMI_HTTP_GET, "/v1/files/{file_id}/content", LMI_HTTP_USER, lmi_openai_file_content,
+	 "Returns the content of a file.", NULL, NULL},
+	{LMI_HTTP_DELETE, "/v1/files/{file_id}", LMI_HTTP_USER, lmi_openai_file_delete,
+	 "Deletes a file.", NULL, ANSWER("file")},
+	{LMI_HTTP_POST, "/v1/batches", LMI_HTTP_USER, lmi_openai_batch_create,
+	 "Runs the requests of a file, one in each line, in the background.", batch_body,
+	 ANSWER("batch")},
+	{LMI_HTTP_GET, "/v1/batches", LMI_HTTP_USER, lmi_openai_batch_list, "Lists batches.", NULL,
+	 ANSWER("list")},
+	{LMI_HTTP_GET, "/v1/batches/{batch_id}", LMI_HTTP_USER, lmi_openai_batch_info,
+	 "Describes a batch.", NULL, ANSWER("batch")},
+	{LMI_HTTP_POST, "/v1/batches/{batch_id}/cancel", LMI_HTTP_USER, lmi_openai_batch_cancel,
+	 "Cancels a batch.", NULL, ANSWER("batch")},
 };
 
 static const struct lmi_http_api api = {

@@ -30,7 +30,8 @@ static void write(const struct lmi_http_embedding *e, const char *model,
 	lmi_json_text_end(out);
 }
 
-static void read(struct lmi_http_reader *r, const json_t *body, struct lmi_http_embedding *e)
+void lmi_openai_read_embeddings(struct lmi_http_reader *r, const json_t *body,
+				struct lmi_http_embedding *e)
 {
 	static const struct lmi_http_at at_format = {.name = "encoding_format"};
 	static const char *const formats[] = {"float", "base64", NULL};
@@ -45,5 +46,5 @@ static void read(struct lmi_http_reader *r, const json_t *body, struct lmi_http_
 
 void lmi_openai_embeddings(struct lmi_http_exchange *x)
 {
-	lmi_http_embed(x, read);
+	lmi_http_embed(x, lmi_openai_read_embeddings);
 }

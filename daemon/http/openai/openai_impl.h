@@ -52,6 +52,11 @@ void lmi_openai_form_error(void *state, const struct lmi_http_error *e, struct l
 /* Returns "stop", "length" or "tool_calls". */
 const char *lmi_openai_finish_reason(const struct lmi_http_answer_end *end);
 
+struct lmi_http_embedding; /* embedding.h */
+/* Reads the body of a request for embeddings. */
+void lmi_openai_read_embeddings(struct lmi_http_reader *r, const json_t *body,
+				struct lmi_http_embedding *e);
+
 /* Handlers. */
 void lmi_openai_chat_completions(struct lmi_http_exchange *x);
 void lmi_openai_completions(struct lmi_http_exchange *x);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * batch_run.h - a batch while it runs: the requests of a file, a few at a time, in the background. */
+#ifndef LLAMAD_DAEMON_HTTP_OPENAI_BATCH_RUN_H
+#define LLAMAD_DAEMON_HTTP_OPENAI_BATCH_RUN_H
+
+#include <jansson.h>
+
+#include "daemon/http/background.h"
+#include "daemon/http/objects.h"
+
+/* Requests of one batch that run at a time. */
+#define LMI_OPENAI_BATCH_AT_A_TIME 4u
+/* Maximum number of requests of a batch. */
+#define LMI_OPENAI_BATCH_LINES 50000u
+
+struct lmi_openai_batch;
+
+enum lmi_openai_batch_endpoint {
+	LMI_OPENAI_BATCH_CHAT,
+	LMI_OPENAI_BATCH_COMPLETIONS,
+	LMI_OPENAI_BATCH_EMBEDDINGS,
+	LMI_OPENAI_BATCH_N_ENDPOINT
+};
+/* Their paths. */
+extern const char *const lmi_openai_batch_endpoints[LMI_OPENAI_BATCH_N_ENDPOINT];
+
+struct lmi_openai_batch_opts {
+	struct lmi_http_server *h;
+	struct lmi_http_objects *objects;
+	const struct lmi_svc_principal *principal; /* copied */
+	enum lmi_openai_batch_endpoint endpoint;
+	json_t *object;  /* the batch; a reference is taken */
+	char *own_input; /* [n_input], freed with lmi_free at the end, and on failure */
+	size_t n_input;
+};
+
+/* Starts a batch; its requests run later.  Returns LMD_NOMEM. */
+enum lmd_status lmi_openai_batch_start(const struct lmi_openai_batch_opts *opts,
+				       struct lmd_error *err);
+/* Returns a running batch of that principal, or NULL. */
+struct lmi_openai_batch *lmi_openai_batch_find(const struct lmi_http_server *h,
+					       const struct lmi_svc_principal *principal,
+					       const char *id);
+/* Returns the batch as it is now; borrowed. */
+json_t *lmi_openai_batch_object(struct lmi_openai_batch *b);
+/* Starts no more requests; the batch ends when those that run have ended. */
+void lmi_openai_batch_stop(struct lmi_openai_batch *b);
+
+#endif /* LLAMAD_DAEMON_HTTP_OPENAI_BATCH_RUN_H */
