@@ -56,6 +56,15 @@ float lmi_search_fit_max_magnitude(const float *x, size_t n)
 	return lmi_bits_f32((uint32_t)top);
 }
 
+float lmi_search_fit_peak(const float *x, size_t n)
+{
+	float peak = 0;
+
+	for (size_t i = 0; i < n; i++)
+		peak = fabsf(x[i]) > fabsf(peak) ? x[i] : peak;
+	return peak;
+}
+
 bool lmi_search_fit_finite(const float *x, size_t n)
 {
 	uint32_t bad = 0;
@@ -198,10 +207,8 @@ static void scale_flat(struct scale_fit *f, float x)
 /* Searches from both ends of the codes. */
 static float scale_search(struct scale_fit *f, float lo, float lo_step, float hi, float hi_step)
 {
-	float peak = 0;
+	float peak = lmi_search_fit_peak(f->x, f->n);
 
-	for (size_t i = 0; i < f->n; i++)
-		peak = fabsf(f->x[i]) > fabsf(peak) ? f->x[i] : peak;
 	(void)scale_round(f, 0);
 	if (peak == 0)
 		return 0;

@@ -33,6 +33,9 @@ void lmi_search_fit_load(const float *src, const float *importance, size_t at, f
 /* Returns the greatest magnitude.  NaN ranks above infinity and is returned as NaN. */
 float lmi_search_fit_max_magnitude(const float *x, size_t n);
 
+/* Returns the first value of greatest magnitude, with its sign; 0 if n is 0. */
+float lmi_search_fit_peak(const float *x, size_t n);
+
 /* Returns true if none of n values is infinite or NaN. */
 bool lmi_search_fit_finite(const float *x, size_t n);
 

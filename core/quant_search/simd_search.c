@@ -41,15 +41,6 @@ static bool is_ordinary(const float *x, size_t n, bool both_signs)
 	       top <= (int32_t)lmi_f32_bits(LMI_SEARCH_SIMD_MAX_PEAK);
 }
 
-static float greatest(const float *a, int n)
-{
-	float peak = 0;
-
-	for (int i = 0; i < n; i++)
-		peak = fabsf(a[i]) > fabsf(peak) ? a[i] : peak;
-	return peak;
-}
-
 /* The lanes of a block: [at, at + n). */
 struct span {
 	int at, n;
@@ -295,7 +286,7 @@ static void search_scale(const struct lmi_search_simd_groups_ops *v,
 		float top = (float)(side ? k->s_hi : k->s_lo);
 
 		for (int i = 0; i < n; i++)
-			start(&f, i, greatest(a + f.block[i].at, f.block[i].n) / top, 0, a, none);
+			start(&f, i, lmi_search_fit_peak(a + f.block[i].at, f.block[i].n) / top, 0, a, none);
 		for (int round = 0; round < N_ROUNDS; round++) {
 			improve_integers(&f, err);
 			keep_better(&f, err);
@@ -330,8 +321,8 @@ static void search_affine(const struct lmi_search_simd_groups_ops *v,
 		float top = (float)k->s_hi * (try ? 0.84f : 1);
 
 		for (int i = 0; i < n; i++)
-			start(&f, i, greatest(a + f.block[i].at, f.block[i].n) / top,
-			      greatest(m + f.block[i].at, f.block[i].n) / top, a, m);
+			start(&f, i, lmi_search_fit_peak(a + f.block[i].at, f.block[i].n) / top,
+			      lmi_search_fit_peak(m + f.block[i].at, f.block[i].n) / top, a, m);
 		for (int round = 0; round < N_ROUNDS; round++) {
 			improve_integers(&f, err);
 			keep_better(&f, err);

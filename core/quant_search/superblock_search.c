@@ -153,15 +153,6 @@ static void start(struct trial *t, float d, float dmin, const float *a, const fl
 	}
 }
 
-static float greatest(const float *a, int n)
-{
-	float peak = 0;
-
-	for (int i = 0; i < n; i++)
-		peak = fabsf(a[i]) > fabsf(peak) ? a[i] : peak;
-	return peak;
-}
-
 void lmi_search_superblock_affine(const struct lmi_search_superblock_shape *k, const float *x,
 				  const float *w, struct lmi_search_superblock *out)
 {
@@ -173,8 +164,8 @@ void lmi_search_superblock_affine(const struct lmi_search_superblock_shape *k, c
 	for (int g = 0; g < t.n_groups; g++)
 		lmi_search_fit_affine_f32(x + g * k->group, w + g * k->group, (size_t)k->group,
 					  k->q_hi, &a[g], &b[g]);
-	top_a = greatest(a, t.n_groups);
-	top_b = greatest(b, t.n_groups);
+	top_a = lmi_search_fit_peak(a, t.n_groups);
+	top_b = lmi_search_fit_peak(b, t.n_groups);
 	for (int i = 0; i < n_starts; i++) {
 		float top = (float)k->s_hi * (1 - 0.32f * (float)i / (float)n_starts);
 
@@ -199,7 +190,7 @@ void lmi_search_superblock_scale(const struct lmi_search_superblock_shape *k, co
 			       : lmi_search_fit_scale(gx, gw, (size_t)k->group, k->q_lo, k->q_hi,
 						      q);
 	}
-	top = greatest(a, t.n_groups);
+	top = lmi_search_fit_peak(a, t.n_groups);
 	for (int end = 0; end < 2; end++) {
 		for (int i = 0; i < n_starts; i++) {
 			float s = (float)(end ? k->s_hi : k->s_lo) *
