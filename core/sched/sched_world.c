@@ -116,6 +116,8 @@ void world_submit(struct world *w)
 	struct lmi_sched_seq o = {.n_known = 1 + world_below(w, world_below(w, 2) ? 12 : 90),
 				  .plan = world_below(w, 8) ? 0 : 1 + world_below(w, 2),
 				  .out = world_below(w, 4) ? LMI_SCHED_OUT_LAST : LMI_SCHED_OUT_ALL,
+				  .class = (enum lmi_sched_class)world_below(w, 3),
+				  .client = world_below(w, 4),
 				  .share = LMI_SCHED_NO_SEQ};
 	struct lmd_error err;
 	uint32_t i;
