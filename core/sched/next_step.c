@@ -122,13 +122,22 @@ static bool starts_before(const struct lmi_sched *s, const struct lmi_sched_rec 
 	return !a->started && lmi_sched_fair_less(&s->fair, a->account, b->account);
 }
 
+/* Does it share the rows of a sequence that has yet to start? The oldest sequence does not, because a
+ * parent is older. */
+static bool waits_for_start(const struct lmi_sched *s, struct lmi_sched_rec *r)
+{
+	const struct lmi_sched_rec *p = lmi_sched_parent_of(s, r);
+
+	return p && p->state == LMI_SCHED_WAITING && !r->o.tokens;
+}
+
 /* Returns the waiting sequence that starts next. */
 static uint32_t head_of(const struct lmi_sched *s)
 {
 	uint32_t best = s->waiting.head;
 
 	for (uint32_t i = best; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
-		if (starts_before(s, &s->rec[i], &s->rec[best]))
+		if (starts_before(s, &s->rec[i], &s->rec[best]) && !waits_for_start(s, &s->rec[i]))
 			best = i;
 	return best;
 }
@@ -395,7 +404,7 @@ static uint32_t first_of_plan(const struct lmi_sched *s, uint32_t plan)
 	for (uint32_t i = s->waiting.head; i != LMI_SCHED_NO_SEQ; i = s->rec[i].next)
 		if (plan_of(&s->rec[i]) == plan &&
 		    (best == LMI_SCHED_NO_SEQ || starts_before(s, &s->rec[i], &s->rec[best])) &&
-		    !lmi_sched_waits_for_rows(s, &s->rec[i]))
+		    !lmi_sched_waits_for_rows(s, &s->rec[i]) && !waits_for_start(s, &s->rec[i]))
 			best = i;
 	return best;
 }

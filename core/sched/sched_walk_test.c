@@ -153,6 +153,7 @@ static void end_step(struct world *w)
 		world_lose_rows(w, &f);
 	lmi_sched_commit(w->s, ran, all ? NULL : kept);
 	w->n_failed += !ran;
+	lmi_sched_measure(w->s, 1 + world_below(w, N_BATCH), 0, world_below(w, 40));
 	w->n_flight--;
 	memmove(w->flight, w->flight + 1, w->n_flight * sizeof(f));
 	memcpy(f.part, f.given, f.n_part * sizeof(*f.part));

@@ -33,8 +33,11 @@ void world_init_groups(struct world *w, uint64_t seed, uint32_t depth, uint32_t 
 				.cache_prefixes = true,
 				.n_page = {14, N_PAGE, 0, 6},
 				.n_slot = {0, 0, N_SEQ + 6, 0}};
-	struct lmi_sched_opts o = {
-		.n_max = N_MAX, .n_batch = N_BATCH, .n_out = N_OUT, .n_step = depth};
+	struct lmi_sched_opts o = {.n_max = N_MAX,
+				   .n_batch = N_BATCH,
+				   .n_out = N_OUT,
+				   .n_step = depth,
+				   .target_ns = {20, 10, 0}};
 
 	memset(w, 0, sizeof(*w));
 	w->rnd = seed;
@@ -116,6 +119,8 @@ void world_submit(struct world *w)
 	struct lmi_sched_seq o = {.n_known = 1 + world_below(w, world_below(w, 2) ? 12 : 90),
 				  .plan = world_below(w, 8) ? 0 : 1 + world_below(w, 2),
 				  .out = world_below(w, 4) ? LMI_SCHED_OUT_LAST : LMI_SCHED_OUT_ALL,
+				  .class = (enum lmi_sched_class)world_below(w, 3),
+				  .client = world_below(w, 4),
 				  .share = LMI_SCHED_NO_SEQ};
 	struct lmd_error err;
 	uint32_t i;
