@@ -139,8 +139,7 @@ static enum lmd_status no_match(const struct lmi_hub_entry *e, uint32_t n, const
 	}
 	if (!*list)
 		return lmd_fail(err, LMD_UNSUPPORTED,
-				"%s has no GGUF file; download the repository by other means and "
-				"add its folder: llamactl add NAME FOLDER",
+				"%s has neither a GGUF file nor safetensors with a config.json",
 				repo);
 	return lmd_fail(err, LMD_INVALID, "%s has no file for '%.64s'; it has %s", repo, want, list);
 }
@@ -186,4 +185,47 @@ enum lmd_status lmi_hub_choose(uint32_t parts[LMI_HUB_FILES_MAX], uint32_t *n_pa
 	if (i == n)
 		return no_match(e, n, want ? want : "", repo, err);
 	return find_parts(parts, n_parts, e, n, i, err);
+}
+
+/* ---- folders ---- */
+
+/* Files besides the weights that the checkpoint reader uses. */
+static const char *const needed[] = {
+	"config.json",	       "generation_config.json", "tokenizer.json",
+	"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+	"tokenizer.model",     "vocab.json",		 "merges.txt",
+	"chat_template.jinja", "chat_template.json",	 "model.safetensors.index.json",
+	"preprocessor_config.json"};
+
+static bool is_needed(const char *path)
+{
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+		if (!strcmp(path, needed[i]))
+			return true;
+	return false;
+}
+
+/* "model.safetensors" and "model-00001-of-00004.safetensors", but not copies in another form. */
+static bool is_weights(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 12 && !strcmp(path + n - 12, ".safetensors") && !strchr(path, '/') &&
+	       !strncmp(path, "model", 5);
+}
+
+bool lmi_hub_choose_folder(uint32_t parts[LMI_HUB_FILES_MAX], uint32_t *n_parts,
+			   const struct lmi_hub_entry *e, uint32_t n)
+{
+	bool has_config = false, has_weights = false;
+
+	*n_parts = 0;
+	for (uint32_t i = 0; i < n && *n_parts < LMI_HUB_FILES_MAX; i++) {
+		if (!is_weights(e[i].path) && !is_needed(e[i].path))
+			continue;
+		has_config = has_config || !strcmp(e[i].path, "config.json");
+		has_weights = has_weights || is_weights(e[i].path);
+		parts[(*n_parts)++] = i;
+	}
+	return has_config && has_weights;
 }

@@ -124,8 +124,9 @@ static enum lmd_status describe(struct lmi_hub_model *m, const struct lmi_hub_re
 			return no_memory(err);
 	}
 	m->files = f;
-	m->source = lmi_arena_printf(m->arena, "hf:%s%s%s:%s", r->repo, is_main ? "" : "@",
-				     is_main ? "" : r->version, first);
+	m->source = lmi_arena_printf(m->arena, "hf:%s%s%s%s%s", r->repo, is_main ? "" : "@",
+				     is_main ? "" : r->version, m->is_folder ? "" : ":",
+				     m->is_folder ? "" : first);
 	return m->source ? LMD_OK : no_memory(err);
 }
 
@@ -138,5 +139,10 @@ enum lmd_status lmi_hub_hf_files(struct lmi_hub_model *m, const struct lmi_hub_r
 
 	if (st == LMD_OK)
 		st = lmi_hub_choose(parts, &m->n_files, l.e, l.n, r->choice, r->repo, err);
+	if (st == LMD_UNSUPPORTED && !r->choice &&
+	    lmi_hub_choose_folder(parts, &m->n_files, l.e, l.n)) {
+		m->is_folder = true;
+		st = LMD_OK;
+	}
 	return st == LMD_OK ? describe(m, r, o, l.e, parts, err) : st;
 }

@@ -50,6 +50,8 @@ struct lmi_hub_model {
 	uint32_t n_files;
 	const struct lmi_hub_file *files; /* [n_files]: the parts, in their order */
 	uint64_t size;                    /* bytes of all files; 0: unknown */
+	bool is_folder;                   /* a checkpoint with safetensors: the files need their
+					   * names and a folder of their own */
 	struct lmd_arena *arena;          /* holds it all */
 };
 
@@ -65,8 +67,8 @@ LMD_NODISCARD enum lmd_status lmi_hub_default_name(char out[LMI_HUB_NAME_MAX + 1
 						   const char *source, struct lmd_error *err);
 
 /* Finds the files of a source.  LMD_INVALID: not a source, or a choice that does not exist, with
- * those that do; LMD_NOTFOUND, LMD_DENIED (a token is needed), LMD_UNSUPPORTED (files that are no
- * GGUF), LMD_IO (network), LMD_CANCELLED. */
+ * those that do; LMD_NOTFOUND, LMD_DENIED (a token is needed), LMD_UNSUPPORTED (neither GGUF
+ * files nor safetensors), LMD_IO (network), LMD_CANCELLED. */
 LMD_NODISCARD enum lmd_status lmi_hub_resolve(struct lmi_hub_model **out, const char *source,
 					      const struct lmi_hub_opts *o, struct lmd_error *err);
 void lmi_hub_model_free(struct lmi_hub_model *m); /* NULL allowed */

@@ -54,6 +54,11 @@ enum lmd_status lmi_hub_choose(uint32_t parts[LMI_HUB_FILES_MAX], uint32_t *n_pa
 			       const struct lmi_hub_entry *e, uint32_t n, const char *want,
 			       const char *repo, struct lmd_error *err);
 
+/* Chooses what a repository with safetensors needs to be loaded: weights, configuration, tokenizer
+ * and chat template at its top.  Returns false if it has no safetensors or no configuration. */
+bool lmi_hub_choose_folder(uint32_t parts[LMI_HUB_FILES_MAX], uint32_t *n_parts,
+			   const struct lmi_hub_entry *e, uint32_t n);
+
 /* Fill source, files, n_files and size. */
 enum lmd_status lmi_hub_hf_files(struct lmi_hub_model *m, const struct lmi_hub_ref *r,
 				 const struct lmi_hub_opts *o, struct lmd_error *err);

@@ -193,7 +193,12 @@ static enum lmd_status stage(struct lmi_svc_import *w)
 	st = w->svc->o.hub->resolve(&m, source, w->svc->o.hub_opts, &w->err);
 	if (st != LMD_OK)
 		return st;
-	if (w->dry_run)
+	if (m->is_folder)
+		st = lmd_fail(&w->err, LMD_UNSUPPORTED,
+			      "%s has safetensors and no GGUF file; download it into a folder and "
+			      "use that: llamactl pull %s --to FOLDER",
+			      m->source, m->source);
+	else if (w->dry_run)
 		lmi_svc_import_progress(w, LMI_WIRE_PHASE_DOWNLOAD, 0, m->size);
 	else
 		st = pull(w, m);

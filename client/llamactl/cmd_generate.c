@@ -21,12 +21,23 @@ static void suggest_run(const char *name, struct lmd_error *err)
 			       e.text, name);
 }
 
+static void set_scheduling(struct lmi_wire_req_generate *q, const struct lmi_args *a)
+{
+	static const enum lmi_wire_class classes[] = {LMI_WIRE_CLASS_INTERACTIVE,
+						      LMI_WIRE_CLASS_NORMAL, LMI_WIRE_CLASS_BATCH};
+
+	q->class = classes[lmi_arg_int(a, "class")];
+	q->has_timeout_ms = lmi_arg_given(a, "timeout");
+	q->timeout_ms = q->has_timeout_ms ? lmi_arg_int(a, "timeout") : 0;
+}
+
 static enum lmd_status generate(struct lmi_ctl *ctl, struct lmd_error *err)
 {
 	struct lmi_ctl_generation g;
 	enum lmd_status st = lmi_ctl_generation_init(&g, ctl, err);
 
 	lmi_ctl_interrupt_install();
+	set_scheduling(&g.req.u.generate, &ctl->args);
 	if (lmi_arg_given(&ctl->args, "hold"))
 		g.hold_ms = (int32_t)lmi_arg_int(&ctl->args, "hold");
 	if (st == LMD_OK)
@@ -45,6 +56,19 @@ static const struct lmi_opt opts[] = {
 	 .def_text = "all of standard input",
 	 .doc = "The message to the model; a model without a chat template continues it."},
 	LMI_CTL_OPTS_ANSWER,
+	{.name = "timeout",
+	 .type = LMI_OPT_TIME,
+	 .value = "TIME",
+	 .min = 1,
+	 .max = 86400000,
+	 .def_text = "the daemon's",
+	 .doc = "Deadline of the answer, including the time that it waits for its turn. What was "
+		"generated until then is printed."},
+	{.name = "class",
+	 .type = LMI_OPT_CHOICE,
+	 .value = "interactive|normal|batch",
+	 .def = "interactive",
+	 .doc = "Priority among the requests of the daemon."},
 	{.name = "hold",
 	 .type = LMI_OPT_TIME,
 	 .value = "TIME",

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/llamactl/embedded.h"
 #include "client/llamactl/own_models.h"
@@ -145,7 +146,11 @@ static enum lmd_status list(struct lmi_ctl *ctl, struct lmd_error *err)
 	bool own;
 	enum lmd_status st = lmi_ctl_models_client(ctl, &own, err);
 
-	return st == LMD_OK ? show_list(ctl, "models", "models", cols, LMD_LEN(cols), err) : st;
+	if (st != LMD_OK)
+		return st;
+	if (own && isatty(STDERR_FILENO))
+		fputs("no daemon answers; these are your own models\n", stderr);
+	return show_list(ctl, "models", "models", cols, LMD_LEN(cols), err);
 }
 
 const struct lmi_cli_cmd lmi_ctl_cmd_list = {
@@ -217,7 +222,7 @@ static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 		{"ACTIVE", "active", LMI_CTL_COL_COUNT},
 		{"WAITING", "waiting", LMI_CTL_COL_COUNT},
 		{"WEIGHTS", "weight_bytes", LMI_CTL_COL_BYTES},
-		{"KV", "kv_bytes", LMI_CTL_COL_BYTES},
+		{"KV RESERVED", "kv_bytes", LMI_CTL_COL_BYTES},
 		{"CACHED", "cached", LMI_CTL_COL_COUNT},
 		{"IDLE", "idle_ms", LMI_CTL_COL_TIME},
 		{"UNLOADS AFTER", "keep_alive_ms", LMI_CTL_COL_TIME},
@@ -247,7 +252,8 @@ static enum lmd_status ps(struct lmi_ctl *ctl, struct lmd_error *err)
 const struct lmi_cli_cmd lmi_ctl_cmd_ps = {
 	.name = "ps",
 	.brief = "List the models in the daemon's memory",
-	.doc = "For a model on several devices, its layers and memory on each of them follow, and the "
+	.doc = "KV RESERVED is the address space of the KV cache for all sessions at their full "
+	       "length; memory is taken as it is used.\n\nFor a model on several devices, its layers and memory on each of them follow, and the "
 	       "operations that run on another device than their layer, with the reason.",
 	.opts = json_opts,
 	.n_opts = LMD_LEN(json_opts),

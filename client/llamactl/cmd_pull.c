@@ -167,7 +167,8 @@ static const struct lmi_opt opts[] = {
 	{.name = "to",
 	 .type = LMI_OPT_STR,
 	 .value = "DIR",
-	 .doc = "Download into this folder, without a daemon. The environment variables HF_TOKEN "
+	 .doc = "Download into this folder, without a daemon. Of a repository with safetensors and "
+		"no GGUF file, this takes what is needed to load it: `llamactl run DIR`. The environment variables HF_TOKEN "
 		"and HF_ENDPOINT are used, as in every download without a daemon."},
 	LMI_OPT_JSON,
 };

@@ -69,6 +69,8 @@ static void show_members(const json_t *o)
 			printf("%s\n", json_string_value(v));
 		else if (ends_with(key, "_ms"))
 			printf("%s\n", lmi_ctl_show_ms(text, sizeof(text), json_integer_value(v)));
+		else if (!strcmp(key, "memory_limit") && !json_integer_value(v))
+			puts("none");
 		else if (ends_with(key, "_bytes") || !strcmp(key, "memory_limit"))
 			printf("%s\n",
 			       lmi_ctl_show_bytes(text, sizeof(text), json_integer_value(v)));

@@ -58,6 +58,7 @@ static const char *argument_kind(const struct lmi_cli_cmd *cmd, const char *word
 		{"NAME", "models"}, {"COMMAND", "commands"}, {"WORD", "words"},
 		{"TYPE", "ftypes"}, {"FORMAT", "formats"},   {"BACKEND", "backends"},
 		{"DIR", "dir"},     {"TEXT", "none"},        {"ALIAS", "none"},
+		{"PROMPT", "none"}, {"QUERY", "none"},
 	};
 
 	if (is(cmd, "add") && arg == 0)
@@ -72,6 +73,8 @@ static const char *argument_kind(const struct lmi_cli_cmd *cmd, const char *word
 		return "models file";
 	if (is(cmd, "debug template"))
 		return "templates file";
+	if (!strcmp(word, "MODEL") && !is(cmd, "export-lora") && !is(cmd, "imatrix"))
+		return "models file";
 	for (size_t i = 0; i < LMD_LEN(kinds); i++)
 		if (!strcmp(word, kinds[i].word))
 			return kinds[i].kind;

@@ -59,6 +59,7 @@ llamactl add new mo|model.gguf
 llamactl detokenize model.gguf |
 llamactl debug parse her|hermes
 llamactl --socket URL generate sm|smart,smol
+llamactl --socket URL chat sm|smart,smol
 llamactl --socket=URL generate smo|smol
 llamactl --socket URL info |model.gguf,my models,smart,smol
 llamactl --socket URL load x|

@@ -43,6 +43,13 @@ does alias chat talk
 refused 1 "model 'nothing' does not exist" alias nothing nobody
 refused 2 'NAME ALIAS' alias tiny
 
+# deadlines and priorities
+does generate tiny -p Hello -n 4 --raw --class batch --timeout 1h
+refused 2 'not one of' generate tiny -p Hello --class urgent
+prints '"finish": "deadline"' generate tiny -p Hello --raw --ignore-eos --timeout 1ms --json
+prints '^memory_limit  *none$' status
+prints 'KV RESERVED' ps
+
 # the engine's log names the model as the registry does
 does load tiny
 holds "the log: $(grep 'engine:' "$dir/log")" grep -q 'engine: .* model=tiny (.*) n_ctx=' "$dir/log"

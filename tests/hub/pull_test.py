@@ -106,6 +106,22 @@ def split():
     check("their bytes", all(read(out(n)) == FILES[n[:-5]] for n in names))
 
 
+def checkpoint():
+    """A repository with safetensors: what is needed to load it, and nothing else."""
+    want = ["config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+            "model.safetensors.index.json", "tokenizer.json"]
+    for name in want + ["README.md", "pytorch_model.bin", "consolidated.safetensors", "onnx/config.json",
+                        "model.png"]:
+        put(f"{ROOT}/hf/u/plain/{name}", name.encode())
+    r = local("hf:u/plain", folder="plain")
+    check("safetensors", r.returncode == 0 and sorted(os.listdir(f"{DIR}/plain")) == want, r)
+    r = local("hf:u/plain:Q4_0", folder="plain")
+    check("a choice wants GGUF", r.returncode == 1 and "neither a GGUF" in r.stderr, r)
+    put(f"{ROOT}/hf/u/bare/model.safetensors", b"x")
+    r = local("hf:u/bare", folder="bare")
+    check("safetensors alone", r.returncode == 1 and "config.json" in r.stderr, r)
+
+
 def tokens():
     faults(token="secret")
     log()
@@ -246,6 +262,8 @@ def through(d):
     check("a name that is not in the catalogue", r.returncode == 1 and "catalogue" in r.stderr, r)
     r = d.ctl("pull", "ollama:tiny:v1", "--name", "mine")
     check("ollama's registry", r.stdout == "mine\n" and "mine" in d.models(), r)
+    r = d.ctl("pull", "hf:u/plain")
+    check("safetensors need a folder", r.returncode == 1 and "pull hf:u/plain --to" in r.stderr, r)
     r = d.ctl("pull", "hf:u/one", "--name", "noise")
     check("a file that is no model", r.returncode == 1 and "noise" not in d.models(), r)
     r = d.ctl("pull", "hf:u/other-GGUF", "--name", "mine")
@@ -362,7 +380,7 @@ server = subprocess.Popen([sys.executable, f"{SRC}/tests/hub/hub.py", ROOT, f"{D
 try:
     wait_for(f"{DIR}/port")
     HUB = "http://127.0.0.1:" + read(f"{DIR}/port").decode()
-    for part in one_file, split, tokens, registry, urls, troubles, killed, daemon:
+    for part in one_file, split, checkpoint, tokens, registry, urls, troubles, killed, daemon:
         part()
 finally:
     server.kill()
