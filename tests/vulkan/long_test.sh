@@ -13,4 +13,23 @@ if [ -f "$model" ]; then
 else
 	skip "$model is missing (scripts/fetch-model)"
 fi
+# tiny models of all architectures, whose operations all run on the device
+models=$build/tests/parity/models
+if [ -x "$build/tests/parity/arch_test" ] && [ -n "${LLAMAD_PARITY_DIR:-}" ]; then
+	unset VK_INSTANCE_LAYERS
+	LMD_TEST_BACKEND=vulkan CK_RUN_CASE=architectures CK_FORK=no "$build/tests/parity/arch_test" \
+		>"$dir/out" 2>&1 && ok || bad "architectures: $(tail -n 5 "$dir/out")"
+	for f in "$models"/*.gguf; do
+		[ -f "$f" ] || continue
+		ctl explain "$f" --device vulkan0 >"$dir/out" 2>&1 || continue
+		sed -n '/^devices/,/^$/p' "$dir/out" >"$dir/devices"
+		if grep -q '^  cpu ' "$dir/devices"; then
+			bad "$f has operations on the cpu: $(cat "$dir/devices")"
+		else
+			ok
+		fi
+	done
+else
+	skip "tests/parity/arch_test is not built, or there is no parity pack"
+fi
 finish "vulkan, long"

@@ -17,11 +17,27 @@ else
 fi
 # faults of the settings have a name, and copies work without memory that can be mapped
 LLAMAD_VULKAN=nonsense
-export LLAMAD_VULKAN
 call plugins test "$so" --only "cast_copy"
 holds "wrong settings are named" grep -q "no setting 'nonsense'" "$dir/err"
-LLAMAD_VULKAN=staging=1,chunk_kb=64
+LLAMAD_VULKAN=staging=1,chunk_kb=64,cache=0
 cases "embed "
 cases "attn "
 silent "operations with staging"
+# the pipeline cache: a file is made, a damaged one is written anew
+unset LLAMAD_VULKAN
+XDG_CACHE_HOME=$dir/cache
+export XDG_CACHE_HOME
+mkdir "$XDG_CACHE_HOME"
+cases "cast_copy "
+set -- "$XDG_CACHE_HOME"/llamad/vulkan-*.bin
+holds "there is one pipeline cache" [ $# -eq 1 ] && holds "it is a file" [ -s "$1" ]
+echo damaged >"$1"
+cases "cast_copy "
+holds "a damaged pipeline cache is replaced" [ "$(wc -c <"$1")" -gt 40 ]
+rm -r "$XDG_CACHE_HOME/llamad"
+LLAMAD_VULKAN=cache=0
+export LLAMAD_VULKAN
+cases "cast_copy "
+holds "no pipeline cache if it is switched off" [ ! -e "$1" ]
+silent "the pipeline cache"
 finish "vulkan"

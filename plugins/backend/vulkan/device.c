@@ -236,8 +236,13 @@ static enum lmd_status make_device(struct vkb_dev *dev, struct lmd_error *err)
 		return vkb_fail(err, r, "opening the device");
 	}
 	st = vkb_functions_load(&dev->in, dev->handle, &dev->fn, err);
-	if (st == LMD_OK)
+	if (st == LMD_OK) {
 		dev->fn.GetDeviceQueue(dev->handle, dev->family, 0, &dev->queue);
+		return LMD_OK;
+	}
+	if (dev->fn.DestroyDevice)
+		dev->fn.DestroyDevice(dev->handle, NULL);
+	dev->handle = NULL; /* so that closing calls none of the missing functions */
 	return st;
 }
 

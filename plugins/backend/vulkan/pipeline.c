@@ -85,11 +85,13 @@ enum lmd_status vkb_pipelines_open(struct vkb_dev *dev, struct lmd_error *err)
 	};
 	VkResult r = dev->fn.CreatePipelineLayout(dev->handle, &layout, NULL, &dev->layout);
 
+	vkb_cache_open(dev);
 	return r == VK_SUCCESS ? LMD_OK : vkb_fail(err, r, "making a pipeline layout");
 }
 
 void vkb_pipelines_close(struct vkb_dev *dev)
 {
+	vkb_cache_close(dev, dev->pipelines != NULL && !dev->lost);
 	while (dev->pipelines) {
 		struct vkb_pipeline *p = dev->pipelines;
 

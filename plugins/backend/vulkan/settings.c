@@ -7,8 +7,8 @@
 
 #include "vkb.h"
 
-static const char *const names[] = {"staging", "chunk_kb"};
-static const uint64_t most[] = {1, 1u << 22};
+static const char *const names[] = {"staging", "chunk_kb", "cache"};
+static const uint64_t most[] = {1, 1u << 22, 1};
 
 static enum lmd_status read_one(const char *word, size_t n, uint64_t *v, struct lmd_error *err)
 {
@@ -34,7 +34,7 @@ static enum lmd_status read_one(const char *word, size_t n, uint64_t *v, struct 
 enum lmd_status vkb_settings_read(struct vkb_settings *out, struct lmd_error *err)
 {
 	const char *at = getenv("LLAMAD_VULKAN");
-	uint64_t v[LMD_LEN(names)] = {0, 1u << 16};
+	uint64_t v[LMD_LEN(names)] = {0, 1u << 16, 1};
 	enum lmd_status st = LMD_OK;
 
 	while (st == LMD_OK && at && *at) {
@@ -43,6 +43,7 @@ enum lmd_status vkb_settings_read(struct vkb_settings *out, struct lmd_error *er
 		st = n ? read_one(at, n, v, err) : LMD_OK;
 		at += n + (at[n] == ',');
 	}
-	*out = (struct vkb_settings){.staging = v[0] != 0, .chunk = (v[1] ? v[1] : 1) << 10};
+	*out = (struct vkb_settings){
+		.staging = v[0] != 0, .chunk = (v[1] ? v[1] : 1) << 10, .cache = v[2] != 0};
 	return st;
 }

@@ -80,6 +80,7 @@ struct vkb_push {
 struct vkb_settings {
 	bool staging;            /* copies go through host memory also if the device's can be mapped */
 	uint64_t chunk;          /* bytes of a chunk of memory */
+	bool cache;              /* the pipeline cache is kept on disk */
 };
 
 struct vkb_queue;
@@ -122,6 +123,10 @@ void vkb_memory_close(struct vkb_dev *dev);
 uint64_t vkb_used(struct vkb_dev *dev);
 
 enum lmd_status vkb_settings_read(struct vkb_settings *out, struct lmd_error *err);
+
+/* The pipeline cache (cache.c).  changed: the file is written. */
+void vkb_cache_open(struct vkb_dev *dev);
+void vkb_cache_close(struct vkb_dev *dev, bool changed);
 
 enum lmd_status vkb_pipelines_open(struct vkb_dev *dev, struct lmd_error *err);
 void vkb_pipelines_close(struct vkb_dev *dev);
