@@ -246,8 +246,10 @@ static const struct lmi_config_row before[] = {
 	{.section = "engine",
 	 .opt = {.name = "split",
 		 .type = LMI_OPT_STR,
-		 .value = "X,Y,...",
-		 .doc = "Shares of the layers for each device, such as 3,1."},
+		 .value = "X,Y,...|tensor[:N]",
+		 .doc = "Shares of the layers for each device, such as 3,1. tensor = every device has "
+			"a part of every layer, in as many parts as devices, or in N parts: then the "
+			"results do not depend on the number of devices."},
 	 .at = AT(split),
 	 .unset = "by free memory"},
 	{.section = "engine",

@@ -1354,7 +1354,7 @@ type LoadRequest struct {
 	// How many of the last layers run on these devices, the others run on the cpu: a number, all, or auto for as many as fit; empty = chosen by the server.
 	GpuLayers *Text `msgpack:"gpu_layers,omitempty"`
 
-	// Shares of the layers for each device, such as 3,1; empty = by free memory.
+	// Shares of the layers for each device, such as 3,1, or tensor or tensor:N: every device has a part of every layer; empty = by free memory.
 	Split *Text `msgpack:"split,omitempty"`
 
 	// REGEX=DEVICE, separated by commas: operations whose weights match run on that device.

@@ -167,7 +167,7 @@ static enum lmd_status test(struct lmi_ctl *ctl, const struct lmd_host *host,
 	struct lmi_opcase_totals t;
 	enum lmd_status st;
 
-	if (!lmi_opcase_count(opts.filter))
+	if (!lmi_opcase_count(opts.filter) && !lmi_opcase_count_device(opts.filter))
 		return lmi_ctl_usage(ctl, err, "option '--only': no case contains '%s'",
 				     opts.filter);
 	if (o.json) {

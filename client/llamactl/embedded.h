@@ -29,9 +29,11 @@
 		{.name = "ngl", .type = LMI_OPT_STR, .value = "N|auto|all"},                       \
 		{.name = "split",                                                                  \
 		 .type = LMI_OPT_STR,                                                              \
-		 .value = "X,Y,...",                                                               \
+		 .value = "X,Y,...|tensor[:N]",                                                    \
 		 .def_text = "by free memory",                                                     \
-		 .doc = "Shares of the layers for each device, such as 3,1."},                     \
+		 .doc = "Shares of the layers for each device, such as 3,1. tensor: every device " \
+			"has a part of every layer, in as many parts as devices, or in N parts: "  \
+			"then the results do not depend on the number of devices."},               \
 	{                                                                                          \
 		.name = "override-tensor", .type = LMI_OPT_STR, .value = "REGEX=DEVICE,...",       \
 		.doc = "Run the operations whose weights match an extended regular expression on " \

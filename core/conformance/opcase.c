@@ -218,6 +218,11 @@ uint32_t lmi_opcase_count(const char *filter)
 	return n;
 }
 
+static void report_device_case(void *arg, struct lmi_opcase_result *r)
+{
+	report_result(arg, r);
+}
+
 /* Runs all cases with one kind of activations. */
 static enum lmd_status run_setting(struct session *s, uint32_t activations, struct lmd_error *err)
 {
@@ -231,6 +236,8 @@ static enum lmd_status run_setting(struct session *s, uint32_t activations, stru
 	st = oc_backend_open(&s->a, s->o->a, s->o->host, s->o->team, activations, err);
 	if (st == LMD_OK)
 		all_cases(s, int8 ? OC_INT8 : 0);
+	if (st == LMD_OK && !int8)
+		st = oc_device_cases(&s->a, s->o->filter, s->o->seed, report_device_case, s, err);
 	oc_backend_close(&s->a);
 	oc_backend_close(&s->b);
 	return st;

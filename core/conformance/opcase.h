@@ -72,7 +72,11 @@ typedef void (*lmi_opcase_support_fn)(void *arg, const struct lmi_opcase_support
 enum lmd_status lmi_opcase_support(const struct lmd_host *host, const struct lmi_factory *backend,
 				   lmi_opcase_support_fn report, void *arg, struct lmd_error *err);
 
-/* Returns the number of cases that match `filter` (for help texts and tests). */
+/* Returns the number of cases of the device's own work that match `filter`: copies, events, queues,
+ * pages.  lmi_opcase_run runs them as well, with op "device"; backends are not asked about them. */
+uint32_t lmi_opcase_count_device(const char *filter);
+
+/* Returns the number of cases of ops that match `filter` (for help texts and tests). */
 uint32_t lmi_opcase_count(const char *filter);
 
 #endif /* LLAMAD_CORE_CONFORMANCE_OPCASE_H */

@@ -201,6 +201,11 @@ struct oc_device oc_backend_device(struct oc_backend *be);
 enum lmd_status oc_execute(struct oc_backend *be, const struct oc *c, struct oc_result *out,
 			   struct lmd_error *err);
 
+/* Runs the cases of the device's own work (device_cases.c). */
+enum lmd_status oc_device_cases(struct oc_backend *be, const char *filter, uint64_t seed,
+				void (*report)(void *arg, struct lmi_opcase_result *r), void *arg,
+				struct lmd_error *err);
+
 /* Compares a with b.  Stores the worst numbers in *r; on a mismatch returns false and describes it
  * in `text`. */
 bool oc_compare(const struct oc_result *a, const struct oc_result *b, bool sets, double int_share,

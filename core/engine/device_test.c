@@ -10,6 +10,7 @@
 #include "core/base/alloc.h"
 #include "core/engine/devices.h"
 #include "core/engine/instance.h"
+#include "core/engine/observe.h"
 #include "tests/engine_fixture.h"
 #include "tests/lmd_check.h"
 #include "tests/tiny_model.h"
@@ -240,6 +241,162 @@ START_TEST(every_division_gives_the_bits_of_one_device)
 		lmi_free(have.v);
 	}
 	lmi_free(want.v);
+}
+END_TEST
+
+/* ---- tensor parallelism ---- */
+
+static void check_same(const struct lmt_rows *want, const struct lmt_rows *have, const char *what)
+{
+	ck_assert_uint_eq(have->n_row, want->n_row);
+	ck_assert_msg(!memcmp(have->v, want->v, (size_t)want->n_row * want->width * sizeof(float)),
+		      "%s: other bits", what);
+}
+
+/* In four parts, a model gives the same bits on one, two and four devices, also of two backends. */
+START_TEST(four_parts_give_the_same_bits)
+{
+	static const struct {
+		const char *list, *settings;
+	} ways[] = {
+		{"emu0", "late=1,seed=1"},
+		{"emu0,emu1", "devices=2"},
+		{"emu0,emu1", "devices=2,late=1,seed=5,peer=0"},
+		{"emu0,emu1,emu2,emu3", "devices=4,late=1,seed=6"},
+		{"emu0,emu1,emu2,emu3", "devices=4,late=1,seed=7,peer=0,buckets=1"},
+		{"emu0,ref0", "late=1,seed=8"},
+	};
+	struct lmt_rows want = {0}, whole = {0};
+	struct lmd_error err = {0};
+
+	if (_i == LMT_STATE || _i == LMT_HYBRID) /* not made by the shared decoder */
+		return;
+	ck_assert_msg(logits(_i, "ref", 0, "", &whole, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(placed(_i, "ref0", NULL, "tensor:4", NULL, "", &want, &err) == LMD_OK, "%s",
+		      err.text);
+	for (uint32_t i = 0; i < want.n_row * want.width; i++)
+		ck_assert_float_eq_tol(want.v[i], whole.v[i], 1e-4f);
+	for (size_t i = 0; i < LMD_LEN(ways); i++) {
+		struct lmt_rows have = {0};
+
+		ck_assert_msg(placed(_i, ways[i].list, NULL, "tensor:4", NULL, ways[i].settings,
+				     &have, &err) == LMD_OK,
+			      "%s %s: %s", ways[i].list, ways[i].settings, err.text);
+		check_same(&want, &have, ways[i].list);
+		lmi_free(have.v);
+	}
+	lmi_free(want.v);
+	lmi_free(whole.v);
+}
+END_TEST
+
+START_TEST(what_cannot_be_divided_is_said)
+{
+	static const struct {
+		int kind;
+		const char *list, *split, *text;
+	} wrong_splits[] = {
+		{LMT_STATE, "emu0,emu1", "tensor", "its matrices cannot be divided in 2 parts"},
+		{LMT_FULL, "emu0,emu1", "tensor:1", "from 2, the number of devices, to 8"},
+		{LMT_FULL, "emu0,emu1", "tensor:9", "from 2, the number of devices, to 8"},
+		{LMT_FULL, "emu0,emu1", "tensor:2x", "from 2, the number of devices, to 8"},
+		{LMT_FULL, "emu0,emu1", "tensors", "split 'tensors': tensor, or 2 numbers"},
+	};
+
+	for (size_t i = 0; i < LMD_LEN(wrong_splits); i++) {
+		struct lmt_rows rows = {0};
+		struct lmd_error err = {0};
+
+		ck_assert_int_ne(placed(wrong_splits[i].kind, wrong_splits[i].list, NULL,
+					wrong_splits[i].split, NULL, "devices=2", &rows, &err),
+				 LMD_OK);
+		ck_assert_msg(strstr(err.text, wrong_splits[i].text) != NULL, "%s", err.text);
+	}
+}
+END_TEST
+
+/* ---- page sizes ---- */
+
+/* Devices use the pages that the most particular of them can. */
+START_TEST(devices_agree_on_a_page_size)
+{
+	struct lmt_rows want = {0}, have = {0};
+	struct lmd_error err = {0};
+
+	ck_assert_msg(logits(LMT_FULL, "ref", 0, "", &want, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(placed(LMT_FULL, "ref0,emu0", NULL, "1,1", NULL, "page=16,late=1", &have,
+			     &err) == LMD_OK,
+		      "%s", err.text);
+	check_same(&want, &have, "pages of 16");
+	lmi_free(have.v);
+	have = (struct lmt_rows){0};
+	ck_assert_int_eq(placed(LMT_FULL, "cpu0,emu0", NULL, "1,1", NULL, "page=64", &have, &err),
+			 LMD_UNSUPPORTED);
+	ck_assert_msg(strstr(err.text, "emu0 has pages of 64 tokens, cpu0 of 32") != NULL, "%s",
+		      err.text);
+	lmi_free(want.v);
+}
+END_TEST
+
+/* ---- showing values ---- */
+
+#define MAX_SHOWN 4096
+
+/* Hashes of what was shown: of the last op that wrote a value, when all of its columns are written. */
+struct shown {
+	uint32_t n;
+	uint64_t of[MAX_SHOWN];
+};
+
+static bool add_shown(void *arg, const struct lmd_observed *o)
+{
+	struct shown *s = arg;
+	const unsigned char *p = o->data;
+	uint64_t hash = o->op;
+
+	ck_assert_uint_lt(o->value, MAX_SHOWN);
+	s->n++;
+	for (size_t i = 0; i < (size_t)o->n_row * o->width * 4; i++)
+		hash = (hash ^ p[i]) * 0x100000001b3ull;
+	s->of[o->value] = hash;
+	return true;
+}
+
+static struct shown show_all(int kind, const char *list, const char *settings)
+{
+	const struct lmi_engine_input_seq in = lmt_tokens(hello, LMD_LEN(hello));
+	const struct lmi_engine_eval cmd = {
+		.id = 1, .seqs = &in, .n_seq = 1, .pooling = LMD_POOL_UNSET};
+	struct lmi_engine_opts o = lmt_opts(&env, paths[kind]);
+	const struct lmd_plan *plan;
+	struct shown s = {0};
+	struct lmd_error err = {0};
+	struct lmi_engine *e;
+
+	o.inst.n_ctx = 64;
+	o.inst.device_list = list;
+	o.inst.keep_values = o.in_line = o.no_tokenizer = true;
+	ck_assert_int_eq(setenv("LLAMAD_EMU", settings, 1), 0);
+	ck_assert_msg(lmi_engine_open(&e, &o, &err) == LMD_OK, "%s", err.text);
+	ck_assert_msg(lmi_engine_observe(e, &cmd, &plan, add_shown, &s, &err) == LMD_OK, "%s: %s",
+		      list, err.text);
+	lmi_engine_fini(e);
+	return s;
+}
+
+/* A divided model shows the same values under the same numbers. */
+START_TEST(a_divided_model_shows_its_values)
+{
+	struct shown want = show_all(_i, "ref0", "");
+
+	ck_assert_uint_gt(want.n, 10);
+	for (uint32_t i = 0; i < 3; i++) {
+		static const char *const lists[] = {"emu0,emu1", "emu0,ref0", "emu0,emu1,emu2"};
+		struct shown have = show_all(_i, lists[i], "devices=3,late=1,seed=4");
+
+		ck_assert_uint_eq(have.n, want.n);
+		ck_assert_mem_eq(have.of, want.of, sizeof(want.of));
+	}
 }
 END_TEST
 
@@ -679,6 +836,10 @@ int main(void)
 	tcase_add_test(t, plans_are_compiled_once);
 	tcase_add_test(t, the_device_decides_what_fits);
 	tcase_add_loop_test(t, every_division_gives_the_bits_of_one_device, 0, LMT_N_TINY);
+	tcase_add_loop_test(t, four_parts_give_the_same_bits, 0, LMT_N_TINY);
+	tcase_add_test(t, what_cannot_be_divided_is_said);
+	tcase_add_test(t, devices_agree_on_a_page_size);
+	tcase_add_loop_test(t, a_divided_model_shows_its_values, 0, LMT_N_TINY);
 	tcase_add_loop_test(t, what_a_device_lacks_runs_elsewhere, 0, LMT_N_TINY);
 	tcase_add_test(t, a_cache_is_where_its_ops_are);
 	tcase_add_loop_test(t, wrong_options_are_named, 0, LMD_LEN(wrong));

@@ -105,8 +105,10 @@ struct lmi_engine_model_opts {
 	/* how many of the last layers run on these devices: a number, "all" or "auto", as many as
 	 * fit; the others run on the cpu. NULL: all */
 	const char *gpu_layers;
-	const char *split;   /* shares of the layers for each device, such as "3,1"; NULL: by free
-			      * memory */
+	/* shares of the layers for each device, such as "3,1"; "tensor": every device has a part of
+	 * every layer, "tensor:4": in four parts, so that the results do not depend on the number of
+	 * devices; NULL: layers by free memory */
+	const char *split;
 	/* REGEX=DEVICE, separated by commas: ops whose weights match run on that device; may be
 	 * NULL */
 	const char *override_tensor;

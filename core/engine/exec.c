@@ -33,6 +33,7 @@ static enum lmd_status build_once(struct lmi_inst *inst, struct lmi_engine_exec 
 		.key = e->key,
 		.act_dtype = inst->devices[0].info->act_dtype,
 		.kv_dtype = inst->kv_dtype,
+		.n_rank = inst->n_rank,
 	};
 	uint32_t n_row = e->key.bucket ? e->key.bucket : inst->n_batch;
 	enum lmd_status st;
@@ -636,6 +637,9 @@ enum lmd_status lmi_inst_reserve_external_rows(struct lmi_inst *inst, struct lmd
 
 	if (inst->slot[0].ext)
 		return LMD_OK;
+	if (inst->n_rank > 1)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"a model that is divided by tensors takes only tokens, no rows");
 	if (!inst->desc.n_input_embd)
 		return lmd_fail(err, LMD_UNSUPPORTED, "architecture %s takes only tokens, no rows",
 				inst->model->arch);

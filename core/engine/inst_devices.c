@@ -76,6 +76,34 @@ static bool is_open(const struct lmi_inst *inst, const char *backend, uint32_t i
 	return false;
 }
 
+/* Page sizes that a device can use, as a sum (struct lmd_device_info). */
+static uint32_t page_sizes(const struct lmi_inst_device *d)
+{
+	return d->info->page_sizes | d->info->page_tokens;
+}
+
+/* Sets the page size that all devices can use: the one that the first of them prefers, or another one
+ * prefers, or the largest.  It does not change once there are pools. */
+static enum lmd_status choose_page_size(struct lmi_inst *inst, struct lmd_error *err)
+{
+	const struct lmi_inst_device *last = &inst->devices[inst->n_device - 1];
+	uint32_t common = inst->kv ? inst->page_tokens : UINT32_MAX, size = 0;
+	uint32_t before = inst->page_tokens;
+
+	for (uint32_t i = 0; i < inst->n_device; i++)
+		common &= page_sizes(&inst->devices[i]);
+	if (!common)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"%s has pages of %u tokens, %s of %u: a model cannot use both",
+				last->name, last->info->page_tokens, inst->devices[0].name, before);
+	for (uint32_t i = 0; i < inst->n_device && !size; i++)
+		size = inst->devices[i].info->page_tokens & common;
+	for (uint32_t bit = 1u << 8; bit && !size; bit >>= 1)
+		size = bit & common;
+	inst->page_tokens = size;
+	return LMD_OK;
+}
+
 enum lmd_status lmi_inst_add_device(struct lmi_inst *inst, const char *backend, uint32_t index,
 				    uint32_t *number, struct lmd_error *err)
 {
@@ -91,13 +119,8 @@ enum lmd_status lmi_inst_add_device(struct lmi_inst *inst, const char *backend, 
 	p.index = index;
 	*number = inst->n_device++;
 	st = open_one(inst, &inst->devices[*number], &p, err);
-	if (st == LMD_OK && inst->devices[*number].info->page_tokens != inst->page_tokens &&
-	    inst->page_tokens)
-		st = lmd_fail(err, LMD_UNSUPPORTED,
-			      "%s has pages of %u tokens, %s of %u: a model cannot use both",
-			      inst->devices[*number].name,
-			      inst->devices[*number].info->page_tokens, inst->devices[0].name,
-			      inst->page_tokens);
+	if (st == LMD_OK)
+		st = choose_page_size(inst, err);
 	if (st != LMD_OK) {
 		struct lmi_inst_device *d = &inst->devices[--inst->n_device];
 
@@ -107,7 +130,6 @@ enum lmd_status lmi_inst_add_device(struct lmi_inst *inst, const char *backend, 
 		*d = (struct lmi_inst_device){0};
 		return st;
 	}
-	inst->page_tokens = inst->devices[0].info->page_tokens;
 	set_slots(inst);
 	return inst->kv ? lmi_inst_open_device_pools(inst, *number, err) : LMD_OK;
 }

@@ -180,6 +180,7 @@ struct lmi_inst {
 	bool ctx_cut;	  /* n_ctx is limited by memory, not by the model */
 	bool looks_ahead; /* some group is not causal: a sequence must run in one step */
 	bool keep_values, unfused, cache_prefixes;
+	uint32_t n_rank; /* > 1: the matrices are divided in so many parts, for the devices in turn */
 	bool has_adapters; /* rows of plans may have adapters */
 	int32_t own_adapter; /* slot for rows that name none */
 	bool only_estimate;
@@ -243,6 +244,11 @@ enum lmd_status lmi_engine_queue_finish(struct lmi_inst_device *d, struct lmd_er
 
 /* ---- place.c: which op runs where ---- */
 
+/* Reads how many parts matrices are divided in, from the option `split` and the open devices; 1: they
+ * are not. */
+enum lmd_status lmi_engine_place_ranks(const struct lmi_inst *inst,
+				       const struct lmi_engine_model_opts *o, uint32_t *n,
+				       struct lmd_error *err);
 /* Reads the options about devices; further devices may be opened. */
 enum lmd_status lmi_engine_place_create(struct lmi_inst *inst,
 					const struct lmi_engine_model_opts *o,
@@ -348,6 +354,15 @@ enum lmd_status lmi_engine_links_leave(struct lmi_inst *inst, struct lmi_engine_
 /* Returns the first failure of a segment whose values leave it, when the step is complete. */
 enum lmd_status lmi_engine_links_result(struct lmi_inst *inst, struct lmi_engine_exec *e,
 					uint32_t slot, struct lmd_error *err);
+
+/* ---- observe_segments.c ---- */
+
+/* Runs a segment op by op and shows its values. input: the external rows if it reads them, otherwise
+ * NULL. *stopped: fn returned false. */
+enum lmd_status lmi_engine_observe_segment(struct lmi_inst *inst, struct lmi_engine_exec *e,
+					   uint32_t index, uint32_t slot,
+					   const struct lmd_binding *input, lmd_observe_fn fn,
+					   void *arg, bool *stopped, struct lmd_error *err);
 
 /* ---- resolve_sizes.c ---- */
 

@@ -41,6 +41,7 @@ struct lmi_engine_place {
 	uint32_t n_layer;
 	uint8_t layer_device[MAX_LAYER];
 	uint8_t before, after, input_device;
+	uint8_t rank_device[LMI_PLAN_MAX_RANK];
 	uint8_t cache_device[LMI_ENGINE_MAX_CACHE];
 	bool fixed; /* caches have their places */
 	struct lmi_engine_placement report;
@@ -69,6 +70,38 @@ static enum lmd_status read_layers(struct lmi_engine_place *p, const char *text,
 	return LMD_OK;
 }
 
+/* Does the option divide matrices, not layers? */
+static bool splits_tensors(const char *text)
+{
+	return text && !strncmp(text, "tensor", 6) && (!text[6] || text[6] == ':');
+}
+
+enum lmd_status lmi_engine_place_ranks(const struct lmi_inst *inst,
+				       const struct lmi_engine_model_opts *o, uint32_t *n,
+				       struct lmd_error *err)
+{
+	unsigned long v = inst->n_device;
+	char *end = NULL;
+
+	*n = 1;
+	if (!splits_tensors(o->split))
+		return LMD_OK;
+	if (o->split[6])
+		v = strtoul(o->split + 7, &end, 10);
+	if ((end && (*end || o->split[7] < '0' || o->split[7] > '9')) || v > LMI_PLAN_MAX_RANK ||
+	    v < inst->n_device)
+		return lmd_fail(err, LMD_INVALID,
+				"split '%.40s': the number of parts is a number from %u, the number "
+				"of devices, to %d",
+				o->split, inst->n_device, LMI_PLAN_MAX_RANK);
+	if (v > 1 && inst->has_adapters)
+		return lmd_fail(err, LMD_UNSUPPORTED,
+				"split '%.40s': a model with adapters cannot be divided by tensors",
+				o->split);
+	*n = (uint32_t)v;
+	return LMD_OK;
+}
+
 static enum lmd_status read_split(struct lmi_engine_place *p, const char *text,
 				  struct lmd_error *err)
 {
@@ -80,7 +113,9 @@ static enum lmd_status read_split(struct lmi_engine_place *p, const char *text,
 
 		p->share[i] = bytes == UINT64_MAX ? 1 : (double)(bytes >> 20) + 1;
 	}
-	if (!text || !*text)
+	for (uint32_t r = 0; r < p->inst->n_rank; r++)
+		p->rank_device[r] = (uint8_t)(r * p->n_asked / p->inst->n_rank);
+	if (!text || !*text || !strcmp(text, "layer") || splits_tensors(text))
 		return LMD_OK;
 	for (const char *at = text; *at; n++) {
 		char *end;
@@ -89,7 +124,7 @@ static enum lmd_status read_split(struct lmi_engine_place *p, const char *text,
 		if (end == at || (*end && *end != ',') || !(v >= 0) || v > 1e6 ||
 		    n == p->n_asked)
 			return lmd_fail(err, LMD_INVALID,
-					"split '%.60s': %u numbers from 0 to 1000000 are needed, "
+					"split '%.60s': tensor, or %u numbers from 0 to 1000000, "
 					"separated by commas",
 					text, p->n_asked);
 		p->share[n] = v;
@@ -256,7 +291,8 @@ static enum lmd_status count_layers(const struct lmi_inst *inst, uint32_t *n_lay
 				    .desc = &inst->desc,
 				    .key = lmi_inst_main_key(inst),
 				    .act_dtype = inst->devices[0].info->act_dtype,
-				    .kv_dtype = inst->kv_dtype};
+				    .kv_dtype = inst->kv_dtype,
+				    .n_rank = inst->n_rank};
 	struct lmi_plan *plan;
 	enum lmd_status st;
 	int32_t n = 0;
@@ -266,7 +302,7 @@ static enum lmd_status count_layers(const struct lmi_inst *inst, uint32_t *n_lay
 		p.max_rows[LMD_SPACE_SEQS] = 1;
 	st = lmi_plan_build(&plan, &p, err);
 	if (st != LMD_OK)
-		return st == LMD_NOMEM ? st : LMD_OK;
+		return st == LMD_NOMEM || inst->n_rank > 1 ? st : LMD_OK;
 	for (uint32_t i = 0; i < lmi_plan_view(plan)->n_op; i++)
 		if (lmi_plan_view(plan)->ops[i].layer >= n)
 			n = lmi_plan_view(plan)->ops[i].layer + 1;
@@ -428,6 +464,7 @@ enum lmd_status lmi_engine_place_plan(struct lmi_inst *inst, struct lmi_plan *pl
 		.fallback = p->fallback == LMD_NONE ? inst->n_device : p->fallback,
 		.n_layer = p->n_layer,
 		.layer_device = p->layer_device,
+		.rank_device = inst->n_rank > 1 ? p->rank_device : NULL,
 		.before = p->before,
 		.after = p->after,
 		.cache_device = p->cache_device,

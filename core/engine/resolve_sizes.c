@@ -23,11 +23,32 @@
 
 /* ---- description and estimate ---- */
 
+/* Every rank has caches of its own. */
+static enum lmd_status caches_of_ranks(struct lmi_inst *inst, struct lmd_error *err)
+{
+	struct lmd_arch_desc *d = &inst->desc;
+	uint32_t n = d->n_cache;
+	struct lmd_cache *all =
+		lmi_arena_array(inst->arena, (size_t)n * inst->n_rank + 1, sizeof(*all));
+
+	if (!all || n > LMI_ENGINE_MAX_CACHE)
+		return lmd_fail(err, LMD_NOMEM, "no memory for %u caches of %u ranks", n,
+				inst->n_rank);
+	for (uint32_t r = 0; r < inst->n_rank && n; r++)
+		memcpy(all + (size_t)r * n, d->caches, n * sizeof(*all));
+	d->caches = all;
+	d->n_cache = n * inst->n_rank;
+	return LMD_OK;
+}
+
 static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				uint32_t n_ctx, struct lmd_error *err)
 {
 	struct lmd_arch_params p = {
-		.struct_size = sizeof(p), .n_ctx = n_ctx, .pooling = o->pooling};
+		.struct_size = sizeof(p),
+		.n_ctx = n_ctx,
+		.pooling = o->pooling,
+		.n_rank = inst->n_rank};
 	struct lmd_arch_desc *d = &inst->desc;
 	enum lmd_status st;
 
@@ -42,7 +63,9 @@ static enum lmd_status describe(struct lmi_inst *inst, const struct lmi_engine_m
 	if (!d->n_vocab)
 		return lmd_fail(err, LMD_INTERNAL, "architecture %s: the vocabulary is empty",
 				inst->model->arch);
-	return lmi_plan_desc_check(d, err);
+	if (inst->n_rank > 1)
+		st = caches_of_ranks(inst, err);
+	return st == LMD_OK ? lmi_plan_desc_check(d, err) : st;
 }
 
 /* Rejects a file with missing tensors before anything is allocated for it. */
@@ -274,9 +297,11 @@ static void log_sizes(const struct lmi_inst *inst, const struct lmi_engine_model
 enum lmd_status lmi_inst_resolve_sizes(struct lmi_inst *inst, const struct lmi_engine_model_opts *o,
 				       struct lmd_error *err)
 {
-	enum lmd_status st = describe(inst, o, o->n_ctx, err);
+	enum lmd_status st = lmi_engine_place_ranks(inst, o, &inst->n_rank, err);
 	struct lmd_cache *caches;
 
+	if (st == LMD_OK)
+		st = describe(inst, o, o->n_ctx, err);
 	if (st == LMD_OK)
 		st = check_tensors(inst, err);
 	if (st == LMD_OK)

@@ -537,28 +537,18 @@ enum lmd_status lmi_engine_step_observe(struct lmi_inst *inst, uint32_t exec,
 					lmd_observe_fn fn, void *arg, struct lmd_error *err)
 {
 	struct lmi_engine_exec *e = inst->execs[exec]; /* the plan that the caller knows */
-	struct lmi_engine_segment *s = &e->segments[0];
-	struct lmi_inst_device *d = &inst->devices[s->device];
-	struct lmd_binding in;
+	bool stopped = false;
 	enum lmd_status st;
 
-	if (e->n_segment > 1)
-		return lmd_fail(err, LMD_UNSUPPORTED,
-				"values can be shown only if the model runs on one device");
-	if (!d->ops->plan_observe)
-		return lmd_fail(err, LMD_UNSUPPORTED, "backend %s cannot show values",
-				d->open->backend->f->name);
 	lmi_inst_hold(inst);
 	st = prepare(inst, e, 0, parts, n_part, NULL, err);
-	if (st == LMD_OK)
-		st = lmi_engine_queue_finish(d, err);
-	if (st == LMD_OK) {
-		in = input_of(inst, e, 0);
-		st = d->ops->plan_observe(d->state, s->compiled_plan,
-					  &e->step[0][s->device]->view, &in,
-					  reads_input(inst, e, s, 0), fn, arg);
-		if (st != LMD_OK)
-			(void)lmd_fail(err, st, "%s", d->ops->last_error(d->state));
+	for (uint32_t i = 0; i < e->n_segment && st == LMD_OK && !stopped; i++) {
+		const struct lmd_binding in = input_of(inst, e, 0);
+
+		st = lmi_engine_observe_segment(inst, e, i, 0,
+						reads_input(inst, e, &e->segments[i], 0) ? &in
+											 : NULL,
+						fn, arg, &stopped, err);
 	}
 	lmi_inst_let_go(inst);
 	return st;

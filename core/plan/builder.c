@@ -9,6 +9,7 @@
 
 #include "core/base/alloc.h"
 #include "core/plan/plan_priv.h"
+#include "core/plan/ranks.h"
 #include "core/plan/weight_ref.h"
 #include "core/quant/quant.h"
 
@@ -16,6 +17,8 @@ struct build {
 	struct lmi_plan *p;
 	struct lmi_plan_check_state check;
 	int32_t layer;
+	uint32_t rank, n_cache; /* of a tensor-parallel plan: the rank being built, caches of each */
+	uint32_t n_input;       /* that the rank has declared */
 	enum lmd_status st;
 	struct lmd_error err;
 };
@@ -197,6 +200,23 @@ static uint32_t b_rope(void *ctx, const struct lmd_rope_params *params)
 
 /* ---- ops, inputs, outputs ---- */
 
+/* The caches of a rank follow those of the ranks before it. */
+static void own_caches(const struct build *b, struct lmd_op *op)
+{
+	const struct lmi_plan_op_info *info = lmi_plan_op_info(op->code);
+
+	for (uint32_t i = 0; i < info->n_fields; i++) {
+		const struct lmi_plan_field *f = &info->fields[i];
+
+		for (uint32_t j = 0; j < f->count && f->kind == LMI_PLAN_FIELD_CACHE; j++) {
+			uint32_t *id = lmi_plan_field_at(f, op, j);
+
+			if (*id < b->n_cache)
+				*id += b->rank * b->n_cache;
+		}
+	}
+}
+
 static void b_op(void *ctx, const struct lmd_op *given)
 {
 	struct build *b = ctx;
@@ -211,6 +231,9 @@ static void b_op(void *ctx, const struct lmd_op *given)
 	}
 	op.struct_size = sizeof(op);
 	op.layer = b->layer;
+	op.rank = b->rank;
+	if (b->rank)
+		own_caches(b, &op);
 	lmi_plan_op_normalise(&op);
 	op.space = lmi_plan_op_space(&b->p->view, &op);
 	b->st = lmi_plan_check_op(&b->check, &op, b->p->view.n_op, &b->err);
@@ -229,7 +252,7 @@ static void b_output(void *ctx, uint32_t id, uint32_t value)
 {
 	struct build *b = ctx;
 
-	if (b->st != LMD_OK)
+	if (b->st != LMD_OK || b->rank) /* the outputs are those of rank 0 */
 		return;
 	if (!output_exists(id) || value >= b->p->view.n_value) {
 		b->st = lmd_fail(&b->err, LMD_INVALID,
@@ -261,6 +284,8 @@ static uint32_t b_input(void *ctx, const struct lmd_input *in)
 	    in->width > LMI_PLAN_MAX_WIDTH || in->own_rows > 1)
 		b->st = lmd_fail(&b->err, LMD_INVALID, "input %u: space %u, type %u, width %u",
 				 b->p->view.n_input, in->space, in->vtype, in->width);
+	else if (b->rank)
+		id = b->n_input++; /* declared by rank 0 */
 	else
 		b->st = lmi_plan_add_input(b->p, in, &id, &b->err);
 	return id;
@@ -373,6 +398,10 @@ static enum lmd_status check_params(const struct lmi_plan_params *p, struct lmd_
 				"plan: activations of type %u, expected f32, "
 				"f16 or bf16",
 				p->act_dtype);
+	if (p->n_rank > LMI_PLAN_MAX_RANK || (p->n_rank > 1 && p->desc->n_cache % p->n_rank))
+		return lmd_fail(err, LMD_INVALID,
+				"plan: %u ranks with %u caches; at most %d ranks, each with as many",
+				p->n_rank, p->desc->n_cache, LMI_PLAN_MAX_RANK);
 	for (int i = 0; i < LMD_N_SPACE; i++)
 		if (p->max_rows[i] > 1u << 30)
 			return lmd_fail(err, LMD_INVALID, "plan: %u rows in space %d, at most 2^30",
@@ -404,8 +433,20 @@ static enum lmd_status run_build(struct build *b, const struct lmi_plan_params *
 		.input = b_input,
 		.target = params->target,
 	}};
-	enum lmd_status st = params->arch->build(params->desc->state, &table.api, &params->key);
+	uint32_t first[LMI_PLAN_MAX_RANK + 1] = {0}, n_rank = params->n_rank > 1 ? params->n_rank : 1;
+	uint32_t n_input = b->p->view.n_input;
+	struct lmd_plan_key key = params->key;
+	enum lmd_status st = LMD_OK;
 
+	key.n_rank = params->n_rank;
+	b->n_cache = b->p->view.n_cache / n_rank;
+	for (uint32_t r = 0; r < n_rank && st == LMD_OK && b->st == LMD_OK; r++) {
+		key.rank = b->rank = r;
+		b->layer = -1;
+		b->n_input = n_input;
+		st = params->arch->build(params->desc->state, &table.api, &key);
+		first[r + 1] = b->p->view.n_op;
+	}
 	if (b->st != LMD_OK)
 		return b->st;
 	if (st != LMD_OK)
@@ -413,6 +454,8 @@ static enum lmd_status run_build(struct build *b, const struct lmi_plan_params *
 				lmd_status_text((int)st));
 	if (!b->p->view.n_op)
 		return lmd_fail(&b->err, LMD_INVALID, "plan: the architecture emitted 0 ops");
+	if (n_rank > 1)
+		return lmi_plan_merge_ranks(b->p, first, n_rank, &b->err);
 	return lmi_plan_check_end(&b->check, &b->err);
 }
 

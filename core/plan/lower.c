@@ -184,6 +184,7 @@ void lmi_plan_lower_emit(struct lmi_plan_lower *l, struct lmd_op *op)
 {
 	op->struct_size = sizeof(*op);
 	op->layer = l->from->layer;
+	op->rank = l->from->rank;
 	lmi_plan_op_normalise(op);
 	op->space = lmi_plan_op_space(&l->p->view, op);
 	lower_op(l, op);

@@ -29,6 +29,8 @@ static uint32_t wanted(struct placer *w, const struct lmd_plan *plan, const stru
 	w->in_layers |= op->layer >= 0;
 	if (in->override && in->override(in->arg, plan, op, &device))
 		return device;
+	if (in->rank_device)
+		return in->rank_device[op->rank];
 	if (op->layer >= 0 && in->n_layer)
 		return in->layer_device[(uint32_t)op->layer < in->n_layer ? (uint32_t)op->layer
 									  : in->n_layer - 1];

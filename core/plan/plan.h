@@ -19,6 +19,8 @@
 /* Owns a struct lmd_plan and everything it points to. */
 struct lmi_plan;
 
+#define LMI_PLAN_MAX_RANK 8
+
 struct lmi_plan_params {
 	const struct lmd_host *host;
 	const struct lmd_model *model;
@@ -28,6 +30,10 @@ struct lmi_plan_params {
 	struct lmd_plan_key key;
 	uint32_t act_dtype;             /* enum lmd_dtype */
 	uint32_t kv_dtype;              /* for caches whose policy is USER */
+	/* 0 or 1: a plan of its own.  2 .. LMI_PLAN_MAX_RANK: a tensor-parallel plan, all ranks of it
+	 * in one list of ops, each with its rank (ranks.c).  desc then has the caches of all ranks:
+	 * those of rank 0, of rank 1, ... */
+	uint32_t n_rank;
 	uint32_t max_rows[LMD_N_SPACE]; /* maximum rows of a step */
 };
 
@@ -73,6 +79,8 @@ struct lmi_plan_placement {
 	uint32_t fallback;	     /* device for ops that theirs lacks; n_device = none */
 	uint32_t n_layer;
 	const uint8_t *layer_device; /* [n_layer]; later layers are where the last one is */
+	const uint8_t *rank_device;  /* of each rank of a tensor-parallel plan, instead of all this;
+				      * or NULL */
 	uint8_t before, after;	     /* devices of ops without a layer, before and after the first
 				      * layer */
 	uint8_t *cache_device;	     /* [n_cache] or LMI_PLAN_ANYWHERE, which is replaced */
@@ -114,6 +122,10 @@ const struct lmi_plan *lmi_plan_segments_plan(const struct lmi_plan_segments *c,
 /* Returns the number of links of segment i. */
 uint32_t lmi_plan_segments_links(const struct lmi_plan_segments *c, uint32_t i,
 				 const struct lmi_plan_segment_link **out);
+/* Replaces the numbers of an op of segment i and of a value of it by those that they have in the whole
+ * plan; false: the op is not in it, but copies a value of another segment. */
+bool lmi_plan_segments_whole(const struct lmi_plan_segments *c, uint32_t i, uint32_t *op,
+			     uint32_t *value);
 void lmi_plan_segments_destroy(struct lmi_plan_segments *c);
 
 const struct lmd_plan *lmi_plan_view(const struct lmi_plan *p);

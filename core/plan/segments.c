@@ -22,7 +22,7 @@ struct segment {
 
 struct lmi_plan_segments {
 	struct segment *segments;
-	uint32_t n;
+	uint32_t n, n_value; /* n_value: of the whole plan */
 };
 
 /* Scratch memory, indexed by number in the whole plan; LMD_NONE = none. */
@@ -350,6 +350,7 @@ static enum lmd_status split_plan(struct work *w, const uint8_t *device_of, stru
 	if (!w->written || !w->writer || !w->weight_ref || !w->touched)
 		return no_memory(err);
 	memset(w->writer, 0xff, p->view.n_value * sizeof(*w->writer));
+	w->c->n_value = p->view.n_value;
 	st = find_segments(w->c, p, device_of, err);
 	for (uint32_t i = 0; st == LMD_OK && i < w->c->n; i++)
 		st = make_segment(w, i, err);
@@ -400,6 +401,24 @@ uint32_t lmi_plan_segments_links(const struct lmi_plan_segments *c, uint32_t i,
 {
 	*out = c->segments[i].links;
 	return c->segments[i].n_link;
+}
+
+bool lmi_plan_segments_whole(const struct lmi_plan_segments *c, uint32_t i, uint32_t *op,
+			     uint32_t *value)
+{
+	const struct segment *s = &c->segments[i];
+	uint32_t n_copy = s->plan->view.n_op - (s->end - s->first);
+
+	if (*op < n_copy)
+		return false;
+	*op += s->first - n_copy;
+	for (uint32_t v = 0; v < c->n_value; v++) {
+		if (s->value[v] != *value)
+			continue;
+		*value = v;
+		return true;
+	}
+	return false;
 }
 
 void lmi_plan_segments_destroy(struct lmi_plan_segments *c)

@@ -1250,7 +1250,8 @@ struct lmi_wire_req_load {
 	/* How many of the last layers run on these devices, the others run on the cpu: a
 	 * number, all, or auto for as many as fit; empty = chosen by the server. */
 	struct lmd_str gpu_layers;
-	/* Shares of the layers for each device, such as 3,1; empty = by free memory. */
+	/* Shares of the layers for each device, such as 3,1, or tensor or tensor:N: every
+	 * device has a part of every layer; empty = by free memory. */
 	struct lmd_str split;
 	/* REGEX=DEVICE, separated by commas: operations whose weights match run on that device. */
 	struct lmd_str override_tensor;

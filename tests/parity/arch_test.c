@@ -359,10 +359,10 @@ static bool is_divided(const char *name)
 	return lmd_long();
 }
 
-/* Evaluates a case on a device or several ones. */
+/* Evaluates a case on a device or several ones; split: how the model is divided, or NULL. */
 static enum lmd_status run_on(const struct lmt_env *env, const char *models, const json_t *c,
-			      const char *devices, const char *settings, struct lmt_rows *rows,
-			      struct lmd_error *err)
+			      const char *devices, const char *split, const char *settings,
+			      struct lmt_rows *rows, struct lmd_error *err)
 {
 	char path[4096] = "";
 	struct lmi_engine_opts o = lmt_opts(env, path);
@@ -376,6 +376,7 @@ static enum lmd_status run_on(const struct lmt_env *env, const char *models, con
 	read_input(&in, c, models);
 	cmd = command(c, &in, is_mode(c, "logits") || is_mode(c, "encdec") ? 3 : 0);
 	o.inst.device_list = devices;
+	o.inst.split = split;
 	o.inst.n_ctx = (uint32_t)json_integer_value(json_object_get(c, "n_ctx"));
 	o.inst.n_seq = in.n_seq;
 	o.inst.pooling = cmd.pooling;
@@ -398,7 +399,7 @@ static enum verdict compare_devices(const struct lmt_env *env, const char *model
 	const char *name = json_string_value(json_object_get(c, "name"));
 	struct lmt_rows want, have;
 	struct lmd_error err = {0};
-	enum lmd_status st = run_on(env, models, c, "ref0", "", &want, &err);
+	enum lmd_status st = run_on(env, models, c, "ref0", NULL, "", &want, &err);
 	enum verdict v = PASSED;
 
 	if (st != LMD_OK) {
@@ -406,7 +407,8 @@ static enum verdict compare_devices(const struct lmt_env *env, const char *model
 		return SKIPPED;
 	}
 	for (size_t i = 0; i < LMD_LEN(ways); i++) {
-		st = run_on(env, models, c, ways[i].devices, ways[i].settings, &have, &err);
+		st = run_on(env, models, c, ways[i].devices, NULL, ways[i].settings, &have,
+			    &err);
 		if (st != LMD_OK || have.n_row != want.n_row ||
 		    memcmp(have.v, want.v,
 			   (size_t)want.n_row * want.width * sizeof(float)) != 0) {
@@ -419,6 +421,101 @@ static enum verdict compare_devices(const struct lmt_env *env, const char *model
 	lmi_free(want.v);
 	return v;
 }
+
+/* ---- tensor parallelism ---- */
+
+/* Architectures of the shared decoder, by kind of memory and of blocks.  Long runs use all. */
+static const char *const by_tensor[] = {
+	"llama-untied", "mixtral", "gemma2",
+};
+
+static bool is_by_tensor(const char *name)
+{
+	for (size_t i = 0; i < LMD_LEN(by_tensor); i++)
+		if (!strcmp(by_tensor[i], name))
+			return true;
+	return lmd_long();
+}
+
+/* Divided in four parts, a case gives the same bits on one, two and four devices; divided in as many
+ * parts as devices, what the other implementation gives. */
+static enum verdict compare_ranks(const struct lmt_env *env, const char *dir, const char *models,
+				  const json_t *c, const json_t *e)
+{
+	static const struct {
+		const char *devices, *split, *settings;
+	} ways[] = {
+		{"emu0", "tensor:4", "late=1,seed=1"},
+		{"emu0,emu1", "tensor:4", "devices=2,late=1,seed=2"},
+		{"emu0,emu1,emu2,emu3", "tensor:4", "devices=4,late=1,seed=3,peer=0,buckets=1"},
+		{"emu0,emu1", "tensor", "devices=2,late=1,seed=4"},
+	};
+	const char *name = json_string_value(json_object_get(c, "name"));
+	struct lmt_rows want, have;
+	struct lmd_error err = {0};
+	enum lmd_status st = run_on(env, models, c, "ref0", "tensor:4", "", &want, &err);
+	enum verdict v = PASSED;
+
+	if (st == LMD_UNSUPPORTED || st == LMD_NOTFOUND) {
+		LMD_SKIP(name, "%s", err.text);
+		return SKIPPED;
+	}
+	if (st != LMD_OK) {
+		printf("FAIL: %s in four parts: %s\n", name, err.text);
+		return FAILED;
+	}
+	for (size_t i = 0; i < LMD_LEN(ways); i++) {
+		bool same = !strcmp(ways[i].split, "tensor:4");
+
+		st = run_on(env, models, c, ways[i].devices, ways[i].split, ways[i].settings,
+			    &have, &err);
+		if (st != LMD_OK || have.n_row != want.n_row ||
+		    (same && memcmp(have.v, want.v,
+				    (size_t)want.n_row * want.width * sizeof(float)) != 0)) {
+			printf("FAIL: %s on %s, %s: %s\n", name, ways[i].devices, ways[i].split,
+			       st == LMD_OK ? "other bits" : err.text);
+			v = FAILED;
+		} else if (!same && !judge(dir, name, "two ranks", e, &have)) {
+			v = FAILED;
+		}
+		lmi_free(have.v);
+	}
+	if (!judge(dir, name, "four ranks", e, &want))
+		v = FAILED;
+	lmi_free(want.v);
+	return v;
+}
+
+START_TEST(architectures_by_tensors)
+{
+	const char *dir = lmd_parity_dir(), *models = lmt_parity_models();
+	uint32_t n[3] = {0};
+	struct lmd_error err;
+	struct lmt_env env;
+	json_t *archs, *index, *c;
+	size_t i;
+
+	if (!models) {
+		LMD_SKIP("tensor parallelism", "no parity pack, or no Python to make its models");
+		return;
+	}
+	ck_assert_msg(lmt_env_init(&env, &err) == LMD_OK, "%s", err.text);
+	archs = load(dir, "archs.json");
+	index = load(dir, "expected/index.json");
+	json_array_foreach(json_object_get(archs, "cases"), i, c)
+	{
+		const char *name = json_string_value(json_object_get(c, "name"));
+
+		if (is_by_tensor(name) && wanted(name) && !json_object_get(c, "first"))
+			n[compare_ranks(&env, dir, models, c, json_object_get(index, name))]++;
+	}
+	json_decref(index);
+	json_decref(archs);
+	lmt_env_fini(&env);
+	LMD_CASES("tensor parallelism", n[PASSED], n[FAILED], n[SKIPPED]);
+	ck_assert_uint_eq(n[FAILED], 0);
+}
+END_TEST
 
 START_TEST(architectures_on_several_devices)
 {
@@ -460,6 +557,10 @@ int main(void)
 	t = tcase_create("devices");
 	tcase_set_timeout(t, 1200);
 	tcase_add_test(t, architectures_on_several_devices);
+	suite_add_tcase(s, t);
+	t = tcase_create("tensors");
+	tcase_set_timeout(t, 1200);
+	tcase_add_test(t, architectures_by_tensors);
 	suite_add_tcase(s, t);
 	return lmd_check_run(srunner_create(s));
 }

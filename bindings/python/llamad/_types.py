@@ -1678,7 +1678,8 @@ class LoadRequest(Request[LoadReply]):
     #: How many of the last layers run on these devices, the others run on the cpu: a number, all,
     #: or auto for as many as fit; empty = chosen by the server.
     gpu_layers: str = field(default='', metadata={"wire": "gpu_layers", "default": ''})
-    #: Shares of the layers for each device, such as 3,1; empty = by free memory.
+    #: Shares of the layers for each device, such as 3,1, or tensor or tensor:N: every device has
+    #: a part of every layer; empty = by free memory.
     split: str = field(default='', metadata={"wire": "split", "default": ''})
     #: REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
     override_tensor: str = field(default='', metadata={"wire": "override_tensor", "default": ''})
@@ -1717,7 +1718,8 @@ class LoadParams(TypedDict, total=False):
     #: How many of the last layers run on these devices, the others run on the cpu: a number, all,
     #: or auto for as many as fit; empty = chosen by the server.
     gpu_layers: str
-    #: Shares of the layers for each device, such as 3,1; empty = by free memory.
+    #: Shares of the layers for each device, such as 3,1, or tensor or tensor:N: every device has
+    #: a part of every layer; empty = by free memory.
     split: str
     #: REGEX=DEVICE, separated by commas: operations whose weights match run on that device.
     override_tensor: str

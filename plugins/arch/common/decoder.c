@@ -54,6 +54,7 @@ struct arch_decoder *arch_decoder_open(size_t bytes, const struct arch_decoder_t
 	if (k->st != LMD_OK)
 		return NULL;
 	d->hp.norm_placement = t->norm_placement;
+	d->hp.n_rank = params ? params->n_rank : 0;
 	arch_hp_floats(&d->hp, k, t->floats, t->n_floats);
 	if (t->adjust)
 		t->adjust(&d->hp, k);

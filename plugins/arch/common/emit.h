@@ -17,6 +17,7 @@ struct arch_emit {
 	const struct arch_hparams *hp;
 	int32_t il;              /* current layer, replaces "%d" in stems; -1 outside the layers */
 	bool lora;               /* this plan supports adapters */
+	uint32_t rank, n_rank;   /* n_rank > 1: the plan of one rank (ranks.h) */
 	uint32_t arch_values[4]; /* values that an architecture's hooks keep between layers */
 	uint32_t n_rope;
 	struct {
@@ -70,6 +71,21 @@ struct arch_weight arch_weight_req(struct arch_emit *e, const struct lmd_tensor_
 /* Rows row0 .. row0+n_row-1 of a weight, without scale and bias (for halves of fused tensors). */
 struct arch_weight arch_weight_rows(struct arch_emit *e, const struct lmd_tensor_row *row,
 				    uint32_t row0, uint32_t n_row);
+/* A part of a matrix: rows row0 .. row0+n_row-1 (n_row 0: all) with their scales and biases, or columns
+ * k0 .. k0+n_k-1 (n_k 0: all).  no_bias: without the bias. */
+struct arch_window {
+	uint32_t row0, n_row, k0, n_k;
+	bool no_bias;
+};
+struct arch_weight arch_weight_window(struct arch_emit *e, const struct lmd_tensor_row *row,
+				      const struct arch_window *w);
+/* A part of the matrices of all experts: rows and columns of each.  fused: the rows are taken from both
+ * halves of each matrix. */
+struct arch_weight arch_weight_of_experts(struct arch_emit *e, const struct lmd_tensor_row *row,
+					  const struct arch_window *w, bool fused);
+/* A tensor of the row: its own, or that of the first expert; NULL: the file has none. */
+const struct lmd_tensor *arch_weight_tensor(const struct arch_emit *e,
+					    const struct lmd_tensor_row *row);
 /* A tensor by its full name ("blk.3.attn_q.bias") as a plain weight_ref, or LMD_NONE. */
 uint32_t arch_weight_named(struct arch_emit *e, const char *name);
 /* Writes the tensor's name to out [n]: the row's stem with the layer inserted, and the suffix. */

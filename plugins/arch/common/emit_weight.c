@@ -75,11 +75,15 @@ static struct arch_weight put_weight_ref(struct arch_emit *e, struct lmd_weight_
 }
 
 static struct arch_weight from_tensor(struct arch_emit *e, const struct lmd_tensor_row *row,
-				      uint32_t index, uint32_t row0, uint32_t n_row, bool extras)
+				      uint32_t index, const struct arch_window *win, bool extras)
 {
 	const struct lmd_tensor *t = &e->hp->model->tensors[index];
-	struct lmd_weight_part part = {
-		.kind = LMD_WEIGHT_PART_TENSOR, .tensor = index, .row0 = row0, .n_row = n_row};
+	struct lmd_weight_part part = {.kind = LMD_WEIGHT_PART_TENSOR,
+				       .tensor = index,
+				       .row0 = win->row0,
+				       .n_row = win->n_row,
+				       .k0 = win->k0,
+				       .n_k = win->n_k};
 	struct lmd_weight_ref r = {.n_part = 1,
 				   .parts = &part,
 				   .split = row->split,
@@ -89,15 +93,20 @@ static struct arch_weight from_tensor(struct arch_emit *e, const struct lmd_tens
 
 	if (extras && (row->flags & LMD_TENSOR_SCALE))
 		r.scale = arch_tensor_index(e, row, ".scale");
-	if (extras && (row->flags & (LMD_TENSOR_BIAS | LMD_TENSOR_BIAS_REQ)))
+	if (extras && !win->no_bias && (row->flags & (LMD_TENSOR_BIAS | LMD_TENSOR_BIAS_REQ)))
 		r.bias = arch_tensor_index(e, row, ".bias");
+	if (extras && win->n_row) {
+		r.extra0 = win->row0;
+		r.n_extra = win->n_row;
+	}
 	r.n_stack = t->n_dim > 2 ? (uint32_t)t->dims[2] : 1;
 	w = put_weight_ref(e, &r, t->name);
 	w.site = e->hp->site_of_tensor ? e->hp->site_of_tensor[index] : LMD_NONE;
 	return w;
 }
 
-static struct arch_weight stack_experts(struct arch_emit *e, const struct lmd_tensor_row *row)
+static struct arch_weight stack_experts(struct arch_emit *e, const struct lmd_tensor_row *row,
+					const struct arch_window *w)
 {
 	struct lmd_weight_part parts[ARCH_MAX_EXPERT];
 	struct lmd_weight_ref r = {.n_part = e->hp->n_expert,
@@ -109,9 +118,12 @@ static struct arch_weight stack_experts(struct arch_emit *e, const struct lmd_te
 				   .bias = LMD_NONE};
 	char name[128];
 
-	memset(parts, 0, sizeof(parts[0]) * e->hp->n_expert);
 	for (uint32_t i = 0; i < e->hp->n_expert; i++) {
-		parts[i].tensor = expert_index(e, row, i);
+		parts[i] = (struct lmd_weight_part){.tensor = expert_index(e, row, i),
+						    .row0 = w->row0,
+						    .n_row = w->n_row,
+						    .k0 = w->k0,
+						    .n_k = w->n_k};
 		if (parts[i].tensor == LMD_NONE) {
 			(void)snprintf(name, sizeof(name), row->alt, (int)e->il, (int)i);
 			e->b->fail(
@@ -130,9 +142,9 @@ struct arch_weight arch_weight_opt(struct arch_emit *e, const struct lmd_tensor_
 	uint32_t t = arch_tensor_index(e, row, ".weight");
 
 	if (t != LMD_NONE)
-		return from_tensor(e, row, t, 0, 0, true);
+		return from_tensor(e, row, t, &(struct arch_window){0}, true);
 	if ((row->flags & LMD_TENSOR_PER_EXPERT) && expert_index(e, row, 0) != LMD_NONE)
-		return stack_experts(e, row);
+		return stack_experts(e, row, &(struct arch_window){0});
 	return no_weight();
 }
 
@@ -159,9 +171,63 @@ struct arch_weight arch_weight_rows(struct arch_emit *e, const struct lmd_tensor
 	uint32_t t = arch_tensor_index(e, row, ".weight");
 
 	if (t != LMD_NONE)
-		return from_tensor(e, row, t, row0, n_row, false);
+		return from_tensor(e, row, t,
+				   &(struct arch_window){.row0 = row0, .n_row = n_row}, false);
 	fail_missing(e, row);
 	return no_weight();
+}
+
+struct arch_weight arch_weight_window(struct arch_emit *e, const struct lmd_tensor_row *row,
+				      const struct arch_window *w)
+{
+	uint32_t t = arch_tensor_index(e, row, ".weight");
+
+	if (t != LMD_NONE)
+		return from_tensor(e, row, t, w, true);
+	fail_missing(e, row);
+	return no_weight();
+}
+
+const struct lmd_tensor *arch_weight_tensor(const struct arch_emit *e,
+					    const struct lmd_tensor_row *row)
+{
+	uint32_t t = arch_tensor_index(e, row, ".weight");
+
+	if (t == LMD_NONE && (row->flags & LMD_TENSOR_PER_EXPERT))
+		t = expert_index(e, row, 0);
+	return t == LMD_NONE ? NULL : &e->hp->model->tensors[t];
+}
+
+struct arch_weight arch_weight_of_experts(struct arch_emit *e, const struct lmd_tensor_row *row,
+					  const struct arch_window *w, bool fused)
+{
+	uint32_t t = arch_tensor_index(e, row, ".weight"), n = e->hp->n_expert;
+	uint32_t n_row = t == LMD_NONE ? 0 : (uint32_t)e->hp->model->tensors[t].dims[1];
+	struct lmd_weight_part parts[2] = {{.tensor = t,
+					    .row0 = w->row0,
+					    .n_row = w->n_row,
+					    .k0 = w->k0,
+					    .n_k = w->n_k}};
+	struct lmd_weight_ref r = {.n_part = fused ? 2 : 1,
+				   .parts = parts,
+				   .split = row->split,
+				   .n_stack = n,
+				   .scale = LMD_NONE,
+				   .bias = LMD_NONE};
+
+	if (t == LMD_NONE)
+		return stack_experts(e, row, w);
+	parts[1] = parts[0];
+	parts[1].row0 += n_row / 2;
+	if (w->n_row) {
+		r.n_head = n;
+		r.head_rows = n_row;
+	}
+	if (row->flags & LMD_TENSOR_SCALE)
+		r.scale = arch_tensor_index(e, row, ".scale");
+	if (!w->no_bias && (row->flags & (LMD_TENSOR_BIAS | LMD_TENSOR_BIAS_REQ)))
+		r.bias = arch_tensor_index(e, row, ".bias");
+	return put_weight_ref(e, &r, e->hp->model->tensors[t].name);
 }
 
 uint32_t arch_weight_named(struct arch_emit *e, const char *name)

@@ -6,7 +6,7 @@
  * bias, scale or adapter, or a norm before the last matrix) it is LINEAR, GLU, LINEAR. */
 #include <string.h>
 
-#include "arch/common/blocks.h"
+#include "arch/common/ranks.h"
 
 struct arch_ffn arch_ffn_default(void)
 {
@@ -95,13 +95,50 @@ static uint32_t down(struct arch_emit *e, const struct arch_block_io *io, const 
 	return out;
 }
 
+/* The part of a rank: its columns of `down`, and the rows of `gate` and `up` that they belong to. */
+static uint32_t ffn_part(struct arch_emit *e, const struct arch_block_io *io,
+			 const struct arch_ffn *f, const struct lmd_tensor *down,
+			 const struct arch_part *p)
+{
+	const uint32_t n = (uint32_t)down->dims[0];
+	struct arch_window win = {.row0 = p->at, .n_row = p->n};
+	struct lmd_op op = arch_op_empty(LMD_OP_FFN);
+	struct lmd_op_ffn *o = &op.u.ffn;
+	struct arch_weight w;
+	uint32_t out;
+
+	o->x = io->x;
+	o->norm = io->norm;
+	o->act = f->act;
+	memcpy(o->p, f->p, sizeof(o->p));
+	if (f->fused) {
+		win.row0 = p->at + (f->swap_fused ? n : 0);
+		o->gate = arch_weight_window(e, f->up, &win).id;
+		win.row0 = p->at + (f->swap_fused ? 0 : n);
+	} else if (f->gate && (!f->gate_optional || arch_weight_exists(e, f->gate))) {
+		o->gate = arch_weight_window(e, f->gate, &win).id;
+	}
+	o->up = arch_weight_window(e, f->up, &win).id;
+	win = (struct arch_window){.k0 = p->at, .n_k = p->n, .no_bias = e->rank > 0};
+	w = arch_weight_window(e, f->down, &win);
+	o->down = w.id;
+	out = arch_value_f32(e, w.n, "ffn_part");
+	o->y = arch_operand_cols(out, 0, w.n);
+	arch_emit_op(e, &op);
+	return arch_sum_block(e, out, io, false, io->res == LMD_NONE ? "ffn" : "x_ffn");
+}
+
 uint32_t arch_ffn(struct arch_emit *e, const struct arch_block_io *io, const struct arch_ffn *f)
 {
+	const struct lmd_tensor *t = arch_weight_tensor(e, f->down);
+	struct arch_part part;
 	struct lmd_op op = arch_op_empty(LMD_OP_FFN);
 	struct lmd_op_ffn *o = &op.u.ffn;
 	struct arch_weight gate = {.id = LMD_NONE, .site = LMD_NONE}, up, dn;
 	uint32_t out;
 
+	if (t && !f->sub_norm && arch_columns_part(e, t, &part))
+		return ffn_part(e, io, f, t, &part);
 	if (f->fused) {
 		up = arch_weight_req(e, f->up);
 		/* an adapter of the fused tensor needs all 2F outputs in one LINEAR */

@@ -37,6 +37,8 @@ void arch_emit_outputs(struct arch_emit *e, const struct lmd_plan_key *key, stru
 	struct arch_block_io io = arch_residual_read(e, s, norm);
 
 	arch_set_layer(e, -1);
+	if (e->rank) /* rank 0 has the outputs */
+		return;
 	if (!(key->flags & (LMD_PLAN_LOGITS | LMD_PLAN_EMBED))) {
 		e->b->fail(e->b->ctx, LMD_UNSUPPORTED,
 			   "plan key requests neither logits nor embeddings");

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "arch/common/hparams.h"
+#include "arch/common/ranks.h"
 
 uint32_t arch_hp_add_group(struct arch_hparams *hp, struct arch_keys *k, const struct lmd_group *g)
 {
@@ -64,7 +64,7 @@ static void cache_of(struct arch_hparams *hp, struct arch_keys *k, struct arch_l
 	struct lmd_cache c = {
 		.group = l->group,
 		.kind = l->cache_kind,
-		.n_head = l->n_head_kv,
+		.n_head = arch_heads_divide(hp, l) ? l->n_head_kv / hp->n_rank : l->n_head_kv,
 		.dk = l->dk,
 		.dv = l->dv,
 		.dtype_policy = LMD_KV_DTYPE_USER,

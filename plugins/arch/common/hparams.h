@@ -110,6 +110,7 @@ struct arch_hparams {
 	struct lmd_group *groups;
 	struct lmd_cache *caches;
 	uint32_t n_group, n_cache;
+	uint32_t n_rank;       /* > 1: plans are built for this number of ranks (ranks.h) */
 	uint32_t n_pass;       /* number of passes over the layers; each has its own caches */
 	uint32_t n_cache_pass; /* caches of one pass */
 

@@ -8,7 +8,7 @@
  * of one logit. */
 #include <string.h>
 
-#include "arch/common/blocks.h"
+#include "arch/common/ranks.h"
 
 struct arch_moe arch_moe_default(const struct arch_emit *e)
 {
@@ -117,6 +117,37 @@ static void expert_weights(struct arch_emit *e, const struct arch_moe *m, struct
 	o->lora_site[2] = down.site;
 }
 
+static bool has_bias(const struct arch_emit *e, const struct lmd_tensor_row *row)
+{
+	return row && (row->flags & (LMD_TENSOR_BIAS | LMD_TENSOR_BIAS_REQ)) &&
+	       arch_tensor_index(e, row, ".bias") != LMD_NONE;
+}
+
+/* Finds the columns of all experts that a rank computes; false: they cannot be divided. */
+static bool expert_part(const struct arch_emit *e, const struct arch_moe *m, struct arch_part *p)
+{
+	const struct lmd_tensor *t = arch_weight_tensor(e, m->down);
+
+	return t && !has_bias(e, m->up) && !has_bias(e, m->gate) && !has_bias(e, m->gate_up) &&
+	       arch_columns_part(e, t, p);
+}
+
+static void expert_weights_part(struct arch_emit *e, const struct arch_moe *m,
+				const struct arch_part *p, struct lmd_op_moe_ffn *o)
+{
+	struct arch_window win = {.row0 = p->at, .n_row = p->n};
+
+	if (m->gate_up && arch_weight_exists(e, m->gate_up)) {
+		o->gate_up = arch_weight_of_experts(e, m->gate_up, &win, true).id;
+	} else {
+		o->up = arch_weight_of_experts(e, m->up, &win, false).id;
+		if (m->gate && (m->need_gate || arch_weight_exists(e, m->gate)))
+			o->gate = arch_weight_of_experts(e, m->gate, &win, false).id;
+	}
+	win = (struct arch_window){.k0 = p->at, .n_k = p->n, .no_bias = e->rank > 0};
+	o->down = arch_weight_of_experts(e, m->down, &win, false).id;
+}
+
 /* Returns r + a * sigmoid(w x) * shared(x). */
 static uint32_t gated_shared(struct arch_emit *e, struct lmd_operand x, const struct arch_moe *m,
 			     uint32_t r, float a, bool stream)
@@ -161,19 +192,26 @@ static uint32_t experts(struct arch_emit *e, struct lmd_operand x, const struct 
 
 /* Emits the experts on a narrower (latent) row and the projections around them. */
 static uint32_t latent_experts(struct arch_emit *e, struct lmd_operand x,
-			       const struct arch_block_io *io, const struct arch_moe *m,
+			       const struct arch_block_io *io, const struct arch_moe *m, bool part,
 			       struct lmd_op *op)
 {
 	struct arch_weight down = arch_weight_req(e, m->latent_down),
 			   up = arch_weight_req(e, m->latent_up);
 	uint32_t z = arch_linear(e, x, NULL, &down, LMD_VTYPE_ACT, "latent");
-	uint32_t y = arch_value_act(e, down.n, "latent_moe");
+	uint32_t y = part ? arch_value_f32(e, down.n, "latent_part")
+			  : arch_value_act(e, down.n, "latent_moe");
 	struct lmd_norm norm = arch_no_norm();
 
 	op->u.moe_ffn.a = 1.0f;
 	op->u.moe_ffn.x = arch_operand_all(e, z);
 	op->u.moe_ffn.y = arch_operand_all(e, y);
 	arch_emit_op(e, op);
+	if (part) {
+		uint32_t sum = arch_value_act(e, down.n, "latent_moe");
+
+		arch_put_sum_of_ranks(e, y, sum);
+		y = sum;
+	}
 	if (m->latent_norm)
 		norm = arch_norm_req(e, LMD_NORM_RMS, m->latent_norm);
 	return arch_block_out(e, arch_operand_all(e, y), &norm, &up, io);
@@ -187,13 +225,18 @@ uint32_t arch_moe(struct arch_emit *e, const struct arch_block_io *io, const str
 	uint32_t logits = m->logits == LMD_NONE ? arch_router(e, x, m->router) : m->logits;
 	uint32_t ids = arch_value_i32(e, m->n_used, "experts"),
 		 weights = arch_value_f32(e, m->n_used, "weights");
-	bool stream = io->res != LMD_NONE;
+	bool stream = io->res != LMD_NONE, divided;
+	struct arch_part part;
 	uint32_t out;
 
 	if (m->router_softcap > 0.0f)
 		logits = capped(e, logits, m->router_softcap);
 	route(e, m, logits, ids, weights);
-	expert_weights(e, m, o);
+	divided = expert_part(e, m, &part);
+	if (divided)
+		expert_weights_part(e, m, &part, o);
+	else
+		expert_weights(e, m, o);
 	o->ids = arch_operand_cols(ids, 0, m->n_used);
 	o->weights = arch_operand_cols(weights, 0, m->n_used);
 	o->act = m->act;
@@ -201,7 +244,14 @@ uint32_t arch_moe(struct arch_emit *e, const struct arch_block_io *io, const str
 	o->weight_before = m->weight_before;
 	o->a = io->a;
 	if (m->latent_down && arch_weight_exists(e, m->latent_down)) {
-		out = latent_experts(e, x, io, m, &op);
+		out = latent_experts(e, x, io, m, divided, &op);
+	} else if (divided) {
+		out = arch_value_f32(e, x.width, "moe_part");
+		o->x = x;
+		o->a = 1.0f;
+		o->y = arch_operand_cols(out, 0, x.width);
+		arch_emit_op(e, &op);
+		out = arch_sum_block(e, out, io, m->shared.up != NULL, stream ? "x_moe" : "moe");
 	} else {
 		out = experts(e, x, io, m, o);
 		arch_emit_op(e, &op);

@@ -94,7 +94,8 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 			.memory_bytes = s.memory,
 			.free_bytes = s.memory,
 			.act_dtype = LMD_DTYPE_F32,
-			.page_tokens = 32,
+			.page_tokens = s.page ? s.page : 32,
+			.page_sizes = s.page ? 0 : 16 + 32 + 64 + 128 + 256,
 			.kv_dtype = LMD_DTYPE_F32,
 			.n_bucket = s.buckets ? 4 : 0,
 			.bucket = {1, 8, 64, 512},
@@ -274,6 +275,7 @@ static enum lmd_status buffer_copy(void *state, struct lmd_queue *q, struct lmd_
 				   struct lmd_event *done, struct lmd_error *err)
 {
 	struct emu_work w = {.kind = EMU_COPY, .event = done, .bytes = bytes};
+	const uint32_t fault = ((struct emu_dev *)state)->set.fault;
 	const char *to = NULL;
 	enum lmd_status st = side(dst, dst_ptr, dst_off, bytes, &to, err);
 
@@ -285,7 +287,10 @@ static enum lmd_status buffer_copy(void *state, struct lmd_queue *q, struct lmd_
 		w.peer = src->dev;
 	}
 	if (st == LMD_OK)
-		st = side(src, src_ptr, src_off, bytes, &w.src_ptr, err);
+		st = side(src, src_ptr, fault == EMU_FAULT_OFFSET ? 0 : src_off, bytes, &w.src_ptr,
+			  err);
+	if (fault == EMU_FAULT_PINNED && dst && (dst->flags & LMD_BUF_PINNED))
+		w.bytes = 0;
 	w.dst_ptr = (char *)(uintptr_t)to;
 	return st == LMD_OK ? emu_submit(state, q, &w, err) : st;
 }

@@ -28,7 +28,24 @@ struct emu_settings {
 	uint32_t lose_step;   /* the device is lost at this step; 0 = never */
 	bool buckets;         /* plans are compiled for certain numbers of rows */
 	uint32_t lacks;       /* the devices do not have this op; 0 = all */
+	uint32_t fault;       /* enum emu_fault; 0 = none */
+	uint32_t page;        /* rows of its pages, no other number; 0 = 32, and any other */
 	bool peer;            /* a device copies from the memory of another one */
+};
+
+/* Mistakes that a driver could make, each found by a conformance case (README.md, emu_test.sh). */
+enum emu_fault {
+	EMU_FAULT_EARLY_EVENT = 1,  /* a recorded event fires before the work before it */
+	EMU_FAULT_NO_WAIT = 2,      /* a queue does not wait for an event */
+	EMU_FAULT_UNUSED_EVENT = 3, /* an event that was never used has fired */
+	EMU_FAULT_OFFSET = 4,       /* copies ignore the offset in their source */
+	EMU_FAULT_PINNED = 5,       /* copies to host memory of the device get lost */
+	EMU_FAULT_PAGE = 6,         /* pages are not copied */
+	EMU_FAULT_ROWS = 7,         /* exported rows begin with the first of the page */
+	EMU_FAULT_SLOT = 8,         /* state slots are copied in the wrong direction */
+	EMU_FAULT_ZERO = 9,         /* state slots are not zeroed */
+	EMU_FAULT_TABLE = 10,       /* changes of page tables in a step are ignored */
+	EMU_N_FAULT
 };
 enum lmd_status emu_settings_read(struct emu_settings *out, struct lmd_error *err);
 

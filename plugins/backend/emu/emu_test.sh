@@ -20,4 +20,26 @@ holds "a lost device is named" grep -q 'lost at step 3' "$dir/out"
 LLAMAD_EMU=nonsense
 call plugins test "$so" --only "norm "
 holds "wrong settings are named" grep -q "no setting 'nonsense'" "$dir/err"
+# Each mistake of a driver is found by the case that is about it, and without a fault every case passes.
+LLAMAD_EMU=late=1
+does plugins test "$so" --only "device "
+holds "a device without faults" grep -q '^9 .*0 failed, 0 skipped' "$dir/out"
+fault=0
+while read -r case; do
+	fault=$((fault + 1))
+	LLAMAD_EMU=late=1,fault=$fault
+	call plugins test "$so" --only "${case%%;*}"
+	holds "fault $fault is found by '$case'" grep -q "^FAIL ${case%% *} *${case#* }" "$dir/out"
+done <<'EOF'
+device events fire after their work
+device queues wait for events
+device events answer
+device copies at offsets
+device mapped buffers
+device copy of a page
+device rows of a page
+device copy of a slot
+device zeros of a slot
+attn cross
+EOF
 finish "emu"

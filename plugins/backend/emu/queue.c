@@ -61,7 +61,8 @@ static void run_first(struct emu_dev *dev, struct lmd_queue *q)
 	if (!q->first)
 		q->end = &q->first;
 	if (w->kind == EMU_WAIT) {
-		run_to(w->event);
+		if (dev->set.fault != EMU_FAULT_NO_WAIT)
+			run_to(w->event);
 	} else if (w->kind == EMU_RECORD) {
 		fire(w->event, q->failed.status, q->failed.text);
 		set_result(&q->failed, LMD_OK, "");
@@ -118,6 +119,10 @@ enum lmd_status emu_submit(struct emu_dev *dev, struct lmd_queue *q, const struc
 	}
 	if (st == LMD_OK && given->event && given->kind != EMU_WAIT && given->event->state == PENDING)
 		st = lmd_fail(err, LMD_INVALID, "emu: the event is in use");
+	if (st == LMD_OK && given->kind == EMU_RECORD && dev->set.fault == EMU_FAULT_EARLY_EVENT) {
+		fire(given->event, LMD_OK, "");
+		return LMD_OK;
+	}
 	w = st == LMD_OK ? emu_work_copy(dev, given) : NULL;
 	if (!w)
 		return st == LMD_OK ? lmd_fail(err, LMD_NOMEM, "emu: no memory for work") : st;
@@ -186,8 +191,10 @@ enum lmd_status emu_event_record(void *state, struct lmd_queue *q, struct lmd_ev
 enum lmd_status emu_event_wait(void *state, struct lmd_event *e, uint64_t timeout_ns,
 			       struct lmd_error *err)
 {
+	const struct emu_dev *dev = state;
+
 	progress(state);
-	if (e->state == UNUSED)
+	if (e->state == UNUSED && dev->set.fault != EMU_FAULT_UNUSED_EVENT)
 		return lmd_fail(err, LMD_INVALID, "emu: the event was never used");
 	if (e->state == PENDING && !timeout_ns)
 		return LMD_TIMEOUT;

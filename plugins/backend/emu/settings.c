@@ -7,8 +7,10 @@
 #include "emu.h"
 
 static const char *const names[] = {"devices", "memory_mb", "late", "seed",
-				    "fail_alloc", "lose_step", "buckets", "peer", "lacks"};
-static const uint64_t most[] = {EMU_MAX_DEVICE, 1u << 20, 1, UINT64_MAX, UINT32_MAX, UINT32_MAX, 1, 1, UINT32_MAX};
+				    "fail_alloc", "lose_step", "buckets", "peer", "lacks",
+				    "page", "fault"};
+static const uint64_t most[] = {EMU_MAX_DEVICE, 1u << 20, 1, UINT64_MAX, UINT32_MAX, UINT32_MAX, 1, 1, UINT32_MAX,
+			       256, EMU_N_FAULT - 1};
 
 static enum lmd_status read_one(const char *word, size_t n, uint64_t *v, struct lmd_error *err)
 {
@@ -41,6 +43,10 @@ enum lmd_status emu_settings_read(struct emu_settings *out, struct lmd_error *er
 		st = n ? read_one(at, n, v, err) : LMD_OK;
 		at += n + (at[n] == ',');
 	}
+	if (st == LMD_OK && v[9] && (v[9] < 16 || (v[9] & (v[9] - 1))))
+		st = lmd_fail(err, LMD_INVALID,
+			      "emu: LLAMAD_EMU: pages have 16, 32, 64, 128 or 256 rows, not %llu",
+			      (unsigned long long)v[9]);
 	*out = (struct emu_settings){
 		.devices = (uint32_t)v[0],
 		.memory = v[1] << 20,
@@ -51,6 +57,8 @@ enum lmd_status emu_settings_read(struct emu_settings *out, struct lmd_error *er
 		.buckets = v[6] != 0,
 		.peer = v[7] != 0,
 		.lacks = (uint32_t)v[8],
+		.page = (uint32_t)v[9],
+		.fault = (uint32_t)v[10],
 	};
 	return st;
 }

@@ -92,7 +92,7 @@ static void point_groups(const struct emu_plan *p, struct lmd_step *s)
 }
 
 /* Copies the block to the device and makes a step that refers to the copy. */
-static enum lmd_status upload(const struct emu_plan *p, const struct lmd_step *host,
+static enum lmd_status upload(const struct emu_plan *p, const struct lmd_step *host, bool no_changes,
 			      struct lmd_step *s, struct lmd_error *err)
 {
 	const struct lmd_step_layout *l = &p->layout;
@@ -102,6 +102,9 @@ static enum lmd_status upload(const struct emu_plan *p, const struct lmd_step *h
 		return lmd_fail(err, LMD_INVALID, "emu: the step block has %llu bytes, expected %llu",
 				(unsigned long long)host->bytes, (unsigned long long)l->bytes);
 	memcpy(p->block, host->head, (size_t)l->bytes);
+	if (no_changes)
+		memset(((struct lmd_step_header *)(void *)p->block)->n_change, 0,
+		       sizeof(h->n_change));
 	if (h->n_tok > l->max_tok || h->n_seq > l->max_seq || h->n_out > l->max_out)
 		return lmd_fail(err, LMD_INVALID,
 				"emu: the step has %u tokens, %u sequences and %u outputs, at most "
@@ -181,7 +184,7 @@ static enum lmd_status run_plan(struct emu_dev *dev, struct emu_work *w, struct 
 		dev->lost = true;
 	st = emu_alive(dev, err);
 	if (st == LMD_OK)
-		st = upload(w->plan, &w->step, &s, err);
+		st = upload(w->plan, &w->step, dev->set.fault == EMU_FAULT_TABLE, &s, err);
 	if (st == LMD_OK)
 		st = resolve(w->in, w->n_in, err);
 	if (st == LMD_OK)
@@ -195,6 +198,30 @@ static enum lmd_status run_plan(struct emu_dev *dev, struct emu_work *w, struct 
 	st = ref_backend_ops.plan_run(dev->ref, NULL, w->plan->ref, &s, w->in, w->n_in, w->out,
 				      w->n_out, NULL);
 	return st == LMD_OK ? st : lmd_fail(err, st, "%s", ref_backend_ops.last_error(dev->ref));
+}
+
+static enum lmd_status run_pool(struct emu_dev *dev, struct emu_work *w, struct lmd_error *err)
+{
+	const uint32_t fault = dev->set.fault;
+
+	for (uint32_t i = 0; i < w->n_op; i++) {
+		struct lmd_pool_op op = w->ops[i];
+		enum lmd_status st;
+
+		if ((fault == EMU_FAULT_PAGE && op.kind == LMD_POOL_COPY_PAGE) ||
+		    (fault == EMU_FAULT_ZERO && op.kind == LMD_POOL_ZERO_SLOT))
+			continue;
+		if (fault == EMU_FAULT_ROWS && op.kind == LMD_POOL_EXPORT)
+			op.row0 = 0;
+		if (fault == EMU_FAULT_SLOT && op.kind == LMD_POOL_COPY_SLOT) {
+			op.src = w->ops[i].dst;
+			op.dst = w->ops[i].src;
+		}
+		st = ref_backend_ops.pool_op(dev->ref, NULL, w->pool, &op, 1, NULL, err);
+		if (st != LMD_OK)
+			return st;
+	}
+	return LMD_OK;
 }
 
 /* ---- all kinds ---- */
@@ -214,7 +241,7 @@ enum lmd_status emu_work_run(struct emu_dev *dev, struct emu_work *w, struct lmd
 			emu_leave(&w->peer->mem);
 		return LMD_OK;
 	case EMU_POOL:
-		return ref_backend_ops.pool_op(dev->ref, NULL, w->pool, w->ops, w->n_op, NULL, err);
+		return run_pool(dev, w, err);
 	case EMU_PLAN:
 		return run_plan(dev, w, err);
 	case EMU_RECORD:

@@ -15,6 +15,7 @@ static uint32_t enumerate(const struct lmd_host *host, struct lmd_device_info *o
 		.name = "ref",
 		.act_dtype = LMD_DTYPE_F32,
 		.page_tokens = 32,
+		.page_sizes = 16 + 32 + 64 + 128 + 256,
 		.kv_dtype = LMD_DTYPE_F32,
 	};
 
